@@ -50,6 +50,13 @@ check_depth(struct mql *q, unsigned depth)
 	return mql_fail(q, MQL_BAD_VALUE, "exceeded maximum query tree depth of %d", MQL_DEPTH);
 }
 
+/* The members of a reference to another document (DBRef), which are fields like others. */
+static bool
+is_of_reference(struct str name)
+{
+	return mql_is(name, "$ref") || mql_is(name, "$id") || mql_is(name, "$db");
+}
+
 /* What {a: {…}} is: conditions for `a`, or a document that it equals. */
 static bool
 has_operators(const struct bson_value *v)
@@ -62,7 +69,21 @@ has_operators(const struct bson_value *v)
 	bson_iter_begin(&i, v->text);
 	if (!bson_iter_read(&i, &e) || !str_starts_with(e.name, STR("$")))
 		return false;
-	return !mql_is(e.name, "$ref") && !mql_is(e.name, "$id") && !mql_is(e.name, "$db");
+	return !is_of_reference(e.name);
+}
+
+/* True for operators that an element of an array meets; else it is a filter for its members. */
+static bool
+is_of_value(const struct bson_value *v)
+{
+	struct bson_iter i;
+	struct bson_element e;
+
+	if (!has_operators(v))
+		return false;
+	bson_iter_begin(&i, v->text);
+	return bson_iter_read(&i, &e) && !mql_is(e.name, "$and") && !mql_is(e.name, "$or") &&
+	       !mql_is(e.name, "$nor") && !mql_is(e.name, "$where");
 }
 
 /* ---- Operators with one value ---- */
@@ -388,17 +409,11 @@ compile_elem(struct mql *q, struct str path, const struct bson_element *e, unsig
 	     struct list *list)
 {
 	struct mql_node *node;
-	struct bson_iter i;
-	struct bson_element first;
-	bool of_value;
+	bool of_value = is_of_value(&e->value);
 	struct list inner;
 
 	if (e->value.type != BSON_DOCUMENT)
 		return mql_fail(q, MQL_BAD_VALUE, "$elemMatch needs an Object");
-	bson_iter_begin(&i, e->value.text);
-	of_value = has_operators(&e->value) && bson_iter_read(&i, &first) &&
-		   !mql_is(first.name, "$and") && !mql_is(first.name, "$or") &&
-		   !mql_is(first.name, "$nor") && !mql_is(first.name, "$where");
 	TRY(node_new(q, of_value ? MQL_NODE_ELEM_VALUE : MQL_NODE_ELEM_OBJECT, path, list, &node));
 	if (!of_value)
 		return compile_filter(q, e->value.text, (struct place){ depth + 1, true, NULL },
@@ -730,6 +745,8 @@ compile_top(struct mql *q, const struct bson_element *e, struct place place, str
 		return compile_where(q, e, place, list);
 	if (mql_is(e->name, "$text"))
 		return mql_refuse(q, e->name);
+	if (place.inside && is_of_reference(e->name))
+		return compile_equal(q, e->name, &e->value, list);
 	return mql_fail(q, MQL_BAD_VALUE,
 			"unknown top level operator: %.*s. If you have a field name that starts "
 			"with a '$' symbol, consider using $getField or $setField.",
@@ -804,7 +821,8 @@ demands_of(struct mql *q, const struct mql_node *node, struct str prefix, unsign
 	enum mql_demand_op op;
 
 	TRY(step_count(1));
-	if (node->op == MQL_NODE_AND) {
+	if (node->op == MQL_NODE_AND ||
+	    (node->op == MQL_NODE_OR && node->first && !node->first->next)) {
 		for (const struct mql_node *n = node->first; n; n = n->next)
 			TRY(demands_of(q, n, prefix, element, d));
 		return STATUS_OK;
@@ -903,7 +921,7 @@ mql_match_compile_value(struct mql *q, struct str all, struct mql_match **ret)
 	struct mql_node *root;
 	struct list list;
 
-	if (!has_operators(&v)) {
+	if (!is_of_value(&v)) {
 		TRY(compile_filter(q, all, (struct place){ 1, true, NULL }, &root));
 		return match_new(q, root, false, ret);
 	}

@@ -70,14 +70,27 @@ compare_modifiers(const void *a, const void *b, const void *arg)
 	return mql_update_compare_paths(left->path, right->path, &below);
 }
 
-/* The identifier in `$[x]`; empty for `$[]`. False for any other name. */
-static bool
-name_is_filtered(struct str name, struct str *ret)
+bool
+mql_update_name_is_filtered(struct str name, struct str *ret)
 {
 	if (name.len < 3 || !str_starts_with(name, STR("$[")) || name.ptr[name.len - 1] != ']')
 		return false;
 	*ret = str_of(name.ptr + 2, name.len - 3);
 	return true;
+}
+
+/* True for a path with `$`, `$[]` or `$[x]`. */
+static bool
+path_is_dynamic(struct str path)
+{
+	struct str name, id;
+
+	while (path.len) {
+		name = str_cut(&path, '.');
+		if (mql_is(name, "$") || mql_update_name_is_filtered(name, &id))
+			return true;
+	}
+	return false;
 }
 
 static enum status
@@ -86,7 +99,7 @@ check_name(struct compile *c, struct str path, struct str name, size_t step, boo
 	struct mql *q = c->q;
 	struct str id;
 	struct mql_array_filter *f = c->update->filters;
-	bool filtered = name_is_filtered(name, &id);
+	bool filtered = mql_update_name_is_filtered(name, &id);
 
 	if (!name.len)
 		return mql_fail(q, MQL_EMPTY_FIELD_NAME,
@@ -95,12 +108,9 @@ check_name(struct compile *c, struct str path, struct str name, size_t step, boo
 				STR_ARG(path));
 	if (name.ptr[0] != '$')
 		return STATUS_OK;
+	/* A field's name. One of the document itself is only for a document that is inserted. */
 	if (!filtered && !mql_is(name, "$"))
-		return mql_fail(q, MQL_DOLLAR_PREFIXED,
-				"The dollar ($) prefixed field '%.*s' in '%.*s' is not allowed in "
-				"the context of an update's replacement document. Consider using "
-				"an aggregation pipeline with $replaceWith.",
-				STR_ARG(name), STR_ARG(path));
+		return STATUS_OK;
 	if (!step)
 		return mql_fail(q, MQL_BAD_VALUE,
 				"Cannot have positional (i.e. '$') element in the first position "
@@ -200,8 +210,7 @@ compile_rename(struct compile *c, struct mql_modifier *m, const struct bson_elem
 		return mql_fail(c->q, MQL_BAD_VALUE,
 				"The source and target field for $rename must differ: %s",
 				mql_text(c->q, e->name, &e->value));
-	if (memchr(e->value.text.ptr, '$', e->value.text.len) ||
-	    memchr(e->name.ptr, '$', e->name.len))
+	if (path_is_dynamic(e->value.text) || path_is_dynamic(e->name))
 		return mql_fail(c->q, MQL_BAD_VALUE,
 				"The source and target field for $rename may not be dynamic: %.*s",
 				STR_ARG(e->name));

@@ -71,6 +71,12 @@ struct mql_update {
  */
 int mql_update_compare_paths(struct str a, struct str b, bool *ret_below);
 
+/*
+ * True for `$[x]` in a path, which stands for elements of an array: `*ret` is the identifier, empty
+ * for `$[]`. Other names that begin with `$` are those of fields, but for `$` itself.
+ */
+bool mql_update_name_is_filtered(struct str name, struct str *ret);
+
 /* ---- The tree (update_tree.c) ---- */
 
 /* A value of the document. What no path leads into stays the bytes that it was. */

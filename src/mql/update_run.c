@@ -121,6 +121,7 @@ run_create(struct run *r, struct mql_tree *node, struct str name, struct str res
 	const struct bson_value document = BSON_OF_DOCUMENT(BSON_EMPTY);
 	size_t len = r->path.len;
 	uint32_t position;
+	struct str id;
 
 	if (node->value.type == BSON_ARRAY) {
 		if (!mql_is_position(name, &position))
@@ -129,18 +130,19 @@ run_create(struct run *r, struct mql_tree *node, struct str name, struct str res
 	}
 	(void)path_push(r, name);
 	TRY(run_changed(r, more));
-	r->path.len = len;
 	while (more) {
 		TRY(mql_tree_append(r->q, node, name, &document, &node));
 		node->open = true;
 		more = memchr(rest.ptr, '.', rest.len) != NULL;
 		name = str_cut(&rest, '.');
-		if (name.ptr[0] == '$')
+		if (mql_is(name, "$") || mql_update_name_is_filtered(name, &id))
 			return mql_fail(r->q, MQL_BAD_VALUE,
 					"The path '%.*s' must exist in the document in order to "
 					"apply array updates.",
-					STR_ARG(r->path));
+					STR_ARG(buf_str(&r->path)));
+		(void)path_push(r, name);
 	}
+	r->path.len = len;
 	return mql_tree_append(r->q, node, name, v, NULL);
 }
 
@@ -257,11 +259,12 @@ apply_below(struct way *w, struct mql_tree *node, struct str path)
 	bool more = memchr(path.ptr, '.', path.len) != NULL;
 	struct str rest = path, name = str_cut(&rest, '.');
 	struct mql_tree *member;
+	struct str id;
 	size_t len;
 
 	TRY(step_count(1));
-	if (str_starts_with(name, STR("$[")))
-		return apply_elements(w, node, str_of(name.ptr + 2, name.len - 3), rest, more);
+	if (mql_update_name_is_filtered(name, &id))
+		return apply_elements(w, node, id, rest, more);
 	if (mql_is(name, "$")) {
 		struct buf number = BUF_INIT(32);
 
@@ -322,6 +325,25 @@ rename_take(struct run *r, struct mql_tree *root, struct str path, struct bson_v
 	return run_changed(r, false);
 }
 
+/*
+ * A field of the document itself whose name begins with `$` can be inserted, and not be changed.
+ * A path does not begin with an element of an array.
+ */
+static enum status
+check_first_name(struct run *r, struct str path)
+{
+	struct str rest = path;
+	struct str name = str_cut(&rest, '.');
+
+	if (r->on->insert || !str_starts_with(name, STR("$")))
+		return STATUS_OK;
+	return mql_fail(r->q, MQL_DOLLAR_PREFIXED,
+			"The dollar ($) prefixed field '%.*s' in '%.*s' is not allowed in the "
+			"context of an update's replacement document. Consider using an "
+			"aggregation pipeline with $replaceWith.",
+			STR_ARG(name), STR_ARG(path));
+}
+
 static enum status
 run_modifier(struct run *r, struct mql_tree *root, const struct mql_modifier *m)
 {
@@ -337,6 +359,7 @@ run_modifier(struct run *r, struct mql_tree *root, const struct mql_modifier *m)
 	}
 	if (!found)
 		return STATUS_OK;
+	TRY(check_first_name(r, m->path));
 	buf_clear(&r->path);
 	return apply_below(&w, root, m->path);
 }

@@ -285,6 +285,50 @@ def a_function_that_is_not_well_formed_is_refused_with_mongodbs_codes(cwd):
                       "cursor": {}}, number)
 
 
+@test
+def stages_behind_a_change_stream_call_functions(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        def watch(*stages, **options):
+            answer = c({"aggregate": "c", "pipeline": [{"$changeStream": options}, *stages],
+                        "cursor": {}}, "d")["cursor"]
+            return answer["id"], answer["firstBatch"]
+
+        def read(stream, count):
+            id, seen = stream
+            while len(seen) < count:
+                seen += c({"getMore": Int64(id), "collection": "c", "maxTimeMS": 20000},
+                          "d")["cursor"]["nextBatch"]
+            equal(len(seen), count)
+            return seen
+
+        insert(c, {"_id": "before"})
+        odd = {"$match": {"$expr": function("(x) => x % 2 == 1", "$fullDocument.n")}}
+        double = {"$set": {"twice": function("(x) => x * 2", "$fullDocument.n")}}
+        streams = [watch(odd), watch(double), watch(double, odd)]
+        for at in range(0, 600, 300):
+            insert(c, *({"_id": n, "n": n, "text": "x" * 5000} for n in range(at, at + 300)))
+        seen = [read(stream, count) for stream, count in zip(streams, (300, 600, 300))]
+        equal([e["documentKey"]["_id"] for e in seen[0]], list(range(1, 600, 2)))
+        equal([e["twice"] for e in seen[1]], [2.0 * n for n in range(600)])
+        equal([e["twice"] for e in seen[2]], [2.0 * n for n in range(1, 600, 2)])
+        equal([e["twice"] for e in read(watch(double, resumeAfter=seen[1][597]["_id"]), 2)],
+              [1196.0, 1198.0])
+
+        # What a function throws for one event ends the stream when that event is told.
+        throws = {"$set": {"x": function("(x) => { if (x == 601) throw 'no'; return x }",
+                                         "$fullDocument.n")}}
+        id, _ = watch(throws)
+        insert(c, {"_id": 600, "n": 600})
+        equal(read((id, []), 1)[0]["x"], 600.0)
+        insert(c, {"_id": 601, "n": 601})
+        failure = fails(c, {"getMore": Int64(id), "collection": "c", "maxTimeMS": 20000}, 139, "no")
+        equal("errorLabels" in failure, False)
+        fails(c, {"getMore": Int64(id), "collection": "c"}, 43)
+        where = {"$match": {"$where": "true"}}
+        fails(c, {"aggregate": "c", "pipeline": [{"$changeStream": {}}, where], "cursor": {}}, 2,
+              "$where is not allowed in this context")
+
+
 # ---- $accumulator ----
 
 SUM = {"init": "function () { return 0; }", "accumulate": "function (s, x) { return s + x; }",

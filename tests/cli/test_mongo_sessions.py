@@ -3,10 +3,11 @@
 import random
 import re
 import signal
+import struct
 import threading
 
 from harness import Server, contains, equal, main, ok, test
-from mongo import Client, Int64
+from mongo import Client, Int64, Raw
 
 ID = bytes(range(16))
 OTHER = bytes(range(16, 32))
@@ -246,6 +247,75 @@ def a_version_that_was_read_is_read_again(cwd):
         watch = {"aggregate": "c", "pipeline": [{"$changeStream": {}}], "cursor": {}}
         for command in out, watch:
             equal(c.fails({**command, "readConcern": {"level": "snapshot"}}, "d")["code"], 72)
+
+
+@test
+def lists_of_sessions_are_checked_before_any_is_ended(cwd):
+    uuid = lambda n, subtype=4: Raw(5, struct.pack("<iB", n, subtype) + bytes(n))
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": n} for n in range(9)]}, "d")
+
+        def cursor(session=ID):
+            found = c({"find": "c", "batchSize": 2, "lsid": {"id": Raw(5, b"\x10\0\0\0\4" + session)}}, "d")
+            return {"getMore": Int64(found["cursor"]["id"]), "collection": "c", "batchSize": 2,
+                    "lsid": {"id": Raw(5, b"\x10\0\0\0\4" + session)}}
+        more = cursor()
+        mine = {"id": Raw(5, b"\x10\0\0\0\4" + ID)}
+        for name in ("endSessions", "killSessions", "refreshSessions"):
+            for wrong, number in ((1, 14), ("x", 14), ([], 14), ({}, 40414), ({"id": None}, 40414),
+                                  ({"id": "x"}, 14), ({"id": uuid(16, 3)}, 14), ({"id": uuid(8)}, 207),
+                                  ({"id": uuid(16), "more": 1}, 40415)):
+                equal(c.fails({name: [mine, wrong]})["code"], number)
+        c(more, "d")
+        c({"refreshSessions": [mine, None]})
+        c(more, "d")
+        c({"endSessions": [None, {**mine, "uid": uuid(32, 0)}]})
+        equal(c.fails(more, "d")["code"], 43)
+        for wrong, number in ((1, 14), ({}, 40414), ({"user": "a"}, 40414), ({"user": "a", "db": None}, 40414),
+                              ({"user": 1, "db": "b"}, 14), ({"user": "a", "db": "b", "c": 1}, 40415)):
+            equal(c.fails({"killAllSessions": [wrong]})["code"], number)
+        equal(c.fails({"killAllSessionsByPattern": [{"lsid": {"id": 1}}]})["code"], 14)
+        more = cursor()
+        c({"killAllSessions": [None, {"user": "nobody", "db": "d"}]})
+        c(more, "d")
+        c({"killAllSessionsByPattern": [{"lsid": mine}]})
+        equal(c.fails(more, "d")["code"], 43)
+
+
+@test
+def a_cursor_is_read_in_its_session(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": n} for n in range(9)]}, "d")
+        for made, read, number in ((ID, None, 50737), (None, ID, 50736), (ID, OTHER, 50738),
+                                   (ID, ID, 0), (None, None, 0)):
+            lsid = lambda id: {"lsid": {"id": id}} if id else {}
+            id = c({"find": "c", "batchSize": 1, **lsid(made)}, "d")["cursor"]["id"]
+            more = {"getMore": Int64(id), "collection": "c", **lsid(read)}
+            if number:
+                equal(c.fails(more, "d")["code"], number)
+                more = {"getMore": Int64(id), "collection": "c", **lsid(made)}
+            equal(len(c(more, "d")["cursor"]["nextBatch"]), 8)
+        # Whether there is such a cursor does not matter where the command itself is wrong.
+        equal(c.fails({"getMore": Int64(1), "collection": "c", "batchSize": -1}, "d")["code"], 2)
+        for wrong in (1, 1.0, True):
+            equal(c.fails({"getMore": wrong, "collection": "c"}, "d")["code"], 14)
+            equal(c.fails({"killCursors": "c", "cursors": [Int64(1), wrong]}, "d")["code"], 14)
+        equal(c.fails({"killCursors": 1, "cursors": []}, "d")["code"], 73)
+        equal(c({"killCursors": "c", "cursors": [None, Int64(1), None]}, "d")["cursorsNotFound"], [1])
+
+
+@test
+def members_of_any_command_that_are_null_are_not_there(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        nothing = {name: None for name in ("lsid", "txnNumber", "autocommit", "startTransaction",
+                                           "readConcern", "writeConcern", "maxTimeMS", "$clusterTime")}
+        c({"insert": "c", "documents": [{"_id": 1}], **nothing}, "d")
+        equal(len(c({"find": "c", **nothing, "readConcern": {"level": None}}, "d")["cursor"]["firstBatch"]), 1)
+        equal(c.fails({"find": "c", "other": None}, "d")["code"], 40415)
+        for name in ("commitTransaction", "abortTransaction"):
+            equal(c.fails({name: 1, "other": 1})["code"], 40415)
+            equal(c.fails({name: 1, "writeConcern": {"w": -1}})["code"], 9)
+            equal(c.fails({name: 1, "recoveryToken": {}})["code"], 125)
 
 
 @test

@@ -112,6 +112,11 @@ paths_go_through_arrays(void **state)
 		{ "{'a':{'$elemMatch':{'b':1}}}", "{'a':{'b':1}}", false },
 		{ "{'a':{'$elemMatch':{'$gt':1}}}", "{'a':[[2]]}", false },
 		{ "{'a':{'$elemMatch':{'0':2}}}", "{'a':[[2]]}", true },
+		{ "{'a':{'$elemMatch':{'$ref':'c','$id':1}}}", "{'a':[{'$ref':'c','$id':2}]}",
+		  false },
+		{ "{'a':{'$elemMatch':{'$ref':'c','$id':1}}}",
+		  "{'a':[{'$ref':'d','$id':1},{'$ref':'c','$id':1}]}", true },
+		{ "{'a':{'$elemMatch':{'$or':[{'$id':1},{'b':2}]}}}", "{'a':[{'$id':1}]}", true },
 		{ "{'a':{'$size':2}}", "{'a':[1,2]}", true },
 		{ "{'a':{'$size':2}}", "{'a':[[1,2]]}", false },
 		{ "{'a':{'$all':[1,2]}}", "{'a':[2,3,1]}", true },
@@ -205,6 +210,7 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'a':{'$not':{}}}", 2, "$not cannot be empty" },
 		{ "{'a':{'$not':1}}", 2, "$not needs a regex or a document" },
 		{ "{'a':{'$elemMatch':1}}", 2, "$elemMatch needs an Object" },
+		{ "{'$id':1}", 2, "unknown top level operator: $id" },
 		{ "{'a':{'$bitsAllSet':-1}}", 9,
 		  "Expected a non-negative number in: $bitsAllSet: -1" },
 		{ "{'a':{'$bitsAllSet':[1,-1]}}", 2,
@@ -288,8 +294,9 @@ planners_see_what_is_demanded(void **state)
 
 	assert_int_equal(
 		mql_match_compile(&q,
-				  case_bson(*state, "{'_id':7,'$or':[{'x':1}],'a':{'$elemMatch':"
-						    "{'b':{'$gt':1},'c':{'$ne':2}}}}"),
+				  case_bson(*state,
+					    "{'_id':7,'$or':[{'x':1},{'y':1}],'a':{'$elemMatch':"
+					    "{'b':{'$gt':1},'c':{'$ne':2}}}}"),
 				  &m),
 		STATUS_OK);
 	mql_match_demands(m, &demands, &count);

@@ -67,6 +67,12 @@ fields_are_set_and_taken_away(void **state)
 		{ "{'$set':{'a.10':1,'a.9':2}}", "{}", "{'a':{'9':2,'10':1}}", "a" },
 		{ "{'$set':{'a.2':1}}", "{'a':[0]}", "{'a':[0,null,1]}", "a.1 a.2" },
 		{ "{'$set':{'a.0.b':1}}", "{'a':[{}]}", "{'a':[{'b':1}]}", "a.0.b" },
+		{ "{'$set':{'a.$b':1,'a.$c.d':2}}", "{'a':{'$b':0}}", "{'a':{'$b':1,'$c':{'d':2}}}",
+		  "a.$b a.$c" },
+		{ "{'$set':{'a.$b':1}}", "{}", "{'a':{'$b':1}}", "a" },
+		{ "{'$set':{'a.$[':1,'a.$[x':2}}", "{'a':{}}", "{'a':{'$[':1,'$[x':2}}",
+		  "a.$[ a.$[x" },
+		{ "{'$setOnInsert':{'$a':1}}", "{'b':1}", "{'b':1}", "" },
 		{ "{'$unset':{'a.b':'','c':1}}", "{'a':{'b':1}}", "{'a':{}}", "a.b" },
 		{ "{'$unset':{'a.0':1}}", "{'a':[1,2]}", "{'a':[null,2]}", "a.0" },
 		{ "{'$unset':{'a.b':1}}", "{'a':3}", "{'a':3}", "" },
@@ -121,6 +127,12 @@ arrays_grow_and_shrink(void **state)
 		{ "{'$pull':{'a':{'b':1}}}", "{'a':[{'b':1,'c':2},{'b':2},1]}", "{'a':[{'b':2},1]}",
 		  "a" },
 		{ "{'$pull':{'a':2}}", "{'a':[1,2,2.0]}", "{'a':[1]}", "a" },
+		{ "{'$pull':{'a':{'$or':[{'b':1},{'c':2}]}}}",
+		  "{'a':[{'b':1},{'b':2,'c':2},{'b':3},1]}", "{'a':[{'b':3},1]}", "a" },
+		{ "{'$pull':{'a':{'$nor':[{'b':1}]}}}", "{'a':[{'b':1},{},1]}", "{'a':[{'b':1},1]}",
+		  "a" },
+		{ "{'$pull':{'a':{'$id':1}}}", "{'a':[{'$ref':'c','$id':1},{'$id':2}]}",
+		  "{'a':[{'$id':2}]}", "a" },
 		{ "{'$pull':{'a':9}}", "{'a':[1]}", "{'a':[1]}", "" },
 		{ "{'$pullAll':{'a':[1,3]}}", "{'a':[1,2,3]}", "{'a':[2]}", "a" },
 	};
@@ -208,16 +220,19 @@ upserts_begin_with_what_the_filter_says(void **state)
 
 	assert_int_equal(mql_match_compile(&q,
 					   case_bson(*state, "{'b.c':2,'$and':[{'_id':5}],"
-							     "'d':{'$gt':1},'e':{'$eq':3}}"),
+							     "'d':{'$gt':1},'e':{'$eq':3},"
+							     "'$or':[{'f':4}]}"),
 					   &m),
 			 STATUS_OK);
 	assert_int_equal(mql_upsert_document(m, &q, &document), STATUS_OK);
-	assert_string_equal(case_json(*state, document), "{'_id':5,'b':{'c':2},'e':3}");
+	assert_string_equal(case_json(*state, document), "{'_id':5,'b':{'c':2},'e':3,'f':4}");
+	assert_int_equal(update(&q, "{'$set':{'$a.b':1}}", NULL, "{}", -1, true, &u), STATUS_OK);
+	assert_non_null(strstr(case_json(*state, u.document), "'$a':{'b':1}"));
 	assert_int_equal(update(&q, "{'$setOnInsert':{'z':1},'$inc':{'n':1}}", NULL,
 				case_json(*state, document), -1, true, &u),
 			 STATUS_OK);
 	assert_string_equal(case_json(*state, u.document),
-			    "{'_id':5,'b':{'c':2},'e':3,'n':1,'z':1}");
+			    "{'_id':5,'b':{'c':2},'e':3,'f':4,'n':1,'z':1}");
 	assert_int_equal(mql_match_compile(&q, case_bson(*state, "{'$and':[{'a':1},{'a':2}]}"), &m),
 			 STATUS_OK);
 	assert_int_equal(mql_upsert_document(m, &q, &document), STATUS_INVALID);
@@ -284,6 +299,15 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$bit':{'a':{'not':1}}}", "{}", 2, "The $bit modifier only supports" },
 		{ "{'$set':{'a.20000':1}}", "{'a':[]}", 2, "Cannot put more than 10000 nulls" },
 		{ "{'a':1,'$set':{'b':1}}", "{}", 52, "The dollar ($) prefixed field '$set'" },
+		{ "{'$set':{'$a':1}}", "{}", 52, "The dollar ($) prefixed field '$a' in '$a'" },
+		{ "{'$inc':{'$a.b':1}}", "{'$a':{}}", 52,
+		  "The dollar ($) prefixed field '$a' in '$a.b'" },
+		{ "{'$rename':{'a':'$b'}}", "{'a':1}", 52,
+		  "The dollar ($) prefixed field '$b' in '$b'" },
+		{ "{'$rename':{'a.$[]':'b'}}", "{'a':[]}", 2,
+		  "The source and target field for $rename may not be dynamic: a.$[]" },
+		{ "{'$set':{'b.a.$[]':1}}", "{}", 2, "The path 'b.a' must exist in the document" },
+		{ "{'$set':{'$':1}}", "{}", 2, "Cannot have positional (i.e. '$') element" },
 	};
 
 	for (size_t i = 0; i < CASES(cases); i++) {

@@ -113,13 +113,21 @@ check_after(struct call *c, const struct bson_value *after)
 			 "clusterTime");
 }
 
+/* A member that is null is as if it were not there. */
+static bool
+find_given(struct str document, struct str name, struct bson_value *ret)
+{
+	return bson_find(document, name, ret) && ret->type != BSON_NULL &&
+	       ret->type != BSON_UNDEFINED;
+}
+
 enum status
 time_check_concern(struct call *c)
 {
 	struct bson_value concern, v;
 	bool snapshot = false;
 
-	if (!bson_find(c->body, STR("readConcern"), &concern))
+	if (!find_given(c->body, STR("readConcern"), &concern))
 		return STATUS_OK;
 	if (concern.type != BSON_DOCUMENT)
 		return call_type_mismatch(c, &concern, "type 'object'", "%s.readConcern",
@@ -128,7 +136,7 @@ time_check_concern(struct call *c)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "Only the first command in a transaction may specify a "
 				 "readConcern");
-	if (bson_find(concern.text, STR("level"), &v)) {
+	if (find_given(concern.text, STR("level"), &v)) {
 		TRY(check_level(c, &v, &snapshot));
 		c->linearizable = str_eq(v.text, STR("linearizable"));
 		if (c->in_transaction && !snapshot && !str_eq(v.text, STR("local")) &&

@@ -490,8 +490,6 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 				 "cursor");
 	c->max_ns = cursor->max_ns;
 	c->client->until_ns = c->max_ns ? c->began_ns + c->max_ns : 0;
-	if (size < 0)
-		return call_fail(c, MONGO_BAD_VALUE, "batchSize has to be at least 0");
 	if (cursor->live)
 		return mongo_more_aggregate(c, cursor, ns, size ? (uint64_t)size : UINT64_MAX,
 					    &f->ended);
@@ -528,14 +526,25 @@ check_cursor_rights(struct call *c, unsigned needs)
 	return call_check_rights(c, c->db, needs);
 }
 
-/* A cursor of a transaction is read in it, and others are not. */
-static bool
-is_of_transaction(const struct call *c, const struct cursor *cursor)
+/* A cursor is read in the session that has made it, and in its transaction if that has one. */
+static enum status
+check_cursor_session(struct call *c, const struct cursor *cursor)
 {
-	return cursor->txn == (c->in_transaction ? c->number : -1) &&
-	       (!c->in_transaction ||
-		(cursor->has_session &&
-		 memcmp(cursor->session, c->lsid.ptr, sizeof(cursor->session)) == 0));
+	const char *was = cursor->has_session ? "created in another session"
+					      : "not created in a session";
+	int code = 0;
+
+	if (cursor->has_session && !c->lsid.ptr)
+		code = MONGO_CURSOR_OF_SESSION;
+	else if (!cursor->has_session && c->lsid.ptr)
+		code = MONGO_CURSOR_OF_NO_SESSION;
+	else if (c->lsid.ptr && memcmp(cursor->session, c->lsid.ptr, sizeof(cursor->session)) != 0)
+		code = MONGO_CURSOR_OF_OTHER_SESSION;
+	if (!code && cursor->txn == (c->in_transaction ? c->number : -1))
+		return STATUS_OK;
+	return call_fail(c, code ? code : MONGO_CURSOR_OF_OTHER,
+			 "Cannot run getMore on cursor %lld, which was %s", (long long)cursor->id,
+			 code ? was : "created in another transaction, or outside of one");
 }
 
 enum status
@@ -547,21 +556,22 @@ mongo_run_get_more(struct call *c)
 	struct str ns;
 	int64_t id;
 
-	if (!bson_to_int64(&c->first, &id))
+	if (c->first.type != BSON_INT64)
 		return call_type_mismatch(c, &c->first, "type 'long'", "getMore.getMore");
+	id = c->first.n;
 	c->collection = call_text(c, MORE_COLLECTION);
 	TRY(check_cursor_rights(c, RIGHT_READ | RIGHT_ADMIN));
 	TRY(data_ns(c, &ns));
+	if (call_i64(c, MORE_BATCH, 0) < 0)
+		return call_fail(c, MONGO_BAD_VALUE, "batchSize has to be at least 0");
 	cursor = cursor_take(c->mongo, id, ns, c->client->user_name);
 	if (!cursor)
 		return call_fail(c, MONGO_CURSOR_NOT_FOUND, "cursor id %lld not found",
 				 (long long)id);
-	if (!is_of_transaction(c, cursor)) {
+	status = check_cursor_session(c, cursor);
+	if (status != STATUS_OK) {
 		cursor_give(c->mongo, cursor);
-		return call_fail(c, MONGO_CURSOR_OF_OTHER,
-				 "Cannot run getMore on cursor %lld, which was created in another "
-				 "transaction, or outside of one",
-				 (long long)id);
+		return status;
 	}
 	c->is_watch = cursor->watch;
 	status = cursor->lists ? STATUS_OK : check_cursor_rights(c, RIGHT_READ);
@@ -591,7 +601,7 @@ put_killed(struct call *c, const bool *killed, bool wanted)
 	size_t at = 0;
 
 	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e); at++)
-		if (killed[at] == wanted)
+		if (killed[at] == wanted && e.value.type == BSON_INT64)
 			bson_put(c->reply, STR(""), &e.value);
 }
 
@@ -604,20 +614,24 @@ mongo_run_kill_cursors(struct call *c)
 	struct bson_iter i;
 	size_t at = 0;
 	struct str ns;
-	int64_t id;
 
 	if (!killed)
 		return STATUS_LIMIT;
 	/* Those that are of no collection are of "$cmd.aggregate". */
 	if (c->first.type != BSON_STRING)
-		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
+		return call_fail(c, MONGO_INVALID_NAMESPACE, "collection name has invalid type %s",
 				 bson_type_name(c->first.type));
 	c->collection = c->first.text;
 	TRY(check_cursor_rights(c, RIGHT_READ | RIGHT_ADMIN));
 	TRY(data_ns(c, &ns));
+	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e);)
+		if (e.value.type != BSON_INT64 && e.value.type != BSON_NULL &&
+		    e.value.type != BSON_UNDEFINED)
+			return call_type_mismatch(c, &e.value, "type 'long'",
+						  "killCursors.cursors.%.*s", STR_ARG(e.name));
 	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e); at++)
-		killed[at] = bson_to_int64(&e.value, &id) &&
-			     cursor_kill(c->mongo, id, ns, c->client->user_name);
+		killed[at] = e.value.type == BSON_INT64 &&
+			     cursor_kill(c->mongo, e.value.n, ns, c->client->user_name);
 	bson_begin_array(c->reply, STR("cursorsKilled"));
 	put_killed(c, killed, true);
 	bson_end(c->reply);

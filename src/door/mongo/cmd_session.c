@@ -43,73 +43,144 @@ end_sessions(struct call *c, const struct session_pattern *which)
 }
 
 static bool
-read_session_id(const struct bson_value *v, struct str *ret)
+is_nothing(const struct bson_value *v)
 {
-	struct bson_value id;
-
-	if (v->type != BSON_DOCUMENT || !bson_find(v->text, STR("id"), &id) ||
-	    id.type != BSON_BINARY || id.text.len != SESSION_ID_BYTES)
-		return false;
-	*ret = id.text;
-	return true;
+	return v->type == BSON_NULL || v->type == BSON_UNDEFINED;
 }
 
-enum status
-mongo_run_refresh_sessions(struct call *c)
+static enum status
+member_missing(struct call *c, struct str index, const char *member)
 {
-	return check_list(c);
+	return call_fail(c, MONGO_FIELD_MISSING,
+			 "BSON field '%s.%s.%.*s.%s' is missing but a required field",
+			 c->command->name, c->command->name, STR_ARG(index), member);
 }
 
-/* Those of the client: sessions of two people are two sessions, even with the same id. */
-enum status
-mongo_run_end_sessions(struct call *c)
+static enum status
+member_unknown(struct call *c, struct str name)
+{
+	return call_fail(c, MONGO_FIELD_UNKNOWN, "BSON field '%s.%.*s' is an unknown field.",
+			 c->command->name, (int)(name.len < 100 ? name.len : 100), name.ptr);
+}
+
+/* The UUID of a session. */
+static enum status
+read_uuid(struct call *c, const struct bson_value *id, struct str *ret)
+{
+	if (id->type != BSON_BINARY || id->subtype != UUID_SUBTYPE)
+		return call_type_mismatch(c, id, "type 'binData' of the subtype for a UUID",
+					  "%s.id", c->command->name);
+	if (id->text.len != SESSION_ID_BYTES)
+		return call_fail(c, MONGO_INVALID_UUID,
+				 "uuid must be a 16-byte binary field with UUID (4) subtype");
+	*ret = id->text;
+	return STATUS_OK;
+}
+
+/* {id, uid}, an element of a list. `uid` is the hash of a name, and tells nothing more. */
+static enum status
+read_session_id(struct call *c, const struct bson_element *session, struct str *ret)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	*ret = STR("");
+	if (session->value.type != BSON_DOCUMENT)
+		return call_type_mismatch(c, &session->value, "type 'object'", "%s.%s.%.*s",
+					  c->command->name, c->command->name,
+					  STR_ARG(session->name));
+	for (bson_iter_begin(&i, session->value.text); bson_iter_read(&i, &e);) {
+		if (str_eq(e.name, STR("id")) && !is_nothing(&e.value))
+			TRY(read_uuid(c, &e.value, ret));
+		else if (!str_eq(e.name, STR("id")) && !str_eq(e.name, STR("uid")))
+			return member_unknown(c, e.name);
+	}
+	return ret->len ? STATUS_OK : member_missing(c, session->name, "id");
+}
+
+/*
+ * Reads the elements of the list, which may be null, and ends those sessions if `ends`: those of
+ * the client, for sessions of two people are two sessions, even with the same id.
+ */
+static enum status
+read_sessions(struct call *c, bool ends)
 {
 	struct session_pattern which = { .user = str_from_cstr(c->client->user_name) };
 	struct bson_element e;
 	struct bson_iter i;
 
-	TRY(check_list(c));
-	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);)
-		if (read_session_id(&e.value, &which.id))
+	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);) {
+		if (is_nothing(&e.value))
+			continue;
+		TRY(read_session_id(c, &e, &which.id));
+		if (ends)
 			end_sessions(c, &which);
+	}
 	return STATUS_OK;
+}
+
+enum status
+mongo_run_refresh_sessions(struct call *c)
+{
+	TRY(check_list(c));
+	return read_sessions(c, false);
+}
+
+/* An element that makes no sense fails the command before any session is ended. */
+enum status
+mongo_run_end_sessions(struct call *c)
+{
+	TRY(check_list(c));
+	TRY(read_sessions(c, false));
+	return read_sessions(c, true);
 }
 
 /* ---- Sessions of others ---- */
 
 /* Reads an element of the list: whose sessions it means, or which ones. */
-typedef enum status pattern_read(struct call *c, struct str element, struct session_pattern *ret);
+typedef enum status pattern_read(struct call *c, const struct bson_element *element,
+				 struct session_pattern *ret);
 
 /* {user, db}. A person has one name in all databases. */
 static enum status
-read_user(struct call *c, struct str element, struct session_pattern *ret)
+read_user(struct call *c, const struct bson_element *element, struct session_pattern *ret)
 {
-	struct bson_value user, db;
+	bool has_user = false, has_db = false;
+	struct bson_element e;
+	struct bson_iter i;
 
-	if (!bson_find(element, STR("user"), &user) || user.type != BSON_STRING ||
-	    !bson_find(element, STR("db"), &db) || db.type != BSON_STRING)
-		return call_fail(c, MONGO_FAILED_TO_PARSE,
-				 "%s takes objects of the strings 'user' and 'db'",
-				 c->command->name);
-	ret->user = user.text;
+	for (bson_iter_begin(&i, element->value.text); bson_iter_read(&i, &e);) {
+		bool is_user = str_eq(e.name, STR("user"));
+
+		if (!is_user && !str_eq(e.name, STR("db")))
+			return member_unknown(c, e.name);
+		if (is_nothing(&e.value))
+			continue;
+		if (e.value.type != BSON_STRING)
+			return call_type_mismatch(c, &e.value, "type 'string'", "%s.%.*s",
+						  c->command->name, STR_ARG(e.name));
+		if (is_user)
+			ret->user = e.value.text;
+		*(is_user ? &has_user : &has_db) = true;
+	}
+	if (!has_user || !has_db)
+		return member_missing(c, element->name, has_user ? "db" : "user");
 	return STATUS_OK;
 }
 
 /* {} for all, or {lsid: {id}}. */
 static enum status
-read_pattern(struct call *c, struct str element, struct session_pattern *ret)
+read_pattern(struct call *c, const struct bson_element *element, struct session_pattern *ret)
 {
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, element); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, element->value.text); bson_iter_read(&i, &e);) {
 		if (!str_eq(e.name, STR("lsid")))
 			return call_fail(c, MONGO_NOT_IMPLEMENTED,
 					 "Sessions cannot be named by '%.*s', only by 'lsid'",
 					 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
-		if (!read_session_id(&e.value, &ret->id))
-			return call_fail(c, MONGO_FAILED_TO_PARSE,
-					 "'lsid' takes an object with a UUID as 'id'");
+		TRY(read_session_id(c, &e, &ret->id));
 	}
 	return STATUS_OK;
 }
@@ -124,17 +195,21 @@ kill_all(struct call *c, pattern_read *read)
 
 	TRY(check_list(c));
 	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);) {
+		if (is_nothing(&e.value))
+			continue;
 		if (e.value.type != BSON_DOCUMENT)
 			return call_type_mismatch(c, &e.value, "type 'object'", "%s.%s.%.*s",
 						  c->command->name, c->command->name,
 						  STR_ARG(e.name));
-		TRY(read(c, e.value.text, &which));
+		TRY(read(c, &e, &which));
 	}
 	if (bson_is_empty(c->first.text))
 		end_sessions(c, &which);
 	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);) {
+		if (is_nothing(&e.value))
+			continue;
 		which = (struct session_pattern){ 0 };
-		TRY(read(c, e.value.text, &which));
+		TRY(read(c, &e, &which));
 		end_sessions(c, &which);
 	}
 	return STATUS_OK;

@@ -409,6 +409,9 @@ call_read_args(struct call *c)
 	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e); first = false) {
 		if (first)
 			c->first = e.value;
+		else if ((e.value.type == BSON_NULL || e.value.type == BSON_UNDEFINED) &&
+			 command_is_generic(e.name) && !str_eq(e.name, STR("$db")))
+			continue; /* it is as if it were not there */
 		else if (str_eq(e.name, STR("$db")))
 			TRY(read_db(c, &e.value));
 		else if (str_eq(e.name, STR("lsid")))

@@ -95,6 +95,7 @@ enum status mongo_run_kill_sessions_by_pattern(struct call *c);
 enum status mongo_run_kill_all_sessions(struct call *c);
 
 /* txn.c */
+extern const struct arg args_end_transaction[];
 enum status mongo_run_commit_transaction(struct call *c);
 enum status mongo_run_abort_transaction(struct call *c);
 

@@ -77,6 +77,7 @@ static const struct {
 	{ 189, "PrimarySteppedDown" },
 	{ 197, "InvalidIndexSpecificationOption" },
 	{ 206, "NoSuchSession" },
+	{ 207, "InvalidUUID" },
 	{ 217, "IncompleteTransactionHistory" },
 	{ 223, "IllegalOpMsgFlag" },
 	{ 225, "TransactionTooOld" },

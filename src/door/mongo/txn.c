@@ -379,6 +379,11 @@ txn_run(struct call *c, kv_body *body, void *arg)
 
 /* ---- commitTransaction, abortTransaction ---- */
 
+const struct arg args_end_transaction[] = {
+	{ "recoveryToken", ARG_IGNORED }, /* for servers in front of several others */
+	{ NULL, 0 },
+};
+
 static enum status
 check_transaction(struct call *c)
 {
@@ -516,8 +521,8 @@ commit_open(struct call *c)
 enum status
 mongo_run_commit_transaction(struct call *c)
 {
-	TRY(check_transaction(c));
 	TRY(data_check_concern(c));
+	TRY(check_transaction(c));
 	TRY(c->txn ? commit_open(c) : commit_again(c));
 	data_put_concern(c);
 	return STATUS_OK;
@@ -530,6 +535,7 @@ mongo_run_abort_transaction(struct call *c)
 	enum status status;
 	bool known;
 
+	TRY(data_check_concern(c));
 	TRY(check_transaction(c));
 	if (c->txn) {
 		set_state(c, TXN_ABORTED);
