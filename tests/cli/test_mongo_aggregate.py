@@ -128,6 +128,12 @@ def out_takes_the_place_of_a_collection(cwd):
             {"$limit": 1}, {"$set": {"_id": 1}}]}}, {"$out": "out"}), 11000)
         c({"$match": {"_id": -1}}, {"$out": {"db": "d", "coll": "out"}})
         equal(out.find(), [])
+        # It is written, and the only member says that there are no others; a pipeline that reads does not.
+        concern = {"writeConcern": {"w": 3}}
+        answer = client(c.command({"$limit": 1}, {"$out": "out"}, **concern), db="d")
+        equal((answer["writeConcernError"]["code"], len(out.find())), (100, 1))
+        equal("writeConcernError" in client(c.command({"$limit": 1}, **concern), db="d"), False)
+        equal(c.fails({"$out": "out"}, writeConcern={"w": -1}), 9)
 
 
 @test

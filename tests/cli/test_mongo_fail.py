@@ -112,6 +112,14 @@ def commands_with_a_time_limit_are_over_at_once(cwd):
         c({"find": "c"}, "db")
         c({"configureFailPoint": "maxTimeAlwaysTimeOut", "mode": "off"})
         c({"find": "c", "maxTimeMS": 60000}, "db")
+        # The time in which it is kept waiting counts, unless there is no limit.
+        wait = {"configureFailPoint": "failCommand", "mode": {"times": 1},
+                "data": {"failCommands": ["find"], "blockConnection": True, "blockTimeMS": 20}}
+        c(wait)
+        expired(c, {"find": "c", "maxTimeMS": 10})
+        c({"configureFailPoint": "maxTimeNeverTimeOut", "mode": "alwaysOn"})
+        c(wait)
+        c({"find": "c", "maxTimeMS": 10}, "db")
 
 
 @test
@@ -187,6 +195,15 @@ def the_stable_api_keeps_a_client_to_its_commands(cwd):
                               ({"ping": 1, "apiVersion": "1", "apiStrict": 1}, 14),
                               ({"ping": 1, "apiStrict": True}, 72)):
             equal((command, c.fails(command)["code"]), (command, code))
+        c({"insert": "c", "documents": [{"_id": 1}]}, "d")
+
+        def aggregate(first, stage, **more):
+            return {"aggregate": first, "pipeline": [stage], "cursor": {}, "apiVersion": "1", **more}
+        for first, stage in ((1, {"$listLocalSessions": {}}), ("c", {"$indexStats": {}}),
+                             ("c", {"$collStats": {"storageStats": {}}})):
+            c(aggregate(first, stage), "d")
+            equal(c.fails(aggregate(first, stage, apiStrict=True), "d")["code"], 323)
+        c(aggregate("c", {"$collStats": {"count": {}}}, apiStrict=True), "d")
 
 
 def expired(c, command):

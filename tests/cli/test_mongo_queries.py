@@ -277,6 +277,7 @@ def documents_are_sorted_and_projected(cwd):
               [{"_id": 7, "x": 10}])
         equal(c.find({"_id": 7}, showRecordId=True, projection={"_id": 1}), [{"_id": 7, "$recordId": 7}])
         equal(c.find({"_id": 7}, returnKey=True), [{"_id": 7}])
+        equal(c.find({"_id": 7}, returnKey=True, showRecordId=True), [{"_id": 7}])
         equal(c.find({"a": model[7]["a"]}, returnKey=True, limit=1), [{}])
         equal(c.ids(min={"_id": 5}, max={"_id": 8}, hint={"_id": 1}), [5, 6, 7])
         equal(c.fails("find", min={"_id": 5}), 51173)

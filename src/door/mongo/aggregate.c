@@ -283,6 +283,7 @@ store_stats(const struct mql_store *store, struct mql *q, struct str stage, stru
 	struct aggregate *a = (struct aggregate *)(uintptr_t)store;
 
 	(void)q;
+	TRY(api_check_stage(a->call, stage, spec));
 	if (str_eq(stage, STR("$currentOp")) || str_eq(stage, STR("$listLocalSessions")))
 		return mongo_aggregate_server(a->call, a->ask.no_collection, a->arena, stage, spec,
 					      ret);

@@ -72,5 +72,22 @@ api_check(struct call *c)
 				 "API Version 1 can be found at "
 				 "https://dochub.mongodb.org/core/manual-versioned-api",
 				 c->command->name);
+	c->is_strict = strict.truth;
 	return STATUS_OK;
+}
+
+enum status
+api_check_stage(struct call *c, struct str stage, struct str spec)
+{
+	struct bson_element e;
+	struct bson_iter i;
+	bool counts = str_eq(stage, STR("$collStats"));
+
+	for (bson_iter_begin(&i, spec); counts && bson_iter_read(&i, &e);)
+		counts = str_eq(e.name, STR("count"));
+	if (!c->is_strict || counts)
+		return STATUS_OK;
+	return call_fail(c, MONGO_API_STRICT,
+			 "stage %.*s is not allowed with 'apiStrict: true' in API Version 1",
+			 STR_ARG(stage));
 }

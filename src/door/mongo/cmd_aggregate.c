@@ -241,14 +241,18 @@ aggregate_run(struct call *c, struct aggregate **a)
 			c, MONGO_INVALID_OPTIONS,
 			"a stage that writes cannot be used with a '%s' read concern level",
 			c->snapshot ? "snapshot" : "linearizable");
-	if (mongo_aggregate_writes(*a))
+	if (mongo_aggregate_writes(*a)) {
+		TRY(data_check_concern(c));
 		want = want ? want : 1;
+	}
 	TRY(put_batch(c, *a, STR("firstBatch"), want, &ended));
 	if (!ended && c->snapshot)
 		TRY(aggregate_keep_rows(c, *a, ask.ns, &id));
 	else if (!ended)
 		TRY(aggregate_keep(c, a, ask.ns, &id));
 	put_cursor(c, id, ask.ns);
+	if (*a && mongo_aggregate_writes(*a))
+		data_put_concern(c);
 	return STATUS_OK;
 }
 

@@ -271,7 +271,7 @@ find_put(struct call *c, struct find *f, struct str doc, int64_t position, struc
 		bson_begin_document(ret, STR(""));
 		bson_put_elements(ret, doc);
 	}
-	if (f->record_id)
+	if (f->record_id && !f->key_only)
 		bson_put(ret, STR("$recordId"), &id);
 	bson_end(ret);
 	arena_reset(q->arena, mark);

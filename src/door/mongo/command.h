@@ -116,6 +116,7 @@ struct call {
 	bool spoils;              /* it has not failed, but its transaction must not be committed */
 	bool is_unknown;          /* it has failed, and nobody knows whether it has committed */
 	bool is_watch;            /* it is of a change stream */
+	bool is_strict;           /* apiStrict: it keeps to the stable API */
 	struct call_scripts scripts; /* who runs functions that it has sent (data_mql()) */
 };
 
@@ -152,6 +153,8 @@ MUST_USE enum status call_read_args(struct call *c);
 
 /* Checks what the request says of the stable API (api.c). */
 MUST_USE enum status api_check(struct call *c);
+/* Refuses a stage about the server, described by `spec`, to clients that keep to the stable API. */
+MUST_USE enum status api_check_stage(struct call *c, struct str stage, struct str spec);
 
 /* Reads c->collection from the command's own member, as COMMAND_COLLECTION does. */
 MUST_USE enum status call_read_collection(struct call *c);

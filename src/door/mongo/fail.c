@@ -20,6 +20,7 @@ static const char *const fail_names[FAIL_KINDS] = {
 	[FAIL_COMMAND] = "failCommand",
 	[FAIL_RETRYABLE_WRITE] = "onPrimaryTransactionalWrite",
 	[FAIL_MAX_TIME] = "maxTimeAlwaysTimeOut",
+	[FAIL_NO_TIME] = "maxTimeNeverTimeOut",
 	[FAIL_GET_MORE] = "failGetMoreAfterCursorCheckout",
 };
 
@@ -131,7 +132,7 @@ block(struct call *c, int64_t ms)
 		event_wait_any(events, 2, clock_after_ms((uint64_t)ms));
 }
 
-/* A command that has a time limit ends as if the time were over. */
+/* A command that has a time limit ends as if the time were over, or has none. */
 static enum status
 fail_time(struct call *c)
 {
@@ -139,6 +140,11 @@ fail_time(struct call *c)
 
 	if (!c->max_ns)
 		return STATUS_OK;
+	TRY(take_hit(c, FAIL_NO_TIME, &data));
+	if (data.len) {
+		c->max_ns = 0;
+		return STATUS_OK;
+	}
 	TRY(take_hit(c, FAIL_MAX_TIME, &data));
 	return data.len ? call_fail(c, MONGO_MAX_TIME_EXPIRED, "operation exceeded time limit")
 			: STATUS_OK;
@@ -284,9 +290,10 @@ mongo_run_fail_point(struct call *c)
 			f = &all->points[i];
 	if (!f)
 		return call_fail(c, MONGO_FAIL_POINT,
-				 "the fail points are '%s', '%s', '%s' and '%s'",
+				 "the fail points are '%s', '%s', '%s', '%s' and '%s'",
 				 fail_names[FAIL_COMMAND], fail_names[FAIL_RETRYABLE_WRITE],
-				 fail_names[FAIL_MAX_TIME], fail_names[FAIL_GET_MORE]);
+				 fail_names[FAIL_MAX_TIME], fail_names[FAIL_NO_TIME],
+				 fail_names[FAIL_GET_MORE]);
 	TRY(mode_read(c, &mode));
 	pthread_mutex_lock(&all->lock);
 	buf_clear(&f->data);

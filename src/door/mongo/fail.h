@@ -26,6 +26,7 @@ enum fail_kind {
 	FAIL_COMMAND,
 	FAIL_RETRYABLE_WRITE, /* "onPrimaryTransactionalWrite" */
 	FAIL_MAX_TIME,        /* "maxTimeAlwaysTimeOut" */
+	FAIL_NO_TIME,         /* "maxTimeNeverTimeOut" */
 	FAIL_GET_MORE,        /* "failGetMoreAfterCursorCheckout" */
 	FAIL_KINDS,
 };
