@@ -148,6 +148,30 @@ def subcommands_are_checked_before_they_are_queued(cwd):
 
 
 @test
+def anybody_may_log_in_as_default_where_there_is_no_administrator(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("AUTH", "default", "any"), "OK")
+        contains(c.error("AUTH", "any"), "without any password configured")
+        contains(c.error("AUTH", "other", "any"), "WRONGPASS")
+        equal(c("SET", "a", "1"), "OK")
+        server.stop()
+    with Redis(cwd, "--admin", "root:secret") as server, server.client() as c:
+        contains(c.error("AUTH", "default", "any"), "WRONGPASS")
+        contains(c.error("GET", "a"), "NOAUTH")
+
+
+@test
+def scripts_are_told_of_subcommands_that_are_not_there(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        for words, text in (("'object', 'nosuch', 'a'", "Unknown Redis command called from script"),
+                            ("'object', 'encoding'", "Wrong number of args calling Redis command"),
+                            ("'command', 'nosuch'", "Unknown Redis command called from script"),
+                            ("'debug', 'nosuch'", "not allowed from script")):
+            contains(c.error("EVAL", f"return redis.call({words})", "0"), text)
+        equal(c("EVAL", "redis.debug('x'); return {redis.breakpoint(), 1}", "0"), [None, 1])
+
+
+@test
 def lolwut_tells_the_version(cwd):
     with Redis(cwd) as server, server.client() as c:
         equal(c("LOLWUT"), b"Redis ver. 7.0.15\n")

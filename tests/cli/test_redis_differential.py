@@ -499,4 +499,92 @@ def random_commands_bring_the_events_of_redis(cwd):
                                      f"frond {got!r}\nredis {expected!r}")
 
 
+# Arguments that are wrong, or nearly so.
+CORNERS = r"""
+set a 1 ex 0 | set a 1 px 9223372036854775807 | set a 1 nx xx | set a 1 ex 10 px 10 | set a 1 ex 10 keepttl
+set a 1 exat -1 | set a 1 bogus | setex a 0 v | psetex a -1 v | getex a ex 0 | getex a ex 10 persist
+getex a bogus | mset a | msetnx a 1 b | append a | setrange a -1 x | setrange a 536870912 x | setrange a x y
+getrange a x 1 | setbit a -1 1 | setbit a 4294967296 1 | setbit a 1 2 | getbit a x | bitcount a 1
+bitcount a 1 2 bogus | bitpos a 2 | bitpos a 1 0 -1 bogus | bitop nosuch d a | bitop not d a a
+bitfield a get u64 0 | bitfield a get i65 0 | bitfield a set u8 x 1 | bitfield a incrby u8 0
+bitfield a overflow x | bitfield a get u8 #x | bitfield_ro a set u8 0 1 | incrbyfloat a nan
+incrbyfloat a inf | incrbyfloat a 1e400 | incrbyfloat a 5.0e3 | incrby a 9223372036854775807
+decrby a -9223372036854775808 | lcs a b len idx | lcs a l | lcs a b minmatchlen x
+lcs a b idx minmatchlen 2 withmatchlen
+lpos l 1 rank 0 | lpos l 1 count -1 | lpos l 1 maxlen -1 | lpos l 1 bogus 1 | linsert l bogus 1 x
+lset none 0 x | lset l 99 x | lset l x y | lrem l x y | lpop l -1 | lpop l 0 | lpop none 0 | lpop l x
+rpop none 1 | lmove l l bogus left | lmpop 0 l left | lmpop 2 l left | lmpop 1 l left count 0 | lmpop 1 l bogus
+lmpop x l left | lmpop 1 l left count 1 count 1 | blpop l x | blpop l -1 | blpop l nan
+blmove l l left bogus 0 | blmpop x 1 l left | blmpop 0 0 l left | bzmpop 0 1 z min count 0
+hset h f | hincrby h f 1 | hincrby h n 9223372036854775807 | hincrby h n 1 | hincrbyfloat h f 1
+hincrbyfloat h n inf | hrandfield h 1 bogus | hrandfield h x | hrandfield h -9223372036854775808
+hrandfield h -4611686018427387905 withvalues | hscan h 0 count 0 | hscan h 0 bogus | hscan h x
+srandmember s x | srandmember s -9223372036854775808 | spop s -1 | spop s x | sintercard 0 s
+sintercard 1 s limit -1 | sintercard 1 s limit x | sintercard 1 s bogus | sintercard x s | sintercard 2 s
+smove s a 1 | smove s none 99 | sinterstore d s a
+zadd z nx xx 1 a | zadd z gt lt 1 a | zadd z nx gt 1 a | zadd z incr 1 a 2 b | zadd z x a | zadd z nan a
+zadd z 1 | zadd z ch | zincrby z x a | zincrby z inf i | zincrby z -inf i | zrange z 0 -1 limit 0 1
+zrange z 0 -1 byscore | zrange z a b byscore | zrange z a b bylex | zrange z [a [b bylex withscores
+zrange z 0 -1 bylex byscore | zrange z 0 1 rev rev | zrange z (a (b byscore limit 1 | zrange z 0 -1 bogus
+zrangebyscore z a b | zrangebyscore z 1 2 limit 0 | zrangebyscore z 1 2 bogus | zrangebylex z a b
+zrangebylex z - + limit a b | zrangestore d z 0 -1 withscores | zcount z a b | zlexcount z a b
+zremrangebylex z a b | zremrangebyscore z a b | zremrangebyrank z a b | zrank z a withscore
+zmpop 0 z min | zmpop 1 z bogus | zmpop 1 z min count 0 | zmpop x z min | zpopmin z -1 | zpopmin z x
+zpopmin z 0 | zpopmin z 1 2 | bzpopmin z -1 | zrandmember z x | zrandmember z -9223372036854775808
+zrandmember z 1 bogus | zunion 0 z | zunion 1 z weights | zunion 1 z weights x | zunion 1 z aggregate bogus
+zunion 1 z withscores bogus | zunion x z | zunion 2 z | zunionstore d 0 z | zunionstore d x z
+zunionstore d 1 z withscores | zunionstore d 9223372036854775807 z | zdiff 1 z weights 1 | zdiff 1 a
+zintercard 1 z limit -1 | zintercard 0 z | zintercard 1 z limit | zscan z 0 match
+xadd x * f | xadd x 0-0 f v | xadd x 1-1 f v | xadd x bogus f v | xadd x maxlen -1 * f v
+xadd x maxlen ~ 10 limit -1 5-5 f v | xadd x maxlen = 10 limit 1 * f v | xadd x maxlen x * f v
+xadd x minid bogus * f v | xadd x nomkstream | xadd none nomkstream 1-1 f v | xadd x maxlen 1 minid 1 9-9 f v
+xrange x - + count x | xrange x - + count -1 | xrange x - + bogus
+xrange x (18446744073709551615-18446744073709551615 + | xrange x - (0-0 | xrange x bogus + | xread streams x
+xread count x streams x 0 | xread block x streams x 0 | xread block -1 streams x 0 | xread streams x y 0
+xread bogus streams x 0 | xread streams x > | xread streams x bogus | xtrim x maxlen | xtrim x maxlen -1
+xtrim x maxlen 1 limit 5 | xtrim x maxlen ~ 1 limit -5 | xtrim x bogus 1 | xtrim x maxlen 1 minid 1
+xdel x bogus | xsetid x bogus | xsetid none 1-1 | xsetid x 0-1 | xsetid x 1-1 entriesadded 1
+xsetid x 1-1 entriesadded -1 maxdeletedid 0-0 | xsetid x 1-1 entriesadded 1 maxdeletedid 9-9
+xinfo stream none | xinfo stream x bogus | xinfo stream x full count | xinfo groups x | xinfo groups none
+xinfo consumers x g | xinfo stream | xinfo nosuch
+xadd x 18446744073709551615-18446744073709551615 f v | xadd x 18446744073709551615-* f v | xadd x * f v
+expire a x | expire a 9223372036854775807 | pexpire a 9223372036854775807 | expireat a 9223372036854775807
+expire a 10 nx xx | expire a 10 gt lt | expire a 10 nx gt | expire none 10 nosuch | persist none | ttl none
+move a 0 | move a 16 | move a x | move a -1 | copy a a | copy a b db 99 | copy a b nosuch | rename none x
+type none | scan x | scan 0 match | scan 0 count 0 | scan 0 count x | scan 18446744073709551616 | select -1
+swapdb 0 99 | swapdb x 0 | flushdb x | flushall async sync | sort l by nosort get # limit 0 -1 | sort l limit 0
+sort l limit a b | sort h | sort l get | sort_ro l store x | sort none store dst
+object freq a | object encoding | object nosuch a | memory usage none samples x | memory usage none samples
+client kill | client kill id 0 | client kill type x | client kill user nobody | client kill skipme maybe
+client kill id 5 type | client list type x | client list id x | client list nosuch | client reply x
+client pause x | client pause -1 | client pause 0 x | client unblock x | client unblock 99999 foo
+client no-evict x | client getredir | client nosuch | config get | config set a | config set nosuch 1
+config set timeout x | config set timeout -1 | config resetstat x | config set notify-keyspace-events Q
+latency history | latency nosuch | slowlog get x | slowlog get -2 | slowlog get 1 2 | slowlog len x
+module list | command count x | command getkeys | command getkeys get a | command getkeys nosuch a
+command getkeys sort a by x store b | command getkeys zunionstore d 2 a b | command list filterby aclcat
+acl cat nosuch | acl genpass x | acl genpass 5000 | acl genpass 1 2 | acl nosuch | acl getuser nobody
+script nosuch | script load return | script exists | script flush x | script kill | script debug no
+function list | function stats | function kill | pubsub channels a b | wait -1 0 | wait 0 -1 | role x
+hello 1 | hello 2 x | hello 2 setname | auth x | auth default x | auth nobody x | auth a b c | readonly
+replicaof no one | echo a b | multi x | exec | discard | watch | multi | watch a | multi | select 99
+object nosuch | exec | multi | eval return 0 | client id x | exec
+"""
+
+
+@test
+def odd_arguments_have_the_answers_of_redis(cwd):
+    with both(cwd) as ports, Client(ports[0]) as frond, Client(ports[1]) as redis:
+        for client in (frond, redis):
+            for line in ("set a 1", "rpush l 1 2 3", "hset h f v", "zadd z 1 a", "sadd s 1 2", "xadd x 1-1 f v"):
+                client(*line.split())
+        for line in CORNERS.replace("\n", "|").split("|"):
+            if not line.strip():
+                continue
+            for client in (frond, redis):
+                client.send(*line.split())
+            got, expected = frond.read(), redis.read()
+            assert got == expected, f"{line}\nfrond {got!r}\nredis {expected!r}"
+
+
 main()

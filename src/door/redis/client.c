@@ -215,13 +215,20 @@ client_user_name(const struct client *c)
 	return c->user.name.len ? c->user.name : STR("default");
 }
 
+bool
+client_is_open(struct redis *r)
+{
+	struct settings_held *held = settings_live_hold(r->config.live);
+	bool open = !auth_has_admins(people_of(held));
+
+	settings_held_unref(held);
+	return open;
+}
+
 void
 client_login_default(struct client *c)
 {
-	struct settings_held *held = settings_live_hold(c->redis->config.live);
-
-	c->authenticated = !auth_has_admins(people_of(held));
-	settings_held_unref(held);
+	c->authenticated = client_is_open(c->redis);
 	c->user = (struct auth_user){ .admin = c->authenticated };
 	c->request.stranger = !c->authenticated;
 	arena_clear(c->user_arena);

@@ -167,6 +167,8 @@ void client_forget_multi(struct client *c);
  */
 MUST_USE enum status client_login(struct client *c, struct str name, struct str password,
 				  struct err *err);
+/* True where there is no administrator, so that everybody may do everything. */
+bool client_is_open(struct redis *r);
 /* A connection begins: everybody is in charge where there is no administrator. */
 void client_login_default(struct client *c);
 /* A name for others: "default" for a connection that nobody has logged in to. */

@@ -114,6 +114,8 @@ acl_genpass(struct call *c)
 	AUTO(buf_release) struct buf hex = BUF_INIT(2 * sizeof(bytes));
 	int64_t bits = GENPASS_BITS;
 
+	if (c->argc == 3 && !call_int(c, 2, &bits))
+		return STATUS_OK;
 	if (c->argc == 3 &&
 	    !call_int_range(c, 2, 1, GENPASS_BITS_MOST,
 			    "ACL GENPASS argument must be the number of bits for the output "

@@ -33,15 +33,19 @@ struct config_row {
 #define NO_EVICTION "data is on disk: nothing is evicted, and memory has limits of its own"
 #define NO_REPLICAS "there is no replication here: a FoundationDB cluster keeps copies"
 #define ON_DISK     "every acknowledged write is on disk"
+#define PEOPLE      "people are those of every door: see frond user"
 #define BIG         INT64_MAX
 
 /* Sorted by name. */
 static const struct config_row rows[] = {
+	{ "aclfile", "", CONFIG_FIXED, 0, 0, PEOPLE },
 	{ "activedefrag", "no", CONFIG_FIXED, 0, 0, "memory is not defragmented" },
 	{ "appendfsync", "always", CONFIG_FIXED, 0, 0, ON_DISK },
 	{ "appendonly", "yes", CONFIG_FIXED, 0, 0, ON_DISK },
 	{ "bind", "127.0.0.1", CONFIG_FIXED, 0, 0, "--redis says where frond listens" },
 	{ "busy-reply-threshold", "5000", CONFIG_NUMBER, 0, BIG, NULL },
+	{ "client-output-buffer-limit", "normal 0 0 0 slave 0 0 0 pubsub 33554432 0 0",
+	  CONFIG_FIXED, 0, 0, "the limit of messages is CLIENT_PUSH_BYTES" },
 	{ "client-query-buffer-limit", "1073741824", CONFIG_MEMORY, 0, BIG, NULL },
 	{ "cluster-enabled", "no", CONFIG_FIXED, 0, 0, "frond has no cluster slots" },
 	{ "daemonize", "no", CONFIG_FIXED, 0, 0, "it is immutable" },
@@ -53,19 +57,23 @@ static const struct config_row rows[] = {
 	{ "hash-max-ziplist-value", "64", CONFIG_NUMBER, 0, BIG, NULL },
 	{ "hz", "10", CONFIG_NUMBER, 1, 500, NULL },
 	{ "latency-monitor-threshold", "0", CONFIG_NUMBER, 0, BIG, NULL },
+	{ "latency-tracking", "yes", CONFIG_FIXED, 0, 0, "it costs next to nothing" },
 	{ "lazyfree-lazy-user-del", "no", CONFIG_FLAG, 0, 0, NULL },
 	{ "list-compress-depth", "0", CONFIG_NUMBER, 0, BIG, NULL },
 	{ "list-max-listpack-size", "-2", CONFIG_NUMBER, -5, BIG, NULL },
 	{ "list-max-ziplist-size", "-2", CONFIG_NUMBER, -5, BIG, NULL },
+	{ "logfile", "", CONFIG_FIXED, 0, 0, "frond has one log" },
 	{ "lua-time-limit", "5000", CONFIG_NUMBER, 0, UINT32_MAX, NULL },
 	{ "maxmemory", "0", CONFIG_FIXED, 0, 0, NO_EVICTION },
 	{ "maxmemory-clients", "0", CONFIG_FIXED, 0, 0, NO_EVICTION },
 	{ "maxmemory-policy", "noeviction", CONFIG_FIXED, 0, 0, NO_EVICTION },
 	{ "maxmemory-samples", "5", CONFIG_NUMBER, 1, 64, NULL },
+	{ "min-replicas-to-write", "0", CONFIG_FIXED, 0, 0, NO_REPLICAS },
 	{ "notify-keyspace-events", "", CONFIG_EVENTS, 0, 0, NULL },
 	{ "port", "6379", CONFIG_FIXED, 0, 0, "--redis says where frond listens" },
 	{ "proto-max-bulk-len", "536870912", CONFIG_MEMORY, 1024 * 1024, 536870912, NULL },
 	{ "replicaof", "", CONFIG_FIXED, 0, 0, NO_REPLICAS },
+	{ "requirepass", "", CONFIG_FIXED, 0, 0, PEOPLE },
 	{ "save", "", CONFIG_FIXED, 0, 0, ON_DISK },
 	{ "set-max-intset-entries", "512", CONFIG_NUMBER, 0, BIG, NULL },
 	{ "slaveof", "", CONFIG_FIXED, 0, 0, NO_REPLICAS },

@@ -246,7 +246,10 @@ cmd_script(struct call *c)
 		return STATUS_OK;
 	}
 	if (call_arg_is(c, 1, "debug")) {
-		reply_error(c->reply, STR("ERR frond has no debugger of scripts"));
+		if (call_arg_is(c, 2, "no"))
+			reply_ok(c->reply);
+		else
+			reply_error(c->reply, STR("ERR frond has no debugger of scripts"));
 		return STATUS_OK;
 	}
 	return call_unknown_subcommand(c);

@@ -300,7 +300,17 @@ memory_usage(struct call *c)
 {
 	struct timed_item *item;
 	uint64_t count = 0;
+	int64_t samples;
 
+	/* The samples have no effect: it is an estimate. */
+	for (size_t i = 3; i < c->argc; i += 2) {
+		if (!call_arg_is(c, i, "samples") || i + 1 == c->argc)
+			return call_syntax_error(c);
+		if (!call_int(c, i + 1, &samples))
+			return STATUS_OK;
+		if (samples < 0)
+			return call_syntax_error(c);
+	}
 	TRY(txn_item(c, c->argv[2], &item));
 	if (item->type == TIMED_LEAF) {
 		reply_null(c->reply);
@@ -416,7 +426,45 @@ cmd_role(struct call *c)
 	return STATUS_OK;
 }
 
-/* FUNCTION FLUSH, LIST and STATS are true: there are none. */
+enum status
+cmd_module(struct call *c)
+{
+	if (call_arg_is(c, 1, "list"))
+		reply_array(c->reply, 0);
+	else
+		reply_error(c->reply, STR("ERR frond loads no modules"));
+	return STATUS_OK;
+}
+
+/* REPLICAOF NO ONE changes nothing: a frond is nobody's replica. */
+enum status
+cmd_replicaof(struct call *c)
+{
+	if (call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one"))
+		reply_ok(c->reply);
+	else
+		reply_error(c->reply, STR("ERR there is no replication here: a FoundationDB "
+					  "cluster keeps copies"));
+	return STATUS_OK;
+}
+
+static void
+function_stats(struct call *c)
+{
+	reply_map(c->reply, 2);
+	reply_bulk_cstr(c->reply, "running_script");
+	reply_null(c->reply);
+	reply_bulk_cstr(c->reply, "engines");
+	reply_map(c->reply, 1);
+	reply_bulk_cstr(c->reply, "LUA");
+	reply_map(c->reply, 2);
+	reply_bulk_cstr(c->reply, "libraries_count");
+	reply_int(c->reply, 0);
+	reply_bulk_cstr(c->reply, "functions_count");
+	reply_int(c->reply, 0);
+}
+
+/* FUNCTION FLUSH, LIST, STATS and KILL are true: there are none. */
 enum status
 cmd_function(struct call *c)
 {
@@ -424,6 +472,10 @@ cmd_function(struct call *c)
 		reply_ok(c->reply);
 	else if (call_arg_is(c, 1, "list"))
 		reply_array(c->reply, 0);
+	else if (call_arg_is(c, 1, "stats"))
+		function_stats(c);
+	else if (call_arg_is(c, 1, "kill"))
+		reply_error(c->reply, STR("NOTBUSY No scripts in execution right now."));
 	else
 		reply_error(c->reply, STR("ERR FUNCTION is not supported by frond yet"));
 	return STATUS_OK;
@@ -437,18 +489,17 @@ cmd_refused(struct call *c)
 		const char *name;
 		const char *why;
 	} reasons[] = {
+		{ "asking", "This instance has cluster support disabled" },
 		{ "bgrewriteaof", "every acknowledged write is on disk; frond compact tidies up" },
 		{ "bgsave", "every acknowledged write is on disk; frond backup makes copies" },
 		{ "cluster", "This instance has cluster support disabled" },
 		{ "debug", "DEBUG is not for servers with data that matters" },
 		{ "failover", "there is no replication here: a FoundationDB cluster keeps copies" },
-		{ "module", "frond loads no modules" },
 		{ "psync", "there is no replication here: a FoundationDB cluster keeps copies" },
-		{ "replicaof",
-		  "there is no replication here: a FoundationDB cluster keeps copies" },
+		{ "readonly", "This instance has cluster support disabled" },
+		{ "readwrite", "This instance has cluster support disabled" },
 		{ "save", "every acknowledged write is on disk; frond backup makes copies" },
 		{ "shutdown", "clients do not stop a frond: send its process SIGTERM" },
-		{ "slaveof", "there is no replication here: a FoundationDB cluster keeps copies" },
 		{ "sync", "there is no replication here: a FoundationDB cluster keeps copies" },
 	};
 

@@ -166,8 +166,7 @@ cmd_srandmember(struct call *c)
 
 	if (c->argc > 3)
 		return call_syntax_error(c);
-	if (c->argc == 3 && !call_int_range(c, 2, -MEMBERS_RANDOM_MOST, MEMBERS_RANDOM_MOST,
-					    "value is out of range", &wanted))
+	if (c->argc == 3 && !call_count(c, 2, MEMBERS_RANDOM_MOST, &wanted))
 		return STATUS_OK;
 	TRY(data_item(c, 1, TIMED_SET, &item));
 	if (!item)

@@ -133,13 +133,15 @@ add_choose_id(struct call *c, const struct stream_options *o, const struct timed
 	static const char too_small[] = "ERR The ID specified in XADD is equal or smaller than the "
 					"target stream top item";
 
+	if (timed_stream_id_cmp(stream->last, STREAM_ID_LAST) == 0)
+		return options_refuse(c, "ERR The stream has exhausted the last possible ID, "
+					 "unable to add more items");
 	*ret = stream->last;
 	if (o->any_id) {
 		if (now_ms > stream->last.ms)
 			*ret = (struct timed_stream_id){ now_ms, 0 };
-		else if (!timed_stream_id_next(ret))
-			return options_refuse(c, "ERR The stream has exhausted the last possible "
-						 "ID, unable to add more items");
+		else
+			return timed_stream_id_next(ret);
 		return true;
 	}
 	if (o->any_seq && o->given.ms == stream->last.ms)
@@ -147,9 +149,6 @@ add_choose_id(struct call *c, const struct stream_options *o, const struct timed
 			       ? true
 			       : options_refuse(c, too_small);
 	*ret = o->given;
-	if (timed_stream_id_cmp(stream->last, STREAM_ID_LAST) == 0)
-		return options_refuse(c, "ERR The stream has exhausted the last possible ID, "
-					 "unable to add more items");
 	return timed_stream_id_cmp(*ret, stream->last) > 0 ? true : options_refuse(c, too_small);
 }
 

@@ -101,7 +101,7 @@ static bool
 read_streams(struct call *c, size_t at, struct read *ret)
 {
 	if ((c->argc - at) % 2)
-		return read_refuse(c, "ERR Unbalanced 'xread' list of streams: for each stream key "
+		return read_refuse(c, "ERR Unbalanced XREAD list of streams: for each stream key "
 				      "an ID or '$' must be specified.");
 	ret->keys = at;
 	ret->count = (c->argc - at) / 2;
@@ -348,7 +348,7 @@ info_full(struct call *c, int64_t *ret_limit)
 	if (c->argc == 3 || (call_arg_is(c, 3, "full") && c->argc == 4))
 		return true;
 	if (!call_arg_is(c, 3, "full") || c->argc != 6 || !call_arg_is(c, 4, "count")) {
-		(void)call_syntax_error(c);
+		(void)call_unknown_subcommand(c);
 		return false;
 	}
 	if (!call_int(c, 5, ret_limit))
@@ -361,28 +361,36 @@ enum status
 cmd_xinfo(struct call *c)
 {
 	static const char *const help[] = {
-		"STREAM <key> [FULL [COUNT <count>]]",
-		"    Show information about a stream.",
+		"CONSUMERS <key> <groupname>",
+		"    Show consumers of <groupname>: there are no groups.",
+		"GROUPS <key>",
+		"    Show the stream consumer groups: there are none.",
+		"STREAM <key> [FULL [COUNT <count>]",
+		"    Show information about the stream.",
 	};
+	bool stream = call_arg_is(c, 1, "stream");
 	struct timed_item *item;
 	int64_t limit;
 
 	if (call_arg_is(c, 1, "help") && c->argc == 2)
 		return call_help(c, help, sizeof(help) / sizeof(help[0]));
-	if (call_arg_is(c, 1, "help")) {
-		reply_error(c->reply,
-			    STR("ERR wrong number of arguments for 'xinfo|help' command"));
-		return STATUS_OK;
-	}
-	if (!call_arg_is(c, 1, "stream") || c->argc < 3)
-		return call_unknown_subcommand(c);
-	if (!info_full(c, &limit))
+	if (stream && !info_full(c, &limit))
 		return STATUS_OK;
 	TRY(data_item(c, 2, TIMED_STREAM, &item));
 	if (!item)
 		return STATUS_OK;
 	if (item->type == TIMED_LEAF) {
 		reply_error(c->reply, STR("ERR no such key"));
+		return STATUS_OK;
+	}
+	if (call_arg_is(c, 1, "groups")) {
+		reply_array(c->reply, 0);
+		return STATUS_OK;
+	}
+	if (call_arg_is(c, 1, "consumers")) {
+		reply_errorf(c->reply, "NOGROUP No such consumer group '%.*s' for key name '%.*s'",
+			     (int)(c->argv[3].len < 128 ? c->argv[3].len : 128), c->argv[3].ptr,
+			     (int)(c->argv[2].len < 128 ? c->argv[2].len : 128), c->argv[2].ptr);
 		return STATUS_OK;
 	}
 	return info_stream(c, item, limit);

@@ -143,11 +143,11 @@ options_read(struct call *c, size_t i, bool full, bool may_score, struct range_o
 			o->range.skip = skip < 0 ? 0 : (uint64_t)skip;
 			o->range.limit = limit < 0 ? SIZE_MAX : (size_t)limit;
 			i += 2;
-		} else if (full && call_arg_is(c, i, "rev")) {
+		} else if (full && !o->range.reverse && call_arg_is(c, i, "rev")) {
 			o->range.reverse = true;
-		} else if (full && call_arg_is(c, i, "byscore")) {
+		} else if (full && o->range.by == TIMED_BY_RANK && call_arg_is(c, i, "byscore")) {
 			o->range.by = TIMED_BY_SCORE;
-		} else if (full && call_arg_is(c, i, "bylex")) {
+		} else if (full && o->range.by == TIMED_BY_RANK && call_arg_is(c, i, "bylex")) {
 			o->range.by = TIMED_BY_NAME;
 		} else {
 			(void)call_syntax_error(c);

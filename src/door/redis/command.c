@@ -165,11 +165,10 @@ static void
 keys_add_subcommand(struct keys *k, const struct command *command, const struct str *argv,
 		    size_t argc)
 {
-	bool object = strcmp(command->name, "object") == 0;
-	bool memory = strcmp(command->name, "memory") == 0;
+	const struct subcommand *sub = subcommand_called(command, argv, argc);
 
-	if (argc > 2 && (object || (memory && str_eq_nocase(argv[1], STR("usage")))))
-		keys_add(k, 2, 3, 1);
+	if (sub && sub->key && (size_t)sub->key < argc)
+		keys_add(k, (size_t)sub->key, (size_t)sub->key + 1, 1);
 }
 
 static bool
@@ -260,7 +259,8 @@ call_unknown_subcommand(struct call *c)
 					  ? c->command->name[i] & ~0x20
 					  : c->command->name[i]);
 	upper[i] = '\0';
-	reply_errorf(c->reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+	reply_errorf(c->reply,
+		     "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
 		     (int)(c->argv[1].len < 128 ? c->argv[1].len : 128), c->argv[1].ptr, upper);
 	return STATUS_OK;
 }
@@ -271,6 +271,21 @@ call_int(struct call *c, size_t i, int64_t *ret)
 	if (number_read_i64(c->argv[i], ret))
 		return true;
 	(void)call_not_integer(c);
+	return false;
+}
+
+bool
+call_count(struct call *c, size_t i, int64_t most, int64_t *ret)
+{
+	if (!call_int(c, i, ret))
+		return false;
+	if (*ret == INT64_MIN)
+		reply_error(c->reply, STR("ERR value is out of range, value must between "
+					  "-9223372036854775807 and 9223372036854775807"));
+	else if (*ret < -most || *ret > most)
+		reply_error(c->reply, STR("ERR value is out of range"));
+	else
+		return true;
 	return false;
 }
 

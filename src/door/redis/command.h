@@ -170,6 +170,7 @@ enum status call_wrong_type(struct call *c);
 enum status call_not_integer(struct call *c);
 enum status call_not_float(struct call *c);
 enum status call_wrong_arity(struct call *c);
+/* Of arguments that a subcommand does not take, too. */
 enum status call_unknown_subcommand(struct call *c);
 
 /* Reads an integer out of an argument. False: the error has been answered. */
@@ -177,6 +178,8 @@ bool call_int(struct call *c, size_t i, int64_t *ret);
 /* The same within bounds, with Redis's text for what is not. */
 bool call_int_range(struct call *c, size_t i, int64_t least, int64_t most, const char *text,
 		    int64_t *ret);
+/* The same of how many members are wanted: a negative number wants them again and again. */
+bool call_count(struct call *c, size_t i, int64_t most, int64_t *ret);
 bool call_double(struct call *c, size_t i, double *ret);
 
 /* Answers a help text, as CONFIG HELP does. */

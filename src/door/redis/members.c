@@ -165,8 +165,7 @@ members_random_pairs(struct call *c, enum timed_type type, const char *with,
 
 	if (c->argc > 4 || (values && !call_arg_is(c, 3, with)))
 		return call_syntax_error(c);
-	if (c->argc > 2 && !call_int_range(c, 2, -MEMBERS_RANDOM_MOST, MEMBERS_RANDOM_MOST,
-					   "value is out of range", &wanted))
+	if (c->argc > 2 && !call_count(c, 2, MEMBERS_RANDOM_MOST, &wanted))
 		return STATUS_OK;
 	TRY(data_item(c, 1, type, &item));
 	if (!item)

@@ -6,6 +6,7 @@
 #include "door/redis/commands.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/script.h"
+#include "door/redis/subcommand.h"
 #include "door/redis/wire/number.h"
 
 #define VERSION_NUMBER 0x0007000f
@@ -94,9 +95,12 @@ api_allows_keys(struct script *s, const struct command *command, struct str *arg
 static const char *
 api_refusal(struct script *s, const struct command *command, struct str *argv, size_t argc)
 {
-	if (!command)
+	const struct subcommand *sub = command ? subcommand_called(command, argv, argc) : NULL;
+
+	if (!command ||
+	    (command->flags & COMMAND_CONTAINER && argc > 1 && !sub && command->run != cmd_refused))
 		return "Unknown Redis command called from script";
-	if (command->arity > 0 ? (int64_t)argc != command->arity : (int64_t)argc < -command->arity)
+	if (!command_takes(command, argc) || (sub && !command_arity_takes(sub->arity, argc)))
 		return "Wrong number of args calling Redis command from script";
 	if (api_is_refused(command))
 		return "This Redis command is not allowed from script";
@@ -320,6 +324,21 @@ api_set_repl(lua_State *L)
 	return 0;
 }
 
+/* There is no debugger: it does not stop, and prints nothing. */
+static int
+api_breakpoint(lua_State *L)
+{
+	lua_pushboolean(L, 0);
+	return 1;
+}
+
+static int
+api_debug(lua_State *L)
+{
+	(void)L;
+	return 0;
+}
+
 static int
 api_replicate_commands(lua_State *L)
 {
@@ -341,6 +360,8 @@ script_open_redis(lua_State *L)
 		{ "acl_check_cmd", api_acl_check_cmd },
 		{ "set_repl", api_set_repl },
 		{ "replicate_commands", api_replicate_commands },
+		{ "breakpoint", api_breakpoint },
+		{ "debug", api_debug },
 	};
 	static const struct {
 		const char *name;
