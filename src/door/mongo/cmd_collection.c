@@ -343,7 +343,8 @@ mongo_run_create(struct call *c)
 			continue;
 		return create_refuse(c, e.name);
 	}
-	if (o.has_id_collation && !str_eq(o.id_collation, o.collation))
+	/* An `_id` is compared as it is, so what mongorestore says of a told idIndex is true. */
+	if (o.has_id_collation && o.id_collation.len && !str_eq(o.id_collation, o.collation))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "The _id index must have the same collation as the collection.");
 	TRY(create_view(c, &o));
