@@ -42,8 +42,7 @@ enum {
 	 */
 	EMB_CLEAR_BYTES = KV_LIMIT_TX_BYTES,
 	EMB_CLEAR_TX_BYTES = 32 * 1024 * 1024,
-	/* With this many bytes the resolver forgets what open transactions still need: they get
-	 * STATUS_TX_TOO_OLD. */
+	/* Beyond, the resolver forgets what open transactions need: they get STATUS_TX_TOO_OLD. */
 	EMB_RESOLVER_BYTES = 32 * 1024 * 1024,
 	EMB_PATH_BYTES = 4096, /* of the path of a store that is being restored */
 };
@@ -60,7 +59,7 @@ enum {
 struct emb_snapshot {
 	struct emb_snapshot *older; /* in the list of snapshots that have writers */
 	struct emb_snapshot *newer;
-	struct emb_snapshot *next; /* in the list of all snapshots */
+	struct emb_snapshot *next; /* in the list of all snapshots, or of the spare ones */
 	struct emb_snapshot *prev;
 	const rocksdb_snapshot_t *snapshot; /* NULL: stale, the handle has been replaced */
 	rocksdb_readoptions_t *read;        /* from cache and disk */
@@ -79,9 +78,11 @@ struct emb_versions {
 	struct emb_snapshot *current;        /* of `published`; NULL until it is first read */
 	struct emb_snapshot *oldest_writers; /* of the snapshots that have writers */
 	struct emb_snapshot *newest_writers;
-	struct emb_snapshot *first; /* of all that exist */
-	size_t snapshots;           /* how many these are */
-	struct emb_tx *open;        /* read-write transactions that have a snapshot */
+	struct emb_snapshot *first;  /* of all that exist */
+	size_t snapshots;            /* how many these are */
+	struct emb_snapshot *spares; /* that nobody reads at */
+	unsigned spare_count;
+	struct emb_tx *open; /* read-write transactions that have a snapshot */
 };
 
 struct emb_tx;
@@ -92,8 +93,7 @@ struct emb_tx;
  */
 struct emb_queue {
 	pthread_mutex_t lock;
-	pthread_cond_t
-		filled; /* or `busy` cleared, or `closing` set: only one thread waits for it */
+	pthread_cond_t filled; /* or `busy` cleared, or `closing` set: one thread waits for it */
 	struct emb_tx *first;
 	struct emb_tx *last;
 	size_t txs;

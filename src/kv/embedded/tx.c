@@ -3,6 +3,7 @@
  * transaction is made of lies in its arena, except what tx_release() lets go of.
  */
 #include <assert.h>
+#include <endian.h>
 
 #include "base/mem.h"
 #include "base/rand.h"
@@ -53,9 +54,6 @@ tx_release(struct emb_tx *tx)
 		emb_future_free(tx->heap_futures);
 	emb_lookup_release(tx);
 	emb_aheads_release(tx);
-	if (tx->iterate)
-		rocksdb_readoptions_destroy(tx->iterate);
-	tx->iterate = NULL;
 	emb_tx_snapshot_release(tx);
 }
 
@@ -70,6 +68,8 @@ emb_spares_init(struct emb_store *store)
 static void
 tx_destroy(struct emb_tx *tx)
 {
+	if (tx->iterate)
+		rocksdb_readoptions_destroy(tx->iterate);
 	buf_release(&tx->scratch);
 	buf_release(&tx->scratch_pairs);
 	arena_free(tx->arena);
@@ -138,6 +138,7 @@ tx_new(void)
 		mem_free(tx);
 		return NULL;
 	}
+	tx->iterate = NULL;
 	tx->scratch = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	tx->scratch_pairs = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	return tx;
@@ -158,7 +159,6 @@ emb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 	atomic_init(&tx->cancelled, false);
 	tx->snapshot = NULL;
 	tx->counted_writer = false;
-	tx->iterate = NULL;
 	tx->lookup = tx->finder = NULL;
 	tx->has_lookup = false;
 	memset(tx->several, 0, sizeof(tx->several));
@@ -310,12 +310,17 @@ tx_add_slot(struct emb_tx *tx, struct str key)
 static void
 tx_forget_adds(struct emb_tx *tx, const struct mutation *m)
 {
+	struct mutation **slot;
+
 	if (!tx->adds.any)
 		return;
-	if (m->kind == MUTATION_CLEAR_RANGE || m->kind == MUTATION_STAMPED_KEY)
+	if (m->kind == MUTATION_CLEAR_RANGE || m->kind == MUTATION_STAMPED_KEY) {
 		tx->adds = (struct mutation_adds){ 0 };
-	else
-		*tx_add_slot(tx, m->key) = NULL;
+		return;
+	}
+	slot = tx_add_slot(tx, m->key);
+	if (*slot && str_eq((*slot)->key, m->key))
+		*slot = NULL;
 }
 
 /* Adds a little-endian number to the operand of an earlier addition. False if there is none. */
@@ -323,6 +328,7 @@ static bool
 tx_add_to_earlier(struct emb_tx *tx, struct str key, struct str operand)
 {
 	struct mutation *m = *tx_add_slot(tx, key);
+	uint64_t number, more;
 	unsigned carry = 0;
 	uint8_t *sum;
 
@@ -330,6 +336,13 @@ tx_add_to_earlier(struct emb_tx *tx, struct str key, struct str operand)
 		return false;
 	assert(m->kind == MUTATION_ATOMIC && m->op == KV_ADD && !tx->queued);
 	sum = (uint8_t *)(uintptr_t)m->value.ptr; /* the transaction's own copy */
+	if (operand.len == sizeof(number)) {
+		memcpy(&number, sum, sizeof(number));
+		memcpy(&more, operand.ptr, sizeof(more));
+		number = htole64(le64toh(number) + le64toh(more));
+		memcpy(sum, &number, sizeof(number));
+		return true;
+	}
 	for (size_t i = 0; i < operand.len; i++) {
 		carry += sum[i] + (uint8_t)operand.ptr[i];
 		sum[i] = (uint8_t)carry;

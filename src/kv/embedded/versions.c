@@ -34,6 +34,7 @@
 
 enum {
 	READ_TIER_CACHE = 1, /* rocksdb::kBlockCacheTier */
+	SPARE_SNAPSHOTS = 8,
 };
 
 void
@@ -45,17 +46,67 @@ emb_versions_init(struct emb_versions *v, uint64_t published,
 	pthread_mutex_init(&v->lock, NULL);
 }
 
-/* By a thread that is inside the gate or owns the committer. NULL is fine. */
+static void
+snapshot_free(struct emb_snapshot *s)
+{
+	rocksdb_readoptions_destroy(s->read);
+	rocksdb_readoptions_destroy(s->read_cached);
+	mem_free(s);
+}
+
+static struct emb_snapshot *
+snapshot_alloc(void)
+{
+	struct emb_snapshot *s = mem_zalloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->read = rocksdb_readoptions_create();
+	s->read_cached = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_read_tier(s->read_cached, READ_TIER_CACHE);
+	return s;
+}
+
+/*
+ * Each commit makes a snapshot and lets go of one, so a few are kept with their options. By a
+ * thread that is inside the gate or owns the committer. NULL is fine.
+ */
 static void
 snapshot_destroy(struct emb_store *store, struct emb_snapshot *s)
 {
+	struct emb_versions *v = &store->versions;
+	bool keep;
+
 	if (!s)
 		return;
-	rocksdb_readoptions_destroy(s->read);
-	rocksdb_readoptions_destroy(s->read_cached);
 	if (s->snapshot)
 		rocksdb_release_snapshot(store->db, s->snapshot);
-	mem_free(s);
+	s->snapshot = NULL;
+	pthread_mutex_lock(&v->lock);
+	keep = v->spare_count < SPARE_SNAPSHOTS;
+	if (keep) {
+		s->next = v->spares;
+		v->spares = s;
+		v->spare_count++;
+	}
+	pthread_mutex_unlock(&v->lock);
+	if (!keep)
+		snapshot_free(s);
+}
+
+/* With the lock held: a snapshot that shows nothing yet. NULL: no memory. */
+static struct emb_snapshot *
+snapshot_take_spare(struct emb_versions *v)
+{
+	struct emb_snapshot *s = v->spares;
+
+	if (!s)
+		return snapshot_alloc();
+	assert(v->spare_count && !s->snapshot && !s->refs);
+	v->spares = s->next;
+	v->spare_count--;
+	s->older = s->newer = NULL;
+	return s;
 }
 
 /*
@@ -138,19 +189,17 @@ versions_make_current(struct emb_store *store)
 
 	if (v->current)
 		return STATUS_OK;
-	s = mem_zalloc(sizeof(*s));
+	s = snapshot_take_spare(v);
 	if (!s)
 		return STATUS_NOMEM;
 	s->snapshot = rocksdb_create_snapshot(store->db);
-	s->read = rocksdb_readoptions_create();
-	s->read_cached = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_snapshot(s->read, s->snapshot);
 	rocksdb_readoptions_set_snapshot(s->read_cached, s->snapshot);
-	rocksdb_readoptions_set_read_tier(s->read_cached, READ_TIER_CACHE);
 	s->version = v->published;
 	memcpy(s->metadata, v->metadata, sizeof(s->metadata));
 	s->refs = 1;
 	v->snapshots++;
+	s->prev = NULL;
 	s->next = v->first;
 	if (s->next)
 		s->next->prev = s;
@@ -326,9 +375,15 @@ emb_versions_fini(struct emb_store *store)
 {
 	struct emb_versions *v = &store->versions;
 
+	struct emb_snapshot *next;
+
 	if (v->current)
 		snapshot_destroy(store, snapshot_unref(v, v->current));
 	assert(!v->oldest_writers && !v->newest_writers && !v->open);
 	assert(v->snapshots == 0 && "every transaction must have been freed");
+	for (struct emb_snapshot *s = v->spares; s; s = next) {
+		next = s->next;
+		snapshot_free(s);
+	}
 	pthread_mutex_destroy(&v->lock);
 }
