@@ -222,10 +222,14 @@ block_lock(struct timed_item *item, unsigned level, struct block *block)
 static enum status
 block_add(struct timed_item *item, unsigned level, struct str order, int64_t change)
 {
+	struct str *known = timed_known_change(item, level, order, change);
 	struct str key;
 
-	timed_known_change(item, level, order, change);
+	if (known && known->ptr)
+		return timed_data_add(item->t, *known, change);
 	TRY(timed_block_key(item, level, order, &key));
+	if (known)
+		*known = key;
 	return timed_data_add(item->t, key, change);
 }
 

@@ -14,6 +14,7 @@ enum {
 struct span {
 	struct str from;
 	struct str to;
+	struct str key; /* of the block; NULL: it was not needed yet */
 	bool counted;
 	uint64_t entries; /* of the block; if counted */
 };
@@ -130,13 +131,15 @@ timed_known_set_count(struct timed_item *item, unsigned level, struct str from, 
 	span->entries = entries;
 }
 
-void
+struct str *
 timed_known_change(struct timed_item *item, unsigned level, struct str from, int64_t change)
 {
 	struct span *span = span_at(item, level, from);
 
-	if (span)
-		span->entries += (uint64_t)change;
+	if (!span)
+		return NULL;
+	span->entries += (uint64_t)change;
+	return &span->key;
 }
 
 enum status

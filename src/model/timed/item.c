@@ -207,7 +207,7 @@ timed_body_drop(struct timed_item *item)
 enum status
 timed_item_touch(struct timed_item *item)
 {
-	struct buf value = timed_arena_buf(item->arena, KV_VERSIONSTAMP_BYTES);
+	struct buf value;
 	struct str key;
 
 	TRY(timed_write_begin(item->t));
@@ -215,6 +215,7 @@ timed_item_touch(struct timed_item *item)
 	if (item->stamped)
 		return STATUS_OK;
 	item->stamped = true;
+	value = timed_arena_buf(item->arena, KV_VERSIONSTAMP_BYTES);
 	for (size_t i = 0; i < KV_VERSIONSTAMP_BYTES; i++)
 		buf_append_byte(&value, 0);
 	TRY(buf_status(&value));

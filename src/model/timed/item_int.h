@@ -249,8 +249,12 @@ bool timed_known_count(const struct timed_item *item, unsigned level, struct str
 		       uint64_t *ret);
 void timed_known_set_count(struct timed_item *item, unsigned level, struct str from,
 			   uint64_t entries);
-/* The transaction adds to a count. */
-void timed_known_change(struct timed_item *item, unsigned level, struct str from, int64_t change);
+/*
+ * The transaction adds to a count. Gives the place where the caller may keep the key of the block
+ * for the next time, which lies in the item's arena; NULL: the block is not known.
+ */
+struct str *timed_known_change(struct timed_item *item, unsigned level, struct str from,
+			       int64_t change);
 /* Forgets what is known of a level, because a block of it is removed. */
 void timed_known_forget(struct timed_item *item, unsigned level);
 

@@ -228,22 +228,31 @@ element_add(struct timed_item *item, struct str place, struct str behind, struct
 	return element_write(item, place, value);
 }
 
+static enum status
+end_read(struct timed_item *item, bool left, struct str *ret)
+{
+	const struct kv_range_options options = { .limit = 1, .reverse = !left };
+	struct str begin, end;
+	struct timed_one one;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(list_bounds(item, &begin, &end));
+	TRY(timed_one_ask(item->t, begin, end, &options, &one));
+	status = timed_one_wait(item->t, &one, item->arena, &pair);
+	if (status == STATUS_NOT_FOUND)
+		return timed_item_corrupt(item);
+	TRY(status);
+	TRY(timed_key_tail(item, pair.key, 1, ret));
+	return place_is_good(*ret) ? STATUS_OK : timed_item_corrupt(item);
+}
+
 /* The place at that end of a list that is there: read once in a transaction. */
 static enum status
 end_find(struct timed_item *item, bool left, struct str *ret)
 {
-	struct timed_elements last;
-	struct str begin, end;
-
-	if (!item->ends[!left].ptr) {
-		TRY(list_bounds(item, &begin, &end));
-		TRY(elements_read(item, begin, end,
-				  &(struct elements_wanted){ .reverse = !left, .count = 1 },
-				  &last));
-		if (!last.count)
-			return timed_item_corrupt(item);
-		item->ends[!left] = last.elements[0].place;
-	}
+	if (!item->ends[!left].ptr)
+		TRY(end_read(item, left, &item->ends[!left]));
 	*ret = item->ends[!left];
 	return STATUS_OK;
 }
