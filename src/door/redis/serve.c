@@ -20,6 +20,7 @@ enum {
 	BIG_BYTES = 16 * 1024,  /* of an incomplete request, from which on it has its own buffer */
 	KEPT_BYTES = 64 * 1024, /* of a buffer that is kept for the next answers */
 	SENT_BYTES = 64 * 1024, /* of answers, before they are given to the stream */
+	FIRST_UNITS = 32,       /* for which a batch has room at first */
 	SHOWN_BYTES = 128,      /* of an unknown command and of its arguments, in an error */
 	IDLE_LOOK_MS = 1000,
 	OTHERS_LOOK_MS = 1000, /* for entries that other processes have added to a stream */
@@ -31,7 +32,7 @@ struct batch {
 	struct arena *arena;
 	struct arena_mark mark;
 	struct unit *units;
-	size_t count;
+	size_t count, cap;
 	bool reads;  /* all of it does nothing else, so it needs no lanes */
 	bool writes; /* some of it does, so CLIENT PAUSE WRITE is about it */
 	uint64_t lanes;
@@ -237,13 +238,19 @@ batch_run(struct batch *b)
 static enum status
 batch_add(struct batch *b, const struct unit *unit, bool reads, uint64_t lanes)
 {
+	struct unit *units;
+
 	if (b->count == REDIS_PIPELINE_UNITS)
 		batch_run(b);
-	if (!b->units) {
-		b->units = arena_alloc(b->arena, REDIS_PIPELINE_UNITS * sizeof(*b->units));
-		if (!b->units)
-			return STATUS_LIMIT;
+	/* Most batches are short: room for the longest would be more than a block of the arena. */
+	if (!b->cap) {
+		b->units = arena_alloc(b->arena, FIRST_UNITS * sizeof(*units));
+		b->cap = b->units ? FIRST_UNITS : 0;
 	}
+	units = arena_grow(b->arena, b->units, b->count, &b->cap, sizeof(*units));
+	if (!units)
+		return STATUS_LIMIT;
+	b->units = units;
 	b->units[b->count++] = *unit;
 	b->reads &= reads;
 	b->writes |= unit->is_exec ? !reads : command_may_write(unit->command);
