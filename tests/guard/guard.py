@@ -35,12 +35,19 @@ TOLERANCE = {"bytes_written": 0.02, "allocations": 0.05, "bytes_copied": 0.10,
              "instructions": 0.10}
 # Of an operation that has next to none, or whose next stretch another thread may have come to read.
 SPARE = {"allocations": 6, "bytes_copied": 256}
+# Of a command of Redis's door: on the way from a frame to the commit nothing allocates outside of
+# arenas. What is left are blocks of an arena that has outgrown its first one, buffers of a connection
+# that had to wait for 100 ms, and what the sweep allocates when it comes in between. RocksDB's own
+# are not counted: a write has its log's record, nodes of the write buffer and a writer's state; a
+# read the slice of its value; a range its iterator.
+SPARE_OF_COMMAND = 2
 REPEATS = 8     # of an operation that is measured, so that a stray wake-up weighs little
 DOCS = 200      # in the database before
 BULK = 100
 PAGE = 100
 PIPELINE = 16   # commands of Redis's that come together
 # Where blocks of a list begin is drawn by an id that is another one in each run.
+DRAWING = tuple(f"{name}, {PIPELINE} in a pipeline" for name in ("LPUSH", "RPUSH", "HSET"))
 DRAWN = ("reads", "keys_read", "sets", "bytes_written", "bytes_copied", "instructions")
 WIDE = 4        # groups of a view that are not read row by row
 PROFILED = 25   # functions of an operation that a profile tells
@@ -348,12 +355,14 @@ def commands(guarded, db):
          once("ZADD", f"{db}-z", "1", "member", count=PIPELINE)),
         (f"LPUSH, {PIPELINE} in a pipeline", once("LPUSH", f"{db}-l", value, count=PIPELINE)),
         (f"RPUSH, {PIPELINE} in a pipeline", once("RPUSH", f"{db}-r", value, count=PIPELINE)),
+        (f"HSET, {PIPELINE} in a pipeline", once("HSET", f"{db}-h", "#", value, count=PIPELINE)),
     ]
 
 
 def fill_commands(guarded, _):
-    """Under valgrind every command is slow, which must not be logged."""
+    """Under valgrind every command is slow, which must not be logged. A SET makes the database."""
     guarded.command(("CONFIG", "SET", "slowlog-log-slower-than", "-1"))
+    guarded.command(("SET", "first", "value"))
 
 
 def collections(guarded, db):
@@ -482,7 +491,7 @@ def measure(program, valgrind, profile=False, only=None):
                     counts = guarded.mark("after")
                     found[f"{db}: {name}"] = {
                         k: round(v / REPEATS) for k, v in counts.items()
-                        if not ("PUSH" in name and k in DRAWN)}
+                        if not (name in DRAWING and k in DRAWN)}
                     if profile:
                         print_profile(f"{db}: {name}", guarded.costs)
             return found, guarded.compiler
@@ -504,6 +513,8 @@ def judge(name, recorded, found, compiler_is_same):
         most = before
         if what not in EXACT:
             most = before * (1 + TOLERANCE[what]) + SPARE.get(what, 0)
+        if what == "allocations" and name.startswith("redis: "):
+            most = before + SPARE_OF_COMMAND
         if now > most:
             more.append(f"{what}: {now}, {before} recorded")
     return more
