@@ -363,6 +363,14 @@ def documents_are_inserted_found_replaced_and_deleted(cwd):
                        "documents": [{"_id": 3}, {"_id": 4}, {"_id": [1]}, {"_id": 5}]})
         equal((answer["n"], [(e["index"], e["code"]) for e in answer["writeErrors"]]),
               (2, [(0, 11000), (2, 53)]))
+        # Which ones are new is found out before: also where they come in any order, or twice.
+        answer = shop({"insert": "many", "ordered": False, "documents": [
+            {"_id": 7}, {"a": 1, "_id": 3}, {"_id": 7.0}, {"_id": 9}, {"n": 1}, {"_id": 3}, {"_id": 5}]})
+        equal((answer["n"], [(e["index"], e["code"]) for e in answer["writeErrors"]]),
+              (5, [(2, 11000), (5, 11000)]))
+        answer = shop({"insert": "many", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 9}, {"_id": 4}]})
+        equal((answer["n"], answer["writeErrors"][0]["index"]), (2, 2))
+        equal(shop({"count": "many", "query": {"_id": {"$type": "number"}}})["n"], 6)
         equal(shop({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"a": "y"}},
                                                {"q": {"_id": 2}, "u": {"a": "y"}},
                                                {"q": {"_id": 99}, "u": {"a": 1}},

@@ -395,7 +395,7 @@ do_insert(struct bulk *b, const struct bulk_op *op)
 		return STATUS_OK;
 	}
 	w->docs++;
-	return writing_insert(w, op->document, &bytes);
+	return writing_insert(w, op->document, false, &bytes);
 }
 
 static enum status

@@ -18,7 +18,7 @@ const struct arg args_insert[] = {
 };
 
 enum status
-writing_insert(struct writing *w, struct str given, size_t *bytes)
+writing_insert(struct writing *w, struct str given, bool is_new, size_t *bytes)
 {
 	struct call *c = w->call;
 	struct plain_doc one = w->staged;
@@ -30,6 +30,7 @@ writing_insert(struct writing *w, struct str given, size_t *bytes)
 		status = data_document(c, given, &doc);
 		if (status == STATUS_OK)
 			one = plain_doc_of(doc);
+		one.is_new = is_new;
 	}
 	if (status == STATUS_OK)
 		status = validate_document(&w->data, doc, STR(""));
@@ -54,14 +55,56 @@ writing_insert_is_large(struct str given)
 	return given.len > PLAIN_AHEAD_BYTES - INSERT_ID_ROOM;
 }
 
+/* Which of the documents of a page are new, by their places in it. */
+struct page_news {
+	bool *are_new;
+	size_t count; /* nothing is known of those behind */
+};
+
+/*
+ * Looks for the `_id`s of a page before the first of its documents is written. One that is to be
+ * given its `_id` here, or that was inserted by this command before it was sent again, ends that.
+ */
+static enum status
+insert_look(struct writing *w, struct page_news *ret)
+{
+	struct arena *arena = w->call->arena;
+	struct data_list list = w->now.list;
+	struct bson_value *ids;
+	size_t count = 0, bytes = 0;
+	struct str doc;
+
+	*ret = (struct page_news){ 0 };
+	if (!w->data.is_there || w->is_staged || w->retry.places.len)
+		return STATUS_OK;
+	while (count < DATA_PAGE_DOCS && bytes < DATA_PAGE_BYTES && data_list_next(&list, &doc) &&
+	       !writing_insert_is_large(doc)) {
+		bytes += doc.len;
+		count++;
+	}
+	if (count < 2)
+		return STATUS_OK;
+	ids = arena_alloc(arena, count * sizeof(*ids));
+	ret->are_new = arena_alloc(arena, count * sizeof(*ret->are_new));
+	if (!ids || !ret->are_new)
+		return STATUS_LIMIT;
+	list = w->now.list;
+	while (ret->count < count && data_list_next(&list, &doc) &&
+	       bson_find(doc, STR("_id"), &ids[ret->count]))
+		ret->count++;
+	return plain_find_new(&w->data.plain, ids, ret->count, arena, ret->are_new);
+}
+
 static enum status
 insert_page(struct kv_tx *tx, void *arg)
 {
 	struct writing *w = arg;
+	struct page_news news;
 	struct str known;
 	size_t bytes = 0;
 
 	TRY(writing_attempt(w, tx));
+	TRY(insert_look(w, &news));
 	for (size_t docs = 0; docs < DATA_PAGE_DOCS && bytes < DATA_PAGE_BYTES; docs++) {
 		struct data_list before = w->now.list;
 		struct str doc;
@@ -82,7 +125,7 @@ insert_page(struct kv_tx *tx, void *arg)
 			w->now.list = before;
 			break;
 		}
-		TRY(writing_insert(w, doc, &bytes));
+		TRY(writing_insert(w, doc, docs < news.count && news.are_new[docs], &bytes));
 		w->now.index++;
 		if (w->now.ends || w->is_staged)
 			break;

@@ -114,8 +114,12 @@ void writing_note_upserted(struct writing *w, const struct bson_value *id);
 
 /* ---- Inserts (cmd_insert.c) ---- */
 
-/* Adds a document that was given. `*bytes` grows by its length. */
-MUST_USE enum status writing_insert(struct writing *w, struct str given, size_t *bytes);
+/*
+ * Adds a document that was given. `*bytes` grows by its length. `is_new`: plain_find_new() has told
+ * so of its `_id`.
+ */
+MUST_USE enum status writing_insert(struct writing *w, struct str given, bool is_new,
+				    size_t *bytes);
 /* True if it has to be written ahead, and has a transaction of its own then. */
 bool writing_insert_is_large(struct str given);
 /*

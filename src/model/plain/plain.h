@@ -229,6 +229,7 @@ enum plain_event_kind {
  */
 struct plain_doc {
 	struct str bytes;
+	bool is_new; /* plain_find_new() has found so, in the same transaction */
 	bool staged;
 	uint8_t text[16];
 };
@@ -237,6 +238,15 @@ MUST_USE enum status plain_stage(struct kv_store *store, const struct catalog_db
 				 struct str bytes, struct plain_doc *ret, struct err *err);
 /* The same without writing: for a document that is not that long. */
 struct plain_doc plain_doc_of(struct str bytes);
+
+/*
+ * Finds out which of documents that are to be inserted are new, by their `_id`s and before the
+ * transaction writes them; reads as KV_READ does. Of `_id`s that come twice the first one may be
+ * new. For documents of which it is not known, plain_insert() looks itself, so the others have to
+ * be inserted in their order. `ret_new` has room for `count`.
+ */
+MUST_USE enum status plain_find_new(struct plain *p, const struct bson_value *ids, size_t count,
+				    struct arena *arena, bool *ret_new);
 
 /*
  * STATUS_EXISTS, explained, if there is a document with that `_id`. All writers: STATUS_INVALID for

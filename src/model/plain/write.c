@@ -120,21 +120,29 @@ count_add(struct plain *p, int64_t change)
 
 /* ---- Whole documents ---- */
 
+static enum status
+record_exists(struct plain *p, struct str key, bool *ret)
+{
+	struct kv_future *f = kv_get(p->tx, key, KV_READ);
+	enum status status = kv_future_wait(f);
+	struct str ignored;
+
+	*ret = status == STATUS_OK && kv_future_value(f, &ignored);
+	kv_future_free(f);
+	return status;
+}
+
 enum status
 plain_insert(struct plain *p, const struct plain_doc *doc, struct arena *arena)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct bson_value id;
-	struct kv_future *f;
-	struct str ignored;
-	bool exists;
+	bool exists = false;
 
 	TRY(doc_check(p, doc, &id));
 	TRY(plain_key_record(p->db, &id, &key, p->err));
-	f = kv_get(p->tx, buf_str(&key), KV_READ);
-	TRY(kv_future_wait(f));
-	exists = kv_future_value(f, &ignored);
-	kv_future_free(f);
+	if (!doc->is_new)
+		TRY(record_exists(p, buf_str(&key), &exists));
 	if (exists)
 		return err_set(p->err, STATUS_EXISTS, "there is a document with this _id in %s",
 			       QUOTE_SHOW(p->db->name));

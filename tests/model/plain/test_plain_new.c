@@ -1,0 +1,282 @@
+/* Many documents are looked for before the first of them is inserted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "catalog/store_format.h"
+#include "model/plain/plain.h"
+#include "store.h"
+
+enum {
+	ARENA_BYTES = 64 * 1024 * 1024,
+	START_MS = 100 * 1000 * 1000,
+	MANY = 16,
+	DOC_BYTES = 64,
+};
+
+#define PACKED   "db.packed"
+#define EXPLODED "db.exploded"
+
+struct fixture {
+	char dir[64];
+	struct kv_store *store;
+	struct arena *arena;
+	struct err err;
+};
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	TRY(plain_create(tx, STR(PACKED), PLAIN_PACKED, BSON_EMPTY, NULL));
+	return plain_create(tx, STR(EXPLODED), PLAIN_EXPLODED, BSON_EMPTY, NULL);
+}
+
+static int
+fixture_setup(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct fixture *f = calloc(1, sizeof(*f));
+	char url[256];
+
+	test_show_failures();
+	plain_register();
+	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/frond-plain-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	test_store_url(f->dir, url, sizeof(url));
+	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
+	f->arena = arena_new(ARENA_BYTES);
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
+	*state = f;
+	return 0;
+}
+
+static int
+fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	arena_free(f->arena);
+	kv_close(f->store);
+	test_remove_tree(f->dir);
+	free(f);
+	return 0;
+}
+
+/* Documents whose `_id`s are these numbers are inserted; those that are there are left out. */
+struct insert {
+	struct fixture *f;
+	const char *name;
+	const int *numbers;
+	size_t count;
+	bool looks; /* for all of them before */
+
+	size_t inserted;
+	size_t new;     /* of them, that the look has told */
+	uint64_t reads; /* of the look */
+	bool is_there[MANY];
+};
+
+static struct str
+doc_of(int number, struct buf *room)
+{
+	struct bson_builder b;
+
+	buf_clear(room);
+	bson_builder_init(&b, room);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("_id"), number);
+	bson_begin_document(&b, STR("m"));
+	bson_put_int32(&b, STR("n"), number);
+	bson_end(&b);
+	bson_end(&b);
+	assert_int_equal(buf_status(room), STATUS_OK);
+	return buf_str(room);
+}
+
+static struct bson_value
+id_of(int number)
+{
+	return (struct bson_value){ .type = BSON_INT32, .n = number };
+}
+
+static enum status
+insert_all(struct insert *in, struct plain *p)
+{
+	struct buf AUTO(buf_release) room = BUF_INIT(DOC_BYTES);
+	struct kv_tx_stats before = kv_tx_stats(p->tx);
+	struct bson_value ids[MANY];
+	bool are_new[MANY] = { false };
+
+	assert_true(in->count <= MANY);
+	in->inserted = in->new = 0;
+	for (size_t i = 0; i < in->count; i++)
+		ids[i] = id_of(in->numbers[i]);
+	if (in->looks)
+		TRY(plain_find_new(p, ids, in->count, in->f->arena, are_new));
+	in->reads = kv_tx_stats(p->tx).reads - before.reads;
+	for (size_t i = 0; i < in->count; i++) {
+		struct plain_doc doc = plain_doc_of(doc_of(in->numbers[i], &room));
+		enum status status;
+
+		doc.is_new = are_new[i];
+		status = plain_insert(p, &doc, in->f->arena);
+		in->is_there[i] = status == STATUS_EXISTS;
+		if (!in->is_there[i])
+			TRY(status);
+		in->inserted += !in->is_there[i];
+		in->new += are_new[i];
+	}
+	return STATUS_OK;
+}
+
+static enum status
+insert_body(struct kv_tx *tx, void *arg)
+{
+	struct insert *in = arg;
+	struct catalog_db *db;
+	enum status status;
+	struct plain p;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(in->name), &db, NULL));
+	plain_init(&p, tx, db, START_MS, &in->f->err);
+	status = insert_all(in, &p);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* `expected` has an n for each document that is new, and an e for each that exists. */
+static struct insert
+insert(struct fixture *f, const char *name, const int *numbers, const char *expected)
+{
+	struct insert in = {
+		.f = f, .name = name, .numbers = numbers, .count = strlen(expected), .looks = true
+	};
+
+	assert_int_equal(kv_run(f->store, insert_body, &in, NULL, &f->err), STATUS_OK);
+	for (size_t i = 0; i < in.count; i++)
+		assert_int_equal(in.is_there[i], expected[i] == 'e');
+	return in;
+}
+
+static void
+many_documents_are_found_to_be_new_at_once(void **state)
+{
+	static const int ascending[] = { 10, 20, 30, 40 }, between[] = { 21, 22, 23 },
+			 mixed[] = { 35, 5, 30, 12, 5, 40, 35, 50 }, one[] = { 60 };
+	static const char *const names[] = { PACKED, EXPLODED };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct insert in = insert(f, names[i], ascending, "nnnn");
+
+		/* One look at the stretch from the first to the last. */
+		assert_int_equal(in.new, 4);
+		assert_int_equal(in.reads, 1);
+		in = insert(f, names[i], between, "nnn");
+		assert_int_equal(in.new, 3);
+		assert_int_equal(in.reads, 1);
+		/* Others lie between them, some are there, and some come twice. */
+		in = insert(f, names[i], mixed, "nneneeen");
+		assert_int_equal(in.new, 4);
+		assert_int_equal(in.inserted, 4);
+		insert(f, names[i], one, "n");
+		insert(f, names[i], one, "e");
+	}
+}
+
+static void
+those_of_which_nothing_is_known_are_looked_for_one_by_one(void **state)
+{
+	static const int numbers[] = { 1, 2, 1 };
+	struct fixture *f = *state;
+	struct insert in = { .f = f, .name = PACKED, .numbers = numbers, .count = 3 };
+
+	assert_int_equal(kv_run(f->store, insert_body, &in, NULL, &f->err), STATUS_OK);
+	assert_int_equal(in.inserted, 2);
+	assert_true(in.is_there[2]);
+}
+
+/* Somebody who inserts another document after the look of the first attempt. */
+struct rival {
+	struct fixture *f;
+	int number;
+	bool wrote;
+	unsigned attempts;
+};
+
+static enum status
+rival_look(struct rival *r, struct plain *p)
+{
+	const struct bson_value ids[] = { id_of(1), id_of(3) };
+	struct buf AUTO(buf_release) room = BUF_INIT(DOC_BYTES);
+	struct plain_doc doc = plain_doc_of(doc_of(1, &room));
+	bool are_new[2];
+
+	TRY(plain_find_new(p, ids, 2, r->f->arena, are_new));
+	if (!r->wrote) {
+		r->wrote = true;
+		insert(r->f, PACKED, &r->number, "n");
+	}
+	assert_true(are_new[0]);
+	doc.is_new = true;
+	return plain_insert(p, &doc, r->f->arena);
+}
+
+static enum status
+rival_body(struct kv_tx *tx, void *arg)
+{
+	struct rival *r = arg;
+	struct catalog_db *db;
+	enum status status;
+	struct plain p;
+
+	r->attempts++;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
+	plain_init(&p, tx, db, START_MS, &r->f->err);
+	status = rival_look(r, &p);
+	catalog_db_unref(db);
+	return status;
+}
+
+static void
+a_look_conflicts_over_nothing_between_the_ids(void **state)
+{
+	struct fixture *f = *state;
+	struct rival r = { .f = f, .number = 2 };
+
+	assert_int_equal(kv_run(f->store, rival_body, &r, NULL, &f->err), STATUS_OK);
+	if (!test_store_fails())
+		assert_int_equal(r.attempts, 1);
+}
+
+static void
+a_look_conflicts_over_each_of_the_ids(void **state)
+{
+	struct fixture *f = *state;
+	struct rival r = { .f = f, .number = 3 };
+
+	assert_int_equal(kv_run(f->store, rival_body, &r, NULL, &f->err), STATUS_OK);
+	assert_true(r.attempts >= 2);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(many_documents_are_found_to_be_new_at_once),
+		CASE(those_of_which_nothing_is_known_are_looked_for_one_by_one),
+		CASE(a_look_conflicts_over_nothing_between_the_ids),
+		CASE(a_look_conflicts_over_each_of_the_ids),
+	};
+
+	return cmocka_run_group_tests_name("plain_new", tests, NULL, NULL);
+}
