@@ -103,6 +103,7 @@ struct loop {
 	struct task *idle_tasks;
 	unsigned idle_task_count;
 	unsigned running; /* that have begun and not ended */
+	unsigned resting; /* of these, between task_rest() and task_rouse() */
 	void (*drop_idle_tasks)(struct loop *l);
 };
 

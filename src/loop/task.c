@@ -132,7 +132,9 @@ task_is_alone(struct waiter *w)
 {
 	const struct loop *l = ((struct task *)w)->loop;
 
-	return l->running == 1 && l->hooks && l->hooks->is_alone && l->hooks->is_alone(l);
+	assert(l->running > l->resting);
+	return l->running - l->resting == 1 && l->hooks && l->hooks->is_alone &&
+	       l->hooks->is_alone(l);
 }
 
 /* On the thread that held the last reference, perhaps after the loop's end: must not look at it. */
@@ -203,6 +205,26 @@ task_set_doing(struct str verb, struct str object)
 
 	if (t)
 		watchdog_label_set(t->label, verb, object);
+}
+
+void
+task_rest(void)
+{
+	struct task *t = task_current();
+
+	if (t)
+		t->loop->resting++;
+}
+
+void
+task_rouse(void)
+{
+	struct task *t = task_current();
+
+	if (!t)
+		return;
+	assert(t->loop->resting > 0);
+	t->loop->resting--;
 }
 
 /* ---- Life ---- */

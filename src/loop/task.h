@@ -63,6 +63,14 @@ void task_start_soon(struct task *t, void (*fn)(void *arg), void (*done)(void *a
 void task_set_doing(struct str verb, struct str object);
 
 /*
+ * Around a wait of the running fiber for somebody who asks nothing of it at present, such as a
+ * client that keeps its connection: meanwhile wait_is_alone() of other fibers does not count it.
+ * Whatever it waits for may come a moment late. Nothing on a plain thread.
+ */
+void task_rest(void);
+void task_rouse(void);
+
+/*
  * Has `fn(arg)` run on a fiber of its own, soon: also from inside another fiber, and before the
  * loop runs. If the loop ends first, the function never runs. STATUS_NOMEM.
  */

@@ -370,17 +370,15 @@ stream_is_roused(const struct net_stream *s, bool input)
 	return net->lost || net->eof || (input && s->in.len) || event_is_set(&s->session.stopping);
 }
 
-void
-net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns)
+/* Waits, and gives memory back if that takes its time. */
+static void
+stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns)
 {
 	struct net_session *session = &s->session;
 	struct event *events[] = { &session->progress, &session->stopping, other };
 	size_t count = other ? 3 : 2;
 	uint64_t patience_ns = clock_after_ms(NET_STREAM_PATIENCE_MS);
 
-	net_session_send(session);
-	if (stream_is_roused(s, input))
-		return;
 	/* Nothing can set it between the look above and this line: see net_session_wait(). */
 	event_init(&session->progress);
 	net_conn_update_reading(&s->conn->net);
@@ -397,6 +395,20 @@ net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t 
 	}
 	net_session_rest(session);
 	(void)event_wait_any(events, count, deadline_ns);
+}
+
+void
+net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns)
+{
+	net_session_send(&s->session);
+	if (!stream_is_roused(s, input)) {
+		/* A client that asks for nothing keeps no other one from being alone. */
+		task_rest();
+		stream_rest(s, other, deadline_ns);
+		task_rouse();
+	}
+	if (input && s->in.len)
+		net_conn_note_request(&s->conn->net);
 }
 
 void

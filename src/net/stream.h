@@ -66,7 +66,8 @@ void net_stream_flush(struct net_stream *s);
  * requests for as long as the peer likes, or until the deadline. Returns when the peer has ended or
  * is lost, when the process stops, when `other` is set (it may be NULL), and, if `input` is true,
  * when bytes have come that net_stream_peek() has not given; now and then for no reason. Gives
- * memory back that is not in use meanwhile. `other` is not referred to any more afterwards.
+ * memory back that is not in use meanwhile. `other` is not referred to any more afterwards. Bytes
+ * that come begin a request, and a connection that rests has none: wait_is_alone() of others.
  */
 void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns);
 

@@ -8,6 +8,7 @@
 #include "../http/fixture.h"
 #include "base/clock.h"
 #include "echo.h"
+#include "net/conn.h"
 
 #define BUSY STR("too many\n")
 
@@ -76,7 +77,47 @@ expect_end(struct client *c)
 	assert_false(c->reset);
 }
 
+static void
+ask(struct client *c, const char *line, const char *answer)
+{
+	assert_true(client_send_cstr(c, line));
+	expect(c, answer);
+}
+
 /* ---- Tests ---- */
+
+static void
+who_rests_keeps_nobody_from_being_alone(void **state)
+{
+	const struct server_config config = { .loops = 1 };
+	struct client one, resting;
+	struct echo e = { 0 };
+
+	(void)state;
+	echo_start(&e, &config);
+	client_open_port(&one, e.port, 0);
+	client_open_port(&resting, e.port, 0);
+	assert_true(client_send_cstr(&resting, "rest\n"));
+	usleep(SOON_MS * 1000);
+	ask(&one, "alone\n", "no\n");
+	usleep(2 * NET_ALONE_MS * 1000);
+	ask(&one, "alone\n", "yes\n");
+	/* What it asks for then is a request. */
+	ask(&resting, "rest\n", "rested\n");
+	ask(&one, "alone\n", "no\n");
+	usleep(2 * NET_ALONE_MS * 1000);
+	ask(&one, "alone\n", "yes\n");
+	/* One that waits for something is served all the time. */
+	ask(&resting, "x\n", "rested\nx\n");
+	assert_true(client_send_cstr(&resting, "wait\n"));
+	usleep(2 * NET_ALONE_MS * 1000);
+	ask(&one, "alone\n", "no\n");
+	usleep(2 * NET_ALONE_MS * 1000);
+	ask(&one, "alone\n", "no\n");
+	client_close(&resting);
+	client_close(&one);
+	fixture_stop(&e.http);
+}
 
 static void
 what_waits_is_told_of_the_client_s_end_and_of_a_stop(void **state)
@@ -421,6 +462,7 @@ main(void)
 		cmocka_unit_test(a_flood_stays_with_a_client_that_does_not_read),
 		cmocka_unit_test(a_reader_that_stalls_is_cut_off),
 		cmocka_unit_test(a_line_without_an_end_is_not_waited_for),
+		cmocka_unit_test(who_rests_keeps_nobody_from_being_alone),
 		cmocka_unit_test(an_idle_connection_is_closed),
 		cmocka_unit_test(too_many_connections_are_told_so_in_its_own_words),
 		cmocka_unit_test(clients_that_reset_harm_nobody),
