@@ -49,6 +49,7 @@ static size_t
 utf8_skip_ascii(struct str s, size_t at)
 {
 	const uint64_t highs = UINT64_C(0x8080808080808080);
+	uint32_t first, last;
 	uint64_t word;
 
 #ifdef __SSE2__
@@ -65,6 +66,17 @@ utf8_skip_ascii(struct str s, size_t at)
 		word = le64toh(word) & highs;
 		if (word)
 			return at + (unsigned)__builtin_ctzll(word) / 8;
+	}
+	/* The rest is less than a word: mostly the word that ends with it, or two halves, tell. */
+	if (at < s.len && s.len >= sizeof(word)) {
+		memcpy(&word, s.ptr + s.len - sizeof(word), sizeof(word));
+		if (!(word & highs))
+			return s.len;
+	} else if (s.len >= sizeof(first)) {
+		memcpy(&first, s.ptr, sizeof(first));
+		memcpy(&last, s.ptr + s.len - sizeof(last), sizeof(last));
+		if (!((first | last) & (uint32_t)highs))
+			return s.len;
 	}
 	while (at < s.len && !((uint8_t)s.ptr[at] & 0x80))
 		at++;

@@ -12,6 +12,7 @@
 enum {
 	SPACE_BYTES = 2, /* of the number of a subspace in a key */
 	POSITION_DIGITS = 9,
+	KEY_ROOM = 128, /* for the key of an `_id`, which is mostly short */
 };
 
 void
@@ -38,20 +39,41 @@ id_key_cut(const struct bson_value *id, struct buf *ret)
 	return buf_status(ret);
 }
 
-enum status
-plain_id_key(const struct bson_value *id, struct buf *ret, struct err *err)
+static enum status
+id_check_length(const struct bson_value *id, struct err *err)
 {
 	AUTO(buf_release) struct buf value = BUF_INIT(PLAIN_ID_VALUE_BYTES);
-	bool cut = false;
 
+	/* Those that most documents have are short. */
+	if (bson_is_number(id) || id->type == BSON_OBJECT_ID ||
+	    (id->type == BSON_STRING && id->text.len < PLAIN_ID_VALUE_BYTES / 2))
+		return STATUS_OK;
 	bson_value_write(&value, id);
 	if (buf_status(&value) == STATUS_LIMIT)
 		return err_set(err, STATUS_INVALID,
 			       "an _id may have %d bytes (PLAIN_ID_VALUE_BYTES)",
 			       PLAIN_ID_VALUE_BYTES);
-	TRY(buf_status(&value));
+	return buf_status(&value);
+}
+
+enum status
+plain_id_key(const struct bson_value *id, struct buf *ret, struct err *err)
+{
+	bool cut = false;
+
+	TRY(id_check_length(id, err));
 	TRY(bson_key_put(ret, id, PLAIN_ID_BYTES, NULL, &cut));
 	return cut ? id_key_cut(id, ret) : STATUS_OK;
+}
+
+static enum status
+record_key_put(const struct catalog_db *db, const struct bson_value *id, struct buf *id_key,
+	       struct buf *ret, struct err *err)
+{
+	TRY(plain_id_key(id, id_key, err));
+	plain_key_space(ret, db, PLAIN_SPACE_RECORDS);
+	tuple_put_bytes(ret, buf_str(id_key));
+	return catalog_key_status(ret);
 }
 
 enum status
@@ -59,11 +81,13 @@ plain_key_record(const struct catalog_db *db, const struct bson_value *id, struc
 		 struct err *err)
 {
 	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
+	char room[KEY_ROOM];
+	struct buf small = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
 
-	TRY(plain_id_key(id, &key, err));
-	plain_key_space(ret, db, PLAIN_SPACE_RECORDS);
-	tuple_put_bytes(ret, buf_str(&key));
-	return catalog_key_status(ret);
+	/* A key that was cut is longer than this room. */
+	if (record_key_put(db, id, &small, ret, err) == STATUS_OK)
+		return STATUS_OK;
+	return record_key_put(db, id, &key, ret, err);
 }
 
 enum status

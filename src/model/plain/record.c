@@ -8,18 +8,29 @@ enum {
 	EVENT_FORMAT_BARE = 1, /* without the length of the detail */
 	EVENT_KINDS = PLAIN_EVENT_DELETE,
 	SCRATCH_BYTES = 2 * KV_LIMIT_VALUE_BYTES,
+	TYPED_ROOM = 128, /* for a value that is mostly short */
 };
 
 /* ---- Values with their types, as bytes ---- */
+
+static enum status
+typed_write(struct buf *bytes, const struct bson_value *v)
+{
+	buf_append_byte(bytes, (uint8_t)v->type);
+	bson_value_write(bytes, v);
+	return buf_status(bytes);
+}
 
 static void
 typed_put(struct buf *value, const struct bson_value *v)
 {
 	AUTO(buf_release) struct buf bytes = BUF_INIT(SCRATCH_BYTES);
+	char room[TYPED_ROOM];
+	struct buf small = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
 
-	buf_append_byte(&bytes, (uint8_t)v->type);
-	bson_value_write(&bytes, v);
-	if (buf_status(&bytes) == STATUS_OK)
+	if (typed_write(&small, v) == STATUS_OK)
+		tuple_put_bytes(value, buf_str(&small));
+	else if (typed_write(&bytes, v) == STATUS_OK)
 		tuple_put_bytes(value, buf_str(&bytes));
 	else if (value->failed == STATUS_OK)
 		value->failed = buf_status(&bytes);
