@@ -205,6 +205,17 @@ open_index(struct plan_walk *w, struct str place)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/*
+ * True if documents of several `_id`s are asked for ahead of their use. Not for writing: what was
+ * read in vain would conflict with others.
+ */
+static bool
+walk_asks_points(const struct plan_walk *w)
+{
+	return w->kind == PLAN_POINTS && w->plan->count > 1 && !w->plan->parts &&
+	       w->mode == KV_SNAPSHOT;
+}
+
 enum status
 plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, enum kv_read mode,
 	       struct str place, struct mql *q)
@@ -218,7 +229,7 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 				 .window = 1,
 				 .place = BUF_INIT(PLAN_PLACE_BYTES),
 				 .passed = BUF_INIT(KV_LIMIT_KEY_BYTES) };
-	if (plan->def || plan->branch_count) {
+	if (plan->def || plan->branch_count || walk_asks_points(w)) {
 		w->arena = arena_new(PLAN_WINDOW_BYTES);
 		if (!w->arena)
 			return STATUS_NOMEM;
@@ -482,6 +493,50 @@ next_row_document(struct plan_walk *w, struct arena *arena, struct str *ret)
 	return STATUS_OK;
 }
 
+static const struct bson_value *
+point_at(const struct plan_walk *w, uint64_t at)
+{
+	const struct plan *plan = w->plan;
+
+	return &plan->ids[plan->reverse ? plan->count - 1 - at : at];
+}
+
+/* Asks for the next documents of several, likewise each time for twice as many. */
+static enum status
+ask_points(struct plan_walk *w)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
+	uint64_t left = w->plan->count - w->at;
+
+	arena_clear(w->arena);
+	w->row_at = w->row_count = 0;
+	while (w->row_count < w->window && w->row_count < left) {
+		struct plan_row *row = &w->rows[w->row_count];
+
+		buf_clear(&key);
+		TRY(plain_index_id(point_at(w, w->at + w->row_count), &key, w->p->err));
+		*row = (struct plan_row){ .id_key = arena_dup(w->arena, buf_str(&key)) };
+		if (!row->id_key.ptr)
+			return STATUS_LIMIT;
+		w->row_count++;
+	}
+	w->window = w->window * 2 < PLAN_WINDOW ? w->window * 2 : PLAN_WINDOW;
+	return ask_rows(w);
+}
+
+static enum status
+wait_point(struct plan_walk *w, struct arena *arena, struct str *ret)
+{
+	enum status status;
+
+	if (w->row_at == w->row_count)
+		TRY(ask_points(w));
+	status = plain_wait(w->p, &w->rows[w->row_at].got, w->mode, arena, ret);
+	if (status == STATUS_OK || status == STATUS_NOT_FOUND)
+		w->row_at++;
+	return status;
+}
+
 static enum status
 get_point(struct plan_walk *w, const struct bson_value *id, struct arena *arena, struct str *ret)
 {
@@ -491,6 +546,8 @@ get_point(struct plan_walk *w, const struct bson_value *id, struct arena *arena,
 
 	w->partial = false;
 	w->held = (struct str){ 0 };
+	if (w->arena)
+		return wait_point(w, arena, ret);
 	if (!plan->parts) {
 		TRY(plain_ask(w->p, id, w->mode, arena, &got));
 		TRY(plain_wait(w->p, &got, w->mode, arena, ret));
@@ -509,8 +566,7 @@ next_point(struct plan_walk *w, struct arena *arena, struct str *ret)
 	const struct plan *plan = w->plan;
 
 	while (w->at < plan->count) {
-		size_t at = plan->reverse ? plan->count - 1 - w->at : w->at;
-		enum status status = get_point(w, &plan->ids[at], arena, ret);
+		enum status status = get_point(w, point_at(w, w->at), arena, ret);
 
 		if (status == STATUS_OK || status == STATUS_NOT_FOUND)
 			w->at++;
