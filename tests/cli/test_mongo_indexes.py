@@ -649,6 +649,64 @@ def plans_are_explained_with_what_they_read(cwd):
 
 
 @test
+def ranges_of_several_values_are_merged_for_a_sort(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1, "b": -1}, "name": "ab"}, {"key": {"x": 1, "a": -1, "c": 1, "b": 1}, "name": "xacb"},
+               {"key": {"m": 1, "b": 1}, "name": "mb"})
+        rand = random.Random(7)
+        rows = [{"_id": i, "a": rand.choice([None, 0, 1, 2.0, 3, "s", "t"]), "c": rand.randrange(3),
+                 "b": rand.choice([None, rand.randrange(20), str(rand.randrange(9))]), "x": i % 2, "m": [i % 3, 5]}
+                for i in range(400)]
+        for row in rows:
+            if row["b"] is None:
+                del row["b"]
+        insert(client, *rows)
+
+        def read(filter, sort, **more):
+            answer = explain(client, {"find": "c", "filter": filter, "sort": sort, **more})
+            stage = answer["executionStats"]["executionStages"]
+            names = stages(stage)
+            while "inputStage" in stage:
+                stage = stage["inputStage"]
+            return names, stage, figures(answer)[1]
+
+        names, stage, counts = read({"a": {"$in": [1, 3]}}, {"b": -1}, limit=5)
+        equal((names, counts, stage["sortPattern"]), (["LIMIT", "FETCH", "SORT_MERGE"], (5, 5, 5), {"b": -1}))
+        equal([(one["stage"], one["indexName"], one["direction"], one["indexBounds"]) for one in stage["inputStages"]],
+              [("IXSCAN", "ab", "forward", {"a": [f"[{n}, {n}]"], "b": ["[MaxKey, MinKey]"]}) for n in (1, 3)])
+        merged = 0
+        for _ in range(250):
+            values = rand.sample([None, 0, 1, 2, 3, "s", "t", 7], rand.randrange(1, 6))
+            filter = {"a": {"$in": values + rand.choice([[], [], [], ["u" * 100], [{"n": 1}]])}}
+            if rand.random() < 0.6:
+                filter["x"] = rand.choice([0, {"$in": [0, 1]}])
+            if rand.random() < 0.3:
+                filter["b"] = rand.choice([{"$gte": 5}, {"$lt": "5"}, 3])
+            if rand.random() < 0.3:
+                filter["c"] = rand.choice([1, {"$in": [0, 2]}])
+            turn = rand.choice([1, -1])
+            # Ties come in the order of `_id`, which each of these sorts ends with.
+            sort = rand.choice([{"b": -turn}, {"b": -turn}, {"c": turn, "b": turn}, {"b": turn}, {"a": turn, "b": -turn},
+                                {"c": turn}, {}, {"b": -turn, "c": turn}])
+            sort = {**sort, "_id": turn if rand.random() < 0.8 else -turn}
+            more = {"skip": rand.choice([0, 3]), "limit": rand.choice([0, 10])}
+            wanted = find(client, filter, sort=sort, hint={"$natural": 1}, **more)
+            more["hint"] = rand.choice(["ab", "xacb", {}])
+            equal((filter, sort, more, find(client, filter, sort=sort, size=rand.choice([1, 7, 1000]), **more)),
+                  (filter, sort, more, wanted))
+            merged += "SORT_MERGE" in read(filter, sort, **more)[0]
+        equal(merged >= 20, True)
+        # No ranges are merged of arrays, whose documents have several entries, of too many values, nor for changes.
+        equal(read({"m": {"$in": [0, 1]}}, {"b": 1})[0], ["SORT", "FETCH", "IXSCAN"])
+        equal(read({"a": {"$in": list(range(65))}}, {"b": 1})[0], ["SORT", "FETCH", "IXSCAN"])
+        equal(read({"a": {"$in": list(range(64))}}, {"b": 1})[0], ["FETCH", "SORT_MERGE"])
+        equal(read({"a": {"$in": [1, 3]}}, {"a": 1, "b": -1})[0], ["FETCH", "IXSCAN"])
+        best = find(client, {"a": {"$in": [1, 3]}}, sort={"b": -1}, limit=1)[0]
+        found = client({"findAndModify": "c", "query": {"a": {"$in": [1, 3]}}, "sort": {"b": -1}, "remove": True}, db="d")
+        equal(found["value"]["b"], best["b"])
+
+
+@test
 def each_branch_of_or_is_read_by_its_own_index(cwd):
     with Mongo(cwd) as server, server.client() as client:
         create(client, {"key": {"a": 1}, "name": "a"}, {"key": {"b": -1}, "name": "b"}, {"key": {"m": 1}, "name": "m"},

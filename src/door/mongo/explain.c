@@ -262,12 +262,51 @@ put_branches(struct explain_tree *t, const struct plan *plan)
 	bson_end(&t->b);
 }
 
-static enum status
-draw_entries(struct explain_tree *t, const struct plan *plan)
+/* Ranges that are merged, as stages inside of one: each has one value of each column. */
+static void
+put_merged(struct explain_tree *t, const struct plan *plan, struct str sort)
 {
-	explain_begin(t, plan->branch_count ? "OR" : plan->distinct ? "DISTINCT_SCAN" : "IXSCAN");
+	bson_put_document(&t->b, STR("sortPattern"), sort);
+	bson_begin_array(&t->b, STR("inputStages"));
+	for (size_t i = 0; i < plan->asked->ranges; i++) {
+		struct candidate asked = *plan->asked;
+		const struct plan one = { .kind = PLAN_INDEX,
+					  .asked = &asked,
+					  .reverse = plan->reverse };
+		size_t at = i;
+
+		for (size_t k = 0; k < asked.points; k++) {
+			struct column_ask *column = &asked.columns[k];
+
+			column->points += at % column->count;
+			at /= column->count;
+			column->count = 1;
+		}
+		bson_begin_document(&t->b, STR(""));
+		bson_put_string(&t->b, STR("stage"), STR("IXSCAN"));
+		put_index(t, &one);
+		bson_end(&t->b);
+	}
+	bson_end(&t->b);
+}
+
+static const char *
+entries_stage(const struct plan *plan)
+{
+	return plan->branch_count ? "OR"
+	       : plan->merged     ? "SORT_MERGE"
+	       : plan->distinct   ? "DISTINCT_SCAN"
+				  : "IXSCAN";
+}
+
+static enum status
+draw_entries(struct explain_tree *t, const struct plan *plan, struct str sort)
+{
+	explain_begin(t, entries_stage(plan));
 	if (plan->branch_count)
 		put_branches(t, plan);
+	else if (plan->merged && plan->asked)
+		put_merged(t, plan, sort);
 	else if (plan->asked)
 		put_index(t, plan);
 	else
@@ -309,7 +348,7 @@ explain_query(struct explain_tree *t, const struct query *q, bool by_id_order, b
 		put_direction(t, plan->reverse);
 	} else {
 		t->by_id = plan->kind == PLAN_RANGE;
-		TRY(draw_entries(t, plan));
+		TRY(draw_entries(t, plan, q->ask.sort));
 		explain_begin(t, plan->covered ? "PROJECTION_COVERED" : "FETCH");
 		put_filter(t, q);
 		if (plan->covered && !bson_is_empty(t->projection))

@@ -18,9 +18,11 @@
 enum {
 	/* Of an `_id` that bounds a range: the keys of longer ones are not in their order. */
 	PLAN_BOUND_BYTES = 300,
-	PLAN_BRANCHES = 100,    /* of a $or; with more the collection is walked through */
-	PLAN_RANGES = 1000,     /* of an index; an $in that would give more is one range */
-	PLAN_COUNT_FEW = 100,   /* entries that are counted by reading them */
+	PLAN_BRANCHES = 100,             /* of a $or; with more the collection is walked through */
+	PLAN_RANGES = 1000,              /* of an index; an $in that would give more is one range */
+	PLAN_MERGED = 64,                /* ranges that are merged for the order of a sort */
+	PLAN_MERGED_BYTES = 1024 * 1024, /* that are read of all of them at once */
+	PLAN_COUNT_FEW = 100,            /* entries that are counted by reading them */
 	PLAN_WINDOW = 16,       /* documents of entries that are asked for at once, at most */
 	PLAN_PASSES = 16,       /* entries that are read before all of one value are jumped over */
 	PLAN_IDS_MOST = 100000, /* that are gathered; of more documents the collection is walked */
@@ -98,6 +100,8 @@ struct plan {
 	size_t range_count;
 	bool once;   /* no document has two entries in the ranges */
 	bool sorted; /* documents come in the order of the sort that was asked for */
+	/* Of PLAN_INDEX: entries come in the order of what is behind so many columns; or 0. */
+	size_t merged;
 	const struct plan_columns *covered; /* of PLAN_INDEX: entries stand for documents */
 	bool keys;                          /* of PLAN_INDEX: see struct plan_ask */
 	size_t distinct; /* one entry is enough of those that are equal in so many columns; or 0 */
@@ -175,6 +179,8 @@ struct plan_row {
 	struct plain_got got;
 };
 
+struct plan_merged; /* plan_merge.c */
+
 /* A walk in one transaction. Private, but for the functions below. */
 struct plan_walk {
 	const struct plan *plan;
@@ -186,7 +192,8 @@ struct plan_walk {
 	struct index_scan entries;
 	bool scans;   /* `entries` is open */
 	size_t range; /* the one after that of `entries`, in the direction of the walk */
-	bool partial; /* the document that was given last has only the plan's parts */
+	struct plan_merged *merged; /* instead: for each of the plan's ranges; or NULL */
+	bool partial;               /* the document that was given last has only the plan's parts */
 	const struct str *ids;
 	size_t id_count;
 	struct arena *arena; /* of the rows */

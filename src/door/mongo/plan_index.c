@@ -37,7 +37,10 @@ plan_make(const struct choosing *x, const struct candidate *best, struct plan *p
 		*asked = *best;
 		plan->asked = asked;
 	}
-	return plan_candidate_ranges(x, best, plan);
+	TRY(plan_candidate_ranges(x, best, plan));
+	if (best->sorts && best->merges && plan->range_count > 1 && plan->kind == PLAN_INDEX)
+		plan->merged = best->points;
+	return STATUS_OK;
 }
 
 /* Gives up the bounds of a last column with arrays, whose first entries lie outside of them. */

@@ -51,7 +51,8 @@ struct candidate {
 	size_t points; /* of so many columns first */
 	bool bounded;  /* one more has bounds */
 	size_t ranges;
-	bool sorts; /* its entries are in the order of the sort */
+	bool sorts;  /* its entries are in the order of the sort: */
+	bool merges; /* if its ranges are merged */
 	bool sorts_reverse;
 	/* Instead of all that: of `min` and `max`, either of which may be NULL. NULL: no. */
 	const struct index_range *between;
@@ -101,9 +102,17 @@ void plan_columns_choose(const struct plan_cover *cover, const struct index_def 
 MUST_USE enum status plan_covered_document(const struct plan_columns *columns, struct str values,
 					   struct arena *arena, struct str *ret);
 
+/* ---- Ranges that are merged (plan_merge.c) ---- */
+
+/* What is kept of the ranges lies in the arena. `place`: one in the index, or empty. */
+MUST_USE enum status plan_merge_open(struct plan_walk *w, struct str place, struct arena *arena);
+/* The next entry of all, valid until the next call. STATUS_NOT_FOUND at the end. */
+MUST_USE enum status plan_merge_next(struct plan_walk *w, struct index_entry *ret);
+void plan_merge_close(struct plan_walk *w); /* also of a walk that merges nothing */
+
 /* ---- Orders (plan_sort.c) ---- */
 
-/* Sets `sorts` and `sorts_reverse`: whether the entries that are asked for give the order. */
+/* Sets `sorts`, `merges`, `sorts_reverse`: whether the entries asked for give the order. */
 void plan_sort_look(const struct choosing *x, struct candidate *one);
 
 /* ---- $or (plan_or.c) ---- */

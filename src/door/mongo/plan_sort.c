@@ -1,10 +1,17 @@
 /*
  * Tells whether a walk through an index gives the order that a sort asks for. It does if the sort's
  * paths are columns of the index in the same sequence, all in the columns' directions or all
- * against them. Columns in between do no harm if the filter demands one value of them.
+ * against them. Columns in between do no harm if the filter demands one value of them. If it
+ * demands one of several values, their ranges are merged: all columns that the ranges differ in lie
+ * then in front of those that give the order.
  */
 #include "door/mongo/index.h"
 #include "door/mongo/plan_int.h"
+
+enum {
+	/* Of a value whose range is merged: longer ones may be cut in keys of many columns. */
+	PLAN_MERGED_TEXT_BYTES = 64,
+};
 
 /* A sort along the columns of a candidate. */
 struct sorting {
@@ -13,6 +20,8 @@ struct sorting {
 	struct str names[INDEX_COLUMNS];
 	uint32_t used; /* columns that something is asked of */
 	size_t at;     /* the next column */
+	bool merges;   /* columns of several values were passed over */
+	bool several;  /* one of them gives the order, so none may be */
 	bool any;      /* the direction is known: */
 	bool reverse;
 };
@@ -21,6 +30,62 @@ static bool
 column_is_fixed(const struct candidate *one, size_t column)
 {
 	return column < one->points && one->columns[column].count == 1;
+}
+
+/* True if no key cuts the value. */
+static bool
+point_can_merge(const struct bson_value *v)
+{
+	switch ((int)v->type) {
+	case BSON_NULL:
+	case BSON_BOOL:
+	case BSON_INT32:
+	case BSON_INT64:
+	case BSON_DOUBLE:
+	case BSON_DECIMAL:
+	case BSON_DATE:
+	case BSON_TIMESTAMP:
+	case BSON_OBJECT_ID:
+		return true;
+	case BSON_STRING:
+	case BSON_SYMBOL:
+	case BSON_BINARY:
+		return v->text.len <= PLAN_MERGED_TEXT_BYTES;
+	default:
+		return false;
+	}
+}
+
+/*
+ * True if the ranges of several values of a column can be merged. Values that are cut have ranges
+ * in common, and a document with an array may have entries in more than one.
+ */
+static bool
+column_can_merge(const struct sorting *s, size_t column)
+{
+	const struct candidate *one = s->one;
+	const struct column_ask *asked = &one->columns[column];
+
+	if (column >= one->points || one->ranges > PLAN_MERGED || one->def->hashed ||
+	    s->x->ask->changes || plan_arrays_of(s->x, one->def) ||
+	    (plan_cuts_of(s->x, one->def) & UINT32_C(1) << column))
+		return false;
+	for (size_t i = 0; i < asked->count; i++)
+		if (!point_can_merge(&asked->points[i]))
+			return false;
+	return true;
+}
+
+/* True if the next column has nothing to do with the order. */
+static bool
+sorting_passes(struct sorting *s)
+{
+	if (column_is_fixed(s->one, s->at))
+		return true;
+	if (s->several || !column_can_merge(s, s->at))
+		return false;
+	s->merges = true;
+	return true;
 }
 
 static bool
@@ -49,7 +114,8 @@ sorting_column(struct sorting *s, bool descending)
 		return false;
 	if (column_is_fixed(s->one, s->at))
 		return true;
-	return !(plan_cuts_of(s->x, def) & bit) &&
+	s->several = s->several || s->at < s->one->points;
+	return !(s->merges && s->at < s->one->points) && !(plan_cuts_of(s->x, def) & bit) &&
 	       sorting_turn(s, def->columns[s->at].descending != descending);
 }
 
@@ -73,7 +139,7 @@ sorting_step(struct sorting *s, struct str path, bool descending, bool *ret_ende
 
 	if (plan_path_has_number(path))
 		return false;
-	while (s->at < count && column_is_fixed(s->one, s->at) && !str_eq(s->names[s->at], path))
+	while (s->at < count && !str_eq(s->names[s->at], path) && sorting_passes(s))
 		s->at++;
 	if (s->at < count && str_eq(s->names[s->at], path)) {
 		if (!sorting_column(s, descending))
@@ -98,7 +164,7 @@ plan_sort_look(const struct choosing *x, struct candidate *one)
 	bool ended = false;
 	size_t at = 0;
 
-	one->sorts = false;
+	one->sorts = one->merges = false;
 	if (!by)
 		return;
 	for (bson_iter_begin(&i, index_key_of(one->def)); bson_iter_read(&i, &e); at++) {
@@ -114,5 +180,6 @@ plan_sort_look(const struct choosing *x, struct candidate *one)
 			return;
 	}
 	one->sorts = true;
+	one->merges = s.merges;
 	one->sorts_reverse = s.reverse;
 }

@@ -196,10 +196,12 @@ pass_ranges(struct plan_walk *w, struct str place)
 }
 
 static enum status
-open_index(struct plan_walk *w, struct str place)
+open_index(struct plan_walk *w, struct str place, struct arena *arena)
 {
 	enum status status;
 
+	if (w->plan->merged)
+		return plan_merge_open(w, place, arena);
 	TRY(pass_ranges(w, place));
 	status = open_entries(w, place.len ? place : (struct str){ 0 });
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -239,7 +241,7 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 	if (w->kind == PLAN_RANGE)
 		return open_range(w, place);
 	if (w->kind == PLAN_INDEX)
-		return open_index(w, place);
+		return open_index(w, place, q->arena);
 	if (w->kind == PLAN_POINTS && place.len == sizeof(w->at))
 		memcpy(&w->at, place.ptr, sizeof(w->at));
 	return STATUS_OK;
@@ -324,6 +326,8 @@ next_entry(struct plan_walk *w, struct index_entry *ret)
 {
 	enum status status = STATUS_NOT_FOUND;
 
+	if (w->merged)
+		return plan_merge_next(w, ret);
 	while (w->scans) {
 		status = unpassed_entry(w, ret);
 		if (status != STATUS_NOT_FOUND)
@@ -613,6 +617,7 @@ plan_walk_close(struct plan_walk *w)
 		plain_scan_close(&w->scan);
 	if (w->scans)
 		index_scan_release(&w->entries);
+	plan_merge_close(w);
 	for (size_t i = w->row_at; i < w->row_count; i++)
 		if (w->rows[i].got.future)
 			kv_future_free(w->rows[i].got.future);

@@ -1,0 +1,146 @@
+/*
+ * Ranges of an index that are merged: each is of other values of the index's first columns, and all
+ * are read side by side, so that entries come in the order of what is behind those columns.
+ *
+ * Entries of an index without arrays are of different documents, so no two of them are equal
+ * there: the last of what is compared is the `_id`.
+ */
+#include <assert.h>
+
+#include "door/mongo/plan_int.h"
+#include "kv/tuple.h"
+
+struct plan_merged {
+	struct index_scan scan;
+	struct index_entry head; /* the next entry of the range */
+	struct str order;        /* of its key, what is behind the columns */
+	struct buf id;           /* of the entry */
+	bool scans;
+	bool has_head;
+};
+
+/* The columns of a key that the ranges differ in. */
+static enum status
+merged_columns(const struct plan_walk *w, struct str key, struct str *ret)
+{
+	struct tuple_reader r = tuple_reader(key);
+
+	return tuple_skip_strings(&r, w->plan->merged, ret);
+}
+
+/* Where a range goes on behind the place: at the same order, below columns of its own. */
+static enum status
+merged_after(const struct plan_walk *w, const struct index_range *range, struct str place,
+	     struct buf *ret)
+{
+	AUTO(buf_release) struct buf prefix = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct str own, columns;
+
+	index_key_entries(&prefix, w->p->db, w->plan->def->number);
+	TRY(buf_status(&prefix));
+	TRY(merged_columns(w, str_skip(range->begin, prefix.len), &own));
+	TRY(merged_columns(w, place, &columns));
+	buf_append_str(ret, own);
+	buf_append_str(ret, str_skip(place, columns.len));
+	return buf_status(ret);
+}
+
+static enum status
+merged_open(struct plan_walk *w, const struct index_range *range, struct str place,
+	    struct plan_merged *ret)
+{
+	AUTO(buf_release) struct buf after = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
+	struct index_scan_options options = {
+		.reverse = w->plan->reverse,
+		.mode = w->mode,
+		.limit_bytes = PLAN_MERGED_BYTES / w->plan->range_count,
+		.ahead = true,
+	};
+
+	if (place.len) {
+		TRY(merged_after(w, range, place, &after));
+		options.after = buf_str(&after);
+	}
+	TRY(index_scan_init(&ret->scan, w->p->tx, w->p->db, w->plan->def, range, &options));
+	ret->scans = true;
+	return STATUS_OK;
+}
+
+enum status
+plan_merge_open(struct plan_walk *w, struct str place, struct arena *arena)
+{
+	const struct plan *plan = w->plan;
+
+	assert(plan->range_count <= PLAN_MERGED);
+	w->merged = arena_zalloc(arena, plan->range_count * sizeof(*w->merged));
+	if (!w->merged)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < plan->range_count; i++)
+		w->merged[i].id = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	for (size_t i = 0; i < plan->range_count; i++)
+		TRY(merged_open(w, &plan->ranges[i], place, &w->merged[i]));
+	return STATUS_OK;
+}
+
+/* Reads the next entry of a range. At its end the scan is closed. */
+static enum status
+merged_read(struct plan_walk *w, struct plan_merged *m)
+{
+	struct index_work work = { .arena = w->arena };
+	enum status status;
+	struct str columns;
+
+	m->head = (struct index_entry){ 0 };
+	status = w->plan->covered ? index_scan_next_values(&m->scan, &work, &m->head)
+				  : index_scan_next(&m->scan, &work, &m->head);
+	if (status == STATUS_NOT_FOUND) {
+		index_scan_release(&m->scan);
+		m->scans = false;
+		return STATUS_OK;
+	}
+	TRY(status);
+	/* It may lie in the arena, which is cleared before the entry's turn comes. */
+	buf_clear(&m->id);
+	buf_append_str(&m->id, m->head.id);
+	TRY(buf_status(&m->id));
+	m->head.id = buf_str(&m->id);
+	TRY(merged_columns(w, m->head.key, &columns));
+	m->order = str_skip(m->head.key, columns.len);
+	m->has_head = true;
+	return STATUS_OK;
+}
+
+enum status
+plan_merge_next(struct plan_walk *w, struct index_entry *ret)
+{
+	struct plan_merged *best = NULL;
+
+	for (size_t i = 0; i < w->plan->range_count; i++) {
+		struct plan_merged *m = &w->merged[i];
+		int order;
+
+		if (m->scans && !m->has_head)
+			TRY(merged_read(w, m));
+		if (!m->scans)
+			continue;
+		order = best ? str_cmp(m->order, best->order) : 0;
+		if (!best || (w->plan->reverse ? order > 0 : order < 0))
+			best = m;
+	}
+	if (!best)
+		return STATUS_NOT_FOUND;
+	best->has_head = false;
+	*ret = best->head;
+	return STATUS_OK;
+}
+
+void
+plan_merge_close(struct plan_walk *w)
+{
+	for (size_t i = 0; w->merged && i < w->plan->range_count; i++) {
+		if (w->merged[i].scans)
+			index_scan_release(&w->merged[i].scan);
+		buf_release(&w->merged[i].id);
+	}
+	w->merged = NULL;
+}
