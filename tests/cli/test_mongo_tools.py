@@ -211,7 +211,7 @@ def the_set_and_its_member_are_told(cwd):
         equal((config["_id"], [one["host"] for one in config["members"]]), ("frond", [address]))
     (cwd / "alone").mkdir()
     with Mongo(cwd / "alone", settings="standalone = true\n") as server, server.client() as c:
-        for name in ("replSetGetStatus", "replSetGetConfig"):
+        for name in ("replSetGetStatus", "replSetGetConfig", "replSetInitiate"):
             failure = c.fails({name: 1})
             equal((failure["code"], failure["codeName"], failure["errmsg"]),
                   (76, "NoReplicationEnabled", "not running with --replSet"))
@@ -229,11 +229,19 @@ def what_there_is_nothing_of_says_so(cwd):
         c({"planCacheClear": "c"}, "d")
         c({"planCacheClear": "c", "query": {"a": 1}, "sort": {}, "projection": {}}, "d")
         c({"planCacheClearFilters": "c"}, "d")
+        c({"setFeatureCompatibilityVersion": "8.0", "confirm": True})
+        contains(c.fails({"shutdown": 1})["errmsg"], "SIGTERM")
         for command, db, code in (({"fsync": 1, "lock": True}, "admin", 238), ({"fsync": 1}, "d", 13),
                                   ({"fsyncUnlock": 1}, "admin", 20), ({"logRotate": 1}, "admin", 238),
                                   ({"compact": "c"}, "d", 238), ({"convertToCapped": "c", "size": 1}, "d", 238),
                                   ({"cloneCollectionAsCapped": "c", "toCollection": "e", "size": 1}, "d", 238),
                                   ({"planCacheClear": "c", "sort": {}}, "d", 2),
+                                  ({"replSetInitiate": {}}, "admin", 23), ({"replSetReconfig": {}}, "admin", 238),
+                                  ({"replSetStepDown": 1}, "admin", 238), ({"shutdown": 1}, "admin", 238),
+                                  ({"reIndex": "c"}, "d", 238),
+                                  ({"setDefaultRWConcern": 1, "defaultReadConcern": {}}, "admin", 238),
+                                  ({"setFeatureCompatibilityVersion": "8.0"}, "admin", 7369100),
+                                  ({"setFeatureCompatibilityVersion": "7.0", "confirm": True}, "admin", 2),
                                   ({"planCacheSetFilter": "c", "query": {}, "indexes": []}, "d", 238),
                                   ({"getClusterParameter": "changeStreamOptions"}, "admin", 4),
                                   ({"getClusterParameter": []}, "admin", 2),
@@ -250,11 +258,13 @@ def what_there_is_nothing_of_says_so(cwd):
 def each_role_may_do_what_it_is_for(cwd):
     commands = ({"top": 1}, {"lockInfo": 1}, {"replSetGetStatus": 1}, {"replSetGetConfig": 1}, {"getClusterParameter": "*"},
                 {"fsync": 1}, {"fsyncUnlock": 1}, {"logRotate": 1}, {"setClusterParameter": {"a": {}}},
+                {"shutdown": 1}, {"replSetInitiate": {}}, {"setFeatureCompatibilityVersion": "8.0"},
                 {"profile": 0}, {"planCacheClear": "c"}, {"planCacheListFilters": "c"}, {"compact": "c"},
                 {"convertToCapped": "c"}, {"dbHash": 1})
-    of_admin, of_shop = commands[:9], commands[9:]
-    monitor, manage, admin = {"top", "lockInfo"}, {"fsync", "fsyncUnlock", "logRotate", "setClusterParameter"}, \
-        {"profile", "planCacheClear", "planCacheListFilters", "compact"}
+    of_admin, of_shop = commands[:12], commands[12:]
+    monitor, admin = {"top", "lockInfo"}, {"profile", "planCacheClear", "planCacheListFilters", "compact"}
+    manage = {"fsync", "fsyncUnlock", "logRotate", "setClusterParameter", "shutdown", "replSetInitiate",
+              "setFeatureCompatibilityVersion"}
     either = {"replSetGetStatus", "replSetGetConfig", "getClusterParameter"}
     may = {"nobody": ([], set()), "monitor": (["clusterMonitor"], monitor | either),
            "manager": (["hostManager"], manage | either),

@@ -12,6 +12,7 @@ enum {
 	PROFILE_SLOW = 0,
 	PROFILE_RATE,
 	PROFILE_FILTER,
+	VERSION_CONFIRM = 0,
 	FILTER_MEMBERS_QUERY = 0,
 	FILTER_MEMBERS_SORT,
 	FILTER_MEMBERS_PROJECTION,
@@ -29,6 +30,11 @@ const struct arg args_profile[] = {
 	[PROFILE_SLOW] = { "slowms", ARG_NUMBER },
 	[PROFILE_RATE] = { "sampleRate", ARG_NUMBER },
 	[PROFILE_FILTER] = { "filter", ARG_OBJECT | ARG_STRING },
+	{ NULL, 0 },
+};
+
+const struct arg args_feature_version[] = {
+	[VERSION_CONFIRM] = { "confirm", ARG_BOOL },
 	{ NULL, 0 },
 };
 
@@ -155,10 +161,37 @@ mongo_run_compact(struct call *c)
 }
 
 enum status
+mongo_run_not_there(struct call *c)
+{
+	return call_fail(c, MONGO_NOT_IMPLEMENTED, "%s is not there: %s", c->command->name,
+			 c->command->help);
+}
+
+enum status
 mongo_run_no_capped(struct call *c)
 {
 	return call_fail(c, MONGO_NOT_IMPLEMENTED,
 			 "%s is not there: there are no capped collections", c->command->name);
+}
+
+/* ---- Versions ---- */
+
+/* There is one that a server can be of: asking for it changes nothing. */
+enum status
+mongo_run_set_feature_version(struct call *c)
+{
+	if (c->first.type != BSON_STRING)
+		return call_type_mismatch(
+			c, &c->first, "type 'string'",
+			"setFeatureCompatibilityVersion.setFeatureCompatibilityVersion");
+	if (!str_eq(c->first.text, STR(MONGO_FEATURE_VERSION)))
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "Invalid feature compatibility version value; expected "
+				 "'" MONGO_FEATURE_VERSION "'");
+	if (!call_bool(c, VERSION_CONFIRM, false))
+		return call_fail(c, MONGO_CONFIRM_VERSION,
+				 "setFeatureCompatibilityVersion needs 'confirm: true'");
+	return STATUS_OK;
 }
 
 /* ---- Parameters of a cluster ---- */

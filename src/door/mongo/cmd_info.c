@@ -369,7 +369,7 @@ put_parameter(struct call *c, size_t i)
 	switch (i) {
 	case 0:
 		bson_begin_document(c->reply, STR("featureCompatibilityVersion"));
-		bson_put_string(c->reply, STR("version"), STR("8.0"));
+		bson_put_string(c->reply, STR("version"), STR(MONGO_FEATURE_VERSION));
 		bson_end(c->reply);
 		break;
 	case 1:

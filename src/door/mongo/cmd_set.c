@@ -108,3 +108,11 @@ mongo_run_set_config(struct call *c)
 	bson_end(c->reply);
 	return STATUS_OK;
 }
+
+/* Nothing has to be done before the set can be used. */
+enum status
+mongo_run_set_initiate(struct call *c)
+{
+	TRY(check_set(c));
+	return call_fail(c, MONGO_ALREADY_INITIALIZED, "already initialized");
+}

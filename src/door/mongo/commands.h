@@ -69,6 +69,7 @@ enum status mongo_run_db_hash(struct call *c);
 /* cmd_set.c */
 enum status mongo_run_set_status(struct call *c);
 enum status mongo_run_set_config(struct call *c);
+enum status mongo_run_set_initiate(struct call *c);
 
 /* cmd_admin.c */
 extern const struct arg args_fsync[];
@@ -83,7 +84,11 @@ enum status mongo_run_plan_cache_list_filters(struct call *c);
 enum status mongo_run_plan_cache_set_filter(struct call *c);
 enum status mongo_run_log_rotate(struct call *c);
 enum status mongo_run_compact(struct call *c);
+/* Refuses a command with its help as the reason. */
+enum status mongo_run_not_there(struct call *c);
 enum status mongo_run_no_capped(struct call *c);
+extern const struct arg args_feature_version[];
+enum status mongo_run_set_feature_version(struct call *c);
 enum status mongo_run_get_cluster_parameter(struct call *c);
 enum status mongo_run_set_cluster_parameter(struct call *c);
 

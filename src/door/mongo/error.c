@@ -26,6 +26,7 @@ static const struct {
 	{ 18, "AuthenticationFailed" },
 	{ 20, "IllegalOperation" },
 	{ 22, "InvalidBSON" },
+	{ 23, "AlreadyInitialized" },
 	{ 26, "NamespaceNotFound" },
 	{ 27, "IndexNotFound" },
 	{ 28, "PathNotViable" },

@@ -31,7 +31,8 @@ enum {
 };
 
 /* What clients take this server for: they choose by it what they send. */
-#define MONGO_VERSION "8.0.0"
+#define MONGO_VERSION         "8.0.0"
+#define MONGO_FEATURE_VERSION "8.0"
 
 struct mongo;
 
