@@ -27,11 +27,13 @@ def a_restored_collection_is_made_with_the_index_that_it_had(cwd):
     """mongorestore makes a collection with the options and the idIndex that listCollections has told."""
     with Mongo(cwd) as server, server.client() as c:
         c({"create": "c", "idIndex": ID_INDEX}, "d")
-        c({"create": "v", "validator": {"a": 1}, "idIndex": {"key": {"_id": 1.0}, "ns": "d.v"}}, "d")
+        c({"create": "v", "validator": {"a": 1}, "idIndex": {"key": {"_id": 1.0}, "name": "x", "ns": "d.v"}}, "d")
         told = c({"listCollections": 1}, "d")["cursor"]["firstBatch"]
         equal([(one["name"], one["idIndex"]) for one in told], [("c", ID_INDEX), ("v", ID_INDEX)])
-        for index, code in (({"key": {"a": 1}}, 2), ({"key": {"_id": -1}}, 2), ({"name": "_id_"}, 2), (1, 14),
-                            ({**ID_INDEX, "unique": True}, 197),
+        for index, code in (({"key": {"a": 1}}, 2), ({"key": {"_id": -1}}, 2), ({"name": "_id_"}, 9), (1, 14),
+                            ({**ID_INDEX, "unique": True}, 197), ({"key": {"_id": 1}}, 9), ({**ID_INDEX, "key": 1}, 14),
+                            ({**ID_INDEX, "name": 1}, 14), ({**ID_INDEX, "name": ""}, 67), ({**ID_INDEX, "v": 3}, 67),
+                            ({**ID_INDEX, "v": 2.5}, 2), ({**ID_INDEX, "v": True}, 14),
                             ({**ID_INDEX, "collation": {"locale": "en"}}, 2)):
             equal(c.fails({"create": "no", "idIndex": index}, "d")["code"], code)
         equal(len(c({"listCollections": 1}, "d")["cursor"]["firstBatch"]), 2)

@@ -269,6 +269,48 @@ create_read_collation(struct call *c, const struct bson_value *v, const char *pa
 	return status;
 }
 
+static enum status
+id_index_check_version(struct call *c, const struct bson_value *v)
+{
+	int64_t n;
+
+	if (!bson_is_number(v))
+		return call_type_mismatch(c, v, "types '[long, int, decimal, double]'",
+					  "create.idIndex.v");
+	if (!bson_to_int64(v, &n))
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "Index version must be representable as a 32-bit integer");
+	if (n == 1 || n == 2)
+		return STATUS_OK;
+	return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+			 "Invalid index specification; cannot create an index with v=%lld",
+			 (long long)n);
+}
+
+static enum status
+id_index_check_member(struct call *c, const struct bson_element *e)
+{
+	const struct bson_value *v = &e->value;
+
+	if (str_eq(e->name, STR("key")) && v->type != BSON_DOCUMENT)
+		return call_type_mismatch(c, v, "type 'object'", "create.idIndex.key");
+	if (str_eq(e->name, STR("key")) && !index_key_is_id(v->text))
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "The field 'key' for an _id index must be {_id: 1}");
+	if (str_eq(e->name, STR("name")) && v->type != BSON_STRING)
+		return call_type_mismatch(c, v, "type 'string'", "create.idIndex.name");
+	if (str_eq(e->name, STR("name")) && !v->text.len)
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX, "The index name cannot be empty");
+	if (str_eq(e->name, STR("v")))
+		return id_index_check_version(c, v);
+	if (str_eq(e->name, STR("key")) || str_eq(e->name, STR("name")) ||
+	    str_eq(e->name, STR("ns")) || str_eq(e->name, STR("collation")))
+		return STATUS_OK;
+	return call_fail(c, MONGO_INVALID_INDEX_OPTION,
+			 "The field '%.*s' is not valid for an _id index specification.",
+			 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
+}
+
 /*
  * The index by `_id` is what it always is, so restored collections say what they had: its key, a
  * name and a version of no meaning, and the collation of the collection.
@@ -276,7 +318,6 @@ create_read_collation(struct call *c, const struct bson_value *v, const char *pa
 static enum status
 create_read_id_index(struct call *c, const struct bson_value *v, struct one *o)
 {
-	static const char *const known[] = { "key", "name", "v", "ns", "collation" };
 	struct bson_value own;
 	struct bson_element e;
 	struct bson_iter i;
@@ -286,21 +327,12 @@ create_read_id_index(struct call *c, const struct bson_value *v, struct one *o)
 		return STATUS_OK;
 	if (v->type != BSON_DOCUMENT)
 		return call_type_mismatch(c, v, "type 'object'", "create.idIndex");
-	if (!bson_find(v->text, STR("key"), &own) || own.type != BSON_DOCUMENT ||
-	    !index_key_is_id(own.text))
-		return call_fail(c, MONGO_BAD_VALUE,
-				 "The field 'key' for an _id index must be {_id: 1}");
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
-		bool found = false;
-
-		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-			found = found || str_eq(e.name, str_from_cstr(known[k]));
-		if (!found)
-			return call_fail(c, MONGO_INVALID_INDEX_OPTION,
-					 "The field '%.*s' is not valid for an _id index "
-					 "specification.",
-					 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
-	}
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+		TRY(id_index_check_member(c, &e));
+	if (!bson_find(v->text, STR("key"), NULL) || !bson_find(v->text, STR("name"), NULL))
+		return call_fail(c, MONGO_FAILED_TO_PARSE,
+				 "The '%s' field is a required property of an index specification",
+				 bson_find(v->text, STR("key"), NULL) ? "name" : "key");
 	o->has_id_collation = bson_find(v->text, STR("collation"), &own);
 	return o->has_id_collation ? create_read_collation(c, &own, "create.idIndex.collation",
 							   &o->id_collation)
