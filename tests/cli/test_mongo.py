@@ -329,9 +329,19 @@ def an_operation_is_seen_and_ended_by_others(cwd):
             ops = [op for op in other({"currentOp": 1})["inprog"] if op.get("appName") == "the waiter"]
             if ops:
                 break
-        equal((ops[0]["command"], ops[0]["active"]), ({"hello": 1}, True))
+        del ops[0]["command"]["topologyVersion"]
+        equal((ops[0]["command"], ops[0]["active"]),
+              ({"hello": 1, "maxAwaitTimeMS": 60000, "$db": "admin"}, True))
         other({"killOp": 1, "op": ops[0]["opid"]})
         equal(c.read()[2]["ok"], 1.0)
+
+        # Long commands are shown in part, and those with passwords not at all.
+        def shown(comment):
+            pipeline = [{"$currentOp": {"allUsers": True}}, {"$match": {"active": True}}]
+            command = {"aggregate": 1, "pipeline": pipeline, "cursor": {}, "comment": comment}
+            return c(command)["cursor"]["firstBatch"][0]["command"]
+        equal((shown("short")["aggregate"], shown("short")["comment"]), (1, "short"))
+        equal(sorted(shown("x" * 600)), ["$truncated", "aggregate"])
 
 
 # ---- Data ----

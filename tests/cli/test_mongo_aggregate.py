@@ -292,7 +292,8 @@ def the_server_tells_what_is_done_and_which_sessions_there_are(cwd):
                           db=db)["cursor"]["firstBatch"]
 
         one = run({"$currentOp": {"allUsers": True}}, {"$match": {"active": True}})
-        equal([(op["ns"], op["command"]) for op in one], [("admin", {"aggregate": 1})])
+        equal([(op["ns"], op["command"]["aggregate"], op["command"]["pipeline"][0]) for op in one],
+              [("admin", 1, {"$currentOp": {"allUsers": True}})])
         with server.client() as other:
             other({"ping": 1})
             equal(len(run({"$currentOp": {"allUsers": True, "idleConnections": True}})), 2)

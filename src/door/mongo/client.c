@@ -81,13 +81,14 @@ set_op_ns(struct mongo_client *c, struct str db, struct str collection)
 }
 
 void
-mongo_client_begin_op(struct mongo_client *c, const char *name, struct str db,
+mongo_client_begin_op(struct mongo_client *c, const char *name, struct str body, struct str db,
 		      struct str collection, uint64_t began_ns)
 {
 	pthread_mutex_lock(&c->lock);
 	c->op_id = atomic_fetch_add(&c->mongo->next_op, 1) + 1;
 	c->op_began_ns = began_ns;
 	c->op_name = name;
+	c->op_body = body;
 	set_op_ns(c, db, collection);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -97,6 +98,7 @@ mongo_client_end_op(struct mongo_client *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->op_id = 0;
+	c->op_body = STR("");
 	atomic_store_explicit(&c->op_killed, false, memory_order_relaxed);
 	pthread_mutex_unlock(&c->lock);
 }

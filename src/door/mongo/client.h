@@ -60,6 +60,7 @@ struct mongo_client {
 	uint64_t op_began_ns;
 	const char *op_name; /* of the command; static */
 	char op_ns[CLIENT_NS_BYTES];
+	struct str op_body; /* the command, which outlives the operation; empty: it is private */
 
 	uint64_t until_ns; /* when the command has had its time; 0: it has as much as it wants */
 
@@ -76,7 +77,8 @@ void mongo_client_free(struct mongo_client *c);
 
 /* ---- What it does ---- */
 
-void mongo_client_begin_op(struct mongo_client *c, const char *name, struct str db,
+/* `body` is the command, which has to be there until the end; empty: it is not shown. */
+void mongo_client_begin_op(struct mongo_client *c, const char *name, struct str body, struct str db,
 			   struct str collection, uint64_t began_ns);
 void mongo_client_end_op(struct mongo_client *c);
 

@@ -10,6 +10,7 @@ enum {
 	OP_OWN,
 	KILL_OP = 0,
 	OP_DESC_BYTES = 32,
+	OP_COMMAND_BYTES = 512, /* of a command that is shown whole */
 };
 
 const struct arg args_current_op[] = {
@@ -22,6 +23,33 @@ const struct arg args_kill_op[] = {
 	[KILL_OP] = { "op", ARG_NUMBER | ARG_REQUIRED },
 	{ NULL, 0 },
 };
+
+/* A long command is shown by its name and what it is about. With the client's lock. */
+static void
+put_command(struct bson_builder *b, const struct mongo_client *one)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_begin_document(b, STR("command"));
+	bson_iter_begin(&i, one->op_body);
+	if (!one->op_body.len || !bson_iter_read(&i, &e)) {
+		bson_put_int32(b, str_from_cstr(one->op_name), 1);
+	} else if (one->op_body.len <= OP_COMMAND_BYTES) {
+		do {
+			/* A login may have a password in clear. */
+			if (!str_eq(e.name, STR("speculativeAuthenticate")))
+				bson_put_element(b, &e);
+		} while (bson_iter_read(&i, &e));
+	} else {
+		if (e.value.type == BSON_STRING && e.value.text.len < OP_COMMAND_BYTES)
+			bson_put(b, e.name, &e.value);
+		else
+			bson_put_int32(b, e.name, 1);
+		bson_put_string(b, STR("$truncated"), STR("the command is too long to be shown"));
+	}
+	bson_end(b);
+}
 
 /* With the client's lock. */
 static void
@@ -54,9 +82,7 @@ put_op(struct call *c, struct bson_builder *b, const struct mongo_client *one)
 		bson_put_int64(b, STR("microsecs_running"), (int64_t)us);
 		bson_put_string(b, STR("op"), STR("command"));
 		bson_put_string(b, STR("ns"), str_from_cstr(one->op_ns));
-		bson_begin_document(b, STR("command"));
-		bson_put_int32(b, str_from_cstr(one->op_name), 1);
-		bson_end(b);
+		put_command(b, one);
 	}
 	bson_end(b);
 }

@@ -189,7 +189,9 @@ run_handler(struct call *c)
 
 	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
 		client->until_ns = c->began_ns + c->max_ns;
-	mongo_client_begin_op(client, c->command->name, c->db, c->collection, c->began_ns);
+	mongo_client_begin_op(client, c->command->name,
+			      c->command->flags & COMMAND_PRIVATE ? STR("") : c->body, c->db,
+			      c->collection, c->began_ns);
 	step_set_ask(mongo_client_ask, client);
 	status = client->until_ns ? mongo_client_check(client) : STATUS_OK;
 	if (status == STATUS_OK) {
