@@ -558,8 +558,7 @@ def a_find_reads_between_two_keys_of_an_index(cwd):
             return find(client, filter, returnKey=True, **more)
 
         equal(keys({"a": 1, "b": 2}), [{"a": 1, "b": 2}] * 2)
-        equal(keys({"a": 1, "b": 2}, showRecordId=True),
-              [{"a": 1, "b": 2, "$recordId": 17}, {"a": 1, "b": 2, "$recordId": 37}])
+        equal(keys({"a": 1, "b": 2}, showRecordId=True), [{"a": 1, "b": 2}] * 2)
         equal(keys({"m": {"$gt": 37}}), [{"m": 38}, {"m": 39}])
         equal(keys({"m": {"$lt": -37}}, size=1), [{"m": -39}, {"m": -38}])
         equal(keys({}, hint="st", max={"s.t": "37"}), [{"s.t": "39"}, {"s.t": "38"}])
