@@ -124,7 +124,16 @@ class Commands:
             ["get", k()], ["getset", k(), v()], ["getdel", k()], ["setnx", k(), v()],
             ["setex", k(), r.randrange(-1, 2) * 5000, v()], ["psetex", k(), 5000000, v()],
             ["set", k(), v(), r.choice(["ex", "px"]), r.choice([5000000, 0, "x"]), *self.maybe("get")],
-            ["getex", k(), *r.choice([[], ["persist"], ["ex", 5000], ["exat", 33177117420], ["px", -1]])],
+            ["getex", k(), *r.choice([[], ["persist"], ["ex", 5000], ["exat", 33177117420], ["px", -1],
+                                      ["pxat", 33177117420123], ["pxat", 5]])],
+            ["set", k(), v(), *r.choice([["exat", 33177117420], ["pxat", 33177117420123], ["keepttl"]]),
+             *self.maybe("get", "nx", "xx")],
+            ["set", k(), v(), "px", 5000000, *self.maybe("keepttl", "get", "xx", "get")],
+            ["lcs", k(), k(), "idx", "minmatchlen", r.randrange(-1, 4), *self.maybe("withmatchlen")],
+            ["bitop", r.choice(["and", "or", "xor", "not"]), k(), "none", *self.some(k)],
+            ["setrange", k(), r.choice([0, 3, 5000]), "y" * r.randrange(20)],
+            ["bitfield", k(), "overflow", "fail", "incrby", "u63", r.randrange(9), v(), "set", "i1", "#3", -1],
+            ["bitpos", k(), r.randrange(2), self.index()], ["bitcount", k(), 0, -1, r.choice(["bit", "byte"])],
             ["substr", k(), self.index(), self.index()],
             ["bitfield_ro", k(), "get", "i7", r.randrange(60), "get", "u3", "#4", *self.maybe("set")],
             ["append", k(), v()], ["strlen", k()], ["incr", k()], ["decr", k()],
@@ -158,6 +167,14 @@ class Commands:
             ["sort_ro", k(), "alpha", *self.maybe("desc"), "limit", self.index(), self.index()],
             ["sort", k(), "alpha", *self.maybe("desc"), "limit", self.index(), self.index()],
             ["sort", k(), "alpha", "store", k()], ["sort", k(), "by", "nosort", "get", "#", "alpha"],
+            # With ALPHA those of one weight would have no order.
+            ["sort", k(), "by", r.choice(["k*", "k*->m1", "*"]), "get", "#", "get", r.choice(["k*", "k*->m2", "*"]),
+             *self.maybe("asc", "desc")],
+            ["sort", k(), *self.maybe("desc"), "limit", 0, 3, *self.maybe("store")],
+            ["sort", k(), "get", "k*", "alpha", "store", k()],
+            ["expireat", k(), 33177117420 + r.randrange(-5, 5), *self.maybe("nx", "xx", "gt", "lt")],
+            ["pexpireat", k(), 33177117420000, *self.maybe("nx", "xx", "gt", "lt")],
+            ["expire", k(), 5000, r.choice(["gt", "lt", "nx", "xx"])],
         ]
 
     def databases(self):
@@ -198,6 +215,8 @@ class Commands:
             ["sdiff", *self.some(k)], ["sunionstore", k(), *self.some(k)],
             ["sinterstore", k(), *self.some(k)], ["sdiffstore", k(), *self.some(k)],
             ["sintercard", 2, k(), k(), "limit", self.random.randrange(-1, 3)],
+            ["sinterstore", k(), k(), k(), "none"], ["sdiff", "none", *self.some(k)],
+            ["sintercard", 3, k(), k(), k()], ["sadd", k(), *[self.random.randrange(99) for _ in range(40)]],
         ]
 
     def lists(self):
@@ -210,7 +229,9 @@ class Commands:
             ["linsert", k(), self.random.choice(["before", "after"]), m(), m()],
             ["lpos", k(), m(), "rank", i(), "count", i(), "maxlen", i()],
             ["lmove", k(), k(), self.side(), self.side()], ["rpoplpush", k(), k()],
-            ["lmpop", 2, k(), k(), self.side(), "count", i()],
+            ["lmpop", 2, k(), k(), self.side(), "count", i()], ["rpop", k()], ["lpop", k(), i()],
+            ["rpush", k(), *[self.member() for _ in range(30)]], ["lpos", k(), m(), "count", 0],
+            ["lpos", k(), m(), "rank", -1, "maxlen", 3],
         ]
 
     def zsets(self):
@@ -234,6 +255,15 @@ class Commands:
             ["zunion", 2, k(), k(), "withscores"], ["zinter", 2, k(), k(), "withscores"],
             ["zrandmember", k(), MANY, *self.maybe("withscores")],
             ["zdiff", 2, k(), k()], ["zintercard", 2, k(), k(), "limit", i()],
+            ["zunion", 3, k(), k(), k(), "weights", 1, s(), 0.5, "aggregate", r.choice(["sum", "min", "max", "x"])],
+            ["zinter", 2, k(), k(), "aggregate", "max", "weights", 2, -1, "withscores"],
+            ["zdiff", 3, k(), k(), k(), "withscores"], ["zmpop", 1, k(), r.choice(["min", "max"])],
+            ["zrangebyscore", k(), b(), b(), "limit", i(), i(), *self.maybe("withscores")],
+            ["zrevrangebyscore", k(), b(), b(), "limit", i(), i()], ["zrevrange", k(), i(), i(), "withscores"],
+            ["zrangestore", k(), k(), b(), b(), "byscore", *self.maybe("rev"), "limit", 0, i()],
+            ["zrangestore", k(), k(), i(), i(), "rev"], ["zrank", k(), m()],
+            ["zadd", k(), "xx", r.choice(["gt", "lt"]), "ch", "incr", s(), m()],
+            ["zadd", k(), *[part for n in range(40) for part in (n % 7, f"z{n}")]],
         ]
 
     def names(self):
@@ -302,7 +332,11 @@ class Commands:
         ]
         text = self.random.choice(texts)
         sha = hashlib.sha1(text.encode()).hexdigest()
-        return [[self.random.choice(["eval", "eval", "eval_ro"]), text, 0, *command],
+        keyed = "redis.call('set', KEYS[1], ARGV[1]); redis.call('rename', KEYS[1], ARGV[2]); " \
+                "return redis.call('get', ARGV[2])"
+        return [["eval", keyed, 1, self.key(), self.value(), self.key()],
+                ["eval", "return redis.pcall('lpush', KEYS[2], KEYS[1])", 2, self.key(), self.key()],
+                [self.random.choice(["eval", "eval", "eval_ro"]), text, 0, *command],
                 [self.random.choice(["eval", "eval_ro"]), text, 0, *command],
                 [self.random.choice(["evalsha", "evalsha_ro"]), sha, 0, *command],
                 ["script", *self.random.choice([["load", text], ["exists", sha, "x"], ["flush"]])]]
@@ -327,7 +361,12 @@ class Commands:
             ["xread", "count", r.randrange(3), "streams", k(), k(), i(), i()],
             ["xread", "streams", k(), i()], ["xsetid", k(), i()],
             ["xsetid", k(), i(), "entriesadded", r.randrange(9), "maxdeletedid", i()],
-            ["xinfo", "stream", k()], ["xinfo", "x", k()],
+            ["xinfo", "stream", k()], ["xinfo", "x", k()], ["xinfo", "groups", k()],
+            ["xadd", k(), "nomkstream", "maxlen", r.randrange(3), new[0], m(), m()],
+            ["xadd", k(), "minid", "=", i(), new[1], m(), m()],
+            ["xtrim", k(), "minid", r.choice(["=", "~"]), i(), *self.maybe("limit", "0")],
+            ["xrange", k(), i(), i(), "count", r.randrange(4)], ["xread", "streams", k(), k(), k(), i(), "0", "$"],
+            ["xdel", k(), i()],
         ]
 
     def data(self):
@@ -507,7 +546,8 @@ getex a bogus | mset a | msetnx a 1 b | append a | setrange a -1 x | setrange a 
 getrange a x 1 | setbit a -1 1 | setbit a 4294967296 1 | setbit a 1 2 | getbit a x | bitcount a 1
 bitcount a 1 2 bogus | bitpos a 2 | bitpos a 1 0 -1 bogus | bitop nosuch d a | bitop not d a a
 bitfield a get u64 0 | bitfield a get i65 0 | bitfield a set u8 x 1 | bitfield a incrby u8 0
-bitfield a overflow x | bitfield a get u8 #x | bitfield_ro a set u8 0 1 | incrbyfloat a nan
+bitfield new overflow fail incrby u2 100 9 | strlen new | rpush one q | setrange w_q 3 1
+sort one by w_* get # | set w_q x | sort one by w_* | bitfield a overflow x | bitfield a get u8 #x | bitfield_ro a set u8 0 1 | incrbyfloat a nan
 incrbyfloat a inf | incrbyfloat a 1e400 | incrbyfloat a 5.0e3 | incrby a 9223372036854775807
 decrby a -9223372036854775808 | lcs a b len idx | lcs a l | lcs a b minmatchlen x
 lcs a b idx minmatchlen 2 withmatchlen

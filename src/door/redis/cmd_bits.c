@@ -457,8 +457,29 @@ field_fit(const struct field *f, __int128 n, int64_t *ret)
 	return true;
 }
 
+/* Makes room for all that is to be written, also for what will fail, as Redis does. */
 static enum status
-field_run(struct call *c, struct timed_item *item, const struct field *f, bool *changed)
+fields_make_room(struct call *c, struct timed_item *item, const struct field *fields, size_t count,
+		 bool *ret_grown)
+{
+	bool is_new = item->type == TIMED_LEAF;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t bytes = (fields[i].offset + fields[i].bits + 7) / 8;
+
+		if (fields[i].kind != FIELD_GET && bytes > end)
+			end = bytes;
+	}
+	*ret_grown = end && !has_bytes(item, end);
+	if (!*ret_grown)
+		return STATUS_OK;
+	TRY(timed_value_write(item, end - 1, str_of("", 1)));
+	return is_new ? txn_is_new(c, c->db, c->argv[1]) : STATUS_OK;
+}
+
+static enum status
+field_run(struct call *c, struct timed_item *item, const struct field *f, bool grown, bool *changed)
 {
 	uint8_t bytes[9];
 	size_t count = (f->offset % 8 + f->bits + 7) / 8;
@@ -478,7 +499,8 @@ field_run(struct call *c, struct timed_item *item, const struct field *f, bool *
 		return STATUS_OK;
 	}
 	reply_int(c->reply, f->kind == FIELD_SET ? old : next);
-	if (next == old && has_bytes(item, f->offset / 8 + count))
+	*changed |= grown;
+	if (next == old)
 		return STATUS_OK;
 	field_put(bytes, f, next);
 	*changed = true;
@@ -492,7 +514,7 @@ cmd_bitfield(struct call *c)
 	enum overflow overflow = OVERFLOW_WRAP;
 	struct field *fields = arena_alloc(c->arena, c->argc * sizeof(*fields));
 	struct timed_item *item;
-	bool changed = false;
+	bool changed = false, grown;
 	size_t count = 0;
 
 	if (!fields)
@@ -513,7 +535,8 @@ cmd_bitfield(struct call *c)
 	if (!item)
 		return STATUS_OK;
 	reply_array(c->reply, count);
+	TRY(fields_make_room(c, item, fields, count, &grown));
 	for (size_t i = 0; i < count; i++)
-		TRY(field_run(c, item, &fields[i], &changed));
+		TRY(field_run(c, item, &fields[i], grown, &changed));
 	return changed ? txn_changed(c, c->argv[1], EVENT_STRING, "setbit") : STATUS_OK;
 }

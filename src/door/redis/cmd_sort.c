@@ -187,7 +187,11 @@ sort_weigh(struct call *c, const struct sort *s, struct element *e, size_t count
 		if (s->has_by)
 			TRY(sort_look_up(c, s->by, e[i].value, &weight));
 		e[i].weight = weight;
-		if (s->alpha || !weight.ptr || (!s->has_by && !weight.len))
+		if (s->alpha || !weight.ptr)
+			continue;
+		/* To Redis a number ends at the first NUL, and what is empty is 0. */
+		weight.len = strnlen(weight.ptr, weight.len);
+		if (!weight.len)
 			continue;
 		if (number_read_double(weight, &e[i].number))
 			continue;
