@@ -534,3 +534,9 @@ mql_collation_document(const struct mql_collation *c)
 {
 	return c ? buf_str(&c->document) : STR("");
 }
+
+struct str
+mql_collation_document_of(const struct bson_texts *texts)
+{
+	return mql_collation_document(texts ? texts->of : NULL);
+}

@@ -37,5 +37,7 @@ const struct bson_texts *mql_collation_texts(const struct mql_collation *c);
  * same if these bytes are. Valid as long as the collation is; "" for NULL.
  */
 struct str mql_collation_document(const struct mql_collation *c);
+/* The same of what mql_collation_texts() has given. */
+struct str mql_collation_document_of(const struct bson_texts *texts);
 
 #endif

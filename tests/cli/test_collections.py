@@ -110,7 +110,7 @@ def a_load_that_makes_no_sense_is_refused_with_the_line(cwd):
             ('{"_id":1}\n{"_id":[1]}\n', "standard input:2: an _id cannot be of the type array"),
             ('{"_id":1}\n\n{"a":{"$oid":"x"}}', "standard input:3: "),
             (header().replace("collection", "rows"), "this is no dump of a collection"),
-            (header().replace('"format":1', '"format":3'), "a newer frond has written this dump"),
+            (header().replace('"format":1', '"format":4'), "a newer frond has written this dump"),
             (header(options='{"x":{"$oid":1}}'), "standard input:1: "),
             ('{"_id":1,"text":"%s"}' % ("x" * 17_000_000), "standard input:1: ")):
         result = run("load", "mongo:a.b", "-", "--batch", "1", cwd=cwd, stdin=text)

@@ -255,6 +255,123 @@ def lists_come_in_batches(cwd):
         equal(client({"killCursors": "c", "cursors": [Int64(cursor)]}, db="d")["cursorsKilled"], [cursor])
 
 
+def whole(locale="en", **more):
+    """A collation as it is kept and listed."""
+    return {"locale": locale, "caseLevel": False, "caseFirst": "off", "strength": 3, "numericOrdering": False,
+            "alternate": "non-ignorable", "maxVariable": "punct", "normalization": False, "backwards": False,
+            "version": "57.1", **more}
+
+
+NOCASE = {"locale": "en", "strength": 2}
+
+
+@test
+def an_index_has_a_collation(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        insert(client, {"_id": 1, "a": "b", "n": 1}, {"_id": 2, "a": "B", "n": 2}, {"_id": 3, "a": ["c", "D"], "n": "x"},
+               {"_id": 4, "a": 5, "n": "X"}, {"_id": 5, "a": {"t": "E"}}, {"_id": 6})
+        for code, spec in ((2, {"key": {"_id": 1}, "name": "_id_", "collation": NOCASE}),
+                           (2, {"key": {"a": 1}, "name": "x", "collation": {"locale": "nowhere"}}),
+                           (40414, {"key": {"a": 1}, "name": "x", "collation": {"strength": 1}}),
+                           (14, {"key": {"a": 1}, "name": "x", "collation": "en"})):
+            equal((spec, refuses(client, spec)["code"]), (spec, code))
+        create(client, {"key": {"a": 1}, "name": "plain", "collation": {"locale": "simple"}})
+        create(client, {"key": {"a": 1}, "name": "nocase", "collation": NOCASE},
+               {"key": {"a": 1}, "name": "upper", "collation": {"locale": "de", "caseFirst": "upper"}, "sparse": True})
+        equal(create(client, {"key": {"a": 1}, "name": "nocase", "collation": whole(strength=2)})["note"],
+              "all indexes already exist")
+        equal(refuses(client, {"key": {"a": 1}, "name": "other", "collation": NOCASE})["code"], 85)
+        equal(refuses(client, {"key": {"a": 1}, "name": "nocase", "collation": {"locale": "fr"}})["code"], 86)
+        listing = [{"v": 2, "key": {"_id": 1}, "name": "_id_"}, {"v": 2, "key": {"a": 1}, "name": "plain"},
+                   {"v": 2, "key": {"a": 1}, "name": "nocase", "collation": whole(strength=2)},
+                   {"v": 2, "key": {"a": 1}, "name": "upper", "collation": whole("de", caseFirst="upper"), "sparse": True}]
+        equal(listed(client), listing)
+        # The collation of the query chooses the index, and values without texts are in all of them.
+        for filter, collation, index, expected in (
+                ({"a": "b"}, None, "plain", [1]), ({"a": "b"}, NOCASE, "nocase", [1, 2]),
+                ({"a": {"$in": ["d", "C", 5]}}, NOCASE, "nocase", [4, 3]), ({"a": {"t": "e"}}, NOCASE, "nocase", [5]),
+                ({"a": {"$gt": "B"}}, NOCASE, "nocase", [3]), ({"a": {"$gte": "b"}}, NOCASE, "nocase", [1, 2, 3]),
+                ({"a": "d"}, {"locale": "de", "caseFirst": "upper"}, "upper", []), ({"a": "b"}, {"locale": "fr"}, None, [1]),
+                ({"a": {"$lt": 9}}, {"locale": "fr"}, "plain", [4]), ({"a": {"$in": [5, 7]}}, {"locale": "fr"}, "plain", [4]),
+                ({"a": {"$in": [5, "b"]}}, {"locale": "fr"}, None, [1, 4]), ({"a": {"t": "E"}}, {"locale": "fr"}, None, [5]),
+                ({"a": {"$gt": 1, "$lt": "z"}}, {"locale": "fr"}, "plain", []),
+                ({"$or": [{"a": "b"}, {"a": "D"}]}, NOCASE, "nocase", [1, 2, 3])):
+            more = {"collation": collation} if collation else {}
+            equal((filter, ids(find(client, filter, **more))), (filter, expected))
+            plan = explain(client, {"find": "c", "filter": filter, **more})["queryPlanner"]["winningPlan"]
+            while "inputStage" in plan:
+                plan = plan["inputStage"]
+            plan = plan.get("inputStages", [plan])[-1]
+            equal((filter, plan.get("indexName"), plan.get("collation")), (filter, index, next(
+                (one.get("collation") for one in listing if one["name"] == index), None)))
+        contains(str(explain(client, {"find": "c", "filter": {"a": "b"}, "collation": NOCASE})), "CollationKey(0x")
+        # An order by it; by another one the documents are sorted.
+        for collation, index in ((NOCASE, "nocase"), ({"locale": "fr"}, None), (None, "plain")):
+            more = {"collation": collation} if collation else {}
+            plan = explain(client, {"find": "c", "filter": {"n": {"$exists": True}}, "sort": {"a": -1}, **more})
+            stage = plan["queryPlanner"]["winningPlan"]
+            equal((collation, stage["stage"]), (collation, "FETCH" if index else "SORT"))
+        equal(ids(find(client, {"a": {"$type": "string"}}, sort={"a": 1}, collation=NOCASE)), [1, 2, 3])
+        # A hint of an index with another collation: all of it is read.
+        equal(ids(find(client, {"a": "b"}, hint="nocase")), [1])
+        equal(sorted(ids(find(client, {"a": "B"}, hint="plain", collation=NOCASE))), [1, 2])
+        equal(ids(find(client, {}, hint="nocase", min={"a": "B"}, max={"a": "c"}, collation=NOCASE)), [1, 2])
+        equal(find_fails(client, hint="nocase", min={"a": "B"}), 51174)
+        equal(find(client, {"a": "B"}, hint="nocase", collation=NOCASE, returnKey=True), [{"a": "b"}, {"a": "B"}])
+        values = client({"distinct": "c", "key": "a", "query": {"a": {"$lt": "c"}}, "collation": NOCASE}, db="d")
+        equal(values["values"], ["b"])
+        equal(client({"count": "c", "query": {"a": "B"}, "collation": NOCASE}, db="d")["n"], 2)
+        pipeline = [{"$match": {"a": "D"}}, {"$lookup": {"from": "c", "localField": "n", "foreignField": "n", "as": "l"}},
+                    {"$project": {"l._id": 1}}]
+        create(client, {"key": {"n": 1}, "name": "n", "collation": NOCASE})
+        rows = client({"aggregate": "c", "pipeline": pipeline, "collation": NOCASE, "cursor": {}}, db="d")
+        equal(rows["cursor"]["firstBatch"], [{"_id": 3, "l": [{"_id": 3}, {"_id": 4}]}])
+        for op in ({"update": "c", "updates": [{"q": {"a": "D"}, "u": {"$set": {"a": "bB"}}, "collation": NOCASE}]},
+                   {"delete": "c", "deletes": [{"q": {"a": "BB"}, "limit": 1, "collation": NOCASE}]}):
+            equal(client(op, db="d")["n"], 1)
+        # A text that is the same in the collation has the same place, and another value.
+        client({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"a": "B"}}}]}, db="d")
+        equal(find(client, {"a": "b"}, hint="nocase", collation=NOCASE, projection={"_id": 0, "a": 1}), [{"a": "B"}] * 2)
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+    contains(run("inspect", cwd=cwd).stdout, "collation {\"locale\":\"en\"")
+    dump = run("dump", "mongo:d.c", "--quiet", cwd=cwd).stdout
+    contains(dump, '"format":3')
+    equal(run("load", "mongo:d.again", "-", cwd=cwd, stdin=dump).returncode, 0)
+    with Mongo(cwd) as server, server.client() as client:
+        equal(listed(client, "again"), listed(client))
+        equal(ids(find(client, {"a": "b"}, name="again", collation=NOCASE, hint="nocase")), [1, 2])
+
+
+@test
+def unique_values_are_those_of_the_collation(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1, "b": 1}, "name": "ab", "unique": True, "collation": NOCASE},
+               {"key": {"p": 1}, "name": "p", "unique": True, "collation": {"locale": "en", "strength": 1},
+                "partialFilterExpression": {"q": "yes"}})
+        answer = insert(client, {"_id": 1, "a": "x", "b": 1}, {"_id": 2, "a": "X", "b": 2}, {"_id": 3, "a": "X", "b": 1})
+        failure = answer["writeErrors"][0]
+        key = re.search(r"dup key: \{ a: \"(0x[0-9a-f]+)\", b: 1 \}$", failure["errmsg"])
+        contains(failure["errmsg"], 'index: ab collation: { locale: "en", caseLevel: false, caseFirst: "off", strength: 2')
+        equal((failure["code"], failure["keyValue"], failure["collation"]),
+              (11000, {"a": key.group(1), "b": 1}, whole(strength=2)))
+        # The filter of a partial index is one of its collation, too.
+        equal(insert(client, {"_id": 4, "a": 4, "p": "e", "q": "YES"}, {"_id": 5, "a": 5, "p": "e", "q": "no"})["n"], 2)
+        equal(insert(client, {"_id": 6, "a": 6, "p": "\u00c9", "q": "Yes"})["writeErrors"][0]["code"], 11000)
+        equal(ids(find(client, {"p": "e", "q": "yeS"}, collation={"locale": "en", "strength": 1})), [4])
+        equal(ids(find(client, {"p": "e"}, collation={"locale": "en", "strength": 1})), [4, 5])
+        # A build over duplicates.
+        insert(client, {"_id": "k"}, {"_id": "l", "d": "Straße"}, {"_id": "m", "d": "STRASSE"}, name="e")
+        failure = client.fails({"createIndexes": "e", "indexes": [
+            {"key": {"d": 1}, "name": "d", "unique": True, "collation": {"locale": "de", "strength": 1}}]}, db="d")
+        equal(failure["code"], 11000)
+        contains(failure["errmsg"], "collation: {")
+        equal(create(client, {"key": {"d": "hashed"}, "name": "h", "collation": {"locale": "de", "strength": 1}},
+                     name="e")["numIndexesAfter"], 2)
+        equal(ids(find(client, {"d": "strasse"}, name="e", collation={"locale": "de", "strength": 1}, hint="h")), ["l", "m"])
+        client({"aggregate": "e", "pipeline": [{"$out": "out"}], "cursor": {}}, db="d")
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
 @test
 def a_collection_is_indexed_while_it_is_written(cwd):
     with Mongo(cwd) as server, server.client() as client:
@@ -991,6 +1108,75 @@ def random_queries_find_the_same_with_indexes_and_without(cwd):
                 equal((filter, answers), (filter, [len(expected)] * 2))
         equal(found > 500, True)
         equal(find(client, {}, name="i"), find(client, {}))
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
+def with_words(rand, value):
+    """The value with words in the place of some of its numbers."""
+    if isinstance(value, list):
+        return [with_words(rand, one) for one in value]
+    if isinstance(value, dict):
+        return {name: value[name] if name[0] == "$" and isinstance(value[name], bool) else with_words(rand, value[name])
+                for name in value}
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and rand.random() < 0.7:
+        return rand.choice(("a", "A", "\u00e1", "b", "B", "ab", "a b", "a-b", "z2", "z10", "Z2", "", "\u0000", "ss", "\u00df"))
+    return value
+
+
+@test
+def random_queries_in_collations_find_the_same_with_indexes_and_without(cwd):
+    seed = random.randrange(1 << 30)
+    print(f"# seed {seed}")
+    rand = random.Random(seed)
+    collations = ({"locale": "en", "strength": 1}, {"locale": "en", "strength": 2}, {"locale": "de", "numericOrdering": True},
+                  {"locale": "fr", "alternate": "shifted"}, {"locale": "sv", "strength": 3}, {"locale": "simple"})
+    paths = ("a", "b", "a.b", "a.c", "c", "_id")
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, *({"key": key, "name": f"i{i}", "collation": collations[collation], **more}
+                         for i, (key, collation, more) in enumerate((
+                             ({"a": 1}, 0, {}), ({"a": 1}, 1, {}), ({"a": -1}, 2, {}), ({"a.b": 1, "a.c": -1}, 1, {}),
+                             ({"b": -1, "a": 1}, 1, {}), ({"c": "hashed"}, 2, {}), ({"c": 1, "b": 1}, 3, {"sparse": True}),
+                             ({"b": 1}, 1, {"partialFilterExpression": {"c": {"$gte": "a"}}}),
+                             ({"b": 1, "c": -1, "_id": 1}, 2, {}), ({"c": 1}, 5, {}), ({"b": 1, "a": 1}, 5, {})))), name="i")
+        for i in range(150):
+            key = i if rand.random() < 0.7 else f"{rand.choice('aAbB')}{i}"
+            document = {"_id": key, **{n: with_words(rand, random_value(rand)) for n in "abc" if rand.random() < 0.8}}
+            if "errmsg" not in (insert(client, document, name="i").get("writeErrors") or [{}])[0]:
+                insert(client, document)
+        found = 0
+        for _ in range(250):
+            filter = {rand.choice(paths): with_words(rand, random_condition(rand)) for _ in range(rand.choice((1, 1, 2, 3)))}
+            if rand.random() < 0.3:
+                filter = {"$or": [{rand.choice(paths): with_words(rand, random_condition(rand))} for _ in "ab"]}
+            more = {"collation": rand.choice(collations)} if rand.random() < 0.9 else {}
+            expected = sorted(find(client, filter, **more), key=str)
+            rows = find(client, filter, name="i", size=rand.choice((2, 1000)), **more)
+            equal((filter, more, sorted(rows, key=str)), (filter, more, expected))
+            equal(client({"count": "i", "query": filter, **more}, db="d")["n"], len(expected))
+            names = [client({"distinct": name, "key": "b", "query": filter, **more}, db="d")["values"] for name in "ic"]
+            equal((filter, more, len(names[0])), (filter, more, len(names[1])))
+            hint = f"i{rand.choice((0, 1, 2, 3, 4, 5, 8, 9, 10))}"
+            rows = find(client, filter, name="i", size=7, hint=hint, **more)
+            equal((filter, more, hint, sorted(rows, key=str)), (filter, more, hint, expected))
+            sort = {**random_sort(rand), "_id": 1}
+            try:
+                rows = find(client, filter, sort=sort, **more)
+            except Failure as failure:
+                contains(str(failure), "parallel arrays")
+                continue
+            # What is the same in the collation may come in any order.
+            again = client({"aggregate": 1, "pipeline": [{"$documents": find(client, filter, name="i", sort=sort, **more)},
+                                                         {"$sort": sort}], "cursor": {"batchSize": 1000}, **more}, db="d")
+            equal((filter, sort, more, ids(again["cursor"]["firstBatch"])),
+                  (filter, sort, more, ids(find(client, filter, name="i", sort=sort, **more))))
+            equal(sorted(ids(rows), key=str), sorted(ids(again["cursor"]["firstBatch"]), key=str))
+            found += len(expected)
+            if rand.random() < 0.2:
+                change = {"q": filter, "u": {"$set": {"c": with_words(rand, rand.randrange(5))}}, "multi": True, **more}
+                answers = [client({"update": name, "updates": [change]}, db="d")["n"] for name in "ic"]
+                equal((filter, more, answers), (filter, more, [len(expected)] * 2))
+        equal(found > 300, True)
+        equal(sorted(find(client, {}, name="i"), key=str), sorted(find(client, {}), key=str))
     contains(run("verify", cwd=cwd).stdout, "0 findings")
 
 

@@ -174,7 +174,9 @@ create_one(struct creating *x, struct kv_tx *tx)
 	TRY(index_find_same(c, x->data.db, x->spec, &same));
 	if (same) {
 		x->number = same->number; /* another client may be waiting for it, too */
-		return STATUS_OK;
+		return index_is_stale(same) || same->state == INDEX_STALE
+			       ? index_renew(tx, x->data.db, same, &x->number, &c->err)
+			       : STATUS_OK;
 	}
 	if (index_count_all(x->data.db) >= INDEX_LIST)
 		return call_fail(
@@ -446,24 +448,14 @@ static enum status
 drop_by_key(struct dropping *d, struct kv_tx *tx, struct str key)
 {
 	struct call *c = d->data.call;
-	const struct index_def *def, *found = NULL;
+	const struct index_def *def;
 
 	if (index_key_is_id(key))
 		return clustered_of(d->data.db).len
 			       ? fail_clustered(c)
 			       : call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
-	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++) {
-		if (bson_compare_documents(index_key_of(def), key, NULL) != 0)
-			continue;
-		if (found)
-			return call_fail(c, MONGO_AMBIGUOUS_INDEX,
-					 "several indexes have that key, identify one by its name "
-					 "instead: %.*s, %.*s",
-					 STR_ARG(found->name), STR_ARG(def->name));
-		found = def;
-	}
-	return found ? drop_one(d, tx, found)
-		     : call_fail(c, MONGO_INDEX_NOT_FOUND, "can't find index with that key");
+	TRY(index_find_by_key(c, d->data.db, key, &def));
+	return drop_one(d, tx, def);
 }
 
 static enum status

@@ -61,28 +61,44 @@ put_filter(struct explain_tree *t, const struct query *q)
 
 /* ---- Bounds ---- */
 
+/* The key of a text, which is cut with the interval. */
 static void
-append_value(struct buf *out, const struct bson_value *v)
+append_key(struct buf *out, struct str key)
 {
+	buf_append_cstr(out, "CollationKey(0x");
+	buf_append_hex(out, key.len < BOUND_BYTES / 2 ? key : str_of(key.ptr, BOUND_BYTES / 2));
+	buf_append_byte(out, ')');
+}
+
+static void
+append_value(struct buf *out, const struct bson_texts *texts, const struct bson_value *v)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_TEXT_BYTES);
 	double n = v->type == BSON_DOUBLE ? bson_to_double(v) : 0;
 
 	if (n != n)
 		buf_append_cstr(out, "-inf.0");
+	else if (texts && v->type == BSON_STRING &&
+		 texts->put_key(texts->of, v->text, &key) == STATUS_OK)
+		append_key(out, buf_str(&key));
 	else
 		bson_json_write_value(out, v, BSON_JSON_RELAXED);
 }
 
-/* Appends one interval, "[1, 5)"; `low` or `high` NULL: all values on that side. */
+/*
+ * Appends one interval, "[1, 5)"; `low` or `high` NULL: all values on that side. `texts`: the
+ * collation of the index.
+ */
 static void
-put_interval(struct explain_tree *t, const struct bson_value *low, bool low_open,
-	     const struct bson_value *high, bool high_open, bool reverse)
+put_interval(struct explain_tree *t, const struct bson_texts *texts, const struct bson_value *low,
+	     bool low_open, const struct bson_value *high, bool high_open, bool reverse)
 {
 	AUTO(buf_release) struct buf from = BUF_INIT(BOUND_BYTES), to = BUF_INIT(BOUND_BYTES);
 	AUTO(buf_release) struct buf text = BUF_INIT(2 * BOUND_BYTES + 8);
 	bool numbers = low && bson_is_number(low);
 
 	if (low)
-		append_value(&from, low);
+		append_value(&from, texts, low);
 	else
 		buf_append_cstr(&from, "MinKey");
 	/* The first string is behind all numbers. */
@@ -90,7 +106,7 @@ put_interval(struct explain_tree *t, const struct bson_value *low, bool low_open
 		buf_append_cstr(&to, "inf.0");
 		high_open = false;
 	} else if (high) {
-		append_value(&to, high);
+		append_value(&to, texts, high);
 	} else {
 		buf_append_cstr(&to, "MaxKey");
 	}
@@ -103,19 +119,21 @@ put_interval(struct explain_tree *t, const struct bson_value *low, bool low_open
 }
 
 static void
-put_bounds(struct explain_tree *t, const struct plan_bounds *b, bool reverse)
+put_bounds(struct explain_tree *t, const struct bson_texts *texts, const struct plan_bounds *b,
+	   bool reverse)
 {
-	put_interval(t, b->has_from ? &b->from : NULL, b->from_open, b->has_to ? &b->to : NULL,
-		     b->to_open, reverse);
+	put_interval(t, texts, b->has_from ? &b->from : NULL, b->from_open,
+		     b->has_to ? &b->to : NULL, b->to_open, reverse);
 }
 
 static void
-put_points(struct explain_tree *t, const struct bson_value *points, size_t count, bool reverse)
+put_points(struct explain_tree *t, const struct bson_texts *texts, const struct bson_value *points,
+	   size_t count, bool reverse)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct bson_value *v = &points[reverse ? count - 1 - i : i];
 
-		put_interval(t, v, false, v, false, reverse);
+		put_interval(t, texts, v, false, v, false, reverse);
 	}
 }
 
@@ -156,6 +174,7 @@ put_index_bounds(struct explain_tree *t, const struct plan *plan)
 {
 	const struct candidate *asked = plan->asked;
 	const struct index_def *def = asked->def;
+	const struct bson_texts *texts = index_def_texts(def);
 	const struct plan_bounds all = { 0 };
 	struct bson_element e;
 	struct bson_iter i;
@@ -176,9 +195,9 @@ put_index_bounds(struct explain_tree *t, const struct plan *plan)
 
 		bson_begin_array(&t->b, e.name);
 		if (at < asked->points)
-			put_points(t, column->points, column->count, reverse);
+			put_points(t, texts, column->points, column->count, reverse);
 		else
-			put_bounds(t,
+			put_bounds(t, texts,
 				   asked->bounded && at == asked->points ? &column->bounds : &all,
 				   reverse);
 		bson_end(&t->b);
@@ -198,6 +217,8 @@ put_index(struct explain_tree *t, const struct plan *plan)
 
 	bson_put_document(&t->b, STR("keyPattern"), index_key_of(def));
 	bson_put_string(&t->b, STR("indexName"), def->name);
+	if (def->collation.len)
+		bson_put_document(&t->b, STR("collation"), def->collation);
 	put_flag(t, "isMultiKey", index_def_arrays(def));
 	bson_begin_document(&t->b, STR("multiKeyPaths"));
 	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e); at++) {
@@ -232,9 +253,9 @@ put_id_index(struct explain_tree *t, const struct plan *plan)
 	bson_begin_document(&t->b, STR("indexBounds"));
 	bson_begin_array(&t->b, STR("_id"));
 	if (plan->kind == PLAN_POINTS)
-		put_points(t, plan->ids, plan->count, plan->reverse);
+		put_points(t, NULL, plan->ids, plan->count, plan->reverse);
 	else
-		put_bounds(t, &plan->bounds, plan->reverse);
+		put_bounds(t, NULL, &plan->bounds, plan->reverse);
 	bson_end(&t->b);
 	bson_end(&t->b);
 }

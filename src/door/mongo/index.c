@@ -2,11 +2,14 @@
 
 #include "bson/json.h"
 #include "door/mongo/clustered.h"
+#include "door/mongo/data.h"
 #include "door/mongo/expire.h"
+#include "mql/collation.h"
 
 enum {
 	TEXT_BYTES = 1000, /* of a document or a value in an error's text */
 	INDEX_CLUSTERED_FALSE = 6492800,
+	TOLD_BYTES = 2 + 4 * INDEX_COMPONENTS_BYTES, /* of a text's key; a longer text is told */
 };
 
 /* ---- What clients write ---- */
@@ -175,11 +178,32 @@ check_clustered(struct call *c, const struct bson_element *e)
 	return STATUS_OK;
 }
 
+/* The collation with all of its members; that of the locale "simple" is none. */
+static enum status
+put_collation(struct call *c, struct bson_builder *b, struct str key, const struct bson_element *e)
+{
+	struct mql_collation *collation = NULL;
+	enum status status;
+	struct mql q;
+
+	if (e->value.type != BSON_DOCUMENT)
+		return call_type_mismatch(c, &e->value, "type 'object'",
+					  "createIndexes.indexes.collation");
+	data_mql(c, c->arena, NULL, &q);
+	TRY(data_mql_status(c, &q, mql_collation_new(&q, e->value.text, &collation)));
+	status = STATUS_OK;
+	if (collation && index_key_is_id(key))
+		status = call_fail(c, MONGO_BAD_VALUE,
+				   "The _id index must have the same collation as the collection");
+	else if (collation)
+		bson_put_document(b, e->name, mql_collation_document(collation));
+	mql_collation_free(collation);
+	return status;
+}
+
 static enum status
 put_option(struct call *c, struct bson_builder *b, struct str key, const struct bson_element *e)
 {
-	struct bson_value locale;
-
 	if (str_eq(e->name, STR("unique")) || str_eq(e->name, STR("sparse")) ||
 	    str_eq(e->name, STR("hidden")))
 		return put_flag(c, b, e);
@@ -199,15 +223,10 @@ put_option(struct call *c, struct bson_builder *b, struct str key, const struct 
 	}
 	if (str_eq(e->name, STR("clustered")))
 		return check_clustered(c, e);
-	if (str_eq(e->name, STR("collation")) && e->value.type == BSON_DOCUMENT &&
-	    bson_find(e->value.text, STR("locale"), &locale) && locale.type == BSON_STRING &&
-	    str_eq(locale.text, STR("simple")))
-		return STATUS_OK;
+	if (str_eq(e->name, STR("collation")))
+		return put_collation(c, b, key, e);
 	if (str_eq(e->name, STR("expireAfterSeconds")))
 		return put_seconds(c, b, key, e);
-	if (str_eq(e->name, STR("collation")))
-		return call_fail(c, MONGO_NOT_IMPLEMENTED, "%.*s of an index is not there yet",
-				 STR_ARG(e->name));
 	return call_fail(c, MONGO_INVALID_INDEX_OPTION,
 			 "The field '%.*s' is not valid for an index specification.",
 			 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
@@ -273,15 +292,22 @@ index_at(const struct catalog_db *db, size_t at)
 {
 	const struct index_set *set = index_set_of(db);
 
-	return set && at < set->kept_count ? set->kept[at] : NULL;
+	if (set && set->kept_count == set->count)
+		return at < set->count ? &set->defs[at] : NULL;
+	for (size_t i = 0; set && i < set->count; i++)
+		if (index_def_is_live(&set->defs[i]) && at-- == 0)
+			return &set->defs[i];
+	return NULL;
 }
 
 size_t
 index_count_all(const struct catalog_db *db)
 {
-	const struct index_set *set = index_set_of(db);
+	size_t count = 0;
 
-	return 1 + (set ? set->kept_count : 0);
+	while (index_at(db, count))
+		count++;
+	return 1 + count;
 }
 
 size_t
@@ -296,6 +322,28 @@ index_key_of(const struct index_def *def)
 	struct bson_value key;
 
 	return bson_find(def->spec, STR("key"), &key) ? key.text : BSON_EMPTY;
+}
+
+enum status
+index_find_by_key(struct call *c, const struct catalog_db *db, struct str key,
+		  const struct index_def **ret)
+{
+	const struct index_def *def, *first = NULL;
+
+	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
+		if (bson_compare_documents(index_key_of(def), key, NULL) != 0)
+			continue;
+		if (first)
+			return call_fail(c, MONGO_AMBIGUOUS_INDEX,
+					 "several indexes found for that key, identify by name "
+					 "instead. Conflicting indexes: %.*s, %.*s",
+					 STR_ARG(first->name), STR_ARG(def->name));
+		first = def;
+	}
+	if (!first)
+		return call_fail(c, MONGO_INDEX_NOT_FOUND, "can't find index with that key");
+	*ret = first;
+	return STATUS_OK;
 }
 
 static void
@@ -427,10 +475,45 @@ index_find_same(struct call *c, const struct catalog_db *db, struct str spec,
 
 /* ---- Failures ---- */
 
+/* The value as failures tell it: of a text that has a collation, its key in hexadecimal digits. */
+static struct bson_value
+told_value(const struct index_def *def, const struct bson_value *v, struct buf *text)
+{
+	const struct bson_texts *texts = index_def_texts(def);
+	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_TEXT_BYTES);
+
+	buf_clear(text);
+	if (!texts || v->type != BSON_STRING)
+		return *v;
+	if (texts->put_key(texts->of, v->text, &key) != STATUS_OK)
+		return *v;
+	buf_append_cstr(text, "0x");
+	buf_append_hex(text, buf_str(&key));
+	return buf_status(text) == STATUS_OK ? BSON_OF_STRING(buf_str(text)) : *v;
+}
+
+/* { locale: "en", caseLevel: false, … } */
+static void
+draw_collation(struct str collation, struct buf *out)
+{
+	const char *before = " collation: { ";
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, collation); bson_iter_read(&i, &e); before = ", ") {
+		buf_append_cstr(out, before);
+		buf_append_str(out, e.name);
+		buf_append_cstr(out, ": ");
+		bson_json_write_value(out, &e.value, BSON_JSON_RELAXED);
+	}
+	buf_append_cstr(out, " }");
+}
+
 /* { a: 1, b: "x" }, as MongoDB's texts have it. */
 static void
 draw_values(const struct plain_refused *refused, struct buf *out)
 {
+	AUTO(buf_release) struct buf text = BUF_INIT(TOLD_BYTES);
 	struct bson_element key, value;
 	struct bson_iter keys, values;
 	bool any = false;
@@ -439,10 +522,12 @@ draw_values(const struct plain_refused *refused, struct buf *out)
 	bson_iter_begin(&values, refused->values);
 	buf_append_byte(out, '{');
 	while (bson_iter_read(&keys, &key) && bson_iter_read(&values, &value)) {
+		struct bson_value told = told_value(refused->def, &value.value, &text);
+
 		buf_append_cstr(out, any ? ", " : " ");
 		buf_append_str(out, key.name);
 		buf_append_cstr(out, ": ");
-		bson_json_write_value(out, &value.value, BSON_JSON_RELAXED);
+		bson_json_write_value(out, &told, BSON_JSON_RELAXED);
 		any = true;
 	}
 	buf_append_cstr(out, " }");
@@ -498,14 +583,17 @@ enum status
 index_fail(struct call *c, struct str ns, const struct plain_refused *refused, enum status status)
 {
 	AUTO(buf_release) struct buf values = BUF_INIT(TEXT_BYTES);
+	AUTO(buf_release) struct buf collation = BUF_INIT(TEXT_BYTES);
 
 	if (status == STATUS_DUPLICATE) {
 		draw_values(refused, &values);
+		if (refused->def->collation.len)
+			draw_collation(refused->def->collation, &collation);
 		return call_fail(c, MONGO_DUPLICATE_KEY,
-				 "E11000 duplicate key error collection: %.*s index: %.*s dup key: "
-				 "%.*s",
+				 "E11000 duplicate key error collection: %.*s index: %.*s%.*s dup "
+				 "key: %.*s",
 				 STR_ARG(ns), STR_ARG(refused->def->name),
-				 STR_ARG(buf_str(&values)));
+				 STR_ARG(buf_str(&collation)), STR_ARG(buf_str(&values)));
 	}
 	if (refused->hashed)
 		return call_fail(
@@ -541,6 +629,7 @@ index_put_duplicate_id(struct bson_builder *b, const struct bson_value *id)
 void
 index_put_duplicate(struct bson_builder *b, const struct plain_refused *refused)
 {
+	AUTO(buf_release) struct buf text = BUF_INIT(TOLD_BYTES);
 	struct bson_element key, value;
 	struct bson_iter keys, values;
 
@@ -548,7 +637,12 @@ index_put_duplicate(struct bson_builder *b, const struct plain_refused *refused)
 	bson_iter_begin(&keys, index_key_of(refused->def));
 	bson_iter_begin(&values, refused->values);
 	bson_begin_document(b, STR("keyValue"));
-	while (bson_iter_read(&keys, &key) && bson_iter_read(&values, &value))
-		bson_put(b, key.name, &value.value);
+	while (bson_iter_read(&keys, &key) && bson_iter_read(&values, &value)) {
+		struct bson_value told = told_value(refused->def, &value.value, &text);
+
+		bson_put(b, key.name, &told);
+	}
 	bson_end(b);
+	if (refused->def->collation.len)
+		bson_put_document(b, STR("collation"), refused->def->collation);
 }

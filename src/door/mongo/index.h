@@ -14,7 +14,8 @@ enum {
 };
 
 /*
- * Checks what a client wants an index to be, and writes it as it is kept and listed, in the arena.
+ * Checks what a client wants an index to be, and writes it as it is kept and listed, in the arena:
+ * with all members of its collation, and without any for the locale "simple".
  * Fails with MongoDB's codes; for kinds of indexes that are not there, by their names.
  */
 MUST_USE enum status index_read_spec(struct call *c, struct str given, struct str *ret);
@@ -22,12 +23,15 @@ MUST_USE enum status index_read_spec(struct call *c, struct str given, struct st
 /* True for the index by `_id`, which every collection has. */
 bool index_key_is_id(struct str key);
 
-/* Those of a collection that clients are told of: BUILDING or READY. NULL behind the last. */
+/* Those that clients are told of: BUILDING, READY or STALE. NULL behind the last. */
 const struct index_def *index_at(const struct catalog_db *db, size_t at);
 size_t index_count_all(const struct catalog_db *db); /* with that of `_id` */
 /* As MongoDB counts them: without that of `_id` where the collection is clustered by it. */
 size_t index_count_told(const struct catalog_db *db);
 struct str index_key_of(const struct index_def *def);
+/* Fails if there is no index with this key, or if there are several. */
+MUST_USE enum status index_find_by_key(struct call *c, const struct catalog_db *db, struct str key,
+				       const struct index_def **ret);
 /* Appends the description of the index by `_id`. */
 void index_put_id(struct bson_builder *b, struct str name);
 /* That of a collection as a document by itself; it may be clustered. */

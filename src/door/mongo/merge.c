@@ -45,10 +45,11 @@ merge_index(struct call *c, const struct catalog_db *db, const struct mql_write 
 	const struct index_def *def;
 
 	*ret = NULL;
-	/* Indexes are ordered by bytes. */
-	for (size_t i = 0; db && !q->texts && (def = index_at(db, i)) != NULL; i++) {
+	for (size_t i = 0; db && (def = index_at(db, i)) != NULL; i++) {
 		TRY(step_count(1));
-		if (index_is_on(def, w) && (!*ret || !(def->flags & INDEX_SPARSE)))
+		/* What is equal in one collation need not be so in another one. */
+		if (str_eq(def->collation, mql_collation_document_of(q->texts)) &&
+		    index_is_on(def, w) && (!*ret || !(def->flags & INDEX_SPARSE)))
 			*ret = def;
 	}
 	if (*ret)

@@ -19,7 +19,7 @@ choose_range(const struct plan_ask *ask, struct plan *plan)
 
 		if (plan_is_of_id(d) && plan_value_has_key(ask, &d->value) &&
 		    (!plan_is_text(d->value.type) || d->value.text.len <= PLAN_BOUND_BYTES))
-			(void)plan_bounds_narrow(&plan->bounds, d);
+			(void)plan_bounds_narrow(&plan->bounds, d, NULL);
 	}
 }
 
@@ -78,7 +78,7 @@ choose_between(struct call *c, const struct plan_ask *ask, struct plan *plan)
 	bson_put_int32(&b, STR("_id"), 1);
 	bson_end(&b);
 	TRY(buf_status(&key));
-	TRY(plan_between_check(c, ask, buf_str(&key)));
+	TRY(plan_between_check(c, ask, buf_str(&key), ask->texts));
 	if (hint_is_natural(ask->hint))
 		return call_fail(c, MONGO_NO_QUERY_PLANS,
 				 "min and max are incompatible with $natural");
@@ -88,9 +88,9 @@ choose_between(struct call *c, const struct plan_ask *ask, struct plan *plan)
 	if (ask->min && ask->max && bson_compare_values(&ids[0], &ids[1], NULL) >= 0)
 		return plan_between_fail_order(c);
 	if (ask->min)
-		plan_bound_from(&plan->bounds, &ids[0], false);
+		plan_bound_from(&plan->bounds, &ids[0], false, NULL);
 	if (ask->max)
-		plan_bound_to(&plan->bounds, &ids[1], true);
+		plan_bound_to(&plan->bounds, &ids[1], true, NULL);
 	return STATUS_OK;
 }
 
@@ -152,7 +152,7 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 		return plan_index_resume(c, p, ask, q, &head, ret);
 	if (hinted)
 		return plan_index_hinted(c, p, ask, q, ret);
-	if (ask->hint || ask->texts || ask->min || ask->max || ret->kind == PLAN_POINTS)
+	if (ask->hint || ask->min || ask->max || ret->kind == PLAN_POINTS)
 		return STATUS_OK;
 	/* What was walked by `_id` goes on in that order. */
 	if (ask->place.len && !ask->changes)

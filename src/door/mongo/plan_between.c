@@ -28,22 +28,8 @@ same_names(struct str a, struct str b)
 	return true;
 }
 
-/* A collation orders texts otherwise than keys do. */
-static bool
-has_texts(struct str values)
-{
-	struct bson_element e;
-	struct bson_iter i;
-
-	for (bson_iter_begin(&i, values); bson_iter_read(&i, &e);)
-		if (e.value.type == BSON_STRING || e.value.type == BSON_SYMBOL ||
-		    bson_is_container(&e.value))
-			return true;
-	return false;
-}
-
 enum status
-plan_between_check(struct call *c, const struct plan_ask *ask, struct str key)
+plan_between_check(struct call *c, const struct plan_ask *ask, struct str key, bool foreign)
 {
 	const struct bson_value *bounds[] = { ask->min, ask->max };
 
@@ -55,8 +41,8 @@ plan_between_check(struct call *c, const struct plan_ask *ask, struct str key)
 		return call_fail(c, BETWEEN_OTHER_NAMES,
 				 "min and max must have the same field names");
 	for (size_t i = 0; i < 2; i++)
-		if (bounds[i] && (!same_names(bounds[i]->text, key) ||
-				  (ask->texts && has_texts(bounds[i]->text))))
+		if (bounds[i] &&
+		    (!same_names(bounds[i]->text, key) || (foreign && plan_has_text(bounds[i]))))
 			return call_fail(c, BETWEEN_OTHER_KEY,
 					 "The index chosen is not compatible with min/max");
 	return STATUS_OK;
@@ -100,10 +86,12 @@ plan_between_make(struct call *c, const struct choosing *x, const struct index_d
 	struct index_work w = { .arena = x->q->arena };
 	struct index_range *range = arena_alloc(x->q->arena, sizeof(*range));
 
-	*ret = (struct candidate){ .def = def, .ranges = 1, .between = range };
+	*ret = (struct candidate){
+		.def = def, .foreign = plan_is_foreign(x->ask, def), .ranges = 1, .between = range
+	};
 	if (!range)
 		return STATUS_LIMIT;
-	TRY(plan_between_check(c, x->ask, index_key_of(def)));
+	TRY(plan_between_check(c, x->ask, index_key_of(def), ret->foreign));
 	if (def->hashed)
 		return call_fail(c, BETWEEN_OTHER_KEY,
 				 "The index chosen is not compatible with min/max");

@@ -29,9 +29,10 @@ plan_kind_bounds(const struct bson_value *v, struct bson_value *ret_from, struct
 }
 
 void
-plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open)
+plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open,
+		const struct bson_texts *texts)
 {
-	int order = b->has_from ? bson_compare_values(v, &b->from, NULL) : 1;
+	int order = b->has_from ? bson_compare_values(v, &b->from, texts) : 1;
 
 	if (order < 0 || (order == 0 && b->from_open))
 		return;
@@ -41,9 +42,10 @@ plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open)
 }
 
 void
-plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open)
+plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open,
+	      const struct bson_texts *texts)
 {
-	int order = b->has_to ? bson_compare_values(v, &b->to, NULL) : -1;
+	int order = b->has_to ? bson_compare_values(v, &b->to, texts) : -1;
 
 	if (order > 0 || (order == 0 && b->to_open))
 		return;
@@ -53,7 +55,8 @@ plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open)
 }
 
 bool
-plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d)
+plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d,
+		   const struct bson_texts *texts)
 {
 	bool from = d->op == MQL_DEMAND_GT || d->op == MQL_DEMAND_GTE;
 	bool to = d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_LTE;
@@ -61,9 +64,34 @@ plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d)
 
 	if ((!from && !to) || !plan_kind_bounds(&d->value, &least, &most))
 		return false;
-	plan_bound_from(b, from ? &d->value : &least, d->op == MQL_DEMAND_GT);
-	plan_bound_to(b, to ? &d->value : &most, d->op == MQL_DEMAND_LT || from);
+	plan_bound_from(b, from ? &d->value : &least, d->op == MQL_DEMAND_GT, texts);
+	plan_bound_to(b, to ? &d->value : &most, d->op == MQL_DEMAND_LT || from, texts);
 	return true;
+}
+
+/* ---- Texts ---- */
+
+/* Of containers inside each other the deepest is no deeper than BSON_DEPTH. */
+bool
+plan_has_text(const struct bson_value *v)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (v->type == BSON_STRING || v->type == BSON_SYMBOL || v->type == BSON_CODE_SCOPE)
+		return true;
+	if (!bson_is_container(v))
+		return false;
+	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+		if (plan_has_text(&e.value))
+			return true;
+	return false;
+}
+
+bool
+plan_is_foreign(const struct plan_ask *ask, const struct index_def *def)
+{
+	return !str_eq(def->collation, mql_collation_document_of(ask->texts));
 }
 
 /* ---- Columns ---- */

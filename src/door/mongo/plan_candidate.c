@@ -7,9 +7,7 @@ void
 plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask, struct mql *q)
 {
 	*x = (struct choosing){ .p = p, .ask = ask, .q = q };
-	/* A collation makes other strings equal, and orders them otherwise. */
-	if (!ask->texts)
-		mql_match_demands(ask->match, &x->demands, &x->count);
+	mql_match_demands(ask->match, &x->demands, &x->count);
 }
 
 /* ---- Columns ---- */
@@ -24,13 +22,13 @@ is_point(const struct bson_value *v)
 static int
 compare_points(const void *a, const void *b, const void *arg)
 {
-	(void)arg;
-	return bson_compare_values(a, b, NULL);
+	return bson_compare_values(a, b, arg);
 }
 
 /* The values of an `$in` in order, each once. False in `*ret_points` if an index cannot tell. */
 static enum status
-points_of_list(struct mql *q, struct str list, struct column_ask *ret, bool *ret_points)
+points_of_list(struct mql *q, struct str list, const struct bson_texts *texts,
+	       struct column_ask *ret, bool *ret_points)
 {
 	size_t count = bson_count(list), at = 0;
 	struct bson_value *values = arena_alloc(q->arena, (count + 1) * sizeof(*values));
@@ -47,15 +45,22 @@ points_of_list(struct mql *q, struct str list, struct column_ask *ret, bool *ret
 		values[at] = e.value;
 		sorted[at] = &values[at];
 	}
-	TRY(mql_sort(q, sorted, at, compare_points, NULL));
+	TRY(mql_sort(q, sorted, at, compare_points, texts));
 	*ret = (struct column_ask){ .has_points = *ret_points, .points = points };
 	for (size_t k = 0; k < at; k++) {
 		const struct bson_value *v = sorted[k];
 
-		if (!ret->count || !bson_equals(&points[ret->count - 1], v))
+		if (!ret->count || compare_points(&points[ret->count - 1], v, texts) != 0)
 			points[ret->count++] = *v;
 	}
 	return STATUS_OK;
+}
+
+/* False if the index orders texts otherwise than the query, whose demand is one of them. */
+static bool
+demand_is_asked(const struct mql_demand *d, struct str path, bool foreign)
+{
+	return str_eq(d->path, path) && !(foreign && plan_has_text(&d->value));
 }
 
 /*
@@ -63,9 +68,10 @@ points_of_list(struct mql *q, struct str list, struct column_ask *ret, bool *ret
  * another one of them, so there only one is of use. False in `*ret_any`: nothing.
  */
 static enum status
-column_ask_of(const struct choosing *x, struct str path, bool many, struct column_ask *ret,
-	      bool *ret_any)
+column_ask_of(const struct choosing *x, struct str path, bool many, bool foreign,
+	      struct column_ask *ret, bool *ret_any)
 {
+	const struct bson_texts *texts = x->ask->texts;
 	bool bounded = false;
 
 	*ret = (struct column_ask){ 0 };
@@ -75,21 +81,23 @@ column_ask_of(const struct choosing *x, struct str path, bool many, struct colum
 	for (size_t i = 0; i < x->count; i++) {
 		const struct mql_demand *d = &x->demands[i];
 
-		if (d->op != MQL_DEMAND_EQ || !str_eq(d->path, path) || !is_point(&d->value))
+		if (d->op != MQL_DEMAND_EQ || !demand_is_asked(d, path, foreign) ||
+		    !is_point(&d->value))
 			continue;
 		*ret = (struct column_ask){ .has_points = true, .points = &d->value, .count = 1 };
 		*ret_any = true;
 		return STATUS_OK;
 	}
 	for (size_t i = 0; i < x->count && !*ret_any; i++)
-		if (x->demands[i].op == MQL_DEMAND_IN && str_eq(x->demands[i].path, path))
-			TRY(points_of_list(x->q, x->demands[i].value.text, ret, ret_any));
+		if (x->demands[i].op == MQL_DEMAND_IN &&
+		    demand_is_asked(&x->demands[i], path, foreign))
+			TRY(points_of_list(x->q, x->demands[i].value.text, texts, ret, ret_any));
 	if (*ret_any)
 		return STATUS_OK;
 	*ret = (struct column_ask){ 0 };
 	for (size_t i = 0; i < x->count && !(many && bounded); i++)
-		if (str_eq(x->demands[i].path, path) &&
-		    plan_bounds_narrow(&ret->bounds, &x->demands[i]))
+		if (demand_is_asked(&x->demands[i], path, foreign) &&
+		    plan_bounds_narrow(&ret->bounds, &x->demands[i], texts))
 			bounded = true;
 	*ret_any = bounded;
 	return STATUS_OK;
@@ -122,7 +130,9 @@ plan_candidate_make(const struct choosing *x, const struct index_def *def, struc
 	struct bson_iter i;
 	bool any = true;
 
-	*ret = (struct candidate){ .def = def, .ranges = 1 };
+	*ret = (struct candidate){ .def = def,
+				   .foreign = plan_is_foreign(x->ask, def),
+				   .ranges = 1 };
 	bson_iter_begin(&i, index_key_of(def));
 	while (any && !ret->bounded && ret->points < def->column_count && bson_iter_read(&i, &e)) {
 		size_t at = ret->points;
@@ -131,7 +141,7 @@ plan_candidate_make(const struct choosing *x, const struct index_def *def, struc
 
 		if (many & (1u << at) && used & many)
 			break;
-		TRY(column_ask_of(x, e.name, many & (1u << at), column, &any));
+		TRY(column_ask_of(x, e.name, many & (1u << at), ret->foreign, column, &any));
 		if (!any || (hashed && !column->has_points))
 			break;
 		if (column->has_points && column->count * ret->ranges > PLAN_RANGES &&
@@ -183,9 +193,13 @@ demand_needs_value(const struct mql_demand *d)
 	return true;
 }
 
-/* True if all values that fulfil the demand fulfil the condition `op` of a partial index. */
+/*
+ * True if all values that fulfil the demand fulfil the condition `op` of a partial index, which are
+ * compared in the index's collation. That has to be the query's, unless neither has a text.
+ */
 static bool
-demand_implies(const struct mql_demand *d, struct str op, const struct bson_value *v)
+demand_implies(const struct mql_demand *d, struct str op, const struct bson_value *v, bool foreign,
+	       const struct bson_texts *texts)
 {
 	bool less = str_eq(op, STR("$lt")) || str_eq(op, STR("$lte"));
 	bool strict = str_eq(op, STR("$lt")) || str_eq(op, STR("$gt"));
@@ -196,8 +210,10 @@ demand_implies(const struct mql_demand *d, struct str op, const struct bson_valu
 		return false;
 	if (str_eq(op, STR("$exists")))
 		return demand_needs_value(d);
+	if (foreign && (plan_has_text(&d->value) || plan_has_text(v)))
+		return false;
 	if (str_eq(op, STR("$eq")))
-		return d->op == MQL_DEMAND_EQ && bson_equals(&d->value, v);
+		return d->op == MQL_DEMAND_EQ && bson_compare_values(&d->value, v, texts) == 0;
 	if (!less && !str_eq(op, STR("$gt")) && !str_eq(op, STR("$gte")))
 		return false;
 	if (!is_comparable(v) || d->op == MQL_DEMAND_IN || !is_comparable(&d->value) ||
@@ -205,17 +221,19 @@ demand_implies(const struct mql_demand *d, struct str op, const struct bson_valu
 		return false;
 	same = d->op == MQL_DEMAND_EQ || (less ? d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_LTE
 					       : d->op == MQL_DEMAND_GT || d->op == MQL_DEMAND_GTE);
-	order = bson_compare_values(&d->value, v, NULL);
+	order = bson_compare_values(&d->value, v, texts);
 	if (!same || order == 0)
 		return same && (!strict || d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_GT);
 	return less ? order < 0 : order > 0;
 }
 
 static bool
-is_demanded(const struct choosing *x, struct str path, struct str op, const struct bson_value *v)
+is_demanded(const struct choosing *x, bool foreign, struct str path, struct str op,
+	    const struct bson_value *v)
 {
 	for (size_t i = 0; i < x->count; i++)
-		if (str_eq(x->demands[i].path, path) && demand_implies(&x->demands[i], op, v))
+		if (str_eq(x->demands[i].path, path) &&
+		    demand_implies(&x->demands[i], op, v, foreign, x->ask->texts))
 			return true;
 	return false;
 }
@@ -234,7 +252,7 @@ is_operators(const struct bson_value *v)
 
 /* True if the query demands each condition of the filter; `$and` lies no deeper than BSON_DEPTH. */
 static bool
-filter_is_demanded(const struct choosing *x, struct str filter)
+filter_is_demanded(const struct choosing *x, bool foreign, struct str filter)
 {
 	struct bson_element e, one;
 	struct bson_iter i, k;
@@ -245,14 +263,14 @@ filter_is_demanded(const struct choosing *x, struct str filter)
 		if (!list && e.name.len && e.name.ptr[0] == '$')
 			return false;
 		if (!list && !is_operators(&e.value)) {
-			if (!is_demanded(x, e.name, STR("$eq"), &e.value))
+			if (!is_demanded(x, foreign, e.name, STR("$eq"), &e.value))
 				return false;
 			continue;
 		}
 		for (bson_iter_begin(&k, e.value.text); bson_iter_read(&k, &one);)
 			if (list ? one.value.type != BSON_DOCUMENT ||
-					    !filter_is_demanded(x, one.value.text)
-				 : !is_demanded(x, e.name, one.name, &one.value))
+					    !filter_is_demanded(x, foreign, one.value.text)
+				 : !is_demanded(x, foreign, e.name, one.name, &one.value))
 				return false;
 	}
 	return true;
@@ -265,7 +283,7 @@ plan_index_has_all(const struct choosing *x, const struct index_def *def, bool h
 	struct bson_element e;
 	struct bson_iter i;
 
-	if (def->filter.ptr && !filter_is_demanded(x, def->filter))
+	if (def->filter.ptr && !filter_is_demanded(x, plan_is_foreign(x->ask, def), def->filter))
 		return false;
 	if (!(def->flags & INDEX_SPARSE) || hinted)
 		return true;

@@ -50,7 +50,9 @@ plan_distinct_columns(const struct choosing *x, const struct candidate *one)
 	struct bson_iter i;
 	size_t at = 0, found = 0, looked = bson_count(cover->filter);
 
-	if (!cover->distinct.ptr || plan_cuts_of(x, one->def) || one->def->hashed)
+	/* Texts that a collation takes for equal may be wanted each. */
+	if (!cover->distinct.ptr || plan_cuts_of(x, one->def) || one->def->hashed ||
+	    one->def->collation.len || x->ask->texts)
 		return 0;
 	for (bson_iter_begin(&i, index_key_of(one->def)); bson_iter_read(&i, &e); at++) {
 		found += bson_find(cover->filter, e.name, NULL);

@@ -127,7 +127,14 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 	return plan_make(&x, &best, plan);
 }
 
-/* Several indexes may have one key, but not one name. */
+static bool
+hint_names(const struct bson_value *hint, const struct index_def *def)
+{
+	return hint->type == BSON_STRING
+		       ? str_eq(def->name, hint->text)
+		       : bson_compare_documents(index_key_of(def), hint->text, NULL) == 0;
+}
+
 static enum status
 hinted_def(struct call *c, const struct catalog_db *db, const struct bson_value *hint,
 	   const struct index_def **ret)
@@ -136,10 +143,7 @@ hinted_def(struct call *c, const struct catalog_db *db, const struct bson_value 
 
 	*ret = NULL;
 	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
-		if (!plan_index_is_usable(def) ||
-		    (hint->type == BSON_STRING
-			     ? !str_eq(def->name, hint->text)
-			     : bson_compare_documents(index_key_of(def), hint->text, NULL) != 0))
+		if (!plan_index_is_usable(def) || !hint_names(hint, def))
 			continue;
 		if (*ret)
 			return call_fail(c, MONGO_INDEX_NOT_FOUND,
@@ -149,7 +153,11 @@ hinted_def(struct call *c, const struct catalog_db *db, const struct bson_value 
 					 STR_ARG((*ret)->name), STR_ARG(def->name));
 		*ret = def;
 	}
-	return STATUS_OK;
+	if (*ret)
+		return STATUS_OK;
+	return call_fail(c, MONGO_BAD_VALUE,
+			 "error processing query: planner returned error :: caused by :: "
+			 "hint provided does not correspond to an existing index");
 }
 
 enum status
@@ -161,10 +169,6 @@ plan_index_hinted(struct call *c, struct plain *p, const struct plan_ask *ask, s
 	struct choosing x;
 
 	TRY(hinted_def(c, p->db, ask->hint, &def));
-	if (!def)
-		return call_fail(c, MONGO_BAD_VALUE,
-				 "error processing query: planner returned error :: caused by :: "
-				 "hint provided does not correspond to an existing index");
 	plan_choosing_begin(&x, p, ask, q);
 	if (!plan_index_has_all(&x, def, true))
 		return call_fail(c, MONGO_NO_QUERY_PLANS,

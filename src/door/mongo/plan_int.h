@@ -28,11 +28,14 @@ plan_place_head(struct str place)
  */
 bool plan_kind_bounds(const struct bson_value *v, struct bson_value *ret_from,
 		      struct bson_value *ret_to);
-/* The narrower of the bound that is there and this one. */
-void plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open);
-void plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open);
+/* The narrower of the bound that is there and this one. `texts`: how texts are ordered there. */
+void plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open,
+		     const struct bson_texts *texts);
+void plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open,
+		   const struct bson_texts *texts);
 /* Bounds that also fulfil this demand. False: it is none that bounds. */
-bool plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d);
+bool plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d,
+			const struct bson_texts *texts);
 
 /* ---- Candidates ---- */
 
@@ -47,6 +50,7 @@ struct column_ask {
 /* What may be asked of an index. */
 struct candidate {
 	const struct index_def *def;
+	bool foreign; /* it orders texts otherwise than the query: only other values are asked */
 	struct column_ask columns[INDEX_COLUMNS];
 	size_t points; /* of so many columns first */
 	bool bounded;  /* one more has bounds */
@@ -77,13 +81,22 @@ struct choosing {
 uint32_t plan_arrays_of(const struct choosing *x, const struct index_def *def);
 uint32_t plan_cuts_of(const struct choosing *x, const struct index_def *def);
 
+/* True if the value, or one inside of it, is a text that a collation orders. */
+bool plan_has_text(const struct bson_value *v);
+/* True if the index orders texts otherwise than the query does. */
+bool plan_is_foreign(const struct plan_ask *ask, const struct index_def *def);
+
 /* Names that count elements of arrays lead entries elsewhere than filters and sorts. */
 bool plan_path_has_number(struct str path);
 
 /* ---- `min` and `max` (plan_between.c) ---- */
 
-/* Fails, as MongoDB does, for bounds that are not those of an index with this key. */
-MUST_USE enum status plan_between_check(struct call *c, const struct plan_ask *ask, struct str key);
+/*
+ * Fails, as MongoDB does, for bounds that are not those of an index with this key, or that are
+ * texts of a `foreign` one.
+ */
+MUST_USE enum status plan_between_check(struct call *c, const struct plan_ask *ask, struct str key,
+					bool foreign);
 /* Fails for bounds that are not in order. */
 MUST_USE enum status plan_between_fail_order(struct call *c);
 /* The range of the index that a hint names. */

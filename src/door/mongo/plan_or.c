@@ -29,7 +29,9 @@ static enum status
 branch_choose(const struct choosing *x, const struct mql_branch *branch, struct plan_branch *ret,
 	      uint64_t *entries, bool *ret_any)
 {
-	struct plan_ask ask = { .match = x->ask->match, .figures = x->ask->figures };
+	struct plan_ask ask = { .match = x->ask->match,
+				.figures = x->ask->figures,
+				.texts = x->ask->texts };
 	struct plan plan = { 0 };
 	struct candidate *one = arena_alloc(x->q->arena, sizeof(*one));
 	struct choosing own;
@@ -70,7 +72,7 @@ plan_or_choose(const struct choosing *x, const struct candidate *sorts, struct p
 
 	*ret_chosen = false;
 	mql_match_branches(x->ask->match, &branches, &count);
-	if (!count || count > PLAN_BRANCHES || plan->reverse || x->ask->texts)
+	if (!count || count > PLAN_BRANCHES || plan->reverse)
 		return STATUS_OK;
 	made = arena_alloc(x->q->arena, count * sizeof(*made));
 	if (!made)

@@ -149,8 +149,8 @@ sorting_step(struct sorting *s, struct str path, bool descending, bool *ret_ende
 	}
 	if (sorting_is_constant(s, path))
 		return true;
-	/* Entries with the same values are in the order of `_id`. */
-	*ret_ended = s->at == count && str_eq(path, STR("_id"));
+	/* Entries with the same values are in the order of `_id`, by the bytes of texts. */
+	*ret_ended = s->at == count && str_eq(path, STR("_id")) && !s->x->ask->texts;
 	return *ret_ended && sorting_turn(s, descending);
 }
 
@@ -165,7 +165,7 @@ plan_sort_look(const struct choosing *x, struct candidate *one)
 	size_t at = 0;
 
 	one->sorts = one->merges = false;
-	if (!by)
+	if (!by || one->foreign)
 		return;
 	for (bson_iter_begin(&i, index_key_of(one->def)); bson_iter_read(&i, &e); at++) {
 		s.names[at] = e.name;

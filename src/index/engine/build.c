@@ -43,13 +43,6 @@ index_documents_of(const struct catalog_db *db)
 	return NULL;
 }
 
-bool
-index_is_outdated(const struct index_def *def)
-{
-	return (def->state == INDEX_BUILDING || def->state == INDEX_READY) && def->collator.len &&
-	       !str_eq(def->collator, index_collator());
-}
-
 enum status
 index_work_survey(struct kv_tx *tx, const struct catalog_db *db, struct err *err)
 {
@@ -62,7 +55,7 @@ index_work_survey(struct kv_tx *tx, const struct catalog_db *db, struct err *err
 	for (size_t i = 0; set && i < set->count; i++)
 		any = any || set->defs[i].state == INDEX_BUILDING ||
 		      set->defs[i].state == INDEX_DROPPED || set->defs[i].state == INDEX_STALE ||
-		      index_is_outdated(&set->defs[i]);
+		      index_is_stale(&set->defs[i]);
 	index_set_free(loaded);
 	return any ? index_work_note(tx, db) : STATUS_OK;
 }

@@ -161,9 +161,6 @@ MUST_USE enum status index_work_note(struct kv_tx *tx, const struct catalog_db *
 MUST_USE enum status index_work_survey(struct kv_tx *tx, const struct catalog_db *db,
 				       struct err *err);
 
-/* True for an index that is kept, but by another collation than this process's. */
-bool index_is_outdated(const struct index_def *def);
-
 /* A database with work. */
 struct index_work_entry {
 	enum catalog_space space;

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "base/quote.h"
 #include "base/thread.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
@@ -139,8 +141,9 @@ struct upkeep {
 	struct arena *arena;
 	struct catalog_db *db; /* as the transaction sees it; NULL: it is gone */
 	bool more;
-	uint64_t building; /* the number of an index that is to be built; 0: none */
-	bool moving;       /* nothing can be done at present */
+	uint64_t building;               /* the number of an index that is to be built; 0: none */
+	bool moving;                     /* nothing can be done at present */
+	const struct index_def *renewed; /* by another one of its terms; NULL: none */
 };
 
 static void
@@ -159,6 +162,7 @@ upkeep_open(struct kv_tx *tx, struct upkeep *u)
 	arena_clear(u->arena);
 	u->more = u->moving = false;
 	u->building = 0;
+	u->renewed = NULL;
 	status = catalog_open(tx, NULL, u->entry->space, u->entry->db_name, &u->db, kv_tx_err(tx));
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
@@ -220,8 +224,9 @@ upkeep_body(struct kv_tx *tx, void *arg)
 			TRY(upkeep_clear(tx, u, def));
 		if (u->more)
 			return STATUS_OK;
-		if (def->state == INDEX_STALE || index_is_outdated(def)) {
+		if (def->state == INDEX_STALE || index_is_stale(def)) {
 			u->more = true;
+			u->renewed = def;
 			return index_renew(tx, u->db, def, &number, kv_tx_err(tx));
 		}
 		if (def->state == INDEX_BUILDING)
@@ -232,6 +237,17 @@ upkeep_body(struct kv_tx *tx, void *arg)
 	return u->building ? STATUS_OK : index_work_clear(tx, u->entry->db_number);
 }
 
+static void
+upkeep_log(const struct upkeep *u)
+{
+	if (u->renewed)
+		log_event(LOG_LEVEL_WARN, "index_renewed",
+			  "db=\"%s\" index=\"%s\" made_with=\"%s\" reason=\"another version of ICU "
+			  "orders its texts\"",
+			  QUOTE_SHOW(u->entry->db_name), QUOTE_SHOW(u->renewed->name),
+			  QUOTE_SHOW(u->renewed->collator));
+}
+
 /* Looks after one database until the turn ends. */
 static enum status
 database_run(struct builder *b, const struct index_work_entry *entry, uint64_t until_ns,
@@ -240,8 +256,11 @@ database_run(struct builder *b, const struct index_work_entry *entry, uint64_t u
 	struct upkeep u = { .entry = entry, .arena = arena, .more = true };
 	enum status status = STATUS_OK;
 
-	while (status == STATUS_OK && u.more && clock_mono_ns() < until_ns)
+	while (status == STATUS_OK && u.more && clock_mono_ns() < until_ns) {
 		status = kv_run(b->options.store, upkeep_body, &u, NULL, err);
+		if (status == STATUS_OK)
+			upkeep_log(&u);
+	}
 	upkeep_close(&u);
 	*ret_more = u.more;
 	if (status != STATUS_OK || !u.building)

@@ -28,6 +28,7 @@ struct owned_set {
 
 static pthread_once_t collator_once = PTHREAD_ONCE_INIT;
 static char collator_text[INDEX_COLLATOR_BYTES];
+static char locales_text[INDEX_COLLATOR_BYTES];
 
 static void
 collator_read(void)
@@ -35,9 +36,12 @@ collator_read(void)
 	struct index_versions versions;
 
 	index_versions_read(&versions);
-	if (versions.collator[0])
-		(void)snprintf(collator_text, sizeof(collator_text), "%s/%s", versions.algorithm,
-			       versions.collator);
+	if (!versions.collator[0])
+		return;
+	(void)snprintf(collator_text, sizeof(collator_text), "%s/%s", versions.algorithm,
+		       versions.collator);
+	(void)snprintf(locales_text, sizeof(locales_text), "%s/%s", versions.library,
+		       collator_text);
 }
 
 struct str
@@ -47,17 +51,32 @@ index_collator(void)
 	return str_from_cstr(collator_text);
 }
 
-/* Orders of other models compare texts by their bytes, whatever the version of ICU. */
-static struct str
-order_collator(enum doc_key_order order)
+struct str
+index_collator_of_locales(void)
 {
-	return order == DOC_KEY_COUCH ? index_collator() : STR("");
+	(void)pthread_once(&collator_once, collator_read);
+	return str_from_cstr(locales_text);
+}
+
+static bool
+def_uses_icu(const struct index_def *def)
+{
+	return def->order == DOC_KEY_COUCH || def->collation.len;
+}
+
+/* What compares texts by their bytes does so whatever the version of ICU. */
+static struct str
+def_collator(const struct index_def *def)
+{
+	if (def->collation.len)
+		return index_collator_of_locales();
+	return def->order == DOC_KEY_COUCH ? index_collator() : STR("");
 }
 
 static bool
 def_is_of_this_collator(const struct index_def *def)
 {
-	return str_eq(def->collator, order_collator(def->order));
+	return str_eq(def->collator, def_collator(def));
 }
 
 /* ---- Keys ---- */
@@ -128,7 +147,9 @@ set_compile_filter(struct index_def *def, struct arena *arena, struct err *err)
 	if (!def->filter.ptr)
 		return STATUS_OK;
 	if (def->flags & INDEX_BSON) {
-		struct mql q = { .arena = arena, .err = err };
+		struct mql q = { .arena = arena,
+				 .err = err,
+				 .texts = mql_collation_texts(def->collating) };
 		struct mql_match *match;
 
 		TRY(mql_match_compile(&q, def->filter, &match));
@@ -138,6 +159,18 @@ set_compile_filter(struct index_def *def, struct arena *arena, struct err *err)
 	TRY(selector_compile(def->filter, &w, &selector, NULL, err));
 	def->selector = selector;
 	return set_read_filtered(def, arena);
+}
+
+/* What a definition says has been checked when the index was created. */
+static enum status
+set_open_collation(struct index_def *def, struct arena *arena, struct err *err)
+{
+	struct mql q = { .arena = arena, .err = err };
+	enum status status = mql_collation_new(&q, def->collation, &def->collating);
+
+	if (status == STATUS_OK && !def->collating)
+		return STATUS_CORRUPT;
+	return status == STATUS_INVALID ? STATUS_CORRUPT : status;
 }
 
 static enum status
@@ -156,9 +189,10 @@ set_add(struct owned_set *o, struct str key_tail, struct str value, struct err *
 	def = &o->defs[o->set.count];
 	TRY(index_def_parse(value, o->arena, def, err));
 	def->number = number;
-	TRY(set_compile_filter(def, o->arena, err));
-	o->set.count++;
-	return STATUS_OK;
+	o->set.count++; /* from here on index_set_free() knows of it */
+	if (def->collation.len && def->state != INDEX_DROPPED && def_is_of_this_collator(def))
+		TRY(set_open_collation(def, o->arena, err));
+	return set_compile_filter(def, o->arena, err);
 }
 
 static bool
@@ -251,6 +285,8 @@ index_set_free(void *set)
 
 	if (!o)
 		return;
+	for (size_t i = 0; i < o->set.count; i++)
+		mql_collation_free(o->defs[i].collating);
 	arena_free(o->arena);
 	mem_free(o);
 }
@@ -341,6 +377,31 @@ terms_check_filter(const struct index_def *terms, struct err *err)
 	return status;
 }
 
+/* The document says all of a collation: two of them are the same if their bytes are. */
+static enum status
+terms_check_collation(const struct index_def *terms, struct err *err)
+{
+	struct mql_collation *collation;
+	struct mql q = { .err = err };
+	enum status status;
+
+	if (!terms->collation.len)
+		return STATUS_OK;
+	if (!(terms->flags & INDEX_BSON) || terms->collation.len > INDEX_COLLATION_BYTES)
+		return err_set(err, STATUS_INVALID, "This index can have no such collation.");
+	q.arena = arena_new(SET_BYTES);
+	if (!q.arena)
+		return STATUS_NOMEM;
+	status = mql_collation_new(&q, terms->collation, &collation);
+	arena_free(q.arena);
+	TRY(status);
+	if (!str_eq(mql_collation_document(collation), terms->collation))
+		status = err_set(err, STATUS_INVALID,
+				 "The collation of an index has all of its members, in order.");
+	mql_collation_free(collation);
+	return status;
+}
+
 static enum status
 terms_check(const struct catalog_db *db, const struct index_def *terms, struct err *err)
 {
@@ -355,6 +416,7 @@ terms_check(const struct catalog_db *db, const struct index_def *terms, struct e
 	if (set && set->count >= INDEX_DEFS)
 		return err_set(err, STATUS_LIMIT, "A database has at most %d indexes.", INDEX_DEFS);
 	TRY(terms_check_columns(terms, err));
+	TRY(terms_check_collation(terms, err));
 	return terms_check_filter(terms, err);
 }
 
@@ -394,8 +456,8 @@ index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 	assert(terms->state == INDEX_BUILDING || terms->state == INDEX_READY);
 	TRY(catalog_db_check_writable(db, err));
 	TRY(terms_check(db, terms, err));
-	def.collator = order_collator(def.order);
-	if (def.order == DOC_KEY_COUCH && def.collator.len == 0)
+	def.collator = def_collator(&def);
+	if (def_uses_icu(&def) && def.collator.len == 0)
 		return err_set(err, STATUS_UNAVAILABLE, "The data of ICU cannot be read.");
 	def.failure = STR("");
 	def.created = (struct catalog_seq){ 0 };

@@ -28,6 +28,7 @@
 #include "doc/key.h"
 #include "doc/packed.h"
 #include "index/selector/selector.h"
+#include "mql/collation.h"
 #include "mql/match.h"
 
 /* Subspaces of a database that has indexes, whatever its kind. Stored: never renumber. */
@@ -43,10 +44,12 @@ enum {
 	INDEX_FILTER_BYTES = 16384, /* a partial filter's text */
 	INDEX_TEXT_BYTES = 8192,    /* a name, an owner; a failure, which is cut */
 	INDEX_RECORD_BYTES = 65536, /* a definition as it is stored */
-	INDEX_COLLATOR_BYTES = 80,  /* versions of what orders texts */
-	INDEX_SPEC_BYTES = 32768,   /* what a door keeps with a definition */
-	INDEX_FORMAT = 2,           /* the newest format of a definition: that of a BSON index */
-	INDEX_FORMAT_JSON = 1,      /* without what only BSON indexes have */
+	INDEX_COLLATOR_BYTES = 120, /* versions of what orders texts */
+	INDEX_COLLATION_BYTES = 1024,
+	INDEX_SPEC_BYTES = 32768, /* what a door keeps with a definition */
+	INDEX_FORMAT = 3,         /* the newest format of a definition: BSON, with a collation */
+	INDEX_FORMAT_BSON = 2,    /* without a collation */
+	INDEX_FORMAT_JSON = 1,    /* without what only BSON indexes have */
 };
 
 /* Stored: never renumber. */
@@ -119,6 +122,11 @@ struct index_def {
 
 	/* What only BSON indexes have. */
 	struct str spec; /* a text that is the door's; the engine does not look into it */
+	/*
+	 * How texts are ordered: the document of a collation (mql/collation.h), with all of its
+	 * members. Empty: by their bytes.
+	 */
+	struct str collation;
 	/* A column of which entries have a hash in the value's place: its number and 1; 0: none. */
 	uint32_t hashed;
 	/*
@@ -130,7 +138,8 @@ struct index_def {
 
 	/* Only in a set: `filter`, compiled. NULL without one. */
 	const struct selector *selector;
-	const struct mql_match *match; /* the same of a BSON index */
+	const struct mql_match *match;   /* the same of a BSON index */
+	struct mql_collation *collating; /* `collation`, opened; NULL without one, and if stale */
 	/* Likewise: the members of a document that it looks at, unless it looks at all of it. */
 	const struct doc_member *filtered;
 	size_t filtered_count;
@@ -157,7 +166,25 @@ index_def_cuts(const struct index_def *def)
 static inline unsigned
 index_def_format(const struct index_def *def)
 {
-	return def->flags & INDEX_BSON ? INDEX_FORMAT : INDEX_FORMAT_JSON;
+	if (!(def->flags & INDEX_BSON))
+		return INDEX_FORMAT_JSON;
+	return def->collation.len ? INDEX_FORMAT : INDEX_FORMAT_BSON;
+}
+
+/* True for an index that is there for its owner, be it out of use until it is built again. */
+static inline bool
+index_def_is_live(const struct index_def *def)
+{
+	return def->state == INDEX_BUILDING || def->state == INDEX_READY ||
+	       def->state == INDEX_STALE;
+}
+
+/* How the entries of an index, which is of a set, order texts; NULL: by their bytes. */
+static inline const struct bson_texts *
+index_def_texts(const struct index_def *def)
+{
+	assert(!def->collation.len || def->collating);
+	return mql_collation_texts(def->collating);
 }
 
 /* The indexes of a database at one moment, by number. */
@@ -207,13 +234,14 @@ index_is_partitioned(const struct index_def *def)
 	return def->flags & INDEX_PARTITIONED;
 }
 
-/* True if the index is of another collation, but still in a state in which others may use it. */
+/* True if the index is of another ICU's texts, but in a state in which others may use it. */
 bool index_is_stale(const struct index_def *def);
 
 /*
  * What a kind of databases with indexes puts into its row (catalog/kind.h): reads the definitions,
  * one range, and frees them. STATUS_NEWER, explained, for a definition of a newer frond, which this
- * one could not keep; STATUS_CORRUPT; STATUS_NOMEM.
+ * one could not keep; STATUS_UNAVAILABLE, explained, for a collation that ICU cannot open, although
+ * it could make it; STATUS_CORRUPT; STATUS_NOMEM.
  */
 MUST_USE enum status index_set_load(struct kv_tx *tx, const struct catalog_db *db, void **ret,
 				    struct err *err);
@@ -228,7 +256,8 @@ void index_set_free(void *set);
  * caller looks at index_set_of() first.
  *
  * STATUS_INVALID, explained, for terms that no index can have (no columns, a filter that is no
- * selector); STATUS_LIMIT, explained, past one of the limits above.
+ * selector, a collation without all of its members); STATUS_LIMIT, explained, past one of the
+ * limits above; STATUS_UNAVAILABLE without the data of ICU.
  */
 MUST_USE enum status index_create(struct kv_tx *tx, const struct catalog_db *db,
 				  const struct index_def *terms, uint64_t *ret_number,
@@ -279,8 +308,8 @@ MUST_USE enum status index_forget(struct kv_tx *tx, const struct catalog_db *db,
 /*
  * Appends (format, state, flags, order, name, owner, collator, (Incarnation, versionstamp),
  * (((name…), descending)…), filter or null, failure), and of a BSON index, in format 2, (spec,
- * hashed, many) behind it. The offset of the versionstamp in the value
- * is returned, for a definition that is being created.
+ * hashed, many) behind it, and in format 3 also (b"collation"). The offset of the versionstamp in
+ * the value is returned, for a definition that is being created.
  */
 size_t index_def_put(struct buf *value, const struct index_def *def);
 
@@ -302,5 +331,7 @@ void index_key_mark(struct buf *key, const struct catalog_db *db, uint64_t numbe
 
 /* The versions that this process orders texts by; empty if ICU's data cannot be read. Static. */
 struct str index_collator(void);
+/* The same of locales' rules, which follow the version of ICU. */
+struct str index_collator_of_locales(void);
 
 #endif

@@ -37,6 +37,8 @@ index_def_put(struct buf *value, const struct index_def *def)
 		tuple_put_str(value, def->spec);
 		tuple_put_u64(value, def->hashed);
 		tuple_put_u64(value, def->many);
+		if (def->collation.len)
+			tuple_put_bytes(value, def->collation);
 	}
 	return offset;
 }
@@ -117,9 +119,19 @@ def_parse_filter(struct tuple_reader *r, struct arena *arena, struct str *ret)
 	return STATUS_OK;
 }
 
+static enum status
+def_parse_collation(struct tuple_reader *r, struct arena *arena, struct index_def *ret)
+{
+	TRY(catalog_next_text(r, TUPLE_BYTES, arena, true, &ret->collation));
+	return ret->collation.len <= INDEX_COLLATION_BYTES &&
+			       bson_check(ret->collation, NULL) == STATUS_OK
+		       ? STATUS_OK
+		       : STATUS_CORRUPT;
+}
+
 /* What only BSON indexes have. */
 static enum status
-def_parse_bson(struct tuple_reader *r, struct arena *arena, struct index_def *ret)
+def_parse_bson(struct tuple_reader *r, struct arena *arena, uint64_t format, struct index_def *ret)
 {
 	uint64_t hashed, many;
 
@@ -130,7 +142,7 @@ def_parse_bson(struct tuple_reader *r, struct arena *arena, struct index_def *re
 		return STATUS_CORRUPT;
 	ret->hashed = (uint32_t)hashed;
 	ret->many = many;
-	return STATUS_OK;
+	return format == INDEX_FORMAT ? def_parse_collation(r, arena, ret) : STATUS_OK;
 }
 
 enum status
@@ -160,9 +172,9 @@ index_def_parse(struct str value, struct arena *arena, struct index_def *ret, st
 	if (def_parse_filter(&r, arena, &def.filter) != STATUS_OK ||
 	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.failure) != STATUS_OK)
 		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
-	if (format == INDEX_FORMAT && def_parse_bson(&r, arena, &def) != STATUS_OK)
+	if (format != INDEX_FORMAT_JSON && def_parse_bson(&r, arena, format, &def) != STATUS_OK)
 		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
-	if (r.rest.len || (format == INDEX_FORMAT) != !!(def.flags & INDEX_BSON))
+	if (r.rest.len || (format != INDEX_FORMAT_JSON) != !!(def.flags & INDEX_BSON))
 		return STATUS_CORRUPT;
 	*ret = def;
 	return STATUS_OK;

@@ -1,5 +1,6 @@
 #include "index/engine/draw.h"
 
+#include "bson/json.h"
 #include "catalog/draw.h"
 #include "doc/json.h"
 
@@ -36,7 +37,7 @@ draw_flags(uint32_t flags, struct buf *ret)
 	} names[] = {
 		{ INDEX_MULTIKEY, "multikey" },       { INDEX_UNIQUE, "unique" },
 		{ INDEX_SPARSE, "sparse" },           { INDEX_COVERING, "covering" },
-		{ INDEX_PARTITIONED, "partitioned" },
+		{ INDEX_PARTITIONED, "partitioned" }, { INDEX_BSON, "BSON" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -82,7 +83,14 @@ draw_def(const struct index_def *def, struct buf *ret)
 	draw_flags(def->flags, ret);
 	if (def->filter.ptr) {
 		buf_append_cstr(ret, ", where ");
-		buf_append_str(ret, def->filter);
+		if (def->flags & INDEX_BSON)
+			bson_json_write(ret, def->filter, BSON_JSON_RELAXED);
+		else
+			buf_append_str(ret, def->filter);
+	}
+	if (def->collation.len) {
+		buf_append_cstr(ret, ", collation ");
+		bson_json_write(ret, def->collation, BSON_JSON_RELAXED);
 	}
 	draw_text("ordered by", def->collator, ret);
 	if (!(def->flags & INDEX_BSON)) {

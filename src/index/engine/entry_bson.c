@@ -22,13 +22,13 @@ enum {
 
 /* A hash of the value's key, as a number: equal values have equal hashes. */
 static enum status
-hash_value(const struct bson_value *v, struct bson_value *ret)
+hash_value(const struct index_def *def, const struct bson_value *v, struct bson_value *ret)
 {
 	AUTO(buf_release) struct buf raw = BUF_INIT(RAW_BYTES);
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 	bool cut = false;
 
-	TRY(bson_key_put(&raw, v, HASHED_BYTES, NULL, &cut));
+	TRY(bson_key_put(&raw, v, HASHED_BYTES, index_def_texts(def), &cut));
 	SHA256((const unsigned char *)raw.ptr, raw.len, digest);
 	*ret = (struct bson_value){ .type = BSON_INT64 };
 	memcpy(&ret->n, digest, sizeof(ret->n));
@@ -43,12 +43,12 @@ put_component(struct buf *key, const struct index_def *def, size_t column,
 	struct bson_value hash;
 
 	if (def->hashed == column + 1) {
-		TRY(hash_value(v, &hash));
+		TRY(hash_value(def, v, &hash));
 		v = &hash;
 	}
 	buf_clear(raw);
 	/* A byte more than its share tells that it is cut. */
-	TRY(bson_key_put(raw, v, share + 1, NULL, ret_cut));
+	TRY(bson_key_put(raw, v, share + 1, index_def_texts(def), ret_cut));
 	if (def->columns[column].descending)
 		doc_key_invert(raw, 0);
 	index_component_wrap(key, buf_str(raw), share, ret_cut);

@@ -102,7 +102,7 @@ index_source_matches(const struct index_source *source, const struct index_def *
 
 	*ret = true;
 	if (def->match) {
-		struct mql q = { .arena = w->arena };
+		struct mql q = { .arena = w->arena, .texts = index_def_texts(def) };
 
 		return mql_match_run(def->match, &q, source->bson, ret, NULL);
 	}

@@ -1,6 +1,7 @@
 #include "index/engine/verify.h"
 
 #include "base/mem.h"
+#include "catalog/keys.h"
 #include "index/engine/build.h"
 
 struct verify_index {
@@ -106,8 +107,21 @@ check_definitions(struct verify *x)
 static bool
 is_compared(const struct index_def *def)
 {
-	return (def->state == INDEX_BUILDING || def->state == INDEX_READY) &&
-	       !index_is_outdated(def);
+	return (def->state == INDEX_BUILDING || def->state == INDEX_READY) && !index_is_stale(def);
+}
+
+/* Entries of another version's texts are compared with nothing, and used for nothing. */
+static void
+tell_if_stale(struct verify *x, const struct index_def *def)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	if (!def->collation.len || (def->state != INDEX_STALE && !index_is_stale(def)))
+		return;
+	index_key_def(&key, &x->on.db, def->number);
+	catalog_verify_found(x->on.v, x->model->finding, buf_str(&key),
+			     "another version of ICU orders the texts of the index, which is not "
+			     "used until it is built again");
 }
 
 /* Loads the definitions, and chooses those whose entries can be compared. */
@@ -134,9 +148,11 @@ load_definitions(struct verify *x)
 	if (!x->indexes)
 		return STATUS_NOMEM;
 	x->count = set->count;
-	for (size_t i = 0; i < set->count; i++)
+	for (size_t i = 0; i < set->count; i++) {
 		x->indexes[i] = (struct verify_index){ .def = &set->defs[i],
 						       .compared = is_compared(&set->defs[i]) };
+		tell_if_stale(x, &set->defs[i]);
+	}
 	return STATUS_OK;
 }
 

@@ -3,8 +3,8 @@
  *
  *     {"frond":"collection","format":2,"scheme":"packed","options":{…},"indexes":[{…},…]}
  *
- * where the format is 1 and `indexes` is not there if it has none. Each other line is a document,
- * which begins with its `_id`.
+ * where the format is 1 and `indexes` is not there if it has none, and 3 if one has a collation.
+ * Each other line is a document, which begins with its `_id`.
  */
 #include "bson/json.h"
 #include "model/plain/index.h"
@@ -13,17 +13,39 @@
 enum {
 	DUMP_ARENA_BYTES = 128 * 1024 * 1024, /* of one document, and what it is read with */
 	DUMP_FORMAT_BARE = 1,                 /* without indexes */
+	DUMP_FORMAT_BYTES = 2,                /* with indexes that order texts by their bytes */
 };
 
-/* The indexes that are kept; one that has failed, or is being dropped, is none of them. */
+/* The oldest format that has what the indexes are. */
+static int
+dump_format(const struct index_set *set)
+{
+	int format = DUMP_FORMAT_BARE;
+
+	for (size_t i = 0; set && i < set->count; i++) {
+		if (!index_def_is_live(&set->defs[i]))
+			continue;
+		if (set->defs[i].collation.len)
+			return PLAIN_DUMP_FORMAT;
+		format = DUMP_FORMAT_BYTES;
+	}
+	return format;
+}
+
+/* One that has failed, or is being dropped, is none of them. */
 static void
 dump_indexes(const struct catalog_dump *dump, const struct index_set *set)
 {
-	for (size_t i = 0; i < set->kept_count; i++) {
-		buf_append_cstr(dump->out, i ? "," : ",\"indexes\":[");
-		bson_json_write(dump->out, set->kept[i]->spec, BSON_JSON_CANONICAL);
+	bool any = false;
+
+	for (size_t i = 0; i < set->count; i++) {
+		if (!index_def_is_live(&set->defs[i]))
+			continue;
+		buf_append_cstr(dump->out, any ? "," : ",\"indexes\":[");
+		bson_json_write(dump->out, set->defs[i].spec, BSON_JSON_CANONICAL);
+		any = true;
 	}
-	if (set->kept_count)
+	if (any)
 		buf_append_byte(dump->out, ']');
 }
 
@@ -32,14 +54,12 @@ dump_header(const struct catalog_dump *dump)
 {
 	bool exploded = plain_scheme_of(dump->db) == PLAIN_EXPLODED;
 	const struct index_set *set = index_set_of(dump->db);
-	bool has_indexes = set && set->kept_count;
 
 	buf_printf(dump->out,
 		   "{\"frond\":\"collection\",\"format\":%d,\"scheme\":\"%s\",\"options\":",
-		   has_indexes ? PLAIN_DUMP_FORMAT : DUMP_FORMAT_BARE,
-		   exploded ? "exploded" : "packed");
+		   dump_format(set), exploded ? "exploded" : "packed");
 	bson_json_write(dump->out, plain_options_of(dump->db), BSON_JSON_CANONICAL);
-	if (has_indexes)
+	if (set)
 		dump_indexes(dump, set);
 	buf_append_cstr(dump->out, "}\n");
 	TRY(buf_status(dump->out));

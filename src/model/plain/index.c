@@ -61,7 +61,7 @@ columns_read(struct str key, struct arena *arena, struct index_def *ret, struct 
 static enum status
 terms_read(struct str spec, struct arena *arena, struct index_def *ret, struct err *err)
 {
-	struct bson_value key, name, filter;
+	struct bson_value key, name, filter, collation;
 
 	*ret = (struct index_def){ .flags = INDEX_BSON | INDEX_COVERING, .spec = spec };
 	if (!bson_find(spec, STR("key"), &key) || key.type != BSON_DOCUMENT ||
@@ -78,6 +78,12 @@ terms_read(struct str spec, struct arena *arena, struct index_def *ret, struct e
 	if (bson_find(spec, STR("partialFilterExpression"), &filter) &&
 	    filter.type == BSON_DOCUMENT)
 		ret->filter = filter.text;
+	if (bson_find(spec, STR("collation"), &collation)) {
+		if (collation.type != BSON_DOCUMENT)
+			return err_set(err, STATUS_INVALID,
+				       "the collation of an index is a document");
+		ret->collation = collation.text;
+	}
 	return STATUS_OK;
 }
 
@@ -125,7 +131,8 @@ plain_has_indexes(const struct plain *p)
 {
 	const struct index_set *set = index_set_of(p->db);
 
-	return set && set->kept_count;
+	/* Whoever writes beside a stale one puts it out of use. */
+	return set && (set->kept_count || set->any_stale);
 }
 
 /* The members of a document that indexes look at, by the first names of their paths. */
@@ -403,7 +410,7 @@ plain_index_update(struct plain *p, const struct bson_value *id, struct str key,
 	struct members m = { .arena = arena };
 	struct plain_change *chosen;
 	struct str before, after;
-	bool any = false;
+	bool any = set && set->any_stale;
 
 	if (!untouched)
 		return STATUS_LIMIT;
@@ -483,7 +490,7 @@ plain_index_failure(struct plain *p, const struct index_def *def, struct arena *
 	enum status status;
 	struct str doc;
 
-	if (!failure_read(def->failure, &id_key))
+	if (!failure_read(def->failure, &id_key) || (def->collation.len && !def->collating))
 		return STATUS_NOT_FOUND;
 	TRY(plain_ask_key(p, buf_str(&id_key), KV_SNAPSHOT, arena, &got));
 	TRY(plain_wait(p, &got, KV_SNAPSHOT, arena, &doc));

@@ -3,9 +3,10 @@
  * they hold of a document.
  *
  * An index is described by a document, as clients write it: {key: {"a.b": 1, c: -1, d: "hashed"},
- * name, unique, sparse, partialFilterExpression} are the model's; all other members are the
- * caller's. index_set_of() (index/engine/def.h) has those of an opened collection, whose `spec` is
- * that document. Writers (plain.h) keep all of them in the transaction of the write.
+ * name, unique, sparse, partialFilterExpression, collation} are the model's, and all other members
+ * the caller's. The collation has all of its members, as mql_collation_document() has them.
+ * index_set_of() (index/engine/def.h) has those of an opened collection, whose `spec` is that
+ * document. Writers (plain.h) keep all of them in the transaction of the write.
  *
  * Threading: that of the transaction.
  */

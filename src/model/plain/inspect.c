@@ -3,6 +3,7 @@
 #include "bson/scalar.h"
 #include "catalog/draw.h"
 #include "doc/key_read.h"
+#include "index/engine/draw.h"
 #include "model/plain/plain_int.h"
 
 enum {
@@ -232,6 +233,8 @@ plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, st
 		status = draw_event(tail, value, arena, ret);
 	else if (arena && space == PLAIN_SPACE_TEXTS)
 		status = draw_text_pair(tail, value, arena, ret);
+	else if (space == INDEX_SPACE_DEFS && index_draw_def(value, ret))
+		status = STATUS_OK;
 	else if (space == PLAIN_SPACE_COUNT && catalog_draw_counter(value, ret))
 		status = STATUS_OK;
 	else if (space == PLAIN_SPACE_CHANGED && catalog_draw_stamp(value, ret))

@@ -39,7 +39,8 @@ enum {
 	PLAIN_PARTS_MOST = 64, /* of plain_get_parts(); for more all of a document is read */
 	PLAIN_PADDING = 10000, /* nulls that setting an element puts in front of it at most */
 	PLAIN_EVENTS = 65535,  /* of one transaction */
-	PLAIN_DUMP_FORMAT = 2, /* of what frond dump writes of a collection; 1: without indexes */
+	/* Of what frond dump writes of a collection; 2: no index has a collation; 1: no indexes. */
+	PLAIN_DUMP_FORMAT = 3,
 };
 
 enum plain_scheme {

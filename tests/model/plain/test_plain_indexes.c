@@ -36,6 +36,13 @@ enum {
 
 static const char *const collections[] = { PACKED, EXPLODED };
 
+/* A member of an index's description. */
+#define COLLATION(locale, strength)                                                                \
+	"\"collation\":{\"locale\":\"" locale                                                      \
+	"\",\"caseLevel\":false,\"caseFirst\":\"off\",\"strength\":" #strength                     \
+	",\"numericOrdering\":false,\"alternate\":\"non-ignorable\",\"maxVariable\":\"punct\","    \
+	"\"normalization\":false,\"backwards\":false,\"version\":\"57.1\"}"
+
 struct fixture {
 	char dir[64];
 	struct kv_store *store;
@@ -654,6 +661,9 @@ static const char *const specs[] = {
 	"{\"key\":{\"b\":1},\"name\":\"5\",\"partialFilterExpression\":{\"a\":{\"$exists\":true}}}",
 	"{\"key\":{\"b.a\":1,\"b.c\":-1},\"name\":\"6\"}",
 	"{\"key\":{\"long name\":1},\"name\":\"7\",\"unique\":true,\"sparse\":true}",
+	"{\"key\":{\"a\":1,\"b.c\":-1},\"name\":\"8\"," COLLATION("en", 1) "}",
+	"{\"key\":{\"b\":1},\"name\":\"9\",\"partialFilterExpression\":{\"a\":{\"$gt\":\"B\"}}"
+	"," COLLATION("sv", 2) "}",
 };
 
 struct random {
@@ -911,6 +921,140 @@ ranges_hold_what_lies_between(void **state)
 	assert_int_equal(r.entries, 2);
 }
 
+/* ---- Collations ---- */
+
+static void
+texts_lie_in_the_order_of_a_collation(void **state)
+{
+	struct bson_value b = BSON_OF_STRING(STR("B")), a_umlaut = BSON_OF_STRING(STR("\u00c4"));
+	struct op op = { .kind = OP_UPDATE, .name = PACKED, .id = BSON_OF_INT32(1) };
+	struct fixture *f = *state;
+	struct reading r = { .arena = f->arena };
+
+	assert_int_equal(put(f, PACKED, "{\"_id\":1,\"a\":\"b\"}"), STATUS_OK);
+	assert_int_equal(put(f, PACKED, "{\"_id\":2,\"a\":[\"C\",\"c\",\"\u00e4\"]}"), STATUS_OK);
+	assert_int_equal(put(f, PACKED, "{\"_id\":3,\"a\":{\"b\":\"Z\"}}"), STATUS_OK);
+	assert_int_equal(put(f, PACKED, "{\"_id\":4,\"a\":5}"), STATUS_OK);
+	r.number = create(f, PACKED, "{\"key\":{\"a\":1},\"name\":\"a\"," COLLATION("en", 2) "}");
+	assert_int_equal(build(f, PACKED, r.number, 10), INDEX_READY);
+	/* What is the same has one entry of an array. */
+	assert_int_equal(kv_run_read(f->store, reading_body, &r, NULL), STATUS_OK);
+	assert_int_equal(r.entries, 5);
+	r.equal = &b;
+	assert_int_equal(kv_run_read(f->store, reading_body, &r, NULL), STATUS_OK);
+	assert_int_equal(r.entries, 1);
+	r.equal = NULL;
+	r.low = &a_umlaut;
+	r.high = &b;
+	assert_int_equal(kv_run_read(f->store, reading_body, &r, NULL), STATUS_OK);
+	assert_int_equal(r.entries, 2);
+	/* The entry stays where it is, and has the other text. */
+	op.change = (struct plain_change){ STR("a"), &b };
+	assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
+	assert_int_equal(op.cost.clears, 1); /* the document */
+	assert_well(f);
+	/* Swedish has its umlauts behind all other letters. */
+	r.number = create(f, PACKED, "{\"key\":{\"a\":-1},\"name\":\"b\"," COLLATION("sv", 3) "}");
+	assert_int_equal(build(f, PACKED, r.number, 10), INDEX_READY);
+	assert_int_equal(kv_run_read(f->store, reading_body, &r, NULL), STATUS_OK);
+	assert_int_equal(r.entries, 0);
+	assert_well(f);
+}
+
+static void
+a_collation_has_all_of_its_members(void **state)
+{
+	static const char *const wrong[] = {
+		"{\"key\":{\"a\":1},\"name\":\"a\",\"collation\":{\"locale\":\"en\"}}",
+		"{\"key\":{\"a\":1},\"name\":\"a\",\"collation\":{\"locale\":\"simple\"}}",
+		"{\"key\":{\"a\":1},\"name\":\"a\",\"collation\":{}}",
+		"{\"key\":{\"a\":1},\"name\":\"a\",\"collation\":1}",
+		"{\"key\":{\"a\":1},\"name\":\"a\"," COLLATION("none", 2) "}",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct op op = { .kind = OP_CREATE,
+				 .name = PACKED,
+				 .doc = doc_of(f->arena, wrong[i]) };
+
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_INVALID);
+	}
+}
+
+enum altering {
+	ALTER_COLLATOR,
+	ALTER_RENEW,
+	ALTER_LOOK
+};
+
+struct altered {
+	enum altering what;
+	enum index_state state; /* of the newest */
+	bool readable;
+	uint64_t number;
+};
+
+static enum status
+alter_body(struct kv_tx *tx, void *arg)
+{
+	const struct index_def *newest;
+	struct altered *a = arg;
+	struct catalog_db *db;
+	struct index_def def;
+	enum status status = STATUS_OK;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
+	newest = &index_set_of(db)->defs[index_set_of(db)->count - 1];
+	a->state = newest->state;
+	a->readable = index_is_readable(newest);
+	def = *newest;
+	def.collator = STR("1/1/1");
+	if (a->what == ALTER_COLLATOR)
+		status = index_state_set(tx, db, &def, def.state, STR(""));
+	if (a->what == ALTER_RENEW)
+		status = index_renew(tx, db, newest, &a->number, NULL);
+	catalog_db_unref(db);
+	return status;
+}
+
+static struct altered
+alter(struct fixture *f, enum altering what)
+{
+	struct altered a = { .what = what };
+
+	assert_int_equal(kv_run(f->store, alter_body, &a, NULL, NULL), STATUS_OK);
+	return a;
+}
+
+static void
+an_index_of_another_icu_is_out_of_use_until_it_is_built_again(void **state)
+{
+	static const char stale[] = "plain_index: another version of ICU orders the texts of the "
+				    "index, which is not used until it is built again\n";
+	struct fixture *f = *state;
+	struct altered a;
+
+	assert_int_equal(put(f, PACKED, "{\"_id\":1,\"a\":\"b\"}"), STATUS_OK);
+	assert_int_equal(build(f, PACKED,
+			       create(f, PACKED,
+				      "{\"key\":{\"a\":1},\"name\":\"a\"," COLLATION("en", 2) "}"),
+			       10),
+			 INDEX_READY);
+	assert_true(alter(f, ALTER_COLLATOR).readable);
+	assert_says(f, stale);
+	a = alter(f, ALTER_LOOK);
+	assert_int_equal(a.state, INDEX_READY);
+	assert_false(a.readable);
+	assert_int_equal(put(f, PACKED, "{\"_id\":2,\"a\":\"c\"}"), STATUS_OK);
+	assert_int_equal(alter(f, ALTER_LOOK).state, INDEX_STALE);
+	assert_says(f, stale);
+	a = alter(f, ALTER_RENEW);
+	assert_int_equal(build(f, PACKED, a.number, 10), INDEX_READY);
+	assert_true(alter(f, ALTER_LOOK).readable);
+	assert_well(f);
+}
+
 int
 main(void)
 {
@@ -921,6 +1065,9 @@ main(void)
 		CASE(values_that_others_have_are_refused),
 		CASE(a_build_that_meets_duplicates_fails_and_names_one),
 		CASE(ranges_hold_what_lies_between),
+		CASE(texts_lie_in_the_order_of_a_collation),
+		CASE(a_collation_has_all_of_its_members),
+		CASE(an_index_of_another_icu_is_out_of_use_until_it_is_built_again),
 		CASE(a_longer_value_of_any_type_keeps_the_bound),
 		CASE(damaged_entries_are_found),
 		CASE(random_operations_leave_indexes_well),
