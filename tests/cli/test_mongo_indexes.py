@@ -1111,6 +1111,57 @@ def random_queries_find_the_same_with_indexes_and_without(cwd):
     contains(run("verify", cwd=cwd).stdout, "0 findings")
 
 
+def modify(client, **index):
+    answer = client({"collMod": "c", "index": index}, db="d")
+    return {name: answer[name] for name in answer if name.endswith(("_old", "_new"))}
+
+
+@test
+def an_index_is_hidden_and_gets_a_time_to_live(cwd):
+    (cwd / "ini").write_text("[mongo]\nexpire_seconds = 1\n")
+    with Mongo(cwd, "--config", "ini") as server, server.client() as client, server.client() as other:
+        create(client, {"key": {"a": 1}, "name": "a", "unique": True}, {"key": {"t": 1}, "name": "t"},
+               {"key": {"t": 1}, "name": "u", "collation": NOCASE}, {"key": {"h": "hashed"}, "name": "h"},
+               {"key": {"a": 1, "t": 1}, "name": "at", "hidden": True})
+        insert(client, {"_id": 1, "a": 1, "t": Date(0)}, {"_id": 2, "a": 2, "t": Date(32503680000000)})
+
+        def stage():
+            plan = explain(other, {"find": "c", "filter": {"a": 1}})["queryPlanner"]["winningPlan"]
+            return plan.get("inputStage", plan).get("indexName")
+
+        equal(stage(), "a")
+        equal(modify(client, name="a", hidden=True), {"hidden_old": False, "hidden_new": True})
+        equal(modify(client, name="a", hidden=True), {})
+        equal((stage(), find_fails(other, hint="a")), (None, 2))
+        # It is kept all the same.
+        equal(insert(other, {"_id": 3, "a": 1})["writeErrors"][0]["code"], 11000)
+        equal([one.get("hidden") for one in listed(other)], [None, True, None, None, None, True])
+        equal(modify(client, keyPattern={"a": 1}, hidden=False), {"hidden_old": True, "hidden_new": False})
+        equal(stage(), "a")
+        for code, index in ((27, {"name": "none", "hidden": True}), (27, {"keyPattern": {"x": 1}, "hidden": True}),
+                            (2, {"name": "_id_", "hidden": True}), (72, {"keyPattern": {"_id": 1}, "expireAfterSeconds": 1}),
+                            (181, {"keyPattern": {"t": 1}, "hidden": True}), (72, {"name": "a"}), (72, {"hidden": True}),
+                            (72, {"name": "a", "keyPattern": {"a": 1}, "hidden": True}), (14, {"name": 1, "hidden": True}),
+                            (14, {"name": "a", "hidden": "yes"}), (14, {"name": "a", "expireAfterSeconds": "1"}),
+                            (72, {"name": "a", "expireAfterSeconds": -1}), (72, {"name": "at", "expireAfterSeconds": 1}),
+                            (72, {"name": "h", "expireAfterSeconds": 1}), (238, {"name": "t", "unique": True}),
+                            (238, {"name": "t", "prepareUnique": True}), (40415, {"name": "t", "colour": 1})):
+            equal((index, client.fails({"collMod": "c", "index": index}, db="d")["code"]), (index, code))
+        equal(client.fails({"collMod": "c", "index": {"name": "t", "hidden": True}, "dryRun": True}, db="d")["code"], 238)
+        equal(client.fails({"collMod": "none", "index": {"name": "t", "hidden": True}}, db="d")["code"], 26)
+        equal(client({"count": "c"}, db="d")["n"], 2)
+        equal(modify(client, name="t", expireAfterSeconds=3600, hidden=True),
+              {"expireAfterSeconds_new": 3600, "hidden_old": False, "hidden_new": True})
+        equal(modify(client, name="t", expireAfterSeconds=60),
+              {"expireAfterSeconds_old": 3600, "expireAfterSeconds_new": 60})
+        equal(listed(other)[2], {"v": 2, "key": {"t": 1}, "name": "t", "hidden": True, "expireAfterSeconds": 60})
+        deadline = time.monotonic() + 90
+        while client({"count": "c"}, db="d")["n"] == 2 and time.monotonic() < deadline:
+            time.sleep(0.2)
+        equal(ids(find(client, {})), [2])
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
 def with_words(rand, value):
     """The value with words in the place of some of its numbers."""
     if isinstance(value, list):

@@ -112,7 +112,7 @@ def what_makes_no_sense_is_refused(cwd):
         equal(c.fails({"create": "c", "validator": {"a": 1}})["code"], 72)
         equal(c({"listCollections": 1}, "shop")["cursor"]["firstBatch"], [])
         c({"create": "c", "validator": {"a": 1}}, "shop")
-        equal(code("collMod", index={"name": "a_1", "hidden": True}), 238)
+        equal(code("collMod", index={"name": "a_1", "hidden": True}), 27)
 
 
 @test

@@ -5,6 +5,7 @@
 #include "door/mongo/clustered.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/index.h"
+#include "door/mongo/index_mod.h"
 #include "door/mongo/list.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/query.h"
@@ -75,6 +76,7 @@ struct one {
 	struct data data;
 	struct validate_ask validate;
 	struct view_ask view;
+	struct index_mod mod; /* of collMod */
 	struct clustered_ask clustered;
 	struct str options;      /* of the view */
 	struct str collation;    /* of create: the whole document; or empty */
@@ -419,6 +421,10 @@ coll_mod_body(struct kv_tx *tx, void *arg)
 	if (!o->data.is_there)
 		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s",
 				 STR_ARG(o->data.ns));
+	if (o->mod.asked &&
+	    (o->options.len || plain_options_are_view(plain_options_of(o->data.db))))
+		return call_fail(c, MONGO_INVALID_OPTIONS, "%.*s is a view: it has no indexes",
+				 STR_ARG(o->data.ns));
 	if (plain_options_are_view(plain_options_of(o->data.db)) != (o->options.len != 0))
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 o->options.len
@@ -433,6 +439,8 @@ coll_mod_body(struct kv_tx *tx, void *arg)
 	TRY(validate_options(c, plain_options_of(o->data.db), &o->validate, &options));
 	TRY(clustered_modify(c, &o->clustered, options, &options));
 	TRY(plain_options_set(tx, o->data.db, options, &c->err));
+	if (o->mod.asked)
+		TRY(index_mod_run(&o->data, tx, &o->mod));
 	TRY(describe_coll_mod(c, &options));
 	return data_notice(&o->data, PLAIN_NOTICE_MODIFIED, options);
 }
@@ -452,6 +460,10 @@ mongo_run_coll_mod(struct call *c)
 			TRY(clustered_read(c, &e, &o.clustered, &known));
 		if (!known)
 			TRY(view_read(c, &e, &o.view, &known));
+		if (!known && str_eq(e.name, STR("index"))) {
+			TRY(index_mod_read(c, &e.value, &o.mod));
+			continue;
+		}
 		if (!known && !str_eq(e.name, STR("collMod")) && !command_is_generic(e.name))
 			return create_refuse(c, e.name);
 	}
@@ -462,6 +474,7 @@ mongo_run_coll_mod(struct call *c)
 	TRY(validate_check(c, &o.validate));
 	TRY(data_check_concern(c));
 	TRY(one_run(c, &o, coll_mod_body));
+	index_mod_put(&o.mod, c->reply);
 	data_put_concern(c);
 	return STATUS_OK;
 }
