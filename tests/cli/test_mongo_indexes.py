@@ -1111,6 +1111,35 @@ def random_queries_find_the_same_with_indexes_and_without(cwd):
     contains(run("verify", cwd=cwd).stdout, "0 findings")
 
 
+@test
+def indexes_have_the_collation_of_their_collection(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        client({"create": "c", "collation": NOCASE}, db="d")
+        insert(client, {"_id": 1, "a": "b"}, {"_id": 2, "a": "B"}, {"_id": 3, "a": "c"})
+        for code, more in ((2, {"collation": {"locale": "simple"}}), (2, {"collation": {"locale": "fr"}})):
+            equal(refuses(client, {"key": {"_id": 1}, "name": "_id_", **more})["code"], code)
+        create(client, {"key": {"_id": 1}, "name": "_id_"}, {"key": {"_id": 1}, "name": "_id_", "collation": NOCASE},
+               {"key": {"a": 1}, "name": "own"}, {"key": {"a": 1}, "name": "fr", "collation": {"locale": "fr"}},
+               {"key": {"a": 1}, "name": "simple", "collation": {"locale": "simple"}})
+        equal([one.get("collation") for one in listed(client)[1:]], [whole(strength=2), whole("fr"), None])
+        equal(create(client, {"key": {"a": 1}, "name": "own", "collation": NOCASE})["note"], "all indexes already exist")
+        equal(refuses(client, {"key": {"a": 1}, "name": "again"})["code"], 85)
+        for more, index in (({}, "own"), ({"collation": NOCASE}, "own"), ({"collation": {"locale": "fr"}}, "fr"),
+                            ({"collation": {"locale": "simple"}}, "simple")):
+            command = {"find": "c", "filter": {"a": "B"}, **more}
+            plan = explain(client, command)["queryPlanner"]["winningPlan"]
+            equal((more, plan["inputStage"]["indexName"]), (more, index))
+            equal(ids(find(client, {"a": "B"}, **more)), [1, 2] if index == "own" else [2])
+        change = {"q": {"a": "B"}, "u": {"$set": {"n": 1}}, "multi": True}
+        equal(client({"update": "c", "updates": [change]}, db="d")["n"], 2)
+        failure = client.fails({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "u", "unique": True}]}, db="d")
+        equal(failure["code"], 11000)
+        client({"aggregate": "c", "pipeline": [{"$match": {"_id": 3}}, {"$out": "c"}], "cursor": {}}, db="d")
+        equal([one.get("collation") for one in listed(client)[1:]], [whole(strength=2), whole("fr"), None])
+        equal(ids(find(client, {"a": "C"})), [3])
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
+
+
 def modify(client, **index):
     answer = client({"collMod": "c", "index": index}, db="d")
     return {name: answer[name] for name in answer if name.endswith(("_old", "_new"))}

@@ -48,9 +48,11 @@ const struct arg args_list_indexes[] = {
 
 struct creating {
 	struct data data;
-	const struct str *specs; /* all of them */
+	const struct str *specs;     /* all of them, as they are asked for */
+	const bool *takes_collation; /* which of them name none */
 	size_t spec_count;
-	struct str spec; /* the present one */
+	size_t at;       /* the present one */
+	struct str spec; /* the same, with the collation that the collection gives it */
 	bool made_collection;
 	bool made;     /* an index */
 	size_t before; /* indexes */
@@ -110,16 +112,56 @@ spec_is_id(struct str spec)
 	return bson_find(spec, STR("key"), &key) && index_key_is_id(key.text);
 }
 
+/* The description in the collection that is open: it has the collection's collation by default. */
+static enum status
+collate_spec(struct creating *x, size_t at, struct str *ret)
+{
+	struct str collation = data_collation_document(&x->data);
+
+	*ret = x->specs[at];
+	if (!x->takes_collation[at] || !collation.len)
+		return STATUS_OK;
+	return index_spec_collate(x->data.call, x->specs[at], collation, ret);
+}
+
+/* The index by `_id` is there, and has the collation of the collection. */
+static enum status
+check_id_collation(const struct creating *x, size_t at)
+{
+	struct str own = bson_find_document(x->specs[at], STR("collation"));
+
+	if (x->takes_collation[at] ||
+	    str_eq(bson_is_empty(own) ? STR("") : own, data_collation_document(&x->data)))
+		return STATUS_OK;
+	return call_fail(x->data.call, MONGO_BAD_VALUE,
+			 "The _id index must have the same collation as the collection.");
+}
+
 /* Nothing is made if one of them cannot be. */
 static enum status
 check_specs(struct creating *x)
 {
-	const struct index_def *same;
+	struct call *c = x->data.call;
+	struct str *specs = arena_alloc(c->arena, (x->spec_count + 1) * sizeof(*specs));
+	const struct index_def *found;
+	size_t count = 0;
+	bool same; /* then the second one finds the first */
 
+	if (!specs)
+		return STATUS_LIMIT;
 	TRY(check_clustered(x));
-	for (size_t i = 0; x->data.is_there && i < x->spec_count; i++)
-		if (!spec_is_id(x->specs[i]))
-			TRY(index_find_same(x->data.call, x->data.db, x->specs[i], &same));
+	for (size_t i = 0; i < x->spec_count; i++) {
+		if (spec_is_id(x->specs[i])) {
+			TRY(check_id_collation(x, i));
+			continue;
+		}
+		TRY(collate_spec(x, i, &specs[count]));
+		for (size_t k = 0; k < count; k++)
+			TRY(index_check_conflict(c, specs[k], specs[count], &same));
+		if (x->data.is_there)
+			TRY(index_find_same(c, x->data.db, specs[count], &found));
+		count++;
+	}
 	return STATUS_OK;
 }
 
@@ -171,6 +213,7 @@ create_one(struct creating *x, struct kv_tx *tx)
 		return call_fail(c, MONGO_NAMESPACE_NOT_FOUND,
 				 "the collection was dropped meanwhile");
 	x->db_number = x->data.db->number;
+	TRY(collate_spec(x, x->at, &x->spec));
 	TRY(index_find_same(c, x->data.db, x->spec, &same));
 	if (same) {
 		x->number = same->number; /* another client may be waiting for it, too */
@@ -317,18 +360,18 @@ leave_out_unknown(struct call *c, struct str given, struct str *ret)
 
 /* All descriptions are checked before the first index is made. */
 static enum status
-read_specs(struct call *c, struct str **ret, size_t *ret_count)
+read_specs(struct call *c, struct creating *ret)
 {
 	struct str list = c->args[CREATE_INDEXES].value.text;
 	bool ignores = call_bool(c, CREATE_IGNORES, false);
 	size_t count = bson_count(list), at = 0;
-	bool same; /* then the second one finds the first */
 	struct str *specs = arena_alloc(c->arena, (count + 1) * sizeof(*specs));
+	bool *takes_collation = arena_alloc(c->arena, (count + 1) * sizeof(*takes_collation));
 	struct str spec;
 	struct bson_element e;
 	struct bson_iter i;
 
-	if (!specs)
+	if (!specs || !takes_collation)
 		return STATUS_LIMIT;
 	if (!count)
 		return call_fail(c, MONGO_BAD_VALUE, "Must specify at least one index to create");
@@ -348,24 +391,21 @@ read_specs(struct call *c, struct str **ret, size_t *ret_count)
 		if (ignores)
 			TRY(leave_out_unknown(c, spec, &spec));
 		TRY(index_read_spec(c, spec, &specs[at]));
-		for (size_t k = 0; k < at; k++)
-			if (!spec_is_id(specs[k]) && !spec_is_id(specs[at]))
-				TRY(index_check_conflict(c, specs[k], specs[at], &same));
+		takes_collation[at] = !bson_find(spec, STR("collation"), NULL);
 		at++;
 	}
-	*ret = specs;
-	*ret_count = at;
+	ret->specs = specs;
+	ret->takes_collation = takes_collation;
+	ret->spec_count = at;
 	return STATUS_OK;
 }
 
 static enum status
-create_all(struct call *c, struct creating *x, const struct str *specs, size_t count,
-	   size_t *ret_made)
+create_all(struct call *c, struct creating *x, size_t *ret_made)
 {
 	*ret_made = 0;
-	for (size_t i = 0; i < count; i++) {
-		x->spec = specs[i];
-		if (spec_is_id(x->spec))
+	for (x->at = 0; x->at < x->spec_count; x->at++) {
+		if (spec_is_id(x->specs[x->at]))
 			continue;
 		TRY(call_run(c, create_body, x));
 		*ret_made += x->made;
@@ -379,19 +419,17 @@ enum status
 mongo_run_create_indexes(struct call *c)
 {
 	struct creating x = { 0 };
-	struct str *specs, ns;
-	size_t count, made;
 	enum status status;
+	struct str ns;
+	size_t made;
 
 	TRY(data_check_concern(c));
-	TRY(read_specs(c, &specs, &count));
-	x.specs = specs;
-	x.spec_count = count;
+	TRY(read_specs(c, &x));
 	TRY(data_ns(c, &ns));
 	data_init(&x.data, c, ns, false);
 	status = call_run(c, make_body, &x);
 	if (status == STATUS_OK)
-		status = create_all(c, &x, specs, count, &made);
+		status = create_all(c, &x, &made);
 	data_fini(&x.data);
 	TRY(status);
 	bson_put_int32(c->reply, STR("numIndexesBefore"), (int32_t)x.before);

@@ -180,10 +180,9 @@ check_clustered(struct call *c, const struct bson_element *e)
 
 /* The collation with all of its members; that of the locale "simple" is none. */
 static enum status
-put_collation(struct call *c, struct bson_builder *b, struct str key, const struct bson_element *e)
+put_collation(struct call *c, struct bson_builder *b, const struct bson_element *e)
 {
 	struct mql_collation *collation = NULL;
-	enum status status;
 	struct mql q;
 
 	if (e->value.type != BSON_DOCUMENT)
@@ -191,14 +190,10 @@ put_collation(struct call *c, struct bson_builder *b, struct str key, const stru
 					  "createIndexes.indexes.collation");
 	data_mql(c, c->arena, NULL, &q);
 	TRY(data_mql_status(c, &q, mql_collation_new(&q, e->value.text, &collation)));
-	status = STATUS_OK;
-	if (collation && index_key_is_id(key))
-		status = call_fail(c, MONGO_BAD_VALUE,
-				   "The _id index must have the same collation as the collection");
-	else if (collation)
+	if (collation)
 		bson_put_document(b, e->name, mql_collation_document(collation));
 	mql_collation_free(collation);
-	return status;
+	return STATUS_OK;
 }
 
 static enum status
@@ -224,7 +219,7 @@ put_option(struct call *c, struct bson_builder *b, struct str key, const struct 
 	if (str_eq(e->name, STR("clustered")))
 		return check_clustered(c, e);
 	if (str_eq(e->name, STR("collation")))
-		return put_collation(c, b, key, e);
+		return put_collation(c, b, e);
 	if (str_eq(e->name, STR("expireAfterSeconds")))
 		return put_seconds(c, b, key, e);
 	return call_fail(c, MONGO_INVALID_INDEX_OPTION,
@@ -268,6 +263,22 @@ index_read_spec(struct call *c, struct str given, struct str *ret)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				 "an index is described by at most %d bytes (INDEX_SPEC_BYTES)",
 				 INDEX_SPEC_BYTES);
+	TRY(buf_status(&out));
+	*ret = arena_dup(c->arena, buf_str(&out));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum status
+index_spec_collate(struct call *c, struct str spec, struct str collation, struct str *ret)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(INDEX_SPEC_BYTES + INDEX_COLLATION_BYTES);
+	struct bson_builder b;
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	bson_put_elements(&b, spec);
+	bson_put_document(&b, STR("collation"), collation);
+	bson_end(&b);
 	TRY(buf_status(&out));
 	*ret = arena_dup(c->arena, buf_str(&out));
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;

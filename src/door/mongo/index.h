@@ -20,6 +20,13 @@ enum {
  */
 MUST_USE enum status index_read_spec(struct call *c, struct str given, struct str *ret);
 
+/*
+ * A description that names no collation, with that of its collection: a whole document, which is
+ * not empty. In the arena.
+ */
+MUST_USE enum status index_spec_collate(struct call *c, struct str spec, struct str collation,
+					struct str *ret);
+
 /* True for the index by `_id`, which every collection has. */
 bool index_key_is_id(struct str key);
 
