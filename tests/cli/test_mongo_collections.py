@@ -151,6 +151,59 @@ def queries_compare_by_it(cwd):
 
 
 @test
+def indexes_inherit_it(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do, refused = shop(c), fails(c)
+        fill(do)
+        key = {"s": 1}
+
+        def used(**members):
+            plan = do("explain", {"find": "c", **members})["queryPlanner"]["winningPlan"]
+            while "inputStage" in plan:
+                plan = plan["inputStage"]
+            return plan.get("indexName")
+        answer = do("createIndexes", "c", indexes=[{"key": key, "name": "own"},
+                                                   {"key": key, "name": "bytes", "collation": SIMPLE}])
+        equal((answer["numIndexesBefore"], answer["numIndexesAfter"]), (1, 3))
+        listed = batch(do("listIndexes", "c"))
+        equal([index.get("collation") for index in listed], [None, WHOLE, None])
+        # What there is by inheritance is there also by name, and the other way round.
+        equal(do("createIndexes", "c", indexes=[{"key": key, "name": "own", "collation": NO_CASE}])["note"],
+              "all indexes already exist")
+        equal(do("createIndexes", "c", indexes=[{"key": key, "name": "own"}])["numIndexesAfter"], 3)
+        equal([refused("createIndexes", "c", indexes=[{"key": key, "name": "x"}]),
+               refused("createIndexes", "c", indexes=[{"key": key, "name": "own", "collation": SIMPLE}]),
+               refused("createIndexes", "c", indexes=[{"key": {"a": 1}, "name": "a"},
+                                                      {"key": {"a": 1}, "name": "b", "collation": NO_CASE}])],
+              [85, 86, 85])
+        equal(len(batch(do("listIndexes", "c"))), 3)
+        for members in {"filter": {"s": "A"}}, {"filter": {"s": {"$in": ["a", "c"]}}}, {"filter": {"s": {"$gt": "a"}}}, \
+                {"sort": {"s": 1}}:
+            by_index = ids(do("find", "c", **members))
+            equal((members, used(**members)), (members, "own"))
+            equal(sorted(by_index), sorted(ids(do("find", "c", **members, hint={"$natural": 1}))))
+            equal(used(**members, collation=SIMPLE), "bytes")
+        equal(ids(do("find", "c", sort={"s": 1, "_id": 1})), [0, 2, 1, 3, 4])
+        equal(do("count", "c", query={"s": "A"})["n"], 2)
+        equal(batch(do("aggregate", "c", pipeline=[{"$match": {"s": "B"}}, {"$sort": {"s": 1, "_id": 1}}],
+                       cursor={}))[0]["_id"], 1)
+        do("update", "c", updates=[{"q": {"s": "c"}, "u": {"$set": {"s": "b"}}}])
+        equal(sorted(ids(do("find", "c", filter={"s": "B"}))), [1, 3, 4])
+        # A unique one refuses what the collation holds equal.
+        do("createIndexes", "c", indexes=[{"key": {"u": 1}, "name": "u", "unique": True, "sparse": True}])
+        equal([e["code"] for e in do("insert", "c", ordered=False, documents=[
+            {"_id": 10, "u": "x"}, {"_id": 11, "u": "X"}, {"_id": 12, "u": "y"}])["writeErrors"]], [11000])
+        equal(do("validate", "c")["valid"], True)
+        # Of a collection without one, nothing is inherited.
+        do("createIndexes", "plain", indexes=[{"key": key, "name": "s"}])
+        equal(["collation" in index for index in batch(do("listIndexes", "plain"))], [False, False])
+        do("create", "out", collation=NO_CASE)
+        do("createIndexes", "out", indexes=[{"key": key, "name": "s"}])
+        do("aggregate", "c", pipeline=[{"$out": "out"}], cursor={})
+        equal([index.get("collation") for index in batch(do("listIndexes", "out"))], [None, WHOLE])
+
+
+@test
 def ids_are_found_by_it(cwd):
     with Mongo(cwd) as server, server.client() as c:
         do = shop(c)
@@ -298,6 +351,10 @@ def a_clustered_index_is_kept_and_listed(cwd):
                   code)
         equal(refused("createIndexes", "c", indexes=[{"key": {"a": 1}, "name": "n", "clustered": False}]), 6492800)
         equal(refused("listIndexes", "none"), 26)
+        for code, index in ((6011800, {"name": "_id_", "hidden": True}), (6011800, {"name": "_id_", "hidden": False}),
+                            (27, {"keyPattern": {"_id": 1}, "hidden": True}),
+                            (72, {"name": "_id_", "expireAfterSeconds": 9})):
+            equal(refused("collMod", "c", index=index), code)
         # Hints know its name.
         do("create", "named", clusteredIndex={**BY_ID, "name": "own"})
         do("insert", "named", documents=[{"_id": 1}, {"_id": 2}])

@@ -269,7 +269,7 @@ build_failed(struct call *c, struct creating *x)
 	TRY(call_run(c, failed_body, x));
 	if (x->refused != STATUS_NOT_FOUND)
 		return index_fail(c, x->data.ns, &x->data.plain.refused, x->refused);
-	(void)bson_find(x->spec, STR("name"), &name);
+	(void)bson_find(x->specs[x->at], STR("name"), &name);
 	return call_fail(c, MONGO_DUPLICATE_KEY,
 			 "E11000 duplicate key error collection: %.*s index: %.*s",
 			 STR_ARG(x->data.ns), STR_ARG(name.text));

@@ -159,7 +159,7 @@ put_seconds(struct call *c, struct bson_builder *b, struct str key, const struct
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				 "TTL indexes are single-field indexes, compound indexes do not "
 				 "support TTL");
-	bson_put_int64(b, e->name, (int64_t)seconds);
+	bson_put_int32(b, e->name, (int32_t)seconds);
 	return STATUS_OK;
 }
 

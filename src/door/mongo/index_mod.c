@@ -1,7 +1,12 @@
 #include "door/mongo/index_mod.h"
 
+#include "door/mongo/clustered.h"
 #include "door/mongo/data.h"
 #include "door/mongo/expire.h"
+
+enum {
+	CLUSTERED_NOT_HIDDEN = 6011800, /* MongoDB's code, which has no name */
+};
 
 /* ---- What is asked for ---- */
 
@@ -98,14 +103,30 @@ refuse_id(struct call *c, const struct index_mod *mod)
 }
 
 static enum status
+refuse_clustered(struct call *c, const struct index_mod *mod)
+{
+	if (mod->has_hidden)
+		return call_fail(c, CLUSTERED_NOT_HIDDEN, "The clustered index cannot be hidden");
+	return call_fail(c, MONGO_INVALID_OPTIONS,
+			 "documents of a clustered collection expire by expireAfterSeconds of the "
+			 "collection");
+}
+
+static enum status
 find_index(struct data *d, const struct index_mod *mod, const struct index_def **ret)
 {
+	struct str clustered = clustered_of(d->db);
 	struct call *c = d->call;
+	struct bson_value own;
 
+	/* By its key, MongoDB does not find the index of a clustered collection. */
 	if (mod->key.ptr)
-		return index_key_is_id(mod->key) ? refuse_id(c, mod)
-						 : index_find_by_key(c, d->db, mod->key, ret);
-	if (str_eq(mod->name, STR("_id_")))
+		return index_key_is_id(mod->key) && !clustered.len
+			       ? refuse_id(c, mod)
+			       : index_find_by_key(c, d->db, mod->key, ret);
+	if (clustered.len && bson_find(clustered, STR("name"), &own) && str_eq(own.text, mod->name))
+		return refuse_clustered(c, mod);
+	if (!clustered.len && str_eq(mod->name, STR("_id_")))
 		return refuse_id(c, mod);
 	for (size_t i = 0; (*ret = index_at(d->db, i)) != NULL; i++)
 		if (str_eq((*ret)->name, mod->name))
@@ -132,7 +153,7 @@ write_spec(struct index_mod *mod, const struct index_def *def, struct buf *out)
 	if (mod->has_hidden && mod->hidden)
 		bson_put_bool(&b, STR("hidden"), true);
 	if (mod->has_seconds)
-		bson_put_int64(&b, STR("expireAfterSeconds"), mod->seconds);
+		bson_put_int32(&b, STR("expireAfterSeconds"), (int32_t)mod->seconds);
 	bson_end(&b);
 	return buf_status(out);
 }
