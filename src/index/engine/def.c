@@ -40,8 +40,8 @@ collator_read(void)
 		return;
 	(void)snprintf(collator_text, sizeof(collator_text), "%s/%s", versions.algorithm,
 		       versions.collator);
-	(void)snprintf(locales_text, sizeof(locales_text), "%s/%s", versions.library,
-		       collator_text);
+	(void)snprintf(locales_text, sizeof(locales_text), "%s/%s/%s", versions.library,
+		       versions.algorithm, versions.collator);
 }
 
 struct str
