@@ -157,6 +157,14 @@ MUST_USE enum status catalog_list(struct kv_tx *tx, enum catalog_space space,
 				  const struct name_range *range, struct arena *arena,
 				  struct name_page *ret);
 
+/*
+ * The same in a transaction of its own: at most `limit` names behind `place`, or the first ones if
+ * that is empty. For work that goes through all databases, a page at a time.
+ */
+MUST_USE enum status catalog_list_behind(struct kv_store *store, enum catalog_space space,
+					 struct str place, size_t limit, struct arena *arena,
+					 struct name_page *ret, struct err *err);
+
 /* A page of all databases, of every name space. */
 struct catalog_page {
 	struct catalog_db *dbs; /* in the arena: not counted, and without a tally */

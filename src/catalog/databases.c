@@ -258,6 +258,38 @@ catalog_list(struct kv_tx *tx, enum catalog_space space, const struct name_range
 	return STATUS_OK;
 }
 
+struct behind {
+	enum catalog_space space;
+	struct name_range range;
+	struct arena *arena;
+	struct name_page *page;
+};
+
+static enum status
+behind_body(struct kv_tx *tx, void *arg)
+{
+	const struct behind *b = arg;
+
+	return catalog_list(tx, b->space, &b->range, b->arena, b->page);
+}
+
+enum status
+catalog_list_behind(struct kv_store *store, enum catalog_space space, struct str place,
+		    size_t limit, struct arena *arena, struct name_page *ret, struct err *err)
+{
+	struct behind b = {
+		.space = space,
+		.range = { .begin = place,
+			   .has_begin = place.len,
+			   .exclusive_begin = place.len,
+			   .limit = limit },
+		.arena = arena,
+		.page = ret,
+	};
+
+	return kv_run_read(store, behind_body, &b, err);
+}
+
 enum status
 catalog_all(struct kv_tx *tx, struct buf *last, size_t limit, struct arena *arena,
 	    struct catalog_page *ret, struct err *err)

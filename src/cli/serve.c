@@ -13,8 +13,9 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/mem.h"
-#include "catalog/move.h"
 #include "catalog/chores.h"
+#include "catalog/keys.h"
+#include "catalog/move.h"
 #include "cli/cli.h"
 #include "cli/https.h"
 #include "cli/mongo_door.h"
@@ -114,6 +115,7 @@ struct serve {
 	struct server *server;
 	struct chores *chores; /* background work */
 	struct timed_sweeping sweeping;
+	struct plain_sweeping plain_sweeping;
 	uint64_t trim_due_ns;  /* of the chore that trims memory; WAIT_FOREVER: nothing to trim */
 	uint64_t trim_most_ns; /* how far large requests may put that off */
 };
@@ -448,7 +450,8 @@ make_chores(struct serve *s, struct err *err)
 	s->sweeping = (struct timed_sweeping){ .store = s->store,
 					       .listener = redis_door_listener(&s->redis) };
 	timed_chores_add(s->chores, &s->sweeping);
-	plain_chores_add(s->chores, s->store);
+	s->plain_sweeping = (struct plain_sweeping){ .store = s->store, .place = CATALOG_KEY_INIT };
+	plain_chores_add(s->chores, &s->plain_sweeping);
 	index_chores_add(s->chores, &(struct index_builder_options){
 					    .store = s->store,
 					    .threads = (unsigned)s->indexes->build_threads,
@@ -737,6 +740,7 @@ serve(struct serve *s, struct err *err)
 	mongo_door_fini(&s->mongo);
 	couch_free(s->couch);
 	chores_free(s->chores);
+	buf_release(&s->plain_sweeping.place);
 	replicator_free(s->replicator);
 	/* Updates of views call workers. */
 	view_engine_free(s->views);

@@ -154,23 +154,6 @@ expire_body(struct kv_tx *tx, void *arg)
 	return status;
 }
 
-/* The collections behind the place, a page of them. */
-static enum status
-read_names(struct expire *x, const struct buf *place, struct name_page *ret)
-{
-	const struct name_range range = { .begin = buf_str(place),
-					  .has_begin = place->len,
-					  .exclusive_begin = place->len,
-					  .limit = EXPIRE_COLLECTIONS };
-	struct kv_tx *tx;
-	enum status status;
-
-	TRY(kv_begin(x->store, KV_TX_READ_ONLY, &tx));
-	status = catalog_list(tx, CATALOG_SPACE_MONGO, &range, x->arena, ret);
-	kv_tx_free(tx);
-	return status;
-}
-
 static enum status
 expire_collections(struct expire *x, struct buf *place, bool *ret_more, uint64_t *ret_removed)
 {
@@ -178,7 +161,8 @@ expire_collections(struct expire *x, struct buf *place, bool *ret_more, uint64_t
 	struct arena_mark mark;
 	struct name_page page;
 
-	TRY(read_names(x, place, &page));
+	TRY(catalog_list_behind(x->store, CATALOG_SPACE_MONGO, buf_str(place), EXPIRE_COLLECTIONS,
+				x->arena, &page, x->err));
 	mark = arena_mark(x->arena);
 	for (size_t i = 0; i < page.count; i++) {
 		x->name = page.names[i];

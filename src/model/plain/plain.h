@@ -425,12 +425,19 @@ MUST_USE enum status plain_notices_clear(struct kv_tx *tx, uint64_t ms, bool *re
 struct chores;
 
 /*
- * In every collection: removes texts that were staged an hour ago and never referred to, and events
- * that are older than a day; and notices that are. `*ret_more`: there is more to do.
+ * Removes notices that are older than a day and, in some collections behind `place`, events that
+ * are, and texts that were staged an hour ago and never referred to. `place` is empty at first, and
+ * moves on to where the next call is to begin. `*ret_more`: that is not the beginning again.
  */
-MUST_USE enum status plain_sweep(struct kv_store *store, uint64_t now_ms, bool *ret_more,
-				 struct err *err);
-/* Adds a chore that calls plain_sweep(). The store outlives the registry. */
-void plain_chores_add(struct chores *chores, struct kv_store *store);
+MUST_USE enum status plain_sweep(struct kv_store *store, uint64_t now_ms, struct buf *place,
+				 bool *ret_more, struct err *err);
+
+/* What the chore works on: the owner sets the store, and in the end releases the place. */
+struct plain_sweeping {
+	struct kv_store *store;
+	struct buf place; /* CATALOG_KEY_INIT */
+};
+/* Adds a chore that calls plain_sweep(). `sweeping` and its store outlive the registry. */
+void plain_chores_add(struct chores *chores, struct plain_sweeping *sweeping);
 
 #endif

@@ -5,8 +5,9 @@
 
 enum {
 	SWEEP_ARENA_BYTES = 4 * 1024 * 1024,
-	SWEEP_NAMES = 100,
-	SWEEP_TEXTS = 1000, /* of a collection, in one turn */
+	SWEEP_NAMES = 100,        /* of collections, in one turn */
+	SWEEP_TRANSACTIONS = 200, /* likewise */
+	SWEEP_TEXTS = 1000,       /* of a collection, in one turn */
 	SWEEP_STAGED_MS = 60 * 60 * 1000,
 	SWEEP_CHORE_PAUSE_MS = 60 * 1000,
 	SWEEP_CHORE_MORE_MS = 100,
@@ -95,28 +96,6 @@ sweep_body(struct kv_tx *tx, void *arg)
 	return status;
 }
 
-/* ---- All collections ---- */
-
-struct sweep_names {
-	struct arena *arena;
-	struct str last; /* the name behind which the page begins; ptr NULL: the first page */
-	struct name_page page;
-};
-
-static enum status
-names_body(struct kv_tx *tx, void *arg)
-{
-	struct sweep_names *names = arg;
-	const struct name_range range = {
-		.begin = names->last,
-		.has_begin = names->last.ptr != NULL,
-		.exclusive_begin = names->last.ptr != NULL,
-		.limit = SWEEP_NAMES,
-	};
-
-	return catalog_list(tx, CATALOG_SPACE_MONGO, &range, names->arena, &names->page);
-}
-
 /* ---- Notices ---- */
 
 static enum status
@@ -127,28 +106,53 @@ notices_body(struct kv_tx *tx, void *arg)
 	return plain_notices_clear(tx, sweep->now_ms - PLAIN_EVENTS_MS, &sweep->more, sweep->err);
 }
 
-enum status
-plain_sweep(struct kv_store *store, uint64_t now_ms, bool *ret_more, struct err *err)
+/* ---- Collections ---- */
+
+static enum status
+sweep_collections(struct kv_store *store, struct sweep *sweep, struct arena *arena,
+		  struct buf *place, bool *ret_more)
 {
-	struct sweep_names names = { .arena = arena_new(SWEEP_ARENA_BYTES) };
+	unsigned transactions = 0;
+	struct name_page page;
+
+	TRY(catalog_list_behind(store, CATALOG_SPACE_MONGO, buf_str(place), SWEEP_NAMES, arena,
+				&page, sweep->err));
+	for (size_t i = 0; i < page.count; i++) {
+		sweep->name = page.names[i];
+		do {
+			if (transactions++ == SWEEP_TRANSACTIONS) {
+				*ret_more = true; /* of this collection, too */
+				return STATUS_OK;
+			}
+			TRY(kv_run(store, sweep_body, sweep, NULL, sweep->err));
+		} while (sweep->more);
+		buf_clear(place);
+		buf_append_str(place, sweep->name);
+		TRY(buf_status(place));
+	}
+	*ret_more = page.more;
+	if (!page.more)
+		buf_clear(place);
+	return STATUS_OK;
+}
+
+enum status
+plain_sweep(struct kv_store *store, uint64_t now_ms, struct buf *place, bool *ret_more,
+	    struct err *err)
+{
 	struct sweep sweep = { .arena = arena_new(SWEEP_ARENA_BYTES),
 			       .now_ms = now_ms,
 			       .err = err };
-	enum status status = names.arena && sweep.arena ? STATUS_OK : STATUS_NOMEM;
+	struct arena *arena = arena_new(SWEEP_ARENA_BYTES);
+	enum status status = arena && sweep.arena ? STATUS_OK : STATUS_NOMEM;
 
+	*ret_more = false;
 	if (status == STATUS_OK)
 		status = kv_run(store, notices_body, &sweep, NULL, err);
 	*ret_more = sweep.more;
-	do {
-		if (status == STATUS_OK)
-			status = kv_run_read(store, names_body, &names, err);
-		for (size_t i = 0; status == STATUS_OK && i < names.page.count; i++) {
-			sweep.name = names.last = names.page.names[i];
-			status = kv_run(store, sweep_body, &sweep, NULL, err);
-			*ret_more = *ret_more || sweep.more;
-		}
-	} while (status == STATUS_OK && names.page.more);
-	arena_free(names.arena);
+	if (status == STATUS_OK && !sweep.more)
+		status = sweep_collections(store, &sweep, arena, place, ret_more);
+	arena_free(arena);
 	arena_free(sweep.arena);
 	return status;
 }
@@ -156,18 +160,20 @@ plain_sweep(struct kv_store *store, uint64_t now_ms, bool *ret_more, struct err 
 /* ---- As a chore ---- */
 
 static enum status
-sweep_chore_run(void *store, struct chore_turn *turn, struct err *err)
+sweep_chore_run(void *arg, struct chore_turn *turn, struct err *err)
 {
-	return plain_sweep(store, clock_wall_ms(), &turn->more, err);
+	struct plain_sweeping *s = arg;
+
+	return plain_sweep(s->store, clock_wall_ms(), &s->place, &turn->more, err);
 }
 
 void
-plain_chores_add(struct chores *chores, struct kv_store *store)
+plain_chores_add(struct chores *chores, struct plain_sweeping *sweeping)
 {
 	chores_add(chores, &(struct chore){
 				   .name = "sweep_collections",
 				   .run = sweep_chore_run,
-				   .arg = store,
+				   .arg = sweeping,
 				   .leased = true,
 				   .pause_ms = SWEEP_CHORE_PAUSE_MS,
 				   .more_ms = SWEEP_CHORE_MORE_MS,

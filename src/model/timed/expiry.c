@@ -266,27 +266,6 @@ sweep_body(struct kv_tx *tx, void *arg)
 
 /* ---- All databases ---- */
 
-struct sweep_names {
-	enum catalog_space space;
-	struct arena *arena;
-	struct str last; /* the name behind which the page begins; ptr NULL: the first page */
-	struct name_page page;
-};
-
-static enum status
-names_body(struct kv_tx *tx, void *arg)
-{
-	struct sweep_names *names = arg;
-	const struct name_range range = {
-		.begin = names->last,
-		.has_begin = names->last.ptr != NULL,
-		.exclusive_begin = names->last.ptr != NULL,
-		.limit = SWEEP_NAMES,
-	};
-
-	return catalog_list(tx, names->space, &range, names->arena, &names->page);
-}
-
 /* Until all is done, or `*transactions` have been used. */
 static enum status
 sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactions,
@@ -304,19 +283,27 @@ sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactio
 
 /* The databases of one name space. */
 static enum status
-sweep_space(struct kv_store *store, struct sweep *sweep, struct sweep_names *names,
+sweep_space(struct kv_store *store, struct sweep *sweep, struct arena *arena,
 	    unsigned *transactions, uint64_t *ret_done, bool *ret_more)
 {
+	AUTO(buf_release) struct buf place = CATALOG_KEY_INIT;
+	struct name_page page;
+
 	do {
-		TRY(kv_run_read(store, names_body, names, sweep->err));
-		for (size_t i = 0; i < names->page.count; i++) {
-			sweep->name = names->last = names->page.names[i];
+		arena_clear(arena);
+		TRY(catalog_list_behind(store, sweep->space, buf_str(&place), SWEEP_NAMES, arena,
+					&page, sweep->err));
+		for (size_t i = 0; i < page.count; i++) {
+			sweep->name = page.names[i];
 			sweep->more = *transactions == 0;
 			if (*transactions)
 				TRY(sweep_database(store, sweep, transactions, ret_done));
 			*ret_more = *ret_more || sweep->more;
 		}
-	} while (names->page.more && *transactions);
+		buf_clear(&place);
+		buf_append_str(&place, sweep->name);
+		TRY(buf_status(&place));
+	} while (page.more && *transactions);
 	return STATUS_OK;
 }
 
@@ -344,10 +331,8 @@ timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions, uint6
 	*ret_done = 0;
 	*ret_more = false;
 	for (size_t i = 0; status == STATUS_OK && i < sizeof(spaces) / sizeof(*spaces); i++) {
-		struct sweep_names names = { .space = spaces[i], .arena = arena };
-
 		sweep.space = spaces[i];
-		status = sweep_space(s->store, &sweep, &names, &transactions, ret_done, ret_more);
+		status = sweep_space(s->store, &sweep, arena, &transactions, ret_done, ret_more);
 	}
 	arena_free(arena);
 	arena_free(sweep.arena);

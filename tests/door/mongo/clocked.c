@@ -19,6 +19,7 @@
 
 #include "access/people.h"
 #include "base/clock.h"
+#include "catalog/keys.h"
 #include "catalog/store_format.h"
 #include "door/mongo/mongo.h"
 #include "door/mongo/settings.h"
@@ -64,10 +65,11 @@ clock_wall_ms(void)
 static enum status
 sweep(struct err *err)
 {
+	AUTO(buf_release) struct buf place = CATALOG_KEY_INIT;
 	bool more = true;
 
 	while (more)
-		TRY(plain_sweep(store, clock_wall_ms(), &more, err));
+		TRY(plain_sweep(store, clock_wall_ms(), &place, &more, err));
 	return catalog_drop_sweep(store, clock_wall_ms(), SWEEP_TRANSACTIONS, &more, err);
 }
 

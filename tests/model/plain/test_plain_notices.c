@@ -13,6 +13,7 @@
 #include "catalog/keys.h"
 #include "catalog/store_format.h"
 #include "catalog/verify.h"
+#include "kv/tuple.h"
 #include "model/plain/plain.h"
 #include "store.h"
 
@@ -21,6 +22,8 @@ enum {
 	HOUR_MS = 60 * 60 * 1000,
 	NOTICES = 5,
 	DETAIL_BYTES = 255,
+	MANY = 500,
+	TEXT_BYTES = 3000000,
 };
 
 #define PACKED   "db.packed"
@@ -177,6 +180,7 @@ notices_are_read_from_a_place_on_and_cleared(void **state)
 {
 	struct fixture *f = *state;
 	struct noticing n = { .f = f };
+	AUTO(buf_release) struct buf place = CATALOG_KEY_INIT;
 	uint64_t now_ms = clock_wall_ms();
 	bool more;
 
@@ -194,10 +198,12 @@ notices_are_read_from_a_place_on_and_cleared(void **state)
 
 	/* They are kept for a day, and the last one for ever. */
 	n.from = (struct catalog_seq){ 0 };
-	assert_int_equal(plain_sweep(f->store, now_ms + 23 * HOUR_MS, &more, &f->err), STATUS_OK);
+	assert_int_equal(plain_sweep(f->store, now_ms + 23 * HOUR_MS, &place, &more, &f->err),
+			 STATUS_OK);
 	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
 	assert_int_equal(n.count, NOTICES);
-	assert_int_equal(plain_sweep(f->store, now_ms + 25 * HOUR_MS, &more, &f->err), STATUS_OK);
+	assert_int_equal(plain_sweep(f->store, now_ms + 25 * HOUR_MS, &place, &more, &f->err),
+			 STATUS_OK);
 	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
 	assert_int_equal(n.count, 1);
 	assert_well(f);
@@ -296,6 +302,90 @@ events_of_a_dropped_collection_are_kept_as_long_as_others(void **state)
 	catalog_db_unref(d.db);
 }
 
+/* ---- Many collections ---- */
+
+static const char *
+many_name(unsigned n)
+{
+	static char name[32];
+
+	(void)snprintf(name, sizeof(name), "many.%04u", n);
+	return name;
+}
+
+static enum status
+many_create_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < MANY; i++)
+		TRY(plain_create(tx, str_from_cstr(many_name(i)), PLAIN_PACKED, BSON_EMPTY, NULL));
+	return STATUS_OK;
+}
+
+/* How many keys the last one has, at most two. */
+struct many {
+	struct catalog_db *db;
+	size_t keys;
+	struct err *err;
+};
+
+static enum status
+many_last_body(struct kv_tx *tx, void *arg)
+{
+	const struct kv_range_options options = { .limit = 2 };
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct many *m = arg;
+	struct kv_future *f;
+
+	if (!m->db)
+		TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(many_name(MANY - 1)),
+				 &m->db, m->err));
+	TRY(tuple_prefix_end(m->db->prefix, &end));
+	f = kv_get_range(tx, m->db->prefix, buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	m->keys = kv_future_range(f).count;
+	return STATUS_OK;
+}
+
+static void
+many_collections_are_swept_in_several_turns(void **state)
+{
+	AUTO(buf_release) struct buf place = CATALOG_KEY_INIT;
+	struct fixture *f = *state;
+	struct many m = { .err = &f->err };
+	char *text = calloc(1, TEXT_BYTES);
+	struct buf doc = BUF_INIT(2 * TEXT_BYTES);
+	struct bson_builder b;
+	struct plain_doc staged;
+	unsigned turns = 0;
+	bool more = true;
+
+	memset(text, 'x', TEXT_BYTES);
+	bson_builder_init(&b, &doc);
+	bson_begin(&b);
+	bson_put(&b, STR("_id"), &BSON_OF_INT32(1));
+	bson_put(&b, STR("text"), &BSON_OF_STRING(str_of(text, TEXT_BYTES)));
+	bson_end(&b);
+	assert_int_equal(kv_run(f->store, many_create_body, NULL, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, many_last_body, &m, &f->err), STATUS_OK);
+	assert_int_equal(m.keys, 0);
+	assert_int_equal(plain_stage(f->store, m.db, buf_str(&doc), &staged, &f->err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, many_last_body, &m, &f->err), STATUS_OK);
+	assert_int_equal(m.keys, 2);
+
+	for (; more; turns++)
+		assert_int_equal(plain_sweep(f->store, clock_wall_ms() + 2 * HOUR_MS, &place, &more,
+					     &f->err),
+				 STATUS_OK);
+	assert_int_equal(turns, MANY / 100 + 1);
+	assert_int_equal(place.len, 0);
+	assert_int_equal(kv_run_read(f->store, many_last_body, &m, &f->err), STATUS_OK);
+	assert_int_equal(m.keys, 0);
+	catalog_db_unref(m.db);
+	buf_release(&doc);
+	free(text);
+}
+
 int
 main(void)
 {
@@ -304,6 +394,8 @@ main(void)
 			events_of_a_dropped_collection_are_kept_as_long_as_others, fixture_setup,
 			fixture_teardown),
 		cmocka_unit_test_setup_teardown(notices_are_read_from_a_place_on_and_cleared,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(many_collections_are_swept_in_several_turns,
 						fixture_setup, fixture_teardown),
 	};
 
