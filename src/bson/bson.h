@@ -142,6 +142,13 @@ bool bson_find_true(struct str document, struct str name);
  */
 bool bson_find_path(struct str document, struct str path, struct bson_value *ret);
 
+/*
+ * The value at a path such as "a.b" through documents only, as the columns of an index that is not
+ * multikey have it. Where there is none it is false, and `ret` is what the path ends at too early:
+ * a value that is no document, or BSON_UNDEFINED for a name that its document lacks.
+ */
+bool bson_find_nested(struct str document, struct str path, struct bson_value *ret);
+
 /* Whether there are no elements, and how many there are. */
 bool bson_is_empty(struct str document);
 size_t bson_count(struct str document);

@@ -349,6 +349,19 @@ bson_find_path(struct str document, struct str path, struct bson_value *ret)
 	return true;
 }
 
+bool
+bson_find_nested(struct str document, struct str path, struct bson_value *ret)
+{
+	*ret = BSON_OF_DOCUMENT(document);
+	while (path.len && ret->type == BSON_DOCUMENT) {
+		if (!bson_find(ret->text, str_cut(&path, '.'), ret)) {
+			ret->type = BSON_UNDEFINED;
+			return false;
+		}
+	}
+	return !path.len;
+}
+
 struct str
 bson_find_document(struct str document, struct str name)
 {

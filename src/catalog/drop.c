@@ -4,7 +4,7 @@
  * stretch at a time. Nobody writes below its prefix any more: whoever had opened it read the
  * metadata version that its deletion touched.
  *
- * What the kind keeps for a while is left out first. The word about the database then moves to a
+ * What the kind keeps for a while is left out first. The record of the database then moves to a
  * list in the order of time,
  *
  *     (ROOT, 16, ms, P) = as (ROOT, 4, P)
@@ -146,12 +146,12 @@ drop_clear_rest(struct kv_tx *tx, const struct catalog_kind *kind, uint64_t numb
 	return drop_clear_stretch(tx, buf_str(&begin), buf_str(&last), keys, ret_more);
 }
 
-/* The next stretch of a database that was deleted lately; then the word about it is moved. */
+/* The next stretch of a database that was deleted lately; then its record is moved. */
 static enum status
 drop_keep_body(struct kv_tx *tx, const struct drop *drop, uint64_t number,
-	       const struct catalog_drop *word, struct str value)
+	       const struct catalog_drop *record, struct str value)
 {
-	const struct catalog_kind *kind = catalog_kind_find(word->kind);
+	const struct catalog_kind *kind = catalog_kind_find(record->kind);
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	bool more = false;
 
@@ -162,7 +162,7 @@ drop_keep_body(struct kv_tx *tx, const struct drop *drop, uint64_t number,
 		return STATUS_OK;
 	tuple_put_u64(&key, KV_ROOT);
 	tuple_put_u64(&key, KV_ROOT_KEPT);
-	tuple_put_u64(&key, word->until_ms);
+	tuple_put_u64(&key, record->until_ms);
 	tuple_put_u64(&key, number);
 	TRY(catalog_key_status(&key));
 	TRY(kv_set(tx, buf_str(&key), value));
@@ -171,9 +171,9 @@ drop_keep_body(struct kv_tx *tx, const struct drop *drop, uint64_t number,
 	return kv_clear(tx, buf_str(&key));
 }
 
-/* The next stretch of a database of which nothing is kept, and the word when none is left. */
+/* The next stretch of a database of which nothing is kept, and the record when none is left. */
 static enum status
-drop_clear_all(struct kv_tx *tx, const struct drop *drop, uint64_t number, struct str word)
+drop_clear_all(struct kv_tx *tx, const struct drop *drop, uint64_t number, struct str key)
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
@@ -181,16 +181,16 @@ drop_clear_all(struct kv_tx *tx, const struct drop *drop, uint64_t number, struc
 
 	TRY(database_range(number, &begin, &end));
 	TRY(drop_clear_stretch(tx, buf_str(&begin), buf_str(&end), drop->keys, &more));
-	return more ? STATUS_OK : kv_clear(tx, word);
+	return more ? STATUS_OK : kv_clear(tx, key);
 }
 
-/* Clears the next stretch of a deleted database, and the word about it when none is left. */
+/* Clears the next stretch of a deleted database, and its record when none is left. */
 static enum status
 drop_clear_body(struct kv_tx *tx, void *arg)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct drop *drop = arg;
-	struct catalog_drop word;
+	struct catalog_drop record;
 	struct tuple_reader tail;
 	uint64_t number, ms = 0;
 	enum status status;
@@ -200,9 +200,9 @@ drop_clear_body(struct kv_tx *tx, void *arg)
 	drop->found = status == STATUS_OK;
 	if (status == STATUS_OK) {
 		TRY(tuple_next_u64(&tail, &number));
-		TRY(catalog_drop_record_parse(value, &word, drop->err));
-		if (word.until_ms > drop->now_ms)
-			return drop_keep_body(tx, drop, number, &word, value);
+		TRY(catalog_drop_record_parse(value, &record, drop->err));
+		if (record.until_ms > drop->now_ms)
+			return drop_keep_body(tx, drop, number, &record, value);
 		return drop_clear_all(tx, drop, number, buf_str(&key));
 	}
 	if (status == STATUS_NOT_FOUND)

@@ -1,9 +1,9 @@
 /*
- * The word that the keys of a deleted database are to be cleared, as it is stored:
+ * The record of a deleted database, whose keys are to be cleared, as it is stored:
  *
  *     an empty value               of a revisioned database
  *     format 1: (1, kind)          of any other
- *     format 2: (2, kind, ms)      some keys are kept until then
+ *     format 2: (2, kind, ms)      some keys are kept until that time
  */
 #include "catalog/format.h"
 #include "catalog/records.h"

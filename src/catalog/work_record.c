@@ -26,7 +26,7 @@ catalog_work_record_parse(struct str value, struct arena *arena, enum catalog_sp
 	struct tuple_reader r = tuple_reader(value);
 	uint64_t format, space;
 
-	TRY(catalog_format_next(&r, "word of an index's work", WORK_FORMAT, &format, err));
+	TRY(catalog_format_next(&r, "record of an index's work", WORK_FORMAT, &format, err));
 	if (tuple_next_u64(&r, &space) != STATUS_OK || space > CATALOG_SPACES_MAX)
 		return STATUS_CORRUPT;
 	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, ret_name));

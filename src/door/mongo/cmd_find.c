@@ -203,18 +203,9 @@ find_next(struct find *f, struct str *ret, int64_t *ret_position)
 static struct bson_value
 find_value_at(struct str doc, struct str path)
 {
-	struct bson_value v = BSON_OF_DOCUMENT(doc);
+	struct bson_value v;
 
-	while (path.len) {
-		struct bson_value member = BSON_OF_NULL;
-
-		if (v.type == BSON_DOCUMENT)
-			(void)bson_find(v.text, str_cut(&path, '.'), &member);
-		else
-			path = STR("");
-		v = member;
-	}
-	return v;
+	return bson_find_nested(doc, path, &v) ? v : BSON_OF_NULL;
 }
 
 /*

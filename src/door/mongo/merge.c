@@ -95,20 +95,14 @@ merge_check(struct call *c, struct str ns, const struct mql_write *w, const stru
 static enum status
 value_at(struct call *c, struct str doc, struct str path, struct bson_value *ret)
 {
-	struct bson_value v = BSON_OF_DOCUMENT(doc);
-	struct str rest = path;
+	bool found = bson_find_nested(doc, path, ret);
 
-	while (rest.len && v.type == BSON_DOCUMENT) {
-		struct bson_value member = { .type = BSON_UNDEFINED };
-
-		(void)bson_find(v.text, str_cut(&rest, '.'), &member);
-		v = member;
-	}
-	if (v.type == BSON_ARRAY)
+	if (ret->type == BSON_ARRAY)
 		return call_fail(c, MERGE_ON_ARRAY,
 				 "$merge write error: 'on' field '%.*s' cannot be an array",
 				 STR_ARG(path));
-	*ret = rest.len ? (struct bson_value){ .type = BSON_UNDEFINED } : v;
+	if (!found)
+		ret->type = BSON_UNDEFINED;
 	return STATUS_OK;
 }
 

@@ -524,6 +524,11 @@
 		return stringify(MARK + "d" + ms);
 	};
 
+	const checkLength = (out) => {
+		if (out.length > mostOutput)
+			throw new RangeError("the result passes [js] max_output");
+	};
+
 	const writeMembers = (object, depth) => {
 		const shape = shapes.get(object);
 		const names = namesOf(object);
@@ -540,8 +545,7 @@
 
 			out += (out && ",") + stringify(name) + ":" +
 			       (isInt ? stringify(MARK + "i" + value) : write(value, depth + 1));
-			if (out.length > mostOutput)
-				throw new RangeError("the result passes [js] max_output");
+			checkLength(out);
 		}
 		return "{" + out + "}";
 	};
@@ -551,8 +555,7 @@
 
 		for (let i = 0; i < list.length; i++) {
 			out += (i ? "," : "") + write(list[i], depth + 1);
-			if (out.length > mostOutput)
-				throw new RangeError("the result passes [js] max_output");
+			checkLength(out);
 		}
 		return "[" + out + "]";
 	};
@@ -600,8 +603,7 @@
 	const answer = (value) => {
 		const out = value === undefined ? "null" : write(value, 0);
 
-		if (out.length > mostOutput)
-			throw new RangeError("the result passes [js] max_output");
+		checkLength(out);
 		return "+" + out;
 	};
 
