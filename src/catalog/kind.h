@@ -91,9 +91,8 @@ struct catalog_kind {
 	enum status (*newest_parse)(struct str key, struct catalog_seq *ret);
 
 	/*
-	 * Zero if nothing is kept of a deleted database. Otherwise these subspaces, in the order of
-	 * their numbers and with a zero behind the last, stay for `kept_ms` behind its deletion,
-	 * for feeds that have not read them yet.
+	 * How long some subspaces outlive their database, in milliseconds, for feeds that have not
+	 * read them yet; 0: nothing does. They are those of `kept_spaces`, ascending, up to a zero.
 	 */
 	uint64_t kept_ms;
 	uint64_t kept_spaces[CATALOG_KEPT_SPACES];

@@ -1,9 +1,9 @@
 /*
- * Documents that open transactions of several commands have changed. A transaction that comes to a
- * document of another open one fails there, and not only at its commit; a write outside of
- * transactions waits until the one that has its document has ended. This is for the transactions
- * of this process: among processes, and for whatever is not noticed here, the store finds conflicts
- * at the commit.
+ * Which documents the open transactions of several commands have changed. A transaction that
+ * changes a document of another one fails at that write, not only at its commit, as MongoDB's
+ * clients expect; a write outside of transactions waits until the one that has its document has
+ * ended. Only transactions of this process are known here. What is missed, and conflicts with other
+ * processes, the store finds at the commit.
  *
  * Threading: any thread.
  */
@@ -28,11 +28,11 @@ enum {
 struct hold;
 struct hold_waiter;
 
-/* What a transaction has. All zero at its beginning, but for its end. */
+/* The documents of one transaction. All zero when it begins, but for `until_ns`. */
 struct holder {
 	struct hold *first;
-	uint64_t until_ns; /* when its time is over, and what it has is free */
-	bool overflows;    /* it has changed documents that did not fit */
+	uint64_t until_ns; /* when its time is over, and its documents are free */
+	bool overflows;    /* it has changed documents for which HOLD_BYTES had no room */
 };
 
 struct holds {

@@ -25,8 +25,8 @@ MUST_USE enum status merge_find(struct call *c, struct data *data, const struct 
 				struct mql *q, struct str doc, struct str *ret);
 
 /*
- * The document that is inserted where there is none. Those that would have been merged into one
- * have null for a field of `on` that they lack.
+ * The document that $merge inserts where it has found none to merge with. If found ones are merged
+ * or kept, a field of `on` that `doc` lacks is null in it, as in MongoDB.
  */
 MUST_USE enum status merge_new_document(struct call *c, const struct mql_write *w, struct str doc,
 					struct str *ret);

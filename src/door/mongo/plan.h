@@ -58,13 +58,13 @@ struct plan_cover {
 	struct str *fields; /* names of members, those of the filter not included */
 	size_t count;
 	/*
-	 * Documents keep the order that they have without this: no index is walked through of which
-	 * nothing is demanded.
+	 * No index is walked from end to end only because it has the fields: the documents then
+	 * come in the order in which they would come if none had them.
 	 */
 	bool keeps_order;
 	/*
-	 * Of one name: for each value that it has one document will do, as plan_walk_pass() tells.
-	 * ptr NULL: no.
+	 * The name of a member of which one document for each value is enough: plan_walk_pass()
+	 * goes on to the next value. ptr NULL: all documents are wanted.
 	 */
 	struct str distinct;
 };
@@ -158,7 +158,7 @@ void plan_cover_distinct(struct plan_cover *cover, struct str *key, struct str f
 /* True for the hints of the index by `_id`, and for {$natural: 1}: they keep the order of `_id`. */
 bool plan_hint_is_id(const struct bson_value *hint);
 
-/* What a place was a place in has gone. */
+/* Fails as MongoDB does when the collection or the index that a cursor reads was dropped (175). */
 enum status plan_fail_dropped(struct call *c);
 /*
  * In the arena of `q`. A hint that names no index fails as MongoDB does, and so does a place in
@@ -175,7 +175,7 @@ struct plan_row {
 	struct str place; /* in the index; of PLAN_IDS, that of the collection */
 	struct str id_key;
 	struct str values; /* of the entry, instead of the document; empty: they were too long */
-	struct str key;    /* of the entry, beside the document, for `keys`; or empty */
+	struct str key;    /* with `keys`: the values of the entry, beside the document; or empty */
 	struct plain_got got;
 };
 
@@ -202,8 +202,8 @@ struct plan_walk {
 	size_t window; /* rows that are asked for next */
 	struct buf place;
 	struct str key;    /* of the document that was read last */
-	struct buf passed; /* entries that begin so are passed over; empty: none */
-	size_t passes;     /* how many were, one after the other */
+	struct buf passed; /* entries whose keys begin with it are skipped; empty: none are */
+	size_t passes;     /* how many were skipped since the last document */
 	/* The document that was read last, if it is in one value and KV_READ has read it. */
 	struct str held;
 };
@@ -220,14 +220,14 @@ MUST_USE enum status plan_walk_open(struct plan_walk *w, const struct plan *plan
  */
 MUST_USE enum status plan_walk_next(struct plan_walk *w, struct arena *arena, struct str *ret);
 /*
- * With `keys`: the values of the entry that the document was found by, a document of them in the
- * order of the columns, valid until the next one is read. Empty: by no index, or they were too
- * long.
+ * Of a plan with `keys`: the values of the entry by which the document was found, as a document
+ * whose members are the index's columns in their order. Valid until the next document is read.
+ * Empty if no index was used, or the values are too long to stand in an entry.
  */
 struct str plan_walk_key(const struct plan_walk *w);
 /*
- * Of a plan for distinct values: other documents with the value of the one that was read last are
- * not wanted. Some of them may still come.
+ * Of a plan for distinct values: skips other documents with the value of the one that was read
+ * last. It need not skip all of them.
  */
 MUST_USE enum status plan_walk_pass(struct plan_walk *w);
 /* Behind the document that was read last; valid until the next one is read. */

@@ -153,8 +153,8 @@ void plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_
 			 struct mql *q);
 /*
  * What may be asked of an index: values of its first columns, and bounds of one more. Of columns
- * that documents have arrays at, one may be asked: another one's demand may be met by another
- * element.
+ * at which documents have arrays only one may be asked: the demands of two may be met by different
+ * elements, which stand in different entries.
  */
 MUST_USE enum status plan_candidate_make(const struct choosing *x, const struct index_def *def,
 					 struct candidate *ret);

@@ -132,8 +132,8 @@ MUST_USE enum status query_is_sorted(struct query *q, bool *ret);
 /* The next document that matches, valid until the next call. STATUS_NOT_FOUND at the end. */
 MUST_USE enum status query_next(struct query *q, struct str *ret);
 /*
- * The value of `ask.cover->distinct` in the document that was given last is known: others with the
- * same one need not come.
+ * Skips other documents whose `ask.cover->distinct` has the value that it has in the document that
+ * was given last, as far as the plan can.
  */
 MUST_USE enum status query_pass(struct query *q);
 /* plan_walk_key() of the document that was given last. */

@@ -19,12 +19,12 @@ enum {
 struct watch_place {
 	struct catalog_seq seq;
 	/*
-	 * Nothing behind it is older: when the event happened, or, where no event is known behind
-	 * which it is, when it was told. 0: not known.
+	 * A time that no event behind this place is older than: that of the event itself, or, of a
+	 * place that stands behind no event, when it was told. 0: not known.
 	 */
 	uint64_t ms;
 	bool ended;
-	uint8_t fragment; /* so many of the event's were told; 0: all of it */
+	uint8_t fragment; /* how many fragments of the event were told; 0: the whole event was */
 };
 
 enum watch_scope {
@@ -60,7 +60,7 @@ struct watched {
 	struct catalog_db *db;
 	bool counted; /* it was opened; else it lies in the arena, and has another name by now */
 	bool dropped;
-	uint64_t dropped_ms; /* when it was */
+	uint64_t dropped_ms; /* when it was dropped */
 	struct plain plain;
 };
 
@@ -78,7 +78,7 @@ struct happened {
 	struct str before; /* empty: it was not kept */
 };
 
-/* The place behind it, the same for whoever reads it, and whenever. */
+/* The place behind an event: the same for everybody who reads the event, at any time. */
 struct watch_place happened_place(const struct happened *h);
 
 /* One look at the logs. */

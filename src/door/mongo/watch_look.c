@@ -552,8 +552,9 @@ look_body(struct kv_tx *tx, void *arg)
 }
 
 /*
- * Waits until one of the keys has changed or the deadline has come. Where there are too many keys
- * to watch, it returns soon. Looks every now and then whether the client is there still.
+ * Waits until one of the keys has changed or the deadline has come. Where there were too many keys
+ * to watch, none is, and it returns after WATCH_LOOK_MS. Looks as often whether the client is still
+ * there.
  */
 static enum status
 look_wait(struct look *l, uint64_t deadline_ns)

@@ -214,10 +214,11 @@ MUST_USE enum status timed_value_staged(struct timed_item *item, uint64_t offset
 /* ---- The skip list over an order (blocks.c) ---- */
 
 /*
- * Adds an entry, which is not in the list yet, to the counts. May change item->height. `behind` is
- * the order of the entry right before the new one; the transaction has read that there is none
- * between them, and conflicts with a change of that, and the new one is the last. Empty: the new
- * entry is the first. `ptr` is NULL: the caller does not know which entry is before it.
+ * Adds an entry, which is not in the list yet, to the counts. May change item->height.
+ *
+ * `behind` is the order of the entry right before the new one, which becomes the last one: the
+ * transaction has read that nothing follows, and conflicts with whoever changes that. Empty: the
+ * new entry becomes the first one. `ptr` NULL: the caller does not know what is before it.
  */
 MUST_USE enum status timed_blocks_add(struct timed_item *item, struct str order, struct str behind);
 /* Takes an entry out of the counts. */
@@ -242,15 +243,15 @@ MUST_USE enum status timed_known_add(struct timed_item *item, unsigned level, st
 /* Remembers that a block now begins at the order, inside of a block that was known. */
 MUST_USE enum status timed_known_divide(struct timed_item *item, unsigned level, struct str order);
 /*
- * How many entries the block has that begins at `from`. False: it is not known. What is known is
- * exact at the commit, or the transaction fails: it has read the count.
+ * How many entries the block has that begins at `from`. False: it is not known. A known count is
+ * right when the transaction commits, since it has read the count and conflicts with its changes.
  */
 bool timed_known_count(const struct timed_item *item, unsigned level, struct str from,
 		       uint64_t *ret);
 void timed_known_set_count(struct timed_item *item, unsigned level, struct str from,
 			   uint64_t entries);
 /*
- * The transaction adds to a count. Gives the place where the caller may keep the key of the block
+ * Adds `change` to a count that is known. Gives the place where the caller may keep the block's key
  * for the next time, which lies in the item's arena; NULL: the block is not known.
  */
 struct str *timed_known_change(struct timed_item *item, unsigned level, struct str from,
