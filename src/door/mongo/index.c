@@ -77,13 +77,26 @@ check_key(struct call *c, const struct bson_value *key)
 	return STATUS_OK;
 }
 
+/* There is one index by `_id` alone, and it ascends; others may be hashed. */
+static enum status
+check_id_key(struct call *c, struct str key)
+{
+	struct bson_value direction;
+
+	if (index_key_is_id(key) || bson_count(key) != 1 ||
+	    !bson_find(key, STR("_id"), &direction) || !bson_is_number(&direction))
+		return STATUS_OK;
+	return call_fail(
+		c, MONGO_BAD_VALUE,
+		"The field 'key' for an _id index must be {_id: 1}, but got another order");
+}
+
 /* Operators that a partial index's filter may have, in front of whose names stands a field. */
 static bool
 filter_operators_are_known(struct str operators)
 {
-	static const char *const known[] = {
-		"$eq", "$gt", "$gte", "$lt", "$lte", "$exists", "$type"
-	};
+	static const char *const known[] = { "$eq",  "$gt", "$gte",    "$lt",
+					     "$lte", "$in", "$exists", "$type" };
 	struct bson_element e;
 	struct bson_iter i;
 
@@ -111,7 +124,8 @@ check_filter(struct call *c, struct str filter, unsigned depth)
 			       filter_operators_are_known(e.value.text);
 			continue;
 		}
-		good = str_eq(e.name, STR("$and")) && e.value.type == BSON_ARRAY;
+		good = (str_eq(e.name, STR("$and")) || str_eq(e.name, STR("$or"))) &&
+		       e.value.type == BSON_ARRAY;
 		for (bson_iter_begin(&k, e.value.text); good && bson_iter_read(&k, &inner);) {
 			good = inner.value.type == BSON_DOCUMENT;
 			if (good)
@@ -121,7 +135,8 @@ check_filter(struct call *c, struct str filter, unsigned depth)
 	return good ? STATUS_OK
 		    : call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				"Expression not supported in partial index: only a field's value, "
-				"$eq, $gt, $gte, $lt, $lte, $exists: true, $type and $and");
+				"$eq, $gt, $gte, $lt, $lte, $in, $exists: true, $type, $and and "
+				"$or");
 }
 
 /* A flag as it is kept: true, or left out. */
@@ -147,14 +162,16 @@ put_seconds(struct call *c, struct bson_builder *b, struct str key, const struct
 
 	bson_iter_begin(&i, key);
 	if (!bson_is_number(&e->value))
-		return call_type_mismatch(c, &e->value, "types '[long, int, decimal, double]'",
-					  "createIndexes.indexes.expireAfterSeconds");
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "TTL index 'expireAfterSeconds' option must be numeric, but "
+				 "received a type of '%s'",
+				 bson_type_name(e->value.type));
 	if (!(seconds >= 0) || seconds > EXPIRE_SECONDS)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				 "TTL index 'expireAfterSeconds' option must be within an "
 				 "acceptable range, from 0 to %d",
 				 EXPIRE_SECONDS);
-	if (bson_count(key) != 1 || index_key_is_id(key) || !bson_iter_read(&i, &column) ||
+	if (bson_count(key) != 1 || !bson_iter_read(&i, &column) ||
 	    column.value.type == BSON_STRING)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				 "TTL indexes are single-field indexes, compound indexes do not "
@@ -199,13 +216,21 @@ put_collation(struct call *c, struct bson_builder *b, const struct bson_element 
 static enum status
 put_option(struct call *c, struct bson_builder *b, struct str key, const struct bson_element *e)
 {
-	if (str_eq(e->name, STR("unique")) || str_eq(e->name, STR("sparse")) ||
-	    str_eq(e->name, STR("hidden")))
-		return put_flag(c, b, e);
 	if (str_eq(e->name, STR("v")) || str_eq(e->name, STR("key")) ||
 	    str_eq(e->name, STR("name")) || str_eq(e->name, STR("ns")) ||
 	    str_eq(e->name, STR("background")))
 		return STATUS_OK;
+	if (index_key_is_id(key) && !str_eq(e->name, STR("collation")) &&
+	    !str_eq(e->name, STR("clustered")) && !str_eq(e->name, STR("unique")))
+		return call_fail(c, MONGO_INVALID_INDEX_OPTION,
+				 "The field '%.*s' is not valid for an _id index specification.",
+				 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
+	if (str_eq(e->name, STR("hidden")) && e->value.type != BSON_BOOL)
+		return call_type_mismatch(c, &e->value, "type 'bool'",
+					  "createIndexes.indexes.hidden");
+	if (str_eq(e->name, STR("unique")) || str_eq(e->name, STR("sparse")) ||
+	    str_eq(e->name, STR("hidden")))
+		return put_flag(c, b, e);
 	if (str_eq(e->name, STR("partialFilterExpression"))) {
 		if (e->value.type != BSON_DOCUMENT)
 			return call_fail(
@@ -240,13 +265,20 @@ index_read_spec(struct call *c, struct str given, struct str *ret)
 		return call_fail(c, MONGO_FAILED_TO_PARSE,
 				 "The 'key' field is a required property of an index "
 				 "specification");
-	if (!bson_find(given, STR("name"), &name) || name.type != BSON_STRING || !name.text.len)
+	if (bson_find(given, STR("name"), &name) && name.type != BSON_STRING)
+		return call_type_mismatch(c, &name, "type 'string'", "createIndexes.indexes.name");
+	if (!bson_find(given, STR("name"), NULL) || !name.text.len)
 		return call_fail(c, MONGO_FAILED_TO_PARSE,
 				 "The 'name' field is a required property of an index "
 				 "specification");
 	if (str_eq(name.text, STR("*")))
 		return call_fail(c, MONGO_BAD_VALUE, "The index name '*' is not valid.");
 	TRY(check_key(c, &key));
+	TRY(check_id_key(c, key.text));
+	if (bson_find_true(given, STR("sparse")) &&
+	    bson_find(given, STR("partialFilterExpression"), NULL))
+		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
+				 "cannot mix \"partialFilterExpression\" and \"sparse\" options");
 	if (str_eq(name.text, STR("_id_")) && !index_key_is_id(key.text))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "The index name '_id_' is reserved for the _id index, which must "

@@ -193,6 +193,41 @@ demand_needs_value(const struct mql_demand *d)
 	return true;
 }
 
+static bool demand_implies(const struct mql_demand *d, struct str op, const struct bson_value *v,
+			   bool foreign, const struct bson_texts *texts);
+
+/* Of `$in`: each of its values has to. Of a long one that is not looked at. */
+static bool
+each_implies(const struct mql_demand *d, struct str op, const struct bson_value *v, bool foreign,
+	     const struct bson_texts *texts)
+{
+	struct mql_demand one = { .op = MQL_DEMAND_EQ, .path = d->path };
+	struct bson_element e;
+	struct bson_iter i;
+	size_t left = PLAN_RANGES;
+
+	for (bson_iter_begin(&i, d->value.text); bson_iter_read(&i, &e); left--) {
+		one.value = e.value;
+		if (!left || !demand_implies(&one, op, v, foreign, texts))
+			return false;
+	}
+	return true;
+}
+
+/* Of the condition `$in`: one of its values has to be demanded. */
+static bool
+is_implied_of_any(const struct mql_demand *d, const struct bson_value *list, bool foreign,
+		  const struct bson_texts *texts)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, list->text); bson_iter_read(&i, &e);)
+		if (demand_implies(d, STR("$eq"), &e.value, foreign, texts))
+			return true;
+	return false;
+}
+
 /*
  * True if all values that fulfil the demand fulfil the condition `op` of a partial index, which are
  * compared in the index's collation. That has to be the query's, unless neither has a text.
@@ -212,11 +247,15 @@ demand_implies(const struct mql_demand *d, struct str op, const struct bson_valu
 		return demand_needs_value(d);
 	if (foreign && (plan_has_text(&d->value) || plan_has_text(v)))
 		return false;
+	if (d->op == MQL_DEMAND_IN)
+		return each_implies(d, op, v, foreign, texts);
+	if (str_eq(op, STR("$in")))
+		return is_implied_of_any(d, v, foreign, texts);
 	if (str_eq(op, STR("$eq")))
 		return d->op == MQL_DEMAND_EQ && bson_compare_values(&d->value, v, texts) == 0;
 	if (!less && !str_eq(op, STR("$gt")) && !str_eq(op, STR("$gte")))
 		return false;
-	if (!is_comparable(v) || d->op == MQL_DEMAND_IN || !is_comparable(&d->value) ||
+	if (!is_comparable(v) || !is_comparable(&d->value) ||
 	    bson_type_rank(v->type) != bson_type_rank(d->value.type))
 		return false;
 	same = d->op == MQL_DEMAND_EQ || (less ? d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_LTE
@@ -250,42 +289,71 @@ is_operators(const struct bson_value *v)
 	return bson_iter_read(&i, &e) && e.name.len && e.name.ptr[0] == '$';
 }
 
-/* True if the query demands each condition of the filter; `$and` lies no deeper than BSON_DEPTH. */
+static bool filter_is_demanded(const struct choosing *x, bool foreign, struct str filter);
+
+/* Of `$and` each filter has to be demanded, of `$or` one. */
+static bool
+list_is_demanded(const struct choosing *x, bool foreign, struct str list, bool each)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e);)
+		if ((e.value.type == BSON_DOCUMENT &&
+		     filter_is_demanded(x, foreign, e.value.text)) != each)
+			return !each;
+	return each;
+}
+
+static bool
+condition_is_demanded(const struct choosing *x, bool foreign, const struct bson_element *condition)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	if (!is_operators(&condition->value))
+		return is_demanded(x, foreign, condition->name, STR("$eq"), &condition->value);
+	for (bson_iter_begin(&i, condition->value.text); bson_iter_read(&i, &e);)
+		if (!is_demanded(x, foreign, condition->name, e.name, &e.value))
+			return false;
+	return true;
+}
+
+/*
+ * True if the query demands each condition of the filter. That `$or` is demanded is seen only where
+ * one of its filters is. Lists lie no deeper than BSON_DEPTH.
+ */
 static bool
 filter_is_demanded(const struct choosing *x, bool foreign, struct str filter)
 {
-	struct bson_element e, one;
-	struct bson_iter i, k;
+	struct bson_element e;
+	struct bson_iter i;
 
 	for (bson_iter_begin(&i, filter); bson_iter_read(&i, &e);) {
-		bool list = str_eq(e.name, STR("$and")) && e.value.type == BSON_ARRAY;
+		bool each = str_eq(e.name, STR("$and"));
+		bool good;
 
-		if (!list && e.name.len && e.name.ptr[0] == '$')
+		if ((each || str_eq(e.name, STR("$or"))) && e.value.type == BSON_ARRAY)
+			good = list_is_demanded(x, foreign, e.value.text, each);
+		else
+			good = !(e.name.len && e.name.ptr[0] == '$') &&
+			       condition_is_demanded(x, foreign, &e);
+		if (!good)
 			return false;
-		if (!list && !is_operators(&e.value)) {
-			if (!is_demanded(x, foreign, e.name, STR("$eq"), &e.value))
-				return false;
-			continue;
-		}
-		for (bson_iter_begin(&k, e.value.text); bson_iter_read(&k, &one);)
-			if (list ? one.value.type != BSON_DOCUMENT ||
-					    !filter_is_demanded(x, foreign, one.value.text)
-				 : !is_demanded(x, foreign, e.name, one.name, &one.value))
-				return false;
 	}
 	return true;
 }
 
 /* True if the index has all documents that the query can find. */
 bool
-plan_index_has_all(const struct choosing *x, const struct index_def *def, bool hinted)
+plan_index_has_all(const struct choosing *x, const struct index_def *def)
 {
 	struct bson_element e;
 	struct bson_iter i;
 
 	if (def->filter.ptr && !filter_is_demanded(x, plan_is_foreign(x->ask, def), def->filter))
 		return false;
-	if (!(def->flags & INDEX_SPARSE) || hinted)
+	if (!(def->flags & INDEX_SPARSE))
 		return true;
 	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e);)
 		for (size_t k = 0; k < x->count; k++)
@@ -423,7 +491,7 @@ plan_index_best(const struct choosing *x, struct candidate *ret)
 
 	*ret = (struct candidate){ 0 };
 	for (size_t i = 0; x->count && (def = index_at(x->p->db, i)) != NULL; i++) {
-		if (!plan_index_is_usable(def) || !plan_index_has_all(x, def, false))
+		if (!plan_index_is_usable(def) || !plan_index_has_all(x, def))
 			continue;
 		TRY(plan_candidate_make(x, def, &one));
 		if ((one.points || one.bounded) &&

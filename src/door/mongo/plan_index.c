@@ -100,7 +100,7 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 	plan_choosing_begin(&x, p, ask, q);
 	for (size_t i = 0;
 	     (x.count || ask->sort || ask->cover) && (def = index_at(p->db, i)) != NULL; i++) {
-		if (!plan_index_is_usable(def) || !plan_index_has_all(&x, def, false))
+		if (!plan_index_is_usable(def) || !plan_index_has_all(&x, def))
 			continue;
 		TRY(plan_candidate_make(&x, def, &one));
 		if ((one.points || one.bounded) && (!ask->order || candidate_is_by_id(&one)) &&
@@ -170,10 +170,6 @@ plan_index_hinted(struct call *c, struct plain *p, const struct plan_ask *ask, s
 
 	TRY(hinted_def(c, p->db, ask->hint, &def));
 	plan_choosing_begin(&x, p, ask, q);
-	if (!plan_index_has_all(&x, def, true))
-		return call_fail(c, MONGO_NO_QUERY_PLANS,
-				 "error processing query: planner returned error :: caused by :: "
-				 "No query solutions");
 	TRY(ask->min || ask->max ? plan_between_make(c, &x, def, &one)
 				 : plan_candidate_make(&x, def, &one));
 	return plan_make(&x, &one, plan);

@@ -159,7 +159,7 @@ void plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_
 MUST_USE enum status plan_candidate_make(const struct choosing *x, const struct index_def *def,
 					 struct candidate *ret);
 /* True if the index has all documents that the query can find. */
-bool plan_index_has_all(const struct choosing *x, const struct index_def *def, bool hinted);
+bool plan_index_has_all(const struct choosing *x, const struct index_def *def);
 /* False for those that are built, or hidden. */
 bool plan_index_is_usable(const struct index_def *def);
 /* True if `a` is asked rather than `b`. */
