@@ -63,12 +63,21 @@ def without_columns_of_entries(drawn):
     return re.sub(rf'^(  \("entries", \d+), .*(, {document}\) = )', r"\1\2", drawn, flags=re.M)
 
 
+def without_terms_of_indexes(drawn):
+    """Older binaries drew the definition of a collection's index as the tuple that it is."""
+    return re.sub(r'^(  \("indexes", \d+\) = \(2, ).*$', r"\1", drawn, flags=re.M)
+
+
+def comparable(drawn):
+    return without_terms_of_indexes(without_columns_of_entries(drawn))
+
+
 @test
 def every_pair_of_it_is_drawn_as_its_own_binary_drew_it(cwd):
     for name in stores():
         store = unpack(cwd, name)
-        equal(without_columns_of_entries(ok("inspect", "--store", STORE, cwd=store).stdout),
-              without_columns_of_entries((store / "expected" / "inspect.txt").read_text()))
+        equal(comparable(ok("inspect", "--store", STORE, cwd=store).stdout),
+              comparable((store / "expected" / "inspect.txt").read_text()))
 
 
 @test

@@ -47,18 +47,42 @@ draw_flags(uint32_t flags, struct buf *ret)
 }
 
 static void
+draw_column(const struct index_column *column, struct buf *ret)
+{
+	for (size_t k = 0; k < column->path_count; k++) {
+		buf_append_cstr(ret, k ? " " : "");
+		json_write_str(ret, column->path[k]);
+	}
+}
+
+static void
 draw_columns(const struct index_def *def, struct buf *ret)
 {
 	buf_append_cstr(ret, ", on [");
 	for (size_t i = 0; i < def->column_count; i++) {
-		const struct index_column *column = &def->columns[i];
-
 		buf_append_cstr(ret, i ? ", " : "");
-		buf_append_cstr(ret, column->descending ? "desc " : "");
-		for (size_t k = 0; k < column->path_count; k++) {
-			buf_append_cstr(ret, k ? " " : "");
-			json_write_str(ret, column->path[k]);
-		}
+		buf_append_cstr(ret, def->columns[i].descending ? "desc " : "");
+		buf_append_cstr(ret, def->hashed == i + 1 ? "hashed " : "");
+		draw_column(&def->columns[i], ret);
+	}
+	buf_append_byte(ret, ']');
+}
+
+/* The columns of which documents are known to have something, a bit for each. */
+static void
+draw_some_columns(const struct index_def *def, const char *what, uint32_t columns, struct buf *ret)
+{
+	const char *between = "";
+
+	if (!columns)
+		return;
+	buf_printf(ret, ", %s [", what);
+	for (size_t i = 0; i < def->column_count; i++) {
+		if (!(columns & (1u << i)))
+			continue;
+		buf_append_cstr(ret, between);
+		draw_column(&def->columns[i], ret);
+		between = ", ";
 	}
 	buf_append_byte(ret, ']');
 }
@@ -77,10 +101,14 @@ draw_def(const struct index_def *def, struct buf *ret)
 {
 	buf_printf(ret, "(%u, %s, ", index_def_format(def), index_state_name(def->state));
 	json_write_str(ret, def->name);
-	buf_append_cstr(ret, " of ");
-	json_write_str(ret, def->owner);
+	if (def->owner.len) {
+		buf_append_cstr(ret, " of ");
+		json_write_str(ret, def->owner);
+	}
 	draw_columns(def, ret);
 	draw_flags(def->flags, ret);
+	draw_some_columns(def, "arrays at", index_def_arrays(def), ret);
+	draw_some_columns(def, "cut values at", index_def_cuts(def), ret);
 	if (def->filter.ptr) {
 		buf_append_cstr(ret, ", where ");
 		if (def->flags & INDEX_BSON)

@@ -16,8 +16,9 @@ const char *index_state_name(enum index_state state);
  *
  *     (1, ready, "year" of "_design/by-year", on ["year", desc "cast" "name"], sparse, covering)
  *
- * with the filter, the collation, the Sequence of its creation and its failure behind it, as far as
- * there are any. False for what is no such record, of which nothing is drawn.
+ * with the columns that have arrays or cut values, the filter, the collation, the Sequence of its
+ * creation and its failure behind it, as far as there are any. False for what is no such record, of
+ * which nothing is drawn.
  */
 bool index_draw_def(struct str value, struct buf *ret);
 

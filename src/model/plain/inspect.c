@@ -219,6 +219,18 @@ draw_text_pair(struct str tail, struct str value, struct arena *arena, struct bu
 	return STATUS_OK;
 }
 
+/* A definition; what a build notes of itself is drawn as any other pair. */
+static enum status
+draw_index(struct str tail, struct str value, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	uint64_t number;
+
+	TRY(tuple_next_u64(&r, &number));
+	buf_printf(ret, "(\"indexes\", %llu) = ", (unsigned long long)number);
+	return !r.rest.len && index_draw_def(value, ret) ? STATUS_OK : STATUS_NOT_FOUND;
+}
+
 bool
 plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		struct buf *ret)
@@ -233,8 +245,8 @@ plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, st
 		status = draw_event(tail, value, arena, ret);
 	else if (arena && space == PLAIN_SPACE_TEXTS)
 		status = draw_text_pair(tail, value, arena, ret);
-	else if (space == INDEX_SPACE_DEFS && index_draw_def(value, ret))
-		status = STATUS_OK;
+	else if (space == INDEX_SPACE_DEFS)
+		status = draw_index(tail, value, ret);
 	else if (space == PLAIN_SPACE_COUNT && catalog_draw_counter(value, ret))
 		status = STATUS_OK;
 	else if (space == PLAIN_SPACE_CHANGED && catalog_draw_stamp(value, ret))
