@@ -101,8 +101,10 @@ check_question(struct world *w, struct asked *a, struct view_reducing *reducing)
 	int step = descending ? -1 : 1, end = descending ? low : high;
 	int key = next_key(descending ? high : low, end, descending);
 	struct view_results page;
+	struct arena_mark mark;
 
 	asked_keys(a, low, high, descending);
+	mark = arena_mark(a->w.arena);
 	for (uint64_t i = 0; i < options.skip && key >= 0; i++)
 		key = next_key(key + step, end, descending);
 	do {
@@ -110,10 +112,12 @@ check_question(struct world *w, struct asked *a, struct view_reducing *reducing)
 		assert_true(page.count <= most);
 		for (size_t i = 0; i < page.count; i++) {
 			check_group(w, &page.results[i], key);
-			options.after = page.results[i].place;
 			key = next_key(key + step, end, descending);
 		}
+		if (page.count)
+			options.after = arena_dup(w->f->arena, page.results[page.count - 1].place);
 		options.skip = 0;
+		arena_reset(a->w.arena, mark);
 	} while (page.more);
 	assert_int_equal(key, -1);
 }
