@@ -179,6 +179,8 @@ def walk(world, query, partition):
         if status == 400 and "sorted" in way and "sort_bytes" in answer["reason"]:
             return way + " refused"
         equal((status, answer.get("reason")), (200, None))
+        if mark is None and explain(server, path, {**query, **window}) != plan:
+            return None  # another way may have been taken: the counts that decide have just changed
         got = [doc["_id"].encode() for doc in answer["docs"]]
         assert got == [id for _, id in expected], (json.dumps(asked), way, columns, got, expected)
         passed = left[:skip + window["limit"]]
