@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_rate.h"
 #include "base/metric.h"
 #include "base/quote.h"
 #include "door/mongo/client.h"
@@ -11,27 +12,7 @@ METRIC_COUNTER(slow_commands, "frond_mongo_slow_commands_total", METRIC_NUMBER,
 	       "Commands of MongoDB's door that took longer than the setting slow_ms, or what "
 	       "profile has set, logged or left out.");
 
-/* Lines of the second under way, of all loops, and how many have been left out since a line. */
-static _Atomic uint64_t slow_second;
-static _Atomic uint32_t slow_lines;
-static _Atomic uint64_t slow_left_out;
-
-/*
- * True if a line may be written now. Two loops that enter a new second at once may both reset the
- * count: a line more is harmless.
- */
-static bool
-slow_may_log(void)
-{
-	uint64_t now = clock_mono_ns() / (1000 * CLOCK_NS_PER_MS);
-
-	if (atomic_exchange(&slow_second, now) != now)
-		atomic_store(&slow_lines, 0);
-	if (atomic_fetch_add(&slow_lines, 1) < SLOW_LINES_PER_S)
-		return true;
-	atomic_fetch_add(&slow_left_out, 1);
-	return false;
-}
+static struct log_rate slow_rate;
 
 static void
 write_line(struct call *c, uint64_t took_ns, uint64_t computed_ns, enum status status)
@@ -54,7 +35,7 @@ write_line(struct call *c, uint64_t took_ns, uint64_t computed_ns, enum status s
 		  (unsigned long long)(computed_ns / CLOCK_NS_PER_MS),
 		  status == STATUS_OK ? 0 : code, c->client->in.len, c->client->out.len,
 		  STR_ARG(buf_str(&user)), c->client->peer,
-		  (unsigned long long)atomic_exchange(&slow_left_out, 0));
+		  (unsigned long long)log_rate_left_out(&slow_rate));
 }
 
 void
@@ -67,6 +48,6 @@ slow_look(struct call *c, uint64_t took_ns, uint64_t computed_ns, enum status st
 	if (counted_ns <= atomic_load(&c->mongo->slow_ms) * CLOCK_NS_PER_MS)
 		return;
 	metric_add(&slow_commands, 1);
-	if (slow_may_log())
+	if (log_rate_allows(&slow_rate, SLOW_LINES_PER_S))
 		write_line(c, took_ns, computed_ns, status);
 }

@@ -2,29 +2,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_rate.h"
 #include "base/quote.h"
 
-/* Lines in the present second, by all loops, and how many were left out since the last line. */
-static _Atomic uint64_t audit_second;
-static _Atomic uint32_t audit_lines;
-static _Atomic uint64_t audit_left_out;
-
-/*
- * True if a line may be written now. Two loops that enter a new second at the same time may both
- * reset the count, which does no harm: one line more is written.
- */
-static bool
-audit_may_log(void)
-{
-	uint64_t now = clock_mono_ns() / (1000 * CLOCK_NS_PER_MS);
-
-	if (atomic_exchange(&audit_second, now) != now)
-		atomic_store(&audit_lines, 0);
-	if (atomic_fetch_add(&audit_lines, 1) < AUDIT_LINES_PER_S)
-		return true;
-	atomic_fetch_add(&audit_left_out, 1);
-	return false;
-}
+static struct log_rate audit_rate;
 
 /* Writes a line: the text of the caller, and the fields that all lines have. */
 static void
@@ -50,7 +31,7 @@ couch_audit_login(struct couch_req *r, struct str name, const char *method, enum
 	bool right = status == STATUS_OK;
 
 	r->audited = true;
-	if (!audit_may_log())
+	if (!log_rate_allows(&audit_rate, AUDIT_LINES_PER_S))
 		return;
 	buf_append_cstr(&said, "name=\"");
 	quote_word(&said, name, AUDIT_VALUE_BYTES);
@@ -59,8 +40,7 @@ couch_audit_login(struct couch_req *r, struct str name, const char *method, enum
 		buf_printf(&said, " reason=%s", status == STATUS_FORBIDDEN ? "locked" : "wrong");
 	if (failing)
 		buf_append_cstr(&said, " failing=true");
-	buf_printf(&said, " left_out=%llu",
-		   (unsigned long long)atomic_exchange(&audit_left_out, 0));
+	buf_printf(&said, " left_out=%llu", (unsigned long long)log_rate_left_out(&audit_rate));
 	buf_append_byte(&said, '\0');
 	audit_write(r, right && !failing ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
 		    right ? "login" : "login_refused", said.ptr);
@@ -72,14 +52,14 @@ couch_audit_refused(struct couch_req *r, int code)
 	char room[AUDIT_VALUE_BYTES + 192];
 	struct buf said = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
 
-	if (r->audited || !audit_may_log())
+	if (r->audited || !log_rate_allows(&audit_rate, AUDIT_LINES_PER_S))
 		return;
 	buf_append_cstr(&said, "method=");
 	quote_word(&said, http_method(r->x), 32);
 	buf_append_cstr(&said, " path=\"");
 	quote_word(&said, http_path(r->x), AUDIT_VALUE_BYTES);
 	buf_printf(&said, "\" status=%d left_out=%llu", code,
-		   (unsigned long long)atomic_exchange(&audit_left_out, 0));
+		   (unsigned long long)log_rate_left_out(&audit_rate));
 	buf_append_byte(&said, '\0');
 	audit_write(r, LOG_LEVEL_INFO, "refused", said.ptr);
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_rate.h"
 #include "base/metric.h"
 #include "base/quote.h"
 #include "http/escape.h"
@@ -10,27 +11,7 @@
 METRIC_COUNTER(slow_requests, "frond_slow_requests_total", METRIC_NUMBER,
 	       "Requests that took longer than the setting slow_request_ms, logged or left out.");
 
-/* Lines of the second under way, of all loops, and how many have been left out since a line. */
-static _Atomic uint64_t slow_second;
-static _Atomic uint32_t slow_lines;
-static _Atomic uint64_t slow_left_out;
-
-/*
- * True if a line may be written now. Two loops that enter a new second at once may both reset the
- * count: a line more is harmless.
- */
-static bool
-slow_may_log(void)
-{
-	uint64_t now = clock_mono_ns() / (1000 * CLOCK_NS_PER_MS);
-
-	if (atomic_exchange(&slow_second, now) != now)
-		atomic_store(&slow_lines, 0);
-	if (atomic_fetch_add(&slow_lines, 1) < SLOW_LINES_PER_S)
-		return true;
-	atomic_fetch_add(&slow_left_out, 1);
-	return false;
-}
+static struct log_rate slow_rate;
 
 /* Parameters whose values say what a request costs and are nobody's data. */
 static bool
@@ -84,9 +65,9 @@ couch_slow_log(struct couch_req *r, uint64_t took_ns)
 	uint64_t left_out;
 
 	metric_add(&slow_requests, 1);
-	if (!slow_may_log())
+	if (!log_rate_allows(&slow_rate, SLOW_LINES_PER_S))
 		return;
-	left_out = atomic_exchange(&slow_left_out, 0);
+	left_out = log_rate_left_out(&slow_rate);
 	quote_word(&path, http_path(r->x), SLOW_PATH_BYTES);
 	slow_write_query(&path, http_query(r->x));
 	quote_word(&user, r->user.name, SLOW_PATH_BYTES / 2);
