@@ -11,69 +11,18 @@
 
 #include "base/clock.h"
 #include "catalog/keys.h"
-#include "catalog/store_format.h"
 #include "catalog/verify.h"
+#include "fixture.h"
 #include "kv/tuple.h"
 #include "model/plain/plain.h"
-#include "store.h"
 
 enum {
-	ARENA_BYTES = 64 * 1024 * 1024,
 	HOUR_MS = 60 * 60 * 1000,
 	NOTICES = 5,
 	DETAIL_BYTES = 255,
 	MANY = 500,
 	TEXT_BYTES = 3000000,
 };
-
-#define PACKED   "db.packed"
-#define EXPLODED "db.exploded"
-
-struct fixture {
-	char dir[64];
-	struct kv_store *store;
-	struct arena *arena;
-	struct err err;
-};
-
-static enum status
-create_body(struct kv_tx *tx, void *arg)
-{
-	(void)arg;
-	TRY(plain_create(tx, STR(PACKED), PLAIN_PACKED, BSON_EMPTY, NULL));
-	return plain_create(tx, STR(EXPLODED), PLAIN_EXPLODED, BSON_EMPTY, NULL);
-}
-
-static int
-fixture_setup(void **state)
-{
-	const struct kv_options options = { .create = true, .no_sync = true };
-	struct fixture *f = calloc(1, sizeof(*f));
-	char url[256];
-
-	test_show_failures();
-	plain_register();
-	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/frond-plain-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	test_store_url(f->dir, url, sizeof(url));
-	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
-	f->arena = arena_new(ARENA_BYTES);
-	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
-	*state = f;
-	return 0;
-}
-
-static int
-fixture_teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	arena_free(f->arena);
-	kv_close(f->store);
-	test_remove_tree(f->dir);
-	free(f);
-	return 0;
-}
 
 struct findings {
 	size_t count;
