@@ -71,8 +71,9 @@ check_value(struct checker *c, const struct bson_value *v, const char *at)
 }
 
 /*
- * The NUL behind a name, and whether the name is ASCII; NULL: there is none. Names are short, and
- * going through their bytes is cheaper than what looks at many bytes at a time.
+ * Returns the NUL that ends a name, or NULL if there is none in front of `end`; `*ret_ascii` tells
+ * whether the name is ASCII. A loop over single bytes: names are so short that memchr() takes
+ * longer.
  */
 static const char *
 name_end(const char *at, const char *end, bool *ret_ascii)

@@ -63,9 +63,10 @@ void task_start_soon(struct task *t, void (*fn)(void *arg), void (*done)(void *a
 void task_set_doing(struct str verb, struct str object);
 
 /*
- * Around a wait of the running fiber for somebody who asks nothing of it at present, such as a
- * client that keeps its connection: meanwhile wait_is_alone() of other fibers does not count it.
- * Whatever it waits for may come a moment late. Nothing on a plain thread.
+ * The running fiber calls task_rest() before it waits for a client that has sent no request, and
+ * task_rouse() after that wait. In between wait_is_alone() of other fibers does not count it: one
+ * of them may block the loop's thread for a moment, which delays only what the resting fiber waits
+ * for. On a plain thread both do nothing.
  */
 void task_rest(void);
 void task_rouse(void);

@@ -72,8 +72,9 @@ struct mql_update {
 int mql_update_compare_paths(struct str a, struct str b, bool *ret_below);
 
 /*
- * True for `$[x]` in a path, which stands for elements of an array: `*ret` is the identifier, empty
- * for `$[]`. Other names that begin with `$` are those of fields, but for `$` itself.
+ * True if a name in a path is `$[x]`, which stands for elements of an array: `*ret` is the
+ * identifier x, which is empty for `$[]`. `$` alone stands for one element; any other name is that
+ * of a field, also if it begins with `$`.
  */
 bool mql_update_name_is_filtered(struct str name, struct str *ret);
 

@@ -308,9 +308,7 @@ id_index_check_member(struct call *c, const struct bson_element *e)
 	if (str_eq(e->name, STR("key")) || str_eq(e->name, STR("name")) ||
 	    str_eq(e->name, STR("ns")) || str_eq(e->name, STR("collation")))
 		return STATUS_OK;
-	return call_fail(c, MONGO_INVALID_INDEX_OPTION,
-			 "The field '%.*s' is not valid for an _id index specification.",
-			 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
+	return index_fail_id_option(c, e->name);
 }
 
 /*

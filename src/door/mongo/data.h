@@ -62,8 +62,8 @@ struct str data_collation_document(const struct data *d);
 /* How strings are compared, NULL: by bytes. Valid until the collection is opened again. */
 MUST_USE enum status data_collation(struct data *d, struct mql *q, const struct bson_texts **ret);
 /*
- * Fails with MONGO_OTHER_COLLATION if it is not c->collation, by which the command is run; and
- * puts it there.
+ * The command is run by c->collation. If the collection has another one, sets that and fails with
+ * MONGO_OTHER_COLLATION, so that the command is run again by it (call_runs_again()).
  */
 MUST_USE enum status data_check_collation(const struct data *d);
 /* What a command or a statement names, unless it is empty; else that of its collection. */

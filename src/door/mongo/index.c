@@ -139,15 +139,21 @@ check_filter(struct call *c, struct str filter, unsigned depth)
 				"$or");
 }
 
+static enum status
+check_flag(struct call *c, const struct bson_element *e)
+{
+	if (e->value.type == BSON_BOOL || bson_is_number(&e->value))
+		return STATUS_OK;
+	return call_fail(c, MONGO_TYPE_MISMATCH,
+			 "The field '%.*s' has value of type %s, which is not convertible to bool",
+			 STR_ARG(e->name), bson_type_name(e->value.type));
+}
+
 /* A flag as it is kept: true, or left out. */
 static enum status
 put_flag(struct call *c, struct bson_builder *b, const struct bson_element *e)
 {
-	if (e->value.type != BSON_BOOL && !bson_is_number(&e->value))
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "The field '%.*s' has value of type %s, which is not convertible "
-				 "to bool",
-				 STR_ARG(e->name), bson_type_name(e->value.type));
+	TRY(check_flag(c, e));
 	if (bson_is_true(&e->value))
 		bson_put_bool(b, e->name, true);
 	return STATUS_OK;
@@ -184,11 +190,7 @@ put_seconds(struct call *c, struct bson_builder *b, struct str key, const struct
 static enum status
 check_clustered(struct call *c, const struct bson_element *e)
 {
-	if (e->value.type != BSON_BOOL && !bson_is_number(&e->value))
-		return call_fail(c, MONGO_TYPE_MISMATCH,
-				 "The field 'clustered' has value of type %s, which is not "
-				 "convertible to bool",
-				 bson_type_name(e->value.type));
+	TRY(check_flag(c, e));
 	if (!bson_is_true(&e->value))
 		return call_fail(c, INDEX_CLUSTERED_FALSE,
 				 "The index option 'clustered' cannot be false");
@@ -213,6 +215,14 @@ put_collation(struct call *c, struct bson_builder *b, const struct bson_element 
 	return STATUS_OK;
 }
 
+enum status
+index_fail_id_option(struct call *c, struct str name)
+{
+	return call_fail(c, MONGO_INVALID_INDEX_OPTION,
+			 "The field '%.*s' is not valid for an _id index specification.",
+			 (int)(name.len < 100 ? name.len : 100), name.ptr);
+}
+
 static enum status
 put_option(struct call *c, struct bson_builder *b, struct str key, const struct bson_element *e)
 {
@@ -222,9 +232,7 @@ put_option(struct call *c, struct bson_builder *b, struct str key, const struct 
 		return STATUS_OK;
 	if (index_key_is_id(key) && !str_eq(e->name, STR("collation")) &&
 	    !str_eq(e->name, STR("clustered")) && !str_eq(e->name, STR("unique")))
-		return call_fail(c, MONGO_INVALID_INDEX_OPTION,
-				 "The field '%.*s' is not valid for an _id index specification.",
-				 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
+		return index_fail_id_option(c, e->name);
 	if (str_eq(e->name, STR("hidden")) && e->value.type != BSON_BOOL)
 		return call_type_mismatch(c, &e->value, "type 'bool'",
 					  "createIndexes.indexes.hidden");

@@ -14,15 +14,18 @@ enum {
 };
 
 /*
- * Checks what a client wants an index to be, and writes it as it is kept and listed, in the arena:
- * with all members of its collation, and without any for the locale "simple".
- * Fails with MongoDB's codes; for kinds of indexes that are not there, by their names.
+ * Checks a client's description of an index. `*ret` is the description that is stored and listed,
+ * in the arena: its collation has all members, and for the locale "simple" there is none. Fails
+ * with MongoDB's codes; kinds of indexes that are not there are refused by their names.
  */
 MUST_USE enum status index_read_spec(struct call *c, struct str given, struct str *ret);
 
+/* Fails for an option that the index by `_id` cannot have. */
+enum status index_fail_id_option(struct call *c, struct str name);
+
 /*
- * A description that names no collation, with that of its collection: a whole document, which is
- * not empty. In the arena.
+ * Adds the collation of the collection, a document with all members, to a description that has
+ * none. In the arena.
  */
 MUST_USE enum status index_spec_collate(struct call *c, struct str spec, struct str collation,
 					struct str *ret);

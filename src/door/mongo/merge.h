@@ -25,8 +25,8 @@ MUST_USE enum status merge_find(struct call *c, struct data *data, const struct 
 				struct mql *q, struct str doc, struct str *ret);
 
 /*
- * The document that $merge inserts where it has found none to merge with. If found ones are merged
- * or kept, a field of `on` that `doc` lacks is null in it, as in MongoDB.
+ * The document that $merge inserts where no document of the target matches `doc`. With whenMatched
+ * "merge" or "keepExisting" it has null for a field of `on` that `doc` lacks, as in MongoDB.
  */
 MUST_USE enum status merge_new_document(struct call *c, const struct mql_write *w, struct str doc,
 					struct str *ret);

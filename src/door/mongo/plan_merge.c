@@ -2,8 +2,8 @@
  * Ranges of an index that are merged: each is of other values of the index's first columns, and all
  * are read side by side, so that entries come in the order of what is behind those columns.
  *
- * Entries of an index without arrays are of different documents, so no two of them are equal
- * there: the last of what is compared is the `_id`.
+ * Only indexes at whose columns no document has an array are merged. A document then has one entry,
+ * and no two entries are equal, since the `_id` is the last thing that is compared.
  */
 #include <assert.h>
 

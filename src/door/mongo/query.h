@@ -106,8 +106,9 @@ MUST_USE enum status query_read_value(struct call *c, struct str from, struct st
 				      const struct bson_value **ret);
 
 /*
- * Sets the collation: what the command names, or that of the collection where this is empty. Then
- * the query may fail so that the command is run again (call_runs_again()).
+ * Sets the collation of the query: `given`, which the command names, or c->collation if that is
+ * empty. In the latter case query_open() may find that the collection has another one, and fails so
+ * that the command is run again (call_runs_again()).
  */
 void query_choose_collation(const struct call *c, struct str given, struct query_ask *ask);
 

@@ -425,9 +425,10 @@ MUST_USE enum status plain_notices_clear(struct kv_tx *tx, uint64_t ms, bool *re
 struct chores;
 
 /*
- * Removes notices that are older than a day and, in some collections behind `place`, events that
- * are, and texts that were staged an hour ago and never referred to. `place` is empty at first, and
- * moves on to where the next call is to begin. `*ret_more`: that is not the beginning again.
+ * Removes notices that are older than a day. Then goes on to some collections, and removes their
+ * events that are older than a day, and texts that were staged an hour ago and never referred to.
+ * `place` is the name of the collection that was done last, and is set here; it is empty at first,
+ * and again after the last collection. `*ret_more`: there is more to do, so call again soon.
  */
 MUST_USE enum status plain_sweep(struct kv_store *store, uint64_t now_ms, struct buf *place,
 				 bool *ret_more, struct err *err);
