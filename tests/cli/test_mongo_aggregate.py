@@ -2,19 +2,10 @@
 
 import os
 import random
-import re
 
-from harness import Server, equal, main, test
-from mongo import Client, sequence
-
-
-class Mongo(Server):
-    def __init__(self, cwd, **kwargs):
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
-
-    def client(self, **kwargs):
-        return Client(self.port, **kwargs)
+from harness import equal, main, test
+from mongo import sequence
+from mongo_server import MongoServer as Mongo
 
 
 class Collection:

@@ -1,20 +1,13 @@
 """Builds of indexes that a kill ends: the next start finishes them, or takes them back."""
 
-import re
 import select
 
-from harness import Server, contains, equal, main, ok, test
+from harness import contains, equal, main, ok, test
 from mongo import Client, Failure
+from mongo_server import MongoServer as Mongo
 
 DOCS = 20000
 TRIES = 20  # of meeting a build while it is under way
-
-
-class Mongo(Server):
-    def __init__(self, cwd, **kwargs):
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
 
 
 def fill(cwd, twin=None):

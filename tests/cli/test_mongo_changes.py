@@ -1,22 +1,16 @@
 """Change streams of MongoDB's door."""
 
-import re
 import threading
 import time
 
-from harness import Server, equal, main, test
-from mongo import Client, Int64
+from harness import equal, main, test
+from mongo import Int64
+from mongo_server import MongoServer
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, *options, **kwargs):
-        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
-
-    def client(self, **kwargs):
-        return Client(self.port, **kwargs)
+        super().__init__(cwd, *options, ini="[mongo]\nreplica_set = frond\n", **kwargs)
 
 
 class Stream:

@@ -5,6 +5,7 @@ import time
 
 from harness import Server, contains, equal, main, ok, test
 from mongo import Client, Date, Int64
+from mongo_server import MongoServer
 
 NO_CASE = {"locale": "en", "strength": 2}
 WHOLE = {"locale": "en", "caseLevel": False, "caseFirst": "off", "strength": 2, "numericOrdering": False,
@@ -13,15 +14,9 @@ WHOLE = {"locale": "en", "caseLevel": False, "caseFirst": "off", "strength": 2, 
 SIMPLE = {"locale": "simple"}
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, *options, **kwargs):
-        (cwd / "ini").write_text("[chttpd_auth]\niterations = 10\n[mongo]\nreplica_set = frond\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
-
-    def client(self, **kwargs):
-        return Client(self.port, **kwargs)
+        super().__init__(cwd, *options, ini="[chttpd_auth]\niterations = 10\n[mongo]\nreplica_set = frond\n", **kwargs)
 
 
 def shop(c):

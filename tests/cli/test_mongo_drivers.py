@@ -1,7 +1,6 @@
 """MongoDB's door through MongoDB's own driver for Python, unchanged: Debian's python3-pymongo."""
 
 import os
-import re
 import sys
 
 try:
@@ -12,15 +11,13 @@ except ImportError:
         os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
     pymongo = None
 
-from harness import Server, equal, main, test
+from harness import equal, main, test
+from mongo_server import MongoServer
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, *options, **kwargs):
-        (cwd / "ini").write_text("[chttpd_auth]\niterations = 4096\n[mongo]\nreplica_set = frond\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
+        super().__init__(cwd, *options, ini="[chttpd_auth]\niterations = 4096\n[mongo]\nreplica_set = frond\n", **kwargs)
 
     def client(self, **kwargs):
         return pymongo.MongoClient("127.0.0.1", self.port, serverSelectionTimeoutMS=30000, **kwargs)

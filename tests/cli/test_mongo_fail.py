@@ -1,17 +1,10 @@
 """MongoDB's door: the fail point by which tests of drivers have commands fail, and the stable API."""
 
-import re
 import time
 
-from harness import Server, equal, main, test
+from harness import equal, main, test
 from mongo import Client, Int64, sequence
-
-
-class Mongo(Server):
-    def __init__(self, cwd, *options, **kwargs):
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", *options, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
+from mongo_server import MongoServer as Mongo
 
 
 def fail(c, mode="alwaysOn", **data):

@@ -1,12 +1,12 @@
 """Indexes of MongoDB's door whose strings another version of ICU has ordered."""
 
 import os
-import re
 import sys
 import time
 
-from harness import Server, contains, equal, main, run, test
+from harness import contains, equal, main, run, test
 from mongo import Client, Failure, sequence
+from mongo_server import MongoServer
 
 OTHER_ICU = os.path.abspath(sys.argv[2])
 NOCASE = {"locale": "en", "strength": 2}
@@ -17,10 +17,9 @@ def icu(number):
     return {"LD_PRELOAD": OTHER_ICU, "FROND_TEST_ICU": str(number), "ASAN_OPTIONS": "verify_asan_link_order=0"}
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, number):
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", env=icu(number))
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
+        super().__init__(cwd, env=icu(number))
 
     def client(self):
         return Client(self.port)

@@ -5,17 +5,9 @@ import re
 import threading
 import time
 
-from harness import Server, contains, equal, main, run, test
-from mongo import Client, Date, Failure, Int64, sequence
-
-
-class Mongo(Server):
-    def __init__(self, cwd, *options, **kwargs):
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", *options, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
-
-    def client(self, **kwargs):
-        return Client(self.port, **kwargs)
+from harness import contains, equal, main, run, test
+from mongo import Date, Failure, Int64, sequence
+from mongo_server import MongoServer as Mongo
 
 
 def insert(client, *documents, name="c", ordered=True):

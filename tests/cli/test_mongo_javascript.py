@@ -2,27 +2,24 @@
 
 import os
 import pathlib
-import re
 import signal
 import struct
 import threading
 import time
 
-from harness import FROND, Server, Skip, contains, equal, main, test
+from harness import FROND, Skip, contains, equal, main, test
 from mongo import Client, Date, Int64, ObjectId, Raw, Timestamp
+from mongo_server import MongoServer
 
 HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
 LOOP = "function () { for (;;) ; }"
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, ini="", worker=True, **kwargs):
         if worker and not HAS_WORKER:
             raise Skip("there is no frond-js")
-        (cwd / "ini").write_text(ini)
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
+        super().__init__(cwd, ini=ini, **kwargs)
 
 
 def insert(c, *documents):

@@ -1,20 +1,17 @@
 """People and their roles by MongoDB's commands: documents of _users, as every door has them."""
 
 import base64
-import re
 
-from harness import Server, contains, equal, main, ok, test
+from harness import contains, equal, main, ok, test
 from mongo import Client
+from mongo_server import MongoServer
 
 ADMIN = {"FROND_ADMIN": "root:secret"}
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, **kwargs):
-        (cwd / "ini").write_text("[chttpd_auth]\niterations = 10\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", env=ADMIN, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
+        super().__init__(cwd, ini="[chttpd_auth]\niterations = 10\n", env=ADMIN, **kwargs)
 
     def login(self, name="root", password="secret"):
         return Client(self.port).login(name, password)

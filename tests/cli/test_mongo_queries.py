@@ -2,21 +2,12 @@
 
 import os
 import random
-import re
 import signal
 import threading
 
-from harness import Server, contains, equal, main, run, test
-from mongo import Client, Int64, sequence
-
-
-class Mongo(Server):
-    def __init__(self, cwd, **kwargs):
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
-
-    def client(self, **kwargs):
-        return Client(self.port, **kwargs)
+from harness import contains, equal, main, run, test
+from mongo import Int64, sequence
+from mongo_server import MongoServer as Mongo
 
 
 class Collection:

@@ -3,21 +3,19 @@
 import random
 import re
 
-from harness import Server, contains, equal, main, ok, test
+from harness import contains, equal, main, ok, test
 from mongo import Client
+from mongo_server import MongoServer
 
 EXPLODED = {"storageEngine": {"frond": {"scheme": "exploded"}}}
 PACKED = {"storageEngine": {"frond": {"scheme": "packed"}}}
 UPDATES = 400
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, *settings, **kwargs):
         # Answers of a set's member have their times, in which the schemes differ.
-        (cwd / "ini").write_text("\n".join(["[mongo]", "standalone = true", *settings, ""]))
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
+        super().__init__(cwd, ini="\n".join(["[mongo]", "standalone = true", *settings, ""]), **kwargs)
 
 
 def options(c):

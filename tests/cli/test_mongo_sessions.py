@@ -1,27 +1,21 @@
 """Sessions of MongoDB's door: writes that are sent again are done once."""
 
 import random
-import re
 import signal
 import struct
 import threading
 
-from harness import Server, contains, equal, main, ok, test
-from mongo import Client, Int64, Raw
+from harness import contains, equal, main, ok, test
+from mongo import Int64, Raw
+from mongo_server import MongoServer
 
 ID = bytes(range(16))
 OTHER = bytes(range(16, 32))
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, *options, replica_set=True, **kwargs):
-        (cwd / "ini").write_text("" if replica_set else "[mongo]\nstandalone = true\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
-
-    def client(self, **kwargs):
-        return Client(self.port, **kwargs)
+        super().__init__(cwd, *options, ini="" if replica_set else "[mongo]\nstandalone = true\n", **kwargs)
 
 
 def numbered(document, number, session=ID, **more):

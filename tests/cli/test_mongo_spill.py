@@ -3,23 +3,20 @@ what a client sees when there is no room. The disks are small file systems in me
 process that may mount them can have."""
 
 import os
-import re
 
 from disk import Disk
-from harness import Server, contains, equal, main, run, test
+from harness import contains, equal, main, run, test
 from mongo import Client
+from mongo_server import MongoServer
 
 MIB = 1 << 20
 DOCS = 60
 SORT = [{"$sort": {"text": -1, "n": 1}}, {"$project": {"n": 1}}]
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, directory, **kwargs):
-        (cwd / "ini").write_text(f"[mongo]\nspill_directory = {directory}\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
+        super().__init__(cwd, ini=f"[mongo]\nspill_directory = {directory}\n", **kwargs)
 
 
 def fill(c):

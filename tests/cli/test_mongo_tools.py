@@ -4,19 +4,14 @@ Compass."""
 import hashlib
 import re
 
-from harness import Server, contains, equal, main, test
-from mongo import Client, Failure, encode
+from harness import contains, equal, main, test
+from mongo import Failure, encode
+from mongo_server import MongoServer
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, *options, settings="", **kwargs):
-        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n" + settings + "\n[chttpd_auth]\niterations = 10\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
-
-    def client(self, **kwargs):
-        return Client(self.port, **kwargs)
+        super().__init__(cwd, *options, ini="[mongo]\nreplica_set = frond\n" + settings + "\n[chttpd_auth]\niterations = 10\n", **kwargs)
 
 
 ID_INDEX = {"v": 2, "key": {"_id": 1}, "name": "_id_"}

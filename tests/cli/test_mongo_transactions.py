@@ -1,25 +1,19 @@
 """Transactions of several commands through MongoDB's door."""
 
 import random
-import re
 import signal
 import threading
 import time
 
-from harness import Server, contains, equal, main, ok, test
-from mongo import Client, Failure, Int64
+from harness import contains, equal, main, ok, test
+from mongo import Failure, Int64
+from mongo_server import MongoServer
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, *options, **kwargs):
         # Few iterations, so that people log in quickly.
-        (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n\n[chttpd_auth]\niterations = 10\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", *options, **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
-
-    def client(self, **kwargs):
-        return Client(self.port, **kwargs)
+        super().__init__(cwd, *options, ini="[mongo]\nreplica_set = frond\n\n[chttpd_auth]\niterations = 10\n", **kwargs)
 
 
 class Session:

@@ -1,19 +1,16 @@
 """Validators of MongoDB's door: documents that a collection does not take."""
 
-import re
 
-from harness import Server, contains, equal, main, run, test
+from harness import contains, equal, main, run, test
 from mongo import Client
+from mongo_server import MongoServer
 
 SCHEMA = {"$jsonSchema": {"required": ["n"], "properties": {"n": {"bsonType": "int", "minimum": 0}}}}
 
 
-class Mongo(Server):
+class Mongo(MongoServer):
     def __init__(self, cwd, **kwargs):
-        (cwd / "ini").write_text("[chttpd_auth]\niterations = 10\n")
-        super().__init__(cwd, "--mongo", "127.0.0.1:0", "--config", "ini", **kwargs)
-        self.port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                  self.read_log()).group(1))
+        super().__init__(cwd, ini="[chttpd_auth]\niterations = 10\n", **kwargs)
 
 
 def shop(c):
