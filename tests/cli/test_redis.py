@@ -736,6 +736,73 @@ def keys_tell_that_they_are_new_missed_or_expired(cwd):
 
 
 @test
+def a_value_whose_time_has_passed_expires_as_others_do(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as sub:
+        sub("PSUBSCRIBE", "__keyevent@0__:*")
+        c("CONFIG", "SET", "notify-keyspace-events", "EAn")
+        for past in (("PXAT", "5"), ("EXAT", "5")):
+            equal(c("SET", "a", "x", *past), "OK")
+            equal([c("EXISTS", "a"), c("GET", "a"), c("TTL", "a"), c("DBSIZE") in (0, 1)],
+                  [0, None, -2, True])
+            # The sweep tells of it.
+            equal([sub.read()[2] for _ in range(4)],
+                  [b"__keyevent@0__:" + e for e in (b"new", b"set", b"expire", b"expired")])
+            equal(c("DBSIZE"), 0)
+        contains(c("INFO", "stats"), b"\r\nexpired_keys:2\r\n")
+        # In one transaction whoever writes next finds that it has expired.
+        c("RPUSH", "a", "1")
+        c("MULTI")
+        for command in (("SET", "a", "x", "GET"), ("SET", "a", "x", "PXAT", "5"), ("LLEN", "a"),
+                        ("SET", "a", "x", "XX"), ("SET", "a", "y", "NX", "EXAT", "1"),
+                        ("APPEND", "a", "z"), ("GET", "a"), ("EXPIREAT", "a", "5")):
+            c(*command)
+        equal(c("EXEC")[1:], ["OK", 0, None, "OK", 1, b"z", 1])
+        equal([sub.read()[2].decode().split(":")[1] for _ in range(12)],
+              ["new", "rpush", "set", "expire", "expired", "new", "set", "expire", "expired", "new",
+               "append", "del"])
+        # What is read, and has come, is removed at once.
+        c("SET", "a", "x")
+        equal(c("GETEX", "a", "PXAT", "5"), b"x")
+        equal(c("DBSIZE"), 0)
+        equal([sub.read()[2].decode().split(":")[1] for _ in range(3)], ["new", "set", "del"])
+
+
+@test
+def commands_that_write_count_what_they_only_read(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as sub:
+        sub("PSUBSCRIBE", "__keyevent@*__:*")
+        c("CONFIG", "SET", "notify-keyspace-events", "Em")
+
+        def looked(*command):
+            """Hits, misses and the keys that are told to be missed."""
+            c("CONFIG", "RESETSTAT")
+            c.send(*command)
+            c.read()
+            c("PUBLISH", "__keyevent@end__:", "")
+            missed = []
+            while (message := sub.read())[2] != b"__keyevent@end__:":
+                missed.append(message[3].decode())
+            stats = counted(c, "stats")
+            return int(stats["keyspace_hits"]), int(stats["keyspace_misses"]), missed
+
+        for command in (("GETEX", "v"), ("GETSET", "v", "1"), ("SET", "v", "1", "GET"),
+                        ("BITOP", "NOT", "d", "v"), ("BITFIELD", "v", "GET", "u8", "0"),
+                        ("COPY", "v", "w"), ("SORT", "v", "STORE", "d"), ("SUNIONSTORE", "d", "v"),
+                        ("ZUNIONSTORE", "d", "1", "v"), ("ZRANGESTORE", "d", "v", "0", "-1"),
+                        ("GETDEL", "v")):
+            c("DEL", "v", "w", "d")
+            equal((command, looked(*command)), (command, (0, 1, ["v"])))
+            c("SET", "v", "1")
+            equal((command, looked(*command)), (command, (1, 0, [])))
+        for command in (("APPEND", "v", "1"), ("INCR", "v"), ("RENAME", "v", "w"), ("LPOP", "l"),
+                        ("SET", "v", "1"), ("EXPIRE", "n", "1"), ("DEL", "n"),
+                        ("BITFIELD", "v", "SET", "u8", "0", "1")):
+            equal((command, looked(*command)), (command, (0, 0, [])))
+        equal(looked("OBJECT", "ENCODING", "v"), (1, 0, []))
+        equal(looked("OBJECT", "ENCODING", "none"), (0, 1, []))
+
+
+@test
 def messages_come_although_answers_are_off(cwd):
     with Redis(cwd) as server, server.client() as c, server.client() as sub:
         sub("HELLO", "3")

@@ -284,7 +284,7 @@ cmd_bitop(struct call *c)
 	for (size_t i = 0; i < count; i++) {
 		struct timed_item *item;
 
-		TRY(data_item(c, i + 3, TIMED_VALUE, &item));
+		TRY(data_item_read(c, i + 3, TIMED_VALUE, &item));
 		if (!item)
 			return STATUS_OK;
 		TRY(data_value(item, &values[i]));
@@ -514,7 +514,7 @@ cmd_bitfield(struct call *c)
 	enum overflow overflow = OVERFLOW_WRAP;
 	struct field *fields = arena_alloc(c->arena, c->argc * sizeof(*fields));
 	struct timed_item *item;
-	bool changed = false, grown;
+	bool changed = false, grown, writes = false;
 	size_t count = 0;
 
 	if (!fields)
@@ -529,9 +529,13 @@ cmd_bitfield(struct call *c)
 				    STR("ERR BITFIELD_RO only supports the GET subcommand"));
 			return STATUS_OK;
 		}
+		writes |= any && fields[count].kind != FIELD_GET;
 		count += any;
 	}
-	TRY(data_item(c, 1, TIMED_VALUE, &item));
+	if (writes)
+		TRY(data_item(c, 1, TIMED_VALUE, &item));
+	else
+		TRY(data_item_read(c, 1, TIMED_VALUE, &item));
 	if (!item)
 		return STATUS_OK;
 	reply_array(c->reply, count);

@@ -162,6 +162,7 @@ cmd_copy(struct call *c)
 		return STATUS_OK;
 	}
 	TRY(txn_item(c, c->argv[1], &from));
+	TRY(txn_looked_up(c, from));
 	if (from->type != TIMED_LEAF)
 		TRY(copy_to(c, from, db, c->argv[2], replace, &done));
 	if (done) {
@@ -417,6 +418,7 @@ cmd_object(struct call *c)
 	if (c->argc != 3)
 		return call_unknown_subcommand(c);
 	TRY(txn_item(c, c->argv[2], &item));
+	(void)txn_count_look(c, item);
 	if (item->type == TIMED_LEAF) {
 		reply_null(c->reply);
 	} else if (call_arg_is(c, 1, "encoding")) {

@@ -213,6 +213,7 @@ sets_open(struct call *c, size_t from, size_t count, struct sets *ret)
 		return STATUS_LIMIT;
 	TRY(txn_items(c, c->argv + from, count, 1, ret->items));
 	for (size_t i = 0; i < count; i++) {
+		TRY(txn_looked_up(c, ret->items[i]));
 		if (ret->items[i]->type == TIMED_SET || ret->items[i]->type == TIMED_LEAF)
 			continue;
 		ret->items = NULL;

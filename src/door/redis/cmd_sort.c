@@ -104,6 +104,7 @@ sort_look_up(struct call *c, struct str pattern, struct str element, struct str 
 	memcpy(key + head, element.ptr, element.len);
 	memcpy(key + head + element.len, tail.ptr, tail.len);
 	TRY(txn_item(c, str_of(key, head + element.len + tail.len), &item));
+	TRY(txn_looked_up(c, item));
 	if (!field.len)
 		return item->type == TIMED_VALUE ? data_value(item, ret) : STATUS_OK;
 	if (item->type == TIMED_HASH) {
@@ -301,6 +302,7 @@ cmd_sort(struct call *c)
 	if (!sort_parse(c, &s))
 		return STATUS_OK;
 	TRY(txn_item(c, c->argv[1], &item));
+	TRY(txn_looked_up(c, item));
 	if (item->type == TIMED_VALUE || item->type == TIMED_HASH || item->type == TIMED_STREAM)
 		return call_wrong_type(c);
 	TRY(sort_collect(c, item, &s, &e, &count));

@@ -59,13 +59,12 @@ set_parse(const struct call *c, struct set_options *o)
 	return true;
 }
 
-/* Writes the value; one whose time has come already is not there. */
+/* Writes the value; one whose time has come already is hidden, and expires as others do. */
 static enum status
 set_write(struct call *c, struct timed_item *item, struct str value, const struct set_options *o,
 	  int64_t at_ms)
 {
 	struct str key = c->argv[1];
-	uint64_t now;
 
 	if (o->keep) {
 		TRY(timed_value_replace(item, value));
@@ -76,11 +75,9 @@ set_write(struct call *c, struct timed_item *item, struct str value, const struc
 				    (struct timed_expiry){ .kind = TIMED_EXPIRY_NEVER }));
 		return txn_changed(c, key, EVENT_STRING, "set");
 	}
-	TRY(txn_now_ms(c, &now));
 	TRY(timed_value_set(item, value, data_expiry(at_ms)));
 	TRY(txn_changed(c, key, EVENT_STRING, "set"));
-	if ((uint64_t)at_ms <= now)
-		return data_delete(c, item, key, "del");
+	timed_item_lapse(item);
 	return txn_event(c, key, EVENT_GENERIC, "expire");
 }
 
@@ -100,6 +97,7 @@ set_generic(struct call *c, const struct set_options *o, struct str value)
 	TRY(txn_item(c, c->argv[1], &item));
 	there = item->type != TIMED_LEAF;
 	if (o->get) {
+		TRY(txn_looked_up(c, item));
 		if (there && item->type != TIMED_VALUE)
 			return call_wrong_type(c);
 		TRY(data_value(item, &old));
@@ -167,7 +165,7 @@ cmd_getset(struct call *c)
 	struct timed_item *item;
 	struct str old;
 
-	TRY(data_item(c, 1, TIMED_VALUE, &item));
+	TRY(data_item_read(c, 1, TIMED_VALUE, &item));
 	if (!item)
 		return STATUS_OK;
 	TRY(data_value(item, &old));
@@ -180,17 +178,15 @@ cmd_getset(struct call *c)
 
 /* ---- Reading ---- */
 
+/* NULL: it is of another type, which has been answered. */
 static enum status
-get_generic(struct call *c, struct timed_item **ret)
+get_answer(struct call *c, struct timed_item *item)
 {
-	TRY(data_item(c, 1, TIMED_VALUE, ret));
-	if (!*ret)
-		return STATUS_OK;
-	if ((*ret)->type == TIMED_LEAF) {
+	if (item && item->type == TIMED_LEAF)
 		reply_null(c->reply);
-		return STATUS_OK;
-	}
-	return data_reply_value(c, *ret, 0, (*ret)->length);
+	else if (item)
+		return data_reply_value(c, item, 0, item->length);
+	return STATUS_OK;
 }
 
 enum status
@@ -198,7 +194,8 @@ cmd_get(struct call *c)
 {
 	struct timed_item *item;
 
-	return get_generic(c, &item);
+	TRY(data_item_read(c, 1, TIMED_VALUE, &item));
+	return get_answer(c, item);
 }
 
 enum status
@@ -206,7 +203,8 @@ cmd_getdel(struct call *c)
 {
 	struct timed_item *item;
 
-	TRY(get_generic(c, &item));
+	TRY(data_item_read(c, 1, TIMED_VALUE, &item));
+	TRY(get_answer(c, item));
 	if (!item || item->type == TIMED_LEAF)
 		return STATUS_OK;
 	return data_delete(c, item, c->argv[1], "del");
@@ -228,7 +226,7 @@ cmd_getex(struct call *c)
 		else if (!option_time(c, &i, &o))
 			return call_syntax_error(c);
 	}
-	TRY(data_item(c, 1, TIMED_VALUE, &item));
+	TRY(data_item_read(c, 1, TIMED_VALUE, &item));
 	if (!item)
 		return STATUS_OK;
 	/* The time of a key that is not there is not looked at. */
@@ -236,7 +234,7 @@ cmd_getex(struct call *c)
 		TRY(data_time(c, o.time_at, o.time, &fine, &at_ms));
 	if (!fine)
 		return STATUS_OK;
-	TRY(get_generic(c, &item));
+	TRY(get_answer(c, item));
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
 	if (persist && item->expires_ms) {

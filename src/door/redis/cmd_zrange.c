@@ -183,7 +183,7 @@ range_generic(struct call *c, size_t key, bool full, struct range_options *o)
 		if (!fine)
 			return STATUS_OK;
 	}
-	TRY(data_item(c, key, TIMED_ZSET, &item));
+	TRY(data_item_read(c, key, TIMED_ZSET, &item));
 	if (!item)
 		return STATUS_OK;
 	if (o->range.by == TIMED_BY_RANK) {

@@ -291,6 +291,7 @@ zsets_open(struct call *c, size_t at, struct zsets *z)
 	for (size_t i = 0; i < z->count; i++) {
 		enum timed_type type = z->items[i]->type;
 
+		TRY(txn_looked_up(c, z->items[i]));
 		if (type == TIMED_LEAF || type == TIMED_ZSET || type == TIMED_SET)
 			continue;
 		z->items = NULL;

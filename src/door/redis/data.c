@@ -2,14 +2,29 @@
 
 #include "door/redis/wire/number.h"
 
-enum status
-data_item(struct call *c, size_t i, enum timed_type type, struct timed_item **ret)
+/* `*ret` is of that type or absent; if not, that is answered. */
+static enum status
+data_check_type(struct call *c, enum timed_type type, struct timed_item **ret)
 {
-	TRY(txn_item(c, c->argv[i], ret));
 	if ((*ret)->type == type || (*ret)->type == TIMED_LEAF)
 		return STATUS_OK;
 	*ret = NULL;
 	return call_wrong_type(c);
+}
+
+enum status
+data_item(struct call *c, size_t i, enum timed_type type, struct timed_item **ret)
+{
+	TRY(txn_item(c, c->argv[i], ret));
+	return data_check_type(c, type, ret);
+}
+
+enum status
+data_item_read(struct call *c, size_t i, enum timed_type type, struct timed_item **ret)
+{
+	TRY(txn_item(c, c->argv[i], ret));
+	TRY(txn_looked_up(c, *ret));
+	return data_check_type(c, type, ret);
 }
 
 enum status

@@ -18,6 +18,10 @@ enum {
 MUST_USE enum status data_item(struct call *c, size_t i, enum timed_type type,
 			       struct timed_item **ret);
 
+/* The same for what only reads the item, although its command writes: see txn_looked_up(). */
+MUST_USE enum status data_item_read(struct call *c, size_t i, enum timed_type type,
+				    struct timed_item **ret);
+
 /* All of a value of bytes; an absent one is empty. */
 MUST_USE enum status data_value(struct timed_item *item, struct str *ret);
 

@@ -228,14 +228,20 @@ lookup_expired(struct call *c, struct txn_item *i)
 	return lookup_tells(c, i, EVENT_GENERIC, "del");
 }
 
-static enum status
-lookup_count(struct call *c, const struct timed_item *item)
+bool
+txn_count_look(struct call *c, const struct timed_item *item)
 {
 	bool missed = item->type == TIMED_LEAF;
 
 	atomic_fetch_add_explicit(missed ? &c->redis->misses : &c->redis->hits, 1,
 				  memory_order_relaxed);
-	if (!missed ||
+	return missed;
+}
+
+static enum status
+lookup_count(struct call *c, const struct timed_item *item)
+{
+	if (!txn_count_look(c, item) ||
 	    !(atomic_load_explicit(&c->redis->events, memory_order_relaxed) & EVENT_MISS))
 		return STATUS_OK;
 	return txn_event(c, item->key, EVENT_MISS, "keymiss");
@@ -253,6 +259,12 @@ lookup_end(struct call *c, struct txn_item *i)
 		TRY(lookup_expired(c, i));
 	i->was_there = i->item.type != TIMED_LEAF;
 	return STATUS_OK;
+}
+
+enum status
+txn_looked_up(struct call *c, const struct timed_item *item)
+{
+	return c->command->flags & COMMAND_READONLY ? STATUS_OK : lookup_count(c, item);
 }
 
 enum status

@@ -124,6 +124,15 @@ MUST_USE enum status txn_item_of(struct call *c, unsigned db, struct str key,
 MUST_USE enum status txn_items(struct call *c, const struct str *keys, size_t count, size_t step,
 			       struct timed_item **ret);
 
+/*
+ * Of an item that a command has only read, though it writes others or may write this one: it is
+ * counted, and that it was missed is told, as of commands that only read. Of those it does nothing.
+ */
+MUST_USE enum status txn_looked_up(struct call *c, const struct timed_item *item);
+
+/* Counts an item that was found or missed, and tells nobody. Returns whether it was missed. */
+bool txn_count_look(struct call *c, const struct timed_item *item);
+
 /* Asks for an item without waiting for it, if the transaction does not have it yet. */
 MUST_USE enum status txn_ask(struct call *c, unsigned db, struct str key);
 /* The versions of items (timed_item_version()), in one more round trip. */

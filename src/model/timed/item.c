@@ -384,6 +384,20 @@ timed_item_expire(struct timed_item *item, struct timed_expiry expiry)
 	return timed_item_store(item);
 }
 
+void
+timed_item_lapse(struct timed_item *item)
+{
+	if (!item->expires_ms || item->expires_ms > item->t->now_us / TIMED_US_PER_MS)
+		return;
+	item->type = TIMED_LEAF;
+	item->expires_ms = 0;
+	item->value = STR("");
+	item->length = 0;
+	item->height = 0;
+	item->has_dues = item->counted = false;
+	item->recent = NULL;
+}
+
 enum status
 timed_item_replace(struct timed_item *to, const struct timed_item *item)
 {

@@ -101,6 +101,12 @@ MUST_USE enum status timed_item_sweep(struct timed_item *item, enum timed_swept 
 MUST_USE enum status timed_item_expire(struct timed_item *item, struct timed_expiry expiry);
 
 /*
+ * Hides an item whose expiry has come already, as it is from the next transaction on; whatever
+ * finds it then removes it. Of another one it does nothing.
+ */
+void timed_item_lapse(struct timed_item *item);
+
+/*
  * Gives the item the place of `to`, whatever was there, with its expiry. Touches the two headers
  * alone. `item` is not there afterwards. They are two different keys of one database.
  */
