@@ -1,9 +1,12 @@
 /*
- * MongoDB's protocol and nothing behind it: answers each command with the same bytes. Writes are
- * answered after one fsync of a small file, which all that have come together share. What a client
- * reaches against this server, it cannot pass with any other. It says that it is a server on its
- * own, as frond does unless it is told of a replica set. A find in the collection that is asked by
- * index (mongo_load.c) has all documents of one value, and an aggregation has a sum for each value.
+ * MongoDB's protocol and nothing behind it: answers each command with the same bytes. Commands that
+ * write are appended to a log as they came, and answered after one fsync of it, which all that have
+ * come together share. A server that keeps what it is told does that much at least: overwriting one
+ * block in place would be quicker, since the file system need not write a new size of the file. So
+ * what a client reaches against this server, it cannot pass with any other that syncs. It says that
+ * it is a server on its own, as frond does unless it is told of a replica set. A find in the
+ * collection that is asked by index (mongo_load.c) has all documents of one value, and an
+ * aggregation has a sum for each value.
  *
  * mongo_constant PORT FILE
  */
@@ -27,7 +30,7 @@ enum {
 	MESSAGE_BYTES = 48000000,
 	HEADER_BYTES = 16,
 	DOCUMENT_BYTES = 64 * 1024,
-	BLOCK_BYTES = 4096,
+	LOG_BYTES = 64 * 1024 * 1024, /* past that the log begins anew, as an empty file */
 	WIRE_VERSION = 25,
 	ASKED = 22000, /* documents of the collection that is asked by index */
 	GROUPS = 90,   /* values of the field that has an index */
@@ -46,6 +49,7 @@ struct conn {
 static struct buf document = BUF_INIT(DOCUMENT_BYTES);
 static struct buf asked = BUF_INIT(ANSWER_BYTES);  /* an array: the documents of one value */
 static struct buf groups = BUF_INIT(ANSWER_BYTES); /* likewise: those of a $group */
+static struct buf told = BUF_INIT(UINT32_MAX); /* commands that write, and are not in the log yet */
 static int file;
 
 static uint32_t
@@ -139,9 +143,9 @@ answer(struct bson_builder *b, struct str body, struct str behind)
 
 /* ---- Messages ---- */
 
-/* Answers one message. True in `*ret_writes`: not before an fsync. False: it makes no sense. */
+/* Answers one message; one that writes goes to `told`, too. False: it makes no sense. */
 static bool
-message(struct conn *c, struct str in, bool *ret_writes)
+message(struct conn *c, struct str in)
 {
 	bool query = u32_at(in.ptr + 12) == OP_QUERY;
 	size_t skip = HEADER_BYTES + 5, from = c->out.len;
@@ -160,10 +164,10 @@ message(struct conn *c, struct str in, bool *ret_writes)
 	buf_append(&c->out, head, query ? HEADER_BYTES + 20 : HEADER_BYTES + 5);
 	bson_builder_init(&b, &c->out);
 	bson_begin(&b);
-	*ret_writes |= answer(&b, str_of(body.ptr, bson_length(body)),
-			      str_skip(body, bson_length(body)));
+	if (answer(&b, str_of(body.ptr, bson_length(body)), str_skip(body, bson_length(body))))
+		buf_append(&told, in.ptr, in.len);
 	bson_end(&b);
-	if (buf_status(&c->out) != STATUS_OK)
+	if (buf_status(&c->out) != STATUS_OK || buf_status(&told) != STATUS_OK)
 		return false;
 	length = (uint32_t)(c->out.len - from);
 	memcpy(c->out.ptr + from, &length, 4);
@@ -177,7 +181,7 @@ message(struct conn *c, struct str in, bool *ret_writes)
 
 /* Reads what has come, and answers the messages that are whole. */
 static bool
-conn_read(struct conn *c, bool *ret_writes)
+conn_read(struct conn *c)
 {
 	char bytes[64 * 1024];
 	ssize_t n = recv(c->fd, bytes, sizeof(bytes), 0);
@@ -195,7 +199,7 @@ conn_read(struct conn *c, bool *ret_writes)
 			return false;
 		if (c->in.len - at < length)
 			break;
-		if (!message(c, str_of(c->in.ptr + at, length), ret_writes))
+		if (!message(c, str_of(c->in.ptr + at, length)))
 			return false;
 		at += length;
 	}
@@ -246,25 +250,46 @@ conn_accept(int listener, int poll)
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
+/* Appends to the log what has been told, and syncs it. */
+static bool
+log_write(void)
+{
+	static uint64_t written;
+
+	if (written > LOG_BYTES) {
+		if (ftruncate(file, 0) != 0)
+			return false;
+		written = 0;
+	}
+	for (size_t at = 0; at < told.len;) {
+		ssize_t n = pwrite(file, told.ptr + at, told.len - at, (off_t)written);
+
+		if (n <= 0)
+			return false;
+		at += (size_t)n;
+		written += (uint64_t)n;
+	}
+	buf_clear(&told);
+	return fdatasync(file) == 0;
+}
+
 static void
 serve(int listener, int poll)
 {
-	static const char block[BLOCK_BYTES];
 	struct epoll_event events[CONNECTIONS];
 	int n = epoll_wait(poll, events, CONNECTIONS, -1);
-	bool writes = false;
 
 	for (int i = 0; i < n; i++) {
 		struct conn *c = events[i].data.ptr;
 
 		if (!c) {
 			conn_accept(listener, poll);
-		} else if (!conn_read(c, &writes)) {
+		} else if (!conn_read(c)) {
 			conn_free(c);
 			events[i].data.ptr = NULL;
 		}
 	}
-	if (writes && (pwrite(file, block, sizeof(block), 0) < 0 || fdatasync(file) != 0))
+	if (told.len && !log_write())
 		exit(1);
 	for (int i = 0; i < n; i++) {
 		struct conn *c = events[i].data.ptr;
