@@ -475,6 +475,45 @@ def documents_before_and_after_a_change_are_kept(cwd):
 
 
 @test
+def documents_of_any_length_are_kept_before_and_after(cwd):
+    """Longer ones than fit into a transaction are written ahead; they outlive their collection."""
+    with Mongo(cwd) as server, server.client() as c:
+        c({"create": "c", "changeStreamPreAndPostImages": {"enabled": True}}, "d")
+        stream = Stream(c, fullDocument="required", fullDocumentBeforeChange="required")
+        middle, long = "m" * 1500000, "l" * 8000000
+        insert(c, {"_id": 1, "text": middle})
+        insert(c, {"_id": 2, "text": long})
+        c({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"text": middle[1:]}}},
+                                      {"q": {"_id": 2}, "u": {"$set": {"n": 1}}},
+                                      {"q": {"_id": 2}, "u": [{"$set": {"text": "short"}}]}]}, "d")
+        replace(c, 2, {"_id": 2, "text": long[2:]})
+        more = {"lsid": {"id": bytes(16)}, "txnNumber": Int64(1), "autocommit": False}
+        c({"delete": "c", "deletes": [{"q": {"_id": 1}, "limit": 1}, {"q": {"_id": 2}, "limit": 1}],
+           **more, "startTransaction": True}, "d")
+        c({"commitTransaction": 1, **more})
+        insert(c, {"_id": 3})
+        told = [("insert", None, 1500000), ("insert", None, 8000000), ("replace", 1500000, 1499999),
+                ("update", 8000000, 8000000), ("update", 8000000, 5), ("replace", 5, 7999998),
+                ("delete", 1499999, None), ("delete", 7999998, None), ("insert", None, 0)]
+
+        def length(document):
+            return document and len(document.get("text", ""))
+
+        def check(stream):
+            events = stream.read(len(told))
+            equal([(e["operationType"], length(e.get("fullDocumentBeforeChange")),
+                    length(e.get("fullDocument"))) for e in events], told)
+            return events
+        first = check(stream)[0]["_id"]
+        equal(c({"validate": "c"}, "d")["errors"], [])
+        c({"drop": "c"}, "d")
+        again = Stream(c, fullDocument="required", fullDocumentBeforeChange="required",
+                       resumeAfter=first)
+        told = told[1:] + [("drop", None, None), ("invalidate", None, None)]
+        check(again)
+
+
+@test
 def a_large_event_is_told_in_fragments(cwd):
     split = {"$changeStreamSplitLargeEvent": {}}
     with Mongo(cwd) as server, server.client() as c:

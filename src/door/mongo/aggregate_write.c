@@ -186,7 +186,7 @@ page_insert(struct page *p, struct str doc)
 
 	TRY(validate_document(&p->data, doc, STR("")));
 	TRY(page_doc(p, doc, &one));
-	data_keep_images(&p->data.plain, STR(""), doc);
+	TRY(data_keep_images(&p->data, STR(""), doc));
 	status = page_refused(p, plain_insert(&p->data.plain, &one, c->arena));
 	if (status != STATUS_EXISTS)
 		return status;
@@ -240,7 +240,7 @@ page_merge_with(struct page *p, struct str old, struct str doc)
 	TRY(validate_document(&p->data, kept, old));
 	TRY(page_doc(p, kept, &one));
 	p->bytes += kept.len;
-	data_keep_images(&p->data.plain, old, kept);
+	TRY(data_keep_images(&p->data, old, kept));
 	return page_refused(p, plain_replace(&p->data.plain, &one, false, PLAIN_EVENT_REPLACE,
 					     STR(""), c->arena));
 }

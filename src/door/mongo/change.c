@@ -453,6 +453,7 @@ change_write(struct change *ch, const struct bson_value *id, struct str before,
 	struct plain_doc doc;
 
 	TRY(change_stage(ch, u->document, &doc));
+	TRY(data_keep_images(ch->data, before, u->document));
 	if (ch->pipeline)
 		return change_write_piped(ch, &doc, before, u);
 	if (u->replaced)
@@ -558,7 +559,6 @@ change_update(struct change *ch, struct str doc, int64_t position, struct str *r
 	if (!u.changed)
 		return STATUS_OK;
 	TRY(validate_document(ch->data, u.document, doc));
-	data_keep_images(&ch->data->plain, doc, u.document);
 	return change_write(ch, &id, doc, &u);
 }
 
@@ -568,7 +568,7 @@ change_delete(struct change *ch, struct str doc)
 	struct bson_value id = BSON_OF_NULL;
 
 	(void)bson_find(doc, STR("_id"), &id);
-	data_keep_images(&ch->data->plain, doc, STR(""));
+	TRY(data_keep_images(ch->data, doc, STR("")));
 	return plain_delete(&ch->data->plain, &id, STR(""), ch->call->arena);
 }
 
@@ -600,6 +600,6 @@ change_upsert(struct change *ch, struct str *ret)
 	TRY(change_make(ch, ret));
 	TRY(validate_document(ch->data, *ret, STR("")));
 	TRY(change_stage(ch, *ret, &doc));
-	data_keep_images(&ch->data->plain, STR(""), *ret);
+	TRY(data_keep_images(ch->data, STR(""), *ret));
 	return plain_insert(&ch->data->plain, &doc, ch->call->arena);
 }

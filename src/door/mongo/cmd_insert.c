@@ -34,10 +34,10 @@ writing_insert(struct writing *w, struct str given, bool is_new, size_t *bytes)
 	}
 	if (status == STATUS_OK)
 		status = validate_document(&w->data, doc, STR(""));
-	if (status == STATUS_OK) {
-		data_keep_images(&w->data.plain, STR(""), one.bytes);
+	if (status == STATUS_OK)
+		status = data_keep_images(&w->data, STR(""), one.bytes);
+	if (status == STATUS_OK)
 		status = plain_insert(&w->data.plain, &one, c->arena);
-	}
 	*bytes += given.len;
 	if (status == STATUS_EXISTS) {
 		(void)bson_find(doc, STR("_id"), &id);

@@ -96,17 +96,37 @@ data_begin(struct data *d, struct kv_tx *tx)
 	return data_open(d, tx);
 }
 
-void
-data_keep_images(struct plain *p, struct str before, struct str after)
+static enum status
+keep_image(struct plain *p, struct kv_store *store, size_t most, struct str bytes,
+	   struct plain_doc *ret)
+{
+	if (bytes.len > most)
+		return plain_stage_image(store, p->db, bytes, ret, p->err);
+	*ret = plain_doc_of(bytes);
+	return STATUS_OK;
+}
+
+enum status
+data_keep_images_of(struct plain *p, struct kv_store *store, size_t most, struct str before,
+		    struct str after)
 {
 	struct bson_value images, enabled;
 
 	if (!bson_find(plain_options_of(p->db), STR("changeStreamPreAndPostImages"), &images) ||
 	    images.type != BSON_DOCUMENT || !bson_find(images.text, STR("enabled"), &enabled) ||
 	    !bson_is_true(&enabled))
-		return;
-	p->before = before;
-	p->after = after;
+		return STATUS_OK;
+	TRY(keep_image(p, store, most, before, &p->before));
+	return keep_image(p, store, most, after, &p->after);
+}
+
+/* The collection of a transaction may be its own, which no other one can write to. */
+enum status
+data_keep_images(struct data *d, struct str before, struct str after)
+{
+	return data_keep_images_of(&d->plain, d->call->mongo->config.store,
+				   d->call->txn ? PLAIN_AHEAD_BYTES : PLAIN_IMAGE_BYTES, before,
+				   after);
 }
 
 enum status

@@ -75,9 +75,13 @@ data_choose_collation(struct str given, struct str of_collection)
 
 /*
  * Before a document is changed: where the collection keeps them, its images are kept with the
- * event. `before` or `after` may be empty.
+ * event. `before` or `after` may be empty. Long ones are written ahead, by transactions of their
+ * own, each time that it is called: so what may end the attempt comes before. `most`: those of up
+ * to so many bytes are not long.
  */
-void data_keep_images(struct plain *p, struct str before, struct str after);
+MUST_USE enum status data_keep_images_of(struct plain *p, struct kv_store *store, size_t most,
+					 struct str before, struct str after);
+MUST_USE enum status data_keep_images(struct data *d, struct str before, struct str after);
 
 /* ---- What becomes of collections, with the notices of it that change streams tell ---- */
 

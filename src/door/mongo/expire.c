@@ -55,7 +55,7 @@ remove_one(struct expire *x, struct plain *p, struct str id_key, size_t *bytes)
 	if (!bson_find(doc, STR("_id"), &id))
 		return STATUS_CORRUPT;
 	*bytes += doc.len;
-	data_keep_images(p, doc, STR(""));
+	TRY(data_keep_images_of(p, x->store, PLAIN_IMAGE_BYTES, doc, STR("")));
 	TRY(plain_delete(p, &id, (struct str){ 0 }, x->arena));
 	arena_reset(x->arena, mark);
 	x->removed++;
@@ -122,8 +122,9 @@ remove_by_id(struct expire *x, struct plain *p)
 		}
 		count++;
 		bytes += doc.len;
-		data_keep_images(p, doc, STR(""));
-		status = plain_delete(p, &id, (struct str){ 0 }, x->arena);
+		status = data_keep_images_of(p, x->store, PLAIN_IMAGE_BYTES, doc, STR(""));
+		if (status == STATUS_OK)
+			status = plain_delete(p, &id, (struct str){ 0 }, x->arena);
 		x->removed += status == STATUS_OK;
 		arena_reset(x->arena, mark);
 	}

@@ -1,54 +1,10 @@
 #include "model/plain/plain_int.h"
 
 enum {
-	IMAGE_PART_BYTES = 90000,
-	IMAGE_BEFORE = 1, /* stored: never renumber */
-	IMAGE_AFTER = 2,
 	LOG_CLEAR_PAGE = 1000, /* events that are looked at to find where to clear to */
 };
 
 /* ---- Writing ---- */
-
-/* (P, IMAGES, Incarnation, versionstamp, before or after, n): the nth part of a document. */
-static enum status
-image_write(struct plain *p, const uint8_t stamp[KV_VERSIONSTAMP_BYTES], uint64_t which,
-	    struct str image)
-{
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	size_t offset;
-
-	if (image.len > PLAIN_IMAGE_BYTES)
-		return STATUS_OK;
-	for (uint64_t n = 0; image.len; n++) {
-		struct str part = image.len > IMAGE_PART_BYTES ? str_of(image.ptr, IMAGE_PART_BYTES)
-							       : image;
-
-		plain_key_space(&key, p->db, PLAIN_SPACE_IMAGES);
-		tuple_put_u64(&key, p->db->incarnation);
-		offset = tuple_put_versionstamp(&key, stamp);
-		tuple_put_u64(&key, which);
-		tuple_put_u64(&key, n);
-		TRY(catalog_key_status(&key));
-		TRY(kv_set_versionstamped_key(p->tx, buf_str(&key), offset, part));
-		image = str_skip(image, part.len);
-	}
-	return STATUS_OK;
-}
-
-/* Images are of one event. */
-static enum status
-images_write(struct plain *p, const uint8_t stamp[KV_VERSIONSTAMP_BYTES],
-	     const struct plain_event *event)
-{
-	struct str before = p->before, after = p->after;
-
-	p->before = p->after = STR("");
-	/* An event of a whole document has it already. */
-	if (event->detail.len && event->kind != PLAIN_EVENT_UPDATE)
-		after = STR("");
-	TRY(image_write(p, stamp, IMAGE_BEFORE, before));
-	return image_write(p, stamp, IMAGE_AFTER, after);
-}
 
 enum status
 plain_log(struct plain *p, enum plain_event_kind kind, const struct bson_value *id,
@@ -75,8 +31,8 @@ plain_log(struct plain *p, enum plain_event_kind kind, const struct bson_value *
 	catalog_stamp((uint16_t)p->events++, stamp);
 	offset = tuple_put_versionstamp(&key, stamp);
 	TRY(catalog_key_status(&key));
-	if (p->before.len || p->after.len)
-		TRY(images_write(p, stamp, &event));
+	if (p->before.bytes.len || p->after.bytes.len)
+		TRY(plain_images_write(p, stamp, &event));
 	return kv_set_versionstamped_key(p->tx, buf_str(&key), offset, buf_str(&value));
 }
 
@@ -177,55 +133,7 @@ plain_log_last(struct plain *p, struct catalog_seq *ret)
 	return STATUS_OK;
 }
 
-enum status
-plain_image_read(struct plain *p, const struct catalog_seq *seq, bool after, struct arena *arena,
-		 struct str *ret)
-{
-	const struct kv_range_options options = { .mode = KV_SNAPSHOT };
-	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf image = BUF_INIT(PLAIN_IMAGE_BYTES);
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-	struct kv_pair pair;
-	enum status status;
-
-	plain_key_space(&begin, p->db, PLAIN_SPACE_IMAGES);
-	tuple_put_u64(&begin, seq->bytes[0]);
-	tuple_put_versionstamp(&begin, seq->bytes + 1);
-	tuple_put_u64(&begin, after ? IMAGE_AFTER : IMAGE_BEFORE);
-	TRY(plain_key_end(buf_str(&begin), &end));
-	TRY(kv_scan_init(&scan, p->tx, buf_str(&begin), buf_str(&end), &options));
-	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
-		buf_append_str(&image, pair.value);
-	if (status != STATUS_NOT_FOUND)
-		return status;
-	TRY(buf_status(&image));
-	if (!image.len)
-		return STATUS_NOT_FOUND;
-	if (bson_length(buf_str(&image)) != image.len)
-		return plain_fail_corrupt(p, buf_str(&begin), "a document of an event");
-	*ret = arena_dup(arena, buf_str(&image));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
-}
-
 /* ---- Clearing ---- */
-
-/* The images of events before the one with that key. */
-static enum status
-images_clear(struct plain *p, struct str key)
-{
-	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-
-	plain_key_space(&begin, p->db, PLAIN_SPACE_LOG);
-	key = str_skip(key, begin.len);
-	plain_key_space(&begin, p->db, PLAIN_SPACE_IMAGES);
-	buf_append_str(&end, buf_str(&begin));
-	buf_append_str(&end, key);
-	TRY(catalog_key_status(&begin));
-	TRY(catalog_key_status(&end));
-	return kv_clear_range(p->tx, buf_str(&begin), buf_str(&end));
-}
 
 /* Up to the first of a page of events that is new enough; the last event stays. */
 enum status
@@ -265,6 +173,6 @@ plain_log_clear(struct plain *p, uint64_t ms, bool *ret_more)
 	*ret_more = range.more && old + 1 == range.count;
 	if (!old)
 		return STATUS_OK;
-	TRY(images_clear(p, range.pairs[old].key));
+	TRY(plain_images_clear(p, str_skip(range.pairs[old].key, begin.len)));
 	return kv_clear_range(p->tx, buf_str(&begin), range.pairs[old].key);
 }

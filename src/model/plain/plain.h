@@ -33,8 +33,9 @@ enum {
 	PLAIN_LEAVES_BYTES = 2000000,
 	/* A longer text is written ahead of the transaction (plain_stage()). */
 	PLAIN_AHEAD_BYTES = 2000000,
-	PLAIN_DETAIL_BYTES = 60000,  /* of what an event keeps; longer ones are left out */
-	PLAIN_IMAGE_BYTES = 1000000, /* of a document that is kept as it was before or after it */
+	PLAIN_DETAIL_BYTES = 60000, /* of what an event keeps; longer ones are left out */
+	/* A longer document before or after an event is written ahead (plain_stage_image()). */
+	PLAIN_IMAGE_BYTES = 1000000,
 	PLAIN_PATH_STEPS = 200,
 	PLAIN_PARTS_MOST = 64, /* of plain_get_parts(); for more all of a document is read */
 	PLAIN_PADDING = 10000, /* nulls that setting an element puts in front of it at most */
@@ -94,6 +95,18 @@ struct plain_refused {
 };
 
 /*
+ * A document that is going to be stored. One of more than PLAIN_AHEAD_BYTES is written ahead, by
+ * transactions of its own, under an id that nobody knows until the document refers to it; what is
+ * never referred to is removed by plain_sweep().
+ */
+struct plain_doc {
+	struct str bytes;
+	bool is_new; /* plain_find_new() has found so, in the same transaction */
+	bool staged;
+	uint8_t text[16];
+};
+
+/*
  * Is asked before a document is written; `key` is that of its record. Another status than STATUS_OK
  * ends the write.
  */
@@ -110,10 +123,10 @@ struct plain {
 	void *claim_arg;
 	/*
 	 * The document before and after the next event, which are kept with that event; empty: are
-	 * not. Longer ones than PLAIN_IMAGE_BYTES are left out.
+	 * not. One of more than PLAIN_AHEAD_BYTES is staged by plain_stage_image().
 	 */
-	struct str before;
-	struct str after;
+	struct plain_doc before;
+	struct plain_doc after;
 	struct plain_refused refused; /* after STATUS_DUPLICATE or STATUS_UNSUPPORTED */
 };
 
@@ -223,20 +236,15 @@ enum plain_event_kind {
 	PLAIN_EVENT_DELETE = 4,
 };
 
-/*
- * A document that is going to be stored. One of more than PLAIN_AHEAD_BYTES is written ahead, by
- * transactions of its own, under an id that nobody knows until the document refers to it; what is
- * never referred to is removed by plain_sweep().
- */
-struct plain_doc {
-	struct str bytes;
-	bool is_new; /* plain_find_new() has found so, in the same transaction */
-	bool staged;
-	uint8_t text[16];
-};
-
 MUST_USE enum status plain_stage(struct kv_store *store, const struct catalog_db *db,
 				 struct str bytes, struct plain_doc *ret, struct err *err);
+/*
+ * Writes a document ahead, of any length, that the next event of a transaction keeps as it was
+ * before or after it. That transaction may have begun already, and ends within the hour in which
+ * plain_sweep() leaves alone what nothing refers to.
+ */
+MUST_USE enum status plain_stage_image(struct kv_store *store, const struct catalog_db *db,
+				       struct str bytes, struct plain_doc *ret, struct err *err);
 /* The same without writing: for a document that is not that long. */
 struct plain_doc plain_doc_of(struct str bytes);
 

@@ -31,6 +31,7 @@ enum {
 
 	PLAIN_TEXT_ID_BYTES = 16,
 	PLAIN_HEAD_BYTES = 64, /* that are reserved for what stands in front of a document */
+	PLAIN_IMAGE_PART_BYTES = 90000,
 	/* Events, and notices of collections, are kept so long at least. */
 	PLAIN_EVENTS_MS = 24 * 60 * 60 * 1000,
 	/* What is left of a dropped collection outlives the notice of its end. */
@@ -59,7 +60,10 @@ MUST_USE enum status plain_key_record_bytes(const struct catalog_db *db, struct 
 void plain_key_text(const struct catalog_db *db, const uint8_t text[PLAIN_TEXT_ID_BYTES],
 		    struct buf *ret);
 
-/* (P, STAGED, text): the text was written ahead, and no document refers to it. */
+/*
+ * (P, STAGED, text): the text was written ahead, and no document refers to it; or, with a value,
+ * the image, to which no event refers.
+ */
 void plain_key_staged(const struct catalog_db *db, const uint8_t text[PLAIN_TEXT_ID_BYTES],
 		      struct buf *ret);
 
@@ -202,6 +206,30 @@ MUST_USE enum status plain_text_publish(struct plain *p, struct str owner,
 					const struct plain_doc *doc, struct arena *arena);
 MUST_USE enum status plain_text_clear(struct plain *p, const uint8_t text[PLAIN_TEXT_ID_BYTES]);
 
+/* ---- Images (image.c) ---- */
+
+/* (P, IMAGES, text): the parts of an image that was written ahead lie below. */
+void plain_key_image_text(const struct catalog_db *db, const uint8_t text[PLAIN_TEXT_ID_BYTES],
+			  struct buf *ret);
+
+/* Writes what is in p->before and p->after for an event, and empties them. */
+MUST_USE enum status plain_images_write(struct plain *p, const uint8_t stamp[KV_VERSIONSTAMP_BYTES],
+					const struct plain_event *event);
+
+/* What an event has of an image that was written ahead. */
+struct plain_image_ref {
+	uint8_t text[PLAIN_TEXT_ID_BYTES];
+	uint64_t length;
+};
+
+/* STATUS_NEWER, explained; STATUS_CORRUPT. */
+MUST_USE enum status plain_image_ref_parse(struct str value, struct plain_image_ref *ret,
+					   struct err *err);
+MUST_USE enum status plain_image_clear_text(struct plain *p,
+					    const uint8_t text[PLAIN_TEXT_ID_BYTES]);
+/* Clears the images of all events before one, which is given by its key behind (P, LOG). */
+MUST_USE enum status plain_images_clear(struct plain *p, struct str event);
+
 /* ---- Indexes (index.c) ---- */
 
 enum plain_list {
@@ -247,7 +275,10 @@ bool plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tai
 		     struct buf *ret);
 struct catalog_verify;
 enum status plain_verify(struct catalog_verify *v);
+#define PLAIN_FINDING_EVENT "plain_event"
 MUST_USE enum status plain_verify_indexes(struct catalog_verify *v);
+/* `staged`: how many were written ahead and have no event yet. */
+MUST_USE enum status plain_verify_images(struct catalog_verify *v, uint64_t staged);
 void plain_notices_verify(struct catalog_verify *v, struct tuple_reader key,
 			  const struct kv_pair *pair);
 enum status plain_dump(const struct catalog_dump *dump);

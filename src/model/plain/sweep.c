@@ -21,10 +21,35 @@ struct sweep {
 	struct err *err;
 };
 
+/*
+ * One image that was written ahead. An event may come to refer to it at this moment, which clears
+ * the pair of the list: so that is read once more, with a conflict.
+ */
+static enum status
+sweep_image(struct sweep *sweep, struct plain *p, struct str key, const uint8_t *text)
+{
+	struct kv_future *f = kv_get(p->tx, key, KV_READ);
+	struct tuple_reader r;
+	struct str value;
+	uint64_t ms;
+
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &value))
+		return STATUS_OK;
+	r = tuple_reader(value);
+	if (tuple_next_u64(&r, &ms) != STATUS_OK || r.rest.len)
+		return plain_fail_corrupt(p, key, "the list of images that were written ahead");
+	if (ms + SWEEP_STAGED_MS >= sweep->now_ms)
+		return STATUS_OK;
+	TRY(plain_image_clear_text(p, text));
+	return kv_clear(p->tx, key);
+}
+
 /* One text that was written ahead. Its owner may be publishing it at this moment. */
 static enum status
-sweep_text(struct sweep *sweep, struct plain *p, struct str key, size_t space_bytes)
+sweep_text(struct sweep *sweep, struct plain *p, const struct kv_pair *pair, size_t space_bytes)
 {
+	struct str key = pair->key;
 	struct tuple_reader r = tuple_reader(str_skip(key, space_bytes));
 	AUTO(buf_release) struct buf header = CATALOG_KEY_INIT;
 	struct plain_text text = { 0 };
@@ -34,6 +59,8 @@ sweep_text(struct sweep *sweep, struct plain *p, struct str key, size_t space_by
 
 	if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_UUID)
 		return plain_fail_corrupt(p, key, "the list of texts that were written ahead");
+	if (pair->value.len)
+		return sweep_image(sweep, p, key, (const uint8_t *)e.raw.ptr);
 	plain_key_text(p->db, (const uint8_t *)e.raw.ptr, &header);
 	TRY(catalog_key_status(&header));
 	f = kv_get(p->tx, buf_str(&header), KV_READ);
@@ -62,7 +89,7 @@ sweep_texts(struct sweep *sweep, struct plain *p)
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
 	for (size_t i = 0; i < range.count; i++)
-		TRY(sweep_text(sweep, p, range.pairs[i].key, begin.len));
+		TRY(sweep_text(sweep, p, &range.pairs[i], begin.len));
 	return STATUS_OK;
 }
 

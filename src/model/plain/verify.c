@@ -7,7 +7,6 @@
 #define PLAIN_FINDING_DOCUMENT "plain_document" /* what is stored is no document with that key */
 #define PLAIN_FINDING_TEXT     "plain_text"     /* a text that is not whole, or not its owner's */
 #define PLAIN_FINDING_COUNT    "plain_count"    /* the counter is not the number of documents */
-#define PLAIN_FINDING_EVENT    "plain_event"
 #define PLAIN_FINDING_OPTIONS  "plain_options"
 
 enum {
@@ -303,35 +302,49 @@ verify_texts(struct catalog_verify *v)
 	return status;
 }
 
+/* A pair of the list of texts that were written ahead. */
+static enum status
+staged_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, uint64_t *images)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct tuple_reader r = tuple_reader(c->tail);
+	struct tuple_reader ms = tuple_reader(c->pair.value);
+	struct plain_text text = { 0 };
+	struct kv_future *f = NULL;
+	struct tuple_elem e;
+	struct str value;
+	uint64_t ignored;
+
+	if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_UUID || r.rest.len ||
+	    (c->pair.value.len && (tuple_next_u64(&ms, &ignored) != STATUS_OK || ms.rest.len))) {
+		catalog_verify_found(v, CATALOG_FINDING_KEY, c->pair.key,
+				     "not a text that was written ahead");
+		return STATUS_OK;
+	}
+	if (c->pair.value.len) {
+		(*images)++;
+		return STATUS_OK;
+	}
+	plain_key_text(v->db, (const uint8_t *)e.raw.ptr, &key);
+	TRY(catalog_key_status(&key));
+	TRY(catalog_verify_get(v, buf_str(&key), &f));
+	if (!kv_future_value(f, &value) ||
+	    plain_text_parse(value, v->scratch, &text, NULL) != STATUS_OK || !text.staged_ms)
+		catalog_verify_found(v, PLAIN_FINDING_TEXT, c->pair.key,
+				     "no text was written ahead under this id");
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
 /* The list of texts that were written ahead names those, and no others. */
 static enum status
-verify_staged(struct catalog_verify *v)
+verify_staged(struct catalog_verify *v, uint64_t *images)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 
 	TRY(catalog_verify_cursor_open(v, &c, PLAIN_SPACE_STAGED));
 	while (!c.done) {
-		AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-		struct tuple_reader r = tuple_reader(c.tail);
-		struct plain_text text = { 0 };
-		struct kv_future *f = NULL;
-		struct tuple_elem e;
-		struct str value;
-
-		if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_UUID || r.rest.len) {
-			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
-					     "not a text that was written ahead");
-		} else {
-			plain_key_text(v->db, (const uint8_t *)e.raw.ptr, &key);
-			TRY(catalog_key_status(&key));
-			TRY(catalog_verify_get(v, buf_str(&key), &f));
-			if (!kv_future_value(f, &value) ||
-			    plain_text_parse(value, v->scratch, &text, NULL) != STATUS_OK ||
-			    !text.staged_ms)
-				catalog_verify_found(v, PLAIN_FINDING_TEXT, c.pair.key,
-						     "no text was written ahead under this id");
-			kv_future_free(f);
-		}
+		TRY(staged_pair(v, &c, images));
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;
@@ -358,29 +371,6 @@ verify_log(struct catalog_verify *v)
 		else if (status != STATUS_OK ||
 			 (event.detail.len && bson_check(event.detail, NULL) != STATUS_OK))
 			catalog_verify_found(v, PLAIN_FINDING_EVENT, c.pair.key, "not an event");
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return STATUS_OK;
-}
-
-/* Documents before and after events: each part belongs to an event. */
-static enum status
-verify_images(struct catalog_verify *v)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-
-	TRY(catalog_verify_cursor_open(v, &c, PLAIN_SPACE_IMAGES));
-	while (!c.done) {
-		struct tuple_reader r = tuple_reader(c.tail);
-		uint64_t incarnation, which, n;
-		const uint8_t *stamp;
-
-		if (tuple_next_u64(&r, &incarnation) != STATUS_OK ||
-		    tuple_next_versionstamp(&r, &stamp) != STATUS_OK ||
-		    tuple_next_u64(&r, &which) != STATUS_OK ||
-		    tuple_next_u64(&r, &n) != STATUS_OK || r.rest.len)
-			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
-					     "not a part of an image");
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;
@@ -435,14 +425,14 @@ verify_options(struct catalog_verify *v)
 enum status
 plain_verify(struct catalog_verify *v)
 {
-	uint64_t before = v->sum.documents;
+	uint64_t before = v->sum.documents, images = 0;
 
 	TRY(verify_options(v));
 	TRY(verify_records(v));
 	TRY(verify_texts(v));
-	TRY(verify_staged(v));
+	TRY(verify_staged(v, &images));
 	TRY(verify_log(v));
-	TRY(verify_images(v));
+	TRY(plain_verify_images(v, images));
 	TRY(plain_verify_indexes(v));
 	TRY(verify_single(v, PLAIN_SPACE_OPTIONS, 0));
 	TRY(verify_single(v, PLAIN_SPACE_CHANGED, 0));

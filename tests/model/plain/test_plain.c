@@ -30,6 +30,8 @@ enum {
 	SPACE_RECORDS = 49, /* as it is stored */
 	SPACE_TEXTS = 50,
 	SPACE_COUNT = 52,
+	SPACE_STAGED = 54,
+	SPACE_IMAGES = 57,
 };
 
 static const char *const collections[] = { PACKED, EXPLODED };
@@ -60,6 +62,7 @@ struct op {
 	struct str detail;
 	struct catalog_seq after;
 	uint64_t ms;
+	struct plain_doc before; /* the image that is kept with the event */
 
 	struct fixture *f;
 	struct arena *arena; /* of one attempt */
@@ -117,6 +120,7 @@ op_body(struct kv_tx *tx, void *arg)
 	op->err = (struct err){ 0 };
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(op->name), &db, NULL));
 	plain_init(&p, tx, db, op->ms ? op->ms : START_MS, &op->err);
+	p.before = op->before;
 	before = kv_tx_stats(tx);
 	op->status = op_do(op, &p);
 	op->cost = kv_tx_stats(tx);
@@ -663,6 +667,49 @@ what_was_written_ahead_in_vain_is_removed(void **state)
 	catalog_db_unref(db);
 }
 
+static void
+long_images_go_with_their_events(void **state)
+{
+	enum {
+		PARTS = 34 /* of 3,000,000 bytes, 90,000 each */
+	};
+	struct fixture *f = *state;
+	struct catalog_db *db = open_collection(f, PACKED);
+	struct str doc = large_document(f, 3000000, 'x');
+	struct op op = { .kind = OP_DELETE, .name = PACKED, .id = BSON_OF_INT32(1) };
+	AUTO(buf_release) struct buf place = BUF_INIT(400);
+	uint64_t now_ms = clock_wall_ms();
+	struct plain_doc idle, image;
+	bool more;
+
+	assert_int_equal(plain_stage_image(f->store, db, doc, &image, &f->err), STATUS_OK);
+	assert_int_equal(plain_stage_image(f->store, db, doc, &idle, &f->err), STATUS_OK);
+	assert_int_equal(keys_below(f, PACKED, SPACE_STAGED), 2);
+	for (int i = 0; i < 2; i++) {
+		op.kind = OP_INSERT;
+		op.doc = plain_doc_of(doc_of(f, "{\"_id\": 1}"));
+		assert_int_equal(op_run(f, &op), STATUS_OK);
+		op.kind = OP_DELETE;
+		op.before = i ? plain_doc_of(STR("")) : image;
+		assert_int_equal(op_run(f, &op), STATUS_OK);
+		op.before = plain_doc_of(STR(""));
+	}
+	assert_well(f);
+	assert_int_equal(keys_below(f, PACKED, SPACE_STAGED), 1);
+	assert_int_equal(keys_below(f, PACKED, SPACE_IMAGES), 2 * PARTS + 1);
+	/* The one that no event has, after an hour. */
+	assert_int_equal(plain_sweep(f->store, now_ms + 2 * HOUR_MS, &place, &more, &f->err),
+			 STATUS_OK);
+	assert_well(f);
+	assert_int_equal(keys_below(f, PACKED, SPACE_STAGED), 0);
+	op.kind = OP_LOG_CLEAR;
+	op.ms = START_MS + 1;
+	assert_int_equal(op_run(f, &op), STATUS_OK);
+	assert_int_equal(keys_below(f, PACKED, SPACE_IMAGES), 0);
+	assert_well(f);
+	catalog_db_unref(db);
+}
+
 /* ---- Scans ---- */
 
 /* Reads `limit` documents from the place, and says where it stopped. */
@@ -1137,6 +1184,7 @@ main(void)
 		CASE(changes_leave_what_they_say),
 		CASE(large_documents_lie_in_chunks),
 		CASE(what_was_written_ahead_in_vain_is_removed),
+		CASE(long_images_go_with_their_events),
 		CASE(documents_come_in_the_order_of_their_ids),
 		CASE(every_change_is_an_event),
 		CASE(events_have_documents_of_any_length),
