@@ -184,6 +184,30 @@ def many_changes_come_in_batches(cwd):
 
 
 @test
+def behind_many_events_a_stream_lets_others_gather(cwd):
+    with Mongo(cwd) as server, server.client() as c, server.client() as other:
+        insert(c, {"_id": -1})
+        stream = Stream(c)
+        insert(c, *({"_id": n} for n in range(20)))
+        began = time.monotonic()
+        equal(len(stream.more(wait=20000)), 20)
+        # The next answer comes 10 ms later (WATCH_PACE_MOST_US), with what has come by then.
+        for n in range(20, 23):
+            insert(other, {"_id": n})
+        events = stream.more(wait=20000)
+        assert time.monotonic() - began >= 0.01, time.monotonic() - began
+        while len(events) < 3:
+            events += stream.more(wait=20000)
+        equal(kinds(events), [("insert", n) for n in range(20, 23)])
+        # It is no reason to wait longer than the client wants, nor with more events at hand.
+        insert(c, *({"_id": n} for n in range(100, 1100)))
+        rest = []
+        while len(rest) < 1000:
+            rest += stream.more(wait=1)
+        equal(len(rest), 1000)
+
+
+@test
 def a_large_document_is_looked_up(cwd):
     with Mongo(cwd) as server, server.client() as c:
         stream = Stream(c)

@@ -52,6 +52,7 @@ struct watch {
 	bool splits;                 /* $changeStreamSplitLargeEvent */
 	bool begun;                  /* `place` is known */
 	struct watch_place place;
+	uint64_t look_ns;            /* the next look comes no sooner; 0: at once */
 	struct watch_stages *stages; /* behind $changeStream; NULL: none */
 };
 

@@ -581,14 +581,42 @@ look_wait(struct look *l, uint64_t deadline_ns)
 	}
 }
 
+/*
+ * Each look costs as much as some ten events, and each commit would wake a stream. So after it has
+ * found some, and no more are left to be told, it lets others gather.
+ */
+static enum status
+look_gather(struct look *l, uint64_t deadline_ns)
+{
+	uint64_t until_ns = l->watch->look_ns < deadline_ns ? l->watch->look_ns : deadline_ns;
+	struct event *stops = net_stream_stopping_event(l->call->client->stream);
+
+	if (clock_mono_ns() >= until_ns)
+		return STATUS_OK;
+	event_wait_any(&stops, 1, until_ns);
+	return mongo_client_check(l->call->client);
+}
+
+static void
+look_note_pace(struct look *l)
+{
+	uint64_t us = l->count * WATCH_PACE_US;
+
+	if (us > WATCH_PACE_MOST_US)
+		us = WATCH_PACE_MOST_US;
+	l->watch->look_ns = l->cut ? 0 : clock_mono_ns() + us * 1000;
+}
+
 enum status
 look_until(struct look *l, uint64_t deadline_ns)
 {
 	struct call *c = l->call;
 
 	for (;;) {
+		TRY(look_gather(l, deadline_ns));
 		l->waits = clock_mono_ns() < deadline_ns;
 		TRY(call_run(c, look_body, l));
+		look_note_pace(l);
 		if (l->count || l->cut || !l->waits)
 			return STATUS_OK;
 		TRY(look_wait(l, deadline_ns));
