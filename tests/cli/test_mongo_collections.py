@@ -161,7 +161,7 @@ def indexes_inherit_it(cwd):
                                                    {"key": key, "name": "bytes", "collation": SIMPLE}])
         equal((answer["numIndexesBefore"], answer["numIndexesAfter"]), (1, 3))
         listed = batch(do("listIndexes", "c"))
-        equal([index.get("collation") for index in listed], [None, WHOLE, None])
+        equal([index.get("collation") for index in listed], [WHOLE, WHOLE, None])
         # What there is by inheritance is there also by name, and the other way round.
         equal(do("createIndexes", "c", indexes=[{"key": key, "name": "own", "collation": NO_CASE}])["note"],
               "all indexes already exist")
@@ -195,7 +195,65 @@ def indexes_inherit_it(cwd):
         do("create", "out", collation=NO_CASE)
         do("createIndexes", "out", indexes=[{"key": key, "name": "s"}])
         do("aggregate", "c", pipeline=[{"$out": "out"}], cursor={})
-        equal([index.get("collation") for index in batch(do("listIndexes", "out"))], [None, WHOLE])
+        equal([index.get("collation") for index in batch(do("listIndexes", "out"))], [WHOLE, WHOLE])
+
+
+@test
+def ids_are_unique_by_it(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do, refused = shop(c), fails(c)
+        do("create", "c", collation=NO_CASE)
+        answer = do("insert", "c", ordered=False, documents=[
+            {"_id": "a", "n": 1}, {"_id": "A", "n": 2}, {"_id": 1}, {"_id": {"x": "y"}}, {"_id": {"x": "Y"}}, {"_id": "b"}])
+        equal([(e["index"], e["code"], e["keyPattern"]) for e in answer["writeErrors"]],
+              [(1, 11000, {"_id": 1}), (4, 11000, {"_id": 1})])
+        contains(answer["writeErrors"][0]["errmsg"], "index: _id_ collation: { locale: ")
+        id_index = {"v": 2, "key": {"_id": 1}, "name": "_id_", "collation": WHOLE}
+        equal(batch(do("listIndexes", "c")), [id_index])
+
+        def plan(**members):
+            stages, plan = [], do("explain", {"find": "c", **members})["queryPlanner"]["winningPlan"]
+            while plan:
+                stages.append((plan["stage"], plan.get("indexName")))
+                plan = plan.get("inputStage")
+            return stages
+        by_index = [("FETCH", None), ("IXSCAN", "_id_")]
+        for hint in {}, {"hint": "_id_"}, {"hint": {"_id": 1}}:
+            equal(plan(filter={"_id": "A"}, **hint), by_index)
+            equal(ids(do("find", "c", filter={"_id": "A"}, **hint)), ["a"])
+            equal(ids(do("find", "c", filter={"_id": {"$in": ["A", "B", 1]}}, sort={"_id": 1}, **hint)), [1, "a", "b"])
+        equal(ids(do("find", "c", filter={"_id": {"x": "Y"}})), [{"x": "y"}])
+        equal(plan(sort={"_id": -1}), by_index)
+        equal(ids(do("find", "c", sort={"_id": -1})), [{"x": "y"}, "b", "a", 1])
+        equal(ids(do("find", "c", filter={"_id": "A"}, collation=SIMPLE)), [])
+        equal(ids(do("find", "c", filter={"_id": "A"}, hint="_id_", collation=SIMPLE)), [])
+        equal(do("update", "c", updates=[{"q": {"_id": "A"}, "u": {"$set": {"n": 5}}, "upsert": True}])["nModified"], 1)
+        equal(do("count", "c")["n"], 4)
+        # It is the one index that there is.
+        equal(do("createIndexes", "c", indexes=[{"key": {"_id": 1}, "name": "_id_"}])["note"], "all indexes already exist")
+        equal([refused("dropIndexes", "c", index="_id_"), refused("dropIndexes", "c", index={"_id": 1})], [72, 72])
+        equal(do("dropIndexes", "c", index="*")["nIndexesWas"], 1)
+        equal(do("collStats", "c")["nindexes"], 1)
+        uses = batch(do("aggregate", "c", pipeline=[{"$indexStats": {}}], cursor={}))
+        equal([(u["name"], u["spec"], u["accesses"]["ops"] > 0) for u in uses], [("_id_", id_index, True)])
+        equal(do("delete", "c", deletes=[{"q": {"_id": "B"}, "limit": 1}])["n"], 1)
+        do("insert", "c", documents=[{"_id": "B"}])
+        equal((do("validate", "c")["valid"], do("validate", "c")["nIndexes"]), (True, 1))
+        # By whatever a collection is made.
+        do("create", "clustered", collation=NO_CASE, clusteredIndex={"key": {"_id": 1}, "unique": True, "name": "ids"})
+        within = {"lsid": {"id": bytes(16)}, "txnNumber": Int64(1), "autocommit": False}
+        do("create", "within", collation=NO_CASE, **within, startTransaction=True)
+        do("insert", "within", documents=[{"_id": "a"}], **within)
+        equal(ids(do("find", "within", filter={"_id": "A"}, **within)), ["a"])
+        c({"commitTransaction": 1, **within})
+        for name in "clustered", "within":
+            do("update", name, updates=[{"q": {"_id": "a"}, "u": {"$set": {"n": 1}}, "upsert": True}])
+            equal(do("insert", name, documents=[{"_id": "A"}])["writeErrors"][0]["code"], 11000)
+        do("insert", "source", documents=[{"_id": "a"}, {"_id": "A"}])
+        equal(refused("aggregate", "source", pipeline=[{"$out": "c"}], cursor={}), 11000)
+        do("delete", "source", deletes=[{"q": {"_id": "a"}, "limit": 1}])
+        do("aggregate", "source", pipeline=[{"$out": "c"}], cursor={})
+        equal((plan(filter={"_id": "a"}), ids(do("find", "c", filter={"_id": "a"}))), (by_index, ["A"]))
 
 
 @test

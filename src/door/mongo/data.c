@@ -1,6 +1,7 @@
 #include "door/mongo/data.h"
 
 #include "base/clock.h"
+#include "door/mongo/index_id.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/settings.h"
 #include "door/mongo/txn.h"
@@ -168,6 +169,7 @@ data_created(struct data *d, struct kv_tx *tx)
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, d->ns, &d->db, &c->err));
 	d->is_there = true;
 	data_init_plain(d, tx);
+	TRY(index_create_of_id(tx, d->db, c->arena, &c->err));
 	return data_notice(d, PLAIN_NOTICE_CREATED,
 			   plain_options_are_view(plain_options_of(d->db)) ? plain_options_of(d->db)
 									   : STR(""));

@@ -341,13 +341,13 @@ index_key_is_id(struct str key)
 const struct index_def *
 index_at(const struct catalog_db *db, size_t at)
 {
-	const struct index_set *set = index_set_of(db);
+	const struct index_def *def;
 
-	if (set && set->kept_count == set->count)
-		return at < set->count ? &set->defs[at] : NULL;
-	for (size_t i = 0; set && i < set->count; i++)
-		if (index_def_is_live(&set->defs[i]) && at-- == 0)
-			return &set->defs[i];
+	if (!index_of_id(db))
+		return index_live_at(db, at);
+	for (size_t i = 0; (def = index_live_at(db, i)) != NULL; i++)
+		if (!index_def_is_of_id(def) && at-- == 0)
+			return def;
 	return NULL;
 }
 
@@ -418,11 +418,15 @@ index_put_id(struct bson_builder *b, struct str name)
 void
 index_put_only_id(struct bson_builder *b, const struct catalog_db *db)
 {
+	const struct index_def *def = index_of_id(db);
+
 	bson_begin(b);
 	if (clustered_of(db).len)
 		clustered_put_index(b, db);
 	else
 		put_id_members(b);
+	if (def)
+		bson_put_document(b, STR("collation"), def->collation);
 	bson_end(b);
 }
 

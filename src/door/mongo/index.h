@@ -7,7 +7,7 @@
 #define FROND_DOOR_MONGO_INDEX_H
 
 #include "door/mongo/command.h"
-#include "model/plain/index.h"
+#include "door/mongo/index_id.h"
 
 enum {
 	INDEX_LIST = 64, /* of one collection, with that of `_id` */
@@ -33,7 +33,7 @@ MUST_USE enum status index_spec_collate(struct call *c, struct str spec, struct 
 /* True for the index by `_id`, which every collection has. */
 bool index_key_is_id(struct str key);
 
-/* Those that clients are told of: BUILDING, READY or STALE. NULL behind the last. */
+/* Those that clients are told of beside that of `_id`. NULL behind the last. */
 const struct index_def *index_at(const struct catalog_db *db, size_t at);
 size_t index_count_all(const struct catalog_db *db); /* with that of `_id` */
 /* As MongoDB counts them: without that of `_id` where the collection is clustered by it. */

@@ -1,4 +1,5 @@
 #include "door/mongo/clustered.h"
+#include "door/mongo/index_id.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/plan_int.h"
 
@@ -62,6 +63,21 @@ static bool
 hint_is_natural(const struct bson_value *hint)
 {
 	return hint->type == BSON_DOCUMENT && bson_find(hint->text, STR("$natural"), NULL);
+}
+
+/* The hint of `_id` means the index with the collation, where the query compares by that. */
+static const struct index_def *
+hint_collated(const struct plan_ask *ask, const struct catalog_db *db)
+{
+	const struct index_def *def = ask->texts ? index_of_id(db) : NULL;
+	const struct bson_value *hint = ask->hint;
+	int order = 0;
+
+	if (!def || ask->min || ask->max || !plan_index_is_usable(def) ||
+	    plan_is_foreign(ask, def) || hint_is_natural(hint) ||
+	    (hint->type == BSON_DOCUMENT && bson_is_empty(hint->text)))
+		return NULL;
+	return hint_is_known(hint, &order) || hint_is_clustered(hint, db) ? def : NULL;
 }
 
 /* `min` and `max` with the hint of the index by `_id`. */
@@ -131,8 +147,9 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 {
 	struct place_head head = { 0 };
 	int order = ask->order;
-	bool hinted = ask->hint && !hint_is_known(ask->hint, &order) &&
-		      !hint_is_clustered(ask->hint, p->db);
+	const struct index_def *own = ask->hint ? hint_collated(ask, p->db) : NULL;
+	bool hinted = own || (ask->hint && !hint_is_known(ask->hint, &order) &&
+			      !hint_is_clustered(ask->hint, p->db));
 
 	if (ask->place.len) {
 		head = plan_place_head(ask->place);
@@ -151,7 +168,7 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 	if (head.index)
 		return plan_index_resume(c, p, ask, q, &head, ret);
 	if (hinted)
-		return plan_index_hinted(c, p, ask, q, ret);
+		return plan_index_hinted(c, p, ask, own, q, ret);
 	if (ask->hint || ask->min || ask->max || ret->kind == PLAN_POINTS)
 		return STATUS_OK;
 	/* What was walked by `_id` goes on in that order. */
@@ -169,5 +186,5 @@ plan_count_use(const struct plan *plan, struct call *c, const struct plain *p)
 			   plan->branches[i].asked ? plan->branches[i].asked->def->number : 0);
 	if (plan->def || plan->kind == PLAN_POINTS || plan->bounds.has_from || plan->bounds.has_to)
 		access_use(&c->mongo->accesses, c->uses, p->db->number,
-			   plan->def ? plan->def->number : 0);
+			   plan->def && !index_def_is_of_id(plan->def) ? plan->def->number : 0);
 }

@@ -490,7 +490,7 @@ plan_index_best(const struct choosing *x, struct candidate *ret)
 	struct candidate one;
 
 	*ret = (struct candidate){ 0 };
-	for (size_t i = 0; x->count && (def = index_at(x->p->db, i)) != NULL; i++) {
+	for (size_t i = 0; x->count && (def = index_live_at(x->p->db, i)) != NULL; i++) {
 		if (!plan_index_is_usable(def) || !plan_index_has_all(x, def))
 			continue;
 		TRY(plan_candidate_make(x, def, &one));

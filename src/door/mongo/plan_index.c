@@ -99,7 +99,7 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 
 	plan_choosing_begin(&x, p, ask, q);
 	for (size_t i = 0;
-	     (x.count || ask->sort || ask->cover) && (def = index_at(p->db, i)) != NULL; i++) {
+	     (x.count || ask->sort || ask->cover) && (def = index_live_at(p->db, i)) != NULL; i++) {
 		if (!plan_index_is_usable(def) || !plan_index_has_all(&x, def))
 			continue;
 		TRY(plan_candidate_make(&x, def, &one));
@@ -161,14 +161,14 @@ hinted_def(struct call *c, const struct catalog_db *db, const struct bson_value 
 }
 
 enum status
-plan_index_hinted(struct call *c, struct plain *p, const struct plan_ask *ask, struct mql *q,
-		  struct plan *plan)
+plan_index_hinted(struct call *c, struct plain *p, const struct plan_ask *ask,
+		  const struct index_def *def, struct mql *q, struct plan *plan)
 {
-	const struct index_def *def;
 	struct candidate one;
 	struct choosing x;
 
-	TRY(hinted_def(c, p->db, ask->hint, &def));
+	if (!def)
+		TRY(hinted_def(c, p->db, ask->hint, &def));
 	plan_choosing_begin(&x, p, ask, q);
 	TRY(ask->min || ask->max ? plan_between_make(c, &x, def, &one)
 				 : plan_candidate_make(&x, def, &one));

@@ -177,9 +177,10 @@ MUST_USE enum status plan_candidate_ranges(const struct choosing *x, const struc
 /* By the best one, unless that by `_id` is as good. */
 MUST_USE enum status plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q,
 				       struct plan *plan);
-/* By the one that the hint names. Fails if there is none. */
+/* By `def`, or, if that is NULL, by the one that the hint names. Fails if there is none. */
 MUST_USE enum status plan_index_hinted(struct call *c, struct plain *p, const struct plan_ask *ask,
-				       struct mql *q, struct plan *plan);
+				       const struct index_def *def, struct mql *q,
+				       struct plan *plan);
 /* By that of a place. Fails if it is gone. */
 MUST_USE enum status plan_index_resume(struct call *c, struct plain *p, const struct plan_ask *ask,
 				       struct mql *q, const struct place_head *head,
