@@ -71,6 +71,8 @@ redis_new(const struct redis_config *config)
 	};
 	r->script_cache = script_cache_new();
 	r->stats = stats_new();
+	if (!kv_is_shared(config->store))
+		r->maps = timed_maps_new(); /* without them, transactions read more */
 	if (!r->script_cache || !r->stats || !config_init(r)) {
 		redis_free(r);
 		return NULL;
@@ -98,6 +100,7 @@ redis_free(struct redis *r)
 	others_free(r->others);
 	for (size_t i = 0; i < r->cache_count; i++)
 		catalog_cache_free(r->caches[i]);
+	timed_maps_free(r->maps);
 	script_cache_free(r->script_cache);
 	stats_free(r->stats);
 	config_fini(r);

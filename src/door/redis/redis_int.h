@@ -48,6 +48,7 @@ struct redis {
 	pthread_mutex_t caches_lock;
 	struct catalog_cache *caches[REDIS_CACHES];
 	size_t cache_count;
+	struct timed_maps *maps; /* of sorted sets; NULL: the store is shared */
 
 	pthread_mutex_t clients_lock;
 	struct client *clients;

@@ -16,8 +16,10 @@ void
 txn_forget(struct txn *x)
 {
 	for (size_t i = 0; i < REDIS_DATABASES; i++) {
-		if (x->dbs[i])
+		if (x->dbs[i]) {
+			timed_maps_return(&x->dbs[i]->timed);
 			catalog_db_unref(x->dbs[i]->db);
+		}
 		x->dbs[i] = NULL;
 		x->missing[i] = false;
 	}
@@ -71,6 +73,7 @@ txn_open_db(struct txn *x, unsigned db, bool writes)
 	if (x->at_us)
 		timed_at_us(&d->timed, x->at_us);
 	d->timed.stages = &x->stages;
+	d->timed.maps = x->redis->maps;
 	return STATUS_OK;
 }
 

@@ -20,6 +20,7 @@
  * (blocks_known.c). A transaction that divides a block, or joins two, reads their counts, and so
  * conflicts with every transaction that adds to them.
  */
+#include <assert.h>
 #include <endian.h>
 
 #include "base/hash.h"
@@ -280,6 +281,18 @@ block_recall(struct timed_item *item, unsigned level, struct str order, struct s
 	return timed_known_add(item, level, ret->order, order);
 }
 
+/* Has the block's beginning from the map; else `ret_asked` has a future. */
+static enum status
+block_ask_unless_mapped(struct timed_item *item, unsigned level, struct str order,
+			struct block *ret, struct timed_one *ret_asked)
+{
+	enum status status = timed_map_find(item, level, order, &ret->order);
+
+	*ret_asked = (struct timed_one){ 0 };
+	return status == STATUS_NOT_FOUND ? block_ask(item, level, order, false, ret_asked)
+					  : status;
+}
+
 /* Where the blocks of all levels begin that an order is in which is about to come or go. */
 static enum status
 blocks_find(struct timed_item *item, struct str order, struct str behind, struct block *blocks)
@@ -293,13 +306,14 @@ blocks_find(struct timed_item *item, struct str order, struct str behind, struct
 		status = block_recall(item, l, order, behind, &blocks[l]);
 		missing[l] = status == STATUS_NOT_FOUND;
 		if (missing[l])
-			status = block_ask(item, l, order, false, &asked[l]);
+			status = block_ask_unless_mapped(item, l, order, &blocks[l], &asked[l]);
 		TRY(status);
 	}
 	for (unsigned l = 1; l <= item->height; l++) {
 		if (!missing[l])
 			continue;
-		TRY(block_wait(item, &asked[l], &blocks[l]));
+		if (asked[l].future)
+			TRY(block_wait(item, &asked[l], &blocks[l]));
 		TRY(block_keep(item, l, blocks[l].order, order));
 	}
 	return STATUS_OK;
@@ -313,6 +327,7 @@ height_raise(struct timed_item *item)
 
 	TRY(level_sum(item, item->height, STR(""), order_end, &total));
 	item->height++;
+	TRY(timed_map_reshape(item));
 	TRY(block_set(item, item->height, STR(""), total));
 	return timed_item_store(item);
 }
@@ -322,6 +337,8 @@ static enum status
 block_divide(struct timed_item *item, unsigned level, const struct block *block, struct str order,
 	     uint64_t left)
 {
+	TRY(timed_map_reshape(item));
+	timed_map_divide(item, level, block->order, order);
 	TRY(block_set(item, level, block->order, left));
 	TRY(timed_known_divide(item, level, order));
 	return block_set(item, level, order, block->entries - left + 1);
@@ -344,7 +361,8 @@ timed_blocks_add(struct timed_item *item, struct str order, struct str behind)
 			TRY(block_add(item, l, blocks[l].order, 1));
 			continue;
 		}
-		if (last) { /* the other block keeps all of its entries */
+		if (last) { /* the other block keeps all of its entries; a list has no map */
+			assert(item->type == TIMED_LIST);
 			TRY(timed_known_divide(item, l, order));
 			TRY(block_set(item, l, order, 1));
 			continue;
@@ -364,9 +382,15 @@ block_join(struct timed_item *item, unsigned level, struct block *block)
 	struct timed_one one;
 	struct block former;
 	struct str key;
+	enum status status = timed_map_before(item, level, block->order, &former.order);
 
-	TRY(block_ask(item, level, block->order, true, &one));
-	TRY(block_wait(item, &one, &former));
+	if (status == STATUS_NOT_FOUND) {
+		TRY(block_ask(item, level, block->order, true, &one));
+		status = block_wait(item, &one, &former);
+	}
+	TRY(status);
+	TRY(timed_map_reshape(item));
+	timed_map_join(item, level, block->order);
 	TRY(block_lock(item, level, block));
 	TRY(timed_block_key(item, level, block->order, &key));
 	TRY(timed_data_clear(item->t, key));

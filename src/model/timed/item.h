@@ -67,6 +67,8 @@ struct timed_item {
 	bool counted;               /* it knows how many members or elements there are */
 	uint64_t count;             /* if it does */
 	struct timed_known *known;  /* where blocks begin; NULL: it knows of none */
+	struct timed_map *map;      /* the same, between transactions; NULL: none */
+	bool reshaped;              /* this transaction has said that blocks begin elsewhere */
 	struct str ends[2];         /* of a list: the places at its left and right end; or NULL */
 	struct timed_member *recent; /* the member that was looked up last, alone; NULL: none */
 };
@@ -136,6 +138,20 @@ MUST_USE enum status timed_item_version(struct timed_item *item, struct kv_futur
  */
 MUST_USE enum status timed_item_watch(struct timed *t, struct str key, struct arena *arena,
 				      struct kv_future **ret);
+
+/* ---- Maps of sorted sets (blocks_map.c) ---- */
+
+/*
+ * What a process remembers between transactions of how its sorted sets that are changed often lie
+ * in the store: a few maps, of some megabytes. Threads may share it. A transaction whose
+ * `t->maps` is set uses it, checks what it takes, and gives it back by timed_maps_return(), whether
+ * or not it took place, before struct timed is forgotten. Not for a store that other processes
+ * write to: those of earlier versions would not tell what they change. NULL: out of memory.
+ */
+struct timed_maps *timed_maps_new(void);
+/* NULL is fine. All that was taken has been given back. */
+void timed_maps_free(struct timed_maps *maps);
+void timed_maps_return(struct timed *t);
 
 /* ---- Values (value.c, value_read.c): TIMED_VALUE ---- */
 

@@ -24,6 +24,7 @@ enum timed_part {
 	TIMED_PART_DUES = 8,    /* → how many of those there are */
 	TIMED_PART_STREAM = 9,  /* → the ids that a stream has had */
 	TIMED_PART_PIECES = 10, /* (id, n) → bytes of a leaf that is too long for a record */
+	TIMED_PART_SHAPE = 11,  /* → of a sorted set, changes when a block begins or ends */
 };
 
 enum {
@@ -258,6 +259,27 @@ struct str *timed_known_change(struct timed_item *item, unsigned level, struct s
 			       int64_t change);
 /* Forgets what is known of a level, because a block of it is removed. */
 void timed_known_forget(struct timed_item *item, unsigned level);
+
+/* ---- What a process knows of blocks of sorted sets (blocks_map.c) ---- */
+
+/*
+ * Finds the beginning of the block that the order is in, on one level, as of the transaction's
+ * snapshot and its own changes. May read where blocks begin. STATUS_NOT_FOUND: there is no map, or
+ * it cannot tell.
+ */
+MUST_USE enum status timed_map_find(struct timed_item *item, unsigned level, struct str order,
+				    struct str *ret);
+/* The same of the block before the one that begins at the order. Reads nothing. */
+MUST_USE enum status timed_map_before(struct timed_item *item, unsigned level, struct str order,
+				      struct str *ret);
+/* The body is not the item's any more. */
+void timed_map_drop(struct timed_item *item);
+/* Says in the store that blocks begin elsewhere: before each such change. */
+MUST_USE enum status timed_map_reshape(struct timed_item *item);
+/* A block now begins at the order, in the one at `from`. */
+void timed_map_divide(struct timed_item *item, unsigned level, struct str from, struct str order);
+/* None begins there any more. */
+void timed_map_join(struct timed_item *item, unsigned level, struct str order);
 
 /* ---- The order of a sorted set (zset_order.c) ---- */
 

@@ -146,6 +146,8 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 		return tuple_next_u64(&r, &n) == STATUS_OK && n && !value.len;
 	case TIMED_PART_DUES:
 		return number_parse(value, &b->dues);
+	case TIMED_PART_SHAPE:
+		return number_parse(value, &n);
 	case TIMED_PART_STREAM:
 		return value.len == TIMED_STREAM_BYTES;
 	case TIMED_PART_PIECES:

@@ -85,6 +85,8 @@ struct timed_clock {
 };
 
 struct timed_stages;
+struct timed_maps;
+struct timed_map;
 
 struct timed {
 	struct kv_tx *tx;
@@ -98,6 +100,8 @@ struct timed {
 	bool touched;                  /* and the key that is watched */
 	unsigned bodies;               /* ids of bodies that this transaction has made */
 	struct timed_stages *stages;   /* item.h; NULL: nothing can be staged */
+	struct timed_maps *maps;       /* item.h; NULL: nothing is kept between transactions */
+	struct timed_map *held;        /* of those; timed_maps_return() */
 	uint64_t at_us;                /* the moment of the past that is read; 0: the present */
 	struct kv_future *asked_state; /* of the history, with `asked`; NULL: there is none */
 	bool has_history;

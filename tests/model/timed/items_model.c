@@ -45,6 +45,8 @@ items_setup(void **state)
 	test_store_url(f->dir, url, sizeof(url));
 	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
 	f->arena = arena_new(ITEMS_ARENA_BYTES);
+	f->maps = timed_maps_new();
+	assert_non_null(f->maps);
 	f->clock = (struct timed_clock){ fixture_now, f };
 	f->now_ms = ITEMS_START_MS;
 	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
@@ -58,6 +60,7 @@ items_teardown(void **state)
 	struct items *f = *state;
 
 	arena_free(f->arena);
+	timed_maps_free(f->maps);
 	kv_close(f->store);
 	test_remove_tree(f->dir);
 	free(f);
@@ -93,6 +96,8 @@ step_body(struct kv_tx *tx, void *arg)
 	arena_clear(s->f->arena);
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, str_from_cstr(s->db), &db, NULL));
 	timed_init(&t, tx, db, &s->f->clock, &s->f->err);
+	if (s->f->steps++ % 3)
+		t.maps = s->f->maps;
 	before = kv_tx_stats(tx);
 	s->status = s->run(&t, s->f->arena, s->arg);
 	s->f->cost = kv_tx_stats(tx);
@@ -100,6 +105,8 @@ step_body(struct kv_tx *tx, void *arg)
 	s->f->cost.keys_read -= before.keys_read;
 	s->f->cost.sets -= before.sets;
 	s->f->cost.clears -= before.clears;
+	/* Before the commit, whose outcome makes no difference to the maps. */
+	timed_maps_return(&t);
 	catalog_db_unref(db);
 	return is_outcome(s->status) ? STATUS_OK : s->status;
 }

@@ -30,6 +30,8 @@ struct items {
 	 * again in the store, but not in the model. */
 	uint64_t expired_ms;
 	struct kv_tx_stats cost; /* of the last step */
+	struct timed_maps *maps;
+	unsigned steps; /* one in three goes without the maps */
 	struct err err;
 };
 

@@ -352,6 +352,57 @@ changes_of_one_transaction_keep_blocks_right(void **state)
 	}
 }
 
+/* Gives a few members of a large sorted set other scores, in the middle of a level's blocks. */
+static enum status
+moves_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct rand_seq *r = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("many"), arena, &item));
+	for (unsigned i = 0; i < 20; i++) {
+		struct timed_member m = {
+			.name = arena_printf(arena, "member%u", (unsigned)rand_seq_below(r, 5000)),
+			.score = (double)rand_seq_below(r, 5000) + 0.25,
+		};
+
+		TRY(timed_members_put(&item, TIMED_ZSET, &m, 1));
+	}
+	return STATUS_OK;
+}
+
+/* Two maps, as of two processes, and now and then a transaction without one (step_body()). */
+static void
+a_map_tells_where_blocks_of_a_sorted_set_begin(void **state)
+{
+	struct items *f = *state;
+	struct timed_maps *mine = f->maps, *other = timed_maps_new();
+	struct rand_seq r = { test_seed() };
+	uint64_t reads;
+
+	assert_non_null(other);
+	for (unsigned first = 0; first < 5000; first += 1000)
+		items_must(f, many_run, &first);
+	for (unsigned round = 0; round < 90; round++) {
+		f->maps = round / 10 % 2 ? other : mine;
+		items_must(f, moves_run, &r);
+	}
+	items_verify(f);
+	/* What a map has learned, while nobody else changes where blocks begin. */
+	f->maps = mine;
+	for (unsigned round = 0; round < 60; round++) {
+		f->steps = 1;
+		items_must(f, moves_run, &r);
+	}
+	reads = f->cost.reads;
+	f->steps = 0;
+	items_must(f, moves_run, &r);
+	/* Without it, most of what is changed has two levels looked for, at both scores. */
+	assert_in_range(reads, 20, f->cost.reads - 30);
+	items_verify(f);
+	timed_maps_free(other);
+}
+
 static enum status
 put_and_copy_run(struct timed *t, struct arena *arena, void *arg)
 {
@@ -821,6 +872,9 @@ writers_of_one_collection_keep_its_counts_right(void **state)
 		};
 		writers[i].f.arena = arena_new(ITEMS_ARENA_BYTES);
 		writers[i].f.clock.arg = &writers[i].f;
+		/* Processes that know nothing of each other. */
+		writers[i].f.maps = i % 2 ? timed_maps_new() : f->maps;
+		assert_non_null(writers[i].f.maps);
 		/* Processes whose clocks differ. */
 		writers[i].f.now_ms += 10 * (uint64_t)i;
 		assert_int_equal(pthread_create(&threads[i], NULL, writer_main, &writers[i]), 0);
@@ -828,6 +882,8 @@ writers_of_one_collection_keep_its_counts_right(void **state)
 	for (unsigned i = 0; i < WRITERS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 		arena_free(writers[i].f.arena);
+		if (writers[i].f.maps != f->maps)
+			timed_maps_free(writers[i].f.maps);
 		elements += writers[i].pushed;
 		for (size_t n = 0; n < WRITER_MEMBERS; n++)
 			members += writers[i].there[n];
@@ -848,6 +904,7 @@ main(void)
 		WITH_STORE(changes_of_one_transaction_look_for_ends_and_blocks_once),
 		WITH_STORE(a_member_is_read_again_only_after_a_change),
 		WITH_STORE(changes_of_one_transaction_keep_blocks_right),
+		WITH_STORE(a_map_tells_where_blocks_of_a_sorted_set_begin),
 		WITH_STORE(a_transaction_uses_what_it_has_written),
 		WITH_STORE(fields_expire_and_the_hash_goes_with_the_last),
 		WITH_STORE(a_value_of_many_transactions_is_there_as_a_whole_or_not_at_all),
