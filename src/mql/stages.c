@@ -126,24 +126,46 @@ check_place(struct mql_stages *c, const struct mql_stage_type *t, size_t at, siz
 	return STATUS_OK;
 }
 
+/* The only member of a stage, whose name is known. */
+static enum status
+read_stage(struct mql *q, const struct bson_value *v, struct bson_element *ret,
+	   const struct mql_stage_type **ret_type)
+{
+	struct bson_iter i;
+
+	if (v->type != BSON_DOCUMENT)
+		return mql_fail(q, MQL_TYPE_MISMATCH,
+				"Each element of the 'pipeline' array must be an object");
+	bson_iter_begin(&i, v->text);
+	if (!bson_iter_read(&i, ret) || bson_count(v->text) != 1)
+		return mql_fail(q, 40323,
+				"A pipeline stage specification object must contain exactly one "
+				"field.");
+	*ret_type = mql_stage_type_of(ret->name);
+	return *ret_type ? STATUS_OK : fail_unknown(q, ret->name);
+}
+
+enum status
+mql_pipeline_check_names(struct mql *q, struct str array)
+{
+	const struct mql_stage_type *ignored;
+	struct bson_element e, stage;
+	struct bson_iter i;
+
+	for (bson_iter_begin(&i, array); bson_iter_read(&i, &e);) {
+		TRY(mql_count(e.bytes.len));
+		TRY(read_stage(q, &e.value, &stage, &ignored));
+	}
+	return STATUS_OK;
+}
+
 static enum status
 compile_stage(struct mql_stages *c, const struct bson_value *v, size_t at, size_t count)
 {
 	const struct mql_stage_type *t;
 	struct bson_element e;
-	struct bson_iter i;
 
-	if (v->type != BSON_DOCUMENT)
-		return mql_fail(c->q, MQL_TYPE_MISMATCH,
-				"Each element of the 'pipeline' array must be an object");
-	bson_iter_begin(&i, v->text);
-	if (!bson_iter_read(&i, &e) || bson_count(v->text) != 1)
-		return mql_fail(c->q, 40323,
-				"A pipeline stage specification object must contain exactly one "
-				"field.");
-	t = mql_stage_type_of(e.name);
-	if (!t)
-		return fail_unknown(c->q, e.name);
+	TRY(read_stage(c->q, v, &e, &t));
 	TRY(check_place(c, t, at, count));
 	if (!at)
 		c->p->has_source = t->flags & MQL_STAGE_FIRST;

@@ -89,6 +89,9 @@ struct mql_pipeline_options {
 	bool update; /* of an update: only stages that change a document */
 };
 
+/* Fails, as compiling does, unless each element is one stage whose name is known. */
+MUST_USE enum status mql_pipeline_check_names(struct mql *q, struct str array);
+
 MUST_USE enum status mql_pipeline_compile(struct mql *q, struct str array,
 					  const struct mql_pipeline_options *options,
 					  struct mql_pipeline **ret);

@@ -545,6 +545,23 @@ def large_documents_and_many_are_stored(cwd):
 
 
 @test
+def an_unknown_stage_fails_an_update_before_anything_is_done(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 1}]}, db="d")
+        good = {"$set": {"x": 1}}
+        for stage, code in (({"$nosuch": 1}, 40324), ({}, 40323), ({"$set": {}, "$unset": "x"}, 40323), (1, 14),
+                            ({"$search": {}}, 31082)):
+            updates = [{"q": {}, "u": [good]}, {"q": {}, "u": [good, stage]}]
+            equal(c.fails({"update": "c", "updates": updates}, db="d")["code"], code)
+            ops = [{"update": 0, "filter": {}, "updateMods": u["u"]} for u in updates]
+            equal(c.fails({"bulkWrite": 1, "ops": ops, "nsInfo": [{"ns": "d.c"}]}, db="admin")["code"], code)
+        equal(c({"count": "c", "query": {"x": 1}}, db="d")["n"], 0)
+        # A stage that updates cannot have fails its statement.
+        answer = c({"update": "c", "updates": [{"q": {}, "u": [good]}, {"q": {}, "u": [{"$match": {}}]}]}, db="d")
+        equal((answer["nModified"], answer["writeErrors"][0]["index"]), (1, 1))
+
+
+@test
 def what_is_not_there_yet_is_refused_by_name(cwd):
     with Mongo(cwd) as server, server.client() as c:
         for document, code in (({"find": "c", "nosuch": 1}, 40415),
@@ -555,6 +572,19 @@ def what_is_not_there_yet_is_refused_by_name(cwd):
             equal(c.fails(document, db="d")["code"], code)
         answer = c({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 3}}, db="d")
         equal((answer["n"], answer["writeConcernError"]["code"]), (1, 100))
+        # A command that has failed tells it, too, if it was about to write.
+        far = {"writeConcern": {"w": 3}}
+        c({"create": "x", "collation": {"locale": "en"}}, db="d")
+        c({"create": "y"}, db="d")
+        c({"create": "z"}, db="d")
+        for document, code in (({"create": "x"}, 48), ({"drop": "none"}, None), ({"drop": "y"}, None), ({"insert": "x", "documents": []}, 16),
+                               ({"renameCollection": "d.x", "to": "d.z"}, 48), ({"collMod": "none"}, 26),
+                               ({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"_id": 1}}}, 66),
+                               ({"createIndexes": "c", "indexes": [{"key": {"_id": 1, "x": 0}, "name": "x"}]}, 67)):
+            db = "admin" if "renameCollection" in document else "d"
+            answer = c({**document, **far}, db=db) if code is None else c.fails({**document, **far}, db=db)
+            equal((document, answer.get("code"), answer.get("writeConcernError", {}).get("code")),
+                  (document, code, None if code in (16, 67) else 100))
         equal([c.fails({"drop": "none", "writeConcern": concern}, db="d")["code"]
                for concern in (1, "majority", [], {"j": "yes"}, {"w": 1, "j": {}})], [14] * 5)
         for concern in (None, {}, {"j": None}, {"j": 1.5}, {"j": True, "wtimeout": 1}):

@@ -30,6 +30,19 @@ def commands_fail_with_a_code_and_labels_as_often_as_is_wanted(cwd):
 
 
 @test
+def the_first_hello_is_hit_by_the_name_that_it_tells(cwd):
+    with Mongo(cwd, "--mongo-test-commands") as server, Client(server.port) as c:
+        def hello(name):
+            return {"hello": 1, "client": {"application": {"name": name}}}
+        fail(c, failCommands=["hello"], errorCode=91, appName="these")
+        with Client(server.port) as other:
+            equal(other.fails(hello("these"))["code"], 91)
+        with Client(server.port) as other:
+            equal(other(hello("those"))["ok"], 1.0)
+            equal(other({"hello": 1})["ok"], 1.0)
+
+
+@test
 def a_write_that_may_be_sent_again_has_the_label(cwd):
     (cwd / "ini").write_text("[mongo]\nreplica_set = frond\n")
     with Mongo(cwd, "--mongo-test-commands", "--config", "ini") as server, Client(server.port) as c:

@@ -151,7 +151,7 @@ op_update(struct call *c, const struct bson_element *e, struct statement *s, boo
 					 "Update argument must be either an object or an array");
 		s->update = e->value;
 		s->ask.update = &s->update;
-		return STATUS_OK;
+		return update_check_pipeline(c, &e->value);
 	}
 	if (str_eq(e->name, STR("upsert")))
 		return op_bool(c, e, &s->ask.upsert);

@@ -496,7 +496,9 @@ mongo_run_drop(struct call *c)
 {
 	struct one o = { 0 };
 
+	TRY(data_check_concern(c));
 	TRY(one_run(c, &o, drop_body));
+	data_put_concern(c);
 	if (!o.was_there)
 		return STATUS_OK;
 	if (!o.was_view)
@@ -546,9 +548,12 @@ mongo_run_rename(struct call *c)
 	if (!memchr(o.to.ptr, '.', o.to.len) || o.to.len > DATA_NS_BYTES)
 		return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid target namespace: %.*s",
 				 (int)(o.to.len < 100 ? o.to.len : 100), o.to.ptr);
+	TRY(data_check_concern(c));
 	o.data.call = c;
 	status = call_run(c, rename_body, &o);
 	data_fini(&o.data);
+	if (status == STATUS_OK)
+		data_put_concern(c);
 	return status;
 }
 
@@ -1093,8 +1098,10 @@ mongo_run_drop_database(struct call *c)
 	d.prefix = arena_printf(c->arena, "%.*s.", STR_ARG(c->db));
 	if (!d.prefix.ptr)
 		return STATUS_LIMIT;
+	TRY(data_check_concern(c));
 	while (d.more)
 		TRY(call_run(c, drop_database_body, &d));
+	data_put_concern(c);
 	bson_put_string(c->reply, STR("dropped"), c->db);
 	return STATUS_OK;
 }

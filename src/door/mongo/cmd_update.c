@@ -394,11 +394,39 @@ may_upsert(const struct call *c)
 	return false;
 }
 
+enum status
+update_check_pipeline(struct call *c, const struct bson_value *update)
+{
+	struct mql q;
+
+	if (update->type != BSON_ARRAY)
+		return STATUS_OK;
+	data_mql(c, c->arena, NULL, &q);
+	return data_mql_status(c, &q, mql_pipeline_check_names(&q, update->text));
+}
+
+/* A pipeline with an unknown stage fails the command, and not its statement alone. */
+static enum status
+check_pipelines(struct call *c)
+{
+	struct bson_value update;
+	struct data_list list;
+	struct str one;
+
+	for (data_list_begin(&list, &c->args[WRITE_STATEMENTS]); data_list_next(&list, &one);)
+		if (bson_find(one, STR("u"), &update))
+			TRY(update_check_pipeline(c, &update));
+	return STATUS_OK;
+}
+
 static enum status
 run_statements(struct call *c, bool creates)
 {
 	struct updating u = { 0 };
 	enum status status = writing_begin(&u.w, c, creates);
+
+	if (status == STATUS_OK && strcmp(c->command->name, "update") == 0)
+		status = check_pipelines(c);
 
 	if (status == STATUS_OK)
 		status = writing_run(&u.w, update_page, update_forget_staged);

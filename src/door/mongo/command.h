@@ -114,6 +114,7 @@ struct call {
 	struct txn *txn; /* the transaction that it belongs to, or its snapshot; NULL: none */
 	struct access_uses *uses; /* of the transaction that runs (run.c); NULL: none does */
 	bool spoils;              /* it has not failed, but its transaction must not be committed */
+	bool writes;              /* its transactions write, so a failure tells its concern */
 	bool is_unknown;          /* it has failed, and nobody knows whether it has committed */
 	bool is_watch;            /* it is of a change stream */
 	bool is_strict;           /* apiStrict: it keeps to the stable API */

@@ -66,6 +66,18 @@ names_command(struct str data, const struct call *c)
 	return false;
 }
 
+/* The name of the client's program, which the first hello tells and is already hit by. */
+static struct str
+app_of(const struct call *c)
+{
+	struct bson_value name;
+
+	if (!c->client->greeted && bson_find_path(c->body, STR("client.application.name"), &name) &&
+	    name.type == BSON_STRING)
+		return name.text;
+	return str_from_cstr(c->client->app);
+}
+
 static bool
 is_hit(enum fail_kind kind, struct str data, const struct call *c)
 {
@@ -73,10 +85,10 @@ is_hit(enum fail_kind kind, struct str data, const struct call *c)
 	int len = snprintf(ns, sizeof(ns), "%.*s.%.*s", STR_ARG(c->db), STR_ARG(c->collection));
 
 	if (kind == FAIL_GET_MORE)
-		return text_is(data, "appName", str_from_cstr(c->client->app));
+		return text_is(data, "appName", app_of(c));
 	return kind != FAIL_COMMAND ||
 	       (c->command->run != mongo_run_fail_point && names_command(data, c) &&
-		text_is(data, "appName", str_from_cstr(c->client->app)) &&
+		text_is(data, "appName", app_of(c)) &&
 		(len < 0 || (size_t)len >= sizeof(ns) ||
 		 text_is(data, "namespace", str_of(ns, (size_t)len))));
 }

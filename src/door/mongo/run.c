@@ -51,6 +51,7 @@ call_run(struct call *c, kv_body *body, void *arg)
 	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
 	uint64_t version;
 
+	c->writes = true;
 	TRY(run(&r, body, true, stamp));
 	if (c->txn)
 		return STATUS_OK;

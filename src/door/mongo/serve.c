@@ -7,6 +7,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/cluster_time.h"
 #include "door/mongo/command.h"
+#include "door/mongo/data.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/slow.h"
 #include "loop/step.h"
@@ -295,6 +296,8 @@ answer_call(struct request *q, struct call *c, enum status status)
 	if (code == MONGO_DUPLICATE_KEY && c->duplicate.ptr)
 		bson_put_elements(&q->reply, c->duplicate);
 	put_labels(q, c, code);
+	if (c->writes && !c->failing.concern.ptr)
+		data_put_concern(c);
 	fail_put(c);
 	time_put(c);
 }

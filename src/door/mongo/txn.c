@@ -523,6 +523,7 @@ mongo_run_commit_transaction(struct call *c)
 {
 	TRY(data_check_concern(c));
 	TRY(check_transaction(c));
+	c->writes = true;
 	TRY(c->txn ? commit_open(c) : commit_again(c));
 	data_put_concern(c);
 	return STATUS_OK;

@@ -20,6 +20,9 @@ struct updating {
 	struct change_staged staged;
 };
 
+/* Fails for a pipeline with a stage that nobody knows; `update` may be no pipeline. */
+MUST_USE enum status update_check_pipeline(struct call *c, const struct bson_value *update);
+
 /*
  * Does a statement in the present attempt. `*ret_more`: it goes on in another transaction.
  * `*ret_alone`: nothing was done, since it wants a transaction of its own.
