@@ -73,17 +73,22 @@ tuple_put_nested_null(struct buf *b)
 __attribute__((noinline, cold)) static void
 tuple_put_escaped(struct buf *b, uint8_t code, struct str s)
 {
-	buf_append_byte(b, code);
-	while (s.len) {
-		const char *nul = memchr(s.ptr, 0, s.len);
-		size_t n = nul ? (size_t)(nul - s.ptr) + 1 : s.len;
+	size_t len = s.len + 2;
+	char *to;
 
-		buf_append(b, s.ptr, n);
-		if (nul)
-			buf_append_byte(b, CODE_ESCAPE);
-		s = str_skip(s, n);
+	for (size_t i = 0; i < s.len; i++)
+		len += !s.ptr[i];
+	if (!buf_reserve(b, len))
+		return;
+	to = b->ptr + b->len;
+	b->len += len;
+	*to++ = (char)code;
+	for (size_t i = 0; i < s.len; i++) {
+		*to++ = s.ptr[i];
+		if (!s.ptr[i])
+			*to++ = (char)CODE_ESCAPE;
 	}
-	buf_append_byte(b, 0);
+	*to = '\0';
 }
 
 static inline void

@@ -23,15 +23,19 @@ struct timed_known {
 	struct level {
 		struct span *spans;
 		size_t count, cap;
+		size_t last; /* what level_find() has given last: mostly the next one, too */
 	} levels[TIMED_HEIGHT_MOST + 1];
 };
 
 /* How many spans begin at the order or before it. */
 static size_t
-level_find(const struct level *l, struct str order)
+level_find(struct level *l, struct str order)
 {
-	size_t low = 0, high = l->count;
+	size_t low = 0, high = l->count, last = l->last;
 
+	if (last && last <= high && str_cmp(l->spans[last - 1].from, order) <= 0 &&
+	    (last == high || str_cmp(order, l->spans[last].from) < 0))
+		return last;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -40,6 +44,7 @@ level_find(const struct level *l, struct str order)
 		else
 			high = middle;
 	}
+	l->last = low;
 	return low;
 }
 
@@ -63,7 +68,7 @@ bool
 timed_known_find(const struct timed_item *item, unsigned level, struct str order,
 		 struct str *ret_from)
 {
-	const struct level *l;
+	struct level *l;
 	size_t at;
 
 	if (!item->known)
@@ -99,7 +104,7 @@ timed_known_add(struct timed_item *item, unsigned level, struct str from, struct
 static struct span *
 span_at(const struct timed_item *item, unsigned level, struct str from)
 {
-	const struct level *l;
+	struct level *l;
 	size_t at;
 
 	if (!item->known)

@@ -159,6 +159,7 @@ void
 timed_item_forget(struct timed_item *item)
 {
 	item->counted = false;
+	item->count_key = (struct str){ NULL, 0 };
 	item->known = NULL;
 	item->recent = NULL;
 	item->ends[0] = item->ends[1] = (struct str){ NULL, 0 };
@@ -227,13 +228,12 @@ timed_item_touch(struct timed_item *item)
 enum status
 timed_item_add(struct timed_item *item, int64_t change)
 {
-	struct str key;
-
 	if (!change)
 		return STATUS_OK;
 	item->count += (uint64_t)change;
-	TRY(timed_part_key(item, TIMED_PART_COUNT, &key));
-	return timed_data_add(item->t, key, change);
+	if (!item->count_key.ptr)
+		TRY(timed_part_key(item, TIMED_PART_COUNT, &item->count_key));
+	return timed_data_add(item->t, item->count_key, change);
 }
 
 enum status

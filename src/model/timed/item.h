@@ -66,6 +66,7 @@ struct timed_item {
 	bool stamped;               /* this transaction has written the stamp of the body */
 	bool counted;               /* it knows how many members or elements there are */
 	uint64_t count;             /* if it does */
+	struct str count_key;       /* of the body; NULL: not needed yet */
 	struct timed_known *known;  /* where blocks begin; NULL: it knows of none */
 	struct timed_map *map;      /* the same, between transactions; NULL: none */
 	bool reshaped;              /* this transaction has said that blocks begin elsewhere */
