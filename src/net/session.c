@@ -15,7 +15,9 @@ net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms)
 {
 	size_t out_bytes = output_bytes + NET_SPARE_BYTES;
 
-	*s = (struct net_session){ .output_bytes = output_bytes, .limits.stall_ms = stall_ms };
+	*s = (struct net_session){ .output_bytes = output_bytes,
+				   .limits.stall_ms = stall_ms,
+				   .given_up_at_ns = UINT64_MAX };
 	buf_init(&s->out, out_bytes);
 	buf_init(&s->flying, out_bytes);
 }
@@ -165,15 +167,27 @@ net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t mo
 {
 	struct net_pace_limits limits = net_session_limits(s);
 	uint64_t left_ns = net_pace_left_ns(pace, &limits);
+	struct event *events[] = { &s->progress, s->given_up };
 	uint64_t begun_ns = clock_mono_ns();
+	uint64_t until_ns = begun_ns + (left_ns < most_ns ? left_ns : most_ns);
 
 	/*
 	 * Nothing can set the event between the caller's look at the connection and this line: the
 	 * callbacks that set it run on this thread, and only while the fiber is parked.
 	 */
 	event_init(&s->progress);
-	(void)event_wait(&s->progress, begun_ns + (left_ns < most_ns ? left_ns : most_ns));
+	(void)event_wait_any(events, s->given_up ? 2 : 1,
+			     until_ns < s->given_up_at_ns ? until_ns : s->given_up_at_ns);
+	if ((s->given_up && event_is_set(s->given_up)) || clock_mono_ns() >= s->given_up_at_ns)
+		net_conn_abort(s->conn);
 	return clock_mono_ns() - begun_ns;
+}
+
+void
+net_session_give_up_on(struct net_session *s, struct event *event, uint64_t at_ns)
+{
+	s->given_up = event;
+	s->given_up_at_ns = at_ns;
 }
 
 void

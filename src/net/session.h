@@ -61,6 +61,9 @@ struct net_session {
 	bool peer_ended;           /* it has sent its end, which was not read yet */
 	struct net_wait_hook hook; /* net_session_on_wait() */
 
+	struct event *given_up;  /* net_session_give_up_on(); or NULL */
+	uint64_t given_up_at_ns; /* the same by the clock */
+
 	struct event progress; /* set anew for each wait of the fiber for the connection */
 	struct event closed;
 	struct event stopping;
@@ -165,6 +168,13 @@ bool net_session_is_short_of_memory(const struct net_session *s, const struct ne
  * how long that took, for net_pace_count().
  */
 uint64_t net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t most_ns);
+
+/*
+ * From now on a wait of the fiber for its peer ends when the event is set or the time comes, and
+ * the connection is then lost. NULL and UINT64_MAX: it does not. The event is referred to until the
+ * next such call.
+ */
+void net_session_give_up_on(struct net_session *s, struct event *event, uint64_t at_ns);
 
 /* The connection's callback lost(). */
 void net_session_lost(struct net_session *s);

@@ -426,6 +426,12 @@ net_stream_write(struct net_stream *s, struct str data)
 }
 
 void
+net_stream_give_up_on(struct net_stream *s, struct event *event, uint64_t at_ns)
+{
+	net_session_give_up_on(&s->session, event, at_ns);
+}
+
+void
 net_stream_flush(struct net_stream *s)
 {
 	net_session_send(&s->session);

@@ -62,6 +62,13 @@ MUST_USE enum status net_stream_write(struct net_stream *s, struct str data);
 void net_stream_flush(struct net_stream *s);
 
 /*
+ * From now on the connection is lost when the event is set, or the time comes, while a write or a
+ * peek waits for the peer. NULL and UINT64_MAX: it is not, as at first. The event is referred to
+ * until the next such call, or until the connection has ended.
+ */
+void net_stream_give_up_on(struct net_stream *s, struct event *event, uint64_t at_ns);
+
+/*
  * For a door whose fiber stays with its connection: sends what was written, and waits between two
  * requests for as long as the peer likes, or until the deadline. Returns when the peer has ended or
  * is lost, when the process stops, when `other` is set (it may be NULL), and, if `input` is true,

@@ -1,9 +1,12 @@
 """What administrators do by Redis's door: MONITOR, rights to subcommands, what the server tells."""
 
 import re
+import socket
+import time
 
 from harness import contains, equal, main, ok, test
 from redis_server import Redis
+from resp import encode
 
 
 def lines(c, count):
@@ -92,10 +95,131 @@ def who_does_not_read_what_monitor_shows_is_closed_and_holds_up_nobody(cwd):
         for _ in range(10):  # more than CLIENT_PUSH_BYTES, and what is on the way
             c.pipeline(*[("ECHO", "\0" * 16384)] * 100)
         equal(c("PING"), "PONG")
+        eventually(lambda: c("CLIENT", "LIST").count(b"\n") == 1)
         seen = 0
-        while part := m.socket.recv(1 << 20):
+        try:
+            while part := m.socket.recv(1 << 20):
+                seen += len(part)
+        except ConnectionResetError:
+            pass
+        assert seen < 60 << 20, seen
+
+
+def forgetful(server, *command):
+    """A client that sends a command and reads nothing, and has little room for what comes."""
+    s = socket.socket()
+    s.settimeout(30)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.connect(("127.0.0.1", server.port))
+    s.sendall(encode(command))
+    return s
+
+
+def assert_cut(s):
+    """The connection ends, before all of an answer of 20 MB has come."""
+    seen = 0
+    try:
+        while part := s.recv(1 << 20):
             seen += len(part)
-        assert 32 << 20 <= seen < 60 << 20, seen
+    except ConnectionResetError:
+        pass
+    assert seen < 20000000, seen
+
+
+def eventually(condition, seconds=20):
+    """Waits for it, for less than a connection that stalls is left alone."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+LIMIT = "client-output-buffer-limit"
+
+
+@test
+def limits_of_output_are_changed_by_classes(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        def limits():
+            return c("CONFIG", "GET", LIMIT)[1].decode()
+
+        equal(limits(), "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60")
+        equal(c("CONFIG", "SET", LIMIT, "PUBSUB 1mb 2k 3"), "OK")
+        equal(c("CONFIG", "SET", LIMIT, "normal 1 2 3 replica 4 5 6"), "OK")
+        equal(limits(), "normal 1 2 3 slave 4 5 6 pubsub 1048576 2000 3")
+        equal(c("CONFIG", "SET", LIMIT, ""), "OK")
+        for value, why in (("pubsub", "Wrong number of arguments in buffer limit configuration."),
+                           ("pubsub  5 6 7", "Wrong number of arguments"),
+                           ("master 1 2 3", "Invalid client class specified"),
+                           ("pubsub x 2 3", "Error in hard, soft or soft_seconds setting"),
+                           ("pubsub 1 2 -3", "Error in hard, soft or soft_seconds setting"),
+                           ("pubsub 1 -2 3", "Error in hard, soft or soft_seconds setting"),
+                           ("pubsub 0 0 0", "CLIENT_PUSH_BYTES"),
+                           ("pubsub 33554433 0 0", "CLIENT_PUSH_BYTES")):
+            contains(c.error("CONFIG", "SET", LIMIT, value), why)
+        equal(limits(), "normal 1 2 3 slave 4 5 6 pubsub 1048576 2000 3")
+
+
+@test
+def a_subscriber_that_does_not_read_is_closed_by_its_limits(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        message = b"m" * 100000
+        # Past the hard limit at once.
+        c("CONFIG", "SET", LIMIT, "pubsub 1mb 0 0")
+        with forgetful(server, "SUBSCRIBE", "news"):
+            eventually(lambda: c("PUBSUB", "NUMSUB", "news")[1] == 1)
+            eventually(lambda: not c("PUBLISH", "news", message))
+        # Past the soft one after its time, and not before.
+        c("CONFIG", "SET", LIMIT, "pubsub 32mb 100kb 2")
+        with forgetful(server, "SUBSCRIBE", "news"):
+            eventually(lambda: c("PUBSUB", "NUMSUB", "news")[1] == 1)
+            for _ in range(100):
+                c("PUBLISH", "news", message)
+            began = time.monotonic()
+            equal(c("PUBSUB", "NUMSUB", "news")[1], 1)
+            time.sleep(1)
+            equal(c("PUBSUB", "NUMSUB", "news")[1], 1)
+            eventually(lambda: not c("PUBLISH", "news", b""))
+            assert time.monotonic() - began > 1.5
+        # One that is killed does not wait for its reader.
+        c("CONFIG", "SET", LIMIT, "pubsub 32mb 0 0")
+        with forgetful(server, "SUBSCRIBE", "news"):
+            eventually(lambda: c("PUBSUB", "NUMSUB", "news")[1] == 1)
+            for _ in range(100):
+                c("PUBLISH", "news", message)
+            equal(c("CLIENT", "KILL", "TYPE", "pubsub"), 1)
+            eventually(lambda: c("PUBSUB", "NUMSUB", "news")[1] == 0)
+        equal(server.metric("frond_redis_output_overflows_total"), 2)
+        # Who reads is left alone.
+        c("CONFIG", "SET", LIMIT, "pubsub 1mb 200kb 1")
+        with server.client() as sub:
+            sub("SUBSCRIBE", "news")
+            for _ in range(100):
+                equal(c("PUBLISH", "news", message), 1)
+                equal(sub.read()[2], message)
+
+
+@test
+def answers_that_nobody_reads_have_limits_too(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        def others():
+            # The other one has been there for sure when its command was counted.
+            return "cmdstat_get" not in counts() or c("CLIENT", "LIST").decode().count("\n") - 1
+
+        def counts():
+            return c("INFO", "commandstats").decode()
+
+        c("SET", "long", b"x" * 20000000)
+        for limit in ("normal 10mb 0 0", "normal 0 1mb 1"):
+            c("CONFIG", "SET", LIMIT, limit)
+            c("CONFIG", "RESETSTAT")
+            with forgetful(server, "GET", "long") as s:
+                eventually(lambda: others() == 0)
+                assert_cut(s)
+        equal(server.metric("frond_redis_output_overflows_total"), 1)
+        equal(len(c("GET", "long")), 20000000)
+        c("CONFIG", "SET", LIMIT, "normal 0 0 0")
+        equal(len(c("GET", "long")), 20000000)
 
 
 @test

@@ -6,8 +6,13 @@
 #include "access/people.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "door/redis/redis_int.h"
 #include "model/timed/item.h"
+
+METRIC_COUNTER(overflows, "frond_redis_output_overflows_total", METRIC_NUMBER,
+	       "Clients of Redis's protocol that were closed since they left more unread than "
+	       "client-output-buffer-limit says.");
 
 enum {
 	USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
@@ -37,6 +42,8 @@ client_new(struct redis *r, struct net_stream *stream)
 	atomic_store(&c->version, 2);
 	pthread_mutex_init(&c->lock, NULL);
 	event_init(&c->wake);
+	event_init(&c->given_up);
+	net_stream_give_up_on(stream, &c->given_up, UINT64_MAX);
 	buf_init(&c->push, CLIENT_PUSH_BYTES);
 	buf_init(&c->out, REDIS_REPLY_BYTES);
 	buf_init(&c->block_ids, REQUEST_ARGS * sizeof(struct timed_stream_id));
@@ -81,6 +88,7 @@ client_free(struct client *c)
 		c->next->link = c->link;
 	r->client_count--;
 	pthread_mutex_unlock(&r->clients_lock);
+	net_stream_give_up_on(c->stream, NULL, UINT64_MAX);
 	client_forget_multi(c);
 	request_fini(&c->request);
 	buf_release(&c->push);
@@ -124,19 +132,46 @@ client_signal(struct client *c, unsigned signals)
 {
 	pthread_mutex_lock(&c->lock);
 	c->signals |= signals;
+	if (signals & (CLIENT_KILLED | CLIENT_OVERFLOWED))
+		event_set(&c->given_up);
 	if (c->waiting)
 		event_set(&c->wake);
 	c->waiting = false;
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* As Redis classes it. */
+static const struct output_limit_now *
+client_limit(const struct client *c)
+{
+	bool subscribes = false;
+
+	for (size_t i = 0; i < 3; i++)
+		subscribes |= atomic_load_explicit(&c->subscription_count[i],
+						   memory_order_relaxed) > 0;
+	return &c->redis->output[subscribes ? OUTPUT_PUBSUB : OUTPUT_NORMAL];
+}
+
+/* It has left too much unread: what is left of it would be of no use. Its lock is held. */
+static void
+client_overflow(struct client *c)
+{
+	metric_add(&overflows, 1);
+	c->signals |= CLIENT_OVERFLOWED;
+	buf_release(&c->push);
+	event_set(&c->given_up);
+}
+
 void
 client_push(struct client *c, struct str message)
 {
 	pthread_mutex_lock(&c->lock);
-	buf_append_str(&c->push, message);
-	if (buf_status(&c->push) != STATUS_OK)
-		c->signals |= CLIENT_OVERFLOWED;
+	if (!(c->signals & CLIENT_OVERFLOWED)) {
+		buf_append_str(&c->push, message);
+		if (buf_status(&c->push) != STATUS_OK ||
+		    output_is_over(client_limit(c), c->push.len + c->flying, &c->over_ns))
+			client_overflow(c);
+	}
 	if (c->waiting)
 		event_set(&c->wake);
 	c->waiting = false;
@@ -174,6 +209,51 @@ client_wait(struct client *c, bool input, uint64_t deadline_ns)
 	return signals;
 }
 
+/*
+ * So much of the messages is still to be written. False: it has overflowed. `*ret_ns`: until when
+ * that may take.
+ */
+static bool
+client_fly(struct client *c, size_t left, uint64_t *ret_ns)
+{
+	const struct output_limit_now *limit = client_limit(c);
+	bool fine;
+
+	pthread_mutex_lock(&c->lock);
+	c->flying = left;
+	fine = !(c->signals & CLIENT_OVERFLOWED);
+	if (fine && left && output_is_over(limit, c->push.len + left, &c->over_ns)) {
+		client_overflow(c);
+		fine = false;
+	}
+	*ret_ns = output_deadline_ns(limit, c->over_ns);
+	pthread_mutex_unlock(&c->lock);
+	return fine;
+}
+
+/* In slices, after each of which there is less that the client has not read. */
+static enum status
+client_write_messages(struct client *c, struct str messages)
+{
+	enum status status = STATUS_OK;
+	uint64_t until_ns;
+
+	while (status == STATUS_OK && messages.len) {
+		size_t n = messages.len < CLIENT_SLICE_BYTES ? messages.len : CLIENT_SLICE_BYTES;
+
+		if (!client_fly(c, messages.len, &until_ns)) {
+			status = STATUS_LIMIT;
+			break;
+		}
+		net_stream_give_up_on(c->stream, &c->given_up, until_ns);
+		status = net_stream_write(c->stream, str_of(messages.ptr, n));
+		messages = str_skip(messages, n);
+	}
+	(void)client_fly(c, 0, &until_ns);
+	net_stream_give_up_on(c->stream, &c->given_up, UINT64_MAX);
+	return status;
+}
+
 enum status
 client_flush_push(struct client *c)
 {
@@ -186,8 +266,25 @@ client_flush_push(struct client *c)
 	pthread_mutex_unlock(&c->lock);
 	if (!mine.len)
 		return STATUS_OK;
-	status = net_stream_write(c->stream, buf_str(&mine));
+	status = client_write_messages(c, buf_str(&mine));
 	buf_release(&mine);
+	return status;
+}
+
+enum status
+client_write_answers(struct client *c, struct str answers)
+{
+	const struct output_limit_now *limit = client_limit(c);
+	uint64_t since_ns = 0;
+	enum status status;
+
+	if (output_is_over(limit, answers.len, &since_ns)) {
+		metric_add(&overflows, 1);
+		return STATUS_LIMIT;
+	}
+	net_stream_give_up_on(c->stream, &c->given_up, output_deadline_ns(limit, since_ns));
+	status = net_stream_write(c->stream, answers);
+	net_stream_give_up_on(c->stream, &c->given_up, UINT64_MAX);
 	return status;
 }
 

@@ -19,8 +19,10 @@
 
 enum {
 	CLIENT_NAME_BYTES = 1000,
-	CLIENT_SUBCOMMAND_BYTES = 32,         /* of a subcommand's name, that CLIENT LIST shows */
-	CLIENT_PUSH_BYTES = 32 * 1024 * 1024, /* messages that it has not read; then it is closed */
+	CLIENT_SUBCOMMAND_BYTES = 32, /* of a subcommand's name, that CLIENT LIST shows */
+	/* The most that a client may leave unread of messages and of what MONITOR shows. */
+	CLIENT_PUSH_BYTES = 32 * 1024 * 1024,
+	CLIENT_SLICE_BYTES = 64 * 1024, /* of those that are written at once */
 };
 
 enum client_end {
@@ -34,7 +36,7 @@ enum client_signal {
 	CLIENT_READY = 1 << 1,         /* a key that it waits for may have something */
 	CLIENT_UNBLOCKED = 1 << 2,     /* CLIENT UNBLOCK … TIMEOUT */
 	CLIENT_UNBLOCKED_ERR = 1 << 3, /* … ERROR */
-	CLIENT_OVERFLOWED = 1 << 4,    /* CLIENT_PUSH_BYTES */
+	CLIENT_OVERFLOWED = 1 << 4,    /* it has left too much unread */
 	CLIENT_LOOK = 1 << 5,          /* something that it waits for may be over */
 };
 
@@ -108,6 +110,9 @@ struct client {
 	bool waiting;
 	unsigned signals;
 	struct buf push;
+	size_t flying;         /* bytes of messages that its fiber writes now */
+	uint64_t over_ns;      /* since when it leaves more unread than its soft limit; or 0 */
+	struct event given_up; /* killed, or overflowed: its fiber waits for the peer no longer */
 	bool blocked;
 	char subcommand[CLIENT_SUBCOMMAND_BYTES]; /* of the last command; empty: it has none */
 
@@ -148,6 +153,12 @@ unsigned client_wait(struct client *c, bool input, uint64_t deadline_ns);
 
 /* Writes the messages that others have left. */
 MUST_USE enum status client_flush_push(struct client *c);
+
+/*
+ * Writes what was answered, or refuses to, by client-output-buffer-limit. STATUS_LIMIT: it is too
+ * much. STATUS_CANCELLED: the connection is lost.
+ */
+MUST_USE enum status client_write_answers(struct client *c, struct str answers);
 
 /* True in RESP2 as long as it has subscriptions: only some commands are allowed. */
 bool client_is_subscriber(const struct client *c);

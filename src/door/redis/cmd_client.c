@@ -30,7 +30,7 @@ client_describe(struct client *c, struct buf *out)
 
 	pthread_mutex_lock(&c->lock);
 	blocked = c->blocked;
-	pending = c->push.len;
+	pending = c->push.len + c->flying;
 	memcpy(subcommand, c->subcommand, sizeof(subcommand));
 	pthread_mutex_unlock(&c->lock);
 	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",

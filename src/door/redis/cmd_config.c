@@ -1,5 +1,5 @@
 /* CONFIG: settings as Redis has them. docs/REDIS.md says which have an effect here. */
-#include <ctype.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,6 +18,7 @@ enum config_kind {
 	CONFIG_MEMORY,
 	CONFIG_FLAG,
 	CONFIG_EVENTS,
+	CONFIG_OUTPUT,
 	CONFIG_FIXED, /* it can be read; setting it to something else makes no sense here */
 };
 
@@ -44,8 +45,9 @@ static const struct config_row rows[] = {
 	{ "appendonly", "yes", CONFIG_FIXED, 0, 0, ON_DISK },
 	{ "bind", "127.0.0.1", CONFIG_FIXED, 0, 0, "--redis says where frond listens" },
 	{ "busy-reply-threshold", "5000", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "client-output-buffer-limit", "normal 0 0 0 slave 0 0 0 pubsub 33554432 0 0",
-	  CONFIG_FIXED, 0, 0, "the limit of messages is CLIENT_PUSH_BYTES" },
+	{ "client-output-buffer-limit",
+	  "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", CONFIG_OUTPUT, 0,
+	  0, NULL },
 	{ "client-query-buffer-limit", "1073741824", CONFIG_MEMORY, 0, BIG, NULL },
 	{ "cluster-enabled", "no", CONFIG_FIXED, 0, 0, "frond has no cluster slots" },
 	{ "daemonize", "no", CONFIG_FIXED, 0, 0, "it is immutable" },
@@ -95,34 +97,6 @@ enum {
 
 /* ---- Values ---- */
 
-/* "64mb"; false for what is none. */
-static bool
-read_memory(struct str s, int64_t *ret)
-{
-	static const struct {
-		const char *unit;
-		int64_t bytes;
-	} units[] = { { "kb", 1 << 10 }, { "mb", 1 << 20 },   { "gb", 1 << 30 }, { "k", 1000 },
-		      { "m", 1000000 },  { "g", 1000000000 }, { "b", 1 } };
-	size_t digits = 0;
-	int64_t factor = 1;
-
-	while (digits < s.len && isdigit((unsigned char)s.ptr[digits]))
-		digits++;
-	if (digits < s.len) {
-		struct str unit = str_skip(s, digits);
-		size_t i = 0;
-
-		while (i < sizeof(units) / sizeof(units[0]) &&
-		       !str_eq_nocase(unit, str_from_cstr(units[i].unit)))
-			i++;
-		if (i == sizeof(units) / sizeof(units[0]))
-			return false;
-		factor = units[i].bytes;
-	}
-	return str_to_i64(str_of(s.ptr, digits), ret) && !__builtin_mul_overflow(*ret, factor, ret);
-}
-
 static const char event_letters[] = "KEg$lshzxetmdn";
 
 /* The set of events that letters name; -1 if one is unknown. */
@@ -163,6 +137,24 @@ write_events(unsigned events, char ret[static 20])
 	ret[len] = '\0';
 }
 
+/* The limits that are there, with those that the value names changed. As config_check(). */
+static bool
+check_output(struct str now, struct str value, char *ret, size_t ret_bytes, char *why,
+	     size_t why_bytes)
+{
+	struct output_limits limits = { 0 };
+	const char *reason = output_limits_read(now, &limits);
+
+	_Static_assert(REDIS_CONFIG_BYTES >= OUTPUT_TEXT_BYTES, "it has room for the limits");
+	assert(!reason && ret_bytes >= OUTPUT_TEXT_BYTES);
+	reason = output_limits_read(value, &limits);
+	if (reason)
+		snprintf(why, why_bytes, "%s", reason);
+	else
+		output_limits_write(&limits, ret);
+	return !reason;
+}
+
 /* What the setting would have as its text; false, with the reason, if it cannot. */
 static bool
 config_check(const struct config_row *row, struct str now, struct str value, char *ret,
@@ -191,9 +183,11 @@ config_check(const struct config_row *row, struct str now, struct str value, cha
 		}
 		write_events((unsigned)events, ret);
 		return true;
+	case CONFIG_OUTPUT:
+		return check_output(now, value, ret, ret_bytes, why, why_bytes);
 	case CONFIG_NUMBER:
 	case CONFIG_MEMORY:
-		if (row->kind == CONFIG_MEMORY ? !read_memory(value, &n)
+		if (row->kind == CONFIG_MEMORY ? !number_read_memory(value, &n)
 					       : !number_read_i64(value, &n)) {
 			snprintf(why, why_bytes,
 				 row->kind == CONFIG_MEMORY
@@ -231,6 +225,16 @@ config_apply_timeout(struct redis *r, uint64_t seconds)
 	pthread_mutex_unlock(&r->clients_lock);
 }
 
+static void
+config_apply_output(struct redis *r, const char *text)
+{
+	struct output_limits limits = { 0 };
+
+	(void)output_limits_read(str_from_cstr(text), &limits);
+	for (size_t i = 0; i < OUTPUT_CLASSES; i++)
+		output_limit_set(&r->output[i], &limits.of[i]);
+}
+
 /* What has an effect outside of CONFIG GET. The lock is held. */
 static void
 config_apply(struct redis *r, const struct config_row *row, const char *text)
@@ -239,6 +243,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 
 	if (row->kind == CONFIG_EVENTS)
 		atomic_store(&r->events, (unsigned)read_events(str_from_cstr(text)));
+	else if (row->kind == CONFIG_OUTPUT)
+		config_apply_output(r, text);
 	else if (strcmp(row->name, "slowlog-log-slower-than") == 0)
 		atomic_store(&r->slow_us, n < 0 ? UINT64_MAX : (uint64_t)n);
 	else if (strcmp(row->name, "slowlog-max-len") == 0)
@@ -344,27 +350,33 @@ config_check_names(struct call *c)
 	return true;
 }
 
-/* The value that CONFIG GET shows of a setting that cannot be set. */
+/* The value that CONFIG GET shows of a setting that cannot be set, or only in parts. */
 static struct str
-config_fixed(const struct redis *r, const struct config_row *row, char port[static PORT_BYTES])
+config_now(struct redis *r, const struct config_row *row, char text[static OUTPUT_TEXT_BYTES])
 {
+	if (row->kind == CONFIG_OUTPUT) {
+		pthread_mutex_lock(&r->config_lock);
+		snprintf(text, OUTPUT_TEXT_BYTES, "%s", r->values[row - rows].text);
+		pthread_mutex_unlock(&r->config_lock);
+		return str_from_cstr(text);
+	}
 	if (strcmp(row->name, "port") != 0)
 		return str_from_cstr(row->first);
-	return str_of(port, (size_t)snprintf(port, PORT_BYTES, "%u", r->config.port));
+	return str_of(text, (size_t)snprintf(text, OUTPUT_TEXT_BYTES, "%u", r->config.port));
 }
 
 /* False: the error has been answered. */
 static bool
 config_check_all(struct call *c, char (*texts)[REDIS_CONFIG_BYTES])
 {
-	char why[256], port[PORT_BYTES];
+	char why[256], now[OUTPUT_TEXT_BYTES];
 
 	if (!config_check_names(c))
 		return false;
 	for (size_t i = 2; i < c->argc; i += 2) {
 		const struct config_row *row = &rows[config_find(c->argv[i])];
 
-		if (config_check(row, config_fixed(c->redis, row, port), c->argv[i + 1],
+		if (config_check(row, config_now(c->redis, row, now), c->argv[i + 1],
 				 texts[i / 2 - 1], REDIS_CONFIG_BYTES, why, sizeof(why)))
 			continue;
 		reply_errorf(c->reply,

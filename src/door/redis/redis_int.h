@@ -3,6 +3,7 @@
 #define FROND_DOOR_REDIS_REDIS_INT_H
 
 #include "door/redis/client.h"
+#include "door/redis/output.h"
 #include "door/redis/redis.h"
 #include "door/redis/txn.h"
 #include "door/redis/waited.h"
@@ -76,8 +77,9 @@ struct redis {
 	_Atomic unsigned events;     /* notify-keyspace-events */
 	_Atomic uint64_t slow_us;    /* slowlog-log-slower-than; UINT64_MAX: never */
 	_Atomic uint64_t slow_max;
-	_Atomic uint64_t bulk_bytes;   /* proto-max-bulk-len */
-	_Atomic uint64_t node_entries; /* stream-node-max-entries */
+	struct output_limit_now output[OUTPUT_CLASSES]; /* client-output-buffer-limit */
+	_Atomic uint64_t bulk_bytes;                    /* proto-max-bulk-len */
+	_Atomic uint64_t node_entries;                  /* stream-node-max-entries */
 
 	pthread_mutex_t scripts_lock;
 	struct script *scripts; /* that run now */

@@ -51,7 +51,7 @@ client_send(struct client *c)
 {
 	if (buf_status(&c->out) != STATUS_OK)
 		c->end = CLIENT_ENDS;
-	else if (c->out.len && net_stream_write(c->stream, buf_str(&c->out)) != STATUS_OK)
+	else if (c->out.len && client_write_answers(c, buf_str(&c->out)) != STATUS_OK)
 		c->end = CLIENT_ENDS;
 	if (c->out.cap > KEPT_BYTES)
 		buf_release(&c->out);

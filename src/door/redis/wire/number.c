@@ -1,5 +1,6 @@
 #include "door/redis/wire/number.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -102,4 +103,31 @@ number_write_long_double(long double d, char buf[static NUMBER_TEXT_BYTES])
 	if (len == 2 && memcmp(buf, "-0", 2) == 0)
 		return STR("0");
 	return str_of(buf, (size_t)len);
+}
+
+bool
+number_read_memory(struct str s, int64_t *ret)
+{
+	static const struct {
+		const char *unit;
+		int64_t bytes;
+	} units[] = { { "kb", 1 << 10 }, { "mb", 1 << 20 },   { "gb", 1 << 30 }, { "k", 1000 },
+		      { "m", 1000000 },  { "g", 1000000000 }, { "b", 1 } };
+	size_t digits = 0;
+	int64_t factor = 1;
+
+	while (digits < s.len && isdigit((unsigned char)s.ptr[digits]))
+		digits++;
+	if (digits < s.len) {
+		struct str unit = str_skip(s, digits);
+		size_t i = 0;
+
+		while (i < sizeof(units) / sizeof(units[0]) &&
+		       !str_eq_nocase(unit, str_from_cstr(units[i].unit)))
+			i++;
+		if (i == sizeof(units) / sizeof(units[0]))
+			return false;
+		factor = units[i].bytes;
+	}
+	return str_to_i64(str_of(s.ptr, digits), ret) && !__builtin_mul_overflow(*ret, factor, ret);
 }

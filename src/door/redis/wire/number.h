@@ -11,6 +11,9 @@ enum {
 /* All of `s`, in the one way that such a number is written: no +, no leading zeros or spaces. */
 bool number_read_i64(struct str s, int64_t *ret);
 
+/* Bytes, as settings say them: "64mb", "1k". */
+bool number_read_memory(struct str s, int64_t *ret);
+
 /* False also for NaN, for spaces, and for an empty text. "inf" and "-inf" are numbers. */
 bool number_read_double(struct str s, double *ret);
 bool number_read_long_double(struct str s, long double *ret);

@@ -1,0 +1,117 @@
+#include "door/redis/output.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "door/redis/client.h"
+#include "door/redis/wire/number.h"
+
+enum {
+	NS_PER_S = 1000000000,
+};
+
+static const char *const class_names[OUTPUT_CLASSES] = { "normal", "slave", "pubsub" };
+
+/* OUTPUT_CLASSES: there is no such class. */
+static size_t
+class_find(struct str name)
+{
+	size_t i = 0;
+
+	if (str_eq_nocase(name, STR("replica")))
+		return OUTPUT_REPLICA;
+	while (i < OUTPUT_CLASSES && !str_eq_nocase(name, str_from_cstr(class_names[i])))
+		i++;
+	return i;
+}
+
+/* The next word behind one space, so two of them have an empty word between them. */
+static bool
+limit_read(struct str *rest, struct output_limit *ret)
+{
+	struct str hard = str_cut(rest, ' ');
+	struct str soft = str_cut(rest, ' ');
+	struct str seconds = str_cut(rest, ' ');
+	int64_t bytes[2], s;
+
+	if (!number_read_memory(hard, &bytes[0]) || !number_read_memory(soft, &bytes[1]) ||
+	    !number_read_i64(seconds, &s) || s < 0 || s > INT32_MAX)
+		return false;
+	*ret = (struct output_limit){ (uint64_t)bytes[0], (uint64_t)bytes[1], (uint64_t)s };
+	return true;
+}
+
+const char *
+output_limits_read(struct str text, struct output_limits *limits)
+{
+	size_t words = text.len > 0;
+
+	for (size_t i = 0; i < text.len; i++)
+		words += text.ptr[i] == ' ';
+	if (words % 4)
+		return "Wrong number of arguments in buffer limit configuration.";
+	while (text.len) {
+		size_t class = class_find(str_cut(&text, ' '));
+		struct output_limit limit;
+
+		if (class == OUTPUT_CLASSES)
+			return "Invalid client class specified in buffer limit configuration.";
+		if (!limit_read(&text, &limit))
+			return "Error in hard, soft or soft_seconds setting in buffer limit "
+			       "configuration.";
+		if (class == OUTPUT_PUBSUB &&
+		    (!limit.hard_bytes || limit.hard_bytes > CLIENT_PUSH_BYTES))
+			return "the hard limit of pubsub must be between 1 and 33554432 "
+			       "(CLIENT_PUSH_BYTES)";
+		limits->of[class] = limit;
+	}
+	return NULL;
+}
+
+void
+output_limits_write(const struct output_limits *limits, char ret[static OUTPUT_TEXT_BYTES])
+{
+	int len = 0;
+
+	for (size_t i = 0; i < OUTPUT_CLASSES; i++) {
+		const struct output_limit *l = &limits->of[i];
+
+		len += snprintf(ret + len, OUTPUT_TEXT_BYTES - (size_t)len, "%s%s %llu %llu %llu",
+				i ? " " : "", class_names[i], (unsigned long long)l->hard_bytes,
+				(unsigned long long)l->soft_bytes, (unsigned long long)l->soft_s);
+	}
+}
+
+void
+output_limit_set(struct output_limit_now *now, const struct output_limit *limit)
+{
+	atomic_store(&now->hard_bytes, limit->hard_bytes);
+	atomic_store(&now->soft_bytes, limit->soft_bytes);
+	atomic_store(&now->soft_s, limit->soft_s);
+}
+
+bool
+output_is_over(const struct output_limit_now *limit, size_t bytes, uint64_t *since_ns)
+{
+	uint64_t hard = atomic_load_explicit(&limit->hard_bytes, memory_order_relaxed);
+	uint64_t soft = atomic_load_explicit(&limit->soft_bytes, memory_order_relaxed);
+
+	bytes = bytes > OUTPUT_FREE_BYTES ? bytes - OUTPUT_FREE_BYTES : 0;
+	if (hard && bytes > hard)
+		return true;
+	if (!soft || bytes <= soft) {
+		*since_ns = 0;
+		return false;
+	}
+	if (!*since_ns)
+		*since_ns = clock_mono_ns();
+	return clock_mono_ns() > output_deadline_ns(limit, *since_ns);
+}
+
+uint64_t
+output_deadline_ns(const struct output_limit_now *limit, uint64_t since_ns)
+{
+	if (!since_ns)
+		return UINT64_MAX;
+	return since_ns + atomic_load_explicit(&limit->soft_s, memory_order_relaxed) * NS_PER_S;
+}
