@@ -850,6 +850,71 @@ def ranges_of_several_values_are_merged_for_a_sort(cwd):
 
 
 @test
+def branches_of_or_are_merged_for_a_sort(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        create(client, {"key": {"a": 1, "s": 1}, "name": "as"}, {"key": {"b": 1, "s": 1}, "name": "bs"},
+               {"key": {"c": 1, "b": 1, "s": 1}, "name": "cbs"}, {"key": {"a": 1, "s": -1, "t": 1}, "name": "ast"},
+               {"key": {"c": 1, "s": -1, "t": 1}, "name": "cst"}, {"key": {"m": 1, "s": 1}, "name": "ms"},
+               {"key": {"d": 1, "s": 1}, "name": "ds", "sparse": True})
+        rand = random.Random(11)
+        insert(client, *({"_id": i, "a": i % 7, "b": rand.choice([None, 0, 1, 2.0, "x"]), "c": rand.randrange(4), "d": i % 5,
+                          "s": rand.choice([None, "q", rand.randrange(30)]), "t": rand.randrange(5), "m": [i % 3, 5]}
+                         for i in range(500)))
+
+        def read(filter, sort, **more):
+            answer = explain(client, {"find": "c", "filter": filter, "sort": sort, **more})
+            stage = answer["executionStats"]["executionStages"]
+            names = stages(stage)
+            while "inputStage" in stage:
+                stage = stage["inputStage"]
+            return names, stage, figures(answer)[1]
+
+        either = {"$or": [{"a": 3}, {"b": 1}]}
+        names, stage, counts = read(either, {"s": 1}, limit=5)
+        equal((names, stage["sortPattern"]), (["LIMIT", "FETCH", "SORT_MERGE"], {"s": 1}))
+        equal(counts[0], 5)
+        assert counts[1] <= 12 and counts[2] <= 8, counts
+        equal([(one["stage"], one["indexName"], one["direction"], one["indexBounds"]) for one in stage["inputStages"]],
+              [("IXSCAN", "as", "forward", {"a": ["[3, 3]"], "s": ["[MinKey, MaxKey]"]}),
+               ("IXSCAN", "bs", "forward", {"b": ["[1, 1]"], "s": ["[MinKey, MaxKey]"]})])
+        equal(read(either, {"s": -1})[1]["inputStages"][1]["direction"], "backward")
+        merged = 0
+
+        def branch():
+            return rand.choice([{"a": rand.randrange(8)}, {"b": rand.choice([None, 1, "x"])}, {"c": 1, "b": 1}, {"d": 2},
+                                {"a": {"$in": [1, 2, 5]}}, {"a": 2, "s": {"$gt": 9}}, {"c": {"$in": [0, 3]}, "b": 2},
+                                {"a": 1, "s": "q"}, {"c": 2}])
+        for _ in range(250):
+            filter = {"$or": [branch() for _ in range(rand.randrange(2, 5))]}
+            if rand.random() < 0.3:
+                filter["t"] = {"$lt": 4}
+            if rand.random() < 0.2:
+                filter["s"] = {"$gte": 4}
+            turn = rand.choice([1, -1])
+            sort = rand.choice([{"s": turn, "_id": turn}, {"s": turn, "_id": turn}, {"s": -turn, "t": turn, "_id": turn},
+                                {"s": turn, "_id": -turn}, {"s": turn, "t": turn, "_id": 1}])
+            more = {"skip": rand.choice([0, 3]), "limit": rand.choice([0, 10])}
+            wanted = find(client, filter, sort=sort, hint={"$natural": 1}, **more)
+            equal((filter, sort, more, find(client, filter, sort=sort, size=rand.choice([1, 7, 1000]), **more)),
+                  (filter, sort, more, wanted))
+            merged += "SORT_MERGE" in read(filter, sort, **more)[0]
+        equal(merged >= 60, True)
+        # Not of arrays, of a branch without such an index, where one index has it, nor for changes.
+        for filter in {"$or": [{"m": 1}, {"a": 2}]}, {"$or": [{"t": 1}, {"a": 2}]}, {"$or": [{"_id": 1}, {"a": 2}]}:
+            equal((filter, "SORT_MERGE" in read(filter, {"s": 1})[0]), (filter, False))
+        best = find(client, either, sort={"s": -1, "_id": -1}, limit=1)[0]
+        found = client({"findAndModify": "c", "query": either, "sort": {"s": -1, "_id": -1}, "remove": True}, db="d")
+        equal(found["value"], best)
+        piped = client({"aggregate": "c", "pipeline": [{"$match": either}, {"$sort": {"s": 1, "_id": 1}}, {"$limit": 30}],
+                        "cursor": {"batchSize": 100}}, db="d")["cursor"]["firstBatch"]
+        equal(piped, find(client, either, sort={"s": 1, "_id": 1}, limit=30))
+        # A cursor ends with one of its indexes.
+        cursor = client({"find": "c", "filter": either, "sort": {"s": 1}, "batchSize": 2}, db="d")["cursor"]
+        client({"dropIndexes": "c", "index": "bs"}, db="d")
+        equal(client.fails({"getMore": Int64(cursor["id"]), "collection": "c"}, db="d")["code"], 175)
+
+
+@test
 def each_branch_of_or_is_read_by_its_own_index(cwd):
     with Mongo(cwd) as server, server.client() as client:
         create(client, {"key": {"a": 1}, "name": "a"}, {"key": {"b": -1}, "name": "b"}, {"key": {"m": 1}, "name": "m"},

@@ -269,6 +269,7 @@ put_branches(struct explain_tree *t, const struct plan *plan)
 		const struct plan_branch *branch = &plan->branches[i];
 		const struct plan one = { .kind = branch->asked ? PLAN_INDEX : PLAN_POINTS,
 					  .asked = branch->asked,
+					  .reverse = plan->merged && plan->reverse,
 					  .ids = branch->ids,
 					  .count = branch->id_count };
 
@@ -314,16 +315,18 @@ put_merged(struct explain_tree *t, const struct plan *plan, struct str sort)
 static const char *
 entries_stage(const struct plan *plan)
 {
-	return plan->branch_count ? "OR"
-	       : plan->merged     ? "SORT_MERGE"
-	       : plan->distinct   ? "DISTINCT_SCAN"
-				  : "IXSCAN";
+	return plan->merged         ? "SORT_MERGE"
+	       : plan->branch_count ? "OR"
+	       : plan->distinct     ? "DISTINCT_SCAN"
+				    : "IXSCAN";
 }
 
 static enum status
 draw_entries(struct explain_tree *t, const struct plan *plan, struct str sort)
 {
 	explain_begin(t, entries_stage(plan));
+	if (plan->branch_count && plan->merged)
+		bson_put_document(&t->b, STR("sortPattern"), sort);
 	if (plan->branch_count)
 		put_branches(t, plan);
 	else if (plan->merged && plan->asked)

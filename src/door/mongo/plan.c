@@ -165,6 +165,8 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 		ret->parts = ask->parts;
 		ret->part_count = ask->part_count;
 	}
+	if (head.index >= PLAN_PLACE_MERGED_REVERSE)
+		return plan_or_sort_resume(c, p, ask, q, &head, ret);
 	if (head.index)
 		return plan_index_resume(c, p, ask, q, &head, ret);
 	if (hinted)
@@ -178,12 +180,21 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 	return plan_index_choose(p, ask, q, ret);
 }
 
+/* Of the index that clients are told of. */
+static uint64_t
+branch_number(const struct plan_branch *branch)
+{
+	const struct index_def *def = branch->asked ? branch->asked->def : NULL;
+
+	return def && !index_def_is_of_id(def) ? def->number : 0;
+}
+
 void
 plan_count_use(const struct plan *plan, struct call *c, const struct plain *p)
 {
 	for (size_t i = 0; i < plan->branch_count; i++)
 		access_use(&c->mongo->accesses, c->uses, p->db->number,
-			   plan->branches[i].asked ? plan->branches[i].asked->def->number : 0);
+			   branch_number(&plan->branches[i]));
 	if (plan->def || plan->kind == PLAN_POINTS || plan->bounds.has_from || plan->bounds.has_to)
 		access_use(&c->mongo->accesses, c->uses, p->db->number,
 			   plan->def && !index_def_is_of_id(plan->def) ? plan->def->number : 0);

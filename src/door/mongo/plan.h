@@ -94,13 +94,17 @@ struct plan {
 	size_t count;
 	struct plan_bounds bounds;   /* of PLAN_RANGE, and where PLAN_IDS would be too many */
 	const struct index_def *def; /* of PLAN_INDEX and PLAN_IDS; else NULL */
-	const struct plan_branch *branches; /* of PLAN_IDS, instead of `def` */
+	const struct plan_branch *branches; /* of PLAN_IDS and PLAN_INDEX, instead of `def` */
 	size_t branch_count;
 	const struct index_range *ranges; /* in the order of keys; they do not overlap */
 	size_t range_count;
 	bool once;   /* no document has two entries in the ranges */
 	bool sorted; /* documents come in the order of the sort that was asked for */
-	/* Of PLAN_INDEX: entries come in the order of what is behind so many columns; or 0. */
+	/*
+	 * Of PLAN_INDEX: entries come in the order of what is behind so many columns; or 0. With
+	 * branches: behind the columns that each of them has values of, and `range_count` is that
+	 * of all.
+	 */
 	size_t merged;
 	const struct plan_columns *covered; /* of PLAN_INDEX: entries stand for documents */
 	bool keys;                          /* of PLAN_INDEX: see struct plan_ask */

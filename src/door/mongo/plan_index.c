@@ -90,6 +90,21 @@ plan_or_resume(struct plain *p, const struct plan_ask *ask, struct mql *q, struc
 }
 
 enum status
+plan_or_sort_resume(struct call *c, struct plain *p, const struct plan_ask *ask, struct mql *q,
+		    const struct place_head *head, struct plan *plan)
+{
+	struct choosing x;
+	bool chosen;
+
+	plan_choosing_begin(&x, p, ask, q);
+	TRY(plan_or_sort(&x, NULL, plan, &chosen));
+	if (chosen && plan->reverse == (head->index == PLAN_PLACE_MERGED_REVERSE))
+		return STATUS_OK;
+	return call_fail(c, MONGO_QUERY_PLAN_KILLED,
+			 "query plan killed :: an index that it used was dropped");
+}
+
+enum status
 plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, struct plan *plan)
 {
 	struct candidate best = { 0 }, sorts = { 0 }, covers = { 0 }, one;
@@ -113,8 +128,11 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 		    (!sorts.def || plan_candidate_is_better(&one, &sorts)))
 			sorts = one;
 	}
-	if (!best.def && !plan->bounds.has_from && !plan->bounds.has_to)
-		TRY(plan_or_choose(&x, sorts.def ? &sorts : NULL, plan, &either));
+	if (!best.def && !plan->bounds.has_from && !plan->bounds.has_to) {
+		TRY(plan_or_sort(&x, sorts.def ? &sorts : NULL, plan, &either));
+		if (!either)
+			TRY(plan_or_choose(&x, sorts.def ? &sorts : NULL, plan, &either));
+	}
 	if (either)
 		return STATUS_OK;
 	if (sorts.def)

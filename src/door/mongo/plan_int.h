@@ -10,6 +10,10 @@ struct place_head {
 	uint64_t db;    /* the number of the collection */
 };
 
+/* Instead of the number of an index: branches are merged, whose indexes are walked forwards. */
+#define PLAN_PLACE_MERGED         UINT64_MAX
+#define PLAN_PLACE_MERGED_REVERSE (UINT64_MAX - 1)
+
 static inline struct place_head
 plan_place_head(struct str place)
 {
@@ -137,6 +141,21 @@ void plan_sort_look(const struct choosing *x, struct candidate *one);
 MUST_USE enum status plan_or_choose(const struct choosing *x, const struct candidate *sorts,
 				    struct plan *plan, bool *ret_chosen);
 
+struct mql_branch;
+
+/* What the branch demands, and what the filter demands beside the $or; without the `ask`. */
+MUST_USE enum status plan_or_demands(const struct choosing *x, const struct mql_branch *branch,
+				     struct choosing *ret);
+
+/* ---- $or in the order of a sort (plan_or_sort.c) ---- */
+
+/*
+ * Makes of `plan`, which is that by `_id`, one by branches that are merged, if each of them has an
+ * index in the order of the sort. `sorts`: as above.
+ */
+MUST_USE enum status plan_or_sort(const struct choosing *x, const struct candidate *sorts,
+				  struct plan *plan, bool *ret_chosen);
+
 /* ---- Values of `_id` (plan_points.c) ---- */
 
 bool plan_is_text(enum bson_type type);
@@ -185,6 +204,10 @@ MUST_USE enum status plan_index_hinted(struct call *c, struct plain *p, const st
 MUST_USE enum status plan_index_resume(struct call *c, struct plain *p, const struct plan_ask *ask,
 				       struct mql *q, const struct place_head *head,
 				       struct plan *plan);
+/* Goes on with branches that are merged. Fails if their indexes are gone. */
+MUST_USE enum status plan_or_sort_resume(struct call *c, struct plain *p,
+					 const struct plan_ask *ask, struct mql *q,
+					 const struct place_head *head, struct plan *plan);
 /* Goes on with a walk by `_id`: by branches, if they find what is left. */
 MUST_USE enum status plan_or_resume(struct plain *p, const struct plan_ask *ask, struct mql *q,
 				    struct plan *plan);

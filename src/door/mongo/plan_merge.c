@@ -2,8 +2,10 @@
  * Ranges of an index that are merged: each is of other values of the index's first columns, and all
  * are read side by side, so that entries come in the order of what is behind those columns.
  *
- * Only indexes at whose columns no document has an array are merged. A document then has one entry,
- * and no two entries are equal, since the `_id` is the last thing that is compared.
+ * Only indexes at whose columns no document has an array are merged. A document then has one entry
+ * in each, and no two entries of different documents are equal, since the `_id` is the last thing
+ * that is compared. Branches of a $or may be of several indexes, and find a document more than
+ * once: what is compared is then equal, and it is given once.
  */
 #include <assert.h>
 
@@ -11,6 +13,9 @@
 #include "kv/tuple.h"
 
 struct plan_merged {
+	const struct index_def *def;
+	const struct index_range *range;
+	size_t columns; /* of a key, in front of what is compared */
 	struct index_scan scan;
 	struct index_entry head; /* the next entry of the range */
 	struct str order;        /* of its key, what is behind the columns */
@@ -21,33 +26,37 @@ struct plan_merged {
 
 /* The columns of a key that the ranges differ in. */
 static enum status
-merged_columns(const struct plan_walk *w, struct str key, struct str *ret)
+merged_columns(const struct plan_merged *m, struct str key, struct str *ret)
 {
 	struct tuple_reader r = tuple_reader(key);
 
-	return tuple_skip_strings(&r, w->plan->merged, ret);
+	*ret = str_of(key.ptr, 0);
+	return m->columns ? tuple_skip_strings(&r, m->columns, ret) : STATUS_OK;
 }
 
-/* Where a range goes on behind the place: at the same order, below columns of its own. */
+/*
+ * Where a range goes on behind the place: at the same order, below columns of its own. The place of
+ * branches is the order alone.
+ */
 static enum status
-merged_after(const struct plan_walk *w, const struct index_range *range, struct str place,
+merged_after(const struct plan_walk *w, const struct plan_merged *m, struct str place,
 	     struct buf *ret)
 {
 	AUTO(buf_release) struct buf prefix = BUF_INIT(KV_LIMIT_KEY_BYTES);
-	struct str own, columns;
+	struct str own, columns = STR("");
 
-	index_key_entries(&prefix, w->p->db, w->plan->def->number);
+	index_key_entries(&prefix, w->p->db, m->def->number);
 	TRY(buf_status(&prefix));
-	TRY(merged_columns(w, str_skip(range->begin, prefix.len), &own));
-	TRY(merged_columns(w, place, &columns));
+	TRY(merged_columns(m, str_skip(m->range->begin, prefix.len), &own));
+	if (!w->plan->branch_count)
+		TRY(merged_columns(m, place, &columns));
 	buf_append_str(ret, own);
 	buf_append_str(ret, str_skip(place, columns.len));
 	return buf_status(ret);
 }
 
 static enum status
-merged_open(struct plan_walk *w, const struct index_range *range, struct str place,
-	    struct plan_merged *ret)
+merged_open(struct plan_walk *w, struct str place, struct plan_merged *m)
 {
 	AUTO(buf_release) struct buf after = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
 	struct index_scan_options options = {
@@ -58,12 +67,32 @@ merged_open(struct plan_walk *w, const struct index_range *range, struct str pla
 	};
 
 	if (place.len) {
-		TRY(merged_after(w, range, place, &after));
+		TRY(merged_after(w, m, place, &after));
 		options.after = buf_str(&after);
 	}
-	TRY(index_scan_init(&ret->scan, w->p->tx, w->p->db, w->plan->def, range, &options));
-	ret->scans = true;
+	TRY(index_scan_init(&m->scan, w->p->tx, w->p->db, m->def, m->range, &options));
+	m->scans = true;
 	return STATUS_OK;
+}
+
+/* Says of each range what it is one of. */
+static void
+merged_list(const struct plan *plan, struct plan_merged *ret)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; !plan->branch_count && i < plan->range_count; i++)
+		ret[at++] = (struct plan_merged){ .def = plan->def,
+						  .range = &plan->ranges[i],
+						  .columns = plan->merged };
+	for (size_t i = 0; i < plan->branch_count; i++)
+		for (size_t k = 0; k < plan->branches[i].range_count; k++)
+			ret[at++] = (struct plan_merged){
+				.def = plan->branches[i].asked->def,
+				.range = &plan->branches[i].ranges[k],
+				.columns = plan->branches[i].asked->points,
+			};
+	assert(at == plan->range_count);
 }
 
 enum status
@@ -72,13 +101,14 @@ plan_merge_open(struct plan_walk *w, struct str place, struct arena *arena)
 	const struct plan *plan = w->plan;
 
 	assert(plan->range_count <= PLAN_MERGED);
-	w->merged = arena_zalloc(arena, plan->range_count * sizeof(*w->merged));
+	w->merged = arena_zalloc(arena, (plan->range_count + 1) * sizeof(*w->merged));
 	if (!w->merged)
 		return STATUS_LIMIT;
+	merged_list(plan, w->merged);
 	for (size_t i = 0; i < plan->range_count; i++)
 		w->merged[i].id = BUF_INIT(KV_LIMIT_KEY_BYTES);
 	for (size_t i = 0; i < plan->range_count; i++)
-		TRY(merged_open(w, &plan->ranges[i], place, &w->merged[i]));
+		TRY(merged_open(w, place, &w->merged[i]));
 	return STATUS_OK;
 }
 
@@ -104,7 +134,7 @@ merged_read(struct plan_walk *w, struct plan_merged *m)
 	buf_append_str(&m->id, m->head.id);
 	TRY(buf_status(&m->id));
 	m->head.id = buf_str(&m->id);
-	TRY(merged_columns(w, m->head.key, &columns));
+	TRY(merged_columns(m, m->head.key, &columns));
 	m->order = str_skip(m->head.key, columns.len);
 	m->has_head = true;
 	return STATUS_OK;
@@ -129,8 +159,12 @@ plan_merge_next(struct plan_walk *w, struct index_entry *ret)
 	}
 	if (!best)
 		return STATUS_NOT_FOUND;
-	best->has_head = false;
 	*ret = best->head;
+	if (w->plan->branch_count)
+		ret->key = best->order;
+	for (size_t i = 0; i < w->plan->range_count; i++)
+		if (w->merged[i].has_head && str_eq(w->merged[i].order, best->order))
+			w->merged[i].has_head = false;
 	return STATUS_OK;
 }
 

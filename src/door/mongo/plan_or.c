@@ -5,9 +5,8 @@
 #include "door/mongo/plan_int.h"
 #include "mql/match_branches.h"
 
-/* What the branch demands, and what the filter demands beside the $or. */
-static enum status
-branch_demands(const struct choosing *x, const struct mql_branch *branch, struct choosing *ret)
+enum status
+plan_or_demands(const struct choosing *x, const struct mql_branch *branch, struct choosing *ret)
 {
 	struct mql_demand *all = arena_alloc(x->q->arena,
 					     (x->count + branch->count + 1) * sizeof(*all));
@@ -39,7 +38,7 @@ branch_choose(const struct choosing *x, const struct mql_branch *branch, struct 
 
 	if (!one)
 		return STATUS_LIMIT;
-	TRY(branch_demands(x, branch, &own));
+	TRY(plan_or_demands(x, branch, &own));
 	own.ask = &ask;
 	TRY(plan_points_choose(&ask, own.demands, own.count, own.q, &plan, ret_any));
 	if (*ret_any) {

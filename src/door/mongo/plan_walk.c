@@ -249,13 +249,21 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 
 /* ---- Going on ---- */
 
+/* What the place is one in. */
+static uint64_t
+walk_index(const struct plan_walk *w)
+{
+	if (w->kind != PLAN_INDEX)
+		return 0;
+	if (w->plan->def)
+		return w->plan->def->number;
+	return w->plan->reverse ? PLAN_PLACE_MERGED_REVERSE : PLAN_PLACE_MERGED;
+}
+
 static void
 walk_set_place(struct plan_walk *w, struct str at)
 {
-	const struct place_head head = {
-		.index = w->kind == PLAN_INDEX ? w->plan->def->number : 0,
-		.db = w->p->db->number,
-	};
+	const struct place_head head = { .index = walk_index(w), .db = w->p->db->number };
 
 	buf_clear(&w->place);
 	buf_append(&w->place, &head, sizeof(head));
