@@ -1,5 +1,6 @@
 """bulkWrite of MongoDB's door: statements of all kinds, on several collections."""
 
+import random
 
 from harness import contains, equal, main, ok, run, test
 from mongo import Int64, sequence
@@ -160,6 +161,40 @@ def a_transaction_of_many_collections_and_large_documents(cwd):
         equal((counts(answer), [i["n"] for i in items(answer)]),
               ((0, 1, 25000, 25000, 0, 25000), [25000, 25000, 1]))
     contains(run("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def inserts_among_other_statements_know_which_ids_are_there(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        rand = random.Random(5)
+        there = {"d.c": {}, "e.c": {}}
+        for _ in range(40):
+            ops, wanted = [], []
+            for i in range(rand.randrange(1, 60)):
+                at, id = int(rand.random() < 0.1), rand.randrange(150)
+                name = ("d.c", "e.c")[at]
+                kind = rand.choice(["insert"] * 8 + ["upsert", "delete"])
+                if kind == "insert":
+                    more = {"_id": id} if rand.random() < 0.9 else {}
+                    ops.append(insert(at, **more, n=i))
+                    good = not more or id not in there[name]
+                    wanted.append((i, 1 if good else 0))
+                    if good and more:
+                        there[name][id] = i
+                elif kind == "upsert":
+                    ops.append(update(at, {"_id": id}, {"$set": {"n": -i}}, upsert=True))
+                    wanted.append((i, 1))
+                    there[name][id] = -i
+                else:
+                    ops.append(delete(at, {"_id": id}))
+                    wanted.append((i, int(there[name].pop(id, None) is not None)))
+            answer = c(bulk(*ops, ordered=False))
+            equal([(item["idx"], item["n"]) for item in items(answer)], wanted)
+        for name, ids in there.items():
+            db, collection = name.split(".")
+            found = c({"find": collection, "filter": {"_id": {"$type": "int"}}, "batchSize": 1000}, db)
+            found = {d["_id"]: d["n"] for d in found["cursor"]["firstBatch"]}
+            equal(found, ids)
 
 
 @test

@@ -57,6 +57,9 @@ struct bulk {
 	struct data others[BULK_COLLECTIONS - 1];
 	size_t other_count;
 	unsigned events; /* that the transaction has logged in all of them */
+	/* Of inserts that follow each other: which of them are new; nothing is known of others. */
+	bool are_new[DATA_PAGE_DOCS];
+	size_t new_at, new_count;
 };
 
 /* ---- Statements ---- */
@@ -383,10 +386,58 @@ collection_select(struct bulk *b, const struct bulk_op *op, bool *ret_full)
 
 /* ---- Doing statements ---- */
 
+/* The next statement of what is left; false: there is none. */
+static bool
+op_next(struct bulk *b, struct data_list *list, struct bulk_op *ret)
+{
+	struct str bytes;
+
+	/* All of them were read before. */
+	return data_list_next(list, &bytes) && op_read(b, bytes, ret) == STATUS_OK;
+}
+
+/*
+ * Looks for the `_id`s of an insert and of those that follow it, into the same collection, before
+ * the first of them is written. One that is to be given its `_id` here ends that.
+ */
+static enum status
+inserts_look(struct bulk *b, const struct bulk_op *first)
+{
+	struct writing *w = &b->u.w;
+	struct arena *arena = w->call->arena;
+	struct data_list list = w->now.list;
+	struct bulk_op op = *first;
+	struct bson_value *ids = NULL;
+	size_t count = 0, cap = 0, bytes = 0;
+
+	b->new_at = b->new_count = 0;
+	if (!w->data.is_there || w->is_staged || w->retry.places.len)
+		return STATUS_OK;
+	do {
+		struct bson_value id;
+
+		if (op.kind != BULK_INSERT || !str_eq(op.ns, first->ns) ||
+		    writing_insert_is_large(op.document) ||
+		    !bson_find(op.document, STR("_id"), &id))
+			break;
+		ids = arena_grow(arena, ids, count, &cap, sizeof(*ids));
+		if (!ids)
+			return STATUS_LIMIT;
+		ids[count++] = id;
+		bytes += op.document.len;
+	} while (count < DATA_PAGE_DOCS && bytes < DATA_PAGE_BYTES && op_next(b, &list, &op));
+	if (count < 2)
+		return STATUS_OK;
+	TRY(plain_find_new(&w->data.plain, ids, count, arena, b->are_new));
+	b->new_count = count;
+	return STATUS_OK;
+}
+
 static enum status
 do_insert(struct bulk *b, const struct bulk_op *op)
 {
 	struct writing *w = &b->u.w;
+	bool is_new = false;
 	struct str known;
 	size_t bytes = 0;
 
@@ -394,8 +445,12 @@ do_insert(struct bulk *b, const struct bulk_op *op)
 		update_count_known(w, known);
 		return STATUS_OK;
 	}
+	if (b->new_at == b->new_count)
+		TRY(inserts_look(b, op));
+	if (b->new_at < b->new_count)
+		is_new = b->are_new[b->new_at++];
 	w->docs++;
-	return writing_insert(w, op->document, false, &bytes);
+	return writing_insert(w, op->document, is_new, &bytes);
 }
 
 static enum status
@@ -497,16 +552,6 @@ op_wants_own(const struct bulk *b, const struct bulk_op *op, bool first)
 	       !(first && b->u.w.is_staged);
 }
 
-/* The next statement of what is left; false: there is none. */
-static bool
-op_next(struct bulk *b, struct data_list *list, struct bulk_op *ret)
-{
-	struct str bytes;
-
-	/* All of them were read before. */
-	return data_list_next(list, &bytes) && op_read(b, bytes, ret) == STATUS_OK;
-}
-
 /* Begins an attempt with the collection of its first statement. */
 static enum status
 bulk_attempt(struct bulk *b, struct kv_tx *tx)
@@ -519,6 +564,7 @@ bulk_attempt(struct bulk *b, struct kv_tx *tx)
 		collections_close(b, op.ns, op_creates(&op));
 	TRY(writing_attempt(w, tx));
 	b->events = w->call->txn ? w->call->txn->events : 0;
+	b->new_at = b->new_count = 0;
 	return STATUS_OK;
 }
 
