@@ -709,6 +709,7 @@ serve(struct serve *s, struct err *err)
 	struct kv_options options = {
 		.create = true,
 		.cache_bytes = s->kv->cache_bytes,
+		.recent_bytes = s->kv->recent_bytes,
 		.no_sync = s->no_sync,
 		.reads_if_unwritable = true,
 		.probe_ms = s->kv->probe_ms,

@@ -57,6 +57,8 @@ struct kv_options {
 	bool create;          /* make a missing embedded store; otherwise STATUS_NOT_FOUND */
 	bool read_only;       /* every transaction is KV_TX_READ_ONLY */
 	uint64_t cache_bytes; /* block cache of the embedded engine; 0: its default */
+	/* Of the embedded engine: for pairs that were read or written lately; 0: none. */
+	uint64_t recent_bytes;
 	const struct kv_shape *shape; /* which keys belong together; NULL: none do */
 	bool no_sync; /* acknowledge before the disk has it; for tests and benchmarks only */
 	/*

@@ -13,6 +13,10 @@
 	NUMBER(S, cache_bytes, "frond", "cache_bytes", "bytes", 1 << 20, UINT64_C(1) << 50, 0,     \
 	       SETTING_AT_START,                                                                   \
 	       "The embedded engine's cache of blocks. By default 40 MB.")                         \
+	NUMBER(S, recent_bytes, "frond", "recent_bytes", "bytes", 0, UINT64_C(1) << 36,            \
+	       UINT64_C(16) << 20, SETTING_AT_START,                                               \
+	       "The embedded engine's memory for single pairs that were read or written lately, "  \
+	       "in front of the cache of blocks. 0: none.")                                        \
 	NUMBER(S, probe_ms, "frond", "store_probe_ms", "ms", 10, 3600 * 1000, 2000,                \
 	       SETTING_AT_START,                                                                   \
 	       "How often the disk of a directory that is full or read-only is looked at, until "  \

@@ -35,6 +35,7 @@
 enum {
 	TIMEOUT_MS = 120000, /* on a busy machine a cluster takes long to read 10,000 documents */
 	LINE_BYTES = 1 << 20,
+	RECENT_BYTES = 32 * 1024, /* so few pairs in front of RocksDB that some are pushed out */
 };
 
 struct client {
@@ -411,7 +412,8 @@ door_open_store(struct door *d)
 {
 	const struct kv_options options = { .create = true,
 					    .no_sync = true,
-					    .shape = &rev_store_shape };
+					    .shape = &rev_store_shape,
+					    .recent_bytes = RECENT_BYTES };
 	struct err err = { 0 };
 	char path[128];
 	char url[256];

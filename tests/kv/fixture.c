@@ -57,6 +57,8 @@ fixture_open(const char *url, struct kv_options options)
 
 	if (!options.shape)
 		options.shape = &fixture_shape;
+	if (!options.recent_bytes)
+		options.recent_bytes = FIXTURE_RECENT_BYTES;
 	if (kv_open(url, &options, &store, &err) != STATUS_OK)
 		fail_msg("%s: %s", status_name(err.status), err.text);
 	return store;

@@ -25,6 +25,8 @@ struct fixture {
 enum {
 	/* A subspace in which an entity has six elements, as the bodies of documents have. */
 	FIXTURE_SPACE_OF_SIX = 4,
+	/* For pairs in front of RocksDB (kv/embedded/recent.h): so few that some are pushed out. */
+	FIXTURE_RECENT_BYTES = 8 * 1024,
 };
 
 /* The shape that fixture_open() gives a store: that of frond's stores. */

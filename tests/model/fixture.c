@@ -12,6 +12,7 @@
 enum {
 	ARENA_BYTES = 512 * 1024 * 1024,
 	TEXT_BYTES = 16 * 1024 * 1024,
+	RECENT_BYTES = 32 * 1024, /* so few pairs in front of RocksDB that some are pushed out */
 };
 
 enum rev_scheme
@@ -116,7 +117,10 @@ int
 fixture_setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct kv_options options = { .create = true, .no_sync = true, .shape = &rev_store_shape };
+	struct kv_options options = { .create = true,
+				      .no_sync = true,
+				      .shape = &rev_store_shape,
+				      .recent_bytes = RECENT_BYTES };
 	char path[128];
 	char url[256];
 	struct err err = { 0 };

@@ -17,7 +17,7 @@
 #include <assert.h>
 #include <endian.h>
 
-#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/batch.h"
 
 /*
  * A key that the batch writes, and what it comes to. RocksDB gets each key once, however many
@@ -185,26 +185,45 @@ batch_delete_range(struct batch *b, const struct mutation *m)
 
 /* ---- Atomic operations ---- */
 
-/* What the key has without this batch, unless the batch has cleared it with a range. */
+static enum status
+batch_copy_cell(struct batch *b, struct cell cell, struct cell *ret)
+{
+	*ret = (struct cell){ 0 };
+	if (!cell.present)
+		return STATUS_OK;
+	*ret = (struct cell){ true, arena_dup(b->arena, cell.value) };
+	return ret->value.ptr ? STATUS_OK : STATUS_NOMEM;
+}
+
+/*
+ * What the key has without this batch, unless the batch has cleared it with a range. Nothing else
+ * writes meanwhile, so the newest value is that of the published version.
+ */
 static enum status
 batch_read_cell(struct batch *b, struct str key, struct cell *ret)
 {
+	uint64_t published = b->store->versions.published;
+	struct recent_answer recent;
 	rocksdb_pinnableslice_t *slice;
 	char *error = NULL;
-	struct str value = { 0 };
+	struct cell cell = { 0 };
+	enum status status;
 
 	*ret = (struct cell){ 0 };
 	if (span_around(&b->deleted, key))
 		return STATUS_OK;
+	if (recent_find(b->store->recent, key, published, &recent))
+		return batch_copy_cell(b, recent_cell(&recent), ret);
 	slice = rocksdb_get_pinned(b->store->db, b->store->read_latest, key.ptr, key.len, &error);
 	if (error)
 		return emb_error(error, "reading for an atomic operation", &b->err);
-	if (!slice)
-		return STATUS_OK;
-	value.ptr = rocksdb_pinnableslice_value(slice, &value.len);
-	*ret = (struct cell){ true, arena_dup(b->arena, value) };
+	cell.present = slice;
+	if (slice)
+		cell.value.ptr = rocksdb_pinnableslice_value(slice, &cell.value.len);
+	recent_keep(b->store->recent, key, cell, published);
+	status = batch_copy_cell(b, cell, ret);
 	rocksdb_pinnableslice_destroy(slice);
-	return ret->value.ptr ? STATUS_OK : STATUS_NOMEM;
+	return status;
 }
 
 static enum status
@@ -268,6 +287,20 @@ batch_apply(struct batch *b, struct emb_tx *tx)
 		if (str_cmp(c->begin, c->end) < 0)
 			TRY(span_add(&b->ranges, b->arena, c->begin, c->end));
 	return STATUS_OK;
+}
+
+void
+batch_enter_recent(const struct batch *b)
+{
+	struct recent *recent = b->store->recent;
+
+	if (!recent)
+		return;
+	/* Which keys these had, nobody knows. */
+	if (tree_first(&b->deleted))
+		recent_forget(recent, b->version);
+	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n))
+		recent_write(recent, n->key, ((const struct batch_key *)n)->cell, b->version);
 }
 
 void

@@ -166,15 +166,13 @@ static bool
 commit_value_differs_now(struct emb_tx *tx, struct kv_tx *now, struct str key)
 {
 	struct kv_future *f = emb_get(now, key, KV_SNAPSHOT);
-	rocksdb_pinnableslice_t *slice = NULL;
-	struct cell seen = { 0 };
+	struct emb_found seen;
 	bool same;
 
-	if (f->status != STATUS_OK ||
-	    emb_read_key(tx, tx->snapshot, key, &slice, &seen) != STATUS_OK)
+	if (f->status != STATUS_OK || emb_read_key(tx, key, &seen) != STATUS_OK)
 		return true;
-	same = f->present == seen.present && str_eq(f->value, seen.value);
-	rocksdb_pinnableslice_destroy(slice);
+	same = f->present == seen.cell.present && str_eq(f->value, seen.cell.value);
+	emb_found_release(&seen);
 	return !same;
 }
 

@@ -31,6 +31,7 @@
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/thread.h"
+#include "kv/embedded/batch.h"
 #include "kv/embedded/reopen.h"
 #include "kv/embedded/watch_int.h"
 
@@ -308,6 +309,7 @@ committer_write(struct committer *c, struct emb_tx *txs, const rocksdb_writeopti
 	}
 	c->made_again = false;
 	committer_reach(EMB_STEP_WRITTEN);
+	batch_enter_recent(&c->batch);
 	committer_remember(c,
 			   emb_versions_publish(store, c->batch.version, c->batch.metadata, txs));
 	committer_reach(EMB_STEP_PUBLISHED);

@@ -15,6 +15,7 @@
 #include "kv/embedded/disk.h"
 #include "kv/embedded/gate.h"
 #include "kv/embedded/overlay.h"
+#include "kv/embedded/recent.h"
 #include "kv/embedded/resolver.h"
 #include "kv/embedded/spares.h"
 #include "kv/engine.h"
@@ -157,6 +158,7 @@ struct emb_store {
 	rocksdb_writeoptions_t *write_at_once; /* fails, if it would have to wait */
 
 	struct emb_versions versions;
+	struct recent *recent; /* NULL: the store keeps no pairs in front of RocksDB */
 	struct emb_queue queue;
 	struct watches *watches;
 	struct committer *committer; /* NULL when read-only */
@@ -431,14 +433,19 @@ void emb_lookup_release(struct emb_tx *tx);
  */
 MUST_USE enum status emb_find_keys(struct emb_tx *tx, struct mutation *m);
 
-/*
- * Reads the key at the snapshot; own writes do not count. The bytes of `*ret_cell` are those of
- * `*ret`, which the caller destroys.
- */
-MUST_USE enum status emb_read_key(struct emb_tx *tx, const struct emb_snapshot *s, struct str key,
-				  rocksdb_pinnableslice_t **ret, struct cell *ret_cell);
+/* What a key has at a snapshot. It owns the bytes of its cell, until emb_found_release(). */
+struct emb_found {
+	struct cell cell;
+	rocksdb_pinnableslice_t *slice; /* NULL unless RocksDB has given them */
+	struct recent_answer recent;
+};
 
-/* ---- Commits: commit.c (the caller's side), committer.c (the thread), batch.c ---- */
+void emb_found_release(struct emb_found *found);
+
+/* Reads the key at the transaction's snapshot, which it has; own writes do not count. */
+MUST_USE enum status emb_read_key(struct emb_tx *tx, struct str key, struct emb_found *ret);
+
+/* ---- Commits: commit.c (the caller's side), committer.c (the thread) ---- */
 
 struct kv_future *emb_commit(struct kv_tx *base);
 
@@ -451,38 +458,6 @@ MUST_USE bool emb_committer_lead(struct emb_store *store, struct emb_tx *tx);
 
 MUST_USE enum status emb_committer_start(struct emb_store *store, struct err *err);
 void emb_committer_stop(struct emb_store *store);
-
-enum {
-	BATCH_NEAR = 8, /* places in the order of keys where the batch has written last */
-};
-
-/* One group commit, while it is made. It belongs to the thread that owns the committer. */
-struct batch {
-	struct emb_store *store;
-	const struct resolver *resolver; /* the history: the writes of the batches before */
-	rocksdb_writebatch_t *writes;
-	struct arena *arena;
-	struct tree keys;    /* struct batch_key: what each key that is written comes to */
-	struct tree ranges;  /* struct span: ranges that were cleared, or conflict as if written */
-	struct tree deleted; /* struct span: those among them that RocksDB deletes as ranges */
-	struct batch_key *spare;            /* for the next key that is new; NULL: none yet */
-	struct tree_node *near[BATCH_NEAR]; /* where to begin looking for a key's place */
-	uint64_t version;
-	uint16_t order; /* of the transaction being applied */
-	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
-	struct err err;
-};
-
-void batch_begin(struct batch *b, uint64_t version);
-
-/* True if a key in [begin, end) has been written after `version`, in this batch or before it. */
-bool batch_written_since(const struct batch *b, struct str begin, struct str end, uint64_t version);
-
-/* Enters the transaction's writes. STATUS_NOMEM, STATUS_IO: the batch is of no use any more. */
-MUST_USE enum status batch_apply(struct batch *b, struct emb_tx *tx);
-
-/* Puts what the keys have come to, and the version, into RocksDB's write batch. */
-void batch_finish(struct batch *b);
 
 /* ---- Upkeep: compact.c, backup.c; the engine's table ---- */
 

@@ -12,6 +12,7 @@ enum memory_kind {
 	MEMORY_BLOCK_CACHE,
 	MEMORY_TABLE_READERS,
 	MEMORY_HISTORY,
+	MEMORY_RECENT,
 	MEMORY_KINDS,
 };
 
@@ -20,15 +21,22 @@ static const char *const memory_kinds[MEMORY_KINDS] = {
 	[MEMORY_BLOCK_CACHE] = "block_cache",
 	[MEMORY_TABLE_READERS] = "table_readers",
 	[MEMORY_HISTORY] = "history",
+	[MEMORY_RECENT] = "recent",
 };
 
 static const char *const levels[] = { "0", "1", "2", "3", "4", "5", "6" };
 
 METRIC_COLLECTED_BY(memory, METRIC_KIND_GAUGE, "frond_store_memory_bytes", METRIC_BYTES,
 		    "Memory of the embedded engine by kind: what is not in tables yet, cached "
-		    "blocks with filters and indexes, open tables, and the keys that recent "
-		    "transactions have written.",
+		    "blocks with filters and indexes, open tables, the keys that recent "
+		    "transactions have written, and single pairs that were read or written "
+		    "lately.",
 		    "kind", memory_kinds);
+METRIC_COLLECTED(recent_hits, METRIC_KIND_COUNTER, "frond_store_recent_hits_total", METRIC_NUMBER,
+		 "Reads of single keys that were answered from the pairs that were read or written "
+		 "lately.");
+METRIC_COLLECTED(recent_misses, METRIC_KIND_COUNTER, "frond_store_recent_misses_total",
+		 METRIC_NUMBER, "Reads of single keys that had to ask RocksDB instead.");
 METRIC_COLLECTED(cache_pinned, METRIC_KIND_GAUGE, "frond_store_block_cache_pinned_bytes",
 		 METRIC_BYTES, "Cached blocks that are in use and cannot be given up.");
 METRIC_COLLECTED(cache_capacity, METRIC_KIND_GAUGE, "frond_store_block_cache_capacity_bytes",
@@ -119,6 +127,7 @@ static void
 metrics_collect(void *arg)
 {
 	struct emb_store *store = arg;
+	struct recent_stats recent = recent_stats(store->recent);
 	struct gate_pass pass;
 
 	/* Nothing of RocksDB's while the store is being opened again. */
@@ -130,6 +139,9 @@ metrics_collect(void *arg)
 	metric_report(&memory, MEMORY_BLOCK_CACHE, rocksdb_cache_get_usage(store->cache));
 	metric_report(&memory, MEMORY_HISTORY,
 		      atomic_load_explicit(&store->history_bytes, memory_order_relaxed));
+	metric_report(&memory, MEMORY_RECENT, recent.bytes);
+	metric_report(&recent_hits, 0, recent.hits);
+	metric_report(&recent_misses, 0, recent.misses);
 	metric_report(&cache_pinned, 0, rocksdb_cache_get_pinned_usage(store->cache));
 	metric_report(&cache_capacity, 0, rocksdb_cache_get_capacity(store->cache));
 	metric_report(&watches, 0, watches_count(store->watches));

@@ -23,6 +23,16 @@ struct key_read {
 	bool stale; /* the handle is another one than the snapshot's, or is being replaced */
 };
 
+static struct cell
+cell_of_slice(rocksdb_pinnableslice_t *slice)
+{
+	struct cell cell = { .present = slice };
+
+	if (slice)
+		cell.value.ptr = rocksdb_pinnableslice_value(slice, &cell.value.len);
+	return cell;
+}
+
 /*
  * True if a read from memory only cannot tell: a block is not there; or a whole table is not open,
  * for which RocksDB gives an empty value without an error, whether the table has the key or not.
@@ -30,13 +40,9 @@ struct key_read {
 static bool
 key_read_needs_disk(const struct key_read *job)
 {
-	size_t len = 0;
-
 	if (job->error)
 		return emb_is_incomplete(job->error);
-	if (job->slice)
-		(void)rocksdb_pinnableslice_value(job->slice, &len);
-	return job->slice && len == 0;
+	return job->slice && cell_of_slice(job->slice).value.len == 0;
 }
 
 static void
@@ -59,9 +65,13 @@ key_read_run(struct emb_disk_read *read)
 		job->slice = rocksdb_get_pinned(
 			job->store->db, memory ? job->snapshot->read_cached : job->snapshot->read,
 			job->key.ptr, job->key.len, &job->error);
-	gate_leave(pass);
 	read->pairs = 1;
 	read->incomplete = memory && key_read_needs_disk(job);
+	/* Inside the gate: recent.h. */
+	if (!job->stale && !job->error && !read->incomplete)
+		recent_keep(job->store->recent, job->key, cell_of_slice(job->slice),
+			    job->snapshot->version);
+	gate_leave(pass);
 	if (!read->incomplete)
 		return;
 	rocksdb_free(job->error);
@@ -70,27 +80,55 @@ key_read_run(struct emb_disk_read *read)
 	job->slice = NULL;
 }
 
+/*
+ * Looks the key up among the pairs that were read and written lately, at the transaction's
+ * snapshot. Not if the handle is being replaced, or has been since the snapshot was taken: what may
+ * not be read through RocksDB any more may not be read here.
+ */
+static bool
+key_find_recent(struct emb_tx *tx, struct str key, struct recent_answer *ret)
+{
+	struct emb_store *store = tx->store;
+	struct gate_pass pass;
+	bool found;
+
+	if (!store->recent || !gate_enter(&store->gate, &pass))
+		return false;
+	found = tx->snapshot->snapshot &&
+		recent_find(store->recent, key, tx->snapshot->version, ret);
+	gate_leave(pass);
+	return found;
+}
+
+void
+emb_found_release(struct emb_found *found)
+{
+	rocksdb_pinnableslice_destroy(found->slice);
+}
+
 enum status
-emb_read_key(struct emb_tx *tx, const struct emb_snapshot *s, struct str key,
-	     rocksdb_pinnableslice_t **ret, struct cell *ret_cell)
+emb_read_key(struct emb_tx *tx, struct str key, struct emb_found *ret)
 {
 	struct key_read job = {
 		.read = { .run = key_read_run },
 		.store = tx->store,
-		.snapshot = s,
+		.snapshot = tx->snapshot,
 		.key = key.ptr ? key : STR(""),
 	};
 
+	ret->slice = NULL;
+	if (key_find_recent(tx, job.key, &ret->recent)) {
+		ret->cell = recent_cell(&ret->recent);
+		return STATUS_OK;
+	}
 	emb_disk_read(tx->store, &job.read);
 	assert(!job.read.incomplete && !(job.error && job.slice));
 	if (job.stale)
 		return emb_tx_stale(&tx->base.err);
 	if (job.error)
 		return emb_error(job.error, "reading a key", &tx->base.err);
-	*ret = job.slice;
-	*ret_cell = (struct cell){ .present = job.slice };
-	if (job.slice)
-		ret_cell->value.ptr = rocksdb_pinnableslice_value(job.slice, &ret_cell->value.len);
+	ret->slice = job.slice;
+	ret->cell = cell_of_slice(job.slice);
 	return STATUS_OK;
 }
 
@@ -133,18 +171,19 @@ static enum status
 key_get_from_snapshot(struct emb_tx *tx, struct str key, const struct overlay_entry *entry,
 		      struct kv_future **ret)
 {
-	rocksdb_pinnableslice_t *slice = NULL;
-	struct cell cell = { 0 };
+	struct emb_found found;
+	struct cell cell;
 	enum status status;
 
 	assert(!entry || entry->kind == OVERLAY_ATOMIC || entry->kind == OVERLAY_NONE);
-	TRY(emb_read_key(tx, tx->snapshot, key, &slice, &cell));
+	TRY(emb_read_key(tx, key, &found));
+	cell = found.cell;
 	status = STATUS_OK;
 	if (entry && overlay_resolve(entry, cell, tx->arena, &cell) != STATUS_OK)
 		status = emb_tx_no_room(tx);
 	if (status == STATUS_OK)
 		status = key_answer(tx, cell, ret);
-	rocksdb_pinnableslice_destroy(slice);
+	emb_found_release(&found);
 	return status;
 }
 
@@ -204,6 +243,7 @@ struct keys_read {
 	const struct emb_snapshot *snapshot;
 	const char *keys[KV_MANY];
 	size_t lengths[KV_MANY];
+	size_t places[KV_MANY]; /* among those of the call */
 	size_t count;
 	bool sorted;
 	rocksdb_pinnableslice_t *slices[KV_MANY]; /* NULL: nothing was found */
@@ -231,35 +271,68 @@ keys_read_run(struct emb_disk_read *read)
 	for (size_t i = 0; i < job->count && !job->stale && !job->store->family; i++)
 		job->slices[i] = rocksdb_get_pinned(job->store->db, options, job->keys[i],
 						    job->lengths[i], &job->errors[i]);
+	for (size_t i = 0; i < job->count && !job->stale; i++)
+		if (!job->errors[i])
+			recent_keep(job->store->recent, str_of(job->keys[i], job->lengths[i]),
+				    cell_of_slice(job->slices[i]), job->snapshot->version);
 	gate_leave(pass);
 	read->pairs = job->count;
 }
 
-/* Makes futures of what was found, and lets go of it. */
-static void
-keys_answer(struct emb_tx *tx, struct keys_read *job, const struct str *keys, enum kv_read mode,
-	    struct kv_future **ret)
+/* The future of one key: its answer if `status` is fine, and its conflict. */
+static struct kv_future *
+keys_answer_one(struct emb_tx *tx, struct str key, enum kv_read mode, enum status status,
+		struct cell cell)
 {
-	bool conflicts = mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE;
+	struct kv_future *f = NULL;
 
+	if (status == STATUS_OK && mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE)
+		status = emb_tx_add_key_conflict(tx, &tx->read_conflicts, key);
+	if (status == STATUS_OK)
+		status = key_answer(tx, cell, &f);
+	return status == STATUS_OK ? f : kv_future_failed(status);
+}
+
+/* Makes futures of what RocksDB has found, and lets go of it. */
+static void
+keys_answer(struct emb_tx *tx, struct keys_read *job, enum kv_read mode, struct kv_future **ret)
+{
 	for (size_t i = 0; i < job->count; i++) {
-		struct cell cell = { .present = job->slices[i] };
+		struct str key = str_of(job->keys[i], job->lengths[i]);
 		enum status status = STATUS_OK;
 
-		if (job->slices[i])
-			cell.value.ptr = rocksdb_pinnableslice_value(job->slices[i],
-								     &cell.value.len);
 		if (job->stale)
 			status = emb_tx_stale(&tx->base.err);
 		else if (job->errors[i])
 			status = emb_error(job->errors[i], "reading a key", &tx->base.err);
-		else if (conflicts)
-			status = emb_tx_add_key_conflict(tx, &tx->read_conflicts, keys[i]);
-		if (status == STATUS_OK)
-			status = key_answer(tx, cell, &ret[i]);
-		if (status != STATUS_OK)
-			ret[i] = kv_future_failed(status);
+		ret[job->places[i]] = keys_answer_one(tx, key, mode, status,
+						      cell_of_slice(job->slices[i]));
 		rocksdb_pinnableslice_destroy(job->slices[i]);
+	}
+}
+
+/* Answers what was read or written lately, and enters the other keys into the job. */
+static void
+keys_answer_recent(struct emb_tx *tx, const struct str *keys, size_t count, enum kv_read mode,
+		   struct keys_read *job, struct kv_future **ret)
+{
+	struct recent_answer recent;
+
+	for (size_t i = 0; i < count; i++) {
+		struct str key = keys[i].ptr ? keys[i] : STR("");
+		size_t n = job->count;
+
+		if (key_find_recent(tx, key, &recent)) {
+			ret[i] = keys_answer_one(tx, key, mode, STATUS_OK, recent_cell(&recent));
+			continue;
+		}
+		job->sorted = job->sorted &&
+			      (!n ||
+			       str_cmp(str_of(job->keys[n - 1], job->lengths[n - 1]), key) < 0);
+		job->keys[n] = key.ptr;
+		job->lengths[n] = key.len;
+		job->places[n] = i;
+		job->count++;
 	}
 }
 
@@ -286,7 +359,6 @@ emb_get_many(struct kv_tx *base, const struct str *keys, size_t count, enum kv_r
 	struct keys_read job = {
 		.read = { .run = keys_read_run, .is_range = true },
 		.store = tx->store,
-		.count = count,
 		.sorted = true,
 	};
 
@@ -297,14 +369,12 @@ emb_get_many(struct kv_tx *base, const struct str *keys, size_t count, enum kv_r
 		return;
 	}
 	job.snapshot = tx->snapshot;
-	for (size_t i = 0; i < count; i++) {
-		job.keys[i] = keys[i].ptr ? keys[i].ptr : "";
-		job.lengths[i] = keys[i].len;
-		job.sorted = job.sorted && (!i || str_cmp(keys[i - 1], keys[i]) < 0);
-	}
+	keys_answer_recent(tx, keys, count, mode, &job, ret);
+	if (!job.count)
+		return;
 	emb_disk_read(tx->store, &job.read);
 	assert(!job.read.incomplete);
-	keys_answer(tx, &job, keys, mode, ret);
+	keys_answer(tx, &job, mode, ret);
 }
 
 /*

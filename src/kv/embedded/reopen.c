@@ -264,6 +264,7 @@ reopen_replace(struct emb_store *store, struct err *why)
 		emb_handle_close(store);
 		return status == STATUS_CORRUPT ? KV_STORE_LOST : KV_STORE_FAILED;
 	}
+	recent_forget(store->recent, version);
 	emb_versions_reopened(store, version, metadata);
 	if (version > published)
 		watches_complete_all(store->watches);

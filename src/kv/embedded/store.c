@@ -162,12 +162,13 @@ queue_init(struct emb_queue *q)
 }
 
 static enum status
-store_start(struct emb_store *store, struct err *err)
+store_start(struct emb_store *store, uint64_t recent_bytes, struct err *err)
 {
 	enum status status = STATUS_OK;
 
+	store->recent = recent_bytes ? recent_new(recent_bytes) : NULL;
 	store->watches = watches_new();
-	if (!store->watches)
+	if (!store->watches || (recent_bytes && !store->recent))
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	queue_init(&store->queue);
 	if (status == STATUS_OK && !store->base.read_only)
@@ -184,6 +185,7 @@ store_stop(struct emb_store *store)
 	pthread_mutex_destroy(&store->queue.lock);
 	if (store->watches)
 		watches_close(store->watches);
+	recent_free(store->recent);
 	emb_versions_fini(store);
 }
 
@@ -203,7 +205,7 @@ store_open_at(struct emb_store *store, const struct kv_options *options, struct 
 		TRY(emb_directory_sync(store->path, err));
 	TRY(store_check_format(store, options, err));
 	TRY(store_read_versions(store, err));
-	status = store_start(store, err);
+	status = store_start(store, options->recent_bytes, err);
 	if (status != STATUS_OK)
 		store_stop(store);
 	return status;
@@ -296,6 +298,7 @@ emb_store_stats(struct kv_store *base)
 {
 	struct emb_store *store = (struct emb_store *)base;
 	const struct emb_health *h = &store->health;
+	struct recent_stats recent = recent_stats(store->recent);
 	struct kv_store_stats stats = {
 		.commits = atomic_load_explicit(&store->commits, memory_order_relaxed),
 		.conflicts = atomic_load_explicit(&store->conflicts, memory_order_relaxed),
@@ -308,7 +311,7 @@ emb_store_stats(struct kv_store *base)
 
 	store_ask_rocksdb(store, &stats);
 	stats.memory_bytes += atomic_load_explicit(&store->history_bytes, memory_order_relaxed) +
-			      rocksdb_cache_get_usage(store->cache);
+			      rocksdb_cache_get_usage(store->cache) + recent.bytes;
 	return stats;
 }
 

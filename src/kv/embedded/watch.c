@@ -25,6 +25,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "kv/embedded/batch.h"
 #include "kv/embedded/watch_int.h"
 
 struct watches {

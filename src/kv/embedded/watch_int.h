@@ -8,6 +8,7 @@
 
 #include "kv/embedded/embedded_int.h"
 
+struct batch;
 struct watch_key;
 
 struct emb_watch {
