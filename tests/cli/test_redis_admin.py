@@ -262,6 +262,102 @@ def rules_may_be_about_subcommands(cwd):
               [b"slowlog|get", b"slowlog|help", b"slowlog|len", b"slowlog|reset"])
 
 
+RULES = "redis:~cache:* %R~ro:* &news* +get +set +mget +config|get +publish +subscribe +multi +exec " \
+        "+eval +psubscribe"
+
+
+@test
+def a_dry_run_tells_what_a_person_may_do(cwd):
+    ok("user", "add", "bob", "--roles", RULES, cwd=cwd, stdin="pw\n")
+    with Redis(cwd, "--admin", "root:secret") as server, server.client() as c:
+        c("AUTH", "root", "secret")
+
+        def dry(*words):
+            return c("ACL", "DRYRUN", "bob", *words)
+
+        for words in (("get", "cache:1"), ("GET", "ro:1"), ("config", "get", "a"), ("publish", "news", "x"),
+                      ("psubscribe", "news*"), ("eval", "return 1", "0")):
+            equal(dry(*words), "OK")
+        equal(c("ACL", "DRYRUN", "root", "config", "set", "a", "b"), "OK")
+        for words, what in ((("get", "other"), "access the 'other' key"),
+                            (("set", "ro:1", "x"), "access the 'ro:1' key"),
+                            (("mget", "cache:1", "other"), "access the 'other' key"),
+                            (("eval", "return 1", "1", "other"), "access the 'other' key"),
+                            (("del", "cache:1"), "run the 'del' command"),
+                            (("config", "SET", "a", "b"), "run the 'config|set' command"),
+                            (("publish", "old", "x"), "access the 'old' channel"),
+                            (("subscribe", "news.a", "old"), "access the 'old' channel"),
+                            (("psubscribe", "news.*"), "access the 'news.*' channel")):
+            equal(dry(*words).decode(), "This user has no permissions to " + what)
+        for words, error in ((("config", "nosuch", "a"), "ERR Command 'config' not found"),
+                             (("nosuch", "a"), "ERR Command 'nosuch' not found"),
+                             (("get",), "ERR wrong number of arguments for 'get' command"),
+                             (("config",), "ERR wrong number of arguments for 'config' command")):
+            equal(c.error("ACL", "DRYRUN", "bob", *words), error)
+        equal(c.error("ACL", "DRYRUN", "nobody", "get", "a"), "ERR User 'nobody' not found")
+        equal(c.error("ACL", "DRYRUN", "bob"), "ERR wrong number of arguments for 'acl|dryrun' command")
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("ACL", "DRYRUN", "default", "flushall"), "OK")
+
+
+@test
+def what_was_refused_is_in_a_log(cwd):
+    ok("user", "add", "bob", "--roles", RULES, cwd=cwd, stdin="pw\n")
+    with Redis(cwd, "--admin", "root:secret") as server, server.client() as c, server.client() as bob:
+        c("AUTH", "root", "secret")
+
+        def log(*args):
+            """Entries as count, reason, context, object, user."""
+            entries = [dict(zip(e[::2], e[1::2])) for e in c("ACL", "LOG", *args)]
+            for e in entries:
+                assert 0 <= float(e[b"age-seconds"]) < 60, e
+                contains(e[b"client-info"].decode(), " addr=127.0.0.1:")
+            return [(e[b"count"], *(e[n].decode() for n in (b"reason", b"context", b"object",
+                     b"username"))) for e in entries]
+
+        equal(log(), [])
+        for words in (("AUTH", "bob", "wrong"), ("HELLO", "3", "AUTH", "bob", "wrong")):
+            contains(bob.error(*words), "WRONGPASS")
+        equal(log(), [(1, "auth", "toplevel", "HELLO", "bob"), (1, "auth", "toplevel", "AUTH", "bob")])
+        equal(c("ACL", "LOG", "RESET"), "OK")
+        bob("AUTH", "bob", "pw")
+        for words in (("GET", "other"), ("MGET", "cache:1", "other"), ("DEL", "cache:1"),
+                      ("CONFIG", "SET", "timeout", "0"), ("PUBLISH", "old", "x"),
+                      ("SUBSCRIBE", "news", "old")):
+            contains(bob.error(*words), "NOPERM this user has no permissions to ")
+        contains(bob.error("EVAL", "return redis.call('get', 'other')", "0"), "can't access at least one")
+        contains(bob.error("EVAL", "return redis.call('publish', 'old', 'x')", "0"), "can't publish")
+        contains(bob.error("EVAL", "redis.call('set', 'cache:1', 1); redis.call('del', 'cache:1')", "0"),
+                 "can't run this command")
+        bob("MULTI")
+        contains(bob.error("PUBLISH", "old", "x"), "NOPERM")
+        contains(bob.error("EXEC"), "EXECABORT")
+        equal(log(), [(1, "channel", "multi", "old", "bob"), (1, "command", "lua", "del", "bob"),
+                      (1, "channel", "lua", "old", "bob"), (1, "key", "lua", "other", "bob"),
+                      (2, "channel", "toplevel", "old", "bob"),
+                      (1, "command", "toplevel", "config|set", "bob"),
+                      (1, "command", "toplevel", "del", "bob"), (2, "key", "toplevel", "other", "bob")])
+        bob.error("DEL", "cache:1")  # the same again comes first
+        equal(log("2"), [(2, "command", "toplevel", "del", "bob"), (1, "channel", "multi", "old", "bob")])
+        equal((log("0"), log("-1")), ([], []))
+        equal(c.error("ACL", "LOG", "x"), "ERR value is not an integer or out of range")
+        # Its length has a limit, and none at all is one, too.
+        c("CONFIG", "SET", "acllog-max-len", "3")
+        for i in range(5):
+            bob.error("GET", f"key:{i}")
+        equal([e[3] for e in log()], ["key:4", "key:3", "key:2"])
+        c("CONFIG", "SET", "acllog-max-len", "0")
+        bob.error("GET", "key:9")
+        equal(log(), [])
+        contains(c.error("CONFIG", "SET", "acllog-max-len", "1025"), "between 0 and 1024")
+        c("ACL", "LOG", "RESET")
+        equal(log(), [])
+        # Of a long key the beginning is kept.
+        c("CONFIG", "SET", "acllog-max-len", "1")
+        bob.error("GET", "k" * 5000)
+        equal([len(e[3]) for e in log()], [1024])
+
+
 @test
 def subcommands_are_checked_before_they_are_queued(cwd):
     with Redis(cwd) as server, server.client() as c:

@@ -306,7 +306,7 @@ acl_allows_command(const struct acl *a, const struct command *command, const str
 	return acl_has_bit(a, sub ? bit_of_subcommand(sub) : (size_t)(command - command_table));
 }
 
-bool
+static bool
 acl_allows_key(const struct acl *a, struct str key, const struct command *command)
 {
 	bool writes = command->flags & COMMAND_WRITE;
@@ -323,7 +323,7 @@ acl_allows_key(const struct acl *a, struct str key, const struct command *comman
 	return false;
 }
 
-bool
+static bool
 acl_allows_channel(const struct acl *a, struct str channel, bool is_pattern)
 {
 	if (a->all_channels)
@@ -334,6 +334,51 @@ acl_allows_channel(const struct acl *a, struct str channel, bool is_pattern)
 				: glob_matches(a->patterns[i].glob, channel, false)))
 			return true;
 	return false;
+}
+
+/* The arguments that are channels; false: there are none whose use needs a right. */
+static bool
+channels_of(const struct command *command, size_t argc, size_t *ret_end, bool *ret_patterns)
+{
+	const char *name = command->name;
+
+	if (!(command->flags & COMMAND_PUBSUB))
+		return false;
+	*ret_patterns = strcmp(name, "psubscribe") == 0;
+	*ret_end = argc;
+	if (*ret_patterns || strcmp(name, "subscribe") == 0 || strcmp(name, "ssubscribe") == 0)
+		return true;
+	*ret_end = 2;
+	return command->flags & COMMAND_PUBLISH;
+}
+
+enum acl_denial
+acl_check(const struct acl *a, const struct command *command, const struct str *argv, size_t argc,
+	  struct arena *arena, struct str *ret_object)
+{
+	size_t *places;
+	size_t count, end;
+	bool patterns;
+
+	*ret_object = (struct str){ 0 };
+	if (!acl_allows_command(a, command, argv, argc))
+		return ACL_DENIED_COMMAND;
+	if (!a->all_keys &&
+	    command_keys(command, argv, argc, arena, &places, &count) == STATUS_OK) {
+		for (size_t i = 0; i < count; i++) {
+			*ret_object = argv[places[i]];
+			if (!acl_allows_key(a, *ret_object, command))
+				return ACL_DENIED_KEY;
+		}
+	}
+	if (!a->all_channels && channels_of(command, argc, &end, &patterns)) {
+		for (size_t i = 1; i < end && i < argc; i++) {
+			*ret_object = argv[i];
+			if (!acl_allows_channel(a, *ret_object, patterns))
+				return ACL_DENIED_CHANNEL;
+		}
+	}
+	return ACL_ALLOWED;
 }
 
 /* ---- As text ---- */

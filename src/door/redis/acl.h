@@ -47,8 +47,22 @@ void acl_of_roles(struct acl *a, const struct str *roles, size_t count, struct a
 /* The arguments tell the subcommand, which may be allowed without the others. */
 bool acl_allows_command(const struct acl *a, const struct command *command, const struct str *argv,
 			size_t argc);
-bool acl_allows_key(const struct acl *a, struct str key, const struct command *command);
-bool acl_allows_channel(const struct acl *a, struct str channel, bool is_pattern);
+
+enum acl_denial {
+	ACL_ALLOWED,
+	ACL_DENIED_COMMAND,
+	ACL_DENIED_KEY,
+	ACL_DENIED_CHANNEL,
+	ACL_DENIED_AUTH, /* who logs in: no denial of acl_check() */
+};
+
+/*
+ * Whether the call is allowed: the command, then its keys, then its channels. `*ret_object` is the
+ * key or the channel that is not, one of the arguments. The arena is used for a while.
+ */
+enum acl_denial acl_check(const struct acl *a, const struct command *command,
+			  const struct str *argv, size_t argc, struct arena *arena,
+			  struct str *ret_object);
 
 /* "on ~* &* +@all", the rules as text. */
 void acl_describe(const struct acl *a, struct buf *ret);

@@ -15,6 +15,7 @@ METRIC_COUNTER(overflows, "frond_redis_output_overflows_total", METRIC_NUMBER,
 	       "client-output-buffer-limit says.");
 
 enum {
+	NS_PER_S = 1000000000,
 	USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
 };
 
@@ -362,4 +363,54 @@ client_login(struct client *c, struct str name, struct str password, struct err 
 		acl_of_roles(&c->acl, user.roles, user.roles_count, arena);
 	client_set_user_name(c);
 	return STATUS_OK;
+}
+
+/* ---- As text ---- */
+
+void
+client_describe(struct client *c, struct buf *out)
+{
+	uint64_t now = clock_mono_ns();
+	const struct command *last = atomic_load(&c->last_command);
+	size_t subs = atomic_load(&c->subscription_count[0]);
+	size_t patterns = atomic_load(&c->subscription_count[1]);
+	size_t shards = atomic_load(&c->subscription_count[2]);
+	bool multi = atomic_load(&c->multi);
+	char subcommand[CLIENT_SUBCOMMAND_BYTES];
+	bool blocked;
+	size_t pending;
+
+	pthread_mutex_lock(&c->lock);
+	blocked = c->blocked;
+	pending = c->push.len + c->flying;
+	memcpy(subcommand, c->subcommand, sizeof(subcommand));
+	pthread_mutex_unlock(&c->lock);
+	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",
+		   (unsigned long long)c->id, c->peer, c->local, STR_ARG(buf_str(&c->name)),
+		   (unsigned long long)((now - c->created_ns) / NS_PER_S),
+		   (unsigned long long)((now - atomic_load(&c->last_ns)) / NS_PER_S));
+	if (atomic_load(&c->monitors))
+		buf_append_byte(out, 'O');
+	if (subs || patterns || shards)
+		buf_append_byte(out, 'P');
+	if (multi)
+		buf_append_byte(out, 'x');
+	if (blocked)
+		buf_append_byte(out, 'b');
+	if (atomic_load(&c->no_evict))
+		buf_append_byte(out, 'e');
+	if (atomic_load(&c->no_touch))
+		buf_append_byte(out, 'T');
+	if (!(subs || patterns || shards || multi || blocked || atomic_load(&c->monitors)))
+		buf_append_byte(out, 'N');
+	buf_printf(out,
+		   " db=%u sub=%zu psub=%zu ssub=%zu multi=%lld qbuf=%zu qbuf-free=0 argv-mem=0 "
+		   "multi-mem=0 rbs=0 rbp=0 obl=%zu oll=0 omem=0 tot-mem=0 events=r cmd=%s%s%s "
+		   "user=%.*s redir=-1 resp=%d lib-name=%.*s lib-ver=%.*s",
+		   atomic_load(&c->db), subs, patterns, shards,
+		   multi ? (long long)atomic_load(&c->queued_count) : -1LL,
+		   atomic_load(&c->request_bytes), pending, last ? last->name : "NULL",
+		   subcommand[0] ? "|" : "", subcommand, STR_ARG(buf_str(&c->user_name)),
+		   atomic_load(&c->version), STR_ARG(buf_str(&c->lib_name)),
+		   STR_ARG(buf_str(&c->lib_version)));
 }

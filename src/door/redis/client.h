@@ -167,6 +167,9 @@ bool client_is_subscriber(const struct client *c);
 void client_note_command(struct client *c, const struct command *command, const struct str *argv,
 			 size_t argc);
 
+/* Appends what CLIENT LIST says of it, without the end of a line. The list's lock is held. */
+void client_describe(struct client *c, struct buf *out);
+
 /* Goes back to a state as of a new connection, but for who it is. */
 void client_forget_multi(struct client *c);
 

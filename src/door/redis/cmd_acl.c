@@ -1,7 +1,9 @@
 /* ACL: who is who. People are those of every door; they are changed elsewhere. */
 #include <stdio.h>
 
+#include "access/people.h"
 #include "base/rand.h"
+#include "door/redis/acl_log.h"
 #include "door/redis/commands.h"
 #include "door/redis/error.h"
 #include "door/redis/redis_int.h"
@@ -12,6 +14,7 @@ enum {
 	NAME_BYTES = 64, /* of a command with its subcommand */
 	GENPASS_BITS = 256,
 	GENPASS_BITS_MOST = 4096,
+	ACL_LOG_SHOWN = 10, /* entries, where nobody says how many */
 };
 
 /* The command and its subcommands, as far as they are in the category; how many they are. */
@@ -129,6 +132,115 @@ acl_genpass(struct call *c)
 	return STATUS_OK;
 }
 
+/* ---- DRYRUN ---- */
+
+/* What a person may do now. False: the error has been answered, or is the status. */
+static enum status
+acl_of_person(struct call *c, struct str name, struct acl *ret, bool *ret_there)
+{
+	struct settings_held *held = settings_live_hold(c->redis->config.live);
+	const struct auth_client client = { .address = str_from_cstr(c->client->peer),
+					    .gone = net_stream_closed_event(c->client->stream),
+					    .store = c->redis->config.store };
+	struct auth_user user = { .name = name, .method = AUTH_METHOD_COOKIE };
+	struct err err = { 0 };
+	bool open = client_is_open(c->redis);
+	enum status status = STATUS_UNAUTHORIZED;
+
+	if (open && str_eq(name, STR("default"))) {
+		user.admin = true;
+		status = STATUS_OK;
+	} else if (!open) {
+		status = auth_again(people_of(held), &client, c->arena, &user, &err);
+	}
+	settings_held_unref(held);
+	*ret_there = status == STATUS_OK;
+	if (user.admin)
+		acl_allow_all(ret);
+	else
+		acl_of_roles(ret, user.roles, user.roles_count, c->arena);
+	return status == STATUS_UNAUTHORIZED ? STATUS_OK : status;
+}
+
+/* The command that is tried, with that many arguments; NULL: the error has been answered. */
+static const struct command *
+dryrun_command(struct call *c, char name[static NAME_BYTES])
+{
+	const struct command *command = command_find(c->redis, c->argv[3]);
+	const struct subcommand *sub;
+
+	sub = command ? subcommand_called(command, c->argv + 3, c->argc - 3) : NULL;
+	if (!command || (command->flags & COMMAND_CONTAINER && c->argc > 4 && !sub)) {
+		reply_errorf(c->reply, "ERR Command '%.*s' not found",
+			     (int)(c->argv[3].len < 128 ? c->argv[3].len : 128), c->argv[3].ptr);
+		return NULL;
+	}
+	snprintf(name, NAME_BYTES, "%s%s%s", command->name, sub ? "|" : "", sub ? sub->name : "");
+	if (command_takes(command, c->argc - 3) &&
+	    (!sub || command_arity_takes(sub->arity, c->argc - 3)))
+		return command;
+	reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command", name);
+	return NULL;
+}
+
+static enum status
+acl_dryrun(struct call *c)
+{
+	static const struct {
+		const char *verb, *noun;
+	} words[] = { [ACL_DENIED_COMMAND] = { "run", "command" },
+		      [ACL_DENIED_KEY] = { "access", "key" },
+		      [ACL_DENIED_CHANNEL] = { "access", "channel" } };
+	AUTO(buf_release) struct buf text = BUF_INIT(RULES_BYTES);
+	const struct command *command;
+	enum acl_denial denial;
+	char name[NAME_BYTES];
+	struct str object;
+	struct acl acl;
+	bool there;
+
+	TRY(acl_of_person(c, c->argv[2], &acl, &there));
+	if (!there) {
+		reply_errorf(c->reply, "ERR User '%.*s' not found",
+			     (int)(c->argv[2].len < 128 ? c->argv[2].len : 128), c->argv[2].ptr);
+		return STATUS_OK;
+	}
+	command = dryrun_command(c, name);
+	if (!command)
+		return STATUS_OK;
+	denial = acl_check(&acl, command, c->argv + 3, c->argc - 3, c->arena, &object);
+	if (denial == ACL_ALLOWED) {
+		reply_ok(c->reply);
+		return STATUS_OK;
+	}
+	if (denial == ACL_DENIED_COMMAND)
+		object = str_from_cstr(name);
+	buf_printf(&text, "This user has no permissions to %s the '", words[denial].verb);
+	buf_append_str(&text, object);
+	buf_printf(&text, "' %s", words[denial].noun);
+	TRY(buf_status(&text));
+	reply_bulk(c->reply, buf_str(&text));
+	return STATUS_OK;
+}
+
+/* ---- The log ---- */
+
+static enum status
+acl_log(struct call *c)
+{
+	int64_t most = ACL_LOG_SHOWN;
+
+	if (call_arg_is(c, 2, "reset")) {
+		acl_log_clear(c->redis->acl_log);
+		reply_ok(c->reply);
+		return STATUS_OK;
+	}
+	if (c->argc == 3 && !call_int(c, 2, &most))
+		return STATUS_OK;
+	acl_log_get(c->redis->acl_log, most, c->reply);
+	return STATUS_OK;
+}
+
 enum status
 cmd_acl(struct call *c)
 {
@@ -136,12 +248,17 @@ cmd_acl(struct call *c)
 		"CAT [<category>]",
 		"    List all commands that belong to <category>, or all command categories",
 		"    when no category is specified.",
+		"DRYRUN <username> <command> [<arg> ...]",
+		("    Returns whether the user can execute the given command without executing "
+		 "the command."),
 		"GETUSER <username>",
 		"    Get the user's details.",
 		"GENPASS [<bits>]",
 		"    Generate a secure 256-bit user password.",
 		"LIST",
 		"    Show users details in config file format.",
+		"LOG [<count> | RESET]",
+		"    Show the ACL log entries.",
 		"USERS",
 		"    List all the registered usernames.",
 		"WHOAMI",
@@ -163,9 +280,12 @@ cmd_acl(struct call *c)
 		return acl_getuser(c);
 	else if (call_arg_is(c, 1, "genpass") && c->argc <= 3)
 		return acl_genpass(c);
+	else if (call_arg_is(c, 1, "dryrun") && c->argc >= 4)
+		return acl_dryrun(c);
+	else if (call_arg_is(c, 1, "log") && c->argc <= 3)
+		return acl_log(c);
 	else if (call_arg_is(c, 1, "setuser") || call_arg_is(c, 1, "deluser") ||
-		 call_arg_is(c, 1, "load") || call_arg_is(c, 1, "save") ||
-		 call_arg_is(c, 1, "log") || call_arg_is(c, 1, "dryrun"))
+		 call_arg_is(c, 1, "load") || call_arg_is(c, 1, "save"))
 		reply_error(c->reply,
 			    STR("ERR people are those of every door of frond: change them by "
 				"frond user; their rules are roles that begin with \"redis:\""));

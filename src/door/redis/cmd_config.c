@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "door/redis/acl_log.h"
 #include "door/redis/commands.h"
 #include "door/redis/config.h"
 #include "door/redis/error.h"
@@ -40,6 +41,7 @@ struct config_row {
 /* Sorted by name. */
 static const struct config_row rows[] = {
 	{ "aclfile", "", CONFIG_FIXED, 0, 0, PEOPLE },
+	{ "acllog-max-len", "128", CONFIG_NUMBER, 0, ACL_LOG_ENTRIES, NULL },
 	{ "activedefrag", "no", CONFIG_FIXED, 0, 0, "memory is not defragmented" },
 	{ "appendfsync", "always", CONFIG_FIXED, 0, 0, ON_DISK },
 	{ "appendonly", "yes", CONFIG_FIXED, 0, 0, ON_DISK },
@@ -249,6 +251,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->slow_us, n < 0 ? UINT64_MAX : (uint64_t)n);
 	else if (strcmp(row->name, "slowlog-max-len") == 0)
 		atomic_store(&r->slow_max, (uint64_t)n);
+	else if (strcmp(row->name, "acllog-max-len") == 0)
+		atomic_store(&r->acl_log_max, (uint64_t)n);
 	else if (strcmp(row->name, "proto-max-bulk-len") == 0)
 		atomic_store(&r->bulk_bytes, (uint64_t)n);
 	else if (strcmp(row->name, "stream-node-max-entries") == 0)

@@ -1,4 +1,5 @@
 /* A connection: who it is, which protocol and which database it speaks of. */
+#include "door/redis/acl_log.h"
 #include "door/redis/commands.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
@@ -92,6 +93,12 @@ log_in(struct call *c, struct str name, struct str password)
 		client_login_default(c->client);
 		return true;
 	}
+	acl_log_add(c->redis->acl_log, c->client,
+		    &(struct acl_refusal){ .denial = ACL_DENIED_AUTH,
+					   .context = c->client->multi ? "multi" : "toplevel",
+					   .object = c->argv[0],
+					   .user = name },
+		    atomic_load(&c->redis->acl_log_max));
 	if (status == STATUS_UNAUTHORIZED)
 		reply_error(c->reply,
 			    STR("WRONGPASS invalid username-password pair or user is disabled."));

@@ -58,12 +58,6 @@ subscribe_generic(struct call *c, enum pubsub_kind kind)
 	for (size_t i = 1; i < c->argc; i++) {
 		enum status status;
 
-		if (!acl_allows_channel(&c->client->acl, c->argv[i], kind == PUBSUB_PATTERN)) {
-			reply_error(c->reply,
-				    STR("NOPERM this user has no permissions to access one of "
-					"the channels used as arguments"));
-			return STATUS_OK;
-		}
 		status = subscribe_one(c, kind, c->argv[i], &err);
 		if (status != STATUS_OK) {
 			error_reply_status(c->reply, status, &err);
@@ -140,11 +134,6 @@ cmd_sunsubscribe(struct call *c)
 static enum status
 publish_generic(struct call *c, bool shard)
 {
-	if (!acl_allows_channel(&c->client->acl, c->argv[1], false)) {
-		reply_error(c->reply, STR("NOPERM this user has no permissions to access one of "
-					  "the channels used as arguments"));
-		return STATUS_OK;
-	}
 	atomic_fetch_add_explicit(&c->redis->published, 1, memory_order_relaxed);
 	if (c->x) {
 		/* It goes out after the commit. */

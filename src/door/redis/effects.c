@@ -1,5 +1,6 @@
 #include "door/redis/effects.h"
 
+#include "door/redis/acl_log.h"
 #include "door/redis/monitor.h"
 #include "door/redis/notify.h"
 #include "door/redis/others.h"
@@ -68,6 +69,13 @@ effects_happen(struct redis *r, const struct txn *x)
 			if (!e->refused)
 				monitor_show(r, NULL, e->db, e->command, e->argv, e->argc);
 			effect_count(r, e);
+			break;
+		case EFFECT_DENY:
+			acl_log_add(r->acl_log, e->client,
+				    &(struct acl_refusal){ .denial = e->denial,
+							   .context = "lua",
+							   .object = e->key },
+				    atomic_load(&r->acl_log_max));
 			break;
 		case EFFECT_SHOW:
 			monitor_show(r, e->client, e->db, e->command, e->argv, e->argc);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "door/redis/acl_log.h"
 #include "door/redis/config.h"
 #include "door/redis/others.h"
 #include "door/redis/redis_int.h"
@@ -71,9 +72,10 @@ redis_new(const struct redis_config *config)
 	};
 	r->script_cache = script_cache_new();
 	r->stats = stats_new();
+	r->acl_log = acl_log_new();
 	if (!kv_is_shared(config->store))
 		r->maps = timed_maps_new(); /* without them, transactions read more */
-	if (!r->script_cache || !r->stats || !config_init(r)) {
+	if (!r->script_cache || !r->stats || !r->acl_log || !config_init(r)) {
 		redis_free(r);
 		return NULL;
 	}
@@ -103,6 +105,7 @@ redis_free(struct redis *r)
 	timed_maps_free(r->maps);
 	script_cache_free(r->script_cache);
 	stats_free(r->stats);
+	acl_log_free(r->acl_log);
 	config_fini(r);
 	slow_clear(r);
 	run_queue_fini(&r->queue);

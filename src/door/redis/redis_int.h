@@ -84,9 +84,11 @@ struct redis {
 	pthread_mutex_t scripts_lock;
 	struct script *scripts; /* that run now */
 	struct script_cache *script_cache;
-	struct stats *stats;        /* of commands and errors */
-	_Atomic uint64_t idle_s;    /* timeout; 0: none */
-	_Atomic uint64_t script_ms; /* lua-time-limit; 0: none */
+	struct acl_log *acl_log;
+	_Atomic uint64_t acl_log_max; /* acllog-max-len */
+	struct stats *stats;          /* of commands and errors */
+	_Atomic uint64_t idle_s;      /* timeout; 0: none */
+	_Atomic uint64_t script_ms;   /* lua-time-limit; 0: none */
 
 	pthread_mutex_t slow_lock;
 	struct slow_entry slow[REDIS_SLOWLOG_ENTRIES]; /* the newest is slow[(next - 1) % …] */

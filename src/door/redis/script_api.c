@@ -75,25 +75,10 @@ api_is_refused(const struct command *command)
 	return false;
 }
 
-static bool
-api_allows_keys(struct script *s, const struct command *command, struct str *argv, size_t argc)
-{
-	const struct acl *acl = &s->call->client->acl;
-	size_t *places;
-	size_t count;
-
-	if (acl->all_keys ||
-	    command_keys(command, argv, argc, s->call->arena, &places, &count) != STATUS_OK)
-		return true;
-	for (size_t i = 0; i < count; i++)
-		if (!acl_allows_key(acl, argv[places[i]], command))
-			return false;
-	return true;
-}
-
-/* Why the script may not run the command; NULL if it may. */
+/* Why the script may not run the command; NULL if it may. Of a want of rights also what for. */
 static const char *
-api_refusal(struct script *s, const struct command *command, struct str *argv, size_t argc)
+api_refusal(struct script *s, const struct command *command, struct str *argv, size_t argc,
+	    enum acl_denial *ret_denial, struct str *ret_object)
 {
 	const struct subcommand *sub = command ? subcommand_called(command, argv, argc) : NULL;
 
@@ -104,11 +89,16 @@ api_refusal(struct script *s, const struct command *command, struct str *argv, s
 		return "Wrong number of args calling Redis command from script";
 	if (api_is_refused(command))
 		return "This Redis command is not allowed from script";
-	if (!acl_allows_command(&s->call->client->acl, command, argv, argc))
+	*ret_denial = acl_check(&s->call->client->acl, command, argv, argc, s->call->arena,
+				ret_object);
+	if (*ret_denial == ACL_DENIED_COMMAND)
 		return "The user executing the script can't run this command or subcommand";
-	if (!api_allows_keys(s, command, argv, argc))
+	if (*ret_denial == ACL_DENIED_KEY)
 		return "The user executing the script can't access at least one of the keys "
 		       "mentioned in the command arguments";
+	if (*ret_denial == ACL_DENIED_CHANNEL)
+		return "The user executing the script can't publish to the channel mentioned in "
+		       "the command";
 	if (s->read_only &&
 	    (command->flags & COMMAND_WRITE || strcmp(command->name, "publish") == 0 ||
 	     strcmp(command->name, "spublish") == 0))
@@ -135,6 +125,8 @@ api_run(lua_State *L, bool raises)
 {
 	struct script *s = script_of(L);
 	const struct command *command;
+	enum acl_denial denial = ACL_ALLOWED;
+	struct str object;
 	const char *why;
 	size_t argc;
 	struct str *argv = api_args(L, &argc);
@@ -143,7 +135,7 @@ api_run(lua_State *L, bool raises)
 		return raises ? lua_error(L) : 1;
 	lua_settop(L, 0);
 	command = command_find(s->call->redis, argv[0]);
-	why = api_refusal(s, command, argv, argc);
+	why = api_refusal(s, command, argv, argc, &denial, &object);
 	s->inner = *s->call;
 	s->inner.command = command;
 	s->inner.argv = argv;
@@ -155,6 +147,9 @@ api_run(lua_State *L, bool raises)
 	s->inner.in_script = true;
 	if (why) {
 		script_push_error(L, why);
+		/* Without memory for it, nothing is noted. */
+		if (denial != ACL_ALLOWED)
+			(void)!txn_denied(&s->inner, denial, object);
 		if (command)
 			api_count_refusal(L, s, why);
 		return raises ? lua_error(L) : 1;
@@ -296,6 +291,7 @@ api_acl_check_cmd(lua_State *L)
 {
 	struct script *s = script_of(L);
 	const struct command *command;
+	struct str object;
 	size_t argc;
 	struct str *argv = api_args(L, &argc);
 
@@ -304,8 +300,8 @@ api_acl_check_cmd(lua_State *L)
 	command = command_find(s->call->redis, argv[0]);
 	if (!command)
 		return api_raise(L, "Invalid command passed to redis.acl_check_cmd()");
-	lua_pushboolean(L, acl_allows_command(&s->call->client->acl, command, argv, argc) &&
-				   api_allows_keys(s, command, argv, argc));
+	lua_pushboolean(L, acl_check(&s->call->client->acl, command, argv, argc, s->call->arena,
+				     &object) == ACL_ALLOWED);
 	return 1;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "door/redis/acl_log.h"
 #include "door/redis/commands.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
@@ -350,12 +351,47 @@ check_arity(struct request_call *q)
 	return false;
 }
 
+/* "config|set" */
+static void
+write_name(const struct request_call *q, char ret[static SHOWN_BYTES])
+{
+	const struct subcommand *sub = subcommand_called(q->command, q->argv, q->argc);
+
+	snprintf(ret, SHOWN_BYTES, "%s%s%s", q->command->name, sub ? "|" : "",
+		 sub ? sub->name : "");
+}
+
+/* Answers what the client may not do, and notes it. */
+static void
+refuse_denied(struct request_call *q, enum acl_denial denial, struct str object)
+{
+	struct client *c = q->client;
+	char name[SHOWN_BYTES];
+
+	write_name(q, name);
+	acl_log_add(c->redis->acl_log, c,
+		    &(struct acl_refusal){
+			    .denial = denial,
+			    .context = c->multi ? "multi" : "toplevel",
+			    .object = denial == ACL_DENIED_COMMAND ? str_from_cstr(name) : object,
+		    },
+		    atomic_load(&c->redis->acl_log_max));
+	if (denial == ACL_DENIED_COMMAND)
+		refuse_named(q, "NOPERM this user has no permissions to run the ", " command");
+	else if (denial == ACL_DENIED_KEY)
+		refuse(q, "NOPERM this user has no permissions to access one of the keys used as "
+			  "arguments");
+	else
+		refuse(q, "NOPERM this user has no permissions to access one of the channels used "
+			  "as arguments");
+}
+
 static bool
 check_rights(struct request_call *q)
 {
 	struct client *c = q->client;
-	size_t *places;
-	size_t count;
+	enum acl_denial denial;
+	struct str object;
 
 	if (q->command->flags & COMMAND_NO_AUTH)
 		return true;
@@ -363,21 +399,11 @@ check_rights(struct request_call *q)
 		refuse(q, "NOAUTH Authentication required.");
 		return false;
 	}
-	if (!acl_allows_command(&c->acl, q->command, q->argv, q->argc)) {
-		refuse_named(q, "NOPERM this user has no permissions to run the ", " command");
-		return false;
-	}
-	if (c->acl.all_keys || command_keys(q->command, q->argv, q->argc, q->batch->arena, &places,
-					    &count) != STATUS_OK)
+	denial = acl_check(&c->acl, q->command, q->argv, q->argc, q->batch->arena, &object);
+	if (denial == ACL_ALLOWED)
 		return true;
-	for (size_t i = 0; i < count; i++) {
-		if (acl_allows_key(&c->acl, q->argv[places[i]], q->command))
-			continue;
-		refuse(q, "NOPERM this user has no permissions to access one of the keys used as "
-			  "arguments");
-		return false;
-	}
-	return true;
+	refuse_denied(q, denial, object);
+	return false;
 }
 
 static bool

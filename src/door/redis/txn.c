@@ -1,8 +1,15 @@
 #include "door/redis/txn.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "door/redis/notify.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/subcommand.h"
+
+enum {
+	DENIED_BYTES = 64, /* of a command with its subcommand */
+};
 
 void
 txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
@@ -432,6 +439,27 @@ txn_called(struct call *c, struct str answer, uint64_t ns, bool refused)
 					       .ns = ns,
 					       .message = error,
 					       .refused = refused });
+}
+
+enum status
+txn_denied(struct call *c, enum acl_denial denial, struct str object)
+{
+	const struct subcommand *sub = subcommand_called(c->command, c->argv, c->argc);
+	char name[DENIED_BYTES];
+	size_t len;
+
+	if (denial == ACL_DENIED_COMMAND) {
+		len = (size_t)snprintf(name, sizeof(name), "%s%s%s", c->command->name,
+				       sub ? "|" : "", sub ? sub->name : "");
+		object = str_of(name, len);
+	}
+	object = arena_dup(c->arena, object);
+	if (!object.ptr)
+		return STATUS_LIMIT;
+	return effect_add(c, &(struct effect){ .kind = EFFECT_DENY,
+					       .key = object,
+					       .client = c->client,
+					       .denial = denial });
 }
 
 enum status

@@ -7,6 +7,7 @@
 #ifndef FROND_DOOR_REDIS_TXN_H
 #define FROND_DOOR_REDIS_TXN_H
 
+#include "door/redis/acl.h"
 #include "door/redis/command.h"
 #include "door/redis/messages.h"
 #include "door/redis/redis.h"
@@ -45,6 +46,7 @@ enum effect_kind {
 	EFFECT_SWAP,  /* all of them are those of another one */
 	EFFECT_WATCH, /* a client watches a key */
 	EFFECT_CALL,  /* a script has called a command, or was refused it */
+	EFFECT_DENY,  /* a script was denied what its client may not do */
 	EFFECT_SHOW,  /* a client has run a command, which is shown to those who look */
 };
 
@@ -55,9 +57,10 @@ struct effect {
 	bool changes; /* EVENT: the key has another value now */
 	const char *event;
 	unsigned db;
-	struct str key;        /* or the channel */
+	struct str key;        /* or the channel; DENY: what was denied */
 	struct str message;    /* WATCH: the version */
-	struct client *client; /* WATCH, SHOW */
+	struct client *client; /* WATCH, SHOW, DENY */
+	enum acl_denial denial;
 	/* SHOW, CALL; the error that it has answered is the message, or that is empty. */
 	const struct command *command;
 	struct str *argv;
@@ -168,6 +171,8 @@ MUST_USE enum status txn_watch(struct call *c, struct str key, struct str versio
  * the command. To be counted.
  */
 MUST_USE enum status txn_called(struct call *c, struct str answer, uint64_t ns, bool refused);
+/* The script's client may not do what the script wants: to be noted (acl_log.h). */
+MUST_USE enum status txn_denied(struct call *c, enum acl_denial denial, struct str object);
 /* A client has run the command, and somebody looks (monitor.h). */
 MUST_USE enum status txn_shown(struct txn *x, struct client *client, unsigned db,
 			       const struct command *command, struct str *argv, size_t argc);

@@ -1,0 +1,42 @@
+/*
+ * ACL LOG: what was refused for want of rights, and who failed to log in. The same refusal within a
+ * minute is one entry, that is counted. Any thread.
+ */
+#ifndef FROND_DOOR_REDIS_ACL_LOG_H
+#define FROND_DOOR_REDIS_ACL_LOG_H
+
+#include "door/redis/acl.h"
+#include "door/redis/client.h"
+
+enum {
+	ACL_LOG_ENTRIES = 1024,      /* the most that acllog-max-len may be */
+	ACL_LOG_OBJECT_BYTES = 1024, /* of a key, a channel or a name; what is longer is cut */
+	ACL_LOG_GROUP_MS = 60000,    /* between two refusals that are one entry */
+	ACL_LOG_GROUP_ENTRIES = 10,  /* how many of the newest are looked at for that */
+};
+
+struct acl_log;
+
+struct acl_log *acl_log_new(void); /* NULL: out of memory */
+void acl_log_free(struct acl_log *log);
+
+/* What was refused. */
+struct acl_refusal {
+	enum acl_denial denial;
+	const char *context; /* "toplevel", "multi" or "lua" */
+	struct str object;   /* the command, the key, the channel */
+	struct str user;     /* who tried; ptr NULL: the client's */
+};
+
+/*
+ * Adds it. `most` is acllog-max-len: older entries go, all of them where it is 0. Without memory
+ * nothing is added. Takes the locks of the list of clients and of the client.
+ */
+void acl_log_add(struct acl_log *log, struct client *c, const struct acl_refusal *refusal,
+		 uint64_t most);
+void acl_log_clear(struct acl_log *log);
+
+/* Answers ACL LOG: the newest entries first, at most so many; negative: none. */
+void acl_log_get(struct acl_log *log, int64_t most, struct reply *reply);
+
+#endif
