@@ -139,39 +139,10 @@ mongo_run_plan_cache_list_filters(struct call *c)
 }
 
 enum status
-mongo_run_plan_cache_set_filter(struct call *c)
-{
-	return call_fail(c, MONGO_NOT_IMPLEMENTED,
-			 "there are no index filters: a query names its index with `hint`");
-}
-
-enum status
-mongo_run_log_rotate(struct call *c)
-{
-	return call_fail(c, MONGO_NOT_IMPLEMENTED,
-			 "there is no log file to rotate: the process writes its log to standard "
-			 "error");
-}
-
-enum status
-mongo_run_compact(struct call *c)
-{
-	return call_fail(c, MONGO_NOT_IMPLEMENTED,
-			 "there is no compact: the store gives room back by itself");
-}
-
-enum status
 mongo_run_not_there(struct call *c)
 {
 	return call_fail(c, MONGO_NOT_IMPLEMENTED, "%s is not there: %s", c->command->name,
 			 c->command->help);
-}
-
-enum status
-mongo_run_no_capped(struct call *c)
-{
-	return call_fail(c, MONGO_NOT_IMPLEMENTED,
-			 "%s is not there: there are no capped collections", c->command->name);
 }
 
 /* ---- Versions ---- */

@@ -81,12 +81,8 @@ enum status mongo_run_profile(struct call *c);
 enum status mongo_run_lock_info(struct call *c);
 enum status mongo_run_plan_cache_clear(struct call *c);
 enum status mongo_run_plan_cache_list_filters(struct call *c);
-enum status mongo_run_plan_cache_set_filter(struct call *c);
-enum status mongo_run_log_rotate(struct call *c);
-enum status mongo_run_compact(struct call *c);
 /* Refuses a command with its help as the reason. */
 enum status mongo_run_not_there(struct call *c);
-enum status mongo_run_no_capped(struct call *c);
 extern const struct arg args_feature_version[];
 enum status mongo_run_set_feature_version(struct call *c);
 enum status mongo_run_get_cluster_parameter(struct call *c);
