@@ -312,7 +312,8 @@ mql_set_path(struct mql *q, struct str doc, struct str path, const struct bson_v
 	bson_begin(&b);
 	put_at_path(&b, doc, path, v);
 	bson_end(&b);
-	TRY(mql_count(doc.len));
+	/* What was there before may be much longer, and is passed over: the array of an $unwind. */
+	TRY(mql_count(out.len));
 	return mql_keep(q, &out, ret);
 }
 

@@ -4,7 +4,7 @@ import os
 import random
 
 from harness import equal, main, test
-from mongo import sequence
+from mongo import Int64, sequence
 from mongo_server import MongoServer as Mongo
 
 
@@ -301,6 +301,41 @@ def the_server_tells_what_is_done_and_which_sessions_there_are(cwd):
         for where in Collection(client, 1, "d"), Collection(client, "c", "admin"):
             equal(where.fails({"$currentOp": {}}), 73)
         equal(Collection(client, "c", "d").fails({"$listLocalSessions": {}}), 73)
+
+
+@test
+def a_long_array_is_unwound_by_what_comes_of_it(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        stages = [{"$documents": [{"b": 1}]}, {"$set": {"a": {"$range": [0, 50000]}}}, {"$unwind": {"path": "$a", "includeArrayIndex": "i"}},
+                  {"$group": {"_id": "$b", "n": {"$sum": {"$subtract": ["$a", "$i"]}}, "count": {"$sum": 1}}}]
+        answer = client({"aggregate": 1, "pipeline": stages, "cursor": {}}, db="d")["cursor"]["firstBatch"]
+        equal(answer, [{"_id": 1, "n": 0, "count": 50000}])
+
+
+@test
+def transactions_and_cursors_that_wait_are_told(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        def run(stage, *stages):
+            return client({"aggregate": 1, "pipeline": [stage, *stages], "cursor": {}}, db="admin")["cursor"]["firstBatch"]
+
+        id = b"a transaction's "
+        within = {"lsid": {"id": id}, "txnNumber": Int64(7), "autocommit": False}
+        client({"insert": "c", "documents": [{"_id": i} for i in range(3)], "startTransaction": True, **within}, db="d")
+        idle = run({"$currentOp": {}}, {"$match": {"active": False}})
+        equal([(op["type"], op["lsid"]["id"], op["transaction"]["parameters"]) for op in idle],
+              [("idleSession", id, {"txnNumber": 7, "autocommit": False})])
+        assert idle[0]["transaction"]["timeOpenMicros"] > 0
+        equal(len([op for op in client({"currentOp": 1})["inprog"] if op["type"] == "idleSession"]), 1)
+        equal(len(run({"$currentOp": {"idleSessions": False}})), 1)
+        client({"commitTransaction": 1, **within})
+        equal(len(run({"$currentOp": {}})), 1)
+        cursor = client({"find": "c", "batchSize": 1, "lsid": {"id": id}}, db="d")["cursor"]["id"]
+        equal(len(run({"$currentOp": {}})), 1)
+        cursors = run({"$currentOp": {"idleCursors": True}}, {"$match": {"type": "idleCursor"}})
+        equal([(op["ns"], op["lsid"]["id"], op["cursor"]["cursorId"], op["cursor"]["tailable"]) for op in cursors],
+              [("d.c", id, cursor, False)])
+        client({"killCursors": "c", "cursors": [Int64(cursor)]}, db="d")
+        equal(len(run({"$currentOp": {"idleCursors": True}})), 1)
 
 
 @test

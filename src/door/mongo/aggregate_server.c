@@ -32,10 +32,10 @@ read_flag(struct call *c, struct str stage, const struct bson_element *e, bool *
 static enum status
 put_ops(struct call *c, bool bare, struct str spec, struct bson_builder *b)
 {
-	static const char *const ignored[] = { "idleCursors", "idleSessions", "localOps",
-					       "truncateOps", "backtrace",    "targetAllNodes" };
+	static const char *const ignored[] = { "localOps", "truncateOps", "backtrace",
+					       "targetAllNodes" };
 	const struct str stage = STR("$currentOp");
-	bool all = false, idle = false, unused;
+	bool all = false, idle = false, cursors = false, sessions = true, unused;
 	struct bson_element e;
 	struct bson_iter i;
 
@@ -52,6 +52,10 @@ put_ops(struct call *c, bool bare, struct str spec, struct bson_builder *b)
 			TRY(read_flag(c, stage, &e, &all));
 		else if (str_eq(e.name, STR("idleConnections")))
 			TRY(read_flag(c, stage, &e, &idle));
+		else if (str_eq(e.name, STR("idleCursors")))
+			TRY(read_flag(c, stage, &e, &cursors));
+		else if (str_eq(e.name, STR("idleSessions")))
+			TRY(read_flag(c, stage, &e, &sessions));
 		else if (known)
 			TRY(read_flag(c, stage, &e, &unused));
 		else
@@ -59,7 +63,12 @@ put_ops(struct call *c, bool bare, struct str spec, struct bson_builder *b)
 					 "Unrecognized option '%.*s' in $currentOp stage.",
 					 STR_ARG(e.name));
 	}
-	return mongo_put_ops(c, b, !all, idle);
+	TRY(mongo_put_ops(c, b, !all, idle));
+	if (sessions)
+		mongo_put_idle_sessions(c, b, !all);
+	if (cursors)
+		mongo_put_idle_cursors(c, b, !all);
+	return STATUS_OK;
 }
 
 /* ---- $listLocalSessions ---- */

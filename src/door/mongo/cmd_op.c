@@ -114,6 +114,7 @@ mongo_run_current_op(struct call *c)
 
 	bson_begin_array(c->reply, STR("inprog"));
 	TRY(mongo_put_ops(c, c->reply, own, idle));
+	mongo_put_idle_sessions(c, c->reply, own);
 	bson_end(c->reply);
 	return STATUS_OK;
 }

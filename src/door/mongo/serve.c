@@ -214,6 +214,11 @@ run_handler(struct call *c)
 		return err_set(&c->err, status, "operation exceeded time limit");
 	if (status == STATUS_CANCELLED)
 		return err_set(&c->err, status, "operation was interrupted");
+	if (status == STATUS_STEPS)
+		return err_set(&c->err, status,
+			       "the command needs more computing than one may take: the limit, "
+			       "request_steps, is %llu steps",
+			       (unsigned long long)step_limit());
 	return status;
 }
 
