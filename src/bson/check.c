@@ -76,7 +76,7 @@ check_value(struct checker *c, const struct bson_value *v, const char *at)
  * longer.
  */
 static const char *
-name_end(const char *at, const char *end, bool *ret_ascii)
+name_scan(const char *at, const char *end, bool *ret_ascii)
 {
 	uint8_t bits = 0;
 
@@ -95,7 +95,7 @@ check_element(struct checker *c)
 	const char *at = c->at;
 	const char *end = c->ends[c->depth - 1];
 	bool ascii;
-	const char *nul = name_end(at + 1, end, &ascii);
+	const char *nul = name_scan(at + 1, end, &ascii);
 	struct bson_value v;
 	size_t len;
 

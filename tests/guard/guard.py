@@ -81,6 +81,7 @@ class Guarded:
 
     def __init__(self, program, directory, valgrind):
         self.directory = pathlib.Path(directory)
+        self.object = pathlib.Path(program).resolve().name  # as callgrind names it, behind its folder
         command = [program, str(self.directory / "store")]
         if valgrind:
             command = ["valgrind", "--tool=callgrind", "--collect-systime=no", "-q",
@@ -127,7 +128,9 @@ class Guarded:
             dump = self.directory / f"calls.{self.dumps}"
             self.costs = costs_in(dump, self.names)
             counts["instructions"] = sum(cost for (name, _), cost in self.costs.items()
-                                         if name.endswith("/server"))
+                                         if name.endswith("/" + self.object))
+            if not counts["instructions"]:
+                raise RuntimeError(f"callgrind has counted no instructions of {self.object}")
         return counts
 
     def stop(self):

@@ -120,7 +120,7 @@ client_note_command(struct client *c, const struct command *command, const struc
 		for (; len < argv[1].len && len + 1 < sizeof(c->subcommand); len++) {
 			char ch = argv[1].ptr[len];
 
-			c->subcommand[len] = ch > ' ' && ch <= '~' ? (char)tolower(ch) : '?';
+			c->subcommand[len] = (char)(ch > ' ' && ch <= '~' ? tolower(ch) : '?');
 		}
 	c->subcommand[len] = '\0';
 	pthread_mutex_unlock(&c->lock);
