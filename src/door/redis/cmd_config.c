@@ -147,7 +147,8 @@ check_output(struct str now, struct str value, char *ret, size_t ret_bytes, char
 	struct output_limits limits = { 0 };
 	const char *reason = output_limits_read(now, &limits);
 
-	_Static_assert(REDIS_CONFIG_BYTES >= OUTPUT_TEXT_BYTES, "it has room for the limits");
+	_Static_assert((int)REDIS_CONFIG_BYTES >= (int)OUTPUT_TEXT_BYTES,
+		       "it has room for the limits");
 	assert(!reason && ret_bytes >= OUTPUT_TEXT_BYTES);
 	reason = output_limits_read(value, &limits);
 	if (reason)
