@@ -267,3 +267,62 @@ mql_ahead_run(struct mql *q, struct mql_ahead *aheads, size_t count,
 	*ret_done = r.count;
 	return r.failed;
 }
+
+/* ---- Batches ---- */
+
+enum status
+mql_batch_init(struct mql_batch *b, size_t bytes, struct budget_part *part)
+{
+	*b = (struct mql_batch){ .arena = arena_new(bytes), .want = 1 };
+	if (!b->arena)
+		return STATUS_NOMEM;
+	arena_set_part(b->arena, part);
+	return STATUS_OK;
+}
+
+void
+mql_batch_fini(struct mql_batch *b)
+{
+	arena_free(b->arena);
+	b->arena = NULL;
+}
+
+void *
+mql_batch_begin(struct mql_batch *b, size_t item_bytes)
+{
+	void *items;
+
+	arena_clear(b->arena);
+	b->count = b->at = 0;
+	items = arena_zalloc(b->arena, b->want * item_bytes);
+	b->aheads = arena_zalloc(b->arena, b->want * sizeof(*b->aheads));
+	if (!items || !b->aheads)
+		return NULL;
+	for (size_t i = 0; i < b->want; i++)
+		b->aheads[i].arena = b->arena;
+	return items;
+}
+
+void
+mql_batch_run(struct mql_batch *b, struct mql *q,
+	      enum status (*eval)(void *arg, struct mql *q, size_t i), void *arg)
+{
+	if (b->failed == STATUS_OK)
+		b->failed = mql_ahead_run(q, b->aheads, b->count, eval, arg, &b->count);
+	else
+		b->count = 0;
+	b->code = q->code;
+	if (b->failed != STATUS_OK && q->err)
+		b->err = *q->err;
+	q->code = 0;
+	b->want = b->want * 4 < MQL_AHEAD_DOCUMENTS ? b->want * 4 : MQL_AHEAD_DOCUMENTS;
+}
+
+enum status
+mql_batch_failure(const struct mql_batch *b, struct mql *q)
+{
+	q->code = b->code;
+	if (q->err)
+		*q->err = b->err;
+	return b->failed;
+}

@@ -127,4 +127,42 @@ MUST_USE enum status mql_ahead_run(struct mql *q, struct mql_ahead *aheads, size
 				   enum status (*eval)(void *arg, struct mql *q, size_t i),
 				   void *arg, size_t *ret_done);
 
+/*
+ * Items that are read ahead, and evaluated together. The first batch is one item, so that whoever
+ * wants no more calls no more; later ones are larger. Whoever has one reads its fields, and keeps
+ * `count`, `at` and `ended` right; items and what they refer to lie in its arena.
+ */
+struct mql_batch {
+	struct arena *arena; /* owned; NULL: there are no batches */
+	size_t count;
+	size_t at;          /* of the item that is given next */
+	size_t want;        /* items of the next batch */
+	bool ended;         /* nothing comes behind the items */
+	enum status failed; /* behind the items */
+
+	/* Private. */
+	struct mql_ahead *aheads;
+	int code;
+	struct err err;
+};
+
+/* `bytes` limits the memory of a batch, which is counted in `part`. STATUS_NOMEM. */
+MUST_USE enum status mql_batch_init(struct mql_batch *b, size_t bytes, struct budget_part *part);
+void mql_batch_fini(struct mql_batch *b);
+
+/*
+ * Begins a batch without items, and returns room for `want` of so many bytes, cleared. NULL: there
+ * is no memory for them.
+ */
+void *mql_batch_begin(struct mql_batch *b, size_t item_bytes);
+
+/*
+ * Evaluates the items as mql_ahead_run() does. What fails, or has failed before, is kept, with its
+ * code and text, for when the items in front of it were given: mql_batch_failure().
+ */
+void mql_batch_run(struct mql_batch *b, struct mql *q,
+		   enum status (*eval)(void *arg, struct mql *q, size_t i), void *arg);
+/* Gives `q` the code and the text again, and returns `failed`. */
+MUST_USE enum status mql_batch_failure(const struct mql_batch *b, struct mql *q);
+
 #endif

@@ -1,7 +1,6 @@
 /*
  * Stages that look at one document at a time, and call functions in JavaScript: documents are read
- * ahead of such a stage, and it is run on all of them together (script.h). The first batch is one
- * document, so that a pipeline that wants no more calls no more; later ones are larger.
+ * ahead of such a stage, and it is run on all of them together (struct mql_batch).
  */
 #include "base/mem.h"
 #include "mql/script.h"
@@ -24,15 +23,8 @@ struct ahead_source {
 	struct mql_stage_run *stage; /* on top of `single` */
 	struct single single;
 	struct mql_source *from;
-	struct arena *arena;
-	struct ahead_row *rows;
-	size_t count;
-	size_t at;
-	size_t want;        /* documents of the next batch */
-	bool ended;         /* no document comes behind the rows */
-	enum status failed; /* behind the rows */
-	int code;
-	struct err err;
+	struct mql_batch batch;
+	struct ahead_row *rows; /* in the batch's arena */
 };
 
 static enum status
@@ -67,7 +59,7 @@ row_run(void *arg, struct mql *q, size_t i)
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
 	TRY(status);
-	row->result = arena_dup(s->arena, out);
+	row->result = arena_dup(s->batch.arena, out);
 	return row->result.ptr ? STATUS_OK : mql_full(q);
 }
 
@@ -75,19 +67,20 @@ row_run(void *arg, struct mql *q, size_t i)
 static enum status
 rows_read(struct ahead_source *s)
 {
+	struct mql_batch *b = &s->batch;
 	size_t bytes = 0;
 
-	while (s->count < s->want && bytes < MQL_AHEAD_BYTES) {
+	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
 		struct str doc;
 		enum status status = s->from->next(s->from, &doc);
 
-		s->ended = status == STATUS_NOT_FOUND;
-		if (s->ended)
+		b->ended = status == STATUS_NOT_FOUND;
+		if (b->ended)
 			return STATUS_OK;
 		TRY(status);
 		bytes += doc.len;
-		s->rows[s->count].doc = arena_dup(s->arena, doc);
-		if (!s->rows[s->count++].doc.ptr)
+		s->rows[b->count].doc = arena_dup(b->arena, doc);
+		if (!s->rows[b->count++].doc.ptr)
 			return mql_full(&s->stage->run->q);
 	}
 	return STATUS_OK;
@@ -97,56 +90,31 @@ rows_read(struct ahead_source *s)
 static enum status
 rows_fill(struct ahead_source *s)
 {
-	struct mql_ahead *aheads;
-	struct mql *q;
+	struct mql_batch *b = &s->batch;
 
-	arena_clear(s->arena);
-	s->count = s->at = 0;
-	s->rows = arena_zalloc(s->arena, s->want * sizeof(*s->rows));
-	aheads = arena_zalloc(s->arena, s->want * sizeof(*aheads));
-	if (!s->rows || !aheads)
+	s->rows = mql_batch_begin(b, sizeof(*s->rows));
+	if (!s->rows)
 		return mql_full(&s->stage->run->q);
-	for (size_t i = 0; i < s->want; i++)
-		aheads[i].arena = s->arena;
-	s->failed = rows_read(s);
-	q = mql_stage_begin(s->stage);
-	if (s->failed == STATUS_OK)
-		s->failed = mql_ahead_run(q, aheads, s->count, row_run, s, &s->count);
-	else
-		s->count = 0;
-	s->code = q->code;
-	if (s->failed != STATUS_OK && q->err)
-		s->err = *q->err;
-	q->code = 0;
-	s->want = s->want * 4 < MQL_AHEAD_DOCUMENTS ? s->want * 4 : MQL_AHEAD_DOCUMENTS;
+	b->failed = rows_read(s);
+	mql_batch_run(b, mql_stage_begin(s->stage), row_run, s);
 	return STATUS_OK;
-}
-
-static enum status
-ahead_fail(struct ahead_source *s)
-{
-	struct mql *q = &s->stage->run->q;
-
-	q->code = s->code;
-	if (q->err)
-		*q->err = s->err;
-	return s->failed;
 }
 
 static enum status
 ahead_next(struct mql_source *source, struct str *ret)
 {
 	struct ahead_source *s = (struct ahead_source *)source;
+	struct mql_batch *b = &s->batch;
 
 	for (;;) {
-		while (s->at < s->count) {
-			*ret = s->rows[s->at++].result;
+		while (b->at < b->count) {
+			*ret = s->rows[b->at++].result;
 			if (ret->ptr)
 				return STATUS_OK;
 		}
-		if (s->failed != STATUS_OK)
-			return ahead_fail(s);
-		if (s->ended)
+		if (b->failed != STATUS_OK)
+			return mql_batch_failure(b, &s->stage->run->q);
+		if (b->ended)
 			return STATUS_NOT_FOUND;
 		TRY(rows_fill(s));
 	}
@@ -159,7 +127,7 @@ ahead_close(struct mql_source *source)
 
 	s->stage->source.close(&s->stage->source);
 	s->from->close(s->from);
-	arena_free(s->arena);
+	mql_batch_fini(&s->batch);
 	mem_free(s);
 }
 
@@ -170,15 +138,12 @@ mql_stage_ahead(struct mql_stage_run *stage, struct mql_source **ret)
 
 	if (!s)
 		return STATUS_NOMEM;
-	s->arena = arena_new(MQL_SCRATCH_BYTES);
-	if (!s->arena) {
+	if (mql_batch_init(&s->batch, MQL_SCRATCH_BYTES, stage->run->options.part) != STATUS_OK) {
 		mem_free(s);
 		return STATUS_NOMEM;
 	}
-	arena_set_part(s->arena, stage->run->options.part);
 	s->source = (struct mql_source){ ahead_next, ahead_close };
 	s->single.source = (struct mql_source){ single_next, single_close };
-	s->want = 1;
 	s->stage = stage;
 	s->from = stage->from;
 	stage->from = &s->single.source;

@@ -70,11 +70,7 @@ query_ahead_begin(struct query *q)
 {
 	q->ahead.place = BUF_INIT(QUERY_PLACE_BYTES);
 	buf_append_str(&q->ahead.place, q->ask.place);
-	q->ahead.want = 1;
-	q->ahead.arena = arena_new(QUERY_BYTES);
-	if (!q->ahead.arena)
-		return STATUS_NOMEM;
-	arena_set_part(q->ahead.arena, arena_part(q->call->arena));
+	TRY(mql_batch_init(&q->ahead.batch, QUERY_BYTES, arena_part(q->call->arena)));
 	return buf_status(&q->ahead.place);
 }
 
@@ -101,7 +97,7 @@ query_place(const struct query *q)
 {
 	struct str walked = plan_walk_place(&q->walk);
 
-	if (q->ahead.arena)
+	if (q->ahead.batch.arena)
 		return buf_str(&q->ahead.place);
 	return walked.len ? walked : buf_str(&q->place);
 }
@@ -286,14 +282,14 @@ query_is_sorted(struct query *q, bool *ret)
 static enum status
 row_keep(struct query *q, struct str doc)
 {
-	struct query_ahead *a = &q->ahead;
-	struct query_row *row = &a->rows[a->count];
+	struct mql_batch *b = &q->ahead.batch;
+	struct query_row *row = &q->ahead.rows[b->count];
 
-	*row = (struct query_row){ .doc = arena_dup(a->arena, doc),
-				   .place = arena_dup(a->arena, plan_walk_place(&q->walk)) };
+	*row = (struct query_row){ .doc = arena_dup(b->arena, doc),
+				   .place = arena_dup(b->arena, plan_walk_place(&q->walk)) };
 	if (!row->doc.ptr || !row->place.ptr)
 		return STATUS_LIMIT;
-	a->count++;
+	b->count++;
 	return STATUS_OK;
 }
 
@@ -301,15 +297,15 @@ row_keep(struct query *q, struct str doc)
 static enum status
 rows_read(struct query *q)
 {
-	struct query_ahead *a = &q->ahead;
+	struct mql_batch *b = &q->ahead.batch;
 	size_t bytes = 0;
 
-	while (a->count < a->want && bytes < MQL_AHEAD_BYTES) {
+	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
 		struct str doc;
 		enum status status = query_read(q, &doc);
 
-		a->ended = status == STATUS_NOT_FOUND;
-		if (a->ended)
+		b->ended = status == STATUS_NOT_FOUND;
+		if (b->ended)
 			return STATUS_OK;
 		if (status != STATUS_OK) {
 			TRY(query_again(q, status));
@@ -340,25 +336,11 @@ row_match(void *arg, struct mql *mql, size_t i)
 static enum status
 rows_fill(struct query *q)
 {
-	struct query_ahead *a = &q->ahead;
-	struct mql_ahead *aheads;
-
-	arena_clear(a->arena);
-	a->count = a->at = 0;
-	a->rows = arena_alloc(a->arena, a->want * sizeof(*a->rows));
-	aheads = arena_zalloc(a->arena, a->want * sizeof(*aheads));
-	if (!a->rows || !aheads)
+	q->ahead.rows = mql_batch_begin(&q->ahead.batch, sizeof(*q->ahead.rows));
+	if (!q->ahead.rows)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < a->want; i++)
-		aheads[i].arena = a->arena;
 	TRY(rows_read(q));
-	a->failed = mql_ahead_run(&q->mql, aheads, a->count, row_match, q, &a->count);
-	if (a->failed != STATUS_OK) {
-		a->code = q->mql.code;
-		a->err = q->call->err;
-	}
-	q->mql.code = 0;
-	a->want = a->want * 4 < MQL_AHEAD_DOCUMENTS ? a->want * 4 : MQL_AHEAD_DOCUMENTS;
+	mql_batch_run(&q->ahead.batch, &q->mql, row_match, q);
 	return STATUS_OK;
 }
 
@@ -367,10 +349,11 @@ static enum status
 rows_next(struct query *q, struct str *ret)
 {
 	struct query_ahead *a = &q->ahead;
+	struct mql_batch *b = &a->batch;
 
 	for (;;) {
-		while (a->at < a->count) {
-			const struct query_row *row = &a->rows[a->at++];
+		while (b->at < b->count) {
+			const struct query_row *row = &a->rows[b->at++];
 
 			buf_clear(&a->place);
 			buf_append_str(&a->place, row->place);
@@ -380,12 +363,9 @@ rows_next(struct query *q, struct str *ret)
 			q->position = row->position;
 			return buf_status(&a->place);
 		}
-		if (a->failed != STATUS_OK) {
-			q->call->err = a->err;
-			q->call->code = a->code;
-			return a->failed;
-		}
-		if (a->ended)
+		if (b->failed != STATUS_OK)
+			return data_mql_status(q->call, &q->mql, mql_batch_failure(b, &q->mql));
+		if (b->ended)
 			return STATUS_NOT_FOUND;
 		TRY(rows_fill(q));
 	}
@@ -394,7 +374,7 @@ rows_next(struct query *q, struct str *ret)
 enum status
 query_next(struct query *q, struct str *ret)
 {
-	if (q->ahead.arena) {
+	if (q->ahead.batch.arena) {
 		enum status status = rows_next(q, ret);
 
 		if (status == STATUS_OK && q->ask.figures)
@@ -452,7 +432,7 @@ query_close(struct query *q)
 	mql_collation_free(q->collation);
 	buf_release(&q->place);
 	buf_release(&q->ahead.place);
-	arena_free(q->ahead.arena);
+	mql_batch_fini(&q->ahead.batch);
 	arena_free(q->arena);
 	*q = (struct query){ 0 };
 }

@@ -11,6 +11,7 @@
 #include "door/mongo/data.h"
 #include "door/mongo/plan.h"
 #include "mql/collation.h"
+#include "mql/script.h"
 
 enum {
 	QUERY_BYTES = 128 * 1024 * 1024, /* of the plan and one document, while it is read */
@@ -55,19 +56,12 @@ struct query_row {
 
 /*
  * Where the filter calls functions in JavaScript, documents are read ahead, and the filter is run
- * on all of them together (mql/script.h). The first batch is one document, later ones are larger.
+ * on all of them together.
  */
 struct query_ahead {
-	struct arena *arena; /* NULL: the filter calls none */
-	struct query_row *rows;
-	size_t count;
-	size_t at;
-	size_t want;        /* documents of the next batch */
-	bool ended;         /* no document comes behind the rows */
-	enum status failed; /* behind the rows */
-	int code;
-	struct err err;
-	struct buf place; /* behind the row that was given last */
+	struct mql_batch batch; /* its arena NULL: the filter calls none */
+	struct query_row *rows; /* in the batch's arena */
+	struct buf place;       /* behind the row that was given last */
 };
 
 /* Private, but for the functions below. */
