@@ -88,7 +88,7 @@ check_level(struct call *c, int64_t *ret)
 enum status
 mongo_run_profile(struct call *c)
 {
-	int64_t level, slow_ms = call_i64(c, PROFILE_SLOW, -1);
+	int64_t level = 0, slow_ms = call_i64(c, PROFILE_SLOW, -1);
 	uint64_t was;
 
 	TRY(check_level(c, &level));

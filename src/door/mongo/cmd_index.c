@@ -576,7 +576,8 @@ put_build_uuid(const struct listing *l, uint64_t number, struct bson_builder *b)
 	static_assert(sizeof(uuid) == sizeof(l->data.db->uuid), "one for each collection");
 	memcpy(uuid, l->data.db->uuid, sizeof(uuid));
 	for (size_t i = 0; i < sizeof(number); i++)
-		uuid[UUID_BYTES - 1 - i] ^= (char)(number >> 8 * i);
+		uuid[UUID_BYTES - 1 - i] = (char)(uuid[UUID_BYTES - 1 - i] ^
+						  (char)(number >> 8 * i));
 	bson_put_binary(b, STR("buildUUID"), UUID_SUBTYPE, str_of(uuid, sizeof(uuid)));
 }
 

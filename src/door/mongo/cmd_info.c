@@ -298,14 +298,15 @@ enum status
 mongo_run_server_status(struct call *c)
 {
 	uint64_t up_ms = (clock_mono_ns() - c->mongo->started_ns) / CLOCK_NS_PER_MS;
+	uint64_t up_s = up_ms / 1000;
 
 	put_host_name(c, STR("host"));
 	bson_put_string(c->reply, STR("version"), STR(MONGO_VERSION));
 	bson_put_string(c->reply, STR("process"), STR("frond"));
 	bson_put_int64(c->reply, STR("pid"), (int64_t)getpid());
-	bson_put_double(c->reply, STR("uptime"), (double)(up_ms / 1000));
+	bson_put_double(c->reply, STR("uptime"), (double)up_s);
 	bson_put_int64(c->reply, STR("uptimeMillis"), (int64_t)up_ms);
-	bson_put_int64(c->reply, STR("uptimeEstimate"), (int64_t)(up_ms / 1000));
+	bson_put_int64(c->reply, STR("uptimeEstimate"), (int64_t)up_s);
 	bson_put_date(c->reply, STR("localTime"), (int64_t)clock_wall_ms());
 	put_connections(c);
 	put_extra(c);

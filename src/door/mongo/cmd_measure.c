@@ -39,7 +39,7 @@ size_count(struct call *c, struct str ns, struct size *s)
 	struct query_ask ask = { .filter = BSON_EMPTY };
 	struct query q = { 0 };
 	enum status status;
-	struct str doc;
+	struct str doc = { 0 };
 
 	if (call_has(c, MEASURE_MIN)) {
 		ask.hint = &c->args[MEASURE_KEY].value;
@@ -120,7 +120,7 @@ mongo_run_data_size(struct call *c)
 {
 	bool estimate = call_bool(c, MEASURE_ESTIMATE, false);
 	struct size s = { .bytes = 0 };
-	struct str ns;
+	struct str ns = { 0 };
 
 	TRY(check_name(c, &ns));
 	TRY(check_range(c));

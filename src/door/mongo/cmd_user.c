@@ -396,7 +396,7 @@ enum status
 mongo_run_drop_user(struct call *c)
 {
 	struct mongo_person p;
-	struct str name;
+	struct str name = { 0 };
 
 	TRY(read_name(c, &name));
 	TRY(person_find(c, name, &p));

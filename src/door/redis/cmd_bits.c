@@ -413,7 +413,7 @@ field_get(const uint8_t bytes[static 9], const struct field *f)
 
 		n = n << 1 | (bytes[at / 8] >> (7 - at % 8) & 1);
 	}
-	if (f->is_signed && f->bits < 64 && n >> (f->bits - 1))
+	if (f->is_signed && f->bits > 0 && f->bits < 64 && n >> (f->bits - 1))
 		n |= UINT64_MAX << f->bits;
 	return (int64_t)n;
 }

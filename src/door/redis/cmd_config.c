@@ -264,6 +264,18 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->script_ms, (uint64_t)n);
 }
 
+/* A copy; NULL: out of memory. */
+static char *
+text_copy(const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	char *copy = mem_alloc(bytes);
+
+	if (copy)
+		memcpy(copy, text, bytes);
+	return copy;
+}
+
 bool
 config_init(struct redis *r)
 {
@@ -271,10 +283,9 @@ config_init(struct redis *r)
 	if (!r->values)
 		return false;
 	for (size_t i = 0; i < ROWS; i++) {
-		r->values[i].text = mem_alloc(strlen(rows[i].first) + 1);
+		r->values[i].text = text_copy(rows[i].first);
 		if (!r->values[i].text)
 			return false;
-		strcpy(r->values[i].text, rows[i].first);
 		config_apply(r, &rows[i], rows[i].first);
 	}
 	return true;
@@ -412,13 +423,12 @@ config_set(struct call *c)
 	pthread_mutex_lock(&c->redis->config_lock);
 	for (size_t i = 0; i < count && status == STATUS_OK; i++) {
 		size_t at = config_find(c->argv[2 + 2 * i]);
-		char *text = mem_alloc(strlen(texts[i]) + 1);
+		char *text = text_copy(texts[i]);
 
 		if (!text) {
 			status = STATUS_NOMEM;
 			break;
 		}
-		strcpy(text, texts[i]);
 		mem_free(c->redis->values[at].text);
 		c->redis->values[at].text = text;
 		config_apply(c->redis, &rows[at], text);

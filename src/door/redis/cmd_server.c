@@ -278,9 +278,8 @@ cmd_latency(struct call *c)
 	if (call_arg_is(c, 1, "histogram"))
 		return stats_reply_histogram(c->redis->stats, c->argv + 2, c->argc - 2, c->arena,
 					     c->reply);
-	if (call_arg_is(c, 1, "latest") && c->argc == 2) {
-		reply_array(c->reply, 0);
-	} else if (call_arg_is(c, 1, "history") && c->argc == 3) {
+	if ((call_arg_is(c, 1, "latest") && c->argc == 2) ||
+	    (call_arg_is(c, 1, "history") && c->argc == 3)) {
 		reply_array(c->reply, 0);
 	} else if (call_arg_is(c, 1, "reset")) {
 		reply_int(c->reply, 0);
