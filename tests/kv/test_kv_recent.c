@@ -16,7 +16,7 @@
 enum {
 	SMALL = RECENT_RING_BYTES, /* makes one shard with the smallest ring */
 	LARGE = 16 << 20,
-	MOST = 992, /* bytes of a pair that the smallest ring keeps */
+	MOST = 968, /* bytes of a pair that the smallest ring keeps */
 };
 
 static struct cell

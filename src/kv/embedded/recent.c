@@ -12,6 +12,8 @@ enum {
 	SEEN = 4,        /* keys that a bucket remembers to have been asked for */
 	INDEX_SHARE = 4, /* the index takes one such part of all memory */
 	LINE_BYTES = 64,
+	/* Most who ask for a key that is not there write it next: room for a small value. */
+	ABSENT_ROOM = 32,
 };
 
 /* In the ring: this, then the key, then room for the value. */
@@ -99,7 +101,7 @@ recent_shape(struct recent *r, size_t bytes)
 	if (r->ring_bytes < RECENT_RING_BYTES)
 		r->ring_bytes = RECENT_RING_BYTES;
 	assert(r->ring_bytes / UNIT < UINT32_MAX);
-	r->most_bytes = r->ring_bytes / 8 - sizeof(struct entry) - UNIT;
+	r->most_bytes = r->ring_bytes / 8 - sizeof(struct entry) - ABSENT_ROOM;
 	if (r->most_bytes > RECENT_PAIR_BYTES)
 		r->most_bytes = RECENT_PAIR_BYTES;
 	r->bucket_count = 1;
@@ -366,8 +368,8 @@ static void
 spot_add(struct recent *r, const struct spot *spot, struct str key, struct cell cell,
 	 uint64_t version)
 {
-	size_t bytes = sizeof(struct entry) + key.len + cell.value.len;
-	size_t size = (bytes + UNIT - 1) / UNIT * UNIT;
+	size_t room = cell.present ? cell.value.len : ABSENT_ROOM;
+	size_t size = (sizeof(struct entry) + key.len + room + UNIT - 1) / UNIT * UNIT;
 	struct shard *s = spot->shard;
 	struct entry *e = ring_take(r, s, size);
 	/* After the ring has let go of entries, which may leave a way in this bucket. */
