@@ -5,15 +5,20 @@
  * `future` is the stretch that is being gone through, or has been asked for. `following` is the
  * next one, if it has been asked for ahead. The bounds always begin behind all that has been asked
  * for, so `following` is set exactly if they have passed the stretch that `future` is of.
+ *
+ * The limit of the caller's options is in `remaining`. That of the scan's own is how many pairs the
+ * stretch that was asked for last may have, as long as few are likely to be wanted, or 0.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "kv/kv.h"
+#include "kv/few.h"
 
 enum {
 	FIRST_STRETCH = 8, /* a scan that asks ahead begins with this part of the limit */
+	FEW_GROWTH = 8,    /* of stretches of few pairs */
+	FEW_PAIRS = 1000,  /* in such a stretch, at most */
 };
 
 /* Asks for the stretch that begins where the bounds are, with `left` pairs at most. */
@@ -22,10 +27,13 @@ scan_ask(struct kv_scan *scan, size_t left, bool ahead)
 {
 	struct kv_range_options options = scan->options;
 
-	options.limit = left == SIZE_MAX ? 0 : left;
+	if (!options.limit || options.limit > left)
+		options.limit = left == SIZE_MAX ? 0 : left;
 	options.ahead = ahead;
 	if (scan->options.ahead) {
 		options.limit_bytes = scan->stretch_bytes;
+		if (scan->options.limit)
+			return kv_get_range(scan->tx, scan->begin, scan->end, &options);
 		scan->stretch_bytes = scan->stretch_bytes > scan->options.limit_bytes / 2
 					      ? scan->options.limit_bytes
 					      : scan->stretch_bytes * 2;
@@ -79,8 +87,8 @@ scan_pass_stretch(struct kv_scan *scan)
 }
 
 enum status
-kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struct str end,
-	     const struct kv_range_options *options)
+kv_scan_init_few(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struct str end,
+		 const struct kv_range_options *options, size_t first)
 {
 	size_t stretch_bytes = kv_tx_stretch_bytes(tx);
 
@@ -93,12 +101,23 @@ kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struct st
 		scan->options.limit_bytes = stretch_bytes;
 	scan->stretch_bytes = scan->options.limit_bytes / FIRST_STRETCH + 1;
 	scan->remaining = scan->options.limit ? scan->options.limit : SIZE_MAX;
+	scan->options.limit = first <= FEW_PAIRS ? first : 0;
 	TRY(scan_set_bounds(scan, begin, false, end));
 	scan_ask_now(scan);
 	return STATUS_OK;
 }
 
-/* A stretch has come: asks for the one behind it, if the scan asks ahead and there is one. */
+enum status
+kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struct str end,
+	     const struct kv_range_options *options)
+{
+	return kv_scan_init_few(scan, tx, begin, end, options, 0);
+}
+
+/*
+ * A stretch has come: asks for the one behind it, if the scan asks ahead and there is one. Behind
+ * few pairs it does not: most likely no more are wanted.
+ */
 static enum status
 scan_ask_ahead(struct kv_scan *scan)
 {
@@ -106,7 +125,7 @@ scan_ask_ahead(struct kv_scan *scan)
 
 	if (left != SIZE_MAX)
 		left -= scan->range.count;
-	if (!scan->options.ahead || !scan->range.more || !left)
+	if (!scan->options.ahead || scan->options.limit || !scan->range.more || !left)
 		return STATUS_OK;
 	assert(!scan->following);
 	TRY(scan_pass_stretch(scan));
@@ -124,6 +143,9 @@ scan_go_on(struct kv_scan *scan)
 	kv_future_free(scan->future);
 	scan->future = NULL;
 	if (!scan->following) {
+		scan->options.limit = scan->options.limit > FEW_PAIRS / FEW_GROWTH
+					      ? 0
+					      : scan->options.limit * FEW_GROWTH;
 		scan_ask_now(scan);
 		return STATUS_OK;
 	}

@@ -285,6 +285,29 @@ def documents_are_sorted_and_projected(cwd):
 
 
 @test
+def a_limit_is_met_behind_documents_that_do_not_match(cwd):
+    """Few documents are read at first, and more and more where the filter leaves most of them out."""
+    with Mongo(cwd) as server, server.client() as client:
+        for scheme in ("packed", "exploded"):
+            c = Collection(client, scheme)
+            c.run("create", storageEngine={"frond": {"scheme": scheme}})
+            c.insert(*({"_id": i, "b": -i, "rare": i % 151 == 150, "e": i % 2} for i in range(3000)))
+            c.run("createIndexes", indexes=[{"key": {"b": 1}, "name": "b"}])
+            for where, wanted in (({}, range(3000)),
+                                  ({"rare": True}, range(150, 3000, 151)),
+                                  ({"e": 1}, range(1, 3000, 2))):
+                up, down = list(wanted), list(reversed(wanted))
+                for limit in (1, 10, 130):
+                    equal(c.ids(where, limit=limit), up[:limit])
+                    equal(c.ids(where, limit=limit, skip=5), up[5:limit + 5])
+                    equal(c.ids(where, limit=limit, sort={"_id": -1}), down[:limit])
+                    equal(c.ids(where, limit=limit, sort={"b": 1}), down[:limit])
+                    equal(c.ids(where, limit=limit, sort={"b": -1}), up[:limit])
+                    equal(c.ids(where, limit=limit, sort={"e": 1, "b": -1}),
+                          sorted(up, key=lambda i: i % 2)[:limit])
+
+
+@test
 def a_sort_has_a_limit_of_memory(cwd):
     with Mongo(cwd) as server, server.client() as client:
         c = Collection(client)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kv/few.h"
+
 /* ---- Opening ---- */
 
 static void
@@ -585,6 +587,40 @@ scan_ahead_gives_the_same_in_more_stretches(void **state)
 	take_and_count(store, &options, 7, 100);
 }
 
+/* The first stretch has as many pairs as are wanted, and no other is asked for ahead. */
+static void
+scan_begins_with_as_many_as_are_wanted(void **state)
+{
+	struct kv_store *store = store_of(state);
+	struct kv_range_options options = { .limit_bytes = 900000, .ahead = true };
+
+	put_large_pairs(store);
+	for (size_t first = 1; first < 2000; first *= 3) {
+		struct kv_tx *tx = begin_read(store);
+		struct kv_scan scan;
+		struct kv_pair pair;
+		int n = 0;
+
+		assert_ok(kv_scan_init_few(&scan, tx, STR("t/"), STR("t0"), &options, first));
+		while (kv_scan_next(&scan, &pair) == STATUS_OK) {
+			char key[16];
+
+			snprintf(key, sizeof(key), "t/%04d",
+				 options.reverse ? SCAN_PAIRS - 1 - n : n);
+			assert_true(str_eq(pair.key, str_from_cstr(key)));
+			if (++n == 1 && first == 1) {
+				assert_int_equal(kv_tx_stats(tx).keys_read, 1);
+				assert_int_equal(kv_tx_stats(tx).round_trips, 1);
+			}
+		}
+		assert_int_equal(n, options.limit ? (int)options.limit : SCAN_PAIRS);
+		kv_scan_release(&scan);
+		kv_tx_free(tx);
+		options.reverse = !options.reverse;
+		options.limit = options.limit ? 0 : 100;
+	}
+}
+
 /* A scan that is given up, or whose transaction is, may have asked for what nobody has read. */
 static void
 scan_ahead_may_end_early(void **state)
@@ -1102,6 +1138,7 @@ main(void)
 		T(large_range_is_cleared_whole),
 		T(scan_goes_on_past_the_size_of_one_answer),
 		T(scan_ahead_gives_the_same_in_more_stretches),
+		T(scan_begins_with_as_many_as_are_wanted),
 		T(scan_ahead_may_end_early),
 		T(scan_of_nothing_ends_at_once),
 		T(atomic_operations_do_as_documented),

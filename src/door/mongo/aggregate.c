@@ -404,6 +404,7 @@ open_input(struct aggregate *a, struct mql_run_options *options, struct mql_sour
 	a->own = s;
 	s->ask.figures = a->ask.figures;
 	s->ask.hint = a->ask.hint;
+	s->ask.first = front.limit <= PLAN_FIRST_MOST ? (size_t)front.limit : 0;
 	s->ask.order = order_of(front.sort);
 	/* A collation orders strings otherwise than the collection does. */
 	if (s->ask.order && !a->mql.texts && (!s->ask.hint || plan_hint_is_id(s->ask.hint))) {

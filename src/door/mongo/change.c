@@ -132,6 +132,7 @@ change_begin(struct change *ch, struct call *c, struct data *data, const struct 
 	plan.most = 1;
 	TRY(change_choose_parts(ch, &plan.parts, &plan.part_count));
 	TRY(plan_choose(c, &data->plain, &plan, &ch->mql, &ch->plan));
+	ch->plan.first = ask->many || (ch->sort && !ch->plan.sorted) ? 0 : 1;
 	/* One who adds a document because there is none must notice if another one comes first. */
 	TRY(plan_walk_open(&ch->walk, &ch->plan, &data->plain,
 			   ask->upsert || ch->plan.kind == PLAN_POINTS ? KV_READ : KV_SNAPSHOT,

@@ -102,6 +102,17 @@ find_most(const struct find *f)
 	return f->left < UINT64_MAX - f->skip ? f->left + f->skip : 0;
 }
 
+/* How many are likely to be read for the batch, likewise; 0: many. */
+static size_t
+find_first(const struct find *f)
+{
+	uint64_t n = f->want < f->left ? f->want : f->left;
+
+	if (n > PLAN_FIRST_MOST || f->skip > PLAN_FIRST_MOST)
+		return 0;
+	return n ? (size_t)(n + f->skip) : 1;
+}
+
 /*
  * `request` is the command, which a cursor keeps; its skip and limit are the caller's. `place` is
  * that of a cursor, or ptr NULL for a new query.
@@ -112,6 +123,7 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 	struct query_ask ask = { .filter = bson_find_document(request, STR("filter")),
 				 .takes_where = true,
 				 .let = bson_find_document(request, STR("let")),
+				 .first = find_first(f),
 				 .place = place };
 	struct str sort = bson_find_document(request, STR("sort"));
 	struct str projection = bson_find_document(request, STR("projection"));
@@ -245,7 +257,8 @@ find_put(struct call *c, struct find *f, struct str doc, int64_t position, struc
 	struct arena_mark mark = arena_mark(q->arena);
 	struct bson_value id = BSON_OF_NULL;
 
-	(void)bson_find(doc, STR("_id"), &id);
+	if (f->record_id)
+		(void)bson_find(doc, STR("_id"), &id);
 	if (f->key_only) {
 		bson_begin_document(ret, STR(""));
 		find_put_key(f, doc, ret);
@@ -261,9 +274,8 @@ find_put(struct call *c, struct find *f, struct str doc, int64_t position, struc
 		}
 		bson_begin_document(ret, STR(""));
 		bson_put_elements(ret, doc);
-	}
-	if (f->record_id && !f->key_only)
 		bson_put(ret, STR("$recordId"), &id);
+	}
 	bson_end(ret);
 	arena_reset(q->arena, mark);
 	return STATUS_OK;

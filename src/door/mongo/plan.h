@@ -28,6 +28,7 @@ enum {
 	PLAN_IDS_MOST = 100000, /* that are gathered; of more documents the collection is walked */
 	PLAN_IDS_BYTES = 16 * 1024 * 1024,
 	PLAN_WINDOW_BYTES = 1024 * 1024,
+	PLAN_FIRST_MOST = 1000, /* of `first`: with more it pays to read large stretches */
 	PLAN_PLACE_BYTES = 2 * KV_LIMIT_KEY_BYTES,
 	PLAN_ID_KEY_BYTES = 16, /* of {_id: 1}, beside what an empty document has */
 };
@@ -114,6 +115,11 @@ struct plan {
 	/* Of PLAN_POINTS of an exploded collection: what is read of documents. NULL: all. */
 	const struct plain_part *parts;
 	size_t part_count;
+	/*
+	 * So many documents are likely to be wanted of those that the walk gives; 0: not known. Set
+	 * by who has chosen the plan; it only tells how much is read at once.
+	 */
+	size_t first;
 };
 
 struct plan_ask {

@@ -62,6 +62,7 @@ merged_open(struct plan_walk *w, struct str place, struct plan_merged *m)
 	struct index_scan_options options = {
 		.reverse = w->plan->reverse,
 		.mode = w->mode,
+		.first = w->plan->first,
 		.limit_bytes = PLAN_MERGED_BYTES / w->plan->range_count,
 		.ahead = true,
 	};

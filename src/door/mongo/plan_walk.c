@@ -148,6 +148,7 @@ open_range(struct plan_walk *w, struct str place)
 					   .to_open = b->to_open,
 					   .reverse = w->plan->reverse,
 					   .mode = w->mode,
+					   .first = w->plan->first,
 					   .resume = place };
 
 	return plain_scan_open(&w->scan, w->p, &range);
@@ -165,7 +166,12 @@ open_entries(struct plan_walk *w, struct str place)
 {
 	const struct plan *plan = w->plan;
 	const struct index_scan_options options = {
-		.reverse = plan->reverse, .mode = w->mode, .after = place, .ahead = true
+		.reverse = plan->reverse,
+		.mode = w->mode,
+		.after = place,
+		/* Of distinct values, those behind which the walk jumps. */
+		.first = plan->distinct ? PLAN_PASSES + 1 : plan->first,
+		.ahead = true,
 	};
 
 	if (w->range == plan->range_count)
@@ -228,9 +234,11 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 				 .kind = plan->kind,
 				 .p = p,
 				 .mode = mode,
-				 .window = 1,
+				 .window = plan->first < PLAN_WINDOW ? plan->first : PLAN_WINDOW,
 				 .place = BUF_INIT(PLAN_PLACE_BYTES),
 				 .passed = BUF_INIT(KV_LIMIT_KEY_BYTES) };
+	if (!w->window)
+		w->window = 1;
 	if (plan->def || plan->branch_count || walk_asks_points(w)) {
 		w->arena = arena_new(PLAN_WINDOW_BYTES);
 		if (!w->arena)

@@ -178,6 +178,8 @@ query_start(struct query *q)
 	if (q->ask.sorted && !q->plan.sorted)
 		return call_fail(q->call, MONGO_QUERY_PLAN_KILLED,
 				 "query plan killed :: the index that sorts it was dropped");
+	/* What is sorted in memory is read as a whole. */
+	q->plan.first = q->sort && !q->plan.sorted ? 0 : q->ask.first;
 	TRY(plan_walk_open(&q->walk, &q->plan, &q->data.plain, KV_SNAPSHOT, buf_str(&q->place),
 			   &q->mql));
 	q->walks = true;
@@ -272,8 +274,10 @@ query_is_sorted(struct query *q, bool *ret)
 	*ret = q->plan.sorted;
 	q->ask.sorted = *ret;
 	/* From now on any plan will do. */
-	if (!*ret)
+	if (!*ret) {
 		q->sort = NULL;
+		q->ask.first = 0;
+	}
 	return STATUS_OK;
 }
 

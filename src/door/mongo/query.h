@@ -33,8 +33,10 @@ struct query_ask {
 	struct str
 		sort;  /* by other fields: a document, which query_is_sorted() tells of; or empty */
 	uint64_t most; /* so many documents are wanted; 0: all */
-	bool sorted;   /* it was found sorted before: a plan that is not fails */
-	bool changes;  /* as an update of many reads: see plan_ask */
+	/* So many are likely to be read now; 0: not known. It tells how much is read at once. */
+	size_t first;
+	bool sorted;                    /* it was found sorted before: a plan that is not fails */
+	bool changes;                   /* as an update of many reads: see plan_ask */
 	bool takes_where;               /* the filter may have $where */
 	const struct plan_cover *cover; /* see plan_ask; NULL: all is wanted */
 	struct plan_figures *figures;   /* it is explained, and counts there; NULL: no */

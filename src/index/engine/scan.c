@@ -5,6 +5,7 @@
 #include "catalog/keys.h"
 #include "catalog/tally.h"
 #include "index/engine/update.h"
+#include "kv/few.h"
 
 /* ---- A cursor ---- */
 
@@ -47,7 +48,7 @@ index_scan_init(struct index_scan *scan, struct kv_tx *tx, const struct catalog_
 	scan->prefix_len = prefix.len;
 	if (options->after.ptr)
 		TRY(scan_resume(&from, &prefix, options->after, options->reverse, &place));
-	return kv_scan_init(&scan->scan, tx, from.begin, from.end, &how);
+	return kv_scan_init_few(&scan->scan, tx, from.begin, from.end, &how, options->first);
 }
 
 enum status

@@ -25,6 +25,7 @@ struct index_scan_options {
 	 */
 	struct str after;
 	size_t limit;       /* entries at most; 0: no such limit */
+	size_t first;       /* so many are likely to be wanted (kv/few.h); 0: not known */
 	size_t limit_bytes; /* of a stretch that is read at once; 0: the engine's */
 	bool ahead;         /* the next stretch is asked for while this one is used */
 };

@@ -202,6 +202,7 @@ struct plain_range {
 	bool to_open;
 	bool reverse;
 	enum kv_read mode;
+	size_t first;      /* so many documents are likely to be wanted; 0: not known */
 	struct str resume; /* plain_scan_place() of an earlier scan: go on behind it; or empty */
 };
 

@@ -1,5 +1,11 @@
 #include "model/plain/plain_int.h"
 
+#include "kv/few.h"
+
+enum {
+	FIRST_LEAVES = 16, /* taken for a document's, where it is not known how many it has */
+};
+
 /* ---- Bounds ---- */
 
 /* The key of the record of an `_id`, or what follows all keys of the record. */
@@ -40,6 +46,7 @@ plain_scan_open(struct plain_scan *s, struct plain *p, const struct plain_range 
 		.ahead = true,
 		.mode = range->mode,
 	};
+	size_t first = range->first * (plain_scheme_of(p->db) == PLAIN_PACKED ? 1 : FIRST_LEAVES);
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
@@ -51,7 +58,7 @@ plain_scan_open(struct plain_scan *s, struct plain *p, const struct plain_range 
 		.mode = range->mode,
 	};
 	TRY(scan_bounds(p, range, &begin, &end));
-	TRY(kv_scan_init(&s->scan, p->tx, buf_str(&begin), buf_str(&end), &options));
+	TRY(kv_scan_init_few(&s->scan, p->tx, buf_str(&begin), buf_str(&end), &options, first));
 	s->open = true;
 	return STATUS_OK;
 }
