@@ -352,24 +352,43 @@ channels_of(const struct command *command, size_t argc, size_t *ret_end, bool *r
 	return command->flags & COMMAND_PUBLISH;
 }
 
+static enum acl_denial
+check_keys(const struct acl *a, const struct command *command, const struct str *argv, size_t argc,
+	   struct arena *arena, struct str *ret_object)
+{
+	size_t *places;
+	size_t count;
+	enum status status = command_keys(command, argv, argc, arena, &places, &count);
+
+	/* Without memory to look for the keys nobody knows them. */
+	if (status == STATUS_LIMIT) {
+		*ret_object = argv[0];
+		return ACL_DENIED_KEY;
+	}
+	/* A call whose keys cannot be found is refused by its command. */
+	for (size_t i = 0; status == STATUS_OK && i < count; i++) {
+		*ret_object = argv[places[i]];
+		if (!acl_allows_key(a, *ret_object, command))
+			return ACL_DENIED_KEY;
+	}
+	return ACL_ALLOWED;
+}
+
 enum acl_denial
 acl_check(const struct acl *a, const struct command *command, const struct str *argv, size_t argc,
 	  struct arena *arena, struct str *ret_object)
 {
-	size_t *places;
-	size_t count, end;
+	size_t end;
 	bool patterns;
 
 	*ret_object = (struct str){ 0 };
 	if (!acl_allows_command(a, command, argv, argc))
 		return ACL_DENIED_COMMAND;
-	if (!a->all_keys &&
-	    command_keys(command, argv, argc, arena, &places, &count) == STATUS_OK) {
-		for (size_t i = 0; i < count; i++) {
-			*ret_object = argv[places[i]];
-			if (!acl_allows_key(a, *ret_object, command))
-				return ACL_DENIED_KEY;
-		}
+	if (!a->all_keys) {
+		enum acl_denial denial = check_keys(a, command, argv, argc, arena, ret_object);
+
+		if (denial != ACL_ALLOWED)
+			return denial;
 	}
 	if (!a->all_channels && channels_of(command, argc, &end, &patterns)) {
 		for (size_t i = 1; i < end && i < argc; i++) {

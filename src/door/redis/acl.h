@@ -58,7 +58,8 @@ enum acl_denial {
 
 /*
  * Whether the call is allowed: the command, then its keys, then its channels. `*ret_object` is the
- * key or the channel that is not, one of the arguments. The arena is used for a while.
+ * key or the channel that is not, one of the arguments. The arena is used for a while; without room
+ * in it a call whose keys matter is denied.
  */
 enum acl_denial acl_check(const struct acl *a, const struct command *command,
 			  const struct str *argv, size_t argc, struct arena *arena,
