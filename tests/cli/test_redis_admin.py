@@ -301,6 +301,25 @@ def a_dry_run_tells_what_a_person_may_do(cwd):
 
 
 @test
+def sort_looks_up_keys_for_those_who_may_read_all(cwd):
+    for name, rules in (("ann", "~mine:*"), ("bob", "~mine:* %R~*")):
+        ok("user", "add", name, "--roles", f"redis:{rules} +sort +eval", cwd=cwd, stdin="pw\n")
+    with Redis(cwd, "--admin", "root:secret") as server, server.client() as c:
+        c("AUTH", "root", "secret")
+        c("RPUSH", "mine:l", "1", "2")
+        c("MSET", "w_1", "b", "w_2", "a")
+        c("AUTH", "ann", "pw")
+        denied = "ERR {} option of SORT denied due to insufficient ACL permissions."
+        for words in (("BY", "w_*"), ("BY", "mine:w_*"), ("GET", "w_*"), ("GET", "#"), ("GET", "w_1")):
+            equal(c.error("SORT", "mine:l", *words), denied.format(words[0]))
+        contains(c.error("EVAL", "return redis.call('sort', 'mine:l', 'get', 'w_*')", "0"),
+                 denied.format("GET"))
+        equal(c("SORT", "mine:l", "BY", "nosort"), [b"1", b"2"])
+        c("AUTH", "bob", "pw")
+        equal(c("SORT", "mine:l", "BY", "w_*", "ALPHA", "GET", "w_*"), [b"a", b"b"])
+
+
+@test
 def what_was_refused_is_in_a_log(cwd):
     ok("user", "add", "bob", "--roles", RULES, cwd=cwd, stdin="pw\n")
     with Redis(cwd, "--admin", "root:secret") as server, server.client() as c, server.client() as bob:

@@ -323,6 +323,18 @@ acl_allows_key(const struct acl *a, struct str key, const struct command *comman
 	return false;
 }
 
+bool
+acl_reads_all_keys(const struct acl *a)
+{
+	for (size_t i = 0; i < a->pattern_count; i++) {
+		const struct acl_pattern *p = &a->patterns[i];
+
+		if (!p->channel && p->read && str_eq(p->glob, STR("*")))
+			return true;
+	}
+	return a->all_keys;
+}
+
 static bool
 acl_allows_channel(const struct acl *a, struct str channel, bool is_pattern)
 {

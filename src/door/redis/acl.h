@@ -65,6 +65,9 @@ enum acl_denial acl_check(const struct acl *a, const struct command *command,
 			  const struct str *argv, size_t argc, struct arena *arena,
 			  struct str *ret_object);
 
+/* Whether every key may be read. */
+bool acl_reads_all_keys(const struct acl *a);
+
 /* "on ~* &* +@all", the rules as text. */
 void acl_describe(const struct acl *a, struct buf *ret);
 

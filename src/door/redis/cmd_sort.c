@@ -1,6 +1,7 @@
 /* SORT: elements of a list, set or sorted set in the order of themselves or of other keys. */
 #include <stdlib.h>
 
+#include "door/redis/client.h"
 #include "door/redis/commands.h"
 #include "door/redis/list.h"
 #include "door/redis/members.h"
@@ -30,6 +31,17 @@ struct element {
 
 /* ---- Reading the options ---- */
 
+/* The keys that a pattern names come of elements, so no rule about keys can have allowed them. */
+static bool
+sort_may_look_up(struct call *c, const char *option)
+{
+	if (acl_reads_all_keys(&c->client->acl))
+		return true;
+	reply_errorf(c->reply, "ERR %s option of SORT denied due to insufficient ACL permissions.",
+		     option);
+	return false;
+}
+
 static bool
 sort_parse(struct call *c, struct sort *s)
 {
@@ -55,7 +67,11 @@ sort_parse(struct call *c, struct sort *s)
 			s->by = c->argv[++i];
 			s->has_by = true;
 			s->unsorted = !s->by.len || !memchr(s->by.ptr, '*', s->by.len);
+			if (!s->unsorted && !sort_may_look_up(c, "BY"))
+				return false;
 		} else if (call_arg_is(c, i, "get") && left >= 1 && s->get_count < SORT_GETS) {
+			if (!sort_may_look_up(c, "GET"))
+				return false;
 			s->gets[s->get_count++] = c->argv[++i];
 		} else {
 			(void)call_syntax_error(c);
