@@ -13,6 +13,11 @@
 #include "index/view/run.h"
 #include "kv/faulty/faulty.h"
 
+enum {
+	FEW = 800,        /* documents of a build in one step */
+	LIFE_READS = 300, /* of a transaction, fewer than a whole step has */
+};
+
 /* A build that ends after each of its steps, and edits in between. */
 struct stopping {
 	unsigned steps;
@@ -99,6 +104,27 @@ two_builders_do_no_harm(void **state)
 	for (size_t i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	check_many(w, MANY);
+	world_free(w);
+}
+
+/*
+ * Where a store forgets versions sooner than a whole step is done, smaller steps get there. What is
+ * new is summed up with what is there, which reads much more than making its rows.
+ */
+static void
+steps_shrink_until_they_end_in_time(void **state)
+{
+	struct world *w = world_new(*state);
+
+	put_many(w, 0, FEW);
+	update(w);
+	put_many(w, FEW, FEW + FEW / 2);
+	if (test_store_fails())
+		kv_faulty_wear_out(w->f->store, LIFE_READS);
+	update(w);
+	if (test_store_fails())
+		kv_faulty_wear_out(w->f->store, 0);
+	check_many(w, FEW + FEW / 2);
 	world_free(w);
 }
 
@@ -510,6 +536,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(first_build_goes_on_wherever_it_ends, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(steps_shrink_until_they_end_in_time, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(two_builders_do_no_harm, fixture_setup,
 						fixture_teardown),

@@ -39,6 +39,7 @@ view_batch_free(struct view_batch *batch)
 struct batch_reading {
 	const struct view_build *build;
 	struct view_batch *batch;
+	size_t most; /* documents of the next attempt */
 };
 
 static bool
@@ -81,7 +82,7 @@ batch_read_body(struct kv_tx *tx, void *arg)
 	const struct view_design *design = r->build->design;
 	const struct view_docs_want want = {
 		.after = b->from,
-		.most = VIEW_BATCH_DOCS,
+		.most = r->most,
 		.most_bytes = VIEW_BATCH_BYTES,
 		.include_design = design->include_design,
 		.local_seq = design->local_seq,
@@ -90,6 +91,9 @@ batch_read_body(struct kv_tx *tx, void *arg)
 	const struct view_documents *documents;
 	struct view_docs purged = { 0 }, docs = { 0 };
 
+	/* Another attempt means most likely that the store has forgotten this one's version. */
+	if (r->most > 1)
+		r->most /= 2;
 	arena_clear(b->arena);
 	b->count = 0;
 	TRY(view_build_open_db(r->build, tx, &db, kv_tx_err(tx)));
@@ -294,7 +298,7 @@ enum status
 view_batch_make(const struct view_build *build, uint64_t number, const struct catalog_seq *from,
 		const struct catalog_seq *purges_from, struct view_batch *batch, struct err *err)
 {
-	struct batch_reading reading = { build, batch };
+	struct batch_reading reading = { build, batch, VIEW_BATCH_DOCS };
 	struct arena *scratch = NULL, *component = NULL;
 	struct index_work w = { 0 };
 	struct view_sink sink = { .batch = batch, .design = build->design, .w = &w };

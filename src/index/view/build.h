@@ -146,21 +146,27 @@ struct view_step {
 
 /*
  * Writes a batch, or as much of it as one transaction takes (write.c). `*most` is how many
- * documents that is; it is lowered when a transaction turns out too large, and then STATUS_BUSY is
- * returned, too. STATUS_BUSY also means that the group is further on by now, or, with questions
- * in build->asked, that these have to be answered; look again.
+ * documents that is, see view_step_run(). STATUS_BUSY also means that the group is further on by
+ * now, or, with questions in build->asked, that these have to be answered; look again.
  */
 MUST_USE enum status view_step_write(const struct view_build *build, const struct view_batch *batch,
 				     size_t *most, struct arena *arena, struct view_step *ret,
 				     struct err *err);
 
-/* Sums up the next rows of a group in VIEW_PHASE_SUMS (first_sums.c). STATUS_BUSY likewise. */
-MUST_USE enum status view_step_sums(const struct view_build *build, struct arena *arena,
-				    struct view_step *ret, struct err *err);
+/*
+ * Sums up the next rows of a group in VIEW_PHASE_SUMS (first_sums.c), `*most` of them or a few
+ * more. STATUS_BUSY likewise.
+ */
+MUST_USE enum status view_step_sums(const struct view_build *build, size_t *most,
+				    struct arena *arena, struct view_step *ret, struct err *err);
 
-/* One attempt of a step: begins, runs the body, commits. Retryable failures are STATUS_BUSY. */
+/*
+ * One attempt of a step: begins, runs the body, commits. Retryable failures are STATUS_BUSY. So is
+ * one of a transaction that was too large, or did not end before the store forgot its version,
+ * where fewer can be done: `*most` is how many the body does, and is halved.
+ */
 typedef enum status view_step_body(struct kv_tx *tx, void *arg);
 MUST_USE enum status view_step_run(struct kv_store *store, view_step_body *body, void *arg,
-				   struct err *err);
+				   size_t *most, struct err *err);
 
 #endif

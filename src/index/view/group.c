@@ -245,7 +245,8 @@ view_build_state(const struct view_build *build, struct arena *arena, struct vie
 }
 
 enum status
-view_step_run(struct kv_store *store, view_step_body *body, void *arg, struct err *err)
+view_step_run(struct kv_store *store, view_step_body *body, void *arg, size_t *most,
+	      struct err *err)
 {
 	struct kv_tx *tx;
 	enum status status;
@@ -256,12 +257,16 @@ view_step_run(struct kv_store *store, view_step_body *body, void *arg, struct er
 		status = kv_future_wait(kv_commit(tx));
 	if (status != STATUS_OK && status != STATUS_BUSY) {
 		enum status failed = status;
+		bool smaller = *most > 1 &&
+			       (failed == STATUS_TX_TOO_OLD || failed == STATUS_TX_TOO_LARGE);
 
+		if (smaller)
+			*most /= 2;
 		if (*kv_tx_error(tx) && err && !*err->text)
 			(void)err_set(err, status, "%s", kv_tx_error(tx));
 		/* Whether an unknown commit has happened, the record tells. */
 		status = kv_on_error(tx, failed);
-		if (status == STATUS_OK || failed == STATUS_TX_UNKNOWN)
+		if (status == STATUS_OK || failed == STATUS_TX_UNKNOWN || smaller)
 			status = STATUS_BUSY;
 		else
 			status = failed;

@@ -2,6 +2,12 @@
 
 #include <pthread.h>
 
+enum {
+	STEP_DOCS = VIEW_BATCH_DOCS + VIEW_BATCH_PURGES,
+	STEP_GROWTH =
+		8, /* a step may do that part more than the one before it, after smaller ones */
+};
+
 /* A batch that another thread makes. */
 struct ahead {
 	const struct view_build *build;
@@ -24,8 +30,9 @@ struct run {
 	struct catalog_seq least;
 	struct view_batch *batch; /* that is being written; NULL: none */
 	struct ahead ahead;
-	size_t most;
-	unsigned busy; /* steps in a row that have found the group elsewhere */
+	size_t most_docs; /* of a step */
+	size_t most_rows; /* of a step that sums up */
+	unsigned busy;    /* steps in a row that have found the group elsewhere */
 	struct view_error *error;
 	struct err *err;
 };
@@ -159,11 +166,11 @@ run_step(struct run *r, const struct view_record *record, struct view_step *step
 	enum status status;
 
 	if (record->group.phase == VIEW_PHASE_SUMS) {
-		status = view_step_sums(r->build, r->step_arena, step, r->err);
+		status = view_step_sums(r->build, &r->most_rows, r->step_arena, step, r->err);
 		return status == STATUS_OK ? STATUS_OK : run_fail(r, status, &step->error);
 	}
 	TRY(run_take_batch(r, record));
-	status = view_step_write(r->build, r->batch, &r->most, r->step_arena, step, r->err);
+	status = view_step_write(r->build, r->batch, &r->most_docs, r->step_arena, step, r->err);
 	if (status != STATUS_OK)
 		return run_fail(r, status, &step->error);
 	run_tell(r);
@@ -173,6 +180,15 @@ run_step(struct run *r, const struct view_record *record, struct view_step *step
 		r->batch = NULL;
 	}
 	return STATUS_OK;
+}
+
+/* What made a step smaller may have been a slow moment. */
+static void
+step_grow(size_t *most, size_t whole)
+{
+	*most += *most / STEP_GROWTH + 1;
+	if (*most > whole)
+		*most = whole;
 }
 
 static enum status
@@ -207,6 +223,8 @@ run_steps(struct run *r)
 			continue;
 		TRY(status);
 		r->busy = 0;
+		step_grow(&r->most_docs, STEP_DOCS);
+		step_grow(&r->most_rows, VIEW_STEP_ROWS);
 		reduce_memo_clear(r->build->memo);
 		if (!r->hooks->stepped(r->hooks->arg, &step, &r->least))
 			return STATUS_CANCELLED;
@@ -224,7 +242,8 @@ view_run(const struct view_build *build, const struct catalog_seq *least,
 			 .hooks = hooks,
 			 .arena = arena,
 			 .least = *least,
-			 .most = VIEW_BATCH_DOCS + VIEW_BATCH_PURGES,
+			 .most_docs = STEP_DOCS,
+			 .most_rows = VIEW_STEP_ROWS,
 			 .error = ret_error,
 			 .err = err };
 	enum status status;

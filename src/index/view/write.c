@@ -504,7 +504,7 @@ view_step_write(const struct view_build *build, const struct view_batch *batch, 
 	w->w.arena = arena;
 	w->key = w->place = CATALOG_KEY_INIT;
 	w->value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
-	status = view_step_run(build->store, write_body, w, err);
+	status = view_step_run(build->store, write_body, w, most, err);
 	ret->covers = w->record.group.covers;
 	ret->phase = w->record.group.phase;
 	ret->done = w->record.done;
@@ -513,9 +513,5 @@ view_step_write(const struct view_build *build, const struct view_batch *batch, 
 	buf_release(&w->place);
 	buf_release(&w->value);
 	catalog_db_unref(w->db);
-	if (status == STATUS_TX_TOO_LARGE && *most > 1) {
-		*most /= 2;
-		status = STATUS_BUSY;
-	}
 	return status;
 }

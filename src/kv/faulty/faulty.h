@@ -53,6 +53,12 @@ void kv_faulty_register(void);
 /* The store behind a faulty one, where nothing fails; `store` itself if it is of another kind. */
 struct kv_store *kv_faulty_inner(struct kv_store *store);
 
+/*
+ * Transactions of a faulty store that begin from now on, or start over, are too old from the read
+ * on that comes after so many; 0: not by that.
+ */
+void kv_faulty_wear_out(struct kv_store *store, uint32_t reads);
+
 /* How many transactions have been begun in this process, in all its faulty stores. */
 uint64_t kv_faulty_transactions(void);
 

@@ -87,6 +87,7 @@ struct faulty_store {
 	struct kv_store *inner;
 	struct faulty_dice dice;
 	struct faulty_delayer *delayer;
+	_Atomic uint32_t wear; /* reads that a transaction lives for; 0: any number */
 };
 
 /*

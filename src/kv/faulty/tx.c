@@ -86,12 +86,17 @@ faulty_future_init(struct faulty_future *f, struct faulty_tx *tx, enum kv_future
 static void
 tx_start_over(struct faulty_tx *tx)
 {
+	uint32_t wear;
+
 	atomic_store(&tx->cancelled, false);
 	tx->used = false;
 	tx->wrote = false;
 	/* The outer transaction checks sizes, and says which writes may use the reserve. */
 	tx->inner->uses_reserve = true;
 	tx->reads_left = faulty_dice_read(&tx->store->dice, tx->after_unknown);
+	wear = atomic_load_explicit(&tx->store->wear, memory_order_relaxed);
+	if (wear && (!tx->reads_left || tx->reads_left > wear))
+		tx->reads_left = wear + 1;
 }
 
 /* Lets go of all futures that refer to answers of the inner transaction. */
@@ -103,6 +108,12 @@ tx_release(struct faulty_tx *tx)
 	while (tx->reads)
 		faulty_future_free(&tx->reads->base);
 	faulty_delayer_forget(tx->store->delayer, tx);
+}
+
+void
+kv_faulty_wear_out(struct kv_store *store, uint32_t reads)
+{
+	atomic_store_explicit(&((struct faulty_store *)store)->wear, reads, memory_order_relaxed);
 }
 
 static atomic_uint_fast64_t transactions;
