@@ -66,7 +66,7 @@ struct mql {
 	/* Who runs functions in JavaScript (script.h); NULL: they are not allowed here. */
 	const struct mql_scripts *scripts;
 	struct mql_ahead *ahead; /* NULL: nothing is known ahead of an evaluation */
-	size_t script_count;     /* functions that were compiled so far */
+	size_t script_count;     /* functions that were compiled so far, but for accumulators */
 	bool takes_where;        /* filters that are compiled may have $where */
 	bool is_validator;       /* what is compiled is a validator's */
 };

@@ -74,7 +74,8 @@ mql_script_new(struct mql *q, enum mql_script_kind kind, int code,
 		bson_tagged_write(&out, &BSON_OF_DOCUMENT(buf_str(&document)), false);
 	buf_release(&document);
 	status = mql_keep(q, &out, &s->text);
-	q->script_count++;
+	/* Calls of an accumulator wait for each other, and are made together by itself. */
+	q->script_count += kind != MQL_SCRIPT_ACCUMULATE;
 	*ret = s;
 	return status;
 }
@@ -303,19 +304,37 @@ mql_batch_begin(struct mql_batch *b, size_t item_bytes)
 	return items;
 }
 
+/* A batch that took much memory, by what functions have answered, is followed by a smaller one. */
+static void
+batch_choose_want(struct mql_batch *b, size_t given)
+{
+	size_t used = arena_used_bytes(b->arena);
+
+	if (used > 2 * MQL_AHEAD_MEMORY)
+		b->want = given > 4 ? given / 4 : 1;
+	else if (used <= MQL_AHEAD_MEMORY)
+		b->want *= 4;
+	if (b->want > MQL_AHEAD_DOCUMENTS)
+		b->want = MQL_AHEAD_DOCUMENTS;
+}
+
 void
 mql_batch_run(struct mql_batch *b, struct mql *q,
 	      enum status (*eval)(void *arg, struct mql *q, size_t i), void *arg)
 {
+	size_t given = b->count;
+
 	if (b->failed == STATUS_OK)
 		b->failed = mql_ahead_run(q, b->aheads, b->count, eval, arg, &b->count);
 	else
 		b->count = 0;
 	b->code = q->code;
-	if (b->failed != STATUS_OK && q->err)
+	if (b->failed != STATUS_OK && q->err) {
 		b->err = *q->err;
+		*q->err = (struct err){ 0 };
+	}
 	q->code = 0;
-	b->want = b->want * 4 < MQL_AHEAD_DOCUMENTS ? b->want * 4 : MQL_AHEAD_DOCUMENTS;
+	batch_choose_want(b, given);
 }
 
 enum status

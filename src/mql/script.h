@@ -19,6 +19,8 @@ enum {
 	MQL_AHEAD_CALLS = 8, /* of one document that are made in batches; later ones are not */
 	MQL_AHEAD_DOCUMENTS = 256, /* of a batch */
 	MQL_AHEAD_BYTES = 1 << 20, /* of documents: a batch that has so many takes no further one */
+	/* Of a batch, answers included: behind one that has more, batches grow no further. */
+	MQL_AHEAD_MEMORY = 4 << 20,
 	/* Failures, as MongoDB numbers them. */
 	MQL_SCRIPT_FAILED = 139,
 	MQL_SCRIPT_NO_WHERE = 6108304,

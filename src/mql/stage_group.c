@@ -3,9 +3,13 @@
  * have are put aside, and when the input has ended and the groups of the table were given, these
  * documents are the input of the next round. So each round ends some groups, and a group sees its
  * documents in their order.
+ *
+ * Where expressions call functions in JavaScript, documents are read ahead, and evaluated together
+ * (struct mql_batch), before they go to their groups one after the other.
  */
 #include "mql/accum.h"
 #include "mql/field_path.h"
+#include "mql/script.h"
 #include "mql/spool.h"
 
 enum {
@@ -29,6 +33,18 @@ struct group {
 	char states[] __attribute__((aligned(16)));
 };
 
+/* What accumulators need of a document: see mql_accumulator_read(). */
+struct group_input {
+	struct bson_value value, key;
+};
+
+/* A document that was read ahead; what its expressions give lies in the batch's arena. */
+struct group_row {
+	struct str doc;
+	struct bson_value id;
+	struct group_input *inputs; /* one of each field */
+};
+
 struct group_state {
 	struct arena *keep;
 	struct group **groups; /* in the order in which they came */
@@ -44,6 +60,8 @@ struct group_state {
 	bool reads;
 	bool read;
 	struct buf key;
+	struct mql_batch batch;
+	struct group_row *rows;
 };
 
 static struct mql_accumulator_state *
@@ -248,25 +266,49 @@ group_of(struct mql_stage_run *r, struct mql *q, const struct bson_value *id, st
 }
 
 static enum status
-group_add(struct mql_stage_run *r, struct str doc)
+group_read_id(const struct mql_stage_run *r, struct mql *q, const struct mql_env *env,
+	      struct bson_value *ret)
+{
+	const struct group_stage *stage = r->stage->more;
+
+	TRY(mql_expr_run(stage->id, q, env, ret));
+	if ((int)ret->type == MQL_MISSING)
+		*ret = BSON_OF_NULL;
+	return STATUS_OK;
+}
+
+/* Takes a document into its group. `inputs` NULL: the accumulators read it themselves. */
+static enum status
+group_take(struct mql_stage_run *r, struct mql *q, struct str doc, const struct bson_value *id,
+	   const struct group_input *inputs)
 {
 	const struct group_stage *stage = r->stage->more;
 	struct group_state *s = r->state;
-	struct mql *q = mql_stage_begin(r);
 	struct mql_env env = mql_stage_env(r, doc);
 	struct group *g = NULL;
-	struct bson_value id;
-	enum status status;
+	enum status status = group_of(r, q, id, &g);
 
-	TRY(mql_expr_run(stage->id, q, &env, &id));
-	if ((int)id.type == MQL_MISSING)
-		id = BSON_OF_NULL;
-	status = group_of(r, q, &id, &g);
 	if (status == STATUS_OK && !g)
 		return group_put_aside(r, doc);
-	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++)
-		status = mql_accumulator_add(stage->fields[i], q, &env, s->keep, group_field(g, i));
+	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++) {
+		struct mql_accumulator_state *state = group_field(g, i);
+
+		status = inputs ? mql_accumulator_take(stage->fields[i], q, &inputs[i].value,
+						       &inputs[i].key, s->keep, state)
+				: mql_accumulator_add(stage->fields[i], q, &env, s->keep, state);
+	}
 	return status == STATUS_LIMIT ? fail_full(r) : status;
+}
+
+static enum status
+group_add(struct mql_stage_run *r, struct str doc)
+{
+	struct mql *q = mql_stage_begin(r);
+	struct mql_env env = mql_stage_env(r, doc);
+	struct bson_value id;
+
+	TRY(group_read_id(r, q, &env, &id));
+	return group_take(r, q, doc, &id, NULL);
 }
 
 static enum status
@@ -293,21 +335,115 @@ group_put(struct mql_stage_run *r, const struct group *g, struct str *ret)
 
 /* ---- Rounds ---- */
 
+/* The next document of this round. STATUS_NOT_FOUND at the end. */
+static enum status
+group_input_next(struct mql_stage_run *r, struct str *ret)
+{
+	struct group_state *s = r->state;
+
+	TRY(s->reads ? mql_spool_next(&s->reader, r, ret) : r->from->next(r->from, ret));
+	return step_count(1);
+}
+
+/* Reads documents until there are as many as are wanted, or no more. */
+static enum status
+rows_read(struct mql_stage_run *r)
+{
+	struct group_state *s = r->state;
+	struct mql_batch *b = &s->batch;
+	size_t bytes = 0;
+
+	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
+		struct str doc;
+		enum status status = group_input_next(r, &doc);
+
+		b->ended = status == STATUS_NOT_FOUND;
+		if (b->ended)
+			return STATUS_OK;
+		TRY(status);
+		bytes += doc.len;
+		s->rows[b->count].doc = arena_dup(b->arena, doc);
+		if (!s->rows[b->count++].doc.ptr)
+			return mql_full(&r->run->q);
+	}
+	return STATUS_OK;
+}
+
+/* Copies a value to where the batch lies. */
+static enum status
+row_keep(struct group_state *s, struct mql *q, struct bson_value *v)
+{
+	enum status status = mql_value_keep(s->batch.arena, v, v);
+
+	return status == STATUS_LIMIT ? mql_full(q) : status;
+}
+
+static enum status
+row_run(void *arg, struct mql *q, size_t i)
+{
+	struct mql_stage_run *r = arg;
+	const struct group_stage *stage = r->stage->more;
+	struct group_state *s = r->state;
+	struct group_row *row = &s->rows[i];
+	struct mql_env env = mql_stage_env(r, row->doc);
+
+	mql_stage_begin(r);
+	if (!row->inputs)
+		row->inputs = arena_zalloc(s->batch.arena,
+					   (stage->count + 1) * sizeof(*row->inputs));
+	if (!row->inputs)
+		return mql_full(q);
+	TRY(group_read_id(r, q, &env, &row->id));
+	for (size_t k = 0; k < stage->count; k++)
+		TRY(mql_accumulator_read(stage->fields[k], q, &env, &row->inputs[k].value,
+					 &row->inputs[k].key));
+	/* Now no call is left that would have the row evaluated again. */
+	TRY(row_keep(s, q, &row->id));
+	for (size_t k = 0; k < stage->count; k++) {
+		TRY(row_keep(s, q, &row->inputs[k].value));
+		TRY(row_keep(s, q, &row->inputs[k].key));
+	}
+	return STATUS_OK;
+}
+
+/* Reads all documents of a round, batch by batch. */
+static enum status
+group_read_ahead(struct mql_stage_run *r)
+{
+	struct group_state *s = r->state;
+	struct mql_batch *b = &s->batch;
+
+	if (!b->arena)
+		TRY(mql_batch_init(b, MQL_SCRATCH_BYTES, r->run->options.part));
+	b->ended = false;
+	while (!b->ended) {
+		s->rows = mql_batch_begin(b, sizeof(*s->rows));
+		if (!s->rows)
+			return mql_full(&r->run->q);
+		b->failed = rows_read(r);
+		mql_batch_run(b, mql_stage_begin(r), row_run, r);
+		for (; b->at < b->count; b->at++) {
+			const struct group_row *row = &s->rows[b->at];
+
+			TRY(group_take(r, mql_stage_begin(r), row->doc, &row->id, row->inputs));
+		}
+		if (b->failed != STATUS_OK)
+			return mql_batch_failure(b, &r->run->q);
+	}
+	return STATUS_OK;
+}
+
 static enum status
 group_read(struct mql_stage_run *r)
 {
-	struct group_state *s = r->state;
 	enum status status;
 	struct str doc;
 
-	for (;;) {
-		status = s->reads ? mql_spool_next(&s->reader, r, &doc)
-				  : r->from->next(r->from, &doc);
-		if (status != STATUS_OK)
-			return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-		TRY(step_count(1));
+	if (r->stage->calls)
+		return group_read_ahead(r);
+	while ((status = group_input_next(r, &doc)) == STATUS_OK)
 		TRY(group_add(r, doc));
-	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* What was put aside is the input from now on. STATUS_NOT_FOUND: there is nothing. */
@@ -365,6 +501,7 @@ group_fini(struct mql_stage_run *r)
 		if (s->has_spool[i])
 			mql_spool_fini(&s->spools[i]);
 	buf_release(&s->key);
+	mql_batch_fini(&s->batch);
 	arena_free(s->keep);
 }
 

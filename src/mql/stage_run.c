@@ -96,7 +96,7 @@ stage_open(struct mql_run *run, const struct mql_stage *stage, const struct mql_
 	r->from = from;
 	if (!stage->calls || run->options.one_by_one ||
 	    (stage->ops != &mql_match_ops && stage->ops != &mql_project_ops &&
-	     stage->ops != &mql_replace_ops)) {
+	     stage->ops != &mql_replace_ops && stage->ops != &mql_redact_ops)) {
 		*ret = &r->source;
 		return STATUS_OK;
 	}

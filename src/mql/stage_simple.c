@@ -580,14 +580,14 @@ redact_next(struct mql_stage_run *r, struct str *ret)
 	}
 }
 
-static const struct mql_stage_ops redact_ops = { .next = redact_next };
+const struct mql_stage_ops mql_redact_ops = { .next = redact_next };
 
 MQL_STAGE_COMPILE(redact)
 {
 	struct mql_expr *e;
 
 	TRY(mql_expr_compile(c->q, v, c->scope, &e));
-	return mql_stage_add(c, stage, v, &redact_ops, e);
+	return mql_stage_add(c, stage, v, &mql_redact_ops, e);
 }
 
 /* ---- $sample ---- */

@@ -312,20 +312,19 @@ put_compare(struct bson_builder *b, struct str op, const struct bson_value *by,
 	bson_end(b);
 }
 
-/* _id: {$switch: {branches: [{case: between two boundaries, then: the lower one}], default}} */
+/* $switch: {branches: [{case: between two boundaries, then: the lower one}], default} */
 static void
-put_switch(struct bson_builder *b, const struct bucket *bucket, const struct bson_value *values,
-	   size_t count)
+put_switch(struct bson_builder *b, const struct bucket *bucket, const struct bson_value *by,
+	   const struct bson_value *values, size_t count)
 {
-	bson_begin_document(b, STR("_id"));
 	bson_begin_document(b, STR("$switch"));
 	bson_begin_array(b, STR("branches"));
 	for (size_t i = 0; i + 1 < count; i++) {
 		bson_begin_document(b, STR(""));
 		bson_begin_document(b, STR("case"));
 		bson_begin_array(b, STR("$and"));
-		put_compare(b, STR("$gte"), &bucket->by, &values[i]);
-		put_compare(b, STR("$lt"), &bucket->by, &values[i + 1]);
+		put_compare(b, STR("$gte"), by, &values[i]);
+		put_compare(b, STR("$lt"), by, &values[i + 1]);
 		bson_end(b);
 		bson_end(b);
 		put_literal(b, STR("then"), &values[i]);
@@ -334,6 +333,32 @@ put_switch(struct bson_builder *b, const struct bucket *bucket, const struct bso
 	bson_end(b);
 	if (bucket->has_otherwise)
 		put_literal(b, STR("default"), &bucket->otherwise);
+	bson_end(b);
+}
+
+/*
+ * _id: the $switch, of the value of `groupBy`. An expression is evaluated once a document, whatever
+ * the boundaries: _id: {$let: {vars: {by: groupBy}, in: the $switch of "$$by"}}.
+ */
+static void
+put_bucket_id(struct bson_builder *b, const struct bucket *bucket, const struct bson_value *values,
+	      size_t count)
+{
+	const struct bson_value by = BSON_OF_STRING(STR("$$by"));
+
+	bson_begin_document(b, STR("_id"));
+	if (bucket->by.type != BSON_DOCUMENT) {
+		put_switch(b, bucket, &bucket->by, values, count);
+		bson_end(b);
+		return;
+	}
+	bson_begin_document(b, STR("$let"));
+	bson_begin_document(b, STR("vars"));
+	bson_put(b, STR("by"), &bucket->by);
+	bson_end(b);
+	bson_begin_document(b, STR("in"));
+	put_switch(b, bucket, &by, values, count);
+	bson_end(b);
 	bson_end(b);
 	bson_end(b);
 }
@@ -365,7 +390,7 @@ MQL_STAGE_COMPILE(bucket)
 	TRY(bucket_default(c, &bucket, values, count));
 	bson_builder_init(&b, &group);
 	bson_begin(&b);
-	put_switch(&b, &bucket, values, count);
+	put_bucket_id(&b, &bucket, values, count);
 	if (bucket.has_output) {
 		bson_put_elements(&b, bucket.output.text);
 	} else {

@@ -30,7 +30,7 @@ struct mql_stage {
 	struct str name;
 	struct bson_value spec;
 	const void *more; /* of the stage */
-	bool calls;       /* it calls functions in JavaScript */
+	bool calls;       /* its expressions call functions in JavaScript */
 };
 
 struct mql_pipeline {
@@ -216,7 +216,7 @@ MQL_STAGE_COMPILE(merge);
 MQL_STAGE_COMPILE(stats);
 
 extern const struct mql_stage_ops mql_match_ops, mql_project_ops, mql_limit_ops, mql_skip_ops,
-	mql_sort_ops, mql_unwind_ops, mql_replace_ops;
+	mql_sort_ops, mql_unwind_ops, mql_replace_ops, mql_redact_ops;
 
 /* $match, $limit and $sort, for the optimiser. */
 MUST_USE enum status mql_match_stage_of(struct mql_stages *c, struct str filter,

@@ -6,6 +6,7 @@ import signal
 import struct
 import threading
 import time
+import urllib.request
 
 from harness import FROND, Skip, contains, equal, main, test
 from mongo import Client, Date, Int64, ObjectId, Raw, Timestamp
@@ -74,6 +75,27 @@ def ticks(pid):
     """The time that a process has computed."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return int(fields[11]) + int(fields[12])
+
+
+class Calls:
+    """How many calls of workers were made, a batch being one, and with how many documents."""
+
+    def __init__(self, server):
+        self.server = server
+        self.seen = self.read()
+
+    def read(self):
+        # A call is counted before its answer is taken, and so before its client has one.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.server.url + "/_node/_local/_prometheus", timeout=30) as answer:
+            text = answer.read().decode()
+        found = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("frond_js_"))
+        return (int(found['frond_js_calls_total{op="script",outcome="answered"}']),
+                int(found["frond_js_documents_total"]))
+
+    def since(self):
+        before, self.seen = self.seen, self.read()
+        return tuple(now - then for now, then in zip(self.seen, before))
 
 
 def until(what):
@@ -267,6 +289,78 @@ def functions_stand_wherever_expressions_do(cwd):
         c({"update": "c", "updates": [{"q": {"_id": 7}, "u": [{"$set": {"d": double}}]}]}, "d")
         equal(find(c, "this.d == 14"), [7])
 
+
+# ---- Batches ----
+
+# Of 600 documents: batches of 1, 4, 16, 64, 256 and 259, the rest in one or two more.
+BATCHES_OF_600 = 7
+
+
+def numbers(c, count):
+    """Documents {_id: n, n: n}."""
+    for at in range(0, count, 1000):
+        insert(c, *({"_id": n, "n": n} for n in range(at, min(at + 1000, count))))
+
+
+@test
+def groups_call_functions_for_many_documents_at_once(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        numbers(c, 600)
+        calls = Calls(server)
+        odd, double = function("(x) => x % 2", "$n"), function("(x) => 2 * x", "$n")
+
+        def groups(*stages, most=BATCHES_OF_600, documents=600):
+            got = aggregate(c, *stages, {"$sort": {"_id": 1}})
+            made, asked = calls.since()
+            assert made <= most, made
+            equal(asked, documents)
+            return got
+
+        equal(groups({"$group": {"_id": odd, "n": {"$sum": 1}, "first": {"$first": "$n"},
+                                 "all": {"$push": "$n"}}}),
+              [{"_id": float(k), "n": 300, "first": k, "all": list(range(k, 600, 2))} for k in (0, 1)])
+        equal(groups({"$group": {"_id": {"odd": odd, "high": {"$gte": ["$n", 300]}}, "n": {"$sum": 1}}}),
+              [{"_id": {"odd": float(k), "high": high}, "n": 150} for k in (0, 1) for high in (False, True)])
+        # What accumulators are given is computed with the group, and a document may ask twice.
+        equal(groups({"$group": {"_id": odd, "s": {"$sum": double},
+                                 "top": {"$top": {"output": double, "sortBy": {"n": -1}}}}},
+                     most=3 * BATCHES_OF_600, documents=1800),
+              [{"_id": float(k), "s": float(sum(2 * n for n in range(k, 600, 2))), "top": 2.0 * (598 + k)}
+               for k in (0, 1)])
+        equal(groups({"$sortByCount": odd}), [{"_id": 0.0, "count": 300}, {"_id": 1.0, "count": 300}])
+        # An expression of $bucket is called once, however many boundaries there are.
+        equal(groups({"$bucket": {"groupBy": double, "boundaries": list(range(0, 1001, 100)),
+                                  "default": "more"}}),
+              [{"_id": 100 * k, "count": 50} for k in range(10)] + [{"_id": "more", "count": 100}])
+        equal(groups({"$redact": {"$cond": [function("(x) => x < 7", "$n"), "$$KEEP", "$$PRUNE"]}}),
+              [{"_id": n, "n": n} for n in range(7)])
+        # $accumulator goes on by itself.
+        got = aggregate(c, {"$group": {"_id": None, "s": {"$accumulator": SUM}}})
+        equal((got, calls.since()[0]), ([{"_id": None, "s": 179700.0}], 1))
+        throws = function("(x) => { if (x == 400) throw 'no'; return x }", "$n")
+        for stage in ({"$group": {"_id": throws}}, {"$group": {"_id": None, "s": {"$sum": throws}}}):
+            fails(c, {"aggregate": "c", "pipeline": [stage], "cursor": {}}, 139, "no")
+        # The first failure is told, whichever expression it is of.
+        broken = {"$group": {"_id": throws, "x": {"$sum": {"$divide": [1, {"$subtract": ["$n", 300]}]}}}}
+        fails(c, {"aggregate": "c", "pipeline": [broken], "cursor": {}}, 2, "divide by zero")
+
+
+@test
+def groups_that_spill_call_functions_in_batches(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        numbers(c, 3000)
+        calls = Calls(server)
+        # Together more than a stage keeps in memory.
+        text = function("(x) => 'k'.repeat(8000) + x", "$n")
+        answer = c({"aggregate": "c", "cursor": {"batchSize": 5000}, "allowDiskUse": True,
+                    "pipeline": [{"$group": {"_id": text, "n": {"$sum": "$n"}}},
+                                 {"$project": {"_id": 0}}]}, "d")["cursor"]["firstBatch"]
+        equal(sorted(one["n"] for one in answer), list(range(3000)))
+        made, asked = calls.since()
+        assert asked > 3000 and made < asked / 20, (made, asked)
+
+
+# ---- Failures ----
 
 @test
 def a_function_that_is_not_well_formed_is_refused_with_mongodbs_codes(cwd):
