@@ -15,9 +15,7 @@ net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms)
 {
 	size_t out_bytes = output_bytes + NET_SPARE_BYTES;
 
-	*s = (struct net_session){ .output_bytes = output_bytes,
-				   .limits.stall_ms = stall_ms,
-				   .given_up_at_ns = UINT64_MAX };
+	*s = (struct net_session){ .output_bytes = output_bytes, .limits.stall_ms = stall_ms };
 	buf_init(&s->out, out_bytes);
 	buf_init(&s->flying, out_bytes);
 }
@@ -162,32 +160,53 @@ net_session_progress(struct net_session *s)
 	event_set(&s->progress);
 }
 
+/* Until when the fiber waits for its peer at most, for the reasons of its user. */
+static uint64_t
+net_session_patience_ns(const struct net_session *s)
+{
+	return s->patience.until_ns ? s->patience.until_ns(s->patience.arg) : UINT64_MAX;
+}
+
+/* The end of a wait that begins now; until_ns() is asked anew now and then. */
+static uint64_t
+net_session_wait_until_ns(const struct net_session *s, uint64_t begun_ns, uint64_t most_ns)
+{
+	uint64_t patience_ns = net_session_patience_ns(s);
+	uint64_t look_ns = NET_PATIENCE_LOOK_MS * CLOCK_NS_PER_MS;
+	uint64_t until_ns;
+
+	if (s->patience.until_ns && most_ns > look_ns)
+		most_ns = look_ns;
+	until_ns = begun_ns + most_ns;
+	return until_ns < patience_ns ? until_ns : patience_ns;
+}
+
 uint64_t
 net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t most_ns)
 {
 	struct net_pace_limits limits = net_session_limits(s);
 	uint64_t left_ns = net_pace_left_ns(pace, &limits);
-	struct event *events[] = { &s->progress, s->given_up };
+	struct event *given_up = s->patience.event;
+	struct event *events[] = { &s->progress, given_up };
 	uint64_t begun_ns = clock_mono_ns();
-	uint64_t until_ns = begun_ns + (left_ns < most_ns ? left_ns : most_ns);
+	uint64_t until_ns = net_session_wait_until_ns(s, begun_ns,
+						      left_ns < most_ns ? left_ns : most_ns);
 
 	/*
 	 * Nothing can set the event between the caller's look at the connection and this line: the
 	 * callbacks that set it run on this thread, and only while the fiber is parked.
 	 */
 	event_init(&s->progress);
-	(void)event_wait_any(events, s->given_up ? 2 : 1,
-			     until_ns < s->given_up_at_ns ? until_ns : s->given_up_at_ns);
-	if ((s->given_up && event_is_set(s->given_up)) || clock_mono_ns() >= s->given_up_at_ns)
+	(void)event_wait_any(events, given_up ? 2 : 1, until_ns);
+	if ((given_up && event_is_set(given_up)) || clock_mono_ns() >= net_session_patience_ns(s))
 		net_conn_abort(s->conn);
 	return clock_mono_ns() - begun_ns;
 }
 
 void
-net_session_give_up_on(struct net_session *s, struct event *event, uint64_t at_ns)
+net_session_give_up_on(struct net_session *s, struct net_patience patience)
 {
-	s->given_up = event;
-	s->given_up_at_ns = at_ns;
+	s->patience = patience;
 }
 
 void

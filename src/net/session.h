@@ -13,6 +13,7 @@
 #include "loop/task.h"
 #include "net/conn.h"
 #include "net/pace.h"
+#include "net/patience.h"
 #include "net/wait_hook.h"
 
 enum {
@@ -61,8 +62,7 @@ struct net_session {
 	bool peer_ended;           /* it has sent its end, which was not read yet */
 	struct net_wait_hook hook; /* net_session_on_wait() */
 
-	struct event *given_up;  /* net_session_give_up_on(); or NULL */
-	uint64_t given_up_at_ns; /* the same by the clock */
+	struct net_patience patience; /* net_session_give_up_on() */
 
 	struct event progress; /* set anew for each wait of the fiber for the connection */
 	struct event closed;
@@ -170,11 +170,11 @@ bool net_session_is_short_of_memory(const struct net_session *s, const struct ne
 uint64_t net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t most_ns);
 
 /*
- * From now on a wait of the fiber for its peer ends when the event is set or the time comes, and
- * the connection is then lost. NULL and UINT64_MAX: it does not. The event is referred to until the
- * next such call.
+ * From now on a wait of the fiber for its peer ends when its patience does, and the connection is
+ * then lost. All zero, as at first: it does not. What it refers to is used until the next such
+ * call.
  */
-void net_session_give_up_on(struct net_session *s, struct event *event, uint64_t at_ns);
+void net_session_give_up_on(struct net_session *s, struct net_patience patience);
 
 /* The connection's callback lost(). */
 void net_session_lost(struct net_session *s);

@@ -426,9 +426,9 @@ net_stream_write(struct net_stream *s, struct str data)
 }
 
 void
-net_stream_give_up_on(struct net_stream *s, struct event *event, uint64_t at_ns)
+net_stream_give_up_on(struct net_stream *s, struct net_patience patience)
 {
-	net_session_give_up_on(&s->session, event, at_ns);
+	net_session_give_up_on(&s->session, patience);
 }
 
 void

@@ -11,6 +11,7 @@
 #define FROND_NET_STREAM_H
 
 #include "net/conn.h"
+#include "net/patience.h"
 
 struct arena;
 struct event;
@@ -62,11 +63,11 @@ MUST_USE enum status net_stream_write(struct net_stream *s, struct str data);
 void net_stream_flush(struct net_stream *s);
 
 /*
- * From now on the connection is lost when the event is set, or the time comes, while a write or a
- * peek waits for the peer. NULL and UINT64_MAX: it is not, as at first. The event is referred to
- * until the next such call, or until the connection has ended.
+ * From now on the connection is lost when that patience ends while a write or a peek waits for the
+ * peer. All zero, as at first: it does not end. What it refers to is used until the next such call,
+ * or until the connection has ended.
  */
-void net_stream_give_up_on(struct net_stream *s, struct event *event, uint64_t at_ns);
+void net_stream_give_up_on(struct net_stream *s, struct net_patience patience);
 
 /*
  * For a door whose fiber stays with its connection: sends what was written, and waits between two

@@ -19,6 +19,57 @@ enum {
 	USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
 };
 
+/* ---- How much it leaves unread ---- */
+
+/* As Redis classes it. */
+static const struct output_limit_now *
+client_limit(const struct client *c)
+{
+	bool subscribes = false;
+
+	for (size_t i = 0; i < 3; i++)
+		subscribes |= atomic_load_explicit(&c->subscription_count[i],
+						   memory_order_relaxed) > 0;
+	return &c->redis->output[subscribes ? OUTPUT_PUBSUB : OUTPUT_NORMAL];
+}
+
+/* It has left too much unread: what is left of it would be of no use. Its lock is held. */
+static void
+client_overflow(struct client *c)
+{
+	if (c->signals & CLIENT_OVERFLOWED)
+		return;
+	metric_add(&overflows, 1);
+	c->signals |= CLIENT_OVERFLOWED;
+	buf_release(&c->push);
+	event_set(&c->given_up);
+}
+
+/* False: it has overflowed, maybe now. Its lock is held. */
+static bool
+client_keeps_limit(struct client *c)
+{
+	if (output_is_over(client_limit(c), c->push.len + c->flying + c->answering, &c->over_ns))
+		client_overflow(c);
+	return !(c->signals & CLIENT_OVERFLOWED);
+}
+
+/* Until when its fiber waits for it to read: as of now, since more messages may come. */
+static uint64_t
+client_until_ns(void *client)
+{
+	struct client *c = client;
+	uint64_t until_ns;
+
+	pthread_mutex_lock(&c->lock);
+	(void)client_keeps_limit(c);
+	until_ns = output_deadline_ns(client_limit(c), c->over_ns);
+	pthread_mutex_unlock(&c->lock);
+	return until_ns;
+}
+
+/* ---- Its life ---- */
+
 struct client *
 client_new(struct redis *r, struct net_stream *stream)
 {
@@ -44,7 +95,7 @@ client_new(struct redis *r, struct net_stream *stream)
 	pthread_mutex_init(&c->lock, NULL);
 	event_init(&c->wake);
 	event_init(&c->given_up);
-	net_stream_give_up_on(stream, &c->given_up, UINT64_MAX);
+	net_stream_give_up_on(stream, (struct net_patience){ &c->given_up, client_until_ns, c });
 	buf_init(&c->push, CLIENT_PUSH_BYTES);
 	buf_init(&c->out, REDIS_REPLY_BYTES);
 	buf_init(&c->block_ids, REQUEST_ARGS * sizeof(struct timed_stream_id));
@@ -89,7 +140,7 @@ client_free(struct client *c)
 		c->next->link = c->link;
 	r->client_count--;
 	pthread_mutex_unlock(&r->clients_lock);
-	net_stream_give_up_on(c->stream, NULL, UINT64_MAX);
+	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
 	client_forget_multi(c);
 	request_fini(&c->request);
 	buf_release(&c->push);
@@ -141,37 +192,16 @@ client_signal(struct client *c, unsigned signals)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* As Redis classes it. */
-static const struct output_limit_now *
-client_limit(const struct client *c)
-{
-	bool subscribes = false;
-
-	for (size_t i = 0; i < 3; i++)
-		subscribes |= atomic_load_explicit(&c->subscription_count[i],
-						   memory_order_relaxed) > 0;
-	return &c->redis->output[subscribes ? OUTPUT_PUBSUB : OUTPUT_NORMAL];
-}
-
-/* It has left too much unread: what is left of it would be of no use. Its lock is held. */
-static void
-client_overflow(struct client *c)
-{
-	metric_add(&overflows, 1);
-	c->signals |= CLIENT_OVERFLOWED;
-	buf_release(&c->push);
-	event_set(&c->given_up);
-}
-
 void
 client_push(struct client *c, struct str message)
 {
 	pthread_mutex_lock(&c->lock);
 	if (!(c->signals & CLIENT_OVERFLOWED)) {
 		buf_append_str(&c->push, message);
-		if (buf_status(&c->push) != STATUS_OK ||
-		    output_is_over(client_limit(c), c->push.len + c->flying, &c->over_ns))
+		if (buf_status(&c->push) != STATUS_OK)
 			client_overflow(c);
+		else
+			(void)client_keeps_limit(c);
 	}
 	if (c->waiting)
 		event_set(&c->wake);
@@ -210,24 +240,16 @@ client_wait(struct client *c, bool input, uint64_t deadline_ns)
 	return signals;
 }
 
-/*
- * So much of the messages is still to be written. False: it has overflowed. `*ret_ns`: until when
- * that may take.
- */
+/* So many bytes are still to be written: messages, and answers. False: it has overflowed. */
 static bool
-client_fly(struct client *c, size_t left, uint64_t *ret_ns)
+client_fly(struct client *c, size_t messages, size_t answers)
 {
-	const struct output_limit_now *limit = client_limit(c);
 	bool fine;
 
 	pthread_mutex_lock(&c->lock);
-	c->flying = left;
-	fine = !(c->signals & CLIENT_OVERFLOWED);
-	if (fine && left && output_is_over(limit, c->push.len + left, &c->over_ns)) {
-		client_overflow(c);
-		fine = false;
-	}
-	*ret_ns = output_deadline_ns(limit, c->over_ns);
+	c->flying = messages;
+	c->answering = answers;
+	fine = client_keeps_limit(c);
 	pthread_mutex_unlock(&c->lock);
 	return fine;
 }
@@ -237,21 +259,18 @@ static enum status
 client_write_messages(struct client *c, struct str messages)
 {
 	enum status status = STATUS_OK;
-	uint64_t until_ns;
 
 	while (status == STATUS_OK && messages.len) {
 		size_t n = messages.len < CLIENT_SLICE_BYTES ? messages.len : CLIENT_SLICE_BYTES;
 
-		if (!client_fly(c, messages.len, &until_ns)) {
+		if (!client_fly(c, messages.len, 0)) {
 			status = STATUS_LIMIT;
 			break;
 		}
-		net_stream_give_up_on(c->stream, &c->given_up, until_ns);
 		status = net_stream_write(c->stream, str_of(messages.ptr, n));
 		messages = str_skip(messages, n);
 	}
-	(void)client_fly(c, 0, &until_ns);
-	net_stream_give_up_on(c->stream, &c->given_up, UINT64_MAX);
+	(void)client_fly(c, 0, 0);
 	return status;
 }
 
@@ -275,17 +294,13 @@ client_flush_push(struct client *c)
 enum status
 client_write_answers(struct client *c, struct str answers)
 {
-	const struct output_limit_now *limit = client_limit(c);
-	uint64_t since_ns = 0;
-	enum status status;
+	enum status status = STATUS_LIMIT;
 
-	if (output_is_over(limit, answers.len, &since_ns)) {
-		metric_add(&overflows, 1);
-		return STATUS_LIMIT;
-	}
-	net_stream_give_up_on(c->stream, &c->given_up, output_deadline_ns(limit, since_ns));
-	status = net_stream_write(c->stream, answers);
-	net_stream_give_up_on(c->stream, &c->given_up, UINT64_MAX);
+	if (answers.len <= OUTPUT_FREE_BYTES)
+		return net_stream_write(c->stream, answers);
+	if (client_fly(c, 0, answers.len))
+		status = net_stream_write(c->stream, answers);
+	(void)client_fly(c, 0, 0);
 	return status;
 }
 
@@ -382,7 +397,7 @@ client_describe(struct client *c, struct buf *out)
 
 	pthread_mutex_lock(&c->lock);
 	blocked = c->blocked;
-	pending = c->push.len + c->flying;
+	pending = c->push.len + c->flying + c->answering;
 	memcpy(subcommand, c->subcommand, sizeof(subcommand));
 	pthread_mutex_unlock(&c->lock);
 	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",

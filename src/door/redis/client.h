@@ -38,6 +38,7 @@ enum client_signal {
 	CLIENT_UNBLOCKED_ERR = 1 << 3, /* … ERROR */
 	CLIENT_OVERFLOWED = 1 << 4,    /* it has left too much unread */
 	CLIENT_LOOK = 1 << 5,          /* something that it waits for may be over */
+	CLIENT_ENDED = CLIENT_KILLED | CLIENT_OVERFLOWED, /* nothing more is said to it */
 };
 
 /* A key that is watched, and the version of it that was seen. */
@@ -111,6 +112,7 @@ struct client {
 	unsigned signals;
 	struct buf push;
 	size_t flying;         /* bytes of messages that its fiber writes now */
+	size_t answering;      /* the same of answers */
 	uint64_t over_ns;      /* since when it leaves more unread than its soft limit; or 0 */
 	struct event given_up; /* killed, or overflowed: its fiber waits for the peer no longer */
 	bool blocked;

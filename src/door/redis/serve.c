@@ -108,7 +108,7 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 			continue;
 		}
 		signals = client_wait(c, false, block_look_ns(c, job, deadline));
-		if (client_flush_push(c) != STATUS_OK || signals & CLIENT_KILLED ||
+		if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED ||
 		    client_is_leaving(c)) {
 			c->end = CLIENT_ENDS;
 			return;
@@ -198,7 +198,7 @@ client_wait_pause(struct client *c, bool writes)
 			atomic_fetch_add(&r->blocked_count, 1);
 		counted = true;
 		client_send(c);
-		if (client_wait(c, false, until < look ? until : look) & CLIENT_KILLED ||
+		if (client_wait(c, false, until < look ? until : look) & CLIENT_ENDED ||
 		    client_is_leaving(c))
 			c->end = CLIENT_ENDS;
 	}
@@ -787,7 +787,7 @@ serve_rest(struct client *c)
 	uint64_t look = clock_after_ms(IDLE_LOOK_MS * 3600), until = idle_deadline(c);
 	unsigned signals = client_wait(c, true, look < until ? look : until);
 
-	if (client_flush_push(c) != STATUS_OK || signals & (CLIENT_OVERFLOWED | CLIENT_KILLED))
+	if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED)
 		return false;
 	return net_stream_has_input(c->stream) || clock_mono_ns() < idle_deadline(c);
 }
