@@ -101,6 +101,44 @@ round_trips_of(const char *target, const char *expected)
 	return least;
 }
 
+/* How often a removal of that many indexes waits for the store; all but one are not there. */
+static uint64_t
+round_trips_of_bulk_delete(unsigned names)
+{
+	AUTO(buf_release) struct buf body = BUF_INIT(64 * 1024);
+	uint64_t before;
+
+	door_expect(d, "PUT", "/gone/_design/there",
+		    "{\"language\":\"query\",\"views\":{\"v\":{\"map\":"
+		    "{\"fields\":{\"a\":\"asc\"}}}}}",
+		    201, "ok");
+	buf_append_cstr(&body, "{\"docids\":[\"there\"");
+	for (unsigned i = 1; i < names; i++)
+		buf_printf(&body, ",\"%u\"", i);
+	buf_append_cstr(&body, "]}");
+	buf_append_byte(&body, '\0');
+	assert_int_equal(buf_status(&body), STATUS_OK);
+	door_expect(d, "GET", "/", NULL, 200, "Welcome");
+	before = kv_faulty_round_trips();
+	door_expect(d, "POST", "/gone/_index/_bulk_delete", body.ptr, 200,
+		    "{\"success\":[{\"id\":\"_design/there\",\"ok\":true}],\"fail\":[{\"id\":");
+	door_expect(d, "GET", "/", NULL, 200, "Welcome");
+	return kv_faulty_round_trips() - before;
+}
+
+static void
+names_of_indexes_are_looked_for_together(void **state)
+{
+	uint64_t few;
+
+	(void)state;
+	door_create(d, "gone");
+	(void)round_trips_of_bulk_delete(2);
+	few = round_trips_of_bulk_delete(2);
+	/* A thousand at a time, each in a transaction of a few reads. */
+	assert_in_range(round_trips_of_bulk_delete(3000), few, few + 2 * 8);
+}
+
 static void
 a_view_that_is_up_to_date_costs_its_rows(void **state)
 {
@@ -398,6 +436,7 @@ main(void)
 		cmocka_unit_test(a_database_without_validators_pays_nothing_for_them),
 		cmocka_unit_test(reading_a_document_takes_one_transaction),
 		cmocka_unit_test(documents_of_an_index_are_fetched_together),
+		cmocka_unit_test(names_of_indexes_are_looked_for_together),
 		cmocka_unit_test(a_view_that_is_up_to_date_costs_its_rows),
 		cmocka_unit_test(what_another_server_has_changed_holds_at_once),
 		/* With stores of their own; on a cluster that empties the one of the others. */

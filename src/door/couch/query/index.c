@@ -1,4 +1,6 @@
 /* /{db}/_index: the indexes of a database, listed, created and deleted. */
+#include <assert.h>
+
 #include "base/quote.h"
 #include "doc/json.h"
 #include "door/couch/admin/partition.h"
@@ -14,10 +16,12 @@
 #include "index/engine/draw.h"
 #include "index/engine/scan.h"
 #include "loop/step.h"
+#include "model/revisioned/read.h"
 
 enum {
 	INDEX_CREATE_STEPS = 4,   /* of a build that the request for an index waits for */
 	INDEX_BULK_DOCS = 100,    /* design documents that change in one transaction */
+	INDEX_BULK_LOOK = 1000,   /* design documents that are looked for together */
 	INDEX_BULK_NAMES = 10000, /* of design documents that one request names */
 };
 
@@ -263,25 +267,59 @@ static const struct query_member bulk_members[] = {
 	{ "w", false, bulk_take_w },
 };
 
-/* A part of the list, whose design documents change in one transaction. */
+/* A part of the list, whose design documents are looked for, and change, in one transaction. */
 struct bulk_group {
 	const struct str *ids;
 	size_t count;
-	bool missing[INDEX_BULK_DOCS]; /* of each: it has no indexes */
+	size_t changes_most; /* design documents that may change */
+	/* What the last attempt has done. */
+	size_t done;                   /* of the ids, the first ones */
+	bool missing[INDEX_BULK_LOOK]; /* of each: it has no indexes */
 };
 
+/* True if one of the first `count` of the group's ids, whose indexes were removed, is this one. */
+static bool
+bulk_is_removed(const struct bulk_group *g, size_t count, struct str id)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!g->missing[i] && str_eq(g->ids[i], id))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Looks for all of the group's documents at once, and removes the indexes of those that are there.
+ * It stops in front of the document that would be one too many for the transaction, and in front of
+ * one that it has changed already: a transaction cannot write a document twice.
+ */
 static enum status
 bulk_remove(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct bulk_group *g = arg;
+	struct rev_id *winners = arena_alloc(r->arena, g->count * sizeof(*winners));
+	size_t removed = 0;
 
+	if (!winners)
+		return STATUS_LIMIT;
 	TRY(couch_partition_check_db(r));
-	for (size_t i = 0; i < g->count; i++) {
-		enum status status = query_design_remove(r, tx, g->ids[i], (struct str){ 0 }, i);
+	TRY(couch_design_check(r, tx, g->ids[0]));
+	TRY(rev_winners_read(tx, r->db, g->ids, g->count, r->arena, winners));
+	for (g->done = 0; g->done < g->count; g->done++) {
+		size_t i = g->done;
+		enum status status;
 
+		g->missing[i] = !winners[i].hash.ptr;
+		if (g->missing[i])
+			continue;
+		if (removed == g->changes_most || bulk_is_removed(g, i, g->ids[i]))
+			return STATUS_OK;
+		status = query_design_remove(r, tx, g->ids[i], (struct str){ 0 }, removed);
 		g->missing[i] = status == STATUS_NOT_FOUND && r->fail.error == COUCH_ERROR_NONE;
-		if (!g->missing[i])
-			TRY(status);
+		if (g->missing[i])
+			continue;
+		TRY(status);
+		removed++;
 	}
 	return STATUS_OK;
 }
@@ -300,7 +338,7 @@ bulk_remove_group(struct couch_req *r, struct bulk_group *g)
 static enum status
 bulk_note(const struct bulk_group *g, struct buf *success, struct buf *fail)
 {
-	for (size_t i = 0; i < g->count; i++) {
+	for (size_t i = 0; i < g->done; i++) {
 		struct buf *list = g->missing[i] ? fail : success;
 
 		buf_append_cstr(list, list->len ? ",{\"id\":" : "{\"id\":");
@@ -312,30 +350,6 @@ bulk_note(const struct bulk_group *g, struct buf *success, struct buf *fail)
 	return STATUS_OK;
 }
 
-static bool
-bulk_is_repeated(const struct str *ids, size_t count, struct str id)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (str_eq(ids[i], id))
-			return true;
-	}
-	return false;
-}
-
-/*
- * How many of the ids go into the next transaction. A transaction cannot write a document twice, so
- * it ends before one that is repeated.
- */
-static size_t
-bulk_group_count(const struct str *ids, size_t count)
-{
-	size_t n = 0;
-
-	while (n < count && n < INDEX_BULK_DOCS && !bulk_is_repeated(ids, n, ids[n]))
-		n++;
-	return n;
-}
-
 /*
  * Removes the indexes of these design documents. Where they cannot change together, each does in a
  * transaction of its own, so that those before the one that fails are done.
@@ -344,26 +358,29 @@ static enum status
 bulk_remove_all(struct couch_req *r, const struct bulk *b, struct buf *success, struct buf *fail)
 {
 	size_t at = 0;
-	size_t alone = 0; /* that many more, each in a transaction of its own */
+	size_t alone_end = 0; /* documents in front of it change in transactions of their own */
 
 	while (at < b->count) {
-		struct bulk_group g = { .ids = b->ids + at, .count = 1 };
+		bool alone = at < alone_end;
+		size_t count = (alone ? alone_end : b->count) - at;
+		size_t most = alone ? INDEX_BULK_DOCS : INDEX_BULK_LOOK;
+		struct bulk_group g = { .ids = b->ids + at,
+					.count = count < most ? count : most,
+					.changes_most = alone ? 1 : INDEX_BULK_DOCS };
 		enum status status;
 
-		if (!alone)
-			g.count = bulk_group_count(g.ids, b->count - at);
 		TRY(step_count((uint32_t)g.count));
 		status = bulk_remove_group(r, &g);
-		if (status != STATUS_OK && g.count > 1 && status != STATUS_CANCELLED) {
+		if (status != STATUS_OK && !alone && status != STATUS_CANCELLED) {
 			r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
-			alone = g.count;
+			alone_end = at + (g.done < g.count ? g.done + 1 : g.count);
 			continue;
 		}
 		if (status != STATUS_OK)
 			return index_refuse_saving(r, status);
+		assert(g.done > 0);
 		TRY(bulk_note(&g, success, fail));
-		at += g.count;
-		alone -= alone > 0;
+		at += g.done;
 	}
 	return STATUS_OK;
 }
