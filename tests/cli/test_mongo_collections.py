@@ -257,6 +257,43 @@ def ids_are_unique_by_it(cwd):
 
 
 @test
+def merges_go_to_the_ids_that_it_holds_equal(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do, refused = shop(c), fails(c)
+        do("create", "c", collation=NO_CASE)
+        do("insert", "c", documents=[{"_id": "a", "n": 1}, {"_id": {"x": "y"}, "n": 2}])
+        do("insert", "plain", documents=[{"_id": "A", "m": 5}, {"_id": {"x": "Y"}, "m": 6}])
+
+        def merge(match={}, **members):
+            return {"pipeline": [{"$match": match}, {"$merge": {"into": "c", **members}}], "cursor": {}}
+
+        def whole():
+            return batch(do("find", "c", sort={"n": 1}))
+        before = whole()
+        # As for an update, an `_id` stays as it is, and another text is another one.
+        equal([refused("aggregate", "plain", **merge()), refused("aggregate", "plain", **merge(whenMatched="replace")),
+               refused("aggregate", "plain", **merge(whenMatched="fail")),
+               refused("aggregate", "plain", **merge(on="_id")),
+               refused("aggregate", "plain", **merge(), collation=NO_CASE)], [66, 66, 11000, 66, 66])
+        equal(whole(), before)
+        do("aggregate", "plain", **merge(whenMatched="keepExisting"))
+        equal(whole(), before)
+        do("aggregate", "plain", **merge(whenMatched=[{"$set": {"m": "$$new.m"}}], whenNotMatched="fail"))
+        equal(whole(), [{"_id": "a", "n": 1, "m": 5}, {"_id": {"x": "y"}, "n": 2, "m": 6}])
+        do("insert", "plain", documents=[{"_id": "B", "n": 3}])
+        do("aggregate", "plain", **merge(match={"_id": "B"}))
+        do("aggregate", "plain", **merge(match={"_id": "B"}))
+        equal(whole()[2:], [{"_id": "B", "n": 3}])
+        # A replacement, too, goes to what its filter finds, and adds nothing that is there.
+        equal(do("update", "c", updates=[{"q": {"_id": "A"}, "u": {"n": 1}, "upsert": True}])["nModified"], 1)
+        equal(do("update", "c", updates=[{"q": {"_id": "A"}, "u": {"_id": "A", "n": 1}, "upsert": True}])
+              ["writeErrors"][0]["code"], 66)
+        equal(do("update", "c", updates=[{"q": {"_id": "A"}, "u": {"n": 1}, "upsert": True, "collation": SIMPLE}])
+              ["writeErrors"][0]["code"], 11000)
+        equal(whole(), [{"_id": "a", "n": 1}, {"_id": {"x": "y"}, "n": 2, "m": 6}, {"_id": "B", "n": 3}])
+
+
+@test
 def ids_are_found_by_it(cwd):
     with Mongo(cwd) as server, server.client() as c:
         do = shop(c)

@@ -2,6 +2,7 @@
 
 #include "door/mongo/client.h"
 #include "door/mongo/index.h"
+#include "door/mongo/index_id.h"
 #include "door/mongo/run.h"
 #include "index/engine/scan.h"
 #include "loop/step.h"
@@ -180,31 +181,59 @@ find_in_range(struct call *c, struct data *data, struct mql *q, const struct ind
 	return STATUS_OK;
 }
 
-enum status
-merge_find(struct call *c, struct data *data, const struct mql_write *w, struct mql *q,
-	   struct str doc, struct str *ret)
+/* The document with these values of the index's columns. */
+static enum status
+find_by_index(struct call *c, struct data *data, struct mql *q, const struct index_def *def,
+	      const struct bson_value *values, struct str *ret)
 {
+	const struct index_bson_interval interval = { .equal = values,
+						      .equal_count = def->column_count };
 	const struct index_scan_options options = { .mode = KV_READ };
-	struct bson_value values[INDEX_COLUMNS], id = BSON_OF_NULL;
 	struct index_work work = { .arena = q->arena };
-	struct index_bson_interval interval = { .equal = values };
-	const struct index_def *def;
 	struct index_range range;
 	struct index_scan scan;
 	enum status status;
 
-	if (merge_is_by_id(w)) {
-		(void)bson_find(doc, STR("_id"), &id);
-		return plain_get(&data->plain, &id, KV_READ, q->arena, ret);
-	}
-	TRY(merge_index(c, data->db, w, q, &def));
-	TRY(values_of(c, def, doc, values));
-	interval.equal_count = def->column_count;
 	TRY(index_bson_range_make(data->db, def, &interval, &work, &range));
 	TRY(index_scan_init(&scan, data->plain.tx, data->db, def, &range, &options));
 	status = find_in_range(c, data, q, def, values, &scan, ret);
 	index_scan_release(&scan);
 	return status;
+}
+
+/*
+ * The document with this `_id`. Where the target has a collation, it is one that the target's
+ * collation holds equal, whatever collation the pipeline has: the index by `_id` has no other.
+ */
+static enum status
+find_by_id(struct call *c, struct data *data, struct mql *q, const struct bson_value *id,
+	   struct str *ret)
+{
+	const struct index_def *def = index_of_id(data->db);
+	struct mql of_target = *q;
+	enum status status;
+
+	status = plain_get(&data->plain, id, KV_READ, q->arena, ret);
+	if (status != STATUS_NOT_FOUND || !def || !index_is_readable(def))
+		return status;
+	TRY(data_collation(data, &of_target, &of_target.texts));
+	return find_by_index(c, data, &of_target, def, id, ret);
+}
+
+enum status
+merge_find(struct call *c, struct data *data, const struct mql_write *w, struct mql *q,
+	   struct str doc, struct str *ret)
+{
+	struct bson_value values[INDEX_COLUMNS], id = BSON_OF_NULL;
+	const struct index_def *def;
+
+	if (merge_is_by_id(w)) {
+		(void)bson_find(doc, STR("_id"), &id);
+		return find_by_id(c, data, q, &id, ret);
+	}
+	TRY(merge_index(c, data->db, w, q, &def));
+	TRY(values_of(c, def, doc, values));
+	return find_by_index(c, data, q, def, values, ret);
 }
 
 enum status
