@@ -294,6 +294,33 @@ def merges_go_to_the_ids_that_it_holds_equal(cwd):
 
 
 @test
+def the_index_of_ids_has_a_size_of_its_own(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        do = shop(c)
+        do("create", "c", collation=NO_CASE)
+        do("create", "plain")
+        do("create", "clustered", collation=NO_CASE, clusteredIndex={"key": {"_id": 1}, "unique": True})
+        of = {}
+        for name in "c", "plain", "clustered":
+            do("insert", name, documents=[{"_id": f"{i:050}"} for i in range(1000)])
+            of[name] = do("collStats", name)
+            stage, = batch(do("aggregate", name, pipeline=[{"$collStats": {"storageStats": {}}}], cursor={}))
+            told = {m: v for m, v in of[name].items() if m not in ("ns", "ok", "$clusterTime", "operationTime")}
+            equal(told, stage["storageStats"])
+            equal((told["totalSize"], told["count"]), (told["storageSize"], 1000))
+            assert 0 < told["avgObjSize"] <= told["size"] // 1000
+        sizes = of["c"]["indexSizes"]
+        assert list(sizes) == ["_id_"] and 50000 < sizes["_id_"] < of["c"]["totalSize"], sizes
+        equal(of["c"]["totalIndexSize"], sizes["_id_"])
+        # The documents themselves are that index elsewhere.
+        equal((of["plain"]["indexSizes"], of["plain"]["nindexes"]), ({"_id_": 0}, 1))
+        equal((of["clustered"]["indexSizes"], of["clustered"]["nindexes"], of["clustered"]["clustered"]), ({}, 0, True))
+        assert do("dbStats", 1)["indexSize"] > sizes["_id_"]
+        equal([(m, v) for m, v in do("collStats", "none").items() if m in ("nindexes", "indexSizes", "avgObjSize", "count")],
+              [("count", 0), ("nindexes", 0), ("indexSizes", {})])
+
+
+@test
 def ids_are_found_by_it(cwd):
     with Mongo(cwd) as server, server.client() as c:
         do = shop(c)

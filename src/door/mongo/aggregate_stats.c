@@ -2,10 +2,9 @@
 #include "door/mongo/aggregate.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/data.h"
-#include "door/mongo/index.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/run.h"
-#include "index/engine/scan.h"
+#include "door/mongo/storage.h"
 
 enum {
 	STATS_BYTES = 1024 * 1024, /* of the document */
@@ -13,13 +12,9 @@ enum {
 
 struct stats {
 	struct data data;
-	bool storage, latency, count; /* what is wanted */
+	bool measures, latency, count; /* what is wanted */
 	int64_t scale;
-	uint64_t documents;
-	uint64_t bytes;
-	uint64_t index_bytes;
-	uint64_t indexes;    /* with that of `_id` */
-	struct buf sizes;    /* of the indexes: a document */
+	struct storage storage;
 	struct buf document; /* the answer, in an array */
 };
 
@@ -52,7 +47,7 @@ read_storage(struct call *c, struct str spec, struct stats *s)
 					 "scale of $collStats has to be a whole number of at least "
 					 "1");
 	}
-	s->storage = true;
+	s->measures = true;
 	return STATUS_OK;
 }
 
@@ -105,62 +100,12 @@ read_spec(struct call *c, struct str spec, struct stats *s)
 /* ---- What there is ---- */
 
 static enum status
-measure_indexes(struct kv_tx *tx, struct stats *s)
-{
-	const struct index_def *def;
-	uint64_t entries, bytes;
-	struct bson_builder b;
-	struct bson_value name;
-	size_t i;
-
-	buf_clear(&s->sizes);
-	bson_builder_init(&b, &s->sizes);
-	bson_begin(&b);
-	bson_put_int64(&b, STR("_id_"), 0); /* the documents themselves are in its order */
-	for (i = 0; (def = index_at(s->data.db, i)) != NULL; i++) {
-		TRY(index_measure(tx, s->data.db, def, &entries, &bytes));
-		s->index_bytes += bytes;
-		if (bson_find(def->spec, STR("name"), &name) && name.type == BSON_STRING)
-			bson_put_int64(&b, name.text, (int64_t)bytes / s->scale);
-	}
-	bson_end(&b);
-	s->indexes = i + 1;
-	return buf_status(&s->sizes);
-}
-
-static enum status
 stats_body(struct kv_tx *tx, void *arg)
 {
 	struct stats *s = arg;
 
-	s->index_bytes = 0;
 	TRY(data_open(&s->data, tx));
-	if (!s->data.is_there)
-		return STATUS_OK;
-	TRY(catalog_db_bytes(tx, s->data.db, &s->bytes));
-	if (s->storage)
-		TRY(measure_indexes(tx, s));
-	return plain_count(&s->data.plain, &s->documents);
-}
-
-static void
-put_storage(struct bson_builder *b, const struct stats *s)
-{
-	int64_t scale = s->scale;
-
-	bson_begin_document(b, STR("storageStats"));
-	bson_put_int64(b, STR("size"), (int64_t)s->bytes / scale);
-	bson_put_int64(b, STR("count"), (int64_t)s->documents);
-	bson_put_int64(b, STR("avgObjSize"), s->documents ? (int64_t)(s->bytes / s->documents) : 0);
-	bson_put_int64(b, STR("storageSize"), (int64_t)s->bytes / scale);
-	bson_put_int64(b, STR("freeStorageSize"), 0);
-	bson_put_bool(b, STR("capped"), false);
-	bson_put_int32(b, STR("nindexes"), (int32_t)s->indexes);
-	bson_put_int64(b, STR("totalIndexSize"), (int64_t)s->index_bytes / scale);
-	bson_put_int64(b, STR("totalSize"), (int64_t)(s->bytes + s->index_bytes) / scale);
-	bson_put_document(b, STR("indexSizes"), buf_str(&s->sizes));
-	bson_put_int64(b, STR("scaleFactor"), scale);
-	bson_end(b);
+	return storage_read(tx, &s->data, s->measures, s->data.call->arena, &s->storage);
 }
 
 static void
@@ -190,10 +135,13 @@ put_stats(struct call *c, struct stats *s, int64_t now_ms, struct bson_builder *
 		put_latency(b, &row, "writes", USAGE_WRITES);
 		bson_end(b);
 	}
-	if (s->storage)
-		put_storage(b, s);
+	if (s->measures) {
+		bson_begin_document(b, STR("storageStats"));
+		storage_put(b, &s->storage, s->scale);
+		bson_end(b);
+	}
 	if (s->count)
-		bson_put_int64(b, STR("count"), (int64_t)s->documents);
+		bson_put_int64(b, STR("count"), (int64_t)s->storage.documents);
 	bson_end(b);
 }
 
@@ -224,13 +172,10 @@ enum status
 mongo_aggregate_stats(struct call *c, struct str ns, struct arena *arena, struct str spec,
 		      int64_t now_ms, struct mql_source **ret)
 {
-	struct stats s = { .scale = 1,
-			   .sizes = BUF_INIT(STATS_BYTES),
-			   .document = BUF_INIT(STATS_BYTES) };
+	struct stats s = { .scale = 1, .document = BUF_INIT(STATS_BYTES) };
 	enum status status = stats_run(c, &s, ns, spec, now_ms);
 	struct str array = arena_dup(arena, buf_str(&s.document));
 
-	buf_release(&s.sizes);
 	buf_release(&s.document);
 	TRY(status);
 	return array.ptr ? mql_source_of_array(array, ret) : STATUS_LIMIT;

@@ -1,10 +1,10 @@
 /* Figures of collections and of databases: count, collStats, dbStats. */
-#include "door/mongo/clustered.h"
 #include "door/mongo/commands.h"
 #include "door/mongo/index.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/query.h"
 #include "door/mongo/run.h"
+#include "door/mongo/storage.h"
 #include "door/mongo/view.h"
 #include "door/mongo/walk.h"
 
@@ -37,53 +37,17 @@ const struct arg args_stats[] = {
 
 struct figures {
 	struct data data;
-	bool was_there;
-	bool is_clustered;
-	uint64_t count;
-	uint64_t bytes;
 	bool measures; /* indexes, too */
-	struct figure {
-		struct str name;
-		uint64_t bytes;
-	} indexes[INDEX_LIST];
-	size_t index_count; /* without that of `_id` */
+	struct storage storage;
 };
-
-static enum status
-measure_indexes(struct kv_tx *tx, struct figures *f)
-{
-	const struct index_def *def;
-	uint64_t entries;
-
-	for (f->index_count = 0;
-	     f->index_count < INDEX_LIST && (def = index_at(f->data.db, f->index_count)) != NULL;
-	     f->index_count++) {
-		struct figure *figure = &f->indexes[f->index_count];
-
-		figure->name = arena_dup(f->data.call->arena, def->name);
-		if (!figure->name.ptr)
-			return STATUS_LIMIT;
-		TRY(index_measure(tx, f->data.db, def, &entries, &figure->bytes));
-	}
-	return STATUS_OK;
-}
 
 static enum status
 figures_body(struct kv_tx *tx, void *arg)
 {
 	struct figures *f = arg;
 
-	f->count = f->bytes = 0;
-	f->index_count = 0;
 	TRY(data_begin(&f->data, tx));
-	f->was_there = f->data.is_there;
-	if (!f->data.is_there)
-		return STATUS_OK;
-	f->is_clustered = clustered_of(f->data.db).len;
-	TRY(catalog_db_bytes(tx, f->data.db, &f->bytes));
-	if (f->measures)
-		TRY(measure_indexes(tx, f));
-	return plain_count(&f->data.plain, &f->count);
+	return storage_read(tx, &f->data, f->measures, f->data.call->arena, &f->storage);
 }
 
 static enum status
@@ -132,7 +96,7 @@ count_run(struct call *c, uint64_t most, uint64_t *ret)
 
 	if (all && !call_has(c, COUNT_HINT)) {
 		status = figures_read(c, &f);
-		*ret = f.count;
+		*ret = f.storage.documents;
 		return status;
 	}
 	status = count_matches(c, &q, most, ret);
@@ -177,32 +141,12 @@ mongo_run_coll_stats(struct call *c)
 {
 	int64_t scale = call_i64(c, STATS_SCALE, 1);
 	struct figures f = { .measures = true };
-	uint64_t total = 0;
 
 	if (scale <= 0)
 		return call_fail(c, MONGO_BAD_VALUE, "scale has to be a number greater than 0");
 	TRY(figures_read(c, &f));
 	bson_put_string(c->reply, STR("ns"), f.data.ns);
-	bson_put_int64(c->reply, STR("size"), (int64_t)f.bytes / scale);
-	bson_put_int64(c->reply, STR("count"), (int64_t)f.count);
-	if (f.count)
-		bson_put_int64(c->reply, STR("avgObjSize"), (int64_t)(f.bytes / f.count));
-	bson_put_int64(c->reply, STR("storageSize"), (int64_t)f.bytes / scale);
-	bson_put_bool(c->reply, STR("capped"), false);
-	if (f.is_clustered)
-		bson_put_bool(c->reply, STR("clustered"), true);
-	for (size_t i = 0; i < f.index_count; i++)
-		total += f.indexes[i].bytes;
-	bson_put_int32(c->reply, STR("nindexes"), (int32_t)f.index_count + !f.is_clustered);
-	bson_put_int64(c->reply, STR("totalIndexSize"), (int64_t)total / scale);
-	bson_put_int64(c->reply, STR("totalSize"), (int64_t)f.bytes / scale);
-	bson_begin_document(c->reply, STR("indexSizes"));
-	if (!f.is_clustered)
-		bson_put_int64(c->reply, STR("_id_"), 0);
-	for (size_t i = 0; i < f.index_count; i++)
-		bson_put_int64(c->reply, f.indexes[i].name, (int64_t)f.indexes[i].bytes / scale);
-	bson_end(c->reply);
-	bson_put_int64(c->reply, STR("scaleFactor"), scale);
+	storage_put(c->reply, &f.storage, scale);
 	return STATUS_OK;
 }
 
@@ -213,26 +157,12 @@ struct totals {
 };
 
 static enum status
-total_indexes(struct kv_tx *tx, const struct catalog_db *db, struct totals *t)
-{
-	const struct index_def *def;
-	uint64_t entries, bytes;
-
-	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
-		TRY(index_measure(tx, db, def, &entries, &bytes));
-		t->index_bytes += bytes;
-	}
-	t->indexes += index_count_told(db);
-	return STATUS_OK;
-}
-
-static enum status
 total_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 {
 	struct totals *t = arg;
 	struct catalog_db *db;
 	struct plain plain;
-	uint64_t bytes, count;
+	uint64_t bytes, count, index_bytes;
 	enum status status;
 
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, name, &db, &c->err));
@@ -246,12 +176,15 @@ total_collection(struct call *c, void *arg, struct kv_tx *tx, struct str name)
 	if (status == STATUS_OK)
 		status = plain_count(&plain, &count);
 	if (status == STATUS_OK)
-		status = total_indexes(tx, db, t);
+		status = storage_measure_indexes(tx, db, &index_bytes);
+	if (status == STATUS_OK)
+		t->indexes += index_count_told(db);
 	catalog_db_unref(db);
 	TRY(status);
 	t->collections++;
 	t->documents += count;
 	t->bytes += bytes;
+	t->index_bytes += index_bytes;
 	return STATUS_OK;
 }
 
