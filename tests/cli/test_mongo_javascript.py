@@ -360,6 +360,89 @@ def groups_that_spill_call_functions_in_batches(cwd):
         assert asked > 3000 and made < asked / 20, (made, asked)
 
 
+def read_all(c, command):
+    """All documents of a find, with those of its cursor, and how many each answer had."""
+    cursor = c(command, "d")["cursor"]
+    sizes, got = [len(cursor["firstBatch"])], cursor["firstBatch"]
+    while cursor["id"]:
+        cursor = c({"getMore": cursor["id"], "collection": "c",
+                    "batchSize": command.get("batchSize", 0)}, "d")["cursor"]
+        got += cursor["nextBatch"]
+        sizes.append(len(cursor["nextBatch"]))
+    return got, sizes
+
+
+@test
+def projections_of_find_call_functions_for_many_documents_at_once(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        numbers(c, 600)
+        calls = Calls(server)
+        projection = {"d": function("(x) => 2 * x", "$n")}
+
+        def find(most, documents, **members):
+            got, sizes = read_all(c, {"find": "c", "projection": projection, **members})
+            made, asked = calls.since()
+            assert made <= most, made
+            equal(asked, documents)
+            return got, sizes
+
+        def doubled(*numbers):
+            return [{"_id": n, "d": 2.0 * n} for n in numbers]
+
+        equal(find(11, 600), (doubled(*range(600)), [101, 499]))
+        # No document is asked for that is not given.
+        equal(find(3, 10, limit=10), (doubled(*range(10)), [10]))
+        equal(find(3, 10, limit=10, skip=500), (doubled(*range(500, 510)), [10]))
+        equal(find(1, 1, limit=1, filter={"n": 5}), (doubled(5), [1]))
+        equal(find(23, 50, filter={"n": {"$lt": 50}}, batchSize=7),
+              (doubled(*range(50)), [7] * 7 + [1]))
+        # What is sorted in memory, or by an index.
+        sort = {"filter": {"n": {"$gte": 550}}, "sort": {"n": -1}, "batchSize": 7}
+        equal(find(8, 50, **sort), (doubled(*range(599, 549, -1)), [7] * 7 + [1]))
+        c({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"}]}, "d")
+        equal(find(23, 50, **sort), (doubled(*range(599, 549, -1)), [7] * 7 + [1]))
+        # Both the filter and the projection ask.
+        answer = read_all(c, {"find": "c", "filter": {"$where": "this.n % 2"}, "projection": projection,
+                              "batchSize": 50, "showRecordId": True})
+        equal(answer, ([{**one, "$recordId": one["_id"]} for one in doubled(*range(1, 600, 2))],
+                       [50] * 6 + [0]))
+        assert calls.since()[0] < 60
+        # Of a snapshot all documents are read at once.
+        got = c({"find": "c", "projection": projection, "batchSize": 10,
+                 "readConcern": {"level": "snapshot"}}, "d")["cursor"]
+        equal(got["firstBatch"], doubled(*range(10)))
+        made, asked = calls.since()
+        equal((made < 12, asked), (True, 600))
+        equal(c({"getMore": got["id"], "collection": "c"}, "d")["cursor"]["nextBatch"],
+              doubled(*range(10, 600)))
+
+
+@test
+def a_projection_that_fails_does_so_where_its_document_is_given(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        numbers(c, 100)
+        throws = {"d": function("(x) => { if (x == 40) throw 'no'; return x }", "$n")}
+        find = {"find": "c", "projection": throws}
+        fails(c, find, 139, "no")
+        equal(len(read_all(c, {**find, "limit": 40})[0]), 40)
+        cursor = c({**find, "batchSize": 35}, "d")["cursor"]
+        equal([one["d"] for one in cursor["firstBatch"]], [float(n) for n in range(35)])
+        more = {"getMore": cursor["id"], "collection": "c"}
+        equal([one["_id"] for one in c({**more, "batchSize": 5}, "d")["cursor"]["nextBatch"]],
+              list(range(35, 40)))
+        fails(c, more, 139, "no")
+
+        # An answer ends at its length, in the middle of a batch; no document is lost or comes twice.
+        large = {"d": function("(x) => 'x'.repeat(x < 90 ? 900000 : 5)", "$n")}
+        got, sizes = read_all(c, {"find": "c", "projection": large})
+        equal([one["_id"] for one in got], list(range(100)))
+        equal(sizes[0], 19)
+        # Results that are larger together than a batch's memory.
+        huge = {"d": function("(x) => 'x'.repeat(9000000)", "$n")}
+        got, sizes = read_all(c, {"find": "c", "projection": huge, "limit": 20})
+        equal(([one["_id"] for one in got], sizes), (list(range(20)), [2] * 10))
+
+
 # ---- Failures ----
 
 @test

@@ -76,6 +76,14 @@ const struct arg args_kill_cursors[] = {
 	{ NULL, 0 },
 };
 
+/* A document that was read ahead. */
+struct find_row {
+	struct str doc;
+	struct str shown; /* what the projection makes of it */
+	struct str place; /* behind it: query_place() */
+	int64_t position;
+};
+
 /* A find, at its beginning or where a cursor goes on. */
 struct find {
 	struct query query;
@@ -93,6 +101,13 @@ struct find {
 	uint64_t want; /* documents, at most */
 	uint64_t count;
 	bool ended;
+	/*
+	 * Where the projection calls functions in JavaScript, documents are read ahead, and are
+	 * projected together.
+	 */
+	struct mql_batch batch; /* its arena NULL: the projection calls none */
+	struct find_row *rows;  /* in the batch's arena */
+	struct buf place;       /* behind the row that was given last */
 };
 
 /* How many documents of the query are wanted, those that are skipped too; 0: all. */
@@ -111,6 +126,29 @@ find_first(const struct find *f)
 	if (n > PLAN_FIRST_MOST || f->skip > PLAN_FIRST_MOST)
 		return 0;
 	return n ? (size_t)(n + f->skip) : 1;
+}
+
+static enum status
+find_compile_projection(struct call *c, struct find *f, struct str projection)
+{
+	struct query *q = &f->query;
+	size_t scripts = q->mql.script_count;
+
+	if (bson_is_empty(projection))
+		return STATUS_OK;
+	TRY(data_mql_status(
+		c, &q->mql,
+		mql_projection_compile(&q->mql, projection, q->match, q->scope, &f->projection)));
+	if (!f->sort.ptr) {
+		TRY(mql_projection_paths(f->projection, &q->mql, &f->looks));
+		q->ask.looks = &f->looks;
+	}
+	if (q->mql.script_count == scripts || f->key_only)
+		return STATUS_OK;
+	f->place = BUF_INIT(QUERY_PLACE_BYTES);
+	buf_append_str(&f->place, q->ask.place);
+	TRY(buf_status(&f->place));
+	return mql_batch_init(&f->batch, QUERY_BYTES, arena_part(c->arena));
 }
 
 /*
@@ -150,14 +188,7 @@ find_open(struct call *c, struct find *f, struct str ns, struct str request, str
 		f->sort = sort;
 	}
 	TRY(query_open(q, c, ns, &ask));
-	if (!bson_is_empty(projection))
-		TRY(data_mql_status(c, &q->mql,
-				    mql_projection_compile(&q->mql, projection, q->match, q->scope,
-							   &f->projection)));
-	if (f->projection && !f->sort.ptr) {
-		TRY(mql_projection_paths(f->projection, &q->mql, &f->looks));
-		q->ask.looks = &f->looks;
-	}
+	TRY(find_compile_projection(c, f, projection));
 	q->compiled = arena_mark(q->arena);
 	return STATUS_OK;
 }
@@ -167,6 +198,8 @@ find_close(struct find *f)
 {
 	sorted_fini(&f->sorted);
 	query_close(&f->query);
+	mql_batch_fini(&f->batch);
+	buf_release(&f->place);
 }
 
 /* ---- Documents ---- */
@@ -249,36 +282,144 @@ find_put_key(const struct find *f, struct str doc, struct bson_builder *ret)
 	}
 }
 
+static void
+find_put_record(struct str doc, struct bson_builder *ret)
+{
+	struct bson_value id = BSON_OF_NULL;
+
+	(void)bson_find(doc, STR("_id"), &id);
+	bson_put(ret, STR("$recordId"), &id);
+}
+
+/* Writes a document whose projection is `shown`. */
+static void
+find_put_shown(const struct find *f, struct str doc, struct str shown, struct bson_builder *ret)
+{
+	if (!f->record_id) {
+		bson_put_document(ret, STR(""), shown);
+		return;
+	}
+	bson_begin_document(ret, STR(""));
+	bson_put_elements(ret, shown);
+	find_put_record(doc, ret);
+	bson_end(ret);
+}
+
 /* Writes a document as the client wants it, as the next member of an array that is being built. */
 static enum status
 find_put(struct call *c, struct find *f, struct str doc, int64_t position, struct bson_builder *ret)
 {
 	struct query *q = &f->query;
 	struct arena_mark mark = arena_mark(q->arena);
-	struct bson_value id = BSON_OF_NULL;
+	struct str shown = doc;
 
-	if (f->record_id)
-		(void)bson_find(doc, STR("_id"), &id);
 	if (f->key_only) {
 		bson_begin_document(ret, STR(""));
 		find_put_key(f, doc, ret);
-	} else {
-		if (f->projection)
-			TRY(data_mql_status(c, &q->mql,
-					    mql_projection_run(f->projection, &q->mql, doc,
-							       position, q->bound, &doc)));
-		if (!f->record_id) {
-			bson_put_document(ret, STR(""), doc);
-			arena_reset(q->arena, mark);
-			return STATUS_OK;
-		}
-		bson_begin_document(ret, STR(""));
-		bson_put_elements(ret, doc);
-		bson_put(ret, STR("$recordId"), &id);
+		bson_end(ret);
+		return STATUS_OK;
 	}
-	bson_end(ret);
+	if (f->projection)
+		TRY(data_mql_status(c, &q->mql,
+				    mql_projection_run(f->projection, &q->mql, doc, position,
+						       q->bound, &shown)));
+	find_put_shown(f, doc, shown, ret);
 	arena_reset(q->arena, mark);
 	return STATUS_OK;
+}
+
+/* ---- Documents that are projected together ---- */
+
+/* Reads documents until there are as many as the batch takes, or no more. */
+static enum status
+rows_read(struct find *f)
+{
+	struct mql_batch *b = &f->batch;
+	size_t bytes = 0;
+
+	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
+		struct find_row *row = &f->rows[b->count];
+		enum status status = find_next(f, &row->doc, &row->position);
+
+		b->ended = status == STATUS_NOT_FOUND;
+		if (b->ended)
+			return STATUS_OK;
+		TRY(status);
+		bytes += row->doc.len;
+		row->doc = arena_dup(b->arena, row->doc);
+		row->place = arena_dup(b->arena, query_place(&f->query));
+		if (!row->doc.ptr || !row->place.ptr)
+			return STATUS_LIMIT;
+		b->count++;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+row_project(void *arg, struct mql *mql, size_t i)
+{
+	struct find *f = arg;
+	struct find_row *row = &f->rows[i];
+	struct arena_mark mark = arena_mark(mql->arena);
+	struct str shown;
+
+	TRY(mql_projection_run(f->projection, mql, row->doc, row->position, f->query.bound,
+			       &shown));
+	row->shown = arena_dup(f->batch.arena, shown);
+	arena_reset(mql->arena, mark);
+	return row->shown.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* The next row; no more than `wanted` are read ahead. STATUS_NOT_FOUND at the end. */
+static enum status
+rows_next(struct call *c, struct find *f, uint64_t wanted, const struct find_row **ret)
+{
+	struct mql_batch *b = &f->batch;
+	struct mql *q = &f->query.mql;
+
+	while (b->at == b->count) {
+		if (b->failed != STATUS_OK)
+			return data_mql_status(c, q, mql_batch_failure(b, q));
+		if (b->ended)
+			return STATUS_NOT_FOUND;
+		if (b->want > wanted)
+			b->want = (size_t)wanted;
+		f->rows = mql_batch_begin(b, sizeof(*f->rows));
+		if (!f->rows)
+			return STATUS_LIMIT;
+		TRY(rows_read(f));
+		mql_batch_run(b, q, row_project, f);
+	}
+	*ret = &f->rows[b->at++];
+	buf_clear(&f->place);
+	buf_append_str(&f->place, (*ret)->place);
+	return buf_status(&f->place);
+}
+
+/* ---- Batches ---- */
+
+/* Writes the next document; `wanted` of them are wanted now. STATUS_NOT_FOUND at the end. */
+static enum status
+find_put_next(struct call *c, struct find *f, uint64_t wanted, struct bson_builder *ret)
+{
+	const struct find_row *row;
+	int64_t position;
+	struct str doc;
+
+	if (!f->batch.arena) {
+		TRY(find_next(f, &doc, &position));
+		return find_put(c, f, doc, position, ret);
+	}
+	TRY(rows_next(c, f, wanted, &row));
+	find_put_shown(f, row->doc, row->shown, ret);
+	return STATUS_OK;
+}
+
+/* Behind the document that was written last. */
+static struct str
+find_place(const struct find *f)
+{
+	return f->batch.arena ? buf_str(&f->place) : query_place(&f->query);
 }
 
 /* Appends the documents of a batch to the answer. */
@@ -287,23 +428,22 @@ find_read(struct call *c, struct find *f)
 {
 	const struct buf *out = c->reply->out;
 	size_t from = out->len;
-	int64_t position;
-	struct str doc;
 
 	while (f->left && f->count < f->want && out->len - from < BATCH_BYTES) {
-		enum status status = find_next(f, &doc, &position);
+		uint64_t wanted = f->want - f->count < f->left ? f->want - f->count : f->left;
+		enum status status = find_put_next(c, f, wanted, c->reply);
 
 		if (status == STATUS_NOT_FOUND) {
 			f->ended = true;
 			return STATUS_OK;
 		}
 		TRY(status);
-		TRY(find_put(c, f, doc, position, c->reply));
 		f->count++;
 		if (f->left != UINT64_MAX)
 			f->left--;
 	}
-	f->ended = !f->left || (f->sort.ptr && f->at >= f->sorted.count);
+	f->ended = !f->left ||
+		   (f->sort.ptr && f->at >= f->sorted.count && f->batch.at == f->batch.count);
 	return buf_status(out);
 }
 
@@ -364,14 +504,8 @@ keep_rows(struct call *c, struct find *f, struct cursor *cursor)
 
 	bson_builder_init(&b, &out);
 	bson_begin_outer_array(&b);
-	while (status == STATUS_OK) {
-		int64_t position;
-		struct str doc;
-
-		status = find_next(f, &doc, &position);
-		if (status == STATUS_OK)
-			status = find_put(c, f, doc, position, &b);
-	}
+	while (status == STATUS_OK)
+		status = find_put_next(c, f, UINT64_MAX, &b);
 	if (status != STATUS_NOT_FOUND)
 		return status;
 	bson_end(&b);
@@ -384,7 +518,7 @@ static enum status
 keep_request(struct call *c, struct find *f, struct cursor *cursor)
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(CURSOR_REQUEST_BYTES);
-	struct str place = query_place(&f->query);
+	struct str place = find_place(f);
 	struct bson_element e;
 	struct bson_builder b;
 	struct bson_iter i;
@@ -513,7 +647,7 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 	cursor->skip = f->skip;
 	cursor->left = f->left;
 	buf_clear(&cursor->place);
-	buf_append_str(&cursor->place, query_place(&f->query));
+	buf_append_str(&cursor->place, find_place(f));
 	TRY(buf_status(&cursor->place));
 	c->again = !f->ended;
 	put_cursor(c, f->ended ? 0 : cursor->id, ns);
