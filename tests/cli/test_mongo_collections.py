@@ -1,9 +1,10 @@
 """What collections of MongoDB's door are created with: a collation, a clustered index."""
 
+import json
 import re
 import time
 
-from harness import Server, contains, equal, main, ok, test
+from harness import Server, contains, equal, main, ok, run, test
 from mongo import Client, Date, Int64
 from mongo_server import MongoServer
 
@@ -431,6 +432,50 @@ def definitions_go_with_dumps_moves_and_backups(cwd):
             for name in names:
                 equal(options(do, name), {"collation": WHOLE})
                 equal(ids(do("find", name, filter={"s": "A"})), [0, 2])
+
+
+def has_id_index(do, name):
+    plan = do("explain", {"find": name, "filter": {"_id": "A"}})["queryPlanner"]["winningPlan"]
+    return plan.get("inputStage", {}).get("stage") == "IXSCAN"
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@test
+def a_missing_index_of_ids_is_made(cwd):
+    """Collections of frond's first versions have a collation and no index of their _ids by it."""
+    with Mongo(cwd) as server, server.client() as c:
+        shop(c)("create", "c", collation=NO_CASE)
+        shop(c)("insert", "c", documents=[{"_id": "a"}, {"_id": "b"}])
+    header, *rows = ok("dump", "mongo:shop.c", "--quiet", cwd=cwd).stdout.splitlines()
+    equal([one["name"] for one in json.loads(header)["indexes"]], ["_id_"])
+    header = json.dumps({**json.loads(header), "indexes": []})
+    ok("load", "mongo:shop.old", "-", cwd=cwd, stdin="\n".join([header, *rows, ""]))
+    ok("load", "mongo:shop.both", "-", cwd=cwd, stdin="\n".join([header, *rows, '{"_id":"A"}', ""]))
+    told = run("verify", cwd=cwd)
+    equal((told.stdout + told.stderr).count("there is no index of the _ids by the collation of the collection"), 2)
+    with Mongo(cwd) as server, server.client() as c:
+        do = shop(c)
+        wait_for(lambda: has_id_index(do, "old"))
+        equal(ids(do("find", "old", filter={"_id": "A"})), ["a"])
+        equal(do("insert", "old", documents=[{"_id": "A"}])["writeErrors"][0]["code"], 11000)
+        wait_for(lambda: 'event=index_made db="shop.both" index="_id_"' in server.read_log())
+        equal(sorted(ids(do("find", "both", filter={"_id": "A"}))), ["A", "a"])
+    contains(run("verify", cwd=cwd).stdout, "1 finding")
+    # What stands in its way is told, and it is tried again by the next server.
+    with Mongo(cwd) as server, server.client() as c:
+        wait_for(lambda: 'event=index_failed db="shop.both" index="_id_"' in server.read_log())
+        shop(c)("delete", "both", deletes=[{"q": {"_id": "A"}, "collation": SIMPLE, "limit": 1}])
+    with Mongo(cwd) as server, server.client() as c:
+        do = shop(c)
+        wait_for(lambda: has_id_index(do, "both"))
+        equal(do("insert", "both", documents=[{"_id": "A"}])["writeErrors"][0]["code"], 11000)
+    contains(run("verify", cwd=cwd).stdout, "0 findings")
 
 
 BY_ID = {"key": {"_id": 1}, "unique": True}

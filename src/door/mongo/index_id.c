@@ -15,7 +15,16 @@ index_live_at(const struct catalog_db *db, size_t at)
 	return NULL;
 }
 
-/* No other index can have the name. */
+bool
+index_of_id_is_due(const struct catalog_db *db)
+{
+	struct str options = plain_options_of(db);
+
+	return !plain_options_are_view(options) &&
+	       !bson_is_empty(bson_find_document(options, STR("collation")));
+}
+
+/* By its name: createIndexes gives it to no other index. */
 bool
 index_def_is_of_id(const struct index_def *def)
 {
@@ -46,7 +55,7 @@ index_create_of_id(struct kv_tx *tx, const struct catalog_db *db, struct arena *
 	struct bson_builder b;
 	uint64_t number;
 
-	if (plain_options_are_view(options) || bson_is_empty(collation))
+	if (!index_of_id_is_due(db))
 		return STATUS_OK;
 	bson_builder_init(&b, &spec);
 	bson_begin(&b);

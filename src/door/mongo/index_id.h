@@ -3,8 +3,7 @@
  *
  * The documents are the index by `_id`, in the order of bytes. A collection with a collation has
  * another one beside them, by the same name, which makes `_id`s unique by the collation and finds
- * them by strings. Clients are told of one. Collections that an earlier version has made have only
- * the documents.
+ * them by strings. Clients are told of one. A collection that lacks it gets it (index_supply.h).
  */
 #ifndef FROND_DOOR_MONGO_INDEX_ID_H
 #define FROND_DOOR_MONGO_INDEX_ID_H
@@ -14,10 +13,12 @@
 /* All that are kept: BUILDING, READY or STALE. NULL behind the last. */
 const struct index_def *index_live_at(const struct catalog_db *db, size_t at);
 
-/* NULL: there is none. */
+/* True if the collection has a collation, and so should have the index. */
+bool index_of_id_is_due(const struct catalog_db *db);
+/* Among those that are kept; NULL: there is none. */
 const struct index_def *index_of_id(const struct catalog_db *db);
 bool index_def_is_of_id(const struct index_def *def);
-/* Makes it for a collection that has just been created, if that has a collation. */
+/* Makes it for a collection that has none, if that has a collation. */
 MUST_USE enum status index_create_of_id(struct kv_tx *tx, const struct catalog_db *db,
 					struct arena *arena, struct err *err);
 

@@ -11,6 +11,7 @@
 #include "catalog/keys.h"
 #include "door/mongo/cursor.h"
 #include "door/mongo/expire.h"
+#include "door/mongo/index_supply.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/serve.h"
 #include "door/mongo/session.h"
@@ -19,6 +20,7 @@ enum {
 	SWEEP_PAUSE_MS = 5 * 60 * 1000,
 	SWEEP_MORE_MS = 100,
 	EXPIRE_PAUSE_MS = 1000,
+	SUPPLY_PAUSE_MS = 10 * 60 * 1000,
 };
 
 struct mongo *
@@ -44,6 +46,7 @@ mongo_new(const struct mongo_config *config)
 	atomic_init(&m->slow_ms, config->settings->slow_ms);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
 	m->expired = (struct buf)BUF_INIT(EXPIRE_PLACE_BYTES);
+	m->supplied = (struct buf)BUF_INIT(INDEX_SUPPLY_PLACE_BYTES);
 	m->stream = (struct net_stream_options){
 		.serve = mongo_serve,
 		.arg = m,
@@ -65,6 +68,7 @@ mongo_free(struct mongo *m)
 	usages_fini(&m->usages);
 	buf_release(&m->swept);
 	buf_release(&m->expired);
+	buf_release(&m->supplied);
 	for (size_t i = 0; i < m->cache_count; i++)
 		catalog_cache_free(m->caches[i]);
 	fail_points_fini(&m->fail);
@@ -104,6 +108,17 @@ expire_documents(void *arg, struct chore_turn *turn, struct err *err)
 			   err);
 }
 
+static enum status
+supply_indexes(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct mongo *m = arg;
+
+	TRY(index_supply_turn(m->config.store, !m->supplied_all, &m->supplied, &turn->more,
+			      &turn->done, err));
+	m->supplied_all = m->supplied_all || !turn->more;
+	return STATUS_OK;
+}
+
 void
 mongo_chores_add(struct mongo *m, struct chores *chores)
 {
@@ -122,6 +137,15 @@ mongo_chores_add(struct mongo *m, struct chores *chores)
 				   .arg = m,
 				   .leased = true,
 				   .pause_ms = m->config.settings->expire_seconds * 1000,
+				   .more_ms = SWEEP_MORE_MS,
+			   });
+	chores_add(chores, &(struct chore){
+				   .name = "supply_mongo_indexes",
+				   .run = supply_indexes,
+				   .arg = m,
+				   .leased = true,
+				   .unlisted = true,
+				   .pause_ms = SUPPLY_PAUSE_MS,
 				   .more_ms = SWEEP_MORE_MS,
 			   });
 	chores_add(chores, &(struct chore){

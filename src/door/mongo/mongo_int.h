@@ -54,6 +54,8 @@ struct mongo {
 	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
 	struct buf swept;         /* where the chore of sessions goes on */
 	struct buf expired;       /* and the one of documents whose time is over */
+	struct buf supplied;      /* and the one of indexes that are missing (index_supply.h) */
+	bool supplied_all;        /* that has been at all collections */
 
 	struct fail_points fail;
 

@@ -15,10 +15,32 @@ enum {
 	VERIFY_ARENA_BYTES = 256 * 1024 * 1024,
 };
 
+/* A collection with a collation has an index of its `_id`s by that, which has this name. */
+static void
+check_index_of_ids(struct index_verify_on *on)
+{
+	const struct index_set *set = index_set_of(&on->db);
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct str options = plain_options_of(&on->db);
+
+	if (plain_options_are_view(options) ||
+	    bson_is_empty(bson_find_document(options, STR("collation"))))
+		return;
+	for (size_t i = 0; set && i < set->count; i++)
+		if (index_def_is_live(&set->defs[i]) && str_eq(set->defs[i].name, STR("_id_")))
+			return;
+	index_key_def(&key, on->v->db, 0);
+	catalog_verify_found(on->v, PLAIN_FINDING_INDEX, buf_str(&key),
+			     "there is no index of the _ids by the collation of the collection, so "
+			     "_ids that it holds equal may be there");
+}
+
 static enum status
 load(struct index_verify_on *on, struct err *err)
 {
-	return plain_extend(on->v->tx, &on->db, &on->db.extension, err);
+	TRY(plain_extend(on->v->tx, &on->db, &on->db.extension, err));
+	check_index_of_ids(on);
+	return STATUS_OK;
 }
 
 /* (P, RECORDS, key of the `_id`); a longer key is that of a leaf. */
