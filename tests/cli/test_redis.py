@@ -911,6 +911,45 @@ def keys_of_subcommands_are_known(cwd):
         equal(c("COMMAND", "GETKEYSANDFLAGS", "SET", "a", "1", "GET"),
               [[b"a", ["RW", "access", "update"]]])
         equal(c("COMMAND", "GETKEYSANDFLAGS", "HGET", "a", "f"), [[b"a", ["RO", "access"]]])
+        equal(c("COMMAND", "GETKEYSANDFLAGS", "BITFIELD", "a", "GET", "u8", "0"),
+              [[b"a", ["RO", "access"]]])
+        equal(c("COMMAND", "GETKEYS", "EVAL", "x", "2", "a"), [])
+        equal(c.error("COMMAND", "GETKEYS", "SSUBSCRIBE", "a"), "ERR The command has no key arguments")
+        equal(c.error("COMMAND", "GETKEYS", "OBJECT", "NOSUCH", "a"), "ERR Invalid command specified")
+
+
+@test
+def commands_tell_where_their_keys_are(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        def info(name):
+            return c("COMMAND", "INFO", name)[0]
+
+        def one(flags, begin, find):
+            return [b"flags", flags.split(), b"begin_search", begin, b"find_keys", find]
+
+        def index(i):
+            return [b"type", b"index", b"spec", [b"index", i]]
+
+        def span(last, step, limit):
+            return [b"type", b"range", b"spec", [b"lastkey", last, b"keystep", step, b"limit", limit]]
+
+        equal(info("mset")[8], [one("OW update", index(1), span(-1, 2, 0))])
+        equal(info("bitop")[8], [one("OW update", index(2), span(0, 1, 0)),
+                                 one("RO access", index(3), span(-1, 1, 0))])
+        counted = [b"type", b"keynum", b"spec", [b"keynumidx", 0, b"firstkey", 1, b"keystep", 1]]
+        equal(info("zunionstore")[8], [one("OW update", index(1), span(0, 1, 0)),
+                                       one("RO access", index(2), counted)])
+        word = [b"type", b"keyword", b"spec", [b"keyword", b"STREAMS", b"startfrom", 1]]
+        equal(info("xread")[8], [one("RO access", word, span(-1, 1, 2))])
+        sort = info("sort")[8]
+        equal(sort[0], one("RO access", index(1), span(0, 1, 0)))
+        equal(sort[1][0], b"notes")
+        equal(sort[2][4:], [b"begin_search", [b"type", b"unknown", b"spec", []],
+                            b"find_keys", [b"type", b"unknown", b"spec", []]])
+        equal(info("object|encoding")[8], [one("RO", index(2), span(0, 1, 0))])
+        equal(info("OBJECT|encoding")[7], [b"nondeterministic_output"])
+        equal(info("object|nosuch"), None)
+        assert "no_mandatory_keys" in info("eval")[2] and not info("xinfo")[2]
 
 
 @test

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "door/redis/command.h"
+#include "door/redis/key_specs.h"
 #include "door/redis/subcommand.h"
 #include "door/redis/wire/glob.h"
 
@@ -26,7 +27,8 @@ static const struct {
 				 NULL },
 	  false },
 	{ "keyspace", (const char *const[]){ "sort", "sort_ro", "wait", NULL }, true },
-	{ "read", (const char *const[]){ "eval_ro", "evalsha_ro", "fcall_ro", NULL }, true },
+	{ "read", (const char *const[]){ "eval_ro", "evalsha_ro", "fcall_ro", "xinfo", NULL },
+	  true },
 	{ "set", (const char *const[]){ "sort", "sort_ro", NULL }, false },
 	{ "sortedset", (const char *const[]){ "sort", "sort_ro", NULL }, false },
 	{ "list", (const char *const[]){ "sort", "sort_ro", NULL }, false },
@@ -66,12 +68,12 @@ category_of_group(const struct command *command)
 		[GROUP_CONNECTION] = "connection",
 		[GROUP_SCRIPTING] = "scripting",
 		[GROUP_STREAM] = "stream",
+		[GROUP_GEO] = "geo",
+		[GROUP_HYPERLOGLOG] = "hyperloglog",
 	};
 
-	if (strncmp(command->name, "geo", 3) == 0)
-		return "geo";
-	if (strncmp(command->name, "pf", 2) == 0)
-		return "hyperloglog";
+	if (strcmp(command->name, "command") == 0)
+		return "connection";
 	return groups[command->group];
 }
 
@@ -306,18 +308,26 @@ acl_allows_command(const struct acl *a, const struct command *command, const str
 	return acl_has_bit(a, sub ? bit_of_subcommand(sub) : (size_t)(command - command_table));
 }
 
+/* Of the call's key of that number, at that place. One pattern has to allow all of it. */
 static bool
-acl_allows_key(const struct acl *a, struct str key, const struct command *command)
+acl_allows_key(const struct acl *a, const struct command *command, const struct str *argv,
+	       size_t argc, size_t number, size_t place)
 {
-	bool writes = command->flags & COMMAND_WRITE;
+	bool reads, writes, known = false;
 
 	if (a->all_keys)
 		return true;
 	for (size_t i = 0; i < a->pattern_count; i++) {
 		const struct acl_pattern *p = &a->patterns[i];
 
-		if (!p->channel && (writes ? p->write : p->read) &&
-		    glob_matches(p->glob, key, false))
+		if (p->channel || !glob_matches(p->glob, argv[place], false))
+			continue;
+		if (p->read && p->write)
+			return true;
+		if (!known)
+			key_rights_of(command, argv, argc, number, &reads, &writes);
+		known = true;
+		if ((p->read || !reads) && (p->write || !writes))
 			return true;
 	}
 	return false;
@@ -380,7 +390,7 @@ check_keys(const struct acl *a, const struct command *command, const struct str 
 	/* A call whose keys cannot be found is refused by its command. */
 	for (size_t i = 0; status == STATUS_OK && i < count; i++) {
 		*ret_object = argv[places[i]];
-		if (!acl_allows_key(a, *ret_object, command))
+		if (!acl_allows_key(a, command, argv, argc, i, places[i]))
 			return ACL_DENIED_KEY;
 	}
 	return ACL_ALLOWED;

@@ -4,9 +4,10 @@
 #include "door/redis/acl.h"
 #include "door/redis/commands.h"
 #include "door/redis/error.h"
-#include "door/redis/key_flags.h"
+#include "door/redis/key_specs.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/subcommand.h"
+#include "door/redis/tips.h"
 #include "door/redis/wire/glob.h"
 
 enum {
@@ -17,13 +18,25 @@ static const struct {
 	unsigned flag;
 	const char *name;
 } flag_names[] = {
-	{ COMMAND_WRITE, "write" },           { COMMAND_READONLY, "readonly" },
-	{ COMMAND_DENYOOM, "denyoom" },       { COMMAND_ADMIN, "admin" },
-	{ COMMAND_PUBSUB, "pubsub" },         { COMMAND_NOSCRIPT, "noscript" },
-	{ COMMAND_BLOCKING, "blocking" },     { COMMAND_LOADING, "loading" },
-	{ COMMAND_STALE, "stale" },           { COMMAND_FAST, "fast" },
-	{ COMMAND_NO_AUTH, "no_auth" },       { COMMAND_NO_MULTI, "no_multi" },
-	{ COMMAND_ALLOW_BUSY, "allow_busy" }, { COMMAND_MOVABLE_KEYS, "movablekeys" },
+	{ COMMAND_WRITE, "write" },
+	{ COMMAND_READONLY, "readonly" },
+	{ COMMAND_DENYOOM, "denyoom" },
+	{ COMMAND_ADMIN, "admin" },
+	{ COMMAND_PUBSUB, "pubsub" },
+	{ COMMAND_NOSCRIPT, "noscript" },
+	{ COMMAND_BLOCKING, "blocking" },
+	{ COMMAND_LOADING, "loading" },
+	{ COMMAND_STALE, "stale" },
+	{ COMMAND_FAST, "fast" },
+	{ COMMAND_NO_AUTH, "no_auth" },
+	{ COMMAND_NO_MULTI, "no_multi" },
+	{ COMMAND_ALLOW_BUSY, "allow_busy" },
+	{ COMMAND_MOVABLE_KEYS, "movablekeys" },
+	{ COMMAND_NO_ASYNC_LOADING, "no_async_loading" },
+	{ COMMAND_SKIP_MONITOR, "skip_monitor" },
+	{ COMMAND_SKIP_SLOWLOG, "skip_slowlog" },
+	{ COMMAND_ASKING, "asking" },
+	{ COMMAND_NO_MANDATORY_KEYS, "no_mandatory_keys" },
 };
 
 static const char *const group_names[COMMAND_GROUPS] = {
@@ -40,6 +53,9 @@ static const char *const group_names[COMMAND_GROUPS] = {
 	[GROUP_SERVER] = "server",
 	[GROUP_SCRIPTING] = "scripting",
 	[GROUP_STREAM] = "stream",
+	[GROUP_GEO] = "geo",
+	[GROUP_HYPERLOGLOG] = "hyperloglog",
+	[GROUP_CLUSTER] = "cluster",
 };
 
 static void
@@ -55,6 +71,113 @@ answer_flags(struct reply *r, unsigned flags)
 		count++;
 	}
 	reply_later_end(r, place, '~', count);
+}
+
+/* A set of words that have spaces between them. */
+static void
+answer_words(struct reply *r, struct str words)
+{
+	size_t at = reply_later(r);
+	size_t count = 0;
+
+	for (; words.len; count++) {
+		struct str word = str_cut(&words, ' ');
+		char text[FLAG_BYTES];
+
+		snprintf(text, sizeof(text), "%.*s", STR_ARG(word));
+		reply_simple(r, text);
+	}
+	reply_later_end(r, at, '~', count);
+}
+
+static void
+answer_tips(struct reply *r, const char *name)
+{
+	struct str tips = tips_of(name);
+	size_t at = reply_later(r);
+	size_t count = 0;
+
+	for (; tips.len; count++)
+		reply_bulk(r, str_cut(&tips, ' '));
+	reply_later_end(r, at, '~', count);
+}
+
+static void
+answer_named(struct reply *r, const char *name, int n)
+{
+	reply_bulk_cstr(r, name);
+	reply_int(r, n);
+}
+
+/* How a search is done, and how many words describe it further. */
+static void
+answer_search(struct reply *r, const char *name, const char *type, size_t words)
+{
+	reply_bulk_cstr(r, name);
+	reply_map(r, 2);
+	reply_bulk_cstr(r, "type");
+	reply_bulk_cstr(r, type);
+	reply_bulk_cstr(r, "spec");
+	reply_map(r, words);
+}
+
+static void
+answer_spec_begin(struct reply *r, const struct key_spec *s)
+{
+	const char *const name = "begin_search";
+
+	if (s->unknown) {
+		answer_search(r, name, "unknown", 0);
+	} else if (s->word) {
+		answer_search(r, name, "keyword", 2);
+		reply_bulk_cstr(r, "keyword");
+		reply_bulk_cstr(r, s->word);
+		answer_named(r, "startfrom", s->at);
+	} else {
+		answer_search(r, name, "index", 1);
+		answer_named(r, "index", s->at);
+	}
+}
+
+static void
+answer_spec_find(struct reply *r, const struct key_spec *s)
+{
+	const char *const name = "find_keys";
+
+	if (s->unknown) {
+		answer_search(r, name, "unknown", 0);
+	} else if (s->counted) {
+		answer_search(r, name, "keynum", 3);
+		answer_named(r, "keynumidx", 0);
+		answer_named(r, "firstkey", 1);
+		answer_named(r, "keystep", s->step);
+	} else {
+		answer_search(r, name, "range", 3);
+		answer_named(r, "lastkey", s->last);
+		answer_named(r, "keystep", s->step);
+		answer_named(r, "limit", s->limit);
+	}
+}
+
+/* Of the command, or of one of its subcommands unless that is NULL. */
+static void
+answer_specs(struct reply *r, const struct command *command, const struct subcommand *sub)
+{
+	struct key_spec specs[KEY_SPECS];
+	size_t count = key_specs_of(command, sub, specs);
+
+	reply_set(r, count);
+	for (size_t i = 0; i < count; i++) {
+		reply_map(r, specs[i].notes ? 4 : 3);
+		if (specs[i].notes) {
+			reply_bulk_cstr(r, "notes");
+			reply_bulk_cstr(r, specs[i].notes);
+		}
+		reply_bulk_cstr(r, "flags");
+		answer_words(r, specs[i].flags);
+		answer_spec_begin(r, &specs[i]);
+		answer_spec_find(r, &specs[i]);
+	}
 }
 
 /* Of the command, or of one of its subcommands unless that is NULL. */
@@ -89,9 +212,9 @@ answer_subcommand(struct reply *r, const struct command *command, const struct s
 	reply_int(r, sub->key);
 	reply_int(r, sub->key > 0);
 	answer_categories(r, command, sub);
-	reply_array(r, 0); /* tips */
-	reply_array(r, 0); /* key specifications */
-	reply_array(r, 0); /* subcommands */
+	answer_tips(r, name);
+	answer_specs(r, command, sub);
+	reply_set(r, 0); /* subcommands */
 }
 
 static void
@@ -103,14 +226,18 @@ answer_info(struct reply *r, const struct command *command)
 	reply_array(r, 10);
 	reply_bulk_cstr(r, command->name);
 	reply_int(r, command->arity);
-	answer_flags(r, command->flags);
+	/* Redis tells of their subcommands which of these only read. */
+	answer_flags(r, subs ? command->flags & ~(unsigned)COMMAND_READONLY : command->flags);
 	reply_int(r, command->first_key);
 	reply_int(r, command->last_key);
 	reply_int(r, command->step);
 	answer_categories(r, command, NULL);
-	reply_array(r, 0); /* tips */
-	reply_array(r, 0); /* key specifications */
-	reply_array(r, subs);
+	answer_tips(r, command->name);
+	answer_specs(r, command, NULL);
+	if (subs)
+		reply_array(r, subs);
+	else
+		reply_set(r, 0);
 	for (size_t i = 0; i < subs; i++)
 		answer_subcommand(r, command, &sub[i]);
 }
@@ -128,6 +255,22 @@ answer_docs(struct reply *r, const struct command *command)
 	reply_bulk_cstr(r, group_names[command->group]);
 }
 
+/* Of "config", or of "config|get". */
+static void
+answer_info_named(struct call *c, struct str name)
+{
+	struct str rest = name;
+	const struct command *command = command_find(c->redis, str_cut(&rest, '|'));
+	const struct subcommand *sub = command ? subcommand_find(command, rest) : NULL;
+
+	if (sub)
+		answer_subcommand(c->reply, command, sub);
+	else if (command && str_eq_nocase(name, str_from_cstr(command->name)))
+		answer_info(c->reply, command);
+	else
+		reply_null_array(c->reply);
+}
+
 static enum status
 command_info(struct call *c)
 {
@@ -138,14 +281,8 @@ command_info(struct call *c)
 		return STATUS_OK;
 	}
 	reply_array(c->reply, c->argc - 2);
-	for (size_t i = 2; i < c->argc; i++) {
-		const struct command *command = command_find(c->redis, c->argv[i]);
-
-		if (command)
-			answer_info(c->reply, command);
-		else
-			reply_null_array(c->reply);
-	}
+	for (size_t i = 2; i < c->argc; i++)
+		answer_info_named(c, c->argv[i]);
 	return STATUS_OK;
 }
 
@@ -180,20 +317,9 @@ no_keys(struct call *c)
 static void
 answer_key_flags(struct call *c, const struct command *command, size_t key, size_t place)
 {
-	struct str flags = key_flags_of(command, c->argv + 2, c->argc - 2, key);
-	size_t at, count = 0;
-
 	reply_array(c->reply, 2);
 	reply_bulk(c->reply, c->argv[2 + place]);
-	at = reply_later(c->reply);
-	for (; flags.len; count++) {
-		struct str flag = str_cut(&flags, ' ');
-		char text[FLAG_BYTES];
-
-		snprintf(text, sizeof(text), "%.*s", STR_ARG(flag));
-		reply_simple(c->reply, text);
-	}
-	reply_later_end(c->reply, at, '~', count);
+	answer_words(c->reply, key_flags_of(command, c->argv + 2, c->argc - 2, key));
 }
 
 static enum status
@@ -201,20 +327,28 @@ command_getkeys(struct call *c, bool with_flags)
 {
 	const struct command *command = command_find(c->redis, c->argv[2]);
 	size_t argc = c->argc - 2;
+	enum status status;
 	size_t *places;
 	size_t count;
 
-	if (!command) {
+	if (!command || (command->flags & COMMAND_CONTAINER && argc > 1 &&
+			 !command_subcommand(command, c->argv[3]).len)) {
 		reply_error(c->reply, STR("ERR Invalid command specified"));
 		return STATUS_OK;
 	}
-	if (!command->first_key && !(command->flags & (COMMAND_MOVABLE_KEYS | COMMAND_CONTAINER)))
+	if (command->flags & COMMAND_PUBSUB ||
+	    (!command->first_key && !(command->flags & (COMMAND_MOVABLE_KEYS | COMMAND_CONTAINER))))
 		return no_keys(c);
 	if (!command_takes(command, argc)) {
 		reply_error(c->reply, STR("ERR Invalid number of arguments specified for command"));
 		return STATUS_OK;
 	}
-	if (command_keys(command, c->argv + 2, argc, c->arena, &places, &count) != STATUS_OK) {
+	status = command_keys(command, c->argv + 2, argc, c->arena, &places, &count);
+	if (status == STATUS_INVALID && command->flags & COMMAND_NO_MANDATORY_KEYS) {
+		reply_array(c->reply, 0);
+		return STATUS_OK;
+	}
+	if (status != STATUS_OK) {
 		reply_error(c->reply, STR("ERR Invalid arguments specified for command"));
 		return STATUS_OK;
 	}

@@ -101,10 +101,8 @@ keys_add_store(struct keys *k, const struct str *argv, size_t argc)
 
 /* XREAD … STREAMS key … id …: as many keys as ids. */
 static bool
-keys_add_streams(struct keys *k, const struct str *argv, size_t argc)
+keys_add_streams(struct keys *k, const struct str *argv, size_t argc, size_t at)
 {
-	size_t at = 1;
-
 	while (at < argc && !str_eq_nocase(argv[at], STR("streams")))
 		at += str_eq_nocase(argv[at], STR("count")) || str_eq_nocase(argv[at], STR("block"))
 			      ? 2
@@ -134,25 +132,38 @@ keys_add_inner(struct keys *k, const struct command *command, const struct str *
 	return true;
 }
 
-static bool
-keys_find_movable(struct keys *k, const struct command *command, const struct str *argv,
-		  size_t argc)
+size_t
+command_counted_keys(const struct command *command)
 {
 	static const struct {
 		const char *name;
 		size_t numkeys;
 	} counted[] = {
-		{ "blmpop", 2 },      { "bzmpop", 2 },     { "eval", 2 },   { "eval_ro", 2 },
-		{ "evalsha", 2 },     { "evalsha_ro", 2 }, { "lmpop", 1 },  { "sintercard", 1 },
-		{ "zdiff", 1 },       { "zdiffstore", 2 }, { "zinter", 1 }, { "zintercard", 1 },
-		{ "zinterstore", 2 }, { "zmpop", 1 },      { "zunion", 1 }, { "zunionstore", 2 },
+		{ "blmpop", 2 },  { "bzmpop", 2 },      { "eval", 2 },        { "eval_ro", 2 },
+		{ "evalsha", 2 }, { "evalsha_ro", 2 },  { "fcall", 2 },       { "fcall_ro", 2 },
+		{ "lmpop", 1 },   { "sintercard", 1 },  { "zdiff", 1 },       { "zdiffstore", 2 },
+		{ "zinter", 1 },  { "zintercard", 1 },  { "zinterstore", 2 }, { "zmpop", 1 },
+		{ "zunion", 1 },  { "zunionstore", 2 },
 	};
 
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
 		if (strcmp(command->name, counted[i].name) == 0)
-			return keys_add_counted(k, argv, argc, counted[i].numkeys);
+			return counted[i].numkeys;
+	return 0;
+}
+
+static bool
+keys_find_movable(struct keys *k, const struct command *command, const struct str *argv,
+		  size_t argc)
+{
+	size_t counted = command_counted_keys(command);
+
+	if (counted)
+		return keys_add_counted(k, argv, argc, counted);
 	if (strcmp(command->name, "xread") == 0)
-		return keys_add_streams(k, argv, argc);
+		return keys_add_streams(k, argv, argc, 1);
+	if (strcmp(command->name, "xreadgroup") == 0)
+		return keys_add_streams(k, argv, argc, 4);
 	if (strcmp(command->name, "frond.at") == 0)
 		return keys_add_inner(k, command, argv, argc);
 	if (strcmp(command->name, "sort") == 0)
@@ -176,7 +187,8 @@ keys_find(struct keys *k, const struct command *command, const struct str *argv,
 {
 	if (command->flags & COMMAND_CONTAINER)
 		keys_add_subcommand(k, command, argv, argc);
-	if (command->first_key > 0) {
+	/* What follows SSUBSCRIBE are channels. */
+	if (command->first_key > 0 && !(command->flags & COMMAND_PUBSUB)) {
 		int64_t last = command->last_key < 0 ? (int64_t)argc + command->last_key
 						     : command->last_key;
 

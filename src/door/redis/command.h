@@ -35,6 +35,12 @@ enum command_flags {
 	COMMAND_NO_MULTI = 1 << 11,
 	COMMAND_ALLOW_BUSY = 1 << 12,
 	COMMAND_MOVABLE_KEYS = 1 << 13,
+	/* Told to clients, as Redis does; they change nothing here. */
+	COMMAND_NO_ASYNC_LOADING = 1 << 14,
+	COMMAND_SKIP_MONITOR = 1 << 15,
+	COMMAND_SKIP_SLOWLOG = 1 << 16,
+	COMMAND_ASKING = 1 << 17,
+	COMMAND_NO_MANDATORY_KEYS = 1 << 18,
 	/* Not told to clients: it changes what the next command of a pipeline means, or no data. */
 	COMMAND_ALONE = 1 << 20,
 	/* It works on all keys of a database, or on all databases. */
@@ -65,6 +71,9 @@ enum command_group {
 	GROUP_SERVER,
 	GROUP_SCRIPTING,
 	GROUP_STREAM,
+	GROUP_GEO,
+	GROUP_HYPERLOGLOG,
+	GROUP_CLUSTER,
 	COMMAND_GROUPS,
 };
 
@@ -134,6 +143,9 @@ struct str command_subcommand(const struct command *command, struct str name);
 MUST_USE enum status command_keys(const struct command *command, const struct str *argv,
 				  size_t argc, struct arena *arena, size_t **ret,
 				  size_t *ret_count);
+
+/* The place of the number of keys that the keys follow, in commands where that is so; or 0. */
+size_t command_counted_keys(const struct command *command);
 
 /* True if that is a number of arguments that is meant by an arity, as in struct command. */
 static inline bool

@@ -50,6 +50,53 @@ keys_and_channels_are_checked_behind_the_command(void **state)
 	arena_free(arena);
 }
 
+static void
+rights_to_a_key_are_those_that_the_call_needs(void **state)
+{
+	const struct str role = STR("redis:%R~from %W~to %R~both %W~bot* &news +@all");
+	const struct {
+		const char *name;
+		struct str argv[4];
+		size_t argc;
+		bool allowed;
+	} calls[] = {
+		{ "copy", { STR("COPY"), STR("from"), STR("to") }, 3, true },
+		{ "copy", { STR("COPY"), STR("to"), STR("from") }, 3, false },
+		{ "rename", { STR("RENAME"), STR("from"), STR("to") }, 3, false },
+		{ "set", { STR("SET"), STR("to"), STR("x") }, 3, true },
+		{ "set", { STR("SET"), STR("to"), STR("x"), STR("GET") }, 4, false },
+		{ "set", { STR("SET"), STR("from"), STR("x") }, 3, false },
+		{ "getdel", { STR("GETDEL"), STR("to") }, 2, false },
+		{ "getset", { STR("GETSET"), STR("to"), STR("x") }, 3, false },
+		{ "lpop", { STR("LPOP"), STR("to") }, 2, false },
+		{ "del", { STR("DEL"), STR("to") }, 2, true },
+		{ "del", { STR("DEL"), STR("from") }, 2, false },
+		{ "exists", { STR("EXISTS"), STR("from"), STR("to") }, 3, true },
+		{ "object", { STR("OBJECT"), STR("ENCODING"), STR("to") }, 3, true },
+		{ "object", { STR("OBJECT"), STR("ENCODING"), STR("other") }, 3, false },
+		{ "bitfield", { STR("BITFIELD"), STR("from") }, 2, true },
+		/* One pattern has to allow all of it, as in Redis. */
+		{ "incr", { STR("INCR"), STR("both") }, 2, false },
+		{ "ssubscribe", { STR("SSUBSCRIBE"), STR("news") }, 2, true },
+		{ "ssubscribe", { STR("SSUBSCRIBE"), STR("from") }, 2, false },
+		{ "spublish", { STR("SPUBLISH"), STR("news"), STR("x") }, 3, true },
+	};
+	struct arena *arena = arena_new(ARENA_BYTES);
+	struct str object;
+	struct acl acl;
+
+	(void)state;
+	acl_of_roles(&acl, &role, 1, arena);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		enum acl_denial denial = acl_check(&acl, command_named(calls[i].name),
+						   calls[i].argv, calls[i].argc, arena, &object);
+
+		if ((denial == ACL_ALLOWED) != calls[i].allowed)
+			fail_msg("call %zu, %s", i, calls[i].name);
+	}
+	arena_free(arena);
+}
+
 /* Who has used up the memory of a script or a batch must not get past the rules by that. */
 static void
 what_cannot_be_checked_is_denied(void **state)
@@ -80,6 +127,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_and_channels_are_checked_behind_the_command),
+		cmocka_unit_test(rights_to_a_key_are_those_that_the_call_needs),
 		cmocka_unit_test(what_cannot_be_checked_is_denied),
 	};
 
