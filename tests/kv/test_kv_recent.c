@@ -49,7 +49,9 @@ keep(struct recent *r, const char *key, const char *value, uint64_t version)
 static void
 written(struct recent *r, const char *key, const char *value, uint64_t version)
 {
-	recent_write(r, str_from_cstr(key), cell(value), version);
+	const struct recent_pair pair = { str_from_cstr(key), cell(value) };
+
+	recent_write(r, &pair, 1, version);
 }
 
 /* ---- Versions ---- */
@@ -288,9 +290,11 @@ static void
 model_write(struct recent *r, const struct history *h, int key, int version)
 {
 	char name[16], value[VALUE_BYTES + 1];
+	struct recent_pair pair;
 
 	snprintf(name, sizeof(name), "key%d", key);
-	recent_write(r, str_from_cstr(name), value_of(h, key, version, value), (uint64_t)version);
+	pair = (struct recent_pair){ str_from_cstr(name), value_of(h, key, version, value) };
+	recent_write(r, &pair, 1, (uint64_t)version);
 }
 
 /* Readers lag behind by up to a few versions. A few keys are asked for far more often. */
@@ -388,6 +392,7 @@ threads_are_told_what_holds_at_their_version(void **state)
 	for (uint32_t v = 1; v < VERSIONS; v++) {
 		uint64_t written_key = rand_seq_below(&rand, 64);
 		char name[16], value[16];
+		struct recent_pair pair;
 
 		for (int key = 0; key < 64; key++)
 			atomic_store(&c->values[key][v], atomic_load(&c->values[key][v - 1]));
@@ -396,7 +401,8 @@ threads_are_told_what_holds_at_their_version(void **state)
 		snprintf(value, sizeof(value), "%u", v);
 		if (v % 100 == 0)
 			recent_forget(c->r, v);
-		recent_write(c->r, str_from_cstr(name), cell(value), v);
+		pair = (struct recent_pair){ str_from_cstr(name), cell(value) };
+		recent_write(c->r, &pair, 1, v);
 		atomic_store(&c->published, v);
 	}
 	for (int i = 0; i < 4; i++) {

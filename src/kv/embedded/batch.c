@@ -293,14 +293,23 @@ void
 batch_enter_recent(const struct batch *b)
 {
 	struct recent *recent = b->store->recent;
+	struct recent_pair pairs[RECENT_WRITES];
+	size_t count = 0;
 
 	if (!recent)
 		return;
 	/* Which keys these had, nobody knows. */
 	if (tree_first(&b->deleted))
 		recent_forget(recent, b->version);
-	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n))
-		recent_write(recent, n->key, ((const struct batch_key *)n)->cell, b->version);
+	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {
+		pairs[count++] = (struct recent_pair){ n->key,
+						       ((const struct batch_key *)n)->cell };
+		if (count == RECENT_WRITES) {
+			recent_write(recent, pairs, count, b->version);
+			count = 0;
+		}
+	}
+	recent_write(recent, pairs, count, b->version);
 }
 
 void

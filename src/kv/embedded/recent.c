@@ -495,22 +495,38 @@ recent_keep(struct recent *r, struct str key, struct cell cell, uint64_t version
 
 /* ---- Writing ---- */
 
-void
-recent_write(struct recent *r, struct str key, struct cell cell, uint64_t version)
+/* With the shard's lock held. */
+static void
+spot_write(struct recent *r, const struct spot *spot, struct str key, struct cell cell,
+	   uint64_t version)
 {
-	struct spot spot;
 	struct entry *e;
 
+	assert(spot->bucket->written <= version && spot->shard->floor <= version);
+	spot->bucket->written = version;
+	e = spot_entry(spot, key);
+	if (e)
+		spot_change(r, spot, e, key, cell, version);
+}
+
+void
+recent_write(struct recent *r, const struct recent_pair *pairs, size_t count, uint64_t version)
+{
+	struct spot spots[RECENT_WRITES];
+
+	assert(count <= RECENT_WRITES);
 	if (!r)
 		return;
-	spot = spot_of(r, key);
-	pthread_mutex_lock(&spot.shard->lock);
-	assert(spot.bucket->written <= version && spot.shard->floor <= version);
-	spot.bucket->written = version;
-	e = spot_entry(&spot, key);
-	if (e)
-		spot_change(r, &spot, e, key, cell, version);
-	pthread_mutex_unlock(&spot.shard->lock);
+	/* The buckets lie anywhere in megabytes: they are fetched together, and then used. */
+	for (size_t i = 0; i < count; i++) {
+		spots[i] = spot_of(r, pairs[i].key);
+		__builtin_prefetch(spots[i].bucket, 1);
+	}
+	for (size_t i = 0; i < count; i++) {
+		pthread_mutex_lock(&spots[i].shard->lock);
+		spot_write(r, &spots[i], pairs[i].key, pairs[i].cell, version);
+		pthread_mutex_unlock(&spots[i].shard->lock);
+	}
 }
 
 void

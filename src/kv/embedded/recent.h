@@ -60,6 +60,7 @@ enum {
 	/* A ring is at least so large, and has no pair of more than an eighth of it. */
 	RECENT_RING_BYTES = 8192,
 	RECENT_CHANCES = 8,
+	RECENT_WRITES = 16, /* that are entered together */
 };
 
 struct recent;
@@ -91,8 +92,18 @@ MUST_USE bool recent_find(struct recent *r, struct str key, uint64_t version,
 /* A reader at `version` has found the cell in RocksDB. May keep a copy. */
 void recent_keep(struct recent *r, struct str key, struct cell cell, uint64_t version);
 
-/* The key has been written by `version`, which is not published yet. */
-void recent_write(struct recent *r, struct str key, struct cell cell, uint64_t version);
+/* A key and what has been written there; both are borrowed. */
+struct recent_pair {
+	struct str key;
+	struct cell cell;
+};
+
+/*
+ * The keys, RECENT_WRITES of them at most, have been written by `version`, which is not published
+ * yet.
+ */
+void recent_write(struct recent *r, const struct recent_pair *pairs, size_t count,
+		  uint64_t version);
 
 /* Keys that nobody has named may have been written by `version`: nothing from before it counts. */
 void recent_forget(struct recent *r, uint64_t version);
