@@ -370,9 +370,9 @@ row_project(void *arg, struct mql *mql, size_t i)
 	return row->shown.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
-/* The next row; no more than `wanted` are read ahead. STATUS_NOT_FOUND at the end. */
+/* Reads rows if none is left, no more than `wanted`. STATUS_NOT_FOUND: there are none. */
 static enum status
-rows_next(struct call *c, struct find *f, uint64_t wanted, const struct find_row **ret)
+rows_reach(struct call *c, struct find *f, uint64_t wanted)
 {
 	struct mql_batch *b = &f->batch;
 	struct mql *q = &f->query.mql;
@@ -390,10 +390,7 @@ rows_next(struct call *c, struct find *f, uint64_t wanted, const struct find_row
 		TRY(rows_read(f));
 		mql_batch_run(b, q, row_project, f);
 	}
-	*ret = &f->rows[b->at++];
-	buf_clear(&f->place);
-	buf_append_str(&f->place, (*ret)->place);
-	return buf_status(&f->place);
+	return STATUS_OK;
 }
 
 /* ---- Batches ---- */
@@ -410,9 +407,12 @@ find_put_next(struct call *c, struct find *f, uint64_t wanted, struct bson_build
 		TRY(find_next(f, &doc, &position));
 		return find_put(c, f, doc, position, ret);
 	}
-	TRY(rows_next(c, f, wanted, &row));
+	TRY(rows_reach(c, f, wanted));
+	row = &f->rows[f->batch.at++];
 	find_put_shown(f, row->doc, row->shown, ret);
-	return STATUS_OK;
+	buf_clear(&f->place);
+	buf_append_str(&f->place, row->place);
+	return buf_status(&f->place);
 }
 
 /* Behind the document that was written last. */
