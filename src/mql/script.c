@@ -318,22 +318,36 @@ batch_choose_want(struct mql_batch *b, size_t given)
 		b->want = MQL_AHEAD_DOCUMENTS;
 }
 
+/* Keeps what has failed. */
+static void
+batch_note(struct mql_batch *b, struct mql *q)
+{
+	b->code = q->code;
+	q->code = 0;
+	if (b->failed == STATUS_OK || !q->err)
+		return;
+	b->err = *q->err;
+	*q->err = (struct err){ 0 };
+}
+
 void
 mql_batch_run(struct mql_batch *b, struct mql *q,
 	      enum status (*eval)(void *arg, struct mql *q, size_t i), void *arg)
 {
+	enum status read = b->failed;
 	size_t given = b->count;
 
-	if (b->failed == STATUS_OK)
+	batch_note(b, q);
+	/* What the store has failed is told at once. */
+	if (read == STATUS_OK || read == STATUS_INVALID || read == STATUS_UNSUPPORTED) {
 		b->failed = mql_ahead_run(q, b->aheads, b->count, eval, arg, &b->count);
-	else
+		if (b->failed != STATUS_OK)
+			batch_note(b, q);
+		else
+			b->failed = read;
+	} else {
 		b->count = 0;
-	b->code = q->code;
-	if (b->failed != STATUS_OK && q->err) {
-		b->err = *q->err;
-		*q->err = (struct err){ 0 };
 	}
-	q->code = 0;
 	batch_choose_want(b, given);
 }
 

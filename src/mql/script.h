@@ -160,7 +160,8 @@ void *mql_batch_begin(struct mql_batch *b, size_t item_bytes);
 
 /*
  * Evaluates the items as mql_ahead_run() does. What fails, or has failed before, is kept, with its
- * code and text, for when the items in front of it were given: mql_batch_failure().
+ * code and text, for when the items in front of it were given: mql_batch_failure(). Where the store
+ * has failed none are given.
  */
 void mql_batch_run(struct mql_batch *b, struct mql *q,
 		   enum status (*eval)(void *arg, struct mql *q, size_t i), void *arg);

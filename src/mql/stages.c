@@ -328,7 +328,8 @@ enum status
 mql_pipeline_apply(const struct mql_pipeline *p, struct mql *q, struct str document,
 		   const struct mql_bound *let, struct str *ret)
 {
-	const struct mql_run_options options = { .let = let };
+	/* Whoever has many documents sets q->ahead, and applies it to all of them. */
+	const struct mql_run_options options = { .let = let, .one_by_one = true };
 	struct buf array = BUF_INIT(BSON_MOST_BYTES + 64);
 	struct mql_source *source;
 	struct bson_builder b;

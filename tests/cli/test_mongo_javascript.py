@@ -294,6 +294,8 @@ def functions_stand_wherever_expressions_do(cwd):
 
 # Of 600 documents: batches of 1, 4, 16, 64, 256 and 259, the rest in one or two more.
 BATCHES_OF_600 = 7
+# Those of changes are as large as they may be by the time that they take.
+CHANGES_OF_600 = 30
 
 
 def numbers(c, count):
@@ -441,6 +443,198 @@ def a_projection_that_fails_does_so_where_its_document_is_given(cwd):
         huge = {"d": function("(x) => 'x'.repeat(9000000)", "$n")}
         got, sizes = read_all(c, {"find": "c", "projection": huge, "limit": 20})
         equal(([one["_id"] for one in got], sizes), (list(range(20)), [2] * 10))
+
+
+SCHEMES = [{"storageEngine": {"frond": {"scheme": scheme}}} for scheme in ("packed", "exploded")]
+
+
+def recreate(c, scheme):
+    c({"drop": "c"}, "d")
+    c({"create": "c", **scheme}, "d")
+
+
+def update(c, query, change, **members):
+    """`n` and `nModified`."""
+    answer = c({"update": "c", "updates": [{"q": query, "u": change, "multi": True, **members}]}, "d")
+    equal("writeErrors" in answer, False)
+    return answer["n"], answer["nModified"]
+
+
+def documents(c, **members):
+    return c({"find": "c", "sort": {"_id": 1}, "batchSize": 100000, **members}, "d")["cursor"]["firstBatch"]
+
+
+@test
+def changes_of_many_documents_call_functions_in_batches(cwd):
+    odd = {"$where": "this.n % 2"}
+    double = [{"$set": {"d": function("(x) => 2 * x", "$n")}}]
+    expr = {"$expr": function("(x) => x % 2 == 0", "$n")}
+    with Mongo(cwd) as server, Client(server.port) as c:
+        calls = Calls(server)
+        for scheme in SCHEMES:
+            recreate(c, scheme)
+            numbers(c, 600)
+
+            def within(most, asked):
+                made = calls.since()
+                assert made[0] <= most and made[1] == asked, made
+
+            calls.since()
+            equal(update(c, {}, double), (600, 600))
+            within(CHANGES_OF_600, 600)
+            equal(documents(c), [{"_id": n, "n": n, "d": 2.0 * n} for n in range(600)])
+            calls.since()
+            equal(update(c, odd, {"$set": {"d": 0}}), (300, 300))
+            within(CHANGES_OF_600, 600)
+            equal(update(c, expr, {"$unset": {"d": 1}}), (300, 300))
+            within(CHANGES_OF_600, 600)
+            equal(documents(c), [{"_id": n, "n": n, "d": 0} if n % 2 else {"_id": n, "n": n}
+                                 for n in range(600)])
+            # Filter and pipeline: two rounds. What a stage has made is the argument of the next one.
+            twice = [*double, {"$set": {"d": function("(x) => x + 1", "$d")}}]
+            equal(update(c, odd, twice), (300, 300))
+            within(3 * CHANGES_OF_600, 1200)
+            equal(update(c, odd, twice), (300, 0))
+            within(3 * CHANGES_OF_600, 1200)
+            equal(documents(c), [{"_id": n, "n": n, "d": 2.0 * n + 1} if n % 2 else {"_id": n, "n": n}
+                                 for n in range(600)])
+            # One document: it is looked for in batches, the first of one document.
+            one = c({"update": "c", "updates": [{"q": {"$where": "this.n == 500"}, "u": double}]}, "d")
+            equal((one["n"], one["nModified"]), (1, 1))
+            within(CHANGES_OF_600 + 1, 598)
+            c({"update": "c", "updates": [{"q": {"$where": "true"}, "u": double}]}, "d")
+            within(2, 2)
+            one = c({"findAndModify": "c", "query": odd, "sort": {"n": -1}, "update": double}, "d")
+            equal(one["value"], {"_id": 599, "n": 599, "d": 1199.0})
+            within(CHANGES_OF_600 + 1, 601)
+            # Others that are run as update and delete are.
+            bulk = c({"bulkWrite": 1, "nsInfo": [{"ns": "d.c"}], "ops": [
+                {"update": 0, "filter": odd, "updateMods": double, "multi": True},
+                {"delete": 0, "filter": expr, "multi": True}]})
+            equal((bulk["nMatched"], bulk["nDeleted"]), (300, 300))
+            within(3 * CHANGES_OF_600, 1500)
+            lsid = {"lsid": {"id": Raw(5, struct.pack("<iB", 16, 4) + os.urandom(16))}, "txnNumber": Int64(1)}
+            inside = {**lsid, "autocommit": False}
+            c({"update": "c", "updates": [{"q": {}, "u": [{"$set": {"n": 1, "d": function("() => 1")}}],
+                                           "multi": True}], **inside, "startTransaction": True}, "d")
+            where = {"$where": "this.d == 1 && this._id > 300"}
+            equal(c({"delete": "c", "deletes": [{"q": where, "limit": 0}], **inside}, "d")["n"], 150)
+            c({"commitTransaction": 1, **inside}, "admin")
+            equal(documents(c), [{"_id": n, "n": 1, "d": 1.0} for n in range(1, 300, 2)])
+            calls.since()
+            equal(c({"delete": "c", "deletes": [{"q": {"$where": "true"}, "limit": 0}]}, "d")["n"], 150)
+            within(CHANGES_OF_600, 150)
+            # An upsert asks for the document that it makes.
+            answer = c({"update": "c", "updates": [{"q": {"_id": 5, "$where": "true"}, "u": double,
+                                                    "upsert": True, "multi": True}]}, "d")
+            equal(answer["upserted"], [{"index": 0, "_id": 5}])
+            equal(documents(c), [{"_id": 5, "d": 0.0}])
+
+
+@test
+def documents_in_front_of_one_that_fails_are_changed(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        def failure(statement, number, part, many="u"):
+            name = "update" if many == "u" else "delete"
+            answer = c({name: "c", name + "s": [statement]}, "d")
+            [error] = answer["writeErrors"]
+            equal((answer["n"], error["code"]), (0, number))
+            contains(error["errmsg"], part)
+
+        def changed():
+            return [one["_id"] for one in documents(c) if "d" in one]
+
+        for scheme in SCHEMES:
+            recreate(c, scheme)
+            numbers(c, 100)
+            throws = function("(x) => { if (x == 40) throw 'no'; return x }", "$n")
+            failure({"q": {}, "u": [{"$set": {"d": throws}}], "multi": True}, 139, "no")
+            equal(changed(), list(range(40)))
+            where = {"$where": "if (this.n == 50) throw 'no'; return this.n % 2"}
+            failure({"q": where, "u": {"$set": {"d": 1}}, "multi": True}, 139, "no")
+            equal(changed(), sorted({*range(40), *range(1, 50, 2)}))
+            # A failure of another kind comes first, though a function fails behind it.
+            both = {"$set": {"d": throws, "x": {"$divide": [1, {"$subtract": ["$n", 30]}]}}}
+            failure({"q": {}, "u": [both], "multi": True}, 2, "divide by zero")
+            equal([one["_id"] for one in documents(c) if "x" in one], list(range(30)))
+            # An index refuses what it refuses, in its place.
+            c({"createIndexes": "c", "indexes": [{"key": {"u": 1}, "name": "u", "unique": True,
+                                                  "sparse": True}]}, "d")
+            same = [{"$set": {"u": function("(x) => x == 70 ? 20 : x", "$n")}}]
+            failure({"q": {}, "u": same, "multi": True}, 11000, "E11000")
+            equal([one["u"] for one in documents(c) if "u" in one], [float(n) for n in range(70)])
+            moves = [{"$set": {"_id": function("(x) => x == 20 ? -1 : NumberInt(x)", "$n")}}]
+            failure({"q": {}, "u": moves, "multi": True}, 66, "immutable")
+            failure({"q": where, "limit": 0}, 139, "no", "d")
+            equal([one["_id"] for one in documents(c, filter={"_id": {"$lt": 60}})],
+                  [n for n in range(60) if n % 2 == 0 or n > 50])
+
+
+@test
+def many_documents_are_changed_once_each_in_several_transactions(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        calls = Calls(server)
+        for scheme in SCHEMES:
+            recreate(c, scheme)
+            c({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"}]}, "d")
+            for at in range(0, 4000, 1000):
+                insert(c, *({"_id": n, "n": n % 7, "text": "x" * 5000} for n in range(at, at + 1000)))
+            calls.since()
+            # They move in the index by which they are found.
+            change = [{"$set": {"n": function("(x) => NumberInt(x + 5)", "$n")}}]
+            equal(update(c, {"n": {"$gte": 3}, "$where": "this.n < 1000"}, change, hint="n"), (2284, 2284))
+            made, asked = calls.since()
+            assert 4568 <= asked < 8000 and made < 200, (made, asked)
+            equal([one["n"] for one in documents(c, projection={"n": 1})],
+                  [n % 7 + 5 * (n % 7 >= 3) for n in range(4000)])
+            # Large documents, which have transactions of their own.
+            large = [{"$set": {"text": function("(x) => 'y'.repeat(x % 10 ? 10 : 2100000)", "$_id"), "n": 1}}]
+            equal(update(c, {"_id": {"$lt": 50}}, large), (50, 50))
+            equal([len(one["text"]) for one in documents(c, filter={"_id": {"$lt": 51}}, projection={"text": 1})],
+                  [10 if n % 10 else 2100000 for n in range(50)] + [5000])
+
+
+@test
+def changes_that_meet_lose_nothing(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        for scheme in SCHEMES:
+            recreate(c, scheme)
+            insert(c, *({"_id": n, "n": 0} for n in range(200)))
+            change = [{"$set": {"n": function("(x) => NumberInt(x + 1)", "$n")}}]
+
+            def work():
+                with Client(server.port) as other:
+                    for _ in range(4):
+                        equal(update(other, {"$where": "this.n < 1000"}, change), (200, 200))
+
+            failed = []
+
+            def guarded():
+                try:
+                    work()
+                except Exception as error:
+                    failed.append(error)
+
+            threads = [threading.Thread(target=guarded) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            equal(failed, [])
+            equal({one["n"] for one in documents(c)}, {12})
+
+
+@test
+def a_stage_in_front_that_fails_does_so_behind_its_documents(cwd):
+    with Mongo(cwd) as server, Client(server.port) as c:
+        numbers(c, 100)
+        pipeline = [{"$set": {"x": {"$divide": [1, {"$subtract": ["$n", 40]}]}}},
+                    {"$project": {"d": function("(x) => x", "$n")}}]
+        cursor = c({"aggregate": "c", "pipeline": pipeline, "cursor": {"batchSize": 2}}, "d")["cursor"]
+        more = {"getMore": cursor["id"], "collection": "c"}
+        equal([one["_id"] for one in c({**more, "batchSize": 38}, "d")["cursor"]["nextBatch"]],
+              list(range(2, 40)))
+        fails(c, more, 2, "divide by zero")
 
 
 # ---- Failures ----

@@ -1,6 +1,7 @@
 #include "door/mongo/change.h"
 #include "door/mongo/txn.h"
 
+#include "base/clock.h"
 #include "door/mongo/client.h"
 #include "door/mongo/diff.h"
 #include "door/mongo/validate.h"
@@ -10,12 +11,17 @@
 enum {
 	/* MongoDB's number for an update that makes a document too large. */
 	CHANGE_TOO_LARGE = 17419,
+	/* Of documents that were read ahead, with what functions have answered. */
+	CHANGE_AHEAD_BYTES = 128 * 1024 * 1024,
+	/* That a batch is to take: a transaction that has become full waits for no more. */
+	CHANGE_AHEAD_MS = 500,
 };
 
 static enum status
 change_compile_pipeline(struct change *ch)
 {
 	struct mql_pipeline_options options = { .update = true };
+	size_t scripts;
 
 	if (ch->ask.array_filters)
 		return call_fail(ch->call, MONGO_FAILED_TO_PARSE,
@@ -23,7 +29,11 @@ change_compile_pipeline(struct change *ch)
 	if (ch->ask.constants)
 		TRY(data_let(&ch->mql, ch->ask.constants->text, &ch->scope, &ch->bound));
 	options.scope = ch->scope;
-	return mql_pipeline_compile(&ch->mql, ch->ask.update->text, &options, &ch->pipeline);
+	scripts = ch->mql.script_count;
+	TRY(mql_pipeline_compile(&ch->mql, ch->ask.update->text, &options, &ch->pipeline));
+	/* Of one document only the first one that matches is wanted. */
+	ch->calls |= ch->ask.many && ch->mql.script_count > scripts;
+	return STATUS_OK;
 }
 
 /* `_id`s are not kept in the order of a collation. */
@@ -64,13 +74,16 @@ change_compile(struct change *ch)
 {
 	struct mql *q = &ch->mql;
 	const struct bson_value *filters = ch->ask.array_filters;
+	size_t scripts;
 
 	TRY(change_collate(ch));
 	if (ch->ask.let.len)
 		TRY(data_let(q, ch->ask.let, &ch->scope, &ch->bound));
 	ch->match_bound = ch->bound;
 	q->takes_where = true;
+	scripts = q->script_count;
 	TRY(mql_match_compile_scoped(q, ch->ask.filter, ch->scope, &ch->match));
+	ch->calls = q->script_count > scripts;
 	q->takes_where = false;
 	if (ch->ask.sort.len && !bson_is_empty(ch->ask.sort))
 		TRY(mql_sort_by_compile(q, ch->ask.sort, &ch->sort));
@@ -125,6 +138,8 @@ change_begin(struct change *ch, struct call *c, struct data *data, const struct 
 	TRY(data_mql_status(c, &ch->mql, change_compile(ch)));
 	if (!data->is_there)
 		return STATUS_OK;
+	if (ch->calls)
+		TRY(mql_batch_init(&ch->ahead, CHANGE_AHEAD_BYTES, arena_part(c->arena)));
 	plan.order = ch->ask.order;
 	plan.match = ch->match;
 	plan.texts = ch->mql.texts;
@@ -150,6 +165,7 @@ change_end(struct change *ch)
 	if (ch->walks)
 		plan_walk_close(&ch->walk);
 	ch->walks = false;
+	mql_batch_fini(&ch->ahead);
 	mql_collation_free(ch->collation);
 	ch->collation = NULL;
 }
@@ -169,6 +185,144 @@ change_confirm(struct change *ch, struct str doc)
 	return plain_get(p, &id, KV_READ, ch->call->arena, &same);
 }
 
+/* The next document of the walk, whether it matches or not. */
+static enum status
+change_read(struct change *ch, struct str *ret)
+{
+	struct call *c = ch->call;
+
+	TRY(mongo_client_check(c->client));
+	TRY(step_count(1));
+	arena_reset(c->arena, ch->mark);
+	return plan_walk_next(&ch->walk, c->arena, ret);
+}
+
+/* ---- Documents that are read ahead ---- */
+
+static enum status
+row_keep(struct change *ch, struct str doc)
+{
+	struct mql_batch *b = &ch->ahead;
+	struct change_row *row = &ch->rows[b->count];
+
+	*row = (struct change_row){ .place = arena_dup(b->arena, plan_walk_place(&ch->walk)),
+				    .partial = ch->walk.partial,
+				    .held = doc.len && doc.ptr == ch->walk.held.ptr };
+	row->doc = doc.len ? arena_dup(b->arena, doc) : STR("");
+	if (!row->doc.ptr || !row->place.ptr)
+		return STATUS_LIMIT;
+	b->count++;
+	return STATUS_OK;
+}
+
+/* Reads documents until there are as many as are wanted, or no more. */
+static enum status
+rows_read(struct change *ch)
+{
+	struct mql_batch *b = &ch->ahead;
+	size_t bytes = 0;
+
+	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
+		struct str doc;
+		enum status status = change_read(ch, &doc);
+
+		b->ended = status == STATUS_NOT_FOUND;
+		if (b->ended)
+			return STATUS_OK;
+		TRY(status);
+		bytes += doc.len;
+		TRY(row_keep(ch, doc));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+row_pipe(struct change *ch, struct mql *q, struct change_row *row)
+{
+	struct str doc;
+
+	TRY(mql_pipeline_apply(ch->pipeline, q, row->doc, ch->bound, &doc));
+	row->piped = arena_dup(ch->ahead.arena, doc);
+	return row->piped.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+row_run(void *arg, struct mql *q, size_t i)
+{
+	struct change *ch = arg;
+	struct change_row *row = &ch->rows[i];
+	struct arena_mark mark = arena_mark(q->arena);
+	enum status status;
+
+	if (!row->doc.len)
+		return STATUS_OK;
+	status = mql_match_run_scoped(ch->match, q, row->doc, ch->match_bound, &row->matches,
+				      &row->position);
+	if (status == STATUS_OK && row->matches && ch->pipeline && ch->ask.many)
+		status = row_pipe(ch, q, row);
+	arena_reset(q->arena, mark);
+	return status;
+}
+
+/*
+ * The next batch. What fails is told when the documents in front of it were given.
+ *
+ * A transaction is to end in time, and what it has read ahead then is lost. So a batch is as large
+ * as it may take long by what the one before has taken. Where the store ends transactions that are
+ * old, one that is tried again reads nothing ahead, so that it comes to its first document.
+ */
+static enum status
+rows_fill(struct change *ch)
+{
+	bool keeps = kv_keeps_versions(ch->call->mongo->config.store);
+	struct mql_batch *b = &ch->ahead;
+	uint64_t began_ns = clock_mono_ns(), each_ns, most;
+	size_t count;
+
+	if (ch->ask.again && !keeps)
+		b->want = 1;
+	ch->rows = mql_batch_begin(b, sizeof(*ch->rows));
+	if (!ch->rows)
+		return STATUS_LIMIT;
+	b->failed = rows_read(ch);
+	data_mql_take_code(ch->call, &ch->mql);
+	count = b->count ? b->count : 1;
+	mql_batch_run(b, &ch->mql, row_run, ch);
+	each_ns = (clock_mono_ns() - began_ns) / count + 1;
+	most = CHANGE_AHEAD_MS * CLOCK_NS_PER_MS / each_ns;
+	if (b->want > most)
+		b->want = most ? (size_t)most : 1;
+	return STATUS_OK;
+}
+
+/* As change_next(). */
+static enum status
+rows_next(struct change *ch, struct str *ret, int64_t *ret_position)
+{
+	struct mql_batch *b = &ch->ahead;
+	const struct change_row *row;
+
+	while (b->at == b->count) {
+		if (b->failed != STATUS_OK)
+			return data_mql_status(ch->call, &ch->mql, mql_batch_failure(b, &ch->mql));
+		if (b->ended)
+			return STATUS_NOT_FOUND;
+		TRY(rows_fill(ch));
+	}
+	arena_reset(ch->call->arena, ch->mark);
+	row = &ch->rows[b->at++];
+	ch->place = row->place;
+	ch->piped = row->piped;
+	ch->partial = row->partial;
+	if (row->held)
+		ch->held = row->doc;
+	*ret = row->matches ? row->doc : STR("");
+	*ret_position = row->position;
+	return row->matches ? change_confirm(ch, row->doc) : STATUS_OK;
+}
+
+/* ---- Documents ---- */
+
 enum status
 change_next(struct change *ch, struct str *ret, int64_t *ret_position)
 {
@@ -176,12 +330,15 @@ change_next(struct change *ch, struct str *ret, int64_t *ret_position)
 	struct str doc;
 	bool matches;
 
+	ch->held = ch->piped = (struct str){ 0 };
 	if (!ch->walks)
 		return STATUS_NOT_FOUND;
-	TRY(mongo_client_check(c->client));
-	TRY(step_count(1));
-	arena_reset(c->arena, ch->mark);
-	TRY(plan_walk_next(&ch->walk, c->arena, &doc));
+	if (ch->ahead.arena)
+		return rows_next(ch, ret, ret_position);
+	TRY(change_read(ch, &doc));
+	ch->place = plan_walk_place(&ch->walk);
+	ch->held = ch->walk.held;
+	ch->partial = ch->walk.partial;
 	*ret = doc;
 	if (!doc.len)
 		return STATUS_OK;
@@ -195,7 +352,7 @@ change_next(struct change *ch, struct str *ret, int64_t *ret_position)
 struct str
 change_place(const struct change *ch)
 {
-	return plan_walk_place(&ch->walk);
+	return ch->place;
 }
 
 /* ---- One document in an order ---- */
@@ -398,7 +555,7 @@ change_leaves(struct change *ch, const struct bson_value *id, const struct mql_u
 	struct bson_value *values = arena_alloc(arena, u->count * sizeof(*values));
 	enum status (*update)(struct plain *, const struct bson_value *,
 			      const struct plain_change *, size_t, struct str, struct arena *,
-			      bool *) = ch->walk.partial ? plain_update_leaves : plain_update;
+			      bool *) = ch->partial ? plain_update_leaves : plain_update;
 	bool changed;
 
 	if (!changes || !values)
@@ -422,7 +579,7 @@ change_replace(struct change *ch, const struct plain_doc *doc, struct str before
 	struct plain *p = &ch->data->plain;
 	struct arena *arena = ch->call->arena;
 
-	if (before.ptr == ch->walk.held.ptr)
+	if (before.ptr == ch->held.ptr)
 		return plain_replace_whole(p, doc, before, kind, detail, arena);
 	return plain_replace(p, doc, false, kind, detail, arena);
 }
@@ -487,11 +644,12 @@ change_run_pipeline(struct change *ch, const struct mql_update_on *on, struct mq
 {
 	struct call *c = ch->call;
 	struct bson_value before, after;
-	struct str doc;
+	struct str doc = ch->piped;
 
-	TRY(data_mql_status(
-		c, &ch->mql,
-		mql_pipeline_apply(ch->pipeline, &ch->mql, on->document, ch->bound, &doc)));
+	if (!doc.ptr)
+		TRY(data_mql_status(
+			c, &ch->mql,
+			mql_pipeline_apply(ch->pipeline, &ch->mql, on->document, ch->bound, &doc)));
 	if (bson_find(on->document, STR("_id"), &before)) {
 		if (!bson_find(doc, STR("_id"), &after))
 			TRY(change_give_id(ch, &before, &doc));
@@ -544,13 +702,13 @@ change_update(struct change *ch, struct str doc, int64_t position, struct str *r
 	struct mql_updated u;
 
 	(void)bson_find(doc, STR("_id"), &id);
-	if (ch->walk.partial) {
+	if (ch->partial) {
 		enum status status = change_update_parts(ch, doc, &id, ret_changed);
 
 		*ret = doc;
 		if (status != STATUS_DOC_TOO_LARGE)
 			return status;
-		ch->walk.partial = false;
+		ch->partial = false;
 		TRY(plain_get(&ch->data->plain, &id, KV_READ, ch->call->arena, &doc));
 		on.document = doc;
 	}

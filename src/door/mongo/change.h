@@ -5,6 +5,9 @@
  * A change is compiled in each attempt anew, in the call's arena. The collection is walked without
  * conflicts, but each document that is changed is read with one, so two changes of a document never
  * miss each other.
+ *
+ * What is read ahead is as it would be if it was read later: a document is found once, and a change
+ * of one leaves all others alone.
  */
 #ifndef FROND_DOOR_MONGO_CHANGE_H
 #define FROND_DOOR_MONGO_CHANGE_H
@@ -14,6 +17,7 @@
 #include "door/mongo/data.h"
 #include "door/mongo/plan.h"
 #include "mql/collation.h"
+#include "mql/script.h"
 #include "mql/stages.h"
 #include "mql/update.h"
 
@@ -29,8 +33,9 @@ struct change_ask {
 	int order;                          /* by `_id`: 1, -1; 0: any */
 	struct str sort;                    /* of one change: by other fields; or empty */
 	bool upsert;
-	bool bare; /* the caller does not look at documents: those that are given may have parts */
-	bool many; /* all that match are changed, in the order of `_id` */
+	bool bare;  /* the caller does not look at documents: those that are given may have parts */
+	bool many;  /* all that match are changed, in the order of `_id` */
+	bool again; /* an attempt of the transaction was made before, and has failed */
 };
 
 /* A document that was written ahead for a transaction, kept over its attempts. */
@@ -38,6 +43,17 @@ struct change_staged {
 	struct plain_doc doc;
 	uint8_t hash[SHA256_DIGEST_LENGTH];
 	bool is_there;
+};
+
+/* A document that was read ahead: see `ahead` of struct change. */
+struct change_row {
+	struct str doc;   /* empty: there is none to be given */
+	struct str place; /* behind it */
+	struct str piped; /* what the pipeline makes of it; ptr NULL: it was not run */
+	int64_t position;
+	bool matches;
+	bool partial;
+	bool held;
 };
 
 struct change {
@@ -58,6 +74,18 @@ struct change {
 	struct plan_walk walk;
 	bool walks;
 	struct arena_mark mark; /* behind what was compiled */
+	/*
+	 * Where the filter, or the pipeline of a change of many, calls functions in JavaScript,
+	 * documents are read ahead, and both are run on all of them together.
+	 */
+	bool calls;
+	struct mql_batch ahead;  /* its arena NULL: they call none */
+	struct change_row *rows; /* in the batch's arena */
+	/* Of the document that was given last. */
+	struct str place;
+	struct str piped; /* see struct change_row */
+	struct str held;  /* all of it, if KV_READ has read it in one value; else ptr NULL */
+	bool partial;     /* it has only the parts that are looked at */
 };
 
 /*

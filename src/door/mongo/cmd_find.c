@@ -387,7 +387,8 @@ rows_reach(struct call *c, struct find *f, uint64_t wanted)
 		f->rows = mql_batch_begin(b, sizeof(*f->rows));
 		if (!f->rows)
 			return STATUS_LIMIT;
-		TRY(rows_read(f));
+		b->failed = rows_read(f);
+		data_mql_take_code(c, q);
 		mql_batch_run(b, q, row_project, f);
 	}
 	return STATUS_OK;

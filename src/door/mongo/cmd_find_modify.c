@@ -213,6 +213,7 @@ modify_body(struct kv_tx *tx, void *arg)
 		return retry_end(&m->retry, tx);
 	}
 	status = change_begin(&ch, m->call, &m->data, &m->ask, &m->staged, STR(""));
+	m->ask.again = true;
 	if (status == STATUS_OK)
 		status = modify_do(m, &ch);
 	change_end(&ch);

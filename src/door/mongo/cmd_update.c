@@ -294,6 +294,7 @@ update_do(struct updating *u, struct statement *s, bool *ret_more, bool *ret_alo
 	TRY(check_number(w, s));
 	s->ask.let = call_text(c, WRITE_LET);
 	s->ask.many = s->many;
+	s->ask.again = w->tries > 1;
 	s->ask.sort = s->sort;
 	s->ask.bare = !s->sort.len;
 	if (retry_find(&w->retry, w->now.index, &known)) {

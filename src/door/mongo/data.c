@@ -339,6 +339,14 @@ data_mql_status(struct call *c, const struct mql *q, enum status status)
 	return status;
 }
 
+void
+data_mql_take_code(struct call *c, struct mql *q)
+{
+	if (c->code)
+		q->code = c->code;
+	c->code = 0;
+}
+
 enum status
 data_let(struct mql *q, struct str let, const struct mql_scope **ret_scope,
 	 const struct mql_bound **ret_bound)

@@ -108,6 +108,11 @@ MUST_USE enum status data_rename(struct call *c, struct kv_tx *tx, struct str fr
 void data_mql(struct call *c, struct arena *arena, const struct bson_texts *texts, struct mql *ret);
 /* Passes a status on, with MongoDB's number for a failure. */
 enum status data_mql_status(struct call *c, const struct mql *q, enum status status);
+/*
+ * The other way round: hands the call's number for a failure to `q`, for mql_batch_run() to keep
+ * until it is told.
+ */
+void data_mql_take_code(struct call *c, struct mql *q);
 /* The variables of `let`, a document or empty, and their values, which no document changes. */
 MUST_USE enum status data_let(struct mql *q, struct str let, const struct mql_scope **ret_scope,
 			      const struct mql_bound **ret_bound);
