@@ -5,7 +5,7 @@
 Each operation is measured with 1, 16 and 64 raw connections (mongo_load), and by one pymongo client
 where Debian's python3-pymongo is installed. Beside it stands a server that answers constants, after
 one fsync of a log that grows where the operation writes (mongo_constant): what a client reaches
-there it cannot pass.
+there it can pass only where fewer syncs are of a file that has grown.
 The same insert, find and update by CouchDB's door (load) show what the processor time of an operation
 is there. What the store does with writes in the background afterwards counts, too, and each side's
 single inserts go into an empty store. 22,000 small documents are asked by an index, and grouped by

@@ -1,9 +1,9 @@
 /*
  * MongoDB's protocol and nothing behind it: answers each command with the same bytes. Commands that
  * write are appended to a log as they came, and answered after one fsync of it, which all that have
- * come together share. A server that keeps what it is told does that much at least: overwriting one
- * block in place would be quicker, since the file system need not write a new size of the file. So
- * what a client reaches against this server, it cannot pass with any other that syncs. It says that
+ * come together share. A server that keeps what it is told does that much at least. It could spare
+ * the file system the new size of the file, which each fsync here brings to the disk: frond makes
+ * its log longer ahead of what it writes (kv/embedded/fill.h), and is quicker in that. It says that
  * it is a server on its own, as frond does unless it is told of a replica set. A find in the
  * collection that is asked by index (mongo_load.c) has all documents of one value, and an
  * aggregation has a sum for each value.

@@ -24,12 +24,17 @@ enum {
 	MAX_FILES = 8192, /* made or synced by one process */
 	FD_PATH_BYTES = 40,
 	MAX_FAULTS = 3,
+	SECTOR_BYTES = 512, /* which a power cut leaves as they were, or written */
 };
 
 struct file {
 	ino_t inode;
 	off_t synced;
 	bool named; /* its directory has been synced since it was made */
+	/* What has been written over since the last sync, as it was, in one piece. */
+	off_t over_at;
+	size_t over_len;
+	char *over;
 };
 
 /* An order to fail; none while `count` is 0. */
@@ -151,6 +156,7 @@ static void
 forget(ino_t inode)
 {
 	pthread_mutex_lock(&disk.lock);
+	free(file_of(inode)->over);
 	*file_of(inode) = disk.files[disk.file_count - 1];
 	disk.file_count--;
 	pthread_mutex_unlock(&disk.lock);
@@ -194,6 +200,60 @@ note_named(int dir, const char *name, const struct stat *st)
 
 /* ---- The end ---- */
 
+/* Remembers what bytes are about to be written over that have been synced. */
+static void
+note_over(int fd, size_t n)
+{
+	off_t at = lseek(fd, 0, SEEK_CUR);
+	char link[FD_PATH_BYTES];
+	struct stat st;
+	struct file *f;
+	off_t synced;
+	long to_read;
+
+	/* RocksDB's descriptor is for writing only. */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	to_read = syscall(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC);
+	pthread_mutex_lock(&disk.lock);
+	if (at < 0 || to_read < 0 || fstat(fd, &st) != 0)
+		give_up("a file cannot be looked at");
+	f = file_of(st.st_ino);
+	/* A new file may have the number of one that is being removed. */
+	synced = f->synced < st.st_size ? f->synced : st.st_size;
+	if (f->over_len && at != f->over_at + (off_t)f->over_len)
+		f->over_len = 0;
+	if (at < synced && n) {
+		if ((off_t)n > synced - at)
+			n = (size_t)(synced - at);
+		if (!f->over_len)
+			f->over_at = at;
+		f->over = realloc(f->over, f->over_len + n);
+		if (!f->over ||
+		    syscall(SYS_pread64, to_read, f->over + f->over_len, n, at) != (long)n)
+			give_up("a file cannot be read");
+		f->over_len += n;
+	}
+	pthread_mutex_unlock(&disk.lock);
+	close((int)to_read);
+}
+
+/* Takes back some sectors, or all, of what was written over and not synced. */
+static void
+lose_over(int fd, const struct file *f, struct rand_seq *rand)
+{
+	bool all = rand_seq_below(rand, 3) == 0;
+	size_t n;
+
+	for (size_t at = 0; at < f->over_len; at += n) {
+		n = SECTOR_BYTES - (size_t)(f->over_at + (off_t)at) % SECTOR_BYTES;
+		if (n > f->over_len - at)
+			n = f->over_len - at;
+		if ((all || rand_seq_below(rand, 2)) &&
+		    syscall(SYS_pwrite64, fd, f->over + at, n, f->over_at + (off_t)at) != (long)n)
+			give_up("a sector cannot be taken back");
+	}
+}
+
 /* What the power cut leaves of one file. */
 static void
 lose(int dir, const char *name, const struct stat *st)
@@ -209,13 +269,20 @@ lose(int dir, const char *name, const struct stat *st)
 		return;
 	}
 	/* The information log is never synced, and nobody needs it. */
-	if (st->st_size <= f->synced || strncmp(name, "LOG", 3) == 0)
+	if (strncmp(name, "LOG", 3) == 0 || (st->st_size <= f->synced && !f->over_len))
 		return;
-	if (rand_seq_below(&rand, 2) == 0)
-		kept += (off_t)rand_seq_below(&rand, (uint64_t)(st->st_size - f->synced) + 1);
 	fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, kept) != 0)
-		give_up("a file cannot be cut");
+	if (fd < 0)
+		give_up("a file cannot be opened");
+	if (f->over_len && rand_seq_below(&rand, 4))
+		lose_over(fd, f, &rand);
+	if (st->st_size > f->synced) {
+		if (rand_seq_below(&rand, 2) == 0)
+			kept += (off_t)rand_seq_below(&rand,
+						      (uint64_t)(st->st_size - f->synced) + 1);
+		if (syscall(SYS_ftruncate, fd, kept) != 0)
+			give_up("a file cannot be cut");
+	}
 	close(fd);
 }
 
@@ -312,6 +379,8 @@ disk_watch(const char *dir)
 	if (!realpath(dir, disk.dir))
 		give_up("no such directory");
 	disk.dir_len = strlen(disk.dir);
+	for (int i = 0; i < disk.file_count; i++)
+		free(disk.files[i].over);
 	disk.file_count = 0;
 	disk.ends = false;
 	memset(disk.faults, 0, sizeof(disk.faults));
@@ -415,6 +484,8 @@ write(int fd, const void *bytes, size_t n)
 	if (ends_halfway(file))
 		part = n / 2;
 	pthread_rwlock_rdlock(&disk.gate);
+	if (file == DISK_LOG)
+		note_over(fd, part);
 	done = syscall(SYS_write, fd, bytes, part);
 	pthread_rwlock_unlock(&disk.gate);
 	reach(file, DISK_WRITE, DISK_HALFWAY);
@@ -459,6 +530,9 @@ sync_file(int fd, long call)
 	if (result == 0) {
 		pthread_mutex_lock(&disk.lock);
 		file_of(st.st_ino)->synced = st.st_size;
+		free(file_of(st.st_ino)->over);
+		file_of(st.st_ino)->over = NULL;
+		file_of(st.st_ino)->over_len = 0;
 		pthread_mutex_unlock(&disk.lock);
 	}
 	pthread_rwlock_unlock(&disk.gate);

@@ -4,8 +4,9 @@
  * named point, as a crash or as a power cut, and make operations fail.
  *
  * A power cut loses what no sync has brought to the disk: files are cut back to their last synced
- * length, or somewhere behind it; logs and tables whose directory was not synced since they were
- * made may be gone.
+ * length, or somewhere behind it; of logs, sectors that were written over are as they were, or
+ * written, in any order; logs and tables whose directory was not synced since they were made may be
+ * gone.
  */
 #ifndef FROND_TESTS_TORTURE_DISK_H
 #define FROND_TESTS_TORTURE_DISK_H

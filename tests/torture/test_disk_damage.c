@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/rand.h"
+#include "kv/embedded/filling.h"
 
 enum {
 	COMMITS = 50, /* in a log of two blocks */
@@ -20,6 +21,7 @@ enum {
 	CUT_BYTES = 4 * VALUE_BYTES, /* at most so much is cut off */
 	CUT_STEP = 31,
 	FLIPS = 300,
+	LAST_SECTORS = 5, /* that the last transaction may lie in */
 	HOLES = 60,
 	PATH_BYTES = 600,
 };
@@ -27,7 +29,8 @@ enum {
 struct log {
 	char path[PATH_BYTES];
 	char *bytes;
-	size_t len;
+	size_t len; /* without the filling behind it */
+	size_t filled_len;
 };
 
 /* ---- A store that was killed, with all of its data in one log ---- */
@@ -108,6 +111,7 @@ write_file(const struct log *log, const char *bytes, size_t len)
 struct damage {
 	struct fixture fixture;
 	struct log log;
+	bool filled; /* the filling stays behind the log */
 };
 
 static int
@@ -127,6 +131,10 @@ setup(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	find_file(d->fixture.dir, ".log", d->log.path);
 	read_file(&d->log);
+	d->log.filled_len = d->log.len;
+	while (fill_is((const uint8_t *)d->log.bytes + d->log.len - 1, 1))
+		d->log.len--;
+	assert_true(d->log.len < d->log.filled_len);
 	assert_true(d->log.len > BLOCK_BYTES && d->log.len % BLOCK_BYTES > CUT_BYTES);
 	*state = d;
 	return 0;
@@ -200,12 +208,13 @@ look(struct damage *d)
 static void
 damage_byte(struct damage *d, size_t at, uint8_t mask)
 {
-	char *copy = malloc(d->log.len);
+	size_t len = d->filled ? d->log.filled_len : d->log.len;
+	char *copy = malloc(len);
 	int count;
 
-	memcpy(copy, d->log.bytes, d->log.len);
+	memcpy(copy, d->log.bytes, len);
 	copy[at] = (char)(copy[at] ^ mask);
-	write_file(&d->log, copy, d->log.len);
+	write_file(&d->log, copy, len);
 	free(copy);
 	count = look(d);
 	if (count >= 0 && count != COMMITS)
@@ -398,6 +407,132 @@ wrong_byte_in_a_table_is_corrupt_when_it_is_read(void **state)
 	free(table.bytes);
 }
 
+/* ---- With the filling behind it ---- */
+
+static void
+filling_behind_the_log_is_its_end(void **state)
+{
+	struct damage *d = *state;
+
+	assert_int_equal(look(d), COMMITS);
+	kv_close(fixture_open(d->fixture.url, (struct kv_options){ 0 }));
+	assert_int_equal(look(d), COMMITS);
+}
+
+static void
+wrong_byte_in_front_of_a_filling_is_corrupt(void **state)
+{
+	struct damage *d = *state;
+
+	d->filled = true;
+	wrong_byte_in_a_log_is_corrupt_and_loses_nothing_in_silence(state);
+	wrong_length_in_a_log_is_no_torn_end(state);
+	wrong_kind_in_a_log_is_no_end(state);
+	for (size_t at = record_from_end(&d->log, 1); at < d->log.len; at++)
+		damage_byte(d, at, 1);
+}
+
+/* Puts the filling of its place into the sector, from the byte `from` on. */
+static void
+unwrite(char *log, size_t sector, size_t from)
+{
+	uint8_t page[FILL_PAGE_BYTES];
+
+	fill_make(page);
+	for (size_t at = sector * SECTOR_BYTES; at < (sector + 1) * SECTOR_BYTES; at++)
+		if (at >= from)
+			log[at] = (char)page[at % FILL_PAGE_BYTES];
+}
+
+/* A disk takes the sectors of one write in any order, and a power cut may come in between. */
+static void
+unwritten_sectors_of_the_last_transaction_are_an_unfinished_write(void **state)
+{
+	struct damage *d = *state;
+	size_t from = record_from_end(&d->log, 1);
+	size_t first = from / SECTOR_BYTES;
+	size_t count = (d->log.len - 1) / SECTOR_BYTES - first + 1;
+	char *copy = malloc(d->log.filled_len);
+	char newer[PATH_BYTES];
+
+	assert_in_range(count, 2, LAST_SECTORS);
+	for (unsigned lost = 1; lost < 1U << count; lost++) {
+		memcpy(copy, d->log.bytes, d->log.filled_len);
+		for (size_t i = 0; i < count; i++)
+			if (lost & 1U << i)
+				unwrite(copy, first + i, from);
+		write_file(&d->log, copy, d->log.filled_len);
+		if (look(d) != COMMITS - 1)
+			fail_msg("sectors %x of %zu: %d transactions", lost, count, look(d));
+	}
+	free(copy);
+	/* An opening that was ended has made a new log already. */
+	snprintf(newer, sizeof(newer), "%s/000999.log", d->fixture.dir);
+	assert_int_equal(close(creat(newer, 0600)), 0);
+	assert_int_equal(look(d), COMMITS - 1);
+	/* The last of them: opened for writing. */
+	kv_close(fixture_open(d->fixture.url, (struct kv_options){ 0 }));
+	assert_int_equal(look(d), COMMITS - 1);
+}
+
+static void
+last_transaction_may_end_anywhere_in_front_of_the_filling(void **state)
+{
+	struct damage *d = *state;
+	size_t from = record_from_end(&d->log, 1);
+	char *copy = malloc(d->log.filled_len);
+	uint8_t page[FILL_PAGE_BYTES];
+
+	fill_make(page);
+	memcpy(copy, d->log.bytes, d->log.filled_len);
+	for (size_t end = d->log.len; end-- > from;) {
+		copy[end] = (char)page[end % FILL_PAGE_BYTES];
+		if (d->log.len - end < 8 || end % CUT_STEP)
+			continue;
+		write_file(&d->log, copy, d->log.filled_len);
+		if (look(d) != COMMITS - 1)
+			fail_msg("%zu bytes are left: %d transactions", end - from, look(d));
+	}
+	free(copy);
+}
+
+static void
+unwritten_sector_in_front_of_the_last_transaction_is_corrupt(void **state)
+{
+	struct damage *d = *state;
+	size_t sectors = record_from_end(&d->log, 1) / SECTOR_BYTES;
+	char *copy = malloc(d->log.filled_len);
+	struct rand_seq rand = { test_seed() };
+
+	for (int i = 0; i < HOLES; i++) {
+		size_t sector = i < 2   ? (size_t)i * (BLOCK_BYTES / SECTOR_BYTES)
+				: i < 4 ? sectors - (size_t)i + 1
+					: rand_seq_below(&rand, sectors);
+
+		memcpy(copy, d->log.bytes, d->log.filled_len);
+		unwrite(copy, sector, 0);
+		write_file(&d->log, copy, d->log.filled_len);
+		if (look(d) != -1)
+			fail_msg("sector %zu of %zu: %d transactions", sector, sectors, look(d));
+	}
+	free(copy);
+}
+
+static void
+closing_leaves_no_filling(void **state)
+{
+	struct damage *d = *state;
+	struct kv_store *store = fixture_open(d->fixture.url, (struct kv_options){ 0 });
+	struct log log = { .bytes = NULL };
+
+	put_numbered(store, 0);
+	kv_close(store);
+	find_file(d->fixture.dir, ".log", log.path);
+	read_file(&log);
+	assert_in_range(log.len, VALUE_BYTES, 2 * VALUE_BYTES);
+	free(log.bytes);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -412,6 +547,12 @@ main(int argc, char **argv)
 		T(wrong_kind_in_a_log_is_no_end),
 		T(hole_in_a_log_is_no_end),
 		T(wrong_byte_in_a_table_is_corrupt_when_it_is_read),
+		T(filling_behind_the_log_is_its_end),
+		T(wrong_byte_in_front_of_a_filling_is_corrupt),
+		T(unwritten_sectors_of_the_last_transaction_are_an_unfinished_write),
+		T(last_transaction_may_end_anywhere_in_front_of_the_filling),
+		T(unwritten_sector_in_front_of_the_last_transaction_is_corrupt),
+		T(closing_leaves_no_filling),
 	};
 
 	if (argc == 2)

@@ -275,6 +275,23 @@ committer_remember(struct committer *c, uint64_t oldest_writer)
 	atomic_store_explicit(&c->store->history_bytes, r->bytes, memory_order_relaxed);
 }
 
+/* The sync need not bring a new size of the log to the disk if the log is that long already. */
+static void
+committer_fill_log(struct committer *c)
+{
+	struct emb_store *store = c->store;
+	uint64_t entries = 0;
+	size_t bytes;
+
+	if (!store->health.syncs)
+		return;
+	rocksdb_writebatch_data(c->batch.writes, &bytes);
+	if (!fill_is_short(&store->fill, bytes))
+		return;
+	(void)rocksdb_property_int(store->db, "rocksdb.num-entries-active-mem-table", &entries);
+	fill_append(&store->fill, store->path, entries, bytes);
+}
+
 /*
  * Writes and syncs the batch, then publishes it. STATUS_FULL, STATUS_IO: the write has failed, and
  * so will all others until the store has been opened again. STATUS_UNAVAILABLE: nothing has been
@@ -288,6 +305,7 @@ committer_write(struct committer *c, struct emb_tx *txs, const rocksdb_writeopti
 	char *error = NULL;
 
 	TRY(emb_versions_hold(store));
+	committer_fill_log(c);
 	rocksdb_write(store->db, options, c->batch.writes, &error);
 	if (error && options == store->write_at_once && emb_is_incomplete(error)) {
 		rocksdb_free(error);

@@ -19,8 +19,18 @@ enum {
 /*
  * Finds damage in a store's logs that RocksDB would take for their end, before it does so and
  * begins a new one. STATUS_CORRUPT, STATUS_IO, STATUS_NOMEM. A directory that is not there is fine.
+ *
+ * `*ret_torn`: the newest log ends in an unfinished write over a filling (fill.h), which RocksDB's
+ * strict recovery would refuse. All that is in front of it, and in other logs, has been found
+ * whole, checksums included, so RocksDB may be told to stop at the first record that is not.
  */
-MUST_USE enum status emb_logs_check(const char *path, struct err *err);
+MUST_USE enum status emb_logs_check(const char *path, bool *ret_torn, struct err *err);
+
+/*
+ * Opens the log with that number, or for 0 the newest, whose number is then in `*number`, for
+ * appending. Returns -1 if it is not there or cannot be opened.
+ */
+int emb_logs_open_to_append(const char *path, uint64_t *number);
 
 /*
  * Takes out of the logs what is newer than the version `published`, and makes sure that no crash

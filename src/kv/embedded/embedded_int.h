@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/metric.h"
 #include "kv/embedded/disk.h"
+#include "kv/embedded/fill.h"
 #include "kv/embedded/gate.h"
 #include "kv/embedded/overlay.h"
 #include "kv/embedded/recent.h"
@@ -162,6 +163,7 @@ struct emb_store {
 	struct emb_queue queue;
 	struct watches *watches;
 	struct committer *committer; /* NULL when read-only */
+	struct fill fill;            /* of the log; the committer's */
 	struct emb_disk disk;        /* of reads */
 	struct emb_disk log;         /* of commits */
 	struct emb_spares spares;
@@ -307,6 +309,12 @@ enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
  */
 rocksdb_options_t *emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities,
 			       bool create);
+
+/*
+ * Whether the logs of the next opening end in an unfinished write that RocksDB is to stop at; see
+ * emb_logs_check(). Otherwise it refuses any record that is not whole, but for a short last one.
+ */
+void emb_options_expect_torn(rocksdb_options_t *o, bool torn);
 
 /* ---- Entities: entity.c ---- */
 

@@ -14,6 +14,12 @@ enum {
 	 * between them. */
 	READ_ATTEMPTS = 50,
 	READ_PAUSE_MS = 20,
+	/*
+	 * A record that another process is writing over the filling of its log (fill.h) may be seen
+	 * by half, which looks like damage for some microseconds.
+	 */
+	CORRUPT_ATTEMPTS = 3,
+	CORRUPT_PAUSE_MS = 2,
 };
 
 /*
@@ -34,6 +40,16 @@ handle_check_room(const struct emb_store *store, struct err *err)
 		       store->path, strerror(error));
 }
 
+static enum status
+handle_check_logs(struct emb_store *store, struct err *err)
+{
+	bool torn;
+
+	TRY(emb_logs_check(store->path, &torn, err));
+	emb_options_expect_torn(store->options, torn);
+	return STATUS_OK;
+}
+
 enum status
 emb_handle_open(struct emb_store *store, struct err *err)
 {
@@ -42,7 +58,7 @@ emb_handle_open(struct emb_store *store, struct err *err)
 
 	assert(!store->db && !store->family);
 	TRY(handle_check_room(store, err));
-	TRY(emb_logs_check(store->path, err));
+	TRY(handle_check_logs(store, err));
 	store->db = rocksdb_open_column_families(store->options, store->path, 1, &name,
 						 (const rocksdb_options_t *const *)&store->options,
 						 &store->family, &error);
@@ -62,7 +78,7 @@ handle_try_to_read(struct emb_store *store, struct err *err)
 {
 	char *error = NULL;
 
-	TRY(emb_logs_check(store->path, err));
+	TRY(handle_check_logs(store, err));
 	store->health.writable = false;
 	store->db = rocksdb_open_for_read_only(store->options, store->path, 0, &error);
 	if (!error)
@@ -82,12 +98,14 @@ emb_handle_open_to_read(struct emb_store *store, struct err *err)
 {
 	struct emb_manifest before;
 	struct emb_manifest after;
+	int corrupt = 0;
 
 	assert(!store->db);
 	for (int attempts = 0; attempts < READ_ATTEMPTS; attempts++) {
 		struct err why = { 0 };
 		enum status status;
 		struct event never;
+		bool again;
 
 		emb_manifest_look(store->path, &before);
 		if (!before.name[0])
@@ -95,11 +113,12 @@ emb_handle_open_to_read(struct emb_store *store, struct err *err)
 				       store->path);
 		status = handle_try_to_read(store, &why);
 		emb_manifest_look(store->path, &after);
-		if (emb_manifest_eq(&before, &after))
+		again = status == STATUS_CORRUPT && ++corrupt < CORRUPT_ATTEMPTS;
+		if (emb_manifest_eq(&before, &after) && !again)
 			return status == STATUS_OK ? status : err_set(err, status, "%s", why.text);
 		emb_handle_close(store);
 		event_init(&never);
-		event_wait(&never, clock_after_ms(READ_PAUSE_MS));
+		event_wait(&never, clock_after_ms(again ? CORRUPT_PAUSE_MS : READ_PAUSE_MS));
 	}
 	return err_set(err, STATUS_UNAVAILABLE,
 		       "%s: another process changes the store faster than it can be opened",
@@ -115,6 +134,7 @@ emb_handle_close(struct emb_store *store)
 	if (store->db)
 		rocksdb_close(store->db);
 	store->db = NULL;
+	fill_reset(&store->fill);
 }
 
 enum status

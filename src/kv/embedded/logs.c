@@ -16,6 +16,18 @@
  * Ahead Log File Format": blocks of 32 KiB, which have records of a header (CRC, length, type) and
  * a payload.
  *
+ * == Logs with a filling ==
+ *
+ * A log may end in a filling (fill.h), over which the next records were to be written. The disk
+ * takes sectors in any order, so a power cut leaves some sectors of an unfinished write as they
+ * were, filled, and others written. Every write is synced before the next one begins, so only the
+ * last batch of all can look like that: that of the newest log, newer ones left out that have none,
+ * since an opening makes a new log before it is done with the old ones. Hence the first batch that
+ * is not whole is an unfinished write if a sector of it still has the filling, which is different
+ * at each place, and no batch begins behind it. Otherwise it is damaged. RocksDB's strict recovery
+ * would refuse such an end; it may be told to stop there, once all that is in front has been found
+ * whole here.
+ *
  * emb_logs_cut() takes back a commit that has failed. The log may have all of its bytes, some or
  * none, and if all were there, the next opening would bring the commit back. Each batch ends with
  * the version that it makes (batch_finish()), so the walk knows which records are newer than what
@@ -24,6 +36,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,14 +46,21 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kv/embedded/directory.h"
+#include "kv/embedded/filling.h"
 
 enum {
 	BLOCK_BYTES = 32 * 1024,
 	HEADER_BYTES = 7,
 	HEADER_LENGTH = 4, /* where in the header it is; little-endian */
 	HEADER_TYPE = 6,
+	TYPE_FULL = 1,
+	TYPE_FIRST = 2,
 	TYPE_LAST = 4, /* the largest of a log that is not recycled */
 	CRC_TABLE = 256,
+	SECTOR_BYTES = 512,       /* a disk writes as many at once at least */
+	MISSING_BYTES = 4,        /* at the end of an unfinished write: so many at least */
+	EMPTY_BATCH_BYTES = 12,   /* a sequence number and a count of 0 */
+	LOG_MOST_BYTES = 1 << 30, /* RocksDB begins a new one far below that */
 };
 
 static const uint32_t crc_polynomial = 0x82f63b78; /* CRC32C, reflected */
@@ -48,11 +69,18 @@ static const uint32_t crc_mask_delta = 0xa282ead8;
 struct log_walk {
 	const char *name;
 	bool zeros;         /* nothing but zeros may follow */
+	bool filling;       /* nothing but filling may follow */
+	uint64_t newest;    /* of emb_logs_check(): the number of the newest log with a batch */
+	bool torn;          /* likewise: it ends in an unfinished write over a filling */
+	bool others_whole;  /* likewise: all that other logs have is whole */
 	uint64_t published; /* of emb_logs_cut() */
 	uint64_t empties;   /* likewise: the number of the log of which nothing stays; 0: none */
 	uint8_t block[BLOCK_BYTES];
 	size_t len;
+	uint8_t *whole; /* memory of emb_logs_check() for one log after another */
+	size_t whole_bytes;
 	uint32_t crc_table[CRC_TABLE];
+	uint8_t fill[FILL_PAGE_BYTES];
 };
 
 static void
@@ -104,23 +132,30 @@ bytes_are_zero(const uint8_t *p, size_t n)
 	return n == 0;
 }
 
-/* True if there is a whole record at `at`, with the right checksum. */
+/* True if there is a whole record at `at` of the bytes, with the right checksum. */
 static bool
-log_has_whole_record(const struct log_walk *w, size_t at)
+record_is_whole(const struct log_walk *w, const uint8_t *bytes, size_t at, size_t len)
 {
-	const uint8_t *header = w->block + at;
+	const uint8_t *header = bytes + at;
 	uint32_t crc = UINT32_MAX;
 	size_t end;
 
-	if (at + HEADER_BYTES > w->len)
+	if (at + HEADER_BYTES > len)
 		return false;
 	end = at + HEADER_BYTES + header_length(header);
-	if (end > w->len)
+	if (end > len)
 		return false;
 	crc = crc_add(w, crc, header[HEADER_TYPE]);
 	for (size_t i = at + HEADER_BYTES; i < end; i++)
-		crc = crc_add(w, crc, w->block[i]);
+		crc = crc_add(w, crc, bytes[i]);
 	return crc_finish(crc) == header_crc(header);
+}
+
+/* The same of the block. */
+static bool
+log_has_whole_record(const struct log_walk *w, size_t at)
+{
+	return record_is_whole(w, w->block, at, w->len);
 }
 
 /*
@@ -158,12 +193,16 @@ log_check_block(struct log_walk *w, struct err *err)
 {
 	size_t at = 0;
 
-	while (!w->zeros && at + HEADER_BYTES <= w->len) {
+	while (!w->zeros && !w->filling && at + HEADER_BYTES <= w->len) {
 		const uint8_t *header = w->block + at;
 		size_t end = at + HEADER_BYTES + header_length(header);
 
 		if (header[HEADER_TYPE] == 0 && header_length(header) == 0) {
 			w->zeros = true;
+			break;
+		}
+		if (fill_is(header, w->len - at)) {
+			w->filling = true;
 			break;
 		}
 		if (header[HEADER_TYPE] > TYPE_LAST && (at == 0 || end <= w->len))
@@ -178,6 +217,8 @@ log_check_block(struct log_walk *w, struct err *err)
 	}
 	if (w->zeros && !bytes_are_zero(w->block + at, w->len - at))
 		return log_damaged(w, "it has a hole", err);
+	if (w->filling && !fill_is(w->block + at, w->len - at))
+		return log_damaged(w, "it has a gap", err);
 	return STATUS_OK;
 }
 
@@ -198,14 +239,232 @@ log_read_block(struct log_walk *w, int fd, struct err *err)
 	return STATUS_OK;
 }
 
+/* ---- The end of a log with a filling ---- */
+
+/* A whole log. */
+struct log_bytes {
+	uint8_t *bytes; /* the walk's */
+	size_t len;
+	size_t batch_at;  /* where the first batch begins that is not whole; or `len` */
+	size_t record_at; /* of the records of that batch, the first that is not whole */
+};
+
+static enum status
+bytes_reserve(struct log_walk *w, size_t size, struct err *err)
+{
+	if (size < BLOCK_BYTES)
+		size = BLOCK_BYTES;
+	if (size <= w->whole_bytes)
+		return STATUS_OK;
+	mem_free(w->whole);
+	w->whole_bytes = 0;
+	w->whole = mem_alloc(size);
+	if (!w->whole)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	w->whole_bytes = size;
+	return STATUS_OK;
+}
+
+static enum status
+bytes_read(struct log_walk *w, int fd, struct log_bytes *ret, struct err *err)
+{
+	struct stat st;
+	ssize_t n = 0;
+
+	*ret = (struct log_bytes){ 0 };
+	if (fstat(fd, &st) != 0)
+		return err_set(err, STATUS_IO, "the log %s: %s", w->name, strerror(errno));
+	if (st.st_size > LOG_MOST_BYTES)
+		return err_set(err, STATUS_CORRUPT, "the log %s has more than %d bytes", w->name,
+			       LOG_MOST_BYTES);
+	TRY(bytes_reserve(w, (size_t)st.st_size, err));
+	ret->bytes = w->whole;
+	do {
+		n = pread(fd, ret->bytes + ret->len, (size_t)st.st_size - ret->len,
+			  (off_t)ret->len);
+		if (n > 0)
+			ret->len += (size_t)n;
+	} while ((n > 0 && ret->len < (size_t)st.st_size) || (n < 0 && errno == EINTR));
+	return n < 0 ? err_set(err, STATUS_IO, "reading the log %s: %s", w->name, strerror(errno))
+		     : STATUS_OK;
+}
+
+static size_t
+block_end(size_t at, size_t len)
+{
+	size_t end = at / BLOCK_BYTES * BLOCK_BYTES + BLOCK_BYTES;
+
+	return end < len ? end : len;
+}
+
+/* Finds out how far the log consists of whole batches. */
+static void
+bytes_walk(const struct log_walk *w, struct log_bytes *b)
+{
+	bool inside = false; /* a batch of several records */
+	size_t at = 0;
+
+	b->batch_at = 0;
+	for (;;) {
+		size_t end = block_end(at, b->len);
+		uint8_t type;
+
+		if (end % BLOCK_BYTES == 0 && end - at < HEADER_BYTES && at < b->len) {
+			at = end;
+			continue;
+		}
+		if (!record_is_whole(w, b->bytes, at, end))
+			break;
+		type = b->bytes[at + HEADER_TYPE];
+		if (type == 0 || type > TYPE_LAST ||
+		    inside == (type == TYPE_FULL || type == TYPE_FIRST))
+			break;
+		if (!inside)
+			b->batch_at = at;
+		inside = type != TYPE_FULL && type != TYPE_LAST;
+		at += HEADER_BYTES + header_length(b->bytes + at);
+		if (!inside)
+			b->batch_at = at;
+	}
+	b->record_at = at;
+}
+
+/* Where the log's filling at its end begins, or somewhat before if the last bytes look like it. */
+static size_t
+bytes_written(const struct log_walk *w, const struct log_bytes *b)
+{
+	size_t end = b->len;
+
+	while (end > b->batch_at && b->bytes[end - 1] == w->fill[(end - 1) % FILL_PAGE_BYTES])
+		end--;
+	return end;
+}
+
+/* True if what a sector has of the bytes from `at` on is still the filling. */
+static bool
+sector_is_unwritten(const struct log_walk *w, const struct log_bytes *b, size_t at)
+{
+	size_t end = at / SECTOR_BYTES * SECTOR_BYTES + SECTOR_BYTES;
+
+	for (; at < end && at < b->len; at++)
+		if (b->bytes[at] != w->fill[at % FILL_PAGE_BYTES])
+			return false;
+	return true;
+}
+
+/*
+ * True if the end of the batch that is not whole was not written, or a sector of it. Bytes that are
+ * damaged may look like the filling by chance, so a few at the end do not count.
+ */
+static bool
+batch_is_unwritten(const struct log_walk *w, const struct log_bytes *b, size_t written)
+{
+	size_t end = block_end(b->record_at, b->len);
+
+	if (b->record_at + HEADER_BYTES <= end) {
+		size_t told = b->record_at + HEADER_BYTES + header_length(b->bytes + b->record_at);
+
+		end = told < end ? told : end;
+	}
+	if (end >= written + MISSING_BYTES)
+		return true;
+	if (end < written)
+		end = written;
+	for (size_t at = b->batch_at; at < end;
+	     at = at / SECTOR_BYTES * SECTOR_BYTES + SECTOR_BYTES)
+		if (sector_is_unwritten(w, b, at))
+			return true;
+	return false;
+}
+
+/* True if a batch begins behind the one that is not whole, which was synced before, then. */
+static bool
+bytes_have_later_batch(const struct log_walk *w, const struct log_bytes *b, size_t written)
+{
+	for (size_t at = b->batch_at + 1; at + HEADER_BYTES <= written; at++) {
+		uint8_t type = b->bytes[at + HEADER_TYPE];
+
+		if ((type == TYPE_FULL || type == TYPE_FIRST) &&
+		    record_is_whole(w, b->bytes, at, block_end(at, b->len)))
+			return true;
+	}
+	return false;
+}
+
+/* True if only the record's length is wrong: its checksum is right for all that was written. */
+static bool
+record_has_wrong_length(const struct log_walk *w, const struct log_bytes *b, size_t written)
+{
+	const uint8_t *header = b->bytes + b->record_at;
+	size_t last = block_end(b->record_at, b->len);
+	size_t end = b->record_at + HEADER_BYTES;
+	uint32_t crc;
+
+	if (end > last)
+		return false;
+	crc = crc_add(w, UINT32_MAX, header[HEADER_TYPE]);
+	for (;; crc = crc_add(w, crc, b->bytes[end++])) {
+		if (end >= written && crc_finish(crc) == header_crc(header))
+			return true;
+		if (end == last)
+			return false;
+	}
+}
+
+/*
+ * Looks at the first batch that is not whole. `w->torn`: it is an unfinished write over a filling.
+ * `*ret_judged`: there is none, or that; otherwise the other checks judge.
+ */
+static void
+bytes_judge(struct log_walk *w, struct log_bytes *b, bool newest, bool *ret_judged)
+{
+	size_t written;
+
+	bytes_walk(w, b);
+	*ret_judged = fill_is(b->bytes + b->batch_at, b->len - b->batch_at);
+	if (*ret_judged)
+		return;
+	if (!newest) {
+		w->others_whole = false;
+		return;
+	}
+	written = bytes_written(w, b);
+	w->torn = batch_is_unwritten(w, b, written) && !bytes_have_later_batch(w, b, written) &&
+		  !record_has_wrong_length(w, b, written);
+	*ret_judged = w->torn;
+}
+
+/* ---- The check ---- */
+
+static enum status
+log_check_blocks(struct log_walk *w, int fd, struct err *err)
+{
+	enum status status;
+
+	w->zeros = w->filling = false;
+	do {
+		status = log_read_block(w, fd, err);
+		if (status == STATUS_OK)
+			status = log_check_block(w, err);
+	} while (status == STATUS_OK && w->len == BLOCK_BYTES);
+	return status;
+}
+
+static uint64_t
+log_number(const char *name)
+{
+	return strtoull(name, NULL, 10);
+}
+
 static enum status
 log_check(struct log_walk *w, int dir, const char *name, struct err *err)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	struct log_bytes b;
 	enum status status;
+	bool judged = false;
 
 	w->name = name;
-	w->zeros = false;
 	/*
 	 * The process that has the store open has just deleted this log. RocksDB's lock will tell
 	 * that there is such a process.
@@ -214,11 +473,11 @@ log_check(struct log_walk *w, int dir, const char *name, struct err *err)
 		return STATUS_OK;
 	if (fd < 0)
 		return err_set(err, STATUS_IO, "opening the log %s: %s", name, strerror(errno));
-	do {
-		status = log_read_block(w, fd, err);
-		if (status == STATUS_OK)
-			status = log_check_block(w, err);
-	} while (status == STATUS_OK && w->len == BLOCK_BYTES);
+	status = bytes_read(w, fd, &b, err);
+	if (status == STATUS_OK)
+		bytes_judge(w, &b, log_number(name) == w->newest, &judged);
+	if (status == STATUS_OK && !judged)
+		status = log_check_blocks(w, fd, err);
 	close(fd);
 	return status;
 }
@@ -229,12 +488,6 @@ name_is_log(const char *name)
 	size_t digits = strspn(name, "0123456789");
 
 	return digits && strcmp(name + digits, ".log") == 0;
-}
-
-static uint64_t
-log_number(const char *name)
-{
-	return strtoull(name, NULL, 10);
 }
 
 /*
@@ -253,7 +506,6 @@ logs_for_each(const char *path, struct log_walk *w,
 		return STATUS_OK;
 	if (!dir)
 		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
-	crc_make_table(w->crc_table);
 	while (status == STATUS_OK && (entry = readdir(dir)))
 		if (name_is_log(entry->d_name))
 			status = fn(w, dirfd(dir), entry->d_name, err);
@@ -261,24 +513,112 @@ logs_for_each(const char *path, struct log_walk *w,
 	return status;
 }
 
+/* The number of the newest log below `below`; 0: there is none. */
+static uint64_t
+logs_newest(const char *path, uint64_t below)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	uint64_t newest = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		uint64_t number = name_is_log(entry->d_name) ? log_number(entry->d_name) : 0;
+
+		if (number > newest && number < below)
+			newest = number;
+	}
+	if (dir)
+		closedir(dir);
+	return newest;
+}
+
+/* Opens the log with that number. -1, with errno. */
+static int
+log_open(const char *path, uint64_t number, int flags)
+{
+	char name[PATH_MAX];
+	int n = snprintf(name, sizeof(name), "%s/%06llu.log", path, (unsigned long long)number);
+
+	if (n < 0 || (size_t)n >= sizeof(name)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(name, flags | O_CLOEXEC);
+}
+
+/*
+ * True if there is nothing in the log but the filling and batches without a write. After a recovery
+ * that has stopped at an unfinished write, RocksDB writes such a batch.
+ */
+static bool
+bytes_are_trivial(const struct log_walk *w, const struct log_bytes *b)
+{
+	size_t at = 0;
+
+	while (at + HEADER_BYTES <= b->len && header_length(b->bytes + at) <= EMPTY_BATCH_BYTES &&
+	       record_is_whole(w, b->bytes, at, block_end(at, b->len)))
+		at += HEADER_BYTES + header_length(b->bytes + at);
+	return fill_is(b->bytes + at, b->len - at);
+}
+
+/* Looks for the newest log that has a batch: `w->newest`. */
+static enum status
+logs_find_newest(struct log_walk *w, const char *path, struct err *err)
+{
+	enum status status = STATUS_OK;
+	bool trivial = true;
+
+	w->newest = UINT64_MAX;
+	while (trivial && status == STATUS_OK && (w->newest = logs_newest(path, w->newest))) {
+		int fd = log_open(path, w->newest, O_RDONLY);
+		struct log_bytes b;
+
+		if (fd < 0)
+			continue; /* deleted by the process that has the store open */
+		w->name = "that is the newest";
+		status = bytes_read(w, fd, &b, err);
+		if (status == STATUS_OK)
+			trivial = bytes_are_trivial(w, &b);
+		close(fd);
+	}
+	return status;
+}
+
 enum status
-emb_logs_check(const char *path, struct err *err)
+emb_logs_check(const char *path, bool *ret_torn, struct err *err)
 {
 	struct log_walk *w = mem_alloc(sizeof(*w));
 	enum status status;
 
+	*ret_torn = false;
 	if (!w)
 		return err_set(err, STATUS_NOMEM, "out of memory");
-	status = logs_for_each(path, w, log_check, err);
+	crc_make_table(w->crc_table);
+	fill_make(w->fill);
+	w->torn = false;
+	w->others_whole = true;
+	w->whole = NULL;
+	w->whole_bytes = 0;
+	status = logs_find_newest(w, path, err);
+	if (status == STATUS_OK)
+		status = logs_for_each(path, w, log_check, err);
+	*ret_torn = w->torn && w->others_whole;
+	mem_free(w->whole);
 	mem_free(w);
 	return status;
+}
+
+int
+emb_logs_open_to_append(const char *path, uint64_t *number)
+{
+	if (!*number)
+		*number = logs_newest(path, UINT64_MAX);
+	return *number ? log_open(path, *number, O_WRONLY | O_APPEND) : -1;
 }
 
 /* ---- Taking back what no commit stands behind ---- */
 
 enum {
-	TYPE_FULL = 1,
-	TYPE_FIRST = 2,
 	/*
 	 * What a batch's record ends with: a put (1) of a key of nine bytes and a value of eight.
 	 */
@@ -403,22 +743,6 @@ log_cut(struct log_walk *w, int dir, const char *name, struct err *err)
 	return status;
 }
 
-/* The number of the newest log; 0: there is none. */
-static uint64_t
-logs_newest(const char *path)
-{
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
-	uint64_t newest = 0;
-
-	while (dir && (entry = readdir(dir)))
-		if (name_is_log(entry->d_name) && log_number(entry->d_name) > newest)
-			newest = log_number(entry->d_name);
-	if (dir)
-		closedir(dir);
-	return newest;
-}
-
 enum status
 emb_logs_cut(const char *path, uint64_t published, bool newest_is_new, struct err *err)
 {
@@ -428,7 +752,9 @@ emb_logs_cut(const char *path, uint64_t published, bool newest_is_new, struct er
 	if (!w)
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	w->published = published;
-	w->empties = newest_is_new ? logs_newest(path) : 0;
+	w->empties = newest_is_new ? logs_newest(path, UINT64_MAX) : 0;
+	crc_make_table(w->crc_table);
+	fill_make(w->fill);
 	status = logs_for_each(path, w, log_cut, err);
 	mem_free(w);
 	return status;

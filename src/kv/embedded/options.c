@@ -40,6 +40,11 @@ enum {
 	 */
 	WAL_TOLERATE_TORN_TAIL = 0,
 	/*
+	 * Stops at the first record that is not whole, and takes that for the end. For logs of
+	 * which logs.c has found everything whole but an unfinished write at the end of the newest.
+	 */
+	WAL_STOP_AT_TORN = 2,
+	/*
 	 * How many old versions of a key an iterator steps over before it searches for the next
 	 * key. In what is in memory each step backwards is a search, too, and counters have a
 	 * version for each transaction; RocksDB's default is 8.
@@ -111,4 +116,10 @@ emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, bool cr
 	rocksdb_options_set_stats_dump_period_sec(o, 0);
 	rocksdb_options_set_stats_persist_period_sec(o, 0);
 	return o;
+}
+
+void
+emb_options_expect_torn(rocksdb_options_t *o, bool torn)
+{
+	rocksdb_options_set_wal_recovery_mode(o, torn ? WAL_STOP_AT_TORN : WAL_TOLERATE_TORN_TAIL);
 }

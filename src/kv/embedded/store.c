@@ -241,6 +241,7 @@ emb_open(struct str address, const struct kv_options *options, struct kv_store *
 	store->base.read_only = options->read_only;
 	store->path = path;
 	gate_init(&store->gate);
+	fill_init(&store->fill);
 	emb_spares_init(store);
 	emb_reopen_init(store, options);
 	status = store_open_at(store, options, err);
