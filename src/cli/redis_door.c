@@ -10,7 +10,10 @@ redis_door_listen(struct redis_door *d, struct kv_store *store, const struct set
 		  struct settings_live *live, struct server *server, struct err *err)
 {
 	const struct redis_settings *s = settings_of(settings, &redis_setting_group);
-	struct redis_config config = { .store = store, .live = live };
+	struct redis_config config = { .store = store,
+				       .live = live,
+				       .max_clients = net_host_max_connections(
+					       server_host(server)) };
 
 	if (!door_is_wanted(&d->door))
 		return STATUS_OK;

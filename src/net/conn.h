@@ -24,6 +24,9 @@ enum {
 	NET_SERVICES = 16,             /* of a process: protocols with their options */
 };
 
+/* After so many seconds of silence a peer is asked whether it is there; as text, too. */
+#define NET_KEEPALIVE_S 300
+
 struct net_conn;
 struct net_loop;
 struct net_tls;

@@ -692,6 +692,12 @@ net_host_loops(const struct net_host *h)
 }
 
 size_t
+net_host_max_connections(const struct net_host *h)
+{
+	return h->config.max_connections;
+}
+
+size_t
 net_host_take_memory_peak(struct net_host *h)
 {
 	return budget_take_peak(&h->memory);

@@ -99,6 +99,8 @@ void net_host_stop_by(struct net_host *h, uint64_t at_ns);
 bool net_host_free(struct net_host *h);
 
 unsigned net_host_loops(const struct net_host *h);
+/* As the limit is in fact. */
+size_t net_host_max_connections(const struct net_host *h);
 
 struct net_host_stats {
 	uint64_t connections; /* open now */

@@ -21,6 +21,8 @@
 
 enum {
 	TCP_BACKLOG = 1024,
+	TCP_PROBE_S = NET_KEEPALIVE_S / 3, /* between two probes of a peer that does not answer */
+	TCP_PROBES = 3,
 	/*
 	 * About how many unsent bytes the kernel keeps for a connection: at first, and after the
 	 * client has shown that it reads.
@@ -111,6 +113,21 @@ tcp_parse_address(const char *host_port, union tcp_address *ret)
 	return name.len < sizeof(host) && uv_ip4_addr(host, (int)port, &ret->in) == 0;
 }
 
+/*
+ * A peer that has vanished without a word is found out, also by connections that wait for nothing
+ * but the other side, such as a subscriber's. The connections have it of the socket that listens.
+ */
+static void
+tcp_keep_alive(int fd)
+{
+	int one = 1, idle_s = NET_KEEPALIVE_S, between_s = TCP_PROBE_S, probes = TCP_PROBES;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof(between_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
 static enum status
 tcp_bind(int fd, const union tcp_address *address, const char *host_port, struct err *err)
 {
@@ -121,6 +138,7 @@ tcp_bind(int fd, const union tcp_address *address, const char *host_port, struct
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (address->any.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	tcp_keep_alive(fd);
 	if (bind(fd, &address->any, len) != 0 || listen(fd, TCP_BACKLOG) != 0)
 		return err_set(err, STATUS_IO, "cannot listen on %s: %s", host_port,
 			       strerror(errno));

@@ -1,5 +1,6 @@
 """What administrators do by Redis's door: MONITOR, rights to subcommands, what the server tells."""
 
+import pathlib
 import re
 import socket
 import time
@@ -158,6 +159,73 @@ def limits_of_output_are_changed_by_classes(cwd):
                            ("pubsub 33554433 0 0", "CLIENT_PUSH_BYTES")):
             contains(c.error("CONFIG", "SET", LIMIT, value), why)
         equal(limits(), "normal 1 2 3 slave 4 5 6 pubsub 1048576 2000 3")
+
+
+@test
+def settings_are_known_by_redis_names(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        def get(*names):
+            flat = [x.decode() for x in c("CONFIG", "GET", *names)]
+            return dict(zip(flat[::2], flat[1::2]))
+
+        assert len(get("*")) > 160
+        assert int(get("maxclients")["maxclients"]) > 100
+        contains(c("INFO", "clients").decode(), f"maxclients:{get('maxclients')['maxclients']}")
+        # Two names of one setting, which has an effect.
+        c("HSET", "h", *[str(i) for i in range(8)])
+        equal(c("OBJECT", "ENCODING", "h"), b"listpack")
+        equal(c("CONFIG", "SET", "hash-max-ziplist-entries", "3"), "OK")
+        equal(get("hash-max-*-entries"), {"hash-max-listpack-entries": "3", "hash-max-ziplist-entries": "3"})
+        equal(c("OBJECT", "ENCODING", "h"), b"hashtable")
+        contains(c.error("CONFIG", "SET", "hash-max-ziplist-entries", "3", "hash-max-listpack-entries", "4"),
+                 "duplicate parameter")
+        equal(c("CONFIG", "SET", "stop-writes-on-bgsave-error", "no", "lfu-log-factor", "5"), "OK")
+        equal(get("lfu-log-*"), {"lfu-log-factor": "5"})
+        contains(c.error("CONFIG", "SET", "active-expire-effort", "11"), "between 1 and 10")
+        for name, value in (("maxclients", "5"), ("repl-timeout", "1"), ("cluster-enabled", "yes"),
+                            ("protected-mode", "no"), ("tcp-keepalive", "0")):
+            contains(c.error("CONFIG", "SET", name, value), "frond cannot set it")
+            equal(c("CONFIG", "SET", name, get(name)[name]), "OK")
+
+
+@test
+def peers_that_vanish_are_found_out(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("PING")
+        local = c.socket.getsockname()[1]
+        ours = [row.split() for row in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        # What the kernel waits for at the server's end of the connection: 02 is to ask the peer.
+        equal([row[5][:2] for row in ours
+               if row[1].endswith(f":{server.port:04X}") and row[2].endswith(f":{local:04X}")], ["02"])
+
+
+@test
+def nothing_is_tracked(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("CLIENT", "TRACKING", "OFF"), "OK")
+        contains(c.error("CLIENT", "TRACKING", "ON"), "not supported")
+        contains(c.error("CLIENT", "TRACKING", "OFF", "NOLOOP"), "not supported")
+        equal(c("CLIENT", "TRACKINGINFO"), [b"flags", [b"off"], b"redirect", -1, b"prefixes", []])
+        contains(c.error("CLIENT", "CACHING", "YES"), "only when the client is in tracking mode")
+        c("CLIENT", "NO-EVICT", "ON")
+        contains(c("CLIENT", "INFO").decode(), " flags=e ")
+
+
+@test
+def rules_are_told_by_kinds(cwd):
+    admin = ("--admin", "root:secret")
+    ok("user", "add", "ann", "--roles", "redis:~cache:* %R~log:* &news +get +acl|getuser", cwd=cwd,
+       stdin="pw\n")
+    with Redis(cwd, *admin) as server, server.client() as c:
+        c("AUTH", "ann", "pw")
+        equal(c("ACL", "GETUSER", "ann"),
+              [b"flags", [b"on"], b"passwords", [], b"commands", b"-@all +acl|getuser +get",
+               b"keys", b"~cache:* %R~log:*", b"channels", b"&news", b"selectors", []])
+    (cwd / "open").mkdir()
+    with Redis(cwd / "open") as server, server.client() as c:
+        equal(c("ACL", "GETUSER", "default"),
+              [b"flags", [b"on", b"nopass"], b"passwords", [], b"commands", b"+@all",
+               b"keys", b"~*", b"channels", b"&*", b"selectors", []])
 
 
 @test

@@ -458,14 +458,32 @@ describe_command(const struct acl *a, const struct command *command, struct buf 
 }
 
 void
+acl_describe_keys(const struct acl *a, struct buf *ret)
+{
+	describe_patterns(a, false, ret);
+}
+
+void
+acl_describe_channels(const struct acl *a, struct buf *ret)
+{
+	describe_patterns(a, true, ret);
+}
+
+void
 acl_describe(const struct acl *a, struct buf *ret)
+{
+	acl_describe_keys(a, ret);
+	acl_describe_channels(a, ret);
+	acl_describe_commands(a, ret);
+}
+
+void
+acl_describe_commands(const struct acl *a, struct buf *ret)
 {
 	size_t allowed = 0;
 
 	for (size_t i = 0; i < command_count + subcommand_count; i++)
 		allowed += acl_has_bit(a, i);
-	describe_patterns(a, false, ret);
-	describe_patterns(a, true, ret);
 	if (allowed == command_count + subcommand_count) {
 		buf_append_cstr(ret, " +@all");
 		return;

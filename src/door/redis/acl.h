@@ -68,8 +68,11 @@ enum acl_denial acl_check(const struct acl *a, const struct command *command,
 /* Whether every key may be read. */
 bool acl_reads_all_keys(const struct acl *a);
 
-/* "on ~* &* +@all", the rules as text. */
+/* The rules as text, each with a space before it: " ~* &* +@all"; or those of one kind. */
 void acl_describe(const struct acl *a, struct buf *ret);
+void acl_describe_keys(const struct acl *a, struct buf *ret);
+void acl_describe_channels(const struct acl *a, struct buf *ret);
+void acl_describe_commands(const struct acl *a, struct buf *ret);
 
 /* The names of categories, by enum acl_category; which a command is in. */
 extern const char *const acl_categories[];

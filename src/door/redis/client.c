@@ -393,7 +393,7 @@ client_describe(struct client *c, struct buf *out)
 	bool multi = atomic_load(&c->multi);
 	char subcommand[CLIENT_SUBCOMMAND_BYTES];
 	bool blocked;
-	size_t pending;
+	size_t pending, flags;
 
 	pthread_mutex_lock(&c->lock);
 	blocked = c->blocked;
@@ -404,6 +404,7 @@ client_describe(struct client *c, struct buf *out)
 		   (unsigned long long)c->id, c->peer, c->local, STR_ARG(buf_str(&c->name)),
 		   (unsigned long long)((now - c->created_ns) / NS_PER_S),
 		   (unsigned long long)((now - atomic_load(&c->last_ns)) / NS_PER_S));
+	flags = out->len;
 	if (atomic_load(&c->monitors))
 		buf_append_byte(out, 'O');
 	if (subs || patterns || shards)
@@ -416,7 +417,7 @@ client_describe(struct client *c, struct buf *out)
 		buf_append_byte(out, 'e');
 	if (atomic_load(&c->no_touch))
 		buf_append_byte(out, 'T');
-	if (!(subs || patterns || shards || multi || blocked || atomic_load(&c->monitors)))
+	if (out->len == flags)
 		buf_append_byte(out, 'N');
 	buf_printf(out,
 		   " db=%u sub=%zu psub=%zu ssub=%zu multi=%lld qbuf=%zu qbuf-free=0 argv-mem=0 "

@@ -80,31 +80,40 @@ acl_list(struct call *c)
 	return STATUS_OK;
 }
 
+/* Rules of one kind, as one text. */
+static enum status
+acl_answer_rules(struct call *c, const char *name,
+		 void (*describe)(const struct acl *a, struct buf *ret))
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(RULES_BYTES);
+
+	describe(&c->client->acl, &out);
+	TRY(buf_status(&out));
+	reply_bulk_cstr(c->reply, name);
+	reply_bulk(c->reply, str_trim(buf_str(&out)));
+	return STATUS_OK;
+}
+
 static enum status
 acl_getuser(struct call *c)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(RULES_BYTES);
-	bool everything;
+	bool nobody = !c->client->user.name.len;
 
 	if (!str_eq(c->argv[2], client_user_name(c->client))) {
 		reply_null(c->reply);
 		return STATUS_OK;
 	}
-	acl_describe(&c->client->acl, &out);
-	TRY(buf_status(&out));
-	everything = c->client->acl.all_keys && c->client->acl.all_channels;
 	reply_map(c->reply, 6);
 	reply_bulk_cstr(c->reply, "flags");
-	reply_set(c->reply, 1);
+	reply_set(c->reply, nobody ? 2 : 1);
 	reply_bulk_cstr(c->reply, "on");
+	if (nobody)
+		reply_bulk_cstr(c->reply, "nopass");
 	reply_bulk_cstr(c->reply, "passwords");
 	reply_array(c->reply, 0);
-	reply_bulk_cstr(c->reply, "commands");
-	reply_bulk(c->reply, str_trim(buf_str(&out)));
-	reply_bulk_cstr(c->reply, "keys");
-	reply_bulk_cstr(c->reply, everything ? "~*" : "");
-	reply_bulk_cstr(c->reply, "channels");
-	reply_bulk_cstr(c->reply, everything ? "&*" : "");
+	TRY(acl_answer_rules(c, "commands", acl_describe_commands));
+	TRY(acl_answer_rules(c, "keys", acl_describe_keys));
+	TRY(acl_answer_rules(c, "channels", acl_describe_channels));
 	reply_bulk_cstr(c->reply, "selectors");
 	reply_array(c->reply, 0);
 	return STATUS_OK;

@@ -363,15 +363,30 @@ client_flag(struct call *c, _Atomic bool *flag)
 	return STATUS_OK;
 }
 
+/* There is no tracking: it cannot be begun, and is off. */
 static enum status
-client_names_no_tracking(struct call *c)
+client_tracking(struct call *c)
 {
 	if (call_arg_is(c, 1, "getredir")) {
 		reply_int(c->reply, -1);
-		return STATUS_OK;
+	} else if (call_arg_is(c, 1, "trackinginfo")) {
+		reply_map(c->reply, 3);
+		reply_bulk_cstr(c->reply, "flags");
+		reply_set(c->reply, 1);
+		reply_bulk_cstr(c->reply, "off");
+		reply_bulk_cstr(c->reply, "redirect");
+		reply_int(c->reply, -1);
+		reply_bulk_cstr(c->reply, "prefixes");
+		reply_array(c->reply, 0);
+	} else if (call_arg_is(c, 1, "caching")) {
+		reply_error(c->reply, STR("ERR CLIENT CACHING can be called only when the client "
+					  "is in tracking mode with OPTIN or OPTOUT mode enabled"));
+	} else if (call_arg_is(c, 2, "off") && c->argc == 3) {
+		reply_ok(c->reply);
+	} else {
+		reply_error(c->reply, STR("ERR CLIENT tracking: client side caching is not "
+					  "supported by frond"));
 	}
-	reply_errorf(c->reply, "ERR CLIENT %.*s: client side caching is not supported by frond",
-		     STR_ARG(c->argv[1]));
 	return STATUS_OK;
 }
 
@@ -457,6 +472,6 @@ cmd_client(struct call *c)
 		return client_flag(c, &client->no_touch);
 	if (call_arg_is(c, 1, "tracking") || call_arg_is(c, 1, "caching") ||
 	    call_arg_is(c, 1, "trackinginfo") || call_arg_is(c, 1, "getredir"))
-		return client_names_no_tracking(c);
+		return client_tracking(c);
 	return call_unknown_subcommand(c);
 }

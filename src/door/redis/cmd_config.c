@@ -4,97 +4,17 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "door/redis/acl_log.h"
 #include "door/redis/commands.h"
 #include "door/redis/config.h"
+#include "door/redis/config_rows.h"
 #include "door/redis/error.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/stats.h"
 #include "door/redis/wire/glob.h"
 #include "door/redis/wire/number.h"
 
-enum config_kind {
-	CONFIG_TEXT,
-	CONFIG_NUMBER,
-	CONFIG_MEMORY,
-	CONFIG_FLAG,
-	CONFIG_EVENTS,
-	CONFIG_OUTPUT,
-	CONFIG_FIXED, /* it can be read; setting it to something else makes no sense here */
-};
-
-struct config_row {
-	const char *name;
-	const char *first; /* its value at the start */
-	enum config_kind kind;
-	int64_t least;
-	int64_t most;
-	const char *why; /* CONFIG_FIXED: why it cannot be set */
-};
-
-#define NO_EVICTION "data is on disk: nothing is evicted, and memory has limits of its own"
-#define NO_REPLICAS "there is no replication here: a FoundationDB cluster keeps copies"
-#define ON_DISK     "every acknowledged write is on disk"
-#define PEOPLE      "people are those of every door: see frond user"
-#define BIG         INT64_MAX
-
-/* Sorted by name. */
-static const struct config_row rows[] = {
-	{ "aclfile", "", CONFIG_FIXED, 0, 0, PEOPLE },
-	{ "acllog-max-len", "128", CONFIG_NUMBER, 0, ACL_LOG_ENTRIES, NULL },
-	{ "activedefrag", "no", CONFIG_FIXED, 0, 0, "memory is not defragmented" },
-	{ "appendfsync", "always", CONFIG_FIXED, 0, 0, ON_DISK },
-	{ "appendonly", "yes", CONFIG_FIXED, 0, 0, ON_DISK },
-	{ "bind", "127.0.0.1", CONFIG_FIXED, 0, 0, "--redis says where frond listens" },
-	{ "busy-reply-threshold", "5000", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "client-output-buffer-limit",
-	  "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", CONFIG_OUTPUT, 0,
-	  0, NULL },
-	{ "client-query-buffer-limit", "1073741824", CONFIG_MEMORY, 0, BIG, NULL },
-	{ "cluster-enabled", "no", CONFIG_FIXED, 0, 0, "frond has no cluster slots" },
-	{ "daemonize", "no", CONFIG_FIXED, 0, 0, "it is immutable" },
-	{ "databases", "16", CONFIG_FIXED, 0, 0, "there are 16" },
-	{ "dir", ".", CONFIG_FIXED, 0, 0, "--store says where the data is" },
-	{ "hash-max-listpack-entries", "128", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "hash-max-listpack-value", "64", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "hash-max-ziplist-entries", "128", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "hash-max-ziplist-value", "64", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "hz", "10", CONFIG_NUMBER, 1, 500, NULL },
-	{ "latency-monitor-threshold", "0", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "latency-tracking", "yes", CONFIG_FIXED, 0, 0, "it costs next to nothing" },
-	{ "lazyfree-lazy-user-del", "no", CONFIG_FLAG, 0, 0, NULL },
-	{ "list-compress-depth", "0", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "list-max-listpack-size", "-2", CONFIG_NUMBER, -5, BIG, NULL },
-	{ "list-max-ziplist-size", "-2", CONFIG_NUMBER, -5, BIG, NULL },
-	{ "logfile", "", CONFIG_FIXED, 0, 0, "frond has one log" },
-	{ "lua-time-limit", "5000", CONFIG_NUMBER, 0, UINT32_MAX, NULL },
-	{ "maxmemory", "0", CONFIG_FIXED, 0, 0, NO_EVICTION },
-	{ "maxmemory-clients", "0", CONFIG_FIXED, 0, 0, NO_EVICTION },
-	{ "maxmemory-policy", "noeviction", CONFIG_FIXED, 0, 0, NO_EVICTION },
-	{ "maxmemory-samples", "5", CONFIG_NUMBER, 1, 64, NULL },
-	{ "min-replicas-to-write", "0", CONFIG_FIXED, 0, 0, NO_REPLICAS },
-	{ "notify-keyspace-events", "", CONFIG_EVENTS, 0, 0, NULL },
-	{ "port", "6379", CONFIG_FIXED, 0, 0, "--redis says where frond listens" },
-	{ "proto-max-bulk-len", "536870912", CONFIG_MEMORY, 1024 * 1024, 536870912, NULL },
-	{ "replicaof", "", CONFIG_FIXED, 0, 0, NO_REPLICAS },
-	{ "requirepass", "", CONFIG_FIXED, 0, 0, PEOPLE },
-	{ "save", "", CONFIG_FIXED, 0, 0, ON_DISK },
-	{ "set-max-intset-entries", "512", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "slaveof", "", CONFIG_FIXED, 0, 0, NO_REPLICAS },
-	{ "slowlog-log-slower-than", "10000", CONFIG_NUMBER, -1, BIG, NULL },
-	{ "slowlog-max-len", "128", CONFIG_NUMBER, 0, REDIS_SLOWLOG_ENTRIES, NULL },
-	{ "stream-node-max-bytes", "4096", CONFIG_MEMORY, 0, BIG, NULL },
-	{ "stream-node-max-entries", "100", CONFIG_NUMBER, 0, INT32_MAX, NULL },
-	{ "timeout", "0", CONFIG_NUMBER, 0, INT32_MAX, NULL },
-	{ "zset-max-listpack-entries", "128", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "zset-max-listpack-value", "64", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "zset-max-ziplist-entries", "128", CONFIG_NUMBER, 0, BIG, NULL },
-	{ "zset-max-ziplist-value", "64", CONFIG_NUMBER, 0, BIG, NULL },
-};
-
 enum {
-	ROWS = sizeof(rows) / sizeof(rows[0]),
-	PORT_BYTES = 8, /* of its number, as text */
+	NUMBER_BYTES = 24, /* of one as text */
 };
 
 /* ---- Values ---- */
@@ -258,6 +178,10 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->bulk_bytes, (uint64_t)n);
 	else if (strcmp(row->name, "stream-node-max-entries") == 0)
 		atomic_store(&r->node_entries, n ? (uint64_t)n : REDIS_NODE_ENTRIES);
+	else if (strcmp(row->name, "hash-max-listpack-entries") == 0)
+		atomic_store(&r->small_hash, (uint64_t)n);
+	else if (strcmp(row->name, "zset-max-listpack-entries") == 0)
+		atomic_store(&r->small_zset, (uint64_t)n);
 	else if (strcmp(row->name, "timeout") == 0)
 		config_apply_timeout(r, (uint64_t)n);
 	else if (strcmp(row->name, "lua-time-limit") == 0)
@@ -279,14 +203,14 @@ text_copy(const char *text)
 bool
 config_init(struct redis *r)
 {
-	r->values = mem_zalloc(ROWS * sizeof(*r->values));
+	r->values = mem_zalloc(config_row_count * sizeof(*r->values));
 	if (!r->values)
 		return false;
-	for (size_t i = 0; i < ROWS; i++) {
-		r->values[i].text = text_copy(rows[i].first);
+	for (size_t i = 0; i < config_row_count; i++) {
+		r->values[i].text = text_copy(config_rows[i].first);
 		if (!r->values[i].text)
 			return false;
-		config_apply(r, &rows[i], rows[i].first);
+		config_apply(r, &config_rows[i], config_rows[i].first);
 	}
 	return true;
 }
@@ -294,7 +218,7 @@ config_init(struct redis *r)
 void
 config_fini(struct redis *r)
 {
-	for (size_t i = 0; r->values && i < ROWS; i++)
+	for (size_t i = 0; r->values && i < config_row_count; i++)
 		mem_free(r->values[i].text);
 	mem_free(r->values);
 }
@@ -304,9 +228,21 @@ config_find(struct str name)
 {
 	size_t i = 0;
 
-	while (i < ROWS && !str_eq_nocase(name, str_from_cstr(rows[i].name)))
+	while (i < config_row_count && !str_eq_nocase(name, str_from_cstr(config_rows[i].name)))
 		i++;
 	return i;
+}
+
+/* True if the process says what the setting is, as `ret`. */
+static bool
+config_is_of_process(const struct redis *r, const char *name, char ret[static NUMBER_BYTES])
+{
+	bool is_port = strcmp(name, "port") == 0;
+
+	if (!is_port && strcmp(name, "maxclients") != 0)
+		return false;
+	snprintf(ret, NUMBER_BYTES, "%zu", is_port ? r->config.port : r->config.max_clients);
+	return true;
 }
 
 /* ---- The commands ---- */
@@ -319,18 +255,19 @@ config_get(struct call *c)
 	size_t count = 0;
 
 	pthread_mutex_lock(&c->redis->config_lock);
-	for (size_t i = 0; i < ROWS; i++) {
+	for (size_t i = 0; i < config_row_count; i++) {
+		const char *name = config_rows[i].name;
+		char text[NUMBER_BYTES];
 		bool wanted = false;
-		char port[PORT_BYTES];
 
 		for (size_t k = 2; k < c->argc && !wanted; k++)
-			wanted = glob_matches(c->argv[k], str_from_cstr(rows[i].name), true);
+			wanted = glob_matches(c->argv[k], str_from_cstr(name), true);
 		if (!wanted)
 			continue;
-		snprintf(port, sizeof(port), "%u", c->redis->config.port);
-		reply_bulk_cstr(r, rows[i].name);
-		reply_bulk_cstr(r, strcmp(rows[i].name, "port") == 0 ? port
-								     : c->redis->values[i].text);
+		reply_bulk_cstr(r, name);
+		reply_bulk_cstr(r, config_is_of_process(c->redis, name, text)
+					   ? text
+					   : c->redis->values[i].text);
 		count++;
 	}
 	pthread_mutex_unlock(&c->redis->config_lock);
@@ -344,8 +281,9 @@ config_check_names(struct call *c)
 {
 	for (size_t i = 2; i < c->argc; i += 2) {
 		size_t at = config_find(c->argv[i]);
+		const char *also;
 
-		if (at == ROWS) {
+		if (at == config_row_count) {
 			reply_errorf(c->reply,
 				     "ERR Unknown option or number of arguments for CONFIG SET - "
 				     "'%.*s'",
@@ -353,8 +291,10 @@ config_check_names(struct call *c)
 				     c->argv[i].ptr);
 			return false;
 		}
+		also = config_rows[at].also;
 		for (size_t k = 2; k < i; k += 2) {
-			if (config_find(c->argv[k]) != at)
+			if (config_find(c->argv[k]) != at &&
+			    !(also && str_eq_nocase(c->argv[k], str_from_cstr(also))))
 				continue;
 			reply_errorf(c->reply,
 				     "ERR CONFIG SET failed (possibly related to argument '%.*s') "
@@ -372,13 +312,11 @@ config_now(struct redis *r, const struct config_row *row, char text[static OUTPU
 {
 	if (row->kind == CONFIG_OUTPUT) {
 		pthread_mutex_lock(&r->config_lock);
-		snprintf(text, OUTPUT_TEXT_BYTES, "%s", r->values[row - rows].text);
+		snprintf(text, OUTPUT_TEXT_BYTES, "%s", r->values[row - config_rows].text);
 		pthread_mutex_unlock(&r->config_lock);
 		return str_from_cstr(text);
 	}
-	if (strcmp(row->name, "port") != 0)
-		return str_from_cstr(row->first);
-	return str_of(text, (size_t)snprintf(text, OUTPUT_TEXT_BYTES, "%u", r->config.port));
+	return str_from_cstr(config_is_of_process(r, row->name, text) ? text : row->first);
 }
 
 /* False: the error has been answered. */
@@ -390,7 +328,7 @@ config_check_all(struct call *c, char (*texts)[REDIS_CONFIG_BYTES])
 	if (!config_check_names(c))
 		return false;
 	for (size_t i = 2; i < c->argc; i += 2) {
-		const struct config_row *row = &rows[config_find(c->argv[i])];
+		const struct config_row *row = &config_rows[config_find(c->argv[i])];
 
 		if (config_check(row, config_now(c->redis, row, now), c->argv[i + 1],
 				 texts[i / 2 - 1], REDIS_CONFIG_BYTES, why, sizeof(why)))
@@ -403,6 +341,20 @@ config_check_all(struct call *c, char (*texts)[REDIS_CONFIG_BYTES])
 	return true;
 }
 
+/* The lock is held. */
+static enum status
+config_set_one(struct redis *r, size_t at, const char *value)
+{
+	char *text = text_copy(value);
+
+	if (!text)
+		return STATUS_NOMEM;
+	mem_free(r->values[at].text);
+	r->values[at].text = text;
+	config_apply(r, &config_rows[at], text);
+	return STATUS_OK;
+}
+
 static enum status
 config_set(struct call *c)
 {
@@ -410,7 +362,7 @@ config_set(struct call *c)
 	char(*texts)[REDIS_CONFIG_BYTES];
 	enum status status = STATUS_OK;
 
-	if (c->argc % 2 || count > ROWS) {
+	if (c->argc % 2 || count > config_row_count) {
 		reply_error(c->reply,
 			    STR("ERR wrong number of arguments for 'config|set' command"));
 		return STATUS_OK;
@@ -423,15 +375,12 @@ config_set(struct call *c)
 	pthread_mutex_lock(&c->redis->config_lock);
 	for (size_t i = 0; i < count && status == STATUS_OK; i++) {
 		size_t at = config_find(c->argv[2 + 2 * i]);
-		char *text = text_copy(texts[i]);
+		const char *also = config_rows[at].also;
 
-		if (!text) {
-			status = STATUS_NOMEM;
-			break;
-		}
-		mem_free(c->redis->values[at].text);
-		c->redis->values[at].text = text;
-		config_apply(c->redis, &rows[at], text);
+		status = config_set_one(c->redis, at, texts[i]);
+		if (status == STATUS_OK && also)
+			status = config_set_one(c->redis, config_find(str_from_cstr(also)),
+						texts[i]);
 	}
 	pthread_mutex_unlock(&c->redis->config_lock);
 	if (status == STATUS_OK)

@@ -3,12 +3,12 @@
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
 #include "door/redis/members.h"
+#include "door/redis/redis_int.h"
 #include "door/redis/wire/glob.h"
 #include "door/redis/wire/number.h"
 
 enum {
 	EMBSTR_BYTES = 44, /* of a string that Redis would embed */
-	SMALL_MEMBERS = 128,
 	RANDOM_PAGES = 65537,
 	INTEGER_BYTES = 20,
 };
@@ -363,11 +363,11 @@ cmd_swapdb(struct call *c)
 
 /* ---- OBJECT ---- */
 
-/* What Redis would have the item as, by its size. */
+/* What Redis would have the item as, by its size and by settings. */
 static enum status
-object_encoding(struct timed_item *item, const char **ret)
+object_encoding(struct redis *r, struct timed_item *item, const char **ret)
 {
-	uint64_t count = 0;
+	uint64_t count = 0, small;
 	struct str value;
 	int64_t n;
 
@@ -379,13 +379,14 @@ object_encoding(struct timed_item *item, const char **ret)
 		return STATUS_OK;
 	}
 	TRY(timed_count(item, &count));
+	small = atomic_load(item->type == TIMED_HASH ? &r->small_hash : &r->small_zset);
 	if (item->type == TIMED_LIST)
 		*ret = "quicklist";
 	else if (item->type == TIMED_STREAM)
 		*ret = "stream";
 	else if (item->type == TIMED_SET)
 		*ret = "hashtable";
-	else if (count <= SMALL_MEMBERS)
+	else if (count <= small)
 		*ret = "listpack";
 	else
 		*ret = item->type == TIMED_HASH ? "hashtable" : "skiplist";
@@ -422,7 +423,7 @@ cmd_object(struct call *c)
 	if (item->type == TIMED_LEAF) {
 		reply_null(c->reply);
 	} else if (call_arg_is(c, 1, "encoding")) {
-		TRY(object_encoding(item, &encoding));
+		TRY(object_encoding(c->redis, item, &encoding));
 		reply_bulk_cstr(c->reply, encoding);
 	} else if (call_arg_is(c, 1, "refcount")) {
 		reply_int(c->reply, 1);

@@ -63,8 +63,9 @@ info_clients(struct redis *r, struct buf *out)
 	pthread_mutex_unlock(&r->clients_lock);
 	buf_printf(out,
 		   "# Clients\r\nconnected_clients:%zu\r\ncluster_connections:0\r\n"
-		   "blocked_clients:%llu\r\ntracking_clients:0\r\n",
-		   count, (unsigned long long)atomic_load(&r->blocked_count));
+		   "maxclients:%zu\r\nblocked_clients:%llu\r\ntracking_clients:0\r\n",
+		   count, r->config.max_clients,
+		   (unsigned long long)atomic_load(&r->blocked_count));
 }
 
 static void

@@ -36,6 +36,7 @@ struct redis_config {
 	struct kv_store *store;
 	struct settings_live *live; /* who may log in */
 	uint16_t port;              /* that INFO tells */
+	size_t max_clients;         /* the same: connections of the process */
 };
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */

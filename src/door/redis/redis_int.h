@@ -80,6 +80,8 @@ struct redis {
 	struct output_limit_now output[OUTPUT_CLASSES]; /* client-output-buffer-limit */
 	_Atomic uint64_t bulk_bytes;                    /* proto-max-bulk-len */
 	_Atomic uint64_t node_entries;                  /* stream-node-max-entries */
+	_Atomic uint64_t small_hash;                    /* hash-max-listpack-entries */
+	_Atomic uint64_t small_zset;                    /* zset-max-listpack-entries */
 
 	pthread_mutex_t scripts_lock;
 	struct script *scripts; /* that run now */
