@@ -185,9 +185,12 @@ ahead_keep(struct mql_ahead *a, const struct mql_script_result *result)
 	return STATUS_OK;
 }
 
-/* Makes the calls that items from `from` on wait for, if they are of the same script as its own. */
+/*
+ * Makes the calls that items from `from` on wait for, if they are of the same script as its own.
+ * `*ret_calls`: how many these are, after a failure, too.
+ */
 static enum status
-ahead_ask(struct mql *q, struct mql_ahead *aheads, size_t from, size_t count)
+ahead_ask(struct mql *q, struct mql_ahead *aheads, size_t from, size_t count, size_t *ret_calls)
 {
 	const struct mql_script *s = aheads[from].script;
 	struct arena_mark mark = arena_mark(q->arena);
@@ -201,6 +204,7 @@ ahead_ask(struct mql *q, struct mql_ahead *aheads, size_t from, size_t count)
 	for (size_t i = from; i < count; i++)
 		if (aheads[i].script == s)
 			asks[n++] = aheads[i].ask;
+	*ret_calls = n;
 	TRY(q->scripts->run(q->scripts, q, s, asks, n, results));
 	for (size_t i = from, at = 0; i < count; i++)
 		if (aheads[i].script == s && ahead_keep(&aheads[i], &results[at++]) != STATUS_OK)
@@ -243,22 +247,44 @@ ahead_eval(struct ahead_run *r, struct mql *q, size_t from)
 	}
 }
 
+/*
+ * True if calls have failed together because of what one of them does: it loops, or takes too much
+ * memory. Which one that is shows when they are made one by one. The failure is forgotten then.
+ */
+static bool
+failed_running(struct mql *q, enum status status)
+{
+	if (status != STATUS_INVALID ||
+	    (q->code != MQL_SCRIPT_INTERRUPTED && q->code != MQL_SCRIPT_FAILED))
+		return false;
+	q->code = 0;
+	if (q->err)
+		*q->err = (struct err){ 0 };
+	return true;
+}
+
 enum status
 mql_ahead_run(struct mql *q, struct mql_ahead *aheads, size_t count,
 	      enum status (*eval)(void *arg, struct mql *q, size_t i), void *arg, size_t *ret_done)
 {
 	struct ahead_run r = { .aheads = aheads, .count = count, .eval = eval, .arg = arg };
 	size_t first = 0;
+	bool alone = false;
 
 	ahead_eval(&r, q, 0);
 	while (first < r.count) {
 		enum status status;
+		size_t calls = 0;
 
 		if (aheads[first].done) {
 			first++;
 			continue;
 		}
-		status = ahead_ask(q, aheads, first, r.count);
+		status = ahead_ask(q, aheads, first, alone ? first + 1 : r.count, &calls);
+		if (calls > 1 && failed_running(q, status)) {
+			alone = true;
+			continue;
+		}
 		if (status != STATUS_OK) {
 			*ret_done = first;
 			return status;

@@ -777,6 +777,20 @@ def a_function_that_loops_is_ended(cwd):
         insert(c, {"_id": 1}, {"_id": 2})
         fails(c, {"find": "c", "filter": {"$where": LOOP}}, 11601, "timed out")
         equal(find(c, "this._id == 2"), [2])
+        # Of documents that are asked for together those in front of it have their answers.
+        c({"delete": "c", "deletes": [{"q": {}, "limit": 0}]}, "d")
+        numbers(c, 100)
+        loops = function("(x) => { if (x == 60) for (;;) ; return x }", "$n")
+        answer = c({"update": "c", "updates": [{"q": {}, "u": [{"$set": {"d": loops}}], "multi": True}]}, "d")
+        equal([error["code"] for error in answer["writeErrors"]], [11601])
+        equal([one["_id"] for one in documents(c) if "d" in one], list(range(60)))
+        for command in ({"aggregate": "c", "pipeline": [{"$project": {"d": loops}}],
+                         "cursor": {"batchSize": 58}},
+                        {"find": "c", "filter": {"$expr": {"$gte": [loops, 0]}}, "batchSize": 58}):
+            cursor = c(command, "d")["cursor"]
+            more = {"getMore": cursor["id"], "collection": "c"}
+            equal([one["_id"] for one in c({**more, "batchSize": 2}, "d")["cursor"]["nextBatch"]], [58, 59])
+            fails(c, {**more, "batchSize": 1}, 11601, "timed out")
 
 
 @test
