@@ -179,7 +179,8 @@ dryrun_command(struct call *c, char name[static NAME_BYTES])
 	const struct subcommand *sub;
 
 	sub = command ? subcommand_called(command, c->argv + 3, c->argc - 3) : NULL;
-	if (!command || (command->flags & COMMAND_CONTAINER && c->argc > 4 && !sub)) {
+	if (!command || (command->flags & COMMAND_CONTAINER && c->argc > 4 && !sub &&
+			 command->run != cmd_refused)) {
 		reply_errorf(c->reply, "ERR Command '%.*s' not found",
 			     (int)(c->argv[3].len < 128 ? c->argv[3].len : 128), c->argv[3].ptr);
 		return NULL;

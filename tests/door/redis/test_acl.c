@@ -53,7 +53,8 @@ keys_and_channels_are_checked_behind_the_command(void **state)
 static void
 rights_to_a_key_are_those_that_the_call_needs(void **state)
 {
-	const struct str role = STR("redis:%R~from %W~to %R~both %W~bot* &news +@all");
+	const struct str role = STR(
+		"redis:%R~from %W~to %R~both %W~bot* &news +@all -auth -flushall");
 	const struct {
 		const char *name;
 		struct str argv[4];
@@ -80,6 +81,8 @@ rights_to_a_key_are_those_that_the_call_needs(void **state)
 		{ "ssubscribe", { STR("SSUBSCRIBE"), STR("news") }, 2, true },
 		{ "ssubscribe", { STR("SSUBSCRIBE"), STR("from") }, 2, false },
 		{ "spublish", { STR("SPUBLISH"), STR("news"), STR("x") }, 3, true },
+		{ "auth", { STR("AUTH"), STR("ann"), STR("pw") }, 3, true },
+		{ "flushall", { STR("FLUSHALL") }, 1, false },
 	};
 	struct arena *arena = arena_new(ARENA_BYTES);
 	struct str object;
