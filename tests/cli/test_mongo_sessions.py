@@ -197,6 +197,14 @@ def a_find_with_a_snapshot_is_one_version(cwd):
             cursor = c({"getMore": cursor["id"], "collection": "c"}, "d")["cursor"]
             found += cursor["nextBatch"]
         equal([(doc["_id"], doc["n"]) for doc in found], [(n, 0) for n in range(300)])
+        # Its limit is that of all batches together.
+        for more, ids in (({}, range(25)), ({"skip": 5}, range(5, 30)),
+                          ({"sort": {"n": -1, "_id": 1}}, range(25))):
+            cursor = c({**ask, "limit": 25, **more}, "d")["cursor"]
+            equal(len(cursor["firstBatch"]), 10)
+            last = c({"getMore": cursor["id"], "collection": "c"}, "d")["cursor"]
+            equal([doc["_id"] for doc in cursor["firstBatch"] + last["nextBatch"]], list(ids))
+            equal(last["id"], 0)
 
 
 @test

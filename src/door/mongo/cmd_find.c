@@ -505,9 +505,9 @@ keep_rows(struct call *c, struct find *f, struct cursor *cursor)
 
 	bson_builder_init(&b, &out);
 	bson_begin_outer_array(&b);
-	while (status == STATUS_OK)
-		status = find_put_next(c, f, UINT64_MAX, &b);
-	if (status != STATUS_NOT_FOUND)
+	for (uint64_t left = f->left; left && status == STATUS_OK; left--)
+		status = find_put_next(c, f, left, &b);
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
 	bson_end(&b);
 	TRY(buf_status(&out));
