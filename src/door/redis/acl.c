@@ -361,7 +361,10 @@ acl_allows_channel(const struct acl *a, struct str channel, bool is_pattern)
 	return false;
 }
 
-/* The arguments that are channels; false: there are none whose use needs a right. */
+/*
+ * The arguments that are channels begin at 1 and end in front of `*ret_end`; `*ret_patterns`: they
+ * are patterns. False: the call has none that need a right.
+ */
 static bool
 channels_of(const struct command *command, size_t argc, size_t *ret_end, bool *ret_patterns)
 {
@@ -385,7 +388,7 @@ check_keys(const struct acl *a, const struct command *command, const struct str 
 	size_t count;
 	enum status status = command_keys(command, argv, argc, arena, &places, &count);
 
-	/* Without memory to look for the keys nobody knows them. */
+	/* There is no memory to look for the keys: the call is denied. */
 	if (status == STATUS_LIMIT) {
 		*ret_object = argv[0];
 		return ACL_DENIED_KEY;

@@ -53,19 +53,19 @@ enum acl_denial {
 	ACL_DENIED_COMMAND,
 	ACL_DENIED_KEY,
 	ACL_DENIED_CHANNEL,
-	ACL_DENIED_AUTH, /* who logs in: no denial of acl_check() */
+	ACL_DENIED_AUTH, /* a login has failed: acl_check() never returns it */
 };
 
 /*
- * Whether the call is allowed: the command, then its keys, then its channels. `*ret_object` is the
- * key or the channel that is not, one of the arguments. The arena is used for a while; without room
- * in it a call whose keys matter is denied.
+ * Checks whether the call is allowed: the command, then its keys, then its channels. `*ret_object`
+ * is the argument that is denied, a key or a channel. What is allocated in the arena is of no use
+ * afterwards; if there is no room in it, a call whose keys have to be checked is denied.
  */
 enum acl_denial acl_check(const struct acl *a, const struct command *command,
 			  const struct str *argv, size_t argc, struct arena *arena,
 			  struct str *ret_object);
 
-/* Whether every key may be read. */
+/* True if every key may be read. */
 bool acl_reads_all_keys(const struct acl *a);
 
 /* The rules as text, each with a space before it: " ~* &* +@all"; or those of one kind. */

@@ -14,7 +14,7 @@ struct acl_entry {
 	uint64_t time_ms;
 	enum acl_denial denial;
 	const char *context;
-	struct str object; /* these are behind the struct */
+	struct str object; /* the bytes of all three texts lie behind the struct */
 	struct str user;
 	struct str client;
 };
@@ -61,7 +61,7 @@ acl_log_clear(struct acl_log *log)
 	pthread_mutex_unlock(&log->lock);
 }
 
-/* The client as CLIENT LIST has it, and its name. */
+/* Writes the client as CLIENT LIST shows it, and the name of its user. */
 static enum status
 describe(struct client *c, struct buf *text, struct buf *user)
 {
@@ -118,7 +118,7 @@ entries_match(const struct acl_entry *a, const struct acl_entry *b)
 	       str_eq(a->user, b->user);
 }
 
-/* Takes the entry that is the same out of the log, and counts on from there. The lock is held. */
+/* Takes an equal entry out of the log, and adds its count to `e`. The lock is held. */
 static void
 log_join(struct acl_log *log, struct acl_entry *e)
 {

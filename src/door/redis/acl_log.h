@@ -1,6 +1,6 @@
 /*
- * ACL LOG: what was refused for want of rights, and who failed to log in. The same refusal within a
- * minute is one entry, that is counted. Any thread.
+ * ACL LOG: calls that were refused because the user lacks the right, and logins that failed. Equal
+ * refusals within a minute are one entry with a count. Any thread.
  */
 #ifndef FROND_DOOR_REDIS_ACL_LOG_H
 #define FROND_DOOR_REDIS_ACL_LOG_H
@@ -36,7 +36,7 @@ void acl_log_add(struct acl_log *log, struct client *c, const struct acl_refusal
 		 uint64_t most);
 void acl_log_clear(struct acl_log *log);
 
-/* Answers ACL LOG: the newest entries first, at most so many; negative: none. */
+/* Answers ACL LOG with the newest `most` entries, the newest first; with none if it is negative. */
 void acl_log_get(struct acl_log *log, int64_t most, struct reply *reply);
 
 #endif

@@ -21,19 +21,24 @@ enum {
 
 /* ---- How much it leaves unread ---- */
 
-/* As Redis classes it. */
+bool
+client_has_subscriptions(const struct client *c)
+{
+	for (size_t i = 0; i < sizeof(c->subscription_count) / sizeof(c->subscription_count[0]);
+	     i++)
+		if (atomic_load_explicit(&c->subscription_count[i], memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* The limit of the class that Redis would have the client in. */
 static const struct output_limit_now *
 client_limit(const struct client *c)
 {
-	bool subscribes = false;
-
-	for (size_t i = 0; i < 3; i++)
-		subscribes |= atomic_load_explicit(&c->subscription_count[i],
-						   memory_order_relaxed) > 0;
-	return &c->redis->output[subscribes ? OUTPUT_PUBSUB : OUTPUT_NORMAL];
+	return &c->redis->output[client_has_subscriptions(c) ? OUTPUT_PUBSUB : OUTPUT_NORMAL];
 }
 
-/* It has left too much unread: what is left of it would be of no use. Its lock is held. */
+/* Ends a client that has left too much unread, and drops its messages. Its lock is held. */
 static void
 client_overflow(struct client *c)
 {
@@ -45,7 +50,7 @@ client_overflow(struct client *c)
 	event_set(&c->given_up);
 }
 
-/* False: it has overflowed, maybe now. Its lock is held. */
+/* Checks the limit. False: the client has overflowed, now or before. Its lock is held. */
 static bool
 client_keeps_limit(struct client *c)
 {
@@ -240,7 +245,10 @@ client_wait(struct client *c, bool input, uint64_t deadline_ns)
 	return signals;
 }
 
-/* So many bytes are still to be written: messages, and answers. False: it has overflowed. */
+/*
+ * Notes how many bytes its fiber has yet to write, of messages and of answers. False: it has
+ * overflowed.
+ */
 static bool
 client_fly(struct client *c, size_t messages, size_t answers)
 {
@@ -254,7 +262,7 @@ client_fly(struct client *c, size_t messages, size_t answers)
 	return fine;
 }
 
-/* In slices, after each of which there is less that the client has not read. */
+/* Writes in slices: after each of them less counts as unread. */
 static enum status
 client_write_messages(struct client *c, struct str messages)
 {
@@ -307,8 +315,7 @@ client_write_answers(struct client *c, struct str answers)
 bool
 client_is_subscriber(const struct client *c)
 {
-	return c->version == 2 &&
-	       (c->subscription_count[0] || c->subscription_count[1] || c->subscription_count[2]);
+	return c->version == 2 && client_has_subscriptions(c);
 }
 
 /* ---- Who it is ---- */

@@ -162,6 +162,9 @@ MUST_USE enum status client_flush_push(struct client *c);
  */
 MUST_USE enum status client_write_answers(struct client *c, struct str answers);
 
+/* True if it has any: the counts of a client of another fiber may change at once. */
+bool client_has_subscriptions(const struct client *c);
+
 /* True in RESP2 as long as it has subscriptions: only some commands are allowed. */
 bool client_is_subscriber(const struct client *c);
 

@@ -11,7 +11,6 @@
 
 enum {
 	RULES_BYTES = 64 * 1024,
-	NAME_BYTES = 64, /* of a command with its subcommand */
 	GENPASS_BITS = 256,
 	GENPASS_BITS_MOST = 4096,
 	ACL_LOG_SHOWN = 10, /* entries, where nobody says how many */
@@ -27,7 +26,7 @@ acl_cat_command(struct call *c, const struct command *command, size_t category)
 	if (count)
 		reply_bulk_cstr(c->reply, command->name);
 	for (size_t i = 0; i < subs; i++) {
-		char name[NAME_BYTES];
+		char name[SUBCOMMAND_NAME_BYTES];
 
 		if (!acl_has_subcommand(command, &sub[i], category))
 			continue;
@@ -143,7 +142,7 @@ acl_genpass(struct call *c)
 
 /* ---- DRYRUN ---- */
 
-/* What a person may do now. False: the error has been answered, or is the status. */
+/* What a person may do now. `*ret_there` is false if there is no such person. */
 static enum status
 acl_of_person(struct call *c, struct str name, struct acl *ret, bool *ret_there)
 {
@@ -173,7 +172,7 @@ acl_of_person(struct call *c, struct str name, struct acl *ret, bool *ret_there)
 
 /* The command that is tried, with that many arguments; NULL: the error has been answered. */
 static const struct command *
-dryrun_command(struct call *c, char name[static NAME_BYTES])
+dryrun_command(struct call *c, char name[static SUBCOMMAND_NAME_BYTES])
 {
 	const struct command *command = command_find(c->redis, c->argv[3]);
 	const struct subcommand *sub;
@@ -185,7 +184,7 @@ dryrun_command(struct call *c, char name[static NAME_BYTES])
 			     (int)(c->argv[3].len < 128 ? c->argv[3].len : 128), c->argv[3].ptr);
 		return NULL;
 	}
-	snprintf(name, NAME_BYTES, "%s%s%s", command->name, sub ? "|" : "", sub ? sub->name : "");
+	subcommand_name_call(command, c->argv + 3, c->argc - 3, name);
 	if (command_takes(command, c->argc - 3) &&
 	    (!sub || command_arity_takes(sub->arity, c->argc - 3)))
 		return command;
@@ -204,7 +203,7 @@ acl_dryrun(struct call *c)
 	AUTO(buf_release) struct buf text = BUF_INIT(RULES_BYTES);
 	const struct command *command;
 	enum acl_denial denial;
-	char name[NAME_BYTES];
+	char name[SUBCOMMAND_NAME_BYTES];
 	struct str object;
 	struct acl acl;
 	bool there;

@@ -39,11 +39,8 @@ read_type(struct call *c, size_t i, enum client_type *ret)
 static bool
 is_of_type(struct client *c, enum client_type type)
 {
-	bool subscriber = atomic_load(&c->subscription_count[0]) ||
-			  atomic_load(&c->subscription_count[1]) ||
-			  atomic_load(&c->subscription_count[2]);
-
-	return type == TYPE_ANY || type == (subscriber ? TYPE_PUBSUB : TYPE_NORMAL);
+	return type == TYPE_ANY ||
+	       type == (client_has_subscriptions(c) ? TYPE_PUBSUB : TYPE_NORMAL);
 }
 
 static bool

@@ -123,6 +123,16 @@ cmd_smove(struct call *c)
 	return m.found ? STATUS_OK : txn_changed(c, c->argv[2], EVENT_SET, "sadd");
 }
 
+/* With a count, the elements of an aggregate that was begun; else one element, or null. */
+static void
+reply_chosen(struct call *c, const struct timed_member *m, size_t count)
+{
+	if (c->argc < 3 && !count)
+		reply_null(c->reply);
+	for (size_t i = 0; i < count; i++)
+		reply_bulk(c->reply, m[i].name);
+}
+
 enum status
 cmd_spop(struct call *c)
 {
@@ -144,15 +154,9 @@ cmd_spop(struct call *c)
 		TRY(timed_members_delete(item, m, count));
 		TRY(data_changed(c, item, c->argv[1], EVENT_SET, "spop"));
 	}
-	if (c->argc == 3) {
+	if (c->argc == 3)
 		reply_set(c->reply, count);
-		for (size_t i = 0; i < count; i++)
-			reply_bulk(c->reply, m[i].name);
-	} else if (count) {
-		reply_bulk(c->reply, m[0].name);
-	} else {
-		reply_null(c->reply);
-	}
+	reply_chosen(c, m, count);
 	return STATUS_OK;
 }
 
@@ -172,15 +176,9 @@ cmd_srandmember(struct call *c)
 	if (!item)
 		return STATUS_OK;
 	TRY(members_random(c, item, wanted, &m, &count));
-	if (c->argc == 3) {
+	if (c->argc == 3)
 		reply_array(c->reply, count);
-		for (size_t i = 0; i < count; i++)
-			reply_bulk(c->reply, m[i].name);
-	} else if (count) {
-		reply_bulk(c->reply, m[0].name);
-	} else {
-		reply_null(c->reply);
-	}
+	reply_chosen(c, m, count);
 	return STATUS_OK;
 }
 

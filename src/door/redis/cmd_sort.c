@@ -31,7 +31,10 @@ struct element {
 
 /* ---- Reading the options ---- */
 
-/* The keys that a pattern names come of elements, so no rule about keys can have allowed them. */
+/*
+ * BY and GET make names of keys out of elements, which no rule about keys has been asked about: so
+ * the client has to be one that may read every key. False: the error has been answered.
+ */
 static bool
 sort_may_look_up(struct call *c, const char *option)
 {

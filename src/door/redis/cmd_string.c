@@ -59,7 +59,7 @@ set_parse(const struct call *c, struct set_options *o)
 	return true;
 }
 
-/* Writes the value; one whose time has come already is hidden, and expires as others do. */
+/* Writes the value. One that has expired already is hidden at once, and removed as others are. */
 static enum status
 set_write(struct call *c, struct timed_item *item, struct str value, const struct set_options *o,
 	  int64_t at_ms)
@@ -178,7 +178,7 @@ cmd_getset(struct call *c)
 
 /* ---- Reading ---- */
 
-/* NULL: it is of another type, which has been answered. */
+/* Answers GET. `item` is NULL if the key has another type, which has been answered. */
 static enum status
 get_answer(struct call *c, struct timed_item *item)
 {

@@ -75,7 +75,10 @@ api_is_refused(const struct command *command)
 	return false;
 }
 
-/* Why the script may not run the command; NULL if it may. Of a want of rights also what for. */
+/*
+ * Why the script may not run the command; NULL if it may. If its user lacks a right, `*ret_denial`
+ * and `*ret_object` say which one; else they keep their values.
+ */
 static const char *
 api_refusal(struct script *s, const struct command *command, struct str *argv, size_t argc,
 	    enum acl_denial *ret_denial, struct str *ret_object)

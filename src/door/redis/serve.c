@@ -331,11 +331,11 @@ check_subcommand(struct request_call *q)
 static void
 refuse_named(struct request_call *q, const char *before, const char *after)
 {
-	const struct subcommand *sub = subcommand_called(q->command, q->argv, q->argc);
-	char text[SHOWN_BYTES + 100];
+	char name[SUBCOMMAND_NAME_BYTES];
+	char text[SUBCOMMAND_NAME_BYTES + 100];
 
-	snprintf(text, sizeof(text), "%s'%s%s%s'%s", before, q->command->name, sub ? "|" : "",
-		 sub ? sub->name : "", after);
+	subcommand_name_call(q->command, q->argv, q->argc, name);
+	snprintf(text, sizeof(text), "%s'%s'%s", before, name, after);
 	refuse(q, text);
 }
 
@@ -351,29 +351,20 @@ check_arity(struct request_call *q)
 	return false;
 }
 
-/* "config|set" */
-static void
-write_name(const struct request_call *q, char ret[static SHOWN_BYTES])
-{
-	const struct subcommand *sub = subcommand_called(q->command, q->argv, q->argc);
-
-	snprintf(ret, SHOWN_BYTES, "%s%s%s", q->command->name, sub ? "|" : "",
-		 sub ? sub->name : "");
-}
-
-/* Answers what the client may not do, and notes it. */
+/* Answers that the client may not do this, and notes it in ACL LOG. */
 static void
 refuse_denied(struct request_call *q, enum acl_denial denial, struct str object)
 {
 	struct client *c = q->client;
-	char name[SHOWN_BYTES];
+	char name[SUBCOMMAND_NAME_BYTES];
 
-	write_name(q, name);
+	if (denial == ACL_DENIED_COMMAND)
+		object = subcommand_name_call(q->command, q->argv, q->argc, name);
 	acl_log_add(c->redis->acl_log, c,
 		    &(struct acl_refusal){
 			    .denial = denial,
 			    .context = c->multi ? "multi" : "toplevel",
-			    .object = denial == ACL_DENIED_COMMAND ? str_from_cstr(name) : object,
+			    .object = object,
 		    },
 		    atomic_load(&c->redis->acl_log_max));
 	if (denial == ACL_DENIED_COMMAND)
@@ -774,8 +765,7 @@ idle_deadline(struct client *c)
 {
 	uint64_t seconds = atomic_load_explicit(&c->redis->idle_s, memory_order_relaxed);
 
-	if (!seconds || atomic_load(&c->subscription_count[0]) ||
-	    atomic_load(&c->subscription_count[1]) || atomic_load(&c->subscription_count[2]))
+	if (!seconds || client_has_subscriptions(c))
 		return UINT64_MAX;
 	return atomic_load(&c->last_ns) + seconds * 1000 * CLOCK_NS_PER_MS;
 }

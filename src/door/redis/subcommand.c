@@ -1,5 +1,8 @@
 #include "door/redis/subcommand.h"
 
+#include <assert.h>
+#include <stdio.h>
+
 /* What most of them are: about a connection, for administrators, or a text that helps. */
 #define CONN  (COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE)
 #define RULE  (COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE)
@@ -177,6 +180,18 @@ subcommand_called(const struct command *command, const struct str *argv, size_t 
 	if (!(command->flags & COMMAND_CONTAINER) || argc < 2)
 		return NULL;
 	return subcommand_find(command, argv[1]);
+}
+
+struct str
+subcommand_name_call(const struct command *command, const struct str *argv, size_t argc,
+		     char room[static SUBCOMMAND_NAME_BYTES])
+{
+	const struct subcommand *sub = subcommand_called(command, argv, argc);
+	int len = snprintf(room, SUBCOMMAND_NAME_BYTES, "%s%s%s", command->name, sub ? "|" : "",
+			   sub ? sub->name : "");
+
+	assert(len > 0 && len < SUBCOMMAND_NAME_BYTES);
+	return str_of(room, (size_t)len);
 }
 
 bool

@@ -4,6 +4,10 @@
 
 #include "door/redis/command.h"
 
+enum {
+	SUBCOMMAND_NAME_BYTES = 64, /* of a command with its subcommand, and the NUL behind them */
+};
+
 struct subcommand {
 	const char *container; /* in lower case, as the name is */
 	const char *name;
@@ -25,6 +29,13 @@ const struct subcommand *subcommand_find(const struct command *command, struct s
 /* The subcommand that the arguments of a call name; NULL: none, or the command has no such ones. */
 const struct subcommand *subcommand_called(const struct command *command, const struct str *argv,
 					   size_t argc);
+
+/*
+ * The command that is called, with its subcommand if the arguments name one: "config|set". In
+ * `room`.
+ */
+struct str subcommand_name_call(const struct command *command, const struct str *argv, size_t argc,
+				char room[static SUBCOMMAND_NAME_BYTES]);
 
 /* True for a call that only administrators make, also as a subcommand: CONFIG SET, CLIENT KILL. */
 bool subcommand_is_admin(const struct command *command, const struct str *argv, size_t argc);

@@ -7,10 +7,6 @@
 #include "door/redis/redis_int.h"
 #include "door/redis/subcommand.h"
 
-enum {
-	DENIED_BYTES = 64, /* of a command with its subcommand */
-};
-
 void
 txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
 	 struct arena *arena, struct err *err)
@@ -444,15 +440,10 @@ txn_called(struct call *c, struct str answer, uint64_t ns, bool refused)
 enum status
 txn_denied(struct call *c, enum acl_denial denial, struct str object)
 {
-	const struct subcommand *sub = subcommand_called(c->command, c->argv, c->argc);
-	char name[DENIED_BYTES];
-	size_t len;
+	char name[SUBCOMMAND_NAME_BYTES];
 
-	if (denial == ACL_DENIED_COMMAND) {
-		len = (size_t)snprintf(name, sizeof(name), "%s%s%s", c->command->name,
-				       sub ? "|" : "", sub ? sub->name : "");
-		object = str_of(name, len);
-	}
+	if (denial == ACL_DENIED_COMMAND)
+		object = subcommand_name_call(c->command, c->argv, c->argc, name);
 	object = arena_dup(c->arena, object);
 	if (!object.ptr)
 		return STATUS_LIMIT;

@@ -128,12 +128,13 @@ MUST_USE enum status txn_items(struct call *c, const struct str *keys, size_t co
 			       struct timed_item **ret);
 
 /*
- * Of an item that a command has only read, though it writes others or may write this one: it is
- * counted, and that it was missed is told, as of commands that only read. Of those it does nothing.
+ * For a command that writes, about an item that it has only read: counts a hit or a miss, and tells
+ * of a miss (`keymiss`), as txn_item() does by itself for commands that only read; for these it
+ * does nothing.
  */
 MUST_USE enum status txn_looked_up(struct call *c, const struct timed_item *item);
 
-/* Counts an item that was found or missed, and tells nobody. Returns whether it was missed. */
+/* Counts a hit or a miss, without an event. Returns true for a miss. */
 bool txn_count_look(struct call *c, const struct timed_item *item);
 
 /* Asks for an item without waiting for it, if the transaction does not have it yet. */
@@ -171,7 +172,7 @@ MUST_USE enum status txn_watch(struct call *c, struct str key, struct str versio
  * the command. To be counted.
  */
 MUST_USE enum status txn_called(struct call *c, struct str answer, uint64_t ns, bool refused);
-/* The script's client may not do what the script wants: to be noted (acl_log.h). */
+/* A script was denied what its client may not do: ACL LOG notes it after the commit. */
 MUST_USE enum status txn_denied(struct call *c, enum acl_denial denial, struct str object);
 /* A client has run the command, and somebody looks (monitor.h). */
 MUST_USE enum status txn_shown(struct txn *x, struct client *client, unsigned db,

@@ -298,7 +298,7 @@ batch_enter_recent(const struct batch *b)
 
 	if (!recent)
 		return;
-	/* Which keys these had, nobody knows. */
+	/* The batch does not know which keys lay in the ranges that it has deleted. */
 	if (tree_first(&b->deleted))
 		recent_forget(recent, b->version);
 	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {

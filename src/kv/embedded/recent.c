@@ -12,7 +12,7 @@ enum {
 	SEEN = 4,        /* keys that a bucket remembers to have been asked for */
 	INDEX_SHARE = 4, /* the index takes one such part of all memory */
 	LINE_BYTES = 64,
-	/* Most who ask for a key that is not there write it next: room for a small value. */
+	/* A key that was found absent is often written next: room for a small value. */
 	ABSENT_ROOM = 32,
 };
 
@@ -67,7 +67,7 @@ struct recent {
 	size_t shard_count;  /* a power of two */
 	size_t bucket_count; /* of a shard, a power of two */
 	size_t ring_bytes;   /* of a shard */
-	size_t most_bytes;   /* of a pair */
+	size_t most_bytes;   /* of a pair that is kept */
 	char *rings;
 	void *lines; /* what was allocated for the shards and the buckets, on cache lines */
 	struct shard *shards;
@@ -101,7 +101,7 @@ recent_shape(struct recent *r, size_t bytes)
 	if (r->ring_bytes < RECENT_RING_BYTES)
 		r->ring_bytes = RECENT_RING_BYTES;
 	assert(r->ring_bytes / UNIT < UINT32_MAX);
-	r->most_bytes = r->ring_bytes / 8 - sizeof(struct entry) - ABSENT_ROOM;
+	r->most_bytes = r->ring_bytes / RECENT_RING_PAIRS - sizeof(struct entry) - ABSENT_ROOM;
 	if (r->most_bytes > RECENT_PAIR_BYTES)
 		r->most_bytes = RECENT_PAIR_BYTES;
 	r->bucket_count = 1;
@@ -155,8 +155,8 @@ recent_free(struct recent *r)
 /* ---- The index ---- */
 
 /*
- * Whoever chooses keys of one bucket gets misses for these keys, and nothing worse: so the hash
- * need not be a secret, and is as quick as one can be.
+ * The hash is quick and not secret: a client that chooses keys of one bucket gets cache misses for
+ * these keys, and nothing worse.
  */
 static uint64_t
 key_hash(struct str key)
@@ -341,7 +341,7 @@ ring_take(struct recent *r, struct shard *s, size_t size)
 	int chances = RECENT_CHANCES;
 	struct entry *e;
 
-	assert(size % UNIT == 0 && size <= r->ring_bytes / 8);
+	assert(size % UNIT == 0 && size <= r->ring_bytes / RECENT_RING_PAIRS);
 	for (;;) {
 		if (s->wrapped && s->tail - s->head >= size)
 			break;

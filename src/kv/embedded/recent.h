@@ -9,7 +9,7 @@
  * holds until the key is written again. So an entry is the key's newest state, and a reader at a
  * version below the entry's has to ask RocksDB.
  *
- * == Why a reader is never told anything that is not so at its version ==
+ * == Why a reader never gets a value that is wrong for its version ==
  *
  * The versions are those of the store (versions.c). One thread at a time, the one that owns the
  * committer, writes a batch: to RocksDB first, then to this cache by recent_write() and
@@ -57,8 +57,8 @@
 enum {
 	RECENT_SHARDS = 64,
 	RECENT_PAIR_BYTES = 4096, /* of a key and its value; larger ones are not kept */
-	/* A ring is at least so large, and has no pair of more than an eighth of it. */
-	RECENT_RING_BYTES = 8192,
+	RECENT_RING_BYTES = 8192, /* of a ring, at least */
+	RECENT_RING_PAIRS = 8,    /* a ring has room for so many pairs of the largest size */
 	RECENT_CHANCES = 8,
 	RECENT_WRITES = 16, /* that are entered together */
 };
@@ -66,8 +66,8 @@ enum {
 struct recent;
 
 /*
- * For about `bytes` bytes, more than 0, of which the index takes a quarter; the memory is touched
- * when it is first used. NULL: memory is short.
+ * Makes a cache of about `bytes` bytes, more than 0, of which the index takes a quarter. The memory
+ * is touched when it is first used. NULL: out of memory.
  */
 struct recent *recent_new(size_t bytes);
 void recent_free(struct recent *r);
@@ -105,7 +105,7 @@ struct recent_pair {
 void recent_write(struct recent *r, const struct recent_pair *pairs, size_t count,
 		  uint64_t version);
 
-/* Keys that nobody has named may have been written by `version`: nothing from before it counts. */
+/* `version` may have written any keys: entries from before it are void. */
 void recent_forget(struct recent *r, uint64_t version);
 
 struct recent_stats {
