@@ -57,7 +57,10 @@ struct bulk {
 	struct data others[BULK_COLLECTIONS - 1];
 	size_t other_count;
 	unsigned events; /* that the transaction has logged in all of them */
-	/* Of inserts that follow each other: which of them are new; nothing is known of others. */
+	/*
+	 * Whether the `_id` of each of the next inserts is new. `new_at` is the next of `new_count`
+	 * such inserts; nothing is known of later ones.
+	 */
 	bool are_new[DATA_PAGE_DOCS];
 	size_t new_at, new_count;
 };
@@ -386,7 +389,7 @@ collection_select(struct bulk *b, const struct bulk_op *op, bool *ret_full)
 
 /* ---- Doing statements ---- */
 
-/* The next statement of what is left; false: there is none. */
+/* Reads the next statement of the list. False: there is none. */
 static bool
 op_next(struct bulk *b, struct data_list *list, struct bulk_op *ret)
 {
@@ -397,8 +400,8 @@ op_next(struct bulk *b, struct data_list *list, struct bulk_op *ret)
 }
 
 /*
- * Looks for the `_id`s of an insert and of those that follow it, into the same collection, before
- * the first of them is written. One that is to be given its `_id` here ends that.
+ * Looks together for the `_id`s of an insert and of the inserts behind it into the same collection,
+ * before the first of them is written. It ends in front of an insert that has no `_id` yet.
  */
 static enum status
 inserts_look(struct bulk *b, const struct bulk_op *first)

@@ -40,7 +40,7 @@ struct list {
 	struct mql mql;
 	struct mql_match *match;    /* NULL: all */
 	struct buf row;             /* the document that may be listed */
-	struct arena_mark mark;     /* of the call's arena: what a match makes lies behind it */
+	struct arena_mark mark;     /* of the call's arena, which is reset to it after each match */
 	struct list_answer *answer; /* where rows go to; NULL: to the call's answer */
 };
 
@@ -86,7 +86,7 @@ list_row_end(struct call *c, struct list *l, struct bson_builder *b, bool *ret_w
 	return STATUS_OK;
 }
 
-/* What the collection could be created with again, by this server or another one. */
+/* The options that `create` would have to be given for such a collection. */
 static void
 put_options(struct call *c, struct bson_builder *b, const struct catalog_db *db, bool is_view)
 {
@@ -104,7 +104,7 @@ put_options(struct call *c, struct bson_builder *b, const struct catalog_db *db,
 	bson_end(b);
 }
 
-/* False where the filter demands another name: such a collection is not opened. */
+/* False if the filter demands another name: then the collection need not be opened. */
 static bool
 may_be_listed(const struct call *c, struct str own)
 {

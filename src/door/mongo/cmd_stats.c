@@ -85,7 +85,7 @@ count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* Counts what there is, or more exactly what is up to `most`. */
+/* Counts all documents, by the counter, or those of the query or hint, at most `most`. */
 static enum status
 count_run(struct call *c, uint64_t most, uint64_t *ret)
 {

@@ -406,7 +406,7 @@ update_check_pipeline(struct call *c, const struct bson_value *update)
 	return data_mql_status(c, &q, mql_pipeline_check_names(&q, update->text));
 }
 
-/* A pipeline with an unknown stage fails the command, and not its statement alone. */
+/* A pipeline with an unknown stage fails the whole command, not only its statement. */
 static enum status
 check_pipelines(struct call *c)
 {

@@ -109,7 +109,10 @@ enum status mongo_run_current_op(struct call *c);
  * nothing if `idle`.
  */
 MUST_USE enum status mongo_put_ops(struct call *c, struct bson_builder *b, bool own, bool idle);
-/* op_idle.c: open transactions that no command is at, and such cursors; after mongo_put_ops(). */
+/*
+ * Open transactions, and cursors, that wait for a command of their client (op_idle.c). After
+ * mongo_put_ops().
+ */
 void mongo_put_idle_sessions(struct call *c, struct bson_builder *b, bool own);
 void mongo_put_idle_cursors(struct call *c, struct bson_builder *b, bool own);
 enum status mongo_run_kill_op(struct call *c);

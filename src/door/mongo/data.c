@@ -121,7 +121,10 @@ data_keep_images_of(struct plain *p, struct kv_store *store, size_t most, struct
 	return keep_image(p, store, most, after, &p->after);
 }
 
-/* The collection of a transaction may be its own, which no other one can write to. */
+/*
+ * A transaction may have created the collection itself. Other transactions cannot write to that, so
+ * in it images are only written ahead where a document of that length is, too.
+ */
 enum status
 data_keep_images(struct data *d, struct str before, struct str after)
 {

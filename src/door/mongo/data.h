@@ -74,10 +74,10 @@ data_choose_collation(struct str given, struct str of_collection)
 }
 
 /*
- * Before a document is changed: where the collection keeps them, its images are kept with the
- * event. `before` or `after` may be empty. Long ones are written ahead, by transactions of their
- * own, each time that it is called: so what may end the attempt comes before. `most`: those of up
- * to so many bytes are not long.
+ * Called before a document is changed: if the collection keeps images of its documents
+ * (changeStreamPreAndPostImages), the event of the change will have these two, one of which may be
+ * empty. An image of more than `most` bytes is written ahead by transactions of its own, each time
+ * that this is called: so it should come last of what may fail the attempt.
  */
 MUST_USE enum status data_keep_images_of(struct plain *p, struct kv_store *store, size_t most,
 					 struct str before, struct str after);

@@ -66,7 +66,7 @@ names_command(struct str data, const struct call *c)
 	return false;
 }
 
-/* The name of the client's program, which the first hello tells and is already hit by. */
+/* The name of the client's program. Fail points apply also to the first hello, which brings it. */
 static struct str
 app_of(const struct call *c)
 {

@@ -9,7 +9,7 @@ enum {
 	UUID_SUBTYPE = 4,
 };
 
-/* The members that both have; the document stays open. */
+/* Begins the document with the members that sessions and cursors share; the caller ends it. */
 static void
 begin_idle(struct call *c, struct bson_builder *b, const char *type, const char *desc,
 	   const char *user)
@@ -37,7 +37,7 @@ put_lsid(struct bson_builder *b, struct str id)
 	bson_end(b);
 }
 
-/* With the list's lock. */
+/* Under the lock of the list of transactions. */
 static void
 put_transaction(struct call *c, struct bson_builder *b, const struct txn *t)
 {
@@ -73,7 +73,7 @@ mongo_put_idle_sessions(struct call *c, struct bson_builder *b, bool own)
 	pthread_mutex_unlock(&all->lock);
 }
 
-/* With the list's lock. */
+/* Under the lock of the list of cursors. */
 static void
 put_cursor(struct call *c, struct bson_builder *b, const struct cursor *cursor)
 {

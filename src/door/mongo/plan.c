@@ -65,7 +65,10 @@ hint_is_natural(const struct bson_value *hint)
 	return hint->type == BSON_DOCUMENT && bson_find(hint->text, STR("$natural"), NULL);
 }
 
-/* The hint of `_id` means the index with the collation, where the query compares by that. */
+/*
+ * The index that a hint of `_id` means where the query compares by a collation: the one of `_id`s
+ * that has the same. NULL: the documents.
+ */
 static const struct index_def *
 hint_collated(const struct plan_ask *ask, const struct catalog_db *db)
 {
@@ -180,7 +183,7 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 	return plan_index_choose(p, ask, q, ret);
 }
 
-/* Of the index that clients are told of. */
+/* The number of the index that its use counts for ($indexStats): 0 for both indexes by `_id`. */
 static uint64_t
 branch_number(const struct plan_branch *branch)
 {

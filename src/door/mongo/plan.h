@@ -28,7 +28,7 @@ enum {
 	PLAN_IDS_MOST = 100000, /* that are gathered; of more documents the collection is walked */
 	PLAN_IDS_BYTES = 16 * 1024 * 1024,
 	PLAN_WINDOW_BYTES = 1024 * 1024,
-	PLAN_FIRST_MOST = 1000, /* of `first`: with more it pays to read large stretches */
+	PLAN_FIRST_MOST = 1000, /* documents likely wanted; if more are, `first` is 0 */
 	PLAN_PLACE_BYTES = 2 * KV_LIMIT_KEY_BYTES,
 	PLAN_ID_KEY_BYTES = 16, /* of {_id: 1}, beside what an empty document has */
 };
@@ -102,9 +102,9 @@ struct plan {
 	bool once;   /* no document has two entries in the ranges */
 	bool sorted; /* documents come in the order of the sort that was asked for */
 	/*
-	 * Of PLAN_INDEX: entries come in the order of what is behind so many columns; or 0. With
-	 * branches: behind the columns that each of them has values of, and `range_count` is that
-	 * of all.
+	 * Of PLAN_INDEX: ranges are merged by what lies behind this number of columns; 0: they are
+	 * not merged. With branches it is 1, each branch merges behind the columns that it demands
+	 * values of, and `range_count` counts the ranges of all branches.
 	 */
 	size_t merged;
 	const struct plan_columns *covered; /* of PLAN_INDEX: entries stand for documents */
@@ -116,8 +116,8 @@ struct plan {
 	const struct plain_part *parts;
 	size_t part_count;
 	/*
-	 * So many documents are likely to be wanted of those that the walk gives; 0: not known. Set
-	 * by who has chosen the plan; it only tells how much is read at once.
+	 * How many of the walk's documents are likely to be wanted; 0: not known. The caller of
+	 * plan_choose() sets it. It only decides how much is read at once.
 	 */
 	size_t first;
 };

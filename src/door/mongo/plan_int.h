@@ -10,7 +10,7 @@ struct place_head {
 	uint64_t db;    /* the number of the collection */
 };
 
-/* Instead of the number of an index: branches are merged, whose indexes are walked forwards. */
+/* A place has these instead of an index's number if branches are merged, forwards or in reverse. */
 #define PLAN_PLACE_MERGED         UINT64_MAX
 #define PLAN_PLACE_MERGED_REVERSE (UINT64_MAX - 1)
 
@@ -143,14 +143,18 @@ MUST_USE enum status plan_or_choose(const struct choosing *x, const struct candi
 
 struct mql_branch;
 
-/* What the branch demands, and what the filter demands beside the $or; without the `ask`. */
+/* The demands of the branch with those of the filter beside the $or. The caller sets ret->ask. */
 MUST_USE enum status plan_or_demands(const struct choosing *x, const struct mql_branch *branch,
 				     struct choosing *ret);
+
+/* Makes a branch of the candidate, and adds the entries that it reads to `*entries`. */
+MUST_USE enum status plan_or_branch(const struct choosing *x, const struct candidate *one,
+				    struct plan_branch *ret, uint64_t *entries);
 
 /* ---- $or in the order of a sort (plan_or_sort.c) ---- */
 
 /*
- * Makes of `plan`, which is that by `_id`, one by branches that are merged, if each of them has an
+ * Changes `plan`, which is that by `_id`, into one that merges the branches, if each of them has an
  * index in the order of the sort. `sorts`: as above.
  */
 MUST_USE enum status plan_or_sort(const struct choosing *x, const struct candidate *sorts,
@@ -204,7 +208,7 @@ MUST_USE enum status plan_index_hinted(struct call *c, struct plain *p, const st
 MUST_USE enum status plan_index_resume(struct call *c, struct plain *p, const struct plan_ask *ask,
 				       struct mql *q, const struct place_head *head,
 				       struct plan *plan);
-/* Goes on with branches that are merged. Fails if their indexes are gone. */
+/* Goes on with merged branches. Fails if one of their indexes is gone. */
 MUST_USE enum status plan_or_sort_resume(struct call *c, struct plain *p,
 					 const struct plan_ask *ask, struct mql *q,
 					 const struct place_head *head, struct plan *plan);

@@ -4,8 +4,8 @@
  *
  * Only indexes at whose columns no document has an array are merged. A document then has one entry
  * in each, and no two entries of different documents are equal, since the `_id` is the last thing
- * that is compared. Branches of a $or may be of several indexes, and find a document more than
- * once: what is compared is then equal, and it is given once.
+ * that is compared. Branches of a $or may use several indexes and find a document more than once:
+ * its entries then compare as equal, and it is given once.
  */
 #include <assert.h>
 
@@ -15,7 +15,7 @@
 struct plan_merged {
 	const struct index_def *def;
 	const struct index_range *range;
-	size_t columns; /* of a key, in front of what is compared */
+	size_t columns; /* of a key, which the comparison leaves out */
 	struct index_scan scan;
 	struct index_entry head; /* the next entry of the range */
 	struct str order;        /* of its key, what is behind the columns */
@@ -35,8 +35,8 @@ merged_columns(const struct plan_merged *m, struct str key, struct str *ret)
 }
 
 /*
- * Where a range goes on behind the place: at the same order, below columns of its own. The place of
- * branches is the order alone.
+ * The key behind which a range goes on: the range's own columns, and behind them what the place has
+ * there. The place of merged branches has no columns in front of that.
  */
 static enum status
 merged_after(const struct plan_walk *w, const struct plan_merged *m, struct str place,
@@ -76,7 +76,7 @@ merged_open(struct plan_walk *w, struct str place, struct plan_merged *m)
 	return STATUS_OK;
 }
 
-/* Says of each range what it is one of. */
+/* Lists the ranges of the plan, or of all of its branches, each with its index. */
 static void
 merged_list(const struct plan *plan, struct plan_merged *ret)
 {

@@ -23,7 +23,26 @@ plan_or_demands(const struct choosing *x, const struct mql_branch *branch, struc
 	return STATUS_OK;
 }
 
-/* `*ret_any` false: nothing finds what the branch demands. `*entries`: what it reads is added. */
+enum status
+plan_or_branch(const struct choosing *x, const struct candidate *one, struct plan_branch *ret,
+	       uint64_t *entries)
+{
+	struct plan plan = { 0 };
+	uint64_t count;
+
+	TRY(plan_candidate_count(x, one, &count));
+	*entries += count;
+	TRY(plan_candidate_ranges(x, one, &plan));
+	*ret = (struct plan_branch){ .asked = one,
+				     .ranges = plan.ranges,
+				     .range_count = plan.range_count };
+	return STATUS_OK;
+}
+
+/*
+ * Chooses how a branch finds its documents, and adds the entries that it reads to `*entries`.
+ * `*ret_any` is false if no index finds what it demands.
+ */
 static enum status
 branch_choose(const struct choosing *x, const struct mql_branch *branch, struct plan_branch *ret,
 	      uint64_t *entries, bool *ret_any)
@@ -34,7 +53,6 @@ branch_choose(const struct choosing *x, const struct mql_branch *branch, struct 
 	struct plan plan = { 0 };
 	struct candidate *one = arena_alloc(x->q->arena, sizeof(*one));
 	struct choosing own;
-	uint64_t count = 0;
 
 	if (!one)
 		return STATUS_LIMIT;
@@ -50,13 +68,7 @@ branch_choose(const struct choosing *x, const struct mql_branch *branch, struct 
 	*ret_any = one->def;
 	if (!one->def)
 		return STATUS_OK;
-	TRY(plan_candidate_count(&own, one, &count));
-	*entries += count;
-	TRY(plan_candidate_ranges(&own, one, &plan));
-	*ret = (struct plan_branch){ .asked = one,
-				     .ranges = plan.ranges,
-				     .range_count = plan.range_count };
-	return STATUS_OK;
+	return plan_or_branch(&own, one, ret, entries);
 }
 
 enum status

@@ -59,7 +59,7 @@ branch_find(const struct choosing *x, struct candidate *ret)
 	return STATUS_OK;
 }
 
-/* `*entries`: what the branch reads is added. */
+/* Chooses the index of a branch, and adds the entries that it reads to `*entries`. */
 static enum status
 branch_make(const struct choosing *x, const struct mql_branch *branch, struct plan_branch *ret,
 	    uint64_t *entries, bool *ret_any)
@@ -68,9 +68,7 @@ branch_make(const struct choosing *x, const struct mql_branch *branch, struct pl
 				.sort = x->ask->sort,
 				.texts = x->ask->texts };
 	struct candidate *one = arena_alloc(x->q->arena, sizeof(*one));
-	struct plan plan = { 0 };
 	struct choosing own;
-	uint64_t count;
 
 	if (!one)
 		return STATUS_LIMIT;
@@ -80,13 +78,7 @@ branch_make(const struct choosing *x, const struct mql_branch *branch, struct pl
 	*ret_any = one->def;
 	if (!one->def)
 		return STATUS_OK;
-	TRY(plan_candidate_count(&own, one, &count));
-	*entries += count;
-	TRY(plan_candidate_ranges(&own, one, &plan));
-	*ret = (struct plan_branch){ .asked = one,
-				     .ranges = plan.ranges,
-				     .range_count = plan.range_count };
-	return STATUS_OK;
+	return plan_or_branch(&own, one, ret, entries);
 }
 
 enum status
@@ -110,7 +102,7 @@ plan_or_sort(const struct choosing *x, const struct candidate *sorts, struct pla
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {
 		TRY(branch_make(x, &branches[i], &made[i], &entries, &any));
-		/* The same columns, descending in some indexes alone, would not be in one order. */
+		/* Keys of descending columns differ, so these cannot be compared with others. */
 		if (!any || made[i].asked->sorts_reverse != made[0].asked->sorts_reverse)
 			return STATUS_OK;
 		ranges += made[i].range_count;

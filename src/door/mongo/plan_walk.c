@@ -169,7 +169,7 @@ open_entries(struct plan_walk *w, struct str place)
 		.reverse = plan->reverse,
 		.mode = w->mode,
 		.after = place,
-		/* Of distinct values, those behind which the walk jumps. */
+		/* The walk jumps to the next distinct value after PLAN_PASSES entries of one. */
 		.first = plan->distinct ? PLAN_PASSES + 1 : plan->first,
 		.ahead = true,
 	};
@@ -257,7 +257,7 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 
 /* ---- Going on ---- */
 
-/* What the place is one in. */
+/* Which index a place of the walk belongs to (struct place_head). */
 static uint64_t
 walk_index(const struct plan_walk *w)
 {

@@ -20,7 +20,7 @@ struct updating {
 	struct change_staged staged;
 };
 
-/* Fails for a pipeline with a stage that nobody knows; `update` may be no pipeline. */
+/* Fails for a pipeline with an unknown stage. `update` may be another kind of update. */
 MUST_USE enum status update_check_pipeline(struct call *c, const struct bson_value *update);
 
 /*

@@ -1,4 +1,4 @@
-/* Goes through collections, with all that a command wants to know of each. */
+/* Going through the collections of a database or of all of them. */
 #ifndef FROND_DOOR_MONGO_WALK_H
 #define FROND_DOOR_MONGO_WALK_H
 

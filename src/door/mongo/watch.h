@@ -28,9 +28,9 @@ enum {
 	WATCH_LOOK_MS = 200,   /* between two looks of such a one, or at the client */
 	WATCH_AWAIT_MS = 1000, /* that a getMore waits, unless the client says otherwise */
 	/*
-	 * After a look that has found n events the next one comes n times as much later, if the
-	 * stream is up to date: so where much is written, a look and an answer are for many events,
-	 * and a lone event is told at once.
+	 * After a look that has found n events and left none, the next look waits n times this
+	 * long: so where much is written, one look and one answer bring many events, and a lone
+	 * event is told at once.
 	 */
 	WATCH_PACE_US = 500,
 	WATCH_PACE_MOST_US = 10 * 1000,

@@ -582,8 +582,8 @@ look_wait(struct look *l, uint64_t deadline_ns)
 }
 
 /*
- * Each look costs as much as some ten events, and each commit would wake a stream. So after it has
- * found some, and no more are left to be told, it lets others gather.
+ * A look costs as much as some ten events, and every commit would wake the stream. So a stream that
+ * has told all events waits for a while, so that others gather.
  */
 static enum status
 look_gather(struct look *l, uint64_t deadline_ns)
