@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 import urllib.error
 import urllib.request
@@ -98,6 +99,25 @@ class Server:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
+
+
+def run_threads(*jobs):
+    """Runs them side by side; what one of them raises is raised."""
+    failures = []
+
+    def guarded(job):
+        try:
+            job()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 def cluster():

@@ -4,7 +4,6 @@ agree about."""
 import contextlib
 import os
 import re
-import threading
 import uuid
 
 from harness import Server, cluster, equal
@@ -99,22 +98,3 @@ class Session:
 
     def fails_to_commit(self):
         return self.door.fails(self.members({"commitTransaction": 1}), "admin")
-
-
-def run_threads(*jobs):
-    """Runs them side by side; what one of them raises is raised."""
-    failures = []
-
-    def guarded(job):
-        try:
-            job()
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]

@@ -6,9 +6,9 @@ import random
 import signal
 import threading
 
-from harness import cluster, equal, main, test
+from harness import cluster, equal, main, run_threads, test
 from mongo import Failure, Int64
-from mongo_processes import Door, Session, doors, run_threads
+from mongo_processes import Door, Session, doors
 
 WAIT_MS = 60000
 

@@ -9,9 +9,9 @@ import signal
 import threading
 import time
 
-from harness import cluster, equal, main, test
+from harness import cluster, equal, main, run_threads, test
 from mongo import Client, Date, Failure, Int64
-from mongo_processes import Door, Session, doors, run_threads
+from mongo_processes import Door, Session, doors
 
 DOCS = 2000
 CLOSED = (EOFError, OSError)  # of a connection whose process was killed

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from harness import ENV, Server, Skip, cluster, contains, equal, main, test
+from harness import ENV, Server, Skip, cluster, contains, equal, main, run_threads, test
 from resp import Client, Error
 
 DOORS = sys.argv[2] if len(sys.argv) > 2 else None
@@ -59,25 +59,6 @@ def doors(cwd):
         if DOORS:
             process.stdin.close()
             equal(process.wait(60), 0)
-
-
-def run_threads(*jobs):
-    """Runs them side by side; what one of them raises is raised."""
-    failures = []
-
-    def guarded(job):
-        try:
-            job()
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def until_blocked(door, count):

@@ -15,12 +15,12 @@
 #include "base/clock.h"
 #include "bson/json.h"
 #include "bson/order.h"
-#include "catalog/verify.h"
 #include "fixture.h"
 #include "kv/tuple.h"
 #include "model/plain/plain.h"
 #include "random_plain.h"
 #include "store.h"
+#include "verified.h"
 
 enum {
 	START_MS = 100 * 1000 * 1000,
@@ -209,52 +209,6 @@ count_of(struct fixture *f, const char *name)
 	return op.number;
 }
 
-/* ---- Checking the store ---- */
-
-struct findings {
-	size_t count;
-	char last[200];
-};
-
-static void
-found(const struct catalog_finding *finding, void *arg)
-{
-	struct findings *findings = arg;
-
-	findings->count++;
-	(void)snprintf(findings->last, sizeof(findings->last), "%s: %s", finding->kind,
-		       finding->text);
-}
-
-static enum status
-verify_body(struct kv_tx *tx, void *arg)
-{
-	struct findings *findings = arg;
-	const struct catalog_verify_options options = { .found = found, .arg = findings };
-	struct catalog_verify_sum sum;
-
-	*findings = (struct findings){ 0 };
-	return catalog_verify_store(tx, &options, &sum, NULL);
-}
-
-static struct findings
-verify(struct fixture *f)
-{
-	struct findings findings;
-
-	assert_int_equal(kv_run_read(f->store, verify_body, &findings, NULL), STATUS_OK);
-	return findings;
-}
-
-static void
-assert_well(struct fixture *f)
-{
-	struct findings findings = verify(f);
-
-	if (findings.count)
-		fail_msg("%zu findings; the last: %s", findings.count, findings.last);
-}
-
 /* ---- Documents ---- */
 
 static const char every_type[] =
@@ -290,7 +244,7 @@ documents_come_back_byte_for_byte(void **state)
 			assert_int_equal(insert(f, collections[c], doc), STATUS_EXISTS);
 			assert_int_equal(count_of(f, collections[c]), i + 1);
 		}
-	assert_well(f);
+	verified_none(f->store);
 }
 
 static void
@@ -341,7 +295,7 @@ long_ids_are_kept_apart(void **state)
 			buf_release(&out);
 		}
 	free(text);
-	assert_well(f);
+	verified_none(f->store);
 }
 
 static void
@@ -384,7 +338,7 @@ documents_are_replaced_and_deleted(void **state)
 		op.kind = OP_GET;
 		assert_int_equal(op_run(f, &op), STATUS_NOT_FOUND);
 	}
-	assert_well(f);
+	verified_none(f->store);
 }
 
 /* ---- Parts of documents ---- */
@@ -462,7 +416,7 @@ a_field_is_a_point_read_and_its_update_one_pair(void **state)
 	assert_int_equal(op_run(f, &op), STATUS_OK);
 	assert_false(op.changed);
 	buf_release(&json);
-	assert_well(f);
+	verified_none(f->store);
 }
 
 static void
@@ -523,7 +477,7 @@ changes_leave_what_they_say(void **state)
 			assert_document(f, collections[c], &id, doc_of(f, changes[i].after));
 		}
 	}
-	assert_well(f);
+	verified_none(f->store);
 }
 
 /* ---- Large documents ---- */
@@ -600,7 +554,7 @@ large_documents_lie_in_chunks(void **state)
 			assert_document(f, collections[c], &id, doc);
 			arena_clear(f->arena);
 		}
-		assert_well(f);
+		verified_none(f->store);
 		op.kind = OP_UPDATE;
 		op.changes[0] = (struct plain_change){ STR("f1"), &small };
 		op.count = 1;
@@ -609,7 +563,7 @@ large_documents_lie_in_chunks(void **state)
 		assert_int_equal(op_run(f, &op), STATUS_OK);
 		catalog_db_unref(db);
 	}
-	assert_well(f);
+	verified_none(f->store);
 	assert_int_equal(insert(f, PACKED, large_document(f, BSON_DOCUMENT_BYTES + 1, 'a')),
 			 STATUS_DOC_TOO_LARGE);
 }
@@ -657,13 +611,13 @@ what_was_written_ahead_in_vain_is_removed(void **state)
 	bool more;
 
 	assert_int_equal(plain_stage(f->store, db, doc, &op.doc, &f->err), STATUS_OK);
-	assert_well(f);
+	verified_none(f->store);
 	assert_int_equal(plain_sweep(f->store, now_ms, &place, &more, &f->err), STATUS_OK);
 	assert_true(keys_below(f, PACKED, SPACE_TEXTS) > 30);
 	now_ms += 2 * HOUR_MS;
 	assert_int_equal(plain_sweep(f->store, now_ms, &place, &more, &f->err), STATUS_OK);
 	assert_int_equal(keys_below(f, PACKED, SPACE_TEXTS), 0);
-	assert_well(f);
+	verified_none(f->store);
 	catalog_db_unref(db);
 }
 
@@ -694,19 +648,19 @@ long_images_go_with_their_events(void **state)
 		assert_int_equal(op_run(f, &op), STATUS_OK);
 		op.before = plain_doc_of(STR(""));
 	}
-	assert_well(f);
+	verified_none(f->store);
 	assert_int_equal(keys_below(f, PACKED, SPACE_STAGED), 1);
 	assert_int_equal(keys_below(f, PACKED, SPACE_IMAGES), 2 * PARTS + 1);
 	/* The one that no event has, after an hour. */
 	assert_int_equal(plain_sweep(f->store, now_ms + 2 * HOUR_MS, &place, &more, &f->err),
 			 STATUS_OK);
-	assert_well(f);
+	verified_none(f->store);
 	assert_int_equal(keys_below(f, PACKED, SPACE_STAGED), 0);
 	op.kind = OP_LOG_CLEAR;
 	op.ms = START_MS + 1;
 	assert_int_equal(op_run(f, &op), STATUS_OK);
 	assert_int_equal(keys_below(f, PACKED, SPACE_IMAGES), 0);
-	assert_well(f);
+	verified_none(f->store);
 	catalog_db_unref(db);
 }
 
@@ -842,7 +796,7 @@ every_change_is_an_event(void **state)
 	assert_int_equal(op_run(f, &op), STATUS_OK);
 	assert_int_equal(op.event_count, 1);
 	assert_int_equal(op.events[0].kind, PLAIN_EVENT_DELETE);
-	assert_well(f);
+	verified_none(f->store);
 }
 
 /* A document begins with its length, and so with any byte. */
@@ -855,7 +809,7 @@ events_have_documents_of_any_length(void **state)
 		(void)snprintf(json, sizeof(json), "{\"_id\":%d,\"a\":\"%0*d\"}", i, i + 1, 0);
 		assert_int_equal(insert(*state, PACKED, doc_of(*state, json)), STATUS_OK);
 	}
-	assert_well(*state);
+	verified_none(((struct fixture *)*state)->store);
 }
 
 /* ---- Collections ---- */
@@ -925,7 +879,7 @@ collections_are_renamed_and_dropped(void **state)
 	assert_int_equal(collection_do(f, EXPLODED, "db.b", none), STATUS_NOT_FOUND);
 	assert_int_equal(collection_do(f, "other.system.x", NULL, none), STATUS_OK);
 	assert_int_equal(collection_do(f, "other.system.x", NULL, none), STATUS_NOT_FOUND);
-	assert_well(f);
+	verified_none(f->store);
 }
 
 /* ---- For people ---- */
@@ -1036,7 +990,7 @@ damage_is_found(void **state)
 		struct damage d = { .space = damages[i].space,
 				    .nth = damages[i].nth,
 				    .value = str_of(damages[i].value, damages[i].value_bytes) };
-		struct findings findings;
+		struct verified findings;
 		void *own;
 
 		(void)state;
@@ -1048,10 +1002,10 @@ damage_is_found(void **state)
 		assert_int_equal(insert(f, PACKED, doc_of(f, "{\"_id\":0,\"a\":[1,2]}")),
 				 STATUS_OK);
 		assert_int_equal(insert(f, PACKED, large_document(f, 300000, 'x')), STATUS_OK);
-		assert_well(f);
+		verified_none(f->store);
 		d.prefix = db->prefix;
 		assert_int_equal(kv_run(f->store, damage_body, &d, NULL, &f->err), STATUS_OK);
-		findings = verify(f);
+		verified_read(f->store, &findings);
 		assert_true(findings.count > 0);
 		if (damages[i].space != SPACE_RECORDS &&
 		    strncmp(findings.last, damages[i].finding, strlen(damages[i].finding)) != 0)
@@ -1164,7 +1118,7 @@ random_operations_agree_with_a_list(void **state)
 			}
 			arena_clear(f->arena);
 		}
-		assert_well(f);
+		verified_none(f->store);
 		arena_free(m.arena);
 	}
 }

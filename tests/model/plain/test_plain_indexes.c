@@ -16,12 +16,12 @@
 
 #include "bson/json.h"
 #include "bson/order.h"
-#include "catalog/verify.h"
 #include "fixture.h"
 #include "index/engine/scan.h"
 #include "model/plain/index.h"
 #include "random_plain.h"
 #include "store.h"
+#include "verified.h"
 
 enum {
 	ROUNDS = 500,
@@ -200,54 +200,12 @@ build(struct fixture *f, const char *name, uint64_t number, unsigned steps)
 	return state;
 }
 
-/* ---- Checking the store ---- */
-
-struct findings {
-	size_t count;
-	char last[200];
-	char all[1000];
-};
-
-static void
-found(const struct catalog_finding *finding, void *arg)
-{
-	struct findings *findings = arg;
-	size_t len = strlen(findings->all);
-
-	findings->count++;
-	(void)snprintf(findings->last, sizeof(findings->last), "%s: %s", finding->kind,
-		       finding->text);
-	(void)snprintf(findings->all + len, sizeof(findings->all) - len, "%s: %s\n", finding->kind,
-		       finding->text);
-}
-
-static enum status
-verify_body(struct kv_tx *tx, void *arg)
-{
-	struct findings *findings = arg;
-	const struct catalog_verify_options options = { .found = found, .arg = findings };
-	struct catalog_verify_sum sum;
-
-	*findings = (struct findings){ 0 };
-	return catalog_verify_store(tx, &options, &sum, NULL);
-}
-
-static void
-assert_well(struct fixture *f)
-{
-	struct findings findings;
-
-	assert_int_equal(kv_run_read(f->store, verify_body, &findings, NULL), STATUS_OK);
-	if (findings.count)
-		fail_msg("%zu findings; the last: %s", findings.count, findings.last);
-}
-
 static void
 assert_says(struct fixture *f, const char *expected)
 {
-	struct findings findings;
+	struct verified findings;
 
-	assert_int_equal(kv_run_read(f->store, verify_body, &findings, NULL), STATUS_OK);
+	verified_read(f->store, &findings);
 	assert_string_equal(findings.all, expected);
 }
 
@@ -394,7 +352,7 @@ an_untouched_field_costs_no_entry(void **state)
 		op.change.path = STR("b.c");
 		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
 		assert_int_equal(op.cost.clears, c == 0 ? 2 : 1); /* the document was packed */
-		assert_well(f);
+		verified_none(f->store);
 	}
 }
 
@@ -423,7 +381,7 @@ values_that_others_have_are_refused(void **state)
 		op.change = (struct plain_change){ STR("a"), &n };
 		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_DUPLICATE);
 		assert_int_equal(put(f, name, "{\"_id\":1,\"a\":[2,1]}"), STATUS_OK);
-		assert_well(f);
+		verified_none(f->store);
 	}
 }
 
@@ -531,7 +489,7 @@ damaged_entries_are_found(void **state)
 		(void)put(f, name, "{\"_id\":3,\"a\":3}");
 		number = create(f, name, "{\"key\":{\"a\":1},\"name\":\"a\"}");
 		assert_int_equal(build(f, name, number, 10), INDEX_READY);
-		assert_well(f);
+		verified_none(f->store);
 		assert_int_equal(kv_run(f->store, entries_body, &entries, NULL, NULL), STATUS_OK);
 		assert_int_equal(entries.count, 3);
 
@@ -542,10 +500,10 @@ damaged_entries_are_found(void **state)
 		damage(f, p[0].key, p[1].value);
 		assert_says(f, "plain_index: the entry does not have the document's values\n");
 		damage(f, p[0].key, p[0].value);
-		assert_well(f);
+		verified_none(f->store);
 
 		assert_int_equal(op_run(f->store, f->arena, &gone), STATUS_OK);
-		assert_well(f);
+		verified_none(f->store);
 		damage(f, p[2].key, p[2].value);
 		assert_says(f, "plain_index_stray: no document has this entry\n"
 			       "plain_index: the counter says 2, and there are 3 entries\n"
@@ -556,7 +514,7 @@ damaged_entries_are_found(void **state)
 			       "plain_index_stray: no document has this entry\n");
 		damage(f, p[0].key, p[0].value);
 		damage(f, p[2].key, none);
-		assert_well(f);
+		verified_none(f->store);
 
 		stray = arena_printf(f->arena, "%.*s\x15\x09", STR_ARG(entries.prefix));
 		damage(f, stray, p[0].value);
@@ -564,7 +522,7 @@ damaged_entries_are_found(void **state)
 			       "plain_index: the counter says 2, and there are 3 entries\n"
 			       "tally: the counters of this range say 2, and there are 3\n");
 		damage(f, stray, none);
-		assert_well(f);
+		verified_none(f->store);
 	}
 }
 
@@ -596,7 +554,7 @@ a_longer_value_of_any_type_keeps_the_bound(void **state)
 		assert_true(bson_find(doc_of(f->arena, values[i % count]), STR("a"), &v));
 		op.change = (struct plain_change){ STR("a"), &v };
 		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
-		assert_well(f);
+		verified_none(f->store);
 	}
 }
 
@@ -684,10 +642,10 @@ random_operations_leave_indexes_well(void **state)
 			else
 				random_write(&r);
 			if (i % 25 == 0)
-				assert_well(f);
+				verified_none(f->store);
 			arena_clear(f->arena);
 		}
-		assert_well(f);
+		verified_none(f->store);
 	}
 }
 
@@ -784,11 +742,11 @@ builds_beside_writers_miss_nothing(void **state)
 				pthread_create(&other.thread, NULL, other_builder_main, &other), 0);
 			assert_int_equal(build(f, name, number, 100), INDEX_READY);
 			pthread_join(other.thread, NULL);
-			assert_well(f);
+			verified_none(f->store);
 		}
 		for (size_t i = 0; i < 2; i++)
 			pthread_join(writers[i].thread, NULL);
-		assert_well(f);
+		verified_none(f->store);
 	}
 }
 
@@ -902,13 +860,13 @@ texts_lie_in_the_order_of_a_collation(void **state)
 	op.change = (struct plain_change){ STR("a"), &b };
 	assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
 	assert_int_equal(op.cost.clears, 1); /* the document */
-	assert_well(f);
+	verified_none(f->store);
 	/* Swedish has its umlauts behind all other letters. */
 	r.number = create(f, PACKED, "{\"key\":{\"a\":-1},\"name\":\"b\"," COLLATION("sv", 3) "}");
 	assert_int_equal(build(f, PACKED, r.number, 10), INDEX_READY);
 	assert_int_equal(kv_run_read(f->store, reading_body, &r, NULL), STATUS_OK);
 	assert_int_equal(r.entries, 0);
-	assert_well(f);
+	verified_none(f->store);
 }
 
 static void
@@ -1002,7 +960,7 @@ an_index_of_another_icu_is_out_of_use_until_it_is_built_again(void **state)
 	a = alter(f, ALTER_RENEW);
 	assert_int_equal(build(f, PACKED, a.number, 10), INDEX_READY);
 	assert_true(alter(f, ALTER_LOOK).readable);
-	assert_well(f);
+	verified_none(f->store);
 }
 
 int

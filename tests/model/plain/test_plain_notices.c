@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "catalog/keys.h"
-#include "catalog/verify.h"
 #include "fixture.h"
 #include "kv/tuple.h"
 #include "model/plain/plain.h"
+#include "verified.h"
 
 enum {
 	HOUR_MS = 60 * 60 * 1000,
@@ -23,50 +23,6 @@ enum {
 	MANY = 500,
 	TEXT_BYTES = 3000000,
 };
-
-struct findings {
-	size_t count;
-	char last[200];
-};
-
-static void
-found(const struct catalog_finding *finding, void *arg)
-{
-	struct findings *findings = arg;
-
-	findings->count++;
-	(void)snprintf(findings->last, sizeof(findings->last), "%s: %s", finding->kind,
-		       finding->text);
-}
-
-static enum status
-verify_body(struct kv_tx *tx, void *arg)
-{
-	struct findings *findings = arg;
-	const struct catalog_verify_options options = { .found = found, .arg = findings };
-	struct catalog_verify_sum sum;
-
-	*findings = (struct findings){ 0 };
-	return catalog_verify_store(tx, &options, &sum, NULL);
-}
-
-static struct findings
-verify(struct fixture *f)
-{
-	struct findings findings;
-
-	assert_int_equal(kv_run_read(f->store, verify_body, &findings, NULL), STATUS_OK);
-	return findings;
-}
-
-static void
-assert_well(struct fixture *f)
-{
-	struct findings findings = verify(f);
-
-	if (findings.count)
-		fail_msg("%zu findings; the last: %s", findings.count, findings.last);
-}
 
 /* ---- Notices ---- */
 
@@ -143,7 +99,7 @@ notices_are_read_from_a_place_on_and_cleared(void **state)
 	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
 	assert_int_equal(n.count, NOTICES - 2);
 	assert_int_equal(catalog_seq_cmp(&n.notices[0].seq, &n.from), 0);
-	assert_well(f);
+	verified_none(f->store);
 
 	/* They are kept for a day, and the last one for ever. */
 	n.from = (struct catalog_seq){ 0 };
@@ -155,7 +111,7 @@ notices_are_read_from_a_place_on_and_cleared(void **state)
 			 STATUS_OK);
 	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
 	assert_int_equal(n.count, 1);
-	assert_well(f);
+	verified_none(f->store);
 }
 
 /* ---- The log of a dropped collection ---- */
@@ -229,7 +185,7 @@ drop_sweep(struct dropping *d, uint64_t now_ms)
 		assert_int_equal(catalog_drop_sweep(f->store, now_ms, 10, &more, &f->err),
 				 STATUS_OK);
 	assert_int_equal(kv_run_read(f->store, drop_look_body, d, &f->err), STATUS_OK);
-	assert_well(f);
+	verified_none(f->store);
 	return d->count;
 }
 

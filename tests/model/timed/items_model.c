@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "catalog/store_format.h"
-#include "catalog/verify.h"
 #include "kv/tuple.h"
 #include "store.h"
+#include "verified.h"
 
 static uint64_t
 fixture_now(void *arg)
@@ -131,27 +131,10 @@ items_must(struct items *f, items_step *run, void *arg)
 		fail_msg("%s: %s", status_name(status), f->err.text);
 }
 
-static void
-found(const struct catalog_finding *finding, void *arg)
-{
-	(void)arg;
-	fail_msg("%s: %s", finding->kind, finding->text);
-}
-
-static enum status
-verify_body(struct kv_tx *tx, void *arg)
-{
-	const struct catalog_verify_options options = { .found = found };
-	struct catalog_verify_sum sum;
-
-	(void)arg;
-	return catalog_verify_store(tx, &options, &sum, NULL);
-}
-
 void
 items_verify(struct items *f)
 {
-	assert_int_equal(kv_run_read(f->store, verify_body, NULL, NULL), STATUS_OK);
+	verified_none(f->store);
 }
 
 void

@@ -15,11 +15,11 @@
 #include <cmocka.h>
 
 #include "catalog/store_format.h"
-#include "catalog/verify.h"
 #include "doc/key.h"
 #include "model/timed/timed.h"
 #include "random_scalar.h"
 #include "store.h"
+#include "verified.h"
 
 enum {
 	ARENA_BYTES = 64 * 1024 * 1024,
@@ -551,23 +551,6 @@ compare(struct world *w, uint64_t at_us, uint64_t random)
 }
 
 static void
-found(const struct catalog_finding *finding, void *arg)
-{
-	(void)arg;
-	fail_msg("%s: %s", finding->kind, finding->text);
-}
-
-static enum status
-verify_body(struct kv_tx *tx, void *arg)
-{
-	const struct catalog_verify_options options = { .found = found };
-	struct catalog_verify_sum sum;
-
-	(void)arg;
-	return catalog_verify_store(tx, &options, &sum, NULL);
-}
-
-static void
 every_version_of_every_cell_is_read_as_it_was(void **state)
 {
 	struct world *w = *state;
@@ -616,7 +599,7 @@ every_version_of_every_cell_is_read_as_it_was(void **state)
 	}
 	assert_true(seen > 20);
 	print_message("# %d moments read, %d too old\n", seen, gone);
-	assert_int_equal(kv_run_read(w->stores[0], verify_body, NULL, NULL), STATUS_OK);
+	verified_none(w->stores[0]);
 }
 
 /* ---- Setup ---- */

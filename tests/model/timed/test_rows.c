@@ -14,10 +14,10 @@
 
 #include "base/rand.h"
 #include "catalog/store_format.h"
-#include "catalog/verify.h"
 #include "kv/tuple.h"
 #include "model/timed/timed.h"
 #include "store.h"
+#include "verified.h"
 
 enum {
 	ARENA_BYTES = 64 * 1024 * 1024,
@@ -327,29 +327,6 @@ stored(struct fixture *f, const char *db, uint64_t space)
 	return c.count;
 }
 
-static void
-found(const struct catalog_finding *finding, void *arg)
-{
-	(void)arg;
-	fail_msg("%s: %s", finding->kind, finding->text);
-}
-
-static enum status
-verify_body(struct kv_tx *tx, void *arg)
-{
-	const struct catalog_verify_options options = { .found = found };
-	struct catalog_verify_sum sum;
-
-	(void)arg;
-	return catalog_verify_store(tx, &options, &sum, NULL);
-}
-
-static void
-verify(struct fixture *f)
-{
-	assert_int_equal(kv_run_read(f->store, verify_body, NULL, NULL), STATUS_OK);
-}
-
 static uint64_t
 sweep_all(struct fixture *f)
 {
@@ -405,7 +382,7 @@ parts_of_a_row_are_written_by_themselves(void **state)
 	must(f, (struct op){ OP_CLEAR, ROW(TABLE, "u", 10) });
 	assert_string_equal(row_of(f, TABLE, "u", 10), "none");
 	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 0);
-	verify(f);
+	verified_none(f->store);
 }
 
 static void
@@ -494,7 +471,7 @@ a_range_of_rows_is_deleted_without_reading_it(void **state)
 	run(f, &clear);
 	assert_int_equal(clear.cost.reads, 0);
 	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 1);
-	verify(f);
+	verified_none(f->store);
 }
 
 static void
@@ -525,7 +502,7 @@ a_range_of_rows_with_a_history_goes_in_bounded_transactions(void **state)
 	} while (clear.more);
 	assert_int_equal(left, 0);
 	assert_true(transactions >= 2);
-	verify(f);
+	verified_none(f->store);
 }
 
 static void
@@ -541,9 +518,9 @@ a_default_that_is_changed_counts_for_what_is_there(void **state)
 	/* None before; then a shorter one, which expires at once; a longer one. */
 	must(f, (struct op){ .kind = OP_TTL, .db = TABLE, .ms = 60000 });
 	must(f, (struct op){ .kind = OP_TTL, .db = "short", .ms = 9000 });
-	verify(f);
+	verified_none(f->store);
 	(void)sweep_all(f);
-	verify(f);
+	verified_none(f->store);
 	assert_true(stored(f, TABLE, SPACE_EXPIRY) >= 2 * TIMED_SWEEP_KEYS);
 	f->now_ms += 5000;
 	(void)sweep_all(f);
@@ -557,7 +534,7 @@ a_default_that_is_changed_counts_for_what_is_there(void **state)
 	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 1);
 	assert_int_equal(stored(f, "short", SPACE_ROWS), 0);
 	assert_string_equal(row_of(f, TABLE, "v", 1), "updated c=1");
-	verify(f);
+	verified_none(f->store);
 }
 
 /* ---- Expiry ---- */
@@ -577,7 +554,7 @@ what_has_expired_is_hidden_at_once_and_removed_later(void **state)
 	f->now_ms += 1000;
 	assert_string_equal(row_of(f, TABLE, "u", 1), "updated d=2");
 	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 3);
-	verify(f);
+	verified_none(f->store);
 	assert_int_equal(sweep_all(f), 2);
 	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 1);
 	assert_int_equal(stored(f, TABLE, SPACE_EXPIRY), 0);
@@ -598,7 +575,7 @@ a_default_expires_what_says_nothing_else(void **state)
 	assert_string_equal(row_of(f, "short", "u", 1), "updated c=1 d=2 e=3");
 	f->now_ms += 1;
 	assert_string_equal(row_of(f, "short", "u", 1), "updated d=2 e=3");
-	verify(f);
+	verified_none(f->store);
 	assert_int_equal(sweep_all(f), 1);
 	f->now_ms += 5000;
 	assert_string_equal(row_of(f, "short", "u", 1), "updated d=2");
@@ -619,7 +596,7 @@ what_was_written_again_is_not_removed(void **state)
 	assert_int_equal(sweep_all(f), 0);
 	assert_string_equal(row_of(f, TABLE, "u", 1), "updated c=2 e=3");
 	assert_int_equal(stored(f, TABLE, SPACE_EXPIRY), 1);
-	verify(f);
+	verified_none(f->store);
 }
 
 static void
@@ -660,7 +637,7 @@ a_collection_expires_with_all_its_members(void **state)
 	(void)sweep_all(f);
 	assert_string_equal(key_of(f, "s"), "set 1196");
 	assert_int_equal(stored(f, KEYS, SPACE_ROWS), 2);
-	verify(f);
+	verified_none(f->store);
 }
 
 static enum status
@@ -972,7 +949,7 @@ random_operations_leave_what_a_naive_model_has(void **state)
 			compare_with_model(f);
 		arena_clear(f->arena);
 	}
-	verify(f);
+	verified_none(f->store);
 	/* In the end nothing is left but what never expires. */
 	f->now_ms += 10000;
 	(void)sweep_all(f);

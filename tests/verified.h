@@ -1,0 +1,21 @@
+/* What `frond verify` finds in a store, for tests. The model's kinds have been registered. */
+#ifndef FROND_TESTS_VERIFIED_H
+#define FROND_TESTS_VERIFIED_H
+
+#include <stddef.h>
+
+#include "kv/kv.h"
+
+struct verified {
+	size_t count;   /* of findings */
+	char last[200]; /* "kind: text" */
+	char all[1000]; /* one a line, cut */
+};
+
+/* Checks the whole store in one transaction. */
+void verified_read(struct kv_store *store, struct verified *ret);
+
+/* Fails the test if there are findings. */
+void verified_none(struct kv_store *store);
+
+#endif
