@@ -25,6 +25,35 @@ bson_u64(const char *at)
 	return le64toh(n);
 }
 
+/*
+ * Returns the NUL that ends the name at `at`, or NULL if there is none in front of `end`.
+ * `*ret_high` is then 0 if the name is ASCII. Inlined, so a caller that ignores that pays nothing.
+ */
+static inline const char *
+bson_name_end(const char *at, const char *end, uint64_t *ret_high)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t bytes, zeros, high = 0;
+
+	/* Most names are shorter than a word. The first NUL has the lowest bit of `zeros`. */
+	for (; (size_t)(end - at) >= sizeof(bytes); at += sizeof(bytes)) {
+		bytes = bson_u64(at);
+		zeros = (bytes - ones) & ~bytes & ones << 7;
+		if (zeros) {
+			*ret_high = high | (bytes & ones << 7 & (zeros ^ (zeros - 1)));
+			return at + __builtin_ctzll(zeros) / 8;
+		}
+		high |= bytes & ones << 7;
+	}
+	for (; at < end; at++) {
+		*ret_high = high;
+		if (!*at)
+			return at;
+		high |= (uint8_t)*at & 0x80;
+	}
+	return NULL;
+}
+
 enum {
 	/* A deprecated subtype, whose bytes begin with their own number. */
 	BSON_SUBTYPE_COUNTED = 2,

@@ -70,38 +70,19 @@ check_value(struct checker *c, const struct bson_value *v, const char *at)
 	}
 }
 
-/*
- * Returns the NUL that ends a name, or NULL if there is none in front of `end`; `*ret_ascii` tells
- * whether the name is ASCII. A loop over single bytes: names are so short that memchr() takes
- * longer.
- */
-static const char *
-name_scan(const char *at, const char *end, bool *ret_ascii)
-{
-	uint8_t bits = 0;
-
-	for (; at < end; at++) {
-		*ret_ascii = bits < 0x80;
-		if (!*at)
-			return at;
-		bits |= (uint8_t)*at;
-	}
-	return NULL;
-}
-
 static enum status
 check_element(struct checker *c)
 {
 	const char *at = c->at;
 	const char *end = c->ends[c->depth - 1];
-	bool ascii;
-	const char *nul = name_scan(at + 1, end, &ascii);
+	uint64_t high = 0;
+	const char *nul = bson_name_end(at + 1, end, &high);
 	struct bson_value v;
 	size_t len;
 
 	if (!nul)
 		return check_fail(c, at, "an element has no end of its name");
-	if (!ascii)
+	if (high)
 		TRY(check_text(c, str_of(at + 1, (size_t)(nul - at - 1)), "a name is not UTF-8"));
 	nul++;
 	if (!bson_value_read((uint8_t)*at, str_of(nul, (size_t)(end - nul)), &v, &len)) {

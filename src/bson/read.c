@@ -214,23 +214,6 @@ bson_value_read(enum bson_type type, struct str bytes, struct bson_value *ret, s
 
 /* ---- Elements ---- */
 
-/* The NUL behind the name that begins at `at`; NULL: there is none in front of `end`. */
-static const char *
-name_end(const char *at, const char *end)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	uint64_t bytes, zeros;
-
-	/* Most names are short. The lowest bit that is set is that of the first NUL. */
-	if ((size_t)(end - at) >= sizeof(bytes)) {
-		bytes = bson_u64(at);
-		zeros = (bytes - ones) & ~bytes & ones << 7;
-		if (zeros)
-			return at + __builtin_ctzll(zeros) / 8;
-	}
-	return memchr(at, 0, (size_t)(end - at));
-}
-
 size_t
 bson_length(struct str bytes)
 {
@@ -256,11 +239,12 @@ bool
 bson_iter_read(struct bson_iter *i, struct bson_element *ret)
 {
 	const char *nul;
+	uint64_t ignored;
 	size_t len;
 
 	if (i->at == i->end)
 		return false;
-	nul = name_end(i->at + 1, i->end);
+	nul = bson_name_end(i->at + 1, i->end, &ignored);
 	if (!nul || !bson_value_read((uint8_t)*i->at, str_of(nul + 1, (size_t)(i->end - nul - 1)),
 				     &ret->value, &len)) {
 		i->damaged = true;
@@ -308,11 +292,12 @@ bson_find(struct str document, struct str name, struct bson_value *ret)
 {
 	struct bson_value found;
 	struct bson_iter i;
+	uint64_t ignored;
 	size_t len;
 
 	for (bson_iter_begin(&i, document); i.at != i.end; i.at += len) {
 		enum bson_type type = (uint8_t)*i.at++;
-		const char *nul = name_end(i.at, i.end);
+		const char *nul = bson_name_end(i.at, i.end, &ignored);
 		struct str here, rest;
 
 		if (!nul)
