@@ -1206,6 +1206,7 @@ def commands_and_errors_are_counted(cwd):
         equal([counted(c, "errorstats"), calls(c)["incr"]], [{}, (1, 0, 1)])
         # A command that waits is counted once, and takes none of the time.
         other("CONFIG", "SET", "slowlog-log-slower-than", "200000")
+        other("SLOWLOG", "RESET")
         c("CONFIG", "RESETSTAT")
         c.send("BLPOP", "list", "0")
         while b"blocked_clients:1\r\n" not in other("INFO", "clients"):
