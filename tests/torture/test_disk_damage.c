@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/rand.h"
-#include "kv/embedded/filling.h"
+#include "kv/embedded/fill.h"
 
 enum {
 	COMMITS = 50, /* in a log of two blocks */
@@ -518,6 +518,51 @@ unwritten_sector_in_front_of_the_last_transaction_is_corrupt(void **state)
 	free(copy);
 }
 
+static off_t
+log_bytes(const struct damage *d)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+
+	find_file(d->fixture.dir, ".log", path);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_size;
+}
+
+/* Commits so many bytes and more. Returns how often the log became longer. */
+static int
+lengthen_log(const struct damage *d, struct kv_store *store, size_t bytes)
+{
+	int longer = 0;
+	off_t before;
+
+	put_numbered(store, 0);
+	before = log_bytes(d);
+	for (size_t done = 0; done < bytes; done += VALUE_BYTES) {
+		put_numbered(store, 0);
+		longer += log_bytes(d) != before;
+		before = log_bytes(d);
+	}
+	assert_int_equal(before % FILL_PAGE_BYTES, 0);
+	return longer;
+}
+
+/* Each sync of a file that has grown would wait for the file system's journal. */
+static void
+small_commits_seldom_make_the_log_longer(void **state)
+{
+	struct damage *d = *state;
+	struct kv_store *store = fixture_open(d->fixture.url, (struct kv_options){ 0 });
+	struct err err = { 0 };
+
+	assert_in_range(lengthen_log(d, store, 3 * FILL_BYTES), 3, 5);
+	/* A compaction begins another log, which is filled in turn. */
+	assert_ok(kv_compact(store, &err));
+	(void)lengthen_log(d, store, 3 * FILL_BYTES);
+	assert_in_range(lengthen_log(d, store, 3 * FILL_BYTES), 3, 5);
+	kv_close(store);
+}
+
 static void
 closing_leaves_no_filling(void **state)
 {
@@ -552,6 +597,7 @@ main(int argc, char **argv)
 		T(unwritten_sectors_of_the_last_transaction_are_an_unfinished_write),
 		T(last_transaction_may_end_anywhere_in_front_of_the_filling),
 		T(unwritten_sector_in_front_of_the_last_transaction_is_corrupt),
+		T(small_commits_seldom_make_the_log_longer),
 		T(closing_leaves_no_filling),
 	};
 
