@@ -12,6 +12,7 @@ redis_door_listen(struct redis_door *d, struct kv_store *store, const struct set
 	const struct redis_settings *s = settings_of(settings, &redis_setting_group);
 	struct redis_config config = { .store = store,
 				       .live = live,
+				       .host = door_host(&d->door),
 				       .max_clients = net_host_max_connections(
 					       server_host(server)) };
 

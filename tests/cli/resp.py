@@ -18,8 +18,8 @@ def encode(args):
 
 
 class Client:
-    def __init__(self, port, timeout=30):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+    def __init__(self, port, timeout=30, host="127.0.0.1"):
+        self.socket = socket.create_connection((host, port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb")
 

@@ -5,9 +5,9 @@ import re
 import socket
 import time
 
-from harness import contains, equal, main, ok, test
+from harness import Server, contains, equal, main, ok, test
 from redis_server import Redis
-from resp import encode
+from resp import Client, encode
 
 
 def lines(c, count):
@@ -55,6 +55,17 @@ def monitor_shows_the_commands_of_all_databases(cwd):
         contains(c("CLIENT", "LIST").decode(), "flags=O ")
         equal(m("RESET"), "RESET")
         equal(m("GET", "n"), b"2")
+
+
+@test
+def config_tells_where_the_server_listens(cwd):
+    with Server(cwd, "--redis", "127.0.0.2:0") as server:
+        port = re.search(r"event=redis address=127\.0\.0\.2:(\d+)", server.read_log()).group(1)
+        with Client(int(port), host="127.0.0.2") as c:
+            equal(c("CONFIG", "GET", "bind"), [b"bind", b"127.0.0.2"])
+            equal(c("CONFIG", "GET", "port"), [b"port", port.encode()])
+            equal(c("CONFIG", "SET", "bind", "127.0.0.2"), "OK")
+            contains(c.error("CONFIG", "SET", "bind", "127.0.0.1"), "--redis says where")
 
 
 @test

@@ -233,16 +233,18 @@ config_find(struct str name)
 	return i;
 }
 
-/* True if the process says what the setting is, as `ret`. */
-static bool
-config_is_of_process(const struct redis *r, const char *name, char ret[static NUMBER_BYTES])
+/* What the setting is where the process says that, maybe in `text`; otherwise NULL. */
+static const char *
+config_of_process(const struct redis *r, const char *name, char text[static NUMBER_BYTES])
 {
 	bool is_port = strcmp(name, "port") == 0;
 
+	if (strcmp(name, "bind") == 0)
+		return r->config.host;
 	if (!is_port && strcmp(name, "maxclients") != 0)
-		return false;
-	snprintf(ret, NUMBER_BYTES, "%zu", is_port ? r->config.port : r->config.max_clients);
-	return true;
+		return NULL;
+	snprintf(text, NUMBER_BYTES, "%zu", is_port ? r->config.port : r->config.max_clients);
+	return text;
 }
 
 /* ---- The commands ---- */
@@ -258,6 +260,7 @@ config_get(struct call *c)
 	for (size_t i = 0; i < config_row_count; i++) {
 		const char *name = config_rows[i].name;
 		char text[NUMBER_BYTES];
+		const char *of_process;
 		bool wanted = false;
 
 		for (size_t k = 2; k < c->argc && !wanted; k++)
@@ -265,9 +268,8 @@ config_get(struct call *c)
 		if (!wanted)
 			continue;
 		reply_bulk_cstr(r, name);
-		reply_bulk_cstr(r, config_is_of_process(c->redis, name, text)
-					   ? text
-					   : c->redis->values[i].text);
+		of_process = config_of_process(c->redis, name, text);
+		reply_bulk_cstr(r, of_process ? of_process : c->redis->values[i].text);
 		count++;
 	}
 	pthread_mutex_unlock(&c->redis->config_lock);
@@ -310,13 +312,15 @@ config_check_names(struct call *c)
 static struct str
 config_now(struct redis *r, const struct config_row *row, char text[static OUTPUT_TEXT_BYTES])
 {
+	const char *of_process = config_of_process(r, row->name, text);
+
 	if (row->kind == CONFIG_OUTPUT) {
 		pthread_mutex_lock(&r->config_lock);
 		snprintf(text, OUTPUT_TEXT_BYTES, "%s", r->values[row - config_rows].text);
 		pthread_mutex_unlock(&r->config_lock);
 		return str_from_cstr(text);
 	}
-	return str_from_cstr(config_is_of_process(r, row->name, text) ? text : row->first);
+	return str_from_cstr(of_process ? of_process : row->first);
 }
 
 /* False: the error has been answered. */

@@ -35,8 +35,9 @@ struct redis;
 struct redis_config {
 	struct kv_store *store;
 	struct settings_live *live; /* who may log in */
-	uint16_t port;              /* that INFO tells */
-	size_t max_clients;         /* the same: connections of the process */
+	const char *host;           /* where it listens, as CONFIG tells */
+	uint16_t port;              /* the same, and INFO */
+	size_t max_clients;         /* of the process, likewise */
 };
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */
