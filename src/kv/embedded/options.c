@@ -7,12 +7,19 @@
 enum {
 	BLOCK_BYTES = 8 * 1024,
 	BLOOM_BITS_A_KEY = 10, /* and an entity */
-	WRITE_BUFFER_BYTES = 16 * 1024 * 1024,
-	WRITE_BUFFERS = 3,
+	/*
+	 * Small, since a key in no order finds its place the sooner, the more of the buffer is in
+	 * the processor's cache. Two of them become one table, so that tables are as large, and
+	 * what is written again and again is written to disk as seldom, as with one of 16 MB.
+	 * RocksDB slows writers down when all but one of them are full.
+	 */
+	WRITE_BUFFER_BYTES = 8 * 1024 * 1024,
+	WRITE_BUFFERS_A_TABLE = 2,
+	WRITE_BUFFERS = 7,
 	/*
 	 * A table of level 0 has keys of every subspace, so merging level 0 rewrites all of the
 	 * level below, in whatever order documents come. That level is to have no more than what
-	 * is merged into it at a time, four tables made of write buffers.
+	 * is merged into it at a time, four tables made of pairs of write buffers.
 	 */
 	LEVEL_BASE_BYTES = 32 * 1024 * 1024,
 	/*
@@ -105,6 +112,7 @@ emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, bool cr
 	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
 	rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
 	rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS);
+	rocksdb_options_set_min_write_buffer_number_to_merge(o, WRITE_BUFFERS_A_TABLE);
 	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
 	rocksdb_options_set_max_open_files(o, options_open_files());
 	rocksdb_options_set_bytes_per_sync(o, SYNC_EVERY_BYTES);
