@@ -107,3 +107,25 @@ hash_seeded(const uint8_t seed[HASH_SEED_BYTES], struct str s)
 	key[1] = le64toh(key[1]);
 	return hash_under(key, 0, s);
 }
+
+uint64_t
+hash_quick(struct str s)
+{
+	const uint64_t factor = 0x9e3779b97f4a7c15u;
+	uint64_t h = s.len * factor, word = 0;
+	size_t at = 0;
+
+	for (; s.len - at > sizeof(word); at += sizeof(word)) {
+		memcpy(&word, s.ptr + at, sizeof(word));
+		h = (h ^ word) * factor;
+		h ^= h >> 32;
+	}
+	if (s.len >= sizeof(word))
+		memcpy(&word, s.ptr + s.len - sizeof(word), sizeof(word));
+	else
+		for (word = 0; at < s.len; at++)
+			word = word << 8 | (uint8_t)s.ptr[at];
+	h = (h ^ word) * factor;
+	h ^= h >> 32;
+	return h * factor;
+}

@@ -2,13 +2,16 @@
 #include "fixture.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "kv/embedded/gate.h"
+#include "kv/embedded/latest.h"
 #include "kv/embedded/resolver.h"
 #include "kv/embedded/span.h"
 #include "kv/embedded/tree.h"
@@ -114,6 +117,113 @@ tree_refuses_a_key_twice(void **state)
 	assert_null(tree_insert_near(&tree, &a, &c));
 	assert_ptr_equal(tree_insert_near(&tree, &a, &d), &c);
 	assert_ptr_equal(tree_insert_near(&tree, &c, &b), &a);
+}
+
+/* ---- The latest writes ---- */
+
+/* Appends a write of the key to the log that ends at `*last`, as a transaction does. */
+static struct mutation *
+log_append(struct latest *l, struct arena *arena, struct mutation **last, enum mutation_kind kind,
+	   struct str key)
+{
+	struct mutation *m = arena_zalloc(arena, sizeof(*m));
+
+	assert_non_null(m);
+	m->kind = kind;
+	m->key = arena_dup(arena, key);
+	if (*last)
+		(*last)->next = m;
+	*last = m;
+	latest_add(l, m);
+	return m;
+}
+
+static void
+latest_write_of_each_key_is_found(void **state)
+{
+	enum {
+		MANY = 3000,
+	};
+	const struct mutation *model[MANY] = { 0 };
+	struct arena *arena = arena_new(64 << 20);
+	struct rand_seq r = seeded();
+	struct mutation *last = NULL;
+	struct latest l = { 0 };
+	char name[16];
+
+	(void)state;
+	for (int step = 0; step < STEPS; step++) {
+		uint64_t i = rand_seq_below(&r, MANY);
+
+		(void)snprintf(name, sizeof(name), "a key %d", (int)i);
+		if (rand_seq_below(&r, 2))
+			model[i] = log_append(&l, arena, &last, MUTATION_SET, str_from_cstr(name));
+		if (rand_seq_below(&r, 2))
+			continue;
+		assert_true(latest_enter(&l, arena));
+		assert_ptr_equal(latest_find(&l, str_from_cstr(name)), model[i]);
+	}
+	latest_clear(&l);
+	assert_null(latest_find(&l, str_from_cstr(name)));
+	arena_free(arena);
+}
+
+/* 16 bytes that have the same hash, whatever `i` is: see hash_quick(). */
+static void
+colliding_key(uint64_t i, uint64_t ret[2])
+{
+	const uint64_t factor = 0x9e3779b97f4a7c15u;
+	uint64_t h = (16 * factor ^ i) * factor;
+
+	ret[0] = i;
+	ret[1] = h ^ h >> 32;
+	assert_int_equal(hash_quick(str_of(ret, 16)), 0);
+}
+
+static void
+latest_writes_give_up_instead_of_searching_long(void **state)
+{
+	struct arena *arena = arena_new(64 << 20);
+	struct mutation *last = NULL;
+	struct latest l = { 0 };
+	uint64_t key[2];
+	int entered = 0;
+
+	(void)state;
+	for (;; entered++) {
+		colliding_key((uint64_t)entered, key);
+		log_append(&l, arena, &last, MUTATION_SET, str_of(key, sizeof(key)));
+		if (!latest_enter(&l, arena))
+			break;
+		assert_ptr_equal(latest_find(&l, str_of(key, sizeof(key))), last);
+	}
+	assert_int_equal(entered, LATEST_PROBES);
+	arena_free(arena);
+}
+
+static void
+latest_writes_cannot_tell_of_ranges_nor_of_too_many_keys(void **state)
+{
+	struct arena *arena = arena_new(64 << 20);
+	struct mutation *last = NULL;
+	struct latest l = { 0 };
+	uint64_t i = 0;
+
+	(void)state;
+	log_append(&l, arena, &last, MUTATION_SET, STR("a"));
+	assert_true(latest_enter(&l, arena));
+	log_append(&l, arena, &last, MUTATION_CLEAR_RANGE, STR("a"));
+	assert_false(latest_enter(&l, arena));
+	latest_clear(&l);
+	log_append(&l, arena, &last, MUTATION_STAMPED_KEY, STR("a"));
+	assert_false(latest_enter(&l, arena));
+	latest_clear(&l);
+	do {
+		log_append(&l, arena, &last, MUTATION_SET, str_of(&i, sizeof(i)));
+		i++;
+	} while (latest_enter(&l, arena));
+	assert_true(i > LATEST_MOST_SLOTS / 8 && i <= LATEST_MOST_SLOTS / LATEST_SHARE + 1);
+	arena_free(arena);
 }
 
 /* ---- Spans ---- */
@@ -441,6 +551,9 @@ main(void)
 		cmocka_unit_test(gate_with_a_user_inside_gives_up_closing_at_the_deadline),
 		cmocka_unit_test(tree_keeps_keys_in_order),
 		cmocka_unit_test(tree_refuses_a_key_twice),
+		cmocka_unit_test(latest_write_of_each_key_is_found),
+		cmocka_unit_test(latest_writes_give_up_instead_of_searching_long),
+		cmocka_unit_test(latest_writes_cannot_tell_of_ranges_nor_of_too_many_keys),
 		cmocka_unit_test(spans_are_sets_of_keys),
 		cmocka_unit_test(resolver_agrees_with_an_array),
 		cmocka_unit_test(resolver_keeps_a_key_once_however_often_it_is_written),

@@ -15,6 +15,7 @@
 #include "kv/embedded/disk.h"
 #include "kv/embedded/fill.h"
 #include "kv/embedded/gate.h"
+#include "kv/embedded/latest.h"
 #include "kv/embedded/overlay.h"
 #include "kv/embedded/recent.h"
 #include "kv/embedded/resolver.h"
@@ -244,6 +245,7 @@ struct emb_tx {
 	struct mutation *first; /* the log */
 	struct mutation *last;
 	struct mutation *unentered; /* it and all behind it are not in the overlay yet */
+	struct latest latest;       /* of those */
 	struct mutation_adds adds;
 	struct overlay overlay;
 	struct emb_conflicts read_conflicts;

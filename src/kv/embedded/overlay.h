@@ -1,8 +1,9 @@
 /*
  * A transaction's own writes, in the two forms that are needed. The log has them in the order in
  * which they were made; the committer replays it. The overlay has them in the order of their keys;
- * reads look through it at the snapshot. The first read after a write brings the overlay up to
- * date, so a transaction that reads first and then writes never builds one.
+ * reads look through it at the snapshot. A range that is read after a write brings the overlay up
+ * to date, and so does a single key where latest.h does not do. A transaction that reads first and
+ * then writes never builds one.
  *
  * Ownership: everything lies in the transaction's arena. Threads: the transaction's own; from the
  * commit on, the log belongs to the thread that makes the batch.

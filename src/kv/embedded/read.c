@@ -142,6 +142,7 @@ emb_tx_enter_writes(struct emb_tx *tx)
 			return emb_tx_no_room(tx);
 		tx->unentered = tx->unentered->next;
 	}
+	latest_clear(&tx->latest);
 	return STATUS_OK;
 }
 
@@ -187,33 +188,63 @@ key_get_from_snapshot(struct emb_tx *tx, struct str key, const struct overlay_en
 	return status;
 }
 
+/* What the transaction itself has written to a key. */
+struct key_own {
+	enum overlay_kind kind;
+	struct str value;                  /* of OVERLAY_SET */
+	const struct overlay_entry *entry; /* of OVERLAY_ATOMIC */
+};
+
+static enum status
+key_look(struct emb_tx *tx, struct str key, struct key_own *ret)
+{
+	const struct mutation *m = NULL;
+
+	*ret = (struct key_own){ .kind = OVERLAY_NONE };
+	if (tx->unentered && !latest_enter(&tx->latest, tx->arena))
+		TRY(emb_tx_enter_writes(tx));
+	if (tx->unentered)
+		m = latest_find(&tx->latest, key);
+	if (m && (m->kind == MUTATION_SET || m->kind == MUTATION_CLEAR)) {
+		ret->kind = m->kind == MUTATION_SET ? OVERLAY_SET : OVERLAY_CLEARED;
+		ret->value = m->value;
+		return STATUS_OK;
+	}
+	/* What came before it matters, too, or the commit decides. */
+	if (m)
+		TRY(emb_tx_enter_writes(tx));
+	if (overlay_is_empty(&tx->overlay))
+		return STATUS_OK;
+	ret->kind = overlay_look(&tx->overlay, key, &ret->entry);
+	if (ret->kind == OVERLAY_SET)
+		ret->value = ret->entry->value;
+	return STATUS_OK;
+}
+
 static enum status
 key_get(struct emb_tx *tx, struct str key, enum kv_read mode, struct kv_future **ret)
 {
-	const struct overlay_entry *entry = NULL;
-	enum overlay_kind kind = OVERLAY_NONE;
 	struct emb_snapshot *snapshot;
+	struct key_own own;
 
 	TRY(emb_tx_check(tx));
 	TRY(emb_tx_check_age(tx));
 	/* Also if the overlay has the whole answer: the first read fixes the read version. */
 	TRY(emb_tx_snapshot(tx, &snapshot));
-	TRY(emb_tx_enter_writes(tx));
-	if (!overlay_is_empty(&tx->overlay))
-		kind = overlay_look(&tx->overlay, key, &entry);
-	switch (kind) {
+	TRY(key_look(tx, key, &own));
+	switch (own.kind) {
 	case OVERLAY_UNREADABLE:
 		return err_set(&tx->base.err, STATUS_TX_UNREADABLE,
 			       "the key depends on a versionstamp, which the commit makes");
 	case OVERLAY_SET:
-		return key_answer(tx, (struct cell){ true, entry->value }, ret);
+		return key_answer(tx, (struct cell){ true, own.value }, ret);
 	case OVERLAY_CLEARED:
 		return key_answer(tx, (struct cell){ 0 }, ret);
 	case OVERLAY_NONE:
 	case OVERLAY_ATOMIC:
 		break;
 	}
-	TRY(key_get_from_snapshot(tx, key, entry, ret));
+	TRY(key_get_from_snapshot(tx, key, own.entry, ret));
 	/* What the transaction itself has set or cleared depends on nobody else. */
 	if (mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE)
 		return emb_tx_add_key_conflict(tx, &tx->read_conflicts, key);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 enum {
@@ -154,36 +155,11 @@ recent_free(struct recent *r)
 
 /* ---- The index ---- */
 
-/*
- * The hash is quick and not secret: a client that chooses keys of one bucket gets cache misses for
- * these keys, and nothing worse.
- */
-static uint64_t
-key_hash(struct str key)
-{
-	const uint64_t factor = 0x9e3779b97f4a7c15u;
-	uint64_t h = key.len * factor, word = 0;
-	size_t at = 0;
-
-	for (; key.len - at > sizeof(word); at += sizeof(word)) {
-		memcpy(&word, key.ptr + at, sizeof(word));
-		h = (h ^ word) * factor;
-		h ^= h >> 32;
-	}
-	if (key.len >= sizeof(word))
-		memcpy(&word, key.ptr + key.len - sizeof(word), sizeof(word));
-	else
-		for (word = 0; at < key.len; at++)
-			word = word << 8 | (uint8_t)key.ptr[at];
-	h = (h ^ word) * factor;
-	h ^= h >> 32;
-	return h * factor;
-}
-
 static struct spot
 spot_of(struct recent *r, struct str key)
 {
-	uint64_t h = key_hash(key);
+	/* A client that chooses keys of one bucket gets cache misses, and nothing worse. */
+	uint64_t h = hash_quick(key);
 	struct spot spot = {
 		.shard = &r->shards[h >> 58 & (r->shard_count - 1)],
 		.at = (uint32_t)(h >> 26 & (r->bucket_count - 1)),

@@ -19,6 +19,7 @@ tx_start_over(struct emb_tx *tx)
 	tx->first = NULL;
 	tx->last = NULL;
 	tx->unentered = NULL;
+	latest_clear(&tx->latest);
 	tx->adds = (struct mutation_adds){ 0 };
 	overlay_init(&tx->overlay);
 	tx->read_conflicts = (struct emb_conflicts){ 0 };
@@ -393,6 +394,7 @@ tx_append_mutation(struct emb_tx *tx, const struct mutation *mutation)
 	/* The overlay gets it when something is read, which may be never. */
 	if (!tx->unentered)
 		tx->unentered = m;
+	latest_add(&tx->latest, m);
 	tx->bytes += bytes;
 	return STATUS_OK;
 }
