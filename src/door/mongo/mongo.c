@@ -20,7 +20,7 @@ enum {
 	SWEEP_PAUSE_MS = 5 * 60 * 1000,
 	SWEEP_MORE_MS = 100,
 	EXPIRE_PAUSE_MS = 1000,
-	SUPPLY_PAUSE_MS = 10 * 60 * 1000,
+	SUPPLY_PAUSE_MS = 60 * 60 * 1000,
 };
 
 struct mongo *
