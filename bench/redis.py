@@ -11,8 +11,8 @@ together, and what history adds to a SET. The results go to bench/results/redis.
 puts the tables into README.md and docs/PERFORMANCE.md.
 
 With --sync-ms N each fdatasync() and fsync() of all servers takes N milliseconds longer than the
-disk here does (slow_sync.c, preloaded), as on a machine whose disk is slower. Then the writes of
-one key are measured, and nothing else; they have a table of their own.
+disk here does (slow_sync.c, preloaded), as on a machine whose disk is slower. Then the writes
+are measured, and nothing else; they have a table of their own.
 """
 
 import argparse
@@ -232,7 +232,7 @@ class Bench:
     def commands(self, directory):
         wanted = [row for row in rows_of() if self.wants_row(title(*row))]
         if self.o.sync_ms:
-            wanted = [row for row in wanted if row[0] != "GET" and row[2] == 1]
+            wanted = [row for row in wanted if row[0] != "GET"]
         if not wanted:
             return
         env = slow_sync(directory, self.o.sync_ms)

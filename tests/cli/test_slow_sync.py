@@ -1,7 +1,8 @@
-"""What bench/redis.py preloads to make syncs take longer does so in both servers."""
+"""What bench/redis.py preloads to make syncs take longer does so in both servers; and how writers share them."""
 
 import importlib.util
 import pathlib
+import select
 import shutil
 import sys
 import time
@@ -17,6 +18,9 @@ SPEC.loader.exec_module(bench)
 
 SYNC_MS = 300
 WRITES = 2
+CLIENTS = 20
+SHARED_SYNC_MS = 20
+SHARED_WRITES = 1000
 
 
 def writes_wait_for_syncs(server):
@@ -45,6 +49,43 @@ def syncs_of_redis_server_take_longer(cwd):
         raise Skip("there is no redis-server here: apt-get install redis-server")
     env = bench.slow_sync(cwd, SYNC_MS)
     writes_wait_for_syncs(bench.Redis(pathlib.Path(cwd) / "redis", "always", env))
+
+
+def syncs_of_writers(server):
+    """How many syncs of that length the writes of clients take that each have keys of their own."""
+    clients = {}
+    for i in range(CLIENTS):
+        client = bench.Client(server.redis_port)
+        clients[client.socket.fileno()] = (client, f"key{i}:")
+    began = time.monotonic()
+    sent = answered = 0
+    for client, key in clients.values():
+        client.socket.sendall(client.encode(["SET", f"{key}{sent}", "x"]))
+        sent += 1
+    while answered < sent:
+        for fd in select.select(list(clients), [], [])[0]:
+            client, key = clients[fd]
+            equal(client.read(), b"OK")
+            answered += 1
+            if sent < SHARED_WRITES:
+                client.socket.sendall(client.encode(["SET", f"{key}{sent}", "x"]))
+                sent += 1
+    took = time.monotonic() - began
+    for client, _ in clients.values():
+        client.socket.close()
+    return took * 1000 / SHARED_SYNC_MS
+
+
+@test
+def writers_of_different_keys_share_each_sync(cwd):
+    """Two groups that took turns would need twice as many."""
+    server = bench.Frond(FROND, pathlib.Path(cwd) / "frond", env=bench.slow_sync(cwd, SHARED_SYNC_MS))
+    server.start()
+    try:
+        least = min(syncs_of_writers(server) for _ in range(3))  # others keep the machine busy, too
+    finally:
+        server.stop()
+    equal((least < 1.6 * SHARED_WRITES / CLIENTS, least), (True, least))
 
 
 main()

@@ -678,6 +678,25 @@ queue_join(struct run_queue *q, struct job *job)
 }
 
 /*
+ * With the lock held: decides whether the job takes the lane that single small commands have in
+ * common. Without it, commands of different keys that come while a group waits for its fsync are
+ * groups of their own, which wait for that fsync and then for theirs, and never meet those of the
+ * first group again. With it they wait for the group, and are one with all that come back from it.
+ * Many clients, or pipelines, are busy enough without: while one group is written, the next runs.
+ */
+static void
+job_share_lane(const struct run_queue *q, struct job *job)
+{
+	const uint64_t shared = UINT64_C(1) << RUN_LANES;
+
+	if (job->lanes == UINT64_MAX)
+		return;
+	job->lanes &= ~shared; /* of a turn before */
+	if (job->small && job->count - job->done == 1 && q->crowd <= RUN_SHARED_JOBS)
+		job->lanes |= shared;
+}
+
+/*
  * Takes the job's lanes, and has it lead a group or join one that gathers; or has it wait for
  * somebody who runs it, or for its turn to lead. True if it leads. Otherwise the job is others'
  * until it is woken, and its fiber reads nothing of it.
@@ -689,6 +708,7 @@ job_enqueue(struct run_queue *q, struct job *job)
 	bool leads;
 
 	pthread_mutex_lock(&q->lock);
+	job_share_lane(q, job);
 	taken = q->busy;
 	for (const struct job *j = q->first; j; j = j->next)
 		taken |= j->lanes;

@@ -6,6 +6,7 @@
  * that want the same wait, and are then run together, in one transaction with one fsync. The fiber
  * of the first of them runs the group for all. So commands of one process never conflict with each
  * other, and a key that everybody writes costs one commit for all that came during the last one.
+ * Single commands of a few clients share a lane whatever their keys are, so they do as well.
  *
  * A unit is a command, or an EXEC with what it runs: all of it is in one transaction. A unit that
  * fails undoes no other one.
@@ -20,7 +21,12 @@
 #include "model/timed/item.h"
 
 enum {
-	RUN_LANES = 64,
+	RUN_LANES = 63, /* of keys */
+	/*
+	 * Single small commands have a lane in common as long as so many clients write at most, see
+	 * job_share_lane().
+	 */
+	RUN_SHARED_JOBS = 128,
 	/*
 	 * A group waits for the jobs that its queue expects: at most this share of what the last
 	 * transaction took, and not as long as RUN_GATHER_NS.
