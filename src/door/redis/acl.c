@@ -43,14 +43,6 @@ static const struct {
 	  false },
 };
 
-static bool
-names_have(const char *const *names, const char *name)
-{
-	while (*names && strcmp(*names, name) != 0)
-		names++;
-	return *names;
-}
-
 /* The category of a command's group; NULL: it has none. */
 static const char *
 category_of_group(const struct command *command)
@@ -111,7 +103,7 @@ acl_is_in_category(const struct command *command, size_t category)
 		is_in |= strcmp(name, group) == 0;
 	for (size_t i = 0; i < sizeof(acl_exceptions) / sizeof(acl_exceptions[0]); i++)
 		if (strcmp(name, acl_exceptions[i].category) == 0 &&
-		    names_have(acl_exceptions[i].names, command->name))
+		    command_names_have(acl_exceptions[i].names, command->name))
 			is_in = !acl_exceptions[i].is_not;
 	return is_in;
 }

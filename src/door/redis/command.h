@@ -144,6 +144,18 @@ MUST_USE enum status command_keys(const struct command *command, const struct st
 				  size_t argc, struct arena *arena, size_t **ret,
 				  size_t *ret_count);
 
+/*
+ * True if the list, which ends in NULL, has that name of a command, or of a command with its
+ * subcommand: "xgroup|create".
+ */
+static inline bool
+command_names_have(const char *const *names, const char *name)
+{
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names;
+}
+
 /* The place of the number of keys that the keys follow, in commands where that is so; or 0. */
 size_t command_counted_keys(const struct command *command);
 

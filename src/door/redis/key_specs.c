@@ -81,20 +81,12 @@ static const struct {
 	{ "RW update|RO access", (const char *const[]){ "sinterstore", NULL } },
 };
 
-static bool
-names_have(const char *const *names, const char *name)
-{
-	while (*names && strcmp(*names, name) != 0)
-		names++;
-	return *names;
-}
-
 /* NULL: the name is not in the table. */
 static const char *
 flags_named(const char *name)
 {
 	for (size_t i = 0; i < sizeof(key_flags) / sizeof(key_flags[0]); i++)
-		if (names_have(key_flags[i].names, name))
+		if (command_names_have(key_flags[i].names, name))
 			return key_flags[i].flags;
 	return NULL;
 }

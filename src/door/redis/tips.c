@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "door/redis/command.h"
+
 /* clang-format off */
 static const struct {
 	const char *tips;
@@ -66,8 +68,7 @@ struct str
 tips_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(tips) / sizeof(tips[0]); i++)
-		for (const char *const *one = tips[i].names; *one; one++)
-			if (strcmp(*one, name) == 0)
-				return str_from_cstr(tips[i].tips);
+		if (command_names_have(tips[i].names, name))
+			return str_from_cstr(tips[i].tips);
 	return STR("");
 }
