@@ -1,6 +1,4 @@
 /* ACL: who is who. People are those of every door; they are changed elsewhere. */
-#include <stdio.h>
-
 #include "access/people.h"
 #include "base/rand.h"
 #include "door/redis/acl_log.h"
@@ -30,8 +28,7 @@ acl_cat_command(struct call *c, const struct command *command, size_t category)
 
 		if (!acl_has_subcommand(command, &sub[i], category))
 			continue;
-		snprintf(name, sizeof(name), "%s|%s", command->name, sub[i].name);
-		reply_bulk_cstr(c->reply, name);
+		reply_bulk(c->reply, subcommand_name(command, &sub[i], name));
 		count++;
 	}
 	return count;

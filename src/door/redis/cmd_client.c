@@ -1,6 +1,4 @@
 /* CLIENT */
-#include <stdio.h>
-
 #include "access/people.h"
 #include "base/clock.h"
 #include "door/redis/commands.h"

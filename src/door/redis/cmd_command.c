@@ -201,11 +201,10 @@ answer_categories(struct reply *r, const struct command *command, const struct s
 static void
 answer_subcommand(struct reply *r, const struct command *command, const struct subcommand *sub)
 {
-	char name[FLAG_BYTES];
+	char name[SUBCOMMAND_NAME_BYTES];
 
-	snprintf(name, sizeof(name), "%s|%s", command->name, sub->name);
 	reply_array(r, 10);
-	reply_bulk_cstr(r, name);
+	reply_bulk(r, subcommand_name(command, sub, name));
 	reply_int(r, sub->arity);
 	answer_flags(r, sub->flags);
 	reply_int(r, sub->key);
@@ -396,12 +395,12 @@ list_command(struct call *c, const struct list_filter *f, const struct command *
 	if (count)
 		reply_bulk(c->reply, name);
 	for (size_t i = 0; i < subs; i++) {
-		char text[FLAG_BYTES];
-		int len = snprintf(text, sizeof(text), "%s|%s", command->name, sub[i].name);
+		char room[SUBCOMMAND_NAME_BYTES];
 
-		if (!filter_takes(f, command, &sub[i], str_of(text, (size_t)len)))
+		name = subcommand_name(command, &sub[i], room);
+		if (!filter_takes(f, command, &sub[i], name))
 			continue;
-		reply_bulk(c->reply, str_of(text, (size_t)len));
+		reply_bulk(c->reply, name);
 		count++;
 	}
 	return count;

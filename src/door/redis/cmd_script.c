@@ -1,6 +1,5 @@
 /* EVAL and its kin, and SCRIPT. */
 #include <ctype.h>
-#include <stdio.h>
 
 #include "door/redis/commands.h"
 #include "door/redis/error.h"

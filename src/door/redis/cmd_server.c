@@ -1,5 +1,4 @@
 /* The server: what it tells of itself, and what makes no sense here. */
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -4,13 +4,7 @@
  */
 #include "door/redis/key_specs.h"
 
-#include <stdio.h>
-
 #include "door/redis/subcommand.h"
-
-enum {
-	NAME_BYTES = 64, /* of a command with a subcommand */
-};
 
 #define SET_NOTES      "RW and ACCESS due to the optional `GET` argument"
 #define BITFIELD_NOTES "This command allows both access and modification of the key"
@@ -96,11 +90,11 @@ static const char *
 flags_of(const struct command *command, const struct subcommand *sub)
 {
 	unsigned flags = sub ? sub->flags : command->flags;
+	char name[SUBCOMMAND_NAME_BYTES];
 	const char *named = NULL;
-	char name[NAME_BYTES];
 
 	if (sub) {
-		snprintf(name, sizeof(name), "%s|%s", command->name, sub->name);
+		subcommand_name(command, sub, name);
 		named = flags_named(name);
 	}
 	if (!named)

@@ -2,13 +2,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "base/mem.h"
 #include "door/redis/subcommand.h"
 
 enum {
-	NAME_BYTES = 64, /* of a command with its subcommand */
 	CODE_BYTES = 32, /* of the first word of an error */
 	SPANS = 32,      /* of times: span n ends at SPAN_NS << n */
 	SPAN_NS = 1024,  /* as Redis's spans do */
@@ -18,7 +16,7 @@ enum {
 /* A command, or one of its subcommands. */
 struct stats_row {
 	const struct command *command;
-	struct str subcommand; /* empty: the command itself */
+	const struct subcommand *sub; /* NULL: the command itself */
 	_Atomic uint64_t calls;
 	_Atomic uint64_t ns;
 	_Atomic uint64_t refused;
@@ -57,7 +55,7 @@ rows_fill(struct stats *s)
 		row++->command = &command_table[i];
 		for (size_t k = 0; k < count; k++) {
 			row->command = &command_table[i];
-			row++->subcommand = str_from_cstr(sub[k].name);
+			row++->sub = &sub[k];
 		}
 	}
 }
@@ -129,10 +127,10 @@ row_of(struct stats *s, const struct command *command, const struct str *argv, s
 
 	if (!(command->flags & COMMAND_CONTAINER) || argc < 2)
 		return row;
-	for (struct stats_row *sub = row + 1; sub < s->rows + s->count && sub->command == command;
-	     sub++)
-		if (str_eq_nocase(sub->subcommand, argv[1]))
-			return sub;
+	for (struct stats_row *one = row + 1; one < s->rows + s->count && one->command == command;
+	     one++)
+		if (str_eq_nocase(argv[1], str_from_cstr(one->sub->name)))
+			return one;
 	return row;
 }
 
@@ -205,13 +203,9 @@ stats_errors(struct stats *s)
 }
 
 static struct str
-row_name(const struct stats_row *row, char buf[static NAME_BYTES])
+row_name(const struct stats_row *row, char room[static SUBCOMMAND_NAME_BYTES])
 {
-	int len = row->subcommand.len ? snprintf(buf, NAME_BYTES, "%s|%.*s", row->command->name,
-						 STR_ARG(row->subcommand))
-				      : snprintf(buf, NAME_BYTES, "%s", row->command->name);
-
-	return str_of(buf, (size_t)len);
+	return subcommand_name(row->command, row->sub, room);
 }
 
 void
@@ -221,7 +215,7 @@ stats_write_commands(struct stats *s, struct buf *out)
 		const struct stats_row *row = &s->rows[i];
 		uint64_t calls = get(&row->calls), us = get(&row->ns) / NS_PER_US;
 		uint64_t refused = get(&row->refused), failed = get(&row->failed);
-		char name[NAME_BYTES];
+		char name[SUBCOMMAND_NAME_BYTES];
 
 		if (!calls && !refused && !failed)
 			continue;
@@ -247,7 +241,7 @@ stats_write_errors(struct stats *s, struct buf *out)
 static bool
 row_is_named(const struct stats_row *row, struct str name)
 {
-	char text[NAME_BYTES];
+	char text[SUBCOMMAND_NAME_BYTES];
 
 	return str_eq_nocase(row_name(row, text), name) ||
 	       str_eq_nocase(str_from_cstr(row->command->name), name);
@@ -257,7 +251,7 @@ static void
 row_reply(const struct stats_row *row, struct reply *reply)
 {
 	uint64_t calls = 0;
-	char name[NAME_BYTES];
+	char name[SUBCOMMAND_NAME_BYTES];
 	size_t place, spans = 0;
 
 	reply_bulk(reply, row_name(row, name));

@@ -183,15 +183,21 @@ subcommand_called(const struct command *command, const struct str *argv, size_t 
 }
 
 struct str
-subcommand_name_call(const struct command *command, const struct str *argv, size_t argc,
-		     char room[static SUBCOMMAND_NAME_BYTES])
+subcommand_name(const struct command *command, const struct subcommand *sub,
+		char room[static SUBCOMMAND_NAME_BYTES])
 {
-	const struct subcommand *sub = subcommand_called(command, argv, argc);
 	int len = snprintf(room, SUBCOMMAND_NAME_BYTES, "%s%s%s", command->name, sub ? "|" : "",
 			   sub ? sub->name : "");
 
 	assert(len > 0 && len < SUBCOMMAND_NAME_BYTES);
 	return str_of(room, (size_t)len);
+}
+
+struct str
+subcommand_name_call(const struct command *command, const struct str *argv, size_t argc,
+		     char room[static SUBCOMMAND_NAME_BYTES])
+{
+	return subcommand_name(command, subcommand_called(command, argv, argc), room);
 }
 
 bool

@@ -31,9 +31,13 @@ const struct subcommand *subcommand_called(const struct command *command, const 
 					   size_t argc);
 
 /*
- * The command that is called, with its subcommand if the arguments name one: "config|set". In
- * `room`.
+ * Writes the name of a command's subcommand into `room`, "config|set", or that of the command if
+ * `sub` is NULL. A NUL follows it; returns it without.
  */
+struct str subcommand_name(const struct command *command, const struct subcommand *sub,
+			   char room[static SUBCOMMAND_NAME_BYTES]);
+
+/* The same of the subcommand that the arguments of a call name, or of the command. */
 struct str subcommand_name_call(const struct command *command, const struct str *argv, size_t argc,
 				char room[static SUBCOMMAND_NAME_BYTES]);
 

@@ -1,7 +1,5 @@
 #include "door/redis/txn.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "door/redis/notify.h"
 #include "door/redis/redis_int.h"
