@@ -125,8 +125,6 @@ config_check(const struct config_row *row, struct str now, struct str value, cha
 		}
 		snprintf(ret, ret_bytes, "%lld", (long long)n);
 		return true;
-	case CONFIG_TEXT:
-		break;
 	}
 	if (value.len >= ret_bytes) {
 		snprintf(why, why_bytes, "the value is too long (REDIS_CONFIG_BYTES)");

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 enum config_kind {
-	CONFIG_TEXT,
 	CONFIG_NUMBER,
 	CONFIG_MEMORY,
 	CONFIG_FLAG,
