@@ -189,7 +189,7 @@ client_signal(struct client *c, unsigned signals)
 {
 	pthread_mutex_lock(&c->lock);
 	c->signals |= signals;
-	if (signals & (CLIENT_KILLED | CLIENT_OVERFLOWED))
+	if (signals & CLIENT_ENDED)
 		event_set(&c->given_up);
 	if (c->waiting)
 		event_set(&c->wake);
@@ -240,7 +240,7 @@ client_wait(struct client *c, bool input, uint64_t deadline_ns)
 	pthread_mutex_lock(&c->lock);
 	c->waiting = false;
 	signals = c->signals;
-	c->signals &= CLIENT_KILLED | CLIENT_OVERFLOWED;
+	c->signals &= CLIENT_ENDED;
 	pthread_mutex_unlock(&c->lock);
 	return signals;
 }

@@ -148,7 +148,7 @@ void client_push(struct client *c, struct str message);
 
 /*
  * Waits for a signal, a message or the peer, until the deadline, and returns the signals, which are
- * then forgotten (but for CLIENT_KILLED and CLIENT_OVERFLOWED). `input`: bytes of the peer end the
+ * then forgotten (but for CLIENT_ENDED). `input`: bytes of the peer end the
  * wait.
  */
 unsigned client_wait(struct client *c, bool input, uint64_t deadline_ns);

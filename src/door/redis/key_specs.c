@@ -75,7 +75,7 @@ static const struct {
 	{ "RW update|RO access", (const char *const[]){ "sinterstore", NULL } },
 };
 
-/* NULL: the name is not in the table. */
+/* The flags in the table of a command or of a subcommand; NULL: it is not there. */
 static const char *
 flags_named(const char *name)
 {
@@ -85,7 +85,7 @@ flags_named(const char *name)
 	return NULL;
 }
 
-/* Of all keys, with '|' between them. */
+/* The flags of all keys, with '|' between them. */
 static const char *
 flags_of(const struct command *command, const struct subcommand *sub)
 {
@@ -113,7 +113,7 @@ args_have(const struct str *argv, size_t argc, size_t from, struct str word)
 	return false;
 }
 
-/* What the arguments say of keys whose flags vary; NULL: theirs do not. */
+/* The flags of the keys of a call whose arguments tell them; NULL: they do not. */
 static const char *
 flags_by_args(const struct command *command, const struct str *argv, size_t argc)
 {
@@ -180,7 +180,10 @@ notes_of(const char *name)
 	return NULL;
 }
 
-/* What follows a key at a fixed place, in commands where that is more than one kind of keys. */
+/*
+ * Adds the keys of some commands that follow a word, or that only their values tell. Returns how
+ * many specs these are.
+ */
 static size_t
 add_special_specs(const struct command *command, struct key_spec *ret)
 {
@@ -193,11 +196,12 @@ add_special_specs(const struct command *command, struct key_spec *ret)
 				     .unknown = true };
 	const struct key_spec behind = { .flags = STR("OW update"), .step = 1 };
 	bool by_member = strcmp(name, "georadiusbymember") == 0;
+	bool sorts = strcmp(name, "sort") == 0;
 
-	if (strcmp(name, "sort") == 0 || strcmp(name, "sort_ro") == 0) {
+	if (sorts || strcmp(name, "sort_ro") == 0) {
 		ret[0] = by;
 		ret[1] = to;
-		return name[4] ? 1 : 2;
+		return sorts ? 2 : 1;
 	}
 	if (by_member || strcmp(name, "georadius") == 0) {
 		ret[0] = ret[1] = behind;
@@ -217,9 +221,13 @@ add_special_specs(const struct command *command, struct key_spec *ret)
 	return 0;
 }
 
-/* The keys at fixed places: each with flags of its own but for the last ones. */
+/*
+ * Adds the keys at fixed places, and takes their flags off `flags`. Each has flags of its own, up
+ * to the last flags, which the keys from there on share. If `leaves_flags`, all of the fixed keys
+ * share the first ones, and the others are those of keys elsewhere.
+ */
 static size_t
-add_fixed_specs(const struct command *command, struct str *flags, bool more,
+add_fixed_specs(const struct command *command, struct str *flags, bool leaves_flags,
 		struct key_spec ret[static KEY_SPECS])
 {
 	int at = command->first_key;
@@ -229,13 +237,13 @@ add_fixed_specs(const struct command *command, struct str *flags, bool more,
 		struct key_spec *s = &ret[count++];
 
 		*s = (struct key_spec){ .flags = str_cut(flags, '|'), .at = at++, .step = 1 };
-		if (!flags->len || more) {
+		if (!flags->len || leaves_flags) {
 			bool from_end = command->last_key < 0;
 
 			s->last = from_end ? command->last_key : command->last_key - s->at;
 			s->step = command->step;
 		}
-	} while (flags->len && !more && count < KEY_SPECS);
+	} while (flags->len && !leaves_flags && count < KEY_SPECS);
 	return count;
 }
 
@@ -244,8 +252,7 @@ key_specs_of(const struct command *command, const struct subcommand *sub,
 	     struct key_spec ret[static KEY_SPECS])
 {
 	struct str flags = str_from_cstr(flags_of(command, sub));
-	bool streams = strcmp(command->name, "xread") == 0 ||
-		       strcmp(command->name, "xreadgroup") == 0;
+	bool of_group = strcmp(command->name, "xreadgroup") == 0;
 	size_t counted = command_counted_keys(command);
 	size_t count = 0, special;
 
@@ -261,10 +268,10 @@ key_specs_of(const struct command *command, const struct subcommand *sub,
 						  .at = (int)counted,
 						  .counted = true,
 						  .step = 1 };
-	if (streams)
+	if (of_group || strcmp(command->name, "xread") == 0)
 		ret[count++] = (struct key_spec){ .flags = STR("RO access"),
 						  .word = "STREAMS",
-						  .at = command->name[5] ? 4 : 1,
+						  .at = of_group ? 4 : 1,
 						  .last = -1,
 						  .step = 1,
 						  .limit = 2 };

@@ -10,11 +10,14 @@ enum {
 	KEY_SPECS = 4, /* of one command */
 };
 
-/* What the call does with its key of that number, in Redis's words with spaces between them. */
+/*
+ * What the call does with one of its keys, in Redis's words with spaces between them. `key` counts
+ * the keys from 0, as command_keys() orders them.
+ */
 struct str key_flags_of(const struct command *command, const struct str *argv, size_t argc,
 			size_t key);
 
-/* The rights that this needs. */
+/* The rights to that key that the call needs: both may be false. */
 void key_rights_of(const struct command *command, const struct str *argv, size_t argc, size_t key,
 		   bool *ret_reads, bool *ret_writes);
 
@@ -22,13 +25,13 @@ void key_rights_of(const struct command *command, const struct str *argv, size_t
 struct key_spec {
 	struct str flags;  /* as of key_flags_of() */
 	const char *notes; /* NULL: there is nothing more to say */
-	bool unknown;      /* where they are follows from more than their places */
-	const char *word;  /* behind which they begin; NULL: at `at` */
-	int at;       /* where they begin, or where the word is looked for; < 0: from the end */
-	bool counted; /* a number of them comes first, and what follows is not used */
-	int last;     /* how far the last one is from the first; < 0: from the end */
-	int step;
-	int limit; /* with `last` -1: the last one is at that part of what follows; 0: the end */
+	bool unknown;      /* the places in the arguments do not tell: no other member is used */
+	const char *word;  /* they begin behind this word; NULL: at `at` */
+	int at;            /* where they begin, or the word is looked for; < 0: from the end */
+	bool counted;      /* how many they are stands in front of them: `last` is not used */
+	int last;          /* how far the last one is from the first; < 0: from the end */
+	int step;          /* from one to the next */
+	int limit;         /* with `last` -1: 2 for half of the arguments that follow; 0: all */
 };
 
 /* Of a command, or of one of its subcommands unless that is NULL. Returns how many there are. */
