@@ -64,6 +64,7 @@ category_of_group(const struct command *command)
 		[GROUP_HYPERLOGLOG] = "hyperloglog",
 	};
 
+	/* It is in the group of the server, but has the category of another. */
 	if (strcmp(command->name, "command") == 0)
 		return "connection";
 	return groups[command->group];
@@ -297,13 +298,16 @@ acl_allows_command(const struct acl *a, const struct command *command, const str
 {
 	const struct subcommand *sub = subcommand_called(command, argv, argc);
 
-	/* Who may do nothing may still be somebody else. */
+	/* AUTH and its like: a user without any right may still log in as another one. */
 	if (command->flags & COMMAND_NO_AUTH)
 		return true;
 	return acl_has_bit(a, sub ? bit_of_subcommand(sub) : (size_t)(command - command_table));
 }
 
-/* Of the call's key of that number, at that place. One pattern has to allow all of it. */
+/*
+ * Checks the key that is `argv[place]`, the call's key number `number`, counted from 0. One pattern
+ * has to allow all that the call does with it.
+ */
 static bool
 acl_allows_key(const struct acl *a, const struct command *command, const struct str *argv,
 	       size_t argc, size_t number, size_t place)

@@ -59,7 +59,10 @@ client_keeps_limit(struct client *c)
 	return !(c->signals & CLIENT_OVERFLOWED);
 }
 
-/* Until when its fiber waits for it to read: as of now, since more messages may come. */
+/*
+ * When its fiber stops waiting for the client to read (struct net_patience). Other clients'
+ * messages may bring it over its soft limit while the fiber waits, so that the answer changes.
+ */
 static uint64_t
 client_until_ns(void *client)
 {

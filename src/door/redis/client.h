@@ -38,7 +38,7 @@ enum client_signal {
 	CLIENT_UNBLOCKED_ERR = 1 << 3, /* … ERROR */
 	CLIENT_OVERFLOWED = 1 << 4,    /* it has left too much unread */
 	CLIENT_LOOK = 1 << 5,          /* something that it waits for may be over */
-	CLIENT_ENDED = CLIENT_KILLED | CLIENT_OVERFLOWED, /* nothing more is said to it */
+	CLIENT_ENDED = CLIENT_KILLED | CLIENT_OVERFLOWED, /* nothing more is sent to it */
 };
 
 /* A key that is watched, and the version of it that was seen. */
@@ -112,7 +112,7 @@ struct client {
 	unsigned signals;
 	struct buf push;
 	size_t flying;         /* bytes of messages that its fiber writes now */
-	size_t answering;      /* the same of answers */
+	size_t answering;      /* bytes of answers that its fiber writes now */
 	uint64_t over_ns;      /* since when it leaves more unread than its soft limit; or 0 */
 	struct event given_up; /* killed, or overflowed: its fiber waits for the peer no longer */
 	bool blocked;
@@ -162,7 +162,7 @@ MUST_USE enum status client_flush_push(struct client *c);
  */
 MUST_USE enum status client_write_answers(struct client *c, struct str answers);
 
-/* True if it has any: the counts of a client of another fiber may change at once. */
+/* Any thread; on another one than the client's the result may be out of date at once. */
 bool client_has_subscriptions(const struct client *c);
 
 /* True in RESP2 as long as it has subscriptions: only some commands are allowed. */

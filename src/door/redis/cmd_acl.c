@@ -93,7 +93,7 @@ acl_answer_rules(struct call *c, const char *name,
 static enum status
 acl_getuser(struct call *c)
 {
-	bool nobody = !c->client->user.name.len;
+	bool is_default = !c->client->user.name.len; /* nobody has to log in */
 
 	if (!str_eq(c->argv[2], client_user_name(c->client))) {
 		reply_null(c->reply);
@@ -101,9 +101,9 @@ acl_getuser(struct call *c)
 	}
 	reply_map(c->reply, 6);
 	reply_bulk_cstr(c->reply, "flags");
-	reply_set(c->reply, nobody ? 2 : 1);
+	reply_set(c->reply, is_default ? 2 : 1);
 	reply_bulk_cstr(c->reply, "on");
-	if (nobody)
+	if (is_default)
 		reply_bulk_cstr(c->reply, "nopass");
 	reply_bulk_cstr(c->reply, "passwords");
 	reply_array(c->reply, 0);

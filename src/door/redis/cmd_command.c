@@ -11,7 +11,7 @@
 #include "door/redis/wire/glob.h"
 
 enum {
-	FLAG_BYTES = 64,
+	FLAG_BYTES = 64, /* of a flag or a category, and the NUL behind it */
 };
 
 static const struct {
@@ -109,16 +109,16 @@ answer_named(struct reply *r, const char *name, int n)
 	reply_int(r, n);
 }
 
-/* How a search is done, and how many words describe it further. */
+/* How a search is done. The caller adds `members` more, each a name and a value. */
 static void
-answer_search(struct reply *r, const char *name, const char *type, size_t words)
+answer_search(struct reply *r, const char *name, const char *type, size_t members)
 {
 	reply_bulk_cstr(r, name);
 	reply_map(r, 2);
 	reply_bulk_cstr(r, "type");
 	reply_bulk_cstr(r, type);
 	reply_bulk_cstr(r, "spec");
-	reply_map(r, words);
+	reply_map(r, members);
 }
 
 static void
@@ -225,7 +225,7 @@ answer_info(struct reply *r, const struct command *command)
 	reply_array(r, 10);
 	reply_bulk_cstr(r, command->name);
 	reply_int(r, command->arity);
-	/* Redis tells of their subcommands which of these only read. */
+	/* Redis does not say of such a command that it only reads: its subcommands say so. */
 	answer_flags(r, subs ? command->flags & ~(unsigned)COMMAND_READONLY : command->flags);
 	reply_int(r, command->first_key);
 	reply_int(r, command->last_key);

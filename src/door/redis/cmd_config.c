@@ -231,7 +231,10 @@ config_find(struct str name)
 	return i;
 }
 
-/* What the setting is where the process says that, maybe in `text`; otherwise NULL. */
+/*
+ * The value of a setting that follows from how the process was started: a text of its own, or one
+ * that is written into `text`. NULL for all other settings.
+ */
 static const char *
 config_of_process(const struct redis *r, const char *name, char text[static NUMBER_BYTES])
 {

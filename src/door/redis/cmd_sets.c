@@ -123,7 +123,10 @@ cmd_smove(struct call *c)
 	return m.found ? STATUS_OK : txn_changed(c, c->argv[2], EVENT_SET, "sadd");
 }
 
-/* With a count, the elements of an aggregate that was begun; else one element, or null. */
+/*
+ * Answers the members that were chosen: with a count in the call they are the elements of the array
+ * or set that the caller has begun; without, there is one, or null is answered.
+ */
 static void
 reply_chosen(struct call *c, const struct timed_member *m, size_t count)
 {

@@ -35,9 +35,9 @@ struct redis;
 struct redis_config {
 	struct kv_store *store;
 	struct settings_live *live; /* who may log in */
-	const char *host;           /* where it listens, as CONFIG tells */
-	uint16_t port;              /* the same, and INFO */
-	size_t max_clients;         /* of the process, likewise */
+	const char *host;           /* where the door listens: CONFIG tells */
+	uint16_t port;              /* the same: CONFIG and INFO tell */
+	size_t max_clients;         /* connections of all doors together: CONFIG and INFO tell */
 };
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */

@@ -679,10 +679,10 @@ queue_join(struct run_queue *q, struct job *job)
 
 /*
  * With the lock held: decides whether the job takes the lane that single small commands have in
- * common. Without it, commands of different keys that come while a group waits for its fsync are
- * groups of their own, which wait for that fsync and then for theirs, and never meet those of the
- * first group again. With it they wait for the group, and are one with all that come back from it.
- * Many clients, or pipelines, are busy enough without: while one group is written, the next runs.
+ * common. Without it, commands of different keys that come while a group waits for its fsync form
+ * another group, which waits for that fsync and then for its own; the two take turns for ever. With
+ * it they wait for the group's end, and form one group with the next commands of its clients. With
+ * many clients or with pipelines two groups are better: one runs while the other one is written.
  */
 static void
 job_share_lane(const struct run_queue *q, struct job *job)

@@ -6,7 +6,7 @@
  * that want the same wait, and are then run together, in one transaction with one fsync. The fiber
  * of the first of them runs the group for all. So commands of one process never conflict with each
  * other, and a key that everybody writes costs one commit for all that came during the last one.
- * Single commands of a few clients share a lane whatever their keys are, so they do as well.
+ * Single commands of a few clients share a lane, too, whatever their keys are, and so a commit.
  *
  * A unit is a command, or an EXEC with what it runs: all of it is in one transaction. A unit that
  * fails undoes no other one.
