@@ -24,7 +24,7 @@ enum {
 	NET_SERVICES = 16,             /* of a process: protocols with their options */
 };
 
-/* After so many seconds of silence a peer is asked whether it is there; as text, too. */
+/* A peer that is silent for so many seconds is probed. A macro, because CONFIG shows it as text. */
 #define NET_KEEPALIVE_S 300
 
 struct net_conn;

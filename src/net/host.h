@@ -99,7 +99,7 @@ void net_host_stop_by(struct net_host *h, uint64_t at_ns);
 bool net_host_free(struct net_host *h);
 
 unsigned net_host_loops(const struct net_host *h);
-/* As the limit is in fact. */
+/* How many connections may be open at once: the setting, or fewer for want of descriptors. */
 size_t net_host_max_connections(const struct net_host *h);
 
 struct net_host_stats {

@@ -160,14 +160,14 @@ net_session_progress(struct net_session *s)
 	event_set(&s->progress);
 }
 
-/* Until when the fiber waits for its peer at most, for the reasons of its user. */
+/* When the fiber gives up on its peer, as far as the clock tells. */
 static uint64_t
 net_session_patience_ns(const struct net_session *s)
 {
 	return s->patience.until_ns ? s->patience.until_ns(s->patience.arg) : UINT64_MAX;
 }
 
-/* The end of a wait that begins now; until_ns() is asked anew now and then. */
+/* When a wait of `most_ns` that begins now ends: in time to ask until_ns() again. */
 static uint64_t
 net_session_wait_until_ns(const struct net_session *s, uint64_t begun_ns, uint64_t most_ns)
 {

@@ -170,9 +170,9 @@ bool net_session_is_short_of_memory(const struct net_session *s, const struct ne
 uint64_t net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t most_ns);
 
 /*
- * From now on a wait of the fiber for its peer ends when its patience does, and the connection is
- * then lost. All zero, as at first: it does not. What it refers to is used until the next such
- * call.
+ * From now on the fiber, while it waits for its peer, gives up when `patience` says so: the wait
+ * ends and the connection is lost. At first it never gives up. What `patience` refers to is
+ * borrowed until the next such call.
  */
 void net_session_give_up_on(struct net_session *s, struct net_patience patience);
 

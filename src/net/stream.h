@@ -63,9 +63,9 @@ MUST_USE enum status net_stream_write(struct net_stream *s, struct str data);
 void net_stream_flush(struct net_stream *s);
 
 /*
- * From now on the connection is lost when that patience ends while a write or a peek waits for the
- * peer. All zero, as at first: it does not end. What it refers to is used until the next such call,
- * or until the connection has ended.
+ * From now on the connection is lost when a write or a peek waits for the peer and `patience` says
+ * to give up. At first it never does. What `patience` refers to is borrowed until the next such
+ * call, or until the connection has ended.
  */
 void net_stream_give_up_on(struct net_stream *s, struct net_patience patience);
 

@@ -22,7 +22,7 @@
 enum {
 	TCP_BACKLOG = 1024,
 	TCP_PROBE_S = NET_KEEPALIVE_S / 3, /* between two probes of a peer that does not answer */
-	TCP_PROBES = 3,
+	TCP_PROBES = 3,                    /* so many without an answer: the connection is lost */
 	/*
 	 * About how many unsent bytes the kernel keeps for a connection: at first, and after the
 	 * client has shown that it reads.
@@ -114,8 +114,9 @@ tcp_parse_address(const char *host_port, union tcp_address *ret)
 }
 
 /*
- * A peer that has vanished without a word is found out, also by connections that wait for nothing
- * but the other side, such as a subscriber's. The connections have it of the socket that listens.
+ * Has the kernel probe silent peers. So a peer that vanished without closing its connection is also
+ * noticed where the server has nothing to send, as to a subscriber. Connections inherit this from
+ * the socket that listens.
  */
 static void
 tcp_keep_alive(int fd)
