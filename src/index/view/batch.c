@@ -91,7 +91,7 @@ batch_read_body(struct kv_tx *tx, void *arg)
 	const struct view_documents *documents;
 	struct view_docs purged = { 0 }, docs = { 0 };
 
-	/* Another attempt means most likely that the store has forgotten this one's version. */
+	/* If there is another attempt, then most likely because this one took too long. */
 	if (r->most > 1)
 		r->most /= 2;
 	arena_clear(b->arena);

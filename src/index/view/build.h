@@ -161,9 +161,9 @@ MUST_USE enum status view_step_sums(const struct view_build *build, size_t *most
 				    struct arena *arena, struct view_step *ret, struct err *err);
 
 /*
- * One attempt of a step: begins, runs the body, commits. Retryable failures are STATUS_BUSY. So is
- * one of a transaction that was too large, or did not end before the store forgot its version,
- * where fewer can be done: `*most` is how many the body does, and is halved.
+ * One attempt of a step: begins a transaction, runs the body, commits. `*most` is how many
+ * documents or rows the body takes. Failures that another attempt may not have are STATUS_BUSY. So
+ * are STATUS_TX_TOO_LARGE and STATUS_TX_TOO_OLD while `*most` is more than one: it is halved then.
  */
 typedef enum status view_step_body(struct kv_tx *tx, void *arg);
 MUST_USE enum status view_step_run(struct kv_store *store, view_step_body *body, void *arg,

@@ -4,8 +4,7 @@
 
 enum {
 	STEP_DOCS = VIEW_BATCH_DOCS + VIEW_BATCH_PURGES,
-	STEP_GROWTH =
-		8, /* a step may do that part more than the one before it, after smaller ones */
+	STEP_GROWTH = 8, /* a step after a smaller one may do an eighth more, see step_grow() */
 };
 
 /* A batch that another thread makes. */
@@ -32,7 +31,7 @@ struct run {
 	struct ahead ahead;
 	size_t most_docs; /* of a step */
 	size_t most_rows; /* of a step that sums up */
-	unsigned busy;    /* steps in a row that have found the group elsewhere */
+	unsigned busy;    /* attempts in a row that were STATUS_BUSY */
 	struct view_error *error;
 	struct err *err;
 };
@@ -182,7 +181,10 @@ run_step(struct run *r, const struct view_record *record, struct view_step *step
 	return STATUS_OK;
 }
 
-/* What made a step smaller may have been a slow moment. */
+/*
+ * A step has ended: the next one may do more, up to `whole`. What made steps smaller may have been
+ * a slow moment.
+ */
 static void
 step_grow(size_t *most, size_t whole)
 {

@@ -15,7 +15,10 @@ enum {
 	VERIFY_ARENA_BYTES = 256 * 1024 * 1024,
 };
 
-/* A collection with a collation has an index of its `_id`s by that, which has this name. */
+/*
+ * Notes a collection that has a collation, but no index "_id_", which keeps apart the `_id`s that
+ * this collation holds equal.
+ */
 static void
 check_index_of_ids(struct index_verify_on *on)
 {

@@ -303,6 +303,7 @@ bulk_remove(struct couch_req *r, struct kv_tx *tx, void *arg)
 	if (!winners)
 		return STATUS_LIMIT;
 	TRY(couch_partition_check_db(r));
+	/* For all of them, also if none is there: they are all design documents. */
 	TRY(couch_design_check(r, tx, g->ids[0]));
 	TRY(rev_winners_read(tx, r->db, g->ids, g->count, r->arena, winners));
 	for (g->done = 0; g->done < g->count; g->done++) {
