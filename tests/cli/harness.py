@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 import urllib.error
 import urllib.request
@@ -118,6 +119,14 @@ def run_threads(*jobs):
         thread.join()
     if failures:
         raise failures[0]
+
+
+def until(condition, seconds=120):
+    """Waits until the condition holds; fails if it does not for so long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"it has not happened within {seconds} seconds"
+        time.sleep(0.02)
 
 
 def cluster():

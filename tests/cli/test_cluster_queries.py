@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.parse
 
-from harness import FROND, Skip, cluster, equal, main, ok, test
+from harness import FROND, Skip, cluster, equal, main, ok, test, until
 from processes import Processes, ask, database, status, turns
 
 HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
@@ -47,13 +47,6 @@ def plan(server, db, selector):
 def index_states(server, db):
     rows = ask(server, "GET", f"{db}/_index?sizes=true")[1]["indexes"]
     return {row["name"]: row for row in rows if row["type"] == "json"}
-
-
-def until(what, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it has not happened in time"
-        time.sleep(0.05)
 
 
 def whole(cwd):

@@ -4,9 +4,8 @@ a cluster; see FROND_TEST_FDB."""
 
 import contextlib
 import signal
-import time
 
-from harness import cluster, equal, main, test
+from harness import cluster, equal, main, test, until
 from processes import Processes, ask, database, status
 
 
@@ -23,13 +22,6 @@ def replicator(cwd):
                 for server in servers:
                     if server.process.poll() is None:
                         status(server, "DELETE", "/_replicator")
-
-
-def until(what, seconds=90):
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it has not happened in time"
-        time.sleep(0.1)
 
 
 def has(server, db, id):

@@ -4,7 +4,7 @@ import json
 import re
 import time
 
-from harness import Server, contains, equal, main, ok, run, test
+from harness import Server, contains, equal, main, ok, run, test, until
 from mongo import Client, Date, Int64
 from mongo_server import MongoServer
 
@@ -439,13 +439,6 @@ def has_id_index(do, name):
     return plan.get("inputStage", {}).get("stage") == "IXSCAN"
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @test
 def a_missing_index_of_ids_is_made(cwd):
     """Collections of frond's first versions have a collation and no index of their _ids by it."""
@@ -461,19 +454,19 @@ def a_missing_index_of_ids_is_made(cwd):
     equal((told.stdout + told.stderr).count("there is no index of the _ids by the collation of the collection"), 2)
     with Mongo(cwd) as server, server.client() as c:
         do = shop(c)
-        wait_for(lambda: has_id_index(do, "old"))
+        until(lambda: has_id_index(do, "old"))
         equal(ids(do("find", "old", filter={"_id": "A"})), ["a"])
         equal(do("insert", "old", documents=[{"_id": "A"}])["writeErrors"][0]["code"], 11000)
-        wait_for(lambda: 'event=index_made db="shop.both" index="_id_"' in server.read_log())
+        until(lambda: 'event=index_made db="shop.both" index="_id_"' in server.read_log())
         equal(sorted(ids(do("find", "both", filter={"_id": "A"}))), ["A", "a"])
     contains(run("verify", cwd=cwd).stdout, "1 finding")
     # What stands in its way is told, and it is tried again by the next server.
     with Mongo(cwd) as server, server.client() as c:
-        wait_for(lambda: 'event=index_failed db="shop.both" index="_id_"' in server.read_log())
+        until(lambda: 'event=index_failed db="shop.both" index="_id_"' in server.read_log())
         shop(c)("delete", "both", deletes=[{"q": {"_id": "A"}, "collation": SIMPLE, "limit": 1}])
     with Mongo(cwd) as server, server.client() as c:
         do = shop(c)
-        wait_for(lambda: has_id_index(do, "both"))
+        until(lambda: has_id_index(do, "both"))
         equal(do("insert", "both", documents=[{"_id": "A"}])["writeErrors"][0]["code"], 11000)
     contains(run("verify", cwd=cwd).stdout, "0 findings")
 
@@ -574,17 +567,12 @@ def documents_expire_by_their_ids(cwd):
             others = [1, "x", {"d": Date(0)}, True]
             do("insert", "c", documents=[{"_id": id} for id in [*old, *fresh, *others]])
 
-            def wait_for(left):
-                until = time.time() + 60
-                while do("count", "c")["n"] != left and time.time() < until:
-                    time.sleep(0.1)
-                equal(do("count", "c")["n"], left)
-            wait_for(6)
+            until(lambda: do("count", "c")["n"] == 6)
             do("collMod", "c", expireAfterSeconds="off")
             equal([options(do, "c").get("expireAfterSeconds"), batch(do("listIndexes", "c"))[0].get("expireAfterSeconds")],
                   [None, None])
             do("collMod", "c", expireAfterSeconds=100)
-            wait_for(5)
+            until(lambda: do("count", "c")["n"] == 5)
             do("create", "plain")
             equal([refused("collMod", "plain", expireAfterSeconds=9), refused("collMod", "c", expireAfterSeconds="x"),
                    refused("collMod", "c", expireAfterSeconds=[]), refused("collMod", "c", expireAfterSeconds=-1)],

@@ -5,10 +5,9 @@ import pathlib
 import signal
 import struct
 import threading
-import time
 import urllib.request
 
-from harness import FROND, Skip, contains, equal, main, test
+from harness import FROND, Skip, contains, equal, main, run_threads, test, until
 from mongo import Client, Date, Int64, ObjectId, Raw, Timestamp
 from mongo_server import MongoServer
 
@@ -96,13 +95,6 @@ class Calls:
     def since(self):
         before, self.seen = self.seen, self.read()
         return tuple(now - then for now, then in zip(self.seen, before))
-
-
-def until(what):
-    end = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 # ---- $where ----
@@ -607,20 +599,7 @@ def changes_that_meet_lose_nothing(cwd):
                     for _ in range(4):
                         equal(update(other, {"$where": "this.n < 1000"}, change), (200, 200))
 
-            failed = []
-
-            def guarded():
-                try:
-                    work()
-                except Exception as error:
-                    failed.append(error)
-
-            threads = [threading.Thread(target=guarded) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            equal(failed, [])
+            run_threads(work, work, work)
             equal({one["n"] for one in documents(c)}, {12})
 
 

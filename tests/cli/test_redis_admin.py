@@ -5,7 +5,7 @@ import re
 import socket
 import time
 
-from harness import Server, contains, equal, main, ok, test
+from harness import Server, contains, equal, main, ok, test, until
 from redis_server import Redis
 from resp import Client, encode
 
@@ -138,12 +138,9 @@ def assert_cut(s):
     assert seen < 20000000, seen
 
 
-def eventually(condition, seconds=20):
+def eventually(condition):
     """Waits for it, for less than a connection that stalls is left alone."""
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(condition, seconds=20)
 
 
 LIMIT = "client-output-buffer-limit"

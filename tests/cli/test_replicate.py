@@ -6,7 +6,7 @@ import re
 import pathlib
 import time
 
-from harness import Server, contains, equal, main, test
+from harness import Server, contains, equal, main, test, until
 
 LONG = base64.b64encode(bytes(range(256)) * 2000).decode()
 
@@ -46,13 +46,6 @@ def beside(directory):
     other = pathlib.Path(directory) / "other"
     other.mkdir()
     return other
-
-
-def until(check, seconds=30):
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end, "it does not come to pass"
-        time.sleep(0.05)
 
 
 def basic(name, password):

@@ -6,10 +6,9 @@ import re
 import signal
 import ssl
 import subprocess
-import time
 import urllib.request
 
-from harness import Server, contains, equal, main, ok, run, test
+from harness import Server, contains, equal, main, ok, run, test, until
 
 ADMIN = {"FROND_ADMIN": "root:secret"}
 
@@ -55,13 +54,6 @@ class Secure(Server):
         result = self.curl(path, "-X", method, *data, *options)
         equal((result.returncode, result.stderr), (0, ""))
         return json.loads(result.stdout)
-
-
-def until(check, seconds=20):
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end, "it does not come to pass"
-        time.sleep(0.05)
 
 
 def names(connection):

@@ -15,7 +15,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import ENV, FROND, Server, contains, equal, main, ok, run, test
+from harness import ENV, FROND, Server, contains, equal, main, ok, run, test, until
 from order import rank
 
 SEED = 11
@@ -358,17 +358,7 @@ def what_is_asked_to_be_stale_builds_nothing(cwd):
         equal(count_of(server, more="?update=false"), 0)
         equal(count_of(server, more="?stale=ok"), 0)
         equal(count_of(server, more="?update=lazy"), 0)
-        end = time.monotonic() + 30
-        while count_of(server, more="?update=false") != 10 and time.monotonic() < end:
-            time.sleep(0.05)
-        equal(count_of(server, more="?update=false"), 10)
-
-
-def until(what):
-    end = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+        until(lambda: count_of(server, more="?update=false") == 10)
 
 
 @test
