@@ -31,7 +31,10 @@ struct file {
 	ino_t inode;
 	off_t synced;
 	bool named; /* its directory has been synced since it was made */
-	/* What has been written over since the last sync, as it was, in one piece. */
+	/*
+	 * What has been written over since the last sync, as it was. One piece: when a write begins
+	 * elsewhere, the piece before it is forgotten, and counts as written.
+	 */
 	off_t over_at;
 	size_t over_len;
 	char *over;
@@ -198,9 +201,7 @@ note_named(int dir, const char *name, const struct stat *st)
 	file_of(st->st_ino)->named = true;
 }
 
-/* ---- The end ---- */
-
-/* Remembers what bytes are about to be written over that have been synced. */
+/* Remembers the synced bytes that a write of `n` bytes at the file's place is about to replace. */
 static void
 note_over(int fd, size_t n)
 {
@@ -236,6 +237,8 @@ note_over(int fd, size_t n)
 	pthread_mutex_unlock(&disk.lock);
 	close((int)to_read);
 }
+
+/* ---- The end ---- */
 
 /* Takes back some sectors, or all, of what was written over and not synced. */
 static void
