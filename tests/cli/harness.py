@@ -101,6 +101,14 @@ class Server:
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
+    def metrics(self):
+        """The numbers that it shows to Prometheus, by name: with the labels, if there are any."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.url + "/_node/_local/_prometheus", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
 
 def run_threads(*jobs):
     """Runs them side by side; what one of them raises is raised."""

@@ -1,7 +1,6 @@
 """A frond with Redis's door, for tests."""
 
 import re
-import urllib.request
 
 from harness import Server
 from resp import Client
@@ -17,11 +16,6 @@ class Redis(Server):
 
     def client(self, **kwargs):
         return Client(self.port, **kwargs)
-
-    def metric(self, name):
-        with urllib.request.urlopen(self.url + "/_node/_local/_prometheus", timeout=30) as answer:
-            page = answer.read().decode()
-        return float(re.search(rf"^{name} (\S+)$", page, re.M).group(1))
 
 
 def later(c):

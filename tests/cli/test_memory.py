@@ -5,11 +5,9 @@ import http.client
 import json
 import os
 import pathlib
-import re
 import resource
 import socket
 import time
-import urllib.request
 
 from harness import FROND, Server, Skip, contains, equal, main, test
 
@@ -75,14 +73,6 @@ def engine_without_memory_ends_the_process_with_a_line_and_a_code(cwd):
         equal(server.stop(), 0)
 
 
-def gauges(server):
-    """What the server tells of its memory."""
-    with urllib.request.urlopen(server.url + "/_node/_local/_prometheus", timeout=60) as answer:
-        text = answer.read().decode()
-    return {name: int(float(value))
-            for name, value in re.findall(r"^(frond_\w+) ([0-9.e+]+)$", text, re.M)}
-
-
 def fill(server, count):
     equal(server.request("PUT", "/db")[0], 201)
     for first in range(0, count, 500):
@@ -121,7 +111,7 @@ def until_nothing_is_read(server, requests=None):
     """
     end = time.monotonic() + DEADLINE_S
     while True:
-        told = gauges(server)
+        told = server.metrics()
         held = [told[f"frond_memory_requests_{name}"] for name in ("reading_bytes", "waiting")]
         snapshots = told["frond_store_snapshots"]
         if (held == [0, 0] and snapshots <= 1
@@ -263,8 +253,8 @@ def short_requests_get_through_although_others_have_taken_the_memory(cwd):
             clients.append(s)
         time.sleep(2)
         # Of the five eighths that they may have: who was not let in, and stays, is cut off.
-        told = gauges(server)
-        assert told["frond_memory_requests_bytes"] > memory // 8 * 3, told
+        held = server.metrics()["frond_memory_requests_bytes"]
+        assert held > memory // 8 * 3, held
         for i in range(200):
             equal(server.request("PUT", f"/db/short{i}", {"text": "x" * 1000})[0], 201)
             equal(server.request("GET", f"/db/short{i}")[0], 200)

@@ -5,7 +5,6 @@ import pathlib
 import signal
 import struct
 import threading
-import urllib.request
 
 from harness import FROND, Skip, contains, equal, main, run_threads, test, until
 from mongo import Client, Date, Int64, ObjectId, Raw, Timestamp
@@ -85,10 +84,7 @@ class Calls:
 
     def read(self):
         # A call is counted before its answer is taken, and so before its client has one.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self.server.url + "/_node/_local/_prometheus", timeout=30) as answer:
-            text = answer.read().decode()
-        found = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("frond_js_"))
+        found = self.server.metrics()
         return (int(found['frond_js_calls_total{op="script",outcome="answered"}']),
                 int(found["frond_js_documents_total"]))
 

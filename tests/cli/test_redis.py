@@ -467,10 +467,10 @@ def a_value_that_is_being_staged_at_a_kill_is_whole_or_absent(cwd):
     values = [pattern(seed, 24_000_000) for seed in range(3)]
     with Redis(cwd) as server, server.client(timeout=120) as c:
         equal(c("SET", "big", values[0]), "OK")
-        before = server.metric("frond_redis_staged_total")
+        before = server.metrics()["frond_redis_staged_total"]
         for seed in (1, 2):
             threading.Thread(target=swallow, args=(server, values[seed]), daemon=True).start()
-        while server.metric("frond_redis_staged_total") < before + 1:
+        while server.metrics()["frond_redis_staged_total"] < before + 1:
             pass
         server.stop(signal.SIGKILL)
     with Redis(cwd) as server, server.client(timeout=120) as c:

@@ -6,7 +6,6 @@ import re
 import signal
 import ssl
 import subprocess
-import urllib.request
 
 from harness import Server, contains, equal, main, ok, run, test, until
 
@@ -94,8 +93,7 @@ def https_answers_beside_http(cwd):
         contains(log, f"event=https address=127.0.0.1:{server.port} certificate_expires=20")
         contains(log, f"https=127.0.0.1:{server.port} ")
         assert server.curl("/", trusted="/etc/ssl/certs/ca-certificates.crt").returncode != 0
-        with urllib.request.urlopen(server.url + "/_node/_local/_prometheus") as answer:
-            contains(answer.read().decode(), 'frond_tls_handshakes_total{result="full"}')
+        contains(server.metrics(), 'frond_tls_handshakes_total{result="full"}')
 
 
 @test
