@@ -1,7 +1,5 @@
 #include "door/mongo/index_id.h"
 
-#define ID_NAME STR("_id_")
-
 const struct index_def *
 index_live_at(const struct catalog_db *db, size_t at)
 {
@@ -15,20 +13,11 @@ index_live_at(const struct catalog_db *db, size_t at)
 	return NULL;
 }
 
-bool
-index_of_id_is_due(const struct catalog_db *db)
-{
-	struct str options = plain_options_of(db);
-
-	return !plain_options_are_view(options) &&
-	       !bson_is_empty(bson_find_document(options, STR("collation")));
-}
-
 /* By its name: createIndexes gives it to no other index. */
 bool
 index_def_is_of_id(const struct index_def *def)
 {
-	return str_eq(def->name, ID_NAME);
+	return str_eq(def->name, STR(PLAIN_ID_INDEX));
 }
 
 const struct index_def *
@@ -55,7 +44,7 @@ index_create_of_id(struct kv_tx *tx, const struct catalog_db *db, struct arena *
 	struct bson_builder b;
 	uint64_t number;
 
-	if (!index_of_id_is_due(db))
+	if (!plain_wants_id_index(db))
 		return STATUS_OK;
 	bson_builder_init(&b, &spec);
 	bson_begin(&b);
@@ -63,7 +52,7 @@ index_create_of_id(struct kv_tx *tx, const struct catalog_db *db, struct arena *
 	bson_begin_document(&b, STR("key"));
 	bson_put_int32(&b, STR("_id"), 1);
 	bson_end(&b);
-	bson_put_string(&b, STR("name"), ID_NAME);
+	bson_put_string(&b, STR("name"), STR(PLAIN_ID_INDEX));
 	bson_put_bool(&b, STR("unique"), true);
 	bson_put_document(&b, STR("collation"), collation);
 	bson_end(&b);

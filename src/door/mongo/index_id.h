@@ -13,8 +13,6 @@
 /* All that are kept: BUILDING, READY or STALE. NULL behind the last. */
 const struct index_def *index_live_at(const struct catalog_db *db, size_t at);
 
-/* True if the collection has a collation, and so should have the index. */
-bool index_of_id_is_due(const struct catalog_db *db);
 /* Among those that are kept; NULL: there is none. */
 const struct index_def *index_of_id(const struct catalog_db *db);
 bool index_def_is_of_id(const struct index_def *def);

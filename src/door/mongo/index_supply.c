@@ -57,7 +57,7 @@ supply_body(struct kv_tx *tx, void *arg)
 	status = catalog_open(tx, NULL, CATALOG_SPACE_MONGO, s->name, &db, s->err);
 	if (status != STATUS_OK) /* it may have been dropped meanwhile */
 		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-	if (index_of_id_is_due(db) && !index_of_id(db))
+	if (plain_wants_id_index(db) && !index_of_id(db))
 		status = supply_opened(s, tx, db);
 	catalog_db_unref(db);
 	return status;

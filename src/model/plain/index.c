@@ -6,6 +6,15 @@
 
 /* ---- Creating ---- */
 
+bool
+plain_wants_id_index(const struct catalog_db *db)
+{
+	struct str options = plain_options_of(db);
+
+	return !plain_options_are_view(options) &&
+	       !bson_is_empty(bson_find_document(options, STR("collation")));
+}
+
 static enum status
 column_read(const struct bson_element *e, struct arena *arena, struct index_column *ret,
 	    bool *ret_hashed, struct err *err)

@@ -16,6 +16,15 @@
 #include "index/engine/build.h"
 #include "model/plain/plain.h"
 
+/* The name of the index of its `_id`s that a collection with a collation has. */
+#define PLAIN_ID_INDEX "_id_"
+
+/*
+ * True if the collection has a collation. It should then have PLAIN_ID_INDEX, which keeps apart the
+ * `_id`s that the collation holds equal; the documents themselves lie in the order of bytes.
+ */
+bool plain_wants_id_index(const struct catalog_db *db);
+
 /*
  * Creates an index: READY if the collection has no documents, else BUILDING, and the chore of
  * index/engine/build.h builds it, or index_build_run(). The caller has looked whether there is such

@@ -15,22 +15,18 @@ enum {
 	VERIFY_ARENA_BYTES = 256 * 1024 * 1024,
 };
 
-/*
- * Notes a collection that has a collation, but no index "_id_", which keeps apart the `_id`s that
- * this collation holds equal.
- */
+/* Notes a collection that lacks its PLAIN_ID_INDEX. */
 static void
 check_index_of_ids(struct index_verify_on *on)
 {
 	const struct index_set *set = index_set_of(&on->db);
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	struct str options = plain_options_of(&on->db);
 
-	if (plain_options_are_view(options) ||
-	    bson_is_empty(bson_find_document(options, STR("collation"))))
+	if (!plain_wants_id_index(&on->db))
 		return;
 	for (size_t i = 0; set && i < set->count; i++)
-		if (index_def_is_live(&set->defs[i]) && str_eq(set->defs[i].name, STR("_id_")))
+		if (index_def_is_live(&set->defs[i]) &&
+		    str_eq(set->defs[i].name, STR(PLAIN_ID_INDEX)))
 			return;
 	index_key_def(&key, on->v->db, 0);
 	catalog_verify_found(on->v, PLAIN_FINDING_INDEX, buf_str(&key),
