@@ -30,7 +30,8 @@
 
 /*
  * Commands by the flags of their keys. Behind a '|' are those of the next key; the last ones are
- * those of all keys that follow. What only reads and is not listed has "RO access".
+ * those of all keys that follow. A command that is not listed has "RW update" if it writes, else
+ * "RO access".
  */
 static const struct {
 	const char *flags;
