@@ -264,7 +264,7 @@ answer_info_named(struct call *c, struct str name)
 
 	if (sub)
 		answer_subcommand(c->reply, command, sub);
-	else if (command && str_eq_nocase(name, str_from_cstr(command->name)))
+	else if (command && command_is_named(command, name))
 		answer_info(c->reply, command);
 	else
 		reply_null_array(c->reply);
@@ -331,7 +331,7 @@ command_getkeys(struct call *c, bool with_flags)
 	size_t count;
 
 	if (!command || (command->flags & COMMAND_CONTAINER && argc > 1 &&
-			 !command_subcommand(command, c->argv[3]).len)) {
+			 !subcommand_find(command, c->argv[3]))) {
 		reply_error(c->reply, STR("ERR Invalid command specified"));
 		return STATUS_OK;
 	}

@@ -288,8 +288,7 @@ cmd_latency(struct call *c)
 	} else if (call_arg_is(c, 1, "graph")) {
 		reply_error(c->reply, STR("ERR " LATENCY_ADVICE));
 	} else {
-		reply_errorf(c->reply, "ERR wrong number of arguments for 'latency|%.*s' command",
-			     STR_ARG(command_subcommand(c->command, c->argv[1])));
+		return call_unknown_subcommand(c);
 	}
 	return STATUS_OK;
 }

@@ -1,15 +1,12 @@
 #include "door/redis/command.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "door/redis/error.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/subcommand.h"
 #include "door/redis/wire/number.h"
-
-enum {
-	NAME_BYTES = 64, /* of a command */
-};
 
 /* ---- Finding ---- */
 
@@ -22,18 +19,27 @@ to_lower(char ch)
 bool
 command_is_named(const struct command *command, struct str name)
 {
-	size_t i = 0;
+	return str_eq_nocase(name, str_from_cstr(command->name));
+}
 
-	while (i < name.len && command->name[i] && to_lower(name.ptr[i]) == command->name[i])
-		i++;
-	return i == name.len && !command->name[i];
+void
+command_upper_name(const struct command *command, char ret[static COMMAND_NAME_BYTES])
+{
+	size_t len = strlen(command->name);
+
+	assert(len < COMMAND_NAME_BYTES);
+	for (size_t i = 0; i <= len; i++) {
+		char ch = command->name[i];
+
+		ret[i] = (char)(ch >= 'a' && ch <= 'z' ? ch & ~0x20 : ch);
+	}
 }
 
 const struct command *
 command_find(struct redis *r, struct str name)
 {
 	size_t lo = 0, hi = command_count;
-	char lower[NAME_BYTES];
+	char lower[COMMAND_NAME_BYTES];
 
 	(void)r;
 	if (name.len >= sizeof(lower))
@@ -252,25 +258,12 @@ call_wrong_arity(struct call *c)
 	return STATUS_OK;
 }
 
-struct str
-command_subcommand(const struct command *command, struct str name)
-{
-	const struct subcommand *sub = subcommand_find(command, name);
-
-	return sub ? str_from_cstr(sub->name) : STR("");
-}
-
 enum status
 call_unknown_subcommand(struct call *c)
 {
-	char upper[NAME_BYTES];
-	size_t i;
+	char upper[COMMAND_NAME_BYTES];
 
-	for (i = 0; c->command->name[i] && i + 1 < sizeof(upper); i++)
-		upper[i] = (char)(c->command->name[i] >= 'a' && c->command->name[i] <= 'z'
-					  ? c->command->name[i] & ~0x20
-					  : c->command->name[i]);
-	upper[i] = '\0';
+	command_upper_name(c->command, upper);
 	reply_errorf(c->reply,
 		     "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
 		     (int)(c->argv[1].len < 128 ? c->argv[1].len : 128), c->argv[1].ptr, upper);
@@ -323,18 +316,15 @@ call_double(struct call *c, size_t i, double *ret)
 enum status
 call_help(struct call *c, const char *const *lines, size_t count)
 {
-	char first[NAME_BYTES + 80];
-	char upper[NAME_BYTES];
-	size_t i;
+	char first[COMMAND_NAME_BYTES + 80];
+	char upper[COMMAND_NAME_BYTES];
 
-	for (i = 0; c->command->name[i] && i + 1 < sizeof(upper); i++)
-		upper[i] = (char)(c->command->name[i] & ~0x20);
-	upper[i] = '\0';
+	command_upper_name(c->command, upper);
 	snprintf(first, sizeof(first),
 		 "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", upper);
 	reply_array(c->reply, count + 3);
 	reply_simple(c->reply, first);
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		reply_simple(c->reply, lines[i]);
 	reply_simple(c->reply, "HELP");
 	reply_simple(c->reply, "    Prints this help.");

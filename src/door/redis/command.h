@@ -57,6 +57,10 @@ enum command_flags {
 	COMMAND_PUBLISH = 1 << 26,
 };
 
+enum {
+	COMMAND_NAME_BYTES = 64, /* of a command's name, and the NUL behind it */
+};
+
 enum command_group {
 	GROUP_STRING,
 	GROUP_GENERIC,
@@ -133,8 +137,8 @@ const struct command *command_find(struct redis *r, struct str name);
 /* True if that is the command's name, in any case. */
 bool command_is_named(const struct command *command, struct str name);
 
-/* The command's subcommand of that name, in lower case; empty: there is none. */
-struct str command_subcommand(const struct command *command, struct str name);
+/* The command's name as messages have it, in upper case. */
+void command_upper_name(const struct command *command, char ret[static COMMAND_NAME_BYTES]);
 
 /*
  * The places of a call's keys in its arguments, in the arena: `*ret_count` of them.

@@ -1,7 +1,6 @@
 #include "door/redis/serve.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -311,15 +310,12 @@ check_subcommand(struct request_call *q)
 {
 	const struct command *command = q->command;
 	char text[2 * SHOWN_BYTES + 100];
-	char name[SHOWN_BYTES];
-	size_t n;
+	char name[COMMAND_NAME_BYTES];
 
 	if (!(command->flags & COMMAND_CONTAINER) || q->argc < 2 || command->run == cmd_refused ||
-	    command_subcommand(command, q->argv[1]).len)
+	    subcommand_find(command, q->argv[1]))
 		return true;
-	for (n = 0; command->name[n] && n + 1 < sizeof(name); n++)
-		name[n] = (char)toupper((unsigned char)command->name[n]);
-	name[n] = '\0';
+	command_upper_name(command, name);
 	snprintf(text, sizeof(text), "ERR unknown subcommand '%.*s'. Try %s HELP.",
 		 (int)(q->argv[1].len < SHOWN_BYTES ? q->argv[1].len : SHOWN_BYTES), q->argv[1].ptr,
 		 name);
