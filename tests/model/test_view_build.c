@@ -128,6 +128,38 @@ steps_shrink_until_they_end_in_time(void **state)
 	world_free(w);
 }
 
+struct failing {
+	enum status status;
+	const char *why;
+};
+
+static enum status
+failing_body(struct kv_tx *tx, void *arg)
+{
+	const struct failing *f = arg;
+
+	return err_set(kv_tx_err(tx), f->status, "%s", f->why);
+}
+
+static void
+a_step_fails_for_the_reason_of_its_last_attempt(void **state)
+{
+	struct fixture *f = *state;
+	struct failing first = { STATUS_TX_TOO_LARGE, "there is too much" };
+	struct failing last = { STATUS_CORRUPT, "a row is damaged" };
+	struct err err = { 0 };
+	size_t most = 2;
+
+	assert_int_equal(view_step_run(f->calm, failing_body, &first, &most, &err), STATUS_BUSY);
+	assert_int_equal(most, 1);
+	assert_int_equal(view_step_run(f->calm, failing_body, &last, &most, &err), STATUS_CORRUPT);
+	assert_string_equal(err.text, last.why);
+	/* There is nothing smaller to try. */
+	assert_int_equal(view_step_run(f->calm, failing_body, &first, &most, &err),
+			 STATUS_TX_TOO_LARGE);
+	assert_string_equal(err.text, first.why);
+}
+
 /* ---- Reduces that are functions ---- */
 
 /* Whatever becomes of a step's transactions, what it has been told it does not ask again. */
@@ -539,6 +571,8 @@ main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(steps_shrink_until_they_end_in_time, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_step_fails_for_the_reason_of_its_last_attempt,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(two_builders_do_no_harm, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_asks_a_reduce_once, fixture_setup,

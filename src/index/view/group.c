@@ -262,8 +262,9 @@ view_step_run(struct kv_store *store, view_step_body *body, void *arg, size_t *m
 
 		if (smaller)
 			*most /= 2;
-		if (*kv_tx_error(tx) && err && !*err->text)
-			(void)err_set(err, status, "%s", kv_tx_error(tx));
+		/* An attempt before this one may have left its reason. */
+		if (err)
+			*err = *kv_tx_err(tx);
 		/* Whether an unknown commit has happened, the record tells. */
 		status = kv_on_error(tx, failed);
 		if (status == STATUS_OK || failed == STATUS_TX_UNKNOWN || smaller)
