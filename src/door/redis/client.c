@@ -294,6 +294,11 @@ client_flush_push(struct client *c)
 	pthread_mutex_lock(&c->lock);
 	mine = c->push;
 	buf_init(&c->push, CLIENT_PUSH_BYTES);
+	/*
+	 * In this lock: a message that comes next would otherwise find that less is unread than
+	 * there is, and the time over the soft limit would begin anew.
+	 */
+	c->flying = mine.len;
 	pthread_mutex_unlock(&c->lock);
 	if (!mine.len)
 		return STATUS_OK;
