@@ -51,7 +51,7 @@ acl_cat(struct call *c)
 		category++;
 	if (category == acl_category_count) {
 		reply_errorf(c->reply, "ERR Unknown category '%.*s'",
-			     (int)(c->argv[2].len < 128 ? c->argv[2].len : 128), c->argv[2].ptr);
+			     STR_ARG(call_shown(c->argv[2])));
 		return STATUS_OK;
 	}
 	for (size_t i = 0; i < command_count; i++)
@@ -178,7 +178,7 @@ dryrun_command(struct call *c, char name[static SUBCOMMAND_NAME_BYTES])
 	if (!command || (command->flags & COMMAND_CONTAINER && c->argc > 4 && !sub &&
 			 command->run != cmd_refused)) {
 		reply_errorf(c->reply, "ERR Command '%.*s' not found",
-			     (int)(c->argv[3].len < 128 ? c->argv[3].len : 128), c->argv[3].ptr);
+			     STR_ARG(call_shown(c->argv[3])));
 		return NULL;
 	}
 	subcommand_name_call(command, c->argv + 3, c->argc - 3, name);
@@ -208,7 +208,7 @@ acl_dryrun(struct call *c)
 	TRY(acl_of_person(c, c->argv[2], &acl, &there));
 	if (!there) {
 		reply_errorf(c->reply, "ERR User '%.*s' not found",
-			     (int)(c->argv[2].len < 128 ? c->argv[2].len : 128), c->argv[2].ptr);
+			     STR_ARG(call_shown(c->argv[2])));
 		return STATUS_OK;
 	}
 	command = dryrun_command(c, name);

@@ -28,7 +28,7 @@ read_type(struct call *c, size_t i, enum client_type *ret)
 		*ret = TYPE_NONE;
 	else {
 		reply_errorf(c->reply, "ERR Unknown client type '%.*s'",
-			     (int)(c->argv[i].len < 128 ? c->argv[i].len : 128), c->argv[i].ptr);
+			     STR_ARG(call_shown(c->argv[i])));
 		return false;
 	}
 	return true;
@@ -168,8 +168,7 @@ kill_check_user(struct call *c, const struct kill *k, bool *ret_fine)
 		return STATUS_OK;
 	TRY(user_exists(c, k->user, ret_fine));
 	if (!*ret_fine)
-		reply_errorf(c->reply, "ERR No such user '%.*s'",
-			     (int)(k->user.len < 128 ? k->user.len : 128), k->user.ptr);
+		reply_errorf(c->reply, "ERR No such user '%.*s'", STR_ARG(call_shown(k->user)));
 	return STATUS_OK;
 }
 
@@ -325,8 +324,7 @@ client_setinfo(struct call *c)
 		return client_set_text(c, &c->client->lib_version, c->argv[3],
 				       "ERR lib-ver cannot contain spaces, newlines or special "
 				       "characters.");
-	reply_errorf(c->reply, "ERR Unrecognized option '%.*s'",
-		     (int)(c->argv[2].len < 128 ? c->argv[2].len : 128), c->argv[2].ptr);
+	reply_errorf(c->reply, "ERR Unrecognized option '%.*s'", STR_ARG(call_shown(c->argv[2])));
 	return STATUS_OK;
 }
 

@@ -290,8 +290,7 @@ config_check_names(struct call *c)
 			reply_errorf(c->reply,
 				     "ERR Unknown option or number of arguments for CONFIG SET - "
 				     "'%.*s'",
-				     (int)(c->argv[i].len < 128 ? c->argv[i].len : 128),
-				     c->argv[i].ptr);
+				     STR_ARG(call_shown(c->argv[i])));
 			return false;
 		}
 		also = config_rows[at].also;

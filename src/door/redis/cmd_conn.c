@@ -178,8 +178,7 @@ cmd_hello(struct call *c)
 			name = c->argv[++i];
 		} else {
 			reply_errorf(c->reply, "ERR Syntax error in HELLO option '%.*s'",
-				     (int)(c->argv[i].len < 128 ? c->argv[i].len : 128),
-				     c->argv[i].ptr);
+				     STR_ARG(call_shown(c->argv[i])));
 			return STATUS_OK;
 		}
 	}

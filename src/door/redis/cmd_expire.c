@@ -21,8 +21,7 @@ expire_parse(struct call *c, struct expire_options *o)
 			o->lt = true;
 		} else {
 			reply_errorf(c->reply, "ERR Unsupported option %.*s",
-				     (int)(c->argv[i].len < 128 ? c->argv[i].len : 128),
-				     c->argv[i].ptr);
+				     STR_ARG(call_shown(c->argv[i])));
 			return false;
 		}
 	}

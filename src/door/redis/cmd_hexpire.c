@@ -483,8 +483,7 @@ hsetex_parse(struct call *c, uint64_t now, struct hsetex *h)
 				return false;
 		} else {
 			reply_errorf(c->reply, "ERR unknown argument: %.*s",
-				     (int)(c->argv[i].len < 128 ? c->argv[i].len : 128),
-				     c->argv[i].ptr);
+				     STR_ARG(call_shown(c->argv[i])));
 			return false;
 		}
 	}

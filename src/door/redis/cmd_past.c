@@ -6,7 +6,6 @@
 #include "door/redis/redis_int.h"
 
 enum {
-	SHOWN_BYTES = 128, /* of an argument, in an error */
 	US_PER_MS = 1000,
 };
 
@@ -90,8 +89,7 @@ past_command(struct call *c)
 	    command == c->command) {
 		reply_errorf(c->reply,
 			     "ERR '%.*s' is no command that reads keys, so it cannot read the past",
-			     (int)(c->argv[2].len < SHOWN_BYTES ? c->argv[2].len : SHOWN_BYTES),
-			     c->argv[2].ptr);
+			     STR_ARG(call_shown(c->argv[2])));
 		return NULL;
 	}
 	if (!command_takes(command, c->argc - 2)) {

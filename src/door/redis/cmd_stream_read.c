@@ -389,8 +389,7 @@ cmd_xinfo(struct call *c)
 	}
 	if (call_arg_is(c, 1, "consumers")) {
 		reply_errorf(c->reply, "NOGROUP No such consumer group '%.*s' for key name '%.*s'",
-			     (int)(c->argv[3].len < 128 ? c->argv[3].len : 128), c->argv[3].ptr,
-			     (int)(c->argv[2].len < 128 ? c->argv[2].len : 128), c->argv[2].ptr);
+			     STR_ARG(call_shown(c->argv[3])), STR_ARG(call_shown(c->argv[2])));
 		return STATUS_OK;
 	}
 	return info_stream(c, item, limit);

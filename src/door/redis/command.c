@@ -266,7 +266,7 @@ call_unknown_subcommand(struct call *c)
 	command_upper_name(c->command, upper);
 	reply_errorf(c->reply,
 		     "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
-		     (int)(c->argv[1].len < 128 ? c->argv[1].len : 128), c->argv[1].ptr, upper);
+		     STR_ARG(call_shown(c->argv[1])), upper);
 	return STATUS_OK;
 }
 

@@ -59,6 +59,7 @@ enum command_flags {
 
 enum {
 	COMMAND_NAME_BYTES = 64, /* of a command's name, and the NUL behind it */
+	CALL_SHOWN_BYTES = 128,  /* of an argument, in an error */
 };
 
 enum command_group {
@@ -183,6 +184,13 @@ command_may_write(const struct command *command)
 {
 	return command->flags & COMMAND_WRITE ||
 	       (command->flags & COMMAND_SCRIPT && !(command->flags & COMMAND_READONLY));
+}
+
+/* The beginning of an argument, as much as errors show. */
+static inline struct str
+call_shown(struct str arg)
+{
+	return arg.len < CALL_SHOWN_BYTES ? arg : str_of(arg.ptr, CALL_SHOWN_BYTES);
 }
 
 /* True if argument `i` is that word, in any case. */

@@ -21,7 +21,6 @@ enum {
 	KEPT_BYTES = 64 * 1024, /* of a buffer that is kept for the next answers */
 	SENT_BYTES = 64 * 1024, /* of answers, before they are given to the stream */
 	FIRST_UNITS = 32,       /* for which a batch has room at first */
-	SHOWN_BYTES = 128,      /* of an unknown command and of its arguments, in an error */
 	IDLE_LOOK_MS = 1000,
 	OTHERS_LOOK_MS = 1000, /* for entries that other processes have added to a stream */
 };
@@ -287,15 +286,15 @@ refuse(struct request_call *q, const char *text)
 static void
 refuse_unknown(struct request_call *q)
 {
-	char text[3 * SHOWN_BYTES + 100];
+	char text[3 * CALL_SHOWN_BYTES + 100];
 	size_t shown = 0;
-	int len = snprintf(
-		text, sizeof(text), "ERR unknown command '%.*s', with args beginning with: ",
-		(int)(q->argv[0].len < SHOWN_BYTES ? q->argv[0].len : SHOWN_BYTES), q->argv[0].ptr);
+	int len = snprintf(text, sizeof(text),
+			   "ERR unknown command '%.*s', with args beginning with: ",
+			   STR_ARG(call_shown(q->argv[0])));
 
-	for (size_t i = 1; i < q->argc && shown < SHOWN_BYTES; i++) {
-		size_t n = q->argv[i].len < SHOWN_BYTES - shown ? q->argv[i].len
-								: SHOWN_BYTES - shown;
+	for (size_t i = 1; i < q->argc && shown < CALL_SHOWN_BYTES; i++) {
+		size_t n = q->argv[i].len < CALL_SHOWN_BYTES - shown ? q->argv[i].len
+								     : CALL_SHOWN_BYTES - shown;
 
 		len += snprintf(text + len, sizeof(text) - (size_t)len, "'%.*s' ", (int)n,
 				q->argv[i].ptr);
@@ -309,7 +308,7 @@ static bool
 check_subcommand(struct request_call *q)
 {
 	const struct command *command = q->command;
-	char text[2 * SHOWN_BYTES + 100];
+	char text[2 * CALL_SHOWN_BYTES + 100];
 	char name[COMMAND_NAME_BYTES];
 
 	if (!(command->flags & COMMAND_CONTAINER) || q->argc < 2 || command->run == cmd_refused ||
@@ -317,8 +316,7 @@ check_subcommand(struct request_call *q)
 		return true;
 	command_upper_name(command, name);
 	snprintf(text, sizeof(text), "ERR unknown subcommand '%.*s'. Try %s HELP.",
-		 (int)(q->argv[1].len < SHOWN_BYTES ? q->argv[1].len : SHOWN_BYTES), q->argv[1].ptr,
-		 name);
+		 STR_ARG(call_shown(q->argv[1])), name);
 	refuse(q, text);
 	return false;
 }
