@@ -330,6 +330,25 @@ mql_batch_begin(struct mql_batch *b, size_t item_bytes)
 	return items;
 }
 
+void
+mql_batch_read(struct mql_batch *b, enum status (*read)(void *arg, size_t *ret_bytes), void *arg)
+{
+	size_t bytes = 0;
+
+	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
+		size_t more;
+		enum status status = read(arg, &more);
+
+		b->ended = status == STATUS_NOT_FOUND;
+		b->failed = b->ended ? STATUS_OK : status;
+		if (status != STATUS_OK)
+			return;
+		bytes += more;
+		b->count++;
+	}
+	b->failed = STATUS_OK;
+}
+
 /* A batch that took much memory, by what functions have answered, is followed by a smaller one. */
 static void
 batch_choose_want(struct mql_batch *b, size_t given)

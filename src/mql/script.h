@@ -159,9 +159,17 @@ void mql_batch_fini(struct mql_batch *b);
 void *mql_batch_begin(struct mql_batch *b, size_t item_bytes);
 
 /*
- * Evaluates the items as mql_ahead_run() does. What fails, or has failed before, is kept, with its
- * code and text, for when the items in front of it were given: mql_batch_failure(). Where the store
- * has failed none are given.
+ * Reads items of a batch that has begun, until there are as many as are wanted, MQL_AHEAD_BYTES of
+ * documents, or no more. `read` puts the next document into item `b->count`, and says how many bytes
+ * the document has; STATUS_NOT_FOUND: there is none. Any other failure is kept in `failed`.
+ */
+void mql_batch_read(struct mql_batch *b, enum status (*read)(void *arg, size_t *ret_bytes),
+		    void *arg);
+
+/*
+ * Evaluates the items as mql_ahead_run() does. A failure of one item, or of mql_batch_read(), is
+ * kept with its code and text: the caller gives the items in front of it first, and reports it
+ * then, by mql_batch_failure(). If the store has failed, `count` is 0, so that no item is given.
  */
 void mql_batch_run(struct mql_batch *b, struct mql *q,
 		   enum status (*eval)(void *arg, struct mql *q, size_t i), void *arg);

@@ -63,30 +63,20 @@ row_run(void *arg, struct mql *q, size_t i)
 	return row->result.ptr ? STATUS_OK : mql_full(q);
 }
 
-/* Reads documents until there are as many as are wanted, or no more. */
 static enum status
-rows_read(struct ahead_source *s)
+row_read(void *arg, size_t *ret_bytes)
 {
-	struct mql_batch *b = &s->batch;
-	size_t bytes = 0;
+	struct ahead_source *s = arg;
+	struct ahead_row *row = &s->rows[s->batch.count];
+	struct str doc;
 
-	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
-		struct str doc;
-		enum status status = s->from->next(s->from, &doc);
-
-		b->ended = status == STATUS_NOT_FOUND;
-		if (b->ended)
-			return STATUS_OK;
-		TRY(status);
-		bytes += doc.len;
-		s->rows[b->count].doc = arena_dup(b->arena, doc);
-		if (!s->rows[b->count++].doc.ptr)
-			return mql_full(&s->stage->run->q);
-	}
-	return STATUS_OK;
+	TRY(s->from->next(s->from, &doc));
+	*ret_bytes = doc.len;
+	row->doc = arena_dup(s->batch.arena, doc);
+	return row->doc.ptr ? STATUS_OK : mql_full(&s->stage->run->q);
 }
 
-/* The next batch. What fails is told when the results in front of it were given. */
+/* Reads the next batch and evaluates it. */
 static enum status
 rows_fill(struct ahead_source *s)
 {
@@ -95,7 +85,7 @@ rows_fill(struct ahead_source *s)
 	s->rows = mql_batch_begin(b, sizeof(*s->rows));
 	if (!s->rows)
 		return mql_full(&s->stage->run->q);
-	b->failed = rows_read(s);
+	mql_batch_read(b, row_read, s);
 	mql_batch_run(b, mql_stage_begin(s->stage), row_run, s);
 	return STATUS_OK;
 }

@@ -345,28 +345,18 @@ group_input_next(struct mql_stage_run *r, struct str *ret)
 	return step_count(1);
 }
 
-/* Reads documents until there are as many as are wanted, or no more. */
 static enum status
-rows_read(struct mql_stage_run *r)
+row_read(void *arg, size_t *ret_bytes)
 {
+	struct mql_stage_run *r = arg;
 	struct group_state *s = r->state;
-	struct mql_batch *b = &s->batch;
-	size_t bytes = 0;
+	struct group_row *row = &s->rows[s->batch.count];
+	struct str doc;
 
-	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
-		struct str doc;
-		enum status status = group_input_next(r, &doc);
-
-		b->ended = status == STATUS_NOT_FOUND;
-		if (b->ended)
-			return STATUS_OK;
-		TRY(status);
-		bytes += doc.len;
-		s->rows[b->count].doc = arena_dup(b->arena, doc);
-		if (!s->rows[b->count++].doc.ptr)
-			return mql_full(&r->run->q);
-	}
-	return STATUS_OK;
+	TRY(group_input_next(r, &doc));
+	*ret_bytes = doc.len;
+	row->doc = arena_dup(s->batch.arena, doc);
+	return row->doc.ptr ? STATUS_OK : mql_full(&r->run->q);
 }
 
 /* Copies a value to where the batch lies. */
@@ -420,7 +410,7 @@ group_read_ahead(struct mql_stage_run *r)
 		s->rows = mql_batch_begin(b, sizeof(*s->rows));
 		if (!s->rows)
 			return mql_full(&r->run->q);
-		b->failed = rows_read(r);
+		mql_batch_read(b, row_read, r);
 		mql_batch_run(b, mql_stage_begin(r), row_run, r);
 		for (; b->at < b->count; b->at++) {
 			const struct group_row *row = &s->rows[b->at];

@@ -200,40 +200,20 @@ change_read(struct change *ch, struct str *ret)
 /* ---- Documents that are read ahead ---- */
 
 static enum status
-row_keep(struct change *ch, struct str doc)
+row_read(void *arg, size_t *ret_bytes)
 {
+	struct change *ch = arg;
 	struct mql_batch *b = &ch->ahead;
 	struct change_row *row = &ch->rows[b->count];
+	struct str doc;
 
+	TRY(change_read(ch, &doc));
+	*ret_bytes = doc.len;
 	*row = (struct change_row){ .place = arena_dup(b->arena, plan_walk_place(&ch->walk)),
 				    .partial = ch->walk.partial,
 				    .held = doc.len && doc.ptr == ch->walk.held.ptr };
 	row->doc = doc.len ? arena_dup(b->arena, doc) : STR("");
-	if (!row->doc.ptr || !row->place.ptr)
-		return STATUS_LIMIT;
-	b->count++;
-	return STATUS_OK;
-}
-
-/* Reads documents until there are as many as are wanted, or no more. */
-static enum status
-rows_read(struct change *ch)
-{
-	struct mql_batch *b = &ch->ahead;
-	size_t bytes = 0;
-
-	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
-		struct str doc;
-		enum status status = change_read(ch, &doc);
-
-		b->ended = status == STATUS_NOT_FOUND;
-		if (b->ended)
-			return STATUS_OK;
-		TRY(status);
-		bytes += doc.len;
-		TRY(row_keep(ch, doc));
-	}
-	return STATUS_OK;
+	return row->doc.ptr && row->place.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 static enum status
@@ -265,11 +245,12 @@ row_run(void *arg, struct mql *q, size_t i)
 }
 
 /*
- * The next batch. What fails is told when the documents in front of it were given.
+ * Reads the next batch and evaluates it.
  *
- * A transaction is to end in time, and what it has read ahead then is lost. So a batch is as large
- * as it may take long by what the one before has taken. Where the store ends transactions that are
- * old, one that is tried again reads nothing ahead, so that it comes to its first document.
+ * A transaction that comes to its limit of time loses what it has read ahead. So a batch has only
+ * as many documents as take CHANGE_AHEAD_MS, by the time that those of the batch before took. If the
+ * store refuses old transactions, one that is tried again reads nothing ahead, so that it changes at
+ * least its first document.
  */
 static enum status
 rows_fill(struct change *ch)
@@ -284,7 +265,7 @@ rows_fill(struct change *ch)
 	ch->rows = mql_batch_begin(b, sizeof(*ch->rows));
 	if (!ch->rows)
 		return STATUS_LIMIT;
-	b->failed = rows_read(ch);
+	mql_batch_read(b, row_read, ch);
 	data_mql_take_code(ch->call, &ch->mql);
 	count = b->count ? b->count : 1;
 	mql_batch_run(b, &ch->mql, row_run, ch);

@@ -330,29 +330,19 @@ find_put(struct call *c, struct find *f, struct str doc, int64_t position, struc
 
 /* ---- Documents that are projected together ---- */
 
-/* Reads documents until there are as many as the batch takes, or no more. */
 static enum status
-rows_read(struct find *f)
+row_read(void *arg, size_t *ret_bytes)
 {
-	struct mql_batch *b = &f->batch;
-	size_t bytes = 0;
+	struct find *f = arg;
+	struct arena *arena = f->batch.arena;
+	struct find_row *row = &f->rows[f->batch.count];
+	struct str doc;
 
-	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
-		struct find_row *row = &f->rows[b->count];
-		enum status status = find_next(f, &row->doc, &row->position);
-
-		b->ended = status == STATUS_NOT_FOUND;
-		if (b->ended)
-			return STATUS_OK;
-		TRY(status);
-		bytes += row->doc.len;
-		row->doc = arena_dup(b->arena, row->doc);
-		row->place = arena_dup(b->arena, query_place(&f->query));
-		if (!row->doc.ptr || !row->place.ptr)
-			return STATUS_LIMIT;
-		b->count++;
-	}
-	return STATUS_OK;
+	TRY(find_next(f, &doc, &row->position));
+	*ret_bytes = doc.len;
+	row->doc = arena_dup(arena, doc);
+	row->place = arena_dup(arena, query_place(&f->query));
+	return row->doc.ptr && row->place.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 static enum status
@@ -387,7 +377,7 @@ rows_reach(struct call *c, struct find *f, uint64_t wanted)
 		f->rows = mql_batch_begin(b, sizeof(*f->rows));
 		if (!f->rows)
 			return STATUS_LIMIT;
-		b->failed = rows_read(f);
+		mql_batch_read(b, row_read, f);
 		data_mql_take_code(c, q);
 		mql_batch_run(b, q, row_project, f);
 	}

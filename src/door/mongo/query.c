@@ -284,43 +284,27 @@ query_is_sorted(struct query *q, bool *ret)
 /* ---- Documents that are read ahead ---- */
 
 static enum status
-row_keep(struct query *q, struct str doc)
+row_read(void *arg, size_t *ret_bytes)
 {
+	struct query *q = arg;
 	struct mql_batch *b = &q->ahead.batch;
 	struct query_row *row = &q->ahead.rows[b->count];
+	struct str doc = { 0 };
 
-	*row = (struct query_row){ .doc = arena_dup(b->arena, doc),
-				   .place = arena_dup(b->arena, plan_walk_place(&q->walk)) };
-	if (!row->doc.ptr || !row->place.ptr)
-		return STATUS_LIMIT;
-	b->count++;
-	return STATUS_OK;
-}
-
-/* Reads documents until there are as many as are wanted, or no more. */
-static enum status
-rows_read(struct query *q)
-{
-	struct mql_batch *b = &q->ahead.batch;
-	size_t bytes = 0;
-
-	while (b->count < b->want && bytes < MQL_AHEAD_BYTES) {
-		struct str doc;
+	while (!doc.len) {
 		enum status status = query_read(q, &doc);
 
-		b->ended = status == STATUS_NOT_FOUND;
-		if (b->ended)
-			return STATUS_OK;
+		if (status == STATUS_NOT_FOUND)
+			return status;
 		if (status != STATUS_OK) {
 			TRY(query_again(q, status));
-			continue;
+			doc.len = 0;
 		}
-		if (!doc.len)
-			continue;
-		bytes += doc.len;
-		TRY(row_keep(q, doc));
 	}
-	return STATUS_OK;
+	*ret_bytes = doc.len;
+	*row = (struct query_row){ .doc = arena_dup(b->arena, doc),
+				   .place = arena_dup(b->arena, plan_walk_place(&q->walk)) };
+	return row->doc.ptr && row->place.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 static enum status
@@ -336,14 +320,15 @@ row_match(void *arg, struct mql *mql, size_t i)
 	return status;
 }
 
-/* The next batch. What fails is told when the documents in front of it were given. */
+/* Reads the next batch and evaluates it. */
 static enum status
 rows_fill(struct query *q)
 {
 	q->ahead.rows = mql_batch_begin(&q->ahead.batch, sizeof(*q->ahead.rows));
 	if (!q->ahead.rows)
 		return STATUS_LIMIT;
-	TRY(rows_read(q));
+	mql_batch_read(&q->ahead.batch, row_read, q);
+	TRY(q->ahead.batch.failed);
 	mql_batch_run(&q->ahead.batch, &q->mql, row_match, q);
 	return STATUS_OK;
 }
