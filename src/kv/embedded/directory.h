@@ -17,6 +17,15 @@ enum {
 /* ---- Logs: logs.c ---- */
 
 /*
+ * RocksDB's logs are blocks. A record has a header, and as many parts, each with a header, as it
+ * takes to fit the blocks. What a block has left at its end for less than a header stays empty.
+ */
+enum {
+	LOG_BLOCK_BYTES = 32 * 1024,
+	LOG_HEADER_BYTES = 7,
+};
+
+/*
  * Finds damage in a store's logs that RocksDB would take for their end, before it does so and
  * begins a new one. STATUS_CORRUPT, STATUS_IO, STATUS_NOMEM. A directory that is not there is fine.
  *

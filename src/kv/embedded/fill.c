@@ -7,9 +7,6 @@
 #include "kv/embedded/directory.h"
 
 enum {
-	LOG_BLOCK_BYTES = 32 * 1024,
-	LOG_HEADER_BYTES = 7,
-	FIRST_BYTE = 5,                                                /* of four in turn */
 	PAGES = (FILL_BYTES + FILL_BATCH_BYTES) / FILL_PAGE_BYTES + 4, /* at a time */
 };
 

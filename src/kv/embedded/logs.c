@@ -49,8 +49,6 @@
 #include "kv/embedded/filling.h"
 
 enum {
-	BLOCK_BYTES = 32 * 1024,
-	HEADER_BYTES = 7,
 	HEADER_LENGTH = 4, /* where in the header it is; little-endian */
 	HEADER_TYPE = 6,
 	TYPE_FULL = 1,
@@ -75,7 +73,7 @@ struct log_walk {
 	bool others_whole;  /* likewise: all that other logs have is whole */
 	uint64_t published; /* of emb_logs_cut() */
 	uint64_t empties;   /* likewise: the number of the log of which nothing stays; 0: none */
-	uint8_t block[BLOCK_BYTES];
+	uint8_t block[LOG_BLOCK_BYTES];
 	size_t len;
 	uint8_t *whole; /* memory of emb_logs_check() for one log after another */
 	size_t whole_bytes;
@@ -140,13 +138,13 @@ record_is_whole(const struct log_walk *w, const uint8_t *bytes, size_t at, size_
 	uint32_t crc = UINT32_MAX;
 	size_t end;
 
-	if (at + HEADER_BYTES > len)
+	if (at + LOG_HEADER_BYTES > len)
 		return false;
-	end = at + HEADER_BYTES + header_length(header);
+	end = at + LOG_HEADER_BYTES + header_length(header);
 	if (end > len)
 		return false;
 	crc = crc_add(w, crc, header[HEADER_TYPE]);
-	for (size_t i = at + HEADER_BYTES; i < end; i++)
+	for (size_t i = at + LOG_HEADER_BYTES; i < end; i++)
 		crc = crc_add(w, crc, bytes[i]);
 	return crc_finish(crc) == header_crc(header);
 }
@@ -168,7 +166,7 @@ log_has_wrong_length(const struct log_walk *w, size_t at)
 {
 	const uint8_t *header = w->block + at;
 	uint32_t crc = crc_add(w, UINT32_MAX, header[HEADER_TYPE]);
-	size_t end = at + HEADER_BYTES;
+	size_t end = at + LOG_HEADER_BYTES;
 
 	for (;;) {
 		if (crc_finish(crc) == header_crc(header) &&
@@ -193,9 +191,9 @@ log_check_block(struct log_walk *w, struct err *err)
 {
 	size_t at = 0;
 
-	while (!w->zeros && !w->filling && at + HEADER_BYTES <= w->len) {
+	while (!w->zeros && !w->filling && at + LOG_HEADER_BYTES <= w->len) {
 		const uint8_t *header = w->block + at;
-		size_t end = at + HEADER_BYTES + header_length(header);
+		size_t end = at + LOG_HEADER_BYTES + header_length(header);
 
 		if (header[HEADER_TYPE] == 0 && header_length(header) == 0) {
 			w->zeros = true;
@@ -209,7 +207,7 @@ log_check_block(struct log_walk *w, struct err *err)
 			return log_damaged(w, "a record is of a wrong kind", err);
 		if (end > w->len) {
 			/* RocksDB itself refuses that in a whole block. */
-			if (w->len < BLOCK_BYTES && log_has_wrong_length(w, at))
+			if (w->len < LOG_BLOCK_BYTES && log_has_wrong_length(w, at))
 				return log_damaged(w, "a record has a wrong length", err);
 			return STATUS_OK;
 		}
@@ -230,10 +228,10 @@ log_read_block(struct log_walk *w, int fd, struct err *err)
 
 	w->len = 0;
 	do {
-		n = read(fd, w->block + w->len, BLOCK_BYTES - w->len);
+		n = read(fd, w->block + w->len, LOG_BLOCK_BYTES - w->len);
 		if (n > 0)
 			w->len += (size_t)n;
-	} while ((n > 0 && w->len < BLOCK_BYTES) || (n < 0 && errno == EINTR));
+	} while ((n > 0 && w->len < LOG_BLOCK_BYTES) || (n < 0 && errno == EINTR));
 	if (n < 0)
 		return err_set(err, STATUS_IO, "reading the log %s: %s", w->name, strerror(errno));
 	return STATUS_OK;
@@ -241,7 +239,7 @@ log_read_block(struct log_walk *w, int fd, struct err *err)
 
 /* ---- The end of a log with a filling ---- */
 
-/* A whole log. */
+/* A whole log, or its beginning. */
 struct log_bytes {
 	uint8_t *bytes; /* the walk's */
 	size_t len;
@@ -252,8 +250,8 @@ struct log_bytes {
 static enum status
 bytes_reserve(struct log_walk *w, size_t size, struct err *err)
 {
-	if (size < BLOCK_BYTES)
-		size = BLOCK_BYTES;
+	if (size < LOG_BLOCK_BYTES)
+		size = LOG_BLOCK_BYTES;
 	if (size <= w->whole_bytes)
 		return STATUS_OK;
 	mem_free(w->whole);
@@ -265,10 +263,12 @@ bytes_reserve(struct log_walk *w, size_t size, struct err *err)
 	return STATUS_OK;
 }
 
+/* Reads a log, at most so many bytes of it. */
 static enum status
-bytes_read(struct log_walk *w, int fd, struct log_bytes *ret, struct err *err)
+bytes_read(struct log_walk *w, int fd, size_t most, struct log_bytes *ret, struct err *err)
 {
 	struct stat st;
+	size_t size;
 	ssize_t n = 0;
 
 	*ret = (struct log_bytes){ 0 };
@@ -277,14 +277,14 @@ bytes_read(struct log_walk *w, int fd, struct log_bytes *ret, struct err *err)
 	if (st.st_size > LOG_MOST_BYTES)
 		return err_set(err, STATUS_CORRUPT, "the log %s has more than %d bytes", w->name,
 			       LOG_MOST_BYTES);
-	TRY(bytes_reserve(w, (size_t)st.st_size, err));
+	size = (size_t)st.st_size < most ? (size_t)st.st_size : most;
+	TRY(bytes_reserve(w, size, err));
 	ret->bytes = w->whole;
 	do {
-		n = pread(fd, ret->bytes + ret->len, (size_t)st.st_size - ret->len,
-			  (off_t)ret->len);
+		n = pread(fd, ret->bytes + ret->len, size - ret->len, (off_t)ret->len);
 		if (n > 0)
 			ret->len += (size_t)n;
-	} while ((n > 0 && ret->len < (size_t)st.st_size) || (n < 0 && errno == EINTR));
+	} while ((n > 0 && ret->len < size) || (n < 0 && errno == EINTR));
 	return n < 0 ? err_set(err, STATUS_IO, "reading the log %s: %s", w->name, strerror(errno))
 		     : STATUS_OK;
 }
@@ -292,7 +292,7 @@ bytes_read(struct log_walk *w, int fd, struct log_bytes *ret, struct err *err)
 static size_t
 block_end(size_t at, size_t len)
 {
-	size_t end = at / BLOCK_BYTES * BLOCK_BYTES + BLOCK_BYTES;
+	size_t end = at / LOG_BLOCK_BYTES * LOG_BLOCK_BYTES + LOG_BLOCK_BYTES;
 
 	return end < len ? end : len;
 }
@@ -309,7 +309,7 @@ bytes_walk(const struct log_walk *w, struct log_bytes *b)
 		size_t end = block_end(at, b->len);
 		uint8_t type;
 
-		if (end % BLOCK_BYTES == 0 && end - at < HEADER_BYTES && at < b->len) {
+		if (end % LOG_BLOCK_BYTES == 0 && end - at < LOG_HEADER_BYTES && at < b->len) {
 			at = end;
 			continue;
 		}
@@ -322,7 +322,7 @@ bytes_walk(const struct log_walk *w, struct log_bytes *b)
 		if (!inside)
 			b->batch_at = at;
 		inside = type != TYPE_FULL && type != TYPE_LAST;
-		at += HEADER_BYTES + header_length(b->bytes + at);
+		at += LOG_HEADER_BYTES + header_length(b->bytes + at);
 		if (!inside)
 			b->batch_at = at;
 	}
@@ -361,8 +361,9 @@ batch_is_unwritten(const struct log_walk *w, const struct log_bytes *b, size_t w
 {
 	size_t end = block_end(b->record_at, b->len);
 
-	if (b->record_at + HEADER_BYTES <= end) {
-		size_t told = b->record_at + HEADER_BYTES + header_length(b->bytes + b->record_at);
+	if (b->record_at + LOG_HEADER_BYTES <= end) {
+		size_t told = b->record_at + LOG_HEADER_BYTES +
+			      header_length(b->bytes + b->record_at);
 
 		end = told < end ? told : end;
 	}
@@ -381,7 +382,7 @@ batch_is_unwritten(const struct log_walk *w, const struct log_bytes *b, size_t w
 static bool
 bytes_have_later_batch(const struct log_walk *w, const struct log_bytes *b, size_t written)
 {
-	for (size_t at = b->batch_at + 1; at + HEADER_BYTES <= written; at++) {
+	for (size_t at = b->batch_at + 1; at + LOG_HEADER_BYTES <= written; at++) {
 		uint8_t type = b->bytes[at + HEADER_TYPE];
 
 		if ((type == TYPE_FULL || type == TYPE_FIRST) &&
@@ -397,7 +398,7 @@ record_has_wrong_length(const struct log_walk *w, const struct log_bytes *b, siz
 {
 	const uint8_t *header = b->bytes + b->record_at;
 	size_t last = block_end(b->record_at, b->len);
-	size_t end = b->record_at + HEADER_BYTES;
+	size_t end = b->record_at + LOG_HEADER_BYTES;
 	uint32_t crc;
 
 	if (end > last)
@@ -446,7 +447,7 @@ log_check_blocks(struct log_walk *w, int fd, struct err *err)
 		status = log_read_block(w, fd, err);
 		if (status == STATUS_OK)
 			status = log_check_block(w, err);
-	} while (status == STATUS_OK && w->len == BLOCK_BYTES);
+	} while (status == STATUS_OK && w->len == LOG_BLOCK_BYTES);
 	return status;
 }
 
@@ -473,7 +474,7 @@ log_check(struct log_walk *w, int dir, const char *name, struct err *err)
 		return STATUS_OK;
 	if (fd < 0)
 		return err_set(err, STATUS_IO, "opening the log %s: %s", name, strerror(errno));
-	status = bytes_read(w, fd, &b, err);
+	status = bytes_read(w, fd, LOG_MOST_BYTES, &b, err);
 	if (status == STATUS_OK)
 		bytes_judge(w, &b, log_number(name) == w->newest, &judged);
 	if (status == STATUS_OK && !judged)
@@ -555,10 +556,26 @@ bytes_are_trivial(const struct log_walk *w, const struct log_bytes *b)
 {
 	size_t at = 0;
 
-	while (at + HEADER_BYTES <= b->len && header_length(b->bytes + at) <= EMPTY_BATCH_BYTES &&
+	while (at + LOG_HEADER_BYTES <= b->len &&
+	       header_length(b->bytes + at) <= EMPTY_BATCH_BYTES &&
 	       record_is_whole(w, b->bytes, at, block_end(at, b->len)))
-		at += HEADER_BYTES + header_length(b->bytes + at);
+		at += LOG_HEADER_BYTES + header_length(b->bytes + at);
 	return fill_is(b->bytes + at, b->len - at);
+}
+
+/* Of most logs the first block tells that they have a batch. */
+static enum status
+log_is_trivial(struct log_walk *w, int fd, bool *ret, struct err *err)
+{
+	struct log_bytes b;
+
+	TRY(bytes_read(w, fd, LOG_BLOCK_BYTES, &b, err));
+	*ret = bytes_are_trivial(w, &b);
+	if (!*ret || b.len < LOG_BLOCK_BYTES)
+		return STATUS_OK;
+	TRY(bytes_read(w, fd, LOG_MOST_BYTES, &b, err));
+	*ret = bytes_are_trivial(w, &b);
+	return STATUS_OK;
 }
 
 /* Looks for the newest log that has a batch: `w->newest`. */
@@ -571,14 +588,11 @@ logs_find_newest(struct log_walk *w, const char *path, struct err *err)
 	w->newest = UINT64_MAX;
 	while (trivial && status == STATUS_OK && (w->newest = logs_newest(path, w->newest))) {
 		int fd = log_open(path, w->newest, O_RDONLY);
-		struct log_bytes b;
 
 		if (fd < 0)
 			continue; /* deleted by the process that has the store open */
 		w->name = "that is the newest";
-		status = bytes_read(w, fd, &b, err);
-		if (status == STATUS_OK)
-			trivial = bytes_are_trivial(w, &b);
+		status = log_is_trivial(w, fd, &trivial, err);
 		close(fd);
 	}
 	return status;
@@ -672,7 +686,7 @@ cut_look_at_block(struct log_cut *c)
 	const struct log_walk *w = c->walk;
 	size_t at = 0;
 
-	while (at + HEADER_BYTES <= w->len) {
+	while (at + LOG_HEADER_BYTES <= w->len) {
 		const uint8_t *header = w->block + at;
 		size_t len = header_length(header);
 		uint8_t type = header[HEADER_TYPE];
@@ -684,8 +698,8 @@ cut_look_at_block(struct log_cut *c)
 			c->record_at = c->block_at + at;
 			memset(c->end, 0, sizeof(c->end));
 		}
-		cut_add_payload(c, header + HEADER_BYTES, len);
-		at += HEADER_BYTES + len;
+		cut_add_payload(c, header + LOG_HEADER_BYTES, len);
+		at += LOG_HEADER_BYTES + len;
 		if (type == TYPE_FULL || type == TYPE_LAST) {
 			uint64_t version = cut_version(c);
 
@@ -733,9 +747,9 @@ log_cut(struct log_walk *w, int dir, const char *name, struct err *err)
 	status = STATUS_OK;
 	while (!c.cuts) {
 		status = log_read_block(w, fd, err);
-		if (status != STATUS_OK || !cut_look_at_block(&c) || w->len < BLOCK_BYTES)
+		if (status != STATUS_OK || !cut_look_at_block(&c) || w->len < LOG_BLOCK_BYTES)
 			break;
-		c.block_at += BLOCK_BYTES;
+		c.block_at += LOG_BLOCK_BYTES;
 	}
 	if (status == STATUS_OK && c.cuts)
 		status = log_shorten(fd, name, c.cut_at, err);
