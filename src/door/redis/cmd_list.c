@@ -322,7 +322,7 @@ cmd_linsert(struct call *c)
 		reply_int(c->reply, item->type == TIMED_LEAF ? 0 : -1);
 		return STATUS_OK;
 	}
-	TRY(timed_list_insert(item, f.found[0].place, before, c->argv[4]));
+	TRY(timed_list_insert(item, &f.found[0], before, c->argv[4]));
 	TRY(timed_count(item, &count));
 	reply_int(c->reply, (int64_t)count);
 	return txn_changed(c, c->argv[1], EVENT_LIST, "linsert");

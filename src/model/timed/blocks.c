@@ -126,6 +126,21 @@ level_bounds(struct timed_item *item, unsigned level, struct str from, struct st
 		     : timed_order_key(item, to, ret_end);
 }
 
+/* How many elements a pair of a list has. */
+static enum status
+entries_count(struct timed_item *item, struct str value, uint64_t *ret)
+{
+	struct timed_run run;
+
+	*ret = 1;
+	if (!timed_is_run(value))
+		return STATUS_OK;
+	if (timed_run_parse(value, &run) != STATUS_OK)
+		return timed_item_corrupt(item);
+	*ret = run.count;
+	return STATUS_OK;
+}
+
 /* How many entries there are from one beginning of a block of the level to another. */
 static enum status
 level_sum(struct timed_item *item, unsigned level, struct str from, struct str to, uint64_t *ret)
@@ -142,6 +157,8 @@ level_sum(struct timed_item *item, unsigned level, struct str from, struct str t
 
 		if (level)
 			TRY(block_parse(item, &pair, &block));
+		else if (item->type == TIMED_LIST)
+			TRY(entries_count(item, pair.value, &block.entries));
 		*ret += block.entries;
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -344,6 +361,12 @@ block_divide(struct timed_item *item, unsigned level, const struct block *block,
 	return block_set(item, level, order, block->entries - left + 1);
 }
 
+bool
+timed_block_begins(struct timed_item *item, struct str order)
+{
+	return level_of(item, order) > 0;
+}
+
 enum status
 timed_blocks_add(struct timed_item *item, struct str order, struct str behind)
 {
@@ -375,20 +398,52 @@ timed_blocks_add(struct timed_item *item, struct str order, struct str behind)
 	return STATUS_OK;
 }
 
-/* Puts the block that begins at the order, which goes, into the one before it. */
+/*
+ * Where the blocks of all levels begin that the first entry is in: at the entry itself, or they are
+ * the first blocks, since an entry that goes takes the block with it that began there. So nobody
+ * has to step over the blocks that have gone, of which a queue leaves many.
+ */
 static enum status
-block_join(struct timed_item *item, unsigned level, struct block *block)
+blocks_find_first(struct timed_item *item, struct str order, struct block *blocks)
+{
+	struct str key, value;
+
+	for (unsigned l = 1; l <= item->height; l++) {
+		if (timed_known_find(item, l, order, &blocks[l].order))
+			continue;
+		TRY(timed_block_key(item, l, order, &key));
+		TRY(timed_data_get(item->t, key, KV_SNAPSHOT, item->arena, &value));
+		blocks[l].order = value.ptr ? order : STR("");
+		TRY(block_keep(item, l, blocks[l].order, order));
+	}
+	return STATUS_OK;
+}
+
+/* Where the block begins that is before the one that begins at the order. */
+static enum status
+block_before(struct timed_item *item, unsigned level, struct str order, struct block *ret)
 {
 	struct timed_one one;
-	struct block former;
-	struct str key;
-	enum status status = timed_map_before(item, level, block->order, &former.order);
+	enum status status = timed_map_before(item, level, order, &ret->order);
 
-	if (status == STATUS_NOT_FOUND) {
-		TRY(block_ask(item, level, block->order, true, &one));
-		status = block_wait(item, &one, &former);
-	}
-	TRY(status);
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	TRY(block_ask(item, level, order, true, &one));
+	return block_wait(item, &one, ret);
+}
+
+/*
+ * Puts the block that begins at the order, which goes, into the one before it. `first`: the order
+ * is the first entry's.
+ */
+static enum status
+block_join(struct timed_item *item, unsigned level, struct block *block, bool first)
+{
+	struct block former = { .order = STR("") };
+	struct str key;
+
+	if (!first)
+		TRY(block_before(item, level, block->order, &former));
 	TRY(timed_map_reshape(item));
 	timed_map_join(item, level, block->order);
 	TRY(block_lock(item, level, block));
@@ -400,14 +455,17 @@ block_join(struct timed_item *item, unsigned level, struct block *block)
 }
 
 enum status
-timed_blocks_remove(struct timed_item *item, struct str order)
+timed_blocks_remove(struct timed_item *item, struct str order, bool first)
 {
 	struct block blocks[TIMED_HEIGHT_MOST + 1];
 
-	TRY(blocks_find(item, order, (struct str){ NULL, 0 }, blocks));
+	if (first)
+		TRY(blocks_find_first(item, order, blocks));
+	else
+		TRY(blocks_find(item, order, (struct str){ NULL, 0 }, blocks));
 	for (unsigned l = 1; l <= item->height; l++) {
 		if (str_eq(blocks[l].order, order))
-			TRY(block_join(item, l, &blocks[l]));
+			TRY(block_join(item, l, &blocks[l], first));
 		else
 			TRY(block_add(item, l, blocks[l].order, -1));
 	}

@@ -163,6 +163,7 @@ timed_item_forget(struct timed_item *item)
 	item->known = NULL;
 	item->recent = NULL;
 	item->ends[0] = item->ends[1] = (struct str){ NULL, 0 };
+	item->pushed = NULL;
 	timed_map_drop(item);
 }
 

@@ -42,6 +42,8 @@ enum {
 /* ---- Items (item.c) ---- */
 
 struct timed_member;
+struct timed_pushed;
+struct timed_run;
 
 struct timed_item {
 	struct timed *t;
@@ -71,6 +73,7 @@ struct timed_item {
 	struct timed_map *map;      /* the same, between transactions; NULL: none */
 	bool reshaped;              /* this transaction has said that blocks begin elsewhere */
 	struct str ends[2];         /* of a list: the places at its left and right end; or NULL */
+	struct timed_pushed *pushed; /* of a list: what may be pushed into the same pair; or NULL */
 	struct timed_member *recent; /* the member that was looked up last, alone; NULL: none */
 };
 
@@ -335,9 +338,13 @@ MUST_USE enum status timed_zset_rank(struct timed_item *item, struct str name, b
 /* An element, and where it is, for as long as nothing else was done with the list. */
 struct timed_element {
 	struct str value;
-	struct str place;           /* opaque */
-	uint64_t write_us;          /* since 1970 */
-	struct timed_pieces pieces; /* private */
+	struct str place;  /* opaque */
+	uint64_t write_us; /* since 1970 */
+
+	/* Private. */
+	struct timed_pieces pieces;
+	const struct timed_run *run; /* the pair that it is in, with others; NULL: it is alone */
+	unsigned nth;                /* of these */
 };
 
 struct timed_elements {
@@ -361,8 +368,8 @@ MUST_USE enum status timed_list_set(struct timed_item *item, const struct timed_
  * Inserts before or behind an element that timed_list_range() has returned. STATUS_LIMIT,
  * explained, where there is no room left, after some thousand insertions between the same two.
  */
-MUST_USE enum status timed_list_insert(struct timed_item *item, struct str place, bool before,
-				       struct str value);
+MUST_USE enum status timed_list_insert(struct timed_item *item, const struct timed_element *element,
+				       bool before, struct str value);
 /* Removes elements that timed_list_range() has returned. The item goes with the last. */
 MUST_USE enum status timed_list_remove(struct timed_item *item,
 				       const struct timed_element *elements, size_t count);

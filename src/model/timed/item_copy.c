@@ -58,6 +58,8 @@ copy_leaf(struct timed_item *item, struct timed_item *to, struct str key, struct
 {
 	struct timed_leaf_record leaf;
 
+	if (item->type == TIMED_LIST && timed_is_run(value))
+		return STATUS_OK;
 	TRY(timed_leaf_parse(value, &leaf, to->t->err));
 	if (leaf.pieces.there)
 		TRY(copy_pieces(item, to, &leaf.pieces, bytes));

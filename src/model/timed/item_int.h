@@ -39,7 +39,11 @@ enum {
 	TIMED_HASHES = 1 << 16,
 	TIMED_PIECES_MOST = TIMED_LENGTH_BYTES / TIMED_CHUNK_BYTES + 1, /* of a leaf */
 	TIMED_HEIGHT_MOST = 12,
+	TIMED_RUN_ELEMENTS = 32, /* of a list, in one pair; stored: never raise above 64 */
 };
+
+/* How far apart positions are of elements that are pushed at one end of a list. */
+#define TIMED_PLACE_STEP (UINT64_C(1) << 16)
 
 /* ---- Keys (item_keys.c) ---- */
 
@@ -127,6 +131,25 @@ void timed_leaf_put(const struct timed_leaf_record *leaf, struct buf *value);
 MUST_USE enum status timed_leaf_parse(struct str value, struct timed_leaf_record *ret,
 				      struct err *err);
 
+/* Elements of a list in one pair, in the order in which they were pushed (runs.c). */
+struct timed_run {
+	struct str place; /* of the pair, and of the first element: 8 bytes */
+	bool leftwards;   /* each further element lies to the left of the one before, else right */
+	unsigned count;   /* at least 2 */
+	uint64_t write_us;
+	struct str values[TIMED_RUN_ELEMENTS];
+};
+
+/* True if the record of an element is one of a run. */
+bool timed_is_run(struct str value);
+/*
+ * Reads the record of a run. The values are in `value`; the place is left as it is. STATUS_CORRUPT.
+ */
+MUST_USE enum status timed_run_parse(struct str value, struct timed_run *ret);
+/* What such a record begins with, and one element of it, of at most 255 bytes. */
+void timed_run_put_header(uint64_t write_us, bool leftwards, struct buf *value);
+void timed_run_put_value(struct str element, struct buf *value);
+
 /* A score: in the order of scores, where -0 is 0, and as it is. */
 void timed_score_order(double score, uint8_t ret[TIMED_SCORE_BYTES]);
 void timed_score_put(double score, uint8_t ret[TIMED_SCORE_BYTES]);
@@ -146,6 +169,26 @@ MUST_USE enum status timed_leaf_load(struct timed_item *item, struct timed_leaf_
 /* All keys of the pieces. */
 MUST_USE enum status timed_pieces_range(struct timed_item *item, const struct timed_pieces *pieces,
 					struct str *ret_begin, struct str *ret_end);
+
+/* ---- Runs of elements of a list (runs.c) ---- */
+
+/* The place of the `n`th element. */
+MUST_USE enum status timed_run_place(struct timed_item *item, const struct timed_run *run,
+				     unsigned n, struct str *ret);
+/*
+ * Divides a run. A bit of `gone` stands for an element that is removed, a bit of `begins` for one
+ * that is to begin a pair; bit 0 is the first element.
+ */
+MUST_USE enum status timed_run_divide(struct timed_item *item, const struct timed_run *run,
+				      uint64_t gone, uint64_t begins);
+/*
+ * Adds an element to a list at a place behind the one at that end, which is empty if the list is.
+ * It is written by timed_run_flush() at the latest. Whoever then changes the list in another way
+ * sets item->pushed to NULL.
+ */
+MUST_USE enum status timed_run_push(struct timed_item *item, bool left, struct str end,
+				    struct str place, struct str value);
+MUST_USE enum status timed_run_flush(struct timed_item *item);
 
 /* ---- What changes an item (item.c) ---- */
 
@@ -222,8 +265,13 @@ MUST_USE enum status timed_value_staged(struct timed_item *item, uint64_t offset
  * new entry becomes the first one. `ptr` NULL: the caller does not know what is before it.
  */
 MUST_USE enum status timed_blocks_add(struct timed_item *item, struct str order, struct str behind);
-/* Takes an entry out of the counts. */
-MUST_USE enum status timed_blocks_remove(struct timed_item *item, struct str order);
+/* True if an entry with that order begins a block when it is added. */
+bool timed_block_begins(struct timed_item *item, struct str order);
+/*
+ * Takes an entry out of the counts. `first`: nothing is before the entry; the transaction has read
+ * that, and conflicts with whoever changes it.
+ */
+MUST_USE enum status timed_blocks_remove(struct timed_item *item, struct str order, bool first);
 /* How many entries come before the order, which need not be an entry's. */
 MUST_USE enum status timed_blocks_rank(struct timed_item *item, struct str order, uint64_t *ret);
 /*

@@ -8,6 +8,7 @@ enum {
 	HEADER_FORMAT = 1,
 	LEAF_FORMAT = 1,
 	LEAF_FORMAT_PIECES = 2,
+	LEAF_FORMAT_RUN = 3,
 };
 
 void
@@ -131,7 +132,9 @@ timed_leaf_parse(struct str value, struct timed_leaf_record *ret, struct err *er
 	struct timed_leaf_record leaf;
 	uint64_t format, whole;
 
-	TRY(catalog_format_next(&r, "member of an item", LEAF_FORMAT_PIECES, &format, err));
+	TRY(catalog_format_next(&r, "member of an item", LEAF_FORMAT_RUN, &format, err));
+	if (format == LEAF_FORMAT_RUN)
+		return STATUS_CORRUPT;
 	TRY(tuple_next_u64(&r, &leaf.write_us));
 	TRY(tuple_next_u64(&r, &leaf.expires_ms));
 	leaf.whole = STR("");
@@ -149,6 +152,57 @@ timed_leaf_parse(struct str value, struct timed_leaf_record *ret, struct err *er
 	leaf.value = str_skip(r.rest, (size_t)whole);
 	*ret = leaf;
 	return STATUS_OK;
+}
+
+/* ---- Runs ---- */
+
+void
+timed_run_put_header(uint64_t write_us, bool leftwards, struct buf *ret)
+{
+	tuple_put_u64(ret, LEAF_FORMAT_RUN);
+	tuple_put_u64(ret, write_us);
+	tuple_put_u64(ret, leftwards);
+}
+
+void
+timed_run_put_value(struct str value, struct buf *ret)
+{
+	buf_append_byte(ret, (uint8_t)value.len);
+	buf_append_str(ret, value);
+}
+
+bool
+timed_is_run(struct str value)
+{
+	struct tuple_reader r = tuple_reader(value);
+	uint64_t format;
+
+	return tuple_next_u64(&r, &format) == STATUS_OK && format == LEAF_FORMAT_RUN;
+}
+
+enum status
+timed_run_parse(struct str value, struct timed_run *ret)
+{
+	struct tuple_reader r = tuple_reader(value);
+	uint64_t format, leftwards;
+	struct str rest;
+
+	TRY(tuple_next_u64(&r, &format));
+	TRY(tuple_next_u64(&r, &ret->write_us));
+	TRY(tuple_next_u64(&r, &leftwards));
+	if (format != LEAF_FORMAT_RUN || leftwards > 1)
+		return STATUS_CORRUPT;
+	ret->leftwards = leftwards;
+	ret->count = 0;
+	for (rest = r.rest; rest.len; ret->count++) {
+		size_t len = (uint8_t)rest.ptr[0];
+
+		if (len >= rest.len || ret->count == TIMED_RUN_ELEMENTS)
+			return STATUS_CORRUPT;
+		ret->values[ret->count] = str_of(rest.ptr + 1, len);
+		rest = str_skip(rest, 1 + len);
+	}
+	return ret->count > 1 ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* ---- Scores ---- */

@@ -89,6 +89,26 @@ draw_leaf(struct str name, bool element, struct str value, struct buf *ret)
 	return STATUS_OK;
 }
 
+/* Elements of a list that are in one pair, from left to right. */
+static enum status
+draw_run(struct str place, struct str value, struct buf *ret)
+{
+	struct timed_run run;
+
+	TRY(timed_run_parse(value, &run));
+	buf_append_cstr(ret, ", ");
+	buf_append_hex(ret, place);
+	buf_append_cstr(ret, ", ");
+	timed_draw_time(run.write_us, ret);
+	buf_append_cstr(ret, " -> [");
+	for (unsigned i = 0; i < run.count; i++) {
+		buf_append_cstr(ret, i ? ", " : "");
+		timed_draw_text(run.values[run.leftwards ? run.count - 1 - i : i], ret);
+	}
+	buf_append_byte(ret, ']');
+	return STATUS_OK;
+}
+
 /* Only members and elements are drawn; the other parts are tuples and numbers as they are. */
 static enum status
 draw_body(struct str tail, struct str value, struct arena *arena, struct buf *ret)
@@ -111,6 +131,8 @@ draw_body(struct str tail, struct str value, struct arena *arena, struct buf *re
 	if (part != TIMED_PART_ORDER || value.len == TIMED_SCORE_BYTES)
 		return STATUS_NOT_FOUND;
 	TRY(tuple_next_bytes(&r, &scratch, &name));
+	if (timed_is_run(value))
+		return draw_run(name, value, ret);
 	return draw_leaf(name, true, value, ret);
 }
 

@@ -113,6 +113,17 @@ body_take_leaf(struct body_seen *b, struct str value)
 	return true;
 }
 
+static bool
+body_take_run(struct body_seen *b, struct str value)
+{
+	struct timed_run run;
+
+	if (timed_run_parse(value, &run) != STATUS_OK)
+		return false;
+	b->ordered += run.count;
+	return true;
+}
+
 /* A pair of a part with a number; false: nothing can be at this place. */
 static bool
 body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
@@ -123,6 +134,8 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 		return false;
 	switch (part) {
 	case TIMED_PART_ORDER:
+		if (!b->members && timed_is_run(value))
+			return body_take_run(b, value);
 		b->ordered++;
 		return b->members ? value.len >= TIMED_SCORE_BYTES : body_take_leaf(b, value);
 	case TIMED_PART_BLOCKS:

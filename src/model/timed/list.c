@@ -16,7 +16,6 @@ enum {
 	MORE_BYTES = 4,
 };
 
-#define LIST_STEP   (UINT64_C(1) << 16)
 #define LIST_MIDDLE (UINT64_C(1) << 63) /* of the first number */
 #define MORE_MIDDLE (UINT64_C(1) << 31)
 #define MORE_END    (UINT64_C(1) << 32)
@@ -84,7 +83,7 @@ place_behind(struct timed_item *item, struct str a, struct str b, struct str *re
 	if (!room)
 		return place_make(item, a, MORE_MIDDLE, ret);
 	return place_make(item, str_of(a.ptr, before),
-			  number + (room < LIST_STEP ? room : LIST_STEP), ret);
+			  number + (room < TIMED_PLACE_STEP ? room : TIMED_PLACE_STEP), ret);
 }
 
 /* The same where the second has more numbers. No last number is 0, so there is room before it. */
@@ -98,7 +97,8 @@ place_before(struct timed_item *item, struct str b, struct str *ret)
 
 	if (room)
 		return place_make(item, str_of(b.ptr, before),
-				  number - (room < LIST_STEP ? room : LIST_STEP), ret);
+				  number - (room < TIMED_PLACE_STEP ? room : TIMED_PLACE_STEP),
+				  ret);
 	TRY(place_make(item, str_of(b.ptr, before), 0, &zero));
 	return place_make(item, zero, MORE_MIDDLE, ret);
 }
@@ -113,17 +113,38 @@ place_beyond(struct timed_item *item, struct str end, bool left, struct str *ret
 	if (!end.len)
 		return place_make(item, STR(""), LIST_MIDDLE, ret);
 	number = place_last(str_of(end.ptr, FIRST_BYTES), &before);
-	return place_make(item, STR(""), left ? number - LIST_STEP : number + LIST_STEP, ret);
+	return place_make(item, STR(""),
+			  left ? number - TIMED_PLACE_STEP : number + TIMED_PLACE_STEP, ret);
 }
 
 /* ---- Reading ---- */
 
+struct elements_wanted {
+	uint64_t skip;
+	size_t count;
+	bool reverse;
+	bool load; /* also what is in pieces */
+};
+
+static enum status
+elements_add(struct timed_item *item, const struct timed_element *e, struct timed_elements *ret,
+	     size_t *cap)
+{
+	ret->elements = arena_grow(item->arena, ret->elements, ret->count, cap,
+				   sizeof(*ret->elements));
+	if (!ret->elements || !e->value.ptr)
+		return STATUS_LIMIT;
+	ret->elements[ret->count++] = *e;
+	return STATUS_OK;
+}
+
+/* Takes an element that is alone in its pair. */
 static enum status
 element_take(struct timed_item *item, const struct kv_pair *pair, bool load,
 	     struct timed_elements *ret, size_t *cap)
 {
+	struct timed_element e = { 0 };
 	struct timed_leaf_record leaf;
-	struct timed_element e;
 	enum status status;
 
 	TRY(timed_key_tail(item, pair->key, 1, &e.place));
@@ -136,20 +157,44 @@ element_take(struct timed_item *item, const struct kv_pair *pair, bool load,
 	e.pieces = leaf.pieces;
 	e.value = leaf.pieces.there ? leaf.value : arena_dup(item->arena, leaf.value);
 	e.write_us = leaf.write_us;
-	ret->elements = arena_grow(item->arena, ret->elements, ret->count, cap,
-				   sizeof(*ret->elements));
-	if (!ret->elements || !e.value.ptr)
-		return STATUS_LIMIT;
-	ret->elements[ret->count++] = e;
+	return elements_add(item, &e, ret, cap);
+}
+
+/* Reads the run that a pair is. `value`: of the pair, for as long as the run is used. */
+static enum status
+run_read(struct timed_item *item, struct str key, struct str value, struct timed_run *ret)
+{
+	TRY(timed_key_tail(item, key, 1, &ret->place));
+	if (ret->place.len != FIRST_BYTES || timed_run_parse(value, ret) != STATUS_OK)
+		return timed_item_corrupt(item);
 	return STATUS_OK;
 }
 
-struct elements_wanted {
-	uint64_t skip;
-	size_t count;
-	bool reverse;
-	bool load; /* also what is in pieces */
-};
+/* Takes elements of a run, but for the first `*skip` of the list or of its part. */
+static enum status
+run_take(struct timed_item *item, const struct kv_pair *pair, const struct elements_wanted *wanted,
+	 uint64_t *skip, struct timed_elements *ret, size_t *cap)
+{
+	struct timed_run *run = arena_alloc(item->arena, sizeof(*run));
+	struct str value = arena_dup(item->arena, pair->value);
+
+	if (!run || !value.ptr)
+		return STATUS_LIMIT;
+	TRY(run_read(item, pair->key, value, run));
+	for (unsigned i = 0; i < run->count && ret->count < wanted->count; i++) {
+		struct timed_element e = { .run = run, .write_us = run->write_us };
+
+		if (*skip) {
+			--*skip;
+			continue;
+		}
+		e.nth = run->leftwards == wanted->reverse ? i : run->count - 1 - i;
+		e.value = run->values[e.nth];
+		TRY(timed_run_place(item, run, e.nth, &e.place));
+		TRY(elements_add(item, &e, ret, cap));
+	}
+	return STATUS_OK;
+}
 
 /* At most `count` elements between two keys, but for the first `skip`. */
 static enum status
@@ -169,8 +214,11 @@ elements_read(struct timed_item *item, struct str begin, struct str end,
 	if (wanted->count < SIZE_MAX - skip)
 		options.limit = skip + wanted->count;
 	TRY(timed_cursor_open(&scan, item->t, begin, end, &options));
-	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
-		if (skip)
+	while (ret->count < wanted->count &&
+	       (status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
+		if (timed_is_run(pair.value))
+			TRY(run_take(item, &pair, wanted, &skip, ret, &cap));
+		else if (skip)
 			skip--;
 		else
 			TRY(element_take(item, &pair, wanted->load, ret, &cap));
@@ -222,13 +270,6 @@ check_element(struct timed_item *item, struct str value)
 }
 
 static enum status
-element_add(struct timed_item *item, struct str place, struct str behind, struct str value)
-{
-	TRY(timed_blocks_add(item, place, behind));
-	return element_write(item, place, value);
-}
-
-static enum status
 end_read(struct timed_item *item, bool left, struct str *ret)
 {
 	const struct kv_range_options options = { .limit = 1, .reverse = !left };
@@ -243,6 +284,12 @@ end_read(struct timed_item *item, bool left, struct str *ret)
 	if (status == STATUS_NOT_FOUND)
 		return timed_item_corrupt(item);
 	TRY(status);
+	if (timed_is_run(pair.value)) {
+		struct timed_run run;
+
+		TRY(run_read(item, pair.key, pair.value, &run));
+		return timed_run_place(item, &run, run.leftwards == left ? run.count - 1 : 0, ret);
+	}
 	TRY(timed_key_tail(item, pair.key, 1, ret));
 	return place_is_good(*ret) ? STATUS_OK : timed_item_corrupt(item);
 }
@@ -261,6 +308,7 @@ static void
 ends_forget(struct timed_item *item)
 {
 	item->ends[0] = item->ends[1] = (struct str){ NULL, 0 };
+	item->pushed = NULL;
 }
 
 enum status
@@ -283,31 +331,66 @@ timed_list_push(struct timed_item *item, bool left, const struct str *values, si
 		struct str end = place;
 
 		TRY(place_beyond(item, end, left, &place));
-		TRY(element_add(item, place, left ? STR("") : end, values[i]));
+		TRY(timed_run_push(item, left, end, place, values[i]));
 		if (!end.len)
 			item->ends[left] = place; /* the first element is at both ends */
 	}
 	item->ends[!left] = place;
+	TRY(timed_run_flush(item));
 	return timed_item_add(item, (int64_t)count);
 }
 
-enum status
-timed_list_remove(struct timed_item *item, const struct timed_element *elements, size_t count)
+/* Removes an element that is alone in its pair. */
+static enum status
+element_clear(struct timed_item *item, const struct timed_element *e)
 {
 	struct str key;
+
+	TRY(timed_order_key(item, e->place, &key));
+	TRY(timed_data_clear(item->t, key));
+	return timed_leaf_drop(item, &e->pieces);
+}
+
+/* True if both are in one pair. It may have been read twice. */
+static bool
+elements_share_run(const struct timed_element *a, const struct timed_element *b)
+{
+	return a->run && b->run && str_eq(a->run->place, b->run->place);
+}
+
+/* `first`: they are the first elements of the list, as timed_blocks_remove() has it. */
+static enum status
+elements_remove(struct timed_item *item, const struct timed_element *elements, size_t count,
+		bool first)
+{
+	uint64_t gone = 0; /* of the run that the element is in */
 
 	if (!count)
 		return STATUS_OK;
 	TRY(timed_item_touch(item));
 	ends_forget(item);
 	for (size_t i = 0; i < count; i++) {
-		TRY(timed_blocks_remove(item, elements[i].place));
-		TRY(timed_order_key(item, elements[i].place, &key));
-		TRY(timed_data_clear(item->t, key));
-		TRY(timed_leaf_drop(item, &elements[i].pieces));
+		const struct timed_element *e = &elements[i];
+
+		TRY(timed_blocks_remove(item, e->place, first));
+		if (!e->run) {
+			TRY(element_clear(item, e));
+			continue;
+		}
+		gone |= UINT64_C(1) << e->nth;
+		if (i + 1 < count && elements_share_run(e, &elements[i + 1]))
+			continue;
+		TRY(timed_run_divide(item, e->run, gone, 0));
+		gone = 0;
 	}
 	TRY(timed_item_add(item, -(int64_t)count));
 	return timed_item_delete_empty(item);
+}
+
+enum status
+timed_list_remove(struct timed_item *item, const struct timed_element *elements, size_t count)
+{
+	return elements_remove(item, elements, count, false);
 }
 
 /* Removes elements at one end. */
@@ -318,7 +401,7 @@ list_take(struct timed_item *item, const struct elements_wanted *wanted, struct 
 
 	TRY(list_bounds(item, &begin, &end));
 	TRY(elements_read(item, begin, end, wanted, ret));
-	return timed_list_remove(item, ret->elements, ret->count);
+	return elements_remove(item, ret->elements, ret->count, !wanted->reverse);
 }
 
 enum status
@@ -337,6 +420,9 @@ timed_list_set(struct timed_item *item, const struct timed_element *element, str
 {
 	TRY(check_element(item, value));
 	TRY(timed_item_touch(item));
+	item->pushed = NULL;
+	if (element->run)
+		TRY(timed_run_divide(item, element->run, UINT64_C(1) << element->nth, 0));
 	TRY(timed_leaf_drop(item, &element->pieces));
 	return element_write(item, element->place, value);
 }
@@ -356,13 +442,30 @@ neighbour_read(struct timed_item *item, struct str place, bool before, struct ti
 	return elements_read(item, key, end, &(struct elements_wanted){ .count = 1 }, ret);
 }
 
-enum status
-timed_list_insert(struct timed_item *item, struct str place, bool before, struct str value)
+/* Divides the run that an element is in, so that a place beside it is between two pairs. */
+static enum status
+run_open(struct timed_item *item, const struct timed_element *e, bool before)
 {
+	unsigned begins = before == e->run->leftwards ? e->nth + 1 : e->nth;
+
+	if (!begins || begins == e->run->count)
+		return STATUS_OK;
+	return timed_run_divide(item, e->run, 0, UINT64_C(1) << begins);
+}
+
+enum status
+timed_list_insert(struct timed_item *item, const struct timed_element *element, bool before,
+		  struct str value)
+{
+	struct str place = element->place;
 	struct timed_elements other;
 	struct str a, b, at;
 
 	TRY(check_element(item, value));
+	TRY(timed_item_touch(item));
+	ends_forget(item);
+	if (element->run)
+		TRY(run_open(item, element, before));
 	TRY(neighbour_read(item, place, before, &other));
 	a = before ? (other.count ? other.elements[0].place : STR("")) : place;
 	b = before ? place : (other.count ? other.elements[0].place : STR(""));
@@ -372,9 +475,8 @@ timed_list_insert(struct timed_item *item, struct str place, bool before, struct
 		TRY(place_behind(item, a, b, &at));
 	else
 		TRY(place_before(item, b, &at));
-	TRY(timed_item_touch(item));
-	ends_forget(item);
-	TRY(element_add(item, at, (struct str){ NULL, 0 }, value));
+	TRY(timed_blocks_add(item, at, (struct str){ NULL, 0 }));
+	TRY(element_write(item, at, value));
 	return timed_item_add(item, 1);
 }
 

@@ -47,7 +47,7 @@ timed_zset_erase(struct timed_item *item, struct str name, double score)
 	struct str order, key;
 
 	TRY(timed_zset_order(item, score, name, &order));
-	TRY(timed_blocks_remove(item, order));
+	TRY(timed_blocks_remove(item, order, false));
 	TRY(timed_order_key(item, order, &key));
 	return timed_data_clear(item->t, key);
 }

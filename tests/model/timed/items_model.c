@@ -750,7 +750,7 @@ change_list(struct timed_item *item, struct items_model_item *m, struct rand_seq
 		if (kind == 0)
 			return timed_list_set(item, &got.elements[0], value);
 		for (unsigned i = 0; kind == 1 && i < 5; i++)
-			TRY(timed_list_insert(item, got.elements[0].place, before, value));
+			TRY(timed_list_insert(item, &got.elements[0], before, value));
 		if (kind == 2)
 			return timed_list_remove(item, got.elements, 1);
 		return kind == 3 ? timed_list_trim(item, at, n % 200) : STATUS_OK;

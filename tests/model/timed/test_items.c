@@ -276,6 +276,72 @@ a_member_is_read_again_only_after_a_change(void **state)
 	assert_int_equal(f->cost.keys_read, 3);
 }
 
+enum {
+	RUN_ELEMENTS = 640, /* pushed by one transaction */
+	/* About one in 32 begins a pair; besides, blocks, the count and the stamp. */
+	RUN_PAIRS = RUN_ELEMENTS / 4,
+};
+
+static enum status
+run_push_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const bool *left = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("run"), arena, &item));
+	for (unsigned i = 0; i < RUN_ELEMENTS; i++) {
+		struct str value = arena_printf(arena, "%u", i);
+
+		TRY(timed_list_push(&item, *left, &value, 1));
+	}
+	return STATUS_OK;
+}
+
+struct run_pop {
+	bool left;
+	unsigned expected;
+};
+
+static enum status
+run_pop_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct run_pop *p = arg;
+	struct timed_elements got;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("run"), arena, &item));
+	TRY(timed_list_pop(&item, p->left, 1, &got));
+	assert_int_equal(got.count, 1);
+	assert_true(str_eq(got.elements[0].value, arena_printf(arena, "%u", p->expected)));
+	return STATUS_OK;
+}
+
+static void
+elements_of_one_transaction_share_pairs(void **state)
+{
+	struct items *f = *state;
+	size_t before;
+
+	for (unsigned way = 0; way < 4; way++) {
+		bool left = way % 2, from_left = way / 2;
+
+		before = items_pairs(f, SPACE_BODY);
+		items_must(f, run_push_run, &left);
+		assert_in_range(items_pairs(f, SPACE_BODY) - before, RUN_ELEMENTS / 32, RUN_PAIRS);
+		items_verify(f);
+		for (unsigned i = 0; i < RUN_ELEMENTS; i++) {
+			unsigned n = left == from_left ? RUN_ELEMENTS - 1 - i : i;
+
+			items_must(f, run_pop_run, &(struct run_pop){ from_left, n });
+			if (i % 100 == 50)
+				items_verify(f);
+		}
+		items_verify(f);
+		items_sweep(f);
+		assert_int_equal(items_pairs(f, SPACE_BODY), before);
+	}
+}
+
 /* A list, in one transaction: every kind of change after every other one. */
 static enum status
 list_mix_run(struct timed *t, struct arena *arena, void *arg)
@@ -302,8 +368,7 @@ list_mix_run(struct timed *t, struct arena *arena, void *arg)
 		case 1:
 			TRY(timed_list_range(&item, rand_seq_below(r, count + 1), 1, &got));
 			if (got.count)
-				TRY(timed_list_insert(&item, got.elements[0].place, left,
-						      STR("y")));
+				TRY(timed_list_insert(&item, &got.elements[0], left, STR("y")));
 			count += got.count;
 			break;
 		default:
@@ -807,15 +872,16 @@ writer_list_run(struct timed *t, struct arena *arena, void *arg)
 	struct rand_seq r = w->r;
 	struct timed_elements got;
 	struct str value = arena_printf(arena, "%u", w->number);
-	struct str values[3] = { value, value, value };
+	struct str values[9] = { value, value, value, value, value, value, value, value, value };
+	size_t count = 1 + rand_seq_below(&r, 9);
 	struct timed_item item;
 	bool left = rand_seq_below(&r, 2);
 
 	TRY(timed_item_open(t, STR("list"), arena, &item));
-	w->pushed = 3;
+	w->pushed = (int64_t)count;
 	if (rand_seq_below(&r, 3))
-		return timed_list_push(&item, left, values, 3);
-	TRY(timed_list_pop(&item, left, 2, &got));
+		return timed_list_push(&item, left, values, count);
+	TRY(timed_list_pop(&item, left, count, &got));
 	w->pushed = -(int64_t)got.count;
 	return STATUS_OK;
 }
@@ -902,6 +968,7 @@ main(void)
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
 		WITH_STORE(a_collection_is_deleted_renamed_and_counted_without_reading_it),
 		WITH_STORE(changes_of_one_transaction_look_for_ends_and_blocks_once),
+		WITH_STORE(elements_of_one_transaction_share_pairs),
 		WITH_STORE(a_member_is_read_again_only_after_a_change),
 		WITH_STORE(changes_of_one_transaction_keep_blocks_right),
 		WITH_STORE(a_map_tells_where_blocks_of_a_sorted_set_begin),
