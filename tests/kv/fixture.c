@@ -59,6 +59,8 @@ fixture_open(const char *url, struct kv_options options)
 		options.shape = &fixture_shape;
 	if (!options.recent_bytes)
 		options.recent_bytes = FIXTURE_RECENT_BYTES;
+	if (!options.search_ns)
+		options.search_ns = FIXTURE_SEARCH_NS;
 	if (kv_open(url, &options, &store, &err) != STATUS_OK)
 		fail_msg("%s: %s", status_name(err.status), err.text);
 	return store;

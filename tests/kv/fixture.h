@@ -27,6 +27,8 @@ enum {
 	FIXTURE_SPACE_OF_SIX = 4,
 	/* For pairs in front of RocksDB (kv/embedded/recent.h): so few that some are pushed out. */
 	FIXTURE_RECENT_BYTES = 8 * 1024,
+	/* For gaps (kv/embedded/gaps.h): every search for a first pair is remembered. */
+	FIXTURE_SEARCH_NS = 1,
 };
 
 /* The shape that fixture_open() gives a store: that of frond's stores. */

@@ -224,14 +224,14 @@ range_within_an_entity_has_no_other_key(void **state)
 	const struct emb_entities narrow = entities_of(&fixture_shape);
 
 	(void)state;
-	assert_true(emb_is_within_entity(&narrow, a, a_row));
-	assert_true(emb_is_within_entity(&narrow, a, a_last));
-	assert_true(emb_is_within_entity(&narrow, a_row, a_last));
-	assert_false(emb_is_within_entity(&narrow, a, a_nul_b));
-	assert_false(emb_is_within_entity(&narrow, a, b));
-	assert_false(emb_is_within_entity(&narrow, a_last, a_nul_b));
-	assert_false(emb_is_within_entity(&narrow, STR("a"), STR("b")));
-	assert_false(emb_is_within_entity(&narrow, STR(""), STR("\xff")));
+	assert_true(emb_range_entity_len(&narrow, a, a_row));
+	assert_true(emb_range_entity_len(&narrow, a, a_last));
+	assert_true(emb_range_entity_len(&narrow, a_row, a_last));
+	assert_false(emb_range_entity_len(&narrow, a, a_nul_b));
+	assert_false(emb_range_entity_len(&narrow, a, b));
+	assert_false(emb_range_entity_len(&narrow, a_last, a_nul_b));
+	assert_false(emb_range_entity_len(&narrow, STR("a"), STR("b")));
+	assert_false(emb_range_entity_len(&narrow, STR(""), STR("\xff")));
 }
 
 /* ---- Stores ---- */

@@ -120,7 +120,8 @@ fixture_setup(void **state)
 	struct kv_options options = { .create = true,
 				      .no_sync = true,
 				      .shape = &rev_store_shape,
-				      .recent_bytes = RECENT_BYTES };
+				      .recent_bytes = RECENT_BYTES,
+				      .search_ns = 1 };
 	char path[128];
 	char url[256];
 	struct err err = { 0 };

@@ -32,9 +32,9 @@ entries_of_one_value_are_an_entity(void **state)
 	(void)state;
 	assert_int_equal(emb_entities_init(&entities, &rev_store_shape, NULL), STATUS_OK);
 	assert_int_equal(emb_entity_len(&entities, entry), value.len);
-	assert_true(emb_is_within_entity(&entities, value, end));
-	assert_true(emb_is_within_entity(&entities, entry, end)); /* behind a bookmark */
-	assert_false(emb_is_within_entity(&entities, value, next));
+	assert_true(emb_range_entity_len(&entities, value, end));
+	assert_true(emb_range_entity_len(&entities, entry, end)); /* behind a bookmark */
+	assert_false(emb_range_entity_len(&entities, value, next));
 }
 
 int

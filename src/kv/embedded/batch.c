@@ -18,6 +18,7 @@
 #include <endian.h>
 
 #include "kv/embedded/batch.h"
+#include "kv/embedded/gaps.h"
 
 /*
  * A key that the batch writes, and what it comes to. RocksDB gets each key once, however many
@@ -310,6 +311,22 @@ batch_enter_recent(const struct batch *b)
 		}
 	}
 	recent_write(recent, pairs, count, b->version);
+}
+
+void
+batch_enter_gaps(const struct batch *b)
+{
+	struct emb_store *store = b->store;
+
+	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {
+		size_t entity_len;
+
+		if (!((const struct batch_key *)n)->cell.present)
+			continue;
+		entity_len = emb_entity_len(&store->entities, n->key);
+		if (entity_len)
+			gaps_write(store->gaps, n->key, entity_len, b->version);
+	}
 }
 
 void

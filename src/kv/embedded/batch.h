@@ -44,5 +44,7 @@ void batch_finish(struct batch *b);
  * its version is published.
  */
 void batch_enter_recent(const struct batch *b);
+/* The same for what is known of keys that have nothing. */
+void batch_enter_gaps(const struct batch *b);
 
 #endif

@@ -161,6 +161,8 @@ struct emb_store {
 
 	struct emb_versions versions;
 	struct recent *recent; /* NULL: the store keeps no pairs in front of RocksDB */
+	struct gaps *gaps;
+	uint64_t search_ns; /* a search that takes longer is remembered there */
 	struct emb_queue queue;
 	struct watches *watches;
 	struct committer *committer; /* NULL when read-only */
@@ -330,13 +332,13 @@ size_t emb_entity_len(const struct emb_entities *entities, struct str key);
 /*
  * What RocksDB makes filters of beside whole keys: the beginnings that emb_entity_len() tells.
  * Iterators of a store with such filters see all keys of the entity that they are put to and not
- * all others, unless `total_order_seek` is set: which it has to be, unless emb_is_within_entity().
+ * all others, unless `total_order_seek` is set: which it has to be, but within an entity.
  * `entities` must outlive the database that has it.
  */
 rocksdb_slicetransform_t *emb_entities_extractor(const struct emb_entities *entities);
 
-/* True if all keys of the range belong to the entity that `begin` does. */
-bool emb_is_within_entity(const struct emb_entities *entities, struct str begin, struct str end);
+/* emb_entity_len() of `begin`, if all keys of the range belong to that entity; else 0. */
+size_t emb_range_entity_len(const struct emb_entities *entities, struct str begin, struct str end);
 
 /* ---- Versions: versions.c ---- */
 

@@ -152,14 +152,16 @@ emb_entity_len(const struct emb_entities *entities, struct str key)
 	return len;
 }
 
-bool
-emb_is_within_entity(const struct emb_entities *entities, struct str begin, struct str end)
+size_t
+emb_range_entity_len(const struct emb_entities *entities, struct str begin, struct str end)
 {
 	size_t len = emb_entity_len(entities, begin);
 
 	/* Behind the entity's last element FF would go on with it, as an escaped NUL. */
-	return len && end.len > len && memcmp(begin.ptr, end.ptr, len) == 0 &&
-	       ((uint8_t)end.ptr[len] < UINT8_MAX || end.len == len + 1);
+	if (len && end.len > len && memcmp(begin.ptr, end.ptr, len) == 0 &&
+	    ((uint8_t)end.ptr[len] < UINT8_MAX || end.len == len + 1))
+		return len;
+	return 0;
 }
 
 /* ---- For RocksDB ---- */

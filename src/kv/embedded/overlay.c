@@ -146,6 +146,19 @@ overlay_enter_range(struct overlay *o, struct arena *a, struct mutation *m)
 	return STATUS_OK;
 }
 
+enum status
+overlay_note_cleared(struct overlay *o, struct arena *a, struct str begin, struct str end)
+{
+	struct tree_node *n;
+
+	TRY(span_add(&o->cleared, a, begin, end));
+	while ((n = tree_at_or_after(&o->entries, begin)) && str_cmp(n->key, end) < 0) {
+		assert(overlay_entry_of(n)->kind == OVERLAY_CLEARED);
+		tree_remove(&o->entries, n);
+	}
+	return STATUS_OK;
+}
+
 /*
  * The range of keys that a stamped key may become: from the lowest stamp above the read version to
  * the highest that there is.

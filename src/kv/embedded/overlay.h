@@ -89,6 +89,13 @@ MUST_USE enum status overlay_enter(struct overlay *o, struct arena *a, struct mu
 				   uint64_t read_version);
 
 /*
+ * [begin, end) is absent, as reading it has shown: all keys that the overlay has in it are cleared.
+ * One span then stands for them. Bytes are borrowed. STATUS_NOMEM.
+ */
+MUST_USE enum status overlay_note_cleared(struct overlay *o, struct arena *a, struct str begin,
+					  struct str end);
+
+/*
  * What the overlay tells about a key. `*ret_entry` is the key's entry, for overlay_resolve(); NULL
  * if it has none, and the spans decide.
  */

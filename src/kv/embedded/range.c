@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 
+#include "base/clock.h"
 #include "kv/embedded/range_int.h"
 
 enum {
@@ -171,7 +172,13 @@ range_collect_entry(struct range_job *job, struct cell snapshot)
 		return false;
 	}
 	range_entry_step(job);
-	return !cell.present || range_collect(job, e->node.key, cell.value);
+	if (cell.present)
+		return range_collect(job, e->node.key, cell.value);
+	if (!job->count && e->kind == OVERLAY_CLEARED)
+		job->passed_cleared++;
+	else if (!job->count)
+		job->passed_others++;
+	return true;
 }
 
 /*
@@ -244,8 +251,10 @@ range_set_bounds(const struct range_job *job)
 {
 	rocksdb_readoptions_t *options = job->iterate;
 
-	rocksdb_readoptions_set_iterate_lower_bound(options, job->begin.ptr, job->begin.len);
-	rocksdb_readoptions_set_iterate_upper_bound(options, job->end.ptr, job->end.len);
+	rocksdb_readoptions_set_iterate_lower_bound(options, job->snapshot_begin.ptr,
+						    job->snapshot_begin.len);
+	rocksdb_readoptions_set_iterate_upper_bound(options, job->snapshot_end.ptr,
+						    job->snapshot_end.len);
 }
 
 static rocksdb_iterator_t *
@@ -266,6 +275,7 @@ range_begin_answer(struct range_job *job)
 	buf_clear(job->bytes);
 	buf_clear(job->lengths);
 	job->count = 0;
+	job->passed_cleared = job->passed_others = 0;
 	job->more = false;
 	job->read.incomplete = false;
 	job->status = STATUS_OK;
@@ -377,6 +387,65 @@ range_look_up(struct range_job *job)
 	return done;
 }
 
+/* Where the snapshot need not be read, since it has nothing there. */
+static void
+range_narrow(struct range_job *job)
+{
+	struct str narrowed;
+
+	job->snapshot_begin = job->begin;
+	job->snapshot_end = job->end;
+	if (!job->entity_len ||
+	    !gaps_find(job->tx->store->gaps, job->begin, job->end, job->entity_len,
+		       job->options->reverse, job->tx->snapshot->version, job->room, &narrowed))
+		return;
+	if (job->options->reverse)
+		job->snapshot_end = narrowed;
+	else
+		job->snapshot_begin = narrowed;
+}
+
+/* The iterator is at the first pair of the snapshot: what is in front of it is empty. */
+static void
+range_keep_gap(const struct range_job *job)
+{
+	bool reverse = job->options->reverse;
+	struct str begin = job->begin, end = job->end, key;
+	char behind[GAPS_KEY_BYTES + 1];
+
+	if (range_snapshot_key(job, &key)) {
+		if (key.len >= sizeof(behind))
+			return;
+		memcpy(behind, key.ptr, key.len);
+		behind[key.len] = '\0';
+		if (reverse)
+			begin = str_of(behind, key.len + 1);
+		else
+			end = key;
+	}
+	gaps_keep(job->tx->store->gaps, begin, end, job->entity_len, reverse,
+		  job->tx->snapshot->version);
+}
+
+/* Moves the iterator to the first pair, and remembers where it is if that takes long. */
+static void
+range_seek(struct range_job *job)
+{
+	uint64_t began_ns = clock_mono_ns();
+	char *error = NULL;
+
+	if (job->options->reverse)
+		rocksdb_iter_seek_to_last(job->it);
+	else
+		rocksdb_iter_seek_to_first(job->it);
+	if (!job->entity_len || clock_mono_ns() - began_ns < job->tx->store->search_ns)
+		return;
+	rocksdb_iter_get_error(job->it, &error);
+	if (!error)
+		range_keep_gap(job);
+	rocksdb_free(error);
+}
+
 /* A reading that was given up is done again elsewhere, so its error does not count. */
 static void
 range_take_error(struct range_job *job, char *error)
@@ -396,10 +465,7 @@ range_go_through(struct range_job *job)
 	job->it = range_make_iterator(job, false);
 	/* What a lookup has collected before it gave up is forgotten. */
 	range_begin_answer(job);
-	if (job->options->reverse)
-		rocksdb_iter_seek_to_last(job->it);
-	else
-		rocksdb_iter_seek_to_first(job->it);
+	range_seek(job);
 	range_collect_all(job);
 	rocksdb_iter_get_error(job->it, &error);
 	rocksdb_iter_destroy(job->it);
@@ -422,7 +488,7 @@ range_find_last(struct range_job *job)
 	tx->has_lookup = true;
 	job->it = tx->finder;
 	range_begin_answer(job);
-	rocksdb_iter_seek_to_last(job->it);
+	range_seek(job);
 	range_collect_all(job);
 	rocksdb_iter_get_error(job->it, &error);
 	range_take_error(job, error);
@@ -440,6 +506,8 @@ emb_range_run(struct emb_disk_read *read)
 
 	assert(str_cmp(job->begin, job->end) < 0 && tx->snapshot);
 	emb_count_nothing();
+	if (entered)
+		range_narrow(job);
 	if (!entered || !tx->snapshot->snapshot) {
 		range_begin_answer(job);
 		job->status = emb_tx_stale(job->err);

@@ -4,6 +4,7 @@
 
 #include "loop/wait.h"
 #include "kv/embedded/embedded_int.h"
+#include "kv/embedded/gaps.h"
 
 /* How long a collected pair's key and value are; its bytes follow the pair's before it. */
 struct pair_lengths {
@@ -22,6 +23,7 @@ struct range_job {
 	struct buf *lengths;
 	struct err *err;
 	bool keys_only;     /* and disregard own writes */
+	size_t entity_len;  /* of `begin`, if all of the range is within that entity; else 0 */
 	bool within_entity; /* and by the transaction's lookup, on whose thread it then is */
 
 	rocksdb_iterator_t *it;
@@ -30,6 +32,14 @@ struct range_job {
 	size_t count;
 	bool more;
 	enum status status;
+
+	/* What of the range is read in the snapshot: less, where gaps.h knows of nothing else. */
+	struct str snapshot_begin;
+	struct str snapshot_end;
+	char room[GAPS_KEY_BYTES + 1];
+	/* Of the overlay, in front of the first pair: keys that it has as cleared, or otherwise. */
+	size_t passed_cleared;
+	size_t passed_others;
 };
 
 /* Reads the range of a job whose fields up to `err` are set, for emb_disk_read(). */

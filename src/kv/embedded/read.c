@@ -9,6 +9,7 @@
 
 enum {
 	SCRATCH_KEEP_BYTES = 64 * 1024, /* a larger buffer is freed after use */
+	RANGE_PASSED = 8,               /* cleared keys, which a span then stands for */
 };
 
 /* ---- Keys ---- */
@@ -425,8 +426,9 @@ range_read(struct range_job *job)
 	if (!tx->iterate)
 		tx->iterate = rocksdb_readoptions_create();
 	/* Of a range that is asked for from its end a lookup gives the only pair, or is in vain. */
-	job->within_entity = (!job->options->reverse || job->options->limit == 1) &&
-			     emb_is_within_entity(&tx->store->entities, job->begin, job->end);
+	job->entity_len = emb_range_entity_len(&tx->store->entities, job->begin, job->end);
+	job->within_entity = job->entity_len &&
+			     (!job->options->reverse || job->options->limit == 1);
 	job->iterate = tx->iterate;
 	job->bytes = &tx->scratch;
 	job->lengths = &tx->scratch_pairs;
@@ -481,6 +483,33 @@ range_add_conflict(struct emb_tx *tx, const struct range_job *job, struct kv_ran
 	return emb_tx_add_conflict(tx, &tx->read_conflicts, job->begin, last);
 }
 
+/*
+ * A read that has passed many keys which the transaction itself has cleared leaves one span instead
+ * of them, for the next one: so whoever takes pairs from one end of a range, one after the other,
+ * does not pass all of them each time.
+ */
+static enum status
+range_note_cleared(struct emb_tx *tx, const struct range_job *job, struct kv_range range)
+{
+	struct str begin = job->begin, end = job->end;
+
+	if (job->passed_cleared < RANGE_PASSED || job->passed_others || job->stamped)
+		return STATUS_OK;
+	if (range.count && job->options->reverse)
+		begin = range.pairs[0].key;
+	else if (range.count)
+		end = range.pairs[0].key;
+	begin = arena_dup(tx->arena, begin);
+	end = arena_dup(tx->arena, end);
+	if (!begin.ptr || !end.ptr)
+		return emb_tx_no_room(tx);
+	if (range.count && job->options->reverse)
+		begin.len++; /* with the zero byte behind the copy it is the next possible key */
+	return overlay_note_cleared(&tx->overlay, tx->arena, begin, end) == STATUS_OK
+		       ? STATUS_OK
+		       : emb_tx_no_room(tx);
+}
+
 static enum status
 range_get(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
 {
@@ -508,6 +537,7 @@ range_get(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
 	TRY(range_answer(job, &f));
 	assert(f);
 	*ret = &f->base;
+	TRY(range_note_cleared(tx, job, f->base.range));
 	if (job->options->mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE)
 		return range_add_conflict(tx, job, f->base.range);
 	return STATUS_OK;

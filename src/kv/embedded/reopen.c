@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "kv/embedded/directory.h"
+#include "kv/embedded/gaps.h"
 #include "kv/embedded/handle.h"
 #include "kv/embedded/watch_int.h"
 
@@ -265,6 +266,7 @@ reopen_replace(struct emb_store *store, struct err *why)
 		return status == STATUS_CORRUPT ? KV_STORE_LOST : KV_STORE_FAILED;
 	}
 	recent_forget(store->recent, version);
+	gaps_forget(store->gaps, version);
 	emb_versions_reopened(store, version, metadata);
 	if (version > published)
 		watches_complete_all(store->watches);

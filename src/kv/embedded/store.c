@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/embedded/directory.h"
+#include "kv/embedded/gaps.h"
 #include "kv/embedded/handle.h"
 #include "kv/embedded/metrics.h"
 #include "kv/embedded/range_int.h"
@@ -162,13 +163,15 @@ queue_init(struct emb_queue *q)
 }
 
 static enum status
-store_start(struct emb_store *store, uint64_t recent_bytes, struct err *err)
+store_start(struct emb_store *store, const struct kv_options *options, struct err *err)
 {
 	enum status status = STATUS_OK;
 
-	store->recent = recent_bytes ? recent_new(recent_bytes) : NULL;
+	store->recent = options->recent_bytes ? recent_new(options->recent_bytes) : NULL;
 	store->watches = watches_new();
-	if (!store->watches || (recent_bytes && !store->recent))
+	store->gaps = gaps_new();
+	store->search_ns = options->search_ns ? options->search_ns : GAPS_SEARCH_NS;
+	if (!store->watches || !store->gaps || (options->recent_bytes && !store->recent))
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	queue_init(&store->queue);
 	if (status == STATUS_OK && !store->base.read_only)
@@ -186,6 +189,7 @@ store_stop(struct emb_store *store)
 	if (store->watches)
 		watches_close(store->watches);
 	recent_free(store->recent);
+	gaps_free(store->gaps);
 	emb_versions_fini(store);
 }
 
@@ -205,7 +209,7 @@ store_open_at(struct emb_store *store, const struct kv_options *options, struct 
 		TRY(emb_directory_sync(store->path, err));
 	TRY(store_check_format(store, options, err));
 	TRY(store_read_versions(store, err));
-	status = store_start(store, options->recent_bytes, err);
+	status = store_start(store, options, err);
 	if (status != STATUS_OK)
 		store_stop(store);
 	return status;

@@ -1,0 +1,68 @@
+/*
+ * Stretches of keys with nothing in them, so that reads need not step over keys that were deleted.
+ *
+ * RocksDB keeps a deleted key, and that it was deleted, until tables are merged. Whoever reads the
+ * first pair of a range steps over all of them. A queue is the worst case: each message that is
+ * taken leaves its key in front of those that are still there. So a read that had to search for the
+ * first pair (or the last) of a range within an entity leaves here that there is nothing in front
+ * of it, and the next one begins there.
+ *
+ * == Why no reader misses a pair ==
+ *
+ * A gap [begin, end) has a version: at that version, and at all later ones, nothing is in it. A
+ * write of a key in it makes it smaller, so that the key is not in it any more. As with single
+ * pairs (recent.h), the thread that owns the committer enters a batch by gaps_write() when RocksDB
+ * has it and before its version is published. A reader at S uses a gap only if its version is at
+ * most S: writes up to S were published before the reader took S, so they have been entered.
+ *
+ * A reader at S that has found nothing between two keys leaves that here unless its slot, in which
+ * entities share a place by a hash, was written above S. A write above S that has not been entered
+ * yet will find the gap. After the store was opened again nothing from before counts (`floor`).
+ *
+ * All keys of a gap are of one entity (embedded_int.h), so a write looks in one slot. A slot keeps
+ * one gap for reads from the left and one for reads from the right, of keys up to GAPS_KEY_BYTES;
+ * a new one takes the place of another one that it does not touch.
+ *
+ * Threads: gaps_write() belongs to the thread that owns the committer; all else but gaps_free() may
+ * be called by any thread.
+ */
+#ifndef FROND_KV_EMBEDDED_GAPS_H
+#define FROND_KV_EMBEDDED_GAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum {
+	GAPS_SLOTS = 256, /* a power of two */
+	GAPS_KEY_BYTES = 128,
+	GAPS_SEARCH_NS = 20000, /* a search for the first pair that takes longer is remembered */
+};
+
+struct gaps;
+
+/* NULL: out of memory. */
+struct gaps *gaps_new(void);
+void gaps_free(struct gaps *g); /* NULL is fine */
+
+/*
+ * For a reader at `version` of [begin, end), a range of the entity that the first `entity_len`
+ * bytes of `begin` name: where it may begin instead, or with `reverse` end; the bytes are in
+ * `room`, or those of `begin` or `end`. False: no gap is known there.
+ */
+bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
+	       uint64_t version, char room[GAPS_KEY_BYTES + 1], struct str *ret);
+
+/* A reader at `version` has found that [begin, end), of one entity, is empty. */
+void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
+	       uint64_t version);
+
+/* The key, of the entity, has a value since `version`, which is not published yet. */
+void gaps_write(struct gaps *g, struct str key, size_t entity_len, uint64_t version);
+
+/* Nothing that was known before `version` counts any more. */
+void gaps_forget(struct gaps *g, uint64_t version);
+
+#endif

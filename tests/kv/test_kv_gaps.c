@@ -1,0 +1,422 @@
+/*
+ * Stretches of keys with nothing in them (kv/embedded/gaps.h): the module alone, against a history
+ * of versions that is too simple to be wrong, and queues within a store.
+ */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rand.h"
+#include "kv/embedded/embedded_int.h"
+#include "kv/embedded/gaps.h"
+#include "kv/tuple.h"
+
+enum {
+	ENTITIES = 3,
+	ENTITY_BYTES = 1, /* of a key of the module's tests: the entity, and a number */
+	NUMBERS = 60,
+	VERSIONS = 4000,
+};
+
+/* ---- Alone ---- */
+
+struct history {
+	struct gaps *gaps;
+	bool there[VERSIONS][ENTITIES][NUMBERS];
+	uint64_t published;
+};
+
+static struct str
+key_of(char room[3], unsigned entity, unsigned number)
+{
+	room[0] = (char)('a' + entity);
+	room[1] = (char)(' ' + number);
+	room[2] = '\0';
+	return str_of(room, 2);
+}
+
+/* The number of a key, or the next one if the key lies behind that one's. */
+static unsigned
+number_of(struct str key)
+{
+	return (unsigned)(key.ptr[1] - ' ') + (key.len > 2);
+}
+
+static bool
+is_empty(const struct history *h, uint64_t version, unsigned entity, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++)
+		if (h->there[version][entity][i])
+			return false;
+	return true;
+}
+
+/* A read of the first pair, or the last, at some version; what it finds is left late. */
+struct reading {
+	unsigned entity, from, to; /* numbers; at first those asked for, then those found empty */
+	bool reverse;
+	uint64_t version;
+};
+
+static void
+reading_look(const struct history *h, struct reading *r)
+{
+	char begin_room[3], end_room[3], room[GAPS_KEY_BYTES + 1];
+	struct str begin = key_of(begin_room, r->entity, r->from);
+	struct str end = key_of(end_room, r->entity, r->to);
+	unsigned from = r->from, to = r->to;
+	struct str narrowed;
+
+	if (gaps_find(h->gaps, begin, end, ENTITY_BYTES, r->reverse, r->version, room, &narrowed)) {
+		unsigned at = number_of(narrowed);
+
+		assert_true(at >= from && at <= to);
+		if (r->reverse)
+			assert_true(is_empty(h, r->version, r->entity, at, to));
+		else
+			assert_true(is_empty(h, r->version, r->entity, from, at));
+	}
+	if (r->reverse)
+		while (from < to && is_empty(h, r->version, r->entity, to - 1, r->to))
+			to--;
+	else
+		while (from < to && is_empty(h, r->version, r->entity, r->from, from + 1))
+			from++;
+	r->from = r->reverse ? to : r->from;
+	r->to = r->reverse ? r->to : from;
+}
+
+static void
+reading_keep(const struct history *h, const struct reading *r)
+{
+	char begin_room[3], end_room[3];
+	struct str begin = key_of(begin_room, r->entity, r->from);
+
+	gaps_keep(h->gaps, begin, key_of(end_room, r->entity, r->to), ENTITY_BYTES, r->reverse,
+		  r->version);
+}
+
+static void
+history_write(struct history *h, struct rand_seq *rand)
+{
+	uint64_t v = h->published + 1;
+	char room[3];
+
+	memcpy(h->there[v], h->there[v - 1], sizeof(h->there[v]));
+	if (rand_seq_below(rand, 200) == 0)
+		gaps_forget(h->gaps, v);
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned entity = (unsigned)rand_seq_below(rand, ENTITIES);
+		unsigned number = (unsigned)rand_seq_below(rand, NUMBERS);
+		bool there = rand_seq_below(rand, 5) == 0;
+
+		h->there[v][entity][number] = there;
+		if (there)
+			gaps_write(h->gaps, key_of(room, entity, number), ENTITY_BYTES, v);
+	}
+	h->published = v;
+}
+
+static void
+random_reads_and_writes_agree_with_a_history(void **state)
+{
+	struct history *h = calloc(1, sizeof(*h));
+	struct rand_seq rand = { test_seed() };
+	struct reading late = { 0 };
+
+	(void)state;
+	assert_non_null(h);
+	h->gaps = gaps_new();
+	assert_non_null(h->gaps);
+	while (h->published < VERSIONS - 1) {
+		uint64_t back = rand_seq_below(&rand, 4);
+		struct reading r = { .reverse = rand_seq_below(&rand, 2) };
+
+		if (rand_seq_below(&rand, 3) == 0)
+			history_write(h, &rand);
+		r.entity = (unsigned)rand_seq_below(&rand, ENTITIES);
+		r.from = (unsigned)rand_seq_below(&rand, 4) * 5;
+		r.to = NUMBERS - (unsigned)rand_seq_below(&rand, 4) * 5;
+		r.version = h->published > back ? h->published - back : h->published;
+		reading_look(h, &r);
+		if (rand_seq_below(&rand, 2)) {
+			reading_keep(h, &r);
+		} else {
+			reading_keep(h, &late);
+			late = r;
+		}
+	}
+	gaps_free(h->gaps);
+	free(h);
+}
+
+static void
+keys_that_are_too_long_are_not_kept(void **state)
+{
+	struct gaps *g = gaps_new();
+	char longest[GAPS_KEY_BYTES + 1], room[GAPS_KEY_BYTES + 1];
+	const struct str key = str_of(longest, GAPS_KEY_BYTES);
+	struct str ret;
+
+	(void)state;
+	memset(longest, 'a', sizeof(longest));
+	gaps_keep(g, STR("a"), str_of(longest, sizeof(longest)), 1, false, 5);
+	assert_false(gaps_find(g, STR("a"), STR("b"), 1, false, 5, room, &ret));
+	gaps_keep(g, STR("a"), key, 1, false, 5);
+	assert_true(gaps_find(g, STR("a"), STR("b"), 1, false, 5, room, &ret));
+	assert_true(str_eq(ret, key));
+	/* What would lie behind a key of that length has no room. */
+	gaps_keep(g, STR("a"), STR("b"), 1, true, 5);
+	gaps_write(g, key, 1, 6);
+	assert_false(gaps_find(g, STR("a"), STR("b"), 1, true, 6, room, &ret));
+	gaps_free(g);
+}
+
+/* ---- Queues ---- */
+
+enum {
+	MESSAGES = 1500,
+	PRODUCERS = 2,
+	CONSUMERS = 3,
+};
+
+struct queue {
+	struct kv_store *store;
+	struct str begin, end; /* one entity */
+	struct buf begin_room, end_room;
+	_Atomic uint64_t pushed;
+	_Atomic uint64_t taken;
+	_Atomic uint32_t times[PRODUCERS * MESSAGES]; /* each message was taken */
+};
+
+static void
+queue_put_key(struct buf *key, uint64_t number)
+{
+	buf_clear(key);
+	tuple_put_u64(key, 0);
+	tuple_put_u64(key, 1);
+	tuple_put_str(key, STR("queue"));
+	if (number)
+		tuple_put_u64(key, number);
+}
+
+static void
+queue_begin(struct queue *q, struct kv_store *store)
+{
+	*q = (struct queue){ .store = store };
+	q->begin_room = (struct buf)BUF_INIT(100);
+	q->end_room = (struct buf)BUF_INIT(100);
+	queue_put_key(&q->begin_room, 0);
+	queue_put_key(&q->end_room, 0);
+	buf_append_byte(&q->begin_room, 0x01);
+	buf_append_byte(&q->end_room, 0xfe);
+	q->begin = buf_str(&q->begin_room);
+	q->end = buf_str(&q->end_room);
+	assert_int_equal(
+		emb_range_entity_len(&((struct emb_store *)store)->entities, q->begin, q->end),
+		q->begin.len - 1);
+}
+
+static void
+queue_end(struct queue *q)
+{
+	buf_release(&q->begin_room);
+	buf_release(&q->end_room);
+}
+
+static void
+queue_push(struct kv_tx *tx, uint64_t number)
+{
+	struct buf key AUTO(buf_release) = BUF_INIT(100);
+
+	queue_put_key(&key, number);
+	assert_ok(kv_set(tx, buf_str(&key), STR("message")));
+}
+
+/* The number of the first message, or the last; 0: there is none. */
+static uint64_t
+queue_look(const struct queue *q, struct kv_tx *tx, bool last, size_t limit)
+{
+	const struct kv_range_options options = { .limit = limit, .reverse = last };
+	struct kv_future *f = kv_get_range(tx, q->begin, q->end, &options);
+	struct kv_range range;
+	uint64_t number = 0;
+
+	assert_ok(kv_future_wait(f));
+	range = kv_future_range(f);
+	if (range.count) {
+		struct tuple_reader r = tuple_reader(
+			str_skip(range.pairs[0].key, q->begin.len - 1));
+
+		assert_ok(tuple_next_u64(&r, &number));
+	}
+	kv_future_free(f);
+	return number;
+}
+
+static void
+queue_take(struct kv_tx *tx, uint64_t number)
+{
+	struct buf key AUTO(buf_release) = BUF_INIT(100);
+
+	queue_put_key(&key, number);
+	assert_ok(kv_clear(tx, buf_str(&key)));
+}
+
+static void
+pushed_messages(struct queue *q, uint64_t from, uint64_t to)
+{
+	struct kv_tx *tx = begin(q->store);
+
+	for (uint64_t i = from; i < to; i++)
+		queue_push(tx, i);
+	commit(tx);
+}
+
+static void
+first_message_is_found_whatever_was_taken_before(void **state)
+{
+	struct queue q;
+	struct kv_tx *old, *tx;
+
+	queue_begin(&q, store_of(state));
+	pushed_messages(&q, 100, 400);
+	old = begin_read(q.store);
+	assert_int_equal(queue_look(&q, old, false, 1), 100);
+	for (uint64_t i = 0; i < 100; i++) {
+		tx = begin(q.store);
+		assert_int_equal(queue_look(&q, tx, false, 1), 100 + i);
+		queue_take(tx, 100 + i);
+		assert_int_equal(queue_look(&q, tx, true, i % 2 ? 1 : 5), 399 - i);
+		queue_take(tx, 399 - i);
+		commit(tx);
+	}
+	assert_int_equal(queue_look(&q, old, false, 1), 100);
+	assert_int_equal(queue_look(&q, old, true, 1), 399);
+	/* In front of all, behind all, and where messages were taken. */
+	pushed_messages(&q, 150, 151);
+	tx = begin_read(q.store);
+	assert_int_equal(queue_look(&q, tx, false, 1), 150);
+	kv_tx_free(tx);
+	pushed_messages(&q, 10, 11);
+	pushed_messages(&q, 350, 351);
+	tx = begin_read(q.store);
+	assert_int_equal(queue_look(&q, tx, false, 1), 10);
+	assert_int_equal(queue_look(&q, tx, true, 1), 350);
+	pushed_messages(&q, 390, 391);
+	assert_int_equal(queue_look(&q, tx, true, 1), 350);
+	kv_tx_free(tx);
+	tx = begin_read(q.store);
+	assert_int_equal(queue_look(&q, tx, true, 1), 390);
+	kv_tx_free(tx);
+	kv_tx_free(old);
+	queue_end(&q);
+}
+
+static void
+one_transaction_takes_all_from_both_ends(void **state)
+{
+	struct queue q;
+	struct kv_tx *tx;
+
+	queue_begin(&q, store_of(state));
+	pushed_messages(&q, 1, 201);
+	tx = begin(q.store);
+	for (uint64_t i = 1; i <= 100; i++) {
+		assert_int_equal(queue_look(&q, tx, false, 1), i);
+		queue_take(tx, i);
+		assert_int_equal(queue_look(&q, tx, true, 1), 201 - i);
+		queue_take(tx, 201 - i);
+		if (i % 30 == 0) {
+			queue_push(tx, i - 10);
+			assert_int_equal(queue_look(&q, tx, false, 1), i - 10);
+			queue_take(tx, i - 10);
+		}
+	}
+	assert_int_equal(queue_look(&q, tx, false, 1), 0);
+	assert_int_equal(queue_look(&q, tx, true, 1), 0);
+	queue_push(tx, 50);
+	assert_int_equal(queue_look(&q, tx, true, 1), 50);
+	commit(tx);
+	tx = begin_read(q.store);
+	assert_int_equal(queue_look(&q, tx, false, 9), 50);
+	kv_tx_free(tx);
+	queue_end(&q);
+}
+
+static void *
+produce(void *arg)
+{
+	struct queue *q = arg;
+	uint64_t number;
+
+	while ((number = atomic_fetch_add(&q->pushed, 1)) < (uint64_t)PRODUCERS * MESSAGES) {
+		struct kv_tx *tx = begin(q->store);
+
+		queue_push(tx, number + 1);
+		commit(tx);
+	}
+	return NULL;
+}
+
+static void *
+consume(void *arg)
+{
+	struct queue *q = arg;
+
+	while (atomic_load(&q->taken) < (uint64_t)PRODUCERS * MESSAGES) {
+		struct kv_tx *tx = begin(q->store);
+		uint64_t number = queue_look(q, tx, false, 1);
+
+		if (number)
+			queue_take(tx, number);
+		if (try_commit(tx) != STATUS_OK || !number)
+			continue;
+		atomic_fetch_add(&q->times[number - 1], 1);
+		atomic_fetch_add(&q->taken, 1);
+	}
+	return NULL;
+}
+
+static void
+threads_take_each_message_once(void **state)
+{
+	struct queue *q = calloc(1, sizeof(*q));
+	pthread_t threads[PRODUCERS + CONSUMERS];
+	struct kv_tx *tx;
+
+	assert_non_null(q);
+	queue_begin(q, store_of(state));
+	for (int i = 0; i < PRODUCERS + CONSUMERS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, i < PRODUCERS ? produce : consume, q), 0);
+	for (int i = 0; i < PRODUCERS + CONSUMERS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < PRODUCERS * MESSAGES; i++)
+		assert_int_equal(q->times[i], 1);
+	tx = begin_read(q->store);
+	assert_int_equal(queue_look(q, tx, false, 1), 0);
+	kv_tx_free(tx);
+	queue_end(q);
+	free(q);
+}
+
+#define S(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_reads_and_writes_agree_with_a_history),
+		cmocka_unit_test(keys_that_are_too_long_are_not_kept),
+		S(first_message_is_found_whatever_was_taken_before),
+		S(one_transaction_takes_all_from_both_ends),
+		S(threads_take_each_message_once),
+	};
+
+	return cmocka_run_group_tests_name("gaps", tests, NULL, NULL);
+}
