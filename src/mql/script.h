@@ -160,8 +160,8 @@ void *mql_batch_begin(struct mql_batch *b, size_t item_bytes);
 
 /*
  * Reads items of a batch that has begun, until there are as many as are wanted, MQL_AHEAD_BYTES of
- * documents, or no more. `read` puts the next document into item `b->count`, and says how many bytes
- * the document has; STATUS_NOT_FOUND: there is none. Any other failure is kept in `failed`.
+ * documents, or no more. `read` puts the next document into item `b->count`, and says how many
+ * bytes the document has; STATUS_NOT_FOUND: there is none. Any other failure is kept in `failed`.
  */
 void mql_batch_read(struct mql_batch *b, enum status (*read)(void *arg, size_t *ret_bytes),
 		    void *arg);

@@ -248,9 +248,9 @@ row_run(void *arg, struct mql *q, size_t i)
  * Reads the next batch and evaluates it.
  *
  * A transaction that comes to its limit of time loses what it has read ahead. So a batch has only
- * as many documents as take CHANGE_AHEAD_MS, by the time that those of the batch before took. If the
- * store refuses old transactions, one that is tried again reads nothing ahead, so that it changes at
- * least its first document.
+ * as many documents as take CHANGE_AHEAD_MS, by the time that those of the batch before took. If
+ * the store refuses old transactions, one that is tried again reads nothing ahead, so that it
+ * changes at least its first document.
  */
 static enum status
 rows_fill(struct change *ch)
