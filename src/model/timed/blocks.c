@@ -178,7 +178,22 @@ timed_blocks_rank(struct timed_item *item, struct str order, uint64_t *ret)
 	return STATUS_OK;
 }
 
-/* Goes along a level while `index` lies behind; `*at` and `*before` are where it comes to. */
+/* Reads how many entries the block has that begins there. */
+static enum status
+block_read(struct timed_item *item, unsigned level, struct str order, struct block *ret)
+{
+	struct kv_pair pair;
+
+	TRY(timed_block_key(item, level, order, &pair.key));
+	TRY(timed_data_get(item->t, pair.key, KV_READ, item->arena, &pair.value));
+	return pair.value.ptr ? block_parse(item, &pair, ret) : timed_item_corrupt(item);
+}
+
+/*
+ * Goes along a level while `index` lies behind; `*at` and `*before` are where it comes to. The
+ * block that it begins with is read alone: often the index is in it, as that of what is taken from
+ * a queue, and what has gone behind it need not be stepped over.
+ */
 static enum status
 level_walk(struct timed_item *item, unsigned level, uint64_t index, struct str *at,
 	   uint64_t *before)
@@ -187,22 +202,26 @@ level_walk(struct timed_item *item, unsigned level, uint64_t index, struct str *
 	struct str begin, end;
 	struct kv_pair pair;
 	enum status status;
-	bool any = false;
-	struct block block = { 0 };
+	struct block block;
 
+	TRY(block_read(item, level, *at, &block));
+	if (*before + block.entries > index)
+		return STATUS_OK;
 	TRY(timed_block_key(item, level, *at, &begin));
+	TRY(timed_key_with(item->arena, begin, CATALOG_KEY_NEXT, &begin));
 	TRY(timed_block_key(item, level + 1, STR(""), &end));
 	TRY(timed_cursor_open(&scan, item->t, begin, end,
 			      &(struct kv_range_options){ .ahead = true }));
-	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
-		if (any && *before + block.entries > index)
+	while (*before + block.entries <= index) {
+		status = timed_cursor_next(&scan, &pair);
+		if (status == STATUS_NOT_FOUND)
 			return STATUS_OK;
-		*before += any ? block.entries : 0;
+		TRY(status);
+		*before += block.entries;
 		TRY(block_parse(item, &pair, &block));
 		*at = block.order;
-		any = true;
 	}
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	return STATUS_OK;
 }
 
 enum status
@@ -224,15 +243,9 @@ timed_blocks_find(struct timed_item *item, uint64_t index, struct str *ret, uint
 static enum status
 block_lock(struct timed_item *item, unsigned level, struct block *block)
 {
-	struct kv_pair pair;
-
 	if (timed_known_count(item, level, block->order, &block->entries))
 		return STATUS_OK;
-	TRY(timed_block_key(item, level, block->order, &pair.key));
-	TRY(timed_data_get(item->t, pair.key, KV_READ, item->arena, &pair.value));
-	if (!pair.value.ptr)
-		return timed_item_corrupt(item);
-	TRY(block_parse(item, &pair, block));
+	TRY(block_read(item, level, block->order, block));
 	timed_known_set_count(item, level, block->order, block->entries);
 	return STATUS_OK;
 }
