@@ -7,8 +7,9 @@ The sides take turns in each round: frond, redis-server that syncs every write (
 redis-server that syncs once a second (everysec). 50 connections; every command without a pipeline
 and with 16 in one; of one key, and of 100,000. What is shown are the medians of the rounds' ratios.
 Then what memory and a GET cost with many keys, 10,000 idle subscribers, keys that fall due
-together, and what history adds to a SET. The results go to bench/results/redis.json; --publish
-puts the tables into README.md and docs/PERFORMANCE.md.
+together, what history adds to a SET, and whether a queue that is emptied becomes slower. The
+results go to bench/results/redis.json; --publish puts the tables into README.md and
+docs/PERFORMANCE.md.
 
 With --sync-ms N each fdatasync() and fsync() of all servers takes N milliseconds longer than the
 disk here does (slow_sync.c, preloaded), as on a machine whose disk is slower. Then the writes
@@ -52,10 +53,10 @@ WRITES = (2.0, 0.7)
 GOALS = {"SET": WRITES, "INCR": WRITES, "LPUSH": WRITES, "RPUSH": WRITES, "SADD": WRITES,
          "HSET": WRITES, "ZADD": (2.0, 0.5), "GET": (1.0, 0.5)}
 MOST = {"memory share": 1 / 3, "GET with all keys": 2, "subscribers MB": 250,
-        "p99 beside expiry": 3, "CPU of SET with history": 1.6}
+        "p99 beside expiry": 3, "CPU of SET with history": 1.6, "last messages of a queue": 2}
 
 
-SIZES = ("keys", "subscribers", "expiry", "history")  # the names of the other figures
+SIZES = ("keys", "subscribers", "expiry", "history", "queue")  # the names of the other figures
 
 
 def say(text):
@@ -283,7 +284,8 @@ class Bench:
 
     def sizes(self, directory):
         for name, measure in (("keys", self.many_keys), ("subscribers", self.subscribers),
-                              ("expiry", self.expiry), ("history", self.history)):
+                              ("expiry", self.expiry), ("history", self.history),
+                              ("queue", self.queue)):
             if not self.wants(name):
                 continue
             place = directory / name
@@ -416,6 +418,29 @@ class Bench:
         self.size("CPU of SET with history", on / off, f"{on:.1f} µs with history, {off:.1f} "
                                                        "without")
 
+    def queue(self, directory):
+        """What was taken leaves deleted keys in front of what is left: must not cost the next."""
+        tenth = self.o.messages // 10
+
+        def rate(server, words, count, pipeline):
+            done = subprocess.run(["redis-benchmark", "-p", str(server.redis_port), "-c",
+                                   str(CLIENTS), "-n", str(count), "-P", str(pipeline), "--csv",
+                                   *words], stdout=subprocess.PIPE, text=True, check=True)
+            return float(list(csv.DictReader(io.StringIO(done.stdout)))[-1]["rps"])
+
+        def measure(server):
+            rate(server, ["RPUSH", "queue", "message"], self.o.messages, 1)
+            rates = [rate(server, ["LPOP", "queue"], tenth, 16) for _ in range(10)]
+            with Client(server.redis_port) as client:
+                if client.ask("LLEN", "queue"):
+                    sides.fail("messages are left in the queue")
+            return rates[0], rates[-1]
+
+        first, last = self.with_frond(directory, measure)
+        self.size("last messages of a queue", first / last,
+                  f"{self.o.messages:,} messages, each pushed by a transaction of its own, taken by "
+                  f"LPOP, 16 in a pipeline: {first:,.0f} a second at first, {last:,.0f} at last")
+
     def size(self, name, value, text):
         say(f"{name}: {value:.2f} ({text})")
         self.found["sizes"][name] = {"value": value, "text": text, "most": MOST[name],
@@ -498,7 +523,7 @@ def arguments():
     env = os.environ
     parser.add_argument("--build", default=str(TOP / "build"))
     parser.add_argument("--only", action="append", metavar="WORD",
-                        help="rows whose titles have the word; keys, subscribers, expiry, history")
+                        help="rows whose titles have the word; " + ", ".join(SIZES))
     parser.add_argument("--rounds", type=int, default=int(env.get("BENCH_ROUNDS", "3")))
     parser.add_argument("--seconds", type=float, default=float(env.get("BENCH_SECONDS", "2")))
     parser.add_argument("--keys", type=int, default=1000000,
@@ -506,6 +531,7 @@ def arguments():
     parser.add_argument("--keys-due", type=int, default=1000000, help="keys that expire at once")
     parser.add_argument("--beside", type=int, default=100000, help="SETs beside those")
     parser.add_argument("--subscribers", type=int, default=10000)
+    parser.add_argument("--messages", type=int, default=100000, help="of a queue")
     parser.add_argument("--sync-ms", type=float, default=0, metavar="N",
                         help="milliseconds that each sync of all servers takes longer")
     parser.add_argument("--rest", type=float, default=10, help="seconds that subscribers idle")
