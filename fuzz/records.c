@@ -1,6 +1,6 @@
 /*
- * Any bytes as a record of model/timed: a header or a member of an item, a cell of a row, the state
- * of a history. What is read is written as the same bytes.
+ * Any bytes as a record of model/timed: a header or a member of an item, a run of elements, a cell
+ * of a row, the state of a history. What is read is written as the same bytes.
  */
 #include <stdlib.h>
 
@@ -31,6 +31,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct history_state state;
 	struct timed_header header;
 	struct timed_cell cell;
+	struct timed_run run;
 
 	if (timed_header_parse(value, &header, NULL) == STATUS_OK) {
 		timed_header_put(&header, &written);
@@ -38,6 +39,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (timed_leaf_parse(value, &leaf, NULL) == STATUS_OK) {
 		timed_leaf_put(&leaf, &written);
+		must_be(&written, value);
+	}
+	must(!timed_is_run(value) || timed_leaf_parse(value, &leaf, NULL) != STATUS_OK);
+	if (timed_run_parse(value, &run) == STATUS_OK) {
+		timed_run_put_header(run.write_us, run.leftwards, &written);
+		for (unsigned i = 0; i < run.count; i++)
+			timed_run_put_value(run.values[i], &written);
 		must_be(&written, value);
 	}
 	if (timed_cell_parse(value, &cell, NULL) == STATUS_OK) {
