@@ -290,6 +290,15 @@ batch_apply(struct batch *b, struct emb_tx *tx)
 	return STATUS_OK;
 }
 
+static void
+batch_enter_gap(const struct batch *b, struct str key)
+{
+	size_t entity_len = emb_entity_len(&b->store->entities, key);
+
+	if (entity_len)
+		gaps_write(b->store->gaps, key, entity_len, b->version);
+}
+
 void
 batch_enter_recent(const struct batch *b)
 {
@@ -297,36 +306,21 @@ batch_enter_recent(const struct batch *b)
 	struct recent_pair pairs[RECENT_WRITES];
 	size_t count = 0;
 
-	if (!recent)
-		return;
 	/* The batch does not know which keys lay in the ranges that it has deleted. */
 	if (tree_first(&b->deleted))
 		recent_forget(recent, b->version);
 	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {
-		pairs[count++] = (struct recent_pair){ n->key,
-						       ((const struct batch_key *)n)->cell };
+		struct cell cell = ((const struct batch_key *)n)->cell;
+
+		if (cell.present)
+			batch_enter_gap(b, n->key);
+		pairs[count++] = (struct recent_pair){ n->key, cell };
 		if (count == RECENT_WRITES) {
 			recent_write(recent, pairs, count, b->version);
 			count = 0;
 		}
 	}
 	recent_write(recent, pairs, count, b->version);
-}
-
-void
-batch_enter_gaps(const struct batch *b)
-{
-	struct emb_store *store = b->store;
-
-	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {
-		size_t entity_len;
-
-		if (!((const struct batch_key *)n)->cell.present)
-			continue;
-		entity_len = emb_entity_len(&store->entities, n->key);
-		if (entity_len)
-			gaps_write(store->gaps, n->key, entity_len, b->version);
-	}
 }
 
 void

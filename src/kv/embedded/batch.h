@@ -40,11 +40,9 @@ MUST_USE enum status batch_apply(struct batch *b, struct emb_tx *tx);
 void batch_finish(struct batch *b);
 
 /*
- * Tells the pairs in front of RocksDB what the batch has written: when RocksDB has it, and before
- * its version is published.
+ * Tells the pairs in front of RocksDB, and the gaps, what the batch has written: when RocksDB has
+ * it, and before its version is published.
  */
 void batch_enter_recent(const struct batch *b);
-/* The same for what is known of keys that have nothing. */
-void batch_enter_gaps(const struct batch *b);
 
 #endif

@@ -328,7 +328,6 @@ committer_write(struct committer *c, struct emb_tx *txs, const rocksdb_writeopti
 	c->made_again = false;
 	committer_reach(EMB_STEP_WRITTEN);
 	batch_enter_recent(&c->batch);
-	batch_enter_gaps(&c->batch);
 	committer_remember(c,
 			   emb_versions_publish(store, c->batch.version, c->batch.metadata, txs));
 	committer_reach(EMB_STEP_PUBLISHED);

@@ -1,6 +1,7 @@
 #include "kv/embedded/gaps.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -21,12 +22,19 @@ struct gap {
 /* The lock guards all of it. */
 struct slot {
 	pthread_mutex_t lock;
-	uint64_t written;        /* the version at which a key of it was last written */
 	uint64_t floor;          /* nothing from before this version counts */
 	struct gap sides[SIDES]; /* for reads from the left, and from the right */
 };
 
+/*
+ * Every key that is written is told of, and most slots have no gap: so what a writer looks at lies
+ * together, and it takes no lock where there is none. A writer sets `written` and then looks at
+ * `any`, who keeps a gap sets `any` and then looks at `written`: at least one of them sees the
+ * other.
+ */
 struct gaps {
+	_Atomic uint64_t written[GAPS_SLOTS]; /* the version at which a key was last written */
+	atomic_bool any[GAPS_SLOTS];          /* the slot has a gap */
 	struct slot slots[GAPS_SLOTS];
 };
 
@@ -50,10 +58,10 @@ gaps_free(struct gaps *g)
 	mem_free(g);
 }
 
-static struct slot *
-slot_of(struct gaps *g, struct str key, size_t entity_len)
+static size_t
+slot_of(struct str key, size_t entity_len)
 {
-	return &g->slots[hash_quick(str_of(key.ptr, entity_len)) % GAPS_SLOTS];
+	return hash_quick(str_of(key.ptr, entity_len)) % GAPS_SLOTS;
 }
 
 static struct str
@@ -97,11 +105,14 @@ bool
 gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	  uint64_t version, char room[GAPS_KEY_BYTES + 1], struct str *ret)
 {
-	struct slot *s = slot_of(g, begin, entity_len);
+	size_t i = slot_of(begin, entity_len);
+	struct slot *s = &g->slots[i];
 	const struct gap *gap = &s->sides[reverse];
 	struct str to;
 	bool found;
 
+	if (!atomic_load(&g->any[i]))
+		return false;
 	pthread_mutex_lock(&s->lock);
 	found = gap_meets(gap, begin, end, reverse) && gap->from <= version;
 	if (found) {
@@ -136,17 +147,29 @@ gap_keep(struct gap *gap, struct str begin, struct str end, bool reverse, uint64
 		gap_set_end(gap, end);
 }
 
+static bool
+slot_has_gap(const struct slot *s)
+{
+	return s->sides[0].from || s->sides[1].from;
+}
+
 void
 gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	  uint64_t version)
 {
-	struct slot *s = slot_of(g, begin, entity_len);
+	size_t i = slot_of(begin, entity_len);
+	struct slot *s = &g->slots[i];
 
 	if (begin.len > GAPS_KEY_BYTES || end.len > GAPS_KEY_BYTES || str_cmp(begin, end) >= 0)
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (s->written <= version && s->floor <= version)
+	if (atomic_load(&g->written[i]) <= version && s->floor <= version) {
 		gap_keep(&s->sides[reverse], begin, end, reverse, version);
+		atomic_store(&g->any[i], true);
+		if (atomic_load(&g->written[i]) > version)
+			s->sides[reverse].from = 0;
+		atomic_store(&g->any[i], slot_has_gap(s));
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -171,12 +194,16 @@ gap_write(struct gap *gap, struct str key, bool reverse)
 void
 gaps_write(struct gaps *g, struct str key, size_t entity_len, uint64_t version)
 {
-	struct slot *s = slot_of(g, key, entity_len);
+	size_t i = slot_of(key, entity_len);
+	struct slot *s = &g->slots[i];
 
+	atomic_store(&g->written[i], version);
+	if (!atomic_load(&g->any[i]))
+		return;
 	pthread_mutex_lock(&s->lock);
-	s->written = version;
 	gap_write(&s->sides[0], key, false);
 	gap_write(&s->sides[1], key, true);
+	atomic_store(&g->any[i], slot_has_gap(s));
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -189,6 +216,7 @@ gaps_forget(struct gaps *g, uint64_t version)
 		pthread_mutex_lock(&s->lock);
 		s->floor = version;
 		s->sides[0].from = s->sides[1].from = 0;
+		atomic_store(&g->any[i], false);
 		pthread_mutex_unlock(&s->lock);
 	}
 }
