@@ -411,6 +411,17 @@ timed_blocks_add(struct timed_item *item, struct str order, struct str behind)
 	return STATUS_OK;
 }
 
+enum status
+timed_blocks_grow(struct timed_item *item, struct str order, struct str behind, uint64_t count)
+{
+	struct block blocks[TIMED_HEIGHT_MOST + 1];
+
+	TRY(blocks_find(item, order, behind, blocks));
+	for (unsigned l = 1; l <= item->height; l++)
+		TRY(block_add(item, l, blocks[l].order, (int64_t)count));
+	return STATUS_OK;
+}
+
 /*
  * Where the blocks of all levels begin that the first entry is in: at the entry itself, or they are
  * the first blocks, since an entry that goes takes the block with it that began there. So nobody

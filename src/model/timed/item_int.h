@@ -265,6 +265,13 @@ MUST_USE enum status timed_value_staged(struct timed_item *item, uint64_t offset
  * new entry becomes the first one. `ptr` NULL: the caller does not know what is before it.
  */
 MUST_USE enum status timed_blocks_add(struct timed_item *item, struct str order, struct str behind);
+/*
+ * Adds `count` entries to the counts. None of them begins a block. They become the last ones, and
+ * `behind` is an entry before them that is counted already; or the first ones, and `behind` is
+ * empty. `order` is that of the one at the end.
+ */
+MUST_USE enum status timed_blocks_grow(struct timed_item *item, struct str order, struct str behind,
+				       uint64_t count);
 /* True if an entry with that order begins a block when it is added. */
 bool timed_block_begins(struct timed_item *item, struct str order);
 /*

@@ -28,9 +28,11 @@ enum {
 
 /* What the transaction has pushed last at one end, for as long as it may grow. */
 struct timed_pushed {
-	struct str key; /* of the pair */
+	struct str key;         /* of the pair */
+	struct str first, last; /* places of its elements */
 	bool leftwards;
 	unsigned count;
+	unsigned counted; /* so many of them are in the counts of blocks */
 	unsigned written; /* so many of them are in the pair */
 	uint64_t write_us;
 	struct buf values; /* (length, bytes) of each */
@@ -108,7 +110,7 @@ pushed_takes(const struct timed_pushed *p, bool left, uint64_t write_us, struct 
 }
 
 static enum status
-pushed_begin(struct timed_item *item, bool left, struct str key,
+pushed_begin(struct timed_item *item, bool left, struct str key, struct str place,
 	     const struct timed_leaf_record *leaf)
 {
 	struct timed_pushed *p = arena_alloc(item->arena, sizeof(*p));
@@ -116,11 +118,13 @@ pushed_begin(struct timed_item *item, bool left, struct str key,
 	if (!p)
 		return STATUS_LIMIT;
 	*p = (struct timed_pushed){ .key = key,
+				    .first = place,
+				    .last = place,
 				    .leftwards = left,
 				    .write_us = leaf->write_us,
 				    .values = timed_arena_buf(item->arena, RUN_BYTES) };
 	timed_run_put_value(leaf->value, &p->values);
-	p->count = 1;
+	p->count = p->counted = 1;
 	item->pushed = p;
 	return buf_status(&p->values);
 }
@@ -134,7 +138,10 @@ timed_run_flush(struct timed_item *item)
 
 	if (!p || p->written == p->count)
 		return STATUS_OK;
-	p->written = p->count;
+	if (p->counted < p->count)
+		TRY(timed_blocks_grow(item, p->last, p->leftwards ? STR("") : p->first,
+				      p->count - p->counted));
+	p->written = p->counted = p->count;
 	values = buf_str(&p->values);
 	if (p->count == 1)
 		return timed_leaf_write(
@@ -158,19 +165,18 @@ timed_run_push(struct timed_item *item, bool left, struct str end, struct str pl
 	struct timed_leaf_record leaf = { .write_us = write_us, .value = value };
 	struct str key;
 
-	/* Before, since the first block of a level counts the pairs. */
-	if (!grows)
-		TRY(timed_run_flush(item));
-	TRY(timed_blocks_add(item, place, left ? STR("") : end));
 	if (grows) {
 		timed_run_put_value(value, &item->pushed->values);
+		item->pushed->last = place;
 		item->pushed->count++;
 		return buf_status(&item->pushed->values);
 	}
+	TRY(timed_run_flush(item));
 	item->pushed = NULL;
+	TRY(timed_blocks_add(item, place, left ? STR("") : end));
 	TRY(timed_order_key(item, place, &key));
 	/* To the left of an element that begins a block there is another block. */
 	if (item->t->has_history || value.len > ELEMENT_BYTES || (begins && left))
 		return timed_leaf_write(item, key, &leaf);
-	return pushed_begin(item, left, key, &leaf);
+	return pushed_begin(item, left, key, place, &leaf);
 }

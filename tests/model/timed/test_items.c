@@ -280,6 +280,7 @@ enum {
 	RUN_ELEMENTS = 640, /* pushed by one transaction */
 	/* About one in 32 begins a pair; besides, blocks, the count and the stamp. */
 	RUN_PAIRS = RUN_ELEMENTS / 4,
+	LONG_PUSH = 50000,
 };
 
 static enum status
@@ -295,6 +296,23 @@ run_push_run(struct timed *t, struct arena *arena, void *arg)
 		TRY(timed_list_push(&item, *left, &value, 1));
 	}
 	return STATUS_OK;
+}
+
+/* More than a transaction has room for if each element is a pair of its own. */
+static enum status
+long_push_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct str *values = arena_alloc(arena, LONG_PUSH * sizeof(*values));
+	struct timed_item item;
+	uint64_t count;
+
+	for (size_t i = 0; i < LONG_PUSH; i++)
+		values[i] = STR("x");
+	TRY(timed_item_open(t, STR("long"), arena, &item));
+	TRY(timed_list_push(&item, *(const bool *)arg, values, LONG_PUSH));
+	TRY(timed_count(&item, &count));
+	assert_int_equal(count, LONG_PUSH);
+	return timed_item_delete(&item);
 }
 
 struct run_pop {
@@ -339,6 +357,8 @@ elements_of_one_transaction_share_pairs(void **state)
 		items_verify(f);
 		items_sweep(f);
 		assert_int_equal(items_pairs(f, SPACE_BODY), before);
+		items_must(f, long_push_run, &left);
+		items_sweep(f);
 	}
 }
 
