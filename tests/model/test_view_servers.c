@@ -182,9 +182,12 @@ pass_lease(struct world *w, const struct view_server *servers)
 	for (size_t i = 0; i < SERVERS; i++)
 		succession.turns[i] = atomic_load(&servers[i].turns);
 	while (!another_builds(&succession)) {
-		/* The old holder may have been the first to ask again. */
+		/*
+		 * The old holder may have been the first to ask again: it would be so each time if
+		 * the lease went at the same point of their beats.
+		 */
 		assert_int_equal(kv_run(w->f->calm, clear_lease, NULL, NULL, NULL), STATUS_OK);
-		nap(LEASE_BEAT_MS);
+		nap(LEASE_BEAT_MS / 2 + rand_seq_below(&w->rand, LEASE_BEAT_MS));
 	}
 }
 
