@@ -59,7 +59,7 @@ struct kv_options {
 	uint64_t cache_bytes; /* block cache of the embedded engine; 0: its default */
 	/* Of the embedded engine: for pairs that were read or written lately; 0: none. */
 	uint64_t recent_bytes;
-	uint64_t search_ns; /* the same: searches that take longer are kept (gaps.h); 0: default */
+	uint64_t search_ns; /* embedded: a search that takes longer is remembered; 0: default */
 	const struct kv_shape *shape; /* which keys belong together; NULL: none do */
 	bool no_sync; /* acknowledge before the disk has it; for tests and benchmarks only */
 	/*
