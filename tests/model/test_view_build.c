@@ -173,8 +173,15 @@ a_step_asks_a_reduce_once(void **state)
 	for (size_t round = 0; round < 4; round++) {
 		asked_reduces = (struct asked_reduces){ .counting = true };
 		update(w);
-		assert_int_equal(asked_reduces.again, 0);
 		assert_true(asked_reduces.count > 0);
+		/*
+		 * A step that was too old is followed by smaller ones, and one of them may ask what
+		 * another one has asked: other rows come to the same sum.
+		 */
+		if (test_store_fails())
+			assert_in_range(asked_reduces.again, 0, asked_reduces.count / 4);
+		else
+			assert_int_equal(asked_reduces.again, 0);
 		asked_reduces.counting = false;
 		check_all(w);
 		for (size_t i = 0; i < 5; i++)
