@@ -116,7 +116,8 @@ history_write(struct history *h, struct rand_seq *rand)
 
 		h->there[v][entity][number] = there;
 		if (there)
-			gaps_write(h->gaps, key_of(room, entity, number), ENTITY_BYTES, v);
+			gaps_write(h->gaps, gaps_slot(key_of(room, entity, number), ENTITY_BYTES),
+				   key_of(room, entity, number), v);
 	}
 	h->published = v;
 }
@@ -171,7 +172,7 @@ keys_that_are_too_long_are_not_kept(void **state)
 	assert_true(str_eq(ret, key));
 	/* What would lie behind a key of that length has no room. */
 	gaps_keep(g, STR("a"), STR("b"), 1, true, 5);
-	gaps_write(g, key, 1, 6);
+	gaps_write(g, gaps_slot(key, 1), key, 6);
 	assert_false(gaps_find(g, STR("a"), STR("b"), 1, true, 6, room, &ret));
 	gaps_free(g);
 }

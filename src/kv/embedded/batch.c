@@ -290,13 +290,22 @@ batch_apply(struct batch *b, struct emb_tx *tx)
 	return STATUS_OK;
 }
 
-static void
-batch_enter_gap(const struct batch *b, struct str key)
-{
-	size_t entity_len = emb_entity_len(&b->store->entities, key);
+/* Keys come in order, so several of one entity come one after the other. */
+struct batch_entity {
+	struct str name; /* the beginning of its keys; empty: none yet */
+	size_t slot;
+};
 
-	if (entity_len)
-		gaps_write(b->store->gaps, key, entity_len, b->version);
+static void
+batch_enter_gap(const struct batch *b, struct str key, struct batch_entity *last)
+{
+	if (!last->name.len || !emb_entity_has(last->name, key)) {
+		last->name = str_of(key.ptr, emb_entity_len(&b->store->entities, key));
+		if (!last->name.len)
+			return;
+		last->slot = gaps_slot(key, last->name.len);
+	}
+	gaps_write(b->store->gaps, last->slot, key, b->version);
 }
 
 void
@@ -304,6 +313,7 @@ batch_enter_recent(const struct batch *b)
 {
 	struct recent *recent = b->store->recent;
 	struct recent_pair pairs[RECENT_WRITES];
+	struct batch_entity last = { 0 };
 	size_t count = 0;
 
 	/* The batch does not know which keys lay in the ranges that it has deleted. */
@@ -313,7 +323,7 @@ batch_enter_recent(const struct batch *b)
 		struct cell cell = ((const struct batch_key *)n)->cell;
 
 		if (cell.present)
-			batch_enter_gap(b, n->key);
+			batch_enter_gap(b, n->key, &last);
 		pairs[count++] = (struct recent_pair){ n->key, cell };
 		if (count == RECENT_WRITES) {
 			recent_write(recent, pairs, count, b->version);

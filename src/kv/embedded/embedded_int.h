@@ -337,6 +337,9 @@ size_t emb_entity_len(const struct emb_entities *entities, struct str key);
  */
 rocksdb_slicetransform_t *emb_entities_extractor(const struct emb_entities *entities);
 
+/* True if the key belongs to the entity whose keys begin so. */
+bool emb_entity_has(struct str entity, struct str key);
+
 /* emb_entity_len() of `begin`, if all keys of the range belong to that entity; else 0. */
 size_t emb_range_entity_len(const struct emb_entities *entities, struct str begin, struct str end);
 

@@ -152,6 +152,14 @@ emb_entity_len(const struct emb_entities *entities, struct str key)
 	return len;
 }
 
+bool
+emb_entity_has(struct str entity, struct str key)
+{
+	/* Behind the entity's last element FF would go on with it, as an escaped NUL. */
+	return str_starts_with(key, entity) &&
+	       (key.len == entity.len || (uint8_t)key.ptr[entity.len] < UINT8_MAX);
+}
+
 size_t
 emb_range_entity_len(const struct emb_entities *entities, struct str begin, struct str end)
 {

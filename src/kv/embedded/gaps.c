@@ -58,8 +58,8 @@ gaps_free(struct gaps *g)
 	mem_free(g);
 }
 
-static size_t
-slot_of(struct str key, size_t entity_len)
+size_t
+gaps_slot(struct str key, size_t entity_len)
 {
 	return hash_quick(str_of(key.ptr, entity_len)) % GAPS_SLOTS;
 }
@@ -105,7 +105,7 @@ bool
 gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	  uint64_t version, char room[GAPS_KEY_BYTES + 1], struct str *ret)
 {
-	size_t i = slot_of(begin, entity_len);
+	size_t i = gaps_slot(begin, entity_len);
 	struct slot *s = &g->slots[i];
 	const struct gap *gap = &s->sides[reverse];
 	struct str to;
@@ -157,7 +157,7 @@ void
 gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	  uint64_t version)
 {
-	size_t i = slot_of(begin, entity_len);
+	size_t i = gaps_slot(begin, entity_len);
 	struct slot *s = &g->slots[i];
 
 	if (begin.len > GAPS_KEY_BYTES || end.len > GAPS_KEY_BYTES || str_cmp(begin, end) >= 0)
@@ -192,18 +192,19 @@ gap_write(struct gap *gap, struct str key, bool reverse)
 }
 
 void
-gaps_write(struct gaps *g, struct str key, size_t entity_len, uint64_t version)
+gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version)
 {
-	size_t i = slot_of(key, entity_len);
-	struct slot *s = &g->slots[i];
+	struct slot *s = &g->slots[slot];
 
-	atomic_store(&g->written[i], version);
-	if (!atomic_load(&g->any[i]))
+	/* Nobody else sets it, and a batch has many keys of one slot. */
+	if (atomic_load_explicit(&g->written[slot], memory_order_relaxed) != version)
+		atomic_store(&g->written[slot], version);
+	if (!atomic_load(&g->any[slot]))
 		return;
 	pthread_mutex_lock(&s->lock);
 	gap_write(&s->sides[0], key, false);
 	gap_write(&s->sides[1], key, true);
-	atomic_store(&g->any[i], slot_has_gap(s));
+	atomic_store(&g->any[slot], slot_has_gap(s));
 	pthread_mutex_unlock(&s->lock);
 }
 

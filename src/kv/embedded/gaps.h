@@ -59,8 +59,10 @@ bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_l
 void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	       uint64_t version);
 
-/* The key, of the entity, has a value since `version`, which is not published yet. */
-void gaps_write(struct gaps *g, struct str key, size_t entity_len, uint64_t version);
+/* The slot of an entity, which is the first `entity_len` bytes of the key. */
+size_t gaps_slot(struct str key, size_t entity_len);
+/* The key, of an entity of that slot, has a value since `version`, which is not published yet. */
+void gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version);
 
 /* Nothing that was known before `version` counts any more. */
 void gaps_forget(struct gaps *g, uint64_t version);
