@@ -6,8 +6,11 @@ import threading
 import time
 
 from harness import contains, equal, main, run, test
-from mongo import Date, Failure, Int64, sequence
+from mongo import Date, Failure, Int64, Raw, sequence
 from mongo_server import MongoServer as Mongo
+
+# 1.5, whose bytes are no address and no length.
+DECIMAL = Raw(19, (15).to_bytes(8, "little") + bytes.fromhex("0000000000003e30"))
 
 
 def insert(client, *documents, name="c", ordered=True):
@@ -169,6 +172,9 @@ def what_is_no_index_is_refused_by_its_name(cwd):
                            (2, {"key": {"a": 1}, "name": "x", "partialFilterExpression": {"$or": []}}),
                            (67, {"key": {"a": 1}, "name": "x",
                                  "partialFilterExpression": {"$or": [{"a": 1}, {"a": {"$ne": 2}}]}}),
+                           *((2, {"key": {"a": 1}, "name": "x", "partialFilterExpression": {name: value}})
+                             for name in ("$and", "$or")
+                             for value in (DECIMAL, 1.5, None, "text", True, {"a": 1})),
                            (197, {"key": {"a": 1}, "name": "x", "colour": "red"}),
                            (67, {"key": {"a": 1}, "name": "x",
                                  "partialFilterExpression": {"$nor": [{"a": 1}]}}),

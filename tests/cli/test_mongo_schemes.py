@@ -4,12 +4,14 @@ import random
 import re
 
 from harness import contains, equal, main, ok, test
-from mongo import Client
+from mongo import Client, Raw
 from mongo_server import MongoServer
 
 EXPLODED = {"storageEngine": {"frond": {"scheme": "exploded"}}}
 PACKED = {"storageEngine": {"frond": {"scheme": "packed"}}}
 UPDATES = 400
+# As long as "exploded", were it a text.
+DECIMAL = Raw(19, (15).to_bytes(8, "little") + (8).to_bytes(8, "little"))
 
 
 class Mongo(MongoServer):
@@ -42,7 +44,8 @@ def a_collection_has_the_scheme_that_it_was_created_with(cwd):
         c({"aggregate": "e", "pipeline": [{"$out": "e"}], "cursor": {}}, "shop")
         equal(options(c)["e"]["storageEngine"], EXPLODED["storageEngine"])
         for wrong in ({"wiredTiger": {}}, {"frond": 1}, {"frond": {"scheme": "other"}},
-                      {"frond": {"scheme": 1}}, {"frond": {"other": 1}}):
+                      {"frond": {"scheme": 1}}, {"frond": {"scheme": DECIMAL}},
+                      {"frond": {"other": 1}}):
             equal(c.fails({"create": "x", "storageEngine": wrong}, "shop")["code"], 72)
         equal(c.fails({"create": "x", "storageEngine": 1}, "shop")["code"], 14)
     drawn = ok("inspect", "mongo:shop.e", cwd=cwd).stdout

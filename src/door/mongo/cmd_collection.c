@@ -158,10 +158,11 @@ create_read_engine(struct call *c, const struct bson_value *v, struct one *o)
 					 "storageEngine has to be {frond: {scheme: \"packed\" or "
 					 "\"exploded\"}}; there is no other engine");
 		for (bson_iter_begin(&k, engine.value.text); bson_iter_read(&k, &e);) {
-			bool exploded = str_eq(e.value.text, STR("exploded"));
+			bool is_text = e.value.type == BSON_STRING;
+			bool exploded = is_text && str_eq(e.value.text, STR("exploded"));
+			bool packed = is_text && str_eq(e.value.text, STR("packed"));
 
-			if (!str_eq(e.name, STR("scheme")) || e.value.type != BSON_STRING ||
-			    (!exploded && !str_eq(e.value.text, STR("packed"))))
+			if (!str_eq(e.name, STR("scheme")) || (!exploded && !packed))
 				return call_fail(c, MONGO_INVALID_OPTIONS,
 						 "storageEngine.frond has one member, scheme: "
 						 "\"packed\" or \"exploded\"");

@@ -124,8 +124,12 @@ check_filter(struct call *c, struct str filter, unsigned depth)
 			       filter_operators_are_known(e.value.text);
 			continue;
 		}
-		good = (str_eq(e.name, STR("$and")) || str_eq(e.name, STR("$or"))) &&
-		       e.value.type == BSON_ARRAY;
+		good = str_eq(e.name, STR("$and")) || str_eq(e.name, STR("$or"));
+		if (!good)
+			break;
+		if (e.value.type != BSON_ARRAY)
+			return call_fail(c, MONGO_BAD_VALUE, "%.*s must be an array",
+					 STR_ARG(e.name));
 		for (bson_iter_begin(&k, e.value.text); good && bson_iter_read(&k, &inner);) {
 			good = inner.value.type == BSON_DOCUMENT;
 			if (good)
