@@ -92,6 +92,80 @@ second_opening_finds_it_locked(void **state)
 }
 
 static void
+put_file(const struct fixture *f, const char *name)
+{
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void
+remove_file(const struct fixture *f, const char *name)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	assert_return_code(unlink(path), errno);
+}
+
+static void
+directory_with_files_of_others_is_refused(void **state)
+{
+	static const char *const foreign[] = { "notes.txt", ".bashrc", "LOG.txt" };
+	const struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		struct err err = { 0 };
+
+		put_file(f, foreign[i]);
+		assert_int_equal(open_status(f->url, fresh, &err), STATUS_EXISTS);
+		assert_non_null(strstr(err.text, foreign[i]));
+		remove_file(f, foreign[i]);
+	}
+	/* Nothing was left behind by the attempts: a new store can be made. */
+	kv_close(fixture_open(f->url, fresh));
+}
+
+static void
+directory_of_a_file_system_or_an_unfinished_store_becomes_one(void **state)
+{
+	const struct fixture *f = *state;
+
+	put_file(f, "lost+found");
+	put_file(f, "LOCK");
+	put_file(f, "LOG");
+	put_file(f, "IDENTITY");
+	put_file(f, "000001.dbtmp");
+	kv_close(fixture_open(f->url, fresh));
+	/* Nobody minds what is put beside a store later. */
+	put_file(f, "notes.txt");
+	kv_close(fixture_open(f->url, fresh));
+	remove_file(f, "notes.txt");
+	remove_file(f, "lost+found");
+}
+
+/* RocksDB would make a new store, and remove the files of the old one. */
+static void
+store_without_its_current_file_is_not_made_anew(void **state)
+{
+	const struct fixture *f = *state;
+	struct kv_store *store = fixture_open(f->url, fresh);
+	struct err err = { 0 };
+
+	put_now(store, "a", "1");
+	kv_close(store);
+	remove_file(f, "CURRENT");
+	assert_int_equal(open_status(f->url, fresh, &err), STATUS_CORRUPT);
+	assert_non_null(strstr(err.text, "CURRENT"));
+	put_file(f, "CURRENT");
+	assert_int_equal(open_status(f->url, fresh, &err), STATUS_CORRUPT);
+}
+
+static void
 foreign_database_is_refused(void **state)
 {
 	const struct fixture *f = *state;
@@ -1168,6 +1242,9 @@ main(int argc, char **argv)
 		T(estimate_counts_what_is_not_in_files_yet),
 		T(estimate_tells_small_neighbours_apart),
 		T(second_opening_finds_it_locked),
+		T(directory_with_files_of_others_is_refused),
+		T(directory_of_a_file_system_or_an_unfinished_store_becomes_one),
+		T(store_without_its_current_file_is_not_made_anew),
 		T(foreign_database_is_refused),
 		T(read_only_store_reads_and_refuses_writes),
 		T(committed_data_is_there_after_a_restart),

@@ -1,10 +1,12 @@
 /*
  * What a store's directory needs beside RocksDB's own care: its manifest is compared around an
- * opening for reading only, its parent is synced, and it is asked whether it has room.
+ * opening for reading only, its parent is synced, it is asked whether it has room, and whether a
+ * new store may be made in it.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,13 +69,64 @@ emb_directory_sync(const char *path, struct err *err)
 	return status;
 }
 
+/* ---- A new store ---- */
+
+#define PROBE_NAME "frond.probe"
+
+/* What RocksDB makes before it writes CURRENT, with which a store begins to be there. */
+static bool
+is_of_the_beginning(const char *name)
+{
+	static const char *const names[] = { ".",   "..",       "lost+found", PROBE_NAME,
+					     "LOG", "IDENTITY", "LOCK" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return fnmatch("LOG.old.*", name, 0) == 0 || fnmatch("MANIFEST-[0-9]*", name, 0) == 0 ||
+	       fnmatch("OPTIONS-[0-9]*", name, 0) == 0 || fnmatch("[0-9]*.dbtmp", name, 0) == 0;
+}
+
+/* Tables and logs: a store has them only once CURRENT names a manifest. */
+static bool
+is_of_a_store(const char *name)
+{
+	return strcmp(name, "CURRENT") == 0 || fnmatch("[0-9]*.sst", name, 0) == 0 ||
+	       fnmatch("[0-9]*.log", name, 0) == 0;
+}
+
+enum status
+emb_directory_check_vacant(const char *path, struct err *err)
+{
+	enum status status = STATUS_OK;
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	if (!dir)
+		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+	while (status == STATUS_OK && (entry = readdir(dir))) {
+		if (is_of_the_beginning(entry->d_name))
+			continue;
+		if (is_of_a_store(entry->d_name))
+			status = err_set(err, STATUS_CORRUPT,
+					 "%s has files of a store, such as %s, but its file "
+					 "CURRENT is missing or empty: restore a backup",
+					 path, entry->d_name);
+		else
+			status = err_set(err, STATUS_EXISTS,
+					 "%s is no store, and has files of others, such as %s: a "
+					 "new store needs a directory of its own",
+					 path, entry->d_name);
+	}
+	closedir(dir);
+	return status;
+}
+
 /* ---- Room ---- */
 
 enum {
 	PROBE_BYTES = 256 * 1024, /* written, synced and removed again */
 };
-
-#define PROBE_NAME "frond.probe"
 
 /* Writes the file of a probe and brings it to the disk. Returns 0 or an errno. */
 static int

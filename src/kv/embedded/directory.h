@@ -67,6 +67,15 @@ struct emb_manifest {
 void emb_manifest_look(const char *path, struct emb_manifest *ret);
 bool emb_manifest_eq(const struct emb_manifest *a, const struct emb_manifest *b);
 
+/*
+ * Whether a new store may be made in this directory, which is there: STATUS_OK if nothing is in it
+ * but the lost+found of a file system and what an interrupted making of a store leaves.
+ * STATUS_EXISTS names a file that is another program's; STATUS_CORRUPT if files of a store are
+ * there without CURRENT, which names the newest manifest: RocksDB would begin anew and remove
+ * them. STATUS_IO.
+ */
+MUST_USE enum status emb_directory_check_vacant(const char *path, struct err *err);
+
 /* Makes sure that a directory which has just been made is still in its parent after a power cut. */
 MUST_USE enum status emb_directory_sync(const char *path, struct err *err);
 

@@ -30,13 +30,17 @@ static enum status
 store_check_directory(const char *path, const struct kv_options *options, bool *ret_new,
 		      struct err *err)
 {
+	struct emb_manifest manifest;
 	struct stat st;
 
 	*ret_new = false;
 	if (stat(path, &st) == 0) {
 		if (!S_ISDIR(st.st_mode))
 			return err_set(err, STATUS_INVALID, "%s is not a directory", path);
-		return STATUS_OK;
+		emb_manifest_look(path, &manifest);
+		if (manifest.name[0] || !options->create || options->read_only)
+			return STATUS_OK;
+		return emb_directory_check_vacant(path, err);
 	}
 	if (errno != ENOENT)
 		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
