@@ -104,6 +104,43 @@ fixture_teardown(void **state)
 	return 0;
 }
 
+int
+fixture_dir_setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	fixture_make_dir(f);
+	*state = f;
+	return 0;
+}
+
+int
+fixture_dir_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_remove_dir(f);
+	free(f);
+	return 0;
+}
+
+const char *
+url_of(void **state)
+{
+	return ((struct fixture *)*state)->url;
+}
+
+enum status
+open_status(const char *url, struct kv_options options, struct err *err)
+{
+	struct kv_store *store;
+	enum status status = kv_open(url, &options, &store, err);
+
+	assert_int_not_equal(status, STATUS_OK);
+	assert_int_equal(err->status, status);
+	return status;
+}
+
 struct kv_store *
 store_of(void **state)
 {

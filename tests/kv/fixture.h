@@ -44,6 +44,14 @@ void fixture_remove_dir(struct fixture *f);
 void fixture_empty_dir(const struct fixture *f);
 struct kv_store *fixture_open(const char *url, struct kv_options options);
 
+/* A cmocka setup and teardown of that directory, and its URL. */
+int fixture_dir_setup(void **state);
+int fixture_dir_teardown(void **state);
+const char *url_of(void **state);
+
+/* Fails the test if the store can be opened. */
+enum status open_status(const char *url, struct kv_options options, struct err *err);
+
 struct kv_store *store_of(void **state);
 
 #define assert_ok(expr) assert_int_equal((expr), STATUS_OK)

@@ -1,0 +1,170 @@
+/* Where the embedded engine makes a store and finds one, and what it does not take for one. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rocksdb/c.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct kv_options fresh = { .create = true, .no_sync = true };
+
+static void
+missing_store_is_not_found(void **state)
+{
+	char url[400];
+	struct err err = { 0 };
+
+	snprintf(url, sizeof(url), "%s/absent", url_of(state));
+	assert_int_equal(open_status(url, (struct kv_options){ 0 }, &err), STATUS_NOT_FOUND);
+	assert_non_null(strstr(err.text, "absent"));
+	assert_int_equal(
+		open_status(url, (struct kv_options){ .create = true, .read_only = true }, &err),
+		STATUS_NOT_FOUND);
+	/* An empty directory is no store either. */
+	assert_int_equal(open_status(url_of(state), (struct kv_options){ 0 }, &err),
+			 STATUS_NOT_FOUND);
+	assert_int_equal(open_status("embedded:/dev/null", fresh, &err), STATUS_INVALID);
+}
+
+static void
+second_opening_finds_it_locked(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct err err = { 0 };
+
+	assert_int_equal(open_status(url_of(state), fresh, &err), STATUS_LOCKED);
+	assert_non_null(strstr(err.text, "in use"));
+	kv_close(store);
+	kv_close(fixture_open(url_of(state), fresh));
+}
+
+static void
+put_file(const struct fixture *f, const char *name)
+{
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void
+remove_file(const struct fixture *f, const char *name)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	assert_return_code(unlink(path), errno);
+}
+
+static void
+directory_with_files_of_others_is_refused(void **state)
+{
+	static const char *const foreign[] = { "notes.txt", ".bashrc", "LOG.txt" };
+	const struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		struct err err = { 0 };
+
+		put_file(f, foreign[i]);
+		assert_int_equal(open_status(f->url, fresh, &err), STATUS_EXISTS);
+		assert_non_null(strstr(err.text, foreign[i]));
+		remove_file(f, foreign[i]);
+	}
+	/* Nothing was left behind by the attempts: a new store can be made. */
+	kv_close(fixture_open(f->url, fresh));
+}
+
+static void
+directory_of_a_file_system_or_an_unfinished_store_becomes_one(void **state)
+{
+	const struct fixture *f = *state;
+
+	put_file(f, "lost+found");
+	put_file(f, "LOCK");
+	put_file(f, "LOG");
+	put_file(f, "IDENTITY");
+	put_file(f, "000001.dbtmp");
+	kv_close(fixture_open(f->url, fresh));
+	/* Nobody minds what is put beside a store later. */
+	put_file(f, "notes.txt");
+	kv_close(fixture_open(f->url, fresh));
+	remove_file(f, "notes.txt");
+	remove_file(f, "lost+found");
+}
+
+/* RocksDB would make a new store, and remove the files of the old one. */
+static void
+store_without_its_current_file_is_not_made_anew(void **state)
+{
+	const struct fixture *f = *state;
+	struct kv_store *store = fixture_open(f->url, fresh);
+	struct err err = { 0 };
+
+	put_now(store, "a", "1");
+	kv_close(store);
+	remove_file(f, "CURRENT");
+	assert_int_equal(open_status(f->url, fresh, &err), STATUS_CORRUPT);
+	assert_non_null(strstr(err.text, "CURRENT"));
+	put_file(f, "CURRENT");
+	assert_int_equal(open_status(f->url, fresh, &err), STATUS_CORRUPT);
+}
+
+static void
+foreign_database_is_refused(void **state)
+{
+	const struct fixture *f = *state;
+	rocksdb_options_t *o = rocksdb_options_create();
+	rocksdb_writeoptions_t *w = rocksdb_writeoptions_create();
+	struct err err = { 0 };
+	char *error = NULL;
+	rocksdb_t *db;
+
+	rocksdb_options_set_create_if_missing(o, 1);
+	db = rocksdb_open(o, f->dir, &error);
+	assert_null(error);
+	rocksdb_put(db, w, "a", 1, "b", 1, &error);
+	assert_null(error);
+	rocksdb_close(db);
+	rocksdb_options_destroy(o);
+	rocksdb_writeoptions_destroy(w);
+	assert_int_equal(open_status(f->url, fresh, &err), STATUS_CORRUPT);
+}
+
+static void
+read_only_store_reads_and_refuses_writes(void **state)
+{
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct kv_tx *tx;
+
+	put_now(store, "t/a", "1");
+	kv_close(store);
+	store = fixture_open(url_of(state), (struct kv_options){ .read_only = true });
+	tx = begin(store);
+	assert_get(tx, "t/a", "1");
+	assert_int_equal(kv_set(tx, STR("t/a"), STR("2")), STATUS_FORBIDDEN);
+	commit(tx);
+	kv_close(store);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_dir_setup, fixture_dir_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(missing_store_is_not_found),
+		T(second_opening_finds_it_locked),
+		T(directory_with_files_of_others_is_refused),
+		T(directory_of_a_file_system_or_an_unfinished_store_becomes_one),
+		T(store_without_its_current_file_is_not_made_anew),
+		T(foreign_database_is_refused),
+		T(read_only_store_reads_and_refuses_writes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
