@@ -703,6 +703,20 @@ make_server(struct serve *s, struct err *err)
 	return listen_for_metrics(s, err);
 }
 
+/*
+ * Ends the process while fibers of connections have not returned (server_free()): their
+ * transactions are open, so neither the doors nor the store can be closed. What was answered is on
+ * disk, and the next start finds the store as after a crash. exit() would destroy what threads of
+ * the store use.
+ */
+_Noreturn static void
+end_abandoned(const struct serve *s, const struct err *err)
+{
+	log_event(LOG_LEVEL_WARN, "stop_abandoned", "store=\"%s\"", s->kv->url);
+	cli_complain("%s", err->text);
+	_exit(CLI_FAILED);
+}
+
 static enum status
 serve(struct serve *s, struct err *err)
 {
@@ -736,7 +750,8 @@ serve(struct serve *s, struct err *err)
 		status = make_chores(s, err);
 	if (status == STATUS_OK)
 		status = run_server(s, err);
-	server_free(s->server);
+	if (!server_free(s->server))
+		end_abandoned(s, err);
 	redis_door_fini(&s->redis);
 	mongo_door_fini(&s->mongo);
 	couch_free(s->couch);

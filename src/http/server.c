@@ -91,20 +91,21 @@ server_new(const struct server_config *config, struct server **ret, struct err *
 	return STATUS_OK;
 }
 
-void
+bool
 server_free(struct server *s)
 {
 	if (!s)
-		return;
+		return true;
 	/*
 	 * What connections of an abandoned net refer to stays with it: their handlers have not
 	 * returned, and the process is about to end.
 	 */
 	if (!net_host_free(s->host))
-		return;
+		return false;
 	free(s->counters);
 	mem_free(s->name);
 	mem_free(s);
+	return true;
 }
 
 enum status

@@ -78,7 +78,12 @@ MUST_USE enum status server_run(struct server *s, struct err *err);
 void server_stop(struct server *s);
 void server_stop_by(struct server *s, uint64_t at_ns); /* see net_host_stop_by() */
 
-void server_free(struct server *s); /* after server_run() returned; NULL is fine */
+/*
+ * After server_run() returned; NULL is fine. False: fibers of connections did not return in time.
+ * What they refer to has to stay: the doors, the store and all that these use. The process is to
+ * end.
+ */
+bool server_free(struct server *s);
 
 struct server_stats {
 	uint64_t connections; /* open now */

@@ -131,6 +131,12 @@ step_set_ask(enum status (*ask)(void *arg), void *arg)
 	step_meter->ask_arg = arg;
 }
 
+enum status
+step_ask(void)
+{
+	return step_meter && step_meter->ask ? step_meter->ask(step_meter->ask_arg) : STATUS_OK;
+}
+
 /*
  * Moves the credit so that the clock is looked at every STEP_LOOK_NS, about: at once where steps
  * have become dearer, since others wait meanwhile, and little by little where they have become

@@ -70,6 +70,12 @@ uint64_t step_limit(void);
  */
 void step_set_ask(enum status (*ask)(void *arg), void *arg);
 
+/*
+ * Asks at once, without counting: STATUS_OK also on a plain thread, and where nobody is to be
+ * asked.
+ */
+MUST_USE enum status step_ask(void);
+
 /* What is counted of one fiber. Its loop's thread alone uses it. */
 struct step_meter {
 	uint64_t limit;                /* of one unit; 0: none */

@@ -437,6 +437,12 @@ net_stream_flush(struct net_stream *s)
 	net_session_send(&s->session);
 }
 
+bool
+net_stream_is_lost(const struct net_stream *s)
+{
+	return s->conn->net.lost;
+}
+
 struct str
 net_stream_peer(const struct net_stream *s)
 {

@@ -82,6 +82,12 @@ void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint
 /* True while net_stream_peek() would give bytes that it has not given yet. */
 bool net_stream_has_input(const struct net_stream *s);
 
+/*
+ * True once the connection is lost, by the peer or because a stop has had its time: nothing more
+ * can be sent. On the fiber.
+ */
+bool net_stream_is_lost(const struct net_stream *s);
+
 /* "127.0.0.1:40312". */
 struct str net_stream_peer(const struct net_stream *s);
 

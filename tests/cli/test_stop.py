@@ -10,6 +10,7 @@ import threading
 import time
 
 from harness import FROND, Server, contains, equal, main, test
+from redis_server import Redis
 
 STUCK_DISK = os.path.abspath(sys.argv[2])
 DRAIN_S = 4
@@ -128,6 +129,30 @@ def sigterm_ends_what_computes_in_time(cwd):
         contains(server.read_log(), "event=stop ")
         for attacker in attackers:
             attacker.close()
+
+
+@test
+def sigterm_ends_commands_of_redis_that_run_in_time(cwd):
+    """Those that run, those that wait for their keys, and those that a transaction runs with them."""
+    endless = "while true do redis.call('SET', KEYS[1], 'x') end"
+    pure = "while true do end"
+    with Redis(cwd, *ini(cwd)) as server:
+        clients = [server.client() for _ in range(6)]
+        clients[0]("CONFIG", "SET", "lua-time-limit", 0)
+        clients[0].send("EVAL", endless, 1, "a")
+        clients[1].send("EVAL", pure, 1, "a")
+        clients[2].send("SET", "a", 1)
+        clients[3].send("EVAL", "for i = 1, 1e12 do redis.call('SET', 'b' .. i % 9, 'x') end", 0)
+        clients[4].send("EVAL_RO", pure, 0)
+        clients[5].send("BLPOP", "l", 0)
+        time.sleep(0.5)
+        code, _ = stop_takes(server)
+        log = server.read_log()
+        equal(code, 0)
+        contains(log, "event=stop ")
+        assert "event=server_gave_up" not in log, log
+        for client in clients:
+            client.close()
 
 
 @test

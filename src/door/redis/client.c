@@ -185,6 +185,12 @@ client_note_command(struct client *c, const struct command *command, const struc
 	pthread_mutex_unlock(&c->lock);
 }
 
+bool
+client_is_given_up(const struct client *c)
+{
+	return net_stream_is_lost(c->stream) && event_is_set(net_stream_stopping_event(c->stream));
+}
+
 /* ---- Signals and messages ---- */
 
 void

@@ -140,6 +140,12 @@ struct client {
 struct client *client_new(struct redis *r, struct net_stream *stream);
 void client_free(struct client *c);
 
+/*
+ * True once the process has given up on the client at the end of a stop, or the client has gone
+ * while the process stops: what it has asked for is not run any more. On its fiber.
+ */
+bool client_is_given_up(const struct client *c);
+
 /* Sets signals of a client; the list's lock, or another that keeps it, is held. Any thread. */
 void client_signal(struct client *c, unsigned signals);
 

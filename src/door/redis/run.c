@@ -474,12 +474,22 @@ group_is_done(const struct group *g)
 	return true;
 }
 
-/* Nobody else is to wait because a client has gone while its fiber runs commands of others. */
+/*
+ * For step_set_ask(). The leader's client may go while its fiber runs the commands of others, which
+ * go on. But a stop of the process ends in time: once it has given up on the leader, the group ends
+ * unless another of its clients is still there.
+ */
 static enum status
 group_goes_on(void *arg)
 {
-	(void)arg;
-	return STATUS_OK;
+	const struct group *g = arg;
+
+	if (!client_is_given_up(g->first->client))
+		return STATUS_OK;
+	for (const struct job *j = g->first->group; j; j = j->group)
+		if (!event_is_set(net_stream_closed_event(j->client->stream)))
+			return STATUS_OK;
+	return STATUS_CANCELLED;
 }
 
 static void
@@ -489,7 +499,7 @@ group_run(struct group *g)
 	enum status (*ask)(void *) = steps ? steps->ask : NULL;
 	void *ask_arg = steps ? steps->ask_arg : NULL;
 
-	step_set_ask(group_goes_on, NULL);
+	step_set_ask(group_goes_on, g);
 	g->cache = redis_cache_take(g->redis);
 	g->mark = arena_mark(g->arena);
 	g->limit = REDIS_GROUP_UNITS;

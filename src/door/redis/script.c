@@ -258,6 +258,14 @@ script_serve_call(struct script *s)
 	return txn_called(&s->inner, buf_str(&s->answer), clock_mono_ns() - began_ns, false);
 }
 
+/* Others have their turn. STATUS_CANCELLED: nobody waits for the script any more. */
+static enum status
+script_pause(void)
+{
+	step_pause(SLICE_STEPS);
+	return step_ask();
+}
+
 static enum status
 script_drive(struct script *s)
 {
@@ -266,7 +274,7 @@ script_drive(struct script *s)
 		if (s->wants == SCRIPT_WANTS_CALL)
 			TRY(script_serve_call(s));
 		else
-			step_pause(SLICE_STEPS);
+			TRY(script_pause());
 	}
 	return STATUS_OK;
 }

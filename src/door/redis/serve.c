@@ -219,6 +219,10 @@ batch_run(struct batch *b)
 		return;
 	client_wait_pause(c, b->writes);
 	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
+		if (client_is_given_up(c)) {
+			c->end = CLIENT_ENDS;
+			break;
+		}
 		run_job(c->redis, &job, b->arena);
 		if (!job.blocked)
 			continue;
