@@ -615,6 +615,7 @@ put_updates(const char *db)
 		"\"code\":\"function(doc, req) { return [null, {code: 418, headers: {'X-Tea': "
 		"'pot', 'Content-Type': 'text/plain'}, body: 'short'}]; }\","
 		"\"json\":\"function() { return [null, {json: {a: [1]}}]; }\","
+		"\"method\":\"function(doc, req) { return [null, req.method]; }\","
 		"\"base64\":\"function() { return [null, {base64: 'aGVsbG8='}]; }\","
 		"\"lines\":\"function() { return [null, {headers: {'X-A': 'b\\\\r\\\\nX-C: d'}}]; "
 		"}\","
@@ -680,6 +681,30 @@ updates_answer_in_all_forms(void **state)
 		    "external_response_error");
 }
 
+/* GET and HEAD are safe: a proxy or a browser may send them by itself. */
+static void
+no_method_that_is_safe_runs_an_update(void **state)
+{
+	static const char *const targets[] = { "/safe/_design/u/_update/make/made",
+					       "/safe/_design/u/_update/make" };
+
+	NEEDS_WORKER();
+	put_updates("safe");
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		assert_int_equal(door_request(d, "HEAD", targets[i], NULL, NULL)->status, 405);
+		assert_int_equal(door_request(d, "GET", targets[i], NULL, NULL)->status, 405);
+		/* What a POST stands for counts. */
+		door_request(d, "POST", targets[i], "X-HTTP-Method-Override: GET\r\n", "");
+		assert_int_equal(d->last.status, 405);
+		door_request(d, "POST", targets[i], "X-HTTP-Method-Override: HEAD\r\n", "");
+		assert_int_equal(d->last.status, 405);
+	}
+	door_expect(d, "GET", "/safe/_all_docs", NULL, 200, "\"total_rows\":1,");
+	door_request(d, "POST", "/safe/_design/u/_update/method", "X-HTTP-Method-Override: PUT\r\n",
+		     "");
+	assert_string_equal(d->last.body, "PUT");
+}
+
 static void
 updates_that_are_refused(void **state)
 {
@@ -736,6 +761,7 @@ main(void)
 		cmocka_unit_test(a_long_feed_is_filtered_in_batches),
 		cmocka_unit_test(updates_write_what_functions_make),
 		cmocka_unit_test(updates_answer_in_all_forms),
+		cmocka_unit_test(no_method_that_is_safe_runs_an_update),
 		cmocka_unit_test(updates_that_are_refused),
 	};
 

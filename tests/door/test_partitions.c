@@ -287,6 +287,9 @@ paths_of_partitions_answer_as_couchdb_does(void **state)
 	door_expect(d, "GET", "/p/_partition/fakekey/_design/mrtest/_view/some", NULL, 404,
 		    "missing");
 	door_expect(d, "GET", "/p/_partition/foo/_design/mrtest", NULL, 404, "missing");
+	door_expect(d, "GET", "/p/_partition/foo/_design/fakekey/_info", NULL, 404, "missing");
+	door_expect_body(d, "GET", "/q/_partition/foo/_design/mrtest/_info", NULL, 400,
+			 BAD_REQUEST("database is not partitioned"));
 	door_expect(d, "GET", "/p/_partition/foo/_changes", NULL, 404, "missing");
 	door_expect(d, "GET", "/p/_partition/foo/a:b", NULL, 404, "missing");
 	door_expect_body(d, "GET", "/q/_partition/foo", NULL, 400,
@@ -301,6 +304,40 @@ paths_of_partitions_answer_as_couchdb_does(void **state)
 }
 
 /* ---- _all_docs ---- */
+
+/* What belongs to a design document is the same from inside a partition. */
+static void
+functions_of_design_documents_are_there_in_partitions(void **state)
+{
+	static char info[4096];
+
+	(void)state;
+	if (!getenv("FROND_JS_WORKER"))
+		skip();
+	create_partitioned("inside");
+	door_expect(d, "PUT", "/inside/_design/d",
+		    "{\"views\":{\"v\":{\"map\":\"function(doc) { emit(doc.n); }\"}},"
+		    "\"updates\":{\"u\":\"function(doc, req) { return [{_id: 'foo:new', path: "
+		    "req.path}, 'made']; }\"}}",
+		    201, "ok");
+	door_expect(d, "GET", "/inside/_design/d/_info", NULL, 200, "\"name\":\"d\"");
+	(void)snprintf(info, sizeof(info), "%s", d->last.body);
+	door_expect(d, "GET", "/inside/_partition/foo/_design/d/_info", NULL, 200, "view_index");
+	assert_string_equal(d->last.body, info);
+	door_expect(d, "GET", "/inside/_partition/_foo/_design/d/_info", NULL, 400,
+		    "Partition must not start with an underscore");
+	door_expect(d, "POST", "/inside/_partition/foo/_design/d/_info", "{}", 405,
+		    "Only GET allowed");
+	door_expect(d, "GET", "/inside/_partition/foo/_design/d/_update/u", NULL, 405,
+		    "method_not_allowed");
+	door_expect(d, "POST", "/inside/_partition/foo/_design/d/_update/none", "", 404,
+		    "missing json key: none");
+	door_request(d, "POST", "/inside/_partition/foo/_design/d/_update/u", NULL, "");
+	assert_int_equal(d->last.status, 201);
+	assert_string_equal(d->last.body, "made");
+	door_expect(d, "GET", "/inside/foo:new", NULL, 200,
+		    "\"path\":[\"inside\",\"_design\",\"d\",\"_update\",\"u\"]");
+}
 
 static void
 all_docs_is_confined_to_the_partition(void **state)
@@ -682,6 +719,8 @@ main(void)
 		cmocka_unit_test_teardown(design_documents_say_whether_they_are_partitioned,
 					  check_store),
 		cmocka_unit_test_teardown(paths_of_partitions_answer_as_couchdb_does, check_store),
+		cmocka_unit_test_teardown(functions_of_design_documents_are_there_in_partitions,
+					  check_store),
 		cmocka_unit_test_teardown(all_docs_is_confined_to_the_partition, check_store),
 		cmocka_unit_test_teardown(all_docs_of_a_partition_has_all_options, check_store),
 		cmocka_unit_test_teardown(bounds_outside_of_the_partition_are_narrowed,

@@ -20,27 +20,6 @@ enum {
 	COUCH_ROUTE_BYTES = 128, /* of a path, as couch_route_each() tells it */
 };
 
-static const char *const method_names[COUCH_METHOD_COUNT] = {
-	[COUCH_GET] = "GET",       [COUCH_PUT] = "PUT",   [COUCH_POST] = "POST",
-	[COUCH_DELETE] = "DELETE", [COUCH_COPY] = "COPY", [COUCH_PATCH] = "PATCH",
-};
-
-enum couch_method
-couch_method_of(struct str name)
-{
-	for (size_t i = 0; i < COUCH_METHOD_COUNT; i++) {
-		if (str_eq(name, str_from_cstr(method_names[i])))
-			return (enum couch_method)i;
-	}
-	return COUCH_OTHER_METHOD;
-}
-
-const char *
-couch_method_name(enum couch_method method)
-{
-	return method < COUCH_METHOD_COUNT ? method_names[method] : "";
-}
-
 struct route {
 	const char *name;
 	enum couch_endpoint endpoint; /* in metrics */
@@ -394,6 +373,13 @@ route_find_view(const struct couch_req *r)
 }
 
 static enum status
+route_update(struct couch_req *r, struct str design_id)
+{
+	r->endpoint = COUCH_ENDPOINT_UPDATE;
+	return couch_update(r, design_id);
+}
+
+static enum status
 route_design(struct couch_req *r)
 {
 	const struct route *view = r->parts_count > 3 ? route_find_view(r) : NULL;
@@ -403,10 +389,8 @@ route_design(struct couch_req *r)
 		return route_call(r, view);
 	TRY(route_join_id(r, "_design", &id));
 	if (r->parts_count > 3) {
-		if (str_eq(r->parts[3], STR("_update"))) {
-			r->endpoint = COUCH_ENDPOINT_UPDATE;
-			return couch_update(r, id);
-		}
+		if (str_eq(r->parts[3], STR("_update")))
+			return route_update(r, id);
 		/* As in CouchDB, nothing can be asked of a design document that is not there. */
 		if (route_is_listed(not_offered_in_design, r->parts[3]))
 			TRY(couch_design_require(r, id));
@@ -499,9 +483,10 @@ route_in_partition(struct couch_req *r)
 		return route_call(r, &partition_route);
 	}
 	TRY(couch_partition_take(r));
-	if (str_eq(r->parts[1], STR("_design")) && r->parts_count > 4 &&
-	    str_eq(r->parts[3], STR("_view")))
-		return route_call(r, route_find_view(r));
+	route = str_eq(r->parts[1], STR("_design")) && r->parts_count > 3 ? route_find_view(r)
+									  : NULL;
+	if (route)
+		return route_call(r, route);
 	route = route_is_of_partitions(r->parts[1]) ? route_find_in_db(r) : NULL;
 	if (route)
 		return route_call(r, route);
@@ -512,6 +497,8 @@ route_in_partition(struct couch_req *r)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
 	TRY(route_join_id(r, "_design", &id));
 	TRY(couch_design_require(r, id));
+	if (str_eq(r->parts[3], STR("_update")))
+		return route_update(r, id);
 	TRY(route_refuse_if_listed(r, not_offered_in_design, r->parts[3]));
 	return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");
 }

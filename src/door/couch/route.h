@@ -8,10 +8,6 @@
 
 couch_handler couch_route;
 
-/* COUCH_OTHER_METHOD for a name that is none of them. */
-enum couch_method couch_method_of(struct str name);
-const char *couch_method_name(enum couch_method method);
-
 /*
  * Told of each method of each path: "/_all_dbs", or below a database "/X/_index/X/json/X", with a
  * '*' for each X, which is any part of a path.

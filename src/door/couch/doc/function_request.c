@@ -145,7 +145,8 @@ write_members(struct couch_req *r, struct kv_tx *tx, struct str id, struct str b
 		json_write_str(out, id);
 	else
 		buf_append_cstr(out, "null");
-	write_text(out, "method", http_method(r->x));
+	/* As in CouchDB, HEAD is a GET, and of a POST for another method it is that method. */
+	write_text(out, "method", str_from_cstr(couch_method_name(r->method)));
 	write_path(r, out, "requested_path");
 	write_path(r, out, "path");
 	write_text(out, "raw_path", http_target(r->x));

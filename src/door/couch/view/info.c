@@ -1,6 +1,7 @@
 /* GET /{db}/_design/{ddoc}/_info, and POST /{db}/_view_cleanup. */
 #include "base/mem.h"
 #include "doc/json.h"
+#include "door/couch/admin/partition.h"
 #include "door/couch/admin/purges.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/view/endpoints.h"
@@ -28,6 +29,7 @@ info_read(struct couch_req *r, struct kv_tx *tx, void *arg)
 	enum status status;
 
 	*c = (struct info_call){ 0 };
+	TRY(couch_partition_check_db(r));
 	TRY(couch_view_named_read(r, tx, (struct str){ 0 }, &c->named));
 	documents = view_documents_of(r->db);
 	status = view_group_open(tx, r->db, &c->named.design, r->arena, &c->group, &r->fail.err);

@@ -13,6 +13,27 @@
 #include "door/couch/wire/request.h"
 #include "http/field.h"
 
+static const char *const method_names[COUCH_METHOD_COUNT] = {
+	[COUCH_GET] = "GET",       [COUCH_PUT] = "PUT",   [COUCH_POST] = "POST",
+	[COUCH_DELETE] = "DELETE", [COUCH_COPY] = "COPY", [COUCH_PATCH] = "PATCH",
+};
+
+enum couch_method
+couch_method_of(struct str name)
+{
+	for (size_t i = 0; i < COUCH_METHOD_COUNT; i++) {
+		if (str_eq(name, str_from_cstr(method_names[i])))
+			return (enum couch_method)i;
+	}
+	return COUCH_OTHER_METHOD;
+}
+
+const char *
+couch_method_name(enum couch_method method)
+{
+	return method < COUCH_METHOD_COUNT ? method_names[method] : "";
+}
+
 static enum status
 request_parse_path(struct couch_req *r)
 {

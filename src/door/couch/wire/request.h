@@ -37,6 +37,11 @@ enum couch_method {
 	COUCH_OTHER_METHOD = COUCH_METHOD_COUNT,
 };
 
+/* COUCH_OTHER_METHOD for a name that is none of them. */
+enum couch_method couch_method_of(struct str name);
+/* Empty for COUCH_OTHER_METHOD. */
+const char *couch_method_name(enum couch_method method);
+
 struct couch_kept;
 struct couch_validators;
 struct kv_future;
