@@ -7,8 +7,9 @@
 #include "access/person.h"
 #include "base/base64.h"
 
-#define ADMIN "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
-#define USER  "/_users/org.couchdb.user:"
+#define ADMIN       "Authorization: Basic YWRtaW46c2VjcmV0\r\n"
+#define HOW(scheme) "X-CouchDB-WWW-Authenticate: " scheme "\r\n"
+#define USER        "/_users/org.couchdb.user:"
 
 static int
 setup_people(void **state)
@@ -651,6 +652,20 @@ everybody_has_to_log_in_where_settings_want_it(void **state)
 	expect_as(NULL, "GET", "/", NULL, 401, "Authentication required.");
 	expect_as(NULL, "GET", "/_up", NULL, 401, "Authentication required.");
 	expect_as(NULL, "GET", "/_session", NULL, 401, "Authentication required.");
+	assert_string_equal(response_header(&d->last, "WWW-Authenticate"),
+			    "Basic realm=\"server\"");
+	expect_as(as("valid", "pear"), "GET", "/", NULL, 401, "Name or password is incorrect.");
+	assert_string_equal(response_header(&d->last, "WWW-Authenticate"),
+			    "Basic realm=\"server\"");
+	expect_as(HOW("Cookie"), "GET", "/", NULL, 401, "Authentication required.");
+	assert_string_equal(response_header(&d->last, "WWW-Authenticate"), "Cookie");
+	/* A page with a form of its own would have a browser's window in front of it. */
+	expect_as(HOW("Cookie"), "POST", "/_session", "{\"name\":\"valid\",\"password\":\"pear\"}",
+		  401, "Name or password is incorrect.");
+	assert_null(response_header(&d->last, "WWW-Authenticate"));
+	expect_as(NULL, "POST", "/_session", "{\"name\":\"valid\",\"password\":\"pear\"}", 401,
+		  "Name or password is incorrect.");
+	assert_null(response_header(&d->last, "WWW-Authenticate"));
 	expect_as(as("valid", "apple"), "GET", "/", NULL, 200, "Welcome");
 	(void)cookie_of("valid", "apple");
 	expect_as(ADMIN, "DELETE", "/_node/_local/_config/chttpd/require_valid_user", NULL, 200,
@@ -662,6 +677,25 @@ everybody_has_to_log_in_where_settings_want_it(void **state)
 	expect_as(ADMIN, "DELETE", "/_node/_local/_config/chttpd/require_valid_user_except_for_up",
 		  NULL, 200, "");
 	expect_as(NULL, "GET", "/", NULL, 200, "Welcome");
+}
+
+static void
+settings_say_how_to_log_in(void **state)
+{
+	static const char setting[] = "/_node/_local/_config/chttpd/WWW-Authenticate";
+
+	(void)state;
+	expect_as(NULL, "PUT", "/nobodys", NULL, 401, "You are not a server admin.");
+	assert_null(response_header(&d->last, "WWW-Authenticate"));
+	expect_as(ADMIN, "PUT", setting, "\"Basic realm=\\\"couch\\\"\"", 200, "");
+	expect_as(NULL, "PUT", "/nobodys", NULL, 401, "You are not a server admin.");
+	assert_string_equal(response_header(&d->last, "WWW-Authenticate"), "Basic realm=\"couch\"");
+	expect_as(HOW("Cookie"), "PUT", "/nobodys", NULL, 401, "You are not a server admin.");
+	assert_string_equal(response_header(&d->last, "WWW-Authenticate"), "Cookie");
+	expect_as(ADMIN, "PUT", setting, "\"a\\r\\nb\"", 400, "");
+	expect_as(ADMIN, "DELETE", setting, NULL, 200, "couch");
+	expect_as(NULL, "PUT", "/nobodys", NULL, 401, "You are not a server admin.");
+	assert_null(response_header(&d->last, "WWW-Authenticate"));
 }
 
 int
@@ -692,6 +726,7 @@ main(void)
 		cmocka_unit_test(cookies_outlive_their_secret_by_the_overlap),
 		cmocka_unit_test(attributes_of_the_cookie_are_those_of_the_settings),
 		cmocka_unit_test(everybody_has_to_log_in_where_settings_want_it),
+		cmocka_unit_test(settings_say_how_to_log_in),
 	};
 
 	return cmocka_run_group_tests_name("couch people", tests, setup_people, teardown);

@@ -53,6 +53,27 @@ couch_reply_ok(struct couch_req *r, int code)
 	return couch_reply_str(r, code, STR("{\"ok\":true}\n"));
 }
 
+/*
+ * Tells a client that has no right how it may log in. A browser that is told of Basic asks for a name
+ * and a password in a window of its own.
+ */
+static void
+reply_tell_how_to_log_in(struct couch_req *r)
+{
+	struct str how = http_request_header(r->x, STR("X-CouchDB-WWW-Authenticate"));
+
+	/* The form of a page shows by itself that a password was wrong. */
+	if (r->method == COUCH_POST && r->parts_count == 1 && str_eq(r->parts[0], STR("_session")))
+		return;
+	/* A page with its own login form sends this header, so that the browser does not ask. */
+	if (!how.len && r->settings && r->settings->www_authenticate)
+		how = str_from_cstr(r->settings->www_authenticate);
+	if (!how.len && r->settings && r->settings->valid_user)
+		how = STR("Basic realm=\"server\"");
+	if (how.len)
+		http_set_header(r->x, STR("WWW-Authenticate"), how);
+}
+
 void
 couch_reply_fail(struct couch_req *r, enum status status)
 {
@@ -64,16 +85,8 @@ couch_reply_fail(struct couch_req *r, enum status status)
 	char room[14 * ERR_TEXT_BYTES];
 	struct buf body = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
 
-	if (answer.code == 401) {
-		struct str how = http_request_header(r->x, STR("X-CouchDB-WWW-Authenticate"));
-
-		/*
-		 * A page with its own login form sends this header to keep the browser from asking
-		 * for a password.
-		 */
-		if (how.len)
-			http_set_header(r->x, STR("WWW-Authenticate"), how);
-	}
+	if (answer.code == 401)
+		reply_tell_how_to_log_in(r);
 	/* What the request alone has too much of is a 413: no 503 stays one for ever. */
 	if (answer.code == 503 || answer.code == 429) {
 		char seconds[24];

@@ -103,6 +103,11 @@ enum {
 	     "Whether every request has to be of somebody who has logged in.")                     \
 	FLAG(S, valid_user_but_up, "chttpd", "require_valid_user_except_for_up", false,            \
 	     SETTING_LIVE, "The same, but for /_up.")                                              \
+	TEXT(S, www_authenticate, "chttpd", "WWW-Authenticate", 1, NULL, NULL,                     \
+	     SETTING_LIVE | SETTING_HEADER,                                                        \
+	     "What a 401 says in this header, such as Basic realm=\"couch\", which makes a "       \
+	     "browser ask for a password. By default only with require_valid_user, or as a "       \
+	     "client asks for by X-CouchDB-WWW-Authenticate.")                                     \
 	FLAG(S, admin_all_dbs, "chttpd", "admin_only_all_dbs", true, SETTING_LIVE,                 \
 	     "Whether only administrators may list the databases: /_all_dbs and /_dbs_info.")      \
 	NUMBER(S, doc_bytes, "couchdb", "max_document_size", "bytes", 1, COUCH_DOC_MAX_BYTES,      \
