@@ -100,6 +100,48 @@ parameters_are_checked(void **state)
 	door_expect(d, "POST", "/params/_changes", "{}", 200, "{\"results\":[\n\n],");
 }
 
+/* Sequences of CouchDB 3, as they come in its answers and in checkpoints of replications. */
+#define COUCHDB_TERM                                                                               \
+	"g1AAAABQeJxLTEpOSU1Lz8jMys7JzcsvKCwqLikt"                                                 \
+	"K6-orErEKZOXn5efkuqQl5-RX1wCAIjeG50"
+#define COUCHDB_SEQ "12-" COUCHDB_TERM
+
+static void
+whoever_has_followed_couchdb_begins_at_0(void **state)
+{
+	static const char *const good[] = { COUCHDB_SEQ, "%22" COUCHDB_SEQ "%22",
+					    "0-" COUCHDB_TERM };
+	static const char *const bad[] = { "12",       "12-",       "-g1AA",
+					   "12-abc",   "x-g1AA",    "12-g1*A",
+					   "12-g1AA-", "12-g1%00A", COUCHDB_TERM };
+
+	(void)state;
+	door_create(d, "followed");
+	door_expect(d, "PUT", "/followed/a", "{}", 201, "ok");
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		door_expect(d, "GET", format("/followed/_changes?since=%s", good[i]), NULL, 200,
+			    "\"id\":\"a\"");
+		door_expect(d, "GET", format("/followed/_changes?last-event-id=%s", good[i]), NULL,
+			    200, "\"id\":\"a\"");
+		door_expect(d, "POST", format("/followed/_changes?feed=longpoll&since=%s", good[i]),
+			    "{}", 200, "\"id\":\"a\"");
+		door_expect(
+			d, "GET",
+			format("/followed/_changes?feed=continuous&timeout=1&since=%s", good[i]),
+			NULL, 200, "\"id\":\"a\"");
+		door_expect(d, "GET", format("/_db_updates?since=%s", good[i]), NULL, 200,
+			    "\"db_name\":\"followed\"");
+	}
+	expect_as("Last-Event-ID: \"" COUCHDB_SEQ "\"\r\n", "GET",
+		  "/followed/_changes?feed=eventsource&timeout=1", NULL, 200, "\"id\":\"a\"");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		door_expect(d, "GET", format("/followed/_changes?since=%s", bad[i]), NULL, 400,
+			    "Malformed sequence supplied in 'since' parameter.");
+		door_expect(d, "GET", format("/_db_updates?since=%s", bad[i]), NULL, 400,
+			    "Malformed sequence supplied in 'since' parameter.");
+	}
+}
+
 static void
 documents_and_leaves_are_told_on_demand(void **state)
 {
@@ -382,6 +424,7 @@ main(void)
 		cmocka_unit_test(rows_come_one_a_line),
 		cmocka_unit_test(limit_tells_what_is_pending),
 		cmocka_unit_test(parameters_are_checked),
+		cmocka_unit_test(whoever_has_followed_couchdb_begins_at_0),
 		cmocka_unit_test(documents_and_leaves_are_told_on_demand),
 		cmocka_unit_test(longpoll_returns_at_once_when_there_is_something),
 		cmocka_unit_test(longpoll_wakes_at_the_first_change),

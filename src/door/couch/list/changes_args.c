@@ -1,4 +1,5 @@
 /* The parameters of feeds: _changes and _db_updates. */
+#include "base/base64.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/tx.h"
@@ -13,6 +14,10 @@
 
 /* CouchDB's number for "no limit". With seq_interval, it decides which rows have a seq. */
 #define NO_LIMIT UINT64_C(1000000000000000)
+
+enum {
+	ERLANG_TERM = 131, /* the first byte of a term in Erlang's external format */
+};
 
 static enum status
 changes_args_parse_feed(struct couch_req *r, struct str value, enum couch_feed *ret)
@@ -37,6 +42,21 @@ changes_args_parse_feed(struct couch_req *r, struct str value, enum couch_feed *
 		"Supported `feed` types: normal, continuous, live, longpoll, eventsource");
 }
 
+/* True for a Sequence of CouchDB, "12-g1AAAA…": a number, and an Erlang term in base64 for URLs. */
+static bool
+changes_args_is_of_couchdb(struct str value)
+{
+	struct buf AUTO(buf_release) term = BUF_INIT(value.len);
+	size_t digits = 0;
+
+	while (digits < value.len && value.ptr[digits] >= '0' && value.ptr[digits] <= '9')
+		digits++;
+	if (digits == 0 || digits == value.len || value.ptr[digits] != '-')
+		return false;
+	return base64_decode(&term, str_skip(value, digits + 1), BASE64_URL) == STATUS_OK &&
+	       term.len > 1 && (uint8_t)term.ptr[0] == ERLANG_TERM;
+}
+
 static enum status
 changes_args_parse_since(struct couch_req *r, struct str value, struct couch_changes_args *ret)
 {
@@ -46,7 +66,8 @@ changes_args_parse_since(struct couch_req *r, struct str value, struct couch_cha
 	/* A client may send a Sequence as it read it, with its quotes. */
 	if (value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"')
 		value = str_of(value.ptr + 1, value.len - 2);
-	if (value.len == 0)
+	/* Whoever has followed a CouchDB begins at 0: its Sequences say nothing about this store. */
+	if (value.len == 0 || changes_args_is_of_couchdb(value))
 		value = STR("0");
 	if (catalog_seq_parse(value, &ret->since, NULL) != STATUS_OK)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
