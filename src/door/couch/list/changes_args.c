@@ -66,7 +66,7 @@ changes_args_parse_since(struct couch_req *r, struct str value, struct couch_cha
 	/* A client may send a Sequence as it read it, with its quotes. */
 	if (value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"')
 		value = str_of(value.ptr + 1, value.len - 2);
-	/* Whoever has followed a CouchDB begins at 0: its Sequences say nothing about this store. */
+	/* A reader that has followed a CouchDB begins at 0: its Sequences are of another store. */
 	if (value.len == 0 || changes_args_is_of_couchdb(value))
 		value = STR("0");
 	if (catalog_seq_parse(value, &ret->since, NULL) != STATUS_OK)

@@ -54,8 +54,8 @@ couch_reply_ok(struct couch_req *r, int code)
 }
 
 /*
- * Tells a client that has no right how it may log in. A browser that is told of Basic asks for a name
- * and a password in a window of its own.
+ * Tells a client that has no right how it may log in. A browser that is told of Basic asks for a
+ * name and a password in a window of its own.
  */
 static void
 reply_tell_how_to_log_in(struct couch_req *r)
