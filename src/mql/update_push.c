@@ -112,7 +112,7 @@ mql_push_compile(struct mql *q, struct mql_modifier *m, const struct bson_elemen
 
 struct push_item {
 	struct mql_tree *node;
-	struct bson_value value;       /* the element; where keys are compared not set */
+	struct bson_value value;       /* the element; compared where the push names no keys */
 	const struct bson_value *keys; /* one for each key; null where a path leads nowhere */
 };
 
