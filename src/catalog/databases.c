@@ -326,15 +326,24 @@ catalog_all(struct kv_tx *tx, struct buf *last, size_t limit, struct arena *aren
 		}
 		TRY(catalog_array_grow(arena, (void **)&page.dbs, sizeof(*page.dbs), page.count,
 				       &cap));
-		db = &page.dbs[page.count++];
+		db = &page.dbs[page.count];
 		*db = (struct catalog_db){ 0 };
-		TRY(catalog_key_name_next(tuple_reader(str_skip(pair.key, prefix_len)), arena,
-					  &space, &db->name));
-		TRY(catalog_description_parse(pair.value, db, err));
-		TRY(catalog_prefix_put(db->number, arena, &db->prefix));
+		status = catalog_key_name_next(tuple_reader(str_skip(pair.key, prefix_len)), arena,
+					       &space, &db->name);
+		if (status == STATUS_OK)
+			status = catalog_description_parse(pair.value, db, err);
+		/* The next page begins with it, and fails. */
+		if (status != STATUS_OK && page.count) {
+			page.more = true;
+			status = STATUS_OK;
+			break;
+		}
 		buf_clear(last);
 		buf_append_str(last, pair.key);
 		TRY(buf_status(last));
+		TRY(status);
+		TRY(catalog_prefix_put(db->number, arena, &db->prefix));
+		page.count++;
 	}
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;

@@ -10,10 +10,14 @@
  *     (ROOT, 16, ms, P) = as (ROOT, 4, P)
  *
  * whose first record tells whether anything is due.
+ *
+ * A record that cannot be read is passed over, and so is a database whose keys cannot be: the others
+ * are cleared all the same.
  */
 #include "base/clock.h"
 #include "kv/keyspace.h"
 #include "catalog/catalog_int.h"
+#include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "catalog/records.h"
 
@@ -62,37 +66,90 @@ enum {
 			     1024, /* of keys and values, so that a transaction holds them */
 };
 
+#define DROP_CHORE "sweep_databases"
+
+/* The lists of records, each in the order in which it is worked off. */
+enum drop_list {
+	DROP_LIST_DROPPED,
+	DROP_LIST_KEPT,
+	DROP_LISTS,
+};
+
 struct drop {
 	uint64_t now_ms;
 	size_t keys; /* cleared in one transaction */
 	bool found;  /* there was something to clear */
+	enum drop_list list;
+	struct buf key;                /* of the record in that list that was found; or empty */
+	struct buf passed[DROP_LISTS]; /* the last record of each list that was passed over */
 	struct err *err;
 };
 
-/* The first record of a part of the root; `*key` is its key. STATUS_NOT_FOUND if it has none. */
-static enum status
-record_first(struct kv_tx *tx, uint64_t part, struct buf *key, struct tuple_reader *ret_tail,
-	     struct str *ret_value)
+static struct drop
+drop_init(uint64_t now_ms, size_t keys, struct err *err)
 {
+	return (struct drop){ .now_ms = now_ms,
+			      .keys = keys,
+			      .found = true,
+			      .key = CATALOG_KEY_INIT,
+			      .passed = { CATALOG_KEY_INIT, CATALOG_KEY_INIT },
+			      .err = err };
+}
+
+static void
+drop_release(struct drop *drop)
+{
+	buf_release(&drop->key);
+	for (size_t i = 0; i < DROP_LISTS; i++)
+		buf_release(&drop->passed[i]);
+}
+
+/* Passes over the record at drop->key if this failure stays: its list goes on behind it. */
+static enum status
+drop_pass_over(struct drop *drop, enum status status)
+{
+	struct buf *passed = &drop->passed[drop->list];
+
+	TRY(chore_pass_over(DROP_CHORE, buf_str(&drop->key), status, drop->err));
+	buf_clear(passed);
+	buf_append_str(passed, buf_str(&drop->key));
+	buf_append_byte(passed, CATALOG_KEY_NEXT);
+	return catalog_key_status(passed);
+}
+
+/*
+ * The first record of the list behind those that were passed over; its key is in drop->key.
+ * STATUS_NOT_FOUND if there is none.
+ */
+static enum status
+record_first(struct kv_tx *tx, struct drop *drop, enum drop_list list,
+	     struct tuple_reader *ret_tail, struct str *ret_value)
+{
+	static const uint64_t parts[] = {
+		[DROP_LIST_DROPPED] = KV_ROOT_DROPPED, [DROP_LIST_KEPT] = KV_ROOT_KEPT
+	};
 	const struct kv_range_options options = { .limit = 1 };
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct buf *key = &drop->key;
 	struct kv_range range;
 	struct kv_future *f;
 	size_t prefix_len;
 
+	drop->list = list;
 	buf_clear(key);
 	tuple_put_u64(key, KV_ROOT);
-	tuple_put_u64(key, part);
+	tuple_put_u64(key, parts[list]);
 	TRY(catalog_key_status(key));
 	prefix_len = key->len;
 	TRY(tuple_prefix_end(buf_str(key), &end));
 	TRY(catalog_key_status(&end));
-	f = kv_get_range(tx, buf_str(key), buf_str(&end), &options);
+	f = kv_get_range(tx, drop->passed[list].len ? buf_str(&drop->passed[list]) : buf_str(key),
+			 buf_str(&end), &options);
+	buf_clear(key);
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
 	if (range.count == 0)
 		return STATUS_NOT_FOUND;
-	buf_clear(key);
 	buf_append_str(key, range.pairs[0].key);
 	*ret_tail = tuple_reader(str_skip(range.pairs[0].key, prefix_len));
 	*ret_value = range.pairs[0].value;
@@ -184,47 +241,95 @@ drop_clear_all(struct kv_tx *tx, const struct drop *drop, uint64_t number, struc
 	return more ? STATUS_OK : kv_clear(tx, key);
 }
 
+/* The next database that was deleted lately. STATUS_NOT_FOUND if there is none. */
+static enum status
+drop_clear_dropped(struct kv_tx *tx, struct drop *drop)
+{
+	struct catalog_drop record;
+	struct tuple_reader tail;
+	uint64_t number;
+	struct str value;
+
+	for (;;) {
+		enum status status;
+
+		TRY(record_first(tx, drop, DROP_LIST_DROPPED, &tail, &value));
+		status = tuple_next_u64(&tail, &number);
+		if (status == STATUS_OK)
+			status = catalog_drop_record_parse(value, &record, drop->err);
+		if (status == STATUS_OK)
+			break;
+		TRY(drop_pass_over(drop, status));
+	}
+	if (record.until_ms > drop->now_ms)
+		return drop_keep_body(tx, drop, number, &record, value);
+	return drop_clear_all(tx, drop, number, buf_str(&drop->key));
+}
+
+/* The next database of which something was kept, if its time is over. Likewise. */
+static enum status
+drop_clear_kept(struct kv_tx *tx, struct drop *drop)
+{
+	struct tuple_reader tail;
+	uint64_t number, ms;
+	struct str value;
+
+	for (;;) {
+		enum status status;
+
+		TRY(record_first(tx, drop, DROP_LIST_KEPT, &tail, &value));
+		status = tuple_next_u64(&tail, &ms);
+		if (status == STATUS_OK)
+			status = tuple_next_u64(&tail, &number);
+		if (status == STATUS_OK)
+			break;
+		TRY(drop_pass_over(drop, status));
+	}
+	if (ms > drop->now_ms)
+		return STATUS_NOT_FOUND;
+	return drop_clear_all(tx, drop, number, buf_str(&drop->key));
+}
+
 /* Clears the next stretch of a deleted database, and its record when none is left. */
 static enum status
 drop_clear_body(struct kv_tx *tx, void *arg)
 {
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct drop *drop = arg;
-	struct catalog_drop record;
-	struct tuple_reader tail;
-	uint64_t number, ms = 0;
-	enum status status;
-	struct str value;
+	enum status status = drop_clear_dropped(tx, drop);
 
-	status = record_first(tx, KV_ROOT_DROPPED, &key, &tail, &value);
-	drop->found = status == STATUS_OK;
-	if (status == STATUS_OK) {
-		TRY(tuple_next_u64(&tail, &number));
-		TRY(catalog_drop_record_parse(value, &record, drop->err));
-		if (record.until_ms > drop->now_ms)
-			return drop_keep_body(tx, drop, number, &record, value);
-		return drop_clear_all(tx, drop, number, buf_str(&key));
-	}
 	if (status == STATUS_NOT_FOUND)
-		status = record_first(tx, KV_ROOT_KEPT, &key, &tail, &value);
-	if (status != STATUS_OK)
-		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-	TRY(tuple_next_u64(&tail, &ms));
-	TRY(tuple_next_u64(&tail, &number));
-	drop->found = ms <= drop->now_ms;
-	return drop->found ? drop_clear_all(tx, drop, number, buf_str(&key)) : STATUS_OK;
+		status = drop_clear_kept(tx, drop);
+	drop->found = status != STATUS_NOT_FOUND;
+	return drop->found ? status : STATUS_OK;
+}
+
+/*
+ * One transaction. `*ret_passed`: it met a database with keys that cannot be read, and did nothing
+ * else.
+ */
+static enum status
+drop_run(struct kv_store *store, struct drop *drop, bool *ret_passed)
+{
+	enum status status = kv_run(store, drop_clear_body, drop, NULL, drop->err);
+
+	*ret_passed = chore_may_pass(status) && drop->key.len;
+	return *ret_passed ? drop_pass_over(drop, status) : status;
 }
 
 enum status
 catalog_drop_sweep(struct kv_store *store, uint64_t now_ms, unsigned transactions, bool *ret_more,
 		   struct err *err)
 {
-	struct drop drop = {
-		.now_ms = now_ms, .keys = CATALOG_DROP_KEYS, .found = true, .err = err
-	};
+	struct drop drop = drop_init(now_ms, CATALOG_DROP_KEYS, err);
+	enum status status = STATUS_OK;
+	bool passed;
 
-	for (unsigned i = 0; i < transactions && drop.found; i++)
-		TRY(kv_run(store, drop_clear_body, &drop, NULL, err));
+	while (transactions && drop.found && status == STATUS_OK) {
+		status = drop_run(store, &drop, &passed);
+		transactions -= !passed;
+	}
+	drop_release(&drop);
+	TRY(status);
 	*ret_more = drop.found;
 	return STATUS_OK;
 }
@@ -232,11 +337,15 @@ catalog_drop_sweep(struct kv_store *store, uint64_t now_ms, unsigned transaction
 enum status
 catalog_drop_clear(struct kv_store *store, bool *ret_more, struct err *err)
 {
-	struct drop drop = { .now_ms = clock_wall_ms(),
-			     .keys = CATALOG_DROP_ALONE_KEYS,
-			     .err = err };
+	struct drop drop = drop_init(clock_wall_ms(), CATALOG_DROP_ALONE_KEYS, err);
+	enum status status;
+	bool passed;
 
-	TRY(kv_run(store, drop_clear_body, &drop, NULL, err));
+	do
+		status = drop_run(store, &drop, &passed);
+	while (status == STATUS_OK && passed);
+	drop_release(&drop);
+	TRY(status);
 	*ret_more = drop.found;
 	return STATUS_OK;
 }
@@ -259,7 +368,7 @@ void
 catalog_chores_add(struct chores *chores, struct kv_store *store)
 {
 	chores_add(chores, &(struct chore){
-				   .name = "sweep_databases",
+				   .name = DROP_CHORE,
 				   .run = drop_chore_run,
 				   .arg = store,
 				   .leased = true,

@@ -42,6 +42,7 @@ struct fixture {
 	struct str name; /* what a body is about */
 	size_t first;
 	size_t keys;
+	uint64_t number;
 	struct catalog_db *db;
 };
 
@@ -355,6 +356,69 @@ deleted_database_is_swept(void **state)
 	make_tiny(f, "3");
 	assert_int_not_equal(f->db->number, number);
 	check_store(f, 2);
+}
+
+/* Records of deleted databases that no frond of today can read, before that of f->number. */
+static enum status
+put_unreadable_drops(struct kv_tx *tx, void *arg)
+{
+	static const struct {
+		uint64_t part;
+		const char *value;
+	} records[] = {
+		{ KV_ROOT_DROPPED, "\x15\x63" }, /* format 99 */
+		{ KV_ROOT_DROPPED, "junk" },
+	};
+
+	struct fixture *f = arg;
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		AUTO(buf_release) struct buf key = BUF_INIT(64);
+
+		tuple_put_u64(&key, KV_ROOT);
+		tuple_put_u64(&key, records[i].part);
+		tuple_put_u64(&key, f->number - 1 - i);
+		TRY(buf_status(&key));
+		TRY(kv_set(tx, buf_str(&key), str_from_cstr(records[i].value)));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+count_tiny_keys(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(64);
+	AUTO(buf_release) struct buf end = BUF_INIT(64);
+	struct fixture *f = arg;
+	struct kv_future *future;
+
+	tuple_put_u64(&begin, f->number);
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	future = kv_get_range(tx, buf_str(&begin), buf_str(&end), NULL);
+	TRY(kv_future_wait(future));
+	f->keys = kv_future_range(future).count;
+	return STATUS_OK;
+}
+
+static void
+sweep_goes_on_past_records_it_cannot_read(void **state)
+{
+	struct fixture *f = *state;
+	bool more = true;
+
+	for (int i = 1; i <= 3; i++)
+		make_tiny(f, arena_printf(f->arena, "%d", i).ptr);
+	f->number = f->db->number;
+	run(f, delete_tiny);
+	run(f, put_unreadable_drops);
+	run(f, count_tiny_keys);
+	assert_int_not_equal(f->keys, 0);
+	for (int i = 0; i < 20 && more; i++)
+		assert_int_equal(catalog_drop_sweep(f->store, clock_wall_ms(), 1, &more, NULL),
+				 STATUS_OK);
+	assert_false(more);
+	run(f, count_tiny_keys);
+	assert_int_equal(f->keys, 0);
 }
 
 static void
@@ -682,6 +746,7 @@ main(void)
 		T(the_same_name_is_two_databases_of_two_spaces),
 		T(events_are_told_in_their_space),
 		T(deleted_database_is_swept),
+		T(sweep_goes_on_past_records_it_cannot_read),
 		T(its_counters_are_split_and_counted_by),
 		T(damage_is_found_by_the_function_of_its_kind),
 		T(it_is_dumped_by_the_function_of_its_kind),

@@ -346,6 +346,39 @@ abandoned_staging_is_swept(void **state)
 	fixture_check(f);
 }
 
+/* The record of an upload that no frond of today can read, before all others. */
+static enum status
+unreadable_upload_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(64);
+	static const uint8_t id[16];
+
+	(void)arg;
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_UPLOADS);
+	tuple_put_u64(&key, 0);
+	tuple_put_uuid(&key, id);
+	TRY(buf_status(&key));
+	return kv_set(tx, buf_str(&key), STR("junk"));
+}
+
+static void
+record_that_cannot_be_read_keeps_no_other_from_being_swept(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_edit edit = fixture_edit(f, "d", NULL, geojson(f));
+	uint64_t removed;
+	struct staged s;
+
+	stage(f, &edit, &s);
+	rev_upload_free(s.upload, true); /* nothing is taken back */
+	assert_int_equal(kv_run(f->store, unreadable_upload_body, NULL, NULL, NULL), STATUS_OK);
+	assert_int_equal(rev_uploads_sweep(f->store, 0, &removed, NULL), STATUS_OK);
+	assert_int_equal(removed, 1);
+	assert_int_equal(uploads(f), 1);
+	assert_int_equal(pairs_in(f, REV_SUBSPACE_ATTACHMENTS), 0);
+}
+
 static void
 text_that_was_swept_is_refused_and_one_that_is_refused_goes(void **state)
 {
@@ -577,6 +610,7 @@ main(void)
 		TEST(revision_that_keeps_the_body_shares_its_text),
 		TEST(local_document_of_any_shape_is_stored),
 		TEST(abandoned_staging_is_swept),
+		TEST(record_that_cannot_be_read_keeps_no_other_from_being_swept),
 		TEST(text_that_was_swept_is_refused_and_one_that_is_refused_goes),
 		TEST(several_large_documents_of_one_batch),
 		TEST(purge_takes_the_text_too),

@@ -1,3 +1,4 @@
+#include "catalog/chore_pass.h"
 #include "door/mongo/expire.h"
 
 #include "door/mongo/clustered.h"
@@ -161,6 +162,7 @@ expire_collections(struct expire *x, struct buf *place, bool *ret_more, uint64_t
 	unsigned transactions = 0;
 	struct arena_mark mark;
 	struct name_page page;
+	enum status status;
 
 	TRY(catalog_list_behind(x->store, CATALOG_SPACE_MONGO, buf_str(place), EXPIRE_COLLECTIONS,
 				x->arena, &page, x->err));
@@ -173,7 +175,11 @@ expire_collections(struct expire *x, struct buf *place, bool *ret_more, uint64_t
 				return STATUS_OK;
 			}
 			arena_reset(x->arena, mark);
-			TRY(kv_run(x->store, expire_body, x, NULL, x->err));
+			status = kv_run(x->store, expire_body, x, NULL, x->err);
+			if (status != STATUS_OK) {
+				TRY(chore_pass_over(EXPIRE_CHORE, x->name, status, x->err));
+				break;
+			}
 			*ret_removed += x->removed;
 		} while (x->more);
 		buf_clear(place);

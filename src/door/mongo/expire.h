@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "kv/kv.h"
 
+#define EXPIRE_CHORE "expire_mongo_documents"
+
 enum {
 	EXPIRE_PLACE_BYTES = 1024,     /* a collection's name */
 	EXPIRE_SECONDS = INT32_MAX,    /* expireAfterSeconds at most, as MongoDB's */

@@ -1,3 +1,4 @@
+#include "catalog/chore_pass.h"
 #include "door/mongo/index_supply.h"
 
 #include "base/log.h"
@@ -105,8 +106,8 @@ supply_collections(struct supply *s, struct buf *place, bool *ret_more, uint64_t
 		status = kv_run(s->store, supply_body, s, NULL, s->err);
 		if (status == STATUS_LIMIT)
 			supply_log_limit(s);
-		else
-			TRY(status);
+		else if (status != STATUS_OK)
+			TRY(chore_pass_over(INDEX_SUPPLY_CHORE, s->name, status, s->err));
 		if (status == STATUS_OK)
 			supply_log(s);
 		*ret_made += status == STATUS_OK && s->made;

@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "kv/kv.h"
 
+#define INDEX_SUPPLY_CHORE "supply_mongo_indexes"
+
 enum {
 	INDEX_SUPPLY_PLACE_BYTES = 1024,     /* a collection's name */
 	INDEX_SUPPLY_COLLECTIONS = 100,      /* that one turn looks at */

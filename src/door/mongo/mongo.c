@@ -132,7 +132,7 @@ mongo_chores_add(struct mongo *m, struct chores *chores)
 				   .more_ms = SWEEP_MORE_MS,
 			   });
 	chores_add(chores, &(struct chore){
-				   .name = "expire_mongo_documents",
+				   .name = EXPIRE_CHORE,
 				   .run = expire_documents,
 				   .arg = m,
 				   .leased = true,
@@ -140,7 +140,7 @@ mongo_chores_add(struct mongo *m, struct chores *chores)
 				   .more_ms = SWEEP_MORE_MS,
 			   });
 	chores_add(chores, &(struct chore){
-				   .name = "supply_mongo_indexes",
+				   .name = INDEX_SUPPLY_CHORE,
 				   .run = supply_indexes,
 				   .arg = m,
 				   .leased = true,

@@ -1,4 +1,5 @@
 /* What builds say of themselves, for _active_tasks. */
+#include "catalog/chore_pass.h"
 #include "catalog/keys.h"
 #include "index/engine/build.h"
 
@@ -64,7 +65,8 @@ index_progress_list(struct kv_tx *tx, size_t most, struct arena *arena, struct i
 		enum status status = catalog_open(tx, NULL, work[i].space, work[i].db_name, &db,
 						  kv_tx_err(tx));
 
-		if (status == STATUS_NOT_FOUND)
+		/* The chore tells of one that cannot be read. */
+		if (status == STATUS_NOT_FOUND || chore_may_pass(status))
 			continue;
 		TRY(status);
 		status = progress_of_database(tx, db, arena, most, list, &count);

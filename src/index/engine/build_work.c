@@ -1,4 +1,5 @@
 /* Which databases have indexes to be built or cleared: (ROOT, INDEX_WORK, P). */
+#include "catalog/chore_pass.h"
 #include "catalog/keys.h"
 #include "catalog/records.h"
 #include "index/engine/build.h"
@@ -35,6 +36,20 @@ index_work_clear(struct kv_tx *tx, uint64_t db_number)
 	return kv_clear(tx, buf_str(&key));
 }
 
+/* (ROOT, INDEX_WORK) come before the number, whose bytes differ in length. */
+static enum status
+work_parse(const struct kv_pair *pair, struct arena *arena, struct index_work_entry *ret,
+	   struct err *err)
+{
+	struct tuple_reader r = tuple_reader(pair->key);
+	uint64_t root, space;
+
+	TRY(tuple_next_u64(&r, &root));
+	TRY(tuple_next_u64(&r, &space));
+	TRY(tuple_next_u64(&r, &ret->db_number));
+	return catalog_work_record_parse(pair->value, arena, &ret->space, &ret->db_name, err);
+}
+
 enum status
 index_work_list(struct kv_tx *tx, uint64_t after, size_t most, struct arena *arena,
 		struct index_work_entry **ret, size_t *ret_count)
@@ -45,6 +60,7 @@ index_work_list(struct kv_tx *tx, uint64_t after, size_t most, struct arena *are
 	struct index_work_entry *entries;
 	struct kv_range range;
 	struct kv_future *f;
+	size_t count = 0;
 
 	tuple_put_u64(&end, KV_ROOT);
 	tuple_put_u64(&end, KV_ROOT_INDEX_WORK);
@@ -58,17 +74,16 @@ index_work_list(struct kv_tx *tx, uint64_t after, size_t most, struct arena *are
 	if (!entries)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < range.count; i++) {
-		/* (ROOT, INDEX_WORK) before the number, whose bytes differ in length. */
-		struct tuple_reader r = tuple_reader(range.pairs[i].key);
-		uint64_t root, space;
+		enum status status = work_parse(&range.pairs[i], arena, &entries[count],
+						kv_tx_err(tx));
 
-		TRY(tuple_next_u64(&r, &root));
-		TRY(tuple_next_u64(&r, &space));
-		TRY(tuple_next_u64(&r, &entries[i].db_number));
-		TRY(catalog_work_record_parse(range.pairs[i].value, arena, &entries[i].space,
-					      &entries[i].db_name, kv_tx_err(tx)));
+		if (status == STATUS_OK)
+			count++;
+		else
+			TRY(chore_pass_over(INDEX_CHORE_BUILD, range.pairs[i].key, status,
+					    kv_tx_err(tx)));
 	}
 	*ret = entries;
-	*ret_count = range.count;
+	*ret_count = count;
 	return STATUS_OK;
 }

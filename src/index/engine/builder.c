@@ -11,6 +11,7 @@
 #include "base/metric.h"
 #include "base/quote.h"
 #include "base/thread.h"
+#include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
 #include "catalog/tally.h"
@@ -286,15 +287,22 @@ survey_body(struct kv_tx *tx, void *arg)
 	AUTO(buf_release) struct buf last = CATALOG_KEY_INIT;
 	struct survey *s = arg;
 	struct catalog_page page;
+	enum status status;
 
 	arena_clear(s->arena);
 	buf_append_str(&last, buf_str(&s->last));
-	TRY(catalog_all(tx, &last, BUILDER_SURVEY_PAGE, s->arena, &page, kv_tx_err(tx)));
+	status = catalog_all(tx, &last, BUILDER_SURVEY_PAGE, s->arena, &page, kv_tx_err(tx));
+	if (status != STATUS_OK) { /* the page would have begun with this database */
+		page = (struct catalog_page){ .more = true };
+		TRY(chore_pass_over(INDEX_CHORE_BUILD, buf_str(&last), status, kv_tx_err(tx)));
+	}
 	for (size_t i = 0; i < page.count; i++) {
 		struct catalog_db *db = &page.dbs[i];
 
-		if (index_documents_of(db))
-			TRY(index_work_survey(tx, db, kv_tx_err(tx)));
+		status = index_documents_of(db) ? index_work_survey(tx, db, kv_tx_err(tx))
+						: STATUS_OK;
+		if (status != STATUS_OK)
+			TRY(chore_pass_over(INDEX_CHORE_BUILD, db->name, status, kv_tx_err(tx)));
 	}
 	s->more = page.more;
 	buf_clear(&s->last);
@@ -339,6 +347,7 @@ builder_work(struct builder *b, struct arena *list, struct arena *scratch, struc
 {
 	struct work w = { .after = b->after, .arena = list };
 	uint64_t until_ns = clock_after_ms(BUILDER_TURN_MS);
+	enum status status;
 
 	TRY(kv_run_read(b->options.store, work_body, &w, err));
 	/* The next turn goes on behind the last database of this one: each has its turns. */
@@ -347,7 +356,11 @@ builder_work(struct builder *b, struct arena *list, struct arena *scratch, struc
 	for (size_t i = 0; i < w.count; i++) {
 		bool more = false;
 
-		TRY(database_run(b, &w.entries[i], until_ns, scratch, &more, err));
+		status = database_run(b, &w.entries[i], until_ns, scratch, &more, err);
+		if (status != STATUS_OK) {
+			more = false;
+			TRY(chore_pass_over(INDEX_CHORE_BUILD, w.entries[i].db_name, status, err));
+		}
 		turn->more |= more;
 		turn->done++;
 		if (clock_mono_ns() >= until_ns) {

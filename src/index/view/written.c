@@ -1,6 +1,7 @@
 #include "index/view/written.h"
 
 #include "catalog/keys.h"
+#include "catalog/chore_pass.h"
 #include "catalog/records.h"
 #include "kv/keyspace.h"
 
@@ -71,10 +72,12 @@ view_written_list(struct kv_tx *tx, const struct view_written *after, size_t mos
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	const struct kv_range_options options = { .limit = most, .mode = KV_SNAPSHOT };
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	const struct kv_range_options options = { .mode = KV_SNAPSHOT };
 	struct view_written *all;
-	struct kv_range range;
-	struct kv_future *f;
+	struct kv_pair pair;
+	size_t count = 0;
+	enum status status = STATUS_OK;
 
 	written_prefix(&begin);
 	written_prefix(&end);
@@ -85,15 +88,21 @@ view_written_list(struct kv_tx *tx, const struct view_written *after, size_t mos
 	}
 	TRY(catalog_key_status(&end));
 	TRY(buf_status(&begin));
-	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
-	all = arena_zalloc(arena, (range.count + 1) * sizeof(*all));
+	all = arena_zalloc(arena, (most + 1) * sizeof(*all));
 	if (!all)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < range.count; i++)
-		TRY(written_parse(&range.pairs[i], arena, &all[i], kv_tx_err(tx)));
+	TRY(kv_scan_init(&scan, tx, buf_str(&begin), buf_str(&end), &options));
+	while (count < most && (status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		enum status parsed = written_parse(&pair, arena, &all[count], kv_tx_err(tx));
+
+		if (parsed == STATUS_OK)
+			count++;
+		else
+			TRY(chore_pass_over(VIEW_CHORE_BUILD, pair.key, parsed, kv_tx_err(tx)));
+	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
 	*ret = all;
-	*ret_count = range.count;
+	*ret_count = count;
 	return STATUS_OK;
 }

@@ -14,6 +14,8 @@
 #include "base/arena.h"
 #include "catalog/catalog.h"
 
+#define VIEW_CHORE_BUILD "build_views"
+
 /* A note. Its texts are in the arena of view_written_list(). */
 struct view_written {
 	uint64_t db_number;
@@ -28,7 +30,10 @@ MUST_USE enum status view_written_note(struct kv_tx *tx, const struct catalog_db
 MUST_USE enum status view_written_guard(struct kv_tx *tx, const struct view_written *written);
 MUST_USE enum status view_written_clear(struct kv_tx *tx, const struct view_written *written);
 
-/* Lists at most `most` notes behind `after` (NULL: from the first one on), by snapshot reads. */
+/*
+ * Lists at most `most` notes behind `after` (NULL: from the first one on), by snapshot reads. Those
+ * that cannot be read are passed over (catalog/chore_pass.h).
+ */
 MUST_USE enum status view_written_list(struct kv_tx *tx, const struct view_written *after,
 				       size_t most, struct arena *arena, struct view_written **ret,
 				       size_t *ret_count);

@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "catalog/check.h"
+#include "catalog/chore_pass.h"
 #include "catalog/format.h"
 #include "kv/keyspace.h"
 #include "model/plain/plain_int.h"
@@ -251,14 +252,19 @@ plain_notices_clear(struct kv_tx *tx, uint64_t ms, bool *ret_more, struct err *e
 		if (status == STATUS_OK)
 			range = kv_future_range(f);
 	}
-	while (status == STATUS_OK && old < range.count) {
+	for (size_t at = 0; status == STATUS_OK && at < range.count; at++) {
 		struct plain_notice notice = { 0 };
 
 		arena_clear(arena);
-		status = notice_read(&range.pairs[old], arena, &notice, err);
+		status = notice_read(&range.pairs[at], arena, &notice, err);
+		/* One that cannot be read is old if one behind it is. */
+		if (chore_may_pass(status)) {
+			status = STATUS_OK;
+			continue;
+		}
 		if (status != STATUS_OK || notice.ms >= ms)
 			break;
-		old++;
+		old = at + 1;
 	}
 	arena_free(arena);
 	TRY(status);

@@ -1,5 +1,6 @@
 /* Removes what nobody will ask for: texts that were written ahead in vain, old events. */
 #include "base/clock.h"
+#include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "model/plain/plain_int.h"
 
@@ -12,6 +13,8 @@ enum {
 	SWEEP_CHORE_PAUSE_MS = 60 * 1000,
 	SWEEP_CHORE_MORE_MS = 100,
 };
+
+#define SWEEP_CHORE "sweep_collections"
 
 struct sweep {
 	struct arena *arena;
@@ -88,8 +91,13 @@ sweep_texts(struct sweep *sweep, struct plain *p)
 	f = kv_get_range(p->tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
-	for (size_t i = 0; i < range.count; i++)
-		TRY(sweep_text(sweep, p, &range.pairs[i], begin.len));
+	for (size_t i = 0; i < range.count; i++) {
+		enum status status = sweep_text(sweep, p, &range.pairs[i], begin.len);
+
+		/* It writes when it has read everything: one that cannot be read stays whole. */
+		if (status != STATUS_OK)
+			TRY(chore_pass_over(SWEEP_CHORE, range.pairs[i].key, status, sweep->err));
+	}
 	return STATUS_OK;
 }
 
@@ -141,6 +149,7 @@ sweep_collections(struct kv_store *store, struct sweep *sweep, struct arena *are
 {
 	unsigned transactions = 0;
 	struct name_page page;
+	enum status status;
 
 	TRY(catalog_list_behind(store, CATALOG_SPACE_MONGO, buf_str(place), SWEEP_NAMES, arena,
 				&page, sweep->err));
@@ -151,7 +160,11 @@ sweep_collections(struct kv_store *store, struct sweep *sweep, struct arena *are
 				*ret_more = true; /* of this collection, too */
 				return STATUS_OK;
 			}
-			TRY(kv_run(store, sweep_body, sweep, NULL, sweep->err));
+			status = kv_run(store, sweep_body, sweep, NULL, sweep->err);
+			if (status != STATUS_OK) {
+				TRY(chore_pass_over(SWEEP_CHORE, sweep->name, status, sweep->err));
+				break;
+			}
 		} while (sweep->more);
 		buf_clear(place);
 		buf_append_str(place, sweep->name);
@@ -198,7 +211,7 @@ void
 plain_chores_add(struct chores *chores, struct plain_sweeping *sweeping)
 {
 	chores_add(chores, &(struct chore){
-				   .name = "sweep_collections",
+				   .name = SWEEP_CHORE,
 				   .run = sweep_chore_run,
 				   .arg = sweeping,
 				   .leased = true,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "catalog/chore_pass.h"
 #include "kv/keyspace.h"
 #include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
@@ -198,6 +199,7 @@ struct uploads_sweep {
 	struct buf next;   /* where the next page begins */
 	struct buf end;
 	bool more;
+	bool passes;      /* over records that it cannot read */
 	uint64_t removed; /* by the page */
 };
 
@@ -239,6 +241,19 @@ uploads_sweep_record(struct uploads_sweep *s, struct kv_tx *tx, const struct kv_
 	return rev_att_clear(tx, &db, (const uint8_t *)id.raw.ptr, key);
 }
 
+/* A record is parsed before anything is written: one that cannot be read stays as it is. */
+static enum status
+uploads_sweep_or_pass(struct uploads_sweep *s, struct kv_tx *tx, const struct kv_pair *pair,
+		      struct buf *key)
+{
+	uint64_t removed = s->removed;
+	enum status status = uploads_sweep_record(s, tx, pair, key);
+
+	if (status == STATUS_OK || !s->passes || s->removed != removed)
+		return status;
+	return chore_pass_over(REV_UPLOADS_CHORE, pair->key, status, kv_tx_err(tx));
+}
+
 static enum status
 uploads_sweep_page(struct kv_tx *tx, void *arg)
 {
@@ -253,7 +268,7 @@ uploads_sweep_page(struct kv_tx *tx, void *arg)
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
 	for (; seen < range.count && s->removed < SWEEP_REMOVALS; seen++)
-		TRY(uploads_sweep_record(s, tx, &range.pairs[seen], &key));
+		TRY(uploads_sweep_or_pass(s, tx, &range.pairs[seen], &key));
 	s->more = range.more || seen < range.count;
 	if (!s->more)
 		return STATUS_OK;
@@ -276,6 +291,7 @@ uploads_sweep_pages(struct kv_store *store, uint64_t number, uint64_t until_ms, 
 		.next = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
 		.end = BUF_INIT(64),
 		.more = true,
+		.passes = !number,
 	};
 	enum status status = STATUS_OK;
 	uint64_t removed = 0;

@@ -154,6 +154,8 @@ MUST_USE enum status rev_upload_touch(struct rev_upload *u, struct err *err);
  */
 void rev_upload_free(struct rev_upload *u, bool taken);
 
+#define REV_UPLOADS_CHORE "sweep_uploads"
+
 /*
  * Removes what uploads left behind that have rested for `age_ms` or longer, in any database: a
  * bounded number of them. `ret_removed` (or NULL): how many.

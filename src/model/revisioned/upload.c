@@ -326,7 +326,7 @@ void
 rev_chores_add(struct chores *chores, struct kv_store *store)
 {
 	chores_add(chores, &(struct chore){
-				   .name = "sweep_uploads",
+				   .name = REV_UPLOADS_CHORE,
 				   .run = upload_chore_run,
 				   .arg = store,
 				   .leased = true,

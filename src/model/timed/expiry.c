@@ -1,3 +1,4 @@
+#include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "kv/tuple.h"
 #include "model/timed/item_int.h"
@@ -21,6 +22,8 @@ enum {
 	SWEEP_CHORE_PAUSE_MS = 1000,
 	SWEEP_CHORE_MORE_MS = 20, /* while there is more to do: others write, too */
 };
+
+#define SWEEP_CHORE "sweep_expired"
 
 /* The sweep of one database in one transaction. */
 struct sweep {
@@ -168,6 +171,29 @@ sweep_entry(struct sweep_shard *s, struct str entry, struct kv_future *answer)
 	return STATUS_OK;
 }
 
+/*
+ * What is made of the failure of one entry. One that cannot be read stays, as its cell does, and
+ * the others are swept. If something of it has been written in this attempt, only the whole
+ * attempt can be given up.
+ */
+static enum status
+pass_over_entry(struct sweep_shard *s, struct str entry, uint64_t written, enum status status)
+{
+	const struct kv_tx_stats stats = kv_tx_stats(s->t.tx);
+
+	if (status == STATUS_OK || stats.sets + stats.clears != written)
+		return status;
+	return chore_pass_over(SWEEP_CHORE, entry, status, s->sweep->err);
+}
+
+static uint64_t
+written_so_far(const struct sweep_shard *s)
+{
+	const struct kv_tx_stats stats = kv_tx_stats(s->t.tx);
+
+	return stats.sets + stats.clears;
+}
+
 /* ---- One database ---- */
 
 /* Asks for the entries of the shard that are due. */
@@ -192,22 +218,34 @@ shard_sweep(struct sweep_shard *s)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct kv_range range;
-	uint64_t ms;
+	uint64_t ms, written;
+	enum status status;
 
 	TRY(kv_future_wait(s->entries));
 	range = kv_future_range(s->entries);
 	s->sweep->more = s->sweep->more || range.more;
 	if (s->t.db->kind == &timed_redis_kind) {
-		for (size_t i = 0; i < range.count; i++)
-			TRY(sweep_item(s, range.pairs[i].key));
+		for (size_t i = 0; i < range.count; i++) {
+			written = written_so_far(s);
+			status = sweep_item(s, range.pairs[i].key);
+			TRY(pass_over_entry(s, range.pairs[i].key, written, status));
+		}
 		return STATUS_OK;
 	}
 	for (size_t i = 0; i < range.count; i++) {
-		TRY(entry_parse(s->t.db, range.pairs[i].key, &ms, &key));
-		s->cells[i] = kv_get(s->t.tx, buf_str(&key), KV_READ);
+		s->cells[i] = NULL;
+		status = entry_parse(s->t.db, range.pairs[i].key, &ms, &key);
+		TRY(pass_over_entry(s, range.pairs[i].key, written_so_far(s), status));
+		if (status == STATUS_OK)
+			s->cells[i] = kv_get(s->t.tx, buf_str(&key), KV_READ);
 	}
-	for (size_t i = 0; i < range.count; i++)
-		TRY(sweep_entry(s, range.pairs[i].key, s->cells[i]));
+	for (size_t i = 0; i < range.count; i++) {
+		if (!s->cells[i])
+			continue;
+		written = written_so_far(s);
+		status = sweep_entry(s, range.pairs[i].key, s->cells[i]);
+		TRY(pass_over_entry(s, range.pairs[i].key, written, status));
+	}
 	return STATUS_OK;
 }
 
@@ -281,6 +319,19 @@ sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactio
 	return STATUS_OK;
 }
 
+/* A database that cannot be swept is passed over, so that the others are. */
+static enum status
+sweep_database_or_pass(struct kv_store *store, struct sweep *sweep, unsigned *transactions,
+		       uint64_t *ret_done)
+{
+	enum status status = sweep_database(store, sweep, transactions, ret_done);
+
+	if (status != STATUS_OK)
+		sweep->more = false;
+	return status == STATUS_OK ? STATUS_OK
+				   : chore_pass_over(SWEEP_CHORE, sweep->name, status, sweep->err);
+}
+
 /* The databases of one name space. */
 static enum status
 sweep_space(struct kv_store *store, struct sweep *sweep, struct arena *arena,
@@ -297,7 +348,7 @@ sweep_space(struct kv_store *store, struct sweep *sweep, struct arena *arena,
 			sweep->name = page.names[i];
 			sweep->more = *transactions == 0;
 			if (*transactions)
-				TRY(sweep_database(store, sweep, transactions, ret_done));
+				TRY(sweep_database_or_pass(store, sweep, transactions, ret_done));
 			*ret_more = *ret_more || sweep->more;
 		}
 		buf_clear(&place);
@@ -351,7 +402,7 @@ void
 timed_chores_add(struct chores *chores, struct timed_sweeping *s)
 {
 	chores_add(chores, &(struct chore){
-				   .name = "sweep_expired",
+				   .name = SWEEP_CHORE,
 				   .run = sweep_chore_run,
 				   .arg = s,
 				   .leased = true,

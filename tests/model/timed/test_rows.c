@@ -581,6 +581,52 @@ a_default_expires_what_says_nothing_else(void **state)
 	assert_string_equal(row_of(f, "short", "u", 1), "updated d=2");
 }
 
+/* Sets the first cell of a database to what no frond of today can read. */
+static enum status
+damage_body(struct kv_tx *tx, void *arg)
+{
+	const struct kv_range_options options = { .limit = 1 };
+	struct buf begin = BUF_INIT(64), end = BUF_INIT(64);
+	struct catalog_db *db;
+	struct kv_future *f;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_ROWS, str_from_cstr(arg), &db, NULL));
+	buf_append_str(&begin, db->prefix);
+	tuple_put_u64(&begin, SPACE_ROWS);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, 0xff);
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	status = kv_future_wait(f);
+	if (status == STATUS_OK)
+		status = kv_set(tx, kv_future_range(f).pairs[0].key, STR("junk"));
+	buf_release(&begin);
+	buf_release(&end);
+	catalog_db_unref(db);
+	return status;
+}
+
+static void
+what_cannot_be_read_keeps_nothing_else_from_being_removed(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int64_t i = 0; i < 10; i++) {
+		must(f, (struct op){ OP_PUT, ROW(TABLE, "u", i), COLUMN(1), ONE(number(1)),
+				     AFTER(1000) });
+		must(f, (struct op){ OP_PUT, ROW("short", "u", i), COLUMN(1), ONE(number(1)) });
+	}
+	assert_int_equal(kv_run(f->store, damage_body, (void *)(uintptr_t)TABLE, NULL, NULL),
+			 STATUS_OK);
+	assert_int_equal(kv_run(f->store, damage_body, (void *)(uintptr_t) "short", NULL, NULL),
+			 STATUS_OK);
+	f->now_ms += 6000;
+	assert_int_equal(sweep_all(f), 18);
+	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 1);
+	assert_int_equal(stored(f, "short", SPACE_ROWS), 1);
+	assert_int_equal(stored(f, TABLE, SPACE_EXPIRY), 1);
+}
+
 static void
 what_was_written_again_is_not_removed(void **state)
 {
@@ -970,6 +1016,7 @@ main(void)
 		CASE(a_default_that_is_changed_counts_for_what_is_there),
 		CASE(what_has_expired_is_hidden_at_once_and_removed_later),
 		CASE(a_default_expires_what_says_nothing_else),
+		CASE(what_cannot_be_read_keeps_nothing_else_from_being_removed),
 		CASE(what_was_written_again_is_not_removed),
 		CASE(a_collection_expires_with_all_its_members),
 		CASE(many_that_are_due_together_go_in_bounded_slices),

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "door/couch/doc/doc_out.h"
 #include "door/couch/doc/functions.h"
@@ -234,13 +235,16 @@ static enum status
 turn_run(struct turn *t)
 {
 	struct listing l = { .arena = t->arena };
+	enum status status;
 
 	do {
 		TRY(kv_run_read(t->couch->config.store, list_body, &l, t->err));
 		for (size_t i = 0; i < l.count && t->running < t->settings->ken_limit; i++) {
 			struct arena_mark mark = arena_mark(t->arena);
 
-			TRY(turn_take(t, &l.all[i]));
+			status = turn_take(t, &l.all[i]);
+			if (status != STATUS_OK)
+				TRY(chore_pass_over(VIEW_CHORE_BUILD, l.all[i].id, status, t->err));
 			arena_reset(t->arena, mark);
 		}
 		l.after = l.count ? &l.all[l.count - 1] : NULL;
@@ -275,7 +279,7 @@ couch_view_chores_add(struct couch *couch, struct chores *chores)
 	if (!couch->config.js || !couch->config.views)
 		return;
 	chores_add(chores, &(struct chore){
-				   .name = "build_views",
+				   .name = VIEW_CHORE_BUILD,
 				   .run = ahead_run,
 				   .arg = couch,
 				   .leased = true,
