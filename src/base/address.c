@@ -36,6 +36,49 @@ address_parse(const char *host_port, char ret_host[ADDRESS_HOST_BYTES], uint16_t
 	return STATUS_OK;
 }
 
+/* An IP address as a number; its family, or AF_UNSPEC for another text. */
+static int
+address_read(const char *host, struct in6_addr *ret)
+{
+	char text[ADDRESS_HOST_BYTES];
+	size_t n = strcspn(host, "%"); /* behind which an IPv6 address may name an interface */
+
+	memset(ret, 0, sizeof(*ret));
+	if (strcasecmp(host, "localhost") == 0)
+		host = "127.0.0.1";
+	if (inet_pton(AF_INET, host, ret) == 1)
+		return AF_INET;
+	if (n >= sizeof(text))
+		return AF_UNSPEC;
+	memcpy(text, host, n);
+	text[n] = '\0';
+	return inet_pton(AF_INET6, text, ret) == 1 ? AF_INET6 : AF_UNSPEC;
+}
+
+enum status
+address_check_host(const char *host, const char *text, struct err *err)
+{
+	struct in6_addr number;
+
+	if (address_read(host, &number) != AF_UNSPEC)
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID,
+		       "\"%s\": a server listens at an IP address, or localhost", text);
+}
+
+bool
+address_overlaps(const char *a, const char *b)
+{
+	static const struct in6_addr any;
+	struct in6_addr x, y;
+	int family = address_read(a, &x);
+
+	if (family == AF_UNSPEC || family != address_read(b, &y))
+		return false;
+	return memcmp(&x, &any, sizeof(any)) == 0 || memcmp(&y, &any, sizeof(any)) == 0 ||
+	       memcmp(&x, &y, sizeof(x)) == 0;
+}
+
 bool
 address_is_loopback(const char *host)
 {
@@ -117,7 +160,7 @@ address_block_of(struct str peer, struct address_block *ret)
 void
 address_write(const char *host, uint16_t port, char ret[ADDRESS_TEXT_BYTES])
 {
-	if (strcmp(host, "localhost") == 0)
+	if (strcasecmp(host, "localhost") == 0)
 		host = "127.0.0.1";
 	snprintf(ret, ADDRESS_TEXT_BYTES, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host,
 		 (unsigned)port);

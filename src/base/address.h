@@ -19,6 +19,19 @@ enum {
 MUST_USE enum status address_parse(const char *host_port, char ret_host[ADDRESS_HOST_BYTES],
 				   uint16_t *ret_port, struct err *err);
 
+/*
+ * STATUS_INVALID unless a server can listen there: `host` is an IP address, without brackets, or
+ * "localhost". `text` is what the operator has written, for the message.
+ */
+MUST_USE enum status address_check_host(const char *host, const char *text, struct err *err);
+
+/*
+ * True if two servers on this machine cannot listen at the same port of these hosts: they are the
+ * same, or one is all addresses of the other's kind. What is no IP address or "localhost" overlaps
+ * with nothing.
+ */
+bool address_overlaps(const char *a, const char *b);
+
 /* True for "localhost", an address 127.x.y.z, and "::1": only this machine can reach the host. */
 bool address_is_loopback(const char *host);
 

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "access/people.h"
 #include "cli/cli.h"
+#include "cli/serve_settings.h"
 #include "cli/settings.h"
 
 enum {
@@ -235,21 +237,53 @@ print_value(void *arg, struct str section, struct str name, struct str text)
 	return STATUS_OK;
 }
 
-static int
-check_file(const char *path)
+/* What the file alone sets: without what the environment adds for a server. */
+static enum status
+print_file(const char *path, struct err *err)
 {
 	struct settings *settings = settings_new(cli_setting_groups, cli_setting_groups_count);
 	struct shown_section shown = { "" };
-	struct err err = { 0 };
-	enum status status = settings ? settings_read_file(settings, path, &err)
-				      : err_set(&err, STATUS_NOMEM, "out of memory");
+	enum status status = settings ? settings_read_file(settings, path, err)
+				      : err_set(err, STATUS_NOMEM, "out of memory");
 
 	if (status == STATUS_OK)
 		status = settings_each(settings, print_value, &shown);
-	else
-		cli_complain("%s", err.text);
 	settings_free(settings);
-	return status == STATUS_OK ? cli_finish_output() : CLI_USAGE;
+	return status;
+}
+
+/* Refuses what `frond serve --config FILE` would refuse before it opens its store. */
+static enum status
+check_file(const char *path, struct err *err)
+{
+	struct settings *settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	const struct serve_given given = { .config = path };
+	struct listening listening = { 0 };
+	struct auth *auth = NULL;
+	enum status status = settings ? serve_settings_read(&given, settings, &listening, err)
+				      : err_set(err, STATUS_NOMEM, "out of memory");
+
+	if (status == STATUS_OK)
+		status = people_auth(settings, &auth, err);
+	if (status == STATUS_OK)
+		auth_free(auth);
+	certificates_fini(&listening.certificates);
+	settings_free(settings);
+	return status;
+}
+
+static int
+check_and_print_file(const char *path)
+{
+	struct err err = { 0 };
+	enum status status = check_file(path, &err);
+
+	if (status == STATUS_OK)
+		status = print_file(path, &err);
+	if (status == STATUS_OK)
+		return cli_finish_output();
+	cli_complain("%s", err.text);
+	return CLI_USAGE;
 }
 
 static int
@@ -263,7 +297,7 @@ run_config(int argc, char **argv)
 
 	cli_parse(&argp, argc, argv, &args);
 	if (args.check)
-		return check_file(args.check);
+		return check_and_print_file(args.check);
 	if (args.markdown)
 		print_page();
 	else

@@ -1,23 +1,43 @@
 #include "cli/door.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
+#include "http/server.h"
 #include "net/host.h"
 #include "net/stream.h"
-#include "net/tls.h"
+
+/* An address of the command line, or one of the settings. */
+static enum status
+door_place(const struct door_wish *wish, const char *given, uint64_t port,
+	   char ret_host[ADDRESS_HOST_BYTES], uint16_t *ret_port, struct err *err)
+{
+	if (given) {
+		TRY(address_parse(given, ret_host, ret_port, err));
+		return address_check_host(ret_host, given, err);
+	}
+	if (strlen(wish->host) >= ADDRESS_HOST_BYTES)
+		return err_set(err, STATUS_INVALID, "bind_address of [%s] is too long",
+			       wish->section);
+	(void)snprintf(ret_host, ADDRESS_HOST_BYTES, "%s", wish->host);
+	*ret_port = (uint16_t)port;
+	if (address_check_host(ret_host, wish->host, err) == STATUS_OK)
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID, "[%s] bind_address: \"%s\" is no IP address",
+		       wish->section, wish->host);
+}
 
 enum status
-door_find(struct door *d, const struct settings *settings, const char *clear, const char *tls,
-	  struct err *err)
+door_find(struct door *d, const struct door_wish *wish, struct err *err)
 {
-	const struct tls_settings *s = settings_of(settings, &tls_setting_group);
-
-	d->wanted = clear;
-	d->tls_wanted = tls;
-	if (clear)
-		TRY(address_parse(clear, d->host, &d->port, err));
-	if (tls)
-		TRY(address_parse(tls, d->tls_host, &d->tls_port, err));
-	return tls ? net_tls_new(s, &d->tls, err) : STATUS_OK;
+	d->wanted = wish->given || wish->enabled;
+	d->tls_wanted = wish->tls_given || wish->tls_enabled;
+	if (d->wanted)
+		TRY(door_place(wish, wish->given, wish->port, d->host, &d->port, err));
+	if (d->tls_wanted)
+		TRY(door_place(wish, wish->tls_given, wish->tls_port, d->tls_host, &d->tls_port,
+			       err));
+	return STATUS_OK;
 }
 
 const char *
@@ -42,9 +62,10 @@ listen_at(struct net_host *host, unsigned service, const char *name, uint16_t *p
 }
 
 enum status
-door_listen(struct door *d, struct net_host *host, struct net_stream_options *options,
+door_listen(struct door *d, const struct door_ground *ground, struct net_stream_options *options,
 	    const char *event, const char *tls_event, struct err *err)
 {
+	struct net_host *host = server_host(ground->server);
 	unsigned service, secure;
 
 	TRY(net_host_add_service(host, &net_stream_protocol, options, &service, err));
@@ -53,7 +74,7 @@ door_listen(struct door *d, struct net_host *host, struct net_stream_options *op
 	if (d->wanted)
 		TRY(listen_at(host, service, d->host, &d->port, event, err));
 	if (d->tls_wanted) {
-		TRY(net_host_secure(host, service, d->tls, &secure, err));
+		TRY(net_host_secure(host, service, ground->tls, &secure, err));
 		TRY(listen_at(host, secure, d->tls_host, &d->tls_port, tls_event, err));
 	}
 	return STATUS_OK;
@@ -69,11 +90,4 @@ uint16_t
 door_port(const struct door *d)
 {
 	return d->wanted ? d->port : d->tls_port;
-}
-
-void
-door_fini(struct door *d)
-{
-	net_tls_free(d->tls);
-	d->tls = NULL;
 }

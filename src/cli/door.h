@@ -1,6 +1,6 @@
 /*
- * Where a door other than CouchDB's listens, in clear and with TLS, by two options of `frond
- * serve`.
+ * Where a door of `frond serve` listens, in clear and with TLS: the settings say it, and options of
+ * the command line win over them.
  *
  * For the main thread; a process serves once.
  */
@@ -8,29 +8,49 @@
 #define FROND_CLI_DOOR_H
 
 #include "base/address.h"
-#include "settings/settings.h"
+#include "base/status.h"
 
+struct kv_store;
 struct net_host;
 struct net_stream_options;
 struct net_tls;
+struct server;
+struct settings;
+struct settings_live;
 
 struct door {
 	bool wanted;
 	bool tls_wanted;
 	char host[ADDRESS_HOST_BYTES];
 	char tls_host[ADDRESS_HOST_BYTES];
-	uint16_t port;
+	uint16_t port; /* of both: the one that is listened on, once door_listen() has returned */
 	uint16_t tls_port;
-	struct net_tls *tls;
 	unsigned loops; /* that serve it; 0: all. Set before door_listen() */
 };
 
-/*
- * Decides where it listens, by the options of the command line; NULL: not. Reads the certificates
- * for TLS. STATUS_INVALID, STATUS_IO, STATUS_NOMEM.
- */
-MUST_USE enum status door_find(struct door *d, const struct settings *settings, const char *clear,
-			       const char *tls, struct err *err);
+/* What says where a door listens. All texts are borrowed. */
+struct door_wish {
+	const char *section; /* of the settings below, for errors */
+	bool enabled;
+	bool tls_enabled;
+	const char *host; /* bind_address, of both */
+	uint64_t port;
+	uint64_t tls_port;
+	const char *given;     /* HOST:PORT of the command line, instead of the above; NULL: none */
+	const char *tls_given; /* the same for TLS */
+};
+
+/* What the doors of a process stand on. All of it outlives them. */
+struct door_ground {
+	struct kv_store *store;
+	const struct settings *settings;
+	struct settings_live *live;
+	struct server *server;
+	struct net_tls *tls; /* of those that speak it; NULL: none does */
+};
+
+/* Decides where it listens. STATUS_INVALID for what is no address. */
+MUST_USE enum status door_find(struct door *d, const struct door_wish *wish, struct err *err);
 
 /* True if it listens at all. */
 static inline bool
@@ -46,15 +66,12 @@ const char *door_exposed(const struct door *d);
  * Listens, by a stream protocol with these options, and logs `event`, or `tls_event`, with the
  * address. STATUS_INVALID, STATUS_IO, STATUS_NOMEM.
  */
-MUST_USE enum status door_listen(struct door *d, struct net_host *host,
+MUST_USE enum status door_listen(struct door *d, const struct door_ground *ground,
 				 struct net_stream_options *options, const char *event,
 				 const char *tls_event, struct err *err);
 
 /* The host and port that clients in clear use, or those with TLS where there is nothing else. */
 const char *door_host(const struct door *d);
 uint16_t door_port(const struct door *d);
-
-/* After the server was freed. */
-void door_fini(struct door *d);
 
 #endif

@@ -4,28 +4,27 @@
 #include "door/redis/settings.h"
 #include "http/server.h"
 #include "net/host.h"
+#include "settings/settings.h"
 
 enum status
-redis_door_listen(struct redis_door *d, struct kv_store *store, const struct settings *settings,
-		  struct settings_live *live, struct server *server, struct err *err)
+redis_door_listen(struct redis_door *d, struct door *door, const struct door_ground *ground,
+		  struct err *err)
 {
-	const struct redis_settings *s = settings_of(settings, &redis_setting_group);
-	struct redis_config config = { .store = store,
-				       .live = live,
-				       .host = door_host(&d->door),
-				       .max_clients = net_host_max_connections(
-					       server_host(server)) };
+	const struct redis_settings *s = settings_of(ground->settings, &redis_setting_group);
+	struct net_host *host = server_host(ground->server);
+	struct redis_config config = { .store = ground->store,
+				       .live = ground->live,
+				       .host = door_host(door),
+				       .max_clients = net_host_max_connections(host) };
 
-	if (!door_is_wanted(&d->door))
+	if (!door_is_wanted(door))
 		return STATUS_OK;
-	d->door.loops = s->loops ? (unsigned)s->loops
-				 : (net_host_loops(server_host(server)) + 1) / 2;
+	door->loops = s->loops ? (unsigned)s->loops : (net_host_loops(host) + 1) / 2;
 	d->redis = redis_new(&config);
 	if (!d->redis)
 		return err_set(err, STATUS_NOMEM, "out of memory");
-	TRY(door_listen(&d->door, server_host(server), redis_stream_options(d->redis), "redis",
-			"rediss", err));
-	redis_set_port(d->redis, door_port(&d->door));
+	TRY(door_listen(door, ground, redis_stream_options(d->redis), "redis", "rediss", err));
+	redis_set_port(d->redis, door_port(door));
 	return STATUS_OK;
 }
 

@@ -7,23 +7,18 @@
 #define FROND_CLI_REDIS_DOOR_H
 
 #include "cli/door.h"
-#include "kv/kv.h"
 #include "model/timed/timed.h"
-#include "settings/live.h"
 
 struct redis;
-struct server;
 
 struct redis_door {
-	struct door door; /* found by door_find(), freed by door_fini() */
 	struct redis *redis;
 	struct timed_listener listener;
 };
 
 /* Makes the door, if it is wanted, and listens. STATUS_INVALID, STATUS_IO, STATUS_NOMEM. */
-MUST_USE enum status redis_door_listen(struct redis_door *d, struct kv_store *store,
-				       const struct settings *settings, struct settings_live *live,
-				       struct server *server, struct err *err);
+MUST_USE enum status redis_door_listen(struct redis_door *d, struct door *door,
+				       const struct door_ground *ground, struct err *err);
 
 /* Who is to be told of what expires, after redis_door_listen(); NULL: nobody. */
 const struct timed_listener *redis_door_listener(struct redis_door *d);

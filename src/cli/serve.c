@@ -11,15 +11,14 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "base/mem.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
 #include "catalog/move.h"
 #include "cli/cli.h"
-#include "cli/https.h"
 #include "cli/mongo_door.h"
 #include "cli/redis_door.h"
+#include "cli/serve_settings.h"
 #include "cli/settings.h"
 #include "cli/stopping.h"
 #include "cli/welcome.h"
@@ -63,32 +62,16 @@ enum {
 	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
 	QUIET_MS = 250,            /* when for so long there was no more of it, */
 	BUSY_MS = 10 * 1000,       /* or when it has never ceased for so long */
-	ADMINS_ON_LINE = 16,
 	LEAST_DESCRIPTORS = 256,
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
 };
-
-/* The word that `--http` takes instead of an address. */
-#define NOWHERE "none"
-
-#define ADMIN_ENV "FROND_ADMIN"
 
 /* Where `make install` puts it, seen from the binary's directory. */
 #define UTILS_BESIDE "../share/frond/fauxton"
 
 struct serve_args {
-	const char *store;
-	const char *http;
-	const char *https;
-	const char *redis;
-	const char *rediss;
-	const char *mongo;
-	const char *mongos;
+	struct serve_given given;
 	bool mongo_tests;
-	const char *config;
-	const char *utils;
-	char *admins[ADMINS_ON_LINE];
-	size_t admins_count;
 	bool no_sync;
 };
 
@@ -97,12 +80,9 @@ struct serve {
 	const struct kv_settings *kv;
 	const struct couch_settings *couch_settings;
 	const struct index_settings *indexes;
-	const char *host; /* where the couch door listens without TLS; NULL: nowhere */
-	uint16_t port;
-	struct https https;
+	struct listening listening;
 	struct redis_door redis;
 	struct mongo_door mongo;
-	char given_host[ADDRESS_HOST_BYTES]; /* by --http */
 	char utils_dir[PATH_MAX];
 	bool no_sync;
 	struct kv_store *store;
@@ -125,7 +105,8 @@ static const struct argp_option argp_options[] = {
 	  "Where the data is (default " KV_STORE_URL "); a missing directory is made", 0 },
 	{ "http", OPTION_HTTP, "HOST:PORT", 0,
 	  "Listen there (default 127.0.0.1:5984); any address but the loopback needs an "
-	  "administrator. Port 0: any free one; " NOWHERE " instead of both: only by --https",
+	  "administrator. Port 0: any free one; " LISTENING_NOWHERE
+	  " instead of both: only by --https",
 	  0 },
 	{ "https", OPTION_HTTPS, "HOST:PORT", 0,
 	  "Listen there with TLS, too, by the certificate that [ssl] in FILE names", 0 },
@@ -147,7 +128,7 @@ static const struct argp_option argp_options[] = {
 	  "Read settings from FILE; options given here win over it", 0 },
 	{ "admin", OPTION_ADMIN, "NAME:PASSWORD", 0,
 	  "An administrator (again for another one). Other users see this option in the list of "
-	  "processes: prefer the file, or the environment's " ADMIN_ENV,
+	  "processes: prefer the file, or the environment's " SERVE_ADMIN_ENV,
 	  0 },
 	{ "utils", OPTION_UTILS, "DIR", 0,
 	  "The built Fauxton to show at /_utils/ (default " UTILS_BESIDE
@@ -167,7 +148,7 @@ static const char argp_doc[] =
 	"it "
 	"is, and the exit code is 3. Events are logged to standard error.\n"
 	"\n"
-	"Environment: " ADMIN_ENV "=NAME:PASSWORD, an administrator.\n"
+	"Environment: " SERVE_ADMIN_ENV "=NAME:PASSWORD, an administrator.\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t
@@ -177,40 +158,40 @@ serve_parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_STORE:
-		args->store = text;
+		args->given.store = text;
 		return 0;
 	case OPTION_HTTP:
-		args->http = text;
+		args->given.listening.http = text;
 		return 0;
 	case OPTION_HTTPS:
-		args->https = text;
+		args->given.listening.https = text;
 		return 0;
 	case OPTION_REDIS:
-		args->redis = text;
+		args->given.listening.redis = text;
 		return 0;
 	case OPTION_REDISS:
-		args->rediss = text;
+		args->given.listening.rediss = text;
 		return 0;
 	case OPTION_MONGO:
-		args->mongo = text;
+		args->given.listening.mongo = text;
 		return 0;
 	case OPTION_MONGOS:
-		args->mongos = text;
+		args->given.listening.mongos = text;
 		return 0;
 	case OPTION_MONGO_TESTS:
 		args->mongo_tests = true;
 		return 0;
 	case OPTION_CONFIG:
-		args->config = text;
+		args->given.config = text;
 		return 0;
 	case OPTION_ADMIN:
-		if (args->admins_count == ADMINS_ON_LINE)
+		if (args->given.admins_count == SERVE_ADMINS_ON_LINE)
 			argp_error(state, "more than %d administrators here; use the file",
-				   ADMINS_ON_LINE);
-		args->admins[args->admins_count++] = text;
+				   SERVE_ADMINS_ON_LINE);
+		args->given.admins[args->given.admins_count++] = text;
 		return 0;
 	case OPTION_UTILS:
-		args->utils = text;
+		args->given.utils = text;
 		return 0;
 	case OPTION_NO_SYNC:
 		args->no_sync = true;
@@ -223,89 +204,6 @@ serve_parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
-/* ---- Settings ---- */
-
-static enum status
-add_admin(struct settings *settings, const char *text, const char *where, struct err *err)
-{
-	const char *colon = strchr(text, ':');
-
-	if (!colon || colon == text || colon[1] == '\0')
-		return err_set(err, STATUS_INVALID, "%s is not NAME:PASSWORD", where);
-	return settings_set_person(settings, str_of(text, (size_t)(colon - text)),
-				   str_from_cstr(colon + 1), true, err);
-}
-
-static enum status
-add_admins(const struct serve_args *args, struct settings *settings, struct err *err)
-{
-	const char *env = getenv(ADMIN_ENV);
-
-	if (env && *env)
-		TRY(add_admin(settings, env, ADMIN_ENV, err));
-	for (size_t i = 0; i < args->admins_count; i++) {
-		TRY(add_admin(settings, args->admins[i], "--admin", err));
-		/* Out of the list of processes, as far as that is possible. */
-		memset(args->admins[i], '*', strlen(args->admins[i]));
-	}
-	return STATUS_OK;
-}
-
-/*
- * Decides where the server listens. `--http` and `--https` win over the settings; they have another
- * form, so they are read here.
- */
-static enum status
-find_address(struct serve *s, const struct serve_args *args, struct err *err)
-{
-	s->host = s->couch_settings->host;
-	s->port = (uint16_t)s->couch_settings->port;
-	TRY(https_find(&s->https, s->settings, args->https, s->host, err));
-	if (!args->http)
-		return STATUS_OK;
-	if (strcmp(args->http, NOWHERE) == 0) {
-		s->host = NULL;
-		if (s->https.wanted)
-			return STATUS_OK;
-		return err_set(err, STATUS_INVALID,
-			       "--http " NOWHERE " without --https leaves nowhere to listen");
-	}
-	TRY(address_parse(args->http, s->given_host, &s->port, err));
-	s->host = s->given_host;
-	return STATUS_OK;
-}
-
-/* The first host of the server that other machines can reach; NULL: there is none. */
-static const char *
-find_exposed_host(const struct serve *s)
-{
-	const char *redis = door_exposed(&s->redis.door);
-	const char *mongo = door_exposed(&s->mongo.door);
-
-	if (s->host && !address_is_loopback(s->host))
-		return s->host;
-	if (redis || mongo)
-		return redis ? redis : mongo;
-	return s->https.wanted && !address_is_loopback(s->https.host) ? s->https.host : NULL;
-}
-
-static enum status
-check_in_charge(const struct serve *s, struct err *err)
-{
-	const struct settings_entry *people;
-	const char *exposed = find_exposed_host(s);
-
-	if (!exposed || settings_people(s->settings, &people) > 0)
-		return STATUS_OK;
-	return err_set(err, STATUS_INVALID,
-		       "refusing to listen on %s without an administrator: everybody who "
-		       "reaches it could read and delete everything; give one by "
-		       "--admin, " ADMIN_ENV " or the section [" SETTINGS_PEOPLE
-		       "], or listen on 127.0.0.1",
-		       exposed);
-}
-
-/* Defaults, the file, the environment, the command line: later ones win. */
 static enum status
 read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 {
@@ -317,24 +215,12 @@ read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 	s->kv = settings_of(settings, &kv_setting_group);
 	s->indexes = settings_of(settings, &index_setting_group);
 	s->couch_settings = settings_of(settings, &couch_setting_group);
-	if (args->config)
-		TRY(settings_read_file(settings, args->config, err));
-	TRY(add_admins(args, settings, err));
-	if (args->store)
-		TRY(settings_set(settings, STR("frond"), STR("store"), str_from_cstr(args->store),
-				 err));
-	TRY(kv_check_url(s->kv->url, err));
-	if (args->utils)
-		TRY(settings_set(settings, STR("frond"), STR("utils_dir"),
-				 str_from_cstr(args->utils), err));
-	TRY(find_address(s, args, err));
-	TRY(door_find(&s->redis.door, s->settings, args->redis, args->rediss, err));
-	TRY(door_find(&s->mongo.door, s->settings, args->mongo, args->mongos, err));
+	s->no_sync = args->no_sync;
 	s->mongo.test_commands = args->mongo_tests;
-	if (door_is_wanted(&s->mongo.door))
+	TRY(serve_settings_read(&args->given, settings, &s->listening, err));
+	if (door_is_wanted(&s->listening.mongo))
 		scram_admins_want();
-	TRY(check_in_charge(s, err));
-	return people_check(settings, err);
+	return STATUS_OK;
 }
 
 /* ---- Running ---- */
@@ -502,16 +388,14 @@ tell_moves(struct serve *s)
 static enum status
 start_replicator(struct serve *s, struct err *err)
 {
+	const struct door *http = &s->listening.http;
 	char address[ADDRESS_TEXT_BYTES];
 	char url[ADDRESS_TEXT_BYTES + 16];
 
 	if (!s->replicator)
 		return STATUS_OK;
-	if (s->host)
-		address_write(address_to_reach(s->host), s->port, address);
-	else
-		address_write(address_to_reach(s->https.host), s->https.port, address);
-	snprintf(url, sizeof(url), "%s://%s/", s->host ? "http" : "https", address);
+	address_write(address_to_reach(door_host(http)), door_port(http), address);
+	snprintf(url, sizeof(url), "%s://%s/", http->wanted ? "http" : "https", address);
 	return replicator_start(s->replicator, url, couch_make_cookie, s->couch, err);
 }
 
@@ -526,16 +410,13 @@ run_server(struct serve *s, struct err *err)
 		chores_stop(s->chores);
 		return status;
 	}
-	status = https_watch(&s->https, err);
+	status = certificates_watch(&s->listening.certificates, err);
 	if (status == STATUS_OK)
 		status = start_replicator(s, err);
 	if (status == STATUS_OK) {
 		welcome_print(s->settings,
 			      &(struct welcome){
-				      .host = s->host,
-				      .port = s->port,
-				      .tls_host = s->https.wanted ? s->https.host : NULL,
-				      .tls_port = s->https.port,
+				      .http = &s->listening.http,
 				      .store = s->kv->url,
 				      .has_pages = s->couch_settings->utils_dir || s->utils_dir[0],
 			      });
@@ -543,7 +424,7 @@ run_server(struct serve *s, struct err *err)
 		status = server_run(s->server, err);
 	}
 	stopping_end();
-	https_unwatch(&s->https);
+	certificates_unwatch(&s->listening.certificates);
 	watchdog_set_stage("background work");
 	chores_stop(s->chores);
 	watchdog_set_stage("store");
@@ -640,7 +521,7 @@ tell_changed_passwords(const struct serve *s)
 static enum status
 start_settings(struct serve *s, struct err *err)
 {
-	const char *exposed_at = find_exposed_host(s);
+	const char *exposed_at = listening_exposed(&s->listening);
 
 	TRY(people_prepare(s->store, s->settings, err));
 	TRY(settings_live_new(s->store, s->settings, &people_live_ops,
@@ -668,6 +549,27 @@ listen_for_metrics(struct serve *s, struct err *err)
 }
 
 static enum status
+listen_for_http(struct serve *s, struct err *err)
+{
+	struct door *http = &s->listening.http;
+	char address[ADDRESS_TEXT_BYTES];
+
+	if (http->wanted) {
+		address_write(http->host, http->port, address);
+		TRY(server_listen(s->server, address, err));
+		http->port = server_port(s->server);
+	}
+	if (!http->tls_wanted)
+		return STATUS_OK;
+	address_write(http->tls_host, http->tls_port, address);
+	TRY(server_listen_tls(s->server, address, s->listening.certificates.tls, &http->tls_port,
+			      err));
+	address_write(http->tls_host, http->tls_port, address);
+	log_event(LOG_LEVEL_INFO, "https", "address=%s", address);
+	return STATUS_OK;
+}
+
+static enum status
 make_server(struct serve *s, struct err *err)
 {
 	const struct couch_config couch = {
@@ -684,7 +586,12 @@ make_server(struct serve *s, struct err *err)
 		.loop_new = couch_loop_new,
 		.loop_free = couch_loop_free,
 	};
-	char address[ADDRESS_TEXT_BYTES];
+	struct door_ground ground = {
+		.store = s->store,
+		.settings = s->settings,
+		.live = s->live,
+		.tls = s->listening.certificates.tls,
+	};
 
 	s->couch = couch_new(&couch);
 	if (!s->couch)
@@ -692,14 +599,10 @@ make_server(struct serve *s, struct err *err)
 	server.arg = s->couch;
 	server_config_set(&server, settings_of(s->settings, &server_setting_group));
 	TRY(server_new(&server, &s->server, err));
-	if (s->host) {
-		address_write(s->host, s->port, address);
-		TRY(server_listen(s->server, address, err));
-		s->port = server_port(s->server);
-	}
-	TRY(https_listen(&s->https, s->server, err));
-	TRY(redis_door_listen(&s->redis, s->store, s->settings, s->live, s->server, err));
-	TRY(mongo_door_listen(&s->mongo, s->store, s->settings, s->live, s->js, s->server, err));
+	TRY(listen_for_http(s, err));
+	ground.server = s->server;
+	TRY(redis_door_listen(&s->redis, &s->listening.redis, &ground, err));
+	TRY(mongo_door_listen(&s->mongo, &s->listening.mongo, &ground, s->js, err));
 	return listen_for_metrics(s, err);
 }
 
@@ -805,7 +708,6 @@ run_serve(int argc, char **argv)
 
 	cli_parse(&argp, argc, argv, &args);
 	mem_tune();
-	s.no_sync = args.no_sync;
 	status = read_settings(&s, &args, &err);
 	if (status == STATUS_OK)
 		status = raise_descriptor_limit(&err);
@@ -816,9 +718,7 @@ run_serve(int argc, char **argv)
 	}
 	if (status != STATUS_OK && err.text[0])
 		cli_complain("%s", err.text);
-	https_fini(&s.https);
-	door_fini(&s.redis.door);
-	door_fini(&s.mongo.door);
+	certificates_fini(&s.listening.certificates);
 	settings_free(s.settings);
 	return code;
 }

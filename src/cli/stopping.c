@@ -74,10 +74,14 @@ static void
 stopping_catch_signals(void)
 {
 	struct sigaction action = { .sa_handler = stopping_on_signal };
+	struct sigaction hangup;
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	/* nohup has the process ignore that its terminal is gone. */
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 	action.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &action, NULL);
 }

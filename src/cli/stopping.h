@@ -1,7 +1,8 @@
 /*
  * How `frond serve` stops on a signal: within a time, whatever the process is doing.
  *
- * The first SIGTERM or SIGINT sets the moment by which the process has ended. The replications
+ * The first SIGTERM or SIGINT, or SIGHUP as long as nobody else handles it, sets the moment by
+ * which the process has ended. The replications
  * stop first, which may take half of that time, then the server; closing the store is its caller's.
  * If the moment comes before all of this is done, the watchdog (loop/watchdog.h) says what the
  * process waits for and ends it with CLI_OVERDUE. A second signal leaves STOPPING_HASTE_MS.

@@ -51,10 +51,10 @@ welcome_log(const struct welcome *w)
 	char address[ADDRESS_TEXT_BYTES] = "none";
 	char tls_address[ADDRESS_TEXT_BYTES] = "none";
 
-	if (w->host)
-		address_write(w->host, w->port, address);
-	if (w->tls_host)
-		address_write(w->tls_host, w->tls_port, tls_address);
+	if (w->http->wanted)
+		address_write(w->http->host, w->http->port, address);
+	if (w->http->tls_wanted)
+		address_write(w->http->tls_host, w->http->tls_port, tls_address);
 	log_event(LOG_LEVEL_INFO, "start",
 		  "version=" FROND_VERSION " address=%s https=%s store=\"%s\" pid=%ld", address,
 		  tls_address, w->store, (long)getpid());
@@ -63,18 +63,17 @@ welcome_log(const struct welcome *w)
 void
 welcome_print(const struct settings *settings, const struct welcome *w)
 {
-	const char *host = w->host ? w->host : w->tls_host;
-	uint16_t port = w->host ? w->port : w->tls_port;
+	const struct door *http = w->http;
 	char bound[WELCOME_URL_BYTES];
 	char url[WELCOME_URL_BYTES];
 	char user[WELCOME_USER_BYTES];
 
-	welcome_write_url(!w->host, host, port, bound);
-	welcome_write_url(!w->host, address_to_reach(host), port, url);
+	welcome_write_url(!http->wanted, door_host(http), door_port(http), bound);
+	welcome_write_url(!http->wanted, address_to_reach(door_host(http)), door_port(http), url);
 	welcome_user(settings, user);
 	printf("frond " FROND_VERSION " serves %s at %s\n", w->store, bound);
-	if (w->host && w->tls_host) {
-		welcome_write_url(true, w->tls_host, w->tls_port, bound);
+	if (http->wanted && http->tls_wanted) {
+		welcome_write_url(true, http->tls_host, http->tls_port, bound);
 		printf("With TLS: %s\n", bound);
 	}
 	printf("In a browser: %s_utils/%s\n"

@@ -3,15 +3,12 @@
 #define FROND_CLI_WELCOME_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
+#include "cli/door.h"
 #include "settings/settings.h"
 
 struct welcome {
-	const char *host; /* without TLS; NULL: nowhere */
-	uint16_t port;
-	const char *tls_host; /* with TLS; NULL: nowhere */
-	uint16_t tls_port;
+	const struct door *http; /* where CouchDB's clients connect to */
 	const char *store;
 	bool has_pages; /* Fauxton is installed */
 };

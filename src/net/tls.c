@@ -512,7 +512,7 @@ tls_load(struct net_tls *t, SSL_CTX **ret, struct err *err)
 
 	if (!s->cert_file)
 		return err_set(err, STATUS_INVALID,
-			       "HTTPS needs a certificate: [ssl] cert_file and key_file in the "
+			       "TLS needs a certificate: [ssl] cert_file and key_file in the "
 			       "file of --config");
 	TRY(tls_make_context(t, &ctx, err));
 	status = tls_set_certificate(ctx, "cert_file", s->cert_file,
@@ -587,16 +587,32 @@ tls_hold_context(struct net_tls *t)
 	return ctx;
 }
 
-void
-net_tls_expiry(struct net_tls *t, char ret[32])
+/* When the certificate of a context expires, in seconds since 1970; -1 if nobody knows. */
+static int64_t
+tls_context_expires_s(SSL_CTX *ctx)
 {
-	SSL_CTX *ctx = tls_hold_context(t);
 	struct tm at = { 0 };
 
-	ret[0] = '\0';
-	if (ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(ctx)), &at) == 1)
-		(void)strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &at);
+	if (ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(ctx)), &at) != 1)
+		return -1;
+	return timegm(&at);
+}
+
+int64_t
+net_tls_expires_s(struct net_tls *t)
+{
+	SSL_CTX *ctx = tls_hold_context(t);
+	const struct tls_named *named = SSL_CTX_get_ex_data(ctx, tls_named_index);
+	int64_t first_s = tls_context_expires_s(ctx);
+
+	for (size_t i = 0; i < named->count; i++) {
+		int64_t at_s = tls_context_expires_s(named->ctxs[i]);
+
+		if (at_s >= 0 && (first_s < 0 || at_s < first_s))
+			first_s = at_s;
+	}
 	SSL_CTX_free(ctx);
+	return first_s;
 }
 
 SSL *

@@ -41,8 +41,11 @@ void net_tls_free(struct net_tls *t);
  */
 MUST_USE enum status net_tls_reload(struct net_tls *t, struct err *err);
 
-/* The time at which the certificate of cert_file expires, as "2027-01-31T12:00:00Z". Any thread. */
-void net_tls_expiry(struct net_tls *t, char ret[32]);
+/*
+ * When the first of its certificates expires, those of sni_cert_files among them, in seconds since
+ * 1970; -1 if no time can be read out of them. Any thread.
+ */
+int64_t net_tls_expires_s(struct net_tls *t);
 
 /* ---- For streams ---- */
 

@@ -29,6 +29,35 @@ addresses_are_taken_apart_and_put_together(void **state)
 }
 
 static void
+hosts_to_listen_on_are_ip_addresses(void **state)
+{
+	static const char *const good[] = { "127.0.0.1", "0.0.0.0",      "::",
+					    "::1",       "fe80::1%eth0", "localhost" };
+	static const char *const bad[] = { "", "nowhere", "1.2.3", "127.0.0.1:80", "[::1]", "::x" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_int_equal(address_check_host(good[i], good[i], NULL), STATUS_OK);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(address_check_host(bad[i], bad[i], NULL), STATUS_INVALID);
+}
+
+static void
+hosts_overlap_where_one_port_cannot_serve_both(void **state)
+{
+	(void)state;
+	assert_true(address_overlaps("127.0.0.1", "127.0.0.1"));
+	assert_true(address_overlaps("localhost", "127.0.0.1"));
+	assert_true(address_overlaps("0.0.0.0", "10.0.0.1"));
+	assert_true(address_overlaps("10.0.0.1", "0.0.0.0"));
+	assert_true(address_overlaps("::1", "0:0:0:0:0:0:0:1"));
+	assert_true(address_overlaps("::", "::1"));
+	assert_false(address_overlaps("127.0.0.1", "127.0.0.2"));
+	assert_false(address_overlaps("0.0.0.0", "::1"));
+	assert_false(address_overlaps("nowhere", "nowhere"));
+}
+
+static void
 only_the_loopback_is_the_loopback(void **state)
 {
 	static const char *const own[] = { "localhost",   "LocalHost:5984", "127.0.0.1",
@@ -117,6 +146,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_taken_apart_and_put_together),
+		cmocka_unit_test(hosts_to_listen_on_are_ip_addresses),
+		cmocka_unit_test(hosts_overlap_where_one_port_cannot_serve_both),
 		cmocka_unit_test(only_the_loopback_is_the_loopback),
 		cmocka_unit_test(addresses_are_told_apart_by_host_or_network),
 		cmocka_unit_test(what_is_no_address_changes_nothing),

@@ -4,19 +4,24 @@ import http.client
 import json
 import re
 import signal
+import socket
 import ssl
 import subprocess
+import time
 
 from harness import Server, contains, equal, main, ok, run, test, until
 
 ADMIN = {"FROND_ADMIN": "root:secret"}
 
 
-def certificate(cwd, name, host="localhost"):
+EXPIRY = "frond_tls_certificate_expiry_timestamp_seconds"
+
+
+def certificate(cwd, name, host="localhost", days=2):
     """Makes NAME.pem and NAME.key, for that host and the loopback, signed by itself."""
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-days", "2", "-subj", f"/CN={host}", "-addext",
+         "-nodes", "-days", str(days), "-subj", f"/CN={host}", "-addext",
          f"subjectAltName=DNS:{host},IP:127.0.0.1", "-keyout", cwd / f"{name}.key",
          "-out", cwd / f"{name}.pem"], check=True, capture_output=True)
 
@@ -90,7 +95,8 @@ def https_answers_beside_http(cwd):
         for version in "--tls-max 1.2", "--tlsv1.3":
             equal(server.ask("GET", "/db", options=version.split())["doc_count"], 1)
         log = server.read_log()
-        contains(log, f"event=https address=127.0.0.1:{server.port} certificate_expires=20")
+        contains(log, f"event=https address=127.0.0.1:{server.port}\n")
+        contains(log, "event=certificates expires=20")
         contains(log, f"https=127.0.0.1:{server.port} ")
         assert server.curl("/", trusted="/etc/ssl/certs/ca-certificates.crt").returncode != 0
         contains(server.metrics(), 'frond_tls_handshakes_total{result="full"}')
@@ -196,6 +202,83 @@ def sighup_changes_certificates_under_open_connections(cwd):
             equal(get(connection)[0], 200)
             connection.close()
         equal(server.stop(), 0)
+
+
+def names_at(port, trusted):
+    """The hosts of the certificate that a new connection is shown."""
+    context = ssl.create_default_context(cafile=trusted)
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as plain, \
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+        return [value for kind, value in connection.getpeercert()["subjectAltName"]
+                if kind == "DNS"]
+
+
+def port_of(server, event):
+    return int(re.search(rf"event={event} address=127.0.0.1:(\d+)", server.read_log())[1])
+
+
+@test
+def sighup_changes_the_certificates_of_all_doors_together(cwd):
+    certificate(cwd, "cert", "old.example.org")
+    settings(cwd)
+    (cwd / "old.pem").write_bytes((cwd / "cert.pem").read_bytes())
+    with Secure(cwd, "--rediss", "127.0.0.1:0", "--mongos", "127.0.0.1:0") as server:
+        ports = [port_of(server, event) for event in ("https", "rediss", "mongos")]
+        for port in ports:
+            equal(names_at(port, cwd / "old.pem"), ["old.example.org"])
+        certificate(cwd, "cert", "new.example.org")
+        server.process.send_signal(signal.SIGHUP)
+        until(lambda: "event=certificates_reloaded expires=20" in server.read_log())
+        for port in ports:
+            equal(names_at(port, cwd / "cert.pem"), ["new.example.org"])
+        equal(server.stop(), 0)
+
+
+@test
+def sighup_renews_where_only_another_door_speaks_tls(cwd):
+    for number, option in enumerate(("--rediss", "--mongos")):
+        path = cwd / str(number)
+        path.mkdir()
+        certificate(path, "cert", "old.example.org")
+        settings(path)
+        with Server(path, "--config", "ini", option, "127.0.0.1:0") as server:
+            port = port_of(server, option.strip("-"))
+            equal(names_at(port, path / "cert.pem"), ["old.example.org"])
+            certificate(path, "cert", "new.example.org")
+            server.process.send_signal(signal.SIGHUP)
+            until(lambda: "event=certificates_reloaded" in server.read_log())
+            equal(names_at(port, path / "cert.pem"), ["new.example.org"])
+            equal(server.stop(), 0)
+
+
+@test
+def sighup_stops_a_server_without_certificates_in_order(cwd):
+    with Server(cwd) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        equal(server.stop(signal.SIGHUP), 0)
+        contains(server.read_log(), "event=stop ")
+
+
+@test
+def end_of_certificates_is_told_by_log_and_metric(cwd):
+    certificate(cwd, "cert", days=90)
+    certificate(cwd, "other", "other.example.org", days=20)
+    (cwd / "both.pem").write_text((cwd / "other.pem").read_text() + (cwd / "other.key").read_text())
+    settings(cwd, f"sni_cert_files = {cwd}/both.pem\n")
+    now = time.time()
+    with Secure(cwd) as server:
+        # The first one of all that expires is what an operator has to know of.
+        days = (server.metrics()[EXPIRY] - now) / 86400
+        assert 19 < days < 21, days
+        assert "certificate_expires_soon" not in server.read_log()
+        certificate(cwd, "cert", days=3)
+        server.process.send_signal(signal.SIGHUP)
+        until(lambda: "event=certificate_expires_soon" in server.read_log())
+        assert re.search(r"expires_soon \S+ days=[23] ", server.read_log())
+        days = (server.metrics()[EXPIRY] - now) / 86400
+        assert 2 < days < 4, days
+    with Server(cwd, "--store", "embedded:plain") as server:
+        assert EXPIRY not in server.metrics()
 
 
 @test

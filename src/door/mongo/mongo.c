@@ -170,10 +170,10 @@ mongo_set_address(struct mongo *m, const char *host, uint16_t port, bool tls)
 	const struct mongo_settings *s = m->config.settings;
 	bool everywhere = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 
-	if (s->host)
-		snprintf(m->host, sizeof(m->host), "%s", s->host);
+	if (s->told_host)
+		snprintf(m->host, sizeof(m->host), "%s", s->told_host);
 	else
 		address_write(host, port, m->host);
-	if (!s->standalone && (s->host || !(everywhere || tls)))
+	if (!s->standalone && (s->told_host || !(everywhere || tls)))
 		m->set = s->replica_set;
 }

@@ -17,7 +17,6 @@ struct mongo_settings;
 struct settings_live;
 
 enum {
-	MONGO_PORT = 27017,
 	MONGO_OUTPUT_BYTES = 1024 * 1024,        /* of answers that a client has not read */
 	MONGO_REPLY_BYTES = 48000000,            /* of one answer */
 	MONGO_STRANGER_BYTES = 64 * 1024,        /* of a message of one who has not logged in */

@@ -4,8 +4,27 @@
 
 #include "base/setting.h"
 
+enum {
+	MONGO_PORT = 27017,
+	MONGO_TLS_PORT = 27018,
+};
+
 /* clang-format off */
 #define MONGO_SETTINGS(S, NUMBER, FLAG, TEXT)                                                      \
+	FLAG(S, enabled, "mongo", "enable", false, SETTING_AT_START,                               \
+	     "Whether clients of MongoDB are served, at the address below. The option --mongo of " \
+	     "frond serve says so, too, with an address of its own.")                              \
+	TEXT(S, host, "mongo", "bind_address", 1, NULL, "127.0.0.1", SETTING_AT_START,             \
+	     "The IP address that is listened on for clients of MongoDB, an IPv6 one without "     \
+	     "brackets. Any but the loopback address needs an administrator.")                     \
+	NUMBER(S, port, "mongo", "port", "", 0, 65535, MONGO_PORT, SETTING_AT_START,               \
+	       "The port that is listened on. 0: any free one.")                                   \
+	FLAG(S, tls_enabled, "mongo", "tls_enable", false, SETTING_AT_START,                       \
+	     "Whether clients of MongoDB are served with TLS, at the bind_address above and the "  \
+	     "port below, by the certificates of [ssl]. The option --mongos of frond serve says "  \
+	     "so, too, with an address of its own.")                                               \
+	NUMBER(S, tls_port, "mongo", "tls_port", "", 0, 65535, MONGO_TLS_PORT, SETTING_AT_START,   \
+	       "The port that is listened on with TLS. 0: any free one.")                          \
 	TEXT(S, replica_set, "mongo", "replica_set", 1, NULL, "frond", SETTING_AT_START,           \
 	     "The name of the replica set whose only member clients take this server for, so "     \
 	     "that drivers have transactions and change streams, and retry writes.")               \
@@ -27,7 +46,7 @@
 	       SETTING_AT_START,                                                                   \
 	       "How long a transaction of several commands may last; on a cluster 5 seconds at "   \
 	       "most.")                                                                            \
-	TEXT(S, host, "mongo", "host", 1, NULL, NULL, SETTING_AT_START,                            \
+	TEXT(S, told_host, "mongo", "host", 1, NULL, NULL, SETTING_AT_START,                       \
 	     "HOST:PORT, at which clients reach this server, by a name that its certificate has "  \
 	     "if they use TLS. They are told it as the address of the set's member. By default "   \
 	     "it is where the door listens.")                                                      \

@@ -15,7 +15,6 @@ struct chores;
 struct settings_live;
 
 enum {
-	REDIS_PORT = 6379,
 	REDIS_DATABASES = 16,
 	REDIS_REQUEST_BYTES = 1024 * 1024 * 1024, /* of a request while it comes */
 	REDIS_REPLY_BYTES = 1024 * 1024 * 1024,   /* of the answers to what is run together */
