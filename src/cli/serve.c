@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
 #include "catalog/move.h"
