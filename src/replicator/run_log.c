@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "base/rand.h"
 #include "http/escape.h"
 
@@ -91,6 +92,48 @@ run_find_encodings(struct repl_run *r, struct err *err)
 	return STATUS_OK;
 }
 
+static bool
+filter_name_is_listed(struct str name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_eq_nocase(name, str_from_cstr(list[i])))
+			return true;
+	return false;
+}
+
+/*
+ * Appends the parameters of a filter to the query of _changes, as CouchDB does: a string as it is,
+ * any other value as JSON. What the replicator asks by is its own, and stays as it asks it.
+ */
+static void
+filter_write_params(struct str filter, const struct json_member *members, size_t count,
+		    struct buf *query)
+{
+	static const char *const own[] = { "feed",          "style",      "limit",
+					   "since",         "heartbeat",  "timeout",
+					   "last-event-id", "descending", "filter",
+					   "seq_interval" };
+	/* Those of a view, where a string is JSON as well. */
+	static const char *const of_views[] = { "key", "keys", "start_key", "end_key" };
+	bool is_view = str_eq(filter, STR("_view"));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct json_value *value = &members[i].value;
+		struct str name = members[i].name;
+		bool as_json = value->kind != JSON_STRING ||
+			       (is_view &&
+				filter_name_is_listed(name, of_views,
+						      sizeof(of_views) / sizeof(of_views[0])));
+
+		if (filter_name_is_listed(name, own, sizeof(own) / sizeof(own[0])))
+			continue;
+		buf_append_byte(query, '&');
+		http_escape(query, name);
+		buf_append_byte(query, '=');
+		http_escape(query, as_json ? value->text : value->string);
+	}
+}
+
 static enum status
 run_write_filter(struct repl_run *r, struct err *err)
 {
@@ -99,7 +142,7 @@ run_write_filter(struct repl_run *r, struct err *err)
 	struct buf AUTO(buf_release) body = BUF_INIT(SPEC_ARENA_BYTES);
 	struct json_value params = { .kind = JSON_OBJECT_BEGIN, .text = spec->query_params };
 	struct json_member *members;
-	size_t count = 0;
+	size_t count;
 
 	if (spec->by_ids) {
 		buf_append_cstr(&query, "&filter=_doc_ids");
@@ -114,14 +157,10 @@ run_write_filter(struct repl_run *r, struct err *err)
 	} else if (spec->filter.ptr) {
 		buf_append_cstr(&query, "&filter=");
 		http_escape(&query, spec->filter);
-		if (spec->query_params.ptr)
-			TRY(json_value_members(&params, r->arena, &members, &count, err));
 	}
-	for (size_t i = 0; i < count; i++) {
-		buf_append_byte(&query, '&');
-		http_escape(&query, members[i].name);
-		buf_append_byte(&query, '=');
-		http_escape(&query, members[i].value.string);
+	if (spec->filter.ptr && spec->query_params.ptr) {
+		TRY(json_value_members(&params, r->arena, &members, &count, err));
+		filter_write_params(spec->filter, members, count, &query);
 	}
 	TRY(buf_status(&query));
 	TRY(buf_status(&body));
@@ -132,28 +171,48 @@ run_write_filter(struct repl_run *r, struct err *err)
 }
 
 /*
- * The text of a member of a design document's `filters`, as JSON. ptr NULL if there is none: then
- * the source refuses the filter when it is asked for changes.
+ * The text of a filter function in a design document, as JSON. A function that is not there ends the
+ * run: no source could ever filter by it.
  */
 static enum status
-run_find_function(struct repl_run *r, struct buf *ddoc, struct str name, struct str *ret,
-		  struct err *err)
+run_find_function(struct repl_run *r, struct buf *ddoc, struct str design, struct str name,
+		  struct str *ret, struct err *err)
 {
 	struct json_value filters = { .text = answer_member_text(r, ddoc, "filters") };
 	struct json_member *members;
-	size_t count;
+	size_t count = 0;
+	bool found = false;
 
-	*ret = (struct str){ NULL, 0 };
-	if (!filters.text.ptr)
-		return STATUS_OK;
-	TRY(json_value_read(filters.text, r->arena, &filters, err));
-	if (filters.kind != JSON_OBJECT_BEGIN)
-		return STATUS_OK;
-	TRY(json_value_members(&filters, r->arena, &members, &count, err));
-	for (size_t i = 0; i < count; i++)
-		if (str_eq(members[i].name, name))
+	if (filters.text.ptr) {
+		TRY(json_value_read(filters.text, r->arena, &filters, err));
+		found = filters.kind == JSON_OBJECT_BEGIN;
+	}
+	if (found)
+		TRY(json_value_members(&filters, r->arena, &members, &count, err));
+	for (size_t i = 0; i < count; i++) {
+		if (str_eq(members[i].name, name)) {
 			*ret = members[i].value.text;
-	return STATUS_OK;
+			return STATUS_OK;
+		}
+	}
+	return err_set(err, STATUS_NOT_FOUND,
+		       "not_found: Couldn't parse filter code from document %s on `%s` Error: "
+		       "missing json key: %s",
+		       QUOTE_SHOW(design), QUOTE_SHOW(r->source.end->name),
+		       found ? QUOTE_SHOW(name) : "filters");
+}
+
+/* True if the filter is a function of a design document of the source; then where its slash is. */
+static bool
+run_filters_by_function(const struct repl_run *r, size_t *ret_slash)
+{
+	struct str filter = r->spec->filter;
+	const char *slash = filter.len ? memchr(filter.ptr, '/', filter.len) : NULL;
+
+	if (!slash || filter.ptr[0] == '_')
+		return false;
+	*ret_slash = (size_t)(slash - filter.ptr);
+	return true;
 }
 
 /*
@@ -167,30 +226,46 @@ run_name_log(struct repl_run *r, struct err *err)
 	struct buf AUTO(buf_release) answer = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
 	struct buf AUTO(buf_release) path = BUF_INIT(SPEC_ARENA_BYTES);
 	struct peer_request request = { .method = "GET" };
-	struct str filter = r->spec->filter;
+	struct str design;
 	struct str function;
-	size_t slash = 0;
+	size_t slash;
 	int code;
 
 	r->log_id = str_from_cstr(r->config->id);
-	while (slash < filter.len && filter.ptr[slash] != '/')
-		slash++;
-	if (slash == filter.len || filter.ptr[0] == '_')
+	if (!run_filters_by_function(r, &slash))
 		return STATUS_OK;
+	design = str_of(r->spec->filter.ptr, slash);
 	buf_append_cstr(&path, "_design/");
-	http_escape(&path, str_of(filter.ptr, slash));
+	http_escape(&path, design);
 	TRY(buf_status(&path));
 	request.path = buf_str(&path);
 	TRY(peer_ask(&r->source, &request, &code, &answer, err));
 	if (code == 404)
-		return STATUS_OK;
+		return err_set(
+			err, STATUS_NOT_FOUND,
+			"not_found: Couldn't open document `_design/%s` from source database "
+			"`%s`: not_found",
+			QUOTE_SHOW(design), QUOTE_SHOW(r->source.end->name));
 	if (code != 200)
 		return peer_refused(&r->source, &request, code, err);
-	TRY(run_find_function(r, &answer, str_skip(filter, slash + 1), &function, err));
-	if (!function.ptr)
-		return STATUS_OK;
+	TRY(run_find_function(r, &answer, design, str_skip(r->spec->filter, slash + 1), &function,
+			      err));
 	r->log_id = repl_spec_filtered_id(r->config->id, function, r->arena);
 	return r->log_id.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* CouchDB looks for a filter's function first, and has other words then for a missing source. */
+static enum status
+run_open_source(struct repl_run *r, struct err *err)
+{
+	enum status status = run_open_end(r, &r->source, &r->source_start, err);
+	size_t slash;
+
+	if (status == STATUS_NOT_FOUND && run_filters_by_function(r, &slash))
+		return err_set(err, status,
+			       "not_found: Could not open source database `%s`: db_not_found",
+			       QUOTE_SHOW(r->source.end->name));
+	return status;
 }
 
 /* ---- Where the last run ended ---- */
@@ -278,13 +353,13 @@ run_begin_session(struct repl_run *r, struct err *err)
 enum status
 run_open_ends(struct repl_run *r, struct err *err)
 {
-	TRY(run_open_end(r, &r->source, &r->source_start, err));
+	TRY(run_open_source(r, err));
+	TRY(run_write_filter(r, err));
+	TRY(run_name_log(r, err));
 	if (r->spec->create_target)
 		TRY(run_create_target(r, err));
 	TRY(run_open_end(r, &r->target, &r->target_start, err));
 	TRY(run_find_encodings(r, err));
-	TRY(run_write_filter(r, err));
-	TRY(run_name_log(r, err));
 	return run_begin_session(r, err);
 }
 

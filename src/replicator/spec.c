@@ -320,25 +320,6 @@ spec_read_create_params(const struct spec_reader *r)
 }
 
 static enum status
-spec_read_query_params(const struct spec_reader *r)
-{
-	struct json_value object = { .kind = JSON_OBJECT_BEGIN };
-	struct json_member *members;
-	size_t count;
-
-	TRY(spec_read_object(r, "query_params", "an object", &r->spec->query_params));
-	if (!r->spec->query_params.ptr)
-		return STATUS_OK;
-	object.text = r->spec->query_params;
-	TRY(json_value_members(&object, r->spec->arena, &members, &count, r->err));
-	for (size_t i = 0; i < count; i++)
-		if (members[i].value.kind != JSON_STRING)
-			return err_set(r->err, STATUS_INVALID, "%s value must be a string.",
-				       QUOTE_SHOW(members[i].name));
-	return STATUS_OK;
-}
-
-static enum status
 spec_read_filters(const struct spec_reader *r)
 {
 	struct repl_spec *s = r->spec;
@@ -346,7 +327,7 @@ spec_read_filters(const struct spec_reader *r)
 	TRY(spec_read_ids(r));
 	TRY(spec_read_object(r, "selector", "a JSON object", &s->selector));
 	TRY(spec_read_text(r, "filter", &s->filter));
-	TRY(spec_read_query_params(r));
+	TRY(spec_read_object(r, "query_params", "an object", &s->query_params));
 	if ((int)s->by_ids + (s->selector.ptr != NULL) + (s->filter.ptr != NULL) > 1)
 		return err_set(r->err, STATUS_INVALID,
 			       "`doc_ids`,`filter`,`selector` are mutually exclusive");

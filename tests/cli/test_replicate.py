@@ -362,10 +362,75 @@ def a_function_of_a_local_source_filters(directory):
         equal(server.request("GET", "/b")[1]["doc_count"], 5)
         replicated(server, target="c", filter="_view", query_params={"view": "d/even"})
         equal(server.request("GET", "/c")[1]["doc_count"], 10)
-        for name in ("d/none", "d/bad"):
+        status, answer = server.request("POST", "/_replicate", {
+            "source": "a", "target": "x", "create_target": True, "filter": "d/bad"})
+        assert status >= 500, (status, answer)
+
+
+@test
+def parameters_of_a_filter_are_what_they_are_in_couchdb(directory):
+    filters = {"asked": "function (doc, req) { return req.query.told === doc._id; }",
+               "some": "function (doc) { return doc.n < 150; }"}
+    with Server(directory) as server:
+        equal(server.request("PUT", "/a")[0], 201)
+        equal(server.request("PUT", "/a/_design/d", {"filters": filters})[0], 201)
+        told = {"5": 5, "-1.5": -1.5, "true": True, "false": False, "null": None, "a b&c": "a b&c",
+                '[1, {"x": 2}]': [1, {"x": 2}]}
+        docs = [{"_id": key} for key in told] + [{"_id": f"{i:03}", "n": i} for i in range(300)]
+        equal(server.request("POST", "/a/_bulk_docs", {"docs": docs})[0], 201)
+        for number, (key, value) in enumerate(told.items()):
+            target = f"t{number}"
+            replicated(server, target=target, filter="d/asked", query_params={"told": value})
+            rows = server.request("GET", f"/{target}/_all_docs")[1]["rows"]
+            equal([row["id"] for row in rows], [key])
+        # What the replicator asks by is its own: these would let it begin anew, or never end.
+        own = {"since": 0, "limit": 1, "feed": "continuous", "style": "main_only", "heartbeat": 1,
+               "filter": "d/none"}
+        answer = replicated(server, target="own", filter="d/some", query_params=own)
+        equal(figures(answer, "docs_written"), [150])
+        # Of a view they are JSON, as for the view itself.
+        equal(server.request("PUT", "/a/_design/v", {"views": {"v": {
+            "map": "function (doc) { if (doc.n < 20) emit(doc.n); }"}}})[0], 201)
+        answer = replicated(server, target="viewed", filter="_view",
+                            query_params={"view": "v/v", "key": "x", "start_key": [1]})
+        equal(figures(answer, "docs_written"), [20])
+
+
+@test
+def a_filter_that_is_not_there_is_told_in_couchdbs_words(directory):
+    with Server(directory) as server:
+        equal(server.request("PUT", "/a")[0], 201)
+        equal(server.request("PUT", "/a/_design/d", {
+            "filters": {"f": "function () { return true; }"}})[0], 201)
+        equal(server.request("PUT", "/a/_design/empty", {})[0], 201)
+
+        def refused(source, name):
             status, answer = server.request("POST", "/_replicate", {
-                "source": "a", "target": "x", "create_target": True, "filter": name})
-            assert status >= 400, (status, answer)
+                "source": source, "target": "x", "create_target": True, "filter": name})
+            equal((status, answer["error"]), (404, "not_found"))
+            return answer["reason"]
+
+        where = server.url
+        equal(refused("a", "none/f"),
+              f"Couldn't open document `_design/none` from source database `{where}/a/`: not_found")
+        for name, key in (("d/none", "none"), ("d/f/g", "f/g"), ("empty/f", "filters")):
+            equal(refused("a", name),
+                  f"Couldn't parse filter code from document {name.split('/')[0]} on `{where}/a/`"
+                  f" Error: missing json key: {key}")
+        equal(refused("nowhere", "d/f"),
+              f"Could not open source database `{where}/nowhere/`: db_not_found")
+        # Nothing was made of the target by then.
+        equal(server.request("GET", "/x")[0], 404)
+        # Without a filter it is CouchDB's other answer.
+        status, answer = server.request("POST", "/_replicate", {"source": "nowhere", "target": "a"})
+        equal((status, answer), (500, {"error": "db_not_found",
+                                       "reason": f"could not open {where}/nowhere/"}))
+        # A document of _replicator has it as the reason.
+        equal(server.request("PUT", "/_replicator")[0], 201)
+        equal(server.request("PUT", "/_replicator/r", {
+            "source": "a", "target": "x", "create_target": True, "filter": "none/f"})[0], 201)
+        until(lambda: "Couldn't open document `_design/none`" in str(
+            server.request("GET", "/_scheduler/docs/_replicator/r")[1]))
 
 
 @test

@@ -56,6 +56,7 @@ replicate_reply_failure(struct couch_req *r, const struct replicator_wait *w)
 	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
 	struct str word;
 	struct str reason;
+	int code = 500;
 
 	replicate_split_reason(str_from_cstr(w->err.text), &word, &reason);
 	buf_append_cstr(&out, "{\"error\":");
@@ -63,9 +64,12 @@ replicate_reply_failure(struct couch_req *r, const struct replicator_wait *w)
 	buf_append_cstr(&out, ",\"reason\":");
 	json_write_str(&out, reason);
 	buf_append_byte(&out, '}');
-	return couch_reply(
-		r, w->status == STATUS_UNAUTHORIZED || w->status == STATUS_FORBIDDEN ? 401 : 500,
-		&out);
+	if (w->status == STATUS_UNAUTHORIZED || w->status == STATUS_FORBIDDEN)
+		code = 401;
+	/* A filter that is not there. A database that is not there is `db_not_found`, and 500. */
+	if (w->status == STATUS_NOT_FOUND && str_eq(word, STR("not_found")))
+		code = 404;
+	return couch_reply(r, code, &out);
 }
 
 static enum status
