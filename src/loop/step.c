@@ -58,6 +58,8 @@ step_enter(struct step_meter *m)
 	step_meter = m;
 	m->slice_ns = 0;
 	m->slice_steps = 0;
+	if (m->clocks_cpu)
+		m->cpu_entered_ns = clock_cpu_ns();
 	step_unit_credit = STEP_UNIT_SETTLED;
 	step_grant(m);
 }
@@ -67,6 +69,8 @@ step_leave(void)
 {
 	assert(step_meter);
 	step_settle(step_meter);
+	if (step_meter->clocks_cpu)
+		step_meter->cpu_ns += clock_cpu_ns() - step_meter->cpu_entered_ns;
 	step_meter = NULL;
 	step_credit = 0;
 }
@@ -114,6 +118,34 @@ struct step_meter *
 step_current(void)
 {
 	return step_meter;
+}
+
+void
+step_cpu_begin(void)
+{
+	struct step_meter *m = step_meter;
+
+	if (!m)
+		return;
+	assert(!m->clocks_cpu);
+	m->clocks_cpu = true;
+	m->cpu_ns = 0;
+	m->cpu_entered_ns = clock_cpu_ns();
+}
+
+uint64_t
+step_cpu_ns(void)
+{
+	const struct step_meter *m = step_meter;
+
+	return m && m->clocks_cpu ? m->cpu_ns + (clock_cpu_ns() - m->cpu_entered_ns) : 0;
+}
+
+void
+step_cpu_end(void)
+{
+	if (step_meter)
+		step_meter->clocks_cpu = false;
 }
 
 uint64_t

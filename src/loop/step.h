@@ -62,6 +62,15 @@ static inline void step_unit(void);
 /* The most steps of one unit of the running fiber; 0: there is no limit, as on a plain thread. */
 uint64_t step_limit(void);
 
+/*
+ * Between these two, step_cpu_ns() says how long the processor has worked for the running fiber
+ * since the first, whatever others did meanwhile. Each switch to the fiber and from it then costs
+ * a call of the system. On a plain thread it is 0.
+ */
+void step_cpu_begin(void);
+uint64_t step_cpu_ns(void);
+void step_cpu_end(void);
+
 /* ---- For whoever runs fibers (loop/task.c) and owns their work ---- */
 
 /*
@@ -94,6 +103,10 @@ struct step_meter {
 	unsigned heat;        /* slices used up, less the waits after little work */
 	unsigned slices;      /* used up in the whole run, at once or in parts */
 	uint64_t parts_ns;    /* of slices that waits have ended, since they came to a slice */
+
+	bool clocks_cpu;         /* step_cpu_begin() was called */
+	uint64_t cpu_ns;         /* of the times before */
+	uint64_t cpu_entered_ns; /* the thread's clock when the fiber was entered */
 };
 
 /* For a fiber that begins: no limit, nobody to ask. */

@@ -1,7 +1,10 @@
 """The libraries of scripts, and what holds a script within its limits."""
 
+import threading
+
 from harness import contains, equal, main, test
 from redis_server import Redis
+from resp import Error
 
 # Each runs for ever, or for years, in a function of a library.
 ENDLESS = {
@@ -25,7 +28,24 @@ ENDLESS = {
     "concatenation": "local t = {}; for i = 1, 500000 do t[i] = '' end; "
                      "while true do table.concat(t) end",
     "compiling": "local text = ('a=1 '):rep(50000); while true do loadstring(text) end",
+    "compiling with many branches": "while true do loadstring(('if a then ' .. ('elseif a then '):rep(17000)) .. 'end') end",
+    "texts that grow between two looks":
+        "while true do local s = 'a'; for i = 1, 23 do s = s .. s end; "
+        "local t = s .. 'b'; for i = 1, 900 do local c = s < t end; collectgarbage() end",
+    "an eager collector": "local t = {}; for i = 1, 100000 do t[i] = {} end; "
+                          "collectgarbage('setpause', 0); collectgarbage('setstepmul', 0); while true do local x = {} end",
+    "elements that make room": "local t = {}; for i = 1, 1000000 do t[i] = i end; "
+                               "while true do table.insert(t, 1, 1); table.remove(t, 1) end",
+    "an empty table that was large":
+        "local t = {}; for i = 1, 1000000 do t[i] = i end; for i = 1, 1000000 do t[i] = nil end; "
+        "while true do next(t) end",
+    "coroutines that take turns":
+        "local a = ('a'):rep(9000000); local b = a .. 'b'; "
+        "local c = coroutine.wrap(function() while true do for i = 1, 100 do local x = a < b end; coroutine.yield() end end); "
+        "while true do c() end",
 }
+
+MANY_BRANCHES = "if a then " + "elseif a then " * 17000 + "end"
 
 
 @test
@@ -43,6 +63,119 @@ def no_function_of_a_library_holds_up_others_or_escapes_the_limits(cwd):
             error = c.error("EVAL", script, "0")
             assert "(lua-time-limit)" in error, f"{name}: {error}"
         equal(c("EVAL", "return string.rep('', 1e15)", "0"), b"")
+
+
+def one_loop(cwd):
+    """The options of a server that runs all clients of Redis's door on one thread."""
+    (cwd / "frond.conf").write_text("[redis]\nloops = 1\n")
+    return "--config", "frond.conf"
+
+
+@test
+def others_are_served_while_a_text_is_compiled(cwd):
+    with Redis(cwd, *one_loop(cwd)) as server, server.client() as c, server.client() as other:
+        for command in [("EVAL", "if false then " + MANY_BRANCHES + " end return 5", "0"),
+                        ("SCRIPT", "LOAD", MANY_BRANCHES)]:
+            served = 0
+            answered = []
+
+            def wait():
+                answered.append(c.read())
+
+            waits = threading.Thread(target=wait)
+            c.send(*command)
+            waits.start()
+            while not answered and served < 20:
+                other("PING")
+                served += 1
+            waits.join()
+            assert not isinstance(answered[0], Error), answered
+            equal(served, 20)
+
+
+@test
+def a_script_cannot_make_anything_that_outlives_its_end(cwd):
+    """A finalizer of Lua 5.1 runs without hooks, so that nothing could end it."""
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("EVAL", "return type(rawget(_G, 'newproxy'))", "0"), b"nil")
+        contains(c.error("EVAL", "return newproxy(true)", "0"), "nonexistent global variable 'newproxy'")
+        equal(c("EVAL", "local ends = 0; local t = setmetatable({}, {__gc = function() ends = ends + 1 end}); "
+                "t = nil; collectgarbage(); collectgarbage(); return ends", "0"), 0)
+        # No library gives out a value that could have one.
+        equal(c("EVAL", """
+            local seen, found = {}, {}
+            local function look(v, name)
+                if type(v) == 'userdata' and v ~= cjson.null then found[#found + 1] = name end
+                if type(v) ~= 'table' or seen[v] then return end
+                seen[v] = true
+                look(getmetatable(v), name .. '()')
+                for k, x in pairs(v) do look(x, name .. '.' .. tostring(k)) end
+            end
+            look(_G, '_G'); look(getmetatable(''), 'text')
+            return found""", "0"), [])
+
+
+@test
+def compiled_code_is_never_loaded(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        code = c("EVAL", "return string.dump(function() return 'it ran' end)", "0")
+        assert code.startswith(b"\x1bLua"), code
+        refusal = "compiled code cannot be loaded"
+        contains(c.error("EVAL", code, "0"), refusal)
+        contains(c.error("EVAL_RO", code, "0"), refusal)
+        contains(c.error("EVAL", b"#!lua\n" + code, "0"), "Error compiling script")
+        contains(c.error("SCRIPT", "LOAD", code), refusal)
+        for load in ["loadstring(ARGV[1])", "load(function() local x = ARGV[1]; ARGV[1] = nil; return x end)",
+                     "load((function() local i = 0; return function() i = i + 1; return ARGV[1]:sub(i, i) end end)())"]:
+            contains(c("EVAL", f"return select(2, {load})", "0", code).decode(), refusal)
+
+
+@test
+def coroutines_are_those_of_lua(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        for script, expected in [
+                ("local c = coroutine.create(function(a, b) local d = coroutine.yield(a + b); return d * 2 end); "
+                 "local _, x = coroutine.resume(c, 1, 2); local _, y = coroutine.resume(c, 21); "
+                 "return {x, y, coroutine.status(c), select(2, coroutine.resume(c))}",
+                 [3, 42, b"dead", b"cannot resume dead coroutine"]),
+                ("local c; c = coroutine.create(function() return select(2, coroutine.resume(c)) end); "
+                 "return select(2, coroutine.resume(c))", b"cannot resume running coroutine"),
+                ("local a; a = coroutine.create(function() "
+                 "return coroutine.wrap(function() return coroutine.status(a) .. select(2, coroutine.resume(a)) end)() end); "
+                 "return select(2, coroutine.resume(a))", b"normalcannot resume normal coroutine"),
+                ("return select(2, pcall(coroutine.wrap(function() error('gone wrong', 0) end)))", b"gone wrong"),
+                ("return select('#', coroutine.resume(coroutine.create(function() end)))", 1),
+                ("local n = 0; for i in coroutine.wrap(function() for i = 1, 5 do coroutine.yield(i) end end) "
+                 "do n = n + i end; return n", 15)]:
+            equal(c("EVAL", script, "0"), expected)
+        # They nest on one stack, which is bounded, however they are mixed with other calls.
+        for recursion in ["local function f() coroutine.wrap(f)() end f()",
+                          "local function f() assert(coroutine.resume(coroutine.create(f))) end f()",
+                          "local function f() pcall(coroutine.wrap(f)); error('deep') end f()",
+                          "local function f() ('x'):gsub('x', function() coroutine.wrap(f)() end) end f()"]:
+            c.error("EVAL", recursion, "0")
+        equal(c("PING"), "PONG")
+
+
+@test
+def the_time_of_a_script_is_its_own(cwd):
+    """However many others run, what a script may do is the same."""
+    script = "local n = 0; for i = 1, tonumber(ARGV[1]) do n = n + i % 7 end; return tostring(os.clock())"
+    with Redis(cwd, *one_loop(cwd)) as server:
+        clients = [server.client(timeout=120) for _ in range(16)]
+        c = clients[0]
+        c("CONFIG", "SET", "lua-time-limit", "0")
+        rounds, took = 100000, 0
+        while took < 0.04:
+            rounds *= 2
+            took = float(c("EVAL", script, "0", rounds))
+        c("CONFIG", "SET", "lua-time-limit", int(took * 4000))
+        for client in clients:
+            client.send("EVAL", script, "0", rounds)
+        answers = [client.read() for client in clients]
+        equal([a for a in answers if not isinstance(a, bytes)], [])
+        for client in clients:
+            client.close()
 
 
 @test

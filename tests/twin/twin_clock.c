@@ -14,6 +14,12 @@ clock_mono_ns(void)
 }
 
 uint64_t
+clock_cpu_ns(void)
+{
+	return twin_now_ns();
+}
+
+uint64_t
 clock_wall_ms(void)
 {
 	return TWIN_WALL_MS + twin_now_ms();

@@ -178,10 +178,15 @@ static enum status
 script_load(struct call *c)
 {
 	struct script s = { .compiles_only = true };
+	enum status status;
 
 	if (!script_prepare(c, c->argv[2], &s))
 		return STATUS_OK;
-	TRY(script_run(&s));
+	status = script_run(&s);
+	if (status != STATUS_OK) {
+		error_reply_status(c->reply, status, &s.err);
+		return STATUS_OK;
+	}
 	if (!s.is_sound)
 		return STATUS_OK;
 	TRY(script_cache_add(c->redis->script_cache, s.sha, c->argv[2]));

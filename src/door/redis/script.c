@@ -9,35 +9,12 @@
 
 enum {
 	SLICE_STEPS = SCRIPT_SLICE_INSTRUCTIONS / 8, /* that a slice costs */
-	SLICE_LEAST = 4,                             /* instructions of one */
 };
 
+/* A slice that took longer is too long for others; the next one has half of its instructions. */
+#define SLICE_NS (STEP_SLICE_NS / 2)
+
 /* ---- On the script's stack ---- */
-
-/*
- * How many instructions there are between two looks. One instruction may go through all memory that
- * the script has, such as a comparison of two strings or a collection of garbage; so the more there
- * is, the fewer they are.
- */
-static int
-script_slice(const struct script *s)
-{
-	size_t count = SCRIPT_SLICE_INSTRUCTIONS;
-
-	if (s->bytes > SCRIPT_SLICE_BYTES)
-		count = count * SCRIPT_SLICE_BYTES / s->bytes;
-	return count > SLICE_LEAST ? (int)count : SLICE_LEAST;
-}
-
-static void
-script_hook(lua_State *L, lua_Debug *ar)
-{
-	struct script *s = script_of(L);
-
-	(void)ar;
-	script_leave(s, SCRIPT_WANTS_PAUSE);
-	lua_sethook(L, script_hook, LUA_MASKCOUNT, script_slice(s));
-}
 
 /* What an error becomes where it is raised: {err=, source=, line=}. */
 static int
@@ -120,15 +97,17 @@ script_body(lua_State *L)
 {
 	struct script *s = lua_touserdata(L, 1);
 	struct str text = str_skip(s->text, s->flags.shebang_bytes);
+	bool failed;
 	size_t from;
 
+	s->running = L;
 	lua_settop(L, 0);
 	script_open_libs(L);
 	script_set_array(L, "KEYS", s->keys, s->key_count);
 	script_set_array(L, "ARGV", s->args, s->arg_count);
 	script_protect_globals(L);
 	lua_pushcfunction(L, script_note_error);
-	if (luaL_loadbuffer(L, text.ptr, text.len, "@user_script") != 0) {
+	if (script_compile(L, text, "@user_script") != 0) {
 		lua_pushfstring(L, "ERR Error compiling script (new function): %s",
 				lua_tostring(L, -1));
 		script_fail(s, lua_tostring(L, -1));
@@ -138,14 +117,16 @@ script_body(lua_State *L)
 	if (s->compiles_only)
 		return 0;
 	from = s->reply.out->len;
-	lua_sethook(L, script_hook, LUA_MASKCOUNT, script_slice(s));
-	if (lua_pcall(L, 0, 1, 1) != 0) {
-		lua_sethook(L, NULL, 0, 0);
+	s->is_sliced = true;
+	script_begin_slice(s);
+	failed = lua_pcall(L, 0, 1, 1) != 0;
+	s->is_sliced = false;
+	lua_sethook(L, NULL, 0, 0);
+	if (failed) {
 		s->reply.out->len = from;
 		script_answer_error(L, s);
 		return 0;
 	}
-	lua_sethook(L, NULL, 0, 0);
 	script_reply(L, s, 0);
 	return 0;
 }
@@ -207,6 +188,28 @@ script_kill_all(struct redis *r)
 }
 
 /*
+ * True if the script has used up its time: that is what the processor has done for it and for its
+ * commands, so that it makes no difference what else the machine does. The clock on the wall is
+ * the cheaper one, and never behind.
+ */
+static bool
+script_took_long(struct script *s)
+{
+	uint64_t limit_ns = s->limit_ms * CLOCK_NS_PER_MS, now, used;
+
+	if (!s->limit_ms)
+		return false;
+	now = clock_mono_ns();
+	if (now <= s->look_ns)
+		return false;
+	used = step_cpu_ns();
+	if (used > limit_ns)
+		return true;
+	s->look_ns = now + (limit_ns - used);
+	return false;
+}
+
+/*
  * Looks whether the script must not go on. Then its transaction fails, so that nothing of it
  * happens. It may be run again, alone: that it is over stays known.
  */
@@ -214,24 +217,24 @@ static enum status
 script_look(struct script *s)
 {
 	struct call *c = s->call;
+	struct err *err = c->x ? c->x->err : &s->err;
 
 	if (c->script_end == SCRIPT_GOES_ON) {
 		if (atomic_load_explicit(&s->killed, memory_order_relaxed))
 			c->script_end = SCRIPT_KILLED;
-		else if (s->limit_ms &&
-			 clock_mono_ns() - s->began_ns > s->limit_ms * CLOCK_NS_PER_MS)
+		else if (script_took_long(s))
 			c->script_end = SCRIPT_TOOK_LONG;
 	}
 	switch (c->script_end) {
 	case SCRIPT_GOES_ON:
 		break;
 	case SCRIPT_KILLED:
-		return err_set(c->x->err, STATUS_CANCELLED,
+		return err_set(err, STATUS_CANCELLED,
 			       "Script killed by user with SCRIPT KILL; nothing of it has "
 			       "happened. script: %s",
 			       s->sha);
 	case SCRIPT_TOOK_LONG:
-		return err_set(c->x->err, STATUS_CANCELLED,
+		return err_set(err, STATUS_CANCELLED,
 			       "the script has run for longer than %llu ms (lua-time-limit); "
 			       "nothing of it has happened. script: %s",
 			       (unsigned long long)s->limit_ms, s->sha);
@@ -266,15 +269,34 @@ script_pause(void)
 	return step_ask();
 }
 
+/*
+ * What an instruction costs is only known afterwards, such as one that looks for a string among
+ * others of the same hash: so slices get shorter where they take long.
+ */
+static void
+script_adapt(struct script *s, uint64_t took_ns)
+{
+	if (took_ns > SLICE_NS)
+		s->slice = s->slice > 1 ? s->slice / 2 : 1;
+	else if (took_ns < SLICE_NS / 4)
+		s->slice = 2 * s->slice < SCRIPT_SLICE_INSTRUCTIONS ? 2 * s->slice
+								    : SCRIPT_SLICE_INSTRUCTIONS;
+}
+
 static enum status
 script_drive(struct script *s)
 {
+	uint64_t entered_ns = clock_mono_ns();
+
 	while (!fiber_enter(s->fiber)) {
 		TRY(script_look(s));
-		if (s->wants == SCRIPT_WANTS_CALL)
+		if (s->wants == SCRIPT_WANTS_CALL) {
 			TRY(script_serve_call(s));
-		else
+		} else {
+			script_adapt(s, clock_mono_ns() - entered_ns);
 			TRY(script_pause());
+		}
+		entered_ns = clock_mono_ns();
 	}
 	return STATUS_OK;
 }
@@ -300,8 +322,10 @@ script_run(struct script *s)
 					.precision = 14,
 					.decode_invalid = true };
 	s->resp = 2;
+	s->slice = SCRIPT_SLICE_INSTRUCTIONS;
 	s->began_ns = clock_mono_ns();
 	s->limit_ms = atomic_load_explicit(&s->call->redis->script_ms, memory_order_relaxed);
+	s->look_ns = s->began_ns + s->limit_ms * CLOCK_NS_PER_MS;
 	if (s->call->x)
 		TRY(script_look(s));
 	buf_init(&s->scratch, SCRIPT_MEMORY_BYTES);
@@ -311,7 +335,9 @@ script_run(struct script *s)
 		return STATUS_NOMEM;
 	fiber_start(s->fiber, script_main, s);
 	script_enlist(s);
+	step_cpu_begin();
 	status = script_drive(s);
+	step_cpu_end();
 	script_delist(s);
 	script_fini(s);
 	return status;

@@ -23,8 +23,10 @@ enum {
 	SCRIPT_CACHE_ENTRIES = 4096,            /* scripts that EVALSHA finds */
 	SCRIPT_CACHE_BYTES = 32 * 1024 * 1024,  /* of their texts together */
 	SCRIPT_STACK_BYTES = 4 * 1024 * 1024,   /* reserved; used as it is touched */
-	SCRIPT_SLICE_INSTRUCTIONS = 1000,       /* between two looks at the time */
+	SCRIPT_SLICE_INSTRUCTIONS = 1000,       /* between two looks at the time, at most */
 	SCRIPT_SLICE_BYTES = 256 * 1024,        /* with more memory a slice has fewer of them */
+	SCRIPT_STEP_BYTES = 64,                 /* that are moved for about what one step costs */
+	SCRIPT_READ_BYTES = 256,                /* of a text that are compiled at once */
 	SCRIPT_PATTERN_BYTES = 1024,            /* of a pattern of string.find and its kin */
 	SCRIPT_REPLY_DEPTH = 128,               /* of tables in what a script returns */
 	SCRIPT_MSGPACK_DEPTH = 1000,            /* of tables in what cmsgpack unpacks */
@@ -69,6 +71,10 @@ struct script {
 	size_t arg_count;
 
 	lua_State *lua;
+	lua_State *running; /* the coroutine of Lua's that runs, or `lua` */
+	bool is_sliced;     /* its instructions are counted: it is not about to begin or to end */
+	int slice;          /* instructions of a slice, by how long the last ones have taken */
+	size_t slice_bytes; /* what it had when the last slice began */
 	struct fiber *fiber;
 	struct script_block *blocks;
 	size_t bytes;
@@ -86,7 +92,9 @@ struct script {
 	struct call inner;
 	struct reply inner_reply;
 	uint64_t began_ns;
-	uint64_t limit_ms;
+	uint64_t limit_ms; /* of work of the processor; 0: none */
+	uint64_t look_ns;  /* before then it cannot have used it up */
+	struct err err;    /* of SCRIPT LOAD, which has no transaction that could tell */
 
 	/* The list of scripts that run has a lock. */
 	_Atomic bool killed;
@@ -112,12 +120,24 @@ struct script *script_of(lua_State *L);
 
 /* Leaves to the fiber, and returns when it is entered again. */
 void script_leave(struct script *s, enum script_want wants);
+/* Counts the instructions of the running coroutine from 0; they are those of a new slice. */
+void script_begin_slice(struct script *s);
+/* Another coroutine of Lua's runs from now on. */
+void script_run_thread(struct script *s, lua_State *thread);
 /*
  * Counts what a library does: a step costs about as much as an instruction of Lua's. After a slice
  * of them it leaves, and others have their turn; a script that is over is not entered again. So
  * what a library holds meanwhile has to be Lua's, or the struct's.
  */
 void script_work(lua_State *L, size_t steps);
+
+/*
+ * Compiles a text, and leaves its function or an error on the stack: 0 or Lua's code. It leaves to
+ * the fiber between pieces of the text: some texts take Lua's compiler a time that grows with the
+ * square of their length. A text that was compiled already could break the interpreter, and is an
+ * error.
+ */
+int script_compile(lua_State *L, struct str text, const char *name);
 
 /* {err = text} on the stack; a text without "-" gets the code ERR. */
 void script_push_error(lua_State *L, const char *text);
@@ -147,6 +167,8 @@ void script_protect(lua_State *L);
 void script_protect_globals(lua_State *L);
 
 void script_open_redis(lua_State *L);
+/* Puts functions that count what they do into the table "coroutine", which is on top of the stack. */
+void script_mend_coroutines(lua_State *L);
 void script_open_json(lua_State *L);
 void script_open_bit(lua_State *L);
 void script_open_msgpack(lua_State *L);

@@ -10,8 +10,8 @@
 #define MARK     "frond readonly" /* in the metatable of a protected table: the one behind it */
 
 enum {
-	BYTES_A_STEP = 64,     /* compared for about what one step costs */
-	TEXT_BYTES_A_STEP = 4, /* of Lua's text that is compiled */
+	ELEMENTS_A_STEP = 16,    /* of a table that are moved or looked at */
+	COLLECTOR_PERCENT = 200, /* what Lua says of its collector if nobody has tuned it */
 };
 
 /* ---- Tables that cannot be changed ---- */
@@ -115,13 +115,6 @@ lib_change(lua_State *L)
 	return lib_call_own(L);
 }
 
-/* Compiled code could break the interpreter. */
-static bool
-lib_is_binary(const char *text, size_t len)
-{
-	return len && text[0] == LUA_SIGNATURE[0];
-}
-
 static int
 lib_loadstring(lua_State *L)
 {
@@ -129,18 +122,12 @@ lib_loadstring(lua_State *L)
 	const char *text = luaL_checklstring(L, 1, &len);
 	const char *name = luaL_optstring(L, 2, text);
 
-	if (lib_is_binary(text, len)) {
-		lua_pushnil(L);
-		lua_pushliteral(L, "compiled code cannot be loaded");
-		return 2;
-	}
 	if (len > SCRIPT_BYTES) {
 		lua_pushnil(L);
 		lua_pushliteral(L, "the text is too long (SCRIPT_BYTES)");
 		return 2;
 	}
-	script_work(L, len / TEXT_BYTES_A_STEP);
-	if (luaL_loadbuffer(L, text, len, name) == 0)
+	if (script_compile(L, str_of(text, len), name) == 0)
 		return 1;
 	lua_pushnil(L);
 	lua_insert(L, -2);
@@ -218,11 +205,45 @@ lib_rep(lua_State *L)
 	return lib_call_own(L);
 }
 
-/* A coroutine counts its own instructions from 0, so making one ends a slice. */
+/* ---- The collector ---- */
+
+/*
+ * What it does at once goes through all memory, so that counts. How eager it is stays as it is: it
+ * would do all of it for each value that is made.
+ */
 static int
-lib_coroutine(lua_State *L)
+lib_collectgarbage(lua_State *L)
 {
-	script_work(L, SCRIPT_SLICE_INSTRUCTIONS);
+	static const char *const tunes[] = { "setpause", "setstepmul" };
+	const char *what = luaL_optstring(L, 1, "collect");
+
+	for (size_t i = 0; i < sizeof(tunes) / sizeof(tunes[0]); i++)
+		if (strcmp(what, tunes[i]) == 0) {
+			lua_pushinteger(L, COLLECTOR_PERCENT);
+			return 1;
+		}
+	if (strcmp(what, "collect") == 0 || strcmp(what, "step") == 0)
+		script_work(L, script_of(L)->bytes / SCRIPT_STEP_BYTES);
+	return lib_call_own(L);
+}
+
+/* ---- Tables ---- */
+
+/* table.concat, table.maxn: they go through the table. */
+static int
+lib_through_table(lua_State *L)
+{
+	if (lua_istable(L, 1))
+		script_work(L, lua_objlen(L, 1) / ELEMENTS_A_STEP);
+	return lib_call_own(L);
+}
+
+/* table.insert with a position, upvalue 2 being 3, and table.remove, being 2. */
+static int
+lib_shift_table(lua_State *L)
+{
+	if (lua_gettop(L) == lua_tointeger(L, lua_upvalueindex(2)) && lua_istable(L, 1))
+		script_work(L, lua_objlen(L, 1) / ELEMENTS_A_STEP);
 	return lib_call_own(L);
 }
 
@@ -235,7 +256,7 @@ lib_is_less(lua_State *L)
 
 	if (lua_type(L, 1) == LUA_TSTRING && lua_type(L, 2) == LUA_TSTRING)
 		len = lua_objlen(L, 1) < lua_objlen(L, 2) ? lua_objlen(L, 1) : lua_objlen(L, 2);
-	script_work(L, 1 + len / BYTES_A_STEP);
+	script_work(L, 1 + len / SCRIPT_STEP_BYTES);
 	lua_pushboolean(L, lua_lessthan(L, 1, 2));
 	return 1;
 }
@@ -344,6 +365,16 @@ lib_wrap(lua_State *L, const char *name, lua_CFunction fn)
 	lua_setfield(L, -2, name);
 }
 
+/* The same of a function that moves all of a table if it has so many arguments. */
+static void
+lib_wrap_shift(lua_State *L, const char *name, int args)
+{
+	lua_getfield(L, -1, name);
+	lua_pushinteger(L, args);
+	lua_pushcclosure(L, lib_shift_table, 2);
+	lua_setfield(L, -2, name);
+}
+
 static void
 lib_remove(lua_State *L, const char *const *names, size_t count)
 {
@@ -384,17 +415,26 @@ lib_mend(lua_State *L)
 	lua_pop(L, 1);
 	lua_getfield(L, -1, "table");
 	lib_wrap(L, "sort", lib_sort);
+	lib_wrap(L, "concat", lib_through_table);
+	lib_wrap(L, "maxn", lib_through_table);
+	lib_wrap_shift(L, "insert", 3);
+	lib_wrap_shift(L, "remove", 2);
 	lua_pop(L, 1);
 	lua_getfield(L, -1, "coroutine");
-	lib_wrap(L, "create", lib_coroutine);
-	lib_wrap(L, "wrap", lib_coroutine);
+	script_mend_coroutines(L);
 	lua_pop(L, 1);
+	lib_wrap(L, "collectgarbage", lib_collectgarbage);
 }
 
 void
 script_open_libs(lua_State *L)
 {
-	static const char *const removed[] = { "dofile", "loadfile", "print", "require", "module" };
+	/*
+	 * newproxy() makes the only values that can have a finalizer, and Lua calls no hook while
+	 * one runs: nothing could end it.
+	 */
+	static const char *const removed[] = { "dofile",  "loadfile", "print",
+					       "require", "module",   "newproxy" };
 	static const char *const closed[] = { "coroutine", "string", "math", "table",    "redis",
 					      "cjson",     "bit",    "os",   "cmsgpack", "struct" };
 	static const luaL_Reg own[] = { { "loadstring", lib_loadstring },

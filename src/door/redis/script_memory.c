@@ -31,6 +31,23 @@ block_unlink(struct script *s, struct script_block *b)
 		b->next->prev = b->prev;
 }
 
+/*
+ * Whoever gets memory fills it: so this counts what Lua's functions do that make long texts and
+ * tables. Everything is in the list, and what is Lua's does not matter if the script is not entered
+ * again. What the script has now may be much more than what it had when the slice began.
+ */
+static void
+script_count_bytes(struct script *s, size_t bytes)
+{
+	s->work += bytes / SCRIPT_STEP_BYTES;
+	if (s->work >= SCRIPT_SLICE_INSTRUCTIONS) {
+		s->work = 0;
+		script_leave(s, SCRIPT_WANTS_PAUSE);
+	}
+	if (s->is_sliced && s->bytes > SCRIPT_SLICE_BYTES && s->bytes / 2 > s->slice_bytes)
+		script_begin_slice(s);
+}
+
 /* Lua's allocator. It never fails to make something smaller. */
 static void *
 script_alloc(void *ud, void *ptr, size_t old_bytes, size_t new_bytes)
@@ -61,6 +78,8 @@ script_alloc(void *ud, void *ptr, size_t old_bytes, size_t new_bytes)
 	}
 	s->bytes += new_bytes - old_bytes;
 	block_link(s, grown);
+	if (new_bytes > old_bytes)
+		script_count_bytes(s, new_bytes);
 	return grown + 1;
 }
 

@@ -2,6 +2,10 @@
 #include "door/redis/script.h"
 #include "loop/fiber.h"
 
+enum {
+	SLICE_LEAST = 4, /* instructions of a slice, for the memory that there is */
+};
+
 struct script *
 script_of(lua_State *L)
 {
@@ -18,6 +22,54 @@ script_leave(struct script *s, enum script_want wants)
 	fiber_leave(s->fiber);
 }
 
+/*
+ * How many instructions there are between two looks. One instruction may go through all memory that
+ * the script has, such as a comparison of two strings or a collection of garbage; so the more there
+ * is, the fewer they are.
+ */
+static int
+script_slice(const struct script *s)
+{
+	size_t count = SCRIPT_SLICE_INSTRUCTIONS;
+
+	if (s->bytes > SCRIPT_SLICE_BYTES)
+		count = count * SCRIPT_SLICE_BYTES / s->bytes;
+	if (count < SLICE_LEAST)
+		count = SLICE_LEAST;
+	return s->slice < (int)count ? s->slice : (int)count;
+}
+
+static void
+script_hook(lua_State *L, lua_Debug *ar)
+{
+	struct script *s = script_of(L);
+
+	(void)ar;
+	script_leave(s, SCRIPT_WANTS_PAUSE);
+	script_begin_slice(s);
+}
+
+void
+script_begin_slice(struct script *s)
+{
+	s->slice_bytes = s->bytes;
+	lua_sethook(s->running, script_hook, LUA_MASKCOUNT, script_slice(s));
+}
+
+/*
+ * Each coroutine counts its own instructions. Where a slice is short, what the other one has left
+ * of its own is not: so the slice ends here.
+ */
+void
+script_run_thread(struct script *s, lua_State *thread)
+{
+	s->running = thread;
+	if (!s->is_sliced || script_slice(s) == SCRIPT_SLICE_INSTRUCTIONS)
+		return;
+	script_leave(s, SCRIPT_WANTS_PAUSE);
+	script_begin_slice(s);
+}
+
 void
 script_work(lua_State *L, size_t steps)
 {
@@ -29,6 +81,41 @@ script_work(lua_State *L, size_t steps)
 	s->work = 0;
 	script_leave(s, SCRIPT_WANTS_PAUSE);
 }
+
+/* ---- Compiling ---- */
+
+struct script_text {
+	struct str rest;
+	bool begun;
+};
+
+static const char *
+script_read_text(lua_State *L, void *arg, size_t *ret_bytes)
+{
+	struct script_text *text = arg;
+	const char *piece = text->rest.ptr;
+
+	if (text->begun)
+		script_leave(script_of(L), SCRIPT_WANTS_PAUSE);
+	text->begun = true;
+	*ret_bytes = text->rest.len < SCRIPT_READ_BYTES ? text->rest.len : SCRIPT_READ_BYTES;
+	text->rest = str_skip(text->rest, *ret_bytes);
+	return *ret_bytes ? piece : NULL;
+}
+
+int
+script_compile(lua_State *L, struct str text, const char *name)
+{
+	struct script_text reading = { .rest = text };
+
+	if (text.len && text.ptr[0] == LUA_SIGNATURE[0]) {
+		lua_pushliteral(L, "compiled code cannot be loaded");
+		return LUA_ERRSYNTAX;
+	}
+	return lua_load(L, script_read_text, &reading, name);
+}
+
+/* ---- Errors and texts ---- */
 
 void
 script_push_error(lua_State *L, const char *text)

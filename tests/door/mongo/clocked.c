@@ -55,6 +55,12 @@ clock_mono_ns(void)
 }
 
 uint64_t
+clock_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t
 clock_wall_ms(void)
 {
 	return clock_read_ns(CLOCK_REALTIME) / CLOCK_NS_PER_MS + atomic_load(&passed_ms);
