@@ -16,7 +16,13 @@ all: build/frond
 
 build/build.ninja:
 	scripts/deps build
-	meson setup build --buildtype=release -Doptimization=2
+	meson setup build --buildtype=release -Doptimization=2 -Dtests=false
+
+# With tests and benchmarks, which a build for users has no packages for.
+.PHONY: with-tests
+with-tests: build/build.ninja
+	scripts/deps test
+	[ -d build/tests ] || meson configure build -Dtests=true
 
 .PHONY: build/frond
 build/frond: build/build.ninja
@@ -51,14 +57,12 @@ fuzz:
 	tests/run --fuzz
 
 # Ends a writing process over and over, for TORTURE_SECONDS, and compares what it was promised.
-torture: build/build.ninja
-	scripts/deps test
+torture: with-tests
 	ninja -C build tests/torture/torture
 	TORTURE_SECONDS=$(TORTURE_SECONDS) build/tests/torture/torture
 
 # What misbehaving clients can do to others; tests/attack/README.md has the rules.
-attack: build/frond
-	scripts/deps test
+attack: with-tests build/frond
 	ninja -C build bench/load bench/constant
 	python3 -B tests/attack/readers.py build/frond --ask mixed --connections 10000 \
 		--memory-bytes 134217728 --bound-mb 352
@@ -69,14 +73,13 @@ ladder: build/frond
 	python3 -B tests/attack/ladder.py --frond build/frond --write docs/LIMITS.md
 
 # A long run in which one client in ten misbehaves, for SOAK_SECONDS.
-soak: build/frond
-	scripts/deps test
+soak: with-tests build/frond
 	ninja -C build bench/constant
 	python3 tests/attack/soak.py --frond build/frond --constant build/bench/constant \
 		--seconds $(SOAK_SECONDS)
 
 # frond beside its peers and its limits; bench/README.md tells the settings.
-bench: build/frond
+bench: with-tests build/frond
 	scripts/deps bench
 	ninja -C build bench/load bench/constant bench/raw bench/mongo_load bench/mongo_constant
 	python3 bench/run.py --build build $(BENCH_OPTIONS)
