@@ -171,8 +171,8 @@ run_write_filter(struct repl_run *r, struct err *err)
 }
 
 /*
- * The text of a filter function in a design document, as JSON. A function that is not there ends the
- * run: no source could ever filter by it.
+ * The text of a filter function in a design document, as JSON. A function that is not there ends
+ * the run: no source could ever filter by it.
  */
 static enum status
 run_find_function(struct repl_run *r, struct buf *ddoc, struct str design, struct str name,

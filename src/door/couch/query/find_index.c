@@ -68,22 +68,81 @@ state_put_back(struct find *f, const struct find_state *s)
 
 /* ---- One entry ---- */
 
-/* The document that an entry tells of, as far as its columns are members of the root. */
+/* The columns of an entry on their way into one document. */
+struct entry_columns {
+	const struct index_def *def;
+	const struct str *texts; /* of the columns, as JSON */
+	bool written[INDEX_COLUMNS];
+};
+
+/* True if the first `depth` names on the way to both columns are the same. */
+static bool
+columns_share(const struct index_column *a, const struct index_column *b, size_t depth)
+{
+	if (a->path_count < depth || b->path_count < depth)
+		return false;
+	for (size_t i = 0; i < depth; i++)
+		if (!str_eq(a->path[i], b->path[i]))
+			return false;
+	return true;
+}
+
+/* Writes the object that the columns from `first` on have in common at that depth. */
+static void
+columns_write(struct entry_columns *c, size_t first, size_t depth, struct buf *out)
+{
+	const struct index_column *columns = c->def->columns;
+	const char *separator = "";
+
+	buf_append_byte(out, '{');
+	for (size_t i = first; i < c->def->column_count; i++) {
+		if (c->written[i] || !columns_share(&columns[first], &columns[i], depth))
+			continue;
+		buf_append_cstr(out, separator);
+		separator = ",";
+		json_write_str(out, columns[i].path[depth]);
+		buf_append_byte(out, ':');
+		if (columns[i].path_count > depth + 1) {
+			columns_write(c, i, depth + 1, out);
+		} else {
+			buf_append_str(out, c->texts[i]);
+			c->written[i] = true;
+		}
+	}
+	buf_append_byte(out, '}');
+}
+
+/*
+ * True if a document can be made of the columns. A name on the way that is a number may be a place
+ * in an array, and a column inside another one would be there twice.
+ */
+static bool
+columns_make_a_doc(const struct index_def *def)
+{
+	for (size_t i = 0; i < def->column_count; i++) {
+		const struct index_column *c = &def->columns[i];
+		uint64_t place;
+
+		for (size_t k = 1; k < c->path_count; k++)
+			if (str_to_u64(c->path[k], &place))
+				return false;
+		for (size_t k = 0; k < def->column_count; k++)
+			if (k != i && columns_share(c, &def->columns[k], c->path_count))
+				return false;
+	}
+	return true;
+}
+
+/* The document that an entry tells of, as far as its columns have it. */
 static enum status
 entry_make_doc(struct find *f, const struct index_def *def, const struct page_entry *entry,
 	       struct rev_doc *ret)
 {
 	AUTO(buf_release) struct buf text = couch_buf(f->r, COUCH_ROW_BYTES);
+	struct entry_columns columns = { .def = def, .texts = entry->texts };
 	struct leaf_value value;
 
-	buf_append_byte(&text, '{');
-	for (size_t i = 0; i < def->column_count; i++) {
-		buf_append_cstr(&text, i ? "," : "");
-		json_write_str(&text, def->columns[i].path[0]);
-		buf_append_byte(&text, ':');
-		buf_append_str(&text, entry->texts[i]);
-	}
-	buf_append_byte(&text, '}');
+	columns_write(&columns, 0, 0, &text);
 	TRY(buf_status(&text));
 	TRY(leaf_parse(buf_str(&text), f->r->arena, &value, &f->r->fail.err));
 	*ret = (struct rev_doc){ .count = value.count };
@@ -103,11 +162,10 @@ entry_covers(const struct find *f, const struct index_def *def, const struct ind
 	    !entry->has_texts)
 		return false;
 	for (size_t i = 0; i < def->column_count; i++) {
-		if (def->columns[i].path_count != 1 || !entry->texts[i].ptr ||
-		    couch_seen_member(def->columns[i].path[0]))
+		if (!entry->texts[i].ptr || couch_seen_member(def->columns[i].path[0]))
 			return false;
 	}
-	return true;
+	return columns_make_a_doc(def);
 }
 
 static enum status
