@@ -51,6 +51,9 @@ read_common(struct call *c, const struct bson_element *e, struct statement *s, b
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("hint"))) {
+		if (e->value.type != BSON_STRING && e->value.type != BSON_DOCUMENT)
+			return call_fail(c, MONGO_FAILED_TO_PARSE,
+					 "Hint must be a string or an object");
 		s->hint = e->value;
 		s->ask.hint = &s->hint;
 		return STATUS_OK;

@@ -160,6 +160,8 @@ hinted_def(struct call *c, const struct catalog_db *db, const struct bson_value 
 	const struct index_def *def;
 
 	*ret = NULL;
+	if (hint->type != BSON_STRING && hint->type != BSON_DOCUMENT)
+		return call_fail(c, MONGO_FAILED_TO_PARSE, "Hint must be a string or an object");
 	for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
 		if (!plan_index_is_usable(def) || !hint_names(hint, def))
 			continue;
