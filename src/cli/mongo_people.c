@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "access/person.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/couch.h"
@@ -73,6 +74,8 @@ people_get(void *arg, struct str name, struct arena *arena, struct mongo_person 
 	struct str id;
 	size_t count;
 
+	if (!person_name_is_sound(name))
+		return STATUS_NOT_FOUND;
 	TRY(person_id(name, arena, &id));
 	TRY(place->get(place, id, arena, &person.source, err));
 	person.name = str_skip(id, sizeof(ID_PREFIX) - 1);
@@ -181,6 +184,10 @@ people_put(void *arg, const struct mongo_person *p, struct arena *arena, struct 
 	enum status status;
 	struct str id;
 
+	if (!person_name_is_sound(p->name))
+		return err_set(err, STATUS_INVALID,
+			       "a user's name has at most %d bytes, and no colon",
+			       PERSON_NAME_BYTES);
 	TRY(person_id(p->name, arena, &id));
 	buf_append_cstr(&text, "{\"_id\":");
 	json_write_str(&text, id);
