@@ -45,6 +45,12 @@ mongo_door_listen(struct mongo_door *d, struct door *door, const struct door_gro
 }
 
 void
+mongo_door_stop(struct mongo_door *d)
+{
+	mongo_stop(d->mongo);
+}
+
+void
 mongo_door_fini(struct mongo_door *d)
 {
 	mongo_free(d->mongo);

@@ -32,6 +32,8 @@ MUST_USE enum status mongo_door_listen(struct mongo_door *d, struct door *door,
 				       const struct door_ground *ground, struct js *js,
 				       struct err *err);
 
+/* After the server has run to its end, before it is freed: see mongo_stop(). */
+void mongo_door_stop(struct mongo_door *d);
 /* After the server was freed, before the store is closed. */
 void mongo_door_fini(struct mongo_door *d);
 

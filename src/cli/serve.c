@@ -654,6 +654,8 @@ serve(struct serve *s, struct err *err)
 		status = make_chores(s, err);
 	if (status == STATUS_OK)
 		status = run_server(s, err);
+	if (status == STATUS_OK)
+		mongo_door_stop(&s->mongo);
 	if (!server_free(s->server))
 		end_abandoned(s, err);
 	redis_door_fini(&s->redis);

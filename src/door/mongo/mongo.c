@@ -56,6 +56,13 @@ mongo_new(const struct mongo_config *config)
 }
 
 void
+mongo_stop(struct mongo *m)
+{
+	if (m)
+		cursors_fini(m);
+}
+
+void
 mongo_free(struct mongo *m)
 {
 	if (!m)

@@ -46,6 +46,11 @@ struct mongo_config {
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */
 struct mongo *mongo_new(const struct mongo_config *config);
+/*
+ * After net_host_run() has returned STATUS_OK, before net_host_free(): frees the cursors, since
+ * what their pipelines keep counts in the memory that the host's connections share. NULL is fine.
+ */
+void mongo_stop(struct mongo *m);
 /* After all connections have ended. NULL is fine. */
 void mongo_free(struct mongo *m);
 

@@ -164,6 +164,8 @@ main(int argc, char **argv)
 	(void)fflush(stdout);
 	ok = net_host_run(host, &err) == STATUS_OK;
 	(void)pthread_join(commands, NULL);
+	if (ok)
+		mongo_stop(mongo);
 	(void)net_host_free(host);
 	mongo_free(mongo);
 	settings_live_free(live);
