@@ -141,6 +141,14 @@ fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg)
 	f->busy = true;
 }
 
+size_t
+fiber_stack_left(const struct fiber *f)
+{
+	const char *here = __builtin_frame_address(0), *end = f->map + f->guard_bytes;
+
+	return here < end || here >= f->map + f->map_bytes ? SIZE_MAX : (size_t)(here - end);
+}
+
 void
 fiber_trim(struct fiber *f)
 {

@@ -55,6 +55,12 @@ void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg);
 bool fiber_enter(struct fiber *f);
 
 /*
+ * From inside the running fiber, on its own stack: how many bytes of that are left below the
+ * caller. On the stack of a coroutine inside of it, SIZE_MAX.
+ */
+size_t fiber_stack_left(const struct fiber *f);
+
+/*
  * From inside the running fiber: gives the system back the pages of its stack below what is in use.
  */
 void fiber_trim(struct fiber *f);

@@ -198,6 +198,14 @@ task_current(void)
 	return m ? (struct task *)((char *)m - offsetof(struct task, steps)) : NULL;
 }
 
+size_t
+task_stack_left(void)
+{
+	const struct task *t = task_current();
+
+	return t ? fiber_stack_left(t->fiber) : SIZE_MAX;
+}
+
 void
 task_set_doing(struct str verb, struct str object)
 {

@@ -57,6 +57,12 @@ void task_start(struct task *t, void (*fn)(void *arg), void (*done)(void *arg), 
 void task_start_soon(struct task *t, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
 
 /*
+ * For functions that call themselves as deep as somebody's request says: how many bytes of the
+ * fiber's stack are left below the caller. On a plain thread SIZE_MAX.
+ */
+size_t task_stack_left(void);
+
+/*
  * Tells the watchdog what the running fiber does from now on; fibers that it spawns do the same.
  * Nothing on a plain thread.
  */

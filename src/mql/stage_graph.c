@@ -168,17 +168,16 @@ graph_search(struct graph *g, struct str doc)
 	return buf_status(&g->found);
 }
 
-static enum status
-graph_next(struct mql_stage_run *r, struct str *ret)
+/* Not a part of graph_next(), whose frame is on the stack while all stages before it run. */
+__attribute__((noinline)) static enum status
+graph_join(struct mql_stage_run *r, struct str doc, struct str *ret)
 {
 	struct graph g = { .r = r,
 			   .stage = r->stage->more,
 			   .found = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part) };
 	struct bson_value array;
 	enum status status;
-	struct str doc;
 
-	TRY(r->from->next(r->from, &doc));
 	mql_stage_begin(r);
 	g.arena = r->scratch;
 	status = graph_search(&g, doc);
@@ -188,6 +187,15 @@ graph_next(struct mql_stage_run *r, struct str *ret)
 	}
 	buf_release(&g.found);
 	return status;
+}
+
+static enum status
+graph_next(struct mql_stage_run *r, struct str *ret)
+{
+	struct str doc;
+
+	TRY(r->from->next(r->from, &doc));
+	return graph_join(r, doc, ret);
 }
 
 static const struct mql_stage_ops graph_ops = { .next = graph_next };

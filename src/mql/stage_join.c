@@ -565,13 +565,30 @@ facet_run(struct mql_stage_run *r, size_t i, struct bson_builder *b)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status
-facet_next(struct mql_stage_run *r, struct str *ret)
+/* Not a part of facet_next(), whose frame is on the stack while all stages before it run. */
+__attribute__((noinline)) static enum status
+facet_build(struct mql_stage_run *r, struct str *ret)
 {
 	const struct facet_stage *f = r->stage->more;
 	struct buf out = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
-	struct facet_state *s = r->state;
+	enum status status = STATUS_OK;
 	struct bson_builder b;
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	for (size_t i = 0; i < f->count && status == STATUS_OK; i++)
+		status = facet_run(r, i, &b);
+	bson_end(&b);
+	if (status == STATUS_OK)
+		return mql_keep(mql_stage_begin(r), &out, ret);
+	buf_release(&out);
+	return status;
+}
+
+static enum status
+facet_next(struct mql_stage_run *r, struct str *ret)
+{
+	struct facet_state *s = r->state;
 	enum status status;
 	struct str doc;
 
@@ -582,18 +599,7 @@ facet_next(struct mql_stage_run *r, struct str *ret)
 	s->has_spool = true;
 	while ((status = r->from->next(r->from, &doc)) == STATUS_OK)
 		TRY(mql_spool_put(&s->spool, r, doc));
-	if (status != STATUS_NOT_FOUND)
-		return status;
-	bson_builder_init(&b, &out);
-	bson_begin(&b);
-	status = STATUS_OK;
-	for (size_t i = 0; i < f->count && status == STATUS_OK; i++)
-		status = facet_run(r, i, &b);
-	bson_end(&b);
-	if (status == STATUS_OK)
-		return mql_keep(mql_stage_begin(r), &out, ret);
-	buf_release(&out);
-	return status;
+	return status == STATUS_NOT_FOUND ? facet_build(r, ret) : status;
 }
 
 static void

@@ -1,6 +1,11 @@
 /* What all stages are made with, and their runs: a chain of sources, one on top of the other. */
 #include "base/mem.h"
+#include "loop/fiber.h"
+#include "loop/task.h"
 #include "mql/stages_int.h"
+
+/* What a stage needs for itself, of what there is on a fiber: most for expressions and filters. */
+#define STAGE_STACK_BYTES (FIBER_STACK_BYTES / 2)
 
 enum status
 mql_stage_add(struct mql_stages *c, struct str name, const struct bson_value *spec,
@@ -49,11 +54,29 @@ mql_run_arena(struct mql_run *run, size_t bytes)
 	return a;
 }
 
+/*
+ * Each stage calls the one before it, and one with pipelines of its own those of theirs. How deep
+ * that is does not depend on the documents, so it is looked at once.
+ */
+static enum status
+stage_check_stack(struct mql_stage_run *r)
+{
+	if (task_stack_left() < STAGE_STACK_BYTES)
+		return mql_fail(&r->run->q, MQL_MEMORY_LIMIT,
+				"The stages of the pipeline, with those of the pipelines inside of "
+				"them, are too many: %.*s has no stack left",
+				STR_ARG(r->stage->name));
+	r->has_stack = true;
+	return STATUS_OK;
+}
+
 static enum status
 stage_next(struct mql_source *s, struct str *ret)
 {
 	struct mql_stage_run *r = (struct mql_stage_run *)s;
 
+	if (!r->has_stack)
+		TRY(stage_check_stack(r));
 	return r->stage->ops->next(r, ret);
 }
 

@@ -558,26 +558,39 @@ redact_document(struct redact *d, struct str name, struct str doc, bool outer, b
 	return STATUS_OK;
 }
 
+/*
+ * STATUS_NOT_FOUND: nothing of it is kept. Not a part of redact_next(), whose frame is on the stack
+ * while all stages before it run.
+ */
+__attribute__((noinline)) static enum status
+redact_root(struct mql_stage_run *r, struct str doc, struct str *ret)
+{
+	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct redact d = { .r = r, .root = doc, .q = mql_stage_begin(r) };
+	enum status status;
+	bool kept;
+
+	bson_builder_init(&d.out, &out);
+	bson_begin(&d.out);
+	status = redact_document(&d, STR(""), d.root, true, &kept);
+	bson_end(&d.out);
+	if (status == STATUS_OK && kept)
+		return mql_keep(d.q, &out, ret);
+	buf_release(&out);
+	return status == STATUS_OK ? STATUS_NOT_FOUND : status;
+}
+
 static enum status
 redact_next(struct mql_stage_run *r, struct str *ret)
 {
-	for (;;) {
-		struct buf out = BUF_INIT(BSON_MOST_BYTES);
-		struct redact d = { .r = r };
-		enum status status;
-		bool kept;
+	enum status status = STATUS_NOT_FOUND;
+	struct str doc;
 
-		TRY(r->from->next(r->from, &d.root));
-		d.q = mql_stage_begin(r);
-		bson_builder_init(&d.out, &out);
-		bson_begin(&d.out);
-		status = redact_document(&d, STR(""), d.root, true, &kept);
-		bson_end(&d.out);
-		if (status == STATUS_OK && kept)
-			return mql_keep(d.q, &out, ret);
-		buf_release(&out);
-		TRY(status);
+	while (status == STATUS_NOT_FOUND) {
+		TRY(r->from->next(r->from, &doc));
+		status = redact_root(r, doc, ret);
 	}
+	return status;
 }
 
 const struct mql_stage_ops mql_redact_ops = { .next = redact_next };

@@ -105,6 +105,7 @@ struct mql_stage_run {
 	struct mql_source *from; /* NULL: none */
 	struct arena *scratch;   /* of one document */
 	void *state;
+	bool has_stack; /* it was looked whether its first call has enough of it */
 };
 
 /* The stages of a pipeline on top of a source, which is closed if this fails. */

@@ -4,7 +4,7 @@ import os
 import random
 
 from harness import equal, main, test
-from mongo import Int64, sequence
+from mongo import Failure, Int64, sequence
 from mongo_server import MongoServer as Mongo
 
 
@@ -500,6 +500,41 @@ def random_pipelines_give_what_a_naive_interpreter_gives(cwd):
             got = c(*stages)
             if got != expected:
                 raise AssertionError(f"seed {seed}: {stages}: {got}, not {expected}")
+
+
+@test
+def pipelines_that_are_too_deep_are_refused(cwd):
+    """Each stage calls the one before it: a fiber's stack has to be enough for a pipeline of any stages."""
+    lookup = {"$lookup": {"from": "c", "localField": "_id", "foreignField": "_id", "as": "j"}}
+    graph = {"$graphLookup": {"from": "c", "startWith": 1, "connectFromField": "a", "connectToField": "b", "as": "g"}}
+    stages = [{"$facet": {"x": [{"$limit": 1}]}}, {"$redact": "$$KEEP"}, lookup, graph, {"$group": {"_id": "$_id"}},
+              {"$set": {"a": {"$add": [1, 2]}}}, {"$unwind": "$l"}, {"$sort": {"x": 1}}, {"$limit": 5}, {"$sample": {"size": 1}},
+              {"$unionWith": "none"}, {"$bucketAuto": {"groupBy": "$_id", "buckets": 1}}, {"$match": {"l": 1}},
+              {"$setWindowFields": {"sortBy": {"_id": 1}, "output": {"r": {"$rank": {}}}}},
+              {"$densify": {"field": "n", "range": {"step": 1, "bounds": "full"}}}]
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert({"_id": 1, "l": 1})
+        for stage in stages:
+            equal(len(c(*[stage] * 15)), 1)
+            deep = [stage] * 1000
+            for _ in range(3):
+                try:
+                    c(*deep[:999], {"$count": "n"})
+                except Failure as failure:
+                    equal(failure.code, 146)
+                deep = [{"$limit": 1}] * 900 + [{"$unionWith": {"coll": "c", "pipeline": deep}}]
+        equal(client({"ping": 1})["ok"], 1)
+
+
+@test
+def a_server_stops_while_pipelines_have_cursors(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert(*({"_id": i} for i in range(100)))
+        for stages in [[{"$group": {"_id": "$_id"}}], [{"$sort": {"x": 1}}], [{"$changeStream": {}}, {"$set": {"x": 1}}]]:
+            assert c.cursor(*stages, batch=1)["id"]
+        equal(server.stop(), 0)
 
 
 main()
