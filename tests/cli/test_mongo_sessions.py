@@ -350,4 +350,17 @@ def a_killed_server_has_done_a_write_once_or_not_at_all(cwd):
         server.process.wait()
 
 
+@test
+def numbers_of_statements_at_the_edge_of_their_type_are_kept_apart(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        write = {"insert": "c", "documents": [{"_id": i} for i in range(4)], "stmtId": 2**31 - 2,
+                 "lsid": {"id": b"0123456789abcdef"}, "txnNumber": Int64(1)}
+        for _ in range(2):
+            equal(c(write, "d")["n"], 4)
+        equal(c({"count": "c"}, "d")["n"], 4)
+        for member, value, code in [("stmtId", Int64(2**31), 2), ("stmtIds", [Int64(-2**31 - 1)], 2), ("stmtId", 0.5, 2),
+                                    ("stmtId", "0", 14), ("stmtIds", [None], 14), ("stmtIds", 5, 14)]:
+            equal(c.fails({**write, "txnNumber": Int64(2), member: value}, "d")["code"], code)
+
+
 main()

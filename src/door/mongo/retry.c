@@ -5,7 +5,23 @@
 #include "door/mongo/client.h"
 #include "door/mongo/mongo_int.h"
 
-static void
+/* An id as it is kept, in 32 bits. */
+static enum status
+read_id(struct call *c, const char *member, const struct bson_value *v, int32_t *ret)
+{
+	int64_t n;
+
+	if (!bson_is_number(v))
+		return call_type_mismatch(c, v, "type 'int'", "%s.%s", c->command->name, member);
+	if (!bson_to_int64(v, &n) || n < INT32_MIN || n > INT32_MAX)
+		return call_fail(c, MONGO_BAD_VALUE,
+				 "BSON field '%s.%s' must be a whole number of 32 bits",
+				 c->command->name, member);
+	*ret = (int32_t)n;
+	return STATUS_OK;
+}
+
+static enum status
 read_ids(struct retry *r, struct str array)
 {
 	struct bson_element e;
@@ -13,18 +29,18 @@ read_ids(struct retry *r, struct str array)
 
 	r->has_ids = true;
 	for (bson_iter_begin(&i, array); bson_iter_read(&i, &e);) {
-		int64_t n = -1;
-		int32_t id = bson_to_int64(&e.value, &n) ? (int32_t)n : -1;
+		int32_t id = -1;
 
+		TRY(read_id(r->call, "stmtIds", &e.value, &id));
 		buf_append(&r->ids, &id, sizeof(id));
 	}
+	return buf_status(&r->ids);
 }
 
 enum status
 retry_init(struct retry *r, struct call *c)
 {
 	struct bson_value v;
-	int64_t n;
 
 	*r = (struct retry){ .call = c, .on = c->has_number && !c->in_transaction };
 	buf_init(&r->known, SESSION_KNOWN_BYTES);
@@ -33,16 +49,15 @@ retry_init(struct retry *r, struct call *c)
 	buf_init(&r->made, SESSION_RESULT_BYTES);
 	buf_init(&r->retried, MONGO_BATCH_WRITES * sizeof(int32_t));
 	r->id = (struct session_id){ c->lsid, str_from_cstr(c->client->user_name) };
-	if (bson_find(c->body, STR("stmtId"), &v) && bson_to_int64(&v, &n) && n >= 0 &&
-	    n <= INT32_MAX)
-		r->first = (int32_t)n;
+	if (bson_find(c->body, STR("stmtId"), &v))
+		TRY(read_id(c, "stmtId", &v, &r->first));
 	if (bson_find(c->body, STR("stmtIds"), &v)) {
 		if (v.type != BSON_ARRAY)
 			return call_type_mismatch(c, &v, "type 'array'", "%s.stmtIds",
 						  c->command->name);
-		read_ids(r, v.text);
+		TRY(read_ids(r, v.text));
 	}
-	return buf_status(&r->ids);
+	return STATUS_OK;
 }
 
 void
@@ -55,13 +70,14 @@ retry_fini(struct retry *r)
 	buf_release(&r->retried);
 }
 
+/* Numbers go on at the least one behind the greatest one: only that they differ matters. */
 static int32_t
 statement_id(const struct retry *r, size_t index)
 {
 	int32_t id = -1;
 
 	if (!r->has_ids)
-		return r->first + (int32_t)index;
+		return (int32_t)((uint32_t)r->first + (uint32_t)index);
 	if (index < r->ids.len / sizeof(id))
 		memcpy(&id, r->ids.ptr + index * sizeof(id), sizeof(id));
 	return id;
