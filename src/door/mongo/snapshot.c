@@ -18,24 +18,30 @@ snapshots_fini(struct snapshots *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-/* With the lock. */
-static void
+/* With the lock. What it was is closed without, by kv_tx_free(). */
+static struct kv_tx *
 drop(struct snapshot *one)
 {
-	kv_tx_free(one->txn.tx);
+	struct kv_tx *tx = one->txn.tx;
+
 	one->txn.tx = NULL;
+	return tx;
 }
 
 void
 snapshots_expire(struct snapshots *s)
 {
 	uint64_t now_ns = clock_mono_ns();
+	struct kv_tx *over[SNAPSHOT_MOST];
+	size_t count = 0;
 
 	pthread_mutex_lock(&s->lock);
 	for (size_t i = 0; i < SNAPSHOT_MOST; i++)
 		if (!s->all[i].txn.busy && now_ns >= s->all[i].txn.until_ns)
-			drop(&s->all[i]);
+			over[count++] = drop(&s->all[i]);
 	pthread_mutex_unlock(&s->lock);
+	while (count)
+		kv_tx_free(over[--count]);
 }
 
 static uint64_t
@@ -74,9 +80,9 @@ take_known(struct call *c, struct snapshot **ret)
 			 SNAPSHOT_MOST);
 }
 
-/* With the lock: a place for one more. */
+/* With the lock: a place for one more. `*ret_old`: what was there, to be closed without the lock. */
 static enum status
-take_place(struct call *c, struct snapshot **ret)
+take_place(struct call *c, struct snapshot **ret, struct kv_tx **ret_old)
 {
 	struct snapshots *s = &c->mongo->snapshots;
 
@@ -98,7 +104,7 @@ take_place(struct call *c, struct snapshot **ret)
 				 "there are %d commands with readConcern 'snapshot' already "
 				 "(SNAPSHOT_MOST)",
 				 SNAPSHOT_MOST);
-	drop(*ret);
+	*ret_old = drop(*ret);
 	return STATUS_OK;
 }
 
@@ -114,15 +120,17 @@ snapshot_enter(struct call *c)
 {
 	struct snapshots *s = &c->mongo->snapshots;
 	struct snapshot *one = NULL;
+	struct kv_tx *old = NULL;
 	enum status status;
 
 	if (!c->snapshot)
 		return STATUS_OK;
 	pthread_mutex_lock(&s->lock);
-	status = c->at_version ? take_known(c, &one) : take_place(c, &one);
+	status = c->at_version ? take_known(c, &one) : take_place(c, &one, &old);
 	if (status == STATUS_OK)
 		one->txn.busy = true;
 	pthread_mutex_unlock(&s->lock);
+	kv_tx_free(old);
 	TRY(status);
 	c->txn = &one->txn;
 	if (!c->at_version) {

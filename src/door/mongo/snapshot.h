@@ -26,6 +26,7 @@ struct snapshot {
 };
 
 struct snapshots {
+	/* Which there are, and who uses them. Any thread takes it; never held over storage. */
 	pthread_mutex_t lock;
 	struct snapshot all[SNAPSHOT_MOST];
 };

@@ -1,5 +1,7 @@
 #include "door/mongo/txn.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "door/mongo/client.h"
@@ -9,6 +11,26 @@
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/settings.h"
 #include "model/plain/plain.h"
+
+enum {
+	CLOSING_MOST = 64,
+};
+
+/*
+ * Transactions of the store that have been taken out of the list with its lock, which is never held
+ * over storage: whoever has let go of the lock closes them.
+ */
+struct closing {
+	struct kv_tx *txs[CLOSING_MOST];
+	size_t count;
+};
+
+static void
+closing_close(struct closing *closing)
+{
+	while (closing->count)
+		kv_tx_free(closing->txs[--closing->count]);
+}
 
 /* ---- With the list's lock ---- */
 
@@ -29,14 +51,16 @@ find(struct txns *all, struct str id, struct str user)
 }
 
 static void
-end(struct txns *all, struct txn *t, enum txn_state state)
+end(struct txns *all, struct txn *t, enum txn_state state, struct closing *closing)
 {
+	assert(closing->count < CLOSING_MOST);
 	if (t->state == TXN_OPEN)
 		all->open--;
 	t->state = state;
 	t->doomed = false;
 	holder_release(&all->holds, &t->holder);
-	kv_tx_free(t->tx);
+	if (t->tx)
+		closing->txs[closing->count++] = t->tx;
 	t->tx = NULL;
 }
 
@@ -48,15 +72,22 @@ is_worth_knowing(const struct txn *t, uint64_t now_ns)
 	       now_ns - t->used_ns < MONGO_SESSION_MINUTES * 60 * 1000 * CLOCK_NS_PER_MS;
 }
 
-static void
-expire(struct txns *all, uint64_t now_ns)
+/* Frees entries, so no other one that was found before is used behind it. True: go on with it. */
+static bool
+expire(struct txns *all, uint64_t now_ns, struct closing *closing)
 {
+	bool more = false;
+
 	for (size_t i = 0; i < TXN_BUCKETS; i++)
 		for (struct txn **at = &all->buckets[i]; *at;) {
 			struct txn *t = *at;
 
-			if (t->state == TXN_OPEN && !t->busy && now_ns >= t->until_ns)
-				end(all, t, TXN_ABORTED);
+			if (t->state == TXN_OPEN && !t->busy && now_ns >= t->until_ns) {
+				more = closing->count == CLOSING_MOST;
+				if (more)
+					return true;
+				end(all, t, TXN_ABORTED, closing);
+			}
 			if (is_worth_knowing(t, now_ns)) {
 				at = &t->next;
 				continue;
@@ -65,6 +96,7 @@ expire(struct txns *all, uint64_t now_ns)
 			all->count--;
 			mem_free(t);
 		}
+	return more;
 }
 
 static struct txn *
@@ -115,27 +147,49 @@ txns_fini(struct txns *all)
 void
 txns_expire(struct txns *all)
 {
-	pthread_mutex_lock(&all->lock);
-	expire(all, clock_mono_ns());
-	pthread_mutex_unlock(&all->lock);
+	struct closing closing = { .count = 0 };
+	bool more = true;
+
+	while (more) {
+		pthread_mutex_lock(&all->lock);
+		more = expire(all, clock_mono_ns(), &closing);
+		pthread_mutex_unlock(&all->lock);
+		closing_close(&closing);
+	}
 }
 
-void
-txns_end_sessions(struct txns *all, const struct session_pattern *which)
+/* With the lock. True: go on with it. */
+static bool
+end_sessions(struct txns *all, const struct session_pattern *which, struct closing *closing)
 {
-	pthread_mutex_lock(&all->lock);
 	for (size_t i = 0; i < TXN_BUCKETS; i++)
 		for (struct txn *t = all->buckets[i]; t; t = t->next) {
 			if (t->state != TXN_OPEN ||
 			    !session_matches(which, str_of(t->session, SESSION_ID_BYTES),
 					     str_from_cstr(t->user)))
 				continue;
+			if (closing->count == CLOSING_MOST)
+				return true;
 			if (t->busy)
 				t->doomed = true;
 			else
-				end(all, t, TXN_ABORTED);
+				end(all, t, TXN_ABORTED, closing);
 		}
-	pthread_mutex_unlock(&all->lock);
+	return false;
+}
+
+void
+txns_end_sessions(struct txns *all, const struct session_pattern *which)
+{
+	struct closing closing = { .count = 0 };
+	bool more = true;
+
+	while (more) {
+		pthread_mutex_lock(&all->lock);
+		more = end_sessions(all, which, &closing);
+		pthread_mutex_unlock(&all->lock);
+		closing_close(&closing);
+	}
 }
 
 uint64_t
@@ -251,9 +305,9 @@ take_begun(struct call *c, struct txn *t)
 	return t->state == TXN_COMMITTED ? fail_committed(c) : fail_aborted(c);
 }
 
-/* With the lock. */
+/* With the lock; `t` is the session's, or NULL. */
 static enum status
-take_new(struct call *c, struct txn *t)
+take_new(struct call *c, struct txn *t, struct closing *closing)
 {
 	struct txns *all = &c->mongo->txns;
 	struct session_id id = session_of(c);
@@ -271,9 +325,7 @@ take_new(struct call *c, struct txn *t)
 				 "a command of the session's transaction %lld is still running",
 				 (long long)t->number);
 	if (t && t->state == TXN_OPEN)
-		end(all, t, TXN_ABORTED);
-	if (all->open == TXN_OPEN_MOST || all->count == TXN_KNOWN_MOST)
-		expire(all, clock_mono_ns());
+		end(all, t, TXN_ABORTED, closing);
 	if (!t)
 		t = make(all, id.id, id.user);
 	if (!t || all->open == TXN_OPEN_MOST)
@@ -309,11 +361,25 @@ read_row(struct kv_tx *tx, void *arg)
 	return STATUS_OK;
 }
 
+/* Where there is no place for one more, forgets what has ended, before anybody is found. */
+static void
+make_room(struct txns *all)
+{
+	bool full;
+
+	pthread_mutex_lock(&all->lock);
+	full = all->open == TXN_OPEN_MOST || all->count == TXN_KNOWN_MOST;
+	pthread_mutex_unlock(&all->lock);
+	if (full)
+		txns_expire(all);
+}
+
 enum status
 txn_enter(struct call *c)
 {
 	struct txns *all = &c->mongo->txns;
 	struct session_id id = session_of(c);
+	struct closing closing = { .count = 0 };
 	enum status status;
 	struct txn *t;
 
@@ -323,12 +389,15 @@ txn_enter(struct call *c)
 		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
 				 "Cannot run '%s' in a multi-document transaction.",
 				 c->command->name);
+	if (c->starts)
+		make_room(all);
 	pthread_mutex_lock(&all->lock);
 	t = find(all, id.id, id.user);
 	if (t && t->state == TXN_OPEN && !t->busy && clock_mono_ns() >= t->until_ns)
-		end(all, t, TXN_ABORTED);
-	status = c->starts ? take_new(c, t) : take_begun(c, t);
+		end(all, t, TXN_ABORTED, &closing);
+	status = c->starts ? take_new(c, t, &closing) : take_begun(c, t);
 	pthread_mutex_unlock(&all->lock);
+	closing_close(&closing);
 	TRY(status);
 	if (!c->starts)
 		return STATUS_OK;
@@ -344,6 +413,7 @@ void
 txn_leave(struct call *c, enum status status)
 {
 	struct txns *all = &c->mongo->txns;
+	struct closing closing = { .count = 0 };
 	struct txn *t = c->txn;
 
 	if (!t)
@@ -352,8 +422,9 @@ txn_leave(struct call *c, enum status status)
 	t->busy = false;
 	t->used_ns = clock_mono_ns();
 	if (t->state == TXN_OPEN && (status != STATUS_OK || c->spoils || t->doomed))
-		end(all, t, TXN_ABORTED);
+		end(all, t, TXN_ABORTED, &closing);
 	pthread_mutex_unlock(&all->lock);
+	closing_close(&closing);
 	c->txn = NULL;
 }
 
@@ -397,10 +468,12 @@ static void
 set_state(struct call *c, enum txn_state state)
 {
 	struct txns *all = &c->mongo->txns;
+	struct closing closing = { .count = 0 };
 
 	pthread_mutex_lock(&all->lock);
-	end(all, c->txn, state);
+	end(all, c->txn, state, &closing);
 	pthread_mutex_unlock(&all->lock);
+	closing_close(&closing);
 }
 
 /* What the session's row says; and where it says nothing, that the transaction never commits. */

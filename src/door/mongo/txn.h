@@ -62,6 +62,7 @@ struct txn {
 
 /* All of the process. */
 struct txns {
+	/* The list and the state of its members. Any thread takes it; never held over storage. */
 	pthread_mutex_t lock;
 	struct txn *buckets[TXN_BUCKETS];
 	size_t count;

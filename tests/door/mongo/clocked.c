@@ -4,7 +4,8 @@
  *
  * clocked DIRECTORY prints its port and serves. Lines that it reads:
  *
- *     clock MS       so much time passes
+ *     clock MS       so much time passes, as the calendar shows it
+ *     wait MS        likewise, as one waits for it
  *     sweep          what is old enough is cleared: events, notices, what is left of collections
  *
  * Each is answered by a line "ok". The end of the lines stops it.
@@ -33,7 +34,7 @@ enum {
 	SWEEP_TRANSACTIONS = 100,
 };
 
-static _Atomic uint64_t passed_ms;
+static _Atomic uint64_t passed_ms, waited_ms;
 static struct kv_store *store;
 static struct net_host *host;
 
@@ -51,7 +52,7 @@ clock_read_ns(clockid_t which)
 uint64_t
 clock_mono_ns(void)
 {
-	return clock_read_ns(CLOCK_MONOTONIC);
+	return clock_read_ns(CLOCK_MONOTONIC) + atomic_load(&waited_ms) * CLOCK_NS_PER_MS;
 }
 
 uint64_t
@@ -86,6 +87,10 @@ command_run(const char *line)
 
 	if (strncmp(line, "clock ", 6) == 0) {
 		atomic_fetch_add(&passed_ms, strtoull(line + 6, NULL, 10));
+		return true;
+	}
+	if (strncmp(line, "wait ", 5) == 0) {
+		atomic_fetch_add(&waited_ms, strtoull(line + 5, NULL, 10));
 		return true;
 	}
 	if (strcmp(line, "sweep\n") == 0 && sweep(&err) == STATUS_OK)

@@ -1,4 +1,5 @@
-"""Change streams and time: what was too long ago is told as that, and nothing of a day is lost."""
+"""Change streams and time: what was too long ago is told as that, and nothing of a day is lost. Sessions
+and time: one that was forgotten begins anew."""
 
 import pathlib
 import subprocess
@@ -11,6 +12,7 @@ from mongo import Client, Int64  # noqa: E402
 
 HOUR = 60 * 60 * 1000
 LOST = 286
+TXN_OPEN_MOST = 1000
 
 
 class Clocked:
@@ -135,6 +137,27 @@ def what_was_written_before_a_drop_is_told_before_it(cwd):
             start = last["nextBatch"][0]["clusterTime"]
             server.pass_hours(6)
             equal(watch_fails(c, startAtOperationTime=start)["code"], LOST)
+
+
+@test
+def a_session_that_is_forgotten_to_make_room_begins_anew(cwd):
+    """There are as many open transactions as may be, and their time is over, when an old session begins one."""
+    def command(document, session, number, **members):
+        return {**document, "lsid": {"id": session.to_bytes(16, "big")}, "txnNumber": Int64(number),
+                "autocommit": False, **members}
+
+    find, commit = {"find": "c"}, {"commitTransaction": 1}
+    with Clocked(cwd) as (server, c):
+        insert(c, 0)
+        c(command(find, 0, 1, startTransaction=True), "d")
+        c(command(commit, 0, 1))
+        server.say(f"wait {HOUR}")
+        for session in range(1, TXN_OPEN_MOST + 1):
+            c(command(find, session, 1, startTransaction=True), "d")
+        server.say(f"wait {HOUR}")
+        c(command({"insert": "c", "documents": [{"_id": 1}]}, 0, 2, startTransaction=True), "d")
+        c(command(commit, 0, 2))
+        equal(len(c({"find": "c"}, "d")["cursor"]["firstBatch"]), 2)
 
 
 main()
