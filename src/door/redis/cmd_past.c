@@ -4,6 +4,7 @@
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
 #include "door/redis/redis_int.h"
+#include "door/redis/subcommand.h"
 
 enum {
 	US_PER_MS = 1000,
@@ -84,6 +85,7 @@ past_command(struct call *c)
 {
 	const struct command *command = command_find(c->redis, c->argv[2]);
 	const unsigned unfit = COMMAND_WRITE | COMMAND_ALONE | COMMAND_SCRIPT;
+	const struct subcommand *sub;
 
 	if (!command || !(command->flags & COMMAND_READONLY) || command->flags & unfit ||
 	    command == c->command) {
@@ -92,7 +94,14 @@ past_command(struct call *c)
 			     STR_ARG(call_shown(c->argv[2])));
 		return NULL;
 	}
-	if (!command_takes(command, c->argc - 2)) {
+	sub = subcommand_called(command, c->argv + 2, c->argc - 2);
+	if (command->flags & COMMAND_CONTAINER && c->argc > 3 && !sub) {
+		reply_errorf(c->reply, "ERR unknown subcommand '%.*s' of '%s'",
+			     STR_ARG(call_shown(c->argv[3])), command->name);
+		return NULL;
+	}
+	if (!command_takes(command, c->argc - 2) ||
+	    (sub && !command_arity_takes(sub->arity, c->argc - 2))) {
 		reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command",
 			     command->name);
 		return NULL;
