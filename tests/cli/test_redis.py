@@ -463,6 +463,44 @@ def a_request_that_needs_too_much_memory_is_told_so(cwd):
 
 
 @test
+def what_was_staged_in_vain_is_removed_from_the_database_it_was_staged_in(cwd):
+    with Redis(cwd) as server, server.client(timeout=120) as c:
+        big = "x" * 9_000_000
+        for db in (0, 1):
+            c("SELECT", db)
+            c("SET", "there", "x")
+        c("SELECT", 0)
+        # The copy at the end is more than a transaction writes, so nothing of it happens.
+        answer = c.pipeline(("MULTI",), ("SET", "a", big), ("SELECT", 1), ("SET", "b", big),
+                            ("BITOP", "NOT", "c", "b"), ("EXEC",))[-1]
+        contains(str(answer), "8000000")
+        equal(server.metrics()["frond_redis_staged_total"], 2)
+        equal([c("EXISTS", "a"), c("SELECT", 1), c("EXISTS", "b")], [0, "OK", 0])
+    for db in ("redis:0", "redis:1"):
+        text = ok("inspect", db, cwd=cwd).stdout
+        contains(text, "'there'")
+        assert "\nexpiry\n" not in text, text[:2000]
+
+
+@test
+def an_exec_that_gets_no_memory_is_answered(cwd):
+    """Its MULTI has commands that nearly fill what a request may take."""
+    (cwd / "frond.ini").write_text("[frond]\nrequest_bytes = 1048576\n")
+    with Redis(cwd, "--config", "frond.ini") as server:
+        refused = 0
+        for less in range(0, 800, 20):
+            with server.client(timeout=20) as c:
+                try:
+                    answers = c.pipeline(("MULTI",), ("MGET", *["k"] * (65536 - less)), ("EXEC",))
+                except EOFError:
+                    continue  # the command itself was too long
+                equal(answers[0], "OK")
+                refused += isinstance(answers[2], Error)
+                equal(c("PING"), "PONG")
+        assert refused
+
+
+@test
 def a_value_that_is_being_staged_at_a_kill_is_whole_or_absent(cwd):
     values = [pattern(seed, 24_000_000) for seed in range(3)]
     with Redis(cwd) as server, server.client(timeout=120) as c:

@@ -312,13 +312,32 @@ group_is_full(const struct group *g)
 	       g->x.messages.count > MESSAGES_COUNT / 2;
 }
 
-/* The unit of the job that has failed may want a value staged. */
+/*
+ * True if the bytes are an argument of the call, which stays where it is until the call is
+ * answered.
+ */
+static bool
+unit_has_argument(const struct unit *u, struct str bytes)
+{
+	for (size_t i = 0; i < u->argc; i++)
+		if (u->argv[i].ptr == bytes.ptr && u->argv[i].len == bytes.len)
+			return true;
+	for (size_t i = 0; i < u->queued_count; i++)
+		if (unit_has_argument(&u->queued[i], bytes))
+			return true;
+	return false;
+}
+
+/*
+ * The unit of the job that has failed may want a value staged. What the attempt has made itself, as
+ * BITOP does, is gone when it is to be staged: such a value is refused.
+ */
 static void
 group_note_wanted(struct group *g, struct job *job)
 {
 	const struct timed_stages *stages = &g->x.stages;
 
-	if (!stages->is_wanted)
+	if (!stages->is_wanted || !unit_has_argument(&job->units[job->end], stages->wanted.bytes))
 		return;
 	job->wants_stage = true;
 	job->wanted = stages->wanted;
@@ -347,7 +366,7 @@ group_run_job(struct group *g, struct job *job)
 			g->stopped = true;
 			return STATUS_OK;
 		}
-		g->x.stages = (struct timed_stages){ .first = job->staged };
+		g->x.stages = (struct timed_stages){ .first = stage_first(job) };
 		status = group_run_unit(g, job, &job->units[job->end], &blocks);
 		if (status != STATUS_OK) {
 			g->failed = job;

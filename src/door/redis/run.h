@@ -79,7 +79,7 @@ struct job {
 	bool wants_stage; /* units[done] writes a value that is not staged yet */
 	struct timed_stage wanted;
 	unsigned wanted_db;
-	struct timed_stage *staged;
+	struct staged *staged; /* stage.h; the last one first */
 	size_t stage_count;
 
 	/* run.c's */

@@ -25,6 +25,8 @@ enum {
 	OTHERS_LOOK_MS = 1000, /* for entries that other processes have added to a stream */
 };
 
+#define NO_MEMORY "OOM the memory of a connection is used up"
+
 /* Commands that came one after the other, and are run together. */
 struct batch {
 	struct client *client;
@@ -523,11 +525,12 @@ exec_run(struct request_call *q)
 		for (size_t i = 0; i < c->queued_count; i++)
 			reads &= !writes_in_exec(c, c->queued[i].command);
 		unit.muted = c->reply_off || c->reply_skip;
-		/* The batch is empty: there is room. */
 		if (batch_add(q->batch, &unit, reads, exec_lanes(c, q->batch->arena)) ==
 		    STATUS_OK) {
 			batch_run(q->batch);
 			c->db = q->batch->units[0].ret_db;
+		} else {
+			refuse(q, NO_MEMORY);
 		}
 	}
 	client_forget_multi(c);
@@ -609,7 +612,7 @@ run_data(struct request_call *q)
 	if (q->command->flags & COMMAND_PUBLISH)
 		lanes |= run_lane(0, q->argv[1]);
 	if (batch_add(q->batch, &unit, reads, lanes) != STATUS_OK)
-		refuse(q, "OOM the memory of a connection is used up");
+		refuse(q, NO_MEMORY);
 }
 
 static bool

@@ -56,21 +56,24 @@ stage_transact(struct stage_run *run)
 enum status
 stage_value(struct redis *r, struct job *job, struct arena *arena, struct err *err)
 {
-	struct timed_stage *s = arena_alloc(arena, sizeof(*s));
-	struct stage_run run = {
+	struct staged *one = arena_alloc(arena, sizeof(*one));
+	struct timed_stage *s;
+	struct stage_run run;
+
+	if (!one)
+		return STATUS_LIMIT;
+	s = &one->stage;
+	run = (struct stage_run){
 		.redis = r, .db = job->wanted_db, .stage = s, .arena = arena, .err = err
 	};
-
-	if (!s)
-		return STATUS_LIMIT;
 	if (job->stage_count++ == REDIS_STAGES)
 		return err_set(err, STATUS_TX_CONFLICT,
 			       "the values of a command were staged %d times (REDIS_STAGES), and "
 			       "changed meanwhile",
 			       REDIS_STAGES);
-	*s = job->wanted;
-	s->next = job->staged;
-	job->staged = s;
+	*one = (struct staged){ .stage = job->wanted, .db = job->wanted_db };
+	s->next = stage_first(job);
+	job->staged = one;
 	metric_add(&staged, 1);
 	while (!s->complete && !s->stale) {
 		TRY(stage_transact(&run));
@@ -84,9 +87,9 @@ stage_drop_all(struct redis *r, struct job *job, struct arena *arena)
 {
 	struct err ignored = { 0 };
 
-	for (const struct timed_stage *s = job->staged; s; s = s->next) {
+	for (const struct timed_stage *s = stage_first(job); s; s = s->next) {
 		struct stage_run run = { .redis = r,
-					 .db = job->wanted_db,
+					 .db = ((const struct staged *)s)->db,
 					 .stage = s,
 					 .drops = true,
 					 .arena = arena,

@@ -4,6 +4,19 @@
 
 #include "door/redis/run.h"
 
+/* A value that is staged for a job. */
+struct staged {
+	struct timed_stage stage; /* first: `next` leads from one of the job's to another one */
+	unsigned db;              /* that it is staged in */
+};
+
+/* What is staged for the job, to be published by its next attempt. */
+static inline struct timed_stage *
+stage_first(const struct job *job)
+{
+	return job->staged ? &job->staged->stage : NULL;
+}
+
 /*
  * Stages what job->wanted says, so that the job can be run again. STATUS_TX_CONFLICT, explained, if
  * that has been tried too often.
