@@ -63,7 +63,7 @@ struct auth_user {
 	struct str tried; /* the name in these; ptr NULL: there is none */
 	bool renew;       /* the cookie is no longer fresh: the answer should have a new one */
 	uint64_t until_s; /* of a token: when it ends */
-	uint8_t key[JWT_ID_BYTES]; /* of a token: the id of the key that has signed it */
+	uint8_t key[JWT_ID_BYTES]; /* of a token: the id of its key; else of the password */
 };
 
 /* The client that sends the credentials. Each member may be empty or NULL. */
@@ -178,8 +178,8 @@ void auth_set_overlap(struct auth *a, uint64_t seconds);
 void auth_succeed(struct auth *a, const struct auth *former);
 
 /*
- * Which credentials are taken, in which order: "{chttpd_auth, cookie_authentication_handler}, …", as
- * CouchDB's setting has it. By default name and password, then a cookie. Before the first check;
+ * Which credentials are taken, in which order: "{chttpd_auth, cookie_authentication_handler}, …",
+ * as CouchDB's setting has it. By default name and password, then a cookie. Before the first check;
  * STATUS_INVALID.
  */
 MUST_USE enum status auth_set_handlers(struct auth *a, struct str text, struct err *err);

@@ -299,6 +299,26 @@ auth_find(const struct auth *a, struct str name, const struct auth_client *clien
 	return person_cookie_key(a->secret_key, &ret->person, ret->cookie_key);
 }
 
+/*
+ * Tells passwords apart: a person's hash may be made again of the same password, with more rounds,
+ * and keeps its salt; a salt that is derived from the name outlives an administrator's password.
+ */
+static void
+password_key(const struct auth_who *who, uint8_t ret[JWT_ID_BYTES])
+{
+	const struct person *p = &who->person;
+	size_t len;
+
+	if (who->admin) {
+		memcpy(ret, who->admin->verifier.hash, JWT_ID_BYTES);
+	} else if (p->has_verifier) {
+		len = p->verifier.salt_len < JWT_ID_BYTES ? p->verifier.salt_len : JWT_ID_BYTES;
+		memcpy(ret, p->verifier.salt, len);
+	} else if (p->has_scram) {
+		memcpy(ret, p->scram.salt, JWT_ID_BYTES);
+	}
+}
+
 enum status
 auth_become(const struct auth_who *who, struct arena *arena, enum auth_method method,
 	    struct auth_user *ret)
@@ -317,6 +337,7 @@ auth_become(const struct auth_who *who, struct arena *arena, enum auth_method me
 		user.roles = who->person.roles;
 		user.roles_count = who->person.roles_count;
 	}
+	password_key(who, user.key);
 	*ret = user;
 	return STATUS_OK;
 }

@@ -14,6 +14,7 @@ struct kv_store;
 struct net_host;
 struct net_stream_options;
 struct net_tls;
+struct people_news;
 struct server;
 struct settings;
 struct settings_live;
@@ -45,6 +46,7 @@ struct door_ground {
 	struct kv_store *store;
 	const struct settings *settings;
 	struct settings_live *live;
+	struct people_news *news; /* access/follow.h */
 	struct server *server;
 	struct net_tls *tls; /* of those that speak it; NULL: none does */
 };

@@ -27,6 +27,7 @@ mongo_door_listen(struct mongo_door *d, struct door *door, const struct door_gro
 	struct mongo_config config = {
 		.store = ground->store,
 		.live = ground->live,
+		.news = ground->news,
 		.settings = settings_of(ground->settings, &mongo_setting_group),
 		.test_commands = d->test_commands,
 		.js = js,

@@ -14,6 +14,7 @@ redis_door_listen(struct redis_door *d, struct door *door, const struct door_gro
 	struct net_host *host = server_host(ground->server);
 	struct redis_config config = { .store = ground->store,
 				       .live = ground->live,
+				       .news = ground->news,
 				       .host = door_host(door),
 				       .max_clients = net_host_max_connections(host) };
 

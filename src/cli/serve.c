@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "access/follow.h"
 #include "access/people.h"
 #include "access/scram_table.h"
 #include "base/address.h"
@@ -89,6 +90,7 @@ struct serve {
 	struct kv_store *store;
 	atomic_bool store_lost; /* the disk has lost what was acknowledged: the process ends */
 	struct settings_live *live;
+	struct people_news *news;
 	struct replicator *replicator; /* NULL: switched off */
 	struct js *js;                 /* runs functions of design documents */
 	struct view_engine *views;     /* keeps what views have made of documents */
@@ -344,6 +346,7 @@ make_chores(struct serve *s, struct err *err)
 					    .threads = (unsigned)s->indexes->build_threads,
 					    .percent = (unsigned)s->indexes->build_percent,
 				    });
+	people_news_chores_add(s->news, s->chores);
 	couch_chores_add(s->couch, s->chores);
 	if (s->redis.redis)
 		redis_chores_add(s->redis.redis, s->chores);
@@ -529,7 +532,8 @@ start_settings(struct serve *s, struct err *err)
 			      (void *)(uintptr_t)exposed_at, &s->live, err));
 	TRY(settings_live_reload(s->live, err));
 	tell_changed_passwords(s);
-	return STATUS_OK;
+	s->news = people_news_new(s->store, s->live);
+	return s->news ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
 }
 
 /* A port for metrics alone, if the settings want one. */
@@ -591,6 +595,7 @@ make_server(struct serve *s, struct err *err)
 		.store = s->store,
 		.settings = s->settings,
 		.live = s->live,
+		.news = s->news,
 		.tls = s->listening.certificates.tls,
 	};
 
@@ -667,6 +672,7 @@ serve(struct serve *s, struct err *err)
 	/* Updates of views call workers. */
 	view_engine_free(s->views);
 	js_free(s->js);
+	people_news_free(s->news);
 	settings_live_free(s->live);
 	kv_close(s->store);
 	watchdog_stop();

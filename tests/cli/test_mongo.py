@@ -144,6 +144,20 @@ def what_cannot_be_read_is_answered_or_ends_the_connection(cwd):
 
 
 @test
+def a_request_of_http_is_no_message(cwd):
+    """Its first bytes are a length that no message has, so nothing behind them is looked at."""
+    with Mongo(cwd) as server:
+        message = b"\0\0\0\0\0" + encode({"insert": "c", "documents": [{"_id": 1}], "$db": "pwned"})
+        message = struct.pack("<iiii", 16 + len(message), 1, 0, OP_MSG) + message
+        for head in (b"POST / HTTP/1.1\r\n\r\n", b"PUT / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as http:
+                http.sendall(head + message)
+                equal(http.recv(4096), b"")
+        with server.client() as c:
+            equal(c({"count": "c", "$db": "pwned"})["n"], 0)
+
+
+@test
 def a_message_may_come_in_any_parts_and_with_the_next_one(cwd):
     with Mongo(cwd) as server, server.client() as c:
         data = struct.pack("<I", 0) + b"\0" + encode({"ping": 1, "$db": "admin", "comment": "x" * 200000})
@@ -759,6 +773,29 @@ def a_person_who_is_removed_is_nobody_a_second_later(cwd):
                 except Failure as failure:
                     equal(failure.code, 13)
                     break
+
+
+@test
+def a_password_that_is_changed_ends_the_login_of_connections(cwd):
+    with Mongo(cwd, env=ADMIN) as server, server.client() as root:
+        root.login("root", "secret")
+        for name in ("ann", "bob"):
+            root({"createUser": name, "pwd": "pass", "roles": ["clusterMonitor"], "$db": "admin"})
+        with server.client() as ann, server.client() as bob:
+            ann.login("ann", "pass")
+            bob.login("bob", "pass")
+            equal(ann({"serverStatus": 1})["ok"], 1.0)
+            root({"updateUser": "ann", "pwd": "another", "$db": "admin"})
+            while True:
+                try:
+                    ann({"serverStatus": 1})
+                except Failure as failure:
+                    equal(failure.code, 13)
+                    break
+            # A change of somebody else is none of theirs.
+            equal(bob({"serverStatus": 1})["ok"], 1.0)
+            ann.login("ann", "another")
+            equal(ann({"serverStatus": 1})["ok"], 1.0)
 
 
 @test

@@ -234,7 +234,7 @@ mongo_client_become(struct mongo_client *c, const struct auth_user *user, struct
 	c->user_arena = arena;
 	c->user = *user;
 	c->authenticated = true;
-	c->checked_ns = clock_mono_ns();
+	c->follow = (struct follow){ 0 };
 	rights_of_roles(&c->rights, user->roles, user->roles_count, user->admin, arena);
 	client_set_user_name(c);
 }
@@ -247,6 +247,7 @@ mongo_client_become_nobody(struct mongo_client *c)
 	c->authenticated = !auth_has_admins(people_of(held));
 	settings_held_unref(held);
 	c->user = (struct auth_user){ .admin = c->authenticated };
+	c->follow = (struct follow){ 0 };
 	arena_free(c->user_arena);
 	c->user_arena = NULL;
 	if (c->authenticated)
@@ -259,30 +260,32 @@ mongo_client_become_nobody(struct mongo_client *c)
 void
 mongo_client_check_roles(struct mongo_client *c)
 {
-	struct auth_client client = mongo_client_of_auth(c);
-	struct settings_held *held;
-	struct auth_user user = c->user;
+	const struct mongo_config *config = &c->mongo->config;
+	struct auth_client client;
+	struct auth_user user;
 	struct arena *arena;
-	enum status status;
 
-	if (!c->authenticated || clock_mono_ns() < c->checked_ns + MONGO_ROLES_MS * CLOCK_NS_PER_MS)
+	if (!c->authenticated || follow_is_current(&c->follow, config->news))
 		return;
-	if (!user.name.len) {
-		/* There may be an administrator by now. */
-		mongo_client_become_nobody(c);
-		c->checked_ns = clock_mono_ns();
-		return;
-	}
 	arena = arena_new(CLIENT_USER_BYTES);
 	if (!arena)
 		return;
-	held = settings_live_hold(c->mongo->config.live);
-	status = auth_again(people_of(held), &client, arena, &user, NULL);
-	settings_held_unref(held);
-	if (status == STATUS_OK) {
+	client = mongo_client_of_auth(c);
+	switch (follow_look(&c->follow, config->news, config->live, &client, &c->user, arena,
+			    &user)) {
+	case FOLLOW_SAME:
+		arena_free(arena);
+		break;
+	case FOLLOW_CHANGED: {
+		struct follow follow = c->follow;
+
 		mongo_client_become(c, &user, arena);
-		return;
+		c->follow = follow;
+		break;
 	}
-	arena_free(arena);
-	mongo_client_become_nobody(c);
+	case FOLLOW_GONE:
+		arena_free(arena);
+		mongo_client_become_nobody(c);
+		break;
+	}
 }

@@ -8,6 +8,7 @@
 #define FROND_DOOR_MONGO_CLIENT_H
 
 #include "access/auth_scram.h"
+#include "access/follow.h"
 #include "base/buf.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/rights.h"
@@ -46,7 +47,7 @@ struct mongo_client {
 	struct auth_user user; /* its texts are in `user_arena` */
 	struct arena *user_arena;
 	struct rights rights;
-	uint64_t checked_ns; /* when the roles were read */
+	struct follow follow;
 	struct mongo_login login;
 
 	atomic_bool op_killed;
@@ -118,7 +119,7 @@ void mongo_client_become_nobody(struct mongo_client *c);
 /* Forgets a login under way. */
 void mongo_client_forget_login(struct mongo_client *c);
 
-/* Reads the roles again if they are older than MONGO_ROLES_MS. Somebody gone is nobody then. */
+/* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
 void mongo_client_check_roles(struct mongo_client *c);
 
 /* The peer, as access/ wants to know it. */

@@ -13,6 +13,7 @@
 #include "net/stream.h"
 
 struct js;
+struct people_news;
 struct mongo_settings;
 struct settings_live;
 
@@ -24,9 +25,8 @@ enum {
 	MONGO_BATCH_WRITES = 100000,             /* maxWriteBatchSize */
 	MONGO_AWAIT_MS = 60 * 1000,              /* that a hello waits at most */
 	MONGO_SESSION_MINUTES = 30,              /* logicalSessionTimeoutMinutes */
-	MONGO_ROLES_MS = 1000,   /* how old what is known of a person's roles may be */
-	MONGO_HOST_BYTES = 300,  /* of an address that clients are told */
-	MONGO_WIRE_VERSION = 25, /* of 8.0 */
+	MONGO_HOST_BYTES = 300,                  /* of an address that clients are told */
+	MONGO_WIRE_VERSION = 25,                 /* of 8.0 */
 };
 
 /* What clients take this server for: they choose by it what they send. */
@@ -38,6 +38,7 @@ struct mongo;
 struct mongo_config {
 	struct kv_store *store;
 	struct settings_live *live; /* who may log in */
+	struct people_news *news;   /* tells when they change; NULL: nothing does */
 	const struct mongo_settings *settings;
 	struct mongo_people people; /* whom commands read and change */
 	struct js *js;              /* runs functions that clients send; may be NULL */

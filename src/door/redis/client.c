@@ -16,7 +16,6 @@ METRIC_COUNTER(overflows, "frond_redis_output_overflows_total", METRIC_NUMBER,
 
 enum {
 	NS_PER_S = 1000000000,
-	USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
 };
 
 /* ---- How much it leaves unread ---- */
@@ -86,7 +85,7 @@ client_new(struct redis *r, struct net_stream *stream)
 
 	if (!c)
 		return NULL;
-	c->user_arena = arena_new(USER_BYTES);
+	c->user_arena = arena_new(CLIENT_USER_BYTES);
 	if (!c->user_arena) {
 		mem_free(c);
 		return NULL;
@@ -183,6 +182,17 @@ client_note_command(struct client *c, const struct command *command, const struc
 		}
 	c->subcommand[len] = '\0';
 	pthread_mutex_unlock(&c->lock);
+}
+
+uint64_t
+client_after_ms(uint64_t ms)
+{
+	uint64_t ns;
+
+	if (__builtin_mul_overflow(ms, CLOCK_NS_PER_MS, &ns) ||
+	    __builtin_add_overflow(ns, clock_mono_ns(), &ns))
+		return WAIT_FOREVER;
+	return ns;
 }
 
 bool
@@ -365,8 +375,32 @@ client_login_default(struct client *c)
 	c->authenticated = client_is_open(c->redis);
 	c->user = (struct auth_user){ .admin = c->authenticated };
 	c->request.stranger = !c->authenticated;
+	c->follow = (struct follow){ 0 };
 	arena_clear(c->user_arena);
 	acl_allow_all(&c->acl);
+	client_set_user_name(c);
+}
+
+struct auth_client
+client_of_auth(const struct client *c)
+{
+	return (struct auth_client){ .address = str_from_cstr(c->peer),
+				     .gone = net_stream_closed_event(c->stream),
+				     .store = c->redis->config.store };
+}
+
+void
+client_become(struct client *c, const struct auth_user *user, struct arena *arena)
+{
+	arena_free(c->user_arena);
+	c->user_arena = arena;
+	c->user = *user;
+	c->authenticated = true;
+	c->request.stranger = false;
+	if (user->admin)
+		acl_allow_all(&c->acl);
+	else
+		acl_of_roles(&c->acl, user->roles, user->roles_count, arena);
 	client_set_user_name(c);
 }
 
@@ -374,10 +408,8 @@ enum status
 client_login(struct client *c, struct str name, struct str password, struct err *err)
 {
 	struct settings_held *held = settings_live_hold(c->redis->config.live);
-	struct auth_client client = { .address = str_from_cstr(c->peer),
-				      .gone = net_stream_closed_event(c->stream),
-				      .store = c->redis->config.store };
-	struct arena *arena = arena_new(USER_BYTES);
+	struct auth_client client = client_of_auth(c);
+	struct arena *arena = arena_new(CLIENT_USER_BYTES);
 	struct auth_user user = { 0 };
 	enum status status = STATUS_NOMEM;
 
@@ -388,16 +420,8 @@ client_login(struct client *c, struct str name, struct str password, struct err 
 		arena_free(arena);
 		return status;
 	}
-	arena_free(c->user_arena);
-	c->user_arena = arena;
-	c->user = user;
-	c->authenticated = true;
-	c->request.stranger = false;
-	if (user.admin)
-		acl_allow_all(&c->acl);
-	else
-		acl_of_roles(&c->acl, user.roles, user.roles_count, arena);
-	client_set_user_name(c);
+	client_become(c, &user, arena);
+	c->follow = (struct follow){ 0 };
 	return STATUS_OK;
 }
 

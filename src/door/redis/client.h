@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "access/auth.h"
+#include "access/follow.h"
 #include "base/buf.h"
 #include "door/redis/acl.h"
 #include "door/redis/run.h"
@@ -19,7 +20,8 @@
 
 enum {
 	CLIENT_NAME_BYTES = 1000,
-	CLIENT_SUBCOMMAND_BYTES = 32, /* of a subcommand's name, that CLIENT LIST shows */
+	CLIENT_USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
+	CLIENT_SUBCOMMAND_BYTES = 32,   /* of a subcommand's name, that CLIENT LIST shows */
 	/* The most that a client may leave unread of messages and of what MONITOR shows. */
 	CLIENT_PUSH_BYTES = 32 * 1024 * 1024,
 	CLIENT_SLICE_BYTES = 64 * 1024, /* of those that are written at once */
@@ -82,6 +84,7 @@ struct client {
 	struct auth_user user; /* its texts are in `user_arena` */
 	struct arena *user_arena;
 	struct acl acl;
+	struct follow follow;
 
 	/* MULTI. */
 	_Atomic bool multi;
@@ -129,6 +132,11 @@ struct client {
 	/* Blocking: the redis's blocked_lock. */
 	struct blocked *blocked_on;
 	uint64_t ticket;
+
+	/*
+	 * The same for its command: of the fiber that runs it, which may be another client's while
+	 * its own waits for that.
+	 */
 	bool saw_other;    /* at a key that it waits for is something else */
 	uint64_t block_ms; /* how long the command may wait; 0: for ever */
 
@@ -145,6 +153,9 @@ void client_free(struct client *c);
  * while the process stops: what it has asked for is not run any more. On its fiber.
  */
 bool client_is_given_up(const struct client *c);
+
+/* The monotonic time that is `ms` from now: a time that a client has named may be too far away. */
+uint64_t client_after_ms(uint64_t ms);
 
 /* Sets signals of a client; the list's lock, or another that keeps it, is held. Any thread. */
 void client_signal(struct client *c, unsigned signals);
@@ -196,6 +207,10 @@ MUST_USE enum status client_login(struct client *c, struct str name, struct str 
 bool client_is_open(struct redis *r);
 /* A connection begins: everybody is in charge where there is no administrator. */
 void client_login_default(struct client *c);
+/* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
+void client_become(struct client *c, const struct auth_user *user, struct arena *arena);
+/* The peer, as access/ wants to know it. */
+struct auth_client client_of_auth(const struct client *c);
 /* A name for others: "default" for a connection that nobody has logged in to. */
 struct str client_user_name(const struct client *c);
 

@@ -264,7 +264,6 @@ client_unblock(struct call *c)
 static enum status
 client_pause(struct call *c)
 {
-	uint64_t now = clock_mono_ns();
 	int64_t ms;
 
 	if (c->argc < 3 || c->argc > 4)
@@ -281,7 +280,7 @@ client_pause(struct call *c)
 		return STATUS_OK;
 	}
 	atomic_store(&c->redis->paused_writes_only, call_arg_is(c, 3, "write"));
-	atomic_store(&c->redis->paused_until_ns, now + (uint64_t)ms * CLOCK_NS_PER_MS);
+	atomic_store(&c->redis->paused_until_ns, client_after_ms((uint64_t)ms));
 	reply_ok(c->reply);
 	return STATUS_OK;
 }

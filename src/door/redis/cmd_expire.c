@@ -106,8 +106,7 @@ static enum status
 ttl_generic(struct call *c, bool seconds, bool absolute)
 {
 	struct timed_item *item;
-	uint64_t now;
-	int64_t left;
+	uint64_t now, left;
 
 	TRY(txn_item(c, c->argv[1], &item));
 	if (item->type == TIMED_LEAF || !item->expires_ms) {
@@ -115,8 +114,8 @@ ttl_generic(struct call *c, bool seconds, bool absolute)
 		return STATUS_OK;
 	}
 	TRY(txn_now_ms(c, &now));
-	left = (int64_t)(absolute ? item->expires_ms : item->expires_ms - now);
-	reply_int(c->reply, seconds ? (left + 500) / 1000 : left);
+	left = absolute ? item->expires_ms : item->expires_ms - now;
+	reply_int(c->reply, (int64_t)(seconds ? (left + 500) / 1000 : left));
 	return STATUS_OK;
 }
 

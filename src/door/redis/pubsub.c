@@ -164,6 +164,17 @@ pubsub_any(struct client *c, enum pubsub_kind kind, struct str *ret)
 	return true;
 }
 
+bool
+pubsub_all(struct client *c, enum pubsub_kind kind, bool (*fine)(void *arg, struct str name),
+	   void *arg)
+{
+	/* As above. */
+	for (const struct subscription *s = c->subscriptions[kind]; s; s = s->next)
+		if (!fine(arg, s->channel->name))
+			return false;
+	return true;
+}
+
 void
 pubsub_unsubscribe_all(struct client *c)
 {

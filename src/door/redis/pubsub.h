@@ -25,6 +25,9 @@ MUST_USE enum status pubsub_subscribe(struct client *c, enum pubsub_kind kind, s
 void pubsub_unsubscribe(struct client *c, enum pubsub_kind kind, struct str name);
 /* The name of one of the client's subscriptions; false if there is none. */
 bool pubsub_any(struct client *c, enum pubsub_kind kind, struct str *ret);
+/* True if `fine` says so of the names of all of the client's subscriptions of that kind. */
+bool pubsub_all(struct client *c, enum pubsub_kind kind, bool (*fine)(void *arg, struct str name),
+		void *arg);
 void pubsub_unsubscribe_all(struct client *c);
 
 /* True if any client of the process has a subscription. */

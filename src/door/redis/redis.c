@@ -9,6 +9,7 @@
 #include "door/redis/acl_log.h"
 #include "door/redis/config.h"
 #include "door/redis/others.h"
+#include "door/redis/person.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/script.h"
 #include "door/redis/serve.h"
@@ -75,6 +76,8 @@ redis_new(const struct redis_config *config)
 	r->acl_log = acl_log_new();
 	if (!kv_is_shared(config->store))
 		r->maps = timed_maps_new(); /* without them, transactions read more */
+	if (config->news)
+		people_news_listen(config->news, client_tell_all, r);
 	if (!r->script_cache || !r->stats || !r->acl_log || !config_init(r)) {
 		redis_free(r);
 		return NULL;

@@ -12,6 +12,7 @@
 #include "net/stream.h"
 
 struct chores;
+struct people_news;
 struct settings_live;
 
 enum {
@@ -34,6 +35,7 @@ struct redis;
 struct redis_config {
 	struct kv_store *store;
 	struct settings_live *live; /* who may log in */
+	struct people_news *news;   /* tells when they change; NULL: nothing does */
 	const char *host;           /* where the door listens: CONFIG tells */
 	uint16_t port;              /* the same: CONFIG and INFO tell */
 	size_t max_clients;         /* connections of all doors together: CONFIG and INFO tell */

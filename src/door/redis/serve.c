@@ -9,6 +9,7 @@
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
 #include "door/redis/monitor.h"
+#include "door/redis/person.h"
 #include "door/redis/pubsub.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/slow.h"
@@ -86,7 +87,7 @@ block_look_ns(const struct client *c, const struct job *job, uint64_t deadline)
 static void
 block_until_done(struct client *c, struct job *job, bool looks, struct arena *arena)
 {
-	uint64_t deadline = c->block_ms ? clock_after_ms(c->block_ms) : WAIT_FOREVER;
+	uint64_t deadline = c->block_ms ? client_after_ms(c->block_ms) : WAIT_FOREVER;
 	unsigned signals;
 
 	c->saw_other = false;
@@ -109,7 +110,7 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 		}
 		signals = client_wait(c, false, block_look_ns(c, job, deadline));
 		if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED ||
-		    client_is_leaving(c)) {
+		    client_is_leaving(c) || !client_may_wait(c, job->units, arena)) {
 			c->end = CLIENT_ENDS;
 			return;
 		}
@@ -199,7 +200,7 @@ client_wait_pause(struct client *c, bool writes)
 		counted = true;
 		client_send(c);
 		if (client_wait(c, false, until < look ? until : look) & CLIENT_ENDED ||
-		    client_is_leaving(c))
+		    client_is_leaving(c) || !client_follow(c))
 			c->end = CLIENT_ENDS;
 	}
 	if (counted)
@@ -639,6 +640,11 @@ dispatch(struct request_call *q)
 {
 	struct client *c = q->client;
 
+	if (!client_follow(c)) {
+		batch_run(q->batch);
+		c->end = CLIENT_ENDS;
+		return;
+	}
 	/* Clients mostly repeat themselves, and the last command is sooner compared than found. */
 	q->command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
 	if (!q->command || !command_is_named(q->command, q->argv[0]))
@@ -778,7 +784,7 @@ serve_rest(struct client *c)
 	uint64_t look = clock_after_ms(IDLE_LOOK_MS * 3600), until = idle_deadline(c);
 	unsigned signals = client_wait(c, true, look < until ? look : until);
 
-	if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED)
+	if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED || !client_follow(c))
 		return false;
 	return net_stream_has_input(c->stream) || clock_mono_ns() < idle_deadline(c);
 }
