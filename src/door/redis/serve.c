@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/metric.h"
 #include "door/redis/acl_log.h"
 #include "door/redis/commands.h"
 #include "door/redis/effects.h"
@@ -16,6 +18,9 @@
 #include "door/redis/stats.h"
 #include "door/redis/subcommand.h"
 #include "loop/step.h"
+
+METRIC_COUNTER(http_requests, "frond_redis_http_requests_total", METRIC_NUMBER,
+	       "Connections of Redis's door that were ended because HTTP came on them.");
 
 enum {
 	BIG_BYTES = 16 * 1024,  /* of an incomplete request, from which on it has its own buffer */
@@ -288,6 +293,30 @@ refuse(struct request_call *q, const char *text)
 		stats_count_refused(c->redis->stats, q->command, q->argv, q->argc);
 	stats_count_error(c->redis->stats, str_from_cstr(text));
 	reply_error(&reply, str_from_cstr(text));
+}
+
+/*
+ * What browsers and other clients of HTTP send to this port: a page can have a browser send a body
+ * whose lines would be commands.
+ */
+static bool
+is_http(struct str word)
+{
+	return str_eq_nocase(word, STR("post")) || str_eq_nocase(word, STR("host:"));
+}
+
+static void
+end_http(struct request_call *q)
+{
+	static struct log_limit limit;
+	uint64_t before;
+
+	batch_run(q->batch);
+	metric_add(&http_requests, 1);
+	if (log_limit_pass(&limit, &before))
+		log_event(LOG_LEVEL_WARN, "redis_http_request", "from=%s before=%llu",
+			  q->client->peer, (unsigned long long)before);
+	q->client->end = CLIENT_ENDS;
 }
 
 static void
@@ -650,7 +679,9 @@ dispatch(struct request_call *q)
 	if (!q->command || !command_is_named(q->command, q->argv[0]))
 		q->command = command_find(c->redis, q->argv[0]);
 	if (!q->command) {
-		if (c->authenticated)
+		if (is_http(q->argv[0]))
+			end_http(q);
+		else if (c->authenticated)
 			refuse_unknown(q);
 		else
 			refuse(q, "NOAUTH Authentication required.");
