@@ -1,5 +1,7 @@
 #include "cli/listening.h"
 
+#include <stdio.h>
+
 #include "cli/serve_settings.h"
 #include "door/couch/couch.h"
 #include "door/mongo/settings.h"
@@ -161,6 +163,63 @@ check_in_charge(const struct listening *l, const struct settings *settings, stru
 		       "--admin, " SERVE_ADMIN_ENV " or the section [" SETTINGS_PEOPLE
 		       "], or listen on 127.0.0.1",
 		       exposed);
+}
+
+/* The names of the settings of one door. */
+struct door_names {
+	const char *section, *tls_section;
+	const char *enable; /* NULL: it always listens */
+	const char *tls_enable;
+	const char *tls_port;
+};
+
+static enum status
+tell_text(struct settings *settings, const char *section, const char *name, const char *text,
+	  struct err *err)
+{
+	return settings_set(settings, str_from_cstr(section), str_from_cstr(name),
+			    str_from_cstr(text), err);
+}
+
+static enum status
+tell_port(struct settings *settings, const char *section, const char *name, uint16_t port,
+	  struct err *err)
+{
+	char text[SETTINGS_NUMBER_BYTES];
+
+	(void)snprintf(text, sizeof(text), "%u", (unsigned)port);
+	return tell_text(settings, section, name, text, err);
+}
+
+static enum status
+tell_door(const struct door *d, const struct door_names *names, struct settings *settings,
+	  struct err *err)
+{
+	if (!door_is_wanted(d))
+		return STATUS_OK;
+	TRY(tell_text(settings, names->section, "bind_address", door_host(d), err));
+	if (d->wanted && names->enable)
+		TRY(tell_text(settings, names->section, names->enable, "true", err));
+	if (d->wanted)
+		TRY(tell_port(settings, names->section, "port", d->port, err));
+	if (!d->tls_wanted)
+		return STATUS_OK;
+	TRY(tell_text(settings, names->tls_section, names->tls_enable, "true", err));
+	return tell_port(settings, names->tls_section, names->tls_port, d->tls_port, err);
+}
+
+enum status
+listening_tell(const struct listening *l, struct settings *settings, struct err *err)
+{
+	static const struct door_names http = { "chttpd", "ssl", NULL, "enable", "port" };
+	static const struct door_names redis = { "redis", "redis", "enable", "tls_enable",
+						 "tls_port" };
+	static const struct door_names mongo = { "mongo", "mongo", "enable", "tls_enable",
+						 "tls_port" };
+
+	TRY(tell_door(&l->http, &http, settings, err));
+	TRY(tell_door(&l->redis, &redis, settings, err));
+	return tell_door(&l->mongo, &mongo, settings, err);
 }
 
 enum status

@@ -36,6 +36,14 @@ struct listening {
 MUST_USE enum status listening_find(struct listening *l, const struct settings *settings,
 				    const struct listening_given *given, struct err *err);
 
+/*
+ * Puts where the doors listen into the settings, once they listen: options have given other
+ * addresses, and a port 0 has become one. So whoever asks a server for its settings finds it there.
+ * STATUS_NOMEM.
+ */
+MUST_USE enum status listening_tell(const struct listening *l, struct settings *settings,
+				    struct err *err);
+
 /* The first host that other machines can reach; NULL: there is none. */
 const char *listening_exposed(const struct listening *l);
 

@@ -609,7 +609,9 @@ make_server(struct serve *s, struct err *err)
 	ground.server = s->server;
 	TRY(redis_door_listen(&s->redis, &s->listening.redis, &ground, err));
 	TRY(mongo_door_listen(&s->mongo, &s->listening.mongo, &ground, s->js, err));
-	return listen_for_metrics(s, err);
+	TRY(listen_for_metrics(s, err));
+	/* Nothing reads the settings that the process was started with before it serves. */
+	return listening_tell(&s->listening, s->settings, err);
 }
 
 /*

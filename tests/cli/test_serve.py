@@ -478,4 +478,23 @@ def failing_disk_is_told_to_client_and_operator(cwd):
         equal(server.request("PUT", "/db/another", {})[0], 201)
 
 
+@test
+def settings_say_where_the_server_listens(cwd):
+    (cwd / "frond.ini").write_text("[chttpd]\nport = 1\n[redis]\nport = 2\n")
+    for options in ((), ("--config", "frond.ini", "--redis", "127.0.0.2:0")):
+        with Server(cwd, *options, http="127.0.0.3:0") as server:
+            host, port = server.url.rsplit("/", 1)[1].split(":")
+            config = server.request("GET", "/_node/_local/_config")[1]
+            equal((config["chttpd"]["bind_address"], config["chttpd"]["port"]), (host, port))
+            equal(server.request("GET", "/_node/_local/_config/chttpd/port"), (200, port))
+            equal("redis" in config, bool(options))
+            if options:
+                equal((config["redis"]["bind_address"], config["redis"]["enable"]),
+                      ("127.0.0.2", "true"))
+                contains(server.read_log(), f"address=127.0.0.2:{config['redis']['port']}\n")
+            # The rest is as it was: what is fixed at the start cannot be changed.
+            equal(server.request("PUT", "/_node/_local/_config/chttpd/port", "1")[0], 403)
+        assert server.stop_code == 0
+
+
 main()
