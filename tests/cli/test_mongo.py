@@ -705,7 +705,8 @@ def people_of_all_doors_have_the_rights_of_their_roles(cwd):
             status = c({"connectionStatus": 1, "showPrivileges": True})["authInfo"]
             equal(status["authenticatedUserRoles"], [{"role": "read", "db": "shop"},
                                                      {"role": "clusterMonitor", "db": "admin"}])
-            cluster, shop = status["authenticatedUserPrivileges"]
+            figures, cluster, shop = status["authenticatedUserPrivileges"]
+            equal((figures["resource"], figures["actions"]), ({"db": "", "collection": ""}, ["collStats", "dbStats"]))
             equal((cluster["resource"], shop["resource"]), ({"cluster": True}, {"db": "shop", "collection": ""}))
             contains(cluster["actions"], "serverStatus")
             contains(shop["actions"], "find")
@@ -723,7 +724,8 @@ def commands_about_the_server_need_their_rights(cwd):
     commands = [{"connPoolStats": 1}, {"getDefaultRWConcern": 1}, {"dataSize": "shop.c"}, {"dataSize": "other.c"},
                 {"setParameter": 1, "transactionLifetimeLimitSeconds": 60}, {"whatsmyuri": 1}]
     may = {"nobody": ((), "_____w"), "reader": (("mongo:read@shop",), "__d__w"),
-           "monitor": (("mongo:clusterMonitor",), "cs___w"), "manager": (("mongo:hostManager",), "_s__pw"),
+           "monitor": (("mongo:clusterMonitor",), "cs___w"), "host": (("mongo:hostManager",), "____pw"),
+           "manager": (("mongo:clusterManager",), "_s___w"),
            "cluster": (("mongo:clusterAdmin", "mongo:readAnyDatabase"), "csddpw")}
     with Mongo(cwd, env=ADMIN) as server:
         for name, (roles, expected) in may.items():

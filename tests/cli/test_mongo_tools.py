@@ -257,17 +257,28 @@ def each_role_may_do_what_it_is_for(cwd):
                 {"fsync": 1}, {"fsyncUnlock": 1}, {"logRotate": 1}, {"setClusterParameter": {"a": {}}},
                 {"shutdown": 1}, {"replSetInitiate": {}}, {"setFeatureCompatibilityVersion": "8.0"},
                 {"profile": 0}, {"planCacheClear": "c"}, {"planCacheListFilters": "c"}, {"compact": "c"},
-                {"convertToCapped": "c"}, {"dbHash": 1})
+                {"convertToCapped": "c"}, {"dbHash": 1}, {"find": "c"}, {"listCollections": 1}, {"listIndexes": "c"},
+                {"collStats": "c"}, {"dbStats": 1}, {"insert": "c", "documents": [{}]},
+                {"update": "c", "updates": [{"q": {}, "u": {"$set": {"a": 1}}}]},
+                {"delete": "c", "deletes": [{"q": {"a": 2}, "limit": 1}]}, {"create": "made"},
+                {"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]}, {"dropIndexes": "c", "index": "none"},
+                {"collMod": "c", "validator": {}}, {"drop": "made"}, {"validate": "c"}, {"dropDatabase": 1})
     of_admin, of_shop = commands[:12], commands[12:]
     monitor, admin = {"top", "lockInfo"}, {"profile", "planCacheClear", "planCacheListFilters", "compact"}
-    manage = {"fsync", "fsyncUnlock", "logRotate", "setClusterParameter", "shutdown", "replSetInitiate",
-              "setFeatureCompatibilityVersion"}
+    host = {"fsync", "fsyncUnlock", "logRotate", "shutdown"}
+    manage = {"setClusterParameter", "replSetInitiate", "setFeatureCompatibilityVersion"}
     either = {"replSetGetStatus", "replSetGetConfig", "getClusterParameter"}
-    may = {"nobody": ([], set()), "monitor": (["clusterMonitor"], monitor | either),
-           "manager": (["hostManager"], manage | either),
-           "owner": ([{"role": "dbAdmin", "db": "shop"}], admin | {"convertToCapped"}),
-           "reader": ([{"role": "read", "db": "shop"}], {"dbHash"}),
-           "writer": ([{"role": "readWrite", "db": "shop"}], {"dbHash", "convertToCapped"})}
+    figures, lists = {"collStats", "dbStats"}, {"listCollections", "listIndexes"}
+    read, make = {"find", "dbHash"} | figures | lists, {"create", "createIndexes", "drop"}
+    may = {"nobody": ([], set()), "monitor": (["clusterMonitor"], monitor | either | figures),
+           "hoster": (["hostManager"], host), "manager": (["clusterManager"], manage | either),
+           "reader": ([{"role": "read", "db": "shop"}], read),
+           "writer": ([{"role": "readWrite", "db": "shop"}],
+                      read | make | {"insert", "update", "delete", "dropIndexes", "convertToCapped"}),
+           "restorer": (["restore"], make | {"insert", "collMod", "listCollections"}),
+           "owner": ([{"role": "dbAdmin", "db": "shop"}],
+                     admin | figures | lists | make
+                     | {"convertToCapped", "dropIndexes", "collMod", "validate", "dropDatabase"})}
     with Mongo(cwd, env={"FROND_ADMIN": "root:secret"}) as server, server.client() as root:
         root.login("root", "secret")
         root({"insert": "c", "documents": [{}]}, "shop")

@@ -122,7 +122,7 @@ mongo_run_current_op(struct call *c)
 enum status
 mongo_run_kill_op(struct call *c)
 {
-	bool any = c->client->rights.any & RIGHT_MANAGE;
+	bool any = c->client->rights.any & RIGHT_HOST;
 	int64_t op = call_i64(c, KILL_OP, 0);
 
 	/* As MongoDB: also where there is no such operation, or it has ended meanwhile. */

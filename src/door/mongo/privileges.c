@@ -1,25 +1,30 @@
 #include "door/mongo/privileges.h"
 
-/* What a right is called; of the cluster, or of databases. */
+enum {
+	MAKING = RIGHT_WRITE | RIGHT_ADMIN | RIGHT_RESTORE,
+};
+
+/* What is allowed by any of these rights; on the cluster, or on databases. */
 static const struct action {
-	unsigned right;
+	unsigned rights;
 	const char *name;
 	bool cluster;
 } actions[] = {
 	{ RIGHT_READ, "find", false },
-	{ RIGHT_READ, "listCollections", false },
-	{ RIGHT_READ, "listIndexes", false },
-	{ RIGHT_READ, "collStats", false },
-	{ RIGHT_READ, "dbStats", false },
+	{ RIGHT_READ | RIGHT_ADMIN | RIGHT_RESTORE, "listCollections", false },
+	{ RIGHT_READ | RIGHT_ADMIN, "listIndexes", false },
+	{ RIGHT_READ | RIGHT_ADMIN | RIGHT_MONITOR, "collStats", false },
+	{ RIGHT_READ | RIGHT_ADMIN | RIGHT_MONITOR, "dbStats", false },
 	{ RIGHT_READ, "dbHash", false },
-	{ RIGHT_WRITE, "insert", false },
+	{ RIGHT_WRITE | RIGHT_RESTORE, "insert", false },
 	{ RIGHT_WRITE, "update", false },
 	{ RIGHT_WRITE, "remove", false },
-	{ RIGHT_WRITE, "createCollection", false },
-	{ RIGHT_WRITE, "dropCollection", false },
-	{ RIGHT_WRITE, "createIndex", false },
-	{ RIGHT_WRITE, "dropIndex", false },
-	{ RIGHT_ADMIN, "collMod", false },
+	{ MAKING, "createCollection", false },
+	{ MAKING, "dropCollection", false },
+	{ MAKING, "createIndex", false },
+	{ RIGHT_WRITE | RIGHT_ADMIN, "dropIndex", false },
+	{ RIGHT_ADMIN | RIGHT_RESTORE, "collMod", false },
+	{ RIGHT_ADMIN | RIGHT_RESTORE, "bypassDocumentValidation", false },
 	{ RIGHT_ADMIN, "dropDatabase", false },
 	{ RIGHT_ADMIN, "validate", false },
 	{ RIGHT_ADMIN, "enableProfiler", false },
@@ -32,17 +37,28 @@ static const struct action {
 	{ RIGHT_MONITOR, "inprog", true },
 	{ RIGHT_MONITOR, "top", true },
 	{ RIGHT_MONITOR, "hostInfo", true },
-	{ RIGHT_MONITOR, "replSetGetStatus", true },
-	{ RIGHT_MANAGE, "killop", true },
-	{ RIGHT_MANAGE, "fsync", true },
+	{ RIGHT_MONITOR | RIGHT_MANAGE, "replSetGetStatus", true },
+	{ RIGHT_MANAGE, "replSetConfigure", true },
+	{ RIGHT_HOST, "killop", true },
+	{ RIGHT_HOST, "fsync", true },
+	{ RIGHT_HOST, "setParameter", true },
 };
+
+static bool
+has_actions(unsigned rights, bool cluster)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (rights & actions[i].rights && actions[i].cluster == cluster)
+			return true;
+	return false;
+}
 
 static void
 put_actions(struct bson_builder *b, unsigned rights, bool cluster)
 {
 	bson_begin_array(b, STR("actions"));
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (rights & actions[i].right && actions[i].cluster == cluster)
+		if (rights & actions[i].rights && actions[i].cluster == cluster)
 			bson_put_string(b, STR(""), str_from_cstr(actions[i].name));
 	bson_end(b);
 }
@@ -51,7 +67,7 @@ put_actions(struct bson_builder *b, unsigned rights, bool cluster)
 static void
 put_privilege(struct bson_builder *b, struct str db, unsigned rights)
 {
-	if (rights & ~(unsigned)(RIGHT_MONITOR | RIGHT_MANAGE)) {
+	if (has_actions(rights, false)) {
 		bson_begin_document(b, STR(""));
 		bson_begin_document(b, STR("resource"));
 		bson_put_string(b, STR("db"), db);
@@ -60,7 +76,7 @@ put_privilege(struct bson_builder *b, struct str db, unsigned rights)
 		put_actions(b, rights, false);
 		bson_end(b);
 	}
-	if (rights & (RIGHT_MONITOR | RIGHT_MANAGE)) {
+	if (!db.len && has_actions(rights, true)) {
 		bson_begin_document(b, STR(""));
 		bson_begin_document(b, STR("resource"));
 		bson_put_bool(b, STR("cluster"), true);

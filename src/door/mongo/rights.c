@@ -15,11 +15,11 @@ static const struct {
 	{ "dbAdminAnyDatabase", RIGHT_ADMIN, true },
 	{ "userAdminAnyDatabase", RIGHT_USERS, true },
 	{ "clusterMonitor", RIGHT_MONITOR, true },
-	{ "hostManager", RIGHT_MANAGE, true },
+	{ "hostManager", RIGHT_HOST, true },
 	{ "clusterManager", RIGHT_MANAGE, true },
-	{ "clusterAdmin", RIGHT_MONITOR | RIGHT_MANAGE, true },
+	{ "clusterAdmin", RIGHT_MONITOR | RIGHT_MANAGE | RIGHT_HOST, true },
 	{ "backup", RIGHT_READ | RIGHT_MONITOR, true },
-	{ "restore", RIGHT_READ | RIGHT_WRITE | RIGHT_ADMIN, true },
+	{ "restore", RIGHT_RESTORE, true },
 	{ "root", RIGHT_ALL, true },
 };
 

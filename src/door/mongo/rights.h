@@ -25,8 +25,10 @@ enum right {
 	RIGHT_ADMIN = 1 << 2,   /* collections, indexes, figures of a database */
 	RIGHT_USERS = 1 << 3,   /* people and their roles */
 	RIGHT_MONITOR = 1 << 4, /* figures of the server, operations of others */
-	RIGHT_MANAGE = 1 << 5,  /* operations of others are ended, parameters set */
-	RIGHT_ALL = (1 << 6) - 1,
+	RIGHT_MANAGE = 1 << 5,  /* the replica set and its parameters */
+	RIGHT_HOST = 1 << 6,    /* operations of others are ended, parameters of the server set */
+	RIGHT_RESTORE = 1 << 7, /* documents are added, collections and indexes made and changed */
+	RIGHT_ALL = (1 << 8) - 1,
 };
 
 /* A role, as clients are told it. */

@@ -80,7 +80,7 @@ take_known(struct call *c, struct snapshot **ret)
 			 SNAPSHOT_MOST);
 }
 
-/* With the lock: a place for one more. `*ret_old`: what was there, to be closed without the lock. */
+/* With the lock: a place for one more. `*ret_old` was there, and is closed without the lock. */
 static enum status
 take_place(struct call *c, struct snapshot **ret, struct kv_tx **ret_old)
 {

@@ -164,7 +164,7 @@ call_bypasses(const struct call *c)
 enum status
 validate_check_bypass(struct call *c, struct str db)
 {
-	if (!call_bypasses(c) || rights_on(&c->client->rights, db) & RIGHT_ADMIN)
+	if (!call_bypasses(c) || rights_on(&c->client->rights, db) & (RIGHT_ADMIN | RIGHT_RESTORE))
 		return STATUS_OK;
 	return call_fail(c, MONGO_UNAUTHORIZED,
 			 "not authorized on %.*s to bypass the validation of documents",
