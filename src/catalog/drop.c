@@ -11,8 +11,8 @@
  *
  * whose first record tells whether anything is due.
  *
- * A record that cannot be read is passed over, and so is a database whose keys cannot be: the others
- * are cleared all the same.
+ * A record that cannot be read is passed over, and so is a database whose keys cannot be read: the
+ * others are cleared all the same.
  */
 #include "base/clock.h"
 #include "kv/keyspace.h"

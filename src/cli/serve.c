@@ -482,10 +482,11 @@ log_view_refusal(void *arg, struct str db_name, struct str design,
 	(void)arg;
 	if (log_limit_pass(&limit, &before))
 		log_event(LOG_LEVEL_WARN, "view_row_refused",
-			  "db=\"%s\" ddoc=\"%s\" view=\"%s\" id=\"%s\" limit=%s before=%llu",
+			  "db=\"%s\" ddoc=\"%s\" view=\"%s\" id=\"%s\" rows=%llu limit=%s "
+			  "before=%llu",
 			  QUOTE_SHOW(db_name), QUOTE_SHOW(design), QUOTE_SHOW(refusal->view),
-			  QUOTE_SHOW(refusal->id), QUOTE_SHOW(refusal->limit),
-			  (unsigned long long)before);
+			  QUOTE_SHOW(refusal->id), (unsigned long long)refusal->rows,
+			  QUOTE_SHOW(refusal->limit), (unsigned long long)before);
 }
 
 static enum status

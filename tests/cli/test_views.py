@@ -519,4 +519,133 @@ def a_reduce_that_does_not_shrink_is_refused(cwd):
         assert "reduce_overflow_error" in json.dumps(answer), answer
 
 
+# ---- Documents of many rows, and what does not fit ----
+
+MANY_ROWS = {"views": {"rows": {
+    "map": "function (doc) { for (let i = 0; i < doc.rows; i++) emit(i + (doc.plus || 0), 1); }",
+    "reduce": "_sum"}}}
+
+
+def rows_of(server, **asked):
+    query = urllib.parse.urlencode({name: json.dumps(value) for name, value in asked.items()})
+    with urllib.request.urlopen(f"{server.url}/db/_design/v/_view/rows?{query}",
+                                timeout=240) as answer:
+        return json.load(answer)
+
+
+def check_rows(server, expected, keys):
+    equal(rows_of(server, reduce=False, limit=0)["total_rows"], expected)
+    summed = rows_of(server)["rows"]
+    equal(summed[0]["value"] if summed else 0, expected)
+    for key in keys:
+        equal([row["id"] for row in rows_of(server, reduce=False, key=key)["rows"]], ["large"])
+    assert "errors" not in rows_of(server, reduce=False, limit=0)
+
+
+def verified(cwd):
+    contains(ok("verify", "--quiet", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def all_rows_of_a_document_are_there_however_many(cwd):
+    with Server(cwd, "--no-sync") as server:
+        prepare(server, design=MANY_ROWS)
+        server.request("PUT", "/db/small", {"rows": 1, "plus": -1})
+        server.request("PUT", "/db/large", {"rows": 200000})
+        check_rows(server, 200001, [0, 100000, 199999])
+        equal(rows_of(server, startkey=50000, endkey=149999)["rows"][0]["value"], 100000)
+    verified(cwd)
+    with Server(cwd, "--no-sync") as server:
+        def edit(**members):
+            doc = server.request("GET", "/db/large")[1]
+            equal(server.request("PUT", "/db/large", {**doc, **members})[0], 201)
+
+        edit(rows=199990)  # most of the rows stay
+        check_rows(server, 199991, [0, 199989])
+        edit(rows=80000)
+        check_rows(server, 80001, [79999])
+        edit(plus=100000)  # none does
+        check_rows(server, 80001, [100000, 179999])
+        edit(rows=10)
+        check_rows(server, 11, [100009])
+        edit(rows=60000)
+        rev = server.request("GET", "/db/large")[1]["_rev"]
+        server.request("DELETE", f"/db/large?rev={rev}")
+        check_rows(server, 1, [])
+    verified(cwd)
+
+
+@test
+def many_documents_of_many_rows_are_built(cwd):
+    with Server(cwd, "--no-sync") as server:
+        prepare(server, design=MANY_ROWS)
+        docs = [{"_id": f"d{i:03}", "rows": 1500, "plus": 1500 * i} for i in range(150)]
+        equal(server.request("POST", "/db/_bulk_docs", {"docs": docs})[0], 201)
+        equal(rows_of(server)["rows"][0]["value"], 225000)
+    verified(cwd)
+
+
+LACKING = {"views": {
+    "keys": {"map": "function (doc) { emit('k'.repeat(doc.key || 1), null); emit(1, 1); }"},
+    "values": {"map": "function (doc) { emit(doc.value || 0, 'v'.repeat(doc.value || 1)); }",
+               "reduce": "_count"},
+    "good": {"map": "function (doc) { emit(1, null); }"}}}
+
+
+@test
+def an_answer_names_the_documents_whose_rows_do_not_fit(cwd):
+    long_id = "i" * 6900
+    with Server(cwd, "--no-sync") as server:
+        prepare(server, design=LACKING)
+
+        def view(name, **asked):
+            query = urllib.parse.urlencode({key: json.dumps(v) for key, v in asked.items()})
+            status, answer = server.request("GET", f"/db/_design/v/_view/{name}?{query}")
+            equal(status, 200)
+            return answer
+
+        def errors(name, **asked):
+            return {e["id"]: (e["error"], e["limit"], e["rows"])
+                    for e in view(name, **asked).get("errors", [])}
+
+        server.request("PUT", "/db/a", {})
+        equal(errors("keys"), {})
+        for id, doc in (("key", {"key": 7000}), ("value", {"value": 5000000}),
+                        (long_id, {"key": 5000}), ("stored", {"value": 1100000})):
+            equal(server.request("PUT", f"/db/{id}", doc)[0], 201)
+        lacks_key = ("not_in_view", "view_key_bytes", 1)
+        equal(errors("keys"), {"key": lacks_key, long_id: lacks_key})
+        equal(view("keys")["total_rows"], 8)
+        contains(view("keys", limit=0)["errors"][1]["reason"], "6000 bytes")
+        equal(errors("keys", keys=["k", 1]), errors("keys"))
+        equal(errors("values", reduce=False), {"value": ("not_in_view", "view_row_bytes", 1)})
+        equal(errors("values"), errors("values", reduce=False))
+        equal(view("values")["rows"][0]["value"], 4)
+        equal(len(view("values", reduce=False, key=1100000)["rows"][0]["value"]), 1100000)
+        assert "errors" not in view("good")
+        queries = {"queries": [{}, {"limit": 1}]}
+        results = server.request("POST", "/db/_design/v/_view/keys/queries", queries)[1]["results"]
+        equal([len(result["errors"]) for result in results], [2, 2])
+        info = server.request("GET", "/db/_design/v/_info")[1]["view_index"]
+        equal(info["lacking"], {"keys": 2, "values": 1})
+        equal(info["refused"]["total"], 3)
+        scraped = urllib.request.urlopen(server.url + "/_node/_local/_prometheus").read().decode()
+        contains(scraped, 'frond_view_rows_left_out_total{limit="view_key_bytes"} 2')
+
+        for id in ("key", "value"):  # one that is mended is not named any more
+            rev = server.request("GET", f"/db/{id}")[1]["_rev"]
+            equal(server.request("PUT", f"/db/{id}", {"_rev": rev})[0], 201)
+        equal(errors("keys"), {long_id: lacks_key})
+        equal(errors("values"), {})
+        rev = server.request("GET", f"/db/{long_id}")[1]["_rev"]
+        equal(server.request("DELETE", f"/db/{long_id}?rev={rev}")[0], 200)
+        assert "errors" not in view("keys")
+
+        docs = [{"_id": f"many{i:02}", "key": 7000} for i in range(21)]
+        server.request("POST", "/db/_bulk_docs", {"docs": docs})
+        equal((len(view("keys")["errors"]), view("keys")["errors_more"]), (20, True))
+        contains(server.read_log(), "event=view_row_refused")
+    verified(cwd)
+
+
 main(None if HAS_WORKER else "a build with JavaScript")

@@ -415,12 +415,34 @@ a_row_that_is_too_long_is_told(void **state)
 		    201, "ok");
 	door_expect(d, "PUT", "/long/short", "{\"n\":5}", 201, "ok");
 	door_expect(d, "PUT", "/long/long", "{\"n\":20000}", 201, "ok");
-	expect_all("/long/_design/d/_view/v", NULL,
-		   "{\"total_rows\":1,\"offset\":0,\"rows\":["
-		   "{\"id\":\"short\",\"key\":\"xxxxx\",\"value\":1}]}");
+	expect_all(
+		"/long/_design/d/_view/v", NULL,
+		"{\"total_rows\":1,\"offset\":0,\"rows\":["
+		"{\"id\":\"short\",\"key\":\"xxxxx\",\"value\":1}],\"errors\":[{\"id\":\"long\","
+		"\"error\":\"not_in_view\",\"reason\":\"a row's key takes more than 6000 bytes as "
+		"it is stored, or with the document's id more than a key of the store may\","
+		"\"limit\":\"view_key_bytes\",\"rows\":1}]}");
+	door_expect(d, "GET", "/long/_design/d/_info", NULL, 200, "\"lacking\":{\"v\":1}");
 	door_expect(d, "GET", "/long/_design/d/_info", NULL, 200,
 		    "\"refused\":{\"total\":1,\"newest\":[{\"id\":\"long\",\"view\":\"v\","
 		    "\"limit\":\"view_key_bytes\"}]}");
+}
+
+static void
+what_a_partition_lacks_is_told_in_its_answers(void **state)
+{
+	(void)state;
+	door_expect(d, "PUT", "/lacks?partitioned=true", NULL, 201, "ok");
+	door_expect(d, "PUT", "/lacks/_design/d",
+		    "{\"views\":{\"v\":{\"map\":\"function (doc) {"
+		    " emit('x'.repeat(doc.n), 1); }\",\"reduce\":\"_sum\"}}}",
+		    201, "ok");
+	door_expect(d, "PUT", "/lacks/p:long", "{\"n\":20000}", 201, "ok");
+	door_expect(d, "PUT", "/lacks/q:short", "{\"n\":1}", 201, "ok");
+	door_expect(d, "GET", "/lacks/_partition/p/_design/d/_view/v", NULL, 200,
+		    "\"errors\":[{\"id\":\"p:long\"");
+	expect_all("/lacks/_partition/q/_design/d/_view/v", NULL,
+		   "{\"rows\":[{\"key\":null,\"value\":1}]}");
 }
 
 static void
@@ -629,6 +651,7 @@ main(void)
 		cmocka_unit_test(values_name_the_revision_that_is_shown),
 		cmocka_unit_test(info_tells_how_far_views_are),
 		cmocka_unit_test(a_row_that_is_too_long_is_told),
+		cmocka_unit_test(what_a_partition_lacks_is_told_in_its_answers),
 		cmocka_unit_test(options_say_what_is_mapped),
 		cmocka_unit_test(a_result_that_does_not_shrink_is_refused_past_couchdbs_limit),
 		cmocka_unit_test(the_raw_collation_is_erlangs),

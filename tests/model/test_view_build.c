@@ -148,14 +148,14 @@ a_step_fails_for_the_reason_of_its_last_attempt(void **state)
 	struct failing first = { STATUS_TX_TOO_LARGE, "there is too much" };
 	struct failing last = { STATUS_CORRUPT, "a row is damaged" };
 	struct err err = { 0 };
-	size_t most = 2;
+	struct view_step_size size = { 2, 0 };
 
-	assert_int_equal(view_step_run(f->calm, failing_body, &first, &most, &err), STATUS_BUSY);
-	assert_int_equal(most, 1);
-	assert_int_equal(view_step_run(f->calm, failing_body, &last, &most, &err), STATUS_CORRUPT);
+	assert_int_equal(view_step_run(f->calm, failing_body, &first, &size, &err), STATUS_BUSY);
+	assert_int_equal(size.most, 1);
+	assert_int_equal(view_step_run(f->calm, failing_body, &last, &size, &err), STATUS_CORRUPT);
 	assert_string_equal(err.text, last.why);
 	/* There is nothing smaller to try. */
-	assert_int_equal(view_step_run(f->calm, failing_body, &first, &most, &err),
+	assert_int_equal(view_step_run(f->calm, failing_body, &first, &size, &err),
 			 STATUS_TX_TOO_LARGE);
 	assert_string_equal(err.text, first.why);
 }
@@ -211,7 +211,8 @@ a_step_calls_no_reduce(void **state)
 	struct view_batch *batch;
 	struct view_record record;
 	struct view_step step;
-	size_t most = VIEW_BATCH_DOCS, rounds = 0;
+	struct view_step_size size = { VIEW_BATCH_DOCS, VIEW_STEP_BYTES };
+	size_t rounds = 0;
 	struct err err = { 0 };
 	struct view_error error;
 	const struct catalog_seq nothing = { 0 };
@@ -235,7 +236,7 @@ a_step_calls_no_reduce(void **state)
 						.error = &error,
 						.err = &err };
 		size_t before = asked_reduces.count;
-		enum status status = view_step_write(&build, batch, &most, w->f->arena, &step,
+		enum status status = view_step_write(&build, batch, &size, w->f->arena, &step,
 						     &err);
 
 		assert_int_equal(asked_reduces.count, before);

@@ -7,6 +7,8 @@
 
 enum {
 	ROW_OVERHEAD_BYTES = 64, /* of a row's pairs beside its texts */
+	SHORT_KEY_BYTES = 4000,  /* a component and an id that fit even if each byte is escaped */
+	KEY_HEAD_BYTES = 64,     /* what stands before and behind the place in a row's keys */
 };
 
 enum status
@@ -115,6 +117,7 @@ struct view_sink {
 	const struct view_design *design;
 	struct index_work *w;
 	struct buf component;
+	struct buf place;
 	size_t *at; /* of the documents that are mapped: their numbers in the batch */
 	size_t doc; /* the one that rows are taken of, in `at` */
 	size_t count;
@@ -124,20 +127,26 @@ struct view_sink {
 	enum status status; /* the first failure */
 };
 
+/* Rows of one map that are left out of one document are told as one. */
 static void
 sink_leave_out(struct view_sink *sink, size_t map, const char *limit)
 {
 	struct view_batch *b = sink->batch;
+	struct view_mapped_doc *doc = &b->docs[sink->at[sink->doc]];
 
+	if (doc->left_out_count && b->left_out[b->left_out_count - 1].map == map) {
+		b->left_out[b->left_out_count - 1].rows++;
+		return;
+	}
 	b->left_out = arena_grow(b->arena, b->left_out, b->left_out_count, &b->left_out_cap,
 				 sizeof(*b->left_out));
 	if (!b->left_out) {
 		sink->status = STATUS_LIMIT;
 		return;
 	}
-	b->left_out[b->left_out_count++] = (struct view_left_out){
-		b->docs[sink->at[sink->doc]].doc.id, map, limit
-	};
+	if (!doc->left_out_count++)
+		doc->left_out_first = b->left_out_count;
+	b->left_out[b->left_out_count++] = (struct view_left_out){ doc->doc.id, map, limit, 1 };
 }
 
 void
@@ -167,8 +176,26 @@ static void
 sink_drop_doc(struct view_sink *sink, struct view_mapped_doc *doc)
 {
 	sink->batch->row_count = doc->first;
-	doc->count = 0;
+	sink->batch->left_out_count -= doc->left_out_count;
+	doc->count = doc->left_out_count = 0;
+	doc->dropped = true;
 	sink_leave_out(sink, VIEW_VIEWS_MOST, "view_doc_bytes");
+}
+
+/* False if the row's key, with the id and what stands before both, is longer than any key. */
+static bool
+sink_key_fits(struct view_sink *sink, struct str id)
+{
+	struct str component = buf_str(&sink->component), partition = { 0 };
+
+	if (component.len + id.len < SHORT_KEY_BYTES)
+		return true;
+	if (sink->design->partitioned)
+		partition = view_partition_of(id);
+	buf_clear(&sink->place);
+	view_place_put(&sink->place, partition, component, id, sink->ordinal);
+	return buf_status(&sink->place) == STATUS_OK &&
+	       sink->place.len + KEY_HEAD_BYTES <= KV_LIMIT_KEY_BYTES;
 }
 
 static enum status
@@ -205,7 +232,7 @@ view_sink_row(struct view_sink *sink, struct str key, struct str value)
 	if (sink->status != STATUS_OK || sink->doc >= sink->count)
 		return;
 	doc = &sink->batch->docs[sink->at[sink->doc]];
-	if (doc->bytes > VIEW_DOC_BYTES)
+	if (doc->dropped)
 		return;
 	sink->ordinal++;
 	buf_clear(&sink->component);
@@ -216,6 +243,8 @@ view_sink_row(struct view_sink *sink, struct str key, struct str value)
 	status = view_component(&sink->component, sink->design->maps[sink->map].collation, key,
 				sink->w);
 	arena_reset(sink->w->arena, mark);
+	if (status == STATUS_OK && !sink_key_fits(sink, doc->doc.id))
+		status = STATUS_KEY_TOO_LARGE;
 	if (status == STATUS_KEY_TOO_LARGE || status == STATUS_LIMIT) {
 		sink_leave_out(sink, sink->map, "view_key_bytes");
 		return;
@@ -231,7 +260,7 @@ view_sink_row(struct view_sink *sink, struct str key, struct str value)
 	}
 	doc->bytes += 2 * (sink->component.len + doc->doc.id.len) + key.len + value.len +
 		      ROW_OVERHEAD_BYTES;
-	if (doc->bytes > VIEW_DOC_BYTES)
+	if (doc->bytes + doc->count * sizeof(struct view_mapped) > VIEW_DOC_BYTES)
 		sink_drop_doc(sink, doc);
 	else
 		sink->status = sink_add(sink, doc, key, value);
@@ -239,7 +268,35 @@ view_sink_row(struct view_sink *sink, struct str key, struct str value)
 
 /* ---- Mapping ---- */
 
-/* Maps the documents of the batch that are there, in as many calls as it takes. */
+/* The bytes of the rows that have been mapped. */
+static size_t
+batch_row_bytes(const struct view_batch *b)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < b->count; i++)
+		bytes += b->docs[i].bytes;
+	return bytes;
+}
+
+/*
+ * Ends the batch before a document that has not been mapped. Purged documents come before all that
+ * are mapped, so the batch ends behind a change.
+ */
+static void
+batch_cut(struct view_batch *b, size_t count)
+{
+	if (count == b->count)
+		return;
+	b->count = count;
+	b->to = b->docs[count - 1].doc.seq;
+	b->more = true;
+}
+
+/*
+ * Maps the documents of the batch that are there, in as many calls as it takes. When the rows are
+ * as many as a step writes, the batch ends there: it would be mapped again behind them.
+ */
 static enum status
 batch_map(const struct view_build *build, struct view_batch *b, struct view_sink *sink,
 	  struct arena *scratch, struct err *err)
@@ -278,6 +335,10 @@ batch_map(const struct view_build *build, struct view_batch *b, struct view_sink
 		texts += done;
 		sink->at += done;
 		total -= done;
+		if (total && batch_row_bytes(b) >= VIEW_STEP_BYTES) {
+			batch_cut(b, sink->at[0]);
+			break;
+		}
 	}
 	return STATUS_OK;
 }
@@ -318,10 +379,12 @@ view_batch_make(const struct view_build *build, uint64_t number, const struct ca
 	component = arena_new(VIEW_BATCH_ARENA_BYTES);
 	w.arena = component;
 	buf_init(&sink.component, 2 * VIEW_KEY_BYTES);
+	buf_init(&sink.place, 4 * KV_LIMIT_KEY_BYTES);
 	status = scratch && component ? batch_map(build, batch, &sink, scratch, err) : STATUS_NOMEM;
 	if (status == STATUS_OK)
 		status = batch_order(batch, scratch);
 	buf_release(&sink.component);
+	buf_release(&sink.place);
 	arena_free(scratch);
 	arena_free(component);
 	return status;

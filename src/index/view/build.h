@@ -23,10 +23,11 @@ enum {
 	VIEW_BATCH_DOCS = 1000,
 	VIEW_BATCH_BYTES = 4 * 1024 * 1024, /* of the texts of a batch's documents */
 	VIEW_BATCH_PURGES = 500,
-	VIEW_BATCH_ARENA_BYTES = 128 * 1024 * 1024,
+	VIEW_BATCH_ARENA_BYTES = 256 * 1024 * 1024,
 	VIEW_STEP_ARENA_BYTES = 256 * 1024 * 1024,
 	VIEW_MEMO_BYTES = 128 * 1024 * 1024, /* answers of reduces for one step */
 	VIEW_STEP_BYTES = 4000000,           /* bytes of one transaction, without sums */
+	VIEW_STEP_BYTES_LEAST = 64000,       /* likewise, where transactions were too large */
 	VIEW_STEP_ROWS = 20000,              /* rows or sums that one step reduces */
 	VIEW_BUILD_TRIES = 100,              /* steps in a row that may find the group further on */
 };
@@ -57,16 +58,20 @@ struct view_mapped {
 struct view_mapped_doc {
 	struct view_doc doc;
 	bool purged;  /* it comes from a purge: `seq` is the purge's */
+	bool dropped; /* its rows are more than a document may have: it has none */
 	size_t first; /* of its rows */
 	size_t count;
-	size_t bytes; /* of its rows, as they are stored */
+	size_t bytes;          /* of its rows, as they are stored */
+	size_t left_out_first; /* what limits keep out of it, in the batch */
+	size_t left_out_count;
 };
 
 /* What a limit has kept out, with the number of the map; VIEW_VIEWS_MOST: the whole document. */
 struct view_left_out {
 	struct str id;
 	size_t map;
-	const char *limit;
+	const char *limit; /* of the first such row */
+	uint64_t rows;     /* at least 1 */
 };
 
 /* Documents, mapped. All in the arena, which is the batch's own. */
@@ -138,35 +143,42 @@ MUST_USE enum status view_batch_make(const struct view_build *build, uint64_t nu
 struct view_step {
 	struct catalog_seq covers; /* how far the group is now */
 	enum view_phase phase;
-	bool whole; /* all of the batch is written */
+	size_t docs; /* the first so many of the batch are written */
+	bool whole;  /* all of the batch is written */
 	uint64_t done;
 	uint64_t total;
 	struct view_error error; /* with STATUS_FUNCTION; in the arena */
 };
 
-/*
- * Writes a batch, or as much of it as one transaction takes (write.c). `*most` is how many
- * documents that is, see view_step_run(). STATUS_BUSY also means that the group is further on by
- * now, or, with questions in build->asked, that these have to be answered; look again.
- */
-MUST_USE enum status view_step_write(const struct view_build *build, const struct view_batch *batch,
-				     size_t *most, struct arena *arena, struct view_step *ret,
-				     struct err *err);
+/* How much one step does: halved where its transaction was too large or too old. */
+struct view_step_size {
+	size_t most;  /* documents or rows, at least 1 */
+	size_t bytes; /* of the rows that are written, when `most` is 1; 0: does not count */
+};
 
 /*
- * Sums up the next rows of a group in VIEW_PHASE_SUMS (first_sums.c), `*most` of them or a few
+ * Writes a batch, or as much of it as one transaction takes (write.c): some documents, or a part of
+ * the rows of one that has too many. STATUS_BUSY also means that the group is further on by now,
+ * or, with questions in build->asked, that these have to be answered; look again.
+ */
+MUST_USE enum status view_step_write(const struct view_build *build, const struct view_batch *batch,
+				     struct view_step_size *size, struct arena *arena,
+				     struct view_step *ret, struct err *err);
+
+/*
+ * Sums up the next rows of a group in VIEW_PHASE_SUMS (first_sums.c), size->most of them or a few
  * more. STATUS_BUSY likewise.
  */
-MUST_USE enum status view_step_sums(const struct view_build *build, size_t *most,
+MUST_USE enum status view_step_sums(const struct view_build *build, struct view_step_size *size,
 				    struct arena *arena, struct view_step *ret, struct err *err);
 
 /*
- * One attempt of a step: begins a transaction, runs the body, commits. `*most` is how many
- * documents or rows the body takes. Failures that another attempt may not have are STATUS_BUSY. So
- * are STATUS_TX_TOO_LARGE and STATUS_TX_TOO_OLD while `*most` is more than one: it is halved then.
+ * One attempt of a step: begins a transaction, runs the body, commits. `*size` is how much the body
+ * does. Failures that another attempt may not have are STATUS_BUSY. So are STATUS_TX_TOO_LARGE and
+ * STATUS_TX_TOO_OLD while `*size` can be halved, which is done then.
  */
 typedef enum status view_step_body(struct kv_tx *tx, void *arg);
 MUST_USE enum status view_step_run(struct kv_store *store, view_step_body *body, void *arg,
-				   size_t *most, struct err *err);
+				   struct view_step_size *size, struct err *err);
 
 #endif

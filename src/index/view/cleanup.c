@@ -171,7 +171,8 @@ range_clear(struct cleanup *c, struct kv_tx *tx, struct str lo, struct str hi)
 static enum status
 group_body(struct kv_tx *tx, void *arg)
 {
-	static const uint64_t kinds[] = { VIEW_KEYS_ROWS, VIEW_KEYS_DOCS, VIEW_KEYS_TEXTS };
+	static const uint64_t kinds[] = { VIEW_KEYS_ROWS, VIEW_KEYS_DOCS, VIEW_KEYS_TEXTS,
+					  VIEW_KEYS_LACKS };
 	struct cleanup *c = arg;
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;

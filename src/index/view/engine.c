@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/thread.h"
 #include "index/view/run.h"
 
@@ -217,12 +218,34 @@ update_stepped(void *arg, const struct view_step *step, struct catalog_seq *ret_
 	return !stopping;
 }
 
+static const char *const left_out_limits[] = { "view_key_bytes", "view_row_bytes", "view_doc_bytes",
+					       "not_json" };
+
+METRIC_COUNTERS(
+	rows_left_out, "frond_view_rows_left_out_total", METRIC_NUMBER,
+	"Rows that a limit has kept out of a view, by limit; under view_doc_bytes documents "
+	"with all their rows. Answers of the view and its _info name the documents.",
+	"limit", left_out_limits);
+
+static size_t
+left_out_limit(const char *limit)
+{
+	size_t i = 0;
+
+	while (i + 1 < METRIC_COUNT_OF(left_out_limits) && strcmp(left_out_limits[i], limit) != 0)
+		i++;
+	return i;
+}
+
 static void
 update_left_out(void *arg, const struct view_left_out *out)
 {
 	struct update *u = arg;
-	struct view_refusal refusal = { .id = out->id, .limit = str_from_cstr(out->limit) };
+	struct view_refusal refusal = { .id = out->id,
+					.limit = str_from_cstr(out->limit),
+					.rows = out->rows };
 
+	metric_add_at(&rows_left_out, left_out_limit(out->limit), out->rows);
 	if (!u->engine->config.refused)
 		return;
 	refusal.view = out->map < VIEW_VIEWS_MOST ? u->design.maps[out->map].name : STR("");

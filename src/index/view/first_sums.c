@@ -15,7 +15,7 @@ struct summing {
 	struct catalog_db *db;
 	struct view_record record;
 	struct index_work w;
-	size_t *most;
+	const struct view_step_size *size;
 	size_t taken; /* rows and sums of this step */
 };
 
@@ -58,7 +58,8 @@ level_make(struct summing *m, struct sums_batch *b, struct kv_scan *scan, size_t
 				return STATUS_LIMIT;
 			if (r->group.tops[r->work_map] < b->level)
 				r->group.tops[r->work_map] = b->level;
-			if (m->taken >= *m->most || kv_tx_stats(m->tx).size_bytes > VIEW_STEP_BYTES)
+			if (m->taken >= m->size->most ||
+			    kv_tx_stats(m->tx).size_bytes > VIEW_STEP_BYTES)
 				return STATUS_OK;
 			TRY(sums_batch_job(b, place));
 		}
@@ -111,7 +112,7 @@ sums_all(struct summing *m)
 	struct view_record *r = &m->record;
 	bool end = true;
 
-	while (m->taken < *m->most && r->work_map < r->group.map_count) {
+	while (m->taken < m->size->most && r->work_map < r->group.map_count) {
 		TRY(level_run(m, &end));
 		/* The level above is made of what functions have yet to answer. */
 		if (!end || m->build->asked->count)
@@ -152,16 +153,16 @@ sums_body(struct kv_tx *tx, void *arg)
 }
 
 enum status
-view_step_sums(const struct view_build *build, size_t *most, struct arena *arena,
+view_step_sums(const struct view_build *build, struct view_step_size *size, struct arena *arena,
 	       struct view_step *ret, struct err *err)
 {
 	struct summing m = {
-		.build = build, .arena = arena, .step = ret, .w = { .arena = arena }, .most = most
+		.build = build, .arena = arena, .step = ret, .w = { .arena = arena }, .size = size
 	};
 	enum status status;
 
 	*ret = (struct view_step){ 0 };
-	status = view_step_run(build->store, sums_body, &m, most, err);
+	status = view_step_run(build->store, sums_body, &m, size, err);
 	ret->covers = m.record.group.covers;
 	ret->phase = m.record.group.phase;
 	ret->done = m.record.done;

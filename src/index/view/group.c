@@ -119,7 +119,8 @@ enum status
 view_group_bytes(struct kv_tx *tx, const struct catalog_db *db, const struct view_group *group,
 		 uint64_t *ret)
 {
-	static const uint64_t kinds[] = { VIEW_KEYS_ROWS, VIEW_KEYS_DOCS, VIEW_KEYS_TEXTS };
+	static const uint64_t kinds[] = { VIEW_KEYS_ROWS, VIEW_KEYS_DOCS, VIEW_KEYS_TEXTS,
+					  VIEW_KEYS_LACKS };
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 	uint64_t bytes;
@@ -244,8 +245,21 @@ view_build_state(const struct view_build *build, struct arena *arena, struct vie
 	return kv_run(build->store, state_body, &reading, NULL, err);
 }
 
+/* Halves what a step does. Returns false if it is as little as it can be. */
+static bool
+size_halve(struct view_step_size *size)
+{
+	if (size->most > 1)
+		size->most /= 2;
+	else if (size->bytes / 2 >= VIEW_STEP_BYTES_LEAST)
+		size->bytes /= 2;
+	else
+		return false;
+	return true;
+}
+
 enum status
-view_step_run(struct kv_store *store, view_step_body *body, void *arg, size_t *most,
+view_step_run(struct kv_store *store, view_step_body *body, void *arg, struct view_step_size *size,
 	      struct err *err)
 {
 	struct kv_tx *tx;
@@ -257,11 +271,9 @@ view_step_run(struct kv_store *store, view_step_body *body, void *arg, size_t *m
 		status = kv_future_wait(kv_commit(tx));
 	if (status != STATUS_OK && status != STATUS_BUSY) {
 		enum status failed = status;
-		bool smaller = *most > 1 &&
-			       (failed == STATUS_TX_TOO_OLD || failed == STATUS_TX_TOO_LARGE);
+		bool smaller = (failed == STATUS_TX_TOO_OLD || failed == STATUS_TX_TOO_LARGE) &&
+			       size_halve(size);
 
-		if (smaller)
-			*most /= 2;
 		/* An attempt before this one may have left its reason. */
 		if (err)
 			*err = *kv_tx_err(tx);

@@ -55,6 +55,15 @@ view_key_doc(struct buf *key, const struct catalog_db *db, uint64_t group, struc
 }
 
 void
+view_key_lack(struct buf *key, const struct catalog_db *db, uint64_t group, size_t map,
+	      struct str id)
+{
+	view_key_group(key, db, VIEW_KEYS_LACKS, group);
+	tuple_put_u64(key, map);
+	tuple_put_str(key, id);
+}
+
+void
 view_key_text(struct buf *key, const struct catalog_db *db, uint64_t group, size_t map,
 	      struct str place, uint64_t n)
 {

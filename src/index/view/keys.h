@@ -27,6 +27,7 @@ enum {
 	VIEW_KEYS_ROWS = 3,   /* (group, map, level, place…) */
 	VIEW_KEYS_DOCS = 4,   /* (group, id, n): the rows of a document */
 	VIEW_KEYS_TEXTS = 5,  /* (group, map, place…, n): a chunk of a large row's texts */
+	VIEW_KEYS_LACKS = 6,  /* (group, map, id): what a map lacks of a document */
 
 	VIEW_FANOUT_BITS = 5, /* a sum covers 32 of the level below, on average */
 	VIEW_LEVELS = 6,      /* of sums: 32^6 rows before the highest has more than some */
@@ -42,6 +43,8 @@ void view_key_group(struct buf *key, const struct catalog_db *db, uint64_t kind,
 void view_key_level(struct buf *key, const struct catalog_db *db, uint64_t group, size_t map,
 		    unsigned level);
 void view_key_doc(struct buf *key, const struct catalog_db *db, uint64_t group, struct str id);
+void view_key_lack(struct buf *key, const struct catalog_db *db, uint64_t group, size_t map,
+		   struct str id);
 void view_key_text(struct buf *key, const struct catalog_db *db, uint64_t group, size_t map,
 		   struct str place, uint64_t n);
 

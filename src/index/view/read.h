@@ -108,6 +108,24 @@ MUST_USE enum status view_rows_total(struct kv_tx *tx, const struct catalog_db *
 				     const struct view_group *group, size_t map,
 				     struct str partition, struct index_work *w, uint64_t *ret);
 
+/* ---- What a view lacks (lacks.c) ---- */
+
+/* A document of which a map has not all rows, because a limit keeps them out. */
+struct view_lacking {
+	struct str id;
+	uint64_t rows;    /* how many it lacks; 0: it has none of the document's */
+	struct str limit; /* that the first of them has passed; the name of one in view.h */
+};
+
+/*
+ * The first `most` documents that a map lacks rows of now, by id; of a partitioned group those of
+ * the partition. `ret` has room for `most`; texts are in the arena. Reads nothing if it lacks none.
+ */
+MUST_USE enum status view_lacks_list(struct kv_tx *tx, const struct catalog_db *db,
+				     const struct view_group *group, size_t map,
+				     struct str partition, size_t most, struct arena *arena,
+				     struct view_lacking *ret, size_t *ret_count, bool *ret_more);
+
 /* ---- Groups of reduces (groups.c) ---- */
 
 enum {

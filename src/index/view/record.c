@@ -5,12 +5,15 @@
 #include "kv/tuple.h"
 
 enum {
-	GROUP_FORMAT = 1, /* the newest of each */
+	GROUP_FORMAT = 2, /* the newest of each */
+	GROUP_PLAIN = 1,  /* lacks nothing, and has nothing large */
 	ROW_FORMAT = 2,
 	ROW_PLAIN = 1,
 	ROW_CHUNKED = 2,
 	SUM_FORMAT = 1,
-	BACK_FORMAT = 1,
+	BACK_FORMAT = 2,
+	BACK_PLAIN = 1, /* whole, and lacks nothing */
+	LACK_FORMAT = 1,
 };
 
 /* ---- Groups ---- */
@@ -21,13 +24,27 @@ seq_str(const struct catalog_seq *seq)
 	return str_of((const char *)seq->bytes, CATALOG_SEQ_BYTES);
 }
 
+/*
+ * Groups stay in the first format as long as it can tell all of them. A group in it whose limits
+ * have kept something out is one that an older frond has built.
+ */
+static bool
+group_is_plain(const struct view_group *g)
+{
+	for (size_t i = 0; i < g->map_count; i++)
+		if (g->lacking[i])
+			return false;
+	return !g->halves && !g->large && g->unnoted == (g->refused > 0);
+}
+
 void
 view_record_put(struct buf *value, const struct view_record *record)
 {
 	const struct view_group *g = &record->group;
+	bool plain = group_is_plain(g);
 
 	buf_clear(value);
-	tuple_put_u64(value, GROUP_FORMAT);
+	tuple_put_u64(value, plain ? GROUP_PLAIN : GROUP_FORMAT);
 	tuple_put_u64(value, g->number);
 	tuple_put_bytes(value, str_of((const char *)g->signature, VIEW_SIGNATURE_BYTES));
 	tuple_put_bytes(value, str_of((const char *)g->seed, sizeof(g->seed)));
@@ -46,6 +63,13 @@ view_record_put(struct buf *value, const struct view_record *record)
 	for (size_t i = 0; i < g->map_count; i++) {
 		tuple_put_u64(value, g->rows[i]);
 		tuple_put_u64(value, g->tops[i]);
+		if (!plain)
+			tuple_put_u64(value, g->lacking[i]);
+	}
+	if (!plain) {
+		tuple_put_u64(value, g->halves);
+		tuple_put_bool(value, g->unnoted);
+		tuple_put_bool(value, g->large);
 	}
 	for (size_t i = 0; i < g->refusal_count; i++) {
 		tuple_put_str(value, g->refusals[i].id);
@@ -68,7 +92,7 @@ record_next_fixed(struct tuple_reader *r, struct arena *arena, void *ret, size_t
 }
 
 static enum status
-record_parse_maps(struct tuple_reader *r, struct view_group *g)
+record_parse_maps(struct tuple_reader *r, uint64_t format, struct view_group *g)
 {
 	uint64_t count, top;
 
@@ -82,8 +106,15 @@ record_parse_maps(struct tuple_reader *r, struct view_group *g)
 		if (top > UINT8_MAX)
 			return STATUS_CORRUPT;
 		g->tops[i] = (unsigned)top;
+		if (format != GROUP_PLAIN)
+			TRY(tuple_next_u64(r, &g->lacking[i]));
 	}
-	return STATUS_OK;
+	g->unnoted = g->refused > 0;
+	if (format == GROUP_PLAIN)
+		return STATUS_OK;
+	TRY(tuple_next_u64(r, &g->halves));
+	TRY(tuple_next_bool(r, &g->unnoted));
+	return tuple_next_bool(r, &g->large);
 }
 
 static enum status
@@ -143,7 +174,7 @@ view_record_parse(struct str value, struct arena *arena, struct view_record *ret
 	TRY(tuple_next_bool(&r, &g->partitioned));
 	TRY(record_parse_work(&r, arena, ret));
 	TRY(tuple_next_u64(&r, &g->refused));
-	TRY(record_parse_maps(&r, g));
+	TRY(record_parse_maps(&r, format, g));
 	return record_parse_refusals(&r, arena, g);
 }
 
@@ -240,23 +271,57 @@ view_sum_rows(struct str value, uint64_t *ret, struct err *err)
 /* ---- The rows of a document ---- */
 
 void
-view_back_head_put(struct buf *value, uint64_t chunks)
+view_back_head_put(struct buf *value, const struct view_back_head *head)
 {
+	bool plain = !head->half && !head->lacking;
+
 	buf_clear(value);
-	tuple_put_u64(value, BACK_FORMAT);
-	tuple_put_u64(value, chunks);
+	tuple_put_u64(value, plain ? BACK_PLAIN : BACK_FORMAT);
+	tuple_put_u64(value, head->chunks);
+	if (plain)
+		return;
+	tuple_put_bool(value, head->half);
+	tuple_put_u64(value, head->lacking);
 }
 
 enum status
-view_back_head_parse(struct str *value, uint64_t *ret_chunks, struct err *err)
+view_back_head_parse(struct str *value, struct view_back_head *ret, struct err *err)
 {
 	struct tuple_reader r = tuple_reader(*value);
 	uint64_t format;
 
+	*ret = (struct view_back_head){ 0 };
 	TRY(catalog_format_next(&r, "rows of a document", BACK_FORMAT, &format, err));
-	TRY(tuple_next_u64(&r, ret_chunks));
+	TRY(tuple_next_u64(&r, &ret->chunks));
+	if (format != BACK_PLAIN) {
+		TRY(tuple_next_bool(&r, &ret->half));
+		TRY(tuple_next_u64(&r, &ret->lacking));
+	}
 	*value = r.rest;
-	return *ret_chunks > 2 * VIEW_DOC_BYTES / VIEW_CHUNK_BYTES + 1 ? STATUS_CORRUPT : STATUS_OK;
+	return ret->chunks > 2 * VIEW_DOC_BYTES / VIEW_CHUNK_BYTES + 1 ? STATUS_CORRUPT : STATUS_OK;
+}
+
+/* ---- What a document lacks ---- */
+
+void
+view_lack_put(struct buf *value, const struct view_lack *lack)
+{
+	buf_clear(value);
+	tuple_put_u64(value, LACK_FORMAT);
+	tuple_put_u64(value, lack->rows);
+	tuple_put_str(value, lack->limit);
+}
+
+enum status
+view_lack_parse(struct str value, struct view_lack *ret, struct err *err)
+{
+	struct tuple_reader r = tuple_reader(value);
+	uint64_t format;
+
+	TRY(catalog_format_next(&r, "note of what a view lacks", LACK_FORMAT, &format, err));
+	TRY(tuple_next_u64(&r, &ret->rows));
+	TRY(row_next_text(&r, &ret->limit));
+	return r.rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
 void

@@ -2,11 +2,16 @@
  * What views store: groups, rows, sums, the rows of a document. Each is put and parsed here, with
  * its format number.
  *
- *     group  (1, signature, seed, phase, covers, purges, fresh until, flags, work map, work level,
- *             work place, done, total, refused, (rows, top of each map)…, (id, view, limit)…)
+ *     group  (1, number, signature, seed, phase, covers, purges, fresh until, partitioned,
+ *             work map, work level, work place, done, total, refused, maps,
+ *             (rows, top of each map)…, (id, view, limit)…)
+ *     group  (2, the same up to the maps, (rows, top, lacking documents of each map)…, halves,
+ *             unnoted, large, (id, view, limit)…)
  *     row    (1, key text, value text); (2, key bytes, value bytes) with the texts in chunks
  *     sum    (1, rows, partial result…)
  *     rows of a document  (1, chunks), and then (map, component, ordinal, hash, chunks)… in them
+ *     rows of a document  (2, chunks, half, maps that lack rows as bits), likewise
+ *     what a document lacks in a map  (1, rows, limit)
  *
  * Plain functions; what is parsed borrows the value, or is in the arena. STATUS_NEWER, explained:
  * a newer frond wrote it; STATUS_CORRUPT.
@@ -79,8 +84,26 @@ struct view_back {
 void view_back_put(struct buf *value, const struct view_back *back);
 MUST_USE enum status view_backs_parse(struct str value, struct arena *arena, struct view_back **ret,
 				      size_t *ret_count);
+
 /* What the first of a document's keys begins with. */
-void view_back_head_put(struct buf *value, uint64_t chunks);
-MUST_USE enum status view_back_head_parse(struct str *value, uint64_t *ret_chunks, struct err *err);
+struct view_back_head {
+	uint64_t chunks;
+	bool half;        /* only a part of the document's rows has been written */
+	uint64_t lacking; /* bit m: map m lacks rows of the document */
+};
+
+void view_back_head_put(struct buf *value, const struct view_back_head *head);
+/* `*value` becomes what follows the head. */
+MUST_USE enum status view_back_head_parse(struct str *value, struct view_back_head *ret,
+					  struct err *err);
+
+/* What a map lacks of a document. */
+struct view_lack {
+	uint64_t rows; /* 0: all */
+	struct str limit;
+};
+
+void view_lack_put(struct buf *value, const struct view_lack *lack);
+MUST_USE enum status view_lack_parse(struct str value, struct view_lack *ret, struct err *err);
 
 #endif

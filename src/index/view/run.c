@@ -29,9 +29,9 @@ struct run {
 	struct catalog_seq least;
 	struct view_batch *batch; /* that is being written; NULL: none */
 	struct ahead ahead;
-	size_t most_docs; /* of a step */
-	size_t most_rows; /* of a step that sums up */
-	unsigned busy;    /* attempts in a row that were STATUS_BUSY */
+	struct view_step_size write; /* what a step does */
+	struct view_step_size sum;   /* what a step does that sums up */
+	unsigned busy;               /* attempts in a row that were STATUS_BUSY */
 	struct view_error *error;
 	struct err *err;
 };
@@ -106,7 +106,7 @@ run_take_batch(struct run *r, const struct view_record *record)
 	if (r->batch && r->batch->number == g->number &&
 	    !catalog_seq_cmp(&r->batch->from, &g->covers) &&
 	    !catalog_seq_cmp(&r->batch->purges_from, &g->purge_seq))
-		return STATUS_OK; /* the previous step was not committed */
+		return STATUS_OK; /* the previous step was not committed, or wrote a part of one */
 	ahead_wait(a);
 	view_batch_free(r->batch);
 	r->batch = NULL;
@@ -134,11 +134,16 @@ run_take_batch(struct run *r, const struct view_record *record)
 	return STATUS_OK;
 }
 
+/* Tells what limits have kept out of the documents that the step has written. */
 static void
-run_tell(struct run *r)
+run_tell(struct run *r, const struct view_step *step)
 {
-	for (size_t i = 0; r->hooks->left_out && i < r->batch->left_out_count; i++)
-		r->hooks->left_out(r->hooks->arg, &r->batch->left_out[i]);
+	const struct view_batch *b = r->batch;
+
+	for (size_t i = 0; r->hooks->left_out && i < step->docs; i++)
+		for (size_t n = 0; n < b->docs[i].left_out_count; n++)
+			r->hooks->left_out(r->hooks->arg,
+					   &b->left_out[b->docs[i].left_out_first + n]);
 }
 
 /* Calls the reduces that the last attempt has asked for. No transaction is open. */
@@ -165,14 +170,14 @@ run_step(struct run *r, const struct view_record *record, struct view_step *step
 	enum status status;
 
 	if (record->group.phase == VIEW_PHASE_SUMS) {
-		status = view_step_sums(r->build, &r->most_rows, r->step_arena, step, r->err);
+		status = view_step_sums(r->build, &r->sum, r->step_arena, step, r->err);
 		return status == STATUS_OK ? STATUS_OK : run_fail(r, status, &step->error);
 	}
 	TRY(run_take_batch(r, record));
-	status = view_step_write(r->build, r->batch, &r->most_docs, r->step_arena, step, r->err);
+	status = view_step_write(r->build, r->batch, &r->write, r->step_arena, step, r->err);
 	if (status != STATUS_OK)
 		return run_fail(r, status, &step->error);
-	run_tell(r);
+	run_tell(r, step);
 	/* If it was empty, the next one begins at the same place, and must not be taken for it. */
 	if (step->whole && !r->batch->more) {
 		view_batch_free(r->batch);
@@ -225,8 +230,9 @@ run_steps(struct run *r)
 			continue;
 		TRY(status);
 		r->busy = 0;
-		step_grow(&r->most_docs, STEP_DOCS);
-		step_grow(&r->most_rows, VIEW_STEP_ROWS);
+		step_grow(&r->write.most, STEP_DOCS);
+		step_grow(&r->write.bytes, VIEW_STEP_BYTES);
+		step_grow(&r->sum.most, VIEW_STEP_ROWS);
 		reduce_memo_clear(r->build->memo);
 		if (!r->hooks->stepped(r->hooks->arg, &step, &r->least))
 			return STATUS_CANCELLED;
@@ -244,8 +250,8 @@ view_run(const struct view_build *build, const struct catalog_seq *least,
 			 .hooks = hooks,
 			 .arena = arena,
 			 .least = *least,
-			 .most_docs = STEP_DOCS,
-			 .most_rows = VIEW_STEP_ROWS,
+			 .write = { STEP_DOCS, VIEW_STEP_BYTES },
+			 .sum = { VIEW_STEP_ROWS, 0 },
 			 .error = ret_error,
 			 .err = err };
 	enum status status;

@@ -174,9 +174,12 @@ places_sort(struct places *p)
 	p->count = kept + 1;
 }
 
-/* Asks for the last sum of the level at or (`before`) in front of the place. */
+/*
+ * Asks for the last sum of the level at or (`before`) in front of the place. It is known to be at
+ * `floor` or behind: what lies in front of that need not be searched.
+ */
 static enum status
-cover_ask(const struct sums *s, unsigned level, struct str place, bool before,
+cover_ask(const struct sums *s, unsigned level, struct str floor, struct str place, bool before,
 	  struct kv_future **ret)
 {
 	const struct kv_range_options options = { .limit = 1,
@@ -190,6 +193,7 @@ cover_ask(const struct sums *s, unsigned level, struct str place, bool before,
 	buf_append_str(&hi, place);
 	if (!before)
 		buf_append_byte(&hi, CATALOG_KEY_NEXT);
+	buf_append_str(&lo, floor);
 	TRY(catalog_key_status(&lo));
 	TRY(buf_status(&hi));
 	*ret = kv_get_range(s->tx, buf_str(&lo), buf_str(&hi), &options);
@@ -198,7 +202,7 @@ cover_ask(const struct sums *s, unsigned level, struct str place, bool before,
 
 /* The place that was asked for; empty: the first sum of the level. */
 static enum status
-cover_wait(const struct sums *s, unsigned level, struct kv_future *f, struct places *ret)
+cover_wait(const struct sums *s, unsigned level, struct kv_future *f, struct str *ret)
 {
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	struct str place = STR("");
@@ -213,32 +217,91 @@ cover_wait(const struct sums *s, unsigned level, struct kv_future *f, struct pla
 	kv_future_free(f);
 	if (!place.ptr)
 		return STATUS_LIMIT;
-	TRY(index_count(s->w, 2));
-	return places_add(ret, s->w->arena, place);
+	*ret = place;
+	return index_count(s->w, 2);
 }
 
-/* The sums of a level that cover the places; with `before`, those in front of the places. */
+/* The search for the sums that cover places, which are in order. */
+struct covers {
+	const struct sums *s;
+	unsigned level;
+	const struct str *places;
+	size_t count;
+	bool before;
+	struct str *found; /* of each place; ptr NULL: not yet */
+};
+
+static enum status
+covers_wait(struct covers *c, struct kv_future **futures, const size_t *at, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		TRY(cover_wait(c->s, c->level, futures[i], &c->found[at[i]]));
+	return STATUS_OK;
+}
+
+/* Finds the sum of every `stride`th place, when that of every second one of them is known. */
+static enum status
+covers_round(struct covers *c, size_t stride)
+{
+	struct kv_future *futures[SUMS_WAVE];
+	size_t at[SUMS_WAVE], wave = 0;
+
+	for (size_t i = 0; i < c->count; i += stride) {
+		struct str left = i ? c->found[i - stride] : STR("");
+
+		if (c->found[i].ptr)
+			continue;
+		if (left.ptr && i && i + stride < c->count && c->found[i + stride].ptr &&
+		    str_eq(left, c->found[i + stride])) {
+			c->found[i] = left;
+			continue;
+		}
+		TRY(cover_ask(c->s, c->level, left.ptr ? left : STR(""), c->places[i], c->before,
+			      &futures[wave]));
+		at[wave++] = i;
+		if (wave < SUMS_WAVE)
+			continue;
+		TRY(covers_wait(c, futures, at, wave));
+		wave = 0;
+	}
+	return covers_wait(c, futures, at, wave);
+}
+
+/*
+ * The sums of a level that cover the places; with `before`, those in front of the places.
+ *
+ * The sums are in the order of their places, so two places with the same sum have it in common with
+ * all places between them. Many places are therefore searched for by halving: where many rows have
+ * come or gone side by side, most need no search, each of which would have to step over all sums
+ * that have gone with the rows.
+ */
 static enum status
 covers_find(const struct sums *s, unsigned level, const struct str *places, size_t count,
 	    bool before, struct places *ret)
 {
-	struct kv_future *futures[SUMS_WAVE];
+	struct covers c = { s, level, places, count, before, NULL };
+	size_t stride = 1;
 
-	for (size_t done = 0; done < count;) {
-		size_t wave = count - done < SUMS_WAVE ? count - done : SUMS_WAVE;
-
-		for (size_t i = 0; i < wave; i++)
-			TRY(cover_ask(s, level, places[done + i], before, &futures[i]));
-		for (size_t i = 0; i < wave; i++)
-			TRY(cover_wait(s, level, futures[i], ret));
-		done += wave;
-	}
+	c.found = arena_zalloc(s->w->arena, (count + 1) * sizeof(*c.found));
+	if (!c.found)
+		return STATUS_LIMIT;
+	while (stride * SUMS_WAVE < count)
+		stride *= 2;
+	for (; stride; stride /= 2)
+		TRY(covers_round(&c, stride));
+	for (size_t i = 0; i < count; i++)
+		if (!ret->count || !str_eq(ret->all[ret->count - 1], c.found[i]))
+			TRY(places_add(ret, s->w->arena, c.found[i]));
 	return STATUS_OK;
 }
 
-/* Puts and clears the sums that begin at rows which have come and gone: their values come later. */
+/*
+ * Puts and clears the sums that begin at rows which have come and gone: their values come later.
+ * `ret_begun`: the places of those that are put.
+ */
 static enum status
-sums_place(const struct sums *s, unsigned level, const struct sums_change *changes, size_t count)
+sums_place(const struct sums *s, unsigned level, const struct sums_change *changes, size_t count,
+	   struct places *ret_begun)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
@@ -252,10 +315,12 @@ sums_place(const struct sums *s, unsigned level, const struct sums_change *chang
 		view_key_level(&key, s->db, s->group->number, s->map, level);
 		buf_append_str(&key, changes[i].place);
 		TRY(catalog_key_status(&key));
-		if (changes[i].came)
-			TRY(kv_set(s->tx, buf_str(&key), buf_str(&value)));
-		else
+		if (!changes[i].came) {
 			TRY(kv_clear(s->tx, buf_str(&key)));
+			continue;
+		}
+		TRY(kv_set(s->tx, buf_str(&key), buf_str(&value)));
+		TRY(places_add(ret_begun, s->w->arena, changes[i].place));
 	}
 	return STATUS_OK;
 }
@@ -305,8 +370,10 @@ struct children {
 	struct buf hi;
 };
 
+/* `end`: where another sum of the level begins, at the latest; ptr NULL: it is not known. */
 static enum status
-children_ask(const struct sums *s, unsigned level, struct str place, struct children *ret)
+children_ask(const struct sums *s, unsigned level, struct str place, struct str end,
+	     struct children *ret)
 {
 	const struct kv_range_options options = { .limit = SUMS_CHILDREN, .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
@@ -315,7 +382,13 @@ children_ask(const struct sums *s, unsigned level, struct str place, struct chil
 	view_key_level(&lo, s->db, s->group->number, s->map, level - 1);
 	TRY(catalog_key_status(&lo));
 	ret->prefix_len = lo.len;
-	TRY(view_prefix_end(buf_str(&lo), &ret->hi));
+	if (end.ptr) {
+		buf_append_str(&ret->hi, buf_str(&lo));
+		buf_append_str(&ret->hi, end);
+		TRY(catalog_key_status(&ret->hi));
+	} else {
+		TRY(view_prefix_end(buf_str(&lo), &ret->hi));
+	}
 	buf_append_str(&lo, place);
 	TRY(buf_status(&lo));
 	ret->future = kv_get_range(s->tx, buf_str(&lo), buf_str(&ret->hi), &options);
@@ -340,19 +413,31 @@ children_wait(struct sums_batch *b, struct str place, struct children *c)
 	return STATUS_OK;
 }
 
+/*
+ * Both are in order. The children of a node end at the next sum of `begun` at the latest: so no
+ * read goes on behind the rows that have come, over what may have gone there.
+ */
 static enum status
-sums_compute(struct sums_batch *b, const struct places *nodes)
+sums_compute(struct sums_batch *b, const struct places *nodes, const struct places *begun)
 {
 	struct children wave[SUMS_WAVE];
 	enum status status = STATUS_OK;
+	size_t next = 0;
 
 	for (size_t i = 0; i < SUMS_WAVE; i++)
 		wave[i].hi = CATALOG_KEY_INIT;
 	for (size_t done = 0; status == STATUS_OK && done < nodes->count; done += SUMS_WAVE) {
 		size_t n = nodes->count - done < SUMS_WAVE ? nodes->count - done : SUMS_WAVE;
 
-		for (size_t i = 0; status == STATUS_OK && i < n; i++)
-			status = children_ask(b->s, b->level, nodes->all[done + i], &wave[i]);
+		for (size_t i = 0; status == STATUS_OK && i < n; i++) {
+			struct str place = nodes->all[done + i], end = { 0 };
+
+			while (next < begun->count && str_cmp(begun->all[next], place) <= 0)
+				next++;
+			if (next < begun->count)
+				end = begun->all[next];
+			status = children_ask(b->s, b->level, place, end, &wave[i]);
+		}
 		for (size_t i = 0; status == STATUS_OK && i < n; i++)
 			status = children_wait(b, nodes->all[done + i], &wave[i]);
 	}
@@ -366,17 +451,14 @@ sums_compute(struct sums_batch *b, const struct places *nodes)
 /* The sums of the lowest level: those over changed rows, and those that new ones begin behind. */
 static enum status
 lowest_find(const struct sums *s, const struct sums_change *changes, size_t count,
-	    struct places *ret)
+	    const struct places *begun, struct places *ret)
 {
-	struct places rows = { 0 }, begun = { 0 };
+	struct places rows = { 0 };
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		TRY(places_add(&rows, s->w->arena, changes[i].place));
-		if (changes[i].came && view_place_level(s->group->seed, changes[i].place))
-			TRY(places_add(&begun, s->w->arena, changes[i].place));
-	}
 	TRY(covers_find(s, 1, rows.all, rows.count, false, ret));
-	TRY(covers_find(s, 1, begun.all, begun.count, true, ret));
+	TRY(covers_find(s, 1, begun->all, begun->count, true, ret));
 	places_sort(ret);
 	return STATUS_OK;
 }
@@ -391,19 +473,19 @@ sums_update(const struct sums *s, const struct view_map *map, const struct reduc
 		return STATUS_OK;
 	qsort(changes, count, sizeof(*changes), change_cmp);
 	for (unsigned level = 1; level <= VIEW_LEVELS; level++) {
-		struct places nodes = { 0 };
+		struct places nodes = { 0 }, begun = { 0 };
 		struct sums_batch b;
 		enum status status;
 
-		TRY(sums_place(s, level, changes, count));
+		TRY(sums_place(s, level, changes, count, &begun));
 		if (level == 1) {
-			TRY(lowest_find(s, changes, count, &nodes));
+			TRY(lowest_find(s, changes, count, &begun, &nodes));
 		} else {
 			TRY(covers_find(s, level, below.all, below.count, false, &nodes));
 			places_sort(&nodes);
 		}
 		TRY(sums_batch_begin(&b, s, map, run, level));
-		status = sums_compute(&b, &nodes);
+		status = sums_compute(&b, &nodes, &begun);
 		sums_batch_release(&b);
 		TRY(status);
 		/* The levels above are made of what functions have yet to answer. */

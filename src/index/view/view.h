@@ -30,8 +30,8 @@
 /* Limits. What passes one is left out of a view, and told (struct view_refusal). */
 enum {
 	VIEW_KEY_BYTES = 6000,     /* of a row's key, as it is in the key of the store */
-	VIEW_ROW_BYTES = 1000000,  /* of a row's key and value as JSON texts */
-	VIEW_DOC_BYTES = 4000000,  /* of all that is stored of one document */
+	VIEW_ROW_BYTES = 4000000,  /* of a row's key and value as JSON texts */
+	VIEW_DOC_BYTES = 64000000, /* of the rows of one document while they are written */
 	VIEW_REFUSALS_SHOWN = 20,  /* the newest that a group remembers by name */
 	VIEW_GROUPS_MOST = 1000,   /* groups of one database that are looked through */
 	VIEW_UPDATERS_MOST = 8,    /* groups that a process updates at once; others wait */
@@ -48,6 +48,7 @@ struct view_refusal {
 	struct str id;    /* of the document */
 	struct str view;  /* the view's name; empty: all rows of the document */
 	struct str limit; /* "view_key_bytes", "view_row_bytes", "view_doc_bytes", "not_json" */
+	uint64_t rows;    /* how many; 0: not told (it is not stored with a group's newest) */
 };
 
 struct view_engine_config {
@@ -144,8 +145,15 @@ struct view_group {
 	size_t map_count;
 	uint64_t rows[VIEW_VIEWS_MOST]; /* of each map */
 	unsigned tops[VIEW_VIEWS_MOST]; /* the highest level that each map's sums have */
-	uint64_t refused;               /* rows and documents that limits have kept out, in all */
-	struct view_refusal *refusals;  /* the newest of them, the newest last */
+	/* Documents that have rows which are not in the rows of each map now (left_out.h). */
+	uint64_t lacking[VIEW_VIEWS_MOST];
+	/* Documents of whose rows a part has been written: until this is 0 again, readers wait. */
+	uint64_t halves;
+	/* A limit has kept out rows when that was not noted by document: `refusals` names some. */
+	bool unnoted;
+	bool large;                    /* has had what fronds with lower limits cannot read */
+	uint64_t refused;              /* rows and documents that limits have kept out, in all */
+	struct view_refusal *refusals; /* the newest of them, the newest last */
 	size_t refusal_count;
 };
 

@@ -147,17 +147,17 @@ verify_list(struct verify_group *g, struct catalog_verify_cursor *c)
 	struct str value = c->pair.value, id = { 0 };
 	struct view_back *backs = NULL;
 	struct err err = { 0 };
-	uint64_t chunks = 0;
+	struct view_back_head head = { 0 };
 	enum status status = arena ? STATUS_OK : STATUS_NOMEM;
 	size_t count = 0;
 
 	if (status == STATUS_OK)
 		status = catalog_next_text(&r, TUPLE_STRING, arena, true, &id);
 	if (status == STATUS_OK)
-		status = view_back_head_parse(&value, &chunks, &err);
+		status = view_back_head_parse(&value, &head, &err);
 	buf_append_str(&key, c->pair.key);
 	buf_append_str(&text, value);
-	for (uint64_t n = 1; status == STATUS_OK && n < chunks; n++) {
+	for (uint64_t n = 1; status == STATUS_OK && n < head.chunks; n++) {
 		status = catalog_verify_cursor_next(g->v, c);
 		if (status == STATUS_OK && c->done)
 			status = STATUS_CORRUPT;

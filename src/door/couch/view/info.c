@@ -59,6 +59,27 @@ info_write_options(const struct view_design *design, struct buf *out)
 	buf_append_byte(out, ']');
 }
 
+/* How many documents each view lacks rows of now, if it lacks any. */
+static void
+info_write_lacking(const struct view_design *design, const struct view_group *group,
+		   struct buf *out)
+{
+	const char *separator = "";
+
+	buf_append_cstr(out, ",\"lacking\":{");
+	for (size_t i = 0; i < design->view_count && group->number; i++) {
+		const struct view_view *view = &design->views[i];
+
+		if (!group->lacking[view->map])
+			continue;
+		buf_append_cstr(out, separator);
+		json_write_str(out, view->name);
+		buf_printf(out, ":%llu", (unsigned long long)group->lacking[view->map]);
+		separator = ",";
+	}
+	buf_append_byte(out, '}');
+}
+
 static void
 info_write_refused(const struct view_group *group, struct buf *out)
 {
@@ -121,6 +142,7 @@ info_write(struct couch_req *r, const struct info_call *c, struct buf *out)
 	buf_printf(out, ",\"updates_pending\":{\"minimum\":%llu,\"preferred\":%llu,\"total\":%llu}",
 		   (unsigned long long)c->pending, (unsigned long long)c->pending,
 		   (unsigned long long)c->pending);
+	info_write_lacking(&c->named.design, group, out);
 	info_write_refused(group, out);
 	buf_append_cstr(out, "}}");
 }

@@ -105,6 +105,11 @@ struct view_counts {
 };
 view_step view_count_rows;
 
+/* ---- What the view lacks (lacking.c) ---- */
+
+/* Writes the members of an answer that tell of it, with a comma in front; nothing if it has all. */
+MUST_USE enum status view_send_lacking(struct view_run *v);
+
 /* ---- Documents of rows (docs.c) ---- */
 
 /* A row of a page whose documents are read together. In the request's arena. */

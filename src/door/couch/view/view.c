@@ -7,11 +7,13 @@
 #include "door/couch/view/run.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
+#include "index/view/documents.h"
 #include "loop/step.h"
 
 enum {
 	VIEW_PLACE_BYTES = 16 * 1024, /* the place of a row */
 	VIEW_KEY_STEPS = 8,           /* steps (loop/step.h) of one key or query */
+	SETTLE_TRIES = 20,
 };
 
 /* ---- The view ---- */
@@ -280,11 +282,57 @@ view_send_question(struct view_run *v)
 		TRY(view_send_keys(v));
 	else
 		TRY(view_send_range(v));
-	buf_append_cstr(&v->stream.out, "\r\n]}");
+	buf_append_cstr(&v->stream.out, "\r\n]");
+	TRY(view_send_lacking(v));
+	buf_append_byte(&v->stream.out, '}');
 	return buf_status(&v->stream.out);
 }
 
 /* ---- Reading ---- */
+
+/* Looking for a document that is half written. */
+struct view_settling {
+	struct view_run *v;
+	struct view_group group;
+	bool half;
+};
+
+/* A step: whether a document is half written. */
+static enum status
+view_read_halves(struct couch_req *r, struct kv_tx *tx, void *arg)
+{
+	struct view_settling *s = arg;
+	enum status status;
+
+	s->half = false;
+	status = view_group_open(tx, r->db, &s->v->named.design, r->arena, &s->group, &r->fail.err);
+	if (status != STATUS_OK)
+		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	s->half = s->group.phase == VIEW_PHASE_READY && s->group.halves;
+	return s->half ? view_documents_of(r->db)->newest(tx, r->db, &s->v->named.newest)
+		       : STATUS_OK;
+}
+
+/*
+ * A document of more rows than a transaction takes is written in several. An answer does not begin
+ * in between: it waits for the update that writes it, or completes one that was left. Where such
+ * documents are written all the time, it begins after SETTLE_TRIES of them.
+ */
+static enum status
+view_settle(struct view_run *v)
+{
+	struct view_settling s = { .v = v, .half = true };
+
+	for (int i = 0; i < SETTLE_TRIES && s.half; i++) {
+		struct arena_mark mark = arena_mark(v->r->arena);
+
+		TRY(couch_db_read(v->r, COUCH_ACCESS_MEMBER, view_read_halves, &s));
+		arena_reset(v->r->arena, mark);
+		if (s.half)
+			TRY(couch_view_bring_up(v->r, &v->named, true));
+	}
+	return STATUS_OK;
+}
 
 /* Brings the view up to date, as the questions want it, and begins to read it. */
 static enum status
@@ -295,6 +343,8 @@ view_begin(struct view_run *v)
 
 	if ((v->waits || v->lazy) && !v->known)
 		TRY(couch_view_bring_up(r, &v->named, v->waits));
+	if (v->waits && !v->known)
+		TRY(view_settle(v));
 	if (reduce && reduce->kind == VIEW_REDUCE_FUNCTION) {
 		TRY(couch_view_functions_of(r, &v->named, JS_LANE_REQUEST, &v->functions));
 		couch_view_functions_set_stop(v->functions, http_closed_event(r->x));
