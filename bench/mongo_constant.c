@@ -88,7 +88,7 @@ count_documents(struct str body, struct str behind)
 	int32_t n = 0;
 
 	if (bson_find(body, STR("documents"), &v))
-		return (int32_t)bson_count(v.text);
+		return (int32_t)bson_count(bson_text(&v));
 	behind = str_skip(behind,
 			  behind.len > 15 ? 15 : behind.len); /* kind, length, "documents" */
 	for (size_t len; (len = bson_length(behind)); n++)
@@ -124,7 +124,7 @@ answer(struct bson_builder *b, struct str body, struct str behind)
 	if (!bson_iter_read(&i, &e))
 		return false;
 	if (str_eq(e.name, STR("find"))) {
-		put_batch(b, str_eq(e.value.text, STR("asked")) ? &asked : NULL);
+		put_batch(b, str_eq(bson_text(&e.value), STR("asked")) ? &asked : NULL);
 	} else if (str_eq(e.name, STR("aggregate"))) {
 		put_batch(b, &groups);
 	} else if (str_eq(e.name, STR("insert"))) {

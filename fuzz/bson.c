@@ -35,7 +35,7 @@ read_elements(struct str container, struct str bytes, int depth)
 		must(e.bytes.ptr >= bytes.ptr &&
 		     e.bytes.ptr + e.bytes.len <= bytes.ptr + bytes.len);
 		if (bson_is_container(&e.value) && depth)
-			read_elements(e.value.text, bytes, depth - 1);
+			read_elements(bson_text(&e.value), bytes, depth - 1);
 	}
 }
 

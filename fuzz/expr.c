@@ -39,7 +39,7 @@ check_value(const struct bson_value *v, const struct bson_value *again)
 	bytes = buf_str(&one);
 	/* A container of the greatest depth is too deep inside another one. */
 	if (bson_is_container(v))
-		bytes = v->type == BSON_DOCUMENT ? v->text : STR("");
+		bytes = v->type == BSON_DOCUMENT ? bson_text(v) : STR("");
 	must(!bytes.len || bson_check(bytes, NULL) == STATUS_OK);
 	buf_release(&one);
 	buf_release(&two);

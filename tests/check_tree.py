@@ -102,9 +102,14 @@ def included(path):
             if (found := re.match(r'\s*#\s*include\s+"([^"]+)"', line))]
 
 
+def without_comments(path):
+    """A file's text; lines keep their numbers."""
+    return re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), path.read_text(), flags=re.S)
+
+
 def code_of(path):
     """A file's text without comments, texts and the names of structs and enums."""
-    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+    text = without_comments(path)
     text = re.sub(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"", "0", text)
     return re.sub(r"\b(?:struct|enum|union) \w+|(?:->|\.)\w+", "", text)
 
@@ -233,6 +238,15 @@ def large_folders_have_a_map():
     return wrong
 
 
+def members_of_values_are_read_by_their_type():
+    """A member of a bson_value may be written, or be where a call writes; reading is for bson_text()
+    and its kin, which know whether the value has it."""
+    reads = re.compile(r"(&[^&,;(){}]*)?(?:\.|->)as_(?:text|more|truth|n|d|decimal)\b(?!(?:\.\w+)? [-+|&^]?=[^=])")
+    return [f"{path.relative_to(TOP)}:{code.count(chr(10), 0, found.start()) + 1}"
+            for path in sources() if path.relative_to(TOP).as_posix() not in ("src/bson/bson.h", "src/bson/read.c")
+            for code in (without_comments(path),) for found in reads.finditer(code) if not found[1]]
+
+
 def nothing_is_left_to_do():
     marker = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     return [f"{path.relative_to(TOP)}:{number}"
@@ -281,7 +295,7 @@ def code_is_formatted():
 
 CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
-          large_folders_have_a_map, nothing_is_left_to_do, limits_are_told_as_they_are, headers_have_guards_of_their_own, code_is_formatted]
+          large_folders_have_a_map, members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are, headers_have_guards_of_their_own, code_is_formatted]
 
 
 def main():

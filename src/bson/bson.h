@@ -16,6 +16,8 @@
 #ifndef FROND_BSON_BSON_H
 #define FROND_BSON_BSON_H
 
+#include <assert.h>
+
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -61,20 +63,91 @@ struct bson_decimal {
 	uint64_t high;
 };
 
+/*
+ * Read members by bson_text() and its kin alone, which assert that the type has them: the union
+ * would give the bytes of one member as another, such as a Decimal128 as an address.
+ */
 struct bson_value {
 	enum bson_type type;
 	uint8_t subtype;
 	union {
-		bool truth;
-		int64_t n;
-		double d;
-		struct bson_decimal decimal;
+		bool as_truth;
+		int64_t as_n;
+		double as_d;
+		struct bson_decimal as_decimal;
 		struct {
-			struct str text;
-			struct str more;
+			struct str as_text;
+			struct str as_more;
 		};
 	};
 };
+
+/* Types that have the same member, as bits. */
+enum {
+	BSON_KINDS_TEXT = 1 << BSON_STRING | 1 << BSON_DOCUMENT | 1 << BSON_ARRAY |
+			  1 << BSON_BINARY | 1 << BSON_OBJECT_ID | 1 << BSON_REGEX |
+			  1 << BSON_DB_POINTER | 1 << BSON_CODE | 1 << BSON_SYMBOL |
+			  1 << BSON_CODE_SCOPE,
+	BSON_KINDS_MORE = 1 << BSON_REGEX | 1 << BSON_DB_POINTER | 1 << BSON_CODE_SCOPE,
+	BSON_KINDS_INTEGER = 1 << BSON_DATE | 1 << BSON_INT32 | 1 << BSON_TIMESTAMP |
+			     1 << BSON_INT64,
+};
+
+static inline bool
+bson_is_of(const struct bson_value *v, unsigned kinds)
+{
+	return (unsigned)v->type < 32 && (kinds >> (unsigned)v->type & 1);
+}
+
+/* A mistake of the caller's, if not: a build for tests ends there, one to be installed goes on. */
+static inline bool
+bson_has(const struct bson_value *v, unsigned kinds)
+{
+#ifndef FROND_RELEASE
+	assert(bson_is_of(v, kinds));
+#endif
+	return bson_is_of(v, kinds);
+}
+
+/*
+ * What a value has. The caller has looked at its type, since a client may have sent any. If it has
+ * not, a release takes what is empty, 0 or false; other builds end there.
+ */
+static inline struct str
+bson_text(const struct bson_value *v)
+{
+	return bson_has(v, BSON_KINDS_TEXT) ? v->as_text : STR("");
+}
+
+static inline struct str
+bson_more(const struct bson_value *v)
+{
+	return bson_has(v, BSON_KINDS_MORE) ? v->as_more : STR("");
+}
+
+static inline bool
+bson_truth(const struct bson_value *v)
+{
+	return bson_has(v, 1 << BSON_BOOL) && v->as_truth;
+}
+
+static inline int64_t
+bson_integer(const struct bson_value *v)
+{
+	return bson_has(v, BSON_KINDS_INTEGER) ? v->as_n : 0;
+}
+
+static inline double
+bson_real(const struct bson_value *v)
+{
+	return bson_has(v, 1 << BSON_DOUBLE) ? v->as_d : 0;
+}
+
+static inline struct bson_decimal
+bson_decimal(const struct bson_value *v)
+{
+	return bson_has(v, 1 << BSON_DECIMAL) ? v->as_decimal : (struct bson_decimal){ 0 };
+}
 
 /* An element of a document. */
 struct bson_element {
@@ -84,14 +157,14 @@ struct bson_element {
 };
 
 /* Values as literals. */
-#define BSON_OF_INT32(number)   ((struct bson_value){ .type = BSON_INT32, .n = (number) })
-#define BSON_OF_INT64(number)   ((struct bson_value){ .type = BSON_INT64, .n = (number) })
-#define BSON_OF_DOUBLE(number)  ((struct bson_value){ .type = BSON_DOUBLE, .d = (number) })
-#define BSON_OF_BOOL(value)     ((struct bson_value){ .type = BSON_BOOL, .truth = (value) })
-#define BSON_OF_DATE(ms)        ((struct bson_value){ .type = BSON_DATE, .n = (ms) })
-#define BSON_OF_STRING(string)  ((struct bson_value){ .type = BSON_STRING, .text = (string) })
-#define BSON_OF_DOCUMENT(bytes) ((struct bson_value){ .type = BSON_DOCUMENT, .text = (bytes) })
-#define BSON_OF_ARRAY(bytes)    ((struct bson_value){ .type = BSON_ARRAY, .text = (bytes) })
+#define BSON_OF_INT32(number)   ((struct bson_value){ .type = BSON_INT32, .as_n = (number) })
+#define BSON_OF_INT64(number)   ((struct bson_value){ .type = BSON_INT64, .as_n = (number) })
+#define BSON_OF_DOUBLE(number)  ((struct bson_value){ .type = BSON_DOUBLE, .as_d = (number) })
+#define BSON_OF_BOOL(value)     ((struct bson_value){ .type = BSON_BOOL, .as_truth = (value) })
+#define BSON_OF_DATE(ms)        ((struct bson_value){ .type = BSON_DATE, .as_n = (ms) })
+#define BSON_OF_STRING(string)  ((struct bson_value){ .type = BSON_STRING, .as_text = (string) })
+#define BSON_OF_DOCUMENT(bytes) ((struct bson_value){ .type = BSON_DOCUMENT, .as_text = (bytes) })
+#define BSON_OF_ARRAY(bytes)    ((struct bson_value){ .type = BSON_ARRAY, .as_text = (bytes) })
 #define BSON_OF_NULL            ((struct bson_value){ .type = BSON_NULL })
 
 /* A document without elements. */

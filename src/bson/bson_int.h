@@ -63,8 +63,8 @@ static inline bool
 bson_binary_is_whole(const struct bson_value *v)
 {
 	return v->subtype != BSON_SUBTYPE_COUNTED ||
-	       (v->text.len >= sizeof(uint32_t) &&
-		bson_u32(v->text.ptr) == v->text.len - sizeof(uint32_t));
+	       (bson_text(v).len >= sizeof(uint32_t) &&
+		bson_u32(bson_text(v).ptr) == bson_text(v).len - sizeof(uint32_t));
 }
 
 #endif

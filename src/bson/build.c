@@ -41,9 +41,9 @@ put_cstring(struct buf *out, struct str text)
 static void
 put_code_scope(struct buf *out, const struct bson_value *v)
 {
-	put_u32(out, (uint32_t)(2 * sizeof(uint32_t) + v->text.len + 1 + v->more.len));
-	put_string(out, v->text);
-	buf_append_str(out, v->more);
+	put_u32(out, (uint32_t)(2 * sizeof(uint32_t) + bson_text(v).len + 1 + bson_more(v).len));
+	put_string(out, bson_text(v));
+	buf_append_str(out, bson_more(v));
 }
 
 void
@@ -51,52 +51,53 @@ bson_value_write(struct buf *out, const struct bson_value *v)
 {
 	switch (v->type) {
 	case BSON_DOUBLE: {
+		double d = bson_real(v);
 		uint64_t bits;
 
-		memcpy(&bits, &v->d, sizeof(bits));
+		memcpy(&bits, &d, sizeof(bits));
 		put_u64(out, bits);
 		return;
 	}
 	case BSON_STRING:
 	case BSON_CODE:
 	case BSON_SYMBOL:
-		put_string(out, v->text);
+		put_string(out, bson_text(v));
 		return;
 	case BSON_DOCUMENT:
 	case BSON_ARRAY:
 	case BSON_OBJECT_ID:
-		buf_append_str(out, v->text);
+		buf_append_str(out, bson_text(v));
 		return;
 	case BSON_BINARY:
-		put_u32(out, (uint32_t)v->text.len);
+		put_u32(out, (uint32_t)bson_text(v).len);
 		buf_append_byte(out, v->subtype);
-		buf_append_str(out, v->text);
+		buf_append_str(out, bson_text(v));
 		return;
 	case BSON_BOOL:
-		buf_append_byte(out, v->truth);
+		buf_append_byte(out, bson_truth(v));
 		return;
 	case BSON_DATE:
 	case BSON_TIMESTAMP:
 	case BSON_INT64:
-		put_u64(out, (uint64_t)v->n);
+		put_u64(out, (uint64_t)bson_integer(v));
 		return;
 	case BSON_INT32:
-		put_u32(out, (uint32_t)v->n);
+		put_u32(out, (uint32_t)bson_integer(v));
 		return;
 	case BSON_REGEX:
-		put_cstring(out, v->text);
-		put_cstring(out, v->more);
+		put_cstring(out, bson_text(v));
+		put_cstring(out, bson_more(v));
 		return;
 	case BSON_DB_POINTER:
-		put_string(out, v->text);
-		buf_append_str(out, v->more);
+		put_string(out, bson_text(v));
+		buf_append_str(out, bson_more(v));
 		return;
 	case BSON_CODE_SCOPE:
 		put_code_scope(out, v);
 		return;
 	case BSON_DECIMAL:
-		put_u64(out, v->decimal.low);
-		put_u64(out, v->decimal.high);
+		put_u64(out, bson_decimal(v).low);
+		put_u64(out, bson_decimal(v).high);
 		return;
 	case BSON_UNDEFINED:
 	case BSON_NULL:
@@ -283,7 +284,7 @@ bson_put_date(struct bson_builder *b, struct str name, int64_t ms)
 void
 bson_put_timestamp(struct bson_builder *b, struct str name, uint64_t timestamp)
 {
-	const struct bson_value v = { .type = BSON_TIMESTAMP, .n = (int64_t)timestamp };
+	const struct bson_value v = { .type = BSON_TIMESTAMP, .as_n = (int64_t)timestamp };
 
 	bson_put(b, name, &v);
 }
@@ -291,7 +292,7 @@ bson_put_timestamp(struct bson_builder *b, struct str name, uint64_t timestamp)
 void
 bson_put_object_id(struct bson_builder *b, struct str name, struct str id)
 {
-	const struct bson_value v = { .type = BSON_OBJECT_ID, .text = id };
+	const struct bson_value v = { .type = BSON_OBJECT_ID, .as_text = id };
 
 	assert(id.len == BSON_OBJECT_ID_BYTES);
 	bson_put(b, name, &v);
@@ -300,7 +301,7 @@ bson_put_object_id(struct bson_builder *b, struct str name, struct str id)
 void
 bson_put_binary(struct bson_builder *b, struct str name, uint8_t subtype, struct str bytes)
 {
-	const struct bson_value v = { .type = BSON_BINARY, .subtype = subtype, .text = bytes };
+	const struct bson_value v = { .type = BSON_BINARY, .subtype = subtype, .as_text = bytes };
 
 	bson_put(b, name, &v);
 }

@@ -55,16 +55,16 @@ check_value(struct checker *c, const struct bson_value *v, const char *at)
 	case BSON_CODE:
 	case BSON_SYMBOL:
 	case BSON_DB_POINTER:
-		return check_text(c, v->text, "a string is not UTF-8");
+		return check_text(c, bson_text(v), "a string is not UTF-8");
 	case BSON_REGEX:
-		TRY(check_text(c, v->text, "a pattern is not UTF-8"));
-		return check_text(c, v->more, "options of a pattern are not UTF-8");
+		TRY(check_text(c, bson_text(v), "a pattern is not UTF-8"));
+		return check_text(c, bson_more(v), "options of a pattern are not UTF-8");
 	case BSON_DOCUMENT:
 	case BSON_ARRAY:
-		return check_enter(c, v->text);
+		return check_enter(c, bson_text(v));
 	case BSON_CODE_SCOPE:
-		TRY(check_text(c, v->text, "code is not UTF-8"));
-		return check_enter(c, v->more);
+		TRY(check_text(c, bson_text(v), "code is not UTF-8"));
+		return check_enter(c, bson_more(v));
 	default:
 		return STATUS_OK;
 	}

@@ -262,11 +262,11 @@ bson_decimal_of(const struct bson_value *v)
 	switch ((int)v->type) {
 	case BSON_INT32:
 	case BSON_INT64:
-		return bson_decimal_of_int64(v->n);
+		return bson_decimal_of_int64(bson_integer(v));
 	case BSON_DOUBLE:
-		return bson_decimal_of_double(v->d);
+		return bson_decimal_of_double(bson_real(v));
 	case BSON_DECIMAL:
-		return v->decimal;
+		return bson_decimal(v);
 	default:
 		return (struct bson_decimal){ .high = UINT64_C(0x7c) << 56 };
 	}

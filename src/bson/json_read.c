@@ -149,7 +149,7 @@ special_decimal(struct json_input *in)
 	unsigned flags = 0;
 
 	TRY(expect_string(in, &in->text, "$numberDecimal wants a string"));
-	if (!bson_decimal_parse(buf_str(&in->text), &v.decimal, &flags) || flags)
+	if (!bson_decimal_parse(buf_str(&in->text), &v.as_decimal, &flags) || flags)
 		return wrong(in, "$numberDecimal is no number that a Decimal128 holds exactly");
 	put(in, &v);
 	return expect_end(in);
@@ -357,8 +357,8 @@ put_regex(struct json_input *in)
 {
 	const struct bson_value v = {
 		.type = BSON_REGEX,
-		.text = buf_str(&in->text),
-		.more = buf_str(&in->more),
+		.as_text = buf_str(&in->text),
+		.as_more = buf_str(&in->more),
 	};
 
 	if (has_nul(&in->text) || has_nul(&in->more))
@@ -414,7 +414,7 @@ static enum status
 special_symbol(struct json_input *in)
 {
 	TRY(expect_string(in, &in->text, "$symbol wants a string"));
-	put(in, &(struct bson_value){ .type = BSON_SYMBOL, .text = buf_str(&in->text) });
+	put(in, &(struct bson_value){ .type = BSON_SYMBOL, .as_text = buf_str(&in->text) });
 	return expect_end(in);
 }
 
@@ -434,8 +434,8 @@ read_scope(struct json_input *in)
 	status = read_text(text, &scope, in->scopes + 1, in->err);
 	if (status == STATUS_OK)
 		put(in, &(struct bson_value){ .type = BSON_CODE_SCOPE,
-					      .text = buf_str(&in->text),
-					      .more = buf_str(&scope) });
+					      .as_text = buf_str(&in->text),
+					      .as_more = buf_str(&scope) });
 	buf_release(&scope);
 	return status;
 }
@@ -448,7 +448,7 @@ special_code(struct json_input *in)
 	TRY(expect_string(in, &in->text, "$code wants a string"));
 	TRY(json_next(&in->r, &token));
 	if (token == JSON_OBJECT_END) {
-		put(in, &(struct bson_value){ .type = BSON_CODE, .text = buf_str(&in->text) });
+		put(in, &(struct bson_value){ .type = BSON_CODE, .as_text = buf_str(&in->text) });
 		return STATUS_OK;
 	}
 	if (token != JSON_KEY || !str_eq(in->r.text, STR("$scope")))
@@ -470,8 +470,8 @@ special_db_pointer(struct json_input *in)
 	TRY(expect_key(in, STR("$oid"), what));
 	TRY(expect_object_id(in));
 	put(in, &(struct bson_value){ .type = BSON_DB_POINTER,
-				      .text = buf_str(&in->text),
-				      .more = buf_str(&in->more) });
+				      .as_text = buf_str(&in->text),
+				      .as_more = buf_str(&in->more) });
 	TRY(expect_end(in));
 	return expect_end(in);
 }

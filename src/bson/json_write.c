@@ -29,10 +29,11 @@ static void
 put_integer(struct buf *out, const struct bson_value *v, enum bson_json_style style)
 {
 	if (style == BSON_JSON_RELAXED)
-		buf_printf(out, "%lld", (long long)v->n);
+		buf_printf(out, "%lld", (long long)bson_integer(v));
 	else
 		buf_printf(out, "{\"%s\":\"%lld\"}",
-			   v->type == BSON_INT32 ? "$numberInt" : "$numberLong", (long long)v->n);
+			   v->type == BSON_INT32 ? "$numberInt" : "$numberLong",
+			   (long long)bson_integer(v));
 }
 
 static void
@@ -79,7 +80,7 @@ put_binary(struct buf *out, const struct bson_value *v)
 	bool counted = v->subtype == BSON_SUBTYPE_COUNTED && bson_binary_is_whole(v);
 
 	buf_append_cstr(out, "{\"$binary\":{\"base64\":\"");
-	base64_encode(out, str_skip(v->text, counted ? sizeof(uint32_t) : 0), BASE64_STANDARD);
+	base64_encode(out, str_skip(bson_text(v), counted ? sizeof(uint32_t) : 0), BASE64_STANDARD);
 	buf_printf(out, "\",\"subType\":\"%02x\"}}", v->subtype);
 }
 
@@ -87,9 +88,9 @@ static void
 put_regex(struct buf *out, const struct bson_value *v)
 {
 	buf_append_cstr(out, "{\"$regularExpression\":{\"pattern\":");
-	json_write_str(out, v->text);
+	json_write_str(out, bson_text(v));
 	buf_append_cstr(out, ",\"options\":");
-	json_write_str(out, v->more);
+	json_write_str(out, bson_more(v));
 	buf_append_cstr(out, "}}");
 }
 
@@ -97,9 +98,9 @@ static void
 put_db_pointer(struct buf *out, const struct bson_value *v)
 {
 	buf_append_cstr(out, "{\"$dbPointer\":{\"$ref\":");
-	json_write_str(out, v->text);
+	json_write_str(out, bson_text(v));
 	buf_append_cstr(out, ",\"$id\":");
-	put_object_id(out, v->more);
+	put_object_id(out, bson_more(v));
 	buf_append_cstr(out, "}}");
 }
 
@@ -117,10 +118,10 @@ put_scalar(struct buf *out, const struct bson_value *v, enum bson_json_style sty
 {
 	switch ((int)v->type) {
 	case BSON_DOUBLE:
-		put_double(out, v->d, style);
+		put_double(out, bson_real(v), style);
 		return;
 	case BSON_STRING:
-		json_write_str(out, v->text);
+		json_write_str(out, bson_text(v));
 		return;
 	case BSON_BINARY:
 		put_binary(out, v);
@@ -129,13 +130,13 @@ put_scalar(struct buf *out, const struct bson_value *v, enum bson_json_style sty
 		buf_append_cstr(out, "{\"$undefined\":true}");
 		return;
 	case BSON_OBJECT_ID:
-		put_object_id(out, v->text);
+		put_object_id(out, bson_text(v));
 		return;
 	case BSON_BOOL:
-		buf_append_cstr(out, v->truth ? "true" : "false");
+		buf_append_cstr(out, bson_truth(v) ? "true" : "false");
 		return;
 	case BSON_DATE:
-		put_date(out, v->n, style);
+		put_date(out, bson_integer(v), style);
 		return;
 	case BSON_REGEX:
 		put_regex(out, v);
@@ -144,10 +145,10 @@ put_scalar(struct buf *out, const struct bson_value *v, enum bson_json_style sty
 		put_db_pointer(out, v);
 		return;
 	case BSON_CODE:
-		put_text(out, "$code", v->text);
+		put_text(out, "$code", bson_text(v));
 		return;
 	case BSON_SYMBOL:
-		put_text(out, "$symbol", v->text);
+		put_text(out, "$symbol", bson_text(v));
 		return;
 	case BSON_INT32:
 	case BSON_INT64:
@@ -155,10 +156,10 @@ put_scalar(struct buf *out, const struct bson_value *v, enum bson_json_style sty
 		return;
 	case BSON_TIMESTAMP:
 		buf_printf(out, "{\"$timestamp\":{\"t\":%u,\"i\":%u}}",
-			   (unsigned)((uint64_t)v->n >> 32), (unsigned)v->n);
+			   (unsigned)((uint64_t)bson_integer(v) >> 32), (unsigned)bson_integer(v));
 		return;
 	case BSON_DECIMAL:
-		put_decimal(out, v->decimal);
+		put_decimal(out, bson_decimal(v));
 		return;
 	case BSON_MIN_KEY:
 		buf_append_cstr(out, "{\"$minKey\":1}");
@@ -206,12 +207,12 @@ static void
 writer_put(struct json_writer *w, const struct bson_value *v)
 {
 	if (bson_is_container(v)) {
-		writer_enter(w, v->text, v->type == BSON_ARRAY, false);
+		writer_enter(w, bson_text(v), v->type == BSON_ARRAY, false);
 	} else if (v->type == BSON_CODE_SCOPE) {
 		buf_append_cstr(w->out, "{\"$code\":");
-		json_write_str(w->out, v->text);
+		json_write_str(w->out, bson_text(v));
 		buf_append_cstr(w->out, ",\"$scope\":");
-		writer_enter(w, v->more, false, true);
+		writer_enter(w, bson_more(v), false, true);
 	} else {
 		put_scalar(w->out, v, w->style);
 	}

@@ -110,7 +110,7 @@ key_put_value(struct key_writer *w, const struct bson_value *v)
 		return STATUS_LIMIT; /* bson_check() lets none through */
 	doc_key_begin(w->key, DOC_KEY_BSON, named ? DOC_OBJECT : DOC_ARRAY);
 	w->named[w->depth] = named;
-	bson_iter_begin(&w->levels[w->depth++], v->text);
+	bson_iter_begin(&w->levels[w->depth++], bson_text(v));
 	return buf_status(w->key);
 }
 

@@ -118,13 +118,13 @@ bson_compare_numbers(const struct bson_value *a, const struct bson_value *b)
 
 	assert(bson_is_number(a) && bson_is_number(b));
 	if (a_is_int && b_is_int)
-		return compare_i64(a->n, b->n);
+		return compare_i64(bson_integer(a), bson_integer(b));
 	if (a->type == BSON_DOUBLE && b->type == BSON_DOUBLE)
-		return compare_doubles(a->d, b->d);
+		return compare_doubles(bson_real(a), bson_real(b));
 	if (a_is_int && b->type == BSON_DOUBLE)
-		return compare_int_double(a->n, b->d);
+		return compare_int_double(bson_integer(a), bson_real(b));
 	if (a->type == BSON_DOUBLE && b_is_int)
-		return -compare_int_double(b->n, a->d);
+		return -compare_int_double(bson_integer(b), bson_real(a));
 	if (a->type == BSON_DOUBLE || b->type == BSON_DOUBLE)
 		return compare_by_keys(a, b);
 	return bson_decimal_compare(bson_decimal_of(a), bson_decimal_of(b));
@@ -135,19 +135,19 @@ bson_compare_numbers(const struct bson_value *a, const struct bson_value *b)
 static int
 compare_binary(const struct bson_value *a, const struct bson_value *b)
 {
-	if (a->text.len != b->text.len)
-		return a->text.len > b->text.len ? 1 : -1;
+	if (bson_text(a).len != bson_text(b).len)
+		return bson_text(a).len > bson_text(b).len ? 1 : -1;
 	if (a->subtype != b->subtype)
 		return a->subtype > b->subtype ? 1 : -1;
-	return str_cmp(a->text, b->text);
+	return str_cmp(bson_text(a), bson_text(b));
 }
 
 static int
 compare_pairs(const struct bson_value *a, const struct bson_value *b)
 {
-	int c = str_cmp(a->text, b->text);
+	int c = str_cmp(bson_text(a), bson_text(b));
 
-	return c ? c : str_cmp(a->more, b->more);
+	return c ? c : str_cmp(bson_more(a), bson_more(b));
 }
 
 static int
@@ -169,23 +169,23 @@ compare_scalars(const struct bson_value *a, const struct bson_value *b,
 		return bson_compare_numbers(a, b);
 	case BSON_STRING:
 	case BSON_SYMBOL:
-		return compare_texts(a->text, b->text, texts);
+		return compare_texts(bson_text(a), bson_text(b), texts);
 	case BSON_BINARY:
 		return compare_binary(a, b);
 	case BSON_OBJECT_ID:
 	case BSON_CODE:
-		return str_cmp(a->text, b->text);
+		return str_cmp(bson_text(a), bson_text(b));
 	case BSON_BOOL:
-		return a->truth - b->truth;
+		return bson_truth(a) - bson_truth(b);
 	case BSON_DATE:
-		return compare_i64(a->n, b->n);
+		return compare_i64(bson_integer(a), bson_integer(b));
 	case BSON_TIMESTAMP:
-		return compare_u64((uint64_t)a->n, (uint64_t)b->n);
+		return compare_u64((uint64_t)bson_integer(a), (uint64_t)bson_integer(b));
 	case BSON_REGEX:
 		return compare_pairs(a, b);
 	case BSON_DB_POINTER:
-		if (a->text.len != b->text.len)
-			return a->text.len > b->text.len ? 1 : -1;
+		if (bson_text(a).len != bson_text(b).len)
+			return bson_text(a).len > bson_text(b).len ? 1 : -1;
 		return compare_pairs(a, b);
 	default: /* MinKey, undefined, null, MaxKey */
 		return 0;
@@ -228,11 +228,11 @@ comparison_values(struct comparison *c, const struct bson_value *a, const struct
 	int order;
 
 	if (bson_is_container(a))
-		return comparison_enter(c, a->text, b->text, a->type == BSON_DOCUMENT);
+		return comparison_enter(c, bson_text(a), bson_text(b), a->type == BSON_DOCUMENT);
 	if (a->type != BSON_CODE_SCOPE)
 		return compare_scalars(a, b, c->texts);
-	order = str_cmp(a->text, b->text);
-	return order ? order : comparison_enter(c, a->more, b->more, true);
+	order = str_cmp(bson_text(a), bson_text(b));
+	return order ? order : comparison_enter(c, bson_more(a), bson_more(b), true);
 }
 
 static int

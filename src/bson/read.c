@@ -54,27 +54,27 @@ value_read_fixed(const char *at, size_t len, struct bson_value *ret)
 {
 	switch ((int)ret->type) {
 	case BSON_BOOL:
-		ret->truth = *at != 0;
+		ret->as_truth = *at != 0;
 		return;
 	case BSON_INT32:
-		ret->n = (int32_t)bson_u32(at);
+		ret->as_n = (int32_t)bson_u32(at);
 		return;
 	case BSON_DATE:
 	case BSON_TIMESTAMP:
 	case BSON_INT64:
-		ret->n = (int64_t)bson_u64(at);
+		ret->as_n = (int64_t)bson_u64(at);
 		return;
 	case BSON_DOUBLE: {
 		uint64_t bits = bson_u64(at);
 
-		memcpy(&ret->d, &bits, sizeof(bits));
+		memcpy(&ret->as_d, &bits, sizeof(bits));
 		return;
 	}
 	case BSON_OBJECT_ID:
-		ret->text = str_of(at, len);
+		ret->as_text = str_of(at, len);
 		return;
 	case BSON_DECIMAL:
-		ret->decimal = (struct bson_decimal){ bson_u64(at), bson_u64(at + 8) };
+		ret->as_decimal = (struct bson_decimal){ bson_u64(at), bson_u64(at + 8) };
 		return;
 	default:
 		return;
@@ -127,15 +127,15 @@ read_binary(struct str bytes, struct bson_value *ret)
 	if (n > bytes.len - head)
 		return 0;
 	ret->subtype = (uint8_t)bytes.ptr[sizeof(n)];
-	ret->text = str_of(bytes.ptr + head, n);
+	ret->as_text = str_of(bytes.ptr + head, n);
 	return head + n;
 }
 
 static size_t
 read_regex(struct str bytes, struct bson_value *ret)
 {
-	size_t pattern = read_cstring(bytes, &ret->text);
-	size_t options = pattern ? read_cstring(str_skip(bytes, pattern), &ret->more) : 0;
+	size_t pattern = read_cstring(bytes, &ret->as_text);
+	size_t options = pattern ? read_cstring(str_skip(bytes, pattern), &ret->as_more) : 0;
 
 	return options ? pattern + options : 0;
 }
@@ -143,11 +143,11 @@ read_regex(struct str bytes, struct bson_value *ret)
 static size_t
 read_db_pointer(struct str bytes, struct bson_value *ret)
 {
-	size_t n = read_string(bytes, &ret->text);
+	size_t n = read_string(bytes, &ret->as_text);
 
 	if (!n || bytes.len - n < BSON_OBJECT_ID_BYTES)
 		return 0;
-	ret->more = str_of(bytes.ptr + n, BSON_OBJECT_ID_BYTES);
+	ret->as_more = str_of(bytes.ptr + n, BSON_OBJECT_ID_BYTES);
 	return n + BSON_OBJECT_ID_BYTES;
 }
 
@@ -160,10 +160,10 @@ read_code_scope(struct str bytes, struct bson_value *ret)
 
 	if (bytes.len < head)
 		return 0;
-	code = read_string(str_skip(bytes, head), &ret->text);
+	code = read_string(str_skip(bytes, head), &ret->as_text);
 	if (!code)
 		return 0;
-	scope = read_document(str_skip(bytes, head + code), &ret->more);
+	scope = read_document(str_skip(bytes, head + code), &ret->as_more);
 	if (!scope || bson_u32(bytes.ptr) != head + code + scope)
 		return 0;
 	return head + code + scope;
@@ -187,11 +187,11 @@ bson_value_read(enum bson_type type, struct str bytes, struct bson_value *ret, s
 	case BSON_STRING:
 	case BSON_CODE:
 	case BSON_SYMBOL:
-		len = read_string(bytes, &ret->text);
+		len = read_string(bytes, &ret->as_text);
 		break;
 	case BSON_DOCUMENT:
 	case BSON_ARRAY:
-		len = read_document(bytes, &ret->text);
+		len = read_document(bytes, &ret->as_text);
 		break;
 	case BSON_BINARY:
 		len = read_binary(bytes, ret);
@@ -327,7 +327,7 @@ bson_find_path(struct str document, struct str path, struct bson_value *ret)
 
 	do {
 		more = memchr(path.ptr, '.', path.len) != NULL;
-		if (!bson_is_container(&v) || !bson_find(v.text, str_cut(&path, '.'), &v))
+		if (!bson_is_container(&v) || !bson_find(v.as_text, str_cut(&path, '.'), &v))
 			return false;
 	} while (more);
 	*ret = v;
@@ -339,7 +339,7 @@ bson_find_nested(struct str document, struct str path, struct bson_value *ret)
 {
 	*ret = BSON_OF_DOCUMENT(document);
 	while (path.len && ret->type == BSON_DOCUMENT) {
-		if (!bson_find(ret->text, str_cut(&path, '.'), ret)) {
+		if (!bson_find(ret->as_text, str_cut(&path, '.'), ret)) {
 			ret->type = BSON_UNDEFINED;
 			return false;
 		}
@@ -352,7 +352,7 @@ bson_find_document(struct str document, struct str name)
 {
 	struct bson_value v;
 
-	return bson_find(document, name, &v) && v.type == BSON_DOCUMENT ? v.text : BSON_EMPTY;
+	return bson_find(document, name, &v) && v.type == BSON_DOCUMENT ? v.as_text : BSON_EMPTY;
 }
 
 bool

@@ -53,35 +53,35 @@ bson_to_scalar(const struct bson_value *v, struct doc_scalar *ret)
 	case DOC_INT64:
 	case DOC_DATE:
 	case DOC_TIMESTAMP:
-		ret->n = v->n;
+		ret->n = bson_integer(v);
 		return;
 	case DOC_DOUBLE:
-		ret->d = v->d;
+		ret->d = bson_real(v);
 		return;
 	case DOC_BOOL:
-		ret->truth = v->truth;
+		ret->truth = bson_truth(v);
 		return;
 	case DOC_DECIMAL128:
-		ret->high = v->decimal.high;
-		ret->low = v->decimal.low;
+		ret->high = bson_decimal(v).high;
+		ret->low = bson_decimal(v).low;
 		return;
 	case DOC_BINARY:
 		if (!v->subtype)
 			ret->kind = DOC_BYTES;
 		ret->n = v->subtype;
-		ret->text = v->text;
+		ret->text = bson_text(v);
 		return;
 	case DOC_REGEX:
 	case DOC_DB_POINTER:
 	case DOC_CODE_SCOPE:
-		ret->more = v->more;
-		ret->text = v->text;
+		ret->more = bson_more(v);
+		ret->text = bson_text(v);
 		return;
 	case DOC_TEXT:
 	case DOC_CODE:
 	case DOC_SYMBOL:
 	case DOC_OBJECT_ID:
-		ret->text = v->text;
+		ret->text = bson_text(v);
 		return;
 	default:
 		return;
@@ -115,36 +115,36 @@ bson_of_scalar(const struct doc_scalar *s, struct bson_value *ret)
 	case BSON_INT64:
 	case BSON_DATE:
 	case BSON_TIMESTAMP:
-		ret->n = s->n;
+		ret->as_n = s->n;
 		return STATUS_OK;
 	case BSON_DOUBLE:
-		ret->d = s->d;
+		ret->as_d = s->d;
 		return STATUS_OK;
 	case BSON_BOOL:
-		ret->truth = s->truth;
+		ret->as_truth = s->truth;
 		return STATUS_OK;
 	case BSON_DECIMAL:
-		ret->decimal = (struct bson_decimal){ .low = s->low, .high = s->high };
+		ret->as_decimal = (struct bson_decimal){ .low = s->low, .high = s->high };
 		return STATUS_OK;
 	case BSON_BINARY:
 		ret->subtype = s->kind == DOC_BINARY ? (uint8_t)s->n : 0;
-		ret->text = s->text;
+		ret->as_text = s->text;
 		return STATUS_OK;
 	case BSON_DOCUMENT:
 	case BSON_ARRAY:
-		ret->text = BSON_EMPTY;
+		ret->as_text = BSON_EMPTY;
 		return STATUS_OK;
 	case BSON_REGEX:
 	case BSON_DB_POINTER:
 	case BSON_CODE_SCOPE:
-		ret->text = s->text;
-		ret->more = s->more;
+		ret->as_text = s->text;
+		ret->as_more = s->more;
 		return STATUS_OK;
 	case BSON_STRING:
 	case BSON_CODE:
 	case BSON_SYMBOL:
 	case BSON_OBJECT_ID:
-		ret->text = s->text;
+		ret->as_text = s->text;
 		return STATUS_OK;
 	default:
 		return STATUS_OK;

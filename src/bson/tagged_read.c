@@ -55,7 +55,7 @@ read_integer(const struct input *in, char letter, struct str text, struct bson_v
 	if (letter == 't') {
 		if (!str_to_u64(text, &u))
 			return wrong(in, "a Timestamp is no integer of 64 bits");
-		*ret = (struct bson_value){ .type = BSON_TIMESTAMP, .n = (int64_t)u };
+		*ret = (struct bson_value){ .type = BSON_TIMESTAMP, .as_n = (int64_t)u };
 		return STATUS_OK;
 	}
 	if (!str_to_i64(text, &n) || (letter == 'i' && (n < INT32_MIN || n > INT32_MAX)))
@@ -72,7 +72,7 @@ read_decimal(const struct input *in, struct str text, struct bson_value *ret)
 	unsigned flags = 0;
 
 	*ret = (struct bson_value){ .type = BSON_DECIMAL };
-	if (!bson_decimal_parse(text, &ret->decimal, &flags))
+	if (!bson_decimal_parse(text, &ret->as_decimal, &flags))
 		return wrong(in, "a NumberDecimal is no number");
 	return STATUS_OK;
 }
@@ -86,7 +86,7 @@ read_object_id(struct input *in, struct str text, struct bson_value *ret)
 		return wrong(in, "an ObjectId is not 24 hexadecimal digits");
 	buf_clear(&in->bytes);
 	buf_append(&in->bytes, id, sizeof(id));
-	*ret = (struct bson_value){ .type = BSON_OBJECT_ID, .text = buf_str(&in->bytes) };
+	*ret = (struct bson_value){ .type = BSON_OBJECT_ID, .as_text = buf_str(&in->bytes) };
 	return buf_status(&in->bytes);
 }
 
@@ -111,7 +111,7 @@ read_binary(struct input *in, struct str text, struct bson_value *ret)
 	TRY(decode(in, str_skip(text, 2)));
 	*ret = (struct bson_value){ .type = BSON_BINARY,
 				    .subtype = (uint8_t)(high << 4 | low),
-				    .text = buf_str(&in->bytes) };
+				    .as_text = buf_str(&in->bytes) };
 	return bson_binary_is_whole(ret) ? STATUS_OK
 					 : wrong(in, "a BinData does not have its own length");
 }
@@ -123,7 +123,7 @@ read_regex(const struct input *in, struct str text, struct bson_value *ret)
 
 	if (has_nul(options) || has_nul(text))
 		return wrong(in, "a regular expression has a NUL");
-	*ret = (struct bson_value){ .type = BSON_REGEX, .text = text, .more = options };
+	*ret = (struct bson_value){ .type = BSON_REGEX, .as_text = text, .as_more = options };
 	return STATUS_OK;
 }
 
@@ -153,7 +153,7 @@ read_tagged(struct input *in, char letter, struct str text, struct bson_value *r
 		*ret = BSON_OF_STRING(text);
 		return STATUS_OK;
 	case 'c':
-		*ret = (struct bson_value){ .type = BSON_CODE, .text = text };
+		*ret = (struct bson_value){ .type = BSON_CODE, .as_text = text };
 		return STATUS_OK;
 	case 'u':
 	case 'm':

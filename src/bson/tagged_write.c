@@ -77,7 +77,7 @@ put_binary(struct buf *out, const struct bson_value *v)
 {
 	tag_begin(out, 'b');
 	buf_printf(out, "%02x", v->subtype);
-	base64_encode(out, v->text, BASE64_STANDARD);
+	base64_encode(out, bson_text(v), BASE64_STANDARD);
 	tag_end(out);
 }
 
@@ -86,9 +86,9 @@ put_regex(struct buf *out, const struct bson_value *v)
 {
 	struct buf text = BUF_INIT(out->max_bytes);
 
-	buf_append_str(&text, v->more);
+	buf_append_str(&text, bson_more(v));
 	buf_append_byte(&text, '/');
-	buf_append_str(&text, v->text);
+	buf_append_str(&text, bson_text(v));
 	if (buf_status(&text) == STATUS_OK)
 		put_escaped(out, 'r', buf_str(&text));
 	else
@@ -128,11 +128,11 @@ put_scalar(struct buf *out, const struct bson_value *v, bool ints)
 {
 	switch ((int)v->type) {
 	case BSON_DOUBLE:
-		put_double(out, v->d);
+		put_double(out, bson_real(v));
 		return;
 	case BSON_STRING:
 	case BSON_SYMBOL:
-		put_string(out, v->text);
+		put_string(out, bson_text(v));
 		return;
 	case BSON_BINARY:
 		put_binary(out, v);
@@ -142,20 +142,20 @@ put_scalar(struct buf *out, const struct bson_value *v, bool ints)
 		return;
 	case BSON_OBJECT_ID:
 		tag_begin(out, 'o');
-		buf_append_hex(out, v->text);
+		buf_append_hex(out, bson_text(v));
 		tag_end(out);
 		return;
 	case BSON_BOOL:
-		buf_append_cstr(out, v->truth ? "true" : "false");
+		buf_append_cstr(out, bson_truth(v) ? "true" : "false");
 		return;
 	case BSON_DATE:
-		put_integer(out, 'd', v->n);
+		put_integer(out, 'd', bson_integer(v));
 		return;
 	case BSON_REGEX:
 		put_regex(out, v);
 		return;
 	case BSON_CODE:
-		put_escaped(out, 'c', v->text);
+		put_escaped(out, 'c', bson_text(v));
 		return;
 	case BSON_DB_POINTER:
 	case BSON_CODE_SCOPE:
@@ -163,18 +163,18 @@ put_scalar(struct buf *out, const struct bson_value *v, bool ints)
 		return;
 	case BSON_INT32:
 		if (ints)
-			put_integer(out, 'i', v->n);
+			put_integer(out, 'i', bson_integer(v));
 		else
-			buf_printf(out, "%lld", (long long)v->n);
+			buf_printf(out, "%lld", (long long)bson_integer(v));
 		return;
 	case BSON_INT64:
-		put_integer(out, 'l', v->n);
+		put_integer(out, 'l', bson_integer(v));
 		return;
 	case BSON_TIMESTAMP:
-		buf_printf(out, "\"\\u0001t%llu\"", (unsigned long long)v->n);
+		buf_printf(out, "\"\\u0001t%llu\"", (unsigned long long)bson_integer(v));
 		return;
 	case BSON_DECIMAL:
-		put_decimal(out, v->decimal);
+		put_decimal(out, bson_decimal(v));
 		return;
 	case BSON_MIN_KEY:
 		put_tagged(out, 'm', STR(""));
@@ -239,9 +239,9 @@ document_is_special(struct str document)
 static void
 writer_enter(struct writer *w, const struct bson_value *v)
 {
-	enum form form = v->type == BSON_ARRAY          ? FORM_ARRAY
-			 : document_is_special(v->text) ? FORM_ORDERED
-							: FORM_OBJECT;
+	enum form form = v->type == BSON_ARRAY               ? FORM_ARRAY
+			 : document_is_special(bson_text(v)) ? FORM_ORDERED
+							     : FORM_OBJECT;
 
 	if (w->depth == BSON_DEPTH) {
 		if (buf_status(w->out) == STATUS_OK)
@@ -249,7 +249,7 @@ writer_enter(struct writer *w, const struct bson_value *v)
 		return;
 	}
 	w->levels[w->depth] = (struct level){ .form = form, .comma = form == FORM_ORDERED };
-	bson_iter_begin(&w->levels[w->depth++].rest, v->text);
+	bson_iter_begin(&w->levels[w->depth++].rest, bson_text(v));
 	buf_append_byte(w->out, form == FORM_OBJECT ? '{' : '[');
 	if (form == FORM_ORDERED)
 		put_tagged(w->out, 'O', STR(""));

@@ -73,14 +73,14 @@ bson_is_true(const struct bson_value *v)
 {
 	switch ((int)v->type) {
 	case BSON_BOOL:
-		return v->truth;
+		return bson_truth(v);
 	case BSON_INT32:
 	case BSON_INT64:
-		return v->n != 0;
+		return bson_integer(v) != 0;
 	case BSON_DOUBLE:
-		return v->d != 0; /* a NaN is true */
+		return bson_real(v) != 0; /* a NaN is true */
 	case BSON_DECIMAL:
-		return !bson_decimal_is_zero(v->decimal);
+		return !bson_decimal_is_zero(bson_decimal(v));
 	case BSON_NULL:
 	case BSON_UNDEFINED:
 		return false;
@@ -95,16 +95,17 @@ bson_to_int64(const struct bson_value *v, int64_t *ret)
 	switch ((int)v->type) {
 	case BSON_INT32:
 	case BSON_INT64:
-		*ret = v->n;
+		*ret = bson_integer(v);
 		return true;
 	case BSON_DOUBLE:
 		/* -2^63 is a double, and so is 2^63, which is the first that does not fit. */
-		if (!(v->d >= -0x1p63 && v->d < 0x1p63) || v->d != trunc(v->d))
+		if (!(bson_real(v) >= -0x1p63 && bson_real(v) < 0x1p63) ||
+		    bson_real(v) != trunc(bson_real(v)))
 			return false;
-		*ret = (int64_t)v->d;
+		*ret = (int64_t)bson_real(v);
 		return true;
 	case BSON_DECIMAL:
-		return bson_decimal_to_int64(v->decimal, ret);
+		return bson_decimal_to_int64(bson_decimal(v), ret);
 	default:
 		return false;
 	}
@@ -116,11 +117,11 @@ bson_to_double(const struct bson_value *v)
 	switch ((int)v->type) {
 	case BSON_INT32:
 	case BSON_INT64:
-		return (double)v->n;
+		return (double)bson_integer(v);
 	case BSON_DOUBLE:
-		return v->d;
+		return bson_real(v);
 	case BSON_DECIMAL:
-		return bson_decimal_to_double(v->decimal);
+		return bson_decimal_to_double(bson_decimal(v));
 	default:
 		return (double)NAN;
 	}

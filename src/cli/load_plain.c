@@ -189,7 +189,7 @@ document_append(struct plain_load *l, struct str doc)
 	if (!bson_find(doc, STR("_id"), &id)) {
 		bson_object_id_new((uint32_t)(clock_wall_ms() / 1000), fresh);
 		id = (struct bson_value){ .type = BSON_OBJECT_ID,
-					  .text = str_of(fresh, sizeof(fresh)) };
+					  .as_text = str_of(fresh, sizeof(fresh)) };
 	}
 	if (id.type == BSON_ARRAY || id.type == BSON_REGEX || id.type == BSON_UNDEFINED)
 		return err_set(&l->err, STATUS_INVALID, "an _id cannot be of the type %s",

@@ -171,12 +171,12 @@ compile_option(struct mql *q, struct mql_accumulator *a, const struct bson_eleme
 	if (ranked && mql_is(e->name, "sortBy")) {
 		if (e->value.type != BSON_DOCUMENT)
 			return mql_fail(q, 10065, "invalid parameter: expected an object (sortBy)");
-		return mql_sort_by_compile(q, e->value.text, &a->by);
+		return mql_sort_by_compile(q, bson_text(&e->value), &a->by);
 	}
 	if (percent && mql_is(e->name, "method")) {
-		if (e->value.type != BSON_STRING ||
-		    !(mql_is(e->value.text, "approximate") || mql_is(e->value.text, "discrete") ||
-		      mql_is(e->value.text, "continuous")))
+		if (e->value.type != BSON_STRING || !(mql_is(bson_text(&e->value), "approximate") ||
+						      mql_is(bson_text(&e->value), "discrete") ||
+						      mql_is(bson_text(&e->value), "continuous")))
 			return mql_fail(q, MQL_BAD_VALUE,
 					"Currently only 'approximate' can be used as percentile "
 					"'method'.");
@@ -202,15 +202,15 @@ compile_percentiles(struct mql *q, struct mql_accumulator *a, const struct bson_
 	double *ps;
 
 	TRY(mql_expr_compile(q, v, scope, &expr));
-	if (!mql_expr_constant(expr, &p) || p.type != BSON_ARRAY || bson_is_empty(p.text))
+	if (!mql_expr_constant(expr, &p) || p.type != BSON_ARRAY || bson_is_empty(bson_text(&p)))
 		return mql_fail(q, 7750301,
 				"The $percentile 'p' field must be an array of constant values, "
 				"but found value: %s.",
 				mql_text(q, STR(""), v));
-	ps = arena_alloc(q->arena, bson_count(p.text) * sizeof(*ps));
+	ps = arena_alloc(q->arena, bson_count(bson_text(&p)) * sizeof(*ps));
 	if (!ps)
 		return mql_full(q);
-	for (bson_iter_begin(&i, p.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&p)); bson_iter_read(&i, &e);) {
 		double d = bson_to_double(&e.value);
 
 		if (!(d >= 0 && d <= 1))
@@ -241,7 +241,7 @@ compile_options(struct mql *q, struct mql_accumulator *a, const struct bson_valu
 					 : 5787900,
 				"specification must be an object; found %s",
 				mql_text(q, a->name, v));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(compile_option(q, a, &e, scope, &p));
 	if (!a->n && !one && !percent)
 		return mql_fail(q, ranked ? 5788003 : 5787906, "Missing value for 'n'");
@@ -269,13 +269,13 @@ compile_argument(struct mql *q, struct mql_accumulator *a, const struct bson_val
 	if (a->op >= ACCUM_FIRST_N)
 		return compile_options(q, a, v, scope);
 	if (a->op == ACCUM_COUNT) {
-		if (v->type != BSON_DOCUMENT || !bson_is_empty(v->text))
+		if (v->type != BSON_DOCUMENT || !bson_is_empty(bson_text(v)))
 			return mql_fail(q, MQL_TYPE_MISMATCH,
 					"$count takes no arguments, i.e. $count:{}");
 		return STATUS_OK;
 	}
 	if (v->type == BSON_ARRAY) {
-		if (bson_count(v->text) != 1 || !bson_find(v->text, STR("0"), &only))
+		if (bson_count(bson_text(v)) != 1 || !bson_find(bson_text(v), STR("0"), &only))
 			return mql_fail(q, 40237, "The %.*s accumulator is a unary operator",
 					STR_ARG(a->name));
 		return mql_expr_compile(q, &only, scope, &a->input);
@@ -296,11 +296,11 @@ mql_accumulator_compile(struct mql *q, struct str field, const struct bson_value
 	if (spec->type != BSON_DOCUMENT)
 		return mql_fail(q, 40234, "The field '%.*s' must be an accumulator object",
 				STR_ARG(field));
-	bson_iter_begin(&i, spec->text);
+	bson_iter_begin(&i, bson_text(spec));
 	if (!bson_iter_read(&i, &e) || !e.name.len || e.name.ptr[0] != '$')
 		return mql_fail(q, 40234, "The field '%.*s' must be an accumulator object",
 				STR_ARG(field));
-	if (bson_count(spec->text) != 1)
+	if (bson_count(bson_text(spec)) != 1)
 		return mql_fail(q, 40238, "The field '%.*s' must specify one accumulator",
 				STR_ARG(field));
 	a->name = e.name;
@@ -345,9 +345,9 @@ keep_value(struct arena *arena, const struct bson_value *v, struct kept *ret)
 {
 	size_t more = v->type == BSON_REGEX || v->type == BSON_DB_POINTER ||
 				      v->type == BSON_CODE_SCOPE
-			      ? v->more.len
+			      ? bson_more(v).len
 			      : 0;
-	size_t need = has_text(v) ? v->text.len + more : 0;
+	size_t need = has_text(v) ? bson_text(v).len + more : 0;
 
 	TRY(mql_count(need));
 	if (need > ret->cap) {
@@ -361,12 +361,12 @@ keep_value(struct arena *arena, const struct bson_value *v, struct kept *ret)
 	ret->value = *v;
 	if (!has_text(v))
 		return STATUS_OK;
-	if (v->text.len)
-		memcpy(ret->memory, v->text.ptr, v->text.len);
-	ret->value.text.ptr = v->text.len ? ret->memory : "";
+	if (bson_text(v).len)
+		memcpy(ret->memory, bson_text(v).ptr, bson_text(v).len);
+	ret->value.as_text.ptr = bson_text(v).len ? ret->memory : "";
 	if (more) {
-		memcpy(ret->memory + v->text.len, v->more.ptr, more);
-		ret->value.more.ptr = ret->memory + v->text.len;
+		memcpy(ret->memory + bson_text(v).len, bson_more(v).ptr, more);
+		ret->value.as_more.ptr = ret->memory + bson_text(v).len;
 	}
 	return STATUS_OK;
 }
@@ -449,7 +449,7 @@ add_elements(const struct mql_accumulator *a, struct mql *q, struct arena *keep,
 		return mql_fail(q, MQL_TYPE_MISMATCH,
 				"%.*s requires array inputs, but input is of type %s",
 				STR_ARG(a->name), bson_type_name(v->type));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(a->op == ACCUM_UNION ? set_add(q, keep, s, &e.value)
 					 : list_push(keep, s, &e.value));
 	return STATUS_OK;
@@ -469,7 +469,7 @@ list_end(struct mql *q, const struct mql_accumulator_state *s, struct bson_value
 	}
 	bson_end(&b);
 	*ret = BSON_OF_ARRAY(BSON_EMPTY);
-	return mql_keep(q, &out, &ret->text);
+	return mql_keep(q, &out, &ret->as_text);
 }
 
 /* ---- $mergeObjects ---- */
@@ -478,7 +478,7 @@ static enum status
 merge_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
 	  const struct bson_value *v)
 {
-	struct str old = s->one.any ? s->one.value.value.text : BSON_EMPTY;
+	struct str old = s->one.any ? bson_text(&s->one.value.value) : BSON_EMPTY;
 	struct buf out = BUF_INIT(BSON_MOST_BYTES);
 	struct bson_value merged = BSON_OF_DOCUMENT(BSON_EMPTY);
 	struct bson_builder b;
@@ -495,16 +495,16 @@ merge_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
 	for (bson_iter_begin(&i, old); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(v->text.len / MQL_STEP_BYTES));
-		bson_put(&b, e.name, bson_find(v->text, e.name, &other) ? &other : &e.value);
+		step_pause(1 + (uint32_t)(bson_text(v).len / MQL_STEP_BYTES));
+		bson_put(&b, e.name, bson_find(bson_text(v), e.name, &other) ? &other : &e.value);
 	}
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		step_pause(1 + (uint32_t)(old.len / MQL_STEP_BYTES));
 		if (!bson_find(old, e.name, NULL))
 			bson_put_element(&b, &e);
 	}
 	bson_end(&b);
-	TRY(mql_keep(q, &out, &merged.text));
+	TRY(mql_keep(q, &out, &merged.as_text));
 	s->one.any = true;
 	return keep_value(keep, &merged, &s->one.value);
 }
@@ -524,8 +524,8 @@ ranked_compare(const struct mql_accumulator *a, const struct mql *q, const struc
 		order = bson_compare_values(&left->value.value, &right->value.value, q->texts);
 		return a->op == ACCUM_MIN_N ? order : -order;
 	}
-	bson_iter_begin(&l, left->key.value.text);
-	bson_iter_begin(&r, right->key.value.text);
+	bson_iter_begin(&l, bson_text(&left->key.value));
+	bson_iter_begin(&r, bson_text(&right->key.value));
 	for (size_t i = 0; !order && bson_iter_read(&l, &x) && bson_iter_read(&r, &y); i++) {
 		bool descending;
 
@@ -551,7 +551,7 @@ ranked_key(const struct mql_accumulator *a, struct mql *q, struct str doc, struc
 		bson_put(&b, STR(""), mql_sort_key_value(key, i));
 	bson_end(&b);
 	*ret = BSON_OF_ARRAY(BSON_EMPTY);
-	return mql_keep(q, &out, &ret->text);
+	return mql_keep(q, &out, &ret->as_text);
 }
 
 /* Where a new one goes: behind all that are equal, so the first ones stay. */
@@ -651,7 +651,7 @@ few_end(const struct mql_accumulator *a, struct mql *q, const struct mql_accumul
 	}
 	bson_end(&b);
 	*ret = BSON_OF_ARRAY(BSON_EMPTY);
-	return mql_keep(q, &out, &ret->text);
+	return mql_keep(q, &out, &ret->as_text);
 }
 
 /* ---- $median, $percentile ---- */
@@ -716,7 +716,7 @@ numbers_end(const struct mql_accumulator *a, struct mql *q, const struct mql_acc
 	}
 	bson_end(&b);
 	*ret = BSON_OF_ARRAY(BSON_EMPTY);
-	return mql_keep(q, &out, &ret->text);
+	return mql_keep(q, &out, &ret->as_text);
 }
 
 /* ---- All of them ---- */

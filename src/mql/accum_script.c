@@ -18,7 +18,7 @@ compile_source(struct mql *q, const struct bson_element *e, const struct mql_sco
 	if (!mql_is_source(&v))
 		return mql_fail(q, 4544702, "$accumulator '%.*s' must be a String or Code",
 				STR_ARG(e->name));
-	*ret = v.text;
+	*ret = bson_text(&v);
 	return STATUS_OK;
 }
 
@@ -49,7 +49,7 @@ compile_member(struct mql *q, struct mql_accum_script *a, const struct bson_elem
 	if (e->value.type != BSON_STRING)
 		return mql_fail(q, 4544704, "$accumulator lang must be a string; found: %s",
 				bson_type_name(e->value.type));
-	if (!mql_is(e->value.text, "js"))
+	if (!mql_is(bson_text(&e->value), "js"))
 		return mql_fail(q, 4544705, "$accumulator only supports lang: 'js'");
 	return STATUS_OK;
 }
@@ -69,7 +69,7 @@ mql_accum_script_compile(struct mql *q, const struct bson_value *spec,
 		return mql_fail(q, 4544703,
 				"$accumulator expects an object as an argument; found: %s",
 				bson_type_name(spec->type));
-	for (bson_iter_begin(&i, spec->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(spec)); bson_iter_read(&i, &e);)
 		TRY(compile_member(q, ret, &e, scope, sources));
 	for (size_t k = SOURCE_INIT; k <= SOURCE_MERGE; k++)
 		if (!sources[k].len)

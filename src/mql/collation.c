@@ -100,14 +100,14 @@ read_choice(struct mql *q, enum field f, const struct bson_value *v, int *ret)
 	if (v->type != BSON_STRING)
 		return fail_type(q, f, v, "type 'string'");
 	for (const struct choice *c = fields[f].choices; c->name; c++) {
-		if (mql_is(v->text, c->name)) {
+		if (mql_is(bson_text(v), c->name)) {
 			*ret = c->value;
 			return STATUS_OK;
 		}
 	}
 	return mql_fail(q, MQL_BAD_VALUE,
 			"Enumeration value '%.*s' for field 'collation.%s' is not a valid value.",
-			STR_ARG(v->text), fields[f].name);
+			STR_ARG(bson_text(v)), fields[f].name);
 }
 
 /* A double is truncated and a Decimal128 rounded; what is no integer then is far out of range. */
@@ -117,13 +117,17 @@ strength_number(const struct bson_value *v)
 	int64_t n = 0;
 
 	if (v->type == BSON_DOUBLE)
-		return isnan(v->d) ? 0 : v->d > 6 ? 6 : v->d < 0 ? 0 : (int64_t)v->d;
+		return isnan(bson_real(v)) ? 0
+		       : bson_real(v) > 6  ? 6
+		       : bson_real(v) < 0  ? 0
+					   : (int64_t)bson_real(v);
 	if (v->type == BSON_DECIMAL)
 		return bson_decimal_to_int64(
-			       bson_decimal_round(v->decimal, 0, BSON_DECIMAL_NEAREST, NULL), &n)
+			       bson_decimal_round(bson_decimal(v), 0, BSON_DECIMAL_NEAREST, NULL),
+			       &n)
 			       ? n
 			       : 0;
-	return v->n;
+	return bson_integer(v);
 }
 
 static enum status
@@ -190,9 +194,10 @@ read_locale(struct mql *q, struct str document, const struct bson_value *v, stru
 
 	if (v->type != BSON_STRING)
 		return fail_type(q, FIELD_LOCALE, v, "type 'string'");
-	if (v->text.len <= MQL_COLLATION_LOCALE_BYTES && !memchr(v->text.ptr, 0, v->text.len)) {
-		memcpy(wish->locale, v->text.ptr, v->text.len);
-		wish->locale[v->text.len] = '\0';
+	if (bson_text(v).len <= MQL_COLLATION_LOCALE_BYTES &&
+	    !memchr(bson_text(v).ptr, 0, bson_text(v).len)) {
+		memcpy(wish->locale, bson_text(v).ptr, bson_text(v).len);
+		wish->locale[bson_text(v).len] = '\0';
 		if (!strcmp(wish->locale, "simple") || locale_is_valid(wish->locale))
 			return STATUS_OK;
 	}
@@ -207,12 +212,12 @@ read_version(struct mql *q, struct str document, const struct bson_value *v)
 
 	if (v->type != BSON_STRING)
 		return fail_type(q, FIELD_VERSION, v, "type 'string'");
-	if (mql_is(v->text, MQL_COLLATION_VERSION))
+	if (mql_is(bson_text(v), MQL_COLLATION_VERSION))
 		return STATUS_OK;
 	return mql_fail(q, COLLATION_WRONG_VERSION,
 			"Requested collation version, %.*s, but the only available collator "
 			"version was " MQL_COLLATION_VERSION ". Requested collation spec: %s",
-			STR_ARG(v->text), mql_text(q, STR(""), &whole));
+			STR_ARG(bson_text(v)), mql_text(q, STR(""), &whole));
 }
 
 static enum status
@@ -233,7 +238,7 @@ read_field(struct mql *q, struct str document, enum field f, const struct bson_v
 		return read_choice(q, f, v, &wish->values[f]);
 	if (v->type != BSON_BOOL)
 		return fail_type(q, f, v, "type 'bool'");
-	wish->values[f] = v->truth ? UCOL_ON : UCOL_OFF;
+	wish->values[f] = bson_truth(v) ? UCOL_ON : UCOL_OFF;
 	return STATUS_OK;
 }
 

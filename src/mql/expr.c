@@ -203,13 +203,13 @@ mql_path_value(struct mql *q, const struct bson_value *of, struct str path, stru
 
 	while (path.len) {
 		if (v.type == BSON_ARRAY)
-			return path_in_array(q, v.text, path, ret);
+			return path_in_array(q, bson_text(&v), path, ret);
 		if (v.type != BSON_DOCUMENT) {
 			v = MQL_NO_VALUE;
 			break;
 		}
-		TRY(mql_count(v.text.len));
-		if (!bson_find(v.text, str_cut(&path, '.'), &v))
+		TRY(mql_count(bson_text(&v).len));
+		if (!bson_find(bson_text(&v), str_cut(&path, '.'), &v))
 			v = MQL_NO_VALUE;
 	}
 	*ret = v;
@@ -221,7 +221,7 @@ mql_path_value(struct mql *q, const struct bson_value *of, struct str path, stru
 static enum status
 run_root(const struct mql_expr *e, struct mql *q, const struct mql_env *env, struct bson_value *ret)
 {
-	return mql_path_value(q, &BSON_OF_DOCUMENT(env->root), e->value.text, ret);
+	return mql_path_value(q, &BSON_OF_DOCUMENT(env->root), bson_text(&e->value), ret);
 }
 
 /* `number` is 1 where the path is one name, as most are. */
@@ -230,11 +230,11 @@ run_current(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 	    struct bson_value *ret)
 {
 	if (!mql_is_missing(&env->current))
-		return mql_path_value(q, &env->current, e->value.text, ret);
+		return mql_path_value(q, &env->current, bson_text(&e->value), ret);
 	if (!e->number)
 		return run_root(e, q, env, ret);
 	TRY(mql_count(env->root.len));
-	if (!bson_find(env->root, e->value.text, ret))
+	if (!bson_find(env->root, bson_text(&e->value), ret))
 		*ret = MQL_NO_VALUE;
 	return STATUS_OK;
 }
@@ -248,7 +248,7 @@ run_bound(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 	for (size_t i = e->number; i && bound; i--)
 		bound = bound->outer;
 	if (bound)
-		return mql_path_value(q, &bound->value, e->value.text, ret);
+		return mql_path_value(q, &bound->value, bson_text(&e->value), ret);
 	*ret = MQL_NO_VALUE;
 	return STATUS_OK;
 }
@@ -257,17 +257,17 @@ static enum status
 run_now(const struct mql_expr *e, struct mql *q, const struct mql_env *env, struct bson_value *ret)
 {
 	(void)env;
-	return mql_path_value(q, &BSON_OF_DATE(q->now_ms), e->value.text, ret);
+	return mql_path_value(q, &BSON_OF_DATE(q->now_ms), bson_text(&e->value), ret);
 }
 
 static enum status
 run_cluster_time(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 		 struct bson_value *ret)
 {
-	const struct bson_value v = { .type = BSON_TIMESTAMP, .n = (int64_t)q->cluster_time };
+	const struct bson_value v = { .type = BSON_TIMESTAMP, .as_n = (int64_t)q->cluster_time };
 
 	(void)env;
-	return mql_path_value(q, &v, e->value.text, ret);
+	return mql_path_value(q, &v, bson_text(&e->value), ret);
 }
 
 /* A path in a variable of the system; `*ret` is NULL if there is none of this name. */
@@ -366,7 +366,7 @@ mql_expr_path(const struct mql_expr *e, struct str *ret)
 {
 	if (e->run != run_root && e->run != run_current)
 		return false;
-	*ret = e->value.text;
+	*ret = bson_text(&e->value);
 	return true;
 }
 
@@ -404,7 +404,7 @@ mql_expr_named(struct mql *q, const struct mql_expr_op *op, const struct bson_va
 		return named_fault(q, op, MQL_FAULT_NOT_OBJECT, STR(""), arg);
 	for (size_t n = 0; op->names[n]; n++)
 		ret[n] = MQL_NO_VALUE;
-	for (bson_iter_begin(&i, arg->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(arg)); bson_iter_read(&i, &e);) {
 		size_t n = 0;
 
 		TRY(step_count(1));
@@ -463,7 +463,7 @@ mql_expr_args(struct mql *q, const struct mql_expr_op *op, const struct bson_val
 	      const struct mql_scope *scope, mql_expr_run_fn *run, struct mql_expr **ret)
 {
 	bool list = arg->type == BSON_ARRAY;
-	size_t count = list ? bson_count(arg->text) : 1, n = 0;
+	size_t count = list ? bson_count(bson_text(arg)) : 1, n = 0;
 	struct bson_iter i;
 	struct bson_element e;
 
@@ -473,7 +473,7 @@ mql_expr_args(struct mql *q, const struct mql_expr_op *op, const struct bson_val
 	TRY(mql_expr_new(q, op, run, count, ret));
 	if (!list)
 		return mql_expr_compile(q, arg, scope, &(*ret)->args[0]);
-	for (bson_iter_begin(&i, arg->text); n < count && bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(arg)); n < count && bson_iter_read(&i, &e);)
 		TRY(mql_expr_compile(q, &e.value, scope, &(*ret)->args[n++]));
 	return STATUS_OK;
 }
@@ -565,7 +565,7 @@ static enum status
 compile_members(struct mql *q, const struct bson_value *v, const struct mql_scope *scope,
 		struct mql_expr **ret)
 {
-	size_t count = bson_count(v->text), n = 0;
+	size_t count = bson_count(bson_text(v)), n = 0;
 	struct str *names = arena_alloc(q->arena, count * sizeof(*names));
 	struct bson_iter i;
 	struct bson_element e;
@@ -574,7 +574,7 @@ compile_members(struct mql *q, const struct bson_value *v, const struct mql_scop
 		return mql_full(q);
 	TRY(mql_expr_new(q, NULL, run_object, count, ret));
 	(*ret)->more = names;
-	for (bson_iter_begin(&i, v->text); n < count && bson_iter_read(&i, &e); n++) {
+	for (bson_iter_begin(&i, bson_text(v)); n < count && bson_iter_read(&i, &e); n++) {
 		TRY(mql_field_name_check(q, e.name));
 		TRY(mql_count(n * sizeof(*names)));
 		if (has_name(names, n, e.name))
@@ -594,7 +594,7 @@ compile_object(struct mql *q, const struct bson_value *v, const struct mql_scope
 	struct bson_iter i;
 	struct bson_element e;
 
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	if (!bson_iter_read(&i, &e))
 		return mql_expr_of_value(q, v, ret);
 	if (!str_starts_with(e.name, STR("$")))
@@ -611,12 +611,12 @@ static enum status
 compile_array(struct mql *q, const struct bson_value *v, const struct mql_scope *scope,
 	      struct mql_expr **ret)
 {
-	size_t count = bson_count(v->text), n = 0;
+	size_t count = bson_count(bson_text(v)), n = 0;
 	struct bson_iter i;
 	struct bson_element e;
 
 	TRY(mql_expr_new(q, NULL, run_array, count, ret));
-	for (bson_iter_begin(&i, v->text); n < count && bson_iter_read(&i, &e); n++)
+	for (bson_iter_begin(&i, bson_text(v)); n < count && bson_iter_read(&i, &e); n++)
 		TRY(mql_expr_compile(q, &e.value, scope, &(*ret)->args[n]));
 	return mql_expr_fold(q, *ret);
 }
@@ -627,8 +627,8 @@ mql_expr_compile(struct mql *q, const struct bson_value *v, const struct mql_sco
 {
 	enum status status;
 
-	if (v->type == BSON_STRING && str_starts_with(v->text, STR("$")))
-		return compile_path(q, v->text, scope, ret);
+	if (v->type == BSON_STRING && str_starts_with(bson_text(v), STR("$")))
+		return compile_path(q, bson_text(v), scope, ret);
 	if (!bson_is_container(v))
 		return mql_expr_of_value(q, v, ret);
 	if (q->depth == MQL_DEPTH)

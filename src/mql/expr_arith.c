@@ -8,7 +8,7 @@
 static struct bson_value
 of_decimal(struct bson_decimal d)
 {
-	return (struct bson_value){ .type = BSON_DECIMAL, .decimal = d };
+	return (struct bson_value){ .type = BSON_DECIMAL, .as_decimal = d };
 }
 
 /* An int32 if the operands were no wider, and it fits. */
@@ -26,13 +26,14 @@ ms_of_number(const struct bson_value *v, int64_t *ret)
 {
 	if (v->type == BSON_DECIMAL)
 		return bson_decimal_to_int64(
-			bson_decimal_round(v->decimal, 0, BSON_DECIMAL_NEAREST, NULL), ret);
-	*ret = v->n;
-	if (v->type == BSON_DOUBLE) {
-		if (!(v->d >= -0x1p63 && v->d < 0x1p63))
-			return false;
-		*ret = llround(v->d);
+			bson_decimal_round(bson_decimal(v), 0, BSON_DECIMAL_NEAREST, NULL), ret);
+	if (v->type != BSON_DOUBLE) {
+		*ret = bson_integer(v);
+		return true;
 	}
+	if (!(bson_real(v) >= -0x1p63 && bson_real(v) < 0x1p63))
+		return false;
+	*ret = llround(bson_real(v));
 	return true;
 }
 
@@ -75,9 +76,9 @@ addition_number(struct addition *a, const struct bson_value *v)
 		a->decimal = bson_decimal_add(a->decimal, bson_decimal_of(v), NULL);
 	} else if (a->type == BSON_DOUBLE) {
 		mql_sum_add(&a->sum, v);
-	} else if (__builtin_add_overflow(a->whole, v->n, &a->whole)) {
+	} else if (__builtin_add_overflow(a->whole, bson_integer(v), &a->whole)) {
 		/* What it wrapped around to has lost nothing. */
-		a->whole = (int64_t)((uint64_t)a->whole - (uint64_t)v->n);
+		a->whole = (int64_t)((uint64_t)a->whole - (uint64_t)bson_integer(v));
 		addition_widen(a, BSON_DOUBLE);
 		mql_sum_add(&a->sum, v);
 	}
@@ -118,7 +119,7 @@ run_add(struct mql *q, const struct bson_value *args, size_t count, struct bson_
 				return mql_fail(q, 16612,
 						"only one date allowed in an $add expression");
 			a.date = true;
-			addition_number(&a, &BSON_OF_INT64(v->n));
+			addition_number(&a, &BSON_OF_INT64(bson_integer(v)));
 		} else if (bson_is_number(v)) {
 			addition_number(&a, v);
 		} else {
@@ -141,7 +142,8 @@ subtract_numbers(const struct bson_value *a, const struct bson_value *b, struct 
 	if (type == BSON_DECIMAL)
 		*ret = of_decimal(
 			bson_decimal_subtract(bson_decimal_of(a), bson_decimal_of(b), NULL));
-	else if (type == BSON_DOUBLE || __builtin_sub_overflow(a->n, b->n, &n))
+	else if (type == BSON_DOUBLE ||
+		 __builtin_sub_overflow(bson_integer(a), bson_integer(b), &n))
 		*ret = BSON_OF_DOUBLE(bson_to_double(a) - bson_to_double(b));
 	else
 		*ret = of_integer(type, n);
@@ -154,7 +156,7 @@ subtract_date(struct mql *q, const struct bson_value *a, const struct bson_value
 	int64_t ms;
 
 	if (b->type == BSON_DATE) {
-		if (__builtin_sub_overflow(a->n, b->n, &ms))
+		if (__builtin_sub_overflow(bson_integer(a), bson_integer(b), &ms))
 			return mql_fail(q, MQL_OVERFLOW, "date overflow in $subtract");
 		*ret = BSON_OF_INT64(ms);
 		return STATUS_OK;
@@ -162,7 +164,7 @@ subtract_date(struct mql *q, const struct bson_value *a, const struct bson_value
 	if (!bson_is_number(b))
 		return mql_fail(q, MQL_TYPE_MISMATCH, "can't $subtract %s from Date",
 				mql_expr_type(b));
-	if (!ms_of_number(b, &ms) || __builtin_sub_overflow(a->n, ms, &ms))
+	if (!ms_of_number(b, &ms) || __builtin_sub_overflow(bson_integer(a), ms, &ms))
 		return mql_fail(q, MQL_OVERFLOW, "date overflow in $subtract");
 	*ret = BSON_OF_DATE(ms);
 	return STATUS_OK;
@@ -198,7 +200,8 @@ multiply(struct bson_value *product, const struct bson_value *v)
 	if (type == BSON_DECIMAL)
 		*product = of_decimal(
 			bson_decimal_multiply(bson_decimal_of(product), bson_decimal_of(v), NULL));
-	else if (type == BSON_DOUBLE || __builtin_mul_overflow(product->n, v->n, &n))
+	else if (type == BSON_DOUBLE ||
+		 __builtin_mul_overflow(bson_integer(product), bson_integer(v), &n))
 		*product = BSON_OF_DOUBLE(bson_to_double(product) * bson_to_double(v));
 	else
 		*product = BSON_OF_INT64(n);
@@ -223,7 +226,7 @@ run_multiply(struct mql *q, const struct bson_value *args, size_t count, struct 
 		type = mql_widest(type, args[i].type);
 		multiply(&product, &args[i]);
 	}
-	*ret = product.type == BSON_INT64 ? of_integer(type, product.n) : product;
+	*ret = product.type == BSON_INT64 ? of_integer(type, bson_integer(&product)) : product;
 	return STATUS_OK;
 }
 
@@ -264,7 +267,7 @@ modulo(const struct bson_value *a, const struct bson_value *b)
 			bson_decimal_modulo(bson_decimal_of(a), bson_decimal_of(b), NULL));
 	if (type == BSON_DOUBLE)
 		return BSON_OF_DOUBLE(fmod(bson_to_double(a), bson_to_double(b)));
-	n = b->n == -1 ? 0 : a->n % b->n;
+	n = bson_integer(b) == -1 ? 0 : bson_integer(a) % bson_integer(b);
 	return type == BSON_INT64 ? BSON_OF_INT64(n) : BSON_OF_INT32(n);
 }
 

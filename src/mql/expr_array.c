@@ -10,13 +10,13 @@ element_at(const struct bson_value *array, int64_t at, struct bson_value *ret)
 	struct bson_iter i;
 	struct bson_element e;
 
-	TRY(mql_count(array->text.len));
+	TRY(mql_count(bson_text(array).len));
 	if (at < 0)
-		at += (int64_t)bson_count(array->text);
+		at += (int64_t)bson_count(bson_text(array));
 	*ret = MQL_NO_VALUE;
 	if (at < 0)
 		return STATUS_OK;
-	for (bson_iter_begin(&i, array->text); bson_iter_read(&i, &e); at--) {
+	for (bson_iter_begin(&i, bson_text(array)); bson_iter_read(&i, &e); at--) {
 		if (at == 0) {
 			*ret = e.value;
 			break;
@@ -71,8 +71,8 @@ run_size(struct mql *q, const struct bson_value *args, size_t count, struct bson
 		return mql_fail(q, 17124,
 				"The argument to $size must be an array, but was of type: %s",
 				mql_expr_type(&args[0]));
-	TRY(mql_count(args[0].text.len));
-	*ret = BSON_OF_INT32((int64_t)bson_count(args[0].text));
+	TRY(mql_count(bson_text(&args[0]).len));
+	*ret = BSON_OF_INT32((int64_t)bson_count(bson_text(&args[0])));
 	return STATUS_OK;
 }
 
@@ -97,7 +97,7 @@ find_value(struct mql *q, const struct bson_value *array, const struct bson_valu
 	int64_t at = 0;
 
 	*ret = -1;
-	for (bson_iter_begin(&i, array->text); at < to && bson_iter_read(&i, &e); at++) {
+	for (bson_iter_begin(&i, bson_text(array)); at < to && bson_iter_read(&i, &e); at++) {
 		TRY(mql_count(e.bytes.len));
 		if (at >= from && !mql_expr_compare(q, &e.value, v)) {
 			*ret = at;
@@ -177,14 +177,15 @@ run_concat(struct mql *q, const struct bson_value *args, size_t count, struct bs
 		if (args[i].type != BSON_ARRAY)
 			return mql_fail(q, 28664, "$concatArrays only supports arrays, not %s",
 					mql_expr_type(&args[i]));
-		TRY(mql_count(args[i].text.len));
-		total += bson_count(args[i].text);
+		TRY(mql_count(bson_text(&args[i]).len));
+		total += bson_count(bson_text(&args[i]));
 	}
 	values = arena_alloc(q->arena, total * sizeof(*values));
 	if (!values)
 		return mql_full(q);
 	for (size_t i = 0; i < count; i++) {
-		for (bson_iter_begin(&in, args[i].text); n < total && bson_iter_read(&in, &e);)
+		for (bson_iter_begin(&in, bson_text(&args[i]));
+		     n < total && bson_iter_read(&in, &e);)
 			values[n++] = e.value;
 	}
 	return mql_expr_array(q, values, n, ret);
@@ -430,9 +431,9 @@ sort_keys(struct mql *q, const struct sorting *s, struct sorted *ret)
 	if (!ret->keys)
 		return mql_full(q);
 	for (size_t i = 0; i < s->count; i++) {
-		TRY(mql_count(ret->value.type == BSON_DOCUMENT ? ret->value.text.len : 0));
+		TRY(mql_count(ret->value.type == BSON_DOCUMENT ? bson_text(&ret->value).len : 0));
 		if (ret->value.type != BSON_DOCUMENT ||
-		    !bson_find_path(ret->value.text, s->paths[i].path, &ret->keys[i]))
+		    !bson_find_path(bson_text(&ret->value), s->paths[i].path, &ret->keys[i]))
 			ret->keys[i] = BSON_OF_NULL;
 	}
 	return STATUS_OK;
@@ -497,13 +498,13 @@ compile_sort_by(struct mql *q, const struct bson_value *v, struct sorting *s)
 		return mql_fail(q, 2942507,
 				"The $sort is invalid: use 1/-1 to sort the whole element, or "
 				"{field:1/-1} to sort embedded fields");
-	if (bson_is_empty(v->text))
+	if (bson_is_empty(bson_text(v)))
 		return mql_fail(q, 2942505,
 				"The $sort pattern is empty when it should be a set of fields.");
-	paths = arena_alloc(q->arena, bson_count(v->text) * sizeof(*paths));
+	paths = arena_alloc(q->arena, bson_count(bson_text(v)) * sizeof(*paths));
 	if (!paths)
 		return mql_full(q);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (!is_direction(&e.value, &direction))
 			return mql_fail(q, 2942505,
 					"The $sort element value must be either 1 or -1");
@@ -613,9 +614,9 @@ zip_check(struct mql *q, const struct bson_value parts[3], struct zip *z, size_t
 	if (!mql_is_missing(longest) && longest->type != BSON_BOOL)
 		return mql_fail(q, 34463, "useLongestLength must be a bool, found %s",
 				mql_expr_type(longest));
-	z->inputs = mql_is_missing(inputs) ? 0 : bson_count(inputs->text);
-	z->longest = longest->type == BSON_BOOL && longest->truth;
-	*ret_defaults = mql_is_missing(defaults) ? 0 : bson_count(defaults->text);
+	z->inputs = mql_is_missing(inputs) ? 0 : bson_count(bson_text(inputs));
+	z->longest = longest->type == BSON_BOOL && bson_truth(longest);
+	*ret_defaults = mql_is_missing(defaults) ? 0 : bson_count(bson_text(defaults));
 	if (!z->inputs)
 		return mql_fail(q, 34465, "$zip requires at least one input array");
 	if (*ret_defaults && !z->longest)
@@ -642,10 +643,10 @@ compile_zip(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 	TRY(zip_check(q, parts, z, &defaults));
 	TRY(mql_expr_new(q, op, run_zip, z->inputs + defaults, ret));
 	(*ret)->more = z;
-	for (bson_iter_begin(&i, parts[0].text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(&parts[0])); bson_iter_read(&i, &e);)
 		TRY(mql_expr_compile(q, &e.value, scope, &(*ret)->args[n++]));
 	if (defaults)
-		bson_iter_begin(&i, parts[1].text);
+		bson_iter_begin(&i, bson_text(&parts[1]));
 	for (; defaults && bson_iter_read(&i, &e); defaults--)
 		TRY(mql_expr_compile(q, &e.value, scope, &(*ret)->args[n++]));
 	return mql_expr_fold(q, *ret);

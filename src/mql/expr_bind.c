@@ -13,7 +13,7 @@ variable_name(struct mql *q, const struct bson_value *v, struct str *ret)
 		*ret = STR("this");
 		return STATUS_OK;
 	}
-	*ret = v->type == BSON_STRING ? v->text : STR("");
+	*ret = v->type == BSON_STRING ? bson_text(v) : STR("");
 	return mql_scope_check_name(q, *ret);
 }
 
@@ -50,9 +50,9 @@ compile_let(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 	TRY(mql_expr_named(q, op, arg, parts));
 	if (!bson_is_container(&parts[0]))
 		return mql_fail(q, 10065, "invalid parameter: expected an object (vars)");
-	count = bson_count(parts[0].text);
+	count = bson_count(bson_text(&parts[0]));
 	TRY(mql_expr_new(q, op, run_let, 1 + count, ret));
-	for (bson_iter_begin(&i, parts[0].text); n <= count && bson_iter_read(&i, &e); n++) {
+	for (bson_iter_begin(&i, bson_text(&parts[0])); n <= count && bson_iter_read(&i, &e); n++) {
 		TRY(mql_scope_check_name(q, e.name));
 		TRY(mql_expr_compile(q, &e.value, scope, &(*ret)->args[n]));
 		TRY(mql_scope_add(q, inner, e.name, &inner));

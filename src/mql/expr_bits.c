@@ -31,11 +31,11 @@ run_bits(struct mql *q, const struct mql_expr_op *op, const struct bson_value *a
 		if (args[i].type == BSON_INT64)
 			all.type = BSON_INT64;
 		if (op->number == BITS_AND)
-			all.n &= args[i].n;
+			all.as_n &= bson_integer(&args[i]);
 		else if (op->number == BITS_OR)
-			all.n |= args[i].n;
+			all.as_n |= bson_integer(&args[i]);
 		else
-			all.n ^= args[i].n;
+			all.as_n ^= bson_integer(&args[i]);
 	}
 	*ret = all;
 	return STATUS_OK;
@@ -53,7 +53,7 @@ run_not(struct mql *q, const struct bson_value *args, size_t count, struct bson_
 				"$bitNot only supports int and long, not: %s.",
 				mql_expr_type(&args[0]));
 	*ret = args[0];
-	ret->n = ~args[0].n;
+	ret->as_n = ~bson_integer(&args[0]);
 	return STATUS_OK;
 }
 
@@ -68,7 +68,7 @@ run_binary_size(struct mql *q, const struct bson_value *args, size_t count, stru
 		return mql_fail(q, 51276,
 				"$binarySize requires a string or BinData argument, found: %s",
 				mql_expr_type(&args[0]));
-	*ret = BSON_OF_INT32((int64_t)args[0].text.len);
+	*ret = BSON_OF_INT32((int64_t)bson_text(&args[0]).len);
 	return STATUS_OK;
 }
 
@@ -86,8 +86,8 @@ run_timestamp(struct mql *q, const struct mql_expr_op *op, const struct bson_val
 		return mql_fail(q, seconds ? 5687301 : 5687302,
 				" Argument to %s must be a timestamp, but is %s", op->name,
 				mql_expr_type(&args[0]));
-	*ret = BSON_OF_INT64(
-		(int64_t)(seconds ? (uint64_t)args[0].n >> 32 : (uint64_t)args[0].n & UINT32_MAX));
+	*ret = BSON_OF_INT64((int64_t)(seconds ? (uint64_t)bson_integer(&args[0]) >> 32
+					       : (uint64_t)bson_integer(&args[0]) & UINT32_MAX));
 	return STATUS_OK;
 }
 

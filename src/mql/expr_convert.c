@@ -73,19 +73,19 @@ integer_of_bytes(struct mql *q, const struct bson_value *v, const struct target 
 	size_t most = t->type == BSON_INT32 ? 4 : 8;
 	uint64_t n;
 
-	if (v->text.len > most || !number_of_bytes(v->text, t->big, &n))
+	if (bson_text(v).len > most || !number_of_bytes(bson_text(v), t->big, &n))
 		return fail_value(q, v, "Failed to convert a binData of this length to a number");
-	*ret = v->text.len == 1   ? (int8_t)n
-	       : v->text.len == 2 ? (int16_t)n
-	       : v->text.len == 4 ? (int32_t)n
-				  : (int64_t)n;
+	*ret = bson_text(v).len == 1   ? (int8_t)n
+	       : bson_text(v).len == 2 ? (int16_t)n
+	       : bson_text(v).len == 4 ? (int32_t)n
+				       : (int64_t)n;
 	return STATUS_OK;
 }
 
 static enum status
 integer_of_text(struct mql *q, const struct bson_value *v, int64_t *ret)
 {
-	if (str_to_i64(v->text, ret))
+	if (str_to_i64(bson_text(v), ret))
 		return STATUS_OK;
 	return fail_value(q, v, "Failed to parse number");
 }
@@ -100,14 +100,14 @@ integer_of_number(struct mql *q, const struct bson_value *v, int64_t *ret)
 	if (infinite && v->type == BSON_DOUBLE)
 		return fail_value(q, v, "Attempt to convert infinity value to integer type");
 	if (v->type == BSON_DOUBLE) {
-		fits = v->d >= -0x1p63 && v->d < 0x1p63;
+		fits = bson_real(v) >= -0x1p63 && bson_real(v) < 0x1p63;
 		if (fits)
-			*ret = (int64_t)v->d;
+			*ret = (int64_t)bson_real(v);
 	} else if (v->type == BSON_DECIMAL) {
 		fits = bson_decimal_to_int64(
-			bson_decimal_round(v->decimal, 0, BSON_DECIMAL_TRUNCATE, NULL), ret);
+			bson_decimal_round(bson_decimal(v), 0, BSON_DECIMAL_TRUNCATE, NULL), ret);
 	} else {
-		*ret = v->n;
+		*ret = bson_integer(v);
 	}
 	return fits ? STATUS_OK : fail_value(q, v, "Conversion would overflow target type");
 }
@@ -121,33 +121,34 @@ to_integer(struct mql *q, const struct bson_value *v, const struct target *t,
 	if (bson_is_number(v))
 		TRY(integer_of_number(q, v, &n));
 	else if (v->type == BSON_BOOL)
-		n = v->truth;
+		n = bson_truth(v);
 	else if (v->type == BSON_STRING)
 		TRY(integer_of_text(q, v, &n));
 	else if (v->type == BSON_BINARY)
 		TRY(integer_of_bytes(q, v, t, &n));
 	else if (v->type == BSON_DATE && t->type == BSON_INT64)
-		n = v->n;
+		n = bson_integer(v);
 	else
 		return fail_type(q, v, t);
 	if (t->type == BSON_INT32 && (n < INT32_MIN || n > INT32_MAX))
 		return fail_value(q, v, "Conversion would overflow target type");
-	*ret = (struct bson_value){ .type = t->type, .n = n };
+	*ret = (struct bson_value){ .type = t->type, .as_n = n };
 	return STATUS_OK;
 }
 
 static enum status
 double_of_text(struct mql *q, const struct bson_value *v, double *ret)
 {
-	struct str kept = arena_printf(q->arena, "%.*s", STR_ARG(v->text));
+	struct str kept = arena_printf(q->arena, "%.*s", STR_ARG(bson_text(v)));
 	char *end;
 
 	if (!kept.ptr)
 		return mql_full(q);
-	TRY(mql_count(v->text.len * 4));
+	TRY(mql_count(bson_text(v).len * 4));
 	errno = 0;
 	*ret = strtod(kept.ptr, &end);
-	if (!v->text.len || (uint8_t)kept.ptr[0] <= ' ' || end != kept.ptr + v->text.len || errno)
+	if (!bson_text(v).len || (uint8_t)kept.ptr[0] <= ' ' ||
+	    end != kept.ptr + bson_text(v).len || errno)
 		return fail_value(q, v, "Failed to parse number");
 	return STATUS_OK;
 }
@@ -159,9 +160,9 @@ double_of_bytes(struct mql *q, const struct bson_value *v, bool big, double *ret
 	uint32_t half;
 	float single;
 
-	if (v->text.len < 4 || !number_of_bytes(v->text, big, &n))
+	if (bson_text(v).len < 4 || !number_of_bytes(bson_text(v), big, &n))
 		return fail_value(q, v, "Failed to convert a binData of this length to a number");
-	if (v->text.len == 8) {
+	if (bson_text(v).len == 8) {
 		memcpy(ret, &n, sizeof(n));
 		return STATUS_OK;
 	}
@@ -181,14 +182,14 @@ to_double(struct mql *q, const struct bson_value *v, const struct target *t, str
 	else if (v->type == BSON_BINARY)
 		TRY(double_of_bytes(q, v, t->big, &d));
 	else if (v->type == BSON_BOOL)
-		d = v->truth;
+		d = bson_truth(v);
 	else if (v->type == BSON_DATE)
-		d = (double)v->n;
+		d = (double)bson_integer(v);
 	else if (bson_is_number(v))
 		d = bson_to_double(v);
 	else
 		return fail_type(q, v, t);
-	if (v->type == BSON_DECIMAL && isinf(d) && !bson_decimal_is_infinite(v->decimal))
+	if (v->type == BSON_DECIMAL && isinf(d) && !bson_decimal_is_infinite(bson_decimal(v)))
 		return fail_value(q, v, "Conversion would overflow target type");
 	*ret = BSON_OF_DOUBLE(d);
 	return STATUS_OK;
@@ -202,16 +203,16 @@ to_decimal(struct mql *q, const struct bson_value *v, const struct target *t,
 
 	*ret = (struct bson_value){ .type = BSON_DECIMAL };
 	if (v->type == BSON_STRING) {
-		TRY(mql_count(v->text.len * 4));
-		if (!bson_decimal_parse(v->text, &ret->decimal, &flags) ||
+		TRY(mql_count(bson_text(v).len * 4));
+		if (!bson_decimal_parse(bson_text(v), &ret->as_decimal, &flags) ||
 		    flags & (BSON_DECIMAL_OVERFLOW | BSON_DECIMAL_UNDERFLOW))
 			return fail_value(q, v, "Failed to parse number");
 	} else if (v->type == BSON_BOOL) {
-		ret->decimal = bson_decimal_of_int64(v->truth);
+		ret->as_decimal = bson_decimal_of_int64(bson_truth(v));
 	} else if (v->type == BSON_DATE) {
-		ret->decimal = bson_decimal_of_int64(v->n);
+		ret->as_decimal = bson_decimal_of_int64(bson_integer(v));
 	} else if (bson_is_number(v)) {
-		ret->decimal = bson_decimal_of(v);
+		ret->as_decimal = bson_decimal_of(v);
 	} else {
 		return fail_type(q, v, t);
 	}
@@ -226,7 +227,7 @@ to_date(struct mql *q, const struct bson_value *v, const struct target *t, struc
 	int64_t ms;
 
 	if (v->type == BSON_STRING)
-		TRY(mql_date_parse(q, v->text, NULL, NULL, &ms));
+		TRY(mql_date_parse(q, bson_text(v), NULL, NULL, &ms));
 	else if (v->type == BSON_DOUBLE || v->type == BSON_INT64 || v->type == BSON_DECIMAL)
 		TRY(integer_of_number(q, v, &ms));
 	else if (!mql_date_of(v, &ms))
@@ -250,10 +251,11 @@ to_object_id(struct mql *q, const struct bson_value *v, const struct target *t,
 	bytes = arena_bytes(q->arena, BSON_OBJECT_ID_BYTES);
 	if (!bytes)
 		return mql_full(q);
-	if (v->text.len != 2 * (size_t)BSON_OBJECT_ID_BYTES || !str_from_hex(v->text, bytes))
+	if (bson_text(v).len != 2 * (size_t)BSON_OBJECT_ID_BYTES ||
+	    !str_from_hex(bson_text(v), bytes))
 		return fail_value(q, v, "Failed to parse objectId");
 	*ret = (struct bson_value){ .type = BSON_OBJECT_ID,
-				    .text = str_of(bytes, BSON_OBJECT_ID_BYTES) };
+				    .as_text = str_of(bytes, BSON_OBJECT_ID_BYTES) };
 	return STATUS_OK;
 }
 
@@ -310,29 +312,29 @@ text_of_bytes(struct mql *q, const struct bson_value *v, const struct target *t,
 	      struct bson_value *ret)
 {
 	struct buf out = BUF_INIT(MQL_STRING_BYTES - 1);
-	bool uuid = v->subtype == SUBTYPE_UUID && v->text.len == UUID_BYTES;
+	bool uuid = v->subtype == SUBTYPE_UUID && bson_text(v).len == UUID_BYTES;
 	enum format format = t->format;
 
 	if (format == FORMAT_AUTO)
 		format = uuid ? FORMAT_UUID : FORMAT_BASE64;
-	TRY(mql_count(v->text.len));
+	TRY(mql_count(bson_text(v).len));
 	if (format == FORMAT_UUID && !uuid)
 		return fail_value(q, v,
 				  "Unsupported conversion: 'uuid' needs a binData of subtype 4");
-	if (format == FORMAT_UTF8 && utf8_valid_prefix(v->text) != v->text.len)
+	if (format == FORMAT_UTF8 && utf8_valid_prefix(bson_text(v)) != bson_text(v).len)
 		return fail_value(q, v, "Invalid UTF-8");
 	if (format == FORMAT_NONE)
 		return mql_fail(q, 4341115,
 				"Format must be speficied when converting from 'binData' to "
 				"'string'");
 	if (format == FORMAT_UUID)
-		put_uuid(&out, v->text);
+		put_uuid(&out, bson_text(v));
 	else if (format == FORMAT_HEX)
-		put_upper_hex(&out, v->text);
+		put_upper_hex(&out, bson_text(v));
 	else if (format == FORMAT_UTF8)
-		buf_append_str(&out, v->text);
+		buf_append_str(&out, bson_text(v));
 	else
-		base64_encode(&out, v->text,
+		base64_encode(&out, bson_text(v),
 			      format == FORMAT_BASE64 ? BASE64_STANDARD : BASE64_URL);
 	if (buf_status(&out) == STATUS_LIMIT) {
 		buf_release(&out);
@@ -351,12 +353,12 @@ to_text(struct mql *q, const struct bson_value *v, const struct target *t, struc
 	case BSON_BINARY:
 		return text_of_bytes(q, v, t, ret);
 	case BSON_BOOL:
-		return mql_expr_text(q, v->truth ? STR("true") : STR("false"), ret);
+		return mql_expr_text(q, bson_truth(v) ? STR("true") : STR("false"), ret);
 	case BSON_OBJECT_ID:
-		buf_append_hex(&out, v->text);
+		buf_append_hex(&out, bson_text(v));
 		return mql_expr_keep_text(q, &out, ret);
 	case BSON_DOUBLE:
-		text = double_text(q, v->d);
+		text = double_text(q, bson_real(v));
 		if (!text.ptr)
 			return mql_full(q);
 		return mql_expr_text(q, text, ret);
@@ -434,6 +436,7 @@ to_bytes(struct mql *q, const struct bson_value *v, const struct target *t, stru
 {
 	struct buf out = BUF_INIT(BSON_MOST_BYTES);
 	uint64_t n = 0;
+	double d;
 
 	switch ((int)v->type) {
 	case BSON_BINARY:
@@ -448,27 +451,28 @@ to_bytes(struct mql *q, const struct bson_value *v, const struct target *t, stru
 			return mql_fail(q, 4341115,
 					"Format must be speficied when converting from 'string' to "
 					"'binData'");
-		TRY(mql_count(v->text.len));
-		if (!put_text_bytes(&out, v->text, t)) {
+		TRY(mql_count(bson_text(v).len));
+		if (!put_text_bytes(&out, bson_text(v), t)) {
 			buf_release(&out);
 			return fail_value(q, v, "Input string is not of that format");
 		}
 		break;
 	case BSON_INT32:
-		put_number_bytes(&out, (uint64_t)v->n, 4, t->big);
+		put_number_bytes(&out, (uint64_t)bson_integer(v), 4, t->big);
 		break;
 	case BSON_INT64:
-		put_number_bytes(&out, (uint64_t)v->n, 8, t->big);
+		put_number_bytes(&out, (uint64_t)bson_integer(v), 8, t->big);
 		break;
 	case BSON_DOUBLE:
-		memcpy(&n, &v->d, sizeof(n));
+		d = bson_real(v);
+		memcpy(&n, &d, sizeof(n));
 		put_number_bytes(&out, n, 8, t->big);
 		break;
 	default:
 		return fail_type(q, v, t);
 	}
 	*ret = (struct bson_value){ .type = BSON_BINARY, .subtype = (uint8_t)t->subtype };
-	return mql_keep(q, &out, &ret->text);
+	return mql_keep(q, &out, &ret->as_text);
 }
 
 static enum status
@@ -515,9 +519,9 @@ read_type(struct mql *q, const struct bson_value *v, struct target *t)
 	int64_t n;
 
 	if (v->type == BSON_STRING) {
-		if (bson_type_of_name(v->text, &t->type) && t->type)
+		if (bson_type_of_name(bson_text(v), &t->type) && t->type)
 			return STATUS_OK;
-		return mql_fail(q, MQL_BAD_VALUE, "Unknown type name: %.*s", STR_ARG(v->text));
+		return mql_fail(q, MQL_BAD_VALUE, "Unknown type name: %.*s", STR_ARG(bson_text(v)));
 	}
 	if (!bson_is_number(v))
 		return mql_fail(q, MQL_FAILED_TO_PARSE,
@@ -565,11 +569,11 @@ read_target(struct mql *q, const struct bson_value *to, struct target *t)
 
 	if (to->type != BSON_DOCUMENT)
 		return read_type(q, to, t);
-	if (!bson_find(to->text, STR("type"), &type))
+	if (!bson_find(bson_text(to), STR("type"), &type))
 		return mql_fail(q, MQL_FAILED_TO_PARSE,
 				"$convert's 'to' argument must have a 'type' field");
 	TRY(read_type(q, &type, t));
-	(void)bson_find(to->text, STR("subtype"), &subtype);
+	(void)bson_find(bson_text(to), STR("subtype"), &subtype);
 	return t->type == BSON_BINARY ? read_subtype(q, &subtype, t) : STATUS_OK;
 }
 
@@ -591,13 +595,13 @@ read_format(struct mql *q, const struct bson_value *v, struct target *t)
 				"%s",
 				mql_expr_type(v), mql_text(q, STR(""), v));
 	for (int i = FORMAT_AUTO; i <= FORMAT_UUID; i++) {
-		if (mql_is(v->text, names[i])) {
+		if (mql_is(bson_text(v), names[i])) {
 			t->format = (enum format)i;
 			return STATUS_OK;
 		}
 	}
 	return mql_fail(q, 4341125, "Invalid 'format' argument for $convert: %.*s",
-			STR_ARG(v->text));
+			STR_ARG(bson_text(v)));
 }
 
 static enum status
@@ -610,11 +614,11 @@ read_order(struct mql *q, const struct bson_value *v, struct target *t)
 				"$convert requires that 'byteOrder' be a string, found: %s with "
 				"value %s",
 				mql_expr_type(v), mql_text(q, STR(""), v));
-	t->big = mql_is(v->text, "big");
-	if (t->big || mql_is(v->text, "little"))
+	t->big = mql_is(bson_text(v), "big");
+	if (t->big || mql_is(bson_text(v), "little"))
 		return STATUS_OK;
 	return mql_fail(q, 9130002, "Invalid 'byteOrder' argument for $convert: %.*s",
-			STR_ARG(v->text));
+			STR_ARG(bson_text(v)));
 }
 
 static enum status
@@ -681,10 +685,10 @@ compile_to(struct mql *q, const struct mql_expr_op *op, const struct bson_value 
 	struct bson_element e;
 
 	if (arg->type == BSON_ARRAY) {
-		if (bson_count(arg->text) != 1)
+		if (bson_count(bson_text(arg)) != 1)
 			return mql_fail(q, 50723, "%s requires a single argument, got %zu",
-					op->name, bson_count(arg->text));
-		bson_iter_begin(&i, arg->text);
+					op->name, bson_count(bson_text(arg)));
+		bson_iter_begin(&i, bson_text(arg));
 		(void)bson_iter_read(&i, &e);
 		v = e.value;
 	}

@@ -35,13 +35,13 @@ mql_date_of(const struct bson_value *v, int64_t *ret)
 
 	switch ((int)v->type) {
 	case BSON_DATE:
-		*ret = v->n;
+		*ret = bson_integer(v);
 		return true;
 	case BSON_TIMESTAMP:
-		*ret = (int64_t)((uint64_t)v->n >> 32) * MQL_MS_PER_SECOND;
+		*ret = (int64_t)((uint64_t)bson_integer(v) >> 32) * MQL_MS_PER_SECOND;
 		return true;
 	case BSON_OBJECT_ID:
-		memcpy(&seconds, v->text.ptr, sizeof(seconds));
+		memcpy(&seconds, bson_text(v).ptr, sizeof(seconds));
 		*ret = (int64_t)__builtin_bswap32(seconds) * MQL_MS_PER_SECOND;
 		return true;
 	default:
@@ -72,7 +72,7 @@ mql_date_zone(const struct mql_date_call *c, unsigned at, struct mql_zone *ret_z
 	if (v->type != BSON_STRING)
 		return mql_fail(c->q, 40517, "timezone must evaluate to a string, found %s",
 				mql_expr_type(v));
-	return mql_zone_of(c->q, v->text, ret_zone);
+	return mql_zone_of(c->q, bson_text(v), ret_zone);
 }
 
 static enum status
@@ -178,17 +178,17 @@ compile_part(struct mql *q, const struct mql_expr_op *op, const struct bson_valu
 	struct bson_element e;
 
 	if (arg->type == BSON_DOCUMENT) {
-		bson_iter_begin(&i, arg->text);
+		bson_iter_begin(&i, bson_text(arg));
 		if (!bson_iter_read(&i, &e) || !str_starts_with(e.name, STR("$")))
 			return mql_date_compile(q, op, arg, scope, run_part, ret);
 	}
 	if (arg->type == BSON_ARRAY) {
-		if (bson_count(arg->text) != 1)
+		if (bson_count(bson_text(arg)) != 1)
 			return mql_fail(q, 40536,
 					"%s accepts exactly one argument if given an array, but "
 					"was given %zu",
-					op->name, bson_count(arg->text));
-		bson_iter_begin(&i, arg->text);
+					op->name, bson_count(bson_text(arg)));
+		bson_iter_begin(&i, bson_text(arg));
 		(void)bson_iter_read(&i, &e);
 		date = e.value;
 	}
@@ -243,7 +243,7 @@ run_to_parts(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 	if (iso && c.values[2].type != BSON_BOOL)
 		return mql_fail(q, 40521, "iso8601 must evaluate to a bool, found %s",
 				mql_expr_type(&c.values[2]));
-	iso = iso && c.values[2].truth;
+	iso = iso && bson_truth(&c.values[2]);
 	if (mql_is_nullish(&c.values[0]))
 		return STATUS_OK;
 	TRY(read_date(q, &c.values[0], &ms));
@@ -411,7 +411,7 @@ run_to_string(const struct mql_expr *e, struct mql *q, const struct mql_env *env
 				"value %s",
 				mql_expr_type(&c.values[TO_FORMAT]),
 				mql_text(q, STR(""), &c.values[TO_FORMAT]));
-		format = c.values[TO_FORMAT].text;
+		format = bson_text(&c.values[TO_FORMAT]);
 		TRY(mql_date_check_format(q, format, false));
 	} else if (c.given >> TO_ZONE & 1) {
 		format = STR("%Y-%m-%dT%H:%M:%S.%L");
@@ -449,14 +449,15 @@ static enum status
 read_string(const struct mql_date_call *c, const struct mql_zone *zone, int64_t *ret)
 {
 	const struct bson_value *text = &c->values[STRING_TEXT];
+	bool has_format = c->given >> STRING_FORMAT & 1;
+	struct str format = has_format ? bson_text(&c->values[STRING_FORMAT]) : STR("");
 
 	if (text->type != BSON_STRING)
 		return mql_fail(c->q, MQL_CONVERSION_FAILURE,
 				"$dateFromString requires that 'dateString' be a string, found: %s "
 				"with value %s",
 				mql_expr_type(text), mql_text(c->q, STR(""), text));
-	return mql_date_parse(c->q, text->text,
-			      c->given >> STRING_FORMAT & 1 ? &c->values[STRING_FORMAT].text : NULL,
+	return mql_date_parse(c->q, bson_text(text), has_format ? &format : NULL,
 			      c->given >> STRING_ZONE & 1 ? zone : NULL, ret);
 }
 
@@ -482,7 +483,7 @@ run_from_string(const struct mql_expr *e, struct mql *q, const struct mql_env *e
 				"$dateFromString requires that 'format' be a string, found: %s "
 				"with value %s",
 				mql_expr_type(format), mql_text(q, STR(""), format));
-		TRY(mql_date_check_format(q, format->text, true));
+		TRY(mql_date_check_format(q, bson_text(format), true));
 	}
 	TRY(mql_date_zone(&c, STRING_ZONE, &zone, &zoned));
 	if (mql_is_nullish(&c.values[STRING_TEXT])) {

@@ -96,12 +96,9 @@ static void
 hash_number(MD5_CTX *md5, const struct bson_value *v)
 {
 	uint64_t bytes;
-	int64_t n = v->n;
-
-	if (v->type == BSON_DOUBLE)
-		n = hash_int64_of_double(v->d);
-	else if (v->type == BSON_DECIMAL)
-		n = hash_int64_of_decimal(v->decimal);
+	int64_t n = v->type == BSON_DOUBLE    ? hash_int64_of_double(bson_real(v))
+		    : v->type == BSON_DECIMAL ? hash_int64_of_decimal(bson_decimal(v))
+					      : bson_integer(v);
 	bytes = htole64((uint64_t)n);
 	MD5_Update(md5, &bytes, sizeof(bytes));
 }
@@ -143,12 +140,12 @@ hash_element(MD5_CTX *md5, const struct bson_element *e, bool named, struct bson
 		TRY(hash_bytes(md5, name));
 	*ret_inside = bson_is_container(v) || v->type == BSON_CODE_SCOPE;
 	if (bson_is_container(v)) {
-		bson_iter_begin(ret, v->text);
+		bson_iter_begin(ret, bson_text(v));
 		return STATUS_OK;
 	}
 	if (v->type == BSON_CODE_SCOPE) {
-		bson_iter_begin(ret, v->more);
-		TRY(hash_bytes(md5, v->text));
+		bson_iter_begin(ret, bson_more(v));
+		TRY(hash_bytes(md5, bson_text(v)));
 		MD5_Update(md5, "", 1);
 		return STATUS_OK;
 	}
@@ -197,7 +194,7 @@ run_hash(const struct mql_expr *e, struct mql *q, const struct mql_env *env, str
 	if (mql_is_missing(&v))
 		v = BSON_OF_NULL;
 	TRY(mql_expr_document(q, &STR(""), &v, 1, &document));
-	bson_iter_begin(&i, document.text);
+	bson_iter_begin(&i, bson_text(&document));
 	if (!bson_iter_read(&i, &element))
 		return STATUS_CORRUPT;
 	MD5_Init(&md5);

@@ -21,7 +21,7 @@ run_compare(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 
 	(void)count;
 	if (bson_is_container(&args[0]) || args[0].type == BSON_STRING)
-		TRY(mql_count(args[0].text.len));
+		TRY(mql_count(bson_text(&args[0]).len));
 	order = mql_expr_compare(q, &args[0], &args[1]);
 	switch ((enum comparison)op->number) {
 	case IS_CMP:
@@ -158,7 +158,7 @@ static enum status
 compile_if_null(struct mql *q, const struct mql_expr_op *op, const struct bson_value *arg,
 		const struct mql_scope *scope, struct mql_expr **ret)
 {
-	size_t count = arg->type == BSON_ARRAY ? bson_count(arg->text) : 1;
+	size_t count = arg->type == BSON_ARRAY ? bson_count(bson_text(arg)) : 1;
 
 	if (count < 2)
 		return mql_fail(q, 1257300, "$ifNull needs at least two arguments, had: %zu",
@@ -205,7 +205,7 @@ compile_branch(struct mql *q, const struct bson_value *branch, const struct mql_
 	if (branch->type != BSON_DOCUMENT)
 		return mql_fail(q, 40062, "$switch expected each branch to be an object, found: %s",
 				mql_expr_type(branch));
-	for (bson_iter_begin(&i, branch->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(branch)); bson_iter_read(&i, &e);) {
 		if (mql_is(e.name, "case"))
 			TRY(mql_expr_compile(q, &e.value, scope, &ret[0]));
 		else if (mql_is(e.name, "then"))
@@ -245,11 +245,12 @@ compile_switch(struct mql *q, const struct mql_expr_op *op, const struct bson_va
 	if (!mql_is_missing(&parts[0]) && parts[0].type != BSON_ARRAY)
 		return mql_fail(q, 40061, "$switch expected an array for 'branches', found: %s",
 				mql_expr_type(&parts[0]));
-	count = mql_is_missing(&parts[0]) ? 0 : bson_count(parts[0].text);
+	count = mql_is_missing(&parts[0]) ? 0 : bson_count(bson_text(&parts[0]));
 	if (!count)
 		return mql_fail(q, 40068, "$switch requires at least one branch.");
 	TRY(mql_expr_new(q, op, run_switch, 1 + 2 * count, ret));
-	for (bson_iter_begin(&i, parts[0].text); n <= 2 * count && bson_iter_read(&i, &e); n += 2)
+	for (bson_iter_begin(&i, bson_text(&parts[0])); n <= 2 * count && bson_iter_read(&i, &e);
+	     n += 2)
 		TRY(compile_branch(q, &e.value, scope, &(*ret)->args[n]));
 	if (!mql_is_missing(&parts[1]))
 		TRY(mql_expr_compile(q, &parts[1], scope, &(*ret)->args[0]));

@@ -25,14 +25,14 @@ enum function {
 static struct bson_value
 of_decimal(struct bson_decimal d)
 {
-	return (struct bson_value){ .type = BSON_DECIMAL, .decimal = d };
+	return (struct bson_value){ .type = BSON_DECIMAL, .as_decimal = d };
 }
 
 static bool
 is_nan(const struct bson_value *v)
 {
-	return (v->type == BSON_DOUBLE && isnan(v->d)) ||
-	       (v->type == BSON_DECIMAL && bson_decimal_is_nan(v->decimal));
+	return (v->type == BSON_DOUBLE && isnan(bson_real(v))) ||
+	       (v->type == BSON_DECIMAL && bson_decimal_is_nan(bson_decimal(v)));
 }
 
 /* Less than 0, 0, more than 0. */
@@ -49,19 +49,21 @@ sign_of(const struct bson_value *v)
 static enum status
 abs_of(struct mql *q, const struct bson_value *v, struct bson_value *ret)
 {
-	int64_t n = v->n;
+	int64_t n;
 
 	if (v->type == BSON_DOUBLE) {
-		*ret = BSON_OF_DOUBLE(fabs(v->d));
-	} else if (v->type == BSON_DECIMAL) {
-		*ret = of_decimal(bson_decimal_absolute(v->decimal));
-	} else if (n == INT64_MIN) {
-		return mql_fail(q, 28680, "can't take $abs of long long min");
-	} else {
-		n = n < 0 ? -n : n;
-		*ret = v->type == BSON_INT32 && n <= INT32_MAX ? BSON_OF_INT32(n)
-							       : BSON_OF_INT64(n);
+		*ret = BSON_OF_DOUBLE(fabs(bson_real(v)));
+		return STATUS_OK;
 	}
+	if (v->type == BSON_DECIMAL) {
+		*ret = of_decimal(bson_decimal_absolute(bson_decimal(v)));
+		return STATUS_OK;
+	}
+	n = bson_integer(v);
+	if (n == INT64_MIN)
+		return mql_fail(q, 28680, "can't take $abs of long long min");
+	n = n < 0 ? -n : n;
+	*ret = v->type == BSON_INT32 && n <= INT32_MAX ? BSON_OF_INT32(n) : BSON_OF_INT64(n);
 	return STATUS_OK;
 }
 
@@ -70,13 +72,13 @@ static void
 whole_of(enum function f, const struct bson_value *v, struct bson_value *ret)
 {
 	if (v->type == BSON_DOUBLE)
-		*ret = BSON_OF_DOUBLE(f == IS_CEIL ? ceil(v->d) : floor(v->d));
-	else if (v->type == BSON_DECIMAL && bson_decimal_is_infinite(v->decimal))
+		*ret = BSON_OF_DOUBLE(f == IS_CEIL ? ceil(bson_real(v)) : floor(bson_real(v)));
+	else if (v->type == BSON_DECIMAL && bson_decimal_is_infinite(bson_decimal(v)))
 		*ret = of_decimal(bson_decimal_of_double((double)NAN));
 	else if (v->type == BSON_DECIMAL)
 		*ret = of_decimal(bson_decimal_round(
-			v->decimal, 0, f == IS_CEIL ? BSON_DECIMAL_CEILING : BSON_DECIMAL_FLOOR,
-			NULL));
+			bson_decimal(v), 0,
+			f == IS_CEIL ? BSON_DECIMAL_CEILING : BSON_DECIMAL_FLOOR, NULL));
 	else
 		*ret = *v;
 }
@@ -90,7 +92,7 @@ sigmoid_of(const struct bson_value *v)
 
 	if (v->type != BSON_DECIMAL)
 		return BSON_OF_DOUBLE(1 / (1 + exp(-bson_to_double(v))));
-	d = bson_decimal_apply(BSON_DECIMAL_EXP, bson_decimal_negate(v->decimal), NULL);
+	d = bson_decimal_apply(BSON_DECIMAL_EXP, bson_decimal_negate(bson_decimal(v)), NULL);
 	return of_decimal(bson_decimal_divide(one, bson_decimal_add(one, d, NULL), NULL));
 }
 
@@ -104,7 +106,7 @@ curve_of(enum function f, const struct bson_value *v, struct bson_value *ret)
 	double d = bson_to_double(v);
 
 	if (v->type == BSON_DECIMAL)
-		*ret = of_decimal(bson_decimal_apply(decimal, v->decimal, NULL));
+		*ret = of_decimal(bson_decimal_apply(decimal, bson_decimal(v), NULL));
 	else
 		*ret = BSON_OF_DOUBLE(f == IS_EXP    ? exp(d)
 				      : f == IS_LN   ? log(d)
@@ -259,7 +261,7 @@ run_pow(struct mql *q, const struct bson_value *args, size_t count, struct bson_
 	if (decimal)
 		*ret = of_decimal(decimal_power(bson_decimal_of(base), bson_decimal_of(exponent)));
 	else if (base->type == BSON_DOUBLE || exponent->type == BSON_DOUBLE ||
-		 !integer_power(base->n, exponent->n, &n))
+		 !integer_power(bson_integer(base), bson_integer(exponent), &n))
 		*ret = BSON_OF_DOUBLE(pow(bson_to_double(base), bson_to_double(exponent)));
 	else if (base->type == BSON_INT32 && exponent->type == BSON_INT32 && n >= INT32_MIN &&
 		 n <= INT32_MAX)
@@ -331,19 +333,21 @@ run_round(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 		TRY(read_places(q, op->name, &args[1], &places));
 	*ret = *v;
 	if (v->type == BSON_DOUBLE) {
-		if (!isfinite(v->d))
+		if (!isfinite(bson_real(v)))
 			return STATUS_OK;
-		d = bson_decimal_round(bson_decimal_of_double_34(v->d), (int)places, how, NULL);
+		d = bson_decimal_round(bson_decimal_of_double_34(bson_real(v)), (int)places, how,
+				       NULL);
 		*ret = BSON_OF_DOUBLE(places                   ? bson_decimal_to_double(d)
-				      : op->number == IS_ROUND ? rint(v->d)
-							       : trunc(v->d));
+				      : op->number == IS_ROUND ? rint(bson_real(v))
+							       : trunc(bson_real(v)));
 	} else if (v->type == BSON_DECIMAL) {
 		/* A number that has not so many digits is what it was. */
-		d = bson_decimal_round(v->decimal, (int)places, how, NULL);
+		d = bson_decimal_round(bson_decimal(v), (int)places, how, NULL);
 		if (!bson_decimal_is_nan(d))
 			*ret = of_decimal(d);
 	} else if (places < 0) {
-		d = bson_decimal_round(bson_decimal_of_int64(v->n), (int)places, how, NULL);
+		d = bson_decimal_round(bson_decimal_of_int64(bson_integer(v)), (int)places, how,
+				       NULL);
 		return round_integer(q, op, v, d, ret);
 	}
 	return STATUS_OK;

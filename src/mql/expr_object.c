@@ -17,11 +17,11 @@ run_to_array(struct mql *q, const struct bson_value *args, size_t count, struct 
 	if (args[0].type != BSON_DOCUMENT)
 		return mql_fail(q, 40390, "$objectToArray requires a document input, found: %s",
 				mql_expr_type(&args[0]));
-	count = bson_count(args[0].text);
+	count = bson_count(bson_text(&args[0]));
 	pairs = arena_alloc(q->arena, count * sizeof(*pairs));
 	if (!pairs)
 		return mql_full(q);
-	for (bson_iter_begin(&i, args[0].text); n < count && bson_iter_read(&i, &e); n++) {
+	for (bson_iter_begin(&i, bson_text(&args[0])); n < count && bson_iter_read(&i, &e); n++) {
 		const struct bson_value pair[] = { BSON_OF_STRING(e.name), e.value };
 
 		TRY(mql_expr_document(q, names, pair, 2, &pairs[n]));
@@ -33,14 +33,15 @@ run_to_array(struct mql *q, const struct bson_value *args, size_t count, struct 
 static enum status
 read_object_pair(struct mql *q, const struct bson_value *v, struct bson_value ret[2])
 {
-	size_t count = bson_count(v->text);
+	size_t count = bson_count(bson_text(v));
 
 	if (count != 2)
 		return mql_fail(q, 40392,
 				"$arrayToObject requires an object keys of 'k' and 'v'. Found "
 				"incorrect number of keys:%zu",
 				count);
-	if (!bson_find(v->text, STR("k"), &ret[0]) || !bson_find(v->text, STR("v"), &ret[1]))
+	if (!bson_find(bson_text(v), STR("k"), &ret[0]) ||
+	    !bson_find(bson_text(v), STR("v"), &ret[1]))
 		return mql_fail(q, 40393,
 				"$arrayToObject requires an object with keys 'k' and 'v'. Missing "
 				"either or both keys from: %s",
@@ -50,7 +51,7 @@ read_object_pair(struct mql *q, const struct bson_value *v, struct bson_value re
 				"$arrayToObject requires an object with keys 'k' and 'v', where "
 				"the value of 'k' must be of type string. Found type: %s",
 				mql_expr_type(&ret[0]));
-	if (ret[0].text.len && memchr(ret[0].text.ptr, 0, ret[0].text.len))
+	if (bson_text(&ret[0]).len && memchr(bson_text(&ret[0]).ptr, 0, bson_text(&ret[0]).len))
 		return mql_fail(q, 4940401, "Key field cannot contain an embedded null byte");
 	return STATUS_OK;
 }
@@ -59,10 +60,10 @@ read_object_pair(struct mql *q, const struct bson_value *v, struct bson_value re
 static enum status
 read_array_pair(struct mql *q, const struct bson_value *v, struct bson_value ret[2])
 {
-	size_t count = bson_count(v->text);
+	size_t count = bson_count(bson_text(v));
 
-	if (count != 2 || !bson_find(v->text, STR("0"), &ret[0]) ||
-	    !bson_find(v->text, STR("1"), &ret[1]))
+	if (count != 2 || !bson_find(bson_text(v), STR("0"), &ret[0]) ||
+	    !bson_find(bson_text(v), STR("1"), &ret[1]))
 		return mql_fail(q, 40397,
 				"$arrayToObject requires an array of size 2 arrays,found array of "
 				"size: %zu",
@@ -72,7 +73,7 @@ read_array_pair(struct mql *q, const struct bson_value *v, struct bson_value ret
 				"$arrayToObject requires an array of key-value pairs, where the "
 				"key must be of type string. Found key type: %s",
 				mql_expr_type(&ret[0]));
-	if (ret[0].text.len && memchr(ret[0].text.ptr, 0, ret[0].text.len))
+	if (bson_text(&ret[0]).len && memchr(bson_text(&ret[0]).ptr, 0, bson_text(&ret[0]).len))
 		return mql_fail(q, 4940400, "Key field cannot contain an embedded null byte");
 	return STATUS_OK;
 }
@@ -108,12 +109,12 @@ run_to_object(struct mql *q, const struct bson_value *args, size_t count, struct
 	if (args[0].type != BSON_ARRAY)
 		return mql_fail(q, 40386, "$arrayToObject requires an array input, found: %s",
 				mql_expr_type(&args[0]));
-	for (bson_iter_begin(&i, args[0].text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&args[0])); bson_iter_read(&i, &e);) {
 		if (!members.count)
 			first = e.value.type;
 		TRY(mql_count(e.bytes.len));
 		TRY(read_pair(q, first, &e.value, pair));
-		TRY(mql_members_set(q, &members, pair[0].text, &pair[1]));
+		TRY(mql_members_set(q, &members, bson_text(&pair[0]), &pair[1]));
 	}
 	return mql_members_end(q, &members, ret);
 }
@@ -129,7 +130,7 @@ merge(struct mql *q, struct mql_members *members, const struct bson_value *v)
 		return mql_fail(q, 40400,
 				"$mergeObjects requires object inputs, but input %s is of type %s",
 				mql_text(q, STR(""), v), mql_expr_type(v));
-	return mql_members_set_all(q, members, v->text);
+	return mql_members_set_all(q, members, bson_text(v));
 }
 
 static enum status
@@ -140,7 +141,7 @@ run_merge(struct mql *q, const struct bson_value *args, size_t count, struct bso
 	struct bson_element e;
 
 	if (count == 1 && args[0].type == BSON_ARRAY) {
-		for (bson_iter_begin(&i, args[0].text); bson_iter_read(&i, &e);)
+		for (bson_iter_begin(&i, bson_text(&args[0])); bson_iter_read(&i, &e);)
 			TRY(merge(q, &members, &e.value));
 		return mql_members_end(q, &members, ret);
 	}
@@ -165,8 +166,8 @@ run_get(const struct mql_expr *e, struct mql *q, const struct mql_env *env, stru
 	if (args[1].type == BSON_NULL || args[1].type == BSON_UNDEFINED) {
 		*ret = BSON_OF_NULL;
 	} else if (args[1].type == BSON_DOCUMENT) {
-		TRY(mql_count(args[1].text.len));
-		if (!bson_find(args[1].text, args[0].text, ret))
+		TRY(mql_count(bson_text(&args[1]).len));
+		if (!bson_find(bson_text(&args[1]), bson_text(&args[0]), ret))
 			*ret = MQL_NO_VALUE;
 	}
 	return STATUS_OK;
@@ -196,7 +197,7 @@ compile_get(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 	bool named = false;
 
 	if (arg->type == BSON_DOCUMENT) {
-		bson_iter_begin(&i, arg->text);
+		bson_iter_begin(&i, bson_text(arg));
 		named = !bson_iter_read(&i, &e) || !str_starts_with(e.name, STR("$"));
 	}
 	if (named)
@@ -221,8 +222,8 @@ run_set(const struct mql_expr *e, struct mql *q, const struct mql_env *env, stru
 	if (args[0].type != BSON_DOCUMENT)
 		return mql_fail(q, 4161105, "%s requires 'input' to evaluate to type Object",
 				e->op->name);
-	TRY(mql_members_set_all(q, &members, args[0].text));
-	TRY(mql_members_set(q, &members, e->value.text, &args[1]));
+	TRY(mql_members_set_all(q, &members, bson_text(&args[0])));
+	TRY(mql_members_set(q, &members, bson_text(&e->value), &args[1]));
 	return mql_members_end(q, &members, ret);
 }
 
@@ -252,9 +253,9 @@ is_constant_text(const struct bson_value *v)
 
 	if (v->type == BSON_ARRAY)
 		return false;
-	if (v->type != BSON_DOCUMENT || bson_is_empty(v->text))
+	if (v->type != BSON_DOCUMENT || bson_is_empty(bson_text(v)))
 		return true;
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	return bson_iter_read(&i, &e) && (mql_is(e.name, "$literal") || mql_is(e.name, "$const"));
 }
 
@@ -264,11 +265,11 @@ compile_set_name(struct mql *q, const struct mql_expr_op *op, const struct bson_
 {
 	struct mql_expr *name;
 
-	if (v->type == BSON_STRING && str_starts_with(v->text, STR("$")))
+	if (v->type == BSON_STRING && str_starts_with(bson_text(v), STR("$")))
 		return mql_fail(q, 4161108,
 				"'%.*s' is a field path reference which is not allowed in this "
 				"context. Did you mean {$literal: '%.*s'}?",
-				STR_ARG(v->text), STR_ARG(v->text));
+				STR_ARG(bson_text(v)), STR_ARG(bson_text(v)));
 	TRY(mql_expr_compile(q, v, scope, &name));
 	if (!is_constant_text(v) || !mql_expr_constant(name, ret))
 		return mql_fail(q, 4161106,
@@ -279,7 +280,7 @@ compile_set_name(struct mql *q, const struct mql_expr_op *op, const struct bson_
 		return mql_fail(q, 4161107,
 				"%s requires 'field' to evaluate to type String, but got %s",
 				op->name, mql_expr_type(ret));
-	if (ret->text.len && memchr(ret->text.ptr, 0, ret->text.len))
+	if (bson_text(ret).len && memchr(bson_text(ret).ptr, 0, bson_text(ret).len))
 		return mql_fail(q, 9534700, "%s: 'field' must not contain null characters",
 				op->name);
 	return STATUS_OK;
@@ -314,7 +315,7 @@ run_bson_size(struct mql *q, const struct bson_value *args, size_t count, struct
 	if (args[0].type != BSON_DOCUMENT)
 		return mql_fail(q, 31393, "$bsonSize requires a document input, found: %s",
 				mql_expr_type(&args[0]));
-	*ret = BSON_OF_INT32((int64_t)args[0].text.len);
+	*ret = BSON_OF_INT32((int64_t)bson_text(&args[0]).len);
 	return STATUS_OK;
 }
 
@@ -347,10 +348,10 @@ compile_meta(struct mql *q, const struct mql_expr_op *op, const struct bson_valu
 	if (arg->type != BSON_STRING)
 		return mql_fail(q, 17307, "$meta only supports string arguments");
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (mql_is(arg->text, known[i]))
+		if (mql_is(bson_text(arg), known[i]))
 			return mql_refuse(q, str_from_cstr(op->name));
 	}
-	return mql_fail(q, 17308, "Unsupported argument to $meta: %.*s", STR_ARG(arg->text));
+	return mql_fail(q, 17308, "Unsupported argument to $meta: %.*s", STR_ARG(bson_text(arg)));
 }
 
 static const char *const get_names[] = { "field", "input", NULL };

@@ -24,13 +24,13 @@ read_pattern(struct mql *q, const char *name, const struct bson_value *v, struct
 {
 	*ret_flags = STR("");
 	if (v->type == BSON_STRING) {
-		*ret = v->text;
+		*ret = bson_text(v);
 		return STATUS_OK;
 	}
 	if (v->type != BSON_REGEX)
 		return mql_fail(q, 51105, "%s needs 'regex' to be of type string or regex", name);
-	*ret = v->text;
-	*ret_flags = v->more;
+	*ret = bson_text(v);
+	*ret_flags = bson_more(v);
 	return STATUS_OK;
 }
 
@@ -88,7 +88,7 @@ read_spec(struct mql *q, const char *name, const struct bson_value *regex,
 					"%s found regex option(s) specified in both 'regex' and "
 					"'option' fields",
 					name);
-		flags = options->text;
+		flags = bson_text(options);
 	}
 	ret->options = flags;
 	if (mql_is_nullish(regex))
@@ -200,8 +200,8 @@ run_regex(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 						 : BSON_OF_NULL;
 	if (mql_is_nullish(&input) || !spec->regex)
 		return STATUS_OK;
-	TRY(mql_count(input.text.len));
-	return run_on_text(q, (enum regex_op)e->op->number, spec->regex, input.text, ret);
+	TRY(mql_count(bson_text(&input).len));
+	return run_on_text(q, (enum regex_op)e->op->number, spec->regex, bson_text(&input), ret);
 }
 
 /* A constant pattern is compiled once. If that fails, running the expression tells. */

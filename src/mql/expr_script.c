@@ -43,7 +43,7 @@ compile_body(struct mql *q, struct str spec, const struct mql_scope *scope,
 	if (!mql_is_source(&v))
 		return mql_fail(q, 31262, "The body function must evaluate to type string or code");
 	return mql_script_new(q, MQL_SCRIPT_CALL, MQL_SCRIPT_NO_ENGINE,
-			      &(struct mql_script_source){ "body", v.text }, 1, ret);
+			      &(struct mql_script_source){ "body", bson_text(&v) }, 1, ret);
 }
 
 static enum status
@@ -58,15 +58,15 @@ compile_function(struct mql *q, const struct mql_expr_op *op, const struct bson_
 	if (arg->type != BSON_DOCUMENT)
 		return mql_fail(q, 31260, "$function requires an object as an argument, found: %s",
 				bson_type_name(arg->type));
-	TRY(compile_body(q, arg->text, scope, &script));
-	if (!bson_find(arg->text, STR("args"), &args))
+	TRY(compile_body(q, bson_text(arg), scope, &script));
+	if (!bson_find(bson_text(arg), STR("args"), &args))
 		return mql_fail(q, 31263, "The args field must be specified.");
 	TRY(mql_expr_new(q, op, run_function, 1, ret));
 	TRY(mql_expr_compile(q, &args, scope, &(*ret)->args[0]));
 	(*ret)->more = script;
-	if (!bson_find(arg->text, STR("lang"), &lang))
+	if (!bson_find(bson_text(arg), STR("lang"), &lang))
 		return mql_fail(q, 31418, "The lang field must be specified.");
-	if (lang.type != BSON_STRING || !mql_is(lang.text, "js"))
+	if (lang.type != BSON_STRING || !mql_is(bson_text(&lang), "js"))
 		return mql_fail(q, 31419,
 				"Currently the only supported language specifier is 'js'.");
 	return STATUS_OK;

@@ -48,7 +48,7 @@ set_of(struct mql *q, const struct bson_value *array, struct set *ret)
 	struct bson_value *values;
 	size_t count;
 
-	TRY(mql_count(array->text.len));
+	TRY(mql_count(bson_text(array).len));
 	TRY(mql_expr_values(q, array, &values, &count));
 	return set_of_values(q, values, count, ret);
 }
@@ -143,14 +143,14 @@ run_union(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 		}
 		if (args[i].type != BSON_ARRAY)
 			return fail_operand(q, op, 17043, &args[i]);
-		TRY(mql_count(args[i].text.len));
+		TRY(mql_count(bson_text(&args[i]).len));
 	}
 	bson_builder_init(&b, &out);
 	bson_begin_outer_array(&b);
 	for (size_t i = 0; i < count; i++)
-		bson_put_elements(&b, args[i].text);
+		bson_put_elements(&b, bson_text(&args[i]));
 	bson_end(&b);
-	TRY(mql_keep(q, &out, &all.text));
+	TRY(mql_keep(q, &out, &all.as_text));
 	TRY(set_of(q, &all, &set));
 	return set_write(q, &set, ret);
 }
@@ -276,7 +276,7 @@ run_truth(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 	if (args[0].type != BSON_ARRAY)
 		return mql_fail(q, any ? 17041 : 17040, "%s's argument must be an array, but is %s",
 				op->name, mql_expr_type(&args[0]));
-	for (bson_iter_begin(&i, args[0].text); truth != any && bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&args[0])); truth != any && bson_iter_read(&i, &e);) {
 		TRY(step_count(1));
 		truth = mql_expr_true(&e.value);
 	}

@@ -59,13 +59,13 @@ read_unit(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 	if (v->type != BSON_STRING)
 		return mql_fail(q, 5439013, "%s requires 'unit' to be a string, but got %s",
 				op->name, mql_expr_type(v));
-	if (mql_date_unit(v->text, &unit)) {
+	if (mql_date_unit(bson_text(v), &unit)) {
 		*ret = (enum unit)unit;
 		return STATUS_OK;
 	}
 	return mql_fail(q, MQL_FAILED_TO_PARSE,
 			"%s parameter 'unit' value cannot be recognized as a time unit: %.*s",
-			op->name, STR_ARG(v->text));
+			op->name, STR_ARG(bson_text(v)));
 }
 
 /* From 1 for Monday. Names, or their first three letters, in any case. */
@@ -81,7 +81,8 @@ read_week_start(struct mql *q, const struct mql_expr_op *op, const struct bson_v
 	for (int i = 0; i < 7; i++) {
 		struct str name = str_from_cstr(names[i]);
 
-		if (str_eq_nocase(v->text, name) || str_eq_nocase(v->text, str_of(name.ptr, 3))) {
+		if (str_eq_nocase(bson_text(v), name) ||
+		    str_eq_nocase(bson_text(v), str_of(name.ptr, 3))) {
 			*ret = i + 1;
 			return STATUS_OK;
 		}
@@ -89,7 +90,7 @@ read_week_start(struct mql *q, const struct mql_expr_op *op, const struct bson_v
 	return mql_fail(q, 5439016,
 			"%s parameter 'startOfWeek' value cannot be recognized as a day of a week: "
 			"%.*s",
-			op->name, STR_ARG(v->text));
+			op->name, STR_ARG(bson_text(v)));
 }
 
 static enum status

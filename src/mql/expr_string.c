@@ -42,13 +42,13 @@ run_concat(struct mql *q, const struct bson_value *args, size_t count, struct bs
 			status = mql_fail(q, 16702, "$concat only supports strings, not %s",
 					  mql_expr_type(&args[i]));
 		if (status == STATUS_OK)
-			status = mql_count(args[i].text.len);
+			status = mql_count(bson_text(&args[i]).len);
 		if (status != STATUS_OK) {
 			buf_release(&out);
 			return status;
 		}
 		/* A null behind a text that is too long still gives null. */
-		buf_append_str(&out, args[i].text);
+		buf_append_str(&out, bson_text(&args[i]));
 	}
 	return mql_expr_keep_text(q, &out, ret);
 }
@@ -117,8 +117,9 @@ run_length(struct mql *q, const struct mql_expr_op *op, const struct bson_value 
 		return mql_fail(q, chars ? 34471 : 34473,
 				"%s requires a string argument, found: %s", op->name,
 				mql_expr_type(&args[0]));
-	TRY(mql_count(chars ? args[0].text.len : 0));
-	*ret = BSON_OF_INT32((int64_t)(chars ? mql_count_chars(args[0].text) : args[0].text.len));
+	TRY(mql_count(chars ? bson_text(&args[0]).len : 0));
+	*ret = BSON_OF_INT32(
+		(int64_t)(chars ? mql_count_chars(bson_text(&args[0])) : bson_text(&args[0]).len));
 	return STATUS_OK;
 }
 
@@ -181,18 +182,18 @@ run_index_of(struct mql *q, const struct mql_expr_op *op, const struct bson_valu
 		TRY(read_place(q, op, "starting", &args[2], &start));
 	if (count > 3)
 		TRY(read_place(q, op, "ending", &args[3], &end));
-	text = args[0].text;
-	TRY(mql_count(text.len + args[1].text.len));
+	text = bson_text(&args[0]);
+	TRY(mql_count(text.len + bson_text(&args[1]).len));
 	*ret = BSON_OF_INT32(-1);
 	if (end < start)
 		return STATUS_OK;
 	if (chars) {
-		ret->n = index_of_char(text, args[1].text, start, end);
+		ret->as_n = index_of_char(text, bson_text(&args[1]), start, end);
 		return STATUS_OK;
 	}
 	text.len = end < text.len ? end : text.len;
-	if (find_text(text, args[1].text, start, &at))
-		ret->n = (int64_t)at;
+	if (find_text(text, bson_text(&args[1]), start, &at))
+		ret->as_n = (int64_t)at;
 	return STATUS_OK;
 }
 
@@ -304,8 +305,8 @@ run_split(struct mql *q, const struct bson_value *args, size_t count, struct bso
 				"$split requires an expression that evaluates to a string as a "
 				"second argument, found: %s",
 				mql_expr_type(&args[1]));
-	text = args[0].text;
-	by = args[1].text;
+	text = bson_text(&args[0]);
+	by = bson_text(&args[1]);
 	if (!by.len)
 		return mql_fail(q, 40087, "$split requires a non-empty separator");
 	TRY(mql_count(text.len));
@@ -395,8 +396,8 @@ run_trim(const struct mql_expr *e, struct mql *q, const struct mql_env *env, str
 		return mql_fail(q, 50700,
 				"%s requires 'chars' to be a string, got %s (of type %s) instead.",
 				e->op->name, mql_text(q, STR(""), &chars), mql_expr_type(&chars));
-	TRY(trim_text(e->op->number, chars.text, &input.text));
-	return mql_expr_text(q, input.text, ret);
+	TRY(trim_text(e->op->number, bson_text(&chars), &input.as_text));
+	return mql_expr_text(q, bson_text(&input), ret);
 }
 
 static enum status
@@ -432,7 +433,8 @@ fault_replace(struct mql *q, const struct mql_expr_op *op, enum mql_expr_fault f
 static enum status
 replace_text(const struct mql_expr_op *op, const struct bson_value *args, struct buf *out)
 {
-	struct str text = args[0].text, what = args[1].text, with = args[2].text;
+	struct str text = bson_text(&args[0]), what = bson_text(&args[1]),
+		   with = bson_text(&args[2]);
 	size_t at = 0, found;
 
 	while (find_text(text, what, at, &found)) {
@@ -474,7 +476,7 @@ run_replace(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 	*ret = BSON_OF_NULL;
 	if (null)
 		return STATUS_OK;
-	TRY(mql_count(args[0].text.len));
+	TRY(mql_count(bson_text(&args[0]).len));
 	status = replace_text(op, args, &out);
 	if (status != STATUS_OK) {
 		buf_release(&out);

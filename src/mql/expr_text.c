@@ -88,22 +88,23 @@ mql_expr_coerce_text(struct mql *q, const struct bson_value *v, struct str *ret)
 	case BSON_STRING:
 	case BSON_SYMBOL:
 	case BSON_CODE:
-		*ret = v->text;
+		*ret = bson_text(v);
 		return STATUS_OK;
 	case BSON_DATE:
-		return mql_expr_date_text(q, v->n, ret);
+		return mql_expr_date_text(q, bson_integer(v), ret);
 	case BSON_INT32:
 	case BSON_INT64:
-		*ret = arena_printf(q->arena, "%lld", (long long)v->n);
+		*ret = arena_printf(q->arena, "%lld", (long long)bson_integer(v));
 		break;
 	case BSON_DOUBLE:
-		*ret = double_text(q, v->d);
+		*ret = double_text(q, bson_real(v));
 		break;
 	case BSON_DECIMAL:
-		*ret = arena_dup(q->arena, str_of(digits, bson_decimal_print(v->decimal, digits)));
+		*ret = arena_dup(q->arena,
+				 str_of(digits, bson_decimal_print(bson_decimal(v), digits)));
 		break;
 	case BSON_TIMESTAMP:
-		*ret = timestamp_text(q, (uint64_t)v->n);
+		*ret = timestamp_text(q, (uint64_t)bson_integer(v));
 		break;
 	default:
 		return mql_fail(q, 16007, "can't convert from BSON type %s to String",
@@ -118,14 +119,14 @@ mql_expr_coerce_long(struct mql *q, const struct bson_value *v, int64_t *ret)
 	bool fits = true;
 
 	if (v->type == BSON_DOUBLE) {
-		fits = v->d >= -0x1p63 && v->d < 0x1p63;
+		fits = bson_real(v) >= -0x1p63 && bson_real(v) < 0x1p63;
 		if (fits)
-			*ret = (int64_t)v->d;
+			*ret = (int64_t)bson_real(v);
 	} else if (v->type == BSON_DECIMAL) {
 		fits = bson_decimal_to_int64(
-			bson_decimal_round(v->decimal, 0, BSON_DECIMAL_NEAREST, NULL), ret);
+			bson_decimal_round(bson_decimal(v), 0, BSON_DECIMAL_NEAREST, NULL), ret);
 	} else {
-		*ret = v->n;
+		*ret = bson_integer(v);
 	}
 	if (fits)
 		return STATUS_OK;

@@ -32,7 +32,7 @@ run_sum(struct mql *q, const struct mql_expr_op *op, const struct bson_value *ar
 		TRY(step_count(1));
 		/* An average adds integers as the doubles that they are nearest to. */
 		if (op->number && args[i].type == BSON_INT64)
-			mql_sum_add(&sum, &BSON_OF_DOUBLE((double)args[i].n));
+			mql_sum_add(&sum, &BSON_OF_DOUBLE((double)bson_integer(&args[i])));
 		else
 			mql_sum_add(&sum, &args[i]);
 	}
@@ -163,7 +163,7 @@ check_method(struct mql *q, const struct mql_expr_op *op, const struct bson_valu
 				"BSON field '%s.method' is the wrong type '%s', expected type "
 				"'string'",
 				op->name, mql_expr_type(method));
-	if (mql_is(method->text, "approximate"))
+	if (mql_is(bson_text(method), "approximate"))
 		return STATUS_OK;
 	return mql_fail(q, MQL_BAD_VALUE,
 			"Currently only 'approximate' can be used as percentile 'method'.");
@@ -175,12 +175,12 @@ check_parts(struct mql *q, const struct bson_value *p)
 	struct bson_iter i;
 	struct bson_element e;
 
-	if (p->type != BSON_ARRAY || bson_is_empty(p->text))
+	if (p->type != BSON_ARRAY || bson_is_empty(bson_text(p)))
 		return mql_fail(q, 7750301,
 				"The $percentile 'p' field must be an array of constants, not "
 				"empty: %s",
 				mql_text(q, STR(""), p));
-	for (bson_iter_begin(&i, p->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(p)); bson_iter_read(&i, &e);) {
 		TRY(step_count(1));
 		if (!bson_is_number(&e.value) ||
 		    !(bson_to_double(&e.value) >= 0 && bson_to_double(&e.value) <= 1))
@@ -266,7 +266,7 @@ compile_rand(struct mql *q, const struct mql_expr_op *op, const struct bson_valu
 	(void)scope;
 	if (!bson_is_container(arg))
 		return mql_fail(q, 10065, "invalid parameter: expected an object ($rand)");
-	if (!bson_is_empty(arg->text))
+	if (!bson_is_empty(bson_text(arg)))
 		return mql_fail(q, 3040501, "$rand does not currently accept arguments");
 	return mql_expr_new(q, op, run_rand, 0, ret);
 }

@@ -45,7 +45,7 @@ static const struct {
 static struct bson_value
 decimal_value(struct bson_decimal d)
 {
-	return (struct bson_value){ .type = BSON_DECIMAL, .decimal = d };
+	return (struct bson_value){ .type = BSON_DECIMAL, .as_decimal = d };
 }
 
 static enum status
@@ -84,7 +84,7 @@ run_trig(struct mql *q, const struct mql_expr_op *op, const struct bson_value *a
 				open ? ')' : ']');
 	*ret = args[0].type == BSON_DECIMAL
 		       ? decimal_value(bson_decimal_apply(functions[op->number].decimal,
-							  args[0].decimal, NULL))
+							  bson_decimal(&args[0]), NULL))
 		       : BSON_OF_DOUBLE(functions[op->number].of(bson_to_double(&args[0])));
 	return STATUS_OK;
 }
@@ -127,7 +127,7 @@ run_angle(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 	(void)bson_decimal_parse(radians ? STR("0.01745329251994329576923690768488613")
 					 : STR("57.29577951308232087679815481410517"),
 				 &factor, NULL);
-	*ret = decimal_value(bson_decimal_multiply(args[0].decimal, factor, NULL));
+	*ret = decimal_value(bson_decimal_multiply(bson_decimal(&args[0]), factor, NULL));
 	return STATUS_OK;
 }
 

@@ -49,15 +49,15 @@ enum status
 mql_expr_values(struct mql *q, const struct bson_value *array, struct bson_value **ret,
 		size_t *ret_count)
 {
-	size_t count = bson_count(array->text), n = 0;
+	size_t count = bson_count(bson_text(array)), n = 0;
 	struct bson_value *values = arena_alloc(q->arena, count * sizeof(*values));
 	struct bson_iter i;
 	struct bson_element e;
 
 	if (!values)
 		return mql_full(q);
-	TRY(mql_count(array->text.len));
-	for (bson_iter_begin(&i, array->text); n < count && bson_iter_read(&i, &e);)
+	TRY(mql_count(bson_text(array).len));
+	for (bson_iter_begin(&i, bson_text(array)); n < count && bson_iter_read(&i, &e);)
 		values[n++] = e.value;
 	*ret = values;
 	*ret_count = count;
@@ -79,23 +79,23 @@ value_bytes(const struct bson_value *v)
 	case BSON_STRING:
 	case BSON_CODE:
 	case BSON_SYMBOL:
-		return sizeof(uint32_t) + v->text.len + 1;
+		return sizeof(uint32_t) + bson_text(v).len + 1;
 	case BSON_DOCUMENT:
 	case BSON_ARRAY:
 	case BSON_OBJECT_ID:
-		return v->text.len;
+		return bson_text(v).len;
 	case BSON_BINARY:
-		return sizeof(uint32_t) + 1 + v->text.len;
+		return sizeof(uint32_t) + 1 + bson_text(v).len;
 	case BSON_BOOL:
 		return 1;
 	case BSON_INT32:
 		return sizeof(uint32_t);
 	case BSON_REGEX:
-		return v->text.len + 1 + v->more.len + 1;
+		return bson_text(v).len + 1 + bson_more(v).len + 1;
 	case BSON_DB_POINTER:
-		return sizeof(uint32_t) + v->text.len + 1 + v->more.len;
+		return sizeof(uint32_t) + bson_text(v).len + 1 + bson_more(v).len;
 	case BSON_CODE_SCOPE:
-		return 2 * sizeof(uint32_t) + v->text.len + 1 + v->more.len;
+		return 2 * sizeof(uint32_t) + bson_text(v).len + 1 + bson_more(v).len;
 	case BSON_DECIMAL:
 		return BSON_DECIMAL_BYTES;
 	case BSON_UNDEFINED:
@@ -110,8 +110,13 @@ value_bytes(const struct bson_value *v)
 static bool
 value_inside(const struct bson_value *v, struct str *ret)
 {
-	*ret = v->type == BSON_CODE_SCOPE ? v->more : v->text;
-	return bson_is_container(v) || v->type == BSON_CODE_SCOPE;
+	if (v->type == BSON_CODE_SCOPE)
+		*ret = bson_more(v);
+	else if (bson_is_container(v))
+		*ret = bson_text(v);
+	else
+		return false;
+	return true;
 }
 
 /* Whether a container around the value would be deeper than documents may be. */

@@ -66,7 +66,7 @@ has_operators(const struct bson_value *v)
 
 	if (v->type != BSON_DOCUMENT)
 		return false;
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	if (!bson_iter_read(&i, &e) || !str_starts_with(e.name, STR("$")))
 		return false;
 	return !is_of_reference(e.name);
@@ -81,7 +81,7 @@ is_of_value(const struct bson_value *v)
 
 	if (!has_operators(v))
 		return false;
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	return bson_iter_read(&i, &e) && !mql_is(e.name, "$and") && !mql_is(e.name, "$or") &&
 	       !mql_is(e.name, "$nor") && !mql_is(e.name, "$where");
 }
@@ -96,9 +96,9 @@ compile_regex(struct mql *q, struct str path, const struct bson_value *pattern, 
 
 	TRY(node_new(q, MQL_NODE_REGEX, path, list, &node));
 	node->regex.value = (struct bson_value){ .type = BSON_REGEX,
-						 .text = pattern->text,
-						 .more = options };
-	return mql_regex_compile(q, pattern->text, options, &node->regex.regex);
+						 .as_text = bson_text(pattern),
+						 .as_more = options };
+	return mql_regex_compile(q, bson_text(pattern), options, &node->regex.regex);
 }
 
 static enum status
@@ -173,7 +173,7 @@ compile_in_value(struct mql *q, struct mql_node *node, const struct bson_value *
 		item->value = *v;
 		item->next = node->in.regexes;
 		node->in.regexes = item;
-		return mql_regex_compile(q, v->text, v->more, &item->regex);
+		return mql_regex_compile(q, bson_text(v), bson_more(v), &item->regex);
 	}
 	copy = arena_alloc(q->arena, sizeof(*copy));
 	values = copy ? arena_grow(q->arena, (void *)node->in.values, node->in.count, cap,
@@ -199,7 +199,7 @@ compile_in(struct mql *q, struct str path, const struct bson_element *e, struct 
 		return mql_fail(q, MQL_BAD_VALUE, "%.*s needs an array", STR_ARG(e->name));
 	TRY(node_new(q, MQL_NODE_IN, path, list, &node));
 	node->value = e->value;
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &value);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &value);) {
 		TRY(mql_count(value.bytes.len));
 		TRY(compile_in_value(q, node, &value.value, &cap));
 	}
@@ -253,9 +253,9 @@ compile_type_of(struct mql *q, struct mql_node *node, const struct bson_value *v
 	int64_t n;
 
 	if (v->type == BSON_STRING) {
-		if (!bson_type_of_name(v->text, &type))
+		if (!bson_type_of_name(bson_text(v), &type))
 			return mql_fail(q, MQL_BAD_VALUE, "Unknown type name alias: %.*s",
-					STR_ARG(v->text));
+					STR_ARG(bson_text(v)));
 		n = (int64_t)type;
 	} else if (!bson_is_number(v)) {
 		return mql_fail(q, MQL_TYPE_MISMATCH,
@@ -287,10 +287,10 @@ compile_type(struct mql *q, struct str path, const struct bson_element *e, struc
 	TRY(node_new(q, MQL_NODE_TYPE, path, list, &node));
 	if (e->value.type != BSON_ARRAY)
 		return compile_type_of(q, node, &e->value);
-	if (bson_is_empty(e->value.text))
+	if (bson_is_empty(bson_text(&e->value)))
 		return mql_fail(q, MQL_FAILED_TO_PARSE, "%.*s must match at least one type",
 				STR_ARG(path));
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &type);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &type);) {
 		TRY(step_count(1));
 		TRY(compile_type_of(q, node, &type.value));
 	}
@@ -305,9 +305,10 @@ read_mod(struct mql *q, const char *what, const struct bson_value *v, int64_t *r
 	if (!bson_is_number(v))
 		return mql_fail(q, MQL_BAD_VALUE, "malformed mod, %s not a number", what);
 	if (v->type == BSON_DOUBLE)
-		whole.d = trunc(v->d);
+		whole.as_d = trunc(bson_real(v));
 	else if (v->type == BSON_DECIMAL)
-		whole.decimal = bson_decimal_round(v->decimal, 0, BSON_DECIMAL_TRUNCATE, NULL);
+		whole.as_decimal = bson_decimal_round(bson_decimal(v), 0, BSON_DECIMAL_TRUNCATE,
+						      NULL);
 	if (bson_to_int64(&whole, ret))
 		return STATUS_OK;
 	return mql_fail(q, MQL_BAD_VALUE,
@@ -324,10 +325,10 @@ compile_mod(struct mql *q, struct str path, const struct bson_element *e, struct
 
 	if (e->value.type != BSON_ARRAY)
 		return mql_fail(q, MQL_BAD_VALUE, "malformed mod, needs to be an array");
-	if (!bson_find(e->value.text, STR("0"), &divisor) ||
-	    !bson_find(e->value.text, STR("1"), &remainder))
+	if (!bson_find(bson_text(&e->value), STR("0"), &divisor) ||
+	    !bson_find(bson_text(&e->value), STR("1"), &remainder))
 		return mql_fail(q, MQL_BAD_VALUE, "malformed mod, not enough elements");
-	if (bson_find(e->value.text, STR("2"), NULL))
+	if (bson_find(bson_text(&e->value), STR("2"), NULL))
 		return mql_fail(q, MQL_BAD_VALUE, "malformed mod, too many elements");
 	TRY(node_new(q, MQL_NODE_MOD, path, list, &node));
 	TRY(read_mod(q, "divisor", &divisor, &node->mod.divisor));
@@ -360,8 +361,8 @@ bits_of_number(struct mql *q, const struct bson_element *e, struct mql_bits *bit
 static enum status
 bits_of_array(struct mql *q, const struct bson_element *e, struct mql_bits *bits)
 {
-	uint32_t *positions = arena_alloc(q->arena,
-					  (bson_count(e->value.text) + 1) * sizeof(*positions));
+	uint32_t *positions = arena_alloc(q->arena, (bson_count(bson_text(&e->value)) + 1) *
+							    sizeof(*positions));
 	struct bson_iter i;
 	struct bson_element position;
 	int64_t n;
@@ -369,7 +370,7 @@ bits_of_array(struct mql *q, const struct bson_element *e, struct mql_bits *bits
 	if (!positions)
 		return mql_full(q);
 	bits->positions = positions;
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &position);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &position);) {
 		TRY(step_count(1));
 		TRY(read_count(q, MQL_BAD_VALUE, "Failed to parse bit position. ", position.name,
 			       &position.value, &n));
@@ -398,7 +399,7 @@ compile_bits(struct mql *q, struct str path, const struct bson_element *e, struc
 		return mql_fail(q, MQL_BAD_VALUE,
 				"%.*s takes an Array, a number, or a BinData but received: %s",
 				STR_ARG(e->name), bson_type_name(e->value.type));
-	node->bits.mask = e->value.text;
+	node->bits.mask = bson_text(&e->value);
 	return STATUS_OK;
 }
 
@@ -416,12 +417,12 @@ compile_elem(struct mql *q, struct str path, const struct bson_element *e, unsig
 		return mql_fail(q, MQL_BAD_VALUE, "$elemMatch needs an Object");
 	TRY(node_new(q, of_value ? MQL_NODE_ELEM_VALUE : MQL_NODE_ELEM_OBJECT, path, list, &node));
 	if (!of_value)
-		return compile_filter(q, e->value.text, (struct place){ depth + 1, true, NULL },
-				      &node->first);
+		return compile_filter(q, bson_text(&e->value),
+				      (struct place){ depth + 1, true, NULL }, &node->first);
 	inner.tail = &node->first;
 	TRY(node_new(q, MQL_NODE_AND, STR(""), &inner, &node));
 	inner.tail = &node->first;
-	return compile_operators(q, STR(""), e->value.text, depth + 1, &inner);
+	return compile_operators(q, STR(""), bson_text(&e->value), depth + 1, &inner);
 }
 
 static enum status
@@ -434,13 +435,13 @@ compile_all_value(struct mql *q, struct str path, const struct bson_value *v, bo
 	if (elements) {
 		if (v->type != BSON_DOCUMENT)
 			return mql_fail(q, MQL_BAD_VALUE, "$all/$elemMatch has to be consistent");
-		bson_iter_begin(&i, v->text);
+		bson_iter_begin(&i, bson_text(v));
 		if (!bson_iter_read(&i, &e) || !mql_is(e.name, "$elemMatch"))
 			return mql_fail(q, MQL_BAD_VALUE, "$all/$elemMatch has to be consistent");
 		return compile_elem(q, path, &e, depth, list);
 	}
 	if (v->type == BSON_REGEX)
-		return compile_regex(q, path, v, v->more, list);
+		return compile_regex(q, path, v, bson_more(v), list);
 	if (has_operators(v))
 		return mql_fail(q, MQL_BAD_VALUE, "no $ expressions in $all");
 	return compile_equal(q, path, v, list);
@@ -457,11 +458,11 @@ compile_all(struct mql *q, struct str path, const struct bson_element *e, unsign
 
 	if (e->value.type != BSON_ARRAY)
 		return mql_fail(q, MQL_BAD_VALUE, "$all needs an array");
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &value);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &value);) {
 		if (!any && has_operators(&value.value)) {
 			struct bson_iter in;
 
-			bson_iter_begin(&in, value.value.text);
+			bson_iter_begin(&in, bson_text(&value.value));
 			elements = bson_iter_read(&in, &first) && mql_is(first.name, "$elemMatch");
 		}
 		any = true;
@@ -481,14 +482,14 @@ compile_negation(struct mql *q, struct str path, const struct bson_element *e, u
 
 	TRY(compile_not(q, list, &inner));
 	if (e->value.type == BSON_REGEX)
-		return compile_regex(q, path, &e->value, e->value.more, &inner);
+		return compile_regex(q, path, &e->value, bson_more(&e->value), &inner);
 	if (e->value.type != BSON_DOCUMENT)
 		return mql_fail(q, MQL_BAD_VALUE, "$not needs a regex or a document");
-	if (bson_is_empty(e->value.text))
+	if (bson_is_empty(bson_text(&e->value)))
 		return mql_fail(q, MQL_BAD_VALUE, "$not cannot be empty");
 	TRY(node_new(q, MQL_NODE_AND, STR(""), &inner, &node));
 	inner.tail = &node->first;
-	return compile_operators(q, path, e->value.text, depth + 1, &inner);
+	return compile_operators(q, path, bson_text(&e->value), depth + 1, &inner);
 }
 
 /* $regex with the $options beside it. */
@@ -502,14 +503,14 @@ compile_regex_of(struct mql *q, struct str path, const struct bson_element *e, s
 	if (e->value.type != BSON_REGEX && e->value.type != BSON_STRING)
 		return mql_fail(q, MQL_BAD_VALUE, "$regex has to be a string");
 	if (e->value.type == BSON_REGEX)
-		text = e->value.more;
+		text = bson_more(&e->value);
 	if (bson_find(operators, STR("$options"), &options)) {
 		if (options.type != BSON_STRING)
 			return mql_fail(q, MQL_BAD_VALUE, "$options has to be a string");
 		if (text.len)
-			return mql_fail(q, options.text.ptr < e->bytes.ptr ? 51074 : 51075,
+			return mql_fail(q, bson_text(&options).ptr < e->bytes.ptr ? 51074 : 51075,
 					"options set in both $regex and $options");
-		text = options.text;
+		text = bson_text(&options);
 	}
 	return compile_regex(q, path, &e->value, text, list);
 }
@@ -644,16 +645,16 @@ compile_tree(struct mql *q, enum mql_node_op op, const struct bson_element *e, s
 	if (e->value.type != BSON_ARRAY)
 		return mql_fail(q, MQL_BAD_VALUE, "%.*s argument must be an array",
 				STR_ARG(e->name));
-	if (bson_is_empty(e->value.text))
+	if (bson_is_empty(bson_text(&e->value)))
 		return mql_fail(q, MQL_BAD_VALUE, "$and/$or/$nor must be a nonempty array");
 	TRY(node_new(q, op, STR(""), list, &node));
 	tail = &node->first;
 	place.depth++;
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &entry);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &entry);) {
 		if (entry.value.type != BSON_DOCUMENT)
 			return mql_fail(q, MQL_BAD_VALUE,
 					"$or/$and/$nor entries need to be full objects");
-		TRY(compile_filter(q, entry.value.text, place, tail));
+		TRY(compile_filter(q, bson_text(&entry.value), place, tail));
 		tail = &(*tail)->next;
 	}
 	return STATUS_OK;
@@ -690,7 +691,7 @@ compile_where(struct mql *q, const struct bson_element *e, struct place place, s
 		return mql_fail(q, MQL_BAD_VALUE, "$where got bad type");
 	TRY(node_new(q, MQL_NODE_WHERE, STR(""), list, &node));
 	return mql_script_new(q, MQL_SCRIPT_WHERE, MQL_SCRIPT_NO_WHERE,
-			      &(struct mql_script_source){ "where", e->value.text }, 1,
+			      &(struct mql_script_source){ "where", bson_text(&e->value) }, 1,
 			      &node->script);
 }
 
@@ -769,9 +770,10 @@ compile_filter(struct mql *q, struct str filter, struct place place, struct mql_
 		if (str_starts_with(e.name, STR("$")))
 			TRY(compile_top(q, &e, place, &list));
 		else if (e.value.type == BSON_REGEX)
-			TRY(compile_regex(q, e.name, &e.value, e.value.more, &list));
+			TRY(compile_regex(q, e.name, &e.value, bson_more(&e.value), &list));
 		else if (has_operators(&e.value))
-			TRY(compile_operators(q, e.name, e.value.text, place.depth + 1, &list));
+			TRY(compile_operators(q, e.name, bson_text(&e.value), place.depth + 1,
+					      &list));
 		else
 			TRY(compile_equal(q, e.name, &e.value, &list));
 	}

@@ -124,20 +124,20 @@ values_find(struct values *all, const struct bson_value *v, struct str path)
 	struct bson_iter i;
 
 	if (!path.len) {
-		for (bson_iter_begin(&i, v->type == BSON_ARRAY ? v->text : BSON_EMPTY);
+		for (bson_iter_begin(&i, v->type == BSON_ARRAY ? bson_text(v) : BSON_EMPTY);
 		     !all->is_cut && bson_iter_read(&i, &e);)
 			values_add(all, &e.value);
 		values_add(all, v);
 		return;
 	}
 	if (v->type == BSON_ARRAY) {
-		for (bson_iter_begin(&i, v->text); !all->is_cut && bson_iter_read(&i, &e);)
+		for (bson_iter_begin(&i, bson_text(v)); !all->is_cut && bson_iter_read(&i, &e);)
 			if (e.value.type == BSON_DOCUMENT)
 				values_find(all, &e.value, path);
 		return;
 	}
 	name = str_cut(&rest, '.');
-	if (v->type == BSON_DOCUMENT && bson_find(v->text, name, &member))
+	if (v->type == BSON_DOCUMENT && bson_find(bson_text(v), name, &member))
 		values_find(all, &member, rest);
 }
 
@@ -222,7 +222,7 @@ has_operators(const struct bson_value *v)
 
 	if (v->type != BSON_DOCUMENT)
 		return false;
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	return bson_iter_read(&i, &e) && e.name.len && e.name.ptr[0] == '$' &&
 	       !str_eq(e.name, STR("$ref")) && !str_eq(e.name, STR("$id")) &&
 	       !str_eq(e.name, STR("$db"));
@@ -236,10 +236,10 @@ each_operator(struct why *w, const struct bson_element *of, take_clause *take, v
 {
 	struct bson_element e, options = { 0 };
 	struct bson_iter i;
-	bool has = bson_find(of->value.text, STR("$options"), &options.value);
+	bool has = bson_find(bson_text(&of->value), STR("$options"), &options.value);
 
 	options.name = STR("$options");
-	for (bson_iter_begin(&i, of->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&of->value)); bson_iter_read(&i, &e);) {
 		bool regex = str_eq(e.name, STR("$regex"));
 		struct clause c = { .name = of->name, .operator= e.name, .value = e.value };
 
@@ -303,14 +303,14 @@ explain_tree(struct why *w, const struct clause *c)
 	bson_put_string(w->b, STR("operatorName"), c->name);
 	bson_begin_array(w->b,
 			 inside.inverted ? STR("clausesSatisfied") : STR("clausesNotSatisfied"));
-	for (bson_iter_begin(&i, c->value.text); bson_iter_read(&i, &e); at++) {
-		TRY(is_guilty(&inside, e.value.text, &guilty));
+	for (bson_iter_begin(&i, bson_text(&c->value)); bson_iter_read(&i, &e); at++) {
+		TRY(is_guilty(&inside, bson_text(&e.value), &guilty));
 		if (!guilty)
 			continue;
 		bson_begin_document(w->b, STR(""));
 		bson_put_int32(w->b, STR("index"), at);
 		bson_begin_document(w->b, STR("details"));
-		TRY(explain_filter(&inside, e.value.text));
+		TRY(explain_filter(&inside, bson_text(&e.value)));
 		bson_end(w->b);
 		bson_end(w->b);
 	}

@@ -20,8 +20,8 @@ static enum status run_node(struct run *r, const struct mql_node *node, bool of_
 static bool
 value_is_nan(const struct bson_value *v)
 {
-	return (v->type == BSON_DOUBLE && isnan(v->d)) ||
-	       (v->type == BSON_DECIMAL && bson_decimal_is_nan(v->decimal));
+	return (v->type == BSON_DOUBLE && isnan(bson_real(v))) ||
+	       (v->type == BSON_DECIMAL && bson_decimal_is_nan(bson_decimal(v)));
 }
 
 static bool
@@ -69,7 +69,7 @@ run_regex(struct mql *q, const struct mql_regex_item *item, const struct bson_va
 	if (!v)
 		return STATUS_OK;
 	if (v->type == BSON_STRING || v->type == BSON_SYMBOL)
-		return mql_regex_match(item->regex, q, v->text, 0, ret, NULL);
+		return mql_regex_match(item->regex, q, bson_text(v), 0, ret, NULL);
 	*ret = v->type == BSON_REGEX && bson_equals(v, &item->value);
 	return STATUS_OK;
 }
@@ -119,16 +119,16 @@ value_to_integer(const struct bson_value *v, int64_t *ret)
 	switch ((int)v->type) {
 	case BSON_INT32:
 	case BSON_INT64:
-		*ret = v->n;
+		*ret = bson_integer(v);
 		return true;
 	case BSON_DOUBLE:
-		if (!(v->d >= -0x1p63 && v->d < 0x1p63))
+		if (!(bson_real(v) >= -0x1p63 && bson_real(v) < 0x1p63))
 			return false;
-		*ret = (int64_t)v->d;
+		*ret = (int64_t)bson_real(v);
 		return true;
 	case BSON_DECIMAL:
 		return bson_decimal_to_int64(
-			bson_decimal_round(v->decimal, 0, BSON_DECIMAL_TRUNCATE, NULL), ret);
+			bson_decimal_round(bson_decimal(v), 0, BSON_DECIMAL_TRUNCATE, NULL), ret);
 	default:
 		return false;
 	}
@@ -150,8 +150,8 @@ static bool
 value_bit(const struct bson_value *v, int64_t n, uint64_t position)
 {
 	if (v->type == BSON_BINARY)
-		return position / 8 < v->text.len &&
-		       ((uint8_t)v->text.ptr[position / 8] >> position % 8 & 1);
+		return position / 8 < bson_text(v).len &&
+		       ((uint8_t)bson_text(v).ptr[position / 8] >> position % 8 & 1);
 	return position > 62 ? n < 0 : (n >> position & 1);
 }
 
@@ -193,7 +193,7 @@ run_elements(struct run *r, const struct mql_node *node, const struct bson_value
 	*ret = false;
 	if (!v || v->type != BSON_ARRAY)
 		return STATUS_OK;
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e); at++) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e); at++) {
 		if (!of_value && !bson_is_container(&e.value))
 			continue;
 		TRY(run_node(r, node->first, of_value, &e.value, ret));
@@ -211,7 +211,7 @@ run_value(struct run *r, const struct mql_node *node, const struct bson_value *v
 	  bool *ret)
 {
 	*ret = false;
-	TRY(v && (bson_is_container(v) || v->type == BSON_STRING) ? mql_count(v->text.len)
+	TRY(v && (bson_is_container(v) || v->type == BSON_STRING) ? mql_count(bson_text(v).len)
 								  : step_count(1));
 	switch (node->op) {
 	case MQL_NODE_EQ:
@@ -237,7 +237,8 @@ run_value(struct run *r, const struct mql_node *node, const struct bson_value *v
 	case MQL_NODE_BITS:
 		return run_bits(node, v, ret);
 	case MQL_NODE_SIZE:
-		*ret = v && v->type == BSON_ARRAY && bson_count(v->text) == (uint64_t)node->size;
+		*ret = v && v->type == BSON_ARRAY &&
+		       bson_count(bson_text(v)) == (uint64_t)node->size;
 		return STATUS_OK;
 	case MQL_NODE_ELEM_VALUE:
 	case MQL_NODE_ELEM_OBJECT:
@@ -272,7 +273,7 @@ run_leaf(struct run *r, const struct mql_node *node, const struct bson_value *v,
 
 	*ret = false;
 	if (v->type == BSON_ARRAY && node->op < MQL_NODE_SIZE) {
-		for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e); at++) {
+		for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e); at++) {
 			TRY(run_value(r, node, &e.value, position, ret));
 			if (*ret) {
 				r->position = position >= 0 ? position : at;
@@ -301,14 +302,14 @@ run_array(struct run *r, const struct mql_node *node, struct str array, struct s
 
 		TRY(step_count(1));
 		if (e.value.type == BSON_DOCUMENT)
-			TRY(run_path(r, node, e.value.text, path, outer, ret));
+			TRY(run_path(r, node, bson_text(&e.value), path, outer, ret));
 		if (!*ret && counts && at == number) {
 			if (last)
 				TRY(run_value(r, node, &e.value, outer, ret));
 			else if (e.value.type == BSON_DOCUMENT)
-				TRY(run_path(r, node, e.value.text, rest, outer, ret));
+				TRY(run_path(r, node, bson_text(&e.value), rest, outer, ret));
 			else if (e.value.type == BSON_ARRAY)
-				TRY(run_array(r, node, e.value.text, rest, outer, ret));
+				TRY(run_array(r, node, bson_text(&e.value), rest, outer, ret));
 		}
 		if (*ret)
 			r->position = outer;
@@ -330,9 +331,9 @@ run_path(struct run *r, const struct mql_node *node, struct str document, struct
 	if (last)
 		return run_leaf(r, node, &v, position, ret);
 	if (v.type == BSON_DOCUMENT)
-		return run_path(r, node, v.text, path, position, ret);
+		return run_path(r, node, bson_text(&v), path, position, ret);
 	if (v.type == BSON_ARRAY)
-		return run_array(r, node, v.text, path, position, ret);
+		return run_array(r, node, bson_text(&v), path, position, ret);
 	return run_value(r, node, NULL, position, ret);
 }
 
@@ -351,7 +352,7 @@ run_sample(double rate)
 static enum status
 run_expr(struct run *r, const struct mql_node *node, const struct bson_value *subject, bool *ret)
 {
-	const struct mql_env env = { .root = subject->text, .bound = r->let };
+	const struct mql_env env = { .root = bson_text(subject), .bound = r->let };
 	struct arena_mark mark = arena_mark(r->q->arena);
 	struct bson_value v;
 
@@ -366,7 +367,7 @@ run_where(struct run *r, const struct mql_node *node, const struct bson_value *s
 {
 	struct arena_mark mark = arena_mark(r->q->arena);
 
-	TRY(mql_script_where(node->script, r->q, subject->text, ret));
+	TRY(mql_script_where(node->script, r->q, bson_text(subject), ret));
 	arena_reset(r->q->arena, mark);
 	return STATUS_OK;
 }
@@ -409,7 +410,7 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 	default:
 		if (of_value)
 			return run_value(r, node, subject, -1, ret);
-		return run_path(r, node, subject->text, node->path, -1, ret);
+		return run_path(r, node, bson_text(subject), node->path, -1, ret);
 	}
 }
 

@@ -80,40 +80,41 @@ text_put_scalar(struct buf *out, const struct bson_value *v)
 
 	switch (v->type) {
 	case BSON_DOUBLE:
-		text_put_double(out, v->d);
+		text_put_double(out, bson_real(v));
 		return;
 	case BSON_INT32:
 	case BSON_INT64:
-		buf_printf(out, "%lld", (long long)v->n);
+		buf_printf(out, "%lld", (long long)bson_integer(v));
 		return;
 	case BSON_DECIMAL:
-		buf_append(out, digits, bson_decimal_print(v->decimal, digits));
+		buf_append(out, digits, bson_decimal_print(bson_decimal(v), digits));
 		return;
 	case BSON_STRING:
 	case BSON_SYMBOL:
-		buf_printf(out, "\"%.*s\"", STR_ARG(v->text));
+		buf_printf(out, "\"%.*s\"", STR_ARG(bson_text(v)));
 		return;
 	case BSON_BOOL:
-		buf_append_cstr(out, v->truth ? "true" : "false");
+		buf_append_cstr(out, bson_truth(v) ? "true" : "false");
 		return;
 	case BSON_OBJECT_ID:
 		buf_append_cstr(out, "ObjectId('");
-		buf_append_hex(out, v->text);
+		buf_append_hex(out, bson_text(v));
 		buf_append_cstr(out, "')");
 		return;
 	case BSON_DATE:
-		buf_printf(out, "new Date(%lld)", (long long)v->n);
+		buf_printf(out, "new Date(%lld)", (long long)bson_integer(v));
 		return;
 	case BSON_TIMESTAMP:
-		buf_printf(out, "Timestamp(%llu, %llu)", (unsigned long long)(uint64_t)v->n >> 32,
-			   (unsigned long long)v->n & UINT32_MAX);
+		buf_printf(out, "Timestamp(%llu, %llu)",
+			   (unsigned long long)(uint64_t)bson_integer(v) >> 32,
+			   (unsigned long long)bson_integer(v) & UINT32_MAX);
 		return;
 	case BSON_REGEX:
-		buf_printf(out, "/%.*s/%.*s", STR_ARG(v->text), STR_ARG(v->more));
+		buf_printf(out, "/%.*s/%.*s", STR_ARG(bson_text(v)), STR_ARG(bson_more(v)));
 		return;
 	case BSON_BINARY:
 		buf_printf(out, "BinData(%d, ", v->subtype);
-		buf_append_hex(out, v->text);
+		buf_append_hex(out, bson_text(v));
 		buf_append_cstr(out, ")");
 		return;
 	case BSON_MIN_KEY:
@@ -124,7 +125,7 @@ text_put_scalar(struct buf *out, const struct bson_value *v)
 		return;
 	case BSON_CODE:
 	case BSON_CODE_SCOPE:
-		buf_append_str(out, v->text);
+		buf_append_str(out, bson_text(v));
 		return;
 	case BSON_DOCUMENT:
 	case BSON_ARRAY:
@@ -147,12 +148,12 @@ text_put(struct buf *out, const struct bson_value *v, int depth)
 		text_put_scalar(out, v);
 		return;
 	}
-	if (bson_is_empty(v->text) || !depth) {
+	if (bson_is_empty(bson_text(v)) || !depth) {
 		buf_append_cstr(out, array ? "[]" : "{}");
 		return;
 	}
 	buf_append_cstr(out, array ? "[ " : "{ ");
-	for (bson_iter_begin(&i, v->text);
+	for (bson_iter_begin(&i, bson_text(v));
 	     bson_iter_read(&i, &e) && buf_status(out) == STATUS_OK;) {
 		if (!first)
 			buf_append_cstr(out, ", ");

@@ -14,7 +14,7 @@ number_integer(const struct bson_value *a, const struct bson_value *b, int64_t n
 static struct bson_value
 number_decimal(struct bson_decimal d)
 {
-	return (struct bson_value){ .type = BSON_DECIMAL, .decimal = d };
+	return (struct bson_value){ .type = BSON_DECIMAL, .as_decimal = d };
 }
 
 bool
@@ -31,7 +31,7 @@ mql_add(const struct bson_value *a, const struct bson_value *b, struct bson_valu
 		*ret = BSON_OF_DOUBLE(bson_to_double(a) + bson_to_double(b));
 		return true;
 	}
-	if (__builtin_add_overflow(a->n, b->n, &n))
+	if (__builtin_add_overflow(bson_integer(a), bson_integer(b), &n))
 		return false;
 	*ret = number_integer(a, b, n);
 	return true;
@@ -51,7 +51,7 @@ mql_multiply(const struct bson_value *a, const struct bson_value *b, struct bson
 		*ret = BSON_OF_DOUBLE(bson_to_double(a) * bson_to_double(b));
 		return true;
 	}
-	if (__builtin_mul_overflow(a->n, b->n, &n))
+	if (__builtin_mul_overflow(bson_integer(a), bson_integer(b), &n))
 		return false;
 	*ret = number_integer(a, b, n);
 	return true;

@@ -155,8 +155,8 @@ compile_slice(struct compile *c, struct str path, const struct bson_value *v, bo
 
 	*ret = false;
 	if (v->type == BSON_ARRAY) {
-		if (bson_count(v->text) != 2 || !bson_find(v->text, STR("0"), &skip) ||
-		    !bson_find(v->text, STR("1"), &limit) || !bson_is_number(&skip) ||
+		if (bson_count(bson_text(v)) != 2 || !bson_find(bson_text(v), STR("0"), &skip) ||
+		    !bson_find(bson_text(v), STR("1"), &limit) || !bson_is_number(&skip) ||
 		    !bson_is_number(&limit))
 			return STATUS_OK;
 		if (to_int32(&limit) <= 0)
@@ -190,7 +190,7 @@ compile_element(struct compile *c, struct str path, const struct bson_value *v)
 		return mql_fail(c->q, 31275, "Cannot use $elemMatch projection on a nested field.");
 	c->has_element = true;
 	TRY(place_at(c, path, MQL_FIELD_ELEMENT, false, &f));
-	return mql_match_compile_value(c->q, v->text, &f->match);
+	return mql_match_compile_value(c->q, bson_text(v), &f->match);
 }
 
 static enum status
@@ -249,7 +249,7 @@ compile_operator(struct compile *c, struct str path, const struct bson_value *v)
 	struct bson_iter i;
 	bool done;
 
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	if (c->find && bson_iter_read(&i, &e)) {
 		if (mql_is(e.name, "$elemMatch"))
 			return compile_element(c, path, &e.value);
@@ -279,15 +279,15 @@ compile_member(struct compile *c, struct str path, const struct bson_value *v, s
 
 	if (!adds && (bson_is_number(v) || v->type == BSON_BOOL))
 		return compile_flag(c, path, bson_is_true(v), false);
-	if (v->type != BSON_DOCUMENT || (adds && bson_is_empty(v->text)))
+	if (v->type != BSON_DOCUMENT || (adds && bson_is_empty(bson_text(v))))
 		return compile_expr(c, path, v);
-	if (bson_is_empty(v->text))
+	if (bson_is_empty(bson_text(v)))
 		return mql_fail(c->q, 51270,
 				"An empty sub-projection is not a valid value. Found empty object "
 				"at path");
-	if (is_operator(v->text))
+	if (is_operator(bson_text(v)))
 		return compile_operator(c, path, v);
-	return compile_members(c, v->text, path, depth + 1);
+	return compile_members(c, bson_text(v), path, depth + 1);
 }
 
 static enum status
@@ -367,11 +367,11 @@ mql_projection_compile_project(struct mql *q, const struct bson_value *spec,
 
 	if (spec->type != BSON_DOCUMENT)
 		return mql_fail(q, 15969, "$project specification must be an object");
-	if (bson_is_empty(spec->text))
+	if (bson_is_empty(bson_text(spec)))
 		return mql_fail(q, 51272,
 				"Invalid $project :: caused by :: projection specification must "
 				"have at least one field");
-	return compile(&c, MQL_PROJECTION_UNKNOWN, spec->text, ret);
+	return compile(&c, MQL_PROJECTION_UNKNOWN, bson_text(spec), ret);
 }
 
 enum status
@@ -383,7 +383,7 @@ mql_projection_compile_set(struct mql *q, struct str stage, const struct bson_va
 	if (spec->type != BSON_DOCUMENT)
 		return mql_fail(q, 40272, "%.*s specification stage must be an object, got %s",
 				STR_ARG(stage), bson_type_name(spec->type));
-	return compile(&c, MQL_PROJECTION_ADD, spec->text, ret);
+	return compile(&c, MQL_PROJECTION_ADD, bson_text(spec), ret);
 }
 
 /* ---- What it looks at ---- */
@@ -425,8 +425,8 @@ unset_name(struct mql *q, struct bson_builder *b, const struct bson_value *v)
 		return mql_fail(q, 31120,
 				"$unset specification must be a string or an array containing only "
 				"string values");
-	TRY(mql_field_path_check(q, v->text));
-	bson_put_int32(b, v->text, 0);
+	TRY(mql_field_path_check(q, bson_text(v)));
+	bson_put_int32(b, bson_text(v), 0);
 	return step_count(1);
 }
 
@@ -438,7 +438,7 @@ unset_names(struct mql *q, struct bson_builder *b, const struct bson_value *spec
 
 	if (spec->type == BSON_STRING)
 		return unset_name(q, b, spec);
-	for (bson_iter_begin(&i, spec->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(spec)); bson_iter_read(&i, &e);)
 		TRY(unset_name(q, b, &e.value));
 	return STATUS_OK;
 }
@@ -455,7 +455,7 @@ mql_projection_compile_unset(struct mql *q, const struct bson_value *spec,
 
 	if (spec->type != BSON_STRING && spec->type != BSON_ARRAY)
 		return mql_fail(q, 31002, "$unset specification must be a string or an array");
-	if (spec->type == BSON_ARRAY && bson_is_empty(spec->text))
+	if (spec->type == BSON_ARRAY && bson_is_empty(bson_text(spec)))
 		return mql_fail(q, 31119,
 				"$unset specification must be a string or an array with at least "
 				"one field");

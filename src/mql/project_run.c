@@ -35,7 +35,7 @@ put_computed(struct run *r, const struct mql_field *f)
 	TRY(mql_expr_run(f->expr, r->q, &r->env, &v));
 	if ((int)v.type != MQL_MISSING)
 		bson_put(&r->out, f->name, &v);
-	return mql_count(bson_is_container(&v) ? v.text.len : 0);
+	return mql_count(bson_is_container(&v) ? bson_text(&v).len : 0);
 }
 
 /* $elemMatch: an array of the first element that matches; nothing if none does. */
@@ -49,7 +49,7 @@ put_element(struct run *r, const struct mql_field *f)
 
 	if (!bson_find(r->root, f->name, &array) || array.type != BSON_ARRAY)
 		return STATUS_OK;
-	for (bson_iter_begin(&i, array.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&array)); bson_iter_read(&i, &e);) {
 		TRY(mql_match_run_value(f->match, r->q, &e.value, &matches));
 		if (!matches)
 			continue;
@@ -72,8 +72,8 @@ put_slice(struct run *r, const struct mql_field *f, const struct bson_value *v)
 		bson_put(&r->out, f->name, v);
 		return STATUS_OK;
 	}
-	TRY(mql_count(v->text.len));
-	count = (int64_t)bson_count(v->text);
+	TRY(mql_count(bson_text(v).len));
+	count = (int64_t)bson_count(bson_text(v));
 	if (!f->skips) {
 		from = limit < 0 ? limit : 0;
 		limit = limit < 0 ? INT64_MAX : limit;
@@ -81,7 +81,7 @@ put_slice(struct run *r, const struct mql_field *f, const struct bson_value *v)
 	if (from < 0)
 		from = from < -count ? 0 : count + from;
 	bson_begin_array(&r->out, f->name);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e); at++)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e); at++)
 		if (at >= from && at - from < limit)
 			bson_put(&r->out, STR(""), &e.value);
 	bson_end(&r->out);
@@ -123,7 +123,7 @@ put_included(struct run *r, const struct mql_field *f, const struct bson_element
 		bson_put_element(&r->out, e);
 		return STATUS_OK;
 	}
-	TRY(pick(r, e->value.text, &v));
+	TRY(pick(r, bson_text(&e->value), &v));
 	bson_begin_array(&r->out, f->name);
 	bson_put(&r->out, STR(""), &v);
 	bson_end(&r->out);
@@ -162,10 +162,10 @@ run_tree(struct run *r, const struct mql_field *tree, struct str name, const str
 
 	TRY(step_count(1));
 	if (v->type == BSON_ARRAY)
-		return run_array(r, tree, name, v->text);
+		return run_array(r, tree, name, bson_text(v));
 	if (v->type == BSON_DOCUMENT || replaced) {
 		bson_begin_document(&r->out, name);
-		TRY(run_members(r, tree, v->type == BSON_DOCUMENT ? v->text : BSON_EMPTY));
+		TRY(run_members(r, tree, v->type == BSON_DOCUMENT ? bson_text(v) : BSON_EMPTY));
 		bson_end(&r->out);
 		return STATUS_OK;
 	}

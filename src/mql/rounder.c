@@ -100,7 +100,8 @@ check_number(struct mql *q, const struct bson_value *v, bool *ret_same)
 				"$bucketAuto can specify a 'granularity' with non-negative numbers "
 				"only, but found a negative number");
 	*ret_same = !bson_is_true(v) ||
-		    (v->type == BSON_DECIMAL ? bson_decimal_is_infinite(v->decimal) : isinf(d));
+		    (v->type == BSON_DECIMAL ? bson_decimal_is_infinite(bson_decimal(v))
+					     : isinf(d));
 	return STATUS_OK;
 }
 
@@ -114,7 +115,8 @@ power_of_two(const struct bson_value *like, int exponent)
 	if (like->type == BSON_DECIMAL)
 		return (struct bson_value){
 			.type = BSON_DECIMAL,
-			.decimal = bson_decimal_power(two, bson_decimal_of_int64(exponent), NULL),
+			.as_decimal = bson_decimal_power(two, bson_decimal_of_int64(exponent),
+							 NULL),
 		};
 	if (exponent < 0 || exponent > 62)
 		return BSON_OF_DOUBLE(ldexp(1, exponent));
@@ -129,7 +131,7 @@ estimate_exponent(const struct bson_value *v)
 
 	if (v->type != BSON_DECIMAL)
 		return (int)floor(log2(bson_to_double(v)));
-	ln = bson_decimal_apply(BSON_DECIMAL_LN, v->decimal, NULL);
+	ln = bson_decimal_apply(BSON_DECIMAL_LN, bson_decimal(v), NULL);
 	return (int)floor(bson_decimal_to_double(ln) / M_LN2);
 }
 
@@ -159,8 +161,8 @@ scaled(const struct mql_rounder *r, size_t i, const struct bson_value *scale)
 	/* Neither of the two is an integer, so there is no overflow. */
 	(void)mql_multiply(&BSON_OF_DOUBLE(r->series[i]), scale, &n);
 	if (scale->type == BSON_DECIMAL)
-		n.decimal = bson_decimal_multiply(bson_decimal_of_int64(r->series[i]),
-						  scale->decimal, NULL);
+		n.as_decimal = bson_decimal_multiply(bson_decimal_of_int64(r->series[i]),
+						     bson_decimal(scale), NULL);
 	return n;
 }
 
@@ -170,11 +172,12 @@ ten_times(const struct bson_value *scale, bool up)
 	const struct bson_decimal ten = bson_decimal_of_int64(10);
 
 	if (scale->type != BSON_DECIMAL)
-		return BSON_OF_DOUBLE(up ? scale->d * 10 : scale->d / 10);
-	return (struct bson_value){ .type = BSON_DECIMAL,
-				    .decimal = up ? bson_decimal_multiply(scale->decimal, ten, NULL)
-						  : bson_decimal_divide(scale->decimal, ten,
-									NULL) };
+		return BSON_OF_DOUBLE(up ? bson_real(scale) * 10 : bson_real(scale) / 10);
+	return (struct bson_value){
+		.type = BSON_DECIMAL,
+		.as_decimal = up ? bson_decimal_multiply(bson_decimal(scale), ten, NULL)
+				 : bson_decimal_divide(bson_decimal(scale), ten, NULL)
+	};
 }
 
 static struct bson_value
@@ -182,7 +185,7 @@ scale_of_one(const struct bson_value *v)
 {
 	if (v->type != BSON_DECIMAL)
 		return BSON_OF_DOUBLE(1);
-	return (struct bson_value){ .type = BSON_DECIMAL, .decimal = bson_decimal_of_int64(1) };
+	return (struct bson_value){ .type = BSON_DECIMAL, .as_decimal = bson_decimal_of_int64(1) };
 }
 
 /* Compares the number with a scaled number of the series. */

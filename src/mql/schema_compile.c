@@ -38,7 +38,7 @@ check_type(struct mql *q, const struct bson_element *e, enum expected expected)
 static enum status
 check_filled(struct mql *q, const struct bson_element *e)
 {
-	if (!bson_is_empty(e->value.text))
+	if (!bson_is_empty(bson_text(&e->value)))
 		return STATUS_OK;
 	return mql_fail(q, MQL_FAILED_TO_PARSE, "$jsonSchema keyword '%.*s' cannot be an empty %s",
 			STR_ARG(e->name), e->value.type == BSON_ARRAY ? "array" : "object");
@@ -119,12 +119,12 @@ add_type(struct mql *q, const struct bson_element *e, const struct bson_value *v
 				"$jsonSchema keyword '%.*s' must be either a string or an array of "
 				"strings",
 				STR_ARG(e->name));
-	if (mql_is(v->text, "integer"))
+	if (mql_is(bson_text(v), "integer"))
 		return mql_fail(q, MQL_FAILED_TO_PARSE,
 				"$jsonSchema type 'integer' is not currently supported.");
-	if (!(json ? json_type_of(v->text, &type) : bson_type_of_name(v->text, &type)))
+	if (!(json ? json_type_of(bson_text(v), &type) : bson_type_of_name(bson_text(v), &type)))
 		return mql_fail(q, MQL_BAD_VALUE, "Unknown type name alias: %.*s",
-				STR_ARG(v->text));
+				STR_ARG(bson_text(v)));
 	if (type == BSON_MIN_KEY)
 		types->min = true;
 	else if (type == BSON_MAX_KEY)
@@ -151,18 +151,18 @@ compile_type(struct compile *c, const struct bson_element *e)
 	if (e->value.type != BSON_ARRAY)
 		return add_type(c->q, e, &e->value, &rule->types);
 	TRY(check_filled(c->q, e));
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &type);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &type);) {
 		TRY(step_count(1));
 		TRY(add_type(c->q, e, &type.value, &rule->types));
 		/* Names of types are few: a longer list has one twice. */
-		bson_iter_begin(&before, e->value.text);
+		bson_iter_begin(&before, bson_text(&e->value));
 		while (bson_iter_read(&before, &other) && other.bytes.ptr != type.bytes.ptr) {
 			if (other.value.type == BSON_STRING &&
-			    str_eq(other.value.text, type.value.text))
+			    str_eq(bson_text(&other.value), bson_text(&type.value)))
 				return mql_fail(c->q, MQL_FAILED_TO_PARSE,
 						"$jsonSchema keyword '%.*s' has duplicate value: "
 						"%.*s",
-						STR_ARG(e->name), STR_ARG(type.value.text));
+						STR_ARG(e->name), STR_ARG(bson_text(&type.value)));
 		}
 	}
 	return STATUS_OK;
@@ -184,7 +184,7 @@ compile_bound(struct compile *c, enum mql_rule_op op, const struct bson_element 
 	if (!bson_find(c->document, exclusive, &x.value))
 		return STATUS_OK;
 	TRY(check_type(c->q, &x, EXPECT_BOOL));
-	rule->exclusive = x.value.truth;
+	rule->exclusive = bson_truth(&x.value);
 	return STATUS_OK;
 }
 
@@ -241,7 +241,7 @@ compile_pattern(struct compile *c, const struct bson_element *e)
 
 	TRY(check_type(c->q, e, EXPECT_STRING));
 	TRY(rule_new(c, MQL_RULE_PATTERN, e, &rule));
-	return mql_regex_compile(c->q, e->value.text, STR(""), &rule->regex);
+	return mql_regex_compile(c->q, bson_text(&e->value), STR(""), &rule->regex);
 }
 
 static enum status
@@ -253,8 +253,8 @@ compile_enum(struct compile *c, const struct bson_element *e)
 
 	TRY(check_type(c->q, e, EXPECT_ARRAY));
 	TRY(check_filled(c->q, e));
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &value);) {
-		bson_iter_begin(&before, e->value.text);
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &value);) {
+		bson_iter_begin(&before, bson_text(&e->value));
 		while (bson_iter_read(&before, &other) && other.bytes.ptr != value.bytes.ptr) {
 			TRY(mql_count(other.bytes.len));
 			if (bson_equals(&other.value, &value.value))
@@ -272,7 +272,7 @@ compile_unique(struct compile *c, const struct bson_element *e)
 	struct mql_rule *rule;
 
 	TRY(check_type(c->q, e, EXPECT_BOOL));
-	return e->value.truth ? rule_new(c, MQL_RULE_UNIQUE_ITEMS, e, &rule) : STATUS_OK;
+	return bson_truth(&e->value) ? rule_new(c, MQL_RULE_UNIQUE_ITEMS, e, &rule) : STATUS_OK;
 }
 
 static enum status
@@ -289,7 +289,7 @@ compile_rest(struct compile *c, struct str name, struct mql_schema_rest *ret)
 				"$jsonSchema keyword '%.*s' must be either an object or a boolean, "
 				"but got a %s",
 				STR_ARG(name), mql_type_name(&v));
-	ret->forbidden = !v.truth;
+	ret->forbidden = !bson_truth(&v);
 	return STATUS_OK;
 }
 
@@ -309,7 +309,7 @@ compile_items(struct compile *c, const struct bson_element *e)
 				"$jsonSchema keyword 'items' must be an array or an object, not %s",
 				mql_type_name(&e->value));
 	tail = &rule->items.tuple;
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &each);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &each);) {
 		if (each.value.type != BSON_DOCUMENT)
 			return mql_fail(c->q, MQL_TYPE_MISMATCH,
 					"$jsonSchema keyword 'items' requires that each element of "
@@ -332,16 +332,16 @@ compile_required(struct compile *c, const struct bson_element *e)
 
 	TRY(check_type(c->q, e, EXPECT_ARRAY));
 	TRY(check_filled(c->q, e));
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &name);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &name);) {
 		if (name.value.type != BSON_STRING)
 			return mql_fail(c->q, MQL_TYPE_MISMATCH,
 					"$jsonSchema keyword '%.*s' must be an array of strings, "
 					"but found an element of type %s",
 					STR_ARG(e->name), mql_type_name(&name.value));
-		bson_iter_begin(&before, e->value.text);
+		bson_iter_begin(&before, bson_text(&e->value));
 		while (bson_iter_read(&before, &other) && other.bytes.ptr != name.bytes.ptr) {
 			TRY(step_count(1));
-			if (str_eq(other.value.text, name.value.text))
+			if (str_eq(bson_text(&other.value), bson_text(&name.value)))
 				return mql_fail(c->q, MQL_FAILED_TO_PARSE,
 						"$jsonSchema keyword '%.*s' array cannot contain "
 						"duplicate values",
@@ -364,7 +364,7 @@ static enum status
 compile_named(struct compile *c, const struct bson_element *e, struct mql_rule *rule)
 {
 	struct mql_schema_item *list = NULL, **tail = &list, *item;
-	size_t count = bson_count(e->value.text);
+	size_t count = bson_count(bson_text(&e->value));
 	const struct mql_schema_item **named;
 	struct bson_iter i;
 	struct bson_element property;
@@ -373,7 +373,7 @@ compile_named(struct compile *c, const struct bson_element *e, struct mql_rule *
 	if (!named)
 		return mql_full(c->q);
 	rule->properties.named = named;
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &property);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &property);) {
 		if (property.value.type != BSON_DOCUMENT)
 			return mql_fail(c->q, MQL_TYPE_MISMATCH,
 					"Nested schema for $jsonSchema property '%.*s' must be an "
@@ -393,7 +393,7 @@ compile_patterns(struct compile *c, const struct bson_element *e, struct mql_rul
 	struct bson_iter i;
 	struct bson_element pattern;
 
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &pattern);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &pattern);) {
 		enum status status;
 
 		if (pattern.value.type != BSON_DOCUMENT)
@@ -450,7 +450,7 @@ compile_dependencies(struct compile *c, const struct bson_element *e)
 	TRY(check_type(c->q, e, EXPECT_OBJECT));
 	TRY(rule_new(c, MQL_RULE_DEPENDENCIES, e, &rule));
 	tail = &rule->list;
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &d);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &d);) {
 		TRY(item_new(c, d.name, &tail, &item));
 		item->value = d.value;
 		if (d.value.type == BSON_DOCUMENT) {
@@ -463,12 +463,12 @@ compile_dependencies(struct compile *c, const struct bson_element *e)
 				"$jsonSchema keyword 'dependencies' property '%.*s' must be "
 				"either an object or an array",
 				STR_ARG(d.name));
-		if (bson_is_empty(d.value.text))
+		if (bson_is_empty(bson_text(&d.value)))
 			return mql_fail(c->q, MQL_FAILED_TO_PARSE,
 					"Property '%.*s' in $jsonSchema keyword 'dependencies' "
 					"cannot be an empty array",
 					STR_ARG(d.name));
-		for (bson_iter_begin(&names, d.value.text); bson_iter_read(&names, &name);) {
+		for (bson_iter_begin(&names, bson_text(&d.value)); bson_iter_read(&names, &name);) {
 			TRY(step_count(1));
 			if (name.value.type != BSON_STRING)
 				return mql_fail(c->q, MQL_TYPE_MISMATCH,
@@ -494,7 +494,7 @@ compile_list(struct compile *c, enum mql_rule_op op, const struct bson_element *
 	TRY(check_filled(c->q, e));
 	TRY(rule_new(c, op, e, &rule));
 	tail = &rule->list;
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &each);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &each);) {
 		if (each.value.type != BSON_DOCUMENT)
 			return mql_fail(c->q, MQL_TYPE_MISMATCH,
 					"$jsonSchema keyword '%.*s' must be an array of objects, "
@@ -627,10 +627,10 @@ compile_keyword(struct compile *c, size_t at, const struct bson_element *e)
 	case KEYWORD_NOT:
 		return compile_not(c, e);
 	case KEYWORD_TITLE:
-		c->schema->title = e->value.text;
+		c->schema->title = bson_text(&e->value);
 		return check_type(c->q, e, EXPECT_STRING);
 	case KEYWORD_DESCRIPTION:
-		c->schema->description = e->value.text;
+		c->schema->description = bson_text(&e->value);
 		return check_type(c->q, e, EXPECT_STRING);
 	case KEYWORD_REFUSED:
 		break;
@@ -643,7 +643,7 @@ enum status
 mql_schema_compile(struct mql *q, const struct bson_value *v, unsigned depth,
 		   struct mql_schema **ret)
 {
-	struct compile c = { .q = q, .depth = depth, .document = v->text };
+	struct compile c = { .q = q, .depth = depth, .document = bson_text(v) };
 	size_t at, count = sizeof(keywords) / sizeof(keywords[0]);
 	struct bson_iter i;
 	struct bson_element e;
@@ -658,8 +658,8 @@ mql_schema_compile(struct mql *q, const struct bson_value *v, unsigned depth,
 	if (!c.schema)
 		return mql_full(q);
 	c.tail = &c.schema->rules;
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
-		TRY(mql_count(v->text.len));
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
+		TRY(mql_count(bson_text(v).len));
 		for (at = 0; at < count && !mql_is(e.name, keywords[at].name);)
 			at++;
 		if (at == count)

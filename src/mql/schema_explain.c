@@ -112,14 +112,14 @@ explain_value(const struct mql_rule *rule, const struct bson_value *v, struct bs
 	put_specified(rule, b);
 	put_text(b, "reason", reason_of(rule->op));
 	if (rule->op == MQL_RULE_MIN_PROPERTIES || rule->op == MQL_RULE_MAX_PROPERTIES) {
-		bson_put_int32(b, STR("numberOfProperties"), (int32_t)bson_count(v->text));
+		bson_put_int32(b, STR("numberOfProperties"), (int32_t)bson_count(bson_text(v)));
 		return;
 	}
 	bson_put(b, STR("consideredValue"), v);
 	if (rule->op == MQL_RULE_TYPE)
 		put_text(b, "consideredType", bson_type_name(v->type));
 	if (rule->op == MQL_RULE_UNIQUE_ITEMS)
-		put_duplicate(v->text, b);
+		put_duplicate(bson_text(v), b);
 }
 
 static void
@@ -130,7 +130,7 @@ put_missing(struct str names, struct str document, struct bson_builder *b)
 
 	bson_begin_array(b, STR("missingProperties"));
 	for (bson_iter_begin(&i, names); bson_iter_read(&i, &e);)
-		if (!bson_find(document, e.value.text, NULL))
+		if (!bson_find(document, bson_text(&e.value), NULL))
 			bson_put(b, STR(""), &e.value);
 	bson_end(b);
 }
@@ -140,7 +140,7 @@ explain_required(const struct mql_rule *rule, const struct bson_value *v, struct
 {
 	put_text(b, "operatorName", "required");
 	put_specified(rule, b);
-	put_missing(rule->keyword.value.text, v->text, b);
+	put_missing(bson_text(&rule->keyword.value), bson_text(v), b);
 }
 
 /* ---- Items ---- */
@@ -187,14 +187,14 @@ explain_items(const struct mql_rule *rule, struct mql *q, const struct bson_valu
 	int32_t at = 0;
 	bool good;
 
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e); at++) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e); at++) {
 		bool more = !rule->items.every && !item;
 		const struct mql_schema *s = rule->items.every ? rule->items.every
 					     : item            ? item->schema
 							       : rule->items.more.schema;
 
 		if (more && rule->items.more.forbidden) {
-			explain_more_items(v->text, at, b);
+			explain_more_items(bson_text(v), at, b);
 			return STATUS_OK;
 		}
 		item = item ? item->next : NULL;
@@ -373,9 +373,9 @@ static enum status
 explain_properties(const struct mql_rule *rule, struct mql *q, const struct bson_value *v,
 		   struct bson_builder *b)
 {
-	TRY(explain_known(rule, q, v->text, false, b));
-	TRY(explain_known(rule, q, v->text, true, b));
-	return explain_others(rule, q, v->text, b);
+	TRY(explain_known(rule, q, bson_text(v), false, b));
+	TRY(explain_known(rule, q, bson_text(v), true, b));
+	return explain_others(rule, q, bson_text(v), b);
 }
 
 static enum status
@@ -402,7 +402,7 @@ explain_dependencies(const struct mql_rule *rule, struct mql *q, const struct bs
 		if (d->schema)
 			TRY(put_details(d->schema, q, v, b));
 		else
-			put_missing(d->value.text, v->text, b);
+			put_missing(bson_text(&d->value), bson_text(v), b);
 		bson_end(b);
 	}
 	bson_end(b);

@@ -22,7 +22,8 @@ run_enum(const struct mql_rule *rule, const struct bson_value *v, bool *ret)
 	struct bson_element e;
 
 	*ret = false;
-	for (bson_iter_begin(&i, rule->keyword.value.text); bson_iter_read(&i, &e) && !*ret;) {
+	for (bson_iter_begin(&i, bson_text(&rule->keyword.value));
+	     bson_iter_read(&i, &e) && !*ret;) {
 		TRY(mql_count(e.bytes.len));
 		*ret = bson_equals(&e.value, v);
 	}
@@ -140,7 +141,7 @@ run_required(struct str names, struct str document, bool *ret)
 	*ret = true;
 	for (bson_iter_begin(&i, names); *ret && bson_iter_read(&i, &e);) {
 		TRY(mql_count(document.len));
-		*ret = bson_find(document, e.value.text, NULL);
+		*ret = bson_find(document, bson_text(&e.value), NULL);
 	}
 	return STATUS_OK;
 }
@@ -204,13 +205,13 @@ run_dependencies(const struct mql_rule *rule, struct mql *q, const struct bson_v
 {
 	*ret = true;
 	for (const struct mql_schema_item *d = rule->list; d && *ret; d = d->next) {
-		TRY(mql_count(v->text.len));
-		if (!bson_find(v->text, d->name, NULL))
+		TRY(mql_count(bson_text(v).len));
+		if (!bson_find(bson_text(v), d->name, NULL))
 			continue;
 		if (d->schema)
 			TRY(mql_schema_run(d->schema, q, v, ret));
 		else
-			TRY(run_required(d->value.text, v->text, ret));
+			TRY(run_required(bson_text(&d->value), bson_text(v), ret));
 	}
 	return STATUS_OK;
 }
@@ -243,13 +244,13 @@ run_of_object(const struct mql_rule *rule, struct mql *q, const struct bson_valu
 	if (v->type != BSON_DOCUMENT)
 		return STATUS_OK;
 	if (rule->op == MQL_RULE_REQUIRED)
-		return run_required(rule->keyword.value.text, v->text, ret);
+		return run_required(bson_text(&rule->keyword.value), bson_text(v), ret);
 	if (rule->op == MQL_RULE_PROPERTIES)
-		return run_properties(rule, q, v->text, ret);
+		return run_properties(rule, q, bson_text(v), ret);
 	if (rule->op == MQL_RULE_DEPENDENCIES)
 		return run_dependencies(rule, q, v, ret);
-	TRY(mql_count(v->text.len));
-	count = bson_count(v->text);
+	TRY(mql_count(bson_text(v).len));
+	count = bson_count(bson_text(v));
 	*ret = rule->op == MQL_RULE_MIN_PROPERTIES ? count >= (uint64_t)rule->count
 						   : count <= (uint64_t)rule->count;
 	return STATUS_OK;
@@ -263,11 +264,11 @@ run_of_array(const struct mql_rule *rule, struct mql *q, const struct bson_value
 	if (v->type != BSON_ARRAY)
 		return STATUS_OK;
 	if (rule->op == MQL_RULE_ITEMS)
-		return run_items(rule, q, v->text, ret);
+		return run_items(rule, q, bson_text(v), ret);
 	if (rule->op == MQL_RULE_UNIQUE_ITEMS)
-		return run_unique(q, v->text, ret);
-	TRY(mql_count(v->text.len));
-	count = bson_count(v->text);
+		return run_unique(q, bson_text(v), ret);
+	TRY(mql_count(bson_text(v).len));
+	count = bson_count(bson_text(v));
 	*ret = rule->op == MQL_RULE_MIN_ITEMS ? count >= (uint64_t)rule->count
 					      : count <= (uint64_t)rule->count;
 	return STATUS_OK;
@@ -293,11 +294,11 @@ run_rule(const struct mql_rule *rule, struct mql *q, const struct bson_value *v,
 		return STATUS_OK;
 	case MQL_RULE_MIN_LENGTH:
 	case MQL_RULE_MAX_LENGTH:
-		return v->type == BSON_STRING ? run_length(rule, v->text, ret) : STATUS_OK;
+		return v->type == BSON_STRING ? run_length(rule, bson_text(v), ret) : STATUS_OK;
 	case MQL_RULE_PATTERN:
 		if (v->type != BSON_STRING)
 			return STATUS_OK;
-		return mql_regex_match(rule->regex, q, v->text, 0, ret, NULL);
+		return mql_regex_match(rule->regex, q, bson_text(v), 0, ret, NULL);
 	case MQL_RULE_MIN_ITEMS:
 	case MQL_RULE_MAX_ITEMS:
 	case MQL_RULE_UNIQUE_ITEMS:

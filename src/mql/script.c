@@ -15,7 +15,7 @@ reason_text(struct mql *q, struct str json)
 
 	if (bson_tagged_read(json, &out, NULL) == STATUS_OK &&
 	    bson_find(buf_str(&out), STR(""), &v) && v.type == BSON_STRING) {
-		text = arena_dup(q->arena, v.text);
+		text = arena_dup(q->arena, bson_text(&v));
 		if (!text.ptr)
 			text = STR("");
 	}
@@ -88,7 +88,7 @@ mql_script_text(struct mql *q, const struct bson_value *v, bool ints, struct str
 	struct buf out = BUF_INIT(MQL_SCRIPT_BYTES);
 	const struct bson_value null = BSON_OF_NULL;
 
-	TRY(mql_count(bson_is_container(v) ? v->text.len : 0));
+	TRY(mql_count(bson_is_container(v) ? bson_text(v).len : 0));
 	bson_tagged_write(&out, mql_is_missing(v) ? &null : v, ints);
 	return mql_keep(q, &out, ret);
 }

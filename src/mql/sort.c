@@ -27,7 +27,7 @@ compile_direction(struct mql *q, const struct bson_element *e, bool *ret_descend
 	double d;
 
 	if (e->value.type == BSON_DOCUMENT) {
-		if (bson_find(e->value.text, STR("$meta"), NULL))
+		if (bson_find(bson_text(&e->value), STR("$meta"), NULL))
 			return mql_refuse(q, STR("sorting by $meta"));
 		return mql_fail(q, 17312,
 				"$meta is the only expression supported by $sort right now");
@@ -142,9 +142,9 @@ walk_path(struct walk_path *p, struct str document)
 		struct str rest = p->rest, name = str_cut(&rest, '.');
 		bool last = !rest.len;
 
-		TRY(mql_count(v.text.len));
-		if (v.type == BSON_ARRAY ? !array_element(v.text, name, &v)
-					 : !bson_find(v.text, name, &v)) {
+		TRY(mql_count(bson_text(&v).len));
+		if (v.type == BSON_ARRAY ? !array_element(bson_text(&v), name, &v)
+					 : !bson_find(bson_text(&v), name, &v)) {
 			if (v.type == BSON_ARRAY) {
 				p->value = v;
 				p->in_array = true;
@@ -201,7 +201,7 @@ walk_element(struct walk *w, const struct walk_path *from, uint32_t in, const st
 		else
 			open |= UINT32_C(1) << i;
 	}
-	return walk_document(w, paths, open, v->type == BSON_DOCUMENT ? v->text : BSON_EMPTY);
+	return walk_document(w, paths, open, v->type == BSON_DOCUMENT ? bson_text(v) : BSON_EMPTY);
 }
 
 /* All paths of `open` go on in the document. */
@@ -222,11 +222,11 @@ walk_document(struct walk *w, struct walk_path *paths, uint32_t open, struct str
 		TRY(walk_path(&paths[i], document));
 		if (!paths[i].in_array)
 			continue;
-		if (array && array != paths[i].value.text.ptr)
+		if (array && array != bson_text(&paths[i].value).ptr)
 			return mql_fail(w->q, MQL_BAD_VALUE,
 					"cannot sort with keys that are parallel arrays");
-		array = paths[i].value.text.ptr;
-		elements = paths[i].value.text;
+		array = bson_text(&paths[i].value).ptr;
+		elements = bson_text(&paths[i].value);
 		in |= UINT32_C(1) << i;
 	}
 	if (!array) {

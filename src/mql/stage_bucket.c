@@ -284,10 +284,10 @@ is_expression(const struct bson_value *v)
 	struct bson_iter i;
 
 	if (v->type == BSON_STRING)
-		return v->text.len && v->text.ptr[0] == '$';
+		return bson_text(v).len && bson_text(v).ptr[0] == '$';
 	if (v->type != BSON_DOCUMENT)
 		return false;
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	return bson_iter_read(&i, &e) && e.name.len && e.name.ptr[0] == '$';
 }
 
@@ -309,12 +309,12 @@ bucket_option(struct mql_stages *c, struct bucket_stage *s, const struct bson_el
 	if (mql_is(e->name, "buckets"))
 		return bucket_count(c->q, v, &s->buckets);
 	if (mql_is(e->name, "output")) {
-		*output = v->text;
 		if (v->type != BSON_DOCUMENT)
 			return mql_fail(c->q, 40244,
 					"The $bucketAuto 'output' field must be an object, but "
 					"found type: %s.",
 					bson_type_name(v->type));
+		*output = bson_text(v);
 		return STATUS_OK;
 	}
 	if (!mql_is(e->name, "granularity"))
@@ -325,7 +325,7 @@ bucket_option(struct mql_stages *c, struct bucket_stage *s, const struct bson_el
 				"The $bucketAuto 'granularity' field must be a string, but found "
 				"type: %s.",
 				bson_type_name(v->type));
-	return mql_rounder_of(c->q, v->text, &s->rounder);
+	return mql_rounder_of(c->q, bson_text(v), &s->rounder);
 }
 
 static enum status
@@ -372,7 +372,7 @@ MQL_STAGE_COMPILE(bucket_auto)
 				"The argument to $bucketAuto must be an object, but found type: "
 				"%s.",
 				bson_type_name(v->type));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(bucket_option(c, s, &e, &by, &output));
 	if ((int)by.type == MQL_MISSING || !s->buckets)
 		return mql_fail(c->q, 40246,

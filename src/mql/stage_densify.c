@@ -74,7 +74,7 @@ grid_advance(const struct densify_stage *stage, struct mql *q, struct densify_st
 						 bson_to_double(&stage->step));
 	} else {
 		bson_to_int64(&stage->step, &n);
-		TRY(mql_date_add(q, before.n, stage->unit, n, &ms));
+		TRY(mql_date_add(q, bson_integer(&before), stage->unit, n, &ms));
 		s->grid = BSON_OF_DATE(ms);
 	}
 	/* A step that is too small for a large double leads nowhere. */
@@ -170,7 +170,7 @@ densify_make(struct mql_stage_run *r, struct str *ret)
 		values = BSON_OF_DOCUMENT(BSON_EMPTY);
 	for (size_t i = 0; i < stage->partition_count; i++) {
 		snprintf(name, sizeof(name), "%zu", i);
-		if (bson_find(values.text, str_from_cstr(name), &v))
+		if (bson_find(bson_text(&values), str_from_cstr(name), &v))
 			TRY(mql_set_path(q, doc, stage->partition[i], &v, &doc));
 	}
 	TRY(mql_set_path(q, doc, stage->field, &s->grid, ret));
@@ -289,8 +289,8 @@ static const struct mql_stage_ops densify_ops = { .next = densify_next,
 static enum status
 densify_array(struct mql *q, struct densify_stage *s, const struct bson_value *v)
 {
-	if (bson_count(v->text) != 2 || !bson_find(v->text, STR("0"), &s->lower) ||
-	    !bson_find(v->text, STR("1"), &s->upper))
+	if (bson_count(bson_text(v)) != 2 || !bson_find(bson_text(v), STR("0"), &s->lower) ||
+	    !bson_find(bson_text(v), STR("1"), &s->upper))
 		return mql_fail(q, 5733403,
 				"a bounding array in a range statement must have exactly two "
 				"elements");
@@ -317,9 +317,9 @@ densify_bounds(struct mql *q, struct densify_stage *s, const struct bson_value *
 {
 	if (v->type == BSON_ARRAY)
 		return densify_array(q, s, v);
-	if (v->type == BSON_STRING && mql_is(v->text, "full"))
+	if (v->type == BSON_STRING && mql_is(bson_text(v), "full"))
 		s->bounds = DENSIFY_FULL;
-	else if (v->type == BSON_STRING && mql_is(v->text, "partition"))
+	else if (v->type == BSON_STRING && mql_is(bson_text(v), "partition"))
 		s->bounds = DENSIFY_PARTITION;
 	else if (v->type == BSON_STRING)
 		return mql_fail(q, 5946802, "Bounds string must either be 'full' or 'partition'");
@@ -338,7 +338,7 @@ densify_range(struct mql *q, struct densify_stage *s, const struct bson_value *r
 	struct bson_iter i;
 	int64_t n;
 
-	for (bson_iter_begin(&i, range->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(range)); bson_iter_read(&i, &e);) {
 		if (mql_is(e.name, "step"))
 			s->step = e.value;
 		else if (mql_is(e.name, "bounds"))
@@ -347,7 +347,8 @@ densify_range(struct mql *q, struct densify_stage *s, const struct bson_value *r
 			return mql_fail(q, 40415,
 					"BSON field '$densify.range.%.*s' is an unknown field.",
 					STR_ARG(e.name));
-		else if (e.value.type != BSON_STRING || !mql_date_unit(e.value.text, &s->unit))
+		else if (e.value.type != BSON_STRING ||
+			 !mql_date_unit(bson_text(&e.value), &s->unit))
 			return mql_fail(q, MQL_FAILED_TO_PARSE, "unknown time unit value: %s",
 					mql_text(q, STR(""), &e.value));
 	}
@@ -377,21 +378,21 @@ densify_partition(struct mql_stages *c, struct densify_stage *s, const struct bs
 				"BSON field '$densify.partitionByFields' is the wrong type '%s', "
 				"expected type 'array'",
 				bson_type_name(v->type));
-	s->partition = mql_stage_alloc(c, (bson_count(v->text) + 1) * sizeof(*s->partition));
+	s->partition = mql_stage_alloc(c, (bson_count(bson_text(v)) + 1) * sizeof(*s->partition));
 	if (!s->partition)
 		return mql_full(c->q);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (e.value.type != BSON_STRING)
 			return mql_fail(c->q, MQL_TYPE_MISMATCH,
 					"BSON field '$densify.partitionByFields.%.*s' is the wrong "
 					"type '%s', expected type 'string'",
 					STR_ARG(e.name), bson_type_name(e.value.type));
-		TRY(mql_field_path_check(c->q, e.value.text));
-		if (str_eq(e.value.text, s->field))
+		TRY(mql_field_path_check(c->q, bson_text(&e.value)));
+		if (str_eq(bson_text(&e.value), s->field))
 			return mql_fail(c->q, 8993000,
 					"BSON field '$densify.partitionByFields' contains the "
 					"field that is being densified");
-		s->partition[s->partition_count++] = e.value.text;
+		s->partition[s->partition_count++] = bson_text(&e.value);
 	}
 	return STATUS_OK;
 }
@@ -403,7 +404,7 @@ densify_read(struct mql_stages *c, struct densify_stage *s, const struct bson_va
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (mql_is(e.name, "field"))
 			field = e.value;
 		else if (mql_is(e.name, "range"))
@@ -423,8 +424,8 @@ densify_read(struct mql_stages *c, struct densify_stage *s, const struct bson_va
 		return mql_fail(c->q, MQL_TYPE_MISMATCH,
 				"BSON field '$densify.%s' is the wrong type",
 				field.type != BSON_STRING ? "field" : "range");
-	TRY(mql_field_path_check(c->q, field.text));
-	s->field = field.text;
+	TRY(mql_field_path_check(c->q, bson_text(&field)));
+	s->field = bson_text(&field);
 	TRY(densify_range(c->q, s, &range));
 	if (!mql_is_missing(&partition))
 		TRY(densify_partition(c, s, &partition));

@@ -71,7 +71,7 @@ graph_add(struct graph *g, const struct bson_value *v)
 		return STATUS_OK;
 	if (v->type != BSON_ARRAY)
 		return graph_add_one(g, v);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(graph_add_one(g, &e.value));
 	return STATUS_OK;
 }
@@ -240,8 +240,8 @@ graph_option(struct mql_stages *c, struct graph_stage *g, struct str stage,
 			return mql_fail(c->q, 40185,
 					"restrictSearchWithMatch must be an object, found %s",
 					bson_type_name(e->value.type));
-		g->restricts = e->value.text;
-		return mql_match_compile(c->q, e->value.text, &checked);
+		g->restricts = bson_text(&e->value);
+		return mql_match_compile(c->q, bson_text(&e->value), &checked);
 	}
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		if (!mql_is(e->name, paths[i].name))
@@ -250,8 +250,8 @@ graph_option(struct mql_stages *c, struct graph_stage *g, struct str stage,
 			return mql_fail(c->q, 40103,
 					"expected string as argument for %s, found: %s",
 					paths[i].name, bson_type_name(e->value.type));
-		*paths[i].path = e->value.text;
-		return mql_field_path_check(c->q, e->value.text);
+		*paths[i].path = bson_text(&e->value);
+		return mql_field_path_check(c->q, bson_text(&e->value));
 	}
 	return mql_fail(c->q, 40104, "Unknown argument to $graphLookup: %.*s", STR_ARG(e->name));
 }
@@ -270,7 +270,7 @@ MQL_STAGE_COMPILE(graph_lookup)
 				"found %s",
 				bson_type_name(v->type));
 	g->most = -1;
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(graph_option(c, g, stage, &e));
 	if (!g->join.collection.len)
 		return mql_fail(c->q, MQL_FAILED_TO_PARSE,

@@ -128,18 +128,18 @@ recent_slot(struct group_state *s, const struct bson_value *id)
 	case BSON_NULL:
 		break;
 	case BSON_BOOL:
-		n += id->truth;
+		n += bson_truth(id);
 		break;
 	case BSON_INT32:
 	case BSON_INT64:
 	case BSON_DATE:
-		n += (uint64_t)id->n;
+		n += (uint64_t)bson_integer(id);
 		break;
 	case BSON_STRING:
 	case BSON_OBJECT_ID:
-		if (id->text.len > GROUP_RECENT_BYTES)
+		if (bson_text(id).len > GROUP_RECENT_BYTES)
 			return NULL;
-		n += str_hash(id->text);
+		n += str_hash(bson_text(id));
 		break;
 	default:
 		return NULL;
@@ -158,13 +158,13 @@ is_same(const struct bson_value *a, const struct bson_value *b)
 	case BSON_NULL:
 		return true;
 	case BSON_BOOL:
-		return a->truth == b->truth;
+		return bson_truth(a) == bson_truth(b);
 	case BSON_INT32:
 	case BSON_INT64:
 	case BSON_DATE:
-		return a->n == b->n;
+		return bson_integer(a) == bson_integer(b);
 	default:
-		return str_eq(a->text, b->text);
+		return str_eq(bson_text(a), bson_text(b));
 	}
 }
 
@@ -175,7 +175,8 @@ group_new(struct mql_stage_run *r, const struct bson_value *id, struct str key, 
 	const struct group_stage *stage = r->stage->more;
 	struct group_state *s = r->state;
 	size_t bytes = (mql_accumulator_bytes() + 15) / 16 * 16;
-	struct mql_env env = mql_stage_env(r, id->type == BSON_DOCUMENT ? id->text : BSON_EMPTY);
+	struct mql_env env = mql_stage_env(r,
+					   id->type == BSON_DOCUMENT ? bson_text(id) : BSON_EMPTY);
 	struct group **groups, *g;
 	size_t at;
 
@@ -534,12 +535,12 @@ MQL_STAGE_COMPILE(group)
 		return mql_fail(c->q, 15947, "a group's fields must be specified in an object");
 	if (!g)
 		return mql_full(c->q);
-	most = bson_count(v->text) + 1;
+	most = bson_count(bson_text(v)) + 1;
 	g->names = mql_stage_alloc(c, most * sizeof(*g->names));
 	g->fields = mql_stage_alloc(c, most * sizeof(struct mql_accumulator *));
 	if (!g->names || !g->fields)
 		return mql_full(c->q);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		TRY(step_count(1));
 		if (mql_is(e.name, "_id"))
 			TRY(mql_expr_compile(c->q, &e.value, c->scope, &g->id));

@@ -58,13 +58,13 @@ mql_join_from(struct mql_stages *c, struct mql_join *j, struct str stage,
 {
 	struct bson_value part;
 
-	if (v->type == BSON_DOCUMENT && bson_find(v->text, STR("coll"), &part) &&
+	if (v->type == BSON_DOCUMENT && bson_find(bson_text(v), STR("coll"), &part) &&
 	    part.type == BSON_STRING) {
-		j->collection = part.text;
-		if (bson_find(v->text, STR("db"), &part) && part.type == BSON_STRING)
-			j->db = part.text;
+		j->collection = bson_text(&part);
+		if (bson_find(bson_text(v), STR("db"), &part) && part.type == BSON_STRING)
+			j->db = bson_text(&part);
 	} else if (v->type == BSON_STRING) {
-		j->collection = v->text;
+		j->collection = bson_text(v);
 	} else {
 		return mql_fail(c->q, MQL_FAILED_TO_PARSE,
 				"%.*s 'from' must be a string, but found %s", STR_ARG(stage),
@@ -103,7 +103,7 @@ join_values(struct bson_builder *b, struct str doc, struct str path, size_t *cou
 	if (!bson_find(doc, name, &v))
 		return STATUS_OK;
 	if (rest.len && v.type == BSON_DOCUMENT)
-		return join_values(b, v.text, rest, count, regex);
+		return join_values(b, bson_text(&v), rest, count, regex);
 	if (v.type != BSON_ARRAY) {
 		if (!rest.len) {
 			bson_put(b, STR(""), &v);
@@ -112,11 +112,11 @@ join_values(struct bson_builder *b, struct str doc, struct str path, size_t *cou
 		}
 		return STATUS_OK;
 	}
-	for (bson_iter_begin(&i, v.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&v)); bson_iter_read(&i, &e);) {
 		TRY(step_count(1));
 		if (rest.len) {
 			if (e.value.type == BSON_DOCUMENT)
-				TRY(join_values(b, e.value.text, rest, count, regex));
+				TRY(join_values(b, bson_text(&e.value), rest, count, regex));
 			continue;
 		}
 		bson_put(b, STR(""), &e.value);
@@ -307,14 +307,14 @@ lookup_let(struct mql_stages *c, struct lookup_stage *l, const struct bson_value
 		return mql_fail(c->q, MQL_FAILED_TO_PARSE,
 				"$lookup argument 'let: %s' must be an object, is type %s",
 				mql_text(c->q, STR(""), v), bson_type_name(v->type));
-	l->let = mql_stage_alloc(c, (bson_count(v->text) + 1) * sizeof(struct mql_expr *));
+	l->let = mql_stage_alloc(c, (bson_count(bson_text(v)) + 1) * sizeof(struct mql_expr *));
 	if (!l->let)
 		return mql_full(c->q);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		TRY(mql_scope_check_name(c->q, e.name));
 		TRY(mql_expr_compile(c->q, &e.value, c->scope, &l->let[l->let_count++]));
 	}
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(mql_scope_add(c->q, *ret, e.name, ret));
 	return STATUS_OK;
 }
@@ -371,10 +371,10 @@ lookup_check(struct mql_stages *c, const struct lookup_args *a)
 	if (!a->pipeline.type && a->let.type)
 		return mql_fail(q, MQL_FAILED_TO_PARSE,
 				"$lookup with a 'let' argument must also specify 'pipeline'");
-	TRY(mql_field_path_check(q, a->as.text));
+	TRY(mql_field_path_check(q, bson_text(&a->as)));
 	if (a->local.type) {
-		TRY(mql_field_path_check(q, a->local.text));
-		TRY(mql_field_path_check(q, a->foreign.text));
+		TRY(mql_field_path_check(q, bson_text(&a->local)));
+		TRY(mql_field_path_check(q, bson_text(&a->foreign)));
 	}
 	return STATUS_OK;
 }
@@ -394,13 +394,13 @@ MQL_STAGE_COMPILE(lookup)
 		return mql_fail(c->q, MQL_FAILED_TO_PARSE,
 				"the $lookup stage specification must be an object, but found %s",
 				bson_type_name(v->type));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(lookup_option(c->q, &e, &a));
 	TRY(lookup_check(c, &a));
-	l->as = a.as.text;
+	l->as = bson_text(&a.as);
 	if (a.local.type) {
-		l->local = a.local.text;
-		l->foreign = a.foreign.text;
+		l->local = bson_text(&a.local);
+		l->foreign = bson_text(&a.foreign);
 	}
 	if (a.let.type)
 		TRY(lookup_let(c, l, &a.let, &scope));
@@ -475,7 +475,7 @@ MQL_STAGE_COMPILE(union_with)
 		TRY(mql_join_from(c, j, stage, v));
 		return mql_stage_add(c, stage, v, &union_ops, j);
 	}
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (mql_is(e.name, "coll")) {
 			if (e.value.type != BSON_STRING)
 				return mql_fail(c->q, MQL_TYPE_MISMATCH,
@@ -625,7 +625,7 @@ facet_add(struct mql_stages *c, struct facet_stage *f, const struct bson_element
 	if (e->value.type != BSON_ARRAY)
 		return mql_fail(c->q, 40170, "arguments to $facet must be arrays, %.*s is type %s",
 				STR_ARG(e->name), bson_type_name(e->value.type));
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &s);)
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &s);)
 		if (s.value.type != BSON_DOCUMENT)
 			return mql_fail(
 				c->q, 40171,
@@ -648,17 +648,17 @@ MQL_STAGE_COMPILE(facet)
 
 	if (!f)
 		return mql_full(c->q);
-	if (v->type != BSON_DOCUMENT || bson_is_empty(v->text))
+	if (v->type != BSON_DOCUMENT || bson_is_empty(bson_text(v)))
 		return mql_fail(c->q, 40169,
 				"the $facet specification must be a non-empty object, but found: "
 				"%s",
 				mql_text(c->q, stage, v));
-	most = bson_count(v->text);
+	most = bson_count(bson_text(v));
 	f->names = mql_stage_alloc(c, most * sizeof(*f->names));
 	f->pipelines = mql_stage_alloc(c, most * sizeof(struct mql_pipeline *));
 	if (!f->names || !f->pipelines)
 		return mql_full(c->q);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(facet_add(c, f, &e));
 	return mql_stage_add(c, stage, v, &facet_ops, f);
 }

@@ -40,9 +40,9 @@ condition_is_kept(const struct mql_stage *s, const struct bson_element *e, size_
 	if (!(mql_is(path, "$and") || mql_is(path, "$or") || mql_is(path, "$nor")) ||
 	    e->value.type != BSON_ARRAY)
 		return s->ops == &mql_sort_ops;
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &inner);)
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &inner);)
 		if (inner.value.type != BSON_DOCUMENT ||
-		    !filter_is_kept(s, inner.value.text, depth + 1))
+		    !filter_is_kept(s, bson_text(&inner.value), depth + 1))
 			return false;
 	return true;
 }
@@ -76,7 +76,7 @@ has_expr(const struct bson_value *v, size_t depth)
 		return false;
 	if (depth > MQL_DEPTH)
 		return true;
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		step_pause(1);
 		if (mql_is(e.name, "$expr") || has_expr(&e.value, depth + 1))
 			return true;
@@ -128,12 +128,12 @@ needs_value(struct needs *n, const struct bson_value *v, size_t depth)
 	struct bson_iter i;
 
 	if (v->type == BSON_STRING)
-		return needs_text(n, v->text);
+		return needs_text(n, bson_text(v));
 	if (!bson_is_container(v))
 		return true;
 	if (depth > MQL_DEPTH)
 		return false;
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		step_pause(1);
 		/* These look at the document without naming it. */
 		if (mql_is(e.name, "$getField") || mql_is(e.name, "$meta") ||
@@ -166,7 +166,7 @@ move_matches(struct mql_pipeline *p)
 
 			TRY(step_count(1));
 			if (before->ops == &mql_match_ops ||
-			    !filter_is_kept(before, p->stages[at].spec.text, 0))
+			    !filter_is_kept(before, bson_text(&p->stages[at].spec), 0))
 				break;
 			*before = p->stages[at];
 			p->stages[at] = swap;
@@ -190,14 +190,14 @@ front_filter(struct mql_stages *c)
 		count++;
 	p->front.filter_stages = count;
 	if (count == 1)
-		p->front.filter = p->stages[0].spec.text;
+		p->front.filter = bson_text(&p->stages[0].spec);
 	if (count < 2)
 		return STATUS_OK;
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
 	bson_begin_array(&b, STR("$and"));
 	for (size_t i = 0; i < count; i++)
-		bson_put_document(&b, STR(""), p->stages[i].spec.text);
+		bson_put_document(&b, STR(""), bson_text(&p->stages[i].spec));
 	bson_end(&b);
 	bson_end(&b);
 	return mql_keep(c->q, &out, &p->front.filter);
@@ -242,7 +242,7 @@ mql_stages_order(struct mql_stages *c)
 	}
 	at = p->front.filter_stages;
 	if (at < p->count && p->stages[at].ops == &mql_sort_ops) {
-		p->front.sort = p->stages[at].spec.text;
+		p->front.sort = bson_text(&p->stages[at].spec);
 		at++;
 	}
 	p->front.limit = asked_for(p, at);

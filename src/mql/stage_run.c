@@ -175,7 +175,7 @@ array_next(struct mql_source *s, struct str *ret)
 
 	if (!bson_iter_read(&a->iter, &e))
 		return STATUS_NOT_FOUND;
-	*ret = e.value.text;
+	*ret = bson_text(&e.value);
 	return STATUS_OK;
 }
 

@@ -42,7 +42,7 @@ MQL_STAGE_COMPILE(match)
 
 	if (v->type != BSON_DOCUMENT)
 		return mql_fail(c->q, 15959, "the match filter must be an expression in an object");
-	TRY(mql_match_stage_of(c, v->text, &s));
+	TRY(mql_match_stage_of(c, bson_text(v), &s));
 	return mql_stage_add(c, stage, v, s.ops, s.more);
 }
 
@@ -113,7 +113,7 @@ replace_next(struct mql_stage_run *r, struct str *ret)
 				missing ? "missing" : bson_type_name(v.type),
 				mql_text(q, STR(""), &BSON_OF_DOCUMENT(doc)));
 	}
-	*ret = v.text;
+	*ret = bson_text(&v);
 	return STATUS_OK;
 }
 
@@ -138,12 +138,12 @@ MQL_STAGE_COMPILE(replace_root)
 				"expected an object as specification for $replaceRoot stage, got "
 				"%s",
 				bson_type_name(v->type));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		if (!mql_is(e.name, "newRoot"))
 			return mql_fail(c->q, 40415,
 					"BSON field '$replaceRoot.%.*s' is an unknown field.",
 					STR_ARG(e.name));
-	if (!bson_find(v->text, STR("newRoot"), &root))
+	if (!bson_find(bson_text(v), STR("newRoot"), &root))
 		return mql_fail(c->q, 40414,
 				"BSON field '$replaceRoot.newRoot' is missing but a required "
 				"field");
@@ -284,7 +284,7 @@ put_at_path(struct bson_builder *b, struct str doc, struct str path, const struc
 			bool inside = e.value.type == BSON_DOCUMENT;
 
 			bson_begin_document(b, name);
-			put_at_path(b, inside ? e.value.text : BSON_EMPTY, rest, v);
+			put_at_path(b, inside ? bson_text(&e.value) : BSON_EMPTY, rest, v);
 			bson_end(b);
 		} else {
 			bson_put_element(b, &e);
@@ -345,7 +345,7 @@ unwind_find(struct str doc, struct str path, struct bson_value *ret)
 			return true;
 		if (ret->type != BSON_DOCUMENT)
 			return false;
-		doc = ret->text;
+		doc = bson_text(ret);
 	}
 }
 
@@ -366,9 +366,9 @@ unwind_begin(struct mql_stage_run *r, bool *ret_done, struct str *ret)
 		return mql_full(&r->run->q);
 	found = unwind_find(s->doc, u->path, &v);
 	none = !found || v.type == BSON_NULL || v.type == BSON_UNDEFINED ||
-	       (v.type == BSON_ARRAY && bson_is_empty(v.text));
+	       (v.type == BSON_ARRAY && bson_is_empty(bson_text(&v)));
 	if (!none && v.type == BSON_ARRAY) {
-		bson_iter_begin(&s->iter, v.text);
+		bson_iter_begin(&s->iter, bson_text(&v));
 		s->at = 0;
 		s->open = true;
 		return STATUS_OK;
@@ -428,14 +428,14 @@ unwind_option(struct mql_stages *c, struct unwind_stage *u, const struct bson_el
 					"expected a boolean for the preserveNullAndEmptyArrays "
 					"option to $unwind stage, got %s",
 					bson_type_name(e->value.type));
-		u->preserve = e->value.truth;
+		u->preserve = bson_truth(&e->value);
 	} else if (mql_is(e->name, "includeArrayIndex")) {
-		if (e->value.type != BSON_STRING || !e->value.text.len)
+		if (e->value.type != BSON_STRING || !bson_text(&e->value).len)
 			return mql_fail(c->q, 28810,
 					"expected a non-empty string for the includeArrayIndex  "
 					"option to $unwind stage, got %s",
 					bson_type_name(e->value.type));
-		u->index = e->value.text;
+		u->index = bson_text(&e->value);
 		if (u->index.ptr[0] == '$')
 			return mql_fail(c->q, 28822,
 					"includeArrayIndex option to $unwind stage should not be "
@@ -466,15 +466,15 @@ MQL_STAGE_COMPILE(unwind)
 				"$unwind stage, got %s",
 				bson_type_name(v->type));
 	else
-		for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+		for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 			TRY(unwind_option(c, u, &e, &path));
-	if (path.type != BSON_STRING || !path.text.len)
+	if (path.type != BSON_STRING || !bson_text(&path).len)
 		return mql_fail(c->q, 28812, "no path specified to $unwind stage");
-	if (path.text.ptr[0] != '$')
+	if (bson_text(&path).ptr[0] != '$')
 		return mql_fail(c->q, 28818,
 				"path option to $unwind stage should be prefixed with a '$': %.*s",
-				STR_ARG(path.text));
-	u->path = str_skip(path.text, 1);
+				STR_ARG(bson_text(&path)));
+	u->path = str_skip(bson_text(&path), 1);
 	TRY(mql_field_path_check(c->q, u->path));
 	return mql_stage_add(c, stage, v, &mql_unwind_ops, u);
 }
@@ -500,13 +500,13 @@ redact_value(struct redact *d, const struct bson_element *e)
 
 	TRY(step_count(1));
 	if (e->value.type == BSON_DOCUMENT)
-		return redact_document(d, e->name, e->value.text, false, &kept);
+		return redact_document(d, e->name, bson_text(&e->value), false, &kept);
 	if (e->value.type != BSON_ARRAY) {
 		bson_put(&d->out, e->name, &e->value);
 		return STATUS_OK;
 	}
 	bson_begin_array(&d->out, e->name);
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &inner);)
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &inner);)
 		TRY(redact_value(d, &inner));
 	bson_end(&d->out);
 	return STATUS_OK;
@@ -534,17 +534,17 @@ redact_document(struct redact *d, struct str name, struct str doc, bool outer, b
 	TRY(mql_expr_run(d->r->stage->more, d->q, &env, &v));
 	text = v.type == BSON_STRING;
 	*ret_kept = false;
-	if (text && mql_is(v.text, "prune"))
+	if (text && mql_is(bson_text(&v), "prune"))
 		return STATUS_OK;
 	*ret_kept = true;
-	if (text && mql_is(v.text, "keep")) {
+	if (text && mql_is(bson_text(&v), "keep")) {
 		if (outer)
 			bson_put_elements(&d->out, doc);
 		else
 			bson_put_document(&d->out, name, doc);
 		return mql_count(doc.len);
 	}
-	if (!text || !mql_is(v.text, "descend"))
+	if (!text || !mql_is(bson_text(&v), "descend"))
 		return mql_fail(d->q, 17053,
 				"$redact's expression should not return anything aside from the "
 				"variables $$KEEP, $$DESCEND, and $$PRUNE, but returned %s",
@@ -708,11 +708,11 @@ MQL_STAGE_COMPILE(sample)
 		return mql_full(c->q);
 	if (v->type != BSON_DOCUMENT)
 		return mql_fail(c->q, 28745, "the $sample stage specification must be an object");
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		if (!mql_is(e.name, "size"))
 			return mql_fail(c->q, 28748, "unrecognized option to $sample: %.*s",
 					STR_ARG(e.name));
-	if (!bson_find(v->text, STR("size"), &size))
+	if (!bson_find(bson_text(v), STR("size"), &size))
 		return mql_fail(c->q, 28749, "$sample stage must specify a size");
 	if (!bson_is_number(&size))
 		return mql_fail(c->q, 28746, "size argument to $sample must be a number");
@@ -744,14 +744,14 @@ documents_read(struct mql_stage_run *r)
 	if (v.type != BSON_ARRAY)
 		return mql_fail(q, 5858203, "$documents: expected an array, but got %s",
 				(int)v.type == MQL_MISSING ? "missing" : bson_type_name(v.type));
-	for (bson_iter_begin(&i, v.text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(&v)); bson_iter_read(&i, &e);)
 		if (e.value.type != BSON_DOCUMENT)
 			return mql_fail(q, 40228,
 					"'newRoot' expression must evaluate to an object, but "
 					"resulting value was: %s. Type of resulting value: '%s'.",
 					mql_text(q, STR(""), &e.value),
 					bson_type_name(e.value.type));
-	bson_iter_begin(&s->iter, v.text);
+	bson_iter_begin(&s->iter, bson_text(&v));
 	s->read = true;
 	return STATUS_OK;
 }
@@ -767,7 +767,7 @@ documents_next(struct mql_stage_run *r, struct str *ret)
 	TRY(step_count(1));
 	if (!bson_iter_read(&s->iter, &e))
 		return STATUS_NOT_FOUND;
-	*ret = e.value.text;
+	*ret = bson_text(&e.value);
 	return STATUS_OK;
 }
 

@@ -300,7 +300,7 @@ MQL_STAGE_COMPILE(sort)
 		return mql_full(c->q);
 	if (v->type != BSON_DOCUMENT)
 		return mql_fail(c->q, 15973, "the $sort key specification must be an object");
-	TRY(mql_sort_by_compile(c->q, v->text, &s->by));
+	TRY(mql_sort_by_compile(c->q, bson_text(v), &s->by));
 	return mql_stage_add(c, stage, v, &mql_sort_ops, s);
 }
 

@@ -11,7 +11,7 @@ add_built(struct mql_stages *c, const char *stage, struct buf *built)
 {
 	struct bson_value v = BSON_OF_DOCUMENT(BSON_EMPTY);
 
-	TRY(mql_keep(c->q, built, &v.text));
+	TRY(mql_keep(c->q, built, &v.as_text));
 	return mql_stage_compile(c, str_from_cstr(stage), &v);
 }
 
@@ -108,7 +108,7 @@ mql_ordered_parts(struct str ordered, struct str *ret_key, struct str *ret_doc)
 
 	*ret_key = *ret_doc = BSON_EMPTY;
 	for (bson_iter_begin(&i, ordered); bson_iter_read(&i, &e);)
-		*(mql_is(e.name, "k") ? ret_key : ret_doc) = e.value.text;
+		*(mql_is(e.name, "k") ? ret_key : ret_doc) = bson_text(&e.value);
 }
 
 /* ---- $count ---- */
@@ -118,15 +118,15 @@ count_check(struct mql *q, const struct bson_value *v)
 {
 	if (v->type != BSON_STRING)
 		return mql_fail(q, 40156, "the count field must be a non-empty string");
-	if (!v->text.len)
+	if (!bson_text(v).len)
 		return mql_fail(q, 40157, "the count field must be a non-empty string");
-	if (v->text.ptr[0] == '$')
+	if (bson_text(v).ptr[0] == '$')
 		return mql_fail(q, 40158, "the count field cannot be a $-prefixed path");
-	if (memchr(v->text.ptr, '\0', v->text.len))
+	if (memchr(bson_text(v).ptr, '\0', bson_text(v).len))
 		return mql_fail(q, 40159, "the count field cannot contain a null byte");
-	if (memchr(v->text.ptr, '.', v->text.len))
+	if (memchr(bson_text(v).ptr, '.', bson_text(v).len))
 		return mql_fail(q, 40160, "the count field cannot contain '.'");
-	if (mql_is(v->text, "_id"))
+	if (mql_is(bson_text(v), "_id"))
 		return mql_fail(q, 9039800, "the count field cannot be '_id'");
 	return STATUS_OK;
 }
@@ -135,7 +135,7 @@ MQL_STAGE_COMPILE(count)
 {
 	(void)stage;
 	TRY(count_check(c->q, v));
-	TRY(add_counting_group(c, &BSON_OF_NULL, v->text));
+	TRY(add_counting_group(c, &BSON_OF_NULL, bson_text(v)));
 	return add_one_number(c, "$project", STR("_id"), 0);
 }
 
@@ -148,7 +148,7 @@ sort_by_count_check(struct mql *q, const struct bson_value *v)
 	struct bson_iter i;
 
 	if (v->type == BSON_STRING) {
-		if (!v->text.len || v->text.ptr[0] != '$')
+		if (!bson_text(v).len || bson_text(v).ptr[0] != '$')
 			return mql_fail(q, 40148,
 					"the sortByCount field must be defined as a $-prefixed "
 					"path or an expression inside an object");
@@ -158,7 +158,7 @@ sort_by_count_check(struct mql *q, const struct bson_value *v)
 		return mql_fail(q, 40149,
 				"the sortByCount field must be specified as a string or as an "
 				"object");
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	if (!bson_iter_read(&i, &e) || !e.name.len || e.name.ptr[0] != '$')
 		return mql_fail(q, 40147,
 				"the sortByCount field must be defined as a $-prefixed path or an "
@@ -189,8 +189,8 @@ bucket_option(struct mql *q, struct bucket *b, const struct bson_element *e)
 {
 	if (mql_is(e->name, "groupBy")) {
 		if (e->value.type != BSON_DOCUMENT &&
-		    (e->value.type != BSON_STRING || !e->value.text.len ||
-		     e->value.text.ptr[0] != '$'))
+		    (e->value.type != BSON_STRING || !bson_text(&e->value).len ||
+		     bson_text(&e->value).ptr[0] != '$'))
 			return mql_fail(
 				q, 40202,
 				"The $bucket 'groupBy' field must be defined as a $-prefixed "
@@ -234,7 +234,7 @@ bucket_boundaries(struct mql_stages *c, struct bucket *b, struct bson_value *val
 	struct bson_iter i;
 	size_t count = 0;
 
-	for (bson_iter_begin(&i, b->boundaries.text); bson_iter_read(&i, &e); count++) {
+	for (bson_iter_begin(&i, bson_text(&b->boundaries)); bson_iter_read(&i, &e); count++) {
 		TRY(mql_expr_compile(q, &e.value, c->scope, &expr));
 		if (!mql_expr_constant(expr, &values[count]))
 			return mql_fail(q, 40191,
@@ -378,12 +378,13 @@ MQL_STAGE_COMPILE(bucket)
 		return mql_fail(c->q, 40201,
 				"Argument to $bucket stage must be an object, but found type: %s.",
 				bson_type_name(v->type));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(bucket_option(c->q, &bucket, &e));
 	if (!bucket.has_by || !bucket.has_boundaries)
 		return mql_fail(c->q, 40198,
 				"$bucket requires 'groupBy' and 'boundaries' to be specified.");
-	values = mql_stage_alloc(c, (bson_count(bucket.boundaries.text) + 1) * sizeof(*values));
+	values = mql_stage_alloc(c,
+				 (bson_count(bson_text(&bucket.boundaries)) + 1) * sizeof(*values));
 	if (!values)
 		return mql_full(c->q);
 	TRY(bucket_boundaries(c, &bucket, values, &count));
@@ -392,7 +393,7 @@ MQL_STAGE_COMPILE(bucket)
 	bson_begin(&b);
 	put_bucket_id(&b, &bucket, values, count);
 	if (bucket.has_output) {
-		bson_put_elements(&b, bucket.output.text);
+		bson_put_elements(&b, bson_text(&bucket.output));
 	} else {
 		bson_begin_document(&b, STR("count"));
 		bson_put_int32(&b, STR("$sum"), 1);
@@ -423,7 +424,7 @@ mql_stage_paths(struct mql_stages *c, const struct str *paths, size_t count, str
 	}
 	bson_end(&b);
 	*ret = BSON_OF_DOCUMENT(BSON_EMPTY);
-	return mql_keep(c->q, &out, &ret->text);
+	return mql_keep(c->q, &out, &ret->as_text);
 }
 
 struct fill {
@@ -440,7 +441,7 @@ fill_read(struct mql *q, const struct bson_value *v, struct fill *f)
 		return mql_fail(q, MQL_FAILED_TO_PARSE,
 				"The $fill stage specification must be an object, found %s",
 				bson_type_name(v->type));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		bool fields = mql_is(e.name, "partitionByFields");
 		bool sort = mql_is(e.name, "sortBy"), output = mql_is(e.name, "output");
 
@@ -478,22 +479,22 @@ fill_partition(struct mql_stages *c, struct fill *f)
 	struct str *paths;
 	size_t count = 0;
 
-	if ((int)f->fields.type == MQL_MISSING || bson_is_empty(f->fields.text))
+	if ((int)f->fields.type == MQL_MISSING || bson_is_empty(bson_text(&f->fields)))
 		return STATUS_OK;
-	paths = mql_stage_alloc(c, bson_count(f->fields.text) * sizeof(*paths));
+	paths = mql_stage_alloc(c, bson_count(bson_text(&f->fields)) * sizeof(*paths));
 	if (!paths)
 		return mql_full(c->q);
-	for (bson_iter_begin(&i, f->fields.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&f->fields)); bson_iter_read(&i, &e);) {
 		if (e.value.type != BSON_STRING)
 			return mql_fail(c->q, MQL_TYPE_MISMATCH,
 					"BSON field '$fill.partitionByFields.%.*s' is the wrong "
 					"type '%s', expected type 'string'",
 					STR_ARG(e.name), bson_type_name(e.value.type));
-		if (e.value.text.len && e.value.text.ptr[0] == '$')
+		if (bson_text(&e.value).len && bson_text(&e.value).ptr[0] == '$')
 			return mql_fail(c->q, 6050203,
 					"Each field in 'partitionByFields' cannot begin with '$'");
-		TRY(mql_field_path_check(c->q, e.value.text));
-		paths[count++] = e.value.text;
+		TRY(mql_field_path_check(c->q, bson_text(&e.value)));
+		paths[count++] = bson_text(&e.value);
 	}
 	return mql_stage_paths(c, paths, count, &f->partition);
 }
@@ -514,8 +515,8 @@ fill_field(struct mql_stages *c, const struct bson_element *e, struct bson_build
 				"The output field '%.*s' of $fill must be an object",
 				STR_ARG(e->name));
 	TRY(mql_field_path_check(c->q, e->name));
-	bson_iter_begin(&i, e->value.text);
-	if (bson_count(e->value.text) != 1 || !bson_iter_read(&i, &how) ||
+	bson_iter_begin(&i, bson_text(&e->value));
+	if (bson_count(bson_text(&e->value)) != 1 || !bson_iter_read(&i, &how) ||
 	    !(mql_is(how.name, "value") || mql_is(how.name, "method")))
 		return mql_fail(c->q, 6050200,
 				"Each fill output specification must have exactly one of 'method' "
@@ -530,11 +531,12 @@ fill_field(struct mql_stages *c, const struct bson_element *e, struct bson_build
 		return STATUS_OK;
 	}
 	if (how.value.type != BSON_STRING ||
-	    !(mql_is(how.value.text, "linear") || mql_is(how.value.text, "locf")))
+	    !(mql_is(bson_text(&how.value), "linear") || mql_is(bson_text(&how.value), "locf")))
 		return mql_fail(c->q, 6050202, "Method must be either locf or linear");
 	bson_begin_document(windows, e->name);
 	bson_put_string(windows,
-			mql_is(how.value.text, "linear") ? STR("$linearFill") : STR("$locf"), path);
+			mql_is(bson_text(&how.value), "linear") ? STR("$linearFill") : STR("$locf"),
+			path);
 	bson_end(windows);
 	return STATUS_OK;
 }
@@ -555,7 +557,7 @@ fill_build(struct mql_stages *c, const struct fill *f, struct buf *windows, stru
 	if ((int)f->sort.type != MQL_MISSING)
 		bson_put(&w, STR("sortBy"), &f->sort);
 	bson_begin_document(&w, STR("output"));
-	for (bson_iter_begin(&i, f->output.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&f->output)); bson_iter_read(&i, &e);) {
 		TRY(step_count(1));
 		TRY(fill_field(c, &e, &w, &set));
 	}
@@ -578,7 +580,7 @@ MQL_STAGE_COMPILE(fill)
 	TRY(fill_partition(c, &f));
 	status = fill_build(c, &f, &windows, &values);
 	if (status == STATUS_OK && bson_find(buf_str(&windows), STR("output"), &output) &&
-	    !bson_is_empty(output.text))
+	    !bson_is_empty(bson_text(&output)))
 		status = add_built(c, "$setWindowFields", &windows);
 	if (status == STATUS_OK && !bson_is_empty(buf_str(&values)))
 		status = add_built(c, "$set", &values);

@@ -279,18 +279,19 @@ MQL_STAGE_COMPILE(window)
 				"the $setWindowFields stage specification must be an object, found "
 				"%s",
 				bson_type_name(v->type));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(window_option(c->q, &e, &spec));
 	if ((int)spec.output.type == MQL_MISSING)
 		return mql_fail(c->q, 40414,
 				"BSON field '$setWindowFields.output' is missing but a required "
 				"field");
-	sort = spec.sort.type == BSON_DOCUMENT ? spec.sort.text : BSON_EMPTY;
+	sort = spec.sort.type == BSON_DOCUMENT ? bson_text(&spec.sort) : BSON_EMPTY;
 	TRY(window_sort(c, sort, s));
-	s->fields = mql_stage_alloc(c, (bson_count(spec.output.text) + 1) * sizeof(*s->fields));
+	s->fields = mql_stage_alloc(c,
+				    (bson_count(bson_text(&spec.output)) + 1) * sizeof(*s->fields));
 	if (!s->fields)
 		return mql_full(c->q);
-	for (bson_iter_begin(&i, spec.output.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&spec.output)); bson_iter_read(&i, &e);) {
 		TRY(step_count(1));
 		TRY(mql_window_field(c, s, spec.sort.type == BSON_DOCUMENT, &e,
 				     &s->fields[s->count]));

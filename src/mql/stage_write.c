@@ -44,14 +44,14 @@ MQL_STAGE_COMPILE(out)
 		return mql_full(c->q);
 	w->replaces = true;
 	if (v->type == BSON_STRING) {
-		w->collection = v->text;
+		w->collection = bson_text(v);
 		return add_write(c, stage, v, w);
 	}
 	if (v->type != BSON_DOCUMENT)
 		return mql_fail(c->q, 16990,
 				"$out only supports a string or object argument, but found %s",
 				bson_type_name(v->type));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		bool db = mql_is(e.name, "db");
 
 		if (mql_is(e.name, "timeseries"))
@@ -64,7 +64,7 @@ MQL_STAGE_COMPILE(out)
 					"BSON field '$out.%.*s' is the wrong type '%s', expected "
 					"type 'string'",
 					STR_ARG(e.name), bson_type_name(e.value.type));
-		*(db ? &w->db : &w->collection) = e.value.text;
+		*(db ? &w->db : &w->collection) = bson_text(&e.value);
 	}
 	if (!w->db.len || !w->collection.len)
 		return mql_fail(c->q, 40414, "BSON field '$out.%s' is missing but a required field",
@@ -84,10 +84,10 @@ merge_into(struct mql *q, struct mql_write *w, const struct bson_value *v)
 	struct bson_value part;
 
 	if (v->type == BSON_STRING) {
-		if (!v->text.len)
+		if (!bson_text(v).len)
 			return mql_fail(q, 5786800,
 					"$merge 'into' field must be a non-empty string");
-		w->collection = v->text;
+		w->collection = bson_text(v);
 		return STATUS_OK;
 	}
 	if (v->type != BSON_DOCUMENT)
@@ -95,12 +95,13 @@ merge_into(struct mql *q, struct mql_write *w, const struct bson_value *v)
 				"$merge 'into' field  must be either a string or an object, but "
 				"found %s",
 				bson_type_name(v->type));
-	if (bson_find(v->text, STR("db"), &part) && part.type == BSON_STRING)
-		w->db = part.text;
-	if (!bson_find(v->text, STR("coll"), &part) || part.type != BSON_STRING || !part.text.len)
+	if (bson_find(bson_text(v), STR("db"), &part) && part.type == BSON_STRING)
+		w->db = bson_text(&part);
+	if (!bson_find(bson_text(v), STR("coll"), &part) || part.type != BSON_STRING ||
+	    !bson_text(&part).len)
 		return mql_fail(q, 5786801,
 				"$merge 'into' field must specify a 'coll' that is not empty");
-	w->collection = part.text;
+	w->collection = bson_text(&part);
 	return STATUS_OK;
 }
 
@@ -116,31 +117,32 @@ merge_on(struct mql_stages *c, struct mql_write *w, const struct bson_value *v)
 				"$merge 'on' field  must be either a string or an array of "
 				"strings, but found %s",
 				bson_type_name(v->type));
-	if (v->type == BSON_ARRAY && bson_is_empty(v->text))
+	if (v->type == BSON_ARRAY && bson_is_empty(bson_text(v)))
 		return mql_fail(c->q, 51187,
 				"If explicitly specifying $merge 'on', must include at least one "
 				"field");
-	on = mql_stage_alloc(c, (v->type == BSON_ARRAY ? bson_count(v->text) : 1) * sizeof(*on));
+	on = mql_stage_alloc(c,
+			     (v->type == BSON_ARRAY ? bson_count(bson_text(v)) : 1) * sizeof(*on));
 	if (!on)
 		return mql_full(c->q);
 	w->on = on;
 	if (v->type == BSON_STRING) {
-		on[w->on_count++] = v->text;
-		return mql_field_path_check(c->q, v->text);
+		on[w->on_count++] = bson_text(v);
+		return mql_field_path_check(c->q, bson_text(v));
 	}
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (e.value.type != BSON_STRING)
 			return mql_fail(c->q, 51134,
 					"$merge 'on' array elements must be strings, but found %s",
 					bson_type_name(e.value.type));
-		TRY(mql_field_path_check(c->q, e.value.text));
+		TRY(mql_field_path_check(c->q, bson_text(&e.value)));
 		for (size_t k = 0; k < w->on_count; k++) {
 			TRY(step_count(1));
-			if (str_eq(on[k], e.value.text))
+			if (str_eq(on[k], bson_text(&e.value)))
 				return mql_fail(c->q, 31465, "Found a duplicate field '%.*s'",
-						STR_ARG(e.value.text));
+						STR_ARG(bson_text(&e.value)));
 		}
-		on[w->on_count++] = e.value.text;
+		on[w->on_count++] = bson_text(&e.value);
 	}
 	return STATUS_OK;
 }
@@ -151,7 +153,7 @@ merge_let(struct mql_stages *c, struct mql_write *w, const struct bson_value *v,
 	  const struct mql_scope **scope)
 {
 	const struct bson_value root = BSON_OF_STRING(STR("$$ROOT"));
-	struct str let = v->type == BSON_DOCUMENT ? v->text : BSON_EMPTY;
+	struct str let = v->type == BSON_DOCUMENT ? bson_text(v) : BSON_EMPTY;
 	struct mql_expr **exprs = mql_stage_alloc(c, (bson_count(let) + 1) *
 							     sizeof(struct mql_expr *));
 	struct bson_element e;
@@ -164,7 +166,7 @@ merge_let(struct mql_stages *c, struct mql_write *w, const struct bson_value *v,
 	TRY(mql_scope_add(c->q, *scope, STR("new"), scope));
 	for (bson_iter_begin(&i, let); bson_iter_read(&i, &e);) {
 		if (mql_is(e.name, "new")) {
-			if (e.value.type != BSON_STRING || !mql_is(e.value.text, "$$ROOT"))
+			if (e.value.type != BSON_STRING || !mql_is(bson_text(&e.value), "$$ROOT"))
 				return mql_fail(c->q, 51273,
 						"'let' may not define a value for the reserved "
 						"'new' variable other than '$$ROOT'");
@@ -184,7 +186,7 @@ merge_pipeline(struct mql_stages *c, struct mql_write *w, const struct merge_arg
 	struct mql_pipeline *p;
 
 	TRY(merge_let(c, w, &a->let, &options.scope));
-	TRY(mql_pipeline_compile(c->q, a->matched.text, &options, &p));
+	TRY(mql_pipeline_compile(c->q, bson_text(&a->matched), &options, &p));
 	w->matched = MQL_MERGE_PIPELINE;
 	w->pipeline = p;
 	return STATUS_OK;
@@ -216,7 +218,7 @@ merge_matched(struct mql_stages *c, struct mql_write *w, const struct merge_args
 				"but found %s",
 				bson_type_name(a->matched.type));
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		if (mql_is(a->matched.text, modes[i].name)) {
+		if (mql_is(bson_text(&a->matched), modes[i].name)) {
 			w->matched = modes[i].mode;
 			return STATUS_OK;
 		}
@@ -224,29 +226,29 @@ merge_matched(struct mql_stages *c, struct mql_write *w, const struct merge_args
 	return mql_fail(c->q, MQL_BAD_VALUE,
 			"Enumeration value '%.*s' for field '$merge.whenMatched' is not a valid "
 			"value.",
-			STR_ARG(a->matched.text));
+			STR_ARG(bson_text(&a->matched)));
 }
 
 static enum status
 merge_not_matched(struct mql *q, struct mql_write *w, const struct bson_value *v)
 {
 	w->not_matched = MQL_MERGE_INSERT;
-	if (!v->type || (v->type == BSON_STRING && mql_is(v->text, "insert")))
+	if (!v->type || (v->type == BSON_STRING && mql_is(bson_text(v), "insert")))
 		return STATUS_OK;
 	if (v->type != BSON_STRING)
 		return mql_fail(q, MQL_TYPE_MISMATCH,
 				"BSON field '$merge.whenNotMatched' is the wrong type '%s', "
 				"expected type 'string'",
 				bson_type_name(v->type));
-	if (mql_is(v->text, "discard"))
+	if (mql_is(bson_text(v), "discard"))
 		w->not_matched = MQL_MERGE_DISCARD;
-	else if (mql_is(v->text, "fail"))
+	else if (mql_is(bson_text(v), "fail"))
 		w->not_matched = MQL_MERGE_FAIL;
 	else
 		return mql_fail(q, MQL_BAD_VALUE,
 				"Enumeration value '%.*s' for field '$merge.whenNotMatched' is "
 				"not a valid value.",
-				STR_ARG(v->text));
+				STR_ARG(bson_text(v)));
 	return STATUS_OK;
 }
 
@@ -284,7 +286,7 @@ MQL_STAGE_COMPILE(merge)
 	if (v->type == BSON_STRING) {
 		a.into = *v;
 	} else if (v->type == BSON_DOCUMENT) {
-		for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+		for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 			TRY(merge_option(c->q, &e, &a));
 	} else {
 		return mql_fail(c->q, 51182,
@@ -388,8 +390,8 @@ stats_next(struct mql_stage_run *r, struct str *ret)
 	if (!store)
 		return STATUS_NOT_FOUND;
 	if (!s->source)
-		TRY(store->stats(store, mql_stage_begin(r), r->stage->name, r->stage->spec.text,
-				 &s->source));
+		TRY(store->stats(store, mql_stage_begin(r), r->stage->name,
+				 bson_text(&r->stage->spec), &s->source));
 	return s->source->next(s->source, ret);
 }
 
@@ -408,7 +410,8 @@ static const struct mql_stage_ops stats_ops = { .next = stats_next,
 
 MQL_STAGE_COMPILE(stats)
 {
-	if (mql_is(stage, "$indexStats") && (v->type != BSON_DOCUMENT || !bson_is_empty(v->text)))
+	if (mql_is(stage, "$indexStats") &&
+	    (v->type != BSON_DOCUMENT || !bson_is_empty(bson_text(v))))
 		return mql_fail(c->q, 28803,
 				"The $indexStats stage specification must be an empty object");
 	if (v->type != BSON_DOCUMENT && mql_is(stage, "$collStats"))

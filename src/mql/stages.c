@@ -136,8 +136,8 @@ read_stage(struct mql *q, const struct bson_value *v, struct bson_element *ret,
 	if (v->type != BSON_DOCUMENT)
 		return mql_fail(q, MQL_TYPE_MISMATCH,
 				"Each element of the 'pipeline' array must be an object");
-	bson_iter_begin(&i, v->text);
-	if (!bson_iter_read(&i, ret) || bson_count(v->text) != 1)
+	bson_iter_begin(&i, bson_text(v));
+	if (!bson_iter_read(&i, ret) || bson_count(bson_text(v)) != 1)
 		return mql_fail(q, 40323,
 				"A pipeline stage specification object must contain exactly one "
 				"field.");
@@ -211,7 +211,7 @@ mql_stage_pipeline(struct mql_stages *c, const struct bson_value *array,
 	inner.p = mql_stage_alloc(c, sizeof(*inner.p));
 	if (!inner.p)
 		return mql_full(c->q);
-	TRY(compile_stages(&inner, array->text));
+	TRY(compile_stages(&inner, bson_text(array)));
 	*ret = inner.p;
 	return STATUS_OK;
 }

@@ -59,11 +59,11 @@ mql_sum_add(struct mql_sum *s, const struct bson_value *v)
 	s->count++;
 	s->type = mql_widest(s->type, v->type);
 	if (v->type == BSON_DECIMAL)
-		sum_decimal(s, v->decimal);
+		sum_decimal(s, bson_decimal(v));
 	else if (v->type == BSON_DOUBLE)
-		sum_double(s, v->d);
+		sum_double(s, bson_real(v));
 	else
-		sum_int64(s, v->n);
+		sum_int64(s, bson_integer(v));
 }
 
 void
@@ -128,7 +128,7 @@ mql_sum_value(const struct mql_sum *s)
 	case 0:
 		return BSON_OF_INT32(0);
 	case BSON_DECIMAL:
-		return (struct bson_value){ .type = BSON_DECIMAL, .decimal = sum_to_decimal(s) };
+		return (struct bson_value){ .type = BSON_DECIMAL, .as_decimal = sum_to_decimal(s) };
 	case BSON_INT32:
 	case BSON_INT64:
 		if (sum_to_int64(s, &n))
@@ -150,7 +150,7 @@ mql_sum_average(const struct mql_sum *s)
 	if (s->type == BSON_DECIMAL)
 		return (struct bson_value){
 			.type = BSON_DECIMAL,
-			.decimal = bson_decimal_divide(
+			.as_decimal = bson_decimal_divide(
 				sum_to_decimal(s), bson_decimal_of_int64((int64_t)s->count), NULL),
 		};
 	return BSON_OF_DOUBLE(sum_to_double(s) / (double)s->count);

@@ -203,19 +203,19 @@ compile_rename(struct compile *c, struct mql_modifier *m, const struct bson_elem
 		return mql_fail(c->q, MQL_BAD_VALUE,
 				"The 'to' field for $rename must be a string: %s",
 				mql_text(c->q, e->name, &e->value));
-	if (memchr(e->value.text.ptr, 0, e->value.text.len))
+	if (memchr(bson_text(&e->value).ptr, 0, bson_text(&e->value).len))
 		return mql_fail(c->q, MQL_BAD_VALUE,
 				"The 'to' field for $rename cannot contain an embedded null byte");
-	if (str_eq(e->name, e->value.text))
+	if (str_eq(e->name, bson_text(&e->value)))
 		return mql_fail(c->q, MQL_BAD_VALUE,
 				"The source and target field for $rename must differ: %s",
 				mql_text(c->q, e->name, &e->value));
-	if (path_is_dynamic(e->value.text) || path_is_dynamic(e->name))
+	if (path_is_dynamic(bson_text(&e->value)) || path_is_dynamic(e->name))
 		return mql_fail(c->q, MQL_BAD_VALUE,
 				"The source and target field for $rename may not be dynamic: %.*s",
 				STR_ARG(e->name));
-	TRY(check_path(c, e->value.text));
-	m->path = e->value.text;
+	TRY(check_path(c, bson_text(&e->value)));
+	m->path = bson_text(&e->value);
 	m->value = BSON_OF_STRING(e->name);
 	return modifier_new(c, MQL_UPDATE_SOURCE, e->name, &none, &m);
 }
@@ -233,10 +233,10 @@ compile_current_date(struct mql *q, struct mql_modifier *m)
 				"%s is not valid type for $currentDate. Please use a boolean "
 				"('true') or a $type expression ({$type: 'timestamp/date'}).",
 				mql_type_name(&m->value));
-	if (bson_count(m->value.text) == 1)
-		(void)bson_find(m->value.text, STR("$type"), &type);
-	timestamp = type.type == BSON_STRING && mql_is(type.text, "timestamp");
-	if (!timestamp && (type.type != BSON_STRING || !mql_is(type.text, "date")))
+	if (bson_count(bson_text(&m->value)) == 1)
+		(void)bson_find(bson_text(&m->value), STR("$type"), &type);
+	timestamp = type.type == BSON_STRING && mql_is(bson_text(&type), "timestamp");
+	if (!timestamp && (type.type != BSON_STRING || !mql_is(bson_text(&type), "date")))
 		return mql_fail(q, MQL_BAD_VALUE,
 				"The '$type' string field is required to be 'date' or 'timestamp': "
 				"{$currentDate: {field : {$type: 'date'}}}");
@@ -253,9 +253,9 @@ compile_each(struct mql *q, struct mql_modifier *m)
 	struct bson_element e;
 	bool known;
 
-	if (m->value.type != BSON_DOCUMENT || !bson_find(m->value.text, STR("$each"), &each))
+	if (m->value.type != BSON_DOCUMENT || !bson_find(bson_text(&m->value), STR("$each"), &each))
 		return STATUS_OK;
-	for (bson_iter_begin(&i, m->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&m->value)); bson_iter_read(&i, &e);) {
 		if (mql_is(e.name, "$each"))
 			continue;
 		known = false;
@@ -299,7 +299,7 @@ compile_pull(struct mql *q, struct mql_modifier *m)
 	struct str filter;
 
 	if (v->type == BSON_DOCUMENT)
-		return mql_match_compile_value(q, v->text, &m->match);
+		return mql_match_compile_value(q, bson_text(v), &m->match);
 	if (v->type != BSON_REGEX)
 		return STATUS_OK;
 	bson_builder_init(&b, &out);
@@ -322,11 +322,11 @@ compile_bit(struct mql *q, struct mql_modifier *m)
 			"The $bit modifier is not compatible with a %s. You must pass in an "
 			"embedded document: {$bit: {field: {and/or/xor: #}}",
 			mql_type_name(&m->value));
-	if (bson_is_empty(m->value.text))
+	if (bson_is_empty(bson_text(&m->value)))
 		return mql_fail(q, MQL_BAD_VALUE,
 				"You must pass in at least one bitwise operation. The format is: "
 				"{$bit: {field: {and/or/xor: #}}");
-	for (bson_iter_begin(&i, m->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&m->value)); bson_iter_read(&i, &e);) {
 		if (!mql_is(e.name, "and") && !mql_is(e.name, "or") && !mql_is(e.name, "xor"))
 			return mql_fail(
 				q, MQL_BAD_VALUE,
@@ -402,7 +402,7 @@ compile_operator(struct compile *c, const struct bson_element *operator)
 				"example: {$mod: {<field>: ...}} not {%s}",
 				mql_type_name(&operator->value),
 				mql_text(c->q, operator->name, &operator->value));
-	for (bson_iter_begin(&i, operator->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&operator->value)); bson_iter_read(&i, &e);) {
 		TRY(mql_count(e.bytes.len));
 		TRY(compile_modifier(c, update_operators[at].op, &e));
 	}
@@ -432,10 +432,11 @@ filter_name(struct mql *q, struct str filter, struct str *ret)
 				return STATUS_OK;
 			break;
 		}
-		if (e.value.type != BSON_ARRAY || !bson_find(e.value.text, STR("0"), &inner) ||
+		if (e.value.type != BSON_ARRAY ||
+		    !bson_find(bson_text(&e.value), STR("0"), &inner) ||
 		    inner.type != BSON_DOCUMENT)
 			break;
-		filter = inner.text;
+		filter = bson_text(&inner);
 	}
 	if (mql_is(e.name, "$expr"))
 		return mql_fail(
@@ -465,7 +466,7 @@ compile_filters(struct mql *q, struct str filters, struct mql_array_filter **ret
 		f = arena_zalloc(q->arena, sizeof(*f));
 		if (!f)
 			return mql_full(q);
-		TRY(filter_name(q, e.value.text, &f->name));
+		TRY(filter_name(q, bson_text(&e.value), &f->name));
 		for (const struct mql_array_filter *other = *ret; other; other = other->next) {
 			TRY(step_count(1));
 			if (str_eq(other->name, f->name))
@@ -474,7 +475,7 @@ compile_filters(struct mql *q, struct str filters, struct mql_array_filter **ret
 						"top-level field name %.*s",
 						STR_ARG(f->name));
 		}
-		TRY(mql_match_compile(q, e.value.text, &f->match));
+		TRY(mql_match_compile(q, bson_text(&e.value), &f->match));
 		f->next = *ret;
 		*ret = f;
 	}

@@ -96,7 +96,8 @@ op_current_date(struct mql *q, const struct mql_modifier *m, struct mql_tree *no
 	struct bson_value now = BSON_OF_DATE(q->now_ms);
 
 	if (m->value.type == BSON_TIMESTAMP)
-		now = (struct bson_value){ .type = BSON_TIMESTAMP, .n = (int64_t)q->cluster_time };
+		now = (struct bson_value){ .type = BSON_TIMESTAMP,
+					   .as_n = (int64_t)q->cluster_time };
 	return op_put(q, node, &now, ret);
 }
 
@@ -112,15 +113,15 @@ op_bit(struct mql *q, const struct mql_modifier *m, struct mql_tree *node, struc
 				"Cannot apply $bit to a value of non-integral type. The document "
 				"has the field '%.*s' of non-integer type %s",
 				STR_ARG(node->name), mql_type_name(&node->value));
-	for (bson_iter_begin(&i, m->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&m->value)); bson_iter_read(&i, &e);) {
 		if (e.value.type == BSON_INT64)
 			result.type = BSON_INT64;
 		if (mql_is(e.name, "and"))
-			result.n &= e.value.n;
+			result.as_n &= bson_integer(&e.value);
 		else if (mql_is(e.name, "or"))
-			result.n |= e.value.n;
+			result.as_n |= bson_integer(&e.value);
 		else
-			result.n ^= e.value.n;
+			result.as_n ^= bson_integer(&e.value);
 	}
 	return op_put(q, node, &result, ret);
 }
@@ -180,7 +181,7 @@ op_append(struct mql *q, const struct mql_modifier *m, struct mql_tree *node,
 	if (m->push) {
 		TRY(mql_push_run(q, m, array, &ret->appended, &ret->changed));
 	} else if (m->each) {
-		for (bson_iter_begin(&i, m->value.text); bson_iter_read(&i, &e);)
+		for (bson_iter_begin(&i, bson_text(&m->value)); bson_iter_read(&i, &e);)
 			TRY(array_add(q, m, array, &e.value, ret));
 	} else {
 		TRY(array_add(q, m, array, &m->value, ret));
@@ -205,7 +206,7 @@ op_pop(struct mql *q, const struct mql_modifier *m, struct mql_tree *node, struc
 	if (!node->count)
 		return STATUS_OK;
 	TRY(mql_count(node->count));
-	mql_tree_remove(node, m->value.n > 0 ? node->last : node->first);
+	mql_tree_remove(node, bson_integer(&m->value) > 0 ? node->last : node->first);
 	ret->changed = true;
 	return STATUS_OK;
 }
@@ -224,7 +225,7 @@ pull_takes(struct mql *q, const struct mql_modifier *m, const struct bson_value 
 		*ret = bson_compare_values(v, &m->value, q->texts) == 0;
 		return STATUS_OK;
 	}
-	for (bson_iter_begin(&i, m->value.text); bson_iter_read(&i, &e) && !*ret;) {
+	for (bson_iter_begin(&i, bson_text(&m->value)); bson_iter_read(&i, &e) && !*ret;) {
 		TRY(step_count(1));
 		*ret = bson_compare_values(v, &e.value, q->texts) == 0;
 	}

@@ -68,13 +68,13 @@ push_compile_sort(struct mql *q, struct mql_push *push, const struct bson_value 
 		return mql_fail(q, MQL_BAD_VALUE,
 				"The $sort is invalid: use 1/-1 to sort the whole element, or "
 				"{field:1/-1} to sort embedded fields");
-	if (bson_is_empty(v->text))
+	if (bson_is_empty(bson_text(v)))
 		return mql_fail(q, MQL_BAD_VALUE,
 				"The $sort pattern is empty when it should be a set of fields.");
-	keys = arena_zalloc(q->arena, bson_count(v->text) * sizeof(*keys));
+	keys = arena_zalloc(q->arena, bson_count(bson_text(v)) * sizeof(*keys));
 	if (!keys)
 		return mql_full(q);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e); push->key_count++) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e); push->key_count++) {
 		struct mql_push_key *key = &keys[push->key_count];
 
 		TRY(push_check_path(q, e.name));
@@ -148,7 +148,7 @@ push_read_keys(struct mql *q, const struct mql_push *push, struct push_item *ite
 	struct bson_value v, *keys;
 
 	TRY(mql_tree_value(q, item->node, &v));
-	TRY(bson_is_container(&v) ? mql_count(v.text.len) : step_count(1));
+	TRY(bson_is_container(&v) ? mql_count(bson_text(&v).len) : step_count(1));
 	item->value = v;
 	if (!push->keys)
 		return STATUS_OK;
@@ -157,9 +157,9 @@ push_read_keys(struct mql *q, const struct mql_push *push, struct push_item *ite
 		return mql_full(q);
 	item->keys = keys;
 	for (size_t i = 0; i < push->key_count; i++) {
-		TRY(mql_count(bson_is_container(&v) ? v.text.len : 0));
+		TRY(mql_count(bson_is_container(&v) ? bson_text(&v).len : 0));
 		if (v.type != BSON_DOCUMENT ||
-		    !bson_find_path(v.text, push->keys[i].path, &keys[i]))
+		    !bson_find_path(bson_text(&v), push->keys[i].path, &keys[i]))
 			keys[i] = BSON_OF_NULL;
 	}
 	return STATUS_OK;
@@ -199,7 +199,7 @@ static enum status
 push_insert(struct mql *q, const struct mql_modifier *m, const struct mql_tree *array,
 	    struct mql_tree **ret)
 {
-	struct mql_tree added = { .value = BSON_OF_ARRAY(m->value.text) };
+	struct mql_tree added = { .value = BSON_OF_ARRAY(bson_text(&m->value)) };
 	size_t place = push_place(m->push->position, array->count), at = 0;
 	struct mql_tree *n = array->first;
 
@@ -235,7 +235,7 @@ enum status
 mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array,
 	     size_t *ret_appended, bool *ret_changed)
 {
-	size_t old = array->count, count = old + bson_count(m->value.text), from;
+	size_t old = array->count, count = old + bson_count(bson_text(&m->value)), from;
 	struct mql_tree **nodes = arena_alloc(q->arena, (count + 1) * sizeof(*nodes));
 	const struct mql_tree *n = array->first;
 	struct bson_value before, after;
@@ -262,6 +262,6 @@ mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array
 	TRY(mql_tree_value(q, array, &before));
 	push_link(array, nodes, count);
 	TRY(mql_tree_value(q, array, &after));
-	*ret_changed = !str_eq(before.text, after.text);
-	return mql_count(after.text.len);
+	*ret_changed = !str_eq(bson_text(&before), bson_text(&after));
+	return mql_count(bson_text(&after).len);
 }

@@ -354,7 +354,7 @@ run_modifier(struct run *r, struct mql_tree *root, const struct mql_modifier *m)
 	if (m->op == MQL_UPDATE_SOURCE || (m->op == MQL_UPDATE_SET_ON_INSERT && !r->on->insert))
 		return STATUS_OK;
 	if (m->op == MQL_UPDATE_RENAME) {
-		TRY(rename_take(r, root, m->value.text, &renamed.value, &found));
+		TRY(rename_take(r, root, bson_text(&m->value), &renamed.value, &found));
 		w.m = &renamed;
 	}
 	if (!found)

@@ -43,7 +43,7 @@ mql_tree_open(struct mql *q, struct mql_tree *node)
 	if (node->open)
 		return STATUS_OK;
 	node->open = true;
-	for (bson_iter_begin(&i, node->value.text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(&node->value)); bson_iter_read(&i, &e);)
 		TRY(mql_tree_append(q, node, e.name, &e.value, NULL));
 	return STATUS_OK;
 }
@@ -87,7 +87,7 @@ static enum status
 tree_put(struct bson_builder *b, const struct mql_tree *node)
 {
 	if (!node->open) {
-		TRY(mql_count(bson_is_container(&node->value) ? node->value.text.len : 0));
+		TRY(mql_count(bson_is_container(&node->value) ? bson_text(&node->value).len : 0));
 		bson_put(b, node->name, &node->value);
 		return STATUS_OK;
 	}
@@ -142,7 +142,7 @@ mql_tree_value(struct mql *q, const struct mql_tree *node, struct bson_value *re
 	*ret = node->value;
 	if (!node->open)
 		return STATUS_OK;
-	return tree_write(q, node, false, BSON_MOST_BYTES, &ret->text);
+	return tree_write(q, node, false, BSON_MOST_BYTES, &ret->as_text);
 }
 
 enum status

@@ -30,11 +30,11 @@ read_bound(struct mql *q, const struct bson_value *v, bool range, struct mql_win
 
 	ret->unbounded = false;
 	ret->n = BSON_OF_INT32(0);
-	if (v->type == BSON_STRING && mql_is(v->text, "unbounded")) {
+	if (v->type == BSON_STRING && mql_is(bson_text(v), "unbounded")) {
 		ret->unbounded = true;
 		return STATUS_OK;
 	}
-	if (v->type == BSON_STRING && mql_is(v->text, "current"))
+	if (v->type == BSON_STRING && mql_is(bson_text(v), "current"))
 		return STATUS_OK;
 	if (v->type == BSON_STRING || !bson_is_number(v))
 		return mql_fail(q, MQL_FAILED_TO_PARSE,
@@ -51,9 +51,9 @@ read_bounds(struct mql *q, const struct bson_element *e, struct mql_window_field
 {
 	struct bson_value lower, upper;
 
-	if (e->value.type != BSON_ARRAY || bson_count(e->value.text) != 2 ||
-	    !bson_find(e->value.text, STR("0"), &lower) ||
-	    !bson_find(e->value.text, STR("1"), &upper))
+	if (e->value.type != BSON_ARRAY || bson_count(bson_text(&e->value)) != 2 ||
+	    !bson_find(bson_text(&e->value), STR("0"), &lower) ||
+	    !bson_find(bson_text(&e->value), STR("1"), &upper))
 		return mql_fail(q, MQL_FAILED_TO_PARSE,
 				"Window bounds must be a 2-element array: %s",
 				mql_text(q, e->name, &e->value));
@@ -72,9 +72,9 @@ read_unit(struct mql *q, const struct bson_value *v, int *ret)
 	if (v->type != BSON_STRING)
 		return mql_fail(q, MQL_FAILED_TO_PARSE, "'unit' must be a string, but got %s",
 				bson_type_name(v->type));
-	if (!mql_date_unit(v->text, ret))
+	if (!mql_date_unit(bson_text(v), ret))
 		return mql_fail(q, MQL_FAILED_TO_PARSE, "unknown time unit value: %.*s",
-				STR_ARG(v->text));
+				STR_ARG(bson_text(v)));
 	return STATUS_OK;
 }
 
@@ -120,8 +120,8 @@ read_window(struct mql *q, const struct mql_window_stage *s, bool sorted,
 	if (v->type != BSON_DOCUMENT)
 		return mql_fail(q, MQL_FAILED_TO_PARSE, "'window' field must be an object");
 	f->has_window = true;
-	f->range = bson_find(v->text, STR("range"), NULL);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	f->range = bson_find(bson_text(v), STR("range"), NULL);
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (mql_is(e.name, "documents")) {
 			documents = true;
 			if (!f->range)
@@ -233,7 +233,7 @@ compile_options(struct mql_stages *c, const struct bson_value *v, struct mql_win
 				"Argument to %.*s must be an object, but found %s: %s",
 				STR_ARG(f->op_name), bson_type_name(v->type),
 				mql_text(c->q, STR(""), v));
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (f->op == WINDOW_SHIFT)
 			TRY(compile_shift(c, &e, f, &has_by));
 		else if (f->op == WINDOW_MOVING_AVERAGE)
@@ -261,8 +261,9 @@ compile_covariance(struct mql_stages *c, const struct bson_value *v, struct mql_
 	struct bson_value first, second;
 
 	/* Anything but two expressions has no covariance. */
-	if (v->type != BSON_ARRAY || bson_count(v->text) != 2 ||
-	    !bson_find(v->text, STR("0"), &first) || !bson_find(v->text, STR("1"), &second))
+	if (v->type != BSON_ARRAY || bson_count(bson_text(v)) != 2 ||
+	    !bson_find(bson_text(v), STR("0"), &first) ||
+	    !bson_find(bson_text(v), STR("1"), &second))
 		first = second = BSON_OF_NULL;
 	TRY(mql_expr_compile(c->q, &first, c->scope, &f->input));
 	return mql_expr_compile(c->q, &second, c->scope, &f->second);
@@ -280,7 +281,7 @@ compile_rank(struct mql_stages *c, const struct mql_window_stage *s, const struc
 				"%.*s must be specified with a top level sortBy expression with "
 				"exactly one element",
 				STR_ARG(f->op_name));
-	if (v->type != BSON_DOCUMENT || !bson_is_empty(v->text))
+	if (v->type != BSON_DOCUMENT || !bson_is_empty(bson_text(v)))
 		return mql_fail(c->q, 5371603, "%.*s must be specified with '{}' as the value",
 				STR_ARG(f->op_name));
 	return STATUS_OK;
@@ -346,7 +347,7 @@ compile_accumulator(struct mql_stages *c, const struct bson_element *op, struct 
 		bson_put_element(&b, op);
 	}
 	bson_end(&b);
-	TRY(mql_keep(c->q, &out, &spec.text));
+	TRY(mql_keep(c->q, &out, &spec.as_text));
 	f->op = WINDOW_ACCUMULATOR;
 	return mql_accumulator_compile(c->q, f->name, &spec, c->scope, &f->accumulator);
 }
@@ -374,7 +375,7 @@ mql_window_field(struct mql_stages *c, const struct mql_window_stage *s, bool so
 	if (e->value.type != BSON_DOCUMENT)
 		return mql_fail(c->q, MQL_FAILED_TO_PARSE, "The field '%.*s' must be an object",
 				STR_ARG(e->name));
-	for (bson_iter_begin(&i, e->value.text); bson_iter_read(&i, &member);) {
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &member);) {
 		if (op_is_rank(op.name))
 			return mql_fail(c->q, 5371601,
 					"Rank style window functions take no other arguments");

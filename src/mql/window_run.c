@@ -15,7 +15,7 @@ input_of(const struct mql_window_rows *rows, size_t at, size_t field)
 static struct bson_value
 decimal_value(struct bson_decimal d)
 {
-	return (struct bson_value){ .type = BSON_DECIMAL, .decimal = d };
+	return (struct bson_value){ .type = BSON_DECIMAL, .as_decimal = d };
 }
 
 /* ---- Which rows a window has: from `*ret_from` to in front of `*ret_to` ---- */
@@ -82,7 +82,7 @@ range_end(const struct mql_window_field *f, struct mql *q, const struct bson_val
 		return STATUS_OK;
 	}
 	bson_to_int64(&bound->n, &n);
-	TRY(mql_date_add(q, by->n, f->unit, n, &ms));
+	TRY(mql_date_add(q, bson_integer(by), f->unit, n, &ms));
 	*ret = BSON_OF_DATE(ms);
 	return STATUS_OK;
 }
@@ -214,7 +214,7 @@ slope_place(const struct mql_window_field *f, struct mql *q, const struct bson_v
 				"%.*s with 'unit' expects the sortBy field to be a Date",
 				STR_ARG(f->op_name));
 	if (f->unit_ms) {
-		*ret = (double)by->n / (double)f->unit_ms;
+		*ret = (double)bson_integer(by) / (double)f->unit_ms;
 		return STATUS_OK;
 	}
 	if (by->type == BSON_DATE)
@@ -357,7 +357,7 @@ moving_average(const struct mql_window_field *f, const struct bson_value *v,
 					      bson_decimal_subtract(one, alpha, NULL), NULL),
 			NULL));
 	else
-		run->last = BSON_OF_DOUBLE(bson_to_double(v) * d + run->last.d * (1 - d));
+		run->last = BSON_OF_DOUBLE(bson_to_double(v) * d + bson_real(&run->last) * (1 - d));
 	run->any = true;
 	*ret = run->last;
 }
@@ -366,7 +366,7 @@ moving_average(const struct mql_window_field *f, const struct bson_value *v,
 static enum status
 fill_place(struct mql *q, const struct bson_value *by, struct bson_value *ret)
 {
-	*ret = by->type == BSON_DATE ? BSON_OF_INT64(by->n) : *by;
+	*ret = by->type == BSON_DATE ? BSON_OF_INT64(bson_integer(by)) : *by;
 	if (by->type != BSON_DATE && !bson_is_number(by))
 		return mql_fail(q, MQL_TYPE_MISMATCH,
 				"$linearFill requires sortBy values to be numeric or dates, but "

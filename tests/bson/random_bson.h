@@ -57,50 +57,50 @@ random_value(struct rand_seq *r, struct arena *arena, unsigned depth)
 		v.type = BSON_NULL;
 	switch ((int)v.type) {
 	case BSON_DOUBLE:
-		v.d = random_double(r);
+		v.as_d = random_double(r);
 		break;
 	case BSON_STRING:
 	case BSON_CODE:
 	case BSON_SYMBOL:
-		v.text = random_text(r, arena, true);
+		v.as_text = random_text(r, arena, true);
 		break;
 	case BSON_DOCUMENT:
 	case BSON_ARRAY:
-		v.text = random_container(r, arena, depth - 1, v.type == BSON_ARRAY);
+		v.as_text = random_container(r, arena, depth - 1, v.type == BSON_ARRAY);
 		break;
 	case BSON_CODE_SCOPE:
-		v.text = random_text(r, arena, true);
-		v.more = random_container(r, arena, depth - 1, false);
+		v.as_text = random_text(r, arena, true);
+		v.as_more = random_container(r, arena, depth - 1, false);
 		break;
 	case BSON_BINARY:
 		v.subtype = (uint8_t)rand_seq_below(r, 3);
-		v.text = v.subtype == 2 ? str_of("\2\0\0\0ab", 4 + 2)
-					: random_bytes(r, arena, rand_seq_below(r, 6));
+		v.as_text = v.subtype == 2 ? str_of("\2\0\0\0ab", 4 + 2)
+					   : random_bytes(r, arena, rand_seq_below(r, 6));
 		break;
 	case BSON_OBJECT_ID:
-		v.text = random_bytes(r, arena, BSON_OBJECT_ID_BYTES);
+		v.as_text = random_bytes(r, arena, BSON_OBJECT_ID_BYTES);
 		break;
 	case BSON_BOOL:
-		v.truth = rand_seq_below(r, 2);
+		v.as_truth = rand_seq_below(r, 2);
 		break;
 	case BSON_DATE:
 	case BSON_INT64:
 	case BSON_TIMESTAMP:
-		v.n = random_i64(r, 64);
+		v.as_n = random_i64(r, 64);
 		break;
 	case BSON_INT32:
-		v.n = random_i64(r, 32);
+		v.as_n = random_i64(r, 32);
 		break;
 	case BSON_REGEX:
-		v.text = random_text(r, arena, false);
-		v.more = str_from_cstr(random_options[rand_seq_below(r, 4)]);
+		v.as_text = random_text(r, arena, false);
+		v.as_more = str_from_cstr(random_options[rand_seq_below(r, 4)]);
 		break;
 	case BSON_DB_POINTER:
-		v.text = random_text(r, arena, true);
-		v.more = random_bytes(r, arena, BSON_OBJECT_ID_BYTES);
+		v.as_text = random_text(r, arena, true);
+		v.as_more = random_bytes(r, arena, BSON_OBJECT_ID_BYTES);
 		break;
 	case BSON_DECIMAL:
-		v.decimal = random_bson_decimal(r);
+		v.as_decimal = random_bson_decimal(r);
 		break;
 	default:
 		break;

@@ -68,7 +68,7 @@ copy_elements(struct bson_builder *b, struct str container)
 		else
 			bson_put(b, e.name, &e.value);
 		if (bson_is_container(&e.value)) {
-			copy_elements(b, e.value.text);
+			copy_elements(b, bson_text(&e.value));
 			bson_end(b);
 		}
 	}
@@ -236,11 +236,12 @@ values_are_found_by_name_and_path(void **state)
 	bson_end(&b);
 	bson_end(&b);
 	doc = buf_str(&out);
-	assert_true(bson_find(doc, STR("a"), &v) && v.type == BSON_INT32 && v.n == 1);
-	assert_true(bson_find_path(doc, STR("b.c.11"), &v) && v.type == BSON_INT64 && v.n == 11);
+	assert_true(bson_find(doc, STR("a"), &v) && v.type == BSON_INT32 && bson_integer(&v) == 1);
+	assert_true(bson_find_path(doc, STR("b.c.11"), &v) && v.type == BSON_INT64 &&
+		    bson_integer(&v) == 11);
 	assert_true(bson_find_path(doc, STR("b.0"), &v) && v.type == BSON_NULL);
 	assert_true(bson_find_path(doc, STR("b.c"), &v) && v.type == BSON_ARRAY);
-	assert_int_equal(bson_count(v.text), 12);
+	assert_int_equal(bson_count(bson_text(&v)), 12);
 	assert_false(bson_find_path(doc, STR("b.c.12"), &v));
 	assert_false(bson_find_path(doc, STR("a.b"), &v));
 	assert_false(bson_find_path(doc, STR("b."), &v));
@@ -310,7 +311,7 @@ scalars_give_values_back(void **state)
 		struct doc_scalar s, read;
 
 		if (bson_is_container(&v))
-			v.text = BSON_EMPTY;
+			v.as_text = BSON_EMPTY;
 		bson_to_scalar(&v, &s);
 		buf_clear(&leaf);
 		doc_scalar_put(&leaf, &s);

@@ -31,7 +31,7 @@ random_number(struct rand_seq *r)
 		return BSON_OF_DOUBLE(random_double(r));
 	default:
 		return (struct bson_value){ .type = BSON_DECIMAL,
-					    .decimal = random_bson_decimal(r) };
+					    .as_decimal = random_bson_decimal(r) };
 	}
 }
 
@@ -52,7 +52,7 @@ random_near_number(struct rand_seq *r, const struct bson_value *v)
 			return BSON_OF_INT64((int64_t)d);
 		return BSON_OF_DOUBLE(d);
 	default:
-		return (struct bson_value){ .type = BSON_DECIMAL, .decimal = { s.low, s.high } };
+		return (struct bson_value){ .type = BSON_DECIMAL, .as_decimal = { s.low, s.high } };
 	}
 }
 
@@ -111,14 +111,14 @@ random_near(struct rand_seq *r, struct arena *arena, const struct bson_value *v)
 		bson_begin_outer_array(&b);
 	else
 		bson_begin(&b);
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (rand_seq_below(r, 3) == 0)
 			e.value = random_near(r, arena, &e.value);
 		if (rand_seq_below(r, 12))
 			bson_put(&b, e.name, &e.value);
 	}
 	bson_end(&b);
-	near.text = arena_dup(arena, buf_str(&out));
+	near.as_text = arena_dup(arena, buf_str(&out));
 	buf_release(&out);
 	return near;
 }
@@ -211,8 +211,8 @@ long_values_need_little_room(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct bson_value v = { .type = types[i],
-					.text = str_of(bytes, LONG),
-					.more = str_of(bytes, BSON_OBJECT_ID_BYTES) };
+					.as_text = str_of(bytes, LONG),
+					.as_more = str_of(bytes, BSON_OBJECT_ID_BYTES) };
 		bool cut;
 
 		key_of(&small, &v, MOST, &cut);
@@ -239,26 +239,26 @@ types_have_mongodb_s_ranks(void **state)
 		BSON_OF_INT32(0),
 		BSON_OF_DOUBLE(5e-324),
 		BSON_OF_STRING(STR("")),
-		{ .type = BSON_SYMBOL, .text = STR("a") },
+		{ .type = BSON_SYMBOL, .as_text = STR("a") },
 		BSON_OF_STRING(STR("a\0b")),
 		BSON_OF_STRING(STR("ab")),
 		BSON_OF_DOCUMENT(BSON_EMPTY),
 		BSON_OF_ARRAY(BSON_EMPTY),
-		{ .type = BSON_BINARY, .subtype = 5, .text = STR("z") },
-		{ .type = BSON_BINARY, .subtype = 0, .text = STR("aa") },
-		{ .type = BSON_BINARY, .subtype = 1, .text = STR("aa") },
-		{ .type = BSON_OBJECT_ID, .text = STR("aaaaaaaaaaaa") },
+		{ .type = BSON_BINARY, .subtype = 5, .as_text = STR("z") },
+		{ .type = BSON_BINARY, .subtype = 0, .as_text = STR("aa") },
+		{ .type = BSON_BINARY, .subtype = 1, .as_text = STR("aa") },
+		{ .type = BSON_OBJECT_ID, .as_text = STR("aaaaaaaaaaaa") },
 		BSON_OF_BOOL(false),
 		BSON_OF_BOOL(true),
 		BSON_OF_DATE(-1),
 		BSON_OF_DATE(0),
-		{ .type = BSON_TIMESTAMP, .n = 1 },
-		{ .type = BSON_TIMESTAMP, .n = -1 },
-		{ .type = BSON_REGEX, .text = STR("a"), .more = STR("i") },
-		{ .type = BSON_REGEX, .text = STR("a"), .more = STR("x") },
-		{ .type = BSON_DB_POINTER, .text = STR("a"), .more = STR("aaaaaaaaaaaa") },
-		{ .type = BSON_CODE, .text = STR("a") },
-		{ .type = BSON_CODE_SCOPE, .text = STR("a"), .more = BSON_EMPTY },
+		{ .type = BSON_TIMESTAMP, .as_n = 1 },
+		{ .type = BSON_TIMESTAMP, .as_n = -1 },
+		{ .type = BSON_REGEX, .as_text = STR("a"), .as_more = STR("i") },
+		{ .type = BSON_REGEX, .as_text = STR("a"), .as_more = STR("x") },
+		{ .type = BSON_DB_POINTER, .as_text = STR("a"), .as_more = STR("aaaaaaaaaaaa") },
+		{ .type = BSON_CODE, .as_text = STR("a") },
+		{ .type = BSON_CODE_SCOPE, .as_text = STR("a"), .as_more = BSON_EMPTY },
 		{ .type = BSON_MAX_KEY },
 	};
 	struct buf keys[2] = { BUF_INIT(TEST_BYTES), BUF_INIT(TEST_BYTES) };

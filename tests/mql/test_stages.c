@@ -25,7 +25,7 @@ source_next(struct mql_source *s, struct str *ret)
 	assert_false(a->closed);
 	if (!bson_iter_read(&a->iter, &e))
 		return STATUS_NOT_FOUND;
-	*ret = e.value.text;
+	*ret = bson_text(&e.value);
 	return STATUS_OK;
 }
 
@@ -59,9 +59,9 @@ other_next(struct mql_source *s, struct str *ret)
 	while (!matches) {
 		if (!bson_iter_read(&o->iter, &e))
 			return STATUS_NOT_FOUND;
-		TRY(mql_match_run(o->match, &q, e.value.text, &matches, NULL));
+		TRY(mql_match_run(o->match, &q, bson_text(&e.value), &matches, NULL));
 	}
-	*ret = e.value.text;
+	*ret = bson_text(&e.value);
 	return STATUS_OK;
 }
 
@@ -90,8 +90,8 @@ other_open(const struct mql_store *store, struct mql *q, struct str db, struct s
 	o->source = (struct mql_source){ other_next, other_close };
 	assert_int_equal(mql_match_compile(&own, filter, &o->match), STATUS_OK);
 	if (!bson_find(case_bson(o->arena, other_documents), collection, &array))
-		array.text = BSON_EMPTY;
-	bson_iter_begin(&o->iter, array.text);
+		array.as_text = BSON_EMPTY;
+	bson_iter_begin(&o->iter, bson_text(&array));
 	*ret = &o->source;
 	return STATUS_OK;
 }
@@ -115,8 +115,8 @@ run_documents(struct mql *q, const char *pipeline, struct str documents, int fla
 
 	assert_true(bson_find(case_bson(q->arena, pipeline), STR("p"), &stages));
 	docs = BSON_OF_ARRAY(documents);
-	bson_iter_begin(&source.iter, docs.text);
-	TRY(mql_pipeline_compile(q, stages.text, &compile, &p));
+	bson_iter_begin(&source.iter, bson_text(&docs));
+	TRY(mql_pipeline_compile(q, bson_text(&stages), &compile, &p));
 	TRY(mql_run_new(p, q, &options, mql_pipeline_has_source(p) ? NULL : &source.source, &run));
 	bson_builder_init(&b, out);
 	bson_begin(&b);
@@ -138,12 +138,12 @@ run_text(struct mql *q, const char *pipeline, const char *documents)
 {
 	struct buf out = BUF_INIT(CASE_BYTES);
 	const char *text, *wrapped;
-	struct bson_value docs = { .text = BSON_EMPTY };
+	struct bson_value docs = { .as_text = BSON_EMPTY };
 	char *cut;
 
 	wrapped = arena_printf(q->arena, "{'d':[%s]}", documents).ptr;
 	assert_true(bson_find(case_bson(q->arena, wrapped), STR("d"), &docs));
-	if (run_documents(q, arena_printf(q->arena, "{'p':[%s]}", pipeline).ptr, docs.text,
+	if (run_documents(q, arena_printf(q->arena, "{'p':[%s]}", pipeline).ptr, bson_text(&docs),
 			  RUN_DEFAULT, &out) != STATUS_OK) {
 		buf_release(&out);
 		return arena_printf(q->arena, "%d %s", q->code, case_err.text).ptr;
@@ -715,7 +715,8 @@ filters_go_to_the_front(void **state)
 		struct mql_pipeline *p;
 
 		assert_true(bson_find(case_bson(*state, cases[i].pipeline), STR("p"), &stages));
-		assert_int_equal(mql_pipeline_compile(&q, stages.text, &options, &p), STATUS_OK);
+		assert_int_equal(mql_pipeline_compile(&q, bson_text(&stages), &options, &p),
+				 STATUS_OK);
 		mql_pipeline_front(p, &front);
 		assert_string_equal(case_json(*state, front.filter), cases[i].filter);
 		assert_int_equal(front.limit, cases[i].limit);
@@ -737,14 +738,15 @@ a_pipeline_updates_a_document(void **state)
 
 	assert_true(bson_find(case_bson(*state, "{'p':[{'$set':{'b':'$a'}},{'$unset':'a'}]}"),
 			      STR("p"), &stages));
-	assert_int_equal(mql_pipeline_compile(&q, stages.text, &options, &p), STATUS_OK);
+	assert_int_equal(mql_pipeline_compile(&q, bson_text(&stages), &options, &p), STATUS_OK);
 	assert_int_equal(
 		mql_pipeline_apply(p, &q, case_bson(*state, "{'_id':1,'a':2}"), NULL, &ret),
 		STATUS_OK);
 	assert_string_equal(case_json(*state, ret), "{'_id':1,'b':2}");
 	assert_true(
 		bson_find(case_bson(*state, "{'p':[{'$group':{'_id':1}}]}"), STR("p"), &stages));
-	assert_int_equal(mql_pipeline_compile(&q, stages.text, &options, &p), STATUS_INVALID);
+	assert_int_equal(mql_pipeline_compile(&q, bson_text(&stages), &options, &p),
+			 STATUS_INVALID);
 }
 
 int

@@ -13,7 +13,7 @@ update(struct mql *q, const char *change, const char *filters, const char *docum
 	enum status status;
 
 	if (filters && bson_find(case_bson(q->arena, filters), STR("f"), &v))
-		array = v.text;
+		array = bson_text(&v);
 	status = mql_update_compile(q, case_bson(q->arena, change), array, &u);
 	if (status != STATUS_OK)
 		return status;

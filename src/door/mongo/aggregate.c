@@ -444,7 +444,7 @@ check_view_stage(struct aggregate *a)
 	bson_iter_begin(&i, a->ask.pipeline);
 	if (!bson_iter_read(&i, &stage) || stage.value.type != BSON_DOCUMENT)
 		return STATUS_OK;
-	bson_iter_begin(&i, stage.value.text);
+	bson_iter_begin(&i, bson_text(&stage.value));
 	if (!bson_iter_read(&i, &name) ||
 	    (!str_eq(name.name, STR("$collStats")) && !str_eq(name.name, STR("$indexStats"))))
 		return STATUS_OK;
@@ -523,9 +523,9 @@ keep_ask(struct aggregate *a, const struct aggregate_ask *ask)
 	if (!ask->hint)
 		return STATUS_OK;
 	a->hint = *ask->hint;
-	a->hint.text = arena_dup(a->arena, ask->hint->text);
+	a->hint.as_text = arena_dup(a->arena, bson_text(ask->hint));
 	a->ask.hint = &a->hint;
-	return a->hint.text.ptr ? STATUS_OK : STATUS_LIMIT;
+	return bson_text(&a->hint).ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 enum status

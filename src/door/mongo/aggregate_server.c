@@ -23,7 +23,7 @@ read_flag(struct call *c, struct str stage, const struct bson_element *e, bool *
 				 "but found: "
 				 "%s",
 				 STR_ARG(e->name), STR_ARG(stage), bson_type_name(e->value.type));
-	*ret = e->value.truth;
+	*ret = bson_truth(&e->value);
 	return STATUS_OK;
 }
 

@@ -24,7 +24,7 @@ struct stats {
 static bool
 is_usual(const struct bson_element *e)
 {
-	return (e->value.type == BSON_BOOL && !e->value.truth) ||
+	return (e->value.type == BSON_BOOL && !bson_truth(&e->value)) ||
 	       (str_eq(e->name, STR("waitForLock")) && e->value.type == BSON_BOOL);
 }
 
@@ -88,9 +88,9 @@ read_spec(struct call *c, struct str spec, struct stats *s)
 			return call_type_mismatch(c, &e.value, "type 'object'", "$collStats.%.*s",
 						  STR_ARG(e.name));
 		if (str_eq(e.name, STR("storageStats")))
-			TRY(read_storage(c, e.value.text, s));
+			TRY(read_storage(c, bson_text(&e.value), s));
 		else if (str_eq(e.name, STR("latencyStats")))
-			TRY(read_latency(c, e.value.text, s));
+			TRY(read_latency(c, bson_text(&e.value), s));
 		else
 			s->count = true;
 	}

@@ -60,19 +60,19 @@ api_check(struct call *c)
 	}
 	if (version.type != BSON_STRING)
 		return call_type_mismatch(c, &version, "type 'string'", "apiVersion");
-	if (!str_eq(version.text, STR("1")))
+	if (!str_eq(bson_text(&version), STR("1")))
 		return call_fail(c, MONGO_API_VERSION, "API version must be \"1\"");
 	if (strict.type != BSON_BOOL || deprecated.type != BSON_BOOL)
 		return call_fail(c, MONGO_TYPE_MISMATCH,
 				 "apiStrict and apiDeprecationErrors have to be booleans");
-	if (strict.truth && !is_of_version_1(c->command))
+	if (bson_truth(&strict) && !is_of_version_1(c->command))
 		return call_fail(c, MONGO_API_STRICT,
 				 "Provided apiStrict:true, but the command %s is not in API "
 				 "Version 1. Information on supported commands and migrations in "
 				 "API Version 1 can be found at "
 				 "https://dochub.mongodb.org/core/manual-versioned-api",
 				 c->command->name);
-	c->is_strict = strict.truth;
+	c->is_strict = bson_truth(&strict);
 	return STATUS_OK;
 }
 

@@ -27,10 +27,10 @@ change_compile_pipeline(struct change *ch)
 		return call_fail(ch->call, MONGO_FAILED_TO_PARSE,
 				 "arrayFilters may not be specified for pipeline-style updates");
 	if (ch->ask.constants)
-		TRY(data_let(&ch->mql, ch->ask.constants->text, &ch->scope, &ch->bound));
+		TRY(data_let(&ch->mql, bson_text(ch->ask.constants), &ch->scope, &ch->bound));
 	options.scope = ch->scope;
 	scripts = ch->mql.script_count;
-	TRY(mql_pipeline_compile(&ch->mql, ch->ask.update->text, &options, &ch->pipeline));
+	TRY(mql_pipeline_compile(&ch->mql, bson_text(ch->ask.update), &options, &ch->pipeline));
 	/* Of one document only the first one that matches is wanted. */
 	ch->calls |= ch->ask.many && ch->mql.script_count > scripts;
 	return STATUS_OK;
@@ -94,8 +94,8 @@ change_compile(struct change *ch)
 	if (ch->ask.constants)
 		return call_fail(ch->call, MONGO_FAILED_TO_PARSE,
 				 "Constant values may only be specified for pipeline updates");
-	return mql_update_compile(q, ch->ask.update->text, filters ? filters->text : BSON_EMPTY,
-				  &ch->update);
+	return mql_update_compile(q, bson_text(ch->ask.update),
+				  filters ? bson_text(filters) : BSON_EMPTY, &ch->update);
 }
 
 /*

@@ -85,14 +85,15 @@ check_level(struct call *c, const struct bson_value *level, bool *ret_snapshot)
 	*ret_snapshot = false;
 	if (level->type != BSON_STRING)
 		return call_type_mismatch(c, level, "type 'string'", "readConcern.level");
-	*ret_snapshot = str_eq(level->text, STR("snapshot"));
+	*ret_snapshot = str_eq(bson_text(level), STR("snapshot"));
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (str_eq(level->text, str_from_cstr(levels[i])))
+		if (str_eq(bson_text(level), str_from_cstr(levels[i])))
 			return STATUS_OK;
 	return call_fail(c, MONGO_BAD_VALUE,
 			 "Enumeration value '%.*s' for field 'readConcern.level' is not a valid "
 			 "value.",
-			 (int)(level->text.len < 100 ? level->text.len : 100), level->text.ptr);
+			 (int)(bson_text(level).len < 100 ? bson_text(level).len : 100),
+			 bson_text(level).ptr);
 }
 
 /* A read sees all that was committed before it began, so there is nothing to wait for. */
@@ -104,7 +105,7 @@ check_after(struct call *c, const struct bson_value *after)
 	if (after->type != BSON_TIMESTAMP)
 		return call_type_mismatch(c, after, "type 'timestamp'",
 					  "readConcern.afterClusterTime");
-	version = time_to_version((uint64_t)after->n);
+	version = time_to_version((uint64_t)bson_integer(after));
 	if (version <= atomic_load_explicit(&c->mongo->version, memory_order_relaxed) ||
 	    version <= look(c))
 		return STATUS_OK;
@@ -136,11 +137,11 @@ time_check_concern(struct call *c)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "Only the first command in a transaction may specify a "
 				 "readConcern");
-	if (find_given(concern.text, STR("level"), &v)) {
+	if (find_given(bson_text(&concern), STR("level"), &v)) {
 		TRY(check_level(c, &v, &snapshot));
-		c->linearizable = str_eq(v.text, STR("linearizable"));
-		if (c->in_transaction && !snapshot && !str_eq(v.text, STR("local")) &&
-		    !str_eq(v.text, STR("majority")))
+		c->linearizable = str_eq(bson_text(&v), STR("linearizable"));
+		if (c->in_transaction && !snapshot && !str_eq(bson_text(&v), STR("local")) &&
+		    !str_eq(bson_text(&v), STR("majority")))
 			return call_fail(c, MONGO_INVALID_OPTIONS,
 					 "The readConcern level of a transaction must be either "
 					 "'local', 'majority' or 'snapshot'");
@@ -151,9 +152,9 @@ time_check_concern(struct call *c)
 				 "Command %s does not support { readConcern: { level: "
 				 "\"snapshot\" } }",
 				 c->command->name);
-	if (bson_find(concern.text, STR("afterClusterTime"), &v))
+	if (bson_find(bson_text(&concern), STR("afterClusterTime"), &v))
 		TRY(check_after(c, &v));
-	if (!bson_find(concern.text, STR("atClusterTime"), &v))
+	if (!bson_find(bson_text(&concern), STR("atClusterTime"), &v))
 		return STATUS_OK;
 	if (!snapshot)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
@@ -161,7 +162,7 @@ time_check_concern(struct call *c)
 				 "'snapshot'");
 	if (v.type != BSON_TIMESTAMP)
 		return call_type_mismatch(c, &v, "type 'timestamp'", "readConcern.atClusterTime");
-	c->at_version = time_to_version((uint64_t)v.n);
+	c->at_version = time_to_version((uint64_t)bson_integer(&v));
 	if (c->at_version && !c->in_transaction)
 		return STATUS_OK;
 	return call_fail(c, MONGO_SNAPSHOT_TOO_OLD,

@@ -54,9 +54,9 @@ read_index_member(struct call *c, const struct bson_element *e, struct index_mem
 	if (is_unique && !bson_is_number(v) && v->type != BSON_BOOL)
 		return index_member_type(c, e, "types '[bool, long, int, decimal, double']");
 	if (is_key)
-		m->key = v->text;
+		m->key = bson_text(v);
 	if (is_name)
-		m->name = v->text;
+		m->name = bson_text(v);
 	if (is_version)
 		m->version = call_whole_number(v);
 	if (is_unique)
@@ -109,7 +109,7 @@ read_index(struct call *c, const struct bson_value *v, struct clustered_ask *ask
 	}
 	if (v->type != BSON_DOCUMENT)
 		return call_type_mismatch(c, v, "types '[bool, object']", "create.clusteredIndex");
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(read_index_member(c, &e, &m));
 	TRY(check_index(c, &m));
 	bson_builder_init(&b, &made);
@@ -134,7 +134,7 @@ read_seconds(struct call *c, const struct bson_value *v, struct clustered_ask *a
 	if (v->type == BSON_NULL || v->type == BSON_UNDEFINED)
 		return STATUS_OK;
 	ask->expires = true;
-	ask->off = modifies && v->type == BSON_STRING && str_eq(v->text, STR("off"));
+	ask->off = modifies && v->type == BSON_STRING && str_eq(bson_text(v), STR("off"));
 	if (ask->off)
 		return STATUS_OK;
 	if (modifies && v->type == BSON_STRING)
@@ -257,7 +257,7 @@ clustered_of(const struct catalog_db *db)
 	if (bson_is_empty(options) || !bson_find(options, STR("clusteredIndex"), &v) ||
 	    v.type != BSON_DOCUMENT)
 		return STR("");
-	return v.text;
+	return bson_text(&v);
 }
 
 bool

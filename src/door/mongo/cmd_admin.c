@@ -155,7 +155,7 @@ mongo_run_set_feature_version(struct call *c)
 		return call_type_mismatch(
 			c, &c->first, "type 'string'",
 			"setFeatureCompatibilityVersion.setFeatureCompatibilityVersion");
-	if (!str_eq(c->first.text, STR(MONGO_FEATURE_VERSION)))
+	if (!str_eq(bson_text(&c->first), STR(MONGO_FEATURE_VERSION)))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "Invalid feature compatibility version value; expected "
 				 "'" MONGO_FEATURE_VERSION "'");
@@ -175,7 +175,8 @@ refuse_cluster_parameter(struct call *c, const struct bson_value *name)
 		return call_type_mismatch(c, name, "type 'string'", "%s.%s", c->command->name,
 					  c->command->name);
 	return call_fail(c, MONGO_NO_SUCH_KEY, "Unknown server parameter: %.*s",
-			 (int)(name->text.len < 100 ? name->text.len : 100), name->text.ptr);
+			 (int)(bson_text(name).len < 100 ? bson_text(name).len : 100),
+			 bson_text(name).ptr);
 }
 
 enum status
@@ -185,14 +186,14 @@ mongo_run_get_cluster_parameter(struct call *c)
 	struct bson_iter i;
 
 	if (c->first.type == BSON_ARRAY) {
-		bson_iter_begin(&i, c->first.text);
+		bson_iter_begin(&i, bson_text(&c->first));
 		if (!bson_iter_read(&i, &e))
 			return call_fail(c, MONGO_BAD_VALUE,
 					 "Must supply at least one cluster server parameter name "
 					 "to getClusterParameter");
 		return refuse_cluster_parameter(c, &e.value);
 	}
-	if (c->first.type != BSON_STRING || !str_eq(c->first.text, STR("*")))
+	if (c->first.type != BSON_STRING || !str_eq(bson_text(&c->first), STR("*")))
 		return refuse_cluster_parameter(c, &c->first);
 	bson_begin_array(c->reply, STR("clusterParameters"));
 	bson_end(c->reply);
@@ -208,10 +209,10 @@ mongo_run_set_cluster_parameter(struct call *c)
 	if (c->first.type != BSON_DOCUMENT)
 		return call_type_mismatch(c, &c->first, "type 'object'",
 					  "setClusterParameter.setClusterParameter");
-	bson_iter_begin(&i, c->first.text);
+	bson_iter_begin(&i, bson_text(&c->first));
 	if (!bson_iter_read(&i, &e))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "setClusterParameter takes the name of a parameter");
 	return refuse_cluster_parameter(
-		c, &(struct bson_value){ .type = BSON_STRING, .text = e.name });
+		c, &(struct bson_value){ .type = BSON_STRING, .as_text = e.name });
 }

@@ -90,7 +90,7 @@ aggregate_batch(struct call *c, uint64_t *ret)
 		return call_fail(c, MONGO_FAILED_TO_PARSE,
 				 "The 'cursor' option is required, except for aggregate with the "
 				 "explain argument");
-	if (!bson_find(cursor->value.text, STR("batchSize"), &size))
+	if (!bson_find(bson_text(&cursor->value), STR("batchSize"), &size))
 		return STATUS_OK;
 	if (!bson_is_number(&size) || !bson_to_int64(&size, &n))
 		return call_type_mismatch(c, &size, "types '[long, int, decimal, double]'",
@@ -120,10 +120,12 @@ aggregate_ask_of(struct call *c, struct aggregate_ask *ask)
 	TRY(data_ns(c, &ask->ns));
 	ask->db = c->db;
 	ask->no_collection = number;
-	ask->pipeline = c->args[AGGREGATE_PIPELINE].value.text;
-	ask->let = call_has(c, AGGREGATE_LET) ? c->args[AGGREGATE_LET].value.text : BSON_EMPTY;
-	ask->collation = call_has(c, AGGREGATE_COLLATION) ? c->args[AGGREGATE_COLLATION].value.text
-							  : BSON_EMPTY;
+	ask->pipeline = bson_text(&c->args[AGGREGATE_PIPELINE].value);
+	ask->let = call_has(c, AGGREGATE_LET) ? bson_text(&c->args[AGGREGATE_LET].value)
+					      : BSON_EMPTY;
+	ask->collation = call_has(c, AGGREGATE_COLLATION)
+				 ? bson_text(&c->args[AGGREGATE_COLLATION].value)
+				 : BSON_EMPTY;
 	ask->hint = call_has(c, AGGREGATE_HINT) ? &c->args[AGGREGATE_HINT].value : NULL;
 	ask->disk = call_bool(c, AGGREGATE_DISK, true);
 	return STATUS_OK;

@@ -165,14 +165,14 @@ sasl_start(struct call *c, struct str request, struct bson_builder *ret)
 	client->login.skips_empty = bson_find_path(request, STR("options.skipEmptyExchange"),
 						   &skips) &&
 				    bson_is_true(&skips);
-	if (str_eq(mechanism.text, STR("SCRAM-SHA-256")))
-		return scram_login(c, payload.text, ret);
-	if (str_eq(mechanism.text, STR("PLAIN")))
-		return plain_login(c, payload.text, ret);
+	if (str_eq(bson_text(&mechanism), STR("SCRAM-SHA-256")))
+		return scram_login(c, bson_text(&payload), ret);
+	if (str_eq(bson_text(&mechanism), STR("PLAIN")))
+		return plain_login(c, bson_text(&payload), ret);
 	return call_fail(c, MONGO_MECHANISM_UNAVAILABLE,
 			 "Received authentication for mechanism %.*s which is not enabled",
-			 (int)(mechanism.text.len < 100 ? mechanism.text.len : 100),
-			 mechanism.text.ptr);
+			 (int)(bson_text(&mechanism).len < 100 ? bson_text(&mechanism).len : 100),
+			 bson_text(&mechanism).ptr);
 }
 
 enum status

@@ -86,7 +86,7 @@ op_document(struct call *c, const struct bson_element *e, struct str *ret)
 {
 	if (e->value.type != BSON_DOCUMENT)
 		return op_wrong_type(c, e, "type 'object'");
-	*ret = e->value.text;
+	*ret = bson_text(&e->value);
 	return STATUS_OK;
 }
 
@@ -247,7 +247,7 @@ read_name(struct bulk *b, struct str info, struct str *ret)
 		if (e.value.type != BSON_STRING)
 			return call_type_mismatch(c, &e.value, "type 'string'",
 						  "bulkWrite.nsInfo.ns");
-		*ret = e.value.text;
+		*ret = bson_text(&e.value);
 	}
 	if (!ret->ptr)
 		return call_fail(c, MONGO_FIELD_MISSING,
@@ -694,7 +694,7 @@ batch_size(struct call *c, int64_t *ret)
 
 	*ret = INT64_MAX;
 	if (!call_has(c, BULK_CURSOR) ||
-	    !bson_find(c->args[BULK_CURSOR].value.text, STR("batchSize"), &v))
+	    !bson_find(bson_text(&c->args[BULK_CURSOR].value), STR("batchSize"), &v))
 		return STATUS_OK;
 	if (!bson_is_number(&v))
 		return call_type_mismatch(c, &v, "types '[long, int, decimal, double]'",

@@ -152,15 +152,15 @@ create_read_engine(struct call *c, const struct bson_value *v, struct one *o)
 
 	if (v->type != BSON_DOCUMENT)
 		return call_type_mismatch(c, v, "type 'object'", "create.storageEngine");
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &engine);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &engine);) {
 		if (!str_eq(engine.name, STR("frond")) || engine.value.type != BSON_DOCUMENT)
 			return call_fail(c, MONGO_INVALID_OPTIONS,
 					 "storageEngine has to be {frond: {scheme: \"packed\" or "
 					 "\"exploded\"}}; there is no other engine");
-		for (bson_iter_begin(&k, engine.value.text); bson_iter_read(&k, &e);) {
+		for (bson_iter_begin(&k, bson_text(&engine.value)); bson_iter_read(&k, &e);) {
 			bool is_text = e.value.type == BSON_STRING;
-			bool exploded = is_text && str_eq(e.value.text, STR("exploded"));
-			bool packed = is_text && str_eq(e.value.text, STR("packed"));
+			bool exploded = is_text && str_eq(bson_text(&e.value), STR("exploded"));
+			bool packed = is_text && str_eq(bson_text(&e.value), STR("packed"));
 
 			if (!str_eq(e.name, STR("scheme")) || (!exploded && !packed))
 				return call_fail(c, MONGO_INVALID_OPTIONS,
@@ -217,7 +217,7 @@ create_read_collation(struct call *c, const struct bson_value *v, const char *pa
 	if (v->type != BSON_DOCUMENT)
 		return call_type_mismatch(c, v, "type 'object'", "%s", path);
 	data_mql(c, c->arena, NULL, &q);
-	TRY(data_mql_status(c, &q, mql_collation_new(&q, v->text, &collation)));
+	TRY(data_mql_status(c, &q, mql_collation_new(&q, bson_text(v), &collation)));
 	*ret = arena_dup(c->arena, mql_collation_document(collation));
 	status = ret->ptr ? STATUS_OK : STATUS_LIMIT;
 	mql_collation_free(collation);
@@ -249,12 +249,12 @@ id_index_check_member(struct call *c, const struct bson_element *e)
 
 	if (str_eq(e->name, STR("key")) && v->type != BSON_DOCUMENT)
 		return call_type_mismatch(c, v, "type 'object'", "create.idIndex.key");
-	if (str_eq(e->name, STR("key")) && !index_key_is_id(v->text))
+	if (str_eq(e->name, STR("key")) && !index_key_is_id(bson_text(v)))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "The field 'key' for an _id index must be {_id: 1}");
 	if (str_eq(e->name, STR("name")) && v->type != BSON_STRING)
 		return call_type_mismatch(c, v, "type 'string'", "create.idIndex.name");
-	if (str_eq(e->name, STR("name")) && !v->text.len)
+	if (str_eq(e->name, STR("name")) && !bson_text(v).len)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX, "The index name cannot be empty");
 	if (str_eq(e->name, STR("v")))
 		return id_index_check_version(c, v);
@@ -280,13 +280,14 @@ create_read_id_index(struct call *c, const struct bson_value *v, struct one *o)
 		return STATUS_OK;
 	if (v->type != BSON_DOCUMENT)
 		return call_type_mismatch(c, v, "type 'object'", "create.idIndex");
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(id_index_check_member(c, &e));
-	if (!bson_find(v->text, STR("key"), NULL) || !bson_find(v->text, STR("name"), NULL))
+	if (!bson_find(bson_text(v), STR("key"), NULL) ||
+	    !bson_find(bson_text(v), STR("name"), NULL))
 		return call_fail(c, MONGO_FAILED_TO_PARSE,
 				 "The '%s' field is a required property of an index specification",
-				 bson_find(v->text, STR("key"), NULL) ? "name" : "key");
-	o->has_id_collation = bson_find(v->text, STR("collation"), &own);
+				 bson_find(bson_text(v), STR("key"), NULL) ? "name" : "key");
+	o->has_id_collation = bson_find(bson_text(v), STR("collation"), &own);
 	return o->has_id_collation ? create_read_collation(c, &own, "create.idIndex.collation",
 							   &o->id_collation)
 				   : STATUS_OK;
@@ -324,7 +325,7 @@ mongo_run_create(struct call *c)
 		if (!known)
 			TRY(create_read_member(c, &e, &o, &known));
 		if (known || str_eq(e.name, STR("create")) || command_is_generic(e.name) ||
-		    (e.value.type == BSON_BOOL && !e.value.truth))
+		    (e.value.type == BSON_BOOL && !bson_truth(&e.value)))
 			continue;
 		return create_refuse(c, e.name);
 	}
@@ -465,7 +466,7 @@ rename_body(struct kv_tx *tx, void *arg)
 {
 	struct one *o = arg;
 	struct call *c = o->data.call;
-	struct str from = c->first.text;
+	struct str from = bson_text(&c->first);
 	unsigned events = 0;
 	enum status status;
 
@@ -496,7 +497,7 @@ mongo_run_rename(struct call *c)
 	if (c->first.type != BSON_STRING)
 		return call_fail(c, MONGO_BAD_VALUE, "collection name has invalid type %s",
 				 bson_type_name(c->first.type));
-	if (str_eq(c->first.text, o.to))
+	if (str_eq(bson_text(&c->first), o.to))
 		return call_fail(c, MONGO_ILLEGAL_OPERATION, "Can't rename a collection to itself");
 	if (!memchr(o.to.ptr, '.', o.to.len) || o.to.len > DATA_NS_BYTES)
 		return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid target namespace: %.*s",

@@ -74,10 +74,10 @@ distinct_walk(struct distinct *d, const struct bson_value *v, struct str path)
 	if (v->type == BSON_DOCUMENT) {
 		struct bson_value member;
 
-		return bson_find(v->text, step, &member) ? distinct_walk(d, &member, rest)
-							 : STATUS_OK;
+		return bson_find(bson_text(v), step, &member) ? distinct_walk(d, &member, rest)
+							      : STATUS_OK;
 	}
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
 		if (!path.len)
 			TRY(distinct_add(d, &e.value));
 		else if (e.value.type == BSON_DOCUMENT)

@@ -109,12 +109,13 @@ read_statement(struct explaining *x, bool removes)
 	bool many;
 
 	if (!bson_find(x->command, removes ? STR("deletes") : STR("updates"), &list) ||
-	    list.type != BSON_ARRAY || bson_count(list.text) != 1 ||
-	    !bson_find(list.text, STR("0"), &one) || one.type != BSON_DOCUMENT)
+	    list.type != BSON_ARRAY || bson_count(bson_text(&list)) != 1 ||
+	    !bson_find(bson_text(&list), STR("0"), &one) || one.type != BSON_DOCUMENT)
 		return call_fail(c, MONGO_INVALID_LENGTH,
 				 "explained write batches must be of size 1");
-	many = removes ? !member_number(one.text, "limit") : bson_find_true(one.text, STR("multi"));
-	TRY(read_query(x, one.text, "q"));
+	many = removes ? !member_number(bson_text(&one), "limit")
+		       : bson_find_true(bson_text(&one), STR("multi"));
+	TRY(read_query(x, bson_text(&one), "q"));
 	x->ask.changes = many;
 	x->limit = many ? 0 : 1;
 	x->counter = removes ? "nWouldDelete" : "nMatched";
@@ -228,7 +229,7 @@ explain_cover(struct explaining *x, const char *name)
 			 plan_cover_projection(&x->cover, x->projection, x->sort);
 	} else if (strcmp(name, "distinct") == 0 && bson_find(from, STR("key"), &key)) {
 		covers = key.type == BSON_STRING;
-		x->covered[0] = key.text;
+		x->covered[0] = bson_text(&key);
 		plan_cover_distinct(&x->cover, x->covered, x->ask.filter);
 	}
 	if (covers)
@@ -300,9 +301,9 @@ count_stages(struct explaining *x)
 		struct bson_value stage = BSON_OF_NULL;
 
 		(void)bson_find(s->fixed, STR("stage"), &stage);
-		if (str_eq(stage.text, STR("SORT")) && x->ask.most && n > x->ask.most)
+		if (str_eq(bson_text(&stage), STR("SORT")) && x->ask.most && n > x->ask.most)
 			n = x->ask.most;
-		else if (str_eq(stage.text, STR("SKIP")))
+		else if (str_eq(bson_text(&stage), STR("SKIP")))
 			n = n > x->skip ? n - x->skip : 0;
 		else if (x->counter && i + 1 == t->count)
 			break;
@@ -535,7 +536,7 @@ mongo_explain_aggregate(struct call *c)
 	struct bson_value pipeline = BSON_OF_NULL;
 
 	(void)bson_find(c->body, STR("pipeline"), &pipeline);
-	return explain_aggregate(c, VERBOSITY_PLANNER, pipeline.text);
+	return explain_aggregate(c, VERBOSITY_PLANNER, bson_text(&pipeline));
 }
 
 static void
@@ -594,7 +595,7 @@ explain_inner(struct call *c, const struct command *command, enum verbosity verb
 	unsigned runs = 0;
 
 	c->command = command;
-	c->body = c->first.text;
+	c->body = bson_text(&c->first);
 	memset(c->args, 0, sizeof(c->args));
 	TRY(call_read_args(c));
 	if (!str_eq(c->db, db))
@@ -607,7 +608,7 @@ explain_inner(struct call *c, const struct command *command, enum verbosity verb
 				 command->name);
 	if (strcmp(command->name, "aggregate") == 0 &&
 	    bson_find(c->body, STR("pipeline"), &pipeline))
-		return explain_aggregate(c, verbosity, pipeline.text);
+		return explain_aggregate(c, verbosity, bson_text(&pipeline));
 	mark = call_mark(c);
 	do {
 		explaining_init(&x, c, verbosity);
@@ -635,7 +636,7 @@ mongo_run_explain(struct call *c)
 	if (c->first.type != BSON_DOCUMENT)
 		return call_type_mismatch(c, &c->first, "type 'object'", "explain.explain");
 	TRY(read_verbosity(c, &verbosity));
-	bson_iter_begin(&i, c->first.text);
+	bson_iter_begin(&i, bson_text(&c->first));
 	command = bson_iter_read(&i, &e) ? mongo_command_find(e.name) : NULL;
 	if (!command)
 		return call_fail(c, MONGO_COMMAND_NOT_FOUND,

@@ -686,7 +686,7 @@ mongo_run_get_more(struct call *c)
 
 	if (c->first.type != BSON_INT64)
 		return call_type_mismatch(c, &c->first, "type 'long'", "getMore.getMore");
-	id = c->first.n;
+	id = bson_integer(&c->first);
 	c->collection = call_text(c, MORE_COLLECTION);
 	TRY(check_cursor_rights(c, RIGHT_READ | RIGHT_ADMIN));
 	TRY(data_ns(c, &ns));
@@ -723,7 +723,7 @@ mongo_run_get_more(struct call *c)
 static void
 put_killed(struct call *c, const bool *killed, bool wanted)
 {
-	struct str ids = c->args[KILL_CURSORS].value.text;
+	struct str ids = bson_text(&c->args[KILL_CURSORS].value);
 	struct bson_element e;
 	struct bson_iter i;
 	size_t at = 0;
@@ -736,7 +736,7 @@ put_killed(struct call *c, const bool *killed, bool wanted)
 enum status
 mongo_run_kill_cursors(struct call *c)
 {
-	struct str ids = c->args[KILL_CURSORS].value.text;
+	struct str ids = bson_text(&c->args[KILL_CURSORS].value);
 	bool *killed = arena_zalloc(c->arena, bson_count(ids) + 1);
 	struct bson_element e;
 	struct bson_iter i;
@@ -749,7 +749,7 @@ mongo_run_kill_cursors(struct call *c)
 	if (c->first.type != BSON_STRING)
 		return call_fail(c, MONGO_INVALID_NAMESPACE, "collection name has invalid type %s",
 				 bson_type_name(c->first.type));
-	c->collection = c->first.text;
+	c->collection = bson_text(&c->first);
 	TRY(check_cursor_rights(c, RIGHT_READ | RIGHT_ADMIN));
 	TRY(data_ns(c, &ns));
 	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e);)
@@ -759,7 +759,8 @@ mongo_run_kill_cursors(struct call *c)
 						  "killCursors.cursors.%.*s", STR_ARG(e.name));
 	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e); at++)
 		killed[at] = e.value.type == BSON_INT64 &&
-			     cursor_kill(c->mongo, e.value.n, ns, c->client->user_name);
+			     cursor_kill(c->mongo, bson_integer(&e.value), ns,
+					 c->client->user_name);
 	bson_begin_array(c->reply, STR("cursorsKilled"));
 	put_killed(c, killed, true);
 	bson_end(c->reply);

@@ -50,7 +50,8 @@ check_names(struct call *c)
 
 	if (!call_has(c, HASH_COLLECTIONS))
 		return STATUS_OK;
-	for (bson_iter_begin(&i, c->args[HASH_COLLECTIONS].value.text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(&c->args[HASH_COLLECTIONS].value));
+	     bson_iter_read(&i, &e);)
 		if (e.value.type != BSON_STRING)
 			return call_fail(c, MONGO_BAD_VALUE,
 					 "collections entries have to be strings");
@@ -66,10 +67,12 @@ is_wanted(const struct call *c, struct str own)
 
 	if (str_starts_with(own, STR("system.")))
 		return false;
-	if (!call_has(c, HASH_COLLECTIONS) || bson_is_empty(c->args[HASH_COLLECTIONS].value.text))
+	if (!call_has(c, HASH_COLLECTIONS) ||
+	    bson_is_empty(bson_text(&c->args[HASH_COLLECTIONS].value)))
 		return true;
-	for (bson_iter_begin(&i, c->args[HASH_COLLECTIONS].value.text); bson_iter_read(&i, &e);)
-		if (str_eq(e.value.text, own))
+	for (bson_iter_begin(&i, bson_text(&c->args[HASH_COLLECTIONS].value));
+	     bson_iter_read(&i, &e);)
+		if (str_eq(bson_text(&e.value), own))
 			return true;
 	return false;
 }

@@ -45,11 +45,12 @@ take_metadata(struct call *c)
 			c, MONGO_METADATA_CANNOT_CHANGE,
 			"The client metadata document may only be sent in the first hello");
 	client->greeted = true;
-	if (!bson_find_path(c->args[ARG_CLIENT].value.text, STR("application.name"), &name) ||
+	if (!bson_find_path(bson_text(&c->args[ARG_CLIENT].value), STR("application.name"),
+			    &name) ||
 	    name.type != BSON_STRING)
 		return STATUS_OK;
 	pthread_mutex_lock(&c->mongo->clients_lock);
-	snprintf(client->app, sizeof(client->app), "%.*s", STR_ARG(name.text));
+	snprintf(client->app, sizeof(client->app), "%.*s", STR_ARG(bson_text(&name)));
 	pthread_mutex_unlock(&c->mongo->clients_lock);
 	return STATUS_OK;
 }
@@ -69,7 +70,7 @@ await_change(struct call *c)
 			"and the other way round");
 	if (!call_has(c, ARG_TOPOLOGY))
 		return STATUS_OK;
-	known = c->args[ARG_TOPOLOGY].value.text;
+	known = bson_text(&c->args[ARG_TOPOLOGY].value);
 	if (ms < 0)
 		return call_fail(c, 31373, "maxAwaitTimeMS must be a non-negative integer");
 	if (!bson_find(known, STR("processId"), &process) || process.type != BSON_OBJECT_ID ||
@@ -78,7 +79,7 @@ await_change(struct call *c)
 				 "BSON field 'topologyVersion.processId' or 'counter' is missing "
 				 "but a required field");
 	c->again = c->exhaust;
-	if (memcmp(process.text.ptr, c->mongo->process_id, BSON_OBJECT_ID_BYTES) != 0)
+	if (memcmp(bson_text(&process).ptr, c->mongo->process_id, BSON_OBJECT_ID_BYTES) != 0)
 		return STATUS_OK;
 	/* Whoever waits for another answer leaves, or sends something else, as it likes. */
 	if (!mongo_client_wait(
@@ -142,12 +143,13 @@ put_compression(struct call *c)
 		return;
 	memset(c->client->compressors, 0, sizeof(c->client->compressors));
 	bson_begin_array(c->reply, STR("compression"));
-	for (bson_iter_begin(&i, c->args[ARG_COMPRESSION].value.text); bson_iter_read(&i, &e);) {
-		if (e.value.type != BSON_STRING || !compressor_find(e.value.text, &by) ||
+	for (bson_iter_begin(&i, bson_text(&c->args[ARG_COMPRESSION].value));
+	     bson_iter_read(&i, &e);) {
+		if (e.value.type != BSON_STRING || !compressor_find(bson_text(&e.value), &by) ||
 		    c->client->compressors[by])
 			continue;
 		c->client->compressors[by] = true;
-		bson_put_string(c->reply, STR(""), e.value.text);
+		bson_put_string(c->reply, STR(""), bson_text(&e.value));
 	}
 	bson_end(c->reply);
 }
@@ -163,7 +165,7 @@ put_speculation(struct call *c)
 		return;
 	bson_builder_init(&b, &answer);
 	bson_begin(&b);
-	if (sasl_start(c, c->args[ARG_SPECULATIVE].value.text, &b) != STATUS_OK) {
+	if (sasl_start(c, bson_text(&c->args[ARG_SPECULATIVE].value), &b) != STATUS_OK) {
 		c->code = 0;
 		c->err = (struct err){ 0 };
 		return;

@@ -88,15 +88,16 @@ check_clustered(struct creating *x)
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, c->args[CREATE_INDEXES].value.text); bson_iter_read(&i, &e);) {
-		if (!bson_find(e.value.text, STR("clustered"), NULL))
+	for (bson_iter_begin(&i, bson_text(&c->args[CREATE_INDEXES].value));
+	     bson_iter_read(&i, &e);) {
+		if (!bson_find(bson_text(&e.value), STR("clustered"), NULL))
 			continue;
 		if (!x->data.is_there)
 			return call_fail(c, CLUSTERED_NOT_IMPLICIT,
 					 "Cannot implicitly create a new collection with "
 					 "createIndex 'clustered' option");
-		(void)bson_find(e.value.text, STR("key"), &key);
-		if (!is_clustered || !index_key_is_id(key.text))
+		(void)bson_find(bson_text(&e.value), STR("key"), &key);
+		if (!is_clustered || !index_key_is_id(bson_text(&key)))
 			return call_fail(c, CLUSTERED_NOT_THERE,
 					 "Cannot create index with option 'clustered' that does "
 					 "not match an existing clustered index");
@@ -109,7 +110,7 @@ spec_is_id(struct str spec)
 {
 	struct bson_value key;
 
-	return bson_find(spec, STR("key"), &key) && index_key_is_id(key.text);
+	return bson_find(spec, STR("key"), &key) && index_key_is_id(bson_text(&key));
 }
 
 /* The description in the collection that is open: it has the collection's collation by default. */
@@ -272,7 +273,7 @@ build_failed(struct call *c, struct creating *x)
 	(void)bson_find(x->specs[x->at], STR("name"), &name);
 	return call_fail(c, MONGO_DUPLICATE_KEY,
 			 "E11000 duplicate key error collection: %.*s index: %.*s",
-			 STR_ARG(x->data.ns), STR_ARG(name.text));
+			 STR_ARG(x->data.ns), STR_ARG(bson_text(&name)));
 }
 
 /* Builds until the index is READY; other processes and threads may be at it, too. */
@@ -362,7 +363,7 @@ leave_out_unknown(struct call *c, struct str given, struct str *ret)
 static enum status
 read_specs(struct call *c, struct creating *ret)
 {
-	struct str list = c->args[CREATE_INDEXES].value.text;
+	struct str list = bson_text(&c->args[CREATE_INDEXES].value);
 	bool ignores = call_bool(c, CREATE_IGNORES, false);
 	size_t count = bson_count(list), at = 0;
 	struct str *specs = arena_alloc(c->arena, (count + 1) * sizeof(*specs));
@@ -387,7 +388,7 @@ read_specs(struct call *c, struct creating *ret)
 					 "The elements of the 'indexes' array must be objects, but "
 					 "got %s",
 					 bson_type_name(e.value.type));
-		spec = e.value.text;
+		spec = bson_text(&e.value);
 		if (ignores)
 			TRY(leave_out_unknown(c, spec, &spec));
 		TRY(index_read_spec(c, spec, &specs[at]));
@@ -471,7 +472,8 @@ drop_by_name(struct dropping *d, struct kv_tx *tx, struct str name)
 	const struct index_def *def;
 	struct bson_value own;
 
-	if (clustered.len && bson_find(clustered, STR("name"), &own) && str_eq(own.text, name))
+	if (clustered.len && bson_find(clustered, STR("name"), &own) &&
+	    str_eq(bson_text(&own), name))
 		return fail_clustered(c);
 	if (!clustered.len && str_eq(name, STR("_id_")))
 		return call_fail(c, MONGO_INVALID_OPTIONS, "cannot drop _id index");
@@ -506,7 +508,7 @@ drop_list(struct dropping *d, struct kv_tx *tx, struct str names)
 		if (e.value.type != BSON_STRING)
 			return call_fail(d->data.call, MONGO_TYPE_MISMATCH,
 					 "dropIndexes takes a list of names only");
-		TRY(drop_by_name(d, tx, e.value.text));
+		TRY(drop_by_name(d, tx, bson_text(&e.value)));
 	}
 	return STATUS_OK;
 }
@@ -525,11 +527,11 @@ drop_body(struct kv_tx *tx, void *arg)
 				 STR_ARG(d->data.ns));
 	d->before = index_count_told(d->data.db);
 	if (!d->all && v->type == BSON_STRING)
-		return drop_by_name(d, tx, v->text);
+		return drop_by_name(d, tx, bson_text(v));
 	if (!d->all && v->type == BSON_DOCUMENT)
-		return drop_by_key(d, tx, v->text);
+		return drop_by_key(d, tx, bson_text(v));
 	if (!d->all)
-		return drop_list(d, tx, v->text);
+		return drop_list(d, tx, bson_text(v));
 	for (size_t i = 0; (def = index_at(d->data.db, i)) != NULL; i++)
 		TRY(drop_one(d, tx, def));
 	return STATUS_OK;
@@ -539,7 +541,7 @@ enum status
 mongo_run_drop_indexes(struct call *c)
 {
 	const struct bson_value *v = &c->args[DROP_INDEX].value;
-	struct dropping d = { .all = v->type == BSON_STRING && str_eq(v->text, STR("*")) };
+	struct dropping d = { .all = v->type == BSON_STRING && str_eq(bson_text(v), STR("*")) };
 	enum status status;
 	struct str ns;
 

@@ -407,9 +407,9 @@ enum {
 enum status
 mongo_run_get_parameter(struct call *c)
 {
-	bool all = (c->first.type == BSON_STRING && str_eq(c->first.text, STR("*"))) ||
+	bool all = (c->first.type == BSON_STRING && str_eq(bson_text(&c->first), STR("*"))) ||
 		   (c->first.type == BSON_DOCUMENT &&
-		    bson_find(c->first.text, STR("allParameters"), NULL));
+		    bson_find(bson_text(&c->first), STR("allParameters"), NULL));
 	bool found = false;
 
 	for (size_t i = 0; i < PARAMETERS; i++) {
@@ -487,17 +487,19 @@ mongo_run_get_log(struct call *c)
 		return call_fail(c, MONGO_TYPE_MISMATCH,
 				 "Argument to getLog must be of type String; found %s",
 				 bson_type_name(c->first.type));
-	if (str_eq(c->first.text, STR("*"))) {
+	if (str_eq(bson_text(&c->first), STR("*"))) {
 		bson_begin_array(c->reply, STR("names"));
 		bson_put_string(c->reply, STR(""), STR("global"));
 		bson_put_string(c->reply, STR(""), STR("startupWarnings"));
 		bson_end(c->reply);
 		return STATUS_OK;
 	}
-	if (!str_eq(c->first.text, STR("global")) && !str_eq(c->first.text, STR("startupWarnings")))
-		return call_fail(c, MONGO_OPERATION_FAILED, "No log named '%.*s'",
-				 (int)(c->first.text.len < 100 ? c->first.text.len : 100),
-				 c->first.text.ptr);
+	if (!str_eq(bson_text(&c->first), STR("global")) &&
+	    !str_eq(bson_text(&c->first), STR("startupWarnings")))
+		return call_fail(
+			c, MONGO_OPERATION_FAILED, "No log named '%.*s'",
+			(int)(bson_text(&c->first).len < 100 ? bson_text(&c->first).len : 100),
+			bson_text(&c->first).ptr);
 	/* The process writes its log to standard error, and keeps nothing of it. */
 	bson_put_int32(c->reply, STR("totalLinesWritten"), 0);
 	put_empty_array(c, STR("log"));

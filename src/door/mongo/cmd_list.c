@@ -52,7 +52,8 @@ list_begin(struct call *c, struct list *l)
 		return STATUS_OK;
 	data_mql(c, c->arena, NULL, &l->mql);
 	return data_mql_status(
-		c, &l->mql, mql_match_compile(&l->mql, c->args[LIST_FILTER].value.text, &l->match));
+		c, &l->mql,
+		mql_match_compile(&l->mql, bson_text(&c->args[LIST_FILTER].value), &l->match));
 }
 
 static void
@@ -111,8 +112,8 @@ may_be_listed(const struct call *c, struct str own)
 	struct bson_value name;
 
 	return !call_has(c, LIST_FILTER) ||
-	       !bson_find(c->args[LIST_FILTER].value.text, STR("name"), &name) ||
-	       name.type != BSON_STRING || str_eq(name.text, own);
+	       !bson_find(bson_text(&c->args[LIST_FILTER].value), STR("name"), &name) ||
+	       name.type != BSON_STRING || str_eq(bson_text(&name), own);
 }
 
 static enum status

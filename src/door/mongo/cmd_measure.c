@@ -103,13 +103,14 @@ check_range(struct call *c)
 static enum status
 check_name(struct call *c, struct str *ret)
 {
-	struct str rest = c->first.text;
+	struct str rest;
 
 	if (c->first.type == BSON_NULL || c->first.type == BSON_UNDEFINED)
 		return call_fail(c, MONGO_FIELD_MISSING,
 				 "BSON field 'dataSize.dataSize' is missing but a required field");
 	if (c->first.type != BSON_STRING)
 		return call_type_mismatch(c, &c->first, "type 'string'", "dataSize.dataSize");
+	rest = bson_text(&c->first);
 	TRY(call_check_ns(c, rest));
 	*ret = rest;
 	return call_check_rights(c, str_cut(&rest, '.'), RIGHT_READ);

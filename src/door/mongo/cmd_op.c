@@ -42,7 +42,7 @@ put_command(struct bson_builder *b, const struct mongo_client *one)
 				bson_put_element(b, &e);
 		} while (bson_iter_read(&i, &e));
 	} else {
-		if (e.value.type == BSON_STRING && e.value.text.len < OP_COMMAND_BYTES)
+		if (e.value.type == BSON_STRING && bson_text(&e.value).len < OP_COMMAND_BYTES)
 			bson_put(b, e.name, &e.value);
 		else
 			bson_put_int32(b, e.name, 1);

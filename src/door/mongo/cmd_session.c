@@ -70,10 +70,10 @@ read_uuid(struct call *c, const struct bson_value *id, struct str *ret)
 	if (id->type != BSON_BINARY || id->subtype != UUID_SUBTYPE)
 		return call_type_mismatch(c, id, "type 'binData' of the subtype for a UUID",
 					  "%s.id", c->command->name);
-	if (id->text.len != SESSION_ID_BYTES)
+	if (bson_text(id).len != SESSION_ID_BYTES)
 		return call_fail(c, MONGO_INVALID_UUID,
 				 "uuid must be a 16-byte binary field with UUID (4) subtype");
-	*ret = id->text;
+	*ret = bson_text(id);
 	return STATUS_OK;
 }
 
@@ -89,7 +89,7 @@ read_session_id(struct call *c, const struct bson_element *session, struct str *
 		return call_type_mismatch(c, &session->value, "type 'object'", "%s.%s.%.*s",
 					  c->command->name, c->command->name,
 					  STR_ARG(session->name));
-	for (bson_iter_begin(&i, session->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&session->value)); bson_iter_read(&i, &e);) {
 		if (str_eq(e.name, STR("id")) && !is_nothing(&e.value))
 			TRY(read_uuid(c, &e.value, ret));
 		else if (!str_eq(e.name, STR("id")) && !str_eq(e.name, STR("uid")))
@@ -109,7 +109,7 @@ read_sessions(struct call *c, bool ends)
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&c->first)); bson_iter_read(&i, &e);) {
 		if (is_nothing(&e.value))
 			continue;
 		TRY(read_session_id(c, &e, &which.id));
@@ -149,7 +149,7 @@ read_user(struct call *c, const struct bson_element *element, struct session_pat
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, element->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&element->value)); bson_iter_read(&i, &e);) {
 		bool is_user = str_eq(e.name, STR("user"));
 
 		if (!is_user && !str_eq(e.name, STR("db")))
@@ -160,7 +160,7 @@ read_user(struct call *c, const struct bson_element *element, struct session_pat
 			return call_type_mismatch(c, &e.value, "type 'string'", "%s.%.*s",
 						  c->command->name, STR_ARG(e.name));
 		if (is_user)
-			ret->user = e.value.text;
+			ret->user = bson_text(&e.value);
 		*(is_user ? &has_user : &has_db) = true;
 	}
 	if (!has_user || !has_db)
@@ -175,7 +175,7 @@ read_pattern(struct call *c, const struct bson_element *element, struct session_
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, element->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&element->value)); bson_iter_read(&i, &e);) {
 		if (!str_eq(e.name, STR("lsid")))
 			return call_fail(c, MONGO_NOT_IMPLEMENTED,
 					 "Sessions cannot be named by '%.*s', only by 'lsid'",
@@ -194,7 +194,7 @@ kill_all(struct call *c, pattern_read *read)
 	struct bson_iter i;
 
 	TRY(check_list(c));
-	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&c->first)); bson_iter_read(&i, &e);) {
 		if (is_nothing(&e.value))
 			continue;
 		if (e.value.type != BSON_DOCUMENT)
@@ -203,9 +203,9 @@ kill_all(struct call *c, pattern_read *read)
 						  STR_ARG(e.name));
 		TRY(read(c, &e, &which));
 	}
-	if (bson_is_empty(c->first.text))
+	if (bson_is_empty(bson_text(&c->first)))
 		end_sessions(c, &which);
-	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&c->first)); bson_iter_read(&i, &e);) {
 		if (is_nothing(&e.value))
 			continue;
 		which = (struct session_pattern){ 0 };

@@ -73,7 +73,7 @@ count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 	struct str ns, doc;
 
 	if (call_has(c, COUNT_QUERY))
-		ask.filter = c->args[COUNT_QUERY].value.text;
+		ask.filter = bson_text(&c->args[COUNT_QUERY].value);
 	if (call_has(c, COUNT_HINT))
 		ask.hint = &c->args[COUNT_HINT].value;
 	query_choose_collation(c, call_text(c, COUNT_COLLATION), &ask);
@@ -89,7 +89,8 @@ count_matches(struct call *c, struct query *q, uint64_t most, uint64_t *ret)
 static enum status
 count_run(struct call *c, uint64_t most, uint64_t *ret)
 {
-	bool all = !call_has(c, COUNT_QUERY) || bson_is_empty(c->args[COUNT_QUERY].value.text);
+	bool all = !call_has(c, COUNT_QUERY) ||
+		   bson_is_empty(bson_text(&c->args[COUNT_QUERY].value));
 	struct figures f = { 0 };
 	struct query q = { 0 };
 	enum status status;

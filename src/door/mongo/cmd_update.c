@@ -41,13 +41,13 @@ read_common(struct call *c, const struct bson_element *e, struct statement *s, b
 	if (str_eq(e->name, STR("q"))) {
 		if (e->value.type != BSON_DOCUMENT)
 			return member_wrong_type(c, e->name, &e->value, "type 'object'");
-		s->ask.filter = e->value.text;
+		s->ask.filter = bson_text(&e->value);
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("collation"))) {
 		if (e->value.type != BSON_DOCUMENT)
 			return member_wrong_type(c, e->name, &e->value, "type 'object'");
-		s->ask.collation = e->value.text;
+		s->ask.collation = bson_text(&e->value);
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("hint"))) {
@@ -111,7 +111,7 @@ read_update_member(struct call *c, const struct bson_element *e, struct statemen
 	if (str_eq(e->name, STR("sort"))) {
 		if (e->value.type != BSON_DOCUMENT)
 			return member_wrong_type(c, e->name, &e->value, "type 'object'");
-		s->sort = e->value.text;
+		s->sort = bson_text(&e->value);
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("arrayFilters"))) {
@@ -406,7 +406,7 @@ update_check_pipeline(struct call *c, const struct bson_value *update)
 	if (update->type != BSON_ARRAY)
 		return STATUS_OK;
 	data_mql(c, c->arena, NULL, &q);
-	return data_mql_status(c, &q, mql_pipeline_check_names(&q, update->text));
+	return data_mql_status(c, &q, mql_pipeline_check_names(&q, bson_text(update)));
 }
 
 /* A pipeline with an unknown stage fails the whole command, not only its statement. */

@@ -94,10 +94,10 @@ read_name(struct call *c, struct str *ret)
 	if (c->first.type != BSON_STRING)
 		return call_type_mismatch(c, &c->first, "type 'string'", "%s.%s", c->command->name,
 					  c->command->name);
-	if (!c->first.text.len)
+	if (!bson_text(&c->first).len)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "User document needs 'user' field to be non-empty");
-	*ret = c->first.text;
+	*ret = bson_text(&c->first);
 	return STATUS_OK;
 }
 
@@ -121,20 +121,20 @@ read_role(struct call *c, const struct bson_value *v, struct rights_role *ret)
 {
 	struct bson_value name = *v, db = BSON_OF_STRING(c->db);
 
-	if (v->type == BSON_DOCUMENT &&
-	    (!bson_find(v->text, STR("role"), &name) || !bson_find(v->text, STR("db"), &db)))
+	if (v->type == BSON_DOCUMENT && (!bson_find(bson_text(v), STR("role"), &name) ||
+					 !bson_find(bson_text(v), STR("db"), &db)))
 		return call_fail(c, MONGO_NO_SUCH_KEY, "a role is a name, or has a role and a db");
 	if (name.type != BSON_STRING || db.type != BSON_STRING)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "Role names must be either strings or objects");
-	*ret = (struct rights_role){ name.text, db.text };
+	*ret = (struct rights_role){ bson_text(&name), bson_text(&db) };
 	if (!rights_role_exists(ret))
 		return call_fail(c, MONGO_ROLE_NOT_FOUND, "Could not find role: %.*s@%.*s",
-				 STR_ARG(name.text), STR_ARG(db.text));
+				 STR_ARG(bson_text(&name)), STR_ARG(bson_text(&db)));
 	/* Nobody gives more than a database that is theirs. */
-	if (!(rights_on(&c->client->rights, db.text) & RIGHT_USERS))
+	if (!(rights_on(&c->client->rights, bson_text(&db)) & RIGHT_USERS))
 		return call_fail(c, MONGO_UNAUTHORIZED, "not authorized to grant role: %.*s@%.*s",
-				 STR_ARG(name.text), STR_ARG(db.text));
+				 STR_ARG(bson_text(&name)), STR_ARG(bson_text(&db)));
 	return STATUS_OK;
 }
 
@@ -149,7 +149,7 @@ read_roles(struct call *c, size_t arg, struct str **ret, size_t *ret_count)
 
 	if (!roles)
 		return STATUS_LIMIT;
-	for (bson_iter_begin(&i, c->args[arg].value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&c->args[arg].value)); bson_iter_read(&i, &e);) {
 		struct rights_role role;
 
 		if (count == PEOPLE_ROLES)
@@ -224,7 +224,7 @@ read_custom(struct call *c, struct mongo_person *p)
 
 	if (!call_has(c, USER_CUSTOM))
 		return STATUS_OK;
-	bson_json_write(&text, c->args[USER_CUSTOM].value.text, BSON_JSON_CANONICAL);
+	bson_json_write(&text, bson_text(&c->args[USER_CUSTOM].value), BSON_JSON_CANONICAL);
 	if (buf_status(&text) == STATUS_LIMIT)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "customData is too long (PEOPLE_CUSTOM_BYTES)");
@@ -242,17 +242,18 @@ read_password(struct call *c, struct mongo_person *p)
 	struct bson_iter i;
 
 	if (call_has(c, USER_MECHANISMS))
-		bson_iter_begin(&i, c->args[USER_MECHANISMS].value.text);
+		bson_iter_begin(&i, bson_text(&c->args[USER_MECHANISMS].value));
 	while (call_has(c, USER_MECHANISMS) && bson_iter_read(&i, &e)) {
 		bool known = e.value.type == BSON_STRING &&
-			     (str_eq(e.value.text, STR("SCRAM-SHA-1")) ||
-			      str_eq(e.value.text, STR("SCRAM-SHA-256")));
+			     (str_eq(bson_text(&e.value), STR("SCRAM-SHA-1")) ||
+			      str_eq(bson_text(&e.value), STR("SCRAM-SHA-256")));
 
 		if (!known)
-			return call_fail(c, MONGO_BAD_VALUE, "Unknown auth mechanism '%.*s'",
-					 e.value.type == BSON_STRING ? (int)e.value.text.len : 0,
-					 e.value.type == BSON_STRING ? e.value.text.ptr : "");
-		sha256 = sha256 || str_eq(e.value.text, STR("SCRAM-SHA-256"));
+			return call_fail(
+				c, MONGO_BAD_VALUE, "Unknown auth mechanism '%.*s'",
+				e.value.type == BSON_STRING ? (int)bson_text(&e.value).len : 0,
+				e.value.type == BSON_STRING ? bson_text(&e.value).ptr : "");
+		sha256 = sha256 || str_eq(bson_text(&e.value), STR("SCRAM-SHA-256"));
 	}
 	if (!sha256)
 		return call_fail(c, MONGO_BAD_VALUE,
@@ -261,7 +262,8 @@ read_password(struct call *c, struct mongo_person *p)
 	    (call_has(c, USER_DIGESTOR) && !str_eq(call_text(c, USER_DIGESTOR), STR("server"))))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "Use of SCRAM-SHA-256 requires undigested passwords");
-	if (call_has(c, USER_RESTRICTIONS) && !bson_is_empty(c->args[USER_RESTRICTIONS].value.text))
+	if (call_has(c, USER_RESTRICTIONS) &&
+	    !bson_is_empty(bson_text(&c->args[USER_RESTRICTIONS].value)))
 		return call_fail(c, MONGO_NOT_IMPLEMENTED,
 				 "authenticationRestrictions are not there");
 	if (call_has(c, USER_PASSWORD))
@@ -510,14 +512,14 @@ tell_one(struct call *c, const struct bson_value *v)
 {
 	struct bson_value name = *v, db = BSON_OF_STRING(c->db);
 
-	if (v->type == BSON_DOCUMENT &&
-	    (!bson_find(v->text, STR("user"), &name) || !bson_find(v->text, STR("db"), &db)))
+	if (v->type == BSON_DOCUMENT && (!bson_find(bson_text(v), STR("user"), &name) ||
+					 !bson_find(bson_text(v), STR("db"), &db)))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "UserName must contain fields named: user, db");
 	if (name.type != BSON_STRING || db.type != BSON_STRING)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "User and role names must be either strings or objects");
-	return tell_person(c, name.text, db.text);
+	return tell_person(c, bson_text(&name), bson_text(&db));
 }
 
 /* Those of one database; `db` empty: of all. */
@@ -554,7 +556,7 @@ tell_users(struct call *c)
 	struct bson_iter i;
 
 	bool all = c->first.type == BSON_DOCUMENT &&
-		   bson_find(c->first.text, STR("forAllDBs"), NULL);
+		   bson_find(bson_text(&c->first), STR("forAllDBs"), NULL);
 
 	if ((all || bson_is_number(&c->first)) && call_bool(c, INFO_PRIVILEGES, false))
 		return call_fail(c, MONGO_INVALID_OPTIONS,
@@ -566,7 +568,7 @@ tell_users(struct call *c)
 		return tell_all(c, c->db);
 	if (c->first.type != BSON_ARRAY)
 		return tell_one(c, &c->first);
-	for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(&c->first)); bson_iter_read(&i, &e);)
 		TRY(tell_one(c, &e.value));
 	return STATUS_OK;
 }
@@ -575,7 +577,7 @@ enum status
 mongo_run_users_info(struct call *c)
 {
 	if (call_bool(c, INFO_CREDENTIALS, false) || call_bool(c, INFO_RESTRICTIONS, false) ||
-	    (call_has(c, INFO_FILTER) && !bson_is_empty(c->args[INFO_FILTER].value.text)))
+	    (call_has(c, INFO_FILTER) && !bson_is_empty(bson_text(&c->args[INFO_FILTER].value))))
 		return call_fail(c, MONGO_NOT_IMPLEMENTED,
 				 "usersInfo has no showCredentials, "
 				 "showAuthenticationRestrictions and filter");
@@ -631,14 +633,14 @@ tell_role(struct call *c, const struct bson_value *v)
 	struct bson_value name = *v, db = BSON_OF_STRING(c->db);
 	struct rights_role role;
 
-	if (v->type == BSON_DOCUMENT &&
-	    (!bson_find(v->text, STR("role"), &name) || !bson_find(v->text, STR("db"), &db)))
+	if (v->type == BSON_DOCUMENT && (!bson_find(bson_text(v), STR("role"), &name) ||
+					 !bson_find(bson_text(v), STR("db"), &db)))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "RoleName must contain fields named: role, db");
 	if (name.type != BSON_STRING || db.type != BSON_STRING)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "User and role names must be either strings or objects");
-	role = (struct rights_role){ name.text, db.text };
+	role = (struct rights_role){ bson_text(&name), bson_text(&db) };
 	return rights_role_exists(&role) ? put_builtin(c, &role) : STATUS_OK;
 }
 
@@ -650,7 +652,7 @@ tell_roles(struct call *c)
 	struct bson_iter i;
 
 	if (c->first.type == BSON_ARRAY) {
-		for (bson_iter_begin(&i, c->first.text); bson_iter_read(&i, &e);)
+		for (bson_iter_begin(&i, bson_text(&c->first)); bson_iter_read(&i, &e);)
 			TRY(tell_role(c, &e.value));
 		return STATUS_OK;
 	}

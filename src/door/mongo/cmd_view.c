@@ -12,7 +12,7 @@ static const struct bson_value *
 member(struct call *c, const char *name, enum bson_type type, struct bson_value *v)
 {
 	if (!bson_find(c->body, str_from_cstr(name), v) || v->type != type ||
-	    (type == BSON_DOCUMENT && bson_is_empty(v->text)))
+	    (type == BSON_DOCUMENT && bson_is_empty(bson_text(v))))
 		return NULL;
 	return v;
 }
@@ -42,7 +42,7 @@ put_stage(struct bson_builder *b, const char *stage, const struct bson_value *v)
 static void
 put_number(struct bson_builder *b, const char *stage, int64_t n)
 {
-	const struct bson_value v = { .type = BSON_INT64, .n = n };
+	const struct bson_value v = { .type = BSON_INT64, .as_n = n };
 
 	put_stage(b, stage, n > 0 ? &v : NULL);
 }
@@ -59,10 +59,10 @@ check_options(struct call *c)
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (bson_find(c->body, str_from_cstr(others[i]), &v) &&
-		    (v.type == BSON_DOCUMENT ? !bson_is_empty(v.text) : bson_is_true(&v)))
+		    (v.type == BSON_DOCUMENT ? !bson_is_empty(bson_text(&v)) : bson_is_true(&v)))
 			return call_fail(c, MONGO_PIPELINE_OPERATOR,
 					 "Option %s not supported in aggregation.", others[i]);
-	if (member(c, "sort", BSON_DOCUMENT, &v) && bson_find(v.text, STR("$natural"), NULL))
+	if (member(c, "sort", BSON_DOCUMENT, &v) && bson_find(bson_text(&v), STR("$natural"), NULL))
 		return call_fail(c, MONGO_PIPELINE_OPERATOR,
 				 "Sort option $natural not supported in aggregation.");
 	return STATUS_OK;
@@ -78,9 +78,9 @@ ask_of(struct call *c, struct str ns, struct str pipeline, struct bson_value *hi
 	*ret = (struct aggregate_ask){
 		.ns = ns, .db = c->db, .pipeline = pipeline, .let = BSON_EMPTY, .disk = true
 	};
-	ret->collation = member(c, "collation", BSON_DOCUMENT, &v) ? v.text : BSON_EMPTY;
+	ret->collation = member(c, "collation", BSON_DOCUMENT, &v) ? bson_text(&v) : BSON_EMPTY;
 	if (member(c, "let", BSON_DOCUMENT, &v))
-		ret->let = v.text;
+		ret->let = bson_text(&v);
 	if (member(c, "hint", BSON_DOCUMENT, hint) || member(c, "hint", BSON_STRING, hint))
 		ret->hint = hint;
 }

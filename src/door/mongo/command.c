@@ -226,10 +226,11 @@ read_db(struct call *c, const struct bson_value *v)
 	if (v->type != BSON_STRING)
 		return arg_wrong_type(c, STR("$db"), v, ARG_STRING);
 	/* Those who log in by a name from elsewhere say so by the name of a database. */
-	if (!db_name_is_sound(v->text) && !str_eq(v->text, STR("$external")))
+	if (!db_name_is_sound(bson_text(v)) && !str_eq(bson_text(v), STR("$external")))
 		return call_fail(c, MONGO_INVALID_NAMESPACE, "Invalid database name: '%.*s'",
-				 (int)(v->text.len < 100 ? v->text.len : 100), v->text.ptr);
-	c->db = v->text;
+				 (int)(bson_text(v).len < 100 ? bson_text(v).len : 100),
+				 bson_text(v).ptr);
+	c->db = bson_text(v);
 	return STATUS_OK;
 }
 
@@ -240,10 +241,11 @@ read_lsid(struct call *c, const struct bson_value *v)
 
 	if (v->type != BSON_DOCUMENT)
 		return arg_wrong_type(c, STR("lsid"), v, ARG_OBJECT);
-	if (!bson_find(v->text, STR("id"), &id) || id.type != BSON_BINARY || id.text.len != 16)
+	if (!bson_find(bson_text(v), STR("id"), &id) || id.type != BSON_BINARY ||
+	    bson_text(&id).len != 16)
 		return call_fail(c, MONGO_FIELD_MISSING,
 				 "BSON field 'lsid.id' is missing but a required field");
-	c->lsid = id.text;
+	c->lsid = bson_text(&id);
 	return STATUS_OK;
 }
 
@@ -252,12 +254,12 @@ read_number(struct call *c, const struct bson_value *v)
 {
 	if (v->type != BSON_INT64 && v->type != BSON_INT32)
 		return arg_wrong_type(c, STR("txnNumber"), v, ARG_INT);
-	if (v->n < 0)
+	if (bson_integer(v) < 0)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "BSON field 'txnNumber' value must be >= 0, actual value '%lld'",
-				 (long long)v->n);
+				 (long long)bson_integer(v));
 	c->has_number = true;
-	c->number = v->n;
+	c->number = bson_integer(v);
 	return STATUS_OK;
 }
 
@@ -269,7 +271,7 @@ check_cluster_time(struct call *c, const struct bson_value *v)
 
 	if (v->type != BSON_DOCUMENT)
 		return arg_wrong_type(c, STR("$clusterTime"), v, ARG_OBJECT);
-	if (!bson_find(v->text, STR("clusterTime"), &time))
+	if (!bson_find(bson_text(v), STR("clusterTime"), &time))
 		return call_fail(c, MONGO_FIELD_MISSING,
 				 "BSON field '$clusterTime.clusterTime' is missing but a required "
 				 "field");
@@ -291,7 +293,7 @@ check_write_concern(struct call *c, const struct bson_value *v)
 		return STATUS_OK;
 	if (v->type != BSON_DOCUMENT)
 		return arg_wrong_type(c, STR("writeConcern"), v, ARG_OBJECT);
-	if (bson_find(v->text, STR("j"), &j) && j.type != BSON_BOOL && j.type != BSON_NULL &&
+	if (bson_find(bson_text(v), STR("j"), &j) && j.type != BSON_BOOL && j.type != BSON_NULL &&
 	    !bson_is_number(&j))
 		return call_type_mismatch(c, &j, "types '[bool, long, int, decimal, double]'",
 					  "writeConcern.j");
@@ -304,7 +306,7 @@ read_flag(struct call *c, const struct bson_element *e, bool wanted, bool *ret)
 {
 	if (e->value.type != BSON_BOOL)
 		return arg_wrong_type(c, e->name, &e->value, ARG_BOOL);
-	if (e->value.truth != wanted)
+	if (bson_truth(&e->value) != wanted)
 		return call_fail(c, MONGO_INVALID_OPTIONS, "Specifying %.*s=%s is not allowed.",
 				 STR_ARG(e->name), wanted ? "false" : "true");
 	*ret = true;
@@ -386,11 +388,12 @@ call_check_rights(struct call *c, struct str db, unsigned needs)
 enum status
 call_read_collection(struct call *c)
 {
-	struct str name = c->first.text;
+	struct str name;
 
 	if (c->first.type != BSON_STRING)
 		return call_fail(c, MONGO_INVALID_NAMESPACE, "collection name has invalid type %s",
 				 bson_type_name(c->first.type));
+	name = bson_text(&c->first);
 	if (!collection_name_is_sound(c->db, name))
 		return call_fail(c, MONGO_INVALID_NAMESPACE,
 				 "Invalid namespace specified '%.*s.%.*s'", STR_ARG(c->db),
@@ -495,8 +498,8 @@ call_whole_number(const struct bson_value *v)
 		return n;
 	/* Doubles are cut. */
 	if (v->type == BSON_DECIMAL &&
-	    bson_decimal_to_int64(bson_decimal_round(v->decimal, 0, BSON_DECIMAL_NEAREST, NULL),
-				  &n))
+	    bson_decimal_to_int64(
+		    bson_decimal_round(bson_decimal(v), 0, BSON_DECIMAL_NEAREST, NULL), &n))
 		return n;
 	d = bson_to_double(v);
 	if (d >= 0x1p63)
@@ -511,7 +514,7 @@ call_i64(const struct call *c, size_t i, int64_t otherwise)
 
 	if (!c->args[i].given)
 		return otherwise;
-	return v->type == BSON_BOOL ? v->truth : call_whole_number(v);
+	return v->type == BSON_BOOL ? bson_truth(v) : call_whole_number(v);
 }
 
 bool
@@ -523,5 +526,5 @@ call_bool(const struct call *c, size_t i, bool otherwise)
 struct str
 call_text(const struct call *c, size_t i)
 {
-	return c->args[i].given ? c->args[i].value.text : STR("");
+	return c->args[i].given ? bson_text(&c->args[i].value) : STR("");
 }

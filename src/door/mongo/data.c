@@ -114,8 +114,8 @@ data_keep_images_of(struct plain *p, struct kv_store *store, size_t most, struct
 	struct bson_value images, enabled;
 
 	if (!bson_find(plain_options_of(p->db), STR("changeStreamPreAndPostImages"), &images) ||
-	    images.type != BSON_DOCUMENT || !bson_find(images.text, STR("enabled"), &enabled) ||
-	    !bson_is_true(&enabled))
+	    images.type != BSON_DOCUMENT ||
+	    !bson_find(bson_text(&images), STR("enabled"), &enabled) || !bson_is_true(&enabled))
 		return STATUS_OK;
 	TRY(keep_image(p, store, most, before, &p->before));
 	return keep_image(p, store, most, after, &p->after);
@@ -290,7 +290,7 @@ data_collation_document(const struct data *d)
 	if (bson_is_empty(options) || plain_options_are_view(options) ||
 	    !bson_find(options, STR("collation"), &collation))
 		return STR("");
-	return collation.text;
+	return bson_text(&collation);
 }
 
 enum status
@@ -387,7 +387,7 @@ check_id(struct call *c, const struct bson_value *id)
 				 bson_type_name(id->type));
 	if (id->type != BSON_DOCUMENT)
 		return STATUS_OK;
-	for (bson_iter_begin(&i, id->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(id)); bson_iter_read(&i, &e);)
 		if (e.name.len && e.name.ptr[0] == '$')
 			return call_fail(
 				c, MONGO_DOLLAR_PREFIXED,
@@ -422,7 +422,7 @@ data_document(struct call *c, struct str doc, struct str *ret)
 	} else {
 		bson_object_id_new((uint32_t)(clock_wall_ms() / 1000), fresh);
 		id = (struct bson_value){ .type = BSON_OBJECT_ID,
-					  .text = str_of(fresh, sizeof(fresh)) };
+					  .as_text = str_of(fresh, sizeof(fresh)) };
 	}
 	bson_builder_init(&b, &made);
 	bson_begin(&b);
@@ -445,7 +445,7 @@ data_list_begin(struct data_list *l, const struct arg_value *arg)
 {
 	*l = (struct data_list){ .sequence = arg->sequence, .is_array = !arg->sequence.ptr };
 	if (l->is_array)
-		bson_iter_begin(&l->iter, arg->value.text);
+		bson_iter_begin(&l->iter, bson_text(&arg->value));
 }
 
 bool
@@ -457,7 +457,7 @@ data_list_next(struct data_list *l, struct str *ret)
 		return wire_document_cut(&l->sequence, ret);
 	if (!bson_iter_read(&l->iter, &e))
 		return false;
-	*ret = e.value.type == BSON_DOCUMENT ? e.value.text : STR("");
+	*ret = e.value.type == BSON_DOCUMENT ? bson_text(&e.value) : STR("");
 	return true;
 }
 
@@ -469,7 +469,7 @@ find_concern(struct call *c, struct bson_value *ret)
 	struct bson_value concern;
 
 	return bson_find(c->body, STR("writeConcern"), &concern) && concern.type == BSON_DOCUMENT &&
-	       bson_find(concern.text, STR("w"), ret);
+	       bson_find(bson_text(&concern), STR("w"), ret);
 }
 
 enum status
@@ -495,7 +495,7 @@ data_put_concern(struct call *c)
 
 	if (!find_concern(c, &w))
 		return;
-	if (w.type == BSON_STRING && !str_eq(w.text, STR("majority")))
+	if (w.type == BSON_STRING && !str_eq(bson_text(&w), STR("majority")))
 		code = MONGO_UNKNOWN_WRITE_CONCERN;
 	else if (w.type != BSON_STRING && bson_to_int64(&w, &n) && n > 1)
 		code = MONGO_UNSATISFIABLE_WRITE_CONCERN;

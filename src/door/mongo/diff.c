@@ -99,7 +99,7 @@ diff_element(struct differ *d, struct str path, const struct bson_element *befor
 	if (str_eq(before->bytes, after->bytes))
 		return STATUS_OK;
 	if (before->value.type != after->value.type || !bson_is_container(&after->value) ||
-	    bson_is_empty(before->value.text) || bson_is_empty(after->value.text))
+	    bson_is_empty(bson_text(&before->value)) || bson_is_empty(bson_text(&after->value)))
 		return diff_set(d, path, after);
 	TRY(diff_path(d, path, after->name, &own));
 	return own.len ? diff_container(d, own, &before->value, &after->value) : STATUS_OK;
@@ -156,8 +156,9 @@ static enum status
 diff_container(struct differ *d, struct str path, const struct bson_value *before,
 	       const struct bson_value *after)
 {
-	return after->type == BSON_ARRAY ? diff_arrays(d, path, before->text, after->text)
-					 : diff_fields(d, path, before->text, after->text);
+	return after->type == BSON_ARRAY
+		       ? diff_arrays(d, path, bson_text(before), bson_text(after))
+		       : diff_fields(d, path, bson_text(before), bson_text(after));
 }
 
 enum status

@@ -79,7 +79,7 @@ append_value(struct buf *out, const struct bson_texts *texts, const struct bson_
 	if (n != n)
 		buf_append_cstr(out, "-inf.0");
 	else if (texts && v->type == BSON_STRING &&
-		 texts->put_key(texts->of, v->text, &key) == STATUS_OK)
+		 texts->put_key(texts->of, bson_text(v), &key) == STATUS_OK)
 		append_key(out, buf_str(&key));
 	else
 		bson_json_write_value(out, v, BSON_JSON_RELAXED);
@@ -154,7 +154,7 @@ put_end(struct explain_tree *t, struct str name, const struct index_def *def,
 	struct bson_iter i;
 
 	if (bound) {
-		bson_put_document(&t->b, name, bound->text);
+		bson_put_document(&t->b, name, bson_text(bound));
 		return;
 	}
 	bson_begin_document(&t->b, name);

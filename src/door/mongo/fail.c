@@ -48,7 +48,7 @@ text_is(struct str data, const char *name, struct str text)
 	struct bson_value v;
 
 	return !bson_find(data, str_from_cstr(name), &v) ||
-	       (v.type == BSON_STRING && str_eq(v.text, text));
+	       (v.type == BSON_STRING && str_eq(bson_text(&v), text));
 }
 
 static bool
@@ -60,8 +60,9 @@ names_command(struct str data, const struct call *c)
 
 	if (!bson_find(data, STR("failCommands"), &commands) || commands.type != BSON_ARRAY)
 		return false;
-	for (bson_iter_begin(&i, commands.text); bson_iter_read(&i, &e);)
-		if (e.value.type == BSON_STRING && mongo_command_find(e.value.text) == c->command)
+	for (bson_iter_begin(&i, bson_text(&commands)); bson_iter_read(&i, &e);)
+		if (e.value.type == BSON_STRING &&
+		    mongo_command_find(bson_text(&e.value)) == c->command)
 			return true;
 	return false;
 }
@@ -74,7 +75,7 @@ app_of(const struct call *c)
 
 	if (!c->client->greeted && bson_find_path(c->body, STR("client.application.name"), &name) &&
 	    name.type == BSON_STRING)
-		return name.text;
+		return bson_text(&name);
 	return str_from_cstr(c->client->app);
 }
 
@@ -178,9 +179,9 @@ fail_begin(struct call *c)
 	if (bson_find_true(data, STR("blockConnection")))
 		block(c, number_of(data, "blockTimeMS"));
 	if (bson_find(data, STR("errorLabels"), &v) && v.type == BSON_ARRAY)
-		c->failing.labels = v.text;
+		c->failing.labels = bson_text(&v);
 	if (bson_find(data, STR("writeConcernError"), &v) && v.type == BSON_DOCUMENT)
-		c->failing.concern = v.text;
+		c->failing.concern = bson_text(&v);
 	if (bson_find_true(data, STR("closeConnection"))) {
 		c->failing.closes = true;
 		return call_fail(c, MONGO_HOST_UNREACHABLE, "the connection is closed");
@@ -264,19 +265,19 @@ mode_read(struct call *c, struct fail_mode *ret)
 	*ret = (struct fail_mode){ .on = true, .times = -1 };
 	if (!bson_find(c->body, STR("mode"), &mode))
 		return call_fail(c, MONGO_BAD_VALUE, "Mode must be specified");
-	if (mode.type == BSON_STRING && str_eq(mode.text, STR("alwaysOn")))
+	if (mode.type == BSON_STRING && str_eq(bson_text(&mode), STR("alwaysOn")))
 		return STATUS_OK;
-	if (mode.type == BSON_STRING && str_eq(mode.text, STR("off"))) {
+	if (mode.type == BSON_STRING && str_eq(bson_text(&mode), STR("off"))) {
 		ret->on = false;
 		return STATUS_OK;
 	}
-	if (mode.type == BSON_DOCUMENT && bson_find(mode.text, STR("times"), NULL)) {
-		ret->times = number_of(mode.text, "times");
+	if (mode.type == BSON_DOCUMENT && bson_find(bson_text(&mode), STR("times"), NULL)) {
+		ret->times = number_of(bson_text(&mode), "times");
 		if (ret->times >= 0)
 			return STATUS_OK;
 	}
-	if (mode.type == BSON_DOCUMENT && bson_find(mode.text, STR("skip"), NULL)) {
-		ret->skips = number_of(mode.text, "skip");
+	if (mode.type == BSON_DOCUMENT && bson_find(bson_text(&mode), STR("skip"), NULL)) {
+		ret->skips = number_of(bson_text(&mode), "skip");
 		if (ret->skips >= 0)
 			return STATUS_OK;
 	}
@@ -298,7 +299,7 @@ mongo_run_fail_point(struct call *c)
 				 "without --mongo-test-commands");
 	for (int i = 0; i < FAIL_KINDS; i++)
 		if (c->first.type == BSON_STRING &&
-		    str_eq(c->first.text, str_from_cstr(fail_names[i])))
+		    str_eq(bson_text(&c->first), str_from_cstr(fail_names[i])))
 			f = &all->points[i];
 	if (!f)
 		return call_fail(c, MONGO_FAIL_POINT,
@@ -310,7 +311,7 @@ mongo_run_fail_point(struct call *c)
 	pthread_mutex_lock(&all->lock);
 	buf_clear(&f->data);
 	buf_append_str(&f->data,
-		       call_has(c, FAIL_DATA) ? c->args[FAIL_DATA].value.text : BSON_EMPTY);
+		       call_has(c, FAIL_DATA) ? bson_text(&c->args[FAIL_DATA].value) : BSON_EMPTY);
 	status = buf_status(&f->data);
 	f->on = mode.on && status == STATUS_OK;
 	f->skips = mode.skips;

@@ -30,12 +30,12 @@ check_field(struct call *c, const struct bson_element *e)
 				 "Index key contains an illegal field name: field name starts with "
 				 "'$'.");
 	if (e->value.type == BSON_STRING) {
-		if (str_eq(e->value.text, STR("hashed")))
+		if (str_eq(bson_text(&e->value), STR("hashed")))
 			return STATUS_OK;
-		return call_fail(c, MONGO_NOT_IMPLEMENTED,
-				 "indexes of the kind '%.*s' are not there",
-				 (int)(e->value.text.len < 100 ? e->value.text.len : 100),
-				 e->value.text.ptr);
+		return call_fail(
+			c, MONGO_NOT_IMPLEMENTED, "indexes of the kind '%.*s' are not there",
+			(int)(bson_text(&e->value).len < 100 ? bson_text(&e->value).len : 100),
+			bson_text(&e->value).ptr);
 	}
 	if (!bson_is_number(&e->value))
 		return call_fail(
@@ -60,12 +60,12 @@ check_key(struct call *c, const struct bson_value *key)
 		return call_fail(c, MONGO_TYPE_MISMATCH,
 				 "The field 'key' must be an object, but got %s",
 				 bson_type_name(key->type));
-	if (bson_is_empty(key->text))
+	if (bson_is_empty(bson_text(key)))
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX, "Index keys cannot be empty.");
-	if (bson_count(key->text) > INDEX_COLUMNS)
+	if (bson_count(bson_text(key)) > INDEX_COLUMNS)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				 "an index has at most %d fields (INDEX_COLUMNS)", INDEX_COLUMNS);
-	for (bson_iter_begin(&i, key->text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(key)); bson_iter_read(&i, &e);) {
 		TRY(check_field(c, &e));
 		hashed += e.value.type == BSON_STRING;
 	}
@@ -121,7 +121,7 @@ check_filter(struct call *c, struct str filter, unsigned depth)
 	for (bson_iter_begin(&i, filter); good && bson_iter_read(&i, &e);) {
 		if (!e.name.len || e.name.ptr[0] != '$') {
 			good = e.value.type != BSON_DOCUMENT ||
-			       filter_operators_are_known(e.value.text);
+			       filter_operators_are_known(bson_text(&e.value));
 			continue;
 		}
 		good = str_eq(e.name, STR("$and")) || str_eq(e.name, STR("$or"));
@@ -130,10 +130,11 @@ check_filter(struct call *c, struct str filter, unsigned depth)
 		if (e.value.type != BSON_ARRAY)
 			return call_fail(c, MONGO_BAD_VALUE, "%.*s must be an array",
 					 STR_ARG(e.name));
-		for (bson_iter_begin(&k, e.value.text); good && bson_iter_read(&k, &inner);) {
+		for (bson_iter_begin(&k, bson_text(&e.value));
+		     good && bson_iter_read(&k, &inner);) {
 			good = inner.value.type == BSON_DOCUMENT;
 			if (good)
-				TRY(check_filter(c, inner.value.text, depth + 1));
+				TRY(check_filter(c, bson_text(&inner.value), depth + 1));
 		}
 	}
 	return good ? STATUS_OK
@@ -212,7 +213,7 @@ put_collation(struct call *c, struct bson_builder *b, const struct bson_element 
 		return call_type_mismatch(c, &e->value, "type 'object'",
 					  "createIndexes.indexes.collation");
 	data_mql(c, c->arena, NULL, &q);
-	TRY(data_mql_status(c, &q, mql_collation_new(&q, e->value.text, &collation)));
+	TRY(data_mql_status(c, &q, mql_collation_new(&q, bson_text(&e->value), &collation)));
 	if (collation)
 		bson_put_document(b, e->name, mql_collation_document(collation));
 	mql_collation_free(collation);
@@ -251,7 +252,7 @@ put_option(struct call *c, struct bson_builder *b, struct str key, const struct 
 				"got %s",
 				bson_type_name(e->value.type));
 		bson_put(b, e->name, &e->value);
-		return check_filter(c, e->value.text, 0);
+		return check_filter(c, bson_text(&e->value), 0);
 	}
 	if (str_eq(e->name, STR("clustered")))
 		return check_clustered(c, e);
@@ -279,19 +280,19 @@ index_read_spec(struct call *c, struct str given, struct str *ret)
 				 "specification");
 	if (bson_find(given, STR("name"), &name) && name.type != BSON_STRING)
 		return call_type_mismatch(c, &name, "type 'string'", "createIndexes.indexes.name");
-	if (!bson_find(given, STR("name"), NULL) || !name.text.len)
+	if (!bson_find(given, STR("name"), NULL) || !bson_text(&name).len)
 		return call_fail(c, MONGO_FAILED_TO_PARSE,
 				 "The 'name' field is a required property of an index "
 				 "specification");
-	if (str_eq(name.text, STR("*")))
+	if (str_eq(bson_text(&name), STR("*")))
 		return call_fail(c, MONGO_BAD_VALUE, "The index name '*' is not valid.");
 	TRY(check_key(c, &key));
-	TRY(check_id_key(c, key.text));
+	TRY(check_id_key(c, bson_text(&key)));
 	if (bson_find_true(given, STR("sparse")) &&
 	    bson_find(given, STR("partialFilterExpression"), NULL))
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				 "cannot mix \"partialFilterExpression\" and \"sparse\" options");
-	if (str_eq(name.text, STR("_id_")) && !index_key_is_id(key.text))
+	if (str_eq(bson_text(&name), STR("_id_")) && !index_key_is_id(bson_text(&key)))
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "The index name '_id_' is reserved for the _id index, which must "
 				 "have key pattern {_id: 1}");
@@ -301,7 +302,7 @@ index_read_spec(struct call *c, struct str given, struct str *ret)
 	bson_put(&b, STR("key"), &key);
 	bson_put(&b, STR("name"), &name);
 	for (bson_iter_begin(&i, given); bson_iter_read(&i, &e);)
-		TRY(put_option(c, &b, key.text, &e));
+		TRY(put_option(c, &b, bson_text(&key), &e));
 	bson_end(&b);
 	if (buf_status(&out) == STATUS_LIMIT)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
@@ -376,7 +377,7 @@ index_key_of(const struct index_def *def)
 {
 	struct bson_value key;
 
-	return bson_find(def->spec, STR("key"), &key) ? key.text : BSON_EMPTY;
+	return bson_find(def->spec, STR("key"), &key) ? bson_text(&key) : BSON_EMPTY;
 }
 
 enum status
@@ -481,8 +482,8 @@ index_check_conflict(struct call *c, struct str existing, struct str spec, bool 
 	(void)bson_find(spec, STR("name"), &name);
 	(void)bson_find(existing, STR("key"), &old_key);
 	(void)bson_find(existing, STR("name"), &old_name);
-	same_name = str_eq(old_name.text, name.text);
-	same_index = bson_compare_documents(old_key.text, key.text, NULL) == 0 &&
+	same_name = str_eq(bson_text(&old_name), bson_text(&name));
+	same_index = bson_compare_documents(bson_text(&old_key), bson_text(&key), NULL) == 0 &&
 		     same_members(existing, spec, true);
 	same_options = same_index && same_members(existing, spec, false);
 	*ret = same_name && same_options;
@@ -494,17 +495,17 @@ index_check_conflict(struct call *c, struct str existing, struct str spec, bool 
 				 "index names are not specified, they are auto generated and can "
 				 "cause conflicts. Please refer to our documentation. The index is "
 				 "called: %.*s",
-				 STR_ARG(name.text));
+				 STR_ARG(bson_text(&name)));
 	if (same_name)
 		return call_fail(c, MONGO_INDEX_OPTIONS_CONFLICT,
 				 "An equivalent index already exists with the same name but "
 				 "different options: %.*s",
-				 STR_ARG(name.text));
+				 STR_ARG(bson_text(&name)));
 	return call_fail(c, MONGO_INDEX_OPTIONS_CONFLICT,
 			 same_options ? "Index already exists with a different name: %.*s"
 				      : "An equivalent index already exists with a different name "
 					"and options: %.*s",
-			 STR_ARG(old_name.text));
+			 STR_ARG(bson_text(&old_name)));
 }
 
 enum status
@@ -520,7 +521,7 @@ index_find_same(struct call *c, const struct catalog_db *db, struct str spec,
 	/* One of its name says more about what is wrong than one of its key. */
 	for (int by_name = 1; by_name >= 0; by_name--) {
 		for (size_t i = 0; (def = index_at(db, i)) != NULL; i++) {
-			if (str_eq(def->name, name.text) != (by_name == 1))
+			if (str_eq(def->name, bson_text(&name)) != (by_name == 1))
 				continue;
 			TRY(index_check_conflict(c, def->spec, spec, &same));
 			if (same)
@@ -544,7 +545,7 @@ told_value(const struct index_def *def, const struct bson_value *v, struct buf *
 	buf_clear(text);
 	if (!texts || v->type != BSON_STRING)
 		return *v;
-	if (texts->put_key(texts->of, v->text, &key) != STATUS_OK)
+	if (texts->put_key(texts->of, bson_text(v), &key) != STATUS_OK)
 		return *v;
 	buf_append_cstr(text, "0x");
 	buf_append_hex(text, buf_str(&key));

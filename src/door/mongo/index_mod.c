@@ -51,14 +51,14 @@ read_member(struct call *c, const struct bson_element *e, struct index_mod *ret)
 	if (str_eq(e->name, STR("name"))) {
 		if (v->type != BSON_STRING)
 			return call_type_mismatch(c, v, "type 'string'", "collMod.index.name");
-		ret->name = v->text;
+		ret->name = bson_text(v);
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("keyPattern"))) {
 		if (v->type != BSON_DOCUMENT)
 			return call_type_mismatch(c, v, "type 'object'",
 						  "collMod.index.keyPattern");
-		ret->key = v->text;
+		ret->key = bson_text(v);
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("unique")) || str_eq(e->name, STR("prepareUnique")))
@@ -78,7 +78,7 @@ index_mod_read(struct call *c, const struct bson_value *v, struct index_mod *ret
 	*ret = (struct index_mod){ .asked = true };
 	if (v->type != BSON_DOCUMENT)
 		return call_type_mismatch(c, v, "type 'object'", "collMod.index");
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(read_member(c, &e, ret));
 	if (!ret->name.ptr && !ret->key.ptr)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
@@ -124,7 +124,8 @@ find_index(struct data *d, const struct index_mod *mod, const struct index_def *
 		return index_key_is_id(mod->key) && !clustered.len
 			       ? refuse_id(c, mod)
 			       : index_find_by_key(c, d->db, mod->key, ret);
-	if (clustered.len && bson_find(clustered, STR("name"), &own) && str_eq(own.text, mod->name))
+	if (clustered.len && bson_find(clustered, STR("name"), &own) &&
+	    str_eq(bson_text(&own), mod->name))
 		return refuse_clustered(c, mod);
 	if (!clustered.len && str_eq(mod->name, STR("_id_")))
 		return refuse_id(c, mod);

@@ -16,7 +16,7 @@ read_batch_size(struct call *c, const struct arg_value *cursor, uint64_t *ret)
 	*ret = UINT64_MAX;
 	if (!cursor->given)
 		return STATUS_OK;
-	for (bson_iter_begin(&i, cursor->value.text); bson_iter_read(&i, &e);) {
+	for (bson_iter_begin(&i, bson_text(&cursor->value)); bson_iter_read(&i, &e);) {
 		if (!str_eq(e.name, STR("batchSize")))
 			return call_fail(c, MONGO_FIELD_UNKNOWN,
 					 "BSON field '%s.cursor.%.*s' is an unknown field.",

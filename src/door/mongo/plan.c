@@ -19,7 +19,7 @@ choose_range(const struct plan_ask *ask, struct plan *plan)
 		const struct mql_demand *d = &demands[i];
 
 		if (plan_is_of_id(d) && plan_value_has_key(ask, &d->value) &&
-		    (!plan_is_text(d->value.type) || d->value.text.len <= PLAN_BOUND_BYTES))
+		    (!plan_is_text(d->value.type) || bson_text(&d->value).len <= PLAN_BOUND_BYTES))
 			(void)plan_bounds_narrow(&plan->bounds, d, NULL);
 	}
 }
@@ -35,11 +35,11 @@ hint_is_known(const struct bson_value *hint, int *order)
 	int64_t n;
 
 	if (hint->type == BSON_STRING)
-		return str_eq(hint->text, STR("_id_"));
-	if (hint->type != BSON_DOCUMENT || bson_is_empty(hint->text))
+		return str_eq(bson_text(hint), STR("_id_"));
+	if (hint->type != BSON_DOCUMENT || bson_is_empty(bson_text(hint)))
 		return hint->type == BSON_DOCUMENT;
-	bson_iter_begin(&i, hint->text);
-	if (bson_count(hint->text) != 1 || !bson_iter_read(&i, &e) ||
+	bson_iter_begin(&i, bson_text(hint));
+	if (bson_count(bson_text(hint)) != 1 || !bson_iter_read(&i, &e) ||
 	    !bson_to_int64(&e.value, &n) || (n != 1 && n != -1))
 		return false;
 	if (str_eq(e.name, STR("_id")))
@@ -56,13 +56,14 @@ hint_is_clustered(const struct bson_value *hint, const struct catalog_db *db)
 	struct str index = hint->type == BSON_STRING ? clustered_of(db) : STR("");
 	struct bson_value name;
 
-	return index.len && bson_find(index, STR("name"), &name) && str_eq(name.text, hint->text);
+	return index.len && bson_find(index, STR("name"), &name) &&
+	       str_eq(bson_text(&name), bson_text(hint));
 }
 
 static bool
 hint_is_natural(const struct bson_value *hint)
 {
-	return hint->type == BSON_DOCUMENT && bson_find(hint->text, STR("$natural"), NULL);
+	return hint->type == BSON_DOCUMENT && bson_find(bson_text(hint), STR("$natural"), NULL);
 }
 
 /*
@@ -78,7 +79,7 @@ hint_collated(const struct plan_ask *ask, const struct catalog_db *db)
 
 	if (!def || ask->min || ask->max || !plan_index_is_usable(def) ||
 	    plan_is_foreign(ask, def) || hint_is_natural(hint) ||
-	    (hint->type == BSON_DOCUMENT && bson_is_empty(hint->text)))
+	    (hint->type == BSON_DOCUMENT && bson_is_empty(bson_text(hint))))
 		return NULL;
 	return hint_is_known(hint, &order) || hint_is_clustered(hint, db) ? def : NULL;
 }
@@ -103,7 +104,7 @@ choose_between(struct call *c, const struct plan_ask *ask, struct plan *plan)
 				 "min and max are incompatible with $natural");
 	for (size_t i = 0; i < 2; i++)
 		if (bounds[i])
-			(void)bson_find(bounds[i]->text, STR("_id"), &ids[i]);
+			(void)bson_find(bson_text(bounds[i]), STR("_id"), &ids[i]);
 	if (ask->min && ask->max && bson_compare_values(&ids[0], &ids[1], NULL) >= 0)
 		return plan_between_fail_order(c);
 	if (ask->min)

@@ -37,12 +37,12 @@ plan_between_check(struct call *c, const struct plan_ask *ask, struct str key, b
 		return call_fail(c, BETWEEN_NO_HINT,
 				 "When using min()/max() a hint of which index to use must be "
 				 "provided");
-	if (ask->min && ask->max && !same_names(ask->min->text, ask->max->text))
+	if (ask->min && ask->max && !same_names(bson_text(ask->min), bson_text(ask->max)))
 		return call_fail(c, BETWEEN_OTHER_NAMES,
 				 "min and max must have the same field names");
 	for (size_t i = 0; i < 2; i++)
-		if (bounds[i] &&
-		    (!same_names(bounds[i]->text, key) || (foreign && plan_has_text(bounds[i]))))
+		if (bounds[i] && (!same_names(bson_text(bounds[i]), key) ||
+				  (foreign && plan_has_text(bounds[i]))))
 			return call_fail(c, BETWEEN_OTHER_KEY,
 					 "The index chosen is not compatible with min/max");
 	return STATUS_OK;
@@ -68,7 +68,7 @@ between_key(struct call *c, const struct choosing *x, const struct index_def *de
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, bound->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(bound)); bson_iter_read(&i, &e);)
 		values[interval.equal_count++] = e.value;
 	TRY(index_bson_range_make(x->p->db, def, &interval, &w, &range));
 	if (range.cut)

@@ -16,7 +16,7 @@ plan_kind_bounds(const struct bson_value *v, struct bson_value *ret_from, struct
 	}
 	if (v->type == BSON_OBJECT_ID) {
 		*ret_from = (struct bson_value){ .type = BSON_OBJECT_ID,
-						 .text = STR("\0\0\0\0\0\0\0\0\0\0\0\0") };
+						 .as_text = STR("\0\0\0\0\0\0\0\0\0\0\0\0") };
 		*ret_to = BSON_OF_BOOL(false);
 		return true;
 	}
@@ -82,7 +82,7 @@ plan_has_text(const struct bson_value *v)
 		return true;
 	if (!bson_is_container(v))
 		return false;
-	for (bson_iter_begin(&i, v->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		if (plan_has_text(&e.value))
 			return true;
 	return false;

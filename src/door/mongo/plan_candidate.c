@@ -91,7 +91,8 @@ column_ask_of(const struct choosing *x, struct str path, bool many, bool foreign
 	for (size_t i = 0; i < x->count && !*ret_any; i++)
 		if (x->demands[i].op == MQL_DEMAND_IN &&
 		    demand_is_asked(&x->demands[i], path, foreign))
-			TRY(points_of_list(x->q, x->demands[i].value.text, texts, ret, ret_any));
+			TRY(points_of_list(x->q, bson_text(&x->demands[i].value), texts, ret,
+					   ret_any));
 	if (*ret_any)
 		return STATUS_OK;
 	*ret = (struct column_ask){ 0 };
@@ -187,7 +188,7 @@ demand_needs_value(const struct mql_demand *d)
 		return d->value.type != BSON_NULL && d->value.type != BSON_UNDEFINED;
 	if (d->op != MQL_DEMAND_IN)
 		return is_comparable(&d->value);
-	for (bson_iter_begin(&i, d->value.text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(&d->value)); bson_iter_read(&i, &e);)
 		if (e.value.type == BSON_NULL || e.value.type == BSON_UNDEFINED)
 			return false;
 	return true;
@@ -206,7 +207,7 @@ each_implies(const struct mql_demand *d, struct str op, const struct bson_value 
 	struct bson_iter i;
 	size_t left = PLAN_RANGES;
 
-	for (bson_iter_begin(&i, d->value.text); bson_iter_read(&i, &e); left--) {
+	for (bson_iter_begin(&i, bson_text(&d->value)); bson_iter_read(&i, &e); left--) {
 		one.value = e.value;
 		if (!left || !demand_implies(&one, op, v, foreign, texts))
 			return false;
@@ -222,7 +223,7 @@ is_implied_of_any(const struct mql_demand *d, const struct bson_value *list, boo
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, list->text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(list)); bson_iter_read(&i, &e);)
 		if (demand_implies(d, STR("$eq"), &e.value, foreign, texts))
 			return true;
 	return false;
@@ -285,7 +286,7 @@ is_operators(const struct bson_value *v)
 
 	if (v->type != BSON_DOCUMENT)
 		return false;
-	bson_iter_begin(&i, v->text);
+	bson_iter_begin(&i, bson_text(v));
 	return bson_iter_read(&i, &e) && e.name.len && e.name.ptr[0] == '$';
 }
 
@@ -300,7 +301,7 @@ list_is_demanded(const struct choosing *x, bool foreign, struct str list, bool e
 
 	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e);)
 		if ((e.value.type == BSON_DOCUMENT &&
-		     filter_is_demanded(x, foreign, e.value.text)) != each)
+		     filter_is_demanded(x, foreign, bson_text(&e.value))) != each)
 			return !each;
 	return each;
 }
@@ -313,7 +314,7 @@ condition_is_demanded(const struct choosing *x, bool foreign, const struct bson_
 
 	if (!is_operators(&condition->value))
 		return is_demanded(x, foreign, condition->name, STR("$eq"), &condition->value);
-	for (bson_iter_begin(&i, condition->value.text); bson_iter_read(&i, &e);)
+	for (bson_iter_begin(&i, bson_text(&condition->value)); bson_iter_read(&i, &e);)
 		if (!is_demanded(x, foreign, condition->name, e.name, &e.value))
 			return false;
 	return true;
@@ -334,7 +335,7 @@ filter_is_demanded(const struct choosing *x, bool foreign, struct str filter)
 		bool good;
 
 		if ((each || str_eq(e.name, STR("$or"))) && e.value.type == BSON_ARRAY)
-			good = list_is_demanded(x, foreign, e.value.text, each);
+			good = list_is_demanded(x, foreign, bson_text(&e.value), each);
 		else
 			good = !(e.name.len && e.name.ptr[0] == '$') &&
 			       condition_is_demanded(x, foreign, &e);

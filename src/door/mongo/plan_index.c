@@ -148,9 +148,10 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 static bool
 hint_names(const struct bson_value *hint, const struct index_def *def)
 {
-	return hint->type == BSON_STRING
-		       ? str_eq(def->name, hint->text)
-		       : bson_compare_documents(index_key_of(def), hint->text, NULL) == 0;
+	if (hint->type == BSON_STRING)
+		return str_eq(def->name, bson_text(hint));
+	return hint->type == BSON_DOCUMENT &&
+	       bson_compare_documents(index_key_of(def), bson_text(hint), NULL) == 0;
 }
 
 static enum status

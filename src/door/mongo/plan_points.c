@@ -34,7 +34,7 @@ is_possible_id(const struct bson_value *v)
 	AUTO(buf_release) struct buf bytes = BUF_INIT(PLAIN_ID_VALUE_BYTES);
 
 	if ((!plan_is_text(v->type) && v->type != BSON_BINARY && !bson_is_container(v)) ||
-	    v->text.len < PLAN_BOUND_BYTES)
+	    bson_text(v).len < PLAN_BOUND_BYTES)
 		return true;
 	bson_value_write(&bytes, v);
 	return buf_status(&bytes) != STATUS_LIMIT;
@@ -94,6 +94,6 @@ plan_points_choose(const struct plan_ask *ask, const struct mql_demand *demands,
 	}
 	for (size_t i = 0; i < count && !*ret_points; i++)
 		if (plan_is_of_id(&demands[i]) && demands[i].op == MQL_DEMAND_IN)
-			TRY(points_of_list(ask, demands[i].value.text, q, plan, ret_points));
+			TRY(points_of_list(ask, bson_text(&demands[i].value), q, plan, ret_points));
 	return STATUS_OK;
 }

@@ -50,7 +50,7 @@ point_can_merge(const struct bson_value *v)
 	case BSON_STRING:
 	case BSON_SYMBOL:
 	case BSON_BINARY:
-		return v->text.len <= PLAN_MERGED_TEXT_BYTES;
+		return bson_text(v).len <= PLAN_MERGED_TEXT_BYTES;
 	default:
 		return false;
 	}

@@ -12,8 +12,8 @@ query_read_value(struct call *c, struct str from, struct str name, const struct 
 
 	if (!v)
 		return STATUS_LIMIT;
-	*ret = bson_find(from, name, v) && v->type != BSON_NULL &&
-			       (v->type != BSON_DOCUMENT || !bson_is_empty(v->text))
+	*ret = bson_find(from, name, v) && v->type != BSON_NULL && v->type != BSON_UNDEFINED &&
+			       (v->type != BSON_DOCUMENT || !bson_is_empty(bson_text(v)))
 		       ? v
 		       : NULL;
 	return STATUS_OK;

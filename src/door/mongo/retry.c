@@ -55,7 +55,7 @@ retry_init(struct retry *r, struct call *c)
 		if (v.type != BSON_ARRAY)
 			return call_type_mismatch(c, &v, "type 'array'", "%s.stmtIds",
 						  c->command->name);
-		TRY(read_ids(r, v.text));
+		TRY(read_ids(r, bson_text(&v)));
 	}
 	return STATUS_OK;
 }
@@ -203,7 +203,7 @@ retry_find(struct retry *r, size_t index, struct str *ret_result)
 	rest = str_skip(buf_str(&r->known), found->at);
 	if (!wire_document_cut(&rest, &doc))
 		return false;
-	*ret_result = bson_find(doc, STR("r"), &v) ? v.text : BSON_EMPTY;
+	*ret_result = bson_find(doc, STR("r"), &v) ? bson_text(&v) : BSON_EMPTY;
 	buf_append(&r->retried, &wanted.id, sizeof(wanted.id));
 	return true;
 }

@@ -28,10 +28,10 @@ collection_of(const struct call *c)
 	struct bson_value name;
 
 	if (c->command->run == mongo_run_aggregate && c->first.type == BSON_STRING)
-		return c->first.text;
+		return bson_text(&c->first);
 	if (c->command->run == mongo_run_get_more && bson_find(c->body, STR("collection"), &name) &&
 	    name.type == BSON_STRING)
-		return name.text;
+		return bson_text(&name);
 	/* Of a pipeline without a collection it is a name of no collection. */
 	return str_starts_with(c->collection, STR("$cmd")) ? STR("") : c->collection;
 }

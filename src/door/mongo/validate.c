@@ -32,7 +32,7 @@ read_choice(struct call *c, const struct bson_element *e, const char *const *cho
 	if (e->value.type != BSON_STRING)
 		return call_type_mismatch(c, &e->value, "type 'string'", "%s.%.*s",
 					  c->command->name, STR_ARG(e->name));
-	*ret = e->value.text;
+	*ret = bson_text(&e->value);
 	for (size_t i = 0; i < count; i++)
 		if (str_eq(*ret, str_from_cstr(choices[i])))
 			return STATUS_OK;
@@ -51,16 +51,16 @@ read_images(struct call *c, const struct bson_element *e, struct validate_ask *a
 	if (e->value.type != BSON_DOCUMENT)
 		return call_type_mismatch(c, &e->value, "type 'object'", "%s.%.*s",
 					  c->command->name, STR_ARG(e->name));
-	if (!bson_find(e->value.text, STR("enabled"), &v))
+	if (!bson_find(bson_text(&e->value), STR("enabled"), &v))
 		return call_fail(c, MONGO_FIELD_MISSING,
 				 "BSON field '%s.%.*s.enabled' is missing but a required field",
 				 c->command->name, STR_ARG(e->name));
-	if (v.type != BSON_BOOL || bson_count(e->value.text) > 1)
+	if (v.type != BSON_BOOL || bson_count(bson_text(&e->value)) > 1)
 		return call_fail(c, MONGO_TYPE_MISMATCH,
 				 "%.*s takes {enabled: true} or {enabled: false}",
 				 STR_ARG(e->name));
 	ask->has_images = true;
-	ask->images = v.truth;
+	ask->images = bson_truth(&v);
 	return STATUS_OK;
 }
 
@@ -93,7 +93,7 @@ validate_check(struct call *c, const struct validate_ask *ask)
 	struct mql_match *match;
 	struct mql q;
 
-	if (!ask->has_validator || bson_is_empty(ask->validator.text))
+	if (!ask->has_validator || bson_is_empty(bson_text(&ask->validator)))
 		return STATUS_OK;
 	if (str_eq(c->db, STR("admin")) || str_eq(c->db, STR("local")) ||
 	    str_eq(c->db, STR("config")) || str_starts_with(c->collection, STR("system.")))
@@ -102,7 +102,7 @@ validate_check(struct call *c, const struct validate_ask *ask)
 				 STR_ARG(c->db), STR_ARG(c->collection));
 	data_mql(c, c->arena, NULL, &q);
 	q.is_validator = true;
-	return data_mql_status(c, &q, mql_match_compile(&q, ask->validator.text, &match));
+	return data_mql_status(c, &q, mql_match_compile(&q, bson_text(&ask->validator), &match));
 }
 
 static void
@@ -130,7 +130,7 @@ validate_options(struct call *c, struct str options, const struct validate_ask *
 	struct bson_iter i;
 	bool has = ask->has_validator || bson_find(options, STR("validator"), &validator);
 
-	has = has && !bson_is_empty(validator.text);
+	has = has && !bson_is_empty(bson_text(&validator));
 	bson_builder_init(&b, &made);
 	bson_begin(&b);
 	for (bson_iter_begin(&i, options); bson_iter_read(&i, &e);)
@@ -176,7 +176,8 @@ option_is(struct str options, struct str name, struct str wanted)
 {
 	struct bson_value v;
 
-	return bson_find(options, name, &v) && v.type == BSON_STRING && str_eq(v.text, wanted);
+	return bson_find(options, name, &v) && v.type == BSON_STRING &&
+	       str_eq(bson_text(&v), wanted);
 }
 
 static enum status
@@ -202,11 +203,11 @@ validator_new(struct data *d, struct validator **ret)
 		v->moderate = option_is(options, STR("validationLevel"), STR("moderate"));
 		v->warns = option_is(options, STR("validationAction"), STR("warn"));
 		v->arena = arena;
-		v->filter = filter.text;
+		v->filter = bson_text(&filter);
 		data_mql(c, arena, NULL, &v->mql);
 		TRY(data_mql_status(c, &v->mql, data_collation(d, &v->mql, &v->mql.texts)));
 		TRY(data_mql_status(c, &v->mql,
-				    mql_match_compile(&v->mql, filter.text, &v->match)));
+				    mql_match_compile(&v->mql, bson_text(&filter), &v->match)));
 		v->compiled = arena_mark(arena);
 	}
 	*ret = v;

@@ -83,7 +83,7 @@ member_dup(struct arena *arena, struct str options, struct str name, struct str 
 	struct bson_value v;
 	bool there = bson_find(options, name, &v);
 
-	*ret = arena_dup(arena, there ? v.text : otherwise);
+	*ret = arena_dup(arena, there ? bson_text(&v) : otherwise);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -237,14 +237,14 @@ view_read(struct call *c, const struct bson_element *e, struct view_ask *ask, bo
 		if (e->value.type != BSON_STRING)
 			return call_type_mismatch(c, &e->value, "type 'string'", "%s.%.*s",
 						  c->command->name, STR_ARG(e->name));
-		ask->on = e->value.text;
+		ask->on = bson_text(&e->value);
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("pipeline"))) {
 		if (e->value.type != BSON_ARRAY)
 			return call_type_mismatch(c, &e->value, "type 'array'", "%s.%.*s",
 						  c->command->name, STR_ARG(e->name));
-		ask->pipeline = e->value.text;
+		ask->pipeline = bson_text(&e->value);
 		return STATUS_OK;
 	}
 	*ret_known = false;

@@ -39,11 +39,12 @@ token_read(const struct bson_value *v, struct watch_place *ret)
 	struct bson_value data;
 	struct watch_place t = { 0 };
 
-	if (v->type != BSON_DOCUMENT || !bson_find(v->text, STR("_data"), &data) ||
+	if (v->type != BSON_DOCUMENT || !bson_find(bson_text(v), STR("_data"), &data) ||
 	    data.type != BSON_STRING ||
-	    (data.text.len != TOKEN_HEX_BYTES && data.text.len != TOKEN_HEX_BYTES + 2) ||
-	    !str_from_hex(data.text, bytes) || bytes[TOKEN_BYTES - 1] > 1 ||
-	    (data.text.len > TOKEN_HEX_BYTES && !bytes[TOKEN_BYTES]))
+	    (bson_text(&data).len != TOKEN_HEX_BYTES &&
+	     bson_text(&data).len != TOKEN_HEX_BYTES + 2) ||
+	    !str_from_hex(bson_text(&data), bytes) || bytes[TOKEN_BYTES - 1] > 1 ||
+	    (bson_text(&data).len > TOKEN_HEX_BYTES && !bytes[TOKEN_BYTES]))
 		return false;
 	memcpy(t.seq.bytes, bytes, CATALOG_SEQ_BYTES);
 	for (int i = 0; i < 8; i++)
@@ -200,7 +201,7 @@ put_description(struct bson_builder *b, struct str detail, bool expanded)
 		bson_end(b);
 	}
 	if (expanded && bson_find(detail, STR("disambiguatedPaths"), &e.value))
-		bson_put_document(b, STR("disambiguatedPaths"), e.value.text);
+		bson_put_document(b, STR("disambiguatedPaths"), bson_text(&e.value));
 	else if (expanded)
 		bson_put_document(b, STR("disambiguatedPaths"), BSON_EMPTY);
 	bson_end(b);
@@ -270,10 +271,10 @@ told_next(struct mql_source *source, struct str *ret)
 	bson_end(&b);
 	TRY(buf_status(&t->event));
 	bson_iter_begin(&i, buf_str(&t->event));
-	if (!bson_iter_read(&i, &e) || !bson_find(e.value.text, STR("_id"), &id))
+	if (!bson_iter_read(&i, &e) || !bson_find(bson_text(&e.value), STR("_id"), &id))
 		return STATUS_CORRUPT;
-	t->source.id = id.text;
-	*ret = e.value.text;
+	t->source.id = bson_text(&id);
+	*ret = bson_text(&e.value);
 	return STATUS_OK;
 }
 
@@ -338,7 +339,7 @@ put_result(struct watch_source *from, struct str event, bool *ret_more)
 	struct bson_value id;
 
 	if (!bson_find(event, STR("_id"), &id) || id.type != BSON_DOCUMENT ||
-	    !str_eq(id.text, from->id))
+	    !str_eq(bson_text(&id), from->id))
 		return call_fail(
 			l->call, MONGO_CHANGE_STREAM_FATAL,
 			"Encountered an event whose _id field, which contains the resume token, "
@@ -413,7 +414,7 @@ watch_is_wanted(struct str pipeline, struct bson_value *ret)
 
 	bson_iter_begin(&i, pipeline);
 	return bson_iter_read(&i, &e) && e.value.type == BSON_DOCUMENT &&
-	       bson_find(e.value.text, STR("$changeStream"), ret);
+	       bson_find(bson_text(&e.value), STR("$changeStream"), ret);
 }
 
 static enum status
@@ -447,7 +448,7 @@ take_time(struct call *c, struct watch *w, const struct bson_value *v)
 	if (v->type != BSON_TIMESTAMP)
 		return call_type_mismatch(c, v, "type 'timestamp'",
 					  "$changeStream.startAtOperationTime");
-	version = time_to_version((uint64_t)v->n);
+	version = time_to_version((uint64_t)bson_integer(v));
 	w->place = (struct watch_place){ .seq = seq_of_version(version ? version - 1 : 0) };
 	w->begun = true;
 	return STATUS_OK;
@@ -458,7 +459,7 @@ take_image(struct call *c, struct watch *w, const struct bson_element *e)
 {
 	static const char *const names[] = { "off", "updateLookup", "whenAvailable", "required" };
 	bool before = str_eq(e->name, STR("fullDocumentBeforeChange"));
-	struct str v = e->value.type == BSON_STRING ? e->value.text : STR("");
+	struct str v = e->value.type == BSON_STRING ? bson_text(&e->value) : STR("");
 	enum watch_image *image = before ? &w->before : &w->full;
 
 	for (int i = WATCH_IMAGE_OFF; i <= WATCH_IMAGE_REQUIRED; i++) {
@@ -485,7 +486,7 @@ take_option(struct call *c, struct watch *w, const struct bson_element *e)
 	    str_eq(e->name, STR("fullDocumentBeforeChange")))
 		return take_image(c, w, e);
 	if (str_eq(e->name, STR("showExpandedEvents")) && e->value.type == BSON_BOOL) {
-		w->expanded = e->value.truth;
+		w->expanded = bson_truth(&e->value);
 		return STATUS_OK;
 	}
 	if (str_eq(e->name, STR("allChangesForCluster")) && e->value.type == BSON_BOOL)
@@ -558,7 +559,7 @@ open_compile(struct call *c, struct watch *w, struct str collection, const struc
 	if (!watch_is_wanted(ask->pipeline, &options) || options.type != BSON_DOCUMENT)
 		return call_fail(c, MONGO_TYPE_MISMATCH,
 				 "the $changeStream stage must be specified as an object");
-	TRY(take_options(c, w, collection, options.text));
+	TRY(take_options(c, w, collection, bson_text(&options)));
 	TRY(watch_stages_new(c, ask->pipeline, ask->let, ask->collation, &w->stages, &w->splits));
 	if (w->place.fragment && !w->splits)
 		return call_fail(c, MONGO_CHANGE_STREAM_FATAL,

@@ -41,7 +41,7 @@ stage_splits(const struct bson_value *stage, struct bson_value *ret)
 
 	if (stage->type != BSON_DOCUMENT)
 		return false;
-	bson_iter_begin(&i, stage->text);
+	bson_iter_begin(&i, bson_text(stage));
 	if (!bson_iter_read(&i, &e) || !str_eq(e.name, STR("$changeStreamSplitLargeEvent")))
 		return false;
 	*ret = e.value;
@@ -85,7 +85,7 @@ stages_copy(struct call *c, struct arena *arena, struct str pipeline, struct str
 					 "$changeStreamSplitLargeEvent must be the last stage in "
 					 "the pipeline");
 		*ret_splits = stage_splits(&e.value, &spec);
-		if (*ret_splits && (spec.type != BSON_DOCUMENT || !bson_is_empty(spec.text)))
+		if (*ret_splits && (spec.type != BSON_DOCUMENT || !bson_is_empty(bson_text(&spec))))
 			return call_fail(c, SPLIT_IS_NOT_EMPTY,
 					 "$changeStreamSplitLargeEvent spec should be an empty "
 					 "object");
@@ -100,7 +100,7 @@ stages_copy(struct call *c, struct arena *arena, struct str pipeline, struct str
 	bson_iter_begin(&i, buf_str(&made));
 	if (!bson_iter_read(&i, &e))
 		return STATUS_CORRUPT;
-	*ret = arena_dup(arena, e.value.text);
+	*ret = arena_dup(arena, bson_text(&e.value));
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -111,7 +111,7 @@ stages_check(struct call *c, struct str array)
 	struct bson_iter i, in;
 
 	for (bson_iter_begin(&i, array); bson_iter_read(&i, &e);) {
-		bson_iter_begin(&in, e.value.text);
+		bson_iter_begin(&in, bson_text(&e.value));
 		if (bson_iter_read(&in, &stage) && !is_allowed(stage.name))
 			return call_fail(c, MONGO_ILLEGAL_OPERATION,
 					 "%.*s is not permitted in a $changeStream pipeline",

@@ -31,7 +31,7 @@ hash_value(const struct index_def *def, const struct bson_value *v, struct bson_
 	TRY(bson_key_put(&raw, v, HASHED_BYTES, index_def_texts(def), &cut));
 	SHA256((const unsigned char *)raw.ptr, raw.len, digest);
 	*ret = (struct bson_value){ .type = BSON_INT64 };
-	memcpy(&ret->n, digest, sizeof(ret->n));
+	memcpy(&ret->as_n, digest, sizeof(int64_t));
 	return STATUS_OK;
 }
 
@@ -172,7 +172,7 @@ place_follow(const struct index_column *column, struct place *place, struct str 
 			return true;
 		if (ret->type != BSON_DOCUMENT)
 			return false;
-		object = ret->text;
+		object = bson_text(ret);
 	}
 	return false;
 }
@@ -216,7 +216,7 @@ walk_object(struct walk *walk, struct str object, struct place *places, size_t *
 		} else if (v.type != BSON_ARRAY) {
 			place->state = PLACE_ENDED;
 			place->value = v;
-		} else if (*ret_columns && v.text.ptr != ret_array->text.ptr) {
+		} else if (*ret_columns && bson_text(&v).ptr != bson_text(ret_array).ptr) {
 			return refuse(walk, false, i, first);
 		} else {
 			if (!*ret_columns)
@@ -280,7 +280,7 @@ walk_element(struct walk *walk, const struct bson_value *element, uint32_t colum
 		places[i].state = PLACE_ENDED;
 		places[i].value = *element;
 	}
-	return walk_columns(walk, element->type == BSON_DOCUMENT ? element->text : BSON_EMPTY,
+	return walk_columns(walk, element->type == BSON_DOCUMENT ? bson_text(element) : BSON_EMPTY,
 			    places, missing, depth + 1);
 }
 
@@ -301,11 +301,11 @@ walk_columns(struct walk *walk, struct str object, const struct place *from, siz
 	TRY(walk_object(walk, object, places, &missing, &columns, &array));
 	if (!columns)
 		return make_entry(walk, places, missing);
-	if (bson_is_empty(array.text))
+	if (bson_is_empty(bson_text(&array)))
 		return walk_element(walk, &(struct bson_value){ .type = BSON_UNDEFINED }, columns,
 				    places, missing, depth + 1);
-	place_by_position(walk, array.text, columns, places);
-	for (bson_iter_begin(&i, array.text); bson_iter_read(&i, &e);)
+	place_by_position(walk, bson_text(&array), columns, places);
+	for (bson_iter_begin(&i, bson_text(&array)); bson_iter_read(&i, &e);)
 		TRY(walk_element(walk, &e.value, columns, places, missing, depth + 1));
 	return STATUS_OK;
 }

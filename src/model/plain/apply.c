@@ -111,7 +111,7 @@ apply_here(struct application *a, struct apply_level *level, const struct bson_e
 	else
 		bson_put_element(&a->b, e);
 	if (bson_is_container(&e->value))
-		level_push(a, e->value.text, e->value.type == BSON_ARRAY);
+		level_push(a, bson_text(&e->value), e->value.type == BSON_ARRAY);
 	return STATUS_OK;
 }
 

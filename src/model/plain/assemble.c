@@ -217,5 +217,5 @@ plain_assemble_value(const struct kv_pair *pairs, size_t count, struct arena *ar
 	status = write_node(&a, &a.top, &b);
 	if (status == STATUS_CORRUPT || status == STATUS_NOMEM)
 		return status;
-	return assembly_finish(&a, &out, &ret->text);
+	return assembly_finish(&a, &out, &ret->as_text);
 }

@@ -77,7 +77,7 @@ plain_dump_header_read(struct str line, struct buf *room, struct plain_dump_head
 	TRY(bson_json_read(line, room, err));
 	header = buf_str(room);
 	if (!bson_find(header, STR("frond"), &v) || v.type != BSON_STRING ||
-	    !str_eq(v.text, STR("collection")))
+	    !str_eq(bson_text(&v), STR("collection")))
 		return err_set(err, STATUS_INVALID, "this is no dump of a collection");
 	if (!bson_find(header, STR("format"), &v) || !bson_to_int64(&v, &format) || format < 1)
 		return err_set(err, STATUS_INVALID, "\"format\" is a whole number");
@@ -85,12 +85,12 @@ plain_dump_header_read(struct str line, struct buf *room, struct plain_dump_head
 		return err_set(err, STATUS_NEWER, "a newer frond has written this dump");
 	*ret = (struct plain_dump_header){ .options = BSON_EMPTY, .indexes = BSON_EMPTY };
 	if (bson_find(header, STR("scheme"), &v) && v.type == BSON_STRING &&
-	    str_eq(v.text, STR("exploded")))
+	    str_eq(bson_text(&v), STR("exploded")))
 		ret->scheme = PLAIN_EXPLODED;
 	if (bson_find(header, STR("options"), &v) && v.type == BSON_DOCUMENT)
-		ret->options = v.text;
+		ret->options = bson_text(&v);
 	if (bson_find(header, STR("indexes"), &v) && v.type == BSON_ARRAY)
-		ret->indexes = v.text;
+		ret->indexes = bson_text(&v);
 	return STATUS_OK;
 }
 
@@ -108,17 +108,17 @@ create_indexes(struct kv_tx *tx, const struct catalog_db *db, struct str indexes
 		struct bson_iter k;
 		uint64_t number;
 
-		if (e.value.type != BSON_DOCUMENT || !bson_find(e.value.text, STR("name"), &name) ||
-		    name.type != BSON_STRING)
+		if (e.value.type != BSON_DOCUMENT ||
+		    !bson_find(bson_text(&e.value), STR("name"), &name) || name.type != BSON_STRING)
 			return err_set(err, STATUS_INVALID,
 				       "an index is a document with a name and a key");
 		bson_iter_begin(&k, indexes);
 		while (bson_iter_read(&k, &earlier) && earlier.bytes.ptr != e.bytes.ptr)
-			if (bson_find(earlier.value.text, STR("name"), &other) &&
+			if (bson_find(bson_text(&earlier.value), STR("name"), &other) &&
 			    bson_equals(&other, &name))
 				return err_set(err, STATUS_INVALID,
 					       "there are two indexes of one name");
-		TRY(plain_index_create(tx, db, e.value.text, arena, &number, err));
+		TRY(plain_index_create(tx, db, bson_text(&e.value), arena, &number, err));
 	}
 	return STATUS_OK;
 }

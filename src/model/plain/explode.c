@@ -73,7 +73,7 @@ explode_put(struct explosion *x, const struct bson_value *v, uint64_t ordinal)
 			.leaf = leaf,
 			.array = v->type == BSON_ARRAY,
 		};
-		bson_iter_begin(&x->levels[x->depth++].rest, v->text);
+		bson_iter_begin(&x->levels[x->depth++].rest, bson_text(v));
 	}
 	TRY(leaf_bytes(x, &leaf));
 	return plain_pairs_add(x->pairs, x->arena, buf_str(&x->path), buf_str(&x->value));

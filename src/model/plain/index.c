@@ -23,7 +23,7 @@ column_read(const struct bson_element *e, struct arena *arena, struct index_colu
 	size_t count = 1, at = 0;
 	struct str *path;
 
-	*ret_hashed = e->value.type == BSON_STRING && str_eq(e->value.text, STR("hashed"));
+	*ret_hashed = e->value.type == BSON_STRING && str_eq(bson_text(&e->value), STR("hashed"));
 	if (!*ret_hashed && !bson_is_number(&e->value))
 		return err_set(err, STATUS_INVALID,
 			       "a field of an index is followed by a number or \"hashed\"");
@@ -76,8 +76,8 @@ terms_read(struct str spec, struct arena *arena, struct index_def *ret, struct e
 	if (!bson_find(spec, STR("key"), &key) || key.type != BSON_DOCUMENT ||
 	    !bson_find(spec, STR("name"), &name) || name.type != BSON_STRING)
 		return err_set(err, STATUS_INVALID, "an index has a key and a name");
-	ret->name = name.text;
-	TRY(columns_read(key.text, arena, ret, err));
+	ret->name = bson_text(&name);
+	TRY(columns_read(bson_text(&key), arena, ret, err));
 	if (bson_find_true(spec, STR("unique")))
 		ret->flags |= INDEX_UNIQUE;
 	if (bson_find_true(spec, STR("sparse")))
@@ -86,12 +86,12 @@ terms_read(struct str spec, struct arena *arena, struct index_def *ret, struct e
 		ret->flags &= ~(uint32_t)INDEX_COVERING;
 	if (bson_find(spec, STR("partialFilterExpression"), &filter) &&
 	    filter.type == BSON_DOCUMENT)
-		ret->filter = filter.text;
+		ret->filter = bson_text(&filter);
 	if (bson_find(spec, STR("collation"), &collation)) {
 		if (collation.type != BSON_DOCUMENT)
 			return err_set(err, STATUS_INVALID,
 				       "the collation of an index is a document");
-		ret->collation = collation.text;
+		ret->collation = bson_text(&collation);
 	}
 	return STATUS_OK;
 }
@@ -182,10 +182,10 @@ members_add_filter(struct members *m, struct str filter, unsigned depth)
 			m->whole = true;
 			continue;
 		}
-		for (bson_iter_begin(&k, e.value.text); bson_iter_read(&k, &inner);) {
+		for (bson_iter_begin(&k, bson_text(&e.value)); bson_iter_read(&k, &inner);) {
 			m->whole = m->whole || inner.value.type != BSON_DOCUMENT;
 			if (inner.value.type == BSON_DOCUMENT)
-				TRY(members_add_filter(m, inner.value.text, depth + 1));
+				TRY(members_add_filter(m, bson_text(&inner.value), depth + 1));
 		}
 	}
 	return STATUS_OK;

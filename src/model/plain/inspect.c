@@ -69,7 +69,7 @@ draw_value(const struct bson_value *v, struct buf *ret)
 	AUTO(buf_release) struct buf json = BUF_INIT(2 * BSON_MOST_BYTES);
 
 	if (v->type == BSON_STRING) {
-		draw_text(v->text, ret);
+		draw_text(bson_text(v), ret);
 		return;
 	}
 	bson_json_write_value(&json, v, BSON_JSON_RELAXED);

@@ -46,7 +46,7 @@ id_check_length(const struct bson_value *id, struct err *err)
 
 	/* Those that most documents have are short. */
 	if (bson_is_number(id) || id->type == BSON_OBJECT_ID ||
-	    (id->type == BSON_STRING && id->text.len < PLAIN_ID_VALUE_BYTES / 2))
+	    (id->type == BSON_STRING && bson_text(id).len < PLAIN_ID_VALUE_BYTES / 2))
 		return STATUS_OK;
 	bson_value_write(&value, id);
 	if (buf_status(&value) == STATUS_LIMIT)

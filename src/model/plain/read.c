@@ -370,7 +370,7 @@ get_from_root(struct plain *p, struct str key, struct str path, enum kv_read mod
 		bool whole = str_eq(path, STR("_id"));
 
 		if (!whole && !(str_starts_with(path, STR("_id.")) && bson_is_container(&root.id) &&
-				bson_find_path(root.id.text, str_skip(path, 4), ret)))
+				bson_find_path(bson_text(&root.id), str_skip(path, 4), ret)))
 			return STATUS_NOT_FOUND;
 		if (whole)
 			*ret = root.id;

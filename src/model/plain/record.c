@@ -145,7 +145,7 @@ plain_leaf_put(const struct plain_leaf *leaf, struct buf *value)
 static enum status
 leaf_copy(struct arena *arena, struct bson_value *v)
 {
-	struct str *texts[] = { &v->text, &v->more };
+	struct str *texts[] = { &v->as_text, &v->as_more };
 	bool two = v->type == BSON_REGEX || v->type == BSON_DB_POINTER ||
 		   v->type == BSON_CODE_SCOPE;
 	bool one = two || v->type == BSON_STRING || v->type == BSON_BINARY ||

@@ -138,7 +138,7 @@ new_member(struct changing *c, struct place *at, struct str step, uint32_t posit
 static size_t
 value_bytes(const struct bson_value *v)
 {
-	return v->text.len + v->more.len;
+	return bson_text(v).len + (bson_is_of(v, BSON_KINDS_MORE) ? bson_more(v).len : 0);
 }
 
 /* True if a value has bytes of its own, whose length depends on it. */

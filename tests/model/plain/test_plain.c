@@ -405,7 +405,7 @@ a_field_is_a_point_read_and_its_update_one_pair(void **state)
 	assert_int_equal(insert(f, EXPLODED, doc_of(f, json.ptr)), STATUS_OK);
 	read.path = STR("salary");
 	assert_int_equal(op_run(f, &read), STATUS_OK);
-	assert_int_equal(read.value.n, 10000);
+	assert_int_equal(bson_integer(&read.value), 10000);
 	assert_int_equal(read.cost.keys_read, 1);
 	assert_int_equal(op_run(f, &op), STATUS_OK);
 	assert_true(op.changed);
@@ -695,7 +695,7 @@ listing_body(struct kv_tx *tx, void *arg)
 	while (status == STATUS_OK && l->count < l->limit) {
 		status = plain_scan_next(&scan, l->arena, &doc);
 		if (status == STATUS_OK && bson_find(doc, STR("_id"), &id))
-			l->ids[l->count++] = id.n;
+			l->ids[l->count++] = bson_integer(&id);
 	}
 	if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
 		buf_clear(l->place);
@@ -785,7 +785,7 @@ every_change_is_an_event(void **state)
 	assert_int_equal(op.events[1].kind, PLAIN_EVENT_UPDATE);
 	assert_true(str_eq(op.events[1].detail, change.detail));
 	assert_int_equal(op.events[2].kind, PLAIN_EVENT_DELETE);
-	assert_int_equal(op.events[2].id.n, 1);
+	assert_int_equal(bson_integer(&op.events[2].id), 1);
 	assert_int_equal(op.events[2].ms, START_MS);
 	assert_true(catalog_seq_cmp(&op.events[0].seq, &op.events[1].seq) < 0);
 	op.after = op.events[1].seq;

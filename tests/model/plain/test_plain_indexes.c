@@ -231,7 +231,7 @@ draw_entries(struct arena *arena, const char *spec, const char *json, struct buf
 				 .columns = columns };
 
 	assert_true(bson_find(described, STR("key"), &key));
-	for (bson_iter_begin(&i, key.text); bson_iter_read(&i, &e); def.column_count++) {
+	for (bson_iter_begin(&i, bson_text(&key)); bson_iter_read(&i, &e); def.column_count++) {
 		struct str *path = arena_alloc(arena, 8 * sizeof(*path));
 		struct str rest = e.name;
 		size_t n = 0;
@@ -676,7 +676,7 @@ writer_main(void *arg)
 						       : OP_UPDATE;
 		op.change = (struct plain_change){ STR("a"), &n };
 		(void)snprintf(json, sizeof(json), "{\"_id\":%d,\"a\":[%d,%d],\"b\":1}",
-			       (int)op.id.n, (int)rand_seq_below(&seq, 5),
+			       (int)bson_integer(&op.id), (int)rand_seq_below(&seq, 5),
 			       (int)rand_seq_below(&seq, 5));
 		op.doc = doc_of(arena, json);
 		(void)op_run(w->f->store, arena, &op);

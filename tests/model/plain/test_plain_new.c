@@ -53,7 +53,7 @@ doc_of(int number, struct buf *room)
 static struct bson_value
 id_of(int number)
 {
-	return (struct bson_value){ .type = BSON_INT32, .n = number };
+	return (struct bson_value){ .type = BSON_INT32, .as_n = number };
 }
 
 static enum status
