@@ -142,20 +142,20 @@ read_place(struct mql *q, const struct mql_expr_op *op, const char *which,
 	return STATUS_OK;
 }
 
-/* `end` only says where the text may begin. */
+/* `end` only says where the text may begin. Texts are UTF-8, so none begins inside a character. */
 static int64_t
 index_of_char(struct str text, struct str what, size_t start, size_t end)
 {
-	size_t at = 0;
+	size_t at = 0, n = 0, found;
 
 	if (!text.len && !what.len && !start)
 		return 0;
-	for (size_t n = 0; n < end && at < text.len; n++) {
-		if (n >= start && str_starts_with(str_skip(text, at), what))
-			return (int64_t)n;
+	for (; n < start && at < text.len; n++)
 		at += mql_char_bytes(str_skip(text, at));
-	}
-	return -1;
+	if (at >= text.len || !find_text(text, what, at, &found))
+		return -1;
+	n += mql_count_chars(str_of(text.ptr + at, found - at));
+	return n < end ? (int64_t)n : -1;
 }
 
 static enum status
@@ -330,15 +330,63 @@ enum {
 	TRIM_RIGHT = 2,
 };
 
-static bool
-char_is_in(struct str c, struct str set)
-{
-	while (set.len) {
-		size_t n = mql_char_bytes(set);
+enum {
+	CHAR_SET_SHORT_BYTES = 64, /* of which each character is compared */
+	CHAR_SET_CODES = 0x110000, /* of Unicode */
+};
 
-		if (str_eq(c, str_of(set.ptr, n)))
+/* Characters: `bits` has one for each code; NULL: there are few, and `text` is gone through. */
+struct char_set {
+	struct str text;
+	uint8_t *bits;
+};
+
+static uint32_t
+char_code(const char *c, size_t len)
+{
+	uint32_t code = len > 1 ? (uint8_t)c[0] & (0x7fU >> len) : (uint8_t)c[0];
+
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | ((uint8_t)c[i] & 0x3f);
+	return code % CHAR_SET_CODES;
+}
+
+static enum status
+char_set_of(struct mql *q, struct str text, struct char_set *ret)
+{
+	*ret = (struct char_set){ .text = text };
+	if (text.len <= CHAR_SET_SHORT_BYTES)
+		return STATUS_OK;
+	TRY(mql_count(text.len + CHAR_SET_CODES / 8));
+	ret->bits = arena_zalloc(q->arena, CHAR_SET_CODES / 8);
+	if (!ret->bits)
+		return mql_full(q);
+	while (text.len) {
+		size_t n = mql_char_bytes(text);
+		uint32_t code = char_code(text.ptr, n);
+
+		ret->bits[code / 8] |= (uint8_t)(1U << code % 8);
+		text = str_skip(text, n);
+	}
+	return STATUS_OK;
+}
+
+static bool
+char_set_has(const struct char_set *set, struct str c)
+{
+	struct str rest = set->text;
+	uint32_t code;
+
+	if (set->bits) {
+		code = char_code(c.ptr, c.len);
+		return set->bits[code / 8] >> code % 8 & 1;
+	}
+	while (rest.len) {
+		size_t n = mql_char_bytes(rest);
+
+		if (str_eq(c, str_of(rest.ptr, n)))
 			return true;
-		set = str_skip(set, n);
+		rest = str_skip(rest, n);
 	}
 	return false;
 }
@@ -350,13 +398,16 @@ char_is_in(struct str c, struct str set)
 	    "\x8a")
 
 static enum status
-trim_text(int sides, struct str set, struct str *text)
+trim_text(struct mql *q, int sides, struct str chars, struct str *text)
 {
+	struct char_set set;
+
+	TRY(char_set_of(q, chars, &set));
 	while (sides & TRIM_LEFT && text->len) {
 		size_t n = mql_char_bytes(*text);
 
-		TRY(mql_count(set.len * 8));
-		if (!char_is_in(str_of(text->ptr, n), set))
+		TRY(step_count(1));
+		if (!char_set_has(&set, str_of(text->ptr, n)))
 			break;
 		*text = str_skip(*text, n);
 	}
@@ -365,8 +416,8 @@ trim_text(int sides, struct str set, struct str *text)
 
 		while (at && is_inside_char(*text, at))
 			at--;
-		TRY(mql_count(set.len * 8));
-		if (!char_is_in(str_skip(*text, at), set))
+		TRY(step_count(1));
+		if (!char_set_has(&set, str_skip(*text, at)))
 			break;
 		text->len = at;
 	}
@@ -396,7 +447,7 @@ run_trim(const struct mql_expr *e, struct mql *q, const struct mql_env *env, str
 		return mql_fail(q, 50700,
 				"%s requires 'chars' to be a string, got %s (of type %s) instead.",
 				e->op->name, mql_text(q, STR(""), &chars), mql_expr_type(&chars));
-	TRY(trim_text(e->op->number, bson_text(&chars), &input.as_text));
+	TRY(trim_text(q, e->op->number, bson_text(&chars), &input.as_text));
 	return mql_expr_text(q, bson_text(&input), ret);
 }
 

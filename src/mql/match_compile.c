@@ -6,6 +6,11 @@
 #include "mql/mql_int.h"
 #include "mql/sort_values.h"
 
+enum {
+	ALL_LONG = 16, /* values of $all, from more of which on they are a set */
+	ALL_FIRST = 8, /* of these, too, that are conditions by themselves */
+};
+
 struct list {
 	struct mql_node **tail;
 };
@@ -425,6 +430,17 @@ compile_elem(struct mql *q, struct str path, const struct bson_element *e, unsig
 	return compile_operators(q, STR(""), bson_text(&e->value), depth + 1, &inner);
 }
 
+/* Refuses what no value is equal to. */
+static enum status
+check_all_value(struct mql *q, const struct bson_value *v)
+{
+	if (has_operators(v))
+		return mql_fail(q, MQL_BAD_VALUE, "no $ expressions in $all");
+	if (v->type == BSON_UNDEFINED)
+		return mql_fail(q, MQL_BAD_VALUE, "cannot compare to undefined");
+	return STATUS_OK;
+}
+
 static enum status
 compile_all_value(struct mql *q, struct str path, const struct bson_value *v, bool elements,
 		  unsigned depth, struct list *list)
@@ -442,35 +458,69 @@ compile_all_value(struct mql *q, struct str path, const struct bson_value *v, bo
 	}
 	if (v->type == BSON_REGEX)
 		return compile_regex(q, path, v, bson_more(v), list);
-	if (has_operators(v))
-		return mql_fail(q, MQL_BAD_VALUE, "no $ expressions in $all");
+	TRY(check_all_value(q, v));
 	return compile_equal(q, path, v, list);
 }
 
+/* True for a list of documents such as {$elemMatch: …}: the first one says. */
+static bool
+all_is_of_elements(struct str values)
+{
+	struct bson_element e, first;
+	struct bson_iter i;
+
+	bson_iter_begin(&i, values);
+	if (!bson_iter_read(&i, &e) || !has_operators(&e.value))
+		return false;
+	bson_iter_begin(&i, bson_text(&e.value));
+	return bson_iter_read(&i, &first) && mql_is(first.name, "$elemMatch");
+}
+
+/* A node for all values of a long list, which looks at each value of a document once. */
+static enum status
+compile_all_set(struct mql *q, struct str path, struct str values, struct list *list)
+{
+	struct mql_node *node;
+
+	TRY(node_new(q, MQL_NODE_ALL, path, list, &node));
+	return mql_value_set_of(q, values, q->texts, &node->set);
+}
+
+/*
+ * Of a long list, the first few values and the last one have nodes of their own, too: planners ask
+ * for the first ones, and the last one tells the position.
+ */
 static enum status
 compile_all(struct mql *q, struct str path, const struct bson_element *e, unsigned depth,
 	    struct list *list)
 {
 	struct mql_node *node;
 	struct bson_iter i;
-	struct bson_element value, first;
-	bool elements = false, any = false;
+	struct bson_element value;
+	size_t count, at = 0;
+	bool elements, has_set;
 
 	if (e->value.type != BSON_ARRAY)
 		return mql_fail(q, MQL_BAD_VALUE, "$all needs an array");
-	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &value);) {
-		if (!any && has_operators(&value.value)) {
-			struct bson_iter in;
+	count = bson_count(bson_text(&e->value));
+	if (!count)
+		return node_new(q, MQL_NODE_CONSTANT, path, list,
+				&node); /* nothing has all of none */
+	elements = all_is_of_elements(bson_text(&e->value));
+	has_set = !elements && count > ALL_LONG;
+	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &value); at++) {
+		bool alone = !has_set || at < ALL_FIRST || at + 1 == count ||
+			     value.value.type == BSON_REGEX;
 
-			bson_iter_begin(&in, bson_text(&value.value));
-			elements = bson_iter_read(&in, &first) && mql_is(first.name, "$elemMatch");
-		}
-		any = true;
-		TRY(compile_all_value(q, path, &value.value, elements, depth, list));
+		TRY(step_count(1));
+		if (has_set && at + 1 == count)
+			TRY(compile_all_set(q, path, bson_text(&e->value), list));
+		if (alone)
+			TRY(compile_all_value(q, path, &value.value, elements, depth, list));
+		else
+			TRY(check_all_value(q, &value.value));
 	}
-	if (any)
-		return STATUS_OK;
-	return node_new(q, MQL_NODE_CONSTANT, path, list, &node); /* nothing has all of none */
+	return STATUS_OK;
 }
 
 static enum status

@@ -8,6 +8,7 @@
 #include "mql/regex.h"
 #include "mql/schema.h"
 #include "mql/script.h"
+#include "mql/value_set.h"
 
 enum mql_node_op {
 	/* Of nodes: `first` and what follows it. */
@@ -33,6 +34,7 @@ enum mql_node_op {
 	MQL_NODE_MOD,
 	MQL_NODE_REGEX,
 	MQL_NODE_BITS,
+	MQL_NODE_ALL, /* of many values at once: each is equal to one at the path */
 	/* Likewise, and of an array as a whole. */
 	MQL_NODE_SIZE,
 	MQL_NODE_ELEM_VALUE,  /* `first`: of an element as a value */
@@ -80,7 +82,8 @@ struct mql_node {
 		} mod;
 		struct mql_regex_item regex;
 		struct mql_bits bits;
-		int64_t size; /* -1: none has it */
+		struct mql_value_set set; /* ALL; of its regular expressions nothing is asked */
+		int64_t size;             /* -1: none has it */
 	};
 };
 

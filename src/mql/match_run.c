@@ -10,6 +10,8 @@ struct run {
 	struct mql *q;
 	int64_t position; /* see mql_match_run() */
 	const struct mql_bound *let;
+	bool *found;    /* of MQL_NODE_ALL while it runs: which of its values are there */
+	size_t missing; /* and how many are not, so far */
 };
 
 static enum status run_node(struct run *r, const struct mql_node *node, bool of_value,
@@ -98,6 +100,21 @@ run_in(struct mql *q, const struct mql_node *node, const struct bson_value *v, b
 	for (const struct mql_regex_item *i = node->in.regexes; i && !*ret; i = i->next)
 		TRY(run_regex(q, i, v, ret));
 	return STATUS_OK;
+}
+
+/* Notes a value of the document; true if all that are wanted have been seen. */
+static bool
+run_all_value(struct run *r, const struct mql_node *node, const struct bson_value *v)
+{
+	const struct bson_value null = BSON_OF_NULL;
+	size_t at;
+
+	if ((!v || v->type != BSON_UNDEFINED) &&
+	    mql_value_set_find(&node->set, r->q, v ? v : &null, &at) && !r->found[at]) {
+		r->found[at] = true;
+		r->missing--;
+	}
+	return !r->missing;
 }
 
 static bool
@@ -236,6 +253,9 @@ run_value(struct run *r, const struct mql_node *node, const struct bson_value *v
 		return run_regex(r->q, &node->regex, v, ret);
 	case MQL_NODE_BITS:
 		return run_bits(node, v, ret);
+	case MQL_NODE_ALL:
+		*ret = run_all_value(r, node, v);
+		return STATUS_OK;
 	case MQL_NODE_SIZE:
 		*ret = v && v->type == BSON_ARRAY &&
 		       bson_count(bson_text(v)) == (uint64_t)node->size;
@@ -373,6 +393,28 @@ run_where(struct run *r, const struct mql_node *node, const struct bson_value *s
 }
 
 static enum status
+run_all(struct run *r, const struct mql_node *node, bool of_value, const struct bson_value *subject,
+	bool *ret)
+{
+	struct arena_mark mark = arena_mark(r->q->arena);
+	enum status status;
+
+	r->found = arena_zalloc(r->q->arena, node->set.count);
+	if (!r->found)
+		return mql_full(r->q);
+	TRY(mql_count(node->set.count));
+	r->missing = node->set.count;
+	for (size_t i = 0; i < node->set.count; i++) {
+		r->found[i] = node->set.values[i]->type == BSON_REGEX;
+		r->missing -= r->found[i];
+	}
+	status = of_value ? run_value(r, node, subject, -1, ret)
+			  : run_path(r, node, bson_text(subject), node->path, -1, ret);
+	arena_reset(r->q->arena, mark);
+	return status;
+}
+
+static enum status
 run_node(struct run *r, const struct mql_node *node, bool of_value,
 	 const struct bson_value *subject, bool *ret)
 {
@@ -393,6 +435,8 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 		return run_expr(r, node, subject, ret);
 	case MQL_NODE_WHERE:
 		return run_where(r, node, subject, ret);
+	case MQL_NODE_ALL:
+		return run_all(r, node, of_value, subject, ret);
 	case MQL_NODE_AND:
 	case MQL_NODE_OR:
 		*ret = all;

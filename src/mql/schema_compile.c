@@ -2,6 +2,7 @@
 #include "bson/decimal.h"
 #include "mql/schema_int.h"
 #include "mql/sort_values.h"
+#include "mql/value_set.h"
 
 /* A schema while it is compiled. */
 struct compile {
@@ -247,22 +248,16 @@ compile_pattern(struct compile *c, const struct bson_element *e)
 static enum status
 compile_enum(struct compile *c, const struct bson_element *e)
 {
+	struct mql_value_set values;
 	struct mql_rule *rule;
-	struct bson_iter i, before;
-	struct bson_element value, other;
 
 	TRY(check_type(c->q, e, EXPECT_ARRAY));
 	TRY(check_filled(c->q, e));
-	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &value);) {
-		bson_iter_begin(&before, bson_text(&e->value));
-		while (bson_iter_read(&before, &other) && other.bytes.ptr != value.bytes.ptr) {
-			TRY(mql_count(other.bytes.len));
-			if (bson_equals(&other.value, &value.value))
-				return mql_fail(c->q, MQL_FAILED_TO_PARSE,
-						"$jsonSchema keyword 'enum' array cannot contain "
-						"duplicate values.");
-		}
-	}
+	TRY(mql_value_set_of(c->q, bson_text(&e->value), NULL, &values));
+	if (values.count < values.all_count)
+		return mql_fail(
+			c->q, MQL_FAILED_TO_PARSE,
+			"$jsonSchema keyword 'enum' array cannot contain duplicate values.");
 	return rule_new(c, MQL_RULE_ENUM, e, &rule);
 }
 
@@ -326,9 +321,10 @@ compile_items(struct compile *c, const struct bson_element *e)
 static enum status
 compile_required(struct compile *c, const struct bson_element *e)
 {
+	struct mql_value_set names;
 	struct mql_rule *rule;
-	struct bson_iter i, before;
-	struct bson_element name, other;
+	struct bson_iter i;
+	struct bson_element name;
 
 	TRY(check_type(c->q, e, EXPECT_ARRAY));
 	TRY(check_filled(c->q, e));
@@ -338,16 +334,12 @@ compile_required(struct compile *c, const struct bson_element *e)
 					"$jsonSchema keyword '%.*s' must be an array of strings, "
 					"but found an element of type %s",
 					STR_ARG(e->name), mql_type_name(&name.value));
-		bson_iter_begin(&before, bson_text(&e->value));
-		while (bson_iter_read(&before, &other) && other.bytes.ptr != name.bytes.ptr) {
-			TRY(step_count(1));
-			if (str_eq(bson_text(&other.value), bson_text(&name.value)))
-				return mql_fail(c->q, MQL_FAILED_TO_PARSE,
-						"$jsonSchema keyword '%.*s' array cannot contain "
-						"duplicate values",
-						STR_ARG(e->name));
-		}
 	}
+	TRY(mql_value_set_of(c->q, bson_text(&e->value), NULL, &names));
+	if (names.count < names.all_count)
+		return mql_fail(c->q, MQL_FAILED_TO_PARSE,
+				"$jsonSchema keyword '%.*s' array cannot contain duplicate values",
+				STR_ARG(e->name));
 	return rule_new(c, MQL_RULE_REQUIRED, e, &rule);
 }
 
@@ -627,11 +619,13 @@ compile_keyword(struct compile *c, size_t at, const struct bson_element *e)
 	case KEYWORD_NOT:
 		return compile_not(c, e);
 	case KEYWORD_TITLE:
+		TRY(check_type(c->q, e, EXPECT_STRING));
 		c->schema->title = bson_text(&e->value);
-		return check_type(c->q, e, EXPECT_STRING);
+		return STATUS_OK;
 	case KEYWORD_DESCRIPTION:
+		TRY(check_type(c->q, e, EXPECT_STRING));
 		c->schema->description = bson_text(&e->value);
-		return check_type(c->q, e, EXPECT_STRING);
+		return STATUS_OK;
 	case KEYWORD_REFUSED:
 		break;
 	}
@@ -643,13 +637,14 @@ enum status
 mql_schema_compile(struct mql *q, const struct bson_value *v, unsigned depth,
 		   struct mql_schema **ret)
 {
-	struct compile c = { .q = q, .depth = depth, .document = bson_text(v) };
+	struct compile c = { .q = q, .depth = depth };
 	size_t at, count = sizeof(keywords) / sizeof(keywords[0]);
 	struct bson_iter i;
 	struct bson_element e;
 
 	if (v->type != BSON_DOCUMENT)
 		return mql_fail(q, MQL_TYPE_MISMATCH, "$jsonSchema must be an object");
+	c.document = bson_text(v);
 	if (depth > MQL_DEPTH)
 		return mql_fail(q, MQL_OVERFLOW,
 				"Maximum number of nested $jsonSchema levels exceeded: %d",

@@ -272,7 +272,9 @@ compile_each(struct mql *q, struct mql_modifier *m)
 				name, mql_type_name(&each));
 	m->value = each;
 	m->each = true;
-	return STATUS_OK;
+	return m->op == MQL_UPDATE_ADD_TO_SET
+		       ? mql_value_set_of(q, bson_text(&each), q->texts, &m->set)
+		       : STATUS_OK;
 }
 
 static enum status
@@ -368,7 +370,7 @@ compile_modifier(struct compile *c, enum mql_update_op op, const struct bson_ele
 			return mql_fail(c->q, MQL_BAD_VALUE,
 					"$pullAll requires an array argument but was given a %s",
 					mql_type_name(&e->value));
-		return STATUS_OK;
+		return mql_value_set_of(c->q, bson_text(&e->value), c->q->texts, &m->set);
 	case MQL_UPDATE_BIT:
 		return compile_bit(c->q, m);
 	case MQL_UPDATE_SET:

@@ -4,6 +4,7 @@
 
 #include "mql/match.h"
 #include "mql/update.h"
+#include "mql/value_set.h"
 
 enum mql_update_op {
 	MQL_UPDATE_SET,
@@ -52,9 +53,10 @@ struct mql_modifier {
 	size_t number; /* in the order of the update */
 	struct str path;
 	struct bson_value value;
-	bool each;               /* of $push, $addToSet: `value` is the array of $each */
-	struct mql_match *match; /* of $pull with conditions */
-	struct mql_push *push;   /* of $push with more than $each; else NULL */
+	bool each;                /* of $push, $addToSet: `value` is the array of $each */
+	struct mql_value_set set; /* of $pullAll, and of $addToSet with $each: their values */
+	struct mql_match *match;  /* of $pull with conditions */
+	struct mql_push *push;    /* of $push with more than $each; else NULL */
 };
 
 struct mql_update {

@@ -142,6 +142,16 @@ array_has(struct mql *q, struct mql_tree *array, const struct bson_value *v, boo
 	return STATUS_OK;
 }
 
+static enum status
+array_append(struct mql *q, struct mql_tree *array, const struct bson_value *v,
+	     struct mql_applied *ret)
+{
+	TRY(mql_tree_append(q, array, STR(""), v, NULL));
+	ret->appended++;
+	ret->changed = true;
+	return STATUS_OK;
+}
+
 /* Puts a value behind the others; in a set only if it is not there. */
 static enum status
 array_add(struct mql *q, const struct mql_modifier *m, struct mql_tree *array,
@@ -151,11 +161,34 @@ array_add(struct mql *q, const struct mql_modifier *m, struct mql_tree *array,
 
 	if (m->op == MQL_UPDATE_ADD_TO_SET)
 		TRY(array_has(q, array, v, &has));
-	if (has)
-		return STATUS_OK;
-	TRY(mql_tree_append(q, array, STR(""), v, NULL));
-	ret->appended++;
-	ret->changed = true;
+	return has ? STATUS_OK : array_append(q, array, v, ret);
+}
+
+/* Puts those values of $each behind the others that are not there, in their own order. */
+static enum status
+array_add_each(struct mql *q, const struct mql_value_set *set, struct mql_tree *array,
+	       struct mql_applied *ret)
+{
+	bool *has = arena_zalloc(q->arena, set->count + 1);
+	bool *adds = arena_zalloc(q->arena, set->all_count + 1);
+	struct bson_value old;
+	size_t at;
+
+	if (!has || !adds)
+		return mql_full(q);
+	for (const struct mql_tree *n = array->first; n; n = n->next) {
+		TRY(step_count(1));
+		TRY(mql_tree_value(q, n, &old));
+		if (mql_value_set_find(set, q, &old, &at))
+			has[at] = true;
+	}
+	TRY(mql_count(set->all_count));
+	for (size_t i = 0; i < set->count; i++)
+		adds[set->values[i] - set->all] = !has[i];
+	for (size_t i = 0; i < set->all_count; i++) {
+		if (adds[i])
+			TRY(array_append(q, array, &set->all[i], ret));
+	}
 	return STATUS_OK;
 }
 
@@ -180,6 +213,8 @@ op_append(struct mql *q, const struct mql_modifier *m, struct mql_tree *node,
 	TRY(mql_tree_open(q, array));
 	if (m->push) {
 		TRY(mql_push_run(q, m, array, &ret->appended, &ret->changed));
+	} else if (m->each && m->op == MQL_UPDATE_ADD_TO_SET) {
+		TRY(array_add_each(q, &m->set, array, ret));
 	} else if (m->each) {
 		for (bson_iter_begin(&i, bson_text(&m->value)); bson_iter_read(&i, &e);)
 			TRY(array_add(q, m, array, &e.value, ret));
@@ -215,20 +250,13 @@ op_pop(struct mql *q, const struct mql_modifier *m, struct mql_tree *node, struc
 static enum status
 pull_takes(struct mql *q, const struct mql_modifier *m, const struct bson_value *v, bool *ret)
 {
-	struct bson_iter i;
-	struct bson_element e;
+	size_t ignored;
 
 	*ret = false;
 	if (m->match)
 		return mql_match_run_value(m->match, q, v, ret);
-	if (m->op == MQL_UPDATE_PULL) {
-		*ret = bson_compare_values(v, &m->value, q->texts) == 0;
-		return STATUS_OK;
-	}
-	for (bson_iter_begin(&i, bson_text(&m->value)); bson_iter_read(&i, &e) && !*ret;) {
-		TRY(step_count(1));
-		*ret = bson_compare_values(v, &e.value, q->texts) == 0;
-	}
+	*ret = m->op == MQL_UPDATE_PULL ? bson_compare_values(v, &m->value, q->texts) == 0
+					: mql_value_set_find(&m->set, q, v, &ignored);
 	return STATUS_OK;
 }
 

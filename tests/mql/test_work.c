@@ -1,0 +1,296 @@
+/*
+ * Work that grows with the data, and not with its square: the steps (loop/step.h) of twice the data
+ * are less than three times as many.
+ */
+#include "loop/step.h"
+#include "mql/match.h"
+#include "mql/update.h"
+#include "expr_case.h"
+
+enum {
+	WORK_BYTES = 1 << 28,
+	FEW = 2000,
+	CHARS = 1 << 19,
+};
+
+static int
+work_setup(void **state)
+{
+	*state = arena_new(WORK_BYTES);
+	return *state ? 0 : -1;
+}
+
+/* {name: [from, from + 1, …]}; `more` is a list of further values, which begins with a comma. */
+static struct str
+numbers(struct arena *arena, const char *name, int from, int count, const char *more)
+{
+	struct buf text = BUF_INIT(CASE_BYTES);
+	struct str doc;
+
+	buf_printf(&text, "{'%s':[", name);
+	for (int i = 0; i < count; i++)
+		buf_printf(&text, "%s%d", i ? "," : "", from + i);
+	buf_printf(&text, "%s]}", more);
+	buf_append_byte(&text, 0);
+	assert_int_equal(buf_status(&text), STATUS_OK);
+	doc = case_bson(arena, text.ptr);
+	buf_release(&text);
+	return doc;
+}
+
+/* A document with one member, which is a document. */
+static struct str
+around(struct arena *arena, const char *name, struct str inner)
+{
+	struct buf out = BUF_INIT(CASE_BYTES);
+	struct bson_builder b;
+	struct str doc;
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	bson_put_document(&b, str_from_cstr(name), inner);
+	bson_end(&b);
+	doc = arena_dup(arena, buf_str(&out));
+	buf_release(&out);
+	return doc;
+}
+
+static int64_t
+update_steps(struct arena *arena, struct str change, struct str document, size_t *ret_count)
+{
+	const struct mql_update_on on = { document, -1, false };
+	struct mql q = case_mql(arena);
+	struct mql_updated done;
+	struct mql_update *u;
+	struct bson_value a;
+	int64_t before;
+
+	step_pause(1);
+	before = step_credit;
+	assert_int_equal(mql_update_compile(&q, change, BSON_EMPTY, &u), STATUS_OK);
+	assert_int_equal(mql_update_run(u, &q, &on, &done), STATUS_OK);
+	assert_true(bson_find(done.document, STR("a"), &a));
+	*ret_count = bson_count(bson_text(&a));
+	return before - step_credit;
+}
+
+static int64_t
+match_steps(struct arena *arena, struct str filter, struct str document, bool wanted)
+{
+	struct mql q = case_mql(arena);
+	bool matches = !wanted;
+	struct mql_match *m;
+	int64_t before;
+
+	step_pause(1);
+	before = step_credit;
+	assert_int_equal(mql_match_compile(&q, filter, &m), STATUS_OK);
+	assert_int_equal(mql_match_run(m, &q, document, &matches, NULL), STATUS_OK);
+	assert_int_equal(matches, wanted);
+	return before - step_credit;
+}
+
+static void
+sets_grow_by_each_in_steps_of_their_values(void **state)
+{
+	int64_t steps[2];
+	size_t count;
+
+	for (int i = 0; i < 2; i++) {
+		int n = FEW << i;
+		struct str each = numbers(*state, "$each", n / 2, n, "");
+
+		steps[i] = update_steps(*state,
+					around(*state, "$addToSet", around(*state, "a", each)),
+					numbers(*state, "a", 0, n, ""), &count);
+		assert_int_equal(count, n + n / 2);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+static void
+values_are_pulled_in_steps_of_both_lists(void **state)
+{
+	int64_t steps[2];
+	size_t count;
+
+	for (int i = 0; i < 2; i++) {
+		int n = FEW << i;
+
+		steps[i] = update_steps(
+			*state, around(*state, "$pullAll", numbers(*state, "a", n / 2, n, "")),
+			numbers(*state, "a", 0, n, ""), &count);
+		assert_int_equal(count, n / 2);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+static void
+all_of_many_values_are_sought_in_steps_of_both_lists(void **state)
+{
+	int64_t steps[2];
+
+	for (int i = 0; i < 2; i++) {
+		int n = FEW << i;
+		struct str all = around(*state, "a", numbers(*state, "$all", 0, n, ""));
+
+		steps[i] = match_steps(*state, all, numbers(*state, "a", 0, n, ""), true);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+static void
+all_of_many_values_means_the_same_as_of_few(void **state)
+{
+	static const struct {
+		const char *more;     /* behind the numbers of $all */
+		const char *document; /* behind those of the document */
+		bool matches;
+	} cases[] = {
+		{ ",'x','y',7", ",'y','x'", true },
+		{ ",'x','y',7", ",'x'", false },
+		{ ",null,7", "", false },
+		{ ",null,7", ",null", true },
+		{ ",{'$numberDouble':'NaN'},7", ",{'$numberDecimal':'NaN'}", true },
+		{ ",{'$regularExpression':{'pattern':'^x','options':''}},7", ",'xy'", true },
+		{ ",{'$regularExpression':{'pattern':'^x','options':''}},7", ",'y'", false },
+		{ ",{'b':1},7", ",{'b':1.0}", true },
+		{ ",[1],7", ",[1]", true },
+		{ ",[1],7", ",1", false },
+		{ ",2.5,7", ",{'$numberDecimal':'2.50'}", true },
+		{ ",{'$minKey':1},7", ",{'$minKey':1}", true },
+		{ ",{'$minKey':1},7", "", false },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++)
+		match_steps(*state,
+			    around(*state, "a", numbers(*state, "$all", 0, 30, cases[i].more)),
+			    numbers(*state, "a", 0, 30, cases[i].document), cases[i].matches);
+}
+
+static void
+the_last_of_many_values_tells_the_position(void **state)
+{
+	struct str filter = around(*state, "a", numbers(*state, "$all", 0, 30, ",3"));
+	struct mql q = case_mql(*state);
+	struct mql_match *m;
+	int64_t position = -1;
+	bool matches;
+
+	assert_int_equal(mql_match_compile(&q, filter, &m), STATUS_OK);
+	assert_int_equal(mql_match_run(m, &q, numbers(*state, "a", 0, 30, ""), &matches, &position),
+			 STATUS_OK);
+	assert_true(matches);
+	assert_int_equal(position, 3);
+}
+
+static void
+lists_of_a_schema_are_checked_in_steps_of_their_values(void **state)
+{
+	int64_t steps[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct str names = numbers(*state, "enum", 0, FEW << i, "");
+		struct str schema = around(
+			*state, "$jsonSchema",
+			around(*state, "properties", around(*state, "a", names)));
+
+		steps[i] = match_steps(*state, schema, case_bson(*state, "{'a':7}"), true);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+/* A text of one character again and again, and `end`. */
+static struct str
+repeated(struct arena *arena, size_t count, const char *end)
+{
+	char *text = arena_bytes(arena, count + strlen(end));
+
+	memset(text, 'a', count);
+	memcpy(text + count, end, strlen(end));
+	return str_of(text, count + strlen(end));
+}
+
+static int64_t
+expr_steps(struct arena *arena, const char *expression, struct str a, struct str b, int64_t *ret)
+{
+	const struct bson_value v = case_value(arena, expression);
+	struct buf out = BUF_INIT(WORK_BYTES);
+	struct mql q = case_mql(arena);
+	struct bson_builder builder;
+	struct mql_env env = { 0 };
+	struct bson_value value;
+	struct mql_expr *e;
+	int64_t before;
+
+	bson_builder_init(&builder, &out);
+	bson_begin(&builder);
+	bson_put_string(&builder, STR("a"), a);
+	bson_put_string(&builder, STR("b"), b);
+	bson_end(&builder);
+	env.root = buf_str(&out);
+	step_pause(1);
+	before = step_credit;
+	assert_int_equal(mql_expr_compile(&q, &v, NULL, &e), STATUS_OK);
+	assert_int_equal(mql_expr_run(e, &q, &env, &value), STATUS_OK);
+	assert_true(bson_to_int64(&value, ret));
+	buf_release(&out);
+	return before - step_credit;
+}
+
+/*
+ * Were the text compared at each of its characters, that would be some 10^11 bytes, and the test
+ * would not end in its time.
+ */
+static void
+a_long_text_is_found_in_a_longer_one(void **state)
+{
+	struct str text = repeated(*state, 2 * CHARS, "\xc3\xa4"),
+		   what = repeated(*state, CHARS, "b");
+	int64_t at;
+
+	expr_steps(*state, "{'$indexOfCP':['$a','$b']}", text, what, &at);
+	assert_int_equal(at, -1);
+	what = repeated(*state, CHARS, "\xc3\xa4");
+	expr_steps(*state, "{'$indexOfCP':['$a','$b']}", text, what, &at);
+	assert_int_equal(at, CHARS);
+	expr_steps(*state, "{'$indexOfCP':['$a','$b',0,524288]}", text, what, &at);
+	assert_int_equal(at, -1);
+	expr_steps(*state, "{'$indexOfCP':['$a','$b',524289]}", text, what, &at);
+	assert_int_equal(at, -1);
+}
+
+static void
+many_characters_are_trimmed_in_steps_of_the_text(void **state)
+{
+	int64_t steps[2], left;
+
+	for (int i = 0; i < 2; i++) {
+		struct str chars = repeated(*state, FEW << i, "\xc3\xa4\xf0\x9f\x98\x80");
+
+		steps[i] = expr_steps(
+			*state, "{'$strLenBytes':{'$trim':{'input':'$a','chars':'$b'}}}",
+			repeated(*state, FEW << i, "b\xc3\xa4\xf0\x9f\x98\x80"), chars, &left);
+		assert_int_equal(left, 1);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+#define WORK_TEST(name) cmocka_unit_test_setup_teardown(name, work_setup, case_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORK_TEST(sets_grow_by_each_in_steps_of_their_values),
+		WORK_TEST(values_are_pulled_in_steps_of_both_lists),
+		WORK_TEST(all_of_many_values_are_sought_in_steps_of_both_lists),
+		WORK_TEST(all_of_many_values_means_the_same_as_of_few),
+		WORK_TEST(the_last_of_many_values_tells_the_position),
+		WORK_TEST(lists_of_a_schema_are_checked_in_steps_of_their_values),
+		WORK_TEST(a_long_text_is_found_in_a_longer_one),
+		WORK_TEST(many_characters_are_trimmed_in_steps_of_the_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
