@@ -14,6 +14,7 @@
 #include "access/follow.h"
 #include "base/buf.h"
 #include "door/redis/acl.h"
+#include "door/redis/pubsub_table.h"
 #include "door/redis/run.h"
 #include "door/redis/wire/request.h"
 #include "net/stream.h"
@@ -101,6 +102,7 @@ struct client {
 
 	/* Pub/sub: the redis's pubsub_lock, but for the counts. */
 	struct subscription *subscriptions[3]; /* channels, patterns, shard channels */
+	struct pubsub_table subscribed[3];     /* the same, by names */
 	_Atomic size_t subscription_count[3];
 
 	/* MONITOR: the redis's monitor_lock, but for whether it does. */

@@ -6,6 +6,7 @@
 #include "door/redis/pubsub.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/wire/glob.h"
+#include "loop/step.h"
 
 static const char *const subscribe_words[] = { "subscribe", "psubscribe", "ssubscribe" };
 static const char *const unsubscribe_words[] = { "unsubscribe", "punsubscribe", "sunsubscribe" };
@@ -58,6 +59,7 @@ subscribe_generic(struct call *c, enum pubsub_kind kind)
 	for (size_t i = 1; i < c->argc; i++) {
 		enum status status;
 
+		step_pause(PUBSUB_STEPS);
 		status = subscribe_one(c, kind, c->argv[i], &err);
 		if (status != STATUS_OK) {
 			error_reply_status(c->reply, status, &err);
@@ -75,6 +77,7 @@ unsubscribe_generic(struct call *c, enum pubsub_kind kind)
 	struct str name;
 
 	for (size_t i = 1; i < c->argc; i++) {
+		step_pause(PUBSUB_STEPS);
 		pubsub_unsubscribe(c->client, kind, c->argv[i]);
 		answer_subscription(c, word, kind, &c->argv[i]);
 	}
@@ -87,6 +90,7 @@ unsubscribe_generic(struct call *c, enum pubsub_kind kind)
 
 		if (!copy.ptr)
 			return STATUS_LIMIT;
+		step_pause(PUBSUB_STEPS);
 		pubsub_unsubscribe(c->client, kind, name);
 		answer_subscription(c, word, kind, &copy);
 	}
@@ -228,7 +232,7 @@ cmd_pubsub(struct call *c)
 		return pubsub_numsub(c, PUBSUB_SHARD);
 	if (call_arg_is(c, 1, "numpat") && c->argc == 2) {
 		pthread_rwlock_rdlock(&c->redis->pubsub_lock);
-		reply_int(c->reply, (int64_t)c->redis->channel_count[PUBSUB_PATTERN]);
+		reply_int(c->reply, (int64_t)c->redis->channels[PUBSUB_PATTERN].count);
 		pthread_rwlock_unlock(&c->redis->pubsub_lock);
 		return STATUS_OK;
 	}

@@ -95,8 +95,8 @@ info_stats(struct redis *r, struct buf *out)
 	size_t channels, patterns;
 
 	pthread_rwlock_rdlock(&r->pubsub_lock);
-	channels = r->channel_count[0];
-	patterns = r->channel_count[1];
+	channels = r->channels[0].count;
+	patterns = r->channels[1].count;
 	pthread_rwlock_unlock(&r->pubsub_lock);
 	buf_printf(out,
 		   "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"

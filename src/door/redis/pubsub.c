@@ -1,19 +1,24 @@
 #include "door/redis/pubsub.h"
 
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/hash.h"
 #include "base/mem.h"
 #include "door/redis/effects.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/wire/glob.h"
+#include "loop/step.h"
 
 struct channel {
-	struct channel *next; /* of the slot */
-	struct channel **link;
+	struct pubsub_entry entry; /* of struct redis */
 	struct subscription *subscriptions;
 	size_t count;
 	struct str name; /* behind the struct */
 };
 
 struct subscription {
+	struct pubsub_entry entry; /* of the client */
 	struct client *client;
 	struct channel *channel;
 	struct subscription *next; /* of the client */
@@ -22,26 +27,39 @@ struct subscription {
 	struct subscription **link_same;
 };
 
-static struct channel **
-channel_slot(struct redis *r, enum pubsub_kind kind, struct str name)
+static_assert(offsetof(struct channel, entry) == 0 && offsetof(struct subscription, entry) == 0,
+	      "an entry is what it is of");
+
+enum {
+	REMOVED_AT_ONCE = 64, /* subscriptions of a client that ends, while others wait */
+};
+
+static uint64_t
+channel_hash(struct str name)
 {
-	return &r->channels[kind][str_hash(name) % REDIS_CHANNEL_SLOTS];
+	return hash_keyed(0, name);
+}
+
+static struct channel *
+channel_of(struct pubsub_entry *entry)
+{
+	return (struct channel *)entry;
 }
 
 static struct channel *
 channel_find(struct redis *r, enum pubsub_kind kind, struct str name)
 {
-	struct channel *ch = *channel_slot(r, kind, name);
+	uint64_t hash = channel_hash(name);
+	struct pubsub_entry *e = pubsub_table_find(&r->channels[kind], hash);
 
-	while (ch && !str_eq(ch->name, name))
-		ch = ch->next;
-	return ch;
+	while (e && (e->hash != hash || !str_eq(channel_of(e)->name, name)))
+		e = e->next;
+	return channel_of(e);
 }
 
 static struct channel *
 channel_make(struct redis *r, enum pubsub_kind kind, struct str name)
 {
-	struct channel **slot = channel_slot(r, kind, name);
 	struct channel *ch = mem_zalloc(sizeof(*ch) + name.len);
 	char *bytes = (char *)(ch + 1);
 
@@ -49,12 +67,11 @@ channel_make(struct redis *r, enum pubsub_kind kind, struct str name)
 		return NULL;
 	memcpy(bytes, name.ptr, name.len);
 	ch->name = str_of(bytes, name.len);
-	ch->next = *slot;
-	ch->link = slot;
-	if (*slot)
-		(*slot)->link = &ch->next;
-	*slot = ch;
-	r->channel_count[kind]++;
+	ch->entry.hash = channel_hash(name);
+	if (!pubsub_table_add(&r->channels[kind], &ch->entry)) {
+		mem_free(ch);
+		return NULL;
+	}
 	return ch;
 }
 
@@ -63,10 +80,7 @@ channel_drop_if_empty(struct redis *r, enum pubsub_kind kind, struct channel *ch
 {
 	if (ch->count)
 		return;
-	*ch->link = ch->next;
-	if (ch->next)
-		ch->next->link = ch->link;
-	r->channel_count[kind]--;
+	pubsub_table_remove(&r->channels[kind], &ch->entry);
 	mem_free(ch);
 }
 
@@ -75,11 +89,12 @@ channel_drop_if_empty(struct redis *r, enum pubsub_kind kind, struct channel *ch
 static struct subscription *
 subscription_find(struct client *c, enum pubsub_kind kind, struct str name)
 {
-	struct subscription *s = c->subscriptions[kind];
+	uint64_t hash = channel_hash(name);
+	struct pubsub_entry *e = pubsub_table_find(&c->subscribed[kind], hash);
 
-	while (s && !str_eq(s->channel->name, name))
-		s = s->next;
-	return s;
+	while (e && (e->hash != hash || !str_eq(((struct subscription *)e)->channel->name, name)))
+		e = e->next;
+	return (struct subscription *)e;
 }
 
 static enum status
@@ -90,12 +105,17 @@ subscription_add(struct client *c, enum pubsub_kind kind, struct str name)
 
 	if (s && !ch)
 		ch = channel_make(c->redis, kind, name);
-	if (!s || !ch) {
+	if (s && ch) {
+		s->client = c;
+		s->channel = ch;
+		s->entry.hash = ch->entry.hash;
+	}
+	if (!s || !ch || !pubsub_table_add(&c->subscribed[kind], &s->entry)) {
+		if (ch)
+			channel_drop_if_empty(c->redis, kind, ch);
 		mem_free(s);
 		return STATUS_NOMEM;
 	}
-	s->client = c;
-	s->channel = ch;
 	s->next = c->subscriptions[kind];
 	s->link = &c->subscriptions[kind];
 	if (s->next)
@@ -120,6 +140,7 @@ subscription_remove(struct client *c, enum pubsub_kind kind, struct subscription
 	*s->link_same = s->next_same;
 	if (s->next_same)
 		s->next_same->link_same = s->link_same;
+	pubsub_table_remove(&c->subscribed[kind], &s->entry);
 	s->channel->count--;
 	channel_drop_if_empty(c->redis, kind, s->channel);
 	atomic_fetch_sub(&c->subscription_count[kind], 1);
@@ -178,11 +199,17 @@ pubsub_all(struct client *c, enum pubsub_kind kind, bool (*fine)(void *arg, stru
 void
 pubsub_unsubscribe_all(struct client *c)
 {
-	pthread_rwlock_wrlock(&c->redis->pubsub_lock);
-	for (int kind = 0; kind < PUBSUB_KINDS; kind++)
-		while (c->subscriptions[kind])
-			subscription_remove(c, (enum pubsub_kind)kind, c->subscriptions[kind]);
-	pthread_rwlock_unlock(&c->redis->pubsub_lock);
+	for (int kind = 0; kind < PUBSUB_KINDS; kind++) {
+		/* Only the client's own fiber changes its list. */
+		while (c->subscriptions[kind]) {
+			pthread_rwlock_wrlock(&c->redis->pubsub_lock);
+			for (int i = 0; i < REMOVED_AT_ONCE && c->subscriptions[kind]; i++)
+				subscription_remove(c, (enum pubsub_kind)kind,
+						    c->subscriptions[kind]);
+			pthread_rwlock_unlock(&c->redis->pubsub_lock);
+			step_pause(REMOVED_AT_ONCE * PUBSUB_STEPS);
+		}
+	}
 }
 
 bool
@@ -192,9 +219,29 @@ pubsub_has_subscribers(struct redis *r)
 
 	pthread_rwlock_rdlock(&r->pubsub_lock);
 	for (int kind = 0; kind < PUBSUB_KINDS; kind++)
-		has |= r->channel_count[kind] > 0;
+		has |= r->channels[kind].count > 0;
 	pthread_rwlock_unlock(&r->pubsub_lock);
 	return has;
+}
+
+/* The lock is held. */
+static void
+channels_each(struct redis *r, enum pubsub_kind kind, void (*take)(struct channel *ch, void *arg),
+	      void *arg)
+{
+	const struct pubsub_table *t = &r->channels[kind];
+
+	for (size_t i = 0; i < t->slot_count; i++)
+		for (struct pubsub_entry *e = t->slots[i]; e; e = e->next)
+			take(channel_of(e), arg);
+}
+
+static void
+channel_close(struct channel *ch, void *arg)
+{
+	(void)arg;
+	for (struct subscription *s = ch->subscriptions; s; s = s->next_same)
+		client_signal(s->client, CLIENT_OVERFLOWED);
 }
 
 void
@@ -202,11 +249,7 @@ pubsub_close_all(struct redis *r)
 {
 	pthread_rwlock_rdlock(&r->pubsub_lock);
 	for (int kind = 0; kind < PUBSUB_KINDS; kind++)
-		for (size_t i = 0; i < REDIS_CHANNEL_SLOTS; i++)
-			for (struct channel *ch = r->channels[kind][i]; ch; ch = ch->next)
-				for (struct subscription *s = ch->subscriptions; s;
-				     s = s->next_same)
-					client_signal(s->client, CLIENT_OVERFLOWED);
+		channels_each(r, (enum pubsub_kind)kind, channel_close, NULL);
 	pthread_rwlock_unlock(&r->pubsub_lock);
 }
 
@@ -236,33 +279,43 @@ message_send(const struct channel *ch, const char *word, const struct str *patte
 	}
 }
 
+struct publishing {
+	struct str name;
+	const struct str *message; /* NULL: those who would get one are counted */
+	size_t count;
+};
+
+static void
+publish_to_pattern(struct channel *ch, void *arg)
+{
+	struct publishing *p = arg;
+
+	if (!glob_matches(ch->name, p->name, false))
+		return;
+	p->count += ch->count;
+	if (p->message)
+		message_send(ch, "pmessage", &ch->name, p->name, *p->message);
+}
+
 /* Goes through those who get it; sends if there is a message. */
 static size_t
 publish(struct redis *r, bool shard, struct str name, const struct str *message)
 {
 	enum pubsub_kind kind = shard ? PUBSUB_SHARD : PUBSUB_CHANNEL;
+	struct publishing p = { .name = name, .message = message };
 	struct channel *ch;
-	size_t count = 0;
 
 	pthread_rwlock_rdlock(&r->pubsub_lock);
 	ch = channel_find(r, kind, name);
 	if (ch) {
-		count += ch->count;
+		p.count += ch->count;
 		if (message)
 			message_send(ch, shard ? "smessage" : "message", NULL, name, *message);
 	}
-	for (size_t i = 0; !shard && r->channel_count[PUBSUB_PATTERN] && i < REDIS_CHANNEL_SLOTS;
-	     i++) {
-		for (ch = r->channels[PUBSUB_PATTERN][i]; ch; ch = ch->next) {
-			if (!glob_matches(ch->name, name, false))
-				continue;
-			count += ch->count;
-			if (message)
-				message_send(ch, "pmessage", &ch->name, name, *message);
-		}
-	}
+	if (!shard)
+		channels_each(r, PUBSUB_PATTERN, publish_to_pattern, &p);
 	pthread_rwlock_unlock(&r->pubsub_lock);
-	return count;
+	return p.count;
 }
 
 size_t
@@ -290,13 +343,26 @@ pubsub_subscribers(struct redis *r, enum pubsub_kind kind, struct str name)
 	return count;
 }
 
+struct naming {
+	void (*take)(void *arg, struct str name);
+	void *arg;
+};
+
+static void
+channel_name(struct channel *ch, void *arg)
+{
+	const struct naming *n = arg;
+
+	n->take(n->arg, ch->name);
+}
+
 void
 pubsub_each(struct redis *r, enum pubsub_kind kind, void (*take)(void *arg, struct str name),
 	    void *arg)
 {
+	struct naming n = { .take = take, .arg = arg };
+
 	pthread_rwlock_rdlock(&r->pubsub_lock);
-	for (size_t i = 0; i < REDIS_CHANNEL_SLOTS; i++)
-		for (const struct channel *ch = r->channels[kind][i]; ch; ch = ch->next)
-			take(arg, ch->name);
+	channels_each(r, kind, channel_name, &n);
 	pthread_rwlock_unlock(&r->pubsub_lock);
 }

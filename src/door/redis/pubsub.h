@@ -17,6 +17,7 @@ enum pubsub_kind {
 
 enum {
 	PUBSUB_SUBSCRIPTIONS = 100000, /* of one client */
+	PUBSUB_STEPS = 8,              /* that one costs which begins or ends */
 };
 
 /* Of the client's fiber. Again is fine. STATUS_NOMEM; STATUS_LIMIT, explained. */

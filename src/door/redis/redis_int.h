@@ -10,7 +10,6 @@
 #include "settings/live.h"
 
 enum {
-	REDIS_CHANNEL_SLOTS = 1024,
 	REDIS_BLOCKED_SLOTS = 256,
 	REDIS_CACHES = 64, /* of databases' descriptions, that are kept between transactions */
 	REDIS_CONFIG_BYTES = 1024, /* of a setting's value */
@@ -57,8 +56,7 @@ struct redis {
 	_Atomic uint64_t next_client;
 
 	pthread_rwlock_t pubsub_lock;
-	struct channel *channels[3][REDIS_CHANNEL_SLOTS];
-	size_t channel_count[3];
+	struct pubsub_table channels[3]; /* channels, patterns, shard channels */
 
 	/* Clients that see all commands; how many they are is read without the lock. */
 	pthread_mutex_t monitor_lock;
