@@ -1263,6 +1263,65 @@ def commands_and_errors_are_counted(cwd):
 
 
 @test
+def a_client_may_subscribe_to_many_channels(cwd):
+    names = [f"channel:{i}" for i in range(30000)]
+    with Redis(cwd) as server, server.client() as other:
+        for subscribe, unsubscribe, publish in [("SUBSCRIBE", "UNSUBSCRIBE", "PUBLISH"),
+                                                ("PSUBSCRIBE", "PUNSUBSCRIBE", "PUBLISH"),
+                                                ("SSUBSCRIBE", "SUNSUBSCRIBE", "SPUBLISH")]:
+            with server.client() as many:
+                many.send(subscribe, *names)
+                equal([many.read()[2] for _ in names], list(range(1, len(names) + 1)))
+                many.send(subscribe, names[5])
+                equal(many.read(), [subscribe.lower().encode(), names[5].encode(), len(names)])
+                equal(other(publish, names[-1], "text"), 1)
+                equal(many.read()[-2:], [names[-1].encode(), b"text"])
+                many.send(unsubscribe, *names[:10000])
+                equal([many.read()[2] for _ in range(10000)], list(range(len(names) - 1, len(names) - 10001, -1)))
+                many.send(unsubscribe)
+                equal({many.read()[1] for _ in range(20000)}, {name.encode() for name in names[10000:]})
+                many.send(subscribe, *names)
+                for _ in names:
+                    many.read()
+            # What was left of a client that has ended is gone, too.
+            while other("PUBSUB", "CHANNELS") or other("PUBSUB", "NUMPAT") or other("PUBSUB", "SHARDCHANNELS"):
+                pass
+
+
+@test
+def members_at_random_are_members(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        names = {b"m%d" % i for i in range(5000)}
+        c("SADD", "set", *names)
+        c("HSET", "hash", *(x for name in names for x in (name, b"v" + name)))
+        c("ZADD", "zset", *(x for i, name in enumerate(names) for x in (i, name)))
+        assert c("SRANDMEMBER", "set") in names
+        for command, key in [("SRANDMEMBER", "set"), ("HRANDFIELD", "hash"), ("ZRANDMEMBER", "zset")]:
+            for count in (1, 40, 3000, 4999, 6000):
+                drawn = c(command, key, count)
+                equal(len(drawn), min(count, 5000))
+                assert len(set(drawn)) == len(drawn) and set(drawn) <= names
+            for count in (1, 70, 7000):
+                drawn = c(command, key, -count)
+                assert len(drawn) == count and set(drawn) <= names
+        drawn = c("HRANDFIELD", "hash", 40, "WITHVALUES")
+        equal(drawn[1::2], [b"v" + name for name in drawn[::2]])
+        left = set(names)
+        for count in (None, 1, 30, 2000, 100, 3000):
+            popped = c("SPOP", "set") if count is None else c("SPOP", "set", count)
+            popped = {popped} if count is None else set(popped)
+            assert popped <= left
+            left -= popped
+            equal(c("SCARD", "set"), len(left))
+        equal(c("EXISTS", "set"), 0)
+        # In one transaction, which sees what it has taken itself.
+        c("SADD", "set", *names)
+        answers = c.pipeline(*[("SPOP", "set") for _ in range(1000)])
+        equal(len(set(answers)), 1000)
+        equal(c("SCARD", "set"), 4000)
+
+
+@test
 def how_long_commands_took_is_told(cwd):
     with Redis(cwd, "--no-sync") as server, server.client() as c:
         c("SET", "s", "x")

@@ -2,6 +2,7 @@
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
 #include "door/redis/list.h"
+#include "loop/step.h"
 
 enum {
 	LIST_PAGE = 512,
@@ -209,10 +210,11 @@ cmd_ltrim(struct call *c)
 
 /*
  * Goes through a list from either end. `fn` sees each element with its index, and says whether to
- * go on.
+ * go on, and by `*keeps` that it needs what is in the arena.
  */
 struct list_walk {
-	bool (*fn)(void *arg, uint64_t index, const struct timed_element *e, enum status *status);
+	bool (*fn)(void *arg, uint64_t index, const struct timed_element *e, bool *keeps,
+		   enum status *status);
 	void *arg;
 	uint64_t most; /* elements to look at; 0: all */
 };
@@ -229,20 +231,25 @@ list_walk(struct timed_item *item, bool backwards, const struct list_walk *w)
 	while (seen < count && (!w->most || seen < w->most)) {
 		uint64_t n = count - seen < LIST_PAGE ? count - seen : LIST_PAGE;
 		uint64_t from = backwards ? count - seen - n : seen;
+		struct arena_mark mark = arena_mark(item->arena);
 		struct timed_elements e;
+		bool keeps = false;
 
 		TRY(timed_list_range(item, from, n, &e));
 		if (!e.count)
 			return STATUS_OK;
+		TRY(step_count((uint32_t)e.count));
 		for (size_t i = 0; i < e.count; i++) {
 			size_t at = backwards ? e.count - 1 - i : i;
 
 			if (w->most && seen + i >= w->most)
 				return STATUS_OK;
-			if (!w->fn(w->arg, from + at, &e.elements[at], &status))
+			if (!w->fn(w->arg, from + at, &e.elements[at], &keeps, &status))
 				return status;
 		}
 		seen += e.count;
+		if (!keeps)
+			arena_reset(item->arena, mark);
 	}
 	return STATUS_OK;
 }
@@ -259,7 +266,8 @@ struct find {
 };
 
 static bool
-find_take(void *arg, uint64_t index, const struct timed_element *e, enum status *status)
+find_take(void *arg, uint64_t index, const struct timed_element *e, bool *keeps,
+	  enum status *status)
 {
 	struct find *f = arg;
 
@@ -269,6 +277,7 @@ find_take(void *arg, uint64_t index, const struct timed_element *e, enum status 
 		f->skip--;
 		return true;
 	}
+	*keeps = true;
 	f->found = arena_grow(f->arena, f->found, f->count, &f->cap, sizeof(*f->found));
 	f->indexes = arena_grow(f->arena, f->indexes, f->count, &f->cap_indexes,
 				sizeof(*f->indexes));

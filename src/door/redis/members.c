@@ -121,10 +121,19 @@ enum status
 members_random(struct call *c, struct timed_item *item, int64_t wanted, struct timed_member **ret,
 	       size_t *ret_count)
 {
+	struct timed_members drawn;
 	struct timed_member *all;
+	enum status status;
 	size_t count;
 	size_t n;
 
+	status = timed_members_draw(item, wanted < 0 ? (size_t)-wanted : (size_t)wanted, wanted < 0,
+				    &drawn);
+	if (status != STATUS_NOT_FOUND) {
+		*ret = drawn.members;
+		*ret_count = drawn.count;
+		return status;
+	}
 	TRY(members_all(item, c->arena, &all, &count));
 	if (wanted < 0 && count) {
 		n = (size_t)-wanted;

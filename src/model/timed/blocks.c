@@ -210,8 +210,8 @@ level_walk(struct timed_item *item, unsigned level, uint64_t index, struct str *
 	TRY(timed_block_key(item, level, *at, &begin));
 	TRY(timed_key_with(item->arena, begin, CATALOG_KEY_NEXT, &begin));
 	TRY(timed_block_key(item, level + 1, STR(""), &end));
-	TRY(timed_cursor_open(&scan, item->t, begin, end,
-			      &(struct kv_range_options){ .ahead = true }));
+	TRY(timed_cursor_open_few(&scan, item->t, begin, end,
+				  &(struct kv_range_options){ .ahead = true }, 2U << LEVEL_BITS));
 	while (*before + block.entries <= index) {
 		status = timed_cursor_next(&scan, &pair);
 		if (status == STATUS_NOT_FOUND)

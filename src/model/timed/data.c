@@ -5,7 +5,13 @@
 #include <endian.h>
 
 #include "base/mem.h"
+#include "kv/few.h"
+#include "loop/step.h"
 #include "model/timed/timed_int.h"
+
+enum {
+	STEPS_A_PAIR = 16, /* to read or to write one, and what goes with that */
+};
 
 struct history
 timed_history_of(const struct timed *t)
@@ -26,6 +32,7 @@ timed_data_set(struct timed *t, struct str key, struct str value)
 {
 	const struct history h = timed_history_of(t);
 
+	TRY(step_count(STEPS_A_PAIR));
 	if (t->has_history)
 		TRY(history_change(&h, key));
 	return kv_set(t->tx, key, value);
@@ -36,6 +43,7 @@ timed_data_clear(struct timed *t, struct str key)
 {
 	const struct history h = timed_history_of(t);
 
+	TRY(step_count(STEPS_A_PAIR));
 	if (t->has_history)
 		TRY(history_change(&h, key));
 	return kv_clear(t->tx, key);
@@ -57,6 +65,7 @@ timed_data_add(struct timed *t, struct str key, int64_t change)
 	const struct history h = timed_history_of(t);
 	uint64_t operand = htole64((uint64_t)change);
 
+	TRY(step_count(STEPS_A_PAIR));
 	if (t->has_history)
 		TRY(history_add(&h, key, change));
 	return kv_atomic(t->tx, KV_ADD, key, str_of(&operand, sizeof(operand)));
@@ -141,12 +150,19 @@ enum status
 timed_cursor_open(struct timed_cursor *c, struct timed *t, struct str begin, struct str end,
 		  const struct kv_range_options *options)
 {
+	return timed_cursor_open_few(c, t, begin, end, options, 0);
+}
+
+enum status
+timed_cursor_open_few(struct timed_cursor *c, struct timed *t, struct str begin, struct str end,
+		      const struct kv_range_options *options, size_t first)
+{
 	static const struct kv_range_options defaults;
 	enum status status;
 
 	options = options ? options : &defaults;
 	if (!t->at_us)
-		return kv_scan_init(&c->scan, t->tx, begin, end, options);
+		return kv_scan_init_few(&c->scan, t->tx, begin, end, options, first);
 	TRY(timed_now(t));
 	c->past = mem_zalloc(sizeof(*c->past));
 	if (!c->past)
@@ -162,6 +178,7 @@ timed_cursor_open(struct timed_cursor *c, struct timed *t, struct str begin, str
 enum status
 timed_cursor_next(struct timed_cursor *c, struct kv_pair *ret)
 {
+	TRY(step_count(STEPS_A_PAIR));
 	if (!c->past)
 		return kv_scan_next(&c->scan, ret);
 	if (!c->left)

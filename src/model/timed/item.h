@@ -296,6 +296,20 @@ struct timed_members {
 MUST_USE enum status timed_members_page(struct timed_item *item, uint64_t from, size_t least,
 					struct timed_members *ret);
 
+/* ---- Members at random (draw.c) ---- */
+
+enum {
+	TIMED_DRAW_SHARE = 64, /* more than this part of the members are not drawn: read them all */
+};
+
+/*
+ * Draws `wanted` members, each with the same probability: different ones, or with `again` any.
+ * Reads some fifty members for each, however many there are up to a million, then as many as have
+ * one hash, a few times. STATUS_NOT_FOUND: all members have to be read; so it is if there are few.
+ */
+MUST_USE enum status timed_members_draw(struct timed_item *item, size_t wanted, bool again,
+					struct timed_members *ret);
+
 /* ---- Sorted sets in their order (zset.c) ---- */
 
 /* A bound of a range. */

@@ -84,6 +84,16 @@ MUST_USE enum status timed_chunk_key(struct timed_item *item, uint64_t n, struct
 MUST_USE enum status timed_key_tail(struct timed_item *item, struct str key, unsigned skip,
 				    struct str *ret);
 /*
+ * How many pairs a page of at least so many is likely to need, with those of the same hash as its
+ * last one, and the one behind it, which says that it ends there.
+ */
+static inline size_t
+timed_page_pairs(size_t least)
+{
+	return least < SIZE_MAX / 2 ? least + least / 8 + 8 : 0;
+}
+
+/*
  * The first key that a member of a body, or a header of ROWS, with this hash can have. `before` is
  * what those keys begin with. TIMED_HASHES gives the end of all of them.
  */
@@ -92,6 +102,12 @@ MUST_USE enum status timed_hash_key(struct arena *arena, struct str before, uint
 /* The key with one byte more. */
 MUST_USE enum status timed_key_with(struct arena *arena, struct str key, uint8_t byte,
 				    struct str *ret);
+
+/* ---- Members (members.c) ---- */
+
+/* A page of members as timed_members_page() has it, but of hashes below `to` alone. */
+MUST_USE enum status timed_members_between(struct timed_item *item, uint64_t from, uint64_t to,
+					   size_t least, struct timed_members *ret);
 
 /* ---- Records of items (item_record.c) ---- */
 

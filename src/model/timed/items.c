@@ -87,7 +87,8 @@ timed_items_page(struct timed *t, uint64_t from, size_t least, struct arena *are
 	TRY(timed_hash_key(arena, buf_str(&space), from, &begin));
 	TRY(timed_hash_key(arena, buf_str(&space), TIMED_HASHES, &end));
 	TRY(timed_ask(t));
-	TRY(timed_cursor_open(&scan, t, begin, end, &(struct kv_range_options){ .ahead = true }));
+	TRY(timed_cursor_open_few(&scan, t, begin, end, &(struct kv_range_options){ .ahead = true },
+				  timed_page_pairs(least)));
 	TRY(timed_now(t));
 	status = page_read(t, &scan, least, arena, &page);
 	if (status == STATUS_CORRUPT)

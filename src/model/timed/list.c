@@ -213,7 +213,9 @@ elements_read(struct timed_item *item, struct str begin, struct str end,
 		return STATUS_OK;
 	if (wanted->count < SIZE_MAX - skip)
 		options.limit = skip + wanted->count;
-	TRY(timed_cursor_open(&scan, item->t, begin, end, &options));
+	/* Pairs may be whole runs: then there are so many fewer. */
+	TRY(timed_cursor_open_few(&scan, item->t, begin, end, &options,
+				  options.limit / TIMED_RUN_ELEMENTS + 2));
 	while (ret->count < wanted->count &&
 	       (status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		if (timed_is_run(pair.value))

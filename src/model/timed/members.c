@@ -387,6 +387,13 @@ page_take(struct timed_item *item, struct str name, struct str stored, struct ti
 enum status
 timed_members_page(struct timed_item *item, uint64_t from, size_t least, struct timed_members *ret)
 {
+	return timed_members_between(item, from, TIMED_HASHES, least, ret);
+}
+
+enum status
+timed_members_between(struct timed_item *item, uint64_t from, uint64_t to, size_t least,
+		      struct timed_members *ret)
+{
 	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	uint64_t hash = 0, last = TIMED_HASHES;
 	struct timed_members page = { 0 };
@@ -396,12 +403,13 @@ timed_members_page(struct timed_item *item, uint64_t from, size_t least, struct 
 	size_t cap = 0, bytes = 0;
 
 	*ret = page;
-	if (item->type == TIMED_LEAF || from >= TIMED_HASHES)
+	if (item->type == TIMED_LEAF || from >= to)
 		return STATUS_OK;
 	TRY(timed_hash_key(item->arena, item->body, from, &begin));
-	TRY(timed_hash_key(item->arena, item->body, TIMED_HASHES, &end));
-	TRY(timed_cursor_open(&scan, item->t, begin, end,
-			      &(struct kv_range_options){ .ahead = true }));
+	TRY(timed_hash_key(item->arena, item->body, to, &end));
+	TRY(timed_cursor_open_few(&scan, item->t, begin, end,
+				  &(struct kv_range_options){ .ahead = true },
+				  timed_page_pairs(least)));
 	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		TRY(timed_key_tail(item, pair.key, 0, &name));
 		if (name.len < TIMED_HASH_BYTES)

@@ -163,6 +163,11 @@ MUST_USE enum status timed_one_wait(struct timed *t, struct timed_one *one, stru
 /* The interface of kv_scan. A cursor that is all zero may be closed. */
 MUST_USE enum status timed_cursor_open(struct timed_cursor *c, struct timed *t, struct str begin,
 				       struct str end, const struct kv_range_options *options);
+/* The same where about `first` pairs are wanted: no more are read at first (kv/few.h). */
+MUST_USE enum status timed_cursor_open_few(struct timed_cursor *c, struct timed *t,
+					   struct str begin, struct str end,
+					   const struct kv_range_options *options, size_t first);
+/* Counts steps (loop/step.h): whoever goes through many pairs lets others run. */
 MUST_USE enum status timed_cursor_next(struct timed_cursor *c, struct kv_pair *ret);
 void timed_cursor_close(struct timed_cursor *c);
 

@@ -142,6 +142,141 @@ a_collection_is_deleted_renamed_and_counted_without_reading_it(void **state)
 }
 
 enum {
+	PAGED = 5000, /* members, in pages of */
+	PAGE = 256,
+	DRAWS = 20000, /* in calls of */
+	DRAWS_A_CALL = 50,
+	CHI_SQUARE_MOST = 5600, /* of 4,999 degrees of freedom: six deviations above the mean */
+};
+
+static enum status
+pages_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_members page = { 0 };
+	struct timed_item item;
+	size_t seen = 0;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("many"), arena, &item));
+	do {
+		TRY(timed_members_page(&item, page.next, PAGE, &page));
+		seen += page.count;
+	} while (page.next);
+	assert_int_equal(seen, PAGED);
+	return STATUS_OK;
+}
+
+static enum status
+short_page_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_members page;
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("many"), arena, &item));
+	TRY(timed_members_page(&item, 0, 10, &page));
+	assert_in_range(page.count, 10, 20);
+	return STATUS_OK;
+}
+
+static enum status
+elements_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_elements e;
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("list"), arena, &item));
+	for (uint64_t from = 0; from < PAGED; from += PAGE) {
+		TRY(timed_list_range(&item, from, PAGE, &e));
+		assert_int_equal(e.count, PAGED - from < PAGE ? PAGED - from : PAGE);
+	}
+	return STATUS_OK;
+}
+
+static enum status pushes_run(struct timed *t, struct arena *arena, void *arg);
+
+static void
+a_page_reads_what_it_answers(void **state)
+{
+	struct items *f = *state;
+
+	for (unsigned first = 0; first < PAGED; first += 1000) {
+		items_must(f, many_run, &first);
+		items_must(f, pushes_run, &(bool){ false });
+	}
+	items_must(f, pages_run, NULL);
+	assert_in_range(f->cost.keys_read, PAGED, PAGED + PAGED / 4);
+	items_must(f, short_page_run, NULL);
+	assert_in_range(f->cost.keys_read, 10, 30);
+	/* A sixteenth of them: there are 32 in a pair. Besides, blocks of each level. */
+	items_must(f, elements_run, NULL);
+	assert_in_range(f->cost.keys_read, PAGED / 32, PAGED);
+}
+
+struct drawing {
+	unsigned seen[PAGED];
+	bool again;
+};
+
+static enum status
+draw_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct drawing *d = arg;
+	struct timed_members drawn;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("many"), arena, &item));
+	TRY(timed_members_draw(&item, DRAWS_A_CALL, d->again, &drawn));
+	assert_int_equal(drawn.count, DRAWS_A_CALL);
+	for (size_t i = 0; i < drawn.count; i++) {
+		struct timed_member m = { .name = drawn.members[i].name };
+		uint64_t number;
+
+		assert_true(str_to_u64(str_skip(m.name, strlen("member")), &number));
+		assert_in_range(number, 0, PAGED - 1);
+		assert_true(drawn.members[i].score == (double)number);
+		d->seen[number]++;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+draw_too_many_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_members drawn;
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("many"), arena, &item));
+	return timed_members_draw(&item, PAGED / 4, false, &drawn);
+}
+
+static void
+members_are_drawn_alike_and_few_are_read(void **state)
+{
+	struct items *f = *state;
+	struct drawing d = { .again = true };
+	double chi_square = 0, expected = (double)DRAWS / PAGED;
+
+	for (unsigned first = 0; first < PAGED; first += 1000)
+		items_must(f, many_run, &first);
+	for (unsigned i = 0; i < DRAWS / DRAWS_A_CALL; i++)
+		items_must(f, draw_run, &d);
+	/* Some fifty for each; ten deviations are far below twice as many. */
+	assert_in_range(f->cost.keys_read, DRAWS_A_CALL, DRAWS_A_CALL * 100);
+	for (unsigned i = 0; i < PAGED; i++)
+		chi_square += (d.seen[i] - expected) * (d.seen[i] - expected) / expected;
+	if (chi_square > CHI_SQUARE_MOST)
+		fail_msg("chi square is %f", chi_square);
+	d = (struct drawing){ .again = false };
+	items_must(f, draw_run, &d);
+	for (unsigned i = 0; i < PAGED; i++)
+		assert_true(d.seen[i] <= 1);
+	assert_int_equal(items_try(f, "0", draw_too_many_run, NULL), STATUS_NOT_FOUND);
+}
+
+enum {
 	PUSHES = 1000, /* calls in one transaction */
 	PUSHES_READ =
 		50, /* keys, also if the list gets one more level: then its blocks are added up */
@@ -987,6 +1122,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
 		WITH_STORE(a_collection_is_deleted_renamed_and_counted_without_reading_it),
+		WITH_STORE(a_page_reads_what_it_answers),
+		WITH_STORE(members_are_drawn_alike_and_few_are_read),
 		WITH_STORE(changes_of_one_transaction_look_for_ends_and_blocks_once),
 		WITH_STORE(elements_of_one_transaction_share_pairs),
 		WITH_STORE(a_member_is_read_again_only_after_a_change),
