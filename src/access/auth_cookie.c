@@ -4,6 +4,7 @@
 #include "access/auth_int.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/steady.h"
 
 enum {
 	/* "name:ffffffffffffffff:" and the digest. */
@@ -58,14 +59,14 @@ enum status
 auth_make_cookie(struct auth *a, struct str name, const struct auth_client *client,
 		 struct arena *arena, struct str *ret)
 {
-	return cookie_make(a, name, client, false, clock_wall_ms() / 1000, arena, ret);
+	return cookie_make(a, name, client, false, steady_ms() / 1000, arena, ret);
 }
 
 enum status
 auth_make_known_cookie(struct auth *a, struct str name, const struct auth_client *client,
 		       struct arena *arena, struct str *ret)
 {
-	return cookie_make(a, name, client, true, clock_wall_ms() / 1000, arena, ret);
+	return cookie_make(a, name, client, true, steady_ms() / 1000, arena, ret);
 }
 
 /* The value of AuthSession in a Cookie header; ptr NULL if there is none, or an empty one. */
@@ -133,7 +134,7 @@ auth_cookie_check(struct auth *a, struct str header, const struct auth_client *c
 		  struct arena *arena, struct auth_who *ret, uint64_t *ret_age_s, struct err *err)
 {
 	AUTO(buf_release) struct buf plain = BUF_INIT(COOKIE_BYTES);
-	uint64_t now_s = clock_wall_ms() / 1000;
+	uint64_t now_s = steady_ms() / 1000;
 	struct str text = cookie_find(header);
 	struct str signed_part, rest, name;
 	const void *digest;

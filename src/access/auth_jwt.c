@@ -1,7 +1,7 @@
 /* Tokens in the Authorization header, and which handlers there are. */
 #include "access/auth_int.h"
 #include "access/jwt_cache.h"
-#include "base/clock.h"
+#include "base/steady.h"
 #include "base/metric.h"
 #include "base/quote.h"
 
@@ -138,7 +138,7 @@ static enum status
 token_check(struct auth *a, struct str token, struct arena *arena, struct jwt_claims *ret,
 	    bool *ret_fresh, struct err *err)
 {
-	uint64_t now_s = clock_wall_ms() / 1000;
+	uint64_t now_s = steady_date_ms() / 1000;
 	struct jwt_cache_key key;
 	enum status status;
 
@@ -200,7 +200,7 @@ auth_token_check(struct auth *a, struct str header, struct arena *arena, struct 
 bool
 auth_is_over(const struct auth_user *user)
 {
-	return user->method == AUTH_METHOD_JWT && user->until_s <= clock_wall_ms() / 1000;
+	return user->method == AUTH_METHOD_JWT && user->until_s <= steady_date_ms() / 1000;
 }
 
 enum status

@@ -7,6 +7,7 @@
 #include "access/auth_int.h"
 #include "access/hashed_text.h"
 #include "base/clock.h"
+#include "base/steady.h"
 #include "base/mem.h"
 #include "base/quote.h"
 #include "base/rand.h"
@@ -210,7 +211,7 @@ auth_succeed_at(struct auth *a, const struct auth *former, uint64_t now_ns, uint
 void
 auth_succeed(struct auth *a, const struct auth *former)
 {
-	auth_succeed_at(a, former, clock_mono_ns(), clock_wall_ms() / 1000);
+	auth_succeed_at(a, former, clock_mono_ns(), steady_ms() / 1000);
 }
 
 /* ---- People ---- */

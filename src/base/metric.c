@@ -177,13 +177,14 @@ metric_hold(void)
 bool
 metric_hold_within(uint64_t wait_ms)
 {
-	uint64_t until_ms = clock_wall_ms() + wait_ms;
+	uint64_t until_ns = clock_after_ms(wait_ms);
 	struct timespec until = {
-		.tv_sec = (time_t)(until_ms / 1000),
-		.tv_nsec = (long)(until_ms % 1000) * 1000000,
+		.tv_sec = (time_t)(until_ns / (1000 * CLOCK_NS_PER_MS)),
+		.tv_nsec = (long)(until_ns % (1000 * CLOCK_NS_PER_MS)),
 	};
 
-	if (pthread_mutex_timedlock(&metric_lock, &until) != 0)
+	/* Not by the wall clock: that may be set back meanwhile. */
+	if (pthread_mutex_clocklock(&metric_lock, CLOCK_MONOTONIC, &until) != 0)
 		return false;
 	metric_collect_all();
 	return true;

@@ -8,6 +8,7 @@
  *     (ROOT, 2)               → the number behind the last block that was taken (kv/prefix.h)
  *     (ROOT, 4, P)            a deleted database, whose keys are still to be cleared (drop.c)
  *     (ROOT, 16, ms, P)       one of which some keys are kept until then
+ *     (ROOT, 17, …)           what the clocks of its processes showed (clock.h)
  *     (ROOT, 5, …)            → what happened to databases (events.h)
  *     (ROOT, 6)               → the Incarnation that new databases begin with; absent: 0
  *     (ROOT, 7, …)            → a database on its way to or from another store (move.h)

@@ -1,7 +1,7 @@
 /* The databases of a store: creates, deletes, opens and lists them, and changes their options. */
 #include <assert.h>
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "base/rand.h"
 #include "kv/keyspace.h"
 #include "kv/prefix.h"
@@ -41,7 +41,7 @@ catalog_create(struct kv_tx *tx, const struct catalog_kind *kind, struct str nam
 	db = (struct catalog_db){
 		.name = name,
 		.kind = kind,
-		.created_ms = clock_wall_ms(),
+		.created_ms = steady_ms(),
 	};
 	memcpy(db.options, options, sizeof(db.options));
 	rand_bytes(db.uuid, sizeof(db.uuid));
@@ -66,7 +66,7 @@ catalog_delete(struct kv_tx *tx, enum catalog_space space, struct str name, stru
 	TRY(catalog_description_get(tx, space, name, &db, err));
 	if (db.fence == CATALOG_FENCE_MOVING)
 		return catalog_db_check_writable(&db, err);
-	return catalog_remove(tx, &db, db.kind->kept_ms ? clock_wall_ms() + db.kind->kept_ms : 0);
+	return catalog_remove(tx, &db, db.kind->kept_ms ? steady_ms() + db.kind->kept_ms : 0);
 }
 
 enum status

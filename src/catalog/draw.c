@@ -51,6 +51,8 @@ root_name(uint64_t number)
 		return "notices";
 	case KV_ROOT_KEPT:
 		return "kept";
+	case KV_ROOT_CLOCKS:
+		return "clocks";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

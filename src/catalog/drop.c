@@ -14,11 +14,12 @@
  * A record that cannot be read is passed over, and so is a database whose keys cannot be read: the
  * others are cleared all the same.
  */
-#include "base/clock.h"
+#include "base/steady.h"
 #include "kv/keyspace.h"
 #include "catalog/catalog_int.h"
 #include "catalog/chore_pass.h"
 #include "catalog/chores.h"
+#include "catalog/clock.h"
 #include "catalog/records.h"
 
 static void
@@ -337,7 +338,7 @@ catalog_drop_sweep(struct kv_store *store, uint64_t now_ms, unsigned transaction
 enum status
 catalog_drop_clear(struct kv_store *store, bool *ret_more, struct err *err)
 {
-	struct drop drop = drop_init(clock_wall_ms(), CATALOG_DROP_ALONE_KEYS, err);
+	struct drop drop = drop_init(steady_ms(), CATALOG_DROP_ALONE_KEYS, err);
 	enum status status;
 	bool passed;
 
@@ -361,12 +362,13 @@ enum {
 static enum status
 drop_chore_run(void *store, struct chore_turn *turn, struct err *err)
 {
-	return catalog_drop_sweep(store, clock_wall_ms(), turn->budget, &turn->more, err);
+	return catalog_drop_sweep(store, steady_ms(), turn->budget, &turn->more, err);
 }
 
 void
 catalog_chores_add(struct chores *chores, struct kv_store *store)
 {
+	catalog_clock_chores_add(chores, store);
 	chores_add(chores, &(struct chore){
 				   .name = DROP_CHORE,
 				   .run = drop_chore_run,

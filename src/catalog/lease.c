@@ -43,9 +43,9 @@ struct leases {
 	uint64_t beat_count;
 	struct beat *beats;       /* of other processes; of the exchanging thread alone */
 	struct lease_table next;  /* of the exchange under way; likewise */
-	uint64_t begun_ns;        /* when its last attempt began; likewise */
+	uint64_t begun_us;        /* when its last attempt began; likewise */
 	struct lease_table known; /* under the owner's lock, as what follows */
-	uint64_t beaten_ns;       /* when this process last stored a beat of its own */
+	uint64_t beaten_us;       /* when this process last stored a beat of its own */
 };
 
 struct leases *
@@ -58,7 +58,7 @@ leases_new(const struct leases_config *config)
 		return NULL;
 	leases->config = *config;
 	rand_bytes(leases->process, sizeof(leases->process));
-	leases->beaten_ns = clock_mono_ns();
+	leases->beaten_us = clock_boot_us();
 	leases->next.arena = arena_new(config->known_bytes);
 	leases->known.arena = arena_new(config->known_bytes);
 	if (!leases->next.arena || !leases->known.arena) {
@@ -302,7 +302,7 @@ leases_exchange_body(struct kv_tx *tx, void *arg)
 	x->tx = tx;
 	x->key = &key;
 	x->value = &value;
-	leases->begun_ns = clock_mono_ns();
+	leases->begun_us = clock_boot_us();
 	arena_clear(leases->next.arena);
 	leases->next = (struct lease_table){ .arena = leases->next.arena };
 	TRY(beats_read(tx, leases));
@@ -337,7 +337,7 @@ leases_adopt(struct leases *leases)
 	 * The others saw the beat change at some moment after the transaction began, and the answer
 	 * may have taken long: only since that beginning is it certain that they count on it.
 	 */
-	leases->beaten_ns = leases->begun_ns;
+	leases->beaten_us = leases->begun_us;
 	beats_forget(leases, false);
 }
 
@@ -364,7 +364,8 @@ leases_free(struct leases *leases)
 bool
 leases_are_certain(const struct leases *leases)
 {
-	return leases && clock_mono_ns() - leases->beaten_ns <= LEASE_GIVE_UP_MS * CLOCK_NS_PER_MS;
+	/* While the machine was suspended, others counted on: clock_mono_ns() would stand still. */
+	return leases && clock_boot_us() - leases->beaten_us <= LEASE_GIVE_UP_MS * UINT64_C(1000);
 }
 
 const struct lease_entry *

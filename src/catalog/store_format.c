@@ -1,5 +1,6 @@
 #include "catalog/store_format.h"
 
+#include "catalog/clock.h"
 #include "catalog/format.h"
 #include "catalog/keys.h"
 #include "kv/keyspace.h"
@@ -69,6 +70,8 @@ catalog_store_open(const char *url, const struct kv_options *options, struct kv_
 
 	TRY(kv_open(url, options, &store, err));
 	status = catalog_store_check(store, err);
+	if (status == STATUS_OK)
+		status = catalog_clock_restore(store, err);
 	if (status == STATUS_OK)
 		*ret = store;
 	else

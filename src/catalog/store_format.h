@@ -19,7 +19,10 @@ enum {
 	CATALOG_STORE_FORMAT = 2,       /* the newest that this frond reads */
 };
 
-/* kv_open(), and STATUS_NEWER, explained, if a newer frond has written the store. */
+/*
+ * kv_open(), and STATUS_NEWER, explained, if a newer frond has written the store. The clocks of the
+ * process go on from what the store has of them (clock.h).
+ */
 MUST_USE enum status catalog_store_open(const char *url, const struct kv_options *options,
 					struct kv_store **ret, struct err *err);
 

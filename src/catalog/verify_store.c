@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "catalog/check.h"
+#include "catalog/clock.h"
 #include "catalog/move_int.h"
 #include "catalog/records.h"
 #include "kv/keyspace.h"
@@ -309,6 +310,24 @@ root_work(struct store_check *s, struct tuple_reader *k, const struct kv_pair *p
 					  "not a database's space and name");
 }
 
+static void
+root_clock(struct store_check *s, struct tuple_reader *k, const struct kv_pair *pair)
+{
+	struct steady_state state;
+	struct err err = { 0 };
+	struct tuple_elem id;
+	enum status status;
+
+	if (tuple_next(k, &id) != STATUS_OK || id.kind != TUPLE_BYTES || k->rest.len) {
+		catalog_verify_found(s->v, CATALOG_FINDING_KEY, pair->key,
+				     "not the id of a machine's start");
+		return;
+	}
+	status = catalog_clock_record_parse(pair->value, &state, &err);
+	if (status != STATUS_OK)
+		catalog_verify_unreadable(s->v, status, &err, pair->key, "not what clocks showed");
+}
+
 static enum status
 root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader k)
 {
@@ -348,6 +367,9 @@ root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader
 		return STATUS_OK;
 	case KV_ROOT_VIEW_WORK:
 		root_work(s, &k, pair, true);
+		return STATUS_OK;
+	case KV_ROOT_CLOCKS:
+		root_clock(s, &k, pair);
 		return STATUS_OK;
 	case KV_ROOT_TXIDS:
 		root_txid(s, &k, pair);

@@ -42,7 +42,7 @@ dump_timed(struct dump *d, const struct catalog_dump *dump)
 
 	timed_init(&t, dump->tx, dump->db, NULL, dump->err);
 	if (d->at_us)
-		timed_at_us(&t, d->at_us);
+		timed_at_date_us(&t, d->at_us);
 	return dump->db->kind == &timed_kind ? dump_timed_rows(d, &t) : dump_timed_items(d, &t);
 }
 

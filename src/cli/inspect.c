@@ -279,7 +279,7 @@ inspect_past(struct inspect *i, const struct catalog_db *db)
 		return err_set(&i->err, STATUS_UNSUPPORTED,
 			       "a database of the kind \"%s\" keeps no past", db->kind->name);
 	timed_init(&t, i->tx, db, NULL, &i->err);
-	timed_at_us(&t, i->at_us);
+	timed_at_date_us(&t, i->at_us);
 	return timed_list(&t, draw_past_line, &entry);
 }
 

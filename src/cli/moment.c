@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "base/moment.h"
 #include "cli/rows.h"
 
@@ -100,7 +100,7 @@ bool
 cli_parse_moment(struct str text, uint64_t *ret_us)
 {
 	/* The end of this millisecond, so that what was written in it has been written. */
-	uint64_t now_us = clock_wall_ms() * US_PER_MS + US_PER_MS - 1, ago_us;
+	uint64_t now_us = steady_date_ms() * US_PER_MS + US_PER_MS - 1, ago_us;
 	char copy[MOMENT_TEXT_BYTES];
 
 	if (text.len >= sizeof(copy))

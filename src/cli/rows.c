@@ -569,7 +569,7 @@ statement_read_at(struct statement *s)
 		return STATUS_OK;
 	if (!cli_parse_moment(at->kind == JSON_STRING ? at->string : at->text, &us))
 		return err_set(&s->rows->err, STATUS_INVALID, "at is no moment: " CLI_MOMENT_TEXT);
-	timed_at_us(&s->t, us);
+	timed_at_date_us(&s->t, us);
 	return STATUS_OK;
 }
 

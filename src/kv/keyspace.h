@@ -28,6 +28,7 @@ enum {
 	KV_ROOT_SESSIONS = 14,   /* (ROOT, 14, id, user): what MongoDB's clients may send again */
 	KV_ROOT_NOTICES = 15,    /* (ROOT, 15, …): what became of MongoDB's collections */
 	KV_ROOT_KEPT = 16,   /* (ROOT, 16, ms, P): deleted databases with keys kept until then */
+	KV_ROOT_CLOCKS = 17, /* (ROOT, 17, start of a machine): what its clocks showed */
 	KV_ROOT_TXIDS = 255, /* (ROOT, 255, txid): transactions of unknown result */
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/steady.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/rand.h"
@@ -519,7 +520,7 @@ sweep_part(struct sweep *sweep, struct kv_store *store, struct str begin, struct
 enum status
 kv_txids_sweep(struct kv_store *store, uint64_t age_ms, bool *ret_more, struct err *err)
 {
-	uint64_t now_ms = clock_wall_ms();
+	uint64_t now_ms = steady_ms();
 	struct sweep sweep = {
 		.before_ms = now_ms > age_ms ? now_ms - age_ms : 0,
 		.next = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),

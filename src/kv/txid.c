@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/steady.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "kv/keyspace.h"
@@ -107,7 +108,7 @@ txid_write(struct kv_tx *tx, const struct txid *id)
 	struct buf b AUTO(buf_release) = BUF_INIT(TXID_VALUE_MAX_BYTES);
 	size_t offset;
 
-	tuple_put_u64(&b, clock_wall_ms());
+	tuple_put_u64(&b, steady_ms());
 	offset = tuple_put_versionstamp(&b, zero);
 	tuple_put_u64(&b, TXID_FORMAT);
 	TRY(buf_status(&b));

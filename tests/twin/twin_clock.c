@@ -20,9 +20,27 @@ clock_cpu_ns(void)
 }
 
 uint64_t
+clock_boot_us(void)
+{
+	return twin_now_ns() / 1000;
+}
+
+void
+clock_boot_id(uint8_t ret[CLOCK_BOOT_ID_BYTES])
+{
+	memset(ret, 0, CLOCK_BOOT_ID_BYTES);
+}
+
+uint64_t
+clock_wall_us(void)
+{
+	return TWIN_WALL_MS * 1000 + clock_boot_us();
+}
+
+uint64_t
 clock_wall_ms(void)
 {
-	return TWIN_WALL_MS + twin_now_ms();
+	return clock_wall_us() / 1000;
 }
 
 void

@@ -1,6 +1,6 @@
 #include "door/mongo/clustered.h"
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "model/plain/plain.h"
 
 enum {
@@ -150,7 +150,7 @@ read_seconds(struct call *c, const struct bson_value *v, struct clustered_ask *a
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "TTL index 'expireAfterSeconds' option must be within an "
 				 "acceptable range, not less than 0");
-	if ((uint64_t)ask->seconds > clock_wall_ms() / 1000)
+	if ((uint64_t)ask->seconds > steady_date_ms() / 1000)
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "TTL index 'expireAfterSeconds' option must be within an "
 				 "acceptable range, not more than the seconds since 1970");

@@ -1,6 +1,6 @@
 #include "door/mongo/data.h"
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "door/mongo/index_id.h"
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/settings.h"
@@ -323,7 +323,7 @@ data_check_collation(const struct data *d)
 void
 data_mql(struct call *c, struct arena *arena, const struct bson_texts *texts, struct mql *ret)
 {
-	uint64_t now_ms = clock_wall_ms();
+	uint64_t now_ms = steady_date_ms();
 
 	scripts_init(&c->scripts, c);
 	*ret = (struct mql){ .arena = arena,
@@ -420,7 +420,7 @@ data_document(struct call *c, struct str doc, struct str *ret)
 	if (bson_find(doc, STR("_id"), &id)) {
 		TRY(check_id(c, &id));
 	} else {
-		bson_object_id_new((uint32_t)(clock_wall_ms() / 1000), fresh);
+		bson_object_id_new((uint32_t)(steady_date_ms() / 1000), fresh);
 		id = (struct bson_value){ .type = BSON_OBJECT_ID,
 					  .as_text = str_of(fresh, sizeof(fresh)) };
 	}

@@ -6,6 +6,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/steady.h"
 #include "base/mem.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
@@ -89,7 +90,7 @@ static enum status
 sweep_sessions(void *arg, struct chore_turn *turn, struct err *err)
 {
 	struct mongo *m = arg;
-	uint64_t old = clock_wall_ms() - MONGO_SESSION_MINUTES * 60 * 1000;
+	uint64_t old = steady_ms() - MONGO_SESSION_MINUTES * 60 * 1000;
 
 	return session_sweep(m->config.store, old, &m->swept, &turn->more, err);
 }
@@ -111,7 +112,7 @@ expire_documents(void *arg, struct chore_turn *turn, struct err *err)
 {
 	struct mongo *m = arg;
 
-	return expire_turn(m->config.store, clock_wall_ms(), &m->expired, &turn->more, &turn->done,
+	return expire_turn(m->config.store, steady_date_ms(), &m->expired, &turn->more, &turn->done,
 			   err);
 }
 

@@ -1,6 +1,6 @@
 #include "door/mongo/session.h"
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "catalog/check.h"
 #include "catalog/format.h"
 #include "catalog/keys.h"
@@ -150,7 +150,7 @@ session_write(struct kv_tx *tx, const struct session_id *id, const struct sessio
 	AUTO(buf_release) struct buf value = BUF_INIT(SESSION_HEAD_BYTES + SESSION_WITHIN_BYTES);
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	bool goes_on = old->is_there && old->number == number && old->kind == kind;
-	struct session_row row = { .ms = clock_wall_ms(), .number = number, .kind = kind };
+	struct session_row row = { .ms = steady_ms(), .number = number, .kind = kind };
 
 	if (goes_on) {
 		row.pages = old->pages;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/steady.h"
 #include "catalog/events.h"
 #include "door/mongo/client.h"
 #include "door/mongo/run.h"
@@ -229,7 +230,7 @@ static enum status
 check_history(struct look *l, struct watched *w, const struct catalog_seq *after)
 {
 	static const struct catalog_seq start;
-	uint64_t now_ms = clock_wall_ms();
+	uint64_t now_ms = steady_ms();
 	struct plain_event *first;
 	size_t count;
 
@@ -247,7 +248,7 @@ check_history(struct look *l, struct watched *w, const struct catalog_seq *after
 static enum status
 check_notices(struct look *l, struct kv_tx *tx, const struct catalog_seq *after)
 {
-	uint64_t now_ms = clock_wall_ms();
+	uint64_t now_ms = steady_ms();
 	struct plain_notice first = { 0 };
 	enum status status;
 
@@ -540,7 +541,7 @@ look_body(struct kv_tx *tx, void *arg)
 		TRY(look_read(l, &l->collections[i]));
 	TRY(look_choose(l));
 	l->place = (struct watch_place){ .seq = seq_behind(l->incarnation, version),
-					 .ms = clock_wall_ms() };
+					 .ms = steady_ms() };
 	/* Drivers go on behind the last event of a batch or behind the batch: that is one place. */
 	if (l->count)
 		l->place = happened_place(&l->events[l->count - 1]);

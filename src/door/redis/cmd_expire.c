@@ -114,7 +114,7 @@ ttl_generic(struct call *c, bool seconds, bool absolute)
 		return STATUS_OK;
 	}
 	TRY(txn_now_ms(c, &now));
-	left = absolute ? item->expires_ms : item->expires_ms - now;
+	left = item->expires_ms - (absolute ? (uint64_t)txn_ahead_ms(c) : now);
 	reply_int(c->reply, (int64_t)(seconds ? (left + 500) / 1000 : left));
 	return STATUS_OK;
 }

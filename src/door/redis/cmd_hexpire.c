@@ -151,13 +151,14 @@ time_parse(struct call *c, size_t i, struct data_time how, uint64_t now, uint64_
 		return false;
 	}
 	fine = !how.seconds || !__builtin_mul_overflow(n, INT64_C(1000), &n);
-	if (!how.absolute)
-		fine &= !__builtin_add_overflow(n, (int64_t)now, &n);
+	if (n || !how.absolute)
+		fine &= !__builtin_add_overflow(n, how.absolute ? txn_ahead_ms(c) : (int64_t)now,
+						&n);
 	if (!fine || n > EXPIRE_MOST) {
 		reply_errorf(c->reply, "ERR invalid expire time in '%s' command", c->command->name);
 		return false;
 	}
-	*ret_ms = n ? (uint64_t)n : 1;
+	*ret_ms = n > 0 ? (uint64_t)n : 1;
 	return true;
 }
 
@@ -294,14 +295,15 @@ static enum status
 httl_generic(struct call *c, struct data_time how)
 {
 	struct fields f;
-	uint64_t now;
+	uint64_t now, ahead;
 	size_t count;
 
 	TRY(fields_open(c, &f, &count));
 	TRY(txn_now_ms(c, &now));
+	ahead = (uint64_t)txn_ahead_ms(c);
 	for (size_t i = 0; i < count; i++) {
 		const struct timed_member *m = &f.members[i];
-		uint64_t ms = how.absolute ? m->expires_ms : m->expires_ms - now;
+		uint64_t ms = m->expires_ms - (how.absolute ? ahead : now);
 
 		if (!m->found)
 			reply_int(c->reply, FIELD_ABSENT);

@@ -1,6 +1,6 @@
 /* FROND.AT and FROND.HISTORY: the past of a database. */
-#include "base/clock.h"
 #include "base/moment.h"
+#include "base/steady.h"
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
 #include "door/redis/redis_int.h"
@@ -62,7 +62,7 @@ read_moment(struct str s, uint64_t now_ms, uint64_t *ret_us)
 static bool
 past_moment(struct call *c, uint64_t *ret_us)
 {
-	uint64_t now_ms = clock_wall_ms();
+	uint64_t now_ms = steady_date_ms();
 
 	if (!read_moment(c->argv[1], now_ms, ret_us)) {
 		reply_error(c->reply,
@@ -180,7 +180,10 @@ history_of_opened(struct kv_tx *tx, const struct catalog_db *db, struct history_
 	if (h->sets)
 		return timed_history_set(&t, h->seconds);
 	h->seconds = timed_history_seconds(db);
-	return timed_history_oldest(&t, &h->oldest_ms);
+	TRY(timed_history_oldest(&t, &h->oldest_ms));
+	if (h->oldest_ms)
+		h->oldest_ms -= (uint64_t)timed_ahead_ms(&t);
+	return STATUS_OK;
 }
 
 static enum status

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/steady.h"
 #include "base/mem.h"
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
@@ -25,7 +26,7 @@ enum {
 enum status
 cmd_time(struct call *c)
 {
-	uint64_t ms = c->in_script ? c->script_now_ms : clock_wall_ms();
+	uint64_t ms = c->in_script ? c->script_now_ms : steady_date_ms();
 
 	reply_array(c->reply, 2);
 	reply_bulk_int(c->reply, (int64_t)(ms / 1000));

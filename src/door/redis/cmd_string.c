@@ -90,6 +90,8 @@ set_generic(struct call *c, const struct set_options *o, struct str value)
 	bool fine = true;
 	bool there;
 
+	/* The item is asked for together with the clock. */
+	TRY(txn_ask(c, c->db, c->argv[1]));
 	if (o->has_time)
 		TRY(data_time(c, o->time_at, o->time, &fine, &at_ms));
 	if (!fine)

@@ -95,8 +95,7 @@ data_time(struct call *c, size_t i, struct data_time how, bool *ret_fine, int64_
 	fine = !how.positive || n > 0;
 	if (how.seconds)
 		fine &= !__builtin_mul_overflow(n, INT64_C(1000), &n);
-	if (!how.absolute)
-		fine &= !__builtin_add_overflow(n, (int64_t)now, &n);
+	fine &= !__builtin_add_overflow(n, how.absolute ? txn_ahead_ms(c) : (int64_t)now, &n);
 	if (!fine) {
 		reply_errorf(c->reply, "ERR invalid expire time in '%s' command", c->command->name);
 		return STATUS_OK;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "base/rand.h"
+#include "base/steady.h"
 #include "door/redis/effects.h"
 #include "door/redis/error.h"
 #include "door/redis/monitor.h"
@@ -175,7 +176,7 @@ group_fix_chance(struct unit *u)
 	if (!(u->command->flags & COMMAND_SCRIPT) || u->script_now_ms)
 		return;
 	rand_bytes(&u->script_seed, sizeof(u->script_seed));
-	u->script_now_ms = clock_wall_ms();
+	u->script_now_ms = steady_date_ms();
 }
 
 /* MONITOR shows a command when it was run, but a script before what it calls. */

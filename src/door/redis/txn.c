@@ -1,6 +1,6 @@
 #include "door/redis/txn.h"
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "door/redis/notify.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/subcommand.h"
@@ -72,7 +72,7 @@ txn_open_db(struct txn *x, unsigned db, bool writes)
 	x->dbs[db] = d;
 	timed_init(&d->timed, x->tx, d->db, NULL, x->err);
 	if (x->at_us)
-		timed_at_us(&d->timed, x->at_us);
+		timed_at_date_us(&d->timed, x->at_us);
 	d->timed.stages = &x->stages;
 	d->timed.maps = x->redis->maps;
 	return STATUS_OK;
@@ -336,8 +336,18 @@ txn_now_ms(struct call *c, uint64_t *ret)
 	struct timed *t;
 
 	TRY(txn_db(c, c->db, &t));
-	*ret = t && t->now_us ? t->now_us / 1000 : clock_wall_ms();
+	if (t)
+		TRY(timed_now(t));
+	*ret = t ? t->now_us / 1000 : steady_ms();
 	return STATUS_OK;
+}
+
+int64_t
+txn_ahead_ms(struct call *c)
+{
+	const struct txn_db *d = c->x->dbs[c->db];
+
+	return d ? timed_ahead_ms(&d->timed) : steady_ahead_ms();
 }
 
 /* ---- Effects ---- */

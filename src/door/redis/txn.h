@@ -146,8 +146,13 @@ MUST_USE enum status txn_versions(struct call *c, struct timed_item *const *item
 /* Forgets items and databases: after a flush or a swap. */
 void txn_forget(struct txn *x);
 
-/* The transaction's moment, in milliseconds since 1970. */
+/* The transaction's moment in the client's database, in milliseconds since 1970. */
 MUST_USE enum status txn_now_ms(struct call *c, uint64_t *ret);
+/*
+ * Likewise how far that is ahead of the wall clock that clients name moments by
+ * (timed_ahead_ms()), after txn_now_ms().
+ */
+int64_t txn_ahead_ms(struct call *c);
 
 /* The key has another value: clients that wait for it are told after the commit. */
 MUST_USE enum status txn_changed(struct call *c, struct str key, enum event_class class,

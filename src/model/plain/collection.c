@@ -1,7 +1,7 @@
 /* Collections: creating and renaming them, their options, what is kept with an opened one. */
 #include <assert.h>
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "base/mem.h"
 #include "model/plain/plain_int.h"
 
@@ -176,7 +176,7 @@ plain_init(struct plain *p, struct kv_tx *tx, const struct catalog_db *db, uint6
 	*p = (struct plain){
 		.tx = tx,
 		.db = db,
-		.now_ms = now_ms ? now_ms : clock_wall_ms(),
+		.now_ms = now_ms ? now_ms : steady_ms(),
 		.err = err,
 	};
 }

@@ -4,7 +4,7 @@
  */
 #include <assert.h>
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "base/rand.h"
 #include "model/plain/plain_int.h"
 
@@ -138,7 +138,7 @@ stage_body(struct kv_tx *tx, void *arg)
 	plain_key_staged(s->db, s->doc->text, &key);
 	TRY(catalog_key_status(&key));
 	/* The time is that of the latest part. */
-	tuple_put_u64(&value, clock_wall_ms());
+	tuple_put_u64(&value, steady_ms());
 	TRY(buf_status(&value));
 	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
 	for (uint64_t n = s->first; n < last && n * PLAIN_IMAGE_PART_BYTES < rest.len; n++) {

@@ -5,7 +5,7 @@
  *                                             and a document of that length behind it
  *     (ROOT, 15)                            = the versionstamp of the newest, which is watched
  */
-#include "base/clock.h"
+#include "base/steady.h"
 #include "catalog/check.h"
 #include "catalog/chore_pass.h"
 #include "catalog/format.h"
@@ -132,7 +132,7 @@ plain_notice_put(struct kv_tx *tx, const struct catalog_db *db, enum plain_notic
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct plain_notice notice = {
-		.ms = clock_wall_ms(),
+		.ms = steady_ms(),
 		.kind = kind,
 		.number = db->number,
 		.name = name,

@@ -1,5 +1,5 @@
 /* Removes what nobody will ask for: texts that were written ahead in vain, old events. */
-#include "base/clock.h"
+#include "base/steady.h"
 #include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "model/plain/plain_int.h"
@@ -204,7 +204,7 @@ sweep_chore_run(void *arg, struct chore_turn *turn, struct err *err)
 {
 	struct plain_sweeping *s = arg;
 
-	return plain_sweep(s->store, clock_wall_ms(), &s->place, &turn->more, err);
+	return plain_sweep(s->store, steady_ms(), &s->place, &turn->more, err);
 }
 
 void

@@ -1,5 +1,5 @@
 /* Documents in chunks, and those that are written ahead of their transaction. */
-#include "base/clock.h"
+#include "base/steady.h"
 #include "base/rand.h"
 #include "model/plain/plain_int.h"
 
@@ -103,8 +103,7 @@ static enum status
 stage_body(struct kv_tx *tx, void *arg)
 {
 	struct stage *s = arg;
-	const struct plain_text header = { .staged_ms = clock_wall_ms(),
-					   .length = s->doc->bytes.len };
+	const struct plain_text header = { .staged_ms = steady_ms(), .length = s->doc->bytes.len };
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	uint64_t last = s->first + STAGE_CHUNKS;
 

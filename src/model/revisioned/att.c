@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "catalog/chore_pass.h"
 #include "kv/keyspace.h"
 #include "model/revisioned/record.h"
@@ -319,7 +319,7 @@ uploads_sweep_pages(struct kv_store *store, uint64_t number, uint64_t until_ms, 
 enum status
 rev_uploads_sweep(struct kv_store *store, uint64_t age_ms, uint64_t *ret_removed, struct err *err)
 {
-	uint64_t now = clock_wall_ms();
+	uint64_t now = steady_ms();
 
 	return uploads_sweep_pages(store, 0, now > age_ms ? now - age_ms : 0, SWEEP_PAGES,
 				   ret_removed, err);

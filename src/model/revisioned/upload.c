@@ -11,6 +11,7 @@
 
 #include "base/budget.h"
 #include "base/clock.h"
+#include "base/steady.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "loop/step.h"
@@ -83,7 +84,7 @@ rev_upload_new(const struct rev_upload_options *options, struct rev_upload **ret
 		return STATUS_NOMEM;
 	u->options = *options;
 	u->options.db = catalog_db_ref(options->db);
-	u->begun_ms = clock_wall_ms();
+	u->begun_ms = steady_ms();
 	u->touched_ns = clock_mono_ns();
 	buf_init(&u->held, BATCH_BYTES + 4 * PIECE_BYTES);
 	rand_bytes(u->id, sizeof(u->id));
@@ -138,7 +139,7 @@ upload_store_held_body(struct kv_tx *tx, void *arg)
 	if (u->chunks && !staged)
 		return err_set(s->err, STATUS_TIMEOUT,
 			       "the upload has taken too long and was given up");
-	rev_upload_record_put(&value, &(struct rev_upload_record){ u->begun_ms, clock_wall_ms() });
+	rev_upload_record_put(&value, &(struct rev_upload_record){ u->begun_ms, steady_ms() });
 	TRY(buf_status(&value));
 	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
 	return rev_att_write_data(tx, u->options.db, u->id, u->chunks, s->data, &key);

@@ -1,6 +1,7 @@
 #include <endian.h>
+#include <pthread.h>
 
-#include "base/clock.h"
+#include "base/steady.h"
 #include "catalog/seq.h"
 #include "model/timed/timed_int.h"
 
@@ -9,6 +10,10 @@
  * alone, so that no two writers conflict for it. The moment of a transaction is the later one of
  * the local clock and this one. A writer's moment is later than that of every write it can see, so
  * that write times of one row never go back, whichever process has written.
+ *
+ * A database may be ahead of the local clock: a process whose clock is ahead has written, or the
+ * database comes from such a store. Its time goes on all the same, from when this process first saw
+ * it there (clock_carry()): what shall live for a minute lives for a minute.
  *
  * (P, CHANGED) → the versionstamp of the latest change, deletions included, for watches.
  */
@@ -90,9 +95,87 @@ timed_at_us(struct timed *t, uint64_t us)
 }
 
 void
+timed_at_date_us(struct timed *t, uint64_t us)
+{
+	timed_at_us(t, us);
+	t->at_is_date = true;
+}
+
+void
 timed_at(struct timed *t, uint64_t ms)
 {
 	timed_at_us(t, ms * TIMED_US_PER_MS + TIMED_US_PER_MS - 1);
+}
+
+/* ---- Databases that are ahead ---- */
+
+enum {
+	CARRIED_MOST = 256,
+	CARRIED_LEAST_US = 2000, /* processes' clocks differ; a database this little ahead waits */
+};
+
+/*
+ * What this process knows of databases that are ahead of its clock: the time of one at a moment of
+ * a clock that counts what passes. A database that falls out of the table is carried on from what
+ * is stored. The lock owns the table; whoever holds it only computes.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct carried {
+		uint8_t uuid[16];
+		uint64_t now_us, passed_us;
+	} databases[CARRIED_MOST];
+} carried = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* The time of a database that is ahead: `stored_us`, and what has passed since it was seen. */
+static uint64_t
+clock_carry(const uint8_t uuid[16], uint64_t stored_us, uint64_t passed_us)
+{
+	struct carried *c = &carried.databases[(uuid[0] ^ uuid[15]) % CARRIED_MOST];
+	uint64_t now_us;
+
+	pthread_mutex_lock(&carried.lock);
+	now_us = memcmp(c->uuid, uuid, sizeof(c->uuid)) == 0 && passed_us >= c->passed_us
+			 ? c->now_us + (passed_us - c->passed_us)
+			 : 0;
+	if (stored_us > now_us) {
+		memcpy(c->uuid, uuid, sizeof(c->uuid));
+		c->now_us = stored_us;
+		c->passed_us = passed_us;
+	}
+	pthread_mutex_unlock(&carried.lock);
+	return now_us;
+}
+
+/* The moment of a transaction that has found `stored_us`. */
+static void
+clock_set(struct timed *t, uint64_t stored_us)
+{
+	const struct timed_clock *clock = t->clock;
+	uint64_t local_us = clock ? TIMED_US_PER_MS * clock->now_ms(clock->arg) : steady_us();
+
+	t->now_us = local_us;
+	if (stored_us < local_us)
+		return;
+	t->now_us = stored_us + 1;
+	if (stored_us - local_us >= CARRIED_LEAST_US && (!clock || clock->passed_us)) {
+		uint64_t passed_us = clock ? clock->passed_us(clock->arg) : clock_boot_us();
+		uint64_t now_us = clock_carry(t->db->uuid, stored_us, passed_us);
+
+		if (now_us > t->now_us)
+			t->now_us = now_us;
+	}
+	t->ahead_us = t->now_us - local_us;
+}
+
+int64_t
+timed_ahead_ms(const struct timed *t)
+{
+	int64_t ms = steady_ahead_ms();
+
+	if (t->ahead_us >= STEADY_STEP_MS * TIMED_US_PER_MS)
+		ms += (int64_t)(t->ahead_us / TIMED_US_PER_MS);
+	return ms;
 }
 
 /* Whether the moment of the past can be read. */
@@ -112,7 +195,8 @@ check_at(struct timed *t)
 		return err_set(t->err, STATUS_INVALID,
 			       "the history of the database \"%.*s\" begins at %llu ms",
 			       STR_ARG(t->db->name),
-			       (unsigned long long)(oldest_us / TIMED_US_PER_MS));
+			       (unsigned long long)(oldest_us / TIMED_US_PER_MS -
+						    (uint64_t)timed_ahead_ms(t)));
 	t->now_us = t->at_us;
 	return STATUS_OK;
 }
@@ -131,13 +215,14 @@ timed_now(struct timed *t)
 		return err_set(t->err, STATUS_CORRUPT, "the clock of the database cannot be read");
 	t->asked = NULL;
 	TRY(take_state(t));
-	if (t->at_us)
-		return check_at(t);
-	t->now_us = TIMED_US_PER_MS *
-		    (t->clock ? t->clock->now_ms(t->clock->arg) : clock_wall_ms());
-	if (t->now_us <= stored)
-		t->now_us = stored + 1;
-	return STATUS_OK;
+	clock_set(t, stored);
+	if (!t->at_us)
+		return STATUS_OK;
+	if (t->at_is_date)
+		t->at_us += (uint64_t)timed_ahead_ms(t) * TIMED_US_PER_MS;
+	t->at_is_date = false;
+	t->now_us = 0;
+	return check_at(t);
 }
 
 enum status

@@ -78,9 +78,11 @@ uint64_t timed_column_find(const struct timed_schema *schema, struct str name);
 
 /* ---- A transaction on rows (clock.c) ---- */
 
-/* Where the local time comes from; NULL in its place: the system's clock. */
+/* Where the local time comes from; NULL in its place: base/steady.h. */
 struct timed_clock {
 	uint64_t (*now_ms)(void *arg);
+	/* A clock that only counts what passes; NULL: a database that is ahead waits. */
+	uint64_t (*passed_us)(void *arg);
 	void *arg;
 };
 
@@ -95,6 +97,7 @@ struct timed {
 	struct err *err;
 	struct kv_future *asked;       /* for the stored clock; NULL: not yet, or answered */
 	uint64_t now_us;               /* 0: not fixed yet */
+	uint64_t ahead_us;             /* of the local clock, by which the moment is */
 	uint64_t write_us;             /* the write time of what is written; 0: now_us */
 	bool stored;                   /* this transaction has written the clock */
 	bool touched;                  /* and the key that is watched */
@@ -103,6 +106,7 @@ struct timed {
 	struct timed_maps *maps;       /* item.h; NULL: nothing is kept between transactions */
 	struct timed_map *held;        /* of those; timed_maps_return() */
 	uint64_t at_us;                /* the moment of the past that is read; 0: the present */
+	bool at_is_date;               /* it is by the wall clock, until timed_now() */
 	struct kv_future *asked_state; /* of the history, with `asked`; NULL: there is none */
 	bool has_history;
 	struct history_state state; /* if has_history */
@@ -120,6 +124,18 @@ void timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
 void timed_at(struct timed *t, uint64_t ms);
 /* The same of a moment in microseconds. */
 void timed_at_us(struct timed *t, uint64_t us);
+/* The same of a moment by the wall clock, as people name one (timed_ahead_ms()). */
+void timed_at_date_us(struct timed *t, uint64_t us);
+
+/* Fixes the moment of the transaction, `now_us`, if it is not fixed yet. */
+MUST_USE enum status timed_now(struct timed *t);
+
+/*
+ * How many milliseconds the time of the database is ahead of the date (steady_date_ms()), negative
+ * if it is behind; 0 unless clocks were wrong, by a second or more. The moment has been fixed. What
+ * a client calls the moment M is M + timed_ahead_ms() in what is stored.
+ */
+int64_t timed_ahead_ms(const struct timed *t);
 
 /*
  * Sets the write time of what is written from now on, in microseconds since 1970; 0: the moment of

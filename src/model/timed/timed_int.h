@@ -113,8 +113,6 @@ uint64_t timed_cell_expires_ms(const struct catalog_db *db, const struct timed_c
 MUST_USE enum status timed_clock_parse(struct str value, uint64_t *ret_us);
 /* Asks for the stored clock, so that timed_now() waits in the same round trip as other reads. */
 MUST_USE enum status timed_ask(struct timed *t);
-/* Fixes the moment. */
-MUST_USE enum status timed_now(struct timed *t);
 /* The write time of what this transaction writes now. */
 static inline uint64_t
 timed_write_us(const struct timed *t)

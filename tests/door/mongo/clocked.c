@@ -20,6 +20,7 @@
 
 #include "access/people.h"
 #include "base/clock.h"
+#include "base/steady.h"
 #include "catalog/keys.h"
 #include "catalog/store_format.h"
 #include "door/mongo/mongo.h"
@@ -62,9 +63,27 @@ clock_cpu_ns(void)
 }
 
 uint64_t
+clock_boot_us(void)
+{
+	return clock_read_ns(CLOCK_BOOTTIME) / 1000 + atomic_load(&passed_ms) * 1000;
+}
+
+void
+clock_boot_id(uint8_t ret[CLOCK_BOOT_ID_BYTES])
+{
+	memset(ret, 1, CLOCK_BOOT_ID_BYTES);
+}
+
+uint64_t
+clock_wall_us(void)
+{
+	return clock_read_ns(CLOCK_REALTIME) / 1000 + atomic_load(&passed_ms) * 1000;
+}
+
+uint64_t
 clock_wall_ms(void)
 {
-	return clock_read_ns(CLOCK_REALTIME) / CLOCK_NS_PER_MS + atomic_load(&passed_ms);
+	return clock_wall_us() / 1000;
 }
 
 /* ---- Commands ---- */
@@ -76,8 +95,8 @@ sweep(struct err *err)
 	bool more = true;
 
 	while (more)
-		TRY(plain_sweep(store, clock_wall_ms(), &place, &more, err));
-	return catalog_drop_sweep(store, clock_wall_ms(), SWEEP_TRANSACTIONS, &more, err);
+		TRY(plain_sweep(store, steady_ms(), &place, &more, err));
+	return catalog_drop_sweep(store, steady_ms(), SWEEP_TRANSACTIONS, &more, err);
 }
 
 static bool

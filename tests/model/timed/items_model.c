@@ -47,7 +47,7 @@ items_setup(void **state)
 	f->arena = arena_new(ITEMS_ARENA_BYTES);
 	f->maps = timed_maps_new();
 	assert_non_null(f->maps);
-	f->clock = (struct timed_clock){ fixture_now, f };
+	f->clock = (struct timed_clock){ .now_ms = fixture_now, .arg = f };
 	f->now_ms = ITEMS_START_MS;
 	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
 	*state = f;

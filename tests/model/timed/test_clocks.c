@@ -234,6 +234,61 @@ what_a_write_has_found_expired_is_expired_for_all(void **state)
 	assert_int_equal(read.got.write_us, set.now_us);
 }
 
+static uint64_t passed_us;
+
+static uint64_t
+world_passed(void *arg)
+{
+	(void)arg;
+	return passed_us;
+}
+
+static void
+world_pass(struct world *w, uint64_t ms)
+{
+	w->now_ms += ms;
+	passed_us += ms * 1000;
+}
+
+static void
+time_goes_on_in_a_database_that_is_ahead(void **state)
+{
+	struct world *w = *state;
+	struct access set = { .kind = ACCESS_SET, .expiry = { TIMED_EXPIRY_AFTER, 30000 } };
+	struct access other = { .key = 1, .kind = ACCESS_SET, .expiry = { TIMED_EXPIRY_NEVER, 0 } };
+	struct access read = { .kind = ACCESS_READ };
+	uint64_t before_us;
+
+	w->f->clock.passed_us = world_passed;
+	/* The one whose clock is an hour ahead writes, and is gone. */
+	world_run(w, 1, &set);
+	world_run(w, 0, &read);
+	assert_true(read.got.there);
+	before_us = read.now_us;
+	world_pass(w, 29000);
+	/* A step of the clock of another one makes no difference. */
+	w->now_ms -= 10000;
+	world_run(w, 2, &read);
+	assert_true(read.got.there);
+	assert_true(read.now_us - before_us >= 28999000 && read.now_us - before_us < 29001000);
+	w->now_ms += 10000;
+	world_pass(w, 1100);
+	world_run(w, 0, &read);
+	assert_false(read.got.there);
+	/* Writes go on from there, whichever process makes them. */
+	world_run(w, 2, &set);
+	assert_true(set.now_us >= read.now_us);
+	world_run(w, 0, &other);
+	assert_true(other.now_us > set.now_us && other.now_us - set.now_us < 100000);
+	world_pass(w, 30100);
+	world_run(w, 0, &read);
+	assert_false(read.got.there);
+	/* The hour has passed: the local clock is the later one again. */
+	world_pass(w, 3700 * 1000);
+	world_run(w, 1, &read);
+	assert_int_equal(read.now_us, (w->now_ms + (uint64_t)skews_ms[1]) * 1000);
+}
+
 static void
 writes_expiry_and_the_past_are_right_for_all(void **state)
 {
@@ -290,6 +345,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_a_write_has_found_expired_is_expired_for_all,
+						world_setup, world_teardown),
+		cmocka_unit_test_setup_teardown(time_goes_on_in_a_database_that_is_ahead,
 						world_setup, world_teardown),
 		cmocka_unit_test_setup_teardown(writes_expiry_and_the_past_are_right_for_all,
 						world_setup, world_teardown),

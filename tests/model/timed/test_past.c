@@ -638,7 +638,7 @@ world_setup(void **state)
 		assert_int_equal(kv_open(url, &(struct kv_options){ 0 }, &w->stores[i], &w->err),
 				 STATUS_OK);
 	}
-	w->clock = (struct timed_clock){ world_now, w };
+	w->clock = (struct timed_clock){ .now_ms = world_now, .arg = w };
 	w->now_ms = START_MS;
 	w->arena = arena_new(ARENA_BYTES);
 	w->keys = arena_new(ARENA_BYTES);

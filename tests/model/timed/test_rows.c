@@ -77,7 +77,7 @@ fixture_setup(void **state)
 	test_store_url(f->dir, url, sizeof(url));
 	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
 	f->arena = arena_new(ARENA_BYTES);
-	f->clock = (struct timed_clock){ fixture_now, f };
+	f->clock = (struct timed_clock){ .now_ms = fixture_now, .arg = f };
 	f->now_ms = START_MS;
 	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
 	*state = f;
