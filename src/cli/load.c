@@ -68,7 +68,7 @@ static const struct argp_option argp_options[] = {
 	  "a store only",
 	  0 },
 	{ "max-document-size", OPTION_DOC_BYTES, "BYTES", 0,
-	  "Refuse larger documents (default 1000000, at most 8000000)", 0 },
+	  "Refuse larger documents (default and at most 8000000)", 0 },
 	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress and no summary", 0 },
 	{ 0 },
 };

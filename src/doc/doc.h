@@ -34,7 +34,7 @@
 #include "kv/kv.h"
 
 enum {
-	DOC_LIMIT_DEFAULT_BYTES = 1000000, /* of a document's JSON text, without configuration */
+	DOC_LIMIT_DEFAULT_BYTES = 8000000, /* of a document's JSON text, without configuration */
 	DOC_LIMIT_MAX_BYTES = 8000000,     /* the largest limit that can be configured */
 	DOC_STRING_PIECE_BYTES = 100000, /* a piece of a split string, encoded; whole characters */
 };

@@ -3,7 +3,7 @@
 #include "store.h"
 
 enum {
-	TEXT_BYTES = 4 * 1024 * 1024,
+	TEXT_BYTES = 8 * 1024 * 1024,
 };
 
 static char text[TEXT_BYTES];
@@ -80,8 +80,8 @@ sizes_name_their_bytes(void **state)
 {
 	(void)state;
 	door_create(d, "sizes");
-	door_expect(d, "PUT", "/sizes/a", repeat("{\"a\":\"", "x", 1000001, "\"}"), 413,
-		    "1000000 bytes");
+	door_expect(d, "PUT", "/sizes/a", repeat("{\"a\":\"", "x", 8000001, "\"}"), 413,
+		    "8000000 bytes");
 	door_has(d, "document_too_large");
 	door_expect(d, "PUT", "/sizes/_revs_limit", repeat("", " ", 70000, "1"), 413,
 		    "65536 bytes");

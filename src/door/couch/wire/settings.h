@@ -11,7 +11,7 @@ enum {
 	COUCH_PORT = 5984, /* CouchDB's */
 	COUCH_BODY_BYTES = 64 * 1024 * 1024,
 	COUCH_CHANGES_TIMEOUT_MS = 60000,
-	COUCH_DOC_BYTES = 1000000,
+	COUCH_DOC_BYTES = 8000000, /* CouchDB's */
 	COUCH_DOC_MAX_BYTES = 8000000,
 	COUCH_GZIP_LEVEL = 8,        /* CouchDB's: the digest of what is compressed depends on it */
 	COUCH_ANSWER_GZIP_LEVEL = 1, /* the fastest */
