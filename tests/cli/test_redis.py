@@ -1289,6 +1289,21 @@ def a_client_may_subscribe_to_many_channels(cwd):
 
 
 @test
+def a_large_set_needs_no_memory_for_each_member(cwd):
+    """But for what is to be found again: its name, where sets are united."""
+    (cwd / "frond.conf").write_text("[frond]\nrequest_bytes = 8388608\n")
+    names = [b"member:%d" % i for i in range(20000)]
+    with Redis(cwd, "--config", "frond.conf") as server, server.client() as c:
+        for i in range(0, len(names), 1000):
+            c.pipeline(("SADD", "a", *names[i:i + 1000]),
+                       ("SADD", "b", *(b"b" + name for name in names[i:i + 1000])),
+                       ("HSET", "hash", *(x for name in names[i:i + 1000] for x in (name, b"x" * 400))))
+        equal(set(c("SMEMBERS", "a")), set(names))
+        equal(len(c("HGETALL", "hash")), 2 * len(names))
+        equal(set(c("SUNION", "a", "b", "a")), set(names) | {b"b" + name for name in names})
+
+
+@test
 def members_at_random_are_members(cwd):
     with Redis(cwd) as server, server.client() as c:
         names = {b"m%d" % i for i in range(5000)}

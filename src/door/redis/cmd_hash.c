@@ -264,7 +264,7 @@ cmd_xlen(struct call *c)
 static enum status
 hash_all(struct call *c, bool names, bool values)
 {
-	struct members_walk w;
+	AUTO(members_walk_end) struct members_walk w = { 0 };
 	struct timed_item *item;
 	struct timed_member m;
 	enum status status;
@@ -274,7 +274,7 @@ hash_all(struct call *c, bool names, bool values)
 	TRY(data_item(c, 1, TIMED_HASH, &item));
 	if (!item)
 		return STATUS_OK;
-	members_walk_init(&w, item, c->arena);
+	members_walk_init(&w, item, true);
 	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
 		if (names)
 			reply_bulk(c->reply, m.name);

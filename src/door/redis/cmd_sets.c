@@ -73,8 +73,8 @@ cmd_smismember(struct call *c)
 enum status
 cmd_smembers(struct call *c)
 {
+	AUTO(members_walk_end) struct members_walk w = { 0 };
 	size_t place = reply_later(c->reply);
-	struct members_walk w;
 	struct timed_item *item;
 	struct timed_member m;
 	enum status status;
@@ -83,7 +83,7 @@ cmd_smembers(struct call *c)
 	TRY(data_item(c, 1, TIMED_SET, &item));
 	if (!item)
 		return STATUS_OK;
-	members_walk_init(&w, item, c->arena);
+	members_walk_init(&w, item, true);
 	for (; (status = members_walk_next(&w, &m)) == STATUS_OK; count++)
 		reply_bulk(c->reply, m.name);
 	if (status != STATUS_NOT_FOUND)
@@ -257,36 +257,41 @@ names_grow(struct names *n)
 	return STATUS_OK;
 }
 
-/* `*ret_new` (or NULL) tells whether it was not there. */
+/* `*ret_new` is a copy of the name, which was not there; or its `ptr` is NULL. */
 static enum status
-names_add(struct names *n, struct str name, bool *ret_new)
+names_add(struct names *n, struct str name, struct str *ret_new)
 {
 	struct str *slot;
 
+	*ret_new = (struct str){ NULL, 0 };
 	if (2 * n->count >= n->size)
 		TRY(names_grow(n));
 	slot = names_slot(n, name);
-	if (ret_new)
-		*ret_new = !slot->ptr;
-	n->count += !slot->ptr;
-	*slot = name.ptr ? name : STR("");
+	if (slot->ptr)
+		return STATUS_OK;
+	*slot = arena_dup(n->arena, name);
+	if (!slot->ptr)
+		return STATUS_LIMIT;
+	n->count++;
+	*ret_new = *slot;
 	return STATUS_OK;
 }
 
 struct result {
-	struct timed_member *members;
+	struct str *names;
 	size_t count;
 	size_t cap;
 	uint64_t limit; /* 0: none */
 };
 
+/* The name is in the call's arena. */
 static enum status
 result_add(struct call *c, struct result *r, struct str name)
 {
-	r->members = arena_grow(c->arena, r->members, r->count, &r->cap, sizeof(*r->members));
-	if (!r->members)
+	r->names = arena_grow(c->arena, r->names, r->count, &r->cap, sizeof(*r->names));
+	if (!r->names || !name.ptr)
 		return STATUS_LIMIT;
-	r->members[r->count++] = (struct timed_member){ .name = name };
+	r->names[r->count++] = name;
 	return STATUS_OK;
 }
 
@@ -296,17 +301,17 @@ sets_union(struct call *c, const struct sets *s, struct result *ret)
 	struct names seen = { .arena = c->arena };
 
 	for (size_t i = 0; i < s->count; i++) {
-		struct members_walk w;
+		AUTO(members_walk_end) struct members_walk w = { 0 };
 		struct timed_member m;
 		enum status status;
 
-		members_walk_init(&w, s->items[i], c->arena);
+		members_walk_init(&w, s->items[i], true);
 		while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
-			bool fresh;
+			struct str fresh;
 
 			TRY(names_add(&seen, m.name, &fresh));
-			if (fresh)
-				TRY(result_add(c, ret, m.name));
+			if (fresh.ptr)
+				TRY(result_add(c, ret, fresh));
 		}
 		if (status != STATUS_NOT_FOUND)
 			return status;
@@ -338,17 +343,17 @@ sets_others(const struct sets *s, size_t first, struct str name, bool wanted, bo
 static enum status
 sets_filter(struct call *c, const struct sets *s, size_t first, bool wanted, struct result *ret)
 {
-	struct members_walk w;
+	AUTO(members_walk_end) struct members_walk w = { 0 };
 	struct timed_member m;
 	enum status status;
 
-	members_walk_init(&w, s->items[first], c->arena);
+	members_walk_init(&w, s->items[first], true);
 	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
 		bool fine;
 
 		TRY(sets_others(s, first, m.name, wanted, &fine));
 		if (fine)
-			TRY(result_add(c, ret, m.name));
+			TRY(result_add(c, ret, arena_dup(c->arena, m.name)));
 		if (ret->limit && ret->count == ret->limit)
 			return STATUS_OK;
 	}
@@ -397,7 +402,7 @@ sets_answer(struct call *c, enum set_operation operation)
 	TRY(sets_combine(c, operation, &s, &result));
 	reply_set(c->reply, result.count);
 	for (size_t i = 0; i < result.count; i++)
-		reply_bulk(c->reply, result.members[i].name);
+		reply_bulk(c->reply, result.names[i]);
 	return STATUS_OK;
 }
 
@@ -405,6 +410,7 @@ static enum status
 sets_store(struct call *c, enum set_operation operation, const char *event)
 {
 	struct result result = { 0 };
+	struct timed_member *members;
 	struct timed_item *to;
 	struct sets s;
 
@@ -418,7 +424,12 @@ sets_store(struct call *c, enum set_operation operation, const char *event)
 		return to->type == TIMED_LEAF ? STATUS_OK : data_delete(c, to, c->argv[1], "del");
 	if (to->type != TIMED_LEAF)
 		TRY(timed_item_delete(to));
-	TRY(timed_members_put(to, TIMED_SET, result.members, result.count));
+	members = arena_zalloc(c->arena, result.count * sizeof(*members));
+	if (!members)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < result.count; i++)
+		members[i].name = result.names[i];
+	TRY(timed_members_put(to, TIMED_SET, members, result.count));
 	return txn_changed(c, c->argv[1], EVENT_SET, event);
 }
 

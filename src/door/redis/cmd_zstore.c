@@ -117,7 +117,7 @@ zsets_union(struct call *c, const struct zsets *z, struct scored *ret)
 		struct timed_member m;
 		enum status status;
 
-		members_walk_init(&w, z->items[i], c->arena);
+		members_walk_init(&w, z->items[i], false);
 		while ((status = members_walk_next(&w, &m)) == STATUS_OK)
 			TRY(scored_add(ret, c->arena, m.name,
 				       weighted(z->weights[i], score_of(z->items[i], &m)),
@@ -180,7 +180,7 @@ zsets_filter(struct call *c, const struct zsets *z, struct scored *ret)
 	size_t first;
 
 	TRY(zsets_smallest(z, &first));
-	members_walk_init(&w, z->items[first], c->arena);
+	members_walk_init(&w, z->items[first], false);
 	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
 		double score;
 		bool fine;

@@ -10,9 +10,39 @@ enum {
 };
 
 void
-members_walk_init(struct members_walk *w, struct timed_item *item, struct arena *arena)
+members_walk_init(struct members_walk *w, struct timed_item *item, bool forgets)
 {
-	*w = (struct members_walk){ .item = item, .arena = arena };
+	*w = (struct members_walk){ .item = item, .forgets = forgets };
+}
+
+void
+members_walk_end(struct members_walk *w)
+{
+	arena_free(w->pages);
+	w->pages = NULL;
+}
+
+static enum status
+members_walk_page(struct members_walk *w)
+{
+	struct arena *own = w->item->arena;
+	enum status status;
+
+	if (w->forgets && !w->pages) {
+		w->pages = arena_new(arena_limit_bytes(own));
+		if (!w->pages)
+			return STATUS_NOMEM;
+		arena_set_part(w->pages, arena_part(own));
+	} else if (w->forgets) {
+		arena_clear(w->pages);
+	}
+	if (w->forgets)
+		w->item->arena = w->pages;
+	status = timed_members_page(w->item, w->begun ? w->page.next : 0, DATA_PAGE, &w->page);
+	w->item->arena = own;
+	w->begun = true;
+	w->at = 0;
+	return status;
 }
 
 enum status
@@ -23,9 +53,7 @@ members_walk_next(struct members_walk *w, struct timed_member *ret)
 	while (w->at == w->page.count) {
 		if (w->begun && !w->page.next)
 			return STATUS_NOT_FOUND;
-		TRY(timed_members_page(w->item, w->begun ? w->page.next : 0, DATA_PAGE, &w->page));
-		w->begun = true;
-		w->at = 0;
+		TRY(members_walk_page(w));
 	}
 	TRY(step_count(1));
 	*ret = w->page.members[w->at++];
@@ -43,7 +71,7 @@ members_all(struct timed_item *item, struct arena *arena, struct timed_member **
 
 	*ret = NULL;
 	*ret_count = 0;
-	members_walk_init(&w, item, arena);
+	members_walk_init(&w, item, false);
 	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
 		*ret = arena_grow(arena, *ret, *ret_count, &cap, sizeof(**ret));
 		if (!*ret)

@@ -6,16 +6,23 @@
 
 #define MEMBERS_RANDOM_MOST (INT64_C(1) << 40)
 
-/* Goes through all members, page by page. */
+/*
+ * Goes through all members, page by page. A member stays as long as the item's arena, or, if the
+ * walk forgets it, until the next one is asked for. A walk that forgets has memory of its own, of
+ * the same budget.
+ */
 struct members_walk {
 	struct timed_item *item;
-	struct arena *arena;
+	bool forgets;
+	struct arena *pages; /* if it forgets, from the first page on */
 	struct timed_members page;
 	size_t at;
 	bool begun;
 };
 
-void members_walk_init(struct members_walk *w, struct timed_item *item, struct arena *arena);
+void members_walk_init(struct members_walk *w, struct timed_item *item, bool forgets);
+/* For a walk that forgets; one that is all zero may be ended. */
+void members_walk_end(struct members_walk *w);
 /* STATUS_NOT_FOUND at the end. */
 MUST_USE enum status members_walk_next(struct members_walk *w, struct timed_member *ret);
 

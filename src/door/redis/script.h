@@ -167,7 +167,7 @@ void script_protect(lua_State *L);
 void script_protect_globals(lua_State *L);
 
 void script_open_redis(lua_State *L);
-/* Puts functions that count what they do into the table "coroutine", which is on top of the stack. */
+/* Puts functions that count what they do into the table "coroutine" on top of the stack. */
 void script_mend_coroutines(lua_State *L);
 void script_open_json(lua_State *L);
 void script_open_bit(lua_State *L);
