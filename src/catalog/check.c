@@ -8,7 +8,7 @@
 
 enum {
 	VERIFY_PROGRESS_KEYS = 1024,
-	VERIFY_TEXT_BYTES = 256,
+	VERIFY_TEXT_BYTES = 1024,
 	VERIFY_READ_BYTES = 256 * 1024, /* of a range at a time: several are open at once */
 };
 

@@ -12,7 +12,9 @@
 #include "catalog/verify.h"
 
 /* Kinds of findings that every kind of database can have; models add their own. */
-#define CATALOG_FINDING_KEY         "unknown_key"      /* a key that means nothing where it is */
+#define CATALOG_FINDING_KEY "unknown_key" /* a key that means nothing where it is */
+/* bytes of a file do not match their checksum, so that keys cannot be read */
+#define CATALOG_FINDING_DAMAGE      "damage"
 #define CATALOG_FINDING_VALUE       "unreadable_value" /* a value that cannot be read */
 #define CATALOG_FINDING_NEWER       "newer_format"     /* a record of a newer frond */
 #define CATALOG_FINDING_NO_DATABASE "no_database"      /* keys of a database that does not exist */

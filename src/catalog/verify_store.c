@@ -80,6 +80,13 @@ verify_db(struct catalog_verify *v, const struct catalog_db *db)
 	v->db = db;
 	v->sum.databases++;
 	status = db->kind->verify(v);
+	/* What cannot be read ends the check of this database, and of no other. */
+	if (status == STATUS_CORRUPT) {
+		catalog_verify_found(
+			v, CATALOG_FINDING_DAMAGE, STR(""), "the rest of it was not checked: %s",
+			kv_tx_error(v->tx)[0] ? kv_tx_error(v->tx) : "it cannot be read");
+		status = STATUS_OK;
+	}
 	v->db = NULL;
 	v->own = NULL;
 	return status;
@@ -522,6 +529,12 @@ check_prefixes(struct store_check *s)
 			TRY(tuple_prefix_end(str_of(key.ptr, key.len - r.rest.len), &at));
 		}
 		TRY(buf_status(&at));
+	}
+	if (status == STATUS_CORRUPT) {
+		catalog_verify_found(v, CATALOG_FINDING_DAMAGE, buf_str(&at),
+				     "keys from here on were not looked at: %s",
+				     kv_tx_error(v->tx));
+		return STATUS_OK;
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }

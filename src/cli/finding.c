@@ -20,12 +20,14 @@ finding_print(const struct catalog_finding *finding)
 
 	buf_printf(&line, "%s: ", finding->kind);
 	if (finding->database.ptr)
-		buf_printf(&line, "database \"%.*s\", ", STR_ARG(finding->database));
-	if (catalog_place_of(finding->key, &place)) {
+		buf_printf(&line, "database \"%.*s\"%s", STR_ARG(finding->database),
+			   finding->key.len ? ", " : "");
+	if (finding->key.len && catalog_place_of(finding->key, &place)) {
 		catalog_draw_space(kind, place, &line);
 		buf_append_cstr(&line, ", ");
 	}
-	tuple_draw(finding->key, &line);
+	if (finding->key.len)
+		tuple_draw(finding->key, &line);
 	if (buf_status(&line) == STATUS_OK)
 		printf("%.*s: %s\n", (int)line.len, line.ptr, finding->text);
 	else

@@ -34,6 +34,7 @@
 #include "index/view/view.h"
 #include "js/js.h"
 #include "js/settings.h"
+#include "kv/damage.h"
 #include "kv/settings.h"
 #include "loop/wait.h"
 #include "loop/watchdog.h"
@@ -60,6 +61,7 @@ enum {
 	SWEEP_EVERY_MS = 10 * 1000,
 	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
 	CLEAR_EVERY_MS = 100,
+	WATCH_EVERY_MS = 500,
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
 	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
 	QUIET_MS = 250,            /* when for so long there was no more of it, */
@@ -99,6 +101,7 @@ struct serve {
 	struct chores *chores; /* background work */
 	struct timed_sweeping sweeping;
 	struct plain_sweeping plain_sweeping;
+	size_t damages_told;   /* of the store's damaged files, by the chore that watches them */
 	uint64_t trim_due_ns;  /* of the chore that trims memory; WAIT_FOREVER: nothing to trim */
 	uint64_t trim_most_ns; /* how far large requests may put that off */
 };
@@ -304,6 +307,28 @@ trim_memory_run(void *arg, struct chore_turn *turn, struct err *err)
 	return STATUS_OK;
 }
 
+/* Tells of each damaged file that a read has met, once. */
+static enum status
+watch_damage_run(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct serve *s = arg;
+	struct kv_damage damage;
+
+	(void)turn;
+	(void)err;
+	while (s->damages_told < kv_damages(s->store, s->damages_told, &damage, 1)) {
+		AUTO(buf_release) struct buf key = BUF_INIT(8 * KV_DAMAGE_KEY_BYTES);
+
+		quote_word(&key, str_of(damage.key, damage.key_len), 4 * KV_DAMAGE_KEY_BYTES);
+		log_event(
+			LOG_LEVEL_ERROR, "store_damaged",
+			"file=%s key=\"%.*s\" reason=\"%s\" hint=\"frond verify lists all damage\"",
+			damage.file, STR_ARG(buf_str(&key)), damage.text);
+		s->damages_told++;
+	}
+	return STATUS_OK;
+}
+
 /* Every kind of background work is added by whoever owns it; here are those of no room's. */
 static enum status
 make_chores(struct serve *s, struct err *err)
@@ -321,6 +346,11 @@ make_chores(struct serve *s, struct err *err)
 		  .quick = true,
 		  .pause_ms = CLEAR_EVERY_MS,
 		  .failed_ms = SWEEP_EVERY_MS },
+		{ .name = "watch_damage",
+		  .run = watch_damage_run,
+		  .arg = s,
+		  .quick = true,
+		  .pause_ms = WATCH_EVERY_MS },
 		{ .name = "trim_memory",
 		  .run = trim_memory_run,
 		  .arg = s,

@@ -5,10 +5,15 @@
 #include "cli/finding.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
+#include "catalog/catalog.h"
+#include "catalog/check.h"
 #include "catalog/verify.h"
 #include "door/couch/couch.h"
 #include "js/js.h"
 #include "js/settings.h"
+#include "kv/damage.h"
+#include "kv/keyspace.h"
+#include "kv/tuple.h"
 #include "settings/settings.h"
 
 enum {
@@ -18,6 +23,11 @@ enum {
 	OPTION_STILL = 'w',
 	LIMIT_DEFAULT = 20,
 	FINDING_KINDS = 64, /* more than all models have: others are not counted apart */
+	NAMES_PAGE = 1000,
+	NAMES_SHOWN = 20,
+	NAMES_ARENA_BYTES = 16 * 1024 * 1024,
+	NAMES_BYTES = 64 * 1024,
+	SHOWN_KEY_BYTES = 16 * KV_LIMIT_KEY_BYTES,
 };
 
 struct verify {
@@ -193,11 +203,108 @@ make_functions(struct verify *v, struct err *err)
 	return STATUS_OK;
 }
 
+/* ---- Files ---- */
+
+/* The number that the key begins with, which is that of a database, or `otherwise`. */
+static uint64_t
+number_of(struct str key, uint64_t otherwise)
+{
+	struct tuple_reader r = tuple_reader(key);
+	uint64_t number;
+
+	return tuple_next_u64(&r, &number) == STATUS_OK ? number : otherwise;
+}
+
+struct naming {
+	uint64_t first; /* numbers of databases */
+	uint64_t last;
+	struct arena *arena;
+	struct buf names;
+	size_t count;
+	size_t more;
+};
+
+/* The names of CouchDB's databases, and of others that are listed with them, in a range. */
+static enum status
+names_body(struct kv_tx *tx, void *arg)
+{
+	struct naming *n = arg;
+	AUTO(buf_release) struct buf last = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
+	struct catalog_page page;
+
+	buf_clear(&n->names);
+	n->count = n->more = 0;
+	do {
+		arena_clear(n->arena);
+		TRY(catalog_all(tx, &last, NAMES_PAGE, n->arena, &page, NULL));
+		for (size_t i = 0; i < page.count; i++) {
+			const struct catalog_db *db = &page.dbs[i];
+
+			if (db->number < n->first || db->number > n->last)
+				continue;
+			if (n->count++ >= NAMES_SHOWN) {
+				n->more++;
+				continue;
+			}
+			buf_printf(&n->names, "%s\"%.*s\"", n->count > 1 ? ", " : "",
+				   STR_ARG(db->name));
+		}
+	} while (page.more);
+	return buf_status(&n->names);
+}
+
+struct file_telling {
+	struct verify *v;
+	struct kv_store *store;
+};
+
+static void
+tell_file(void *arg, const struct kv_damaged_file *file)
+{
+	const struct file_telling *t = arg;
+	AUTO(buf_release) struct buf first = BUF_INIT(SHOWN_KEY_BYTES);
+	AUTO(buf_release) struct buf last = BUF_INIT(SHOWN_KEY_BYTES);
+	AUTO(buf_release) struct buf before = BUF_INIT(SHOWN_KEY_BYTES);
+	struct naming n = { .first = number_of(file->first, KV_ROOT),
+			    .last = number_of(file->last, UINT64_MAX),
+			    .arena = arena_new(NAMES_ARENA_BYTES),
+			    .names = BUF_INIT(NAMES_BYTES) };
+
+	if (!n.arena || kv_run_read(t->store, names_body, &n, NULL) != STATUS_OK)
+		n.count = 0;
+	tuple_draw(file->first, &first);
+	tuple_draw(file->last, &last);
+	tuple_draw(file->before, &before);
+	t->v->before.findings++;
+	progress_hide(&t->v->progress);
+	printf("%s: file %s, ", CATALOG_FINDING_DAMAGE, file->file);
+	if (n.first <= KV_ROOT)
+		printf("keys of the store itself, ");
+	if (n.count)
+		printf("databases %.*s, ", STR_ARG(buf_str(&n.names)));
+	if (n.more)
+		printf("%zu more, ", n.more);
+	printf("keys from %.*s to %.*s, damaged behind %.*s: %s\n", STR_ARG(buf_str(&first)),
+	       STR_ARG(buf_str(&last)), STR_ARG(buf_str(&before)), file->text);
+	buf_release(&n.names);
+	arena_free(n.arena);
+}
+
+/* Every file of the store, when the whole store is checked. */
+static enum status
+check_files(struct verify *v, struct kv_store *store, struct err *err)
+{
+	struct file_telling t = { v, store };
+
+	return v->names_count ? STATUS_OK : kv_files_check(store, tell_file, &t, err);
+}
+
 static enum status
 check_all(struct verify *v, struct kv_store *store, struct err *err)
 {
+	struct err file_err = { 0 };
 	struct kv_tx *tx;
-	enum status status;
+	enum status status, files;
 
 	TRY(make_functions(v, err));
 	status = kv_begin(store, KV_TX_READ_ONLY, &tx);
@@ -208,6 +315,9 @@ check_all(struct verify *v, struct kv_store *store, struct err *err)
 	for (size_t i = 0; i < v->names_count && status == STATUS_OK; i++)
 		status = check(v, tx, v->names[i], err);
 	kv_tx_free(tx);
+	files = check_files(v, store, &file_err);
+	if (status == STATUS_OK && files != STATUS_OK)
+		return err_set(err, files, "%s", file_err.text);
 	if (status == STATUS_TX_TOO_OLD && !v->still)
 		return err_set(
 			err, status,

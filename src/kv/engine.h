@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "kv/backup.h"
+#include "kv/damage.h"
 #include "kv/kv.h"
 
 struct prefixes;
@@ -38,8 +39,11 @@ struct kv_engine {
 	struct kv_store_stats (*store_stats)(struct kv_store *store);
 	enum status (*estimate_bytes)(struct kv_store *store, struct str begin, struct str end,
 				      uint64_t *ret);
-	/* See kv.h and backup.h; NULL where the engine has nothing of the kind. */
+	/* See kv.h, damage.h and backup.h; NULL where the engine has nothing of the kind. */
 	enum status (*compact)(struct kv_store *store, struct err *err);
+	size_t (*damages)(struct kv_store *store, size_t from, struct kv_damage *ret, size_t most);
+	enum status (*files_check)(struct kv_store *store, kv_damaged_found *found, void *arg,
+				   struct err *err);
 	enum status (*backup_create)(struct kv_store *store, const char *dir, struct kv_backup *ret,
 				     struct err *err);
 	enum status (*backup_restore)(const char *dir, uint32_t id, struct str address,

@@ -115,6 +115,20 @@ kv_store_library(const struct kv_store *store)
 	return store->engine->library;
 }
 
+size_t
+kv_damages(struct kv_store *store, size_t from, struct kv_damage *ret, size_t most)
+{
+	return store->engine->damages ? store->engine->damages(store, from, ret, most) : 0;
+}
+
+enum status
+kv_files_check(struct kv_store *store, kv_damaged_found *found, void *arg, struct err *err)
+{
+	if (!store->engine->files_check)
+		return STATUS_OK;
+	return store->engine->files_check(store, found, arg, err);
+}
+
 static enum status
 unsupported(const struct kv_engine *engine, const char *what, struct err *err)
 {

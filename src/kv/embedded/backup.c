@@ -348,6 +348,7 @@ static enum status
 restore_copy_files(struct restore *r)
 {
 	rocksdb_restore_options_t *options;
+	struct err damage = { 0 };
 	struct backups b;
 	char *error = NULL;
 	enum status status;
@@ -363,6 +364,9 @@ restore_copy_files(struct restore *r)
 	if (error)
 		status = emb_error(error, "restoring the backup", r->err);
 	backups_close(&b);
+	if (status == STATUS_CORRUPT &&
+	    emb_backup_find_damage(r->dir, r->backup.id, &damage) == STATUS_CORRUPT)
+		return err_set(r->err, status, "%s", damage.text);
 	return status;
 }
 

@@ -217,7 +217,8 @@ batch_read_cell(struct batch *b, struct str key, struct cell *ret)
 		return batch_copy_cell(b, recent_cell(&recent), ret);
 	slice = rocksdb_get_pinned(b->store->db, b->store->read_latest, key.ptr, key.len, &error);
 	if (error)
-		return emb_error(error, "reading for an atomic operation", &b->err);
+		return emb_read_error(b->store, key, error, "reading for an atomic operation",
+				      &b->err);
 	cell.present = slice;
 	if (slice)
 		cell.value.ptr = rocksdb_pinnableslice_value(slice, &cell.value.len);

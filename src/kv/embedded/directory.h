@@ -35,6 +35,21 @@ enum {
  */
 MUST_USE enum status emb_logs_check(const char *path, bool *ret_torn, struct err *err);
 
+/* The CRC32C of a file. False if it cannot be read. */
+bool emb_file_crc(const char *path, uint32_t *ret);
+
+/*
+ * For a backup that cannot be restored: STATUS_CORRUPT, explained with the files of it that do not
+ * match their checksums. STATUS_OK if all do.
+ */
+MUST_USE enum status emb_backup_find_damage(const char *dir, uint32_t id, struct err *err);
+
+/*
+ * For a store that RocksDB does not open: STATUS_CORRUPT, explained with the log and the byte, if a
+ * log has a record that does not match its checksum.
+ */
+MUST_USE enum status emb_logs_find_damage(const char *path, struct err *err);
+
 /*
  * Opens the log with that number, or for 0 the newest, whose number is then in `*number`, for
  * appending. Returns -1 if it is not there or cannot be opened.

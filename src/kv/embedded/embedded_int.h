@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/metric.h"
+#include "kv/embedded/damage.h"
 #include "kv/embedded/disk.h"
 #include "kv/embedded/fill.h"
 #include "kv/embedded/gate.h"
@@ -145,6 +146,7 @@ struct emb_health {
 struct emb_store {
 	struct kv_store base;
 	char *path;
+	struct emb_damages damages;
 	/*
 	 * RocksDB's handle: used inside the gate, or by the thread that owns the committer, which
 	 * alone replaces it. NULL while the store cannot be opened.

@@ -45,9 +45,29 @@ handle_check_logs(struct emb_store *store, struct err *err)
 {
 	bool torn;
 
-	TRY(emb_logs_check(store->path, &torn, err));
-	emb_options_expect_torn(store->options, torn);
-	return STATUS_OK;
+	struct err why = { 0 };
+	enum status status = emb_logs_check(store->path, &torn, &why);
+
+	emb_options_expect_torn(store->options, status == STATUS_OK && torn);
+	if (status != STATUS_CORRUPT)
+		return status == STATUS_OK ? status : err_set(err, status, "%s", why.text);
+	return err_set(err, status,
+		       "%s: %s; restore a backup, or see \"Damaged files\" in OPERATING.md",
+		       store->path, why.text);
+}
+
+/* RocksDB's reason for not opening the store. It names tables, but not damaged logs. */
+static enum status
+handle_error(const struct emb_store *store, char *error, struct err *err)
+{
+	enum status status = emb_error(error, store->path, err);
+	struct err why = { 0 };
+
+	if (status != STATUS_CORRUPT || emb_logs_find_damage(store->path, &why) != STATUS_CORRUPT)
+		return status;
+	return err_set(err, STATUS_CORRUPT,
+		       "%s: %s; restore a backup, or see \"Damaged files\" in OPERATING.md",
+		       store->path, why.text);
 }
 
 enum status
@@ -70,7 +90,7 @@ emb_handle_open(struct emb_store *store, struct err *err)
 		rocksdb_free(error);
 		return err_set(err, STATUS_NOT_FOUND, "there is no store at %s", store->path);
 	}
-	return emb_error(error, store->path, err);
+	return handle_error(store, error, err);
 }
 
 static enum status
@@ -84,7 +104,7 @@ handle_try_to_read(struct emb_store *store, struct err *err)
 	if (!error)
 		return STATUS_OK;
 	store->db = NULL;
-	return emb_error(error, store->path, err);
+	return handle_error(store, error, err);
 }
 
 /*

@@ -75,6 +75,7 @@ struct log_walk {
 	uint64_t empties;   /* likewise: the number of the log of which nothing stays; 0: none */
 	uint8_t block[LOG_BLOCK_BYTES];
 	size_t len;
+	off_t block_at; /* where the block begins in the file */
 	uint8_t *whole; /* memory of emb_logs_check() for one log after another */
 	size_t whole_bytes;
 	uint32_t crc_table[CRC_TABLE];
@@ -179,11 +180,12 @@ log_has_wrong_length(const struct log_walk *w, size_t at)
 }
 
 static enum status
-log_damaged(const struct log_walk *w, const char *how, struct err *err)
+log_damaged(const struct log_walk *w, size_t at, const char *how, struct err *err)
 {
-	return err_set(err, STATUS_CORRUPT,
-		       "the log %s is damaged: %s, with data behind that would be lost", w->name,
-		       how);
+	return err_set(
+		err, STATUS_CORRUPT,
+		"the log %s is damaged at byte %lld: %s, with data behind that would be lost",
+		w->name, (long long)w->block_at + (long long)at, how);
 }
 
 static enum status
@@ -204,19 +206,19 @@ log_check_block(struct log_walk *w, struct err *err)
 			break;
 		}
 		if (header[HEADER_TYPE] > TYPE_LAST && (at == 0 || end <= w->len))
-			return log_damaged(w, "a record is of a wrong kind", err);
+			return log_damaged(w, at, "a record is of a wrong kind", err);
 		if (end > w->len) {
 			/* RocksDB itself refuses that in a whole block. */
 			if (w->len < LOG_BLOCK_BYTES && log_has_wrong_length(w, at))
-				return log_damaged(w, "a record has a wrong length", err);
+				return log_damaged(w, at, "a record has a wrong length", err);
 			return STATUS_OK;
 		}
 		at = end;
 	}
 	if (w->zeros && !bytes_are_zero(w->block + at, w->len - at))
-		return log_damaged(w, "it has a hole", err);
+		return log_damaged(w, at, "it has a hole", err);
 	if (w->filling && !fill_is(w->block + at, w->len - at))
-		return log_damaged(w, "it has a gap", err);
+		return log_damaged(w, at, "it has a gap", err);
 	return STATUS_OK;
 }
 
@@ -227,6 +229,7 @@ log_read_block(struct log_walk *w, int fd, struct err *err)
 	ssize_t n;
 
 	w->len = 0;
+	w->block_at = lseek(fd, 0, SEEK_CUR);
 	do {
 		n = read(fd, w->block + w->len, LOG_BLOCK_BYTES - w->len);
 		if (n > 0)
@@ -620,6 +623,75 @@ emb_logs_check(const char *path, bool *ret_torn, struct err *err)
 	mem_free(w->whole);
 	mem_free(w);
 	return status;
+}
+
+/* Finds the first record with a wrong checksum that is followed by a whole one. */
+static enum status
+log_find_damage(struct log_walk *w, int dir, const char *name, struct err *err)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	struct log_bytes b;
+	enum status status;
+
+	w->name = name;
+	if (fd < 0)
+		return STATUS_OK;
+	status = bytes_read(w, fd, LOG_MOST_BYTES, &b, err);
+	close(fd);
+	for (size_t at = 0; status == STATUS_OK && at + LOG_HEADER_BYTES <= b.len;) {
+		const uint8_t *header = b.bytes + at;
+		size_t end = block_end(at, b.len);
+
+		if (fill_is(header, end - at) || bytes_are_zero(header, end - at))
+			at = end;
+		else if (record_is_whole(w, b.bytes, at, end))
+			at += LOG_HEADER_BYTES + header_length(header);
+		else {
+			w->block_at = 0;
+			return log_damaged(w, at, "a record does not match its checksum", err);
+		}
+		if (block_end(at, b.len) - at < LOG_HEADER_BYTES)
+			at = block_end(at, b.len);
+	}
+	return status;
+}
+
+enum status
+emb_logs_find_damage(const char *path, struct err *err)
+{
+	struct log_walk *w = mem_zalloc(sizeof(*w));
+	enum status status;
+
+	if (!w)
+		return STATUS_OK;
+	crc_make_table(w->crc_table);
+	fill_make(w->fill);
+	status = logs_for_each(path, w, log_find_damage, err);
+	mem_free(w->whole);
+	mem_free(w);
+	return status;
+}
+
+bool
+emb_file_crc(const char *path, uint32_t *ret)
+{
+	struct log_walk *w = mem_zalloc(sizeof(*w));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint32_t crc = UINT32_MAX;
+	bool ok = w && fd >= 0;
+
+	if (w)
+		crc_make_table(w->crc_table);
+	do {
+		ok = ok && log_read_block(w, fd, NULL) == STATUS_OK;
+		for (size_t i = 0; ok && i < w->len; i++)
+			crc = crc_add(w, crc, w->block[i]);
+	} while (ok && w->len == LOG_BLOCK_BYTES);
+	if (fd >= 0)
+		close(fd);
+	mem_free(w);
+	*ret = ~crc;
+	return ok;
 }
 
 int

@@ -60,6 +60,9 @@ METRIC_COLLECTED(delayed, METRIC_KIND_GAUGE, "frond_store_writes_limit_bytes", M
 		 "Bytes a second to which RocksDB slows writers down; 0: it does not.");
 METRIC_COLLECTED(errors, METRIC_KIND_COUNTER, "frond_store_background_errors_total", METRIC_NUMBER,
 		 "Flushes and compactions that have failed since the store was opened.");
+METRIC_COLLECTED(damaged, METRIC_KIND_GAUGE, "frond_store_damaged_files", METRIC_NUMBER,
+		 "Files of the store in which reads have met bytes that do not match their "
+		 "checksums, since the store was opened. The log names each.");
 METRIC_COLLECTED(snapshots, METRIC_KIND_GAUGE, "frond_store_snapshots", METRIC_NUMBER,
 		 "Snapshots that readers hold: what they see cannot be compacted away.");
 METRIC_COLLECTED(watches, METRIC_KIND_GAUGE, "frond_store_watches", METRIC_NUMBER,
@@ -144,6 +147,7 @@ metrics_collect(void *arg)
 	metric_report(&recent_misses, 0, recent.misses);
 	metric_report(&cache_pinned, 0, rocksdb_cache_get_pinned_usage(store->cache));
 	metric_report(&cache_capacity, 0, rocksdb_cache_get_capacity(store->cache));
+	metric_report(&damaged, 0, emb_damages_list(&store->base, 0, NULL, 0));
 	metric_report(&watches, 0, watches_count(store->watches));
 	pthread_mutex_lock(&store->queue.lock);
 	metric_report(&queued_txs, 0, store->queue.txs);

@@ -453,7 +453,8 @@ range_take_error(struct range_job *job, char *error)
 	if (job->read.incomplete)
 		rocksdb_free(error);
 	else if (error)
-		job->status = emb_error(error, "reading a range", job->err);
+		job->status = emb_read_error(job->tx->store, job->begin, error, "reading a range",
+					     job->err);
 }
 
 static void

@@ -127,7 +127,8 @@ emb_read_key(struct emb_tx *tx, struct str key, struct emb_found *ret)
 	if (job.stale)
 		return emb_tx_stale(&tx->base.err);
 	if (job.error)
-		return emb_error(job.error, "reading a key", &tx->base.err);
+		return emb_read_error(tx->store, job.key, job.error, "reading a key",
+				      &tx->base.err);
 	ret->slice = job.slice;
 	ret->cell = cell_of_slice(job.slice);
 	return STATUS_OK;
@@ -336,7 +337,8 @@ keys_answer(struct emb_tx *tx, struct keys_read *job, enum kv_read mode, struct 
 		if (job->stale)
 			status = emb_tx_stale(&tx->base.err);
 		else if (job->errors[i])
-			status = emb_error(job->errors[i], "reading a key", &tx->base.err);
+			status = emb_read_error(tx->store, key, job->errors[i], "reading a key",
+						&tx->base.err);
 		ret[job->places[i]] = keys_answer_one(tx, key, mode, status,
 						      cell_of_slice(job->slices[i]));
 		rocksdb_pinnableslice_destroy(job->slices[i]);

@@ -226,6 +226,7 @@ store_free(struct emb_store *store)
 	emb_reopen_fini(store);
 	gate_fini(&store->gate);
 	emb_spares_fini(store);
+	emb_damages_release(&store->damages);
 	mem_free(store->path);
 	mem_free(store);
 }
@@ -248,6 +249,7 @@ emb_open(struct str address, const struct kv_options *options, struct kv_store *
 	store->base.engine = &kv_engine_embedded;
 	store->base.read_only = options->read_only;
 	store->path = path;
+	emb_damages_init(&store->damages);
 	gate_init(&store->gate);
 	fill_init(&store->fill);
 	emb_spares_init(store);
@@ -359,6 +361,8 @@ const struct kv_engine kv_engine_embedded = {
 	.store_stats = emb_store_stats,
 	.estimate_bytes = emb_estimate_bytes,
 	.compact = emb_compact,
+	.damages = emb_damages_list,
+	.files_check = emb_files_check,
 	.backup_create = emb_backup_create,
 	.backup_restore = emb_backup_restore,
 	.tx_free = emb_tx_free,

@@ -9,7 +9,7 @@
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
 #include "door/couch/wire/uuid.h"
-#include "kv/kv.h"
+#include "kv/damage.h"
 
 /* The CouchDB release whose behaviour clients may expect. */
 #define COUCHDB_VERSION "3.5.0"
@@ -63,11 +63,17 @@ root_reach_store(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return kv_get_read_version(tx, &version);
 }
 
-/* 200 if this server can reach the store and the store takes writes. */
+/*
+ * 200 if this server can reach the store and the store takes writes. Files that are damaged are
+ * named: what is in others can be used.
+ */
 enum status
 couch_root_up(struct couch_req *r)
 {
+	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
 	enum kv_store_state state;
+	struct kv_damage damage;
+	size_t at = 0;
 
 	TRY(couch_store_read(r, root_reach_store, NULL));
 	state = kv_store_stats(r->couch->config.store).state;
@@ -79,7 +85,13 @@ couch_root_up(struct couch_req *r)
 		return err_set(&r->fail.err, STATUS_UNAVAILABLE,
 			       "the store is %s: it takes no writes (the log says why)",
 			       kv_store_state_name(state));
-	return couch_reply_str(r, 200, STR("{\"status\":\"ok\",\"seeds\":{}}\n"));
+	buf_append_cstr(&out, "{\"status\":\"ok\",\"seeds\":{}");
+	for (; at < kv_damages(r->couch->config.store, at, &damage, 1); at++) {
+		buf_append_cstr(&out, at ? "," : ",\"damaged_files\":[");
+		json_write_str(&out, str_from_cstr(damage.file));
+	}
+	buf_append_cstr(&out, at ? "]}\n" : "}\n");
+	return couch_reply(r, 200, &out);
 }
 
 enum status
