@@ -38,6 +38,9 @@ MUST_USE enum status mql_match_compile_value(struct mql *q, struct str operators
 					     struct mql_match **ret);
 MUST_USE enum status mql_match_run_value(const struct mql_match *m, struct mql *q,
 					 const struct bson_value *v, bool *ret);
+/* The same as at the end of a path: of an array, its elements are tried, too. */
+MUST_USE enum status mql_match_run_member(const struct mql_match *m, struct mql *q,
+					  const struct bson_value *v, bool *ret);
 
 /*
  * Why a document does not match a filter: members of a document that is being built, as those of

@@ -10,6 +10,7 @@ struct run {
 	struct mql *q;
 	int64_t position; /* see mql_match_run() */
 	const struct mql_bound *let;
+	bool goes_in;   /* a value that is an array is looked at as at the end of a path */
 	bool *found;    /* of MQL_NODE_ALL while it runs: which of its values are there */
 	size_t missing; /* and how many are not, so far */
 };
@@ -202,7 +203,7 @@ static enum status
 run_elements(struct run *r, const struct mql_node *node, const struct bson_value *v,
 	     int64_t position, bool *ret)
 {
-	bool of_value = node->op == MQL_NODE_ELEM_VALUE;
+	bool of_value = node->op == MQL_NODE_ELEM_VALUE, goes_in = r->goes_in;
 	struct bson_iter i;
 	struct bson_element e;
 	int64_t at = 0;
@@ -210,15 +211,15 @@ run_elements(struct run *r, const struct mql_node *node, const struct bson_value
 	*ret = false;
 	if (!v || v->type != BSON_ARRAY)
 		return STATUS_OK;
-	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e); at++) {
+	r->goes_in = false;
+	for (bson_iter_begin(&i, bson_text(v)); !*ret && bson_iter_read(&i, &e); at++) {
 		if (!of_value && !bson_is_container(&e.value))
 			continue;
 		TRY(run_node(r, node->first, of_value, &e.value, ret));
-		if (*ret) {
+		if (*ret)
 			r->position = position >= 0 ? position : at;
-			return STATUS_OK;
-		}
 	}
+	r->goes_in = goes_in;
 	return STATUS_OK;
 }
 
@@ -392,6 +393,17 @@ run_where(struct run *r, const struct mql_node *node, const struct bson_value *s
 	return STATUS_OK;
 }
 
+/* A condition on the value itself, or on what is at the node's path in it. */
+static enum status
+run_subject(struct run *r, const struct mql_node *node, bool of_value,
+	    const struct bson_value *subject, bool *ret)
+{
+	if (!of_value)
+		return run_path(r, node, bson_text(subject), node->path, -1, ret);
+	return r->goes_in ? run_leaf(r, node, subject, -1, ret)
+			  : run_value(r, node, subject, -1, ret);
+}
+
 static enum status
 run_all(struct run *r, const struct mql_node *node, bool of_value, const struct bson_value *subject,
 	bool *ret)
@@ -408,8 +420,7 @@ run_all(struct run *r, const struct mql_node *node, bool of_value, const struct 
 		r->found[i] = node->set.values[i]->type == BSON_REGEX;
 		r->missing -= r->found[i];
 	}
-	status = of_value ? run_value(r, node, subject, -1, ret)
-			  : run_path(r, node, bson_text(subject), node->path, -1, ret);
+	status = run_subject(r, node, of_value, subject, ret);
 	arena_reset(r->q->arena, mark);
 	return status;
 }
@@ -442,6 +453,9 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 		*ret = all;
 		for (const struct mql_node *n = node->first; n && *ret == all; n = n->next)
 			TRY(run_node(r, n, of_value, subject, ret));
+		/* As in MongoDB, a choice tells no position, and neither does what failed. */
+		if (all ? !*ret : node->first && node->first->next)
+			r->position = position;
 		return STATUS_OK;
 	case MQL_NODE_NOR:
 	case MQL_NODE_NOT:
@@ -452,9 +466,7 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 		r->position = position;
 		return STATUS_OK;
 	default:
-		if (of_value)
-			return run_value(r, node, subject, -1, ret);
-		return run_path(r, node, bson_text(subject), node->path, -1, ret);
+		return run_subject(r, node, of_value, subject, ret);
 	}
 }
 
@@ -480,14 +492,28 @@ mql_match_run(const struct mql_match *m, struct mql *q, struct str document, boo
 	return mql_match_run_scoped(m, q, document, NULL, ret, ret_position);
 }
 
-enum status
-mql_match_run_value(const struct mql_match *m, struct mql *q, const struct bson_value *v, bool *ret)
+static enum status
+match_run_value(const struct mql_match *m, struct mql *q, const struct bson_value *v, bool goes_in,
+		bool *ret)
 {
-	struct run r = { .q = q, .position = -1 };
+	struct run r = { .q = q, .position = -1, .goes_in = goes_in };
 	bool matches = false;
 
 	if (m->of_value || v->type == BSON_DOCUMENT)
 		TRY(run_node(&r, m->root, m->of_value, v, &matches));
 	*ret = matches;
 	return STATUS_OK;
+}
+
+enum status
+mql_match_run_value(const struct mql_match *m, struct mql *q, const struct bson_value *v, bool *ret)
+{
+	return match_run_value(m, q, v, false, ret);
+}
+
+enum status
+mql_match_run_member(const struct mql_match *m, struct mql *q, const struct bson_value *v,
+		     bool *ret)
+{
+	return match_run_value(m, q, v, true, ret);
 }

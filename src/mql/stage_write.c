@@ -78,10 +78,18 @@ struct merge_args {
 	struct bson_value into, on, let, matched, not_matched;
 };
 
+/* MongoDB takes an optional member that is null as one that is not there. */
+static bool
+is_left_out(const struct bson_value *v)
+{
+	return v->type == BSON_NULL || v->type == BSON_UNDEFINED;
+}
+
 static enum status
 merge_into(struct mql *q, struct mql_write *w, const struct bson_value *v)
 {
-	struct bson_value part;
+	struct bson_element e;
+	struct bson_iter i;
 
 	if (v->type == BSON_STRING) {
 		if (!bson_text(v).len)
@@ -95,13 +103,25 @@ merge_into(struct mql *q, struct mql_write *w, const struct bson_value *v)
 				"$merge 'into' field  must be either a string or an object, but "
 				"found %s",
 				bson_type_name(v->type));
-	if (bson_find(bson_text(v), STR("db"), &part) && part.type == BSON_STRING)
-		w->db = bson_text(&part);
-	if (!bson_find(bson_text(v), STR("coll"), &part) || part.type != BSON_STRING ||
-	    !bson_text(&part).len)
+	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
+		bool db = mql_is(e.name, "db");
+
+		if (!db && !mql_is(e.name, "coll"))
+			return mql_fail(q, 40415, "BSON field 'into.%.*s' is an unknown field.",
+					STR_ARG(e.name));
+		if (is_left_out(&e.value))
+			continue;
+		if (e.value.type != BSON_STRING)
+			return mql_fail(q, MQL_TYPE_MISMATCH,
+					"BSON field 'into.%.*s' is the wrong type '%s', expected "
+					"type 'string'",
+					STR_ARG(e.name), bson_type_name(e.value.type));
+		*(db ? &w->db : &w->collection) = bson_text(&e.value);
+	}
+	if (!w->collection.len)
 		return mql_fail(q, 5786801,
-				"$merge 'into' field must specify a 'coll' that is not empty");
-	w->collection = bson_text(&part);
+				"$merge 'into' field must specify a 'coll' that is not empty, null "
+				"or undefined");
 	return STATUS_OK;
 }
 
@@ -258,17 +278,19 @@ merge_option(struct mql *q, const struct bson_element *e, struct merge_args *a)
 	const struct {
 		const char *name;
 		struct bson_value *value;
-	} options[] = { { "into", &a->into },
-			{ "on", &a->on },
-			{ "let", &a->let },
-			{ "whenMatched", &a->matched },
-			{ "whenNotMatched", &a->not_matched } };
+		bool takes_null; /* to refuse it: the member is of more than one type */
+	} options[] = { { "into", &a->into, true },
+			{ "on", &a->on, true },
+			{ "let", &a->let, false },
+			{ "whenMatched", &a->matched, true },
+			{ "whenNotMatched", &a->not_matched, false } };
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		if (mql_is(e->name, options[i].name)) {
+		if (!mql_is(e->name, options[i].name))
+			continue;
+		if (options[i].takes_null || !is_left_out(&e->value))
 			*options[i].value = e->value;
-			return STATUS_OK;
-		}
+		return STATUS_OK;
 	}
 	return mql_fail(q, 40415, "BSON field '$merge.%.*s' is an unknown field.",
 			STR_ARG(e->name));

@@ -1,4 +1,8 @@
 /* What each operator does at the end of its path. */
+#include <math.h>
+
+#include "bson/decimal.h"
+#include "bson/order.h"
 #include "mql/mql_int.h"
 #include "mql/number.h"
 #include "mql/update_int.h"
@@ -47,6 +51,19 @@ op_put(struct mql *q, struct mql_tree *node, const struct bson_value *v, struct 
 	return STATUS_OK;
 }
 
+/* As MongoDB tells whether arithmetic has changed a number: 0.0 is no change of -0.0. */
+static bool
+number_is_same(const struct bson_value *old, const struct bson_value *new)
+{
+	if (old->type != new->type)
+		return false;
+	if (old->type == BSON_DOUBLE)
+		return !(bson_real(old) < bson_real(new)) && !(bson_real(old) > bson_real(new)) &&
+		       !isnan(bson_real(old)) && !isnan(bson_real(new));
+	return old->type == BSON_DECIMAL && !bson_decimal_is_nan(bson_decimal(old)) &&
+	       bson_compare_numbers(old, new) == 0;
+}
+
 static enum status
 op_arithmetic(struct mql *q, const struct mql_modifier *m, struct mql_tree *node,
 	      struct mql_applied *ret)
@@ -70,7 +87,7 @@ op_arithmetic(struct mql *q, const struct mql_modifier *m, struct mql_tree *node
 		return mql_fail(q, MQL_BAD_VALUE,
 				"Failed to apply %s operations to current value (%s)", name,
 				mql_text(q, STR(""), &node->value));
-	return op_put(q, node, &result, ret);
+	return number_is_same(&node->value, &result) ? STATUS_OK : op_put(q, node, &result, ret);
 }
 
 static enum status
@@ -254,7 +271,7 @@ pull_takes(struct mql *q, const struct mql_modifier *m, const struct bson_value 
 
 	*ret = false;
 	if (m->match)
-		return mql_match_run_value(m->match, q, v, ret);
+		return mql_match_run_member(m->match, q, v, ret);
 	*ret = m->op == MQL_UPDATE_PULL ? bson_compare_values(v, &m->value, q->texts) == 0
 					: mql_value_set_find(&m->set, q, v, &ignored);
 	return STATUS_OK;

@@ -97,6 +97,18 @@ not_viable(struct run *r, struct mql_tree *node, struct str name)
 			STR_ARG(name), mql_text(r->q, node->name, &v));
 }
 
+/* For what does not create fields: MongoDB has other words for the same failure. */
+static enum status
+not_traversable(struct run *r, const struct mql_tree *node, struct str name, struct str path)
+{
+	struct bson_value v;
+
+	TRY(mql_tree_value(r->q, node, &v));
+	return mql_fail(r->q, MQL_PATH_NOT_VIABLE,
+			"Cannot use the part (%.*s) of (%.*s) to traverse the element ({%s})",
+			STR_ARG(name), STR_ARG(path), mql_text(r->q, node->name, &v));
+}
+
 /* Puts nulls behind an array's elements, until `position` is the next one. */
 static enum status
 array_pad(struct run *r, struct mql_tree *array, size_t position)
@@ -243,6 +255,11 @@ apply_missing(struct way *w, struct mql_tree *node, struct str name, struct str 
 {
 	struct mql_applied done;
 
+	uint32_t position;
+
+	if (w->m->op != MQL_UPDATE_UNSET && !op_creates(w->m->op) &&
+	    node->value.type == BSON_ARRAY && !mql_is_position(name, &position))
+		return not_traversable(w->r, node, name, w->m->path);
 	if (!op_creates(w->m->op))
 		return STATUS_OK;
 	TRY(mql_update_apply(w->r->q, w->m, NULL, &done));
@@ -276,7 +293,9 @@ apply_below(struct way *w, struct mql_tree *node, struct str path)
 		TRY(mql_keep(r->q, &number, &name));
 	}
 	if (!bson_is_container(&node->value))
-		return op_creates(w->m->op) ? not_viable(r, node, name) : STATUS_OK;
+		return op_creates(w->m->op)           ? not_viable(r, node, name)
+		       : w->m->op == MQL_UPDATE_UNSET ? STATUS_OK
+						      : not_traversable(r, node, name, w->m->path);
 	if (w->m->op == MQL_UPDATE_RENAME && node->value.type == BSON_ARRAY)
 		return mql_fail(r->q, MQL_BAD_VALUE,
 				"The destination field cannot be an array element, '%.*s'",
@@ -298,25 +317,29 @@ rename_take(struct run *r, struct mql_tree *root, struct str path, struct bson_v
 	    bool *ret)
 {
 	struct mql_tree *node = root, *parent = root;
-	struct str rest = path;
-	bool more;
+	struct str rest = path, name;
+	bool more, in_array = false;
+	uint32_t position;
 
 	*ret = false;
 	do {
-		if (node->value.type == BSON_ARRAY)
-			return mql_fail(r->q, MQL_BAD_VALUE,
-					"The source field cannot be an array element, '%.*s'",
-					STR_ARG(path));
-		if (node->value.type != BSON_DOCUMENT)
-			return STATUS_OK;
+		more = memchr(rest.ptr, '.', rest.len) != NULL;
+		name = str_cut(&rest, '.');
+		if (!bson_is_container(&node->value) ||
+		    (node->value.type == BSON_ARRAY && !mql_is_position(name, &position)))
+			return not_traversable(r, node, name, path);
+		in_array = in_array || node->value.type == BSON_ARRAY;
 		TRY(mql_tree_open(r->q, node));
 		TRY(mql_count(node->count));
-		more = memchr(rest.ptr, '.', rest.len) != NULL;
 		parent = node;
-		node = mql_tree_find(node, str_cut(&rest, '.'));
+		node = mql_tree_find(node, name);
 	} while (node && more);
 	if (!node)
 		return STATUS_OK;
+	if (in_array)
+		return mql_fail(r->q, MQL_BAD_VALUE,
+				"The source field cannot be an array element, '%.*s'",
+				STR_ARG(path));
 	TRY(mql_tree_value(r->q, node, ret_value));
 	mql_tree_remove(parent, node);
 	*ret = true;

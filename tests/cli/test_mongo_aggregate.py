@@ -144,6 +144,9 @@ def merge_writes_into_a_collection(cwd):
         equal(merge(whenMatched="replace"), [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}])
         equal(merge(whenMatched="keepExisting"), [{"_id": 1, "b": 1}, {"_id": 2, "a": 2}])
         equal(merge(whenMatched="replace", whenNotMatched="discard"), [{"_id": 1, "a": 1}])
+        # Null is as if it were not there.
+        equal(merge(whenMatched="replace", whenNotMatched=None, let=None), [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}])
+        c({"$merge": {"into": {"db": None, "coll": "into"}}})
         # What a pipeline takes the `_id` of keeps it.
         equal(merge(whenMatched=[{"$replaceWith": {"x": "$$new.a"}}]), [{"_id": 1, "x": 1}, {"_id": 2, "a": 2}])
         for matched, other in (("keepExisting", "discard"), ("keepExisting", "fail"), ("fail", "discard"),

@@ -114,11 +114,30 @@ def what_makes_no_sense_fails_the_command(cwd):
                 (40415, bulk(good, what=1), "admin"),
                 (9, bulk(good, {"what": 0}), "admin"), (9, bulk(good, update(0, {}, 1)), "admin"),
                 (14, bulk(good, update(0, 1, {})), "admin"),
+                # Null is as if it were not there, but of hints and updates.
+                (40414, bulk(good, {"insert": None, "document": {}}), "admin"),
+                (40414, bulk(good, {"insert": 0, "document": None}), "admin"),
+                (40414, bulk(good, update(0, None, {})), "admin"),
+                (9, bulk(good, update(0, {}, None)), "admin"),
+                (9, bulk(good, update(0, {}, {}, hint=None)), "admin"),
+                (9, bulk(good, delete(0, {}, hint=5)), "admin"),
+                (40415, bulk(good, delete(0, {}, upsert=None)), "admin"),
+                (40414, {**bulk(good), "nsInfo": [{"ns": None}]}, "admin"),
+                (40415, {**bulk(good), "nsInfo": [{"ns": "d.c", "x": 1}]}, "admin"),
                 (73, bulk(good, names=["d.c", "none"]), "admin"), (73, bulk(good, names=["d.$x"]), "admin"),
                 (73, bulk(good, names=["d." + "x" * 300]), "admin"),
                 (2, bulk(good, cursor={"batchSize": -1}), "admin")]:
             equal((c.fails(command, db)["code"], command), (code, command))
         equal(documents(c), [])
+        c({**bulk(update(0, {"_id": 1}, {"$set": {"a": 1}}, multi=None, upsert=None, collation=None,
+                         arrayFilters=None, constants=None), delete(0, {}, multi=None, collation=None)),
+           "nsInfo": [{"ns": "d.c", "collectionUUID": None, "encryptionInformation": None}],
+           "let": None, "ordered": None, "cursor": None})
+        c({"update": "c", "updates": [{"q": {}, "u": {"$set": {"a": 1}}, "multi": None, "upsert": None,
+                                       "collation": None, "arrayFilters": None, "c": None}]}, "d")
+        for command in ({"update": "c", "updates": [{"q": None, "u": {}}]},
+                        {"delete": "c", "deletes": [{"q": None, "limit": 1}]}):
+            equal(c(command, "d")["writeErrors"][0]["code"], 40414)
 
 
 @test

@@ -262,6 +262,14 @@ the_place_in_an_array_is_told(void **state)
 	assert_int_equal(position, 1);
 	assert_true(match(*state, "{'a':3}", "{'a':3}", &position));
 	assert_int_equal(position, -1);
+	/* A choice tells none, unless there is nothing to choose. */
+	assert_true(match(*state, "{'$or':[{'a':3},{'b':1}]}", "{'a':[1,3]}", &position));
+	assert_int_equal(position, -1);
+	assert_true(match(*state, "{'a':3,'$or':[{'c':9},{'b':1}]}", "{'a':[1,3],'b':[0,0,1]}",
+			  &position));
+	assert_int_equal(position, 1);
+	assert_true(match(*state, "{'$or':[{'a':3}]}", "{'a':[1,3]}", &position));
+	assert_int_equal(position, 1);
 }
 
 static void

@@ -117,6 +117,8 @@ op_target(struct bulk *b, const struct bson_element *e, struct bulk_op *op)
 			"'delete', not with '%.*s'",
 			(int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
 	op->kind = (enum bulk_kind)kind;
+	if (update_is_left_out(&e->value))
+		return op_missing(c, kinds[kind]);
 	if (!bson_is_number(&e->value))
 		return op_wrong_type(c, e, "type 'int'");
 	if (!bson_to_int64(&e->value, &n) || n < 0 || (uint64_t)n >= b->name_count)
@@ -141,7 +143,7 @@ op_common(struct call *c, const struct bson_element *e, struct statement *s, boo
 	if (!*ret_known)
 		return STATUS_OK;
 	if (e->value.type != BSON_STRING && e->value.type != BSON_DOCUMENT)
-		return op_wrong_type(c, e, "types '[string, object]'");
+		return call_fail(c, MONGO_FAILED_TO_PARSE, "Hint must be a string or an object");
 	s->hint = e->value;
 	s->ask.hint = &s->hint;
 	return STATUS_OK;
@@ -180,11 +182,35 @@ op_update(struct call *c, const struct bson_element *e, struct statement *s, boo
 	return STATUS_OK;
 }
 
+/* True for a member that is null and may be: it is as if it were not there. */
+static bool
+op_is_left_out(enum bulk_kind kind, const struct bson_element *e)
+{
+	static const struct {
+		const char *name;
+		unsigned kinds;
+	} members[] = { { "document", 1 << BULK_INSERT },
+			{ "filter", 1 << BULK_UPDATE | 1 << BULK_DELETE },
+			{ "multi", 1 << BULK_UPDATE | 1 << BULK_DELETE },
+			{ "collation", 1 << BULK_UPDATE | 1 << BULK_DELETE },
+			{ "upsert", 1 << BULK_UPDATE },
+			{ "sort", 1 << BULK_UPDATE },
+			{ "arrayFilters", 1 << BULK_UPDATE },
+			{ "constants", 1 << BULK_UPDATE } };
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (members[i].kinds >> kind & 1 && str_eq(e->name, str_from_cstr(members[i].name)))
+			return update_is_left_out(&e->value);
+	return false;
+}
+
 static enum status
 op_member(struct call *c, const struct bson_element *e, struct bulk_op *op)
 {
 	bool known = false;
 
+	if (op_is_left_out(op->kind, e))
+		return STATUS_OK;
 	if (op->kind == BULK_INSERT && str_eq(e->name, STR("document")))
 		return op_document(c, e, &op->document);
 	if (op->kind != BULK_INSERT)
@@ -240,10 +266,18 @@ read_name(struct bulk *b, struct str info, struct str *ret)
 
 	*ret = (struct str){ 0 };
 	for (bson_iter_begin(&i, info); bson_iter_read(&i, &e);) {
+		bool known = str_eq(e.name, STR("ns")) || str_eq(e.name, STR("collectionUUID")) ||
+			     str_eq(e.name, STR("encryptionInformation"));
+
+		if (!known)
+			return call_fail(c, MONGO_FIELD_UNKNOWN,
+					 "BSON field 'bulkWrite.nsInfo.%.*s' is an unknown field.",
+					 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
+		if (update_is_left_out(&e.value))
+			continue;
 		if (!str_eq(e.name, STR("ns")))
 			return call_fail(c, MONGO_NOT_IMPLEMENTED,
-					 "bulkWrite.nsInfo.%.*s is not there",
-					 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
+					 "bulkWrite.nsInfo.%.*s is not there", STR_ARG(e.name));
 		if (e.value.type != BSON_STRING)
 			return call_type_mismatch(c, &e.value, "type 'string'",
 						  "bulkWrite.nsInfo.ns");

@@ -62,12 +62,28 @@ read_common(struct call *c, const struct bson_element *e, struct statement *s, b
 	return STATUS_OK;
 }
 
+/* True for a member that is null and may be: it is as if it were not there. */
+static bool
+member_is_left_out(const struct bson_element *e, bool updates)
+{
+	static const char *const names[] = { "q",    "collation",    "multi", "upsert",
+					     "sort", "arrayFilters", "c" };
+
+	/* Deletions have the first two. */
+	for (size_t i = 0; i < (updates ? sizeof(names) / sizeof(names[0]) : 2); i++)
+		if (str_eq(e->name, str_from_cstr(names[i])))
+			return update_is_left_out(&e->value);
+	return false;
+}
+
 static enum status
 read_delete_member(struct call *c, const struct bson_element *e, struct statement *s)
 {
 	int64_t n = -1;
 	bool known;
 
+	if (member_is_left_out(e, false))
+		return STATUS_OK;
 	TRY(read_common(c, e, s, &known));
 	if (known)
 		return STATUS_OK;
@@ -99,6 +115,8 @@ read_update_member(struct call *c, const struct bson_element *e, struct statemen
 {
 	bool known;
 
+	if (member_is_left_out(e, true))
+		return STATUS_OK;
 	TRY(read_common(c, e, s, &known));
 	if (known)
 		return STATUS_OK;

@@ -20,6 +20,13 @@ struct updating {
 	struct change_staged staged;
 };
 
+/* True for null: MongoDB takes an optional member that is null as one that is not there. */
+static inline bool
+update_is_left_out(const struct bson_value *v)
+{
+	return v->type == BSON_NULL || v->type == BSON_UNDEFINED;
+}
+
 /* Fails for a pipeline with an unknown stage. `update` may be another kind of update. */
 MUST_USE enum status update_check_pipeline(struct call *c, const struct bson_value *update);
 
