@@ -208,9 +208,11 @@ mql_regex_match(const struct mql_regex *regex, struct mql *q, struct str text, s
 								      q->arena);
 	struct regex_match m = {
 		.left = MQL_REGEX_STEPS + (uint64_t)text.len * MQL_REGEX_BYTE_STEPS,
+		.at = from,
 	};
 	pcre2_match_data *data;
 	pcre2_match_context *context;
+	size_t end = text.len, gone;
 	int code;
 
 	if ((ret_places && !places) || !general)
@@ -219,14 +221,18 @@ mql_regex_match(const struct mql_regex *regex, struct mql *q, struct str text, s
 	context = pcre2_match_context_create(general);
 	if (!data || !context)
 		return mql_full(q);
-	TRY(step_count(REGEX_MATCH_STEPS + (uint32_t)(text.len / REGEX_STEP_BYTES)));
 	if (!text.ptr)
 		text.ptr = "";
 	code = regex_run(regex, text, from, &m, data, context);
+	if (code >= 0)
+		end = pcre2_get_ovector_pointer(data)[1];
 	if (code >= 0 && places)
 		memcpy(places, pcre2_get_ovector_pointer(data), count * sizeof(*places));
 	arena_reset(q->arena, mark);
 	TRY(m.status);
+	/* What is behind the match is counted when it is looked at. */
+	gone = end > from ? end - from : 0;
+	TRY(step_count(REGEX_MATCH_STEPS + (uint32_t)(gone / REGEX_STEP_BYTES)));
 	if (code == PCRE2_ERROR_NOMEMORY)
 		return mql_full(q);
 	if (code < 0 && code != PCRE2_ERROR_NOMATCH)

@@ -87,14 +87,20 @@ struct mql_tree {
 	struct str name; /* in a document */
 	struct bson_value value;
 	bool open; /* its members are nodes; `value` has the type alone */
-	struct mql_tree *first, *last, *next;
+	struct mql_tree *first, *last;
+	struct mql_tree *next, *prev; /* beside it, of its parent's members */
 	size_t count;
+	unsigned finds; /* how often a member was looked for, until there is an index */
+	struct mql_tree_index *index;
 };
 
 /* Makes nodes of the members of a document or an array. */
 MUST_USE enum status mql_tree_open(struct mql *q, struct mql_tree *node);
 /* The member of that name or position; NULL. The node is open. */
-struct mql_tree *mql_tree_find(struct mql_tree *node, struct str name);
+MUST_USE enum status mql_tree_find(struct mql *q, struct mql_tree *node, struct str name,
+				   struct mql_tree **ret);
+/* Links the members anew, in the order of `members`: these, and no others, are the node's. */
+void mql_tree_link(struct mql_tree *node, struct mql_tree **members, size_t count);
 MUST_USE enum status mql_tree_append(struct mql *q, struct mql_tree *node, struct str name,
 				     const struct bson_value *v, struct mql_tree **ret);
 void mql_tree_remove(struct mql_tree *node, struct mql_tree *member);

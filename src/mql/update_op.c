@@ -46,7 +46,9 @@ op_put(struct mql *q, struct mql_tree *node, const struct bson_value *v, struct 
 	TRY(values_are_same(q, &old, v, &same));
 	if (same)
 		return STATUS_OK;
-	*node = (struct mql_tree){ .name = node->name, .value = *v, .next = node->next };
+	*node = (struct mql_tree){
+		.name = node->name, .value = *v, .next = node->next, .prev = node->prev
+	};
 	ret->changed = true;
 	return STATUS_OK;
 }
@@ -257,7 +259,6 @@ op_pop(struct mql *q, const struct mql_modifier *m, struct mql_tree *node, struc
 	TRY(mql_tree_open(q, node));
 	if (!node->count)
 		return STATUS_OK;
-	TRY(mql_count(node->count));
 	mql_tree_remove(node, bson_integer(&m->value) > 0 ? node->last : node->first);
 	ret->changed = true;
 	return STATUS_OK;
@@ -280,8 +281,9 @@ pull_takes(struct mql *q, const struct mql_modifier *m, const struct bson_value 
 static enum status
 op_pull(struct mql *q, const struct mql_modifier *m, struct mql_tree *node, struct mql_applied *ret)
 {
-	struct mql_tree *kept = NULL, **tail;
+	struct mql_tree **kept;
 	struct bson_value v;
+	size_t count = 0;
 	bool takes;
 
 	if (!node)
@@ -289,22 +291,19 @@ op_pull(struct mql *q, const struct mql_modifier *m, struct mql_tree *node, stru
 	if (node->value.type != BSON_ARRAY)
 		return mql_fail(q, MQL_BAD_VALUE, "Cannot apply $pull to a non-array value");
 	TRY(mql_tree_open(q, node));
-	tail = &node->first;
+	kept = arena_alloc(q->arena, (node->count + 1) * sizeof(*kept));
+	if (!kept)
+		return mql_full(q);
 	for (struct mql_tree *n = node->first; n; n = n->next) {
 		TRY(step_count(1));
 		TRY(mql_tree_value(q, n, &v));
 		TRY(pull_takes(q, m, &v, &takes));
-		if (takes) {
-			node->count--;
-			ret->changed = true;
-			continue;
-		}
-		*tail = n;
-		tail = &n->next;
-		kept = n;
+		if (!takes)
+			kept[count++] = n;
 	}
-	*tail = NULL;
-	node->last = kept;
+	ret->changed = count < node->count;
+	if (ret->changed)
+		mql_tree_link(node, kept, count);
 	return STATUS_OK;
 }
 

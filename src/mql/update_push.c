@@ -221,16 +221,6 @@ push_slice(int64_t slice, size_t count, size_t *ret_from, size_t *ret_count)
 	*ret_count = slice < 0 ? count - *ret_from : push_place(slice, count);
 }
 
-static void
-push_link(struct mql_tree *array, struct mql_tree **nodes, size_t count)
-{
-	array->first = count ? nodes[0] : NULL;
-	array->last = count ? nodes[count - 1] : NULL;
-	for (size_t i = 0; i < count; i++)
-		nodes[i]->next = i + 1 < count ? nodes[i + 1] : NULL;
-	array->count = count;
-}
-
 enum status
 mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array,
 	     size_t *ret_appended, bool *ret_changed)
@@ -254,13 +244,13 @@ mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array
 		same++;
 	}
 	if (same == old) {
-		push_link(array, nodes, count);
+		mql_tree_link(array, nodes, count);
 		*ret_appended = count - old;
 		*ret_changed = count > old;
 		return STATUS_OK;
 	}
 	TRY(mql_tree_value(q, array, &before));
-	push_link(array, nodes, count);
+	mql_tree_link(array, nodes, count);
 	TRY(mql_tree_value(q, array, &after));
 	*ret_changed = !str_eq(bson_text(&before), bson_text(&after));
 	return mql_count(bson_text(&after).len);

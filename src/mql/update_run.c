@@ -175,7 +175,7 @@ apply_to(struct way *w, struct mql_tree *parent, struct mql_tree *node)
 	if (done.remove && parent->value.type != BSON_ARRAY)
 		mql_tree_remove(parent, node);
 	else if (done.remove)
-		*node = (struct mql_tree){ .value = null, .next = node->next };
+		*node = (struct mql_tree){ .value = null, .next = node->next, .prev = node->prev };
 	if (done.appended)
 		return changed_elements(r, node->count - done.appended, node->count);
 	return run_changed(r, false);
@@ -301,8 +301,7 @@ apply_below(struct way *w, struct mql_tree *node, struct str path)
 				"The destination field cannot be an array element, '%.*s'",
 				STR_ARG(w->m->path));
 	TRY(mql_tree_open(r->q, node));
-	TRY(mql_count(node->count));
-	member = mql_tree_find(node, name);
+	TRY(mql_tree_find(r->q, node, name, &member));
 	if (!member)
 		return apply_missing(w, node, name, rest, more);
 	len = path_push(r, name);
@@ -330,9 +329,8 @@ rename_take(struct run *r, struct mql_tree *root, struct str path, struct bson_v
 			return not_traversable(r, node, name, path);
 		in_array = in_array || node->value.type == BSON_ARRAY;
 		TRY(mql_tree_open(r->q, node));
-		TRY(mql_count(node->count));
 		parent = node;
-		node = mql_tree_find(node, name);
+		TRY(mql_tree_find(r->q, parent, name, &node));
 	} while (node && more);
 	if (!node)
 		return STATUS_OK;
@@ -480,11 +478,13 @@ static enum status
 run_replacement(struct run *r, struct mql_updated *ret)
 {
 	struct mql_tree root = { .value = BSON_OF_DOCUMENT(r->update->document) };
+	struct mql_tree *own;
 	struct bson_value id;
 	struct str document;
 
 	TRY(mql_tree_open(r->q, &root));
-	if (!mql_tree_find(&root, STR("_id")) && bson_find(r->on->document, STR("_id"), &id))
+	TRY(mql_tree_find(r->q, &root, STR("_id"), &own));
+	if (!own && bson_find(r->on->document, STR("_id"), &id))
 		TRY(mql_tree_append(r->q, &root, STR("_id"), &id, NULL));
 	TRY(mql_tree_write(r->q, &root, true, &document));
 	TRY(check_id(r, document));

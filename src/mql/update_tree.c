@@ -2,6 +2,92 @@
 #include "mql/mql_int.h"
 #include "mql/update_int.h"
 
+enum {
+	/* A node with more members has an index once they have been looked for more often. */
+	TREE_FEW_MEMBERS = 32,
+	TREE_FEW_FINDS = 8,
+};
+
+/* The members by position, or by name: then `slots` is a table of hashes, at most half full. */
+struct mql_tree_index {
+	struct mql_tree **slots;
+	size_t count; /* slots */
+	size_t used;  /* also by those that have been removed */
+	bool doubled; /* a name is there twice; the first one counts */
+};
+
+/* Stands where a member was. */
+static struct mql_tree tree_gone;
+
+/* ---- Indexes of members ---- */
+
+/* Where the member of that name is, or NULL, where it would be. */
+static struct mql_tree **
+index_slot(const struct mql_tree_index *index, struct str name)
+{
+	size_t at = str_hash(name) & (index->count - 1);
+
+	while (index->slots[at] &&
+	       (index->slots[at] == &tree_gone || !str_eq(index->slots[at]->name, name)))
+		at = (at + 1) & (index->count - 1);
+	return &index->slots[at];
+}
+
+static void
+index_put(struct mql_tree_index *index, struct mql_tree *member)
+{
+	struct mql_tree **slot = index_slot(index, member->name);
+
+	if (*slot) {
+		index->doubled = true;
+		return;
+	}
+	*slot = member;
+	index->used++;
+}
+
+static enum status
+index_make(struct mql *q, struct mql_tree *node)
+{
+	struct mql_tree_index *index = arena_zalloc(q->arena, sizeof(*index));
+	size_t at = 0, count = TREE_FEW_MEMBERS;
+
+	while (count < 4 * node->count)
+		count *= 2;
+	if (index)
+		index->slots = arena_zalloc(q->arena, count * sizeof(struct mql_tree *));
+	if (!index || !index->slots)
+		return mql_full(q);
+	index->count = count;
+	for (struct mql_tree *n = node->first; n; n = n->next) {
+		TRY(step_count(1));
+		if (node->value.type == BSON_ARRAY)
+			index->slots[at++] = n;
+		else
+			index_put(index, n);
+	}
+	node->index = index;
+	return STATUS_OK;
+}
+
+/* `member` is the last one. */
+static enum status
+index_add(struct mql *q, struct mql_tree *node, struct mql_tree *member)
+{
+	struct mql_tree_index *index = node->index;
+	bool array = node->value.type == BSON_ARRAY;
+
+	if (array ? node->count > index->count : 2 * (index->used + 1) > index->count)
+		return index_make(q, node);
+	if (array)
+		index->slots[node->count - 1] = member;
+	else
+		index_put(index, member);
+	return STATUS_OK;
+}
+
+/* ---- Nodes ---- */
+
 static enum status
 tree_new(struct mql *q, struct str name, const struct bson_value *v, struct mql_tree **ret)
 {
@@ -23,6 +109,7 @@ mql_tree_append(struct mql *q, struct mql_tree *node, struct str name, const str
 
 	TRY(step_count(1));
 	TRY(tree_new(q, name, v, &member));
+	member->prev = node->last;
 	if (node->last)
 		node->last->next = member;
 	else
@@ -31,7 +118,7 @@ mql_tree_append(struct mql *q, struct mql_tree *node, struct str name, const str
 	node->count++;
 	if (ret)
 		*ret = member;
-	return STATUS_OK;
+	return node->index ? index_add(q, node, member) : STATUS_OK;
 }
 
 enum status
@@ -48,37 +135,69 @@ mql_tree_open(struct mql *q, struct mql_tree *node)
 	return STATUS_OK;
 }
 
-struct mql_tree *
-mql_tree_find(struct mql_tree *node, struct str name)
+enum status
+mql_tree_find(struct mql *q, struct mql_tree *node, struct str name, struct mql_tree **ret)
 {
+	bool array = node->value.type == BSON_ARRAY;
 	struct mql_tree *member = node->first;
-	uint32_t position;
+	uint32_t position = 0;
 
-	if (node->value.type == BSON_ARRAY) {
-		if (!mql_is_position(name, &position) || position >= node->count)
-			return NULL;
+	*ret = NULL;
+	if (array && (!mql_is_position(name, &position) || position >= node->count))
+		return STATUS_OK;
+	if (!node->index && node->count > TREE_FEW_MEMBERS && ++node->finds > TREE_FEW_FINDS)
+		TRY(index_make(q, node));
+	if (node->index) {
+		*ret = array ? node->index->slots[position] : *index_slot(node->index, name);
+		return step_count(1);
+	}
+	TRY(mql_count(node->count));
+	if (array) {
 		for (uint32_t i = 0; i < position; i++)
 			member = member->next;
-		return member;
+	} else {
+		while (member && !str_eq(member->name, name))
+			member = member->next;
 	}
-	while (member && !str_eq(member->name, name))
-		member = member->next;
-	return member;
+	*ret = member;
+	return STATUS_OK;
+}
+
+static void
+index_drop(struct mql_tree *node)
+{
+	node->index = NULL;
+	node->finds = 0;
+}
+
+void
+mql_tree_link(struct mql_tree *node, struct mql_tree **members, size_t count)
+{
+	node->first = count ? members[0] : NULL;
+	node->last = count ? members[count - 1] : NULL;
+	for (size_t i = 0; i < count; i++) {
+		members[i]->prev = i ? members[i - 1] : NULL;
+		members[i]->next = i + 1 < count ? members[i + 1] : NULL;
+	}
+	node->count = count;
+	index_drop(node);
 }
 
 void
 mql_tree_remove(struct mql_tree *node, struct mql_tree *member)
 {
-	struct mql_tree *before = NULL;
-
-	for (struct mql_tree *n = node->first; n != member; n = n->next)
-		before = n;
-	if (before)
-		before->next = member->next;
+	if (node->index && (node->value.type == BSON_ARRAY || node->index->doubled))
+		index_drop(node);
+	else if (node->index)
+		*index_slot(node->index, member->name) = &tree_gone;
+	if (member->prev)
+		member->prev->next = member->next;
 	else
 		node->first = member->next;
-	if (node->last == member)
-		node->last = before;
+	if (member->next)
+		member->next->prev = member->prev;
+	else
+		node->last = member->prev;
 	node->count--;
 }
 

@@ -200,6 +200,48 @@ lists_of_a_schema_are_checked_in_steps_of_their_values(void **state)
 	assert_true(steps[1] < 3 * steps[0]);
 }
 
+/* {operator: {from: value, …}} of so many names; `prefix` is in front of each. */
+static struct str
+fields(struct arena *arena, const char *operator, const char * prefix, int count, const char *value)
+{
+	struct buf text = BUF_INIT(CASE_BYTES);
+	struct str doc;
+
+	buf_printf(&text, operator[0] ? "{'%s':{" : "%s{", operator);
+	for (int i = 0; i < count; i++)
+		buf_printf(&text, "%s'%s%d':%s", i ? "," : "", prefix, i, value);
+	buf_printf(&text, operator[0] ? "}}" : "}");
+	buf_append_byte(&text, 0);
+	assert_int_equal(buf_status(&text), STATUS_OK);
+	doc = case_bson(arena, text.ptr);
+	buf_release(&text);
+	return doc;
+}
+
+static void
+many_fields_are_set_in_steps_of_their_names(void **state)
+{
+	int64_t steps[2], taken[2], placed[2];
+	size_t count;
+
+	for (int i = 0; i < 2; i++) {
+		int n = 10 * FEW << i;
+		struct str doc = around(*state, "a", fields(*state, "", "f", n / 2, "0"));
+
+		steps[i] = update_steps(*state, fields(*state, "$set", "a.f", n, "1"), doc, &count);
+		assert_int_equal(count, n);
+		taken[i] = update_steps(*state, fields(*state, "$unset", "a.f", n / 2 - 1, "1"),
+					doc, &count);
+		assert_int_equal(count, 1);
+		placed[i] = update_steps(*state, fields(*state, "$set", "a.", n, "1"),
+					 numbers(*state, "a", 0, n / 2, ""), &count);
+		assert_int_equal(count, n);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+	assert_true(taken[1] < 3 * taken[0]);
+	assert_true(placed[1] < 3 * placed[0]);
+}
+
 /* A text of one character again and again, and `end`. */
 static struct str
 repeated(struct arena *arena, size_t count, const char *end)
@@ -261,6 +303,20 @@ a_long_text_is_found_in_a_longer_one(void **state)
 }
 
 static void
+all_matches_of_a_pattern_are_found_in_steps_of_the_text(void **state)
+{
+	int64_t steps[2], count;
+
+	for (int i = 0; i < 2; i++) {
+		steps[i] = expr_steps(*state,
+				      "{'$size':{'$regexFindAll':{'input':'$a','regex':'a'}}}",
+				      repeated(*state, FEW << i, ""), STR(""), &count);
+		assert_int_equal(count, FEW << i);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+static void
 many_characters_are_trimmed_in_steps_of_the_text(void **state)
 {
 	int64_t steps[2], left;
@@ -284,11 +340,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		WORK_TEST(sets_grow_by_each_in_steps_of_their_values),
 		WORK_TEST(values_are_pulled_in_steps_of_both_lists),
+		WORK_TEST(many_fields_are_set_in_steps_of_their_names),
 		WORK_TEST(all_of_many_values_are_sought_in_steps_of_both_lists),
 		WORK_TEST(all_of_many_values_means_the_same_as_of_few),
 		WORK_TEST(the_last_of_many_values_tells_the_position),
 		WORK_TEST(lists_of_a_schema_are_checked_in_steps_of_their_values),
 		WORK_TEST(a_long_text_is_found_in_a_longer_one),
+		WORK_TEST(all_matches_of_a_pattern_are_found_in_steps_of_the_text),
 		WORK_TEST(many_characters_are_trimmed_in_steps_of_the_text),
 	};
 
