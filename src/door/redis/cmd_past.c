@@ -79,22 +79,34 @@ past_moment(struct call *c, uint64_t *ret_us)
 
 /* ---- FROND.AT ---- */
 
+/* True if the call reads keys and does nothing else; OBJECT and MEMORY do so by a subcommand. */
+static bool
+past_fits(const struct call *c, const struct command *command, const struct subcommand *sub)
+{
+	const unsigned unfit = COMMAND_WRITE | COMMAND_ALONE | COMMAND_SCRIPT;
+	unsigned flags;
+
+	if (!command || command == c->command)
+		return false;
+	flags = command->flags | (sub ? sub->flags : 0);
+	return flags & COMMAND_READONLY && !(flags & unfit);
+}
+
 /* The command that is to be run in the past; NULL: an error has been answered. */
 static const struct command *
 past_command(struct call *c)
 {
 	const struct command *command = command_find(c->redis, c->argv[2]);
-	const unsigned unfit = COMMAND_WRITE | COMMAND_ALONE | COMMAND_SCRIPT;
-	const struct subcommand *sub;
+	const struct subcommand *sub = NULL;
 
-	if (!command || !(command->flags & COMMAND_READONLY) || command->flags & unfit ||
-	    command == c->command) {
+	if (command)
+		sub = subcommand_called(command, c->argv + 2, c->argc - 2);
+	if (!past_fits(c, command, sub)) {
 		reply_errorf(c->reply,
 			     "ERR '%.*s' is no command that reads keys, so it cannot read the past",
 			     STR_ARG(call_shown(c->argv[2])));
 		return NULL;
 	}
-	sub = subcommand_called(command, c->argv + 2, c->argc - 2);
 	if (command->flags & COMMAND_CONTAINER && c->argc > 3 && !sub) {
 		reply_errorf(c->reply, "ERR unknown subcommand '%.*s' of '%s'",
 			     STR_ARG(call_shown(c->argv[3])), command->name);
