@@ -102,26 +102,46 @@ struct bit_range {
 	bool empty;
 };
 
-/* False: an error has been answered. `first`: the argument of the start; absent: all. */
+/* BIT or BYTE, if it is there. False: an error has been answered. */
+static bool
+read_unit(struct call *c, size_t i, bool *ret_bits)
+{
+	*ret_bits = call_arg_is(c, i, "bit");
+	if (i >= c->argc || *ret_bits || call_arg_is(c, i, "byte"))
+		return true;
+	(void)call_syntax_error(c);
+	return false;
+}
+
+/*
+ * False: an error has been answered. `first`: the argument of the start; absent: all. Which of two
+ * errors is told depends on the command: BITPOS looks at the unit before the end.
+ */
 static bool
 read_range(struct call *c, size_t first, uint64_t length, struct bit_range *ret, bool *ret_ends)
 {
+	bool bitpos = first == 3;
 	bool bits = false;
 	int64_t from = 0, to = -1;
 
 	*ret_ends = first + 1 < c->argc;
-	if (first + 2 < c->argc) {
-		bits = call_arg_is(c, first + 2, "bit");
-		if (c->argc > first + 3 || (!bits && !call_arg_is(c, first + 2, "byte"))) {
-			(void)call_syntax_error(c);
-			return false;
-		}
+	if (c->argc > first + 3) {
+		(void)call_syntax_error(c);
+		return false;
 	}
 	if (first < c->argc && !call_int(c, first, &from))
+		return false;
+	if (bitpos && !read_unit(c, first + 2, &bits))
 		return false;
 	if (first + 1 < c->argc && !call_int(c, first + 1, &to))
 		return false;
 	ret->inverted = from < 0 && to < 0 && from > to;
+	if (!bitpos && ret->inverted) {
+		ret->empty = true;
+		return true;
+	}
+	if (!bitpos && !read_unit(c, first + 2, &bits))
+		return false;
 	if (bits)
 		length *= 8;
 	if (to < 0 && to + (int64_t)length < 0)
@@ -143,12 +163,18 @@ cmd_bitcount(struct call *c)
 	int64_t count = 0;
 	bool ends;
 
-	if (c->argc == 3)
-		return call_syntax_error(c);
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item || !read_range(c, 2, item->type == TIMED_LEAF ? 0 : item->length, &range, &ends))
+	if (!item)
 		return STATUS_OK;
-	if (range.empty || range.inverted) {
+	if (item->type == TIMED_LEAF) {
+		reply_int(c->reply, 0);
+		return STATUS_OK;
+	}
+	if (c->argc == 3 || c->argc > 5)
+		return call_syntax_error(c);
+	if (!read_range(c, 2, item->length, &range, &ends))
+		return STATUS_OK;
+	if (range.empty) {
 		reply_int(c->reply, 0);
 		return STATUS_OK;
 	}
@@ -196,8 +222,12 @@ cmd_bitpos(struct call *c)
 	int64_t bit, at;
 	bool ends;
 
-	if (!call_int_range(c, 2, 0, 1, "The bit argument must be 1 or 0.", &bit))
+	if (!call_int(c, 2, &bit))
 		return STATUS_OK;
+	if (bit != 0 && bit != 1) {
+		reply_error(c->reply, STR("ERR The bit argument must be 1 or 0."));
+		return STATUS_OK;
+	}
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
 	if (!item)
 		return STATUS_OK;

@@ -122,7 +122,13 @@ cmd_lindex(struct call *c)
 	int64_t index;
 
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item || !call_int(c, 2, &index))
+	if (!item)
+		return STATUS_OK;
+	if (item->type == TIMED_LEAF) {
+		reply_null(c->reply);
+		return STATUS_OK;
+	}
+	if (!call_int(c, 2, &index))
 		return STATUS_OK;
 	TRY(element_at(item, index, &e));
 	if (e.count)
@@ -350,10 +356,7 @@ cmd_lpos(struct call *c)
 		if (i + 1 == c->argc)
 			return call_syntax_error(c);
 		if (call_arg_is(c, i, "rank")) {
-			if (!call_int_range(c, i + 1, -INT64_MAX, INT64_MAX,
-					    "value is out of range, value must between "
-					    "-9223372036854775807 and 9223372036854775807",
-					    &rank))
+			if (!call_count(c, i + 1, INT64_MAX, &rank))
 				return STATUS_OK;
 			if (!rank) {
 				reply_error(

@@ -130,7 +130,7 @@ eval_text(struct call *c, struct str text)
 	struct script s = { .reply = *c->reply, .db = c->db };
 	enum status status;
 
-	if (!script_prepare(c, text, &s) || !eval_keys(c, &s))
+	if (!eval_keys(c, &s) || !script_prepare(c, text, &s))
 		return STATUS_OK;
 	s.read_only = c->command->flags & COMMAND_READONLY || s.flags.no_writes;
 	s.random = c->script_seed;
@@ -160,9 +160,15 @@ read_sha(struct str s, char ret[static SCRIPT_SHA_CHARS])
 enum status
 cmd_evalsha(struct call *c)
 {
+	struct script keys = { 0 };
 	char sha[SCRIPT_SHA_CHARS];
 	struct str text = { 0 };
 
+	/*
+	 * What is no name is refused before the number of keys is looked at, and others after it.
+	 */
+	if (c->argv[1].len == SCRIPT_SHA_CHARS && !eval_keys(c, &keys))
+		return STATUS_OK;
 	if (read_sha(c->argv[1], sha))
 		text = script_cache_find(c->redis->script_cache, str_of(sha, sizeof(sha)),
 					 c->arena);

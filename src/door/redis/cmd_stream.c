@@ -280,15 +280,16 @@ set_id_read(struct call *c, struct set_id *ret)
 		} else if (i + 1 < c->argc && call_arg_is(c, i, "maxdeletedid")) {
 			if (!stream_id_arg(c, i + 1, 0, &ret->deleted))
 				return false;
+			if (timed_stream_id_cmp(ret->last, ret->deleted) < 0)
+				return options_refuse(c,
+						      "ERR The ID specified in XSETID is smaller "
+						      "than the provided max_deleted_entry_id");
 			ret->has_deleted = true;
 		} else {
 			(void)call_syntax_error(c);
 			return false;
 		}
 	}
-	if (ret->has_deleted && timed_stream_id_cmp(ret->last, ret->deleted) < 0)
-		return options_refuse(c, "ERR The ID specified in XSETID is smaller than the "
-					 "provided max_deleted_entry_id");
 	return true;
 }
 

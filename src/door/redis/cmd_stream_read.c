@@ -374,8 +374,6 @@ cmd_xinfo(struct call *c)
 
 	if (call_arg_is(c, 1, "help") && c->argc == 2)
 		return call_help(c, help, sizeof(help) / sizeof(help[0]));
-	if (stream && !info_full(c, &limit))
-		return STATUS_OK;
 	TRY(data_item(c, 2, TIMED_STREAM, &item));
 	if (!item)
 		return STATUS_OK;
@@ -383,6 +381,8 @@ cmd_xinfo(struct call *c)
 		reply_error(c->reply, STR("ERR no such key"));
 		return STATUS_OK;
 	}
+	if (stream && !info_full(c, &limit))
+		return STATUS_OK;
 	if (call_arg_is(c, 1, "groups")) {
 		reply_array(c->reply, 0);
 		return STATUS_OK;

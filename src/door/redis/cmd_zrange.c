@@ -4,6 +4,7 @@
 
 struct range_options {
 	struct timed_zset_range range;
+	int64_t first, last; /* by rank: the bounds */
 	bool scores;
 	bool has_limit;
 	bool empty; /* nothing can be in it */
@@ -11,13 +12,20 @@ struct range_options {
 
 /* ---- Bounds ---- */
 
-/* By rank, negative ones from the end, among `count` members. */
-static void
-range_of_ranks(struct range_options *o, int64_t from, int64_t to, uint64_t count)
+/* By rank, negative ones from the end, among the members of the item. */
+static enum status
+range_clip(struct timed_item *item, struct range_options *o)
 {
-	o->empty = !data_clip_range(&from, &to, count);
-	o->range.from = (uint64_t)from;
-	o->range.to = (uint64_t)to + 1;
+	uint64_t count = 0;
+
+	if (o->range.by != TIMED_BY_RANK)
+		return STATUS_OK;
+	if (item->type != TIMED_LEAF)
+		TRY(timed_count(item, &count));
+	o->empty = !data_clip_range(&o->first, &o->last, count);
+	o->range.from = (uint64_t)o->first;
+	o->range.to = (uint64_t)o->last + 1;
+	return STATUS_OK;
 }
 
 /* False: an error has been answered. */
@@ -46,34 +54,21 @@ range_of_names(struct call *c, size_t lower, size_t upper, struct range_options 
 }
 
 /*
- * Reads the bounds of arguments 2 and 3, as `o->range.by` says; in a reverse range by score or name
- * the upper one comes first.
+ * Reads the bounds from argument `at` on, as `o->range.by` says; in a reverse range by score or
+ * name the upper one comes first. False: an error has been answered.
  */
-static enum status
-range_read(struct call *c, size_t at, struct timed_item *item, struct range_options *o,
-	   bool *ret_fine)
+static bool
+range_read(struct call *c, size_t at, struct range_options *o)
 {
 	bool swapped = o->range.reverse && o->range.by != TIMED_BY_RANK;
 	size_t lower = swapped ? at + 1 : at;
 	size_t upper = swapped ? at : at + 1;
-	uint64_t count = 0;
-	int64_t from, to;
 
-	if (o->range.by == TIMED_BY_SCORE) {
-		*ret_fine = range_of_scores(c, lower, upper, o);
-		return STATUS_OK;
-	}
-	if (o->range.by == TIMED_BY_NAME) {
-		*ret_fine = range_of_names(c, lower, upper, o);
-		return STATUS_OK;
-	}
-	*ret_fine = call_int(c, lower, &from) && call_int(c, upper, &to);
-	if (!*ret_fine)
-		return STATUS_OK;
-	if (item && item->type != TIMED_LEAF)
-		TRY(timed_count(item, &count));
-	range_of_ranks(o, from, to, count);
-	return STATUS_OK;
+	if (o->range.by == TIMED_BY_SCORE)
+		return range_of_scores(c, lower, upper, o);
+	if (o->range.by == TIMED_BY_NAME)
+		return range_of_names(c, lower, upper, o);
+	return call_int(c, lower, &o->first) && call_int(c, upper, &o->last);
 }
 
 /* ---- Answering ---- */
@@ -138,7 +133,7 @@ options_read(struct call *c, size_t i, bool full, bool may_score, struct range_o
 
 			if (!call_int(c, i + 1, &skip) || !call_int(c, i + 2, &limit))
 				return false;
-			o->has_limit = true;
+			o->has_limit = limit != -1; /* which is as if there were none */
 			o->empty = skip < 0;
 			o->range.skip = skip < 0 ? 0 : (uint64_t)skip;
 			o->range.limit = limit < 0 ? SIZE_MAX : (size_t)limit;
@@ -153,6 +148,11 @@ options_read(struct call *c, size_t i, bool full, bool may_score, struct range_o
 			(void)call_syntax_error(c);
 			return false;
 		}
+	}
+	if (o->range.by == TIMED_BY_RANK && !o->has_limit) {
+		o->range.limit = SIZE_MAX;
+		o->range.skip = 0;
+		o->empty = false;
 	}
 	if (o->has_limit && o->range.by == TIMED_BY_RANK) {
 		reply_error(c->reply, STR("ERR syntax error, LIMIT is only supported in "
@@ -173,24 +173,17 @@ range_generic(struct call *c, size_t key, bool full, struct range_options *o)
 	bool stores = key == 2;
 	struct timed_members e;
 	struct timed_item *item;
-	bool outside, fine;
+	bool outside;
 
 	if (!options_read(c, key + 3, full, !stores, o))
 		return STATUS_OK;
 	outside = o->empty;
-	if (o->range.by != TIMED_BY_RANK) {
-		TRY(range_read(c, key + 1, NULL, o, &fine));
-		if (!fine)
-			return STATUS_OK;
-	}
+	if (!range_read(c, key + 1, o))
+		return STATUS_OK;
 	TRY(data_item_read(c, key, TIMED_ZSET, &item));
 	if (!item)
 		return STATUS_OK;
-	if (o->range.by == TIMED_BY_RANK) {
-		TRY(range_read(c, key + 1, item, o, &fine));
-		if (!fine)
-			return STATUS_OK;
-	}
+	TRY(range_clip(item, o));
 	o->empty |= outside;
 	TRY(range_find(item, o, &e));
 	if (stores)
@@ -265,10 +258,8 @@ count_generic(struct call *c, enum timed_zset_by by)
 	struct range_options o = { .range = { .by = by, .limit = SIZE_MAX } };
 	struct timed_item *item;
 	uint64_t count = 0;
-	bool fine;
 
-	TRY(range_read(c, 2, NULL, &o, &fine));
-	if (!fine)
+	if (!range_read(c, 2, &o))
 		return STATUS_OK;
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
 	if (!item)
@@ -297,21 +288,13 @@ remove_generic(struct call *c, enum timed_zset_by by, const char *event)
 	struct range_options o = { .range = { .by = by, .limit = SIZE_MAX } };
 	struct timed_members e;
 	struct timed_item *item;
-	bool fine;
 
-	if (by != TIMED_BY_RANK) {
-		TRY(range_read(c, 2, NULL, &o, &fine));
-		if (!fine)
-			return STATUS_OK;
-	}
+	if (!range_read(c, 2, &o))
+		return STATUS_OK;
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
 	if (!item)
 		return STATUS_OK;
-	if (by == TIMED_BY_RANK) {
-		TRY(range_read(c, 2, item, &o, &fine));
-		if (!fine)
-			return STATUS_OK;
-	}
+	TRY(range_clip(item, &o));
 	TRY(range_find(item, &o, &e));
 	reply_int(c->reply, (int64_t)e.count);
 	if (!e.count)

@@ -42,9 +42,9 @@ aggregate(enum aggregate how, double a, double b)
 	double sum = a + b;
 
 	if (how == AGGREGATE_MIN)
-		return a < b ? a : b;
+		return b < a ? b : a; /* of 0 and -0, which are equal, the first one stays */
 	if (how == AGGREGATE_MAX)
-		return a > b ? a : b;
+		return b > a ? b : a;
 	return isnan(sum) ? 0 : sum; /* inf and -inf */
 }
 

@@ -194,15 +194,49 @@ struct json_in {
 	const char *text;
 	const char *at;
 	const char *end;
+	const char *escape;   /* in a string: the backslash of the escape that is being read */
+	const char *expected; /* what the string that is being read stands for */
 	int depth;
 };
+
+/* What cjson calls that with which the rest of the text begins. */
+static const char *
+json_token_name(const struct json_in *in)
+{
+	static const char marks[] = "{}[],:\"";
+	static const char *const names[] = { "T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END",
+					     "T_COMMA",     "T_COLON",   "T_STRING" };
+	struct str rest = str_of(in->at, (size_t)(in->end - in->at));
+	const char *mark;
+
+	if (!rest.len)
+		return "T_END";
+	mark = rest.ptr[0] ? strchr(marks, rest.ptr[0]) : NULL;
+	if (mark)
+		return names[mark - marks];
+	if (rest.ptr[0] >= '0' && rest.ptr[0] <= '9')
+		return "T_NUMBER";
+	if (rest.ptr[0] == '-')
+		return rest.len > 1 && rest.ptr[1] >= '0' && rest.ptr[1] <= '9' ? "T_NUMBER"
+										: "invalid number";
+	if (str_starts_with(rest, STR("true")) || str_starts_with(rest, STR("false")))
+		return "T_BOOLEAN";
+	return str_starts_with(rest, STR("null")) ? "T_NULL" : "invalid token";
+}
 
 static int
 json_unexpected(struct json_in *in, const char *expected)
 {
 	return luaL_error(in->lua, "Expected %s but found %s at character %d", expected,
-			  in->at == in->end ? "T_END" : "invalid token",
-			  (int)(in->at - in->text) + 1);
+			  json_token_name(in), (int)(in->at - in->text) + 1);
+}
+
+/* A string that is none: `escape` is the backslash at fault, NULL: it has no end. */
+static void
+json_bad_string(struct json_in *in, const char *what, const char *escape)
+{
+	(void)luaL_error(in->lua, "Expected %s but found %s at character %d", in->expected, what,
+			 (int)((escape ? escape : in->end) - in->text) + 1);
 }
 
 static void
@@ -236,7 +270,7 @@ json_read_unit(struct json_in *in)
 		int digit = in->at < in->end ? str_hex_digit(*in->at) : -1;
 
 		if (digit < 0)
-			json_unexpected(in, "a valid unicode escape code");
+			json_bad_string(in, "invalid unicode escape code", in->escape);
 		unit = unit << 4 | (unsigned)digit;
 		in->at++;
 	}
@@ -252,11 +286,11 @@ json_read_unicode(struct json_in *in, struct buf *out)
 		unsigned low;
 
 		if (code >= 0xdc00 || in->end - in->at < 2 || in->at[0] != '\\' || in->at[1] != 'u')
-			json_unexpected(in, "a valid unicode escape code");
+			json_bad_string(in, "invalid unicode escape code", in->escape);
 		in->at += 2;
 		low = json_read_unit(in);
 		if (low < 0xdc00 || low >= 0xe000)
-			json_unexpected(in, "a valid unicode escape code");
+			json_bad_string(in, "invalid unicode escape code", in->escape);
 		code = 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
 	}
 	if (code < 0x80) {
@@ -285,7 +319,7 @@ json_read_escape(struct json_in *in, struct buf *out)
 	const char *found;
 
 	if (in->at == in->end)
-		json_unexpected(in, "an escape code");
+		json_bad_string(in, "invalid escape code", in->escape);
 	if (*in->at == 'u') {
 		in->at++;
 		json_read_unicode(in, out);
@@ -293,18 +327,20 @@ json_read_escape(struct json_in *in, struct buf *out)
 	}
 	found = *in->at ? strchr(from, *in->at) : NULL;
 	if (!found) {
-		json_unexpected(in, "an escape code");
+		json_bad_string(in, "invalid escape code", in->escape);
 		return;
 	}
 	buf_append_byte(out, (uint8_t)to[found - from]);
 	in->at++;
 }
 
-/* Behind the first quote. */
+/* Behind the first quote. `expected`: what the string stands for, in errors. */
 static void
-json_read_string(struct json_in *in)
+json_read_string(struct json_in *in, const char *expected)
 {
 	struct buf *out = script_scratch(in->lua);
+
+	in->expected = expected;
 
 	for (;;) {
 		const char *from = in->at;
@@ -314,9 +350,10 @@ json_read_string(struct json_in *in)
 		buf_append(out, from, (size_t)(in->at - from));
 		script_work(in->lua, 1 + (size_t)(in->at - from) / BYTES_A_STEP);
 		if (in->at == in->end)
-			json_unexpected(in, "the end of a string");
+			json_bad_string(in, "unexpected end of string", NULL);
 		if (*in->at++ == '"')
 			break;
+		in->escape = in->at - 1;
 		json_read_escape(in, out);
 	}
 	(void)script_push_scratch(in->lua);
@@ -349,7 +386,7 @@ json_read_number(struct json_in *in)
 	memcpy(text, in->at, len);
 	text[len] = '\0';
 	n = strtod(text, &end);
-	if (end == text || text[0] == '+' ||
+	if (end == text || text[0] == '.' ||
 	    (!json_number_is_sound(text, (size_t)(end - text)) &&
 	     !script_of(in->lua)->json.decode_invalid))
 		json_unexpected(in, "value");
@@ -395,7 +432,7 @@ json_read_object(struct json_in *in)
 	for (;;) {
 		if (!json_take(in, '"'))
 			json_unexpected(in, "object key string");
-		json_read_string(in);
+		json_read_string(in, "object key string");
 		if (!json_take(in, ':'))
 			json_unexpected(in, "colon");
 		json_read(in);
@@ -429,7 +466,7 @@ json_read(struct json_in *in)
 	else if (*in->at == '[')
 		json_read_nested(in, json_read_array);
 	else if (json_take(in, '"'))
-		json_read_string(in);
+		json_read_string(in, "value");
 	else if (json_take_word(in, "true"))
 		lua_pushboolean(in->lua, 1);
 	else if (json_take_word(in, "false"))

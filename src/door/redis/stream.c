@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "door/redis/wire/number.h"
+
 enum {
 	ID_BYTES = 48, /* of an id as text */
 };
@@ -13,7 +15,8 @@ stream_id_read(struct str text, uint64_t seq, struct timed_stream_id *ret)
 	struct str ms = str_cut(&text, '-');
 
 	ret->seq = seq;
-	return str_to_u64(ms, &ret->ms) && (!has_seq || str_to_u64(text, &ret->seq));
+	return number_read_unsigned(ms, &ret->ms) &&
+	       (!has_seq || number_read_unsigned(text, &ret->seq));
 }
 
 bool

@@ -34,7 +34,7 @@ zset_read_score(struct str s, struct timed_bound *ret)
 		ret->kind = TIMED_BOUND_EXCLUSIVE;
 		s = str_skip(s, 1);
 	}
-	return number_read_double(s, &ret->score);
+	return number_read_bound(s, &ret->score);
 }
 
 bool

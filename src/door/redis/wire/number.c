@@ -54,6 +54,43 @@ number_read_double(struct str s, double *ret)
 }
 
 bool
+number_read_bound(struct str s, double *ret)
+{
+	char buf[READ_BYTES];
+	char *end;
+
+	if (s.len >= READ_BYTES)
+		return false;
+	if (s.len)
+		memcpy(buf, s.ptr, s.len);
+	buf[s.len] = '\0';
+	*ret = strtod(buf, &end);
+	return !*end && !isnan(*ret);
+}
+
+bool
+number_read_unsigned(struct str s, uint64_t *ret)
+{
+	bool negative;
+	int64_t n;
+
+	if (number_read_i64(s, &n)) {
+		*ret = (uint64_t)n;
+		return n >= 0;
+	}
+	while (s.len && (s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r')))
+		s = str_skip(s, 1);
+	negative = s.len && s.ptr[0] == '-';
+	if (s.len && (negative || s.ptr[0] == '+'))
+		s = str_skip(s, 1);
+	if (!str_to_u64(s, ret))
+		return false;
+	if (negative)
+		*ret = 0 - *ret;
+	return true;
+}
+
+bool
 number_read_long_double(struct str s, long double *ret)
 {
 	char buf[READ_BYTES];

@@ -18,6 +18,15 @@ bool number_read_memory(struct str s, int64_t *ret);
 bool number_read_double(struct str s, double *ret);
 bool number_read_long_double(struct str s, long double *ret);
 
+/*
+ * What Redis takes for the bound of a range of scores: also with spaces before it, empty for 0, and
+ * beyond what a double can be.
+ */
+bool number_read_bound(struct str s, double *ret);
+
+/* What Redis takes for a part of a stream's id: also with spaces, a sign or zeros before it. */
+bool number_read_unsigned(struct str s, uint64_t *ret);
+
 /* The shortest text that is read back as the same number; whole numbers without a point. */
 struct str number_write_double(double d, char buf[static 64]);
 /* 17 digits behind the point at most, without zeros at the end: as INCRBYFLOAT answers. */
