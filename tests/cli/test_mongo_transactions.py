@@ -618,4 +618,32 @@ def sums_stay_where_many_transfer(cwd):
         equal(sum(d["n"] for d in documents(c)), accounts * 100)
 
 
+@test
+def what_may_be_in_a_transaction_is_what_mongodb_lets_in(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 1, "a": 2}]}, "d")
+        s = Session(c).start()
+        equal(s.fails({"killCursors": "c", "cursors": [Int64(1)]})["code"], 263)
+        s.begins = True
+        s({"find": "c"})
+        equal(s({"distinct": "c", "key": "a"})["values"], [2])
+        contains(s.fails({"count": "c"})["errmsg"], "$count")
+        refused = [({command: "c"}, "d") for command in ("count", "collStats", "drop", "listIndexes", "collMod", "validate")]
+        refused += [({"listCollections": 1}, "d"), ({"explain": {"find": "c"}}, "d"), ({"ping": 1}, "d")]
+        refused += [({"find": "c"}, db) for db in ("admin", "config", "local")]
+        refused += [({"aggregate": "c", "pipeline": [stage], "cursor": {}}, "d") for stage in (
+            {"$out": "x"}, {"$merge": "x"}, {"$changeStream": {}}, {"$collStats": {}}, {"$indexStats": {}})]
+        refused += [({"aggregate": 1, "pipeline": [{"$listLocalSessions": {}}], "cursor": {}}, "d"),
+                    ({"bulkWrite": 1, "ops": [{"insert": 0, "document": {}}], "nsInfo": [{"ns": "config.c"}]}, "admin")]
+        for command, db in refused:
+            # What fails inside of the transaction ends it.
+            t = Session(c).start()
+            t({"find": "c"})
+            equal((command, t.fails(command, db)["code"]), (command, 263))
+        equal(s.fails({"insert": "c", "documents": [{}], "writeConcern": {"w": 1}})["code"], 72)
+        s.insert({"_id": 2})
+        s({"commitTransaction": 1, "writeConcern": {"w": "majority"}}, "admin")
+        equal(c({"count": "c"}, "d")["n"], 2)
+
+
 main()

@@ -192,6 +192,27 @@ refuse_in_transaction(struct call *c, const char *stage)
 			 stage);
 }
 
+/* Stages about the server see what is there now, and no transaction. */
+static enum status
+check_stages_in_transaction(struct call *c, struct str pipeline)
+{
+	static const char *const refused[] = { "$changeStream", "$collStats", "$currentOp",
+					       "$indexStats", "$listLocalSessions" };
+	struct bson_element first, stage;
+	struct bson_iter i;
+
+	bson_iter_begin(&i, pipeline);
+	if (!bson_iter_read(&i, &first) || first.value.type != BSON_DOCUMENT)
+		return STATUS_OK;
+	bson_iter_begin(&i, bson_text(&first.value));
+	if (!bson_iter_read(&i, &stage))
+		return STATUS_OK;
+	for (size_t n = 0; n < sizeof(refused) / sizeof(refused[0]); n++)
+		if (str_eq(stage.name, str_from_cstr(refused[n])))
+			return refuse_in_transaction(c, refused[n]);
+	return STATUS_OK;
+}
+
 enum status
 mongo_answer_aggregate(struct call *c, const struct aggregate_ask *ask, uint64_t want, bool single)
 {
@@ -223,10 +244,10 @@ aggregate_run(struct call *c, struct aggregate **a)
 		return mongo_explain_aggregate(c);
 	TRY(aggregate_batch(c, &want));
 	TRY(aggregate_ask_of(c, &ask));
+	if (c->in_transaction)
+		TRY(check_stages_in_transaction(c, ask.pipeline));
 	c->is_watch = watch_is_wanted(ask.pipeline, &v);
 	if (c->is_watch) {
-		if (c->in_transaction)
-			return refuse_in_transaction(c, "$changeStream");
 		if (c->snapshot)
 			return call_fail(c, MONGO_INVALID_OPTIONS,
 					 "$changeStream cannot be used with a 'snapshot' read "

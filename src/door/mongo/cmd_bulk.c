@@ -291,6 +291,7 @@ read_name(struct bulk *b, struct str info, struct str *ret)
 	rest = *ret;
 	db = str_cut(&rest, '.');
 	TRY(call_check_rights(c, db, RIGHT_WRITE));
+	TRY(txn_check_db(c, db));
 	return validate_check_bypass(c, db);
 }
 

@@ -361,6 +361,45 @@ read_row(struct kv_tx *tx, void *arg)
 	return STATUS_OK;
 }
 
+enum status
+txn_check_db(struct call *c, struct str db)
+{
+	if (c->in_transaction &&
+	    (str_eq(db, STR("admin")) || str_eq(db, STR("config")) || str_eq(db, STR("local"))))
+		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
+				 "Cannot run command against the '%.*s' database in a transaction.",
+				 STR_ARG(db));
+	return STATUS_OK;
+}
+
+/* Whether it may be one of a transaction, and what it says of how to read and write. */
+static enum status
+check_command(struct call *c)
+{
+	const struct command *command = c->command;
+
+	if (command->flags & COMMAND_ENDS_TRANSACTION)
+		return STATUS_OK;
+	if (!(command->flags & COMMAND_IN_TRANSACTION))
+		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
+				 "Cannot run '%s' in a multi-document transaction.%s",
+				 command->name,
+				 strcmp(command->name, "count") == 0
+					 ? " Count with an aggregation's $count instead."
+					 : "");
+	if (!(command->flags & COMMAND_ADMIN_DB))
+		TRY(txn_check_db(c, c->db));
+	if (c->starts && strcmp(command->name, "killCursors") == 0)
+		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
+				 "Cannot run killCursors as the first operation in a "
+				 "multi-document transaction.");
+	if (bson_find(c->body, STR("writeConcern"), NULL))
+		return call_fail(c, MONGO_INVALID_OPTIONS,
+				 "writeConcern is not allowed within a multi-statement "
+				 "transaction");
+	return STATUS_OK;
+}
+
 /* Where there is no place for one more, forgets what has ended, before anybody is found. */
 static void
 make_room(struct txns *all)
@@ -385,10 +424,7 @@ txn_enter(struct call *c)
 
 	if (!c->in_transaction)
 		return STATUS_OK;
-	if (!(c->command->flags & (COMMAND_IN_TRANSACTION | COMMAND_ENDS_TRANSACTION)))
-		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
-				 "Cannot run '%s' in a multi-document transaction.",
-				 c->command->name);
+	TRY(check_command(c));
 	if (c->starts)
 		make_room(all);
 	pthread_mutex_lock(&all->lock);

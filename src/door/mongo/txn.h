@@ -84,6 +84,8 @@ uint64_t txn_life_ms(const struct mongo *m);
  * one that is not open here is left to its handler.
  */
 MUST_USE enum status txn_enter(struct call *c);
+/* Fails for a database of the server's own in a transaction. txn_enter() does it for c->db. */
+MUST_USE enum status txn_check_db(struct call *c, struct str db);
 /* Behind it. Where the command has failed, the transaction is given up. */
 void txn_leave(struct call *c, enum status status);
 
