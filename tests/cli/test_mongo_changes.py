@@ -3,7 +3,7 @@
 import threading
 import time
 
-from harness import equal, main, test
+from harness import contains, equal, main, ok, test
 from mongo import Int64
 from mongo_server import MongoServer
 
@@ -654,6 +654,25 @@ def times_and_options_are_checked(cwd):
             equal(Stream(c, **options).seen, [])
         c({"killCursors": "c", "cursors": [Int64(stream.id)]}, "d")
         equal(c.fails({"getMore": Int64(stream.id), "collection": "c"}, "d")["code"], 43)
+
+
+@test
+def events_of_a_transaction_tell_its_session_and_number(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 0}]}, "d")
+        stream = Stream(c)
+        of = {"lsid": {"id": b"0123456789abcdef"}, "txnNumber": Int64(7), "autocommit": False}
+        c({"insert": "c", "documents": [{"_id": 1}], **of, "startTransaction": True}, "d")
+        c({"update": "c", "updates": [{"q": {"_id": 0}, "u": {"$set": {"a": 1}}}], **of}, "d")
+        c({"bulkWrite": 1, "ops": [{"delete": 0, "filter": {"_id": 0}}], "nsInfo": [{"ns": "d.c"}], **of})
+        c({"commitTransaction": 1, **of})
+        c({"insert": "c", "documents": [{"_id": 2}], "lsid": of["lsid"], "txnNumber": Int64(8)}, "d")
+        c({"insert": "c", "documents": [{"_id": 3}]}, "d")
+        events = stream.read(5)
+        equal([(e["operationType"], e.get("txnNumber"), e.get("lsid")) for e in events],
+              [*((kind, 7, {"id": b"0123456789abcdef"}) for kind in ("insert", "update", "delete")),
+               ("insert", None, None), ("insert", None, None)])
+    contains(ok("inspect", cwd=cwd).stdout, "in transaction 7")
 
 
 main()

@@ -160,6 +160,10 @@ data_init_plain(struct data *d, struct kv_tx *tx)
 	d->plain.claim_arg = c;
 	if (c->txn)
 		d->plain.events = c->txn->events;
+	if (c->txn && c->in_transaction) {
+		d->plain.session = c->lsid;
+		d->plain.number = c->number;
+	}
 }
 
 enum status

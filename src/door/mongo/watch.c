@@ -213,6 +213,12 @@ put_event(struct bson_builder *b, const struct look *l, const struct happened *h
 	struct watch_place t = happened_place(h);
 
 	put_head(b, &t, event_name(&h->event), h->event.ms);
+	if (h->event.session.ptr) {
+		bson_put_int64(b, STR("txnNumber"), h->event.number);
+		bson_begin_document(b, STR("lsid"));
+		bson_put_binary(b, STR("id"), UUID_SUBTYPE, h->event.session);
+		bson_end(b);
+	}
 	if (l->watch->expanded)
 		put_uuid(b, h->of->db->uuid);
 	if (h->has_full && h->full.len)

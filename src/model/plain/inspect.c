@@ -189,6 +189,8 @@ draw_event(struct str tail, struct str value, struct arena *arena, struct buf *r
 	catalog_seq_write(&event.seq, ret);
 	buf_printf(ret, " %s ", kinds[event.kind]);
 	draw_value(&event.id, ret);
+	if (event.session.ptr)
+		buf_printf(ret, " in transaction %lld", (long long)event.number);
 	if (event.detail.len) {
 		buf_append_byte(ret, ' ');
 		draw_value(&BSON_OF_DOCUMENT(event.detail), ret);

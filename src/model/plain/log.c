@@ -13,7 +13,12 @@ plain_log(struct plain *p, enum plain_event_kind kind, const struct bson_value *
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
-	struct plain_event event = { .ms = p->now_ms, .kind = kind, .id = *id, .detail = detail };
+	struct plain_event event = { .ms = p->now_ms,
+				     .kind = kind,
+				     .id = *id,
+				     .detail = detail,
+				     .session = p->session,
+				     .number = p->number };
 	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
 	size_t offset;
 

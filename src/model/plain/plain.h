@@ -33,6 +33,7 @@ enum {
 	PLAIN_LEAVES_BYTES = 2000000,
 	/* A longer text is written ahead of the transaction (plain_stage()). */
 	PLAIN_AHEAD_BYTES = 2000000,
+	PLAIN_SESSION_BYTES = 16,
 	PLAIN_DETAIL_BYTES = 60000, /* of what an event keeps; longer ones are left out */
 	/* A longer document before or after an event is written ahead (plain_stage_image()). */
 	PLAIN_IMAGE_BYTES = 1000000,
@@ -117,7 +118,10 @@ struct plain {
 	const struct catalog_db *db;
 	uint64_t now_ms; /* of the events, since 1970 */
 	struct err *err;
-	unsigned events;    /* of this transaction so far, in all its collections */
+	unsigned events; /* of this transaction so far, in all its collections */
+	/* What its events tell of the transaction: a caller's session and number; or ptr NULL. */
+	struct str session; /* PLAIN_SESSION_BYTES */
+	int64_t number;
 	bool marked;        /* the collection is marked as changed in this transaction */
 	plain_claim *claim; /* NULL: nobody is asked */
 	void *claim_arg;
@@ -352,6 +356,8 @@ struct plain_event {
 	struct bson_value id;
 	struct str detail;  /* a document; empty: there is none */
 	bool detail_is_cut; /* it was longer than PLAIN_DETAIL_BYTES, and was left out */
+	struct str session; /* of its transaction (struct plain); ptr NULL: none was told */
+	int64_t number;
 };
 
 /*

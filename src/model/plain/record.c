@@ -4,6 +4,7 @@
 
 enum {
 	TEXT_FORMAT = 1,
+	EVENT_FORMAT_SESSION = 3, /* with the session and the number of its transaction */
 	EVENT_FORMAT = 2,
 	EVENT_FORMAT_BARE = 1, /* without the length of the detail */
 	EVENT_KINDS = PLAIN_EVENT_DELETE,
@@ -214,14 +215,32 @@ plain_text_parse(struct str value, struct arena *arena, struct plain_text *ret, 
 void
 plain_event_put(const struct plain_event *event, struct buf *value)
 {
-	tuple_put_u64(value, EVENT_FORMAT);
+	tuple_put_u64(value, event->session.ptr ? EVENT_FORMAT_SESSION : EVENT_FORMAT);
 	tuple_put_u64(value, event->ms);
 	tuple_put_u64(value, event->kind);
 	tuple_put_bool(value, event->detail_is_cut);
 	typed_put(value, &event->id);
+	if (event->session.ptr) {
+		tuple_put_bytes(value, event->session);
+		tuple_put_i64(value, event->number);
+	}
 	/* Behind bytes, a document may begin with what would be taken for more of them. */
 	tuple_put_u64(value, event->detail.len);
 	buf_append_str(value, event->detail);
+}
+
+static enum status
+event_session_next(struct tuple_reader *r, struct arena *arena, struct plain_event *ret)
+{
+	AUTO(buf_release) struct buf scratch = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct str session;
+
+	TRY(tuple_next_bytes(r, &scratch, &session));
+	TRY(tuple_next_i64(r, &ret->number));
+	if (session.len != PLAIN_SESSION_BYTES)
+		return STATUS_CORRUPT;
+	ret->session = arena_dup(arena, session);
+	return ret->session.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 enum status
@@ -231,13 +250,15 @@ plain_event_parse(struct str value, struct arena *arena, struct plain_event *ret
 	uint64_t format, kind, length;
 
 	TRY(tuple_next_u64(&r, &format));
-	if (format != EVENT_FORMAT && format != EVENT_FORMAT_BARE)
+	if (format < EVENT_FORMAT_BARE || format > EVENT_FORMAT_SESSION)
 		return newer(format, "an event", err);
 	TRY(tuple_next_u64(&r, &ret->ms));
 	TRY(tuple_next_u64(&r, &kind));
 	TRY(tuple_next_bool(&r, &ret->detail_is_cut));
 	TRY(typed_next(&r, arena, &ret->id));
-	if (format == EVENT_FORMAT)
+	if (format == EVENT_FORMAT_SESSION)
+		TRY(event_session_next(&r, arena, ret));
+	if (format != EVENT_FORMAT_BARE)
 		TRY(tuple_next_u64(&r, &length));
 	else
 		length = r.rest.len;
