@@ -540,4 +540,51 @@ def a_server_stops_while_pipelines_have_cursors(cwd):
         equal(server.stop(), 0)
 
 
+@test
+def counting_all_documents_reads_none_of_them(cwd):
+    counting = [[{"$match": {}}, {"$group": {"_id": 1, "n": {"$sum": 1}}}], [{"$count": "n"}],
+                [{"$group": {"n": {"$count": {}}, "_id": None, "m": {"$sum": 1}}}]]
+    reading = [[{"$match": {"_id": {"$gte": 0}}}, {"$count": "n"}], [{"$group": {"_id": "$x", "n": {"$sum": 1}}}],
+               [{"$group": {"_id": 1, "n": {"$sum": "$x"}}}], [{"$limit": 100}, {"$count": "n"}],
+               [{"$group": {"_id": 1, "n": {"$sum": 2}}}]]
+    lsid = {"lsid": {"id": b"0123456789abcdef"}}
+    of = {**lsid, "txnNumber": Int64(1), "autocommit": False}
+
+    def examined(stages):
+        found = client({"explain": c.command(*stages), "verbosity": "executionStats"}, "d")
+        found = found["stages"][0]["$cursor"] if "stages" in found else found
+        return found["executionStats"]["totalDocsExamined"]
+
+    with Mongo(cwd, ini="[mongo]\nreplica_set = frond\n") as server, server.client() as client:
+        c = Collection(client)
+        for stages in counting:
+            equal(c(*stages), [])
+        c.insert(*({"_id": i, "x": i % 2} for i in range(10)))
+        client({"create": "v", "viewOn": "c", "pipeline": []}, "d")
+        equal(c(*counting[0]), [{"_id": 1, "n": 10}])
+        equal(c(*counting[1], {"$set": {"m": {"$add": ["$n", 1]}}}), [{"n": 10, "m": 11}])
+        equal(list(c(*counting[2])[0].items()), [("_id", None), ("n", 10), ("m", 10)])
+        equal(Collection(client, "v")(*counting[1]), [{"n": 10}])
+        equal([examined(stages) for stages in counting], [0] * 3)
+        equal([examined(stages) for stages in reading], [10] * 5)
+        equal(sorted(d["n"] for d in c(*reading[1])), [5, 5])
+        # The first batch, which is empty, reads nothing; the counter is that of the next one.
+        cursor = c.cursor(*counting[1], batch=0)
+        c.insert({"_id": 10})
+        equal(client({"getMore": Int64(cursor["id"]), "collection": "c"}, "d")["cursor"]["nextBatch"], [{"n": 11}])
+        # A transaction sees what it has begun with and its own writes, a snapshot what it had.
+        snapshot = client({"find": "c", "readConcern": {"level": "snapshot"}, **lsid}, "d")["cursor"]["atClusterTime"]
+        count = {**c.command(*counting[1]), **of}
+        equal(client({**count, "startTransaction": True}, "d")["cursor"]["firstBatch"], [{"n": 11}])
+        c.insert({"_id": 11}, {"_id": 12}, {"_id": 13})
+        client({"delete": "c", "deletes": [{"q": {"_id": {"$lt": 2}}, "limit": 0}], **of}, "d")
+        client({"insert": "c", "documents": [{"_id": 20}], **of}, "d")
+        equal(client(count, "d")["cursor"]["firstBatch"], [{"n": 10}])
+        equal(c(*counting[1]), [{"n": 14}])
+        client({"commitTransaction": 1, **of})
+        equal(c(*counting[1]), [{"n": 13}])
+        past = {"readConcern": {"level": "snapshot", "atClusterTime": snapshot}}
+        equal(c(*counting[1], **past), [{"n": 11}])
+
+
 main()

@@ -27,6 +27,7 @@ struct aggregate {
 	struct str base;        /* the collection below the view that the command names */
 	struct collection *own; /* that of the command; NULL: none, or it is closed */
 	size_t done;            /* stages that its query does */
+	bool counts;            /* the counter of its collection does the first $group */
 	struct bson_value hint;
 	struct buf back; /* a document that is given once more */
 	bool has_back;
@@ -382,10 +383,23 @@ collection_cover(struct collection *s, size_t stage)
 		s->ask.cover = &s->cover;
 }
 
+/* `*ret_spec`: of a $group that counts all documents of the collection, and comes first. */
+static bool
+begins_with_counting(const struct aggregate *a, const struct mql_pipeline_front *front,
+		     struct bson_value *ret_spec)
+{
+	struct str name;
+
+	return !a->ask.hint && bson_is_empty(front->filter) && !front->sort.ptr && !front->limit &&
+	       mql_pipeline_stage(a->pipeline, front->filter_stages, &name, ret_spec) &&
+	       mongo_aggregate_only_counts(name, ret_spec);
+}
+
 static enum status
 open_input(struct aggregate *a, struct mql_run_options *options, struct mql_source **ret)
 {
 	struct mql_pipeline_front front;
+	struct bson_value spec;
 	struct collection *s;
 	bool sorted = false;
 	enum status status;
@@ -398,6 +412,11 @@ open_input(struct aggregate *a, struct mql_run_options *options, struct mql_sour
 				 "{aggregate: 1} is not valid for a pipeline that begins with a "
 				 "stage which needs a collection");
 	mql_pipeline_front(a->pipeline, &front);
+	a->counts = begins_with_counting(a, &front, &spec);
+	if (a->counts) {
+		options->skip_stages = front.filter_stages + 1;
+		return mongo_aggregate_counted(&a->call, a->base, bson_text(&spec), ret);
+	}
 	TRY(collection_new(a, a->base, front.filter, &s));
 	options->skip_stages = front.filter_stages;
 	*ret = &s->source;
@@ -585,6 +604,12 @@ mongo_aggregate_query(struct aggregate *a, struct query **ret, bool *ret_sorted)
 		TRY(query_open(&s->query, a->call, s->ns, &s->ask));
 	}
 	return query_is_sorted(&s->query, &sorted);
+}
+
+bool
+mongo_aggregate_counts(const struct aggregate *a)
+{
+	return a->counts;
 }
 
 bool

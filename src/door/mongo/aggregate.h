@@ -50,6 +50,8 @@ MUST_USE enum status mongo_aggregate_check_write(struct aggregate *a);
  */
 MUST_USE enum status mongo_aggregate_query(struct aggregate *a, struct query **ret,
 					   bool *ret_sorted);
+/* True if its first $group is answered by the counter of its collection, which no query reads. */
+bool mongo_aggregate_counts(const struct aggregate *a);
 /* The stages that no query does: false behind the last one. */
 bool mongo_aggregate_stage(const struct aggregate *a, size_t i, struct str *ret_name,
 			   struct bson_value *ret_spec);
@@ -77,6 +79,17 @@ MUST_USE enum status mongo_aggregate_server(struct call *c, bool bare, struct ar
 /* What `$indexStats` tells of a collection, likewise; nothing of one that is not there. */
 MUST_USE enum status mongo_aggregate_indexes(struct call *c, struct str ns, struct arena *arena,
 					     struct mql_source **ret);
+
+/* ---- aggregate_count.c ---- */
+
+/* True for a $group that tells how many documents come, and nothing of what is in them. */
+bool mongo_aggregate_only_counts(struct str name, const struct bson_value *spec);
+/*
+ * What such a $group with the specification `spec` makes of all documents of a collection, by its
+ * counter. `*call` is the command that runs when it is asked for. All stay the caller's.
+ */
+MUST_USE enum status mongo_aggregate_counted(struct call *const *call, struct str ns,
+					     struct str spec, struct mql_source **ret);
 
 /* ---- aggregate_stats.c ---- */
 

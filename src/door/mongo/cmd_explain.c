@@ -492,6 +492,10 @@ explain_pipeline(struct explaining *x, struct str pipeline, struct aggregate **a
 	x->ask.filter = q ? q->ask.filter : BSON_EMPTY;
 	if (q)
 		TRY(explain_query(&x->tree, q, sorted && q->ask.order, false));
+	if (mongo_aggregate_counts(*a)) {
+		explain_begin(&x->tree, "RECORD_STORE_FAST_COUNT");
+		TRY(explain_end(&x->tree));
+	}
 	x->reads = x->tree.count;
 	TRY(run_pipeline(x, *a, &count));
 	bson_put_string(c->reply, STR("explainVersion"), STR("1"));
