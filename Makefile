@@ -32,8 +32,9 @@ run: build/frond
 	build/frond serve --store $(STORE) --http $(HTTP) \
 		$(if $(wildcard $(FAUXTON)/index.html),--utils $(FAUXTON))
 
-# CouchDB's pages for a browser, as its authors publish them; nothing else needs them. Once fetched,
-# `make run` serves them at /_utils/, and `make install` installs them.
+# CouchDB's pages for a browser, as its authors publish them, mended for who is no administrator;
+# nothing else needs them. Once fetched, `make run` serves them at /_utils/, and `make install`
+# installs them.
 fauxton:
 	scripts/deps fauxton
 	mkdir -p build
@@ -41,6 +42,7 @@ fauxton:
 	rm -rf $(FAUXTON) && mkdir -p $(FAUXTON)
 	tar xzf build/fauxton-$(FAUXTON_VERSION).tgz -C $(FAUXTON) --strip-components=3 \
 		package/dist/release
+	node scripts/mend-fauxton.js $(FAUXTON)
 	rm build/fauxton-$(FAUXTON_VERSION).tgz
 
 test:

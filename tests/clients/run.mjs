@@ -26,6 +26,7 @@ import crash from './suites/crash.mjs';
 import queries from './suites/queries.mjs';
 import replicator from './suites/replicator.mjs';
 import browser from './suites/browser.mjs';
+import fauxton from './suites/fauxton.mjs';
 import walk from './suites/walk.mjs';
 import ioredis from './suites/ioredis.mjs';
 import nodeRedis from './suites/node-redis.mjs';
@@ -33,7 +34,7 @@ import bullmq from './suites/bullmq.mjs';
 import mongodb from './suites/mongodb.mjs';
 import mongoose from './suites/mongoose.mjs';
 
-const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, walk, ioredis, nodeRedis, bullmq, mongodb, mongoose];
+const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, fauxton, walk, ioredis, nodeRedis, bullmq, mongodb, mongoose];
 const SAMPLE_DOCUMENTS = 2000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));
