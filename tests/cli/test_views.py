@@ -610,8 +610,8 @@ def an_answer_names_the_documents_whose_rows_do_not_fit(cwd):
 
         server.request("PUT", "/db/a", {})
         equal(errors("keys"), {})
-        for id, doc in (("key", {"key": 7000}), ("value", {"value": 5000000}),
-                        (long_id, {"key": 5000}), ("stored", {"value": 1100000})):
+        for id, doc in (("key", {"key": 7000}), ("value", {"value": 8600000}),
+                        (long_id, {"key": 5000}), ("stored", {"value": 8100000})):
             equal(server.request("PUT", f"/db/{id}", doc)[0], 201)
         lacks_key = ("not_in_view", "view_key_bytes", 1)
         equal(errors("keys"), {"key": lacks_key, long_id: lacks_key})
@@ -621,7 +621,7 @@ def an_answer_names_the_documents_whose_rows_do_not_fit(cwd):
         equal(errors("values", reduce=False), {"value": ("not_in_view", "view_row_bytes", 1)})
         equal(errors("values"), errors("values", reduce=False))
         equal(view("values")["rows"][0]["value"], 4)
-        equal(len(view("values", reduce=False, key=1100000)["rows"][0]["value"]), 1100000)
+        equal(len(view("values", reduce=False, key=8100000)["rows"][0]["value"]), 8100000)
         assert "errors" not in view("good")
         queries = {"queries": [{}, {"limit": 1}]}
         results = server.request("POST", "/db/_design/v/_view/keys/queries", queries)[1]["results"]

@@ -419,10 +419,11 @@ doc_apply(struct writing *w, const struct view_mapped_doc *doc, const struct old
  * and appends, because a place may only be changed once in a step.
  */
 
+/* True if the step may write so many bytes more. */
 static bool
-part_is_full(const struct writing *w)
+part_has_room(const struct writing *w, size_t bytes)
 {
-	return kv_tx_stats(w->tx).size_bytes >= w->size->bytes;
+	return kv_tx_stats(w->tx).size_bytes + bytes < w->size->bytes;
 }
 
 /* How many rows the list begins with that the document is to have. */
@@ -454,10 +455,13 @@ part_append(struct writing *w, const struct view_mapped_doc *doc, struct view_ba
 {
 	size_t first = *count;
 
-	while (*count < doc->count && (*count == first || !part_is_full(w))) {
+	while (*count < doc->count) {
 		const struct view_mapped *row = &w->batch->rows[doc->first + *count];
-		struct view_back *back = &backs[(*count)++];
+		struct view_back *back = &backs[*count];
 
+		if (*count > first && !part_has_room(w, row->key.len + row->value.len))
+			return STATUS_OK;
+		(*count)++;
 		*back = (struct view_back){ .map = row->map,
 					    .component = row->component,
 					    .ordinal = row->ordinal };
@@ -486,7 +490,7 @@ doc_apply_part(struct writing *w, const struct view_mapped_doc *doc, const struc
 	if (count > same) {
 		do
 			TRY(row_clear(w, doc->doc.id, &old->backs[--count]));
-		while (count > same && !part_is_full(w));
+		while (count > same && part_has_room(w, 0));
 		*ret_whole = count == same && count == doc->count;
 	} else {
 		TRY(part_append(w, doc, backs, &count));
