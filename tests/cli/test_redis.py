@@ -482,6 +482,46 @@ def what_was_staged_in_vain_is_removed_from_the_database_it_was_staged_in(cwd):
         assert "\nexpiry\n" not in text, text[:2000]
 
 
+LIMITS = ["9223372036854775807", "-9223372036854775808", "9223372036854775000", "9223372036854775",
+          "-9223372036854775", "70368744177663", "18446744073709551615"]
+# With each of these numbers in the place of a _; the tests are built so that an overflow ends the server.
+WITH_NUMBERS = """
+hexpire h _ FIELDS 1 f | hpexpire h _ FIELDS 1 f | hexpireat h _ FIELDS 1 f | hpexpireat h _ FIELDS 1 f | hset h f v
+hgetex h EX _ FIELDS 1 f | hsetex h PXAT _ FIELDS 1 f v | hsetex h EX _ FIELDS 1 f v | httl h FIELDS 1 f
+hpttl h FIELDS 1 f | hexpiretime h FIELDS 1 f | hpexpiretime h FIELDS 1 f | httl h FIELDS _ f
+set k v EX _ | set k v PX _ | set k v EXAT _ | set k v PXAT _ | ttl k | pttl k | expiretime k | pexpiretime k
+object idletime k | getex k EX _ | getex k PXAT _ | setex k _ v | psetex k _ v | expire k _ | pexpire k _
+expireat k _ | pexpireat k _ | ttl k | expiretime k | pexpireat k _ GT | copy k k2 | rename k2 k3 | persist k
+frond.at _ get k | frond.at -_s get k | frond.at -_d get k | frond.history _ | client list id _ | slowlog get _
+lrange l _ _ | lrange l 0 _ | ltrim l2 _ _ | lindex l _ | lset l _ v | lrem l _ v | lpop l3 _ | lpos l a rank _
+lpos l a count _ | lpos l a maxlen _ | lmpop _ l left | getrange k _ _ | setrange k3 _ v | setbit k3 _ 1 | getbit k _
+bitcount k _ _ bit | bitpos k 1 _ _ | bitpos k 0 _ _ bit | bitfield k get u8 #_ | bitfield k set i64 0 _
+bitfield k incrby i64 0 _ | bitfield k incrby u63 0 _ | bitfield k overflow sat incrby i64 0 _ | incrby n _ | decrby n _
+incrby n _ | hincrby h n _ | hincrby h n _ | zrange z _ _ rev | zrange z 0 -1 byscore limit _ _
+zrangebylex z - + limit _ _ | zremrangebyrank z2 _ _ | zpopmin z3 _ | zincrby z _ a | zrandmember z _
+zrandmember none _ | srandmember none _ | hrandfield none _ withvalues | sintercard 1 s limit _ | zintercard 1 z limit _
+xadd x _-_ f v | xadd x2 _-* f v | xadd x maxlen _ 5-5 f v | xtrim x maxlen ~ _ limit _ | xtrim x minid _-_
+xrange x (_-_ (_-_ | xrevrange x (_ (_ count _ | xread count _ streams x _-_ | xsetid x _-_ entriesadded _ maxdeletedid 0-0
+xinfo stream x full count _ | scan 0 count _ | scan _ | sort l limit _ _ alpha | lcs k k3 idx minmatchlen _
+wait 0 _ | select _ | swapdb _ 0 | eval return _ | memory usage k samples _ | client pause _ | client unpause
+multi | blpop none _ | bzpopmin none _ | blmove none b left left _ | xread block _ streams x $ | exec
+"""
+
+
+@test
+def numbers_at_their_limits_overflow_nothing(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        c("FROND.HISTORY", "1000")
+        for number in LIMITS:
+            for line in ("set k abc", "rpush l a b c", "rpush l2 a", "rpush l3 a", "zadd z 1 a", "zadd z2 1 a",
+                         "zadd z3 1 a", "sadd s a", "xadd x * f v", "set n 5"):
+                c.pipeline(line.split())
+            for line in WITH_NUMBERS.replace("\n", "|").split("|"):
+                if line.strip():
+                    c.pipeline(line.replace("_", number).split())
+        equal(server.stop(), 0)
+
+
 @test
 def an_exec_that_gets_no_memory_is_answered(cwd):
     """Its MULTI has commands that nearly fill what a request may take."""
