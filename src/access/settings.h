@@ -96,7 +96,7 @@
 	       "those that failed first are forgotten first.")                                     \
 	NUMBER(S, hash_threads, "frond", "hash_threads", "", 1, 1024, AUTH_HASH_THREADS,           \
 	       SETTING_LIVE,                                                                       \
-	       "Passwords that are hashed at a time, in threads of low priority, pool_threads.")   \
+	       "Passwords that are hashed at a time, in threads of their own, pool_threads.")      \
 	NUMBER(S, hash_queue, "frond", "hash_queue", "", 1, 100000, AUTH_HASH_QUEUE, SETTING_LIVE, \
 	       "Logins that wait for their passwords to be hashed, in turns by address; more are " \
 	       "answered 429.")                                                                    \

@@ -37,6 +37,12 @@ thread_set_turn(uint64_t ns)
 }
 
 void
+thread_clear_turn(void)
+{
+	thread_set(0, NULL);
+}
+
+void
 thread_set_nice(int nice)
 {
 	thread_set(0, &nice);

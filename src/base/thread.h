@@ -13,6 +13,13 @@
 void thread_set_turn(uint64_t ns);
 
 /*
+ * The calling thread has turns of the usual length, whatever it has inherited: for work that
+ * computes at the priority of the thread that waits for it. Threads of short turns still take the
+ * processor from it as soon as they wake.
+ */
+void thread_clear_turn(void);
+
+/*
  * The opposite: the calling thread computes in the background. It has the nice value, and turns of
  * the usual length. A failure is harmless, so none is reported.
  */

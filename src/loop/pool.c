@@ -16,17 +16,12 @@ METRIC_HISTOGRAM(wait_time, "frond_pool_wait_duration_seconds", METRIC_SECONDS,
 		 "Time that work waited for a thread of the pool.", METRIC_TIME_LEAST,
 		 METRIC_TIME_BUCKETS);
 
-enum {
-	/*
-	 * How much nicer threads are that compute. The kernel then gives them about a tenth of a
-	 * processor that others want, and takes it from them as soon as one of those wakes.
-	 */
-	POOL_COMPUTE_NICE = 10,
-};
-
 /*
- * Work that blocks and work that computes have threads of their own: an unprivileged thread cannot
- * take back a lower priority. Those for computing are started when the first such work comes.
+ * Work that blocks and work that computes have threads of their own, so that no read waits behind a
+ * hash. A client waits for either, so both have the priority of the loops: at a lower one the work
+ * would starve as soon as other processes keep all processors busy. Loops have shorter turns
+ * (thread_set_turn()) and are woken before a thread that computes. Threads for computing are
+ * started when the first such work comes.
  */
 struct pool_lane {
 	struct pool *pool;
@@ -34,7 +29,6 @@ struct pool_lane {
 	/* No thread has begun these. Their number is bounded: a fiber has a few at most. */
 	struct wait_work *first;
 	struct wait_work *last;
-	int nice;
 	unsigned threads;
 	pthread_t *thread; /* room for the pool's `threads` */
 };
@@ -95,9 +89,8 @@ pool_main(void *arg)
 	struct pool *p = lane->pool;
 	struct watchdog_post post;
 
-	/* Becoming nicer is always allowed; if it were not, the work would be done all the same. */
-	if (lane->nice)
-		thread_set_nice(lane->nice);
+	/* A loop may have started the thread: its short turns are not for work that computes. */
+	thread_clear_turn();
 	watchdog_add(&post, "pool", true);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
@@ -125,9 +118,9 @@ pool_main(void *arg)
 }
 
 static void
-pool_init_lane(struct pool *p, struct pool_lane *lane, pthread_t *thread, int nice)
+pool_init_lane(struct pool *p, struct pool_lane *lane, pthread_t *thread)
 {
-	*lane = (struct pool_lane){ .pool = p, .nice = nice, .thread = thread };
+	*lane = (struct pool_lane){ .pool = p, .thread = thread };
 	pthread_cond_init(&lane->filled, NULL);
 }
 
@@ -150,8 +143,8 @@ pool_new(unsigned threads, struct pool **ret, struct err *err)
 		return err_set(err, STATUS_NOMEM, "out of memory for a pool of threads");
 	pthread_mutex_init(&p->lock, NULL);
 	p->threads = threads;
-	pool_init_lane(p, &p->blocks, p->thread, 0);
-	pool_init_lane(p, &p->computes, p->thread + threads, POOL_COMPUTE_NICE);
+	pool_init_lane(p, &p->blocks, p->thread);
+	pool_init_lane(p, &p->computes, p->thread + threads);
 	if (!pool_start_lane(&p->blocks)) {
 		pool_free(p);
 		return err_set(err, STATUS_IO, "cannot start a thread of the pool");

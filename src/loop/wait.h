@@ -52,8 +52,9 @@ bool event_wait(struct event *e, uint64_t deadline_ns);
 void wait_offload(void (*fn)(void *arg), void *arg);
 
 /*
- * The same for a function that computes for long, such as hashing a password: the pool's threads
- * for that have a low priority, so that loops and what others read come first.
+ * The same for a function that computes for long, such as hashing a password. The pool has threads
+ * of their own for that, so that what others read does not wait behind it. They have the priority
+ * of the loops, whose clients wait for them, and longer turns.
  */
 void wait_compute(void (*fn)(void *arg), void *arg);
 
