@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "catalog/keys.h"
 #include "catalog/verify.h"
@@ -104,6 +106,73 @@ two_builders_do_no_harm(void **state)
 	for (size_t i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	check_many(w, MANY);
+	world_free(w);
+}
+
+/* ---- Updates that nobody waits for ---- */
+
+/* The first call of the map, which is held until `go`. */
+static struct {
+	struct event called, go;
+	int nice;
+} held;
+
+static enum status
+map_when_told(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+	      struct arena *arena, struct view_sink *sink, size_t *ret_done,
+	      struct view_error *ret_error, struct err *err)
+{
+	if (!event_is_set(&held.called)) {
+		held.nice = getpriority(PRIO_PROCESS, (id_t)gettid());
+		event_set(&held.called);
+		(void)event_wait(&held.go, WAIT_FOREVER);
+	}
+	return views_functions.map(arg, design, docs, count, arena, sink, ret_done, ret_error, err);
+}
+
+/* As update=lazy does: returns at once. */
+static void
+update_lazily(struct world *w, const struct view_functions *functions)
+{
+	struct view_target target = target_of(w);
+	struct view_error error;
+	struct err err = { 0 };
+
+	target.functions = functions;
+	assert_int_equal(view_update(w->engine, &target, NULL, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_OK);
+}
+
+static bool
+update_is_under_way(struct world *w)
+{
+	struct view_activity activity;
+
+	view_activity_get(w->engine, w->f->db->number, w->design.signature, &activity);
+	return activity.updating;
+}
+
+static void
+a_lazy_update_has_the_priority_of_requests_and_misses_nothing(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_functions functions = views_functions;
+
+	functions.map = map_when_told;
+	event_init(&held.called);
+	event_init(&held.go);
+	put_many(w, 0, FEW / 2);
+	update_lazily(w, &functions);
+	(void)event_wait(&held.called, WAIT_FOREVER);
+	/* At a lower one it would hardly begin beside other processes that compute. */
+	assert_int_equal(held.nice, getpriority(PRIO_PROCESS, (id_t)gettid()));
+	put_many(w, FEW / 2, FEW);
+	update_lazily(w, &functions);
+	event_set(&held.go);
+	while (update_is_under_way(w))
+		usleep(1000);
+	check_many(w, FEW);
 	world_free(w);
 }
 
@@ -584,6 +653,9 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(two_builders_do_no_harm, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_lazy_update_has_the_priority_of_requests_and_misses_nothing,
+			fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_asks_a_reduce_once, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_calls_no_reduce, fixture_setup,

@@ -18,7 +18,9 @@
 
 enum {
 	UPDATE_ARENA_BYTES = 16 * 1024 * 1024, /* of an update: the design document, errors */
-	UPDATE_NICE = 5,                       /* requests have the processor first */
+	UPDATE_NICE = 5,                       /* of one that nobody waits for any more: requests
+						  have the processor first */
+	UPDATE_PROMPT_MS = 1000,               /* an update is begun at the priority of requests */
 };
 
 struct waiter_of_view {
@@ -42,6 +44,8 @@ struct update {
 	struct catalog_seq least;
 
 	/* Its thread's own. */
+	uint64_t began_ns;
+	bool nice;
 	struct arena *arena;
 	struct view_build build;
 	struct view_design design;
@@ -207,6 +211,12 @@ update_stepped(void *arg, const struct view_step *step, struct catalog_seq *ret_
 	u->progress.total = step->total;
 	u->progress.summing = step->phase == VIEW_PHASE_SUMS;
 	u->progress.updated_ms = clock_wall_ms();
+	if (!u->nice && !u->waiters &&
+	    clock_mono_ns() - u->began_ns >= UPDATE_PROMPT_MS * CLOCK_NS_PER_MS) {
+		/* For good: the thread ends with the update. */
+		u->nice = true;
+		thread_set_nice(UPDATE_NICE);
+	}
 	if (step->phase == VIEW_PHASE_READY)
 		update_serve(u, &step->covers, STATUS_OK, NULL, NULL);
 	for (const struct waiter_of_view *w = u->waiters; w; w = w->next)
@@ -276,11 +286,14 @@ update_run(struct update *u, struct view_error *error, struct err *err)
 					      .arg = u };
 	struct newest_reading newest = { .build = &u->build };
 	struct catalog_seq least;
+	bool to_newest;
 
 	pthread_mutex_lock(&u->engine->lock);
 	least = u->least;
+	to_newest = u->to_newest;
+	u->to_newest = false;
 	pthread_mutex_unlock(&u->engine->lock);
-	if (u->to_newest) {
+	if (to_newest) {
 		TRY(kv_run_read(u->build.store, newest_body, &newest, err));
 		if (catalog_seq_cmp(&newest.newest, &least) > 0)
 			least = newest.newest;
@@ -296,15 +309,17 @@ update_main(void *arg)
 	struct update *u = arg;
 	struct view_engine *e = u->engine;
 
-	thread_set_nice(UPDATE_NICE);
+	/* A client waits, or has been told that the view follows at once. */
+	thread_clear_turn();
+	u->began_ns = clock_mono_ns();
 	for (;;) {
 		struct view_error error = { 0 };
 		struct err err = { 0 };
 		enum status status = update_run(u, &error, &err);
 
 		pthread_mutex_lock(&e->lock);
-		if (status == STATUS_OK && u->waiters && !e->stopping) {
-			/* They have come since the last step, and want more. */
+		if (status == STATUS_OK && (u->waiters || u->to_newest) && !e->stopping) {
+			/* Somebody has asked since the last step, and wants more. */
 			for (const struct waiter_of_view *w = u->waiters; w; w = w->next)
 				if (catalog_seq_cmp(&w->least, &u->least) > 0)
 					u->least = w->least;
@@ -468,7 +483,8 @@ engine_ask(struct view_engine *e, const struct view_target *t, struct waiter_of_
 		e->waiting++;
 		if (catalog_seq_cmp(&w->least, &u->least) > 0)
 			u->least = w->least;
-	} else if (!u->running) {
+	} else {
+		/* Also of an update under way, which may be past what this one wants. */
 		u->to_newest = true;
 	}
 	update_start_next(e);

@@ -78,9 +78,10 @@ struct view_target {
 };
 
 /*
- * Waits until the group covers all changes up to `least`; `least` NULL: begins an update if none is
- * under way (update=lazy) and returns at once. One update of a group is under way in a process; all
- * who ask wait for that one, and it goes on when they have gone.
+ * Waits until the group covers all changes up to `least`; `least` NULL: begins an update to
+ * what is there now (update=lazy), behind one that is under way, and returns at once. One update of
+ * a group is under way in a process; all who ask wait for that one, and it goes on when they have
+ * gone.
  *
  * STATUS_FUNCTION: a function of the design document failed, and `*ret_error` says why (in the
  * arena). STATUS_TIMEOUT: the deadline passed. STATUS_CANCELLED: `stop` was set (it may be NULL),
