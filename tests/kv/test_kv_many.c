@@ -96,30 +96,6 @@ many_keys_of_a_transaction_that_is_over_fail(void **state)
 
 static const struct kv_options fresh = { .create = true, .no_sync = true };
 
-static int
-embedded_setup(void **state)
-{
-	static struct fixture f;
-
-	fixture_make_dir(&f);
-	(void)snprintf(f.url, sizeof(f.url), "embedded:%s", f.dir);
-	*state = &f;
-	return 0;
-}
-
-static int
-embedded_teardown(void **state)
-{
-	fixture_remove_dir(*state);
-	return 0;
-}
-
-static const char *
-url_of(void **state)
-{
-	return ((struct fixture *)*state)->url;
-}
-
 static void
 store_that_is_only_read_gives_many_keys(void **state)
 {
@@ -210,7 +186,7 @@ fiber_leaves_many_keys_to_others_while_the_disk_is_slow(void **state)
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-#define E(name) cmocka_unit_test_setup_teardown(name, embedded_setup, embedded_teardown)
+#define E(name) cmocka_unit_test_setup_teardown(name, fixture_dir_setup, fixture_dir_teardown)
 
 int
 main(void)
