@@ -1341,6 +1341,14 @@ def a_large_set_needs_no_memory_for_each_member(cwd):
         equal(set(c("SMEMBERS", "a")), set(names))
         equal(len(c("HGETALL", "hash")), 2 * len(names))
         equal(set(c("SUNION", "a", "b", "a")), set(names) | {b"b" + name for name in names})
+        equal(set(c("SDIFF", "a", "b")), set(names))
+        equal(c("SINTER", "a", "b"), [])
+        equal(set(c("SINTER", "a", "a")), set(names))
+        c("SADD", "some", *names[5:10000:2])
+        equal(set(c("SINTER", "a", "some", "a")), set(names[5:10000:2]))
+        equal(set(c("SDIFF", "a", "some", "b", "none")), set(names) - set(names[5:10000:2]))
+        equal([c("SINTERCARD", 2, "a", "some"), c("SINTERCARD", 2, "a", "some", "LIMIT", 300)],
+              [len(names[5:10000:2]), 300])
 
 
 @test

@@ -319,43 +319,49 @@ sets_union(struct call *c, const struct sets *s, struct result *ret)
 	return STATUS_OK;
 }
 
-/* How many of the other sets have the member; stops at the first that decides. */
+/*
+ * Leaves only those members of a page of another set that this one has, or has not. What that takes
+ * is forgotten with the page; but a member that is looked up alone is remembered by its item.
+ */
 static enum status
-sets_others(const struct sets *s, size_t first, struct str name, bool wanted, bool *ret)
+sets_sift(struct timed_item *item, struct arena *pages, bool wanted, struct timed_member *members,
+	  size_t *count)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		struct timed_member m = { .name = name };
+	struct arena *own = item->arena;
+	enum status status;
+	size_t left = 0;
 
-		if (i == first)
-			continue;
-		if (s->items[i]->type != TIMED_LEAF)
-			TRY(timed_members_get(s->items[i], &m, 1));
-		if (m.found != wanted) {
-			*ret = false;
-			return STATUS_OK;
-		}
-	}
-	*ret = true;
+	if (*count > 1)
+		item->arena = pages;
+	status = timed_members_get(item, members, *count);
+	item->arena = own;
+	TRY(status);
+	for (size_t i = 0; i < *count; i++)
+		if (members[i].found == wanted)
+			members[left++] = members[i];
+	*count = left;
 	return STATUS_OK;
 }
 
-/* The members of one set that all others have, or none of them. */
+/* The members of one set that all others have, or none of them: page by page. */
 static enum status
 sets_filter(struct call *c, const struct sets *s, size_t first, bool wanted, struct result *ret)
 {
 	AUTO(members_walk_end) struct members_walk w = { 0 };
-	struct timed_member m;
+	struct timed_member *members;
 	enum status status;
+	size_t count;
 
 	members_walk_init(&w, s->items[first], true);
-	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
-		bool fine;
-
-		TRY(sets_others(s, first, m.name, wanted, &fine));
-		if (fine)
-			TRY(result_add(c, ret, arena_dup(c->arena, m.name)));
-		if (ret->limit && ret->count == ret->limit)
-			return STATUS_OK;
+	while ((status = members_walk_rest(&w, &members, &count)) == STATUS_OK) {
+		for (size_t i = 0; i < s->count && count; i++)
+			if (i != first)
+				TRY(sets_sift(s->items[i], w.pages, wanted, members, &count));
+		for (size_t i = 0; i < count; i++) {
+			TRY(result_add(c, ret, arena_dup(c->arena, members[i].name)));
+			if (ret->limit && ret->count == ret->limit)
+				return STATUS_OK;
+		}
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }

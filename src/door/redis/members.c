@@ -61,6 +61,18 @@ members_walk_next(struct members_walk *w, struct timed_member *ret)
 }
 
 enum status
+members_walk_rest(struct members_walk *w, struct timed_member **ret, size_t *ret_count)
+{
+	struct timed_member first;
+
+	TRY(members_walk_next(w, &first));
+	*ret = &w->page.members[w->at - 1];
+	*ret_count = w->page.count - (w->at - 1);
+	w->at = w->page.count;
+	return step_count((uint32_t)*ret_count);
+}
+
+enum status
 members_all(struct timed_item *item, struct arena *arena, struct timed_member **ret,
 	    size_t *ret_count)
 {

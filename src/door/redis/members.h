@@ -25,6 +25,9 @@ void members_walk_init(struct members_walk *w, struct timed_item *item, bool for
 void members_walk_end(struct members_walk *w);
 /* STATUS_NOT_FOUND at the end. */
 MUST_USE enum status members_walk_next(struct members_walk *w, struct timed_member *ret);
+/* The same, and with it all others of its page: `ret_count` is not 0. They may be changed. */
+MUST_USE enum status members_walk_rest(struct members_walk *w, struct timed_member **ret,
+				       size_t *ret_count);
 
 /* All of them. */
 MUST_USE enum status members_all(struct timed_item *item, struct arena *arena,
