@@ -497,7 +497,7 @@ def is_fit(command):
     name, words = command[0].lower(), {arg.lower() for arg in command}
     if name in SIZES and any(is_number(arg.lstrip("#"), SIZE_LEAST, SIZE_MOST) for arg in command[1:]):
         return False
-    if name in DRAWN or "*" in command[1:] or "object" == name:
+    if name in DRAWN or {"*", "~"} & words or "object" == name:
         return False
     if name in ("sort", "sort_ro") and any(word == "by" and "*" not in pattern.replace("->*", "")
                                            for word, pattern in zip(command[1:], command[2:])):
@@ -542,6 +542,8 @@ class Spoiler(Commands):
         while True:
             kind = self.random.choice(kinds)
             command = [str(arg) for arg in self.random.choice(kind())]
+            if "~" in command:
+                continue  # whole nodes go, which are others than Redis's
             if kind.__name__ in WHOLE or self.random.random() < 0.4:
                 return command
             command = self.spoil(command)
