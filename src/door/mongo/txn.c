@@ -387,7 +387,8 @@ check_command(struct call *c)
 				 strcmp(command->name, "count") == 0
 					 ? " Count with an aggregation's $count instead."
 					 : "");
-	if (!(command->flags & COMMAND_ADMIN_DB))
+	/* What goes on with a cursor has no rights of its own; that of a bulkWrite is of admin. */
+	if (!(command->flags & COMMAND_ADMIN_DB) && command->needs)
 		TRY(txn_check_db(c, c->db));
 	if (c->starts && strcmp(command->name, "killCursors") == 0)
 		return call_fail(c, MONGO_NOT_IN_TRANSACTION,
