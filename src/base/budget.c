@@ -71,6 +71,14 @@ budget_admits_lasting(const struct budget *b)
 	       budget_held(b) <= most + budget_read_relaxed(&b->read_bytes);
 }
 
+/* True if others wait for memory, and half of it is held by those that do not read it. */
+static bool
+budget_is_waited_for(const struct budget *b)
+{
+	return budget_is_wanted(b) &&
+	       budget_held(b) > b->limit_bytes / 2 + budget_read_relaxed(&b->read_bytes);
+}
+
 /* True if the budget is used up, turns to read aside. */
 static bool
 budget_is_full(const struct budget *b)
@@ -78,17 +86,29 @@ budget_is_full(const struct budget *b)
 	return budget_held(b) > b->limit_bytes + budget_read_relaxed(&b->read_bytes);
 }
 
-/* True if parts that do not last may take `n` bytes more, whatever the others have. */
+/*
+ * True if parts that do not last may take `n` bytes more: if all parts together do not exceed the
+ * budget by more than their share, or if they have no more than their share themselves, whatever
+ * those that last have.
+ */
 static bool
 budget_has_for_short(const struct budget *b, size_t n)
 {
-	size_t others = budget_read_relaxed(&b->lasting_bytes) +
-			budget_read_relaxed(&b->read_bytes);
+	size_t reads = budget_read_relaxed(&b->read_bytes);
+	size_t others = budget_read_relaxed(&b->lasting_bytes) + reads;
 	size_t held = budget_held(b);
 	size_t share = b->limit_bytes / BUDGET_SHORT_SHARE;
 
+	if (n <= share && held <= b->limit_bytes + reads + share - n)
+		return true;
 	/* The counters are read one after another: the others' may seem larger than the sum. */
 	return n <= share && (held < others || held - others <= share - n);
+}
+
+bool
+budget_is_short(const struct budget *b)
+{
+	return budget_held(b) > b->limit_bytes - b->limit_bytes / 4;
 }
 
 bool
@@ -412,7 +432,8 @@ budget_part_take(struct budget_part *p, size_t more)
 
 	pthread_mutex_lock(&b->lock);
 	taken = budget_take_locked(b, more, b->limit_bytes);
-	if (!taken && !p->lasts && budget_has_for_short(b, more)) {
+	if (!taken && !p->lasts && p->used_bytes + more <= BUDGET_SMALL_BYTES &&
+	    budget_has_for_short(b, more)) {
 		budget_add_locked(b, more);
 		taken = true;
 	}
@@ -438,6 +459,27 @@ budget_use(struct budget_part *p, size_t n)
 		return false;
 	}
 	p->used_bytes = used;
+	return true;
+}
+
+bool
+budget_use_reserve(struct budget_part *p, size_t n)
+{
+	struct budget *b = p->budget;
+	bool taken;
+
+	if (budget_use(p, n))
+		return true;
+	pthread_mutex_lock(&b->lock);
+	taken = budget_take_locked(b, n,
+				   b->limit_bytes + b->limit_bytes / BUDGET_SHORT_SHARE +
+					   budget_read_relaxed(&b->read_bytes));
+	pthread_mutex_unlock(&b->lock);
+	if (!taken)
+		return false;
+	p->taken_bytes += n;
+	p->used_bytes += n;
+	budget_part_sum(p);
 	return true;
 }
 
@@ -504,6 +546,18 @@ budget_part_last(struct budget_part *p)
 	budget_part_sum(p);
 }
 
+void
+budget_part_end_lasting(struct budget_part *p)
+{
+	if (!p->lasts || p->admitted)
+		return;
+	if (p->lasting_bytes)
+		atomic_fetch_sub_explicit(&p->budget->lasting_bytes, p->lasting_bytes,
+					  memory_order_relaxed);
+	p->lasting_bytes = 0;
+	p->lasts = false;
+}
+
 bool
 budget_admit_lasting(struct budget_part *p)
 {
@@ -521,7 +575,9 @@ budget_admit_lasting(struct budget_part *p)
 bool
 budget_is_unwelcome(const struct budget_part *p, bool *ret_full)
 {
-	if (!p->budget || !p->lasts || p->admitted || budget_admits_lasting(p->budget))
+	if (!p->budget || !p->lasts || p->admitted)
+		return false;
+	if (budget_admits_lasting(p->budget) && !budget_is_waited_for(p->budget))
 		return false;
 	*ret_full = budget_is_full(p->budget);
 	return true;

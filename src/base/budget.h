@@ -64,9 +64,10 @@ enum {
 	BUDGET_READ_SHARE = 8,   /* one such part of the budget is what turns to read may take */
 	BUDGET_EXCESS_SHARE = 8, /* turns to read may exceed it by such a part */
 	BUDGET_OUTPUT_SHARE = 8, /* the part up to which output grows */
-	/* What lasting requests leave free, and by which short ones may exceed the budget. */
+	/* What lasting requests leave free, and by which small ones may exceed the budget. */
 	BUDGET_SHORT_SHARE = 8,
-	BUDGET_LASTING_EIGHTHS = 5, /* that lasting requests may take */
+	BUDGET_SMALL_BYTES = 256 * 1024, /* of a part that may exceed it */
+	BUDGET_LASTING_EIGHTHS = 5,      /* that lasting requests may take */
 	/*
 	 * What a request takes in any case, measured: the pages of a stack that it has touched, the
 	 * first block of its arena, and the structs of the exchange.
@@ -151,6 +152,9 @@ size_t budget_take_peak(struct budget *b);
 /* Returns the bytes that are taken now, the flat amounts included. Takes no lock. */
 size_t budget_held(const struct budget *b);
 
+/* True if more than three quarters are taken. Takes no lock. */
+bool budget_is_short(const struct budget *b);
+
 /* True if a turn waits: then those who can do without some memory give it back. */
 bool budget_is_wanted(const struct budget *b);
 
@@ -208,6 +212,18 @@ void budget_count_output(struct budget_part *p, size_t n);
  * the first bytes. For a request that is going to wait for its client.
  */
 void budget_part_last(struct budget_part *p);
+
+/*
+ * The opposite: its client has asked for something new, which is expected to be short. Nothing for
+ * a part that was let in as one that lasts.
+ */
+void budget_part_end_lasting(struct budget_part *p);
+
+/*
+ * Like budget_use() for a part that lasts, but may exceed the budget by the share that short
+ * requests have: for what is better kept than lost.
+ */
+bool budget_use_reserve(struct budget_part *p, size_t n);
 
 /*
  * The same for a request that is known to last before its answer begins, such as a listing. Returns

@@ -15,11 +15,13 @@ enum {
 	/*
 	 * If malloc maps a block separately, each allocation of such a block costs one page fault
 	 * for each page, which is most of what a large request costs the kernel. So the heaps serve
-	 * all but the largest blocks, and they keep free memory until mem_trim(). Setting either of
-	 * these two limits also stops glibc from raising both limits to the size of the block that
+	 * all but the largest blocks, and they keep free memory until mem_trim(). Blocks of a MiB
+	 * and more are mapped: buffers that double in a heap leave holes behind that are too small
+	 * for the next one, and thousands of long answers took three times of what they used.
+	 * Setting either of these two limits also stops glibc from raising both limits to the size of the block that
 	 * was freed last.
 	 */
-	MEM_MAPPED_BYTES = 16 * 1024 * 1024,
+	MEM_MAPPED_BYTES = 1024 * 1024,
 	/* free bytes at the end of a heap before glibc shrinks it */
 	MEM_TRIM_BYTES = 64 * 1024 * 1024,
 };

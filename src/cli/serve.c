@@ -65,7 +65,8 @@ enum {
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
 	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
 	QUIET_MS = 250,            /* when for so long there was no more of it, */
-	BUSY_MS = 10 * 1000,       /* or when it has never ceased for so long */
+	BUSY_MS = 10 * 1000,       /* or when it has never ceased for so long, */
+	SHORT_MS = 500,            /* or so long, when requests have taken half of their memory */
 	LEAST_DESCRIPTORS = 256,
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
 };
@@ -291,11 +292,17 @@ trim_memory_run(void *arg, struct chore_turn *turn, struct err *err)
 {
 	struct serve *s = arg;
 
+	const struct net_host *host = server_host(s->server);
+	size_t peak = net_host_take_memory_peak(server_host(s->server));
+
 	(void)turn;
 	(void)err;
-	if (net_host_take_memory_peak(server_host(s->server)) >= LARGE_BYTES) {
-		if (s->trim_due_ns == WAIT_FOREVER)
-			s->trim_most_ns = clock_after_ms(BUSY_MS);
+	if (peak >= LARGE_BYTES) {
+		uint64_t most_ns = clock_after_ms(
+			peak >= net_host_memory_bytes(host) / 2 ? SHORT_MS : BUSY_MS);
+
+		if (s->trim_due_ns == WAIT_FOREVER || most_ns < s->trim_most_ns)
+			s->trim_most_ns = most_ns;
 		s->trim_due_ns = clock_after_ms(QUIET_MS);
 		if (s->trim_due_ns > s->trim_most_ns)
 			s->trim_due_ns = s->trim_most_ns;

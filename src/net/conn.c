@@ -252,7 +252,12 @@ net_conn_bytes(const struct net_loop *l, const struct net_slot *slot)
 size_t
 net_conn_read_bytes(const struct net_conn *c)
 {
-	return c->slot->io->on_read ? NET_READ_BYTES - NET_UPPER_BYTES : NET_READ_BYTES;
+	const struct budget *b = c->loop->memory;
+
+	if (c->slot->io->on_read)
+		return NET_READ_BYTES - NET_UPPER_BYTES;
+	/* What comes is kept until it is served. */
+	return b && budget_is_short(b) ? NET_READ_LEAST_BYTES : NET_READ_BYTES;
 }
 
 void

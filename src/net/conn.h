@@ -16,12 +16,13 @@
 #include "net/io.h"
 
 enum {
-	NET_READ_BYTES = 64 * 1024,    /* the read buffer that a loop's connections share */
-	NET_UPPER_BYTES = 18 * 1024,   /* the part of it for streams on top of others */
-	NET_LINGER_MS = 10 * 1000,     /* for a client to read the last it was sent, at most, */
-	NET_LINGER_IDLE_MS = 2 * 1000, /* and without sending anything more */
-	NET_ALONE_MS = 100,            /* after this time with one connection it is the only one */
-	NET_SERVICES = 16,             /* of a process: protocols with their options */
+	NET_READ_BYTES = 64 * 1024,      /* the read buffer that a loop's connections share */
+	NET_READ_LEAST_BYTES = 4 * 1024, /* at once, when memory is short */
+	NET_UPPER_BYTES = 18 * 1024,     /* the part of it for streams on top of others */
+	NET_LINGER_MS = 10 * 1000,       /* for a client to read the last it was sent, at most, */
+	NET_LINGER_IDLE_MS = 2 * 1000,   /* and without sending anything more */
+	NET_ALONE_MS = 100, /* after this time with one connection it is the only one */
+	NET_SERVICES = 16,  /* of a process: protocols with their options */
 };
 
 /* A peer that is silent for so many seconds is probed. A macro, because CONFIG shows it as text. */

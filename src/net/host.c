@@ -698,6 +698,12 @@ net_host_max_connections(const struct net_host *h)
 }
 
 size_t
+net_host_memory_bytes(const struct net_host *h)
+{
+	return h->memory.limit_bytes;
+}
+
+size_t
 net_host_take_memory_peak(struct net_host *h)
 {
 	return budget_take_peak(&h->memory);

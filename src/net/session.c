@@ -175,7 +175,8 @@ net_session_wait_until_ns(const struct net_session *s, uint64_t begun_ns, uint64
 	uint64_t look_ns = NET_PATIENCE_LOOK_MS * CLOCK_NS_PER_MS;
 	uint64_t until_ns;
 
-	if (s->patience.until_ns && most_ns > look_ns)
+	/* The memory may become short meanwhile, too. */
+	if ((s->patience.until_ns || (s->part.lasts && !s->part.admitted)) && most_ns > look_ns)
 		most_ns = look_ns;
 	until_ns = begun_ns + most_ns;
 	return until_ns < patience_ns ? until_ns : patience_ns;
@@ -490,6 +491,9 @@ net_session_put(struct net_session *s, struct str data)
 		data = str_skip(data, n);
 		if (s->out.len >= NET_FLUSH_BYTES)
 			net_session_send(s);
+		/* At once: otherwise thousands could each find that there is no output yet. */
+		if (s->out.cap + s->flying.cap > NET_FLUSH_BYTES)
+			net_session_count_output(s);
 		if (data.len)
 			TRY(net_session_wait_unsent(s, limit / 2));
 	}

@@ -20,7 +20,13 @@ struct net_stream {
 	struct net_stream_conn *conn;
 	struct buf in;
 	struct buf held;
+	/*
+	 * What the two buffers take. It is a part of its own, because the session's may be in use
+	 * on another thread while bytes come: a fiber that waits may have others write its output.
+	 */
+	struct budget_part input_part;
 	size_t taken;            /* of `held`; consumed by the next peek */
+	size_t wanted;           /* bytes, taken ones aside, that the fiber waits for */
 	struct net_pace sending; /* of the peer, while a peek waits for it */
 	bool moved;              /* bytes came, or were taken, since serve() was called */
 	bool ending;             /* serve() has returned false */
@@ -58,6 +64,7 @@ stream_new(struct net_stream_conn *c)
 	/* Reading goes on while there is room for a byte: at most one read comes on top. */
 	buf_init(&s->in, o->input_bytes + NET_READ_BYTES);
 	buf_init(&s->held, o->input_bytes + NET_READ_BYTES);
+	budget_part_init(&s->input_part, c->net.loop->memory);
 	s->conn = c;
 	c->stream = s;
 	return s;
@@ -75,7 +82,21 @@ stream_drop(struct net_stream_conn *c)
 	net_session_fini(&s->session);
 	buf_release(&s->in);
 	buf_release(&s->held);
+	budget_part_release(&s->input_part);
 	mem_free(s);
+}
+
+/* Counts what the buffers of input take. It is there, and cannot be refused: see wants_input(). */
+static void
+stream_count_input(struct net_stream *s)
+{
+	size_t bytes = s->in.cap + s->held.cap;
+	size_t counted = s->input_part.used_bytes;
+
+	if (bytes > counted)
+		budget_count(&s->input_part, bytes - counted);
+	else if (bytes < counted)
+		budget_unuse(&s->input_part, counted - bytes);
 }
 
 /* Bytes that came and were not taken. */
@@ -205,6 +226,7 @@ stream_input(struct net_conn *net, struct str data)
 		net_conn_abort(net);
 		return;
 	}
+	stream_count_input(s);
 	s->moved = true;
 	if (s->session.task)
 		net_session_progress(&s->session);
@@ -212,12 +234,28 @@ stream_input(struct net_conn *net, struct str data)
 		stream_run(c);
 }
 
+/* How much may have come and not been taken. */
+static size_t
+stream_input_limit(const struct net_conn *net)
+{
+	size_t most = stream_options(net)->input_bytes;
+	size_t least = most < NET_STREAM_INPUT_LEAST_BYTES ? most : NET_STREAM_INPUT_LEAST_BYTES;
+	const struct budget *b = net->loop->memory;
+
+	return b && budget_is_short(b) ? least : most;
+}
+
 static bool
 stream_wants_input(const struct net_conn *net)
 {
 	const struct net_stream *s = ((const struct net_stream_conn *)net)->stream;
+	size_t unread;
 
-	return !s || s->ending || stream_unread(s) < stream_options(net)->input_bytes;
+	if (!s || s->ending)
+		return true;
+	unread = stream_unread(s);
+	/* A peek has to get what it waits for, however short the memory is. */
+	return unread < s->wanted || unread < stream_input_limit(net);
 }
 
 static void
@@ -313,6 +351,7 @@ stream_fetch(struct net_stream *s)
 		buf_append_str(&s->held, buf_str(&s->in));
 		buf_clear(&s->in);
 	}
+	stream_count_input(s);
 	return buf_status(&s->held);
 }
 
@@ -322,8 +361,14 @@ stream_wait(struct net_stream *s)
 {
 	size_t before = s->in.len;
 	uint64_t waited_ns = net_session_wait(&s->session, &s->sending, UINT64_MAX);
+	struct net_pace_limits limits = net_session_limits(&s->session);
+	enum net_verdict verdict = net_pace_count(&s->sending, &limits, waited_ns,
+						  s->in.len - before);
 
-	return net_pace_count(&s->sending, &s->session.limits, waited_ns, s->in.len - before);
+	/* The rest of a request may take its time. */
+	if (s->sending.silent_ns)
+		budget_part_last(&s->session.part);
+	return verdict;
 }
 
 enum status
@@ -338,6 +383,7 @@ net_stream_peek(struct net_stream *s, size_t n, struct str *ret)
 	TRY(stream_fetch(s));
 	if (s->held.len < n)
 		net_session_send(&s->session); /* the peer may wait for it before it says more */
+	s->wanted = n;
 	while (s->held.len < n && status == STATUS_OK) {
 		net_conn_update_reading(&s->conn->net);
 		if (net->lost)
@@ -349,6 +395,7 @@ net_stream_peek(struct net_stream *s, size_t n, struct str *ret)
 		/* Also at the end: the last bytes may have come together with it. */
 		TRY(stream_fetch(s));
 	}
+	s->wanted = 0;
 	if (s->held.len >= n)
 		status = STATUS_OK;
 	*ret = buf_str(&s->held);
@@ -393,6 +440,7 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns)
 		s->taken = 0;
 		buf_release(&s->held);
 	}
+	stream_count_input(s);
 	net_session_rest(session);
 	(void)event_wait_any(events, count, deadline_ns);
 }
@@ -404,11 +452,25 @@ net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t 
 	if (!stream_is_roused(s, input)) {
 		/* A client that asks for nothing keeps no other one from being alone. */
 		task_rest();
+		/* The door may have left the beginning of a request, and needs more of it. */
+		if (input && stream_unread(s) < stream_options(&s->conn->net)->input_bytes)
+			s->wanted = stream_unread(s) + 1;
 		stream_rest(s, other, deadline_ns);
+		s->wanted = 0;
 		task_rouse();
 	}
-	if (input && s->in.len)
+	if (input && s->in.len) {
 		net_conn_note_request(&s->conn->net);
+		budget_part_end_lasting(&s->session.part);
+	}
+}
+
+bool
+net_stream_is_unwelcome(const struct net_stream *s)
+{
+	bool full;
+
+	return budget_is_unwelcome(&s->session.part, &full);
 }
 
 void

@@ -19,6 +19,7 @@ struct net_stream;
 
 enum {
 	NET_STREAM_INPUT_BYTES = 64 * 1024,
+	NET_STREAM_INPUT_LEAST_BYTES = 4 * 1024, /* when memory is short */
 	NET_STREAM_OUTPUT_BYTES = 64 * 1024,
 	NET_STREAM_IDLE_TIMEOUT_MS = 5 * 60 * 1000,
 	NET_STREAM_STALL_TIMEOUT_MS = 60 * 1000,
@@ -78,6 +79,13 @@ void net_stream_give_up_on(struct net_stream *s, struct net_patience patience);
  * that come begin a request, and a connection that rests has none: wait_is_alone() of others.
  */
 void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns);
+
+/*
+ * True if memory is short, and the connection was not let in as one that may keep some for as long
+ * as it likes: a door that keeps something for a peer that rests, such as half of a request, ends
+ * it.
+ */
+bool net_stream_is_unwelcome(const struct net_stream *s);
 
 /* True while net_stream_peek() would give bytes that it has not given yet. */
 bool net_stream_has_input(const struct net_stream *s);

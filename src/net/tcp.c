@@ -386,8 +386,7 @@ tcp_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
 	struct net_conn *c = stream->data;
 
-	(void)buf;
-	tcp_of(c)->has_filled = n == (ssize_t)net_conn_read_bytes(c);
+	tcp_of(c)->has_filled = n == (ssize_t)buf->len;
 	/* libuv says 0 where it has found nothing to read; for net_conn_on_read() that is the end.
 	 */
 	if (n == 0 || n == UV_ENOBUFS)
