@@ -37,6 +37,19 @@ client_limit(const struct client *c)
 	return &c->redis->output[client_has_subscriptions(c) ? OUTPUT_PUBSUB : OUTPUT_NORMAL];
 }
 
+/* Gives up the references that a buffer of messages has from byte `from` on, and its memory. */
+static void
+pushes_release(struct buf *pushes, size_t from)
+{
+	for (size_t at = from; at < pushes->len; at += sizeof(struct push *)) {
+		struct push *p;
+
+		memcpy(&p, pushes->ptr + at, sizeof(p));
+		push_unref(p);
+	}
+	buf_release(pushes);
+}
+
 /* Ends a client that has left too much unread, and drops its messages. Its lock is held. */
 static void
 client_overflow(struct client *c)
@@ -45,7 +58,8 @@ client_overflow(struct client *c)
 		return;
 	metric_add(&overflows, 1);
 	c->signals |= CLIENT_OVERFLOWED;
-	buf_release(&c->push);
+	pushes_release(&c->push, 0);
+	c->push_bytes = 0;
 	event_set(&c->given_up);
 }
 
@@ -53,7 +67,7 @@ client_overflow(struct client *c)
 static bool
 client_keeps_limit(struct client *c)
 {
-	if (output_is_over(client_limit(c), c->push.len + c->flying + c->answering, &c->over_ns))
+	if (output_is_over(client_limit(c), c->push_bytes + c->flying + c->answering, &c->over_ns))
 		client_overflow(c);
 	return !(c->signals & CLIENT_OVERFLOWED);
 }
@@ -92,6 +106,7 @@ client_new(struct redis *r, struct net_stream *stream)
 	}
 	c->redis = r;
 	c->stream = stream;
+	c->part = arena_part(net_stream_arena(stream));
 	c->id = atomic_fetch_add(&r->next_client, 1) + 1;
 	snprintf(c->peer, sizeof(c->peer), "%.*s", STR_ARG(peer));
 	net_stream_local(stream, c->local);
@@ -104,9 +119,9 @@ client_new(struct redis *r, struct net_stream *stream)
 	event_init(&c->given_up);
 	net_stream_give_up_on(stream, (struct net_patience){ &c->given_up, client_until_ns, c });
 	buf_init(&c->push, CLIENT_PUSH_BYTES);
-	buf_init(&c->out, REDIS_REPLY_BYTES);
-	buf_init(&c->block_ids, REQUEST_ARGS * sizeof(struct timed_stream_id));
-	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, arena_part(net_stream_arena(stream)));
+	c->out = BUF_INIT_OF(REDIS_REPLY_BYTES, c->part);
+	c->block_ids = BUF_INIT_OF(REQUEST_ARGS * sizeof(struct timed_stream_id), c->part);
+	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, c->part);
 	buf_init(&c->name, CLIENT_NAME_BYTES);
 	buf_init(&c->lib_name, CLIENT_NAME_BYTES);
 	buf_init(&c->lib_version, CLIENT_NAME_BYTES);
@@ -150,7 +165,7 @@ client_free(struct client *c)
 	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
 	client_forget_multi(c);
 	request_fini(&c->request);
-	buf_release(&c->push);
+	pushes_release(&c->push, 0);
 	buf_release(&c->out);
 	buf_release(&c->big);
 	buf_release(&c->block_ids);
@@ -216,20 +231,48 @@ client_signal(struct client *c, unsigned signals)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void
-client_push(struct client *c, struct str message)
+/* Wakes the fiber if it waits. Its lock is held. */
+static void
+client_wake(struct client *c)
 {
-	pthread_mutex_lock(&c->lock);
-	if (!(c->signals & CLIENT_OVERFLOWED)) {
-		buf_append_str(&c->push, message);
-		if (buf_status(&c->push) != STATUS_OK)
-			client_overflow(c);
-		else
-			(void)client_keeps_limit(c);
-	}
 	if (c->waiting)
 		event_set(&c->wake);
 	c->waiting = false;
+}
+
+/* Its lock is held. */
+static void
+client_append_push(struct client *c, struct push *message)
+{
+	if (c->signals & CLIENT_OVERFLOWED)
+		return;
+	if (message && buf_reserve(&c->push, sizeof(message))) {
+		push_ref(message);
+		buf_append(&c->push, &message, sizeof(message));
+		c->push_bytes += message->bytes.len;
+		(void)client_keeps_limit(c);
+	} else {
+		client_overflow(c);
+	}
+}
+
+void
+client_push(struct client *c, struct push *message)
+{
+	pthread_mutex_lock(&c->lock);
+	client_append_push(c, message);
+	client_wake(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void
+client_end_if_behind(struct client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	if (c->push.len || c->flying) {
+		client_overflow(c);
+		client_wake(c);
+	}
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -281,22 +324,48 @@ client_fly(struct client *c, size_t messages, size_t answers)
 	return fine;
 }
 
-/* Writes in slices: after each of them less counts as unread. */
+/* Messages that are written. After each slice of them less counts as unread. */
+struct flight {
+	struct client *client;
+	size_t left;  /* bytes that were not written */
+	size_t slice; /* bytes that were, since the client's limit was looked at */
+};
+
 static enum status
-client_write_messages(struct client *c, struct str messages)
+flight_write(struct flight *f, struct str message)
 {
-	enum status status = STATUS_OK;
+	while (message.len) {
+		size_t n = message.len;
 
-	while (status == STATUS_OK && messages.len) {
-		size_t n = messages.len < CLIENT_SLICE_BYTES ? messages.len : CLIENT_SLICE_BYTES;
-
-		if (!client_fly(c, messages.len, 0)) {
-			status = STATUS_LIMIT;
-			break;
-		}
-		status = net_stream_write(c->stream, str_of(messages.ptr, n));
-		messages = str_skip(messages, n);
+		if (f->slice == 0 && !client_fly(f->client, f->left, 0))
+			return STATUS_LIMIT;
+		if (n > CLIENT_SLICE_BYTES - f->slice)
+			n = CLIENT_SLICE_BYTES - f->slice;
+		TRY(net_stream_write(f->client->stream, str_of(message.ptr, n)));
+		message = str_skip(message, n);
+		f->left -= n;
+		f->slice = (f->slice + n) % CLIENT_SLICE_BYTES;
 	}
+	return STATUS_OK;
+}
+
+/* Gives each message up when it is written. */
+static enum status
+client_write_messages(struct client *c, struct buf *pushes, size_t bytes)
+{
+	struct flight f = { .client = c, .left = bytes };
+	enum status status = STATUS_OK;
+	size_t at = 0;
+
+	while (status == STATUS_OK && at < pushes->len) {
+		struct push *p;
+
+		memcpy(&p, pushes->ptr + at, sizeof(p));
+		at += sizeof(p);
+		status = flight_write(&f, buf_str(&p->bytes));
+		push_unref(p);
+	}
+	pushes_release(pushes, at);
 	(void)client_fly(c, 0, 0);
 	return status;
 }
@@ -305,22 +374,20 @@ enum status
 client_flush_push(struct client *c)
 {
 	struct buf mine;
-	enum status status;
+	size_t bytes;
 
 	pthread_mutex_lock(&c->lock);
 	mine = c->push;
+	bytes = c->push_bytes;
 	buf_init(&c->push, CLIENT_PUSH_BYTES);
+	c->push_bytes = 0;
 	/*
 	 * In this lock: a message that comes next would otherwise find that less is unread than
 	 * there is, and the time over the soft limit would begin anew.
 	 */
-	c->flying = mine.len;
+	c->flying = bytes;
 	pthread_mutex_unlock(&c->lock);
-	if (!mine.len)
-		return STATUS_OK;
-	status = client_write_messages(c, buf_str(&mine));
-	buf_release(&mine);
-	return status;
+	return mine.len ? client_write_messages(c, &mine, bytes) : STATUS_OK;
 }
 
 enum status
@@ -442,7 +509,7 @@ client_describe(struct client *c, struct buf *out)
 
 	pthread_mutex_lock(&c->lock);
 	blocked = c->blocked;
-	pending = c->push.len + c->flying + c->answering;
+	pending = c->push_bytes + c->flying + c->answering;
 	memcpy(subcommand, c->subcommand, sizeof(subcommand));
 	pthread_mutex_unlock(&c->lock);
 	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",

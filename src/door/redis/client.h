@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "door/redis/acl.h"
 #include "door/redis/pubsub_table.h"
+#include "door/redis/push.h"
 #include "door/redis/run.h"
 #include "door/redis/wire/request.h"
 #include "net/stream.h"
@@ -57,6 +58,11 @@ struct subscription;
 struct client {
 	struct redis *redis;
 	struct net_stream *stream;
+	/*
+	 * The connection's part of the memory of all connections. The fiber's; while a group runs
+	 * its job, and the fiber waits for that, the group's.
+	 */
+	struct budget_part *part;
 	uint64_t id;
 	char peer[64];
 	char local[NET_PEER_BYTES];
@@ -115,7 +121,8 @@ struct client {
 	struct event wake;
 	bool waiting;
 	unsigned signals;
-	struct buf push;
+	struct buf push;       /* messages that it has yet to read: references, struct push * */
+	size_t push_bytes;     /* of those messages */
 	size_t flying;         /* bytes of messages that its fiber writes now */
 	size_t answering;      /* bytes of answers that its fiber writes now */
 	uint64_t over_ns;      /* since when it leaves more unread than its soft limit; or 0 */
@@ -162,8 +169,15 @@ uint64_t client_after_ms(uint64_t ms);
 /* Sets signals of a client; the list's lock, or another that keeps it, is held. Any thread. */
 void client_signal(struct client *c, unsigned signals);
 
-/* Appends a message that the client has not asked for now. As client_signal(). */
-void client_push(struct client *c, struct str message);
+/*
+ * Sends a message that the client has not asked for now, of which it takes a reference of its own.
+ * NULL: there was no memory for the message, so the client, which misses it, is ended. As
+ * client_signal().
+ */
+void client_push(struct client *c, struct push *message);
+
+/* Ends the client if it has messages that it has not read; otherwise does nothing. Likewise. */
+void client_end_if_behind(struct client *c);
 
 /*
  * Waits for a signal, a message or the peer, until the deadline, and returns the signals, which are

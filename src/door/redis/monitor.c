@@ -109,17 +109,19 @@ monitor_show(struct redis *r, const struct client *c, unsigned db, const struct 
 	     const struct str *argv, size_t argc)
 {
 	AUTO(buf_release) struct buf line = BUF_INIT(LINE_BYTES);
+	struct push *shown = NULL;
 
 	if (!monitor_is_on(r) || subcommand_is_admin(command, argv, argc))
 		return;
 	line_write(&line, c, db, command, argv, argc);
 	pthread_mutex_lock(&r->monitor_lock);
-	for (struct client *one = r->monitors; one; one = one->next_monitor) {
-		/* Who misses a command for want of memory is closed, and so knows it. */
-		if (buf_status(&line) == STATUS_OK)
-			client_push(one, buf_str(&line));
-		else
-			client_signal(one, CLIENT_OVERFLOWED);
-	}
+	if (r->monitors && buf_status(&line) == STATUS_OK)
+		shown = push_new(r->monitors->part->budget, line.len, false);
+	if (shown)
+		buf_append_str(&shown->bytes, buf_str(&line));
+	/* Without memory they miss a command, are closed, and so know it. */
+	for (struct client *one = r->monitors; one; one = one->next_monitor)
+		client_push(one, shown);
 	pthread_mutex_unlock(&r->monitor_lock);
+	push_unref(shown);
 }

@@ -5,10 +5,16 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "door/redis/effects.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/wire/glob.h"
 #include "loop/step.h"
+
+enum {
+	/* Of a message beside its texts: headers and ends of lines, the word "pmessage". */
+	MESSAGE_FRAME_BYTES = 160,
+};
 
 struct channel {
 	struct pubsub_entry entry; /* of struct redis */
@@ -255,28 +261,73 @@ pubsub_close_all(struct redis *r)
 
 /* ---- Messages ---- */
 
+/* A message as those who have subscribed get it. */
+struct message {
+	const char *word;
+	const struct str *pattern; /* NULL: they have subscribed to the channel itself */
+	struct str channel;
+	struct str text;
+};
+
+/* Those that have not read what they were sent make room for a message; they are slow. */
 static void
-message_send(const struct channel *ch, const char *word, const struct str *pattern,
-	     struct str channel, struct str message)
+channel_end_those_behind(const struct channel *ch)
 {
-	AUTO(buf_release) struct buf out2 = BUF_INIT(REDIS_REQUEST_BYTES);
-	AUTO(buf_release) struct buf out3 = BUF_INIT(REDIS_REQUEST_BYTES);
+	for (const struct subscription *s = ch->subscriptions; s; s = s->next_same)
+		client_end_if_behind(s->client);
+}
+
+/*
+ * What is sent to a client of that version of RESP. NULL: there is no memory, even after the slow
+ * ones of the channel have been ended.
+ */
+static struct push *
+message_make(const struct channel *ch, const struct message *m, int version)
+{
+	size_t most = m->channel.len + m->text.len + MESSAGE_FRAME_BYTES;
+	struct budget *budget = ch->subscriptions->client->part->budget;
+	struct reply reply = { .version = version };
+	struct push *p;
+
+	if (m->pattern)
+		most += m->pattern->len;
+	p = push_new(budget, most, false);
+	if (!p) {
+		METRIC_REFUSED("memory_bytes");
+		channel_end_those_behind(ch);
+		p = push_new(budget, most, true);
+	}
+	if (!p)
+		return NULL;
+	reply.out = &p->bytes;
+	reply_push(&reply, m->pattern ? 4 : 3);
+	reply_bulk_cstr(&reply, m->word);
+	if (m->pattern)
+		reply_bulk(&reply, *m->pattern);
+	reply_bulk(&reply, m->channel);
+	reply_bulk(&reply, m->text);
+	assert(buf_status(&p->bytes) == STATUS_OK);
+	return p;
+}
+
+static void
+message_send(const struct channel *ch, const struct message *m)
+{
+	/* For each version of RESP, of which it is made once, also if that fails. */
+	struct push *made[2] = { NULL, NULL };
+	bool tried[2] = { false, false };
 
 	for (const struct subscription *s = ch->subscriptions; s; s = s->next_same) {
 		int version = atomic_load_explicit(&s->client->version, memory_order_relaxed);
-		struct reply reply = { .out = version == 3 ? &out3 : &out2, .version = version };
+		size_t i = version == 3;
 
-		if (!reply.out->len) {
-			reply_push(&reply, pattern ? 4 : 3);
-			reply_bulk_cstr(&reply, word);
-			if (pattern)
-				reply_bulk(&reply, *pattern);
-			reply_bulk(&reply, channel);
-			reply_bulk(&reply, message);
-		}
-		if (buf_status(reply.out) == STATUS_OK)
-			client_push(s->client, buf_str(reply.out));
+		if (!tried[i])
+			made[i] = message_make(ch, m, version);
+		tried[i] = true;
+		client_push(s->client, made[i]);
 	}
+	push_unref(made[0]);
+	push_unref(made[1]);
 }
 
 struct publishing {
@@ -294,7 +345,10 @@ publish_to_pattern(struct channel *ch, void *arg)
 		return;
 	p->count += ch->count;
 	if (p->message)
-		message_send(ch, "pmessage", &ch->name, p->name, *p->message);
+		message_send(ch, &(struct message){ .word = "pmessage",
+						    .pattern = &ch->name,
+						    .channel = p->name,
+						    .text = *p->message });
 }
 
 /* Goes through those who get it; sends if there is a message. */
@@ -310,7 +364,9 @@ publish(struct redis *r, bool shard, struct str name, const struct str *message)
 	if (ch) {
 		p.count += ch->count;
 		if (message)
-			message_send(ch, shard ? "smessage" : "message", NULL, name, *message);
+			message_send(ch, &(struct message){ .word = shard ? "smessage" : "message",
+							    .channel = name,
+							    .text = *message });
 	}
 	if (!shard)
 		channels_each(r, PUBSUB_PATTERN, publish_to_pattern, &p);

@@ -230,6 +230,10 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 	if (!(u->command->flags & COMMAND_SCRIPT))
 		TRY(group_show(g, job, u, *db));
 	*ret_blocks = call.blocks;
+	if (buf_status(job->out) == STATUS_LIMIT &&
+	    (job->out->part->refused || job->out->part->exceeded))
+		return err_set(&g->err, STATUS_NOMEM,
+			       "there is no memory for the answer (memory_bytes)");
 	if (buf_status(job->out) == STATUS_LIMIT)
 		return err_set(&g->err, STATUS_LIMIT,
 			       "the answers to what is run together may have %d bytes "
@@ -363,6 +367,11 @@ group_run_job(struct group *g, struct job *job)
 		bool blocks;
 		enum status status;
 
+		/* One that reads them more slowly than they come holds no more than this. */
+		if (job->end > job->begun && job->out->len > job->most_bytes) {
+			job->fills = true;
+			return STATUS_OK;
+		}
 		if (g->ran && (group_is_full(g) || group_is_stale_for(g, &job->units[job->end]))) {
 			g->stopped = true;
 			return STATUS_OK;
@@ -393,7 +402,7 @@ group_begin(struct group *g)
 	g->stopped = false;
 	for (struct job *j = g->first; j; j = j->group) {
 		j->end = j->done;
-		j->waits = false;
+		j->waits = j->fills = false;
 		if (!j->blocked)
 			j->strays = j->wants_stage = false;
 		j->out->len = j->out_len;
@@ -410,9 +419,12 @@ group_body(struct kv_tx *tx, void *arg)
 	txn_fini(&g->x);
 	arena_reset(g->arena, g->mark);
 	txn_init(&g->x, g->redis, tx, g->cache, g->arena, &g->err);
+	/* A transaction that writes is others', too, and ends without waiting for any of them. */
+	if (g->reads)
+		kv_tx_set_memory(tx, g->first->client->part, 0);
 	group_begin(g);
 	for (struct job *j = g->first; j && !g->stopped && status == STATUS_OK; j = j->group)
-		if (!j->blocked)
+		if (!j->blocked && !j->full)
 			status = group_run_job(g, j);
 	return status;
 }
@@ -449,15 +461,40 @@ group_settle(struct group *g)
 		metric_add(&commands, j->end - j->done);
 		j->done = j->end;
 		j->blocked |= j->waits;
+		j->full |= j->fills;
 		j->out_len = j->out->len;
 	}
 	effects_happen(g->redis, &g->x);
+}
+
+/*
+ * The job, which only reads, leaves its group without having failed: its client has gone, or there
+ * was no memory for an answer, which serve.c waits for when the others are sent.
+ */
+static bool
+group_leave(struct group *g, enum status status)
+{
+	struct job *job = g->failed;
+	const struct budget_part *part = job ? job->client->part : NULL;
+
+	if (!g->reads || !job || g->ran)
+		return false;
+	job->gone = status == STATUS_CANCELLED;
+	job->lacks_memory = part->refused && (status == STATUS_LIMIT || status == STATUS_NOMEM);
+	if (!job->gone && !job->lacks_memory)
+		return false;
+	job->out->len = job->out_len;
+	job->out->failed = STATUS_OK;
+	job->full = true;
+	return true;
 }
 
 /* It did not. The unit at fault, or all that were run, are told why; others are run again. */
 static void
 group_settle_failure(struct group *g, enum status status)
 {
+	if (group_leave(g, status))
+		return;
 	if (g->failed && g->ran == 0 && (g->failed->strays || g->failed->wants_stage)) {
 		/* It leaves the group, and run_job() runs it again. */
 		g->failed->out->len = g->failed->out_len;
@@ -480,7 +517,7 @@ group_settle_failure(struct group *g, enum status status)
 		/* Without any that ran, the transaction could not even begin. */
 		size_t end = g->ran ? j->end + j->waits : j->count;
 
-		while (!j->blocked && j->done < end)
+		while (!j->blocked && !j->full && j->done < end)
 			group_refuse(j, status, &g->err);
 	}
 }
@@ -489,7 +526,7 @@ static bool
 group_is_done(const struct group *g)
 {
 	for (const struct job *j = g->first; j; j = j->group)
-		if (j->done < j->count && !j->blocked)
+		if (j->done < j->count && !j->blocked && !j->full)
 			return false;
 	return true;
 }
@@ -519,7 +556,9 @@ group_run(struct group *g)
 	enum status (*ask)(void *) = steps ? steps->ask : NULL;
 	void *ask_arg = steps ? steps->ask_arg : NULL;
 
-	step_set_ask(group_goes_on, g);
+	/* A client that has gone ends what only reads. */
+	if (!g->reads)
+		step_set_ask(group_goes_on, g);
 	g->cache = redis_cache_take(g->redis);
 	g->mark = arena_mark(g->arena);
 	g->limit = REDIS_GROUP_UNITS;
@@ -812,6 +851,26 @@ job_mend(struct redis *r, struct job *job, struct arena *arena)
 }
 
 void
+run_refuse(struct job *job, enum status status, const struct err *err)
+{
+	job->out_len = job->out->len;
+	group_refuse(job, status, err);
+}
+
+static void
+job_begin_answers(struct job *job)
+{
+	struct budget_part *part = job->client->part;
+
+	job->full = job->lacks_memory = job->gone = false;
+	job->begun = job->done;
+	job->most_bytes = part->budget ? budget_output_portion(part->budget, RUN_ANSWERS_BYTES,
+							       RUN_ANSWERS_LEAST_BYTES)
+				       : RUN_ANSWERS_BYTES;
+	part->refused = part->exceeded = false;
+}
+
+void
 run_job(struct redis *r, struct job *job, struct arena *arena)
 {
 	job->next = job->group = NULL;
@@ -819,6 +878,7 @@ run_job(struct redis *r, struct job *job, struct arena *arena)
 	job->blocked = false;
 	job->strays = job->wants_stage = false;
 	job->out_len = job->out->len;
+	job_begin_answers(job);
 	for (size_t i = job->done; i < job->count; i++)
 		assert(unit_is_data(&job->units[i]));
 	if (job->reads) {

@@ -36,6 +36,9 @@ enum {
 	RUN_GATHER_TURNS = 256, /* of the loop that have brought no job: then none is expected */
 	/* From here on it sleeps: a loop that turns takes the processor from the clients. */
 	RUN_GATHER_SLEEP_NS = 1000000,
+	/* Of answers to a pipeline, before they are sent and it goes on: at most, at least. */
+	RUN_ANSWERS_BYTES = 256 * 1024,
+	RUN_ANSWERS_LEAST_BYTES = 16 * 1024,
 };
 
 struct unit {
@@ -74,6 +77,14 @@ struct job {
 	uint64_t lanes;
 	bool strays;     /* a script wants to write what is in none of its lanes */
 	struct buf *out; /* its answers */
+	/*
+	 * Its answers are long and are to be sent before units[done] is run. `lacks_memory`: so
+	 * that it can have the memory that it lacked. `gone`: nobody waits for it any more.
+	 */
+	bool full;
+	bool lacks_memory;
+	bool gone;
+	size_t asked_bytes; /* for units[done], of the memory of all connections: serve.c */
 
 	/* Values that are staged: stage.c. */
 	bool wants_stage; /* units[done] writes a value that is not staged yet */
@@ -88,8 +99,11 @@ struct job {
 	bool leads; /* it was woken to run a group, and not because it has been run */
 	bool small; /* it may be in one transaction with jobs that want other lanes */
 	struct job *group;
-	size_t end; /* of the attempt under way */
-	bool waits; /* in that attempt */
+	size_t begun;      /* units that were answered when run_job() was called */
+	size_t most_bytes; /* of answers, from which on it is full */
+	size_t end;        /* of the attempt under way */
+	bool waits;        /* in that attempt */
+	bool fills;        /* likewise: it is going to be full */
 	size_t out_len;
 };
 
@@ -127,9 +141,13 @@ uint64_t run_lanes(const struct command *command, const struct str *argv, size_t
 uint64_t run_lane(unsigned db, struct str key);
 
 /*
- * Runs a job, and returns when all of its units are answered, or one wants to wait. Failures of the
- * store are answers, too. On the connection's fiber, whose arena is used.
+ * Runs a job, and returns when all of its units are answered, when one wants to wait, or when the
+ * answers are to be sent before it goes on. Failures of the store are answers, too. On the
+ * connection's fiber, whose arena is used.
  */
 void run_job(struct redis *r, struct job *job, struct arena *arena);
+
+/* Answers that the unit that comes next in the job has failed. */
+void run_refuse(struct job *job, enum status status, const struct err *err);
 
 #endif

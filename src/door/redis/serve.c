@@ -18,6 +18,7 @@
 #include "door/redis/stats.h"
 #include "door/redis/subcommand.h"
 #include "loop/step.h"
+#include "loop/turn.h"
 
 METRIC_COUNTER(http_requests, "frond_redis_http_requests_total", METRIC_NUMBER,
 	       "Connections of Redis's door that were ended because HTTP came on them.");
@@ -29,6 +30,10 @@ enum {
 	FIRST_UNITS = 32,       /* for which a batch has room at first */
 	IDLE_LOOK_MS = 1000,
 	OTHERS_LOOK_MS = 1000, /* for entries that other processes have added to a stream */
+	/* Of the memory that an answer waits for: at first, and how often more each further time. */
+	MEMORY_FIRST_BYTES = 4 * 1024 * 1024,
+	MEMORY_GROWTH = 2,
+	MEMORY_LOOK_MS = 1000, /* whether what is kept for a client that rests may be kept */
 };
 
 #define NO_MEMORY "OOM the memory of a connection is used up"
@@ -56,6 +61,9 @@ client_reply(struct client *c)
 static void
 client_send(struct client *c)
 {
+	/* What an answer has asked for and not used is for others while its client reads. */
+	if (c->part->asked_bytes)
+		budget_settle(c->part);
 	if (buf_status(&c->out) != STATUS_OK)
 		c->end = CLIENT_ENDS;
 	else if (c->out.len && client_write_answers(c, buf_str(&c->out)) != STATUS_OK)
@@ -65,6 +73,55 @@ client_send(struct client *c)
 	buf_clear(&c->out);
 	if (client_flush_push(c) != STATUS_OK)
 		c->end = CLIENT_ENDS;
+}
+
+/* ---- Waiting for memory ---- */
+
+static void
+client_refuse_memory(struct job *job)
+{
+	struct err err = { 0 };
+
+	METRIC_REFUSED("memory_bytes");
+	(void)err_set(&err, STATUS_NOMEM, "there is no memory for the answer (memory_bytes)");
+	run_refuse(job, STATUS_NOMEM, &err);
+}
+
+/*
+ * Waits until units[done] of the job may have more memory than in its last attempt. The answers
+ * before it were sent, and nothing is left of the attempt: a client that waits holds no memory of
+ * answers that another one could wait for. False: there is none.
+ */
+static bool
+client_await_memory(struct client *c, struct job *job)
+{
+	struct event *closed = net_stream_closed_event(c->stream);
+	size_t bytes = job->asked_bytes ? job->asked_bytes * MEMORY_GROWTH : MEMORY_FIRST_BYTES;
+	size_t most = budget_askable(c->part->budget, bytes);
+
+	buf_release(&c->out);
+	budget_settle(c->part);
+	if (most <= job->asked_bytes || c->big.cap > KEPT_BYTES)
+		return false;
+	job->asked_bytes = most;
+	/* It may have ended its sending side only, and still wait for its answers. */
+	return budget_ask(c->part, most, clock_after_ms(REDIS_MEMORY_WAIT_MS),
+			  event_is_set(closed) ? NULL : closed) == STATUS_OK;
+}
+
+/* A job has returned before its end, so that its answers can be sent first. */
+static void
+client_send_before(struct client *c, struct job *job)
+{
+	if (!job->lacks_memory)
+		job->asked_bytes = 0;
+	if (job->gone) {
+		c->end = CLIENT_ENDS;
+		return;
+	}
+	client_send(c);
+	if (c->end == CLIENT_GOES_ON && job->lacks_memory && !client_await_memory(c, job))
+		client_refuse_memory(job);
 }
 
 /* ---- Waiting for what a key may get ---- */
@@ -103,6 +160,12 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 		job->units->began_ns = clock_mono_ns();
 		if (looks)
 			run_job(c->redis, job, arena);
+		if (looks && job->full) {
+			client_send_before(c, job);
+			if (c->end == CLIENT_ENDS || job->done == job->count)
+				return;
+			continue;
+		}
 		if (looks && !job->blocked)
 			return;
 		looks = true;
@@ -232,6 +295,8 @@ batch_run(struct batch *b)
 			break;
 		}
 		run_job(c->redis, &job, b->arena);
+		if (job.full)
+			client_send_before(c, &job);
 		if (!job.blocked)
 			continue;
 		serve_blocked(c, &b->units[job.done], b->arena);
@@ -476,8 +541,11 @@ multi_queue(struct request_call *q)
 	struct reply reply = client_reply(c);
 	struct unit unit = { .command = q->command, .argc = q->argc };
 
-	if (!c->multi_arena)
+	if (!c->multi_arena) {
 		c->multi_arena = arena_new(REDIS_MULTI_BYTES);
+		if (c->multi_arena)
+			arena_set_part(c->multi_arena, c->part);
+	}
 	if (c->multi_arena) {
 		struct unit *queued = arena_grow(c->multi_arena, c->queued, c->queued_count,
 						 &c->queued_cap, sizeof(*queued));
@@ -493,7 +561,11 @@ multi_queue(struct request_call *q)
 			unit.argv = NULL;
 	}
 	if (!unit.argv) {
-		refuse(q, "ERR the commands of MULTI are too long together (REDIS_MULTI_BYTES)");
+		refuse(q, c->part->refused ? "OOM there is no memory for the commands of MULTI "
+					     "(memory_bytes)"
+					   : "ERR the commands of MULTI are too long together "
+					     "(REDIS_MULTI_BYTES)");
+		c->part->refused = false;
 		return;
 	}
 	c->queued[c->queued_count++] = unit;
@@ -720,6 +792,9 @@ serve_request(struct batch *b, struct str *argv, size_t argc)
 	dispatch(&q);
 	c->reply_skip = c->reply_skip_next;
 	c->reply_skip_next = false;
+	/* Answers of commands that need no transaction. */
+	if (!b->count && c->out.len > SENT_BYTES)
+		client_send(c);
 }
 
 /* ---- Input ---- */
@@ -808,16 +883,35 @@ idle_deadline(struct client *c)
 	return atomic_load(&c->last_ns) + seconds * 1000 * CLOCK_NS_PER_MS;
 }
 
+/*
+ * True if the client keeps much while it rests: half of a request, or the commands of a MULTI. While
+ * memory is short it may not.
+ */
+static bool
+client_keeps_memory(const struct client *c)
+{
+	return c->big.len > KEPT_BYTES ||
+	       (c->multi_arena && arena_used_bytes(c->multi_arena) > KEPT_BYTES);
+}
+
 /* Waits for a request, a message or the end. False: the connection ends. */
 static bool
 serve_rest(struct client *c)
 {
-	uint64_t look = clock_after_ms(IDLE_LOOK_MS * 3600), until = idle_deadline(c);
+	bool keeps = client_keeps_memory(c);
+	uint64_t look = clock_after_ms(keeps ? MEMORY_LOOK_MS : IDLE_LOOK_MS * 3600);
+	uint64_t until = idle_deadline(c);
 	unsigned signals = client_wait(c, true, look < until ? look : until);
 
 	if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED || !client_follow(c))
 		return false;
-	return net_stream_has_input(c->stream) || clock_mono_ns() < idle_deadline(c);
+	if (net_stream_has_input(c->stream))
+		return true;
+	if (keeps && clock_mono_ns() >= look && net_stream_is_unwelcome(c->stream)) {
+		METRIC_REFUSED("memory_bytes");
+		return false;
+	}
+	return clock_mono_ns() < idle_deadline(c);
 }
 
 /*
@@ -831,6 +925,7 @@ serve_no_input(struct client *c)
 
 	if (buf_status(&c->big) == STATUS_OK)
 		return false;
+	METRIC_REFUSED("memory_bytes");
 	buf_release(&c->big);
 	reply_error(&reply, STR("ERR Protocol error: there is no memory for a request of this "
 				"length (memory_bytes)"));

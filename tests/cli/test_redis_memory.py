@@ -1,0 +1,192 @@
+"""What clients of Redis's protocol hold that do not read, or do not end what they begin to send."""
+
+import socket
+import struct
+import time
+
+from harness import equal, main, test
+from redis_server import Redis
+from resp import Client, encode
+
+MB = 1024 * 1024
+DEADLINE_S = 120
+
+
+class Small(Redis):
+    """A server with little memory, whose store does not wait for the disk."""
+
+    def __init__(self, cwd, memory):
+        (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\n")
+        super().__init__(cwd, "--config", "ini", "--no-sync")
+
+
+def unread(server):
+    """A connection with little room for what it does not read."""
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.settimeout(DEADLINE_S)
+    s.connect(("127.0.0.1", server.port))
+    return s
+
+
+def until(holds, what):
+    end = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def commands(server):
+    return server.metrics()["frond_redis_commands_total"]
+
+
+def held(server):
+    return server.metrics()["frond_memory_requests_bytes"]
+
+
+def until_quiet(server):
+    """Waits until no more commands are run, and tells how many were."""
+    before = [-1]
+
+    def same():
+        now = commands(server)
+        time.sleep(0.5)
+        before.append(now)
+        return before[-1] == before[-2]
+
+    until(same, "commands go on")
+    return before[-1]
+
+
+@test
+def commands_behind_answers_that_nobody_reads_are_not_run(cwd):
+    clients_count, pipeline = 8, 40
+    with Small(cwd, 64 * MB) as server:
+        with server.client() as c:
+            c("SET", "long", b"x" * MB)
+        for first in ([], [("SET", "short", "1")]):
+            begun = until_quiet(server)
+            clients = [unread(server) for _ in range(clients_count)]
+            for s in clients:
+                s.sendall(b"".join(encode(one) for one in first))
+                s.sendall(encode(("GET", "long")) * pipeline)
+            until(lambda: commands(server) >= begun + clients_count, "nothing is run")
+            ran = until_quiet(server) - begun
+            # An answer in each buffer on the way, and one more.
+            assert clients_count <= ran <= clients_count * (6 + len(first)), ran
+            assert held(server) < 64 * MB, held(server)
+            for s in clients:
+                s.close()
+        with server.client() as c:
+            equal(c("GET", "long"), b"x" * MB)
+        equal(server.stop(), 0)
+
+
+@test
+def pipeline_of_long_answers_is_answered_in_order_to_one_who_reads(cwd):
+    with Small(cwd, 16 * MB) as server:
+        with server.client(timeout=DEADLINE_S) as c:
+            for i in range(4):
+                c("SET", f"key{i}", str(i).encode() * MB)
+            asked = [("GET", f"key{i % 4}") if i % 5 else ("SET", f"other{i}", i)
+                     for i in range(100)]
+            answers = c.pipeline(*asked)
+            for i, answer in enumerate(answers):
+                equal(answer, str(i % 4).encode() * MB if i % 5 else "OK")
+        equal(server.stop(), 0)
+
+
+@test
+def messages_are_held_once_for_all_who_have_not_read_them(cwd):
+    clients_count, messages, length = 40, 3, MB
+    with Small(cwd, 32 * MB) as server:
+        clients = [Client(server.port, timeout=DEADLINE_S) for _ in range(clients_count)]
+        for c in clients:
+            c("SUBSCRIBE", "news")
+        with server.client() as c:
+            for i in range(messages):
+                equal(c("PUBLISH", "news", bytes([97 + i]) * length), clients_count)
+        # Each message, what subscribers have in their own buffers, and a flat amount for each.
+        assert messages * length < held(server) < 24 * MB, held(server)
+        for c in clients:
+            for i in range(messages):
+                equal(c.read(), [b"message", b"news", bytes([97 + i]) * length])
+        until(lambda: held(server) < 4 * MB, "messages are kept")
+        for c in clients:
+            c.close()
+        equal(server.stop(), 0)
+
+
+@test
+def those_who_do_not_read_are_ended_when_the_memory_is_short_and_others_are_served(cwd):
+    with Small(cwd, 16 * MB) as server:
+        with server.client() as c:
+            c("SET", "long", b"x" * MB)
+            c("SET", "short", "1")
+        clients = []
+        for _ in range(40):
+            s = unread(server)
+            s.sendall(encode(("GET", "long")) * 20)
+            clients.append(s)
+        for _ in range(30):
+            with server.client(timeout=DEADLINE_S) as c:
+                equal(c("GET", "short"), b"1")
+            equal(server.request("GET", "/_up")[0], 200)
+        # Readers get what they ask for when those who do not read have been ended.
+        with server.client(timeout=DEADLINE_S) as c:
+            def reads():
+                c.send("GET", "long")
+                return c.read() == b"x" * MB
+
+            until(reads, "a reader is not served")
+        ended = 'frond_refusals_total{limit="memory_bytes"}'
+        until(lambda: server.metrics().get(ended, 0) > 0, "nobody was ended")
+        assert held(server) <= 20 * MB, held(server)
+        for s in clients:
+            s.close()
+        until(lambda: held(server) < MB, "memory is kept")
+        equal(server.stop(), 0)
+
+
+@test
+def reads_of_clients_that_have_left_are_not_run(cwd):
+    with Small(cwd, 64 * MB) as server:
+        with server.client() as c:
+            c("SET", "long", b"x" * MB)
+        begun = until_quiet(server)
+        for _ in range(5):
+            s = unread(server)
+            s.sendall(encode(("GET", "long")) * 100)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            s.close()
+        ran = until_quiet(server) - begun
+        assert ran <= 5 * 8, ran
+        equal(server.stop(), 0)
+
+
+@test
+def halves_of_requests_and_commands_of_multi_are_counted_and_ended(cwd):
+    with Small(cwd, 16 * MB) as server:
+        halves = [unread(server) for _ in range(10)]
+        before = held(server)
+        for s in halves:
+            s.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$300000\r\n" + b"v" * 150000)
+        until(lambda: held(server) > before + MB, "halves are not counted")
+        queued = [unread(server) for _ in range(60)]
+        for s in queued:
+            s.setblocking(False)
+            try:
+                s.send(encode(("MULTI",)) + encode(("SET", "k", b"v" * 100000)) * 10)
+            except OSError:
+                pass
+        with server.client(timeout=DEADLINE_S) as c:
+            for _ in range(20):
+                equal(c("SET", "k", "1"), "OK")
+        assert held(server) <= 20 * MB, held(server)
+        for s in halves + queued:
+            s.close()
+        until(lambda: held(server) < MB, "memory is kept")
+        equal(server.stop(), 0)
+
+
+main()
