@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+"""Clients of Redis's protocol that ask for much and read nothing, and the memory that they take.
+
+    unread.py FROND [--only NAME] [--bounded] [--memory-bytes N]
+
+FROND is the binary. For each attack the program starts it on a store of its own, attacks it, and
+prints the resident memory before and at most, and what well-behaved clients of the HTTP API and of
+Redis's protocol met meanwhile. An attack fails if the resident memory grew by more than
+`memory_bytes` and a quarter of it, if a well-behaved client was refused, or if the server did not
+end at SIGTERM with code 0. Waiting times are printed, and decide nothing: machines differ.
+"""
+
+import argparse
+import pathlib
+import re
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from resp import Client, Error, encode  # noqa: E402  a client of Redis's protocol
+
+MB = 1024 * 1024
+SMALL_BYTES = 1000
+
+
+class Server:
+    """The process under attack, with both doors."""
+
+    def __init__(self, binary, directory, memory_bytes):
+        config = pathlib.Path(directory, "frond.ini")
+        config.write_text(f"[frond]\nmemory_bytes = {memory_bytes}\n")
+        self.memory_bytes = memory_bytes
+        self.log = pathlib.Path(directory, "log")
+        self.process = subprocess.Popen(
+            [binary, "serve", "--store", f"embedded:{directory}/store", "--http", "127.0.0.1:0",
+             "--redis", "127.0.0.1:0", "--no-sync", "--config", str(config)],
+            stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
+        line = self.process.stdout.readline()
+        if " at http://" not in line:
+            sys.exit(f"no server: {line}{self.log.read_text()}")
+        self.http = re.search(r"http://127\.0\.0\.1:(\d+)", line).group(1)
+        self.port = int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)",
+                                  self.log.read_text()).group(1))
+
+    def resident(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s*(\d+)", text).group(1)) * 1024
+
+    def is_up(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/_up", timeout=60) as answer:
+            return answer.status == 200
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+class Others(threading.Thread):
+    """Well-behaved clients: one of each protocol, one request after the other."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server = server
+        self.waits = {"GET /_up": [], "GET": []}
+        self.refused = []
+        self.over = False
+
+    def count(self, name, ask):
+        begin = time.monotonic()
+        try:
+            if not ask():
+                self.refused.append(f"{name}: a wrong answer")
+        except urllib.error.HTTPError as e:
+            self.refused.append(f"{name}: {e.code} {e.read()[:200]}")
+        except (OSError, EOFError, Error) as e:
+            self.refused.append(f"{name}: {e!r}")
+        self.waits[name].append(time.monotonic() - begin)
+
+    def get(self):
+        with Client(self.server.port, timeout=60) as c:
+            return c("GET", "small") == b"s" * SMALL_BYTES
+
+    def run(self):
+        while not self.over:
+            self.count("GET /_up", self.server.is_up)
+            self.count("GET", self.get)
+            time.sleep(0.02)
+
+
+def connect(server, receive_bytes=4096):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    s.settimeout(60)
+    s.connect(("127.0.0.1", server.port))
+    return s
+
+
+class Pipelines:
+    """Pipelines of long answers, of which nothing is read."""
+
+    name = "pipelines"
+    full = {"clients": 200, "commands": 20, "bytes": MB}
+    bounded = {"clients": 60, "commands": 20, "bytes": MB}
+
+    def prepare(self, server, size):
+        with Client(server.port) as c:
+            c("SET", "long", b"x" * size["bytes"])
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        for s in clients:
+            s.sendall(encode(("GET", "long")) * size["commands"])
+        return clients
+
+
+class Mixed(Pipelines):
+    """The same behind a write, so that they are run in groups with those of others."""
+
+    name = "pipelines_that_write"
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        for i, s in enumerate(clients):
+            s.sendall(encode(("SET", f"key{i}", "1")) + encode(("GET", "long")) * size["commands"])
+        return clients
+
+
+class Alone(Pipelines):
+    """Commands that need no transaction, with long answers."""
+
+    name = "commands_without_transactions"
+    full = {"clients": 100, "commands": 400}
+    bounded = {"clients": 30, "commands": 400}
+
+    def prepare(self, server, size):
+        pass
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        for s in clients:
+            s.sendall(encode(("COMMAND",)) * size["commands"])
+        return clients
+
+
+class Subscribers:
+    """Many subscribers that read none of a few long messages."""
+
+    name = "subscribers"
+    full = {"clients": 5000, "messages": 4, "bytes": 100 * 1024}
+    bounded = {"clients": 800, "messages": 4, "bytes": 100 * 1024}
+
+    def prepare(self, server, size):
+        pass
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        for s in clients:
+            s.sendall(encode(("SUBSCRIBE", "news")))
+        for s in clients:
+            s.recv(100)
+        with Client(server.port, timeout=120) as c:
+            for _ in range(size["messages"]):
+                c("PUBLISH", "news", b"m" * size["bytes"])
+        return clients
+
+
+class Channels(Subscribers):
+    """Each subscriber with a channel and messages of its own: nothing is held in common."""
+
+    name = "subscribers_of_different_channels"
+    full = {"clients": 1000, "messages": 8, "bytes": 256 * 1024}
+    bounded = {"clients": 200, "messages": 8, "bytes": 256 * 1024}
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        for i, s in enumerate(clients):
+            s.sendall(encode(("SUBSCRIBE", f"news{i}")))
+        for s in clients:
+            s.recv(100)
+        with Client(server.port, timeout=120) as c:
+            for _ in range(size["messages"]):
+                for i in range(len(clients)):
+                    c("PUBLISH", f"news{i}", b"m" * size["bytes"])
+        return clients
+
+
+class Members:
+    """Answers that are one long list; the clients leave at once."""
+
+    name = "members_of_clients_that_leave"
+    full = {"clients": 300, "members": 300000}
+    bounded = {"clients": 60, "members": 50000}
+    leaves = True
+
+    def prepare(self, server, size):
+        with Client(server.port, timeout=120) as c:
+            for first in range(0, size["members"], 10000):
+                c("SADD", "set", *(f"member{i:010}" for i in range(first, first + 10000)))
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        for s in clients:
+            s.sendall(encode(("SMEMBERS", "set")))
+        if not self.leaves:
+            return clients
+        for s in clients:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            s.close()
+        return []
+
+
+class UnreadMembers(Members):
+    """The same lists of clients that stay, and read nothing."""
+
+    name = "members_that_nobody_reads"
+    leaves = False
+
+
+class Halves:
+    """Requests whose ends do not come."""
+
+    name = "halves_of_requests"
+    full = {"clients": 4000, "bytes": 200 * 1024}
+    bounded = {"clients": 500, "bytes": 200 * 1024}
+
+    def prepare(self, server, size):
+        pass
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        text = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$300000\r\n" + b"v" * size["bytes"]
+        for s in clients:
+            s.setblocking(False)
+            try:
+                s.send(text)
+            except OSError:
+                pass
+        return clients
+
+
+class Queued:
+    """Commands that wait for an EXEC that does not come."""
+
+    name = "commands_of_multi"
+    full = {"clients": 300, "commands": 60, "bytes": 100 * 1024}
+    bounded = {"clients": 50, "commands": 60, "bytes": 100 * 1024}
+
+    def prepare(self, server, size):
+        pass
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        one = encode(("SET", "k", b"v" * size["bytes"]))
+        for s in clients:
+            try:
+                s.sendall(encode(("MULTI",)))
+                for _ in range(size["commands"]):
+                    s.sendall(one)
+            except OSError:
+                pass
+        return clients
+
+
+ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), Channels(), Members(), UnreadMembers(),
+           Halves(), Queued()]
+
+
+def run(attack, options):
+    size = attack.bounded if options.bounded else attack.full
+    with tempfile.TemporaryDirectory(prefix="frond-unread-") as directory:
+        server = Server(options.frond, directory, options.memory_bytes)
+        with Client(server.port) as c:
+            c("SET", "small", b"s" * SMALL_BYTES)
+        attack.prepare(server, size)
+        time.sleep(1)  # what that took is given back
+        before = peak = server.resident()
+        others = Others(server)
+        others.start()
+        end = [time.monotonic() + 120]
+
+        def work():
+            sockets = attack.attack(server, size)
+            end[0] = time.monotonic() + options.seconds
+            time.sleep(options.seconds)
+            for s in sockets:
+                s.close()
+
+        attacker = threading.Thread(target=work, daemon=True)
+        attacker.start()
+        while time.monotonic() < end[0] and attacker.is_alive():
+            time.sleep(0.05)
+            peak = max(peak, server.resident())
+        others.over = True
+        others.join(120)
+        attacker.join(120)
+        code = server.stop()
+        errors = [one for one in server.log.read_text().splitlines() if "level=error" in one]
+    grown, bound = peak - before, options.memory_bytes + options.memory_bytes // 4
+    slowest = ", ".join(f"{name} {max(waits, default=0):.2f} s"
+                        for name, waits in others.waits.items())
+    failures = [f"{grown // MB} MiB more than at rest"] * (grown > bound)
+    failures += [f"{len(others.refused)} of others were refused: {others.refused[:1]}"] \
+        * bool(others.refused)
+    failures += [f"ended with {code}"] * (code != 0) + errors[:1]
+    print(f"{'not ok' if failures else 'ok'} - {attack.name}: {before // MB} MiB at rest, "
+          f"{grown // MB} MiB more at most of {bound // MB}; the slowest of others: {slowest}"
+          + "".join(f"\n# {one}" for one in failures), flush=True)
+    return not failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("frond")
+    parser.add_argument("--only", choices=[one.name for one in ATTACKS])
+    parser.add_argument("--bounded", action="store_true", help="smaller attacks")
+    parser.add_argument("--memory-bytes", type=int, default=128 * MB)
+    parser.add_argument("--seconds", type=float, default=5, help="how long nothing is read")
+    options = parser.parse_args()
+    if options.bounded:
+        options.memory_bytes = 32 * MB
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    print("TAP version 13")
+    attacks = [one for one in ATTACKS if options.only in (None, one.name)]
+    fine = [run(one, options) for one in attacks]
+    print(f"1..{len(attacks)}")
+    sys.exit(not all(fine))
+
+
+if __name__ == "__main__":
+    main()
