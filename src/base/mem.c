@@ -18,8 +18,8 @@ enum {
 	 * all but the largest blocks, and they keep free memory until mem_trim(). Blocks of a MiB
 	 * and more are mapped: buffers that double in a heap leave holes behind that are too small
 	 * for the next one, and thousands of long answers took three times of what they used.
-	 * Setting either of these two limits also stops glibc from raising both limits to the size of the block that
-	 * was freed last.
+	 * Setting either of these two limits also stops glibc from raising both limits to the size
+	 * of the block that was freed last.
 	 */
 	MEM_MAPPED_BYTES = 1024 * 1024,
 	/* free bytes at the end of a heap before glibc shrinks it */

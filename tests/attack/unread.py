@@ -307,7 +307,8 @@ def run(attack, options):
         others.join(120)
         attacker.join(120)
         code = server.stop()
-        errors = [one for one in server.log.read_text().splitlines() if "level=error" in one]
+        log = server.log.read_text().splitlines()
+        errors = [one for one in log if "level=error" in one] + log[-1:] * (code != 0)
     grown, bound = peak - before, options.memory_bytes + options.memory_bytes // 4
     slowest = ", ".join(f"{name} {max(waits, default=0):.2f} s"
                         for name, waits in others.waits.items())

@@ -1,10 +1,11 @@
 """What clients of Redis's protocol hold that do not read, or do not end what they begin to send."""
 
+import pathlib
 import socket
 import struct
 import time
 
-from harness import equal, main, test
+from harness import FROND, equal, main, test
 from redis_server import Redis
 from resp import Client, encode
 
@@ -186,6 +187,22 @@ def halves_of_requests_and_commands_of_multi_are_counted_and_ended(cwd):
         for s in halves + queued:
             s.close()
         until(lambda: held(server) < MB, "memory is kept")
+        equal(server.stop(), 0)
+
+
+@test
+def info_tells_the_memory_of_the_process(cwd):
+    with Redis(cwd, "--no-sync") as server:
+        with server.client() as c:
+            told = dict(line.split(":", 1)
+                        for line in c("INFO", "memory").decode().splitlines() if ":" in line)
+        resident = int(told["used_memory_rss"])
+        # Sanitizers bring a heap of their own, of which libc knows nothing.
+        sanitized = b"__asan_init" in pathlib.Path(FROND).read_bytes()
+        assert sanitized or 0 < int(told["used_memory"]), told
+        assert MB < resident <= int(told["used_memory_peak"]) + 64 * MB, told
+        equal(told["used_memory_rss_human"][-1], "M" if resident < 1024 * MB else "G")
+        equal([told["maxmemory"], told["maxmemory_human"]], ["0", "0B"])
         equal(server.stop(), 0)
 
 

@@ -1,10 +1,12 @@
 /* The server: what it tells of itself, and what makes no sense here. */
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/steady.h"
 #include "base/mem.h"
+#include "base/process.h"
 #include "door/redis/commands.h"
 #include "door/redis/data.h"
 #include "door/redis/monitor.h"
@@ -68,16 +70,47 @@ info_clients(struct redis *r, struct buf *out)
 		   (unsigned long long)atomic_load(&r->blocked_count));
 }
 
+/* "name:1572864" and "name_human:1.50M", as Redis writes bytes. */
+static void
+info_bytes(struct buf *out, const char *name, uint64_t bytes)
+{
+	static const char units[] = { 'K', 'M', 'G', 'T' };
+	double shown = (double)bytes;
+	size_t unit = 0;
+
+	buf_printf(out, "%s:%llu\r\n", name, (unsigned long long)bytes);
+	if (bytes < 1024) {
+		buf_printf(out, "%s_human:%lluB\r\n", name, (unsigned long long)bytes);
+		return;
+	}
+	for (shown /= 1024; shown >= 1024 && unit + 1 < sizeof(units); shown /= 1024)
+		unit++;
+	buf_printf(out, "%s_human:%.2f%c\r\n", name, shown, units[unit]);
+}
+
+static uint64_t
+info_unsigned(int64_t bytes)
+{
+	return bytes > 0 ? (uint64_t)bytes : 0; /* negative: not known */
+}
+
+/* Of the process: data are on disk, and other doors may be served, too. */
 static void
 info_memory(struct redis *r, struct buf *out)
 {
+	struct mallinfo2 heap = mallinfo2();
 	struct rusage usage = { 0 };
 
 	getrusage(RUSAGE_SELF, &usage);
+	buf_append_cstr(out, "# Memory\r\n");
+	info_bytes(out, "used_memory", heap.uordblks + heap.hblkhd);
+	info_bytes(out, "used_memory_rss", info_unsigned(process_resident_bytes()));
+	info_bytes(out, "used_memory_peak", (uint64_t)usage.ru_maxrss * 1024);
+	info_bytes(out, "maxmemory", 0);
 	buf_printf(out,
-		   "# Memory\r\nused_memory_peak:%llu\r\nmaxmemory:0\r\nmaxmemory_human:0B\r\n"
-		   "maxmemory_policy:noeviction\r\nnumber_of_cached_scripts:%zu\r\n",
-		   (unsigned long long)usage.ru_maxrss * 1024, script_cache_count(r->script_cache));
+		   "maxmemory_policy:noeviction\r\nmem_allocator:libc\r\n"
+		   "number_of_cached_scripts:%zu\r\n",
+		   script_cache_count(r->script_cache));
 }
 
 static void

@@ -30,7 +30,7 @@ enum {
 	FIRST_UNITS = 32,       /* for which a batch has room at first */
 	IDLE_LOOK_MS = 1000,
 	OTHERS_LOOK_MS = 1000, /* for entries that other processes have added to a stream */
-	/* Of the memory that an answer waits for: at first, and how often more each further time. */
+	/* Of the memory that an answer waits for: at first, and how often more each time. */
 	MEMORY_FIRST_BYTES = 4 * 1024 * 1024,
 	MEMORY_GROWTH = 2,
 	MEMORY_LOOK_MS = 1000, /* whether what is kept for a client that rests may be kept */
@@ -77,6 +77,13 @@ client_send(struct client *c)
 
 /* ---- Waiting for memory ---- */
 
+static bool
+client_is_leaving(struct client *c)
+{
+	return event_is_set(net_stream_closed_event(c->stream)) ||
+	       event_is_set(net_stream_stopping_event(c->stream));
+}
+
 static void
 client_refuse_memory(struct job *job)
 {
@@ -101,12 +108,10 @@ client_await_memory(struct client *c, struct job *job)
 
 	buf_release(&c->out);
 	budget_settle(c->part);
-	if (most <= job->asked_bytes || c->big.cap > KEPT_BYTES)
+	if (most <= job->asked_bytes || c->big.cap > KEPT_BYTES || client_is_leaving(c))
 		return false;
 	job->asked_bytes = most;
-	/* It may have ended its sending side only, and still wait for its answers. */
-	return budget_ask(c->part, most, clock_after_ms(REDIS_MEMORY_WAIT_MS),
-			  event_is_set(closed) ? NULL : closed) == STATUS_OK;
+	return budget_ask(c->part, most, clock_after_ms(REDIS_MEMORY_WAIT_MS), closed) == STATUS_OK;
 }
 
 /* A job has returned before its end, so that its answers can be sent first. */
@@ -125,13 +130,6 @@ client_send_before(struct client *c, struct job *job)
 }
 
 /* ---- Waiting for what a key may get ---- */
-
-static bool
-client_is_leaving(struct client *c)
-{
-	return event_is_set(net_stream_closed_event(c->stream)) ||
-	       event_is_set(net_stream_stopping_event(c->stream));
-}
 
 /*
  * Until when the client waits before it looks again. An entry does not change the header of its
@@ -884,7 +882,7 @@ idle_deadline(struct client *c)
 }
 
 /*
- * True if the client keeps much while it rests: half of a request, or the commands of a MULTI. While
+ * True if the client keeps much while it rests: half of a request, or commands of MULTI. While
  * memory is short it may not.
  */
 static bool
