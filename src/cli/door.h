@@ -48,7 +48,8 @@ struct door_ground {
 	struct settings_live *live;
 	struct people_news *news; /* access/follow.h */
 	struct server *server;
-	struct net_tls *tls; /* of those that speak it; NULL: none does */
+	const char *config_file; /* its whole path; NULL: none */
+	struct net_tls *tls;     /* of those that speak it; NULL: none does */
 };
 
 /* Decides where it listens. STATUS_INVALID for what is no address. */

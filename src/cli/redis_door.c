@@ -16,6 +16,7 @@ redis_door_listen(struct redis_door *d, struct door *door, const struct door_gro
 				       .live = ground->live,
 				       .news = ground->news,
 				       .host = door_host(door),
+				       .config_file = ground->config_file,
 				       .max_clients = net_host_max_connections(host) };
 
 	if (!door_is_wanted(door))

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/quote.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
@@ -43,6 +44,11 @@
 #include "model/timed/timed.h"
 #include "replicator/replicator.h"
 #include "replicator/settings.h"
+
+static const char *const versions[] = { FROND_VERSION };
+
+METRIC_GAUGES(build_info, "frond_build_info", METRIC_NUMBER,
+	      "1; the label is the version of the program.", "version", versions);
 
 enum {
 	OPTION_STORE = 's',
@@ -89,6 +95,7 @@ struct serve {
 	struct redis_door redis;
 	struct mongo_door mongo;
 	char utils_dir[PATH_MAX];
+	char *config_file; /* its whole path; NULL: none */
 	bool no_sync;
 	struct kv_store *store;
 	atomic_bool store_lost; /* the disk has lost what was acknowledged: the process ends */
@@ -225,6 +232,8 @@ read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 	s->no_sync = args->no_sync;
 	s->mongo.test_commands = args->mongo_tests;
 	TRY(serve_settings_read(&args->given, settings, &s->listening, err));
+	if (args->given.config)
+		s->config_file = realpath(args->given.config, NULL);
 	if (door_is_wanted(&s->listening.mongo))
 		scram_admins_want();
 	return STATUS_OK;
@@ -634,6 +643,7 @@ make_server(struct serve *s, struct err *err)
 		.settings = s->settings,
 		.live = s->live,
 		.news = s->news,
+		.config_file = s->config_file,
 		.tls = s->listening.certificates.tls,
 	};
 
@@ -762,12 +772,14 @@ run_serve(int argc, char **argv)
 		status = raise_descriptor_limit(&err);
 	if (status == STATUS_OK) {
 		settings_apply_log_level(s.settings);
+		metric_gauge_add_at(&build_info, 0, 1);
 		status = serve(&s, &err);
 		code = status == STATUS_OK ? CLI_OK : CLI_FAILED;
 	}
 	if (status != STATUS_OK && err.text[0])
 		cli_complain("%s", err.text);
 	certificates_fini(&s.listening.certificates);
+	free(s.config_file);
 	settings_free(s.settings);
 	return code;
 }

@@ -11,6 +11,8 @@ import time
 import urllib.error
 import urllib.request
 
+import mongo
+import resp
 from harness import Server, Skip, contains, equal, main, ok, test
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -206,6 +208,40 @@ def a_scrape_tells_of_commits_and_of_the_store(cwd):
     assert values["frond_loops"] >= 1
     assert 0 < values["frond_loops_cpu_seconds_total"] < values["process_cpu_seconds_total"] + 1
     assert values['frond_catalog_lookups_total{outcome="hit"}'] > 5
+
+
+@test
+def a_scrape_tells_the_build_and_the_room_on_the_disk(cwd):
+    version = ok("--version", cwd=cwd).stdout.split()[1]
+    with Server(cwd) as server:
+        values = server.metrics()
+        equal(values[f'frond_build_info{{version="{version}"}}'], 1)
+        size = shutil.disk_usage(cwd).total
+        equal(values["frond_store_disk_size_bytes"], size)
+        assert 0 < values["frond_store_disk_free_bytes"] < size
+
+
+@test
+def commands_of_all_doors_have_histograms_of_their_time(cwd):
+    options = ("--redis", "127.0.0.1:0", "--mongo", "127.0.0.1:0")
+    with Server(cwd, *options) as server:
+        def port(door):
+            return int(re.search(rf"event={door} address=127.0.0.1:(\d+)", server.read_log())[1])
+        with resp.Client(port("redis")) as c, mongo.Client(port("mongo")) as m:
+            for n in range(3):
+                c("SET", "k", n)
+            c("EVAL", "return redis.call('hset', 'h', 'f', 1)", 0)
+            m({"insert": "c", "documents": [{"_id": 1}]}, "db")
+            m({"find": "c"}, "db")
+            m({"find": "c"}, "db")
+        values = server.metrics()
+
+        def count(name, label):
+            return values[f"frond_{name}_command_duration_seconds_count{{{label}}}"]
+        equal(count("redis", 'group="string"'), 3)
+        # What a script calls counts, too.
+        equal((count("redis", 'group="scripting"'), count("redis", 'group="hash"')), (1, 1))
+        equal((count("mongo", 'kind="insert"'), count("mongo", 'kind="query"')), (1, 2))
 
 
 @test

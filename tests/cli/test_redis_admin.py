@@ -518,4 +518,19 @@ def lolwut_tells_the_version(cwd):
         contains(c.error("LOLWUT", "VERSION", "x"), "not an integer")
 
 
+@test
+def info_tells_the_file_of_settings_and_the_rate_of_commands(cwd):
+    (cwd / "frond.ini").write_text("[redis]\nenable = true\nport = 0\n")
+    with Redis(cwd, "--config", "frond.ini") as server, server.client() as c:
+        contains(c("INFO", "server"), f"config_file:{cwd / 'frond.ini'}\r\n".encode())
+
+        def rate():
+            for _ in range(50):
+                c("PING")
+            return int(c("INFO", "stats").split(b"instantaneous_ops_per_sec:")[1].split(b"\r")[0])
+        until(lambda: rate() > 0)
+    with Redis(cwd, "--store", "embedded:other") as server, server.client() as c:
+        contains(c("INFO", "server"), b"config_file:\r\n")
+
+
 main()

@@ -39,25 +39,6 @@ static const struct {
 	{ COMMAND_NO_MANDATORY_KEYS, "no_mandatory_keys" },
 };
 
-static const char *const group_names[COMMAND_GROUPS] = {
-	[GROUP_STRING] = "string",
-	[GROUP_GENERIC] = "generic",
-	[GROUP_HASH] = "hash",
-	[GROUP_LIST] = "list",
-	[GROUP_SET] = "set",
-	[GROUP_ZSET] = "sorted-set",
-	[GROUP_BITMAP] = "bitmap",
-	[GROUP_PUBSUB] = "pubsub",
-	[GROUP_TRANSACTIONS] = "transactions",
-	[GROUP_CONNECTION] = "connection",
-	[GROUP_SERVER] = "server",
-	[GROUP_SCRIPTING] = "scripting",
-	[GROUP_STREAM] = "stream",
-	[GROUP_GEO] = "geo",
-	[GROUP_HYPERLOGLOG] = "hyperloglog",
-	[GROUP_CLUSTER] = "cluster",
-};
-
 static void
 answer_flags(struct reply *r, unsigned flags)
 {
@@ -251,7 +232,7 @@ answer_docs(struct reply *r, const struct command *command)
 	reply_bulk_cstr(r, "since");
 	reply_bulk_cstr(r, command->since);
 	reply_bulk_cstr(r, "group");
-	reply_bulk_cstr(r, group_names[command->group]);
+	reply_bulk_cstr(r, command_groups[command->group]);
 }
 
 /* Of "config", or of "config|get". */

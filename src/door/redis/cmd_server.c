@@ -49,10 +49,10 @@ info_server(struct redis *r, struct buf *out)
 		"redis_build_id:0\r\nredis_mode:standalone\r\nfrond_version:%s\r\nos:Linux\r\n"
 		"arch_bits:64\r\nprocess_id:%d\r\nrun_id:%s\r\ntcp_port:%u\r\n"
 		"server_time_usec:%llu\r\nuptime_in_seconds:%llu\r\nuptime_in_days:%llu\r\n"
-		"hz:10\r\nconfigured_hz:10\r\nexecutable:frond\r\nconfig_file:\r\n",
+		"hz:10\r\nconfigured_hz:10\r\nexecutable:frond\r\nconfig_file:%s\r\n",
 		REDIS_VERSION, FROND_VERSION, (int)getpid(), r->run_id, r->config.port,
 		(unsigned long long)clock_wall_ms() * 1000, (unsigned long long)up,
-		(unsigned long long)up / 86400);
+		(unsigned long long)up / 86400, r->config.config_file ? r->config.config_file : "");
 }
 
 static void
@@ -134,11 +134,13 @@ info_stats(struct redis *r, struct buf *out)
 	pthread_rwlock_unlock(&r->pubsub_lock);
 	buf_printf(out,
 		   "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
+		   "instantaneous_ops_per_sec:%llu\r\n"
 		   "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
 		   "pubsub_patterns:%zu\r\nexpired_keys:%llu\r\nexpired_subkeys:%llu\r\n"
 		   "evicted_keys:0\r\ntotal_error_replies:%llu\r\n",
 		   (unsigned long long)atomic_load(&r->connections),
 		   (unsigned long long)atomic_load(&r->commands),
+		   (unsigned long long)atomic_load(&r->commands_a_second),
 		   (unsigned long long)atomic_load(&r->hits),
 		   (unsigned long long)atomic_load(&r->misses), channels, patterns,
 		   (unsigned long long)atomic_load(&r->expired),

@@ -82,6 +82,9 @@ enum command_group {
 	COMMAND_GROUPS,
 };
 
+/* What COMMAND DOCS and metrics call them. */
+extern const char *const command_groups[COMMAND_GROUPS];
+
 struct command {
 	const char *name; /* in lower case */
 	int arity;        /* with the name; negative: at least so many */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "catalog/chores.h"
 #include "door/redis/acl_log.h"
 #include "door/redis/config.h"
 #include "door/redis/others.h"
@@ -15,6 +16,10 @@
 #include "door/redis/serve.h"
 #include "door/redis/slow.h"
 #include "door/redis/stats.h"
+
+enum {
+	RATE_LOOK_MS = 1000,
+};
 
 #define TOO_MANY STR("-ERR max number of clients reached\r\n")
 
@@ -89,9 +94,36 @@ redis_new(const struct redis_config *config)
 	return r;
 }
 
+/* How many commands there were a second since the last look: instantaneous_ops_per_sec of INFO. */
+static enum status
+rate_look(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct redis *r = arg;
+	uint64_t commands = atomic_load_explicit(&r->commands, memory_order_relaxed);
+	uint64_t now_ns = clock_mono_ns();
+
+	(void)turn;
+	(void)err;
+	if (r->rate_ns && now_ns > r->rate_ns)
+		atomic_store(&r->commands_a_second,
+			     (uint64_t)((double)(commands - r->rate_commands) * 1e9 /
+					(double)(now_ns - r->rate_ns)));
+	r->rate_commands = commands;
+	r->rate_ns = now_ns;
+	return STATUS_OK;
+}
+
 void
 redis_chores_add(struct redis *r, struct chores *chores)
 {
+	chores_add(chores, &(struct chore){
+				   .name = "redis_rate",
+				   .run = rate_look,
+				   .arg = r,
+				   .quick = true,
+				   .unlisted = true,
+				   .pause_ms = RATE_LOOK_MS,
+			   });
 	if (r->others)
 		others_chores_add(r->others, chores);
 }

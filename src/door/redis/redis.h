@@ -40,6 +40,7 @@ struct redis_config {
 	const char *host;           /* where the door listens: CONFIG tells */
 	uint16_t port;              /* the same: CONFIG and INFO tell */
 	size_t max_clients;         /* connections of all doors together: CONFIG and INFO tell */
+	const char *config_file;    /* that the process was started with: INFO tells; NULL: none */
 };
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */

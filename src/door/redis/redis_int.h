@@ -99,6 +99,9 @@ struct redis {
 	_Atomic bool paused_writes_only;
 
 	_Atomic uint64_t commands;
+	_Atomic uint64_t commands_a_second; /* lately, by the chore that looks */
+	uint64_t rate_commands;             /* the chore's: at the last look, */
+	uint64_t rate_ns;                   /* which was then */
 	_Atomic uint64_t connections;
 	_Atomic uint64_t hits;
 	_Atomic uint64_t misses;

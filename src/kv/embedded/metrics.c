@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
 #include "base/metric.h"
 #include "kv/embedded/gate.h"
@@ -63,6 +64,10 @@ METRIC_COLLECTED(errors, METRIC_KIND_COUNTER, "frond_store_background_errors_tot
 METRIC_COLLECTED(damaged, METRIC_KIND_GAUGE, "frond_store_damaged_files", METRIC_NUMBER,
 		 "Files of the store in which reads have met bytes that do not match their "
 		 "checksums, since the store was opened. The log names each.");
+METRIC_COLLECTED(disk_free, METRIC_KIND_GAUGE, "frond_store_disk_free_bytes", METRIC_BYTES,
+		 "Room on the file system of the store that the process may still use.");
+METRIC_COLLECTED(disk_size, METRIC_KIND_GAUGE, "frond_store_disk_size_bytes", METRIC_BYTES,
+		 "How large that file system is.");
 METRIC_COLLECTED(snapshots, METRIC_KIND_GAUGE, "frond_store_snapshots", METRIC_NUMBER,
 		 "Snapshots that readers hold: what they see cannot be compacted away.");
 METRIC_COLLECTED(watches, METRIC_KIND_GAUGE, "frond_store_watches", METRIC_NUMBER,
@@ -127,6 +132,17 @@ metrics_report_rocksdb(struct emb_store *store)
 }
 
 static void
+metrics_report_disk(const struct emb_store *store)
+{
+	struct statvfs vfs;
+
+	if (statvfs(store->path, &vfs) != 0)
+		return;
+	metric_report(&disk_free, 0, (uint64_t)vfs.f_bavail * vfs.f_frsize);
+	metric_report(&disk_size, 0, (uint64_t)vfs.f_blocks * vfs.f_frsize);
+}
+
+static void
 metrics_collect(void *arg)
 {
 	struct emb_store *store = arg;
@@ -139,6 +155,7 @@ metrics_collect(void *arg)
 			metrics_report_rocksdb(store);
 		gate_leave(pass);
 	}
+	metrics_report_disk(store);
 	metric_report(&memory, MEMORY_BLOCK_CACHE, rocksdb_cache_get_usage(store->cache));
 	metric_report(&memory, MEMORY_HISTORY,
 		      atomic_load_explicit(&store->history_bytes, memory_order_relaxed));
