@@ -503,7 +503,7 @@ document_of_many_values_is_stored_and_read_by_path(void **state)
 static void
 too_large_a_document_is_413(void **state)
 {
-	size_t n = 1100000;
+	size_t n = 8100000;
 	char *body = malloc(n + 32);
 
 	(void)state;

@@ -273,10 +273,10 @@ fill(struct buf *b, const char *before, size_t letters, const char *behind)
 static void
 results_past_the_limits_are_413_or_400(void **state)
 {
-	struct buf body = BUF_INIT(1 << 20);
+	struct buf body = BUF_INIT(5 << 20);
 
 	(void)state;
-	fill(&body, "{\"a\":\"", 700000, "\"}");
+	fill(&body, "{\"a\":\"", 4100000, "\"}");
 	put("/patch/large", body.ptr);
 	expect_patch("/patch/large", JSON_PATCH,
 		     "[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/b\"}]", 413,

@@ -96,6 +96,18 @@ many_keys_of_a_transaction_that_is_over_fail(void **state)
 
 static const struct kv_options fresh = { .create = true, .no_sync = true };
 
+/* The embedded engine itself, also where the other tests run over one with faults. */
+static int
+embedded_setup(void **state)
+{
+	struct fixture *f;
+
+	(void)fixture_dir_setup(state);
+	f = *state;
+	(void)snprintf(f->url, sizeof(f->url), "embedded:%s", f->dir);
+	return 0;
+}
+
 static void
 store_that_is_only_read_gives_many_keys(void **state)
 {
@@ -186,7 +198,7 @@ fiber_leaves_many_keys_to_others_while_the_disk_is_slow(void **state)
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-#define E(name) cmocka_unit_test_setup_teardown(name, fixture_dir_setup, fixture_dir_teardown)
+#define E(name) cmocka_unit_test_setup_teardown(name, embedded_setup, fixture_dir_teardown)
 
 int
 main(void)

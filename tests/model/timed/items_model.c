@@ -74,6 +74,7 @@ struct step {
 	items_step *run;
 	void *arg;
 	const char *db;
+	bool has_maps; /* the same in each attempt */
 	enum status status;
 };
 
@@ -96,7 +97,7 @@ step_body(struct kv_tx *tx, void *arg)
 	arena_clear(s->f->arena);
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, str_from_cstr(s->db), &db, NULL));
 	timed_init(&t, tx, db, &s->f->clock, &s->f->err);
-	if (s->f->steps++ % 3)
+	if (s->has_maps)
 		t.maps = s->f->maps;
 	before = kv_tx_stats(tx);
 	s->status = s->run(&t, s->f->arena, s->arg);
@@ -114,7 +115,7 @@ step_body(struct kv_tx *tx, void *arg)
 enum status
 items_try(struct items *f, const char *db, items_step *run, void *arg)
 {
-	struct step s = { .f = f, .run = run, .arg = arg, .db = db };
+	struct step s = { .f = f, .run = run, .arg = arg, .db = db, .has_maps = f->steps++ % 3 };
 	enum status status = kv_run(f->store, step_body, &s, NULL, &f->err);
 
 	if (status != STATUS_OK)
