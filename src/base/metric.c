@@ -110,30 +110,64 @@ metric_series(const struct metric *m)
 
 /* ---- Collectors ---- */
 
-/* Held from metric_hold() to metric_release(): guards the list and the collected cells. */
+/*
+ * The list and the collected cells are one thread's from metric_take() to metric_give(). This is a
+ * flag under a lock, since a lock alone cannot be waited for by a clock that nobody sets where the
+ * thread sanitizer has to see it.
+ */
 static pthread_mutex_t metric_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t metric_given = PTHREAD_COND_INITIALIZER;
+static bool metric_taken;
 static struct metric_collector *metric_collectors;
+
+/* False if another thread has it until that moment of CLOCK_MONOTONIC; NULL: waits for ever. */
+static bool
+metric_take(const struct timespec *until)
+{
+	int failed = 0;
+	bool got;
+
+	pthread_mutex_lock(&metric_lock);
+	while (metric_taken && !failed)
+		failed = until ? pthread_cond_clockwait(&metric_given, &metric_lock,
+							CLOCK_MONOTONIC, until)
+			       : pthread_cond_wait(&metric_given, &metric_lock);
+	got = !metric_taken;
+	metric_taken = true;
+	pthread_mutex_unlock(&metric_lock);
+	return got;
+}
+
+static void
+metric_give(void)
+{
+	pthread_mutex_lock(&metric_lock);
+	assert(metric_taken);
+	metric_taken = false;
+	pthread_cond_signal(&metric_given);
+	pthread_mutex_unlock(&metric_lock);
+}
 
 void
 metric_collector_add(struct metric_collector *c)
 {
-	pthread_mutex_lock(&metric_lock);
+	(void)metric_take(NULL);
 	c->next = metric_collectors;
 	metric_collectors = c;
-	pthread_mutex_unlock(&metric_lock);
+	metric_give();
 }
 
 void
 metric_collector_remove(struct metric_collector *c)
 {
-	pthread_mutex_lock(&metric_lock);
+	(void)metric_take(NULL);
 	for (struct metric_collector **at = &metric_collectors; *at; at = &(*at)->next) {
 		if (*at == c) {
 			*at = c->next;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&metric_lock);
+	metric_give();
 }
 
 void
@@ -148,7 +182,7 @@ metric_report(const struct metric *m, size_t series, uint64_t value)
 	atomic_store_explicit(&m->cells[series], value, memory_order_relaxed);
 }
 
-/* With the lock held. */
+/* Between metric_take() and metric_give(). */
 static void
 metric_collect_all(void)
 {
@@ -170,7 +204,7 @@ metric_collect_all(void)
 void
 metric_hold(void)
 {
-	pthread_mutex_lock(&metric_lock);
+	(void)metric_take(NULL);
 	metric_collect_all();
 }
 
@@ -184,7 +218,7 @@ metric_hold_within(uint64_t wait_ms)
 	};
 
 	/* Not by the wall clock: that may be set back meanwhile. */
-	if (pthread_mutex_clocklock(&metric_lock, CLOCK_MONOTONIC, &until) != 0)
+	if (!metric_take(&until))
 		return false;
 	metric_collect_all();
 	return true;
@@ -193,7 +227,7 @@ metric_hold_within(uint64_t wait_ms)
 void
 metric_release(void)
 {
-	pthread_mutex_unlock(&metric_lock);
+	metric_give();
 }
 
 /* ---- Values ---- */

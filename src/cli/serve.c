@@ -663,17 +663,18 @@ make_server(struct serve *s, struct err *err)
 }
 
 /*
- * Ends the process while fibers of connections have not returned (server_free()): their
+ * The end of a stop in which fibers of connections have not returned (server_free()): their
  * transactions are open, so neither the doors nor the store can be closed. What was answered is on
- * disk, and the next start finds the store as after a crash. exit() would destroy what threads of
- * the store use.
+ * disk, and the next start finds the store as after a crash. The watchdog, which has the moment of
+ * the end, tells what they are doing and ends the process (stopping.h).
  */
 _Noreturn static void
 end_abandoned(const struct serve *s, const struct err *err)
 {
-	log_event(LOG_LEVEL_WARN, "stop_abandoned", "store=\"%s\"", s->kv->url);
-	cli_complain("%s", err->text);
-	_exit(CLI_FAILED);
+	log_event(LOG_LEVEL_WARN, "stop_abandoned", "store=\"%s\" reason=\"%s\"", s->kv->url,
+		  err->text);
+	for (;;)
+		(void)pause();
 }
 
 static enum status

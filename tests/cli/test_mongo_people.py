@@ -179,9 +179,10 @@ def built_in_roles_are_told(cwd):
         bob, = c({"usersInfo": "bob", "showPrivileges": True}, "shop")["users"]
         equal(bob["inheritedRoles"], bob["roles"])
         equal([one["resource"] for one in bob["inheritedPrivileges"]],
-              [{"cluster": True}, {"db": "shop", "collection": ""}])
-        contains(bob["inheritedPrivileges"][0]["actions"], "serverStatus")
-        contains(bob["inheritedPrivileges"][1]["actions"], "insert")
+              [{"db": "", "collection": ""}, {"cluster": True}, {"db": "shop", "collection": ""}])
+        contains(bob["inheritedPrivileges"][0]["actions"], "collStats")
+        contains(bob["inheritedPrivileges"][1]["actions"], "serverStatus")
+        contains(bob["inheritedPrivileges"][2]["actions"], "insert")
         equal(c.fails({"usersInfo": 1, "showPrivileges": True}, "shop")["code"], 72)
 
 

@@ -72,7 +72,7 @@ def a_full_disk_ends_the_command_and_names_the_directory(cwd):
 def a_directory_that_cannot_be_used_is_refused_at_the_start(cwd):
     (cwd / "ini").write_text("[mongo]\nspill_directory = missing\n")
     result = run("serve", "--http", "127.0.0.1:0", "--mongo", "127.0.0.1:0", "--config", "ini", cwd=cwd)
-    equal(result.returncode, 1)
+    equal(result.returncode, 2)
     contains(result.stderr, 'spill_directory of [mongo], "missing": No such file or directory')
 
 
