@@ -84,12 +84,18 @@ def encode(value, cursor):
     return mongo.encode_value(value)
 
 
+class TooLong(Exception):
+    """The call is longer than what is sent."""
+
+
 def encode_members(pairs, cursor):
     out = []
     for name, value in pairs:
         kind, data = encode(value, cursor)
         out += [bytes([kind]), name.encode("utf-8", "replace").replace(b"\0", b""), b"\0", data]
     body = b"".join(out)
+    if len(body) > MOST_BYTES:
+        raise TooLong
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
 
@@ -325,9 +331,12 @@ class Door:
         name = pairs[0][0]
         if name == "configureFailPoint" and not is_off(document):
             return False
-        if as_sequence:
-            pairs, sections = self.take_sequence(pairs)
-        data = struct.pack("<I", 0) + b"\0" + encode_members(pairs, self.cursor) + sections
+        try:
+            if as_sequence:
+                pairs, sections = self.take_sequence(pairs)
+            data = struct.pack("<I", 0) + b"\0" + encode_members(pairs, self.cursor) + sections
+        except TooLong:
+            return False
         if len(data) > MOST_BYTES:
             return False
         client = self.clients[which]

@@ -328,7 +328,7 @@ class Door:
             if not waits:
                 raise Wrong("there was no answer")
         except (EOFError, ConnectionError):
-            if not words & {"quit", "kill"}:
+            if not words & {"quit", "kill", "post", "host:"}:
                 raise Wrong("the connection was closed instead of an answer")
         except Unreadable as failure:
             raise Wrong(f"the answer cannot be read: {str(failure)[:2000]}")

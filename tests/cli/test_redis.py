@@ -1460,4 +1460,18 @@ def the_page_travels_in_time(cwd):
             equal(f"{command}\n{shown(c.read())}\n", f"{command}\n{expected}")
 
 
+@test
+def an_option_that_is_there_again_holds_as_it_was_said_last(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("SET", "k", "v", "EX", 10, "EX", 2000), "OK")
+        assert 1000 < c("TTL", "k") <= 2000
+        equal(c("GETEX", "k", "PX", 5000, "PX", 9000000), b"v")
+        assert 8000 < c("TTL", "k") <= 9000
+        equal(c("GETEX", "k", "PERSIST", "PERSIST"), b"v")
+        equal(c("TTL", "k"), -1)
+        for options in ("EX", 10, "PX", 10), ("EX", 10, "KEEPTTL"), ("NX", "XX"):
+            contains(str(c.error("SET", "k", "v", *options)), "syntax error")
+        contains(str(c.error("GETEX", "k", "PERSIST", "EX", 10)), "syntax error")
+
+
 main()

@@ -11,11 +11,12 @@
 struct set_options {
 	bool nx, xx, get, keep;
 	bool has_time;
+	size_t time_word; /* which of them */
 	size_t time_at;
 	struct data_time time;
 };
 
-/* An option with a time behind it: EX, PX, EXAT, PXAT. */
+/* An option with a time behind it: EX, PX, EXAT, PXAT. One may be said again; the last time holds. */
 static bool
 option_time(const struct call *c, size_t *i, struct set_options *o)
 {
@@ -30,10 +31,11 @@ option_time(const struct call *c, size_t *i, struct set_options *o)
 	};
 
 	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
-		if (!call_arg_is(c, *i, words[k].word) || *i + 1 >= c->argc || o->has_time ||
-		    o->keep)
+		if (!call_arg_is(c, *i, words[k].word) || *i + 1 >= c->argc || o->keep ||
+		    (o->has_time && o->time_word != k))
 			continue;
 		o->has_time = true;
+		o->time_word = k;
 		o->time = words[k].time;
 		o->time_at = ++*i;
 		return true;
@@ -223,7 +225,7 @@ cmd_getex(struct call *c)
 	uint64_t now;
 
 	for (size_t i = 2; i < c->argc; i++) {
-		if (call_arg_is(c, i, "persist") && !o.has_time && !persist)
+		if (call_arg_is(c, i, "persist") && !o.has_time)
 			persist = o.keep = true;
 		else if (!option_time(c, &i, &o))
 			return call_syntax_error(c);
