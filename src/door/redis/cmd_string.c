@@ -16,7 +16,7 @@ struct set_options {
 	struct data_time time;
 };
 
-/* An option with a time behind it: EX, PX, EXAT, PXAT. One may be said again; the last time holds. */
+/* An option with a time behind it: EX, PX, EXAT, PXAT. The last one of a kind holds. */
 static bool
 option_time(const struct call *c, size_t *i, struct set_options *o)
 {
