@@ -63,11 +63,17 @@ client_overflow(struct client *c)
 	event_set(&c->given_up);
 }
 
-/* Checks the limit. False: the client has overflowed, now or before. Its lock is held. */
+/*
+ * Checks the limit of its class, which may be none, and the one that no class exceeds. False: the
+ * client has overflowed, now or before. Its lock is held.
+ */
 static bool
 client_keeps_limit(struct client *c)
 {
-	if (output_is_over(client_limit(c), c->push_bytes + c->flying + c->answering, &c->over_ns))
+	size_t messages = c->push_bytes + c->flying;
+
+	if (messages > CLIENT_PUSH_BYTES ||
+	    output_is_over(client_limit(c), messages + c->answering, &c->over_ns))
 		client_overflow(c);
 	return !(c->signals & CLIENT_OVERFLOWED);
 }
