@@ -1472,6 +1472,10 @@ def an_option_that_is_there_again_holds_as_it_was_said_last(cwd):
         for options in ("EX", 10, "PX", 10), ("EX", 10, "KEEPTTL"), ("NX", "XX"):
             contains(str(c.error("SET", "k", "v", *options)), "syntax error")
         contains(str(c.error("GETEX", "k", "PERSIST", "EX", 10)), "syntax error")
+        c("ZADD", "z", 1, "a")
+        equal(c("ZREVRANGE", "z", 0, -1, "WITHSCORES", "WITHSCORES"), [b"a", b"1"])
+        contains(str(c.error("ZREVRANGE", "z", 0, -1, "LIMIT", 0, 1)), "LIMIT is only supported")
+        contains(str(c.error("ZREVRANGE", "z", 0, -1, "REV")), "syntax error")
 
 
 main()

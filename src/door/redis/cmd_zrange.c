@@ -213,8 +213,6 @@ cmd_zrevrange(struct call *c)
 {
 	struct range_options o = { .range = { .reverse = true } };
 
-	if (c->argc > 5 || (c->argc == 5 && !call_arg_is(c, 4, "withscores")))
-		return call_syntax_error(c);
 	return range_generic(c, 1, false, &o);
 }
 
