@@ -260,7 +260,7 @@ const tests = {
 		const { rev } = await db.insert({ text: 'x'.repeat(999000) }, 'fits');
 		assert.equal((await db.get('fits'))._rev, rev);
 		await refusal(
-			db.insert({ text: 'x'.repeat(1000001) }, 'not'),
+			db.insert({ text: 'x'.repeat(8000001) }, 'not'),
 			413,
 			'document_too_large',
 		);
