@@ -176,6 +176,26 @@ a_lazy_update_has_the_priority_of_requests_and_misses_nothing(void **state)
 	world_free(w);
 }
 
+static void
+a_lazy_update_takes_as_many_steps_as_it_needs(void **state)
+{
+	struct world *w = world_new(*state);
+	/* Where a step takes a whole batch. */
+	const struct view_engine_config config = { .store = w->f->calm };
+	struct err err = { 0 };
+
+	view_engine_free(w->engine);
+	assert_int_equal(view_engine_new(&config, &w->engine, &err), STATUS_OK);
+	put_many(w, 0, 1);
+	update(w);
+	put_many(w, 1, VIEW_BATCH_DOCS + 50);
+	update_lazily(w, &views_functions);
+	while (update_is_under_way(w))
+		usleep(1000);
+	check_many(w, VIEW_BATCH_DOCS + 50);
+	world_free(w);
+}
+
 /*
  * Where a store forgets versions sooner than a whole step is done, smaller steps get there. What is
  * new is summed up with what is there, which reads much more than making its rows.
@@ -656,6 +676,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			a_lazy_update_has_the_priority_of_requests_and_misses_nothing,
 			fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_lazy_update_takes_as_many_steps_as_it_needs,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_asks_a_reduce_once, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_calls_no_reduce, fixture_setup,

@@ -289,15 +289,17 @@ update_run(struct update *u, struct view_error *error, struct err *err)
 	bool to_newest;
 
 	pthread_mutex_lock(&u->engine->lock);
-	least = u->least;
 	to_newest = u->to_newest;
 	u->to_newest = false;
 	pthread_mutex_unlock(&u->engine->lock);
-	if (to_newest) {
+	if (to_newest)
 		TRY(kv_run_read(u->build.store, newest_body, &newest, err));
-		if (catalog_seq_cmp(&newest.newest, &least) > 0)
-			least = newest.newest;
-	}
+	/* Kept in the update, which tells after each step how far to go. */
+	pthread_mutex_lock(&u->engine->lock);
+	if (catalog_seq_cmp(&newest.newest, &u->least) > 0)
+		u->least = newest.newest;
+	least = u->least;
+	pthread_mutex_unlock(&u->engine->lock);
 	return view_run(&u->build, &least, &hooks, u->arena, error, err);
 }
 
