@@ -90,12 +90,15 @@ class TooLong(Exception):
 
 def encode_members(pairs, cursor):
     out = []
+    length = 0
     for name, value in pairs:
         kind, data = encode(value, cursor)
         out += [bytes([kind]), name.encode("utf-8", "replace").replace(b"\0", b""), b"\0", data]
+        # At once: a member that was put into itself again and again would take all memory.
+        length += len(data)
+        if length > MOST_BYTES:
+            raise TooLong
     body = b"".join(out)
-    if len(body) > MOST_BYTES:
-        raise TooLong
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
 
