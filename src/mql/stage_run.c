@@ -55,8 +55,8 @@ mql_run_arena(struct mql_run *run, size_t bytes)
 }
 
 /*
- * Each stage calls the one before it, and one with pipelines of its own those of theirs. How deep
- * that is does not depend on the documents, so it is looked at once.
+ * Each stage calls the one before it, and a stage that has pipelines of its own also calls their
+ * stages. The depth of these calls does not depend on the documents, so one check is enough.
  */
 static enum status
 stage_check_stack(struct mql_stage_run *r)

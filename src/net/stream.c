@@ -21,8 +21,9 @@ struct net_stream {
 	struct buf in;
 	struct buf held;
 	/*
-	 * What the two buffers take. It is a part of its own, because the session's may be in use
-	 * on another thread while bytes come: a fiber that waits may have others write its output.
+	 * The memory that the two input buffers take. It is not counted in the session's part,
+	 * because another thread may use that one while bytes come: a fiber that waits may have
+	 * others write its output.
 	 */
 	struct budget_part input_part;
 	size_t taken;            /* of `held`; consumed by the next peek */

@@ -170,7 +170,7 @@ uint64_t client_after_ms(uint64_t ms);
 void client_signal(struct client *c, unsigned signals);
 
 /*
- * Sends a message that the client has not asked for now, of which it takes a reference of its own.
+ * Sends a message outside of any answer, such as a published one. Takes a reference of its own.
  * NULL: there was no memory for the message, so the client, which misses it, is ended. As
  * client_signal().
  */

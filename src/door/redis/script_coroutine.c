@@ -1,6 +1,7 @@
 /*
- * Coroutines of scripts: Lua's functions, but that they tell which one runs, whose instructions are
- * to be counted. Nothing raises an error between the two.
+ * The table `coroutine` of scripts. Its functions do what Lua's do, and also tell the script which
+ * coroutine runs, because Lua counts the instructions of each one separately. Nothing may raise an
+ * error between the two calls that tell it.
  */
 #include "door/redis/script.h"
 

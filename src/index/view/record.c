@@ -25,8 +25,8 @@ seq_str(const struct catalog_seq *seq)
 }
 
 /*
- * Groups stay in the first format as long as it can tell all of them. A group in it whose limits
- * have kept something out is one that an older frond has built.
+ * A group is written in the first format as long as that format can hold all of it. If a group of
+ * the first format lacks rows that were beyond a limit, an older frond has built it.
  */
 static bool
 group_is_plain(const struct view_group *g)

@@ -303,7 +303,8 @@ enum {
 };
 
 /*
- * Draws `wanted` members, each with the same probability: different ones, or with `again` any.
+ * Draws `wanted` members, each with the same probability. They are different ones unless `again`
+ * is set.
  * Reads some fifty members for each, however many there are up to a million, then as many as have
  * one hash, a few times. STATUS_NOT_FOUND: all members have to be read; so it is if there are few.
  */
