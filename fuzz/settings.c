@@ -22,7 +22,7 @@ settings_make_sense(const struct settings *s)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct settings *s = settings_new(cli_setting_groups, cli_setting_groups_count);
+	struct settings *s = cli_settings_new();
 	struct err err = { 0 };
 	enum status status;
 	FILE *file;

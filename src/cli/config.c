@@ -69,10 +69,13 @@ struct lister {
 static void
 list_section(const struct lister *lister, const char *section)
 {
+	size_t count;
+	const struct setting_group *const *groups = cli_setting_groups(&count);
+
 	lister->print_section(section);
-	for (size_t i = 0; i < cli_setting_groups_count; i++)
-		for (size_t j = 0; j < cli_setting_groups[i]->count; j++) {
-			const struct setting *setting = &cli_setting_groups[i]->settings[j];
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < groups[i]->count; j++) {
+			const struct setting *setting = &groups[i]->settings[j];
 
 			if (strcmp(setting->section, section) == 0)
 				lister->print_setting(setting);
@@ -83,13 +86,15 @@ list_section(const struct lister *lister, const char *section)
 static bool
 section_was_told(size_t group, size_t index)
 {
-	const char *section = cli_setting_groups[group]->settings[index].section;
+	size_t count;
+	const struct setting_group *const *groups = cli_setting_groups(&count);
+	const char *section = groups[group]->settings[index].section;
 
 	for (size_t i = 0; i <= group; i++)
-		for (size_t j = 0; j < cli_setting_groups[i]->count; j++) {
+		for (size_t j = 0; j < groups[i]->count; j++) {
 			if (i == group && j == index)
 				return false;
-			if (strcmp(cli_setting_groups[i]->settings[j].section, section) == 0)
+			if (strcmp(groups[i]->settings[j].section, section) == 0)
 				return true;
 		}
 	return false;
@@ -98,10 +103,13 @@ section_was_told(size_t group, size_t index)
 static void
 list_settings(const struct lister *lister)
 {
-	for (size_t i = 0; i < cli_setting_groups_count; i++)
-		for (size_t j = 0; j < cli_setting_groups[i]->count; j++)
+	size_t count;
+	const struct setting_group *const *groups = cli_setting_groups(&count);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < groups[i]->count; j++)
 			if (!section_was_told(i, j))
-				list_section(lister, cli_setting_groups[i]->settings[j].section);
+				list_section(lister, groups[i]->settings[j].section);
 }
 
 /* What a setting accepts: "1 to 100 ms", "true or false", "packed or exploded", "text". */
@@ -211,9 +219,12 @@ struct shown_section {
 static bool
 is_secret(struct str section, struct str name)
 {
-	for (size_t i = 0; i < cli_setting_groups_count; i++)
-		for (size_t j = 0; j < cli_setting_groups[i]->count; j++) {
-			const struct setting *setting = &cli_setting_groups[i]->settings[j];
+	size_t count;
+	const struct setting_group *const *groups = cli_setting_groups(&count);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < groups[i]->count; j++) {
+			const struct setting *setting = &groups[i]->settings[j];
 
 			if (str_eq(section, str_from_cstr(setting->section)) &&
 			    str_eq(name, str_from_cstr(setting->name)))
@@ -241,7 +252,7 @@ print_value(void *arg, struct str section, struct str name, struct str text)
 static enum status
 print_file(const char *path, struct err *err)
 {
-	struct settings *settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	struct settings *settings = cli_settings_new();
 	struct shown_section shown = { "" };
 	enum status status = settings ? settings_read_file(settings, path, err)
 				      : err_set(err, STATUS_NOMEM, "out of memory");
@@ -256,7 +267,7 @@ print_file(const char *path, struct err *err)
 static enum status
 check_file(const char *path, struct err *err)
 {
-	struct settings *settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	struct settings *settings = cli_settings_new();
 	const struct serve_given given = { .config = path };
 	struct listening listening = { 0 };
 	struct auth *auth = NULL;

@@ -3,9 +3,13 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "http/server.h"
+#include "door/door.h"
 #include "net/host.h"
 #include "net/stream.h"
+
+enum {
+	DOOR_EVENT_BYTES = 64,
+};
 
 /* An address of the command line, or one of the settings. */
 static enum status
@@ -62,19 +66,20 @@ listen_at(struct net_host *host, unsigned service, const char *name, uint16_t *p
 }
 
 enum status
-door_listen(struct door *d, const struct door_ground *ground, struct net_stream_options *options,
-	    const char *event, const char *tls_event, struct err *err)
+door_listen(struct door *d, const struct door_type *type, struct net_host *host,
+	    struct net_stream_options *options, struct net_tls *tls, struct err *err)
 {
-	struct net_host *host = server_host(ground->server);
+	char tls_event[DOOR_EVENT_BYTES];
 	unsigned service, secure;
 
 	TRY(net_host_add_service(host, &net_stream_protocol, options, &service, err));
 	if (d->loops)
 		net_host_narrow(host, service, d->loops);
 	if (d->wanted)
-		TRY(listen_at(host, service, d->host, &d->port, event, err));
+		TRY(listen_at(host, service, d->host, &d->port, type->name, err));
 	if (d->tls_wanted) {
-		TRY(net_host_secure(host, service, ground->tls, &secure, err));
+		(void)snprintf(tls_event, sizeof(tls_event), "%ss", type->name);
+		TRY(net_host_secure(host, service, tls, &secure, err));
 		TRY(listen_at(host, secure, d->tls_host, &d->tls_port, tls_event, err));
 	}
 	return STATUS_OK;

@@ -10,14 +10,10 @@
 #include "base/address.h"
 #include "base/status.h"
 
-struct kv_store;
+struct door_type;
 struct net_host;
 struct net_stream_options;
 struct net_tls;
-struct people_news;
-struct server;
-struct settings;
-struct settings_live;
 
 struct door {
 	bool wanted;
@@ -41,17 +37,6 @@ struct door_wish {
 	const char *tls_given; /* the same for TLS */
 };
 
-/* What the doors of a process stand on. All of it outlives them. */
-struct door_ground {
-	struct kv_store *store;
-	const struct settings *settings;
-	struct settings_live *live;
-	struct people_news *news; /* access/follow.h */
-	struct server *server;
-	const char *config_file; /* its whole path; NULL: none */
-	struct net_tls *tls;     /* of those that speak it; NULL: none does */
-};
-
 /* Decides where it listens. STATUS_INVALID for what is no address. */
 MUST_USE enum status door_find(struct door *d, const struct door_wish *wish, struct err *err);
 
@@ -66,12 +51,13 @@ door_is_wanted(const struct door *d)
 const char *door_exposed(const struct door *d);
 
 /*
- * Listens, by a stream protocol with these options, and logs `event`, or `tls_event`, with the
- * address. STATUS_INVALID, STATUS_IO, STATUS_NOMEM.
+ * Listens, by a stream protocol with these options, and logs the address by the type's name, with
+ * an "s" behind it for TLS. `tls` is of whatever speaks it; NULL: nothing does. STATUS_INVALID,
+ * STATUS_IO, STATUS_NOMEM.
  */
-MUST_USE enum status door_listen(struct door *d, const struct door_ground *ground,
-				 struct net_stream_options *options, const char *event,
-				 const char *tls_event, struct err *err);
+MUST_USE enum status door_listen(struct door *d, const struct door_type *type,
+				 struct net_host *host, struct net_stream_options *options,
+				 struct net_tls *tls, struct err *err);
 
 /* The host and port that clients in clear use, or those with TLS where there is nothing else. */
 const char *door_host(const struct door *d);

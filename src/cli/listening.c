@@ -4,11 +4,9 @@
 
 #include "cli/serve_settings.h"
 #include "door/couch/couch.h"
-#include "door/mongo/settings.h"
-#include "door/redis/settings.h"
 
 enum {
-	LISTENING_PLACES = 7, /* two of each door, and that of the metrics */
+	LISTENING_PLACES = 2 + 2 * CLI_DOORS + 1, /* two of each door, and that of the metrics */
 };
 
 /* ---- Doors ---- */
@@ -39,80 +37,57 @@ find_http(struct listening *l, const struct settings *settings, const struct lis
 }
 
 static enum status
-find_redis(struct listening *l, const struct settings *settings,
-	   const struct listening_given *given, struct err *err)
+find_door(struct listening *l, size_t i, const struct settings *settings,
+	  const struct listening_given *given, struct err *err)
 {
-	const struct redis_settings *s = settings_of(settings, &redis_setting_group);
+	const struct door_settings *s = settings_of(settings, cli_doors[i]->settings);
 	const struct door_wish wish = {
-		.section = "redis",
+		.section = cli_doors[i]->name,
 		.enabled = s->enabled,
 		.tls_enabled = s->tls_enabled,
 		.host = s->host,
 		.port = s->port,
 		.tls_port = s->tls_port,
-		.given = given->redis,
-		.tls_given = given->rediss,
+		.given = given->doors[i].clear,
+		.tls_given = given->doors[i].tls,
 	};
 
-	return door_find(&l->redis, &wish, err);
-}
-
-static enum status
-find_mongo(struct listening *l, const struct settings *settings,
-	   const struct listening_given *given, struct err *err)
-{
-	const struct mongo_settings *s = settings_of(settings, &mongo_setting_group);
-	const struct door_wish wish = {
-		.section = "mongo",
-		.enabled = s->enabled,
-		.tls_enabled = s->tls_enabled,
-		.host = s->host,
-		.port = s->port,
-		.tls_port = s->tls_port,
-		.given = given->mongo,
-		.tls_given = given->mongos,
-	};
-	char host[ADDRESS_HOST_BYTES];
-	uint16_t port;
-
-	/* Clients are told this one, so it may be a name. */
-	if (s->told_host && address_parse(s->told_host, host, &port, err) != STATUS_OK)
-		return err_set(err, STATUS_INVALID, "[mongo] host: \"%s\" is not HOST:PORT",
-			       s->told_host);
-	return door_find(&l->mongo, &wish, err);
+	return door_find(&l->doors[i], &wish, err);
 }
 
 /* ---- All together ---- */
 
 struct place {
 	const char *name;
+	const char *suffix; /* " with TLS" behind a name that does not say so */
 	const char *host;
 	uint16_t port;
 };
 
 static size_t
+list_door(const struct door *d, const char *name, const char *tls_name, const char *tls_suffix,
+	  struct place *ret)
+{
+	size_t count = 0;
+
+	if (d->wanted)
+		ret[count++] = (struct place){ name, "", d->host, d->port };
+	if (d->tls_wanted)
+		ret[count++] = (struct place){ tls_name, tls_suffix, d->tls_host, d->tls_port };
+	return count;
+}
+
+static size_t
 list_places(const struct listening *l, const struct couch_settings *metrics,
 	    struct place ret[LISTENING_PLACES])
 {
-	const struct {
-		const char *name, *tls_name;
-		const struct door *door;
-	} doors[] = { { "HTTP", "HTTPS", &l->http },
-		      { "Redis", "Redis with TLS", &l->redis },
-		      { "MongoDB", "MongoDB with TLS", &l->mongo } };
-	size_t count = 0;
+	size_t count = list_door(&l->http, "HTTP", "HTTPS", "", ret);
 
-	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
-		const struct door *d = doors[i].door;
-
-		if (d->wanted)
-			ret[count++] = (struct place){ doors[i].name, d->host, d->port };
-		if (d->tls_wanted)
-			ret[count++] = (struct place){ doors[i].tls_name, d->tls_host,
-						       d->tls_port };
-	}
+	for (size_t i = 0; i < cli_doors_count; i++)
+		count += list_door(&l->doors[i], cli_doors[i]->clients, cli_doors[i]->clients,
+				   " with TLS", &ret[count]);
 	if (metrics->metrics_apart)
-		ret[count++] = (struct place){ "metrics", metrics->metrics_host,
+		ret[count++] = (struct place){ "metrics", "", metrics->metrics_host,
 					       (uint16_t)metrics->metrics_port };
 	return count;
 }
@@ -129,24 +104,21 @@ check_ports(const struct listening *l, const struct couch_settings *metrics, str
 			if (places[i].port && places[i].port == places[j].port &&
 			    address_overlaps(places[i].host, places[j].host))
 				return err_set(err, STATUS_INVALID,
-					       "%s and %s cannot both listen at port %u of %s",
-					       places[j].name, places[i].name,
-					       (unsigned)places[i].port, places[i].host);
+					       "%s%s and %s%s cannot both listen at port %u of %s",
+					       places[j].name, places[j].suffix, places[i].name,
+					       places[i].suffix, (unsigned)places[i].port,
+					       places[i].host);
 	return STATUS_OK;
 }
 
 const char *
 listening_exposed(const struct listening *l)
 {
-	const struct door *const doors[] = { &l->http, &l->redis, &l->mongo };
+	const char *host = door_exposed(&l->http);
 
-	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
-		const char *host = door_exposed(doors[i]);
-
-		if (host)
-			return host;
-	}
-	return NULL;
+	for (size_t i = 0; i < cli_doors_count && !host; i++)
+		host = door_exposed(&l->doors[i]);
+	return host;
 }
 
 static enum status
@@ -212,14 +184,15 @@ enum status
 listening_tell(const struct listening *l, struct settings *settings, struct err *err)
 {
 	static const struct door_names http = { "chttpd", "ssl", NULL, "enable", "port" };
-	static const struct door_names redis = { "redis", "redis", "enable", "tls_enable",
-						 "tls_port" };
-	static const struct door_names mongo = { "mongo", "mongo", "enable", "tls_enable",
-						 "tls_port" };
 
 	TRY(tell_door(&l->http, &http, settings, err));
-	TRY(tell_door(&l->redis, &redis, settings, err));
-	return tell_door(&l->mongo, &mongo, settings, err);
+	for (size_t i = 0; i < cli_doors_count; i++) {
+		const struct door_names names = { cli_doors[i]->name, cli_doors[i]->name, "enable",
+						  "tls_enable", "tls_port" };
+
+		TRY(tell_door(&l->doors[i], &names, settings, err));
+	}
+	return STATUS_OK;
 }
 
 enum status
@@ -227,15 +200,19 @@ listening_find(struct listening *l, const struct settings *settings,
 	       const struct listening_given *given, struct err *err)
 {
 	const struct couch_settings *couch = settings_of(settings, &couch_setting_group);
+	bool tls_wanted = false;
 
 	TRY(find_http(l, settings, given, err));
-	TRY(find_redis(l, settings, given, err));
-	TRY(find_mongo(l, settings, given, err));
+	for (size_t i = 0; i < cli_doors_count; i++) {
+		TRY(find_door(l, i, settings, given, err));
+		tls_wanted = tls_wanted || l->doors[i].tls_wanted;
+	}
+	tls_wanted = tls_wanted || l->http.tls_wanted;
 	if (couch->metrics_apart)
 		TRY(address_check_host(couch->metrics_host, couch->metrics_host, err));
 	TRY(check_ports(l, couch, err));
 	TRY(check_in_charge(l, settings, err));
-	if (l->http.tls_wanted || l->redis.tls_wanted || l->mongo.tls_wanted)
+	if (tls_wanted)
 		return certificates_read(&l->certificates, settings, err);
 	return STATUS_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "cli/certificates.h"
 #include "cli/door.h"
+#include "cli/doors.h"
 #include "settings/settings.h"
 
 /* The word that `--http` takes instead of an address. */
@@ -16,14 +17,14 @@
 /* The options of the command line, each HOST:PORT; NULL: the settings say. */
 struct listening_given {
 	const char *http, *https;
-	const char *redis, *rediss;
-	const char *mongo, *mongos;
+	struct {
+		const char *clear, *tls;
+	} doors[CLI_DOORS]; /* as in the table */
 };
 
 struct listening {
 	struct door http;
-	struct door redis;
-	struct door mongo;
+	struct door doors[CLI_DOORS];     /* as in the table */
 	struct certificates certificates; /* of all of them */
 };
 

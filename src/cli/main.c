@@ -5,9 +5,8 @@
 
 #include "access/person.h"
 #include "cli/cli.h"
+#include "cli/doors.h"
 #include "door/couch/couch.h"
-#include "door/mongo/session.h"
-#include "door/redis/messages.h"
 #include "model/plain/plain.h"
 #include "model/revisioned/revisioned.h"
 #include "model/timed/timed.h"
@@ -57,8 +56,9 @@ main(int argc, char **argv)
 	cli_watch_memory();
 	couch_follow_designs();
 	person_register();
-	messages_register();
-	session_register();
+	for (size_t i = 0; i < cli_doors_count; i++)
+		if (cli_doors[i]->register_records)
+			cli_doors[i]->register_records();
 	argp_program_version = "frond " FROND_VERSION;
 	if (argc < 2) {
 		print_help(stderr);

@@ -1,4 +1,4 @@
-/* frond serve: one process, one store, its doors: CouchDB's API over HTTP, Redis's, MongoDB's. */
+/* frond serve: one process, one store, CouchDB's API over HTTP and the doors of the table. */
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "access/follow.h"
 #include "access/people.h"
-#include "access/scram_table.h"
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,15 +18,12 @@
 #include "catalog/keys.h"
 #include "catalog/move.h"
 #include "cli/cli.h"
-#include "cli/mongo_door.h"
-#include "cli/redis_door.h"
+#include "cli/open_doors.h"
 #include "cli/serve_settings.h"
 #include "cli/settings.h"
 #include "cli/stopping.h"
 #include "cli/welcome.h"
 #include "door/couch/couch.h"
-#include "door/mongo/mongo.h"
-#include "door/redis/redis.h"
 #include "http/server.h"
 #include "http/settings.h"
 #include "index/engine/build.h"
@@ -58,11 +54,16 @@ enum {
 	OPTION_NO_SYNC = 256,
 	OPTION_UTILS,
 	OPTION_HTTPS,
-	OPTION_REDIS,
-	OPTION_REDISS,
-	OPTION_MONGO,
-	OPTION_MONGOS,
-	OPTION_MONGO_TESTS,
+
+	/* Of each door of the table: */
+	OPTION_DOORS = 1024,
+	OPTION_OF_CLEAR = 0,
+	OPTION_OF_TLS,
+	OPTION_OF_FLAG,
+	OPTIONS_OF_DOOR,
+
+	OPTION_NAME_BYTES = 64,
+	OPTION_HELP_BYTES = 256,
 
 	SWEEP_EVERY_MS = 10 * 1000,
 	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
@@ -82,7 +83,7 @@ enum {
 
 struct serve_args {
 	struct serve_given given;
-	bool mongo_tests;
+	bool door_flags[CLI_DOORS]; /* the option of the door's own was given */
 	bool no_sync;
 };
 
@@ -92,8 +93,8 @@ struct serve {
 	const struct couch_settings *couch_settings;
 	const struct index_settings *indexes;
 	struct listening listening;
-	struct redis_door redis;
-	struct mongo_door mongo;
+	struct open_doors doors;
+	bool door_flags[CLI_DOORS];
 	char utils_dir[PATH_MAX];
 	char *config_file; /* its whole path; NULL: none */
 	bool no_sync;
@@ -114,7 +115,7 @@ struct serve {
 	uint64_t trim_most_ns; /* how far large requests may put that off */
 };
 
-static const struct argp_option argp_options[] = {
+static const struct argp_option own_options[] = {
 	{ "store", OPTION_STORE, "URL", 0,
 	  "Where the data is (default " KV_STORE_URL "); a missing directory is made", 0 },
 	{ "http", OPTION_HTTP, "HOST:PORT", 0,
@@ -124,20 +125,6 @@ static const struct argp_option argp_options[] = {
 	  0 },
 	{ "https", OPTION_HTTPS, "HOST:PORT", 0,
 	  "Listen there with TLS, too, by the certificate that [ssl] in FILE names", 0 },
-	{ "redis", OPTION_REDIS, "HOST:PORT", 0,
-	  "Listen there for clients of Redis, too; any address but the loopback needs an "
-	  "administrator. Port 0: any free one",
-	  0 },
-	{ "rediss", OPTION_REDISS, "HOST:PORT", 0,
-	  "The same with TLS, by the certificate that [ssl] in FILE names", 0 },
-	{ "mongo", OPTION_MONGO, "HOST:PORT", 0,
-	  "Listen there for clients of MongoDB, too; any address but the loopback needs an "
-	  "administrator. Port 0: any free one",
-	  0 },
-	{ "mongos", OPTION_MONGOS, "HOST:PORT", 0,
-	  "The same with TLS, by the certificate that [ssl] in FILE names", 0 },
-	{ "mongo-test-commands", OPTION_MONGO_TESTS, NULL, 0,
-	  "Let clients of MongoDB have commands fail (configureFailPoint). For tests only", 0 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
 	  "Read settings from FILE; options given here win over it", 0 },
 	{ "admin", OPTION_ADMIN, "NAME:PASSWORD", 0,
@@ -151,11 +138,60 @@ static const struct argp_option argp_options[] = {
 	{ "no-sync", OPTION_NO_SYNC, NULL, 0,
 	  "Answer before the disk has the data: a crash of the machine loses some. For tests only",
 	  0 },
-	{ 0 },
 };
 
+enum {
+	OWN_OPTIONS = sizeof(own_options) / sizeof(own_options[0]),
+	OPTIONS = OWN_OPTIONS + CLI_DOORS * OPTIONS_OF_DOOR + 1, /* with the end */
+};
+
+/* The options of one door, into `ret`; returns how many there are. The texts are static. */
+static size_t
+door_options(size_t i, struct argp_option ret[OPTIONS_OF_DOOR])
+{
+	static struct {
+		char tls_name[OPTION_NAME_BYTES];
+		char help[OPTION_HELP_BYTES];
+	} texts[CLI_DOORS];
+	const struct door_type *type = cli_doors[i];
+	int key = OPTION_DOORS + (int)i * OPTIONS_OF_DOOR;
+
+	(void)snprintf(texts[i].tls_name, OPTION_NAME_BYTES, "%ss", type->name);
+	(void)snprintf(texts[i].help, OPTION_HELP_BYTES,
+		       "Listen there for clients of %s, too; any address but the loopback needs an "
+		       "administrator. Port 0: any free one",
+		       type->clients);
+	ret[0] = (struct argp_option){ type->name, key + OPTION_OF_CLEAR, "HOST:PORT",
+				       0,          texts[i].help,         0 };
+	ret[1] = (struct argp_option){
+		texts[i].tls_name,
+		key + OPTION_OF_TLS,
+		"HOST:PORT",
+		0,
+		"The same with TLS, by the certificate that [ssl] in FILE names",
+		0
+	};
+	if (!type->flag)
+		return OPTIONS_OF_DOOR - 1;
+	ret[2] = (struct argp_option){
+		type->flag, key + OPTION_OF_FLAG, NULL, 0, type->flag_help, 0
+	};
+	return OPTIONS_OF_DOOR;
+}
+
+static void
+make_options(struct argp_option ret[OPTIONS])
+{
+	size_t count = OWN_OPTIONS;
+
+	memcpy(ret, own_options, sizeof(own_options));
+	for (size_t i = 0; i < cli_doors_count; i++)
+		count += door_options(i, &ret[count]);
+	ret[count] = (struct argp_option){ 0 };
+}
+
 static const char argp_doc[] =
-	"Serve a store by CouchDB's HTTP API, and by Redis's and MongoDB's protocols if asked "
+	"Serve a store by CouchDB's HTTP API, and by the protocols of other databases if asked "
 	"to.\v"
 	"SIGTERM and SIGINT stop it: no new connections, requests under way finish; a second "
 	"signal gives up waiting for them. What has not ended within drain_timeout_ms is left as "
@@ -164,6 +200,26 @@ static const char argp_doc[] =
 	"\n"
 	"Environment: " SERVE_ADMIN_ENV "=NAME:PASSWORD, an administrator.\n"
 	"\n" CLI_EXIT_TEXT;
+
+static error_t
+door_parse_option(int key, const char *text, struct serve_args *args)
+{
+	size_t i = key < OPTION_DOORS ? CLI_DOORS : (size_t)(key - OPTION_DOORS) / OPTIONS_OF_DOOR;
+
+	if (i >= cli_doors_count)
+		return ARGP_ERR_UNKNOWN;
+	switch ((key - OPTION_DOORS) % OPTIONS_OF_DOOR) {
+	case OPTION_OF_CLEAR:
+		args->given.listening.doors[i].clear = text;
+		return 0;
+	case OPTION_OF_TLS:
+		args->given.listening.doors[i].tls = text;
+		return 0;
+	default:
+		args->door_flags[i] = true;
+		return 0;
+	}
+}
 
 static error_t
 serve_parse_option(int key, char *text, struct argp_state *state)
@@ -179,21 +235,6 @@ serve_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_HTTPS:
 		args->given.listening.https = text;
-		return 0;
-	case OPTION_REDIS:
-		args->given.listening.redis = text;
-		return 0;
-	case OPTION_REDISS:
-		args->given.listening.rediss = text;
-		return 0;
-	case OPTION_MONGO:
-		args->given.listening.mongo = text;
-		return 0;
-	case OPTION_MONGOS:
-		args->given.listening.mongos = text;
-		return 0;
-	case OPTION_MONGO_TESTS:
-		args->mongo_tests = true;
 		return 0;
 	case OPTION_CONFIG:
 		args->given.config = text;
@@ -214,14 +255,14 @@ serve_parse_option(int key, char *text, struct argp_state *state)
 		argp_error(state, "what is \"%s\"?", text);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return door_parse_option(key, text, args);
 	}
 }
 
 static enum status
 read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 {
-	struct settings *settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	struct settings *settings = cli_settings_new();
 
 	if (!settings)
 		return err_set(err, STATUS_NOMEM, "out of memory");
@@ -230,12 +271,10 @@ read_settings(struct serve *s, const struct serve_args *args, struct err *err)
 	s->indexes = settings_of(settings, &index_setting_group);
 	s->couch_settings = settings_of(settings, &couch_setting_group);
 	s->no_sync = args->no_sync;
-	s->mongo.test_commands = args->mongo_tests;
+	memcpy(s->door_flags, args->door_flags, sizeof(s->door_flags));
 	TRY(serve_settings_read(&args->given, settings, &s->listening, err));
 	if (args->given.config)
 		s->config_file = realpath(args->given.config, NULL);
-	if (door_is_wanted(&s->listening.mongo))
-		scram_admins_want();
 	return STATUS_OK;
 }
 
@@ -382,8 +421,6 @@ make_chores(struct serve *s, struct err *err)
 		chores_add(s->chores, &own[i]);
 	rev_chores_add(s->chores, s->store);
 	catalog_chores_add(s->chores, s->store);
-	s->sweeping = (struct timed_sweeping){ .store = s->store,
-					       .listener = redis_door_listener(&s->redis) };
 	timed_chores_add(s->chores, &s->sweeping);
 	s->plain_sweeping = (struct plain_sweeping){ .store = s->store, .place = CATALOG_KEY_INIT };
 	plain_chores_add(s->chores, &s->plain_sweeping);
@@ -394,10 +431,7 @@ make_chores(struct serve *s, struct err *err)
 				    });
 	people_news_chores_add(s->news, s->chores);
 	couch_chores_add(s->couch, s->chores);
-	if (s->redis.redis)
-		redis_chores_add(s->redis.redis, s->chores);
-	if (s->mongo.mongo)
-		mongo_chores_add(s->mongo.mongo, s->chores);
+	open_doors_chores_add(&s->doors, s->chores);
 	return STATUS_OK;
 }
 
@@ -643,8 +677,9 @@ make_server(struct serve *s, struct err *err)
 		.settings = s->settings,
 		.live = s->live,
 		.news = s->news,
+		.js = s->js,
+		.sweeping = &s->sweeping,
 		.config_file = s->config_file,
-		.tls = s->listening.certificates.tls,
 	};
 
 	s->couch = couch_new(&couch);
@@ -654,9 +689,9 @@ make_server(struct serve *s, struct err *err)
 	server_config_set(&server, settings_of(s->settings, &server_setting_group));
 	TRY(server_new(&server, &s->server, err));
 	TRY(listen_for_http(s, err));
-	ground.server = s->server;
-	TRY(redis_door_listen(&s->redis, &s->listening.redis, &ground, err));
-	TRY(mongo_door_listen(&s->mongo, &s->listening.mongo, &ground, s->js, err));
+	ground.host = server_host(s->server);
+	s->sweeping.store = s->store;
+	TRY(open_doors_listen(&s->doors, &s->listening, &ground, s->door_flags, err));
 	TRY(listen_for_metrics(s, err));
 	/* Nothing reads the settings that the process was started with before it serves. */
 	return listening_tell(&s->listening, s->settings, err);
@@ -711,11 +746,10 @@ serve(struct serve *s, struct err *err)
 	if (status == STATUS_OK)
 		status = run_server(s, err);
 	if (status == STATUS_OK)
-		mongo_door_stop(&s->mongo);
+		open_doors_stop(&s->doors);
 	if (!server_free(s->server))
 		end_abandoned(s, err);
-	redis_door_fini(&s->redis);
-	mongo_door_fini(&s->mongo);
+	open_doors_fini(&s->doors);
 	couch_free(s->couch);
 	chores_free(s->chores);
 	buf_release(&s->plain_sweeping.place);
@@ -757,15 +791,17 @@ raise_descriptor_limit(struct err *err)
 static int
 run_serve(int argc, char **argv)
 {
-	static const struct argp argp = { .options = argp_options,
-					  .parser = serve_parse_option,
-					  .doc = argp_doc };
+	struct argp_option options[OPTIONS];
+	const struct argp argp = { .options = options,
+				   .parser = serve_parse_option,
+				   .doc = argp_doc };
 	struct serve_args args = { 0 };
 	struct serve s = { 0 };
 	struct err err = { 0 };
 	int code = CLI_USAGE;
 	enum status status;
 
+	make_options(options);
 	cli_parse(&argp, argc, argv, &args);
 	mem_tune();
 	status = read_settings(&s, &args, &err);

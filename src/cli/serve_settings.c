@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "access/people.h"
-#include "cli/mongo_door.h"
 #include "kv/kv.h"
 #include "kv/settings.h"
 
@@ -51,7 +50,9 @@ serve_settings_read(const struct serve_given *given, struct settings *settings,
 		TRY(settings_set(settings, STR("frond"), STR("utils_dir"),
 				 str_from_cstr(given->utils), err));
 	TRY(listening_find(listening, settings, &given->listening, err));
-	if (door_is_wanted(&listening->mongo))
-		TRY(mongo_door_check(settings, err));
+	for (size_t i = 0; i < cli_doors_count; i++)
+		if (cli_doors[i]->check)
+			TRY(cli_doors[i]->check(settings, door_is_wanted(&listening->doors[i]),
+						err));
 	return people_check(settings, err);
 }

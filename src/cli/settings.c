@@ -2,9 +2,8 @@
 
 #include "access/settings.h"
 #include "base/log.h"
+#include "cli/doors.h"
 #include "door/couch/couch.h"
-#include "door/mongo/settings.h"
-#include "door/redis/settings.h"
 #include "js/settings.h"
 #include "kv/settings.h"
 #include "replicator/settings.h"
@@ -12,19 +11,42 @@
 #include "index/engine/settings.h"
 #include "net/settings.h"
 
-const struct setting_group *const cli_setting_groups[] = {
+static const struct setting_group *const own_groups[] = {
 	&couch_setting_group, &server_setting_group, &access_setting_group,
 	&log_setting_group,   &kv_setting_group,     &replicator_setting_group,
 	&js_setting_group,    &index_setting_group,  &tls_setting_group,
-	&mongo_setting_group, &redis_setting_group,
 };
 
-const size_t cli_setting_groups_count = sizeof(cli_setting_groups) / sizeof(cli_setting_groups[0]);
+enum {
+	OWN_GROUPS = sizeof(own_groups) / sizeof(own_groups[0]),
+};
+
+const struct setting_group *const *
+cli_setting_groups(size_t *ret_count)
+{
+	static const struct setting_group *groups[OWN_GROUPS + CLI_DOORS];
+
+	for (size_t i = 0; i < OWN_GROUPS; i++)
+		groups[i] = own_groups[i];
+	for (size_t i = 0; i < cli_doors_count; i++)
+		groups[OWN_GROUPS + i] = cli_doors[i]->settings;
+	*ret_count = OWN_GROUPS + cli_doors_count;
+	return groups;
+}
+
+struct settings *
+cli_settings_new(void)
+{
+	size_t count;
+	const struct setting_group *const *groups = cli_setting_groups(&count);
+
+	return settings_new(groups, count);
+}
 
 enum status
 cli_settings_of_store(struct kv_store *store, struct settings **ret, struct err *err)
 {
-	struct settings *settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	struct settings *settings = cli_settings_new();
 	enum status status;
 
 	if (!settings)

@@ -5,8 +5,11 @@
 #include "kv/kv.h"
 #include "settings/settings.h"
 
-extern const struct setting_group *const cli_setting_groups[];
-extern const size_t cli_setting_groups_count;
+/* All groups, those of the doors (cli/doors.h) behind the others. */
+const struct setting_group *const *cli_setting_groups(size_t *ret_count);
+
+/* Settings of all of them with their defaults. NULL when out of memory. */
+struct settings *cli_settings_new(void);
 
 /*
  * The settings that a server without a file would have in front of the store. The caller frees

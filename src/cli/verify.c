@@ -193,7 +193,7 @@ make_functions(struct verify *v, struct err *err)
 {
 	struct js_config config;
 
-	v->settings = settings_new(cli_setting_groups, cli_setting_groups_count);
+	v->settings = cli_settings_new();
 	if (!v->settings)
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	js_config_set(&config, settings_of(v->settings, &js_setting_group));

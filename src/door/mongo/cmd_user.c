@@ -7,7 +7,7 @@
 #include "bson/json.h"
 #include "door/mongo/client.h"
 #include "door/mongo/commands.h"
-#include "door/mongo/people.h"
+#include "door/people.h"
 #include "door/mongo/privileges.h"
 
 enum {
@@ -69,7 +69,7 @@ static const struct str admin_db = { "admin", 5 };
 /* ---- What is asked for ---- */
 
 static struct str
-person_db(const struct mongo_person *p)
+person_db(const struct door_person *p)
 {
 	return p->db.len ? p->db : admin_db;
 }
@@ -103,9 +103,9 @@ read_name(struct call *c, struct str *ret)
 
 /* Reads the person of the command's database. */
 static enum status
-person_find(struct call *c, struct str name, struct mongo_person *ret)
+person_find(struct call *c, struct str name, struct door_person *ret)
 {
-	const struct mongo_people *people = &c->mongo->config.people;
+	const struct door_people *people = &c->mongo->config.people;
 	enum status status = people->get(people->arg, name, c->arena, ret, &c->err);
 
 	if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !str_eq(person_db(ret), c->db)))
@@ -194,7 +194,7 @@ has_role(const struct str *roles, size_t count, struct str role)
  * that is NULL; those of other doors stay.
  */
 static enum status
-change_roles(struct call *c, struct mongo_person *p, const struct str *taken, size_t taken_count,
+change_roles(struct call *c, struct door_person *p, const struct str *taken, size_t taken_count,
 	     const struct str *given, size_t given_count)
 {
 	struct str *roles = arena_alloc(c->arena,
@@ -218,7 +218,7 @@ change_roles(struct call *c, struct mongo_person *p, const struct str *taken, si
 }
 
 static enum status
-read_custom(struct call *c, struct mongo_person *p)
+read_custom(struct call *c, struct door_person *p)
 {
 	struct buf AUTO(buf_release) text = BUF_INIT(PEOPLE_CUSTOM_BYTES);
 
@@ -235,7 +235,7 @@ read_custom(struct call *c, struct mongo_person *p)
 
 /* What is about the password. */
 static enum status
-read_password(struct call *c, struct mongo_person *p)
+read_password(struct call *c, struct door_person *p)
 {
 	bool sha256 = !call_has(c, USER_MECHANISMS);
 	struct bson_element e;
@@ -290,9 +290,9 @@ log_change(const struct call *c, struct str name)
 }
 
 static enum status
-person_put(struct call *c, const struct mongo_person *p)
+person_put(struct call *c, const struct door_person *p)
 {
-	const struct mongo_people *people = &c->mongo->config.people;
+	const struct door_people *people = &c->mongo->config.people;
 	enum status status = people->put(people->arg, p, c->arena, &c->err);
 
 	if (status != STATUS_OK)
@@ -304,8 +304,8 @@ person_put(struct call *c, const struct mongo_person *p)
 enum status
 mongo_run_create_user(struct call *c)
 {
-	const struct mongo_people *people = &c->mongo->config.people;
-	struct mongo_person p = { .db = c->db }, old;
+	const struct door_people *people = &c->mongo->config.people;
+	struct door_person p = { .db = c->db }, old;
 	enum status status;
 
 	TRY(read_name(c, &p.name));
@@ -337,7 +337,7 @@ mongo_run_create_user(struct call *c)
 enum status
 mongo_run_update_user(struct call *c)
 {
-	struct mongo_person p;
+	struct door_person p;
 	struct str name, *roles;
 	size_t count;
 
@@ -359,7 +359,7 @@ mongo_run_update_user(struct call *c)
 static enum status
 run_roles(struct call *c, bool gives)
 {
-	struct mongo_person p;
+	struct door_person p;
 	struct str name, *roles;
 	size_t count;
 
@@ -383,9 +383,9 @@ mongo_run_revoke_roles(struct call *c)
 }
 
 static enum status
-person_remove(struct call *c, const struct mongo_person *p)
+person_remove(struct call *c, const struct door_person *p)
 {
-	const struct mongo_people *people = &c->mongo->config.people;
+	const struct door_people *people = &c->mongo->config.people;
 	enum status status = people->remove(people->arg, p, c->arena, &c->err);
 
 	if (status != STATUS_OK)
@@ -397,7 +397,7 @@ person_remove(struct call *c, const struct mongo_person *p)
 enum status
 mongo_run_drop_user(struct call *c)
 {
-	struct mongo_person p;
+	struct door_person p;
 	struct str name = { 0 };
 
 	TRY(read_name(c, &name));
@@ -408,7 +408,7 @@ mongo_run_drop_user(struct call *c)
 enum status
 mongo_run_drop_all_users(struct call *c)
 {
-	const struct mongo_people *people = &c->mongo->config.people;
+	const struct door_people *people = &c->mongo->config.people;
 	struct str *names;
 	size_t count;
 	int32_t n = 0;
@@ -416,7 +416,7 @@ mongo_run_drop_all_users(struct call *c)
 	TRY(people->names(people->arg, c->arena, &names, &count, &c->err));
 	for (size_t i = 0; i < count; i++) {
 		struct arena_mark mark = arena_mark(c->arena);
-		struct mongo_person p;
+		struct door_person p;
 		enum status status = people->get(people->arg, names[i], c->arena, &p, &c->err);
 
 		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
@@ -448,7 +448,7 @@ put_roles(struct call *c, struct str name, const struct rights *rights)
 }
 
 static enum status
-put_person(struct call *c, const struct mongo_person *p)
+put_person(struct call *c, const struct door_person *p)
 {
 	struct buf AUTO(buf_release) custom = BUF_INIT(PEOPLE_CUSTOM_BYTES);
 	struct str db = person_db(p);
@@ -490,9 +490,9 @@ may_see(const struct call *c, struct str db)
 static enum status
 tell_person(struct call *c, struct str name, struct str db)
 {
-	const struct mongo_people *people = &c->mongo->config.people;
+	const struct door_people *people = &c->mongo->config.people;
 	struct arena_mark mark = arena_mark(c->arena);
-	struct mongo_person p;
+	struct door_person p;
 	enum status status;
 
 	if (!may_see(c, db) && !str_eq(name, c->client->user.name))
@@ -526,7 +526,7 @@ tell_one(struct call *c, const struct bson_value *v)
 static enum status
 tell_all(struct call *c, struct str db)
 {
-	const struct mongo_people *people = &c->mongo->config.people;
+	const struct door_people *people = &c->mongo->config.people;
 	struct str *names;
 	size_t count;
 
@@ -537,7 +537,7 @@ tell_all(struct call *c, struct str db)
 	TRY(people->names(people->arg, c->arena, &names, &count, &c->err));
 	for (size_t i = 0; i < count; i++) {
 		struct arena_mark mark = arena_mark(c->arena);
-		struct mongo_person p;
+		struct door_person p;
 		enum status status = people->get(people->arg, names[i], c->arena, &p, &c->err);
 
 		if (status == STATUS_OK && (!db.len || str_eq(person_db(&p), db)))

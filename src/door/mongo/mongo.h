@@ -8,7 +8,8 @@
 #define FROND_DOOR_MONGO_MONGO_H
 
 #include "base/status.h"
-#include "door/mongo/people.h"
+#include "door/door.h"
+#include "door/people.h"
 #include "kv/kv.h"
 #include "net/stream.h"
 
@@ -40,9 +41,9 @@ struct mongo_config {
 	struct settings_live *live; /* who may log in */
 	struct people_news *news;   /* tells when they change; NULL: nothing does */
 	const struct mongo_settings *settings;
-	struct mongo_people people; /* whom commands read and change */
-	struct js *js;              /* runs functions that clients send; may be NULL */
-	bool test_commands;         /* clients may have commands fail: configureFailPoint */
+	struct door_people people; /* whom commands read and change */
+	struct js *js;             /* runs functions that clients send; may be NULL */
+	bool test_commands;        /* clients may have commands fail: configureFailPoint */
 };
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */
@@ -72,5 +73,8 @@ struct net_stream_options *mongo_stream_options(struct mongo *m);
  * before the first connection.
  */
 void mongo_set_address(struct mongo *m, const char *host, uint16_t port, bool tls);
+
+/* All of this, as the program opens it. */
+extern const struct door_type mongo_door_type;
 
 #endif

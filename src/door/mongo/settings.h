@@ -2,7 +2,7 @@
 #ifndef FROND_DOOR_MONGO_SETTINGS_H
 #define FROND_DOOR_MONGO_SETTINGS_H
 
-#include "base/setting.h"
+#include "door/door.h"
 
 enum {
 	MONGO_PORT = 27017,
@@ -11,20 +11,7 @@ enum {
 
 /* clang-format off */
 #define MONGO_SETTINGS(S, NUMBER, FLAG, TEXT)                                                      \
-	FLAG(S, enabled, "mongo", "enable", false, SETTING_AT_START,                               \
-	     "Whether clients of MongoDB are served, at the address below. The option --mongo of " \
-	     "frond serve says so, too, with an address of its own.")                              \
-	TEXT(S, host, "mongo", "bind_address", 1, NULL, "127.0.0.1", SETTING_AT_START,             \
-	     "The IP address that is listened on for clients of MongoDB, an IPv6 one without "     \
-	     "brackets. Any but the loopback address needs an administrator.")                     \
-	NUMBER(S, port, "mongo", "port", "", 0, 65535, MONGO_PORT, SETTING_AT_START,               \
-	       "The port that is listened on. 0: any free one.")                                   \
-	FLAG(S, tls_enabled, "mongo", "tls_enable", false, SETTING_AT_START,                       \
-	     "Whether clients of MongoDB are served with TLS, at the bind_address above and the "  \
-	     "port below, by the certificates of [ssl]. The option --mongos of frond serve says "  \
-	     "so, too, with an address of its own.")                                               \
-	NUMBER(S, tls_port, "mongo", "tls_port", "", 0, 65535, MONGO_TLS_PORT, SETTING_AT_START,   \
-	       "The port that is listened on with TLS. 0: any free one.")                          \
+	DOOR_SETTINGS(S, NUMBER, FLAG, TEXT, "mongo", "MongoDB", MONGO_PORT, MONGO_TLS_PORT)       \
 	TEXT(S, replica_set, "mongo", "replica_set", 1, NULL, "frond", SETTING_AT_START,           \
 	     "The name of the replica set whose only member clients take this server for, so "     \
 	     "that drivers have transactions and change streams, and retry writes.")               \
@@ -59,6 +46,7 @@ enum {
 /* clang-format on */
 
 SETTING_STRUCT(mongo_settings, MONGO_SETTINGS);
+DOOR_SETTINGS_ARE_FIRST(mongo_settings);
 
 extern const struct setting_group mongo_setting_group;
 

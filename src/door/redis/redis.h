@@ -8,6 +8,7 @@
 #define FROND_DOOR_REDIS_REDIS_H
 
 #include "base/status.h"
+#include "door/door.h"
 #include "kv/kv.h"
 #include "net/stream.h"
 
@@ -60,5 +61,8 @@ struct net_stream_options *redis_stream_options(struct redis *r);
 void redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool emptied);
 
 void redis_set_port(struct redis *r, uint16_t port);
+
+/* All of this, as the program opens it. */
+extern const struct door_type redis_door_type;
 
 #endif

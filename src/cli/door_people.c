@@ -1,4 +1,4 @@
-#include "cli/mongo_people.h"
+#include "cli/door_people.h"
 
 #include <stdio.h>
 
@@ -9,7 +9,10 @@
 
 #define ID_PREFIX "org.couchdb.user:"
 
-/* The member of a document that only this door reads. */
+/*
+ * The member of a person's document that holds `db` and `customData`, which CouchDB's door does not
+ * know. It is named after the first door that wrote it, and documents in stores have that name.
+ */
 #define OWN_MEMBER "mongo"
 
 enum {
@@ -26,7 +29,7 @@ person_id(struct str name, struct arena *arena, struct str *ret)
 /* ---- Reading ---- */
 
 static enum status
-roles_read(const struct json_value *value, struct arena *arena, struct mongo_person *ret,
+roles_read(const struct json_value *value, struct arena *arena, struct door_person *ret,
 	   struct err *err)
 {
 	struct json_value *items;
@@ -45,7 +48,7 @@ roles_read(const struct json_value *value, struct arena *arena, struct mongo_per
 }
 
 static enum status
-own_read(const struct json_value *value, struct arena *arena, struct mongo_person *ret,
+own_read(const struct json_value *value, struct arena *arena, struct door_person *ret,
 	 struct err *err)
 {
 	struct json_member *members;
@@ -64,11 +67,11 @@ own_read(const struct json_value *value, struct arena *arena, struct mongo_perso
 }
 
 static enum status
-people_get(void *arg, struct str name, struct arena *arena, struct mongo_person *ret,
+people_get(void *arg, struct str name, struct arena *arena, struct door_person *ret,
 	   struct err *err)
 {
 	struct user_place *place = arg;
-	struct mongo_person person = { 0 };
+	struct door_person person = { 0 };
 	struct json_member *members;
 	struct json_value value;
 	struct str id;
@@ -122,7 +125,7 @@ people_names(void *arg, struct arena *arena, struct str **ret, size_t *ret_count
 /* ---- Writing ---- */
 
 static void
-roles_write(const struct mongo_person *p, struct buf *out)
+roles_write(const struct door_person *p, struct buf *out)
 {
 	buf_append_byte(out, '[');
 	for (size_t i = 0; i < p->role_count; i++) {
@@ -135,7 +138,7 @@ roles_write(const struct mongo_person *p, struct buf *out)
 
 /* The members of the old document, but for those that are written anew. */
 static enum status
-old_members_write(const struct mongo_person *p, struct arena *arena, struct buf *out,
+old_members_write(const struct door_person *p, struct arena *arena, struct buf *out,
 		  struct err *err)
 {
 	static const char *const anew[] = {
@@ -165,7 +168,7 @@ old_members_write(const struct mongo_person *p, struct arena *arena, struct buf 
 }
 
 static void
-own_write(const struct mongo_person *p, struct buf *out)
+own_write(const struct door_person *p, struct buf *out)
 {
 	buf_append_cstr(out, ",\"" OWN_MEMBER "\":{\"db\":");
 	json_write_str(out, p->db);
@@ -177,7 +180,7 @@ own_write(const struct mongo_person *p, struct buf *out)
 }
 
 static enum status
-people_put(void *arg, const struct mongo_person *p, struct arena *arena, struct err *err)
+people_put(void *arg, const struct door_person *p, struct arena *arena, struct err *err)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_USER_DOC_BYTES);
 	struct user_place *place = arg;
@@ -213,7 +216,7 @@ people_put(void *arg, const struct mongo_person *p, struct arena *arena, struct 
 }
 
 static enum status
-people_remove(void *arg, const struct mongo_person *p, struct arena *arena, struct err *err)
+people_remove(void *arg, const struct door_person *p, struct arena *arena, struct err *err)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_USER_DOC_BYTES);
 	struct user_place *place = arg;
@@ -238,8 +241,8 @@ people_remove(void *arg, const struct mongo_person *p, struct arena *arena, stru
 	return place->put(place, id, buf_str(&text), false, arena, err);
 }
 
-struct mongo_people
-mongo_people_of(struct user_place *place)
+struct door_people
+door_people_of(struct user_place *place)
 {
-	return (struct mongo_people){ people_get, people_put, people_remove, people_names, place };
+	return (struct door_people){ people_get, people_put, people_remove, people_names, place };
 }

@@ -1,18 +1,18 @@
 /*
  * The people of the store, as commands read and change them. They are documents of the database
  * `_users`. Only CouchDB's door knows how to write these, and doors do not include each other: so
- * the program passes CouchDB's functions to this door when it starts.
+ * the program passes functions that write them to the doors that it opens.
  *
  * Threading: from any fiber.
  */
-#ifndef FROND_DOOR_MONGO_PEOPLE_H
-#define FROND_DOOR_MONGO_PEOPLE_H
+#ifndef FROND_DOOR_PEOPLE_H
+#define FROND_DOOR_PEOPLE_H
 
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/str.h"
 
-struct mongo_person {
+struct door_person {
 	struct str name;
 	struct str password; /* a new one, in plain; ptr NULL: it stays what it is */
 	struct str *roles;   /* of all doors */
@@ -22,19 +22,19 @@ struct mongo_person {
 	struct str source; /* the document that it was read from; empty: it is to be made */
 };
 
-struct mongo_people {
+struct door_people {
 	/* Everything in the arena. STATUS_NOT_FOUND. */
-	enum status (*get)(void *arg, struct str name, struct arena *arena,
-			   struct mongo_person *ret, struct err *err);
+	enum status (*get)(void *arg, struct str name, struct arena *arena, struct door_person *ret,
+			   struct err *err);
 	/*
 	 * Makes the person, or changes the one that was read. STATUS_DOC_CONFLICT if somebody
 	 * else has made or changed it meanwhile. STATUS_INVALID and STATUS_FORBIDDEN, explained,
 	 * for a name or a password that cannot be one. A new password is hashed, which is slow.
 	 */
-	enum status (*put)(void *arg, const struct mongo_person *person, struct arena *arena,
+	enum status (*put)(void *arg, const struct door_person *person, struct arena *arena,
 			   struct err *err);
 	/* Likewise; only `name` and `source` of the person count. */
-	enum status (*remove)(void *arg, const struct mongo_person *person, struct arena *arena,
+	enum status (*remove)(void *arg, const struct door_person *person, struct arena *arena,
 			      struct err *err);
 	/* The names of all, in the arena. */
 	enum status (*names)(void *arg, struct arena *arena, struct str **ret, size_t *ret_count,

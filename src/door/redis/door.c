@@ -1,0 +1,84 @@
+/* Redis's door as a row of the program's table of doors. */
+#include "door/redis/messages.h"
+#include "door/redis/redis.h"
+#include "door/redis/settings.h"
+#include "model/timed/timed.h"
+#include "net/host.h"
+#include "settings/settings.h"
+
+/* Where the sweep of expired rows tells what has gone; there is one door in a process. */
+static struct timed_listener listener;
+
+static void
+tell_expired(void *redis, const struct timed_expired *what)
+{
+	uint64_t db;
+
+	if (str_to_u64(what->db, &db))
+		redis_expired(redis, (unsigned)db, what->key, what->member, what->emptied);
+}
+
+static enum status
+door_open(const struct door_ground *ground, const struct door_place *place, void **ret,
+	  struct err *err)
+{
+	struct redis_config config = { .store = ground->store,
+				       .live = ground->live,
+				       .news = ground->news,
+				       .host = place->host,
+				       .config_file = ground->config_file,
+				       .max_clients = net_host_max_connections(ground->host) };
+	struct redis *redis = redis_new(&config);
+
+	if (!redis)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	listener = (struct timed_listener){ .expired = tell_expired, .arg = redis };
+	ground->sweeping->listener = &listener;
+	*ret = redis;
+	return STATUS_OK;
+}
+
+static struct net_stream_options *
+door_stream_options(void *redis)
+{
+	return redis_stream_options(redis);
+}
+
+static unsigned
+door_loops(const struct door_ground *ground)
+{
+	const struct redis_settings *s = settings_of(ground->settings, &redis_setting_group);
+
+	return s->loops ? (unsigned)s->loops : (net_host_loops(ground->host) + 1) / 2;
+}
+
+static void
+door_listens(void *redis, const struct door_place *place)
+{
+	redis_set_port(redis, place->port);
+}
+
+static void
+door_chores_add(void *redis, struct chores *chores)
+{
+	redis_chores_add(redis, chores);
+}
+
+static void
+door_free(void *redis)
+{
+	redis_free(redis);
+}
+
+const struct door_type redis_door_type = {
+	.name = "redis",
+	.clients = "Redis",
+	.settings = &redis_setting_group,
+	.register_records = messages_register,
+	.open = door_open,
+	.stream_options = door_stream_options,
+	.loops = door_loops,
+	.listens = door_listens,
+	.chores_add = door_chores_add,
+	.free = door_free,
+};
