@@ -482,6 +482,8 @@ DRAWN = {"srandmember", "hrandfield", "zrandmember", "spop", "randomkey"}
 # Times that are near: what expires meanwhile differs between two servers.
 TIMED = {"expire", "pexpire", "expireat", "pexpireat", "set", "setex", "psetex", "getex"}
 NEAR = 10**8
+# What stores scores: of -0 Redis keeps the sign in large sorted sets only.
+SCORED = {"zadd", "zincrby", "zunionstore", "zinterstore"}
 BY_NAME = {"bylex", "zrangebylex", "zrevrangebylex", "zlexcount", "zremrangebylex"}
 
 
@@ -502,6 +504,8 @@ def is_fit(command):
     if name in ("sort", "sort_ro") and any(word == "by" and "*" not in pattern.replace("->*", "")
                                            for word, pattern in zip(command[1:], command[2:])):
         return False  # nothing is sorted
+    if name in SCORED and {"-0", "-1e-400"} & words:
+        return False
     if name == "lpos" and "-9223372036854775808" in command:
         return False
     if name in TIMED and any(is_number(arg, 0, NEAR) for arg in command[2:]):

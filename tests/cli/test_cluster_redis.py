@@ -14,11 +14,12 @@ import sys
 import threading
 import time
 
-from harness import ENV, Server, Skip, cluster, contains, equal, main, run_threads, test
+from harness import ENV, Server, Skip, cluster, contains, equal, main, run_threads, seed, test
 from resp import Client, Error
 
 DOORS = sys.argv[2] if len(sys.argv) > 2 else None
 FAULTS = os.environ.get("FROND_TEST_FAULTS", "rate=0,delay=0,watch=0")
+SEED = seed(os.environ.get("FROND_TEST_DEFAULT_SEED", "1"))
 
 
 class Door:
@@ -40,7 +41,8 @@ class Door:
 def doors(cwd):
     with contextlib.ExitStack() as stack:
         if DOORS:
-            url = f"faulty:shared=1,{FAULTS}:embedded:{cwd / 'store'}"
+            print(f"# FROND_TEST_SEED={SEED}", flush=True)
+            url = f"faulty:shared=1,seed={SEED},{FAULTS}:embedded:{cwd / 'store'}"
             process = stack.enter_context(subprocess.Popen(
                 [DOORS, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV, text=True))
             found = [Door(int(port)) for port in process.stdout.readline().split()]

@@ -509,6 +509,23 @@ multi | blpop none _ | bzpopmin none _ | blmove none b left left _ | xread block
 
 
 @test
+def values_longer_than_a_transaction_holds_are_read_in_parts_or_refused(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client(timeout=90) as c:
+        zeros = 500_000_000
+        assert c("SETRANGE", "k", zeros, "x") == zeros + 1
+        assert c("BITCOUNT", "k") == 4
+        assert c("BITCOUNT", "k", 8 * zeros - 30_000_003, 8 * zeros + 1, "BIT") == 1
+        assert c("BITPOS", "k", 1, zeros - 3_000_001) == 8 * zeros + 1
+        assert c("BITPOS", "k", 0, 0) == 0
+        assert str(c.error("INCR", "k")) == "ERR value is not an integer or out of range"
+        assert str(c.error("INCRBYFLOAT", "k", "1.5")) == "ERR value is not a valid float"
+        for whole in (["SET", "k", "v", "GET"], ["GETSET", "k", "v"], ["LCS", "k", "k"], ["BITOP", "NOT", "k2", "k"]):
+            answer = str(c.error(*whole))
+            assert answer == f"ERR {zeros + 1} bytes of a value are more than one transaction may hold", answer
+        assert c("STRLEN", "k") == zeros + 1
+
+
+@test
 def numbers_at_their_limits_overflow_nothing(cwd):
     with Redis(cwd, "--no-sync") as server, server.client() as c:
         c("FROND.HISTORY", "1000")
@@ -754,6 +771,88 @@ def those_who_wait_are_served_in_their_order(cwd):
         equal(one("BLPOP", "queue", "0.01"), None)
         for one in waiting:
             one.close()
+
+
+def block(c, number, client, *command):
+    client.send(*command)
+    while b"blocked_clients:%d\r\n" % number not in c("INFO", "clients"):
+        pass
+
+
+@test
+def whoever_waits_is_served_before_the_next_command(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as one, \
+            server.client() as two, server.client() as three:
+        def lists():
+            return [["LRANGE", name, "0", "-1"] for name in ("a", "b", "c")]
+
+        for push in (["RPUSH", "a", "x"], ["EVAL", "return redis.call('RPUSH', 'a', 'x')", "0"]):
+            block(c, 1, one, "BLMOVE", "a", "b", "RIGHT", "LEFT", "0")
+            block(c, 2, two, "BLMOVE", "b", "c", "LEFT", "RIGHT", "0")
+            equal(c.pipeline(push, *lists(), ["DEL", "c"]), [1, [], [], [b"x"], 1])
+            equal([one.read(), two.read()], [b"x", b"x"])
+        # In a circle it comes back.
+        block(c, 1, one, "BRPOPLPUSH", "a", "b", "0")
+        block(c, 2, two, "BRPOPLPUSH", "b", "a", "0")
+        equal(c.pipeline(["RPUSH", "a", "x"], *lists()), [1, [b"x"], [], []])
+        equal([one.read(), two.read(), c("DEL", "a")], [b"x", b"x", 1])
+        # A transaction and a script bring something when they have ended.
+        block(c, 1, one, "BLPOP", "z", "a", "0")
+        block(c, 2, two, "BZPOPMIN", "a", "z", "0")
+        equal(c.pipeline(["MULTI"], ["RPUSH", "a", "1"], ["DEL", "a"], ["ZADD", "a", "1", "m"],
+                         ["EXEC"], ["EXISTS", "a"])[4:], [[1, 1, 1], 0])
+        equal(two.read(), [b"a", b"m", b"1"])
+        # As many as there is something for, in their order.
+        block(c, 2, two, "BLMPOP", "0", "1", "a", "LEFT", "COUNT", "2")
+        block(c, 3, three, "BLPOP", "a", "0")
+        equal(c.pipeline(["RPUSH", "a", "1", "2", "3"], ["LLEN", "a"]), [3, 0])
+        equal([one.read(), two.read()], [[b"a", b"1"], [b"a", [b"2", b"3"]]])
+        equal(c.pipeline(["LPUSH", "a", "4"], ["LPOP", "a"], ["RPUSH", "a", "5"]), [1, None, 1])
+        equal([three.read(), c("LPOP", "a")], [[b"a", b"4"], b"5"])
+        # Whoever gets an error takes nothing, and what is too large for a transaction comes later.
+        c("SET", "b", "no list")
+        block(c, 1, one, "BLMOVE", "a", "b", "LEFT", "LEFT", "0")
+        block(c, 2, two, "BLMOVE", "a", "c", "LEFT", "LEFT", "0")
+        equal(c.pipeline(["RPUSH", "a", "x"], ["LLEN", "a"], ["LLEN", "c"]), [1, 0, 1])
+        contains(str(one.read()), "WRONGTYPE")
+        equal(two.read(), b"x")
+        block(c, 1, one, "BLMOVE", "a", "c", "LEFT", "LEFT", "0")
+        equal(c("RPUSH", "a", "y" * 3000000), 1)
+        equal([len(one.read()), c("LLEN", "a")], [3000000, 0])
+
+
+@test
+def whoever_waits_gets_each_element_once_whatever_ends_the_waiting(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        total = 600
+        got, ids = [], []
+
+        def work(number):
+            with server.client() as own:
+                ids.append(own("CLIENT", "ID"))
+                other = "bc"[number % 2]
+                while not done.is_set():
+                    if number < 4:
+                        own("BLMOVE", "abc"[number % 2], "bc"[number % 2], "LEFT", "RIGHT", "0.01")
+                    else:
+                        popped = own("BLPOP", "none", other, "0.01")
+                        got.extend(popped[1:] if popped else [])
+
+        done = threading.Event()
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for n in range(0, total, 3):
+            c.pipeline(*[["RPUSH", "a", n + i] for i in range(3)],
+                       *[["CLIENT", "UNBLOCK", one] for one in ids[n % 8:][:1]])
+        while len(got) < total:
+            pass
+        done.set()
+        for thread in threads:
+            thread.join()
+        equal(sorted(map(int, got)), list(range(total)))
+        equal(c("EXISTS", "a", "b", "c"), 0)
+        contains(c("INFO", "clients").decode(), "blocked_clients:0\r\n")
 
 
 @test

@@ -126,6 +126,8 @@ client_new(struct redis *r, struct net_stream *stream)
 	net_stream_give_up_on(stream, (struct net_patience){ &c->given_up, client_until_ns, c });
 	buf_init(&c->push, CLIENT_PUSH_BYTES);
 	c->out = BUF_INIT_OF(REDIS_REPLY_BYTES, c->part);
+	budget_part_init(&c->served_part, c->part->budget);
+	c->served_out = BUF_INIT_OF(REDIS_REPLY_BYTES, &c->served_part);
 	c->block_ids = BUF_INIT_OF(REQUEST_ARGS * sizeof(struct timed_stream_id), c->part);
 	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, c->part);
 	buf_init(&c->name, CLIENT_NAME_BYTES);
@@ -174,6 +176,8 @@ client_free(struct client *c)
 	pushes_release(&c->push, 0);
 	buf_release(&c->out);
 	buf_release(&c->big);
+	buf_release(&c->served_out);
+	budget_part_release(&c->served_part);
 	buf_release(&c->block_ids);
 	buf_release(&c->name);
 	buf_release(&c->lib_name);

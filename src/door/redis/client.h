@@ -83,6 +83,9 @@ struct client {
 	_Atomic bool no_evict;
 	_Atomic bool no_touch;
 	struct buf out;
+	/* The answer of a group that has run its job while its fiber waited (effects_offer()). */
+	struct buf served_out;
+	struct budget_part served_part; /* that counts it */
 	struct buf big; /* a request that is larger than the stream's buffer, or its beginning */
 	struct request request;
 
@@ -141,6 +144,11 @@ struct client {
 	/* Blocking: the redis's blocked_lock. */
 	struct blocked *blocked_on;
 	uint64_t ticket;
+	struct job *offered;    /* that a group may run while the fiber waits; or NULL */
+	const void *claimed_by; /* the group that runs it; NULL: none */
+	struct event *returned; /* for which its fiber waits meanwhile; or NULL */
+	bool served;            /* the group has run it */
+	bool missed;            /* something came to one of its keys while a group had the job */
 
 	/*
 	 * The same for its command: of the fiber that runs it, which may be another client's while

@@ -154,6 +154,56 @@ read_range(struct call *c, size_t first, uint64_t length, struct bit_range *ret,
 	return true;
 }
 
+/* The bits of a range, in parts, so that the arena need not have room for all of them. */
+static struct bit_range
+range_part(const struct bit_range *all, uint64_t from)
+{
+	uint64_t most = from / 8 * 8 + DATA_PART_BYTES * UINT64_C(8) - 1;
+
+	return (struct bit_range){ .from = from, .to = all->to < most ? all->to : most };
+}
+
+static struct bit_range
+range_begin(const struct bit_range *all)
+{
+	return range_part(all, all->from);
+}
+
+static struct bit_range
+range_next(const struct bit_range *all, const struct bit_range *part)
+{
+	if (part->to == all->to)
+		return (struct bit_range){ .empty = true };
+	return range_part(all, part->to + 1);
+}
+
+/* The bytes that have the bits of a part. */
+static enum status
+range_read(struct timed_item *item, const struct bit_range *part, struct str *ret)
+{
+	uint64_t len = part->to / 8 - part->from / 8 + 1;
+
+	TRY(step_count((uint32_t)(len / STEP_BYTES) + 1));
+	return timed_value_get(item, part->from / 8, len, ret);
+}
+
+static int64_t
+count_bits(struct str bytes, const struct bit_range *range)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < bytes.len; i++) {
+		uint8_t byte = (uint8_t)bytes.ptr[i];
+
+		if (i == 0)
+			byte &= (uint8_t)(0xff >> range->from % 8);
+		if (i + 1 == bytes.len)
+			byte &= (uint8_t)(0xff << (7 - range->to % 8));
+		count += __builtin_popcount(byte);
+	}
+	return count;
+}
+
 enum status
 cmd_bitcount(struct call *c)
 {
@@ -178,17 +228,13 @@ cmd_bitcount(struct call *c)
 		reply_int(c->reply, 0);
 		return STATUS_OK;
 	}
-	TRY(timed_value_get(item, range.from / 8, range.to / 8 - range.from / 8 + 1, &bytes));
-	for (size_t i = 0; i < bytes.len; i++) {
-		uint8_t byte = (uint8_t)bytes.ptr[i];
+	for (struct bit_range part = range_begin(&range); !part.empty;
+	     part = range_next(&range, &part)) {
+		struct arena_mark mark = arena_mark(item->arena);
 
-		if (i == 0)
-			byte &= (uint8_t)(0xff >> range.from % 8);
-		if (i + 1 == bytes.len)
-			byte &= (uint8_t)(0xff << (7 - range.to % 8));
-		count += __builtin_popcount(byte);
-		if (i % STEP_BYTES == 0)
-			TRY(step_count(1));
+		TRY(range_read(item, &part, &bytes));
+		count += count_bits(bytes, &part);
+		arena_reset(item->arena, mark);
 	}
 	reply_int(c->reply, count);
 	return STATUS_OK;
@@ -241,8 +287,15 @@ cmd_bitpos(struct call *c)
 		reply_int(c->reply, -1);
 		return STATUS_OK;
 	}
-	TRY(timed_value_get(item, range.from / 8, range.to / 8 - range.from / 8 + 1, &bytes));
-	at = find_bit(bytes, &range, bit);
+	at = -1;
+	for (struct bit_range part = range_begin(&range); at < 0 && !part.empty;
+	     part = range_next(&range, &part)) {
+		struct arena_mark mark = arena_mark(item->arena);
+
+		TRY(range_read(item, &part, &bytes));
+		at = find_bit(bytes, &part, bit);
+		arena_reset(item->arena, mark);
+	}
 	/* Behind the end of a string there are only zeros, if nobody has named an end. */
 	if (at < 0 && !bit && !ends)
 		at = (int64_t)range.to + 1;

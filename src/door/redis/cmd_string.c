@@ -449,7 +449,7 @@ incr_generic(struct call *c, int64_t by)
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
 	if (!item)
 		return STATUS_OK;
-	TRY(data_value(item, &text));
+	TRY(data_number(item, &text));
 	if (item->type != TIMED_LEAF && !number_read_i64(text, &n))
 		return call_not_integer(c);
 	if (__builtin_add_overflow(n, by, &n)) {
@@ -508,7 +508,7 @@ cmd_incrbyfloat(struct call *c)
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
 	if (!item)
 		return STATUS_OK;
-	TRY(data_value(item, &text));
+	TRY(data_number(item, &text));
 	if ((item->type != TIMED_LEAF && !number_read_long_double(text, &n)) ||
 	    !number_read_long_double(c->argv[2], &by))
 		return call_not_float(c);

@@ -37,6 +37,13 @@ data_value(struct timed_item *item, struct str *ret)
 }
 
 enum status
+data_number(struct timed_item *item, struct str *ret)
+{
+	*ret = STR("");
+	return item->length >= NUMBER_TEXT_BYTES ? STATUS_OK : data_value(item, ret);
+}
+
+enum status
 data_reply_value(struct call *c, struct timed_item *item, uint64_t offset, uint64_t len)
 {
 	if (item->type == TIMED_LEAF || offset >= item->length)

@@ -25,6 +25,9 @@ MUST_USE enum status data_item_read(struct call *c, size_t i, enum timed_type ty
 /* All of a value of bytes; an absent one is empty. */
 MUST_USE enum status data_value(struct timed_item *item, struct str *ret);
 
+/* The same, but empty if it is longer than any number is as text. */
+MUST_USE enum status data_number(struct timed_item *item, struct str *ret);
+
 /* Answers bytes of a value, fewer where it ends. */
 MUST_USE enum status data_reply_value(struct call *c, struct timed_item *item, uint64_t offset,
 				      uint64_t len);

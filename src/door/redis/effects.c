@@ -14,9 +14,8 @@ event_publish(void *r, struct str channel, struct str message)
 	return STATUS_OK;
 }
 
-/* True if what a client may wait for can have come to the key. */
-static bool
-event_brings(const char *event)
+bool
+effects_brings(const struct effect *e)
 {
 	static const char *const events[] = {
 		"lpush",       "rpush",       "linsert",    "sortstore", "zadd",
@@ -24,8 +23,10 @@ event_brings(const char *event)
 		"zunionstore", "zinterstore", "zdiffstore", "xadd",
 	};
 
+	if (e->kind != EFFECT_EVENT || !e->changes)
+		return false;
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		if (strcmp(event, events[i]) == 0)
+		if (strcmp(e->event, events[i]) == 0)
 			return true;
 	return false;
 }
@@ -54,8 +55,8 @@ effects_happen(struct redis *r, const struct txn *x)
 	for (const struct effect *e = x->effects; e; e = e->next) {
 		switch (e->kind) {
 		case EFFECT_EVENT:
-			if (e->changes && event_brings(e->event))
-				effects_ready(r, e->db, e->key);
+			if (effects_brings(e))
+				effects_ready_left(r, e);
 			if (e->class == EVENT_EXPIRED)
 				atomic_fetch_add(&r->expired, 1);
 			event_notify(r, e);

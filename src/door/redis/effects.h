@@ -10,6 +10,9 @@
 #include "door/redis/client.h"
 #include "door/redis/txn.h"
 
+/* True if what a client may wait for can have come to the effect's key. */
+bool effects_brings(const struct effect *e);
+
 /* After the commit. */
 void effects_happen(struct redis *r, const struct txn *x);
 
@@ -31,9 +34,38 @@ MUST_USE enum status effects_watches_hold(struct redis *r, struct client *c, str
  */
 MUST_USE enum status effects_block(struct client *c, unsigned db, const struct str *argv,
 				   const size_t *places, size_t count, bool *ret_first);
-void effects_unblock(struct client *c);
+/*
+ * Takes the client off the lists of those who wait. True: something may have come to its keys of
+ * which only this client was told, so the caller tells the next one, by effects_ready().
+ */
+bool effects_unblock(struct client *c);
+/*
+ * Called by the client's fiber before it waits. From now on a group that brings something to one
+ * of the client's keys may run the client's job in the group's own transaction. The fiber must not
+ * touch the job, nor the buffer of its answer, before it has called effects_withdraw().
+ */
+void effects_offer(struct client *c, struct job *job);
+/*
+ * The fiber takes its job back. If a group has claimed it, this waits until that group has ended.
+ * True: a group has run the job, and the answer is in the job's buffer.
+ */
+bool effects_withdraw(struct client *c);
+/*
+ * Claims for a group the job of the next client that waits for the effect's key. `group` is any
+ * pointer that is the group's alone. `*ticket` is 0 at first, and then that of the client before.
+ * NULL with `e->served` set: no further client waits. NULL without it: the next client cannot be
+ * served by a group, so it and those behind it are signalled after the commit.
+ */
+struct job *effects_claim(struct redis *r, struct effect *e, const void *group, uint64_t *ticket);
+/* The group has ended: gives back the jobs that it has claimed, by their `next_claimed`. */
+void effects_release(struct redis *r, struct job *claimed);
 /* Something may be at the key: the first who waits for it looks. */
 void effects_ready(struct redis *r, unsigned db, struct str key);
+/*
+ * Likewise, after the commit of an effect that brings something, but only for clients that its
+ * group has not served already.
+ */
+void effects_ready_left(struct redis *r, const struct effect *e);
 /* The same of all keys of a database. */
 void effects_ready_all(struct redis *r, unsigned db);
 /* `c` has found something that it cannot use: those behind it look. */

@@ -65,8 +65,9 @@ struct redis {
 
 	pthread_mutex_t blocked_lock;
 	struct blocked *blocked[REDIS_BLOCKED_SLOTS];
-	struct waited_keys waited; /* for other processes; with its bell */
-	_Atomic uint64_t blocked_count;
+	struct waited_keys waited;      /* for other processes; with its bell */
+	_Atomic uint64_t ticket_count;  /* clients in `blocked` */
+	_Atomic uint64_t blocked_count; /* those that INFO tells of: they have found nothing */
 	uint64_t next_ticket;
 
 	/* Settings; events and pauses are read without the lock. */

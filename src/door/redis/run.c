@@ -155,12 +155,16 @@ struct group {
 	struct err err;
 	bool reads;
 	uint64_t lanes;
-	size_t limit; /* units of the next transaction */
+	size_t limit;        /* units of the next transaction */
+	bool serves;         /* it runs what clients wait with for what it brings */
+	struct job *claimed; /* jobs of those, by `next_claimed` */
 
 	/* Of the attempt under way. */
 	size_t ran;
 	struct job *failed; /* its unit `failed->end` has failed */
+	bool serve_failed;  /* the unit of a job that is claimed has */
 	bool stopped;
+	struct effect **looked; /* behind the effects for which those who wait were served */
 };
 
 static bool
@@ -351,6 +355,87 @@ group_note_wanted(struct group *g, struct job *job)
 			job->wanted_db = i;
 }
 
+/* ---- Those who wait for what the group brings ---- */
+
+/*
+ * Takes the lanes of a job that is claimed, as far as they are free. Without the others it may
+ * conflict with who has them, and the group is run again.
+ */
+static void
+group_add_lanes(struct group *g, uint64_t lanes)
+{
+	struct run_queue *q = &g->redis->queue;
+
+	pthread_mutex_lock(&q->lock);
+	lanes &= ~q->busy;
+	q->busy |= lanes;
+	g->lanes |= lanes;
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* The job has found nothing, or has its answer, in the attempt under way. */
+static enum status
+group_serve(struct group *g, struct job *job)
+{
+	enum status status;
+
+	if (!job->claimed) {
+		job->claimed = true;
+		job->next_claimed = g->claimed;
+		g->claimed = job;
+		group_add_lanes(g, job->lanes);
+	}
+	job->units->began_ns = clock_mono_ns();
+	job->out->part->refused = job->out->part->exceeded = false;
+	job->client->saw_other = false;
+	g->x.stages = (struct timed_stages){ 0 };
+	status = group_run_unit(g, job, job->units, &job->waits);
+	g->serve_failed = status != STATUS_OK;
+	if (status == STATUS_OK && !job->waits)
+		job->end = 1;
+	return status;
+}
+
+static enum status
+group_serve_key(struct group *g, struct effect *e)
+{
+	uint64_t ticket = 0;
+
+	while (g->ran < g->limit && !group_is_full(g)) {
+		struct job *job;
+
+		if (txn_lacks(&g->x, e->db, e->key)) {
+			e->served = true;
+			e->served_ticket = UINT64_MAX;
+			return STATUS_OK;
+		}
+		job = effects_claim(g->redis, e, g, &ticket);
+		if (!job)
+			return STATUS_OK;
+		TRY(group_serve(g, job));
+		g->ran++;
+	}
+	return STATUS_OK;
+}
+
+/*
+ * Runs the commands of clients that wait for what the last unit has brought, in the order in which
+ * they came; then of those that wait for what these have brought. Whoever sees what the unit has
+ * done sees what these have done.
+ */
+static enum status
+group_serve_waiting(struct group *g)
+{
+	if (!g->serves || !atomic_load_explicit(&g->redis->ticket_count, memory_order_acquire)) {
+		g->looked = g->x.effects_end;
+		return STATUS_OK;
+	}
+	for (; *g->looked; g->looked = &(*g->looked)->next)
+		if (effects_brings(*g->looked))
+			TRY(group_serve_key(g, *g->looked));
+	return STATUS_OK;
+}
+
 /* True if the unit must see what is stored, and the transaction has written something already. */
 static bool
 group_is_stale_for(const struct group *g, const struct unit *u)
@@ -389,6 +474,7 @@ group_run_job(struct group *g, struct job *job)
 			return STATUS_OK;
 		}
 		job->end++;
+		TRY(group_serve_waiting(g));
 	}
 	return STATUS_OK;
 }
@@ -399,7 +485,14 @@ group_begin(struct group *g)
 {
 	g->ran = 0;
 	g->failed = NULL;
-	g->stopped = false;
+	g->serve_failed = g->stopped = false;
+	g->looked = &g->x.effects;
+	for (struct job *j = g->claimed; j; j = j->next_claimed) {
+		if (j->done == j->count)
+			continue;
+		j->end = 0;
+		buf_clear(j->out);
+	}
 	for (struct job *j = g->first; j; j = j->group) {
 		j->end = j->done;
 		j->waits = j->fills = false;
@@ -449,17 +542,25 @@ group_refuse(struct job *job, enum status status, const struct err *err)
 	job->out_len = job->out->len;
 }
 
+static void
+job_settle(struct group *g, struct job *j, uint64_t now_ns)
+{
+	for (size_t i = j->done; i < j->end; i++)
+		unit_settle(g->redis, j, &j->units[i], now_ns);
+	metric_add(&commands, j->end - j->done);
+	j->done = j->end;
+}
+
 /* The transaction took place: what was run in it is answered. */
 static void
 group_settle(struct group *g)
 {
 	uint64_t now_ns = clock_mono_ns();
 
+	for (struct job *j = g->claimed; j; j = j->next_claimed)
+		job_settle(g, j, now_ns);
 	for (struct job *j = g->first; j; j = j->group) {
-		for (size_t i = j->done; i < j->end; i++)
-			unit_settle(g->redis, j, &j->units[i], now_ns);
-		metric_add(&commands, j->end - j->done);
-		j->done = j->end;
+		job_settle(g, j, now_ns);
 		j->blocked |= j->waits;
 		j->full |= j->fills;
 		j->out_len = j->out->len;
@@ -495,6 +596,11 @@ group_settle_failure(struct group *g, enum status status)
 {
 	if (group_leave(g, status))
 		return;
+	/* Whoever waits runs its command itself, and is told why that fails. */
+	if (g->serve_failed) {
+		g->serves = false;
+		return;
+	}
 	if (g->failed && g->ran == 0 && (g->failed->strays || g->failed->wants_stage)) {
 		/* It leaves the group, and run_job() runs it again. */
 		g->failed->out->len = g->failed->out_len;
@@ -562,6 +668,7 @@ group_run(struct group *g)
 	g->cache = redis_cache_take(g->redis);
 	g->mark = arena_mark(g->arena);
 	g->limit = REDIS_GROUP_UNITS;
+	g->serves = !g->reads;
 	while (!group_is_done(g)) {
 		enum status status;
 
@@ -579,6 +686,7 @@ group_run(struct group *g)
 	}
 	txn_fini(&g->x);
 	arena_reset(g->arena, g->mark);
+	effects_release(g->redis, g->claimed);
 	redis_cache_give(g->redis, g->cache);
 	step_set_ask(ask, ask_arg);
 }

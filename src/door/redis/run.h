@@ -96,8 +96,10 @@ struct job {
 	/* run.c's */
 	struct job *next;
 	struct event woken;
-	bool leads; /* it was woken to run a group, and not because it has been run */
-	bool small; /* it may be in one transaction with jobs that want other lanes */
+	bool claimed;
+	struct job *next_claimed; /* of the group that runs it while its fiber waits */
+	bool leads;               /* it was woken to run a group, and not because it has been run */
+	bool small;               /* it may be in one transaction with jobs that want other lanes */
 	struct job *group;
 	size_t begun;      /* units that were answered when run_job() was called */
 	size_t most_bytes; /* of answers, from which on it is full */

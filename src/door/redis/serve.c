@@ -143,12 +143,52 @@ block_look_ns(const struct client *c, const struct job *job, uint64_t deadline)
 	return c->redis->others && job->reads && look < deadline ? look : deadline;
 }
 
+static void
+client_set_blocked(struct client *c, bool blocked)
+{
+	pthread_mutex_lock(&c->lock);
+	if (blocked && !c->blocked)
+		atomic_fetch_add(&c->redis->blocked_count, 1);
+	if (!blocked && c->blocked)
+		atomic_fetch_sub(&c->redis->blocked_count, 1);
+	c->blocked = blocked;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/*
+ * Waits until the job's client is to look again; meanwhile a group may run the job. Returns the
+ * signals. `*ret_served`: a group has run it, and the answer is sent.
+ */
+static unsigned
+block_wait(struct client *c, struct job *job, uint64_t deadline, bool *ret_served)
+{
+	bool first = !c->blocked;
+	unsigned signals = 0;
+
+	job->out = &c->served_out;
+	if (!job->reads)
+		effects_offer(c, job);
+	client_set_blocked(c, true);
+	/* Only those who are blocked already are told of changes of rights. */
+	if (!first || !c->authenticated || follow_is_current(&c->follow, c->redis->config.news))
+		signals = client_wait(c, false, block_look_ns(c, job, deadline));
+	*ret_served = effects_withdraw(c);
+	job->out = &c->out;
+	assert(!c->out.len);
+	if (*ret_served && c->served_out.len &&
+	    client_write_answers(c, buf_str(&c->served_out)) != STATUS_OK)
+		c->end = CLIENT_ENDS;
+	buf_release(&c->served_out);
+	return signals;
+}
+
 /* Runs the unit until it has something, or must not wait any longer. */
 static void
 block_until_done(struct client *c, struct job *job, bool looks, struct arena *arena)
 {
 	uint64_t deadline = c->block_ms ? client_after_ms(c->block_ms) : WAIT_FOREVER;
 	unsigned signals;
+	bool served;
 
 	c->saw_other = false;
 	for (;;) {
@@ -174,7 +214,9 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 			job->cannot_block = true;
 			continue;
 		}
-		signals = client_wait(c, false, block_look_ns(c, job, deadline));
+		signals = block_wait(c, job, deadline, &served);
+		if (served)
+			return;
 		if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED ||
 		    client_is_leaving(c) || !client_may_wait(c, job->units, arena)) {
 			c->end = CLIENT_ENDS;
@@ -187,14 +229,6 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 			return;
 		}
 	}
-}
-
-static void
-client_set_blocked(struct client *c, bool blocked)
-{
-	pthread_mutex_lock(&c->lock);
-	c->blocked = blocked;
-	pthread_mutex_unlock(&c->lock);
 }
 
 /* A move waits for its source. What comes to its destination is for others. */
@@ -214,8 +248,8 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 	struct err err = { 0 };
 	enum status status;
 	size_t *places;
+	bool first, others_look;
 	size_t count;
-	bool first;
 
 	client_send(c);
 	job.lanes = run_lanes(unit->command, unit->argv, unit->argc, unit->db, arena);
@@ -235,14 +269,13 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 		error_reply_status(&reply, status, &err);
 		return;
 	}
-	client_set_blocked(c, true);
 	unit->waited = true;
 	block_until_done(c, &job, first || reads, arena);
 	client_set_blocked(c, false);
-	effects_unblock(c);
 	buf_release(&c->block_ids);
 	/* More may be there, and what came while it was still in the list has woken nobody else. */
-	for (size_t i = 0; i < count; i++)
+	others_look = effects_unblock(c);
+	for (size_t i = 0; i < count && others_look; i++)
 		effects_ready(c->redis, unit->db, unit->argv[places[i]]);
 }
 

@@ -184,6 +184,14 @@ item_find(struct txn *x, unsigned db, struct str key)
 	return i;
 }
 
+bool
+txn_lacks(struct txn *x, unsigned db, struct str key)
+{
+	const struct txn_item *i = item_find(x, db, key);
+
+	return i && i->item.type == TIMED_LEAF;
+}
+
 /* Asks for the header of an item that the transaction does not have. */
 static enum status
 item_ask(struct call *c, unsigned db, struct str key, struct txn_item **ret)

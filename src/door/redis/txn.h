@@ -55,6 +55,12 @@ struct effect {
 	enum effect_kind kind;
 	enum event_class class;
 	bool changes; /* EVENT: the key has another value now */
+	/*
+	 * EVENT: the group has run the commands of those who wait for the key and came up to this
+	 * ticket (effects_claim()).
+	 */
+	bool served;
+	uint64_t served_ticket;
 	const char *event;
 	unsigned db;
 	struct str key;        /* or the channel; DENY: what was denied */
@@ -142,6 +148,9 @@ MUST_USE enum status txn_ask(struct call *c, unsigned db, struct str key);
 /* The versions of items (timed_item_version()), in one more round trip. */
 MUST_USE enum status txn_versions(struct call *c, struct timed_item *const *items, size_t count,
 				  struct str *ret);
+
+/* True if the transaction knows that nothing is at the key. */
+bool txn_lacks(struct txn *x, unsigned db, struct str key);
 
 /* Forgets items and databases: after a flush or a swap. */
 void txn_forget(struct txn *x);

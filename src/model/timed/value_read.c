@@ -54,7 +54,9 @@ timed_value_get(struct timed_item *item, uint64_t offset, uint64_t len, struct s
 	}
 	bytes = arena_zalloc(item->arena, (size_t)len);
 	if (!bytes)
-		return STATUS_LIMIT;
+		return err_set(item->t->err, STATUS_LIMIT,
+			       "%llu bytes of a value are more than one transaction may hold",
+			       (unsigned long long)len);
 	TRY(chunks_read(item, offset, bytes, (size_t)len));
 	*ret = str_of(bytes, (size_t)len);
 	return STATUS_OK;
