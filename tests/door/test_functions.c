@@ -332,7 +332,7 @@ what_is_not_run_is_not_compiled(void **state)
 
 /* ---- What changes meanwhile ---- */
 
-#define SLOW "if (n.slow) { var end = Date.now() + 900; while (Date.now() < end) ; } "
+#define SLOW "if (n.slow) { var end = Date.now() + 2500; while (Date.now() < end) ; } "
 
 /* Sends a write of which the validator takes its time. */
 static struct client *
@@ -341,7 +341,7 @@ begin_slowly(const char *method, const char *target, const char *headers, const 
 	struct client *c = client_open(d->port);
 
 	client_send(c, method, target, headers, body);
-	usleep(150 * 1000);
+	usleep(800 * 1000);
 	return c;
 }
 

@@ -11,7 +11,6 @@ enum {
 	COMPONENT_BYTES = 4 * INDEX_COMPONENTS_BYTES + DOC_KEY_DIGITS,
 	COMPONENT_MOST = 2 * INDEX_COMPONENTS_BYTES +
 			 DOC_KEY_DIGITS, /* that a caller may ask for */
-	ESCAPE = 0xff,                   /* what follows a NUL inside of an element of bytes */
 };
 
 /* A component while it is made. */

@@ -1,7 +1,6 @@
 /* Makes the entries of a document, and reads entries. */
 #include "index/engine/entry.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "catalog/format.h"
@@ -370,15 +369,6 @@ index_entry_parse(const struct index_def *def, struct str tail, struct str value
 	if (ret->has_texts)
 		TRY(entry_parse_texts(def, &r, arena, ret));
 	return r.rest.len ? STATUS_CORRUPT : STATUS_OK;
-}
-
-enum status
-index_entry_value(const struct index_entry *entry, size_t column, struct index_work *w,
-		  bool *ret_found, struct leaf_value *ret)
-{
-	assert(entry->has_texts);
-	*ret_found = entry->texts[column].ptr != NULL;
-	return *ret_found ? leaf_parse(entry->texts[column], w->arena, ret, NULL) : STATUS_OK;
 }
 
 enum status

@@ -77,11 +77,6 @@ MUST_USE enum status index_entry_parse(const struct index_def *def, struct str t
 /* The columns' values in an entry of a BSON index, by its value. False if it has none. */
 bool index_bson_values(struct str value, struct str *ret);
 
-/* The value of a column as leaves, from the entry's text. `*ret_found` false: it has none. */
-MUST_USE enum status index_entry_value(const struct index_entry *entry, size_t column,
-				       struct index_work *w, bool *ret_found,
-				       struct leaf_value *ret);
-
 /* ---- Ranges ---- */
 
 /* Keys of entries: begin <= key < end. In the arena of the work. */

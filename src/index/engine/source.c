@@ -84,15 +84,6 @@ index_source_find(const struct index_source *source, const struct index_column *
 }
 
 enum status
-index_value_leaf(const struct index_value *value, struct index_work *w, struct leaf_value *ret)
-{
-	if (value->text.ptr)
-		return leaf_parse(value->text, w->arena, ret, NULL);
-	*ret = value->leaf;
-	return STATUS_OK;
-}
-
-enum status
 index_source_matches(const struct index_source *source, const struct index_def *def,
 		     struct index_work *w, bool *ret)
 {

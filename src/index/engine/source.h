@@ -37,10 +37,6 @@ MUST_USE enum status index_source_find(const struct index_source *source,
 				       const struct index_column *column, struct index_work *w,
 				       struct index_value *ret);
 
-/* The value's leaves, in the arena of `w` where they have to be made. */
-MUST_USE enum status index_value_leaf(const struct index_value *value, struct index_work *w,
-				      struct leaf_value *ret);
-
 /* True if the filter of the index, if it has one, lets the document have entries. */
 MUST_USE enum status index_source_matches(const struct index_source *source,
 					  const struct index_def *def, struct index_work *w,

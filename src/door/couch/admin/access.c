@@ -283,12 +283,14 @@ couch_security_confirm(struct couch_req *r, struct kv_future *asked, enum status
 	enum status read = security_or_default(rev_config_wait(asked, r->arena, &security),
 					       &security);
 
-	if (read != STATUS_OK)
-		return status == STATUS_OK ? read : status;
-	if (str_eq(security, r->judged.security))
+	if (read == STATUS_OK && str_eq(security, r->judged.security))
 		return status;
-	/* It has changed. Who is refused now must not learn how the write would have ended. */
+	/*
+	 * It has changed, or nobody knows. Who is refused now must not learn how the write would
+	 * have ended; a read that failed may well succeed in the next attempt, which then knows.
+	 */
 	r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
+	TRY(read);
 	TRY(access_check_user(r, security, COUCH_ACCESS_MEMBER));
 	r->fail = fail;
 	return status;
