@@ -5,10 +5,13 @@
 #include "fixture.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/rand.h"
 #include "kv/embedded/embedded_int.h"
@@ -175,6 +178,53 @@ keys_that_are_too_long_are_not_kept(void **state)
 	gaps_write(g, gaps_slot(key, 1), key, 6);
 	assert_false(gaps_find(g, STR("a"), STR("b"), 1, true, 6, room, &ret));
 	gaps_free(g);
+}
+
+/*
+ * A key is written just when a gap around it is being kept: the end of the gap's last key cannot be
+ * read at first, and the handler of that fault writes, on a path that takes no lock.
+ */
+static struct meeting {
+	struct gaps *gaps;
+	char *page;
+	size_t page_bytes;
+	unsigned faults;
+} meeting;
+
+static void
+meeting_write(int number)
+{
+	(void)number;
+	meeting.faults++;
+	(void)mprotect(meeting.page, meeting.page_bytes, PROT_READ | PROT_WRITE);
+	gaps_write(meeting.gaps, gaps_slot(STR("ab"), 1), STR("ab"), 6);
+}
+
+static void
+a_key_that_is_written_while_a_gap_is_kept_is_in_none(void **state)
+{
+	struct sigaction handled = { .sa_handler = meeting_write }, before;
+	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *end = pages + page_bytes - GAPS_KEY_BYTES + 1;
+	char room[GAPS_KEY_BYTES + 1];
+	struct str to;
+
+	(void)state;
+	assert_true(pages != MAP_FAILED);
+	meeting = (struct meeting){ gaps_new(), pages + page_bytes, page_bytes, 0 };
+	assert_non_null(meeting.gaps);
+	memset(end, 'a', GAPS_KEY_BYTES);
+	end[1] = 'c';
+	assert_int_equal(mprotect(meeting.page, page_bytes, PROT_NONE), 0);
+	assert_int_equal(sigaction(SIGSEGV, &handled, &before), 0);
+	gaps_keep(meeting.gaps, STR("aa"), str_of(end, GAPS_KEY_BYTES), 1, false, 5);
+	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+	assert_int_equal(meeting.faults, 1);
+	assert_false(gaps_find(meeting.gaps, STR("aa"), STR("ac"), 1, false, 6, room, &to));
+	gaps_free(meeting.gaps);
+	assert_int_equal(munmap(pages, 2 * page_bytes), 0);
 }
 
 /* ---- Queues ---- */
@@ -414,6 +464,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_reads_and_writes_agree_with_a_history),
 		cmocka_unit_test(keys_that_are_too_long_are_not_kept),
+		cmocka_unit_test(a_key_that_is_written_while_a_gap_is_kept_is_in_none),
 		S(first_message_is_found_whatever_was_taken_before),
 		S(one_transaction_takes_all_from_both_ends),
 		S(threads_take_each_message_once),
