@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Changes lines of the sources, one at a time, and tells which changes no test notices.
+
+Draws changes by a seed, builds each in a scratch copy of the tree, and runs the suites of the changed
+file up to the first failure. The end is a table, the survivors, and the rate; below 90 % killed the exit
+code is 1. README.md has the rules.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import sys
+import threading
+
+import lexer
+import tree
+
+RATE = 0.9
+CONFLICT_SHARE = 0.1  # of what is drawn: there are few, and each matters
+REASONS = pathlib.Path(__file__).resolve().parent / "reasons"
+KILLED, TIME, SURVIVED, EXCUSED, SAME, REFUSED = OUTCOMES = (
+    "killed", "timed out", "survived", "reason", "same code", "not compiled")
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def reasons_of(text):
+    """Paragraphs of a path with a function, `- ` the old line, `+ ` the new one, and the reason."""
+    found = {}
+    for paragraph in text.split("\n\n"):
+        lines = [line for line in paragraph.splitlines() if line and not line.startswith("#")]
+        if not lines:
+            continue
+        if len(lines) < 4 or not (lines[1].startswith("- ") and lines[2].startswith("+ ")):
+            raise ValueError(f"not a reason: {lines[0]}")
+        path, function = lines[0].split()
+        found[path, function, lines[1][2:], lines[2][2:]] = " ".join(lines[3:])
+    return found
+
+
+def stale_reasons(reasons, changes):
+    """Those whose line or change there is no more."""
+    there = {change.fingerprint() for change in changes}
+    return sorted(reason for reason in reasons if reason not in there)
+
+
+def draw(changes, count, seed):
+    rng = random.Random(seed)
+    conflicts = [change for change in changes if change.kind == lexer.CONFLICT]
+    others = [change for change in changes if change.kind != lexer.CONFLICT]
+    share = min(len(conflicts), int(count * CONFLICT_SHARE))
+    drawn = rng.sample(conflicts, share) + rng.sample(others, min(len(others), count - share))
+    rng.shuffle(drawn)
+    return drawn
+
+
+class Run:
+    def __init__(self, tests, texts, folders, workers):
+        self.tests, self.texts, self.folders = tests, texts, folders
+        self.commands = workers[0].commands
+        self.programs = workers[0].programs
+        self.free = list(workers)
+        self.lock = threading.Lock()
+        self.killers = collections.Counter()  # (path or room, name of a test)
+        self.results = []
+
+    def order(self, path):
+        """The tests of a file: those that have noticed changes of it, the near ones, the fast ones."""
+        using = self.programs.users.get(self.commands[path][0], set())
+        folders, room = self.folders[path], tree.room_of(path)
+        return sorted((test for test in self.tests
+                       if test.program in using and test.folder in folders),
+                      key=lambda test: (-self.killers[path, test.name], folders.index(test.folder),
+                                        -self.killers[room, test.name] // 4, test.seconds))
+
+    def judge(self, worker, change):
+        source = self.texts[change.path]
+        compiled = worker.compile(change.path, change.apply(source))
+        if compiled is None:
+            return REFUSED, ""
+        if worker.is_unchanged(change.path, source, compiled):
+            return SAME, ""
+        tests = self.order(change.path)
+        found = worker.kills(change.path, tests)
+        if not found:
+            return SURVIVED, f"{len(tests)} tests passed"
+        test, outcome = found
+        with self.lock:
+            self.killers[change.path, test.name] += 1
+            self.killers[tree.room_of(change.path), test.name] += 1
+        return (TIME if outcome == "time" else KILLED), f"{test.name}: {outcome}"
+
+    def one(self, change):
+        with self.lock:
+            worker = self.free.pop()
+        try:
+            outcome, why = self.judge(worker, change)
+        finally:
+            with self.lock:
+                self.free.append(worker)
+        with self.lock:
+            self.results.append((change, outcome, why))
+            say(f"{len(self.results):4} {outcome:12} {change.path}:{change.line} [{change.kind}] {why}")
+
+
+def show(change, why=""):
+    say(f"{change.path}:{change.line} {change.function} [{change.kind}] {why}".rstrip())
+    say(f"- {change.old}\n+ {change.new}")
+
+
+def report(results, reasons):
+    """Prints what was found; true if enough was killed."""
+    rooms = collections.defaultdict(collections.Counter)
+    survivors = []
+    for change, outcome, why in results:
+        if outcome == SURVIVED and change.fingerprint() in reasons:
+            outcome = EXCUSED
+        if outcome == SURVIVED:
+            survivors.append((change, why))
+        rooms[tree.room_of(change.path)][outcome] += 1
+        rooms["all"][outcome] += 1
+    say("")
+    say(f"{'':10}" + "".join(f"{outcome:>14}" for outcome in OUTCOMES))
+    for room in sorted(rooms, key=lambda name: (name == "all", name)):
+        say(f"{room:10}" + "".join(f"{rooms[room][outcome]:14}" for outcome in OUTCOMES))
+    for change, why in survivors:
+        say("")
+        show(change, why)
+    killed = rooms["all"][KILLED] + rooms["all"][TIME]
+    counted = killed + len(survivors)
+    rate = killed / counted if counted else 0.0
+    say(f"\n{killed} of {counted} killed, {100 * rate:.1f} %, {len(survivors)} survived")
+    return rate >= RATE
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=400, help="changes that are drawn")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants side by side")
+    parser.add_argument("--at", action="append", metavar="PATH[:LINE]",
+                        help="all changes of a file or a line in the place of drawn ones")
+    return parser.parse_args()
+
+
+def chosen(changes, options):
+    if not options.at:
+        return draw(changes, options.count, options.seed)
+    return [change for change in changes
+            if {change.path, f"{change.path}:{change.line}"} & set(options.at)]
+
+
+def main():
+    options = parse()
+    say(f"SEED={options.seed}")
+    tree.HOME.mkdir(parents=True, exist_ok=True)
+    tree.copy_tree()
+    folders = tree.sources()
+    texts = {path: (tree.COPY / path).read_text() for path in folders}
+    changes = [change for path, text in texts.items() for change in lexer.changes_of(path, text)]
+    reasons = reasons_of(REASONS.read_text())
+    for stale in stale_reasons(reasons, changes):
+        say(f"a reason for what is gone: {' '.join(stale)}")
+        return 1
+    wanted = chosen(changes, options)
+    tree.configure()
+    tests = tree.tests_of_build()
+    programs = tree.Programs({test.program for test in tests})
+    commands = tree.compile_commands()
+    needed = {program for change in wanted
+              for program in programs.users.get(commands[change.path][0], ())}
+    near = {folder for change in wanted for folder in folders[change.path]}
+    tests, failed = tree.measure([test for test in tests
+                                  if test.program in needed and test.folder in near])
+    if failed:
+        say("fails without a change: " + "; ".join(failed))
+        return 1
+    say(f"{len(wanted)} of {len(changes)} changes; {len(tests)} tests of "
+        f"{sum(test.seconds for test in tests):.0f} s pass without one")
+    workers = [tree.Worker(number, commands, programs) for number in range(options.jobs)]
+    all_of_it = Run(tests, texts, folders, workers)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for done in [pool.submit(all_of_it.one, change) for change in wanted]:
+            done.result()
+    (tree.HOME / "results.json").write_text(json.dumps(
+        [[*change.fingerprint(), outcome, why] for change, outcome, why in all_of_it.results], indent=1))
+    return 0 if report(all_of_it.results, reasons) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
