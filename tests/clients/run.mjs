@@ -13,7 +13,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { documents, measure, sample } from './data.mjs';
+import { documents, measure, sample } from './demo/data.mjs';
 import { note, runSuites } from './lib/tap.mjs';
 import nano from './suites/nano.mjs';
 import revisions from './suites/revisions.mjs';

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import couchbackup from '@cloudant/couchbackup';
 
-import { sample } from '../data.mjs';
+import { sample } from '../demo/data.mjs';
 import { startFrond } from '../lib/frond.mjs';
 import { expectStatus } from '../lib/http.mjs';
 import { note } from '../lib/tap.mjs';

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { writeLines } from '../data.mjs';
+import { writeLines } from '../demo/data.mjs';
 import { Frond, startFrond } from '../lib/frond.mjs';
 import { expectStatus } from '../lib/http.mjs';
 import { note } from '../lib/tap.mjs';

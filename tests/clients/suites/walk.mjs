@@ -9,7 +9,7 @@ import path from 'node:path';
 import PouchDB from 'pouchdb';
 import memory from 'pouchdb-adapter-memory';
 
-import { countLeaves, writeLines } from '../data.mjs';
+import { countLeaves, writeLines } from '../demo/data.mjs';
 import { Frond } from '../lib/frond.mjs';
 import { request } from '../lib/http.mjs';
 import { note } from '../lib/tap.mjs';

@@ -1,11 +1,14 @@
 /*
- * What PouchDB does for a living: pulls a database, edits a document, pushes the edit back.
+ * What PouchDB does for a living: pulls a database, edits a document, pushes the edit back. It is put
+ * together of the parts that this takes, since `pouchdb` brings more.
  *
  *     node pull-and-push.mjs http://127.0.0.1:5984/DB DOCID
  */
 import process from 'node:process';
-import PouchDB from 'pouchdb';
+import http from 'pouchdb-adapter-http';
 import memory from 'pouchdb-adapter-memory';
+import PouchDB from 'pouchdb-core';
+import replication from 'pouchdb-replication';
 
 const [url, id] = process.argv.slice(2);
 if (!url || !id) {
@@ -13,7 +16,7 @@ if (!url || !id) {
 	process.exit(2);
 }
 
-PouchDB.plugin(memory);
+PouchDB.plugin(http).plugin(memory).plugin(replication);
 const local = new PouchDB('local', { adapter: 'memory' });
 const seconds = (since) => ((performance.now() - since) / 1000).toFixed(1);
 

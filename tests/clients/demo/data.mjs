@@ -12,7 +12,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 
-import { byBytes } from './lib/util.mjs';
+import { byBytes } from '../lib/util.mjs';
 
 /* Largest document made, as JSON: under the 1,000,000 bytes that CouchDB 4 and frond agree on. */
 const DOCUMENT_BYTES = 950000;
