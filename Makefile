@@ -6,11 +6,12 @@ STORE ?= embedded:./data
 HTTP ?= 127.0.0.1:5984
 TORTURE_SECONDS ?= 3600
 SOAK_SECONDS ?= 3600
+MUTANTS ?= 400
 
 FAUXTON_VERSION = 1.2.6
 FAUXTON = build/share/frond/fauxton
 
-.PHONY: all run fauxton test test-quick torture attack ladder soak bench bench-publish fuzz install lint clean format
+.PHONY: all run fauxton test test-quick torture attack ladder soak bench bench-publish fuzz install lint clean format mutants
 
 all: build/frond
 
@@ -45,11 +46,12 @@ fauxton:
 	node scripts/mend-fauxton.js $(FAUXTON)
 	rm build/fauxton-$(FAUXTON_VERSION).tgz
 
+# tests/run has stages, of which `tests/run --only STAGE` runs one; CONTRIBUTING.md tells which.
 test:
 	scripts/deps test
 	tests/run
 
-# One sanitized build, no real clients: for between two edits.
+# One sanitized build, no cluster, no real clients: for between two edits.
 test-quick:
 	scripts/deps test
 	tests/run --quick
@@ -93,6 +95,11 @@ bench: with-tests build/frond
 bench-publish:
 	$(MAKE) bench BENCH_OPTIONS=--publish
 	python3 bench/growth.py --build build --publish
+
+# Changes lines of the sources and looks whether a test fails; hours. tests/mutants/README.md has the rules.
+mutants:
+	scripts/deps test
+	python3 -B tests/mutants/run.py --count $(MUTANTS) $(if $(SEED),--seed $(SEED))
 
 install: build/frond
 	install -D -m 755 build/frond $(DESTDIR)$(PREFIX)/bin/frond

@@ -95,8 +95,9 @@ def make_lines(peers, work):
     """MDN's browser compatibility data, a document a feature, as the tests cut it."""
     lines = work / "bcd.jsonl"
     env = dict(os.environ, NODE_PATH=str(peers / "node_modules"))
-    done = subprocess.run(["node", str(TOP / "tests" / "clients" / "data.mjs"), str(lines)],
-                          env=env, stderr=subprocess.DEVNULL, check=False)
+    script = TOP / "tests" / "clients" / "demo" / "data.mjs"
+    done = subprocess.run(["node", str(script), str(lines)], env=env, stderr=subprocess.DEVNULL,
+                          check=False)
     if done.returncode:
         sides.fail("the large set of documents could not be made")
     return lines

@@ -38,6 +38,7 @@ ROOMS = {
     "net": "base loop",
     "http": "base loop net",
     "replicator": "base loop kv catalog doc model/revisioned http",
+    "door": "base",
     "door/couch/wire": "base loop kv catalog doc model/revisioned access http settings replicator",
     "door/couch/admin": "base loop kv catalog doc index index/engine index/view model/revisioned access http settings"
                         " replicator door/couch/wire",
@@ -54,11 +55,11 @@ ROOMS = {
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
     "door/mongo/wire": "base loop",
-    "door/mongo": "base loop js kv catalog bson mql index index/engine model/plain access settings net door/mongo/wire",
+    "door/mongo": "base loop js kv catalog bson mql index index/engine model/plain access settings net door door/mongo/wire",
     "door/redis/wire": "base",
-    "door/redis": "base loop kv catalog doc model/timed access settings net door/redis/wire",
+    "door/redis": "base loop kv catalog doc model/timed access settings net door door/redis/wire",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed model/plain"
-           " access net http settings replicator door/couch door/mongo door/redis",
+           " access net http settings replicator door door/couch door/mongo door/redis",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
 # catalog, which knows databases of every model, includes none of them.
@@ -148,7 +149,7 @@ def rooms_are_in_order():
         parts = room.split("/")
         for other in allowed.split():
             others = other.split("/")
-            if parts[0] in APART and others[0] == parts[0] and others[1] != parts[1]:
+            if parts[0] in APART and others[0] == parts[0] and len(others) > 1 and others[1] != parts[1]:
                 wrong.append(f"{room} must not know {other}")
             if parts[0] == "catalog" and others[0] == "model":
                 wrong.append(f"{room} must not know {other}")

@@ -1,6 +1,7 @@
 #include "store.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +20,9 @@
 #include "base/rand.h"
 #include "kv/faulty/faulty.h"
 #include "kv/kv.h"
+
+#define CLUSTER_POLL_US 20000
+#define SEEDS_A_TURN    1000
 
 static const char *
 faults(void)
@@ -33,11 +38,14 @@ static void
 choose_seed(void)
 {
 	const char *text = getenv("FROND_TEST_SEED");
+	const char *variant = getenv("FROND_TEST_DEFAULT_SEED");
+	const char *turn = getenv("FROND_TEST_TURN");
 
-	if (!text)
-		text = getenv("FROND_TEST_DEFAULT_SEED");
 	if (text)
 		seed = strtoull(text, NULL, 0);
+	else if (variant)
+		seed = strtoull(variant, NULL, 0) +
+		       (turn ? SEEDS_A_TURN * strtoull(turn, NULL, 0) : 0);
 	else
 		rand_bytes(&seed, sizeof(seed));
 }
@@ -89,17 +97,60 @@ test_store_cases(const struct CMUnitTest *tests, size_t count, size_t embedded)
 }
 
 static const char *
-cluster_file(void)
+cluster_files(void)
 {
-	const char *path = getenv("FROND_TEST_FDB");
+	const char *paths = getenv("FROND_TEST_FDB");
 
-	return path && *path ? path : NULL;
+	return paths ? paths : "";
+}
+
+static char cluster[240];
+
+/* Locks the file until the process ends. The engine complains of one that cannot be read. */
+static bool
+cluster_take_if_free(const char *path, size_t len)
+{
+	int fd;
+
+	(void)snprintf(cluster, sizeof(cluster), "%.*s", (int)len, path);
+	fd = open(cluster, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return true;
+	(void)close(fd);
+	return false;
+}
+
+/* Waits until no other program has one of the clusters. */
+static void
+cluster_take(void)
+{
+	for (;;) {
+		const char *path = cluster_files();
+
+		while (*path) {
+			size_t len = strcspn(path, ":");
+
+			if (len && cluster_take_if_free(path, len))
+				return;
+			path += len + (path[len] == ':');
+		}
+		(void)usleep(CLUSTER_POLL_US);
+	}
+}
+
+const char *
+test_store_cluster(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, cluster_take);
+	return cluster;
 }
 
 /* Before anything of the program has run, so that nothing of it has been tried. */
 static void __attribute__((constructor)) skip_without_cluster(void)
 {
-	if (!test_store_is_cluster() || cluster_file())
+	if (!test_store_is_cluster() || *cluster_files())
 		return;
 	(void)printf("1..1\nok 1 - on_a_cluster # SKIP FROND_TEST_FDB names no cluster file\n");
 	(void)fflush(stdout);
@@ -135,7 +186,7 @@ plain_url(const char *path, char *ret, size_t size)
 		(void)snprintf(ret, size, "embedded:%s", path);
 		return;
 	}
-	(void)snprintf(ret, size, "fdb:%s", cluster_file());
+	(void)snprintf(ret, size, "fdb:%s", test_store_cluster());
 	empty_store(ret);
 }
 
@@ -223,6 +274,16 @@ remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 	(void)type;
 	(void)ftw;
 	return remove(path);
+}
+
+void
+test_make_dir(const char *name, char *ret, size_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+	int len = snprintf(ret, size, "%s/frond-%s-XXXXXX", tmp ? tmp : "/tmp", name);
+
+	assert_true(len > 0 && (size_t)len < size);
+	assert_non_null(mkdtemp(ret));
 }
 
 void

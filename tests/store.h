@@ -3,10 +3,12 @@
  *
  * FROND_TEST_FAULTS has settings of the faulty engine (kv/faulty/faulty.h) but for the seed; when
  * it is there, every store made here is seen through them. FROND_TEST_SEED repeats a run; without
- * it FROND_TEST_DEFAULT_SEED counts, and without that one chance.
+ * it FROND_TEST_DEFAULT_SEED counts, by which variants differ, and FROND_TEST_TURN, by which runs
+ * of all tests do, and without them chance.
  *
- * FROND_TEST_ON=fdb: stores are the FoundationDB cluster whose cluster file FROND_TEST_FDB names,
- * emptied for each test; without a name the program is skipped. One program at a time.
+ * FROND_TEST_ON=fdb: stores are a FoundationDB cluster, emptied for each test. FROND_TEST_FDB names
+ * its cluster file, or several with colons between them, of which a program takes the first that no
+ * other has, or waits for one; without a name the program is skipped.
  */
 #ifndef FROND_TESTS_STORE_H
 #define FROND_TESTS_STORE_H
@@ -26,6 +28,9 @@ bool test_store_fails(void);
 /* True on a cluster: what a test knows of the embedded engine alone is not so there. */
 bool test_store_is_cluster(void);
 
+/* The path of the cluster file; the cluster is this program's until it ends. */
+const char *test_store_cluster(void);
+
 /* False if FROND_TEST_SCHEME is "exploded": new databases are to keep documents so. */
 bool test_scheme_is_packed(void);
 
@@ -42,6 +47,9 @@ size_t test_store_cases(const struct CMUnitTest *tests, size_t count, size_t emb
  * aborts: a store asserts that all of its transactions have been freed when it is closed.
  */
 void test_show_failures(void);
+
+/* Makes a directory for one test, in TMPDIR if that is set, and writes its path. */
+void test_make_dir(const char *name, char *ret, size_t size);
 
 /* Removes the directory with all that is in it. What cannot be removed stays. */
 void test_remove_tree(const char *path);

@@ -242,8 +242,7 @@ setup(void **state)
 	char url[256];
 
 	assert_non_null(f);
-	snprintf(f->dir, sizeof(f->dir), "/tmp/frond-chores-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	test_make_dir("chores", f->dir, sizeof(f->dir));
 	snprintf(path, sizeof(path), "%s/store", f->dir);
 	test_store_url(path, url, sizeof(url));
 	assert_int_equal(kv_open(url, &options, &f->store, NULL), STATUS_OK);

@@ -75,8 +75,7 @@ setup(void **state)
 	assert_non_null(f);
 	rev_register();
 	tiny_register();
-	snprintf(f->dir, sizeof(f->dir), "/tmp/frond-catalog-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	test_make_dir("catalog", f->dir, sizeof(f->dir));
 	f->arena = arena_new(ARENA_BYTES);
 	assert_non_null(f->arena);
 	open_store(f, "store");

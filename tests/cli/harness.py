@@ -1,5 +1,6 @@
 """What the black-box tests of the binary share: TAP, running frond, a server as a fixture."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -137,10 +138,39 @@ def until(condition, seconds=120):
         time.sleep(0.02)
 
 
+_cluster = None
+
+
+def take_cluster(paths):
+    """Locks the first cluster file that no other program has, until this one ends; waits for one."""
+    while True:
+        for path in paths:
+            file = open(path)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return file
+            except BlockingIOError:
+                file.close()
+        time.sleep(0.02)
+
+
 def cluster():
-    """The URL of the FoundationDB cluster that FROND_TEST_FDB names; None without one."""
-    path = os.environ.get("FROND_TEST_FDB")
-    return f"fdb:{path}" if path else None
+    """The URL of a FoundationDB cluster of those whose files FROND_TEST_FDB names, with colons between
+    them, which is this program's until it ends; None without one."""
+    global _cluster
+    paths = list(filter(None, os.environ.get("FROND_TEST_FDB", "").split(":")))
+    if paths and not _cluster:
+        _cluster = take_cluster(paths)
+    return f"fdb:{_cluster.name}" if paths else None
+
+
+SEEDS_A_TURN = 1000
+
+
+def seed(variant):
+    """What a variant draws its choices from: another in each turn of all tests, or FROND_TEST_SEED."""
+    turn = int(os.environ.get("FROND_TEST_TURN", "0"))
+    return int(os.environ.get("FROND_TEST_SEED", SEEDS_A_TURN * turn + int(variant)))
 
 
 def main(needs=None):

@@ -1,22 +1,23 @@
 """A frond at a FoundationDB server of the test's own, which pauses, is killed and comes back, and is
 slow, while clients write: every answer is right or a clear error, nothing that was acknowledged is
 lost, and nothing is there twice. Needs the server; FROND_TEST_FDBSERVER names its program, and
-fdbcli lies beside it."""
+fdbcli lies beside it or in the folder bin beside its folder."""
 
 import contextlib
 import json
 import os
 import pathlib
 import random
-import signal
-import socket
-import subprocess
+import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 
 from harness import FROND, Server, equal, main, ok, test
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+import foundationdb
 
 HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
 FDBSERVER = os.environ.get("FROND_TEST_FDBSERVER")
@@ -26,51 +27,9 @@ SLOW = ("--knob_start_transaction_batch_interval_max=0.2",
         "--knob_commit_transaction_batch_interval_max=0.2")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-class Cluster:
-    """`with Cluster(dir, *options) as cluster`: one FoundationDB server, empty."""
-
+class Cluster(foundationdb.Cluster):
     def __init__(self, cwd, *options):
-        self.dir, self.options = cwd / "cluster", options
-        for name in ("data", "log"):
-            (self.dir / name).mkdir(parents=True)
-        self.address = f"127.0.0.1:{free_port()}"
-        self.file = self.dir / "fdb.cluster"
-        self.file.write_text(f"test:test@{self.address}\n")
-        self.url = f"fdb:{self.file}"
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [FDBSERVER, "-p", self.address, "-C", self.file, "-d", self.dir / "data",
-             "-L", self.dir / "log", *self.options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def __enter__(self):
-        self.start()
-        subprocess.run([pathlib.Path(FDBSERVER).parent / "fdbcli", "-C", self.file, "--timeout", "60",
-                        "--exec", "configure new single ssd"], check=True,
-                       stdout=subprocess.DEVNULL)
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-    def pause(self, seconds):
-        self.process.send_signal(signal.SIGSTOP)
-        time.sleep(seconds)
-        self.process.send_signal(signal.SIGCONT)
-
-    def crash(self, seconds):
-        self.process.kill()
-        self.process.wait()
-        time.sleep(seconds)
-        self.start()
+        super().__init__(foundationdb.with_server(FDBSERVER), cwd / "cluster", *options)
 
 
 def ask(server, method, path, body=None):

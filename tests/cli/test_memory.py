@@ -9,16 +9,10 @@ import resource
 import socket
 import time
 
-from harness import FROND, Server, Skip, contains, equal, main, test
+from harness import Server, contains, equal, main, test
 
 SPARE_BYTES = 12 * 1024 * 1024  # of address space that a server without memory may still take
 DEADLINE_S = 120
-
-
-def skip_with_sanitizers():
-    """They take memory of their own, and much more of it."""
-    if b"__asan_init" in pathlib.Path(FROND).read_bytes():
-        raise Skip("a build without sanitizers")
 
 
 def address_space(pid):
@@ -57,7 +51,6 @@ def write_until_refused(server):
 
 @test
 def engine_without_memory_ends_the_process_with_a_line_and_a_code(cwd):
-    skip_with_sanitizers()
     with Server(cwd, "--no-sync") as server:
         equal(server.request("PUT", "/db")[0], 201)
         most = address_space(server.process.pid) + SPARE_BYTES
@@ -219,7 +212,6 @@ def attachments_that_nobody_reads_hold_no_snapshot_and_arrive_whole(cwd):
 
 @test
 def thousand_listings_that_nobody_reads_stay_within_the_memory(cwd):
-    skip_with_sanitizers()
     memory, clients_count = 32 * 1024 * 1024, 1000
     (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nmin_rate_bytes = 1\n")
     with Server(cwd, "--config", "ini", "--no-sync") as server:

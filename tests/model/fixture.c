@@ -129,8 +129,7 @@ fixture_setup(void **state)
 	test_show_failures();
 	assert_non_null(f);
 	rev_register();
-	snprintf(f->dir, sizeof(f->dir), "/tmp/frond-model-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	test_make_dir("model", f->dir, sizeof(f->dir));
 	snprintf(path, sizeof(path), "%s/store", f->dir);
 	test_store_url(path, url, sizeof(url));
 	if (kv_open(url, &options, &f->store, &err) != STATUS_OK)

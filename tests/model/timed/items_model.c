@@ -40,8 +40,7 @@ items_setup(void **state)
 
 	test_show_failures();
 	timed_register();
-	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/frond-items-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	test_make_dir("items", f->dir, sizeof(f->dir));
 	test_store_url(f->dir, url, sizeof(url));
 	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
 	f->arena = arena_new(ITEMS_ARENA_BYTES);

@@ -182,7 +182,7 @@ world_setup(void **state)
 		w->stores[i] = w->f->store;
 		if (!test_store_is_cluster() || i == 0)
 			continue;
-		(void)snprintf(url, sizeof(url), "fdb:%s", getenv("FROND_TEST_FDB"));
+		(void)snprintf(url, sizeof(url), "fdb:%s", test_store_cluster());
 		assert_int_equal(kv_open(url, &options, &w->stores[i], &err), STATUS_OK);
 	}
 	*state = w;

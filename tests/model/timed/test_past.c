@@ -626,15 +626,14 @@ world_setup(void **state)
 
 	test_show_failures();
 	timed_register();
-	(void)snprintf(w->dir, sizeof(w->dir), "/tmp/frond-past-XXXXXX");
-	assert_non_null(mkdtemp(w->dir));
+	test_make_dir("past", w->dir, sizeof(w->dir));
 	test_store_url(w->dir, url, sizeof(url));
 	assert_int_equal(catalog_store_open(url, &options, &w->stores[0], &w->err), STATUS_OK);
 	for (int i = 1; i < PROCESSES; i++) {
 		w->stores[i] = w->stores[0];
 		if (!test_store_is_cluster())
 			continue;
-		(void)snprintf(url, sizeof(url), "fdb:%s", getenv("FROND_TEST_FDB"));
+		(void)snprintf(url, sizeof(url), "fdb:%s", test_store_cluster());
 		assert_int_equal(kv_open(url, &(struct kv_options){ 0 }, &w->stores[i], &w->err),
 				 STATUS_OK);
 	}
