@@ -109,12 +109,9 @@ parser_take_text(struct parser *p, const char *at, size_t n)
 	buf_append(&p->text, at, n);
 	if (buf_status(&p->text) == STATUS_OK)
 		return true;
-	if (buf_status(&p->text) == STATUS_LIMIT) {
-		METRIC_REFUSED("header_bytes");
-		parser_refuse_limit(p, 431, "The request's headers are too large", p->header_bytes,
-				    " bytes");
-	} else
-		parser_refuse(p, 503, "Out of memory.");
+	/* What has been fed to llhttp is counted, and it is no more than the text may hold. */
+	assert(buf_status(&p->text) == STATUS_NOMEM);
+	parser_refuse(p, 503, "Out of memory.");
 	return false;
 }
 
@@ -461,19 +458,26 @@ parser_count_plain(struct str data)
 /*
  * Parses bytes up to the end of the target and returns how many were used. Clients of CouchDB may
  * send UTF-8 in a target without escapes, which llhttp refuses. So llhttp gets each byte beyond
- * ASCII as an escape. Elsewhere in the request line llhttp refuses the escape just as it would
- * refuse the byte.
+ * ASCII as an escape, and the limit of the head counts the escape: what llhttp has been fed decides
+ * a refusal, however the bytes arrived. Elsewhere in the request line llhttp refuses the escape just
+ * as it would refuse the byte.
  */
 static size_t
 parser_feed_target(struct parser *p, struct str data)
 {
 	size_t n = parser_count_plain(data);
+	size_t room = p->header_bytes - p->head_used;
 	char escape[HTTP_ESCAPE_BYTES];
 
 	if (n > 0)
 		return parser_feed_some(p, str_of(data.ptr, n));
+	if (room <= sizeof(escape)) {
+		p->head_used += room - 1;
+		return 1;
+	}
 	http_escape_byte((uint8_t)data.ptr[0], escape);
 	(void)parser_feed_some(p, str_of(escape, sizeof(escape)));
+	p->head_used += sizeof(escape) - 1;
 	return 1;
 }
 

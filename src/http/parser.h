@@ -53,7 +53,8 @@ struct parser {
 	size_t target_len;
 	size_t path_at; /* where the path begins in the target, after a scheme and an authority */
 
-	size_t head_used; /* bytes of the head so far */
+	/* bytes of the head so far; a byte of the target that is escaped counts as three */
+	size_t head_used;
 	/* bytes outside the body since the request's start or the last bytes of the body */
 	size_t gap;
 	const char *unseen; /* the first byte that the check of line ends has not seen */

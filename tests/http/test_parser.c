@@ -174,6 +174,30 @@ an_escaped_target_has_the_same_limit(void **state)
 }
 
 static void
+an_escaped_target_has_the_same_limit_of_the_head(void **state)
+{
+	enum {
+		SMALL = 1024
+	};
+	char text[SMALL] = "GET /";
+	struct str stream = str_of(text, 5 + SMALL / 3 + 1);
+
+	(void)state;
+	memset(text + 5, '\xc3', SMALL / 3);
+	text[stream.len - 1] = '\x06'; /* refused with 400, if it were reached */
+	for (size_t step = 1; step <= stream.len; step++) {
+		struct parser p;
+		size_t rest;
+
+		body = BUF_INIT(1 << 20);
+		parser_init(&p, SMALL, take_body, &body);
+		assert_int_equal(feed(&p, stream, step, &rest), PARSER_RESULT_BAD);
+		assert_int_equal(p.refusal, 431);
+		fini(&p);
+	}
+}
+
+static void
 lines_without_crlf_are_refused(void **state)
 {
 	(void)state;
@@ -361,6 +385,7 @@ main(void)
 		cmocka_unit_test(whole_requests_are_taken),
 		cmocka_unit_test(bytes_beyond_ascii_in_a_target_come_out_escaped),
 		cmocka_unit_test(an_escaped_target_has_the_same_limit),
+		cmocka_unit_test(an_escaped_target_has_the_same_limit_of_the_head),
 		cmocka_unit_test(lines_without_crlf_are_refused),
 		cmocka_unit_test(folded_lines_and_spaces_around_names_are_refused),
 		cmocka_unit_test(a_body_has_one_length),
