@@ -2,7 +2,6 @@
  * Items: what each operation reads, and random operations against a model that keeps arrays, with
  * all ways to read an item compared after each of them.
  */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -973,149 +972,6 @@ pages_count_and_flush_are_of_one_database(void **state)
 	items_verify(f);
 }
 
-/* ---- Several writers ---- */
-
-enum {
-	WRITERS = 4,
-	WRITER_ROUNDS = 60,
-	WRITER_MEMBERS = 400,
-};
-
-/* A thread that changes a sorted set and a list which the others change, too. */
-struct writer {
-	struct items f; /* with an arena of its own */
-	struct rand_seq r;
-	unsigned number;
-	int64_t pushed; /* elements in the list, by what this one has done */
-	bool there[WRITER_MEMBERS];
-};
-
-/* Members that only this writer has, at scores between those of the others. */
-static enum status
-writer_zset_run(struct timed *t, struct arena *arena, void *arg)
-{
-	const struct writer *w = arg;
-	struct rand_seq r = w->r;
-	struct timed_member members[20] = { 0 };
-	struct timed_item item;
-	bool remove = rand_seq_below(&r, 3) == 0;
-
-	TRY(timed_item_open(t, STR("zset"), arena, &item));
-	for (size_t i = 0; i < 20; i++) {
-		unsigned n = (unsigned)rand_seq_below(&r, WRITER_MEMBERS);
-
-		members[i].name = arena_printf(arena, "w%u-%u", w->number, n);
-		members[i].score = n;
-	}
-	return remove ? timed_members_delete(&item, members, 20)
-		      : timed_members_put(&item, TIMED_ZSET, members, 20);
-}
-
-static void
-writer_zset_note(struct writer *w)
-{
-	bool remove = rand_seq_below(&w->r, 3) == 0;
-
-	for (size_t i = 0; i < 20; i++)
-		w->there[rand_seq_below(&w->r, WRITER_MEMBERS)] = !remove;
-}
-
-static enum status
-writer_list_run(struct timed *t, struct arena *arena, void *arg)
-{
-	struct writer *w = arg;
-	struct rand_seq r = w->r;
-	struct timed_elements got;
-	struct str value = arena_printf(arena, "%u", w->number);
-	struct str values[9] = { value, value, value, value, value, value, value, value, value };
-	size_t count = 1 + rand_seq_below(&r, 9);
-	struct timed_item item;
-	bool left = rand_seq_below(&r, 2);
-
-	TRY(timed_item_open(t, STR("list"), arena, &item));
-	w->pushed = (int64_t)count;
-	if (rand_seq_below(&r, 3))
-		return timed_list_push(&item, left, values, count);
-	TRY(timed_list_pop(&item, left, count, &got));
-	w->pushed = -(int64_t)got.count;
-	return STATUS_OK;
-}
-
-static void *
-writer_main(void *arg)
-{
-	struct writer *w = arg;
-	int64_t pushed = 0;
-
-	for (int i = 0; i < WRITER_ROUNDS; i++) {
-		items_must(&w->f, writer_zset_run, w);
-		writer_zset_note(w);
-		items_must(&w->f, writer_list_run, w);
-		pushed += w->pushed;
-		(void)rand_seq_next(&w->r);
-	}
-	w->pushed = pushed;
-	return NULL;
-}
-
-struct totals {
-	uint64_t members;
-	uint64_t elements;
-};
-
-static enum status
-totals_run(struct timed *t, struct arena *arena, void *arg)
-{
-	struct totals *ret = arg;
-	struct timed_item item;
-
-	TRY(timed_item_open(t, STR("zset"), arena, &item));
-	TRY(timed_count(&item, &ret->members));
-	TRY(timed_item_open(t, STR("list"), arena, &item));
-	return timed_count(&item, &ret->elements);
-}
-
-static void
-writers_of_one_collection_keep_its_counts_right(void **state)
-{
-	struct items *f = *state;
-	struct writer *writers = calloc(WRITERS, sizeof(*writers));
-	pthread_t threads[WRITERS];
-	struct totals totals;
-	uint64_t members = 0;
-	int64_t elements = 0;
-
-	for (unsigned i = 0; i < WRITERS; i++) {
-		writers[i] = (struct writer){
-			.f = *f,
-			.r = { test_seed() + i },
-			.number = i,
-		};
-		writers[i].f.arena = arena_new(ITEMS_ARENA_BYTES);
-		writers[i].f.clock.arg = &writers[i].f;
-		/* Processes that know nothing of each other. */
-		writers[i].f.maps = i % 2 ? timed_maps_new() : f->maps;
-		assert_non_null(writers[i].f.maps);
-		/* Processes whose clocks differ. */
-		writers[i].f.now_ms += 10 * (uint64_t)i;
-		assert_int_equal(pthread_create(&threads[i], NULL, writer_main, &writers[i]), 0);
-	}
-	for (unsigned i = 0; i < WRITERS; i++) {
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-		arena_free(writers[i].f.arena);
-		if (writers[i].f.maps != f->maps)
-			timed_maps_free(writers[i].f.maps);
-		elements += writers[i].pushed;
-		for (size_t n = 0; n < WRITER_MEMBERS; n++)
-			members += writers[i].there[n];
-	}
-	items_must(f, totals_run, &totals);
-	assert_int_equal(totals.members, members);
-	assert_int_equal(totals.elements, elements);
-	items_verify(f);
-	free(writers);
-}
-
 int
 main(void)
 {
@@ -1135,7 +991,6 @@ main(void)
 		WITH_STORE(fields_expire_also_after_a_move),
 		WITH_STORE(pages_count_and_flush_are_of_one_database),
 		WITH_STORE(random_operations_agree_with_a_model),
-		WITH_STORE(writers_of_one_collection_keep_its_counts_right),
 	};
 
 	return cmocka_run_group_tests_name("items", tests, NULL, NULL);
