@@ -353,6 +353,26 @@ cookie_with_any_character_changed_is_absent(void **state)
 }
 
 static void
+cookie_may_be_in_quotes(void **state)
+{
+	struct fixture *f = *state;
+	struct str value, v;
+
+	assert_int_equal(auth_make_cookie(f->auth, STR("anna"), NULL, f->arena, &value), STATUS_OK);
+	v = arena_printf(f->arena, "\"%.*s\"", STR_ARG(value));
+	assert_admin(f, none, cookie_header(f, v), AUTH_METHOD_COOKIE);
+	v = arena_printf(f->arena, "\"%.*s", STR_ARG(value));
+	assert_anonymous(f, none, cookie_header(f, v));
+	/* Another character at its end. */
+	v = arena_printf(f->arena, "\"%.*s'", STR_ARG(value));
+	assert_anonymous(f, none, cookie_header(f, v));
+	v = arena_printf(f->arena, "%.*s\"", STR_ARG(value));
+	assert_anonymous(f, none, cookie_header(f, v));
+	assert_anonymous(f, none, cookie_header(f, STR("\"")));
+	assert_anonymous(f, none, cookie_header(f, STR("\"\"")));
+}
+
+static void
 malformed_cookies_are_absent(void **state)
 {
 	struct fixture *f = *state;
@@ -654,6 +674,7 @@ main(void)
 		CASE(expired_cookie_is_absent),
 		CASE(cookie_that_is_no_longer_fresh_is_to_be_renewed),
 		CASE(cookie_with_any_character_changed_is_absent),
+		CASE(cookie_may_be_in_quotes),
 		CASE(malformed_cookies_are_absent),
 		CASE(cookie_of_someone_unknown_is_absent),
 		CASE(cookie_of_another_process_needs_the_same_secret),

@@ -332,6 +332,49 @@ of_two_documents_with_one_value_the_second_is_a_duplicate(void **state)
 	fixture_check(f);
 }
 
+/* Writes two documents, each in a transaction that does not see the other one. */
+static enum status
+write_side_by_side(struct fixture *f, struct rev_edit first, struct rev_edit second)
+{
+	const struct rev_edit *edits[2] = { &first, &second };
+	struct catalog_db *dbs[2];
+	struct kv_tx *txs[2];
+	enum status status[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		struct rev_result result;
+
+		assert_int_equal(kv_begin(f->calm, KV_TX_READ_WRITE, &txs[i]), STATUS_OK);
+		assert_int_equal(rev_db_open(txs[i], NULL, STR("db"), &dbs[i], NULL), STATUS_OK);
+		assert_int_equal(rev_write(txs[i], dbs[i], edits[i], 1, 0, f->arena, &result, NULL),
+				 STATUS_OK);
+		assert_int_equal(result.status, STATUS_OK);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		status[i] = kv_future_wait(kv_commit(txs[i]));
+		kv_tx_free(txs[i]);
+		catalog_db_unref(dbs[i]);
+	}
+	assert_int_equal(status[0], STATUS_OK);
+	return status[1];
+}
+
+static void
+of_two_writers_of_one_value_the_second_conflicts(void **state)
+{
+	struct fixture *f = *state;
+
+	index_by_a(f, INDEX_READY, INDEX_UNIQUE | INDEX_SPARSE);
+	assert_int_equal(write_side_by_side(f, fixture_edit(f, "x", NULL, "{\"a\":1}"),
+					    fixture_edit(f, "y", NULL, "{\"a\":2}")),
+			 STATUS_OK);
+	assert_int_equal(write_side_by_side(f, fixture_edit(f, "p", NULL, "{\"a\":5}"),
+					    fixture_edit(f, "q", NULL, "{\"a\":5}")),
+			 STATUS_TX_CONFLICT);
+	assert_string_equal(entries(f), "x=1 y=2 p=5");
+	fixture_check(f);
+}
+
 /* ---- While an index is built ---- */
 
 struct building {
@@ -669,6 +712,7 @@ main(void)
 		TEST_WITH_INDEX(design_documents_have_no_entries),
 		TEST_WITH_INDEX(the_hook_is_told_of_winners_of_design_documents),
 		TEST_WITH_INDEX(of_two_documents_with_one_value_the_second_is_a_duplicate),
+		TEST_WITH_INDEX(of_two_writers_of_one_value_the_second_conflicts),
 		TEST_WITH_INDEX(writers_and_a_build_leave_each_entry_once),
 		TEST_WITH_INDEX(an_edit_of_a_loser_enters_the_winner_for_the_build),
 		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),

@@ -46,6 +46,7 @@ enum op_kind {
 	OP_UPDATE,
 	OP_GET,
 	OP_GET_PATH,
+	OP_WAIT,
 	OP_COUNT,
 	OP_LOG,
 	OP_LOG_CLEAR,
@@ -70,6 +71,7 @@ struct op {
 	struct str found;
 	struct bson_value value;
 	bool changed;
+	bool whole;
 	uint64_t number;
 	struct plain_event *events;
 	size_t event_count;
@@ -80,6 +82,8 @@ struct op {
 static enum status
 op_do(struct op *op, struct plain *p)
 {
+	struct plain_got got;
+	enum status status;
 	bool more;
 
 	switch (op->kind) {
@@ -98,6 +102,11 @@ op_do(struct op *op, struct plain *p)
 		return plain_get(p, &op->id, KV_READ, op->arena, &op->found);
 	case OP_GET_PATH:
 		return plain_get_path(p, &op->id, op->path, KV_READ, op->arena, &op->value);
+	case OP_WAIT:
+		TRY(plain_ask(p, &op->id, KV_READ, op->arena, &got));
+		status = plain_wait(p, &got, KV_READ, op->arena, &op->found);
+		op->whole = got.whole;
+		return status;
 	case OP_COUNT:
 		return plain_count(p, &op->number);
 	case OP_LOG:
@@ -566,6 +575,30 @@ large_documents_lie_in_chunks(void **state)
 	verified_none(f->store);
 	assert_int_equal(insert(f, PACKED, large_document(f, BSON_DOCUMENT_BYTES + 1, 'a')),
 			 STATUS_DOC_TOO_LARGE);
+}
+
+/* So that it may be replaced without being read again. */
+static void
+a_document_in_one_value_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct op op = { .kind = OP_WAIT, .id = BSON_OF_INT32(1) };
+
+	for (size_t c = 0; c < 2; c++) {
+		op.name = collections[c];
+		assert_int_equal(op_run(f, &op), STATUS_NOT_FOUND);
+		assert_false(op.whole);
+		assert_int_equal(insert(f, op.name, doc_of(f, "{\"_id\":1,\"a\":2}")), STATUS_OK);
+		assert_int_equal(op_run(f, &op), STATUS_OK);
+		assert_int_equal(op.whole, c == 0);
+		op.kind = OP_DELETE;
+		assert_int_equal(op_run(f, &op), STATUS_OK);
+		/* In chunks, or in leaves. */
+		assert_int_equal(insert(f, op.name, large_document(f, 200000, 'a')), STATUS_OK);
+		op.kind = OP_WAIT;
+		assert_int_equal(op_run(f, &op), STATUS_OK);
+		assert_false(op.whole);
+	}
 }
 
 static size_t
@@ -1137,6 +1170,7 @@ main(void)
 		CASE(a_field_is_a_point_read_and_its_update_one_pair),
 		CASE(changes_leave_what_they_say),
 		CASE(large_documents_lie_in_chunks),
+		CASE(a_document_in_one_value_is_told),
 		CASE(what_was_written_ahead_in_vain_is_removed),
 		CASE(long_images_go_with_their_events),
 		CASE(documents_come_in_the_order_of_their_ids),
