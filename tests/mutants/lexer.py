@@ -131,7 +131,7 @@ class Body:
 
     def changes_at(self, i):
         token = self.tokens[i]
-        if token.text in COMPARISONS:
+        if token.text in COMPARISONS and not self.is_of_equals(i):
             yield self.change(COMPARISON, token.begin, token.end, COMPARISONS[token.text])
         elif token.text in ("&&", "||"):
             yield from self.operands_dropped(i)
@@ -158,6 +158,29 @@ class Body:
                 i = self.partners[i]
             last, i = i, i + step
         return last, i
+
+    def is_of_equals(self, i):
+        """True at `a < b ? a : b`, and at `if (a < b) a = b;`: both say the same where both are the same."""
+        if self.tokens[i].text in ("==", "!="):
+            return False
+        (first, before), (last, after) = self.operand(i, -1), self.operand(i, 1)
+        sides = [self.texts(first, i), self.texts(i + 1, last + 1)]
+        if self.tokens[after].text == "?":
+            middle, _ = self.operand(after, 1)
+            end, _ = self.operand(middle + 1, 1)
+            chosen = [self.texts(after + 1, middle + 1), self.texts(middle + 2, end + 1)]
+            return chosen in (sides, sides[::-1])
+        if self.tokens[before].text != "(" or self.tokens[before - 1].text != "if":
+            return False
+        end, end_of = self.operand(after, 1)
+        if self.tokens[end_of].text != "=":
+            return False
+        more, _ = self.operand(end_of, 1)
+        assigned = [self.texts(after + 1, end + 1), self.texts(end_of + 1, more + 1)]
+        return assigned in (sides, sides[::-1])
+
+    def texts(self, begin, end):
+        return [token.text for token in self.tokens[begin:end]]
 
     def operands_dropped(self, i):
         """Without the operand on the right; and without the left one where no other is before it."""

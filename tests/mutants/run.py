@@ -13,14 +13,19 @@ import json
 import os
 import pathlib
 import random
+import signal
 import sys
 import threading
+import time
 
 import lexer
 import tree
 
 RATE = 0.9
 CONFLICT_SHARE = 0.1  # of what is drawn: there are few, and each matters
+TIME_FACTOR = 5    # of what a test takes without a change, after which it counts as noticed
+TIME_LEAST = 20.0  # seconds
+TIME_MOST = 900.0  # without a change
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons"
 KILLED, TIME, SURVIVED, EXCUSED, SAME, REFUSED = OUTCOMES = (
     "killed", "timed out", "survived", "reason", "same code", "not compiled")
@@ -62,22 +67,55 @@ def draw(changes, count, seed):
 
 class Run:
     def __init__(self, tests, texts, folders, workers):
-        self.tests, self.texts, self.folders = tests, texts, folders
+        self.tests, self.texts, self.suites = tests, texts, folders
         self.commands = workers[0].commands
         self.programs = workers[0].programs
         self.free = list(workers)
         self.lock = threading.Lock()
-        self.killers = collections.Counter()  # (path or room, name of a test)
+        self.kills = 0
+        self.last_kill = {}  # of a test by changes of a path: the how manieth kill it was
+        self.killers = collections.Counter()  # (room, name of a test)
+        self.unsound = {}  # tests that fail without a change, and how
         self.results = []
 
     def order(self, path):
-        """The tests of a file: those that have noticed changes of it, the near ones, the fast ones."""
+        """The tests of a file: those that noticed a change of it last, the near ones, the fast ones."""
         using = self.programs.users.get(self.commands[path][0], set())
-        folders, room = self.folders[path], tree.room_of(path)
+        suites, room = self.suites[path], tree.room_of(path)
+
+        def place(test):
+            near = next(i for i, suite in enumerate(suites) if test.is_of(suite))
+            return (-self.last_kill.get((path, test.name), 0), near, test.is_variant(),
+                    -self.killers[room, test.name] // 4, test.seconds)
         return sorted((test for test in self.tests
-                       if test.program in using and test.folder in folders),
-                      key=lambda test: (-self.killers[path, test.name], folders.index(test.folder),
-                                        -self.killers[room, test.name] // 4, test.seconds))
+                       if test.program in using and any(map(test.is_of, suites))), key=place)
+
+    def is_sound(self, worker, test):
+        """Runs a test without a change, and notes how long that takes; False if it fails."""
+        outcome, seconds = worker.run(test, TIME_MOST, False)
+        if outcome == "passed":
+            test.seconds = max(test.seconds, seconds)
+            return True
+        if test.name not in self.unsound:
+            say(f"     {test.name} is of no use, without a change: {outcome}")
+        self.unsound[test.name] = outcome
+        return False
+
+    def notices(self, worker, test):
+        """
+        What the test says of the change, or "". The machine may be busy: what fails is run without
+        the change, too, and being late counts only beside what that takes now.
+        """
+        while test.name not in self.unsound:
+            limit = max(TIME_LEAST, TIME_FACTOR * test.seconds)
+            outcome, seconds = worker.run(test, limit, True)
+            if outcome == "passed":
+                test.seconds = max(test.seconds, seconds)
+            if outcome in ("passed", "skipped") or not self.is_sound(worker, test):
+                break
+            if outcome != "time" or TIME_FACTOR * test.seconds <= limit:
+                return outcome
+        return ""
 
     def judge(self, worker, change):
         source = self.texts[change.path]
@@ -86,27 +124,49 @@ class Run:
             return REFUSED, ""
         if worker.is_unchanged(change.path, source, compiled):
             return SAME, ""
+        worker.begin()
         tests = self.order(change.path)
-        found = worker.kills(change.path, tests)
-        if not found:
-            return SURVIVED, f"{len(tests)} tests passed"
-        test, outcome = found
-        with self.lock:
-            self.killers[change.path, test.name] += 1
-            self.killers[tree.room_of(change.path), test.name] += 1
-        return (TIME if outcome == "time" else KILLED), f"{test.name}: {outcome}"
+        for test in tests:
+            outcome = self.notices(worker, test)
+            if outcome:
+                with self.lock:
+                    self.kills += 1
+                    self.last_kill[change.path, test.name] = self.kills
+                    self.killers[tree.room_of(change.path), test.name] += 1
+                return (TIME if outcome == "time" else KILLED), f"{test.name}: {outcome}"
+        return SURVIVED, f"{len(tests)} tests passed"
 
     def one(self, change):
+        begin = time.monotonic()
         with self.lock:
             worker = self.free.pop()
         try:
             outcome, why = self.judge(worker, change)
+        except tree.Stopped:
+            return
         finally:
             with self.lock:
                 self.free.append(worker)
+        seconds = time.monotonic() - begin
         with self.lock:
             self.results.append((change, outcome, why))
-            say(f"{len(self.results):4} {outcome:12} {change.path}:{change.line} [{change.kind}] {why}")
+            say(f"{len(self.results):4} {outcome:12} {change.path}:{change.line} [{change.kind}] "
+                f"{seconds:.0f} s {why}")
+            if outcome == SURVIVED:
+                show(change)
+
+    def all(self, changes, jobs):
+        """Judges them; an interrupt ends what runs, and leaves what is known."""
+        pool = concurrent.futures.ThreadPoolExecutor(jobs)
+        try:
+            for done in [pool.submit(self.one, change) for change in changes]:
+                done.result()
+            return True
+        except KeyboardInterrupt:
+            return False
+        finally:
+            tree.RUNNING.stop()
+            pool.shutdown(cancel_futures=True)
 
 
 def show(change, why=""):
@@ -114,8 +174,8 @@ def show(change, why=""):
     say(f"- {change.old}\n+ {change.new}")
 
 
-def report(results, reasons):
-    """Prints what was found; true if enough was killed."""
+def report(results, reasons, unsound):
+    """Prints what was found; true if enough was killed, and no test fails by itself."""
     rooms = collections.defaultdict(collections.Counter)
     survivors = []
     for change, outcome, why in results:
@@ -135,8 +195,10 @@ def report(results, reasons):
     killed = rooms["all"][KILLED] + rooms["all"][TIME]
     counted = killed + len(survivors)
     rate = killed / counted if counted else 0.0
+    for name, outcome in sorted(unsound.items()):
+        say(f"\nfails without a change: {name}: {outcome}")
     say(f"\n{killed} of {counted} killed, {100 * rate:.1f} %, {len(survivors)} survived")
-    return rate >= RATE
+    return rate >= RATE and not unsound
 
 
 def parse():
@@ -171,26 +233,22 @@ def main():
     wanted = chosen(changes, options)
     tree.configure()
     tests = tree.tests_of_build()
-    programs = tree.Programs({test.program for test in tests})
     commands = tree.compile_commands()
-    needed = {program for change in wanted
-              for program in programs.users.get(commands[change.path][0], ())}
-    near = {folder for change in wanted for folder in folders[change.path]}
-    tests, failed = tree.measure([test for test in tests
-                                  if test.program in needed and test.folder in near])
-    if failed:
-        say("fails without a change: " + "; ".join(failed))
-        return 1
-    say(f"{len(wanted)} of {len(changes)} changes; {len(tests)} tests of "
-        f"{sum(test.seconds for test in tests):.0f} s pass without one")
+    near = {suite for change in wanted for suite in folders[change.path]}
+    tests = [test for test in tests if any(map(test.is_of, near))]
+    programs = tree.Programs({test.program for test in tests})
+    say(f"{len(wanted)} of {len(changes)} changes, {len(tests)} tests")
     workers = [tree.Worker(number, commands, programs) for number in range(options.jobs)]
     all_of_it = Run(tests, texts, folders, workers)
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for done in [pool.submit(all_of_it.one, change) for change in wanted]:
-            done.result()
+    begin = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    complete = all_of_it.all(wanted, options.jobs)
     (tree.HOME / "results.json").write_text(json.dumps(
         [[*change.fingerprint(), outcome, why] for change, outcome, why in all_of_it.results], indent=1))
-    return 0 if report(all_of_it.results, reasons) else 1
+    good = report(all_of_it.results, reasons, all_of_it.unsound)
+    took = time.monotonic() - begin
+    say(f"{len(all_of_it.results)} of {len(wanted)} drawn with SEED={options.seed} in {took:.0f} s")
+    return 0 if complete and good else 1
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Tests of what mutants are made of, as TAP: the lexer, the drawing, the reasons."""
 
+import os
 import sys
+import tempfile
+import threading
+import time
 
 import lexer
 import run
@@ -29,6 +33,11 @@ thing_check(struct thing *t, int a, int b)
 	TRY(kv_add_read_conflict_range(t->tx, a, b));
 	kv_add_write_conflict_range(t->tx, a, b + 1);
 	get(t->tx, KV_READ);
+	if (a < b)
+		a = b;
+	if (t->n[a] > b)
+		b = t->n[b];
+	a = t->n[b] < b * 2 ? t->n[b] : b * 2;
 	return STATUS_OK;
 }
 
@@ -55,7 +64,10 @@ WANTED = [
     (21, "(void)0;"),
     (21, "kv_add_write_conflict_range(t->tx, a, b);"),
     (22, "get(t->tx, KV_SNAPSHOT);"),
-    (29, "return false;"),
+    (23, "if (!(a < b))"),
+    (25, "if (!(t->n[a] > b))"),
+    (25, "if (t->n[a] >= b)"),
+    (34, "return false;"),
 ]
 REASON = """# a comment
 
@@ -116,10 +128,104 @@ def sources_have_changes_of_all_kinds():
     assert kinds == set(lexer.KINDS), kinds
 
 
+class Scripted:
+    """A worker whose tests end as it is told: (what a run says, its seconds), one after the other."""
+
+    def __init__(self, changed, unchanged=()):
+        self.commands = {"src/kv/a.c": ("a.o", [])}
+        self.programs = type("Programs", (), {"users": {"a.o": {"p"}}})()
+        self.told = {True: list(changed), False: list(unchanged)}
+        self.limits = []
+
+    def run(self, test, limit, changed):
+        self.limits += [limit] if changed else []
+        return self.told[changed].pop(0)
+
+
+def noticed(worker, seconds=0.0):
+    test = tree.Test("kv_a", "p", "kv", [], {}, seconds)
+    judged = run.Run([test], {}, {"src/kv/a.c": ["kv"]}, [worker])
+    return judged.notices(worker, test), judged
+
+
+def a_slow_machine_kills_nothing():
+    worker = Scripted([("time", 20), ("passed", 110)], [("passed", 50)])
+    assert noticed(worker)[0] == "" and worker.limits == [run.TIME_LEAST, 50 * run.TIME_FACTOR]
+    worker = Scripted([("time", 20), ("time", 250)], [("passed", 50), ("passed", 40)])
+    assert noticed(worker)[0] == "time"
+    worker = Scripted([("time", 20)], [("passed", 2)])
+    assert noticed(worker)[0] == "time"
+
+
+def a_test_that_fails_by_itself_kills_nothing():
+    worker = Scripted([("not ok 1 - a", 1)], [("not ok 1 - a", 1)])
+    outcome, judged = noticed(worker)
+    assert outcome == "" and judged.unsound == {"kv_a": "not ok 1 - a"}
+    assert judged.notices(worker, judged.tests[0]) == ""  # and is not run again
+    assert noticed(Scripted([("exit -6", 1)], [("passed", 1)]))[0] == "exit -6"
+
+
+def who_noticed_last_is_asked_first():
+    far, near, other = (tree.Test(name, "p", folder, [], {}, seconds) for name, folder, seconds in
+                        (("cli_disk", "cli", 1.0), ("kv_a", "kv", 3.0), ("kv_b", "kv", 2.0)))
+    variant = tree.Test("kv_c", "p", "kv", [], {"FROND_TEST_FAULTS": "rate=1"}, 0.5)
+    judged = run.Run([far, variant, near, other], {}, {"src/kv/a.c": ["kv", "cli/cli_*"]},
+                     [Scripted([])])
+    assert judged.order("src/kv/a.c") == [other, near, variant, far]
+    judged.last_kill = {("src/kv/a.c", "cli_disk"): 1, ("src/kv/b.c", "kv_a"): 3}
+    assert judged.order("src/kv/a.c") == [far, other, near, variant]
+    judged.last_kill["src/kv/a.c", "kv_a"] = 4
+    assert judged.order("src/kv/a.c") == [near, far, other, variant]
+
+
+def what_runs_ends_with_the_run():
+    """A test that hangs, whose child hangs, too, in a folder of its own."""
+    running = tree.Running()
+    saved, tree.RUNNING = tree.RUNNING, running
+    with tempfile.TemporaryDirectory() as home:
+        told = os.path.join(home, "told")
+        os.mkfifo(told)
+        test = tree.Test("hangs", "", "kv",
+                         ["sh", "-c", f"sleep 600 & echo $TMPDIR $! > {told}; wait"], {})
+        ended = []
+
+        def hang():
+            try:
+                tree.run_test(test, "", 600)
+            except tree.Stopped:
+                ended.append(True)
+        thread = threading.Thread(target=hang)
+        try:
+            thread.start()
+            with open(told) as said:
+                room, child = said.read().split()
+            assert os.path.isdir(room) and is_running(child)
+            running.stop()
+            thread.join()
+            hang()
+            assert ended == [True, True] and not os.path.exists(room) and not running.processes
+            while is_running(child):
+                time.sleep(0.01)
+        finally:
+            running.stop()
+            tree.RUNNING = saved
+
+
+def is_running(process):
+    try:
+        with open(f"/proc/{process}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
 def main():
     tests = [changes_are_those_of_bodies_alone, a_change_touches_nothing_else,
              a_seed_draws_the_same_again, a_reason_is_of_one_change,
-             reasons_are_of_lines_that_are_there, sources_have_changes_of_all_kinds]
+             reasons_are_of_lines_that_are_there, sources_have_changes_of_all_kinds,
+             a_slow_machine_kills_nothing, a_test_that_fails_by_itself_kills_nothing,
+             who_noticed_last_is_asked_first, what_runs_ends_with_the_run]
+    run.say = lambda text: print(f"# {text}")
     failed = 0
     print(f"1..{len(tests)}")
     for number, test in enumerate(tests, 1):

@@ -6,6 +6,7 @@ that the linker takes nothing from the library's unchanged one.
 """
 
 import dataclasses
+import fnmatch
 import json
 import os
 import pathlib
@@ -26,35 +27,62 @@ OUT = HOME / "out"
 # What builds fastest: no sanitizers, nothing for a debugger, little optimisation.
 OPTIONS = ["-Doptimization=1", "-Ddebug=false"]
 
-# The folders of sources, and those of the tests that are theirs, the nearest first.
+# The folders of sources, and the tests that are theirs, the nearest first: a folder of tests/, or the
+# names of tests in it, where most of it is about something else.
 SUITES = {
-    "kv": ["kv", "iso"],
-    "catalog": ["catalog", "model"],
-    "model/revisioned": ["model"],
-    "model/timed": ["model/timed"],
-    "model/plain": ["model/plain"],
-    "index": ["index", "model", "model/plain"],
-    "access": ["access"],
-    "mql": ["mql", "model/plain"],
+    "kv": ["kv", "iso", "catalog/catalog_kinds", "model/revisioned_races", "model/revisioned_random",
+           "model/timed/timed_items", "model/timed/timed_history", "cli/cli_disk", "cli/cli_operate",
+           "cli/cli_damage", "cli/cli_metrics", "cli/cli_stop"],
+    "catalog": ["catalog", "model/revisioned_db", "model/revisioned_events", "model/revisioned_move",
+                "model/revisioned_tally", "model/revisioned_partitions", "model/revisioned_feed",
+                "model/revisioned_verify", "model/revisioned_index_build", "model/timed/timed_history",
+                "model/timed/timed_items", "model/plain", "door/couch_db_updates", "door/couch_node",
+                "cli/cli_operate", "cli/cli_move", "cli/cli_config", "cli/cli_metrics",
+                "cli/cli_damage", "cli/cli_rows"],
+    "model/revisioned": ["model", "door/couch_documents", "door/couch_bulk", "door/couch_changes",
+                         "door/couch_attachments", "door/couch_partitions", "door/couch_listing",
+                         "door/couch_views", "cli/cli_attachments", "cli/cli_large", "cli/cli_move"],
+    "model/timed": ["model/timed", "cli/cli_rows", "cli/cli_redis", "cli/cli_redis_past",
+                    "cli/cli_redis_streams", "cli/cli_redis_differential"],
+    "model/plain": ["model/plain", "cli/cli_collections", "cli/cli_mongo", "cli/cli_mongo_changes",
+                    "cli/cli_mongo_indexes", "cli/cli_mongo_collections", "cli/cli_mongo_queries",
+                    "cli/cli_mongo_schemes", "cli/cli_mongo_bulk", "cli/cli_mongo_builds"],
+    "index": ["index", "model/revisioned_indexes", "model/revisioned_index_build",
+              "model/revisioned_view_build", "model/revisioned_view_groups", "model/revisioned_views",
+              "model/revisioned_verify", "model/plain", "door/couch_find", "door/couch_mango",
+              "door/couch_partition_queries", "door/couch_aggregate", "door/couch_views",
+              "cli/cli_indexed", "cli/cli_mongo_indexes"],
+    "access": ["access", "door/couch_access", "door/couch_people", "door/couch_rights",
+               "door/couch_tokens", "cli/cli_users", "cli/cli_redis_people", "cli/cli_mongo_people"],
+    "mql": ["mql", "model/plain", "cli/cli_mongo_queries", "cli/cli_mongo_aggregate", "cli/cli_mongo"],
 }
 # What no suite runs without a cluster, and what only injects faults into tests.
 LEFT_OUT = ["kv/fdb", "kv/faulty"]
 
-TIME_FACTOR = 10
-TIME_LEAST = 20.0  # seconds; others use the machine, too
 MEMORY_BYTES = 8 << 30
 FILE_BYTES = 2 << 30
 SKIPPED = 77
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Test:
     name: str
     program: str    # its place in the build
     folder: str     # of tests/
-    args: list
+    command: list   # with the program's path in the build, which a changed one takes the place of
     env: dict
-    seconds: float = 0.0
+    seconds: float = 0.0  # that it takes without a change; 0: not known yet
+
+    def is_of(self, suite):
+        return suite == self.folder or fnmatch.fnmatchcase(f"{self.folder}/{self.name}", suite)
+
+    def is_variant(self):
+        """True if it repeats another test over faults, or with another scheme."""
+        return bool({"FROND_TEST_FAULTS", "FROND_TEST_SCHEME", "FROND_TEST_INDEXES"} & set(self.env))
+
+
+class Stopped(Exception):
+    """The run has been asked to end."""
 
 
 def run(command, **kwargs):
@@ -100,17 +128,27 @@ def configure():
 
 
 def tests_of_build():
-    """The test programs of the folders above, built. Those for a cluster would only be skipped."""
+    """The tests of the suites above, built. Those for a cluster would only be skipped."""
     subprocess.run(["ninja", "-C", str(OUT), "build.ninja"], check=True)
-    folders = {folder for tests in SUITES.values() for folder in tests}
-    tests = []
-    for test in json.loads(run(["meson", "introspect", "--tests", str(OUT)])):
-        program = os.path.relpath(test["cmd"][0], OUT)
-        folder = os.path.dirname(program).removeprefix("tests/")
-        if program.startswith("tests/") and folder in folders and "fdb" not in str(test["suite"]):
-            tests.append(Test(test["name"], program, folder, test["cmd"][1:], test["env"]))
-    subprocess.run(["nice", "ninja", "-C", str(OUT), *sorted({test.program for test in tests})],
-                   check=True)
+    told = json.loads(run(["meson", "introspect", "--tests", "--targets", str(OUT)]))
+    made = {target["id"]: os.path.relpath(target["filename"][0], OUT) for target in told["targets"]}
+    executables = {os.path.relpath(target["filename"][0], OUT) for target in told["targets"]
+                   if target["type"] == "executable"}
+    suites = {suite for suites in SUITES.values() for suite in suites}
+    tests, needed = [], set()
+    for test in told["tests"]:
+        inside = [os.path.relpath(word, OUT) for word in test["cmd"] if os.path.isabs(word)]
+        programs = [name for name in inside if name in executables]
+        if not programs or "fdb" in str(test["suite"]):
+            continue
+        source = os.path.relpath(OUT / inside[0], COPY) if inside[0].startswith("../") else inside[0]
+        scripts = [os.path.relpath(word, COPY) for word in test["cmd"] if word.endswith(".py")]
+        folder = os.path.dirname((scripts or [source])[0]).removeprefix("tests/")
+        found = Test(test["name"], programs[0], folder, test["cmd"], test["env"])
+        if any(found.is_of(suite) for suite in suites):
+            tests.append(found)
+            needed |= {*programs, *(made[target] for target in test["depends"])}
+    subprocess.run(["nice", "ninja", "-C", str(OUT), *sorted(needed)], check=True)
     return tests
 
 
@@ -155,7 +193,8 @@ def compile_commands():
 
 def limit_process():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    # Not all of its addresses: a worker for JavaScript reserves many that it never uses.
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
 
 
@@ -167,29 +206,65 @@ def end_group(process):
         pass
 
 
-def run_test(test, program, seconds):
+class Running:
+    """The tests that run now, so that the end of the tool is theirs, too."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.processes = set()
+        self.stopped = False
+
+    def start(self, command, **kwargs):
+        with self.lock:
+            if self.stopped:
+                raise Stopped
+            process = subprocess.Popen(command, **kwargs)
+            self.processes.add(process)
+        return process
+
+    def forget(self, process):
+        with self.lock:
+            self.processes.discard(process)
+
+    def stop(self):
+        with self.lock:
+            self.stopped = True
+            for process in self.processes:
+                end_group(process)
+
+
+RUNNING = Running()
+
+
+def run_test(test, program, limit):
     """Runs one test up to its first failure: "passed", "skipped", "time", or what it said."""
     room = tempfile.mkdtemp(prefix="mutant-", dir="/tmp")  # short: tests keep paths of few bytes
     env = dict(os.environ, **test.env, TMPDIR=room)
-    process = subprocess.Popen([str(program), *test.args], cwd=OUT, env=env, text=True,
-                               errors="replace", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                               start_new_session=True, preexec_fn=limit_process)
+    unchanged = str(OUT / test.program)
+    command = [str(program) if word == unchanged else word for word in test.command]
     late = threading.Event()
-    timer = threading.Timer(seconds, lambda: (late.set(), end_group(process)))
-    timer.start()
     failed = ""
     try:
-        for line in process.stdout:
-            if line.startswith("not ok"):
-                failed = line.strip()
-                break
+        process = RUNNING.start(command, cwd=OUT, env=env, text=True, errors="replace",
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                start_new_session=True, preexec_fn=limit_process)
+        timer = threading.Timer(limit, lambda: (late.set(), end_group(process)))
+        timer.start()
+        try:
+            for line in process.stdout:
+                if line.startswith("not ok"):
+                    failed = line.strip()
+                    break
+        finally:
+            timer.cancel()
+            end_group(process)  # also what it has left behind
+            RUNNING.forget(process)
+            process.stdout.close()
+            code = process.wait()
     finally:
-        timer.cancel()
-        if failed:
-            end_group(process)
-        process.stdout.close()
-        code = process.wait()
         shutil.rmtree(room, ignore_errors=True)
+    if RUNNING.stopped:
+        raise Stopped
     if late.is_set():
         return "time"
     if failed:
@@ -203,7 +278,7 @@ class Worker:
     def __init__(self, number, commands, programs):
         self.home = HOME / f"worker-{number}"
         self.commands, self.programs = commands, programs
-        self.unchanged = {}
+        self.unchanged, self.linked = {}, {}
         shutil.rmtree(self.home, ignore_errors=True)
         self.home.mkdir(parents=True)
 
@@ -223,38 +298,22 @@ class Worker:
             (self.home / "mutant.o").write_bytes(compiled)
         return self.unchanged[path] == compiled
 
+    def begin(self):
+        """From now on tests run with what was compiled last."""
+        for program in self.linked.values():
+            program.unlink(missing_ok=True)
+        self.linked = {}
+
     def link(self, program):
-        there = self.home / os.path.basename(program)
-        subprocess.run(self.programs.command(program, there, [self.home / "mutant.o"]), cwd=OUT,
-                       check=True, capture_output=True)
-        return there
+        if program not in self.linked:
+            there = self.home / os.path.basename(program)
+            self.linked[program] = there
+            subprocess.run(self.programs.command(program, there, [self.home / "mutant.o"]), cwd=OUT,
+                           check=True, capture_output=True)
+        return self.linked[program]
 
-    def kills(self, path, tests):
-        """The first of the tests that fails with the mutant, and how; or None."""
-        linked = {}
-        try:
-            for test in tests:
-                if test.program not in linked:
-                    linked[test.program] = self.link(test.program)
-                limit = max(TIME_LEAST, TIME_FACTOR * test.seconds)
-                outcome = run_test(test, linked[test.program], limit)
-                if outcome != "passed":
-                    return test, outcome
-        finally:
-            for program in linked.values():
-                program.unlink(missing_ok=True)
-        return None
-
-
-def measure(tests):
-    """Runs what is not changed: the tests that pass, with their time; and the names of others."""
-    passed, failed = [], []
-    for test in tests:
+    def run(self, test, limit, changed):
+        """What the test says, with the change or without, and after how many seconds."""
+        program = self.link(test.program) if changed else OUT / test.program
         begin = time.monotonic()
-        outcome = run_test(test, OUT / test.program, 600)
-        test.seconds = time.monotonic() - begin
-        if outcome == "passed":
-            passed.append(test)
-        elif outcome != "skipped":
-            failed.append(f"{test.name}: {outcome}")
-    return passed, failed
+        return run_test(test, program, limit), time.monotonic() - begin
