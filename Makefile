@@ -115,7 +115,7 @@ format:
 # Takes minutes; needs clang-tidy.
 lint:
 	[ -f build/asan/build.ninja ] || CC=clang meson setup build/asan -Db_sanitize=address,undefined \
-		-Db_lundef=false -Dfuzzers=true
+		-Db_lundef=false
 	git ls-files 'src/*.c' | xargs -P $$(nproc) -n 8 clang-tidy -p build/asan --quiet
 
 clean:
