@@ -11,7 +11,7 @@ MUTANTS ?= 400
 FAUXTON_VERSION = 1.2.6
 FAUXTON = build/share/frond/fauxton
 
-.PHONY: all run fauxton test test-quick torture attack ladder soak bench bench-publish fuzz install lint clean format mutants
+.PHONY: all run fauxton test test-quick bare torture attack ladder soak bench bench-publish fuzz install lint clean format mutants
 
 all: build/frond
 
@@ -57,6 +57,11 @@ test:
 test-quick:
 	scripts/deps test
 	tests/run --quick
+
+# The whole of the tests in an empty Debian 12 of its own; by root, an hour. `make test` has README's lines there.
+bare:
+	scripts/deps bare
+	python3 -B tests/bare/run.py --test
 
 fuzz:
 	scripts/deps test
