@@ -137,14 +137,14 @@ def tests_of_build():
     suites = {suite for suites in SUITES.values() for suite in suites}
     tests, needed = [], set()
     for test in told["tests"]:
-        inside = [os.path.relpath(word, OUT) for word in test["cmd"] if os.path.isabs(word)]
-        programs = [name for name in inside if name in executables]
+        words = [os.path.relpath(OUT / word, OUT) for word in test["cmd"]]  # "./frond" is one of OUT
+        programs = [word for word in words if word in executables]
         if not programs or "fdb" in str(test["suite"]):
             continue
-        source = os.path.relpath(OUT / inside[0], COPY) if inside[0].startswith("../") else inside[0]
-        scripts = [os.path.relpath(word, COPY) for word in test["cmd"] if word.endswith(".py")]
-        folder = os.path.dirname((scripts or [source])[0]).removeprefix("tests/")
-        found = Test(test["name"], programs[0], folder, test["cmd"], test["env"])
+        scripts = [os.path.relpath(OUT / word, COPY) for word in words if word.endswith(".py")]
+        folder = os.path.dirname((scripts or programs)[0]).removeprefix("tests/")
+        command = [word if word in executables else said for word, said in zip(words, test["cmd"])]
+        found = Test(test["name"], programs[0], folder, command, test["env"])
         if any(found.is_of(suite) for suite in suites):
             tests.append(found)
             needed |= {*programs, *(made[target] for target in test["depends"])}
@@ -240,8 +240,7 @@ def run_test(test, program, limit):
     """Runs one test up to its first failure: "passed", "skipped", "time", or what it said."""
     room = tempfile.mkdtemp(prefix="mutant-", dir="/tmp")  # short: tests keep paths of few bytes
     env = dict(os.environ, **test.env, TMPDIR=room)
-    unchanged = str(OUT / test.program)
-    command = [str(program) if word == unchanged else word for word in test.command]
+    command = [str(program) if word == test.program else word for word in test.command]
     late = threading.Event()
     failed = ""
     try:

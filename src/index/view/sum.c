@@ -331,5 +331,8 @@ sum_value_add(struct sum_value *acc, const struct sum_value *value, struct arena
 			return STATUS_LIMIT;
 		value_wrap(acc->kind == SUM_NUMBER ? acc : &one, item);
 	}
-	return add_arrays(acc, &one, arena, ret_cause);
+	TRY(add_arrays(acc, &one, arena, ret_cause));
+	if (*ret_cause)
+		*ret_cause = value; /* what the caller has, and not `one`, which ends here */
+	return STATUS_OK;
 }

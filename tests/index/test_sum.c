@@ -1,0 +1,103 @@
+/* Values as _sum adds them: what a list of them adds up to, or which of them is to blame. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "index/view/sum.h"
+
+enum {
+	ARENA_BYTES = 1024 * 1024,
+	VALUES_MOST = 4,
+};
+
+#define DIGITS_37 "9999999999999999999999999999999999999"
+
+/* Overwrites what calls before have left behind on the stack. */
+static void __attribute__((noinline)) stack_overwrite(void)
+{
+	volatile char bytes[4096];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)0xee;
+}
+
+struct sum_case {
+	const char *values[VALUES_MOST];
+	const char *sum;   /* NULL: they cannot be added */
+	const char *cause; /* then: this one is to blame */
+};
+
+static void
+sum_is(struct arena *arena, const struct sum_case *c)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(ARENA_BYTES);
+	const struct sum_value *cause = NULL;
+	struct sum_value acc = { .kind = SUM_NOTHING }, value;
+
+	for (size_t i = 0; i < VALUES_MOST && c->values[i] && !cause; i++) {
+		assert_int_equal(sum_value_read(str_from_cstr(c->values[i]), arena, &value),
+				 STATUS_OK);
+		assert_int_equal(sum_value_add(&acc, &value, arena, &cause), STATUS_OK);
+	}
+	stack_overwrite();
+	assert_int_equal(cause != NULL, c->cause != NULL);
+	if (cause)
+		buf_append_str(&out, cause->text);
+	else
+		sum_value_write(&acc, &out);
+	buf_append_byte(&out, '\0');
+	assert_int_equal(buf_status(&out), STATUS_OK);
+	assert_string_equal(out.ptr, c->cause ? c->cause : c->sum);
+}
+
+static void
+values_are_added_or_one_is_to_blame(void **state)
+{
+	static const struct sum_case cases[] = {
+		{ { NULL }, "0", NULL },
+		{ { "1", "-2", "30" }, "29", NULL },
+		{ { "1", "0.5" }, "1.5", NULL },
+		{ { DIGITS_37, "1" }, "10000000000000000000000000000000000000", NULL },
+		{ { "-" DIGITS_37 "9", "1" }, "-1e+38", NULL }, /* one digit more */
+		{ { "1", "[1]" }, "[2]", NULL },
+		{ { "[1]", "1" }, "[2]", NULL },
+		{ { "[1]", "[2,3]", "[4,5,6]" }, "[7,8,6]", NULL },
+		{ { "[]" }, "[0]", NULL },
+		{ { "[1,\"a\"]" }, "[1,\"a\"]", NULL }, /* taken as it is */
+		{ { "[1,\"a\"]", "[2,3]" }, NULL, "[2,3]" },
+		{ { "[1,\"a\"]", "2" }, "[3,\"a\"]", NULL },
+		{ { "[\"a\"]" }, NULL, "[\"a\"]" },
+		{ { "1", "[[1]]" }, NULL, "[[1]]" },
+		{ { "\"a\"" }, NULL, "\"a\"" },
+		{ { "1", "true" }, NULL, "true" },
+		{ { "{\"a\":1}", "{\"b\":2}" }, "{\"a\":1,\"b\":2}", NULL },
+		{ { "{\"b\":1}", "{\"a\":2,\"b\":3}" }, "{\"a\":2,\"b\":4}", NULL },
+		{ { "{\"a\":1,\"a\":5}", "{}" }, "{\"a\":5}", NULL },
+		{ { "{\"a\":{\"b\":[1]}}", "{\"a\":{\"b\":2}}" }, "{\"a\":{\"b\":[3]}}", NULL },
+		{ { "{\"a\":1}", "{\"a\":[\"x\"]}" }, NULL, "[\"x\"]" },
+		{ { "{\"a\":1}", "2" }, NULL, "2" },
+		{ { "2", "{\"a\":1}" }, NULL, "{\"a\":1}" },
+		{ { "{\"a\":\"x\"}" }, "{\"a\":\"x\"}", NULL },
+		{ { "{\"a\":\"x\"}", "{\"a\":1}" }, NULL, "1" },
+	};
+	struct arena *arena = arena_new(ARENA_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		sum_is(arena, &cases[i]);
+	arena_free(arena);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_added_or_one_is_to_blame),
+	};
+
+	return cmocka_run_group_tests_name("sum", tests, NULL, NULL);
+}
