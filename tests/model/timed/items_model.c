@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "catalog/store_format.h"
+#include "kv/faulty/faulty.h"
 #include "kv/tuple.h"
 #include "store.h"
 #include "verified.h"
@@ -129,6 +130,34 @@ items_must(struct items *f, items_step *run, void *arg)
 
 	if (status != STATUS_OK)
 		fail_msg("%s: %s", status_name(status), f->err.text);
+}
+
+struct kv_tx *
+items_open(struct items *f, bool has_maps, items_step *run, void *arg)
+{
+	struct catalog_db *db;
+	struct kv_tx *tx;
+	struct timed t;
+
+	assert_int_equal(kv_begin(kv_faulty_inner(f->store), KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, NULL),
+			 STATUS_OK);
+	timed_init(&t, tx, db, &f->clock, &f->err);
+	if (has_maps)
+		t.maps = f->maps;
+	assert_int_equal(run(&t, f->arena, arg), STATUS_OK);
+	timed_maps_return(&t);
+	catalog_db_unref(db);
+	return tx;
+}
+
+enum status
+items_commit(struct kv_tx *tx)
+{
+	enum status status = kv_future_wait(kv_commit(tx));
+
+	kv_tx_free(tx);
+	return status;
 }
 
 void

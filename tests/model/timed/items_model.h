@@ -87,6 +87,12 @@ int items_setup(void **state);
 int items_teardown(void **state);
 enum status items_try(struct items *f, const char *db, items_step *run, void *arg);
 void items_must(struct items *f, items_step *run, void *arg);
+/*
+ * A transaction that has done its step, and that items_commit() ends: others may come in between.
+ * Without faults, whose outcomes would not be known. The arena is not cleared.
+ */
+struct kv_tx *items_open(struct items *f, bool has_maps, items_step *run, void *arg);
+enum status items_commit(struct kv_tx *tx);
 void items_verify(struct items *f);
 void items_sweep(struct items *f);
 size_t items_pairs(struct items *f, uint64_t space);

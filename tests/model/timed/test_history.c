@@ -174,14 +174,47 @@ a_record_of_the_past_that_cannot_be_one_is_found(void **state)
 	assert_int_equal(count, 1);
 }
 
+static enum status
+write_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("x"), arena, &item));
+	return timed_value_set(&item, STR("v"), (struct timed_expiry){ 0 });
+}
+
+/* What it overwrites would be in a bucket that has ended. */
+static void
+a_writer_conflicts_with_the_beginning_of_a_bucket(void **state)
+{
+	struct items *f = *state;
+	struct kv_tx *tx;
+
+	items_must(f, history_run, &(uint64_t){ WINDOW_SECONDS });
+	items_sweep(f);
+	for (int round = 0; round < 3; round++) {
+		arena_clear(f->arena);
+		tx = items_open(f, false, write_run, NULL);
+		items_sweep(f);
+		assert_int_equal(items_commit(tx), STATUS_OK);
+		arena_clear(f->arena);
+		tx = items_open(f, false, write_run, NULL);
+		f->now_ms += WINDOW_SECONDS * 1000 / 10;
+		items_sweep(f);
+		assert_int_equal(items_commit(tx), STATUS_TX_CONFLICT);
+	}
+	items_verify(f);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_record_of_the_past_that_cannot_be_one_is_found,
-						items_setup, items_teardown),
-		cmocka_unit_test_setup_teardown(what_was_is_read_as_it_was, items_setup,
-						items_teardown),
+#define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
+		WITH_STORE(a_record_of_the_past_that_cannot_be_one_is_found),
+		WITH_STORE(what_was_is_read_as_it_was),
+		WITH_STORE(a_writer_conflicts_with_the_beginning_of_a_bucket),
 	};
 
 	return cmocka_run_group_tests_name("history", tests, NULL, NULL);

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "items_model.h"
-#include "kv/faulty/faulty.h"
 #include "store.h"
 
 /* ---- Threads that write as they like ---- */
@@ -171,36 +170,6 @@ struct meeting {
 	bool has_maps;
 };
 
-/* A transaction that has done its step, and may be committed. Without faults: outcomes count. */
-static struct kv_tx *
-meeting_step(struct items *f, const struct meeting *m, unsigned step)
-{
-	unsigned entry = m->entries[step];
-	struct catalog_db *db;
-	struct kv_tx *tx;
-	struct timed t;
-
-	assert_int_equal(kv_begin(kv_faulty_inner(f->store), KV_TX_READ_WRITE, &tx), STATUS_OK);
-	assert_int_equal(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, NULL),
-			 STATUS_OK);
-	timed_init(&t, tx, db, &f->clock, &f->err);
-	if (m->has_maps)
-		t.maps = f->maps;
-	assert_int_equal(m->steps[step](&t, f->arena, &entry), STATUS_OK);
-	timed_maps_return(&t);
-	catalog_db_unref(db);
-	return tx;
-}
-
-static enum status
-meeting_commit(struct kv_tx *tx)
-{
-	enum status status = kv_future_wait(kv_commit(tx));
-
-	kv_tx_free(tx);
-	return status;
-}
-
 /* Runs both steps side by side, commits that step first, then the other. True if that conflicts. */
 static bool
 meeting_conflicts(struct items *f, const struct meeting *m, unsigned first)
@@ -209,10 +178,13 @@ meeting_conflicts(struct items *f, const struct meeting *m, unsigned first)
 	enum status status;
 
 	arena_clear(f->arena);
-	for (unsigned step = 0; step < 2; step++)
-		txs[step] = meeting_step(f, m, step);
-	assert_int_equal(meeting_commit(txs[first]), STATUS_OK);
-	status = meeting_commit(txs[!first]);
+	for (unsigned step = 0; step < 2; step++) {
+		unsigned entry = m->entries[step];
+
+		txs[step] = items_open(f, m->has_maps, m->steps[step], &entry);
+	}
+	assert_int_equal(items_commit(txs[first]), STATUS_OK);
+	status = items_commit(txs[!first]);
 	assert_true(status == STATUS_OK || status == STATUS_TX_CONFLICT);
 	return status != STATUS_OK;
 }
