@@ -301,6 +301,97 @@ register_kinds(void **state)
 	return 0;
 }
 
+/* ---- What is no whole record ---- */
+
+typedef enum status parse_record(struct str value, struct arena *arena, struct err *err);
+
+static enum status
+parse_description(struct str value, struct arena *arena, struct err *err)
+{
+	struct catalog_db got = { 0 };
+
+	(void)arena;
+	return catalog_description_parse(value, &got, err);
+}
+
+static enum status
+parse_event(struct str value, struct arena *arena, struct err *err)
+{
+	struct catalog_event got = { 0 };
+
+	(void)arena;
+	return catalog_event_record_parse(value, &got, err);
+}
+
+static enum status
+parse_drop(struct str value, struct arena *arena, struct err *err)
+{
+	struct catalog_drop got = { 0 };
+
+	(void)arena;
+	return catalog_drop_record_parse(value, &got, err);
+}
+
+static enum status
+parse_setting(struct str value, struct arena *arena, struct err *err)
+{
+	struct str got;
+
+	return catalog_setting_record_parse(value, arena, &got, err);
+}
+
+static enum status
+parse_move(struct str value, struct arena *arena, struct err *err)
+{
+	struct catalog_move got = { 0 };
+
+	return catalog_move_parse(value, arena, &got, err);
+}
+
+static void
+a_record_that_is_cut_or_goes_on_is_corrupt(void **state)
+{
+	static const struct {
+		parse_record *parse;
+		const char *hex;
+		size_t former; /* so many bytes are a whole one, too, and it may go on */
+	} records[] = {
+		{ parse_description,
+		  "150116012c150230abababababababababababababababab1603e8150215141502", 31 },
+		{ parse_description,
+		  "1502154d16012c150230abababababababababababababababab1603e8150215141502", 33 },
+		{ parse_event, "15011502150333ffffffffffffffffffff0000", 0 },
+		{ parse_event, "150215011433ffffffffffffffffffff0000154d", 0 },
+		{ parse_drop, "1501154d", 0 },
+		{ parse_drop, "1502154d1603e8", 0 },
+		{ parse_setting, "1501026f6e00", 0 },
+		{ parse_setting, "150100", 0 },
+		{ parse_move,
+		  "150102636f7079696e670030010203000000000000000000000000001505"
+		  "02656d6265646465643a7468657265001511016100ff62001501150215031504",
+		  0 },
+	};
+	struct arena *arena = arena_new(ARENA_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		AUTO(buf_release) struct buf whole = BUF_INIT(1024);
+		struct err err = { 0 };
+
+		(void)from_hex(records[i].hex, &whole);
+		assert_int_equal(records[i].parse(buf_str(&whole), arena, &err), STATUS_OK);
+		/* An empty one may say something: a deleted database of the first kind. */
+		for (size_t len = 1; len < whole.len; len++)
+			if (len != records[i].former &&
+			    records[i].parse(str_of(whole.ptr, len), arena, &err) != STATUS_CORRUPT)
+				fail_msg("%s is no record in %zu bytes", records[i].hex, len);
+		tuple_put_u64(&whole, 1);
+		assert_int_equal(records[i].parse(buf_str(&whole), arena, &err),
+				 records[i].former ? STATUS_OK : STATUS_CORRUPT);
+	}
+	arena_free(arena);
+}
+
 int
 main(void)
 {
@@ -312,6 +403,7 @@ main(void)
 		cmocka_unit_test(setting_is_read_as_it_was_put),
 		cmocka_unit_test(move_is_read_as_it_was_put),
 		cmocka_unit_test(counter_of_a_range_is_read_as_it_was_put),
+		cmocka_unit_test(a_record_that_is_cut_or_goes_on_is_corrupt),
 	};
 
 	return cmocka_run_group_tests(tests, register_kinds, NULL);
