@@ -1,7 +1,8 @@
 /* Any bytes as a definition of an index: what is read is written as the same bytes. */
 #include <stdlib.h>
 
-#include "index/engine/def.h"
+#include "index/bson/form.h"
+#include "index/json/form.h"
 
 enum {
 	MAX_BYTES = 1 << 20,
@@ -9,8 +10,8 @@ enum {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+read_as(const struct index_form *form, struct str value)
 {
 	struct arena *arena = arena_new(MAX_BYTES);
 	struct buf again = BUF_INIT(MAX_BYTES);
@@ -18,12 +19,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!arena)
 		abort();
-	if (index_def_parse(str_of(data, size), arena, &def, NULL) == STATUS_OK) {
+	if (index_def_parse(form, value, arena, &def, NULL) == STATUS_OK) {
 		(void)index_def_put(&again, &def);
-		if (!str_eq(buf_str(&again), str_of(data, size)))
+		if (!str_eq(buf_str(&again), value))
 			abort();
 	}
 	buf_release(&again);
 	arena_free(arena);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	read_as(&index_json_form, str_of(data, size));
+	read_as(&index_bson_form, str_of(data, size));
 	return 0;
 }

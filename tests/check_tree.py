@@ -29,12 +29,14 @@ ROOMS = {
     "access": "base loop kv catalog settings doc",
     "index": "base loop kv doc",
     "index/selector": "base loop kv doc index",
-    "index/engine": "base loop kv catalog doc bson mql index index/selector",
-    "index/view": "base loop kv catalog doc index index/engine",
-    "model/revisioned": "base loop kv catalog doc index index/engine index/view",
+    "index/engine": "base loop kv catalog doc index",
+    "index/json": "base loop kv catalog doc index index/selector index/engine",
+    "index/bson": "base loop kv doc bson mql index index/engine",
+    "index/view": "base loop kv catalog doc index index/json",
+    "model/revisioned": "base loop kv catalog doc index index/engine index/json index/view",
     "history": "base loop kv catalog",
     "model/timed": "base loop kv catalog doc history",
-    "model/plain": "base loop kv catalog doc bson mql index index/engine",
+    "model/plain": "base loop kv catalog doc bson mql index index/engine index/bson",
     "net": "base loop",
     "http": "base loop net",
     "replicator": "base loop kv catalog doc model/revisioned http",
@@ -46,7 +48,7 @@ ROOMS = {
                       " settings replicator door/couch/wire door/couch/admin",
     "door/couch/list": "base loop js kv catalog doc index index/selector model/revisioned access http"
                        " settings door/couch/wire door/couch/admin door/couch/doc",
-    "door/couch/query": "base loop js kv catalog doc index index/selector index/engine index/view"
+    "door/couch/query": "base loop js kv catalog doc index index/selector index/engine index/json index/view"
                         " model/revisioned access http settings door/couch/wire door/couch/admin"
                         " door/couch/doc",
     "door/couch/view": "base loop js kv catalog doc index index/view model/revisioned access http"
@@ -55,7 +57,7 @@ ROOMS = {
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
     "door/mongo/wire": "base loop",
-    "door/mongo": "base loop js kv catalog bson mql index index/engine model/plain access settings net door door/mongo/wire",
+    "door/mongo": "base loop js kv catalog bson mql index index/engine index/bson model/plain access settings net door door/mongo/wire",
     "door/redis/wire": "base",
     "door/redis": "base loop kv catalog doc model/timed access settings net door door/redis/wire",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed model/plain"

@@ -16,6 +16,7 @@
 
 struct catalog_db;
 struct catalog_verify;
+struct index_form;
 struct catalog_tally_list;
 
 enum {
@@ -75,6 +76,11 @@ struct catalog_kind {
 	 * if it has none. Where there is no such function, the extension is the set.
 	 */
 	const void *(*extension_indexes)(const void *extension);
+	/*
+	 * How values of its documents become entries of indexes (index/engine/form.h). NULL: its
+	 * databases have no indexes.
+	 */
+	const struct index_form *index_form;
 
 	/*
 	 * The key that every change of a database's contents writes, which feeds watch. `prefix`:

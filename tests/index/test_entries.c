@@ -6,6 +6,8 @@
 
 #include "doc/packed.h"
 #include "index/engine/entry.h"
+#include "index/json/form.h"
+#include "index/leaf.h"
 
 enum {
 	VALUES = 160,
@@ -19,6 +21,7 @@ static struct index_def
 def_of(const struct index_column *columns, size_t count, uint32_t flags)
 {
 	return (struct index_def){
+		.form = &index_json_form,
 		.number = 1,
 		.state = INDEX_READY,
 		.flags = flags,
@@ -119,7 +122,7 @@ body_of(struct str json, const char *id)
 		fail_msg("%.*s: %s", STR_ARG(json), err.text);
 	body.leaves.leaves = doc.leaves;
 	body.leaves.count = doc.count;
-	assert_int_equal(doc_pack(doc.leaves, doc.count, SIZE_MAX / 2, arena, &body.packed.packed),
+	assert_int_equal(doc_pack(doc.leaves, doc.count, SIZE_MAX / 2, arena, &body.packed.body),
 			 STATUS_OK);
 	return body;
 }
@@ -288,11 +291,11 @@ each_different_element_has_an_entry(void **state)
 	for (size_t i = 0; i < pairs.count; i++) {
 		struct str key = str_skip(pairs.pairs[i].key, prefix.len);
 
-		assert_int_equal(index_entry_is_first(&db, &def, &body.leaves, &range, false, key,
-						      &work, &first),
+		assert_int_equal(index_entry_is_first(&db, &def, &body.leaves, &range, 1, false,
+						      key, &work, &first),
 				 STATUS_OK);
 		assert_int_equal(first, i == 0);
-		assert_int_equal(index_entry_is_first(&db, &def, &body.leaves, &range, true, key,
+		assert_int_equal(index_entry_is_first(&db, &def, &body.leaves, &range, 1, true, key,
 						      &work, &first),
 				 STATUS_OK);
 		assert_int_equal(first, i == 3);

@@ -148,7 +148,7 @@ expect_body(struct kv_tx *tx, void *arg)
 			if (str_starts_with(source.id, STR("_design/")))
 				continue;
 			TRY(rev_doc_read(tx, a->f->db, source.id, a->arena, &doc));
-			source.packed = doc.packed;
+			source.body = doc.packed;
 			source.leaves = doc.leaves;
 			source.count = doc.count;
 			TRY(index_entries_make(a->f->db, a->def, &source, &work, &pairs));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "index/engine/scan.h"
+#include "index/json/source.h"
 
 static struct str path_a[] = { { "a", 1 } };
 static const struct index_column by_a[] = { { path_a, 1, false } };
@@ -270,10 +271,9 @@ design_note(struct kv_tx *tx, const struct catalog_db *db, const struct rev_desi
 	(void)db;
 	design_calls++;
 	if (change->before)
-		assert_int_equal(index_source_find(change->before, &column, &w, &before),
-				 STATUS_OK);
+		assert_int_equal(index_json_find(change->before, &column, &w, &before), STATUS_OK);
 	if (change->after)
-		assert_int_equal(index_source_find(change->after, &column, &w, &after), STATUS_OK);
+		assert_int_equal(index_json_find(change->after, &column, &w, &after), STATUS_OK);
 	(void)snprintf(design_last, sizeof(design_last), "%.*s %s %s", STR_ARG(change->id),
 		       change->before ? before.found ? "had" : "bare" : "none",
 		       change->after ? after.found ? "has" : "bare" : "none");
@@ -403,7 +403,7 @@ build_one(struct kv_tx *tx, void *arg)
 	if (!index_build_wants(def, &tree.seq))
 		return STATUS_OK;
 	TRY(rev_doc_read(tx, b->f->db, source.id, b->f->arena, &doc));
-	source.packed = doc.packed;
+	source.body = doc.packed;
 	source.leaves = doc.leaves;
 	source.count = doc.count;
 	catalog_counts_init(&counts, b->f->db, b->f->arena);
@@ -581,7 +581,7 @@ a_writer_puts_an_index_of_another_collation_out_of_use(void **state)
 	assert_int_equal(index_set_of(f->db)->defs[0].state, INDEX_DROPPED);
 	def = &index_set_of(f->db)->defs[1];
 	assert_int_equal(def->state, INDEX_BUILDING);
-	assert_true(str_eq(def->collator, index_collator()));
+	assert_true(str_eq(def->collator, index_collator(false)));
 	build(f, "a");
 	build(f, "b");
 	finish_index(f, INDEX_READY);

@@ -68,7 +68,7 @@ remove_by(struct expire *x, struct plain *p, const struct index_def *def)
 {
 	const struct index_scan_options options = { .mode = KV_SNAPSHOT, .limit = EXPIRE_PAGE };
 	struct index_work w = { .arena = x->arena };
-	struct index_bson_interval interval = { 0 };
+	struct index_interval interval = { 0 };
 	struct bson_value low, high;
 	struct index_entry entry;
 	struct index_range range;
@@ -80,7 +80,7 @@ remove_by(struct expire *x, struct plain *p, const struct index_def *def)
 		return STATUS_OK;
 	interval.low = &low;
 	interval.high = &high;
-	TRY(index_bson_range_make(p->db, def, &interval, &w, &range));
+	TRY(index_range_make(p->db, def, &interval, &w, &range));
 	TRY(index_scan_init(&scan, p->tx, p->db, def, &range, &options));
 	while (bytes < EXPIRE_PAGE_BYTES &&
 	       (status = index_scan_next(&scan, &w, &entry)) == STATUS_OK) {

@@ -3,6 +3,7 @@
 #include "bson/json.h"
 #include "door/mongo/index.h"
 #include "door/mongo/plan_int.h"
+#include "index/bson/form.h"
 
 enum {
 	BOUND_BYTES = 4000, /* of an interval's text, which is cut */
@@ -174,7 +175,7 @@ put_index_bounds(struct explain_tree *t, const struct plan *plan)
 {
 	const struct candidate *asked = plan->asked;
 	const struct index_def *def = asked->def;
-	const struct bson_texts *texts = index_def_texts(def);
+	const struct bson_texts *texts = index_bson_texts(def);
 	const struct plan_bounds all = { 0 };
 	struct bson_element e;
 	struct bson_iter i;

@@ -4,6 +4,7 @@
 #include "door/mongo/clustered.h"
 #include "door/mongo/data.h"
 #include "door/mongo/expire.h"
+#include "index/bson/form.h"
 #include "mql/collation.h"
 
 enum {
@@ -539,7 +540,7 @@ index_find_same(struct call *c, const struct catalog_db *db, struct str spec,
 static struct bson_value
 told_value(const struct index_def *def, const struct bson_value *v, struct buf *text)
 {
-	const struct bson_texts *texts = index_def_texts(def);
+	const struct bson_texts *texts = index_bson_texts(def);
 	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_TEXT_BYTES);
 
 	buf_clear(text);

@@ -6,6 +6,7 @@
 #include "door/mongo/run.h"
 #include "index/engine/scan.h"
 #include "loop/step.h"
+#include "mql/collation.h"
 
 enum {
 	MERGE_ON_NULL = 51132,
@@ -186,15 +187,15 @@ static enum status
 find_by_index(struct call *c, struct data *data, struct mql *q, const struct index_def *def,
 	      const struct bson_value *values, struct str *ret)
 {
-	const struct index_bson_interval interval = { .equal = values,
-						      .equal_count = def->column_count };
+	const struct index_interval interval = { .equal = values,
+						 .equal_count = def->column_count };
 	const struct index_scan_options options = { .mode = KV_READ };
 	struct index_work work = { .arena = q->arena };
 	struct index_range range;
 	struct index_scan scan;
 	enum status status;
 
-	TRY(index_bson_range_make(data->db, def, &interval, &work, &range));
+	TRY(index_range_make(data->db, def, &interval, &work, &range));
 	TRY(index_scan_init(&scan, data->plain.tx, data->db, def, &range, &options));
 	status = find_in_range(c, data, q, def, values, &scan, ret);
 	index_scan_release(&scan);

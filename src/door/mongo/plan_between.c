@@ -62,7 +62,7 @@ between_key(struct call *c, const struct choosing *x, const struct index_def *de
 	    const struct bson_value *bound, struct str *ret)
 {
 	struct bson_value values[INDEX_COLUMNS];
-	struct index_bson_interval interval = { .equal = values };
+	struct index_interval interval = { .equal = values };
 	struct index_work w = { .arena = x->q->arena };
 	struct index_range range;
 	struct bson_element e;
@@ -70,7 +70,7 @@ between_key(struct call *c, const struct choosing *x, const struct index_def *de
 
 	for (bson_iter_begin(&i, bson_text(bound)); bson_iter_read(&i, &e);)
 		values[interval.equal_count++] = e.value;
-	TRY(index_bson_range_make(x->p->db, def, &interval, &w, &range));
+	TRY(index_range_make(x->p->db, def, &interval, &w, &range));
 	if (range.cut)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "a value of min() or max() is too long for its part of a key");
@@ -82,7 +82,7 @@ enum status
 plan_between_make(struct call *c, const struct choosing *x, const struct index_def *def,
 		  struct candidate *ret)
 {
-	const struct index_bson_interval all = { 0 };
+	const struct index_interval all = { 0 };
 	struct index_work w = { .arena = x->q->arena };
 	struct index_range *range = arena_alloc(x->q->arena, sizeof(*range));
 
@@ -95,7 +95,7 @@ plan_between_make(struct call *c, const struct choosing *x, const struct index_d
 	if (def->hashed)
 		return call_fail(c, BETWEEN_OTHER_KEY,
 				 "The index chosen is not compatible with min/max");
-	TRY(index_bson_range_make(x->p->db, def, &all, &w, range));
+	TRY(index_range_make(x->p->db, def, &all, &w, range));
 	if (x->ask->min)
 		TRY(between_key(c, x, def, x->ask->min, &range->begin));
 	if (x->ask->max)

@@ -1,5 +1,6 @@
 /* Bounds of values: those of a kind, and narrower ones. What is known of an index's columns. */
 #include "door/mongo/plan_int.h"
+#include "mql/collation.h"
 
 bool
 plan_kind_bounds(const struct bson_value *v, struct bson_value *ret_from, struct bson_value *ret_to)

@@ -372,7 +372,7 @@ range_make(const struct choosing *x, const struct candidate *best, size_t at,
 {
 	struct bson_value equal[INDEX_COLUMNS];
 	struct index_work w = { .arena = x->q->arena };
-	struct index_bson_interval interval = { .equal = equal, .equal_count = best->points };
+	struct index_interval interval = { .equal = equal, .equal_count = best->points };
 	const struct plan_bounds *b = &best->columns[best->points].bounds;
 
 	for (size_t i = 0; i < best->points; i++) {
@@ -387,7 +387,7 @@ range_make(const struct choosing *x, const struct candidate *best, size_t at,
 		interval.high = b->has_to ? &b->to : NULL;
 		interval.high_exclusive = b->to_open;
 	}
-	return index_bson_range_make(x->p->db, best->def, &interval, &w, ret);
+	return index_range_make(x->p->db, best->def, &interval, &w, ret);
 }
 
 static int

@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "door/mongo/plan_int.h"
+#include "index/bson/entry.h"
 #include "kv/tuple.h"
 
 struct plan_merged {
@@ -122,7 +123,7 @@ merged_read(struct plan_walk *w, struct plan_merged *m)
 	struct str columns;
 
 	m->head = (struct index_entry){ 0 };
-	status = w->plan->covered ? index_scan_next_values(&m->scan, &work, &m->head)
+	status = w->plan->covered ? index_bson_scan_next(&m->scan, &work, &m->head)
 				  : index_scan_next(&m->scan, &work, &m->head);
 	if (status == STATUS_NOT_FOUND) {
 		index_scan_release(&m->scan);

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "door/mongo/plan_int.h"
+#include "index/bson/entry.h"
 #include "kv/tuple.h"
 #include "loop/step.h"
 #include "model/plain/index.h"
@@ -285,7 +286,7 @@ read_entry(struct plan_walk *w, struct index_entry *ret)
 {
 	struct index_work work = { .arena = w->arena };
 
-	return w->plan->covered ? index_scan_next_values(&w->entries, &work, ret)
+	return w->plan->covered ? index_bson_scan_next(&w->entries, &work, ret)
 				: index_scan_next(&w->entries, &work, ret);
 }
 
@@ -449,8 +450,8 @@ row_is_first(struct plan_walk *w, const struct plan_row *row, struct str doc, st
 	*ret = true;
 	if (w->kind == PLAN_IDS || plan->once)
 		return STATUS_OK;
-	return index_bson_entry_is_first(w->p->db, plan->def, &source, plan->ranges,
-					 plan->range_count, plan->reverse, row->place, &work, ret);
+	return index_entry_is_first(w->p->db, plan->def, &source, plan->ranges, plan->range_count,
+				    plan->reverse, row->place, &work, ret);
 }
 
 static enum status

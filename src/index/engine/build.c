@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "catalog/keys.h"
-#include "doc/json.h"
 #include "index/engine/build.h"
 
 enum {
@@ -230,13 +229,7 @@ step_note_violation(struct step *s, const struct index_source *source)
 		return STATUS_OK;
 	if (s->examples.len)
 		buf_append_byte(&s->examples, ',');
-	if (source->bson.ptr) { /* the bytes of a key are no text */
-		buf_append_byte(&s->examples, '"');
-		buf_append_hex(&s->examples, source->id);
-		buf_append_byte(&s->examples, '"');
-	} else {
-		json_write_str(&s->examples, source->id);
-	}
+	s->build->def->form->draw_id(source->id, &s->examples);
 	/* Too many bytes are no failure: the number of violations is told in any case. */
 	return buf_status(&s->examples) == STATUS_NOMEM ? STATUS_NOMEM : STATUS_OK;
 }

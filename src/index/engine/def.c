@@ -45,17 +45,10 @@ collator_read(void)
 }
 
 struct str
-index_collator(void)
+index_collator(bool of_locales)
 {
 	(void)pthread_once(&collator_once, collator_read);
-	return str_from_cstr(collator_text);
-}
-
-struct str
-index_collator_of_locales(void)
-{
-	(void)pthread_once(&collator_once, collator_read);
-	return str_from_cstr(locales_text);
+	return str_from_cstr(of_locales ? locales_text : collator_text);
 }
 
 static bool
@@ -68,9 +61,7 @@ def_uses_icu(const struct index_def *def)
 static struct str
 def_collator(const struct index_def *def)
 {
-	if (def->collation.len)
-		return index_collator_of_locales();
-	return def->order == DOC_KEY_COUCH ? index_collator() : STR("");
+	return def_uses_icu(def) ? index_collator(def->collation.len) : STR("");
 }
 
 static bool
@@ -81,21 +72,26 @@ def_is_of_this_collator(const struct index_def *def)
 
 /* ---- Keys ---- */
 
-void
-index_key_def(struct buf *key, const struct catalog_db *db, uint64_t number)
+/* (P, INDEXES), which has the number that the next index gets. */
+static void
+key_defs(struct buf *key, const struct catalog_db *db)
 {
 	buf_clear(key);
 	buf_append_str(key, db->prefix);
 	tuple_put_u64(key, INDEX_SPACE_DEFS);
+}
+
+void
+index_key_def(struct buf *key, const struct catalog_db *db, uint64_t number)
+{
+	key_defs(key, db);
 	tuple_put_u64(key, number);
 }
 
 void
 index_key_build(struct buf *key, const struct catalog_db *db, uint64_t number)
 {
-	buf_clear(key);
-	buf_append_str(key, db->prefix);
-	tuple_put_u64(key, INDEX_SPACE_DEFS);
+	key_defs(key, db);
 	tuple_put_str(key, STR("build"));
 	tuple_put_u64(key, number);
 }
@@ -109,75 +105,31 @@ index_key_mark(struct buf *key, const struct catalog_db *db, uint64_t number, st
 		tuple_put_bytes(key, id);
 }
 
-static void
-key_next_number(struct buf *key, const struct catalog_db *db)
-{
-	buf_clear(key);
-	buf_append_str(key, db->prefix);
-	tuple_put_u64(key, INDEX_SPACE_DEFS);
-}
-
 /* ---- Loading ---- */
 
-/* Which members of a document the filter looks at. */
+/* index_set_free(), or who has given the arena, closes it again. */
 static enum status
-set_read_filtered(struct index_def *def, struct arena *arena)
+def_open(struct index_def *def, bool is_current, struct arena *arena, struct err *err)
 {
-	struct doc_member *members;
-	struct str *names;
-	size_t count;
-
-	TRY(selector_members(def->selector, arena, &names, &count, &def->filtered_whole));
-	members = arena_alloc(arena, (count + 1) * sizeof(*members));
-	if (!members)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < count; i++)
-		TRY(doc_member_init(names[i], arena, &members[i]));
-	def->filtered = members;
-	def->filtered_count = count;
-	return STATUS_OK;
-}
-
-static enum status
-set_compile_filter(struct index_def *def, struct arena *arena, struct err *err)
-{
-	struct index_work w = { .arena = arena };
-	struct selector *selector;
-
-	if (!def->filter.ptr)
+	if (!def->filter.ptr && !def->collation.len)
 		return STATUS_OK;
-	if (def->flags & INDEX_BSON) {
-		struct mql q = { .arena = arena,
-				 .err = err,
-				 .texts = mql_collation_texts(def->collating) };
-		struct mql_match *match;
-
-		TRY(mql_match_compile(&q, def->filter, &match));
-		def->match = match;
-		return STATUS_OK;
-	}
-	TRY(selector_compile(def->filter, &w, &selector, NULL, err));
-	def->selector = selector;
-	return set_read_filtered(def, arena);
+	return def->form->open(def, is_current, arena, err);
 }
 
-/* What a definition says has been checked when the index was created. */
-static enum status
-set_open_collation(struct index_def *def, struct arena *arena, struct err *err)
+static void
+def_close(struct index_def *def)
 {
-	struct mql q = { .arena = arena, .err = err };
-	enum status status = mql_collation_new(&q, def->collation, &def->collating);
-
-	if (status == STATUS_OK && !def->collating)
-		return STATUS_CORRUPT;
-	return status == STATUS_INVALID ? STATUS_CORRUPT : status;
+	if (def->opened && def->form->close)
+		def->form->close(def->opened);
 }
 
 static enum status
-set_add(struct owned_set *o, struct str key_tail, struct str value, struct err *err)
+set_add(struct owned_set *o, const struct index_form *form, struct str key_tail, struct str value,
+	struct err *err)
 {
 	struct tuple_reader r = tuple_reader(key_tail);
 	struct index_def *def;
+	enum status status;
 	uint64_t number;
 
 	TRY(tuple_next_u64(&r, &number));
@@ -187,23 +139,24 @@ set_add(struct owned_set *o, struct str key_tail, struct str value, struct err *
 			       &o->cap));
 	o->set.defs = o->defs;
 	def = &o->defs[o->set.count];
-	TRY(index_def_parse(value, o->arena, def, err));
+	TRY(index_def_parse(form, value, o->arena, def, err));
 	def->number = number;
 	o->set.count++; /* from here on index_set_free() knows of it */
-	if (def->collation.len && def->state != INDEX_DROPPED && def_is_of_this_collator(def))
-		TRY(set_open_collation(def, o->arena, err));
-	return set_compile_filter(def, o->arena, err);
+	status = def_open(def, def->state != INDEX_DROPPED && def_is_of_this_collator(def),
+			  o->arena, err);
+	/* What a definition says has been checked when the index was created. */
+	return status == STATUS_INVALID ? STATUS_CORRUPT : status;
 }
 
 static bool
 def_may_use_rev(const struct index_def *def)
 {
-	if (def->flags & INDEX_BSON)
+	if (!def->form->has_revisions)
 		return false;
 	for (size_t i = 0; i < def->column_count; i++)
 		if (str_eq(def->columns[i].path[0], STR("_rev")))
 			return true;
-	return def->selector != NULL;
+	return def->filter.ptr;
 }
 
 static enum status
@@ -239,8 +192,8 @@ set_read(struct kv_tx *tx, const struct catalog_db *db, struct owned_set **ret, 
 	enum status status;
 	size_t prefix_len;
 
-	key_next_number(&lo, db);
-	key_next_number(&hi, db);
+	key_defs(&lo, db);
+	key_defs(&hi, db);
 	prefix_len = lo.len;
 	/* Numbers of indexes, and nothing of what builds note, which is below a text. */
 	buf_append_byte(&lo, TUPLE_CODE_INT_ZERO);
@@ -257,7 +210,8 @@ set_read(struct kv_tx *tx, const struct catalog_db *db, struct owned_set **ret, 
 			if (!(*ret)->arena)
 				return STATUS_NOMEM;
 		}
-		TRY(set_add(*ret, str_skip(pair.key, prefix_len), pair.value, err));
+		TRY(set_add(*ret, db->kind->index_form, str_skip(pair.key, prefix_len), pair.value,
+			    err));
 	}
 	if (status != STATUS_NOT_FOUND)
 		return status;
@@ -286,7 +240,7 @@ index_set_free(void *set)
 	if (!o)
 		return;
 	for (size_t i = 0; i < o->set.count; i++)
-		mql_collation_free(o->defs[i].collating);
+		def_close(&o->defs[i]);
 	arena_free(o->arena);
 	mem_free(o);
 }
@@ -351,54 +305,20 @@ terms_check_columns(const struct index_def *terms, struct err *err)
 }
 
 static enum status
-terms_check_filter(const struct index_def *terms, struct err *err)
+terms_check_form(const struct index_def *terms, struct err *err)
 {
-	struct index_work w = { .arena = NULL };
-	struct selector *selector;
+	struct arena *arena = arena_new(SET_BYTES);
+	struct index_def def = *terms;
 	enum status status;
 
-	if (!terms->filter.ptr)
-		return STATUS_OK;
-	if (terms->filter.len > INDEX_FILTER_BYTES)
-		return err_set(err, STATUS_LIMIT, "A partial filter has at most %d bytes.",
-			       INDEX_FILTER_BYTES);
-	w.arena = arena_new(SET_BYTES);
-	if (!w.arena)
+	if (!arena)
 		return STATUS_NOMEM;
-	if (terms->flags & INDEX_BSON) {
-		struct mql q = { .arena = w.arena, .err = err };
-		struct mql_match *match;
-
-		status = mql_match_compile(&q, terms->filter, &match);
-	} else {
-		status = selector_compile(terms->filter, &w, &selector, NULL, err);
-	}
-	arena_free(w.arena);
-	return status;
-}
-
-/* The document says all of a collation: two of them are the same if their bytes are. */
-static enum status
-terms_check_collation(const struct index_def *terms, struct err *err)
-{
-	struct mql_collation *collation;
-	struct mql q = { .err = err };
-	enum status status;
-
-	if (!terms->collation.len)
-		return STATUS_OK;
-	if (!(terms->flags & INDEX_BSON) || terms->collation.len > INDEX_COLLATION_BYTES)
-		return err_set(err, STATUS_INVALID, "This index can have no such collation.");
-	q.arena = arena_new(SET_BYTES);
-	if (!q.arena)
-		return STATUS_NOMEM;
-	status = mql_collation_new(&q, terms->collation, &collation);
-	arena_free(q.arena);
-	TRY(status);
-	if (!str_eq(mql_collation_document(collation), terms->collation))
-		status = err_set(err, STATUS_INVALID,
-				 "The collation of an index has all of its members, in order.");
-	mql_collation_free(collation);
+	def.opened = NULL;
+	status = def_open(&def, true, arena, err);
+	if (status == STATUS_OK && def.collation.len)
+		status = def.form->check_collation(&def, err);
+	def_close(&def);
+	arena_free(arena);
 	return status;
 }
 
@@ -415,9 +335,13 @@ terms_check(const struct catalog_db *db, const struct index_def *terms, struct e
 			       INDEX_SPEC_BYTES);
 	if (set && set->count >= INDEX_DEFS)
 		return err_set(err, STATUS_LIMIT, "A database has at most %d indexes.", INDEX_DEFS);
+	if (terms->collation.len > terms->form->collation_bytes)
+		return err_set(err, STATUS_INVALID, "This index can have no such collation.");
+	if (terms->filter.ptr && terms->filter.len > INDEX_FILTER_BYTES)
+		return err_set(err, STATUS_LIMIT, "A partial filter has at most %d bytes.",
+			       INDEX_FILTER_BYTES);
 	TRY(terms_check_columns(terms, err));
-	TRY(terms_check_collation(terms, err));
-	return terms_check_filter(terms, err);
+	return terms_check_form(terms, err);
 }
 
 static enum status
@@ -429,7 +353,7 @@ number_allocate(struct kv_tx *tx, const struct catalog_db *db, uint64_t *ret)
 	struct kv_future *f;
 	struct str value;
 
-	key_next_number(&key, db);
+	key_defs(&key, db);
 	TRY(catalog_key_status(&key));
 	f = kv_get(tx, buf_str(&key), KV_READ);
 	TRY(kv_future_wait(f));
@@ -455,13 +379,15 @@ index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 
 	assert(terms->state == INDEX_BUILDING || terms->state == INDEX_READY);
 	TRY(catalog_db_check_writable(db, err));
-	TRY(terms_check(db, terms, err));
+	def.form = db->kind->index_form;
+	def.flags |= def.form->flag;
+	TRY(terms_check(db, &def, err));
 	def.collator = def_collator(&def);
 	if (def_uses_icu(&def) && def.collator.len == 0)
 		return err_set(err, STATUS_UNAVAILABLE, "The data of ICU cannot be read.");
 	def.failure = STR("");
 	def.created = (struct catalog_seq){ 0 };
-	if (!(def.flags & INDEX_BSON)) {
+	if (def.form->has_revisions) {
 		def.created.bytes[0] = db->incarnation;
 		/* Documents of this very transaction are below: nobody knew of the index then. */
 		catalog_stamp(STAMP_ORDER_LAST, def.created.bytes + 1);
@@ -474,10 +400,10 @@ index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 	TRY(number_allocate(tx, db, ret_number));
 	index_key_def(&key, db, *ret_number);
 	TRY(catalog_key_status(&key));
-	if (def.flags & INDEX_BSON)
-		TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
-	else
+	if (def.form->has_revisions)
 		TRY(kv_set_versionstamped_value(tx, buf_str(&key), buf_str(&value), offset));
+	else
+		TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
 	if (def.state == INDEX_BUILDING)
 		TRY(index_work_note(tx, db));
 	return kv_touch_metadata_version(tx);
@@ -520,7 +446,7 @@ index_spec_set(struct kv_tx *tx, const struct catalog_db *db, const struct index
 {
 	struct index_def now = *def;
 
-	assert(def->flags & INDEX_BSON);
+	assert(def->form->format != INDEX_FORMAT_LEAST);
 	if (spec.len > INDEX_SPEC_BYTES)
 		return err_set(err, STATUS_LIMIT, "An index is described by at most %d bytes.",
 			       INDEX_SPEC_BYTES);
@@ -528,30 +454,34 @@ index_spec_set(struct kv_tx *tx, const struct catalog_db *db, const struct index
 	return def_write(tx, db, &now);
 }
 
+/* Reads the definition as this transaction sees it, with a conflict. */
+static enum status
+def_read(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
+	 struct arena *arena, struct index_def *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct kv_future *f;
+	struct str value;
+
+	index_key_def(&key, db, def->number);
+	TRY(catalog_key_status(&key));
+	f = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &value))
+		return STATUS_CORRUPT;
+	TRY(index_def_parse(def->form, value, arena, ret, kv_tx_err(tx)));
+	ret->number = def->number;
+	return STATUS_OK;
+}
+
 enum status
 index_many_note(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
 		uint64_t many)
 {
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct arena *arena = arena_new(SET_BYTES);
-	struct index_def now = { 0 };
-	enum status status = arena ? STATUS_OK : STATUS_NOMEM;
-	struct kv_future *f = NULL;
-	struct str value;
+	struct index_def now;
+	enum status status = arena ? def_read(tx, db, def, arena, &now) : STATUS_NOMEM;
 
-	index_key_def(&key, db, def->number);
-	if (status == STATUS_OK)
-		status = catalog_key_status(&key);
-	if (status == STATUS_OK) {
-		f = kv_get(tx, buf_str(&key), KV_READ);
-		status = kv_future_wait(f);
-	}
-	if (status == STATUS_OK && !kv_future_value(f, &value))
-		status = STATUS_CORRUPT;
-	if (status == STATUS_OK)
-		status = index_def_parse(value, arena, &now, kv_tx_err(tx));
-	kv_future_free(f);
-	now.number = def->number;
 	if (status == STATUS_OK && (now.many | many) != now.many) {
 		now.many |= many;
 		status = def_write(tx, db, &now);

@@ -26,10 +26,7 @@
 #include "catalog/kind.h"
 #include "catalog/seq.h"
 #include "doc/key.h"
-#include "doc/packed.h"
-#include "index/selector/selector.h"
-#include "mql/collation.h"
-#include "mql/match.h"
+#include "index/engine/form.h"
 
 /* Subspaces of a database that has indexes, whatever its kind. Stored: never renumber. */
 enum index_space {
@@ -47,9 +44,9 @@ enum {
 	INDEX_COLLATOR_BYTES = 120, /* versions of what orders texts */
 	INDEX_COLLATION_BYTES = 1024,
 	INDEX_SPEC_BYTES = 32768, /* what a door keeps with a definition */
-	INDEX_FORMAT = 3,         /* the newest format of a definition: BSON, with a collation */
-	INDEX_FORMAT_BSON = 2,    /* without a collation */
-	INDEX_FORMAT_JSON = 1,    /* without what only BSON indexes have */
+	INDEX_FORMAT = 3,         /* the newest format of a definition: with a collation */
+	INDEX_FORMAT_MORE = 2,    /* without a collation: with a spec, `hashed` and `many` */
+	INDEX_FORMAT_LEAST = 1,   /* without these */
 };
 
 /* Stored: never renumber. */
@@ -81,11 +78,8 @@ enum index_flag {
 	 * first colon. Documents without one have no entries.
 	 */
 	INDEX_PARTITIONED = 16,
-	/*
-	 * Documents are BSON: their values become components by bson_key_put(), arrays are gone
-	 * through as MongoDB does, and the filter is one of mql/match.h. The order is DOC_KEY_BSON.
-	 */
-	INDEX_BSON = 32,
+	INDEX_BSON = 32,          /* the form is that of BSON (index/bson/form.h), else of JSON */
+	INDEX_FORMS = INDEX_BSON, /* the flags of forms: a definition has that of its own */
 	INDEX_FLAGS = 63,
 };
 
@@ -97,6 +91,7 @@ struct index_column {
 };
 
 struct index_def {
+	const struct index_form *form;
 	uint64_t number; /* of this index in its database; never used again */
 	enum index_state state;
 	uint32_t flags; /* enum index_flag */
@@ -109,22 +104,25 @@ struct index_def {
 	struct str owner;
 	const struct index_column *columns;
 	size_t column_count;
-	struct str filter;   /* the JSON text of a selector; ptr NULL: all documents have entries */
+	/*
+	 * As the form has filters, a JSON text for example; ptr NULL: all documents have entries.
+	 */
+	struct str filter;
 	struct str collator; /* versions of what orders texts; empty if the order needs none */
 	/*
 	 * A document whose winner is of a greater Sequence was written by somebody who knew of the
-	 * index. Documents of the very transaction that created it did not. All zero of a BSON
-	 * index, whose builds go by marks (build.h): so the transaction that creates one can read
-	 * the definition again, and use the index.
+	 * index. Documents of the very transaction that created it did not. All zero where
+	 * documents have no Sequences, and builds go by marks (build.h): so the transaction that
+	 * creates an index can read the definition again, and use the index.
 	 */
 	struct catalog_seq created;
 	struct str failure; /* FAILED: what the build has found, for people */
 
-	/* What only BSON indexes have. */
+	/* What is not stored in INDEX_FORMAT_LEAST. */
 	struct str spec; /* a text that is the door's; the engine does not look into it */
 	/*
-	 * How texts are ordered: the document of a collation (mql/collation.h), with all of its
-	 * members. Empty: by their bytes.
+	 * How texts are ordered, as the form has collations, with all that there is to say of it.
+	 * Empty: as `order` says.
 	 */
 	struct str collation;
 	/* A column of which entries have a hash in the value's place: its number and 1; 0: none. */
@@ -136,14 +134,8 @@ struct index_def {
 	 */
 	uint64_t many;
 
-	/* Only in a set: `filter`, compiled. NULL without one. */
-	const struct selector *selector;
-	const struct mql_match *match;   /* the same of a BSON index */
-	struct mql_collation *collating; /* `collation`, opened; NULL without one, and if stale */
-	/* Likewise: the members of a document that it looks at, unless it looks at all of it. */
-	const struct doc_member *filtered;
-	size_t filtered_count;
-	bool filtered_whole;
+	/* Only in a set: what the form has made of the filter and the collation; NULL: nothing. */
+	void *opened;
 };
 
 enum {
@@ -166,9 +158,7 @@ index_def_cuts(const struct index_def *def)
 static inline unsigned
 index_def_format(const struct index_def *def)
 {
-	if (!(def->flags & INDEX_BSON))
-		return INDEX_FORMAT_JSON;
-	return def->collation.len ? INDEX_FORMAT : INDEX_FORMAT_BSON;
+	return def->collation.len ? INDEX_FORMAT : def->form->format;
 }
 
 /* True for an index that is there for its owner, be it out of use until it is built again. */
@@ -177,14 +167,6 @@ index_def_is_live(const struct index_def *def)
 {
 	return def->state == INDEX_BUILDING || def->state == INDEX_READY ||
 	       def->state == INDEX_STALE;
-}
-
-/* How the entries of an index, which is of a set, order texts; NULL: by their bytes. */
-static inline const struct bson_texts *
-index_def_texts(const struct index_def *def)
-{
-	assert(!def->collation.len || def->collating);
-	return mql_collation_texts(def->collating);
 }
 
 /* The indexes of a database at one moment, by number. */
@@ -251,12 +233,12 @@ void index_set_free(void *set);
 
 /*
  * Creates an index, in state BUILDING, or READY if the caller knows that no document can have
- * entries (an empty database). Of `terms`, number, created, collator, failure and selector are not
- * used. `*ret_number` gets its number. Reads one key. Two indexes may have the same name: the
+ * entries (an empty database). Of `terms`, form, number, created, collator, failure and opened are
+ * not used. `*ret_number` gets its number. Reads one key. Two indexes may have the same name: the
  * caller looks at index_set_of() first.
  *
- * STATUS_INVALID, explained, for terms that no index can have (no columns, a filter that is no
- * selector, a collation without all of its members); STATUS_LIMIT, explained, past one of the
+ * STATUS_INVALID, explained, for terms that no index can have (no columns, a filter that is
+ * none, a collation without all of its members); STATUS_LIMIT, explained, past one of the
  * limits above; STATUS_UNAVAILABLE without the data of ICU.
  */
 MUST_USE enum status index_create(struct kv_tx *tx, const struct catalog_db *db,
@@ -273,14 +255,14 @@ MUST_USE enum status index_state_set(struct kv_tx *tx, const struct catalog_db *
 				     struct str failure);
 
 /*
- * Gives a BSON index another `spec`. STATUS_LIMIT, explained, for one of more than
- * INDEX_SPEC_BYTES.
+ * Gives the index, whose form has specs, another one. STATUS_LIMIT, explained, for one of more
+ * than INDEX_SPEC_BYTES.
  */
 MUST_USE enum status index_spec_set(struct kv_tx *tx, const struct catalog_db *db,
 				    const struct index_def *def, struct str spec, struct err *err);
 
 /*
- * Notes in the definition of a BSON index that documents have arrays or long values at these
+ * Notes in the definition of the index that documents have arrays or long values at these
  * columns (`many`, a bit for each). Reads the definition first, since this transaction may have
  * noted other columns.
  */
@@ -307,31 +289,32 @@ MUST_USE enum status index_forget(struct kv_tx *tx, const struct catalog_db *db,
 
 /*
  * Appends (format, state, flags, order, name, owner, collator, (Incarnation, versionstamp),
- * (((name…), descending)…), filter or null, failure), and of a BSON index, in format 2, (spec,
- * hashed, many) behind it, and in format 3 also (b"collation"). The offset of the versionstamp in
+ * (((name…), descending)…), filter or null, failure), in format 2 (spec, hashed, many) behind it,
+ * and in format 3 also (b"collation"). The offset of the versionstamp in
  * the value is returned, for a definition that is being created.
  */
 size_t index_def_put(struct buf *value, const struct index_def *def);
 
 /*
- * Reads all but the number and the selector, into the arena. STATUS_NEWER, explained;
- * STATUS_CORRUPT; STATUS_LIMIT when the arena is full.
+ * Reads all but the number, into the arena; what is `opened` is NULL. STATUS_NEWER, explained;
+ * STATUS_CORRUPT, also for the definition of another form; STATUS_LIMIT when the arena is full.
  */
-MUST_USE enum status index_def_parse(struct str value, struct arena *arena, struct index_def *ret,
-				     struct err *err);
+MUST_USE enum status index_def_parse(const struct index_form *form, struct str value,
+				     struct arena *arena, struct index_def *ret, struct err *err);
 
 /* (P, INDEXES, number), and (P, INDEXES, "build", number): forgets what the buffer held. */
 void index_key_def(struct buf *key, const struct catalog_db *db, uint64_t number);
 void index_key_build(struct buf *key, const struct catalog_db *db, uint64_t number);
 /*
  * (P, INDEXES, "build", number, 16, b"id"): a mark that the document's writer has made its entries
- * in a BSON index that is being built. With an empty `id`, the prefix of all marks of the index.
+ * in an index that is being built. With an empty `id`, the prefix of all marks of the index.
  */
 void index_key_mark(struct buf *key, const struct catalog_db *db, uint64_t number, struct str id);
 
-/* The versions that this process orders texts by; empty if ICU's data cannot be read. Static. */
-struct str index_collator(void);
-/* The same of locales' rules, which follow the version of ICU. */
-struct str index_collator_of_locales(void);
+/*
+ * The versions that this process orders texts by, and those of locales' rules, which follow the
+ * version of ICU; empty if ICU's data cannot be read. Static.
+ */
+struct str index_collator(bool of_locales);
 
 #endif

@@ -33,7 +33,7 @@ index_def_put(struct buf *value, const struct index_def *def)
 	else
 		tuple_put_null(value);
 	tuple_put_str(value, def->failure);
-	if (def->flags & INDEX_BSON) {
+	if (index_def_format(def) != INDEX_FORMAT_LEAST) {
 		tuple_put_str(value, def->spec);
 		tuple_put_u64(value, def->hashed);
 		tuple_put_u64(value, def->many);
@@ -123,15 +123,15 @@ static enum status
 def_parse_collation(struct tuple_reader *r, struct arena *arena, struct index_def *ret)
 {
 	TRY(catalog_next_text(r, TUPLE_BYTES, arena, true, &ret->collation));
-	return ret->collation.len <= INDEX_COLLATION_BYTES &&
-			       bson_check(ret->collation, NULL) == STATUS_OK
+	return ret->collation.len && ret->collation.len <= ret->form->collation_bytes &&
+			       ret->form->is_collation(ret->collation)
 		       ? STATUS_OK
 		       : STATUS_CORRUPT;
 }
 
-/* What only BSON indexes have. */
+/* What INDEX_FORMAT_LEAST does not have. */
 static enum status
-def_parse_bson(struct tuple_reader *r, struct arena *arena, uint64_t format, struct index_def *ret)
+def_parse_more(struct tuple_reader *r, struct arena *arena, uint64_t format, struct index_def *ret)
 {
 	uint64_t hashed, many;
 
@@ -146,18 +146,19 @@ def_parse_bson(struct tuple_reader *r, struct arena *arena, uint64_t format, str
 }
 
 enum status
-index_def_parse(struct str value, struct arena *arena, struct index_def *ret, struct err *err)
+index_def_parse(const struct index_form *form, struct str value, struct arena *arena,
+		struct index_def *ret, struct err *err)
 {
 	struct tuple_reader r = tuple_reader(value);
-	struct index_def def = { 0 };
+	struct index_def def = { .form = form };
 	struct tuple_reader columns;
 	uint64_t format, state, flags, order;
 
 	TRY(catalog_format_next(&r, "definition of an index", INDEX_FORMAT, &format, err));
 	if (tuple_next_u64(&r, &state) != STATUS_OK || state < INDEX_BUILDING ||
 	    state > INDEX_STALE || tuple_next_u64(&r, &flags) != STATUS_OK ||
-	    (flags & ~(uint64_t)INDEX_FLAGS) || tuple_next_u64(&r, &order) != STATUS_OK ||
-	    order > DOC_KEY_TYPED)
+	    (flags & ~(uint64_t)INDEX_FLAGS) || (flags & INDEX_FORMS) != form->flag ||
+	    tuple_next_u64(&r, &order) != STATUS_OK || order > DOC_KEY_TYPED)
 		return STATUS_CORRUPT;
 	def.state = (enum index_state)state;
 	def.flags = (uint32_t)flags;
@@ -172,9 +173,9 @@ index_def_parse(struct str value, struct arena *arena, struct index_def *ret, st
 	if (def_parse_filter(&r, arena, &def.filter) != STATUS_OK ||
 	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.failure) != STATUS_OK)
 		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
-	if (format != INDEX_FORMAT_JSON && def_parse_bson(&r, arena, format, &def) != STATUS_OK)
+	if (format != INDEX_FORMAT_LEAST && def_parse_more(&r, arena, format, &def) != STATUS_OK)
 		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
-	if (r.rest.len || (format != INDEX_FORMAT_JSON) != !!(def.flags & INDEX_BSON))
+	if (r.rest.len || format != index_def_format(&def))
 		return STATUS_CORRUPT;
 	*ret = def;
 	return STATUS_OK;

@@ -3,18 +3,19 @@
  *
  *     (P, ENTRIES, number, bytes(component)…, id) = (format, flags[, text…])
  *
- * A component is that of doc/key.h in the definition's order, with a sort key of the collation in
- * each text's place; inverted where the column is descending. Each is one element of bytes, so that
- * keys stay tuples and sort as the values do. All entries of a database, of all indexes, are one
- * list that is counted by range (catalog/tally.h): the number of entries between two keys is the
- * difference of two ranks, and no index has a counter of its own.
+ * A component is that of doc/key.h in the definition's order, as the form makes it of a value (of
+ * JSON with a sort key of the collation in each text's place); inverted where the column is
+ * descending. Each is one element of bytes, so that keys stay tuples and sort as the values do. All
+ * entries of a database, of all indexes, are one list that is counted by range (catalog/tally.h):
+ * the number of entries between two keys is the difference of two ranks, and no index has a counter
+ * of its own.
  *
  * What is longer than its share of a key is cut: an entry with a cut component has INDEX_ENTRY_CUT,
  * lies where the beginning of its values belongs, and whoever reads it has to compare the document.
  * Bounds are cut in the same way, so a range never misses an entry.
  *
- * An entry of a BSON index ends in the bytes of the document's key, b"id" in place of "id", and its
- * value is (format, flags) and behind it a document of the columns' values.
+ * What is in the value behind the flags, and whether an id is a text or bytes, b"id" in place of
+ * "id", is the form's (form.h).
  *
  * Ownership: what is read is borrowed from the key and value, or in the arena of the work.
  * Threading: that of the caller's work and transaction.
@@ -22,6 +23,7 @@
 #ifndef FROND_INDEX_ENGINE_ENTRY_H
 #define FROND_INDEX_ENGINE_ENTRY_H
 
+#include "index/engine/def.h"
 #include "index/engine/source.h"
 
 enum {
@@ -63,8 +65,10 @@ struct index_entry {
 /* (P, ENTRIES, number), with which all keys of an index begin. Forgets what the buffer held. */
 void index_key_entries(struct buf *key, const struct catalog_db *db, uint64_t number);
 
-/* Appends the id, or a digest of one that is too long for a key. Returns true for the digest. */
-bool index_key_put_id(struct buf *key, struct str id);
+/*
+ * Appends the id, or a digest of a text that is too long for a key. Returns true for the digest.
+ */
+bool index_key_put_id(struct buf *key, const struct index_form *form, struct str id);
 
 /*
  * Reads an entry of the index; `tail` is its key from behind index_key_entries(). STATUS_NEWER,
@@ -73,9 +77,6 @@ bool index_key_put_id(struct buf *key, struct str id);
 MUST_USE enum status index_entry_parse(const struct index_def *def, struct str tail,
 				       struct str value, struct arena *arena,
 				       struct index_entry *ret);
-
-/* The columns' values in an entry of a BSON index, by its value. False if it has none. */
-bool index_bson_values(struct str value, struct str *ret);
 
 /* ---- Ranges ---- */
 
@@ -88,43 +89,29 @@ struct index_range {
 
 /*
  * What is asked of an index: values of its first columns, and then bounds of one more. All NULL and
- * zero: everything. `low` is the smaller value in the order of values, also where the column is
- * descending; NULL: no bound on that side. A bound that is a missing value does not exist: where
- * the index is not sparse, a missing value is null.
+ * zero: everything. Values are the form's: struct leaf_value, or struct bson_value. `low` is the
+ * smaller value in the order of values, also where the column is descending; NULL: no bound on that
+ * side. A bound that is a missing value does not exist: where the index is not sparse, a missing
+ * value is null.
  */
 struct index_interval {
-	struct str partition;           /* of a PARTITIONED index, without the colon */
-	const struct leaf_value *equal; /* of the first `equal_count` columns */
+	struct str partition; /* of a PARTITIONED index, without the colon */
+	const void *equal;    /* an array: of the first `equal_count` columns */
 	size_t equal_count;
-	const struct leaf_value *low;
-	const struct leaf_value *high;
+	const void *low; /* one value */
+	const void *high;
 	bool low_exclusive;
 	bool high_exclusive;
 };
 
 /*
  * The range of the keys that may answer. Entries that are cut may lie in it without belonging
- * there; all others belong. STATUS_LIMIT when the arena is full; STATUS_UNAVAILABLE without the
- * data of ICU.
+ * there; all others belong. A hashed column can only be asked for equality. STATUS_LIMIT when the
+ * arena is full; STATUS_UNAVAILABLE without the data of ICU.
  */
 MUST_USE enum status index_range_make(const struct catalog_db *db, const struct index_def *def,
 				      const struct index_interval *interval, struct index_work *w,
 				      struct index_range *ret);
-
-/* The same of a BSON index. */
-struct index_bson_interval {
-	const struct bson_value *equal; /* of the first `equal_count` columns */
-	size_t equal_count;
-	const struct bson_value *low;
-	const struct bson_value *high;
-	bool low_exclusive;
-	bool high_exclusive;
-};
-
-/* As index_range_make(). A hashed column can only be asked for equality. */
-MUST_USE enum status index_bson_range_make(const struct catalog_db *db, const struct index_def *def,
-					   const struct index_bson_interval *interval,
-					   struct index_work *w, struct index_range *ret);
 
 /*
  * The key (from behind index_key_entries()) of the entry that a document with these values has:
@@ -137,57 +124,58 @@ MUST_USE enum status index_place_make(const struct catalog_db *db, const struct 
 
 /* ---- The entries of one document ---- */
 
-/* An entry as it is stored: its whole key, and its value. */
-struct index_pairs {
-	struct kv_pair *pairs; /* in key order, each key once; in the arena of the work */
-	size_t count;
-	uint64_t many; /* of a BSON index: columns with arrays and with cut values (def.h) */
-};
-
-/* Why a document can have no entries in a BSON index: the two columns that are both arrays, or
- * the hashed one, which is one. */
+/* Why an index cannot have a document: the two columns that are both arrays, or the hashed one,
+ * which is one. */
 struct index_refusal {
 	const struct index_def *def;
 	bool hashed;
 	size_t columns[2];
 };
 
+/* Entries as they are stored, each its whole key and its value. */
+struct index_pairs {
+	struct kv_pair *pairs; /* in key order, each key once; in the arena of the work */
+	size_t count;
+	uint64_t many;                /* columns with arrays and with cut values (def.h) */
+	struct index_refusal refusal; /* after STATUS_UNSUPPORTED */
+};
+
+/* The entries of one document while a form makes them. */
+struct index_making {
+	const struct catalog_db *db;
+	const struct index_def *def;
+	const struct index_source *source;
+	struct index_work *w;
+	struct index_pairs *pairs;
+	size_t cap;       /* of these */
+	struct buf key;   /* of the entry that is being made */
+	struct buf value; /* likewise */
+};
+
+/* Begins the value: (format, flags). */
+void index_making_flags(struct index_making *m, unsigned flags);
+/* Adds the entry of `key` and `value`. The failures of both buffers; STATUS_LIMIT. */
+MUST_USE enum status index_making_add(struct index_making *m);
+
 /*
- * The entries that a document has in the index: none, one, or with MULTIKEY several. Appends to
- * `ret`, whose array is in the arena of `w`. This is what readers check a cut entry with, and what
- * a check of the store compares with what is there. STATUS_UNSUPPORTED: a BSON index cannot have
- * the document (index_bson_entries_make() tells why).
+ * The entries that a document has in the index: none, one, or where it has arrays several. This is
+ * what readers check a cut entry with, and what a check of the store compares with what is there.
+ * STATUS_UNSUPPORTED: the index cannot have the document; ret->refusal tells why.
  */
 MUST_USE enum status index_entries_make(const struct catalog_db *db, const struct index_def *def,
 					const struct index_source *source, struct index_work *w,
 					struct index_pairs *ret);
 
-/* The same of a BSON index (entry_bson.c). `*ret_refusal` is set with STATUS_UNSUPPORTED. */
-MUST_USE enum status index_bson_entries_make(const struct catalog_db *db,
-					     const struct index_def *def,
-					     const struct index_source *source,
-					     struct index_work *w, struct index_pairs *ret,
-					     struct index_refusal *ret_refusal);
-
 /*
  * True if the entry with this key (from behind index_key_entries()) is the first one of its
- * document within the range, in the direction of reading: the one at which a page returns the
- * document. An index without MULTIKEY has no other entries, and then nothing is computed.
+ * document within the ranges, in the direction of reading: the one at which a page returns the
+ * document. The ranges are in the order of keys and do not overlap. Where no document has several
+ * entries nothing is computed.
  */
 MUST_USE enum status index_entry_is_first(const struct catalog_db *db, const struct index_def *def,
 					  const struct index_source *source,
-					  const struct index_range *range, bool reverse,
-					  struct str key, struct index_work *w, bool *ret);
-
-/*
- * The same of a BSON index, within several ranges, which are in the order of keys and do not
- * overlap.
- */
-MUST_USE enum status index_bson_entry_is_first(const struct catalog_db *db,
-					       const struct index_def *def,
-					       const struct index_source *source,
-					       const struct index_range *ranges, size_t count,
-					       bool reverse, struct str key, struct index_work *w,
-					       bool *ret);
+					  const struct index_range *ranges, size_t count,
+					  bool reverse, struct str key, struct index_work *w,
+					  bool *ret);
 
 #endif

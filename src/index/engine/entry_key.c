@@ -24,10 +24,14 @@ id_encoded_bytes(struct str id)
 }
 
 bool
-index_key_put_id(struct buf *key, struct str id)
+index_key_put_id(struct buf *key, const struct index_form *form, struct str id)
 {
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 
+	if (form->id_kind == TUPLE_BYTES) {
+		tuple_put_bytes(key, id);
+		return false;
+	}
 	if (id.len <= INDEX_ID_BYTES / 2 - 1 || id_encoded_bytes(id) <= INDEX_ID_BYTES) {
 		tuple_put_str(key, id);
 		return false;

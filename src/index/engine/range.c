@@ -11,14 +11,14 @@
  * component, so that nothing of these is left out.
  */
 static enum status
-range_put_end(struct buf *key, const struct index_def *def, size_t column,
-	      const struct leaf_value *bound, bool exclusive, bool upper, struct index_work *w,
-	      bool *ret_cut)
+range_put_end(struct buf *key, const struct index_def *def, size_t column, const void *bound,
+	      bool exclusive, bool upper, struct index_work *w, bool *ret_cut)
 {
-	const struct index_value value = { .found = true, .leaf = *bound };
 	bool cut = false;
 
-	TRY(index_component_put(key, def, column, &value, w, &cut));
+	/* Hashes are in no order of the values. */
+	assert(def->hashed != column + 1);
+	TRY(def->form->put_component(key, def, column, bound, 0, w, &cut));
 	if (cut)
 		exclusive = false;
 	*ret_cut = *ret_cut || cut;
@@ -42,9 +42,13 @@ index_range_make(const struct catalog_db *db, const struct index_def *def,
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	const struct leaf_value *lower = interval->low, *upper = interval->high;
-	bool lower_exclusive = interval->low_exclusive, upper_exclusive = interval->high_exclusive;
 	size_t column = interval->equal_count;
+	/* The larger value has the smaller key where the column is descending. */
+	bool swap = column < def->column_count && def->columns[column].descending;
+	const void *lower = swap ? interval->high : interval->low;
+	const void *upper = swap ? interval->low : interval->high;
+	bool lower_exclusive = swap ? interval->high_exclusive : interval->low_exclusive;
+	bool upper_exclusive = swap ? interval->low_exclusive : interval->high_exclusive;
 	bool cut = false;
 
 	assert(column <= def->column_count);
@@ -52,18 +56,9 @@ index_range_make(const struct catalog_db *db, const struct index_def *def,
 	index_key_entries(&begin, db, def->number);
 	if (def->flags & INDEX_PARTITIONED && interval->partition.ptr)
 		TRY(index_partition_put(&begin, def, interval->partition, &cut));
-	for (size_t i = 0; i < column; i++) {
-		const struct index_value value = { .found = true, .leaf = interval->equal[i] };
-
-		TRY(index_component_put(&begin, def, i, &value, w, &cut));
-	}
+	for (size_t i = 0; i < column; i++)
+		TRY(def->form->put_component(&begin, def, i, interval->equal, i, w, &cut));
 	buf_append_str(&end, buf_str(&begin));
-	if ((lower || upper) && def->columns[column].descending) {
-		lower = interval->high;
-		upper = interval->low;
-		lower_exclusive = interval->high_exclusive;
-		upper_exclusive = interval->low_exclusive;
-	}
 	if (lower)
 		TRY(range_put_end(&begin, def, column, lower, lower_exclusive, false, w, &cut));
 	if (upper)
@@ -91,7 +86,7 @@ index_place_make(const struct catalog_db *db, const struct index_def *def,
 	prefix = key.len;
 	buf_clear(&key);
 	buf_append_str(&key, str_skip(range.begin, prefix));
-	(void)index_key_put_id(&key, id);
+	(void)index_key_put_id(&key, def->form, id);
 	TRY(catalog_key_status(&key));
 	*ret = arena_dup(w->arena, buf_str(&key));
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;

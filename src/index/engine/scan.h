@@ -48,12 +48,6 @@ MUST_USE enum status index_scan_init(struct index_scan *scan, struct kv_tx *tx,
  */
 MUST_USE enum status index_scan_next(struct index_scan *scan, struct index_work *w,
 				     struct index_entry *ret);
-/*
- * The same of a BSON index that is covering, for who wants no more than `key` and `values`: nothing
- * else is set, nor looked at, unless the entry has no values.
- */
-MUST_USE enum status index_scan_next_values(struct index_scan *scan, struct index_work *w,
-					    struct index_entry *ret);
 void index_scan_release(struct index_scan *scan);
 
 /*

@@ -161,18 +161,6 @@ index_writer_finish(struct index_writer *writer)
 
 /* ---- The change of one index ---- */
 
-/* The first member of that name. */
-static bool
-bson_member(struct str document, struct str name, struct bson_element *ret)
-{
-	struct bson_iter i;
-
-	for (bson_iter_begin(&i, document); bson_iter_read(&i, ret);)
-		if (str_eq(ret->name, name))
-			return true;
-	return false;
-}
-
 struct index_diff {
 	const struct index_def *def;
 	struct index_pairs before;
@@ -183,44 +171,6 @@ struct index_diff {
 	struct kv_future **taken;
 };
 
-static bool
-value_is_same(const struct index_value *a, const struct index_value *b)
-{
-	if (!a->found || !b->found)
-		return a->found == b->found;
-	if (a->text.ptr || b->text.ptr)
-		return a->text.ptr && b->text.ptr && str_eq(a->text, b->text);
-	if (a->leaf.count != b->leaf.count)
-		return false;
-	for (size_t i = 0; i < a->leaf.count; i++) {
-		const struct kv_pair *x = &a->leaf.leaves[i], *y = &b->leaf.leaves[i];
-
-		if (!str_eq(x->value, y->value) ||
-		    !str_eq(str_skip(x->key, a->leaf.at), str_skip(y->key, b->leaf.at)))
-			return false;
-	}
-	return true;
-}
-
-/* The same for BSON: whether the members are the same that the paths of the columns begin with. */
-static enum status
-change_keeps_members(struct index_writer *writer, const struct index_def *def,
-		     const struct index_change *change, bool *ret)
-{
-	TRY(index_count_bytes(&writer->work, change->before->bson.len + change->after->bson.len));
-	for (size_t i = 0; i < def->column_count; i++) {
-		struct str name = def->columns[i].path[0];
-		struct bson_element a = { 0 }, b = { 0 };
-		bool has_a = bson_member(change->before->bson, name, &a);
-		bool has_b = bson_member(change->after->bson, name, &b);
-
-		if (has_a != has_b || (has_a && !str_eq(a.bytes, b.bytes)))
-			return STATUS_OK;
-	}
-	*ret = true;
-	return STATUS_OK;
-}
-
 /*
  * True if both bodies have the same values in all columns, so that their entries are the same and
  * no key has to be made. A filter may look at anything else.
@@ -229,21 +179,10 @@ static enum status
 change_keeps_values(struct index_writer *writer, const struct index_def *def,
 		    const struct index_change *change, bool *ret)
 {
-	struct index_value a, b;
-
 	*ret = false;
-	if (!change->before || !change->after || def->selector || def->match)
+	if (!change->before || !change->after || def->filter.ptr)
 		return STATUS_OK;
-	if (def->flags & INDEX_BSON)
-		return change_keeps_members(writer, def, change, ret);
-	for (size_t i = 0; i < def->column_count; i++) {
-		TRY(index_source_find(change->before, &def->columns[i], &writer->work, &a));
-		TRY(index_source_find(change->after, &def->columns[i], &writer->work, &b));
-		if (!value_is_same(&a, &b))
-			return STATUS_OK;
-	}
-	*ret = true;
-	return STATUS_OK;
+	return def->form->has_same_columns(def, change->before, change->after, &writer->work, ret);
 }
 
 /* True if only the store knows whether the entries of `before` are there. */
@@ -251,7 +190,7 @@ static bool
 change_meets_build(const struct index_def *def, const struct index_change *change)
 {
 	return def->state == INDEX_BUILDING && change->before &&
-	       (def->flags & INDEX_BSON || index_build_wants(def, &change->before_seq));
+	       (!def->form->has_revisions || index_build_wants(def, &change->before_seq));
 }
 
 /* Asks for the first two entries with these values: one may be the document's own. */
@@ -282,33 +221,39 @@ static enum status
 diff_make(struct index_writer *writer, const struct index_def *def,
 	  const struct index_source *source, struct index_pairs *ret)
 {
-	if (!(def->flags & INDEX_BSON))
-		return index_entries_make(writer->db, def, source, &writer->work, ret);
-	return index_bson_entries_make(writer->db, def, source, &writer->work, ret,
-				       &writer->refusal);
+	enum status status = index_entries_make(writer->db, def, source, &writer->work, ret);
+
+	if (status == STATUS_UNSUPPORTED)
+		writer->refusal = ret->refusal;
+	return status;
+}
+
+/* Asks for each of the entries whether it is there. */
+static enum status
+pairs_ask(struct index_writer *writer, const struct index_pairs *pairs, struct kv_future ***ret)
+{
+	*ret = arena_alloc(writer->work.arena, (pairs->count + 1) * sizeof(**ret));
+	if (!*ret)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < pairs->count; i++)
+		(*ret)[i] = kv_get(writer->tx, pairs->pairs[i].key, KV_READ);
+	return STATUS_OK;
 }
 
 /* Makes the entries of both sides, and asks for what has to be known of those in the store. */
 static enum status
 diff_begin(struct index_writer *writer, const struct index_change *change, struct index_diff *diff)
 {
-	struct arena *arena = writer->work.arena;
-
 	if (change->before)
 		TRY(diff_make(writer, diff->def, change->before, &diff->before));
 	if (change->after)
 		TRY(diff_make(writer, diff->def, change->after, &diff->after));
-	if (change_meets_build(diff->def, change)) {
-		diff->there = arena_alloc(arena,
-					  (diff->before.count + 1) * sizeof(struct kv_future *));
-		if (!diff->there)
-			return STATUS_LIMIT;
-		for (size_t i = 0; i < diff->before.count; i++)
-			diff->there[i] = kv_get(writer->tx, diff->before.pairs[i].key, KV_READ);
-	}
+	if (change_meets_build(diff->def, change))
+		TRY(pairs_ask(writer, &diff->before, &diff->there));
 	if (!(diff->def->flags & INDEX_UNIQUE))
 		return STATUS_OK;
-	diff->taken = arena_alloc(arena, (diff->after.count + 1) * sizeof(struct kv_future *));
+	diff->taken = arena_alloc(writer->work.arena,
+				  (diff->after.count + 1) * sizeof(struct kv_future *));
 	if (!diff->taken)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < diff->after.count; i++)
@@ -353,19 +298,18 @@ diff_wait_there(struct index_diff *diff)
 	return STATUS_OK;
 }
 
-/* What a BSON index notes beside its entries: that documents have arrays, and what is written
- * while it is built. */
+/* What is noted beside entries: that documents have arrays, and where they have no Sequences, which
+ * are written while the index is built. */
 static enum status
 diff_note(struct index_writer *writer, const struct index_change *change,
 	  const struct index_diff *diff)
 {
 	const struct index_def *def = diff->def;
 
-	if (!(def->flags & INDEX_BSON))
-		return STATUS_OK;
 	if (diff->after.many & ~def->many)
 		TRY(index_many_note(writer->tx, writer->db, def, diff->after.many));
-	if (def->state != INDEX_BUILDING || (!change->before && !change->after))
+	if (def->form->has_revisions || def->state != INDEX_BUILDING ||
+	    (!change->before && !change->after))
 		return STATUS_OK;
 	index_key_mark(&writer->key, writer->db, def->number,
 		       change->before ? change->before->id : change->after->id);
@@ -436,8 +380,8 @@ index_update(struct index_writer *writer, const struct index_change *change,
 		if (change->untouched && change->untouched[i])
 			continue;
 		diff->def = set->kept[i];
-		/* A build makes the same entries of both bodies of a BSON document. */
-		if (!change_meets_build(diff->def, change) || diff->def->flags & INDEX_BSON)
+		/* Without Sequences, a build makes the same entries of both bodies. */
+		if (!change_meets_build(diff->def, change) || !diff->def->form->has_revisions)
 			TRY(change_keeps_values(writer, diff->def, change, &same));
 		if (same)
 			continue;
@@ -495,14 +439,8 @@ index_build_document(struct index_writer *writer, const struct index_def *def,
 	assert(def->state == INDEX_BUILDING);
 	TRY(writer_begin(writer));
 	TRY(diff_begin(writer, &change, &diff));
-	if (!fresh) {
-		there = arena_alloc(writer->work.arena,
-				    (diff.after.count + 1) * sizeof(struct kv_future *));
-		if (!there)
-			return STATUS_LIMIT;
-		for (size_t i = 0; i < diff.after.count; i++)
-			there[i] = kv_get(writer->tx, diff.after.pairs[i].key, KV_READ);
-	}
+	if (!fresh)
+		TRY(pairs_ask(writer, &diff.after, &there));
 	TRY(diff_check_unique(writer, &diff));
 	if (diff.after.many & ~def->many)
 		TRY(index_many_note(writer->tx, writer->db, def, diff.after.many));

@@ -64,13 +64,13 @@ struct index_change {
  * there (the builder may have been there or not); for a UNIQUE one, the range of each new entry's
  * values. All of these go out together, in one round trip.
  *
- * Of a BSON index that is BUILDING, `before_seq` says nothing: a change of its entries leaves a
- * mark with the document's id, by which the build knows that the document has its entries
- * (build.h).
+ * Where documents have no Sequences, `before_seq` says nothing: a change of the entries of an index
+ * that is BUILDING leaves a mark with the document's id, by which the build knows that the document
+ * has its entries (build.h).
  *
  * STATUS_DUPLICATE if a UNIQUE index has these values from another document: nothing was written
- * then, and *ret_def (unless NULL) is that index. STATUS_UNSUPPORTED if a BSON index cannot have
- * the document: likewise, and writer->refusal says why. The failures of index_entries_make().
+ * then, and *ret_def (unless NULL) is that index. STATUS_UNSUPPORTED if an index cannot have the
+ * document: likewise, and writer->refusal says why. The failures of index_entries_make().
  */
 MUST_USE enum status index_update(struct index_writer *writer, const struct index_change *change,
 				  const struct index_def **ret_def);

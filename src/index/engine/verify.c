@@ -50,7 +50,7 @@ check_build(struct verify *x, const struct catalog_verify_cursor *c)
 				     "neither an index nor a part of its build");
 		return;
 	}
-	marks = x->model->marks && stretch == INDEX_BUILD_MARKS;
+	marks = !x->on.db.kind->index_form->has_revisions && stretch == INDEX_BUILD_MARKS;
 	if (marks || r.rest.len) {
 		if (!marks || !is_mark(r, c->pair.value))
 			catalog_verify_found(x->on.v, CATALOG_FINDING_KEY, c->pair.key,
@@ -85,7 +85,7 @@ check_definition(struct verify *x, const struct catalog_verify_cursor *c)
 		check_build(x, c);
 		return;
 	}
-	status = index_def_parse(c->pair.value, x->on.arena, &def, &err);
+	status = index_def_parse(x->on.db.kind->index_form, c->pair.value, x->on.arena, &def, &err);
 	if (status != STATUS_OK)
 		catalog_verify_unreadable(x->on.v, status, &err, c->pair.key,
 					  "not the definition of an index");

@@ -26,7 +26,6 @@ struct index_verify_model {
 	const char *finding_stray; /* an entry that no document has */
 	size_t arena_bytes;
 	uint64_t documents; /* the subspace that has a key for each document */
-	bool marks;         /* builds leave marks of documents (engine/README.md) */
 
 	/* Loads the definitions into on->db.extension, and frees them, as the kind does. */
 	enum status (*load)(struct index_verify_on *on, struct err *err);

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "doc/json.h"
 #include "doc/key.h"
-#include "index/engine/component.h"
+#include "index/json/component.h"
 #include "index/view/read.h"
 #include "kv/tuple.h"
 
@@ -120,7 +120,7 @@ enum status
 view_component(struct buf *raw, enum view_collation collation, struct str key_text,
 	       struct index_work *w)
 {
-	return index_component_of_text(
+	return index_json_component_of_text(
 		raw, collation == VIEW_COLLATION_RAW ? DOC_KEY_RAW : DOC_KEY_COUCH, key_text,
 		VIEW_KEY_BYTES, w);
 }

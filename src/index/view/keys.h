@@ -63,7 +63,10 @@ MUST_USE enum status view_key_places(const struct catalog_db *db, uint64_t group
 
 /* ---- Places ---- */
 
-/* Appends the component of the key that a map has emitted. Failures: index_component_of_text(). */
+/*
+ * Appends the component of the key that a map has emitted. Failures:
+ * index_json_component_of_text().
+ */
 MUST_USE enum status view_component(struct buf *raw, enum view_collation collation,
 				    struct str key_text, struct index_work *w);
 /* `partition`: of a partitioned group, what the id has before its first colon; ptr NULL: none. */

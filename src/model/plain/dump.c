@@ -7,6 +7,7 @@
  * Each other line is a document, which begins with its `_id`.
  */
 #include "bson/json.h"
+#include "bson/order.h"
 #include "model/plain/index.h"
 #include "model/plain/plain_int.h"
 

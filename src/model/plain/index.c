@@ -2,6 +2,8 @@
 #include "model/plain/index.h"
 
 #include "bson/order.h"
+#include "index/bson/entry.h"
+#include "index/bson/form.h"
 #include "model/plain/plain_int.h"
 
 /* ---- Creating ---- */
@@ -72,7 +74,7 @@ terms_read(struct str spec, struct arena *arena, struct index_def *ret, struct e
 {
 	struct bson_value key, name, filter, collation;
 
-	*ret = (struct index_def){ .flags = INDEX_BSON | INDEX_COVERING, .spec = spec };
+	*ret = (struct index_def){ .flags = INDEX_COVERING, .spec = spec };
 	if (!bson_find(spec, STR("key"), &key) || key.type != BSON_DOCUMENT ||
 	    !bson_find(spec, STR("name"), &name) || name.type != BSON_STRING)
 		return err_set(err, STATUS_INVALID, "an index has a key and a name");
@@ -296,7 +298,7 @@ plain_index_id(const struct bson_value *id, struct buf *ret, struct err *err)
 struct index_source
 plain_index_source(struct str id_key, struct str document)
 {
-	return (struct index_source){ .id = id_key, .bson = document };
+	return (struct index_source){ .id = id_key, .body = document };
 }
 
 static enum status
@@ -492,22 +494,21 @@ plain_index_failure(struct plain *p, const struct index_def *def, struct arena *
 {
 	AUTO(buf_release) struct buf id_key = BUF_INIT(KV_LIMIT_KEY_BYTES);
 	struct index_work w = { .arena = arena };
-	struct index_refusal refusal;
 	struct index_source source;
 	struct index_pairs pairs;
 	struct plain_got got;
 	enum status status;
 	struct str doc;
 
-	if (!failure_read(def->failure, &id_key) || (def->collation.len && !def->collating))
+	if (!failure_read(def->failure, &id_key) || !index_bson_is_current(def))
 		return STATUS_NOT_FOUND;
 	TRY(plain_ask_key(p, buf_str(&id_key), KV_SNAPSHOT, arena, &got));
 	TRY(plain_wait(p, &got, KV_SNAPSHOT, arena, &doc));
 	source = plain_index_source(buf_str(&id_key), doc);
-	status = index_bson_entries_make(p->db, def, &source, &w, &pairs, &refusal);
+	status = index_entries_make(p->db, def, &source, &w, &pairs);
 	if (status == STATUS_UNSUPPORTED) {
-		p->refused = (struct plain_refused){ .def = def, .hashed = refusal.hashed };
-		memcpy(p->refused.columns, refusal.columns, sizeof(refusal.columns));
+		p->refused = (struct plain_refused){ .def = def, .hashed = pairs.refusal.hashed };
+		memcpy(p->refused.columns, pairs.refusal.columns, sizeof(p->refused.columns));
 	}
 	TRY(status);
 	for (size_t i = 0; i < pairs.count; i++) {

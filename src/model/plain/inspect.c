@@ -3,6 +3,7 @@
 #include "bson/scalar.h"
 #include "catalog/draw.h"
 #include "doc/key_read.h"
+#include "index/bson/form.h"
 #include "index/engine/draw.h"
 #include "model/plain/plain_int.h"
 
@@ -230,7 +231,8 @@ draw_index(struct str tail, struct str value, struct buf *ret)
 
 	TRY(tuple_next_u64(&r, &number));
 	buf_printf(ret, "(\"indexes\", %llu) = ", (unsigned long long)number);
-	return !r.rest.len && index_draw_def(value, ret) ? STATUS_OK : STATUS_NOT_FOUND;
+	return !r.rest.len && index_draw_def(&index_bson_form, value, ret) ? STATUS_OK
+									   : STATUS_NOT_FOUND;
 }
 
 bool

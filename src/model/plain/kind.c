@@ -2,6 +2,7 @@
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "catalog/check.h"
+#include "index/bson/form.h"
 #include "index/engine/build.h"
 #include "kv/keyspace.h"
 #include "model/plain/plain_int.h"
@@ -105,6 +106,7 @@ const struct catalog_kind plain_kind = {
 	.extend = plain_extend,
 	.extension_free = plain_extension_free,
 	.extension_indexes = plain_extension_indexes,
+	.index_form = &index_bson_form,
 	.kept_ms = PLAIN_KEPT_MS,
 	.kept_spaces = { PLAIN_SPACE_LOG, PLAIN_SPACE_IMAGES },
 	.watch_key = plain_changed_key,

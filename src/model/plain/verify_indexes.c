@@ -109,7 +109,6 @@ plain_verify_indexes(struct catalog_verify *v)
 		.finding_stray = PLAIN_FINDING_INDEX_STRAY,
 		.arena_bytes = VERIFY_ARENA_BYTES,
 		.documents = PLAIN_SPACE_RECORDS,
-		.marks = true,
 		.load = load,
 		.unload = plain_extension_free,
 		.id = document_id,

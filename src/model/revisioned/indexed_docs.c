@@ -62,7 +62,7 @@ rev_index_source(const struct catalog_db *db, struct str id, const struct rev_do
 
 	*ret = (struct index_source){
 		.id = id,
-		.packed = doc->packed,
+		.body = doc->packed,
 		.leaves = doc->leaves,
 		.count = doc->count,
 	};

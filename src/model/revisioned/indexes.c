@@ -167,14 +167,14 @@ body_wait(struct rev_writer *w, struct str id, const struct rev_body_ask *ask,
 
 	TRY(body_wait_root(w, ask, &root, &range));
 	if (root.form == DOC_FORM_PACKED) {
-		ret->packed = root.packed;
+		ret->body = root.packed;
 		return STATUS_OK;
 	}
 	if (root.form == DOC_FORM_CHUNKED) {
 		rev_key_att(&w->key, w->db, REV_ATT_SPACE_DATA, root.text_id);
 		TRY(catalog_key_status(&w->key));
 		return doc_chunks_read(w->tx, buf_str(&w->key), root.text_bytes, w->arena,
-				       &ret->packed);
+				       &ret->body);
 	}
 	if (!ask->all) {
 		struct kv_future *f;
@@ -250,7 +250,7 @@ change_source_of_edit(struct rev_writer *w, const struct rev_index_change *c,
 {
 	const struct doc *doc = &c->edit->doc;
 
-	*ret = (struct index_source){ .id = c->id, .packed = doc->packed };
+	*ret = (struct index_source){ .id = c->id, .body = doc->packed };
 	if (!doc->packed.ptr) {
 		ret->leaves = doc->leaves;
 		ret->count = doc->count;

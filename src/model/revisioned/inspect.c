@@ -3,6 +3,7 @@
 #include "catalog/draw.h"
 #include "doc/root.h"
 #include "index/engine/draw.h"
+#include "index/json/form.h"
 #include "model/revisioned/local_root.h"
 #include "model/revisioned/kind_int.h"
 #include "model/revisioned/revisioned_int.h"
@@ -114,7 +115,7 @@ is_att_counter(struct str key)
 bool
 rev_draw_key(uint64_t space, struct str tail, struct str value, struct buf *ret)
 {
-	return space == REV_SUBSPACE_ENTRIES && index_draw_entry_key(tail, value, ret);
+	return space == REV_SUBSPACE_ENTRIES && index_json_draw_entry_key(tail, value, ret);
 }
 
 bool
@@ -134,9 +135,9 @@ rev_draw_value(uint64_t space, struct str key, struct str value, struct buf *ret
 		return true;
 	}
 	if (space == REV_SUBSPACE_INDEXES)
-		return index_draw_def(value, ret);
+		return index_draw_def(&index_json_form, value, ret);
 	if (space == REV_SUBSPACE_ENTRIES)
-		return index_draw_entry(value, ret);
+		return index_json_draw_entry(value, ret);
 	if (space == REV_SUBSPACE_DOCUMENTS || space == REV_SUBSPACE_LOCAL) {
 		if (!inspect_draw_packed(value, space == REV_SUBSPACE_LOCAL, ret))
 			catalog_draw_tuple(value, &body, ret);

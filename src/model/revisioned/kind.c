@@ -1,6 +1,7 @@
 /* What the catalog has to know of revisioned databases. */
 #include "base/quote.h"
 #include "index/engine/update.h"
+#include "index/json/form.h"
 #include "model/revisioned/indexed_docs.h"
 #include "kv/keyspace.h"
 #include "model/revisioned/kind_int.h"
@@ -139,6 +140,7 @@ const struct catalog_kind rev_kind = {
 	.check_options = rev_check_options,
 	.extend = index_set_load,
 	.extension_free = index_set_free,
+	.index_form = &index_json_form,
 	.watch_key = rev_watch_key,
 	.wake = rev_wake,
 	.newest_read = rev_newest_read,

@@ -17,6 +17,8 @@
 #include "bson/json.h"
 #include "bson/order.h"
 #include "fixture.h"
+#include "index/bson/entry.h"
+#include "index/bson/form.h"
 #include "index/engine/scan.h"
 #include "model/plain/index.h"
 #include "random_plain.h"
@@ -220,13 +222,13 @@ draw_entries(struct arena *arena, const char *spec, const char *json, struct buf
 	struct str described = doc_of(arena, spec);
 	struct index_work w = { .arena = arena };
 	struct index_column columns[INDEX_COLUMNS];
-	struct index_refusal refusal;
 	struct index_pairs pairs;
 	struct bson_value key, v;
 	struct bson_element e;
 	struct bson_iter i;
 	struct index_source source;
 	struct index_def def = { .number = 1,
+				 .form = &index_bson_form,
 				 .flags = INDEX_BSON | INDEX_COVERING,
 				 .columns = columns };
 
@@ -246,7 +248,7 @@ draw_entries(struct arena *arena, const char *spec, const char *json, struct buf
 	if (bson_find(described, STR("sparse"), &v))
 		def.flags |= INDEX_SPARSE;
 	source = plain_index_source(STR("id"), doc_of(arena, json));
-	*ret_status = index_bson_entries_make(&db, &def, &source, &w, &pairs, &refusal);
+	*ret_status = index_entries_make(&db, &def, &source, &w, &pairs);
 	for (size_t k = 0; *ret_status == STATUS_OK && k < pairs.count; k++) {
 		struct str values;
 
@@ -765,12 +767,12 @@ static enum status
 reading_body(struct kv_tx *tx, void *arg)
 {
 	struct reading *r = arg;
-	const struct index_bson_interval interval = { .equal = r->equal,
-						      .equal_count = r->equal ? 1 : 0,
-						      .low = r->low,
-						      .high = r->high,
-						      .low_exclusive = r->low_exclusive,
-						      .high_exclusive = r->high_exclusive };
+	const struct index_interval interval = { .equal = r->equal,
+						 .equal_count = r->equal ? 1 : 0,
+						 .low = r->low,
+						 .high = r->high,
+						 .low_exclusive = r->low_exclusive,
+						 .high_exclusive = r->high_exclusive };
 	const struct index_scan_options options = { 0 };
 	struct index_work w = { .arena = r->arena };
 	struct index_entry entry;
@@ -781,7 +783,7 @@ reading_body(struct kv_tx *tx, void *arg)
 
 	r->entries = 0;
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
-	TRY(index_bson_range_make(db, index_find(db, r->number), &interval, &w, &range));
+	TRY(index_range_make(db, index_find(db, r->number), &interval, &w, &range));
 	TRY(index_scan_init(&scan, tx, db, index_find(db, r->number), &range, &options));
 	while ((status = index_scan_next(&scan, &w, &entry)) == STATUS_OK)
 		r->entries++;

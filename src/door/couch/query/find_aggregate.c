@@ -9,7 +9,7 @@
 #include "door/couch/query/exact_sum.h"
 #include "door/couch/wire/error.h"
 #include "index/collate.h"
-#include "index/engine/component.h"
+#include "index/json/component.h"
 #include "model/revisioned/list.h"
 
 enum {
@@ -114,7 +114,7 @@ groups_make_key(struct find_groups *g, const struct selector_doc *doc, struct le
 		if (!*ret_found)
 			return STATUS_OK;
 		value.leaf = values[i];
-		TRY(index_component_put(&g->key, &g->key_def, i, &value, w, &cut));
+		TRY(index_json_component_put(&g->key, &g->key_def, i, &value, w, &cut));
 	}
 	if (cut)
 		return couch_fail_set(

@@ -5,7 +5,7 @@
 #include "door/couch/doc/seen.h"
 #include "door/couch/query/index_def.h"
 #include "door/couch/wire/reply.h"
-#include "index/engine/source.h"
+#include "index/engine/def.h"
 #include "index/view/design.h"
 #include "index/view/written.h"
 #include "model/revisioned/read.h"

@@ -5,12 +5,10 @@
  */
 #include <assert.h>
 #include <openssl/sha.h>
-#include <stdlib.h>
 
-#include "catalog/format.h"
-#include "catalog/keys.h"
+#include "index/bson/entry.h"
+#include "index/bson/form.h"
 #include "index/engine/component.h"
-#include "index/engine/entry.h"
 
 enum {
 	HASHED_BYTES = 65536, /* of a value's key, whose hash stands for it */
@@ -28,7 +26,7 @@ hash_value(const struct index_def *def, const struct bson_value *v, struct bson_
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 	bool cut = false;
 
-	TRY(bson_key_put(&raw, v, HASHED_BYTES, index_def_texts(def), &cut));
+	TRY(bson_key_put(&raw, v, HASHED_BYTES, index_bson_texts(def), &cut));
 	SHA256((const unsigned char *)raw.ptr, raw.len, digest);
 	*ret = (struct bson_value){ .type = BSON_INT64 };
 	memcpy(&ret->as_n, digest, sizeof(int64_t));
@@ -39,7 +37,6 @@ static enum status
 put_component(struct buf *key, const struct index_def *def, size_t column,
 	      const struct bson_value *v, struct buf *raw, bool *ret_cut)
 {
-	size_t share = index_component_share(def);
 	struct bson_value hash;
 
 	if (def->hashed == column + 1) {
@@ -48,11 +45,19 @@ put_component(struct buf *key, const struct index_def *def, size_t column,
 	}
 	buf_clear(raw);
 	/* A byte more than its share tells that it is cut. */
-	TRY(bson_key_put(raw, v, share + 1, index_def_texts(def), ret_cut));
-	if (def->columns[column].descending)
-		doc_key_invert(raw, 0);
-	index_component_wrap(key, buf_str(raw), share, ret_cut);
-	return buf_status(key);
+	TRY(bson_key_put(raw, v, index_component_share(def) + 1, index_bson_texts(def), ret_cut));
+	return index_component_finish(key, def, column, raw, ret_cut);
+}
+
+enum status
+index_bson_component_put(struct buf *key, const struct index_def *def, size_t column,
+			 const void *values, size_t i, struct index_work *w, bool *ret_cut)
+{
+	AUTO(buf_release) struct buf raw = BUF_INIT(RAW_BYTES);
+	const struct bson_value *v = values;
+
+	(void)w;
+	return put_component(key, def, column, &v[i], &raw, ret_cut);
 }
 
 /* ---- Going through a document ---- */
@@ -73,54 +78,37 @@ struct place {
 };
 
 struct walk {
-	const struct catalog_db *db;
+	struct index_making *m;
 	const struct index_def *def;
-	const struct index_source *source;
-	struct index_work *w;
-	struct index_pairs *pairs;
-	size_t cap;
-	struct index_refusal *refusal;
 	struct place *frames[FRAMES]; /* by depth; NULL: not needed yet */
-	struct buf key;
-	struct buf value;
 	struct buf raw;
 };
 
 static enum status
-refuse(struct walk *walk, bool hashed, size_t a, size_t b)
+walk_refuse(struct walk *walk, bool hashed, size_t a, size_t b)
 {
-	*walk->refusal = (struct index_refusal){ walk->def, hashed, { a, b } };
+	walk->m->pairs->refusal = (struct index_refusal){ walk->def, hashed, { a, b } };
 	return STATUS_UNSUPPORTED;
 }
 
-static void
-put_value_head(struct walk *walk, unsigned flags)
-{
-	buf_clear(&walk->value);
-	tuple_put_u64(&walk->value, INDEX_ENTRY_FORMAT);
-	tuple_put_u64(&walk->value, flags);
-}
-
 /* The value of an entry: what the key does not tell. Values that are too long are left out. */
-static enum status
-make_value(struct walk *walk, const struct place *places, bool cut)
+static void
+make_value(struct index_making *m, const struct place *places, bool cut)
 {
 	unsigned flags = cut ? INDEX_ENTRY_CUT : 0u;
 	struct bson_builder b;
 
-	if (walk->def->flags & INDEX_COVERING) {
-		put_value_head(walk, flags | INDEX_ENTRY_BSON);
-		bson_builder_init(&b, &walk->value);
+	if (m->def->flags & INDEX_COVERING) {
+		index_making_flags(m, flags | INDEX_ENTRY_BSON);
+		bson_builder_init(&b, &m->value);
 		bson_begin(&b);
-		for (size_t i = 0; i < walk->def->column_count; i++)
+		for (size_t i = 0; i < m->def->column_count; i++)
 			bson_put(&b, places[i].missing ? INDEX_MISSING : STR(""), &places[i].value);
 		bson_end(&b);
-		if (buf_status(&walk->value) != STATUS_LIMIT &&
-		    walk->value.len <= INDEX_PAYLOAD_BYTES)
-			return buf_status(&walk->value);
+		if (buf_status(&m->value) != STATUS_LIMIT && m->value.len <= INDEX_PAYLOAD_BYTES)
+			return;
 	}
-	put_value_head(walk, flags);
-	return buf_status(&walk->value);
+	index_making_flags(m, flags);
 }
 
 /* All paths have ended: an entry. */
@@ -128,32 +116,23 @@ static enum status
 make_entry(struct walk *walk, const struct place *places, size_t missing)
 {
 	const struct index_def *def = walk->def;
-	struct kv_pair *pair;
+	struct index_making *m = walk->m;
 	bool cut = false;
 
 	if ((def->flags & INDEX_SPARSE) && missing == def->column_count)
 		return STATUS_OK;
-	index_key_entries(&walk->key, walk->db, def->number);
+	index_key_entries(&m->key, m->db, def->number);
 	for (size_t i = 0; i < def->column_count; i++) {
 		bool one_cut = false;
 
-		TRY(put_component(&walk->key, def, i, &places[i].value, &walk->raw, &one_cut));
+		TRY(put_component(&m->key, def, i, &places[i].value, &walk->raw, &one_cut));
 		if (one_cut)
-			walk->pairs->many |= UINT64_C(1) << (INDEX_CUTS_SHIFT + i);
+			m->pairs->many |= UINT64_C(1) << (INDEX_CUTS_SHIFT + i);
 		cut = cut || one_cut;
 	}
-	tuple_put_bytes(&walk->key, walk->source->id);
-	TRY(catalog_key_status(&walk->key));
-	TRY(make_value(walk, places, cut));
-	TRY(catalog_array_grow(walk->w->arena, (void **)&walk->pairs->pairs, sizeof(*pair),
-			       walk->pairs->count, &walk->cap));
-	pair = &walk->pairs->pairs[walk->pairs->count];
-	pair->key = arena_dup(walk->w->arena, buf_str(&walk->key));
-	pair->value = arena_dup(walk->w->arena, buf_str(&walk->value));
-	if (!pair->key.ptr || !pair->value.ptr)
-		return STATUS_LIMIT;
-	walk->pairs->count++;
-	return STATUS_OK;
+	(void)index_key_put_id(&m->key, def->form, m->source->id);
+	make_value(m, places, cut);
+	return index_making_add(m);
 }
 
 /*
@@ -217,7 +196,7 @@ walk_object(struct walk *walk, struct str object, struct place *places, size_t *
 			place->state = PLACE_ENDED;
 			place->value = v;
 		} else if (*ret_columns && bson_text(&v).ptr != bson_text(ret_array).ptr) {
-			return refuse(walk, false, i, first);
+			return walk_refuse(walk, false, i, first);
 		} else {
 			if (!*ret_columns)
 				first = i;
@@ -225,9 +204,9 @@ walk_object(struct walk *walk, struct str object, struct place *places, size_t *
 			*ret_array = v;
 		}
 	}
-	walk->pairs->many |= *ret_columns;
+	walk->m->pairs->many |= *ret_columns;
 	if (walk->def->hashed && (*ret_columns & (1u << (walk->def->hashed - 1))))
-		return refuse(walk, true, walk->def->hashed - 1, 0);
+		return walk_refuse(walk, true, walk->def->hashed - 1, 0);
 	return STATUS_OK;
 }
 
@@ -255,7 +234,7 @@ frame_copy(struct walk *walk, size_t depth, const struct place *from)
 
 	assert(depth < FRAMES);
 	if (!walk->frames[depth])
-		walk->frames[depth] = arena_alloc(walk->w->arena, bytes);
+		walk->frames[depth] = arena_alloc(walk->m->w->arena, bytes);
 	if (walk->frames[depth])
 		memcpy(walk->frames[depth], from, bytes);
 	return walk->frames[depth];
@@ -297,7 +276,7 @@ walk_columns(struct walk *walk, struct str object, const struct place *from, siz
 
 	if (!places)
 		return STATUS_LIMIT;
-	TRY(index_count(walk->w, 1));
+	TRY(index_count(walk->m->w, 1));
 	TRY(walk_object(walk, object, places, &missing, &columns, &array));
 	if (!columns)
 		return make_entry(walk, places, missing);
@@ -310,65 +289,50 @@ walk_columns(struct walk *walk, struct str object, const struct place *from, siz
 	return STATUS_OK;
 }
 
-static int
-compare_pairs(const void *a, const void *b)
+static enum status
+filter_matches(const struct index_making *m, bool *ret)
 {
-	const struct kv_pair *x = a, *y = b;
-	int order = str_cmp(x->key, y->key);
+	const struct index_bson *opened = m->def->opened;
+	struct mql q = { .arena = m->w->arena, .texts = index_bson_texts(m->def) };
 
-	return order ? order : str_cmp(x->value, y->value);
-}
-
-/* In key order, each key once: 1 and 1.0 in one array are one entry. */
-static void
-sort_pairs(struct index_pairs *pairs)
-{
-	size_t kept = 0;
-
-	if (pairs->count < 2)
-		return;
-	qsort(pairs->pairs, pairs->count, sizeof(*pairs->pairs), compare_pairs);
-	for (size_t i = 0; i < pairs->count; i++)
-		if (i == 0 || !str_eq(pairs->pairs[i].key, pairs->pairs[kept - 1].key))
-			pairs->pairs[kept++] = pairs->pairs[i];
-	pairs->count = kept;
+	*ret = true;
+	if (!opened || !opened->match)
+		return STATUS_OK;
+	return mql_match_run(opened->match, &q, m->source->body, ret, NULL);
 }
 
 enum status
-index_bson_entries_make(const struct catalog_db *db, const struct index_def *def,
-			const struct index_source *source, struct index_work *w,
-			struct index_pairs *ret, struct index_refusal *ret_refusal)
+index_bson_entries(struct index_making *m)
 {
 	struct place places[INDEX_COLUMNS] = { 0 };
-	struct walk walk = {
-		.db = db,
-		.def = def,
-		.source = source,
-		.w = w,
-		.pairs = ret,
-		.refusal = ret_refusal,
-	};
+	struct walk walk = { .m = m, .def = m->def, .raw = BUF_INIT(RAW_BYTES) };
 	enum status status;
 	bool matches;
 
-	assert(source->bson.ptr && def->column_count <= INDEX_COLUMNS);
-	*ret = (struct index_pairs){ 0 };
-	TRY(index_count_bytes(w, source->bson.len));
-	TRY(index_source_matches(source, def, w, &matches));
+	assert(m->source->body.ptr && m->def->column_count <= INDEX_COLUMNS);
+	TRY(index_count_bytes(m->w, m->source->body.len));
+	TRY(filter_matches(m, &matches));
 	if (!matches)
 		return STATUS_OK;
-	walk.key = CATALOG_KEY_INIT;
-	walk.value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
-	walk.raw = BUF_INIT(RAW_BYTES);
-	status = walk_columns(&walk, source->bson, places, 0, 0);
-	buf_release(&walk.key);
-	buf_release(&walk.value);
+	status = walk_columns(&walk, m->source->body, places, 0, 0);
 	buf_release(&walk.raw);
-	sort_pairs(ret);
 	return status;
 }
 
 /* ---- Reading ---- */
+
+enum status
+index_bson_parse_values(const struct index_def *def, struct tuple_reader *r, uint64_t flags,
+			struct arena *arena, struct index_entry *ret)
+{
+	(void)def;
+	(void)arena;
+	if (bson_length(r->rest) != (flags & INDEX_ENTRY_BSON ? r->rest.len : 0))
+		return STATUS_CORRUPT;
+	ret->has_texts = false;
+	ret->values = r->rest;
+	return STATUS_OK;
+}
 
 bool
 index_bson_values(struct str value, struct str *ret)
@@ -385,105 +349,15 @@ index_bson_values(struct str value, struct str *ret)
 	return true;
 }
 
-/* ---- Ranges ---- */
-
-/* As range_put_end() of range.c. */
-static enum status
-put_end(struct buf *key, const struct index_def *def, size_t column, const struct bson_value *bound,
-	bool exclusive, bool upper, struct buf *raw, bool *ret_cut)
-{
-	bool cut = false;
-
-	assert(def->hashed != column + 1);
-	TRY(put_component(key, def, column, bound, raw, &cut));
-	*ret_cut = *ret_cut || cut;
-	if ((exclusive && !cut) != upper)
-		buf_append_byte(key, CATALOG_KEY_LAST);
-	return buf_status(key);
-}
-
-static enum status
-range_put(const struct index_def *def, const struct index_bson_interval *interval,
-	  struct buf *begin, struct buf *end, struct buf *raw, bool *ret_cut)
-{
-	const struct bson_value *lower = interval->low, *upper = interval->high;
-	bool lower_exclusive = interval->low_exclusive, upper_exclusive = interval->high_exclusive;
-	size_t column = interval->equal_count;
-
-	for (size_t i = 0; i < column; i++)
-		TRY(put_component(begin, def, i, &interval->equal[i], raw, ret_cut));
-	buf_append_str(end, buf_str(begin));
-	if ((lower || upper) && def->columns[column].descending) {
-		lower = interval->high;
-		upper = interval->low;
-		lower_exclusive = interval->high_exclusive;
-		upper_exclusive = interval->low_exclusive;
-	}
-	if (lower)
-		TRY(put_end(begin, def, column, lower, lower_exclusive, false, raw, ret_cut));
-	if (upper)
-		return put_end(end, def, column, upper, upper_exclusive, true, raw, ret_cut);
-	buf_append_byte(end, CATALOG_KEY_LAST);
-	return buf_status(end);
-}
-
 enum status
-index_bson_range_make(const struct catalog_db *db, const struct index_def *def,
-		      const struct index_bson_interval *interval, struct index_work *w,
-		      struct index_range *ret)
+index_bson_scan_next(struct index_scan *scan, struct index_work *w, struct index_entry *ret)
 {
-	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf raw = BUF_INIT(RAW_BYTES);
-	size_t column = interval->equal_count;
+	struct kv_pair pair;
 
-	assert(def->flags & INDEX_BSON && column <= def->column_count);
-	assert((!interval->low && !interval->high) || column < def->column_count);
-	index_key_entries(&begin, db, def->number);
-	ret->cut = false;
-	TRY(range_put(def, interval, &begin, &end, &raw, &ret->cut));
-	TRY(catalog_key_status(&begin));
-	TRY(catalog_key_status(&end));
-	ret->begin = arena_dup(w->arena, buf_str(&begin));
-	ret->end = arena_dup(w->arena, buf_str(&end));
-	return ret->begin.ptr && ret->end.ptr ? STATUS_OK : STATUS_LIMIT;
-}
-
-enum status
-index_bson_entry_is_first(const struct catalog_db *db, const struct index_def *def,
-			  const struct index_source *source, const struct index_range *ranges,
-			  size_t count, bool reverse, struct str key, struct index_work *w,
-			  bool *ret)
-{
-	AUTO(buf_release) struct buf prefix = CATALOG_KEY_INIT;
-	struct index_refusal refusal;
-	struct index_pairs pairs;
-	size_t range = 0;
-
-	*ret = true;
-	if (!index_def_arrays(def))
+	TRY(kv_scan_next(&scan->scan, &pair));
+	TRY(index_count(w, 1));
+	ret->key = str_skip(pair.key, scan->prefix_len);
+	if (index_bson_values(pair.value, &ret->values))
 		return STATUS_OK;
-	index_key_entries(&prefix, db, def->number);
-	TRY(catalog_key_status(&prefix));
-	TRY(index_bson_entries_make(db, def, source, w, &pairs, &refusal));
-	for (size_t i = 0; i < pairs.count; i++) {
-		struct str at = pairs.pairs[reverse ? pairs.count - 1 - i : i].key;
-
-		/* Ranges are in the order of their keys, whichever way they are read. */
-		while (range < count) {
-			const struct index_range *r = &ranges[reverse ? count - 1 - range : range];
-
-			if (reverse ? str_cmp(at, r->begin) >= 0 : str_cmp(at, r->end) < 0)
-				break;
-			range++;
-		}
-		if (range == count)
-			break;
-		if (str_cmp(at, ranges[reverse ? count - 1 - range : range].begin) < 0 ||
-		    str_cmp(at, ranges[reverse ? count - 1 - range : range].end) >= 0)
-			continue;
-		*ret = str_eq(str_skip(at, prefix.len), key);
-		return STATUS_OK;
-	}
-	return STATUS_OK;
+	return index_entry_parse(scan->def, ret->key, pair.value, w->arena, ret);
 }

@@ -1,8 +1,7 @@
 /* Finds the values of columns in a document, without building anything of it. */
-#include "index/engine/source.h"
+#include "index/json/source.h"
 
 #include "doc/doc_int.h"
-#include "doc/packed.h"
 
 /* "_id" and "_rev", which are no part of the body. */
 static bool
@@ -65,8 +64,8 @@ source_find_in_leaves(const struct index_source *source, const struct index_colu
 }
 
 enum status
-index_source_find(const struct index_source *source, const struct index_column *column,
-		  struct index_work *w, struct index_value *ret)
+index_json_find(const struct index_source *source, const struct index_column *column,
+		struct index_work *w, struct index_value *ret)
 {
 	struct str special;
 
@@ -75,42 +74,38 @@ index_source_find(const struct index_source *source, const struct index_column *
 		ret->found = special.ptr != NULL;
 		return ret->found ? leaf_of_string(special, w->arena, &ret->leaf) : STATUS_OK;
 	}
-	if (!source->packed.ptr) {
+	if (!source->body.ptr) {
 		TRY(index_count(w, 1));
 		return source_find_in_leaves(source, column, ret);
 	}
-	TRY(index_count_bytes(w, source->packed.len));
-	return source_find_packed(source->packed, column, ret);
+	TRY(index_count_bytes(w, source->body.len));
+	return source_find_packed(source->body, column, ret);
 }
 
 enum status
-index_source_matches(const struct index_source *source, const struct index_def *def,
-		     struct index_work *w, bool *ret)
+index_json_matches(const struct index_source *source, const struct index_def *def,
+		   struct index_work *w, bool *ret)
 {
+	const struct index_json_filter *filter = def->opened;
 	struct selector_special specials[2] = { { .name = STR("_id") }, { .name = STR("_rev") } };
 	struct selector_doc doc = { source->leaves, source->count, specials, 1 };
 	struct kv_pair *leaves;
 
 	*ret = true;
-	if (def->match) {
-		struct mql q = { .arena = w->arena, .texts = index_def_texts(def) };
-
-		return mql_match_run(def->match, &q, source->bson, ret, NULL);
-	}
-	if (!def->selector)
+	if (!filter)
 		return STATUS_OK;
 	TRY(leaf_of_string(source->id, w->arena, &specials[0].value));
 	if (source->rev.ptr) {
 		TRY(leaf_of_string(source->rev, w->arena, &specials[1].value));
 		doc.specials_count = 2;
 	}
-	if (source->packed.ptr) {
-		if (def->filtered_whole)
-			TRY(doc_unpack(source->packed, w->arena, &leaves, &doc.count));
+	if (source->body.ptr) {
+		if (filter->whole)
+			TRY(doc_unpack(source->body, w->arena, &leaves, &doc.count));
 		else
-			TRY(doc_packed_leaves(source->packed, def->filtered, def->filtered_count,
+			TRY(doc_packed_leaves(source->body, filter->members, filter->members_count,
 					      w->arena, &leaves, &doc.count));
 		doc.leaves = leaves;
 	}
-	return selector_match(def->selector, &doc, w, ret);
+	return selector_match(filter->selector, &doc, w, ret);
 }
