@@ -7,30 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "catalog/tally_int.h"
-
-/* What the writers of one database in this process share. */
-struct catalog_tally {
-	struct catalog_tallies *all; /* NULL: the tally belongs to one description alone */
-	struct catalog_db *db;       /* a copy, which has no tally */
-	struct catalog_tally *next;  /* in all->slots */
-	unsigned refs;               /* under all->lock */
-	pthread_mutex_t lock;
-	struct catalog_guide *guide; /* under `lock`; NULL: all keys are one range */
-	atomic_uint_fast64_t noted;  /* keys added and removed since it was last tended */
-	atomic_bool queued;
-	uint64_t tended_ns; /* only the thread that tends uses this and `more` */
-	bool more;          /* the last call left work */
-};
-
-struct catalog_tallies {
-	pthread_mutex_t lock;
-	struct catalog_tally *slots[CATALOG_TALLIES_SLOTS]; /* by number */
-	struct catalog_tally *queue[CATALOG_TALLIES_QUEUE]; /* one reference each */
-	size_t queued;
-};
 
 /* ---- Guides ---- */
 
@@ -231,23 +209,28 @@ tally_free(struct catalog_tally *tally)
 {
 	catalog_guide_unref(tally->guide);
 	pthread_mutex_destroy(&tally->lock);
-	catalog_db_unref(tally->db);
 	mem_free(tally);
 }
 
 static struct catalog_tally *
 tally_new(struct catalog_tallies *all, const struct catalog_db *db)
 {
-	struct catalog_tally *tally = mem_zalloc(sizeof(*tally));
+	size_t bytes = db->name.len + db->prefix.len;
+	struct catalog_tally *tally = mem_zalloc(sizeof(*tally) + bytes);
 
 	if (!tally)
 		return NULL;
-	tally->db = catalog_db_new(db);
-	if (!tally->db || pthread_mutex_init(&tally->lock, NULL) != 0) {
-		catalog_db_unref(tally->db);
+	if (pthread_mutex_init(&tally->lock, NULL) != 0) {
 		mem_free(tally);
 		return NULL;
 	}
+	memcpy(tally->bytes, db->name.ptr, db->name.len);
+	memcpy(tally->bytes + db->name.len, db->prefix.ptr, db->prefix.len);
+	tally->db = *db;
+	tally->db.name = str_of(tally->bytes, db->name.len);
+	tally->db.prefix = str_of(tally->bytes + db->name.len, db->prefix.len);
+	tally->db.tally = NULL;
+	tally->db.extension = NULL;
 	tally->all = all;
 	tally->refs = 1;
 	return tally;
@@ -258,7 +241,7 @@ tally_slot(struct catalog_tallies *all, uint64_t number)
 {
 	struct catalog_tally **at = &all->slots[number % CATALOG_TALLIES_SLOTS];
 
-	while (*at && (*at)->db->number != number)
+	while (*at && (*at)->db.number != number)
 		at = &(*at)->next;
 	return at;
 }
@@ -294,7 +277,7 @@ catalog_tally_unref(struct catalog_tally *tally)
 		assert(tally->refs > 0);
 		last = --tally->refs == 0;
 		if (last)
-			*tally_slot(all, tally->db->number) = tally->next;
+			*tally_slot(all, tally->db.number) = tally->next;
 		pthread_mutex_unlock(&all->lock);
 	}
 	if (last)
@@ -357,13 +340,11 @@ catalog_tallies_free(struct catalog_tallies *all)
 
 /* ---- The queue of tallies to tend ---- */
 
-/*
- * Puts the tally into the queue, which takes a reference. A full queue does not take it; the next
- * change of the database tries again.
- */
-static void
-tally_queue_add(struct catalog_tallies *all, struct catalog_tally *tally)
+void
+catalog_tally_queue(struct catalog_tally *tally)
 {
+	struct catalog_tallies *all = tally->all;
+
 	pthread_mutex_lock(&all->lock);
 	if (all->queued < CATALOG_TALLIES_QUEUE) {
 		tally->refs++;
@@ -384,88 +365,7 @@ catalog_tally_note(const struct catalog_db *db, uint64_t keys)
 	atomic_fetch_add_explicit(&tally->noted, keys, memory_order_relaxed);
 	if (!atomic_load_explicit(&tally->queued, memory_order_relaxed) &&
 	    !atomic_exchange(&tally->queued, true))
-		tally_queue_add(tally->all, tally);
-}
-
-static bool
-tally_is_due(struct catalog_tally *tally, bool all)
-{
-	uint64_t noted = atomic_load_explicit(&tally->noted, memory_order_relaxed);
-	uint64_t least = CATALOG_TALLY_KEYS;
-	uint64_t counters = 0;
-	/* What is left are mostly ranges in which writers are still busy. */
-	uint64_t idle_ms = tally->more ? CATALOG_TALLY_MORE_MS : CATALOG_TALLY_IDLE_MS;
-
-	if (all || clock_mono_ns() - tally->tended_ns >= idle_ms * CLOCK_NS_PER_MS)
-		return true;
-	pthread_mutex_lock(&tally->lock);
-	/*
-	 * Tending a database reads all of its counters, some of them several times. There are about
-	 * as many as the square roots of its lists' lengths. So that tending costs little per
-	 * write, a database is due only after several changed keys per counter.
-	 */
-	for (size_t list = 0; tally->guide && list < tally->db->kind->lists_count; list++)
-		counters += tally->guide->counts[list] + 1;
-	if (least < CATALOG_TALLY_DUE_KEYS * counters)
-		least = CATALOG_TALLY_DUE_KEYS * counters;
-	pthread_mutex_unlock(&tally->lock);
-	return noted >= least;
-}
-
-static enum status
-tally_tend_one(struct kv_store *store, struct catalog_tally *tally, bool *ret_more, struct err *err)
-{
-	enum status status;
-
-	atomic_store(&tally->queued, false);
-	atomic_store_explicit(&tally->noted, 0, memory_order_relaxed);
-	tally->more = false;
-	status = catalog_tally_tend_db(store, tally->db, tally, 0, &tally->more, err);
-	tally->tended_ns = clock_mono_ns();
-	if (status == STATUS_NOT_FOUND) /* the database was deleted meanwhile */
-		return STATUS_OK;
-	*ret_more = *ret_more || tally->more;
-	if ((tally->more || status != STATUS_OK) && !atomic_exchange(&tally->queued, true))
-		tally_queue_add(tally->all, tally);
-	return status;
-}
-
-enum status
-catalog_tallies_tend(struct catalog_tallies *all, struct kv_store *store, bool now, bool *ret_more,
-		     struct err *err)
-{
-	enum status status = STATUS_OK;
-	size_t left;
-
-	*ret_more = false;
-	pthread_mutex_lock(&all->lock);
-	left = all->queued;
-	pthread_mutex_unlock(&all->lock);
-	while (left--) {
-		struct catalog_tally *tally;
-		enum status one = STATUS_OK;
-
-		pthread_mutex_lock(&all->lock);
-		tally = all->queue[0];
-		memmove(all->queue, all->queue + 1, --all->queued * sizeof(struct catalog_tally *));
-		pthread_mutex_unlock(&all->lock);
-		if (tally_is_due(tally, now)) {
-			one = tally_tend_one(store, tally, ret_more, err);
-		} else {
-			*ret_more = *ret_more || tally->more;
-			tally_queue_add(all, tally);
-		}
-		catalog_tally_unref(tally);
-		status = status == STATUS_OK ? one : status;
-	}
-	return status;
-}
-
-enum status
-catalog_tally_tend(struct kv_store *store, const struct catalog_db *db, uint64_t range_keys,
-		   bool *ret_more, struct err *err)
-{
-	return catalog_tally_tend_db(store, db, db->tally, range_keys, ret_more, err);
+		catalog_tally_queue(tally);
 }
 
 /* ---- Counting what an edit does ---- */

@@ -5,6 +5,7 @@
 #ifndef FROND_CATALOG_TALLY_INT_H
 #define FROND_CATALOG_TALLY_INT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "catalog/catalog_int.h"
@@ -110,6 +111,28 @@ void catalog_range_scan_end(struct catalog_range_scan *s); /* does nothing to a 
 
 /* ---- What writers know (tally.c) ---- */
 
+/* What the writers of one database in this process share. */
+struct catalog_tally {
+	struct catalog_tallies *all; /* NULL: the tally belongs to one description alone */
+	struct catalog_db db;        /* a copy, which has no tally and no extension */
+	struct catalog_tally *next;  /* in all->slots */
+	unsigned refs;               /* under all->lock */
+	pthread_mutex_t lock;
+	struct catalog_guide *guide; /* under `lock`; NULL: all keys are one range */
+	atomic_uint_fast64_t noted;  /* keys added and removed since it was last tended */
+	atomic_bool queued;
+	uint64_t tended_ns; /* only the thread that tends uses this and `more` */
+	bool more;          /* the last call left work */
+	char bytes[];       /* of the copy: the name, then the prefix */
+};
+
+struct catalog_tallies {
+	pthread_mutex_t lock;
+	struct catalog_tally *slots[CATALOG_TALLIES_SLOTS]; /* by number */
+	struct catalog_tally *queue[CATALOG_TALLIES_QUEUE]; /* one reference each */
+	size_t queued;
+};
+
 /* The change of the number of keys in one range of a guide. */
 struct catalog_counted {
 	size_t list;
@@ -143,6 +166,12 @@ void catalog_tally_unref(struct catalog_tally *tally); /* NULL is fine */
 /* Notes that `keys` keys have changed and that the database has to be tended. */
 void catalog_tally_note(const struct catalog_db *db, uint64_t keys);
 
+/*
+ * Puts the tally into the queue of those to tend, which takes a reference. A full queue does not
+ * take it; the next change of the database tries again.
+ */
+void catalog_tally_queue(struct catalog_tally *tally);
+
 /* The places where ranges begin, except the first range of each list. Counted, immutable. */
 struct catalog_guide {
 	atomic_uint refs;
@@ -159,15 +188,5 @@ MUST_USE enum status catalog_guide_make(const struct catalog_db *db,
 
 /* Replaces the guide of the tally and takes over the reference to the new one. */
 void catalog_tally_guide(struct catalog_tally *tally, struct catalog_guide *guide);
-
-/* ---- Tending (tally_tend.c) ---- */
-
-/*
- * Does a bounded amount of work for one database and gives `tally` (unless NULL) a new guide.
- * Returns STATUS_NOT_FOUND if the database is gone.
- */
-MUST_USE enum status catalog_tally_tend_db(struct kv_store *store, const struct catalog_db *db,
-					   struct catalog_tally *tally, uint64_t range_keys,
-					   bool *ret_more, struct err *err);
 
 #endif

@@ -728,10 +728,13 @@ tend_release(struct tend *t)
 	buf_release(&t->key);
 }
 
-enum status
-catalog_tally_tend_db(struct kv_store *store, const struct catalog_db *db,
-		      struct catalog_tally *tally, uint64_t range_keys, bool *ret_more,
-		      struct err *err)
+/*
+ * Does a bounded amount of work for one database and gives `tally` (unless NULL) a new guide.
+ * STATUS_NOT_FOUND if the database is gone.
+ */
+static enum status
+tend_db(struct kv_store *store, const struct catalog_db *db, struct catalog_tally *tally,
+	uint64_t range_keys, bool *ret_more, struct err *err)
 {
 	struct tend t = {
 		.db = db,
@@ -755,4 +758,87 @@ catalog_tally_tend_db(struct kv_store *store, const struct catalog_db *db,
 	}
 	tend_release(&t);
 	return status;
+}
+
+/* ---- The queue of tallies to tend ---- */
+
+static bool
+tally_is_due(struct catalog_tally *tally, bool all)
+{
+	uint64_t noted = atomic_load_explicit(&tally->noted, memory_order_relaxed);
+	uint64_t least = CATALOG_TALLY_KEYS;
+	uint64_t counters = 0;
+	/* What is left are mostly ranges in which writers are still busy. */
+	uint64_t idle_ms = tally->more ? CATALOG_TALLY_MORE_MS : CATALOG_TALLY_IDLE_MS;
+
+	if (all || clock_mono_ns() - tally->tended_ns >= idle_ms * CLOCK_NS_PER_MS)
+		return true;
+	pthread_mutex_lock(&tally->lock);
+	/*
+	 * Tending a database reads all of its counters, some of them several times. There are about
+	 * as many as the square roots of its lists' lengths. So that tending costs little per
+	 * write, a database is due only after several changed keys per counter.
+	 */
+	for (size_t list = 0; tally->guide && list < tally->db.kind->lists_count; list++)
+		counters += tally->guide->counts[list] + 1;
+	if (least < CATALOG_TALLY_DUE_KEYS * counters)
+		least = CATALOG_TALLY_DUE_KEYS * counters;
+	pthread_mutex_unlock(&tally->lock);
+	return noted >= least;
+}
+
+static enum status
+tally_tend_one(struct kv_store *store, struct catalog_tally *tally, bool *ret_more, struct err *err)
+{
+	enum status status;
+
+	atomic_store(&tally->queued, false);
+	atomic_store_explicit(&tally->noted, 0, memory_order_relaxed);
+	tally->more = false;
+	status = tend_db(store, &tally->db, tally, 0, &tally->more, err);
+	tally->tended_ns = clock_mono_ns();
+	if (status == STATUS_NOT_FOUND) /* the database was deleted meanwhile */
+		return STATUS_OK;
+	*ret_more = *ret_more || tally->more;
+	if ((tally->more || status != STATUS_OK) && !atomic_exchange(&tally->queued, true))
+		catalog_tally_queue(tally);
+	return status;
+}
+
+enum status
+catalog_tallies_tend(struct catalog_tallies *all, struct kv_store *store, bool now, bool *ret_more,
+		     struct err *err)
+{
+	enum status status = STATUS_OK;
+	size_t left;
+
+	*ret_more = false;
+	pthread_mutex_lock(&all->lock);
+	left = all->queued;
+	pthread_mutex_unlock(&all->lock);
+	while (left--) {
+		struct catalog_tally *tally;
+		enum status one = STATUS_OK;
+
+		pthread_mutex_lock(&all->lock);
+		tally = all->queue[0];
+		memmove(all->queue, all->queue + 1, --all->queued * sizeof(struct catalog_tally *));
+		pthread_mutex_unlock(&all->lock);
+		if (tally_is_due(tally, now)) {
+			one = tally_tend_one(store, tally, ret_more, err);
+		} else {
+			*ret_more = *ret_more || tally->more;
+			catalog_tally_queue(tally);
+		}
+		catalog_tally_unref(tally);
+		status = status == STATUS_OK ? one : status;
+	}
+	return status;
+}
+
+enum status
+catalog_tally_tend(struct kv_store *store, const struct catalog_db *db, uint64_t range_keys,
+		   bool *ret_more, struct err *err)
+{
+	return tend_db(store, db, db->tally, range_keys, ret_more, err);
 }
