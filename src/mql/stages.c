@@ -6,40 +6,8 @@
 
 /* ---- The table ---- */
 
-static const struct mql_stage_type stage_types[] = {
-	{ "$addFields", mql_stage_set, MQL_STAGE_UPDATE },
-	{ "$bucket", mql_stage_bucket, 0 },
-	{ "$bucketAuto", mql_stage_bucket_auto, 0 },
-	{ "$collStats", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
-	{ "$count", mql_stage_count, 0 },
-	{ "$currentOp", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
-	{ "$densify", mql_stage_densify, 0 },
-	{ "$documents", mql_stage_documents, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
-	{ "$facet", mql_stage_facet, MQL_STAGE_NO_FACET },
-	{ "$fill", mql_stage_fill, 0 },
-	{ "$graphLookup", mql_stage_graph_lookup, 0 },
-	{ "$group", mql_stage_group, 0 },
-	{ "$indexStats", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
-	{ "$limit", mql_stage_limit, 0 },
-	{ "$listLocalSessions", mql_stage_stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET },
-	{ "$lookup", mql_stage_lookup, 0 },
-	{ "$match", mql_stage_match, 0 },
-	{ "$merge", mql_stage_merge, MQL_STAGE_LAST | MQL_STAGE_NO_FACET },
-	{ "$out", mql_stage_out, MQL_STAGE_LAST | MQL_STAGE_NO_FACET },
-	{ "$project", mql_stage_project, MQL_STAGE_UPDATE },
-	{ "$redact", mql_stage_redact, 0 },
-	{ "$replaceRoot", mql_stage_replace_root, MQL_STAGE_UPDATE },
-	{ "$replaceWith", mql_stage_replace_with, MQL_STAGE_UPDATE },
-	{ "$sample", mql_stage_sample, 0 },
-	{ "$set", mql_stage_set, MQL_STAGE_UPDATE },
-	{ "$setWindowFields", mql_stage_window, 0 },
-	{ "$skip", mql_stage_skip, 0 },
-	{ "$sort", mql_stage_sort, 0 },
-	{ "$sortByCount", mql_stage_sort_by_count, 0 },
-	{ "$unionWith", mql_stage_union_with, 0 },
-	{ "$unset", mql_stage_unset, MQL_STAGE_UPDATE },
-	{ "$unwind", mql_stage_unwind, 0 },
-};
+#define STAGE_ROW(name, function, flags) { name, mql_stage_##function, flags },
+static const struct mql_stage_type stage_types[] = { MQL_STAGES_ALL(STAGE_ROW) };
 
 /* What MongoDB has, and frond has not. */
 static const char *const stages_absent[] = {

@@ -14,13 +14,12 @@
 struct budget_part;
 
 enum {
-	MQL_STAGES = 1000,              /* of a pipeline */
-	MQL_PIPELINE_NESTING = 20,      /* pipelines inside each other */
-	MQL_STAGE_BYTES = 32 << 20,     /* that a stage keeps before it uses the disk */
-	MQL_SCRATCH_BYTES = 96 << 20,   /* of one document and what is made of it */
-	MQL_DENSIFY_DOCUMENTS = 500000, /* that one $densify makes */
-	MQL_SORT_NAME_BYTES = 2048,     /* of a path that $setWindowFields and $fill sort by */
-	MQL_SPILL_BYTES = 1 << 20,      /* that are written to a file, or read from it, at once */
+	MQL_STAGES = 1000,            /* of a pipeline */
+	MQL_PIPELINE_NESTING = 20,    /* pipelines inside each other */
+	MQL_STAGE_BYTES = 32 << 20,   /* that a stage keeps before it uses the disk */
+	MQL_SCRATCH_BYTES = 96 << 20, /* of one document and what is made of it */
+	MQL_SORT_NAME_BYTES = 2048,   /* of a path that $setWindowFields and $fill sort by */
+	MQL_SPILL_BYTES = 1 << 20,    /* that are written to a file, or read from it, at once */
 };
 
 /* Failures of a stage's memory. */

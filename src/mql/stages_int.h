@@ -11,6 +11,10 @@ struct mql_stage;
 struct mql_stage_run;
 struct mql_stages;
 
+enum {
+	MQL_DENSIFY_DOCUMENTS = 500000, /* that one $densify makes */
+};
+
 enum mql_stage_flags {
 	MQL_STAGE_FIRST = 1 << 0,    /* it brings documents by itself */
 	MQL_STAGE_LAST = 1 << 1,     /* it writes */
@@ -172,49 +176,50 @@ MUST_USE enum status mql_stage_accumulator(struct mql_stages *c, const struct bs
  */
 MUST_USE enum status mql_stage_ahead(struct mql_stage_run *stage, struct mql_source **ret);
 
-/* ---- Stages, by file ---- */
+/* ---- All stages ---- */
 
-#define MQL_STAGE_COMPILE(name)                                                                    \
-	enum status mql_stage_##name(struct mql_stages *c, struct str stage,                       \
-				     const struct bson_value *v)
+/* Each by its name, with what compiles it, mql_stage_…(), and its flags. */
+/* clang-format off */
+#define MQL_STAGES_ALL(STAGE)                                                    \
+	STAGE("$addFields", set, MQL_STAGE_UPDATE)                               \
+	STAGE("$bucket", bucket, 0)                                              \
+	STAGE("$bucketAuto", bucket_auto, 0)                                     \
+	STAGE("$collStats", stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET)         \
+	STAGE("$count", count, 0)                                                \
+	STAGE("$currentOp", stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET)         \
+	STAGE("$densify", densify, 0)                                            \
+	STAGE("$documents", documents, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET)     \
+	STAGE("$facet", facet, MQL_STAGE_NO_FACET)                               \
+	STAGE("$fill", fill, 0)                                                  \
+	STAGE("$graphLookup", graph_lookup, 0)                                   \
+	STAGE("$group", group, 0)                                                \
+	STAGE("$indexStats", stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET)        \
+	STAGE("$limit", limit, 0)                                                \
+	STAGE("$listLocalSessions", stats, MQL_STAGE_FIRST | MQL_STAGE_NO_FACET) \
+	STAGE("$lookup", lookup, 0)                                              \
+	STAGE("$match", match, 0)                                                \
+	STAGE("$merge", merge, MQL_STAGE_LAST | MQL_STAGE_NO_FACET)              \
+	STAGE("$out", out, MQL_STAGE_LAST | MQL_STAGE_NO_FACET)                  \
+	STAGE("$project", project, MQL_STAGE_UPDATE)                             \
+	STAGE("$redact", redact, 0)                                              \
+	STAGE("$replaceRoot", replace_root, MQL_STAGE_UPDATE)                    \
+	STAGE("$replaceWith", replace_with, MQL_STAGE_UPDATE)                    \
+	STAGE("$sample", sample, 0)                                              \
+	STAGE("$set", set, MQL_STAGE_UPDATE)                                     \
+	STAGE("$setWindowFields", window, 0)                                     \
+	STAGE("$skip", skip, 0)                                                  \
+	STAGE("$sort", sort, 0)                                                  \
+	STAGE("$sortByCount", sort_by_count, 0)                                  \
+	STAGE("$unionWith", union_with, 0)                                       \
+	STAGE("$unset", unset, MQL_STAGE_UPDATE)                                 \
+	STAGE("$unwind", unwind, 0)
+/* clang-format on */
 
-/* stage_simple.c */
-MQL_STAGE_COMPILE(match);
-MQL_STAGE_COMPILE(project);
-MQL_STAGE_COMPILE(set);
-MQL_STAGE_COMPILE(unset);
-MQL_STAGE_COMPILE(replace_root);
-MQL_STAGE_COMPILE(replace_with);
-MQL_STAGE_COMPILE(limit);
-MQL_STAGE_COMPILE(skip);
-MQL_STAGE_COMPILE(unwind);
-MQL_STAGE_COMPILE(redact);
-MQL_STAGE_COMPILE(sample);
-MQL_STAGE_COMPILE(documents);
-/* stage_sort.c */
-MQL_STAGE_COMPILE(sort);
-/* stage_group.c */
-MQL_STAGE_COMPILE(group);
-/* stage_bucket.c */
-MQL_STAGE_COMPILE(bucket_auto);
-/* stage_sugar.c */
-MQL_STAGE_COMPILE(count);
-MQL_STAGE_COMPILE(sort_by_count);
-MQL_STAGE_COMPILE(bucket);
-MQL_STAGE_COMPILE(fill);
-/* stage_densify.c */
-MQL_STAGE_COMPILE(densify);
-/* stage_window.c */
-MQL_STAGE_COMPILE(window);
-/* stage_join.c */
-MQL_STAGE_COMPILE(lookup);
-MQL_STAGE_COMPILE(graph_lookup);
-MQL_STAGE_COMPILE(union_with);
-MQL_STAGE_COMPILE(facet);
-/* stage_write.c */
-MQL_STAGE_COMPILE(out);
-MQL_STAGE_COMPILE(merge);
-MQL_STAGE_COMPILE(stats);
+#define MQL_STAGE_COMPILE(function)                                                                \
+	enum status mql_stage_##function(struct mql_stages *c, struct str stage,                   \
+					 const struct bson_value *v)
+#define MQL_STAGE_DECLARE(name, function, flags) MQL_STAGE_COMPILE(function);
+MQL_STAGES_ALL(MQL_STAGE_DECLARE)
 
 extern const struct mql_stage_ops mql_match_ops, mql_project_ops, mql_limit_ops, mql_skip_ops,
 	mql_sort_ops, mql_unwind_ops, mql_replace_ops, mql_redact_ops;
