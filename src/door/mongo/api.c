@@ -1,49 +1,6 @@
 /* The stable API: what a client that asks for it is kept to. */
 #include "door/mongo/command.h"
 
-/* The commands of version 1. */
-static const char *const version_1[] = {
-	"abortTransaction",
-	"aggregate",
-	"bulkWrite",
-	"collMod",
-	"commitTransaction",
-	"count",
-	"create",
-	"createIndexes",
-	"delete",
-	"drop",
-	"dropDatabase",
-	"dropIndexes",
-	"endSessions",
-	"explain",
-	"find",
-	"findAndModify",
-	"getMore",
-	"hello",
-	"insert",
-	"killCursors",
-	"killSessions",
-	"listCollections",
-	"listDatabases",
-	"listIndexes",
-	"logout",
-	"ping",
-	"refreshSessions",
-	"saslContinue",
-	"saslStart",
-	"update",
-};
-
-static bool
-is_of_version_1(const struct command *command)
-{
-	for (size_t i = 0; i < sizeof(version_1) / sizeof(version_1[0]); i++)
-		if (strcmp(command->name, version_1[i]) == 0)
-			return true;
-	return false;
-}
-
 enum status
 api_check(struct call *c)
 {
@@ -65,7 +22,7 @@ api_check(struct call *c)
 	if (strict.type != BSON_BOOL || deprecated.type != BSON_BOOL)
 		return call_fail(c, MONGO_TYPE_MISMATCH,
 				 "apiStrict and apiDeprecationErrors have to be booleans");
-	if (bson_truth(&strict) && !is_of_version_1(c->command))
+	if (bson_truth(&strict) && !(c->command->flags & COMMAND_VERSION_1))
 		return call_fail(c, MONGO_API_STRICT,
 				 "Provided apiStrict:true, but the command %s is not in API "
 				 "Version 1. Information on supported commands and migrations in "

@@ -629,8 +629,6 @@ explain_inner(struct call *c, const struct command *command, enum verbosity verb
 enum status
 mongo_run_explain(struct call *c)
 {
-	static const char *const known[] = { "find",   "count",  "distinct",     "aggregate",
-					     "update", "delete", "findAndModify" };
 	const struct command *outer = c->command, *command;
 	enum verbosity verbosity;
 	struct bson_element e = { .name = STR("") };
@@ -646,12 +644,10 @@ mongo_run_explain(struct call *c)
 		return call_fail(c, MONGO_COMMAND_NOT_FOUND,
 				 "Explain failed due to unknown command: %.*s",
 				 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
-	for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-		if (strcmp(known[k], command->name) != 0)
-			continue;
-		status = explain_inner(c, command, verbosity);
-		c->command = outer;
-		return status;
-	}
-	return call_fail(c, MONGO_ILLEGAL_OPERATION, "Cannot explain cmd: %s", command->name);
+	if (!(command->flags & COMMAND_EXPLAINED))
+		return call_fail(c, MONGO_ILLEGAL_OPERATION, "Cannot explain cmd: %s",
+				 command->name);
+	status = explain_inner(c, command, verbosity);
+	c->command = outer;
+	return status;
 }

@@ -60,7 +60,9 @@ enum command_flags {
 	COMMAND_IN_TRANSACTION = 1 << 7,   /* it may be one of a transaction (txn.h) */
 	COMMAND_ENDS_TRANSACTION = 1 << 8, /* commitTransaction, abortTransaction */
 	COMMAND_OWN_TIME = 1 << 9,         /* maxTimeMS means something of its own to it */
-	COMMAND_SNAPSHOT = 1 << 10, /* readConcern "snapshot" also outside of a transaction */
+	COMMAND_SNAPSHOT = 1 << 10,  /* readConcern "snapshot" also outside of a transaction */
+	COMMAND_VERSION_1 = 1 << 11, /* it is of version 1 of the stable API */
+	COMMAND_EXPLAINED = 1 << 12, /* explain tells how it would be done */
 };
 
 struct command {
