@@ -16,33 +16,6 @@ const char *const acl_categories[] = {
 };
 const size_t acl_category_count = sizeof(acl_categories) / sizeof(acl_categories[0]);
 
-/* What Redis says of a command beside what follows from its flags and its group. */
-static const struct {
-	const char *category;
-	const char *const *names; /* end in NULL */
-	bool is_not;              /* it is not in the category */
-} acl_exceptions[] = {
-	{ "keyspace",
-	  (const char *const[]){ "dbsize", "flushall", "flushdb", "restore-asking", "swapdb",
-				 NULL },
-	  false },
-	{ "keyspace", (const char *const[]){ "sort", "sort_ro", "wait", NULL }, true },
-	{ "read", (const char *const[]){ "eval_ro", "evalsha_ro", "fcall_ro", "xinfo", NULL },
-	  true },
-	{ "set", (const char *const[]){ "sort", "sort_ro", NULL }, false },
-	{ "sortedset", (const char *const[]){ "sort", "sort_ro", NULL }, false },
-	{ "list", (const char *const[]){ "sort", "sort_ro", NULL }, false },
-	{ "admin", (const char *const[]){ "lastsave", "role", NULL }, false },
-	{ "dangerous",
-	  (const char *const[]){ "flushall", "flushdb", "info", "keys", "lastsave", "migrate",
-				 "restore", "restore-asking", "role", "sort", "sort_ro", "swapdb",
-				 NULL },
-	  false },
-	{ "connection",
-	  (const char *const[]){ "asking", "command", "readonly", "readwrite", "wait", NULL },
-	  false },
-};
-
 /* The category of a command's group; NULL: it has none. */
 static const char *
 category_of_group(const struct command *command)
@@ -97,15 +70,19 @@ acl_is_in_category(const struct command *command, size_t category)
 {
 	const char *name = acl_categories[category];
 	const char *group = category_of_group(command);
+	struct str rest = command->categories ? str_from_cstr(command->categories) : STR("");
 	bool is_in = flags_say(command->flags, name);
 
 	/* Of a command with subcommands these are in the category of its group. */
 	if (group && !(command->flags & COMMAND_CONTAINER))
 		is_in |= strcmp(name, group) == 0;
-	for (size_t i = 0; i < sizeof(acl_exceptions) / sizeof(acl_exceptions[0]); i++)
-		if (strcmp(name, acl_exceptions[i].category) == 0 &&
-		    command_names_have(acl_exceptions[i].names, command->name))
-			is_in = !acl_exceptions[i].is_not;
+	while (rest.len) {
+		struct str word = str_cut(&rest, ' ');
+		bool is_not = word.ptr[0] == '-';
+
+		if (str_eq(str_skip(word, is_not), str_from_cstr(name)))
+			is_in = !is_not;
+	}
 	return is_in;
 }
 

@@ -7,7 +7,6 @@
 #include "door/redis/key_specs.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/subcommand.h"
-#include "door/redis/tips.h"
 #include "door/redis/wire/glob.h"
 
 enum {
@@ -72,9 +71,9 @@ answer_words(struct reply *r, struct str words)
 }
 
 static void
-answer_tips(struct reply *r, const char *name)
+answer_tips(struct reply *r, const char *words)
 {
-	struct str tips = tips_of(name);
+	struct str tips = words ? str_from_cstr(words) : STR("");
 	size_t at = reply_later(r);
 	size_t count = 0;
 
@@ -192,7 +191,7 @@ answer_subcommand(struct reply *r, const struct command *command, const struct s
 	reply_int(r, sub->key);
 	reply_int(r, sub->key > 0);
 	answer_categories(r, command, sub);
-	answer_tips(r, name);
+	answer_tips(r, sub->tips);
 	answer_specs(r, command, sub);
 	reply_set(r, 0); /* subcommands */
 }
@@ -212,7 +211,7 @@ answer_info(struct reply *r, const struct command *command)
 	reply_int(r, command->last_key);
 	reply_int(r, command->step);
 	answer_categories(r, command, NULL);
-	answer_tips(r, command->name);
+	answer_tips(r, command->tips);
 	answer_specs(r, command, NULL);
 	if (subs)
 		reply_array(r, subs);

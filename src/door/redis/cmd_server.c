@@ -519,30 +519,9 @@ cmd_function(struct call *c)
 enum status
 cmd_refused(struct call *c)
 {
-	static const struct {
-		const char *name;
-		const char *why;
-	} reasons[] = {
-		{ "asking", "This instance has cluster support disabled" },
-		{ "bgrewriteaof", "every acknowledged write is on disk; frond compact tidies up" },
-		{ "bgsave", "every acknowledged write is on disk; frond backup makes copies" },
-		{ "cluster", "This instance has cluster support disabled" },
-		{ "debug", "DEBUG is not for servers with data that matters" },
-		{ "failover", "there is no replication here: a FoundationDB cluster keeps copies" },
-		{ "psync", "there is no replication here: a FoundationDB cluster keeps copies" },
-		{ "readonly", "This instance has cluster support disabled" },
-		{ "readwrite", "This instance has cluster support disabled" },
-		{ "save", "every acknowledged write is on disk; frond backup makes copies" },
-		{ "shutdown", "clients do not stop a frond: send its process SIGTERM" },
-		{ "sync", "there is no replication here: a FoundationDB cluster keeps copies" },
-	};
-
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-		if (strcmp(c->command->name, reasons[i].name) != 0)
-			continue;
-		reply_errorf(c->reply, "ERR %s", reasons[i].why);
-		return STATUS_OK;
-	}
-	reply_errorf(c->reply, "ERR '%s' is not supported by frond yet", c->command->name);
+	if (c->command->refusal)
+		reply_errorf(c->reply, "ERR %s", c->command->refusal);
+	else
+		reply_errorf(c->reply, "ERR '%s' is not supported by frond yet", c->command->name);
 	return STATUS_OK;
 }

@@ -157,34 +157,12 @@ keys_add_inner(struct keys *k, const struct command *command, const struct str *
 	return true;
 }
 
-size_t
-command_counted_keys(const struct command *command)
-{
-	static const struct {
-		const char *name;
-		size_t numkeys;
-	} counted[] = {
-		{ "blmpop", 2 },  { "bzmpop", 2 },      { "eval", 2 },        { "eval_ro", 2 },
-		{ "evalsha", 2 }, { "evalsha_ro", 2 },  { "fcall", 2 },       { "fcall_ro", 2 },
-		{ "lmpop", 1 },   { "sintercard", 1 },  { "zdiff", 1 },       { "zdiffstore", 2 },
-		{ "zinter", 1 },  { "zintercard", 1 },  { "zinterstore", 2 }, { "zmpop", 1 },
-		{ "zunion", 1 },  { "zunionstore", 2 },
-	};
-
-	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
-		if (strcmp(command->name, counted[i].name) == 0)
-			return counted[i].numkeys;
-	return 0;
-}
-
 static bool
 keys_find_movable(struct keys *k, const struct command *command, const struct str *argv,
 		  size_t argc)
 {
-	size_t counted = command_counted_keys(command);
-
-	if (counted)
-		return keys_add_counted(k, argv, argc, counted);
+	if (command->numkeys)
+		return keys_add_counted(k, argv, argc, (size_t)command->numkeys);
 	if (strcmp(command->name, "xread") == 0)
 		return keys_add_streams(k, argv, argc, 1);
 	if (strcmp(command->name, "xreadgroup") == 0)

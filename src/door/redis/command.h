@@ -97,6 +97,15 @@ struct command {
 	enum status (*run)(struct call *c);
 
 	const char *summary;
+	/* Or NULL, each. */
+	const char *key_flags; /* what becomes of its keys (key_specs.h): NULL: what `flags` say */
+	const char *key_notes; /* what is said beside that */
+	/* ACL's categories beside what follows from flags and group: "dangerous -keyspace". */
+	const char *categories;
+	const char *tips;    /* for proxies and clients of clusters */
+	const char *refusal; /* of cmd_refused: why */
+	int numkeys;         /* the place of the number of keys that the keys follow; 0: none */
+	bool not_in_scripts; /* as COMMAND_NOSCRIPT, of which COMMAND tells */
 };
 
 /* How a script was ended from outside. */
@@ -151,21 +160,6 @@ void command_upper_name(const struct command *command, char ret[static COMMAND_N
 MUST_USE enum status command_keys(const struct command *command, const struct str *argv,
 				  size_t argc, struct arena *arena, size_t **ret,
 				  size_t *ret_count);
-
-/*
- * True if the list, which ends in NULL, has that name of a command, or of a command with its
- * subcommand: "xgroup|create".
- */
-static inline bool
-command_names_have(const char *const *names, const char *name)
-{
-	while (*names && strcmp(*names, name) != 0)
-		names++;
-	return *names;
-}
-
-/* The place of the number of keys that the keys follow, in commands where that is so; or 0. */
-size_t command_counted_keys(const struct command *command);
 
 /* True if that is a number of arguments that is meant by an arity, as in struct command. */
 static inline bool

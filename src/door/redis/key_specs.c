@@ -1,24 +1,8 @@
-/*
- * What commands do with their keys. The flags are Redis 7.0.15's; those of fields that expire
- * follow Redis 8.0.
- */
+/* What commands do with their keys, and where these are. */
 #include "door/redis/key_specs.h"
 
 #include "door/redis/subcommand.h"
 
-#define SET_NOTES      "RW and ACCESS due to the optional `GET` argument"
-#define BITFIELD_NOTES "This command allows both access and modification of the key"
-#define GETEX_NOTES    "RW and UPDATE because it changes the TTL"
-#define XADD_NOTES     "UPDATE instead of INSERT because of the optional trimming feature"
-#define EVAL_NOTES                                                                                 \
-	"We cannot tell how the keys will be used so we assume the worst, "                        \
-	"RW and UPDATE"
-#define EVAL_RO_NOTES                                                                              \
-	"We cannot tell how the keys will be used so we assume the worst, "                        \
-	"RO and ACCESS"
-#define PFCOUNT_NOTES                                                                              \
-	"RW because it may change the internal representation of the key, and propagate to "       \
-	"replicas"
 #define SORT_BY_NOTES                                                                              \
 	"For the optional BY/GET keyword. It is marked 'unknown' because the key names derive "    \
 	"from the content of the key we sort"
@@ -28,81 +12,15 @@
 
 /* ---- What becomes of a key ---- */
 
-/*
- * Commands by the flags of their keys. Behind a '|' are those of the next key; the last ones are
- * those of all keys that follow. A command that is not listed has "RW update" if it writes, else
- * "RO access".
- */
-static const struct {
-	const char *flags;
-	const char *const *names; /* ends in NULL */
-} key_flags[] = {
-	{ "not_key", (const char *const[]){ "spublish", "ssubscribe", "sunsubscribe", NULL } },
-	{ "RO", (const char *const[]){ "exists", "hexists", "hlen", "hstrlen", "llen", "memory",
-				       "object", "scard", "sismember", "strlen", "touch", "type",
-				       "watch", "xlen", "zcard", NULL } },
-	{ "RM delete", (const char *const[]){ "del", "unlink", NULL } },
-	{ "RO access",
-	  (const char *const[]){ "georadius", "georadiusbymember", "xreadgroup", NULL } },
-	{ "OW insert", (const char *const[]){ "msetnx", "setnx", NULL } },
-	{ "OW update",
-	  (const char *const[]){ "mset", "psetex", "restore", "restore-asking", "setex", NULL } },
-	{ "OW update|RO access", (const char *const[]){ "bitop", "geosearchstore", "sdiffstore",
-							"sunionstore", "zdiffstore", "zinterstore",
-							"zrangestore", "zunionstore", NULL } },
-	{ "RO access|OW update", (const char *const[]){ "copy", "sort", NULL } },
-	{ "RW access", (const char *const[]){ "pfcount", "pfdebug", NULL } },
-	{ "RW access delete",
-	  (const char *const[]){ "blmpop", "blpop", "brpop", "bzmpop", "bzpopmax", "bzpopmin",
-				 "getdel", "hgetdel", "lmpop", "lpop", "migrate", "rpop", "spop",
-				 "zmpop", "zpopmax", "zpopmin", NULL } },
-	{ "RW access delete|OW insert", (const char *const[]){ "renamenx", NULL } },
-	{ "RW access delete|OW update", (const char *const[]){ "rename", NULL } },
-	{ "RW access delete|RW insert",
-	  (const char *const[]){ "blmove", "brpoplpush", "lmove", "rpoplpush", "smove", NULL } },
-	{ "RW access insert|RO access", (const char *const[]){ "pfmerge", NULL } },
-	{ "RW access update",
-	  (const char *const[]){ "decr", "decrby", "eval", "evalsha", "fcall", "getex", "getset",
-				 "hgetex", "hincrby", "hincrbyfloat", "incr", "incrby",
-				 "incrbyfloat", "move", "setbit", "zincrby", NULL } },
-	{ "RW access update variable_flags", (const char *const[]){ "bitfield", "set", NULL } },
-	{ "RW delete",
-	  (const char *const[]){ "hdel", "lrem", "ltrim", "srem", "xautoclaim", "xdel",
-				 "xgroup|delconsumer", "xgroup|destroy", "xtrim", "zrem",
-				 "zremrangebylex", "zremrangebyrank", "zremrangebyscore", NULL } },
-	{ "RW insert", (const char *const[]){ "append", "hsetnx", "linsert", "lpush", "lpushx",
-					      "pfadd", "rpush", "rpushx", "sadd", "xgroup|create",
-					      "xgroup|createconsumer", NULL } },
-	{ "RW update|RO access", (const char *const[]){ "sinterstore", NULL } },
-};
-
-/* The flags in the table of a command or of a subcommand; NULL: it is not there. */
-static const char *
-flags_named(const char *name)
-{
-	for (size_t i = 0; i < sizeof(key_flags) / sizeof(key_flags[0]); i++)
-		if (command_names_have(key_flags[i].names, name))
-			return key_flags[i].flags;
-	return NULL;
-}
-
 /* The flags of all keys, with '|' between them. */
 static const char *
 flags_of(const struct command *command, const struct subcommand *sub)
 {
-	unsigned flags = sub ? sub->flags : command->flags;
-	char name[SUBCOMMAND_NAME_BYTES];
-	const char *named = NULL;
-
-	if (sub) {
-		subcommand_name(command, sub, name);
-		named = flags_named(name);
-	}
-	if (!named)
-		named = flags_named(command->name);
-	if (named)
-		return named;
-	return flags & COMMAND_WRITE ? "RW update" : "RO access";
+	if (sub && sub->key_flags)
+		return sub->key_flags;
+	if (command->key_flags)
+		return command->key_flags;
+	return (sub ? sub->flags : command->flags) & COMMAND_WRITE ? "RW update" : "RO access";
 }
 
 static bool
@@ -160,26 +78,6 @@ key_rights_of(const struct command *command, const struct str *argv, size_t argc
 }
 
 /* ---- Where the keys are ---- */
-
-static const char *
-notes_of(const char *name)
-{
-	static const struct {
-		const char *name;
-		const char *notes;
-	} notes[] = {
-		{ "bitfield", BITFIELD_NOTES }, { "eval", EVAL_NOTES },
-		{ "eval_ro", EVAL_RO_NOTES },   { "fcall", EVAL_NOTES },
-		{ "fcall_ro", EVAL_RO_NOTES },  { "getex", GETEX_NOTES },
-		{ "pfcount", PFCOUNT_NOTES },   { "set", SET_NOTES },
-		{ "xadd", XADD_NOTES },
-	};
-
-	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
-		if (strcmp(notes[i].name, name) == 0)
-			return notes[i].notes;
-	return NULL;
-}
 
 /*
  * Adds the keys of some commands that follow a word, or that only their values tell. Returns how
@@ -254,7 +152,6 @@ key_specs_of(const struct command *command, const struct subcommand *sub,
 {
 	struct str flags = str_from_cstr(flags_of(command, sub));
 	bool of_group = strcmp(command->name, "xreadgroup") == 0;
-	size_t counted = command_counted_keys(command);
 	size_t count = 0, special;
 
 	if (sub) {
@@ -263,10 +160,11 @@ key_specs_of(const struct command *command, const struct subcommand *sub,
 	}
 	if (command->first_key > 0)
 		count = add_fixed_specs(command, &flags,
-					counted || strcmp(command->name, "sort") == 0, ret);
-	if (counted)
+					command->numkeys || strcmp(command->name, "sort") == 0,
+					ret);
+	if (command->numkeys)
 		ret[count++] = (struct key_spec){ .flags = str_cut(&flags, '|'),
-						  .at = (int)counted,
+						  .at = command->numkeys,
 						  .counted = true,
 						  .step = 1 };
 	if (of_group || strcmp(command->name, "xread") == 0)
@@ -278,6 +176,6 @@ key_specs_of(const struct command *command, const struct subcommand *sub,
 						  .limit = 2 };
 	special = add_special_specs(command, &ret[count]);
 	if (count)
-		ret[0].notes = notes_of(command->name);
+		ret[0].notes = command->key_notes;
 	return count + special;
 }

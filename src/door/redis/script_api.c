@@ -60,21 +60,6 @@ api_args(lua_State *L, size_t *ret_count)
 	return argv;
 }
 
-/* Commands with subcommands of which Redis allows none in a script. */
-static bool
-api_is_refused(const struct command *command)
-{
-	static const char *const names[] = { "acl",      "client",  "cluster", "config",
-					     "function", "latency", "module",  "script" };
-
-	if (command->flags & COMMAND_NOSCRIPT)
-		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(command->name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 /*
  * Why the script may not run the command; NULL if it may. If its user lacks a right, `*ret_denial`
  * and `*ret_object` say which one; else they keep their values.
@@ -90,7 +75,7 @@ api_refusal(struct script *s, const struct command *command, struct str *argv, s
 		return "Unknown Redis command called from script";
 	if (!command_takes(command, argc) || (sub && !command_arity_takes(sub->arity, argc)))
 		return "Wrong number of args calling Redis command from script";
-	if (api_is_refused(command))
+	if (command->flags & COMMAND_NOSCRIPT || command->not_in_scripts)
 		return "This Redis command is not allowed from script";
 	*ret_denial = acl_check(&s->call->client->acl, command, argv, argc, s->call->arena,
 				ret_object);

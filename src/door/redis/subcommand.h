@@ -14,6 +14,9 @@ struct subcommand {
 	int arity;      /* with both names; negative: at least so many */
 	int key;        /* the place of its key; 0: it has none */
 	unsigned flags; /* enum command_flags */
+	/* As of a command: NULL without. */
+	const char *key_flags;
+	const char *tips;
 };
 
 /* The whole table, sorted by container and name. */
