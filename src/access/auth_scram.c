@@ -48,7 +48,7 @@ cut_attribute(struct str *rest, char key, struct str *ret)
 
 /* A name has =2C for a comma and =3D for an equals sign. */
 static bool
-read_name(struct auth_scram *s, struct str text)
+scram_read_name(struct auth_scram *s, struct str text)
 {
 	while (text.len) {
 		char c = text.ptr[0];
@@ -98,7 +98,7 @@ read_first(struct auth_scram *s, struct str message, struct err *err)
 	bare = rest;
 	buf_append(&s->header, message.ptr, (size_t)(bare.ptr - message.ptr));
 	if (!cut_attribute(&rest, 'n', &name) || !cut_attribute(&rest, 'r', &nonce) ||
-	    !read_name(s, name) || !is_printable(nonce) || nonce.len > AUTH_SCRAM_NONCE_BYTES)
+	    !scram_read_name(s, name) || !is_printable(nonce) || nonce.len > AUTH_SCRAM_NONCE_BYTES)
 		return malformed(err);
 	buf_append_str(&s->nonce, nonce);
 	buf_append_str(&s->signed_text, bare);

@@ -32,7 +32,7 @@ struct token {
 };
 
 static enum status
-refuse(struct token *t, const char *text)
+jwt_refuse(struct token *t, const char *text)
 {
 	return err_set(t->err, STATUS_INVALID, "%s", text);
 }
@@ -53,14 +53,15 @@ token_split(struct token *t, struct str text)
 	size_t head, message;
 
 	if (!first || first == last)
-		return refuse(t, MALFORMED_TEXT);
+		return jwt_refuse(t, MALFORMED_TEXT);
 	head = (size_t)(first - text.ptr);
 	message = (size_t)(last - text.ptr);
 	t->message = str_of(text.ptr, message);
 	t->header = str_of(text.ptr, head);
 	t->payload = str_of(first + 1, message - head - 1);
 	t->signature = str_skip(text, message + 1);
-	return memchr(t->payload.ptr, '.', t->payload.len) ? refuse(t, MALFORMED_TEXT) : STATUS_OK;
+	return memchr(t->payload.ptr, '.', t->payload.len) ? jwt_refuse(t, MALFORMED_TEXT)
+							   : STATUS_OK;
 }
 
 static enum status
@@ -72,7 +73,7 @@ part_decode(struct token *t, struct str part, struct str *ret)
 	if (status == STATUS_NOMEM)
 		return err_set(t->err, status, "out of memory");
 	if (status != STATUS_OK)
-		return refuse(t, MALFORMED_TEXT);
+		return jwt_refuse(t, MALFORMED_TEXT);
 	*ret = arena_dup(t->arena, buf_str(&bytes));
 	return ret->ptr ? STATUS_OK : no_room(t);
 }
@@ -108,16 +109,16 @@ part_members(struct token *t, struct str part, struct json_member **ret, size_t 
 
 	TRY(part_decode(t, part, &text));
 	if (!depth_is_fine(text))
-		return refuse(t, MALFORMED_TEXT);
+		return jwt_refuse(t, MALFORMED_TEXT);
 	status = json_value_read(text, t->arena, &value, NULL);
 	if (status == STATUS_LIMIT)
 		return no_room(t);
 	if (status == STATUS_NOMEM)
 		return err_set(t->err, status, "out of memory");
 	if (status != STATUS_OK)
-		return refuse(t, MALFORMED_TEXT);
+		return jwt_refuse(t, MALFORMED_TEXT);
 	if (value.kind != JSON_OBJECT_BEGIN)
-		return refuse(t, "Not an object");
+		return jwt_refuse(t, "Not an object");
 	if (json_value_members(&value, t->arena, ret, ret_count, NULL) != STATUS_OK)
 		return no_room(t);
 	return STATUS_OK;
@@ -139,18 +140,18 @@ header_check(struct token *t)
 	size_t i;
 
 	if (!typ && t->rules->required[JWT_CLAIM_TYP])
-		return refuse(t, "Missing typ header parameter");
+		return jwt_refuse(t, "Missing typ header parameter");
 	if (typ && !value_is(typ, "JWT"))
-		return refuse(t, "Invalid typ header parameter");
+		return jwt_refuse(t, "Invalid typ header parameter");
 	if (!alg)
-		return refuse(t, "Missing alg header parameter");
+		return jwt_refuse(t, "Missing alg header parameter");
 	i = alg->kind == JSON_STRING ? jwt_alg_find(alg->string) : JWT_ALGS;
 	if (i == JWT_ALGS || !t->rules->allowed[i])
-		return refuse(t, "Invalid alg header parameter");
+		return jwt_refuse(t, "Invalid alg header parameter");
 	t->alg = &jwt_algs[i];
 	/* Names what the reader must understand, and this one understands nothing of the kind. */
 	if (json_value_find(t->head, t->head_count, "crit"))
-		return refuse(t, "Invalid crit header parameter");
+		return jwt_refuse(t, "Invalid crit header parameter");
 	return STATUS_OK;
 }
 
@@ -161,10 +162,10 @@ key_find(struct token *t)
 	struct str name = STR("_default");
 
 	if (!kid && t->rules->required[JWT_CLAIM_KID])
-		return refuse(t, "Missing kid claim");
+		return jwt_refuse(t, "Missing kid claim");
 	if (kid) {
 		if (kid->kind != JSON_STRING)
-			return refuse(t, "Unknown kid");
+			return jwt_refuse(t, "Unknown kid");
 		name = kid->string;
 	}
 	for (size_t i = 0; i < t->rules->keys_count; i++) {
@@ -175,7 +176,7 @@ key_find(struct token *t)
 			return STATUS_OK;
 		}
 	}
-	return refuse(t, "Unknown kid");
+	return jwt_refuse(t, "Unknown kid");
 }
 
 /* ---- The claims ---- */
@@ -201,16 +202,16 @@ issued_check(struct token *t)
 
 	if (t->rules->issuer.ptr) {
 		if (!iss)
-			return refuse(t, "Missing iss claim");
+			return jwt_refuse(t, "Missing iss claim");
 		if (iss->kind != JSON_STRING || !str_eq(iss->string, t->rules->issuer))
-			return refuse(t, "Invalid iss claim");
+			return jwt_refuse(t, "Invalid iss claim");
 	}
 	if (!t->rules->required[JWT_CLAIM_IAT])
 		return STATUS_OK;
 	if (!iat)
-		return refuse(t, "Missing iat claim");
+		return jwt_refuse(t, "Missing iat claim");
 	if (iat->kind != JSON_NUMBER || !iat->is_integer)
-		return refuse(t, "Invalid iat claim");
+		return jwt_refuse(t, "Invalid iat claim");
 	return STATUS_OK;
 }
 
@@ -223,18 +224,18 @@ time_check(struct token *t, uint64_t *ret_until_s)
 	double at;
 
 	if (!nbf && t->rules->required[JWT_CLAIM_NBF])
-		return refuse(t, "Missing nbf claim");
+		return jwt_refuse(t, "Missing nbf claim");
 	if (nbf && !moment_read(nbf, &at))
-		return refuse(t, "Invalid nbf claim");
+		return jwt_refuse(t, "Invalid nbf claim");
 	if (nbf && at > t->now_s)
 		return err_set(t->err, STATUS_UNAUTHORIZED, "nbf not in past");
 	if (!exp && t->rules->required[JWT_CLAIM_EXP])
-		return refuse(t, "Missing exp claim");
+		return jwt_refuse(t, "Missing exp claim");
 	*ret_until_s = JWT_FOR_EVER;
 	if (!exp)
 		return STATUS_OK;
 	if (!moment_read(exp, &at))
-		return refuse(t, "Invalid exp claim");
+		return jwt_refuse(t, "Invalid exp claim");
 	if (at <= t->now_s)
 		return err_set(t->err, STATUS_UNAUTHORIZED, "exp not in future");
 	if (at < 0x1p63)
@@ -320,12 +321,12 @@ roles_read(struct token *t, struct jwt_claims *ret)
 	if (roles.kind == JSON_STRING)
 		return roles_split(t, roles.string, ret);
 	if (roles.kind != JSON_ARRAY_BEGIN)
-		return refuse(t, MALFORMED_TEXT);
+		return jwt_refuse(t, MALFORMED_TEXT);
 	if (json_value_items(&roles, t->arena, &items, &count, NULL) != STATUS_OK)
 		return no_room(t);
 	for (size_t i = 0; i < count; i++) {
 		if (items[i].kind != JSON_STRING)
-			return refuse(t, MALFORMED_TEXT);
+			return jwt_refuse(t, MALFORMED_TEXT);
 		TRY(roles_take(t, items[i].string, ret));
 	}
 	return STATUS_OK;
@@ -340,7 +341,7 @@ name_read(struct token *t, struct jwt_claims *ret)
 	if (!sub || (sub->kind == JSON_STRING && !sub->string.len))
 		return err_set(t->err, STATUS_UNAUTHORIZED, "Token missing sub claim.");
 	if (sub->kind != JSON_STRING)
-		return refuse(t, MALFORMED_TEXT);
+		return jwt_refuse(t, MALFORMED_TEXT);
 	if (sub->string.len > JWT_NAME_BYTES)
 		return err_set(t->err, STATUS_INVALID, "The sub claim has at most %d bytes.",
 			       JWT_NAME_BYTES);
@@ -376,7 +377,7 @@ signature_check(struct token *t)
 		wait_compute(verify_work, &w);
 	if (w.right)
 		return STATUS_OK;
-	return refuse(t, t->alg->kind == JWT_KIND_HMAC ? "Bad HMAC" : "Bad signature");
+	return jwt_refuse(t, t->alg->kind == JWT_KIND_HMAC ? "Bad HMAC" : "Bad signature");
 }
 
 enum status
@@ -390,7 +391,7 @@ jwt_check(const struct jwt_rules *rules, struct str token, uint64_t now_s, struc
 		return err_set(err, STATUS_INVALID, "A token has at most %d bytes.",
 			       JWT_TOKEN_BYTES);
 	if (!token.len)
-		return refuse(&t, MALFORMED_TEXT);
+		return jwt_refuse(&t, MALFORMED_TEXT);
 	TRY(token_split(&t, token));
 	TRY(part_members(&t, t.header, &t.head, &t.head_count));
 	TRY(header_check(&t));

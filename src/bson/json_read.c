@@ -559,7 +559,7 @@ read_object(struct json_input *in)
 }
 
 static enum status
-read_name(struct json_input *in)
+json_read_name(struct json_input *in)
 {
 	TRY(keep(in, &in->name));
 	return has_nul(&in->name) ? wrong(in, "a name has a NUL") : STATUS_OK;
@@ -572,7 +572,7 @@ read_token(struct json_input *in, enum json_token token)
 
 	switch (token) {
 	case JSON_KEY:
-		return read_name(in);
+		return json_read_name(in);
 	case JSON_OBJECT_BEGIN:
 		return read_object(in);
 	case JSON_ARRAY_BEGIN:
@@ -602,7 +602,7 @@ read_token(struct json_input *in, enum json_token token)
 }
 
 static enum status
-read_all(struct json_input *in)
+json_read_all(struct json_input *in)
 {
 	enum json_token token;
 
@@ -636,7 +636,7 @@ read_text(struct str text, struct buf *out, unsigned scopes, struct err *err)
 
 	json_reader_init(&in.r, text, err);
 	bson_builder_init(&in.b, out);
-	status = read_all(&in);
+	status = json_read_all(&in);
 	json_reader_release(&in.r);
 	buf_release(&in.name);
 	buf_release(&in.text);

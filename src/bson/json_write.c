@@ -105,7 +105,7 @@ put_db_pointer(struct buf *out, const struct bson_value *v)
 }
 
 static void
-put_text(struct buf *out, const char *name, struct str text)
+json_put_wrapped(struct buf *out, const char *name, struct str text)
 {
 	buf_printf(out, "{\"%s\":", name);
 	json_write_str(out, text);
@@ -145,10 +145,10 @@ put_scalar(struct buf *out, const struct bson_value *v, enum bson_json_style sty
 		put_db_pointer(out, v);
 		return;
 	case BSON_CODE:
-		put_text(out, "$code", bson_text(v));
+		json_put_wrapped(out, "$code", bson_text(v));
 		return;
 	case BSON_SYMBOL:
-		put_text(out, "$symbol", bson_text(v));
+		json_put_wrapped(out, "$symbol", bson_text(v));
 		return;
 	case BSON_INT32:
 	case BSON_INT64:

@@ -244,7 +244,7 @@ read_token(struct input *in, enum json_token token)
 }
 
 static enum status
-read_all(struct input *in)
+tagged_read_all(struct input *in)
 {
 	enum json_token token;
 
@@ -275,7 +275,7 @@ bson_tagged_read(struct str text, struct buf *out, struct err *err)
 
 	json_reader_init(&in.r, text, err);
 	bson_builder_init(&in.b, out);
-	status = read_all(&in);
+	status = tagged_read_all(&in);
 	json_reader_release(&in.r);
 	buf_release(&in.name);
 	buf_release(&in.bytes);

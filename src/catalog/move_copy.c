@@ -21,7 +21,7 @@ struct page {
 };
 
 static enum status
-page_take(struct page *p, struct kv_range range)
+copy_page_take(struct page *p, struct kv_range range)
 {
 	p->count = 0;
 	p->more = range.more;
@@ -55,7 +55,7 @@ page_read_body(struct kv_tx *tx, void *arg)
 	TRY(buf_status(&end));
 	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));
-	return page_take(p, kv_future_range(f));
+	return copy_page_take(p, kv_future_range(f));
 }
 
 /*
@@ -63,7 +63,7 @@ page_read_body(struct kv_tx *tx, void *arg)
  * changes the database during the move.
  */
 static enum status
-page_read(struct page *p, struct kv_store *store, struct err *err)
+copy_page_read(struct page *p, struct kv_store *store, struct err *err)
 {
 	return kv_run_read(store, page_read_body, p, err);
 }
@@ -213,7 +213,7 @@ copy_pages(struct copy *c)
 	c->page.prefix = m->db.prefix;
 	do {
 		c->page.after = m->target.cursor;
-		TRY(page_read(&c->page, m->o->from, m->err));
+		TRY(copy_page_read(&c->page, m->o->from, m->err));
 		if (c->page.count)
 			TRY(copy_page(c));
 	} while (c->page.more);
@@ -233,7 +233,7 @@ copy_compare(struct copy *c)
 	c->page.prefix = c->prefix;
 	do {
 		c->page.after = buf_str(&cursor);
-		TRY(page_read(&c->page, m->o->to, m->err));
+		TRY(copy_page_read(&c->page, m->o->to, m->err));
 		if (c->page.count == 0)
 			break;
 		page_add(&c->page, &sum);

@@ -36,7 +36,7 @@ struct plain_load {
 
 /* Creates the collection if it is missing, by the header if there is one. */
 static enum status
-create_body(struct kv_tx *tx, void *arg)
+load_create_body(struct kv_tx *tx, void *arg)
 {
 	AUTO(buf_release) struct buf room = BUF_INIT(BSON_MOST_BYTES);
 	struct plain_load *l = arg;
@@ -76,7 +76,7 @@ open_body(struct kv_tx *tx, void *arg)
 static enum status
 collection_open(struct plain_load *l)
 {
-	TRY(kv_run(l->store, create_body, l, NULL, &l->err));
+	TRY(kv_run(l->store, load_create_body, l, NULL, &l->err));
 	return l->db ? STATUS_OK : kv_run(l->store, open_body, l, NULL, &l->err);
 }
 

@@ -179,7 +179,7 @@ schema_make(struct rows *r, struct timed_schema *ret)
 }
 
 static enum status
-create_body(struct kv_tx *tx, void *arg)
+create_table_body(struct kv_tx *tx, void *arg)
 {
 	struct rows *r = arg;
 	struct timed_schema schema;
@@ -744,7 +744,7 @@ run_all(struct rows *r)
 	enum status status = STATUS_OK;
 
 	if (r->hash) {
-		status = kv_run(r->store, create_body, r, NULL, &r->err);
+		status = kv_run(r->store, create_table_body, r, NULL, &r->err);
 		if (status != STATUS_OK) {
 			cli_complain("cannot create \"%s\": %s", r->db_name,
 				     r->err.text[0] ? r->err.text : status_name(status));

@@ -462,7 +462,7 @@ struct sweep {
 };
 
 static enum status
-sweep_body(struct kv_tx *tx, void *arg)
+txid_sweep_body(struct kv_tx *tx, void *arg)
 {
 	const struct kv_range_options options = { .limit = SWEEP_TX_IDS, .mode = KV_SNAPSHOT };
 	struct sweep *sweep = arg;
@@ -505,7 +505,7 @@ sweep_part(struct sweep *sweep, struct kv_store *store, struct str begin, struct
 	sweep->end = end;
 	while (*txs > 0) {
 		--*txs;
-		TRY(run_repeatable(store, sweep_body, sweep, err));
+		TRY(run_repeatable(store, txid_sweep_body, sweep, err));
 		*cleared += sweep->cleared;
 		if (!sweep->more)
 			return STATUS_OK;

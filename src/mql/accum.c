@@ -427,8 +427,8 @@ list_push(struct arena *keep, struct mql_accumulator_state *s, const struct bson
 }
 
 static enum status
-set_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
-	const struct bson_value *v)
+accum_set_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
+	      const struct bson_value *v)
 {
 	bool added;
 
@@ -450,7 +450,7 @@ add_elements(const struct mql_accumulator *a, struct mql *q, struct arena *keep,
 				"%.*s requires array inputs, but input is of type %s",
 				STR_ARG(a->name), bson_type_name(v->type));
 	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
-		TRY(a->op == ACCUM_UNION ? set_add(q, keep, s, &e.value)
+		TRY(a->op == ACCUM_UNION ? accum_set_add(q, keep, s, &e.value)
 					 : list_push(keep, s, &e.value));
 	return STATUS_OK;
 }
@@ -813,7 +813,7 @@ mql_accumulator_take(const struct mql_accumulator *a, struct mql *q, const struc
 	case ACCUM_PUSH:
 		return (int)v.type == MQL_MISSING ? STATUS_OK : list_push(keep, s, &v);
 	case ACCUM_ADD_TO_SET:
-		return (int)v.type == MQL_MISSING ? STATUS_OK : set_add(q, keep, s, &v);
+		return (int)v.type == MQL_MISSING ? STATUS_OK : accum_set_add(q, keep, s, &v);
 	case ACCUM_CONCAT:
 	case ACCUM_UNION:
 		return add_elements(a, q, keep, s, &v);

@@ -511,8 +511,8 @@ run_strict(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 }
 
 static enum status
-compile_operator(struct mql *q, const struct bson_element *e, const struct mql_scope *scope,
-		 struct mql_expr **ret)
+expr_compile_operator(struct mql *q, const struct bson_element *e, const struct mql_scope *scope,
+		      struct mql_expr **ret)
 {
 	const struct mql_expr_op *op = mql_expr_op_of(e->name);
 
@@ -604,7 +604,7 @@ compile_object(struct mql *q, const struct bson_value *v, const struct mql_scope
 				"an object representing an expression must have exactly one "
 				"field: %s",
 				mql_text(q, STR(""), v));
-	return compile_operator(q, &e, scope, ret);
+	return expr_compile_operator(q, &e, scope, ret);
 }
 
 static enum status

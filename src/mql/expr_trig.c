@@ -49,7 +49,7 @@ decimal_value(struct bson_decimal d)
 }
 
 static enum status
-check_number(struct mql *q, const struct mql_expr_op *op, const struct bson_value *v)
+trig_check_number(struct mql *q, const struct mql_expr_op *op, const struct bson_value *v)
 {
 	if (bson_is_number(v))
 		return STATUS_OK;
@@ -70,7 +70,7 @@ run_trig(struct mql *q, const struct mql_expr_op *op, const struct bson_value *a
 	*ret = BSON_OF_NULL;
 	if (mql_is_nullish(&args[0]))
 		return STATUS_OK;
-	TRY(check_number(q, op, &args[0]));
+	TRY(trig_check_number(q, op, &args[0]));
 	if (isnan(bson_to_double(&args[0]))) {
 		*ret = args[0];
 		return STATUS_OK;
@@ -118,7 +118,7 @@ run_angle(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 	*ret = BSON_OF_NULL;
 	if (mql_is_nullish(&args[0]))
 		return STATUS_OK;
-	TRY(check_number(q, op, &args[0]));
+	TRY(trig_check_number(q, op, &args[0]));
 	if (args[0].type != BSON_DECIMAL) {
 		*ret = BSON_OF_DOUBLE(bson_to_double(&args[0]) *
 				      (radians ? M_PI / 180 : 180 / M_PI));

@@ -35,7 +35,7 @@ set_grow(struct mql_key_set *s, struct arena *keep)
 }
 
 static enum status
-set_add(struct mql_key_set *s, struct arena *keep, struct str key, bool *ret_added)
+key_set_insert(struct mql_key_set *s, struct arena *keep, struct str key, bool *ret_added)
 {
 	size_t at;
 
@@ -66,7 +66,7 @@ mql_key_set_add(struct mql_key_set *s, struct mql *q, struct arena *keep,
 
 	status = bson_key_put(&key, v, BSON_MOST_BYTES, q->texts, &cut);
 	if (status == STATUS_OK)
-		status = set_add(s, keep, buf_str(&key), ret_added);
+		status = key_set_insert(s, keep, buf_str(&key), ret_added);
 	buf_release(&key);
 	return status;
 }

@@ -21,7 +21,7 @@ struct why {
 static enum status explain_filter(struct why *w, struct str filter);
 
 static void
-put_text(struct bson_builder *b, const char *name, const char *text)
+match_explain_put(struct bson_builder *b, const char *name, const char *text)
 {
 	bson_put_string(b, str_from_cstr(name), str_from_cstr(text));
 }
@@ -149,16 +149,16 @@ put_values(struct why *w, struct str path, struct str operator)
 
 	values_find(&all, &root, path);
 	if (!all.count) {
-		put_text(w->b, "reason", "field was missing");
+		match_explain_put(w->b, "reason", "field was missing");
 		return;
 	}
-	put_text(w->b, "reason", reason_of(operator, w->inverted));
+	match_explain_put(w->b, "reason", reason_of(operator, w->inverted));
 	if (str_eq(operator, STR("$exists")))
 		return;
 	if (all.count == 1) {
 		bson_put(w->b, STR("consideredValue"), &all.list[0]);
 		if (str_eq(operator, STR("$type")))
-			put_text(w->b, "consideredType", bson_type_name(all.list[0].type));
+			match_explain_put(w->b, "consideredType", bson_type_name(all.list[0].type));
 		return;
 	}
 	bson_begin_array(w->b, STR("consideredValues"));
@@ -181,8 +181,8 @@ explain_leaf(struct why *w, struct str filter, struct str path, struct str opera
 	bson_put_string(w->b, STR("operatorName"), operator);
 	bson_put_document(w->b, STR("specifiedAs"), filter);
 	if (missing_exists)
-		put_text(w->b, "reason",
-			 bson_is_true(v) ? "path does not exist" : "path does exist");
+		match_explain_put(w->b, "reason",
+				  bson_is_true(v) ? "path does not exist" : "path does exist");
 	else
 		put_values(w, path, operator);
 	return buf_status(w->b->out);
@@ -196,7 +196,7 @@ explain_not(struct why *w, struct str path, const struct bson_value *v)
 	struct str filter;
 
 	inside.inverted = !w->inverted;
-	put_text(w->b, "operatorName", "$not");
+	match_explain_put(w->b, "operatorName", "$not");
 	bson_begin_document(w->b, STR("details"));
 	TRY(filter_of(w, path, STR(""), v, &filter));
 	TRY(explain_filter(&inside, filter));
@@ -325,8 +325,8 @@ explain_schema(struct why *w, const struct clause *c)
 	struct mql_schema *schema;
 
 	if (w->inverted) {
-		put_text(w->b, "operatorName", "$jsonSchema");
-		put_text(w->b, "reason", "schema matched");
+		match_explain_put(w->b, "operatorName", "$jsonSchema");
+		match_explain_put(w->b, "reason", "schema matched");
 		return STATUS_OK;
 	}
 	TRY(mql_schema_compile(w->q, &c->value, 0, &schema));
@@ -344,8 +344,9 @@ explain_clause(struct why *w, const struct clause *c)
 	if (c->name.len && c->name.ptr[0] == '$') {
 		bson_put_string(w->b, STR("operatorName"), c->name);
 		bson_put_document(w->b, STR("specifiedAs"), c->filter);
-		put_text(w->b, "reason",
-			 w->inverted ? "expression did match" : "expression did not match");
+		match_explain_put(w->b, "reason",
+				  w->inverted ? "expression did match"
+					      : "expression did not match");
 		if (str_eq(c->name, STR("$expr")))
 			bson_put_bool(w->b, STR("expressionResult"), w->inverted);
 		return buf_status(w->b->out);
@@ -403,7 +404,7 @@ explain_filter(struct why *w, struct str filter)
 	TRY(each_clause(w, filter, count_clause, &count));
 	if (count == 1)
 		return each_clause(w, filter, take_only, NULL);
-	put_text(w->b, "operatorName", "$and");
+	match_explain_put(w->b, "operatorName", "$and");
 	bson_begin_array(w->b, w->inverted ? STR("clausesSatisfied") : STR("clausesNotSatisfied"));
 	TRY(each_clause(w, filter, take_of_many, &at));
 	bson_end(w->b);

@@ -243,7 +243,7 @@ check_positional(struct compile *c, struct str *path, bool *ret)
 /* ---- Members ---- */
 
 static enum status
-compile_operator(struct compile *c, struct str path, const struct bson_value *v)
+project_compile_operator(struct compile *c, struct str path, const struct bson_value *v)
 {
 	struct bson_element e;
 	struct bson_iter i;
@@ -286,7 +286,7 @@ compile_member(struct compile *c, struct str path, const struct bson_value *v, s
 				"An empty sub-projection is not a valid value. Found empty object "
 				"at path");
 	if (is_operator(bson_text(v)))
-		return compile_operator(c, path, v);
+		return project_compile_operator(c, path, v);
 	return compile_members(c, bson_text(v), path, depth + 1);
 }
 

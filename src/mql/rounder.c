@@ -82,7 +82,7 @@ mql_rounder_of(struct mql *q, struct str name, const struct mql_rounder **ret)
 
 /* `*ret_same`: the number is its own result. */
 static enum status
-check_number(struct mql *q, const struct bson_value *v, bool *ret_same)
+rounder_check_number(struct mql *q, const struct bson_value *v, bool *ret_same)
 {
 	double d = bson_to_double(v);
 
@@ -237,7 +237,7 @@ round_number(const struct mql_rounder *r, struct mql *q, const struct bson_value
 {
 	bool same;
 
-	TRY(check_number(q, v, &same));
+	TRY(rounder_check_number(q, v, &same));
 	if (same)
 		*ret = *v;
 	else if (r->series)

@@ -12,7 +12,7 @@ static enum status explain_rules(const struct mql_schema *s, struct mql *q,
 				 const struct bson_value *v, struct bson_builder *b);
 
 static void
-put_text(struct bson_builder *b, const char *name, const char *text)
+schema_explain_put(struct bson_builder *b, const char *name, const char *text)
 {
 	bson_put_string(b, str_from_cstr(name), str_from_cstr(text));
 }
@@ -110,14 +110,14 @@ explain_value(const struct mql_rule *rule, const struct bson_value *v, struct bs
 {
 	bson_put_string(b, STR("operatorName"), rule->keyword.name);
 	put_specified(rule, b);
-	put_text(b, "reason", reason_of(rule->op));
+	schema_explain_put(b, "reason", reason_of(rule->op));
 	if (rule->op == MQL_RULE_MIN_PROPERTIES || rule->op == MQL_RULE_MAX_PROPERTIES) {
 		bson_put_int32(b, STR("numberOfProperties"), (int32_t)bson_count(bson_text(v)));
 		return;
 	}
 	bson_put(b, STR("consideredValue"), v);
 	if (rule->op == MQL_RULE_TYPE)
-		put_text(b, "consideredType", bson_type_name(v->type));
+		schema_explain_put(b, "consideredType", bson_type_name(v->type));
 	if (rule->op == MQL_RULE_UNIQUE_ITEMS)
 		put_duplicate(bson_text(v), b);
 }
@@ -138,7 +138,7 @@ put_missing(struct str names, struct str document, struct bson_builder *b)
 static void
 explain_required(const struct mql_rule *rule, const struct bson_value *v, struct bson_builder *b)
 {
-	put_text(b, "operatorName", "required");
+	schema_explain_put(b, "operatorName", "required");
 	put_specified(rule, b);
 	put_missing(bson_text(&rule->keyword.value), bson_text(v), b);
 }
@@ -149,10 +149,10 @@ static enum status
 explain_item(const struct mql_schema *s, struct mql *q, const struct bson_value *v, int32_t at,
 	     bool more, struct bson_builder *b)
 {
-	put_text(b, "operatorName", more ? "additionalItems" : "items");
-	put_text(b, "reason",
-		 more ? "At least one additional item did not match the sub-schema"
-		      : "At least one item did not match the sub-schema");
+	schema_explain_put(b, "operatorName", more ? "additionalItems" : "items");
+	schema_explain_put(b, "reason",
+			   more ? "At least one additional item did not match the sub-schema"
+				: "At least one item did not match the sub-schema");
 	bson_put_int32(b, STR("itemIndex"), at);
 	return put_details(s, q, v, b);
 }
@@ -164,11 +164,11 @@ explain_more_items(struct str array, int32_t from, struct bson_builder *b)
 	struct bson_iter i;
 	int32_t at = 0;
 
-	put_text(b, "operatorName", "additionalItems");
+	schema_explain_put(b, "operatorName", "additionalItems");
 	bson_begin_document(b, STR("specifiedAs"));
 	bson_put_bool(b, STR("additionalItems"), false);
 	bson_end(b);
-	put_text(b, "reason", "found additional items");
+	schema_explain_put(b, "reason", "found additional items");
 	bson_begin_array(b, STR("additionalItems"));
 	for (bson_iter_begin(&i, array); bson_iter_read(&i, &e); at++)
 		if (at >= from)
@@ -294,7 +294,7 @@ explain_known(const struct mql_rule *rule, struct mql *q, struct str document, b
 	if (!bad)
 		return STATUS_OK;
 	bson_begin_document(b, STR(""));
-	put_text(b, "operatorName", patterns ? "patternProperties" : "properties");
+	schema_explain_put(b, "operatorName", patterns ? "patternProperties" : "properties");
 	bson_begin_array(b, patterns ? STR("details") : STR("propertiesNotSatisfied"));
 	for (bson_iter_begin(&i, document); bson_iter_read(&i, &e);)
 		TRY(explain_property(rule, q, &e, patterns, b));
@@ -320,7 +320,7 @@ explain_forbidden(const struct mql_rule *rule, struct mql *q, struct str documen
 	bool other;
 
 	bson_begin_document(b, STR(""));
-	put_text(b, "operatorName", "additionalProperties");
+	schema_explain_put(b, "operatorName", "additionalProperties");
 	bson_begin_document(b, STR("specifiedAs"));
 	bson_put_bool(b, STR("additionalProperties"), false);
 	bson_end(b);
@@ -358,9 +358,9 @@ explain_others(const struct mql_rule *rule, struct mql *q, struct str document,
 		if (good)
 			continue;
 		bson_begin_document(b, STR(""));
-		put_text(b, "operatorName", "additionalProperties");
-		put_text(b, "reason",
-			 "at least one additional property did not match the subschema");
+		schema_explain_put(b, "operatorName", "additionalProperties");
+		schema_explain_put(b, "reason",
+				   "at least one additional property did not match the subschema");
 		bson_put_string(b, STR("failingProperty"), e.name);
 		TRY(put_details(rest->schema, q, &e.value, b));
 		bson_end(b);
@@ -384,7 +384,7 @@ explain_dependencies(const struct mql_rule *rule, struct mql *q, const struct bs
 {
 	bool good;
 
-	put_text(b, "operatorName", "dependencies");
+	schema_explain_put(b, "operatorName", "dependencies");
 	bson_begin_array(b, STR("failingDependencies"));
 	for (const struct mql_schema_item *d = rule->list; d; d = d->next) {
 		struct mql_rule alone = *rule;
@@ -443,7 +443,7 @@ explain_list(const struct mql_rule *rule, struct mql *q, const struct bson_value
 
 	bson_put_string(b, STR("operatorName"), rule->keyword.name);
 	if (rule->op == MQL_RULE_NOT) {
-		put_text(b, "reason", "child expression matched");
+		schema_explain_put(b, "reason", "child expression matched");
 		return STATUS_OK;
 	}
 	for (const struct mql_schema_item *item = rule->list; item; item = item->next) {
@@ -452,7 +452,7 @@ explain_list(const struct mql_rule *rule, struct mql *q, const struct bson_value
 	}
 	if (rule->op != MQL_RULE_ONE_OF || !good_count)
 		return explain_failing(rule, q, v, b);
-	put_text(b, "reason", "more than one subschema matched");
+	schema_explain_put(b, "reason", "more than one subschema matched");
 	bson_begin_array(b, STR("matchingSchemaIndexes"));
 	for (const struct mql_schema_item *item = rule->list; item; item = item->next, at++) {
 		TRY(schema_holds(item->schema, q, v, &good));
@@ -512,7 +512,7 @@ enum status
 mql_schema_explain(const struct mql_schema *s, struct mql *q, const struct bson_value *v,
 		   struct bson_builder *b)
 {
-	put_text(b, "operatorName", "$jsonSchema");
+	schema_explain_put(b, "operatorName", "$jsonSchema");
 	put_titles(s, b);
 	bson_begin_array(b, STR("schemaRulesNotSatisfied"));
 	TRY(explain_rules(s, q, v, b));

@@ -64,7 +64,7 @@ row_run(void *arg, struct mql *q, size_t i)
 }
 
 static enum status
-row_read(void *arg, size_t *ret_bytes)
+ahead_row_read(void *arg, size_t *ret_bytes)
 {
 	struct ahead_source *s = arg;
 	struct ahead_row *row = &s->rows[s->batch.count];
@@ -78,14 +78,14 @@ row_read(void *arg, size_t *ret_bytes)
 
 /* Reads the next batch and evaluates it. */
 static enum status
-rows_fill(struct ahead_source *s)
+ahead_rows_fill(struct ahead_source *s)
 {
 	struct mql_batch *b = &s->batch;
 
 	s->rows = mql_batch_begin(b, sizeof(*s->rows));
 	if (!s->rows)
 		return mql_full(&s->stage->run->q);
-	mql_batch_read(b, row_read, s);
+	mql_batch_read(b, ahead_row_read, s);
 	mql_batch_run(b, mql_stage_begin(s->stage), row_run, s);
 	return STATUS_OK;
 }
@@ -106,7 +106,7 @@ ahead_next(struct mql_source *source, struct str *ret)
 			return mql_batch_failure(b, &s->stage->run->q);
 		if (b->ended)
 			return STATUS_NOT_FOUND;
-		TRY(rows_fill(s));
+		TRY(ahead_rows_fill(s));
 	}
 }
 

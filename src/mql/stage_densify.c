@@ -101,7 +101,7 @@ read_input(struct mql_stage_run *r)
 
 /* Puts all documents aside, and finds the least and the greatest value. */
 static enum status
-read_all(struct mql_stage_run *r)
+densify_read_all(struct mql_stage_run *r)
 {
 	const struct densify_stage *stage = r->stage->more;
 	struct densify_state *s = r->state;
@@ -137,7 +137,7 @@ densify_begin(struct mql_stage_run *r)
 	s->key = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
 	s->begun = true;
 	if (stage->bounds == DENSIFY_FULL && stage->partition_count)
-		TRY(read_all(r));
+		TRY(densify_read_all(r));
 	/* Explicit bounds without partitions are filled even where there is no document. */
 	if (stage->bounds == DENSIFY_EXPLICIT && !stage->partition_count) {
 		s->inside = s->has_grid = true;

@@ -347,7 +347,7 @@ group_input_next(struct mql_stage_run *r, struct str *ret)
 }
 
 static enum status
-row_read(void *arg, size_t *ret_bytes)
+group_row_read(void *arg, size_t *ret_bytes)
 {
 	struct mql_stage_run *r = arg;
 	struct group_state *s = r->state;
@@ -411,7 +411,7 @@ group_read_ahead(struct mql_stage_run *r)
 		s->rows = mql_batch_begin(b, sizeof(*s->rows));
 		if (!s->rows)
 			return mql_full(&r->run->q);
-		mql_batch_read(b, row_read, r);
+		mql_batch_read(b, group_row_read, r);
 		mql_batch_run(b, mql_stage_begin(r), row_run, r);
 		for (; b->at < b->count; b->at++) {
 			const struct group_row *row = &s->rows[b->at];

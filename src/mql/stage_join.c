@@ -217,7 +217,7 @@ mql_join_let(struct mql_stage_run *r, struct mql_expr *const *let, size_t count,
 
 /* All documents of a source as an array. */
 static enum status
-read_all(struct mql_stage_run *r, struct mql_source *source, struct buf *out)
+join_read_all(struct mql_stage_run *r, struct mql_source *source, struct buf *out)
 {
 	struct bson_builder b;
 	enum status status;
@@ -251,7 +251,7 @@ lookup_read(struct mql_stage_run *r, struct str doc, struct buf *out)
 	TRY(lookup_filter(r, doc, &filter));
 	TRY(mql_join_let(r, l->let, l->let_count, doc, &bound));
 	TRY(mql_join_open(r, &l->join, filter, bound, &source));
-	status = read_all(r, source, out);
+	status = join_read_all(r, source, out);
 	source->close(source);
 	return status;
 }

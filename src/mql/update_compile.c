@@ -185,7 +185,7 @@ modifier_new(struct compile *c, enum mql_update_op op, struct str path, const st
 }
 
 static enum status
-check_number(struct mql *q, const struct mql_modifier *m)
+update_check_number(struct mql *q, const struct mql_modifier *m)
 {
 	if (bson_is_number(&m->value))
 		return STATUS_OK;
@@ -353,7 +353,7 @@ compile_modifier(struct compile *c, enum mql_update_op op, const struct bson_ele
 	switch (op) {
 	case MQL_UPDATE_INC:
 	case MQL_UPDATE_MUL:
-		return check_number(c->q, m);
+		return update_check_number(c->q, m);
 	case MQL_UPDATE_RENAME:
 		return compile_rename(c, m, e);
 	case MQL_UPDATE_CURRENT_DATE:
@@ -385,7 +385,7 @@ compile_modifier(struct compile *c, enum mql_update_op op, const struct bson_ele
 }
 
 static enum status
-compile_operator(struct compile *c, const struct bson_element *operator)
+update_compile_operator(struct compile *c, const struct bson_element *operator)
 {
 	size_t at = 0, count = sizeof(update_operators) / sizeof(update_operators[0]);
 	struct bson_iter i;
@@ -540,7 +540,7 @@ mql_update_compile(struct mql *q, struct str update, struct str array_filters,
 		TRY(compile_replacement(q, update));
 	else
 		for (bson_iter_begin(&i, update); bson_iter_read(&i, &e);)
-			TRY(compile_operator(&c, &e));
+			TRY(update_compile_operator(&c, &e));
 	for (const struct mql_array_filter *f = c.update->filters; f; f = f->next) {
 		if (!f->used)
 			return mql_fail(

@@ -200,7 +200,7 @@ change_read(struct change *ch, struct str *ret)
 /* ---- Documents that are read ahead ---- */
 
 static enum status
-row_read(void *arg, size_t *ret_bytes)
+change_row_read(void *arg, size_t *ret_bytes)
 {
 	struct change *ch = arg;
 	struct mql_batch *b = &ch->ahead;
@@ -253,7 +253,7 @@ row_run(void *arg, struct mql *q, size_t i)
  * changes at least its first document.
  */
 static enum status
-rows_fill(struct change *ch)
+change_rows_fill(struct change *ch)
 {
 	bool keeps = kv_keeps_versions(ch->call->mongo->config.store);
 	struct mql_batch *b = &ch->ahead;
@@ -265,7 +265,7 @@ rows_fill(struct change *ch)
 	ch->rows = mql_batch_begin(b, sizeof(*ch->rows));
 	if (!ch->rows)
 		return STATUS_LIMIT;
-	mql_batch_read(b, row_read, ch);
+	mql_batch_read(b, change_row_read, ch);
 	data_mql_take_code(ch->call, &ch->mql);
 	count = b->count ? b->count : 1;
 	mql_batch_run(b, &ch->mql, row_run, ch);
@@ -288,7 +288,7 @@ rows_next(struct change *ch, struct str *ret, int64_t *ret_position)
 			return data_mql_status(ch->call, &ch->mql, mql_batch_failure(b, &ch->mql));
 		if (b->ended)
 			return STATUS_NOT_FOUND;
-		TRY(rows_fill(ch));
+		TRY(change_rows_fill(ch));
 	}
 	arena_reset(ch->call->arena, ch->mark);
 	row = &ch->rows[b->at++];

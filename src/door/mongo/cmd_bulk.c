@@ -257,7 +257,7 @@ op_creates(const struct bulk_op *op)
 /* ---- Reading the command ---- */
 
 static enum status
-read_name(struct bulk *b, struct str info, struct str *ret)
+bulk_read_name(struct bulk *b, struct str info, struct str *ret)
 {
 	struct call *c = b->u.w.call;
 	struct bson_element e;
@@ -313,7 +313,7 @@ read_names(struct bulk *b)
 	if (!b->names)
 		return STATUS_LIMIT;
 	for (data_list_begin(&list, &c->args[BULK_NAMES]); data_list_next(&list, &info);)
-		TRY(read_name(b, info, &b->names[b->name_count++]));
+		TRY(bulk_read_name(b, info, &b->names[b->name_count++]));
 	return STATUS_OK;
 }
 

@@ -115,7 +115,7 @@ create_again(struct one *o, struct str options)
 }
 
 static enum status
-create_body(struct kv_tx *tx, void *arg)
+create_collection_body(struct kv_tx *tx, void *arg)
 {
 	struct one *o = arg;
 	struct call *c = o->data.call;
@@ -337,7 +337,7 @@ mongo_run_create(struct call *c)
 	TRY(clustered_check(c, &o.clustered, o.clustered.index.len));
 	TRY(validate_check(c, &o.validate));
 	TRY(data_check_concern(c));
-	TRY(one_run(c, &o, create_body));
+	TRY(one_run(c, &o, create_collection_body));
 	data_put_concern(c);
 	return STATUS_OK;
 }

@@ -331,7 +331,7 @@ find_put(struct call *c, struct find *f, struct str doc, int64_t position, struc
 /* ---- Documents that are projected together ---- */
 
 static enum status
-row_read(void *arg, size_t *ret_bytes)
+find_row_read(void *arg, size_t *ret_bytes)
 {
 	struct find *f = arg;
 	struct arena *arena = f->batch.arena;
@@ -377,7 +377,7 @@ rows_reach(struct call *c, struct find *f, uint64_t wanted)
 		f->rows = mql_batch_begin(b, sizeof(*f->rows));
 		if (!f->rows)
 			return STATUS_LIMIT;
-		mql_batch_read(b, row_read, f);
+		mql_batch_read(b, find_row_read, f);
 		data_mql_take_code(c, q);
 		mql_batch_run(b, q, row_project, f);
 	}

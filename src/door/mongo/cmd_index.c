@@ -234,7 +234,7 @@ create_one(struct creating *x, struct kv_tx *tx)
 }
 
 static enum status
-create_body(struct kv_tx *tx, void *arg)
+create_indexes_body(struct kv_tx *tx, void *arg)
 {
 	struct creating *x = arg;
 
@@ -408,7 +408,7 @@ create_all(struct call *c, struct creating *x, size_t *ret_made)
 	for (x->at = 0; x->at < x->spec_count; x->at++) {
 		if (spec_is_id(x->specs[x->at]))
 			continue;
-		TRY(call_run(c, create_body, x));
+		TRY(call_run(c, create_indexes_body, x));
 		*ret_made += x->made;
 		if (!c->txn)
 			TRY(build(c, x));

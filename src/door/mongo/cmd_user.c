@@ -89,7 +89,7 @@ people_failed(struct call *c, enum status status)
 
 /* The name that a command is about. */
 static enum status
-read_name(struct call *c, struct str *ret)
+user_read_name(struct call *c, struct str *ret)
 {
 	if (c->first.type != BSON_STRING)
 		return call_type_mismatch(c, &c->first, "type 'string'", "%s.%s", c->command->name,
@@ -308,7 +308,7 @@ mongo_run_create_user(struct call *c)
 	struct door_person p = { .db = c->db }, old;
 	enum status status;
 
-	TRY(read_name(c, &p.name));
+	TRY(user_read_name(c, &p.name));
 	if (str_eq(c->db, STR("$external")))
 		return call_fail(c, MONGO_NOT_IMPLEMENTED,
 				 "users of $external are not there: people log in with passwords");
@@ -341,7 +341,7 @@ mongo_run_update_user(struct call *c)
 	struct str name, *roles;
 	size_t count;
 
-	TRY(read_name(c, &name));
+	TRY(user_read_name(c, &name));
 	if (!call_has(c, USER_PASSWORD) && !call_has(c, USER_CUSTOM) && !call_has(c, USER_ROLES) &&
 	    !call_has(c, USER_RESTRICTIONS) && !call_has(c, USER_MECHANISMS))
 		return call_fail(c, MONGO_BAD_VALUE,
@@ -363,7 +363,7 @@ run_roles(struct call *c, bool gives)
 	struct str name, *roles;
 	size_t count;
 
-	TRY(read_name(c, &name));
+	TRY(user_read_name(c, &name));
 	TRY(person_find(c, name, &p));
 	TRY(read_roles(c, ROLES_ROLES, &roles, &count));
 	TRY(change_roles(c, &p, roles, gives ? 0 : count, roles, gives ? count : 0));
@@ -400,7 +400,7 @@ mongo_run_drop_user(struct call *c)
 	struct door_person p;
 	struct str name = { 0 };
 
-	TRY(read_name(c, &name));
+	TRY(user_read_name(c, &name));
 	TRY(person_find(c, name, &p));
 	return person_remove(c, &p);
 }

@@ -284,7 +284,7 @@ query_is_sorted(struct query *q, bool *ret)
 /* ---- Documents that are read ahead ---- */
 
 static enum status
-row_read(void *arg, size_t *ret_bytes)
+query_row_read(void *arg, size_t *ret_bytes)
 {
 	struct query *q = arg;
 	struct mql_batch *b = &q->ahead.batch;
@@ -322,12 +322,12 @@ row_match(void *arg, struct mql *mql, size_t i)
 
 /* Reads the next batch and evaluates it. */
 static enum status
-rows_fill(struct query *q)
+query_rows_fill(struct query *q)
 {
 	q->ahead.rows = mql_batch_begin(&q->ahead.batch, sizeof(*q->ahead.rows));
 	if (!q->ahead.rows)
 		return STATUS_LIMIT;
-	mql_batch_read(&q->ahead.batch, row_read, q);
+	mql_batch_read(&q->ahead.batch, query_row_read, q);
 	TRY(q->ahead.batch.failed);
 	mql_batch_run(&q->ahead.batch, &q->mql, row_match, q);
 	return STATUS_OK;
@@ -356,7 +356,7 @@ rows_next(struct query *q, struct str *ret)
 			return data_mql_status(q->call, &q->mql, mql_batch_failure(b, &q->mql));
 		if (b->ended)
 			return STATUS_NOT_FOUND;
-		TRY(rows_fill(q));
+		TRY(query_rows_fill(q));
 	}
 }
 

@@ -215,7 +215,7 @@ is_row(struct str key)
 }
 
 static enum status
-sweep_body(struct kv_tx *tx, void *arg)
+sessions_sweep_body(struct kv_tx *tx, void *arg)
 {
 	const struct kv_range_options options = { .limit = SESSION_SWEEP_KEYS,
 						  .mode = KV_SNAPSHOT };
@@ -253,7 +253,7 @@ session_sweep(struct kv_store *store, uint64_t ms, struct buf *place, bool *ret_
 	      struct err *err)
 {
 	struct sweep s = { .ms = ms, .place = place, .next = CATALOG_KEY_INIT, .err = err };
-	enum status status = kv_run(store, sweep_body, &s, NULL, err);
+	enum status status = kv_run(store, sessions_sweep_body, &s, NULL, err);
 
 	if (status == STATUS_OK) {
 		buf_clear(place);

@@ -246,7 +246,7 @@ put_details(struct call *c, struct validator *v, struct str doc, struct bson_bui
 
 /* Whoever asks is told which document it was. */
 static enum status
-refuse(struct call *c, struct validator *v, struct str doc)
+validate_refuse(struct call *c, struct validator *v, struct str doc)
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(FAILURE_BYTES);
 	struct bson_value id = BSON_OF_NULL;
@@ -311,7 +311,7 @@ validate_document(struct data *d, struct str doc, struct str old)
 	if (good)
 		return STATUS_OK;
 	if (!d->validator->warns)
-		return refuse(c, d->validator, doc);
+		return validate_refuse(c, d->validator, doc);
 	warn(d);
 	return STATUS_OK;
 }

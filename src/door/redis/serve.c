@@ -377,7 +377,7 @@ struct request_call {
 
 /* Refuses the command: in MULTI, EXEC will then be refused, too. */
 static void
-refuse(struct request_call *q, const char *text)
+serve_refuse(struct request_call *q, const char *text)
 {
 	struct client *c = q->client;
 	struct reply reply = client_reply(c);
@@ -432,7 +432,7 @@ refuse_unknown(struct request_call *q)
 				q->argv[i].ptr);
 		shown += n + 3;
 	}
-	refuse(q, text);
+	serve_refuse(q, text);
 }
 
 /* A subcommand that is not there fails where it is queued by MULTI, and not in EXEC. */
@@ -449,7 +449,7 @@ check_subcommand(struct request_call *q)
 	command_upper_name(command, name);
 	snprintf(text, sizeof(text), "ERR unknown subcommand '%.*s'. Try %s HELP.",
 		 STR_ARG(call_shown(q->argv[1])), name);
-	refuse(q, text);
+	serve_refuse(q, text);
 	return false;
 }
 
@@ -462,7 +462,7 @@ refuse_named(struct request_call *q, const char *before, const char *after)
 
 	subcommand_name_call(q->command, q->argv, q->argc, name);
 	snprintf(text, sizeof(text), "%s'%s'%s", before, name, after);
-	refuse(q, text);
+	serve_refuse(q, text);
 }
 
 static bool
@@ -496,11 +496,13 @@ refuse_denied(struct request_call *q, enum acl_denial denial, struct str object)
 	if (denial == ACL_DENIED_COMMAND)
 		refuse_named(q, "NOPERM this user has no permissions to run the ", " command");
 	else if (denial == ACL_DENIED_KEY)
-		refuse(q, "NOPERM this user has no permissions to access one of the keys used as "
-			  "arguments");
+		serve_refuse(
+			q, "NOPERM this user has no permissions to access one of the keys used as "
+			   "arguments");
 	else
-		refuse(q, "NOPERM this user has no permissions to access one of the channels used "
-			  "as arguments");
+		serve_refuse(
+			q, "NOPERM this user has no permissions to access one of the channels used "
+			   "as arguments");
 }
 
 static bool
@@ -513,7 +515,7 @@ check_rights(struct request_call *q)
 	if (q->command->flags & COMMAND_NO_AUTH)
 		return true;
 	if (!c->authenticated) {
-		refuse(q, "NOAUTH Authentication required.");
+		serve_refuse(q, "NOAUTH Authentication required.");
 		return false;
 	}
 	denial = acl_check(&c->acl, q->command, q->argv, q->argc, q->batch->arena, &object);
@@ -547,7 +549,7 @@ check_subscriber(struct request_call *q)
 		 "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
 		 "RESET are allowed in this context",
 		 q->command->name);
-	refuse(q, text);
+	serve_refuse(q, text);
 	return false;
 }
 
@@ -558,7 +560,7 @@ check_monitor(struct request_call *q)
 	if (!atomic_load_explicit(&q->client->monitors, memory_order_relaxed) ||
 	    !(q->command->flags & (COMMAND_READONLY | COMMAND_WRITE | COMMAND_SCRIPT)))
 		return true;
-	refuse(q, "ERR Replica can't interact with the keyspace");
+	serve_refuse(q, "ERR Replica can't interact with the keyspace");
 	return false;
 }
 
@@ -592,10 +594,11 @@ multi_queue(struct request_call *q)
 			unit.argv = NULL;
 	}
 	if (!unit.argv) {
-		refuse(q, c->part->refused ? "OOM there is no memory for the commands of MULTI "
-					     "(memory_bytes)"
-					   : "ERR the commands of MULTI are too long together "
-					     "(REDIS_MULTI_BYTES)");
+		serve_refuse(q, c->part->refused
+					? "OOM there is no memory for the commands of MULTI "
+					  "(memory_bytes)"
+					: "ERR the commands of MULTI are too long together "
+					  "(REDIS_MULTI_BYTES)");
 		c->part->refused = false;
 		return;
 	}
@@ -642,7 +645,7 @@ exec_run(struct request_call *q)
 			     .began_ns = clock_mono_ns() };
 
 	if (!c->multi) {
-		refuse(q, "ERR EXEC without MULTI");
+		serve_refuse(q, "ERR EXEC without MULTI");
 		return;
 	}
 	batch_run(q->batch);
@@ -663,7 +666,7 @@ exec_run(struct request_call *q)
 			batch_run(q->batch);
 			c->db = q->batch->units[0].ret_db;
 		} else {
-			refuse(q, NO_MEMORY);
+			serve_refuse(q, NO_MEMORY);
 		}
 	}
 	client_forget_multi(c);
@@ -745,7 +748,7 @@ run_data(struct request_call *q)
 	if (q->command->flags & COMMAND_PUBLISH)
 		lanes |= run_lane(0, q->argv[1]);
 	if (batch_add(q->batch, &unit, reads, lanes) != STATUS_OK)
-		refuse(q, NO_MEMORY);
+		serve_refuse(q, NO_MEMORY);
 }
 
 static bool
@@ -787,7 +790,7 @@ dispatch(struct request_call *q)
 		else if (c->authenticated)
 			refuse_unknown(q);
 		else
-			refuse(q, "NOAUTH Authentication required.");
+			serve_refuse(q, "NOAUTH Authentication required.");
 		return;
 	}
 	client_note_command(c, q->command, q->argv, q->argc);
@@ -797,7 +800,7 @@ dispatch(struct request_call *q)
 		return;
 	if (c->multi && !runs_within_multi(q->command)) {
 		if (q->command->flags & COMMAND_NO_MULTI) {
-			refuse(q, "ERR Command not allowed inside a transaction");
+			serve_refuse(q, "ERR Command not allowed inside a transaction");
 			return;
 		}
 		multi_queue(q);

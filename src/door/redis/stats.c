@@ -51,7 +51,7 @@ struct stats {
 /* ---- Making ---- */
 
 static void
-rows_fill(struct stats *s)
+stats_rows_fill(struct stats *s)
 {
 	struct stats_row *row = s->rows;
 
@@ -83,7 +83,7 @@ stats_new(void)
 		stats_free(s);
 		return NULL;
 	}
-	rows_fill(s);
+	stats_rows_fill(s);
 	return s;
 }
 

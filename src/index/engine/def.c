@@ -124,8 +124,8 @@ def_close(struct index_def *def)
 }
 
 static enum status
-set_add(struct owned_set *o, const struct index_form *form, struct str key_tail, struct str value,
-	struct err *err)
+index_set_add(struct owned_set *o, const struct index_form *form, struct str key_tail,
+	      struct str value, struct err *err)
 {
 	struct tuple_reader r = tuple_reader(key_tail);
 	struct index_def *def;
@@ -210,8 +210,8 @@ set_read(struct kv_tx *tx, const struct catalog_db *db, struct owned_set **ret, 
 			if (!(*ret)->arena)
 				return STATUS_NOMEM;
 		}
-		TRY(set_add(*ret, db->kind->index_form, str_skip(pair.key, prefix_len), pair.value,
-			    err));
+		TRY(index_set_add(*ret, db->kind->index_form, str_skip(pair.key, prefix_len),
+				  pair.value, err));
 	}
 	if (status != STATUS_NOT_FOUND)
 		return status;

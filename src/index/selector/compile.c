@@ -241,8 +241,8 @@ compile_combination(struct selector_compiler *c, size_t which, enum json_token f
 }
 
 static enum status
-compile_operator(struct selector_compiler *c, struct str name, enum json_token first, bool negated,
-		 struct selector_node **ret)
+selector_compile_operator(struct selector_compiler *c, struct str name, enum json_token first,
+			  bool negated, struct selector_node **ret)
 {
 	for (size_t i = 0; i < sizeof(combinations) / sizeof(combinations[0]); i++) {
 		if (str_eq(name, str_from_cstr(combinations[i].name)))
@@ -278,7 +278,7 @@ compile_member(struct selector_compiler *c, struct str name, enum json_token fir
 
 	TRY(index_count_bytes(c->work, name.len));
 	if (name.len && name.ptr[0] == '$')
-		return compile_operator(c, name, first, negated, ret);
+		return selector_compile_operator(c, name, first, negated, ret);
 	TRY(selector_path_add(name, c->arena, &c->path, c->error, c->err));
 	c->kept.names = NULL;
 	status = compile_value(c, first, negated, ret);

@@ -12,7 +12,7 @@
 
 /* As new. What lay in the arena is forgotten, not freed: the caller clears the arena. */
 static void
-tx_start_over(struct emb_tx *tx)
+emb_tx_start_over(struct emb_tx *tx)
 {
 	assert(!tx->heap_futures && !tx->has_lookup && !tx->snapshot);
 	tx->state = EMB_TX_ACTIVE;
@@ -166,7 +166,7 @@ emb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 	atomic_init(&tx->watches, NULL);
 	tx->heap_futures = NULL;
 	tx->spare_aheads = NULL;
-	tx_start_over(tx);
+	emb_tx_start_over(tx);
 	*ret = &tx->base;
 	return STATUS_OK;
 }
@@ -191,7 +191,7 @@ emb_tx_reset(struct kv_tx *base)
 	buf_release(&tx->scratch_pairs);
 	arena_clear(tx->arena);
 	atomic_store_explicit(&tx->cancelled, false, memory_order_relaxed);
-	tx_start_over(tx);
+	emb_tx_start_over(tx);
 }
 
 void

@@ -84,7 +84,7 @@ faulty_future_init(struct faulty_future *f, struct faulty_tx *tx, enum kv_future
 /* ---- Beginning and ending ---- */
 
 static void
-tx_start_over(struct faulty_tx *tx)
+faulty_tx_start_over(struct faulty_tx *tx)
 {
 	uint32_t wear;
 
@@ -156,7 +156,7 @@ faulty_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->store = store;
 	atomic_fetch_add_explicit(&transactions, 1, memory_order_relaxed);
 	atomic_init(&tx->cancelled, false);
-	tx_start_over(tx);
+	faulty_tx_start_over(tx);
 	*ret = &tx->base;
 	return STATUS_OK;
 }
@@ -180,7 +180,7 @@ faulty_tx_reset(struct kv_tx *base)
 	tx_count_round_trips(base);
 	tx_release(tx);
 	kv_tx_reset(tx->inner);
-	tx_start_over(tx);
+	faulty_tx_start_over(tx);
 }
 
 static void

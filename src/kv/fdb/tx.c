@@ -4,7 +4,7 @@
 #include "kv/fdb/fdb_int.h"
 
 static void
-tx_start_over(struct fdb_tx *tx)
+fdb_tx_start_over(struct fdb_tx *tx)
 {
 	static _Atomic uint64_t lives;
 
@@ -50,7 +50,7 @@ fdb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 	}
 	tx->base.kind = kind;
 	pthread_mutex_init(&tx->lock, NULL);
-	tx_start_over(tx);
+	fdb_tx_start_over(tx);
 	*ret = &tx->base;
 	return STATUS_OK;
 }
@@ -74,7 +74,7 @@ fdb_tx_reset(struct kv_tx *base)
 	tx_release_futures(tx);
 	pthread_mutex_lock(&tx->lock);
 	fdb.transaction_reset(tx->tx);
-	tx_start_over(tx);
+	fdb_tx_start_over(tx);
 	pthread_mutex_unlock(&tx->lock);
 }
 

@@ -112,7 +112,7 @@ sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
 }
 
 static enum status
-sweep_body(struct kv_tx *tx, void *arg)
+collection_sweep_body(struct kv_tx *tx, void *arg)
 {
 	struct sweep *sweep = arg;
 	struct catalog_db *db;
@@ -160,7 +160,7 @@ sweep_collections(struct kv_store *store, struct sweep *sweep, struct arena *are
 				*ret_more = true; /* of this collection, too */
 				return STATUS_OK;
 			}
-			status = kv_run(store, sweep_body, sweep, NULL, sweep->err);
+			status = kv_run(store, collection_sweep_body, sweep, NULL, sweep->err);
 			if (status != STATUS_OK) {
 				TRY(chore_pass_over(SWEEP_CHORE, sweep->name, status, sweep->err));
 				break;

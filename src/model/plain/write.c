@@ -62,7 +62,8 @@ put_leaves(struct plain *p, struct str key, const struct plain_root *root,
 }
 
 static enum status
-put_text(struct plain *p, struct str key, const struct plain_doc *doc, struct arena *arena)
+plain_put_long_text(struct plain *p, struct str key, const struct plain_doc *doc,
+		    struct arena *arena)
 {
 	struct plain_root root = { .form = PLAIN_FORM_TEXT, .length = doc->bytes.len };
 
@@ -91,7 +92,7 @@ plain_put_record(struct plain *p, struct str key, const struct plain_doc *doc, s
 			return status;
 	}
 	if (doc->staged || doc->bytes.len > PLAIN_WHOLE_BYTES)
-		return put_text(p, key, doc, arena);
+		return plain_put_long_text(p, key, doc, arena);
 	root = (struct plain_root){ .form = PLAIN_FORM_WHOLE, .document = doc->bytes };
 	return root_set(p, key, &root);
 }

@@ -133,8 +133,8 @@ page_take_part(struct rev_purge_page *page, const struct catalog_seq *seq, struc
 
 /* Reads until there are enough purges, the last of them with all its parts. */
 static enum status
-page_read(struct kv_scan *scan, size_t prefix_len, size_t most, struct arena *arena,
-	  struct rev_purge_page *page, struct err *err)
+purges_page_read(struct kv_scan *scan, size_t prefix_len, size_t most, struct arena *arena,
+		 struct rev_purge_page *page, struct err *err)
 {
 	size_t bytes = 0;
 
@@ -180,7 +180,7 @@ rev_purges_page(struct kv_tx *tx, const struct catalog_db *db, const struct cata
 	buf_append_byte(&begin, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&begin));
 	TRY(kv_scan_init(&scan, tx, buf_str(&begin), buf_str(&end), &options));
-	status = page_read(&scan, prefix_len, most, arena, &page, err);
+	status = purges_page_read(&scan, prefix_len, most, arena, &page, err);
 	kv_scan_release(&scan);
 	if (status == STATUS_OK)
 		*ret = page;

@@ -23,8 +23,8 @@ row_parse(struct timed *t, struct str row, struct arena *arena, uint64_t *ret_ha
 }
 
 static enum status
-page_take(struct timed *t, const struct kv_pair *pair, struct str key, struct arena *arena,
-	  struct timed_items *page, size_t *cap)
+items_page_take(struct timed *t, const struct kv_pair *pair, struct str key, struct arena *arena,
+		struct timed_items *page, size_t *cap)
 {
 	struct timed_item item = { .t = t, .arena = arena, .key = key };
 	struct timed_header h;
@@ -48,8 +48,8 @@ page_take(struct timed *t, const struct kv_pair *pair, struct str key, struct ar
 }
 
 static enum status
-page_read(struct timed *t, struct timed_cursor *scan, size_t least, struct arena *arena,
-	  struct timed_items *page)
+items_page_read(struct timed *t, struct timed_cursor *scan, size_t least, struct arena *arena,
+		struct timed_items *page)
 {
 	uint64_t hash = 0, last = TIMED_HASHES;
 	struct kv_pair pair;
@@ -64,7 +64,7 @@ page_read(struct timed *t, struct timed_cursor *scan, size_t least, struct arena
 			return STATUS_OK;
 		}
 		last = hash;
-		TRY(page_take(t, &pair, key, arena, page, &cap));
+		TRY(items_page_take(t, &pair, key, arena, page, &cap));
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -90,7 +90,7 @@ timed_items_page(struct timed *t, uint64_t from, size_t least, struct arena *are
 	TRY(timed_cursor_open_few(&scan, t, begin, end, &(struct kv_range_options){ .ahead = true },
 				  timed_page_pairs(least)));
 	TRY(timed_now(t));
-	status = page_read(t, &scan, least, arena, &page);
+	status = items_page_read(t, &scan, least, arena, &page);
 	if (status == STATUS_CORRUPT)
 		return err_set(t->err, status, "an item of the database \"%.*s\" cannot be read",
 			       STR_ARG(t->db->name));

@@ -361,8 +361,8 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 /* ---- Pages ---- */
 
 static enum status
-page_take(struct timed_item *item, struct str name, struct str stored, struct timed_members *page,
-	  size_t *cap, size_t *bytes)
+members_page_take(struct timed_item *item, struct str name, struct str stored,
+		  struct timed_members *page, size_t *cap, size_t *bytes)
 {
 	struct timed_member member = { .name = str_skip(name, TIMED_HASH_BYTES) };
 
@@ -421,7 +421,7 @@ timed_members_between(struct timed_item *item, uint64_t from, uint64_t to, size_
 			break;
 		}
 		last = hash;
-		TRY(page_take(item, name, pair.value, &page, &cap, &bytes));
+		TRY(members_page_take(item, name, pair.value, &page, &cap, &bytes));
 	}
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;

@@ -203,7 +203,7 @@ row_take(struct turn *t, struct kv_tx *tx, const struct rev_change *change)
 }
 
 static enum status
-page_take(struct turn *t, struct kv_tx *tx, const struct catalog_db *db)
+peruser_page_take(struct turn *t, struct kv_tx *tx, const struct catalog_db *db)
 {
 	struct rev_change_range range = { .limit = PERUSER_PAGE };
 	struct rev_change_page page;
@@ -248,7 +248,7 @@ turn_body(struct kv_tx *tx, void *arg)
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
 	TRY(status);
-	status = page_take(t, tx, db);
+	status = peruser_page_take(t, tx, db);
 	catalog_db_unref(db);
 	return status;
 }

@@ -45,8 +45,8 @@ set_new(struct couch_validators **ret)
 
 /* Adds a design document's text, if it has a validator. */
 static enum status
-set_add(struct couch_validators *set, const struct catalog_db *db, struct str id, struct str text,
-	struct arena *scratch, size_t *cap)
+validators_add(struct couch_validators *set, const struct catalog_db *db, struct str id,
+	       struct str text, struct arena *scratch, size_t *cap)
 {
 	struct json_member *members;
 	struct json_value value;
@@ -91,7 +91,7 @@ set_read_page(struct kv_tx *tx, const struct catalog_db *db, struct name_range *
 		buf_clear(&text);
 		TRY(couch_doc_write(&d, &text));
 		TRY(buf_status(&text));
-		TRY(set_add(set, db, d.id, buf_str(&text), scratch, cap));
+		TRY(validators_add(set, db, d.id, buf_str(&text), scratch, cap));
 		arena_reset(scratch, mark);
 	}
 	*ret_more = page.more;
