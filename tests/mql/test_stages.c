@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "mql/stages.h"
 
 #include "mql_case.h"
@@ -763,6 +764,37 @@ a_pipeline_updates_a_document(void **state)
 			 STATUS_INVALID);
 }
 
+/* Each of the allocations fails in turn, and those after it do not. */
+static void
+a_run_without_the_memory_for_one_stage_is_none(void **state)
+{
+	const struct mql_pipeline_options compile = { .scope = NULL };
+	struct mql q = case_mql(*state);
+	struct str text = case_bson(q.arena, "{'p':[{'$set':{'b':1}},{'$unset':'a'},{'$limit':9},"
+					     "{'$sort':{'a':1}},{'$skip':1}],'d':[]}");
+	struct bson_value stages, docs;
+	enum status status = STATUS_NOMEM;
+	struct mql_pipeline *p;
+
+	assert_true(bson_find(text, STR("p"), &stages) && bson_find(text, STR("d"), &docs));
+	assert_int_equal(mql_pipeline_compile(&q, bson_text(&stages), &compile, &p), STATUS_OK);
+	for (uint64_t n = 1; status == STATUS_NOMEM; n++) {
+		struct source source = { .source = { source_next, source_close } };
+		const struct mql_run_options options = { .directory = "/tmp" };
+		struct mql_run *run;
+		uint64_t made;
+
+		bson_iter_begin(&source.iter, bson_text(&docs));
+		(void)mem_fail_only(n);
+		status = mql_run_new(p, &q, &options, &source.source, &run);
+		made = mem_fail_only(0);
+		assert_int_equal(status, n <= made ? STATUS_NOMEM : STATUS_OK);
+		if (status == STATUS_OK)
+			mql_run_free(run);
+		assert_true(source.closed);
+	}
+}
+
 int
 main(void)
 {
@@ -788,6 +820,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(filters_go_to_the_front, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(a_pipeline_updates_a_document, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(a_run_without_the_memory_for_one_stage_is_none,
+						case_setup, case_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
