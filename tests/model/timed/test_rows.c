@@ -2,8 +2,10 @@
  * Rows: what each operation leaves and reads, expiry, liveness, clocks that step, and random
  * operations against a model that keeps a list.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -538,6 +540,57 @@ a_default_that_is_changed_counts_for_what_is_there(void **state)
 
 /* ---- Expiry ---- */
 
+enum {
+	RENEWED_ROWS = 400,
+	RENEWED_ROUNDS = 3,
+};
+
+/* A thread that removes what has expired, as another process would. */
+struct sweeper {
+	struct fixture f;
+	atomic_bool stops;
+};
+
+static void *
+sweeper_main(void *arg)
+{
+	struct sweeper *s = arg;
+
+	while (!atomic_load(&s->stops))
+		(void)sweep_all(&s->f);
+	return NULL;
+}
+
+/* The sweep has read that a row has expired, and commits after the row was written again. */
+static void
+what_is_written_again_is_not_removed(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int round = 0; round < RENEWED_ROUNDS; round++) {
+		struct sweeper sweeper;
+		pthread_t thread;
+
+		for (int i = 0; i < RENEWED_ROWS; i++)
+			must(f, (struct op){ OP_INSERT, ROW(TABLE, "u", i), AFTER(1000) });
+		f->now_ms += 2000;
+		sweeper.f = *f;
+		sweeper.f.clock.arg = &sweeper.f;
+		atomic_init(&sweeper.stops, false);
+		assert_int_equal(pthread_create(&thread, NULL, sweeper_main, &sweeper), 0);
+		/* The last ones first, so that the sweep has not always been there already. */
+		for (int i = RENEWED_ROWS; i-- > 0;)
+			must(f, (struct op){ OP_INSERT, ROW(TABLE, "u", i), AFTER(5000) });
+		atomic_store(&sweeper.stops, true);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(stored(f, TABLE, SPACE_ROWS), RENEWED_ROWS);
+		verified_none(f->store);
+		f->now_ms += 6000;
+		(void)sweep_all(f);
+		assert_int_equal(stored(f, TABLE, SPACE_ROWS), 0);
+	}
+}
+
 static void
 what_has_expired_is_hidden_at_once_and_removed_later(void **state)
 {
@@ -1013,6 +1066,7 @@ main(void)
 		CASE(a_range_of_rows_is_deleted_without_reading_it),
 		CASE(a_range_of_rows_with_a_history_goes_in_bounded_transactions),
 		CASE(a_default_that_is_changed_counts_for_what_is_there),
+		CASE(what_is_written_again_is_not_removed),
 		CASE(what_has_expired_is_hidden_at_once_and_removed_later),
 		CASE(a_default_expires_what_says_nothing_else),
 		CASE(what_cannot_be_read_keeps_nothing_else_from_being_removed),
