@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "access/auth.h"
 #include "access/person.h"
 #include "catalog/catalog.h"
 #include "catalog/draw.h"
@@ -397,6 +398,81 @@ scram_salts_are_fresh(void **state)
 	assert_memory_not_equal(one.stored_key, two.stored_key, sizeof(one.stored_key));
 }
 
+/* ---- Logins ---- */
+
+enum {
+	WANTED_ROUNDS = 10,
+};
+
+static enum status
+count_upgrade(void *arg, const struct person *person, const struct verifier *verifier,
+	      const struct scram *scram)
+{
+	unsigned *upgrades = arg;
+
+	(void)scram;
+	assert_true(str_eq(person->name, STR("jan")));
+	assert_int_equal(verifier->scheme, VERIFIER_PBKDF2);
+	assert_int_equal(verifier->digest, VERIFIER_SHA256);
+	assert_int_equal(verifier->rounds, WANTED_ROUNDS);
+	++*upgrades;
+	return STATUS_OK;
+}
+
+static void
+a_login_upgrades_what_is_weaker_than_wanted(void **state)
+{
+	static const struct {
+		enum verifier_scheme scheme;
+		enum verifier_digest digest;
+		uint64_t rounds;
+		size_t hash_len;
+		unsigned upgrades;
+	} cases[] = {
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, WANTED_ROUNDS, 32, 0 },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, WANTED_ROUNDS + 1, 32, 0 },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA512, WANTED_ROUNDS, 64, 0 },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, WANTED_ROUNDS - 1, 32, 1 },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA224, WANTED_ROUNDS, 28, 1 },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA1, WANTED_ROUNDS, 20, 1 },
+		{ VERIFIER_SIMPLE_PBKDF2, VERIFIER_SHA256, WANTED_ROUNDS, 32, 1 },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct call c = { .f = f, .person = jan() };
+		struct verifier *v = &c.person.verifier;
+		struct auth *auth = auth_new();
+		unsigned upgrades = 0;
+		const struct auth_client client = {
+			.store = f->store,
+			.address = STR("127.0.0.1:40312"),
+			.upgrade = count_upgrade,
+			.upgrade_arg = &upgrades,
+		};
+		struct auth_user user;
+		struct err err = { 0 };
+
+		assert_non_null(auth);
+		auth_set_rounds(auth, WANTED_ROUNDS);
+		v->scheme = cases[i].scheme;
+		v->digest = cases[i].digest;
+		v->rounds = cases[i].rounds;
+		v->hash_len = cases[i].hash_len;
+		assert_true(verifier_derive(v, STR("apple"), v->hash));
+		assert_int_equal(kv_run(f->store, body_put, &c, NULL, NULL), STATUS_OK);
+		assert_int_equal(
+			auth_login(auth, STR("jan"), STR("pear"), &client, f->arena, &user, &err),
+			STATUS_UNAUTHORIZED);
+		assert_int_equal(upgrades, 0);
+		assert_int_equal(
+			auth_login(auth, STR("jan"), STR("apple"), &client, f->arena, &user, &err),
+			STATUS_OK);
+		assert_int_equal(upgrades, cases[i].upgrades);
+		auth_free(auth);
+	}
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -412,6 +488,7 @@ main(void)
 		T(record_is_drawn_as_a_person),
 		T(record_of_a_newer_frond_is_told_as_that),
 		T(every_prefix_of_a_record_is_corrupt),
+		T(a_login_upgrades_what_is_weaker_than_wanted),
 		cmocka_unit_test(hashes_are_those_of_other_implementations),
 		cmocka_unit_test(scram_keys_are_those_of_the_rfc),
 		cmocka_unit_test(scram_salts_are_fresh),
