@@ -109,6 +109,123 @@ two_builders_do_no_harm(void **state)
 	world_free(w);
 }
 
+enum {
+	RIVAL_ROUNDS = 25,
+};
+
+/* A builder that writes its batch at the same time as another one. */
+struct rival {
+	struct world *w;
+	pthread_barrier_t *start;
+	struct arena *arena;
+	struct view_batch *batch;
+	struct view_build build;
+	struct reduce_asked asked;
+	enum status status; /* STATUS_OK: it was written; STATUS_BUSY: the other one was */
+};
+
+static void
+rival_answer(struct rival *r)
+{
+	struct index_work work = { .arena = r->arena };
+	struct view_error error;
+	struct err err = { 0 };
+	const struct reduce_run run = { .design = &r->w->design,
+					.functions = &views_functions,
+					.memo = r->build.memo,
+					.asked = &r->asked,
+					.w = &work,
+					.error = &error,
+					.err = &err };
+
+	assert_int_equal(reduce_answer(&run), STATUS_OK);
+}
+
+static void *
+rival_main(void *arg)
+{
+	struct rival *r = arg;
+	struct view_step_size size = { VIEW_BATCH_DOCS, VIEW_STEP_BYTES };
+	struct view_step step;
+	struct err err = { 0 };
+
+	pthread_barrier_wait(r->start);
+	while ((r->status = view_step_write(&r->build, r->batch, &size, r->arena, &step, &err)) ==
+		       STATUS_BUSY &&
+	       r->asked.count)
+		rival_answer(r);
+	return NULL;
+}
+
+static void
+rival_init(struct rival *r, struct world *w, pthread_barrier_t *start)
+{
+	*r = (struct rival){ .w = w, .start = start, .arena = arena_new(WORK_BYTES) };
+	r->build = (struct view_build){ .store = w->f->calm,
+					.space = CATALOG_SPACE_COUCH,
+					.db_name = w->f->db->name,
+					.db_number = w->f->db->number,
+					.design = &w->design,
+					.functions = &views_functions,
+					.asked = &r->asked };
+	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &r->build.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&r->asked), STATUS_OK);
+	assert_int_equal(view_batch_new(&r->batch), STATUS_OK);
+}
+
+static void
+rival_fini(struct rival *r)
+{
+	view_batch_free(r->batch);
+	reduce_asked_release(&r->asked);
+	reduce_memo_free(r->build.memo);
+	arena_free(r->arena);
+}
+
+/* Two batches from one place of the group, which hold other revisions. */
+static void
+of_two_steps_from_one_place_one_is_written(void **state)
+{
+	struct world *w = world_new(*state);
+	struct rival rivals[2];
+	pthread_barrier_t start;
+	pthread_t threads[2];
+
+	assert_int_equal(pthread_barrier_init(&start, NULL, 2), 0);
+	edit_randomly(w, EDITS);
+	update(w);
+	for (size_t round = 0; round < RIVAL_ROUNDS; round++) {
+		for (size_t i = 0; i < 2; i++) {
+			struct view_record record;
+			struct err err = { 0 };
+
+			edit_randomly(w, EDITS);
+			rival_init(&rivals[i], w, &start);
+			assert_int_equal(
+				view_build_state(&rivals[i].build, rivals[i].arena, &record, &err),
+				STATUS_OK);
+			assert_int_equal(view_batch_make(&rivals[i].build, record.group.number,
+							 &record.group.covers,
+							 &record.group.purge_seq, rivals[i].batch,
+							 &err),
+					 STATUS_OK);
+		}
+		for (size_t i = 0; i < 2; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, rival_main, &rivals[i]),
+					 0);
+		for (size_t i = 0; i < 2; i++)
+			pthread_join(threads[i], NULL);
+		assert_int_equal(rivals[0].status == STATUS_OK, rivals[1].status == STATUS_BUSY);
+		assert_int_equal(rivals[1].status == STATUS_OK, rivals[0].status == STATUS_BUSY);
+		for (size_t i = 0; i < 2; i++)
+			rival_fini(&rivals[i]);
+	}
+	pthread_barrier_destroy(&start);
+	update(w);
+	check_all(w);
+	world_free(w);
+}
+
 /* ---- Updates that nobody waits for ---- */
 
 /* The first call of the map, which is held until `go`. */
@@ -670,6 +787,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(steps_shrink_until_they_end_in_time, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_fails_for_the_reason_of_its_last_attempt,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(of_two_steps_from_one_place_one_is_written,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(two_builders_do_no_harm, fixture_setup,
 						fixture_teardown),
