@@ -1,5 +1,7 @@
 /* The order of JSON values. */
 #include "common.h"
+#include "index/leaf.h"
+#include "kv/tuple.h"
 
 static int
 compare(const char *a, const char *b)
@@ -304,6 +306,34 @@ order_is_total(void **state)
 	}
 }
 
+static void
+what_is_no_number_is_corrupt(void **state)
+{
+	static const char *const others[] = { "{\"a\":1}", "[1]", "\"1\"", "true", "null" };
+	AUTO(buf_release) struct buf value = BUF_INIT(64);
+	struct leaf_value v = { 0 };
+	struct kv_pair leaf = { .key = STR("") };
+	struct leaf_number n;
+
+	(void)state;
+	assert_int_equal(leaf_number(&v, &n), STATUS_CORRUPT); /* no leaf at all */
+	for (size_t i = 0; i < COUNT(others); i++) {
+		v = value_of(others[i]);
+		assert_int_equal(leaf_number(&v, &n), STATUS_CORRUPT);
+	}
+	tuple_put_u64(&value, 7);
+	leaf.value = buf_str(&value);
+	v = (struct leaf_value){ .leaves = &leaf, .count = 1 };
+	assert_int_equal(leaf_number(&v, &n), STATUS_OK);
+	assert_int_equal(n.magnitude, 7);
+	v.at = 1; /* the leaf is of something else */
+	assert_int_equal(leaf_number(&v, &n), STATUS_CORRUPT);
+	v.at = 0;
+	tuple_put_u64(&value, 8);
+	leaf.value = buf_str(&value);
+	assert_int_equal(leaf_number(&v, &n), STATUS_CORRUPT); /* two of them */
+}
+
 int
 main(void)
 {
@@ -315,6 +345,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(same_is_more_than_equal, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_strings_are_put_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(order_is_total, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_number_is_corrupt, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("collation", tests, NULL, NULL);
