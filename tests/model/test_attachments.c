@@ -6,6 +6,7 @@
 #include "fixture.h"
 
 #include <stdlib.h>
+#include "model/revisioned/att_json.h"
 #include "store.h"
 
 #include "base/base64.h"
@@ -787,6 +788,38 @@ compressed_data_has_couchdbs_digest(void **state)
 }
 
 static void
+types_are_compared_with_patterns(void **state)
+{
+	static const struct {
+		const char *type, *patterns;
+		bool is_in;
+	} cases[] = {
+		{ "text/plain", "text/*, application/json", true },
+		{ "TEXT/Plain", "text/*", true },
+		{ " application/json ; charset=utf-8", "text/*, application/json", true },
+		{ "application/json-seq", "text/*, application/json", false },
+		{ "image/png", "text/*", false },
+		{ "image/png", "", false },
+	};
+	static char long_type[REV_ATT_TYPE_BYTES + 1];
+	char long_pattern[200] = "";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(rev_att_type_in(str_from_cstr(cases[i].type),
+						 str_from_cstr(cases[i].patterns)),
+				 cases[i].is_in);
+	memset(long_type, 'x', sizeof(long_type));
+	assert_true(rev_att_type_in(str_of(long_type, sizeof(long_type) - 1), STR("x*")));
+	assert_false(rev_att_type_in(str_of(long_type, sizeof(long_type)), STR("x*")));
+	/* A pattern that is too long is passed over, and not those behind it. */
+	memset(long_pattern, '*', sizeof(long_pattern) - 1);
+	assert_false(rev_att_type_in(STR("text/plain"), str_from_cstr(long_pattern)));
+	memcpy(long_pattern + sizeof(long_pattern) - 9, ", text/*", 8);
+	assert_true(rev_att_type_in(STR("text/plain"), str_from_cstr(long_pattern)));
+}
+
+static void
 cuts_do_not_change_what_is_stored(void **state)
 {
 	struct fixture *f = *state;
@@ -794,6 +827,7 @@ cuts_do_not_change_what_is_stored(void **state)
 	struct rev_upload *cut = upload_new(f, 8, 0);
 	struct rev_att_edit a, b;
 	static char text[200000];
+	const char *rev, *read;
 
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = (char)('a' + (i * i >> 7) % 20);
@@ -810,7 +844,11 @@ cuts_do_not_change_what_is_stored(void **state)
 	assert_memory_equal(a.att.digest, b.att.digest, sizeof(a.att.digest));
 	assert_int_equal(a.att.encoded_length, b.att.encoded_length);
 	rev_upload_free(whole, false);
-	rev_upload_free(cut, false);
+	/* It is read in more than one piece. */
+	rev = put(f, "d", NULL, &b, 1);
+	read = atts_of(f, "d", rev, false);
+	assert_string_equal(read, arena_printf(f->arena, "f=%.*s@1", (int)sizeof(text), text).ptr);
+	rev_upload_free(cut, true);
 }
 
 static void
@@ -980,6 +1018,7 @@ main(void)
 		TEST(upload_into_a_deleted_database_ends),
 		TEST(upload_past_its_limit_is_refused),
 		TEST(compressed_data_has_couchdbs_digest),
+		TEST(types_are_compared_with_patterns),
 		TEST(cuts_do_not_change_what_is_stored),
 		TEST(ranges_are_read_from_where_they_begin),
 		TEST(missing_chunk_and_broken_gzip_are_corrupt),
