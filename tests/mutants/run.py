@@ -208,6 +208,8 @@ def parse():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants side by side")
     parser.add_argument("--at", action="append", metavar="PATH[:LINE]",
                         help="all changes of a file or a line in the place of drawn ones")
+    parser.add_argument("--near", action="store_true",
+                        help="no tests that run servers: faster, and others may notice what survives")
     return parser.parse_args()
 
 
@@ -223,7 +225,7 @@ def main():
     say(f"SEED={options.seed}")
     tree.HOME.mkdir(parents=True, exist_ok=True)
     tree.copy_tree()
-    folders = tree.sources()
+    folders = tree.sources(options.near)
     texts = {path: (tree.COPY / path).read_text() for path in folders}
     changes = [change for path, text in texts.items() for change in lexer.changes_of(path, text)]
     reasons = reasons_of(REASONS.read_text())
