@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "fixture.h"
+#include "index/bson/form.h"
+#include "index/json/form.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "catalog/verify.h"
@@ -588,6 +590,54 @@ settings_that_are_no_text_are_found(void **state)
 	assert_says(f, "unreadable_value unknown_key");
 }
 
+/* ---- Indexes ---- */
+
+static void
+set_definition(struct fixture *f, const struct index_def *def)
+{
+	struct buf key = BUF_INIT(KEY_BYTES), value = BUF_INIT(INDEX_RECORD_BYTES);
+
+	index_key_def(&key, f->db, def->number);
+	(void)index_def_put(&value, def);
+	assert_int_equal(buf_status(&value), STATUS_OK);
+	set(f, buf_str(&key), buf_str(&value));
+	buf_release(&key);
+	buf_release(&value);
+}
+
+static void
+definitions_that_nothing_can_be_made_of_are_found(void **state)
+{
+	const struct str path = STR("a");
+	const struct index_column column = { &path, 1, false };
+	struct index_def def = {
+		.form = &index_json_form,
+		.number = 1,
+		.state = INDEX_READY,
+		.order = DOC_KEY_COUCH,
+		.name = STR("name"),
+		.owner = STR("owner"),
+		.columns = &column,
+		.column_count = 1,
+		.filter = STR("{\"a\":{\"$gt\":1}}"),
+		.collator = index_collator(false),
+		.failure = STR(""),
+		.spec = STR("{}"),
+	};
+	struct fixture *f = *state;
+
+	set_definition(f, &def);
+	assert_says(f, "");
+	def.filter = STR("{\"a\":{\"$unheard\":1}}");
+	set_definition(f, &def);
+	assert_says(f, "unreadable_value");
+	def.filter = (struct str){ NULL, 0 };
+	def.form = &index_bson_form;
+	def.flags = INDEX_BSON;
+	set_definition(f, &def);
+	assert_says(f, "unreadable_value");
+}
+
 /* ---- Bodies ---- */
 
 static void
@@ -1024,6 +1074,7 @@ main(void)
 		VERIFY_TEST(counters_of_no_range_are_found),
 		VERIFY_TEST(wrong_watched_key_and_unknown_counters_are_found),
 		VERIFY_TEST(settings_that_are_no_text_are_found),
+		VERIFY_TEST(definitions_that_nothing_can_be_made_of_are_found),
 		VERIFY_TEST(lost_body_is_found),
 		VERIFY_TEST(lost_root_is_found),
 		VERIFY_TEST(bodies_of_no_leaf_are_found_once_each),

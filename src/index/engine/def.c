@@ -123,13 +123,31 @@ def_close(struct index_def *def)
 		def->form->close(def->opened);
 }
 
+/* What a definition says has been checked when the index was created. */
+static enum status
+def_open_stored(struct index_def *def, struct arena *arena, struct err *err)
+{
+	bool is_current = def->state != INDEX_DROPPED && def_is_of_this_collator(def);
+	enum status status = def_open(def, is_current, arena, err);
+
+	return status == STATUS_INVALID ? STATUS_CORRUPT : status;
+}
+
+enum status
+index_def_check(struct index_def *def, struct arena *arena, struct err *err)
+{
+	enum status status = def_open_stored(def, arena, err);
+
+	def_close(def);
+	return status;
+}
+
 static enum status
 index_set_add(struct owned_set *o, const struct index_form *form, struct str key_tail,
 	      struct str value, struct err *err)
 {
 	struct tuple_reader r = tuple_reader(key_tail);
 	struct index_def *def;
-	enum status status;
 	uint64_t number;
 
 	TRY(tuple_next_u64(&r, &number));
@@ -142,10 +160,7 @@ index_set_add(struct owned_set *o, const struct index_form *form, struct str key
 	TRY(index_def_parse(form, value, o->arena, def, err));
 	def->number = number;
 	o->set.count++; /* from here on index_set_free() knows of it */
-	status = def_open(def, def->state != INDEX_DROPPED && def_is_of_this_collator(def),
-			  o->arena, err);
-	/* What a definition says has been checked when the index was created. */
-	return status == STATUS_INVALID ? STATUS_CORRUPT : status;
+	return def_open_stored(def, o->arena, err);
 }
 
 static bool

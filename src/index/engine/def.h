@@ -302,6 +302,12 @@ size_t index_def_put(struct buf *value, const struct index_def *def);
 MUST_USE enum status index_def_parse(const struct index_form *form, struct str value,
 				     struct arena *arena, struct index_def *ret, struct err *err);
 
+/*
+ * STATUS_CORRUPT if the definition that was parsed has a filter or a collation of which its form
+ * can make nothing. Other failures do not say what the definition is like. Uses the arena.
+ */
+MUST_USE enum status index_def_check(struct index_def *def, struct arena *arena, struct err *err);
+
 /* (P, INDEXES, number), and (P, INDEXES, "build", number): forgets what the buffer held. */
 void index_key_def(struct buf *key, const struct catalog_db *db, uint64_t number);
 void index_key_build(struct buf *key, const struct catalog_db *db, uint64_t number);

@@ -86,6 +86,8 @@ check_definition(struct verify *x, const struct catalog_verify_cursor *c)
 		return;
 	}
 	status = index_def_parse(x->on.db.kind->index_form, c->pair.value, x->on.arena, &def, &err);
+	if (status == STATUS_OK && index_def_check(&def, x->on.arena, &err) == STATUS_CORRUPT)
+		status = STATUS_CORRUPT;
 	if (status != STATUS_OK)
 		catalog_verify_unreadable(x->on.v, status, &err, c->pair.key,
 					  "not the definition of an index");
