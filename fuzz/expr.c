@@ -4,7 +4,7 @@
  * what was computed at compilation.
  */
 #include "documents.h"
-#include "mql/expr.h"
+#include "mql/expr/expr.h"
 
 enum {
 	/* So little that loops inside each other end soon: a plain thread counts no steps. */

@@ -4,7 +4,7 @@
  * the same valid document twice, and tells whether it is another one.
  */
 #include "documents.h"
-#include "mql/update.h"
+#include "mql/update/update.h"
 
 enum {
 	MAX_BYTES = 1 << 24,

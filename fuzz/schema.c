@@ -3,7 +3,7 @@
  * answer twice, and the opposite within `not`.
  */
 #include "documents.h"
-#include "mql/schema.h"
+#include "mql/schema/schema.h"
 
 enum {
 	MAX_BYTES = 1 << 24,

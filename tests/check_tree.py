@@ -26,12 +26,17 @@ ROOMS = {
     "doc": "base loop kv",
     "bson": "base doc",
     "mql": "base loop bson",
+    "mql/expr": "base loop bson mql",
+    "mql/schema": "base loop bson mql",
+    "mql/match": "base loop bson mql mql/expr mql/schema",
+    "mql/stage": "base loop bson mql mql/expr mql/match",
+    "mql/update": "base loop bson mql mql/match",
     "access": "base loop kv catalog settings doc",
     "index": "base loop kv doc",
     "index/selector": "base loop kv doc index",
     "index/engine": "base loop kv catalog doc index",
     "index/json": "base loop kv catalog doc index index/selector index/engine",
-    "index/bson": "base loop kv doc bson mql index index/engine",
+    "index/bson": "base loop kv doc bson mql mql/match index index/engine",
     "index/view": "base loop kv catalog doc index index/json",
     "model/revisioned": "base loop kv catalog doc index index/engine index/json index/view",
     "history": "base loop kv catalog",
@@ -57,7 +62,8 @@ ROOMS = {
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
     "door/mongo/wire": "base loop",
-    "door/mongo": "base loop js kv catalog bson mql index index/engine index/bson model/plain access settings net door door/mongo/wire",
+    "door/mongo": "base loop js kv catalog bson mql mql/expr mql/match mql/stage mql/update index index/engine"
+                  " index/bson model/plain access settings net door door/mongo/wire",
     "door/redis/wire": "base",
     "door/redis": "base loop kv catalog doc model/timed access settings net door door/redis/wire",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed model/plain"

@@ -63,7 +63,7 @@ struct mql {
 	uint64_t cluster_time; /* $currentDate's timestamps */
 	int code;              /* of the failure; 0 where MongoDB has none */
 	unsigned depth;        /* of the expression that is being compiled: 0 outside of one */
-	/* Who runs functions in JavaScript (script.h); NULL: they are not allowed here. */
+	/* Who runs functions in JavaScript (expr/script.h); NULL: they are not allowed here. */
 	const struct mql_scripts *scripts;
 	struct mql_ahead *ahead; /* NULL: nothing is known ahead of an evaluation */
 	size_t script_count;     /* functions that were compiled so far, but for accumulators */

@@ -50,7 +50,7 @@ EXPRESSIONS = harvest("mql/expr_*.c", r'"(\$[A-Za-z0-9]+)"')
 MEMBERS = harvest("mql/expr_*.c", r'"([a-z][A-Za-z]{1,15})"')
 FILTERS = harvest("mql/match_*.c", r'"(\$[A-Za-z0-9]+)"')
 UPDATES = harvest("mql/update_*.c", r'"(\$[A-Za-z0-9]+)"')
-STAGES = harvest("mql/stages.c", r'"(\$[A-Za-z0-9]+)"')
+STAGES = harvest("mql/stage/stages.c", r'"(\$[A-Za-z0-9]+)"')
 SUMS = harvest("mql/accum*.c", r'"(\$[A-Za-z0-9]+)"') + harvest("mql/window_*.c", r'"(\$[A-Za-z0-9]+)"')
 
 PATHS = ["_id", "a", "b", "c", "a.b", "l", "l.0", "l.x", "t", "s", "d", "n", "k.b.c", "none", "geo"]

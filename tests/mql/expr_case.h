@@ -2,7 +2,7 @@
 #ifndef FROND_TESTS_MQL_EXPR_CASE_H
 #define FROND_TESTS_MQL_EXPR_CASE_H
 
-#include "mql/expr.h"
+#include "mql/expr/expr.h"
 #include "mql_case.h"
 
 struct expr_case {

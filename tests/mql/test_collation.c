@@ -1,6 +1,6 @@
 #include "mql/collation.h"
 
-#include "mql/match.h"
+#include "mql/match/match.h"
 #include "mql_case.h"
 
 static struct mql_collation *

@@ -1,6 +1,6 @@
 /* Each operator on values of all types, extreme ones among them: a value, or a failure. */
 #include "expr_case.h"
-#include "mql/expr_int.h"
+#include "mql/expr/expr_int.h"
 
 enum {
 	ANY_ROUNDS = 150,

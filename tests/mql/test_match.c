@@ -1,4 +1,4 @@
-#include "mql/match.h"
+#include "mql/match/match.h"
 
 #include "mql_case.h"
 

@@ -1,4 +1,4 @@
-#include "mql/project.h"
+#include "mql/stage/project.h"
 
 #include "mql_case.h"
 

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "mql/stages.h"
+#include "mql/stage/stages.h"
 
 #include "mql_case.h"
 

@@ -1,4 +1,4 @@
-#include "mql/update.h"
+#include "mql/update/update.h"
 
 #include "mql_case.h"
 

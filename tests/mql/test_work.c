@@ -3,8 +3,8 @@
  * are less than three times as many.
  */
 #include "loop/step.h"
-#include "mql/match.h"
-#include "mql/update.h"
+#include "mql/match/match.h"
+#include "mql/update/update.h"
 #include "expr_case.h"
 
 enum {

@@ -9,7 +9,7 @@
 #define FROND_DOOR_MONGO_AGGREGATE_H
 
 #include "door/mongo/command.h"
-#include "mql/stages.h"
+#include "mql/stage/stages.h"
 
 enum {
 	AGGREGATE_BYTES = 64 * 1024 * 1024, /* of the command and what is compiled of it */

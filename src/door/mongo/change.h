@@ -17,9 +17,9 @@
 #include "door/mongo/data.h"
 #include "door/mongo/plan.h"
 #include "mql/collation.h"
-#include "mql/script.h"
-#include "mql/stages.h"
-#include "mql/update.h"
+#include "mql/expr/script.h"
+#include "mql/stage/stages.h"
+#include "mql/update/update.h"
 
 /* What is to be changed, and how; what it names outlives the change. */
 struct change_ask {

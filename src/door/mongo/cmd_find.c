@@ -7,7 +7,7 @@
 #include "door/mongo/sorted.h"
 #include "door/mongo/view.h"
 #include "door/mongo/watch.h"
-#include "mql/project.h"
+#include "mql/stage/project.h"
 
 enum {
 	FIND_FILTER,

@@ -5,7 +5,7 @@
 #include "door/mongo/retry.h"
 #include "door/mongo/run.h"
 #include "door/mongo/validate.h"
-#include "mql/project.h"
+#include "mql/stage/project.h"
 
 enum {
 	MODIFY_QUERY,

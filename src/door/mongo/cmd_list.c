@@ -8,7 +8,7 @@
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/run.h"
 #include "door/mongo/walk.h"
-#include "mql/match.h"
+#include "mql/match/match.h"
 
 enum {
 	LIST_FILTER,

@@ -9,7 +9,7 @@
 
 #include "door/mongo/command.h"
 #include "model/plain/plain.h"
-#include "mql/expr.h"
+#include "mql/expr/expr.h"
 
 enum {
 	DATA_PAGE_DOCS = 1000,         /* that one transaction writes */

@@ -8,7 +8,7 @@
 #define FROND_DOOR_MONGO_MERGE_H
 
 #include "door/mongo/data.h"
-#include "mql/stages.h"
+#include "mql/stage/stages.h"
 
 /* True if documents are told apart by `_id` alone. */
 bool merge_is_by_id(const struct mql_write *w);

@@ -12,7 +12,7 @@
 #include "door/mongo/command.h"
 #include "index/engine/scan.h"
 #include "model/plain/plain.h"
-#include "mql/match.h"
+#include "mql/match/match.h"
 #include "mql/sort.h"
 
 enum {

@@ -3,7 +3,7 @@
  * comes once each, in the order of `_id`, as if the collection had been walked through.
  */
 #include "door/mongo/plan_int.h"
-#include "mql/match_branches.h"
+#include "mql/match/branches.h"
 
 enum status
 plan_or_demands(const struct choosing *x, const struct mql_branch *branch, struct choosing *ret)

@@ -6,7 +6,7 @@
  */
 #include "door/mongo/index.h"
 #include "door/mongo/plan_int.h"
-#include "mql/match_branches.h"
+#include "mql/match/branches.h"
 
 /*
  * True if the columns behind those of values are the sort's, and no others. `_id` may follow, as it

@@ -11,7 +11,7 @@
 #include "door/mongo/data.h"
 #include "door/mongo/plan.h"
 #include "mql/collation.h"
-#include "mql/script.h"
+#include "mql/expr/script.h"
 
 enum {
 	QUERY_BYTES = 128 * 1024 * 1024, /* of the plan and one document, while it is read */

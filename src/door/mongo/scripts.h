@@ -6,7 +6,7 @@
 #ifndef FROND_DOOR_MONGO_SCRIPTS_H
 #define FROND_DOOR_MONGO_SCRIPTS_H
 
-#include "mql/script.h"
+#include "mql/expr/script.h"
 
 struct call;
 

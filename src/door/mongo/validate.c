@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "door/mongo/client.h"
-#include "mql/match.h"
+#include "mql/match/match.h"
 
 enum {
 	VALIDATE_BYTES = 128 * 1024 * 1024, /* of a validator and what it makes of one document */

@@ -3,7 +3,7 @@
 #include "door/mongo/client.h"
 #include "door/mongo/data.h"
 #include "door/mongo/run.h"
-#include "mql/stages.h"
+#include "mql/stage/stages.h"
 
 const struct view *
 views_find(const struct views *v, struct str ns)

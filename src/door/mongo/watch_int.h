@@ -5,7 +5,7 @@
 #include "catalog/keys.h"
 #include "door/mongo/data.h"
 #include "door/mongo/watch.h"
-#include "mql/stages.h"
+#include "mql/stage/stages.h"
 
 enum {
 	WATCH_NS_BYTES = 256,

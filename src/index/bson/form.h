@@ -1,7 +1,7 @@
 /*
- * BSON documents as the engine indexes them: filters are those of mql/match.h, texts are ordered by
- * their bytes or by a collation (mql/collation.h), whose document is stored with all of its
- * members. Components are those of bson_key_put(). Arrays are gone through as MongoDB does
+ * BSON documents as the engine indexes them: filters are those of mql/match/match.h, texts are
+ * ordered by their bytes or by a collation (mql/collation.h), whose document is stored with all of
+ * its members. Components are those of bson_key_put(). Arrays are gone through as MongoDB does
  * (entry.c). Values of intervals are struct bson_value. The order is DOC_KEY_BSON.
  */
 #ifndef FROND_INDEX_BSON_FORM_H
@@ -11,7 +11,7 @@
 
 #include "index/engine/def.h"
 #include "mql/collation.h"
-#include "mql/match.h"
+#include "mql/match/match.h"
 
 extern const struct index_form index_bson_form;
 
