@@ -1,4 +1,7 @@
-/* Values as _sum adds them: what a list of them adds up to, or which of them is to blame. */
+/*
+ * Values as _sum adds them: what a list of them adds up to, or which of them is to blame; and what
+ * _stats makes of them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "index/view/reduce.h"
 #include "index/view/sum.h"
 
 enum {
@@ -92,11 +96,56 @@ values_are_added_or_one_is_to_blame(void **state)
 	arena_free(arena);
 }
 
+/* What _stats makes of rows with these values; the text of an error behind its name. */
+static void
+stats_are(struct arena *arena, const char *const values[VALUES_MOST], const char *expected)
+{
+	const struct view_reduce reduce = { .kind = VIEW_REDUCE_STATS };
+	struct index_work work = { .arena = arena };
+	struct reduce_acc acc;
+	struct str partial;
+
+	reduce_acc_init(&acc, &reduce, &work);
+	for (size_t i = 0; i < VALUES_MOST && values[i]; i++)
+		assert_int_equal(
+			reduce_acc_row(&acc, STR("1"), STR("id"), str_from_cstr(values[i])),
+			STATUS_OK);
+	assert_int_equal(reduce_acc_result(&acc, &partial), STATUS_OK);
+	if (!str_eq(partial, str_from_cstr(expected)))
+		fail_msg("%.*s, not %s", STR_ARG(partial), expected);
+	reduce_acc_release(&acc);
+}
+
+#define STATS_OF(sum, count, min, max, sumsqr)                                                     \
+	"{\"sum\":" #sum ",\"count\":" #count ",\"min\":" #min ",\"max\":" #max                    \
+	",\"sumsqr\":" #sumsqr "}"
+
+static void
+statistics_are_of_numbers_side_by_side(void **state)
+{
+	struct arena *arena = arena_new(ARENA_BYTES);
+
+	(void)state;
+	stats_are(arena, (const char *const[VALUES_MOST]){ "3", "-1", "2" },
+		  "r" STATS_OF(4, 3, -1, 3, 14));
+	stats_are(arena, (const char *const[VALUES_MOST]){ "[1,2]", "[3,5]" },
+		  "r[" STATS_OF(4, 2, 1, 3, 10) "," STATS_OF(7, 2, 2, 5, 29) "]");
+	stats_are(arena, (const char *const[VALUES_MOST]){ "[[1],[]]", "[[2],[]]" },
+		  "r[[" STATS_OF(3, 2, 1, 2, 5) "],[]]");
+	stats_are(arena, (const char *const[VALUES_MOST]){ "[]" }, "r[]");
+	stats_are(arena,
+		  (const char *const[VALUES_MOST]){ STATS_OF(4, 2, 1, 3, 10),
+						    STATS_OF(5, 1, 5, 5, 25) },
+		  "r" STATS_OF(9, 3, 1, 5, 35));
+	arena_free(arena);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_added_or_one_is_to_blame),
+		cmocka_unit_test(statistics_are_of_numbers_side_by_side),
 	};
 
 	return cmocka_run_group_tests_name("sum", tests, NULL, NULL);

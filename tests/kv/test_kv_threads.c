@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "base/rand.h"
+#include "kv/prefix.h"
 
 enum {
 	THREADS = 8,
 	ACCOUNTS = 16,
 	TRANSFERS = 60, /* of each thread */
 	START = 1000,
+	TAKEN = 40, /* numbers of databases, by each thread */
+	TAKING_ROUNDS = 8,
 };
 
 struct bank {
@@ -299,6 +302,69 @@ cancel_comes_from_any_thread(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
+/* ---- Numbers of databases ---- */
+
+struct taker {
+	struct kv_store *store;
+	pthread_barrier_t *start;
+	uint64_t taken[TAKEN];
+	enum status status;
+};
+
+static void *
+taker_main(void *arg)
+{
+	struct taker *t = arg;
+
+	pthread_barrier_wait(t->start);
+	for (int i = 0; i < TAKEN && t->status == STATUS_OK; i++)
+		t->status = kv_prefix_take(t->store, &t->taken[i], NULL);
+	return NULL;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A store that was just opened takes blocks of few numbers, so threads often want one at once. */
+static void
+no_number_is_taken_twice(void **state)
+{
+	static uint64_t all[TAKING_ROUNDS * THREADS * TAKEN];
+	struct fixture *f = *state;
+	pthread_barrier_t start;
+	size_t count = 0;
+
+	assert_int_equal(pthread_barrier_init(&start, NULL, THREADS), 0);
+	for (int round = 0; round < TAKING_ROUNDS; round++) {
+		struct taker takers[THREADS];
+		pthread_t threads[THREADS];
+
+		kv_close(f->store);
+		f->store = fixture_open(f->url,
+					(struct kv_options){ .create = true, .no_sync = true });
+		for (int i = 0; i < THREADS; i++) {
+			takers[i] = (struct taker){ .store = f->store, .start = &start };
+			assert_int_equal(pthread_create(&threads[i], NULL, taker_main, &takers[i]),
+					 0);
+		}
+		for (int i = 0; i < THREADS; i++) {
+			pthread_join(threads[i], NULL);
+			assert_int_equal(takers[i].status, STATUS_OK);
+			memcpy(&all[count], takers[i].taken, sizeof(takers[i].taken));
+			count += TAKEN;
+		}
+	}
+	pthread_barrier_destroy(&start);
+	qsort(all, count, sizeof(*all), compare_numbers);
+	for (size_t i = 1; i < count; i++)
+		assert_true(all[i - 1] < all[i]);
+}
+
 int
 main(void)
 {
@@ -306,6 +372,7 @@ main(void)
 		T(transfers_of_many_threads_keep_the_sum),
 		T(watches_wake_other_threads),
 		T(cancel_comes_from_any_thread),
+		T(no_number_is_taken_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

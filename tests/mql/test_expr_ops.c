@@ -44,6 +44,10 @@ functions_of_numbers(void **state)
 		{ "{'$round':[1,101]}", "{}", NULL, 51083 },
 		{ "{'$round':[1,1.5]}", "{}", NULL, 51082 },
 		{ "{'$round':['x']}", "{}", NULL, 51081 },
+		{ "{'$round':[null]}", "{}", "null", 0 },
+		{ "{'$round':['$none',2]}", "{}", "null", 0 },
+		{ "{'$round':[1.5,null]}", "{}", "null", 0 },
+		{ "{'$trunc':[null]}", "{}", "null", 0 },
 		{ "{'$trunc':[-1.29,1]}", "{}", "-1.2", 0 },
 		{ "{'$sigmoid':0}", "{}", "0.5", 0 },
 	};
