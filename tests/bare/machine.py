@@ -164,16 +164,15 @@ class Cache:
             old.unlink()
         made = base.with_suffix(".new")
         # The namespaces are for what mmdebstrap mounts and starts, should it be killed.
-        with subprocess.Popen(
-                in_namespaces("--mount-proc", "mmdebstrap", "--mode=root", "--format=tar", *options, made,
-                              *(["-"] if lines else [])),
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                env=dict(os.environ, TMPDIR=str(scratch)), preexec_fn=die_with_parent) as process:
-            _, said = process.communicate("".join(f"{line}\n" for line in lines))
-        if process.returncode:
+        done = subprocess.run(
+            in_namespaces("--mount-proc", "mmdebstrap", "--mode=root", "--format=tar", *options, made,
+                          *(["-"] if lines else [])),
+            input="".join(f"{line}\n" for line in lines), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, env=dict(os.environ, TMPDIR=str(scratch)), preexec_fn=die_with_parent)
+        if done.returncode:
             made.unlink(missing_ok=True)
-            errors = [line for line in said.splitlines() if line.startswith("E:")]
-            raise CannotBeMade(f"mmdebstrap makes no Debian: {(errors or [last_line(said)])[0]}")
+            errors = [line for line in done.stderr.splitlines() if line.startswith("E:")]
+            raise CannotBeMade(f"mmdebstrap makes no Debian: {(errors or [last_line(done.stderr)])[0]}")
         made.rename(base)
         return base
 

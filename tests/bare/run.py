@@ -179,9 +179,8 @@ def follow_readme(tap, bare):
 
 def run_tests(bare):
     """The exit code of the whole of the tests in the machine; they print for themselves."""
-    with subprocess.Popen(bare.user_runs("make test"), stdin=subprocess.DEVNULL,
-                          preexec_fn=machine.die_with_parent) as process:
-        return process.wait()
+    return subprocess.run(bare.user_runs("make test"), stdin=subprocess.DEVNULL,
+                          preexec_fn=machine.die_with_parent).returncode
 
 
 def main():
