@@ -52,14 +52,14 @@ bson_form_check_collation(const struct index_def *def, struct err *err)
 }
 
 static void
-bson_form_draw(struct str document, struct buf *ret)
+bson_form_draw(struct buf *ret, struct str document)
 {
 	bson_json_write(ret, document, BSON_JSON_RELAXED);
 }
 
 /* The bytes of a key are no text. */
 static void
-bson_form_draw_id(struct str id, struct buf *ret)
+bson_form_draw_id(struct buf *ret, struct str id)
 {
 	buf_append_byte(ret, '"');
 	buf_append_hex(ret, id);

@@ -229,7 +229,7 @@ step_note_violation(struct step *s, const struct index_source *source)
 		return STATUS_OK;
 	if (s->examples.len)
 		buf_append_byte(&s->examples, ',');
-	s->build->def->form->draw_id(source->id, &s->examples);
+	s->build->def->form->draw_id(&s->examples, source->id);
 	/* Too many bytes are no failure: the number of violations is told in any case. */
 	return buf_status(&s->examples) == STATUS_NOMEM ? STATUS_NOMEM : STATUS_OK;
 }

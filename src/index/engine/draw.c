@@ -105,11 +105,11 @@ draw_def(const struct index_def *def, struct buf *ret)
 	draw_some_columns(def, "cut values at", index_def_cuts(def), ret);
 	if (def->filter.ptr) {
 		buf_append_cstr(ret, ", where ");
-		def->form->draw(def->filter, ret);
+		def->form->draw(ret, def->filter);
 	}
 	if (def->collation.len) {
 		buf_append_cstr(ret, ", collation ");
-		def->form->draw(def->collation, ret);
+		def->form->draw(ret, def->collation);
 	}
 	draw_text("ordered by", def->collator, ret);
 	if (def->form->has_revisions) {

@@ -48,8 +48,8 @@ struct index_form {
 	enum status (*check_collation)(const struct index_def *def, struct err *err);
 	bool (*is_collation)(struct str collation);
 	/* Draws a filter or a collation, and an id, as people read them: the id as JSON. */
-	void (*draw)(struct str stored, struct buf *ret);
-	void (*draw_id)(struct str id, struct buf *ret);
+	void (*draw)(struct buf *ret, struct str stored);
+	void (*draw_id)(struct buf *ret, struct str id);
 
 	/* ---- Entries ---- */
 

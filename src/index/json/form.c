@@ -34,19 +34,6 @@ json_form_open(struct index_def *def, bool is_current, struct arena *arena, stru
 	return STATUS_OK;
 }
 
-/* A selector is kept as it was written. */
-static void
-json_form_draw(struct str filter, struct buf *ret)
-{
-	buf_append_str(ret, filter);
-}
-
-static void
-json_form_draw_id(struct str id, struct buf *ret)
-{
-	json_write_str(ret, id);
-}
-
 static enum status
 json_form_put_component(struct buf *key, const struct index_def *def, size_t column,
 			const void *values, size_t i, struct index_work *w, bool *ret_cut)
@@ -332,8 +319,8 @@ const struct index_form index_json_form = {
 	.id_kind = TUPLE_STRING,
 	.has_revisions = true,
 	.open = json_form_open,
-	.draw = json_form_draw,
-	.draw_id = json_form_draw_id,
+	.draw = buf_append_str, /* a selector is kept as it was written */
+	.draw_id = json_write_str,
 	.put_component = json_form_put_component,
 	.has_same_columns = json_form_has_same_columns,
 	.make_entries = json_form_make_entries,
