@@ -135,9 +135,32 @@ def what_makes_no_sense_fails_the_command(cwd):
            "let": None, "ordered": None, "cursor": None})
         c({"update": "c", "updates": [{"q": {}, "u": {"$set": {"a": 1}}, "multi": None, "upsert": None,
                                        "collation": None, "arrayFilters": None, "c": None}]}, "d")
-        for command in ({"update": "c", "updates": [{"q": None, "u": {}}]},
-                        {"delete": "c", "deletes": [{"q": None, "limit": 1}]}):
-            equal(c(command, "d")["writeErrors"][0]["code"], 40414)
+
+
+@test
+def members_of_all_statements_are_looked_at_before_anything_is_done(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        c({"insert": "c", "documents": [{"_id": 1, "n": 0}]}, "d")
+        update = {"q": {"_id": 1}, "u": {"$inc": {"n": 1}}}
+        delete = {"q": {"_id": 1}, "limit": 1}
+        for code, statement in ((40414, {"q": {}}), (40414, {"u": {}}), (40414, {}), (40414, {"q": None, "u": {}}),
+                                (40415, {**update, "what": 1}), (14, {"q": 1, "u": {}}), (9, {"q": {}, "u": 1}),
+                                (9, {"q": {}, "u": None}), (14, {**update, "multi": "x"}), (9, {**update, "hint": 1}),
+                                (14, {**update, "arrayFilters": {}})):
+            for ordered in (True, False):
+                command = {"update": "c", "updates": [update, statement, update], "ordered": ordered}
+                equal((c.fails(command, "d")["code"], statement), (code, statement))
+        for code, statement in ((40414, {"q": {}}), (40414, {"limit": 1}), (40414, {}), (40414, {"q": None, "limit": 1}),
+                                (40415, {**delete, "what": 1}), (14, {"q": 1, "limit": 1}), (9, {"q": {}, "limit": 2}),
+                                (9, {**delete, "hint": 1}), (14, {**delete, "collation": 1})):
+            for ordered in (True, False):
+                command = {"delete": "c", "deletes": [delete, statement], "ordered": ordered}
+                equal((c.fails(command, "d")["code"], statement), (code, statement))
+        equal(documents(c), [{"_id": 1, "n": 0}])
+        # A collection that would have been made is not, either.
+        equal(c.fails({"update": "new", "updates": [{**update, "upsert": True}, {"q": {}}]}, "d")["errmsg"],
+              "BSON field 'update.updates.u' is missing but a required field")
+        equal([i["name"] for i in c({"listCollections": 1}, "d")["cursor"]["firstBatch"]], ["c"])
 
 
 @test

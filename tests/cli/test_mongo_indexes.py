@@ -995,7 +995,10 @@ def pipelines_are_explained_by_their_stages(cwd):
         equal(client.fails({"explain": writes}, db="d")["code"], 72)
         for command, code in (({"ping": 1}, 20), ({"nothing": 1}, 59), ({"find": "c", "x": 1}, 40415), ({}, 59),
                               ({"find": "c", "hint": "x"}, 2), (7, 14),
-                              ({"delete": "c", "deletes": []}, 16), ({"find": "c", "$db": "other"}, 73)):
+                              ({"delete": "c", "deletes": []}, 16), ({"delete": "c", "deletes": [{"q": {}}]}, 40414),
+                              ({"delete": "c", "deletes": [{"limit": 1}]}, 40414),
+                              ({"update": "c", "updates": [{"q": {}}]}, 40414),
+                              ({"update": "c", "updates": [{"u": {}}]}, 40414), ({"find": "c", "$db": "other"}, 73)):
             equal((command, client.fails({"explain": command}, db="d")["code"]), (command, code))
         equal(client.fails({"explain": {"find": "c"}, "verbosity": "x"}, db="d")["code"], 2)
 

@@ -105,14 +105,21 @@ static enum status
 read_statement(struct explaining *x, bool removes)
 {
 	struct call *c = x->call;
+	const char *const name = removes ? "deletes" : "updates";
+	const char *const members[] = { "q", removes ? "limit" : "u" };
 	struct bson_value list, one;
 	bool many;
 
-	if (!bson_find(x->command, removes ? STR("deletes") : STR("updates"), &list) ||
-	    list.type != BSON_ARRAY || bson_count(bson_text(&list)) != 1 ||
-	    !bson_find(bson_text(&list), STR("0"), &one) || one.type != BSON_DOCUMENT)
+	if (!bson_find(x->command, str_from_cstr(name), &list) || list.type != BSON_ARRAY ||
+	    bson_count(bson_text(&list)) != 1 || !bson_find(bson_text(&list), STR("0"), &one) ||
+	    one.type != BSON_DOCUMENT)
 		return call_fail(c, MONGO_INVALID_LENGTH,
 				 "explained write batches must be of size 1");
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (!bson_find(bson_text(&one), str_from_cstr(members[i]), NULL))
+			return call_fail(c, MONGO_FIELD_MISSING,
+					 "BSON field '%s.%s.%s' is missing but a required field",
+					 removes ? "delete" : "update", name, members[i]);
 	many = removes ? !member_number(bson_text(&one), "limit")
 		       : bson_find_true(bson_text(&one), STR("multi"));
 	TRY(read_query(x, bson_text(&one), "q"));

@@ -427,29 +427,33 @@ update_check_pipeline(struct call *c, const struct bson_value *update)
 	return data_mql_status(c, &q, mql_pipeline_check_names(&q, bson_text(update)));
 }
 
-/* A pipeline with an unknown stage fails the whole command, not only its statement. */
+/*
+ * A statement that lacks a member, or has a wrong one, fails the whole command before anything is
+ * done, as does a pipeline with an unknown stage.
+ */
 static enum status
-check_pipelines(struct call *c)
+check_statements(struct call *c, bool deletes)
 {
-	struct bson_value update;
+	struct statement s;
 	struct data_list list;
 	struct str one;
 
-	for (data_list_begin(&list, &c->args[WRITE_STATEMENTS]); data_list_next(&list, &one);)
-		if (bson_find(one, STR("u"), &update))
-			TRY(update_check_pipeline(c, &update));
+	for (data_list_begin(&list, &c->args[WRITE_STATEMENTS]); data_list_next(&list, &one);) {
+		TRY(read_statement(c, one, deletes, &s));
+		if (s.ask.update)
+			TRY(update_check_pipeline(c, s.ask.update));
+	}
 	return STATUS_OK;
 }
 
 static enum status
-run_statements(struct call *c, bool creates)
+run_statements(struct call *c, bool deletes)
 {
 	struct updating u = { 0 };
-	enum status status = writing_begin(&u.w, c, creates);
+	enum status status = writing_begin(&u.w, c, !deletes && may_upsert(c));
 
-	if (status == STATUS_OK && strcmp(c->command->name, "update") == 0)
-		status = check_pipelines(c);
-
+	if (status == STATUS_OK)
+		status = check_statements(c, deletes);
 	if (status == STATUS_OK)
 		status = writing_run(&u.w, update_page, update_forget_staged);
 	return writing_answer(&u.w, status);
@@ -458,11 +462,11 @@ run_statements(struct call *c, bool creates)
 enum status
 mongo_run_delete(struct call *c)
 {
-	return run_statements(c, false);
+	return run_statements(c, true);
 }
 
 enum status
 mongo_run_update(struct call *c)
 {
-	return run_statements(c, may_upsert(c));
+	return run_statements(c, false);
 }
