@@ -271,6 +271,7 @@ def each_role_may_do_what_it_is_for(cwd):
     figures, lists = {"collStats", "dbStats"}, {"listCollections", "listIndexes"}
     read, make = {"find", "dbHash"} | figures | lists, {"create", "createIndexes", "drop"}
     may = {"nobody": ([], set()), "monitor": (["clusterMonitor"], monitor | either | figures),
+           "cluster": (["clusterAdmin"], monitor | either | figures | host | manage | {"dropDatabase"}),
            "hoster": (["hostManager"], host), "manager": (["clusterManager"], manage | either),
            "reader": ([{"role": "read", "db": "shop"}], read),
            "writer": ([{"role": "readWrite", "db": "shop"}],

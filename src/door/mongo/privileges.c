@@ -25,7 +25,7 @@ static const struct action {
 	{ RIGHT_WRITE | RIGHT_ADMIN, "dropIndex", false },
 	{ RIGHT_ADMIN | RIGHT_RESTORE, "collMod", false },
 	{ RIGHT_ADMIN | RIGHT_RESTORE, "bypassDocumentValidation", false },
-	{ RIGHT_ADMIN, "dropDatabase", false },
+	{ RIGHT_ADMIN | RIGHT_DROP, "dropDatabase", false },
 	{ RIGHT_ADMIN, "validate", false },
 	{ RIGHT_ADMIN, "enableProfiler", false },
 	{ RIGHT_USERS, "createUser", false },

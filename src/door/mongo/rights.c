@@ -17,7 +17,7 @@ static const struct {
 	{ "clusterMonitor", RIGHT_MONITOR, true },
 	{ "hostManager", RIGHT_HOST, true },
 	{ "clusterManager", RIGHT_MANAGE, true },
-	{ "clusterAdmin", RIGHT_MONITOR | RIGHT_MANAGE | RIGHT_HOST, true },
+	{ "clusterAdmin", RIGHT_MONITOR | RIGHT_MANAGE | RIGHT_HOST | RIGHT_DROP, true },
 	{ "backup", RIGHT_READ | RIGHT_MONITOR, true },
 	{ "restore", RIGHT_RESTORE, true },
 	{ "root", RIGHT_ALL, true },

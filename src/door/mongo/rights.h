@@ -28,7 +28,8 @@ enum right {
 	RIGHT_MANAGE = 1 << 5,  /* the replica set and its parameters */
 	RIGHT_HOST = 1 << 6,    /* operations of others are ended, parameters of the server set */
 	RIGHT_RESTORE = 1 << 7, /* documents are added, collections and indexes made and changed */
-	RIGHT_ALL = (1 << 8) - 1,
+	RIGHT_DROP = 1 << 8,    /* databases are dropped */
+	RIGHT_ALL = (1 << 9) - 1,
 };
 
 /* A role, as clients are told it. */
