@@ -90,7 +90,8 @@ struct replicator {
 	struct verdict *verdicts; /* ends of jobs that their documents do not show yet */
 	struct event verdicts_bell;
 	struct event docs_stop;
-	unsigned fibers; /* that follow documents, store verdicts and renew leases */
+	struct look *looks; /* requests whose filters are looked for before there is a job */
+	unsigned fibers;    /* that follow documents, store verdicts, renew leases and look */
 
 	bool shared;           /* other processes use the store: leases say who runs what */
 	struct leases *leases; /* NULL unless shared; what is known of them is under the lock */
@@ -125,6 +126,15 @@ struct job *job_next(struct replicator *r, struct job *j);
 struct job *job_new(struct replicator *r, struct repl_spec *spec);
 void job_free(struct job *j);
 void job_remember(struct job *j, enum job_past what, const char *reason);
+
+/*
+ * Has a request wait for the job that has the id of a spec, or for a new one, which takes the spec
+ * over: NULL is left in `*spec`. A continuous one is there at once. `ret_id` is the job's full id.
+ * A failure leaves `w` as it is.
+ */
+MUST_USE enum status job_join(struct replicator *r, struct repl_spec **spec,
+			      struct replicator_wait *w, char ret_id[SPEC_FULL_ID_BYTES],
+			      struct err *err);
 
 /* Append JSON objects that describe a job (job_text.c). */
 void job_write(const struct job *j, struct buf *out);

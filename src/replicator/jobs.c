@@ -158,6 +158,37 @@ replicator_wait_end(struct replicator_wait *w, enum status status, const struct 
 	replicator_wait_unref(w);
 }
 
+enum status
+job_join(struct replicator *r, struct repl_spec **spec, struct replicator_wait *w,
+	 char ret_id[SPEC_FULL_ID_BYTES], struct err *err)
+{
+	char id[SPEC_ID_BYTES + 1];
+	struct job *j;
+
+	if (r->stopping || !r->started)
+		return err_set(err, STATUS_UNAVAILABLE, "the replicator is not running");
+	repl_spec_id(*spec, str_from_cstr(r->store_id), id, ret_id);
+	j = job_find(r, str_from_cstr(ret_id));
+	if (!j) {
+		if (r->jobs_count >= REPLICATOR_JOBS_MAX)
+			return err_set(err, STATUS_BUSY, "there are %d replications",
+				       REPLICATOR_JOBS_MAX);
+		j = job_new(r, *spec);
+		if (!j)
+			return err_set(err, STATUS_NOMEM, "out of memory for a replication");
+		*spec = NULL;
+		job_table_add(r, j);
+	}
+	if (j->spec->continuous) {
+		replicator_wait_end(w, STATUS_OK, NULL, STR(""));
+	} else {
+		w->next = j->waits;
+		j->waits = w;
+	}
+	replicator_ring(r);
+	return STATUS_OK;
+}
+
 /* ---- The store's own id ---- */
 
 enum {

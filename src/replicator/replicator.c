@@ -5,6 +5,7 @@
 #include "base/metric.h"
 #include "replicator/job.h"
 #include "replicator/job_lease.h"
+#include "replicator/looks.h"
 #include "replicator/schedule.h"
 
 /* ---- Requests that wait for a job ---- */
@@ -41,37 +42,6 @@ replicator_id(struct replicator *r, const struct repl_spec *spec, char ret[SPEC_
 	return STATUS_OK;
 }
 
-/* Under the lock. */
-static enum status
-replicator_add_locked(struct replicator *r, struct repl_spec **spec, struct replicator_wait *w,
-		      char ret_id[SPEC_FULL_ID_BYTES], struct err *err)
-{
-	char id[SPEC_ID_BYTES + 1];
-	struct job *j;
-
-	if (r->stopping || !r->started)
-		return err_set(err, STATUS_UNAVAILABLE, "the replicator is not running");
-	repl_spec_id(*spec, str_from_cstr(r->store_id), id, ret_id);
-	j = job_find(r, str_from_cstr(ret_id));
-	if (!j) {
-		if (r->jobs_count >= REPLICATOR_JOBS_MAX)
-			return err_set(err, STATUS_BUSY, "there are %d replications",
-				       REPLICATOR_JOBS_MAX);
-		j = job_new(r, *spec);
-		if (!j)
-			return err_set(err, STATUS_NOMEM, "out of memory for a replication");
-		*spec = NULL;
-		job_table_add(r, j);
-	}
-	if (j->spec->continuous) {
-		replicator_wait_end(w, STATUS_OK, NULL, STR(""));
-	} else {
-		w->next = j->waits;
-		j->waits = w;
-	}
-	return STATUS_OK;
-}
-
 enum status
 replicator_add(struct replicator *r, struct repl_spec *spec, char ret_id[SPEC_FULL_ID_BYTES],
 	       struct replicator_wait **ret, struct err *err)
@@ -85,9 +55,10 @@ replicator_add(struct replicator *r, struct repl_spec *spec, char ret_id[SPEC_FU
 	}
 	if (status == STATUS_OK) {
 		pthread_mutex_lock(&r->lock);
-		status = replicator_add_locked(r, &spec, w, ret_id, err);
-		if (status == STATUS_OK)
-			replicator_ring(r);
+		if (look_is_needed(r, spec, ret_id))
+			status = look_add(r, &spec, w, err);
+		else
+			status = job_join(r, &spec, w, ret_id, err);
 		pthread_mutex_unlock(&r->lock);
 	}
 	repl_spec_free(spec);

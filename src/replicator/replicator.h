@@ -82,7 +82,8 @@ void replicator_wait_unref(struct replicator_wait *w); /* NULL is fine */
 
 /*
  * Adds a job or joins the one that has the same id. Takes the spec over, also when it fails. `done`
- * of `*ret` is set at once for a continuous job, and when any other job has ended. `ret_id` is the
+ * of `*ret` is set at once for a continuous job, or when the function that it filters by was looked
+ * for; and when any other job has ended. `ret_id` is the
  * job's full id. STATUS_NOMEM; STATUS_LIMIT past REPLICATOR_JOBS_MAX; STATUS_UNAVAILABLE when the
  * process is stopping; the store's failures.
  */

@@ -534,8 +534,8 @@ run_replication(const struct run_config *config, struct buf *ret_answer, struct 
 		status = peer_init(&r.target, config->env, &r.spec->target, r.spec, r.scope,
 				   &r.part, err);
 	if (status == STATUS_OK)
-		status = run_to_end(&r, err);
-	if (status == STATUS_OK) {
+		status = config->looks_only ? run_find_filter(&r, err) : run_to_end(&r, err);
+	if (status == STATUS_OK && !config->looks_only) {
 		run_write_answer(&r, ret_answer);
 		status = buf_status(ret_answer);
 	}

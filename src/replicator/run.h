@@ -59,6 +59,7 @@ struct run_config {
 	struct net_scope *scope; /* cancelling it stops the run, which then leaves a checkpoint */
 	struct net_scope *settling; /* cancelling it as well ends that checkpoint, too */
 	struct run_progress *progress;
+	bool looks_only; /* it ends, complete, when it has found what it filters by */
 };
 
 /*

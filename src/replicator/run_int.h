@@ -134,6 +134,9 @@ MUST_USE enum status doc_has_attachments(struct str doc, struct arena *arena, bo
 
 /* ---- Beginning and checkpoints (run_log.c) ---- */
 
+/* Opens the source and reads the function of the filter, if it is one. */
+MUST_USE enum status run_find_filter(struct repl_run *r, struct err *err);
+
 /* Opens both ends, creates the target if the spec says so, and reads the checkpoints. */
 MUST_USE enum status run_open_ends(struct repl_run *r, struct err *err);
 

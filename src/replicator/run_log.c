@@ -202,19 +202,6 @@ run_find_function(struct repl_run *r, struct buf *ddoc, struct str design, struc
 		       found ? QUOTE_SHOW(name) : "filters");
 }
 
-/* True if the filter is a function of a design document of the source; then where its slash is. */
-static bool
-run_filters_by_function(const struct repl_run *r, size_t *ret_slash)
-{
-	struct str filter = r->spec->filter;
-	const char *slash = filter.len ? memchr(filter.ptr, '/', filter.len) : NULL;
-
-	if (!slash || filter.ptr[0] == '_')
-		return false;
-	*ret_slash = (size_t)(slash - filter.ptr);
-	return true;
-}
-
 /*
  * Chooses the name of the checkpoints. Under a filter function it depends on the function's text as
  * well: documents that another function has held back may pass this one, so a run with a changed
@@ -232,7 +219,7 @@ run_name_log(struct repl_run *r, struct err *err)
 	int code;
 
 	r->log_id = str_from_cstr(r->config->id);
-	if (!run_filters_by_function(r, &slash))
+	if (!repl_spec_filters_by_function(r->spec, &slash))
 		return STATUS_OK;
 	design = str_of(r->spec->filter.ptr, slash);
 	buf_append_cstr(&path, "_design/");
@@ -261,7 +248,7 @@ run_open_source(struct repl_run *r, struct err *err)
 	enum status status = run_open_end(r, &r->source, &r->source_start, err);
 	size_t slash;
 
-	if (status == STATUS_NOT_FOUND && run_filters_by_function(r, &slash))
+	if (status == STATUS_NOT_FOUND && repl_spec_filters_by_function(r->spec, &slash))
 		return err_set(err, status,
 			       "not_found: Could not open source database `%s`: db_not_found",
 			       QUOTE_SHOW(r->source.end->name));
@@ -351,11 +338,17 @@ run_begin_session(struct repl_run *r, struct err *err)
 }
 
 enum status
-run_open_ends(struct repl_run *r, struct err *err)
+run_find_filter(struct repl_run *r, struct err *err)
 {
 	TRY(run_open_source(r, err));
 	TRY(run_write_filter(r, err));
-	TRY(run_name_log(r, err));
+	return run_name_log(r, err);
+}
+
+enum status
+run_open_ends(struct repl_run *r, struct err *err)
+{
+	TRY(run_find_filter(r, err));
 	if (r->spec->create_target)
 		TRY(run_create_target(r, err));
 	TRY(run_open_end(r, &r->target, &r->target_start, err));

@@ -10,6 +10,7 @@
 #include "loop/task.h"
 #include "replicator/docs.h"
 #include "replicator/job_lease.h"
+#include "replicator/looks.h"
 #include "replicator/verdicts.h"
 
 uint64_t
@@ -416,6 +417,7 @@ schedule_turn(struct replicator *r, struct schedule_times *t)
 	bool drained;
 
 	schedule_stop_in_time(r, t);
+	looks_turn(r);
 	schedule_sweep(r);
 	schedule_stop_unheld(r);
 	schedule_fill_places(r);

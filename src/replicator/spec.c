@@ -545,6 +545,18 @@ repl_spec_id(const struct repl_spec *spec, struct str store, char ret[SPEC_ID_BY
 		 spec->create_target ? "+create_target" : "");
 }
 
+bool
+repl_spec_filters_by_function(const struct repl_spec *spec, size_t *ret_slash)
+{
+	struct str filter = spec->filter;
+	const char *slash = filter.len ? memchr(filter.ptr, '/', filter.len) : NULL;
+
+	if (!slash || filter.ptr[0] == '_')
+		return false;
+	*ret_slash = (size_t)(slash - filter.ptr);
+	return true;
+}
+
 struct str
 repl_spec_filtered_id(const char *id, struct str function, struct arena *arena)
 {

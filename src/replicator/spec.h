@@ -83,6 +83,9 @@ void repl_spec_free(struct repl_spec *spec); /* NULL is fine */
 void repl_spec_id(const struct repl_spec *spec, struct str store, char ret[SPEC_ID_BYTES + 1],
 		  char ret_full[SPEC_FULL_ID_BYTES]);
 
+/* True if the filter is a function of a design document of the source; then where its slash is. */
+bool repl_spec_filters_by_function(const struct repl_spec *spec, size_t *ret_slash);
+
 /*
  * The id that names the checkpoints of a replication under a filter function of this text. It is in
  * the arena; ptr NULL when that is full.

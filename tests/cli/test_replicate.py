@@ -405,9 +405,12 @@ def a_filter_that_is_not_there_is_told_in_couchdbs_words(directory):
         equal(server.request("PUT", "/a/_design/empty", {})[0], 201)
 
         def refused(source, name):
-            status, answer = server.request("POST", "/_replicate", {
-                "source": source, "target": "x", "create_target": True, "filter": name})
+            job = {"source": source, "target": "x", "create_target": True, "filter": name}
+            status, answer = server.request("POST", "/_replicate", job)
             equal((status, answer["error"]), (404, "not_found"))
+            equal(server.request("POST", "/_replicate", {**job, "continuous": True}), (status, answer))
+            # There is no job that goes on failing.
+            equal(server.request("GET", "/_scheduler/jobs")[1]["jobs"], [])
             return answer["reason"]
 
         where = server.url
@@ -425,12 +428,23 @@ def a_filter_that_is_not_there_is_told_in_couchdbs_words(directory):
         status, answer = server.request("POST", "/_replicate", {"source": "nowhere", "target": "a"})
         equal((status, answer), (500, {"error": "db_not_found",
                                        "reason": f"could not open {where}/nowhere/"}))
-        # A document of _replicator has it as the reason.
+        # A continuous one whose filter is there is answered, and known by the id, at once.
+        job = {"source": "a", "target": "y", "create_target": True, "filter": "d/f", "continuous": True}
+        status, answer = server.request("POST", "/_replicate", job)
+        equal((status, server.request("POST", "/_replicate", job)), (202, (202, answer)))
+        until(lambda: server.request("GET", "/y/_design/d")[0] == 200)
+        equal(server.request("POST", "/_replicate", {**job, "cancel": True})[0], 200)
+        # A document of _replicator has it as the reason, and is tried again.
         equal(server.request("PUT", "/_replicator")[0], 201)
         equal(server.request("PUT", "/_replicator/r", {
             "source": "a", "target": "x", "create_target": True, "filter": "none/f"})[0], 201)
-        until(lambda: "Couldn't open document `_design/none`" in str(
-            server.request("GET", "/_scheduler/docs/_replicator/r")[1]))
+
+        def told():
+            return server.request("GET", "/_scheduler/docs/_replicator/r")[1]
+
+        until(lambda: told().get("state") == "crashing")
+        contains(told()["info"]["error"], "Couldn't open document `_design/none`")
+        equal("_replication_state" in server.request("GET", "/_replicator/r")[1], False)
 
 
 @test

@@ -143,8 +143,9 @@ replicate_and_wait(struct couch_req *r, struct repl_spec *spec)
 	TRY(replicator_add(r->couch->config.replicator, spec, id, &w, &r->fail.err));
 	status = replicate_await(r, w);
 	if (status == STATUS_OK)
-		status = continuous ? replicate_reply_job(r, 202, str_from_cstr(id))
-				    : replicate_reply_result(r, w);
+		status = continuous && w->status == STATUS_OK
+				 ? replicate_reply_job(r, 202, str_from_cstr(id))
+				 : replicate_reply_result(r, w);
 	replicator_wait_unref(w);
 	return status;
 }
