@@ -75,7 +75,7 @@ void cli_check_db(const char *name, struct argp_state *state);
 
 /*
  * The database that an argument names. NAME is a database of documents, rows:NAME one of rows,
- * redis:NUMBER one of Redis's door.
+ * redis:NUMBER one of Redis's door, mongo:DB.COLLECTION one of MongoDB's.
  */
 struct cli_db {
 	enum catalog_space space;
@@ -83,6 +83,8 @@ struct cli_db {
 };
 
 struct cli_db cli_db_of(const char *text);
+/* What stands in front of a database's name in an argument. */
+const char *cli_space_prefix(enum catalog_space space);
 /* Does the same, and calls argp_error() if no database of documents can have that name. */
 struct cli_db cli_parse_db(const char *text, struct argp_state *state);
 

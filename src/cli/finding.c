@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "catalog/draw.h"
+#include "cli/cli.h"
 #include "kv/tuple.h"
 
 enum {
@@ -20,8 +21,8 @@ finding_print(const struct catalog_finding *finding)
 
 	buf_printf(&line, "%s: ", finding->kind);
 	if (finding->database.ptr)
-		buf_printf(&line, "database \"%.*s\"%s", STR_ARG(finding->database),
-			   finding->key.len ? ", " : "");
+		buf_printf(&line, "database \"%s%.*s\"%s", cli_space_prefix(kind->space),
+			   STR_ARG(finding->database), finding->key.len ? ", " : "");
 	if (finding->key.len && catalog_place_of(finding->key, &place)) {
 		catalog_draw_space(kind, place, &line);
 		buf_append_cstr(&line, ", ");

@@ -117,7 +117,8 @@ draw_headings(struct inspect *i, struct str key, const struct catalog_db *db)
 		if (i->has_place)
 			buf_append_byte(out, '\n');
 		if (db)
-			buf_printf(out, "database \"%.*s\", prefix (%llu), %s\n", STR_ARG(db->name),
+			buf_printf(out, "database \"%s%.*s\", prefix (%llu), %s\n",
+				   cli_space_prefix(db->kind->space), STR_ARG(db->name),
 				   (unsigned long long)db->number, summary(db));
 		else if (place.database)
 			buf_printf(out, "no database, prefix (%llu)\n",

@@ -224,19 +224,24 @@ struct naming {
 	size_t more;
 };
 
-/* The names of CouchDB's databases, and of others that are listed with them, in a range. */
+/* The names of all doors' databases in a range, as arguments name them. */
 static enum status
 names_body(struct kv_tx *tx, void *arg)
 {
 	struct naming *n = arg;
 	AUTO(buf_release) struct buf last = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
-	struct catalog_page page;
+	struct catalog_page page = { .more = true };
 
 	buf_clear(&n->names);
 	n->count = n->more = 0;
 	do {
+		enum status status;
+
 		arena_clear(n->arena);
-		TRY(catalog_all(tx, &last, NAMES_PAGE, n->arena, &page, NULL));
+		status = catalog_all(tx, &last, NAMES_PAGE, n->arena, &page, NULL);
+		if (status == STATUS_NEWER)
+			continue; /* behind the one that cannot be read */
+		TRY(status);
 		for (size_t i = 0; i < page.count; i++) {
 			const struct catalog_db *db = &page.dbs[i];
 
@@ -246,8 +251,8 @@ names_body(struct kv_tx *tx, void *arg)
 				n->more++;
 				continue;
 			}
-			buf_printf(&n->names, "%s\"%.*s\"", n->count > 1 ? ", " : "",
-				   STR_ARG(db->name));
+			buf_printf(&n->names, "%s\"%s%.*s\"", n->count > 1 ? ", " : "",
+				   cli_space_prefix(db->kind->space), STR_ARG(db->name));
 		}
 	} while (page.more);
 	return buf_status(&n->names);

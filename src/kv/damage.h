@@ -40,8 +40,8 @@ struct kv_damaged_file {
 };
 
 /*
- * Reads every block of every file, and tells of each damaged one. What other files have between the
- * place of the damage and the last key of the damaged file is not read.
+ * Reads every block of every file, and tells of each damaged file once. Blocks of other files that
+ * lie wholly between the first and the last key of a damaged block are not read.
  */
 typedef void kv_damaged_found(void *arg, const struct kv_damaged_file *file);
 MUST_USE enum status kv_files_check(struct kv_store *store, kv_damaged_found *found, void *arg,

@@ -212,7 +212,7 @@ def collections_live_beside_other_databases_and_are_backed_up(cwd):
     ok("load", "docs", "-", cwd=cwd, stdin='{"_id": "a"}')
     with Server(cwd) as server:
         equal(server.request("GET", "/_all_dbs")[1], ["docs"])
-    contains(ok("inspect", cwd=cwd).stdout, 'database "docs.docs"')
+    contains(ok("inspect", cwd=cwd).stdout, 'database "mongo:docs.docs"')
     ok("backup", "backups", cwd=cwd)
     load(cwd, "mongo:docs.docs", '{"_id":"later"}')
     ok("restore", "backups", *OTHER, cwd=cwd)

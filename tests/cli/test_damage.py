@@ -2,9 +2,12 @@
 them, and what goes on working."""
 
 import pathlib
+import re
 import urllib.request
 
 from harness import Server, contains, equal, main, ok, run, test, until
+from mongo import Client
+from redis_server import Redis
 
 DOCS = 400
 
@@ -98,6 +101,36 @@ def verify_goes_on_past_damage_and_lists_it(cwd):
     contains(lines[-1], "3 databases, ")
     equal(run("verify", "--quiet", "a", cwd=cwd).returncode,
           int(any('"a"' in line for line in damaged)))
+
+
+@test
+def verify_goes_on_in_other_files_and_names_databases_of_all_doors(cwd):
+    """Two tables with keys of the same databases, one damaged in Redis's, one in MongoDB's."""
+    for part in range(2):
+        with Redis(cwd, "--mongo", "127.0.0.1:0", "--no-sync") as server:
+            mongo = re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", server.read_log()).group(1)
+            with server.client() as c:
+                c("SELECT", 3)
+                for i in range(part, DOCS, 2):
+                    c("SET", f"k{i:04}", noise(i + 1, 100))
+            with Client(int(mongo)) as c:
+                c({"insert": "orders", "documents": [{"_id": i, "text": noise(i + 1000, 100)}
+                                                     for i in range(part, DOCS, 2)]}, "shop")
+    with Server(cwd, "--no-sync"):
+        pass  # each start makes a table of the log
+    first, second = sorted(files(cwd / "data", ".sst")[-2:])
+    flip(first, first.stat().st_size // 3)
+    flip(second, second.stat().st_size * 3 // 4)
+    result = run("verify", "--quiet", cwd=cwd)
+    equal(result.returncode, 1)
+    lines = result.stdout.splitlines()
+    for table in (first, second):
+        named = [line for line in lines if line.startswith(f"damage: file {table.name}, ")]
+        equal(len(named), 1)
+        contains(named[0], 'databases "redis:3", "mongo:shop.orders", ')
+    for db in ("redis:3", "mongo:shop.orders"):
+        equal(len([line for line in lines if line.startswith(f'damage: database "{db}": ')]), 1)
+        equal(run("verify", "--quiet", db, cwd=cwd).returncode, 1)
 
 
 @test
