@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/timespec.h"
 
 /*
  * The section of pointers that METRIC_DEFINE fills. The linker defines both symbols if any object
@@ -212,10 +212,7 @@ bool
 metric_hold_within(uint64_t wait_ms)
 {
 	uint64_t until_ns = clock_after_ms(wait_ms);
-	struct timespec until = {
-		.tv_sec = (time_t)(until_ns / (1000 * CLOCK_NS_PER_MS)),
-		.tv_nsec = (long)(until_ns % (1000 * CLOCK_NS_PER_MS)),
-	};
+	const struct timespec until = timespec_of_ns(until_ns);
 
 	/* Not by the wall clock: that may be set back meanwhile. */
 	if (!metric_take(&until))

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/timespec.h"
 
 enum {
 	TIME_BYTES = 32,
@@ -102,10 +103,7 @@ certificates_on_signal(int number)
 static bool
 certificates_wait(uint64_t until_ns)
 {
-	const struct timespec until = {
-		.tv_sec = (time_t)(until_ns / (1000 * CLOCK_NS_PER_MS)),
-		.tv_nsec = (long)(until_ns % (1000 * CLOCK_NS_PER_MS)),
-	};
+	const struct timespec until = timespec_of_ns(until_ns);
 	int got;
 
 	do

@@ -4,10 +4,10 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/timespec.h"
 #include "cli/cli.h"
 #include "http/server.h"
 #include "loop/wait.h"
@@ -99,10 +99,7 @@ stopping_stop_replicator(void *arg)
 static void
 stopping_wait(uint64_t until_ns)
 {
-	const struct timespec until = {
-		.tv_sec = (time_t)(until_ns / (1000 * CLOCK_NS_PER_MS)),
-		.tv_nsec = (long)(until_ns % (1000 * CLOCK_NS_PER_MS)),
-	};
+	const struct timespec until = timespec_of_ns(until_ns);
 
 	if (until_ns == WAIT_FOREVER) {
 		while (sem_wait(&stopping.asked) != 0)

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/timespec.h"
 
 /*
  * ---- The states of an event ----
@@ -40,10 +40,7 @@ static void
 thread_park(struct waiter *w, uint64_t deadline_ns)
 {
 	struct thread_waiter *t = (struct thread_waiter *)w;
-	struct timespec until = {
-		.tv_sec = (time_t)(deadline_ns / (1000 * CLOCK_NS_PER_MS)),
-		.tv_nsec = (long)(deadline_ns % (1000 * CLOCK_NS_PER_MS)),
-	};
+	const struct timespec until = timespec_of_ns(deadline_ns);
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->woken) {

@@ -11,6 +11,7 @@
 #include "base/metric.h"
 #include "base/quote.h"
 #include "base/thread.h"
+#include "base/timespec.h"
 #include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
@@ -25,7 +26,6 @@ enum {
 	BUILDER_LOOK_STEPS = 8,  /* steps between two looks at the clock, and between two rests */
 	BUILDER_DATABASES = 100, /* with work, that a turn looks at */
 	BUILDER_NICE = 10,       /* requests have the processor first */
-	BUILDER_NS_PER_S = 1000 * 1000 * 1000,
 	BUILDER_ARENA_BYTES = 4 * 1024 * 1024,
 	BUILDER_SURVEY_PAGE = 200, /* databases that one transaction of the survey looks at */
 };
@@ -67,10 +67,10 @@ member_rest(const struct team *t, uint64_t begin_ns)
 {
 	uint64_t worked = clock_mono_ns() - begin_ns;
 	uint64_t rest = worked * (100 - t->options->percent) / t->options->percent;
-	struct timespec ts = { (time_t)(rest / BUILDER_NS_PER_S), (long)(rest % BUILDER_NS_PER_S) };
+	const struct timespec pause = timespec_of_ns(rest);
 
 	if (rest)
-		(void)nanosleep(&ts, NULL);
+		(void)nanosleep(&pause, NULL);
 }
 
 static void

@@ -31,6 +31,7 @@
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/thread.h"
+#include "base/timespec.h"
 #include "kv/embedded/batch.h"
 #include "kv/embedded/reopen.h"
 #include "kv/embedded/watch_int.h"
@@ -115,8 +116,7 @@ queue_wait(struct committer *c, struct emb_queue *q)
 			pthread_cond_wait(&q->filled, &q->lock);
 			continue;
 		}
-		until.tv_sec = (time_t)(until_ns / (1000 * CLOCK_NS_PER_MS));
-		until.tv_nsec = (long)(until_ns % (1000 * CLOCK_NS_PER_MS));
+		until = timespec_of_ns(until_ns);
 		/* Not while `busy`: the memory is in use by the thread that owns the batch. */
 		if (pthread_cond_timedwait(&q->filled, &q->lock, &until) == ETIMEDOUT && idle &&
 		    !q->busy)
