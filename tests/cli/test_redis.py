@@ -526,6 +526,22 @@ def values_longer_than_a_transaction_holds_are_read_in_parts_or_refused(cwd):
 
 
 @test
+def numbers_are_not_looked_for_in_long_fields(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client(timeout=90) as c:
+        equal(c("HSET", "h", "f", "x" * 7_900_000, "n", "5"), 2)
+        # What was not read is not taken for what is there.
+        equal([len(answer) if isinstance(answer, bytes) else str(answer)
+               for answer in c.pipeline(["HINCRBY", "h", "f", "1"], ["HGET", "h", "f"])],
+              ["ERR hash value is not an integer", 7_900_000])
+    (cwd / "frond.conf").write_text("[frond]\nrequest_bytes = 4194304\n")
+    with Redis(cwd, "--no-sync", "--config", "frond.conf") as server, server.client(timeout=90) as c:
+        equal([str(answer) for answer in c.pipeline(
+            ["HINCRBY", "h", "f", "1"], ["HINCRBYFLOAT", "h", "f", "1.5"], ["HSETNX", "h", "f", "1"],
+            ["HINCRBY", "h", "n", "1"])],
+              ["ERR hash value is not an integer", "ERR hash value is not a float", "0", "6"])
+
+
+@test
 def numbers_at_their_limits_overflow_nothing(cwd):
     with Redis(cwd, "--no-sync") as server, server.client() as c:
         c("FROND.HISTORY", "1000")

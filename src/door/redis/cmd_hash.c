@@ -48,10 +48,11 @@ cmd_hset(struct call *c)
 	return STATUS_OK;
 }
 
+/* A longer value than a number may have is not read: `too_long`. */
 static enum status
 hash_get(struct timed_item *item, struct str field, struct timed_member *ret)
 {
-	*ret = (struct timed_member){ .name = field };
+	*ret = (struct timed_member){ .name = field, .most = NUMBER_TEXT_BYTES };
 	return item->type == TIMED_LEAF ? STATUS_OK : timed_members_get(item, ret, 1);
 }
 
@@ -95,7 +96,7 @@ cmd_hincrby(struct call *c)
 	if (!item)
 		return STATUS_OK;
 	TRY(hash_get(item, c->argv[2], &old));
-	if (old.found && !number_read_i64(old.value, &n)) {
+	if (old.found && (old.too_long || !number_read_i64(old.value, &n))) {
 		reply_error(c->reply, STR("ERR hash value is not an integer"));
 		return STATUS_OK;
 	}
@@ -129,7 +130,7 @@ cmd_hincrbyfloat(struct call *c)
 	if (!item)
 		return STATUS_OK;
 	TRY(hash_get(item, c->argv[2], &old));
-	if (old.found && !number_read_long_double(old.value, &n)) {
+	if (old.found && (old.too_long || !number_read_long_double(old.value, &n))) {
 		reply_error(c->reply, STR("ERR hash value is not a float"));
 		return STATUS_OK;
 	}

@@ -243,6 +243,9 @@ struct timed_member {
 	uint64_t write_us;   /* since 1970, of a member that was read */
 	bool found;          /* it is there, or was before a put or a delete */
 	double old_score;    /* TIMED_ZSET: after a put or a delete that found it */
+	/* For a get: a value in pieces with more bytes (0: none) is not read, but `too_long`. */
+	size_t most;
+	bool too_long;
 	/*
 	 * For a put: `found` (TIMED_ZSET: and `old_score`) is what timed_members_get() has told
 	 * since the last change of the item, so the member need not be read again.

@@ -18,6 +18,9 @@ member_take(struct timed_item *item, struct str stored, bool load, struct timed_
 	struct timed_leaf_record leaf;
 	enum status status = timed_leaf_parse(stored, &leaf, item->t->err);
 
+	member->too_long = status == STATUS_OK && load && member->most && leaf.pieces.there &&
+			   leaf.value_len > member->most;
+	load &= !member->too_long;
 	if (status == STATUS_OK && load && (item->type == TIMED_HASH || !member->name.ptr))
 		TRY(timed_leaf_load(item, &leaf));
 	if (status == STATUS_CORRUPT ||
@@ -134,7 +137,7 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 	struct members_read r;
 
 	for (size_t i = 0; i < count; i++)
-		members[i].found = members[i].known = false;
+		members[i].found = members[i].known = members[i].too_long = false;
 	if (item->type == TIMED_LEAF || !count)
 		return STATUS_OK;
 	if (count == 1 && member_recall(item, members))
@@ -146,7 +149,7 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 		if (!members[i].found)
 			members[i].expires_ms = 0;
 	}
-	return count == 1 ? member_remember(item, members) : STATUS_OK;
+	return count == 1 && !members->too_long ? member_remember(item, members) : STATUS_OK;
 }
 
 /* For each member the one of the same name before it, or its own index. In the arena. */
