@@ -1467,6 +1467,30 @@ def a_large_set_needs_no_memory_for_each_member(cwd):
 
 
 @test
+def a_large_sorted_set_needs_little_memory_for_each_member(cwd):
+    """Its name and its score, where sorted sets are united or compared."""
+    (cwd / "frond.conf").write_text("[frond]\nrequest_bytes = 8388608\n")
+    names = [b"member:%05d" % i for i in range(30000)]
+    some = names[5:20000:2]
+    with Redis(cwd, "--config", "frond.conf") as server, server.client() as c:
+        for i in range(0, len(names), 1000):
+            c.pipeline(("ZADD", "a", *(x for n, name in enumerate(names[i:i + 1000], i) for x in (n, name))),
+                       ("ZADD", "b", *(x for n, name in enumerate(names[i:i + 1000], i) for x in (n, b"b" + name))))
+        c("SADD", "some", *some)
+        c("ZADD", "one", 7, some[3])
+        equal(set(c("ZUNION", 3, "a", "b", "a")), set(names) | {b"b" + name for name in names})
+        equal(c("ZUNION", 2, "a", "a"), names)
+        equal(c("ZDIFF", 2, "a", "b"), names)
+        equal(c("ZDIFF", 4, "a", "some", "b", "none"), sorted(set(names) - set(some)))
+        equal((c("ZINTER", 2, "a", "b"), c("ZINTER", 3, "a", "some", "none")), ([], []))
+        equal(c("ZINTER", 3, "a", "some", "a", "WITHSCORES")[:4], [some[0], b"11", some[1], b"15"])
+        equal(c("ZINTER", 3, "a", "one", "some", "WEIGHTS", 2, 10, 100, "WITHSCORES"), [some[3], b"192"])
+        equal(c("ZINTER", 3, "one", "a", "some", "AGGREGATE", "MAX", "WITHSCORES"), [some[3], b"11"])
+        equal([c("ZINTERCARD", 2, "a", "some"), c("ZINTERCARD", 2, "a", "some", "LIMIT", 300)], [len(some), 300])
+        equal((c("ZINTERSTORE", "to", 2, "a", "one"), c("ZRANGE", "to", 0, -1, "WITHSCORES")), (1, [some[3], b"18"]))
+
+
+@test
 def members_at_random_are_members(cwd):
     with Redis(cwd) as server, server.client() as c:
         names = {b"m%d" % i for i in range(5000)}

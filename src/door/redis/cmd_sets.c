@@ -319,23 +319,14 @@ sets_union(struct call *c, const struct sets *s, struct result *ret)
 	return STATUS_OK;
 }
 
-/*
- * Leaves only those members of a page of another set that this one has, or has not. What that takes
- * is forgotten with the page; but a member that is looked up alone is remembered by its item.
- */
+/* Leaves only those members of a page of another set that this one has, or has not. */
 static enum status
 sets_sift(struct timed_item *item, struct arena *pages, bool wanted, struct timed_member *members,
 	  size_t *count)
 {
-	struct arena *own = item->arena;
-	enum status status;
 	size_t left = 0;
 
-	if (*count > 1)
-		item->arena = pages;
-	status = timed_members_get(item, members, *count);
-	item->arena = own;
-	TRY(status);
+	TRY(members_find(item, pages, members, *count));
 	for (size_t i = 0; i < *count; i++)
 		if (members[i].found == wanted)
 			members[left++] = members[i];

@@ -25,14 +25,21 @@ struct zsets {
 	size_t count;
 	enum aggregate aggregate;
 	bool scores;
+	bool counts; /* what comes of it is counted only */
 	uint64_t limit;
 };
 
+struct scored_member {
+	struct str name;
+	double score;
+};
+
+/* Nothing else is kept of a member: there may be very many. */
 struct scored {
-	struct timed_member *members;
+	struct scored_member *members;
 	size_t count;
 	size_t cap;
-	size_t *slots; /* a hash table of them: index + 1; 0: free */
+	uint32_t *slots; /* of a union, a hash table of them: index + 1; 0: free */
 	size_t size;
 };
 
@@ -58,7 +65,7 @@ weighted(double weight, double score)
 
 /* ---- Members by name ---- */
 
-static size_t *
+static uint32_t *
 scored_slot(const struct scored *s, struct str name)
 {
 	size_t i = str_hash(name) & (s->size - 1);
@@ -71,19 +78,37 @@ scored_slot(const struct scored *s, struct str name)
 static enum status
 scored_grow(struct scored *s, struct arena *arena)
 {
-	s->size = s->size ? 2 * s->size : 64;
+	if (s->count > UINT32_MAX / 2)
+		return STATUS_LIMIT;
+	do
+		s->size = s->size ? 2 * s->size : 64;
+	while (s->size <= 2 * s->count);
 	s->slots = arena_zalloc(arena, s->size * sizeof(*s->slots));
 	if (!s->slots)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < s->count; i++)
-		*scored_slot(s, s->members[i].name) = i + 1;
+		*scored_slot(s, s->members[i].name) = (uint32_t)i + 1;
+	return STATUS_OK;
+}
+
+/* A copy of the name is kept. */
+static enum status
+scored_append(struct scored *s, struct arena *arena, struct str name, double score)
+{
+	s->members = arena_grow(arena, s->members, s->count, &s->cap, sizeof(*s->members));
+	if (!s->members)
+		return STATUS_LIMIT;
+	name = arena_dup(arena, name);
+	if (!name.ptr)
+		return STATUS_LIMIT;
+	s->members[s->count++] = (struct scored_member){ name, score };
 	return STATUS_OK;
 }
 
 static enum status
 scored_add(struct scored *s, struct arena *arena, struct str name, double score, enum aggregate how)
 {
-	size_t *slot;
+	uint32_t *slot;
 
 	if (2 * s->count >= s->size)
 		TRY(scored_grow(s, arena));
@@ -92,11 +117,8 @@ scored_add(struct scored *s, struct arena *arena, struct str name, double score,
 		s->members[*slot - 1].score = aggregate(how, s->members[*slot - 1].score, score);
 		return STATUS_OK;
 	}
-	s->members = arena_grow(arena, s->members, s->count, &s->cap, sizeof(*s->members));
-	if (!s->members)
-		return STATUS_LIMIT;
-	s->members[s->count++] = (struct timed_member){ .name = name, .score = score };
-	*slot = s->count;
+	TRY(scored_append(s, arena, name, score));
+	*slot = (uint32_t)s->count;
 	return STATUS_OK;
 }
 
@@ -113,11 +135,11 @@ static enum status
 zsets_union(struct call *c, const struct zsets *z, struct scored *ret)
 {
 	for (size_t i = 0; i < z->count; i++) {
-		struct members_walk w;
+		AUTO(members_walk_end) struct members_walk w = { 0 };
 		struct timed_member m;
 		enum status status;
 
-		members_walk_init(&w, z->items[i], false);
+		members_walk_init(&w, z->items[i], true);
 		while ((status = members_walk_next(&w, &m)) == STATUS_OK)
 			TRY(scored_add(ret, c->arena, m.name,
 				       weighted(z->weights[i], score_of(z->items[i], &m)),
@@ -128,27 +150,36 @@ zsets_union(struct call *c, const struct zsets *z, struct scored *ret)
 	return STATUS_OK;
 }
 
-/* The score that a member of set `first` has in all; `*ret` false: it is not in the result. */
+/*
+ * Leaves only those members of a page of the set `first` that another set has, or has not. Their
+ * scores are those of the result so far.
+ */
 static enum status
-zsets_look(const struct zsets *z, size_t first, const struct timed_member *m, double *score,
-	   bool *ret)
+zsets_sift(const struct zsets *z, size_t at, struct arena *pages, struct timed_member *members,
+	   size_t *count)
 {
+	struct timed_member *others = arena_alloc(pages, (*count + 1) * sizeof(*others));
 	bool wanted = z->combine == COMBINE_INTER;
+	size_t left = 0;
 
-	*ret = true;
-	*score = weighted(z->weights[first], score_of(z->items[first], m));
-	for (size_t i = 0; i < z->count && *ret; i++) {
-		struct timed_member other = { .name = m->name };
+	if (!others)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < *count; i++)
+		others[i] = (struct timed_member){ .name = members[i].name };
+	TRY(members_find(z->items[at], pages, others, *count));
+	for (size_t i = 0; i < *count; i++) {
+		double score = members[i].score;
 
-		if (i == first)
+		if (others[i].found != wanted)
 			continue;
-		if (z->items[i]->type != TIMED_LEAF)
-			TRY(timed_members_get(z->items[i], &other, 1));
-		*ret = other.found == wanted;
-		if (wanted && *ret)
-			*score = aggregate(z->aggregate, *score,
-					   weighted(z->weights[i], score_of(z->items[i], &other)));
+		if (wanted)
+			score = aggregate(
+				z->aggregate, score,
+				weighted(z->weights[at], score_of(z->items[at], &others[i])));
+		members[left] = members[i];
+		members[left++].score = score;
 	}
+	*count = left;
 	return STATUS_OK;
 }
 
@@ -171,25 +202,33 @@ zsets_smallest(const struct zsets *z, size_t *ret)
 	return STATUS_OK;
 }
 
+/* The members of one set that all others have, or none of them: page by page. */
 static enum status
 zsets_filter(struct call *c, const struct zsets *z, struct scored *ret)
 {
-	struct members_walk w;
-	struct timed_member m;
+	AUTO(members_walk_end) struct members_walk w = { 0 };
+	struct timed_member *members;
 	enum status status;
-	size_t first;
+	size_t first, count;
 
 	TRY(zsets_smallest(z, &first));
-	members_walk_init(&w, z->items[first], false);
-	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
-		double score;
-		bool fine;
-
-		TRY(zsets_look(z, first, &m, &score, &fine));
-		if (fine)
-			TRY(scored_add(ret, c->arena, m.name, score, z->aggregate));
-		if (z->limit && ret->count == z->limit)
-			return STATUS_OK;
+	members_walk_init(&w, z->items[first], true);
+	while ((status = members_walk_rest(&w, &members, &count)) == STATUS_OK) {
+		for (size_t i = 0; i < count; i++)
+			members[i].score = weighted(z->weights[first],
+						    score_of(z->items[first], &members[i]));
+		for (size_t i = 0; i < z->count && count; i++)
+			if (i != first)
+				TRY(zsets_sift(z, i, w.pages, members, &count));
+		for (size_t i = 0; i < count; i++) {
+			if (z->counts)
+				ret->count++;
+			else
+				TRY(scored_append(ret, c->arena, members[i].name,
+						  members[i].score));
+			if (z->limit && ret->count == z->limit)
+				return STATUS_OK;
+		}
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -197,7 +236,7 @@ zsets_filter(struct call *c, const struct zsets *z, struct scored *ret)
 static int
 compare_scored(const void *a, const void *b)
 {
-	const struct timed_member *x = a, *y = b;
+	const struct scored_member *x = a, *y = b;
 
 	if (x->score != y->score)
 		return x->score < y->score ? -1 : 1;
@@ -211,7 +250,7 @@ zsets_combine(struct call *c, const struct zsets *z, struct scored *ret)
 		TRY(zsets_union(c, z, ret));
 	else
 		TRY(zsets_filter(c, z, ret));
-	if (ret->count)
+	if (ret->count && !z->counts)
 		qsort(ret->members, ret->count, sizeof(*ret->members), compare_scored);
 	return STATUS_OK;
 }
@@ -330,6 +369,7 @@ zsets_store(struct call *c, enum combine combine, const char *event)
 {
 	struct zsets z = { .combine = combine };
 	struct scored result = { 0 };
+	struct timed_member *members;
 	struct timed_item *to;
 
 	TRY(zsets_open(c, 2, &z));
@@ -342,7 +382,14 @@ zsets_store(struct call *c, enum combine combine, const char *event)
 		return to->type == TIMED_LEAF ? STATUS_OK : data_delete(c, to, c->argv[1], "del");
 	if (to->type != TIMED_LEAF)
 		TRY(timed_item_delete(to));
-	TRY(timed_members_put(to, TIMED_ZSET, result.members, result.count));
+	members = arena_zalloc(c->arena, result.count * sizeof(*members));
+	if (!members)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < result.count; i++) {
+		members[i].name = result.members[i].name;
+		members[i].score = result.members[i].score;
+	}
+	TRY(timed_members_put(to, TIMED_ZSET, members, result.count));
 	return txn_changed(c, c->argv[1], EVENT_ZSET, event);
 }
 
@@ -385,7 +432,7 @@ cmd_zdiffstore(struct call *c)
 enum status
 cmd_zintercard(struct call *c)
 {
-	struct zsets z = { .combine = COMBINE_INTER };
+	struct zsets z = { .combine = COMBINE_INTER, .counts = true };
 	struct scored result = { 0 };
 	int64_t limit = 0;
 

@@ -73,6 +73,20 @@ members_walk_rest(struct members_walk *w, struct timed_member **ret, size_t *ret
 }
 
 enum status
+members_find(struct timed_item *item, struct arena *pages, struct timed_member *members,
+	     size_t count)
+{
+	struct arena *own = item->arena;
+	enum status status;
+
+	if (count > 1)
+		item->arena = pages;
+	status = timed_members_get(item, members, count);
+	item->arena = own;
+	return status;
+}
+
+enum status
 members_all(struct timed_item *item, struct arena *arena, struct timed_member **ret,
 	    size_t *ret_count)
 {

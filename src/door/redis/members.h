@@ -29,6 +29,13 @@ MUST_USE enum status members_walk_next(struct members_walk *w, struct timed_memb
 MUST_USE enum status members_walk_rest(struct members_walk *w, struct timed_member **ret,
 				       size_t *ret_count);
 
+/*
+ * Looks for members of a page in another item. What that takes is forgotten with the page, `pages`
+ * of its walk; but a member that is looked up alone is remembered by its item.
+ */
+MUST_USE enum status members_find(struct timed_item *item, struct arena *pages,
+				  struct timed_member *members, size_t count);
+
 /* All of them. */
 MUST_USE enum status members_all(struct timed_item *item, struct arena *arena,
 				 struct timed_member **ret, size_t *ret_count);
