@@ -175,6 +175,9 @@ block_wait(struct client *c, struct job *job, uint64_t deadline, bool *ret_serve
 	*ret_served = effects_withdraw(c);
 	job->out = &c->out;
 	assert(!c->out.len);
+	/* Whoever sees the answer no longer sees a client that waits. */
+	if (*ret_served)
+		client_set_blocked(c, false);
 	if (*ret_served && c->served_out.len &&
 	    client_write_answers(c, buf_str(&c->served_out)) != STATUS_OK)
 		c->end = CLIENT_ENDS;
