@@ -91,7 +91,7 @@ other_open(const struct mql_store *store, struct mql *q, struct str db, struct s
 	o->source = (struct mql_source){ other_next, other_close };
 	assert_int_equal(mql_match_compile(&own, filter, &o->match), STATUS_OK);
 	if (!bson_find(case_bson(o->arena, other_documents), collection, &array))
-		array.as_text = BSON_EMPTY;
+		array = BSON_OF_ARRAY(BSON_EMPTY);
 	bson_iter_begin(&o->iter, bson_text(&array));
 	*ret = &o->source;
 	return STATUS_OK;
@@ -699,6 +699,50 @@ mistakes_have_mongodbs_codes(void **state)
 	}
 }
 
+/* A pipeline with `depth` pipelines inside each other. */
+static const char *
+nested(struct arena *arena, const char *begin, const char *end, int depth)
+{
+	struct buf text = BUF_INIT(CASE_BYTES);
+	const char *ret;
+
+	for (int i = 0; i < depth; i++)
+		buf_append_cstr(&text, begin);
+	buf_append_cstr(&text, "{'$limit':1}");
+	for (int i = 0; i < depth; i++)
+		buf_append_cstr(&text, end);
+	ret = arena_printf(arena, "%.*s", STR_ARG(buf_str(&text))).ptr;
+	buf_release(&text);
+	return ret;
+}
+
+static void
+pipelines_are_inside_each_other_up_to_their_limit(void **state)
+{
+	static const struct {
+		const char *begin, *end;
+	} cases[] = {
+		{ "{'$unionWith':{'coll':'none','pipeline':[", "]}}" },
+		{ "{'$lookup':{'from':'none','as':'r','pipeline':[", "]}}" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql fits = case_mql(*state);
+		struct mql more = case_mql(*state);
+		const char *text = run_text(
+			&fits, nested(*state, cases[i].begin, cases[i].end, MQL_PIPELINE_NESTING),
+			"{'_id':1}");
+
+		assert_int_equal(fits.code, 0);
+		assert_non_null(strstr(text, "'_id':1"));
+		(void)run_text(
+			&more,
+			nested(*state, cases[i].begin, cases[i].end, MQL_PIPELINE_NESTING + 1),
+			"{'_id':1}");
+		assert_int_equal(more.code, 232);
+	}
+}
+
 static void
 filters_go_to_the_front(void **state)
 {
@@ -817,6 +861,8 @@ main(void)
 		cmocka_unit_test(a_sort_with_a_limit_keeps_few_documents),
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(pipelines_are_inside_each_other_up_to_their_limit,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(filters_go_to_the_front, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(a_pipeline_updates_a_document, case_setup,
 						case_teardown),
