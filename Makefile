@@ -77,6 +77,8 @@ attack: with-tests build/frond
 	ninja -C build bench/load bench/constant
 	python3 -B tests/attack/readers.py build/frond --ask mixed --connections 10000 \
 		--memory-bytes 134217728 --bound-mb 352
+	python3 -B tests/attack/readers.py build/frond --ask all-docs --connections 3000 \
+		--memory-bytes 134217728 --bound-mb 352 --then-reading 300
 	python3 -B tests/attack/unread.py build/frond
 	python3 tests/attack/attack.py --build build
 

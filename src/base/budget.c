@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
+
 static void
 budget_waiting_init(struct budget_waiting *w)
 {
@@ -13,16 +15,19 @@ budget_init(struct budget *b, size_t limit_bytes)
 {
 	*b = (struct budget){ .limit_bytes = limit_bytes };
 	pthread_mutex_init(&b->lock, NULL);
-	budget_waiting_init(&b->reads);
-	budget_waiting_init(&b->begins);
+	for (size_t i = 0; i < BUDGET_KINDS; i++)
+		budget_waiting_init(&b->queues[i]);
+	b->stalled.last = &b->stalled.first;
 }
 
 void
 budget_fini(struct budget *b)
 {
-	assert(!b->reads.first && !b->begins.first && b->taken_bytes == 0);
-	assert(b->parts == 0 && b->output_bytes == 0 && b->read_bytes == 0 &&
-	       b->lasting_bytes == 0);
+	for (size_t i = 0; i < BUDGET_KINDS; i++)
+		assert(!b->queues[i].first && b->queues[i].bytes == 0);
+	assert(b->taken_bytes == 0 && b->parts == 0 && b->output_bytes == 0);
+	assert(b->read_bytes == 0 && b->lasting_bytes == 0 && b->hopeful_bytes == 0);
+	assert(!b->stalled.first && b->unwanted_bytes == 0);
 	pthread_mutex_destroy(&b->lock);
 }
 
@@ -59,23 +64,35 @@ budget_take_peak(struct budget *b)
 	return n;
 }
 
+/* The most that lasting parts have together before more of them are let in. */
+static size_t
+budget_lasting_share(const struct budget *b)
+{
+	return b->limit_bytes / 8 * BUDGET_LASTING_EIGHTHS;
+}
+
+/* The most that all have together before more lasting parts are let in. */
+static size_t
+budget_lasting_most(const struct budget *b)
+{
+	/* Turns to read are given back soon, and keep nobody out. */
+	return b->limit_bytes - b->limit_bytes / BUDGET_SHORT_SHARE +
+	       budget_read_relaxed(&b->read_bytes);
+}
+
 /* True if there is room for one more lasting part. */
 static bool
 budget_admits_lasting(const struct budget *b)
 {
-	size_t lasting = b->limit_bytes / 8 * BUDGET_LASTING_EIGHTHS;
-	size_t most = b->limit_bytes - b->limit_bytes / BUDGET_SHORT_SHARE;
-
-	/* Turns to read are given back soon, and keep nobody out. */
-	return budget_read_relaxed(&b->lasting_bytes) <= lasting &&
-	       budget_held(b) <= most + budget_read_relaxed(&b->read_bytes);
+	return budget_read_relaxed(&b->lasting_bytes) <= budget_lasting_share(b) &&
+	       budget_held(b) <= budget_lasting_most(b);
 }
 
 /* True if others wait for memory, and half of it is held by those that do not read it. */
 static bool
 budget_is_waited_for(const struct budget *b)
 {
-	return budget_is_wanted(b) &&
+	return budget_read_relaxed(&b->waiting) > 0 &&
 	       budget_held(b) > b->limit_bytes / 2 + budget_read_relaxed(&b->read_bytes);
 }
 
@@ -95,7 +112,8 @@ static bool
 budget_has_for_short(const struct budget *b, size_t n)
 {
 	size_t reads = budget_read_relaxed(&b->read_bytes);
-	size_t others = budget_read_relaxed(&b->lasting_bytes) + reads;
+	size_t others = budget_read_relaxed(&b->lasting_bytes) + reads +
+			budget_read_relaxed(&b->hopeful_bytes);
 	size_t held = budget_held(b);
 	size_t share = b->limit_bytes / BUDGET_SHORT_SHARE;
 
@@ -114,7 +132,9 @@ budget_is_short(const struct budget *b)
 bool
 budget_is_wanted(const struct budget *b)
 {
-	return budget_read_relaxed(&b->waiting) > 0;
+	size_t hopeful = budget_read_relaxed(&b->hopeful);
+
+	return budget_read_relaxed(&b->waiting) > hopeful;
 }
 
 /* `most` while none of `room` is used, nothing when all of it is, but never less than `least`. */
@@ -213,19 +233,51 @@ budget_take_read_locked(struct budget *b, size_t n)
 	return true;
 }
 
+/*
+ * Takes the bytes of a turn to last, and counts the part as a lasting one at once: many are granted
+ * before the first of them runs.
+ */
+static bool
+budget_take_last_locked(struct budget *b, size_t n)
+{
+	if (!budget_admits_lasting(b))
+		return false;
+	budget_add_locked(b, n);
+	atomic_fetch_add_explicit(&b->lasting_bytes, n + BUDGET_PART_BYTES, memory_order_relaxed);
+	return true;
+}
+
 static bool
 budget_take_turn_locked(struct budget *b, const struct budget_turn *turn)
 {
-	return turn->reads ? budget_take_read_locked(b, turn->bytes)
-			   : budget_take_begin_locked(b, turn->bytes);
+	switch (turn->kind) {
+	case BUDGET_TO_READ:
+		return budget_take_read_locked(b, turn->bytes);
+	case BUDGET_TO_LAST:
+		return budget_take_last_locked(b, turn->bytes);
+	case BUDGET_TO_BEGIN:
+	case BUDGET_KINDS:
+		break;
+	}
+	return budget_take_begin_locked(b, turn->bytes);
 }
 
 /* ---- Turns ---- */
 
-static struct budget_waiting *
-budget_queue_of(struct budget *b, const struct budget_turn *turn)
+/* A turn joins those that wait, or, if `joins` is false, is no longer among them. */
+static void
+budget_count_turn_locked(struct budget *b, const struct budget_turn *turn, bool joins)
 {
-	return turn->reads ? &b->reads : &b->begins;
+	struct budget_waiting *w = &b->queues[turn->kind];
+	size_t one = joins ? 1 : (size_t)-1;
+
+	w->count += one;
+	w->bytes += joins ? turn->bytes : -turn->bytes;
+	atomic_fetch_add_explicit(&b->hopeful_bytes, joins ? turn->held_bytes : -turn->held_bytes,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&b->waiting, one, memory_order_relaxed);
+	if (turn->kind == BUDGET_TO_LAST)
+		atomic_fetch_add_explicit(&b->hopeful, one, memory_order_relaxed);
 }
 
 /*
@@ -242,8 +294,7 @@ budget_grant_queue_locked(struct budget *b, struct budget_waiting *w)
 		w->first = turn->next;
 		if (!w->first)
 			w->last = &w->first;
-		w->count--;
-		atomic_fetch_sub_explicit(&b->waiting, 1, memory_order_relaxed);
+		budget_count_turn_locked(b, turn, false);
 		assert(!turn->has_come);
 		turn->has_come = true;
 		/*
@@ -254,19 +305,23 @@ budget_grant_queue_locked(struct budget *b, struct budget_waiting *w)
 	}
 }
 
-/* Turns to read come first: their memory is given back soon. */
+/*
+ * Turns to read come first: their memory is given back soon. Turns to last wait for none of the
+ * others, because idle feeds may keep them waiting for long.
+ */
 static void
 budget_grant_locked(struct budget *b)
 {
-	budget_grant_queue_locked(b, &b->reads);
-	if (!b->reads.first)
-		budget_grant_queue_locked(b, &b->begins);
+	budget_grant_queue_locked(b, &b->queues[BUDGET_TO_READ]);
+	budget_grant_queue_locked(b, &b->queues[BUDGET_TO_LAST]);
+	if (!b->queues[BUDGET_TO_READ].first)
+		budget_grant_queue_locked(b, &b->queues[BUDGET_TO_BEGIN]);
 }
 
 static void
 budget_remove_locked(struct budget *b, struct budget_turn *turn)
 {
-	struct budget_waiting *w = budget_queue_of(b, turn);
+	struct budget_waiting *w = &b->queues[turn->kind];
 	struct budget_turn **at = &w->first;
 
 	while (*at != turn)
@@ -274,8 +329,7 @@ budget_remove_locked(struct budget *b, struct budget_turn *turn)
 	*at = turn->next;
 	if (w->last == &turn->next)
 		w->last = at;
-	w->count--;
-	atomic_fetch_sub_explicit(&b->waiting, 1, memory_order_relaxed);
+	budget_count_turn_locked(b, turn, false);
 }
 
 /* Gives back `n` bytes, and ends turns to read of `reads` bytes. */
@@ -300,24 +354,49 @@ budget_askable(const struct budget *b, size_t n)
 	return n < most ? n : most;
 }
 
+/* True if the turn has to wait behind others, whether or not there is memory for it. */
+static bool
+budget_is_behind_locked(const struct budget *b, const struct budget_turn *turn)
+{
+	if (turn->kind == BUDGET_TO_BEGIN && b->queues[BUDGET_TO_READ].first)
+		return true;
+	return b->queues[turn->kind].first;
+}
+
+/* True if one more turn of its kind may wait. */
+static bool
+budget_may_wait_locked(const struct budget *b, const struct budget_turn *turn)
+{
+	switch (turn->kind) {
+	case BUDGET_TO_BEGIN:
+		return b->queues[turn->kind].count < BUDGET_WAITERS;
+	case BUDGET_TO_LAST:
+		return budget_read_relaxed(&b->hopeful_bytes) + turn->held_bytes <=
+		       b->limit_bytes / BUDGET_HOPEFUL_SHARE;
+	case BUDGET_TO_READ:
+	case BUDGET_KINDS:
+		break;
+	}
+	return true;
+}
+
 enum budget_answer
 budget_queue(struct budget *b, struct budget_turn *turn)
 {
-	struct budget_waiting *w = budget_queue_of(b, turn);
+	struct budget_waiting *w = &b->queues[turn->kind];
 	enum budget_answer answer = BUDGET_QUEUED;
 
 	turn->next = NULL;
 	turn->has_come = false;
 	pthread_mutex_lock(&b->lock);
-	if (!b->reads.first && !w->first && budget_take_turn_locked(b, turn)) {
+	if (!budget_is_behind_locked(b, turn) && budget_take_turn_locked(b, turn)) {
 		answer = BUDGET_GIVEN;
-	} else if (!turn->reads && w->count == BUDGET_WAITERS) {
+	} else if (!budget_may_wait_locked(b, turn)) {
 		answer = BUDGET_FULL;
 	} else {
 		*w->last = turn;
 		w->last = &turn->next;
-		w->count++;
-		atomic_fetch_add_explicit(&b->waiting, 1, memory_order_relaxed);
+		budget_count_turn_locked(b, turn, true);
 	}
 	pthread_mutex_unlock(&b->lock);
 	return answer;
@@ -392,7 +471,7 @@ budget_part_exit(struct budget_part *p)
 	if (!p->entered)
 		return;
 	atomic_fetch_sub_explicit(&b->parts, 1, memory_order_relaxed);
-	if (budget_is_wanted(b))
+	if (budget_read_relaxed(&b->waiting))
 		budget_give_back(b, 0, 0);
 }
 
@@ -411,7 +490,7 @@ budget_part_give(struct budget_part *p, const struct budget_turn *turn)
 {
 	p->taken_bytes += turn->bytes;
 	p->asked_bytes = p->taken_bytes;
-	if (turn->reads)
+	if (turn->kind == BUDGET_TO_READ)
 		p->read_bytes += turn->bytes;
 	budget_part_sum(p);
 }
@@ -504,8 +583,12 @@ budget_give_back_unused(struct budget_part *p)
 	if (p->used_bytes > keep)
 		keep = budget_part_is_free(p, p->used_bytes) ? keep : p->used_bytes;
 	if (p->taken_bytes > keep) {
-		budget_give_back(p->budget, p->taken_bytes - keep, 0);
+		size_t back = p->taken_bytes - keep;
+
+		/* First, so that a turn to last finds that there is less of what lasts. */
 		p->taken_bytes = keep;
+		budget_part_sum(p);
+		budget_give_back(p->budget, back, 0);
 	}
 	budget_part_sum(p);
 }
@@ -546,30 +629,54 @@ budget_part_last(struct budget_part *p)
 	budget_part_sum(p);
 }
 
+/* The part is none of those that last any more. */
+static void
+budget_part_uncount_lasting(struct budget_part *p)
+{
+	if (p->lasting_bytes)
+		atomic_fetch_sub_explicit(&p->budget->lasting_bytes, p->lasting_bytes,
+					  memory_order_relaxed);
+	p->lasting_bytes = 0;
+}
+
 void
 budget_part_end_lasting(struct budget_part *p)
 {
 	if (!p->lasts || p->admitted)
 		return;
-	if (p->lasting_bytes)
-		atomic_fetch_sub_explicit(&p->budget->lasting_bytes, p->lasting_bytes,
-					  memory_order_relaxed);
-	p->lasting_bytes = 0;
+	budget_part_uncount_lasting(p);
 	p->lasts = false;
+	if (p->budget && budget_read_relaxed(&p->budget->waiting))
+		budget_give_back(p->budget, 0, 0);
+}
+
+void
+budget_part_admit(struct budget_part *p, const struct budget_turn *turn)
+{
+	assert(!p->admitted && turn->kind == BUDGET_TO_LAST);
+	p->admitted = true;
+	p->taken_bytes += turn->bytes;
+	p->used_bytes += turn->bytes;
+	/* The turn has counted so much already; budget_part_sum() corrects it. */
+	p->lasting_bytes += turn->bytes + BUDGET_PART_BYTES;
+	p->lasts = true;
+	budget_count(p, 0); /* what was free for it is taken now */
+	budget_part_sum(p);
 }
 
 bool
-budget_admit_lasting(struct budget_part *p)
+budget_may_last(const struct budget_part *p)
 {
-	if (!p->budget || p->admitted)
-		return true;
-	if (!budget_admits_lasting(p->budget)) {
-		p->refused = true;
-		return false;
-	}
-	p->admitted = true;
-	budget_part_last(p);
-	return true;
+	const struct budget *b = p->budget;
+
+	return !b || p->admitted ||
+	       (budget_read_relaxed(&b->hopeful) == 0 && budget_admits_lasting(b));
+}
+
+size_t
+budget_part_held(const struct budget_part *p)
+{
+	return p->taken_bytes + (p->entered ? BUDGET_PART_BYTES : 0);
 }
 
 bool
@@ -596,15 +703,130 @@ budget_settle(struct budget_part *p)
 		budget_give_back(p->budget, 0, reads);
 }
 
+/* ---- Those who stall ---- */
+
+static void
+budget_stalled_remove_locked(struct budget *b, struct budget_part *p)
+{
+	*p->stalled_link = p->stalled_next;
+	if (p->stalled_next)
+		p->stalled_next->stalled_link = p->stalled_link;
+	else
+		b->stalled.last = p->stalled_link;
+	p->stalled_link = NULL;
+}
+
+void
+budget_stall(struct budget_part *p, void (*told)(struct budget_part *p))
+{
+	struct budget *b = p->budget;
+
+	if (!b || p->stalls)
+		return;
+	p->stalls = true;
+	p->told = told;
+	p->stalled_bytes = budget_part_held(p);
+	p->stalled_next = NULL;
+	p->stalled_ns = clock_mono_ns();
+	pthread_mutex_lock(&b->lock);
+	p->stalled_link = b->stalled.last;
+	*b->stalled.last = p;
+	b->stalled.last = &p->stalled_next;
+	pthread_mutex_unlock(&b->lock);
+}
+
+void
+budget_unstall(struct budget_part *p)
+{
+	struct budget *b = p->budget;
+
+	if (!p->stalls)
+		return;
+	p->stalls = false;
+	pthread_mutex_lock(&b->lock);
+	if (p->stalled_link) {
+		budget_stalled_remove_locked(b, p);
+	} else {
+		assert(b->unwanted_bytes >= p->stalled_bytes);
+		b->unwanted_bytes -= p->stalled_bytes;
+		atomic_store_explicit(&p->unwanted, false, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+bool
+budget_is_unwanted(const struct budget_part *p)
+{
+	return atomic_load_explicit(&p->unwanted, memory_order_relaxed);
+}
+
+static size_t
+budget_excess(size_t held, size_t most)
+{
+	return held > most ? held - most : 0;
+}
+
+/* How much has to be given back before all turns of a kind could be granted. */
+static size_t
+budget_lack_locked(const struct budget *b, enum budget_kind kind)
+{
+	const struct budget_waiting *w = &b->queues[kind];
+	size_t held = budget_held(b);
+	size_t others, lasting;
+
+	if (!w->first)
+		return 0;
+	switch (kind) {
+	case BUDGET_TO_BEGIN:
+		return budget_excess(held + w->bytes, budget_begin_share(b));
+	case BUDGET_TO_READ:
+		return budget_excess(held + w->bytes,
+				     b->limit_bytes + b->limit_bytes / BUDGET_EXCESS_SHARE);
+	case BUDGET_TO_LAST:
+	case BUDGET_KINDS:
+		break;
+	}
+	/* The last one of them is let in on top of what the others have then. */
+	others = w->bytes - w->first->bytes;
+	lasting = budget_read_relaxed(&b->lasting_bytes) + (w->count - 1) * BUDGET_PART_BYTES;
+	lasting = budget_excess(lasting + others, budget_lasting_share(b));
+	held = budget_excess(held + others, budget_lasting_most(b));
+	return lasting > held ? lasting : held;
+}
+
+void
+budget_make_room(struct budget *b)
+{
+	uint64_t before_ns = clock_mono_ns() - BUDGET_STALL_MS * CLOCK_NS_PER_MS;
+	size_t lack = 0;
+
+	pthread_mutex_lock(&b->lock);
+	for (size_t i = 0; i < BUDGET_KINDS; i++) {
+		size_t n = budget_lack_locked(b, (enum budget_kind)i);
+
+		lack = n > lack ? n : lack;
+	}
+	while (b->stalled.first && b->unwanted_bytes < lack &&
+	       b->stalled.first->stalled_ns <= before_ns) {
+		struct budget_part *p = b->stalled.first;
+
+		budget_stalled_remove_locked(b, p);
+		b->unwanted_bytes += p->stalled_bytes;
+		atomic_store_explicit(&p->unwanted, true, memory_order_relaxed);
+		/* The part's thread takes the lock in budget_unstall() before it is released. */
+		p->told(p);
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
 void
 budget_part_release(struct budget_part *p)
 {
+	budget_unstall(p);
 	budget_count_output(p, 0);
+	budget_part_uncount_lasting(p);
 	if (p->taken_bytes)
 		budget_give_back(p->budget, p->taken_bytes, p->read_bytes);
-	if (p->lasting_bytes)
-		atomic_fetch_sub_explicit(&p->budget->lasting_bytes, p->lasting_bytes,
-					  memory_order_relaxed);
 	budget_part_exit(p);
 	budget_part_init(p, p->budget);
 }

@@ -24,12 +24,25 @@
  * == Why those who stay keep nobody out ==
  *
  * A part lasts from the moment when its request begins something that takes as long as its client
- * likes: budget_admit_lasting(), or budget_part_last() where nobody could know before. Lasting
- * parts are let in only up to five eighths of the budget, and while an eighth is free. What they
- * leave is for short requests, which end by themselves: some for turns to begin, and the last
- * eighth for small ones. Even if the budget is full beyond that, small ones may exceed it by an
- * eighth. A part that lasts and was not let in is unwelcome while there is no room for such parts:
- * whoever waits for its client has little patience then (budget_is_unwelcome()).
+ * likes: budget_ask_to_last() in loop/turn.h, or budget_part_last() where nobody could know before.
+ * Lasting parts are let in only up to five eighths of the budget, and while an eighth is free; a
+ * request for which there is no room waits for its turn to last. What they leave is for short
+ * requests, which end by themselves: some for turns to begin, and the last eighth for small ones.
+ * Even if the budget is full beyond that, small ones may exceed it by an eighth. A part that lasts
+ * and was not let in is unwelcome while there is no room for such parts: whoever waits for its
+ * client has little patience then (budget_is_unwelcome()).
+ *
+ * What waits for a turn to last holds little: all such requests together no more than an eighth of
+ * the budget, or they are refused at once. So lasting requests and those that wait to become such
+ * ones leave an eighth free, and no two of the latter can wait for each other.
+ *
+ * == How those who stall make room ==
+ *
+ * A part stalls while its client is waited for: to read what it has asked for, or to send what it
+ * has begun (budget_stall()). Stalled parts are in the order in which they stalled. While a turn
+ * waits, the parts that have stalled for BUDGET_STALL_MS are told to end, the longest stalled one
+ * first, until as much is going to be free as the turns lack (budget_make_room()). A part that
+ * waits for anything else, such as a feed without changes, does not stall.
  *
  * == How requests shrink when there are many ==
  *
@@ -75,6 +88,19 @@ enum {
 	BUDGET_PART_BYTES = 20 * 1024,
 	/* The longest queue of turns to begin; a further request is refused at once. */
 	BUDGET_WAITERS = 1024,
+	/* One such part of the budget is what requests that wait for a turn to last may hold. */
+	BUDGET_HOPEFUL_SHARE = 8,
+	/* For so long a part may have stalled before it has to make room for turns that wait. */
+	BUDGET_STALL_MS = 5000,
+	/* How often a request that waits for its turn looks for such parts. */
+	BUDGET_LOOK_MS = 250,
+};
+
+enum budget_kind {
+	BUDGET_TO_BEGIN, /* something large, such as a body */
+	BUDGET_TO_READ,  /* a page of a long answer */
+	BUDGET_TO_LAST,  /* for as long as the client likes */
+	BUDGET_KINDS,
 };
 
 /*
@@ -82,8 +108,9 @@ enum {
  * is, until the caller has ended the turn with budget_leave().
  */
 struct budget_turn {
-	size_t bytes;
-	bool reads; /* a turn to read, not one to begin */
+	size_t bytes; /* that are taken when it is granted */
+	enum budget_kind kind;
+	size_t held_bytes; /* of a turn to last: what its request holds while it waits */
 	/*
 	 * The budget calls this once, on any thread and with its lock held, when it grants the
 	 * turn.
@@ -104,6 +131,15 @@ struct budget_waiting {
 	struct budget_turn *first;
 	struct budget_turn **last;
 	size_t count;
+	size_t bytes; /* of all of them */
+};
+
+struct budget_part;
+
+/* Parts that stall, the longest stalled one first. */
+struct budget_stalled {
+	struct budget_part *first;
+	struct budget_part **last;
 };
 
 struct budget {
@@ -112,12 +148,15 @@ struct budget {
 	/* Changed with the lock held; may be read without it. The flat amounts are not in it. */
 	_Atomic size_t taken_bytes;
 	size_t peak_bytes; /* the largest taken_bytes since budget_take_peak() was last called */
-	struct budget_waiting reads;
-	struct budget_waiting begins;
-	_Atomic size_t waiting;      /* turns in both queues */
-	_Atomic size_t parts;        /* between budget_enter() and budget_part_release() */
-	_Atomic size_t output_bytes; /* that budget_count_output() has counted */
-	_Atomic size_t read_bytes;   /* of turns to read; changed with the lock held */
+	struct budget_waiting queues[BUDGET_KINDS];
+	struct budget_stalled stalled;
+	size_t unwanted_bytes;        /* of parts that were told to end and have not */
+	_Atomic size_t hopeful_bytes; /* that requests which wait for a turn to last hold */
+	_Atomic size_t waiting;       /* turns in all queues */
+	_Atomic size_t hopeful;       /* turns to last */
+	_Atomic size_t parts;         /* between budget_enter() and budget_part_release() */
+	_Atomic size_t output_bytes;  /* that budget_count_output() has counted */
+	_Atomic size_t read_bytes;    /* of turns to read; changed with the lock held */
 	/* Of lasting parts: their flat amounts, and what they have taken without asking for it. */
 	_Atomic size_t lasting_bytes;
 };
@@ -132,11 +171,23 @@ struct budget_part {
 	size_t lasting_bytes; /* counted in the budget's `lasting_bytes` */
 	bool entered;         /* counted in the budget's `parts` */
 	bool lasts;           /* it may take as long as its client likes; nothing is free for it */
-	bool admitted;        /* there was room for it to last: budget_admit_lasting() */
+	bool admitted;        /* there was room for it to last: budget_ask_to_last() */
 	/* A use failed because other parts held too much memory; trying again later may help. */
 	bool refused;
 	/* A use failed because the part alone would need more than the whole budget. */
 	bool exceeded;
+
+	/*
+	 * While it stalls: its place among those that do, and what it held at that time. The
+	 * budget's lock, but `stalls`, which is of the part's thread.
+	 */
+	struct budget_part *stalled_next;
+	struct budget_part **stalled_link; /* NULL: it was told to end */
+	uint64_t stalled_ns;               /* since when */
+	size_t stalled_bytes;
+	void (*told)(struct budget_part *p);
+	bool stalls;
+	_Atomic bool unwanted; /* it was told to end */
 };
 
 void budget_init(struct budget *b, size_t limit_bytes);
@@ -155,7 +206,10 @@ size_t budget_held(const struct budget *b);
 /* True if more than three quarters are taken. Takes no lock. */
 bool budget_is_short(const struct budget *b);
 
-/* True if a turn waits: then those who can do without some memory give it back. */
+/*
+ * True if a turn to begin or to read waits: then those who can do without some memory give it back.
+ * Of a turn to last that would be too little.
+ */
 bool budget_is_wanted(const struct budget *b);
 
 /*
@@ -226,10 +280,34 @@ void budget_part_end_lasting(struct budget_part *p);
 bool budget_use_reserve(struct budget_part *p, size_t n);
 
 /*
- * The same for a request that is known to last before its answer begins, such as a listing. Returns
- * false and sets `p->refused` if there is no room for such requests: then the part does not last.
+ * Makes the part one that lasts and was let in, after its turn to last was granted. The turn's
+ * bytes count as used; the caller gives them back with budget_unuse() when it uses what they are
+ * for.
  */
-bool budget_admit_lasting(struct budget_part *p);
+void budget_part_admit(struct budget_part *p, const struct budget_turn *turn);
+
+/* True if a turn to last would be granted at once, as far as can be told without the lock. */
+bool budget_may_last(const struct budget_part *p);
+
+/* The flat amount of the part, and what it has taken. */
+size_t budget_part_held(const struct budget_part *p);
+
+/*
+ * The part stalls from now on, if it does not yet: its client is waited for. The budget calls
+ * `told` at most once, on any thread and with its lock held, if the part is to make room: then
+ * budget_is_unwanted() is true, and the part should be released soon. budget_unstall() ends it,
+ * because the client has moved something, and makes the part wanted again; releasing the part does,
+ * too.
+ */
+void budget_stall(struct budget_part *p, void (*told)(struct budget_part *p));
+void budget_unstall(struct budget_part *p);
+bool budget_is_unwanted(const struct budget_part *p); /* Takes no lock. */
+
+/*
+ * Tells parts that have stalled for BUDGET_STALL_MS to end, as far as the turns that wait lack
+ * memory. Those who wait call it now and then.
+ */
+void budget_make_room(struct budget *b);
 
 /*
  * True if the part lasts, was not let in, and there is no room for such parts. `*ret_full` says

@@ -113,20 +113,37 @@ conn_linger(struct conn *c)
 		conn_set_state(c, CONN_STATE_LINGER);
 }
 
+static void conn_settle(struct conn *c);
+
 static void
 conn_stop(struct net_conn *net)
 {
 	struct conn *c = conn_of(net);
 
-	if (c->state == CONN_STATE_IDLE)
+	switch (c->state) {
+	case CONN_STATE_IDLE:
 		net_conn_close(net);
-	else if (c->x)
+		break;
+	case CONN_STATE_HEAD:
+		net_conn_set_timer(net, clock_after_ms(NET_STOP_STALL_MS));
 		event_set(&c->x->session.stopping);
+		break;
+	case CONN_STATE_RUN:
+		net_session_stop(&c->x->session);
+		break;
+	case CONN_STATE_FINISH:
+		c->keep = false; /* it need not wait for the rest of a body that nobody reads */
+		net_session_stop(&c->x->session);
+		conn_settle(c);
+		break;
+	case CONN_STATE_LINGER:
+	case CONN_STATE_CLOSING:
+	case CONN_STATE_COUNT:
+		break;
+	}
 }
 
 /* ---- Requests ---- */
-
-static void conn_settle(struct conn *c);
 
 /* On the loop again, with the fiber idle: the handler has returned. */
 static void
@@ -418,6 +435,10 @@ conn_timed_out(struct net_conn *net)
 
 	switch (c->state) {
 	case CONN_STATE_HEAD:
+		if (net->loop->stopping) { /* nothing was asked yet */
+			net_conn_close(net);
+			break;
+		}
 		METRIC_REFUSED("header_timeout_ms");
 		(void)snprintf(reason, sizeof(reason),
 			       "The request's headers did not arrive in time: the limit, "

@@ -306,6 +306,34 @@ exchange_give_back(struct http_exchange *x, uint64_t waited_ns, uint64_t came)
 	x->looked = (struct net_pace){ 0 };
 }
 
+/* The body has stalled: tells the client by which limit. */
+static void
+exchange_give_up_stalled(struct http_exchange *x, uint64_t stall_ms)
+{
+	char reason[160];
+
+	switch (net_session_stall_of(&x->session, &x->sending)) {
+	case NET_STALL_MEMORY:
+		METRIC_REFUSED("memory_bytes");
+		exchange_give_up(x, 503, "memory_bytes",
+				 "The memory for requests, memory_bytes, is in use by others, and "
+				 "the request's body did not come at once: try again later.");
+		return;
+	case NET_STALL_STOP:
+		METRIC_REFUSED("drain_timeout_ms");
+		exchange_give_up(x, 503, "drain_timeout_ms",
+				 "This server stops, and the request's body did not come.");
+		return;
+	case NET_STALL_SETTING:
+		break;
+	}
+	METRIC_REFUSED("body_timeout_ms");
+	(void)snprintf(reason, sizeof(reason),
+		       "Nothing came of the request's body for body_timeout_ms, %llu ms.",
+		       (unsigned long long)stall_ms);
+	exchange_give_up(x, 408, "body_timeout_ms", reason);
+}
+
 /* Waits for bytes of the body. False: the client does not keep up, and has been told so. */
 static bool
 exchange_wait_body(struct http_exchange *x)
@@ -325,24 +353,11 @@ exchange_wait_body(struct http_exchange *x)
 	waited_ns = net_session_wait(&x->session, &x->sending, exchange_look_after_ns(x));
 	came = exchange_came(x);
 	exchange_give_back(x, waited_ns, came);
-	limits = net_session_limits(&x->session);
-	switch (net_pace_count(&x->sending, &limits, waited_ns, came)) {
+	switch (net_session_judge(&x->session, &x->sending, waited_ns, came)) {
 	case NET_KEEPS_UP:
 		return true;
 	case NET_STALLS:
-		if (net_session_is_short_of_memory(&x->session, &x->sending)) {
-			METRIC_REFUSED("memory_bytes");
-			exchange_give_up(x, 503, "memory_bytes",
-					 "The memory for requests, memory_bytes, is in use by "
-					 "others, and the request's body did not come at once: try "
-					 "again later.");
-			return false;
-		}
-		METRIC_REFUSED("body_timeout_ms");
-		(void)snprintf(reason, sizeof(reason),
-			       "Nothing came of the request's body for body_timeout_ms, %llu ms.",
-			       (unsigned long long)limits.stall_ms);
-		exchange_give_up(x, 408, "body_timeout_ms", reason);
+		exchange_give_up_stalled(x, limits.stall_ms);
 		return false;
 	case NET_IS_SLOW:
 		break;
@@ -408,6 +423,18 @@ http_ask_to_read(struct http_exchange *x, size_t n)
 	if (x->session.part.budget && budget_is_wanted(x->session.part.budget))
 		net_session_rest(&x->session);
 	return budget_ask_to_read(&x->session.part, n,
+				  clock_after_ms(x->loop->config->memory_timeout_ms), stop);
+}
+
+enum status
+http_ask_to_last(struct http_exchange *x, size_t n)
+{
+	/* The event is also set when the client has only ended its sending side. */
+	struct event *stop = event_is_set(&x->session.closed) ? NULL : &x->session.closed;
+
+	if (x->conn->net.lost)
+		return STATUS_CANCELLED;
+	return budget_ask_to_last(&x->session.part, n,
 				  clock_after_ms(x->loop->config->memory_timeout_ms), stop);
 }
 

@@ -100,6 +100,13 @@ MUST_USE enum status http_ask_memory(struct http_exchange *x, size_t bytes);
 MUST_USE enum status http_ask_to_read(struct http_exchange *x, size_t n);
 
 /*
+ * Waits for a turn to last. A handler calls it before an answer that takes as long as its client
+ * likes. `n` bytes, which it is expected to take soon, count as used until it calls budget_unuse().
+ * It does not wait the second time. Fails as http_ask_memory() does.
+ */
+MUST_USE enum status http_ask_to_last(struct http_exchange *x, size_t n);
+
+/*
  * From now on the hook's `let_go(arg)` is called on the handler's fiber whenever a write has to
  * wait for the client for more than a moment, or at all if memory is short. It frees everything
  * that the handler can read again, so that a client that does not read costs little, but not the

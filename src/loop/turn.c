@@ -1,5 +1,7 @@
 #include "loop/turn.h"
 
+#include "base/clock.h"
+
 /* A place in the budget's queue and the event that tells its fiber that the turn has come. */
 struct turn_wait {
 	struct budget_turn turn;
@@ -18,47 +20,86 @@ turn_granted(struct budget_turn *turn)
 	event_set(&((struct turn_wait *)turn)->come);
 }
 
+/* Parks until the turn has come, the deadline or the stop, and has those who stall make room. */
+static void
+turn_park(struct budget *b, struct turn_wait *w, uint64_t deadline_ns, struct event *stop)
+{
+	struct event *events[] = { &w->come, stop };
+	size_t count = stop ? 2 : 1;
+	uint64_t look_ns;
+
+	do {
+		budget_make_room(b);
+		look_ns = clock_after_ms(BUDGET_LOOK_MS);
+		if (look_ns > deadline_ns)
+			look_ns = deadline_ns;
+	} while (event_wait_any(events, count, look_ns) == count && look_ns < deadline_ns);
+}
+
 static bool
 turn_wait_for(struct budget *b, struct turn_wait *w, uint64_t deadline_ns, struct event *stop)
 {
-	struct event *events[] = { &w->come, stop };
 	enum budget_answer answer;
 
 	event_init(&w->come); /* first: the turn may come as soon as it is in the queue */
 	answer = budget_queue(b, &w->turn);
 	if (answer != BUDGET_QUEUED)
 		return answer == BUDGET_GIVEN;
-	(void)event_wait_any(events, stop ? 2 : 1, deadline_ns);
+	turn_park(b, w, deadline_ns, stop);
 	return budget_leave(b, &w->turn);
 }
 
 static enum status
-turn_ask(struct budget_part *p, size_t n, bool reads, uint64_t deadline_ns, struct event *stop)
+turn_ask(struct budget_part *p, struct turn_wait *w, uint64_t deadline_ns, struct event *stop)
 {
-	struct turn_wait w = { .turn = { .bytes = n, .reads = reads, .granted = turn_granted } };
-
-	if (!turn_wait_for(p->budget, &w, deadline_ns, stop)) {
-		if (stop && event_is_set(stop))
-			return STATUS_CANCELLED;
-		p->refused = true;
-		return STATUS_LIMIT;
-	}
-	budget_part_give(p, &w.turn);
-	return STATUS_OK;
+	w->turn.granted = turn_granted;
+	if (turn_wait_for(p->budget, w, deadline_ns, stop))
+		return STATUS_OK;
+	if (stop && event_is_set(stop))
+		return STATUS_CANCELLED;
+	p->refused = true;
+	return STATUS_LIMIT;
 }
 
 enum status
 budget_ask(struct budget_part *p, size_t n, uint64_t deadline_ns, struct event *stop)
 {
+	struct turn_wait w = { .turn.kind = BUDGET_TO_BEGIN };
+
 	if (!p->budget)
 		return STATUS_OK;
-	return turn_ask(p, budget_askable(p->budget, n), false, deadline_ns, stop);
+	w.turn.bytes = budget_askable(p->budget, n);
+	TRY(turn_ask(p, &w, deadline_ns, stop));
+	budget_part_give(p, &w.turn);
+	return STATUS_OK;
 }
 
 enum status
 budget_ask_to_read(struct budget_part *p, size_t n, uint64_t deadline_ns, struct event *stop)
 {
-	size_t lacks = p->budget ? budget_part_lacks(p, n) : 0;
+	struct turn_wait w = { .turn.kind = BUDGET_TO_READ };
 
-	return lacks ? turn_ask(p, lacks, true, deadline_ns, stop) : STATUS_OK;
+	w.turn.bytes = p->budget ? budget_part_lacks(p, n) : 0;
+	if (!w.turn.bytes)
+		return STATUS_OK;
+	TRY(turn_ask(p, &w, deadline_ns, stop));
+	budget_part_give(p, &w.turn);
+	return STATUS_OK;
+}
+
+enum status
+budget_ask_to_last(struct budget_part *p, size_t n, uint64_t deadline_ns, struct event *stop)
+{
+	struct turn_wait w = { .turn = { .kind = BUDGET_TO_LAST, .bytes = n } };
+
+	if (!p->budget || p->admitted) {
+		budget_count(p, n);
+		return STATUS_OK;
+	}
+	/* What it holds while it waits is counted apart from what those hold that last. */
+	budget_part_end_lasting(p);
+	w.turn.held_bytes = budget_part_held(p);
+	TRY(turn_ask(p, &w, deadline_ns, stop));
+	budget_part_admit(p, &w.turn);
+	return STATUS_OK;
 }

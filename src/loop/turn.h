@@ -25,4 +25,12 @@ MUST_USE enum status budget_ask(struct budget_part *p, size_t n, uint64_t deadli
 MUST_USE enum status budget_ask_to_read(struct budget_part *p, size_t n, uint64_t deadline_ns,
 					struct event *stop);
 
+/*
+ * Waits for a turn to last (base/budget.h), for a request that is known to take as long as its
+ * client likes, before its answer begins. `n` bytes, what it is expected to take, count as used
+ * until budget_unuse(). A part that has had that turn does not wait. Fails as budget_ask() does.
+ */
+MUST_USE enum status budget_ask_to_last(struct budget_part *p, size_t n, uint64_t deadline_ns,
+					struct event *stop);
+
 #endif

@@ -1,6 +1,7 @@
 #include "net/session.h"
 
 #include <assert.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -41,6 +42,7 @@ net_session_begin(struct net_session *s, struct net_conn *c)
 	s->reading = (struct net_pace){ 0 };
 	budget_part_init(&s->part, c->loop->memory);
 	event_init(&s->progress);
+	event_init(&s->unwanted);
 	event_init(&s->closed);
 	event_init(&s->stopping);
 	if (c->loop->stopping)
@@ -133,12 +135,59 @@ net_session_returned(struct net_session *s)
 
 /* ---- Waiting ---- */
 
-struct net_pace_limits
+/* The budget tells that this session is to make room for others. Its lock is held. */
+static void
+net_session_told(struct budget_part *p)
+{
+	/*
+	 * Any thread. The session cannot go away under this call: before that its part is released,
+	 * which takes the lock.
+	 */
+	event_set(&((struct net_session *)((char *)p - offsetof(struct net_session, part)))
+			   ->unwanted);
+}
+
+/* The peer is waited for now, or still is: then it has stalled since the first such call. */
+static void
+net_session_stall(struct net_session *s)
+{
+	/* A part that does not last has asked for what it holds, and has that for itself. */
+	if (!s->part.lasts || s->part.stalls)
+		return;
+	event_init(&s->unwanted); /* first: the budget may tell as soon as the part stalls */
+	budget_stall(&s->part, net_session_told);
+}
+
+struct event *
+net_session_unwanted_event(struct net_session *s)
+{
+	net_session_stall(s);
+	return &s->unwanted;
+}
+
+/* The peer has moved something, or is not waited for any more. */
+void
+net_session_unstall(struct net_session *s)
+{
+	if (!s->part.stalls)
+		return;
+	budget_unstall(&s->part);
+	event_init(&s->unwanted);
+}
+
+/* What a peer that is waited for has to keep now: its limits, or little patience. */
+static struct net_pace_limits
 net_session_limits(const struct net_session *s)
 {
 	struct net_pace_limits limits = s->limits;
 	bool full;
 
+	if (s->loop->stopping && limits.stall_ms > NET_STOP_STALL_MS)
+		limits.stall_ms = NET_STOP_STALL_MS;
+	if (budget_is_unwanted(&s->part)) {
+		limits.stall_ms = 1;
+		return limits;
+	}
 	if (!budget_is_unwelcome(&s->part, &full))
 		return limits;
 	if (full)
@@ -149,9 +198,33 @@ net_session_limits(const struct net_session *s)
 }
 
 bool
-net_session_is_short_of_memory(const struct net_session *s, const struct net_pace *pace)
+net_session_has_patience(const struct net_session *s, uint64_t silent_ns)
 {
-	return pace->silent_ns < s->limits.stall_ms * CLOCK_NS_PER_MS;
+	struct net_pace_limits limits = net_session_limits(s);
+
+	return limits.stall_ms == s->limits.stall_ms ||
+	       silent_ns < limits.stall_ms * CLOCK_NS_PER_MS;
+}
+
+enum net_verdict
+net_session_judge(struct net_session *s, struct net_pace *pace, uint64_t waited_ns, uint64_t bytes)
+{
+	struct net_pace_limits limits = net_session_limits(s);
+	enum net_verdict verdict = net_pace_count(pace, &limits, waited_ns, bytes);
+
+	if (!pace->silent_ns)
+		net_session_unstall(s);
+	return verdict;
+}
+
+enum net_stall
+net_session_stall_of(const struct net_session *s, const struct net_pace *pace)
+{
+	if (pace->silent_ns >= s->limits.stall_ms * CLOCK_NS_PER_MS)
+		return NET_STALL_SETTING;
+	if (s->loop->stopping && pace->silent_ns >= NET_STOP_STALL_MS * CLOCK_NS_PER_MS)
+		return NET_STALL_STOP;
+	return NET_STALL_MEMORY;
 }
 
 void
@@ -188,7 +261,7 @@ net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t mo
 	struct net_pace_limits limits = net_session_limits(s);
 	uint64_t left_ns = net_pace_left_ns(pace, &limits);
 	struct event *given_up = s->patience.event;
-	struct event *events[] = { &s->progress, given_up };
+	struct event *events[] = { &s->progress, &s->unwanted, given_up };
 	uint64_t begun_ns = clock_mono_ns();
 	uint64_t until_ns = net_session_wait_until_ns(s, begun_ns,
 						      left_ns < most_ns ? left_ns : most_ns);
@@ -198,7 +271,8 @@ net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t mo
 	 * callbacks that set it run on this thread, and only while the fiber is parked.
 	 */
 	event_init(&s->progress);
-	(void)event_wait_any(events, given_up ? 2 : 1, until_ns);
+	net_session_stall(s);
+	(void)event_wait_any(events, given_up ? 3 : 2, until_ns);
 	if ((given_up && event_is_set(given_up)) || clock_mono_ns() >= net_session_patience_ns(s))
 		net_conn_abort(s->conn);
 	return clock_mono_ns() - begun_ns;
@@ -276,41 +350,71 @@ net_session_cut(struct net_session *s, enum net_verdict verdict)
 	if (verdict == NET_IS_SLOW) {
 		METRIC_REFUSED("min_rate_bytes");
 		limit = "min_rate_bytes";
-	} else if (net_session_is_short_of_memory(s, &s->reading)) {
-		METRIC_REFUSED("memory_bytes");
-		limit = "memory_bytes";
 	} else {
-		METRIC_REFUSED("body_timeout_ms");
+		switch (net_session_stall_of(s, &s->reading)) {
+		case NET_STALL_SETTING:
+			METRIC_REFUSED("body_timeout_ms");
+			break;
+		case NET_STALL_STOP:
+			METRIC_REFUSED("drain_timeout_ms");
+			limit = "drain_timeout_ms";
+			break;
+		case NET_STALL_MEMORY:
+			METRIC_REFUSED("memory_bytes");
+			limit = "memory_bytes";
+			break;
+		}
 	}
 	log_event(LOG_LEVEL_INFO, "slow_reader", "peer=%s limit=%s", s->conn->peer, limit);
 	net_conn_abort(s->conn);
 }
 
+/* When to look after the peer next: no fiber waits for what the budget tells. */
+static uint64_t
+net_session_look_at_ns(const struct net_session *s, uint64_t now_ns)
+{
+	struct net_pace_limits limits = net_session_limits(s);
+	uint64_t left_ns = net_pace_left_ns(&s->reading, &limits);
+	uint64_t look_ns = NET_PATIENCE_LOOK_MS * CLOCK_NS_PER_MS;
+
+	return now_ns + (s->part.lasts && left_ns > look_ns ? look_ns : left_ns);
+}
+
 uint64_t
 net_session_watch(struct net_session *s)
 {
-	struct net_pace_limits limits;
-
 	s->reading = (struct net_pace){ 0 };
 	s->left = net_session_unsent(s) ? net_session_left(s) : 0; /* mostly all is sent */
-	limits = net_session_limits(s);
 	s->look_ns = clock_mono_ns();
-	return s->look_ns + net_pace_left_ns(&s->reading, &limits);
+	net_session_unstall(s);
+	net_session_stall(s);
+	return net_session_look_at_ns(s, s->look_ns);
 }
 
 uint64_t
 net_session_look(struct net_session *s, uint64_t came_bytes)
 {
 	uint64_t now_ns = clock_mono_ns();
-	struct net_pace_limits limits = net_session_limits(s);
-	enum net_verdict verdict = net_pace_count(&s->reading, &limits, now_ns - s->look_ns,
-						  net_session_moved(s) + came_bytes);
+	enum net_verdict verdict = net_session_judge(s, &s->reading, now_ns - s->look_ns,
+						     net_session_moved(s) + came_bytes);
 
 	s->look_ns = now_ns;
-	if (verdict == NET_KEEPS_UP)
-		return now_ns + net_pace_left_ns(&s->reading, &limits);
+	if (verdict == NET_KEEPS_UP) {
+		net_session_stall(s);
+		return net_session_look_at_ns(s, now_ns);
+	}
 	net_session_cut(s, verdict);
 	return WAIT_FOREVER;
+}
+
+void
+net_session_stop(struct net_session *s)
+{
+	event_set(&s->stopping);
+	/* Who waits for the peer judges it anew. */
+	net_session_progress(s);
+	if (!s->task && net_session_unsent(s))
+		net_conn_set_timer(s->conn, net_session_look(s, 0));
 }
 
 METRIC_COUNTER(sent, "frond_net_sent_bytes_total", METRIC_BYTES,
@@ -446,7 +550,6 @@ enum status
 net_session_wait_unsent(struct net_session *s, size_t most)
 {
 	while (!s->conn->lost && net_session_unsent(s) > most) {
-		struct net_pace_limits limits;
 		enum net_verdict verdict;
 		uint64_t waited_ns;
 
@@ -457,11 +560,17 @@ net_session_wait_unsent(struct net_session *s, size_t most)
 		waited_ns = net_session_wait_for_peer(s);
 		if (s->conn->lost)
 			break;
-		limits = net_session_limits(s);
-		verdict = net_pace_count(&s->reading, &limits, waited_ns, net_session_moved(s));
+		verdict = net_session_judge(s, &s->reading, waited_ns, net_session_moved(s));
 		if (verdict != NET_KEEPS_UP)
 			net_session_cut(s, verdict);
 	}
+	/*
+	 * There may be room because the kernel has taken more, of which the peer has confirmed
+	 * nothing: what comes next, such as a wait for changes, is not for the peer. A lost one is
+	 * on its way out until its memory is given back.
+	 */
+	if (!s->conn->lost)
+		net_session_unstall(s);
 	return s->conn->lost ? STATUS_CANCELLED : STATUS_OK;
 }
 

@@ -37,9 +37,18 @@ enum {
 	/*
 	 * How long a peer may take or send nothing while there is no memory for requests that wait
 	 * for their peers, and this one was not let in as such (budget_is_unwelcome()). If there is
-	 * no memory at all, it is not waited for.
+	 * no memory at all, it is not waited for. One that was let in has BUDGET_STALL_MS.
 	 */
 	NET_UNWELCOME_MS = 1000,
+	/* How long a peer may take or send nothing while the process stops. */
+	NET_STOP_STALL_MS = 3000,
+};
+
+/* Why a peer that is waited for has stalled: the limit that it has not kept. */
+enum net_stall {
+	NET_STALL_SETTING, /* the protocol's stall time */
+	NET_STALL_STOP,    /* NET_STOP_STALL_MS: the process stops */
+	NET_STALL_MEMORY,  /* others need the memory */
 };
 
 struct net_session {
@@ -65,6 +74,7 @@ struct net_session {
 	struct net_patience patience; /* net_session_give_up_on() */
 
 	struct event progress; /* set anew for each wait of the fiber for the connection */
+	struct event unwanted; /* the peer has stalled for long, and others need the memory */
 	struct event closed;
 	struct event stopping;
 };
@@ -157,15 +167,31 @@ void net_session_written(struct net_session *s);
 /* Wakes the fiber if it waits for the connection. */
 void net_session_progress(struct net_session *s);
 
-/* What a peer that is waited for has to keep now: its limits, or NET_UNWELCOME_MS of patience. */
-struct net_pace_limits net_session_limits(const struct net_session *s);
+/*
+ * Counts a wait for the peer in which so many bytes have moved, and judges it by what it has to
+ * keep now: its limits, or less while memory is short. A peer that has moved does not stall.
+ */
+enum net_verdict net_session_judge(struct net_session *s, struct net_pace *pace, uint64_t waited_ns,
+				   uint64_t bytes);
 
-/* Of a peer that has stalled by these limits: true if it would not have by its settings alone. */
-bool net_session_is_short_of_memory(const struct net_session *s, const struct net_pace *pace);
+/* Of a peer that has stalled. */
+enum net_stall net_session_stall_of(const struct net_session *s, const struct net_pace *pace);
 
 /*
- * On the fiber: parks until progress, until `pace` can be judged again, or for `most_ns`. Returns
- * how long that took, for net_pace_count().
+ * For a fiber that waits for its peer by itself: the event that tells that others need the memory,
+ * from now on until net_session_unstall(); and whether a peer that has moved nothing for so long is
+ * waited for further, as far as memory and a stop are concerned.
+ */
+struct event *net_session_unwanted_event(struct net_session *s);
+void net_session_unstall(struct net_session *s);
+bool net_session_has_patience(const struct net_session *s, uint64_t silent_ns);
+
+/* The process stops: a peer that has stalled for long is not waited for. On the loop. */
+void net_session_stop(struct net_session *s);
+
+/*
+ * On the fiber, which waits for its peer: parks until progress, until `pace` can be judged again,
+ * or for `most_ns`. Returns how long that took, for net_session_judge().
  */
 uint64_t net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t most_ns);
 

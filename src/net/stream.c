@@ -3,7 +3,9 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "net/session.h"
 
 struct net_stream_loop {
@@ -31,6 +33,7 @@ struct net_stream {
 	struct net_pace sending; /* of the peer, while a peek waits for it */
 	bool moved;              /* bytes came, or were taken, since serve() was called */
 	bool ending;             /* serve() has returned false */
+	bool keeps;              /* the door keeps something that the peer has begun */
 };
 
 struct net_stream_conn {
@@ -98,6 +101,8 @@ stream_count_input(struct net_stream *s)
 		budget_count(&s->input_part, bytes - counted);
 	else if (bytes < counted)
 		budget_unuse(&s->input_part, counted - bytes);
+	if (!bytes)
+		budget_part_end_lasting(&s->input_part);
 }
 
 /* Bytes that came and were not taken. */
@@ -310,7 +315,7 @@ stream_stop(struct net_conn *net)
 		net_conn_close(net);
 		return;
 	}
-	event_set(&c->stream->session.stopping);
+	net_session_stop(&c->stream->session);
 	stream_settle(c);
 }
 
@@ -362,9 +367,8 @@ stream_wait(struct net_stream *s)
 {
 	size_t before = s->in.len;
 	uint64_t waited_ns = net_session_wait(&s->session, &s->sending, UINT64_MAX);
-	struct net_pace_limits limits = net_session_limits(&s->session);
-	enum net_verdict verdict = net_pace_count(&s->sending, &limits, waited_ns,
-						  s->in.len - before);
+	enum net_verdict verdict = net_session_judge(&s->session, &s->sending, waited_ns,
+						     s->in.len - before);
 
 	/* The rest of a request may take its time. */
 	if (s->sending.silent_ns)
@@ -418,23 +422,10 @@ stream_is_roused(const struct net_stream *s, bool input)
 	return net->lost || net->eof || (input && s->in.len) || event_is_set(&s->session.stopping);
 }
 
-/* Waits, and gives memory back if that takes its time. */
+/* Frees what is not in use while the peer takes its time. */
 static void
-stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns)
+stream_trim(struct net_stream *s)
 {
-	struct net_session *session = &s->session;
-	struct event *events[] = { &session->progress, &session->stopping, other };
-	size_t count = other ? 3 : 2;
-	uint64_t patience_ns = clock_after_ms(NET_STREAM_PATIENCE_MS);
-
-	/* Nothing can set it between the look above and this line: see net_session_wait(). */
-	event_init(&session->progress);
-	net_conn_update_reading(&s->conn->net);
-	if (event_wait_any(events, count, deadline_ns < patience_ns ? deadline_ns : patience_ns) <
-	    count)
-		return;
-	if (deadline_ns <= patience_ns)
-		return;
 	if (!s->in.len)
 		buf_release(&s->in);
 	if (s->held.len == s->taken) {
@@ -442,36 +433,100 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns)
 		buf_release(&s->held);
 	}
 	stream_count_input(s);
-	net_session_rest(session);
-	(void)event_wait_any(events, count, deadline_ns);
+	net_session_rest(&s->session);
+}
+
+/*
+ * Waits while the peer owes the rest of what it has begun. It is cut off if others need the memory
+ * that this takes. `events` begins with NULL, for what tells of that.
+ */
+static void
+stream_wait_for_rest(struct net_stream *s, struct event **events, size_t count,
+		     uint64_t deadline_ns)
+{
+	uint64_t begun_ns = clock_mono_ns();
+	size_t woken;
+
+	do {
+		uint64_t look_ns = clock_after_ms(NET_PATIENCE_LOOK_MS);
+
+		events[0] = net_session_unwanted_event(&s->session);
+		woken = event_wait_any(events, count,
+				       look_ns < deadline_ns ? look_ns : deadline_ns);
+		if (woken && woken < count)
+			break;
+		if (!net_session_has_patience(&s->session, clock_mono_ns() - begun_ns)) {
+			METRIC_REFUSED("memory_bytes");
+			log_event(LOG_LEVEL_INFO, "slow_body", "peer=%s limit=memory_bytes",
+				  s->conn->net.peer);
+			net_conn_abort(&s->conn->net);
+			break;
+		}
+	} while (clock_mono_ns() < deadline_ns);
+	if (!s->conn->net.lost)
+		net_session_unstall(&s->session);
+}
+
+/* Waits, and gives memory back if that takes its time. */
+static void
+stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, bool owes)
+{
+	struct net_session *session = &s->session;
+	struct event *events[] = { NULL, &session->progress, &session->stopping, other };
+	size_t count = other ? 4 : 3;
+	uint64_t patience_ns = clock_after_ms(NET_STREAM_PATIENCE_MS);
+
+	/* Nothing can set it between the look above and this line: see net_session_wait(). */
+	event_init(&session->progress);
+	net_conn_update_reading(&s->conn->net);
+	if (event_wait_any(events + 1, count - 1,
+			   deadline_ns < patience_ns ? deadline_ns : patience_ns) < count - 1)
+		return;
+	if (deadline_ns <= patience_ns)
+		return;
+	stream_trim(s);
+	if (owes)
+		stream_wait_for_rest(s, events, count, deadline_ns);
+	else
+		(void)event_wait_any(events + 1, count - 1, deadline_ns);
 }
 
 void
 net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns)
 {
+	bool owes = input && s->keeps;
+
 	net_session_send(&s->session);
+	/*
+	 * What is left of a request has no part in what is for short ones, although its pieces may
+	 * come one right after the other.
+	 */
+	if (owes) {
+		budget_part_last(&s->session.part);
+		budget_part_last(&s->input_part);
+	}
 	if (!stream_is_roused(s, input)) {
 		/* A client that asks for nothing keeps no other one from being alone. */
 		task_rest();
 		/* The door may have left the beginning of a request, and needs more of it. */
 		if (input && stream_unread(s) < stream_options(&s->conn->net)->input_bytes)
 			s->wanted = stream_unread(s) + 1;
-		stream_rest(s, other, deadline_ns);
+		stream_rest(s, other, deadline_ns, owes);
 		s->wanted = 0;
 		task_rouse();
 	}
-	if (input && s->in.len) {
-		net_conn_note_request(&s->conn->net);
+	if (!input || !s->in.len)
+		return;
+	net_conn_note_request(&s->conn->net);
+	/* More of the same is nothing new: piece by piece, it would have no bound. */
+	if (!owes)
 		budget_part_end_lasting(&s->session.part);
-	}
 }
 
-bool
-net_stream_is_unwelcome(const struct net_stream *s)
+void
+net_stream_keep(struct net_stream *s, bool keeps)
 {
-	bool full;
-
-	return budget_is_unwelcome(&s->session.part, &full);
+	s->keeps = keeps;
 }
 
 void

@@ -81,11 +81,11 @@ void net_stream_give_up_on(struct net_stream *s, struct net_patience patience);
 void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns);
 
 /*
- * True if memory is short, and the connection was not let in as one that may keep some for as long
- * as it likes: a door that keeps something for a peer that rests, such as half of a request, ends
- * it.
+ * Says whether something is kept that the peer has begun and not ended, such as half of a request,
+ * by the door or in what it has not taken. A peer that rests then is waited for: it is cut
+ * off while others need the memory (NET_UNWELCOME_MS, BUDGET_STALL_MS).
  */
-bool net_stream_is_unwelcome(const struct net_stream *s);
+void net_stream_keep(struct net_stream *s, bool keeps);
 
 /* True while net_stream_peek() would give bytes that it has not given yet. */
 bool net_stream_has_input(const struct net_stream *s);

@@ -2,14 +2,15 @@
 """Many clients that ask for long answers, and the memory that the server takes for them.
 
     readers.py FROND [--ask NAME] [--how none|slow|fast] [--connections N] [--seconds S]
-               [--memory-bytes N] [--docs N] [--bound-mb N]
+               [--memory-bytes N] [--docs N] [--bound-mb N] [--then-reading N]
 
 FROND is the binary. The program starts it on a store of its own, fills a database, opens N
 connections that each send one request, and reads their answers not at all (`none`), a few kilobytes
 a second (`slow`) or as fast as it can (`fast`). It prints the server's resident memory while that
 goes on, and beside it what a well-behaved client waits for a document. It fails if more than
 OTHERS_REFUSED_SHARE of that client's requests were refused, and with --bound-mb if the resident
-memory was ever higher.
+memory was ever higher. With --then-reading N it then opens N connections more, which ask for all
+documents and read the answers at once, and fails unless each of them gets all of it.
 """
 
 import argparse
@@ -62,6 +63,8 @@ def arguments():
     parser.add_argument("--memory-bytes", type=int)
     parser.add_argument("--docs", type=int, default=20000)
     parser.add_argument("--bound-mb", type=float)
+    parser.add_argument("--then-reading", type=int, default=0, metavar="N",
+                        help="clients that come then, and read")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="a setting of the section [frond]")
     return parser.parse_args()
@@ -218,6 +221,48 @@ class Readers:
             s.close()
 
 
+class Whole(threading.Thread):
+    """A client that reads a listing to its end."""
+
+    def __init__(self, server, docs):
+        super().__init__(daemon=True)
+        self.server = server
+        self.docs = docs
+        self.wrong = "no answer"
+
+    def run(self):
+        client = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=120)
+        try:
+            client.request("GET", f"/{DB}/_all_docs")
+            answer = client.getresponse()
+            text = answer.read()
+            if answer.status != 200:
+                self.wrong = f"{answer.status} {text[:200]}"
+            elif len(json.loads(text)["rows"]) != self.docs + 1:
+                self.wrong = f"{len(text)} bytes"
+            else:
+                self.wrong = None
+        except (OSError, ValueError, http.client.HTTPException) as e:
+            self.wrong = repr(e)
+        client.close()
+
+
+def read_whole(server, options):
+    """Clients that read get all of their answers: returns what went wrong, and the peak of memory."""
+    begin = time.monotonic()
+    clients = [Whole(server, options.docs) for _ in range(options.then_reading)]
+    for client in clients:
+        client.start()
+    peak = 0
+    while any(client.is_alive() for client in clients):
+        peak = max(peak, server.rss_mb())
+        time.sleep(0.05)
+    wrong = [client.wrong for client in clients if client.wrong]
+    print(f"then {len(clients)} read all documents in {time.monotonic() - begin:.1f} s; "
+          f"{len(wrong)} did not get them {wrong[:1]}")
+    return wrong, peak
+
+
 class Other(threading.Thread):
     """A well-behaved client, and what it waited for each document."""
 
@@ -271,6 +316,8 @@ def main():
             readers.go_on(0.5)
             series.append(server.rss_mb())
             peak = max(peak, series[-1])
+        wrong, later = read_whole(server, options)
+        peak = max(peak, later)
         other.over = True
         took = time.monotonic() - begin
         print(f"asked {options.ask}, {options.connections} connections, read {options.how}: "
@@ -290,6 +337,8 @@ def main():
                  "client were refused")
     if options.bound_mb and peak > options.bound_mb:
         sys.exit(f"not ok: more than {options.bound_mb:.0f} MB")
+    if wrong:
+        sys.exit(f"not ok: {len(wrong)} of those who read did not get their answers: {wrong[0]}")
     if code != 0:
         sys.exit("not ok: the server did not stop well")
 

@@ -191,6 +191,36 @@ def halves_of_requests_and_commands_of_multi_are_counted_and_ended(cwd):
 
 
 @test
+def what_comes_in_pieces_stays_within_the_memory(cwd):
+    """Halves of requests and commands of MULTI: each piece is little, and their sum is not."""
+    memory, clients_count, rounds = 16 * MB, 400, 8
+    piece = b"v" * 8000
+    begun = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$300000\r\n" + piece, encode(("MULTI",))]
+    more = [piece, encode(("SET", "k", piece))]
+    with Small(cwd, memory) as server:
+        clients = [unread(server) for _ in range(clients_count)]
+        peak = 0
+        for i in range(rounds):
+            for j, s in enumerate(clients):
+                s.setblocking(False)
+                try:
+                    s.send((more if i else begun)[j % 2])
+                except OSError:
+                    pass
+            time.sleep(0.2)  # they rest, and go on
+            peak = max(peak, held(server))
+            with server.client(timeout=DEADLINE_S) as c:
+                equal(c("SET", "short", "1"), "OK")
+        assert memory // 2 < peak <= memory + memory // 4, peak
+        ended = 'frond_refusals_total{limit="memory_bytes"}'
+        assert server.metrics()[ended] > 0
+        for s in clients:
+            s.close()
+        until(lambda: held(server) < MB, "memory is kept")
+        equal(server.stop(), 0)
+
+
+@test
 def info_tells_the_memory_of_the_process(cwd):
     with Redis(cwd, "--no-sync") as server:
         with server.client() as c:

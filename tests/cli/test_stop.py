@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import threading
 import time
 
 from harness import FROND, Server, contains, equal, main, test
+from mongo import Client as mongo_client
 from redis_server import Redis
 
 STUCK_DISK = os.path.abspath(sys.argv[2])
@@ -152,6 +154,35 @@ def sigterm_ends_commands_of_redis_that_run_in_time(cwd):
         contains(log, "event=stop ")
         assert "event=server_gave_up" not in log, log
         for client in clients:
+            client.close()
+
+
+@test
+def a_stop_does_not_wait_for_clients_that_read_nothing(cwd):
+    """Of each door. The stop would have ten minutes."""
+    (cwd / "ini").write_text("[frond]\ndrain_timeout_ms = 600000\n")
+    long = 1024 * 1024
+    with Redis(cwd, "--mongo", "127.0.0.1:0", "--config", "ini") as server:
+        mongo_port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", server.read_log())[1])
+        equal(server.request("PUT", "/db")[0], 201)
+        equal(server.request("POST", "/db/_bulk_docs", {"docs": [
+            {"_id": str(i), "text": "x" * long} for i in range(12)]})[0], 201)
+        redis, mongo = server.client(), mongo_client(mongo_port)
+        redis("SET", "long", b"x" * long)
+        for i in range(12):
+            mongo({"insert": "c", "documents": [{"_id": i, "text": "x" * long}]}, "d")
+        http = connect(server)
+        send(http, "GET", "/db/_all_docs?include_docs=true", "")
+        for _ in range(12):
+            redis.send("GET", "long")
+        mongo.send({"find": "c", "batchSize": 12, "$db": "d"})
+        for sock in (http, redis.socket, mongo.socket):
+            equal(len(sock.recv(1, socket.MSG_PEEK)), 1)
+        equal(server.stop(), 0)
+        log = server.read_log()
+        equal(log.count("event=slow_reader "), 3)
+        equal(log.count(" limit=drain_timeout_ms"), 3)
+        for client in (http, redis, mongo):
             client.close()
 
 

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/server.h"
+#include "net/session.h"
 #include "twin.h"
 
 enum {
@@ -28,11 +29,20 @@ enum {
 	BODY_BYTES = 2000,
 	LONG_BYTES = 400 * 1000, /* more than the ways and the buffers between both ends hold */
 	LATE_MS = 300,
+	MEMORY_BYTES = 64 * 1024 * 1024,
 	FEED_MS = 10 * WINDOW_MS,
+	PATIENT_MS = 100 * WINDOW_MS,
+	/* Of what lasts: so many fill what such requests may have. */
+	FEEDS = 3,
+	LASTING_BYTES = 512 * 1024,
+	LASTING_MEMORY_BYTES = 8 * 1024 * 1024,
+	LASTING = LASTING_MEMORY_BYTES / 8 * BUDGET_LASTING_EIGHTHS / LASTING_BYTES,
 };
 
 static struct server *server;
 static unsigned clients;
+static size_t memory_bytes = MEMORY_BYTES;
+static bool patient; /* then only the memory's being short ends who stalls */
 
 static enum status
 answer(struct http_exchange *x)
@@ -40,6 +50,12 @@ answer(struct http_exchange *x)
 	struct str path = http_path(x);
 	struct str body = STR("");
 
+	if (str_eq(path, STR("/lasting")) || str_eq(path, STR("/lasting/feed"))) {
+		TRY(http_ask_to_last(x, LASTING_BYTES));
+		path = str_skip(path, sizeof("/lasting") - 1);
+		if (!path.len)
+			path = STR("/long");
+	}
 	if (str_eq(path, STR("/long"))) {
 		TRY(http_start(x, LONG_BYTES));
 		for (int i = 0; i < LONG_BYTES / 100; i++)
@@ -80,13 +96,13 @@ play(unsigned count, void (*script)(void *arg))
 		.io = &twin_io,
 		.handler = handle,
 		.max_connections = 100,
-		.memory_bytes = 64 * 1024 * 1024,
+		.memory_bytes = memory_bytes,
 		.request_bytes = 1024 * 1024,
-		.header_timeout_ms = HEADER_MS,
+		.header_timeout_ms = patient ? PATIENT_MS : HEADER_MS,
 		.idle_timeout_ms = UINT64_C(100) * WINDOW_MS,
-		.body_timeout_ms = STALL_MS,
+		.body_timeout_ms = patient ? PATIENT_MS : STALL_MS,
 		.min_rate_bytes = RATE_BYTES,
-		.rate_window_ms = WINDOW_MS,
+		.rate_window_ms = patient ? PATIENT_MS : WINDOW_MS,
 		.drain_timeout_ms = 20000,
 		.output_bytes = 4096,
 	};
@@ -345,6 +361,181 @@ reader_of_a_quiet_feed(void *arg)
 	talk_close(&t);
 }
 
+/* ---- Readers while the memory is short ---- */
+
+static unsigned fed;  /* feeds that have got their news */
+static unsigned cut;  /* readers that have stalled, and were cut off */
+static unsigned kept; /* … and that were not */
+static unsigned crowded;
+
+/* Reads nothing until those who want the memory have it. */
+static void
+stalled_reader(void *arg)
+{
+	struct talk t;
+
+	(void)arg;
+	talk_open(&t, GET("/lasting"));
+	twin_sleep_ms(FEED_MS / 2);
+	while (t.received < LONG_BYTES &&
+	       talk_read(&t, sizeof(t.text), WAIT_FOREVER) == TWIN_GOT_BYTES)
+		;
+	*(t.received < LONG_BYTES ? &cut : &kept) += 1;
+	talk_close(&t);
+}
+
+static void
+reader_of_a_lasting_feed(void *arg)
+{
+	struct talk t;
+
+	(void)arg;
+	talk_open(&t, GET("/lasting/feed"));
+	while (!strstr(t.text, "news"))
+		twin_check(talk_read(&t, sizeof(t.text), WAIT_FOREVER) == TWIN_GOT_BYTES);
+	fed++;
+	talk_close(&t);
+}
+
+/* Comes when others have taken all that there is for those who last. */
+static void
+late_reader(void *arg)
+{
+	struct talk t;
+
+	(void)arg;
+	twin_sleep_ms(WINDOW_MS / 5);
+	talk_open(&t, GET("/lasting"));
+	while (t.received < LONG_BYTES)
+		twin_check(talk_read(&t, sizeof(t.text), WAIT_FOREVER) == TWIN_GOT_BYTES);
+	talk_has(&t, "HTTP/1.1 200 ");
+	twin_check(twin_now_ms() - t.begun_ms <= BUDGET_STALL_MS + BUDGET_LOOK_MS + LATE_MS);
+	talk_close(&t);
+}
+
+static void
+crowd(void *arg)
+{
+	unsigned i = crowded++;
+
+	if (i < FEEDS)
+		reader_of_a_lasting_feed(arg);
+	else if (i < LASTING)
+		stalled_reader(arg);
+	else
+		late_reader(arg);
+}
+
+static void
+play_crowd(void)
+{
+	unsigned late = 1 + (unsigned)twin_draw(3);
+
+	crowded = fed = cut = kept = 0;
+	memory_bytes = LASTING_MEMORY_BYTES;
+	patient = true;
+	play(LASTING + late, crowd);
+	memory_bytes = MEMORY_BYTES;
+	patient = false;
+	/* No more of them than others need, and no feed, since nobody waits for its reader. */
+	twin_check(fed == FEEDS);
+	twin_check(cut >= 1 && cut <= late && cut + kept == LASTING - FEEDS);
+}
+
+static void
+those_who_have_stalled_for_long_make_room_for_those_who_read(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_crowd, SEEDS / 5);
+}
+
+/* ---- Readers and senders while the server stops ---- */
+
+/* Has it stop, and reads nothing for the time that such peers have then. */
+static void
+reader_that_stalls_at_a_stop(void *arg)
+{
+	struct talk t;
+
+	(void)arg;
+	talk_open(&t, GET("/long"));
+	twin_sleep_ms(LATE_MS);
+	server_stop(server);
+	twin_sleep_ms(NET_STOP_STALL_MS + LATE_MS);
+	twin_check(talk_end(&t) == TWIN_GOT_RESET && t.received < LONG_BYTES);
+	talk_close(&t);
+}
+
+/* It has got half of an answer when the server stops, and gets the rest. */
+static void
+reader_that_goes_on_at_a_stop(void *arg)
+{
+	struct talk t;
+
+	(void)arg;
+	talk_open(&t, GET("/long"));
+	while (t.received < LONG_BYTES) {
+		twin_sleep_ms(20);
+		twin_check(talk_read(&t, 1900, WAIT_FOREVER) == TWIN_GOT_BYTES);
+	}
+	talk_close(&t);
+}
+
+static void
+silent_body_at_a_stop(void *arg)
+{
+	struct talk t;
+
+	(void)arg;
+	talk_open(&t, POST("/body"));
+	twin_check(talk_end(&t) == TWIN_GOT_END);
+	talk_took_ms(&t, NET_STOP_STALL_MS);
+	talk_has(&t, "HTTP/1.1 503 ");
+	talk_has(&t, "This server stops");
+	talk_close(&t);
+}
+
+static void
+half_of_a_head_at_a_stop(void *arg)
+{
+	struct talk t;
+
+	(void)arg;
+	talk_open(&t, "GET / HTTP/1.1\r\n");
+	twin_check(talk_end(&t) == TWIN_GOT_END && t.received == 0);
+	twin_check(twin_now_ms() - t.begun_ms <= NET_STOP_STALL_MS + 2 * LATE_MS);
+	talk_close(&t);
+}
+
+static void
+at_a_stop(void *arg)
+{
+	void (*const all[])(void *arg) = {
+		reader_that_stalls_at_a_stop,
+		reader_that_goes_on_at_a_stop,
+		silent_body_at_a_stop,
+		half_of_a_head_at_a_stop,
+	};
+
+	all[crowded++](arg);
+}
+
+static void
+play_stop(void)
+{
+	crowded = 0;
+	patient = true;
+	play(4, at_a_stop);
+	patient = false;
+}
+
+static void
+a_stop_waits_for_those_who_move_something_only(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_stop, SEEDS / 5);
+}
+
 /* ---- ---- */
 
 static void
@@ -409,6 +600,8 @@ main(void)
 		cmocka_unit_test(test_modest_reader),
 		cmocka_unit_test(test_reader_of_a_quiet_feed),
 		cmocka_unit_test(slow_and_modest_clients_at_once),
+		cmocka_unit_test(a_stop_waits_for_those_who_move_something_only),
+		cmocka_unit_test(those_who_have_stalled_for_long_make_room_for_those_who_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

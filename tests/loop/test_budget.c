@@ -28,6 +28,12 @@ ask_now(struct budget_part *p, size_t n)
 	return budget_ask(p, n, clock_mono_ns(), NULL);
 }
 
+static enum status
+last_now(struct budget_part *p, size_t n)
+{
+	return budget_ask_to_last(p, n, clock_mono_ns(), NULL);
+}
+
 static void
 what_is_asked_for_is_given_while_there_is_some(void **state)
 {
@@ -141,6 +147,7 @@ arenas_and_buffers_count_what_they_take(void **state)
 struct asking {
 	struct budget_part part;
 	size_t bytes;
+	size_t holds; /* before it asks */
 	uint64_t wait_ms;
 	struct event *stop;
 	struct event done;
@@ -159,21 +166,29 @@ ask(void *arg)
 }
 
 static void
-start(struct asking *a, struct budget *b)
+start_with(struct asking *a, struct budget *b, void *(*fn)(void *arg))
 {
 	size_t before;
 
 	event_init(&a->done);
 	budget_part_init(&a->part, b);
+	if (a->holds)
+		assert_true(budget_use(&a->part, a->holds));
 	pthread_mutex_lock(&b->lock);
 	before = b->waiting;
 	pthread_mutex_unlock(&b->lock);
-	assert_int_equal(pthread_create(&a->thread, NULL, ask, a), 0);
+	assert_int_equal(pthread_create(&a->thread, NULL, fn, a), 0);
 	for (bool queued = false; !queued && !event_is_set(&a->done);) {
 		pthread_mutex_lock(&b->lock);
 		queued = b->waiting > before;
 		pthread_mutex_unlock(&b->lock);
 	}
+}
+
+static void
+start(struct asking *a, struct budget *b)
+{
+	start_with(a, b, ask);
 }
 
 static void
@@ -347,14 +362,14 @@ those_who_stay_leave_room_for_short_requests(void **state)
 	budget_part_init(&little, &b);
 	budget_part_init(&larger, &b);
 	/* Beyond their five eighths no more are let in. */
-	assert_true(budget_admit_lasting(&stays[0]));
+	assert_int_equal(last_now(&stays[0], 0), STATUS_OK);
 	assert_true(budget_use(&stays[0], 5 * MB));
 	assert_int_equal(b.lasting_bytes, 5 * MB);
-	assert_true(budget_admit_lasting(&stays[1]));
+	assert_int_equal(last_now(&stays[1], 0), STATUS_OK);
 	assert_true(budget_use(&stays[1], 1));
-	assert_false(budget_admit_lasting(&stays[2]));
+	assert_int_equal(last_now(&stays[2], 0), STATUS_LIMIT);
 	assert_true(stays[2].refused);
-	/* One that turns out to stay is unwelcome; those that were let in never are. */
+	/* One that turns out to stay is unwelcome; those that were let in are not. */
 	budget_enter(&comes);
 	assert_false(budget_is_unwelcome(&comes, &full));
 	budget_part_last(&comes);
@@ -377,6 +392,83 @@ those_who_stay_leave_room_for_short_requests(void **state)
 	for (size_t i = 0; i < 3; i++)
 		budget_part_release(&stays[i]);
 	assert_int_equal(b.lasting_bytes, 0);
+	budget_fini(&b);
+}
+
+static void *
+ask_to_last(void *arg)
+{
+	struct asking *a = arg;
+
+	a->status = budget_ask_to_last(&a->part, a->bytes, clock_after_ms(a->wait_ms), a->stop);
+	event_set(&a->done);
+	return NULL;
+}
+
+static void
+who_waits_to_last_is_let_in_when_one_that_lasts_has_ended(void **state)
+{
+	struct asking first = { .bytes = MB, .wait_ms = LATER_MS };
+	struct asking second = { .bytes = MB, .wait_ms = LATER_MS };
+	struct budget_part stays[2];
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	for (size_t i = 0; i < 2; i++) {
+		budget_part_init(&stays[i], &b);
+		budget_enter(&stays[i]);
+		assert_int_equal(last_now(&stays[i], 3 * MB), STATUS_OK);
+	}
+	assert_int_equal(b.lasting_bytes, 6 * MB + 2 * BUDGET_PART_BYTES);
+	/* Given back, but for the flat amounts: then it is counted again. */
+	budget_unuse(&stays[1], 3 * MB);
+	assert_int_equal(b.lasting_bytes, 3 * MB + 2 * BUDGET_PART_BYTES);
+	assert_true(budget_use(&stays[1], 3 * MB));
+	start_with(&first, &b, ask_to_last);
+	start_with(&second, &b, ask_to_last);
+	assert_int_equal(b.hopeful_bytes, 0); /* what was not entered holds nothing */
+	assert_false(event_wait(&first.done, clock_after_ms(SOON_MS)));
+	budget_part_release(&stays[0]);
+	pthread_join(first.thread, NULL);
+	pthread_join(second.thread, NULL);
+	assert_int_equal(first.status, STATUS_OK);
+	assert_int_equal(second.status, STATUS_OK);
+	assert_true(first.part.admitted);
+	assert_int_equal(b.lasting_bytes, 5 * MB + BUDGET_PART_BYTES);
+	budget_part_release(&first.part);
+	budget_part_release(&second.part);
+	budget_part_release(&stays[1]);
+	assert_int_equal(b.lasting_bytes, 0);
+	budget_fini(&b);
+}
+
+static void
+those_who_wait_to_last_hold_no_more_than_their_share(void **state)
+{
+	struct asking holder = { .bytes = 0, .wait_ms = LATER_MS };
+	struct budget_part stays, comes;
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&stays, &b);
+	assert_int_equal(last_now(&stays, 5 * MB + 1), STATUS_OK);
+	holder.holds = MB - BUDGET_PART_BYTES;
+	start_with(&holder, &b, ask_to_last);
+	assert_int_equal(b.hopeful_bytes, MB - BUDGET_PART_BYTES);
+	budget_part_init(&comes, &b);
+	budget_enter(&comes);
+	assert_true(budget_use(&comes, BUDGET_FREE_BYTES + 1));
+	/* It does not wait, whatever its deadline is. */
+	assert_int_equal(budget_ask_to_last(&comes, 0, WAIT_FOREVER, NULL), STATUS_LIMIT);
+	assert_true(comes.refused);
+	budget_part_release(&comes);
+	budget_part_release(&stays);
+	pthread_join(holder.thread, NULL);
+	assert_int_equal(holder.status, STATUS_OK);
+	assert_int_equal(b.hopeful_bytes, 0);
+	budget_part_release(&holder.part);
 	budget_fini(&b);
 }
 
@@ -477,6 +569,8 @@ main(void)
 		cmocka_unit_test(a_request_at_work_counts_a_flat_amount),
 		cmocka_unit_test(with_many_requests_little_is_free),
 		cmocka_unit_test(those_who_stay_leave_room_for_short_requests),
+		cmocka_unit_test(who_waits_to_last_is_let_in_when_one_that_lasts_has_ended),
+		cmocka_unit_test(those_who_wait_to_last_hold_no_more_than_their_share),
 		cmocka_unit_test(short_requests_have_no_more_than_their_share),
 		cmocka_unit_test(turns_to_read_come_although_all_is_taken),
 		cmocka_unit_test(pages_and_output_shrink_when_there_are_many),

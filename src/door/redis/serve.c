@@ -33,7 +33,7 @@ enum {
 	/* Of the memory that an answer waits for: at first, and how often more each time. */
 	MEMORY_FIRST_BYTES = 4 * 1024 * 1024,
 	MEMORY_GROWTH = 2,
-	MEMORY_LOOK_MS = 1000, /* whether what is kept for a client that rests may be kept */
+	MULTI_FREE_BYTES = 16 * 1024, /* of MULTI, that a client may keep while memory is short */
 };
 
 #define NO_MEMORY "OOM the memory of a connection is used up"
@@ -920,34 +920,30 @@ idle_deadline(struct client *c)
 	return atomic_load(&c->last_ns) + seconds * 1000 * CLOCK_NS_PER_MS;
 }
 
-/*
- * True if the client keeps much while it rests: half of a request, or commands of MULTI. While
- * memory is short it may not.
- */
+/* True if the client has queued much by MULTI, whose end is yet to come. */
 static bool
-client_keeps_memory(const struct client *c)
+client_has_queued_much(const struct client *c)
 {
-	return c->big.len > KEPT_BYTES ||
-	       (c->multi_arena && arena_used_bytes(c->multi_arena) > KEPT_BYTES);
+	return c->multi_arena && arena_used_bytes(c->multi_arena) > MULTI_FREE_BYTES;
 }
 
-/* Waits for a request, a message or the end. False: the connection ends. */
+/*
+ * Waits for a request, or, if `half` is true, for the rest of one; for a message or the end. False:
+ * the connection ends.
+ */
 static bool
-serve_rest(struct client *c)
+serve_rest(struct client *c, bool half)
 {
-	bool keeps = client_keeps_memory(c);
-	uint64_t look = clock_after_ms(keeps ? MEMORY_LOOK_MS : IDLE_LOOK_MS * 3600);
+	uint64_t look = clock_after_ms(IDLE_LOOK_MS * 3600);
 	uint64_t until = idle_deadline(c);
-	unsigned signals = client_wait(c, true, look < until ? look : until);
+	unsigned signals;
 
+	net_stream_keep(c->stream, half || client_has_queued_much(c));
+	signals = client_wait(c, true, look < until ? look : until);
 	if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED || !client_follow(c))
 		return false;
 	if (net_stream_has_input(c->stream))
 		return true;
-	if (keeps && clock_mono_ns() >= look && net_stream_is_unwelcome(c->stream)) {
-		METRIC_REFUSED("memory_bytes");
-		return false;
-	}
 	return clock_mono_ns() < idle_deadline(c);
 }
 
@@ -993,7 +989,7 @@ serve_turn(struct client *c)
 		return true;
 	if (ended)
 		return false;
-	return serve_rest(c);
+	return serve_rest(c, in.len > 0);
 }
 
 bool

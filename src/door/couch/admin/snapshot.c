@@ -78,13 +78,8 @@ snapshot_begin_tx(struct couch_snapshot *s)
 /* ---- Life ---- */
 
 static enum status
-snapshot_begin(struct couch_snapshot *s, struct couch_req *r, bool lists)
+snapshot_begin(struct couch_snapshot *s)
 {
-	*s = (struct couch_snapshot){ .r = r, .lists = lists };
-	if (lists) {
-		budget_count(http_memory(r->x), COUCH_EXPECTED_BYTES);
-		s->expects = true;
-	}
 	TRY(snapshot_begin_tx(s));
 	return snapshot_open(s);
 }
@@ -92,15 +87,17 @@ snapshot_begin(struct couch_snapshot *s, struct couch_req *r, bool lists)
 enum status
 couch_snapshot_begin(struct couch_snapshot *s, struct couch_req *r)
 {
-	return snapshot_begin(s, r, false);
+	*s = (struct couch_snapshot){ .r = r };
+	return snapshot_begin(s);
 }
 
 enum status
 couch_snapshot_begin_list(struct couch_snapshot *s, struct couch_req *r)
 {
-	if (!budget_admit_lasting(http_memory(r->x)))
-		return STATUS_LIMIT;
-	return snapshot_begin(s, r, true);
+	*s = (struct couch_snapshot){ .r = r, .lists = true };
+	TRY(http_ask_to_last(r->x, COUCH_EXPECTED_BYTES));
+	s->expects = true;
+	return snapshot_begin(s);
 }
 
 /* Opens the database in the transaction, which is new; it must be the one of before. */
@@ -156,6 +153,15 @@ couch_snapshot_resume(struct couch_snapshot *s)
 	status = snapshot_reopen(s);
 	arena_reset(s->r->arena, mark);
 	return status;
+}
+
+enum status
+couch_snapshot_last(struct couch_snapshot *s)
+{
+	if (!budget_may_last(http_memory(s->r->x)))
+		couch_snapshot_rest(s);
+	TRY(http_ask_to_last(s->r->x, 0));
+	return couch_snapshot_resume(s);
 }
 
 bool

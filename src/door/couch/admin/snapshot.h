@@ -25,18 +25,18 @@ enum {
 	COUCH_READ_LEAST_BYTES = 128 * 1024,
 	COUCH_READ_MOST_BYTES = 2 * 1024 * 1024,
 	/*
-	 * Counted for a listing from its admission until its client is waited for, or it ends: what
-	 * its output is going to take. Otherwise many listings that begin at once would all be
-	 * admitted before any of them holds anything.
+	 * Counted for a listing from its turn to last until its client is waited for, or it ends:
+	 * what its output is going to take. Otherwise many listings that begin at once would all be
+	 * let in before any of them holds anything.
 	 */
 	COUCH_EXPECTED_BYTES = 48 * 1024,
 };
 
 MUST_USE enum status couch_snapshot_begin(struct couch_snapshot *s, struct couch_req *r);
 /*
- * The same for a list that is read page by page. It waits for its turn to read, and its scans go by
- * the memory that it has got. STATUS_LIMIT, with the request's memory refused, if there is no room
- * for requests that last (budget_admit_lasting()).
+ * The same for a list that is read page by page. It waits for its turn to last, and for its turn to
+ * read; its scans go by the memory that it has got. STATUS_LIMIT, with the request's memory
+ * refused, if there is no room in time (http_ask_to_last()).
  */
 MUST_USE enum status couch_snapshot_begin_list(struct couch_snapshot *s, struct couch_req *r);
 
@@ -51,6 +51,12 @@ void couch_snapshot_rest(struct couch_snapshot *s);
  * arena is as before afterwards.
  */
 MUST_USE enum status couch_snapshot_resume(struct couch_snapshot *s);
+
+/*
+ * Waits for a turn to last (http_ask_to_last()), for an answer that turned out to be long. The view
+ * is let go of if that may take its time, and begun anew. Fails as http_ask_to_last() does.
+ */
+MUST_USE enum status couch_snapshot_last(struct couch_snapshot *s);
 
 /* True if another request waits for memory, so that this one had better rest for a moment. */
 bool couch_snapshot_is_wanted(const struct couch_snapshot *s);

@@ -267,9 +267,8 @@ att_send_wanted(struct att_call *c, struct couch_snapshot *s)
 	TRY(att_set_headers(c, stored, &sent));
 	if (sent)
 		return STATUS_OK;
-	if (c->att.encoded_length > ATT_LASTING_BYTES && !c->r->head &&
-	    !budget_admit_lasting(http_memory(c->r->x)))
-		return STATUS_LIMIT;
+	if (c->att.encoded_length > ATT_LASTING_BYTES && !c->r->head)
+		TRY(couch_snapshot_last(s));
 	if (att_range_applies(c) && !couch_ranges_parse(http_request_header(c->r->x, STR("Range")),
 							c->att.encoded_length, ranges, &count))
 		return att_not_satisfiable(c);

@@ -583,8 +583,7 @@ bulk_get_write_items(struct bulk_get *b, struct str docs)
 
 	json_reader_init(&reader, docs, &b->r->fail.err);
 	reader.scratch.part = http_memory(b->r->x);
-	if (!budget_admit_lasting(http_memory(b->r->x)))
-		return STATUS_LIMIT;
+	TRY(http_ask_to_last(b->r->x, 0));
 	TRY(couch_snapshot_begin(&b->snapshot, b->r));
 	if (!b->boundary.ptr)
 		buf_append_cstr(out, "{\"results\":[");

@@ -419,8 +419,7 @@ couch_db_updates(struct couch_req *r)
 
 	TRY(couch_require_admin(r));
 	TRY(couch_feed_args_read(r, &u.args));
-	if (!budget_admit_lasting(http_memory(r->x)))
-		return STATUS_LIMIT;
+	TRY(http_ask_to_last(r->x, 0));
 	u.left = u.args.limit;
 	couch_stream_init(&u.stream, r);
 	couch_feed_wait_init(&u.wait, &u.stream, &u.args);
