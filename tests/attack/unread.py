@@ -177,6 +177,25 @@ class Subscribers:
         return clients
 
 
+class References(Subscribers):
+    """Very many messages that are held once: it is the lists of them that take memory."""
+
+    name = "subscribers_of_short_messages"
+    full = {"clients": 2000, "messages": 20000, "bytes": 1}
+    bounded = {"clients": 500, "messages": 10000, "bytes": 1}
+
+    def attack(self, server, size):
+        clients = [connect(server) for _ in range(size["clients"])]
+        for s in clients:
+            s.sendall(encode(("SUBSCRIBE", "news")))
+        for s in clients:
+            s.recv(100)
+        with Client(server.port, timeout=120) as c:
+            for _ in range(size["messages"] // 1000):
+                c.pipeline(*[("PUBLISH", "news", b"m")] * 1000)
+        return clients
+
+
 class Channels(Subscribers):
     """Each subscriber with a channel and messages of its own: nothing is held in common."""
 
@@ -274,7 +293,7 @@ class Queued:
         return clients
 
 
-ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), Channels(), Members(), UnreadMembers(),
+ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), References(), Channels(), Members(), UnreadMembers(),
            Halves(), Queued()]
 
 

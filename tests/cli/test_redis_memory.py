@@ -119,6 +119,36 @@ def messages_are_held_once_for_all_who_have_not_read_them(cwd):
 
 
 @test
+def references_to_messages_subscriptions_and_watched_keys_are_counted(cwd):
+    clients_count, messages, name_bytes, names = 100, 20000, 20000, 50
+    with Small(cwd, 64 * MB) as server:
+        with server.client(timeout=DEADLINE_S) as c:
+            before = held(server)
+            for i in range(names):
+                c("SUBSCRIBE", f"{i}" * name_bytes)
+            until(lambda: held(server) > before + names * name_bytes, "subscriptions are not counted")
+        until(lambda: held(server) < before + MB, "subscriptions are kept")
+        with server.client(timeout=DEADLINE_S) as c:
+            for i in range(names):
+                c("WATCH", f"{i}" * name_bytes)
+            until(lambda: held(server) > before + names * name_bytes, "keys are not counted")
+        until(lambda: held(server) < before + MB, "keys are kept")
+        clients = [unread(server) for _ in range(clients_count)]
+        for s in clients:
+            s.sendall(encode(("SUBSCRIBE", "news")))
+            s.recv(100)
+        with server.client(timeout=DEADLINE_S) as c:
+            for _ in range(messages // 1000):
+                equal(c.pipeline(*[("PUBLISH", "news", "m")] * 1000), [clients_count] * 1000)
+        # Of each message 8 bytes for each client, and most are in no buffer of the connection.
+        until(lambda: held(server) > before + clients_count * messages * 8, "they are not counted")
+        for s in clients:
+            s.close()
+        until(lambda: held(server) < before + MB, "memory is kept")
+        equal(server.stop(), 0)
+
+
+@test
 def those_who_do_not_read_are_ended_when_the_memory_is_short_and_others_are_served(cwd):
     with Small(cwd, 16 * MB) as server:
         with server.client() as c:

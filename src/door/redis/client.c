@@ -31,15 +31,15 @@ client_has_subscriptions(const struct client *c)
 }
 
 /* The limit of the class that Redis would have the client in. */
-static const struct output_limit_now *
+static const struct net_unread_limit *
 client_limit(const struct client *c)
 {
 	return &c->redis->output[client_has_subscriptions(c) ? OUTPUT_PUBSUB : OUTPUT_NORMAL];
 }
 
-/* Gives up the references that a buffer of messages has from byte `from` on, and its memory. */
+/* Gives up the references that a buffer of messages has from byte `from` on. */
 static void
-pushes_release(struct buf *pushes, size_t from)
+pushes_unref(const struct buf *pushes, size_t from)
 {
 	for (size_t at = from; at < pushes->len; at += sizeof(struct push *)) {
 		struct push *p;
@@ -47,7 +47,6 @@ pushes_release(struct buf *pushes, size_t from)
 		memcpy(&p, pushes->ptr + at, sizeof(p));
 		push_unref(p);
 	}
-	buf_release(pushes);
 }
 
 /* Ends a client that has left too much unread, and drops its messages. Its lock is held. */
@@ -58,8 +57,9 @@ client_overflow(struct client *c)
 		return;
 	metric_add(&overflows, 1);
 	c->signals |= CLIENT_OVERFLOWED;
-	pushes_release(&c->push, 0);
-	c->push_bytes = 0;
+	pushes_unref(&c->push, 0);
+	buf_release(&c->push);
+	c->unread.waiting_bytes = 0;
 	event_set(&c->given_up);
 }
 
@@ -70,10 +70,7 @@ client_overflow(struct client *c)
 static bool
 client_keeps_limit(struct client *c)
 {
-	size_t messages = c->push_bytes + c->flying;
-
-	if (messages > CLIENT_PUSH_BYTES ||
-	    output_is_over(client_limit(c), messages + c->answering, &c->over_ns))
+	if (!net_unread_keeps(&c->unread, client_limit(c), CLIENT_PUSH_BYTES))
 		client_overflow(c);
 	return !(c->signals & CLIENT_OVERFLOWED);
 }
@@ -90,7 +87,7 @@ client_until_ns(void *client)
 
 	pthread_mutex_lock(&c->lock);
 	(void)client_keeps_limit(c);
-	until_ns = output_deadline_ns(client_limit(c), c->over_ns);
+	until_ns = net_unread_until_ns(&c->unread, client_limit(c));
 	pthread_mutex_unlock(&c->lock);
 	return until_ns;
 }
@@ -105,11 +102,6 @@ client_new(struct redis *r, struct net_stream *stream)
 
 	if (!c)
 		return NULL;
-	c->user_arena = arena_new(CLIENT_USER_BYTES);
-	if (!c->user_arena) {
-		mem_free(c);
-		return NULL;
-	}
 	c->redis = r;
 	c->stream = stream;
 	c->part = arena_part(net_stream_arena(stream));
@@ -124,7 +116,8 @@ client_new(struct redis *r, struct net_stream *stream)
 	event_init(&c->wake);
 	event_init(&c->given_up);
 	net_stream_give_up_on(stream, (struct net_patience){ &c->given_up, client_until_ns, c });
-	buf_init(&c->push, CLIENT_PUSH_BYTES);
+	budget_part_init(&c->push_part, c->part->budget);
+	c->push = BUF_INIT_OF(CLIENT_PUSH_BYTES, &c->push_part);
 	c->out = BUF_INIT_OF(REDIS_REPLY_BYTES, c->part);
 	budget_part_init(&c->served_part, c->part->budget);
 	c->served_out = BUF_INIT_OF(REDIS_REPLY_BYTES, &c->served_part);
@@ -173,7 +166,9 @@ client_free(struct client *c)
 	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
 	client_forget_multi(c);
 	request_fini(&c->request);
-	pushes_release(&c->push, 0);
+	pushes_unref(&c->push, 0);
+	buf_release(&c->push);
+	budget_part_release(&c->push_part);
 	buf_release(&c->out);
 	buf_release(&c->big);
 	buf_release(&c->served_out);
@@ -257,9 +252,12 @@ client_append_push(struct client *c, struct push *message)
 	if (c->signals & CLIENT_OVERFLOWED)
 		return;
 	if (message && buf_reserve(&c->push, sizeof(message))) {
+		/* A few are free, so that a message to many who read takes no lock of all. */
+		if (c->push.cap > CLIENT_BEHIND_BYTES)
+			budget_part_last(&c->push_part);
 		push_ref(message);
 		buf_append(&c->push, &message, sizeof(message));
-		c->push_bytes += message->bytes.len;
+		c->unread.waiting_bytes += message->bytes.len;
 		(void)client_keeps_limit(c);
 	} else {
 		client_overflow(c);
@@ -279,7 +277,7 @@ void
 client_end_if_behind(struct client *c)
 {
 	pthread_mutex_lock(&c->lock);
-	if (c->push.len || c->flying) {
+	if (c->push.len || c->unread.flying_bytes) {
 		client_overflow(c);
 		client_wake(c);
 	}
@@ -327,8 +325,8 @@ client_fly(struct client *c, size_t messages, size_t answers)
 	bool fine;
 
 	pthread_mutex_lock(&c->lock);
-	c->flying = messages;
-	c->answering = answers;
+	c->unread.flying_bytes = messages;
+	c->unread.answer_bytes = answers;
 	fine = client_keeps_limit(c);
 	pthread_mutex_unlock(&c->lock);
 	return fine;
@@ -375,7 +373,13 @@ client_write_messages(struct client *c, struct buf *pushes, size_t bytes)
 		status = flight_write(&f, buf_str(&p->bytes));
 		push_unref(p);
 	}
-	pushes_release(pushes, at);
+	pushes_unref(pushes, at);
+	/* Under the lock: others count what comes meanwhile in the same part. */
+	pthread_mutex_lock(&c->lock);
+	buf_release(pushes);
+	if (!c->push_part.used_bytes)
+		budget_part_end_lasting(&c->push_part);
+	pthread_mutex_unlock(&c->lock);
 	(void)client_fly(c, 0, 0);
 	return status;
 }
@@ -388,14 +392,14 @@ client_flush_push(struct client *c)
 
 	pthread_mutex_lock(&c->lock);
 	mine = c->push;
-	bytes = c->push_bytes;
-	buf_init(&c->push, CLIENT_PUSH_BYTES);
-	c->push_bytes = 0;
+	bytes = c->unread.waiting_bytes;
+	c->push = BUF_INIT_OF(CLIENT_PUSH_BYTES, &c->push_part);
+	c->unread.waiting_bytes = 0;
 	/*
 	 * In this lock: a message that comes next would otherwise find that less is unread than
 	 * there is, and the time over the soft limit would begin anew.
 	 */
-	c->flying = bytes;
+	c->unread.flying_bytes = bytes;
 	pthread_mutex_unlock(&c->lock);
 	return mine.len ? client_write_messages(c, &mine, bytes) : STATUS_OK;
 }
@@ -405,7 +409,7 @@ client_write_answers(struct client *c, struct str answers)
 {
 	enum status status = STATUS_LIMIT;
 
-	if (answers.len <= OUTPUT_FREE_BYTES)
+	if (answers.len <= NET_UNREAD_FREE_BYTES)
 		return net_stream_write(c->stream, answers);
 	if (client_fly(c, 0, answers.len))
 		status = net_stream_write(c->stream, answers);
@@ -453,7 +457,8 @@ client_login_default(struct client *c)
 	c->user = (struct auth_user){ .admin = c->authenticated };
 	c->request.stranger = !c->authenticated;
 	c->follow = (struct follow){ 0 };
-	arena_clear(c->user_arena);
+	arena_free(c->user_arena);
+	c->user_arena = NULL;
 	acl_allow_all(&c->acl);
 	client_set_user_name(c);
 }
@@ -519,7 +524,7 @@ client_describe(struct client *c, struct buf *out)
 
 	pthread_mutex_lock(&c->lock);
 	blocked = c->blocked;
-	pending = c->push_bytes + c->flying + c->answering;
+	pending = net_unread_bytes(&c->unread);
 	memcpy(subcommand, c->subcommand, sizeof(subcommand));
 	pthread_mutex_unlock(&c->lock);
 	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",

@@ -19,6 +19,7 @@
 #include "door/redis/run.h"
 #include "door/redis/wire/request.h"
 #include "net/stream.h"
+#include "net/unread.h"
 
 enum {
 	CLIENT_NAME_BYTES = 1000,
@@ -27,6 +28,8 @@ enum {
 	/* The most that a client may leave unread of messages and of what MONITOR shows. */
 	CLIENT_PUSH_BYTES = 32 * 1024 * 1024,
 	CLIENT_SLICE_BYTES = 64 * 1024, /* of those that are written at once */
+	/* Of references to messages, from which on the client counts as one that reads late. */
+	CLIENT_BEHIND_BYTES = 1024,
 };
 
 enum client_end {
@@ -91,8 +94,8 @@ struct client {
 
 	/* Who it is. */
 	bool authenticated;
-	struct auth_user user; /* its texts are in `user_arena` */
-	struct arena *user_arena;
+	struct auth_user user;    /* its texts are in `user_arena` */
+	struct arena *user_arena; /* NULL: nobody has logged in */
 	struct acl acl;
 	struct follow follow;
 
@@ -124,11 +127,9 @@ struct client {
 	struct event wake;
 	bool waiting;
 	unsigned signals;
-	struct buf push;       /* messages that it has yet to read: references, struct push * */
-	size_t push_bytes;     /* of those messages */
-	size_t flying;         /* bytes of messages that its fiber writes now */
-	size_t answering;      /* bytes of answers that its fiber writes now */
-	uint64_t over_ns;      /* since when it leaves more unread than its soft limit; or 0 */
+	struct buf push; /* messages that it has yet to read: references, struct push * */
+	struct budget_part push_part; /* that counts the references, also of those it writes now */
+	struct net_unread unread;
 	struct event given_up; /* killed, or overflowed: its fiber waits for the peer no longer */
 	bool blocked;
 	char subcommand[CLIENT_SUBCOMMAND_BYTES]; /* of the last command; empty: it has none */

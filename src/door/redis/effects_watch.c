@@ -16,15 +16,26 @@ watch_is_there(const struct client *c, unsigned db, struct str key)
 	return false;
 }
 
+static size_t
+watch_bytes(struct str key, struct str version)
+{
+	return sizeof(struct watch) + key.len + version.len;
+}
+
 void
 effects_watch(struct client *c, unsigned db, struct str key, struct str version)
 {
-	struct watch *w;
+	size_t size = watch_bytes(key, version);
+	struct watch *w = NULL;
 	char *bytes;
 
 	if (watch_is_there(c, db, key))
 		return;
-	w = mem_zalloc(sizeof(*w) + key.len + version.len);
+	if (budget_use(c->part, size)) {
+		w = mem_zalloc(size);
+		if (!w)
+			budget_unuse(c->part, size);
+	}
 	if (!w) {
 		c->watch_lost = true;
 		return;
@@ -47,6 +58,7 @@ effects_unwatch_all(struct client *c)
 	while (c->watches) {
 		struct watch *next = c->watches->next;
 
+		budget_unuse(c->part, watch_bytes(c->watches->key, c->watches->version));
 		mem_free(c->watches);
 		c->watches = next;
 	}

@@ -2,13 +2,8 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "door/redis/client.h"
 #include "door/redis/wire/number.h"
-
-enum {
-	NS_PER_S = 1000000000,
-};
 
 static const char *const class_names[OUTPUT_CLASSES] = { "normal", "slave", "pubsub" };
 
@@ -83,35 +78,9 @@ output_limits_write(const struct output_limits *limits, char ret[static OUTPUT_T
 }
 
 void
-output_limit_set(struct output_limit_now *now, const struct output_limit *limit)
+output_limit_set(struct net_unread_limit *now, const struct output_limit *limit)
 {
 	atomic_store(&now->hard_bytes, limit->hard_bytes);
 	atomic_store(&now->soft_bytes, limit->soft_bytes);
 	atomic_store(&now->soft_s, limit->soft_s);
-}
-
-bool
-output_is_over(const struct output_limit_now *limit, size_t bytes, uint64_t *since_ns)
-{
-	uint64_t hard = atomic_load_explicit(&limit->hard_bytes, memory_order_relaxed);
-	uint64_t soft = atomic_load_explicit(&limit->soft_bytes, memory_order_relaxed);
-
-	bytes = bytes > OUTPUT_FREE_BYTES ? bytes - OUTPUT_FREE_BYTES : 0;
-	if (hard && bytes > hard)
-		return true;
-	if (!soft || bytes <= soft) {
-		*since_ns = 0;
-		return false;
-	}
-	if (!*since_ns)
-		*since_ns = clock_mono_ns();
-	return clock_mono_ns() > output_deadline_ns(limit, *since_ns);
-}
-
-uint64_t
-output_deadline_ns(const struct output_limit_now *limit, uint64_t since_ns)
-{
-	if (!since_ns)
-		return UINT64_MAX;
-	return since_ns + atomic_load_explicit(&limit->soft_s, memory_order_relaxed) * NS_PER_S;
 }

@@ -9,14 +9,11 @@
 #ifndef FROND_DOOR_REDIS_OUTPUT_H
 #define FROND_DOOR_REDIS_OUTPUT_H
 
-#include <stdatomic.h>
-
 #include "base/str.h"
+#include "net/unread.h"
 
 enum {
 	OUTPUT_TEXT_BYTES = 256, /* of all limits as text */
-	/* Of what is unread; they do not count, as those of Redis's first buffer do not. */
-	OUTPUT_FREE_BYTES = 16 * 1024,
 };
 
 enum output_class {
@@ -36,13 +33,6 @@ struct output_limits {
 	struct output_limit of[OUTPUT_CLASSES];
 };
 
-/* The same while others may set it. */
-struct output_limit_now {
-	_Atomic uint64_t hard_bytes;
-	_Atomic uint64_t soft_bytes;
-	_Atomic uint64_t soft_s;
-};
-
 /*
  * Changes the limits as a text such as "pubsub 32mb 8mb 60" says, of any number of classes. Returns
  * NULL, or why it cannot; the limits may have been changed then.
@@ -51,15 +41,7 @@ const char *output_limits_read(struct str text, struct output_limits *limits);
 /* All of them, as CONFIG GET shows them. */
 void output_limits_write(const struct output_limits *limits, char ret[static OUTPUT_TEXT_BYTES]);
 
-void output_limit_set(struct output_limit_now *now, const struct output_limit *limit);
-
-/*
- * True if a client may not leave so many bytes unread. `*since_ns` is the client's: since when the
- * soft limit is exceeded; 0: it is not, as at first.
- */
-bool output_is_over(const struct output_limit_now *limit, size_t bytes, uint64_t *since_ns);
-
-/* Until when the client may have that much unread; UINT64_MAX: for ever. */
-uint64_t output_deadline_ns(const struct output_limit_now *limit, uint64_t since_ns);
+/* For those who go by it. */
+void output_limit_set(struct net_unread_limit *now, const struct output_limit *limit);
 
 #endif

@@ -103,6 +103,13 @@ subscription_find(struct client *c, enum pubsub_kind kind, struct str name)
 	return (struct subscription *)e;
 }
 
+/* What counts for a subscription, as if nobody else had the channel. */
+static size_t
+subscription_bytes(struct str name)
+{
+	return sizeof(struct subscription) + sizeof(struct channel) + name.len;
+}
+
 static enum status
 subscription_add(struct client *c, enum pubsub_kind kind, struct str name)
 {
@@ -147,6 +154,7 @@ subscription_remove(struct client *c, enum pubsub_kind kind, struct subscription
 	if (s->next_same)
 		s->next_same->link_same = s->link_same;
 	pubsub_table_remove(&c->subscribed[kind], &s->entry);
+	budget_unuse(c->part, subscription_bytes(s->channel->name));
 	s->channel->count--;
 	channel_drop_if_empty(c->redis, kind, s->channel);
 	atomic_fetch_sub(&c->subscription_count[kind], 1);
@@ -156,16 +164,26 @@ subscription_remove(struct client *c, enum pubsub_kind kind, struct subscription
 enum status
 pubsub_subscribe(struct client *c, enum pubsub_kind kind, struct str name, struct err *err)
 {
+	size_t bytes = subscription_bytes(name);
 	enum status status = STATUS_OK;
+	bool known;
 
 	if (atomic_load(&c->subscription_count[kind]) >= PUBSUB_SUBSCRIPTIONS)
 		return err_set(err, STATUS_LIMIT,
 			       "a connection may have %d subscriptions (PUBSUB_SUBSCRIPTIONS)",
 			       PUBSUB_SUBSCRIPTIONS);
+	if (!budget_use(c->part, bytes)) {
+		METRIC_REFUSED("memory_bytes");
+		return err_set(err, STATUS_NOMEM,
+			       "there is no memory for the subscription (memory_bytes)");
+	}
 	pthread_rwlock_wrlock(&c->redis->pubsub_lock);
-	if (!subscription_find(c, kind, name))
+	known = subscription_find(c, kind, name);
+	if (!known)
 		status = subscription_add(c, kind, name);
 	pthread_rwlock_unlock(&c->redis->pubsub_lock);
+	if (known || status != STATUS_OK)
+		budget_unuse(c->part, bytes);
 	return status;
 }
 

@@ -76,7 +76,7 @@ struct redis {
 	_Atomic unsigned events;     /* notify-keyspace-events */
 	_Atomic uint64_t slow_us;    /* slowlog-log-slower-than; UINT64_MAX: never */
 	_Atomic uint64_t slow_max;
-	struct output_limit_now output[OUTPUT_CLASSES]; /* client-output-buffer-limit */
+	struct net_unread_limit output[OUTPUT_CLASSES]; /* client-output-buffer-limit */
 	_Atomic uint64_t bulk_bytes;                    /* proto-max-bulk-len */
 	_Atomic uint64_t node_entries;                  /* stream-node-max-entries */
 	_Atomic uint64_t small_hash;                    /* hash-max-listpack-entries */
