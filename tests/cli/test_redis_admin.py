@@ -251,15 +251,12 @@ def a_subscriber_that_does_not_read_is_closed_by_its_limits(cwd):
         c("CONFIG", "SET", LIMIT, "pubsub 32mb 100kb 2")
         with forgetful(server, "SUBSCRIBE", "news"):
             eventually(lambda: c("PUBSUB", "NUMSUB", "news")[1] == 1)
+            began = time.monotonic()
             for _ in range(100):
                 c("PUBLISH", "news", message)
-            began = time.monotonic()
-            equal(c("PUBSUB", "NUMSUB", "news")[1], 1)
-            time.sleep(1)
-            equal(c("PUBSUB", "NUMSUB", "news")[1], 1)
             # No other message has to come.
             eventually(lambda: c("PUBSUB", "NUMSUB", "news")[1] == 0)
-            assert time.monotonic() - began > 1.5
+            assert time.monotonic() - began > 1.9
         # What was read long ago does not count, however little of it was over the limit.
         c("CONFIG", "SET", LIMIT, "pubsub 32mb 20kb 1")
         with server.client() as sub:

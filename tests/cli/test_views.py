@@ -488,11 +488,10 @@ def a_function_that_fails_is_its_documents_and_delays_nobody(cwd):
                    for name in ("loop", "flood")]
         for thread in threads:
             thread.start()
-        began = time.monotonic()
         equal(count_of(server, "/good"), 5)
         status, answer = server.request("GET", "/throws/_design/v/_view/v")
         equal([row["key"] for row in answer["rows"]], [0, 1, 2, 4])
-        assert time.monotonic() - began < 10
+        assert threads[0].is_alive()  # the loop has had no answer yet
         for thread in threads:
             thread.join()
 
