@@ -181,8 +181,9 @@ def who_noticed_last_is_asked_first():
 def what_runs_ends_with_the_run():
     """A test that hangs, whose child hangs, too, in a folder of its own."""
     running = tree.Running()
-    saved, tree.RUNNING = tree.RUNNING, running
+    saved = tree.RUNNING, tree.OUT
     with tempfile.TemporaryDirectory() as home:
+        tree.RUNNING, tree.OUT = running, home  # of the build that tests run in, there may be none
         told = os.path.join(home, "told")
         os.mkfifo(told)
         test = tree.Test("hangs", "", "kv",
@@ -208,7 +209,7 @@ def what_runs_ends_with_the_run():
                 time.sleep(0.01)
         finally:
             running.stop()
-            tree.RUNNING = saved
+            tree.RUNNING, tree.OUT = saved
 
 
 def is_running(process):
