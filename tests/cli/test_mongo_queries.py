@@ -333,7 +333,7 @@ def updates_have_operators_positions_and_filters_of_arrays(cwd):
         equal(c.update({"_id": 1}, {"$inc": {"l": 1}}), 14)
         equal(c.update({"_id": 1}, {"$nosuch": {"l": 1}}), 9)
         equal(c.update({}, {"a": 1}, multi=True), 9)
-        equal(c.update({"_id": 1}, {"$set": {"a": 1}}, nosuch=1), 40415)
+        equal(c.fails("update", updates=[{"q": {"_id": 1}, "u": {"$set": {"a": 1}}, "nosuch": 1}]), 40415)
         equal(c.update({"n": 1}, {"x": 5}), (1, 1))
         equal(c.find(), [{"_id": 1, "x": 5}])
 
