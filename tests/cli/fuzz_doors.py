@@ -47,8 +47,10 @@ class Wrong(Exception):
 def harvest(folder, pattern):
     """The words between quotation marks in the sources below src/, as new ones come by themselves."""
     top = pathlib.Path(__file__).resolve().parent.parent.parent / "src"
-    return sorted({word for path in sorted(top.glob(folder))
-                   for word in re.findall(pattern, path.read_text())})
+    words = sorted({word for path in sorted(top.glob(folder))
+                    for word in re.findall(pattern, path.read_text())})
+    assert words, f"{folder} has none: have the sources moved?"
+    return words
 
 
 def number_at_an_edge(chance):

@@ -44,14 +44,14 @@ def binary(kind, data):
     return Raw(5, struct.pack("<iB", len(data), kind) + data)
 
 
-WORDS = harvest("mql/*.c", r'"(\$?[A-Za-z][A-Za-z0-9]{0,30})"') + harvest("door/mongo/*.c",
+WORDS = harvest("mql/**/*.[ch]", r'"(\$?[A-Za-z][A-Za-z0-9]{0,30})"') + harvest("door/mongo/*.c",
     r'"([a-z][A-Za-z0-9]{1,30})"')
-EXPRESSIONS = harvest("mql/expr_*.c", r'"(\$[A-Za-z0-9]+)"')
-MEMBERS = harvest("mql/expr_*.c", r'"([a-z][A-Za-z]{1,15})"')
-FILTERS = harvest("mql/match_*.c", r'"(\$[A-Za-z0-9]+)"')
-UPDATES = harvest("mql/update_*.c", r'"(\$[A-Za-z0-9]+)"')
-STAGES = harvest("mql/stage/stages.c", r'"(\$[A-Za-z0-9]+)"')
-SUMS = harvest("mql/accum*.c", r'"(\$[A-Za-z0-9]+)"') + harvest("mql/window_*.c", r'"(\$[A-Za-z0-9]+)"')
+EXPRESSIONS = harvest("mql/expr/*.c", r'"(\$[A-Za-z0-9]+)"')
+MEMBERS = harvest("mql/expr/*.c", r'"([a-z][A-Za-z]{1,15})"')
+FILTERS = harvest("mql/match/*.c", r'"(\$[A-Za-z0-9]+)"')
+UPDATES = harvest("mql/update/*.c", r'"(\$[A-Za-z0-9]+)"')
+STAGES = harvest("mql/stage/stages*", r'"(\$[A-Za-z0-9]+)"')
+SUMS = harvest("mql/stage/accum*.c", r'"(\$[A-Za-z0-9]+)"') + harvest("mql/stage/window_*.c", r'"(\$[A-Za-z0-9]+)"')
 
 PATHS = ["_id", "a", "b", "c", "a.b", "l", "l.0", "l.x", "t", "s", "d", "n", "k.b.c", "none", "geo"]
 COLLECTIONS = ["c", "c", "c", "empty", "none", "view", "valid", "uniq", "system.views", "coll", "clus"]
