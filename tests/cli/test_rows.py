@@ -534,7 +534,7 @@ def rows_live_beside_documents_and_are_backed_up(cwd):
     with Server(cwd) as server:
         equal(server.request("GET", "/_all_dbs")[1], ["docs"])
     drawn = ok("inspect", cwd=cwd).stdout
-    contains(drawn, 'database "docs", prefix (2), rows')
+    contains(drawn, 'database "rows:docs", prefix (2), rows')
     contains(drawn, ", 1), c_column_id, ")
     ok("backup", "backups", cwd=cwd)
     ok("restore", "backups", "--store", "embedded:other", cwd=cwd)
