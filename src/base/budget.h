@@ -208,7 +208,7 @@ bool budget_is_short(const struct budget *b);
 
 /*
  * True if a turn to begin or to read waits: then those who can do without some memory give it back.
- * Of a turn to last that would be too little.
+ * For a turn to last they do not, because that needs far more.
  */
 bool budget_is_wanted(const struct budget *b);
 

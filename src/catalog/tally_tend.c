@@ -775,9 +775,9 @@ tally_is_due(struct catalog_tally *tally, bool all)
 		return true;
 	pthread_mutex_lock(&tally->lock);
 	/*
-	 * Tending a database reads all of its counters, some of them several times. There are about
-	 * as many as the square roots of its lists' lengths. So that tending costs little per
-	 * write, a database is due only after several changed keys per counter.
+	 * Tending a database reads all of its counters, some of them several times. A list has
+	 * about as many counters as the square root of its length. A database is due only after
+	 * several changed keys for each counter, so that tending costs little for each write.
 	 */
 	for (size_t list = 0; tally->guide && list < tally->db.kind->lists_count; list++)
 		counters += tally->guide->counts[list] + 1;

@@ -52,8 +52,8 @@ const char *door_exposed(const struct door *d);
 
 /*
  * Listens, by a stream protocol with these options, and logs the address by the type's name, with
- * an "s" behind it for TLS. `tls` is of whatever speaks it; NULL: nothing does. STATUS_INVALID,
- * STATUS_IO, STATUS_NOMEM.
+ * an "s" behind it for TLS. `tls` has the certificates of all doors; NULL if none of them
+ * speaks TLS. STATUS_INVALID, STATUS_IO, STATUS_NOMEM.
  */
 MUST_USE enum status door_listen(struct door *d, const struct door_type *type,
 				 struct net_host *host, struct net_stream_options *options,

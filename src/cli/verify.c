@@ -240,7 +240,7 @@ names_body(struct kv_tx *tx, void *arg)
 		arena_clear(n->arena);
 		status = catalog_all(tx, &last, NAMES_PAGE, n->arena, &page, NULL);
 		if (status == STATUS_NEWER)
-			continue; /* behind the one that cannot be read */
+			continue; /* `last` is the one that cannot be read */
 		TRY(status);
 		for (size_t i = 0; i < page.count; i++) {
 			const struct catalog_db *db = &page.dbs[i];

@@ -97,8 +97,9 @@ struct door_type {
 	const char *flag_help;
 
 	/*
-	 * NULL, or called once when the program begins, whatever its command: registers what the
-	 * door keeps in the store beside databases (catalog/verify.h).
+	 * Registers the records that the door keeps in the store beside databases
+	 * (catalog/verify.h). The program calls it once when it begins, for each of its commands.
+	 * NULL: the door keeps no such records.
 	 */
 	void (*register_records)(void);
 	/*

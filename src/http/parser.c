@@ -458,9 +458,9 @@ parser_count_plain(struct str data)
 /*
  * Parses bytes up to the end of the target and returns how many were used. Clients of CouchDB may
  * send UTF-8 in a target without escapes, which llhttp refuses. So llhttp gets each byte beyond
- * ASCII as an escape, and the limit of the head counts the escape: what llhttp has been fed decides
- * a refusal, however the bytes arrived. Elsewhere in the request line llhttp refuses the escape just
- * as it would refuse the byte.
+ * ASCII as an escape. The limit of the head counts the three bytes of the escape, which is what
+ * llhttp gets, so that a request is refused in the same way however its bytes arrive. Elsewhere in
+ * the request line llhttp refuses the escape just as it would refuse the byte.
  */
 static size_t
 parser_feed_target(struct parser *p, struct str data)

@@ -565,9 +565,10 @@ net_session_wait_unsent(struct net_session *s, size_t most)
 			net_session_cut(s, verdict);
 	}
 	/*
-	 * There may be room because the kernel has taken more, of which the peer has confirmed
-	 * nothing: what comes next, such as a wait for changes, is not for the peer. A lost one is
-	 * on its way out until its memory is given back.
+	 * The kernel may have taken enough of the output although the peer has confirmed nothing of
+	 * it. Whatever the fiber waits for next, such as changes, it does not wait for the peer, so
+	 * the session no longer stalls. A session whose connection is lost still counts as one that
+	 * stalls, or that was told to end, until its memory is given back.
 	 */
 	if (!s->conn->lost)
 		net_session_unstall(s);

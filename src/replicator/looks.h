@@ -17,8 +17,9 @@ bool look_is_needed(struct replicator *r, const struct repl_spec *spec,
 		    char ret_id[SPEC_FULL_ID_BYTES]);
 
 /*
- * Has the filter looked for. Then the job is there and `w` ends, or `w` ends with the failure.
- * Takes the spec over, unless it fails: STATUS_NOMEM, STATUS_UNAVAILABLE.
+ * Begins to look for the filter of a replication, in the background. If it is there, the job is
+ * created. Either way `w` ends, with the failure if there was one. On success this takes the spec
+ * over. STATUS_NOMEM, STATUS_UNAVAILABLE.
  */
 MUST_USE enum status look_add(struct replicator *r, struct repl_spec **spec,
 			      struct replicator_wait *w, struct err *err);

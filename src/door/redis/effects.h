@@ -35,14 +35,15 @@ MUST_USE enum status effects_watches_hold(struct redis *r, struct client *c, str
 MUST_USE enum status effects_block(struct client *c, unsigned db, const struct str *argv,
 				   const size_t *places, size_t count, bool *ret_first);
 /*
- * Takes the client off the lists of those who wait. True: something may have come to its keys of
- * which only this client was told, so the caller tells the next one, by effects_ready().
+ * Takes the client off the lists of those who wait. Returns true if something may have come to its
+ * keys and no other client was told: then the caller tells the next one, by effects_ready().
  */
 bool effects_unblock(struct client *c);
 /*
- * Called by the client's fiber before it waits. From now on a group that brings something to one
- * of the client's keys may run the client's job in the group's own transaction. The fiber must not
- * touch the job, nor the buffer of its answer, before it has called effects_withdraw().
+ * The client's fiber calls this before it waits. From then on, a group whose commands bring
+ * something to one of the client's keys may run the client's job, in the group's transaction. The
+ * fiber must not touch the job, nor the buffer of its answer, until it has called
+ * effects_withdraw().
  */
 void effects_offer(struct client *c, struct job *job);
 /*

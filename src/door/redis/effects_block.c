@@ -183,7 +183,10 @@ blocked_is_leaving(struct client *c)
 	       event_is_set(net_stream_stopping_event(c->stream));
 }
 
-/* The lock is held. What the client may do can have changed: its fiber looks that up. */
+/*
+ * The lock is held. True if the client's rights may have changed: then its fiber has to look them
+ * up before its command is run.
+ */
 static bool
 blocked_has_news(const struct client *c)
 {

@@ -156,15 +156,16 @@ struct group {
 	bool reads;
 	uint64_t lanes;
 	size_t limit;        /* units of the next transaction */
-	bool serves;         /* it runs what clients wait with for what it brings */
+	bool serves;         /* it also runs commands of clients that wait for what it brings */
 	struct job *claimed; /* jobs of those, by `next_claimed` */
 
 	/* Of the attempt under way. */
 	size_t ran;
 	struct job *failed; /* its unit `failed->end` has failed */
-	bool serve_failed;  /* the unit of a job that is claimed has */
+	bool serve_failed;  /* the unit of a claimed job has failed */
 	bool stopped;
-	struct effect **looked; /* behind the effects for which those who wait were served */
+	struct effect *
+		*looked; /* the link behind the last effect whose waiting clients were served */
 };
 
 static bool
@@ -373,7 +374,10 @@ group_add_lanes(struct group *g, uint64_t lanes)
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* The job has found nothing, or has its answer, in the attempt under way. */
+/*
+ * Runs the unit of a job that the group has claimed, in the attempt under way. If that succeeds,
+ * the job waits still (`waits`), or has its answer (`end` is 1).
+ */
 static enum status
 group_serve(struct group *g, struct job *job)
 {

@@ -928,8 +928,8 @@ client_has_queued_much(const struct client *c)
 }
 
 /*
- * Waits for a request, or, if `half` is true, for the rest of one; for a message or the end. False:
- * the connection ends.
+ * Waits until a request comes (the rest of one, if `half` is true), until there is a message to
+ * send, or until the connection has to end. Returns false if it has to end.
  */
 static bool
 serve_rest(struct client *c, bool half)

@@ -9,10 +9,10 @@
  * harm. A step skips documents with a Sequence greater than the index's `created`, because their
  * writers have made the entries. Where documents have no Sequences, a writer who changes entries of
  * an index that is being built leaves a mark with the document's id, by which it is skipped. A
- * document that is written over and over again is therefore in the way of a step once at most. An
- * attempt that fails, because a writer was in its way or its version was too old, is followed by
- * one of half as many documents, so that a build goes on beside any number of writers, on any
- * machine.
+ * document that is written over and over again is therefore in the way of a step once at most. If a
+ * step fails because a writer changed what it had read, or because its transaction took too long,
+ * the next attempt takes half as many documents, so that a build goes on beside any number of
+ * writers, on any machine.
  *
  *     (P, INDEXES, "build", number, stretch)  how far a stretch is (build_record.c)
  *     (P, INDEXES, "build", number, 16, b"id")  a mark: the document's writer made its entries

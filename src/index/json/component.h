@@ -20,9 +20,9 @@ MUST_USE enum status index_json_component_put(struct buf *key, const struct inde
 /*
  * Appends the component of a value, uncut and in the form of doc_key_put(). The value is JSON text
  * with any white space and members in any order. `order` is DOC_KEY_COUCH or DOC_KEY_RAW. The text
- * is checked as it is read. STATUS_KEY_TOO_LARGE for a component of more than `most` bytes, or a
- * number of too many digits: nothing was appended then. The failures of the JSON reader and of
- * collate_sort_key().
+ * is checked as it is read. STATUS_KEY_TOO_LARGE, and nothing is appended, if the component has
+ * more than `most` bytes or a number has too many digits. It also fails as the JSON reader and
+ * collate_sort_key() do.
  */
 MUST_USE enum status index_json_component_of_text(struct buf *raw, enum doc_key_order order,
 						  struct str text, size_t most,

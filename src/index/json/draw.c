@@ -65,8 +65,8 @@ draw_partition(const struct tuple_elem *e, struct buf *ret)
 }
 
 /*
- * Reads the texts of the columns from the value of an entry whose key ends in the id. False if it
- * has none.
+ * Reads the columns' texts, which an entry has in its value if its key ends in the document's id.
+ * False: the value has no texts.
  */
 static bool
 entry_read_texts(struct str value, struct str texts[INDEX_COLUMNS], size_t *ret_count)

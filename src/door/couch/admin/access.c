@@ -286,8 +286,9 @@ couch_security_confirm(struct couch_req *r, struct kv_future *asked, enum status
 	if (read == STATUS_OK && str_eq(security, r->judged.security))
 		return status;
 	/*
-	 * It has changed, or nobody knows. Who is refused now must not learn how the write would
-	 * have ended; a read that failed may well succeed in the next attempt, which then knows.
+	 * The security object has changed, or could not be read. A person who has no right to
+	 * write by now must not learn how the write would have ended. If the object could not be
+	 * read, the next attempt may read it.
 	 */
 	r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
 	TRY(read);

@@ -34,9 +34,10 @@ enum {
 
 MUST_USE enum status couch_snapshot_begin(struct couch_snapshot *s, struct couch_req *r);
 /*
- * The same for a list that is read page by page. It waits for its turn to last, and for its turn to
- * read; its scans go by the memory that it has got. STATUS_LIMIT, with the request's memory
- * refused, if there is no room in time (http_ask_to_last()).
+ * The same for a list that is read page by page. It waits until the request may last
+ * (http_ask_to_last()) and until it may read; how much a scan reads at once follows from the memory
+ * that it got. STATUS_LIMIT if there was no room in time; `refused` of the request's part of the
+ * memory is set then.
  */
 MUST_USE enum status couch_snapshot_begin_list(struct couch_snapshot *s, struct couch_req *r);
 
