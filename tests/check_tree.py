@@ -37,6 +37,7 @@ ROOMS = {
     "index/engine": "base loop kv catalog doc index",
     "index/json": "base loop kv catalog doc index index/selector index/engine",
     "index/bson": "base loop kv doc bson mql mql/match index index/engine",
+    "index/plan": "base loop kv catalog doc index index/engine",
     "index/view": "base loop kv catalog doc index index/json",
     "model/revisioned": "base loop kv catalog doc index index/engine index/json index/view",
     "history": "base loop kv catalog",
@@ -53,7 +54,7 @@ ROOMS = {
                       " settings replicator door/couch/wire door/couch/admin",
     "door/couch/list": "base loop js kv catalog doc index index/selector model/revisioned access http"
                        " settings door/couch/wire door/couch/admin door/couch/doc",
-    "door/couch/query": "base loop js kv catalog doc index index/selector index/engine index/json index/view"
+    "door/couch/query": "base loop js kv catalog doc index index/selector index/engine index/json index/plan index/view"
                         " model/revisioned access http settings door/couch/wire door/couch/admin"
                         " door/couch/doc",
     "door/couch/view": "base loop js kv catalog doc index index/view model/revisioned access http"
@@ -63,7 +64,7 @@ ROOMS = {
                   " door/couch/query door/couch/view",
     "door/mongo/wire": "base loop",
     "door/mongo": "base loop js kv catalog bson mql mql/expr mql/match mql/stage mql/update index index/engine"
-                  " index/bson model/plain access settings net door door/mongo/wire",
+                  " index/bson index/plan model/plain access settings net door door/mongo/wire",
     "door/redis/wire": "base",
     "door/redis": "base loop kv catalog doc model/timed access settings net door door/redis/wire",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed model/plain"

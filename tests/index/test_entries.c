@@ -354,7 +354,8 @@ ranges_hold_what_lies_between_their_bounds(void **state)
 							{ path_b, 1, descending } };
 		const struct index_def def = def_of(columns, 2, 0);
 		struct leaf_value x = value_of("\"x\""), two = value_of("2"), five = value_of("5");
-		struct index_interval i = { .equal = &x, .equal_count = 1 };
+		const void *const equal = &x;
+		struct index_interval i = { .equal = &equal, .equal_count = 1 };
 
 		assert_true(in_range(&def, &i, "{\"a\":\"x\"}"));
 		assert_true(in_range(&def, &i, "{\"a\":\"x\",\"b\":{\"z\":1}}"));

@@ -261,15 +261,14 @@ static void
 find_put_key(const struct find *f, struct str doc, struct bson_builder *ret)
 {
 	const struct query *q = &f->query;
-	const struct plan_bounds *b = &q->plan.bounds;
 	struct str values = f->sort.ptr ? STR("") : query_key(q);
 	struct bson_element e, value;
 	struct bson_iter i, k;
 
 	if (!q->plan.def) {
 		value.value = find_value_at(doc, STR("_id"));
-		if (q->plan.kind == PLAN_POINTS || b->has_from || b->has_to || q->ask.hint ||
-		    q->ask.order)
+		if (q->plan.kind == PLAN_POINTS || !value_interval_is_all(&q->plan.bounds) ||
+		    q->ask.hint || q->ask.order)
 			bson_put(ret, STR("_id"), &value.value);
 		return;
 	}

@@ -86,14 +86,13 @@ append_value(struct buf *out, const struct bson_texts *texts, const struct bson_
 		bson_json_write_value(out, v, BSON_JSON_RELAXED);
 }
 
-/*
- * Appends one interval, "[1, 5)"; `low` or `high` NULL: all values on that side. `texts`: the
- * collation of the index.
- */
+/* Appends one interval, "[1, 5)". `texts`: the collation of the index. */
 static void
-put_interval(struct explain_tree *t, const struct bson_texts *texts, const struct bson_value *low,
-	     bool low_open, const struct bson_value *high, bool high_open, bool reverse)
+put_interval(struct explain_tree *t, const struct bson_texts *texts, const struct value_interval *i,
+	     bool reverse)
 {
+	const struct bson_value *low = i->low.value, *high = i->high.value;
+	bool low_open = i->low.exclusive, high_open = i->high.exclusive;
 	AUTO(buf_release) struct buf from = BUF_INIT(BOUND_BYTES), to = BUF_INIT(BOUND_BYTES);
 	AUTO(buf_release) struct buf text = BUF_INIT(2 * BOUND_BYTES + 8);
 	bool numbers = low && bson_is_number(low);
@@ -120,21 +119,22 @@ put_interval(struct explain_tree *t, const struct bson_texts *texts, const struc
 }
 
 static void
-put_bounds(struct explain_tree *t, const struct bson_texts *texts, const struct plan_bounds *b,
-	   bool reverse)
+put_set(struct explain_tree *t, const struct bson_texts *texts, const struct value_set *set,
+	bool reverse)
 {
-	put_interval(t, texts, b->has_from ? &b->from : NULL, b->from_open,
-		     b->has_to ? &b->to : NULL, b->to_open, reverse);
+	for (size_t i = 0; i < set->count; i++)
+		put_interval(t, texts, &set->items[reverse ? set->count - 1 - i : i], reverse);
 }
 
 static void
-put_points(struct explain_tree *t, const struct bson_texts *texts, const struct bson_value *points,
-	   size_t count, bool reverse)
+put_ids(struct explain_tree *t, const struct plan *plan)
 {
-	for (size_t i = 0; i < count; i++) {
-		const struct bson_value *v = &points[reverse ? count - 1 - i : i];
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct value_bound id = {
+			.value = &plan->ids[plan->reverse ? plan->count - 1 - i : i]
+		};
 
-		put_interval(t, texts, v, false, v, false, reverse);
+		put_interval(t, NULL, &(struct value_interval){ id, id, true }, plan->reverse);
 	}
 }
 
@@ -176,7 +176,8 @@ put_index_bounds(struct explain_tree *t, const struct plan *plan)
 	const struct candidate *asked = plan->asked;
 	const struct index_def *def = asked->def;
 	const struct bson_texts *texts = index_bson_texts(def);
-	const struct plan_bounds all = { 0 };
+	struct value_interval any = { 0 };
+	const struct value_set all = { &any, 1 };
 	struct bson_element e;
 	struct bson_iter i;
 
@@ -191,16 +192,11 @@ put_index_bounds(struct explain_tree *t, const struct plan *plan)
 	}
 	bson_iter_begin(&i, index_key_of(def));
 	for (size_t at = 0; bson_iter_read(&i, &e); at++) {
-		const struct column_ask *column = &asked->columns[at];
+		bool is_asked = at < asked->points + asked->bounded;
 		bool reverse = plan->reverse != def->columns[at].descending;
 
 		bson_begin_array(&t->b, e.name);
-		if (at < asked->points)
-			put_points(t, texts, column->points, column->count, reverse);
-		else
-			put_bounds(t, texts,
-				   asked->bounded && at == asked->points ? &column->bounds : &all,
-				   reverse);
+		put_set(t, texts, is_asked ? &asked->columns[at] : &all, reverse);
 		bson_end(&t->b);
 	}
 	bson_end(&t->b);
@@ -254,9 +250,9 @@ put_id_index(struct explain_tree *t, const struct plan *plan)
 	bson_begin_document(&t->b, STR("indexBounds"));
 	bson_begin_array(&t->b, STR("_id"));
 	if (plan->kind == PLAN_POINTS)
-		put_points(t, NULL, plan->ids, plan->count, plan->reverse);
+		put_ids(t, plan);
 	else
-		put_bounds(t, NULL, &plan->bounds, plan->reverse);
+		put_interval(t, NULL, &plan->bounds, plan->reverse);
 	bson_end(&t->b);
 	bson_end(&t->b);
 }
@@ -299,9 +295,9 @@ put_merged(struct explain_tree *t, const struct plan *plan, struct str sort)
 		size_t at = i;
 
 		for (size_t k = 0; k < asked.points; k++) {
-			struct column_ask *column = &asked.columns[k];
+			struct value_set *column = &asked.columns[k];
 
-			column->points += at % column->count;
+			column->items += at % column->count;
 			at /= column->count;
 			column->count = 1;
 		}
@@ -366,8 +362,7 @@ explain_query(struct explain_tree *t, const struct query *q, bool by_id_order, b
 	}
 	if (plan->kind == PLAN_POINTS && plan->count == 1)
 		return draw_one_id(t, fast);
-	if (plan->kind == PLAN_RANGE && !plan->bounds.has_from && !plan->bounds.has_to &&
-	    !by_id_order) {
+	if (plan->kind == PLAN_RANGE && value_interval_is_all(&plan->bounds) && !by_id_order) {
 		explain_begin(t, "COLLSCAN");
 		put_filter(t, q);
 		put_direction(t, plan->reverse);

@@ -187,14 +187,16 @@ static enum status
 find_by_index(struct call *c, struct data *data, struct mql *q, const struct index_def *def,
 	      const struct bson_value *values, struct str *ret)
 {
-	const struct index_interval interval = { .equal = values,
-						 .equal_count = def->column_count };
+	const void *equal[INDEX_COLUMNS];
+	struct index_interval interval = { .equal = equal };
 	const struct index_scan_options options = { .mode = KV_READ };
 	struct index_work work = { .arena = q->arena };
 	struct index_range range;
 	struct index_scan scan;
 	enum status status;
 
+	for (; interval.equal_count < def->column_count; interval.equal_count++)
+		equal[interval.equal_count] = &values[interval.equal_count];
 	TRY(index_range_make(data->db, def, &interval, &work, &range));
 	TRY(index_scan_init(&scan, data->plain.tx, data->db, def, &range, &options));
 	status = find_in_range(c, data, q, def, values, &scan, ret);

@@ -7,11 +7,14 @@
 
 /* ---- By `_id` ---- */
 
-static void
-choose_range(const struct plan_ask *ask, struct plan *plan)
+static enum status
+choose_range(const struct plan_ask *ask, struct mql *q, struct plan *plan)
 {
+	struct index_work w = { .arena = q->arena };
+	const struct value_order order = plan_order(NULL, &w);
 	const struct mql_demand *demands;
 	size_t count;
+	bool any;
 
 	*plan = (struct plan){ .kind = PLAN_RANGE };
 	mql_match_demands(ask->match, &demands, &count);
@@ -20,8 +23,9 @@ choose_range(const struct plan_ask *ask, struct plan *plan)
 
 		if (plan_is_of_id(d) && plan_value_has_key(ask, &d->value) &&
 		    (!plan_is_text(d->value.type) || bson_text(&d->value).len <= PLAN_BOUND_BYTES))
-			(void)plan_bounds_narrow(&plan->bounds, d, NULL);
+			TRY(plan_bounds_narrow(&order, d, &plan->bounds, &any));
 	}
+	return STATUS_OK;
 }
 
 /* ---- All ---- */
@@ -86,13 +90,18 @@ hint_collated(const struct plan_ask *ask, const struct catalog_db *db)
 
 /* `min` and `max` with the hint of the index by `_id`. */
 static enum status
-choose_between(struct call *c, const struct plan_ask *ask, struct plan *plan)
+choose_between(struct call *c, const struct plan_ask *ask, struct mql *q, struct plan *plan)
 {
 	const struct bson_value *bounds[] = { ask->min, ask->max };
+	struct bson_value *ids = arena_alloc(q->arena, 2 * sizeof(*ids));
+	struct index_work w = { .arena = q->arena };
+	const struct value_order order = plan_order(NULL, &w);
+	struct value_interval between = { 0 };
 	AUTO(buf_release) struct buf key = BUF_INIT(BSON_EMPTY_BYTES + PLAN_ID_KEY_BYTES);
-	struct bson_value ids[2];
 	struct bson_builder b;
 
+	if (!ids)
+		return STATUS_LIMIT;
 	bson_builder_init(&b, &key);
 	bson_begin(&b);
 	bson_put_int32(&b, STR("_id"), 1);
@@ -107,11 +116,9 @@ choose_between(struct call *c, const struct plan_ask *ask, struct plan *plan)
 			(void)bson_find(bson_text(bounds[i]), STR("_id"), &ids[i]);
 	if (ask->min && ask->max && bson_compare_values(&ids[0], &ids[1], NULL) >= 0)
 		return plan_between_fail_order(c);
-	if (ask->min)
-		plan_bound_from(&plan->bounds, &ids[0], false, NULL);
-	if (ask->max)
-		plan_bound_to(&plan->bounds, &ids[1], true, NULL);
-	return STATUS_OK;
+	between.low.value = ask->min ? &ids[0] : NULL;
+	between.high = (struct value_bound){ ask->max ? &ids[1] : NULL, true };
+	return value_interval_narrow(&order, &plan->bounds, &between);
 }
 
 bool
@@ -134,8 +141,8 @@ choose_id(struct call *c, const struct plan_ask *ask, bool hinted, struct mql *q
 	if (!between)
 		TRY(plan_points_choose(ask, demands, count, q, plan, &points));
 	if (!points)
-		choose_range(ask, plan);
-	return between && !hinted ? choose_between(c, ask, plan) : STATUS_OK;
+		TRY(choose_range(ask, q, plan));
+	return between && !hinted ? choose_between(c, ask, q, plan) : STATUS_OK;
 }
 
 enum status
@@ -179,8 +186,8 @@ plan_choose(struct call *c, struct plain *p, const struct plan_ask *ask, struct 
 		return STATUS_OK;
 	/* What was walked by `_id` goes on in that order. */
 	if (ask->place.len && !ask->changes)
-		return ret->bounds.has_from || ret->bounds.has_to ? STATUS_OK
-								  : plan_or_resume(p, ask, q, ret);
+		return value_interval_is_all(&ret->bounds) ? plan_or_resume(p, ask, q, ret)
+							   : STATUS_OK;
 	return plan_index_choose(p, ask, q, ret);
 }
 
@@ -199,7 +206,7 @@ plan_count_use(const struct plan *plan, struct call *c, const struct plain *p)
 	for (size_t i = 0; i < plan->branch_count; i++)
 		access_use(&c->mongo->accesses, c->uses, p->db->number,
 			   branch_number(&plan->branches[i]));
-	if (plan->def || plan->kind == PLAN_POINTS || plan->bounds.has_from || plan->bounds.has_to)
+	if (plan->def || plan->kind == PLAN_POINTS || !value_interval_is_all(&plan->bounds))
 		access_use(&c->mongo->accesses, c->uses, p->db->number,
 			   plan->def && !index_def_is_of_id(plan->def) ? plan->def->number : 0);
 }

@@ -11,6 +11,7 @@
 
 #include "door/mongo/command.h"
 #include "index/engine/scan.h"
+#include "index/plan/key_ranges.h"
 #include "model/plain/plain.h"
 #include "mql/match/match.h"
 #include "mql/sort.h"
@@ -19,7 +20,6 @@ enum {
 	/* Of an `_id` that bounds a range: the keys of longer ones are not in their order. */
 	PLAN_BOUND_BYTES = 300,
 	PLAN_BRANCHES = 100,             /* of a $or; with more the collection is walked through */
-	PLAN_RANGES = 1000,              /* of an index; an $in that would give more is one range */
 	PLAN_MERGED = 64,                /* ranges that are merged for the order of a sort */
 	PLAN_MERGED_BYTES = 1024 * 1024, /* that are read of all of them at once */
 	PLAN_COUNT_FEW = 100,            /* entries that are counted by reading them */
@@ -38,12 +38,6 @@ enum plan_kind {
 	PLAN_RANGE,  /* in the order of `_id`; without bounds all of the collection */
 	PLAN_INDEX,  /* in the order of an index */
 	PLAN_IDS,    /* found by an index, or by branches, then in the order of `_id` */
-};
-
-struct plan_bounds {
-	struct bson_value from, to;
-	bool has_from, has_to;
-	bool from_open, to_open;
 };
 
 /* What walks have read, for who explains a query. */
@@ -93,8 +87,8 @@ struct plan {
 	bool reverse;
 	const struct bson_value *ids; /* of PLAN_POINTS, in order, each of them once */
 	size_t count;
-	struct plan_bounds bounds;   /* of PLAN_RANGE, and where PLAN_IDS would be too many */
-	const struct index_def *def; /* of PLAN_INDEX and PLAN_IDS; else NULL */
+	struct value_interval bounds; /* of PLAN_RANGE, and where PLAN_IDS would be too many */
+	const struct index_def *def;  /* of PLAN_INDEX and PLAN_IDS; else NULL */
 	const struct plan_branch *branches; /* of PLAN_IDS and PLAN_INDEX, instead of `def` */
 	size_t branch_count;
 	const struct index_range *ranges; /* in the order of keys; they do not overlap */

@@ -62,14 +62,18 @@ between_key(struct call *c, const struct choosing *x, const struct index_def *de
 	    const struct bson_value *bound, struct str *ret)
 {
 	struct bson_value values[INDEX_COLUMNS];
-	struct index_interval interval = { .equal = values };
+	const void *equal[INDEX_COLUMNS];
+	struct index_interval interval = { .equal = equal };
 	struct index_work w = { .arena = x->q->arena };
 	struct index_range range;
 	struct bson_element e;
 	struct bson_iter i;
 
-	for (bson_iter_begin(&i, bson_text(bound)); bson_iter_read(&i, &e);)
-		values[interval.equal_count++] = e.value;
+	for (bson_iter_begin(&i, bson_text(bound)); bson_iter_read(&i, &e);) {
+		values[interval.equal_count] = e.value;
+		equal[interval.equal_count] = &values[interval.equal_count];
+		interval.equal_count++;
+	}
 	TRY(index_range_make(x->p->db, def, &interval, &w, &range));
 	if (range.cut)
 		return call_fail(c, MONGO_BAD_VALUE,

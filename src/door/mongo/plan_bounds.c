@@ -3,71 +3,56 @@
 #include "mql/collation.h"
 
 bool
-plan_kind_bounds(const struct bson_value *v, struct bson_value *ret_from, struct bson_value *ret_to)
+plan_kind_interval(const struct bson_value *v, struct value_interval *ret)
 {
-	if (bson_is_number(v)) {
-		*ret_from = BSON_OF_DOUBLE(__builtin_nan(""));
-		*ret_to = BSON_OF_STRING(STR(""));
-		return true;
-	}
-	if (v->type == BSON_STRING || v->type == BSON_SYMBOL) {
-		*ret_from = BSON_OF_STRING(STR(""));
-		*ret_to = BSON_OF_DOCUMENT(BSON_EMPTY);
-		return true;
-	}
-	if (v->type == BSON_OBJECT_ID) {
-		*ret_from = (struct bson_value){ .type = BSON_OBJECT_ID,
-						 .as_text = STR("\0\0\0\0\0\0\0\0\0\0\0\0") };
-		*ret_to = BSON_OF_BOOL(false);
-		return true;
-	}
-	if (v->type == BSON_DATE) {
-		*ret_from = BSON_OF_DATE(INT64_MIN);
-		*ret_to = (struct bson_value){ .type = BSON_TIMESTAMP };
-		return true;
-	}
-	return false;
-}
+	static const struct bson_value nan = { .type = BSON_DOUBLE, .as_d = __builtin_nan("") };
+	static const struct bson_value text = { .type = BSON_STRING, .as_text = { "", 0 } };
+	static const struct bson_value document = { .type = BSON_DOCUMENT,
+						    .as_text = { "\5\0\0\0", BSON_EMPTY_BYTES } };
+	static const struct bson_value id = { .type = BSON_OBJECT_ID,
+					      .as_text = { "\0\0\0\0\0\0\0\0\0\0\0",
+							   BSON_OBJECT_ID_BYTES } };
+	static const struct bson_value truth = { .type = BSON_BOOL };
+	static const struct bson_value date = { .type = BSON_DATE, .as_n = INT64_MIN };
+	static const struct bson_value timestamp = { .type = BSON_TIMESTAMP };
+	static const struct value_interval numbers = { .low = { &nan, false },
+						       .high = { &text, true } };
+	static const struct value_interval texts = { .low = { &text, false },
+						     .high = { &document, true } };
+	static const struct value_interval ids = { .low = { &id, false },
+						   .high = { &truth, true } };
+	static const struct value_interval dates = { .low = { &date, false },
+						     .high = { &timestamp, true } };
 
-void
-plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open,
-		const struct bson_texts *texts)
-{
-	int order = b->has_from ? bson_compare_values(v, &b->from, texts) : 1;
-
-	if (order < 0 || (order == 0 && b->from_open))
-		return;
-	b->from = *v;
-	b->from_open = open;
-	b->has_from = true;
-}
-
-void
-plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open,
-	      const struct bson_texts *texts)
-{
-	int order = b->has_to ? bson_compare_values(v, &b->to, texts) : -1;
-
-	if (order > 0 || (order == 0 && b->to_open))
-		return;
-	b->to = *v;
-	b->to_open = open;
-	b->has_to = true;
-}
-
-bool
-plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d,
-		   const struct bson_texts *texts)
-{
-	bool from = d->op == MQL_DEMAND_GT || d->op == MQL_DEMAND_GTE;
-	bool to = d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_LTE;
-	struct bson_value least, most;
-
-	if ((!from && !to) || !plan_kind_bounds(&d->value, &least, &most))
+	if (bson_is_number(v))
+		*ret = numbers;
+	else if (v->type == BSON_STRING || v->type == BSON_SYMBOL)
+		*ret = texts;
+	else if (v->type == BSON_OBJECT_ID)
+		*ret = ids;
+	else if (v->type == BSON_DATE)
+		*ret = dates;
+	else
 		return false;
-	plan_bound_from(b, from ? &d->value : &least, d->op == MQL_DEMAND_GT, texts);
-	plan_bound_to(b, to ? &d->value : &most, d->op == MQL_DEMAND_LT || from, texts);
 	return true;
+}
+
+enum status
+plan_bounds_narrow(const struct value_order *o, const struct mql_demand *d,
+		   struct value_interval *bounds, bool *ret_any)
+{
+	bool low = d->op == MQL_DEMAND_GT || d->op == MQL_DEMAND_GTE;
+	bool high = d->op == MQL_DEMAND_LT || d->op == MQL_DEMAND_LTE;
+	struct value_interval by;
+
+	*ret_any = (low || high) && plan_kind_interval(&d->value, &by);
+	if (!*ret_any)
+		return STATUS_OK;
+	*(low ? &by.low : &by.high) = (struct value_bound){
+		.value = &d->value,
+		.exclusive = d->op == MQL_DEMAND_GT || d->op == MQL_DEMAND_LT,
+	};
+	return value_interval_narrow(o, bounds, &by);
 }
 
 /* ---- Texts ---- */

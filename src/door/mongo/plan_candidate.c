@@ -6,7 +6,8 @@
 void
 plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask, struct mql *q)
 {
-	*x = (struct choosing){ .p = p, .ask = ask, .q = q };
+	*x = (struct choosing){ .p = p, .ask = ask, .q = q, .work.arena = q->arena };
+	x->order = plan_order(ask->texts, &x->work);
 	mql_match_demands(ask->match, &x->demands, &x->count);
 }
 
@@ -19,41 +20,25 @@ is_point(const struct bson_value *v)
 	return v->type != BSON_ARRAY && v->type != BSON_UNDEFINED && v->type != BSON_REGEX;
 }
 
-static int
-compare_points(const void *a, const void *b, const void *arg)
-{
-	return bson_compare_values(a, b, arg);
-}
-
-/* The values of an `$in` in order, each once. False in `*ret_points` if an index cannot tell. */
+/* The values of an `$in`. False in `*ret_points` if an index cannot tell. */
 static enum status
-points_of_list(struct mql *q, struct str list, const struct bson_texts *texts,
-	       struct column_ask *ret, bool *ret_points)
+points_of_list(const struct choosing *x, struct str list, struct value_set *ret, bool *ret_points)
 {
 	size_t count = bson_count(list), at = 0;
-	struct bson_value *values = arena_alloc(q->arena, (count + 1) * sizeof(*values));
-	struct bson_value *points = arena_alloc(q->arena, (count + 1) * sizeof(*points));
-	const void **sorted = arena_alloc(q->arena, (count + 1) * sizeof(*sorted));
+	struct bson_value *values = arena_alloc(x->q->arena, (count + 1) * sizeof(*values));
+	const void **points = arena_alloc(x->q->arena, (count + 1) * sizeof(*points));
 	struct bson_element e;
 	struct bson_iter i;
 
 	*ret_points = true;
-	if (!values || !points || !sorted)
+	if (!values || !points)
 		return STATUS_LIMIT;
 	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e); at++) {
 		*ret_points = *ret_points && is_point(&e.value);
 		values[at] = e.value;
-		sorted[at] = &values[at];
+		points[at] = &values[at];
 	}
-	TRY(mql_sort(q, sorted, at, compare_points, texts));
-	*ret = (struct column_ask){ .has_points = *ret_points, .points = points };
-	for (size_t k = 0; k < at; k++) {
-		const struct bson_value *v = sorted[k];
-
-		if (!ret->count || compare_points(&points[ret->count - 1], v, texts) != 0)
-			points[ret->count++] = *v;
-	}
-	return STATUS_OK;
+	return *ret_points ? value_set_of_points(&x->order, points, at, ret) : STATUS_OK;
 }
 
 /* False if the index orders texts otherwise than the query, whose demand is one of them. */
@@ -68,54 +53,38 @@ demand_is_asked(const struct mql_demand *d, struct str path, bool foreign)
  * another one of them, so there only one is of use. False in `*ret_any`: nothing.
  */
 static enum status
-column_ask_of(const struct choosing *x, struct str path, bool many, bool foreign,
-	      struct column_ask *ret, bool *ret_any)
+column_ask(const struct choosing *x, struct str path, bool many, bool foreign,
+	   struct value_set *ret, bool *ret_any)
 {
-	const struct bson_texts *texts = x->ask->texts;
-	bool bounded = false;
+	struct value_interval bounds = { 0 };
+	bool narrows;
 
-	*ret = (struct column_ask){ 0 };
 	*ret_any = false;
 	if (plan_path_has_number(path))
 		return STATUS_OK;
 	for (size_t i = 0; i < x->count; i++) {
 		const struct mql_demand *d = &x->demands[i];
+		const void *only = &d->value;
 
 		if (d->op != MQL_DEMAND_EQ || !demand_is_asked(d, path, foreign) ||
 		    !is_point(&d->value))
 			continue;
-		*ret = (struct column_ask){ .has_points = true, .points = &d->value, .count = 1 };
 		*ret_any = true;
-		return STATUS_OK;
+		return value_set_of_points(&x->order, &only, 1, ret);
 	}
 	for (size_t i = 0; i < x->count && !*ret_any; i++)
 		if (x->demands[i].op == MQL_DEMAND_IN &&
 		    demand_is_asked(&x->demands[i], path, foreign))
-			TRY(points_of_list(x->q, bson_text(&x->demands[i].value), texts, ret,
-					   ret_any));
+			TRY(points_of_list(x, bson_text(&x->demands[i].value), ret, ret_any));
 	if (*ret_any)
 		return STATUS_OK;
-	*ret = (struct column_ask){ 0 };
-	for (size_t i = 0; i < x->count && !(many && bounded); i++)
-		if (demand_is_asked(&x->demands[i], path, foreign) &&
-		    plan_bounds_narrow(&ret->bounds, &x->demands[i], texts))
-			bounded = true;
-	*ret_any = bounded;
-	return STATUS_OK;
-}
-
-/* Too many points become the bounds around them. False: there are none of a hashed column. */
-static bool
-column_ask_widen(struct column_ask *a, bool hashed)
-{
-	if (hashed)
-		return false;
-	a->bounds = (struct plan_bounds){ .from = a->points[0],
-					  .has_from = true,
-					  .to = a->points[a->count - 1],
-					  .has_to = true };
-	a->has_points = false;
-	return true;
+	for (size_t i = 0; i < x->count && !(many && *ret_any); i++) {
+		if (!demand_is_asked(&x->demands[i], path, foreign))
+			continue;
+		TRY(plan_bounds_narrow(&x->order, &x->demands[i], &bounds, &narrows));
+		*ret_any = *ret_any || narrows;
+	}
+	return *ret_any ? value_set_of(&x->order, &bounds, ret) : STATUS_OK;
 }
 
 /*
@@ -137,24 +106,24 @@ plan_candidate_make(const struct choosing *x, const struct index_def *def, struc
 	bson_iter_begin(&i, index_key_of(def));
 	while (any && !ret->bounded && ret->points < def->column_count && bson_iter_read(&i, &e)) {
 		size_t at = ret->points;
-		struct column_ask *column = &ret->columns[at];
-		bool hashed = def->hashed == at + 1;
+		struct value_set *column = &ret->columns[at];
 
 		if (many & (1u << at) && used & many)
 			break;
-		TRY(column_ask_of(x, e.name, many & (1u << at), ret->foreign, column, &any));
-		if (!any || (hashed && !column->has_points))
+		TRY(column_ask(x, e.name, many & (1u << at), ret->foreign, column, &any));
+		if (!any)
 			break;
-		if (column->has_points && column->count * ret->ranges > PLAN_RANGES &&
-		    !column_ask_widen(column, hashed))
+		if (column->count * ret->ranges > KEY_RANGES)
+			value_set_span(column);
+		ret->bounded = column->count && !column->items[0].point;
+		/* Of a hash there are only single values. */
+		if (ret->bounded && def->hashed == at + 1) {
+			ret->bounded = false;
 			break;
-		used |= 1u << at;
-		if (column->has_points) {
-			ret->ranges *= column->count;
-			ret->points++;
-		} else {
-			ret->bounded = true;
 		}
+		used |= 1u << at;
+		ret->ranges *= column->count;
+		ret->points += !ret->bounded;
 	}
 	plan_sort_look(x, ret);
 	ret->covers = !x->ask->changes && plan_covers(x, def);
@@ -170,9 +139,9 @@ static bool
 is_comparable(const struct bson_value *v)
 {
 	const struct bson_value nan = BSON_OF_DOUBLE(__builtin_nan(""));
-	struct bson_value least, most;
+	struct value_interval kind;
 
-	return plan_kind_bounds(v, &least, &most) && !(bson_is_number(v) && bson_equals(v, &nan));
+	return plan_kind_interval(v, &kind) && !(bson_is_number(v) && bson_equals(v, &nan));
 }
 
 /* True if who fulfils the demand has something at its path. */
@@ -205,7 +174,7 @@ each_implies(const struct mql_demand *d, struct str op, const struct bson_value 
 	struct mql_demand one = { .op = MQL_DEMAND_EQ, .path = d->path };
 	struct bson_element e;
 	struct bson_iter i;
-	size_t left = PLAN_RANGES;
+	size_t left = KEY_RANGES;
 
 	for (bson_iter_begin(&i, bson_text(&d->value)); bson_iter_read(&i, &e); left--) {
 		one.value = e.value;
@@ -366,74 +335,20 @@ plan_index_has_all(const struct choosing *x, const struct index_def *def)
 
 /* ---- The plan ---- */
 
-static enum status
-range_make(const struct choosing *x, const struct candidate *best, size_t at,
-	   struct index_range *ret)
-{
-	struct bson_value equal[INDEX_COLUMNS];
-	struct index_work w = { .arena = x->q->arena };
-	struct index_interval interval = { .equal = equal, .equal_count = best->points };
-	const struct plan_bounds *b = &best->columns[best->points].bounds;
-
-	for (size_t i = 0; i < best->points; i++) {
-		const struct column_ask *column = &best->columns[i];
-
-		equal[i] = column->points[at % column->count];
-		at /= column->count;
-	}
-	if (best->bounded) {
-		interval.low = b->has_from ? &b->from : NULL;
-		interval.low_exclusive = b->from_open;
-		interval.high = b->has_to ? &b->to : NULL;
-		interval.high_exclusive = b->to_open;
-	}
-	return index_range_make(x->p->db, best->def, &interval, &w, ret);
-}
-
-static int
-compare_ranges(const void *a, const void *b, const void *arg)
-{
-	const struct index_range *left = a, *right = b;
-
-	(void)arg;
-	return str_cmp(left->begin, right->begin);
-}
-
-/* The ranges of all values, in the order of keys. Those that cut values have in common are one. */
 enum status
 plan_candidate_ranges(const struct choosing *x, const struct candidate *best, struct plan *plan)
 {
-	struct arena *arena = x->q->arena;
-	struct index_range *made = arena_alloc(arena, (best->ranges + 1) * sizeof(*made));
-	struct index_range *ranges = arena_alloc(arena, (best->ranges + 1) * sizeof(*ranges));
-	const void **sorted = arena_alloc(arena, (best->ranges + 1) * sizeof(*sorted));
-	size_t count = 0;
+	const struct key_columns columns = { .allowed = best->columns,
+					     .used = best->points + best->bounded };
+	struct key_ranges ranges;
 
-	if (best->between) {
-		plan->ranges = best->between;
-		plan->range_count = 1;
+	plan->ranges = best->between;
+	plan->range_count = 1;
+	if (best->between)
 		return STATUS_OK;
-	}
-	if (!made || !ranges || !sorted)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < best->ranges; i++) {
-		TRY(range_make(x, best, i, &made[i]));
-		if (str_cmp(made[i].begin, made[i].end) < 0)
-			sorted[count++] = &made[i];
-	}
-	TRY(mql_sort(x->q, sorted, count, compare_ranges, NULL));
-	plan->ranges = ranges;
-	plan->range_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		const struct index_range *r = sorted[i];
-		struct index_range *last = plan->range_count ? &ranges[plan->range_count - 1]
-							     : NULL;
-
-		if (!last || str_cmp(r->begin, last->end) >= 0)
-			ranges[plan->range_count++] = *r;
-		else if (str_cmp(r->end, last->end) > 0)
-			last->end = r->end;
-	}
+	TRY(key_ranges_make(x->p->db, best->def, &columns, &x->order, &ranges));
+	plan->ranges = ranges.items;
+	plan->range_count = ranges.count;
 	return STATUS_OK;
 }
 

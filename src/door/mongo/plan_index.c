@@ -128,7 +128,7 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 		    (!sorts.def || plan_candidate_is_better(&one, &sorts)))
 			sorts = one;
 	}
-	if (!best.def && !plan->bounds.has_from && !plan->bounds.has_to) {
+	if (!best.def && value_interval_is_all(&plan->bounds)) {
 		TRY(plan_or_sort(&x, sorts.def ? &sorts : NULL, plan, &either));
 		if (!either)
 			TRY(plan_or_choose(&x, sorts.def ? &sorts : NULL, plan, &either));
@@ -140,7 +140,7 @@ plan_index_choose(struct plain *p, const struct plan_ask *ask, struct mql *q, st
 	/* Entries are shorter than documents, and next to each other. */
 	if (!best.def && !ask->sort)
 		best = covers;
-	if (!best.def || (!best.points && (plan->bounds.has_from || plan->bounds.has_to)))
+	if (!best.def || (!best.points && !value_interval_is_all(&plan->bounds)))
 		return STATUS_OK;
 	return plan_make(&x, &best, plan);
 }

@@ -3,6 +3,7 @@
 #define FROND_DOOR_MONGO_PLAN_INT_H
 
 #include "door/mongo/plan.h"
+#include "index/bson/form.h"
 
 /* What a place begins with. */
 struct place_head {
@@ -27,37 +28,23 @@ plan_place_head(struct str place)
 /* ---- Bounds (plan_bounds.c) ---- */
 
 /*
- * The bounds of all values of a kind, since a comparison finds only values of its own. False for
- * kinds whose bounds nothing is gained by.
+ * All values of a kind, since a comparison finds only values of its own. False for kinds that
+ * nothing is gained by.
  */
-bool plan_kind_bounds(const struct bson_value *v, struct bson_value *ret_from,
-		      struct bson_value *ret_to);
-/* The narrower of the bound that is there and this one. `texts`: how texts are ordered there. */
-void plan_bound_from(struct plan_bounds *b, const struct bson_value *v, bool open,
-		     const struct bson_texts *texts);
-void plan_bound_to(struct plan_bounds *b, const struct bson_value *v, bool open,
-		   const struct bson_texts *texts);
-/* Bounds that also fulfil this demand. False: it is none that bounds. */
-bool plan_bounds_narrow(struct plan_bounds *b, const struct mql_demand *d,
-			const struct bson_texts *texts);
+bool plan_kind_interval(const struct bson_value *v, struct value_interval *ret);
+/* Leaves what fulfils this demand, too. False in `*ret_any`: it is none that bounds. */
+MUST_USE enum status plan_bounds_narrow(const struct value_order *o, const struct mql_demand *d,
+					struct value_interval *bounds, bool *ret_any);
 
 /* ---- Candidates ---- */
-
-/* What is asked of one column: values, or else bounds. */
-struct column_ask {
-	bool has_points;
-	const struct bson_value *points;
-	size_t count;
-	struct plan_bounds bounds;
-};
 
 /* What may be asked of an index. */
 struct candidate {
 	const struct index_def *def;
 	bool foreign; /* it orders texts otherwise than the query: only other values are asked */
-	struct column_ask columns[INDEX_COLUMNS];
-	size_t points; /* of so many columns first */
-	bool bounded;  /* one more has bounds */
+	struct value_set columns[INDEX_COLUMNS];
+	size_t points; /* of so many columns first, each a value by itself */
+	bool bounded;  /* of one more, an interval */
 	size_t ranges;
 	bool sorts;  /* its entries are in the order of the sort: */
 	bool merges; /* if its ranges are merged */
@@ -75,9 +62,18 @@ struct choosing {
 	struct plain *p;
 	const struct plan_ask *ask;
 	struct mql *q;
+	struct index_work work;
+	struct value_order order; /* that of the question, with this work or another one's */
 	const struct mql_demand *demands;
 	size_t count;
 };
+
+/* How a question with this collation orders values. */
+static inline struct value_order
+plan_order(const struct bson_texts *texts, struct index_work *w)
+{
+	return (struct value_order){ .form = &index_bson_form, .texts = texts, .w = w };
+}
 
 /* ---- Columns (plan_bounds.c) ---- */
 

@@ -17,9 +17,11 @@ plan_or_demands(const struct choosing *x, const struct mql_branch *branch, struc
 		all[i] = branch->demands[i];
 	for (size_t i = 0; i < x->count; i++)
 		all[branch->count + i] = x->demands[i];
-	*ret = (struct choosing){
-		.p = x->p, .q = x->q, .demands = all, .count = x->count + branch->count
-	};
+	*ret = (struct choosing){ .p = x->p,
+				  .q = x->q,
+				  .order = x->order,
+				  .demands = all,
+				  .count = x->count + branch->count };
 	return STATUS_OK;
 }
 

@@ -64,14 +64,14 @@ static bool
 column_can_merge(const struct sorting *s, size_t column)
 {
 	const struct candidate *one = s->one;
-	const struct column_ask *asked = &one->columns[column];
+	const struct value_set *asked = &one->columns[column];
 
 	if (column >= one->points || one->ranges > PLAN_MERGED || one->def->hashed ||
 	    s->x->ask->changes || plan_arrays_of(s->x, one->def) ||
 	    (plan_cuts_of(s->x, one->def) & UINT32_C(1) << column))
 		return false;
 	for (size_t i = 0; i < asked->count; i++)
-		if (!point_can_merge(&asked->points[i]))
+		if (!point_can_merge(asked->items[i].low.value))
 			return false;
 	return true;
 }

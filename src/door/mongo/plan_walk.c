@@ -142,11 +142,11 @@ gather(struct plan_walk *w, struct str place, struct mql *q)
 static enum status
 open_range(struct plan_walk *w, struct str place)
 {
-	const struct plan_bounds *b = &w->plan->bounds;
-	const struct plain_range range = { .from = b->has_from ? &b->from : NULL,
-					   .from_open = b->from_open,
-					   .to = b->has_to ? &b->to : NULL,
-					   .to_open = b->to_open,
+	const struct value_interval *b = &w->plan->bounds;
+	const struct plain_range range = { .from = b->low.value,
+					   .from_open = b->low.exclusive,
+					   .to = b->high.value,
+					   .to_open = b->high.exclusive,
 					   .reverse = w->plan->reverse,
 					   .mode = w->mode,
 					   .first = w->plan->first,

@@ -51,13 +51,12 @@ put_component(struct buf *key, const struct index_def *def, size_t column,
 
 enum status
 index_bson_component_put(struct buf *key, const struct index_def *def, size_t column,
-			 const void *values, size_t i, struct index_work *w, bool *ret_cut)
+			 const void *value, struct index_work *w, bool *ret_cut)
 {
 	AUTO(buf_release) struct buf raw = BUF_INIT(RAW_BYTES);
-	const struct bson_value *v = values;
 
 	(void)w;
-	return put_component(key, def, column, &v[i], &raw, ret_cut);
+	return put_component(key, def, column, value, &raw, ret_cut);
 }
 
 /* ---- Going through a document ---- */

@@ -11,9 +11,9 @@
 
 /* ---- For the form ---- */
 
-/* Values are struct bson_value. */
+/* A value is a struct bson_value. */
 MUST_USE enum status index_bson_component_put(struct buf *key, const struct index_def *def,
-					      size_t column, const void *values, size_t i,
+					      size_t column, const void *value,
 					      struct index_work *w, bool *ret_cut);
 MUST_USE enum status index_bson_entries(struct index_making *m);
 MUST_USE enum status index_bson_parse_values(const struct index_def *def, struct tuple_reader *r,

@@ -1,6 +1,7 @@
 #include "index/bson/form.h"
 
 #include "bson/json.h"
+#include "bson/order.h"
 #include "index/bson/entry.h"
 
 static bool
@@ -98,6 +99,15 @@ bson_form_has_same_columns(const struct index_def *def, const struct index_sourc
 	return STATUS_OK;
 }
 
+/* `texts` is a struct bson_texts. */
+static enum status
+bson_form_compare(const void *a, const void *b, const void *texts, struct index_work *w, int *ret)
+{
+	(void)w;
+	*ret = bson_compare_values(a, b, texts);
+	return STATUS_OK;
+}
+
 const struct index_form index_bson_form = {
 	.flag = INDEX_BSON,
 	.entry_flags = INDEX_ENTRY_CUT | INDEX_ENTRY_BSON,
@@ -110,6 +120,7 @@ const struct index_form index_bson_form = {
 	.close = bson_form_close,
 	.draw = bson_form_draw,
 	.draw_id = bson_form_draw_id,
+	.compare = bson_form_compare,
 	.put_component = index_bson_component_put,
 	.has_same_columns = bson_form_has_same_columns,
 	.make_entries = index_bson_entries,

@@ -85,6 +85,8 @@ struct index_range {
 	struct str begin;
 	struct str end;
 	bool cut; /* a bound was cut: entries lie in the range that do not belong there */
+	/* Each entry is of a document that matches what is asked, which index/plan may know. */
+	bool certain;
 };
 
 /*
@@ -95,8 +97,8 @@ struct index_range {
  * value is null.
  */
 struct index_interval {
-	struct str partition; /* of a PARTITIONED index, without the colon */
-	const void *equal;    /* an array: of the first `equal_count` columns */
+	struct str partition;     /* of a PARTITIONED index, without the colon */
+	const void *const *equal; /* of the first `equal_count` columns, each a value */
 	size_t equal_count;
 	const void *low; /* one value */
 	const void *high;

@@ -51,15 +51,23 @@ struct index_form {
 	void (*draw)(struct buf *ret, struct str stored);
 	void (*draw_id)(struct buf *ret, struct str id);
 
-	/* ---- Entries ---- */
+	/* ---- Values ---- */
 
 	/*
-	 * Appends the component of values[i], an array of the form's values, in this column; as
+	 * Compares two of the form's values as keys do: *ret is <0, 0 or >0. `texts` is how texts
+	 * are ordered, as the form has it; NULL: as where there is no collation.
+	 */
+	enum status (*compare)(const void *a, const void *b, const void *texts,
+			       struct index_work *w, int *ret);
+	/*
+	 * Appends the component of one of the form's values in this column; as
 	 * index_component_finish() for `ret_cut`.
 	 */
 	enum status (*put_component)(struct buf *key, const struct index_def *def, size_t column,
-				     const void *values, size_t i, struct index_work *w,
-				     bool *ret_cut);
+				     const void *value, struct index_work *w, bool *ret_cut);
+
+	/* ---- Entries ---- */
+
 	/*
 	 * True if both documents have the same values in all columns, so that their entries are
 	 * the same and no key has to be made. It may say false of such documents, too.

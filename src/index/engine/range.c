@@ -18,7 +18,7 @@ range_put_end(struct buf *key, const struct index_def *def, size_t column, const
 
 	/* Hashes are in no order of the values. */
 	assert(def->hashed != column + 1);
-	TRY(def->form->put_component(key, def, column, bound, 0, w, &cut));
+	TRY(def->form->put_component(key, def, column, bound, w, &cut));
 	if (cut)
 		exclusive = false;
 	*ret_cut = *ret_cut || cut;
@@ -57,7 +57,7 @@ index_range_make(const struct catalog_db *db, const struct index_def *def,
 	if (def->flags & INDEX_PARTITIONED && interval->partition.ptr)
 		TRY(index_partition_put(&begin, def, interval->partition, &cut));
 	for (size_t i = 0; i < column; i++)
-		TRY(def->form->put_component(&begin, def, i, interval->equal, i, w, &cut));
+		TRY(def->form->put_component(&begin, def, i, interval->equal[i], w, &cut));
 	buf_append_str(&end, buf_str(&begin));
 	if (lower)
 		TRY(range_put_end(&begin, def, column, lower, lower_exclusive, false, w, &cut));
@@ -66,6 +66,7 @@ index_range_make(const struct catalog_db *db, const struct index_def *def,
 	else
 		buf_append_byte(&end, CATALOG_KEY_LAST);
 	ret->cut = cut;
+	ret->certain = false;
 	TRY(range_copy(&begin, w, &ret->begin));
 	return range_copy(&end, w, &ret->end);
 }

@@ -2,6 +2,7 @@
 
 #include "catalog/keys.h"
 #include "doc/json.h"
+#include "index/collate.h"
 #include "index/engine/component.h"
 #include "index/engine/entry.h"
 #include "index/json/component.h"
@@ -36,12 +37,19 @@ json_form_open(struct index_def *def, bool is_current, struct arena *arena, stru
 
 static enum status
 json_form_put_component(struct buf *key, const struct index_def *def, size_t column,
-			const void *values, size_t i, struct index_work *w, bool *ret_cut)
+			const void *value, struct index_work *w, bool *ret_cut)
 {
-	const struct leaf_value *leaf = values;
-	const struct index_value value = { .found = true, .leaf = leaf[i] };
+	const struct leaf_value *leaf = value;
+	const struct index_value found = { .found = true, .leaf = *leaf };
 
-	return index_json_component_put(key, def, column, &value, w, ret_cut);
+	return index_json_component_put(key, def, column, &found, w, ret_cut);
+}
+
+static enum status
+json_form_compare(const void *a, const void *b, const void *texts, struct index_work *w, int *ret)
+{
+	(void)texts;
+	return collate_compare(a, b, w, ret);
 }
 
 static bool
@@ -321,6 +329,7 @@ const struct index_form index_json_form = {
 	.open = json_form_open,
 	.draw = buf_append_str, /* a selector is kept as it was written */
 	.draw_id = json_write_str,
+	.compare = json_form_compare,
 	.put_component = json_form_put_component,
 	.has_same_columns = json_form_has_same_columns,
 	.make_entries = json_form_make_entries,

@@ -767,7 +767,8 @@ static enum status
 reading_body(struct kv_tx *tx, void *arg)
 {
 	struct reading *r = arg;
-	const struct index_interval interval = { .equal = r->equal,
+	const void *const equal = r->equal;
+	const struct index_interval interval = { .equal = &equal,
 						 .equal_count = r->equal ? 1 : 0,
 						 .low = r->low,
 						 .high = r->high,

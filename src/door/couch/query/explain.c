@@ -191,6 +191,15 @@ explain_write_hints(const struct explain *e, struct buf *out)
 
 /* ---- How the index is read ---- */
 
+/* One end of the values of a field; NULL if there is no bound. */
+static const struct value_bound *
+field_range_bound(const struct field_range *r, bool high)
+{
+	const struct value_bound *b = r ? (high ? &r->values.high : &r->values.low) : NULL;
+
+	return b && b->value ? b : NULL;
+}
+
 /* One end of the range of keys: the values of the columns up to the first without that bound. */
 static void
 explain_write_key(const struct plan *p, bool high, struct buf *out)
@@ -201,13 +210,13 @@ explain_write_key(const struct plan *p, bool high, struct buf *out)
 	buf_append_byte(out, '[');
 	for (size_t i = 0; i < index->columns.count; i++) {
 		const struct field_range *r = field_ranges_find(&p->ranges, &index->paths[i]);
-		const struct field_bound *b = r ? (high ? &r->high : &r->low) : NULL;
+		const struct value_bound *b = field_range_bound(r, high);
 
-		if (!b || !b->given)
+		if (!b)
 			break;
 		buf_append_cstr(out, any ? "," : "");
 		any = true;
-		buf_append_str(out, b->text);
+		buf_append_str(out, field_bound_text(b));
 	}
 	if (high)
 		buf_append_cstr(out, any ? ",\"<MAX>\"" : "\"<MAX>\"");
@@ -218,10 +227,10 @@ static void
 explain_write_id(const struct plan *p, bool high, struct buf *out)
 {
 	const struct field_range *r = field_ranges_find(&p->ranges, &p->chosen->paths[0]);
-	const struct field_bound *b = r ? (high ? &r->high : &r->low) : NULL;
+	const struct value_bound *b = field_range_bound(r, high);
 
-	if (b && b->given)
-		buf_append_str(out, b->text);
+	if (b)
+		buf_append_str(out, field_bound_text(b));
 	else
 		buf_append_cstr(out, high ? "\"<MAX>\"" : r ? "\"\"" : "null");
 }

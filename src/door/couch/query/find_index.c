@@ -410,7 +410,7 @@ counting_run(struct couch_req *r, struct kv_tx *tx, void *arg)
 	for (size_t i = 0; i < keys->count; i++) {
 		uint64_t any = 0;
 
-		if (keys->sure[i] && !keys->items[i].cut)
+		if (keys->items[i].certain)
 			continue;
 		TRY(index_range_count(tx, r->db, &keys->items[i], 0, &any));
 		if (any)
@@ -434,7 +434,7 @@ find_count_indexed(struct find *f)
 	if (!c.sure || !c.others)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < keys->count; i++) {
-		if (keys->sure[i] && !keys->items[i].cut)
+		if (keys->items[i].certain)
 			c.sure[c.sure_count++] = keys->items[i];
 	}
 	TRY(couch_snapshot_run(&f->snapshot, counting_run, &c));

@@ -276,6 +276,7 @@ place_turn(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct index_work w = { .arena = r->arena };
 	struct index_interval at = { .partition = f->args.partition };
 	AUTO(buf_release) struct buf place = BUF_INIT(BOOKMARK_BYTES);
+	const void *equal[INDEX_COLUMNS];
 	struct leaf_value *values;
 	struct str key;
 
@@ -284,8 +285,8 @@ place_turn(struct couch_req *r, struct kv_tx *tx, void *arg)
 	if (r->db->number != f->plan.db_number || !def)
 		return STATUS_OK;
 	TRY(place_read(f, &values));
-	at.equal = values;
-	at.equal_count = def->column_count;
+	for (at.equal = equal; at.equal_count < def->column_count; at.equal_count++)
+		equal[at.equal_count] = &values[at.equal_count];
 	TRY(index_place_make(r->db, def, &at, f->after.id, &w, &key, &t->known));
 	if (!t->known)
 		return STATUS_OK;

@@ -34,43 +34,44 @@ selector_has(const struct normal_node *n, const struct normal_node *condition)
 
 static enum status
 condition_is_implied(const struct normal_node *n, const struct normal_node *condition,
-		     struct index_work *w, bool *ret)
+		     const struct value_order *o, bool *ret)
 {
 	struct value_set allowed, good;
 
 	*ret = selector_has(n, condition);
 	if (*ret || !normal_requires(n, &condition->path))
 		return STATUS_OK;
-	TRY(value_set_of_true(condition, &condition->path, w, &good, ret));
+	TRY(field_values_certain(condition, &condition->path, o, &good, ret));
 	if (!*ret)
 		return STATUS_OK;
-	TRY(value_set_read(n, &condition->path, w, &allowed));
-	return value_set_contains(&good, &allowed, w, ret);
+	TRY(field_values_allowed(n, &condition->path, o, &allowed));
+	return value_set_contains(o, &good, &allowed, ret);
 }
 
 static enum status
-node_is_implied(const struct normal_node *n, const struct normal_node *filter, struct index_work *w,
-		bool *ret)
+node_is_implied(const struct normal_node *n, const struct normal_node *filter,
+		const struct value_order *o, bool *ret)
 {
 	*ret = filter->kind == NORMAL_ANYTHING || (filter->kind == NORMAL_AND && filter->first);
 	if (filter->kind == NORMAL_FIELD)
-		return condition_is_implied(n, filter, w, ret);
+		return condition_is_implied(n, filter, o, ret);
 	if (filter->kind != NORMAL_AND && filter->kind != NORMAL_OR)
 		return STATUS_OK;
 	for (const struct normal_node *i = filter->first; i; i = i->next) {
 		bool one;
 
-		TRY(node_is_implied(n, i, w, &one));
+		TRY(node_is_implied(n, i, o, &one));
 		*ret = filter->kind == NORMAL_OR ? *ret || one : *ret && one;
 	}
 	return STATUS_OK;
 }
 
 enum status
-filter_is_implied(const struct normal_node *n, struct str filter, struct index_work *w, bool *ret)
+filter_is_implied(const struct normal_node *n, struct str filter, const struct value_order *o,
+		  bool *ret)
 {
 	struct normal_node *normal;
 
-	TRY(normal_read(filter, w->arena, &normal));
-	return node_is_implied(n, normal, w, ret);
+	TRY(normal_read(filter, o->w->arena, &normal));
+	return node_is_implied(n, normal, o, ret);
 }

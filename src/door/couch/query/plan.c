@@ -1,6 +1,7 @@
 #include "base/quote.h"
 #include "door/couch/query/plan_int.h"
 #include "door/couch/wire/error.h"
+#include "index/json/form.h"
 #include "model/revisioned/revisioned.h"
 
 /* ---- use_index ---- */
@@ -129,7 +130,7 @@ plan_judge(struct planner *m, const struct query_indexes *indexes)
 		c->index = &indexes->items[i];
 		candidate_judge(m->args, p, c);
 		if (c->partial && !c->named && c->in_scope && c->required && c->order)
-			TRY(filter_is_implied(m->args->normal, c->index->filter, &m->work,
+			TRY(filter_is_implied(m->args->normal, c->index->filter, &m->order,
 					      &c->implied));
 	}
 	return STATUS_OK;
@@ -171,6 +172,7 @@ plan_make(struct couch_req *r, struct kv_tx *tx, const struct find_args *args,
 	struct planner m = { .r = r, .tx = tx, .args = args, .p = ret };
 
 	m.work.arena = r->arena;
+	m.order = (struct value_order){ .form = &index_json_form, .w = &m.work };
 	*ret = (struct plan){
 		.candidates = arena_zalloc(r->arena,
 					   (indexes->count + 1) * sizeof(*ret->candidates)),
@@ -180,7 +182,7 @@ plan_make(struct couch_req *r, struct kv_tx *tx, const struct find_args *args,
 	};
 	if (!ret->candidates)
 		return STATUS_LIMIT;
-	TRY(field_ranges_read(n, &m.work, &ret->ranges));
+	TRY(field_ranges_read(n, &m.order, &ret->ranges));
 	TRY(plan_narrow_ids(&m));
 	TRY(plan_judge(&m, indexes));
 	TRY(plan_apply_use_index(&m, terms->explain));

@@ -11,7 +11,8 @@
 #include "door/couch/query/find_args.h"
 #include "door/couch/query/id_range.h"
 #include "door/couch/query/index_def.h"
-#include "door/couch/query/key_ranges.h"
+#include "door/couch/query/ranges.h"
+#include "index/plan/key_ranges.h"
 
 /* What is read of one index, or of none: ids that the selector names. */
 struct plan_read {

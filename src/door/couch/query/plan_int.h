@@ -12,6 +12,7 @@
 
 #include "door/couch/query/plan.h"
 #include "index/engine/def.h"
+#include "door/couch/query/field_values.h"
 
 enum {
 	PLAN_ID_BYTES = 96, /* what an id takes while it is put together with others, roughly */
@@ -26,6 +27,7 @@ struct planner {
 	struct plan_candidate *best; /* by CouchDB's rule; NULL: none is usable */
 	bool any_json;               /* one of those that are considered is no _all_docs */
 	struct index_work work;
+	struct value_order order; /* of the values of fields */
 
 	size_t counts; /* indexes whose rows have been counted */
 
@@ -57,7 +59,7 @@ bool candidate_covers_all(const struct plan_candidate *c, const struct normal_no
 
 /* *ret is true if every document that matches `n` matches the filter, as far as can be told. */
 MUST_USE enum status filter_is_implied(const struct normal_node *n, struct str filter,
-				       struct index_work *w, bool *ret);
+				       const struct value_order *o, bool *ret);
 
 /* ---- reads.c ---- */
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "doc/json.h"
-#include "index/collate.h"
 
 bool
 field_is_indexable(const struct normal_node *n)
@@ -16,75 +15,58 @@ field_is_indexable(const struct normal_node *n)
 /* ---- Narrowing one range ---- */
 
 enum status
-field_bound_make(struct str text, bool exclusive, struct index_work *w, struct field_bound *ret)
+field_bound_make(struct str text, bool exclusive, const struct value_order *o,
+		 struct value_bound *ret)
 {
-	*ret = (struct field_bound){ .given = true, .exclusive = exclusive, .text = text };
-	return leaf_parse(text, w->arena, &ret->value, NULL);
+	struct field_value *value = arena_alloc(o->w->arena, sizeof(*value));
+
+	if (!value)
+		return STATUS_LIMIT;
+	value->text = text;
+	*ret = (struct value_bound){ .value = &value->leaf, .exclusive = exclusive };
+	return leaf_parse(text, o->w->arena, &value->leaf, NULL);
 }
 
-/* `sign` is 1 for a lower bound, which can only rise, and -1 for an upper one. */
-static enum status
-bound_tighten(struct field_bound *bound, const struct field_bound *other, int sign,
-	      struct index_work *w)
+struct str
+field_bound_text(const struct value_bound *bound)
 {
-	int c = 1;
-
-	if (bound->given) {
-		TRY(collate_compare(&other->value, &bound->value, w, &c));
-		c *= sign;
-	}
-	if (c > 0)
-		*bound = *other;
-	else if (c == 0)
-		bound->exclusive = bound->exclusive || other->exclusive;
-	return STATUS_OK;
-}
-
-static enum status
-range_settle(struct field_range *r, struct index_work *w)
-{
-	int c = -1;
-
-	if (r->low.given && r->high.given)
-		TRY(collate_compare(&r->low.value, &r->high.value, w, &c));
-	r->empty = r->empty || c > 0 || (c == 0 && (r->low.exclusive || r->high.exclusive));
-	r->equal = c == 0 && !r->empty;
-	return STATUS_OK;
+	return ((const struct field_value *)bound->value)->text;
 }
 
 enum status
-field_prefix_end(const struct normal_node *n, struct index_work *w, struct str *ret)
+field_interval_of_prefix(const struct normal_node *n, const struct value_order *o,
+			 struct value_interval *ret)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
+	struct str end;
 
 	buf_append(&text, n->arg.text.ptr, n->arg.text.len - 1);
 	buf_append_cstr(&text, "\xef\xbf\xbf\""); /* U+FFFF, which the collation puts last */
 	TRY(buf_status(&text));
-	*ret = arena_dup(w->arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	end = arena_dup(o->w->arena, buf_str(&text));
+	if (!end.ptr)
+		return STATUS_LIMIT;
+	*ret = (struct value_interval){ 0 };
+	TRY(field_bound_make(n->arg.text, false, o, &ret->low));
+	return field_bound_make(end, false, o, &ret->high);
 }
 
 static enum status
-range_narrow(const struct normal_node *n, struct index_work *w, struct field_range *r)
+range_narrow(const struct normal_node *n, const struct value_order *o, struct field_range *r,
+	     bool *ret_empty)
 {
-	bool lower = n->op == NORMAL_GT || n->op == NORMAL_GTE || n->op == NORMAL_EQ ||
-		     n->op == NORMAL_BEGINS_WITH;
-	bool upper = n->op == NORMAL_LT || n->op == NORMAL_LTE || n->op == NORMAL_EQ ||
-		     n->op == NORMAL_BEGINS_WITH;
-	struct field_bound bound;
-	struct str end = n->arg.text;
+	struct value_interval by = { 0 };
 
-	if (lower) {
-		TRY(field_bound_make(n->arg.text, n->op == NORMAL_GT, w, &bound));
-		TRY(bound_tighten(&r->low, &bound, 1, w));
-	}
 	if (n->op == NORMAL_BEGINS_WITH)
-		TRY(field_prefix_end(n, w, &end));
-	if (upper) {
-		TRY(field_bound_make(end, n->op == NORMAL_LT, w, &bound));
-		TRY(bound_tighten(&r->high, &bound, -1, w));
-	}
-	return range_settle(r, w);
+		TRY(field_interval_of_prefix(n, o, &by));
+	if (n->op == NORMAL_GT || n->op == NORMAL_GTE || n->op == NORMAL_EQ)
+		TRY(field_bound_make(n->arg.text, n->op == NORMAL_GT, o, &by.low));
+	if (n->op == NORMAL_LT || n->op == NORMAL_LTE)
+		TRY(field_bound_make(n->arg.text, n->op == NORMAL_LT, o, &by.high));
+	if (n->op == NORMAL_EQ)
+		by.high = by.low;
+	TRY(value_interval_narrow(o, &r->values, &by));
+	return value_interval_settle(o, &r->values, ret_empty);
 }
 
 /* ---- All fields ---- */
@@ -162,14 +144,15 @@ field_ranges_find(const struct field_ranges *ranges, const struct normal_path *p
 }
 
 enum status
-field_ranges_read(const struct normal_node *n, struct index_work *w, struct field_ranges *ret)
+field_ranges_read(const struct normal_node *n, const struct value_order *o,
+		  struct field_ranges *ret)
 {
 	struct collecting c = { 0 };
 	size_t kept = 0;
 
-	TRY(ranges_collect(n, w->arena, &c));
+	TRY(ranges_collect(n, o->w->arena, &c));
 	*ret = (struct field_ranges){
-		.items = arena_zalloc(w->arena, (c.count + 1) * sizeof(*ret->items)),
+		.items = arena_zalloc(o->w->arena, (c.count + 1) * sizeof(*ret->items)),
 		.count = c.count,
 	};
 	if (!ret->items)
@@ -184,9 +167,10 @@ field_ranges_read(const struct normal_node *n, struct index_work *w, struct fiel
 	ret->count = kept;
 	for (size_t i = 0; i < c.count; i++) {
 		struct field_range *r = ranges_get(ret, &c.nodes[i]->path);
+		bool empty;
 
-		TRY(range_narrow(c.nodes[i], w, r));
-		ret->empty = ret->empty || r->empty;
+		TRY(range_narrow(c.nodes[i], o, r, &empty));
+		ret->empty = ret->empty || empty;
 	}
 	return STATUS_OK;
 }

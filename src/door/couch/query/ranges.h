@@ -7,21 +7,18 @@
 
 #include "door/couch/query/normal.h"
 #include "index/leaf.h"
+#include "index/plan/values.h"
 
-/* One end of the values of a field. */
-struct field_bound {
-	bool given;
-	bool exclusive;
-	struct leaf_value value;
+/* A value of a selector: what bounds of fields point to (index/plan/values.h). */
+struct field_value {
+	struct leaf_value
+		leaf;    /* the form's value: first, so that a pointer to it is one to this */
 	struct str text; /* the same as JSON */
 };
 
 struct field_range {
 	const struct normal_path *path;
-	struct field_bound low;
-	struct field_bound high;
-	bool equal; /* one value: both ends are it */
-	bool empty; /* no value satisfies all conditions */
+	struct value_interval values;
 };
 
 struct field_ranges {
@@ -34,7 +31,7 @@ struct field_ranges {
  * The ranges of all fields that have a condition an index can use ($lt, $lte, $eq, $gte, $gt,
  * $beginsWith, $exists). STATUS_LIMIT when the arena is full; the failures of comparing.
  */
-MUST_USE enum status field_ranges_read(const struct normal_node *n, struct index_work *w,
+MUST_USE enum status field_ranges_read(const struct normal_node *n, const struct value_order *o,
 				       struct field_ranges *ret);
 
 /* NULL if there is none. */
@@ -44,15 +41,18 @@ const struct field_range *field_ranges_find(const struct field_ranges *ranges,
 /* True for a condition that an index can use. */
 bool field_is_indexable(const struct normal_node *n);
 
-/* A bound out of its JSON text, which is borrowed. */
-MUST_USE enum status field_bound_make(struct str text, bool exclusive, struct index_work *w,
-				      struct field_bound *ret);
+/* A bound out of its JSON text, which is borrowed. The value lies in the arena. */
+MUST_USE enum status field_bound_make(struct str text, bool exclusive, const struct value_order *o,
+				      struct value_bound *ret);
+/* The text that the value of a bound was made of. */
+struct str field_bound_text(const struct value_bound *bound);
 
 /*
- * The least text, as JSON, that no text with the prefix of a $beginsWith comes behind, in the order
- * of the collation.
+ * The texts that begin with the prefix of a $beginsWith, and a few others, in the order of the
+ * collation.
  */
-MUST_USE enum status field_prefix_end(const struct normal_node *n, struct index_work *w,
-				      struct str *ret);
+MUST_USE enum status field_interval_of_prefix(const struct normal_node *n,
+					      const struct value_order *o,
+					      struct value_interval *ret);
 
 #endif

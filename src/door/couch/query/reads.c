@@ -26,14 +26,14 @@ planner_read_values(struct planner *m, const struct normal_node *n, const struct
 	struct planner_values *grown;
 
 	if (n != m->args->normal)
-		return value_set_read(n, path, &m->work, ret);
+		return field_values_allowed(n, path, &m->order, ret);
 	for (size_t i = 0; i < m->values_count; i++) {
 		if (!normal_path_eq(m->values[i].path, path))
 			continue;
 		*ret = m->values[i].set;
 		return STATUS_OK;
 	}
-	TRY(value_set_read(n, path, &m->work, ret));
+	TRY(field_values_allowed(n, path, &m->order, ret));
 	grown = arena_grow(m->r->arena, m->values, m->values_count, &m->values_cap, sizeof(*grown));
 	if (!grown)
 		return STATUS_LIMIT;
@@ -74,9 +74,9 @@ certain_narrow(struct planner *m, const struct normal_node *n, const struct quer
 	for (size_t i = 0; i < index->columns.count && !*ret_known; i++) {
 		struct value_set one, before = certain[i];
 
-		TRY(value_set_of_true(n, &index->paths[i], &m->work, &one, ret_known));
+		TRY(field_values_certain(n, &index->paths[i], &m->order, &one, ret_known));
 		if (*ret_known)
-			TRY(value_set_intersect(&before, &one, &m->work, &certain[i]));
+			TRY(value_set_intersect(&m->order, &before, &one, &certain[i]));
 	}
 	return STATUS_OK;
 }
@@ -87,7 +87,7 @@ planner_read_certain(struct planner *m, const struct normal_node *n,
 		     const struct query_index *index, struct value_set *certain, bool *ret_known)
 {
 	for (size_t i = 0; i < index->columns.count; i++)
-		TRY(value_set_all(&m->work, &certain[i]));
+		TRY(value_set_all(&m->order, &certain[i]));
 	return certain_narrow(m, n, index, certain, ret_known);
 }
 
@@ -97,7 +97,7 @@ read_make(struct planner *m, const struct normal_node *n, const struct query_ind
 {
 	const struct index_def *def = index->ddoc.ptr ? planner_find_def(m, index) : NULL;
 	struct value_set allowed[INDEX_COLUMNS], certain[INDEX_COLUMNS];
-	struct key_columns columns = { .allowed = allowed };
+	struct key_columns columns = { .allowed = allowed, .partition = m->args->partition };
 	bool known = false;
 
 	*ret = (struct plan_read){ .index = index };
@@ -110,7 +110,8 @@ read_make(struct planner *m, const struct normal_node *n, const struct query_ind
 	if (m->args->aggregate)
 		TRY(planner_read_certain(m, n, index, certain, &known));
 	columns.certain = known ? certain : NULL;
-	return key_ranges_make(m->r->db, def, &columns, m->args->partition, &m->work, &ret->keys);
+	columns.used = key_columns_choose(def, allowed);
+	return key_ranges_make(m->r->db, def, &columns, &m->order, &ret->keys);
 }
 
 /* ---- Ids ---- */
@@ -215,10 +216,10 @@ bool
 plan_read_is_sure(const struct plan_read *read)
 {
 	const struct key_ranges *keys = &read->keys;
-	bool sure = keys->sure && keys->count == 0;
+	bool sure = keys->marked && keys->count == 0;
 
-	for (size_t i = 0; keys->sure && i < keys->count; i++)
-		sure = sure || (keys->sure[i] && !keys->items[i].cut);
+	for (size_t i = 0; i < keys->count; i++)
+		sure = sure || keys->items[i].certain;
 	return sure;
 }
 
