@@ -11,32 +11,6 @@ enum {
 	UUID_SUBTYPE = 4,
 };
 
-/* ---- Caches of descriptions: one belongs to one fiber at a time ---- */
-
-static struct catalog_cache *
-cache_take(struct mongo *m)
-{
-	struct catalog_cache *cache = NULL;
-
-	pthread_mutex_lock(&m->caches_lock);
-	if (m->cache_count)
-		cache = m->caches[--m->cache_count];
-	pthread_mutex_unlock(&m->caches_lock);
-	return cache ? cache : catalog_cache_new();
-}
-
-static void
-cache_give(struct mongo *m, struct catalog_cache *cache)
-{
-	pthread_mutex_lock(&m->caches_lock);
-	if (cache && m->cache_count < MONGO_CACHES) {
-		m->caches[m->cache_count++] = cache;
-		cache = NULL;
-	}
-	pthread_mutex_unlock(&m->caches_lock);
-	catalog_cache_free(cache);
-}
-
 /* ---- Collections ---- */
 
 enum status
@@ -260,7 +234,7 @@ data_open(struct data *d, struct kv_tx *tx)
 {
 	struct mongo *m = d->call->mongo;
 	/* What a transaction has created nobody else may find in a cache before it is committed. */
-	struct catalog_cache *cache = d->call->txn ? NULL : cache_take(m);
+	struct catalog_cache *cache = d->call->txn ? NULL : catalog_caches_take(&m->caches);
 	struct err *err = &d->call->err;
 	struct err ignored = { 0 };
 	enum status status;
@@ -268,7 +242,7 @@ data_open(struct data *d, struct kv_tx *tx)
 	data_fini(d);
 	d->call->code = 0;
 	status = catalog_open(tx, cache, CATALOG_SPACE_MONGO, d->ns, &d->db, &ignored);
-	cache_give(m, cache);
+	catalog_caches_give(&m->caches, cache);
 	if (status == STATUS_NOT_FOUND && d->creates) {
 		TRY(plain_create(tx, d->ns, data_scheme(d->call), BSON_EMPTY, err));
 		return data_created(d, tx);

@@ -37,7 +37,7 @@ mongo_new(const struct mongo_config *config)
 	atomic_init(&m->txn_seconds, config->settings->transaction_seconds);
 	bson_object_id_new((uint32_t)(m->started_ms / 1000), m->process_id);
 	pthread_mutex_init(&m->clients_lock, NULL);
-	pthread_mutex_init(&m->caches_lock, NULL);
+	catalog_caches_init(&m->caches);
 	pthread_mutex_init(&m->cursors_lock, NULL);
 	fail_points_init(&m->fail);
 	txns_init(&m->txns);
@@ -77,11 +77,9 @@ mongo_free(struct mongo *m)
 	buf_release(&m->swept);
 	buf_release(&m->expired);
 	buf_release(&m->supplied);
-	for (size_t i = 0; i < m->cache_count; i++)
-		catalog_cache_free(m->caches[i]);
+	catalog_caches_fini(&m->caches);
 	fail_points_fini(&m->fail);
 	pthread_mutex_destroy(&m->cursors_lock);
-	pthread_mutex_destroy(&m->caches_lock);
 	pthread_mutex_destroy(&m->clients_lock);
 	mem_free(m);
 }

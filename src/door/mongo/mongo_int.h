@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "bson/bson.h"
-#include "catalog/catalog.h"
+#include "catalog/caches.h"
 #include "door/mongo/access.h"
 #include "door/mongo/fail.h"
 #include "door/mongo/mongo.h"
@@ -18,10 +18,6 @@
 
 struct cursor;
 struct mongo_client;
-
-enum {
-	MONGO_CACHES = 64, /* of descriptions of collections, kept between transactions */
-};
 
 struct mongo {
 	struct mongo_config config;
@@ -39,11 +35,7 @@ struct mongo {
 	_Atomic uint64_t next_op;
 	_Atomic int32_t next_request;
 
-	/* Descriptions of collections: a cache belongs to one fiber at a time. */
-	pthread_mutex_t caches_lock;
-	struct catalog_cache *caches[MONGO_CACHES];
-	size_t cache_count;
-
+	struct catalog_caches caches; /* of descriptions of collections */
 	struct txns txns;
 	_Atomic uint64_t txn_seconds; /* how long one may last; setParameter changes it */
 	struct snapshots snapshots;

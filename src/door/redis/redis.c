@@ -26,7 +26,6 @@ enum {
 static void
 redis_init_locks(struct redis *r)
 {
-	pthread_mutex_init(&r->caches_lock, NULL);
 	pthread_mutex_init(&r->clients_lock, NULL);
 	pthread_rwlock_init(&r->pubsub_lock, NULL);
 	pthread_mutex_init(&r->monitor_lock, NULL);
@@ -39,7 +38,6 @@ redis_init_locks(struct redis *r)
 static void
 redis_fini_locks(struct redis *r)
 {
-	pthread_mutex_destroy(&r->caches_lock);
 	pthread_mutex_destroy(&r->clients_lock);
 	pthread_rwlock_destroy(&r->pubsub_lock);
 	pthread_mutex_destroy(&r->monitor_lock);
@@ -69,6 +67,7 @@ redis_new(const struct redis_config *config)
 		r->run_id[2 * i + 1] = digits[id[i] & 15];
 	}
 	redis_init_locks(r);
+	catalog_caches_init(&r->caches);
 	run_queue_init(&r->queue);
 	r->stream = (struct net_stream_options){
 		.serve = redis_serve,
@@ -135,8 +134,7 @@ redis_free(struct redis *r)
 		return;
 	assert(!r->clients);
 	others_free(r->others);
-	for (size_t i = 0; i < r->cache_count; i++)
-		catalog_cache_free(r->caches[i]);
+	catalog_caches_fini(&r->caches);
 	timed_maps_free(r->maps);
 	script_cache_free(r->script_cache);
 	stats_free(r->stats);

@@ -2,6 +2,7 @@
 #ifndef FROND_DOOR_REDIS_REDIS_INT_H
 #define FROND_DOOR_REDIS_REDIS_INT_H
 
+#include "catalog/caches.h"
 #include "door/redis/client.h"
 #include "door/redis/output.h"
 #include "door/redis/redis.h"
@@ -11,7 +12,6 @@
 
 enum {
 	REDIS_BLOCKED_SLOTS = 256,
-	REDIS_CACHES = 64, /* of databases' descriptions, that are kept between transactions */
 	REDIS_CONFIG_BYTES = 1024, /* of a setting's value */
 	REDIS_SLOWLOG_ENTRIES = 1024,
 	REDIS_ARGS_SHOWN = 32,    /* of a slow command */
@@ -44,11 +44,8 @@ struct redis {
 	uint64_t started_ms;
 	char run_id[41];
 
-	/* Descriptions of databases: one cache for each fiber that runs a transaction. */
-	pthread_mutex_t caches_lock;
-	struct catalog_cache *caches[REDIS_CACHES];
-	size_t cache_count;
-	struct timed_maps *maps; /* of sorted sets; NULL: the store is shared */
+	struct catalog_caches caches; /* one for each fiber that runs a transaction */
+	struct timed_maps *maps;      /* of sorted sets; NULL: the store is shared */
 
 	pthread_mutex_t clients_lock;
 	struct client *clients;
@@ -110,8 +107,5 @@ struct redis {
 	_Atomic uint64_t expired;
 	_Atomic uint64_t expired_fields;
 };
-
-struct catalog_cache *redis_cache_take(struct redis *r); /* NULL: there is none; go without */
-void redis_cache_give(struct redis *r, struct catalog_cache *cache);
 
 #endif

@@ -669,7 +669,7 @@ group_run(struct group *g)
 	/* A client that has gone ends what only reads. */
 	if (!g->reads)
 		step_set_ask(group_goes_on, g);
-	g->cache = redis_cache_take(g->redis);
+	g->cache = catalog_caches_take(&g->redis->caches);
 	g->mark = arena_mark(g->arena);
 	g->limit = REDIS_GROUP_UNITS;
 	g->serves = !g->reads;
@@ -691,7 +691,7 @@ group_run(struct group *g)
 	txn_fini(&g->x);
 	arena_reset(g->arena, g->mark);
 	effects_release(g->redis, g->claimed);
-	redis_cache_give(g->redis, g->cache);
+	catalog_caches_give(&g->redis->caches, g->cache);
 	step_set_ask(ask, ask_arg);
 }
 
