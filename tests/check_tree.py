@@ -45,6 +45,7 @@ ROOMS = {
     "model/plain": "base loop kv catalog doc bson mql index index/engine index/bson",
     "net": "base loop",
     "http": "base loop net",
+    "serve": "base loop",
     "replicator": "base loop kv catalog doc model/revisioned http",
     "door": "base",
     "door/couch/wire": "base loop kv catalog doc model/revisioned access http settings replicator",
@@ -64,9 +65,10 @@ ROOMS = {
                   " door/couch/query door/couch/view",
     "door/mongo/wire": "base loop",
     "door/mongo": "base loop js kv catalog bson mql mql/expr mql/match mql/stage mql/update index index/engine"
-                  " index/bson index/plan model/plain access settings net door door/mongo/wire",
+                  " index/bson index/plan model/plain access settings net serve door"
+                  " door/mongo/wire",
     "door/redis/wire": "base",
-    "door/redis": "base loop kv catalog doc model/timed access settings net door door/redis/wire",
+    "door/redis": "base loop kv catalog doc model/timed access settings net serve door door/redis/wire",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed model/plain"
            " access net http settings replicator door door/couch door/mongo door/redis",
 }

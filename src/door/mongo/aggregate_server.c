@@ -89,12 +89,32 @@ put_session(struct bson_builder *b, struct str id, struct str user, uint64_t use
 	bson_end(b);
 }
 
+/* Which sessions are told, and into what. */
+struct sessions {
+	struct call *call;
+	struct bson_builder *b;
+	bool all; /* other people's, too */
+};
+
+/* With the lock of the table of transactions. */
+static void
+put_known_session(void *arg, const struct expiring_entry *e)
+{
+	const struct sessions *s = arg;
+	const struct txn *t = (const struct txn *)e;
+	struct str id = str_of(t->session, SESSION_ID_BYTES);
+	bool own = strcmp(t->user, s->call->client->user_name) == 0;
+
+	if (own ? !str_eq(id, s->call->lsid) : s->all)
+		put_session(s->b, id, str_from_cstr(t->user),
+			    e->taken ? clock_mono_ns() : e->used_ns);
+}
+
 static enum status
 put_sessions(struct call *c, bool bare, struct str spec, struct bson_builder *b)
 {
 	const struct str stage = STR("$listLocalSessions");
 	struct str user = str_from_cstr(c->client->user_name);
-	struct txns *txns = &c->mongo->txns;
 	struct bson_element e;
 	struct bson_iter i;
 	bool all = false;
@@ -115,17 +135,7 @@ put_sessions(struct call *c, bool bare, struct str spec, struct bson_builder *b)
 				 "not authorized to list the sessions of all users");
 	if (c->lsid.ptr)
 		put_session(b, c->lsid, user, clock_mono_ns());
-	pthread_mutex_lock(&txns->lock);
-	for (size_t k = 0; k < TXN_BUCKETS; k++)
-		for (const struct txn *t = txns->buckets[k]; t; t = t->next) {
-			struct str id = str_of(t->session, SESSION_ID_BYTES);
-			struct str owner = str_from_cstr(t->user);
-
-			if ((all || str_eq(owner, user)) &&
-			    !(str_eq(owner, user) && str_eq(id, c->lsid)))
-				put_session(b, id, owner, t->busy ? clock_mono_ns() : t->used_ns);
-		}
-	pthread_mutex_unlock(&txns->lock);
+	expiring_each(&c->mongo->txns.table, put_known_session, &(struct sessions){ c, b, all });
 	return STATUS_OK;
 }
 

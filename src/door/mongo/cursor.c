@@ -8,21 +8,47 @@
 #include "door/mongo/client.h"
 #include "door/mongo/session.h"
 
-/* ---- With the lock ---- */
+/* What names a cursor: only its person finds it, and only under its collection. */
+struct cursor_key {
+	int64_t id;
+	struct str ns;
+	const char *user;
+};
 
-static void
-cursor_unlink(struct mongo *m, struct cursor *c)
+static const struct cursor *
+cursor_of(const struct expiring_entry *e)
 {
-	*c->link = c->next;
-	if (c->next)
-		c->next->link = c->link;
-	m->cursor_count--;
-	m->cursors_bytes -= c->counted;
+	return (const struct cursor *)e;
 }
 
-static void
-cursor_destroy(struct cursor *c)
+static uint64_t
+cursor_hash(int64_t id)
 {
+	return (uint64_t)id; /* it is random */
+}
+
+static bool
+cursor_is(const struct expiring_entry *e, const void *key)
+{
+	const struct cursor_key *k = key;
+	const struct cursor *c = cursor_of(e);
+
+	return c->id == k->id && str_eq(str_from_cstr(c->ns), k->ns) &&
+	       strcmp(c->user, k->user) == 0;
+}
+
+static bool
+cursor_is_over(const struct expiring_entry *e, uint64_t now_ns)
+{
+	return !cursor_of(e)->stays && now_ns - e->used_ns > MONGO_CURSOR_MS * CLOCK_NS_PER_MS;
+}
+
+/* Closes its files, too. */
+static void
+cursor_destroy(struct expiring_entry *e)
+{
+	struct cursor *c = (struct cursor *)e;
+
 	buf_release(&c->request);
 	buf_release(&c->place);
 	buf_release(&c->rows);
@@ -33,108 +59,48 @@ cursor_destroy(struct cursor *c)
 	mem_free(c);
 }
 
-/*
- * Takes a cursor off the list. Closing its files may take long, so it is put into `*dead`, to be
- * destroyed without the lock.
- */
-static void
-cursor_end(struct mongo *m, struct cursor *c, struct cursor **dead)
+static const struct expiring_rules cursor_rules = {
+	.most = MONGO_CURSORS,
+	.most_bytes = MONGO_CURSORS_BYTES,
+	.is = cursor_is,
+	.is_over = cursor_is_over,
+	.free = cursor_destroy,
+};
+
+void
+cursors_init(struct expiring *cursors)
 {
-	if (c->busy) {
-		c->killed = true;
-		return;
-	}
-	cursor_unlink(m, c);
-	c->next = *dead;
-	*dead = c;
-}
-
-static void
-cursors_expire(struct mongo *m, uint64_t now_ns, struct cursor **dead)
-{
-	struct cursor *next;
-
-	for (struct cursor *c = m->cursors; c; c = next) {
-		next = c->next;
-		if (!c->busy && !c->stays &&
-		    now_ns - c->used_ns > MONGO_CURSOR_MS * CLOCK_NS_PER_MS)
-			cursor_end(m, c, dead);
-	}
-}
-
-static struct cursor *
-cursor_find(struct mongo *m, int64_t id, struct str ns, const char *user)
-{
-	for (struct cursor *c = m->cursors; c; c = c->next)
-		if (c->id == id && !c->killed && str_eq(str_from_cstr(c->ns), ns) &&
-		    strcmp(c->user, user) == 0)
-			return c;
-	return NULL;
-}
-
-/* ---- For all ---- */
-
-/* Releases the list's lock, and destroys what was taken off the list. */
-static void
-cursors_unlock(struct mongo *m, struct cursor *dead)
-{
-	pthread_mutex_unlock(&m->cursors_lock);
-	while (dead) {
-		struct cursor *next = dead->next;
-
-		cursor_destroy(dead);
-		dead = next;
-	}
-}
-
-/* Busy. NULL: there is no memory, or there are MONGO_CURSORS already. */
-static struct cursor *
-cursor_new(struct mongo *m, struct str ns, const char *user)
-{
-	struct cursor *dead = NULL;
-	struct cursor *c = mem_zalloc(sizeof(*c));
-
-	if (!c)
-		return NULL;
-	snprintf(c->ns, sizeof(c->ns), "%.*s", STR_ARG(ns));
-	snprintf(c->user, sizeof(c->user), "%s", user);
-	buf_init(&c->request, CURSOR_REQUEST_BYTES);
-	buf_init(&c->place, CURSOR_PLACE_BYTES);
-	buf_init(&c->rows, CURSOR_ROWS_BYTES);
-	c->txn = -1;
-	c->busy = true;
-	rand_bytes(&c->id, sizeof(c->id));
-	c->id = (c->id & INT64_MAX) | 1; /* never 0, which stands for none */
-	pthread_mutex_lock(&m->cursors_lock);
-	cursors_expire(m, clock_mono_ns(), &dead);
-	if (m->cursor_count == MONGO_CURSORS) {
-		cursors_unlock(m, dead);
-		cursor_destroy(c);
-		return NULL;
-	}
-	c->next = m->cursors;
-	c->link = &m->cursors;
-	if (c->next)
-		c->next->link = &c->next;
-	m->cursors = c;
-	m->cursor_count++;
-	cursors_unlock(m, dead);
-	return c;
+	expiring_init(cursors, &cursor_rules);
 }
 
 enum status
 cursor_begin(struct call *c, struct str ns, struct cursor **ret)
 {
-	struct cursor *cursor = cursor_new(c->mongo, ns, c->client->user_name);
+	struct cursor *cursor = mem_zalloc(sizeof(*cursor));
+	struct cursor_key key;
 
 	if (!cursor)
-		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
-				 MONGO_CURSORS);
+		return STATUS_NOMEM;
+	snprintf(cursor->ns, sizeof(cursor->ns), "%.*s", STR_ARG(ns));
+	snprintf(cursor->user, sizeof(cursor->user), "%s", c->client->user_name);
+	buf_init(&cursor->request, CURSOR_REQUEST_BYTES);
+	buf_init(&cursor->place, CURSOR_PLACE_BYTES);
+	buf_init(&cursor->rows, CURSOR_ROWS_BYTES);
 	cursor->txn = c->in_transaction ? c->number : -1;
+	/* Others compare the session as soon as the table has the cursor. */
 	cursor->has_session = c->lsid.ptr;
 	if (c->lsid.ptr)
 		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
+	rand_bytes(&cursor->id, sizeof(cursor->id));
+	cursor->id = (cursor->id & INT64_MAX) | 1; /* never 0, which stands for none */
+	key = (struct cursor_key){ cursor->id, str_from_cstr(cursor->ns), cursor->user };
+	if (expiring_add(&c->mongo->cursors, cursor_hash(cursor->id), &key, &cursor->entry, 0) !=
+	    STATUS_OK) {
+		cursor_destroy(&cursor->entry);
+		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
+				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
+				 MONGO_CURSORS);
+	}
 	*ret = cursor;
 	return STATUS_OK;
 }
@@ -143,18 +109,9 @@ cursor_begin(struct call *c, struct str ns, struct cursor **ret)
 static enum status
 cursor_count_bytes(struct mongo *m, struct cursor *c, size_t bytes)
 {
-	bool fits;
-
 	if (bytes <= CURSOR_SMALL_BYTES)
 		return STATUS_OK;
-	pthread_mutex_lock(&m->cursors_lock);
-	fits = m->cursors_bytes + bytes <= MONGO_CURSORS_BYTES;
-	if (fits) {
-		m->cursors_bytes += bytes;
-		c->counted += bytes;
-	}
-	pthread_mutex_unlock(&m->cursors_lock);
-	return fits ? STATUS_OK : STATUS_LIMIT;
+	return expiring_count_bytes(&m->cursors, &c->entry, bytes);
 }
 
 enum status
@@ -178,42 +135,24 @@ cursor_set_rows(struct mongo *m, struct cursor *c, struct str rows)
 struct cursor *
 cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user)
 {
-	struct cursor *dead = NULL;
-	struct cursor *c;
+	const struct cursor_key key = { id, ns, user };
+	struct expiring_entry *e;
 
-	pthread_mutex_lock(&m->cursors_lock);
-	cursors_expire(m, clock_mono_ns(), &dead);
-	c = cursor_find(m, id, ns, user);
-	if (c && c->busy)
-		c = NULL;
-	if (c)
-		c->busy = true;
-	cursors_unlock(m, dead);
-	return c;
+	if (expiring_take(&m->cursors, cursor_hash(id), &key, &e) != STATUS_OK)
+		return NULL;
+	return (struct cursor *)e;
 }
 
 void
 cursor_give(struct mongo *m, struct cursor *c)
 {
-	struct cursor *dead = NULL;
-
-	pthread_mutex_lock(&m->cursors_lock);
-	c->busy = false;
-	c->used_ns = clock_mono_ns();
-	if (c->killed)
-		cursor_end(m, c, &dead);
-	cursors_unlock(m, dead);
+	expiring_give(&m->cursors, &c->entry);
 }
 
 void
 cursor_free(struct mongo *m, struct cursor *c)
 {
-	struct cursor *dead = NULL;
-
-	pthread_mutex_lock(&m->cursors_lock);
-	c->busy = false;
-	cursor_end(m, c, &dead);
-	cursors_unlock(m, dead);
+	expiring_drop(&m->cursors, &c->entry);
 }
 
 enum status
@@ -235,47 +174,28 @@ cursor_keep(struct call *c, struct cursor *cursor, enum status status, int64_t *
 bool
 cursor_kill(struct mongo *m, int64_t id, struct str ns, const char *user)
 {
-	struct cursor *dead = NULL;
-	struct cursor *c;
+	const struct cursor_key key = { id, ns, user };
 
-	pthread_mutex_lock(&m->cursors_lock);
-	c = cursor_find(m, id, ns, user);
-	if (c)
-		cursor_end(m, c, &dead);
-	cursors_unlock(m, dead);
-	return c;
+	return expiring_end(&m->cursors, cursor_hash(id), &key);
+}
+
+static bool
+cursor_is_of_session(const void *which, const struct expiring_entry *e)
+{
+	const struct cursor *c = cursor_of(e);
+
+	return c->has_session && session_matches(which, str_of(c->session, sizeof(c->session)),
+						 str_from_cstr(c->user));
 }
 
 void
 cursor_kill_sessions(struct mongo *m, const struct session_pattern *which)
 {
-	struct cursor *dead = NULL;
-	struct cursor *next;
-
-	pthread_mutex_lock(&m->cursors_lock);
-	for (struct cursor *c = m->cursors; c; c = next) {
-		next = c->next;
-		if (c->has_session && session_matches(which, str_of(c->session, sizeof(c->session)),
-						      str_from_cstr(c->user)))
-			cursor_end(m, c, &dead);
-	}
-	cursors_unlock(m, dead);
-}
-
-size_t
-cursor_count(struct mongo *m)
-{
-	size_t count;
-
-	pthread_mutex_lock(&m->cursors_lock);
-	count = m->cursor_count;
-	pthread_mutex_unlock(&m->cursors_lock);
-	return count;
+	expiring_end_all(&m->cursors, cursor_is_of_session, which);
 }
 
 void
-cursors_fini(struct mongo *m)
+cursors_end(struct mongo *m)
 {
-	while (m->cursors)
-		cursor_free(m, m->cursors);
+	expiring_end_all(&m->cursors, NULL, NULL);
 }

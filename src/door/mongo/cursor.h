@@ -31,6 +31,7 @@ struct session_pattern;
 struct watch;
 
 struct cursor {
+	struct expiring_entry entry; /* first */
 	int64_t id;
 	char ns[CURSOR_NS_BYTES];
 	char user[CURSOR_USER_BYTES];
@@ -50,18 +51,15 @@ struct cursor {
 	void (*live_free)(void *live);
 	struct watch *watch; /* of a change stream, which has its own place; NULL: of a query */
 	void (*watch_free)(struct watch *w);
-	size_t counted; /* of MONGO_CURSORS_BYTES */
-	/* The list's lock. */
-	struct cursor *next;
-	struct cursor **link;
-	uint64_t used_ns;
-	bool busy;
-	bool killed; /* while it was busy */
 };
+
+void cursors_init(struct expiring *cursors);
+/* When the door ends: all of them, which may wait for files. */
+void cursors_end(struct mongo *m);
 
 /*
  * A new cursor of the command's person, session and transaction. It is busy until cursor_keep() or
- * cursor_free(). Fails, explained, if there are MONGO_CURSORS already or no memory.
+ * cursor_free(). Fails, explained, if there are MONGO_CURSORS already. STATUS_NOMEM.
  */
 MUST_USE enum status cursor_begin(struct call *c, struct str ns, struct cursor **ret);
 /*
@@ -88,8 +86,5 @@ void cursor_free(struct mongo *m, struct cursor *c);
 bool cursor_kill(struct mongo *m, int64_t id, struct str ns, const char *user);
 /* All of these sessions. */
 void cursor_kill_sessions(struct mongo *m, const struct session_pattern *which);
-size_t cursor_count(struct mongo *m);
-/* When the door ends. */
-void cursors_fini(struct mongo *m);
 
 #endif

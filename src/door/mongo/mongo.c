@@ -38,10 +38,10 @@ mongo_new(const struct mongo_config *config)
 	bson_object_id_new((uint32_t)(m->started_ms / 1000), m->process_id);
 	pthread_mutex_init(&m->clients_lock, NULL);
 	catalog_caches_init(&m->caches);
-	pthread_mutex_init(&m->cursors_lock, NULL);
 	fail_points_init(&m->fail);
 	txns_init(&m->txns);
 	snapshots_init(&m->snapshots);
+	cursors_init(&m->cursors);
 	accesses_init(&m->accesses);
 	usages_init(&m->usages);
 	atomic_init(&m->slow_ms, config->settings->slow_ms);
@@ -60,7 +60,7 @@ void
 mongo_stop(struct mongo *m)
 {
 	if (m)
-		cursors_fini(m);
+		cursors_end(m);
 }
 
 void
@@ -69,9 +69,9 @@ mongo_free(struct mongo *m)
 	if (!m)
 		return;
 	assert(!m->clients);
-	cursors_fini(m);
+	expiring_fini(&m->cursors);
 	txns_fini(&m->txns);
-	snapshots_fini(&m->snapshots);
+	expiring_fini(&m->snapshots);
 	accesses_fini(&m->accesses);
 	usages_fini(&m->usages);
 	buf_release(&m->swept);
@@ -79,7 +79,6 @@ mongo_free(struct mongo *m)
 	buf_release(&m->supplied);
 	catalog_caches_fini(&m->caches);
 	fail_points_fini(&m->fail);
-	pthread_mutex_destroy(&m->cursors_lock);
 	pthread_mutex_destroy(&m->clients_lock);
 	mem_free(m);
 }
@@ -100,8 +99,9 @@ expire_transactions(void *arg, struct chore_turn *turn, struct err *err)
 
 	(void)turn;
 	(void)err;
-	txns_expire(&m->txns);
-	snapshots_expire(&m->snapshots);
+	expiring_sweep(&m->txns.table);
+	expiring_sweep(&m->snapshots);
+	expiring_sweep(&m->cursors);
 	return STATUS_OK;
 }
 

@@ -16,7 +16,6 @@
 #include "door/mongo/txn.h"
 #include "door/mongo/usage.h"
 
-struct cursor;
 struct mongo_client;
 
 struct mongo {
@@ -38,10 +37,11 @@ struct mongo {
 	struct catalog_caches caches; /* of descriptions of collections */
 	struct txns txns;
 	_Atomic uint64_t txn_seconds; /* how long one may last; setParameter changes it */
-	struct snapshots snapshots;
-	struct accesses accesses; /* of indexes */
-	struct usages usages;     /* of collections */
-	_Atomic uint64_t slow_ms; /* commands that take longer are logged; profile changes it */
+	struct expiring snapshots;    /* snapshot.h */
+	struct expiring cursors;      /* cursor.h */
+	struct accesses accesses;     /* of indexes */
+	struct usages usages;         /* of collections */
+	_Atomic uint64_t slow_ms;     /* commands that take longer are logged; profile changes it */
 
 	_Atomic uint64_t version; /* the newest of the store that a command has seen; 0: none */
 	struct buf swept;         /* where the chore of sessions goes on */
@@ -50,11 +50,6 @@ struct mongo {
 	bool supplied_all;        /* that has been at all collections */
 
 	struct fail_points fail;
-
-	pthread_mutex_t cursors_lock;
-	struct cursor *cursors;
-	size_t cursor_count;
-	size_t cursors_bytes; /* of MONGO_CURSORS_BYTES */
 
 	_Atomic uint64_t connections;
 	_Atomic uint64_t requests;

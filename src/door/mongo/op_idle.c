@@ -37,15 +37,34 @@ put_lsid(struct bson_builder *b, struct str id)
 	bson_end(b);
 }
 
-/* Under the lock of the list of transactions. */
-static void
-put_transaction(struct call *c, struct bson_builder *b, const struct txn *t)
+/* What is told, and to whom. */
+struct idle {
+	struct call *call;
+	struct bson_builder *b;
+	bool own; /* what belongs to the caller's person */
+};
+
+static bool
+is_wanted(const struct idle *idle, const struct expiring_entry *e, const char *user)
 {
+	return !e->taken && (!idle->own || strcmp(user, idle->call->client->user_name) == 0);
+}
+
+/* With the table's lock. */
+static void
+put_transaction(void *arg, const struct expiring_entry *e)
+{
+	const struct idle *idle = arg;
+	const struct txn *t = (const struct txn *)e;
+	struct call *c = idle->call;
+	struct bson_builder *b = idle->b;
 	uint64_t life_ns = txn_life_ms(c->mongo) * CLOCK_NS_PER_MS, now_ns = clock_mono_ns();
 	uint64_t began_ns = t->until_ns > life_ns ? t->until_ns - life_ns : 0;
 	uint64_t open_us = now_ns > began_ns ? (now_ns - began_ns) / 1000 : 0;
-	uint64_t idle_us = now_ns > t->used_ns ? (now_ns - t->used_ns) / 1000 : 0;
+	uint64_t idle_us = now_ns > e->used_ns ? (now_ns - e->used_ns) / 1000 : 0;
 
+	if (!is_wanted(idle, e, t->user) || t->state != TXN_OPEN)
+		return;
 	begin_idle(c, b, "idleSession", "inactive transaction", t->user);
 	put_lsid(b, str_of(t->session, sizeof(t->session)));
 	bson_begin_document(b, STR("transaction"));
@@ -62,24 +81,21 @@ put_transaction(struct call *c, struct bson_builder *b, const struct txn *t)
 void
 mongo_put_idle_sessions(struct call *c, struct bson_builder *b, bool own)
 {
-	struct txns *all = &c->mongo->txns;
-
-	pthread_mutex_lock(&all->lock);
-	for (size_t k = 0; k < TXN_BUCKETS; k++)
-		for (const struct txn *t = all->buckets[k]; t; t = t->next)
-			if (t->state == TXN_OPEN && !t->busy &&
-			    (!own || strcmp(t->user, c->client->user_name) == 0))
-				put_transaction(c, b, t);
-	pthread_mutex_unlock(&all->lock);
+	expiring_each(&c->mongo->txns.table, put_transaction, &(struct idle){ c, b, own });
 }
 
-/* Under the lock of the list of cursors. */
+/* With the table's lock. */
 static void
-put_cursor(struct call *c, struct bson_builder *b, const struct cursor *cursor)
+put_cursor(void *arg, const struct expiring_entry *e)
 {
-	uint64_t ago_ms = (clock_mono_ns() - cursor->used_ns) / CLOCK_NS_PER_MS;
+	const struct idle *idle = arg;
+	const struct cursor *cursor = (const struct cursor *)e;
+	uint64_t ago_ms = (clock_mono_ns() - e->used_ns) / CLOCK_NS_PER_MS;
+	struct bson_builder *b = idle->b;
 
-	begin_idle(c, b, "idleCursor", "inactive cursor", cursor->user);
+	if (!is_wanted(idle, e, cursor->user))
+		return;
+	begin_idle(idle->call, b, "idleCursor", "inactive cursor", cursor->user);
 	bson_put_string(b, STR("ns"), str_from_cstr(cursor->ns));
 	if (cursor->has_session)
 		put_lsid(b, str_of(cursor->session, sizeof(cursor->session)));
@@ -96,11 +112,5 @@ put_cursor(struct call *c, struct bson_builder *b, const struct cursor *cursor)
 void
 mongo_put_idle_cursors(struct call *c, struct bson_builder *b, bool own)
 {
-	struct mongo *m = c->mongo;
-
-	pthread_mutex_lock(&m->cursors_lock);
-	for (const struct cursor *one = m->cursors; one; one = one->next)
-		if (!one->busy && (!own || strcmp(one->user, c->client->user_name) == 0))
-			put_cursor(c, b, one);
-	pthread_mutex_unlock(&m->cursors_lock);
+	expiring_each(&c->mongo->cursors, put_cursor, &(struct idle){ c, b, own });
 }

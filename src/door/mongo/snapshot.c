@@ -1,47 +1,49 @@
 #include "door/mongo/snapshot.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "door/mongo/cluster_time.h"
 #include "door/mongo/mongo_int.h"
 
-void
-snapshots_init(struct snapshots *s)
+static const struct snapshot *
+snapshot_of(const struct expiring_entry *e)
 {
-	pthread_mutex_init(&s->lock, NULL);
+	return (const struct snapshot *)e;
 }
 
-void
-snapshots_fini(struct snapshots *s)
+static bool
+snapshot_is(const struct expiring_entry *e, const void *version)
 {
-	for (size_t i = 0; i < SNAPSHOT_MOST; i++)
-		kv_tx_free(s->all[i].txn.tx);
-	pthread_mutex_destroy(&s->lock);
+	return snapshot_of(e)->version == *(const uint64_t *)version;
 }
 
-/* With the lock. What it was is closed without, by kv_tx_free(). */
-static struct kv_tx *
-drop(struct snapshot *one)
+static bool
+snapshot_is_over(const struct expiring_entry *e, uint64_t now_ns)
 {
-	struct kv_tx *tx = one->txn.tx;
-
-	one->txn.tx = NULL;
-	return tx;
+	return now_ns >= snapshot_of(e)->txn.until_ns;
 }
 
-void
-snapshots_expire(struct snapshots *s)
+static void
+snapshot_free(struct expiring_entry *e)
 {
-	uint64_t now_ns = clock_mono_ns();
-	struct kv_tx *over[SNAPSHOT_MOST];
-	size_t count = 0;
+	kv_tx_free(snapshot_of(e)->txn.tx);
+	mem_free(e);
+}
 
-	pthread_mutex_lock(&s->lock);
-	for (size_t i = 0; i < SNAPSHOT_MOST; i++)
-		if (!s->all[i].txn.busy && now_ns >= s->all[i].txn.until_ns)
-			over[count++] = drop(&s->all[i]);
-	pthread_mutex_unlock(&s->lock);
-	while (count)
-		kv_tx_free(over[--count]);
+/* Two commands may begin to read at the same version; each keeps it. */
+static const struct expiring_rules snapshot_rules = {
+	.most = SNAPSHOT_MOST,
+	.replaces = true,
+	.alike = true,
+	.is = snapshot_is,
+	.is_over = snapshot_is_over,
+	.free = snapshot_free,
+};
+
+void
+snapshots_init(struct expiring *snapshots)
+{
+	expiring_init(snapshots, &snapshot_rules);
 }
 
 static uint64_t
@@ -50,26 +52,19 @@ life_ms(const struct kv_store *store)
 	return kv_is_shared(store) ? TXN_LIFE_SHARED_MS : SNAPSHOT_LIFE_MS;
 }
 
-/* With the lock: the version that the command names. */
+/* The version that the command names. */
 static enum status
-take_known(struct call *c, struct snapshot **ret)
+snapshot_take(struct call *c, struct snapshot **ret)
 {
-	struct snapshots *s = &c->mongo->snapshots;
-	uint64_t now_ns = clock_mono_ns();
-	bool busy = false;
+	uint64_t version = c->at_version;
+	struct expiring_entry *e;
+	enum status status = expiring_take(&c->mongo->snapshots, version, &version, &e);
 
-	for (size_t i = 0; i < SNAPSHOT_MOST; i++) {
-		struct snapshot *one = &s->all[i];
-
-		if (one->version != c->at_version || !one->txn.tx || now_ns >= one->txn.until_ns)
-			continue;
-		if (!one->txn.busy) {
-			*ret = one;
-			return STATUS_OK;
-		}
-		busy = true;
+	if (status == STATUS_OK) {
+		*ret = (struct snapshot *)e;
+		return STATUS_OK;
 	}
-	if (busy)
+	if (status == STATUS_BUSY)
 		return call_fail(c, MONGO_CONFLICTING_OPERATION,
 				 "another command reads this version of the data now");
 	return call_fail(c, MONGO_SNAPSHOT_TOO_OLD,
@@ -80,80 +75,52 @@ take_known(struct call *c, struct snapshot **ret)
 			 SNAPSHOT_MOST);
 }
 
-/* With the lock: a place for one more. `*ret_old` was there, and is closed without the lock. */
+/* A new one of the present version. */
 static enum status
-take_place(struct call *c, struct snapshot **ret, struct kv_tx **ret_old)
+snapshot_begin(struct call *c, struct snapshot **ret)
 {
-	struct snapshots *s = &c->mongo->snapshots;
+	struct snapshot *s = mem_zalloc(sizeof(*s));
+	struct kv_store *store = c->mongo->config.store;
+	enum status status;
 
-	*ret = NULL;
-	for (size_t i = 0; i < SNAPSHOT_MOST; i++) {
-		struct snapshot *one = &s->all[i];
-
-		if (one->txn.busy)
-			continue;
-		if (!one->txn.tx) {
-			*ret = one;
-			return STATUS_OK;
-		}
-		if (!*ret || one->txn.used_ns < (*ret)->txn.used_ns)
-			*ret = one;
+	if (!s)
+		return STATUS_NOMEM;
+	s->txn.until_ns = clock_after_ms(life_ms(store));
+	status = kv_begin(store, KV_TX_READ_ONLY, &s->txn.tx);
+	if (status == STATUS_OK)
+		status = kv_get_read_version(s->txn.tx, &s->version);
+	if (status == STATUS_OK && expiring_add(&c->mongo->snapshots, s->version, &s->version,
+						&s->txn.entry, 0) != STATUS_OK)
+		status = call_fail(c, MONGO_TEMPORARILY_UNAVAILABLE,
+				   "there are %d commands with readConcern 'snapshot' already "
+				   "(SNAPSHOT_MOST)",
+				   SNAPSHOT_MOST);
+	if (status != STATUS_OK) {
+		snapshot_free(&s->txn.entry);
+		return status;
 	}
-	if (!*ret)
-		return call_fail(c, MONGO_TEMPORARILY_UNAVAILABLE,
-				 "there are %d commands with readConcern 'snapshot' already "
-				 "(SNAPSHOT_MOST)",
-				 SNAPSHOT_MOST);
-	*ret_old = drop(*ret);
+	*ret = s;
 	return STATUS_OK;
-}
-
-static enum status
-begin(struct call *c, struct snapshot *one)
-{
-	TRY(kv_begin(c->mongo->config.store, KV_TX_READ_ONLY, &one->txn.tx));
-	return kv_get_read_version(one->txn.tx, &one->version);
 }
 
 enum status
 snapshot_enter(struct call *c)
 {
-	struct snapshots *s = &c->mongo->snapshots;
-	struct snapshot *one = NULL;
-	struct kv_tx *old = NULL;
-	enum status status;
+	struct snapshot *s;
 
 	if (!c->snapshot)
 		return STATUS_OK;
-	pthread_mutex_lock(&s->lock);
-	status = c->at_version ? take_known(c, &one) : take_place(c, &one, &old);
-	if (status == STATUS_OK)
-		one->txn.busy = true;
-	pthread_mutex_unlock(&s->lock);
-	kv_tx_free(old);
-	TRY(status);
-	c->txn = &one->txn;
-	if (!c->at_version) {
-		one->txn.until_ns = clock_after_ms(life_ms(c->mongo->config.store));
-		status = begin(c, one);
-	}
-	if (status != STATUS_OK)
-		snapshot_leave(c);
-	return status;
+	TRY(c->at_version ? snapshot_take(c, &s) : snapshot_begin(c, &s));
+	c->txn = &s->txn;
+	return STATUS_OK;
 }
 
 void
 snapshot_leave(struct call *c)
 {
-	struct snapshots *s = &c->mongo->snapshots;
-	struct snapshot *one = (struct snapshot *)c->txn;
-
-	if (!c->snapshot || !one)
+	if (!c->snapshot || !c->txn)
 		return;
-	pthread_mutex_lock(&s->lock);
-	one->txn.busy = false;
-	one->txn.used_ns = clock_mono_ns();
-	pthread_mutex_unlock(&s->lock);
+	expiring_give(&c->mongo->snapshots, &c->txn->entry);
 	c->txn = NULL;
 }
 

@@ -20,21 +20,13 @@ enum {
 	SNAPSHOT_LIFE_MS = 300 * 1000, /* on a cluster TXN_LIFE_SHARED_MS */
 };
 
+/* One of a table of the door's (serve/expiring.h). */
 struct snapshot {
-	struct txn txn; /* `tx` NULL: there is none */
+	struct txn txn; /* first; its entry is the snapshot's */
 	uint64_t version;
 };
 
-struct snapshots {
-	/* Which there are, and who uses them. Any thread takes it; never held over storage. */
-	pthread_mutex_t lock;
-	struct snapshot all[SNAPSHOT_MOST];
-};
-
-void snapshots_init(struct snapshots *s);
-void snapshots_fini(struct snapshots *s);
-/* Gives up those whose time is over. */
-void snapshots_expire(struct snapshots *s);
+void snapshots_init(struct expiring *snapshots);
 
 /*
  * In front of a command with `c->snapshot`: takes the version of `c->at_version`, or begins one.

@@ -12,184 +12,115 @@
 #include "door/mongo/settings.h"
 #include "model/plain/plain.h"
 
-enum {
-	CLOSING_MOST = 64,
-};
+#define TXN_KNOWN_NS (MONGO_SESSION_MINUTES * 60 * 1000 * CLOCK_NS_PER_MS)
+
+/* ---- In the table ---- */
+
+static struct txn *
+txn_of(struct expiring_entry *e)
+{
+	return (struct txn *)e;
+}
+
+static const struct txn *
+txn_seen(const struct expiring_entry *e)
+{
+	return (const struct txn *)e;
+}
+
+static bool
+txn_is(const struct expiring_entry *e, const void *key)
+{
+	const struct session_id *id = key;
+
+	return str_eq(str_of(txn_seen(e)->session, SESSION_ID_BYTES), id->id) &&
+	       str_eq(str_from_cstr(txn_seen(e)->user), id->user);
+}
+
+/* An open one is given up; of one that has ended only that is forgotten. */
+static bool
+txn_is_over(const struct expiring_entry *e, uint64_t now_ns)
+{
+	const struct txn *t = txn_seen(e);
+
+	return t->state == TXN_OPEN ? now_ns >= t->until_ns : now_ns - e->used_ns >= TXN_KNOWN_NS;
+}
 
 /*
- * Transactions of the store that have been taken out of the list with its lock, which is never held
- * over storage: whoever has let go of the lock closes them.
+ * The transaction has ended so. The caller has it, or holds the table's lock while nobody has it.
+ * Returns the transaction of the store, or NULL; the caller closes it without the lock.
  */
-struct closing {
-	struct kv_tx *txs[CLOSING_MOST];
-	size_t count;
-};
-
-static void
-closing_close(struct closing *closing)
+static struct kv_tx *
+txn_settle(struct txn *t, enum txn_state state)
 {
-	while (closing->count)
-		kv_tx_free(closing->txs[--closing->count]);
-}
+	struct kv_tx *tx = t->tx;
 
-/* ---- With the list's lock ---- */
-
-static struct txn **
-bucket_of(struct txns *all, struct str id)
-{
-	return &all->buckets[str_hash(id) % TXN_BUCKETS];
-}
-
-static struct txn *
-find(struct txns *all, struct str id, struct str user)
-{
-	for (struct txn *t = *bucket_of(all, id); t; t = t->next)
-		if (memcmp(t->session, id.ptr, SESSION_ID_BYTES) == 0 &&
-		    str_eq(str_from_cstr(t->user), user))
-			return t;
-	return NULL;
-}
-
-static void
-end(struct txns *all, struct txn *t, enum txn_state state, struct closing *closing)
-{
-	assert(closing->count < CLOSING_MOST);
 	if (t->state == TXN_OPEN)
-		all->open--;
+		atomic_fetch_sub(&t->all->open, 1);
 	t->state = state;
-	t->doomed = false;
-	holder_release(&all->holds, &t->holder);
-	if (t->tx)
-		closing->txs[closing->count++] = t->tx;
 	t->tx = NULL;
+	holder_release(&t->all->holds, &t->holder);
+	return tx;
 }
 
-/* True if it was in use no longer than that ago, or is. */
+/* An open one stays, to tell its client what became of it. */
 static bool
-is_worth_knowing(const struct txn *t, uint64_t now_ns)
+txn_end(struct expiring_entry *e, uint64_t now_ns, void **ret_close)
 {
-	return t->busy || t->state == TXN_OPEN ||
-	       now_ns - t->used_ns < MONGO_SESSION_MINUTES * 60 * 1000 * CLOCK_NS_PER_MS;
+	if (txn_of(e)->state != TXN_OPEN)
+		return txn_is_over(e, now_ns);
+	*ret_close = txn_settle(txn_of(e), TXN_ABORTED);
+	return false;
 }
 
-/* Frees entries, so no other one that was found before is used behind it. True: go on with it. */
-static bool
-expire(struct txns *all, uint64_t now_ns, struct closing *closing)
+static void
+txn_close(void *tx)
 {
-	bool more = false;
-
-	for (size_t i = 0; i < TXN_BUCKETS; i++)
-		for (struct txn **at = &all->buckets[i]; *at;) {
-			struct txn *t = *at;
-
-			if (t->state == TXN_OPEN && !t->busy && now_ns >= t->until_ns) {
-				more = closing->count == CLOSING_MOST;
-				if (more)
-					return true;
-				end(all, t, TXN_ABORTED, closing);
-			}
-			if (is_worth_knowing(t, now_ns)) {
-				at = &t->next;
-				continue;
-			}
-			*at = t->next;
-			all->count--;
-			mem_free(t);
-		}
-	return more;
+	kv_tx_free(tx);
 }
 
-static struct txn *
-make(struct txns *all, struct str id, struct str user)
+static void
+txn_free(struct expiring_entry *e)
 {
-	struct txn *t = all->count < TXN_KNOWN_MOST ? mem_zalloc(sizeof(*t)) : NULL;
-	struct txn **bucket = bucket_of(all, id);
-
-	if (!t || user.len >= sizeof(t->user)) {
-		mem_free(t);
-		return NULL;
-	}
-	memcpy(t->session, id.ptr, SESSION_ID_BYTES);
-	memcpy(t->user, user.ptr, user.len);
-	t->number = -1;
-	t->state = TXN_ABORTED;
-	t->next = *bucket;
-	*bucket = t;
-	all->count++;
-	return t;
+	mem_free(e);
 }
+
+static const struct expiring_rules txn_rules = {
+	.most = TXN_KNOWN_MOST,
+	.is = txn_is,
+	.is_over = txn_is_over,
+	.end = txn_end,
+	.close = txn_close,
+	.free = txn_free,
+};
 
 /* ---- For all ---- */
 
 void
 txns_init(struct txns *all)
 {
-	pthread_mutex_init(&all->lock, NULL);
+	expiring_init(&all->table, &txn_rules);
 	holds_init(&all->holds);
 }
 
 void
 txns_fini(struct txns *all)
 {
-	for (size_t i = 0; i < TXN_BUCKETS; i++)
-		while (all->buckets[i]) {
-			struct txn *t = all->buckets[i];
-
-			all->buckets[i] = t->next;
-			holder_release(&all->holds, &t->holder);
-			kv_tx_free(t->tx);
-			mem_free(t);
-		}
+	expiring_fini(&all->table);
 	holds_fini(&all->holds);
-	pthread_mutex_destroy(&all->lock);
 }
 
-void
-txns_expire(struct txns *all)
-{
-	struct closing closing = { .count = 0 };
-	bool more = true;
-
-	while (more) {
-		pthread_mutex_lock(&all->lock);
-		more = expire(all, clock_mono_ns(), &closing);
-		pthread_mutex_unlock(&all->lock);
-		closing_close(&closing);
-	}
-}
-
-/* With the lock. True: go on with it. */
 static bool
-end_sessions(struct txns *all, const struct session_pattern *which, struct closing *closing)
+txn_is_of_session(const void *which, const struct expiring_entry *e)
 {
-	for (size_t i = 0; i < TXN_BUCKETS; i++)
-		for (struct txn *t = all->buckets[i]; t; t = t->next) {
-			if (t->state != TXN_OPEN ||
-			    !session_matches(which, str_of(t->session, SESSION_ID_BYTES),
-					     str_from_cstr(t->user)))
-				continue;
-			if (closing->count == CLOSING_MOST)
-				return true;
-			if (t->busy)
-				t->doomed = true;
-			else
-				end(all, t, TXN_ABORTED, closing);
-		}
-	return false;
+	return session_matches(which, str_of(txn_seen(e)->session, SESSION_ID_BYTES),
+			       str_from_cstr(txn_seen(e)->user));
 }
 
 void
 txns_end_sessions(struct txns *all, const struct session_pattern *which)
 {
-	struct closing closing = { .count = 0 };
-	bool more = true;
-
-	while (more) {
-		pthread_mutex_lock(&all->lock);
-		more = end_sessions(all, which, &closing);
-		pthread_mutex_unlock(&all->lock);
-		closing_close(&closing);
-	}
+	expiring_end_all(&all->table, txn_is_of_session, which);
 }
 
 uint64_t
@@ -203,22 +134,23 @@ txn_life_ms(const struct mongo *m)
 /* ---- Failures ---- */
 
 static enum status
-fail_number(struct call *c, const struct txn *t)
+fail_number(struct call *c, int64_t newer)
 {
 	return call_fail(c, MONGO_TRANSACTION_TOO_OLD,
 			 "Cannot start transaction with { txnNumber: %lld } on session because a "
 			 "newer transaction with txnNumber %lld has already started on this "
 			 "session.",
-			 (long long)c->number, (long long)t->number);
+			 (long long)c->number, (long long)newer);
 }
 
+/* `active` is the number of the session's latest transaction; -1: none is known. */
 static enum status
-fail_missing(struct call *c, const struct txn *t)
+fail_missing(struct call *c, int64_t active)
 {
 	return call_fail(c, MONGO_NO_SUCH_TRANSACTION,
 			 "Given transaction number %lld does not match any in-progress "
 			 "transactions. The active transaction number is %lld",
-			 (long long)c->number, t ? (long long)t->number : -1);
+			 (long long)c->number, (long long)active);
 }
 
 static enum status
@@ -281,67 +213,172 @@ session_of(const struct call *c)
 	return (struct session_id){ c->lsid, str_from_cstr(c->client->user_name) };
 }
 
-/* With the lock. The session's transaction becomes that of the call, or its state is told. */
-static enum status
-take_begun(struct call *c, struct txn *t)
-{
-	bool ends = c->command->flags & COMMAND_ENDS_TRANSACTION;
+/* What a look at the session's transaction has found. */
+struct entering {
+	struct call *call;
+	enum status status;
+	bool known;          /* there is one */
+	struct kv_tx *close; /* of the one before, or whose time is over; NULL: none */
+};
 
-	if (t && t->number > c->number)
-		return fail_number(c, t);
-	if (t && t->number == c->number && t->busy)
-		return call_fail(c, MONGO_CONFLICTING_OPERATION,
-				 "another command of transaction %lld is still running",
-				 (long long)c->number);
-	if (t && t->number == c->number && t->state == TXN_OPEN) {
-		t->busy = true;
-		c->txn = t;
-		return STATUS_OK;
+/* With the table's lock. What is taken belongs to its command: of that only the number is read. */
+static enum expiring_look
+look_begun(void *arg, struct expiring_entry *e)
+{
+	struct entering *in = arg;
+	struct call *c = in->call;
+	struct txn *t = txn_of(e);
+
+	in->known = true;
+	if (t->number > c->number) {
+		in->status = fail_number(c, t->number);
+		return EXPIRING_LEAVE;
 	}
-	if (ends)
-		return STATUS_OK;
-	if (!t || t->number < c->number)
-		return fail_missing(c, t);
-	return t->state == TXN_COMMITTED ? fail_committed(c) : fail_aborted(c);
+	if (t->number == c->number && e->taken) {
+		in->status = call_fail(c, MONGO_CONFLICTING_OPERATION,
+				       "another command of transaction %lld is still running",
+				       (long long)c->number);
+		return EXPIRING_LEAVE;
+	}
+	if (!e->taken && t->state == TXN_OPEN && clock_mono_ns() >= t->until_ns)
+		in->close = txn_settle(t, TXN_ABORTED);
+	if (t->number == c->number && t->state == TXN_OPEN)
+		return EXPIRING_TAKE;
+	if (c->command->flags & COMMAND_ENDS_TRANSACTION)
+		return EXPIRING_LEAVE;
+	if (t->number < c->number)
+		in->status = fail_missing(c, t->number);
+	else if (t->state == TXN_COMMITTED)
+		in->status = fail_committed(c);
+	else
+		in->status = fail_aborted(c);
+	return EXPIRING_LEAVE;
 }
 
-/* With the lock; `t` is the session's, or NULL. */
+/* The session's transaction becomes that of the call, or its state is told. */
 static enum status
-take_new(struct call *c, struct txn *t, struct closing *closing)
+enter_begun(struct call *c)
 {
-	struct txns *all = &c->mongo->txns;
 	struct session_id id = session_of(c);
+	struct entering in = { .call = c };
+	struct expiring_entry *e = expiring_look(&c->mongo->txns.table, str_hash(id.id), &id,
+						 look_begun, &in);
 
-	if (t && t->number > c->number)
-		return fail_number(c, t);
-	if (t && t->number == c->number)
-		return call_fail(
+	kv_tx_free(in.close);
+	if (e)
+		c->txn = txn_of(e);
+	else if (!in.known && !(c->command->flags & COMMAND_ENDS_TRANSACTION))
+		return fail_missing(c, -1);
+	return in.status;
+}
+
+static enum status
+fail_too_many(struct call *c)
+{
+	return call_fail(c, MONGO_TEMPORARILY_UNAVAILABLE,
+			 "there are too many transactions; the limits are %d open ones "
+			 "(TXN_OPEN_MOST), and %d sessions (TXN_KNOWN_MOST)",
+			 TXN_OPEN_MOST, TXN_KNOWN_MOST);
+}
+
+/* Opens one that nobody else has, or with the table's lock. */
+static enum status
+txn_open(struct call *c, struct txn *t)
+{
+	struct txns *all = t->all;
+
+	if (atomic_fetch_add(&all->open, 1) >= TXN_OPEN_MOST) {
+		atomic_fetch_sub(&all->open, 1);
+		return fail_too_many(c);
+	}
+	assert(!t->tx);
+	t->state = TXN_OPEN;
+	t->number = c->number;
+	t->events = 0;
+	t->until_ns = clock_after_ms(txn_life_ms(c->mongo));
+	t->holder = (struct holder){ .until_ns = t->until_ns };
+	return STATUS_OK;
+}
+
+/* With the table's lock, as above. */
+static enum expiring_look
+look_new(void *arg, struct expiring_entry *e)
+{
+	struct entering *in = arg;
+	struct call *c = in->call;
+	struct txn *t = txn_of(e);
+
+	in->known = true;
+	if (t->number > c->number)
+		in->status = fail_number(c, t->number);
+	else if (t->number == c->number)
+		in->status = call_fail(
 			c, MONGO_SAME_TRANSACTION,
 			"Cannot start a transaction at given transaction number %lld: a "
 			"transaction with the same number has been started on this session",
 			(long long)c->number);
-	if (t && t->busy)
-		return call_fail(c, MONGO_CONFLICTING_OPERATION,
-				 "a command of the session's transaction %lld is still running",
-				 (long long)t->number);
-	if (t && t->state == TXN_OPEN)
-		end(all, t, TXN_ABORTED, closing);
+	else if (e->taken)
+		in->status = call_fail(c, MONGO_CONFLICTING_OPERATION,
+				       "a command of the session's transaction %lld is still "
+				       "running",
+				       (long long)t->number);
+	if (in->status != STATUS_OK)
+		return EXPIRING_LEAVE;
+	if (t->state == TXN_OPEN)
+		in->close = txn_settle(t, TXN_ABORTED);
+	in->status = txn_open(c, t);
+	return in->status == STATUS_OK ? EXPIRING_TAKE : EXPIRING_LEAVE;
+}
+
+/* STATUS_EXISTS: another command has begun the first transaction of the session meanwhile. */
+static enum status
+enter_first(struct call *c, const struct session_id *id)
+{
+	struct txns *all = &c->mongo->txns;
+	struct txn *t = id->user.len < sizeof(t->user) ? mem_zalloc(sizeof(*t)) : NULL;
+	enum status status;
+
 	if (!t)
-		t = make(all, id.id, id.user);
-	if (!t || all->open == TXN_OPEN_MOST)
-		return call_fail(c, MONGO_TEMPORARILY_UNAVAILABLE,
-				 "there are too many transactions; the limits are %d open ones "
-				 "(TXN_OPEN_MOST), and %d sessions (TXN_KNOWN_MOST)",
-				 TXN_OPEN_MOST, TXN_KNOWN_MOST);
-	t->state = TXN_OPEN;
-	t->number = c->number;
-	t->busy = true;
-	t->events = 0;
-	t->until_ns = clock_after_ms(txn_life_ms(c->mongo));
-	t->holder = (struct holder){ .until_ns = t->until_ns };
-	all->open++;
-	c->txn = t;
-	return STATUS_OK;
+		return fail_too_many(c);
+	t->all = all;
+	t->state = TXN_ABORTED;
+	memcpy(t->session, id->id.ptr, SESSION_ID_BYTES);
+	memcpy(t->user, id->user.ptr, id->user.len);
+	status = txn_open(c, t);
+	if (status == STATUS_OK) {
+		status = expiring_add(&all->table, str_hash(id->id), id, &t->entry, 0);
+		if (status == STATUS_OK) {
+			c->txn = t;
+			return STATUS_OK;
+		}
+		(void)txn_settle(t, TXN_ABORTED);
+	}
+	mem_free(t);
+	return status == STATUS_LIMIT ? fail_too_many(c) : status;
+}
+
+/* Begins the session's next transaction, in the place of the one before. */
+static enum status
+enter_new(struct call *c)
+{
+	struct txns *all = &c->mongo->txns;
+	struct session_id id = session_of(c);
+	struct expiring_entry *e;
+	struct entering in;
+	enum status status;
+
+	/* Where there is no place for one more, those go first whose time is over. */
+	if (atomic_load(&all->open) >= TXN_OPEN_MOST)
+		expiring_sweep(&all->table);
+	do {
+		in = (struct entering){ .call = c };
+		e = expiring_look(&all->table, str_hash(id.id), &id, look_new, &in);
+		kv_tx_free(in.close);
+		status = in.known ? in.status : enter_first(c, &id);
+	} while (status == STATUS_EXISTS);
+	if (e)
+		c->txn = txn_of(e);
+	return status;
 }
 
 static enum status
@@ -401,43 +438,17 @@ check_command(struct call *c)
 	return STATUS_OK;
 }
 
-/* Where there is no place for one more, forgets what has ended, before anybody is found. */
-static void
-make_room(struct txns *all)
-{
-	bool full;
-
-	pthread_mutex_lock(&all->lock);
-	full = all->open == TXN_OPEN_MOST || all->count == TXN_KNOWN_MOST;
-	pthread_mutex_unlock(&all->lock);
-	if (full)
-		txns_expire(all);
-}
-
 enum status
 txn_enter(struct call *c)
 {
-	struct txns *all = &c->mongo->txns;
-	struct session_id id = session_of(c);
-	struct closing closing = { .count = 0 };
 	enum status status;
-	struct txn *t;
 
 	if (!c->in_transaction)
 		return STATUS_OK;
 	TRY(check_command(c));
-	if (c->starts)
-		make_room(all);
-	pthread_mutex_lock(&all->lock);
-	t = find(all, id.id, id.user);
-	if (t && t->state == TXN_OPEN && !t->busy && clock_mono_ns() >= t->until_ns)
-		end(all, t, TXN_ABORTED, &closing);
-	status = c->starts ? take_new(c, t, &closing) : take_begun(c, t);
-	pthread_mutex_unlock(&all->lock);
-	closing_close(&closing);
-	TRY(status);
 	if (!c->starts)
-		return STATUS_OK;
+		return enter_begun(c);
+	TRY(enter_new(c));
 	status = kv_begin(c->mongo->config.store, KV_TX_READ_WRITE, &c->txn->tx);
 	if (status == STATUS_OK)
 		status = txn_run(c, read_row, c);
@@ -449,19 +460,14 @@ txn_enter(struct call *c)
 void
 txn_leave(struct call *c, enum status status)
 {
-	struct txns *all = &c->mongo->txns;
-	struct closing closing = { .count = 0 };
 	struct txn *t = c->txn;
 
 	if (!t)
 		return;
-	pthread_mutex_lock(&all->lock);
-	t->busy = false;
-	t->used_ns = clock_mono_ns();
-	if (t->state == TXN_OPEN && (status != STATUS_OK || c->spoils || t->doomed))
-		end(all, t, TXN_ABORTED, &closing);
-	pthread_mutex_unlock(&all->lock);
-	closing_close(&closing);
+	if (t->state == TXN_OPEN && (status != STATUS_OK || c->spoils))
+		kv_tx_free(txn_settle(t, TXN_ABORTED));
+	/* Where somebody has ended the session meanwhile, this gives the transaction up. */
+	expiring_give(&c->mongo->txns.table, &t->entry);
 	c->txn = NULL;
 }
 
@@ -502,15 +508,9 @@ check_transaction(struct call *c)
 }
 
 static void
-set_state(struct call *c, enum txn_state state)
+txn_finish(struct call *c, enum txn_state state)
 {
-	struct txns *all = &c->mongo->txns;
-	struct closing closing = { .count = 0 };
-
-	pthread_mutex_lock(&all->lock);
-	end(all, c->txn, state, &closing);
-	pthread_mutex_unlock(&all->lock);
-	closing_close(&closing);
+	kv_tx_free(txn_settle(c->txn, state));
 }
 
 /* What the session's row says; and where it says nothing, that the transaction never commits. */
@@ -559,6 +559,22 @@ settle(struct call *c, enum txn_state *ret)
 	return status;
 }
 
+/* What this process knows of a transaction's end. */
+struct ending {
+	int64_t number;
+	enum txn_state state; /* TXN_OPEN: nothing */
+};
+
+static enum expiring_look
+look_end(void *arg, struct expiring_entry *e)
+{
+	struct ending *ending = arg;
+
+	if (!e->taken && txn_of(e)->number == ending->number)
+		ending->state = txn_of(e)->state;
+	return EXPIRING_LEAVE;
+}
+
 /*
  * What became of a transaction that is not open here: it has ended, or another process had it.
  * `*ret_known`: this process was told so already, and has not asked the store.
@@ -566,16 +582,11 @@ settle(struct call *c, enum txn_state *ret)
 static enum status
 find_end(struct call *c, enum txn_state *ret, bool *ret_known)
 {
-	struct txns *all = &c->mongo->txns;
 	struct session_id id = session_of(c);
-	struct txn *t;
+	struct ending ending = { .number = c->number, .state = TXN_OPEN };
 
-	*ret = TXN_OPEN;
-	pthread_mutex_lock(&all->lock);
-	t = find(all, id.id, id.user);
-	if (t && t->number == c->number)
-		*ret = t->state;
-	pthread_mutex_unlock(&all->lock);
+	(void)expiring_look(&c->mongo->txns.table, str_hash(id.id), &id, look_end, &ending);
+	*ret = ending.state;
 	*ret_known = *ret == TXN_COMMITTED || *ret == TXN_ABORTED;
 	return *ret_known ? STATUS_OK : settle(c, ret);
 }
@@ -602,7 +613,7 @@ commit_open(struct call *c)
 
 	TRY(txn_check(c));
 	if (!stats.sets && !stats.clears) {
-		set_state(c, TXN_COMMITTED);
+		txn_finish(c, TXN_COMMITTED);
 		return STATUS_OK;
 	}
 	TRY(txn_explain(
@@ -611,7 +622,7 @@ commit_open(struct call *c)
 	if (status == STATUS_OK) {
 		TRY(kv_committed_version(tx, &version));
 		time_note(c, version);
-		set_state(c, TXN_COMMITTED);
+		txn_finish(c, TXN_COMMITTED);
 		return STATUS_OK;
 	}
 	if (status != STATUS_TX_UNKNOWN) {
@@ -621,10 +632,10 @@ commit_open(struct call *c)
 	}
 	status = settle(c, &state);
 	if (status != STATUS_OK) {
-		set_state(c, TXN_UNKNOWN);
+		txn_finish(c, TXN_UNKNOWN);
 		return status;
 	}
-	set_state(c, state);
+	txn_finish(c, state);
 	return state == TXN_COMMITTED ? STATUS_OK : fail_aborted(c);
 }
 
@@ -649,7 +660,7 @@ mongo_run_abort_transaction(struct call *c)
 	TRY(data_check_concern(c));
 	TRY(check_transaction(c));
 	if (c->txn) {
-		set_state(c, TXN_ABORTED);
+		txn_finish(c, TXN_ABORTED);
 		return STATUS_OK;
 	}
 	/* Where the store does not know it either, it never commits: settle() has seen to that. */
@@ -658,7 +669,7 @@ mongo_run_abort_transaction(struct call *c)
 	TRY(status);
 	if (state == TXN_COMMITTED)
 		return fail_committed(c);
-	return known ? fail_aborted(c) : fail_missing(c, NULL);
+	return known ? fail_aborted(c) : fail_missing(c, -1);
 }
 
 enum status

@@ -17,8 +17,9 @@
 #ifndef FROND_DOOR_MONGO_TXN_H
 #define FROND_DOOR_MONGO_TXN_H
 
-#include <pthread.h>
+#include <stdatomic.h>
 
+#include "serve/expiring.h"
 #include "door/mongo/command.h"
 #include "door/mongo/hold.h"
 #include "door/mongo/session.h"
@@ -28,7 +29,6 @@ enum {
 	TXN_LIFE_SHARED_MS = 5 * 1000,
 	TXN_OPEN_MOST = 1000,   /* that are open in the process */
 	TXN_KNOWN_MOST = 10000, /* those included of which only the end is known */
-	TXN_BUCKETS = 1024,
 	TXN_USER_BYTES = 257,
 };
 
@@ -39,18 +39,20 @@ enum txn_state {
 	TXN_UNKNOWN, /* nobody has told yet whether it was committed; the session's row knows */
 };
 
-/* The latest transaction of a session. */
+struct txns;
+
+/*
+ * The latest transaction of a session. While it is taken all of it is its command's, but for what
+ * never changes, and for the number, which changes with the table's lock.
+ */
 struct txn {
+	struct expiring_entry entry; /* first */
+	struct txns *all;
 	uint8_t session[SESSION_ID_BYTES];
 	char user[TXN_USER_BYTES];
 
-	/* The list's lock; what is open and busy is its command's. */
-	struct txn *next;
 	int64_t number;
 	enum txn_state state;
-	bool busy;
-	bool doomed; /* somebody has ended its session while it was busy */
-	uint64_t used_ns;
 
 	/* While it is open. */
 	uint64_t until_ns;
@@ -62,18 +64,13 @@ struct txn {
 
 /* All of the process. */
 struct txns {
-	/* The list and the state of its members. Any thread takes it; never held over storage. */
-	pthread_mutex_t lock;
-	struct txn *buckets[TXN_BUCKETS];
-	size_t count;
-	size_t open;
+	struct expiring table; /* of sessions' latest ones, open or ended */
+	_Atomic size_t open;
 	struct holds holds;
 };
 
 void txns_init(struct txns *all);
 void txns_fini(struct txns *all);
-/* Gives up those whose time is over, and forgets those that have ended long ago. */
-void txns_expire(struct txns *all);
 /* Open transactions of these sessions are given up. */
 void txns_end_sessions(struct txns *all, const struct session_pattern *which);
 /* How long one lasts. */
