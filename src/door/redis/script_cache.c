@@ -1,40 +1,20 @@
 #include <openssl/sha.h>
-#include <pthread.h>
 
 #include "base/mem.h"
+#include "serve/expiring.h"
 #include "door/redis/script.h"
 
-enum {
-	CACHE_SLOTS = 1024,
-};
-
-/* In a list of its slot, and in the list of all by when they were last used. */
 struct cached {
-	struct cached *next_same;
-	struct cached *older;
-	struct cached *newer;
+	struct expiring_entry entry; /* first */
 	char sha[SCRIPT_SHA_CHARS];
 	struct str text; /* behind the struct */
 };
 
+_Static_assert(SCRIPT_BYTES <= SCRIPT_CACHE_BYTES, "there is room for every script");
+
 struct script_cache {
-	pthread_mutex_t lock;
-	struct cached *slots[CACHE_SLOTS];
-	struct cached *newest;
-	struct cached *oldest;
-	size_t count;
-	size_t bytes;
+	struct expiring texts;
 };
-
-struct script_cache *
-script_cache_new(void)
-{
-	struct script_cache *cache = mem_zalloc(sizeof(*cache));
-
-	if (cache)
-		pthread_mutex_init(&cache->lock, NULL);
-	return cache;
-}
 
 void
 script_sha(struct str text, char ret[static SCRIPT_SHA_CHARS + 1])
@@ -50,88 +30,80 @@ script_sha(struct str text, char ret[static SCRIPT_SHA_CHARS + 1])
 	ret[SCRIPT_SHA_CHARS] = '\0';
 }
 
-/* ---- The lock is held ---- */
-
-static struct cached **
-cached_slot(struct script_cache *cache, struct str sha)
+static bool
+cached_is(const struct expiring_entry *e, const void *sha)
 {
-	return &cache->slots[str_hash(sha) % CACHE_SLOTS];
-}
-
-static struct str
-cached_sha(const struct cached *c)
-{
-	return str_of(c->sha, SCRIPT_SHA_CHARS);
+	return memcmp(((const struct cached *)e)->sha, sha, SCRIPT_SHA_CHARS) == 0;
 }
 
 static void
-cached_unlink(struct script_cache *cache, struct cached *c)
+cached_free(struct expiring_entry *e)
 {
-	*(c->newer ? &c->newer->older : &cache->newest) = c->older;
-	*(c->older ? &c->older->newer : &cache->oldest) = c->newer;
+	mem_free(e);
+}
+
+static const struct expiring_rules script_rules = {
+	.most = SCRIPT_CACHE_ENTRIES,
+	.most_bytes = SCRIPT_CACHE_BYTES,
+	.replaces = true,
+	.is = cached_is,
+	.free = cached_free,
+};
+
+struct script_cache *
+script_cache_new(void)
+{
+	struct script_cache *cache = mem_zalloc(sizeof(*cache));
+
+	if (cache)
+		expiring_init(&cache->texts, &script_rules);
+	return cache;
+}
+
+/* A text that is looked for; `arena` NULL: only whether it is there. */
+struct search {
+	struct arena *arena;
+	struct str text;
+	bool found;
+};
+
+/* Copies the text with the table's lock, since it may be forgotten right behind that. */
+static enum expiring_look
+search_look(void *arg, struct expiring_entry *e)
+{
+	struct search *s = arg;
+
+	s->found = true;
+	if (!s->arena)
+		return EXPIRING_LEAVE;
+	s->text = arena_dup(s->arena, ((const struct cached *)e)->text);
+	return EXPIRING_USE;
 }
 
 static void
-cached_make_newest(struct script_cache *cache, struct cached *c)
+search_run(struct script_cache *cache, const char *sha, struct search *s)
 {
-	c->newer = NULL;
-	c->older = cache->newest;
-	*(c->older ? &c->older->newer : &cache->oldest) = c;
-	cache->newest = c;
+	uint64_t hash = str_hash(str_of(sha, SCRIPT_SHA_CHARS));
+
+	(void)expiring_look(&cache->texts, hash, sha, search_look, s);
 }
-
-static struct cached *
-cached_find(struct script_cache *cache, struct str sha)
-{
-	struct cached *c = *cached_slot(cache, sha);
-
-	while (c && !str_eq(cached_sha(c), sha))
-		c = c->next_same;
-	return c;
-}
-
-static void
-cached_remove(struct script_cache *cache, struct cached *c)
-{
-	struct cached **at = cached_slot(cache, cached_sha(c));
-
-	while (*at != c)
-		at = &(*at)->next_same;
-	*at = c->next_same;
-	cached_unlink(cache, c);
-	cache->count--;
-	cache->bytes -= c->text.len;
-	mem_free(c);
-}
-
-/* ---- Any thread ---- */
 
 struct str
 script_cache_find(struct script_cache *cache, struct str sha, struct arena *arena)
 {
-	struct str text = { 0 };
-	struct cached *c;
+	struct search s = { .arena = arena };
 
-	pthread_mutex_lock(&cache->lock);
-	c = cached_find(cache, sha);
-	if (c) {
-		cached_unlink(cache, c);
-		cached_make_newest(cache, c);
-		text = arena_dup(arena, c->text);
-	}
-	pthread_mutex_unlock(&cache->lock);
-	return text;
+	search_run(cache, sha.ptr, &s);
+	return s.text;
 }
 
 bool
 script_cache_has(struct script_cache *cache, struct str sha)
 {
-	bool has;
+	struct search s = { .arena = NULL };
 
-	pthread_mutex_lock(&cache->lock);
-	has = cached_find(cache, sha);
-	pthread_mutex_unlock(&cache->lock);
-	return has;
+	search_run(cache, sha.ptr, &s);
+	return s.found;
 }
 
 enum status
@@ -139,6 +111,7 @@ script_cache_add(struct script_cache *cache, const char *sha, struct str text)
 {
 	struct str name = str_of(sha, SCRIPT_SHA_CHARS);
 	struct cached *c;
+	enum status status;
 
 	if (script_cache_has(cache, name))
 		return STATUS_OK;
@@ -149,43 +122,25 @@ script_cache_add(struct script_cache *cache, const char *sha, struct str text)
 	c->text = str_of(c + 1, text.len);
 	if (text.len)
 		memcpy(c + 1, text.ptr, text.len);
-	pthread_mutex_lock(&cache->lock);
-	if (cached_find(cache, name)) {
+	status = expiring_add(&cache->texts, str_hash(name), c->sha, &c->entry, text.len);
+	if (status == STATUS_OK)
+		expiring_give(&cache->texts, &c->entry);
+	else
 		mem_free(c);
-	} else {
-		struct cached **slot = cached_slot(cache, name);
-
-		while (cache->count && (cache->count >= SCRIPT_CACHE_ENTRIES ||
-					cache->bytes + text.len > SCRIPT_CACHE_BYTES))
-			cached_remove(cache, cache->oldest);
-		c->next_same = *slot;
-		*slot = c;
-		cached_make_newest(cache, c);
-		cache->count++;
-		cache->bytes += text.len;
-	}
-	pthread_mutex_unlock(&cache->lock);
-	return STATUS_OK;
+	/* Another client may have added it meanwhile. */
+	return status == STATUS_EXISTS ? STATUS_OK : status;
 }
 
 void
 script_cache_clear(struct script_cache *cache)
 {
-	pthread_mutex_lock(&cache->lock);
-	while (cache->oldest)
-		cached_remove(cache, cache->oldest);
-	pthread_mutex_unlock(&cache->lock);
+	expiring_end_all(&cache->texts, NULL, NULL);
 }
 
 size_t
 script_cache_count(struct script_cache *cache)
 {
-	size_t count;
-
-	pthread_mutex_lock(&cache->lock);
-	count = cache->count;
-	pthread_mutex_unlock(&cache->lock);
-	return count;
+	return expiring_count(&cache->texts);
 }
 
 void
@@ -193,7 +148,6 @@ script_cache_free(struct script_cache *cache)
 {
 	if (!cache)
 		return;
-	script_cache_clear(cache);
-	pthread_mutex_destroy(&cache->lock);
+	expiring_fini(&cache->texts);
 	mem_free(cache);
 }
