@@ -109,9 +109,9 @@ stats_body(struct kv_tx *tx, void *arg)
 }
 
 static void
-put_latency(struct bson_builder *b, const struct usage_row *row, const char *name, unsigned kinds)
+put_latency(struct bson_builder *b, const struct usage *usage, const char *name, unsigned kinds)
 {
-	struct usage_figure all = usage_sum(row, kinds);
+	struct usage_figure all = usage_sum(usage, kinds);
 
 	bson_begin_document(b, str_from_cstr(name));
 	bson_put_int64(b, STR("latency"), (int64_t)all.us);
@@ -122,17 +122,17 @@ put_latency(struct bson_builder *b, const struct usage_row *row, const char *nam
 static void
 put_stats(struct call *c, struct stats *s, int64_t now_ms, struct bson_builder *b)
 {
-	struct usage_row row;
+	struct usage usage;
 
 	bson_begin_document(b, STR(""));
 	bson_put_string(b, STR("ns"), s->data.ns);
 	bson_put_string(b, STR("host"), str_from_cstr(c->mongo->host));
 	bson_put_date(b, STR("localTime"), now_ms);
 	if (s->latency) {
-		usage_read(&c->mongo->usages, s->data.ns, &row);
+		usage_read(&c->mongo->usages, s->data.ns, &usage);
 		bson_begin_document(b, STR("latencyStats"));
-		put_latency(b, &row, "reads", USAGE_READS);
-		put_latency(b, &row, "writes", USAGE_WRITES);
+		put_latency(b, &usage, "reads", USAGE_READS);
+		put_latency(b, &usage, "writes", USAGE_WRITES);
 		bson_end(b);
 	}
 	if (s->measures) {

@@ -5,22 +5,27 @@
 #include "door/mongo/commands.h"
 #include "door/mongo/mongo_int.h"
 
-/* A copy of what is counted, with the names in the call's arena. */
+/* A collection, with its name in the call's arena. */
+struct row {
+	struct str name;
+	struct usage usage;
+};
+
+/* A copy of what is counted. */
 struct rows {
 	struct call *call;
-	struct usage_row *all;
+	struct row *all;
 	size_t count;
 	size_t room;
 	bool failed; /* memory was short */
 };
 
 static void
-take_row(void *arg, struct usage_row *row)
+take_row(void *arg, struct str name, const uint64_t *figures)
 {
 	struct rows *r = arg;
 	size_t room = r->room ? 2 * r->room : 64;
-	struct usage_row *larger;
-	char *name;
+	struct row *larger;
 
 	if (r->count == r->room) {
 		larger = mem_realloc(r->all, room * sizeof(*larger));
@@ -30,21 +35,18 @@ take_row(void *arg, struct usage_row *row)
 		r->all = larger;
 		r->room = room;
 	}
-	name = arena_alloc(r->call->arena, row->name_len);
-	r->failed = r->failed || !name;
-	if (!name)
-		return;
-	memcpy(name, row->name, row->name_len);
-	r->all[r->count] = *row;
-	r->all[r->count++].name = name;
+	name = arena_dup(r->call->arena, name);
+	r->failed = r->failed || !name.ptr;
+	if (name.ptr)
+		r->all[r->count++] = (struct row){ name, usage_of(figures) };
 }
 
 static int
 compare_rows(const void *a, const void *b)
 {
-	const struct usage_row *x = a, *y = b;
+	const struct row *x = a, *y = b;
 
-	return str_cmp(str_of(x->name, x->name_len), str_of(y->name, y->name_len));
+	return str_cmp(x->name, y->name);
 }
 
 static void
@@ -57,18 +59,20 @@ put_figure(struct bson_builder *b, const char *name, struct usage_figure figure)
 }
 
 static void
-put_row(struct bson_builder *b, const struct usage_row *row)
+put_row(struct bson_builder *b, const struct row *row)
 {
-	bson_begin_document(b, str_of(row->name, row->name_len));
-	put_figure(b, "total", usage_sum(row, USAGE_READS | USAGE_WRITES));
-	put_figure(b, "readLock", usage_sum(row, USAGE_READS));
-	put_figure(b, "writeLock", usage_sum(row, USAGE_WRITES));
-	put_figure(b, "queries", row->of[USAGE_QUERY]);
-	put_figure(b, "getmore", row->of[USAGE_GET_MORE]);
-	put_figure(b, "insert", row->of[USAGE_INSERT]);
-	put_figure(b, "update", row->of[USAGE_UPDATE]);
-	put_figure(b, "remove", row->of[USAGE_DELETE]);
-	put_figure(b, "commands", usage_sum(row, 1 << USAGE_COMMAND | 1 << USAGE_CHANGE));
+	const struct usage *usage = &row->usage;
+
+	bson_begin_document(b, row->name);
+	put_figure(b, "total", usage_sum(usage, USAGE_READS | USAGE_WRITES));
+	put_figure(b, "readLock", usage_sum(usage, USAGE_READS));
+	put_figure(b, "writeLock", usage_sum(usage, USAGE_WRITES));
+	put_figure(b, "queries", usage->of[USAGE_QUERY]);
+	put_figure(b, "getmore", usage->of[USAGE_GET_MORE]);
+	put_figure(b, "insert", usage->of[USAGE_INSERT]);
+	put_figure(b, "update", usage->of[USAGE_UPDATE]);
+	put_figure(b, "remove", usage->of[USAGE_DELETE]);
+	put_figure(b, "commands", usage_sum(usage, 1 << USAGE_COMMAND | 1 << USAGE_CHANGE));
 	bson_end(b);
 }
 
@@ -77,7 +81,7 @@ mongo_run_top(struct call *c)
 {
 	struct rows r = { .call = c };
 
-	usage_each(&c->mongo->usages, take_row, &r);
+	counts_each(&c->mongo->usages.collections, take_row, &r);
 	if (r.failed) {
 		mem_free(r.all);
 		return STATUS_LIMIT;

@@ -72,7 +72,7 @@ mongo_free(struct mongo *m)
 	expiring_fini(&m->cursors);
 	txns_fini(&m->txns);
 	expiring_fini(&m->snapshots);
-	accesses_fini(&m->accesses);
+	counts_fini(&m->accesses);
 	usages_fini(&m->usages);
 	buf_release(&m->swept);
 	buf_release(&m->expired);

@@ -39,7 +39,7 @@ struct mongo {
 	_Atomic uint64_t txn_seconds; /* how long one may last; setParameter changes it */
 	struct expiring snapshots;    /* snapshot.h */
 	struct expiring cursors;      /* cursor.h */
-	struct accesses accesses;     /* of indexes */
+	struct counts accesses;       /* of indexes: access.h */
 	struct usages usages;         /* of collections */
 	_Atomic uint64_t slow_ms;     /* commands that take longer are logged; profile changes it */
 

@@ -7,18 +7,13 @@
 #ifndef FROND_DOOR_MONGO_USAGE_H
 #define FROND_DOOR_MONGO_USAGE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/str.h"
+#include "serve/counts.h"
 
 struct call;
 
 enum {
-	USAGE_STRIPES = 16,
 	USAGE_COLLECTIONS = 8 * 1024, /* that are counted; of further ones nothing is known */
 };
 
@@ -45,19 +40,13 @@ struct usage_figure {
 	uint64_t us;
 };
 
-/* A collection by its whole name; name NULL: an empty slot. */
-struct usage_row {
-	char *name;
-	size_t name_len;
+/* Of one collection. */
+struct usage {
 	struct usage_figure of[USAGE_KINDS];
 };
 
 struct usages {
-	struct usage_stripe {
-		pthread_mutex_t lock;
-		struct usage_row *rows; /* open addressing; at least half of them are empty */
-		size_t size, count;
-	} stripes[USAGE_STRIPES];
+	struct counts collections;                /* by their whole names */
 	_Atomic uint64_t statements[USAGE_KINDS]; /* of all commands, on collections or not */
 };
 
@@ -66,16 +55,12 @@ void usages_fini(struct usages *u);
 
 /* One command more on a collection, by its whole name. */
 void usage_add(struct usages *u, struct str name, enum usage_kind kind, uint64_t us);
-/* The collection is gone, or all whose names begin so if `begins`. */
-void usage_forget(struct usages *u, struct str name, bool begins);
-/* The figures of a collection, all 0 if nothing is known of it; without a name. */
-void usage_read(struct usages *u, struct str name, struct usage_row *ret);
+/* The figures of a collection, all 0 if nothing is known of it. */
+void usage_read(struct usages *u, struct str name, struct usage *ret);
+/* Those of a row of `collections`. */
+struct usage usage_of(const uint64_t *figures);
 /* Those of several kinds together: `kinds` has bits. */
-struct usage_figure usage_sum(const struct usage_row *row, unsigned kinds);
-
-/* Calls `take` for each collection that was counted, in no order, with a lock held. */
-typedef void usage_take(void *arg, struct usage_row *row);
-void usage_each(struct usages *u, usage_take *take, void *arg);
+struct usage_figure usage_sum(const struct usage *usage, unsigned kinds);
 
 /* ---- usage_call.c ---- */
 

@@ -121,7 +121,7 @@ usage_count(struct usages *u, const struct call *c, uint64_t us, bool succeeded)
 	if (collection.len)
 		memcpy(name + c->db.len + 1, collection.ptr, collection.len);
 	if (drops_all || c->command->run == mongo_run_drop)
-		usage_forget(u, str_of(name, len), drops_all);
+		counts_forget(&u->collections, str_of(name, len), drops_all);
 	else
 		usage_add(u, str_of(name, len), kind, us);
 }
