@@ -10,6 +10,7 @@ enum {
 };
 
 struct acl_entry {
+	struct recent_entry entry; /* first */
 	uint64_t count;
 	uint64_t time_ms;
 	enum acl_denial denial;
@@ -18,48 +19,6 @@ struct acl_entry {
 	struct str user;
 	struct str client;
 };
-
-struct acl_log {
-	pthread_mutex_t lock;
-	struct acl_entry *entries[ACL_LOG_ENTRIES]; /* the newest first */
-	size_t count;
-};
-
-struct acl_log *
-acl_log_new(void)
-{
-	struct acl_log *log = mem_zalloc(sizeof(*log));
-
-	if (log)
-		pthread_mutex_init(&log->lock, NULL);
-	return log;
-}
-
-/* The lock is held, or nobody else has the log. */
-static void
-log_cut(struct acl_log *log, uint64_t most)
-{
-	while (log->count > most)
-		mem_free(log->entries[--log->count]);
-}
-
-void
-acl_log_free(struct acl_log *log)
-{
-	if (!log)
-		return;
-	log_cut(log, 0);
-	pthread_mutex_destroy(&log->lock);
-	mem_free(log);
-}
-
-void
-acl_log_clear(struct acl_log *log)
-{
-	pthread_mutex_lock(&log->lock);
-	log_cut(log, 0);
-	pthread_mutex_unlock(&log->lock);
-}
 
 /* Writes the client as CLIENT LIST shows it, and the name of its user. */
 static enum status
@@ -107,65 +66,62 @@ entry_new(const struct acl_refusal *refusal, struct str user, struct str client)
 	return e;
 }
 
+/* Equal refusals within ACL_LOG_GROUP_MS are one entry. */
 static bool
-entries_match(const struct acl_entry *a, const struct acl_entry *b)
+entry_join(struct recent_entry *entry, const struct recent_entry *older)
 {
+	struct acl_entry *a = (struct acl_entry *)entry;
+	const struct acl_entry *b = (const struct acl_entry *)older;
 	uint64_t apart = a->time_ms > b->time_ms ? a->time_ms - b->time_ms
 						 : b->time_ms - a->time_ms;
 
-	return a->denial == b->denial && strcmp(a->context, b->context) == 0 &&
-	       apart <= ACL_LOG_GROUP_MS && str_eq(a->object, b->object) &&
-	       str_eq(a->user, b->user);
-}
-
-/* Takes an equal entry out of the log, and adds its count to `e`. The lock is held. */
-static void
-log_join(struct acl_log *log, struct acl_entry *e)
-{
-	size_t i = 0;
-
-	while (i < log->count && i < ACL_LOG_GROUP_ENTRIES && !entries_match(log->entries[i], e))
-		i++;
-	if (i == log->count || i == ACL_LOG_GROUP_ENTRIES)
-		return;
-	e->count += log->entries[i]->count;
-	mem_free(log->entries[i]);
-	log->count--;
-	memmove(&log->entries[i], &log->entries[i + 1],
-		(log->count - i) * sizeof(struct acl_entry *));
+	if (a->denial != b->denial || strcmp(a->context, b->context) != 0 ||
+	    apart > ACL_LOG_GROUP_MS || !str_eq(a->object, b->object) || !str_eq(a->user, b->user))
+		return false;
+	a->count += b->count;
+	return true;
 }
 
 void
-acl_log_add(struct acl_log *log, struct client *c, const struct acl_refusal *refusal, uint64_t most)
+acl_log_add(struct client *c, const struct acl_refusal *refusal)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(CLIENT_TEXT_BYTES);
 	AUTO(buf_release) struct buf user = BUF_INIT(CLIENT_NAME_BYTES);
+	uint64_t most = atomic_load(&c->redis->acl_log_max);
 	struct acl_entry *e;
 
 	if (!most)
-		acl_log_clear(log);
+		recent_clear(&c->redis->acl_log);
 	if (!most || describe(c, &text, &user) != STATUS_OK)
 		return;
 	e = entry_new(refusal, refusal->user.ptr ? refusal->user : buf_str(&user), buf_str(&text));
-	if (!e)
-		return;
-	pthread_mutex_lock(&log->lock);
-	log_join(log, e);
-	log_cut(log, (most < ACL_LOG_ENTRIES ? most : ACL_LOG_ENTRIES) - 1);
-	memmove(&log->entries[1], log->entries, log->count * sizeof(struct acl_entry *));
-	log->entries[0] = e;
-	log->count++;
-	pthread_mutex_unlock(&log->lock);
+	if (e)
+		recent_add(&c->redis->acl_log, &e->entry, most, entry_join, ACL_LOG_GROUP_ENTRIES);
+}
+
+/* An answer of ACL LOG, as of a time. */
+struct showing {
+	struct reply *reply;
+	uint64_t now_ms;
+};
+
+static void
+show_begin(void *arg, size_t count)
+{
+	reply_array(((struct showing *)arg)->reply, count);
 }
 
 static void
-entry_answer(const struct acl_entry *e, uint64_t now_ms, struct reply *r)
+show_entry(void *arg, const struct recent_entry *entry)
 {
 	static const char *const reasons[] = { [ACL_ALLOWED] = "",
 					       [ACL_DENIED_COMMAND] = "command",
 					       [ACL_DENIED_KEY] = "key",
 					       [ACL_DENIED_CHANNEL] = "channel",
 					       [ACL_DENIED_AUTH] = "auth" };
+	const struct acl_entry *e = (const struct acl_entry *)entry;
+	uint64_t now_ms = ((struct showing *)arg)->now_ms;
+	struct reply *r = ((struct showing *)arg)->reply;
 
 	reply_map(r, 7);
 	reply_bulk_cstr(r, "count");
@@ -185,15 +141,9 @@ entry_answer(const struct acl_entry *e, uint64_t now_ms, struct reply *r)
 }
 
 void
-acl_log_get(struct acl_log *log, int64_t most, struct reply *reply)
+acl_log_get(struct redis *r, int64_t most, struct reply *reply)
 {
-	uint64_t now_ms = clock_wall_ms();
-	size_t count;
+	struct showing s = { .reply = reply, .now_ms = clock_wall_ms() };
 
-	pthread_mutex_lock(&log->lock);
-	count = most < 0 ? 0 : (uint64_t)most < log->count ? (size_t)most : log->count;
-	reply_array(reply, count);
-	for (size_t i = 0; i < count; i++)
-		entry_answer(log->entries[i], now_ms, reply);
-	pthread_mutex_unlock(&log->lock);
+	recent_show(&r->acl_log, most < 0 ? 0 : (uint64_t)most, show_begin, show_entry, &s);
 }

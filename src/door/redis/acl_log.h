@@ -15,11 +15,6 @@ enum {
 	ACL_LOG_GROUP_ENTRIES = 10,  /* how many of the newest are looked at for that */
 };
 
-struct acl_log;
-
-struct acl_log *acl_log_new(void); /* NULL: out of memory */
-void acl_log_free(struct acl_log *log);
-
 /* What was refused. */
 struct acl_refusal {
 	enum acl_denial denial;
@@ -29,14 +24,12 @@ struct acl_refusal {
 };
 
 /*
- * Adds it. `most` is acllog-max-len: older entries go, all of them where it is 0. Without memory
- * nothing is added. Takes the locks of the list of clients and of the client.
+ * Adds it. Entries beyond acllog-max-len go, all of them where that is 0. Without memory nothing is
+ * added. Takes the locks of the list of clients and of the client.
  */
-void acl_log_add(struct acl_log *log, struct client *c, const struct acl_refusal *refusal,
-		 uint64_t most);
-void acl_log_clear(struct acl_log *log);
+void acl_log_add(struct client *c, const struct acl_refusal *refusal);
 
 /* Answers ACL LOG with the newest `most` entries, the newest first; with none if it is negative. */
-void acl_log_get(struct acl_log *log, int64_t most, struct reply *reply);
+void acl_log_get(struct redis *r, int64_t most, struct reply *reply);
 
 #endif

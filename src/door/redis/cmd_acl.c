@@ -237,13 +237,13 @@ acl_log(struct call *c)
 	int64_t most = ACL_LOG_SHOWN;
 
 	if (call_arg_is(c, 2, "reset")) {
-		acl_log_clear(c->redis->acl_log);
+		recent_clear(&c->redis->acl_log);
 		reply_ok(c->reply);
 		return STATUS_OK;
 	}
 	if (c->argc == 3 && !call_int(c, 2, &most))
 		return STATUS_OK;
-	acl_log_get(c->redis->acl_log, most, c->reply);
+	acl_log_get(c->redis, most, c->reply);
 	return STATUS_OK;
 }
 

@@ -93,12 +93,11 @@ log_in(struct call *c, struct str name, struct str password)
 		client_login_default(c->client);
 		return true;
 	}
-	acl_log_add(c->redis->acl_log, c->client,
+	acl_log_add(c->client,
 		    &(struct acl_refusal){ .denial = ACL_DENIED_AUTH,
 					   .context = c->client->multi ? "multi" : "toplevel",
 					   .object = c->argv[0],
-					   .user = name },
-		    atomic_load(&c->redis->acl_log_max));
+					   .user = name });
 	if (status == STATUS_UNAUTHORIZED)
 		reply_error(c->reply,
 			    STR("WRONGPASS invalid username-password pair or user is disabled."));

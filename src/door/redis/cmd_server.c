@@ -277,10 +277,10 @@ cmd_slowlog(struct call *c)
 	if (call_arg_is(c, 1, "help") && c->argc == 2)
 		return call_help(c, help, sizeof(help) / sizeof(help[0]));
 	if (call_arg_is(c, 1, "reset") && c->argc == 2) {
-		slow_clear(c->redis);
+		recent_clear(&c->redis->slow);
 		reply_ok(c->reply);
 	} else if (call_arg_is(c, 1, "len") && c->argc == 2) {
-		reply_int(c->reply, (int64_t)slow_count(c->redis));
+		reply_int(c->reply, (int64_t)recent_count(&c->redis->slow));
 	} else if (call_arg_is(c, 1, "get") && c->argc <= 3) {
 		if (c->argc == 3 &&
 		    !call_int_range(c, 2, -1, INT64_MAX,

@@ -72,11 +72,9 @@ effects_happen(struct redis *r, const struct txn *x)
 			effect_count(r, e);
 			break;
 		case EFFECT_DENY:
-			acl_log_add(r->acl_log, e->client,
-				    &(struct acl_refusal){ .denial = e->denial,
-							   .context = "lua",
-							   .object = e->key },
-				    atomic_load(&r->acl_log_max));
+			acl_log_add(e->client, &(struct acl_refusal){ .denial = e->denial,
+								      .context = "lua",
+								      .object = e->key });
 			break;
 		case EFFECT_SHOW:
 			monitor_show(r, e->client, e->db, e->command, e->argv, e->argc);

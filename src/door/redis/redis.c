@@ -7,14 +7,12 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "catalog/chores.h"
-#include "door/redis/acl_log.h"
 #include "door/redis/config.h"
 #include "door/redis/others.h"
 #include "door/redis/person.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/script.h"
 #include "door/redis/serve.h"
-#include "door/redis/slow.h"
 #include "door/redis/stats.h"
 
 enum {
@@ -31,7 +29,6 @@ redis_init_locks(struct redis *r)
 	pthread_mutex_init(&r->monitor_lock, NULL);
 	pthread_mutex_init(&r->blocked_lock, NULL);
 	pthread_mutex_init(&r->config_lock, NULL);
-	pthread_mutex_init(&r->slow_lock, NULL);
 	pthread_mutex_init(&r->scripts_lock, NULL);
 }
 
@@ -43,7 +40,6 @@ redis_fini_locks(struct redis *r)
 	pthread_mutex_destroy(&r->monitor_lock);
 	pthread_mutex_destroy(&r->blocked_lock);
 	pthread_mutex_destroy(&r->config_lock);
-	pthread_mutex_destroy(&r->slow_lock);
 	pthread_mutex_destroy(&r->scripts_lock);
 }
 
@@ -68,6 +64,8 @@ redis_new(const struct redis_config *config)
 	}
 	redis_init_locks(r);
 	catalog_caches_init(&r->caches);
+	recent_init(&r->slow);
+	recent_init(&r->acl_log);
 	run_queue_init(&r->queue);
 	r->stream = (struct net_stream_options){
 		.serve = redis_serve,
@@ -77,12 +75,11 @@ redis_new(const struct redis_config *config)
 	};
 	r->script_cache = script_cache_new();
 	r->stats = stats_new();
-	r->acl_log = acl_log_new();
 	if (!kv_is_shared(config->store))
 		r->maps = timed_maps_new(); /* without them, transactions read more */
 	if (config->news)
 		people_news_listen(config->news, client_tell_all, r);
-	if (!r->script_cache || !r->stats || !r->acl_log || !config_init(r)) {
+	if (!r->script_cache || !r->stats || !config_init(r)) {
 		redis_free(r);
 		return NULL;
 	}
@@ -138,9 +135,9 @@ redis_free(struct redis *r)
 	timed_maps_free(r->maps);
 	script_cache_free(r->script_cache);
 	stats_free(r->stats);
-	acl_log_free(r->acl_log);
+	recent_fini(&r->acl_log);
 	config_fini(r);
-	slow_clear(r);
+	recent_fini(&r->slow);
 	run_queue_fini(&r->queue);
 	waited_fini(&r->waited);
 	redis_fini_locks(r);

@@ -8,30 +8,21 @@
 #include "door/redis/redis.h"
 #include "door/redis/txn.h"
 #include "door/redis/waited.h"
+#include "serve/recent.h"
 #include "settings/live.h"
 
 enum {
 	REDIS_BLOCKED_SLOTS = 256,
-	REDIS_CONFIG_BYTES = 1024, /* of a setting's value */
-	REDIS_SLOWLOG_ENTRIES = 1024,
-	REDIS_ARGS_SHOWN = 32,    /* of a slow command */
-	REDIS_BYTES_SHOWN = 128,  /* of an argument of it */
-	REDIS_NODE_ENTRIES = 100, /* of a stream, that go together */
+	REDIS_CONFIG_BYTES = 1024,    /* of a setting's value */
+	REDIS_SLOWLOG_ENTRIES = 1024, /* the most that slowlog-max-len may be */
+	REDIS_ARGS_SHOWN = 32,        /* of a slow command */
+	REDIS_BYTES_SHOWN = 128,      /* of an argument of it */
+	REDIS_NODE_ENTRIES = 100,     /* of a stream, that go together */
 };
 
 /* A setting of CONFIG: its present value. */
 struct config_value {
 	char *text; /* owned */
-};
-
-struct slow_entry {
-	uint64_t id;
-	uint64_t time_s;
-	uint64_t micros;
-	char *args; /* owned: RESP, as SLOWLOG GET answers it */
-	size_t args_len;
-	char peer[64];
-	char name[64];
 };
 
 struct redis {
@@ -82,16 +73,13 @@ struct redis {
 	pthread_mutex_t scripts_lock;
 	struct script *scripts; /* that run now */
 	struct script_cache *script_cache;
-	struct acl_log *acl_log;
+	struct recent acl_log;        /* what was refused: acl_log.h */
 	_Atomic uint64_t acl_log_max; /* acllog-max-len */
 	struct stats *stats;          /* of commands and errors */
 	_Atomic uint64_t idle_s;      /* timeout; 0: none */
 	_Atomic uint64_t script_ms;   /* lua-time-limit; 0: none */
 
-	pthread_mutex_t slow_lock;
-	struct slow_entry slow[REDIS_SLOWLOG_ENTRIES]; /* the newest is slow[(next - 1) % …] */
-	uint64_t slow_next;
-	uint64_t slow_first;
+	struct recent slow; /* commands that took long: slow.h */
 
 	_Atomic uint64_t paused_until_ns;
 	_Atomic bool paused_writes_only;

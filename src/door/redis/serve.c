@@ -489,13 +489,11 @@ refuse_denied(struct request_call *q, enum acl_denial denial, struct str object)
 
 	if (denial == ACL_DENIED_COMMAND)
 		object = subcommand_name_call(q->command, q->argv, q->argc, name);
-	acl_log_add(c->redis->acl_log, c,
-		    &(struct acl_refusal){
-			    .denial = denial,
-			    .context = c->multi ? "multi" : "toplevel",
-			    .object = object,
-		    },
-		    atomic_load(&c->redis->acl_log_max));
+	acl_log_add(c, &(struct acl_refusal){
+			       .denial = denial,
+			       .context = c->multi ? "multi" : "toplevel",
+			       .object = object,
+		       });
 	if (denial == ACL_DENIED_COMMAND)
 		refuse_named(q, "NOPERM this user has no permissions to run the ", " command");
 	else if (denial == ACL_DENIED_KEY)

@@ -6,6 +6,16 @@
 #include "base/mem.h"
 #include "door/redis/redis_int.h"
 
+/* A command that was slow. */
+struct slow_entry {
+	struct recent_entry entry; /* first */
+	uint64_t time_s;
+	uint64_t micros;
+	char peer[64];
+	char name[64];
+	struct str args; /* behind the struct: RESP, as SLOWLOG GET answers it */
+};
+
 enum {
 	ENTRY_BYTES = 2 * REDIS_ARGS_SHOWN * (REDIS_BYTES_SHOWN + 64),
 };
@@ -45,77 +55,49 @@ slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_
 	uint64_t limit = atomic_load_explicit(&r->slow_us, memory_order_relaxed);
 	uint64_t micros = (now_ns - u->began_ns) / 1000;
 	AUTO(buf_release) struct buf args = BUF_INIT(ENTRY_BYTES);
-	struct slow_entry *e;
 	uint64_t most = atomic_load(&r->slow_max);
+	struct slow_entry *e;
 
 	if (limit == UINT64_MAX || micros < limit || !most)
 		return;
 	slow_write_args(u, &args);
-	if (buf_status(&args) != STATUS_OK)
+	e = buf_status(&args) == STATUS_OK ? mem_zalloc(sizeof(*e) + args.len) : NULL;
+	if (!e)
 		return;
-	pthread_mutex_lock(&r->slow_lock);
-	e = &r->slow[r->slow_next % REDIS_SLOWLOG_ENTRIES];
-	mem_free(e->args);
-	e->id = r->slow_next++;
 	e->time_s = clock_wall_ms() / 1000;
 	e->micros = micros;
-	e->args = args.ptr;
-	e->args_len = args.len;
-	args = BUF_INIT(ENTRY_BYTES); /* the entry owns the bytes now */
+	memcpy(e + 1, args.ptr, args.len);
+	e->args = str_of(e + 1, args.len);
 	snprintf(e->peer, sizeof(e->peer), "%s", c->peer);
 	pthread_mutex_lock(&r->clients_lock);
 	snprintf(e->name, sizeof(e->name), "%.*s", STR_ARG(buf_str(&c->name)));
 	pthread_mutex_unlock(&r->clients_lock);
-	if (r->slow_next - r->slow_first > most)
-		r->slow_first = r->slow_next - most;
-	if (r->slow_next - r->slow_first > REDIS_SLOWLOG_ENTRIES)
-		r->slow_first = r->slow_next - REDIS_SLOWLOG_ENTRIES;
-	pthread_mutex_unlock(&r->slow_lock);
+	recent_add(&r->slow, &e->entry, most, NULL, 0);
 }
 
-void
-slow_clear(struct redis *r)
+static void
+slow_begin(void *reply, size_t count)
 {
-	pthread_mutex_lock(&r->slow_lock);
-	for (size_t i = 0; i < REDIS_SLOWLOG_ENTRIES; i++) {
-		mem_free(r->slow[i].args);
-		r->slow[i].args = NULL;
-	}
-	r->slow_first = r->slow_next;
-	pthread_mutex_unlock(&r->slow_lock);
+	reply_array(reply, count);
 }
 
-uint64_t
-slow_count(struct redis *r)
+static void
+slow_show(void *reply, const struct recent_entry *entry)
 {
-	uint64_t count;
+	const struct slow_entry *e = (const struct slow_entry *)entry;
+	struct reply *r = reply;
 
-	pthread_mutex_lock(&r->slow_lock);
-	count = r->slow_next - r->slow_first;
-	pthread_mutex_unlock(&r->slow_lock);
-	return count;
+	reply_array(r, 6);
+	reply_int(r, (int64_t)entry->number);
+	reply_int(r, (int64_t)e->time_s);
+	reply_int(r, (int64_t)e->micros);
+	buf_append_str(r->out, e->args);
+	reply_bulk_cstr(r, e->peer);
+	reply_bulk_cstr(r, e->name);
 }
 
 void
 slow_get(struct redis *r, int64_t most, struct reply *reply)
 {
-	uint64_t count;
-
-	pthread_mutex_lock(&r->slow_lock);
-	count = r->slow_next - r->slow_first;
-	if (most >= 0 && (uint64_t)most < count)
-		count = (uint64_t)most;
-	reply_array(reply, count);
-	for (uint64_t i = 1; i <= count; i++) {
-		const struct slow_entry *e = &r->slow[(r->slow_next - i) % REDIS_SLOWLOG_ENTRIES];
-
-		reply_array(reply, 6);
-		reply_int(reply, (int64_t)e->id);
-		reply_int(reply, (int64_t)e->time_s);
-		reply_int(reply, (int64_t)e->micros);
-		buf_append(reply->out, e->args, e->args_len);
-		reply_bulk_cstr(reply, e->peer);
-		reply_bulk_cstr(reply, e->name);
-	}
-	pthread_mutex_unlock(&r->slow_lock);
+	recent_show(&r->slow, most < 0 ? UINT64_MAX : (uint64_t)most, slow_begin, slow_show, reply);
 }

@@ -6,9 +6,7 @@
 
 /* The unit has been run: it began at its `began_ns`. */
 void slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_ns);
-void slow_clear(struct redis *r);
-/* Appends the newest entries, as SLOWLOG GET answers them. */
+/* Appends the `most` newest entries, as SLOWLOG GET answers them; all if it is negative. */
 void slow_get(struct redis *r, int64_t most, struct reply *reply);
-uint64_t slow_count(struct redis *r);
 
 #endif
