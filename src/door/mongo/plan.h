@@ -10,8 +10,9 @@
 #define FROND_DOOR_MONGO_PLAN_H
 
 #include "door/mongo/command.h"
-#include "index/engine/scan.h"
 #include "index/plan/key_ranges.h"
+#include "index/plan/merge.h"
+#include "index/plan/walk.h"
 #include "model/plain/plain.h"
 #include "mql/match/match.h"
 #include "mql/sort.h"
@@ -183,8 +184,6 @@ struct plan_row {
 	struct plain_got got;
 };
 
-struct plan_merged; /* plan_merge.c */
-
 /* A walk in one transaction. Private, but for the functions below. */
 struct plan_walk {
 	const struct plan *plan;
@@ -193,11 +192,10 @@ struct plan_walk {
 	enum kv_read mode;
 	struct plain_scan scan;
 	uint64_t at; /* how many of the points, or of the ids, were read */
-	struct index_scan entries;
-	bool scans;   /* `entries` is open */
-	size_t range; /* the one after that of `entries`, in the direction of the walk */
-	struct plan_merged *merged; /* instead: for each of the plan's ranges; or NULL */
-	bool partial;               /* the document that was given last has only the plan's parts */
+	struct key_walk entries;
+	struct index_scan scan_of_entries;
+	struct key_merge merge; /* instead, of a plan that merges */
+	bool partial;           /* the document that was given last has only the plan's parts */
 	const struct str *ids;
 	size_t id_count;
 	struct arena *arena; /* of the rows */

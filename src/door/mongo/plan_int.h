@@ -115,14 +115,6 @@ void plan_columns_choose(const struct plan_cover *cover, const struct index_def 
 MUST_USE enum status plan_covered_document(const struct plan_columns *columns, struct str values,
 					   struct arena *arena, struct str *ret);
 
-/* ---- Ranges that are merged (plan_merge.c) ---- */
-
-/* What is kept of the ranges lies in the arena. `place`: one in the index, or empty. */
-MUST_USE enum status plan_merge_open(struct plan_walk *w, struct str place, struct arena *arena);
-/* The next entry of all, valid until the next call. STATUS_NOT_FOUND at the end. */
-MUST_USE enum status plan_merge_next(struct plan_walk *w, struct index_entry *ret);
-void plan_merge_close(struct plan_walk *w); /* also of a walk that merges nothing */
-
 /* ---- Orders (plan_sort.c) ---- */
 
 /* Sets `sorts`, `merges`, `sorts_reverse`: whether the entries asked for give the order. */

@@ -2,7 +2,7 @@
  * Branches of a $or that are merged for a sort: each is asked of an index whose first columns have
  * the values that it demands, and whose other columns are those of the sort. So what stands behind
  * the first columns, down to the `_id`, is the same in the entries that one document has in several
- * of these indexes, and tells which of them come next (plan_merge.c).
+ * of these indexes, and tells which of them come next (index/plan/merge.h).
  */
 #include "door/mongo/index.h"
 #include "door/mongo/plan_int.h"

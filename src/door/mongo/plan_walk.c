@@ -2,12 +2,11 @@
 #include <assert.h>
 
 #include "door/mongo/plan_int.h"
-#include "index/bson/entry.h"
+#include "index/plan/names.h"
 #include "kv/tuple.h"
 #include "loop/step.h"
 #include "model/plain/index.h"
 #include "model/plain/many.h"
-#include "mql/sort_values.h"
 
 static void
 count_read(const struct plan_walk *w, unsigned keys, unsigned docs)
@@ -22,100 +21,87 @@ count_read(const struct plan_walk *w, unsigned keys, unsigned docs)
 
 /* ---- Ids of entries, gathered ---- */
 
-static int
-compare_id_keys(const void *a, const void *b, const void *arg)
-{
-	const struct str *left = a, *right = b;
-
-	(void)arg;
-	return str_cmp(*left, *right);
-}
-
 struct gathered {
-	struct str *ids;
-	size_t count, cap;
+	struct name_list ids;
 	size_t bytes;
 	bool full;
 };
 
 static enum status
-gather_id(struct plan_walk *w, struct str id_key, struct arena *arena, struct gathered *g)
+gather_id(struct plan_walk *w, struct str id_key, struct gathered *g)
 {
 	count_read(w, 1, 0);
 	g->bytes += id_key.len + sizeof(struct str);
-	g->full = g->count == PLAN_IDS_MOST || g->bytes > PLAN_IDS_BYTES;
-	g->ids = arena_grow(arena, g->ids, g->count, &g->cap, sizeof(*g->ids));
-	if (g->ids)
-		g->ids[g->count] = arena_dup(arena, id_key);
-	return g->ids && g->ids[g->count++].ptr ? STATUS_OK : STATUS_LIMIT;
+	g->full = g->ids.count == PLAN_IDS_MOST || g->bytes > PLAN_IDS_BYTES;
+	return name_list_add(&g->ids, id_key);
 }
 
-/* The ids of the entries of one range. */
-static enum status
-gather_range(struct plan_walk *w, const struct index_def *def, const struct index_range *range,
-	     struct arena *arena, struct gathered *g)
+/* A walk through ranges of an index, from the first entry on. The caller sets `scans`. */
+static struct key_walk_terms
+walk_terms(const struct plan_walk *w, const struct index_def *def, const struct index_range *ranges,
+	   size_t count)
 {
-	const struct index_scan_options options = { .mode = w->mode, .ahead = true };
-	struct index_work work = { .arena = arena };
-	struct index_scan scan;
+	return (struct key_walk_terms){ .tx = w->p->tx,
+					.db = w->p->db,
+					.def = def,
+					.ranges = ranges,
+					.count = count,
+					.options = { .mode = w->mode, .ahead = true },
+					.together = 1 };
+}
+
+/* The ids of the entries of ranges of an index. */
+static enum status
+gather_ranges(struct plan_walk *w, const struct index_def *def, const struct index_range *ranges,
+	      size_t count, struct gathered *g)
+{
+	struct key_walk_terms terms = walk_terms(w, def, ranges, count);
+	struct index_work work = { .arena = g->ids.arena };
 	struct index_entry entry;
+	struct index_scan scan;
+	struct key_walk walk;
 	enum status status;
 
-	status = index_scan_init(&scan, w->p->tx, w->p->db, def, range, &options);
-	if (status != STATUS_OK)
-		return status;
+	terms.scans = &scan;
+	status = key_walk_init(&walk, &terms);
 	while (status == STATUS_OK && !g->full) {
-		status = index_scan_next(&scan, &work, &entry);
-		if (status != STATUS_OK)
-			break;
-		status = gather_id(w, entry.id, arena, g);
+		status = key_walk_next(&walk, &work, &entry);
+		if (status == STATUS_OK)
+			status = gather_id(w, entry.id, g);
 	}
-	index_scan_release(&scan);
+	key_walk_release(&walk);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 static enum status
-gather_branch(struct plan_walk *w, const struct plan_branch *branch, struct arena *arena,
-	      struct gathered *g)
+gather_branch(struct plan_walk *w, const struct plan_branch *branch, struct gathered *g)
 {
 	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
 
-	for (size_t i = 0; i < branch->range_count && !g->full; i++)
-		TRY(gather_range(w, branch->asked->def, &branch->ranges[i], arena, g));
+	if (branch->asked)
+		TRY(gather_ranges(w, branch->asked->def, branch->ranges, branch->range_count, g));
 	for (size_t i = 0; i < branch->id_count && !g->full; i++) {
 		buf_clear(&key);
 		TRY(plain_index_id(&branch->ids[i], &key, w->p->err));
-		TRY(gather_id(w, buf_str(&key), arena, g));
+		TRY(gather_id(w, buf_str(&key), g));
 	}
 	return STATUS_OK;
 }
 
-/* In order, each once, and only those behind the place. */
+/* In order, each once; the walk begins with the first one behind the place. */
 static enum status
-gather_sort(struct plan_walk *w, struct gathered *g, struct str place, struct mql *q)
+gather_settle(struct plan_walk *w, struct gathered *g, struct str place)
 {
-	const void **sorted = arena_alloc(q->arena, (g->count + 1) * sizeof(*sorted));
-	struct str *ids = arena_alloc(q->arena, (g->count + 1) * sizeof(*ids));
+	AUTO(buf_release) struct buf at = BUF_INIT(KV_LIMIT_KEY_BYTES);
 
-	if (!sorted || !ids)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < g->count; i++)
-		sorted[i] = &g->ids[i];
-	TRY(mql_sort(q, sorted, g->count, compare_id_keys, NULL));
-	for (size_t i = 0; i < g->count; i++) {
-		AUTO(buf_release) struct buf at = BUF_INIT(KV_LIMIT_KEY_BYTES);
-		struct str id = *(const struct str *)sorted[i];
-
-		if (w->id_count && str_eq(ids[w->id_count - 1], id))
-			continue;
-		if (place.len && !w->id_count) {
-			TRY(plain_place_of(w->p, id, &at));
-			if (str_cmp(buf_str(&at), place) <= 0)
-				continue;
-		}
-		ids[w->id_count++] = id;
+	TRY(name_list_settle(&g->ids));
+	w->ids = g->ids.items;
+	w->id_count = g->ids.count;
+	for (; place.len && w->at < w->id_count; w->at++) {
+		TRY(plain_place_of(w->p, w->ids[w->at], &at));
+		if (str_cmp(buf_str(&at), place) > 0)
+			break;
 	}
-	w->ids = ids;
 	return STATUS_OK;
 }
 
@@ -124,14 +110,14 @@ static enum status
 gather(struct plan_walk *w, struct str place, struct mql *q)
 {
 	struct arena_mark mark = arena_mark(q->arena);
-	struct gathered g = { 0 };
+	struct gathered g = { .ids.arena = q->arena };
 
-	for (size_t i = 0; i < w->plan->range_count && !g.full; i++)
-		TRY(gather_range(w, w->plan->def, &w->plan->ranges[i], q->arena, &g));
+	if (w->plan->def)
+		TRY(gather_ranges(w, w->plan->def, w->plan->ranges, w->plan->range_count, &g));
 	for (size_t i = 0; i < w->plan->branch_count && !g.full; i++)
-		TRY(gather_branch(w, &w->plan->branches[i], q->arena, &g));
+		TRY(gather_branch(w, &w->plan->branches[i], &g));
 	if (!g.full)
-		return gather_sort(w, &g, place, q);
+		return gather_settle(w, &g, place);
 	arena_reset(q->arena, mark);
 	w->kind = PLAN_RANGE;
 	return STATUS_OK;
@@ -155,63 +141,62 @@ open_range(struct plan_walk *w, struct str place)
 	return plain_scan_open(&w->scan, w->p, &range);
 }
 
-static const struct index_range *
-walk_range(const struct plan_walk *w, size_t at)
-{
-	return &w->plan->ranges[w->plan->reverse ? w->plan->range_count - 1 - at : at];
-}
-
-/* Opens the next range that does not lie in front of the place. STATUS_NOT_FOUND at the end. */
+/* Lists the ranges that are merged: those of the plan, or of all of its branches. */
 static enum status
-open_entries(struct plan_walk *w, struct str place)
+list_merged(const struct plan *plan, struct arena *arena, const struct key_merge_range **ret)
 {
-	const struct plan *plan = w->plan;
-	const struct index_scan_options options = {
-		.reverse = plan->reverse,
-		.mode = w->mode,
-		.after = place,
-		/* The walk jumps to the next distinct value after PLAN_PASSES entries of one. */
-		.first = plan->distinct ? PLAN_PASSES + 1 : plan->first,
-		.ahead = true,
-	};
+	struct key_merge_range *list = arena_alloc(arena, (plan->range_count + 1) * sizeof(*list));
+	size_t at = 0;
 
-	if (w->range == plan->range_count)
-		return STATUS_NOT_FOUND;
-	TRY(index_scan_init(&w->entries, w->p->tx, w->p->db, plan->def, walk_range(w, w->range),
-			    &options));
-	w->range++;
-	w->scans = true;
+	if (!list)
+		return STATUS_LIMIT;
+	*ret = list;
+	for (size_t i = 0; !plan->branch_count && i < plan->range_count; i++)
+		list[at++] = (struct key_merge_range){ plan->def, &plan->ranges[i], plan->merged };
+	for (size_t i = 0; i < plan->branch_count; i++) {
+		const struct plan_branch *branch = &plan->branches[i];
+
+		for (size_t k = 0; k < branch->range_count; k++)
+			list[at++] = (struct key_merge_range){ branch->asked->def,
+							       &branch->ranges[k],
+							       branch->asked->points };
+	}
+	assert(at == plan->range_count);
 	return STATUS_OK;
 }
 
-/* Passes the ranges that lie in front of the place. */
 static enum status
-pass_ranges(struct plan_walk *w, struct str place)
+open_merged(struct plan_walk *w, const struct index_scan_options *options, struct arena *arena)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
+	struct key_merge_terms terms = { .tx = w->p->tx,
+					 .db = w->p->db,
+					 .count = w->plan->range_count,
+					 .several = w->plan->branch_count,
+					 .options = *options };
 
-	if (!place.len)
-		return STATUS_OK;
-	index_key_entries(&key, w->p->db, w->plan->def->number);
-	buf_append_str(&key, place);
-	TRY(buf_status(&key));
-	while (w->range < w->plan->range_count &&
-	       (w->plan->reverse ? str_cmp(walk_range(w, w->range)->begin, buf_str(&key)) >= 0
-				 : str_cmp(walk_range(w, w->range)->end, buf_str(&key)) <= 0))
-		w->range++;
-	return STATUS_OK;
+	assert(terms.count <= PLAN_MERGED);
+	terms.options.limit_bytes = PLAN_MERGED_BYTES;
+	TRY(list_merged(w->plan, arena, &terms.ranges));
+	return key_merge_init(&w->merge, &terms, arena);
 }
 
 static enum status
 open_index(struct plan_walk *w, struct str place, struct arena *arena)
 {
-	enum status status;
+	const struct plan *plan = w->plan;
+	struct key_walk_terms terms = walk_terms(w, plan->def, plan->ranges, plan->range_count);
 
-	if (w->plan->merged)
-		return plan_merge_open(w, place, arena);
-	TRY(pass_ranges(w, place));
-	status = open_entries(w, place.len ? place : (struct str){ 0 });
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	terms.scans = &w->scan_of_entries;
+	terms.options.reverse = plan->reverse;
+	terms.options.only_values = plan->covered;
+	terms.options.after = place.len ? place : (struct str){ 0 };
+	terms.options.first = plan->first;
+	if (plan->merged)
+		return open_merged(w, &terms.options, arena);
+	/* The walk jumps to the next distinct value after PLAN_PASSES entries of one. */
+	if (plan->distinct)
+		terms.options.first = PLAN_PASSES + 1;
+	return key_walk_init(&w->entries, &terms);
 }
 
 /*
@@ -281,15 +266,6 @@ walk_set_place(struct plan_walk *w, struct str at)
 
 /* ---- Values that one entry is enough of ---- */
 
-static enum status
-read_entry(struct plan_walk *w, struct index_entry *ret)
-{
-	struct index_work work = { .arena = w->arena };
-
-	return w->plan->covered ? index_bson_scan_next(&w->entries, &work, ret)
-				: index_scan_next(&w->entries, &work, ret);
-}
-
 enum status
 plan_walk_pass(struct plan_walk *w)
 {
@@ -304,7 +280,7 @@ plan_walk_pass(struct plan_walk *w)
 	return buf_status(&w->passed);
 }
 
-/* Goes on in the same range, behind all entries that begin so: no element begins with that byte. */
+/* Goes on behind all entries that begin so: no element begins with that byte. */
 static enum status
 jump_passed(struct plan_walk *w)
 {
@@ -313,19 +289,20 @@ jump_passed(struct plan_walk *w)
 	buf_append_str(&after, buf_str(&w->passed));
 	buf_append_byte(&after, (char)0xff);
 	TRY(buf_status(&after));
-	index_scan_release(&w->entries);
-	w->scans = false;
 	w->passes = 0;
-	w->range--;
-	return open_entries(w, buf_str(&after));
+	return key_walk_jump(&w->entries, buf_str(&after));
 }
 
-/* The next entry of the range that is not passed over. */
+/* The next entry, in the order of the ranges, that is not passed over. */
 static enum status
-unpassed_entry(struct plan_walk *w, struct index_entry *ret)
+next_entry(struct plan_walk *w, struct index_entry *ret)
 {
+	struct index_work work = { .arena = w->arena };
+
+	if (w->plan->merged)
+		return key_merge_next(&w->merge, &work, ret);
 	for (;;) {
-		TRY(read_entry(w, ret));
+		TRY(key_walk_next(&w->entries, &work, ret));
 		if (!w->passed.len || !str_starts_with(ret->key, buf_str(&w->passed))) {
 			w->passes = 0;
 			return STATUS_OK;
@@ -335,25 +312,6 @@ unpassed_entry(struct plan_walk *w, struct index_entry *ret)
 		if (++w->passes == PLAN_PASSES)
 			TRY(jump_passed(w));
 	}
-}
-
-/* The next entry, in the order of the ranges. */
-static enum status
-next_entry(struct plan_walk *w, struct index_entry *ret)
-{
-	enum status status = STATUS_NOT_FOUND;
-
-	if (w->merged)
-		return plan_merge_next(w, ret);
-	while (w->scans) {
-		status = unpassed_entry(w, ret);
-		if (status != STATUS_NOT_FOUND)
-			return status;
-		index_scan_release(&w->entries);
-		w->scans = false;
-		TRY(open_entries(w, (struct str){ 0 }));
-	}
-	return status;
 }
 
 /* Keeps what the scan forgets, in the arena of the rows. */
@@ -632,9 +590,8 @@ plan_walk_close(struct plan_walk *w)
 		return;
 	if (w->kind == PLAN_RANGE)
 		plain_scan_close(&w->scan);
-	if (w->scans)
-		index_scan_release(&w->entries);
-	plan_merge_close(w);
+	key_walk_release(&w->entries);
+	key_merge_release(&w->merge);
 	for (size_t i = w->row_at; i < w->row_count; i++)
 		if (w->rows[i].got.future)
 			kv_future_free(w->rows[i].got.future);

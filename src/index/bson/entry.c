@@ -347,16 +347,3 @@ index_bson_values(struct str value, struct str *ret)
 	*ret = r.rest;
 	return true;
 }
-
-enum status
-index_bson_scan_next(struct index_scan *scan, struct index_work *w, struct index_entry *ret)
-{
-	struct kv_pair pair;
-
-	TRY(kv_scan_next(&scan->scan, &pair));
-	TRY(index_count(w, 1));
-	ret->key = str_skip(pair.key, scan->prefix_len);
-	if (index_bson_values(pair.value, &ret->values))
-		return STATUS_OK;
-	return index_entry_parse(scan->def, ret->key, pair.value, w->arena, ret);
-}

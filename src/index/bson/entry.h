@@ -25,11 +25,4 @@ MUST_USE enum status index_bson_parse_values(const struct index_def *def, struct
 /* The columns' values in an entry, by its value. False if it has none. */
 bool index_bson_values(struct str value, struct str *ret);
 
-/*
- * As index_scan_next() in a covering index, for who wants no more than `key` and `values`: nothing
- * else is set, nor looked at, unless the entry has no values.
- */
-MUST_USE enum status index_bson_scan_next(struct index_scan *scan, struct index_work *w,
-					  struct index_entry *ret);
-
 #endif

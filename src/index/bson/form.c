@@ -124,5 +124,6 @@ const struct index_form index_bson_form = {
 	.put_component = index_bson_component_put,
 	.has_same_columns = bson_form_has_same_columns,
 	.make_entries = index_bson_entries,
+	.find_values = index_bson_values,
 	.parse_values = index_bson_parse_values,
 };

@@ -42,7 +42,8 @@ index_scan_init(struct index_scan *scan, struct kv_tx *tx, const struct catalog_
 	};
 	struct index_range from = *range;
 
-	*scan = (struct index_scan){ .def = def };
+	assert(!options->only_values || def->form->find_values);
+	*scan = (struct index_scan){ .def = def, .only_values = options->only_values };
 	index_key_entries(&prefix, db, def->number);
 	TRY(catalog_key_status(&prefix));
 	scan->prefix_len = prefix.len;
@@ -58,8 +59,10 @@ index_scan_next(struct index_scan *scan, struct index_work *w, struct index_entr
 
 	TRY(kv_scan_next(&scan->scan, &pair));
 	TRY(index_count(w, 1));
-	return index_entry_parse(scan->def, str_skip(pair.key, scan->prefix_len), pair.value,
-				 w->arena, ret);
+	ret->key = str_skip(pair.key, scan->prefix_len);
+	if (scan->only_values && scan->def->form->find_values(pair.value, &ret->values))
+		return STATUS_OK;
+	return index_entry_parse(scan->def, ret->key, pair.value, w->arena, ret);
 }
 
 void

@@ -28,6 +28,11 @@ struct index_scan_options {
 	size_t first;       /* so many are likely to be wanted (kv/few.h); 0: not known */
 	size_t limit_bytes; /* of a stretch that is read at once; 0: the engine's */
 	bool ahead;         /* the next stretch is asked for while this one is used */
+	/*
+	 * Of a covering index whose form has `find_values`: nothing is wanted of entries but `key`
+	 * and `values`. Nothing else is set, nor looked at, unless an entry has no values.
+	 */
+	bool only_values;
 };
 
 /* All fields are private. */
@@ -35,6 +40,7 @@ struct index_scan {
 	const struct index_def *def;
 	struct kv_scan scan;
 	size_t prefix_len;
+	bool only_values;
 };
 
 MUST_USE enum status index_scan_init(struct index_scan *scan, struct kv_tx *tx,

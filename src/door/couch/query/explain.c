@@ -1,6 +1,4 @@
 /* POST /{db}/_explain: how a query would be answered, in CouchDB's form. */
-#include <stdlib.h>
-
 #include "doc/json.h"
 #include "door/couch/admin/partition.h"
 #include "door/couch/admin/tx.h"
@@ -10,6 +8,7 @@
 #include "door/couch/query/plan.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
+#include "index/plan/names.h"
 #include "model/revisioned/revisioned.h"
 
 struct explain {
@@ -108,58 +107,11 @@ explain_write_candidates(const struct plan *p, struct buf *out)
 
 /* ---- Hints: which fields an index could use ---- */
 
-struct names {
-	struct arena *arena;
-	struct str *items;
-	size_t count;
-	size_t cap;
-};
-
 static enum status
-names_add(struct names *n, struct str name)
-{
-	struct str *grown = arena_grow(n->arena, n->items, n->count, &n->cap, sizeof(*grown));
-
-	if (!grown)
-		return STATUS_LIMIT;
-	n->items = grown;
-	n->items[n->count++] = name;
-	return STATUS_OK;
-}
-
-static int
-names_compare(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
-/* Puts the names in order, each once. */
-static void
-names_settle(struct names *n)
-{
-	size_t kept = 0;
-
-	if (n->count)
-		qsort(n->items, n->count, sizeof(*n->items), names_compare);
-	for (size_t i = 0; i < n->count; i++) {
-		if (i == 0 || !str_eq(n->items[i], n->items[kept - 1]))
-			n->items[kept++] = n->items[i];
-	}
-	n->count = kept;
-}
-
-static bool
-names_have(const struct names *n, struct str name)
-{
-	return n->count &&
-	       bsearch(&name, n->items, n->count, sizeof(*n->items), names_compare) != NULL;
-}
-
-static enum status
-names_collect(struct names *names, const struct normal_node *n)
+names_collect(struct name_list *names, const struct normal_node *n)
 {
 	if (n->kind == NORMAL_FIELD)
-		return names_add(names, n->path.joined);
+		return name_list_add(names, n->path.joined);
 	for (const struct normal_node *i = n->first; i; i = i->next)
 		TRY(names_collect(names, i));
 	return STATUS_OK;
@@ -168,18 +120,18 @@ names_collect(struct names *names, const struct normal_node *n)
 static enum status
 explain_write_hints(const struct explain *e, struct buf *out)
 {
-	struct names all = { .arena = e->r->arena };
-	struct names indexable = { .arena = e->r->arena };
-	struct names others = { .arena = e->r->arena };
+	struct name_list all = { .arena = e->r->arena };
+	struct name_list indexable = { .arena = e->r->arena };
+	struct name_list others = { .arena = e->r->arena };
 
 	TRY(names_collect(&all, e->args.normal));
-	names_settle(&all);
+	TRY(name_list_settle(&all));
 	for (size_t i = 0; i < e->plan.ranges.count; i++)
-		TRY(names_add(&indexable, e->plan.ranges.items[i].path->joined));
-	names_settle(&indexable);
+		TRY(name_list_add(&indexable, e->plan.ranges.items[i].path->joined));
+	TRY(name_list_settle(&indexable));
 	for (size_t i = 0; i < all.count; i++) {
-		if (!names_have(&indexable, all.items[i]))
-			TRY(names_add(&others, all.items[i]));
+		if (!name_list_has(&indexable, all.items[i]))
+			TRY(name_list_add(&others, all.items[i]));
 	}
 	buf_append_cstr(out, ",\"selector_hints\":[{\"type\":\"json\",\"indexable_fields\":");
 	explain_write_names(indexable.items, indexable.count, out);

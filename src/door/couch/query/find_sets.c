@@ -14,6 +14,7 @@
 #include "catalog/keys.h"
 #include "door/couch/query/entries.h"
 #include "door/couch/query/find.h"
+#include "index/plan/names.h"
 #include "loop/step.h"
 
 enum {
@@ -22,17 +23,11 @@ enum {
 	WINDOW_OTHERS = 4000,     /* entries of a range that is not in the order of ids */
 };
 
-struct ids {
-	struct str *items;
-	size_t count;
-	size_t cap;
-};
-
 struct gathering {
 	struct find *f;
 	struct arena *arena; /* of the ids; its limit is that of a sort */
-	struct ids ids;
-	struct ids known; /* with `within`, ids outside of these are dropped */
+	struct name_list ids;
+	struct name_list known; /* with `within`, ids outside of these are dropped */
 	bool within;
 	size_t before; /* number of ids when the present page of entries began */
 	const struct plan_read *read;
@@ -48,85 +43,6 @@ struct gathering {
 	size_t most;    /* entries of a range; 0: there is no window */
 	struct buf last_id;
 };
-
-/* ---- Lists of ids ---- */
-
-static enum status
-ids_add(struct gathering *g, struct str id)
-{
-	struct str *grown = arena_grow(g->arena, g->ids.items, g->ids.count, &g->ids.cap,
-				       sizeof(*grown));
-
-	if (!grown)
-		return STATUS_LIMIT;
-	g->ids.items = grown;
-	g->ids.items[g->ids.count] = arena_dup(g->arena, id);
-	if (!g->ids.items[g->ids.count].ptr)
-		return STATUS_LIMIT;
-	g->ids.count++;
-	return STATUS_OK;
-}
-
-/* The position of the first id that does not come before `id`. */
-static size_t
-ids_find(const struct ids *ids, struct str id)
-{
-	size_t lo = 0, hi = ids->count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (str_cmp(ids->items[mid], id) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static enum status
-ids_merge(const struct str *from, size_t middle, size_t end, struct str *to)
-{
-	size_t a = 0, b = middle;
-
-	for (size_t i = 0; i < end; i++) {
-		bool left = b == end || (a < middle && str_cmp(from[a], from[b]) <= 0);
-
-		to[i] = left ? from[a++] : from[b++];
-	}
-	return step_count((uint32_t)(end < UINT32_MAX ? end : UINT32_MAX) / 4 + 1);
-}
-
-/* Puts the ids in order, each once, by merging runs of doubling length. */
-static enum status
-ids_settle(struct gathering *g)
-{
-	size_t count = g->ids.count;
-	struct str *from = g->ids.items;
-	struct str *to = arena_alloc(g->arena, (count + 1) * sizeof(*to));
-	size_t kept = 0;
-
-	if (!to)
-		return STATUS_LIMIT;
-	for (size_t run = 1; run < count; run *= 2) {
-		struct str *swap = from;
-
-		for (size_t at = 0; at < count; at += 2 * run) {
-			size_t left = count - at;
-
-			TRY(ids_merge(from + at, left < run ? left : run,
-				      left < 2 * run ? left : 2 * run, to + at));
-		}
-		from = to;
-		to = swap;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (i == 0 || !str_eq(from[i], from[kept - 1]))
-			from[kept++] = from[i];
-	}
-	g->ids = (struct ids){ from, kept, kept };
-	return STATUS_OK;
-}
 
 /* ---- Reading ---- */
 
@@ -156,13 +72,9 @@ gather_take(void *arg, const struct index_def *def, const struct index_entry *en
 		return STATUS_OK;
 	if (g->end.ptr && window_compare(g, entry->id, g->end) > 0)
 		return STATUS_OK;
-	if (g->within) {
-		size_t at = ids_find(&g->known, entry->id);
-
-		if (at == g->known.count || !str_eq(g->known.items[at], entry->id))
-			return STATUS_OK;
-	}
-	return ids_add(g, entry->id);
+	if (g->within && !name_list_has(&g->known, entry->id))
+		return STATUS_OK;
+	return name_list_add(&g->ids, entry->id);
 }
 
 static size_t
@@ -216,7 +128,7 @@ static enum status
 gather_read(struct gathering *g, const struct plan_read *read)
 {
 	for (size_t i = 0; i < read->ids_count; i++)
-		TRY(ids_add(g, read->ids[i]));
+		TRY(name_list_add(&g->ids, read->ids[i]));
 	g->read = read;
 	g->more = read->index != NULL;
 	buf_clear(&g->after);
@@ -338,7 +250,7 @@ window_read(struct gathering *g, const struct plan_read *read)
 {
 	for (size_t i = 0; i < read->ids_count; i++) {
 		if (!g->behind.ptr || window_compare(g, read->ids[i], g->behind) > 0)
-			TRY(ids_add(g, read->ids[i]));
+			TRY(name_list_add(&g->ids, read->ids[i]));
 	}
 	for (size_t i = 0; read->index && i < read->keys.count; i++)
 		TRY(window_read_range(g, read, &read->keys.items[i]));
@@ -349,9 +261,9 @@ window_read(struct gathering *g, const struct plan_read *read)
 static enum status
 window_settle(struct gathering *g)
 {
-	struct ids *ids = &g->ids;
+	struct name_list *ids = &g->ids;
 
-	TRY(ids_settle(g));
+	TRY(name_list_settle(&g->ids));
 	while (g->end.ptr && ids->count &&
 	       window_compare(g, ids->items[g->descending ? 0 : ids->count - 1], g->end) > 0) {
 		ids->count--;
@@ -372,7 +284,7 @@ window_all(struct gathering *g)
 		TRY(window_settle(g));
 		g->known = g->ids;
 		g->within = true;
-		g->ids = (struct ids){ 0 };
+		g->ids = (struct name_list){ .arena = g->arena };
 	}
 	return window_settle(g);
 }
@@ -423,12 +335,12 @@ gather_all(struct gathering *g)
 		TRY(gather_read(g, &p->reads[i]));
 		if (!p->intersects || i + 1 == p->reads_count)
 			continue;
-		TRY(ids_settle(g));
+		TRY(name_list_settle(&g->ids));
 		g->known = g->ids;
 		g->within = true;
-		g->ids = (struct ids){ 0 };
+		g->ids = (struct name_list){ .arena = g->arena };
 	}
-	return ids_settle(g);
+	return name_list_settle(&g->ids);
 }
 
 /* Gathers the window behind `behind`, or all ids if windows are not used. */
@@ -447,7 +359,7 @@ gather_run(struct gathering *g)
 	g->descending = false;
 	g->end = g->behind = (struct str){ 0 };
 	g->within = false;
-	g->ids = (struct ids){ 0 };
+	g->ids = (struct name_list){ .arena = g->arena };
 	arena_clear(g->arena);
 	return gather_all(g);
 }
@@ -475,6 +387,7 @@ find_gather(struct find *f, struct str behind, struct str *ret_end)
 	f->listed = false;
 	f->list_arena = g.arena;
 	if (g.arena) {
+		g.ids.arena = g.arena;
 		arena_set_part(g.arena, http_memory(f->r->x));
 		status = gather_run(&g);
 	}

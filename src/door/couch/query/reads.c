@@ -1,9 +1,8 @@
 /* What would be read of an index for a selector, and how many rows that is. */
-#include <stdlib.h>
-
 #include "catalog/keys.h"
 #include "door/couch/query/plan_int.h"
 #include "index/engine/scan.h"
+#include "index/plan/names.h"
 
 enum {
 	READ_FEW = 64,     /* entries of a range that are counted by reading them */
@@ -141,20 +140,14 @@ read_names_ids(const struct normal_node *n)
 	return find_id_condition(n) != NULL;
 }
 
-static int
-ids_compare(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 enum status
 read_make_ids(struct planner *m, const struct normal_node *n, struct plan_read *ret, bool *ret_any)
 {
 	const struct normal_node *condition = find_id_condition(n);
+	struct name_list ids = { .arena = m->r->arena };
 	struct json_value one;
 	struct json_value *items = &one;
 	size_t count = 1;
-	size_t kept = 0;
 
 	*ret_any = condition != NULL;
 	if (!condition)
@@ -162,24 +155,13 @@ read_make_ids(struct planner *m, const struct normal_node *n, struct plan_read *
 	one = condition->arg;
 	if (condition->op == NORMAL_IN)
 		TRY(json_value_items(&condition->arg, m->r->arena, &items, &count, NULL));
-	*ret = (struct plan_read){
-		.ids = arena_alloc(m->r->arena, (count + 1) * sizeof(*ret->ids)),
-		.counted = true,
-	};
-	if (!ret->ids)
-		return STATUS_LIMIT;
-	TRY(index_count(&m->work, (uint32_t)count + 1));
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		if (items[i].kind == JSON_STRING && items[i].string.len)
-			ret->ids[kept++] = items[i].string;
-	}
-	if (kept)
-		qsort(ret->ids, kept, sizeof(*ret->ids), ids_compare);
-	for (size_t i = 0; i < kept; i++) {
-		if (i == 0 || !str_eq(ret->ids[i], ret->ids[ret->ids_count - 1]))
-			ret->ids[ret->ids_count++] = ret->ids[i];
-	}
-	ret->rows = ret->ids_count;
+			TRY(name_list_add(&ids, items[i].string));
+	TRY(name_list_settle(&ids));
+	*ret = (struct plan_read){
+		.ids = ids.items, .ids_count = ids.count, .rows = ids.count, .counted = true
+	};
 	return STATUS_OK;
 }
 

@@ -2,7 +2,7 @@
  * What all languages share of planning (index/plan): sets of values against lists of numbers, and
  * ranges of keys against the keys of documents that have the values.
  */
-#include "common.h"
+#include "../common.h"
 
 #include "bson/bson.h"
 #include "index/bson/form.h"
