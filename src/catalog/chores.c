@@ -13,9 +13,10 @@
 #include "loop/watchdog.h"
 
 enum {
-	CHORES_THREADS = 2, /* the quick ones, and the rest */
+	CHORES_THREADS = 3, /* the quick ones, the one that is alone, and the rest */
 	CHORES_QUICK = 0,
-	CHORES_REST = 1,
+	CHORES_ALONE = 1,
+	CHORES_REST = 2,
 	CHORES_LEASE_LOOK_MS = 500, /* how often a chore without its lease looks for it */
 	CHORES_LEASES_BYTES = 1 << 20,
 };
@@ -23,17 +24,22 @@ enum {
 /* A chore in the registry. */
 struct chore_entry {
 	struct chore chore;
-	uint64_t due_ns; /* of its thread alone */
-	bool asked;      /* of the leases' thread alone: the lease, if the exchange succeeds */
-	bool held;       /* under the registry's lock: its lease */
-	bool hurried;    /* under the registry's lock: it is due regardless of due_ns */
+	uint64_t due_ns;   /* of its thread alone */
+	uint64_t least_ns; /* likewise: it is not due before */
+	bool asked;        /* of the leases' thread alone: the lease, if the exchange succeeds */
+	bool held;         /* under the registry's lock: its lease */
+	/*
+	 * Under the registry's lock: its next turn begins then at the latest. WAIT_FOREVER in a
+	 * turn, until somebody hurries the chore.
+	 */
+	uint64_t hurried_ns;
 	struct chore_state state; /* under the registry's lock */
 	bool active;              /* likewise: in a turn, or with more to do */
 };
 
 struct chores_thread {
 	struct chores *chores;
-	bool quick;
+	size_t number; /* CHORES_QUICK, … */
 	bool started;
 	pthread_t thread;
 	struct event stop;
@@ -86,9 +92,18 @@ chores_add(struct chores *chores, const struct chore *chore)
 	struct chore_entry *e = &chores->entries[chores->count];
 
 	assert(chores->count < CHORES_MAX);
-	*e = (struct chore_entry){ .chore = *chore };
+	*e = (struct chore_entry){ .chore = *chore, .hurried_ns = WAIT_FOREVER };
 	e->state.name = chore->name;
 	e->state.number = (unsigned)++chores->count;
+}
+
+/* The thread that has the chore's turns. */
+static size_t
+chore_thread(const struct chore *chore)
+{
+	if (chore->alone)
+		return CHORES_ALONE;
+	return chore->quick ? CHORES_QUICK : CHORES_REST;
 }
 
 /* ---- Leases ---- */
@@ -222,7 +237,10 @@ chore_take_turn(struct chores_thread *t, struct chore_entry *e)
 		pause_ms = chore->failed_ms ? chore->failed_ms : chore->pause_ms;
 	} else if (turn.more) {
 		pause_ms = chore->more_ms;
+	} else if (turn.soon_ms && turn.soon_ms < pause_ms) {
+		pause_ms = turn.soon_ms > chore->least_ms ? turn.soon_ms : chore->least_ms;
 	}
+	e->least_ns = clock_after_ms(chore->least_ms);
 	e->due_ns = clock_after_ms(pause_ms);
 }
 
@@ -236,6 +254,15 @@ chore_await_lease(struct chores *chores, struct chore_entry *e)
 	e->due_ns = clock_after_ms(CHORES_LEASE_LOOK_MS);
 }
 
+/* With the lock held: the chore is due when it is planned, or when somebody has hurried it. */
+static void
+chore_plan(struct chore_entry *e)
+{
+	if (e->hurried_ns < e->due_ns)
+		e->due_ns = e->hurried_ns > e->least_ns ? e->hurried_ns : e->least_ns;
+	e->hurried_ns = e->due_ns;
+}
+
 /* Makes the chores due for which chores_hurry() was called since the last look. */
 static void
 chores_take_hurries(struct chores_thread *t)
@@ -244,14 +271,28 @@ chores_take_hurries(struct chores_thread *t)
 
 	pthread_mutex_lock(&chores->lock);
 	event_init(&t->hurry);
-	for (size_t i = 0; i < chores->count; i++) {
-		struct chore_entry *e = &chores->entries[i];
+	for (size_t i = 0; i < chores->count; i++)
+		if (chore_thread(&chores->entries[i].chore) == t->number)
+			chore_plan(&chores->entries[i]);
+	pthread_mutex_unlock(&chores->lock);
+}
 
-		if (e->chore.quick != t->quick || !e->hurried)
-			continue;
-		e->hurried = false;
-		e->due_ns = 0;
-	}
+/* The chore is due: has its turn, if this process may, and plans the next one. */
+static void
+chore_run_due(struct chores_thread *t, struct chore_entry *e)
+{
+	struct chores *chores = t->chores;
+
+	/* Whoever hurries the chore from here on may have work that this turn does not see. */
+	pthread_mutex_lock(&chores->lock);
+	e->hurried_ns = WAIT_FOREVER;
+	pthread_mutex_unlock(&chores->lock);
+	if (chore_may_run(chores, e))
+		chore_take_turn(t, e);
+	else
+		chore_await_lease(chores, e);
+	pthread_mutex_lock(&chores->lock);
+	chore_plan(e);
 	pthread_mutex_unlock(&chores->lock);
 }
 
@@ -265,14 +306,10 @@ chores_run_due(struct chores_thread *t)
 	for (size_t i = 0; i < chores->count; i++) {
 		struct chore_entry *e = &chores->entries[i];
 
-		if (e->chore.quick != t->quick)
+		if (chore_thread(&e->chore) != t->number)
 			continue;
-		if (clock_mono_ns() >= e->due_ns && !event_is_set(&t->stop)) {
-			if (chore_may_run(chores, e))
-				chore_take_turn(t, e);
-			else
-				chore_await_lease(chores, e);
-		}
+		if (clock_mono_ns() >= e->due_ns && !event_is_set(&t->stop))
+			chore_run_due(t, e);
 		if (e->due_ns < next_ns)
 			next_ns = e->due_ns;
 	}
@@ -335,7 +372,7 @@ chores_start_threads(struct chores *chores, struct err *err)
 		TRY(chores_start_thread(chores, &chores->leases_thread, chores_leases_run, err));
 	}
 	for (size_t i = 0; i < CHORES_THREADS; i++) {
-		chores->threads[i].quick = i == CHORES_QUICK;
+		chores->threads[i].number = i;
 		TRY(chores_start_thread(chores, &chores->threads[i], chores_thread_run, err));
 	}
 	return STATUS_OK;
@@ -378,19 +415,31 @@ chores_stop(struct chores *chores)
 	chores->leases = NULL;
 }
 
-void
-chores_hurry(struct chores *chores, const char *name)
+static void
+chores_hurry_at(struct chores *chores, const char *name, uint64_t at_ns)
 {
 	pthread_mutex_lock(&chores->lock);
 	for (size_t i = 0; i < chores->count; i++) {
 		struct chore_entry *e = &chores->entries[i];
 
-		if (strcmp(e->chore.name, name) != 0)
+		if (at_ns >= e->hurried_ns || strcmp(e->chore.name, name) != 0)
 			continue;
-		e->hurried = true;
-		event_set(&chores->threads[e->chore.quick ? CHORES_QUICK : CHORES_REST].hurry);
+		e->hurried_ns = at_ns;
+		event_set(&chores->threads[chore_thread(&e->chore)].hurry);
 	}
 	pthread_mutex_unlock(&chores->lock);
+}
+
+void
+chores_hurry(struct chores *chores, const char *name)
+{
+	chores_hurry_at(chores, name, 0);
+}
+
+void
+chores_hurry_by(struct chores *chores, const char *name, uint64_t ms)
+{
+	chores_hurry_at(chores, name, clock_after_ms(ms));
 }
 
 size_t

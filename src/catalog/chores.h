@@ -9,10 +9,10 @@
  * do the same work: that must be a waste at most. Each process runs the chores without a lease.
  *
  * Ownership: the registry copies what is added; names are static. Threading: chores_add() before
- * chores_start(). Two threads run them: one the quick chores, whose turns are short and often due,
- * the other the rest, so that a long turn delays none of the quick ones. A turn may block its
- * thread. A third one renews leases, if there are any. chores_list() and chores_hurry() from any
- * thread.
+ * chores_start(). Three threads run them: one the quick chores, whose turns are short and often
+ * due, one the chore that is `alone`, and one the rest. So a long turn delays no quick chore, and
+ * nothing delays the one that is alone. A turn may block its thread. A fourth thread renews leases,
+ * if there are any. chores_list(), chores_hurry() and chores_hurry_by() from any thread.
  */
 #ifndef FROND_CATALOG_CHORES_H
 #define FROND_CATALOG_CHORES_H
@@ -32,9 +32,10 @@ enum {
 
 /* One turn: what the chore is given, and what it says at the end. */
 struct chore_turn {
-	unsigned budget; /* the chore's own: transactions, or whatever it counts in */
-	bool more;       /* there was more to do than the budget allowed */
-	uint64_t done;   /* what the turn has done, in the chore's own count; for _active_tasks */
+	unsigned budget;  /* the chore's own: transactions, or whatever it counts in */
+	bool more;        /* there was more to do than the budget allowed */
+	uint64_t done;    /* what the turn has done, in the chore's own count; for _active_tasks */
+	uint64_t soon_ms; /* when the next turn is wanted, if that is before pause_ms; or 0 */
 };
 
 struct chore {
@@ -42,12 +43,14 @@ struct chore {
 	enum status (*run)(void *arg, struct chore_turn *turn, struct err *err);
 	void *arg;
 	bool quick;
+	bool alone;    /* in a thread where no other chore runs; one chore at most */
 	bool leased;   /* one process at a time runs it */
 	bool unlisted; /* _active_tasks shows its work otherwise */
 	unsigned budget;
 	uint64_t pause_ms;  /* after a turn that has done all */
 	uint64_t more_ms;   /* after one that has left more: others need the store, too */
 	uint64_t failed_ms; /* after one that has failed; 0: as pause_ms */
+	uint64_t least_ms;  /* before one that `soon_ms` or somebody who hurries the chore wants */
 };
 
 /* A chore as _active_tasks shows it: one that is in a turn, or has left more to do. */
@@ -84,9 +87,14 @@ void chores_stop(struct chores *chores);
 
 /*
  * Tells the chore of this name that there is new work: its next turn begins at once, or right after
- * the present turn. Has no effect while another process has the chore's lease.
+ * the present turn and its `least_ms`. Has no effect while another process has the chore's lease.
  */
 void chores_hurry(struct chores *chores, const char *name);
+/*
+ * The same of work that is there in `ms`: the next turn begins then. Costs a lock if the next turn
+ * is planned before that anyway.
+ */
+void chores_hurry_by(struct chores *chores, const char *name, uint64_t ms);
 
 /* Those that have been active for `least_ms`, at most `max` of them; how many. */
 size_t chores_list(struct chores *chores, uint64_t least_ms, struct chore_state *ret, size_t max);

@@ -137,6 +137,86 @@ one_that_is_hurried_does_not_pause(void **state)
 	chores_free(chores);
 }
 
+/* A turn that wants the next one soon, until there are none left. */
+static enum status
+soon_turn(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct work *w = arg;
+	enum status status = work_turn(arg, turn, err);
+
+	turn->more = false;
+	turn->soon_ms = w->left ? 1 : 0;
+	return status;
+}
+
+static void
+a_turn_says_when_it_wants_the_next_one(void **state)
+{
+	struct chores *chores = chores_new(NULL);
+	struct work w;
+
+	(void)state;
+	work_init(&w, 6);
+	w.left = 6;
+	chores_add(chores,
+		   &(struct chore){
+			   .name = "work", .run = soon_turn, .arg = &w, .pause_ms = LONG_MS });
+	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
+	wait_for(&w);
+	chores_stop(chores);
+	assert_int_equal(atomic_load(&w.turns), 6);
+	chores_free(chores);
+}
+
+static void
+a_turn_is_planned_by_whoever_hurries_most_and_not_before_its_least_pause(void **state)
+{
+	struct chores *chores = chores_new(NULL);
+	struct work w, slow, other;
+	struct event hold;
+
+	(void)state;
+	event_init(&hold);
+	work_init(&w, 1);
+	work_init(&slow, 1);
+	work_init(&other, 1);
+	chores_add(chores, &(struct chore){ .name = "work",
+					    .run = work_turn,
+					    .arg = &w,
+					    .alone = true,
+					    .pause_ms = LONG_MS });
+	chores_add(chores, &(struct chore){ .name = "slow",
+					    .run = work_turn,
+					    .arg = &slow,
+					    .quick = true,
+					    .pause_ms = 2 * LONG_MS,
+					    .least_ms = LONG_MS });
+	/* In a turn on the thread of the rest all the time: that delays none that is alone. */
+	other.hold = &hold;
+	add(chores, "other", &other, false);
+	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
+	wait_for(&w);
+	wait_for(&slow);
+	wait_for(&other);
+	event_init(&w.reached);
+	w.expected = 2;
+	chores_hurry_by(chores, "work", LONG_MS / 2);
+	chores_hurry_by(chores, "work", 1);
+	chores_hurry_by(chores, "work", LONG_MS / 2);
+	wait_for(&w);
+	event_init(&w.reached);
+	w.expected = 3;
+	/* Such an early wish does not change the least pause of another chore. */
+	chores_hurry(chores, "slow");
+	chores_hurry_by(chores, "work", 1);
+	wait_for(&w);
+	event_set(&hold);
+	chores_stop(chores);
+	assert_int_equal(atomic_load(&w.turns), 3);
+	assert_int_equal(atomic_load(&slow.turns), 1);
+	chores_free(chores);
+}
+
 static void
 more_to_do_brings_the_next_turn_sooner(void **state)
 {
@@ -385,6 +465,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_has_its_first_turn_at_once_and_then_pauses),
 		cmocka_unit_test(one_that_is_hurried_does_not_pause),
+		cmocka_unit_test(a_turn_says_when_it_wants_the_next_one),
+		cmocka_unit_test(
+			a_turn_is_planned_by_whoever_hurries_most_and_not_before_its_least_pause),
 		cmocka_unit_test(more_to_do_brings_the_next_turn_sooner),
 		cmocka_unit_test(failure_and_a_long_turn_delay_no_other_chore),
 		cmocka_unit_test(active_ones_are_listed),

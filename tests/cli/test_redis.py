@@ -1,5 +1,7 @@
 """Redis's door, as clients see it."""
 
+import collections
+import contextlib
 import pathlib
 import re
 import signal
@@ -1328,6 +1330,35 @@ def commands_about_expiry_of_fields_want_their_arguments(cwd):
                 ("HSETEX h EX 1 KEEPTTL FIELDS 1 a b",
                  "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")]:
             equal(c.error(*words.split()), text)
+
+
+@test
+def what_has_expired_is_told_of_after_what_has_made_it(cwd):
+    """Also if it is removed right after it was written, and the sweep is told to look by readers."""
+    rounds = 300
+    with Redis(cwd, "--no-sync") as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(server.client()) for _ in range(4)]
+        sub = stack.enter_context(server.client())
+        sub("PSUBSCRIBE", "__keyspace@0__:*")
+        clients[0]("CONFIG", "SET", "notify-keyspace-events", "KA")
+        for n in range(rounds):
+            for number, c in enumerate(clients):
+                c.send("HSETEX", f"h{number}", "PX", "1", "FIELDS", "1", "f", n)
+                c.send("SET", f"s{number}", n, "PX", "1")
+                c.send("GET", f"s{number}")
+            for c in clients:
+                equal([c.read(), c.read()], [1, "OK"])
+                c.read()
+        for c in clients:
+            c("PUBLISH", "__keyspace@0__:end", "")
+        # How many were made, and have not gone, as far as a subscriber knows.
+        there = collections.Counter()
+        ends = 0
+        while ends < len(clients):
+            channel, event = (part.decode() for part in sub.read()[2:])
+            ends += channel == "__keyspace@0__:end"
+            there[channel] += {"hset": 1, "hexpired": -1, "set": 1, "expired": -1}.get(event, 0)
+            contains(range(rounds + 1), there[channel])
 
 
 @test

@@ -162,9 +162,12 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 {
 	long long n = strtoll(text, NULL, 10);
 
-	if (row->kind == CONFIG_EVENTS)
+	if (row->kind == CONFIG_EVENTS) {
 		atomic_store(&r->events, (unsigned)read_events(str_from_cstr(text)));
-	else if (row->kind == CONFIG_OUTPUT)
+		/* The sweep may not have looked for what expires soon. */
+		if (r->chores && redis_waits_for_expiry(r))
+			timed_sweep_by(r->chores, 0);
+	} else if (row->kind == CONFIG_OUTPUT)
 		config_apply_output(r, text);
 	else if (strcmp(row->name, "slowlog-log-slower-than") == 0)
 		atomic_store(&r->slow_us, n < 0 ? UINT64_MAX : (uint64_t)n);

@@ -1,6 +1,7 @@
 /* Redis's door as a row of the program's table of doors. */
 #include "door/redis/messages.h"
 #include "door/redis/redis.h"
+#include "door/redis/run.h"
 #include "door/redis/settings.h"
 #include "model/timed/timed.h"
 #include "net/host.h"
@@ -9,13 +10,26 @@
 /* Where the sweep of expired rows tells what has gone; there is one door in a process. */
 static struct timed_listener listener;
 
-static void
-tell_expired(void *redis, const struct timed_expired *what)
+static bool
+waits_for_expiry(void *redis)
 {
-	uint64_t db;
+	return redis_waits_for_expiry(redis);
+}
 
-	if (str_to_u64(what->db, &db))
-		redis_expired(redis, (unsigned)db, what->key, what->member, what->emptied);
+/*
+ * The sweep may have removed what a group has just written, before that group has told of it: what
+ * it has to tell comes first.
+ */
+static void
+tell_expired(void *redis, const struct timed_expired *first)
+{
+	uint64_t db, lanes = 0;
+
+	for (const struct timed_expired *what = first; what; what = what->next)
+		if (str_to_u64(what->db, &db))
+			lanes |= run_lane((unsigned)db, what->key);
+	run_await(redis, lanes);
+	redis_expired(redis, first);
 }
 
 static enum status
@@ -32,7 +46,9 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 
 	if (!redis)
 		return err_set(err, STATUS_NOMEM, "out of memory");
-	listener = (struct timed_listener){ .expired = tell_expired, .arg = redis };
+	listener = (struct timed_listener){ .waits = waits_for_expiry,
+					    .expired = tell_expired,
+					    .arg = redis };
 	ground->sweeping->listener = &listener;
 	*ret = redis;
 	return STATUS_OK;

@@ -6,6 +6,13 @@
 #include "door/redis/others.h"
 #include "door/redis/redis_int.h"
 #include "door/redis/stats.h"
+#include "model/timed/timed.h"
+
+enum {
+	/* Of what has expired, that are told together: in one transaction on a cluster. */
+	EXPIRED_EVENTS = 128,
+	EXPIRED_BYTES = 256 * 1024, /* of its keys */
+};
 
 static enum status
 event_publish(void *r, struct str channel, struct str message)
@@ -49,6 +56,31 @@ effect_count(struct redis *r, const struct effect *e)
 		stats_count_error(r->stats, e->message);
 }
 
+bool
+redis_waits_for_expiry(const struct redis *r)
+{
+	unsigned wanted = atomic_load_explicit(&r->events, memory_order_relaxed);
+
+	return wanted & (EVENT_KEYSPACE | EVENT_KEYEVENT) &&
+	       wanted & (EVENT_EXPIRED | EVENT_HASH | EVENT_GENERIC);
+}
+
+/*
+ * Has the sweep look in time at what the transaction lets expire, and at once at what one of its
+ * commands has met, for those who want to be told.
+ */
+static void
+effects_hurry_sweep(struct redis *r, const struct txn *x)
+{
+	uint64_t ms;
+
+	if (!r->chores || !redis_waits_for_expiry(r))
+		return;
+	ms = x->met_expired ? 0 : txn_soonest(x);
+	if (ms < TIMED_SOON_MS)
+		timed_sweep_by(r->chores, ms);
+}
+
 void
 effects_happen(struct redis *r, const struct txn *x)
 {
@@ -88,32 +120,60 @@ effects_happen(struct redis *r, const struct txn *x)
 			break;
 		}
 	}
+	effects_hurry_sweep(r, x);
 }
 
-/* The same in all processes, of what happened in no transaction of a client's. */
+/* Publishes events that no client's command has caused, the first of them at `first`. */
 static void
-event_tell(struct redis *r, const struct effect *e)
+effects_tell(struct redis *r, const struct effect *first)
 {
-	event_notify(r, e);
-	if (r->others)
-		others_tell(r->others, e);
+	if (r->others) {
+		others_tell(r->others, first);
+		return;
+	}
+	for (const struct effect *e = first; e; e = e->next)
+		event_notify(r, e);
+}
+
+/* The events of one that has expired, which are `ret[0]`, `ret[1]`; returns how many they are. */
+static size_t
+effects_of_expired(const struct timed_expired *what, unsigned db, struct effect ret[static 2])
+{
+	ret[0] = (struct effect){
+		.class = what->member ? EVENT_HASH : EVENT_EXPIRED,
+		.event = what->member ? "hexpired" : "expired",
+		.db = db,
+		.key = what->key,
+	};
+	if (!what->emptied)
+		return 1;
+	ret[1] = (struct effect){
+		.class = EVENT_GENERIC, .event = "del", .db = db, .key = what->key
+	};
+	ret[0].next = &ret[1];
+	return 2;
 }
 
 void
-redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool emptied)
+redis_expired(struct redis *r, const struct timed_expired *first)
 {
-	struct effect e = {
-		.class = member ? EVENT_HASH : EVENT_EXPIRED,
-		.event = member ? "hexpired" : "expired",
-		.db = db,
-		.key = key,
-	};
+	struct effect effects[EXPIRED_EVENTS];
+	size_t count = 0, bytes = 0;
+	uint64_t db;
 
-	atomic_fetch_add(member ? &r->expired_fields : &r->expired, 1);
-	event_tell(r, &e);
-	if (!emptied)
-		return;
-	e.class = EVENT_GENERIC;
-	e.event = "del";
-	event_tell(r, &e);
+	for (const struct timed_expired *what = first; what; what = what->next) {
+		if (!str_to_u64(what->db, &db))
+			continue;
+		atomic_fetch_add(what->member ? &r->expired_fields : &r->expired, 1);
+		if (count)
+			effects[count - 1].next = &effects[count];
+		count += effects_of_expired(what, (unsigned)db, &effects[count]);
+		bytes += what->key.len;
+		if (count > EXPIRED_EVENTS - 2 || bytes > EXPIRED_BYTES) {
+			effects_tell(r, effects);
+			count = bytes = 0;
+		}
+	}
+	if (count)
+		effects_tell(r, effects);
 }

@@ -17,6 +17,7 @@ enum {
 	WAITED_BATCH = 256,    /* keys that one transaction begins to watch */
 	FAILED_PAUSE_MS = 200, /* before the store is asked again after a failure */
 	OTHERS_ARENA_BYTES = 64 * 1024 * 1024,
+	NOBODY = 0, /* instead of a process: all of them tell their clients */
 	CLEAR_EVERY_MS = 2000,
 	CLEAR_PLACES = 1 + MESSAGES_KEPT_MS / CLEAR_EVERY_MS,
 };
@@ -482,7 +483,7 @@ others_free(struct others *o)
 
 struct tell {
 	struct others *o;
-	const struct effect *effect;
+	const struct effect *first;
 	struct kv_tx *tx;
 	struct messages_writer writer;
 	struct err err;
@@ -494,9 +495,8 @@ tell_one(void *arg, struct str channel, struct str message)
 	struct tell *t = arg;
 
 	return messages_put(t->tx, &t->writer,
-			    &(struct messages_message){ .origin = t->o->redis->origin,
-							.channel = channel,
-							.message = message },
+			    &(struct messages_message){
+				    .origin = NOBODY, .channel = channel, .message = message },
 			    &t->err);
 }
 
@@ -507,16 +507,21 @@ tell_body(struct kv_tx *tx, void *arg)
 
 	t->tx = tx;
 	t->writer = (struct messages_writer){ 0 };
-	return notify_each(t->o->redis, t->effect, tell_one, t);
+	for (const struct effect *e = t->first; e; e = e->next)
+		TRY(notify_each(t->o->redis, e, tell_one, t));
+	return STATUS_OK;
 }
 
 void
-others_tell(struct others *o, const struct effect *e)
+others_tell(struct others *o, const struct effect *first)
 {
-	struct tell t = { .o = o, .effect = e };
+	struct tell t = { .o = o, .first = first };
 	unsigned wanted = atomic_load_explicit(&o->redis->events, memory_order_relaxed);
+	unsigned classes = 0;
 
-	if (wanted & e->class)
+	for (const struct effect *e = first; e; e = e->next)
+		classes |= e->class;
+	if (wanted & classes)
 		(void)!kv_run(o->store, tell_body, &t, NULL, NULL);
 }
 

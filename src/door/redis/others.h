@@ -28,10 +28,11 @@ void others_free(struct others *o);
 MUST_USE enum status others_listen(struct others *o, struct err *err);
 
 /*
- * Tells subscribers in other processes of an event, in a transaction of its own. May wait for the
- * store; if that fails they are not told.
+ * Tells subscribers in all processes of the events from `first` on, in a transaction of its own:
+ * those of this process learn of them by the log as well, so that whoever has changed the key
+ * before is told of before. May wait for the store; if that fails nobody is told.
  */
-void others_tell(struct others *o, const struct effect *e);
+void others_tell(struct others *o, const struct effect *first);
 
 /* Clears old messages; in one process at a time. */
 void others_chores_add(struct others *o, struct chores *chores);

@@ -112,6 +112,7 @@ rate_look(void *arg, struct chore_turn *turn, struct err *err)
 void
 redis_chores_add(struct redis *r, struct chores *chores)
 {
+	r->chores = chores;
 	chores_add(chores, &(struct chore){
 				   .name = "redis_rate",
 				   .run = rate_look,

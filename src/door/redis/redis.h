@@ -15,6 +15,7 @@
 struct chores;
 struct people_news;
 struct settings_live;
+struct timed_expired;
 
 enum {
 	REDIS_DATABASES = 16,
@@ -55,10 +56,12 @@ void redis_free(struct redis *r);
 struct net_stream_options *redis_stream_options(struct redis *r);
 
 /*
- * A key has expired and was removed in the background, or a field of it; `emptied`: it was the
- * last one, so the key has gone. Any thread.
+ * Keys have expired and were removed in the background, or fields of them: tells those who want to
+ * know. The groups that have changed these keys before have ended (run_await()). Any thread.
  */
-void redis_expired(struct redis *r, unsigned db, struct str key, bool member, bool emptied);
+void redis_expired(struct redis *r, const struct timed_expired *first);
+/* True if somebody may want to be told of that soon. Any thread. */
+bool redis_waits_for_expiry(const struct redis *r);
 
 void redis_set_port(struct redis *r, uint16_t port);
 

@@ -31,6 +31,7 @@ struct redis {
 	struct run_queue queue;
 	struct others *others; /* NULL: the store is this process's alone */
 	uint64_t origin;       /* of this process, in the log of messages */
+	struct chores *chores; /* that sweep what expires; NULL: none do */
 	uint64_t started_ns;
 	uint64_t started_ms;
 	char run_id[41];

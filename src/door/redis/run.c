@@ -33,7 +33,7 @@ run_queue_init(struct run_queue *q)
 void
 run_queue_fini(struct run_queue *q)
 {
-	assert(!q->first && !q->busy);
+	assert(!q->first && !q->busy && !q->fences);
 	pthread_mutex_destroy(&q->lock);
 }
 
@@ -58,6 +58,54 @@ run_lanes(const struct command *command, const struct str *argv, size_t argc, un
 	for (size_t i = 0; i < count; i++)
 		lanes |= run_lane(db, argv[places[i]]);
 	return lanes;
+}
+
+/* ---- Those who wait for the end of groups ---- */
+
+struct run_fence {
+	struct run_fence *next;
+	uint64_t lanes; /* that groups had when it was made, and have not given back since */
+	struct event ended;
+};
+
+/* With the lock held: a group has ended, and what is to happen after its commits has happened. */
+static void
+queue_give_back(struct run_queue *q, uint64_t lanes)
+{
+	q->busy &= ~lanes;
+	for (struct run_fence **at = &q->fences; *at;) {
+		struct run_fence *fence = *at;
+
+		fence->lanes &= ~lanes;
+		if (fence->lanes) {
+			at = &fence->next;
+			continue;
+		}
+		*at = fence->next;
+		event_set(&fence->ended);
+	}
+}
+
+void
+run_await(struct redis *r, uint64_t lanes)
+{
+	struct run_queue *q = &r->queue;
+	struct run_fence fence;
+
+	event_init(&fence.ended);
+	pthread_mutex_lock(&q->lock);
+	fence.lanes = q->busy & lanes;
+	if (fence.lanes) {
+		fence.next = q->fences;
+		q->fences = &fence;
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (!fence.lanes)
+		return;
+	(void)event_wait(&fence.ended, WAIT_FOREVER);
+	/* queue_give_back() holds the lock until it has left `fence` alone. */
+	pthread_mutex_lock(&q->lock);
+	pthread_mutex_unlock(&q->lock);
 }
 
 /* ---- The queue: its lock is held ---- */
@@ -834,7 +882,7 @@ job_lead(struct redis *r, struct job *job, struct arena *arena)
 	group_run(&g);
 	pthread_mutex_lock(&q->lock);
 	queue_note_crowd(q, &g, clock_mono_ns() - begin_ns);
-	q->busy &= ~g.lanes;
+	queue_give_back(q, g.lanes);
 	queue_start(q);
 	pthread_mutex_unlock(&q->lock);
 	for (struct job *j = job->group; j;) {

@@ -130,6 +130,7 @@ struct run_queue {
 	struct job *gathering;
 	struct job **gathering_end;
 	size_t gathered;
+	struct run_fence *fences; /* those who wait in run_await() */
 };
 
 void run_queue_init(struct run_queue *q);
@@ -148,6 +149,12 @@ uint64_t run_lane(unsigned db, struct str key);
  * connection's fiber, whose arena is used.
  */
 void run_job(struct redis *r, struct job *job, struct arena *arena);
+
+/*
+ * Waits until the groups that have any of these lanes now have ended, and told what they have done.
+ * No group may wait for the caller. Any thread.
+ */
+void run_await(struct redis *r, uint64_t lanes);
 
 /* Answers that the unit that comes next in the job has failed. */
 void run_refuse(struct job *job, enum status status, const struct err *err);

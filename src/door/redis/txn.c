@@ -13,11 +13,38 @@ txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache 
 	x->effects_end = &x->effects;
 }
 
+/*
+ * The earlier of a moment and the soonest expiry in the database, by the steady clock of this
+ * process; 0: none.
+ */
+static uint64_t
+soonest_with(uint64_t ms, const struct timed *t)
+{
+	uint64_t own_ms = t->soonest_ms - t->ahead_us / 1000;
+
+	return t->soonest_ms && (!ms || own_ms < ms) ? own_ms : ms;
+}
+
+uint64_t
+txn_soonest(const struct txn *x)
+{
+	uint64_t ms = x->soonest_ms, now_ms;
+
+	for (size_t i = 0; i < REDIS_DATABASES; i++)
+		if (x->dbs[i])
+			ms = soonest_with(ms, &x->dbs[i]->timed);
+	if (!ms)
+		return UINT64_MAX;
+	now_ms = steady_ms();
+	return ms > now_ms ? ms - now_ms : 0;
+}
+
 void
 txn_forget(struct txn *x)
 {
 	for (size_t i = 0; i < REDIS_DATABASES; i++) {
 		if (x->dbs[i]) {
+			x->soonest_ms = soonest_with(x->soonest_ms, &x->dbs[i]->timed);
 			timed_maps_return(&x->dbs[i]->timed);
 			catalog_db_unref(x->dbs[i]->db);
 		}
@@ -265,10 +292,13 @@ lookup_end(struct call *c, struct txn_item *i)
 {
 	if (i->item.t)
 		TRY(timed_item_wait(&i->item));
-	if (c->command->flags & COMMAND_READONLY)
+	if (c->command->flags & COMMAND_READONLY) {
+		if (i->item.stored && i->item.type == TIMED_LEAF && !c->x->at_us)
+			c->x->met_expired = true;
 		TRY(lookup_count(c, &i->item));
-	else if (c->command->flags & COMMAND_WRITE && i->item.type == TIMED_LEAF)
+	} else if (c->command->flags & COMMAND_WRITE && i->item.type == TIMED_LEAF) {
 		TRY(lookup_expired(c, i));
+	}
 	i->was_there = i->item.type != TIMED_LEAF;
 	return STATUS_OK;
 }

@@ -101,11 +101,20 @@ struct txn {
 	struct effect *effects;
 	struct effect **effects_end;
 	struct messages_writer messages; /* for other processes */
+	bool met_expired; /* a command that reads has met an item that is not removed yet */
+	/* The soonest expiry that it has written in databases that it has closed; 0: none. */
+	uint64_t soonest_ms;
 };
 
 void txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
 	      struct arena *arena, struct err *err);
 void txn_fini(struct txn *x);
+
+/*
+ * In how many milliseconds the soonest expires of what the transaction has written. UINT64_MAX:
+ * nothing does.
+ */
+uint64_t txn_soonest(const struct txn *x);
 
 /* The name of a database in the store. */
 struct str txn_db_name(unsigned db, char buf[static TXN_NAME_BYTES]);

@@ -64,6 +64,7 @@ member_entry(struct timed_item *item, struct str member_key, uint64_t ms)
 	buf_append_str(&key, tail);
 	TRY(buf_status(&key));
 	TRY(timed_part_key(item, TIMED_PART_OWNER, &owner));
+	timed_note_expiry(item->t, ms);
 	TRY(kv_set(item->t->tx, owner, item->row));
 	return kv_set(item->t->tx, buf_str(&key), STR(""));
 }

@@ -19,8 +19,12 @@ enum {
 	SWEEP_ARENA_BYTES = 16 * 1024 * 1024,
 
 	SWEEP_CHORE_TRANSACTIONS = 20,
-	SWEEP_CHORE_PAUSE_MS = 1000,
 	SWEEP_CHORE_MORE_MS = 20, /* while there is more to do: others write, too */
+	/*
+	 * Between two sweeps while somebody waits to be told: what expires right after one is told
+	 * by the next one.
+	 */
+	SWEEP_CHORE_SOON_MS = 25,
 };
 
 #define SWEEP_CHORE "sweep_expired"
@@ -35,13 +39,10 @@ struct sweep {
 	uint64_t done;
 	bool more;
 	const struct timed_listener *listener; /* NULL: nobody is told of what has gone */
-	struct gone *gone;                     /* of the attempt; in its arena */
-	struct gone **gone_end;
-};
-
-struct gone {
-	struct gone *next;
-	struct timed_expired what;
+	const struct timed_expired *gone;      /* of the attempt; in its arena */
+	const struct timed_expired **gone_end;
+	bool looks_ahead; /* for what expires next */
+	uint64_t soon_ms; /* of all databases so far, after their last attempts */
 };
 
 /* One shard of a database, while its entries are looked at. */
@@ -49,6 +50,7 @@ struct sweep_shard {
 	struct sweep *sweep;
 	struct timed t;
 	struct kv_future *entries;
+	struct kv_future *next; /* the first entry that is not due; NULL: nobody asks */
 	struct kv_future *cells[SWEEP_SHARD_KEYS];
 };
 
@@ -104,15 +106,16 @@ clear_collection(struct timed *t, const struct buf *row, bool *ret_all)
 static enum status
 note_gone(struct sweep *sweep, const struct timed_expired *what)
 {
-	struct gone *gone;
+	struct timed_expired *gone;
 
 	if (!sweep->listener)
 		return STATUS_OK;
 	gone = arena_zalloc(sweep->arena, sizeof(*gone));
 	if (!gone)
 		return STATUS_LIMIT;
-	gone->what = *what;
-	gone->what.db = sweep->name;
+	*gone = *what;
+	gone->next = NULL;
+	gone->db = sweep->name;
 	*sweep->gone_end = gone;
 	sweep->gone_end = &gone->next;
 	return STATUS_OK;
@@ -196,20 +199,56 @@ written_so_far(const struct sweep_shard *s)
 
 /* ---- One database ---- */
 
-/* Asks for the entries of the shard that are due. */
+/* Asks for entries of the shard, from one moment up to another. */
 static enum status
-shard_ask(struct sweep_shard *s, unsigned shard)
+shard_ask_between(struct sweep_shard *s, unsigned shard, uint64_t from_ms, uint64_t to_ms,
+		  size_t limit, struct kv_future **ret)
 {
-	const struct kv_range_options options = { .limit = SWEEP_SHARD_KEYS, .mode = KV_SNAPSHOT };
+	const struct kv_range_options options = { .limit = limit, .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
 	timed_key_space(&begin, s->t.db, TIMED_SPACE_EXPIRY);
 	tuple_put_u64(&begin, shard);
 	buf_append_str(&end, buf_str(&begin));
-	tuple_put_u64(&end, s->t.now_us / TIMED_US_PER_MS + 1);
+	if (from_ms)
+		tuple_put_u64(&begin, from_ms);
+	tuple_put_u64(&end, to_ms);
+	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
-	s->entries = kv_get_range(s->t.tx, buf_str(&begin), buf_str(&end), &options);
+	*ret = kv_get_range(s->t.tx, buf_str(&begin), buf_str(&end), &options);
+	return STATUS_OK;
+}
+
+/* Asks for the entries of the shard that are due, and for the first that will be soon. */
+static enum status
+shard_ask(struct sweep_shard *s, unsigned shard)
+{
+	uint64_t next_ms = s->t.now_us / TIMED_US_PER_MS + 1;
+
+	TRY(shard_ask_between(s, shard, 0, next_ms, SWEEP_SHARD_KEYS, &s->entries));
+	if (!s->sweep->looks_ahead || s->t.db->kind != &timed_redis_kind)
+		return STATUS_OK;
+	return shard_ask_between(s, shard, next_ms, next_ms + TIMED_SOON_MS, 1, &s->next);
+}
+
+/* Notes when the next entry of the shard is due. */
+static enum status
+shard_look_ahead(struct sweep_shard *s)
+{
+	AUTO(buf_release) struct buf ignored = CATALOG_KEY_INIT;
+	struct kv_range range;
+	uint64_t ms, now_ms = s->t.now_us / TIMED_US_PER_MS;
+
+	if (!s->next)
+		return STATUS_OK;
+	TRY(kv_future_wait(s->next));
+	range = kv_future_range(s->next);
+	if (!range.count || entry_parse(s->t.db, range.pairs[0].key, &ms, &ignored) != STATUS_OK)
+		return STATUS_OK; /* one that cannot be read is passed over when it is due */
+	/* One more, or the next sweep could come within the millisecond before. */
+	if (ms + 1 - now_ms < s->sweep->soon_ms)
+		s->sweep->soon_ms = ms + 1 - now_ms;
 	return STATUS_OK;
 }
 
@@ -274,8 +313,10 @@ sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
 		shards[i] = (struct sweep_shard){ .sweep = sweep, .t = t };
 		TRY(shard_ask(&shards[i], i));
 	}
-	for (unsigned i = 0; i < TIMED_EXPIRY_SHARDS; i++)
+	for (unsigned i = 0; i < TIMED_EXPIRY_SHARDS; i++) {
 		TRY(shard_sweep(&shards[i]));
+		TRY(shard_look_ahead(&shards[i]));
+	}
 	return STATUS_OK;
 }
 
@@ -311,8 +352,8 @@ sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactio
 {
 	do {
 		TRY(kv_run(store, sweep_body, sweep, NULL, sweep->err));
-		for (const struct gone *g = sweep->gone; g; g = g->next)
-			sweep->listener->expired(sweep->listener->arg, &g->what);
+		if (sweep->gone)
+			sweep->listener->expired(sweep->listener->arg, sweep->gone);
 		*ret_done += sweep->done;
 		*transactions -= sweep->done || sweep->more;
 	} while (sweep->more && *transactions);
@@ -363,28 +404,35 @@ timed_sweep(struct kv_store *store, const struct timed_clock *clock, unsigned tr
 	    uint64_t *ret_done, bool *ret_more, struct err *err)
 {
 	const struct timed_sweeping s = { .store = store, .clock = clock };
+	struct timed_swept_all swept;
+	enum status status = timed_sweep_telling(&s, transactions, &swept, err);
 
-	return timed_sweep_telling(&s, transactions, ret_done, ret_more, err);
+	*ret_done = swept.done;
+	*ret_more = swept.more;
+	return status;
 }
 
 enum status
-timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions, uint64_t *ret_done,
-		    bool *ret_more, struct err *err)
+timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions,
+		    struct timed_swept_all *ret, struct err *err)
 {
 	const enum catalog_space spaces[] = { timed_kind.space, timed_redis_kind.space };
 	struct sweep sweep = { .clock = s->clock,
 			       .err = err,
 			       .arena = arena_new(SWEEP_ARENA_BYTES),
-			       .listener = s->listener };
+			       .listener = s->listener,
+			       .looks_ahead = s->listener && s->listener->waits(s->listener->arg),
+			       .soon_ms = TIMED_SOON_MS };
 	struct arena *arena = arena_new(SWEEP_ARENA_BYTES);
 	enum status status = arena && sweep.arena ? STATUS_OK : STATUS_NOMEM;
 
-	*ret_done = 0;
-	*ret_more = false;
+	*ret = (struct timed_swept_all){ 0 };
 	for (size_t i = 0; status == STATUS_OK && i < sizeof(spaces) / sizeof(*spaces); i++) {
 		sweep.space = spaces[i];
-		status = sweep_space(s->store, &sweep, arena, &transactions, ret_done, ret_more);
+		status = sweep_space(s->store, &sweep, arena, &transactions, &ret->done,
+				     &ret->more);
 	}
+	ret->soon_ms = sweep.soon_ms;
 	arena_free(arena);
 	arena_free(sweep.arena);
 	return status;
@@ -393,9 +441,19 @@ timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions, uint6
 /* ---- As a chore ---- */
 
 static enum status
-sweep_chore_run(void *sweeping, struct chore_turn *turn, struct err *err)
+sweep_chore_run(void *arg, struct chore_turn *turn, struct err *err)
 {
-	return timed_sweep_telling(sweeping, turn->budget, &turn->done, &turn->more, err);
+	const struct timed_sweeping *s = arg;
+	struct timed_swept_all swept;
+	enum status status = timed_sweep_telling(s, turn->budget, &swept, err);
+
+	turn->done = swept.done;
+	turn->more = swept.more;
+	turn->soon_ms = swept.soon_ms;
+	/* Another process does not tell this one what it writes (timed_sweep_by()). */
+	if (kv_is_shared(s->store) && s->listener && s->listener->waits(s->listener->arg))
+		turn->soon_ms = SWEEP_CHORE_SOON_MS;
+	return status;
 }
 
 void
@@ -405,9 +463,17 @@ timed_chores_add(struct chores *chores, struct timed_sweeping *s)
 				   .name = SWEEP_CHORE,
 				   .run = sweep_chore_run,
 				   .arg = s,
+				   .alone = true,
 				   .leased = true,
 				   .budget = SWEEP_CHORE_TRANSACTIONS,
-				   .pause_ms = SWEEP_CHORE_PAUSE_MS,
+				   .pause_ms = TIMED_SOON_MS,
 				   .more_ms = SWEEP_CHORE_MORE_MS,
+				   .least_ms = SWEEP_CHORE_SOON_MS,
 			   });
+}
+
+void
+timed_sweep_by(struct chores *chores, uint64_t ms)
+{
+	chores_hurry_by(chores, SWEEP_CHORE, ms);
 }

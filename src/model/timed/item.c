@@ -317,6 +317,7 @@ timed_item_store(struct timed_item *item)
 	TRY(timed_data_set(item->t, item->row, buf_str(&value)));
 	if (!item->expires_ms)
 		return STATUS_OK;
+	timed_note_expiry(item->t, item->expires_ms);
 	TRY(timed_key_expiry(item->t->db, item->row, item->expires_ms, &entry));
 	return kv_set(item->t->tx, buf_str(&entry), STR(""));
 }

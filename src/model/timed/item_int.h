@@ -361,6 +361,14 @@ MUST_USE enum status timed_zset_erase(struct timed_item *item, struct str name, 
 
 /* ---- Removing in the background (items_expiry.c, gone.c) ---- */
 
+/* Notes for timed_sweep_by() that the transaction writes an expiry at that moment. */
+static inline void
+timed_note_expiry(struct timed *t, uint64_t ms)
+{
+	if (!t->soonest_ms || ms < t->soonest_ms)
+		t->soonest_ms = ms;
+}
+
 /*
  * Removes the item, or the member, that an entry of EXPIRY names by its `tail`, if it expires at
  * that time; `ret` then tells of it, in the arena. `row` is the key in ROWS that the tail would be

@@ -110,6 +110,7 @@ struct timed {
 	struct kv_future *asked_state; /* of the history, with `asked`; NULL: there is none */
 	bool has_history;
 	struct history_state state; /* if has_history */
+	uint64_t soonest_ms;        /* the soonest expiry that this transaction writes; 0: none */
 };
 
 void timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
@@ -410,19 +411,24 @@ struct chores;
 
 enum {
 	TIMED_SWEEP_KEYS = 500, /* that one transaction looks at */
+	TIMED_SOON_MS = 1000,   /* between two sweeps while nobody waits for what they tell */
 };
 
 /* What has expired and is removed: an item, or one of its members (item.h). */
 struct timed_expired {
+	const struct timed_expired *next;
 	struct str db; /* its name */
 	struct str key;
 	bool member;
 	bool emptied; /* it was the last member, so the item is gone, too */
 };
 
-/* Is told, after the commit and on the thread of the sweep, of each. */
+/* Is told of items. All on the thread of the sweep. */
 struct timed_listener {
-	void (*expired)(void *arg, const struct timed_expired *what);
+	/* True if somebody wants to be told soon: then the sweep looks for what expires next. */
+	bool (*waits)(void *arg);
+	/* Tells, after the commit, of all that one transaction has removed. */
+	void (*expired)(void *arg, const struct timed_expired *first);
 	void *arg;
 };
 
@@ -440,10 +446,29 @@ struct timed_sweeping {
 	const struct timed_clock *clock; /* NULL: the system's */
 	const struct timed_listener *listener;
 };
+
+/* What a sweep has done. */
+struct timed_swept_all {
+	uint64_t done; /* cells that went */
+	bool more;     /* some are left */
+	/*
+	 * If the listener waits: in how many milliseconds the next item expires, as far as that is
+	 * known, or one of its members; TIMED_SOON_MS at most.
+	 */
+	uint64_t soon_ms;
+};
+
 MUST_USE enum status timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions,
-					 uint64_t *ret_done, bool *ret_more, struct err *err);
+					 struct timed_swept_all *ret, struct err *err);
 
 /* Adds a chore that calls timed_sweep_telling(). What is named outlives the registry. */
 void timed_chores_add(struct chores *chores, struct timed_sweeping *s);
+
+/*
+ * Has the chore look in `ms`, for a listener that waits. Whoever has written an expiry that is
+ * sooner than TIMED_SOON_MS calls this after the commit; and with 0 whoever has met an item that
+ * has expired and is not removed. Any thread.
+ */
+void timed_sweep_by(struct chores *chores, uint64_t ms);
 
 #endif

@@ -972,6 +972,94 @@ pages_count_and_flush_are_of_one_database(void **state)
 	items_verify(f);
 }
 
+/* ---- Those who wait to be told of what expires ---- */
+
+struct told {
+	bool waits;
+	char text[256]; /* "key key.field …", of each sweep */
+};
+
+static bool
+told_waits(void *arg)
+{
+	const struct told *told = arg;
+
+	return told->waits;
+}
+
+static void
+told_of(void *arg, const struct timed_expired *first)
+{
+	struct told *told = arg;
+	size_t len = strlen(told->text);
+
+	for (const struct timed_expired *what = first; what; what = what->next)
+		len += (size_t)snprintf(told->text + len, sizeof(told->text) - len, "%s%.*s:%.*s%s",
+					len ? " " : "", (int)what->db.len, what->db.ptr,
+					(int)what->key.len, what->key.ptr,
+					what->member ? ".field" : "");
+}
+
+/* Writes a key that expires in so many milliseconds. */
+static enum status
+expiring_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const unsigned *ms = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, arena_printf(arena, "in%u", *ms), arena, &item));
+	TRY(timed_value_set(&item, STR("v"), (struct timed_expiry){ TIMED_EXPIRY_AFTER, *ms }));
+	assert_int_equal(t->soonest_ms, t->now_us / 1000 + *ms);
+	/* The soonest of several. */
+	TRY(timed_item_open(t, arena_printf(arena, "later than in%u", *ms), arena, &item));
+	TRY(timed_value_set(&item, STR("v"), (struct timed_expiry){ TIMED_EXPIRY_AFTER, 900000 }));
+	assert_int_equal(t->soonest_ms, t->now_us / 1000 + *ms);
+	return STATUS_OK;
+}
+
+/* A sweep when so many milliseconds have passed; returns when it wants the next one. */
+static uint64_t
+sweep_in(struct items *f, struct told *told, uint64_t ms)
+{
+	const struct timed_listener listener = { told_waits, told_of, told };
+	const struct timed_sweeping s = { f->store, &f->clock, &listener };
+	struct timed_swept_all swept = { .more = true };
+
+	f->now_ms += ms;
+	told->text[0] = '\0';
+	while (swept.more)
+		assert_int_equal(timed_sweep_telling(&s, 10, &swept, &f->err), STATUS_OK);
+	return swept.soon_ms;
+}
+
+static void
+a_sweep_tells_what_has_gone_and_when_the_next_expires(void **state)
+{
+	struct items *f = *state;
+	struct told told = { .waits = true };
+
+	assert_int_equal(sweep_in(f, &told, 0), TIMED_SOON_MS);
+	items_must(f, expiring_run, &(unsigned){ 5000 });
+	items_must(f, expiring_run, &(unsigned){ 700 });
+	assert_int_equal(items_try(f, "15", expiring_run, &(unsigned){ 720 }), STATUS_OK);
+	/* Nothing has to be done, and nothing expires within the pause but these. */
+	assert_int_equal(sweep_in(f, &told, 0), 701);
+	assert_string_equal(told.text, "");
+	assert_int_equal(sweep_in(f, &told, 699), 2);
+	assert_string_equal(told.text, "");
+	assert_int_equal(sweep_in(f, &told, 2), 20);
+	assert_string_equal(told.text, "0:in700");
+	assert_int_equal(sweep_in(f, &told, 20), TIMED_SOON_MS);
+	assert_string_equal(told.text, "15:in720");
+	assert_int_equal(sweep_in(f, &told, 3500), 780);
+	/* While nobody waits nothing is asked. */
+	told.waits = false;
+	assert_int_equal(sweep_in(f, &told, 0), TIMED_SOON_MS);
+	assert_int_equal(sweep_in(f, &told, 780), TIMED_SOON_MS);
+	assert_string_equal(told.text, "0:in5000");
+	items_verify(f);
+}
+
 int
 main(void)
 {
@@ -990,6 +1078,7 @@ main(void)
 		WITH_STORE(a_value_of_many_transactions_is_there_as_a_whole_or_not_at_all),
 		WITH_STORE(fields_expire_also_after_a_move),
 		WITH_STORE(pages_count_and_flush_are_of_one_database),
+		WITH_STORE(a_sweep_tells_what_has_gone_and_when_the_next_expires),
 		WITH_STORE(random_operations_agree_with_a_model),
 	};
 
