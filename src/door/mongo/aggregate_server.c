@@ -103,7 +103,7 @@ put_known_session(void *arg, const struct expiring_entry *e)
 	const struct sessions *s = arg;
 	const struct txn *t = (const struct txn *)e;
 	struct str id = str_of(t->session, SESSION_ID_BYTES);
-	bool own = strcmp(t->user, s->call->client->user_name) == 0;
+	bool own = strcmp(t->user, s->call->client->entry.user) == 0;
 
 	if (own ? !str_eq(id, s->call->lsid) : s->all)
 		put_session(s->b, id, str_from_cstr(t->user),
@@ -114,7 +114,7 @@ static enum status
 put_sessions(struct call *c, bool bare, struct str spec, struct bson_builder *b)
 {
 	const struct str stage = STR("$listLocalSessions");
-	struct str user = str_from_cstr(c->client->user_name);
+	struct str user = str_from_cstr(c->client->entry.user);
 	struct bson_element e;
 	struct bson_iter i;
 	bool all = false;

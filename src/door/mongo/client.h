@@ -1,8 +1,6 @@
 /*
- * A connection's state, and the list of all connections of the process.
- *
- * A client belongs to its fiber. What others may read or change has the client's lock, or that of
- * the list, as the members say.
+ * A connection's state. A client belongs to its fiber; what others may read or change is its entry
+ * in the list of connections (serve/clients.h).
  */
 #ifndef FROND_DOOR_MONGO_CLIENT_H
 #define FROND_DOOR_MONGO_CLIENT_H
@@ -13,12 +11,16 @@
 #include "door/mongo/mongo_int.h"
 #include "door/mongo/rights.h"
 #include "door/mongo/wire/compress.h"
-#include "loop/wait.h"
+#include "serve/clients.h"
 
 enum {
 	CLIENT_APP_BYTES = 128,         /* of the name that an application gives itself */
-	CLIENT_NS_BYTES = 256,          /* of what an operation works on, for others to read */
 	CLIENT_USER_BYTES = 256 * 1024, /* what is kept of a person: roles */
+};
+
+/* What others tell a client (serve/clients.h). */
+enum mongo_client_signal {
+	MONGO_CLIENT_KILLED = 1 << 0, /* its operation is to end */
 };
 
 /* A login under way: saslStart and saslContinue. */
@@ -30,11 +32,9 @@ struct mongo_login {
 };
 
 struct mongo_client {
+	struct clients_entry entry; /* first; its name is the application's */
 	struct mongo *mongo;
 	struct net_stream *stream;
-	uint64_t id; /* connectionId */
-	char peer[64];
-	uint64_t created_ns;
 	bool ends;      /* after what was answered so far */
 	bool greeted;   /* it has sent a hello with its metadata */
 	struct buf in;  /* one message */
@@ -50,26 +50,7 @@ struct mongo_client {
 	struct follow follow;
 	struct mongo_login login;
 
-	atomic_bool op_killed;
-
-	/* The client's lock, which comes after that of the list. */
-	pthread_mutex_t lock;
-	struct event wake;
-	bool waiting;
-	/* What it does now; op_id 0: nothing. */
-	uint64_t op_id;
-	uint64_t op_began_ns;
-	const char *op_name; /* of the command; static */
-	char op_ns[CLIENT_NS_BYTES];
-	struct str op_body; /* the command, which outlives the operation; empty: it is private */
-
 	uint64_t until_ns; /* when the command has had its time; 0: it has as much as it wants */
-
-	/* The list's lock. */
-	struct mongo_client *next;
-	struct mongo_client **link;
-	char app[CLIENT_APP_BYTES + 1];
-	char user_name[AUTH_NAME_BYTES + 1]; /* empty: nobody has logged in */
 };
 
 /* On its fiber. NULL when out of memory. Adds it to the list. */
@@ -77,11 +58,6 @@ struct mongo_client *mongo_client_new(struct mongo *m, struct net_stream *stream
 void mongo_client_free(struct mongo_client *c);
 
 /* ---- What it does ---- */
-
-/* `body` is the command, which has to be there until the end; empty: it is not shown. */
-void mongo_client_begin_op(struct mongo_client *c, const char *name, struct str body, struct str db,
-			   struct str collection, uint64_t began_ns);
-void mongo_client_end_op(struct mongo_client *c);
 
 /* Ends the operation of that number. False: nobody has one, or not the `user`'s (NULL: any). */
 bool mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user);
@@ -100,13 +76,6 @@ enum status mongo_client_ask(void *client);
  * the operation was ended.
  */
 bool mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns);
-
-/*
- * The event that ending the operation sets, until mongo_client_sleeps(). NULL: it was ended. The
- * fiber waits for it and, by net_stream_closed_event(), for the peer.
- */
-struct event *mongo_client_wakes(struct mongo_client *c);
-void mongo_client_sleeps(struct mongo_client *c);
 
 /* ---- Who it is ---- */
 

@@ -691,7 +691,7 @@ mongo_run_get_more(struct call *c)
 	TRY(data_ns(c, &ns));
 	if (call_i64(c, MORE_BATCH, 0) < 0)
 		return call_fail(c, MONGO_BAD_VALUE, "batchSize has to be at least 0");
-	cursor = cursor_take(c->mongo, id, ns, c->client->user_name);
+	cursor = cursor_take(c->mongo, id, ns, c->client->entry.user);
 	if (!cursor)
 		return call_fail(c, MONGO_CURSOR_NOT_FOUND, "cursor id %lld not found",
 				 (long long)id);
@@ -759,7 +759,7 @@ mongo_run_kill_cursors(struct call *c)
 	for (bson_iter_begin(&i, ids); bson_iter_read(&i, &e); at++)
 		killed[at] = e.value.type == BSON_INT64 &&
 			     cursor_kill(c->mongo, bson_integer(&e.value), ns,
-					 c->client->user_name);
+					 c->client->entry.user);
 	bson_begin_array(c->reply, STR("cursorsKilled"));
 	put_killed(c, killed, true);
 	bson_end(c->reply);

@@ -37,6 +37,7 @@ take_metadata(struct call *c)
 {
 	struct mongo_client *client = c->client;
 	struct bson_value name;
+	struct str app;
 
 	if (!call_has(c, ARG_CLIENT))
 		return STATUS_OK;
@@ -49,9 +50,10 @@ take_metadata(struct call *c)
 			    &name) ||
 	    name.type != BSON_STRING)
 		return STATUS_OK;
-	pthread_mutex_lock(&c->mongo->clients_lock);
-	snprintf(client->app, sizeof(client->app), "%.*s", STR_ARG(bson_text(&name)));
-	pthread_mutex_unlock(&c->mongo->clients_lock);
+	app = bson_text(&name);
+	if (app.len > CLIENT_APP_BYTES)
+		app.len = CLIENT_APP_BYTES;
+	clients_set_text(&client->entry, &client->entry.name, app);
 	return STATUS_OK;
 }
 
@@ -217,7 +219,7 @@ mongo_run_hello(struct call *c)
 	bson_put_int32(c->reply, STR("maxWriteBatchSize"), MONGO_BATCH_WRITES);
 	bson_put_date(c->reply, STR("localTime"), (int64_t)clock_wall_ms());
 	bson_put_int32(c->reply, STR("logicalSessionTimeoutMinutes"), MONGO_SESSION_MINUTES);
-	bson_put_int32(c->reply, STR("connectionId"), (int32_t)(c->client->id & INT32_MAX));
+	bson_put_int32(c->reply, STR("connectionId"), (int32_t)(c->client->entry.id & INT32_MAX));
 	bson_put_int32(c->reply, STR("minWireVersion"), 0);
 	bson_put_int32(c->reply, STR("maxWireVersion"), MONGO_WIRE_VERSION);
 	bson_put_bool(c->reply, STR("readOnly"), false);

@@ -40,7 +40,7 @@ mongo_run_ping(struct call *c)
 enum status
 mongo_run_whatsmyuri(struct call *c)
 {
-	bson_put_string(c->reply, STR("you"), str_from_cstr(c->client->peer));
+	bson_put_string(c->reply, STR("you"), str_from_cstr(c->client->entry.peer));
 	return STATUS_OK;
 }
 
@@ -133,26 +133,50 @@ mongo_run_host_info(struct call *c)
 
 /* ---- Figures ---- */
 
+static bool
+is_write(const char *name)
+{
+	for (size_t i = 0; i < mongo_command_count; i++)
+		if (mongo_commands[i].name == name)
+			return mongo_commands[i].flags & COMMAND_WRITES;
+	return false;
+}
+
+/* What connections do now. */
+struct activity {
+	size_t connections;
+	size_t active;  /* have a command */
+	size_t working; /* and do not wait for something to happen */
+	size_t writers; /* of these */
+};
+
+static void
+count_activity(void *arg, struct clients_entry *e)
+{
+	struct activity *a = arg;
+	bool works = e->op.id && !e->waiting;
+
+	a->connections++;
+	a->active += e->op.id != 0;
+	a->working += works;
+	a->writers += works && is_write(e->op.name);
+}
+
 static void
 put_connections(struct call *c)
 {
-	size_t current = 0, active = 0;
+	struct activity now = { 0 };
 
-	pthread_mutex_lock(&c->mongo->clients_lock);
-	for (struct mongo_client *one = c->mongo->clients; one; one = one->next) {
-		current++;
-		pthread_mutex_lock(&one->lock);
-		active += one->op_id != 0;
-		pthread_mutex_unlock(&one->lock);
-	}
-	pthread_mutex_unlock(&c->mongo->clients_lock);
+	clients_each(&c->mongo->clients, count_activity, &now);
 	bson_begin_document(c->reply, STR("connections"));
-	bson_put_int32(c->reply, STR("current"), (int32_t)current);
+	bson_put_int32(c->reply, STR("current"), (int32_t)now.connections);
 	bson_put_int32(c->reply, STR("available"),
-		       current < NET_MAX_CONNECTIONS ? (int32_t)(NET_MAX_CONNECTIONS - current)
-						     : 0);
-	bson_put_int64(c->reply, STR("totalCreated"), (int64_t)atomic_load(&c->mongo->connections));
-	bson_put_int32(c->reply, STR("active"), (int32_t)active);
+		       now.connections < NET_MAX_CONNECTIONS
+			       ? (int32_t)(NET_MAX_CONNECTIONS - now.connections)
+			       : 0);
+	bson_put_int64(c->reply, STR("totalCreated"),
+		       (int64_t)atomic_load(&c->mongo->clients.next_id));
+	bson_put_int32(c->reply, STR("active"), (int32_t)now.active);
 	bson_end(c->reply);
 }
 
@@ -221,15 +245,6 @@ put_clients(struct call *c, const char *name, size_t readers, size_t writers)
 }
 
 /* True for a command that changes data, by the name that a connection has noted. */
-static bool
-is_write(const char *name)
-{
-	for (size_t i = 0; i < mongo_command_count; i++)
-		if (mongo_commands[i].name == name)
-			return mongo_commands[i].flags & COMMAND_WRITES;
-	return false;
-}
-
 /*
  * There is no such lock: what commands do now, of which none waits for it. Those that wait for
  * something to happen do nothing.
@@ -237,22 +252,13 @@ is_write(const char *name)
 static void
 put_global_lock(struct call *c, uint64_t up_ms)
 {
-	size_t active = 0, writers = 0;
+	struct activity now = { 0 };
 
-	pthread_mutex_lock(&c->mongo->clients_lock);
-	for (struct mongo_client *one = c->mongo->clients; one; one = one->next) {
-		pthread_mutex_lock(&one->lock);
-		if (one->op_id && !one->waiting) {
-			active++;
-			writers += is_write(one->op_name);
-		}
-		pthread_mutex_unlock(&one->lock);
-	}
-	pthread_mutex_unlock(&c->mongo->clients_lock);
+	clients_each(&c->mongo->clients, count_activity, &now);
 	bson_begin_document(c->reply, STR("globalLock"));
 	bson_put_int64(c->reply, STR("totalTime"), (int64_t)(up_ms * 1000));
 	put_clients(c, "currentQueue", 0, 0);
-	put_clients(c, "activeClients", active - writers, writers);
+	put_clients(c, "activeClients", now.working - now.writers, now.writers);
 	bson_end(c->reply);
 }
 

@@ -24,18 +24,18 @@ const struct arg args_kill_op[] = {
 	{ NULL, 0 },
 };
 
-/* A long command is shown by its name and what it is about. With the client's lock. */
+/* A long command is shown by its name and what it is about. With the entry's lock. */
 static void
-put_command(struct bson_builder *b, const struct mongo_client *one)
+put_command(struct bson_builder *b, const struct clients_op *op)
 {
 	struct bson_element e;
 	struct bson_iter i;
 
 	bson_begin_document(b, STR("command"));
-	bson_iter_begin(&i, one->op_body);
-	if (!one->op_body.len || !bson_iter_read(&i, &e)) {
-		bson_put_int32(b, str_from_cstr(one->op_name), 1);
-	} else if (one->op_body.len <= OP_COMMAND_BYTES) {
+	bson_iter_begin(&i, op->body);
+	if (!op->body.len || !bson_iter_read(&i, &e)) {
+		bson_put_int32(b, str_from_cstr(op->name), 1);
+	} else if (op->body.len <= OP_COMMAND_BYTES) {
 		do {
 			/* A login may have a password in clear. */
 			if (!str_eq(e.name, STR("speculativeAuthenticate")))
@@ -51,38 +51,53 @@ put_command(struct bson_builder *b, const struct mongo_client *one)
 	bson_end(b);
 }
 
-/* With the client's lock. */
-static void
-put_op(struct call *c, struct bson_builder *b, const struct mongo_client *one)
-{
-	char desc[OP_DESC_BYTES];
-	uint64_t us = (clock_mono_ns() - one->op_began_ns) / 1000;
+/* What is shown, and to whom. */
+struct ops {
+	struct call *call;
+	struct bson_builder *b;
+	bool own;  /* what the caller's person does */
+	bool idle; /* connections that do nothing, too */
+};
 
+/* With the entry's lock and the list's. */
+static void
+put_op(void *arg, struct clients_entry *one)
+{
+	const struct ops *ops = arg;
+	const struct clients_op *op = &one->op;
+	uint64_t us = (clock_mono_ns() - op->began_ns) / 1000;
+	struct bson_builder *b = ops->b;
+	char desc[OP_DESC_BYTES];
+
+	if (ops->own && strcmp(one->user, ops->call->client->entry.user) != 0)
+		return;
+	if (!op->id && !ops->idle)
+		return;
 	snprintf(desc, sizeof(desc), "conn%llu", (unsigned long long)one->id);
 	bson_begin_document(b, STR(""));
 	bson_put_string(b, STR("type"), STR("op"));
-	bson_put_string(b, STR("host"), str_from_cstr(c->mongo->host));
+	bson_put_string(b, STR("host"), str_from_cstr(ops->call->mongo->host));
 	bson_put_string(b, STR("desc"), str_from_cstr(desc));
 	bson_put_int64(b, STR("connectionId"), (int64_t)one->id);
 	bson_put_string(b, STR("client"), str_from_cstr(one->peer));
-	if (one->app[0])
-		bson_put_string(b, STR("appName"), str_from_cstr(one->app));
-	bson_put_bool(b, STR("active"), one->op_id != 0);
-	if (one->user_name[0]) {
+	if (one->name.len)
+		bson_put_string(b, STR("appName"), buf_str(&one->name));
+	bson_put_bool(b, STR("active"), op->id != 0);
+	if (one->user[0]) {
 		bson_begin_array(b, STR("effectiveUsers"));
 		bson_begin_document(b, STR(""));
-		bson_put_string(b, STR("user"), str_from_cstr(one->user_name));
+		bson_put_string(b, STR("user"), str_from_cstr(one->user));
 		bson_put_string(b, STR("db"), STR("admin"));
 		bson_end(b);
 		bson_end(b);
 	}
-	if (one->op_id) {
-		bson_put_int64(b, STR("opid"), (int64_t)one->op_id);
+	if (op->id) {
+		bson_put_int64(b, STR("opid"), (int64_t)op->id);
 		bson_put_int64(b, STR("secs_running"), (int64_t)(us / 1000000));
 		bson_put_int64(b, STR("microsecs_running"), (int64_t)us);
 		bson_put_string(b, STR("op"), STR("command"));
-		bson_put_string(b, STR("ns"), str_from_cstr(one->op_ns));
-		put_command(b, one);
+		bson_put_string(b, STR("ns"), str_from_cstr(op->on));
+		put_command(b, op);
 	}
 	bson_end(b);
 }
@@ -93,16 +108,7 @@ mongo_put_ops(struct call *c, struct bson_builder *b, bool own, bool idle)
 	if (!own && !(c->client->rights.any & RIGHT_MONITOR))
 		return call_fail(c, MONGO_UNAUTHORIZED,
 				 "not authorized on admin to execute command currentOp");
-	pthread_mutex_lock(&c->mongo->clients_lock);
-	for (struct mongo_client *one = c->mongo->clients; one; one = one->next) {
-		if (own && strcmp(one->user_name, c->client->user_name) != 0)
-			continue;
-		pthread_mutex_lock(&one->lock);
-		if (one->op_id || idle)
-			put_op(c, b, one);
-		pthread_mutex_unlock(&one->lock);
-	}
-	pthread_mutex_unlock(&c->mongo->clients_lock);
+	clients_each(&c->mongo->clients, put_op, &(struct ops){ c, b, own, idle });
 	return STATUS_OK;
 }
 
@@ -128,7 +134,7 @@ mongo_run_kill_op(struct call *c)
 	/* As MongoDB: also where there is no such operation, or it has ended meanwhile. */
 	if (op > 0)
 		(void)mongo_client_kill_op(c->mongo, (uint64_t)op,
-					   any ? NULL : c->client->user_name);
+					   any ? NULL : c->client->entry.user);
 	bson_put_string(c->reply, STR("info"), STR("attempting to kill op"));
 	return STATUS_OK;
 }

@@ -105,7 +105,7 @@ read_session_id(struct call *c, const struct bson_element *session, struct str *
 static enum status
 read_sessions(struct call *c, bool ends)
 {
-	struct session_pattern which = { .user = str_from_cstr(c->client->user_name) };
+	struct session_pattern which = { .user = str_from_cstr(c->client->entry.user) };
 	struct bson_element e;
 	struct bson_iter i;
 

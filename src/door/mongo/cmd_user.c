@@ -286,7 +286,7 @@ log_change(const struct call *c, struct str name)
 	quote_word(&user, c->client->user.name, LOGGED_BYTES);
 	log_event(LOG_LEVEL_INFO, "person_changed",
 		  "person=\"%.*s\" user=\"%.*s\" from=%s door=mongo", STR_ARG(buf_str(&person)),
-		  STR_ARG(buf_str(&user)), c->client->peer);
+		  STR_ARG(buf_str(&user)), c->client->entry.peer);
 }
 
 static enum status

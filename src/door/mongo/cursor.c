@@ -82,7 +82,7 @@ cursor_begin(struct call *c, struct str ns, struct cursor **ret)
 	if (!cursor)
 		return STATUS_NOMEM;
 	snprintf(cursor->ns, sizeof(cursor->ns), "%.*s", STR_ARG(ns));
-	snprintf(cursor->user, sizeof(cursor->user), "%s", c->client->user_name);
+	snprintf(cursor->user, sizeof(cursor->user), "%s", c->client->entry.user);
 	buf_init(&cursor->request, CURSOR_REQUEST_BYTES);
 	buf_init(&cursor->place, CURSOR_PLACE_BYTES);
 	buf_init(&cursor->rows, CURSOR_ROWS_BYTES);

@@ -76,13 +76,13 @@ app_of(const struct call *c)
 	if (!c->client->greeted && bson_find_path(c->body, STR("client.application.name"), &name) &&
 	    name.type == BSON_STRING)
 		return bson_text(&name);
-	return str_from_cstr(c->client->app);
+	return buf_str(&c->client->entry.name);
 }
 
 static bool
 is_hit(enum fail_kind kind, struct str data, const struct call *c)
 {
-	char ns[CLIENT_NS_BYTES];
+	char ns[CLIENTS_ON_BYTES];
 	int len = snprintf(ns, sizeof(ns), "%.*s.%.*s", STR_ARG(c->db), STR_ARG(c->collection));
 
 	if (kind == FAIL_GET_MORE)

@@ -1,7 +1,6 @@
 /* The door: made and freed. */
 #include "door/mongo/mongo.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 #include "base/address.h"
@@ -10,6 +9,7 @@
 #include "base/mem.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
+#include "door/mongo/client.h"
 #include "door/mongo/cursor.h"
 #include "door/mongo/expire.h"
 #include "door/mongo/index_supply.h"
@@ -36,7 +36,7 @@ mongo_new(const struct mongo_config *config)
 	m->started_ms = clock_wall_ms();
 	atomic_init(&m->txn_seconds, config->settings->transaction_seconds);
 	bson_object_id_new((uint32_t)(m->started_ms / 1000), m->process_id);
-	pthread_mutex_init(&m->clients_lock, NULL);
+	clients_init(&m->clients, 0, MONGO_CLIENT_KILLED);
 	catalog_caches_init(&m->caches);
 	fail_points_init(&m->fail);
 	txns_init(&m->txns);
@@ -68,7 +68,7 @@ mongo_free(struct mongo *m)
 {
 	if (!m)
 		return;
-	assert(!m->clients);
+	clients_fini(&m->clients);
 	expiring_fini(&m->cursors);
 	txns_fini(&m->txns);
 	expiring_fini(&m->snapshots);
@@ -79,7 +79,6 @@ mongo_free(struct mongo *m)
 	buf_release(&m->supplied);
 	catalog_caches_fini(&m->caches);
 	fail_points_fini(&m->fail);
-	pthread_mutex_destroy(&m->clients_lock);
 	mem_free(m);
 }
 

@@ -2,7 +2,6 @@
 #ifndef FROND_DOOR_MONGO_MONGO_INT_H
 #define FROND_DOOR_MONGO_MONGO_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/buf.h"
@@ -15,8 +14,7 @@
 #include "door/mongo/snapshot.h"
 #include "door/mongo/txn.h"
 #include "door/mongo/usage.h"
-
-struct mongo_client;
+#include "serve/clients.h"
 
 struct mongo {
 	struct mongo_config config;
@@ -27,11 +25,7 @@ struct mongo {
 	uint64_t started_ms;
 	char process_id[BSON_OBJECT_ID_BYTES]; /* of topologyVersion */
 
-	pthread_mutex_t clients_lock;
-	struct mongo_client *clients;
-	size_t client_count;
-	_Atomic uint64_t next_client;
-	_Atomic uint64_t next_op;
+	struct clients clients; /* of struct mongo_client */
 	_Atomic int32_t next_request;
 
 	struct catalog_caches caches; /* of descriptions of collections */
@@ -51,7 +45,6 @@ struct mongo {
 
 	struct fail_points fail;
 
-	_Atomic uint64_t connections;
 	_Atomic uint64_t requests;
 	_Atomic uint64_t bytes_in;
 	_Atomic uint64_t bytes_out;

@@ -47,7 +47,7 @@ struct idle {
 static bool
 is_wanted(const struct idle *idle, const struct expiring_entry *e, const char *user)
 {
-	return !e->taken && (!idle->own || strcmp(user, idle->call->client->user_name) == 0);
+	return !e->taken && (!idle->own || strcmp(user, idle->call->client->entry.user) == 0);
 }
 
 /* With the table's lock. */

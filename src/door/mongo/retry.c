@@ -48,7 +48,7 @@ retry_init(struct retry *r, struct call *c)
 	buf_init(&r->ids, WIRE_MESSAGE_BYTES);
 	buf_init(&r->made, SESSION_RESULT_BYTES);
 	buf_init(&r->retried, MONGO_BATCH_WRITES * sizeof(int32_t));
-	r->id = (struct session_id){ c->lsid, str_from_cstr(c->client->user_name) };
+	r->id = (struct session_id){ c->lsid, str_from_cstr(c->client->entry.user) };
 	if (bson_find(c->body, STR("stmtId"), &v))
 		TRY(read_id(c, "stmtId", &v, &r->first));
 	if (bson_find(c->body, STR("stmtIds"), &v)) {

@@ -47,7 +47,7 @@ static enum status
 make_design(const struct call *c, struct arena *arena, const struct mql_script *script,
 	    struct js_design *ret)
 {
-	struct str user = str_from_cstr(c->client->user_name);
+	struct str user = str_from_cstr(c->client->entry.user);
 	struct str whole = arena_printf(arena, "%zu,%zu,%.*s%.*s%.*s", c->db.len, user.len,
 					STR_ARG(c->db), STR_ARG(user), STR_ARG(script->text));
 	char *key = arena_bytes(arena, SHA256_DIGEST_LENGTH);
@@ -96,11 +96,11 @@ scripts_run(const struct mql_scripts *scripts, struct mql *q, const struct mql_s
 	if (!results)
 		return STATUS_LIMIT;
 	TRY(make_design(c, q->arena, script, &design));
-	js.stop = mongo_client_wakes(client);
+	js.stop = clients_wait_begin(&client->entry);
 	if (!js.stop)
 		return STATUS_CANCELLED;
 	status = js_script(&js, how_of(script->kind), asks, count, results, q->err);
-	mongo_client_sleeps(client);
+	(void)clients_wait_end(&client->entry);
 	if (status == STATUS_FUNCTION)
 		return explain_failure(q, &js);
 	TRY(status);

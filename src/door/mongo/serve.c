@@ -190,9 +190,9 @@ run_handler(struct call *c)
 
 	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
 		client->until_ns = c->began_ns + c->max_ns;
-	mongo_client_begin_op(client, c->command->name,
-			      c->command->flags & COMMAND_PRIVATE ? STR("") : c->body, c->db,
-			      c->collection, c->began_ns);
+	clients_op_begin(&client->entry, c->command->name,
+			 c->command->flags & COMMAND_PRIVATE ? STR("") : c->body, c->began_ns,
+			 c->db, c->collection);
 	step_set_ask(mongo_client_ask, client);
 	status = client->until_ns ? mongo_client_check(client) : STATUS_OK;
 	if (status == STATUS_OK) {
@@ -201,7 +201,7 @@ run_handler(struct call *c)
 		while (call_runs_again(c, mark, &runs));
 	}
 	step_set_ask(NULL, NULL);
-	mongo_client_end_op(client);
+	clients_op_end(&client->entry);
 	client->until_ns = 0;
 	took_ns = clock_mono_ns() - c->began_ns;
 	computed_ns = steps ? steps->computed_ns - before_ns : 0;

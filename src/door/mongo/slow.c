@@ -24,7 +24,7 @@ write_line(struct call *c, uint64_t took_ns, uint64_t computed_ns, enum status s
 	quote_word(&ns, c->db, SLOW_NAME_BYTES / 2);
 	buf_append_byte(&ns, '.');
 	quote_word(&ns, c->collection, SLOW_NAME_BYTES);
-	quote_word(&user, str_from_cstr(c->client->user_name), SLOW_NAME_BYTES / 2);
+	quote_word(&user, str_from_cstr(c->client->entry.user), SLOW_NAME_BYTES / 2);
 	if (buf_status(&ns) != STATUS_OK || buf_status(&user) != STATUS_OK)
 		return;
 	log_event(LOG_LEVEL_WARN, "slow_command",
@@ -34,7 +34,7 @@ write_line(struct call *c, uint64_t took_ns, uint64_t computed_ns, enum status s
 		  (unsigned long long)(took_ns / CLOCK_NS_PER_MS),
 		  (unsigned long long)(computed_ns / CLOCK_NS_PER_MS),
 		  status == STATUS_OK ? 0 : code, c->client->in.len, c->client->out.len,
-		  STR_ARG(buf_str(&user)), c->client->peer,
+		  STR_ARG(buf_str(&user)), c->client->entry.peer,
 		  (unsigned long long)log_rate_left_out(&slow_rate));
 }
 

@@ -210,7 +210,7 @@ txn_check(struct call *c)
 static struct session_id
 session_of(const struct call *c)
 {
-	return (struct session_id){ c->lsid, str_from_cstr(c->client->user_name) };
+	return (struct session_id){ c->lsid, str_from_cstr(c->client->entry.user) };
 }
 
 /* What a look at the session's transaction has found. */

@@ -20,16 +20,19 @@ struct acl_entry {
 	struct str client;
 };
 
-/* Writes the client as CLIENT LIST shows it, and the name of its user. */
-static enum status
-describe(struct client *c, struct buf *text, struct buf *user)
+/* A client as CLIENT LIST shows it, and the name of its user. */
+struct described {
+	struct buf text;
+	char user[CLIENTS_USER_BYTES];
+};
+
+static void
+describe(void *arg, struct clients_entry *e)
 {
-	pthread_mutex_lock(&c->redis->clients_lock);
-	client_describe(c, text);
-	buf_append_str(user, buf_str(&c->user_name));
-	pthread_mutex_unlock(&c->redis->clients_lock);
-	TRY(buf_status(text));
-	return buf_status(user);
+	struct described *d = arg;
+
+	client_describe((struct client *)e, &d->text);
+	memcpy(d->user, e->user, sizeof(d->user));
 }
 
 static struct acl_entry *
@@ -85,16 +88,19 @@ entry_join(struct recent_entry *entry, const struct recent_entry *older)
 void
 acl_log_add(struct client *c, const struct acl_refusal *refusal)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(CLIENT_TEXT_BYTES);
-	AUTO(buf_release) struct buf user = BUF_INIT(CLIENT_NAME_BYTES);
+	struct described d = { .text = BUF_INIT(CLIENT_TEXT_BYTES) };
 	uint64_t most = atomic_load(&c->redis->acl_log_max);
-	struct acl_entry *e;
+	struct acl_entry *e = NULL;
 
-	if (!most)
+	if (!most) {
 		recent_clear(&c->redis->acl_log);
-	if (!most || describe(c, &text, &user) != STATUS_OK)
 		return;
-	e = entry_new(refusal, refusal->user.ptr ? refusal->user : buf_str(&user), buf_str(&text));
+	}
+	clients_see(&c->entry, describe, &d);
+	if (buf_status(&d.text) == STATUS_OK)
+		e = entry_new(refusal, refusal->user.ptr ? refusal->user : str_from_cstr(d.user),
+			      buf_str(&d.text));
+	buf_release(&d.text);
 	if (e)
 		recent_add(&c->redis->acl_log, &e->entry, most, entry_join, ACL_LOG_GROUP_ENTRIES);
 }

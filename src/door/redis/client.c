@@ -53,14 +53,14 @@ pushes_unref(const struct buf *pushes, size_t from)
 static void
 client_overflow(struct client *c)
 {
-	if (c->signals & CLIENT_OVERFLOWED)
+	if (clients_signals(&c->entry) & CLIENT_OVERFLOWED)
 		return;
 	metric_add(&overflows, 1);
-	c->signals |= CLIENT_OVERFLOWED;
 	pushes_unref(&c->push, 0);
 	buf_release(&c->push);
 	c->unread.waiting_bytes = 0;
-	event_set(&c->given_up);
+	c->entry.pending = false;
+	clients_tell(&c->entry, CLIENT_OVERFLOWED);
 }
 
 /*
@@ -72,7 +72,7 @@ client_keeps_limit(struct client *c)
 {
 	if (!net_unread_keeps(&c->unread, client_limit(c), CLIENT_PUSH_BYTES))
 		client_overflow(c);
-	return !(c->signals & CLIENT_OVERFLOWED);
+	return !(clients_signals(&c->entry) & CLIENT_OVERFLOWED);
 }
 
 /*
@@ -85,10 +85,10 @@ client_until_ns(void *client)
 	struct client *c = client;
 	uint64_t until_ns;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->entry.lock);
 	(void)client_keeps_limit(c);
 	until_ns = net_unread_until_ns(&c->unread, client_limit(c));
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->entry.lock);
 	return until_ns;
 }
 
@@ -98,24 +98,18 @@ struct client *
 client_new(struct redis *r, struct net_stream *stream)
 {
 	struct client *c = mem_zalloc(sizeof(*c));
-	struct str peer = net_stream_peer(stream);
 
 	if (!c)
 		return NULL;
 	c->redis = r;
 	c->stream = stream;
 	c->part = arena_part(net_stream_arena(stream));
-	c->id = atomic_fetch_add(&r->next_client, 1) + 1;
-	snprintf(c->peer, sizeof(c->peer), "%.*s", STR_ARG(peer));
+	clients_entry_init(&c->entry, &r->clients, net_stream_peer(stream));
 	net_stream_local(stream, c->local);
-	c->created_ns = clock_mono_ns();
 	c->created_ms = clock_wall_ms();
-	atomic_store(&c->last_ns, c->created_ns);
+	atomic_store(&c->last_ns, c->entry.created_ns);
 	atomic_store(&c->version, 2);
-	pthread_mutex_init(&c->lock, NULL);
-	event_init(&c->wake);
-	event_init(&c->given_up);
-	net_stream_give_up_on(stream, (struct net_patience){ &c->given_up, client_until_ns, c });
+	net_stream_give_up_on(stream, (struct net_patience){ &c->entry.ended, client_until_ns, c });
 	budget_part_init(&c->push_part, c->part->budget);
 	c->push = BUF_INIT_OF(CLIENT_PUSH_BYTES, &c->push_part);
 	c->out = BUF_INIT_OF(REDIS_REPLY_BYTES, c->part);
@@ -123,20 +117,11 @@ client_new(struct redis *r, struct net_stream *stream)
 	c->served_out = BUF_INIT_OF(REDIS_REPLY_BYTES, &c->served_part);
 	c->block_ids = BUF_INIT_OF(REQUEST_ARGS * sizeof(struct timed_stream_id), c->part);
 	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, c->part);
-	buf_init(&c->name, CLIENT_NAME_BYTES);
-	buf_init(&c->lib_name, CLIENT_NAME_BYTES);
-	buf_init(&c->lib_version, CLIENT_NAME_BYTES);
-	buf_init(&c->user_name, CLIENT_NAME_BYTES);
+	buf_init(&c->lib_name, CLIENTS_TEXT_BYTES);
+	buf_init(&c->lib_version, CLIENTS_TEXT_BYTES);
 	request_init(&c->request);
 	client_login_default(c);
-	pthread_mutex_lock(&r->clients_lock);
-	c->next = r->clients;
-	c->link = &r->clients;
-	if (c->next)
-		c->next->link = &c->next;
-	r->clients = c;
-	r->client_count++;
-	pthread_mutex_unlock(&r->clients_lock);
+	clients_add(&c->entry);
 	atomic_fetch_add(&r->connections, 1);
 	return c;
 }
@@ -155,14 +140,7 @@ client_forget_multi(struct client *c)
 void
 client_free(struct client *c)
 {
-	struct redis *r = c->redis;
-
-	pthread_mutex_lock(&r->clients_lock);
-	*c->link = c->next;
-	if (c->next)
-		c->next->link = c->link;
-	r->client_count--;
-	pthread_mutex_unlock(&r->clients_lock);
+	clients_remove(&c->entry);
 	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
 	client_forget_multi(c);
 	request_fini(&c->request);
@@ -174,12 +152,10 @@ client_free(struct client *c)
 	buf_release(&c->served_out);
 	budget_part_release(&c->served_part);
 	buf_release(&c->block_ids);
-	buf_release(&c->name);
 	buf_release(&c->lib_name);
 	buf_release(&c->lib_version);
-	buf_release(&c->user_name);
 	arena_free(c->user_arena);
-	pthread_mutex_destroy(&c->lock);
+	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
 
@@ -193,7 +169,7 @@ client_note_command(struct client *c, const struct command *command, const struc
 	atomic_store_explicit(&c->last_command, command, memory_order_relaxed);
 	if (!container && !c->subcommand[0])
 		return;
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->entry.lock);
 	if (container)
 		for (; len < argv[1].len && len + 1 < sizeof(c->subcommand); len++) {
 			char ch = argv[1].ptr[len];
@@ -201,7 +177,7 @@ client_note_command(struct client *c, const struct command *command, const struc
 			c->subcommand[len] = (char)(ch > ' ' && ch <= '~' ? tolower(ch) : '?');
 		}
 	c->subcommand[len] = '\0';
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->entry.lock);
 }
 
 uint64_t
@@ -223,33 +199,11 @@ client_is_given_up(const struct client *c)
 
 /* ---- Signals and messages ---- */
 
-void
-client_signal(struct client *c, unsigned signals)
-{
-	pthread_mutex_lock(&c->lock);
-	c->signals |= signals;
-	if (signals & CLIENT_ENDED)
-		event_set(&c->given_up);
-	if (c->waiting)
-		event_set(&c->wake);
-	c->waiting = false;
-	pthread_mutex_unlock(&c->lock);
-}
-
-/* Wakes the fiber if it waits. Its lock is held. */
-static void
-client_wake(struct client *c)
-{
-	if (c->waiting)
-		event_set(&c->wake);
-	c->waiting = false;
-}
-
 /* Its lock is held. */
 static void
 client_append_push(struct client *c, struct push *message)
 {
-	if (c->signals & CLIENT_OVERFLOWED)
+	if (clients_signals(&c->entry) & CLIENT_OVERFLOWED)
 		return;
 	if (message && buf_reserve(&c->push, sizeof(message))) {
 		/* A few are free, so that a message to many who read takes no lock of all. */
@@ -258,6 +212,7 @@ client_append_push(struct client *c, struct push *message)
 		push_ref(message);
 		buf_append(&c->push, &message, sizeof(message));
 		c->unread.waiting_bytes += message->bytes.len;
+		c->entry.pending = true;
 		(void)client_keeps_limit(c);
 	} else {
 		client_overflow(c);
@@ -267,52 +222,29 @@ client_append_push(struct client *c, struct push *message)
 void
 client_push(struct client *c, struct push *message)
 {
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->entry.lock);
 	client_append_push(c, message);
-	client_wake(c);
-	pthread_mutex_unlock(&c->lock);
+	clients_tell(&c->entry, 0);
+	pthread_mutex_unlock(&c->entry.lock);
 }
 
 void
 client_end_if_behind(struct client *c)
 {
-	pthread_mutex_lock(&c->lock);
-	if (c->push.len || c->unread.flying_bytes) {
+	pthread_mutex_lock(&c->entry.lock);
+	if (c->push.len || c->unread.flying_bytes)
 		client_overflow(c);
-		client_wake(c);
-	}
-	pthread_mutex_unlock(&c->lock);
-}
-
-/* True if there is nothing to wait for; otherwise others wake the fiber from now on. */
-static bool
-client_begin_wait(struct client *c)
-{
-	bool ready;
-
-	pthread_mutex_lock(&c->lock);
-	ready = c->signals || c->push.len;
-	if (!ready) {
-		event_init(&c->wake);
-		c->waiting = true;
-	}
-	pthread_mutex_unlock(&c->lock);
-	return ready;
+	pthread_mutex_unlock(&c->entry.lock);
 }
 
 unsigned
 client_wait(struct client *c, bool input, uint64_t deadline_ns)
 {
-	unsigned signals;
+	struct event *wake = clients_wait_begin(&c->entry);
 
-	if (!client_begin_wait(c))
-		net_stream_rest(c->stream, input, &c->wake, deadline_ns);
-	pthread_mutex_lock(&c->lock);
-	c->waiting = false;
-	signals = c->signals;
-	c->signals &= CLIENT_ENDED;
-	pthread_mutex_unlock(&c->lock);
-	return signals;
+	if (wake)
+		net_stream_rest(c->stream, input, wake, deadline_ns);
+	return clients_wait_end(&c->entry);
 }
 
 /*
@@ -324,11 +256,11 @@ client_fly(struct client *c, size_t messages, size_t answers)
 {
 	bool fine;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->entry.lock);
 	c->unread.flying_bytes = messages;
 	c->unread.answer_bytes = answers;
 	fine = client_keeps_limit(c);
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->entry.lock);
 	return fine;
 }
 
@@ -375,11 +307,11 @@ client_write_messages(struct client *c, struct buf *pushes, size_t bytes)
 	}
 	pushes_unref(pushes, at);
 	/* Under the lock: others count what comes meanwhile in the same part. */
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->entry.lock);
 	buf_release(pushes);
 	if (!c->push_part.used_bytes)
 		budget_part_end_lasting(&c->push_part);
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->entry.lock);
 	(void)client_fly(c, 0, 0);
 	return status;
 }
@@ -390,17 +322,18 @@ client_flush_push(struct client *c)
 	struct buf mine;
 	size_t bytes;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->entry.lock);
 	mine = c->push;
 	bytes = c->unread.waiting_bytes;
 	c->push = BUF_INIT_OF(CLIENT_PUSH_BYTES, &c->push_part);
 	c->unread.waiting_bytes = 0;
+	c->entry.pending = false;
 	/*
 	 * In this lock: a message that comes next would otherwise find that less is unread than
 	 * there is, and the time over the soft limit would begin anew.
 	 */
 	c->unread.flying_bytes = bytes;
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->entry.lock);
 	return mine.len ? client_write_messages(c, &mine, bytes) : STATUS_OK;
 }
 
@@ -424,15 +357,6 @@ client_is_subscriber(const struct client *c)
 }
 
 /* ---- Who it is ---- */
-
-static void
-client_set_user_name(struct client *c)
-{
-	pthread_mutex_lock(&c->redis->clients_lock);
-	buf_clear(&c->user_name);
-	buf_append_str(&c->user_name, client_user_name(c));
-	pthread_mutex_unlock(&c->redis->clients_lock);
-}
 
 struct str
 client_user_name(const struct client *c)
@@ -460,13 +384,13 @@ client_login_default(struct client *c)
 	arena_free(c->user_arena);
 	c->user_arena = NULL;
 	acl_allow_all(&c->acl);
-	client_set_user_name(c);
+	clients_set_user(&c->entry, client_user_name(c));
 }
 
 struct auth_client
 client_of_auth(const struct client *c)
 {
-	return (struct auth_client){ .address = str_from_cstr(c->peer),
+	return (struct auth_client){ .address = str_from_cstr(c->entry.peer),
 				     .gone = net_stream_closed_event(c->stream),
 				     .store = c->redis->config.store };
 }
@@ -483,7 +407,7 @@ client_become(struct client *c, const struct auth_user *user, struct arena *aren
 		acl_allow_all(&c->acl);
 	else
 		acl_of_roles(&c->acl, user->roles, user->roles_count, arena);
-	client_set_user_name(c);
+	clients_set_user(&c->entry, client_user_name(c));
 }
 
 enum status
@@ -518,18 +442,12 @@ client_describe(struct client *c, struct buf *out)
 	size_t patterns = atomic_load(&c->subscription_count[1]);
 	size_t shards = atomic_load(&c->subscription_count[2]);
 	bool multi = atomic_load(&c->multi);
-	char subcommand[CLIENT_SUBCOMMAND_BYTES];
-	bool blocked;
-	size_t pending, flags;
+	size_t flags;
 
-	pthread_mutex_lock(&c->lock);
-	blocked = c->blocked;
-	pending = net_unread_bytes(&c->unread);
-	memcpy(subcommand, c->subcommand, sizeof(subcommand));
-	pthread_mutex_unlock(&c->lock);
 	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",
-		   (unsigned long long)c->id, c->peer, c->local, STR_ARG(buf_str(&c->name)),
-		   (unsigned long long)((now - c->created_ns) / NS_PER_S),
+		   (unsigned long long)c->entry.id, c->entry.peer, c->local,
+		   STR_ARG(buf_str(&c->entry.name)),
+		   (unsigned long long)((now - c->entry.created_ns) / NS_PER_S),
 		   (unsigned long long)((now - atomic_load(&c->last_ns)) / NS_PER_S));
 	flags = out->len;
 	if (atomic_load(&c->monitors))
@@ -538,7 +456,7 @@ client_describe(struct client *c, struct buf *out)
 		buf_append_byte(out, 'P');
 	if (multi)
 		buf_append_byte(out, 'x');
-	if (blocked)
+	if (c->blocked)
 		buf_append_byte(out, 'b');
 	if (atomic_load(&c->no_evict))
 		buf_append_byte(out, 'e');
@@ -549,11 +467,11 @@ client_describe(struct client *c, struct buf *out)
 	buf_printf(out,
 		   " db=%u sub=%zu psub=%zu ssub=%zu multi=%lld qbuf=%zu qbuf-free=0 argv-mem=0 "
 		   "multi-mem=0 rbs=0 rbp=0 obl=%zu oll=0 omem=0 tot-mem=0 events=r cmd=%s%s%s "
-		   "user=%.*s redir=-1 resp=%d lib-name=%.*s lib-ver=%.*s",
+		   "user=%s redir=-1 resp=%d lib-name=%.*s lib-ver=%.*s",
 		   atomic_load(&c->db), subs, patterns, shards,
 		   multi ? (long long)atomic_load(&c->queued_count) : -1LL,
-		   atomic_load(&c->request_bytes), pending, last ? last->name : "NULL",
-		   subcommand[0] ? "|" : "", subcommand, STR_ARG(buf_str(&c->user_name)),
-		   atomic_load(&c->version), STR_ARG(buf_str(&c->lib_name)),
+		   atomic_load(&c->request_bytes), net_unread_bytes(&c->unread),
+		   last ? last->name : "NULL", c->subcommand[0] ? "|" : "", c->subcommand,
+		   c->entry.user, atomic_load(&c->version), STR_ARG(buf_str(&c->lib_name)),
 		   STR_ARG(buf_str(&c->lib_version)));
 }

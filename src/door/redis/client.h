@@ -1,13 +1,10 @@
 /*
- * A connection's state, and the list of all connections of the process.
- *
- * A client belongs to its fiber. What others may read or change has the client's lock, or that of
- * the list, as the members say.
+ * A connection's state. A client belongs to its fiber. What others may read or change is its entry
+ * in the list of connections (serve/clients.h), or belongs to a lock, as the members say.
  */
 #ifndef FROND_DOOR_REDIS_CLIENT_H
 #define FROND_DOOR_REDIS_CLIENT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "access/auth.h"
@@ -20,9 +17,9 @@
 #include "door/redis/wire/request.h"
 #include "net/stream.h"
 #include "net/unread.h"
+#include "serve/clients.h"
 
 enum {
-	CLIENT_NAME_BYTES = 1000,
 	CLIENT_USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
 	CLIENT_SUBCOMMAND_BYTES = 32,   /* of a subcommand's name, that CLIENT LIST shows */
 	/* The most that a client may leave unread of messages and of what MONITOR shows. */
@@ -37,7 +34,7 @@ enum client_end {
 	CLIENT_ENDS, /* after what was answered so far */
 };
 
-/* What a client waits for beside its peer: set by others, under its lock. */
+/* What a client waits for beside its peer: set by others (serve/clients.h). */
 enum client_signal {
 	CLIENT_KILLED = 1 << 0,
 	CLIENT_READY = 1 << 1,         /* a key that it waits for may have something */
@@ -59,6 +56,7 @@ struct watch {
 struct subscription;
 
 struct client {
+	struct clients_entry entry; /* first */
 	struct redis *redis;
 	struct net_stream *stream;
 	/*
@@ -66,10 +64,7 @@ struct client {
 	 * its job, and the fiber waits for that, the group's.
 	 */
 	struct budget_part *part;
-	uint64_t id;
-	char peer[64];
 	char local[NET_PEER_BYTES];
-	uint64_t created_ns;
 	uint64_t created_ms;
 
 	/* The fiber's alone, or read by others without meaning much. */
@@ -122,25 +117,16 @@ struct client {
 	struct client *next_monitor;
 	struct client **monitor_link;
 
-	/* The client's lock. */
-	pthread_mutex_t lock;
-	struct event wake;
-	bool waiting;
-	unsigned signals;
+	/* The entry's lock. */
 	struct buf push; /* messages that it has yet to read: references, struct push * */
 	struct budget_part push_part; /* that counts the references, also of those it writes now */
 	struct net_unread unread;
-	struct event given_up; /* killed, or overflowed: its fiber waits for the peer no longer */
 	bool blocked;
 	char subcommand[CLIENT_SUBCOMMAND_BYTES]; /* of the last command; empty: it has none */
 
 	/* The list's lock. */
-	struct client *next;
-	struct client **link;
-	struct buf name;
 	struct buf lib_name;
 	struct buf lib_version;
-	struct buf user_name; /* for others to read */
 
 	/* Blocking: the redis's blocked_lock. */
 	struct blocked *blocked_on;
@@ -176,7 +162,11 @@ bool client_is_given_up(const struct client *c);
 uint64_t client_after_ms(uint64_t ms);
 
 /* Sets signals of a client; the list's lock, or another that keeps it, is held. Any thread. */
-void client_signal(struct client *c, unsigned signals);
+static inline void
+client_signal(struct client *c, unsigned signals)
+{
+	clients_signal(&c->entry, signals);
+}
 
 /*
  * Sends a message outside of any answer, such as a published one. Takes a reference of its own.
@@ -214,7 +204,7 @@ bool client_is_subscriber(const struct client *c);
 void client_note_command(struct client *c, const struct command *command, const struct str *argv,
 			 size_t argc);
 
-/* Appends what CLIENT LIST says of it, without the end of a line. The list's lock is held. */
+/* Appends what CLIENT LIST says of it, without the end of a line. For clients_see(). */
 void client_describe(struct client *c, struct buf *out);
 
 /* Goes back to a state as of a new connection, but for who it is. */

@@ -50,37 +50,49 @@ read_id(struct call *c, size_t i, uint64_t *ret)
 	return false;
 }
 
+/* Which clients CLIENT LIST tells of. */
+struct listing {
+	struct call *call;
+	enum client_type type;
+	size_t ids; /* the argument that their ids begin with; 0: there are none */
+	struct buf *out;
+};
+
+static void
+list_one(void *arg, struct clients_entry *e)
+{
+	const struct listing *l = arg;
+	struct client *one = (struct client *)e;
+	bool wanted = !l->ids && is_of_type(one, l->type);
+	uint64_t id;
+
+	for (size_t i = l->ids; l->ids && i < l->call->argc && !wanted; i++)
+		wanted = str_to_u64(l->call->argv[i], &id) && id == e->id;
+	if (!wanted)
+		return;
+	client_describe(one, l->out);
+	buf_append_byte(l->out, '\n');
+}
+
 static enum status
 client_list(struct call *c)
 {
 	AUTO(buf_release) struct buf out = BUF_INIT(LIST_BYTES);
-	enum client_type type = TYPE_ANY;
-	uint64_t id = 0;
-	size_t ids = 0;
+	struct listing l = { .call = c, .type = TYPE_ANY, .out = &out };
+	uint64_t id;
 
 	if (c->argc == 4 && call_arg_is(c, 2, "type")) {
-		if (!read_type(c, 3, &type))
+		if (!read_type(c, 3, &l.type))
 			return STATUS_OK;
 	} else if (c->argc > 3 && call_arg_is(c, 2, "id")) {
-		ids = 3;
+		l.ids = 3;
 		for (size_t i = 3; i < c->argc; i++)
 			if (!read_id(c, i, &id))
 				return STATUS_OK;
 	} else if (c->argc != 2) {
 		return call_syntax_error(c);
 	}
-	pthread_mutex_lock(&c->redis->clients_lock);
-	for (struct client *one = c->redis->clients; one; one = one->next) {
-		bool wanted = !ids && is_of_type(one, type);
-
-		for (size_t i = ids; ids && i < c->argc && !wanted; i++)
-			wanted = str_to_u64(c->argv[i], &id) && id == one->id;
-		if (!wanted)
-			continue;
-		client_describe(one, &out);
-		buf_append_byte(&out, '\n');
-	}
-	pthread_mutex_unlock(&c->redis->clients_lock);
+	clients_each(&c->redis->clients, list_one, &l);
 	TRY(buf_status(&out));
 	reply_verbatim(c->reply, buf_str(&out));
 	return STATUS_OK;
@@ -91,10 +103,7 @@ client_info(struct call *c)
 {
 	AUTO(buf_release) struct buf out = BUF_INIT(LIST_BYTES);
 
-	pthread_mutex_lock(&c->redis->clients_lock);
-	client_describe(c->client, &out);
-	pthread_mutex_unlock(&c->redis->clients_lock);
-	buf_append_byte(&out, '\n');
+	clients_see(&c->client->entry, list_one, &(struct listing){ .call = c, .out = &out });
 	TRY(buf_status(&out));
 	reply_verbatim(c->reply, buf_str(&out));
 	return STATUS_OK;
@@ -107,6 +116,8 @@ struct kill {
 	uint64_t id;
 	enum client_type type;
 	bool skip_me;
+	struct client *self; /* of whom the command is */
+	bool ends_self;
 };
 
 static bool
@@ -172,26 +183,33 @@ kill_check_user(struct call *c, const struct kill *k, bool *ret_fine)
 	return STATUS_OK;
 }
 
+/* For clients_signal_each(). The client itself ends after its answer, and is not signalled. */
 static bool
-kill_means(const struct kill *k, struct client *one, const struct client *self)
+kill_wants(void *arg, struct clients_entry *e)
 {
-	if (k->skip_me && one == self)
+	struct client *one = (struct client *)e;
+	struct kill *k = arg;
+
+	if (k->skip_me && one == k->self)
 		return false;
-	if (k->addr.ptr && !str_eq(k->addr, str_from_cstr(one->peer)))
+	if (k->addr.ptr && !str_eq(k->addr, str_from_cstr(e->peer)))
 		return false;
 	if (k->laddr.ptr && !str_eq(k->laddr, str_from_cstr(one->local)))
 		return false;
-	if (k->user.ptr && !str_eq(k->user, buf_str(&one->user_name)))
+	if (k->user.ptr && !str_eq(k->user, str_from_cstr(e->user)))
 		return false;
-	return (!k->id || k->id == one->id) && is_of_type(one, k->type);
+	if ((k->id && k->id != e->id) || !is_of_type(one, k->type))
+		return false;
+	k->ends_self = k->ends_self || one == k->self;
+	return one != k->self;
 }
 
 static enum status
 client_kill(struct call *c)
 {
-	struct kill k = { .skip_me = true };
+	struct kill k = { .skip_me = true, .self = c->client };
 	bool old = c->argc == 3, fine;
-	int64_t count = 0;
+	size_t count;
 
 	if (c->argc == 2) {
 		reply_error(c->reply, STR("ERR wrong number of arguments for 'client|kill' "
@@ -207,19 +225,13 @@ client_kill(struct call *c)
 	TRY(kill_check_user(c, &k, &fine));
 	if (!fine)
 		return STATUS_OK;
-	pthread_mutex_lock(&c->redis->clients_lock);
-	for (struct client *one = c->redis->clients; one; one = one->next) {
-		if (!kill_means(&k, one, c->client))
-			continue;
+	count = clients_signal_each(&c->redis->clients, CLIENT_KILLED, kill_wants, &k);
+	if (k.ends_self) {
+		c->client->end = CLIENT_ENDS;
 		count++;
-		if (one == c->client)
-			one->end = CLIENT_ENDS;
-		else
-			client_signal(one, CLIENT_KILLED);
 	}
-	pthread_mutex_unlock(&c->redis->clients_lock);
 	if (!old)
-		reply_int(c->reply, count);
+		reply_int(c->reply, (int64_t)count);
 	else if (count)
 		reply_ok(c->reply);
 	else
@@ -229,11 +241,16 @@ client_kill(struct call *c)
 
 /* ---- The rest ---- */
 
+static bool
+is_blocked(void *id, struct clients_entry *e)
+{
+	return e->id == *(const uint64_t *)id && ((const struct client *)e)->blocked;
+}
+
 static enum status
 client_unblock(struct call *c)
 {
 	unsigned signal = CLIENT_UNBLOCKED;
-	bool done = false;
 	int64_t id;
 
 	if (c->argc > 4)
@@ -246,18 +263,8 @@ client_unblock(struct call *c)
 	}
 	if (!call_int(c, 2, &id))
 		return STATUS_OK;
-	pthread_mutex_lock(&c->redis->clients_lock);
-	for (struct client *one = c->redis->clients; one && !done; one = one->next) {
-		if (one->id != (uint64_t)id)
-			continue;
-		pthread_mutex_lock(&one->lock);
-		done = one->blocked;
-		pthread_mutex_unlock(&one->lock);
-		if (done)
-			client_signal(one, signal);
-	}
-	pthread_mutex_unlock(&c->redis->clients_lock);
-	reply_int(c->reply, done);
+	reply_int(c->reply, (int64_t)clients_signal_each(&c->redis->clients, signal, is_blocked,
+							 &(uint64_t){ (uint64_t)id }));
 	return STATUS_OK;
 }
 
@@ -289,10 +296,7 @@ static enum status
 client_unpause(struct call *c)
 {
 	atomic_store(&c->redis->paused_until_ns, 0);
-	pthread_mutex_lock(&c->redis->clients_lock);
-	for (struct client *one = c->redis->clients; one; one = one->next)
-		client_signal(one, CLIENT_LOOK);
-	pthread_mutex_unlock(&c->redis->clients_lock);
+	(void)clients_signal_each(&c->redis->clients, CLIENT_LOOK, NULL, NULL);
 	reply_ok(c->reply);
 	return STATUS_OK;
 }
@@ -304,10 +308,7 @@ client_set_text(struct call *c, struct buf *to, struct str value, const char *re
 		reply_error(c->reply, str_from_cstr(refusal));
 		return STATUS_OK;
 	}
-	pthread_mutex_lock(&c->redis->clients_lock);
-	buf_clear(to);
-	buf_append_str(to, value);
-	pthread_mutex_unlock(&c->redis->clients_lock);
+	clients_set_text(&c->client->entry, to, value);
 	reply_ok(c->reply);
 	return STATUS_OK;
 }
@@ -428,18 +429,18 @@ cmd_client(struct call *c)
 	if (call_arg_is(c, 1, "help") && c->argc == 2)
 		return call_help(c, help, sizeof(help) / sizeof(help[0]));
 	if (call_arg_is(c, 1, "id") && c->argc == 2) {
-		reply_int(c->reply, (int64_t)client->id);
+		reply_int(c->reply, (int64_t)client->entry.id);
 		return STATUS_OK;
 	}
 	if (call_arg_is(c, 1, "getname") && c->argc == 2) {
-		if (client->name.len)
-			reply_bulk(c->reply, buf_str(&client->name));
+		if (client->entry.name.len)
+			reply_bulk(c->reply, buf_str(&client->entry.name));
 		else
 			reply_null(c->reply);
 		return STATUS_OK;
 	}
 	if (call_arg_is(c, 1, "setname") && c->argc == 3)
-		return client_set_text(c, &client->name, c->argv[2],
+		return client_set_text(c, &client->entry.name, c->argv[2],
 				       "ERR Client names cannot contain spaces, newlines or "
 				       "special characters.");
 	if (call_arg_is(c, 1, "setinfo") && c->argc == 4)

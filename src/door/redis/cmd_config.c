@@ -140,10 +140,7 @@ static void
 config_apply_timeout(struct redis *r, uint64_t seconds)
 {
 	atomic_store(&r->idle_s, seconds);
-	pthread_mutex_lock(&r->clients_lock);
-	for (struct client *one = r->clients; one; one = one->next)
-		client_signal(one, CLIENT_LOOK);
-	pthread_mutex_unlock(&r->clients_lock);
+	(void)clients_signal_each(&r->clients, CLIENT_LOOK, NULL, NULL);
 }
 
 static void

@@ -52,9 +52,7 @@ cmd_reset(struct call *c)
 	client->reply_off = client->reply_skip = client->reply_skip_next = false;
 	client->no_evict = client->no_touch = false;
 	c->db = 0;
-	pthread_mutex_lock(&c->redis->clients_lock);
-	buf_clear(&client->name);
-	pthread_mutex_unlock(&c->redis->clients_lock);
+	clients_set_text(&client->entry, &client->entry.name, STR(""));
 	client_login_default(client);
 	reply_simple(c->reply, "RESET");
 	return STATUS_OK;
@@ -135,7 +133,7 @@ hello_answer(struct call *c)
 	reply_bulk_cstr(r, "proto");
 	reply_int(r, r->version);
 	reply_bulk_cstr(r, "id");
-	reply_int(r, (int64_t)c->client->id);
+	reply_int(r, (int64_t)c->client->entry.id);
 	reply_bulk_cstr(r, "mode");
 	reply_bulk_cstr(r, "standalone");
 	reply_bulk_cstr(r, "role");
@@ -150,7 +148,7 @@ conn_name_is_sound(struct str name)
 	for (size_t i = 0; i < name.len; i++)
 		if (name.ptr[i] < '!' || name.ptr[i] > '~')
 			return false;
-	return name.len < CLIENT_NAME_BYTES;
+	return name.len < CLIENTS_TEXT_BYTES;
 }
 
 enum status
@@ -196,12 +194,8 @@ cmd_hello(struct call *c)
 					  "special characters."));
 		return STATUS_OK;
 	}
-	if (name.ptr) {
-		pthread_mutex_lock(&c->redis->clients_lock);
-		buf_clear(&client->name);
-		buf_append_str(&client->name, name);
-		pthread_mutex_unlock(&c->redis->clients_lock);
-	}
+	if (name.ptr)
+		clients_set_text(&client->entry, &client->entry.name, name);
 	client->version = (int)version;
 	c->reply->version = (int)version;
 	hello_answer(c);

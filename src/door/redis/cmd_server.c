@@ -58,15 +58,10 @@ info_server(struct redis *r, struct buf *out)
 static void
 info_clients(struct redis *r, struct buf *out)
 {
-	size_t count;
-
-	pthread_mutex_lock(&r->clients_lock);
-	count = r->client_count;
-	pthread_mutex_unlock(&r->clients_lock);
 	buf_printf(out,
 		   "# Clients\r\nconnected_clients:%zu\r\ncluster_connections:0\r\n"
 		   "maxclients:%zu\r\nblocked_clients:%llu\r\ntracking_clients:0\r\n",
-		   count, r->config.max_clients,
+		   clients_count(&r->clients), r->config.max_clients,
 		   (unsigned long long)atomic_load(&r->blocked_count));
 }
 

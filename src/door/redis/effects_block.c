@@ -173,11 +173,8 @@ effects_withdraw(struct client *c)
 static bool
 blocked_is_leaving(struct client *c)
 {
-	unsigned signals;
+	unsigned signals = clients_signals(&c->entry);
 
-	pthread_mutex_lock(&c->lock);
-	signals = c->signals;
-	pthread_mutex_unlock(&c->lock);
 	return signals & (CLIENT_ENDED | CLIENT_UNBLOCKED | CLIENT_UNBLOCKED_ERR) ||
 	       event_is_set(net_stream_closed_event(c->stream)) ||
 	       event_is_set(net_stream_stopping_event(c->stream));

@@ -92,7 +92,7 @@ line_write(struct buf *line, const struct client *c, unsigned db, const struct c
 	uint64_t now_ms = clock_wall_ms();
 
 	buf_printf(line, "+%llu.%03llu000 [%u %s]", (unsigned long long)now_ms / 1000,
-		   (unsigned long long)now_ms % 1000, db, c ? c->peer : "lua");
+		   (unsigned long long)now_ms % 1000, db, c ? c->entry.peer : "lua");
 	for (size_t i = 0; i < argc; i++) {
 		buf_append_byte(line, ' ');
 		if (line->len > MONITOR_LINE_BYTES) {

@@ -119,20 +119,20 @@ client_may_wait(struct client *c, const struct unit *unit, struct arena *arena)
 		       ACL_ALLOWED;
 }
 
+/* True of those who wait, or are sent what others do: they may no longer. */
+static bool
+client_gets_more(void *arg, struct clients_entry *e)
+{
+	const struct client *c = (const struct client *)e;
+
+	(void)arg;
+	return c->blocked || atomic_load(&c->monitors) || client_has_subscriptions(c);
+}
+
 void
 client_tell_all(void *redis)
 {
 	struct redis *r = redis;
 
-	pthread_mutex_lock(&r->clients_lock);
-	for (struct client *c = r->clients; c; c = c->next) {
-		bool blocked;
-
-		pthread_mutex_lock(&c->lock);
-		blocked = c->blocked;
-		pthread_mutex_unlock(&c->lock);
-		if (blocked || atomic_load(&c->monitors) || client_has_subscriptions(c))
-			client_signal(c, CLIENT_LOOK);
-	}
-	pthread_mutex_unlock(&r->clients_lock);
+	(void)clients_signal_each(&r->clients, CLIENT_LOOK, client_gets_more, NULL);
 }

@@ -1,8 +1,6 @@
 /* The door: made and freed. */
 #include "door/redis/redis.h"
 
-#include <assert.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -24,7 +22,6 @@ enum {
 static void
 redis_init_locks(struct redis *r)
 {
-	pthread_mutex_init(&r->clients_lock, NULL);
 	pthread_rwlock_init(&r->pubsub_lock, NULL);
 	pthread_mutex_init(&r->monitor_lock, NULL);
 	pthread_mutex_init(&r->blocked_lock, NULL);
@@ -35,7 +32,6 @@ redis_init_locks(struct redis *r)
 static void
 redis_fini_locks(struct redis *r)
 {
-	pthread_mutex_destroy(&r->clients_lock);
 	pthread_rwlock_destroy(&r->pubsub_lock);
 	pthread_mutex_destroy(&r->monitor_lock);
 	pthread_mutex_destroy(&r->blocked_lock);
@@ -64,6 +60,7 @@ redis_new(const struct redis_config *config)
 	}
 	redis_init_locks(r);
 	catalog_caches_init(&r->caches);
+	clients_init(&r->clients, CLIENT_ENDED, 0);
 	recent_init(&r->slow);
 	recent_init(&r->acl_log);
 	run_queue_init(&r->queue);
@@ -130,7 +127,6 @@ redis_free(struct redis *r)
 {
 	if (!r)
 		return;
-	assert(!r->clients);
 	others_free(r->others);
 	catalog_caches_fini(&r->caches);
 	timed_maps_free(r->maps);
@@ -139,6 +135,7 @@ redis_free(struct redis *r)
 	recent_fini(&r->acl_log);
 	config_fini(r);
 	recent_fini(&r->slow);
+	clients_fini(&r->clients);
 	run_queue_fini(&r->queue);
 	waited_fini(&r->waited);
 	redis_fini_locks(r);

@@ -39,19 +39,18 @@ struct redis {
 	struct catalog_caches caches; /* one for each fiber that runs a transaction */
 	struct timed_maps *maps;      /* of sorted sets; NULL: the store is shared */
 
-	pthread_mutex_t clients_lock;
-	struct client *clients;
-	size_t client_count;
-	_Atomic uint64_t next_client;
+	struct clients clients; /* of struct client */
 
+	/* Owns who has subscribed to what. Messages are handed out while it is held to read. */
 	pthread_rwlock_t pubsub_lock;
 	struct pubsub_table channels[3]; /* channels, patterns, shard channels */
 
-	/* Clients that see all commands; how many they are is read without the lock. */
+	/* Owns the list of clients that see all commands; how many they are is read without. */
 	pthread_mutex_t monitor_lock;
 	struct client *monitors;
 	_Atomic size_t monitor_count;
 
+	/* Owns who waits for which key, and the jobs that groups may run for them. */
 	pthread_mutex_t blocked_lock;
 	struct blocked *blocked[REDIS_BLOCKED_SLOTS];
 	struct waited_keys waited;      /* for other processes; with its bell */
@@ -59,7 +58,7 @@ struct redis {
 	_Atomic uint64_t blocked_count; /* those that INFO tells of: they have found nothing */
 	uint64_t next_ticket;
 
-	/* Settings; events and pauses are read without the lock. */
+	/* Owns the texts of settings. What follows them is read without. */
 	pthread_mutex_t config_lock;
 	struct config_value *values; /* by the table in cmd_config.c */
 	_Atomic unsigned events;     /* notify-keyspace-events */
@@ -71,6 +70,7 @@ struct redis {
 	_Atomic uint64_t small_hash;                    /* hash-max-listpack-entries */
 	_Atomic uint64_t small_zset;                    /* zset-max-listpack-entries */
 
+	/* Owns the list of scripts that run. */
 	pthread_mutex_t scripts_lock;
 	struct script *scripts; /* that run now */
 	struct script_cache *script_cache;

@@ -146,13 +146,13 @@ block_look_ns(const struct client *c, const struct job *job, uint64_t deadline)
 static void
 client_set_blocked(struct client *c, bool blocked)
 {
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->entry.lock);
 	if (blocked && !c->blocked)
 		atomic_fetch_add(&c->redis->blocked_count, 1);
 	if (!blocked && c->blocked)
 		atomic_fetch_sub(&c->redis->blocked_count, 1);
 	c->blocked = blocked;
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->entry.lock);
 }
 
 /*
@@ -414,7 +414,7 @@ end_http(struct request_call *q)
 	metric_add(&http_requests, 1);
 	if (log_limit_pass(&limit, &before))
 		log_event(LOG_LEVEL_WARN, "redis_http_request", "from=%s before=%llu",
-			  q->client->peer, (unsigned long long)before);
+			  q->client->entry.peer, (unsigned long long)before);
 	q->client->end = CLIENT_ENDS;
 }
 

@@ -49,6 +49,14 @@ slow_write_args(const struct unit *u, struct buf *out)
 	}
 }
 
+static void
+slow_copy_name(void *arg, struct clients_entry *client)
+{
+	struct slow_entry *e = arg;
+
+	snprintf(e->name, sizeof(e->name), "%.*s", STR_ARG(buf_str(&client->name)));
+}
+
 void
 slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_ns)
 {
@@ -68,10 +76,8 @@ slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_
 	e->micros = micros;
 	memcpy(e + 1, args.ptr, args.len);
 	e->args = str_of(e + 1, args.len);
-	snprintf(e->peer, sizeof(e->peer), "%s", c->peer);
-	pthread_mutex_lock(&r->clients_lock);
-	snprintf(e->name, sizeof(e->name), "%.*s", STR_ARG(buf_str(&c->name)));
-	pthread_mutex_unlock(&r->clients_lock);
+	snprintf(e->peer, sizeof(e->peer), "%s", c->entry.peer);
+	clients_see(&c->entry, slow_copy_name, e);
 	recent_add(&r->slow, &e->entry, most, NULL, 0);
 }
 

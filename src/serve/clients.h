@@ -1,0 +1,141 @@
+/*
+ * Who is connected through a door, what each does now, and how others tell one of them something.
+ *
+ * Every connection of a door that keeps state has an entry in the door's list. What operators see
+ * of connections (CLIENT LIST, currentOp, serverStatus, INFO) is a look at that list, and whoever
+ * ends a command or a connection (CLIENT KILL, killOp, CLIENT UNBLOCK, a change of rights) signals
+ * entries of it.
+ *
+ * An entry belongs to its connection's fiber. What others read or change of it belongs to one of
+ * two locks. The list's lock owns which entries there are and the texts about them; the entry's
+ * lock, which is taken inside the list's, owns its signals, its operation and whether its fiber
+ * waits. A door may have more that belongs to the entry's lock. Both are held for a look, and never
+ * over a wait, storage or a peer.
+ *
+ * A signal is a bit that the door has given a meaning. It is set with the entry's lock and wakes
+ * the fiber if that waits, so none is lost between a look and a wait. The fiber forgets signals
+ * when it has waited, but for those that last.
+ *
+ * Threading: as said at each function.
+ */
+#ifndef FROND_SERVE_CLIENTS_H
+#define FROND_SERVE_CLIENTS_H
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "loop/wait.h"
+
+enum {
+	CLIENTS_PEER_BYTES = 64,
+	CLIENTS_USER_BYTES = 257,  /* of a person's name, with the NUL */
+	CLIENTS_TEXT_BYTES = 1000, /* of a name that a connection gives itself */
+	CLIENTS_ON_BYTES = 256,    /* of what an operation works on, as it is shown */
+};
+
+/* Connections of one door. */
+struct clients {
+	pthread_mutex_t lock;
+	struct clients_entry *first; /* the newest */
+	size_t count;
+	unsigned ends;            /* signals that end a connection; they last as long as it does */
+	unsigned lasts;           /* signals that last until the operation's end */
+	_Atomic uint64_t next_id; /* how many connections there were */
+	_Atomic uint64_t next_op;
+};
+
+/* What a connection does. */
+struct clients_op {
+	uint64_t id; /* 0: nothing */
+	uint64_t began_ns;
+	const char *name; /* static */
+	struct str body;  /* the request, which outlives the operation; empty: it is not shown */
+	char on[CLIENTS_ON_BYTES];
+};
+
+/* The first member of a door's struct for a connection. */
+struct clients_entry {
+	struct clients *clients;
+	uint64_t id; /* from 1 */
+	uint64_t created_ns;
+	char peer[CLIENTS_PEER_BYTES];
+	struct event ended;       /* set by the first signal that ends the connection */
+	_Atomic unsigned signals; /* written with the entry's lock */
+
+	/* The list's lock. Its own fiber, which alone writes texts, reads them without. */
+	struct clients_entry *next;
+	struct clients_entry **link;
+	char user[CLIENTS_USER_BYTES]; /* empty: nobody has logged in */
+	struct buf name;
+
+	/* The entry's lock. */
+	pthread_mutex_t lock;
+	struct event wake;
+	bool waiting;
+	bool pending; /* there is something else than signals for the fiber to do */
+	struct clients_op op;
+};
+
+void clients_init(struct clients *all, unsigned ends, unsigned lasts);
+/* No connection is left. */
+void clients_fini(struct clients *all);
+
+/* On its fiber, at the beginning and at the end. Others see the entry from clients_add() on. */
+void clients_entry_init(struct clients_entry *e, struct clients *all, struct str peer);
+void clients_add(struct clients_entry *e);
+void clients_remove(struct clients_entry *e);
+/* Behind clients_remove(). */
+void clients_entry_fini(struct clients_entry *e);
+
+/* ---- The list: any thread ---- */
+
+size_t clients_count(struct clients *all);
+
+/* Calls `see` with each entry, the newest first, and both locks. */
+void clients_each(struct clients *all, void (*see)(void *arg, struct clients_entry *e), void *arg);
+
+/*
+ * Signals the entries for which `wants`, which is called with both locks, is true; NULL: all.
+ * Returns how many they were.
+ */
+size_t clients_signal_each(struct clients *all, unsigned signals,
+			   bool (*wants)(void *arg, struct clients_entry *e), void *arg);
+
+/* ---- One entry: any thread that knows it is there ---- */
+
+/* Calls `see` with both locks. */
+void clients_see(struct clients_entry *e, void (*see)(void *arg, struct clients_entry *e),
+		 void *arg);
+
+void clients_signal(struct clients_entry *e, unsigned signals);
+/* The same for whoever has the entry's lock. No signals: only wakes the fiber. */
+void clients_tell(struct clients_entry *e, unsigned signals);
+
+/* The signals that were set and not forgotten; they may be others at once. */
+static inline unsigned
+clients_signals(const struct clients_entry *e)
+{
+	return atomic_load_explicit(&e->signals, memory_order_relaxed);
+}
+
+/* ---- On its fiber ---- */
+
+/*
+ * Returns the event that the next signal sets, until clients_wait_end(). NULL: there are signals
+ * already, or something is pending.
+ */
+struct event *clients_wait_begin(struct clients_entry *e);
+/* Returns the signals. Those that do not last are forgotten. */
+unsigned clients_wait_end(struct clients_entry *e);
+
+/* A text about the connection, such as its name. Where memory is short it is empty. */
+void clients_set_text(struct clients_entry *e, struct buf *text, struct str value);
+void clients_set_user(struct clients_entry *e, struct str name);
+
+/* Begins an operation. `on` and `on_more` are what it works on, "db" and "collection". */
+void clients_op_begin(struct clients_entry *e, const char *name, struct str body, uint64_t began_ns,
+		      struct str on, struct str on_more);
+/* Ends it, and forgets all signals but those that end the connection. */
+void clients_op_end(struct clients_entry *e);
+
+#endif

@@ -1,0 +1,337 @@
+/* Connections of a door: what others see of them, and that no signal is lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "serve/clients.h"
+
+enum {
+	ENDS = 1 << 0,
+	LASTS = 1 << 1,
+	PASSES = 1 << 2,
+	COUNT = 5,
+	THREADS = 4,
+	ROUNDS = 300,
+	NEVER_MS = 60 * 1000, /* a signal that was lost makes the test fail, and not hang */
+};
+
+static struct clients all;
+
+/* A door's struct for a connection. */
+struct client {
+	struct clients_entry entry; /* first */
+	int blocked;                /* the entry's lock */
+};
+
+static struct client clients[COUNT];
+
+static void
+client_begin(struct client *c, const char *peer)
+{
+	clients_entry_init(&c->entry, &all, str_from_cstr(peer));
+	c->blocked = 0;
+	clients_add(&c->entry);
+}
+
+static void
+client_end(struct client *c)
+{
+	clients_remove(&c->entry);
+	clients_entry_fini(&c->entry);
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	clients_init(&all, ENDS, LASTS);
+	for (size_t i = 0; i < COUNT; i++)
+		client_begin(&clients[i], "127.0.0.1:40312");
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		client_end(&clients[i]);
+	clients_fini(&all);
+	return 0;
+}
+
+/* The numbers of those that are seen, the newest first. */
+struct seen {
+	uint64_t ids[COUNT];
+	size_t count;
+};
+
+/* Both locks are held: another thread could take neither. */
+static void
+see(void *arg, struct clients_entry *e)
+{
+	struct seen *seen = arg;
+
+	assert_int_not_equal(pthread_mutex_trylock(&all.lock), 0);
+	assert_int_not_equal(pthread_mutex_trylock(&e->lock), 0);
+	assert_true(seen->count < COUNT);
+	seen->ids[seen->count++] = e->id;
+}
+
+static bool
+has_even_id(void *arg, struct clients_entry *e)
+{
+	see(arg, e);
+	return e->id % 2 == 0;
+}
+
+/* ---- Lists ---- */
+
+static void
+connections_are_seen_while_they_last(void **state)
+{
+	struct seen seen = { .count = 0 };
+
+	(void)state;
+	assert_int_equal(clients_count(&all), COUNT);
+	client_end(&clients[1]);
+	assert_int_equal(clients_count(&all), COUNT - 1);
+	clients_each(&all, see, &seen);
+	assert_int_equal(seen.count, COUNT - 1);
+	assert_int_equal(seen.ids[0], 5);
+	assert_int_equal(seen.ids[3], 1);
+	client_begin(&clients[1], "another");
+	assert_int_equal(clients[1].entry.id, COUNT + 1); /* numbers are never used again */
+	assert_string_equal(clients[1].entry.peer, "another");
+	seen.count = 0;
+	clients_see(&clients[1].entry, see, &seen);
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(seen.ids[0], COUNT + 1);
+}
+
+static void
+texts_are_what_was_set_last(void **state)
+{
+	struct clients_entry *e = &clients[0].entry;
+	char longer[2 * CLIENTS_USER_BYTES];
+
+	(void)state;
+	assert_string_equal(e->user, "");
+	clients_set_user(e, STR("anna"));
+	clients_set_text(e, &e->name, STR("worker"));
+	assert_string_equal(e->user, "anna");
+	assert_true(str_eq(buf_str(&e->name), STR("worker")));
+	clients_set_text(e, &e->name, STR(""));
+	assert_int_equal(e->name.len, 0);
+	memset(longer, 'x', sizeof(longer));
+	clients_set_user(e, str_of(longer, sizeof(longer)));
+	assert_int_equal(strlen(e->user), CLIENTS_USER_BYTES - 1);
+}
+
+/* ---- Signals ---- */
+
+static void
+only_those_that_are_wanted_are_signalled(void **state)
+{
+	struct seen seen = { .count = 0 };
+
+	(void)state;
+	assert_int_equal(clients_signal_each(&all, PASSES, has_even_id, &seen), 2);
+	assert_int_equal(seen.count, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		assert_int_equal(clients_signals(&clients[i].entry),
+				 clients[i].entry.id % 2 == 0 ? PASSES : 0);
+	assert_int_equal(clients_signal_each(&all, ENDS, NULL, NULL), COUNT);
+	assert_int_equal(clients_signals(&clients[1].entry), ENDS | PASSES);
+}
+
+static void
+a_signal_before_a_wait_makes_it_needless(void **state)
+{
+	struct clients_entry *e = &clients[0].entry;
+	struct event *wake;
+
+	(void)state;
+	clients_signal(e, PASSES);
+	assert_null(clients_wait_begin(e));
+	assert_int_equal(clients_wait_end(e), PASSES);
+	wake = clients_wait_begin(e);
+	assert_non_null(wake);
+	assert_false(event_is_set(wake));
+	clients_signal(e, PASSES);
+	assert_true(event_is_set(wake));
+	assert_int_equal(clients_wait_end(e), PASSES);
+	assert_int_equal(clients_signals(e), 0);
+}
+
+static void
+what_is_pending_makes_a_wait_needless_and_wakes(void **state)
+{
+	struct clients_entry *e = &clients[0].entry;
+	struct event *wake = clients_wait_begin(e);
+
+	(void)state;
+	assert_non_null(wake);
+	pthread_mutex_lock(&e->lock);
+	e->pending = true;
+	clients_tell(e, 0);
+	pthread_mutex_unlock(&e->lock);
+	assert_true(event_is_set(wake));
+	assert_int_equal(clients_wait_end(e), 0);
+	assert_null(clients_wait_begin(e));
+	assert_int_equal(clients_wait_end(e), 0);
+}
+
+static void
+signals_last_as_long_as_what_they_end(void **state)
+{
+	struct clients_entry *e = &clients[0].entry;
+
+	(void)state;
+	clients_signal(e, LASTS | PASSES);
+	assert_false(event_is_set(&e->ended));
+	assert_int_equal(clients_wait_end(e), LASTS | PASSES);
+	assert_int_equal(clients_wait_end(e), LASTS);
+	clients_op_end(e);
+	assert_int_equal(clients_wait_end(e), 0);
+	clients_signal(e, ENDS | LASTS);
+	assert_true(event_is_set(&e->ended));
+	clients_op_end(e);
+	assert_int_equal(clients_wait_end(e), ENDS);
+	assert_int_equal(clients_wait_end(e), ENDS);
+}
+
+/* ---- Operations ---- */
+
+static bool
+has_op(void *arg, struct clients_entry *e)
+{
+	return e->op.id == *(const uint64_t *)arg;
+}
+
+static void
+an_operation_is_told_and_ended_by_its_number(void **state)
+{
+	struct clients_entry *e = &clients[2].entry;
+	uint64_t op;
+
+	(void)state;
+	clients_op_begin(e, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
+	op = e->op.id;
+	assert_int_not_equal(op, 0);
+	assert_string_equal(e->op.name, "find");
+	assert_string_equal(e->op.on, "db.c");
+	assert_int_equal(e->op.began_ns, 7);
+	assert_int_equal(clients_signal_each(&all, LASTS, has_op, &op), 1);
+	assert_int_equal(clients_signals(e), LASTS);
+	clients_op_end(e);
+	assert_int_equal(e->op.body.len, 0);
+	assert_int_equal(clients_signal_each(&all, LASTS, has_op, &op), 0);
+	/* The next one has another number, and nobody has ended it. */
+	clients_op_begin(e, "hello", STR(""), 8, STR("admin"), STR(""));
+	assert_int_not_equal(e->op.id, op);
+	assert_string_equal(e->op.on, "admin");
+	assert_int_equal(clients_signals(e), 0);
+}
+
+static void
+what_an_operation_works_on_is_cut_to_its_room(void **state)
+{
+	struct clients_entry *e = &clients[0].entry;
+	char longer[CLIENTS_ON_BYTES];
+
+	(void)state;
+	memset(longer, 'x', sizeof(longer));
+	clients_op_begin(e, "find", STR(""), 0, STR("db"), str_of(longer, sizeof(longer)));
+	assert_int_equal(strlen(e->op.on), CLIENTS_ON_BYTES - 1);
+	assert_memory_equal(e->op.on, "db.xxx", 6);
+}
+
+/* ---- Threads ---- */
+
+/* Comes, waits for a signal, and goes, as often as it likes. */
+static void *
+come_and_go(void *arg)
+{
+	for (size_t i = 0; i < ROUNDS; i++) {
+		struct client c;
+		struct event *wake;
+
+		client_begin(&c, "thread");
+		clients_set_user(&c.entry, STR("somebody"));
+		clients_op_begin(&c.entry, "wait", STR(""), i, STR("db"), STR("c"));
+		wake = clients_wait_begin(&c.entry);
+		if (wake && !event_wait(wake, clock_after_ms(NEVER_MS)))
+			*(bool *)arg = true;
+		(void)clients_wait_end(&c.entry);
+		clients_op_end(&c.entry);
+		client_end(&c);
+	}
+	return NULL;
+}
+
+static void
+look(void *arg, struct clients_entry *e)
+{
+	*(size_t *)arg += strlen(e->user) + strlen(e->op.on) + e->waiting;
+}
+
+static bool
+is_thread(void *arg, struct clients_entry *e)
+{
+	(void)arg;
+	return strcmp(e->peer, "thread") == 0 && e->waiting;
+}
+
+static void
+no_signal_is_lost_between_a_look_and_a_wait(void **state)
+{
+	pthread_t threads[THREADS];
+	bool lost[THREADS] = { false };
+	size_t seen = 0, told = 0;
+
+	(void)state;
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, &lost[i]), 0);
+	/* Each wait of theirs ends by one of these, and by nothing else. */
+	while (told < THREADS * ROUNDS) {
+		told += clients_signal_each(&all, PASSES, is_thread, NULL);
+		clients_each(&all, look, &seen);
+	}
+	for (size_t i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_false(lost[i]);
+	}
+	assert_int_equal(told, THREADS * ROUNDS);
+	assert_int_equal(clients_count(&all), COUNT);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(connections_are_seen_while_they_last, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(texts_are_what_was_set_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_those_that_are_wanted_are_signalled, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_signal_before_a_wait_makes_it_needless, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_pending_makes_a_wait_needless_and_wakes,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(signals_last_as_long_as_what_they_end, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(an_operation_is_told_and_ended_by_its_number, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_an_operation_works_on_is_cut_to_its_room,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(no_signal_is_lost_between_a_look_and_a_wait, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
