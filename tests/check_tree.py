@@ -244,6 +244,33 @@ def large_folders_have_a_map():
     return wrong
 
 
+# What a door still guards by itself: locks that it declares. What lives for a time, who is connected, logs and
+# counters belong to src/serve/, where a lock is never held over storage, files or a peer.
+DOOR_LOCKS = {
+    "door/couch/wire/uuid.c": 1,       # the random part of ids in a row
+    "door/mongo/fail.h": 1,            # failures that tests have asked for
+    "door/mongo/hold.h": 1,            # which transaction has changed which document
+    "door/redis/others.c": 1,          # what the thread that waits for other processes has to do
+    "door/redis/redis_int.h": 5,       # subscriptions, MONITOR, clients that wait, settings, scripts that run
+    "door/redis/run.h": 1,             # the queue of groups
+    "door/redis/stats.c": 1,           # words of errors
+    "door/redis/waited.h": 1,          # the bell of that thread
+}
+
+
+def doors_have_few_locks():
+    wrong = []
+    for path in sources():
+        name = path.relative_to(TOP).as_posix().removeprefix("src/")
+        if not name.startswith("door/"):
+            continue
+        count = len(re.findall(r"\bpthread_(?:mutex|rwlock|spinlock|cond)_t\b", without_comments(path)))
+        if count != DOOR_LOCKS.get(name, 0):
+            wrong.append(f"src/{name} declares {count} locks, and DOOR_LOCKS has {DOOR_LOCKS.get(name, 0)}:"
+                         " what all doors have belongs into src/serve/")
+    return wrong
+
+
 def members_of_values_are_read_by_their_type():
     """A member of a bson_value may be written, or be where a call writes; reading is for bson_text()
     and its kin, which know whether the value has it."""
@@ -301,7 +328,7 @@ def code_is_formatted():
 
 CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
-          large_folders_have_a_map, members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are, headers_have_guards_of_their_own, code_is_formatted]
+          large_folders_have_a_map, doors_have_few_locks, members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are, headers_have_guards_of_their_own, code_is_formatted]
 
 
 def main():

@@ -40,6 +40,7 @@ struct fail_point {
 };
 
 struct fail_points {
+	/* Owns the points, with their data. */
 	pthread_mutex_t lock;
 	struct fail_point points[FAIL_KINDS];
 };

@@ -36,6 +36,7 @@ struct holder {
 };
 
 struct holds {
+	/* Owns who holds what, and who waits for that. The store is asked without it. */
 	pthread_mutex_t lock;
 	struct hold *buckets[HOLD_BUCKETS];
 	struct hold_waiter *waiters;

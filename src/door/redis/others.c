@@ -33,6 +33,7 @@ struct others {
 	struct kv_store *store;
 	pthread_t thread;
 
+	/* Owns what others tell the thread, and it them. The store is asked without it. */
 	pthread_mutex_t lock;
 	bool stops;
 	bool listens;                /* the thread alone ends that */

@@ -111,6 +111,7 @@ struct job {
 
 /* The queue of the jobs of a process. */
 struct run_queue {
+	/* Owns the lanes, the queue and the jobs in it. A group runs without it. */
 	pthread_mutex_t lock;
 	uint64_t busy; /* lanes that groups have */
 	struct job *first;

@@ -43,6 +43,7 @@ struct stats {
 	size_t *first; /* of each command of the table: its own row; its subcommands follow */
 	_Atomic uint64_t errors;
 
+	/* Owns the codes. Calls are counted without it. */
 	pthread_mutex_t lock;
 	struct stats_code codes[STATS_ERRORS];
 	size_t code_count;

@@ -17,6 +17,7 @@ enum {
 
 /* Wakes one thread, also when it is rung while the thread does something else. */
 struct bell {
+	/* Owns the rest. */
 	pthread_mutex_t lock;
 	bool rung;
 	bool waits;

@@ -118,6 +118,7 @@ uuid_new(unsigned version, const char *format, struct arena *arena)
 /* ---- Sequences ---- */
 
 static struct {
+	/* Owns the rest. It is held while random bytes are drawn. */
 	pthread_mutex_t lock;
 	char prefix[2 * SEQUENTIAL_PREFIX_BYTES + 1]; /* empty: none has begun */
 	uint32_t next;
