@@ -126,18 +126,6 @@ put_set(struct explain_tree *t, const struct bson_texts *texts, const struct val
 		put_interval(t, texts, &set->items[reverse ? set->count - 1 - i : i], reverse);
 }
 
-static void
-put_ids(struct explain_tree *t, const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct value_bound id = {
-			.value = &plan->ids[plan->reverse ? plan->count - 1 - i : i]
-		};
-
-		put_interval(t, NULL, &(struct value_interval){ id, id, true }, plan->reverse);
-	}
-}
-
 /* ---- Indexes ---- */
 
 static void
@@ -250,7 +238,7 @@ put_id_index(struct explain_tree *t, const struct plan *plan)
 	bson_begin_document(&t->b, STR("indexBounds"));
 	bson_begin_array(&t->b, STR("_id"));
 	if (plan->kind == PLAN_POINTS)
-		put_ids(t, plan);
+		put_set(t, NULL, &plan->ids, plan->reverse);
 	else
 		put_interval(t, NULL, &plan->bounds, plan->reverse);
 	bson_end(&t->b);
@@ -267,8 +255,7 @@ put_branches(struct explain_tree *t, const struct plan *plan)
 		const struct plan one = { .kind = branch->asked ? PLAN_INDEX : PLAN_POINTS,
 					  .asked = branch->asked,
 					  .reverse = plan->merged && plan->reverse,
-					  .ids = branch->ids,
-					  .count = branch->id_count };
+					  .ids = branch->ids };
 
 		bson_begin_document(&t->b, STR(""));
 		bson_put_string(&t->b, STR("stage"), STR("IXSCAN"));
@@ -360,7 +347,7 @@ explain_query(struct explain_tree *t, const struct query *q, bool by_id_order, b
 		explain_begin(t, "EOF");
 		return explain_end(t);
 	}
-	if (plan->kind == PLAN_POINTS && plan->count == 1)
+	if (plan->kind == PLAN_POINTS && plan->ids.count == 1)
 		return draw_one_id(t, fast);
 	if (plan->kind == PLAN_RANGE && value_interval_is_all(&plan->bounds) && !by_id_order) {
 		explain_begin(t, "COLLSCAN");

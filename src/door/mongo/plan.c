@@ -16,7 +16,6 @@ choose_range(const struct plan_ask *ask, struct mql *q, struct plan *plan)
 	size_t count;
 	bool any;
 
-	*plan = (struct plan){ .kind = PLAN_RANGE };
 	mql_match_demands(ask->match, &demands, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct mql_demand *d = &demands[i];
@@ -135,11 +134,13 @@ choose_id(struct call *c, const struct plan_ask *ask, bool hinted, struct mql *q
 {
 	bool between = ask->min || ask->max, points = false;
 	const struct mql_demand *demands;
+	struct value_set ids = { 0 };
 	size_t count;
 
 	mql_match_demands(ask->match, &demands, &count);
 	if (!between)
-		TRY(plan_points_choose(ask, demands, count, q, plan, &points));
+		TRY(plan_points_choose(ask, demands, count, q, &ids, &points));
+	*plan = (struct plan){ .kind = points ? PLAN_POINTS : PLAN_RANGE, .ids = ids };
 	if (!points)
 		TRY(choose_range(ask, q, plan));
 	return between && !hinted ? choose_between(c, ask, q, plan) : STATUS_OK;

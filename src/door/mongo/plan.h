@@ -79,15 +79,13 @@ struct plan_branch {
 	const struct candidate *asked; /* of an index (plan_int.h); NULL: by `ids` */
 	const struct index_range *ranges;
 	size_t range_count;
-	const struct bson_value *ids;
-	size_t id_count;
+	struct value_set ids;
 };
 
 struct plan {
 	enum plan_kind kind;
 	bool reverse;
-	const struct bson_value *ids; /* of PLAN_POINTS, in order, each of them once */
-	size_t count;
+	struct value_set ids;         /* of PLAN_POINTS: each by itself */
 	struct value_interval bounds; /* of PLAN_RANGE, and where PLAN_IDS would be too many */
 	const struct index_def *def;  /* of PLAN_INDEX and PLAN_IDS; else NULL */
 	const struct plan_branch *branches; /* of PLAN_IDS and PLAN_INDEX, instead of `def` */

@@ -15,30 +15,10 @@ plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *
 
 /* An array's elements have entries, not the array. Undefined stands for an empty one. */
 static bool
-is_point(const struct bson_value *v)
+is_point(const void *arg, const struct bson_value *v)
 {
+	(void)arg;
 	return v->type != BSON_ARRAY && v->type != BSON_UNDEFINED && v->type != BSON_REGEX;
-}
-
-/* The values of an `$in`. False in `*ret_points` if an index cannot tell. */
-static enum status
-points_of_list(const struct choosing *x, struct str list, struct value_set *ret, bool *ret_points)
-{
-	size_t count = bson_count(list), at = 0;
-	struct bson_value *values = arena_alloc(x->q->arena, (count + 1) * sizeof(*values));
-	const void **points = arena_alloc(x->q->arena, (count + 1) * sizeof(*points));
-	struct bson_element e;
-	struct bson_iter i;
-
-	*ret_points = true;
-	if (!values || !points)
-		return STATUS_LIMIT;
-	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e); at++) {
-		*ret_points = *ret_points && is_point(&e.value);
-		values[at] = e.value;
-		points[at] = &values[at];
-	}
-	return *ret_points ? value_set_of_points(&x->order, points, at, ret) : STATUS_OK;
 }
 
 /* False if the index orders texts otherwise than the query, whose demand is one of them. */
@@ -67,7 +47,7 @@ column_ask(const struct choosing *x, struct str path, bool many, bool foreign,
 		const void *only = &d->value;
 
 		if (d->op != MQL_DEMAND_EQ || !demand_is_asked(d, path, foreign) ||
-		    !is_point(&d->value))
+		    !is_point(NULL, only))
 			continue;
 		*ret_any = true;
 		return value_set_of_points(&x->order, &only, 1, ret);
@@ -75,7 +55,8 @@ column_ask(const struct choosing *x, struct str path, bool many, bool foreign,
 	for (size_t i = 0; i < x->count && !*ret_any; i++)
 		if (x->demands[i].op == MQL_DEMAND_IN &&
 		    demand_is_asked(&x->demands[i], path, foreign))
-			TRY(points_of_list(x, bson_text(&x->demands[i].value), ret, ret_any));
+			TRY(plan_list_values(bson_text(&x->demands[i].value), is_point, NULL,
+					     &x->order, ret, ret_any));
 	if (*ret_any)
 		return STATUS_OK;
 	for (size_t i = 0; i < x->count && !(many && *ret_any); i++) {
@@ -400,7 +381,17 @@ plan_candidate_count(const struct choosing *x, const struct candidate *one, uint
 }
 
 enum status
-plan_index_best(const struct choosing *x, struct candidate *ret)
+plan_candidate_walked(const struct choosing *x, const struct candidate *sorts, uint64_t found,
+		      uint64_t *ret)
+{
+	TRY(plan_candidate_count(x, sorts, ret));
+	if (x->ask->most && x->ask->most < found)
+		*ret = (uint64_t)((double)*ret * (double)x->ask->most / (double)found);
+	return STATUS_OK;
+}
+
+enum status
+plan_index_best(const struct choosing *x, plan_suits *suits, struct candidate *ret)
 {
 	const struct index_def *def;
 	struct candidate one;
@@ -410,7 +401,7 @@ plan_index_best(const struct choosing *x, struct candidate *ret)
 		if (!plan_index_is_usable(def) || !plan_index_has_all(x, def))
 			continue;
 		TRY(plan_candidate_make(x, def, &one));
-		if ((one.points || one.bounded) &&
+		if ((one.points || one.bounded) && (!suits || suits(x, &one)) &&
 		    (!ret->def || plan_candidate_is_better(&one, ret)))
 			*ret = one;
 	}

@@ -68,9 +68,7 @@ choose_sorted(const struct choosing *x, struct candidate *best, const struct can
 
 	if (best->def && !best->sorts) {
 		TRY(plan_candidate_count(x, best, &found));
-		TRY(plan_candidate_count(x, sorts, &walked));
-		if (x->ask->most && x->ask->most < found)
-			walked = (uint64_t)((double)walked * (double)x->ask->most / (double)found);
+		TRY(plan_candidate_walked(x, sorts, found, &walked));
 		if (found < walked)
 			return STATUS_OK;
 	}

@@ -131,13 +131,19 @@ MUST_USE enum status plan_or_choose(const struct choosing *x, const struct candi
 
 struct mql_branch;
 
-/* The demands of the branch with those of the filter beside the $or. The caller sets ret->ask. */
+/* The demands of the branch with those of the filter beside the $or; `ask` is what it asks. */
 MUST_USE enum status plan_or_demands(const struct choosing *x, const struct mql_branch *branch,
-				     struct choosing *ret);
+				     const struct plan_ask *ask, struct choosing *ret);
 
-/* Makes a branch of the candidate, and adds the entries that it reads to `*entries`. */
-MUST_USE enum status plan_or_branch(const struct choosing *x, const struct candidate *one,
-				    struct plan_branch *ret, uint64_t *entries);
+/* True of an index that can be used; NULL: any can. */
+typedef bool plan_suits(const struct choosing *x, const struct candidate *one);
+
+/*
+ * A branch by the best index that suits. Adds the entries that it reads to `*entries`. `*ret_any`
+ * is false if there is none.
+ */
+MUST_USE enum status plan_or_branch(const struct choosing *x, plan_suits *suits,
+				    struct plan_branch *ret, uint64_t *entries, bool *ret_any);
 
 /* ---- $or in the order of a sort (plan_or_sort.c) ---- */
 
@@ -154,10 +160,15 @@ bool plan_is_text(enum bson_type type);
 /* True if a demand of this value is one of keys: a collation makes other strings equal. */
 bool plan_value_has_key(const struct plan_ask *ask, const struct bson_value *v);
 bool plan_is_of_id(const struct mql_demand *d);
+/* The values of an `$in`. False in `*ret_taken`, without them, if one of them is not taken. */
+MUST_USE enum status plan_list_values(struct str list,
+				      bool (*takes)(const void *arg, const struct bson_value *v),
+				      const void *arg, const struct value_order *o,
+				      struct value_set *ret, bool *ret_taken);
 /* `_id`s, if the demands are for some. */
 MUST_USE enum status plan_points_choose(const struct plan_ask *ask,
 					const struct mql_demand *demands, size_t count,
-					struct mql *q, struct plan *plan, bool *ret_points);
+					struct mql *q, struct value_set *ret, bool *ret_points);
 /* ---- Candidates (plan_candidate.c) ---- */
 
 void plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask,
@@ -175,8 +186,15 @@ bool plan_index_has_all(const struct choosing *x, const struct index_def *def);
 bool plan_index_is_usable(const struct index_def *def);
 /* True if `a` is asked rather than `b`. */
 bool plan_candidate_is_better(const struct candidate *a, const struct candidate *b);
-/* The best index for the demands; its `def` is NULL if none is of use. */
-MUST_USE enum status plan_index_best(const struct choosing *x, struct candidate *ret);
+/*
+ * Likewise of one that gives the order that is asked for, if documents that match lie evenly in it,
+ * and there are `found`: it is read until there are as many as are wanted.
+ */
+MUST_USE enum status plan_candidate_walked(const struct choosing *x, const struct candidate *sorts,
+					   uint64_t found, uint64_t *ret);
+/* The best index for the demands, of those that suit; `def` is NULL if none is of use. */
+MUST_USE enum status plan_index_best(const struct choosing *x, plan_suits *suits,
+				     struct candidate *ret);
 /* About how many entries a candidate reads. */
 MUST_USE enum status plan_candidate_count(const struct choosing *x, const struct candidate *one,
 					  uint64_t *ret);

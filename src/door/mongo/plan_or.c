@@ -6,7 +6,8 @@
 #include "mql/match/branches.h"
 
 enum status
-plan_or_demands(const struct choosing *x, const struct mql_branch *branch, struct choosing *ret)
+plan_or_demands(const struct choosing *x, const struct mql_branch *branch,
+		const struct plan_ask *ask, struct choosing *ret)
 {
 	struct mql_demand *all = arena_alloc(x->q->arena,
 					     (x->count + branch->count + 1) * sizeof(*all));
@@ -18,6 +19,7 @@ plan_or_demands(const struct choosing *x, const struct mql_branch *branch, struc
 	for (size_t i = 0; i < x->count; i++)
 		all[branch->count + i] = x->demands[i];
 	*ret = (struct choosing){ .p = x->p,
+				  .ask = ask,
 				  .q = x->q,
 				  .order = x->order,
 				  .demands = all,
@@ -26,12 +28,19 @@ plan_or_demands(const struct choosing *x, const struct mql_branch *branch, struc
 }
 
 enum status
-plan_or_branch(const struct choosing *x, const struct candidate *one, struct plan_branch *ret,
-	       uint64_t *entries)
+plan_or_branch(const struct choosing *x, plan_suits *suits, struct plan_branch *ret,
+	       uint64_t *entries, bool *ret_any)
 {
+	struct candidate *one = arena_alloc(x->q->arena, sizeof(*one));
 	struct plan plan = { 0 };
 	uint64_t count;
 
+	if (!one)
+		return STATUS_LIMIT;
+	TRY(plan_index_best(x, suits, one));
+	*ret_any = one->def;
+	if (!one->def)
+		return STATUS_OK;
 	TRY(plan_candidate_count(x, one, &count));
 	*entries += count;
 	TRY(plan_candidate_ranges(x, one, &plan));
@@ -49,28 +58,17 @@ static enum status
 branch_choose(const struct choosing *x, const struct mql_branch *branch, struct plan_branch *ret,
 	      uint64_t *entries, bool *ret_any)
 {
-	struct plan_ask ask = { .match = x->ask->match,
-				.figures = x->ask->figures,
-				.texts = x->ask->texts };
-	struct plan plan = { 0 };
-	struct candidate *one = arena_alloc(x->q->arena, sizeof(*one));
+	const struct plan_ask ask = { .match = x->ask->match, .texts = x->ask->texts };
 	struct choosing own;
+	struct value_set ids;
 
-	if (!one)
-		return STATUS_LIMIT;
-	TRY(plan_or_demands(x, branch, &own));
-	own.ask = &ask;
-	TRY(plan_points_choose(&ask, own.demands, own.count, own.q, &plan, ret_any));
-	if (*ret_any) {
-		*ret = (struct plan_branch){ .ids = plan.ids, .id_count = plan.count };
-		*entries += plan.count;
-		return STATUS_OK;
-	}
-	TRY(plan_index_best(&own, one));
-	*ret_any = one->def;
-	if (!one->def)
-		return STATUS_OK;
-	return plan_or_branch(&own, one, ret, entries);
+	TRY(plan_or_demands(x, branch, &ask, &own));
+	TRY(plan_points_choose(&ask, own.demands, own.count, own.q, &ids, ret_any));
+	if (!*ret_any)
+		return plan_or_branch(&own, NULL, ret, entries, ret_any);
+	*ret = (struct plan_branch){ .ids = ids };
+	*entries += ids.count;
+	return STATUS_OK;
 }
 
 enum status
@@ -95,10 +93,7 @@ plan_or_choose(const struct choosing *x, const struct candidate *sorts, struct p
 	if (!any || entries > PLAN_IDS_MOST)
 		return STATUS_OK;
 	if (sorts) {
-		TRY(plan_candidate_count(x, sorts, &walked));
-		if (x->ask->most && x->ask->most < entries)
-			walked = (uint64_t)((double)walked * (double)x->ask->most /
-					    (double)entries);
+		TRY(plan_candidate_walked(x, sorts, entries, &walked));
 		if (walked <= entries)
 			return STATUS_OK;
 	}

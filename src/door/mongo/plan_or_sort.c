@@ -35,28 +35,9 @@ columns_are_sorted(const struct choosing *x, const struct candidate *one)
 static bool
 candidate_can_merge(const struct choosing *x, const struct candidate *one)
 {
-	return one->sorts && (one->points || one->bounded) && !one->foreign && !one->def->hashed &&
-	       !plan_arrays_of(x, one->def) && !plan_cuts_of(x, one->def) &&
-	       one->ranges <= PLAN_MERGED && columns_are_sorted(x, one);
-}
-
-/* The best index of a branch; its `def` is NULL if there is none. */
-static enum status
-branch_find(const struct choosing *x, struct candidate *ret)
-{
-	const struct index_def *def;
-	struct candidate one;
-
-	*ret = (struct candidate){ 0 };
-	for (size_t i = 0; (def = index_live_at(x->p->db, i)) != NULL; i++) {
-		if (!plan_index_is_usable(def) || !plan_index_has_all(x, def))
-			continue;
-		TRY(plan_candidate_make(x, def, &one));
-		if (candidate_can_merge(x, &one) &&
-		    (!ret->def || plan_candidate_is_better(&one, ret)))
-			*ret = one;
-	}
-	return STATUS_OK;
+	return one->sorts && !one->foreign && !one->def->hashed && !plan_arrays_of(x, one->def) &&
+	       !plan_cuts_of(x, one->def) && one->ranges <= PLAN_MERGED &&
+	       columns_are_sorted(x, one);
 }
 
 /* Chooses the index of a branch, and adds the entries that it reads to `*entries`. */
@@ -64,21 +45,13 @@ static enum status
 branch_make(const struct choosing *x, const struct mql_branch *branch, struct plan_branch *ret,
 	    uint64_t *entries, bool *ret_any)
 {
-	struct plan_ask ask = { .match = x->ask->match,
-				.sort = x->ask->sort,
-				.texts = x->ask->texts };
-	struct candidate *one = arena_alloc(x->q->arena, sizeof(*one));
+	const struct plan_ask ask = { .match = x->ask->match,
+				      .sort = x->ask->sort,
+				      .texts = x->ask->texts };
 	struct choosing own;
 
-	if (!one)
-		return STATUS_LIMIT;
-	TRY(plan_or_demands(x, branch, &own));
-	own.ask = &ask;
-	TRY(branch_find(&own, one));
-	*ret_any = one->def;
-	if (!one->def)
-		return STATUS_OK;
-	return plan_or_branch(&own, one, ret, entries);
+	TRY(plan_or_demands(x, branch, &ask, &own));
+	return plan_or_branch(&own, candidate_can_merge, ret, entries, ret_any);
 }
 
 enum status

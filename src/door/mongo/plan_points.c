@@ -1,6 +1,5 @@
 /* Values of `_id` that are demanded. */
 #include "door/mongo/plan_int.h"
-#include "mql/sort_values.h"
 
 bool
 plan_is_text(enum bson_type type)
@@ -20,13 +19,6 @@ plan_is_of_id(const struct mql_demand *d)
 	return !d->element && str_eq(d->path, STR("_id"));
 }
 
-static int
-compare_ids(const void *a, const void *b, const void *arg)
-{
-	(void)arg;
-	return bson_compare_values(a, b, NULL);
-}
-
 /* False if the value is too long for an `_id`: no document has it. */
 static bool
 is_possible_id(const struct bson_value *v)
@@ -40,60 +32,67 @@ is_possible_id(const struct bson_value *v)
 	return buf_status(&bytes) != STATUS_LIMIT;
 }
 
-/* The values of an `$in`, sorted, each once. False in `*ret_points` if they are no keys. */
-static enum status
-points_of_list(const struct plan_ask *ask, struct str list, struct mql *q, struct plan *plan,
-	       bool *ret_points)
+enum status
+plan_list_values(struct str list, bool (*takes)(const void *arg, const struct bson_value *v),
+		 const void *arg, const struct value_order *o, struct value_set *ret,
+		 bool *ret_taken)
 {
 	size_t count = bson_count(list), at = 0;
-	struct bson_value *values = arena_alloc(q->arena, (count + 1) * sizeof(*values));
-	struct bson_value *ids = arena_alloc(q->arena, (count + 1) * sizeof(*ids));
-	const void **sorted = arena_alloc(q->arena, (count + 1) * sizeof(*sorted));
+	struct bson_value *values = arena_alloc(o->w->arena, (count + 1) * sizeof(*values));
+	const void **points = arena_alloc(o->w->arena, (count + 1) * sizeof(*points));
 	struct bson_element e;
 	struct bson_iter i;
 
-	*ret_points = true;
-	if (!values || !ids || !sorted)
+	*ret_taken = true;
+	if (!values || !points)
 		return STATUS_LIMIT;
-	for (bson_iter_begin(&i, list); bson_iter_read(&i, &e); at++) {
-		*ret_points = *ret_points && plan_value_has_key(ask, &e.value);
+	for (bson_iter_begin(&i, list); *ret_taken && bson_iter_read(&i, &e); at++) {
+		*ret_taken = takes(arg, &e.value);
 		values[at] = e.value;
-		sorted[at] = &values[at];
+		points[at] = &values[at];
 	}
-	TRY(mql_sort(q, sorted, at, compare_ids, NULL));
-	*plan = (struct plan){ .kind = PLAN_POINTS, .ids = ids };
-	for (size_t k = 0; k < at; k++) {
-		const struct bson_value *v = sorted[k];
+	return *ret_taken ? value_set_of_points(o, points, at, ret) : STATUS_OK;
+}
 
-		if (is_possible_id(v) && (!plan->count || !bson_equals(&ids[plan->count - 1], v)))
-			ids[plan->count++] = *v;
-	}
-	return STATUS_OK;
+static bool
+id_is_taken(const void *ask, const struct bson_value *v)
+{
+	return plan_value_has_key(ask, v);
+}
+
+static void
+ids_drop_impossible(struct value_set *ids)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ids->count; i++)
+		if (is_possible_id(ids->items[i].low.value))
+			ids->items[kept++] = ids->items[i];
+	ids->count = kept;
 }
 
 enum status
 plan_points_choose(const struct plan_ask *ask, const struct mql_demand *demands, size_t count,
-		   struct mql *q, struct plan *plan, bool *ret_points)
+		   struct mql *q, struct value_set *ret, bool *ret_points)
 {
-	struct bson_value *id;
+	struct index_work w = { .arena = q->arena };
+	const struct value_order order = plan_order(NULL, &w);
 
 	*ret_points = false;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !*ret_points; i++) {
+		const void *only = &demands[i].value;
+
 		if (!plan_is_of_id(&demands[i]) || demands[i].op != MQL_DEMAND_EQ ||
-		    !plan_value_has_key(ask, &demands[i].value))
+		    !plan_value_has_key(ask, only))
 			continue;
-		id = arena_alloc(q->arena, sizeof(*id));
-		if (!id)
-			return STATUS_LIMIT;
-		*id = demands[i].value;
-		*plan = (struct plan){ .kind = PLAN_POINTS,
-				       .ids = id,
-				       .count = is_possible_id(id) };
 		*ret_points = true;
-		return STATUS_OK;
+		TRY(value_set_of_points(&order, &only, 1, ret));
 	}
 	for (size_t i = 0; i < count && !*ret_points; i++)
 		if (plan_is_of_id(&demands[i]) && demands[i].op == MQL_DEMAND_IN)
-			TRY(points_of_list(ask, bson_text(&demands[i].value), q, plan, ret_points));
+			TRY(plan_list_values(bson_text(&demands[i].value), id_is_taken, ask, &order,
+					     ret, ret_points));
+	if (*ret_points)
+		ids_drop_impossible(ret);
 	return STATUS_OK;
 }

@@ -80,9 +80,9 @@ gather_branch(struct plan_walk *w, const struct plan_branch *branch, struct gath
 
 	if (branch->asked)
 		TRY(gather_ranges(w, branch->asked->def, branch->ranges, branch->range_count, g));
-	for (size_t i = 0; i < branch->id_count && !g->full; i++) {
+	for (size_t i = 0; i < branch->ids.count && !g->full; i++) {
 		buf_clear(&key);
-		TRY(plain_index_id(&branch->ids[i], &key, w->p->err));
+		TRY(plain_index_id(branch->ids.items[i].low.value, &key, w->p->err));
 		TRY(gather_id(w, buf_str(&key), g));
 	}
 	return STATUS_OK;
@@ -206,7 +206,7 @@ open_index(struct plan_walk *w, struct str place, struct arena *arena)
 static bool
 walk_asks_points(const struct plan_walk *w)
 {
-	return w->kind == PLAN_POINTS && w->plan->count > 1 && !w->plan->parts &&
+	return w->kind == PLAN_POINTS && w->plan->ids.count > 1 && !w->plan->parts &&
 	       w->mode == KV_SNAPSHOT;
 }
 
@@ -477,7 +477,7 @@ point_at(const struct plan_walk *w, uint64_t at)
 {
 	const struct plan *plan = w->plan;
 
-	return &plan->ids[plan->reverse ? plan->count - 1 - at : at];
+	return plan->ids.items[plan->reverse ? plan->ids.count - 1 - at : at].low.value;
 }
 
 /* Asks for the next documents of several, likewise each time for twice as many. */
@@ -485,7 +485,7 @@ static enum status
 ask_points(struct plan_walk *w)
 {
 	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
-	uint64_t left = w->plan->count - w->at;
+	uint64_t left = w->plan->ids.count - w->at;
 
 	arena_clear(w->arena);
 	w->row_at = w->row_count = 0;
@@ -544,7 +544,7 @@ next_point(struct plan_walk *w, struct arena *arena, struct str *ret)
 {
 	const struct plan *plan = w->plan;
 
-	while (w->at < plan->count) {
+	while (w->at < plan->ids.count) {
 		enum status status = get_point(w, point_at(w, w->at), arena, ret);
 
 		if (status == STATUS_OK || status == STATUS_NOT_FOUND)

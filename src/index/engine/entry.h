@@ -84,7 +84,8 @@ MUST_USE enum status index_entry_parse(const struct index_def *def, struct str t
 struct index_range {
 	struct str begin;
 	struct str end;
-	bool cut; /* a bound was cut: entries lie in the range that do not belong there */
+	bool cut;   /* a bound was cut: entries lie in the range that do not belong there */
+	bool point; /* each column has one value, or one cut component: entries are in id order */
 	/* Each entry is of a document that matches what is asked, which index/plan may know. */
 	bool certain;
 };

@@ -66,6 +66,8 @@ index_range_make(const struct catalog_db *db, const struct index_def *def,
 	else
 		buf_append_byte(&end, CATALOG_KEY_LAST);
 	ret->cut = cut;
+	ret->point = column == def->column_count &&
+		     (interval->partition.ptr || !(def->flags & INDEX_PARTITIONED));
 	ret->certain = false;
 	TRY(range_copy(&begin, w, &ret->begin));
 	return range_copy(&end, w, &ret->end);

@@ -122,8 +122,10 @@ ranges_settle(struct key_ranges *ranges)
 		}
 		last->cut = true;
 		last->certain = false;
-		if (str_cmp(r->end, last->end) > 0)
-			last->end = r->end;
+		if (str_cmp(r->end, last->end) <= 0)
+			continue;
+		last->end = r->end;
+		last->point = false;
 	}
 	ranges->count = kept;
 }

@@ -264,6 +264,21 @@ columns_allow(const struct value_set *sets, size_t used, const int *at)
 	return true;
 }
 
+/* True if all columns are used, and each by a single value. */
+static bool
+columns_are_points(const struct value_set *sets, size_t used, const int *at)
+{
+	bool all = used == COLUMNS;
+
+	for (size_t i = 0; i < COLUMNS && all; i++) {
+		all = false;
+		for (size_t k = 0; k < sets[i].count; k++)
+			all = all || (sets[i].items[k].point &&
+				      place_of(sets[i].items[k].low.value) == at[i]);
+	}
+	return all;
+}
+
 static void
 ranges_have_the_keys_of_values_that_are_allowed(void **state)
 {
@@ -304,6 +319,9 @@ ranges_have_the_keys_of_values_that_are_allowed(void **state)
 				assert_non_null(r);
 			if (r && asked.used)
 				assert_true(set_has(&allowed[0], at[0]));
+			if (r)
+				assert_int_equal(r->point,
+						 columns_are_points(allowed, asked.used, at));
 			if (r && r->certain)
 				assert_true(columns_allow(certain, COLUMNS, at));
 		}
@@ -348,7 +366,8 @@ ranges_that_meet_because_values_were_cut_are_one(void **state)
 		assert_non_null(range_with(&ranges, key_of(&def, values)));
 	}
 	for (size_t i = 0; i < ranges.count; i++)
-		assert_true(ranges.items[i].cut && !ranges.items[i].certain);
+		assert_true(ranges.items[i].cut && !ranges.items[i].certain &&
+			    !ranges.items[i].point);
 }
 
 static void
@@ -373,7 +392,7 @@ values_of_a_hashed_column_are_in_the_order_of_hashes(void **state)
 	assert_int_equal(key_ranges_make(&db, &def, &asked, &of_bson, &ranges), STATUS_OK);
 	assert_int_equal(ranges.count, COUNT(numbers));
 	for (size_t i = 0; i < COUNT(numbers); i++)
-		assert_non_null(range_with(&ranges, key_of(&def, &values[i])));
+		assert_true(range_with(&ranges, key_of(&def, &values[i]))->point);
 }
 
 static void

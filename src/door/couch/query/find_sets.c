@@ -228,7 +228,7 @@ window_read_range(struct gathering *g, const struct plan_read *read,
 {
 	struct index_range parts[2] = { *range };
 
-	if (!plan_range_is_point(read, range)) {
+	if (!range->point) {
 		TRY(window_read_parts(g, read, parts, 1, WINDOW_OTHERS));
 		return g->more ? STATUS_LIMIT : STATUS_OK;
 	}

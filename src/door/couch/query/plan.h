@@ -109,10 +109,9 @@ bool plan_ignores_use_index(const struct find_args *args, const struct query_ind
 struct str plan_named_design(const struct find_args *args);
 
 /*
- * True if the entries of the range, or of each range of the read, differ only in their ids. They
- * are then in the order of ids, so a page may begin at an id.
+ * True if the entries of each range of the read differ only in their ids. They are then in the
+ * order of ids, so a page may begin at an id.
  */
-bool plan_range_is_point(const struct plan_read *read, const struct index_range *range);
 bool plan_read_is_points(const struct plan_read *read);
 
 /*

@@ -1,5 +1,4 @@
 /* What would be read of an index for a selector, and how many rows that is. */
-#include "catalog/keys.h"
 #include "door/couch/query/plan_int.h"
 #include "index/engine/scan.h"
 #include "index/plan/names.h"
@@ -168,29 +167,11 @@ read_make_ids(struct planner *m, const struct normal_node *n, struct plan_read *
 /* ---- Points ---- */
 
 bool
-plan_range_is_point(const struct plan_read *read, const struct index_range *range)
-{
-	struct tuple_reader r = tuple_reader(range->begin);
-	size_t elements = 3 + read->index->columns.count + read->index->partitioned;
-	struct tuple_elem e;
-
-	/* A point has these elements: the database, the subspace, the index, and one per column. */
-	while (elements--) {
-		if (tuple_next(&r, &e) != STATUS_OK)
-			return false;
-	}
-	return r.rest.len == 0 && range->end.len == range->begin.len + 1 &&
-	       str_starts_with(range->end, range->begin) &&
-	       (uint8_t)range->end.ptr[range->begin.len] == CATALOG_KEY_LAST;
-}
-
-bool
 plan_read_is_points(const struct plan_read *read)
 {
-	for (size_t i = 0; i < read->keys.count; i++) {
-		if (!plan_range_is_point(read, &read->keys.items[i]))
+	for (size_t i = 0; i < read->keys.count; i++)
+		if (!read->keys.items[i].point)
 			return false;
-	}
 	return true;
 }
 
