@@ -1333,6 +1333,41 @@ def commands_about_expiry_of_fields_want_their_arguments(cwd):
 
 
 @test
+def thousands_that_wait_for_one_key_are_looked_at_a_few_times_each(cwd):
+    count = 1000
+    looked = "frond_redis_waiters_looked_at_total"
+    with Redis(cwd, "--no-sync") as server, contextlib.ExitStack() as stack:
+        own = stack.enter_context(server.client())
+        waiting = [stack.enter_context(server.client()) for _ in range(count)]
+
+        def wait(*command):
+            for n, c in enumerate(waiting):
+                c.send(*command)
+                # In their order, and no ten at once.
+                while n % 10 == 9 and counted(own, "clients")["blocked_clients"] != str(n + 1):
+                    pass
+
+        def looks():
+            return server.metrics()[looked]
+
+        # One push for all of them, and a push for each.
+        for elements in ([range(count)], [[n] for n in range(count)]):
+            before = looks()
+            wait("BLPOP", "list", "other", "list", "0")
+            contains(range(4 * count), looks() - before)
+            own.pipeline(*[("RPUSH", "list", *some) for some in elements])
+            equal(sorted(int(c.read()[1]) for c in waiting), list(range(count)))
+            contains(range(25 * count), looks() - before)
+        # Those who take nothing, and have the next one look.
+        before = looks()
+        wait("XREAD", "BLOCK", "0", "STREAMS", "stream", "$")
+        own("XADD", "stream", "1-0", "a", "b")
+        for c in waiting:
+            equal(c.read(), [[b"stream", [[b"1-0", [b"a", b"b"]]]]])
+        contains(range(25 * count), looks() - before)
+
+
+@test
 def what_has_expired_is_told_of_after_what_has_made_it(cwd):
     """Also if it is removed right after it was written, and the sweep is told to look by readers."""
     rounds = 300

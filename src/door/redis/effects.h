@@ -53,11 +53,15 @@ void effects_offer(struct client *c, struct job *job);
 bool effects_withdraw(struct client *c);
 /*
  * Claims for a group the job of the next client that waits for the effect's key. `group` is any
- * pointer that is the group's alone. `*ticket` is 0 at first, and then that of the client before.
- * NULL with `e->served` set: no further client waits. NULL without it: the next client cannot be
- * served by a group, so it and those behind it are signalled after the commit.
+ * pointer that is the group's alone. `*at` is NULL at first, and then says where the client before
+ * is, for the next call of the same attempt. NULL with `e->served` set: no further client waits.
+ * NULL without it: the next client cannot be served by a group, so it and those behind it are
+ * signalled after the commit.
  */
-struct job *effects_claim(struct redis *r, struct effect *e, const void *group, uint64_t *ticket);
+struct job *effects_claim(struct redis *r, struct effect *e, const void *group,
+			  struct blocked **at);
+/* A group that has claimed jobs begins anew: these clients wait again, in their order. */
+void effects_claim_anew(struct redis *r, struct job *claimed);
 /* The group has ended: gives back the jobs that it has claimed, by their `next_claimed`. */
 void effects_release(struct redis *r, struct job *claimed);
 /* Something may be at the key: the first who waits for it looks. */

@@ -12,7 +12,6 @@
 #include "settings/live.h"
 
 enum {
-	REDIS_BLOCKED_SLOTS = 256,
 	REDIS_CONFIG_BYTES = 1024,    /* of a setting's value */
 	REDIS_SLOWLOG_ENTRIES = 1024, /* the most that slowlog-max-len may be */
 	REDIS_ARGS_SHOWN = 32,        /* of a slow command */
@@ -52,7 +51,7 @@ struct redis {
 
 	/* Owns who waits for which key, and the jobs that groups may run for them. */
 	pthread_mutex_t blocked_lock;
-	struct blocked *blocked[REDIS_BLOCKED_SLOTS];
+	struct pubsub_table blocked;    /* keys that clients wait for: effects_block.c */
 	struct waited_keys waited;      /* for other processes; with its bell */
 	_Atomic uint64_t ticket_count;  /* clients in `blocked` */
 	_Atomic uint64_t blocked_count; /* those that INFO tells of: they have found nothing */

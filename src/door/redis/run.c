@@ -451,7 +451,7 @@ group_serve(struct group *g, struct job *job)
 static enum status
 group_serve_key(struct group *g, struct effect *e)
 {
-	uint64_t ticket = 0;
+	struct blocked *at = NULL;
 
 	while (g->ran < g->limit && !group_is_full(g)) {
 		struct job *job;
@@ -461,7 +461,7 @@ group_serve_key(struct group *g, struct effect *e)
 			e->served_ticket = UINT64_MAX;
 			return STATUS_OK;
 		}
-		job = effects_claim(g->redis, e, g, &ticket);
+		job = effects_claim(g->redis, e, g, &at);
 		if (!job)
 			return STATUS_OK;
 		TRY(group_serve(g, job));
@@ -539,6 +539,7 @@ group_begin(struct group *g)
 	g->failed = NULL;
 	g->serve_failed = g->stopped = false;
 	g->looked = &g->x.effects;
+	effects_claim_anew(g->redis, g->claimed);
 	for (struct job *j = g->claimed; j; j = j->next_claimed) {
 		if (j->done == j->count)
 			continue;
