@@ -29,7 +29,8 @@ enum {
 	SENT_BYTES = 64 * 1024, /* of answers, before they are given to the stream */
 	FIRST_UNITS = 32,       /* for which a batch has room at first */
 	IDLE_LOOK_MS = 1000,
-	OTHERS_LOOK_MS = 1000, /* for entries that other processes have added to a stream */
+	REST_LOOK_MS = 3600 * 1000, /* while nothing is asked of the client, and it may be idle */
+	OTHERS_LOOK_MS = 1000,      /* for entries that other processes have added to a stream */
 	/* Of the memory that an answer waits for: at first, and how often more each time. */
 	MEMORY_FIRST_BYTES = 4 * 1024 * 1024,
 	MEMORY_GROWTH = 2,
@@ -932,7 +933,7 @@ client_has_queued_much(const struct client *c)
 static bool
 serve_rest(struct client *c, bool half)
 {
-	uint64_t look = clock_after_ms(IDLE_LOOK_MS * 3600);
+	uint64_t look = clock_after_ms(REST_LOOK_MS);
 	uint64_t until = idle_deadline(c);
 	unsigned signals;
 
