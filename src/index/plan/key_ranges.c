@@ -19,8 +19,8 @@ struct ranges_making {
 };
 
 /*
- * How many ranges sets have together: those that are single values in all columns, and others. With
- * `*points` and `*others` of the columns in front of this one, which are changed.
+ * Counts the ranges that columns up to this one make. `*points` have a single value in each of them
+ * and are narrowed by the next one; `*others` end in an interval, and are not.
  */
 static void
 ranges_count_column(const struct value_set *set, size_t *points, size_t *others)

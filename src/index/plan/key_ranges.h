@@ -24,8 +24,9 @@ struct key_ranges {
 struct key_columns {
 	const struct value_set *allowed; /* no match has others */
 	/*
-	 * How many columns narrow the ranges: sets of single values, and behind them one of any
-	 * intervals. Of a hashed column only single values can be asked for.
+	 * How many columns narrow the ranges. A range ends at the first column that it has an
+	 * interval of, and not a single value. Of a hashed column only single values can be asked
+	 * for, as hashes are in no order.
 	 */
 	size_t used;
 	/*
