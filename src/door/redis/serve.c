@@ -24,6 +24,7 @@ METRIC_COUNTER(http_requests, "frond_redis_http_requests_total", METRIC_NUMBER,
 	       "Connections of Redis's door that were ended because HTTP came on them.");
 
 enum {
+	LITTLE_BYTES = 1024 * 1024, /* of a request that waits for memory which others hold */
 	BIG_BYTES = 16 * 1024,  /* of an incomplete request, from which on it has its own buffer */
 	KEPT_BYTES = 64 * 1024, /* of a buffer that is kept for the next answers */
 	SENT_BYTES = 64 * 1024, /* of answers, before they are given to the stream */
@@ -835,6 +836,27 @@ serve_request(struct batch *b, struct str *argv, size_t argc)
 
 /* ---- Input ---- */
 
+/*
+ * Adds to the request that is coming. If others hold the memory for that, a request that wants
+ * little waits until those who stall have made room; one that has much already does not, since
+ * others may wait for what it has.
+ */
+static enum status
+client_append_big(struct client *c, struct str more)
+{
+	struct event *closed = net_stream_closed_event(c->stream);
+	size_t bytes = 2 * (c->big.len + more.len); /* the buffer grows by doubling */
+
+	c->part->refused = false;
+	buf_append_str(&c->big, more);
+	if (buf_status(&c->big) == STATUS_OK || !c->part->refused || c->big.len > LITTLE_BYTES)
+		return buf_status(&c->big);
+	TRY(budget_ask(c->part, bytes, clock_after_ms(REDIS_MEMORY_WAIT_MS), closed));
+	c->big.failed = STATUS_OK;
+	buf_append_str(&c->big, more);
+	return buf_status(&c->big);
+}
+
 /* What came and was not served, beginning with a request. */
 static enum status
 client_input(struct client *c, struct str *ret)
@@ -846,10 +868,10 @@ client_input(struct client *c, struct str *ret)
 		*ret = fresh;
 		return STATUS_OK;
 	}
-	buf_append_str(&c->big, fresh);
+	TRY(client_append_big(c, fresh));
 	net_stream_take(c->stream, fresh.len);
 	*ret = buf_str(&c->big);
-	return buf_status(&c->big);
+	return STATUS_OK;
 }
 
 /* `n` bytes of `in` were served. What is left of a long request gets a buffer of its own. */
@@ -858,16 +880,18 @@ client_consume(struct client *c, struct str in, size_t n)
 {
 	if (c->big.len) {
 		buf_consume(&c->big, n);
-		if (!c->big.len)
+		if (!c->big.len) {
 			buf_release(&c->big);
+			budget_settle(c->part);
+		}
 		return STATUS_OK;
 	}
 	if (in.len - n >= BIG_BYTES) { /* `in` is not empty */
-		buf_append_str(&c->big, str_skip(in, n));
+		TRY(client_append_big(c, str_skip(in, n)));
 		n = in.len;
 	}
 	net_stream_take(c->stream, n);
-	return buf_status(&c->big);
+	return STATUS_OK;
 }
 
 /* Serves the requests that are complete, and returns how many bytes they were. */
