@@ -1,9 +1,11 @@
 /*
  * Any bytes as a record of model/timed: a header or a member of an item, a run of elements, a cell
- * of a row, the state of a history. What is read is written as the same bytes.
+ * of a row, the state of a history, the description of a database. What is read is written as the
+ * same bytes.
  */
 #include <stdlib.h>
 
+#include "catalog/records.h"
 #include "model/timed/item_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,11 +30,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf written = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct str value = str_of(data, size);
 	struct timed_leaf_record leaf;
+	struct catalog_db db = { 0 };
 	struct history_state state;
 	struct timed_header header;
 	struct timed_cell cell;
 	struct timed_run run;
 
+	timed_register();
+	if (catalog_description_parse(value, &db, NULL) == STATUS_OK) {
+		catalog_description_put(&db, &written);
+		must_be(&written, value);
+	}
 	if (timed_header_parse(value, &header, NULL) == STATUS_OK) {
 		timed_header_put(&header, &written);
 		must_be(&written, value);

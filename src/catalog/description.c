@@ -172,9 +172,13 @@ catalog_description_parse(struct str value, struct catalog_db *ret, struct err *
 	memcpy(ret->uuid, uuid.raw.ptr, sizeof(ret->uuid));
 	TRY(tuple_next_u64(&r, &ret->created_ms));
 	TRY(options_parse(&r, format, ret->options));
-	if (r.rest.len)
+	/* Descriptions are written in one way only: bytes of any other way are damage. */
+	if (r.rest.len) {
 		TRY(tuple_next_u64(&r, &fence));
-	if (incarnation > UINT8_MAX || fence > CATALOG_FENCE_KEPT)
+		if (fence == CATALOG_FENCE_NONE || fence > CATALOG_FENCE_KEPT)
+			return STATUS_CORRUPT;
+	}
+	if (r.rest.len || incarnation > UINT8_MAX || format != description_format(ret))
 		return STATUS_CORRUPT;
 	if (ret->kind->check_options)
 		TRY(ret->kind->check_options(ret->options));
