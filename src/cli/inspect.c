@@ -205,11 +205,28 @@ draw_prefix(struct inspect *i, struct str prefix, const struct catalog_db *db)
 
 /* ---- What is asked for ---- */
 
+/*
+ * Opens a database of which every pair is drawn. What is kept with it opened, such as definitions
+ * of indexes, may be damaged: its pairs are what somebody looks for then, and need none of that.
+ */
+static enum status
+open_to_draw(struct inspect *i, enum catalog_space space, struct str name, struct catalog_db **ret)
+{
+	enum status status = catalog_open(i->tx, NULL, space, name, ret, &i->err);
+
+	if (status != STATUS_CORRUPT)
+		return status;
+	i->err = (struct err){ 0 };
+	return catalog_open_bare(i->tx, NULL, space, name, ret, &i->err);
+}
+
 static enum status
 open_database(struct inspect *i, struct cli_db named, struct catalog_db **ret)
 {
 	struct str name = str_from_cstr(named.name);
-	enum status status = catalog_open(i->tx, NULL, named.space, name, ret, &i->err);
+	enum status status = i->at_us || i->id
+				     ? catalog_open(i->tx, NULL, named.space, name, ret, &i->err)
+				     : open_to_draw(i, named.space, name, ret);
 
 	if (status == STATUS_NOT_FOUND)
 		return err_set(&i->err, status, "there is no database \"%s\"", named.name);
@@ -311,8 +328,8 @@ find_database(struct inspect *i, uint64_t number, struct catalog_db **ret)
 		TRY(catalog_all(i->tx, &last, NAMES_PAGE, i->arena, &page, &i->err));
 		for (size_t n = 0; n < page.count; n++)
 			if (page.dbs[n].number == number)
-				return catalog_open(i->tx, NULL, page.dbs[n].kind->space,
-						    page.dbs[n].name, ret, &i->err);
+				return open_to_draw(i, page.dbs[n].kind->space, page.dbs[n].name,
+						    ret);
 	} while (page.more);
 	return STATUS_OK;
 }

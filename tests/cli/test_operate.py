@@ -10,6 +10,8 @@ import threading
 import time
 
 from harness import Server, contains, equal, main, ok, run, test
+from mongo import Failure
+from mongo_server import MongoServer
 
 DOCS = "".join(json.dumps({"_id": f"{i:04}", "list": [i, {"x": "y" * 20}], "n": i},
                           separators=(",", ":")) + "\n" for i in range(500))
@@ -142,6 +144,51 @@ def compaction_tells_what_it_gave_back(cwd):
         equal(run("compact", "--at", server.url, cwd=cwd).returncode, 1)
         equal(server.request("POST", "/_frond/compact", {})[0], 401)
         equal(server.request("GET", "/_frond/compact", headers=basic("anna", "secret"))[0], 405)
+
+
+def raw_bytes(text):
+    """The bytes that `inspect --raw` draws so."""
+    return text.encode().decode("unicode_escape").encode("latin-1")
+
+
+def pair_drawn_as(cwd, part):
+    """Key and value of the pair whose drawing has this part."""
+    drawn = ok("inspect", cwd=cwd).stdout.splitlines()
+    raw = ok("inspect", "--raw", cwd=cwd).stdout.splitlines()
+    line = next(raw[n] for n, line in enumerate(drawn) if part in line)
+    return [raw_bytes(half) for half in line.removeprefix("  ").split(" = ", 1)]
+
+
+@test
+def damaged_filter_of_an_index_is_named_and_other_pairs_are_drawn(cwd):
+    with MongoServer(cwd) as server:
+        client = server.client()
+        client({"insert": "c", "documents": [{"_id": 1, "n": 7}]}, db="db")
+        client({"createIndexes": "c", "indexes": [
+            {"key": {"n": 1}, "name": "n", "partialFilterExpression": {"n": {"$gt": 5}}}]}, db="db")
+        client({"insert": "c", "documents": [{"_id": 2, "n": 8}]}, db="db")
+    key, value = pair_drawn_as(cwd, ', where {"n":{"$gt":5}}')
+    # Of the filter, which stands in front of the description: a type that there is not, a name that is no
+    # UTF-8, a document that is longer than its bytes.
+    for whole, damaged in ((b"\x10$gt", b"\x1e$gt"), (b"\x03n\0\xff", b"\x03\xff\0\xff"),
+                           (b"\x03n\0\xff\x0e", b"\x03n\0\xff\x3e")):
+        contains(value, whole)
+        damage(cwd / "data", key, value.replace(whole, damaged, 1))
+        for args in ([], ["mongo:db.c"]):
+            drawn = ok("inspect", *args, cwd=cwd).stdout
+            contains(drawn, '("indexes", 1) = damaged: (2, ')
+            contains(drawn, '{"_id":2,"n":8}')
+        result = run("verify", "--quiet", cwd=cwd)
+        equal(result.returncode, 1)
+        contains(result.stdout, "not the definition of an index")
+    with MongoServer(cwd) as server:
+        try:
+            server.client()({"find": "c", "filter": {"n": {"$gt": 5}}}, db="db")
+            raise AssertionError("a damaged filter was used")
+        except Failure as failure:
+            contains(str(failure), "The definition of the index 1 is damaged.")
+    damage(cwd / "data", key, value)
+    contains(ok("verify", "--quiet", cwd=cwd).stdout, " 0 findings")
 
 
 # ---- backup and restore ----

@@ -5,9 +5,9 @@
 #include "index/bson/entry.h"
 
 static bool
-bson_form_is_collation(struct str collation)
+bson_form_is_whole(struct str stored)
 {
-	return bson_check(collation, NULL) == STATUS_OK;
+	return bson_check(stored, NULL) == STATUS_OK;
 }
 
 static enum status
@@ -115,7 +115,7 @@ const struct index_form index_bson_form = {
 	.collation_bytes = INDEX_COLLATION_BYTES,
 	.id_kind = TUPLE_BYTES,
 	.check_collation = bson_form_check_collation,
-	.is_collation = bson_form_is_collation,
+	.is_whole = bson_form_is_whole,
 	.open = bson_form_open,
 	.close = bson_form_close,
 	.draw = bson_form_draw,

@@ -148,6 +148,7 @@ index_set_add(struct owned_set *o, const struct index_form *form, struct str key
 {
 	struct tuple_reader r = tuple_reader(key_tail);
 	struct index_def *def;
+	enum status status;
 	uint64_t number;
 
 	TRY(tuple_next_u64(&r, &number));
@@ -157,10 +158,16 @@ index_set_add(struct owned_set *o, const struct index_form *form, struct str key
 			       &o->cap));
 	o->set.defs = o->defs;
 	def = &o->defs[o->set.count];
-	TRY(index_def_parse(form, value, o->arena, def, err));
-	def->number = number;
-	o->set.count++; /* from here on index_set_free() knows of it */
-	return def_open_stored(def, o->arena, err);
+	status = index_def_parse(form, value, o->arena, def, err);
+	if (status == STATUS_OK) {
+		def->number = number;
+		o->set.count++; /* from here on index_set_free() knows of it */
+		status = def_open_stored(def, o->arena, err);
+	}
+	if (status == STATUS_CORRUPT)
+		return err_set(err, status, "The definition of the index %llu is damaged.",
+			       (unsigned long long)number);
+	return status;
 }
 
 static bool

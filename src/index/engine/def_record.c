@@ -106,27 +106,35 @@ def_parse_stamp(struct tuple_reader *r, struct catalog_seq *ret)
 	return STATUS_OK;
 }
 
+/* Opening and drawing a definition take its filter, spec and collation for checked ones. */
 static enum status
-def_parse_filter(struct tuple_reader *r, struct arena *arena, struct str *ret)
+def_check_stored(const struct index_form *form, struct str stored)
+{
+	return !form->is_whole || form->is_whole(stored) ? STATUS_OK : STATUS_CORRUPT;
+}
+
+static enum status
+def_parse_filter(struct tuple_reader *r, struct arena *arena, struct index_def *ret)
 {
 	struct tuple_reader peek = *r;
 	struct tuple_elem e;
 
 	TRY(tuple_next(&peek, &e));
-	if (e.kind != TUPLE_NULL)
-		return catalog_next_text(r, TUPLE_STRING, arena, true, ret);
-	*r = peek;
-	return STATUS_OK;
+	if (e.kind == TUPLE_NULL) {
+		*r = peek;
+		return STATUS_OK;
+	}
+	TRY(catalog_next_text(r, TUPLE_STRING, arena, true, &ret->filter));
+	return def_check_stored(ret->form, ret->filter);
 }
 
 static enum status
 def_parse_collation(struct tuple_reader *r, struct arena *arena, struct index_def *ret)
 {
 	TRY(catalog_next_text(r, TUPLE_BYTES, arena, true, &ret->collation));
-	return ret->collation.len && ret->collation.len <= ret->form->collation_bytes &&
-			       ret->form->is_collation(ret->collation)
-		       ? STATUS_OK
-		       : STATUS_CORRUPT;
+	if (!ret->collation.len || ret->collation.len > ret->form->collation_bytes)
+		return STATUS_CORRUPT;
+	return def_check_stored(ret->form, ret->collation);
 }
 
 /* What INDEX_FORMAT_LEAST does not have. */
@@ -136,6 +144,8 @@ def_parse_more(struct tuple_reader *r, struct arena *arena, uint64_t format, str
 	uint64_t hashed, many;
 
 	TRY(catalog_next_text(r, TUPLE_STRING, arena, true, &ret->spec));
+	if (ret->spec.len)
+		TRY(def_check_stored(ret->form, ret->spec));
 	TRY(tuple_next_u64(r, &hashed));
 	TRY(tuple_next_u64(r, &many));
 	if (hashed > ret->column_count)
@@ -170,7 +180,7 @@ index_def_parse(const struct index_form *form, struct str value, struct arena *a
 	    tuple_next_nested(&r, &columns) != STATUS_OK)
 		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
 	TRY(def_parse_columns(columns, arena, &def));
-	if (def_parse_filter(&r, arena, &def.filter) != STATUS_OK ||
+	if (def_parse_filter(&r, arena, &def) != STATUS_OK ||
 	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.failure) != STATUS_OK)
 		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
 	if (format != INDEX_FORMAT_LEAST && def_parse_more(&r, arena, format, &def) != STATUS_OK)

@@ -120,15 +120,15 @@ draw_def(const struct index_def *def, struct buf *ret)
 	buf_append_byte(ret, ')');
 }
 
-bool
+enum status
 index_draw_def(const struct index_form *form, struct str value, struct buf *ret)
 {
 	struct arena *arena = arena_new(DRAW_ARENA_BYTES);
 	struct index_def def = { 0 };
-	bool drawn = arena && index_def_parse(form, value, arena, &def, NULL) == STATUS_OK;
+	enum status status = arena ? index_def_parse(form, value, arena, &def, NULL) : STATUS_NOMEM;
 
-	if (drawn)
+	if (status == STATUS_OK)
 		draw_def(&def, ret);
 	arena_free(arena);
-	return drawn;
+	return status;
 }

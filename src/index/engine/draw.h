@@ -17,9 +17,10 @@ const char *index_state_name(enum index_state state);
  *     (1, ready, "year" of "_design/by-year", on ["year", desc "cast" "name"], sparse, covering)
  *
  * with the columns that have arrays or cut values, the filter, the collation, the Sequence of its
- * creation and its failure behind it, as far as there are any. False for what is no such record, of
- * which nothing is drawn.
+ * creation and its failure behind it, as far as there are any. After a failure nothing is drawn:
+ * STATUS_CORRUPT is that of bytes that are no such record, or whose filter is damaged.
  */
-bool index_draw_def(const struct index_form *form, struct str value, struct buf *ret);
+MUST_USE enum status index_draw_def(const struct index_form *form, struct str value,
+				    struct buf *ret);
 
 #endif

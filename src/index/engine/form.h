@@ -43,10 +43,13 @@ struct index_form {
 	enum status (*open)(struct index_def *def, bool is_current, struct arena *arena,
 			    struct err *err);
 	void (*close)(void *opened);
-	/* Or both NULL, without collations: of new terms that are open, STATUS_INVALID, explained;
-	 * of a stored one, false if it cannot even be drawn. */
+	/* Of new, open terms: STATUS_INVALID, explained. NULL: there are no collations. */
 	enum status (*check_collation)(const struct index_def *def, struct err *err);
-	bool (*is_collation)(struct str collation);
+	/*
+	 * False if a stored filter, spec or collation is damaged, so that nothing may read it, not
+	 * even to draw it. NULL: they are texts, which anything may read.
+	 */
+	bool (*is_whole)(struct str stored);
 	/* Draws a filter or a collation, and an id, as people read them: the id as JSON. */
 	void (*draw)(struct buf *ret, struct str stored);
 	void (*draw_id)(struct buf *ret, struct str id);

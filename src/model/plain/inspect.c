@@ -222,17 +222,28 @@ draw_text_pair(struct str tail, struct str value, struct arena *arena, struct bu
 	return STATUS_OK;
 }
 
-/* A definition; what a build notes of itself is drawn as any other pair. */
+/*
+ * A definition; what a build notes of itself is drawn as any other pair. A damaged one is drawn as
+ * the elements that it has.
+ */
 static enum status
 draw_index(struct str tail, struct str value, struct buf *ret)
 {
+	static const struct catalog_draw_manner elements = { 0 };
 	struct tuple_reader r = tuple_reader(tail);
+	enum status status;
 	uint64_t number;
 
 	TRY(tuple_next_u64(&r, &number));
+	if (r.rest.len)
+		return STATUS_NOT_FOUND;
 	buf_printf(ret, "(\"indexes\", %llu) = ", (unsigned long long)number);
-	return !r.rest.len && index_draw_def(&index_bson_form, value, ret) ? STATUS_OK
-									   : STATUS_NOT_FOUND;
+	status = index_draw_def(&index_bson_form, value, ret);
+	if (status != STATUS_CORRUPT)
+		return status;
+	buf_append_cstr(ret, "damaged: ");
+	catalog_draw_tuple(value, &elements, ret);
+	return STATUS_OK;
 }
 
 bool

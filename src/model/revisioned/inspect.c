@@ -135,7 +135,7 @@ rev_draw_value(uint64_t space, struct str key, struct str value, struct buf *ret
 		return true;
 	}
 	if (space == REV_SUBSPACE_INDEXES)
-		return index_draw_def(&index_json_form, value, ret);
+		return index_draw_def(&index_json_form, value, ret) == STATUS_OK;
 	if (space == REV_SUBSPACE_ENTRIES)
 		return index_json_draw_entry(value, ret);
 	if (space == REV_SUBSPACE_DOCUMENTS || space == REV_SUBSPACE_LOCAL) {
