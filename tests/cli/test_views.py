@@ -1,6 +1,7 @@
 """Views over HTTP, with the real worker: random questions against a naive sort and reduce that share
 no code with the server, and what happens around a build."""
 
+import http.client
 import itertools
 import json
 import os
@@ -423,10 +424,12 @@ def a_build_that_was_killed_goes_on(cwd):
 
 
 def ask_and_forget(url):
+    """If it was answered."""
     try:
         urllib.request.urlopen(url, timeout=60).read()
-    except (OSError, urllib.error.URLError):
-        pass
+        return True
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 @test
@@ -525,9 +528,9 @@ MANY_ROWS = {"views": {"rows": {
     "reduce": "_sum"}}}
 
 
-def rows_of(server, **asked):
+def rows_of(server, design="v", **asked):
     query = urllib.parse.urlencode({name: json.dumps(value) for name, value in asked.items()})
-    with urllib.request.urlopen(f"{server.url}/db/_design/v/_view/rows?{query}",
+    with urllib.request.urlopen(f"{server.url}/db/_design/{design}/_view/rows?{query}",
                                 timeout=240) as answer:
         return json.load(answer)
 
@@ -581,6 +584,59 @@ def many_documents_of_many_rows_are_built(cwd):
         docs = [{"_id": f"d{i:03}", "rows": 1500, "plus": 1500 * i} for i in range(150)]
         equal(server.request("POST", "/db/_bulk_docs", {"docs": docs})[0], 201)
         equal(rows_of(server)["rows"][0]["value"], 225000)
+    verified(cwd)
+
+
+def change_large_and_others(server, rnd, turn):
+    """Every third of the others, some of which go; most rows of the large document, or some."""
+    docs = server.request("GET", "/db/_all_docs?include_docs=true&startkey=%22d%22&limit=3000")[1]["rows"]
+    changed = []
+    for row in docs:
+        if rnd.random() < 0.33:
+            gone = {"_deleted": True} if rnd.random() < 0.1 else {}
+            changed.append({**row["doc"], "rows": rnd.randint(0, 6), "plus": rnd.randint(0, 300000), **gone})
+    changed.append({**server.request("GET", "/db/large")[1], "rows": 200000 - 10 * turn, "plus": turn % 2 * 70000})
+    equal(server.request("POST", "/db/_bulk_docs", {"docs": changed})[0], 201)
+
+
+@test
+def a_view_that_was_killed_amid_updates_is_as_one_built_from_nothing(cwd):
+    rnd = random.Random(SEED)
+    (cwd / "ini").write_text("[couchdb]\nos_process_timeout = 60000\n")
+    with Server(cwd, "--config", "ini") as server:
+        prepare(server, design=MANY_ROWS)
+        for first in range(0, 3000, 1000):
+            equal(server.request("POST", "/db/_bulk_docs", {"docs": [
+                {"_id": f"d{n:04}", "rows": n % 5, "plus": n} for n in range(first, first + 1000)]})[0], 201)
+        server.request("PUT", "/db/large", {"rows": 200000})
+        began = time.monotonic()
+        rows_of(server)
+        took = time.monotonic() - began
+    answered = []
+    for turn, moment in enumerate((0.05, 0.3, 0.5, 0.8)):
+        with Server(cwd, "--config", "ini") as server:
+            change_large_and_others(server, rnd, turn)
+            thread = threading.Thread(target=lambda url=server.url: answered.append(
+                ask_and_forget(url + "/db/_design/v/_view/rows")))
+            thread.start()
+            time.sleep(took * moment)
+            server.stop(signal.SIGKILL)
+            thread.join()
+        verified(cwd)
+    assert False in answered, "each kill came after its update"
+    afresh = {"views": {"rows": {**MANY_ROWS["views"]["rows"],
+                                 "map": MANY_ROWS["views"]["rows"]["map"] + " // the same again"}}}
+    with Server(cwd, "--config", "ini") as server:
+        equal(server.request("PUT", "/db/_design/w", afresh)[0], 201)
+        signatures = {server.request("GET", f"/db/_design/{name}/_info")[1]["view_index"]["signature"]
+                      for name in "vw"}
+        equal(len(signatures), 2)
+        first = rnd.randint(70000, 190000)
+        for asked in ({"reduce": False}, {}, {"startkey": first, "endkey": first + 70000},
+                      {"startkey": first, "endkey": first + 999, "group": True}):
+            killed, built = (rows_of(server, design=name, **asked) for name in "vw")
+            equal(killed == built, True)
+        assert len(killed["rows"]) == 1000, killed
     verified(cwd)
 
 
