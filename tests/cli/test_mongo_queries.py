@@ -6,7 +6,7 @@ import signal
 import threading
 
 from harness import contains, equal, main, run, test
-from mongo import Int64, sequence
+from mongo import Failure, Int64, sequence
 from mongo_server import MongoServer as Mongo
 
 
@@ -444,6 +444,50 @@ def many_documents_are_changed_once_each(cwd):
         equal(c.count({"n": 2}), 1000)
         equal(c.delete({"n": 2}), 1000)
         equal(c.count(), 200)
+
+
+@test
+def what_cursors_keep_is_drawn_from_the_memory_of_all(cwd):
+    memory, kept = 16777216, 500000
+    ini = f"[frond]\nmemory_bytes = {memory}\n"
+    with Mongo(cwd, "--no-sync", ini=ini) as server, server.client() as client:
+        def held():
+            return server.metrics()["frond_memory_requests_bytes"]
+
+        def open_one():
+            return client({"find": "c", "filter": {"x": {"$ne": "y" * kept}}, "batchSize": 1}, db="d")["cursor"]["id"]
+
+        c = Collection(client)
+        c.insert(*({"_id": n} for n in range(3)))
+        before, ids = held(), []
+        try:
+            while len(ids) <= memory // kept:
+                ids.append(open_one())
+        except Failure as failure:
+            equal(failure.code, 146)
+            contains(str(failure), "memory_bytes")
+        assert 5 <= len(ids) <= memory // kept, len(ids)
+        assert before + len(ids) * kept <= held() <= memory + memory // 4, (before, held(), len(ids))
+        # What short requests need is left, and the cursors go on.
+        equal(server.request("PUT", "/couch")[0], 201)
+        for n in range(100):
+            equal(server.request("PUT", f"/couch/short{n}", {"text": "x" * 1000})[0], 201)
+            c.insert({"_id": f"short{n}", "text": "x" * 1000})
+        answer = client({"getMore": Int64(ids[0]), "collection": "c", "batchSize": 1}, db="d")
+        equal([document["_id"] for document in answer["cursor"]["nextBatch"]], [1])
+        equal(len(client({"killCursors": "c", "cursors": [Int64(id) for id in ids]}, db="d")["cursorsKilled"]),
+              len(ids))
+        assert held() < before + 3 * kept, (before, held())
+        # Documents that were sorted are kept, too.
+        c.insert(*({"_id": f"long{n}", "n": n, "text": "z" * kept} for n in range(8)))
+        ids = []
+        try:
+            while len(ids) <= 4:
+                ids.append(c.run("find", filter={"n": {"$gte": 0}}, sort={"text": 1}, batchSize=1)["cursor"]["id"])
+        except Failure as failure:
+            equal(failure.code, 146)
+        assert 1 <= len(ids) <= 4, len(ids)
+        equal(server.stop(), 0)
 
 
 @test

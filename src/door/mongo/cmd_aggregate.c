@@ -144,7 +144,7 @@ free_live(void *live)
 static enum status
 aggregate_keep_rows(struct call *c, struct aggregate *a, struct str ns, int64_t *ret)
 {
-	struct buf AUTO(buf_release) rows = BUF_INIT(CURSOR_ROWS_BYTES);
+	struct buf AUTO(buf_release) rows = BUF_INIT_OF(CURSOR_ROWS_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 	struct cursor *cursor;
 	enum status status;
@@ -166,7 +166,7 @@ aggregate_keep_rows(struct call *c, struct aggregate *a, struct str ns, int64_t 
 		return STATUS_OK;
 	TRY(cursor_begin(c, ns, &cursor));
 	cursor->max_ns = call_time_left(c);
-	return cursor_keep(c, cursor, cursor_set_rows(c->mongo, cursor, buf_str(&rows)), ret);
+	return cursor_keep(c, cursor, cursor_set_rows(cursor, &rows), ret);
 }
 
 /* A cursor takes the pipeline over. */

@@ -661,8 +661,8 @@ bulk_before(struct writing *w)
 static enum status
 keep_rest(struct bulk *b, struct str rest, struct str ns, int64_t *ret)
 {
-	struct buf AUTO(buf_release) rows = BUF_INIT(2 * BULK_REPLY_BYTES);
 	struct call *c = b->u.w.call;
+	struct buf AUTO(buf_release) rows = BUF_INIT_OF(2 * BULK_REPLY_BYTES, arena_part(c->arena));
 	struct cursor *cursor;
 	struct bson_builder r;
 	struct str doc;
@@ -674,7 +674,7 @@ keep_rest(struct bulk *b, struct str rest, struct str ns, int64_t *ret)
 	bson_end(&r);
 	TRY(buf_status(&rows));
 	TRY(cursor_begin(c, ns, &cursor));
-	return cursor_keep(c, cursor, cursor_set_rows(c->mongo, cursor, buf_str(&rows)), ret);
+	return cursor_keep(c, cursor, cursor_set_rows(cursor, &rows), ret);
 }
 
 static enum status

@@ -488,7 +488,7 @@ find_check(struct call *c)
 static enum status
 keep_rows(struct call *c, struct find *f, struct cursor *cursor)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(CURSOR_ROWS_BYTES);
+	struct buf AUTO(buf_release) out = BUF_INIT_OF(CURSOR_ROWS_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 	enum status status = STATUS_OK;
 
@@ -500,21 +500,21 @@ keep_rows(struct call *c, struct find *f, struct cursor *cursor)
 		return status;
 	bson_end(&b);
 	TRY(buf_status(&out));
-	return cursor_set_rows(c->mongo, cursor, buf_str(&out));
+	return cursor_set_rows(cursor, &out);
 }
 
 /* The command, as a cursor keeps it: with the collation that it has begun with. */
 static enum status
 keep_request(struct call *c, struct find *f, struct cursor *cursor)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(CURSOR_REQUEST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(CURSOR_REQUEST_BYTES, arena_part(c->arena));
 	struct str place = find_place(f);
 	struct bson_element e;
 	struct bson_builder b;
 	struct bson_iter i;
 
 	if (!f->query.ask.takes_collation || !c->collation.len)
-		return cursor_set(c->mongo, cursor, c->body, place);
+		return cursor_set(cursor, c->body, place);
 	bson_builder_init(&b, &made);
 	bson_begin(&b);
 	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);)
@@ -523,7 +523,7 @@ keep_request(struct call *c, struct find *f, struct cursor *cursor)
 	bson_put_document(&b, STR("collation"), c->collation);
 	bson_end(&b);
 	TRY(buf_status(&made));
-	return cursor_set(c->mongo, cursor, buf_str(&made), place);
+	return cursor_set(cursor, buf_str(&made), place);
 }
 
 /* Keeps a cursor for what is left. */

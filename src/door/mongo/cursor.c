@@ -1,5 +1,6 @@
 #include "door/mongo/cursor.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -56,12 +57,12 @@ cursor_destroy(struct expiring_entry *e)
 		c->live_free(c->live);
 	if (c->watch)
 		c->watch_free(c->watch);
+	budget_part_release(&c->part);
 	mem_free(c);
 }
 
 static const struct expiring_rules cursor_rules = {
 	.most = MONGO_CURSORS,
-	.most_bytes = MONGO_CURSORS_BYTES,
 	.is = cursor_is,
 	.is_over = cursor_is_over,
 	.free = cursor_destroy,
@@ -73,19 +74,34 @@ cursors_init(struct expiring *cursors)
 	expiring_init(cursors, &cursor_rules);
 }
 
+static enum status
+fail_memory(struct call *c)
+{
+	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
+			 "there is no memory for what the cursor would keep (memory_bytes, and "
+			 "CURSOR_ROWS_BYTES, %d, for one)",
+			 CURSOR_ROWS_BYTES);
+}
+
 enum status
 cursor_begin(struct call *c, struct str ns, struct cursor **ret)
 {
+	const struct budget_part *part = arena_part(c->arena);
 	struct cursor *cursor = mem_zalloc(sizeof(*cursor));
 	struct cursor_key key;
 
 	if (!cursor)
 		return STATUS_NOMEM;
+	budget_part_init(&cursor->part, part ? part->budget : NULL);
+	budget_part_last(&cursor->part);
+	if (!budget_use(&cursor->part, sizeof(*cursor))) {
+		cursor_destroy(&cursor->entry);
+		return fail_memory(c);
+	}
 	snprintf(cursor->ns, sizeof(cursor->ns), "%.*s", STR_ARG(ns));
 	snprintf(cursor->user, sizeof(cursor->user), "%s", c->client->entry.user);
-	buf_init(&cursor->request, CURSOR_REQUEST_BYTES);
-	buf_init(&cursor->place, CURSOR_PLACE_BYTES);
-	buf_init(&cursor->rows, CURSOR_ROWS_BYTES);
+	cursor->request = BUF_INIT_OF(CURSOR_REQUEST_BYTES, &cursor->part);
+	cursor->place = BUF_INIT_OF(CURSOR_PLACE_BYTES, &cursor->part);
 	cursor->txn = c->in_transaction ? c->number : -1;
 	/* Others compare the session as soon as the table has the cursor. */
 	cursor->has_session = c->lsid.ptr;
@@ -105,31 +121,44 @@ cursor_begin(struct call *c, struct str ns, struct cursor **ret)
 	return STATUS_OK;
 }
 
-/* Counts what a cursor is about to keep. */
-static enum status
-cursor_count_bytes(struct mongo *m, struct cursor *c, size_t bytes)
+/*
+ * True if there is room for what the cursor keeps. Its client may never ask for it again, so it may
+ * only have what requests that last leave to short ones.
+ */
+static bool
+cursor_has_room(const struct cursor *c)
 {
-	if (bytes <= CURSOR_SMALL_BYTES)
-		return STATUS_OK;
-	return expiring_count_bytes(&m->cursors, &c->entry, bytes);
+	bool is_full;
+
+	return !budget_is_unwelcome(&c->part, &is_full);
 }
 
 enum status
-cursor_set(struct mongo *m, struct cursor *c, struct str request, struct str place)
+cursor_set(struct cursor *c, struct str request, struct str place)
 {
-	TRY(cursor_count_bytes(m, c, request.len));
+	/* Taken, so it is its command's: neither its buffers nor its part need the lock. */
+	assert(c->entry.taken);
 	buf_append_str(&c->request, request);
 	buf_append_str(&c->place, place);
 	TRY(buf_status(&c->request));
-	return buf_status(&c->place);
+	TRY(buf_status(&c->place));
+	return cursor_has_room(c) ? STATUS_OK : STATUS_LIMIT;
 }
 
 enum status
-cursor_set_rows(struct mongo *m, struct cursor *c, struct str rows)
+cursor_set_rows(struct cursor *c, struct buf *rows)
 {
-	TRY(cursor_count_bytes(m, c, rows.len));
-	buf_append_str(&c->rows, rows);
-	return buf_status(&c->rows);
+	assert(c->entry.taken && !c->rows.ptr);
+	/* First given back: counted in both parts, the bytes might be more than there is. */
+	if (rows->part)
+		budget_unuse(rows->part, rows->cap);
+	rows->part = NULL;
+	if (!budget_use(&c->part, rows->cap))
+		return STATUS_LIMIT;
+	c->rows = *rows;
+	c->rows.part = &c->part;
+	*rows = (struct buf){ 0 };
+	return cursor_has_room(c) ? STATUS_OK : STATUS_LIMIT;
 }
 
 struct cursor *
@@ -166,9 +195,7 @@ cursor_keep(struct call *c, struct cursor *cursor, enum status status, int64_t *
 	cursor_free(c->mongo, cursor);
 	if (status != STATUS_LIMIT)
 		return status;
-	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-			 "what all cursors keep has %d bytes already (MONGO_CURSORS_BYTES)",
-			 MONGO_CURSORS_BYTES);
+	return fail_memory(c);
 }
 
 bool

@@ -5,11 +5,16 @@
  * sent. It lies in the memory of the process, belongs to the person who made it, and is used by one
  * command at a time. One that nobody asks for is removed after MONGO_CURSOR_MS.
  *
+ * All that a cursor keeps is drawn from the memory of all requests, as that of a request which
+ * lasts as long as its client likes (base/budget.h): cursors that nobody asks for leave short
+ * requests their part. A pipeline that goes on (`live`) has a part of its own.
+ *
  * Thread-safe; a cursor that was taken belongs to its taker.
  */
 #ifndef FROND_DOOR_MONGO_CURSOR_H
 #define FROND_DOOR_MONGO_CURSOR_H
 
+#include "base/budget.h"
 #include "base/buf.h"
 #include "door/mongo/mongo_int.h"
 
@@ -19,9 +24,6 @@ enum {
 	CURSOR_PLACE_BYTES = 16 * 1024,
 	CURSOR_REQUEST_BYTES = 48000000, /* of one command */
 	CURSOR_ROWS_BYTES = 128 * 1024 * 1024,
-	/* Of what all cursors keep; commands and rows of CURSOR_SMALL_BYTES do not count. */
-	MONGO_CURSORS_BYTES = 256 * 1024 * 1024,
-	CURSOR_SMALL_BYTES = 16 * 1024,
 	CURSOR_NS_BYTES = 256,
 	CURSOR_USER_BYTES = 257,
 };
@@ -42,8 +44,9 @@ struct cursor {
 	bool lists;      /* it is of no documents, and also for people who administer */
 	uint64_t max_ns; /* what its queries have not used of maxTimeMS yet; 0: no limit */
 	uint64_t skip;
-	uint64_t left;      /* of the limit; UINT64_MAX: none */
-	struct buf request; /* the command that has made it */
+	uint64_t left;           /* of the limit; UINT64_MAX: none */
+	struct budget_part part; /* of these buffers, and of the cursor itself */
+	struct buf request;      /* the command that has made it */
 	struct buf place;
 	struct buf rows; /* instead of a place: the documents that are left, one behind the other */
 	size_t rows_at;
@@ -59,22 +62,20 @@ void cursors_end(struct mongo *m);
 
 /*
  * A new cursor of the command's person, session and transaction. It is busy until cursor_keep() or
- * cursor_free(). Fails, explained, if there are MONGO_CURSORS already. STATUS_NOMEM.
+ * cursor_free(). Fails, explained, if there are MONGO_CURSORS already, or no memory for one more of
+ * them. STATUS_NOMEM.
  */
 MUST_USE enum status cursor_begin(struct call *c, struct str ns, struct cursor **ret);
-/*
- * Keeps the command, and where the query goes on. STATUS_LIMIT: all cursors together keep too much.
- */
-MUST_USE enum status cursor_set(struct mongo *m, struct cursor *c, struct str request,
-				struct str place);
-/* Likewise the documents that are left, each as it is sent. */
-MUST_USE enum status cursor_set_rows(struct mongo *m, struct cursor *c, struct str rows);
+/* Keeps the command, and where the query goes on. STATUS_LIMIT: there is no memory for cursors. */
+MUST_USE enum status cursor_set(struct cursor *c, struct str request, struct str place);
+/* Likewise the documents that are left, each as it is sent. Takes the buffer over. */
+MUST_USE enum status cursor_set_rows(struct cursor *c, struct buf *rows);
 /* Busy from now on. NULL: there is none for that person, or another command has it. */
 struct cursor *cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user);
 /*
  * Gives a new cursor back for the next command, whose number goes to `*ret_id`. `status` is that of
  * cursor_set() or cursor_set_rows(): if it is a failure, the cursor is freed, and the failure is
- * returned, explained where all cursors keep too much.
+ * returned, explained where there is no memory for cursors.
  */
 MUST_USE enum status cursor_keep(struct call *c, struct cursor *cursor, enum status status,
 				 int64_t *ret_id);

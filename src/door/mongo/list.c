@@ -43,7 +43,9 @@ enum status
 list_answer_begin(struct list_answer *l, struct call *c, const struct arg_value *cursor,
 		  struct str ns)
 {
-	*l = (struct list_answer){ .call = c, .ns = ns, .rest = BUF_INIT(CURSOR_ROWS_BYTES) };
+	*l = (struct list_answer){ .call = c,
+				   .ns = ns,
+				   .rest = BUF_INIT_OF(CURSOR_ROWS_BYTES, arena_part(c->arena)) };
 	TRY(read_batch_size(c, cursor, &l->want));
 	bson_begin_document(c->reply, STR("cursor"));
 	bson_begin_array(c->reply, STR("firstBatch"));
@@ -82,7 +84,7 @@ keep_rest(struct list_answer *l, int64_t *ret_id)
 	TRY(cursor_begin(c, l->ns, &cursor));
 	cursor->lists = true;
 	cursor->max_ns = call_time_left(c);
-	return cursor_keep(c, cursor, cursor_set_rows(c->mongo, cursor, buf_str(&l->rest)), ret_id);
+	return cursor_keep(c, cursor, cursor_set_rows(cursor, &l->rest), ret_id);
 }
 
 enum status
