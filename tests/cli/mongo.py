@@ -86,10 +86,11 @@ class ObjectId:
 
 
 def encode(document):
-    out = b""
+    parts = []
     for name, value in document.items():
         kind, data = encode_value(value)
-        out += bytes([kind]) + name.encode() + b"\0" + data
+        parts += bytes([kind]), name.encode(), b"\0", data
+    out = b"".join(parts)
     return struct.pack("<i", len(out) + 5) + out + b"\0"
 
 

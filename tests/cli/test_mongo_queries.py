@@ -447,6 +447,49 @@ def many_documents_are_changed_once_each(cwd):
 
 
 @test
+def many_values_are_asked_for_in_any_order_and_with_any_of_the_ways(cwd):
+    """A list of `_id`s, of values that an index has, and of values that none has; some twice, too long for
+    an `_id`, or of another type."""
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert(*({"_id": n, "a": n, "b": n} for n in range(0, 3000, 3)))
+        c.run("createIndexes", indexes=[{"key": {"a": 1}, "name": "a"}])
+        rnd = random.Random(7)
+        some = [rnd.randrange(3000) for _ in range(2500)]
+        listed = some + some[:100] + [float(n) for n in some[:50]] + [None, "x" * 3000, {"n": 1}]
+        rnd.shuffle(listed)
+        wanted = sorted({n for n in some if n % 3 == 0})
+        for name in ("_id", "a", "b"):
+            equal(sorted(c.ids({name: {"$in": listed}})), wanted)
+            equal(sorted(c.ids({name: {"$in": listed[:30]}})),
+                  sorted({n for n in listed[:30] if isinstance(n, (int, float)) and n % 3 == 0}))
+            equal(c.count({name: {"$nin": listed}}), 1000 - len(wanted))
+            equal(c.ids({name: {"$in": []}}), [])
+        equal(c.ids({"_id": {"$in": listed}}, sort={"_id": -1}), wanted[::-1])
+        equal(c.ids({"$or": [{"_id": {"$in": listed}}, {"a": {"$in": [3, 6]}}]}), sorted({3, 6, *wanted}))
+        # Batches go on behind the values that were asked for already.
+        answer = c.run("find", filter={"_id": {"$in": listed}}, batchSize=7)
+        found = []
+        while True:
+            found += answer["cursor"].get("firstBatch", answer["cursor"].get("nextBatch"))
+            if not answer["cursor"]["id"]:
+                break
+            answer = client({"getMore": Int64(answer["cursor"]["id"]), "collection": "c", "batchSize": 100}, db="d")
+        equal([document["_id"] for document in found], wanted)
+
+
+@test
+def a_list_of_very_many_values_ends_with_its_time(cwd):
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert({"_id": 1, "a": 1})
+        values = list(range(200000))
+        random.Random(3).shuffle(values)
+        equal(c.fails("find", filter={"_id": {"$in": values}}, maxTimeMS=1), 50)
+        equal(c.ids({"_id": {"$in": values}}), [1])
+
+
+@test
 def what_cursors_keep_is_drawn_from_the_memory_of_all(cwd):
     memory, kept = 16777216, 500000
     ini = f"[frond]\nmemory_bytes = {memory}\n"

@@ -5,6 +5,7 @@
 #include "loop/step.h"
 #include "mql/match/match.h"
 #include "mql/update/update.h"
+#include "mql/value_set.h"
 #include "expr_case.h"
 
 enum {
@@ -200,6 +201,193 @@ lists_of_a_schema_are_checked_in_steps_of_their_values(void **state)
 	assert_true(steps[1] < 3 * steps[0]);
 }
 
+/* A text of one character again and again, and `end`. */
+static struct str
+repeated(struct arena *arena, size_t count, const char *end)
+{
+	char *text = arena_bytes(arena, count + strlen(end));
+
+	memset(text, 'a', count);
+	memcpy(text + count, end, strlen(end));
+	return str_of(text, count + strlen(end));
+}
+
+static int64_t
+expr_steps(struct arena *arena, const char *expression, struct str a, struct str b, int64_t *ret)
+{
+	const struct bson_value v = case_value(arena, expression);
+	struct buf out = BUF_INIT(WORK_BYTES);
+	struct mql q = case_mql(arena);
+	struct bson_builder builder;
+	struct mql_env env = { 0 };
+	struct bson_value value;
+	struct mql_expr *e;
+	int64_t before;
+
+	bson_builder_init(&builder, &out);
+	bson_begin(&builder);
+	bson_put_string(&builder, STR("a"), a);
+	bson_put_string(&builder, STR("b"), b);
+	bson_end(&builder);
+	env.root = buf_str(&out);
+	step_pause(1);
+	before = step_credit;
+	assert_int_equal(mql_expr_compile(&q, &v, NULL, &e), STATUS_OK);
+	assert_int_equal(mql_expr_run(e, &q, &env, &value), STATUS_OK);
+	assert_true(bson_to_int64(&value, ret));
+	buf_release(&out);
+	return before - step_credit;
+}
+
+/* Values that each member of an array is looked up among. */
+static void
+items_of_an_enum_are_looked_up_in_steps_of_both_lists(void **state)
+{
+	int64_t steps[2];
+
+	for (int i = 0; i < 2; i++) {
+		int n = FEW << i;
+		struct str items = around(*state, "items", numbers(*state, "enum", 0, n, ""));
+		struct str schema = around(
+			*state, "$jsonSchema",
+			around(*state, "properties", around(*state, "a", items)));
+
+		steps[i] = match_steps(*state, schema, numbers(*state, "a", 0, n, ""), true);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+static void
+a_constant_list_of_in_is_looked_up_in_steps_of_both_lists(void **state)
+{
+	int64_t steps[2], count;
+
+	for (int i = 0; i < 2; i++) {
+		int n = FEW << i;
+		struct buf text = BUF_INIT(CASE_BYTES);
+
+		buf_append_cstr(&text, "{'$size':{'$filter':{'input':{'$range':[");
+		buf_printf(&text, "%d,%d]},'cond':{'$in':['$$this',", n / 2, n + n / 2);
+		for (int k = 0; k < n; k++)
+			buf_printf(&text, "%s%d", k ? "," : "[", k);
+		buf_append_cstr(&text, "]]}}}}");
+		buf_append_byte(&text, 0);
+		assert_int_equal(buf_status(&text), STATUS_OK);
+		steps[i] = expr_steps(*state, text.ptr, STR(""), STR(""), &count);
+		assert_int_equal(count, n / 2);
+		buf_release(&text);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+static void
+a_value_of_in_is_found_with_its_kin_and_without(void **state)
+{
+	static const struct {
+		const char *list;
+		const char *value;
+		bool found;
+	} cases[] = {
+		{ "[1,2,3]", "2", true },
+		{ "[1,2,3]", "{'$numberDecimal':'2.0'}", true },
+		{ "[1,2,3]", "'2'", false },
+		{ "[]", "1", false },
+		{ "[null]", "null", true },
+		{ "[null]", "'$$REMOVE'", false },
+		{ "[[1],{'b':1}]", "[1]", true },
+		{ "[[1],{'b':1}]", "1", false },
+		{ "[{'$minKey':1},'x']", "'$$REMOVE'", false },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		char text[200];
+		int64_t found;
+
+		(void)snprintf(text, sizeof(text), "{'$cond':[{'$in':[%s,%s]},1,0]}",
+			       cases[i].value, cases[i].list);
+		expr_steps(*state, text, STR(""), STR(""), &found);
+		if (found != cases[i].found)
+			fail_msg("%s", text);
+	}
+}
+
+/* A place in the list and room to sort it: no copies of the values, however many need them. */
+static void
+values_of_in_take_few_bytes_each(void **state)
+{
+	enum {
+		VALUE_BYTES = 2 * sizeof(void *),
+		OTHER_BYTES = 4096,
+	};
+	struct mql q = case_mql(*state);
+	const struct mql_demand *demands;
+	struct bson_value third;
+	struct mql_match *m;
+	size_t before, count;
+	struct str filter;
+
+	/* In no order, so that they are sorted. */
+	filter = around(*state, "a", numbers(*state, "$in", 0, 10 * FEW, ",7,5,3"));
+	before = arena_used_bytes(*state);
+	assert_int_equal(mql_match_compile(&q, filter, &m), STATUS_OK);
+	assert_true(arena_used_bytes(*state) - before < 10 * FEW * VALUE_BYTES + OTHER_BYTES);
+	mql_match_demands(m, &demands, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(demands[0].op, MQL_DEMAND_IN);
+	assert_int_equal(demands[0].set->count, 10 * FEW);
+	third = mql_value_set_at(demands[0].set, 3);
+	assert_int_equal(bson_integer(&third), 3);
+}
+
+/*
+ * Values that are nearly equal, of types that compare with each other and of others. A set has them
+ * in the order of bson_compare_values(), the first of equal ones, and finds each of them.
+ */
+static void
+a_set_has_any_values_in_order(void **state)
+{
+	struct bson_value v = case_value(
+		*state,
+		"[0,{'$numberDouble':'-0.0'},{'$numberDouble':'NaN'},{'$numberDecimal':'NaN'},1.5,"
+		"{'$numberLong':'9007199254740993'},{'$numberDouble':'9007199254740992'},"
+		"{'$numberLong':'9223372036854775807'},{'$numberDouble':'9223372036854775808'},"
+		"{'$numberLong':'-9223372036854775808'},{'$numberDouble':'-1e300'},"
+		"{'$numberDecimal':'9007199254740992.5'},{'$numberDecimal':'1E+6000'},"
+		"{'$numberDecimal':'-1E-6000'},{'$numberDouble':'5e-324'},"
+		"{'$numberDouble':'-Infinity'},{'$numberDouble':'Infinity'},{'$numberDecimal':'1."
+		"50'},"
+		"'','a','abcdefgh','abcdefghi','abcdefg','\u00e4','A',{'$symbol':'abcdefghh'},"
+		"{'$oid':'5f00000000000000000000aa'},{'$oid':'5f00000000000000000000ab'},"
+		"{'$oid':'4f00000000000000000000ab'},{'$date':{'$numberLong':'-1'}},"
+		"{'$date':{'$numberLong':'1'}},{'$date':{'$numberLong':'0'}},true,false,null,"
+		"{'$minKey':1},{'$maxKey':1},{'a':1},{'a':1.0},{'a':2},[1],[],{},-7,7,-7.0,"
+		"{'$timestamp':{'t':1,'i':2}},{'$binary':{'base64':'AAA=','subType':'00'}},"
+		"{'$binary':{'base64':'/w==','subType':'00'}}]");
+	struct mql q = case_mql(*state);
+	struct mql_value_set set;
+	struct bson_element e;
+	struct bson_iter i;
+	size_t at;
+
+	assert_int_equal(mql_value_set_of(&q, bson_text(&v), NULL, &set), STATUS_OK);
+	assert_int_equal(set.all_count, bson_count(bson_text(&v)));
+	for (size_t n = 1; n < set.count; n++) {
+		const struct bson_value before = mql_value_set_at(&set, n - 1),
+					after = mql_value_set_at(&set, n);
+
+		assert_true(bson_compare_values(&before, &after, NULL) < 0);
+	}
+	for (bson_iter_begin(&i, bson_text(&v)); bson_iter_read(&i, &e);) {
+		struct bson_value found;
+
+		assert_true(mql_value_set_find(&set, NULL, &e.value, &at));
+		found = mql_value_set_at(&set, at);
+		assert_int_equal(bson_compare_values(&found, &e.value, NULL), 0);
+	}
+	/* 0 and -0.0, both NaN, 1.5 and 1.50, {a: 1} and {a: 1.0}, -7 and -7.0. */
+	assert_int_equal(set.count, set.all_count - 5);
+}
+
 /* {operator: {from: value, …}} of so many names; `prefix` is in front of each. */
 static struct str
 fields(struct arena *arena, const char *operator, const char * prefix, int count, const char *value)
@@ -240,44 +428,6 @@ many_fields_are_set_in_steps_of_their_names(void **state)
 	assert_true(steps[1] < 3 * steps[0]);
 	assert_true(taken[1] < 3 * taken[0]);
 	assert_true(placed[1] < 3 * placed[0]);
-}
-
-/* A text of one character again and again, and `end`. */
-static struct str
-repeated(struct arena *arena, size_t count, const char *end)
-{
-	char *text = arena_bytes(arena, count + strlen(end));
-
-	memset(text, 'a', count);
-	memcpy(text + count, end, strlen(end));
-	return str_of(text, count + strlen(end));
-}
-
-static int64_t
-expr_steps(struct arena *arena, const char *expression, struct str a, struct str b, int64_t *ret)
-{
-	const struct bson_value v = case_value(arena, expression);
-	struct buf out = BUF_INIT(WORK_BYTES);
-	struct mql q = case_mql(arena);
-	struct bson_builder builder;
-	struct mql_env env = { 0 };
-	struct bson_value value;
-	struct mql_expr *e;
-	int64_t before;
-
-	bson_builder_init(&builder, &out);
-	bson_begin(&builder);
-	bson_put_string(&builder, STR("a"), a);
-	bson_put_string(&builder, STR("b"), b);
-	bson_end(&builder);
-	env.root = buf_str(&out);
-	step_pause(1);
-	before = step_credit;
-	assert_int_equal(mql_expr_compile(&q, &v, NULL, &e), STATUS_OK);
-	assert_int_equal(mql_expr_run(e, &q, &env, &value), STATUS_OK);
-	assert_true(bson_to_int64(&value, ret));
-	buf_release(&out);
-	return before - step_credit;
 }
 
 /*
@@ -345,6 +495,11 @@ main(void)
 		WORK_TEST(all_of_many_values_means_the_same_as_of_few),
 		WORK_TEST(the_last_of_many_values_tells_the_position),
 		WORK_TEST(lists_of_a_schema_are_checked_in_steps_of_their_values),
+		WORK_TEST(items_of_an_enum_are_looked_up_in_steps_of_both_lists),
+		WORK_TEST(a_constant_list_of_in_is_looked_up_in_steps_of_both_lists),
+		WORK_TEST(a_value_of_in_is_found_with_its_kin_and_without),
+		WORK_TEST(values_of_in_take_few_bytes_each),
+		WORK_TEST(a_set_has_any_values_in_order),
 		WORK_TEST(a_long_text_is_found_in_a_longer_one),
 		WORK_TEST(all_matches_of_a_pattern_are_found_in_steps_of_the_text),
 		WORK_TEST(many_characters_are_trimmed_in_steps_of_the_text),

@@ -16,6 +16,7 @@
 #include "model/plain/plain.h"
 #include "mql/match/match.h"
 #include "mql/sort.h"
+#include "mql/value_set.h"
 
 enum {
 	/* Of an `_id` that bounds a range: the keys of longer ones are not in their order. */

@@ -13,13 +13,10 @@ plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *
 
 /* ---- Columns ---- */
 
-/* An array's elements have entries, not the array. Undefined stands for an empty one. */
-static bool
-is_point(const void *arg, const struct bson_value *v)
-{
-	(void)arg;
-	return v->type != BSON_ARRAY && v->type != BSON_UNDEFINED && v->type != BSON_REGEX;
-}
+enum {
+	/* An array's elements have entries, not the array. Undefined stands for an empty one. */
+	NO_POINTS = 1 << BSON_ARRAY | 1 << BSON_UNDEFINED | 1 << BSON_REGEX,
+};
 
 /* False if the index orders texts otherwise than the query, whose demand is one of them. */
 static bool
@@ -47,7 +44,7 @@ column_ask(const struct choosing *x, struct str path, bool many, bool foreign,
 		const void *only = &d->value;
 
 		if (d->op != MQL_DEMAND_EQ || !demand_is_asked(d, path, foreign) ||
-		    !is_point(NULL, only))
+		    bson_is_of(only, NO_POINTS))
 			continue;
 		*ret_any = true;
 		return value_set_of_points(&x->order, &only, 1, ret);
@@ -55,8 +52,8 @@ column_ask(const struct choosing *x, struct str path, bool many, bool foreign,
 	for (size_t i = 0; i < x->count && !*ret_any; i++)
 		if (x->demands[i].op == MQL_DEMAND_IN &&
 		    demand_is_asked(&x->demands[i], path, foreign))
-			TRY(plan_list_values(bson_text(&x->demands[i].value), is_point, NULL,
-					     &x->order, ret, ret_any));
+			TRY(plan_list_values(x->demands[i].set, NO_POINTS, KEY_RANGES, &x->order,
+					     ret, ret_any));
 	if (*ret_any)
 		return STATUS_OK;
 	for (size_t i = 0; i < x->count && !(many && *ret_any); i++) {
@@ -129,19 +126,13 @@ is_comparable(const struct bson_value *v)
 static bool
 demand_needs_value(const struct mql_demand *d)
 {
-	struct bson_element e;
-	struct bson_iter i;
-
 	if (d->op == MQL_DEMAND_EXISTS)
 		return true;
 	if (d->op == MQL_DEMAND_EQ)
 		return d->value.type != BSON_NULL && d->value.type != BSON_UNDEFINED;
 	if (d->op != MQL_DEMAND_IN)
 		return is_comparable(&d->value);
-	for (bson_iter_begin(&i, bson_text(&d->value)); bson_iter_read(&i, &e);)
-		if (e.value.type == BSON_NULL || e.value.type == BSON_UNDEFINED)
-			return false;
-	return true;
+	return !mql_value_set_has(d->set, 1 << BSON_NULL | 1 << BSON_UNDEFINED);
 }
 
 static bool demand_implies(const struct mql_demand *d, struct str op, const struct bson_value *v,

@@ -160,10 +160,12 @@ bool plan_is_text(enum bson_type type);
 /* True if a demand of this value is one of keys: a collation makes other strings equal. */
 bool plan_value_has_key(const struct plan_ask *ask, const struct bson_value *v);
 bool plan_is_of_id(const struct mql_demand *d);
-/* The values of an `$in`. False in `*ret_taken`, without them, if one of them is not taken. */
-MUST_USE enum status plan_list_values(struct str list,
-				      bool (*takes)(const void *arg, const struct bson_value *v),
-				      const void *arg, const struct value_order *o,
+/*
+ * The values of an `$in`; of more than `most` the interval that they lie in. False in `*ret_taken`,
+ * without them, if one of them is of a type that is refused, given as bits.
+ */
+MUST_USE enum status plan_list_values(const struct mql_value_set *list, uint32_t refused,
+				      size_t most, const struct value_order *o,
 				      struct value_set *ret, bool *ret_taken);
 /* `_id`s, if the demands are for some. */
 MUST_USE enum status plan_points_choose(const struct plan_ask *ask,

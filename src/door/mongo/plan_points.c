@@ -1,5 +1,12 @@
 /* Values of `_id` that are demanded. */
 #include "door/mongo/plan_int.h"
+#include "loop/step.h"
+
+enum {
+	/* Types that a collation finds more values equal to. */
+	POINTS_COLLATED = 1 << BSON_STRING | 1 << BSON_SYMBOL | 1 << BSON_DOCUMENT |
+			  1 << BSON_ARRAY,
+};
 
 bool
 plan_is_text(enum bson_type type)
@@ -10,7 +17,7 @@ plan_is_text(enum bson_type type)
 bool
 plan_value_has_key(const struct plan_ask *ask, const struct bson_value *v)
 {
-	return !ask->texts || (!plan_is_text(v->type) && !bson_is_container(v));
+	return !ask->texts || !bson_is_of(v, POINTS_COLLATED);
 }
 
 bool
@@ -33,31 +40,32 @@ is_possible_id(const struct bson_value *v)
 }
 
 enum status
-plan_list_values(struct str list, bool (*takes)(const void *arg, const struct bson_value *v),
-		 const void *arg, const struct value_order *o, struct value_set *ret,
-		 bool *ret_taken)
+plan_list_values(const struct mql_value_set *list, uint32_t refused, size_t most,
+		 const struct value_order *o, struct value_set *ret, bool *ret_taken)
 {
-	size_t count = bson_count(list), at = 0;
-	struct bson_value *values = arena_alloc(o->w->arena, (count + 1) * sizeof(*values));
-	const void **points = arena_alloc(o->w->arena, (count + 1) * sizeof(*points));
-	struct bson_element e;
-	struct bson_iter i;
+	size_t count = list->count <= most ? list->count : 2;
+	struct bson_value *values;
+	const void **points;
 
-	*ret_taken = true;
+	*ret_taken = !mql_value_set_has(list, refused);
+	if (!*ret_taken)
+		return STATUS_OK;
+	values = arena_alloc(o->w->arena, (count + 1) * sizeof(*values));
+	points = arena_alloc(o->w->arena, (count + 1) * sizeof(*points));
 	if (!values || !points)
 		return STATUS_LIMIT;
-	for (bson_iter_begin(&i, list); *ret_taken && bson_iter_read(&i, &e); at++) {
-		*ret_taken = takes(arg, &e.value);
-		values[at] = e.value;
-		points[at] = &values[at];
-	}
-	return *ret_taken ? value_set_of_points(o, points, at, ret) : STATUS_OK;
-}
+	for (size_t i = 0; i < count; i++) {
+		/* Of too many the first and the last one, between which all of them are. */
+		size_t at = count == list->count ? i : i * (list->count - 1);
 
-static bool
-id_is_taken(const void *ask, const struct bson_value *v)
-{
-	return plan_value_has_key(ask, v);
+		TRY(step_count(1));
+		values[i] = mql_value_set_at(list, at);
+		points[i] = &values[i];
+	}
+	TRY(value_set_of_points(o, points, count, ret));
+	if (count < list->count)
+		value_set_span(ret);
+	return STATUS_OK;
 }
 
 static void
@@ -90,8 +98,8 @@ plan_points_choose(const struct plan_ask *ask, const struct mql_demand *demands,
 	}
 	for (size_t i = 0; i < count && !*ret_points; i++)
 		if (plan_is_of_id(&demands[i]) && demands[i].op == MQL_DEMAND_IN)
-			TRY(plan_list_values(bson_text(&demands[i].value), id_is_taken, ask, &order,
-					     ret, ret_points));
+			TRY(plan_list_values(demands[i].set, ask->texts ? POINTS_COLLATED : 0,
+					     SIZE_MAX, &order, ret, ret_points));
 	if (*ret_points)
 		ids_drop_impossible(ret);
 	return STATUS_OK;

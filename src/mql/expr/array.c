@@ -1,6 +1,7 @@
 /* Arrays as values: their elements, parts of them, arrays made of others. */
 #include "mql/expr/expr_int.h"
 #include "mql/sort_values.h"
+#include "mql/value_set.h"
 
 /* ---- One element ---- */
 
@@ -107,18 +108,50 @@ find_value(struct mql *q, const struct bson_value *array, const struct bson_valu
 	return STATUS_OK;
 }
 
+/* Of a constant array `more` has the set of its values. */
 static enum status
-run_in(struct mql *q, const struct bson_value *args, size_t count, struct bson_value *ret)
+run_in(const struct mql_expr *e, struct mql *q, const struct mql_env *env, struct bson_value *ret)
 {
+	const struct mql_value_set *set = e->more;
+	struct bson_value args[2];
+	bool is_in = false;
+	size_t ignored;
 	int64_t at;
 
-	(void)count;
+	assert(e->count == 2);
+	TRY(mql_expr_run_args(e, q, env, args));
 	if (args[1].type != BSON_ARRAY)
 		return mql_fail(q, 40081, "$in requires an array as a second argument, found: %s",
 				mql_expr_type(&args[1]));
-	TRY(find_value(q, &args[1], &args[0], 0, INT64_MAX, &at));
-	*ret = BSON_OF_BOOL(at >= 0);
+	if (!set) {
+		TRY(find_value(q, &args[1], &args[0], 0, INT64_MAX, &at));
+		is_in = at >= 0;
+	} else if (!mql_is_missing(&args[0])) {
+		TRY(step_count(1));
+		is_in = mql_value_set_find(set, q->texts, &args[0], &ignored);
+	}
+	*ret = BSON_OF_BOOL(is_in);
 	return STATUS_OK;
+}
+
+static enum status
+compile_in(struct mql *q, const struct mql_expr_op *op, const struct bson_value *arg,
+	   const struct mql_scope *scope, struct mql_expr **ret)
+{
+	struct mql_value_set *set;
+	struct bson_value list;
+	struct mql_expr *e;
+
+	TRY(mql_expr_args(q, op, arg, scope, run_in, &e));
+	if (mql_expr_constant(e->args[1], &list) && list.type == BSON_ARRAY) {
+		set = arena_alloc(q->arena, sizeof(*set));
+		if (!set)
+			return mql_full(q);
+		TRY(mql_value_set_of(q, bson_text(&list), q->texts, set));
+		e->more = set;
+	}
+	*ret = e;
+	return mql_expr_fold(q, e);
 }
 
 static enum status
@@ -667,7 +700,7 @@ const struct mql_expr_op mql_expr_array_ops[] = {
 	{ .name = "$concatArrays", .most = -1, .run = run_concat },
 	{ .name = "$first", .least = 1, .most = 1, .run_op = run_end, .number = 0 },
 	PICK("$firstN", PICK_FIRST),
-	{ .name = "$in", .least = 2, .most = 2, .run = run_in },
+	{ .name = "$in", .least = 2, .most = 2, .compile = compile_in },
 	{ .name = "$indexOfArray", .least = 2, .most = 4, .run = run_index_of },
 	{ .name = "$isArray", .least = 1, .most = 1, .run = run_is_array },
 	{ .name = "$last", .least = 1, .most = 1, .run_op = run_end, .number = -1 },

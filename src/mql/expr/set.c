@@ -1,99 +1,54 @@
 /* Expressions on arrays as sets: elements are equal as $eq has it, with the collation. */
 #include "mql/expr/expr_int.h"
-#include "mql/sort_values.h"
-
-/* The different elements of an array, in order; of equal ones the first. */
-struct set {
-	const struct bson_value **values;
-	size_t count;
-};
-
-static int
-compare_elements(const void *a, const void *b, const void *q)
-{
-	return mql_expr_compare(q, a, b);
-}
-
-static int
-compare_places(const void *a, const void *b, const void *arg)
-{
-	uintptr_t left = (uintptr_t)a, right = (uintptr_t)b;
-
-	(void)arg;
-	return (left > right) - (left < right);
-}
+#include "mql/value_set.h"
 
 static enum status
-set_of_values(struct mql *q, const struct bson_value *values, size_t count, struct set *ret)
+set_of(struct mql *q, const struct bson_value *array, struct mql_value_set *ret)
 {
-	size_t kept = 0;
-
-	ret->values = arena_alloc(q->arena, (count + 1) * sizeof(const struct bson_value *));
-	if (!ret->values)
-		return mql_full(q);
-	for (size_t i = 0; i < count; i++)
-		ret->values[i] = &values[i];
-	TRY(mql_sort(q, (const void **)ret->values, count, compare_elements, q));
-	for (size_t i = 0; i < count; i++) {
-		if (!kept || mql_expr_compare(q, ret->values[kept - 1], ret->values[i]) != 0)
-			ret->values[kept++] = ret->values[i];
-	}
-	ret->count = kept;
-	return STATUS_OK;
-}
-
-static enum status
-set_of(struct mql *q, const struct bson_value *array, struct set *ret)
-{
-	struct bson_value *values;
-	size_t count;
-
-	TRY(mql_count(bson_text(array).len));
-	TRY(mql_expr_values(q, array, &values, &count));
-	return set_of_values(q, values, count, ret);
+	return mql_value_set_of(q, bson_text(array), q->texts, ret);
 }
 
 static bool
-set_has(const struct mql *q, const struct set *set, const struct bson_value *v)
+set_has(const struct mql *q, const struct mql_value_set *set, const struct bson_value *v)
 {
-	size_t from = 0, to = set->count;
+	size_t ignored;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		int order = mql_expr_compare(q, v, set->values[middle]);
+	return mql_value_set_find(set, q->texts, v, &ignored);
+}
 
-		if (!order)
-			return true;
-		if (order < 0)
-			to = middle;
-		else
-			from = middle + 1;
+static enum status
+set_write(struct mql *q, const struct mql_value_set *set, struct bson_value *ret)
+{
+	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+	struct str bytes;
+
+	TRY(step_count((uint32_t)set->count));
+	bson_builder_init(&b, &out);
+	bson_begin_outer_array(&b);
+	for (size_t i = 0; i < set->count; i++) {
+		const struct bson_value v = mql_value_set_at(set, i);
+
+		bson_put(&b, STR(""), &v);
 	}
-	return false;
+	bson_end(&b);
+	TRY(mql_keep(q, &out, &bytes));
+	*ret = BSON_OF_ARRAY(bytes);
+	return STATUS_OK;
 }
 
+/* Keeps the elements that `other` has, too, or those that it has not. */
 static enum status
-set_write(struct mql *q, const struct set *set, struct bson_value *ret)
-{
-	struct bson_value *values = arena_alloc(q->arena, (set->count + 1) * sizeof(*values));
-
-	if (!values)
-		return mql_full(q);
-	for (size_t i = 0; i < set->count; i++)
-		values[i] = *set->values[i];
-	return mql_expr_array(q, values, set->count, ret);
-}
-
-/* Keeps the elements that `other` has, too. */
-static enum status
-set_keep_common(struct mql *q, struct set *set, const struct set *other)
+set_keep(struct mql *q, struct mql_value_set *set, const struct mql_value_set *other, bool common)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < set->count; i++) {
+		const struct bson_value v = mql_value_set_at(set, i);
+
 		TRY(step_count(1));
-		if (set_has(q, other, set->values[i]))
-			set->values[kept++] = set->values[i];
+		if (set_has(q, other, &v) == common)
+			set->places[kept++] = set->places[i];
 	}
 	set->count = kept;
 	return STATUS_OK;
@@ -110,7 +65,7 @@ static enum status
 run_intersection(struct mql *q, const struct mql_expr_op *op, const struct bson_value *args,
 		 size_t count, struct bson_value *ret)
 {
-	struct set common = { 0 }, next;
+	struct mql_value_set common = { 0 }, next;
 
 	for (size_t i = 0; i < count; i++) {
 		if (mql_is_nullish(&args[i])) {
@@ -121,7 +76,7 @@ run_intersection(struct mql *q, const struct mql_expr_op *op, const struct bson_
 			return fail_operand(q, op, 17047, &args[i]);
 		TRY(set_of(q, &args[i], i ? &next : &common));
 		if (i)
-			TRY(set_keep_common(q, &common, &next));
+			TRY(set_keep(q, &common, &next, true));
 	}
 	return set_write(q, &common, ret);
 }
@@ -134,7 +89,7 @@ run_union(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 	struct buf out = BUF_INIT(BSON_MOST_BYTES);
 	struct bson_value all = BSON_OF_ARRAY(BSON_EMPTY);
 	struct bson_builder b;
-	struct set set;
+	struct mql_value_set set;
 
 	for (size_t i = 0; i < count; i++) {
 		if (mql_is_nullish(&args[i])) {
@@ -158,10 +113,9 @@ run_union(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 static enum status
 run_difference(struct mql *q, const struct bson_value *args, size_t count, struct bson_value *ret)
 {
-	struct bson_value *values;
-	struct set first, second;
-	size_t kept = 0;
+	struct mql_value_set first, second;
 
+	(void)count;
 	*ret = BSON_OF_NULL;
 	if (mql_is_nullish(&args[0]) || mql_is_nullish(&args[1]))
 		return STATUS_OK;
@@ -172,24 +126,17 @@ run_difference(struct mql *q, const struct bson_value *args, size_t count, struc
 					"argument is of type: %s",
 					i ? "Second" : "First", mql_expr_type(&args[i]));
 	}
-	TRY(mql_expr_values(q, &args[0], &values, &count));
-	TRY(set_of_values(q, values, count, &first));
+	TRY(set_of(q, &args[0], &first));
 	TRY(set_of(q, &args[1], &second));
-	for (size_t i = 0; i < first.count; i++) {
-		TRY(step_count(1));
-		if (!set_has(q, &second, first.values[i]))
-			first.values[kept++] = first.values[i];
-	}
-	/* In the order of the first array, which is that of the places in it. */
-	TRY(mql_sort(q, (const void **)first.values, kept, compare_places, NULL));
-	first.count = kept;
+	TRY(set_keep(q, &first, &second, false));
+	TRY(mql_value_set_by_place(q, &first));
 	return set_write(q, &first, ret);
 }
 
 static enum status
 run_subset(struct mql *q, const struct bson_value *args, size_t count, struct bson_value *ret)
 {
-	struct set first, second;
+	struct mql_value_set first, second;
 	bool subset = true;
 
 	(void)count;
@@ -203,8 +150,10 @@ run_subset(struct mql *q, const struct bson_value *args, size_t count, struct bs
 	TRY(set_of(q, &args[0], &first));
 	TRY(set_of(q, &args[1], &second));
 	for (size_t i = 0; i < first.count && subset; i++) {
+		const struct bson_value v = mql_value_set_at(&first, i);
+
 		TRY(step_count(1));
-		subset = set_has(q, &second, first.values[i]);
+		subset = set_has(q, &second, &v);
 	}
 	*ret = BSON_OF_BOOL(subset);
 	return STATUS_OK;
@@ -216,7 +165,7 @@ static enum status
 run_equals(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 	   struct bson_value *ret)
 {
-	struct set first = { 0 }, next;
+	struct mql_value_set first = { 0 }, next;
 	struct bson_value v;
 	bool equal = true;
 
@@ -232,8 +181,11 @@ run_equals(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 			continue;
 		equal = equal && next.count == first.count;
 		for (size_t n = 0; n < next.count && equal; n++) {
+			const struct bson_value left = mql_value_set_at(&first, n),
+						right = mql_value_set_at(&next, n);
+
 			TRY(step_count(1));
-			equal = mql_expr_compare(q, first.values[n], next.values[n]) == 0;
+			equal = mql_expr_compare(q, &left, &right) == 0;
 		}
 	}
 	*ret = BSON_OF_BOOL(equal);

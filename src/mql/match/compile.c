@@ -4,7 +4,6 @@
 #include "bson/decimal.h"
 #include "mql/match/match_int.h"
 #include "mql/mql_int.h"
-#include "mql/sort_values.h"
 
 enum {
 	ALL_LONG = 16, /* values of $all, from more of which on they are a set */
@@ -150,46 +149,24 @@ compile_not(struct mql *q, struct list *list, struct list *ret_inner)
 	return STATUS_OK;
 }
 
-static int
-compare_values(const void *a, const void *b, const void *texts)
-{
-	return bson_compare_values(a, b, texts);
-}
-
 static enum status
-compile_in_value(struct mql *q, struct mql_node *node, const struct bson_value *v, size_t *cap)
+compile_in_value(struct mql *q, struct mql_node *node, const struct bson_value *v)
 {
 	struct mql_regex_item *item;
-	struct bson_value *copy;
-	const struct bson_value **values;
 
 	if (v->type == BSON_UNDEFINED)
 		return mql_fail(q, MQL_BAD_VALUE, "cannot compare to undefined");
 	if (has_operators(v))
 		return mql_fail(q, MQL_BAD_VALUE, "cannot nest $ under $in");
-	if (v->type == BSON_NULL) {
-		node->in.null = true;
+	if (v->type != BSON_REGEX)
 		return STATUS_OK;
-	}
-	if (v->type == BSON_REGEX) {
-		item = arena_alloc(q->arena, sizeof(*item));
-		if (!item)
-			return mql_full(q);
-		item->value = *v;
-		item->next = node->in.regexes;
-		node->in.regexes = item;
-		return mql_regex_compile(q, bson_text(v), bson_more(v), &item->regex);
-	}
-	copy = arena_alloc(q->arena, sizeof(*copy));
-	values = copy ? arena_grow(q->arena, (void *)node->in.values, node->in.count, cap,
-				   sizeof(*values))
-		      : NULL;
-	if (!values)
+	item = arena_alloc(q->arena, sizeof(*item));
+	if (!item)
 		return mql_full(q);
-	*copy = *v;
-	node->in.values = values;
-	values[node->in.count++] = copy;
-	return STATUS_OK;
+	item->value = *v;
+	item->next = node->in.regexes;
+	node->in.regexes = item;
+	return mql_regex_compile(q, bson_text(v), bson_more(v), &item->regex);
 }
 
 static enum status
@@ -198,7 +175,6 @@ compile_in(struct mql *q, struct str path, const struct bson_element *e, struct 
 	struct mql_node *node;
 	struct bson_iter i;
 	struct bson_element value;
-	size_t cap = 0;
 
 	if (e->value.type != BSON_ARRAY)
 		return mql_fail(q, MQL_BAD_VALUE, "%.*s needs an array", STR_ARG(e->name));
@@ -206,10 +182,9 @@ compile_in(struct mql *q, struct str path, const struct bson_element *e, struct 
 	node->value = e->value;
 	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &value);) {
 		TRY(mql_count(value.bytes.len));
-		TRY(compile_in_value(q, node, &value.value, &cap));
+		TRY(compile_in_value(q, node, &value.value));
 	}
-	return mql_sort(q, (const void **)node->in.values, node->in.count, compare_values,
-			q->texts);
+	return mql_value_set_of(q, bson_text(&e->value), q->texts, &node->in.set);
 }
 
 /* An integer that is not negative, or an error that begins with `where`. */
@@ -891,7 +866,13 @@ demands_of(struct mql *q, const struct mql_node *node, struct str prefix, unsign
 		d->all = arena_grow(q->arena, d->all, d->count, &d->cap, sizeof(*d->all));
 		if (!d->all)
 			return mql_full(q);
-		d->all[d->count++] = (struct mql_demand){ op, path, node->value, element };
+		d->all[d->count++] = (struct mql_demand){
+			.op = op,
+			.path = path,
+			.value = node->value,
+			.set = op == MQL_DEMAND_IN ? &node->in.set : NULL,
+			.element = element,
+		};
 	}
 	return STATUS_OK;
 }

@@ -62,10 +62,14 @@ enum mql_demand_op {
 	MQL_DEMAND_EXISTS,
 };
 
+struct mql_value_set;
+
 struct mql_demand {
 	enum mql_demand_op op;
 	struct str path;
 	struct bson_value value;
+	/* Of MQL_DEMAND_IN: the array's values, in the order that the filter compares by. */
+	const struct mql_value_set *set;
 	/*
 	 * All elements of an array with the same number, if it is not 0, come from one $elemMatch:
 	 * one element has to fulfil them together.

@@ -68,10 +68,8 @@ struct mql_node {
 		const struct mql_script *script;
 		double rate; /* SAMPLE */
 		struct {
-			const struct bson_value **values; /* in order */
-			size_t count;
-			bool null;
-			struct mql_regex_item *regexes;
+			struct mql_value_set set;
+			struct mql_regex_item *regexes; /* which are in `set`, too */
 		} in;
 		struct {
 			uint32_t low; /* a bit a type, from 0 to 31 */

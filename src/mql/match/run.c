@@ -80,24 +80,10 @@ run_regex(struct mql *q, const struct mql_regex_item *item, const struct bson_va
 static enum status
 run_in(struct mql *q, const struct mql_node *node, const struct bson_value *v, bool *ret)
 {
-	size_t from = 0, to = node->in.count;
+	const struct bson_value null = BSON_OF_NULL;
+	size_t ignored;
 
-	*ret = (!v || v->type == BSON_NULL) && node->in.null;
-	if (!v || *ret)
-		return STATUS_OK;
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		int order = bson_compare_values(v, node->in.values[middle], q->texts);
-
-		if (!order) {
-			*ret = true;
-			return STATUS_OK;
-		}
-		if (order < 0)
-			to = middle;
-		else
-			from = middle + 1;
-	}
+	*ret = mql_value_set_find(&node->in.set, q->texts, v ? v : &null, &ignored);
 	for (const struct mql_regex_item *i = node->in.regexes; i && !*ret; i = i->next)
 		TRY(run_regex(q, i, v, ret));
 	return STATUS_OK;
@@ -111,7 +97,7 @@ run_all_value(struct run *r, const struct mql_node *node, const struct bson_valu
 	size_t at;
 
 	if ((!v || v->type != BSON_UNDEFINED) &&
-	    mql_value_set_find(&node->set, r->q, v ? v : &null, &at) && !r->found[at]) {
+	    mql_value_set_find(&node->set, r->q->texts, v ? v : &null, &at) && !r->found[at]) {
 		r->found[at] = true;
 		r->missing--;
 	}
@@ -416,8 +402,10 @@ run_all(struct run *r, const struct mql_node *node, bool of_value, const struct 
 		return mql_full(r->q);
 	TRY(mql_count(node->set.count));
 	r->missing = node->set.count;
-	for (size_t i = 0; i < node->set.count; i++) {
-		r->found[i] = node->set.values[i]->type == BSON_REGEX;
+	/* Regular expressions are equal to no value: each has a node of its own. */
+	for (size_t i = 0; i < node->set.count && mql_value_set_has(&node->set, 1 << BSON_REGEX);
+	     i++) {
+		r->found[i] = mql_value_set_at(&node->set, i).type == BSON_REGEX;
 		r->missing -= r->found[i];
 	}
 	status = run_subject(r, node, of_value, subject, ret);

@@ -2,7 +2,6 @@
 #include "bson/decimal.h"
 #include "mql/schema/schema_int.h"
 #include "mql/sort_values.h"
-#include "mql/value_set.h"
 
 /* A schema while it is compiled. */
 struct compile {
@@ -258,7 +257,9 @@ compile_enum(struct compile *c, const struct bson_element *e)
 		return mql_fail(
 			c->q, MQL_FAILED_TO_PARSE,
 			"$jsonSchema keyword 'enum' array cannot contain duplicate values.");
-	return rule_new(c, MQL_RULE_ENUM, e, &rule);
+	TRY(rule_new(c, MQL_RULE_ENUM, e, &rule));
+	rule->values = values;
+	return STATUS_OK;
 }
 
 static enum status

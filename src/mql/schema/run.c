@@ -1,7 +1,6 @@
 /* Running schemas. Functions call themselves for schemas inside: MQL_DEPTH deep at most. */
 #include "bson/decimal.h"
 #include "mql/schema/schema_int.h"
-#include "mql/sort_values.h"
 
 /* ---- Values ---- */
 
@@ -18,15 +17,10 @@ run_type(const struct mql_types *types, const struct bson_value *v)
 static enum status
 run_enum(const struct mql_rule *rule, const struct bson_value *v, bool *ret)
 {
-	struct bson_iter i;
-	struct bson_element e;
+	size_t ignored;
 
-	*ret = false;
-	for (bson_iter_begin(&i, bson_text(&rule->keyword.value));
-	     bson_iter_read(&i, &e) && !*ret;) {
-		TRY(mql_count(e.bytes.len));
-		*ret = bson_equals(&e.value, v);
-	}
+	TRY(bson_is_container(v) ? mql_count(bson_text(v).len) : STATUS_OK);
+	*ret = mql_value_set_find(&rule->values, NULL, v, &ignored);
 	return STATUS_OK;
 }
 
@@ -98,34 +92,14 @@ run_items(const struct mql_rule *rule, struct mql *q, struct str array, bool *re
 	return STATUS_OK;
 }
 
-static int
-compare_items(const void *a, const void *b, const void *arg)
-{
-	(void)arg;
-	return bson_compare_values(a, b, NULL);
-}
-
 static enum status
 run_unique(struct mql *q, struct str array, bool *ret)
 {
-	size_t count = bson_count(array), at = 0;
 	struct arena_mark mark = arena_mark(q->arena);
-	struct bson_value *values = arena_alloc(q->arena, (count + 1) * sizeof(*values));
-	const void **sorted = arena_alloc(q->arena, (count + 1) * sizeof(*sorted));
-	struct bson_iter i;
-	struct bson_element e;
+	struct mql_value_set items;
 
-	if (!values || !sorted)
-		return mql_full(q);
-	for (bson_iter_begin(&i, array); at < count && bson_iter_read(&i, &e); at++) {
-		TRY(mql_count(e.bytes.len));
-		values[at] = e.value;
-		sorted[at] = &values[at];
-	}
-	TRY(mql_sort(q, sorted, at, compare_items, NULL));
-	*ret = true;
-	for (size_t n = 1; n < at && *ret; n++)
-		*ret = compare_items(sorted[n - 1], sorted[n], NULL) != 0;
+	TRY(mql_value_set_of(q, array, NULL, &items));
+	*ret = items.count == items.all_count;
 	arena_reset(q->arena, mark);
 	return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include "mql/mql_int.h"
 #include "mql/regex.h"
 #include "mql/schema/schema.h"
+#include "mql/value_set.h"
 
 enum mql_rule_op {
 	MQL_RULE_TYPE,
@@ -62,6 +63,7 @@ struct mql_rule {
 			bool exclusive;
 		};
 		int64_t count;
+		struct mql_value_set values; /* of an enum */
 		struct mql_regex *regex;
 		struct {
 			struct mql_schema *every; /* one schema for all items */

@@ -189,24 +189,28 @@ array_add_each(struct mql *q, const struct mql_value_set *set, struct mql_tree *
 	       struct mql_applied *ret)
 {
 	bool *has = arena_zalloc(q->arena, set->count + 1);
-	bool *adds = arena_zalloc(q->arena, set->all_count + 1);
-	struct bson_value old;
+	struct mql_value_set adds;
+	struct bson_value v;
 	size_t at;
 
-	if (!has || !adds)
+	TRY(mql_value_set_copy(q, set, &adds));
+	if (!has)
 		return mql_full(q);
 	for (const struct mql_tree *n = array->first; n; n = n->next) {
 		TRY(step_count(1));
-		TRY(mql_tree_value(q, n, &old));
-		if (mql_value_set_find(set, q, &old, &at))
+		TRY(mql_tree_value(q, n, &v));
+		if (mql_value_set_find(set, q->texts, &v, &at))
 			has[at] = true;
 	}
-	TRY(mql_count(set->all_count));
+	TRY(mql_count(set->count));
+	adds.count = 0;
 	for (size_t i = 0; i < set->count; i++)
-		adds[set->values[i] - set->all] = !has[i];
-	for (size_t i = 0; i < set->all_count; i++) {
-		if (adds[i])
-			TRY(array_append(q, array, &set->all[i], ret));
+		if (!has[i])
+			adds.places[adds.count++] = set->places[i];
+	TRY(mql_value_set_by_place(q, &adds));
+	for (size_t i = 0; i < adds.count; i++) {
+		v = mql_value_set_at(&adds, i);
+		TRY(array_append(q, array, &v, ret));
 	}
 	return STATUS_OK;
 }
@@ -274,7 +278,7 @@ pull_takes(struct mql *q, const struct mql_modifier *m, const struct bson_value 
 	if (m->match)
 		return mql_match_run_member(m->match, q, v, ret);
 	*ret = m->op == MQL_UPDATE_PULL ? bson_compare_values(v, &m->value, q->texts) == 0
-					: mql_value_set_find(&m->set, q, v, &ignored);
+					: mql_value_set_find(&m->set, q->texts, v, &ignored);
 	return STATUS_OK;
 }
 
