@@ -42,6 +42,8 @@ key_set_insert(struct mql_key_set *s, struct arena *keep, struct str key, bool *
 	*ret_added = false;
 	TRY(mql_count(key.len));
 	TRY(set_grow(s, keep));
+	/* At most half full, so the search ends at an empty slot. */
+	assert(2 * s->count <= s->slots);
 	at = str_hash(key) & (s->slots - 1);
 	for (; s->table[at].ptr; at = (at + 1) & (s->slots - 1)) {
 		TRY(step_count(1));

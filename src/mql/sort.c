@@ -190,6 +190,7 @@ walk_element(struct walk *w, const struct walk_path *from, uint32_t in, const st
 	struct walk_path *paths = arena_alloc(w->q->arena, w->by->count * sizeof(*paths));
 	uint32_t open = 0;
 
+	assert(in);
 	if (!paths)
 		return mql_full(w->q);
 	memcpy(paths, from, w->by->count * sizeof(*paths));
@@ -250,12 +251,15 @@ mql_sort_key_of(const struct mql_sort_by *s, struct mql *q, struct str doc,
 	struct walk w = { .by = s, .q = q };
 	struct walk_path paths[MQL_SORT_PATHS];
 
+	assert(s->count > 0 && s->count <= MQL_SORT_PATHS);
 	w.best = arena_alloc(q->arena, s->count * sizeof(w.best->values[0]));
 	if (!w.best)
 		return mql_full(q);
 	for (size_t i = 0; i < s->count; i++)
 		paths[i] = (struct walk_path){ .rest = s->paths[i].path };
 	TRY(walk_document(&w, paths, UINT32_MAX, doc));
+	/* Also a document without any of the paths has a key, of nulls. */
+	assert(w.any);
 	*ret = w.best;
 	return STATUS_OK;
 }

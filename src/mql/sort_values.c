@@ -9,6 +9,7 @@ sort_merge(const void **in, const void **out, const size_t bounds[3],
 {
 	size_t a = bounds[0], b = bounds[1], bytes = (bounds[2] - a) * sizeof(*in);
 
+	assert(bounds[0] < bounds[1] && bounds[1] <= bounds[2]);
 	/* What comes in order, such as lists of ids often do, costs one comparison for two runs. */
 	if (b == bounds[2] || compare(in[b - 1], in[b], arg) <= 0) {
 		memcpy(out + a, in + a, bytes);

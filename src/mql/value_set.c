@@ -194,6 +194,7 @@ mql_value_set_of(struct mql *q, struct str array, const struct bson_texts *texts
 	order.end = s.end;
 	TRY(mql_sort(q, s.places, s.all_count, compare_items, &order));
 	TRY(items_keep_first(&s, &order));
+	assert(s.count <= s.all_count && s.all_count < room);
 	arena_reset(q->arena, mark);
 	*ret = s;
 	return STATUS_OK;

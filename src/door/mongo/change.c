@@ -1,4 +1,7 @@
 #include "door/mongo/change.h"
+
+#include <assert.h>
+
 #include "door/mongo/txn.h"
 
 #include "base/clock.h"
@@ -191,8 +194,10 @@ change_read(struct change *ch, struct str *ret)
 {
 	struct call *c = ch->call;
 
+	assert(ch->walks);
 	TRY(mongo_client_check(c->client));
 	TRY(step_count(1));
+	/* The document before this ends here, with all that was made of it. */
 	arena_reset(c->arena, ch->mark);
 	return plan_walk_next(&ch->walk, c->arena, ret);
 }
@@ -290,6 +295,7 @@ rows_next(struct change *ch, struct str *ret, int64_t *ret_position)
 			return STATUS_NOT_FOUND;
 		TRY(change_rows_fill(ch));
 	}
+	/* Rows lie in the batch: only what was made of the last one goes. */
 	arena_reset(ch->call->arena, ch->mark);
 	row = &ch->rows[b->at++];
 	ch->place = row->place;
@@ -399,6 +405,7 @@ change_stage(struct change *ch, struct str bytes, struct plain_doc *ret)
 				 "Resulting document after update is larger than %d",
 				 MONGO_DOCUMENT_BYTES);
 	*ret = plain_doc_of(bytes);
+	assert(!ret->staged);
 	if (bytes.len <= PLAIN_AHEAD_BYTES)
 		return STATUS_OK;
 	if (ch->call->in_transaction)
@@ -539,6 +546,9 @@ change_leaves(struct change *ch, const struct bson_value *id, const struct mql_u
 			      bool *) = ch->partial ? plain_update_leaves : plain_update;
 	bool changed;
 
+	/* An update that names paths: only exploded collections have leaves to write. */
+	assert(u->count > 0 && !u->replaced);
+	assert(plain_scheme_of(ch->data->plain.db) == PLAIN_EXPLODED);
 	if (!changes || !values)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < u->count; i++) {
@@ -560,6 +570,8 @@ change_replace(struct change *ch, const struct plain_doc *doc, struct str before
 	struct plain *p = &ch->data->plain;
 	struct arena *arena = ch->call->arena;
 
+	/* A part of a document must never be written in the place of the whole. */
+	assert(!ch->partial);
 	if (before.ptr == ch->held.ptr)
 		return plain_replace_whole(p, doc, before, kind, detail, arena);
 	return plain_replace(p, doc, false, kind, detail, arena);
@@ -666,6 +678,7 @@ change_update_parts(struct change *ch, struct str doc, const struct bson_value *
 	struct str detail = STR("");
 	struct mql_updated u;
 
+	assert(ch->partial && !ch->pipeline);
 	TRY(change_run(ch, &on, &u));
 	*ret_changed = u.changed;
 	if (!u.changed)
@@ -737,6 +750,8 @@ change_upsert(struct change *ch, struct str *ret)
 {
 	struct plain_doc doc;
 
+	/* It was read with conflicts: if a document that matches comes, the commit fails. */
+	assert(ch->ask.upsert && (!ch->walks || ch->walk.mode == KV_READ));
 	TRY(change_make(ch, ret));
 	TRY(validate_document(ch->data, *ret, STR("")));
 	TRY(change_stage(ch, *ret, &doc));

@@ -1,5 +1,7 @@
 #include "door/mongo/query.h"
 
+#include <assert.h>
+
 #include "door/mongo/client.h"
 #include "door/mongo/cluster_time.h"
 #include "door/mongo/txn.h"
@@ -108,6 +110,7 @@ query_stop(struct query *q)
 {
 	struct str place = plan_walk_place(&q->walk);
 
+	/* Before the walk is closed, whose memory it is. Without one, the query's own stays. */
 	if (place.len) {
 		buf_clear(&q->place);
 		buf_append_str(&q->place, place);
@@ -164,6 +167,8 @@ query_start(struct query *q)
 	};
 	uint64_t version;
 
+	/* The arena has only what was compiled: a new attempt plans as the first one. */
+	assert(q->tx && !q->walks);
 	TRY(buf_status(&q->place));
 	TRY(query_choose_parts(q, &ask.parts, &ask.part_count));
 
@@ -197,9 +202,11 @@ query_begin(struct query *q)
 {
 	struct call *c = q->call;
 
+	assert(!q->tx);
 	if (!c->txn)
 		return kv_begin(c->mongo->config.store, KV_TX_READ_ONLY, &q->tx);
 	TRY(txn_check(c));
+	/* Borrowed: it is the client's transaction, which goes on when this query is closed. */
 	q->tx = c->txn->tx;
 	q->shared = true;
 	q->reads = kv_reads_mark(q->tx);
@@ -216,6 +223,7 @@ query_read(struct query *q, struct str *ret)
 		TRY(query_begin(q));
 	if (!q->walks)
 		TRY(query_start(q));
+	/* The last document ends here; its reader has copied what it keeps. */
 	arena_reset(q->arena, q->planned);
 	TRY(plan_walk_next(&q->walk, q->arena, ret));
 	q->found = true;
@@ -238,6 +246,8 @@ query_step(struct query *q, struct str *ret, bool *ret_matches)
 static enum status
 query_again(struct query *q, enum status status)
 {
+	assert(status != STATUS_OK && status != STATUS_NOT_FOUND);
+	/* What the client's transaction has read cannot be read again in another one. */
 	if (q->shared)
 		return txn_explain(q->call, status);
 	if (!q->tx || q->call->code || q->tries == QUERY_TRIES)
@@ -260,6 +270,8 @@ enum status
 query_is_sorted(struct query *q, bool *ret)
 {
 	*ret = true;
+	/* The plan must not have changed what was answered already. */
+	assert(!q->found);
 	while (!q->walks) {
 		enum status status = q->tx ? STATUS_OK : query_begin(q);
 
@@ -340,6 +352,7 @@ rows_next(struct query *q, struct str *ret)
 	struct query_ahead *a = &q->ahead;
 	struct mql_batch *b = &a->batch;
 
+	assert(b->at <= b->count);
 	for (;;) {
 		while (b->at < b->count) {
 			const struct query_row *row = &a->rows[b->at++];

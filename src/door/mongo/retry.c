@@ -1,5 +1,6 @@
 #include "door/mongo/retry.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "door/mongo/client.h"
@@ -116,6 +117,9 @@ place_results(struct retry *r)
 	struct retry_place last = { .id = INT32_MIN };
 	bool sorted = true;
 
+	/* What was read before is a part of what is there now, at the same places. */
+	assert(r->placed_bytes <= all.len);
+	assert(r->places.len % sizeof(last) == 0);
 	if (r->places.len)
 		memcpy(&last, r->places.ptr + r->places.len - sizeof(last), sizeof(last));
 	while (wire_document_cut(&rest, &doc)) {
@@ -156,6 +160,8 @@ retry_begin(struct retry *r, struct kv_tx *tx)
 {
 	struct session_row *row = &r->row;
 
+	/* What the last attempt has made was not committed; what was kept before it stays. */
+	assert(r->retried_len <= r->retried.len || r->retried.failed != STATUS_OK);
 	r->made.len = 0;
 	r->retried.len = r->retried_len;
 	if (!r->on)
@@ -173,12 +179,16 @@ retry_begin(struct retry *r, struct kv_tx *tx)
 				 (long long)row->number);
 	if (r->is_known && r->known_pages == row->pages && r->known_within == row->results.len)
 		return STATUS_OK;
-	/* Pages come behind those that are there, and what the row itself has stays. */
+	/*
+	 * Pages come behind those that are there, and what the row itself has stays. A row of
+	 * which that is not so is another one than what is known was read of.
+	 */
 	if (!r->is_known || r->known_pages > row->pages || r->known_within != row->results.len)
 		forget(r);
 	r->is_known = false;
 	TRY(session_results(tx, &r->id, row, r->known_pages, &r->known));
 	TRY(place_results(r));
+	assert(r->placed_bytes == r->known.len);
 	r->is_known = true;
 	r->known_pages = row->pages;
 	r->known_within = row->results.len;
@@ -200,6 +210,7 @@ retry_find(struct retry *r, size_t index, struct str *ret_result)
 			place_compare);
 	if (!found)
 		return false;
+	assert(found->at < r->known.len);
 	rest = str_skip(buf_str(&r->known), found->at);
 	if (!wire_document_cut(&rest, &doc))
 		return false;
@@ -236,6 +247,7 @@ retry_end(struct retry *r, struct kv_tx *tx)
 {
 	if (!r->on || !r->made.len)
 		return STATUS_OK;
+	/* In the transaction of the writes: both are there after a crash, or neither. */
 	TRY(fail_commit(r->call));
 	return session_write(tx, &r->id, &r->row, r->call->number, SESSION_WRITES,
 			     buf_str(&r->made));
@@ -255,6 +267,7 @@ retry_put(const struct retry *r)
 
 	if (!r->retried_len)
 		return;
+	assert(r->retried_len % sizeof(id) == 0 && r->retried_len <= r->retried.len);
 	bson_begin_array(b, STR("retriedStmtIds"));
 	for (size_t at = 0; at < r->retried_len; at += sizeof(id)) {
 		memcpy(&id, r->retried.ptr + at, sizeof(id));

@@ -1,5 +1,7 @@
 #include "door/mongo/session.h"
 
+#include <assert.h>
+
 #include "base/steady.h"
 #include "catalog/check.h"
 #include "catalog/format.h"
@@ -25,6 +27,7 @@ session_key_root(struct buf *key)
 static enum status
 session_key(const struct session_id *id, struct buf *key)
 {
+	assert(id->id.len == SESSION_ID_BYTES);
 	session_key_root(key);
 	tuple_put_uuid(key, (const uint8_t *)id->id.ptr);
 	tuple_put_bytes(key, id->user);
@@ -103,6 +106,9 @@ session_results(struct kv_tx *tx, const struct session_id *id, const struct sess
 	struct kv_pair pair;
 	enum status status;
 
+	/* Pages are only ever added to a number's row: a reader that knows more knows another's. */
+	assert(after <= row->pages);
+	/* What the row itself has is the first part of the results. */
 	if (!after)
 		buf_append_str(ret, row->results);
 	if (row->pages <= after)
@@ -123,6 +129,7 @@ pages_clear(struct kv_tx *tx, const struct session_id *id, uint64_t pages)
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
+	assert(pages > 0 && pages < UINT64_MAX);
 	TRY(session_key_page(id, 1, &begin));
 	TRY(session_key_page(id, pages + 1, &end));
 	return kv_clear_range(tx, buf_str(&begin), buf_str(&end));
@@ -152,6 +159,9 @@ session_write(struct kv_tx *tx, const struct session_id *id, const struct sessio
 	bool goes_on = old->is_there && old->number == number && old->kind == kind;
 	struct session_row row = { .ms = steady_ms(), .number = number, .kind = kind };
 
+	/* Numbers of a session only grow: callers have refused an older one by the row. */
+	assert(!old->is_there || old->number <= number);
+	assert(!results.len || kind == SESSION_WRITES);
 	if (goes_on) {
 		row.pages = old->pages;
 		row.results = old->results;

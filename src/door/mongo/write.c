@@ -1,5 +1,6 @@
 #include "door/mongo/write.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -73,6 +74,8 @@ writing_end(struct writing *w)
 enum status
 writing_attempt(struct writing *w, struct kv_tx *tx)
 {
+	/* What the last attempt has noted was not committed: all of it goes. */
+	assert(w->done.errors_len <= w->errors.len && w->done.upserted_len <= w->upserted.len);
 	w->now = w->done;
 	w->errors.len = w->done.errors_len;
 	w->upserted.len = w->done.upserted_len;
@@ -107,6 +110,8 @@ writing_keep(struct writing *w)
 {
 	struct buf place = w->place;
 
+	/* Committed: no attempt behind this one begins in front of it. */
+	assert(w->now.index >= w->done.index);
 	w->done = w->now;
 	w->place = w->place_now;
 	w->place_now = place;
@@ -142,6 +147,7 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 {
 	struct bson_builder b;
 
+	assert(code);
 	w->now.ends = w->ordered;
 	w->now.errors++;
 	w->call->spoils = true;

@@ -637,6 +637,7 @@ mql_expr_compile(struct mql *q, const struct bson_value *v, const struct mql_sco
 	q->depth++;
 	status = v->type == BSON_ARRAY ? compile_array(q, v, scope, ret)
 				       : compile_object(q, v, scope, ret);
+	assert(q->depth > 0 && q->depth <= MQL_DEPTH);
 	q->depth--;
 	return status;
 }

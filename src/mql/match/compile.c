@@ -680,6 +680,8 @@ compile_tree(struct mql *q, enum mql_node_op op, const struct bson_element *e, s
 			return mql_fail(q, MQL_BAD_VALUE,
 					"$or/$and/$nor entries need to be full objects");
 		TRY(compile_filter(q, bson_text(&entry.value), place, tail));
+		/* A filter is one node, also an empty one. */
+		assert(*tail && !(*tail)->next);
 		tail = &(*tail)->next;
 	}
 	return STATUS_OK;
@@ -823,6 +825,8 @@ demand_op(const struct mql_node *node, enum mql_demand_op *ret)
 		[MQL_NODE_EXISTS] = MQL_DEMAND_EXISTS,
 	};
 
+	static_assert(sizeof(ops) / sizeof(ops[0]) == MQL_NODE_EXISTS + 1,
+		      "each of these conditions is a demand");
 	if (node->op < MQL_NODE_EQ || node->op > MQL_NODE_EXISTS)
 		return false;
 	*ret = ops[node->op];
@@ -847,6 +851,9 @@ demands_of(struct mql *q, const struct mql_node *node, struct str prefix, unsign
 	struct str path;
 	enum mql_demand_op op;
 
+	static_assert(MQL_NODE_AND < MQL_NODE_EQ && MQL_NODE_WHERE < MQL_NODE_EQ &&
+			      MQL_NODE_ELEM_OBJECT == MQL_NODE_ELEM_VALUE + 1,
+		      "nodes of nodes come first, and those of elements last");
 	TRY(step_count(1));
 	if (node->op == MQL_NODE_AND ||
 	    (node->op == MQL_NODE_OR && node->first && !node->first->next)) {
@@ -909,6 +916,7 @@ branches_of(struct mql *q, const struct mql_node *either, unsigned elements, str
 		branches[m->branch_count++] = (struct mql_branch){ d.all, d.count };
 		elements = d.elements;
 	}
+	assert(m->branch_count == count);
 	return STATUS_OK;
 }
 

@@ -96,6 +96,7 @@ run_all_value(struct run *r, const struct mql_node *node, const struct bson_valu
 	const struct bson_value null = BSON_OF_NULL;
 	size_t at;
 
+	assert(r->found && r->missing <= node->set.count);
 	if ((!v || v->type != BSON_UNDEFINED) &&
 	    mql_value_set_find(&node->set, r->q->texts, v ? v : &null, &at) && !r->found[at]) {
 		r->found[at] = true;
@@ -197,6 +198,7 @@ run_elements(struct run *r, const struct mql_node *node, const struct bson_value
 	*ret = false;
 	if (!v || v->type != BSON_ARRAY)
 		return STATUS_OK;
+	/* An element that is an array is no array to go through: it is looked at as it is. */
 	r->goes_in = false;
 	for (bson_iter_begin(&i, bson_text(v)); !*ret && bson_iter_read(&i, &e); at++) {
 		if (!of_value && !bson_is_container(&e.value))
@@ -261,6 +263,7 @@ run_value(struct run *r, const struct mql_node *node, const struct bson_value *v
 	case MQL_NODE_WHERE:
 		break;
 	}
+	assert(false && "a condition on one value");
 	return STATUS_OK;
 }
 
@@ -278,6 +281,9 @@ run_leaf(struct run *r, const struct mql_node *node, const struct bson_value *v,
 	struct bson_element e;
 	int64_t at = 0;
 
+	static_assert(MQL_NODE_EQ < MQL_NODE_SIZE && MQL_NODE_ALL < MQL_NODE_SIZE &&
+			      MQL_NODE_SIZE < MQL_NODE_ELEM_VALUE,
+		      "what is asked of an array as a whole comes last");
 	*ret = false;
 	if (v->type == BSON_ARRAY && node->op < MQL_NODE_SIZE) {
 		for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e); at++) {
@@ -397,6 +403,8 @@ run_all(struct run *r, const struct mql_node *node, bool of_value, const struct 
 	struct arena_mark mark = arena_mark(r->q->arena);
 	enum status status;
 
+	/* Conditions of $all have none inside, so no other one uses `found` meanwhile. */
+	assert(!r->found);
 	r->found = arena_zalloc(r->q->arena, node->set.count);
 	if (!r->found)
 		return mql_full(r->q);
@@ -409,6 +417,7 @@ run_all(struct run *r, const struct mql_node *node, bool of_value, const struct 
 		r->missing -= r->found[i];
 	}
 	status = run_subject(r, node, of_value, subject, ret);
+	r->found = NULL;
 	arena_reset(r->q->arena, mark);
 	return status;
 }
@@ -447,6 +456,7 @@ run_node(struct run *r, const struct mql_node *node, bool of_value,
 		return STATUS_OK;
 	case MQL_NODE_NOR:
 	case MQL_NODE_NOT:
+		assert(node->first && (node->op == MQL_NODE_NOR || !node->first->next));
 		*ret = false;
 		for (const struct mql_node *n = node->first; n && !*ret; n = n->next)
 			TRY(run_node(r, n, of_value, subject, ret));
@@ -466,6 +476,7 @@ mql_match_run_scoped(const struct mql_match *m, struct mql *q, struct str docume
 	struct run r = { .q = q, .position = -1, .let = let };
 	bool matches = false;
 
+	assert(!m->of_value);
 	TRY(run_node(&r, m->root, false, &v, &matches));
 	*ret = matches;
 	if (ret_position)

@@ -53,6 +53,8 @@ row_run(void *arg, struct mql *q, size_t i)
 	struct str out;
 	enum status status;
 
+	/* The stage reads this one document; calling it again would find its source at the end. */
+	assert(s->stage->from == &s->single.source);
 	s->single.doc = row->doc;
 	s->single.given = false;
 	status = s->stage->source.next(&s->stage->source, &out);
@@ -96,6 +98,7 @@ ahead_next(struct mql_source *source, struct str *ret)
 	struct ahead_source *s = (struct ahead_source *)source;
 	struct mql_batch *b = &s->batch;
 
+	assert(b->at <= b->count);
 	for (;;) {
 		while (b->at < b->count) {
 			*ret = s->rows[b->at++].result;
@@ -134,6 +137,8 @@ mql_stage_ahead(struct mql_stage_run *stage, struct mql_source **ret)
 	}
 	s->source = (struct mql_source){ ahead_next, ahead_close };
 	s->single.source = (struct mql_source){ single_next, single_close };
+	/* The stage is closed by this source, and the stage's own source as well. */
+	assert(stage->from && stage->stage->calls);
 	s->stage = stage;
 	s->from = stage->from;
 	stage->from = &s->single.source;

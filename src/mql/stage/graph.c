@@ -138,7 +138,9 @@ graph_round(struct graph *g, int64_t round)
 	enum status status;
 	struct str filter, doc;
 
+	assert(g->count > 0);
 	TRY(graph_filter(g, &filter));
+	/* The filter has copied the values: those found from here on are the next round's. */
 	g->values = NULL;
 	g->count = g->cap = 0;
 	TRY(mql_join_open(g->r, &g->stage->join, filter, g->r->bound, &source));

@@ -106,6 +106,8 @@ table_find(const struct group_state *s, struct str key, uint64_t hash, struct gr
 	*ret = NULL;
 	if (!s->slots)
 		return STATUS_OK;
+	/* The table is at most half full, so the search ends at an empty slot. */
+	assert(s->count < s->slots);
 	for (size_t at = hash & (s->slots - 1); s->table[at]; at = (at + 1) & (s->slots - 1)) {
 		TRY(step_count(1));
 		if (s->table[at]->hash == hash && str_eq(s->table[at]->key, key)) {
@@ -196,6 +198,8 @@ group_new(struct mql_stage_run *r, const struct bson_value *id, struct str key, 
 	for (size_t i = 0; i < stage->count; i++)
 		TRY(mql_accumulator_begin(stage->fields[i], &r->run->q, &env, s->keep,
 					  group_field(g, i)));
+	/* It is whole: a group of which a state could not begin would never have been found. */
+	assert(s->count < s->slots && s->count < s->cap);
 	at = hash & (s->slots - 1);
 	while (s->table[at])
 		at = (at + 1) & (s->slots - 1);
@@ -250,6 +254,7 @@ group_of(struct mql_stage_run *r, struct mql *q, const struct bson_value *id, st
 	bool cut = false;
 	uint64_t hash;
 
+	/* Only this round's groups are there: the next one begins with none. */
 	if (recent && *recent && is_same(&(*recent)->id, id)) {
 		*ret = *recent;
 		return STATUS_OK;
@@ -289,6 +294,10 @@ group_take(struct mql_stage_run *r, struct mql *q, struct str doc, const struct 
 	struct group *g = NULL;
 	enum status status = group_of(r, q, id, &g);
 
+	/*
+	 * A group takes all of its documents in one round. So one that had no room must not be made
+	 * later in the same round: `keep` stays full until the round ends.
+	 */
 	if (status == STATUS_OK && !g)
 		return group_put_aside(r, doc);
 	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++) {
@@ -443,6 +452,7 @@ group_next_round(struct mql_stage_run *r)
 {
 	struct group_state *s = r->state;
 
+	assert(s->next == s->count && s->reads == s->has_spool[1]);
 	if (s->reads) {
 		mql_spool_reader_fini(&s->reader);
 		mql_spool_fini(&s->spools[1]);
@@ -456,6 +466,7 @@ group_next_round(struct mql_stage_run *r)
 	s->has_spool[0] = false;
 	s->reads = true;
 	mql_spool_read(&s->reader, &s->spools[1], r, 0, mql_spool_end(&s->spools[1]));
+	/* All of it lies in `keep`, which is cleared. */
 	s->groups = s->table = NULL;
 	s->count = s->cap = s->slots = s->next = 0;
 	memset(s->recent, 0, sizeof(s->recent));
@@ -478,6 +489,7 @@ group_next(struct mql_stage_run *r, struct str *ret)
 	}
 	while (s->next == s->count)
 		TRY(group_next_round(r));
+	assert(s->next < s->count);
 	return group_put(r, s->groups[s->next++], ret);
 }
 

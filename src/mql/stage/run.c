@@ -12,8 +12,10 @@ mql_stage_add(struct mql_stages *c, struct str name, const struct bson_value *sp
 	      const struct mql_stage_ops *ops, const void *more)
 {
 	struct mql_pipeline *p = c->p;
-	struct mql_stage *stages = arena_grow(c->q->arena, p->stages, p->count, &p->cap,
-					      sizeof(*stages));
+	struct mql_stage *stages;
+
+	assert(ops->next && name.len);
+	stages = arena_grow(c->q->arena, p->stages, p->count, &p->cap, sizeof(*stages));
 
 	if (!stages)
 		return mql_full(c->q);
@@ -85,6 +87,7 @@ stage_close(struct mql_source *s)
 {
 	struct mql_stage_run *r = (struct mql_stage_run *)s;
 
+	/* The stage first: what it keeps may point into what the sources in front of it have. */
 	if (r->stage->ops->fini)
 		r->stage->ops->fini(r);
 	if (r->from)
@@ -125,6 +128,7 @@ stage_open(struct mql_run *run, const struct mql_stage *stage, const struct mql_
 	}
 	status = mql_stage_ahead(r, ret);
 	if (status != STATUS_OK) {
+		/* So that closing the stage leaves the source to the caller. */
 		r->from = NULL;
 		stage_close(&r->source);
 	}
@@ -137,6 +141,8 @@ mql_stages_open(struct mql_run *run, const struct mql_pipeline *p, size_t skip,
 {
 	enum status status = STATUS_OK;
 
+	assert(skip <= p->count);
+	/* `from` is the chain so far, and owns all that is in front of it. */
 	for (size_t i = skip; i < p->count && status == STATUS_OK; i++)
 		status = stage_open(run, &p->stages[i], bound, from, &from);
 	if (status != STATUS_OK) {

@@ -103,6 +103,8 @@ sort_cut(struct mql_stage_run *r)
 	struct arena *swap = s->keep[0];
 	size_t count = s->count < (uint64_t)stage->limit ? s->count : (size_t)stage->limit;
 
+	/* What is in a run cannot be cut any more, nor compared with what is cut here. */
+	assert(stage->limit > 0 && !s->run_count);
 	TRY(sort_items(r));
 	s->items = NULL;
 	s->count = s->cap = 0;
@@ -110,6 +112,8 @@ sort_cut(struct mql_stage_run *r)
 	s->keep[1] = swap;
 	for (size_t i = 0; i < count; i++)
 		TRY(sort_keep(r, s->keep[0], old[i]->doc));
+	/* Only now: `old`, and the documents that were copied, lie there. */
+	assert(s->count == count);
 	arena_clear(s->keep[1]);
 	return STATUS_OK;
 }
@@ -153,7 +157,10 @@ static enum status
 run_advance(struct mql_stage_run *r, struct sort_run *run)
 {
 	const struct sort_stage *stage = r->stage->more;
-	enum status status = mql_spool_next(&run->reader, r, &run->item.doc);
+	enum status status;
+
+	assert(!run->done);
+	status = mql_spool_next(&run->reader, r, &run->item.doc);
 
 	run->done = status == STATUS_NOT_FOUND;
 	if (status != STATUS_OK)
@@ -200,6 +207,7 @@ runs_next(struct mql_stage_run *r, struct str *ret)
 	TRY(step_count((uint32_t)s->run_count));
 	if (!best)
 		return STATUS_NOT_FOUND;
+	/* A copy: advancing the run moves the window that the document lies in. */
 	arena_clear(r->scratch);
 	*ret = arena_dup(r->scratch, best->item.doc);
 	if (!ret->ptr)
@@ -234,6 +242,7 @@ sort_read(struct mql_stage_run *r)
 	enum status status;
 	struct str doc;
 
+	assert(!s->keep[0] && !s->count);
 	for (int i = 0; i < 2; i++) {
 		s->keep[i] = mql_run_arena(r->run, r->run->options.stage_bytes);
 		if (!s->keep[i])
@@ -266,6 +275,7 @@ sort_next(struct mql_stage_run *r, struct str *ret)
 	s->given++;
 	if (s->run_count)
 		return runs_next(r, ret);
+	assert(s->next <= s->count);
 	if (s->next == s->count)
 		return STATUS_NOT_FOUND;
 	*ret = s->items[s->next++]->doc;

@@ -130,6 +130,13 @@ spool_flush(struct mql_spool *s, struct mql_stage_run *r)
 			      .count = s->tail.len,
 			      .at = s->file_bytes };
 
+	assert(s->tail.len > 0);
+	/*
+	 * == Safety ==
+	 *
+	 * The fiber waits here: the tail and the file are the pool's until the write has ended, and
+	 * no other fiber has this stage. Only then do the bytes count as those of the file.
+	 */
 	wait_offload(spool_write, &t);
 	TRY(transfer_end(&t, r));
 	s->file_bytes += s->tail.len;
@@ -158,6 +165,7 @@ void
 mql_spool_read(struct mql_spool_reader *reader, struct mql_spool *s, struct mql_stage_run *r,
 	       uint64_t at, uint64_t end)
 {
+	assert(at <= end && end <= mql_spool_end(s));
 	*reader = (struct mql_spool_reader){
 		.spool = s,
 		.at = at,
@@ -183,6 +191,7 @@ reader_fill(struct mql_spool_reader *reader, struct mql_stage_run *r, size_t cou
 	uint64_t have = reader->window_at + reader->window.len;
 	size_t want = MQL_SPILL_BYTES / 8;
 
+	assert(reader->window_at <= reader->at && count <= most - reader->at);
 	if (reader->at + count <= have)
 		return STATUS_OK;
 	buf_consume(&reader->window, (size_t)(reader->at - reader->window_at));
@@ -191,6 +200,8 @@ reader_fill(struct mql_spool_reader *reader, struct mql_stage_run *r, size_t cou
 		want = count;
 	if (want > most - reader->at)
 		want = (size_t)(most - reader->at);
+	/* The window has less than `count`, and `want` is no less. */
+	assert(want > reader->window.len);
 	want -= reader->window.len;
 	if (!buf_reserve(&reader->window, want))
 		return buf_status(&reader->window);
@@ -226,5 +237,6 @@ mql_spool_next(struct mql_spool_reader *reader, struct mql_stage_run *r, struct 
 	}
 	*ret = str_of(at, len);
 	reader->at += len;
+	assert(len >= BSON_EMPTY_BYTES && reader->at <= reader->end);
 	return mql_count(len);
 }

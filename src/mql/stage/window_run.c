@@ -44,6 +44,7 @@ document_window(const struct mql_window_field *f, size_t count, size_t at, size_
 		*ret_to = clamp((int64_t)at + 1, n, count);
 	if (*ret_to < *ret_from)
 		*ret_to = *ret_from;
+	assert(*ret_to <= count);
 }
 
 static enum status
@@ -95,6 +96,8 @@ range_window(const struct mql_window_field *f, struct mql *q, const struct mql_w
 	const struct bson_value *by = &rows->rows[at]->by;
 	struct bson_value end;
 
+	/* Rows are in ascending order of `by`: one that was passed is in no later window. */
+	assert(run->range_from <= rows->count && run->range_to <= rows->count);
 	TRY(check_range(f, q, by));
 	if (!f->lower.unbounded) {
 		TRY(range_end(f, q, by, &f->lower, &end));
@@ -250,6 +253,7 @@ state_add(const struct mql_window_field *f, struct mql *q, const struct mql_wind
 {
 	const struct mql_window_input *in = input_of(rows, run->to, field);
 
+	assert(run->any && run->to < rows->count);
 	TRY(step_count(1));
 	if (f->op == WINDOW_ACCUMULATOR)
 		TRY(mql_accumulator_take(f->accumulator, q, &in->value, &in->second, run->keep,
@@ -287,6 +291,7 @@ framed_value(const struct mql_window_field *f, struct mql *q, const struct mql_w
 		TRY(state_clear(f, q, run, from));
 	while (run->to < to)
 		TRY(state_add(f, q, rows, field, run));
+	assert(run->from == from && run->to == to);
 	if (f->op == WINDOW_ACCUMULATOR)
 		return mql_accumulator_end(f->accumulator, q, run->state, ret);
 	if (f->op == WINDOW_INTEGRAL)

@@ -210,6 +210,7 @@ push_insert(struct mql *q, const struct mql_modifier *m, const struct mql_tree *
 		ret[at++] = a;
 	for (; n; n = n->next)
 		ret[at++] = n;
+	assert(at == array->count + added.count);
 	return mql_count(at);
 }
 
@@ -238,6 +239,7 @@ mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array
 	if (m->push->sort)
 		TRY(push_sort(q, m->push, nodes, count));
 	push_slice(m->push->slice, count, &from, &count);
+	assert(from + count <= old + bson_count(bson_text(&m->value)));
 	nodes += from;
 	while (n && same < count && nodes[same] == n) {
 		n = n->next;
@@ -249,6 +251,7 @@ mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array
 		*ret_changed = count > old;
 		return STATUS_OK;
 	}
+	/* Before the nodes are linked otherwise: the value is written from them. */
 	TRY(mql_tree_value(q, array, &before));
 	mql_tree_link(array, nodes, count);
 	TRY(mql_tree_value(q, array, &after));

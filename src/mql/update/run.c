@@ -116,6 +116,8 @@ array_pad(struct run *r, struct mql_tree *array, size_t position)
 	const struct bson_value null = BSON_OF_NULL;
 	size_t from = array->count;
 
+	/* An element that is there would have been found. */
+	assert(position >= from);
 	if (position - from > MQL_UPDATE_PADDING)
 		return mql_fail(r->q, MQL_BAD_VALUE,
 				"Cannot put more than %d nulls in front of an array's element",
@@ -168,6 +170,7 @@ apply_to(struct way *w, struct mql_tree *parent, struct mql_tree *node)
 	struct mql_applied done;
 
 	TRY(mql_update_apply(r->q, w->m, node, &done));
+	assert(!done.create);
 	/* An element that is unset becomes null, which it may have been. */
 	if (!done.changed ||
 	    (done.remove && parent->value.type == BSON_ARRAY && node->value.type == BSON_NULL))
@@ -176,6 +179,7 @@ apply_to(struct way *w, struct mql_tree *parent, struct mql_tree *node)
 		mql_tree_remove(parent, node);
 	else if (done.remove)
 		*node = (struct mql_tree){ .value = null, .next = node->next, .prev = node->prev };
+	assert(done.appended <= node->count);
 	if (done.appended)
 		return changed_elements(r, node->count - done.appended, node->count);
 	return run_changed(r, false);
@@ -207,8 +211,10 @@ filter_takes(struct run *r, struct str id, const struct mql_tree *element, bool 
 	*ret = true;
 	if (!id.len)
 		return STATUS_OK;
-	while (!str_eq(f->name, id))
+	/* Compiling the path has looked for the filter. */
+	while (f && !str_eq(f->name, id))
 		f = f->next;
+	assert(f);
 	TRY(mql_tree_value(r->q, element, &v));
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
@@ -263,6 +269,7 @@ apply_missing(struct way *w, struct mql_tree *node, struct str name, struct str 
 	if (!op_creates(w->m->op))
 		return STATUS_OK;
 	TRY(mql_update_apply(w->r->q, w->m, NULL, &done));
+	assert(!done.remove && !done.appended);
 	if (!done.create)
 		return STATUS_OK;
 	return run_create(w->r, node, name, rest, more, &done.value);
@@ -380,6 +387,7 @@ run_modifier(struct run *r, struct mql_tree *root, const struct mql_modifier *m)
 	}
 	if (!found)
 		return STATUS_OK;
+	assert(m->op != MQL_UPDATE_RENAME || w.m == &renamed);
 	TRY(check_first_name(r, m->path));
 	buf_clear(&r->path);
 	return apply_below(&w, root, m->path);
@@ -432,8 +440,10 @@ run_list_changes(struct run *r, struct mql_updated *ret)
 
 	if (!all || !paths)
 		return mql_full(q);
+	assert(r->count > 0 && ret->count == 0);
 	for (size_t i = 0; i < r->count; i++)
 		all[i] = &r->changes[i];
+	/* In the order of paths a path comes right behind those above it. */
 	TRY(mql_sort(q, all, r->count, compare_changes, NULL));
 	for (size_t i = 0; i < r->count; i++) {
 		const struct change *change = all[i];
@@ -449,6 +459,7 @@ run_list_changes(struct run *r, struct mql_updated *ret)
 		last = change;
 		paths[ret->count++] = change->path;
 	}
+	assert(ret->count > 0 && ret->count <= r->count);
 	ret->paths = paths;
 	return STATUS_OK;
 }

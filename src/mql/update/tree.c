@@ -27,6 +27,8 @@ index_slot(const struct mql_tree_index *index, struct str name)
 {
 	size_t at = str_hash(name) & (index->count - 1);
 
+	/* There is an empty slot, at which the search ends. */
+	assert(index->used < index->count);
 	while (index->slots[at] &&
 	       (index->slots[at] == &tree_gone || !str_eq(index->slots[at]->name, name)))
 		at = (at + 1) & (index->count - 1);
@@ -66,6 +68,7 @@ index_make(struct mql *q, struct mql_tree *node)
 		else
 			index_put(index, n);
 	}
+	assert(node->value.type != BSON_ARRAY || at == node->count);
 	node->index = index;
 	return STATUS_OK;
 }
@@ -77,6 +80,7 @@ index_add(struct mql *q, struct mql_tree *node, struct mql_tree *member)
 	struct mql_tree_index *index = node->index;
 	bool array = node->value.type == BSON_ARRAY;
 
+	assert(member == node->last);
 	if (array ? node->count > index->count : 2 * (index->used + 1) > index->count)
 		return index_make(q, node);
 	if (array)
@@ -107,6 +111,8 @@ mql_tree_append(struct mql *q, struct mql_tree *node, struct str name, const str
 {
 	struct mql_tree *member;
 
+	/* Until a node is opened, the bytes of its value count, and its members do not. */
+	assert(node->open && bson_is_container(&node->value));
 	TRY(step_count(1));
 	TRY(tree_new(q, name, v, &member));
 	member->prev = node->last;
@@ -129,6 +135,7 @@ mql_tree_open(struct mql *q, struct mql_tree *node)
 
 	if (node->open)
 		return STATUS_OK;
+	assert(!node->first && !node->count);
 	node->open = true;
 	for (bson_iter_begin(&i, bson_text(&node->value)); bson_iter_read(&i, &e);)
 		TRY(mql_tree_append(q, node, e.name, &e.value, NULL));
@@ -142,6 +149,7 @@ mql_tree_find(struct mql *q, struct mql_tree *node, struct str name, struct mql_
 	struct mql_tree *member = node->first;
 	uint32_t position = 0;
 
+	assert(node->open);
 	*ret = NULL;
 	if (array && (!mql_is_position(name, &position) || position >= node->count))
 		return STATUS_OK;
@@ -173,6 +181,7 @@ index_drop(struct mql_tree *node)
 void
 mql_tree_link(struct mql_tree *node, struct mql_tree **members, size_t count)
 {
+	assert(node->open);
 	node->first = count ? members[0] : NULL;
 	node->last = count ? members[count - 1] : NULL;
 	for (size_t i = 0; i < count; i++) {
@@ -186,6 +195,8 @@ mql_tree_link(struct mql_tree *node, struct mql_tree **members, size_t count)
 void
 mql_tree_remove(struct mql_tree *node, struct mql_tree *member)
 {
+	assert(node->count > 0 && (member->prev ? member->prev->next : node->first) == member);
+	/* Positions behind a removed element change, and of a doubled name the next one counts. */
 	if (node->index && (node->value.type == BSON_ARRAY || node->index->doubled))
 		index_drop(node);
 	else if (node->index)
