@@ -1,7 +1,11 @@
 """Calls of Redis's door for fuzz_doors.py: plausible ones of each command, and what makes them worse."""
 
+import contextlib
+import io
+import pathlib
 import re
 import socket
+import time
 
 from fuzz_doors import Wrong, harvest, number_at_an_edge
 from redis_server import Redis
@@ -11,6 +15,7 @@ from resp import encode
 STATUSES = "|".join(harvest("base/status.c", r'= "([a-z0-9_]+)"'))
 INTERNAL = re.compile(rf"^(MISCONF|ERR internal|[A-Z]+ ({STATUSES})$)")
 ANSWER_S = 90
+STARVED_TURNS = 20  # of ANSWER_S, while the server waits for a processor
 WAIT_S = 0.3  # for answers of a batch with a command that may wait for something to happen
 MOST_BYTES = 4 << 20
 DONE = b"the batch is answered"
@@ -127,13 +132,52 @@ class Unreadable(Exception):
     pass
 
 
+def states(pid):
+    """What the threads of a process do: R runs, or waits for a processor."""
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            yield (task / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+def wants_to_run(pid):
+    """Whether some thread is at work for a fifth of two seconds, and not only looks now and then."""
+    seen = 0
+    for _ in range(100):
+        seen += "R" in states(pid)
+        time.sleep(0.02)
+    return seen >= 20
+
+
+class Patient(io.RawIOBase):
+    """
+    What comes on a socket. A server that has yet to get its time from the processor, as on a busy machine, is waited
+    for longer than one that rests.
+    """
+
+    def __init__(self, sock, pid):
+        super().__init__()
+        self.socket, self.pid = sock, pid
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        for _ in range(STARVED_TURNS):
+            try:
+                return self.socket.recv_into(buffer)
+            except TimeoutError:
+                if self.socket.gettimeout() < ANSWER_S or not wants_to_run(self.pid):
+                    raise
+        raise TimeoutError
+
+
 class Wire:
     """A connection whose answers are read strictly."""
 
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_S)
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=ANSWER_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.file = self.socket.makefile("rb")
+        self.file = io.BufferedReader(Patient(self.socket, server.process.pid))
 
     def close(self):
         self.file.close()
@@ -176,7 +220,7 @@ class Wire:
 class Door:
     def __init__(self, server, chance):
         self.server, self.random = server, chance
-        self.wire = Wire(server.port)
+        self.wire = Wire(server)
         with server.client() as c:
             infos = c("command")
         self.may_wait = {b"wait"} | {info[0] for info in infos if "blocking" in flags_of(info)}
@@ -333,7 +377,7 @@ class Door:
         except Unreadable as failure:
             raise Wrong(f"the answer cannot be read: {str(failure)[:2000]}")
         self.wire.close()
-        self.wire = Wire(self.server.port)
+        self.wire = Wire(self.server)
         return any(obeyed)
 
     def check(self, answer):
