@@ -317,22 +317,6 @@ expiring_drop(struct expiring *x, struct expiring_entry *e)
 	unlock(x, &ended);
 }
 
-enum status
-expiring_count_bytes(struct expiring *x, struct expiring_entry *e, size_t bytes)
-{
-	bool fits;
-
-	pthread_mutex_lock(&x->lock);
-	assert(e->taken);
-	fits = x->bytes + bytes <= x->rules->most_bytes;
-	if (fits) {
-		x->bytes += bytes;
-		e->bytes += bytes;
-	}
-	pthread_mutex_unlock(&x->lock);
-	return fits ? STATUS_OK : STATUS_LIMIT;
-}
-
 bool
 expiring_end(struct expiring *x, uint64_t hash, const void *key)
 {

@@ -111,13 +111,6 @@ void expiring_give(struct expiring *x, struct expiring_entry *e);
 /* Ends an object that the caller has taken. It leaves the table whatever rules->end says. */
 void expiring_drop(struct expiring *x, struct expiring_entry *e);
 
-/*
- * Counts `bytes` more that a taken object keeps. STATUS_LIMIT: all objects would keep more than
- * rules->most_bytes.
- */
-MUST_USE enum status expiring_count_bytes(struct expiring *x, struct expiring_entry *e,
-					  size_t bytes);
-
 /* Ends the object of that key, now or when it is given back. False: there is none. */
 bool expiring_end(struct expiring *x, uint64_t hash, const void *key);
 
