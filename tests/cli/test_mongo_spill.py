@@ -3,6 +3,7 @@ what a client sees when there is no room. The disks are small file systems in me
 process that may mount them can have."""
 
 import os
+import pathlib
 
 from disk import Disk
 from harness import contains, equal, main, run, test
@@ -66,6 +67,29 @@ def a_full_disk_ends_the_command_and_names_the_directory(cwd):
         # Others go on, and without the disk it is refused as it would be anyway.
         equal(c({"count": "c"}, "d")["n"], DOCS)
         equal(c.fails({**sort(c), "cursor": {}, "allowDiskUse": False}, "d")["code"], 292)
+
+
+def damage(server):
+    """Other bytes in all of the one file without a name that the server has open."""
+    links = [link for link in pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir()
+             if "/spill/" in os.readlink(link)]
+    equal(len(links), 1)
+    with open(links[0], "r+b") as file:
+        for _ in range(0, os.fstat(file.fileno()).st_size, MIB):
+            file.write(b"\xff" * MIB)
+
+
+@test
+def a_damaged_file_ends_the_command_alone(cwd):
+    with Disk(cwd / "spill", 128 * MIB) as _, Mongo(cwd, "spill") as server, Client(server.port) as c:
+        fill(c)
+        answer = c(sort(c), "d")["cursor"]
+        c({"getMore": answer["id"], "collection": "c", "batchSize": 1}, "d")
+        damage(server)
+        answer = c.fails({"getMore": answer["id"], "collection": "c", "batchSize": DOCS}, "d")
+        contains(answer["errmsg"], "the temporary file of $sort in spill has other bytes than were written to it")
+        equal(c({"count": "c"}, "d")["n"], DOCS)
+        assert used(cwd / "spill") < MIB, used(cwd / "spill")
 
 
 @test

@@ -181,12 +181,29 @@ mql_spool_reader_fini(struct mql_spool_reader *reader)
 	buf_release(&reader->window);
 }
 
+/* The end of what is read from the file. */
+static uint64_t
+file_end(const struct mql_spool_reader *reader)
+{
+	uint64_t bytes = reader->spool->file_bytes;
+
+	return reader->end < bytes ? reader->end : bytes;
+}
+
+/* A disk may give back other bytes than it got: nothing else tells of that here than lengths. */
+static enum status
+file_damaged(struct mql_stage_run *r)
+{
+	return err_set(r->run->q.err, STATUS_IO,
+		       "the temporary file of %.*s in %s has other bytes than were written to it",
+		       STR_ARG(r->stage->name), r->run->options.directory);
+}
+
 /* Has `count` bytes from reader->at on in the window; all of them are in the file. */
 static enum status
 reader_fill(struct mql_spool_reader *reader, struct mql_stage_run *r, size_t count)
 {
-	uint64_t most = reader->end < reader->spool->file_bytes ? reader->end
-								: reader->spool->file_bytes;
+	uint64_t most = file_end(reader);
 	struct transfer t = { .spool = reader->spool };
 	uint64_t have = reader->window_at + reader->window.len;
 	size_t want = MQL_SPILL_BYTES / 8;
@@ -227,11 +244,17 @@ mql_spool_next(struct mql_spool_reader *reader, struct mql_stage_run *r, struct 
 		at = s->tail.ptr + (reader->at - s->file_bytes);
 		len = bson_length(str_of(at, s->tail.len - (reader->at - s->file_bytes)));
 	} else {
+		uint64_t left = file_end(reader) - reader->at;
 		uint32_t n;
 
+		/* A document is put into the file whole. */
+		if (left < SPOOL_LENGTH_BYTES)
+			return file_damaged(r);
 		TRY(reader_fill(reader, r, SPOOL_LENGTH_BYTES));
 		memcpy(&n, reader->window.ptr + (reader->at - reader->window_at), sizeof(n));
 		len = le32toh(n);
+		if (len < BSON_EMPTY_BYTES || len > left)
+			return file_damaged(r);
 		TRY(reader_fill(reader, r, len));
 		at = reader->window.ptr + (reader->at - reader->window_at);
 	}
