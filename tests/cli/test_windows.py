@@ -15,7 +15,7 @@ COLUMNS = ["a", "b", "c"]
 DOCS = 7200
 VALUES = 12
 LETTERS = "klmnopqrstuv"
-MORE_WALKS = 300  # at most, until each way of reading has been taken
+MORE_WALKS = 5000  # queries at most, until each way of reading has been taken
 MANGO = "/_node/_local/_config/mango"
 
 
