@@ -21,7 +21,9 @@ def database_is_there_and_gone_for_all_at_once(cwd):
             for other in others:
                 equal(status(other, "PUT", f"{name}/d{other.url[-5:]}", {}), 201)
                 equal(status(other, "PUT", name), 412)
-            equal(ask(one, "GET", name)[1]["doc_count"], len(others))
+            count = ask(one, "GET", name)[1]["doc_count"]
+            there = [row["id"] for row in ask(one, "GET", f"{name}/_all_docs")[1]["rows"]]
+            equal((count, there), (len(others), sorted(f"d{other.url[-5:]}" for other in others)))
             equal(status(one, "DELETE", name), 200)
             for other in others:
                 equal(status(other, "GET", name), 404)
