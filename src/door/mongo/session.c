@@ -54,7 +54,8 @@ row_parse(struct str value, struct session_row *ret, struct err *err)
 	TRY(tuple_next_i64(&r, &row.number));
 	TRY(tuple_next_u64(&r, &kind));
 	TRY(tuple_next_u64(&r, &row.pages));
-	if (kind < SESSION_WRITES || kind > SESSION_ABORTED)
+	/* Keys of pages are cleared up to the one behind the last. */
+	if (kind < SESSION_WRITES || kind > SESSION_ABORTED || row.pages == UINT64_MAX)
 		return STATUS_CORRUPT;
 	row.kind = (enum session_kind)kind;
 	row.results = r.rest;
