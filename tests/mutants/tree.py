@@ -54,6 +54,8 @@ SUITES = {
               "cli/cli_indexed", "cli/cli_mongo_indexes"],
     "access": ["access", "door/couch_access", "door/couch_people", "door/couch_rights",
                "door/couch_tokens", "cli/cli_users", "cli/cli_redis_people", "cli/cli_mongo_people"],
+    "serve": ["serve", "cli/cli_redis", "cli/cli_redis_admin", "cli/cli_mongo", "cli/cli_mongo_sessions",
+              "cli/cli_mongo_transactions"],
     "mql": ["mql", "model/plain", "cli/cli_mongo_queries", "cli/cli_mongo_aggregate", "cli/cli_mongo"],
 }
 # What no suite runs without a cluster, and what only injects faults into tests.
