@@ -347,9 +347,9 @@ MUST_USE enum status kv_versionstamp(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTA
 /*
  * Completes when the key's value has changed from what the transaction sees, once the transaction
  * has committed (a read-only one has by its commit, too). May complete without a change, and fails
- * with STATUS_UNAVAILABLE if the store has lost it: look, and watch again. The future outlives the
- * transaction: kv_future_free() is the caller's, and cancels it. At most KV_LIMIT_WATCHES a store,
- * then STATUS_LIMIT.
+ * with STATUS_UNAVAILABLE or STATUS_CANCELLED if the store has lost it (a cluster, if it comes when
+ * the transaction is too old): look, and watch again. The future outlives the transaction:
+ * kv_future_free() is the caller's. At most KV_LIMIT_WATCHES a store, then STATUS_BUSY.
  */
 struct kv_future *kv_watch(struct kv_tx *tx, struct str key);
 

@@ -195,6 +195,16 @@ closing_the_store_cancels_watches(void **state)
 	f->store = fixture_open(f->url, (struct kv_options){ .no_sync = true });
 }
 
+/*
+ * Of thousands of watches on a cluster, those that are not there yet when their transaction's
+ * version has grown too old are lost. A machine that is busy takes that long.
+ */
+static bool
+watch_is_lost(struct kv_future *f)
+{
+	return test_store_is_cluster() && kv_future_wait(f) == STATUS_CANCELLED;
+}
+
 static void
 watches_are_limited(void **state)
 {
@@ -213,8 +223,9 @@ watches_are_limited(void **state)
 	commit(tx);
 	put_now(store_of(state), "t/a", "1");
 	for (int i = 1; i < KV_LIMIT_WATCHES; i++)
-		assert_ok(kv_future_wait(f[i]));
-	assert_false(kv_future_ready(f[0]));
+		if (!watch_is_lost(f[i]))
+			assert_ok(kv_future_wait(f[i]));
+	assert_true(!kv_future_ready(f[0]) || watch_is_lost(f[0]));
 	for (int i = 0; i < KV_LIMIT_WATCHES; i++)
 		kv_future_free(f[i]);
 }
