@@ -252,9 +252,11 @@ enum status
 expiring_take(struct expiring *x, uint64_t hash, const void *key, struct expiring_entry **ret)
 {
 	enum status status = STATUS_NOT_FOUND;
-	uint64_t now_ns = clock_mono_ns();
+	uint64_t now_ns;
 
 	pthread_mutex_lock(&x->lock);
+	/* With the lock: no object was used later than that. */
+	now_ns = clock_mono_ns();
 	for (struct expiring_entry *e = *slot_of(x, hash); e && status != STATUS_OK; e = e->next) {
 		if (!entry_is(x, e, hash, key) || entry_is_over(x, e, now_ns))
 			continue;
@@ -293,9 +295,10 @@ void
 expiring_give(struct expiring *x, struct expiring_entry *e)
 {
 	struct ended ended = { .close_count = 0 };
-	uint64_t now_ns = clock_mono_ns();
+	uint64_t now_ns;
 
 	pthread_mutex_lock(&x->lock);
+	now_ns = clock_mono_ns();
 	assert(e->taken);
 	e->taken = false;
 	entry_use(x, e, now_ns);
