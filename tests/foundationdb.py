@@ -72,6 +72,24 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
+def ask(programs, file, command, seconds=60):
+    """What fdbcli answers to a command at the cluster of a cluster file."""
+    return subprocess.run([programs.cli, "-C", file, "--timeout", str(seconds), "--exec", command],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+def empty(file):
+    """Removes all that is in a cluster; needs fdbcli."""
+    server = os.environ.get("FROND_TEST_FDBSERVER")
+    programs = with_server(server) if server else installed()
+    if "fdbcli" not in programs.paths:
+        raise RuntimeError("fdbcli is not there, with which the tests empty a cluster; "
+                           "FROND_FDB_HOME names where it is")
+    said = ask(programs, file, 'writemode on; clearrange "" \\xff')
+    if said.returncode or "Committed" not in said.stdout:
+        raise RuntimeError(f"{file} was not emptied: {said.stdout}{said.stderr}")
+
+
 class Cluster:
     """`with Cluster(programs, directory) as cluster`: one server on the loopback address, empty, with
     its data in the directory, which it makes; the server ends with the block."""
@@ -92,9 +110,7 @@ class Cluster:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent)
 
     def ask(self, command, seconds=60):
-        return subprocess.run([self.programs.cli, "-C", self.file, "--timeout", str(seconds),
-                               "--exec", command], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True)
+        return ask(self.programs, self.file, command, seconds)
 
     def configure(self):
         """Makes the database, and returns when it answers."""

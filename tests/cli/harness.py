@@ -15,6 +15,9 @@ import traceback
 import urllib.error
 import urllib.request
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+import foundationdb
+
 FROND = os.path.abspath(sys.argv[1])
 ENV = dict(os.environ, no_proxy="*", NO_PROXY="*", LC_ALL="C")
 ENV.pop("FROND_ADMIN", None)
@@ -142,15 +145,19 @@ _cluster = None
 
 
 def take_cluster(paths):
-    """Locks the first cluster file that no other program has, until this one ends; waits for one."""
+    """Locks the first cluster file that no other program has, until this one ends; waits for one. The
+    cluster is empty then: what another program left could become part of a new database, since the
+    programs in C give databases numbers of their own choice."""
     while True:
         for path in paths:
             file = open(path)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return file
             except BlockingIOError:
                 file.close()
+                continue
+            foundationdb.empty(file.name)
+            return file
         time.sleep(0.02)
 
 

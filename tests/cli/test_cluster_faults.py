@@ -14,10 +14,8 @@ import time
 import urllib.error
 import urllib.request
 
-from harness import FROND, Server, equal, main, ok, test
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 import foundationdb
+from harness import FROND, Server, equal, main, ok, test
 
 HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
 FDBSERVER = os.environ.get("FROND_TEST_FDBSERVER")
