@@ -68,20 +68,17 @@ struct reading {
 static void
 reading_look(const struct history *h, struct reading *r)
 {
-	char begin_room[3], end_room[3], room[GAPS_KEY_BYTES + 1];
+	char begin_room[3], end_room[3];
 	struct str begin = key_of(begin_room, r->entity, r->from);
 	struct str end = key_of(end_room, r->entity, r->to);
 	unsigned from = r->from, to = r->to;
-	struct str narrowed;
+	struct gaps_found gap;
 
-	if (gaps_find(h->gaps, begin, end, ENTITY_BYTES, r->reverse, r->version, room, &narrowed)) {
-		unsigned at = number_of(narrowed);
+	if (gaps_find(h->gaps, begin, end, ENTITY_BYTES, r->reverse, r->version, &gap)) {
+		unsigned at = number_of(gap.begin), until = number_of(gap.end);
 
-		assert_true(at >= from && at <= to);
-		if (r->reverse)
-			assert_true(is_empty(h, r->version, r->entity, at, to));
-		else
-			assert_true(is_empty(h, r->version, r->entity, from, at));
+		assert_true(at >= from && until <= to);
+		assert_true(is_empty(h, r->version, r->entity, at, until));
 	}
 	if (r->reverse)
 		while (from < to && is_empty(h, r->version, r->entity, to - 1, r->to))
@@ -162,21 +159,21 @@ static void
 keys_that_are_too_long_are_not_kept(void **state)
 {
 	struct gaps *g = gaps_new();
-	char longest[GAPS_KEY_BYTES + 1], room[GAPS_KEY_BYTES + 1];
+	char longest[GAPS_KEY_BYTES + 1];
+	struct gaps_found gap;
 	const struct str key = str_of(longest, GAPS_KEY_BYTES);
-	struct str ret;
 
 	(void)state;
 	memset(longest, 'a', sizeof(longest));
 	gaps_keep(g, STR("a"), str_of(longest, sizeof(longest)), 1, false, 5);
-	assert_false(gaps_find(g, STR("a"), STR("b"), 1, false, 5, room, &ret));
+	assert_false(gaps_find(g, STR("a"), STR("b"), 1, false, 5, &gap));
 	gaps_keep(g, STR("a"), key, 1, false, 5);
-	assert_true(gaps_find(g, STR("a"), STR("b"), 1, false, 5, room, &ret));
-	assert_true(str_eq(ret, key));
+	assert_true(gaps_find(g, STR("a"), STR("b"), 1, false, 5, &gap));
+	assert_true(str_eq(gap.end, key));
 	/* What would lie behind a key of that length has no room. */
 	gaps_keep(g, STR("a"), STR("b"), 1, true, 5);
 	gaps_write(g, gaps_slot(key, 1), key, 6);
-	assert_false(gaps_find(g, STR("a"), STR("b"), 1, true, 6, room, &ret));
+	assert_false(gaps_find(g, STR("a"), STR("b"), 1, true, 6, &gap));
 	gaps_free(g);
 }
 
@@ -208,8 +205,7 @@ a_key_that_is_written_while_a_gap_is_kept_is_in_none(void **state)
 	char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *end = pages + page_bytes - GAPS_KEY_BYTES + 1;
-	char room[GAPS_KEY_BYTES + 1];
-	struct str to;
+	struct gaps_found gap;
 
 	(void)state;
 	assert_true(pages != MAP_FAILED);
@@ -222,7 +218,7 @@ a_key_that_is_written_while_a_gap_is_kept_is_in_none(void **state)
 	gaps_keep(meeting.gaps, STR("aa"), str_of(end, GAPS_KEY_BYTES), 1, false, 5);
 	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
 	assert_int_equal(meeting.faults, 1);
-	assert_false(gaps_find(meeting.gaps, STR("aa"), STR("ac"), 1, false, 6, room, &to));
+	assert_false(gaps_find(meeting.gaps, STR("aa"), STR("ac"), 1, false, 6, &gap));
 	gaps_free(meeting.gaps);
 	assert_int_equal(munmap(pages, 2 * page_bytes), 0);
 }

@@ -15,15 +15,21 @@ struct gap {
 	uint64_t from; /* the version; 0: there is no gap */
 	size_t begin_len;
 	size_t end_len;
-	char begin[GAPS_KEY_BYTES + 1]; /* room for a NUL behind a key */
+	char begin[GAPS_KEY_BYTES + 1];
 	char end[GAPS_KEY_BYTES + 1];
+};
+
+/* For reads from the left, or from the right. */
+struct side {
+	struct gap gaps[GAPS_EACH];
+	unsigned next; /* the one whose place a new one takes */
 };
 
 /* The lock guards all of it. */
 struct slot {
 	pthread_mutex_t lock;
-	uint64_t floor;          /* nothing from before this version counts */
-	struct gap sides[SIDES]; /* for reads from the left, and from the right */
+	uint64_t floor; /* nothing from before this version counts */
+	struct side sides[SIDES];
 };
 
 /*
@@ -101,32 +107,75 @@ gap_meets(const struct gap *gap, struct str begin, struct str end, bool reverse)
 	return str_cmp(gap_begin(gap), begin) <= 0 && str_cmp(begin, gap_end(gap)) < 0;
 }
 
+static bool
+gap_touches(const struct gap *gap, struct str begin, struct str end)
+{
+	return gap->from && str_cmp(gap_begin(gap), end) < 0 && str_cmp(begin, gap_end(gap)) < 0;
+}
+
+/* A gap that a read of [begin, end) at the version can use: best one that it begins in. */
+static const struct gap *
+side_find(const struct side *side, struct str begin, struct str end, bool reverse, uint64_t version)
+{
+	const struct gap *found = NULL;
+
+	for (size_t i = 0; i < GAPS_EACH; i++) {
+		const struct gap *gap = &side->gaps[i];
+
+		if (gap->from > version || !gap_touches(gap, begin, end))
+			continue;
+		if (gap_meets(gap, begin, end, reverse))
+			return gap;
+		found = gap;
+	}
+	return found;
+}
+
+static struct str
+copy_key(struct str key, char room[GAPS_KEY_BYTES + 1])
+{
+	memcpy(room, key.ptr, key.len);
+	return str_of(room, key.len);
+}
+
 bool
 gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
-	  uint64_t version, char room[GAPS_KEY_BYTES + 1], struct str *ret)
+	  uint64_t version, struct gaps_found *ret)
 {
 	size_t i = gaps_slot(begin, entity_len);
 	struct slot *s = &g->slots[i];
-	const struct gap *gap = &s->sides[reverse];
-	struct str to;
-	bool found;
+	const struct gap *gap;
 
 	if (!atomic_load(&g->any[i]))
 		return false;
 	pthread_mutex_lock(&s->lock);
-	found = gap_meets(gap, begin, end, reverse) && gap->from <= version;
-	if (found) {
-		to = reverse ? gap_begin(gap) : gap_end(gap);
-		memcpy(room, to.ptr, to.len);
-		*ret = str_of(room, to.len);
+	gap = side_find(&s->sides[reverse], begin, end, reverse, version);
+	if (gap) {
+		ret->begin = copy_key(gap_begin(gap), ret->begin_room);
+		ret->end = copy_key(gap_end(gap), ret->end_room);
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (!found)
+	if (!gap)
 		return false;
-	/* The gap may go on behind the range. */
-	if (reverse ? str_cmp(*ret, begin) < 0 : str_cmp(end, *ret) < 0)
-		*ret = reverse ? begin : end;
+	/* The gap may go on beyond the range. */
+	if (str_cmp(ret->begin, begin) < 0)
+		ret->begin = begin;
+	if (str_cmp(end, ret->end) < 0)
+		ret->end = end;
 	return true;
+}
+
+/* The gap that touches [begin, end), or the one whose place that takes. */
+static struct gap *
+side_place(struct side *side, struct str begin, struct str end)
+{
+	for (size_t i = 0; i < GAPS_EACH; i++)
+		if (gap_touches(&side->gaps[i], begin, end))
+			return &side->gaps[i];
+	for (size_t i = 0; i < GAPS_EACH; i++)
+		if (!side->gaps[i].from)
+			return &side->gaps[i];
+	return &side->gaps[side->next++ % GAPS_EACH];
 }
 
 /* Joins [begin, end) to a gap that a read of it began in, or puts it in that one's place. */
@@ -150,7 +199,10 @@ gap_keep(struct gap *gap, struct str begin, struct str end, bool reverse, uint64
 static bool
 slot_has_gap(const struct slot *s)
 {
-	return s->sides[0].from || s->sides[1].from;
+	for (size_t i = 0; i < GAPS_EACH; i++)
+		if (s->sides[0].gaps[i].from || s->sides[1].gaps[i].from)
+			return true;
+	return false;
 }
 
 void
@@ -164,10 +216,12 @@ gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (atomic_load(&g->written[i]) <= version && s->floor <= version) {
-		gap_keep(&s->sides[reverse], begin, end, reverse, version);
+		struct gap *gap = side_place(&s->sides[reverse], begin, end);
+
+		gap_keep(gap, begin, end, reverse, version);
 		atomic_store(&g->any[i], true);
 		if (atomic_load(&g->written[i]) > version)
-			s->sides[reverse].from = 0;
+			gap->from = 0;
 		atomic_store(&g->any[i], slot_has_gap(s));
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -202,8 +256,10 @@ gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version)
 	if (!atomic_load(&g->any[slot]))
 		return;
 	pthread_mutex_lock(&s->lock);
-	gap_write(&s->sides[0], key, false);
-	gap_write(&s->sides[1], key, true);
+	for (size_t i = 0; i < GAPS_EACH; i++) {
+		gap_write(&s->sides[0].gaps[i], key, false);
+		gap_write(&s->sides[1].gaps[i], key, true);
+	}
 	atomic_store(&g->any[slot], slot_has_gap(s));
 	pthread_mutex_unlock(&s->lock);
 }
@@ -216,7 +272,7 @@ gaps_forget(struct gaps *g, uint64_t version)
 
 		pthread_mutex_lock(&s->lock);
 		s->floor = version;
-		s->sides[0].from = s->sides[1].from = 0;
+		memset(s->sides, 0, sizeof(s->sides));
 		atomic_store(&g->any[i], false);
 		pthread_mutex_unlock(&s->lock);
 	}

@@ -20,8 +20,13 @@
  * yet will find the gap. After the store was opened again nothing from before counts (`floor`).
  *
  * All keys of a gap are of one entity (embedded_int.h), so a write looks in one slot. A slot keeps
- * one gap for reads from the left and one for reads from the right, of keys up to GAPS_KEY_BYTES;
- * a new one takes the place of another one that it does not touch.
+ * GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys up to
+ * GAPS_KEY_BYTES; a new one takes the place of the one that was kept longest ago, unless it touches
+ * another one.
+ *
+ * A read need not begin in the gap that helps it. Whoever pushes to a list asks for the last block
+ * before the new element, so the range ends further to the right each time, behind the gap. Such a
+ * reader looks at what is in front of the gap, and then at what is behind it.
  *
  * Threads: gaps_write() belongs to the thread that owns the committer; all else but gaps_free() may
  * be called by any thread.
@@ -37,6 +42,7 @@
 
 enum {
 	GAPS_SLOTS = 256, /* a power of two */
+	GAPS_EACH = 4,    /* of a slot, for each side */
 	GAPS_KEY_BYTES = 128,
 	GAPS_SEARCH_NS = 20000, /* a search for the first pair that takes longer is remembered */
 };
@@ -47,13 +53,21 @@ struct gaps;
 struct gaps *gaps_new(void);
 void gaps_free(struct gaps *g); /* NULL is fine */
 
+/* A gap, as one reader may use it. */
+struct gaps_found {
+	struct str begin;
+	struct str end;
+	char begin_room[GAPS_KEY_BYTES + 1]; /* room for a NUL behind a key */
+	char end_room[GAPS_KEY_BYTES + 1];
+};
+
 /*
  * For a reader at `version` of [begin, end), a range of the entity that the first `entity_len`
- * bytes of `begin` name: where it may begin instead, or with `reverse` end; the bytes are in
- * `room`, or those of `begin` or `end`. False: no gap is known there.
+ * bytes of `begin` name: a part of the range with nothing in it, where the range begins (with
+ * `reverse` ends) if such a gap is known, or else further on. False: no gap is known there.
  */
 bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
-	       uint64_t version, char room[GAPS_KEY_BYTES + 1], struct str *ret);
+	       uint64_t version, struct gaps_found *ret);
 
 /* A reader at `version` has found that [begin, end), of one entity, is empty. */
 void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,

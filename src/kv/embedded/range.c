@@ -391,18 +391,21 @@ range_look_up(struct range_job *job)
 static void
 range_narrow(struct range_job *job)
 {
-	struct str narrowed;
+	struct gaps_found *gap = &job->gap;
 
 	job->snapshot_begin = job->begin;
 	job->snapshot_end = job->end;
+	job->has_gap = false;
 	if (!job->entity_len ||
 	    !gaps_find(job->tx->store->gaps, job->begin, job->end, job->entity_len,
-		       job->options->reverse, job->tx->snapshot->version, job->room, &narrowed))
+		       job->options->reverse, job->tx->snapshot->version, gap))
 		return;
-	if (job->options->reverse)
-		job->snapshot_end = narrowed;
+	if (job->options->reverse && str_eq(gap->end, job->end))
+		job->snapshot_end = gap->begin;
+	else if (!job->options->reverse && str_eq(gap->begin, job->begin))
+		job->snapshot_begin = gap->end;
 	else
-		job->snapshot_begin = narrowed;
+		job->has_gap = job->options->limit == 1;
 }
 
 /* The iterator is at the first pair of the snapshot: what is in front of it is empty. */
@@ -427,6 +430,60 @@ range_keep_gap(const struct range_job *job)
 		  job->tx->snapshot->version);
 }
 
+static void
+range_seek_end(const struct range_job *job)
+{
+	if (job->options->reverse)
+		rocksdb_iter_seek_to_last(job->it);
+	else
+		rocksdb_iter_seek_to_first(job->it);
+}
+
+static bool
+range_is_at_pair(const struct range_job *job)
+{
+	char *error = NULL;
+	bool failed;
+
+	if (rocksdb_iter_valid(job->it))
+		return true;
+	rocksdb_iter_get_error(job->it, &error);
+	failed = error;
+	rocksdb_free(error);
+	return failed;
+}
+
+/*
+ * The same where a gap lies within the range: looks in front of the gap, and if nothing is there,
+ * behind it. The bounds are those of the whole range again if something is, since the reading goes
+ * on from there. A failure shows in the iterator.
+ */
+static void
+range_seek_around(struct range_job *job)
+{
+	bool reverse = job->options->reverse;
+	struct str begin = job->snapshot_begin, end = job->snapshot_end;
+
+	if (reverse)
+		job->snapshot_begin = job->gap.end;
+	else
+		job->snapshot_end = job->gap.begin;
+	range_set_bounds(job);
+	range_seek_end(job);
+	if (range_is_at_pair(job)) {
+		job->snapshot_begin = begin;
+		job->snapshot_end = end;
+	} else if (reverse) {
+		job->snapshot_begin = begin;
+		job->snapshot_end = job->gap.begin;
+	} else {
+		job->snapshot_begin = job->gap.end;
+		job->snapshot_end = end;
+	}
+	range_set_bounds(job);
+	range_seek_end(job);
+}
+
 /* Moves the iterator to the first pair, and remembers where it is if that takes long. */
 static void
 range_seek(struct range_job *job)
@@ -434,10 +491,10 @@ range_seek(struct range_job *job)
 	uint64_t began_ns = clock_mono_ns();
 	char *error = NULL;
 
-	if (job->options->reverse)
-		rocksdb_iter_seek_to_last(job->it);
+	if (job->has_gap)
+		range_seek_around(job);
 	else
-		rocksdb_iter_seek_to_first(job->it);
+		range_seek_end(job);
 	if (!job->entity_len || clock_mono_ns() - began_ns < job->tx->store->search_ns)
 		return;
 	rocksdb_iter_get_error(job->it, &error);
@@ -514,7 +571,7 @@ emb_range_run(struct emb_disk_read *read)
 		job->status = emb_tx_stale(job->err);
 	} else if (range_has_several(job)) {
 		range_find_last(job);
-	} else if (!job->within_entity || !range_look_up(job)) {
+	} else if (!job->within_entity || job->has_gap || !range_look_up(job)) {
 		range_go_through(job);
 	}
 	if (entered)

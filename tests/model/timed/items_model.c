@@ -12,6 +12,7 @@
 
 #include "catalog/store_format.h"
 #include "kv/faulty/faulty.h"
+#include "kv/shape.h"
 #include "kv/tuple.h"
 #include "store.h"
 #include "verified.h"
@@ -35,7 +36,11 @@ create_body(struct kv_tx *tx, void *arg)
 int
 items_setup(void **state)
 {
-	const struct kv_options options = { .create = true, .no_sync = true };
+	/* Bodies are entities, as in the stores of the program; every search is remembered. */
+	static const struct kv_shape shape = { .others = { 1, { TUPLE_SKIP_TEXT } } };
+	const struct kv_options options = {
+		.create = true, .no_sync = true, .shape = &shape, .search_ns = 1
+	};
 	struct items *f = calloc(1, sizeof(*f));
 	char url[256];
 
