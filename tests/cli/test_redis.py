@@ -1397,6 +1397,33 @@ def what_has_expired_is_told_of_after_what_has_made_it(cwd):
 
 
 @test
+def what_has_expired_is_told_of_before_it_is_written_again(cwd):
+    """Each key is written as soon as it is seen to be gone, beside the sweep that removes all."""
+    keys = [f"k{n}" for n in range(200)]
+    with Redis(cwd, "--no-sync") as server, server.client() as c, server.client() as sub:
+        sub("PSUBSCRIBE", "__keyspace@0__:*")
+        c("CONFIG", "SET", "notify-keyspace-events", "KA")
+        for n in range(40):
+            c.pipeline(*(("SET", key, n, "PX", "3") for key in keys))
+            while c("EXISTS", *keys):
+                pass
+            # The reader has had the sweep look, which is at it now or soon.
+            for key in keys[n % 2::2]:
+                c("SET", key, n)
+            c("DEL", *keys)
+        c("PUBLISH", "__keyspace@0__:end", "")
+        last = {}
+        for _, _, channel, event in iter(sub.read, None):
+            if channel == b"__keyspace@0__:end":
+                break
+            if event == b"set":
+                assert last.get(channel) in (None, b"expired", b"del"), (channel, last[channel])
+            if event == b"expired":
+                equal(last[channel], b"expire")
+            last[channel] = event
+
+
+@test
 def changes_of_the_expiry_of_fields_are_published(cwd):
     with Redis(cwd) as server, server.client() as c, server.client() as sub:
         sub("PSUBSCRIBE", "__keyspace@0__:h")

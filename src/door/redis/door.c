@@ -9,6 +9,8 @@
 
 /* Where the sweep of expired rows tells what has gone; there is one door in a process. */
 static struct timed_listener listener;
+/* Lanes that the sweep has; its thread's. */
+static uint64_t held_lanes;
 
 static bool
 waits_for_expiry(void *redis)
@@ -17,19 +19,31 @@ waits_for_expiry(void *redis)
 }
 
 /*
- * The sweep may have removed what a group has just written, before that group has told of it: what
- * it has to tell comes first.
+ * The sweep may remove what a group has just written, before that group has told of it; and a group
+ * may write again what the sweep has removed, before the sweep has told of that. So the sweep has
+ * the lanes of these keys from before its commit until it has told.
  */
 static void
-tell_expired(void *redis, const struct timed_expired *first)
+hold_expiring(void *redis, const struct timed_expired *first)
 {
 	uint64_t db, lanes = 0;
 
+	if (!redis_waits_for_expiry(redis))
+		return;
 	for (const struct timed_expired *what = first; what; what = what->next)
 		if (str_to_u64(what->db, &db))
 			lanes |= run_lane((unsigned)db, what->key);
-	run_await(redis, lanes);
+	lanes &= ~held_lanes;
+	run_hold(redis, lanes);
+	held_lanes |= lanes;
+}
+
+static void
+tell_expired(void *redis, const struct timed_expired *first)
+{
 	redis_expired(redis, first);
+	run_release(redis, held_lanes);
+	held_lanes = 0;
 }
 
 static enum status
@@ -47,6 +61,7 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 	if (!redis)
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	listener = (struct timed_listener){ .waits = waits_for_expiry,
+					    .removing = hold_expiring,
 					    .expired = tell_expired,
 					    .arg = redis };
 	ground->sweeping->listener = &listener;

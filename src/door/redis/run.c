@@ -60,41 +60,44 @@ run_lanes(const struct command *command, const struct str *argv, size_t argc, un
 	return lanes;
 }
 
-/* ---- Those who wait for the end of groups ---- */
+/* ---- Those who hold lanes without being a group ---- */
 
 struct run_fence {
 	struct run_fence *next;
-	uint64_t lanes; /* that groups had when it was made, and have not given back since */
-	struct event ended;
+	uint64_t lanes; /* that it waits for */
+	struct event complete;
 };
 
-/* With the lock held: a group has ended, and what is to happen after its commits has happened. */
+/* With the lock held: the lanes are free again, but for those that a fence takes at once. */
 static void
 queue_give_back(struct run_queue *q, uint64_t lanes)
 {
-	q->busy &= ~lanes;
 	for (struct run_fence **at = &q->fences; *at;) {
 		struct run_fence *fence = *at;
+		uint64_t taken = fence->lanes & lanes;
 
-		fence->lanes &= ~lanes;
+		fence->lanes &= ~taken;
+		lanes &= ~taken;
 		if (fence->lanes) {
 			at = &fence->next;
 			continue;
 		}
 		*at = fence->next;
-		event_set(&fence->ended);
+		event_set(&fence->complete);
 	}
+	q->busy &= ~lanes;
 }
 
 void
-run_await(struct redis *r, uint64_t lanes)
+run_hold(struct redis *r, uint64_t lanes)
 {
 	struct run_queue *q = &r->queue;
 	struct run_fence fence;
 
-	event_init(&fence.ended);
+	event_init(&fence.complete);
 	pthread_mutex_lock(&q->lock);
 	fence.lanes = q->busy & lanes;
+	q->busy |= lanes;
 	if (fence.lanes) {
 		fence.next = q->fences;
 		q->fences = &fence;
@@ -102,7 +105,7 @@ run_await(struct redis *r, uint64_t lanes)
 	pthread_mutex_unlock(&q->lock);
 	if (!fence.lanes)
 		return;
-	(void)event_wait(&fence.ended, WAIT_FOREVER);
+	(void)event_wait(&fence.complete, WAIT_FOREVER);
 	/* queue_give_back() holds the lock until it has left `fence` alone. */
 	pthread_mutex_lock(&q->lock);
 	pthread_mutex_unlock(&q->lock);
@@ -189,6 +192,19 @@ queue_start(struct run_queue *q)
 		taken = q->busy;
 		at = &q->first;
 	}
+}
+
+void
+run_release(struct redis *r, uint64_t lanes)
+{
+	struct run_queue *q = &r->queue;
+
+	if (!lanes)
+		return;
+	pthread_mutex_lock(&q->lock);
+	queue_give_back(q, lanes);
+	queue_start(q);
+	pthread_mutex_unlock(&q->lock);
 }
 
 /* ---- A group, on the fiber of its first job ---- */

@@ -131,7 +131,7 @@ struct run_queue {
 	struct job *gathering;
 	struct job **gathering_end;
 	size_t gathered;
-	struct run_fence *fences; /* those who wait in run_await() */
+	struct run_fence *fences; /* those who wait in run_hold() */
 };
 
 void run_queue_init(struct run_queue *q);
@@ -152,10 +152,12 @@ uint64_t run_lane(unsigned db, struct str key);
 void run_job(struct redis *r, struct job *job, struct arena *arena);
 
 /*
- * Waits until the groups that have any of these lanes now have ended, and told what they have done.
- * No group may wait for the caller. Any thread.
+ * Takes these lanes, one after the other as the groups that have them end and have told what they
+ * have done, and gives them back. Whoever has lanes waits for no job, and takes no others that
+ * another caller may have. Any thread.
  */
-void run_await(struct redis *r, uint64_t lanes);
+void run_hold(struct redis *r, uint64_t lanes);
+void run_release(struct redis *r, uint64_t lanes);
 
 /* Answers that the unit that comes next in the job has failed. */
 void run_refuse(struct job *job, enum status status, const struct err *err);

@@ -39,6 +39,7 @@ struct sweep {
 	uint64_t done;
 	bool more;
 	const struct timed_listener *listener; /* NULL: nobody is told of what has gone */
+	bool removes;                          /* the listener has heard of an attempt */
 	const struct timed_expired *gone;      /* of the attempt; in its arena */
 	const struct timed_expired **gone_end;
 	bool looks_ahead; /* for what expires next */
@@ -340,7 +341,12 @@ sweep_body(struct kv_tx *tx, void *arg)
 	if (catalog_db_check_writable(db, NULL) == STATUS_OK)
 		status = sweep_opened(sweep, tx, db);
 	catalog_db_unref(db);
-	return status;
+	TRY(status);
+	if (sweep->gone) {
+		sweep->removes = true;
+		sweep->listener->removing(sweep->listener->arg, sweep->gone);
+	}
+	return STATUS_OK;
 }
 
 /* ---- All databases ---- */
@@ -351,9 +357,14 @@ sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactio
 	       uint64_t *ret_done)
 {
 	do {
-		TRY(kv_run(store, sweep_body, sweep, NULL, sweep->err));
-		if (sweep->gone)
-			sweep->listener->expired(sweep->listener->arg, sweep->gone);
+		enum status status;
+
+		sweep->removes = false;
+		status = kv_run(store, sweep_body, sweep, NULL, sweep->err);
+		if (sweep->removes)
+			sweep->listener->expired(sweep->listener->arg,
+						 status == STATUS_OK ? sweep->gone : NULL);
+		TRY(status);
 		*ret_done += sweep->done;
 		*transactions -= sweep->done || sweep->more;
 	} while (sweep->more && *transactions);

@@ -427,7 +427,13 @@ struct timed_expired {
 struct timed_listener {
 	/* True if somebody wants to be told soon: then the sweep looks for what expires next. */
 	bool (*waits)(void *arg);
-	/* Tells, after the commit, of all that one transaction has removed. */
+	/*
+	 * All that one transaction removes, before it commits. If it starts over, this is called
+	 * again, maybe with others. What the listener holds on to, so that nobody else tells of
+	 * these items meanwhile, it keeps until `expired` is called.
+	 */
+	void (*removing)(void *arg, const struct timed_expired *first);
+	/* After `removing`: what the transaction has removed; NULL: it has failed, or nothing. */
 	void (*expired)(void *arg, const struct timed_expired *first);
 	void *arg;
 };

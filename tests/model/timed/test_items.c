@@ -977,7 +977,8 @@ pages_count_and_flush_are_of_one_database(void **state)
 
 struct told {
 	bool waits;
-	char text[256]; /* "key key.field …", of each sweep */
+	char text[256];      /* "key key.field …", of each sweep */
+	struct str removing; /* the first, of an attempt */
 };
 
 static bool
@@ -989,11 +990,21 @@ told_waits(void *arg)
 }
 
 static void
+told_before(void *arg, const struct timed_expired *first)
+{
+	struct told *told = arg;
+
+	told->removing = first->key;
+}
+
+static void
 told_of(void *arg, const struct timed_expired *first)
 {
 	struct told *told = arg;
 	size_t len = strlen(told->text);
 
+	/* Of what it was told before the commit. */
+	assert_true(!first || str_eq(first->key, told->removing));
 	for (const struct timed_expired *what = first; what; what = what->next)
 		len += (size_t)snprintf(told->text + len, sizeof(told->text) - len, "%s%.*s:%.*s%s",
 					len ? " " : "", (int)what->db.len, what->db.ptr,
@@ -1022,7 +1033,7 @@ expiring_run(struct timed *t, struct arena *arena, void *arg)
 static uint64_t
 sweep_in(struct items *f, struct told *told, uint64_t ms)
 {
-	const struct timed_listener listener = { told_waits, told_of, told };
+	const struct timed_listener listener = { told_waits, told_before, told_of, told };
 	const struct timed_sweeping s = { f->store, &f->clock, &listener };
 	struct timed_swept_all swept = { .more = true };
 
