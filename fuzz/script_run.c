@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "door/redis/script.h"
+#include "door/redis/script/script.h"
 #include "loop/fiber.h"
 
 enum {

@@ -63,12 +63,24 @@ ROOMS = {
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view",
-    "door/mongo/wire": "base loop",
-    "door/mongo": "base loop js kv catalog bson mql mql/expr mql/match mql/stage mql/update index index/engine"
-                  " index/bson index/plan model/plain access settings net serve door"
-                  " door/mongo/wire",
+    "door/mongo/wire": "base loop bson",
+    "door/mongo/txn": "base loop js kv catalog bson mql mql/expr model/plain access settings net serve door"
+                      " door/mongo/wire",
+    "door/mongo/index": "base kv catalog bson mql index/engine index/bson model/plain door/mongo/txn",
+    "door/mongo/plan": "loop kv bson mql mql/expr mql/match index/bson index/plan model/plain door/mongo/txn"
+                       " door/mongo/index",
+    "door/mongo/watch": "base catalog mql mql/stage door/mongo/txn door/mongo/index",
+    "door/mongo/cmd": "base loop catalog bson mql mql/expr mql/match mql/stage mql/update index/engine access"
+                      " settings net door door/mongo/txn door/mongo/index door/mongo/plan door/mongo/watch",
+    "door/mongo": "base loop catalog access settings net door door/mongo/txn door/mongo/index door/mongo/cmd",
     "door/redis/wire": "base",
-    "door/redis": "base loop kv catalog doc model/timed access settings net serve door door/redis/wire",
+    "door/redis/acl": "base door/redis/wire",
+    "door/redis/txn": "base loop kv catalog model/timed access settings net serve door/redis/wire"
+                      " door/redis/acl",
+    "door/redis/script": "base loop serve door/redis/wire door/redis/acl door/redis/txn",
+    "door/redis/cmd": "base loop access door/redis/wire door/redis/acl door/redis/txn door/redis/script",
+    "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
+                  " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed model/plain"
            " access net http settings replicator door door/couch door/mongo door/redis",
 }
@@ -248,13 +260,13 @@ def large_folders_have_a_map():
 # counters belong to src/serve/, where a lock is never held over storage, files or a peer.
 DOOR_LOCKS = {
     "door/couch/wire/uuid.c": 1,       # the random part of ids in a row
-    "door/mongo/fail.h": 1,            # failures that tests have asked for
-    "door/mongo/hold.h": 1,            # which transaction has changed which document
-    "door/redis/others.c": 1,          # what the thread that waits for other processes has to do
-    "door/redis/redis_int.h": 5,       # subscriptions, MONITOR, clients that wait, settings, scripts that run
-    "door/redis/run.h": 1,             # the queue of groups
-    "door/redis/stats.c": 1,           # words of errors
-    "door/redis/waited.h": 1,          # the bell of that thread
+    "door/mongo/txn/fail.h": 1,            # failures that tests have asked for
+    "door/mongo/txn/hold.h": 1,            # which transaction has changed which document
+    "door/redis/txn/others.c": 1,          # what the thread that waits for other processes has to do
+    "door/redis/txn/redis_int.h": 5,       # subscriptions, MONITOR, clients that wait, settings, scripts that run
+    "door/redis/txn/run.h": 1,             # the queue of groups
+    "door/redis/txn/stats.c": 1,           # words of errors
+    "door/redis/txn/waited.h": 1,          # the bell of that thread
 }
 
 

@@ -44,7 +44,7 @@ def binary(kind, data):
     return Raw(5, struct.pack("<iB", len(data), kind) + data)
 
 
-WORDS = harvest("mql/**/*.[ch]", r'"(\$?[A-Za-z][A-Za-z0-9]{0,30})"') + harvest("door/mongo/*.c",
+WORDS = harvest("mql/**/*.[ch]", r'"(\$?[A-Za-z][A-Za-z0-9]{0,30})"') + harvest("door/mongo/**/*.c",
     r'"([a-z][A-Za-z0-9]{1,30})"')
 EXPRESSIONS = harvest("mql/expr/*.c", r'"(\$[A-Za-z0-9]+)"')
 MEMBERS = harvest("mql/expr/*.c", r'"([a-z][A-Za-z]{1,15})"')

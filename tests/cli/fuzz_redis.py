@@ -112,7 +112,7 @@ SCRIPTS = ["return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))"
            "return tonumber(ARGV[1], tonumber(ARGV[2]))",
            "return string.char(unpack(ARGV))",
            "return redis.breakpoint()"]
-WORDS = harvest("door/redis/*.c", r'"([a-z][a-z0-9-]{1,20})"')
+WORDS = harvest("door/redis/**/*.c", r'"([a-z][a-z0-9-]{1,20})"')
 KEYS = ["s1", "s2", "n1", "h1", "l1", "l2", "t1", "t2", "z1", "z2", "x1", "x2", "none", ""]
 MEMBERS = ["f1", "f2", "a", "b", "10", "", "x" * 70]
 SETTINGS_KEPT = {"set", "rewrite"}  # of CONFIG, by which limits of connections would change

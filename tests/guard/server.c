@@ -20,7 +20,7 @@
 #include "access/people.h"
 #include "door/couch/couch.h"
 #include "door/mongo/mongo.h"
-#include "door/mongo/settings.h"
+#include "door/mongo/txn/settings.h"
 #include "door/redis/redis.h"
 #include "http/server.h"
 #include "index/view/keys.h"

@@ -6,8 +6,8 @@
 #include "access/scram_table.h"
 #include "base/address.h"
 #include "door/mongo/mongo.h"
-#include "door/mongo/session.h"
-#include "door/mongo/settings.h"
+#include "door/mongo/txn/session.h"
+#include "door/mongo/txn/settings.h"
 #include "settings/settings.h"
 
 static enum status

@@ -5,17 +5,17 @@
 
 #include "base/address.h"
 #include "base/clock.h"
-#include "base/steady.h"
 #include "base/mem.h"
+#include "base/steady.h"
 #include "catalog/chores.h"
 #include "catalog/keys.h"
-#include "door/mongo/client.h"
-#include "door/mongo/cursor.h"
-#include "door/mongo/expire.h"
-#include "door/mongo/index_supply.h"
-#include "door/mongo/mongo_int.h"
+#include "door/mongo/index/expire.h"
+#include "door/mongo/index/index_supply.h"
 #include "door/mongo/serve.h"
-#include "door/mongo/session.h"
+#include "door/mongo/txn/client.h"
+#include "door/mongo/txn/cursor.h"
+#include "door/mongo/txn/mongo_int.h"
+#include "door/mongo/txn/session.h"
 
 enum {
 	SWEEP_PAUSE_MS = 5 * 60 * 1000,

@@ -9,42 +9,10 @@
 
 #include "base/status.h"
 #include "door/door.h"
-#include "door/people.h"
-#include "kv/kv.h"
+#include "door/mongo/txn/mongo_config.h"
 #include "net/stream.h"
 
-struct js;
-struct people_news;
-struct mongo_settings;
-struct settings_live;
-
-enum {
-	MONGO_OUTPUT_BYTES = 1024 * 1024,        /* of answers that a client has not read */
-	MONGO_REPLY_BYTES = 48000000,            /* of one answer */
-	MONGO_STRANGER_BYTES = 64 * 1024,        /* of a message of one who has not logged in */
-	MONGO_DOCUMENT_BYTES = 16 * 1024 * 1024, /* maxBsonObjectSize */
-	MONGO_BATCH_WRITES = 100000,             /* maxWriteBatchSize */
-	MONGO_AWAIT_MS = 60 * 1000,              /* that a hello waits at most */
-	MONGO_SESSION_MINUTES = 30,              /* logicalSessionTimeoutMinutes */
-	MONGO_HOST_BYTES = 300,                  /* of an address that clients are told */
-	MONGO_WIRE_VERSION = 25,                 /* of 8.0 */
-};
-
-/* What clients take this server for: they choose by it what they send. */
-#define MONGO_VERSION         "8.0.0"
-#define MONGO_FEATURE_VERSION "8.0"
-
 struct mongo;
-
-struct mongo_config {
-	struct kv_store *store;
-	struct settings_live *live; /* who may log in */
-	struct people_news *news;   /* tells when they change; NULL: nothing does */
-	const struct mongo_settings *settings;
-	struct door_people people; /* whom commands read and change */
-	struct js *js;             /* runs functions that clients send; may be NULL */
-	bool test_commands;        /* clients may have commands fail: configureFailPoint */
-};
 
 /* NULL when out of memory. `config` is copied; what it names outlives the result. */
 struct mongo *mongo_new(const struct mongo_config *config);

@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "base/metric.h"
-#include "door/mongo/client.h"
-#include "door/mongo/cluster_time.h"
-#include "door/mongo/command.h"
-#include "door/mongo/data.h"
-#include "door/mongo/mongo_int.h"
 #include "door/mongo/slow.h"
+#include "door/mongo/txn/client.h"
+#include "door/mongo/txn/cluster_time.h"
+#include "door/mongo/txn/command.h"
+#include "door/mongo/txn/data.h"
+#include "door/mongo/txn/mongo_int.h"
 #include "loop/step.h"
 
 enum {

@@ -5,8 +5,8 @@
 #include "base/log_rate.h"
 #include "base/metric.h"
 #include "base/quote.h"
-#include "door/mongo/client.h"
-#include "door/mongo/commands.h"
+#include "door/mongo/cmd/commands.h"
+#include "door/mongo/txn/client.h"
 
 METRIC_COUNTER(slow_commands, "frond_mongo_slow_commands_total", METRIC_NUMBER,
 	       "Commands of MongoDB's door that took longer than the setting slow_ms, or what "

@@ -7,7 +7,7 @@
 #ifndef FROND_DOOR_MONGO_SLOW_H
 #define FROND_DOOR_MONGO_SLOW_H
 
-#include "door/mongo/command.h"
+#include "door/mongo/txn/command.h"
 
 enum {
 	SLOW_LINES_PER_S = 10, /* of the process; further ones are counted in a later line */

@@ -1,5 +1,5 @@
 /* All commands, by name. */
-#include "door/mongo/commands.h"
+#include "door/mongo/cmd/commands.h"
 
 enum {
 	ANYBODY = COMMAND_NO_AUTH | COMMAND_LENIENT,

@@ -1,8 +1,9 @@
 /* Redis's door as a row of the program's table of doors. */
-#include "door/redis/messages.h"
 #include "door/redis/redis.h"
-#include "door/redis/run.h"
 #include "door/redis/settings.h"
+#include "door/redis/txn/effects.h"
+#include "door/redis/txn/messages.h"
+#include "door/redis/txn/run.h"
 #include "model/timed/timed.h"
 #include "net/host.h"
 #include "settings/settings.h"
@@ -15,7 +16,7 @@ static uint64_t held_lanes;
 static bool
 waits_for_expiry(void *redis)
 {
-	return redis_waits_for_expiry(redis);
+	return effects_wait_for_expiry(redis);
 }
 
 /*
@@ -41,7 +42,7 @@ hold_expiring(void *redis, const struct timed_expired *first)
 static void
 tell_expired(void *redis, const struct timed_expired *first)
 {
-	redis_expired(redis, first);
+	effects_expired(redis, first);
 	run_release(redis, held_lanes);
 	held_lanes = 0;
 }

@@ -1,8 +1,8 @@
 #include "door/redis/person.h"
 
-#include "door/redis/command.h"
-#include "door/redis/pubsub.h"
-#include "door/redis/redis_int.h"
+#include "door/redis/acl/command.h"
+#include "door/redis/txn/pubsub.h"
+#include "door/redis/txn/redis_int.h"
 
 struct channel_check {
 	struct client *client;
@@ -26,12 +26,12 @@ static bool
 client_keeps_what_it_gets(struct client *c, struct arena *arena)
 {
 	static const char *const names[PUBSUB_KINDS] = { "subscribe", "psubscribe", "ssubscribe" };
-	const struct command *monitor = command_find(c->redis, STR("monitor"));
+	const struct command *monitor = command_find(STR("monitor"));
 
 	for (int kind = 0; kind < PUBSUB_KINDS; kind++) {
 		struct channel_check check = {
 			.client = c,
-			.command = command_find(c->redis, str_from_cstr(names[kind])),
+			.command = command_find(str_from_cstr(names[kind])),
 			.arena = arena,
 		};
 

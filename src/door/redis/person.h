@@ -2,7 +2,7 @@
 #ifndef FROND_DOOR_REDIS_PERSON_H
 #define FROND_DOOR_REDIS_PERSON_H
 
-#include "door/redis/client.h"
+#include "door/redis/txn/client.h"
 
 /*
  * Follows changes of the person (access/follow.h). False: the connection ends, as the person is

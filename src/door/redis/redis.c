@@ -5,13 +5,13 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "catalog/chores.h"
-#include "door/redis/config.h"
-#include "door/redis/others.h"
+#include "door/redis/cmd/config.h"
 #include "door/redis/person.h"
-#include "door/redis/redis_int.h"
-#include "door/redis/script.h"
+#include "door/redis/script/script.h"
 #include "door/redis/serve.h"
-#include "door/redis/stats.h"
+#include "door/redis/txn/others.h"
+#include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/stats.h"
 
 enum {
 	RATE_LOOK_MS = 1000,

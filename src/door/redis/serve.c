@@ -6,17 +6,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
-#include "door/redis/acl_log.h"
-#include "door/redis/commands.h"
-#include "door/redis/effects.h"
-#include "door/redis/error.h"
-#include "door/redis/monitor.h"
+#include "door/redis/acl/subcommand.h"
+#include "door/redis/cmd/commands.h"
 #include "door/redis/person.h"
-#include "door/redis/pubsub.h"
-#include "door/redis/redis_int.h"
-#include "door/redis/slow.h"
-#include "door/redis/stats.h"
-#include "door/redis/subcommand.h"
+#include "door/redis/txn/acl_log.h"
+#include "door/redis/txn/effects.h"
+#include "door/redis/txn/monitor.h"
+#include "door/redis/txn/pubsub.h"
+#include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/slow.h"
+#include "door/redis/txn/stats.h"
+#include "door/redis/wire/error.h"
 #include "loop/step.h"
 #include "loop/turn.h"
 
@@ -448,7 +448,7 @@ check_subcommand(struct request_call *q)
 	char text[2 * CALL_SHOWN_BYTES + 100];
 	char name[COMMAND_NAME_BYTES];
 
-	if (!(command->flags & COMMAND_CONTAINER) || q->argc < 2 || command->run == cmd_refused ||
+	if (!(command->flags & COMMAND_CONTAINER) || q->argc < 2 || command_is_refused(command) ||
 	    subcommand_find(command, q->argv[1]))
 		return true;
 	command_upper_name(command, name);
@@ -786,7 +786,7 @@ dispatch(struct request_call *q)
 	/* Clients mostly repeat themselves, and the last command is sooner compared than found. */
 	q->command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
 	if (!q->command || !command_is_named(q->command, q->argv[0]))
-		q->command = command_find(c->redis, q->argv[0]);
+		q->command = command_find(q->argv[0]);
 	if (!q->command) {
 		if (is_http(q->argv[0]))
 			end_http(q);

@@ -3,9 +3,9 @@
  * docs/REDIS.md are made of. Arity, flags, places and flags of keys, tips, and exceptions from
  * categories are Redis 7.0.15's; those of fields that expire follow Redis 8.0.
  */
-#include "door/redis/command.h"
+#include "door/redis/acl/command.h"
 
-#include "door/redis/commands.h"
+#include "door/redis/cmd/commands.h"
 
 #define SET_NOTES      "RW and ACCESS due to the optional `GET` argument"
 #define BITFIELD_NOTES "This command allows both access and modification of the key"

@@ -24,7 +24,7 @@
 #include "catalog/keys.h"
 #include "catalog/store_format.h"
 #include "door/mongo/mongo.h"
-#include "door/mongo/settings.h"
+#include "door/mongo/txn/settings.h"
 #include "kv/kv.h"
 #include "model/plain/plain.h"
 #include "net/host.h"

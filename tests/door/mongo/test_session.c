@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "catalog/keys.h"
 #include "catalog/store_format.h"
-#include "door/mongo/session.h"
+#include "door/mongo/txn/session.h"
 #include "store.h"
 
 enum {

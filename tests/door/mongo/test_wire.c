@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "door/mongo/rights.h"
+#include "door/mongo/txn/rights.h"
 #include "door/mongo/wire/compress.h"
 #include "door/mongo/wire/crc32c.h"
 

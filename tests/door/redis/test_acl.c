@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "door/redis/acl.h"
-#include "door/redis/commands.h"
+#include "door/redis/acl/acl.h"
+#include "door/redis/cmd/commands.h"
 
 enum {
 	ARENA_BYTES = 64 * 1024,

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "door/redis/pubsub_table.h"
+#include "door/redis/txn/pubsub_table.h"
 
 enum {
 	ENTRIES = 100000,

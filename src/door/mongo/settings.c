@@ -1,3 +1,0 @@
-#include "door/mongo/settings.h"
-
-SETTING_GROUP(mongo_setting_group, mongo_settings, MONGO_SETTINGS);

@@ -1,0 +1,97 @@
+/*
+ * A connection's state. A client belongs to its fiber; what others may read or change is its entry
+ * in the list of connections (serve/clients.h).
+ */
+#ifndef FROND_DOOR_MONGO_TXN_CLIENT_H
+#define FROND_DOOR_MONGO_TXN_CLIENT_H
+
+#include "access/auth_scram.h"
+#include "access/follow.h"
+#include "base/buf.h"
+#include "door/mongo/txn/mongo_int.h"
+#include "door/mongo/txn/rights.h"
+#include "door/mongo/wire/compress.h"
+#include "serve/clients.h"
+
+enum {
+	CLIENT_APP_BYTES = 128,         /* of the name that an application gives itself */
+	CLIENT_USER_BYTES = 256 * 1024, /* what is kept of a person: roles */
+};
+
+/* What others tell a client (serve/clients.h). */
+enum mongo_client_signal {
+	MONGO_CLIENT_KILLED = 1 << 0, /* its operation is to end */
+};
+
+/* A login under way: saslStart and saslContinue. */
+struct mongo_login {
+	struct auth_scram *scram; /* NULL: none */
+	bool skips_empty;         /* the client wants no empty message at the end */
+	bool confirmed;           /* the password was right; an empty message is still to come */
+	int32_t id;               /* conversationId */
+};
+
+struct mongo_client {
+	struct clients_entry entry; /* first; its name is the application's */
+	struct mongo *mongo;
+	struct net_stream *stream;
+	bool ends;      /* after what was answered so far */
+	bool greeted;   /* it has sent a hello with its metadata */
+	struct buf in;  /* one message */
+	struct buf raw; /* one that came compressed, as it was before */
+	struct buf out;
+	bool compressors[COMPRESSORS]; /* that both sides know */
+
+	/* Who it is. */
+	bool authenticated;
+	struct auth_user user; /* its texts are in `user_arena` */
+	struct arena *user_arena;
+	struct rights rights;
+	struct follow follow;
+	struct mongo_login login;
+
+	uint64_t until_ns; /* when the command has had its time; 0: it has as much as it wants */
+};
+
+/* On its fiber. NULL when out of memory. Adds it to the list. */
+struct mongo_client *mongo_client_new(struct mongo *m, struct net_stream *stream);
+void mongo_client_free(struct mongo_client *c);
+
+/* ---- What it does ---- */
+
+/* Ends the operation of that number. False: nobody has one, or not the `user`'s (NULL: any). */
+bool mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user);
+
+/* True if somebody has ended the operation, or the peer is gone, or the process stops. */
+bool mongo_client_is_interrupted(struct mongo_client *c);
+
+/* STATUS_CANCELLED then; STATUS_TIMEOUT if the command has had its time. */
+MUST_USE enum status mongo_client_check(struct mongo_client *c);
+
+/* The same for step_set_ask(). */
+enum status mongo_client_ask(void *client);
+
+/*
+ * Waits until the deadline. True: that has come; false: the client has sent something, has left, or
+ * the operation was ended.
+ */
+bool mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns);
+
+/* ---- Who it is ---- */
+
+/* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
+void mongo_client_become(struct mongo_client *c, const struct auth_user *user, struct arena *arena);
+
+/* A connection begins, or has logged out: everybody is in charge where nobody else is. */
+void mongo_client_become_nobody(struct mongo_client *c);
+
+/* Forgets a login under way. */
+void mongo_client_forget_login(struct mongo_client *c);
+
+/* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
+void mongo_client_check_roles(struct mongo_client *c);
+
+/* The peer, as access/ wants to know it. */
+struct auth_client mongo_client_of_auth(struct mongo_client *c);
+
+#endif

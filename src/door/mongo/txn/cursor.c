@@ -1,0 +1,228 @@
+#include "door/mongo/txn/cursor.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "door/mongo/txn/client.h"
+#include "door/mongo/txn/session.h"
+
+/* What names a cursor: only its person finds it, and only under its collection. */
+struct cursor_key {
+	int64_t id;
+	struct str ns;
+	const char *user;
+};
+
+static const struct cursor *
+cursor_of(const struct expiring_entry *e)
+{
+	return (const struct cursor *)e;
+}
+
+static uint64_t
+cursor_hash(int64_t id)
+{
+	return (uint64_t)id; /* it is random */
+}
+
+static bool
+cursor_is(const struct expiring_entry *e, const void *key)
+{
+	const struct cursor_key *k = key;
+	const struct cursor *c = cursor_of(e);
+
+	return c->id == k->id && str_eq(str_from_cstr(c->ns), k->ns) &&
+	       strcmp(c->user, k->user) == 0;
+}
+
+static bool
+cursor_is_over(const struct expiring_entry *e, uint64_t now_ns)
+{
+	return !cursor_of(e)->stays && now_ns - e->used_ns > MONGO_CURSOR_MS * CLOCK_NS_PER_MS;
+}
+
+/* Closes its files, too. */
+static void
+cursor_destroy(struct expiring_entry *e)
+{
+	struct cursor *c = (struct cursor *)e;
+
+	buf_release(&c->request);
+	buf_release(&c->place);
+	buf_release(&c->rows);
+	if (c->live)
+		c->live_free(c->live);
+	if (c->watch)
+		c->watch_free(c->watch);
+	budget_part_release(&c->part);
+	mem_free(c);
+}
+
+static const struct expiring_rules cursor_rules = {
+	.most = MONGO_CURSORS,
+	.is = cursor_is,
+	.is_over = cursor_is_over,
+	.free = cursor_destroy,
+};
+
+void
+cursors_init(struct expiring *cursors)
+{
+	expiring_init(cursors, &cursor_rules);
+}
+
+static enum status
+fail_memory(struct call *c)
+{
+	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
+			 "there is no memory for what the cursor would keep (memory_bytes, and "
+			 "CURSOR_ROWS_BYTES, %d, for one)",
+			 CURSOR_ROWS_BYTES);
+}
+
+enum status
+cursor_begin(struct call *c, struct str ns, struct cursor **ret)
+{
+	const struct budget_part *part = arena_part(c->arena);
+	struct cursor *cursor = mem_zalloc(sizeof(*cursor));
+	struct cursor_key key;
+
+	if (!cursor)
+		return STATUS_NOMEM;
+	budget_part_init(&cursor->part, part ? part->budget : NULL);
+	budget_part_last(&cursor->part);
+	if (!budget_use(&cursor->part, sizeof(*cursor))) {
+		cursor_destroy(&cursor->entry);
+		return fail_memory(c);
+	}
+	snprintf(cursor->ns, sizeof(cursor->ns), "%.*s", STR_ARG(ns));
+	snprintf(cursor->user, sizeof(cursor->user), "%s", c->client->entry.user);
+	cursor->request = BUF_INIT_OF(CURSOR_REQUEST_BYTES, &cursor->part);
+	cursor->place = BUF_INIT_OF(CURSOR_PLACE_BYTES, &cursor->part);
+	cursor->txn = c->in_transaction ? c->number : -1;
+	/* Others compare the session as soon as the table has the cursor. */
+	cursor->has_session = c->lsid.ptr;
+	if (c->lsid.ptr)
+		memcpy(cursor->session, c->lsid.ptr, sizeof(cursor->session));
+	rand_bytes(&cursor->id, sizeof(cursor->id));
+	cursor->id = (cursor->id & INT64_MAX) | 1; /* never 0, which stands for none */
+	key = (struct cursor_key){ cursor->id, str_from_cstr(cursor->ns), cursor->user };
+	if (expiring_add(&c->mongo->cursors, cursor_hash(cursor->id), &key, &cursor->entry, 0) !=
+	    STATUS_OK) {
+		cursor_destroy(&cursor->entry);
+		return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
+				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
+				 MONGO_CURSORS);
+	}
+	*ret = cursor;
+	return STATUS_OK;
+}
+
+/*
+ * True if there is room for what the cursor keeps. Its client may never ask for it again, so it may
+ * only have what requests that last leave to short ones.
+ */
+static bool
+cursor_has_room(const struct cursor *c)
+{
+	bool is_full;
+
+	return !budget_is_unwelcome(&c->part, &is_full);
+}
+
+enum status
+cursor_set(struct cursor *c, struct str request, struct str place)
+{
+	/* Taken, so it is its command's: neither its buffers nor its part need the lock. */
+	assert(c->entry.taken);
+	buf_append_str(&c->request, request);
+	buf_append_str(&c->place, place);
+	TRY(buf_status(&c->request));
+	TRY(buf_status(&c->place));
+	return cursor_has_room(c) ? STATUS_OK : STATUS_LIMIT;
+}
+
+enum status
+cursor_set_rows(struct cursor *c, struct buf *rows)
+{
+	assert(c->entry.taken && !c->rows.ptr);
+	/* First given back: counted in both parts, the bytes might be more than there is. */
+	if (rows->part)
+		budget_unuse(rows->part, rows->cap);
+	rows->part = NULL;
+	if (!budget_use(&c->part, rows->cap))
+		return STATUS_LIMIT;
+	c->rows = *rows;
+	c->rows.part = &c->part;
+	*rows = (struct buf){ 0 };
+	return cursor_has_room(c) ? STATUS_OK : STATUS_LIMIT;
+}
+
+struct cursor *
+cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user)
+{
+	const struct cursor_key key = { id, ns, user };
+	struct expiring_entry *e;
+
+	if (expiring_take(&m->cursors, cursor_hash(id), &key, &e) != STATUS_OK)
+		return NULL;
+	return (struct cursor *)e;
+}
+
+void
+cursor_give(struct mongo *m, struct cursor *c)
+{
+	expiring_give(&m->cursors, &c->entry);
+}
+
+void
+cursor_free(struct mongo *m, struct cursor *c)
+{
+	expiring_drop(&m->cursors, &c->entry);
+}
+
+enum status
+cursor_keep(struct call *c, struct cursor *cursor, enum status status, int64_t *ret_id)
+{
+	if (status == STATUS_OK) {
+		*ret_id = cursor->id;
+		cursor_give(c->mongo, cursor);
+		return STATUS_OK;
+	}
+	cursor_free(c->mongo, cursor);
+	if (status != STATUS_LIMIT)
+		return status;
+	return fail_memory(c);
+}
+
+bool
+cursor_kill(struct mongo *m, int64_t id, struct str ns, const char *user)
+{
+	const struct cursor_key key = { id, ns, user };
+
+	return expiring_end(&m->cursors, cursor_hash(id), &key);
+}
+
+static bool
+cursor_is_of_session(const void *which, const struct expiring_entry *e)
+{
+	const struct cursor *c = cursor_of(e);
+
+	return c->has_session && session_matches(which, str_of(c->session, sizeof(c->session)),
+						 str_from_cstr(c->user));
+}
+
+void
+cursor_kill_sessions(struct mongo *m, const struct session_pattern *which)
+{
+	expiring_end_all(&m->cursors, cursor_is_of_session, which);
+}
+
+void
+cursors_end(struct mongo *m)
+{
+	expiring_end_all(&m->cursors, NULL, NULL);
+}

@@ -1,0 +1,327 @@
+#include "door/redis/acl/command.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "door/redis/acl/subcommand.h"
+#include "door/redis/wire/error.h"
+#include "door/redis/wire/number.h"
+
+const char *const command_groups[COMMAND_GROUPS] = {
+	[GROUP_STRING] = "string",
+	[GROUP_GENERIC] = "generic",
+	[GROUP_HASH] = "hash",
+	[GROUP_LIST] = "list",
+	[GROUP_SET] = "set",
+	[GROUP_ZSET] = "sorted-set",
+	[GROUP_BITMAP] = "bitmap",
+	[GROUP_PUBSUB] = "pubsub",
+	[GROUP_TRANSACTIONS] = "transactions",
+	[GROUP_CONNECTION] = "connection",
+	[GROUP_SERVER] = "server",
+	[GROUP_SCRIPTING] = "scripting",
+	[GROUP_STREAM] = "stream",
+	[GROUP_GEO] = "geo",
+	[GROUP_HYPERLOGLOG] = "hyperloglog",
+	[GROUP_CLUSTER] = "cluster",
+};
+
+/* ---- Finding ---- */
+
+static char
+to_lower(char ch)
+{
+	return (char)(ch >= 'A' && ch <= 'Z' ? ch | 0x20 : ch);
+}
+
+bool
+command_is_named(const struct command *command, struct str name)
+{
+	return str_eq_nocase(name, str_from_cstr(command->name));
+}
+
+void
+command_upper_name(const struct command *command, char ret[static COMMAND_NAME_BYTES])
+{
+	size_t len = strlen(command->name);
+
+	assert(len < COMMAND_NAME_BYTES);
+	for (size_t i = 0; i <= len; i++) {
+		char ch = command->name[i];
+
+		ret[i] = (char)(ch >= 'a' && ch <= 'z' ? ch & ~0x20 : ch);
+	}
+}
+
+const struct command *
+command_find(struct str name)
+{
+	size_t lo = 0, hi = command_count;
+	char lower[COMMAND_NAME_BYTES];
+
+	if (name.len >= sizeof(lower))
+		return NULL;
+	for (size_t i = 0; i < name.len; i++)
+		lower[i] = to_lower(name.ptr[i]);
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		int order = str_cmp(str_of(lower, name.len),
+				    str_from_cstr(command_table[mid].name));
+
+		if (order == 0)
+			return &command_table[mid];
+		if (order < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return NULL;
+}
+
+/* ---- Keys ---- */
+
+struct keys {
+	size_t *places;
+	size_t count;
+};
+
+static void
+keys_add(struct keys *k, size_t from, size_t to, size_t step)
+{
+	for (size_t i = from; i < to; i += step)
+		k->places[k->count++] = i;
+}
+
+/* A number of keys at `at`, and then the keys. */
+static bool
+keys_add_counted(struct keys *k, const struct str *argv, size_t argc, size_t at)
+{
+	int64_t n;
+
+	if (at >= argc || !number_read_i64(argv[at], &n) || n < 0 || (uint64_t)n > argc - at - 1)
+		return false;
+	keys_add(k, at + 1, at + 1 + (size_t)n, 1);
+	return true;
+}
+
+/* SORT key … STORE destination: the last STORE counts. */
+static void
+keys_add_store(struct keys *k, const struct str *argv, size_t argc)
+{
+	size_t found = 0;
+
+	for (size_t i = 2; i + 1 < argc; i++) {
+		if (str_eq_nocase(argv[i], STR("limit")))
+			i += 2;
+		else if (str_eq_nocase(argv[i], STR("by")) || str_eq_nocase(argv[i], STR("get")))
+			i++;
+		else if (str_eq_nocase(argv[i], STR("store")))
+			found = ++i;
+	}
+	if (found)
+		keys_add(k, found, found + 1, 1);
+}
+
+/* XREAD … STREAMS key … id …: as many keys as ids. */
+static bool
+keys_add_streams(struct keys *k, const struct str *argv, size_t argc, size_t at)
+{
+	while (at < argc && !str_eq_nocase(argv[at], STR("streams")))
+		at += str_eq_nocase(argv[at], STR("count")) || str_eq_nocase(argv[at], STR("block"))
+			      ? 2
+			      : 1;
+	if (at >= argc || (argc - at - 1) % 2)
+		return false;
+	keys_add(k, at + 1, at + 1 + (argc - at - 1) / 2, 1);
+	return true;
+}
+
+static bool keys_find(struct keys *k, const struct command *command, const struct str *argv,
+		      size_t argc);
+
+/* FROND.AT: the keys of the command that it runs. */
+static bool
+keys_add_inner(struct keys *k, const struct command *command, const struct str *argv, size_t argc)
+{
+	const struct command *inner = argc > 2 ? command_find(argv[2]) : NULL;
+
+	/* What cannot be run will be refused. */
+	if (!inner || inner == command || !command_takes(inner, argc - 2))
+		return true;
+	if (!keys_find(k, inner, argv + 2, argc - 2))
+		return false;
+	for (size_t i = 0; i < k->count; i++)
+		k->places[i] += 2;
+	return true;
+}
+
+static bool
+keys_find_movable(struct keys *k, const struct command *command, const struct str *argv,
+		  size_t argc)
+{
+	if (command->numkeys)
+		return keys_add_counted(k, argv, argc, (size_t)command->numkeys);
+	if (strcmp(command->name, "xread") == 0)
+		return keys_add_streams(k, argv, argc, 1);
+	if (strcmp(command->name, "xreadgroup") == 0)
+		return keys_add_streams(k, argv, argc, 4);
+	if (strcmp(command->name, "frond.at") == 0)
+		return keys_add_inner(k, command, argv, argc);
+	if (strcmp(command->name, "sort") == 0)
+		keys_add_store(k, argv, argc);
+	return true;
+}
+
+/* OBJECT … key, MEMORY USAGE key. */
+static void
+keys_add_subcommand(struct keys *k, const struct command *command, const struct str *argv,
+		    size_t argc)
+{
+	const struct subcommand *sub = subcommand_called(command, argv, argc);
+
+	if (sub && sub->key && (size_t)sub->key < argc)
+		keys_add(k, (size_t)sub->key, (size_t)sub->key + 1, 1);
+}
+
+static bool
+keys_find(struct keys *k, const struct command *command, const struct str *argv, size_t argc)
+{
+	if (command->flags & COMMAND_CONTAINER)
+		keys_add_subcommand(k, command, argv, argc);
+	/* What follows SSUBSCRIBE are channels. */
+	if (command->first_key > 0 && !(command->flags & COMMAND_PUBSUB)) {
+		int64_t last = command->last_key < 0 ? (int64_t)argc + command->last_key
+						     : command->last_key;
+
+		if (last >= (int64_t)argc)
+			return false;
+		keys_add(k, (size_t)command->first_key, (size_t)(last + 1), (size_t)command->step);
+	}
+	return !(command->flags & COMMAND_MOVABLE_KEYS) ||
+	       keys_find_movable(k, command, argv, argc);
+}
+
+enum status
+command_keys(const struct command *command, const struct str *argv, size_t argc,
+	     struct arena *arena, size_t **ret, size_t *ret_count)
+{
+	struct keys k = { .places = arena_alloc(arena, (argc + 1) * sizeof(*k.places)) };
+
+	if (!k.places)
+		return STATUS_LIMIT;
+	if (!keys_find(&k, command, argv, argc))
+		return STATUS_INVALID;
+	*ret = k.places;
+	*ret_count = k.count;
+	return STATUS_OK;
+}
+
+/* ---- Answers ---- */
+
+enum status
+call_syntax_error(struct call *c)
+{
+	reply_error(c->reply, STR(ERROR_SYNTAX));
+	return STATUS_OK;
+}
+
+enum status
+call_wrong_type(struct call *c)
+{
+	reply_error(c->reply, STR(ERROR_WRONG_TYPE));
+	return STATUS_OK;
+}
+
+enum status
+call_not_integer(struct call *c)
+{
+	reply_error(c->reply, STR(ERROR_NOT_INTEGER));
+	return STATUS_OK;
+}
+
+enum status
+call_not_float(struct call *c)
+{
+	reply_error(c->reply, STR(ERROR_NOT_FLOAT));
+	return STATUS_OK;
+}
+
+enum status
+call_wrong_arity(struct call *c)
+{
+	reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command", c->command->name);
+	return STATUS_OK;
+}
+
+enum status
+call_unknown_subcommand(struct call *c)
+{
+	char upper[COMMAND_NAME_BYTES];
+
+	command_upper_name(c->command, upper);
+	reply_errorf(c->reply,
+		     "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
+		     STR_ARG(call_shown(c->argv[1])), upper);
+	return STATUS_OK;
+}
+
+bool
+call_int(struct call *c, size_t i, int64_t *ret)
+{
+	if (number_read_i64(c->argv[i], ret))
+		return true;
+	(void)call_not_integer(c);
+	return false;
+}
+
+bool
+call_count(struct call *c, size_t i, int64_t most, int64_t *ret)
+{
+	if (!call_int(c, i, ret))
+		return false;
+	if (*ret == INT64_MIN)
+		reply_error(c->reply, STR("ERR value is out of range, value must between "
+					  "-9223372036854775807 and 9223372036854775807"));
+	else if (*ret < -most || *ret > most)
+		reply_error(c->reply, STR("ERR value is out of range"));
+	else
+		return true;
+	return false;
+}
+
+bool
+call_int_range(struct call *c, size_t i, int64_t least, int64_t most, const char *text,
+	       int64_t *ret)
+{
+	if (number_read_i64(c->argv[i], ret) && *ret >= least && *ret <= most)
+		return true;
+	reply_errorf(c->reply, "ERR %s", text);
+	return false;
+}
+
+bool
+call_double(struct call *c, size_t i, double *ret)
+{
+	if (number_read_double(c->argv[i], ret))
+		return true;
+	(void)call_not_float(c);
+	return false;
+}
+
+enum status
+call_help(struct call *c, const char *const *lines, size_t count)
+{
+	char first[COMMAND_NAME_BYTES + 80];
+	char upper[COMMAND_NAME_BYTES];
+
+	command_upper_name(c->command, upper);
+	snprintf(first, sizeof(first),
+		 "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", upper);
+	reply_array(c->reply, count + 3);
+	reply_simple(c->reply, first);
+	for (size_t i = 0; i < count; i++)
+		reply_simple(c->reply, lines[i]);
+	reply_simple(c->reply, "HELP");
+	reply_simple(c->reply, "    Prints this help.");
+	return STATUS_OK;
+}

@@ -1,0 +1,232 @@
+/*
+ * What a command is: a row of the table (table.c), and a call of it.
+ *
+ * A handler answers into call->reply and returns STATUS_OK, also where the answer is an error that
+ * the client has made. Another status says that the store has failed; whoever called the handler
+ * drops what it has answered. A handler that works on data may be called again for one command,
+ * since a transaction may have several attempts: whatever it changes outside of the transaction is
+ * an effect (txn.h), which happens after the commit.
+ */
+#ifndef FROND_DOOR_REDIS_ACL_COMMAND_H
+#define FROND_DOOR_REDIS_ACL_COMMAND_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "door/redis/wire/reply.h"
+
+struct call;
+struct client;
+struct redis;
+struct txn;
+
+#define REDIS_VERSION "7.0.15" /* whose answers they give */
+
+enum command_flags {
+	COMMAND_WRITE = 1 << 0,
+	COMMAND_READONLY = 1 << 1,
+	COMMAND_DENYOOM = 1 << 2,
+	COMMAND_ADMIN = 1 << 3,
+	COMMAND_PUBSUB = 1 << 4,
+	COMMAND_NOSCRIPT = 1 << 5,
+	COMMAND_BLOCKING = 1 << 6,
+	COMMAND_LOADING = 1 << 7,
+	COMMAND_STALE = 1 << 8,
+	COMMAND_FAST = 1 << 9,
+	COMMAND_NO_AUTH = 1 << 10,
+	COMMAND_NO_MULTI = 1 << 11,
+	COMMAND_ALLOW_BUSY = 1 << 12,
+	COMMAND_MOVABLE_KEYS = 1 << 13,
+	/* Told to clients, as Redis does; they change nothing here. */
+	COMMAND_NO_ASYNC_LOADING = 1 << 14,
+	COMMAND_SKIP_MONITOR = 1 << 15,
+	COMMAND_SKIP_SLOWLOG = 1 << 16,
+	COMMAND_ASKING = 1 << 17,
+	COMMAND_NO_MANDATORY_KEYS = 1 << 18,
+	/* Not told to clients: it changes what the next command of a pipeline means, or no data. */
+	COMMAND_ALONE = 1 << 20,
+	/* It works on all keys of a database, or on all databases. */
+	COMMAND_ALL_KEYS = 1 << 21,
+	/* Its first argument is the name of a subcommand. */
+	COMMAND_CONTAINER = 1 << 23,
+	/* It runs a script, which may write unless the command is COMMAND_READONLY. */
+	COMMAND_SCRIPT = 1 << 22,
+	/* It does little, as those do that clients are told to be fast. */
+	COMMAND_SMALL = 1 << 24,
+	/* In its transaction nothing may have been written before it. */
+	COMMAND_FRESH = 1 << 25,
+	/* It publishes: in a transaction where other processes are to learn of it, else in none. */
+	COMMAND_PUBLISH = 1 << 26,
+};
+
+enum {
+	COMMAND_NAME_BYTES = 64, /* of a command's name, and the NUL behind it */
+	CALL_SHOWN_BYTES = 128,  /* of an argument, in an error */
+};
+
+enum command_group {
+	GROUP_STRING,
+	GROUP_GENERIC,
+	GROUP_HASH,
+	GROUP_LIST,
+	GROUP_SET,
+	GROUP_ZSET,
+	GROUP_BITMAP,
+	GROUP_PUBSUB,
+	GROUP_TRANSACTIONS,
+	GROUP_CONNECTION,
+	GROUP_SERVER,
+	GROUP_SCRIPTING,
+	GROUP_STREAM,
+	GROUP_GEO,
+	GROUP_HYPERLOGLOG,
+	GROUP_CLUSTER,
+	COMMAND_GROUPS,
+};
+
+/* What COMMAND DOCS and metrics call them. */
+extern const char *const command_groups[COMMAND_GROUPS];
+
+struct command {
+	const char *name; /* in lower case */
+	int arity;        /* with the name; negative: at least so many */
+	unsigned flags;
+	enum command_group group;
+	int first_key; /* 0: it has none at fixed places */
+	int last_key;  /* negative: from the end */
+	int step;
+	const char *since;
+	enum status (*run)(struct call *c);
+
+	const char *summary;
+	/* Or NULL, each. */
+	const char *key_flags; /* what becomes of its keys (key_specs.h): NULL: what `flags` say */
+	const char *key_notes; /* what is said beside that */
+	/* ACL's categories beside what follows from flags and group: "dangerous -keyspace". */
+	const char *categories;
+	const char *tips;    /* for proxies and clients of clusters */
+	const char *refusal; /* of cmd_refused: why */
+	int numkeys;         /* the place of the number of keys that the keys follow; 0: none */
+	bool not_in_scripts; /* as COMMAND_NOSCRIPT, of which COMMAND tells */
+};
+
+/* How a script was ended from outside. */
+enum script_end {
+	SCRIPT_GOES_ON,
+	SCRIPT_KILLED,
+	SCRIPT_TOOK_LONG,
+};
+
+struct call {
+	struct redis *redis;
+	struct client *client;
+	const struct command *command;
+	struct str *argv;
+	size_t argc;
+	struct reply *reply;
+	struct txn *x; /* NULL outside of a transaction */
+	unsigned db;
+	bool in_exec; /* it must not wait */
+	bool waited;  /* it has waited, and looks again */
+	bool blocks;  /* set by the handler: there is nothing yet, and it wants to wait */
+
+	/* Scripts: the same in each attempt. */
+	bool in_script; /* a script calls it */
+	uint64_t script_seed;
+	uint64_t script_now_ms;
+	enum script_end script_end;
+	uint64_t lanes; /* that the transaction has */
+	bool strays;    /* set by the handler: it would write what is in no lane of those */
+	bool told;      /* set by the handler: the error that it answers was counted already */
+	struct arena *arena;
+};
+
+/* The whole table, sorted by name (table.c). */
+extern const struct command command_table[];
+extern const size_t command_count;
+
+/* ---- What handlers share (command.c) ---- */
+
+/* The command of that name, in any case; NULL: there is none. */
+const struct command *command_find(struct str name);
+/* True if that is the command's name, in any case. */
+bool command_is_named(const struct command *command, struct str name);
+
+/* The command's name as messages have it, in upper case. */
+void command_upper_name(const struct command *command, char ret[static COMMAND_NAME_BYTES]);
+
+/*
+ * The places of a call's keys in its arguments, in the arena: `*ret_count` of them.
+ * STATUS_INVALID: the arguments are not as the command wants them.
+ */
+MUST_USE enum status command_keys(const struct command *command, const struct str *argv,
+				  size_t argc, struct arena *arena, size_t **ret,
+				  size_t *ret_count);
+
+/* True if that is a number of arguments that is meant by an arity, as in struct command. */
+static inline bool
+command_arity_takes(int arity, size_t argc)
+{
+	return arity > 0 ? (int64_t)argc == arity : (int64_t)argc >= -arity;
+}
+
+/* True if that is a number of arguments, with the name, that the command takes. */
+static inline bool
+command_takes(const struct command *command, size_t argc)
+{
+	return command_arity_takes(command->arity, argc);
+}
+
+/* The handler of commands that are there to be refused. */
+enum status cmd_refused(struct call *c);
+
+static inline bool
+command_is_refused(const struct command *command)
+{
+	return command->run == cmd_refused;
+}
+
+/* True if its transaction must not be a read-only one. */
+static inline bool
+command_may_write(const struct command *command)
+{
+	return command->flags & COMMAND_WRITE ||
+	       (command->flags & COMMAND_SCRIPT && !(command->flags & COMMAND_READONLY));
+}
+
+/* The beginning of an argument, as much as errors show. */
+static inline struct str
+call_shown(struct str arg)
+{
+	return arg.len < CALL_SHOWN_BYTES ? arg : str_of(arg.ptr, CALL_SHOWN_BYTES);
+}
+
+/* True if argument `i` is that word, in any case. */
+static inline bool
+call_arg_is(const struct call *c, size_t i, const char *word)
+{
+	return i < c->argc && str_eq_nocase(c->argv[i], str_from_cstr(word));
+}
+
+/* The answers that many commands have. Each returns STATUS_OK. */
+enum status call_syntax_error(struct call *c);
+enum status call_wrong_type(struct call *c);
+enum status call_not_integer(struct call *c);
+enum status call_not_float(struct call *c);
+enum status call_wrong_arity(struct call *c);
+/* Of arguments that a subcommand does not take, too. */
+enum status call_unknown_subcommand(struct call *c);
+
+/* Reads an integer out of an argument. False: the error has been answered. */
+bool call_int(struct call *c, size_t i, int64_t *ret);
+/* The same within bounds, with Redis's text for what is not. */
+bool call_int_range(struct call *c, size_t i, int64_t least, int64_t most, const char *text,
+		    int64_t *ret);
+/* The same of how many members are wanted: a negative number wants them again and again. */
+bool call_count(struct call *c, size_t i, int64_t most, int64_t *ret);
+bool call_double(struct call *c, size_t i, double *ret);
+
+/* Answers a help text, as CONFIG HELP does. */
+enum status call_help(struct call *c, const char *const *lines, size_t count);
+
+#endif

@@ -1,0 +1,203 @@
+/* A connection: who it is, which protocol and which database it speaks of. */
+#include "door/redis/cmd/commands.h"
+#include "door/redis/txn/acl_log.h"
+#include "door/redis/txn/effects.h"
+#include "door/redis/txn/monitor.h"
+#include "door/redis/txn/pubsub.h"
+#include "door/redis/txn/redis_int.h"
+#include "door/redis/wire/error.h"
+
+enum status
+cmd_ping(struct call *c)
+{
+	if (c->argc > 2)
+		return call_wrong_arity(c);
+	if (client_is_subscriber(c->client)) {
+		reply_array(c->reply, 2);
+		reply_bulk_cstr(c->reply, "pong");
+		reply_bulk(c->reply, c->argc == 2 ? c->argv[1] : STR(""));
+	} else if (c->argc == 2) {
+		reply_bulk(c->reply, c->argv[1]);
+	} else {
+		reply_simple(c->reply, "PONG");
+	}
+	return STATUS_OK;
+}
+
+enum status
+cmd_echo(struct call *c)
+{
+	reply_bulk(c->reply, c->argv[1]);
+	return STATUS_OK;
+}
+
+enum status
+cmd_quit(struct call *c)
+{
+	reply_ok(c->reply);
+	c->client->end = CLIENT_ENDS;
+	return STATUS_OK;
+}
+
+enum status
+cmd_reset(struct call *c)
+{
+	struct client *client = c->client;
+
+	client_forget_multi(client);
+	effects_unwatch_all(client);
+	pubsub_unsubscribe_all(client);
+	monitor_end(client);
+	client->version = 2;
+	client->reply_off = client->reply_skip = client->reply_skip_next = false;
+	client->no_evict = client->no_touch = false;
+	c->db = 0;
+	clients_set_text(&client->entry, &client->entry.name, STR(""));
+	client_login_default(client);
+	reply_simple(c->reply, "RESET");
+	return STATUS_OK;
+}
+
+enum status
+cmd_select(struct call *c)
+{
+	int64_t db;
+
+	if (!call_int(c, 1, &db))
+		return STATUS_OK;
+	if (db < 0 || db >= REDIS_DATABASES) {
+		reply_error(c->reply, STR("ERR DB index is out of range"));
+		return STATUS_OK;
+	}
+	c->db = (unsigned)db;
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+/* ---- Logging in ---- */
+
+/* False: the error has been answered. */
+static bool
+log_in(struct call *c, struct str name, struct str password)
+{
+	struct err err = { 0 };
+	enum status status = client_login(c->client, name, password, &err);
+
+	if (status == STATUS_OK)
+		return true;
+	/* As in Redis without a password: any is right for those who may do everything. */
+	if (status == STATUS_UNAUTHORIZED && c->argc > 2 && str_eq(name, STR("default")) &&
+	    client_is_open(c->redis)) {
+		client_login_default(c->client);
+		return true;
+	}
+	acl_log_add(c->client,
+		    &(struct acl_refusal){ .denial = ACL_DENIED_AUTH,
+					   .context = c->client->multi ? "multi" : "toplevel",
+					   .object = c->argv[0],
+					   .user = name });
+	if (status == STATUS_UNAUTHORIZED)
+		reply_error(c->reply,
+			    STR("WRONGPASS invalid username-password pair or user is disabled."));
+	else
+		error_reply_status(c->reply, status, &err);
+	return false;
+}
+
+enum status
+cmd_auth(struct call *c)
+{
+	if (c->argc > 3)
+		return call_syntax_error(c);
+	if (c->argc == 2 && c->client->authenticated && !c->client->user.name.len) {
+		reply_error(c->reply,
+			    STR("ERR AUTH <password> called without any password configured for "
+				"the default user. Are you sure your configuration is correct?"));
+		return STATUS_OK;
+	}
+	if (log_in(c, c->argc == 3 ? c->argv[1] : STR("default"), c->argv[c->argc - 1]))
+		reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+static void
+hello_answer(struct call *c)
+{
+	struct reply *r = c->reply;
+
+	reply_map(r, 7);
+	reply_bulk_cstr(r, "server");
+	reply_bulk_cstr(r, "redis");
+	reply_bulk_cstr(r, "version");
+	reply_bulk_cstr(r, REDIS_VERSION);
+	reply_bulk_cstr(r, "proto");
+	reply_int(r, r->version);
+	reply_bulk_cstr(r, "id");
+	reply_int(r, (int64_t)c->client->entry.id);
+	reply_bulk_cstr(r, "mode");
+	reply_bulk_cstr(r, "standalone");
+	reply_bulk_cstr(r, "role");
+	reply_bulk_cstr(r, "master");
+	reply_bulk_cstr(r, "modules");
+	reply_array(r, 0);
+}
+
+bool
+conn_name_is_sound(struct str name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (name.ptr[i] < '!' || name.ptr[i] > '~')
+			return false;
+	return name.len < CLIENTS_TEXT_BYTES;
+}
+
+enum status
+cmd_hello(struct call *c)
+{
+	struct client *client = c->client;
+	struct str name = { 0 };
+	size_t auth = 0;
+	int64_t version = client->version;
+
+	if (c->argc > 1 &&
+	    !call_int_range(c, 1, INT64_MIN, INT64_MAX,
+			    "Protocol version is not an integer or out of range", &version))
+		return STATUS_OK;
+	if (version < 2 || version > 3) {
+		reply_error(c->reply, STR("NOPROTO unsupported protocol version"));
+		return STATUS_OK;
+	}
+	for (size_t i = 2; i < c->argc; i++) {
+		if (call_arg_is(c, i, "auth") && i + 2 < c->argc) {
+			auth = i + 1;
+			i += 2;
+		} else if (call_arg_is(c, i, "setname") && i + 1 < c->argc) {
+			name = c->argv[++i];
+		} else {
+			reply_errorf(c->reply, "ERR Syntax error in HELLO option '%.*s'",
+				     STR_ARG(call_shown(c->argv[i])));
+			return STATUS_OK;
+		}
+	}
+	if (auth && !log_in(c, c->argv[auth], c->argv[auth + 1]))
+		return STATUS_OK;
+	if (!client->authenticated) {
+		reply_error(c->reply,
+			    STR("NOAUTH HELLO must be called with the client already "
+				"authenticated, otherwise the HELLO <proto> AUTH <user> <pass> "
+				"option can be used to authenticate the client and select the "
+				"RESP protocol version at the same time"));
+		return STATUS_OK;
+	}
+	if (!conn_name_is_sound(name)) {
+		reply_error(c->reply, STR("ERR Client names cannot contain spaces, newlines or "
+					  "special characters."));
+		return STATUS_OK;
+	}
+	if (name.ptr)
+		clients_set_text(&client->entry, &client->entry.name, name);
+	client->version = (int)version;
+	c->reply->version = (int)version;
+	hello_answer(c);
+	return STATUS_OK;
+}

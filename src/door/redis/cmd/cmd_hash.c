@@ -1,0 +1,326 @@
+/* Hashes. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/rand.h"
+#include "door/redis/cmd/commands.h"
+#include "door/redis/cmd/data.h"
+#include "door/redis/cmd/members.h"
+#include "door/redis/wire/number.h"
+
+/* ---- Writing ---- */
+
+static enum status
+hash_put(struct call *c, struct timed_item *item, size_t *ret_new)
+{
+	size_t count = (c->argc - 2) / 2;
+	struct timed_member *m = arena_zalloc(c->arena, count * sizeof(*m));
+
+	if (!m)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		m[i].name = c->argv[2 + 2 * i];
+		m[i].value = c->argv[3 + 2 * i];
+	}
+	TRY(timed_members_put(item, TIMED_HASH, m, count));
+	*ret_new = 0;
+	for (size_t i = 0; i < count; i++)
+		*ret_new += !m[i].found;
+	return txn_changed(c, c->argv[1], EVENT_HASH, "hset");
+}
+
+enum status
+cmd_hset(struct call *c)
+{
+	struct timed_item *item;
+	size_t added;
+
+	if (c->argc % 2)
+		return call_wrong_arity(c);
+	TRY(data_item(c, 1, TIMED_HASH, &item));
+	if (!item)
+		return STATUS_OK;
+	TRY(hash_put(c, item, &added));
+	if (strcmp(c->command->name, "hmset") == 0)
+		reply_ok(c->reply);
+	else
+		reply_int(c->reply, (int64_t)added);
+	return STATUS_OK;
+}
+
+/* A longer value than a number may have is not read: `too_long`. */
+static enum status
+hash_get(struct timed_item *item, struct str field, struct timed_member *ret)
+{
+	*ret = (struct timed_member){ .name = field, .most = NUMBER_TEXT_BYTES };
+	return item->type == TIMED_LEAF ? STATUS_OK : timed_members_get(item, ret, 1);
+}
+
+static enum status
+hash_put_one(struct call *c, struct timed_item *item, struct timed_member *old, struct str value,
+	     const char *event)
+{
+	struct timed_member m = { .name = c->argv[2],
+				  .value = value,
+				  .expires_ms = old->expires_ms };
+
+	TRY(timed_members_put(item, TIMED_HASH, &m, 1));
+	return txn_changed(c, c->argv[1], EVENT_HASH, event);
+}
+
+enum status
+cmd_hsetnx(struct call *c)
+{
+	struct timed_member old;
+	struct timed_item *item;
+
+	TRY(data_item(c, 1, TIMED_HASH, &item));
+	if (!item)
+		return STATUS_OK;
+	TRY(hash_get(item, c->argv[2], &old));
+	reply_int(c->reply, !old.found);
+	return old.found ? STATUS_OK : hash_put_one(c, item, &old, c->argv[3], "hset");
+}
+
+enum status
+cmd_hincrby(struct call *c)
+{
+	struct timed_member old;
+	struct timed_item *item;
+	int64_t n = 0, by;
+	char buf[24];
+
+	if (!call_int(c, 3, &by))
+		return STATUS_OK;
+	TRY(data_item(c, 1, TIMED_HASH, &item));
+	if (!item)
+		return STATUS_OK;
+	TRY(hash_get(item, c->argv[2], &old));
+	if (old.found && (old.too_long || !number_read_i64(old.value, &n))) {
+		reply_error(c->reply, STR("ERR hash value is not an integer"));
+		return STATUS_OK;
+	}
+	if (__builtin_add_overflow(n, by, &n)) {
+		reply_error(c->reply, STR("ERR increment or decrement would overflow"));
+		return STATUS_OK;
+	}
+	TRY(hash_put_one(c, item, &old,
+			 str_of(buf, (size_t)snprintf(buf, sizeof(buf), "%lld", (long long)n)),
+			 "hincrby"));
+	reply_int(c->reply, n);
+	return STATUS_OK;
+}
+
+enum status
+cmd_hincrbyfloat(struct call *c)
+{
+	char buf[NUMBER_TEXT_BYTES];
+	struct timed_member old;
+	struct timed_item *item;
+	long double n = 0, by;
+	struct str text;
+
+	if (!number_read_long_double(c->argv[3], &by))
+		return call_not_float(c);
+	if (isinf(by)) {
+		reply_error(c->reply, STR("ERR value is NaN or Infinity"));
+		return STATUS_OK;
+	}
+	TRY(data_item(c, 1, TIMED_HASH, &item));
+	if (!item)
+		return STATUS_OK;
+	TRY(hash_get(item, c->argv[2], &old));
+	if (old.found && (old.too_long || !number_read_long_double(old.value, &n))) {
+		reply_error(c->reply, STR("ERR hash value is not a float"));
+		return STATUS_OK;
+	}
+	n += by;
+	if (isnan(n) || isinf(n)) {
+		reply_error(c->reply, STR("ERR increment would produce NaN or Infinity"));
+		return STATUS_OK;
+	}
+	text = number_write_long_double(n, buf);
+	TRY(hash_put_one(c, item, &old, text, "hincrbyfloat"));
+	reply_bulk(c->reply, text);
+	return STATUS_OK;
+}
+
+enum status
+cmd_hdel(struct call *c)
+{
+	return members_remove(c, TIMED_HASH, EVENT_HASH, "hdel");
+}
+
+/* ---- Reading ---- */
+
+/* The field that HGET, HEXISTS and HSTRLEN are about; NULL: an error has been answered. */
+static enum status
+hash_field(struct call *c, struct timed_member **ret)
+{
+	size_t count;
+
+	return members_look_up(c, TIMED_HASH, ret, &count);
+}
+
+enum status
+cmd_hget(struct call *c)
+{
+	struct timed_member *m;
+
+	TRY(hash_field(c, &m));
+	if (m && m->found)
+		reply_bulk(c->reply, m->value);
+	else if (m)
+		reply_null(c->reply);
+	return STATUS_OK;
+}
+
+enum status
+cmd_hexists(struct call *c)
+{
+	struct timed_member *m;
+
+	TRY(hash_field(c, &m));
+	if (m)
+		reply_int(c->reply, m->found);
+	return STATUS_OK;
+}
+
+enum status
+cmd_hstrlen(struct call *c)
+{
+	struct timed_member *m;
+
+	TRY(hash_field(c, &m));
+	if (m)
+		reply_int(c->reply, m->found ? (int64_t)m->value.len : 0);
+	return STATUS_OK;
+}
+
+enum status
+cmd_hmget(struct call *c)
+{
+	struct timed_member *m;
+	size_t count;
+
+	TRY(members_look_up(c, TIMED_HASH, &m, &count));
+	if (!m)
+		return STATUS_OK;
+	reply_array(c->reply, count);
+	for (size_t i = 0; i < count; i++) {
+		if (m[i].found)
+			reply_bulk(c->reply, m[i].value);
+		else
+			reply_null(c->reply);
+	}
+	return STATUS_OK;
+}
+
+/* HLEN, SCARD, ZCARD, LLEN. */
+static enum status
+count_generic(struct call *c, enum timed_type type)
+{
+	struct timed_item *item;
+	uint64_t count = 0;
+
+	TRY(data_item(c, 1, type, &item));
+	if (!item)
+		return STATUS_OK;
+	if (item->type != TIMED_LEAF)
+		TRY(timed_count(item, &count));
+	reply_int(c->reply, (int64_t)count);
+	return STATUS_OK;
+}
+
+enum status
+cmd_hlen(struct call *c)
+{
+	return count_generic(c, TIMED_HASH);
+}
+
+enum status
+cmd_scard(struct call *c)
+{
+	return count_generic(c, TIMED_SET);
+}
+
+enum status
+cmd_zcard(struct call *c)
+{
+	return count_generic(c, TIMED_ZSET);
+}
+
+enum status
+cmd_llen(struct call *c)
+{
+	return count_generic(c, TIMED_LIST);
+}
+
+enum status
+cmd_xlen(struct call *c)
+{
+	return count_generic(c, TIMED_STREAM);
+}
+
+static enum status
+hash_all(struct call *c, bool names, bool values)
+{
+	AUTO(members_walk_end) struct members_walk w = { 0 };
+	struct timed_item *item;
+	struct timed_member m;
+	enum status status;
+	size_t place = reply_later(c->reply);
+	size_t count = 0;
+
+	TRY(data_item(c, 1, TIMED_HASH, &item));
+	if (!item)
+		return STATUS_OK;
+	members_walk_init(&w, item, true);
+	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
+		if (names)
+			reply_bulk(c->reply, m.name);
+		if (values)
+			reply_bulk(c->reply, m.value);
+		count++;
+	}
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	reply_later_end(c->reply, place, names && values ? '%' : '*', count);
+	return STATUS_OK;
+}
+
+enum status
+cmd_hgetall(struct call *c)
+{
+	return hash_all(c, true, true);
+}
+
+enum status
+cmd_hkeys(struct call *c)
+{
+	return hash_all(c, true, false);
+}
+
+enum status
+cmd_hvals(struct call *c)
+{
+	return hash_all(c, false, true);
+}
+
+static void
+answer_field_value(struct reply *reply, const struct timed_member *m)
+{
+	reply_bulk(reply, m->value);
+}
+
+enum status
+cmd_hrandfield(struct call *c)
+{
+	return members_random_pairs(c, TIMED_HASH, "withvalues", answer_field_value);
+}
+
+enum status
+cmd_hscan(struct call *c)
+{
+	return members_scan(c, TIMED_HASH);
+}

@@ -1,0 +1,288 @@
+/* FROND.AT and FROND.HISTORY: the past of a database. */
+#include "base/moment.h"
+#include "base/steady.h"
+#include "door/redis/acl/subcommand.h"
+#include "door/redis/cmd/commands.h"
+#include "door/redis/cmd/data.h"
+#include "door/redis/txn/redis_int.h"
+
+enum {
+	US_PER_MS = 1000,
+};
+
+/* ---- Moments ---- */
+
+/* "10s": so many milliseconds. */
+static bool
+read_duration(struct str s, uint64_t *ret_ms)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ms;
+	} units[] = { { "ms", 1 },
+		      { "s", 1000 },
+		      { "m", UINT64_C(60) * 1000 },
+		      { "h", UINT64_C(3600) * 1000 },
+		      { "d", UINT64_C(86400) * 1000 } };
+	size_t digits = 0;
+	uint64_t n;
+
+	while (digits < s.len && s.ptr[digits] >= '0' && s.ptr[digits] <= '9')
+		digits++;
+	if (!str_to_u64(str_of(s.ptr, digits), &n))
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (str_eq(str_skip(s, digits), str_from_cstr(units[i].unit)))
+			return !__builtin_mul_overflow(n, units[i].ms, ret_ms);
+	return false;
+}
+
+/* A moment, as docs/REDIS.md has them, in microseconds since 1970. */
+static bool
+read_moment(struct str s, uint64_t now_ms, uint64_t *ret_us)
+{
+	uint64_t ms;
+
+	if (s.len && s.ptr[0] == '-') {
+		if (!read_duration(str_skip(s, 1), &ms) || ms > now_ms)
+			return false;
+		ms = now_ms - ms;
+	} else if (!str_to_u64(s, &ms)) {
+		if (!moment_parse(s, ret_us))
+			return false;
+		/* Of a moment without microseconds, the whole millisecond is over. */
+		*ret_us += *ret_us % US_PER_MS ? 0 : US_PER_MS - 1;
+		return true;
+	}
+	return !__builtin_mul_overflow(ms, UINT64_C(1000), ret_us) &&
+	       !__builtin_add_overflow(*ret_us, US_PER_MS - 1, ret_us);
+}
+
+/* False: an error has been answered. */
+static bool
+past_moment(struct call *c, uint64_t *ret_us)
+{
+	uint64_t now_ms = steady_date_ms();
+
+	if (!read_moment(c->argv[1], now_ms, ret_us)) {
+		reply_error(c->reply,
+			    STR("ERR the time is milliseconds since 1970, or like "
+				"2026-11-21T15:52:37.782Z, or like -10s (ms, s, m, h, d)"));
+		return false;
+	}
+	if (*ret_us / US_PER_MS > now_ms) {
+		reply_error(c->reply, STR("ERR this time has not come yet"));
+		return false;
+	}
+	return true;
+}
+
+/* ---- FROND.AT ---- */
+
+/* True if the call reads keys and does nothing else; OBJECT and MEMORY do so by a subcommand. */
+static bool
+past_fits(const struct call *c, const struct command *command, const struct subcommand *sub)
+{
+	const unsigned unfit = COMMAND_WRITE | COMMAND_ALONE | COMMAND_SCRIPT;
+	unsigned flags;
+
+	if (!command || command == c->command)
+		return false;
+	flags = command->flags | (sub ? sub->flags : 0);
+	return flags & COMMAND_READONLY && !(flags & unfit);
+}
+
+/* The command that is to be run in the past; NULL: an error has been answered. */
+static const struct command *
+past_command(struct call *c)
+{
+	const struct command *command = command_find(c->argv[2]);
+	const struct subcommand *sub = NULL;
+
+	if (command)
+		sub = subcommand_called(command, c->argv + 2, c->argc - 2);
+	if (!past_fits(c, command, sub)) {
+		reply_errorf(c->reply,
+			     "ERR '%.*s' is no command that reads keys, so it cannot read the past",
+			     STR_ARG(call_shown(c->argv[2])));
+		return NULL;
+	}
+	if (command->flags & COMMAND_CONTAINER && c->argc > 3 && !sub) {
+		reply_errorf(c->reply, "ERR unknown subcommand '%.*s' of '%s'",
+			     STR_ARG(call_shown(c->argv[3])), command->name);
+		return NULL;
+	}
+	if (!command_takes(command, c->argc - 2) ||
+	    (sub && !command_arity_takes(sub->arity, c->argc - 2))) {
+		reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command",
+			     command->name);
+		return NULL;
+	}
+	if (!acl_allows_command(&c->client->acl, command, c->argv + 2, c->argc - 2)) {
+		reply_errorf(c->reply,
+			     "NOPERM this user has no permissions to run the '%s' command",
+			     command->name);
+		return NULL;
+	}
+	return command;
+}
+
+/* Runs the command in a view of its own on the call's transaction. */
+static enum status
+past_run(struct call *c, const struct command *command, uint64_t us)
+{
+	struct call inner = *c;
+	struct txn past;
+	struct timed *t;
+	enum status status;
+
+	txn_init(&past, c->redis, c->x->tx, c->x->cache, c->x->arena, c->x->err);
+	past.at_us = us;
+	inner.x = &past;
+	inner.command = command;
+	inner.argv += 2;
+	inner.argc -= 2;
+	inner.in_exec = true; /* nothing comes to the past: XREAD must not wait */
+	status = txn_db_there(&inner, c->db, &t);
+	if (status == STATUS_OK && !t)
+		status = err_set(c->x->err, STATUS_INVALID, "the database \"%u\" keeps no history",
+				 c->db);
+	if (status == STATUS_OK)
+		status = command->run(&inner);
+	txn_fini(&past);
+	return status;
+}
+
+enum status
+cmd_frond_at(struct call *c)
+{
+	const struct command *command = past_command(c);
+	size_t from = c->reply->out->len;
+	enum status status;
+	uint64_t us;
+
+	if (!command || !past_moment(c, &us))
+		return STATUS_OK;
+	status = past_run(c, command, us);
+	if (status != STATUS_INVALID)
+		return status;
+	/* There is no history at that time: the client's error, which undoes no EXEC. */
+	c->reply->out->len = from;
+	reply_errorf(c->reply, "ERR %s", c->x->err->text);
+	*c->x->err = (struct err){ 0 };
+	return STATUS_OK;
+}
+
+/* ---- FROND.HISTORY ---- */
+
+struct history_call {
+	unsigned db;
+	bool sets;
+	uint64_t seconds; /* to be set; or that were found */
+	uint64_t oldest_ms;
+	struct err err;
+};
+
+static enum status
+history_of_opened(struct kv_tx *tx, const struct catalog_db *db, struct history_call *h)
+{
+	struct timed t;
+
+	timed_init(&t, tx, db, NULL, &h->err);
+	if (h->sets)
+		return timed_history_set(&t, h->seconds);
+	h->seconds = timed_history_seconds(db);
+	TRY(timed_history_oldest(&t, &h->oldest_ms));
+	if (h->oldest_ms)
+		h->oldest_ms -= (uint64_t)timed_ahead_ms(&t);
+	return STATUS_OK;
+}
+
+static enum status
+history_body(struct kv_tx *tx, void *arg)
+{
+	struct history_call *h = arg;
+	char buf[TXN_NAME_BYTES];
+	struct str name = txn_db_name(h->db, buf);
+	struct err ignored = { 0 };
+	struct catalog_db *db;
+	enum status status;
+
+	h->err = (struct err){ 0 };
+	status = catalog_open(tx, NULL, CATALOG_SPACE_REDIS, name, &db, &ignored);
+	if (status == STATUS_NOT_FOUND) {
+		if (!h->sets || !h->seconds) {
+			h->seconds = h->oldest_ms = 0;
+			return STATUS_OK;
+		}
+		TRY(timed_items_create(tx, name, &h->err));
+		status = catalog_open(tx, NULL, CATALOG_SPACE_REDIS, name, &db, &h->err);
+	}
+	if (status != STATUS_OK)
+		return err_set(&h->err, status, "%s", ignored.text);
+	status = history_of_opened(tx, db, h);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* The past begins with a transaction of its own, behind that which has set it. */
+static enum status
+history_begin_body(struct kv_tx *tx, void *arg)
+{
+	struct history_call *h = arg;
+	char buf[TXN_NAME_BYTES];
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+
+	h->err = (struct err){ 0 };
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, txn_db_name(h->db, buf), &db, &h->err));
+	timed_init(&t, tx, db, NULL, &h->err);
+	status = timed_history_begin(&t);
+	catalog_db_unref(db);
+	return status;
+}
+
+static void
+history_answer(struct call *c, const struct history_call *h)
+{
+	reply_map(c->reply, 2);
+	reply_bulk_cstr(c->reply, "seconds");
+	reply_int(c->reply, (int64_t)h->seconds);
+	reply_bulk_cstr(c->reply, "oldest");
+	if (h->oldest_ms)
+		reply_int(c->reply, (int64_t)h->oldest_ms);
+	else
+		reply_null(c->reply);
+}
+
+enum status
+cmd_frond_history(struct call *c)
+{
+	struct history_call h = { .db = c->db, .sets = c->argc == 2 };
+	struct kv_store *store = c->redis->config.store;
+	enum status status;
+	int64_t seconds;
+
+	if (c->argc > 2)
+		return call_wrong_arity(c);
+	if (h.sets) {
+		if (!call_int_range(c, 1, 0, TIMED_HISTORY_SECONDS,
+				    "the history is 0 to 1000000000 seconds "
+				    "(TIMED_HISTORY_SECONDS)",
+				    &seconds))
+			return STATUS_OK;
+		h.seconds = (uint64_t)seconds;
+	}
+	status = h.sets ? kv_run(store, history_body, &h, NULL, &h.err)
+			: kv_run_read(store, history_body, &h, &h.err);
+	if (status == STATUS_OK && h.sets && h.seconds)
+		status = kv_run(store, history_begin_body, &h, NULL, &h.err);
+	if (status != STATUS_OK)
+		error_reply_status(c->reply, status, &h.err);
+	else if (h.sets)
+		reply_ok(c->reply);
+	else
+		history_answer(c, &h);
+	return STATUS_OK;
+}

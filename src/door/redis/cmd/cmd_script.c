@@ -1,0 +1,266 @@
+/* EVAL and its kin, and SCRIPT. */
+#include <ctype.h>
+
+#include "door/redis/cmd/commands.h"
+#include "door/redis/script/script.h"
+#include "door/redis/txn/redis_int.h"
+#include "door/redis/wire/error.h"
+#include "door/redis/wire/number.h"
+
+#define NO_SCRIPT "NOSCRIPT No matching script. Please use EVAL."
+
+enum {
+	SHOWN_BYTES = 64, /* of what is wrong in a script's first line, in an error */
+};
+
+/* ---- The first line ---- */
+
+/* "flags=no-writes,allow-stale". False: the error has been answered. */
+static bool
+shebang_flags(struct call *c, struct str flags, struct script_flags *ret)
+{
+	static const char *const known[] = { "allow-oom", "allow-stale", "no-cluster",
+					     "allow-cross-slot-keys" };
+
+	while (flags.len) {
+		struct str flag = str_cut(&flags, ',');
+		size_t i = 0;
+
+		if (str_eq(flag, STR("no-writes"))) {
+			ret->no_writes = true;
+			continue;
+		}
+		while (i < sizeof(known) / sizeof(known[0]) &&
+		       !str_eq(flag, str_from_cstr(known[i])))
+			i++;
+		if (i == sizeof(known) / sizeof(known[0])) {
+			reply_errorf(c->reply, "ERR Unexpected flag in script shebang: %.*s",
+				     (int)(flag.len < SHOWN_BYTES ? flag.len : SHOWN_BYTES),
+				     flag.ptr);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* "#!lua flags=…". False: the error has been answered. */
+static bool
+shebang_read(struct call *c, struct str text, struct script_flags *ret)
+{
+	struct str line, word;
+	const char *end;
+
+	*ret = (struct script_flags){ 0 };
+	if (!str_starts_with(text, STR("#!")))
+		return true;
+	end = memchr(text.ptr, '\n', text.len);
+	if (!end) {
+		reply_error(c->reply, STR("ERR Invalid script shebang"));
+		return false;
+	}
+	line = str_of(text.ptr, (size_t)(end - text.ptr));
+	ret->shebang_bytes = line.len;
+	line = str_trim(line);
+	word = str_cut(&line, ' ');
+	if (!str_eq(word, STR("#!lua"))) {
+		reply_errorf(c->reply, "ERR Unexpected engine in script shebang: %.*s",
+			     (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES), word.ptr);
+		return false;
+	}
+	while (line.len) {
+		word = str_cut(&line, ' ');
+		if (!word.len)
+			continue;
+		if (!str_starts_with(word, STR("flags="))) {
+			reply_errorf(c->reply, "ERR Unknown lua shebang option: %.*s",
+				     (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES),
+				     word.ptr);
+			return false;
+		}
+		if (!shebang_flags(c, str_skip(word, 6), ret))
+			return false;
+	}
+	return true;
+}
+
+/* Fills in what is known of a text. False: the error has been answered. */
+static bool
+script_prepare(struct call *c, struct str text, struct script *s)
+{
+	if (text.len > SCRIPT_BYTES) {
+		reply_errorf(c->reply, "ERR a script may have %d bytes (SCRIPT_BYTES)",
+			     SCRIPT_BYTES);
+		return false;
+	}
+	s->call = c;
+	s->text = text;
+	script_sha(text, s->sha);
+	return shebang_read(c, text, &s->flags);
+}
+
+/* ---- EVAL ---- */
+
+/* Finds the number of keys, and where they begin. False: the error has been answered. */
+static bool
+eval_keys(struct call *c, struct script *s)
+{
+	int64_t count;
+
+	if (!call_int(c, 2, &count))
+		return false;
+	if (count > (int64_t)c->argc - 3) {
+		reply_error(c->reply,
+			    STR("ERR Number of keys can't be greater than number of args"));
+		return false;
+	}
+	if (count < 0) {
+		reply_error(c->reply, STR("ERR Number of keys can't be negative"));
+		return false;
+	}
+	s->keys = c->argv + 3;
+	s->key_count = (size_t)count;
+	s->args = c->argv + 3 + count;
+	s->arg_count = c->argc - 3 - (size_t)count;
+	return true;
+}
+
+static enum status
+eval_text(struct call *c, struct str text)
+{
+	struct script s = { .reply = *c->reply, .db = c->db };
+	enum status status;
+
+	if (!eval_keys(c, &s) || !script_prepare(c, text, &s))
+		return STATUS_OK;
+	s.read_only = c->command->flags & COMMAND_READONLY || s.flags.no_writes;
+	s.random = c->script_seed;
+	status = script_run(&s);
+	if (s.is_sound && status == STATUS_OK)
+		status = script_cache_add(c->redis->script_cache, s.sha, text);
+	return status;
+}
+
+enum status
+cmd_eval(struct call *c)
+{
+	return eval_text(c, c->argv[1]);
+}
+
+/* Reads a name of EVALSHA's; false for what is none. */
+static bool
+read_sha(struct str s, char ret[static SCRIPT_SHA_CHARS])
+{
+	if (s.len != SCRIPT_SHA_CHARS)
+		return false;
+	for (size_t i = 0; i < s.len; i++)
+		ret[i] = (char)tolower((unsigned char)s.ptr[i]);
+	return true;
+}
+
+enum status
+cmd_evalsha(struct call *c)
+{
+	struct script keys = { 0 };
+	char sha[SCRIPT_SHA_CHARS];
+	struct str text = { 0 };
+
+	/*
+	 * What is no name is refused before the number of keys is looked at, and others after it.
+	 */
+	if (c->argv[1].len == SCRIPT_SHA_CHARS && !eval_keys(c, &keys))
+		return STATUS_OK;
+	if (read_sha(c->argv[1], sha))
+		text = script_cache_find(c->redis->script_cache, str_of(sha, sizeof(sha)),
+					 c->arena);
+	if (text.ptr)
+		return eval_text(c, text);
+	reply_error(c->reply, STR(NO_SCRIPT));
+	return STATUS_OK;
+}
+
+/* ---- SCRIPT ---- */
+
+static enum status
+script_load(struct call *c)
+{
+	struct script s = { .compiles_only = true };
+	enum status status;
+
+	if (!script_prepare(c, c->argv[2], &s))
+		return STATUS_OK;
+	status = script_run(&s);
+	if (status != STATUS_OK) {
+		error_reply_status(c->reply, status, &s.err);
+		return STATUS_OK;
+	}
+	if (!s.is_sound)
+		return STATUS_OK;
+	TRY(script_cache_add(c->redis->script_cache, s.sha, c->argv[2]));
+	reply_bulk_cstr(c->reply, s.sha);
+	return STATUS_OK;
+}
+
+static enum status
+script_exists(struct call *c)
+{
+	char sha[SCRIPT_SHA_CHARS];
+
+	reply_array(c->reply, c->argc - 2);
+	for (size_t i = 2; i < c->argc; i++)
+		reply_int(c->reply,
+			  read_sha(c->argv[i], sha) && script_cache_has(c->redis->script_cache,
+									str_of(sha, sizeof(sha))));
+	return STATUS_OK;
+}
+
+static enum status
+script_flush(struct call *c)
+{
+	if (c->argc > 3 ||
+	    (c->argc == 3 && !call_arg_is(c, 2, "sync") && !call_arg_is(c, 2, "async"))) {
+		reply_error(c->reply, STR("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
+		return STATUS_OK;
+	}
+	script_cache_clear(c->redis->script_cache);
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+enum status
+cmd_script(struct call *c)
+{
+	static const char *const help[] = {
+		"EXISTS <sha1> [<sha1> ...]",
+		"    Return information about the existence of the scripts in the script cache.",
+		"FLUSH [ASYNC|SYNC]",
+		"    Flush the Lua scripts cache.",
+		"KILL",
+		"    Kill all scripts that are executing.",
+		"LOAD <script>",
+		"    Load a script into the scripts cache without executing it.",
+	};
+
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "load") && c->argc == 3)
+		return script_load(c);
+	if (call_arg_is(c, 1, "exists") && c->argc >= 3)
+		return script_exists(c);
+	if (call_arg_is(c, 1, "flush"))
+		return script_flush(c);
+	if (call_arg_is(c, 1, "kill") && c->argc == 2) {
+		if (script_kill_all(c->redis))
+			reply_ok(c->reply);
+		else
+			reply_error(c->reply, STR("NOTBUSY No scripts in execution right now."));
+		return STATUS_OK;
+	}
+	if (call_arg_is(c, 1, "debug")) {
+		if (call_arg_is(c, 2, "no"))
+			reply_ok(c->reply);
+		else
+			reply_error(c->reply, STR("ERR frond has no debugger of scripts"));
+		return STATUS_OK;
+	}
+	return call_unknown_subcommand(c);
+}

@@ -1,0 +1,522 @@
+/* The server: what it tells of itself, and what makes no sense here. */
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/process.h"
+#include "base/steady.h"
+#include "door/redis/cmd/commands.h"
+#include "door/redis/cmd/data.h"
+#include "door/redis/script/script.h"
+#include "door/redis/txn/monitor.h"
+#include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/slow.h"
+#include "door/redis/txn/stats.h"
+
+#define LATENCY_ADVICE                                                                             \
+	"frond keeps no latency events: see SLOWLOG, LATENCY HISTOGRAM, and its metrics"
+
+enum {
+	INFO_BYTES = 256 * 1024,
+	NS_PER_S = 1000000000,
+	SLOWLOG_GET = 10,
+	OVERHEAD_BYTES = 64, /* of an item's header and key, by and large */
+};
+
+enum status
+cmd_time(struct call *c)
+{
+	uint64_t ms = c->in_script ? c->script_now_ms : steady_date_ms();
+
+	reply_array(c->reply, 2);
+	reply_bulk_int(c->reply, (int64_t)(ms / 1000));
+	reply_bulk_int(c->reply, (int64_t)(ms % 1000 * 1000));
+	return STATUS_OK;
+}
+
+/* ---- INFO ---- */
+
+static void
+info_server(struct redis *r, struct buf *out)
+{
+	uint64_t up = (clock_mono_ns() - r->started_ns) / NS_PER_S;
+
+	buf_printf(
+		out,
+		"# Server\r\nredis_version:%s\r\nredis_git_sha1:00000000\r\nredis_git_dirty:0\r\n"
+		"redis_build_id:0\r\nredis_mode:standalone\r\nfrond_version:%s\r\nos:Linux\r\n"
+		"arch_bits:64\r\nprocess_id:%d\r\nrun_id:%s\r\ntcp_port:%u\r\n"
+		"server_time_usec:%llu\r\nuptime_in_seconds:%llu\r\nuptime_in_days:%llu\r\n"
+		"hz:10\r\nconfigured_hz:10\r\nexecutable:frond\r\nconfig_file:%s\r\n",
+		REDIS_VERSION, FROND_VERSION, (int)getpid(), r->run_id, r->config.port,
+		(unsigned long long)clock_wall_ms() * 1000, (unsigned long long)up,
+		(unsigned long long)up / 86400, r->config.config_file ? r->config.config_file : "");
+}
+
+static void
+info_clients(struct redis *r, struct buf *out)
+{
+	buf_printf(out,
+		   "# Clients\r\nconnected_clients:%zu\r\ncluster_connections:0\r\n"
+		   "maxclients:%zu\r\nblocked_clients:%llu\r\ntracking_clients:0\r\n",
+		   clients_count(&r->clients), r->config.max_clients,
+		   (unsigned long long)atomic_load(&r->blocked_count));
+}
+
+/* "name:1572864" and "name_human:1.50M", as Redis writes bytes. */
+static void
+info_bytes(struct buf *out, const char *name, uint64_t bytes)
+{
+	static const char units[] = { 'K', 'M', 'G', 'T' };
+	double shown = (double)bytes;
+	size_t unit = 0;
+
+	buf_printf(out, "%s:%llu\r\n", name, (unsigned long long)bytes);
+	if (bytes < 1024) {
+		buf_printf(out, "%s_human:%lluB\r\n", name, (unsigned long long)bytes);
+		return;
+	}
+	for (shown /= 1024; shown >= 1024 && unit + 1 < sizeof(units); shown /= 1024)
+		unit++;
+	buf_printf(out, "%s_human:%.2f%c\r\n", name, shown, units[unit]);
+}
+
+static uint64_t
+info_unsigned(int64_t bytes)
+{
+	return bytes > 0 ? (uint64_t)bytes : 0; /* negative: not known */
+}
+
+/* Of the process: data are on disk, and other doors may be served, too. */
+static void
+info_memory(struct redis *r, struct buf *out)
+{
+	struct mallinfo2 heap = mallinfo2();
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_SELF, &usage);
+	buf_append_cstr(out, "# Memory\r\n");
+	info_bytes(out, "used_memory", heap.uordblks + heap.hblkhd);
+	info_bytes(out, "used_memory_rss", info_unsigned(process_resident_bytes()));
+	info_bytes(out, "used_memory_peak", (uint64_t)usage.ru_maxrss * 1024);
+	info_bytes(out, "maxmemory", 0);
+	buf_printf(out,
+		   "maxmemory_policy:noeviction\r\nmem_allocator:libc\r\n"
+		   "number_of_cached_scripts:%zu\r\n",
+		   script_cache_count(r->script_cache));
+}
+
+static void
+info_persistence(struct redis *r, struct buf *out)
+{
+	(void)r;
+	buf_append_cstr(out, "# Persistence\r\nloading:0\r\nasync_loading:0\r\n"
+			     "rdb_changes_since_last_save:0\r\nrdb_bgsave_in_progress:0\r\n"
+			     "rdb_last_bgsave_status:ok\r\naof_enabled:1\r\n"
+			     "aof_rewrite_in_progress:0\r\naof_last_write_status:ok\r\n");
+}
+
+static void
+info_stats(struct redis *r, struct buf *out)
+{
+	size_t channels, patterns;
+
+	pthread_rwlock_rdlock(&r->pubsub_lock);
+	channels = r->channels[0].count;
+	patterns = r->channels[1].count;
+	pthread_rwlock_unlock(&r->pubsub_lock);
+	buf_printf(out,
+		   "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
+		   "instantaneous_ops_per_sec:%llu\r\n"
+		   "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
+		   "pubsub_patterns:%zu\r\nexpired_keys:%llu\r\nexpired_subkeys:%llu\r\n"
+		   "evicted_keys:0\r\ntotal_error_replies:%llu\r\n",
+		   (unsigned long long)atomic_load(&r->connections),
+		   (unsigned long long)atomic_load(&r->commands),
+		   (unsigned long long)atomic_load(&r->commands_a_second),
+		   (unsigned long long)atomic_load(&r->hits),
+		   (unsigned long long)atomic_load(&r->misses), channels, patterns,
+		   (unsigned long long)atomic_load(&r->expired),
+		   (unsigned long long)atomic_load(&r->expired_fields),
+		   (unsigned long long)stats_errors(r->stats));
+}
+
+static void
+info_replication(struct redis *r, struct buf *out)
+{
+	(void)r;
+	buf_append_cstr(out, "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
+			     "master_failover_state:no-failover\r\nmaster_repl_offset:0\r\n"
+			     "repl_backlog_active:0\r\n");
+}
+
+static void
+info_cpu(struct redis *r, struct buf *out)
+{
+	struct rusage usage = { 0 };
+
+	(void)r;
+	getrusage(RUSAGE_SELF, &usage);
+	buf_printf(out, "# CPU\r\nused_cpu_sys:%ld.%06ld\r\nused_cpu_user:%ld.%06ld\r\n",
+		   (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec,
+		   (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec);
+}
+
+static void
+info_cluster(struct redis *r, struct buf *out)
+{
+	(void)r;
+	buf_append_cstr(out, "# Cluster\r\ncluster_enabled:0\r\n");
+}
+
+static void
+info_commandstats(struct redis *r, struct buf *out)
+{
+	buf_append_cstr(out, "# Commandstats\r\n");
+	stats_write_commands(r->stats, out);
+}
+
+static void
+info_errorstats(struct redis *r, struct buf *out)
+{
+	buf_append_cstr(out, "# Errorstats\r\n");
+	stats_write_errors(r->stats, out);
+}
+
+static const struct {
+	const char *name;
+	void (*write)(struct redis *r, struct buf *out);
+	bool is_extra; /* who does not ask for it does not get it */
+} info_sections[] = {
+	{ "server", info_server, false },
+	{ "clients", info_clients, false },
+	{ "memory", info_memory, false },
+	{ "persistence", info_persistence, false },
+	{ "stats", info_stats, false },
+	{ "replication", info_replication, false },
+	{ "cpu", info_cpu, false },
+	{ "commandstats", info_commandstats, true },
+	{ "errorstats", info_errorstats, false },
+	{ "cluster", info_cluster, false },
+};
+
+static bool
+info_wants(const struct call *c, const char *name, bool is_extra)
+{
+	for (size_t i = 1; i < c->argc; i++)
+		if (call_arg_is(c, i, name) || call_arg_is(c, i, "all") ||
+		    call_arg_is(c, i, "everything") || (call_arg_is(c, i, "default") && !is_extra))
+			return true;
+	return c->argc == 1 && !is_extra;
+}
+
+static enum status
+info_keyspace(struct call *c, struct buf *out)
+{
+	buf_append_cstr(out, "# Keyspace\r\n");
+	for (unsigned db = 0; db < REDIS_DATABASES; db++) {
+		uint64_t count = 0;
+		struct timed *t;
+
+		TRY(txn_db_there(c, db, &t));
+		if (t)
+			TRY(timed_items_count(t, &count));
+		if (count)
+			buf_printf(out, "db%u:keys=%llu\r\n", db, (unsigned long long)count);
+	}
+	return STATUS_OK;
+}
+
+enum status
+cmd_info(struct call *c)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(INFO_BYTES);
+
+	for (size_t i = 0; i < sizeof(info_sections) / sizeof(info_sections[0]); i++) {
+		if (!info_wants(c, info_sections[i].name, info_sections[i].is_extra))
+			continue;
+		if (out.len)
+			buf_append_cstr(&out, "\r\n");
+		info_sections[i].write(c->redis, &out);
+	}
+	if (info_wants(c, "keyspace", false)) {
+		if (out.len)
+			buf_append_cstr(&out, "\r\n");
+		TRY(info_keyspace(c, &out));
+	}
+	TRY(buf_status(&out));
+	reply_verbatim(c->reply, buf_str(&out));
+	return STATUS_OK;
+}
+
+/* ---- SLOWLOG, LATENCY, MEMORY ---- */
+
+enum status
+cmd_slowlog(struct call *c)
+{
+	static const char *const help[] = {
+		"GET [<count>]",
+		"    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+		"    Entries are made of:",
+		"    id, timestamp, time in microseconds, arguments array, client IP and port,",
+		"    client name",
+		"LEN",
+		"    Return the length of the slowlog.",
+		"RESET",
+		"    Reset the slowlog.",
+	};
+	int64_t count = SLOWLOG_GET;
+
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "reset") && c->argc == 2) {
+		recent_clear(&c->redis->slow);
+		reply_ok(c->reply);
+	} else if (call_arg_is(c, 1, "len") && c->argc == 2) {
+		reply_int(c->reply, (int64_t)recent_count(&c->redis->slow));
+	} else if (call_arg_is(c, 1, "get") && c->argc <= 3) {
+		if (c->argc == 3 &&
+		    !call_int_range(c, 2, -1, INT64_MAX,
+				    "count should be greater than or equal to -1", &count))
+			return STATUS_OK;
+		slow_get(c->redis, count, c->reply);
+	} else {
+		return call_unknown_subcommand(c);
+	}
+	return STATUS_OK;
+}
+
+enum status
+cmd_latency(struct call *c)
+{
+	static const char *const help[] = {
+		"DOCTOR",
+		"    Tell where to look for what is slow.",
+		"HISTOGRAM [COMMAND ...]",
+		"    Return how long calls of the commands took, or of all commands.",
+		"HISTORY <event>",
+		"    Return time-latency samples for the <event> class: there are none.",
+		"LATEST",
+		"    Return the latest latency samples for all events: there are none.",
+		"RESET [<event> ...]",
+		"    Reset latency data of one or more <event> classes.",
+	};
+
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "histogram"))
+		return stats_reply_histogram(c->redis->stats, c->argv + 2, c->argc - 2, c->arena,
+					     c->reply);
+	if ((call_arg_is(c, 1, "latest") && c->argc == 2) ||
+	    (call_arg_is(c, 1, "history") && c->argc == 3)) {
+		reply_array(c->reply, 0);
+	} else if (call_arg_is(c, 1, "reset")) {
+		reply_int(c->reply, 0);
+	} else if (call_arg_is(c, 1, "doctor") && c->argc == 2) {
+		reply_verbatim(c->reply, STR(LATENCY_ADVICE));
+	} else if (call_arg_is(c, 1, "graph")) {
+		reply_error(c->reply, STR("ERR " LATENCY_ADVICE));
+	} else {
+		return call_unknown_subcommand(c);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+memory_usage(struct call *c)
+{
+	struct timed_item *item;
+	uint64_t count = 0;
+	int64_t samples;
+
+	/* The samples have no effect: it is an estimate. */
+	for (size_t i = 3; i < c->argc; i += 2) {
+		if (!call_arg_is(c, i, "samples") || i + 1 == c->argc)
+			return call_syntax_error(c);
+		if (!call_int(c, i + 1, &samples))
+			return STATUS_OK;
+		if (samples < 0)
+			return call_syntax_error(c);
+	}
+	TRY(txn_item(c, c->argv[2], &item));
+	if (item->type == TIMED_LEAF) {
+		reply_null(c->reply);
+		return STATUS_OK;
+	}
+	if (item->type == TIMED_VALUE) {
+		count = item->length;
+	} else {
+		TRY(timed_count(item, &count));
+		count *= OVERHEAD_BYTES;
+	}
+	reply_int(c->reply, (int64_t)(count + item->key.len + OVERHEAD_BYTES));
+	return STATUS_OK;
+}
+
+enum status
+cmd_memory(struct call *c)
+{
+	static const char *const help[] = {
+		"DOCTOR",
+		"    Return memory problems reports.",
+		"MALLOC-STATS",
+		"    Return internal statistics report from the memory allocator.",
+		"PURGE",
+		"    Attempt to purge dirty pages for reclamation by the allocator.",
+		"STATS",
+		"    Return information about the memory usage of the server.",
+		"USAGE <key> [SAMPLES <count>]",
+		"    Return memory in bytes used by <key> and its value. Nested values are",
+		"    sampled up to <count> times (default: 5, 0 means sample all).",
+	};
+
+	if (call_arg_is(c, 1, "help") && c->argc == 2)
+		return call_help(c, help, sizeof(help) / sizeof(help[0]));
+	if (call_arg_is(c, 1, "usage") && c->argc >= 3)
+		return memory_usage(c);
+	if (call_arg_is(c, 1, "doctor") && c->argc == 2) {
+		reply_verbatim(c->reply, STR("frond keeps data on disk. Its metrics tell what its "
+					     "memory is used for."));
+	} else if (call_arg_is(c, 1, "purge") && c->argc == 2) {
+		mem_trim();
+		reply_ok(c->reply);
+	} else if (call_arg_is(c, 1, "stats") && c->argc == 2) {
+		struct rusage usage = { 0 };
+
+		getrusage(RUSAGE_SELF, &usage);
+		reply_map(c->reply, 1);
+		reply_bulk_cstr(c->reply, "peak.allocated");
+		reply_int(c->reply, (int64_t)usage.ru_maxrss * 1024);
+	} else {
+		return call_unknown_subcommand(c);
+	}
+	return STATUS_OK;
+}
+
+/* The version, which clients of Redis draw out of it; no pictures. */
+enum status
+cmd_lolwut(struct call *c)
+{
+	int64_t ignored;
+
+	if (c->argc > 2 && call_arg_is(c, 1, "version") && !call_int(c, 2, &ignored))
+		return STATUS_OK;
+	reply_verbatim(c->reply, STR("Redis ver. " REDIS_VERSION "\n"));
+	return STATUS_OK;
+}
+
+/* ---- MONITOR ---- */
+
+enum status
+cmd_monitor(struct call *c)
+{
+	if (c->in_exec) {
+		reply_error(c->reply, STR("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+		return STATUS_OK;
+	}
+	monitor_begin(c->client);
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+/* ---- What is there by the nature of the store, or cannot be ---- */
+
+enum status
+cmd_wait(struct call *c)
+{
+	int64_t n;
+
+	if (!call_int(c, 1, &n) || !call_int_range(c, 2, INT64_MIN, INT64_MAX,
+						   "timeout is not an integer or out of range", &n))
+		return STATUS_OK;
+	if (n < 0)
+		reply_error(c->reply, STR("ERR timeout is negative"));
+	else
+		reply_int(c->reply, 0); /* there are no replicas */
+	return STATUS_OK;
+}
+
+enum status
+cmd_lastsave(struct call *c)
+{
+	reply_int(c->reply, (int64_t)(clock_wall_ms() / 1000)); /* the last commit is on disk */
+	return STATUS_OK;
+}
+
+enum status
+cmd_role(struct call *c)
+{
+	reply_array(c->reply, 3);
+	reply_bulk_cstr(c->reply, "master");
+	reply_int(c->reply, 0);
+	reply_array(c->reply, 0);
+	return STATUS_OK;
+}
+
+enum status
+cmd_module(struct call *c)
+{
+	if (call_arg_is(c, 1, "list"))
+		reply_array(c->reply, 0);
+	else
+		reply_error(c->reply, STR("ERR frond loads no modules"));
+	return STATUS_OK;
+}
+
+/* REPLICAOF NO ONE changes nothing: a frond is nobody's replica. */
+enum status
+cmd_replicaof(struct call *c)
+{
+	if (call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one"))
+		reply_ok(c->reply);
+	else
+		reply_error(c->reply, STR("ERR there is no replication here: a FoundationDB "
+					  "cluster keeps copies"));
+	return STATUS_OK;
+}
+
+static void
+function_stats(struct call *c)
+{
+	reply_map(c->reply, 2);
+	reply_bulk_cstr(c->reply, "running_script");
+	reply_null(c->reply);
+	reply_bulk_cstr(c->reply, "engines");
+	reply_map(c->reply, 1);
+	reply_bulk_cstr(c->reply, "LUA");
+	reply_map(c->reply, 2);
+	reply_bulk_cstr(c->reply, "libraries_count");
+	reply_int(c->reply, 0);
+	reply_bulk_cstr(c->reply, "functions_count");
+	reply_int(c->reply, 0);
+}
+
+/* FUNCTION FLUSH, LIST, STATS and KILL are true: there are none. */
+enum status
+cmd_function(struct call *c)
+{
+	if (call_arg_is(c, 1, "flush"))
+		reply_ok(c->reply);
+	else if (call_arg_is(c, 1, "list"))
+		reply_array(c->reply, 0);
+	else if (call_arg_is(c, 1, "stats"))
+		function_stats(c);
+	else if (call_arg_is(c, 1, "kill"))
+		reply_error(c->reply, STR("NOTBUSY No scripts in execution right now."));
+	else
+		reply_error(c->reply, STR("ERR FUNCTION is not supported by frond yet"));
+	return STATUS_OK;
+}
+
+/* Commands of Redis that frond does not have, each with the reason. */
+enum status
+cmd_refused(struct call *c)
+{
+	if (c->command->refusal)
+		reply_errorf(c->reply, "ERR %s", c->command->refusal);
+	else
+		reply_errorf(c->reply, "ERR '%s' is not supported by frond yet", c->command->name);
+	return STATUS_OK;
+}

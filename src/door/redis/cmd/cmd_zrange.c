@@ -1,0 +1,320 @@
+/* Ranges of sorted sets. */
+#include "door/redis/cmd/commands.h"
+#include "door/redis/cmd/zset.h"
+
+struct range_options {
+	struct timed_zset_range range;
+	int64_t first, last; /* by rank: the bounds */
+	bool scores;
+	bool has_limit;
+	bool empty; /* nothing can be in it */
+};
+
+/* ---- Bounds ---- */
+
+/* By rank, negative ones from the end, among the members of the item. */
+static enum status
+range_clip(struct timed_item *item, struct range_options *o)
+{
+	uint64_t count = 0;
+
+	if (o->range.by != TIMED_BY_RANK)
+		return STATUS_OK;
+	if (item->type != TIMED_LEAF)
+		TRY(timed_count(item, &count));
+	o->empty = !data_clip_range(&o->first, &o->last, count);
+	o->range.from = (uint64_t)o->first;
+	o->range.to = (uint64_t)o->last + 1;
+	return STATUS_OK;
+}
+
+/* False: an error has been answered. */
+static bool
+range_of_scores(struct call *c, size_t lower, size_t upper, struct range_options *o)
+{
+	if (zset_read_score(c->argv[lower], &o->range.lower) &&
+	    zset_read_score(c->argv[upper], &o->range.upper))
+		return true;
+	reply_error(c->reply, STR("ERR min or max is not a float"));
+	return false;
+}
+
+static bool
+range_of_names(struct call *c, size_t lower, size_t upper, struct range_options *o)
+{
+	bool below, above, upper_below, upper_above;
+
+	if (!zset_read_name(c->argv[lower], &o->range.lower, &below, &above) ||
+	    !zset_read_name(c->argv[upper], &o->range.upper, &upper_below, &upper_above)) {
+		reply_error(c->reply, STR("ERR min or max not valid string range item"));
+		return false;
+	}
+	o->empty = above || upper_below;
+	return true;
+}
+
+/*
+ * Reads the bounds from argument `at` on, as `o->range.by` says; in a reverse range by score or
+ * name the upper one comes first. False: an error has been answered.
+ */
+static bool
+range_read(struct call *c, size_t at, struct range_options *o)
+{
+	bool swapped = o->range.reverse && o->range.by != TIMED_BY_RANK;
+	size_t lower = swapped ? at + 1 : at;
+	size_t upper = swapped ? at : at + 1;
+
+	if (o->range.by == TIMED_BY_SCORE)
+		return range_of_scores(c, lower, upper, o);
+	if (o->range.by == TIMED_BY_NAME)
+		return range_of_names(c, lower, upper, o);
+	return call_int(c, lower, &o->first) && call_int(c, upper, &o->last);
+}
+
+/* ---- Answering ---- */
+
+static enum status
+range_find(struct timed_item *item, const struct range_options *o, struct timed_members *ret)
+{
+	*ret = (struct timed_members){ 0 };
+	if (item->type == TIMED_LEAF || o->empty || !o->range.limit)
+		return STATUS_OK;
+	return timed_zset_range(item, &o->range, ret);
+}
+
+static void
+range_answer(struct call *c, const struct timed_members *e, bool scores)
+{
+	bool nested = scores && c->reply->version == 3;
+
+	reply_array(c->reply, scores && !nested ? 2 * e->count : e->count);
+	for (size_t i = 0; i < e->count; i++) {
+		if (nested)
+			reply_array(c->reply, 2);
+		reply_bulk(c->reply, e->members[i].name);
+		if (scores)
+			reply_double(c->reply, e->members[i].score);
+	}
+}
+
+static enum status
+range_store(struct call *c, const struct timed_members *e)
+{
+	struct timed_member *m = arena_alloc(c->arena, (e->count + 1) * sizeof(*m));
+	struct timed_item *to;
+
+	if (!m)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < e->count; i++)
+		m[i] = (struct timed_member){ .name = e->members[i].name,
+					      .score = e->members[i].score };
+	TRY(txn_item(c, c->argv[1], &to));
+	reply_int(c->reply, (int64_t)e->count);
+	if (!e->count)
+		return to->type == TIMED_LEAF ? STATUS_OK : data_delete(c, to, c->argv[1], "del");
+	if (to->type != TIMED_LEAF)
+		TRY(timed_item_delete(to));
+	TRY(timed_members_put(to, TIMED_ZSET, m, e->count));
+	return txn_changed(c, c->argv[1], EVENT_ZSET, "zrangestore");
+}
+
+/* ---- ZRANGE and its kin ---- */
+
+/* The options behind the bounds. False: an error has been answered. */
+static bool
+options_read(struct call *c, size_t i, bool full, bool may_score, struct range_options *o)
+{
+	o->range.limit = SIZE_MAX;
+	for (; i < c->argc; i++) {
+		if (may_score && call_arg_is(c, i, "withscores")) {
+			o->scores = true;
+		} else if (call_arg_is(c, i, "limit") && i + 2 < c->argc) {
+			int64_t skip, limit;
+
+			if (!call_int(c, i + 1, &skip) || !call_int(c, i + 2, &limit))
+				return false;
+			o->has_limit = limit != -1; /* which is as if there were none */
+			o->empty = skip < 0;
+			o->range.skip = skip < 0 ? 0 : (uint64_t)skip;
+			o->range.limit = limit < 0 ? SIZE_MAX : (size_t)limit;
+			i += 2;
+		} else if (full && !o->range.reverse && call_arg_is(c, i, "rev")) {
+			o->range.reverse = true;
+		} else if (full && o->range.by == TIMED_BY_RANK && call_arg_is(c, i, "byscore")) {
+			o->range.by = TIMED_BY_SCORE;
+		} else if (full && o->range.by == TIMED_BY_RANK && call_arg_is(c, i, "bylex")) {
+			o->range.by = TIMED_BY_NAME;
+		} else {
+			(void)call_syntax_error(c);
+			return false;
+		}
+	}
+	if (o->range.by == TIMED_BY_RANK && !o->has_limit) {
+		o->range.limit = SIZE_MAX;
+		o->range.skip = 0;
+		o->empty = false;
+	}
+	if (o->has_limit && o->range.by == TIMED_BY_RANK) {
+		reply_error(c->reply, STR("ERR syntax error, LIMIT is only supported in "
+					  "combination with either BYSCORE or BYLEX"));
+		return false;
+	}
+	if (o->scores && o->range.by == TIMED_BY_NAME) {
+		reply_error(c->reply, STR("ERR syntax error, WITHSCORES not supported in "
+					  "combination with BYLEX"));
+		return false;
+	}
+	return true;
+}
+
+static enum status
+range_generic(struct call *c, size_t key, bool full, struct range_options *o)
+{
+	bool stores = key == 2;
+	struct timed_members e;
+	struct timed_item *item;
+	bool outside;
+
+	if (!options_read(c, key + 3, full, !stores, o))
+		return STATUS_OK;
+	outside = o->empty;
+	if (!range_read(c, key + 1, o))
+		return STATUS_OK;
+	TRY(data_item_read(c, key, TIMED_ZSET, &item));
+	if (!item)
+		return STATUS_OK;
+	TRY(range_clip(item, o));
+	o->empty |= outside;
+	TRY(range_find(item, o, &e));
+	if (stores)
+		return range_store(c, &e);
+	range_answer(c, &e, o->scores);
+	return STATUS_OK;
+}
+
+enum status
+cmd_zrange(struct call *c)
+{
+	struct range_options o = { 0 };
+
+	return range_generic(c, 1, true, &o);
+}
+
+enum status
+cmd_zrangestore(struct call *c)
+{
+	struct range_options o = { 0 };
+
+	return range_generic(c, 2, true, &o);
+}
+
+enum status
+cmd_zrevrange(struct call *c)
+{
+	struct range_options o = { .range = { .reverse = true } };
+
+	return range_generic(c, 1, false, &o);
+}
+
+enum status
+cmd_zrangebyscore(struct call *c)
+{
+	struct range_options o = { .range = { .by = TIMED_BY_SCORE } };
+
+	return range_generic(c, 1, false, &o);
+}
+
+enum status
+cmd_zrevrangebyscore(struct call *c)
+{
+	struct range_options o = { .range = { .by = TIMED_BY_SCORE, .reverse = true } };
+
+	return range_generic(c, 1, false, &o);
+}
+
+enum status
+cmd_zrangebylex(struct call *c)
+{
+	struct range_options o = { .range = { .by = TIMED_BY_NAME } };
+
+	return range_generic(c, 1, false, &o);
+}
+
+enum status
+cmd_zrevrangebylex(struct call *c)
+{
+	struct range_options o = { .range = { .by = TIMED_BY_NAME, .reverse = true } };
+
+	return range_generic(c, 1, false, &o);
+}
+
+/* ---- Counting and removing ---- */
+
+static enum status
+count_generic(struct call *c, enum timed_zset_by by)
+{
+	struct range_options o = { .range = { .by = by, .limit = SIZE_MAX } };
+	struct timed_item *item;
+	uint64_t count = 0;
+
+	if (!range_read(c, 2, &o))
+		return STATUS_OK;
+	TRY(data_item(c, 1, TIMED_ZSET, &item));
+	if (!item)
+		return STATUS_OK;
+	if (item->type != TIMED_LEAF && !o.empty)
+		TRY(timed_zset_range_count(item, &o.range, &count));
+	reply_int(c->reply, (int64_t)count);
+	return STATUS_OK;
+}
+
+enum status
+cmd_zcount(struct call *c)
+{
+	return count_generic(c, TIMED_BY_SCORE);
+}
+
+enum status
+cmd_zlexcount(struct call *c)
+{
+	return count_generic(c, TIMED_BY_NAME);
+}
+
+static enum status
+remove_generic(struct call *c, enum timed_zset_by by, const char *event)
+{
+	struct range_options o = { .range = { .by = by, .limit = SIZE_MAX } };
+	struct timed_members e;
+	struct timed_item *item;
+
+	if (!range_read(c, 2, &o))
+		return STATUS_OK;
+	TRY(data_item(c, 1, TIMED_ZSET, &item));
+	if (!item)
+		return STATUS_OK;
+	TRY(range_clip(item, &o));
+	TRY(range_find(item, &o, &e));
+	reply_int(c->reply, (int64_t)e.count);
+	if (!e.count)
+		return STATUS_OK;
+	TRY(timed_members_delete(item, e.members, e.count));
+	return data_changed(c, item, c->argv[1], EVENT_ZSET, event);
+}
+
+enum status
+cmd_zremrangebyrank(struct call *c)
+{
+	return remove_generic(c, TIMED_BY_RANK, "zremrangebyrank");
+}
+
+enum status
+cmd_zremrangebyscore(struct call *c)
+{
+	return remove_generic(c, TIMED_BY_SCORE, "zremrangebyscore");
+}
+
+enum status
+cmd_zremrangebylex(struct call *c)
+{
+	return remove_generic(c, TIMED_BY_NAME, "zremrangebylex");
+}

@@ -1,0 +1,57 @@
+#include "door/redis/cmd/stream.h"
+
+#include <stdio.h>
+
+#include "door/redis/wire/number.h"
+
+enum {
+	ID_BYTES = 48, /* of an id as text */
+};
+
+bool
+stream_id_read(struct str text, uint64_t seq, struct timed_stream_id *ret)
+{
+	bool has_seq = text.len && memchr(text.ptr, '-', text.len);
+	struct str ms = str_cut(&text, '-');
+
+	ret->seq = seq;
+	return number_read_unsigned(ms, &ret->ms) &&
+	       (!has_seq || number_read_unsigned(text, &ret->seq));
+}
+
+bool
+stream_id_arg(struct call *c, size_t i, uint64_t seq, struct timed_stream_id *ret)
+{
+	if (stream_id_read(c->argv[i], seq, ret))
+		return true;
+	reply_error(c->reply, STR("ERR Invalid stream ID specified as stream command argument"));
+	return false;
+}
+
+void
+stream_answer_id(struct reply *r, struct timed_stream_id id)
+{
+	char text[ID_BYTES];
+	int len = snprintf(text, sizeof(text), "%llu-%llu", (unsigned long long)id.ms,
+			   (unsigned long long)id.seq);
+
+	reply_bulk(r, str_of(text, (size_t)len));
+}
+
+void
+stream_answer_entry(struct reply *r, const struct timed_entry *entry)
+{
+	reply_array(r, 2);
+	stream_answer_id(r, entry->id);
+	reply_array(r, entry->count);
+	for (size_t i = 0; i < entry->count; i++)
+		reply_bulk(r, entry->fields[i]);
+}
+
+void
+stream_answer_entries(struct reply *r, const struct timed_entries *entries)
+{
+	reply_array(r, entries->count);
+	for (size_t i = 0; i < entries->count; i++)
+		stream_answer_entry(r, &entries->entries[i]);
+}

@@ -1,0 +1,53 @@
+#include "door/redis/cmd/zset.h"
+
+#include "door/redis/wire/number.h"
+
+enum status
+zset_pop(struct call *c, struct timed_item *item, struct str key, bool greatest, uint64_t most,
+	 struct timed_members *ret)
+{
+	const struct timed_zset_range range = {
+		.by = TIMED_BY_RANK,
+		.to = most,
+		.reverse = greatest,
+		.limit = SIZE_MAX,
+	};
+	struct timed_member *gone;
+
+	TRY(timed_zset_range(item, &range, ret));
+	if (!ret->count)
+		return STATUS_OK;
+	/* What was found is answered later, and deleting changes what it is given. */
+	gone = arena_alloc(c->arena, ret->count * sizeof(*gone));
+	if (!gone)
+		return STATUS_LIMIT;
+	memcpy(gone, ret->members, ret->count * sizeof(*gone));
+	TRY(timed_members_delete(item, gone, ret->count));
+	return data_changed(c, item, key, EVENT_ZSET, greatest ? "zpopmax" : "zpopmin");
+}
+
+bool
+zset_read_score(struct str s, struct timed_bound *ret)
+{
+	*ret = (struct timed_bound){ .kind = TIMED_BOUND_INCLUSIVE };
+	if (s.len && s.ptr[0] == '(') {
+		ret->kind = TIMED_BOUND_EXCLUSIVE;
+		s = str_skip(s, 1);
+	}
+	return number_read_bound(s, &ret->score);
+}
+
+bool
+zset_read_name(struct str s, struct timed_bound *ret, bool *ret_below, bool *ret_above)
+{
+	*ret = (struct timed_bound){ .kind = TIMED_BOUND_END };
+	*ret_below = str_eq(s, STR("-"));
+	*ret_above = str_eq(s, STR("+"));
+	if (*ret_below || *ret_above)
+		return true;
+	if (!s.len || (s.ptr[0] != '[' && s.ptr[0] != '('))
+		return false;
+	ret->kind = s.ptr[0] == '[' ? TIMED_BOUND_INCLUSIVE : TIMED_BOUND_EXCLUSIVE;
+	ret->name = str_skip(s, 1);
+	return true;
+}

@@ -1,0 +1,184 @@
+/* What every library of scripts uses. On the script's stack. */
+#include "door/redis/script/script.h"
+#include "loop/fiber.h"
+
+enum {
+	SLICE_LEAST = 4, /* instructions of a slice, for the memory that there is */
+};
+
+struct script *
+script_of(lua_State *L)
+{
+	void *ud;
+
+	(void)lua_getallocf(L, &ud);
+	return ud;
+}
+
+void
+script_leave(struct script *s, enum script_want wants)
+{
+	s->wants = wants;
+	fiber_leave(s->fiber);
+}
+
+/*
+ * How many instructions there are between two looks. One instruction may go through all memory that
+ * the script has, such as a comparison of two strings or a collection of garbage; so the more there
+ * is, the fewer they are.
+ */
+static int
+script_slice(const struct script *s)
+{
+	size_t count = SCRIPT_SLICE_INSTRUCTIONS;
+
+	if (s->bytes > SCRIPT_SLICE_BYTES)
+		count = count * SCRIPT_SLICE_BYTES / s->bytes;
+	if (count < SLICE_LEAST)
+		count = SLICE_LEAST;
+	return s->slice < (int)count ? s->slice : (int)count;
+}
+
+static void
+script_hook(lua_State *L, lua_Debug *ar)
+{
+	struct script *s = script_of(L);
+
+	(void)ar;
+	script_leave(s, SCRIPT_WANTS_PAUSE);
+	script_begin_slice(s);
+}
+
+void
+script_begin_slice(struct script *s)
+{
+	s->slice_bytes = s->bytes;
+	lua_sethook(s->running, script_hook, LUA_MASKCOUNT, script_slice(s));
+}
+
+/*
+ * Each coroutine counts its own instructions. Where a slice is short, what the other one has left
+ * of its own is not: so the slice ends here.
+ */
+void
+script_run_thread(struct script *s, lua_State *thread)
+{
+	s->running = thread;
+	if (!s->is_sliced || script_slice(s) == SCRIPT_SLICE_INSTRUCTIONS)
+		return;
+	script_leave(s, SCRIPT_WANTS_PAUSE);
+	script_begin_slice(s);
+}
+
+void
+script_work(lua_State *L, size_t steps)
+{
+	struct script *s = script_of(L);
+
+	s->work += steps;
+	if (s->work < SCRIPT_SLICE_INSTRUCTIONS)
+		return;
+	s->work = 0;
+	script_leave(s, SCRIPT_WANTS_PAUSE);
+}
+
+/* ---- Compiling ---- */
+
+struct script_text {
+	struct str rest;
+	bool begun;
+};
+
+static const char *
+script_read_text(lua_State *L, void *arg, size_t *ret_bytes)
+{
+	struct script_text *text = arg;
+	const char *piece = text->rest.ptr;
+
+	if (text->begun)
+		script_leave(script_of(L), SCRIPT_WANTS_PAUSE);
+	text->begun = true;
+	*ret_bytes = text->rest.len < SCRIPT_READ_BYTES ? text->rest.len : SCRIPT_READ_BYTES;
+	text->rest = str_skip(text->rest, *ret_bytes);
+	return *ret_bytes ? piece : NULL;
+}
+
+int
+script_compile(lua_State *L, struct str text, const char *name)
+{
+	struct script_text reading = { .rest = text };
+
+	if (text.len && text.ptr[0] == LUA_SIGNATURE[0]) {
+		lua_pushliteral(L, "compiled code cannot be loaded");
+		return LUA_ERRSYNTAX;
+	}
+	return lua_load(L, script_read_text, &reading, name);
+}
+
+/* ---- Errors and texts ---- */
+
+void
+script_push_error(lua_State *L, const char *text)
+{
+	lua_createtable(L, 0, 3);
+	if (text[0] != '-')
+		lua_pushfstring(L, "ERR %s", text);
+	else if (strchr(text, ' '))
+		lua_pushstring(L, text + 1);
+	else
+		lua_pushfstring(L, "ERR %s", text + 1);
+	lua_setfield(L, -2, "err");
+}
+
+/* As Redis calls it: a script can see the field. */
+#define TOLD_FIELD "ignore_error_stats_update"
+
+void
+script_mark_told(lua_State *L)
+{
+	lua_pushboolean(L, true);
+	lua_setfield(L, -2, TOLD_FIELD);
+}
+
+bool
+script_error_is_told(lua_State *L)
+{
+	bool told;
+
+	lua_pushliteral(L, TOLD_FIELD);
+	lua_rawget(L, -2);
+	told = lua_toboolean(L, -1);
+	lua_pop(L, 1);
+	return told;
+}
+
+struct buf *
+script_scratch(lua_State *L)
+{
+	struct script *s = script_of(L);
+
+	buf_clear(&s->scratch);
+	return &s->scratch;
+}
+
+int
+script_push_scratch(lua_State *L)
+{
+	struct script *s = script_of(L);
+
+	if (buf_status(&s->scratch) != STATUS_OK)
+		return luaL_error(L, "the text needs more memory than a script may use "
+				     "(SCRIPT_MEMORY_BYTES)");
+	lua_pushlstring(L, s->scratch.ptr ? s->scratch.ptr : "", s->scratch.len);
+	return 1;
+}
+
+void
+script_new_library(lua_State *L, const luaL_Reg *functions, size_t count)
+{
+	lua_newtable(L);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushcfunction(L, functions[i].func);
+		lua_setfield(L, -2, functions[i].name);
+	}
+}

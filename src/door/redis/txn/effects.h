@@ -1,0 +1,92 @@
+/*
+ * What happens in the process when a transaction has taken place: clients that wait for its keys
+ * look again, messages go out, and a client watches what it has read.
+ *
+ * Any thread; what is about WATCH on the fiber of the client or that of its group.
+ */
+#ifndef FROND_DOOR_REDIS_TXN_EFFECTS_H
+#define FROND_DOOR_REDIS_TXN_EFFECTS_H
+
+#include "door/redis/txn/client.h"
+#include "door/redis/txn/txn.h"
+
+/* True if what a client may wait for can have come to the effect's key. */
+bool effects_brings(const struct effect *e);
+
+/* After the commit. */
+void effects_happen(struct redis *r, const struct txn *x);
+
+/*
+ * Keys have expired and were removed in the background, or fields of them: tells those who want to
+ * know. The groups that have changed these keys before have ended (run_await()). Any thread.
+ */
+void effects_expired(struct redis *r, const struct timed_expired *first);
+/* True if somebody may want to be told of that soon. Any thread. */
+bool effects_wait_for_expiry(const struct redis *r);
+
+/* ---- WATCH (effects_watch.c) ---- */
+
+/* After the commit of a WATCH, which has read that version of the key. */
+void effects_watch(struct client *c, unsigned db, struct str key, struct str version);
+void effects_unwatch_all(struct client *c);
+/* Whether nothing that the client watches has changed, in the transaction of its EXEC. */
+MUST_USE enum status effects_watches_hold(struct redis *r, struct client *c, struct txn *x,
+					  bool *ret);
+
+/* ---- Blocking (effects_block.c) ---- */
+
+/*
+ * The client waits for something at these keys, in the order in which clients came. `*ret_first` is
+ * true if it is the first one at one of them: it then looks once more, since something may have
+ * come before it was in the list. Whoever stands behind others must not: what is there is theirs.
+ */
+MUST_USE enum status effects_block(struct client *c, unsigned db, const struct str *argv,
+				   const size_t *places, size_t count, bool *ret_first);
+/*
+ * Takes the client off the lists of those who wait. Returns true if something may have come to its
+ * keys and no other client was told: then the caller tells the next one, by effects_ready().
+ */
+bool effects_unblock(struct client *c);
+/*
+ * The client's fiber calls this before it waits. From then on, a group whose commands bring
+ * something to one of the client's keys may run the client's job, in the group's transaction. The
+ * fiber must not touch the job, nor the buffer of its answer, until it has called
+ * effects_withdraw().
+ */
+void effects_offer(struct client *c, struct job *job);
+/*
+ * The fiber takes its job back. If a group has claimed it, this waits until that group has ended.
+ * True: a group has run the job, and the answer is in the job's buffer.
+ */
+bool effects_withdraw(struct client *c);
+/*
+ * Claims for a group the job of the next client that waits for the effect's key. `group` is any
+ * pointer that is the group's alone. `*at` is NULL at first, and then says where the client before
+ * is, for the next call of the same attempt. NULL with `e->served` set: no further client waits.
+ * NULL without it: the next client cannot be served by a group, so it and those behind it are
+ * signalled after the commit.
+ */
+struct job *effects_claim(struct redis *r, struct effect *e, const void *group,
+			  struct blocked **at);
+/* A group that has claimed jobs begins anew: these clients wait again, in their order. */
+void effects_claim_anew(struct redis *r, struct job *claimed);
+/* The group has ended: gives back the jobs that it has claimed, by their `next_claimed`. */
+void effects_release(struct redis *r, struct job *claimed);
+/* Something may be at the key: the first who waits for it looks. */
+void effects_ready(struct redis *r, unsigned db, struct str key);
+/*
+ * Likewise, after the commit of an effect that brings something, but only for clients that its
+ * group has not served already.
+ */
+void effects_ready_left(struct redis *r, const struct effect *e);
+/* The same of all keys of a database. */
+void effects_ready_all(struct redis *r, unsigned db);
+/* `c` has found something that it cannot use: those behind it look. */
+void effects_pass_on(struct client *c);
+
+/* ---- Messages (pubsub.c) ---- */
+
+/* To all who have subscribed to the channel; how many they were. */
+size_t effects_publish(struct redis *r, bool shard, struct str channel, struct str message);
+
+#endif

@@ -1,0 +1,576 @@
+#include "door/redis/txn/others.h"
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "catalog/chores.h"
+#include "catalog/events.h"
+#include "door/redis/txn/effects.h"
+#include "door/redis/txn/messages.h"
+#include "door/redis/txn/notify.h"
+#include "door/redis/txn/pubsub.h"
+#include "door/redis/txn/redis_int.h"
+
+enum {
+	WAITED_BATCH = 256,    /* keys that one transaction begins to watch */
+	FAILED_PAUSE_MS = 200, /* before the store is asked again after a failure */
+	OTHERS_ARENA_BYTES = 64 * 1024 * 1024,
+	NOBODY = 0, /* instead of a process: all of them tell their clients */
+	CLEAR_EVERY_MS = 2000,
+	CLEAR_PLACES = 1 + MESSAGES_KEPT_MS / CLEAR_EVERY_MS,
+};
+
+/* Where the log ended at some time. */
+struct others_mark {
+	uint64_t at_ns;
+	struct messages_place end;
+};
+
+struct others {
+	struct redis *redis;
+	struct kv_store *store;
+	pthread_t thread;
+
+	/* Owns what others tell the thread, and it them. The store is asked without it. */
+	pthread_mutex_t lock;
+	bool stops;
+	bool listens;                /* the thread alone ends that */
+	struct messages_place place; /* the thread's while it listens */
+
+	/* The thread's. */
+	struct arena *arena;
+	struct kv_future *shards[MESSAGES_SHARDS]; /* watches of the log */
+	struct kv_future *dbs[REDIS_DATABASES];    /* of the names of databases */
+	bool failed;
+
+	/* The chore's. */
+	struct others_mark marks[CLEAR_PLACES]; /* the oldest first */
+	size_t marks_count;
+	struct messages_place cleared;
+};
+
+static void
+watch_drop(struct kv_future **watch)
+{
+	kv_future_free(*watch);
+	*watch = NULL;
+}
+
+/* True if the watch has completed; it is dropped then. */
+static bool
+watch_take(struct others *o, struct kv_future **watch)
+{
+	if (!*watch || !kv_future_ready(*watch))
+		return false;
+	if (kv_future_wait(*watch) != STATUS_OK)
+		o->failed = true; /* it was lost; after a pause it is made again */
+	watch_drop(watch);
+	return true;
+}
+
+/* Commits a transaction that has only read and watched. */
+static enum status
+watches_commit(struct kv_tx *tx)
+{
+	struct kv_future *commit = kv_commit(tx);
+	enum status status = kv_future_wait(commit);
+
+	kv_future_free(commit);
+	return status;
+}
+
+/* ---- The thread: watching keys ---- */
+
+/*
+ * Takes out what has changed, and drops keys that nobody waits for: those that would have to be
+ * watched anew, or all of them where there are many. Returns keys to be watched, a batch of them.
+ */
+static struct waited *
+waited_collect(struct others *o)
+{
+	struct waited_keys *keys = &o->redis->waited;
+	bool many = keys->count > REDIS_WAITED_KEYS / 2;
+	struct waited *batch = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < WAITED_SLOTS; i++) {
+		for (struct waited **at = &keys->slots[i]; *at;) {
+			struct waited *w = *at;
+
+			if (watch_take(o, &w->watch))
+				w->settled = false;
+			if (!w->clients && (many || !w->settled)) {
+				*at = w->next;
+				watch_drop(&w->watch);
+				mem_free(w);
+				keys->count--;
+				continue;
+			}
+			if (!w->settled && count < WAITED_BATCH) {
+				w->batch = batch;
+				batch = w;
+				count++;
+			}
+			at = &w->next;
+		}
+	}
+	return batch;
+}
+
+/* The databases that a transaction has opened. */
+struct waited_dbs {
+	bool known[REDIS_DATABASES];
+	struct catalog_db *dbs[REDIS_DATABASES]; /* NULL: there is none */
+	struct kv_future *watches[REDIS_DATABASES];
+};
+
+static void
+waited_dbs_close(struct waited_dbs *d)
+{
+	for (size_t i = 0; i < REDIS_DATABASES; i++) {
+		catalog_db_unref(d->dbs[i]);
+		watch_drop(&d->watches[i]);
+	}
+}
+
+static enum status
+waited_open_db(struct others *o, struct kv_tx *tx, unsigned db, struct waited_dbs *d)
+{
+	struct err ignored = { 0 };
+	char text[TXN_NAME_BYTES];
+	struct str name = txn_db_name(db, text);
+	enum status status;
+
+	if (d->known[db])
+		return STATUS_OK;
+	if (!o->dbs[db])
+		TRY(catalog_watch_name(tx, CATALOG_SPACE_REDIS, name, &d->watches[db]));
+	status = catalog_open_bare(tx, NULL, CATALOG_SPACE_REDIS, name, &d->dbs[db], &ignored);
+	if (status != STATUS_NOT_FOUND)
+		TRY(status);
+	d->known[db] = true;
+	return STATUS_OK;
+}
+
+static enum status
+waited_watch(struct others *o, struct kv_tx *tx, struct waited *batch, struct waited_dbs *d)
+{
+	struct err ignored = { 0 };
+
+	for (struct waited *w = batch; w; w = w->batch) {
+		struct timed t;
+
+		TRY(waited_open_db(o, tx, w->db, d));
+		if (!d->dbs[w->db])
+			continue;
+		timed_init(&t, tx, d->dbs[w->db], NULL, &ignored);
+		TRY(timed_item_watch(&t, w->key, o->arena, &w->watch));
+	}
+	return watches_commit(tx);
+}
+
+/* The keys are watched: whatever came to them before, clients see when they look. */
+static void
+waited_settle(struct others *o, struct waited *batch, struct waited_dbs *d)
+{
+	for (size_t i = 0; i < REDIS_DATABASES; i++) {
+		if (!d->watches[i])
+			continue;
+		o->dbs[i] = d->watches[i];
+		d->watches[i] = NULL;
+	}
+	for (struct waited *w = batch; w; w = w->batch) {
+		w->settled = true;
+		effects_ready(o->redis, w->db, w->key);
+	}
+}
+
+static void
+others_watch_keys(struct others *o, struct waited *batch)
+{
+	struct kv_tx *tx;
+	enum status status = kv_begin(o->store, KV_TX_READ_ONLY, &tx);
+
+	if (status != STATUS_OK) {
+		o->failed = true;
+		return;
+	}
+	do {
+		struct waited_dbs dbs = { 0 };
+
+		arena_clear(o->arena);
+		status = waited_watch(o, tx, batch, &dbs);
+		if (status == STATUS_OK) {
+			waited_settle(o, batch, &dbs);
+			waited_dbs_close(&dbs);
+			break;
+		}
+		for (struct waited *w = batch; w; w = w->batch)
+			watch_drop(&w->watch);
+		waited_dbs_close(&dbs);
+	} while (kv_on_error(tx, status) == STATUS_OK);
+	o->failed |= status != STATUS_OK;
+	kv_tx_free(tx);
+}
+
+/* A name stands for another database: its keys are other ones in the store. */
+static void
+others_check_dbs(struct others *o)
+{
+	for (unsigned db = 0; db < REDIS_DATABASES; db++) {
+		if (!watch_take(o, &o->dbs[db]))
+			continue;
+		for (size_t i = 0; i < WAITED_SLOTS; i++) {
+			for (struct waited *w = o->redis->waited.slots[i]; w; w = w->next) {
+				if (w->db != db)
+					continue;
+				watch_drop(&w->watch);
+				w->settled = false;
+			}
+		}
+	}
+}
+
+static void
+others_turn_keys(struct others *o)
+{
+	struct waited *batch;
+
+	do {
+		pthread_mutex_lock(&o->redis->blocked_lock);
+		others_check_dbs(o);
+		batch = waited_collect(o);
+		pthread_mutex_unlock(&o->redis->blocked_lock);
+		if (batch)
+			others_watch_keys(o, batch);
+	} while (batch && !o->failed);
+}
+
+/* ---- The thread: reading messages ---- */
+
+static void
+others_deliver(struct others *o, const struct messages_page *page)
+{
+	if (page->lost) {
+		/* What comes behind the gap is not for those who have not been told of it. */
+		log_event(LOG_LEVEL_WARN, "redis_messages_lost",
+			  "text=\"subscribers are closed, since messages were cleared before they "
+			  "were read\"");
+		pubsub_close_all(o->redis);
+		return;
+	}
+	for (size_t i = 0; i < page->count; i++) {
+		const struct messages_message *m = &page->messages[i];
+
+		/* What this process has published it has given to its clients itself. */
+		if (m->origin != o->redis->origin)
+			(void)effects_publish(o->redis, m->shard, m->channel, m->message);
+	}
+}
+
+static enum status
+others_read_page(struct others *o, struct kv_tx *tx, struct messages_page *page, struct err *err)
+{
+	for (unsigned i = 0; i < MESSAGES_SHARDS; i++)
+		if (!o->shards[i])
+			TRY(messages_watch(tx, i, &o->shards[i]));
+	TRY(messages_read(tx, &o->place, o->arena, page, err));
+	return watches_commit(tx);
+}
+
+/* Reads a page, and watches for what comes after it. False: there is no more, or it has failed. */
+static bool
+others_read(struct others *o, struct kv_tx *tx)
+{
+	struct messages_page page = { 0 };
+	struct err err = { 0 };
+	enum status status;
+	bool had[MESSAGES_SHARDS];
+
+	for (unsigned i = 0; i < MESSAGES_SHARDS; i++)
+		had[i] = o->shards[i] != NULL;
+	do {
+		arena_clear(o->arena);
+		status = others_read_page(o, tx, &page, &err);
+		for (unsigned i = 0; status != STATUS_OK && i < MESSAGES_SHARDS; i++)
+			if (!had[i])
+				watch_drop(&o->shards[i]);
+	} while (status != STATUS_OK && kv_on_error(tx, status) == STATUS_OK);
+	if (status != STATUS_OK) {
+		log_event(LOG_LEVEL_WARN, "redis_messages_failed", "status=%s text=\"%s\"",
+			  status_name(status), err.text);
+		o->failed = true;
+		return false;
+	}
+	others_deliver(o, &page);
+	o->place = page.end;
+	kv_tx_reset(tx);
+	return page.more;
+}
+
+static void
+others_turn_messages(struct others *o)
+{
+	bool due = false, listens;
+	struct kv_tx *tx;
+
+	pthread_mutex_lock(&o->lock);
+	if (o->listens && !pubsub_has_subscribers(o->redis))
+		o->listens = false;
+	listens = o->listens;
+	pthread_mutex_unlock(&o->lock);
+	for (unsigned i = 0; i < MESSAGES_SHARDS; i++) {
+		if (!listens)
+			watch_drop(&o->shards[i]);
+		else
+			due |= watch_take(o, &o->shards[i]) || !o->shards[i];
+	}
+	if (!due)
+		return;
+	if (kv_begin(o->store, KV_TX_READ_ONLY, &tx) != STATUS_OK) {
+		o->failed = true;
+		return;
+	}
+	while (others_read(o, tx))
+		;
+	kv_tx_free(tx);
+}
+
+static enum status
+listen_body(struct kv_tx *tx, void *place)
+{
+	return messages_end(tx, place);
+}
+
+enum status
+others_listen(struct others *o, struct err *err)
+{
+	struct messages_place place;
+	bool listens;
+
+	pthread_mutex_lock(&o->lock);
+	listens = o->listens;
+	pthread_mutex_unlock(&o->lock);
+	if (listens)
+		return STATUS_OK;
+	TRY(kv_run_read(o->store, listen_body, &place, err));
+	pthread_mutex_lock(&o->lock);
+	if (!o->listens)
+		o->place = place;
+	o->listens = true;
+	pthread_mutex_unlock(&o->lock);
+	bell_ring(&o->redis->waited.bell);
+	return STATUS_OK;
+}
+
+/* ---- The thread: waiting ---- */
+
+static void
+events_add(struct event **events, size_t *count, struct kv_future *watch, bool *ready)
+{
+	struct event *e = watch ? kv_future_event(watch) : NULL;
+
+	if (e)
+		events[(*count)++] = e;
+	else if (watch)
+		*ready = true;
+}
+
+/* The events of all watches, behind room for the bell's. NULL: out of memory. */
+static struct event **
+others_events(struct others *o, size_t *count, bool *ready)
+{
+	struct waited_keys *keys = &o->redis->waited;
+	struct event **events;
+
+	*count = 1;
+	pthread_mutex_lock(&o->redis->blocked_lock);
+	events = mem_alloc((1 + keys->count + MESSAGES_SHARDS + REDIS_DATABASES) * sizeof(*events));
+	for (size_t i = 0; events && i < WAITED_SLOTS; i++)
+		for (struct waited *w = keys->slots[i]; w; w = w->next)
+			events_add(events, count, w->watch, ready);
+	pthread_mutex_unlock(&o->redis->blocked_lock);
+	for (size_t i = 0; events && i < MESSAGES_SHARDS; i++)
+		events_add(events, count, o->shards[i], ready);
+	for (size_t i = 0; events && i < REDIS_DATABASES; i++)
+		events_add(events, count, o->dbs[i], ready);
+	return events;
+}
+
+/* Waits until there is something to do. False: the thread is to end. */
+static bool
+others_rest(struct others *o)
+{
+	uint64_t deadline = WAIT_FOREVER;
+	struct event *bell_alone, **events;
+	bool ready = false, goes_on;
+	size_t count;
+
+	events = others_events(o, &count, &ready);
+	if (o->failed || !events) {
+		/* What has failed is tried again after a pause. */
+		count = 1;
+		deadline = clock_after_ms(FAILED_PAUSE_MS);
+	} else if (ready) {
+		count = 1;
+		deadline = 0;
+	}
+	bell_wait(&o->redis->waited.bell, events ? events : &bell_alone, count, deadline);
+	mem_free(events);
+	o->failed = false;
+	pthread_mutex_lock(&o->lock);
+	goes_on = !o->stops;
+	pthread_mutex_unlock(&o->lock);
+	return goes_on;
+}
+
+static void *
+others_run(void *arg)
+{
+	struct others *o = arg;
+
+	do {
+		others_turn_keys(o);
+		others_turn_messages(o);
+	} while (others_rest(o));
+	return NULL;
+}
+
+/* ---- Its life ---- */
+
+enum status
+others_new(struct redis *r, struct others **ret)
+{
+	struct others *o = mem_zalloc(sizeof(*o));
+
+	if (!o)
+		return STATUS_NOMEM;
+	o->redis = r;
+	o->store = r->config.store;
+	o->arena = arena_new(OTHERS_ARENA_BYTES);
+	pthread_mutex_init(&o->lock, NULL);
+	if (o->arena && pthread_create(&o->thread, NULL, others_run, o) == 0) {
+		*ret = o;
+		return STATUS_OK;
+	}
+	arena_free(o->arena);
+	pthread_mutex_destroy(&o->lock);
+	mem_free(o);
+	return STATUS_LIMIT;
+}
+
+void
+others_free(struct others *o)
+{
+	if (!o)
+		return;
+	pthread_mutex_lock(&o->lock);
+	o->stops = true;
+	pthread_mutex_unlock(&o->lock);
+	bell_ring(&o->redis->waited.bell);
+	(void)pthread_join(o->thread, NULL);
+	for (size_t i = 0; i < MESSAGES_SHARDS; i++)
+		watch_drop(&o->shards[i]);
+	for (size_t i = 0; i < REDIS_DATABASES; i++)
+		watch_drop(&o->dbs[i]);
+	arena_free(o->arena);
+	pthread_mutex_destroy(&o->lock);
+	mem_free(o);
+}
+
+/* ---- Telling ---- */
+
+struct tell {
+	struct others *o;
+	const struct effect *first;
+	struct kv_tx *tx;
+	struct messages_writer writer;
+	struct err err;
+};
+
+static enum status
+tell_one(void *arg, struct str channel, struct str message)
+{
+	struct tell *t = arg;
+
+	return messages_put(t->tx, &t->writer,
+			    &(struct messages_message){
+				    .origin = NOBODY, .channel = channel, .message = message },
+			    &t->err);
+}
+
+static enum status
+tell_body(struct kv_tx *tx, void *arg)
+{
+	struct tell *t = arg;
+
+	t->tx = tx;
+	t->writer = (struct messages_writer){ 0 };
+	for (const struct effect *e = t->first; e; e = e->next)
+		TRY(notify_each(t->o->redis, e, tell_one, t));
+	return STATUS_OK;
+}
+
+void
+others_tell(struct others *o, const struct effect *first)
+{
+	struct tell t = { .o = o, .first = first };
+	unsigned wanted = atomic_load_explicit(&o->redis->events, memory_order_relaxed);
+	unsigned classes = 0;
+
+	for (const struct effect *e = first; e; e = e->next)
+		classes |= e->class;
+	if (wanted & classes)
+		(void)!kv_run(o->store, tell_body, &t, NULL, NULL);
+}
+
+/* ---- Clearing ---- */
+
+static enum status
+clear_body(struct kv_tx *tx, void *place)
+{
+	return messages_clear(tx, place);
+}
+
+/*
+ * Remembers where the log ends now, and clears what lies before a place that was its end
+ * MESSAGES_KEPT_MS ago.
+ */
+static enum status
+others_clear(void *arg, struct chore_turn *turn, struct err *err)
+{
+	struct others *o = arg;
+	struct messages_place end, old = { 0 };
+	uint64_t now = clock_mono_ns();
+	size_t due = 0;
+
+	(void)turn;
+	TRY(kv_run_read(o->store, listen_body, &end, err));
+	while (due < o->marks_count && now - o->marks[due].at_ns >= MESSAGES_KEPT_MS * 1000000ULL)
+		old = o->marks[due++].end;
+	if (messages_place_cmp(&old, &o->cleared) > 0) {
+		TRY(kv_run(o->store, clear_body, &old, NULL, err));
+		o->cleared = old;
+	}
+	o->marks_count -= due;
+	memmove(o->marks, o->marks + due, o->marks_count * sizeof(*o->marks));
+	if (o->marks_count < CLEAR_PLACES)
+		o->marks[o->marks_count++] = (struct others_mark){ .at_ns = now, .end = end };
+	return STATUS_OK;
+}
+
+void
+others_chores_add(struct others *o, struct chores *chores)
+{
+	chores_add(chores, &(struct chore){
+				   .name = "clear_messages",
+				   .run = others_clear,
+				   .arg = o,
+				   .quick = true,
+				   .leased = true,
+				   .unlisted = true,
+				   .pause_ms = CLEAR_EVERY_MS,
+			   });
+}

@@ -1,0 +1,40 @@
+#include "door/redis/txn/push.h"
+
+#include "base/mem.h"
+
+struct push *
+push_new(struct budget *budget, size_t most, bool insists)
+{
+	size_t size = sizeof(struct push) + most;
+	struct budget_part part;
+	struct push *p = NULL;
+
+	budget_part_init(&part, budget);
+	/* It waits for its readers, and nothing is free for it: there may be very many. */
+	budget_part_last(&part);
+	if (insists ? budget_use_reserve(&part, size) : budget_use(&part, size))
+		p = mem_alloc(size);
+	if (!p) {
+		budget_part_release(&part);
+		return NULL;
+	}
+	*p = (struct push){ .refs = 1, .part = part };
+	p->bytes = (struct buf){ .ptr = (char *)(p + 1), .cap = most, .max_bytes = most };
+	return p;
+}
+
+struct push *
+push_ref(struct push *p)
+{
+	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+	return p;
+}
+
+void
+push_unref(struct push *p)
+{
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	budget_part_release(&p->part);
+	mem_free(p);
+}
