@@ -29,7 +29,7 @@ hold_expiring(void *redis, const struct timed_expired *first)
 {
 	uint64_t db, lanes = 0;
 
-	if (!redis_waits_for_expiry(redis))
+	if (!effects_wait_for_expiry(redis))
 		return;
 	for (const struct timed_expired *what = first; what; what = what->next)
 		if (str_to_u64(what->db, &db))
