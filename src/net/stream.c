@@ -34,6 +34,7 @@ struct net_stream {
 	bool moved;              /* bytes came, or were taken, since serve() was called */
 	bool ending;             /* serve() has returned false */
 	bool keeps;              /* the door keeps something that the peer has begun */
+	bool unwanted;           /* and others need the memory */
 };
 
 struct net_stream_conn {
@@ -437,8 +438,8 @@ stream_trim(struct net_stream *s)
 }
 
 /*
- * Waits while the peer owes the rest of what it has begun. It is cut off if others need the memory
- * that this takes. `events` begins with NULL, for what tells of that.
+ * Waits while the peer owes the rest of what it has begun, unless others need the memory that this
+ * takes. `events` begins with NULL, for what tells of that.
  */
 static void
 stream_wait_for_rest(struct net_stream *s, struct event **events, size_t count,
@@ -459,8 +460,8 @@ stream_wait_for_rest(struct net_stream *s, struct event **events, size_t count,
 			METRIC_REFUSED("memory_bytes");
 			log_event(LOG_LEVEL_INFO, "slow_body", "peer=%s limit=memory_bytes",
 				  s->conn->net.peer);
-			net_conn_abort(&s->conn->net);
-			break;
+			s->unwanted = true;
+			return; /* stalled: no more memory comes until the connection has ended */
 		}
 	} while (clock_mono_ns() < deadline_ns);
 	if (!s->conn->net.lost)
@@ -527,6 +528,12 @@ void
 net_stream_keep(struct net_stream *s, bool keeps)
 {
 	s->keeps = keeps;
+}
+
+bool
+net_stream_is_unwanted(const struct net_stream *s)
+{
+	return s->unwanted;
 }
 
 void

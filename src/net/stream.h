@@ -82,10 +82,12 @@ void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint
 
 /*
  * Says whether something is kept that the peer has begun and not ended, such as half of a request,
- * by the door or in what it has not taken. A peer that rests then is waited for: it is cut
- * off while others need the memory (NET_UNWELCOME_MS, BUDGET_STALL_MS).
+ * by the door or in what it has not taken. A peer that rests then is waited for, but not while
+ * others need the memory (NET_UNWELCOME_MS, BUDGET_STALL_MS): then net_stream_rest() returns, and
+ * net_stream_is_unwanted() is true. The door tells the peer so, in its protocol, and ends.
  */
 void net_stream_keep(struct net_stream *s, bool keeps);
+bool net_stream_is_unwanted(const struct net_stream *s);
 
 /* True while net_stream_peek() would give bytes that it has not given yet. */
 bool net_stream_has_input(const struct net_stream *s);

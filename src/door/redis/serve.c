@@ -60,16 +60,32 @@ client_reply(struct client *c)
 
 /* ---- Output ---- */
 
+/*
+ * Tells the client why its connection ends, where there may be no memory for an answer: what was
+ * not sent is dropped, and `error` does not go through the client's buffer.
+ */
+static void
+client_end_for_memory(struct client *c, struct str error)
+{
+	buf_release(&c->out);
+	buf_release(&c->big);
+	c->end = CLIENT_ENDS;
+	(void)!net_stream_write(c->stream, error);
+}
+
 static void
 client_send(struct client *c)
 {
 	/* What an answer has asked for and not used is for others while its client reads. */
 	if (c->part->asked_bytes)
 		budget_settle(c->part);
-	if (buf_status(&c->out) != STATUS_OK)
+	if (buf_status(&c->out) != STATUS_OK) {
+		METRIC_REFUSED("memory_bytes");
+		client_end_for_memory(c, STR("-ERR there is no memory for the answers, and the "
+					     "connection ends (memory_bytes)\r\n"));
+	} else if (c->out.len && client_write_answers(c, buf_str(&c->out)) != STATUS_OK) {
 		c->end = CLIENT_ENDS;
-	else if (c->out.len && client_write_answers(c, buf_str(&c->out)) != STATUS_OK)
-		c->end = CLIENT_ENDS;
+	}
 	if (c->out.cap > KEPT_BYTES)
 		buf_release(&c->out);
 	buf_clear(&c->out);
@@ -923,6 +939,13 @@ serve_input(struct batch *b, struct str in)
 			break;
 		}
 		at += c->request.at;
+		/*
+		 * All of what it owed is there: a short answer needs no room among what lasts. But
+		 * what MULTI keeps lasts, however it comes.
+		 */
+		if (c->owes && !c->multi)
+			budget_part_end_lasting(c->part);
+		c->owes = false;
 		atomic_store_explicit(&c->request_bytes, c->request.at, memory_order_relaxed);
 		serve_request(b, argv, c->request.expected);
 		request_clear(&c->request);
@@ -961,8 +984,16 @@ serve_rest(struct client *c, bool half)
 	uint64_t until = idle_deadline(c);
 	unsigned signals;
 
+	c->owes = half;
 	net_stream_keep(c->stream, half || client_has_queued_much(c));
 	signals = client_wait(c, true, look < until ? look : until);
+	if (net_stream_is_unwanted(c->stream)) {
+		client_end_for_memory(c,
+				      STR("-ERR Protocol error: the end of a request, or EXEC, did "
+					  "not come, and others need the memory "
+					  "(memory_bytes)\r\n"));
+		return false;
+	}
 	if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED || !client_follow(c))
 		return false;
 	if (net_stream_has_input(c->stream))
@@ -977,15 +1008,12 @@ serve_rest(struct client *c, bool half)
 static bool
 serve_no_input(struct client *c)
 {
-	struct reply reply = client_reply(c);
-
-	if (buf_status(&c->big) == STATUS_OK)
-		return false;
-	METRIC_REFUSED("memory_bytes");
-	buf_release(&c->big);
-	reply_error(&reply, STR("ERR Protocol error: there is no memory for a request of this "
-				"length (memory_bytes)"));
-	client_send(c);
+	if (buf_status(&c->big) != STATUS_OK) {
+		METRIC_REFUSED("memory_bytes");
+		client_end_for_memory(c,
+				      STR("-ERR Protocol error: there is no memory for a request "
+					  "of this length (memory_bytes)\r\n"));
+	}
 	return false;
 }
 

@@ -85,6 +85,7 @@ struct client {
 	struct buf served_out;
 	struct budget_part served_part; /* that counts it */
 	struct buf big; /* a request that is larger than the stream's buffer, or its beginning */
+	bool owes;      /* it has rested in the middle of a request */
 	struct request request;
 
 	/* Who it is. */
