@@ -225,8 +225,12 @@ client_receive_head(struct client *c)
 static void
 append(struct response *r, const char *bytes, size_t n)
 {
-	r->body = realloc(r->body, r->body_len + n + 1);
-	assert_non_null(r->body);
+	/* To twice of what is needed: a body of many chunks is not to be moved with each. */
+	if (r->body_len + n + 1 > r->body_cap) {
+		r->body_cap = 2 * (r->body_len + n) + 1;
+		r->body = realloc(r->body, r->body_cap);
+		assert_non_null(r->body);
+	}
 	memcpy(r->body + r->body_len, bytes, n);
 	r->body_len += n;
 	r->body[r->body_len] = '\0';

@@ -21,6 +21,7 @@ struct response {
 	char *head; /* status line and headers */
 	char *body; /* NUL-terminated */
 	size_t body_len;
+	size_t body_cap;
 	bool broken; /* the connection ended in the middle */
 };
 
