@@ -55,16 +55,31 @@ def contains(text, part):
     assert part in text, f"{part!r} is not in:\n{text}"
 
 
+# Few rounds: 600,000 of them take two seconds of a processor under a sanitizer, and an administrator's
+# password is hashed at each start. What the default is, and that it is served, others tell (test_users.py).
+QUICK = "[chttpd_auth]\niterations = 10\n"
+
+
+def hash_quickly(cwd, options, env):
+    """The options, and a file of settings for a server that has an administrator and no such file."""
+    if "--config" in options or not ("--admin" in options or "FROND_ADMIN" in (env or {})):
+        return options
+    path = pathlib.Path(cwd) / "quick.ini"
+    path.write_text(QUICK)
+    return (*options, "--config", str(path))
+
+
 class Server:
-    """`with Server(dir, *options) as server`: a frond that serves on a free port."""
+    """`with Server(dir, *options) as server`: a frond that serves on a free port. A file of settings that
+    a test gives to one with an administrator begins with QUICK."""
 
     def __init__(self, cwd, *options, env=None, http="127.0.0.1:0", before=None):
         self.stop_code = None
         listen = ["--http", http] if http else []
         self.log = open(pathlib.Path(cwd) / "server.log", "w+")
         self.process = subprocess.Popen(
-            [FROND, "serve", *listen, *options], cwd=cwd, env={**ENV, **(env or {})},
-            stdout=subprocess.PIPE, stderr=self.log, text=True,
+            [FROND, "serve", *listen, *hash_quickly(cwd, options, env)], cwd=cwd,
+            env={**ENV, **(env or {})}, stdout=subprocess.PIPE, stderr=self.log, text=True,
             preexec_fn=before)
         line = self.process.stdout.readline()
         assert " at http" in line, f"frond serve did not start: {line}{self.read_log()}"
@@ -112,6 +127,13 @@ class Server:
             lines = answer.read().decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
+
+
+def make_quick_store(cwd):
+    """A store with a setting to hash quickly, which is for commands without a server, too."""
+    with Server(cwd) as server:
+        status, _ = server.request("PUT", "/_node/_local/_config/chttpd_auth/iterations", "10")
+        equal(status, 200)
 
 
 def run_threads(*jobs):

@@ -8,7 +8,7 @@ import time
 import urllib.request
 import uuid
 
-from harness import Server, cluster, equal
+from harness import QUICK, Server, cluster, equal
 
 ROUNDS = 30
 BASIC = {"Authorization": "Basic " + base64.b64encode(b"anna:secret").decode()}
@@ -27,7 +27,7 @@ class Processes:
         for n in range(self.count):
             directory = self.cwd / f"server{n}"
             directory.mkdir()
-            (directory / "ini").write_text(self.settings)
+            (directory / "ini").write_text(QUICK + self.settings)
             servers.append(self.stack.enter_context(
                 Server(directory, "--store", cluster(), "--admin", "anna:secret",
                        "--config", str(directory / "ini"))))

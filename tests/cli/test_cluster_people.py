@@ -15,7 +15,6 @@ from harness import cluster, equal, main, ok, test
 from processes import BASIC, Processes, ask, database, login, names, status, turns
 
 # Hashes are quick: their slowness is no affair of these tests.
-QUICK = "[chttpd_auth]\niterations = 10\n"
 TOKENS = """
 [chttpd]
 authentication_handlers = {chttpd_auth, jwt_authentication_handler}, {chttpd_auth, default_authentication_handler}
@@ -42,7 +41,7 @@ def write_user(server, name, rev=None, **more):
 @contextlib.contextmanager
 def people(cwd, settings=""):
     """Three servers at a store with an empty _users."""
-    with Processes(cwd, settings=QUICK + settings) as servers:
+    with Processes(cwd, settings=settings) as servers:
         status(servers[0], "DELETE", "/_users")
         equal(status(servers[0], "PUT", "/_users"), 201)
         try:

@@ -13,7 +13,7 @@ import urllib.request
 
 import mongo
 import resp
-from harness import Server, Skip, contains, equal, main, ok, test
+from harness import QUICK, Server, Skip, contains, equal, main, ok, test
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 ADMIN = {"Authorization": "Basic " + base64.b64encode(b"ada:secret").decode()}
@@ -168,7 +168,7 @@ def only_administrators_scrape(cwd):
 
 @test
 def a_port_of_their_own_has_metrics_for_everybody_and_nothing_else(cwd):
-    (cwd / "frond.ini").write_text("[prometheus]\nadditional_port = true\nport = 0\n")
+    (cwd / "frond.ini").write_text(QUICK + "[prometheus]\nadditional_port = true\nport = 0\n")
     with Server(cwd, "--config", "frond.ini", env={"FROND_ADMIN": "ada:secret"}) as server:
         address = re.search(r"event=metrics_port address=(\S+)", server.read_log()).group(1)
         apart = type("Apart", (), {"url": f"http://{address}"})
@@ -340,7 +340,7 @@ def a_feed_that_computes_for_long_is_a_slow_request(cwd):
 
 @test
 def a_slow_request_is_logged_without_secrets(cwd):
-    (cwd / "frond.ini").write_text("[frond]\nslow_request_ms = 1\n")
+    (cwd / "frond.ini").write_text(QUICK + "[frond]\nslow_request_ms = 1\n")
     with Server(cwd, "--config", "frond.ini", env={"FROND_ADMIN": "ada:secret"}) as server:
         server.request("PUT", "/db", headers=ADMIN)
         docs = {"docs": [{"_id": f"{i:05}", "n": i} for i in range(3000)]}

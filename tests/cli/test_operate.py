@@ -9,7 +9,7 @@ import re
 import threading
 import time
 
-from harness import Server, contains, equal, main, ok, run, test
+from harness import QUICK, Server, contains, equal, main, ok, run, test
 from mongo import Failure
 from mongo_server import MongoServer
 
@@ -248,7 +248,7 @@ def nothing_that_is_there_is_overwritten(cwd):
 @test
 def server_backs_up_its_store_while_others_write(cwd):
     (cwd / "backups").mkdir()
-    (cwd / "frond.ini").write_text("[frond]\nbackup_dir = backups\n")
+    (cwd / "frond.ini").write_text(QUICK + "[frond]\nbackup_dir = backups\n")
     with Server(cwd, "--config", "frond.ini", "--admin", "anna:secret") as server:
         admin = basic("anna", "secret")
         url = server.url.replace("http://", "http://anna:secret@")
@@ -291,7 +291,7 @@ def server_backs_up_its_store_while_others_write(cwd):
 @test
 def endpoints_are_for_administrators_and_stay_in_their_directory(cwd):
     (cwd / "backups").mkdir()
-    (cwd / "frond.ini").write_text("[frond]\nbackup_dir = backups\n")
+    (cwd / "frond.ini").write_text(QUICK + "[frond]\nbackup_dir = backups\n")
     with Server(cwd, "--config", "frond.ini", "--admin", "anna:secret") as server:
         admin = basic("anna", "secret")
         equal(server.request("POST", "/_frond/backup", {"target": "x"})[0], 401)

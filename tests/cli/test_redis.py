@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 
-from harness import Server, contains, equal, main, ok, run, test
+from harness import Server, contains, equal, main, make_quick_store, ok, run, test
 from redis_server import Redis, later
 from resp import Error
 
@@ -1084,6 +1084,7 @@ def settings_are_looked_for_before_their_values(cwd):
 @test
 def keys_of_subcommands_are_known(cwd):
     admin = ("--admin", "root:secret")
+    make_quick_store(cwd)
     ok("user", "add", "ann", "--roles", "redis:~cache:* +@all", cwd=cwd, stdin="pw\n")
     with Redis(cwd, *admin) as server, server.client() as c:
         c("AUTH", "ann", "pw")
@@ -1157,6 +1158,7 @@ def people_log_in_and_may_do_what_their_roles_say(cwd):
         equal(c("ACL", "WHOAMI"), b"root")
         equal(c("SET", "cache:a", "1"), "OK")
         server.stop()
+    make_quick_store(cwd)
     ok("user", "add", "ann", "--roles", "redis:~cache:* +@read", cwd=cwd,
        stdin="pw\n")
     with Redis(cwd, *admin) as server, server.client() as c:

@@ -5,7 +5,7 @@ import re
 import socket
 import time
 
-from harness import Server, contains, equal, main, ok, test, until
+from harness import Server, contains, equal, main, make_quick_store, ok, test, until
 from redis_server import Redis
 from resp import Client, encode
 
@@ -224,6 +224,7 @@ def nothing_is_tracked(cwd):
 @test
 def rules_are_told_by_kinds(cwd):
     admin = ("--admin", "root:secret")
+    make_quick_store(cwd)
     ok("user", "add", "ann", "--roles", "redis:~cache:* %R~log:* &news +get +acl|getuser", cwd=cwd,
        stdin="pw\n")
     with Redis(cwd, *admin) as server, server.client() as c:
@@ -324,6 +325,7 @@ def answers_that_nobody_reads_have_limits_too(cwd):
 @test
 def rules_may_be_about_subcommands(cwd):
     admin = ("--admin", "root:secret")
+    make_quick_store(cwd)
     for name, rules in (("ops", "+@all -@dangerous"), ("reads", "+@read +client|id +config|get"),
                         ("most", "+config -config|set +config| -client|nosuch"), ("conn", "+@connection")):
         ok("user", "add", name, "--roles", f"redis:~* {rules}", cwd=cwd, stdin="pw\n")
@@ -367,6 +369,7 @@ RULES = "redis:~cache:* %R~ro:* &news* +get +set +mget +config|get +publish +sub
 
 @test
 def a_dry_run_tells_what_a_person_may_do(cwd):
+    make_quick_store(cwd)
     ok("user", "add", "bob", "--roles", RULES, cwd=cwd, stdin="pw\n")
     with Redis(cwd, "--admin", "root:secret") as server, server.client() as c:
         c("AUTH", "root", "secret")
@@ -401,6 +404,7 @@ def a_dry_run_tells_what_a_person_may_do(cwd):
 
 @test
 def sort_looks_up_keys_for_those_who_may_read_all(cwd):
+    make_quick_store(cwd)
     for name, rules in (("ann", "~mine:*"), ("bob", "~mine:* %R~*")):
         ok("user", "add", name, "--roles", f"redis:{rules} +sort +eval", cwd=cwd, stdin="pw\n")
     with Redis(cwd, "--admin", "root:secret") as server, server.client() as c:
@@ -420,6 +424,7 @@ def sort_looks_up_keys_for_those_who_may_read_all(cwd):
 
 @test
 def what_was_refused_is_in_a_log(cwd):
+    make_quick_store(cwd)
     ok("user", "add", "bob", "--roles", RULES, cwd=cwd, stdin="pw\n")
     with Redis(cwd, "--admin", "root:secret") as server, server.client() as c, server.client() as bob:
         c("AUTH", "root", "secret")

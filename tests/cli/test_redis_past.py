@@ -1,6 +1,6 @@
 """The past of Redis's door: FROND.AT and FROND.HISTORY."""
 
-from harness import contains, equal, main, ok, test
+from harness import contains, equal, main, make_quick_store, ok, test
 from redis_server import Redis, later
 from resp import Error
 
@@ -291,6 +291,7 @@ def the_past_is_for_those_who_may_read_the_present(cwd):
         c("FROND.HISTORY", "60")
         c("MSET", "cache:a", "1", "other", "2")
         server.stop()
+    make_quick_store(cwd)
     ok("user", "add", "ann", "--roles", "redis:~cache:* +@read -get", cwd=cwd, stdin="pw\n")
     with Redis(cwd, *admin) as server, server.client() as c:
         equal(c("AUTH", "ann", "pw"), "OK")

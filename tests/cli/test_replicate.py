@@ -6,7 +6,7 @@ import re
 import pathlib
 import time
 
-from harness import Server, contains, equal, main, test, until
+from harness import QUICK, Server, contains, equal, main, test, until
 
 LONG = base64.b64encode(bytes(range(256)) * 2000).decode()
 
@@ -152,7 +152,7 @@ FROM_TO = {"source": "from", "target": "to", "continuous": True}
 @test
 def a_document_runs_with_the_rights_that_its_owner_has_now(directory):
     admin, anna = basic("admin", "secret"), basic("anna", "apple")
-    (pathlib.Path(directory) / "ini").write_text("[replicator]\nbackoff = 300\n")
+    (pathlib.Path(directory) / "ini").write_text(QUICK + "[replicator]\nbackoff = 300\n")
     with Server(directory, "--config", "ini", "--admin", "admin:secret") as server:
         people(server, "anna")
 

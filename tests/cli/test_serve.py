@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 
-from harness import FROND, Server, contains, equal, main, ok, run, test
+from harness import FROND, QUICK, Server, contains, equal, main, ok, run, test
 
 DOCS = "".join(json.dumps({"_id": f"{i:04}", "n": i}, separators=(",", ":")) + "\n"
                for i in range(1200))
@@ -179,7 +179,8 @@ def what_was_written_is_there_after_a_restart(cwd):
 
 @test
 def settings_changed_over_http_win_over_the_file_and_outlive_a_restart(cwd):
-    (cwd / "frond.ini").write_text("[couchdb]\nmax_document_size = 5000\n[admins]\nfile = pw\n")
+    (cwd / "frond.ini").write_text(
+        QUICK + "[couchdb]\nmax_document_size = 5000\n[admins]\nfile = pw\n")
     limit = "/_node/_local/_config/couchdb/max_document_size"
     options = ["--config", "frond.ini", "--admin", "anna:secret"]
     anna = basic("anna", "secret")
@@ -218,7 +219,7 @@ def last_administrator_of_a_server_that_others_reach_stays(cwd):
         env = basic("env", "pw")
         equal(server.request("PUT", "/_node/_local/_config/admins/bob", "pw", headers=env)[0], 200)
         equal(server.stop(), 0)
-    (cwd / "frond.ini").write_text("[admins]\nbert = pw\n")
+    (cwd / "frond.ini").write_text(QUICK + "[admins]\nbert = pw\n")
     with Server(cwd, "--config", "frond.ini", http="0.0.0.0:0") as server:
         for name, status in (("bob", 200), ("bert", 400)):
             equal(server.request("DELETE", f"/_node/_local/_config/admins/{name}",
@@ -307,7 +308,7 @@ def administrator_comes_from_the_environment(cwd):
 @test
 def settings_come_from_a_file_and_the_command_line_wins(cwd):
     (cwd / "frond.ini").write_text(
-        "[chttpd]\nport = 1\n[admins]\nanna = secret\n[frond]\nstore = embedded:filed\n"
+        QUICK + "[chttpd]\nport = 1\n[admins]\nanna = secret\n[frond]\nstore = embedded:filed\n"
         "[couchdb]\nmax_document_size = 1000\n[log]\nlevel = error\n")
     with Server(cwd, "--config", "frond.ini") as server:
         assert (cwd / "filed").is_dir()

@@ -5,7 +5,7 @@ import json
 import os
 import pty
 
-from harness import ENV, FROND, Server, contains, equal, main, ok, run, test
+from harness import ENV, FROND, Server, contains, equal, main, make_quick_store, ok, run, test
 
 ADMIN = "boss:secret"
 
@@ -15,9 +15,7 @@ def basic(credentials):
 
 
 def serve(cwd, *options):
-    """A server that hashes quickly: the slowness of hashes is no affair of these tests."""
-    (cwd / "quick.ini").write_text("[chttpd_auth]\niterations = 1000\n")
-    return Server(cwd, "--admin", ADMIN, "--config", "quick.ini", *options)
+    return Server(cwd, "--admin", ADMIN, *options)
 
 
 def session(server, credentials):
@@ -68,17 +66,19 @@ def people_of_a_store_are_those_whom_a_server_lets_in(cwd):
         with serve(cwd) as server:
             return session(server, who)
 
+    make_quick_store(cwd)
     walk(cwd, ["--store", "embedded:data"], look)
     ok("verify", cwd=cwd)
 
 
 @test
-def a_password_is_stored_as_a_hash_and_other_members_stay(cwd):
+def a_password_is_stored_as_a_hash_of_600000_rounds_and_other_members_stay(cwd):
     docs = json.dumps(user("anna", password="first", color="green"))
     ok("load", "_users", cwd=cwd, stdin=docs)
     ok("user", "password", "anna", cwd=cwd, stdin="second\n")
     doc = json.loads(ok("dump", "_users", cwd=cwd).stdout)
     equal((doc["color"], doc["password_scheme"], doc.get("password")), ("green", "pbkdf2", None))
+    equal(doc["iterations"], 600000)
     with serve(cwd) as server:
         equal(session(server, "anna:second")[0], 200)
         equal(session(server, "anna:first")[0], 401)
@@ -91,6 +91,7 @@ def what_makes_no_sense_is_refused_with_a_reason(cwd):
         equal(result.returncode, code)
         contains(result.stderr, text)
 
+    make_quick_store(cwd)
     ok("user", "add", "anna", cwd=cwd, stdin="x\n")
     refused(1, 'there is a user "anna" already', "add", "anna")
     refused(1, 'there is no user "eve"', "remove", "eve")
@@ -150,6 +151,7 @@ def at_a_terminal(cwd, *args, typed):
 
 @test
 def a_terminal_is_asked_twice_and_shows_no_password(cwd):
+    make_quick_store(cwd)
     shown, code = at_a_terminal(cwd, "user", "add", "anna", typed=[b"hidden\n", b"hidden\n"])
     equal(code, 0)
     contains(shown, "Password of anna: ")
@@ -181,6 +183,7 @@ def settings_of_a_store_say_what_a_password_must_be_and_how_it_is_hashed(cwd):
 
 @test
 def a_load_into_users_hashes_passwords_and_keeps_couchdbs_rules(cwd):
+    make_quick_store(cwd)
     docs = [user("anna", password="first", roles=["editors"]),
             user("bob", roles=["_admin"]),
             {"_id": "bob", "name": "bob", "roles": [], "type": "user"},
