@@ -14,8 +14,7 @@ import time
 import urllib.error
 import urllib.request
 
-import foundationdb
-from harness import FROND, Server, equal, main, ok, test
+from harness import FROND, Server, equal, foundationdb, main, ok, test
 
 HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
 FDBSERVER = os.environ.get("FROND_TEST_FDBSERVER")
