@@ -11,7 +11,7 @@
 #include "access/follow.h"
 #include "base/buf.h"
 #include "door/redis/acl/acl.h"
-#include "door/redis/txn/pubsub_table.h"
+#include "base/hash_table.h"
 #include "door/redis/txn/push.h"
 #include "door/redis/txn/run.h"
 #include "door/redis/wire/request.h"
@@ -110,7 +110,7 @@ struct client {
 
 	/* Pub/sub: the redis's pubsub_lock, but for the counts. */
 	struct subscription *subscriptions[3]; /* channels, patterns, shard channels */
-	struct pubsub_table subscribed[3];     /* the same, by names */
+	struct hash_table subscribed[3];       /* the same, by names */
 	_Atomic size_t subscription_count[3];
 
 	/* MONITOR: the redis's monitor_lock, but for whether it does. */

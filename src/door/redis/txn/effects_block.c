@@ -26,7 +26,7 @@ struct blocked {
 
 /* A key that clients wait for. */
 struct blocked_key {
-	struct pubsub_entry entry;
+	struct hash_entry entry;
 	struct blocked *first, *last;
 	/*
 	 * Whoever stands before this one has got something, in `front_group`, which has claimed
@@ -52,7 +52,7 @@ static struct blocked_key *
 blocked_find(struct redis *r, unsigned db, struct str key)
 {
 	uint64_t hash = blocked_hash(db, key);
-	struct pubsub_entry *e = pubsub_table_find(&r->blocked, hash);
+	struct hash_entry *e = hash_table_find(&r->blocked, hash);
 
 	for (; e; e = e->next) {
 		struct blocked_key *k = (struct blocked_key *)e;
@@ -75,7 +75,7 @@ blocked_key_add(struct redis *r, unsigned db, struct str key)
 	k->db = db;
 	k->key = str_of(bytes, key.len);
 	k->entry.hash = blocked_hash(db, key);
-	if (pubsub_table_add(&r->blocked, &k->entry))
+	if (hash_table_add(&r->blocked, &k->entry))
 		return k;
 	mem_free(k);
 	return NULL;
@@ -87,7 +87,7 @@ blocked_key_settle(struct redis *r, struct blocked_key *k)
 {
 	if (k->first)
 		return;
-	pubsub_table_remove(&r->blocked, &k->entry);
+	hash_table_remove(&r->blocked, &k->entry);
 	mem_free(k);
 }
 
@@ -471,7 +471,7 @@ effects_ready_all(struct redis *r, unsigned db)
 		return;
 	pthread_mutex_lock(&r->blocked_lock);
 	for (size_t i = 0; i < r->blocked.slot_count; i++) {
-		for (struct pubsub_entry *e = r->blocked.slots[i]; e; e = e->next) {
+		for (struct hash_entry *e = r->blocked.slots[i]; e; e = e->next) {
 			const struct blocked_key *k = (struct blocked_key *)e;
 
 			if (k->db == db)

@@ -17,14 +17,14 @@ enum {
 };
 
 struct channel {
-	struct pubsub_entry entry; /* of struct redis */
+	struct hash_entry entry; /* of struct redis */
 	struct subscription *subscriptions;
 	size_t count;
 	struct str name; /* behind the struct */
 };
 
 struct subscription {
-	struct pubsub_entry entry; /* of the client */
+	struct hash_entry entry; /* of the client */
 	struct client *client;
 	struct channel *channel;
 	struct subscription *next; /* of the client */
@@ -47,7 +47,7 @@ channel_hash(struct str name)
 }
 
 static struct channel *
-channel_of(struct pubsub_entry *entry)
+channel_of(struct hash_entry *entry)
 {
 	return (struct channel *)entry;
 }
@@ -56,7 +56,7 @@ static struct channel *
 channel_find(struct redis *r, enum pubsub_kind kind, struct str name)
 {
 	uint64_t hash = channel_hash(name);
-	struct pubsub_entry *e = pubsub_table_find(&r->channels[kind], hash);
+	struct hash_entry *e = hash_table_find(&r->channels[kind], hash);
 
 	while (e && (e->hash != hash || !str_eq(channel_of(e)->name, name)))
 		e = e->next;
@@ -74,7 +74,7 @@ channel_make(struct redis *r, enum pubsub_kind kind, struct str name)
 	memcpy(bytes, name.ptr, name.len);
 	ch->name = str_of(bytes, name.len);
 	ch->entry.hash = channel_hash(name);
-	if (!pubsub_table_add(&r->channels[kind], &ch->entry)) {
+	if (!hash_table_add(&r->channels[kind], &ch->entry)) {
 		mem_free(ch);
 		return NULL;
 	}
@@ -86,7 +86,7 @@ channel_drop_if_empty(struct redis *r, enum pubsub_kind kind, struct channel *ch
 {
 	if (ch->count)
 		return;
-	pubsub_table_remove(&r->channels[kind], &ch->entry);
+	hash_table_remove(&r->channels[kind], &ch->entry);
 	mem_free(ch);
 }
 
@@ -96,7 +96,7 @@ static struct subscription *
 subscription_find(struct client *c, enum pubsub_kind kind, struct str name)
 {
 	uint64_t hash = channel_hash(name);
-	struct pubsub_entry *e = pubsub_table_find(&c->subscribed[kind], hash);
+	struct hash_entry *e = hash_table_find(&c->subscribed[kind], hash);
 
 	while (e && (e->hash != hash || !str_eq(((struct subscription *)e)->channel->name, name)))
 		e = e->next;
@@ -123,7 +123,7 @@ subscription_add(struct client *c, enum pubsub_kind kind, struct str name)
 		s->channel = ch;
 		s->entry.hash = ch->entry.hash;
 	}
-	if (!s || !ch || !pubsub_table_add(&c->subscribed[kind], &s->entry)) {
+	if (!s || !ch || !hash_table_add(&c->subscribed[kind], &s->entry)) {
 		if (ch)
 			channel_drop_if_empty(c->redis, kind, ch);
 		mem_free(s);
@@ -153,7 +153,7 @@ subscription_remove(struct client *c, enum pubsub_kind kind, struct subscription
 	*s->link_same = s->next_same;
 	if (s->next_same)
 		s->next_same->link_same = s->link_same;
-	pubsub_table_remove(&c->subscribed[kind], &s->entry);
+	hash_table_remove(&c->subscribed[kind], &s->entry);
 	budget_unuse(c->part, subscription_bytes(s->channel->name));
 	s->channel->count--;
 	channel_drop_if_empty(c->redis, kind, s->channel);
@@ -253,10 +253,10 @@ static void
 channels_each(struct redis *r, enum pubsub_kind kind, void (*take)(struct channel *ch, void *arg),
 	      void *arg)
 {
-	const struct pubsub_table *t = &r->channels[kind];
+	const struct hash_table *t = &r->channels[kind];
 
 	for (size_t i = 0; i < t->slot_count; i++)
-		for (struct pubsub_entry *e = t->slots[i]; e; e = e->next)
+		for (struct hash_entry *e = t->slots[i]; e; e = e->next)
 			take(channel_of(e), arg);
 }
 

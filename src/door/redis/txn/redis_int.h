@@ -43,7 +43,7 @@ struct redis {
 
 	/* Owns who has subscribed to what. Messages are handed out while it is held to read. */
 	pthread_rwlock_t pubsub_lock;
-	struct pubsub_table channels[3]; /* channels, patterns, shard channels */
+	struct hash_table channels[3]; /* channels, patterns, shard channels */
 
 	/* Owns the list of clients that see all commands; how many they are is read without. */
 	pthread_mutex_t monitor_lock;
@@ -52,7 +52,7 @@ struct redis {
 
 	/* Owns who waits for which key, and the jobs that groups may run for them. */
 	pthread_mutex_t blocked_lock;
-	struct pubsub_table blocked;    /* keys that clients wait for: effects_block.c */
+	struct hash_table blocked;      /* keys that clients wait for: effects_block.c */
 	struct waited_keys waited;      /* for other processes; with its bell */
 	_Atomic uint64_t ticket_count;  /* clients in `blocked` */
 	_Atomic uint64_t blocked_count; /* those that INFO tells of: they have found nothing */

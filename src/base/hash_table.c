@@ -1,4 +1,4 @@
-#include "door/redis/txn/pubsub_table.h"
+#include "base/hash_table.h"
 
 #include <assert.h>
 
@@ -8,8 +8,8 @@ enum {
 	FIRST_SLOTS = 16,
 };
 
-static struct pubsub_entry **
-table_slot(const struct pubsub_table *t, uint64_t hash)
+static struct hash_entry **
+table_slot(const struct hash_table *t, uint64_t hash)
 {
 	uint64_t at = hash & t->mask;
 
@@ -18,9 +18,9 @@ table_slot(const struct pubsub_table *t, uint64_t hash)
 }
 
 static bool
-table_begin(struct pubsub_table *t)
+table_begin(struct hash_table *t)
 {
-	t->slots = mem_zalloc(FIRST_SLOTS * sizeof(struct pubsub_entry *));
+	t->slots = mem_zalloc(FIRST_SLOTS * sizeof(struct hash_entry *));
 	if (!t->slots)
 		return false;
 	t->slot_count = t->cap = FIRST_SLOTS;
@@ -30,13 +30,13 @@ table_begin(struct pubsub_table *t)
 
 /* Adds a slot, with the entries of another one that belong there. Without memory it stays away. */
 static void
-table_grow(struct pubsub_table *t)
+table_grow(struct hash_table *t)
 {
-	struct pubsub_entry **from, **to;
+	struct hash_entry **from, **to;
 
 	if (t->slot_count == t->cap) {
-		struct pubsub_entry **slots = mem_realloc(
-			t->slots, 2 * t->cap * sizeof(struct pubsub_entry *));
+		struct hash_entry **slots = mem_realloc(t->slots,
+							2 * t->cap * sizeof(struct hash_entry *));
 
 		if (!slots)
 			return;
@@ -49,7 +49,7 @@ table_grow(struct pubsub_table *t)
 	to = &t->slots[t->slot_count];
 	*to = NULL;
 	while (*from) {
-		struct pubsub_entry *entry = *from;
+		struct hash_entry *entry = *from;
 
 		if ((entry->hash & t->mask) != t->slot_count) {
 			from = &entry->next;
@@ -62,16 +62,16 @@ table_grow(struct pubsub_table *t)
 	t->slot_count++;
 }
 
-struct pubsub_entry *
-pubsub_table_find(const struct pubsub_table *t, uint64_t hash)
+struct hash_entry *
+hash_table_find(const struct hash_table *t, uint64_t hash)
 {
 	return t->slots ? *table_slot(t, hash) : NULL;
 }
 
 bool
-pubsub_table_add(struct pubsub_table *t, struct pubsub_entry *entry)
+hash_table_add(struct hash_table *t, struct hash_entry *entry)
 {
-	struct pubsub_entry **slot;
+	struct hash_entry **slot;
 
 	if (!t->slots && !table_begin(t))
 		return false;
@@ -85,17 +85,22 @@ pubsub_table_add(struct pubsub_table *t, struct pubsub_entry *entry)
 }
 
 void
-pubsub_table_remove(struct pubsub_table *t, struct pubsub_entry *entry)
+hash_table_remove(struct hash_table *t, struct hash_entry *entry)
 {
-	struct pubsub_entry **link = table_slot(t, entry->hash);
+	struct hash_entry **link = table_slot(t, entry->hash);
 
 	while (*link != entry) {
 		assert(*link && "the entry is in the table");
 		link = &(*link)->next;
 	}
 	*link = entry->next;
-	if (--t->count == 0) {
-		mem_free(t->slots);
-		*t = (struct pubsub_table){ 0 };
-	}
+	if (--t->count == 0)
+		hash_table_clear(t);
+}
+
+void
+hash_table_clear(struct hash_table *t)
+{
+	mem_free(t->slots);
+	*t = (struct hash_table){ 0 };
 }
