@@ -163,6 +163,12 @@ def until(condition, seconds=120):
         time.sleep(0.02)
 
 
+def computed(pid):
+    """The seconds that a process has computed."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 _cluster = None
 
 

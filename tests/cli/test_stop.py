@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from harness import FROND, Server, contains, equal, main, test
+from harness import FROND, Server, computed, contains, equal, main, test
 from mongo import Client as mongo_client
 from redis_server import Redis
 
@@ -97,13 +97,9 @@ def others_are_served_while_two_requests_compute(cwd):
 
 def busy(pid):
     """How many processors the process takes, over half a second."""
-    def spent():
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    before = spent()
+    before = computed(pid)
     time.sleep(0.5)
-    return (spent() - before) / 0.5
+    return (computed(pid) - before) / 0.5
 
 
 @test

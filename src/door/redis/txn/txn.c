@@ -1,9 +1,11 @@
 #include "door/redis/txn/txn.h"
 
+#include "base/hash.h"
 #include "base/steady.h"
 #include "door/redis/acl/subcommand.h"
 #include "door/redis/txn/notify.h"
 #include "door/redis/txn/redis_int.h"
+#include "loop/step.h"
 
 void
 txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
@@ -52,6 +54,8 @@ txn_forget(struct txn *x)
 		x->missing[i] = false;
 	}
 	memset(x->slots, 0, sizeof(x->slots));
+	x->slots_used = 0;
+	hash_table_clear(&x->items);
 	x->cache = NULL; /* it does not know what this transaction has done */
 }
 
@@ -195,20 +199,41 @@ effect_add(struct call *c, const struct effect *effect)
 
 /* ---- Items ---- */
 
-static struct txn_item **
-item_slot(struct txn *x, unsigned db, struct str key)
+/* The item in a chain of entries, of which it is the first member; NULL: it is not there. */
+static struct txn_item *
+chain_find(struct hash_entry *e, uint64_t hash, unsigned db, struct str key)
 {
-	return &x->slots[(str_hash(key) + db) % TXN_SLOTS];
+	for (; e; e = e->next) {
+		struct txn_item *i = (struct txn_item *)e;
+
+		if (e->hash == hash && i->db == db && str_eq(i->item.key, key))
+			return i;
+	}
+	return NULL;
 }
 
 static struct txn_item *
 item_find(struct txn *x, unsigned db, struct str key)
 {
-	struct txn_item *i = *item_slot(x, db, key);
+	uint64_t hash = hash_keyed(db, key);
+	struct txn_item *i = chain_find(x->slots[hash % TXN_SLOTS], hash, db, key);
 
-	while (i && (i->db != db || !str_eq(i->item.key, key)))
-		i = i->next;
-	return i;
+	return i ? i : chain_find(hash_table_find(&x->items, hash), hash, db, key);
+}
+
+static enum status
+item_keep(struct txn *x, struct txn_item *i)
+{
+	struct hash_entry *e = &i->entry, **slot;
+
+	e->hash = hash_keyed(i->db, i->item.key);
+	if (x->slots_used == TXN_SLOTS)
+		return hash_table_add(&x->items, e) ? STATUS_OK : STATUS_NOMEM;
+	slot = &x->slots[e->hash % TXN_SLOTS];
+	e->next = *slot;
+	*slot = e;
+	x->slots_used++;
+	return STATUS_OK;
 }
 
 bool
@@ -224,12 +249,12 @@ static enum status
 item_ask(struct call *c, unsigned db, struct str key, struct txn_item **ret)
 {
 	struct txn *x = c->x;
-	struct txn_item **slot = item_slot(x, db, key);
 	struct txn_item *i = arena_zalloc(x->arena, sizeof(*i));
 	struct timed *t;
 
 	if (!i)
 		return STATUS_LIMIT;
+	TRY(step_count(1));
 	i->db = db;
 	i->item.key = key;
 	TRY(txn_db(c, db, &t));
@@ -237,9 +262,7 @@ item_ask(struct call *c, unsigned db, struct str key, struct txn_item **ret)
 	if (!t)
 		return STATUS_OK; /* it is not kept: another command may create the database */
 	TRY(timed_item_ask(t, key, x->arena, &i->item));
-	i->next = *slot;
-	*slot = i;
-	return STATUS_OK;
+	return item_keep(x, i);
 }
 
 static enum status

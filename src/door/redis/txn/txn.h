@@ -7,6 +7,7 @@
 #ifndef FROND_DOOR_REDIS_TXN_TXN_H
 #define FROND_DOOR_REDIS_TXN_TXN_H
 
+#include "base/hash_table.h"
 #include "door/redis/acl/acl.h"
 #include "door/redis/acl/command.h"
 #include "door/redis/txn/messages.h"
@@ -14,7 +15,7 @@
 #include "model/timed/item.h"
 
 enum {
-	TXN_SLOTS = 64,     /* of the table of items */
+	TXN_SLOTS = 64,     /* for items that need no memory beside their own */
 	TXN_NAME_BYTES = 4, /* of a database */
 };
 
@@ -76,7 +77,7 @@ struct effect {
 };
 
 struct txn_item {
-	struct txn_item *next;
+	struct hash_entry entry; /* of its slot or in the table */
 	unsigned db;
 	bool was_there; /* when a command last asked for it */
 	struct timed_item item;
@@ -97,7 +98,10 @@ struct txn {
 	struct txn_db *dbs[REDIS_DATABASES]; /* in the arena; NULL: not opened */
 	bool missing[REDIS_DATABASES];       /* it was looked for, and is not there */
 	struct timed_stages stages;          /* of the unit that runs */
-	struct txn_item *slots[TXN_SLOTS];
+	/* The items: the first ones in slots, which most transactions have enough of. */
+	struct hash_entry *slots[TXN_SLOTS];
+	size_t slots_used;
+	struct hash_table items;
 	struct effect *effects;
 	struct effect **effects_end;
 	struct messages_writer messages; /* for other processes */
