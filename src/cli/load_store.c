@@ -2,6 +2,7 @@
 #include "cli/load.h"
 
 #include "access/settings.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/settings.h"
@@ -384,7 +385,7 @@ store_free_uploads(struct store_sink *s)
 static bool
 batch_note_id(struct store_sink *s, struct str id)
 {
-	for (size_t slot = str_hash(id) & s->ids_mask;; slot = (slot + 1) & s->ids_mask) {
+	for (size_t slot = hash_keyed(0, id) & s->ids_mask;; slot = (slot + 1) & s->ids_mask) {
 		if (s->ids[slot] == 0) {
 			s->ids[slot] = (uint32_t)s->count + 1;
 			return false;

@@ -1,5 +1,6 @@
 #include "mql/key_set.h"
 
+#include "base/hash.h"
 #include "mql/mql_int.h"
 
 enum {
@@ -24,7 +25,7 @@ set_grow(struct mql_key_set *s, struct arena *keep)
 		TRY(step_count(1));
 		if (!s->table[i].ptr)
 			continue;
-		at = str_hash(s->table[i]) & (slots - 1);
+		at = hash_keyed(0, s->table[i]) & (slots - 1);
 		while (table[at].ptr)
 			at = (at + 1) & (slots - 1);
 		table[at] = s->table[i];
@@ -44,7 +45,7 @@ key_set_insert(struct mql_key_set *s, struct arena *keep, struct str key, bool *
 	TRY(set_grow(s, keep));
 	/* At most half full, so the search ends at an empty slot. */
 	assert(2 * s->count <= s->slots);
-	at = str_hash(key) & (s->slots - 1);
+	at = hash_keyed(0, key) & (s->slots - 1);
 	for (; s->table[at].ptr; at = (at + 1) & (s->slots - 1)) {
 		TRY(step_count(1));
 		if (str_eq(s->table[at], key))

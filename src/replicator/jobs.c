@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/hash.h"
 #include "base/rand.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
@@ -11,7 +12,7 @@
 static struct job **
 job_bucket(struct replicator *r, struct str full_id)
 {
-	return &r->jobs[str_hash(full_id) % JOB_BUCKETS];
+	return &r->jobs[hash_keyed(0, full_id) % JOB_BUCKETS];
 }
 
 struct job *
@@ -56,7 +57,7 @@ job_next(struct replicator *r, struct job *j)
 	if (j && j->next)
 		return j->next;
 	if (j)
-		bucket = str_hash(str_from_cstr(j->full_id)) % JOB_BUCKETS + 1;
+		bucket = hash_keyed(0, str_from_cstr(j->full_id)) % JOB_BUCKETS + 1;
 	while (bucket < JOB_BUCKETS && !r->jobs[bucket])
 		bucket++;
 	return bucket < JOB_BUCKETS ? r->jobs[bucket] : NULL;

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <endian.h>
 
+#include "base/hash.h"
 #include "mql/expr/expr_int.h"
 
 enum {
@@ -261,7 +262,7 @@ enum {
 static uint32_t *
 members_slot(const struct mql_members *m, struct str name)
 {
-	size_t at = str_hash(name) & (m->slot_count - 1);
+	size_t at = hash_keyed(0, name) & (m->slot_count - 1);
 
 	while (m->slots[at] && !str_eq(m->names[m->slots[at] - 1], name))
 		at = (at + 1) & (m->slot_count - 1);

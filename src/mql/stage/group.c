@@ -9,6 +9,7 @@
  */
 #include "mql/stage/accum.h"
 #include "mql/field_path.h"
+#include "base/hash.h"
 #include "mql/expr/script.h"
 #include "mql/stage/spool.h"
 
@@ -141,7 +142,7 @@ recent_slot(struct group_state *s, const struct bson_value *id)
 	case BSON_OBJECT_ID:
 		if (bson_text(id).len > GROUP_RECENT_BYTES)
 			return NULL;
-		n += str_hash(bson_text(id));
+		n += hash_quick(bson_text(id));
 		break;
 	default:
 		return NULL;
@@ -262,7 +263,7 @@ group_of(struct mql_stage_run *r, struct mql *q, const struct bson_value *id, st
 	buf_clear(&s->key);
 	TRY(bson_key_put(&s->key, id, BSON_MOST_BYTES, q->texts, &cut));
 	TRY(mql_count(s->key.len));
-	hash = str_hash(buf_str(&s->key));
+	hash = hash_keyed(0, buf_str(&s->key));
 	TRY(table_find(s, buf_str(&s->key), hash, ret));
 	if (!*ret && !group_is_full(r))
 		TRY(group_new(r, id, buf_str(&s->key), hash, ret));

@@ -1,4 +1,5 @@
 /* A document as a tree, of which only what paths lead into is opened. */
+#include "base/hash.h"
 #include "mql/mql_int.h"
 #include "mql/update/update_int.h"
 
@@ -25,7 +26,7 @@ static struct mql_tree tree_gone;
 static struct mql_tree **
 index_slot(const struct mql_tree_index *index, struct str name)
 {
-	size_t at = str_hash(name) & (index->count - 1);
+	size_t at = hash_keyed(0, name) & (index->count - 1);
 
 	/* There is an empty slot, at which the search ends. */
 	assert(index->used < index->count);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "door/mongo/txn/client.h"
 
@@ -38,7 +39,7 @@ holds_fini(struct holds *all)
 static struct hold **
 hold_bucket(struct holds *all, struct str key)
 {
-	return &all->buckets[str_hash(key) % HOLD_BUCKETS];
+	return &all->buckets[hash_keyed(0, key) % HOLD_BUCKETS];
 }
 
 static struct holder *

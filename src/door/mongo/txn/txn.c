@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "door/mongo/txn/client.h"
 #include "door/mongo/txn/cluster_time.h"
@@ -260,7 +261,7 @@ enter_begun(struct call *c)
 {
 	struct session_id id = session_of(c);
 	struct entering in = { .call = c };
-	struct expiring_entry *e = expiring_look(&c->mongo->txns.table, str_hash(id.id), &id,
+	struct expiring_entry *e = expiring_look(&c->mongo->txns.table, hash_keyed(0, id.id), &id,
 						 look_begun, &in);
 
 	kv_tx_free(in.close);
@@ -345,7 +346,7 @@ enter_first(struct call *c, const struct session_id *id)
 	memcpy(t->user, id->user.ptr, id->user.len);
 	status = txn_open(c, t);
 	if (status == STATUS_OK) {
-		status = expiring_add(&all->table, str_hash(id->id), id, &t->entry, 0);
+		status = expiring_add(&all->table, hash_keyed(0, id->id), id, &t->entry, 0);
 		if (status == STATUS_OK) {
 			c->txn = t;
 			return STATUS_OK;
@@ -371,7 +372,7 @@ enter_new(struct call *c)
 		expiring_sweep(&all->table);
 	do {
 		in = (struct entering){ .call = c };
-		e = expiring_look(&all->table, str_hash(id.id), &id, look_new, &in);
+		e = expiring_look(&all->table, hash_keyed(0, id.id), &id, look_new, &in);
 		kv_tx_free(in.close);
 		status = in.known ? in.status : enter_first(c, &id);
 	} while (status == STATUS_EXISTS);
@@ -584,7 +585,7 @@ find_end(struct call *c, enum txn_state *ret, bool *ret_known)
 	struct session_id id = session_of(c);
 	struct ending ending = { .number = c->number, .state = TXN_OPEN };
 
-	(void)expiring_look(&c->mongo->txns.table, str_hash(id.id), &id, look_end, &ending);
+	(void)expiring_look(&c->mongo->txns.table, hash_keyed(0, id.id), &id, look_end, &ending);
 	*ret = ending.state;
 	*ret_known = *ret == TXN_COMMITTED || *ret == TXN_ABORTED;
 	return *ret_known ? STATUS_OK : settle(c, ret);

@@ -1,6 +1,7 @@
 /* Sets. */
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/members.h"
+#include "base/hash.h"
 #include "loop/step.h"
 
 /* Leaves out members that the set has: it is not changed by them. */
@@ -234,7 +235,7 @@ struct names {
 static struct str *
 names_slot(const struct names *n, struct str name)
 {
-	size_t i = str_hash(name) & (n->size - 1);
+	size_t i = hash_keyed(0, name) & (n->size - 1);
 
 	while (n->slots[i].ptr && !str_eq(n->slots[i], name))
 		i = (i + 1) & (n->size - 1);

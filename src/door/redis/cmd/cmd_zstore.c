@@ -4,6 +4,7 @@
 
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/members.h"
+#include "base/hash.h"
 #include "door/redis/wire/number.h"
 
 enum combine {
@@ -68,7 +69,7 @@ weighted(double weight, double score)
 static uint32_t *
 scored_slot(const struct scored *s, struct str name)
 {
-	size_t i = str_hash(name) & (s->size - 1);
+	size_t i = hash_keyed(0, name) & (s->size - 1);
 
 	while (s->slots[i] && !str_eq(s->members[s->slots[i] - 1].name, name))
 		i = (i + 1) & (s->size - 1);

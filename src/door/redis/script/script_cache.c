@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "door/redis/script/script.h"
+#include "base/hash.h"
 #include "serve/expiring.h"
 
 struct cached {
@@ -83,7 +84,7 @@ search_look(void *arg, struct expiring_entry *e)
 static void
 search_run(struct script_cache *cache, const char *sha, struct search *s)
 {
-	uint64_t hash = str_hash(str_of(sha, SCRIPT_SHA_CHARS));
+	uint64_t hash = hash_keyed(0, str_of(sha, SCRIPT_SHA_CHARS));
 
 	(void)expiring_look(&cache->texts, hash, sha, search_look, s);
 }
@@ -122,7 +123,7 @@ script_cache_add(struct script_cache *cache, const char *sha, struct str text)
 	c->text = str_of(c + 1, text.len);
 	if (text.len)
 		memcpy(c + 1, text.ptr, text.len);
-	status = expiring_add(&cache->texts, str_hash(name), c->sha, &c->entry, text.len);
+	status = expiring_add(&cache->texts, hash_keyed(0, name), c->sha, &c->entry, text.len);
 	if (status == STATUS_OK)
 		expiring_give(&cache->texts, &c->entry);
 	else

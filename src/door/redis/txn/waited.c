@@ -1,5 +1,6 @@
 #include "door/redis/txn/waited.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "door/redis/txn/redis_config.h"
 
@@ -62,7 +63,7 @@ waited_fini(struct waited_keys *keys)
 static struct waited **
 waited_slot(struct waited_keys *keys, unsigned db, struct str key)
 {
-	return &keys->slots[(str_hash(key) + db) % WAITED_SLOTS];
+	return &keys->slots[hash_keyed(db, key) % WAITED_SLOTS];
 }
 
 static struct waited *
