@@ -415,7 +415,9 @@ def comparable(command, answer):
             return sorted(answer.items())
         if answer and isinstance(answer[0], list):
             return sorted(map(tuple, answer))
-        in_pairs = name == "hgetall" or "withvalues" in command or "withscores" in command
+        # Elsewhere the word is a key.
+        in_pairs = (name == "hgetall" or name == "hrandfield" and "withvalues" in command
+                    or name.startswith("z") and "withscores" in command)
         return sorted(pairs_of(answer) if in_pairs else answer)
     return answer
 

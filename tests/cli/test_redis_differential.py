@@ -180,6 +180,13 @@ def odd_arguments_have_the_answers_of_redis(cwd):
             assert got == expected, f"{line}\nfrond {got!r}\nredis {expected!r}"
 
 
+@test
+def members_in_another_order_are_the_same_answer_whatever_the_keys_are_named(cwd):
+    for name in ("withvalues", "withscores", "nosort"):
+        call = ["sunion", "k", name]
+        assert comparable(call, [b"a", b"b", b"c"]) == comparable(call, [b"b", b"c", b"a"]), name
+
+
 # ---- Spoiled commands ----
 
 EPISODE = 300  # commands, which are found again quickly
