@@ -6,7 +6,7 @@ import struct
 import threading
 import time
 
-from harness import FROND, equal, main, test
+from harness import FROND, contains, equal, main, test
 from redis_server import Redis
 from resp import Client, encode
 
@@ -207,6 +207,29 @@ def short_request_waits_for_memory_that_slow_subscribers_hold(cwd):
         for s in subscribers:
             s.close()
         until(lambda: held(server) < MB, "memory is kept")
+        equal(server.stop(), 0)
+
+
+@test
+def values_that_nobody_asks_for_are_not_read(cwd):
+    fields = [f"f{i}" for i in range(6)]
+    with Small(cwd, 256 * MB) as server, server.client() as c:
+        for field in fields:
+            equal(c("HSETEX", "h", "EX", "1000", "FIELDS", "1", field, b"x" * 7000000), 1)
+        equal(c("HSET", "h", "short", "12345"), 1)
+    with Small(cwd, 8 * MB) as server, server.client() as c:
+        contains(c.error("HGET", "h", "f0"), "memory_bytes")
+        # One transaction has room for no two of them.
+        for command, answer in (("HEXISTS", 1), ("HSTRLEN", 7000000)):
+            c("MULTI")
+            for field in fields:
+                c(command, "h", field)
+            equal(c("EXEC"), [answer] * len(fields))
+        assert {0 < left <= 1000 for left in c("HTTL", "h", "FIELDS", len(fields), *fields)} == {True}
+        equal([c("HSTRLEN", "h", field) for field in ("short", "short", "none")], [5, 5, 0])
+        equal(c("HSETNX", "h", "f0", "y"), 0)
+        equal(c("HSETEX", "h", "FXX", "FIELDS", "1", "f0", "y"), 1)
+        equal([c("HGET", "h", "f0"), c("HSTRLEN", "h", "f0")], [b"y", 1])
         equal(server.stop(), 0)
 
 

@@ -243,9 +243,9 @@ struct timed_member {
 	uint64_t write_us;   /* since 1970, of a member that was read */
 	bool found;          /* it is there, or was before a put or a delete */
 	double old_score;    /* TIMED_ZSET: after a put or a delete that found it */
-	/* For a get: a value in pieces with more bytes (0: none) is not read, but `too_long`. */
-	size_t most;
-	bool too_long;
+	size_t most;         /* for a get: longer values in pieces are not read; 0: all are */
+	bool too_long;       /* it was not read */
+	uint64_t value_len;  /* TIMED_HASH: after a get, also if it was not read */
 	/*
 	 * For a put: `found` (TIMED_ZSET: and `old_score`) is what timed_members_get() has told
 	 * since the last change of the item, so the member need not be read again.

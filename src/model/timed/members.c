@@ -21,6 +21,7 @@ member_take(struct timed_item *item, struct str stored, bool load, struct timed_
 	member->too_long = status == STATUS_OK && load && member->most && leaf.pieces.there &&
 			   leaf.value_len > member->most;
 	load &= !member->too_long;
+	member->value_len = leaf.pieces.there && leaf.value_len ? leaf.value_len : leaf.value.len;
 	if (status == STATUS_OK && load && (item->type == TIMED_HASH || !member->name.ptr))
 		TRY(timed_leaf_load(item, &leaf));
 	if (status == STATUS_CORRUPT ||

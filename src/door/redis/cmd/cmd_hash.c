@@ -155,11 +155,11 @@ cmd_hdel(struct call *c)
 
 /* The field that HGET, HEXISTS and HSTRLEN are about; NULL: an error has been answered. */
 static enum status
-hash_field(struct call *c, struct timed_member **ret)
+hash_field(struct call *c, bool value, struct timed_member **ret)
 {
 	size_t count;
 
-	return members_look_up(c, TIMED_HASH, ret, &count);
+	return members_look_up(c, TIMED_HASH, value, ret, &count);
 }
 
 enum status
@@ -167,7 +167,7 @@ cmd_hget(struct call *c)
 {
 	struct timed_member *m;
 
-	TRY(hash_field(c, &m));
+	TRY(hash_field(c, true, &m));
 	if (m && m->found)
 		reply_bulk(c->reply, m->value);
 	else if (m)
@@ -180,7 +180,7 @@ cmd_hexists(struct call *c)
 {
 	struct timed_member *m;
 
-	TRY(hash_field(c, &m));
+	TRY(hash_field(c, false, &m));
 	if (m)
 		reply_int(c->reply, m->found);
 	return STATUS_OK;
@@ -191,9 +191,9 @@ cmd_hstrlen(struct call *c)
 {
 	struct timed_member *m;
 
-	TRY(hash_field(c, &m));
+	TRY(hash_field(c, false, &m));
 	if (m)
-		reply_int(c->reply, m->found ? (int64_t)m->value.len : 0);
+		reply_int(c->reply, m->found ? (int64_t)m->value_len : 0);
 	return STATUS_OK;
 }
 
@@ -203,7 +203,7 @@ cmd_hmget(struct call *c)
 	struct timed_member *m;
 	size_t count;
 
-	TRY(members_look_up(c, TIMED_HASH, &m, &count));
+	TRY(members_look_up(c, TIMED_HASH, true, &m, &count));
 	if (!m)
 		return STATUS_OK;
 	reply_array(c->reply, count);

@@ -78,10 +78,13 @@ fields_find_twins(struct call *c, struct fields *f)
 	return STATUS_OK;
 }
 
-/* Looks for `count` fields, each `each` arguments behind the one before. */
+/*
+ * Looks for `count` fields, each `each` arguments behind the one before. `values` is false where
+ * those that are long need not be read.
+ */
 static enum status
 fields_look_up(struct call *c, struct timed_item *item, size_t first, size_t each, size_t count,
-	       struct fields *ret)
+	       bool values, struct fields *ret)
 {
 	*ret = (struct fields){ .item = item, .count = count };
 	ret->members = arena_zalloc(c->arena, count * sizeof(*ret->members));
@@ -90,7 +93,8 @@ fields_look_up(struct call *c, struct timed_item *item, size_t first, size_t eac
 	if (!ret->members || !ret->changed || !ret->deleted)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++)
-		ret->members[i].name = c->argv[first + i * each];
+		ret->members[i] = (struct timed_member){ .name = c->argv[first + i * each],
+							 .most = !values };
 	TRY(fields_find_twins(c, ret));
 	return item->type == TIMED_LEAF ? STATUS_OK : timed_members_get(item, ret->members, count);
 }
@@ -217,7 +221,7 @@ hexpire_generic(struct call *c, struct data_time how)
 	if (!time_parse(c, 2, how, now, &at_ms) ||
 	    !fields_parse(c, at, 1, "ERR Parameter `numFields` should be greater than 0", &count))
 		return STATUS_OK;
-	TRY(fields_look_up(c, item, at + 2, 1, count, &f));
+	TRY(fields_look_up(c, item, at + 2, 1, count, true, &f));
 	reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++)
 		reply_int(c->reply, expire_field(&f, i, &k, at_ms, now));
@@ -253,7 +257,7 @@ cmd_hpexpireat(struct call *c)
  * 0: it has been answered.
  */
 static enum status
-fields_open(struct call *c, struct fields *f, size_t *ret_count)
+fields_open(struct call *c, bool values, struct fields *f, size_t *ret_count)
 {
 	struct timed_item *item;
 	size_t count;
@@ -262,7 +266,7 @@ fields_open(struct call *c, struct fields *f, size_t *ret_count)
 	TRY(data_item(c, 1, TIMED_HASH, &item));
 	if (!item || !fields_parse(c, 2, 1, NOT_POSITIVE, &count))
 		return STATUS_OK;
-	TRY(fields_look_up(c, item, 4, 1, count, f));
+	TRY(fields_look_up(c, item, 4, 1, count, values, f));
 	reply_array(c->reply, count);
 	*ret_count = count;
 	return STATUS_OK;
@@ -274,7 +278,7 @@ cmd_hpersist(struct call *c)
 	struct fields f;
 	size_t count;
 
-	TRY(fields_open(c, &f, &count));
+	TRY(fields_open(c, true, &f, &count));
 	if (!count)
 		return STATUS_OK;
 	for (size_t i = 0; i < count; i++) {
@@ -298,7 +302,7 @@ httl_generic(struct call *c, struct data_time how)
 	uint64_t now, ahead;
 	size_t count;
 
-	TRY(fields_open(c, &f, &count));
+	TRY(fields_open(c, false, &f, &count));
 	TRY(txn_now_ms(c, &now));
 	ahead = (uint64_t)txn_ahead_ms(c);
 	for (size_t i = 0; i < count; i++) {
@@ -380,7 +384,7 @@ cmd_hgetdel(struct call *c)
 	TRY(data_item(c, 1, TIMED_HASH, &item));
 	if (!item || !fields_parse(c, 2, 1, NOT_POSITIVE, &count))
 		return STATUS_OK;
-	TRY(fields_look_up(c, item, 4, 1, count, &f));
+	TRY(fields_look_up(c, item, 4, 1, count, true, &f));
 	for (size_t i = 0; i < count; i++) {
 		f.deleted[i] = f.members[i].found;
 		/* It is gone when it is named again. */
@@ -416,7 +420,7 @@ cmd_hgetex(struct call *c)
 	}
 	if (!fields_parse(c, at, 1, NOT_POSITIVE, &count))
 		return STATUS_OK;
-	TRY(fields_look_up(c, item, at + 2, 1, count, &f));
+	TRY(fields_look_up(c, item, at + 2, 1, count, true, &f));
 	answer_values(c, &f);
 	for (size_t i = 0; i < count && when.given; i++) {
 		struct timed_member *m = &f.members[i];
@@ -542,7 +546,7 @@ cmd_hsetex(struct call *c)
 	TRY(txn_now_ms(c, &now));
 	if (!hsetex_parse(c, now, &h))
 		return STATUS_OK;
-	TRY(fields_look_up(c, item, h.first, 2, h.count, &f));
+	TRY(fields_look_up(c, item, h.first, 2, h.count, false, &f));
 	applies = hsetex_applies(&h, &f);
 	reply_int(c->reply, applies);
 	return applies ? hsetex_write(c, &h, &f, now) : STATUS_OK;

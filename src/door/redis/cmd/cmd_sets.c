@@ -58,7 +58,7 @@ cmd_smismember(struct call *c)
 	struct timed_member *m;
 	size_t count;
 
-	TRY(members_look_up(c, TIMED_SET, &m, &count));
+	TRY(members_look_up(c, TIMED_SET, false, &m, &count));
 	if (!m)
 		return STATUS_OK;
 	if (strcmp(c->command->name, "sismember") == 0) {

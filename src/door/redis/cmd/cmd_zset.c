@@ -165,7 +165,7 @@ cmd_zmscore(struct call *c)
 	struct timed_member *m;
 	size_t count;
 
-	TRY(members_look_up(c, TIMED_ZSET, &m, &count));
+	TRY(members_look_up(c, TIMED_ZSET, false, &m, &count));
 	if (!m)
 		return STATUS_OK;
 	if (strcmp(c->command->name, "zmscore") == 0)

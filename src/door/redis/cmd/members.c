@@ -141,7 +141,8 @@ members_remove(struct call *c, enum timed_type type, enum event_class class, con
 }
 
 enum status
-members_look_up(struct call *c, enum timed_type type, struct timed_member **ret, size_t *ret_count)
+members_look_up(struct call *c, enum timed_type type, bool values, struct timed_member **ret,
+		size_t *ret_count)
 {
 	size_t count = c->argc - 2;
 	struct timed_member *m = arena_zalloc(c->arena, count * sizeof(*m));
@@ -154,7 +155,7 @@ members_look_up(struct call *c, enum timed_type type, struct timed_member **ret,
 	if (!item)
 		return STATUS_OK;
 	for (size_t i = 0; i < count; i++)
-		m[i].name = c->argv[i + 2];
+		m[i] = (struct timed_member){ .name = c->argv[i + 2], .most = !values };
 	if (item->type != TIMED_LEAF)
 		TRY(timed_members_get(item, m, count));
 	*ret = m;
