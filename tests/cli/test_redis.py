@@ -1387,6 +1387,29 @@ def thousands_that_wait_for_one_key_are_looked_at_a_few_times_each(cwd):
 
 
 @test
+def a_message_is_compared_with_patterns_that_begin_alike(cwd):
+    compared = "frond_redis_patterns_compared_total"
+    with Redis(cwd) as server, server.client() as c, server.client() as sub:
+        count = 5000
+        sub.pipeline(*(("PSUBSCRIBE", f"room:{n}:*") for n in range(count)))
+        long = "x" * 100
+        for pattern in ("*", "room:7[:]*", "room:7:news", "?oom:7:*", "room:7:new\\s", long + "*", long[1:], ""):
+            sub("PSUBSCRIBE", pattern)
+        for channel, found in (("room:7:news", 6), ("room:7", 1), ("", 2), (long, 2), (long[1:], 2), (long[2:], 1)):
+            before = server.metrics()[compared]
+            equal(c("PUBLISH", channel, "text"), found)
+            equal(sorted({tuple(sub.read()[2:]) for _ in range(found)}), [(channel.encode(), b"text")])
+            assert server.metrics()[compared] - before <= 10, channel
+        for n in range(count):
+            sub.send("PUNSUBSCRIBE", f"room:{n}:*")
+        for n in range(count):
+            sub.read()
+        equal(c("PUBLISH", "room:7:news", "text"), 5)
+        sub("RESET")
+        equal([c("PUBLISH", "room:7:news", "text"), c("PUBSUB", "NUMPAT")], [0, 0])
+
+
+@test
 def what_has_expired_is_told_of_after_what_has_made_it(cwd):
     """Also if it is removed right after it was written, and the sweep is told to look by readers."""
     rounds = 300

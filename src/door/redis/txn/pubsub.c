@@ -11,6 +11,9 @@
 #include "door/redis/wire/glob.h"
 #include "loop/step.h"
 
+METRIC_COUNTER(patterns_compared, "frond_redis_patterns_compared_total", METRIC_NUMBER,
+	       "Patterns of subscribers that a channel's name was compared with.");
+
 enum {
 	/* Of a message beside its texts: headers and ends of lines, the word "pmessage". */
 	MESSAGE_FRAME_BYTES = 160,
@@ -20,6 +23,17 @@ struct channel {
 	struct hash_entry entry; /* of struct redis */
 	struct subscription *subscriptions;
 	size_t count;
+	struct str name; /* behind the struct */
+	/* Of a pattern: its place among those that begin alike. */
+	struct beginning *beginning;
+	struct channel *next_alike;
+	struct channel **link_alike;
+};
+
+/* What patterns begin with. */
+struct beginning {
+	struct hash_entry entry; /* of struct redis */
+	struct channel *patterns;
 	struct str name; /* behind the struct */
 };
 
@@ -33,7 +47,8 @@ struct subscription {
 	struct subscription **link_same;
 };
 
-static_assert(offsetof(struct channel, entry) == 0 && offsetof(struct subscription, entry) == 0,
+static_assert(offsetof(struct channel, entry) == 0 && offsetof(struct subscription, entry) == 0 &&
+		      offsetof(struct beginning, entry) == 0,
 	      "an entry is what it is of");
 
 enum {
@@ -63,6 +78,102 @@ channel_find(struct redis *r, enum pubsub_kind kind, struct str name)
 	return channel_of(e);
 }
 
+/* ---- Patterns by what they begin with ---- */
+
+/* So many bytes, at most, that each name must begin with which the pattern matches. */
+static struct str
+pattern_beginning(struct str pattern)
+{
+	size_t n = 0;
+
+	while (n < pattern.len && n < PUBSUB_BEGINNING_BYTES &&
+	       !memchr("*?[\\", pattern.ptr[n], strlen("*?[\\")))
+		n++;
+	return str_of(pattern.ptr, n);
+}
+
+static struct beginning *
+beginning_find(struct redis *r, struct str name)
+{
+	uint64_t hash = channel_hash(name);
+	struct hash_entry *e = hash_table_find(&r->beginnings, hash);
+
+	while (e && (e->hash != hash || !str_eq(((struct beginning *)e)->name, name)))
+		e = e->next;
+	return (struct beginning *)e;
+}
+
+static struct beginning *
+beginning_make(struct redis *r, struct str name)
+{
+	struct beginning *b = mem_zalloc(sizeof(*b) + name.len);
+	char *bytes = (char *)(b + 1);
+
+	if (!b)
+		return NULL;
+	if (name.len)
+		memcpy(bytes, name.ptr, name.len);
+	b->name = str_of(bytes, name.len);
+	b->entry.hash = channel_hash(name);
+	if (!hash_table_add(&r->beginnings, &b->entry)) {
+		mem_free(b);
+		return NULL;
+	}
+	r->beginning_lengths[name.len]++;
+	return b;
+}
+
+static bool
+pattern_add(struct redis *r, struct channel *ch)
+{
+	struct str name = pattern_beginning(ch->name);
+	struct beginning *b = beginning_find(r, name);
+
+	if (!b)
+		b = beginning_make(r, name);
+	if (!b)
+		return false;
+	ch->beginning = b;
+	ch->next_alike = b->patterns;
+	ch->link_alike = &b->patterns;
+	if (b->patterns)
+		b->patterns->link_alike = &ch->next_alike;
+	b->patterns = ch;
+	return true;
+}
+
+static void
+pattern_remove(struct redis *r, struct channel *ch)
+{
+	struct beginning *b = ch->beginning;
+
+	*ch->link_alike = ch->next_alike;
+	if (ch->next_alike)
+		ch->next_alike->link_alike = ch->link_alike;
+	if (b->patterns)
+		return;
+	hash_table_remove(&r->beginnings, &b->entry);
+	r->beginning_lengths[b->name.len]--;
+	mem_free(b);
+}
+
+/* Goes through the patterns that begin as the name does. The lock is held. */
+static void
+patterns_each(struct redis *r, struct str name, void (*take)(struct channel *ch, void *arg),
+	      void *arg)
+{
+	for (size_t n = 0; n <= name.len && n <= PUBSUB_BEGINNING_BYTES; n++) {
+		struct beginning *b = NULL;
+
+		if (r->beginning_lengths[n])
+			b = beginning_find(r, str_of(name.ptr, n));
+		for (struct channel *ch = b ? b->patterns : NULL; ch; ch = ch->next_alike)
+			take(ch, arg);
+	}
+}
+
+/* ---- Channels ---- */
+
 static struct channel *
 channel_make(struct redis *r, enum pubsub_kind kind, struct str name)
 {
@@ -74,7 +185,13 @@ channel_make(struct redis *r, enum pubsub_kind kind, struct str name)
 	memcpy(bytes, name.ptr, name.len);
 	ch->name = str_of(bytes, name.len);
 	ch->entry.hash = channel_hash(name);
+	if (kind == PUBSUB_PATTERN && !pattern_add(r, ch)) {
+		mem_free(ch);
+		return NULL;
+	}
 	if (!hash_table_add(&r->channels[kind], &ch->entry)) {
+		if (kind == PUBSUB_PATTERN)
+			pattern_remove(r, ch);
 		mem_free(ch);
 		return NULL;
 	}
@@ -86,6 +203,8 @@ channel_drop_if_empty(struct redis *r, enum pubsub_kind kind, struct channel *ch
 {
 	if (ch->count)
 		return;
+	if (kind == PUBSUB_PATTERN)
+		pattern_remove(r, ch);
 	hash_table_remove(&r->channels[kind], &ch->entry);
 	mem_free(ch);
 }
@@ -359,6 +478,7 @@ publish_to_pattern(struct channel *ch, void *arg)
 {
 	struct publishing *p = arg;
 
+	metric_add(&patterns_compared, 1);
 	if (!glob_matches(ch->name, p->name, false))
 		return;
 	p->count += ch->count;
@@ -387,7 +507,7 @@ publish(struct redis *r, bool shard, struct str name, const struct str *message)
 							    .text = *message });
 	}
 	if (!shard)
-		channels_each(r, PUBSUB_PATTERN, publish_to_pattern, &p);
+		patterns_each(r, name, publish_to_pattern, &p);
 	pthread_rwlock_unlock(&r->pubsub_lock);
 	return p.count;
 }

@@ -18,6 +18,7 @@ enum {
 	REDIS_ARGS_SHOWN = 32,        /* of a slow command */
 	REDIS_BYTES_SHOWN = 128,      /* of an argument of it */
 	REDIS_NODE_ENTRIES = 100,     /* of a stream, that go together */
+	PUBSUB_BEGINNING_BYTES = 64,  /* of a pattern, by which it is found */
 };
 
 /* A setting of CONFIG: its present value. */
@@ -44,6 +45,8 @@ struct redis {
 	/* Owns who has subscribed to what. Messages are handed out while it is held to read. */
 	pthread_rwlock_t pubsub_lock;
 	struct hash_table channels[3]; /* channels, patterns, shard channels */
+	struct hash_table beginnings;  /* what patterns begin with */
+	size_t beginning_lengths[PUBSUB_BEGINNING_BYTES + 1]; /* how many have so many bytes */
 
 	/* Owns the list of clients that see all commands; how many they are is read without. */
 	pthread_mutex_t monitor_lock;
