@@ -1,5 +1,6 @@
 #include "door/redis/txn/others.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "base/clock.h"
@@ -58,14 +59,23 @@ watch_drop(struct kv_future **watch)
 	*watch = NULL;
 }
 
-/* True if the watch has completed; it is dropped then. */
+/* True if the watch has completed. */
+static bool
+watch_is_over(struct others *o, struct kv_future *watch)
+{
+	if (!watch || !kv_future_ready(watch))
+		return false;
+	if (kv_future_wait(watch) != STATUS_OK)
+		o->failed = true; /* it was lost; after a pause it is made again */
+	return true;
+}
+
+/* The same; it is dropped then. */
 static bool
 watch_take(struct others *o, struct kv_future **watch)
 {
-	if (!*watch || !kv_future_ready(*watch))
+	if (!watch_is_over(o, *watch))
 		return false;
-	if (kv_future_wait(*watch) != STATUS_OK)
-		o->failed = true; /* it was lost; after a pause it is made again */
 	watch_drop(watch);
 	return true;
 }
@@ -84,11 +94,46 @@ watches_commit(struct kv_tx *tx)
 /* ---- The thread: watching keys ---- */
 
 /*
+ * What is to be freed when `blocked_lock` has been given back: others wait for that one, and to
+ * free a watch takes the store's time.
+ */
+struct waited_dropped {
+	struct waited *stale;   /* keys with a watch that is over; by `next_stale` */
+	struct waited *removed; /* keys that are in no slot any more; by `next` */
+};
+
+static void
+watch_set_aside(struct waited_dropped *dropped, struct waited *w)
+{
+	w->settled = false;
+	if (!w->watch)
+		return;
+	assert(!w->stale);
+	w->stale = w->watch;
+	w->watch = NULL;
+	w->next_stale = dropped->stale;
+	dropped->stale = w;
+}
+
+static void
+waited_free_dropped(struct waited_dropped *dropped)
+{
+	for (struct waited *w = dropped->stale; w; w = w->next_stale)
+		watch_drop(&w->stale);
+	while (dropped->removed) {
+		struct waited *next = dropped->removed->next;
+
+		mem_free(dropped->removed);
+		dropped->removed = next;
+	}
+}
+
+/*
  * Takes out what has changed, and drops keys that nobody waits for: those that would have to be
  * watched anew, or all of them where there are many. Returns keys to be watched, a batch of them.
  */
 static struct waited *
-waited_collect(struct others *o)
+waited_collect(struct others *o, struct waited_dropped *dropped)
 {
 	struct waited_keys *keys = &o->redis->waited;
 	bool many = keys->count > REDIS_WAITED_KEYS / 2;
@@ -99,12 +144,13 @@ waited_collect(struct others *o)
 		for (struct waited **at = &keys->slots[i]; *at;) {
 			struct waited *w = *at;
 
-			if (watch_take(o, &w->watch))
-				w->settled = false;
+			if (watch_is_over(o, w->watch))
+				watch_set_aside(dropped, w);
 			if (!w->clients && (many || !w->settled)) {
 				*at = w->next;
-				watch_drop(&w->watch);
-				mem_free(w);
+				watch_set_aside(dropped, w);
+				w->next = dropped->removed;
+				dropped->removed = w;
 				keys->count--;
 				continue;
 			}
@@ -215,22 +261,25 @@ others_watch_keys(struct others *o, struct waited *batch)
 	kv_tx_free(tx);
 }
 
-/* A name stands for another database: its keys are other ones in the store. */
-static void
-others_check_dbs(struct others *o)
+/* The databases whose names stand for other ones: their keys are other ones in the store. */
+static bool
+others_check_dbs(struct others *o, bool changed[static REDIS_DATABASES])
 {
-	for (unsigned db = 0; db < REDIS_DATABASES; db++) {
-		if (!watch_take(o, &o->dbs[db]))
-			continue;
-		for (size_t i = 0; i < WAITED_SLOTS; i++) {
-			for (struct waited *w = o->redis->waited.slots[i]; w; w = w->next) {
-				if (w->db != db)
-					continue;
-				watch_drop(&w->watch);
-				w->settled = false;
-			}
-		}
-	}
+	bool any = false;
+
+	for (unsigned db = 0; db < REDIS_DATABASES; db++)
+		any |= changed[db] = watch_take(o, &o->dbs[db]);
+	return any;
+}
+
+static void
+waited_unsettle(struct others *o, const bool changed[static REDIS_DATABASES],
+		struct waited_dropped *dropped)
+{
+	for (size_t i = 0; i < WAITED_SLOTS; i++)
+		for (struct waited *w = o->redis->waited.slots[i]; w; w = w->next)
+			if (changed[w->db])
+				watch_set_aside(dropped, w);
 }
 
 static void
@@ -239,10 +288,16 @@ others_turn_keys(struct others *o)
 	struct waited *batch;
 
 	do {
+		bool changed[REDIS_DATABASES];
+		bool any = others_check_dbs(o, changed);
+		struct waited_dropped dropped = { NULL, NULL };
+
 		pthread_mutex_lock(&o->redis->blocked_lock);
-		others_check_dbs(o);
-		batch = waited_collect(o);
+		if (any)
+			waited_unsettle(o, changed, &dropped);
+		batch = waited_collect(o, &dropped);
 		pthread_mutex_unlock(&o->redis->blocked_lock);
+		waited_free_dropped(&dropped);
 		if (batch)
 			others_watch_keys(o, batch);
 	} while (batch && !o->failed);

@@ -42,6 +42,8 @@ struct waited {
 	/* The thread's. */
 	bool settled;            /* it is watched, or its database is not there */
 	struct kv_future *watch; /* of its header */
+	struct kv_future *stale; /* one that is over, and to be freed */
+	struct waited *next_stale;
 	struct waited *batch;
 };
 
