@@ -2,6 +2,7 @@
 
 import os
 import random
+import select
 import signal
 import threading
 
@@ -487,6 +488,30 @@ def a_list_of_very_many_values_ends_with_its_time(cwd):
         random.Random(3).shuffle(values)
         equal(c.fails("find", filter={"_id": {"$in": values}}, maxTimeMS=1), 50)
         equal(c.ids({"_id": {"$in": values}}), [1])
+
+
+@test
+def a_list_of_very_many_values_ends_when_its_operation_is_killed(cwd):
+    with Mongo(cwd) as server, server.client() as client, server.client() as other:
+        c = Collection(client)
+        c.insert({"_id": 1, "a": 1})
+        values = list(range(400000))
+        random.Random(3).shuffle(values)
+        codes = []
+        # One that has come to its end before it is killed is tried again.
+        while 11601 not in codes:
+            assert len(codes) < 10, codes
+            client.send({"find": "c", "filter": {"_id": {"$in": values}}, "$db": "d"})
+            ops = []
+            while not ops and not select.select([client.socket], [], [], 0)[0]:
+                ops = [op["opid"] for op in other({"currentOp": 1, "$all": True})["inprog"]
+                       if op.get("ns") == "d.c" or "find" in op.get("command", {})]
+            if ops:
+                other({"killOp": 1, "op": ops[0]})
+            answer = client.read()[2]
+            codes.append(answer.get("code", 0))
+            contains([0, 11601], codes[-1])
+        equal(c.ids({"_id": {"$in": values[:1000] + [1]}}), [1])
 
 
 @test
