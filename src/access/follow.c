@@ -149,7 +149,7 @@ people_news_chores_add(struct people_news *news, struct chores *chores)
 				   .name = "follow_people",
 				   .run = news_look,
 				   .arg = news,
-				   .quick = true,
+				   .thread = CHORE_QUICK,
 				   .unlisted = true,
 				   .pause_ms = FOLLOW_LOOK_MS,
 			   });

@@ -13,10 +13,7 @@
 #include "loop/watchdog.h"
 
 enum {
-	CHORES_THREADS = 3, /* the quick ones, the one that is alone, and the rest */
-	CHORES_QUICK = 0,
-	CHORES_ALONE = 1,
-	CHORES_REST = 2,
+	CHORES_THREADS = CHORE_ALONE + 1,
 	CHORES_LEASE_LOOK_MS = 500, /* how often a chore without its lease looks for it */
 	CHORES_LEASES_BYTES = 1 << 20,
 };
@@ -39,7 +36,7 @@ struct chore_entry {
 
 struct chores_thread {
 	struct chores *chores;
-	size_t number; /* CHORES_QUICK, … */
+	enum chore_thread number;
 	bool started;
 	pthread_t thread;
 	struct event stop;
@@ -95,15 +92,6 @@ chores_add(struct chores *chores, const struct chore *chore)
 	*e = (struct chore_entry){ .chore = *chore, .hurried_ns = WAIT_FOREVER };
 	e->state.name = chore->name;
 	e->state.number = (unsigned)++chores->count;
-}
-
-/* The thread that has the chore's turns. */
-static size_t
-chore_thread(const struct chore *chore)
-{
-	if (chore->alone)
-		return CHORES_ALONE;
-	return chore->quick ? CHORES_QUICK : CHORES_REST;
 }
 
 /* ---- Leases ---- */
@@ -207,7 +195,7 @@ chore_end_turn(struct chores *chores, struct chore_entry *e, const struct chore_
 	e->state.done += turn->done;
 	done = turn->more ? 0 : e->state.done;
 	pthread_mutex_unlock(&chores->lock);
-	if (done && !e->chore.quick)
+	if (done && e->chore.thread != CHORE_QUICK)
 		log_event(LOG_LEVEL_INFO, "chore_done", "chore=%s count=%llu", e->chore.name,
 			  (unsigned long long)done);
 }
@@ -272,7 +260,7 @@ chores_take_hurries(struct chores_thread *t)
 	pthread_mutex_lock(&chores->lock);
 	event_init(&t->hurry);
 	for (size_t i = 0; i < chores->count; i++)
-		if (chore_thread(&chores->entries[i].chore) == t->number)
+		if (chores->entries[i].chore.thread == t->number)
 			chore_plan(&chores->entries[i]);
 	pthread_mutex_unlock(&chores->lock);
 }
@@ -306,7 +294,7 @@ chores_run_due(struct chores_thread *t)
 	for (size_t i = 0; i < chores->count; i++) {
 		struct chore_entry *e = &chores->entries[i];
 
-		if (chore_thread(&e->chore) != t->number)
+		if (e->chore.thread != t->number)
 			continue;
 		if (clock_mono_ns() >= e->due_ns && !event_is_set(&t->stop))
 			chore_run_due(t, e);
@@ -372,7 +360,7 @@ chores_start_threads(struct chores *chores, struct err *err)
 		TRY(chores_start_thread(chores, &chores->leases_thread, chores_leases_run, err));
 	}
 	for (size_t i = 0; i < CHORES_THREADS; i++) {
-		chores->threads[i].number = i;
+		chores->threads[i].number = (enum chore_thread)i;
 		TRY(chores_start_thread(chores, &chores->threads[i], chores_thread_run, err));
 	}
 	return STATUS_OK;
@@ -425,7 +413,7 @@ chores_hurry_at(struct chores *chores, const char *name, uint64_t at_ns)
 		if (at_ns >= e->hurried_ns || strcmp(e->chore.name, name) != 0)
 			continue;
 		e->hurried_ns = at_ns;
-		event_set(&chores->threads[chore_thread(&e->chore)].hurry);
+		event_set(&chores->threads[e->chore.thread].hurry);
 	}
 	pthread_mutex_unlock(&chores->lock);
 }

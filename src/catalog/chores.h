@@ -10,7 +10,7 @@
  *
  * Ownership: the registry copies what is added; names are static. Threading: chores_add() before
  * chores_start(). Three threads run them: one the quick chores, whose turns are short and often
- * due, one the chore that is `alone`, and one the rest. So a long turn delays no quick chore, and
+ * due, one the chore that is alone, and one the rest. So a long turn delays no quick chore, and
  * nothing delays the one that is alone. A turn may block its thread. A fourth thread renews leases,
  * if there are any. chores_list(), chores_hurry() and chores_hurry_by() from any thread.
  */
@@ -38,12 +38,18 @@ struct chore_turn {
 	uint64_t soon_ms; /* when the next turn is wanted, if that is before pause_ms; or 0 */
 };
 
+/* Where a chore has its turns. */
+enum chore_thread {
+	CHORE_REST,
+	CHORE_QUICK, /* its turns are short and often due */
+	CHORE_ALONE, /* one chore at most; no other one runs there */
+};
+
 struct chore {
 	const char *name; /* "sweep_databases": in logs and in _active_tasks */
 	enum status (*run)(void *arg, struct chore_turn *turn, struct err *err);
 	void *arg;
-	bool quick;
-	bool alone;    /* in a thread where no other chore runs; one chore at most */
+	enum chore_thread thread;
 	bool leased;   /* one process at a time runs it */
 	bool unlisted; /* _active_tasks shows its work otherwise */
 	unsigned budget;

@@ -168,7 +168,7 @@ catalog_clock_chores_add(struct chores *chores, struct kv_store *store)
 				   .name = "keep_clock",
 				   .run = clock_chore_run,
 				   .arg = store,
-				   .quick = true,
+				   .thread = CHORE_QUICK,
 				   .unlisted = true,
 				   .pause_ms = CLOCK_CHORE_PAUSE_MS,
 			   });

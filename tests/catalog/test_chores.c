@@ -61,13 +61,13 @@ work_init(struct work *w, unsigned expected)
 }
 
 static void
-add(struct chores *chores, const char *name, struct work *w, bool quick)
+add(struct chores *chores, const char *name, struct work *w, enum chore_thread thread)
 {
 	chores_add(chores, &(struct chore){
 				   .name = name,
 				   .run = work_turn,
 				   .arg = w,
-				   .quick = quick,
+				   .thread = thread,
 				   .budget = 7,
 				   .pause_ms = LONG_MS,
 				   .more_ms = 1,
@@ -89,8 +89,8 @@ each_has_its_first_turn_at_once_and_then_pauses(void **state)
 	(void)state;
 	work_init(&slow, 1);
 	work_init(&quick, 1);
-	add(chores, "slow", &slow, false);
-	add(chores, "quick", &quick, true);
+	add(chores, "slow", &slow, CHORE_REST);
+	add(chores, "quick", &quick, CHORE_QUICK);
 	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
 	wait_for(&slow);
 	wait_for(&quick);
@@ -114,8 +114,8 @@ one_that_is_hurried_does_not_pause(void **state)
 	work_init(&w, 1);
 	work_init(&other, 1);
 	w.hold = &go_on;
-	add(chores, "work", &w, false);
-	add(chores, "other", &other, true);
+	add(chores, "work", &w, CHORE_REST);
+	add(chores, "other", &other, CHORE_QUICK);
 	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
 	wait_for(&w);
 	wait_for(&other);
@@ -183,17 +183,17 @@ a_turn_is_planned_by_whoever_hurries_most_and_not_before_its_least_pause(void **
 	chores_add(chores, &(struct chore){ .name = "work",
 					    .run = work_turn,
 					    .arg = &w,
-					    .alone = true,
+					    .thread = CHORE_ALONE,
 					    .pause_ms = LONG_MS });
 	chores_add(chores, &(struct chore){ .name = "slow",
 					    .run = work_turn,
 					    .arg = &slow,
-					    .quick = true,
+					    .thread = CHORE_QUICK,
 					    .pause_ms = 2 * LONG_MS,
 					    .least_ms = LONG_MS });
 	/* In a turn on the thread of the rest all the time: that delays none that is alone. */
 	other.hold = &hold;
-	add(chores, "other", &other, false);
+	add(chores, "other", &other, CHORE_REST);
 	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
 	wait_for(&w);
 	wait_for(&slow);
@@ -226,7 +226,7 @@ more_to_do_brings_the_next_turn_sooner(void **state)
 	(void)state;
 	work_init(&w, 6);
 	w.left = 5;
-	add(chores, "work", &w, false);
+	add(chores, "work", &w, CHORE_REST);
 	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
 	wait_for(&w);
 	chores_stop(chores);
@@ -250,10 +250,10 @@ failure_and_a_long_turn_delay_no_other_chore(void **state)
 	failing.status = STATUS_IO;
 	quick.left = 3;
 	held.hold = &hold;
-	add(chores, "failing", &failing, false);
-	add(chores, "next", &next, false);
-	add(chores, "held", &held, false);
-	add(chores, "quick", &quick, true);
+	add(chores, "failing", &failing, CHORE_REST);
+	add(chores, "next", &next, CHORE_REST);
+	add(chores, "held", &held, CHORE_REST);
+	add(chores, "quick", &quick, CHORE_QUICK);
 	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
 	wait_for(&next);
 	wait_for(&held);
@@ -280,12 +280,12 @@ active_ones_are_listed(void **state)
 	unlisted.hold = &hold_unlisted;
 	work_init(&held, 1);
 	held.hold = &hold;
-	add(chores, "idle", &idle, false);
-	add(chores, "held", &held, false);
+	add(chores, "idle", &idle, CHORE_REST);
+	add(chores, "held", &held, CHORE_REST);
 	chores_add(chores, &(struct chore){ .name = "unlisted",
 					    .run = work_turn,
 					    .arg = &unlisted,
-					    .quick = true,
+					    .thread = CHORE_QUICK,
 					    .unlisted = true });
 	assert_int_equal(chores_list(chores, 0, listed, CHORES_MAX), 0);
 	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
@@ -362,7 +362,7 @@ start_process(struct kv_store *store, struct work *leased, struct work *own)
 				   .leased = true,
 				   .pause_ms = 10,
 			   });
-	add(chores, "own", own, false);
+	add(chores, "own", own, CHORE_REST);
 	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
 	return chores;
 }

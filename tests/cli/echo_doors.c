@@ -106,7 +106,7 @@ echo_chores_add(void *door, struct chores *chores)
 	chores_add(chores, &(struct chore){ .name = "echo",
 					    .run = echo_work,
 					    .arg = door,
-					    .quick = true,
+					    .thread = CHORE_QUICK,
 					    .pause_ms = ECHO_CHORE_MS });
 }
 

@@ -130,7 +130,7 @@ couch_chores_add(struct couch *couch, struct chores *chores)
 				   .name = "tend_tallies",
 				   .run = tend_chore_run,
 				   .arg = couch,
-				   .quick = true,
+				   .thread = CHORE_QUICK,
 				   .pause_ms = TEND_PAUSE_MS,
 				   .more_ms = TEND_MORE_MS,
 				   .failed_ms = TEND_FAILED_MS,
@@ -140,7 +140,7 @@ couch_chores_add(struct couch *couch, struct chores *chores)
 					   .name = "follow_settings",
 					   .run = settings_chore_run,
 					   .arg = couch,
-					   .quick = true,
+					   .thread = CHORE_QUICK,
 					   .pause_ms = SETTINGS_PAUSE_MS,
 				   });
 	couch_view_chores_add(couch, chores);

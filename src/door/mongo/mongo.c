@@ -157,7 +157,7 @@ mongo_chores_add(struct mongo *m, struct chores *chores)
 				   .name = "expire_mongo_transactions",
 				   .run = expire_transactions,
 				   .arg = m,
-				   .quick = true,
+				   .thread = CHORE_QUICK,
 				   .unlisted = true,
 				   .pause_ms = EXPIRE_PAUSE_MS,
 			   });

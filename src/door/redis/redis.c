@@ -114,7 +114,7 @@ redis_chores_add(struct redis *r, struct chores *chores)
 				   .name = "redis_rate",
 				   .run = rate_look,
 				   .arg = r,
-				   .quick = true,
+				   .thread = CHORE_QUICK,
 				   .unlisted = true,
 				   .pause_ms = RATE_LOOK_MS,
 			   });

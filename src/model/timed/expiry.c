@@ -474,7 +474,7 @@ timed_chores_add(struct chores *chores, struct timed_sweeping *s)
 				   .name = SWEEP_CHORE,
 				   .run = sweep_chore_run,
 				   .arg = s,
-				   .alone = true,
+				   .thread = CHORE_ALONE,
 				   .leased = true,
 				   .budget = SWEEP_CHORE_TRANSACTIONS,
 				   .pause_ms = TIMED_SOON_MS,

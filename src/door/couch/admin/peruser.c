@@ -319,7 +319,7 @@ couch_peruser_chores_add(struct couch *couch, struct chores *chores)
 				   .name = "couch_peruser",
 				   .run = peruser_run,
 				   .arg = couch,
-				   .quick = true,
+				   .thread = CHORE_QUICK,
 				   .leased = true,
 				   .budget = PERUSER_TRANSACTIONS,
 				   .pause_ms = PERUSER_PAUSE_MS,

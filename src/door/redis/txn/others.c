@@ -623,7 +623,7 @@ others_chores_add(struct others *o, struct chores *chores)
 				   .name = "clear_messages",
 				   .run = others_clear,
 				   .arg = o,
-				   .quick = true,
+				   .thread = CHORE_QUICK,
 				   .leased = true,
 				   .unlisted = true,
 				   .pause_ms = CLEAR_EVERY_MS,
