@@ -208,7 +208,7 @@ bool budget_is_short(const struct budget *b);
 
 /*
  * True if a turn to begin or to read waits: then those who can do without some memory give it back.
- * For a turn to last they do not, because that needs far more.
+ * Turns to last do not count, because what is given back so would not be enough for one.
  */
 bool budget_is_wanted(const struct budget *b);
 

@@ -5,8 +5,8 @@
 #include "mql/mql.h"
 
 /*
- * Plain. Of each value there is only where its element begins in the array, which is borrowed: 8
- * bytes in the arena, and 32 more while they are sorted.
+ * Copied freely. The array is borrowed, and each value is only the place where its element begins
+ * there: 8 bytes in the arena, and 32 more while they are sorted.
  */
 struct mql_value_set {
 	const char *end;     /* of the array's elements */
@@ -16,7 +16,7 @@ struct mql_value_set {
 	uint32_t types;   /* which there are: a bit for each but MinKey and MaxKey */
 };
 
-/* `texts` orders texts, as in all lookups; NULL: by their bytes. */
+/* `texts` orders texts, here and in all lookups; where it is NULL, their bytes do. */
 MUST_USE enum status mql_value_set_of(struct mql *q, struct str array,
 				      const struct bson_texts *texts, struct mql_value_set *ret);
 

@@ -47,12 +47,16 @@ struct expiring_rules {
 
 	/* With the lock: whether it is the object of that key. Only what never changes is read. */
 	bool (*is)(const struct expiring_entry *e, const void *key);
-	/* With the lock: whether the time of an idle object is over. NULL: it never is. */
+	/*
+	 * With the lock: whether the time of an idle object is over. Where the function is NULL,
+	 * objects end only when they are ended or make room.
+	 */
 	bool (*is_over)(const struct expiring_entry *e, uint64_t now_ns);
 	/*
 	 * With the lock: an idle object is to end. Returns true if it leaves the table; false if
 	 * only what it had has ended, and the object stays to tell of that. `*ret_close` is what
-	 * close() gets afterwards, without the lock; NULL: nothing. A NULL function: it leaves.
+	 * close() gets afterwards, without the lock, or NULL if there is nothing to close. Where
+	 * the function is NULL, an object that ends leaves the table.
 	 */
 	bool (*end)(struct expiring_entry *e, uint64_t now_ns, void **ret_close);
 	void (*close)(void *what); /* may be NULL with `end` */
@@ -98,8 +102,8 @@ enum expiring_look {
 
 /*
  * Calls `look` with the object of that key and the lock, once, and does what that says: for a
- * decision that depends on the state of the object. `look` may write to an idle one. NULL: there is
- * no such object, or it was not taken.
+ * decision that depends on the state of the object. `look` may write to an idle one. Returns the
+ * object if it was taken, or else NULL.
  */
 struct expiring_entry *
 expiring_look(struct expiring *x, uint64_t hash, const void *key,
@@ -115,8 +119,8 @@ void expiring_drop(struct expiring *x, struct expiring_entry *e);
 bool expiring_end(struct expiring *x, uint64_t hash, const void *key);
 
 /*
- * Ends all objects for which `matches` is true; it is called with the lock. NULL: all. Of a taken
- * object `matches` reads only what never changes.
+ * Ends all objects for which `matches` is true, or all objects if it is NULL. `matches` is called
+ * with the lock, and of a taken object it reads only what never changes.
  */
 void expiring_end_all(struct expiring *x,
 		      bool (*matches)(const void *arg, const struct expiring_entry *e),
@@ -125,7 +129,10 @@ void expiring_end_all(struct expiring *x,
 /* Ends those whose time is over. For a chore. */
 void expiring_sweep(struct expiring *x);
 
-/* Calls `see` with each object and the lock, in no order. Of a taken one it reads as above. */
+/*
+ * Calls `see` with each object and the lock, in no order. Of a taken object `see` reads only what
+ * never changes.
+ */
 void expiring_each(struct expiring *x, void (*see)(void *arg, const struct expiring_entry *e),
 		   void *arg);
 

@@ -33,9 +33,9 @@ void recent_fini(struct recent *r);
 typedef bool recent_join(struct recent_entry *e, const struct recent_entry *older);
 
 /*
- * Adds an entry, which is the log's from then on. It keeps `most` entries, this one included, at
- * least 1. `join` is asked for the `looks` newest ones until one is the same, which goes; NULL: it
- * is not.
+ * Adds an entry, which is the log's from then on. The log keeps `most` entries, this one included;
+ * `most` is at least 1. `join` is asked about each of the `looks` newest entries until it says that
+ * one is the same: that one goes. Where `join` is NULL, none is the same.
  */
 void recent_add(struct recent *r, struct recent_entry *e, size_t most, recent_join *join,
 		size_t looks);

@@ -84,8 +84,10 @@ struct index_form {
 	 * STATUS_UNSUPPORTED, with pairs->refusal: the index cannot have the document.
 	 */
 	enum status (*make_entries)(struct index_making *m);
-	/* The columns' values in an entry's value, unparsed. False if it has none. NULL: no entry
-	 * has them in one text. */
+	/*
+	 * Finds the columns' values in an entry's value, unparsed. Returns false if it has none.
+	 * The function is NULL where no entry has them in one text.
+	 */
 	bool (*find_values)(struct str value, struct str *ret);
 	/* Reads what follows the flags in an entry's value, to its end. */
 	enum status (*parse_values)(const struct index_def *def, struct tuple_reader *r,

@@ -2,9 +2,9 @@
  * Ranges that are merged: each is of other values of an index's first columns, and all are read
  * side by side, so that entries come in the order of what is behind those columns.
  *
- * A document must not have more than one entry in the ranges of an index. So no two entries of
- * different documents are equal, since the id is the last thing that is compared. Ranges of several
- * indexes may find a document more than once: its entries then compare as equal, and one is given.
+ * A document must not have more than one entry in the ranges of one index. Entries are compared by
+ * the document's id last, so those of different documents are never equal. Ranges of several
+ * indexes may find a document more than once: its entries then are equal, and one of them is given.
  *
  * Threading: that of the transaction.
  */
@@ -26,8 +26,8 @@ struct key_merge_terms {
 	const struct key_merge_range *ranges; /* outlive the merge */
 	size_t count;
 	/*
-	 * The ranges are of several indexes: keys of entries, and `after`, are only what is behind
-	 * the columns. Else they are whole keys of the one index.
+	 * True if the ranges are of several indexes. The keys of entries, and `after`, then are only
+	 * what is behind the columns; otherwise they are whole keys of the one index.
 	 */
 	bool several;
 	struct index_scan_options options; /* of each; `limit_bytes` is that of all together */

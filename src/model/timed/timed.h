@@ -472,8 +472,8 @@ void timed_chores_add(struct chores *chores, struct timed_sweeping *s);
 
 /*
  * Has the chore look in `ms`, for a listener that waits. Whoever has written an expiry that is
- * sooner than TIMED_SOON_MS calls this after the commit; and with 0 whoever has met an item that
- * has expired and is not removed. Any thread.
+ * sooner than TIMED_SOON_MS calls this after the commit. Whoever has met an item that has expired
+ * and is not removed yet calls it with 0. Any thread.
  */
 void timed_sweep_by(struct chores *chores, uint64_t ms);
 

@@ -17,8 +17,8 @@ MUST_USE enum status field_values_allowed(const struct normal_node *n,
 
 /*
  * Values for which a condition is known to be true: where a field has one of them the condition
- * holds. `n` is one condition, or `$and` and `$or` of conditions, all of them on `path`. False in
- * `*ret_known` for others, and where no such values are known.
+ * holds. `n` is one condition, or `$and` and `$or` of conditions, all of them on `path`.
+ * `*ret_known` is false if `n` is anything else, or if no such values are known.
  */
 MUST_USE enum status field_values_certain(const struct normal_node *n,
 					  const struct normal_path *path,

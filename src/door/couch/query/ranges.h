@@ -11,9 +11,8 @@
 
 /* A value of a selector: what bounds of fields point to (index/plan/values.h). */
 struct field_value {
-	struct leaf_value
-		leaf;    /* the form's value: first, so that a pointer to it is one to this */
-	struct str text; /* the same as JSON */
+	struct leaf_value leaf; /* the form's value: first, so that a pointer to it is one to this */
+	struct str text;        /* the same as JSON */
 };
 
 struct field_range {

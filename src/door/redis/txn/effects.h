@@ -61,10 +61,11 @@ void effects_offer(struct client *c, struct job *job);
 bool effects_withdraw(struct client *c);
 /*
  * Claims for a group the job of the next client that waits for the effect's key. `group` is any
- * pointer that is the group's alone. `*at` is NULL at first, and then says where the client before
- * is, for the next call of the same attempt. NULL with `e->served` set: no further client waits.
- * NULL without it: the next client cannot be served by a group, so it and those behind it are
- * signalled after the commit.
+ * pointer that is the group's alone. The caller sets `*at` to NULL for the first call of an attempt
+ * and passes it on to the next ones: it is the client whose job the last call has claimed. Returns
+ * NULL and sets `e->served` when no further client waits. Returns NULL and leaves `e->served` false
+ * when a group cannot serve the next client: that one and those behind it are signalled after the
+ * commit.
  */
 struct job *effects_claim(struct redis *r, struct effect *e, const void *group,
 			  struct blocked **at);
@@ -75,11 +76,11 @@ void effects_release(struct redis *r, struct job *claimed);
 /* Something may be at the key: the first who waits for it looks. */
 void effects_ready(struct redis *r, unsigned db, struct str key);
 /*
- * Likewise, after the commit of an effect that brings something, but only for clients that its
- * group has not served already.
+ * After the commit of an effect that brings something: of the clients that wait for its key, the
+ * first one looks that the effect's group has not served.
  */
 void effects_ready_left(struct redis *r, const struct effect *e);
-/* The same of all keys of a database. */
+/* Something may be at any key of the database: at each, the first who waits for it looks. */
 void effects_ready_all(struct redis *r, unsigned db);
 /* `c` has found something that it cannot use: those behind it look. */
 void effects_pass_on(struct client *c);

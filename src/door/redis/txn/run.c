@@ -228,8 +228,8 @@ struct group {
 	struct job *failed; /* its unit `failed->end` has failed */
 	bool serve_failed;  /* the unit of a claimed job has failed */
 	bool stopped;
-	struct effect *
-		*looked; /* the link behind the last effect whose waiting clients were served */
+	/* The link behind the last effect whose waiting clients were served. */
+	struct effect **looked;
 };
 
 static bool

@@ -75,15 +75,11 @@ struct job {
 	bool reads;        /* none of them writes */
 	bool cannot_block; /* a unit that would wait answers as after its timeout */
 	uint64_t lanes;
-	bool strays;     /* a script wants to write what is in none of its lanes */
-	struct buf *out; /* its answers */
-	/*
-	 * Its answers are long and are to be sent before units[done] is run. `lacks_memory`: so
-	 * that it can have the memory that it lacked. `gone`: nobody waits for it any more.
-	 */
-	bool full;
-	bool lacks_memory;
-	bool gone;
+	bool strays;        /* a script wants to write what is in none of its lanes */
+	struct buf *out;    /* its answers */
+	bool full;          /* its answers are long, and are to be sent before units[done] is run */
+	bool lacks_memory;  /* likewise, so that units[done] can have the memory that it lacked */
+	bool gone;          /* nobody waits for it any more */
 	size_t asked_bytes; /* for units[done], of the memory of all connections: serve.c */
 
 	/* Values that are staged: stage.c. */
@@ -152,9 +148,10 @@ uint64_t run_lane(unsigned db, struct str key);
 void run_job(struct redis *r, struct job *job, struct arena *arena);
 
 /*
- * Takes these lanes, one after the other as the groups that have them end and have told what they
- * have done, and gives them back. Whoever has lanes waits for no job, and takes no others that
- * another caller may have. Any thread.
+ * run_hold() takes these lanes, each as soon as the group that has it has ended and has told what
+ * it has done. run_release() gives them back. Two callers that took lanes one by one would wait for
+ * each other, and so would one that waited for a job, which may want its lanes: whoever has lanes
+ * takes no others and waits for no job. Any thread.
  */
 void run_hold(struct redis *r, uint64_t lanes);
 void run_release(struct redis *r, uint64_t lanes);

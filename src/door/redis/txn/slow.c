@@ -11,7 +11,7 @@ struct slow_entry {
 	struct recent_entry entry; /* first */
 	uint64_t time_s;
 	uint64_t micros;
-	char peer[64];
+	char peer[CLIENTS_PEER_BYTES];
 	char name[64];
 	struct str args; /* behind the struct: RESP, as SLOWLOG GET answers it */
 };
