@@ -244,6 +244,19 @@ compile_current_date(struct mql *q, struct mql_modifier *m)
 	return STATUS_OK;
 }
 
+/* True if the element is not the first one of its name. */
+static bool
+is_given_again(struct str document, struct str name)
+{
+	struct bson_element e;
+	struct bson_iter i;
+
+	bson_iter_begin(&i, document);
+	while (bson_iter_read(&i, &e) && !str_eq(e.name, name))
+		;
+	return e.name.ptr != name.ptr;
+}
+
 static enum status
 compile_each(struct mql *q, struct mql_modifier *m)
 {
@@ -256,10 +269,11 @@ compile_each(struct mql *q, struct mql_modifier *m)
 	if (m->value.type != BSON_DOCUMENT || !bson_find(bson_text(&m->value), STR("$each"), &each))
 		return STATUS_OK;
 	for (bson_iter_begin(&i, bson_text(&m->value)); bson_iter_read(&i, &e);) {
-		if (mql_is(e.name, "$each"))
-			continue;
-		known = false;
-		if (m->op == MQL_UPDATE_PUSH)
+		if (is_given_again(bson_text(&m->value), e.name))
+			return mql_fail(q, MQL_BAD_VALUE, "Only one %.*s is supported.",
+					STR_ARG(e.name));
+		known = mql_is(e.name, "$each");
+		if (!known && m->op == MQL_UPDATE_PUSH)
 			TRY(mql_push_compile(q, m, &e, &known));
 		if (!known)
 			return mql_fail(q, MQL_BAD_VALUE, "Unrecognized clause in %s: %.*s", name,

@@ -59,6 +59,8 @@ push_compile_sort(struct mql *q, struct mql_push *push, const struct bson_value 
 	struct bson_iter i;
 	struct bson_element e;
 
+	/* Each has keys of its own, and compile_each() has refused a second one. */
+	assert(!push->sort && !push->key_count);
 	push->sort = true;
 	if (bson_is_number(v) && push_read_direction(v, &push->descending))
 		return STATUS_OK;
