@@ -69,7 +69,7 @@ ROOMS = {
     "door/mongo/index": "base kv catalog bson mql index/engine index/bson model/plain door/mongo/txn",
     "door/mongo/plan": "loop kv bson mql mql/expr mql/match index/bson index/plan model/plain door/mongo/txn"
                        " door/mongo/index",
-    "door/mongo/watch": "base catalog mql mql/stage door/mongo/txn door/mongo/index",
+    "door/mongo/watch": "base loop catalog mql mql/stage door/mongo/txn door/mongo/index",
     "door/mongo/cmd": "base loop catalog bson mql mql/expr mql/match mql/stage mql/update index/engine access"
                       " settings net door door/mongo/txn door/mongo/index door/mongo/plan door/mongo/watch",
     "door/mongo": "base loop catalog access settings net door door/mongo/txn door/mongo/index door/mongo/cmd",
@@ -283,6 +283,13 @@ def doors_have_few_locks():
     return wrong
 
 
+def what_clients_make_long_is_sorted_in_steps():
+    """loop/sort.h lets others have their turns, and ends with whoever waits; qsort() does neither."""
+    return [path.relative_to(TOP).as_posix() for path in sources()
+            if re.match(r"src/(door|mql|index/(plan|selector|view))/", path.relative_to(TOP).as_posix())
+            and "qsort(" in without_comments(path)]
+
+
 def members_of_values_are_read_by_their_type():
     """A member of a bson_value may be written, or be where a call writes; reading is for bson_text()
     and its kin, which know whether the value has it."""
@@ -340,7 +347,9 @@ def code_is_formatted():
 
 CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
-          large_folders_have_a_map, doors_have_few_locks, members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are, headers_have_guards_of_their_own, code_is_formatted]
+          large_folders_have_a_map, doors_have_few_locks, what_clients_make_long_is_sorted_in_steps,
+          members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are,
+          headers_have_guards_of_their_own, code_is_formatted]
 
 
 def main():

@@ -1,4 +1,4 @@
-/* Sorting pointers by a comparison that may fail: stable, in the arena, with its steps counted. */
+/* Sorting pointers in the arena (loop/sort.h). */
 #ifndef FROND_MQL_SORT_VALUES_H
 #define FROND_MQL_SORT_VALUES_H
 

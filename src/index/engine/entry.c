@@ -2,10 +2,10 @@
 #include "index/engine/entry.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "catalog/format.h"
 #include "catalog/keys.h"
+#include "loop/sort.h"
 
 /* ---- Making ---- */
 
@@ -37,28 +37,29 @@ index_making_add(struct index_making *m)
 	return STATUS_OK;
 }
 
-static int
-compare_pairs(const void *a, const void *b)
+static enum status
+compare_pairs(const void *arg, const void *a, const void *b, int *ret)
 {
 	const struct kv_pair *x = a, *y = b;
-	int order = str_cmp(x->key, y->key);
 
-	return order ? order : str_cmp(x->value, y->value);
+	(void)arg;
+	TRY(sort_compare_strs(x->key, y->key, ret));
+	return *ret ? STATUS_OK : sort_compare_strs(x->value, y->value, ret);
 }
 
 /* In key order, each key once: 1 and 1.0 in one array are one entry. */
-static void
-sort_pairs(struct index_pairs *pairs)
+static enum status
+sort_pairs(struct index_pairs *pairs, struct arena *arena)
 {
 	size_t kept = 0;
 
-	if (pairs->count < 2)
-		return;
-	qsort(pairs->pairs, pairs->count, sizeof(*pairs->pairs), compare_pairs);
+	TRY(sort_items(pairs->pairs, pairs->count, sizeof(*pairs->pairs), compare_pairs, NULL,
+		       arena));
 	for (size_t i = 0; i < pairs->count; i++)
 		if (i == 0 || !str_eq(pairs->pairs[i].key, pairs->pairs[kept - 1].key))
 			pairs->pairs[kept++] = pairs->pairs[i];
 	pairs->count = kept;
+	return STATUS_OK;
 }
 
 enum status
@@ -80,8 +81,7 @@ index_entries_make(const struct catalog_db *db, const struct index_def *def,
 	status = def->form->make_entries(&m);
 	buf_release(&m.key);
 	buf_release(&m.value);
-	sort_pairs(ret);
-	return status;
+	return status == STATUS_OK ? sort_pairs(ret, w->arena) : status;
 }
 
 /* ---- Reading ---- */

@@ -1,7 +1,8 @@
 #include "index/plan/key_ranges.h"
 
 #include <assert.h>
-#include <stdlib.h>
+
+#include "loop/sort.h"
 
 /* The combinations of values, while they are turned into ranges. */
 struct ranges_making {
@@ -98,20 +99,22 @@ ranges_add_column(struct ranges_making *m, size_t column, bool certain)
 	return STATUS_OK;
 }
 
-static int
-ranges_compare(const void *a, const void *b)
+static enum status
+ranges_compare(const void *arg, const void *a, const void *b, int *ret)
 {
-	return str_cmp(((const struct index_range *)a)->begin,
-		       ((const struct index_range *)b)->begin);
+	(void)arg;
+	return sort_compare_strs(((const struct index_range *)a)->begin,
+				 ((const struct index_range *)b)->begin, ret);
 }
 
 /* Hashes are in no order, and ranges that meet because their bounds were cut become one. */
-static void
-ranges_settle(struct key_ranges *ranges)
+static enum status
+ranges_settle(struct key_ranges *ranges, struct arena *arena)
 {
 	size_t kept = 0;
 
-	qsort(ranges->items, ranges->count, sizeof(*ranges->items), ranges_compare);
+	TRY(sort_items(ranges->items, ranges->count, sizeof(*ranges->items), ranges_compare, NULL,
+		       arena));
 	for (size_t i = 0; i < ranges->count; i++) {
 		const struct index_range *r = &ranges->items[i];
 		struct index_range *last = kept ? &ranges->items[kept - 1] : NULL;
@@ -128,6 +131,7 @@ ranges_settle(struct key_ranges *ranges)
 		last->point = false;
 	}
 	ranges->count = kept;
+	return STATUS_OK;
 }
 
 /* Finds out which intervals have matches only. */
@@ -175,6 +179,6 @@ key_ranges_make(const struct catalog_db *db, const struct index_def *def,
 		return STATUS_LIMIT;
 	TRY(ranges_add_column(&m, 0, columns->certain));
 	if (!m.in_order)
-		ranges_settle(ret);
+		TRY(ranges_settle(ret, o->w->arena));
 	return STATUS_OK;
 }

@@ -26,8 +26,8 @@ struct key_merge_terms {
 	const struct key_merge_range *ranges; /* outlive the merge */
 	size_t count;
 	/*
-	 * True if the ranges are of several indexes. The keys of entries, and `after`, then are only
-	 * what is behind the columns; otherwise they are whole keys of the one index.
+	 * True if the ranges are of several indexes. The keys of entries, and `after`, then are
+	 * only what is behind the columns; otherwise they are whole keys of the one index.
 	 */
 	bool several;
 	struct index_scan_options options; /* of each; `limit_bytes` is that of all together */

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "loop/sort.h"
+
 /* Which end of an interval a bound is. As a sign: how its value has to change to leave out more. */
 enum side {
 	SIDE_LOW = 1,
@@ -100,64 +102,24 @@ value_set_all(const struct value_order *o, struct value_set *ret)
 	return value_set_of(o, &(struct value_interval){ 0 }, ret);
 }
 
-/* Merges two runs in order, of which the second one follows the first, into `out`. */
 static enum status
-points_merge(const struct value_order *o, const void **in, size_t middle, size_t end,
-	     const void **out)
+points_compare(const void *arg, const void *a, const void *b, int *ret)
 {
-	size_t a = 0, b = middle;
-
-	for (size_t i = 0; i < end; i++) {
-		int c = b == end ? -1 : 1;
-
-		TRY(index_count(o->w, 1));
-		if (a < middle && b < end)
-			TRY(values_compare(o, in[a], in[b], &c));
-		out[i] = a < middle && c <= 0 ? in[a++] : in[b++];
-	}
-	return STATUS_OK;
-}
-
-/* Sorts by merging runs of doubling length; `spare` has as many places. The result is in either. */
-static enum status
-points_sort(const struct value_order *o, const void **values, const void **spare, size_t count,
-	    const void ***ret)
-{
-	const void **from = values, **to = spare;
-
-	for (size_t run = 1; run < count; run *= 2) {
-		const void **swap = from;
-
-		for (size_t at = 0; at < count; at += 2 * run) {
-			size_t left = count - at;
-
-			TRY(points_merge(o, from + at, left < run ? left : run,
-					 left < 2 * run ? left : 2 * run, to + at));
-		}
-		from = to;
-		to = swap;
-	}
-	*ret = from;
-	return STATUS_OK;
+	return values_compare(arg, *(const void *const *)a, *(const void *const *)b, ret);
 }
 
 enum status
 value_set_of_points(const struct value_order *o, const void **values, size_t count,
 		    struct value_set *ret)
 {
-	const void **spare = arena_alloc(o->w->arena, (count + 1) * sizeof(*spare));
-	const void **sorted;
-
 	TRY(value_set_new(o, count, ret));
-	if (!spare)
-		return STATUS_LIMIT;
-	TRY(points_sort(o, values, spare, count, &sorted));
+	TRY(sort_items(values, count, sizeof(*values), points_compare, o, o->w->arena));
 	for (size_t i = 0; i < count; i++) {
-		const struct value_bound bound = { .value = sorted[i] };
+		const struct value_bound bound = { .value = values[i] };
 		int c = -1;
 
 		if (ret->count)
-			TRY(values_compare(o, ret->items[ret->count - 1].low.value, sorted[i], &c));
+			TRY(values_compare(o, ret->items[ret->count - 1].low.value, values[i], &c));
 		assert(c <= 0);
 		if (c < 0)
 			ret->items[ret->count++] = (struct value_interval){ bound, bound, true };

@@ -4,6 +4,7 @@
  */
 #include "index/collate.h"
 #include "index/selector/selector_int.h"
+#include "loop/sort.h"
 
 enum status
 selector_compare(const struct selector_cond *c, const struct leaf_value *v,
@@ -27,54 +28,27 @@ selector_compare(const struct selector_cond *c, const struct leaf_value *v,
 
 /* ---- Sorting ---- */
 
-/* Merges two sorted runs, [a, middle) and [middle, end), into `out`. */
+struct order {
+	selector_compare_fn compare;
+	const void *arg;
+	struct index_work *w;
+};
+
 static enum status
-sort_merge(const void **a, const void **middle, const void **end, const void **out,
-	   selector_compare_fn compare, const void *arg, struct index_work *w)
+order_compare(const void *arg, const void *a, const void *b, int *ret)
 {
-	const void **b = middle;
+	const struct order *o = arg;
 
-	while (a < middle && b < end) {
-		int order;
-
-		TRY(compare(arg, *a, *b, w, &order));
-		*out++ = order <= 0 ? *a++ : *b++;
-	}
-	while (a < middle)
-		*out++ = *a++;
-	while (b < end)
-		*out++ = *b++;
-	return STATUS_OK;
+	return o->compare(o->arg, *(const void *const *)a, *(const void *const *)b, o->w, ret);
 }
 
 enum status
 selector_sort(const void **items, size_t count, selector_compare_fn compare, const void *arg,
 	      struct index_work *w)
 {
-	struct arena_mark mark = arena_mark(w->arena);
-	const void **other = arena_alloc(w->arena, (count + 1) * sizeof(*other));
-	const void **from = items;
-	const void **to = other;
+	const struct order o = { compare, arg, w };
 
-	if (!other)
-		return STATUS_LIMIT;
-	for (size_t run = 1; run < count; run *= 2) {
-		const void **swap = from;
-
-		for (size_t i = 0; i < count; i += 2 * run) {
-			size_t middle = i + run < count ? i + run : count;
-			size_t end = i + 2 * run < count ? i + 2 * run : count;
-
-			TRY(sort_merge(from + i, from + middle, from + end, to + i, compare, arg,
-				       w));
-		}
-		from = to;
-		to = swap;
-	}
-	if (from != items)
-		memcpy(items, from, count * sizeof(*items));
-	arena_reset(w->arena, mark);
-	return STATUS_OK;
+	return sort_items(items, count, sizeof(*items), order_compare, &o, w->arena);
 }
 
 /* ---- Lists ---- */

@@ -1,7 +1,7 @@
 /* Which members of a document a selector looks at. */
-#include <stdlib.h>
 
 #include "index/selector/selector_int.h"
+#include "loop/sort.h"
 
 struct members {
 	struct arena *arena;
@@ -33,12 +33,6 @@ members_collect(struct members *m, const struct selector_node *n)
 	return STATUS_OK;
 }
 
-static int
-members_compare(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 enum status
 selector_members(const struct selector *s, struct arena *arena, struct str **ret, size_t *ret_count,
 		 bool *ret_whole)
@@ -47,8 +41,7 @@ selector_members(const struct selector *s, struct arena *arena, struct str **ret
 	size_t kept = 0;
 
 	TRY(members_collect(&m, s->root));
-	if (m.count)
-		qsort(m.names, m.count, sizeof(*m.names), members_compare);
+	TRY(sort_strs(m.names, m.count, arena));
 	for (size_t i = 0; i < m.count; i++) {
 		if (i == 0 || !str_eq(m.names[i], m.names[kept - 1]))
 			m.names[kept++] = m.names[i];

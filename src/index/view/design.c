@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "doc/json_value.h"
 #include "kv/tuple.h"
+#include "loop/sort.h"
 
 enum {
 	SIGNED_BYTES = 64 * 1024 * 1024, /* of what the signature is of */
@@ -31,6 +32,14 @@ view_cmp(const void *a, const void *b)
 	const struct view_view *x = a, *y = b;
 
 	return str_cmp(x->name, y->name);
+}
+
+static enum status
+view_order(const void *arg, const void *a, const void *b, int *ret)
+{
+	(void)arg;
+	*ret = view_cmp(a, b);
+	return STATUS_OK;
 }
 
 const struct view_view *
@@ -220,8 +229,7 @@ design_group(struct reading *r)
 {
 	struct view_design *d = r->design;
 
-	if (d->view_count)
-		qsort(d->views, d->view_count, sizeof(*d->views), view_cmp);
+	TRY(sort_items(d->views, d->view_count, sizeof(*d->views), view_order, NULL, r->arena));
 	for (size_t i = 0; i < d->view_count; i++) {
 		struct view_view *view = &d->views[i];
 		struct str source = r->maps[view->map], reduce = r->reduces[view->map];

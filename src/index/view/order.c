@@ -1,10 +1,9 @@
 #include "index/view/order.h"
 
-#include <stdlib.h>
-
 #include "doc/doc_int.h"
 #include "doc/json.h"
 #include "doc/key.h"
+#include "loop/sort.h"
 
 /* ---- Terms ---- */
 
@@ -100,29 +99,28 @@ view_term_cmp(struct str a, struct str b, int *ret)
 struct sorted {
 	struct view_mapped row;
 	struct view_mapped *at;
-	enum status *status; /* of the sorting: its first failure */
 };
 
-static int
-by_place(const void *a, const void *b)
+static enum status
+by_component(const void *arg, const void *a, const void *b, int *ret)
 {
 	const struct sorted *x = a, *y = b;
-	int order = str_cmp(x->row.component, y->row.component);
 
-	return order ? order : (x->at > y->at) - (x->at < y->at);
+	(void)arg;
+	return sort_compare_strs(x->row.component, y->row.component, ret);
 }
 
-static int
-by_term(const void *a, const void *b)
+static enum status
+by_term(const void *arg, const void *a, const void *b, int *ret)
 {
 	const struct sorted *x = a, *y = b;
-	int order = str_cmp(x->row.component, y->row.component);
 
-	if (order == 0 && *x->status == STATUS_OK)
-		*x->status = view_term_cmp(x->row.key, y->row.key, &order);
-	if (order == 0 && *x->status == STATUS_OK)
-		*x->status = view_term_cmp(x->row.value, y->row.value, &order);
-	return order ? order : (x->at > y->at) - (x->at < y->at);
+	TRY(by_component(arg, a, b, ret));
+	if (*ret == 0)
+		TRY(view_term_cmp(x->row.key, y->row.key, ret));
+	if (*ret == 0)
+		TRY(view_term_cmp(x->row.value, y->row.value, ret));
+	return STATUS_OK;
 }
 
 /* Sorted by place, the rows of a component are neighbours. */
@@ -141,18 +139,16 @@ map_order(struct view_mapped *rows, size_t count, struct arena *scratch)
 {
 	struct sorted *places = arena_alloc(scratch, count * sizeof(*places));
 	struct sorted *terms = arena_alloc(scratch, count * sizeof(*terms));
-	enum status status = STATUS_OK;
 
 	if (!places || !terms)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++)
-		places[i] = (struct sorted){ rows[i], &rows[i], &status };
-	qsort(places, count, sizeof(*places), by_place);
+		places[i] = (struct sorted){ rows[i], &rows[i] };
+	TRY(sort_items(places, count, sizeof(*places), by_component, NULL, scratch));
 	if (!has_equal_keys(places, count))
 		return STATUS_OK;
 	memcpy(terms, places, count * sizeof(*terms));
-	qsort(terms, count, sizeof(*terms), by_term);
-	TRY(status);
+	TRY(sort_items(terms, count, sizeof(*terms), by_term, NULL, scratch));
 	for (size_t i = 0; i < count; i++) {
 		places[i].at->key = terms[i].row.key;
 		places[i].at->value = terms[i].row.value;

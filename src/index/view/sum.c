@@ -1,10 +1,10 @@
 #include "index/view/sum.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "doc/doc_int.h"
 #include "doc/json_value.h"
+#include "loop/sort.h"
 
 enum {
 	INT_DIGITS = 37, /* of an integer that surely fits */
@@ -115,16 +115,12 @@ value_of_array(const struct json_value *json, unsigned depth, struct arena *aren
 	return STATUS_OK;
 }
 
-static int
-member_cmp(const void *a, const void *b)
+static enum status
+member_cmp(const void *arg, const void *a, const void *b, int *ret)
 {
-	const struct json_member *x = a, *y = b;
-	int order = str_cmp(x->name, y->name);
-
-	/* Of members of one name the last counts: it lies further behind in the text. */
-	if (order)
-		return order;
-	return x->value.text.ptr < y->value.text.ptr ? -1 : x->value.text.ptr > y->value.text.ptr;
+	(void)arg;
+	return sort_compare_strs(((const struct json_member *)a)->name,
+				 ((const struct json_member *)b)->name, ret);
 }
 
 static enum status
@@ -135,8 +131,8 @@ value_of_object(const struct json_value *json, unsigned depth, struct arena *are
 	size_t count;
 
 	TRY(json_value_members(json, arena, &members, &count, NULL));
-	if (count)
-		qsort(members, count, sizeof(*members), member_cmp);
+	/* Of members of one name, which keep their order, the last counts. */
+	TRY(sort_items(members, count, sizeof(*members), member_cmp, NULL, arena));
 	ret->items = arena_zalloc(arena, (count + 1) * sizeof(*ret->items));
 	ret->names = arena_zalloc(arena, (count + 1) * sizeof(*ret->names));
 	if (!ret->items || !ret->names)

@@ -1,7 +1,7 @@
 /* Keeping the sums over the rows of a map. */
 #include "index/view/sums.h"
 
-#include <stdlib.h>
+#include "loop/sort.h"
 
 enum {
 	SUMS_CHILDREN = 64, /* that are asked for at first: twice what a sum has on average */
@@ -130,17 +130,12 @@ sums_batch_flush(struct sums_batch *b)
 
 /* ---- Which sums change ---- */
 
-static int
-place_cmp(const void *a, const void *b)
+static enum status
+change_cmp(const void *arg, const void *a, const void *b, int *ret)
 {
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
-static int
-change_cmp(const void *a, const void *b)
-{
-	return str_cmp(((const struct sums_change *)a)->place,
-		       ((const struct sums_change *)b)->place);
+	(void)arg;
+	return sort_compare_strs(((const struct sums_change *)a)->place,
+				 ((const struct sums_change *)b)->place, ret);
 }
 
 /* Places, each once and in order. */
@@ -160,18 +155,19 @@ places_add(struct places *p, struct arena *arena, struct str place)
 	return STATUS_OK;
 }
 
-static void
-places_sort(struct places *p)
+static enum status
+places_sort(struct places *p, struct arena *arena)
 {
 	size_t kept = 0;
 
 	if (p->count == 0)
-		return;
-	qsort(p->all, p->count, sizeof(*p->all), place_cmp);
+		return STATUS_OK;
+	TRY(sort_strs(p->all, p->count, arena));
 	for (size_t i = 1; i < p->count; i++)
 		if (!str_eq(p->all[kept], p->all[i]))
 			p->all[++kept] = p->all[i];
 	p->count = kept + 1;
+	return STATUS_OK;
 }
 
 /*
@@ -459,8 +455,7 @@ lowest_find(const struct sums *s, const struct sums_change *changes, size_t coun
 		TRY(places_add(&rows, s->w->arena, changes[i].place));
 	TRY(covers_find(s, 1, rows.all, rows.count, false, ret));
 	TRY(covers_find(s, 1, begun->all, begun->count, true, ret));
-	places_sort(ret);
-	return STATUS_OK;
+	return places_sort(ret, s->w->arena);
 }
 
 enum status
@@ -471,7 +466,7 @@ sums_update(const struct sums *s, const struct view_map *map, const struct reduc
 
 	if (count == 0)
 		return STATUS_OK;
-	qsort(changes, count, sizeof(*changes), change_cmp);
+	TRY(sort_items(changes, count, sizeof(*changes), change_cmp, NULL, s->w->arena));
 	for (unsigned level = 1; level <= VIEW_LEVELS; level++) {
 		struct places nodes = { 0 }, begun = { 0 };
 		struct sums_batch b;
@@ -482,7 +477,7 @@ sums_update(const struct sums *s, const struct view_map *map, const struct reduc
 			TRY(lowest_find(s, changes, count, &begun, &nodes));
 		} else {
 			TRY(covers_find(s, level, below.all, below.count, false, &nodes));
-			places_sort(&nodes);
+			TRY(places_sort(&nodes, s->w->arena));
 		}
 		TRY(sums_batch_begin(&b, s, map, run, level));
 		status = sums_compute(&b, &nodes, &begun);

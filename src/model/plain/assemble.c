@@ -1,7 +1,6 @@
 #include "model/plain/plain_int.h"
 
-#include <stdlib.h>
-
+#include "loop/sort.h"
 #include "loop/step.h"
 
 /*
@@ -85,13 +84,15 @@ assembly_add(struct assembly *a, const struct kv_pair *pair)
 
 /* ---- Writing ---- */
 
-static int
-compare_ordinals(const void *a, const void *b)
+static enum status
+compare_ordinals(const void *arg, const void *a, const void *b, int *ret)
 {
 	uint64_t x = (*(struct node *const *)a)->leaf.ordinal;
 	uint64_t y = (*(struct node *const *)b)->leaf.ordinal;
 
-	return (x > y) - (x < y);
+	(void)arg;
+	*ret = (x > y) - (x < y);
+	return STATUS_OK;
 }
 
 static enum status
@@ -105,7 +106,8 @@ level_open(struct assembly *a, const struct node *node, struct write_level *ret)
 		return STATUS_LIMIT;
 	for (struct node *child = node->first; child; child = child->sibling)
 		ret->nodes[--i] = child;
-	qsort(ret->nodes, ret->count, sizeof(struct node *), compare_ordinals);
+	TRY(sort_items(ret->nodes, ret->count, sizeof(struct node *), compare_ordinals, NULL,
+		       a->arena));
 	for (i = 0; i < ret->count; i++) {
 		uint64_t ordinal = ret->nodes[i]->leaf.ordinal;
 

@@ -1,7 +1,6 @@
 #include "model/plain/plain_int.h"
 
-#include <stdlib.h>
-
+#include "loop/sort.h"
 #include "loop/step.h"
 
 /*
@@ -121,18 +120,20 @@ explode_element(struct explosion *x, struct explode_level *level, const struct b
 	return explode_put(x, &e->value, level->next++);
 }
 
-static int
-compare_keys(const void *a, const void *b)
+static enum status
+compare_keys(const void *arg, const void *a, const void *b, int *ret)
 {
-	return str_cmp(((const struct kv_pair *)a)->key, ((const struct kv_pair *)b)->key);
+	(void)arg;
+	return sort_compare_strs(((const struct kv_pair *)a)->key, ((const struct kv_pair *)b)->key,
+				 ret);
 }
 
 /* Sorts the pairs: two with one key are members of one name. */
 static enum status
-explode_sort(struct plain_pairs *pairs)
+explode_sort(struct plain_pairs *pairs, struct arena *arena)
 {
-	if (pairs->count)
-		qsort(pairs->pairs, pairs->count, sizeof(*pairs->pairs), compare_keys);
+	TRY(sort_items(pairs->pairs, pairs->count, sizeof(*pairs->pairs), compare_keys, NULL,
+		       arena));
 	for (size_t i = 1; i < pairs->count; i++)
 		if (str_eq(pairs->pairs[i - 1].key, pairs->pairs[i].key))
 			return STATUS_UNSUPPORTED;
@@ -152,7 +153,7 @@ explode_run(struct explosion *x)
 		else
 			TRY(explode_end(x));
 	}
-	return explode_sort(x->pairs);
+	return explode_sort(x->pairs, x->arena);
 }
 
 static void

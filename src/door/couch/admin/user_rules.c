@@ -1,13 +1,12 @@
 /* CouchDB's rules for writing documents of _users, in its words. */
 #include "door/couch/admin/user_doc.h"
 
-#include <stdlib.h>
-
 #include "base/quote.h"
 #include "access/person.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/wire/error.h"
+#include "loop/sort.h"
 
 /* One revision of a document, as the rules look at it. */
 struct side {
@@ -57,12 +56,6 @@ side_read(const struct couch_user_writer *w, struct str text, struct side *ret,
 	return STATUS_OK;
 }
 
-static int
-compare_roles(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Reads the roles, sorted. STATUS_INVALID for something that is no list of strings. */
 static enum status
 side_read_roles(const struct couch_user_writer *w, struct side *s)
@@ -82,9 +75,7 @@ side_read_roles(const struct couch_user_writer *w, struct side *s)
 			return STATUS_INVALID;
 		s->roles[i] = items[i].string;
 	}
-	if (s->roles_count)
-		qsort(s->roles, s->roles_count, sizeof(*s->roles), compare_roles);
-	return STATUS_OK;
+	return sort_strs(s->roles, s->roles_count, w->arena);
 }
 
 static enum status

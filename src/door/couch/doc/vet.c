@@ -17,6 +17,7 @@
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/reply.h"
+#include "loop/sort.h"
 #include "loop/step.h"
 #include "model/revisioned/list.h"
 #include "model/revisioned/read.h"
@@ -62,15 +63,17 @@ struct vet {
 /* ---- What an edit is compared with ---- */
 
 static int
-compare_ids(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
-static int
 compare_changes(const void *a, const void *b)
 {
 	return str_cmp(((const struct rev_change *)a)->id, ((const struct rev_change *)b)->id);
+}
+
+static enum status
+order_changes(const void *arg, const void *a, const void *b, int *ret)
+{
+	(void)arg;
+	*ret = compare_changes(a, b);
+	return STATUS_OK;
 }
 
 static bool
@@ -109,12 +112,11 @@ vet_look_up(struct vet *v)
 	v->now = (struct rev_change_page){ 0 };
 	if (n == 0)
 		return STATUS_OK;
-	qsort(ids, n, sizeof(*ids), compare_ids);
+	TRY(sort_strs(ids, n, v->by->arena));
 	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
 	TRY(rev_changes_of(v->tx, v->by->db, &range, ids, n, v->by->arena, &v->now));
-	if (v->now.count)
-		qsort(v->now.changes, v->now.count, sizeof(*v->now.changes), compare_changes);
-	return STATUS_OK;
+	return sort_items(v->now.changes, v->now.count, sizeof(*v->now.changes), order_changes,
+			  NULL, v->by->arena);
 }
 
 static const struct rev_change *

@@ -2,7 +2,6 @@
  * Filters of _changes: documents by id, design documents, documents that match a selector.
  * Functions are in filter_function.c.
  */
-#include <stdlib.h>
 
 #include "base/quote.h"
 #include "doc/json.h"
@@ -20,16 +19,11 @@
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
 #include "kv/kv.h"
+#include "loop/sort.h"
 #include "loop/step.h"
 #include "model/revisioned/read.h"
 
 /* ---- Reading the filter ---- */
-
-static int
-filter_compare_ids(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
 
 static enum status
 filter_refuse_ids(struct couch_req *r)
@@ -65,7 +59,7 @@ filter_sort_ids(struct couch_req *r, struct couch_id_set *set)
 	struct couch_id_set sorted;
 
 	TRY(couch_id_set_init(&sorted, set->count, r->arena));
-	qsort(set->ids, set->count, sizeof(*set->ids), filter_compare_ids);
+	TRY(sort_strs(set->ids, set->count, r->arena));
 	for (size_t i = 0; i < set->count; i++)
 		couch_id_set_add(&sorted, set->ids[i]);
 	*set = sorted;

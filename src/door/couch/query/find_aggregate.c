@@ -1,7 +1,6 @@
 #include "door/couch/query/find_aggregate.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/metric.h"
@@ -10,6 +9,7 @@
 #include "door/couch/wire/error.h"
 #include "index/collate.h"
 #include "index/json/component.h"
+#include "loop/sort.h"
 #include "model/revisioned/list.h"
 
 enum {
@@ -575,10 +575,12 @@ groups_read(struct find_groups *g, struct name_range range)
 	return f->plan.way == PLAN_SETS ? find_by_sets(f, range) : find_by_ids(f, range);
 }
 
-static int
-groups_compare(const void *a, const void *b)
+static enum status
+groups_compare(const void *arg, const void *a, const void *b, int *ret)
 {
-	return str_cmp((*(struct group *const *)a)->key, (*(struct group *const *)b)->key);
+	(void)arg;
+	return sort_compare_strs((*(struct group *const *)a)->key, (*(struct group *const *)b)->key,
+				 ret);
 }
 
 /* Writes the gathered groups in the order of their values. */
@@ -591,8 +593,7 @@ groups_write_all(struct find_groups *g)
 		if (g->slots[i])
 			g->slots[kept++] = g->slots[i];
 	}
-	if (kept)
-		qsort(g->slots, kept, sizeof(struct group *), groups_compare);
+	TRY(sort_items(g->slots, kept, sizeof(struct group *), groups_compare, NULL, g->arena));
 	for (size_t i = 0; i < kept && g->limit; i++) {
 		TRY(group_write(g, g->slots[i]));
 		if (i % GROUP_WRITE_BATCH == 0)

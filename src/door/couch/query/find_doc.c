@@ -1,11 +1,11 @@
 /* One document of a query: matched, skipped or written. */
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/metric.h"
 #include "door/couch/doc/doc_out.h"
 #include "door/couch/query/find.h"
 #include "door/couch/wire/error.h"
+#include "loop/sort.h"
 
 /* ---- Limits ---- */
 
@@ -63,12 +63,6 @@ find_members_init(struct find *f, const struct str *names, size_t count, bool wh
 	return STATUS_OK;
 }
 
-static int
-members_compare_names(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 enum status
 find_members_of_paths(struct find *f, const struct normal_path *paths, size_t count,
 		      struct find_members *ret)
@@ -81,7 +75,7 @@ find_members_of_paths(struct find *f, const struct normal_path *paths, size_t co
 	for (size_t i = 0; i < count; i++)
 		names[i] = paths[i].names[0];
 	/* Members are looked for in the order of their names, each once. */
-	qsort(names, count, sizeof(*names), members_compare_names);
+	TRY(sort_strs(names, count, f->r->arena));
 	for (size_t i = 0; i < count; i++) {
 		if (i == 0 || !str_eq(names[i], names[kept - 1]))
 			names[kept++] = names[i];

@@ -1,9 +1,8 @@
 #include "door/couch/query/normal.h"
 
-#include <stdlib.h>
-
 #include "doc/json.h"
 #include "index/selector/selector.h"
+#include "loop/sort.h"
 #include "loop/step.h"
 
 static const struct {
@@ -233,14 +232,13 @@ struct placed {
 	size_t place;
 };
 
-static int
-placed_compare(const void *a, const void *b)
+static enum status
+placed_compare(const void *arg, const void *a, const void *b, int *ret)
 {
-	const struct placed *x = a;
-	const struct placed *y = b;
-	int c = str_cmp(x->member->name, y->member->name);
+	const struct placed *x = a, *y = b;
 
-	return c ? c : (x->place > y->place) - (x->place < y->place);
+	(void)arg;
+	return sort_compare_strs(x->member->name, y->member->name, ret);
 }
 
 /* Of several members of one name the last one counts, in the place of the first. */
@@ -257,7 +255,7 @@ drop_doubles(struct arena *arena, struct json_member *members, size_t *count)
 	TRY(step_count((uint32_t)*count + 1));
 	for (size_t i = 0; i < *count; i++)
 		sorted[i] = (struct placed){ &members[i], i };
-	qsort(sorted, *count, sizeof(*sorted), placed_compare);
+	TRY(sort_items(sorted, *count, sizeof(*sorted), placed_compare, NULL, arena));
 	for (size_t i = 1; i < *count; i++) {
 		if (!str_eq(sorted[i].member->name, sorted[first].member->name)) {
 			first = i;

@@ -1,8 +1,7 @@
 #include "door/couch/query/ranges.h"
 
-#include <stdlib.h>
-
 #include "doc/json.h"
+#include "loop/sort.h"
 
 bool
 field_is_indexable(const struct normal_node *n)
@@ -83,11 +82,13 @@ path_compare(const struct normal_path *a, const struct normal_path *b)
 	return (a->count > b->count) - (a->count < b->count);
 }
 
-static int
-ranges_compare(const void *a, const void *b)
+static enum status
+ranges_compare(const void *arg, const void *a, const void *b, int *ret)
 {
-	return path_compare(((const struct field_range *)a)->path,
+	(void)arg;
+	*ret = path_compare(((const struct field_range *)a)->path,
 			    ((const struct field_range *)b)->path);
+	return STATUS_OK;
 }
 
 struct collecting {
@@ -159,7 +160,8 @@ field_ranges_read(const struct normal_node *n, const struct value_order *o,
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < c.count; i++)
 		ret->items[i].path = &c.nodes[i]->path;
-	qsort(ret->items, ret->count, sizeof(*ret->items), ranges_compare);
+	TRY(sort_items(ret->items, ret->count, sizeof(*ret->items), ranges_compare, NULL,
+		       o->w->arena));
 	for (size_t i = 0; i < ret->count; i++) {
 		if (i == 0 || !normal_path_eq(ret->items[i].path, ret->items[kept - 1].path))
 			ret->items[kept++] = ret->items[i];

@@ -11,7 +11,7 @@
 
 /* A value of a selector: what bounds of fields point to (index/plan/values.h). */
 struct field_value {
-	struct leaf_value leaf; /* the form's value: first, so that a pointer to it is one to this */
+	struct leaf_value leaf; /* the form's value: first, so that a pointer to it is to this */
 	struct str text;        /* the same as JSON */
 };
 

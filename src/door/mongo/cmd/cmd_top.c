@@ -1,9 +1,8 @@
 /* top: how often and how long commands have worked on each collection. */
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/txn/mongo_int.h"
+#include "loop/sort.h"
 
 /* A collection, with its name in the call's arena. */
 struct row {
@@ -16,7 +15,7 @@ struct rows {
 	struct call *call;
 	struct row *all;
 	size_t count;
-	size_t room;
+	size_t cap;
 	bool failed; /* memory was short */
 };
 
@@ -24,29 +23,21 @@ static void
 take_row(void *arg, struct str name, const uint64_t *figures)
 {
 	struct rows *r = arg;
-	size_t room = r->room ? 2 * r->room : 64;
-	struct row *larger;
+	struct row *grown = arena_grow(r->call->arena, r->all, r->count, &r->cap, sizeof(*grown));
 
-	if (r->count == r->room) {
-		larger = mem_realloc(r->all, room * sizeof(*larger));
-		r->failed = r->failed || !larger;
-		if (!larger)
-			return;
-		r->all = larger;
-		r->room = room;
-	}
 	name = arena_dup(r->call->arena, name);
-	r->failed = r->failed || !name.ptr;
-	if (name.ptr)
-		r->all[r->count++] = (struct row){ name, usage_of(figures) };
+	r->failed = r->failed || !grown || !name.ptr;
+	if (r->failed)
+		return;
+	r->all = grown;
+	r->all[r->count++] = (struct row){ name, usage_of(figures) };
 }
 
-static int
-compare_rows(const void *a, const void *b)
+static enum status
+compare_rows(const void *arg, const void *a, const void *b, int *ret)
 {
-	const struct row *x = a, *y = b;
-
-	return str_cmp(x->name, y->name);
+	(void)arg;
+	return sort_compare_strs(((const struct row *)a)->name, ((const struct row *)b)->name, ret);
 }
 
 static void
@@ -82,17 +73,13 @@ mongo_run_top(struct call *c)
 	struct rows r = { .call = c };
 
 	counts_each(&c->mongo->usages.collections, take_row, &r);
-	if (r.failed) {
-		mem_free(r.all);
+	if (r.failed)
 		return STATUS_LIMIT;
-	}
-	if (r.count)
-		qsort(r.all, r.count, sizeof(*r.all), compare_rows);
+	TRY(sort_items(r.all, r.count, sizeof(*r.all), compare_rows, NULL, c->arena));
 	bson_begin_document(c->reply, STR("totals"));
 	bson_put_string(c->reply, STR("note"), STR("all times in microseconds"));
 	for (size_t i = 0; i < r.count; i++)
 		put_row(c->reply, &r.all[i]);
 	bson_end(c->reply);
-	mem_free(r.all);
 	return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "door/mongo/txn/client.h"
 #include "door/mongo/txn/mongo_int.h"
+#include "loop/sort.h"
 
 /* An id as it is kept, in 32 bits. */
 static enum status
@@ -104,6 +105,14 @@ place_compare(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+static enum status
+place_order(const void *arg, const void *a, const void *b, int *ret)
+{
+	(void)arg;
+	*ret = place_compare(a, b);
+	return STATUS_OK;
+}
+
 /*
  * Finds the places of results that were read. Each of up to MONGO_BATCH_WRITES statements asks for
  * its own one, in each transaction of the command, so they are not searched one by one. Statements
@@ -136,9 +145,10 @@ place_results(struct retry *r)
 	}
 	r->placed_bytes = all.len;
 	TRY(buf_status(&r->places));
-	if (!sorted)
-		qsort(r->places.ptr, r->places.len / sizeof(last), sizeof(last), place_compare);
-	return STATUS_OK;
+	if (sorted)
+		return STATUS_OK;
+	return sort_items(r->places.ptr, r->places.len / sizeof(last), sizeof(last), place_order,
+			  NULL, r->call->arena);
 }
 
 static enum status

@@ -5,7 +5,6 @@
  * The name that a collection had when something happened to a document follows from the notices: it
  * is the one that it had before the next rename or drop, or the one that it has now.
  */
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/steady.h"
@@ -13,6 +12,7 @@
 #include "door/mongo/txn/client.h"
 #include "door/mongo/txn/run.h"
 #include "door/mongo/watch/watch_int.h"
+#include "loop/sort.h"
 
 enum {
 	LEAST_EVENTS = 10, /* of a collection, in one look */
@@ -368,13 +368,15 @@ look_read(struct look *l, struct watched *w)
 	return STATUS_OK;
 }
 
-static int
-happened_cmp(const void *a, const void *b)
+static enum status
+happened_cmp(const void *arg, const void *a, const void *b, int *ret)
 {
 	const struct happened *one = a, *other = b;
 	int order = catalog_seq_cmp(&one->seq, &other->seq);
 
-	return order ? order : (int)one->invalidates - (int)other->invalidates;
+	(void)arg;
+	*ret = order ? order : (int)one->invalidates - (int)other->invalidates;
+	return STATUS_OK;
 }
 
 /* The document as it is now, for an event that has no copy of it. */
@@ -456,8 +458,8 @@ look_choose(struct look *l)
 {
 	size_t bytes = 0, n = 0;
 
-	if (l->count)
-		qsort(l->events, l->count, sizeof(*l->events), happened_cmp);
+	TRY(sort_items(l->events, l->count, sizeof(*l->events), happened_cmp, NULL,
+		       l->call->arena));
 	while (n < l->count && n < l->most && bytes < BATCH_BYTES && !l->ends) {
 		struct happened *h = &l->events[n];
 

@@ -3,10 +3,10 @@
  * documents, each with some of its fields. Small fields come first, so that the same event is
  * always split alike, and a stream can go on behind any of the fragments.
  */
-#include <stdlib.h>
 
 #include "door/mongo/txn/client.h"
 #include "door/mongo/watch/watch_int.h"
+#include "loop/sort.h"
 
 enum {
 	/* As in MongoDB; beyond it an event is split. */
@@ -20,18 +20,20 @@ watch_split_is_needed(struct str event)
 	return event.len + HEAD_BYTES > SPLIT_BYTES;
 }
 
-static int
-field_cmp(const void *a, const void *b)
+static enum status
+field_cmp(const void *arg, const void *a, const void *b, int *ret)
 {
 	const struct watch_field *one = a, *other = b;
 
-	if (one->bytes != other->bytes)
-		return one->bytes < other->bytes ? -1 : 1;
-	return str_cmp(one->e.name, other->e.name);
+	(void)arg;
+	if (one->bytes == other->bytes)
+		return sort_compare_strs(one->e.name, other->e.name, ret);
+	*ret = one->bytes < other->bytes ? -1 : 1;
+	return STATUS_OK;
 }
 
-static size_t
-fields_take(struct str event, struct watch_field *ret)
+static enum status
+fields_take(struct str event, struct arena *arena, struct watch_field *ret, size_t *ret_count)
 {
 	struct bson_element e;
 	struct bson_iter i;
@@ -44,9 +46,8 @@ fields_take(struct str event, struct watch_field *ret)
 		ret[count].e = e;
 		ret[count++].bytes = (size_t)(i.at - at);
 	}
-	if (count)
-		qsort(ret, count, sizeof(*ret), field_cmp);
-	return count;
+	*ret_count = count;
+	return sort_items(ret, count, sizeof(*ret), field_cmp, NULL, arena);
 }
 
 enum status
@@ -61,7 +62,7 @@ watch_split(struct call *c, struct str event, struct watch_split *ret)
 	};
 	if (!ret->fields || !ret->ends)
 		return STATUS_LIMIT;
-	most = fields_take(event, ret->fields);
+	TRY(fields_take(event, c->arena, ret->fields, &most));
 	for (size_t i = 0; i < most; i++) {
 		size_t more = ret->fields[i].bytes;
 

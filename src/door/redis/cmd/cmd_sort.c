@@ -1,11 +1,12 @@
 /* SORT: elements of a list, set or sorted set in the order of themselves or of other keys. */
-#include <stdlib.h>
 
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/list.h"
 #include "door/redis/cmd/members.h"
 #include "door/redis/txn/client.h"
 #include "door/redis/wire/number.h"
+#include "loop/sort.h"
+#include "loop/step.h"
 
 enum {
 	SORT_GETS = 1024, /* GET options of one command */
@@ -204,6 +205,7 @@ sort_weigh(struct call *c, const struct sort *s, struct element *e, size_t count
 	for (size_t i = 0; i < count; i++) {
 		struct str weight = e[i].value;
 
+		TRY(step_count(1));
 		if (s->has_by)
 			TRY(sort_look_up(c, s->by, e[i].value, &weight));
 		e[i].weight = weight;
@@ -222,41 +224,43 @@ sort_weigh(struct call *c, const struct sort *s, struct element *e, size_t count
 	return STATUS_OK;
 }
 
-static int
-compare_numbers(const void *x, const void *y)
+static enum status
+compare_numbers(const void *arg, const void *x, const void *y, int *ret)
 {
 	const struct element *a = x, *b = y;
 
-	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
-	return str_cmp(a->value, b->value);
+	(void)arg;
+	if (a->number == b->number)
+		return sort_compare_strs(a->value, b->value, ret);
+	*ret = a->number < b->number ? -1 : 1;
+	return STATUS_OK;
 }
 
-static int
-compare_texts(const void *x, const void *y)
+static enum status
+compare_texts(const void *arg, const void *x, const void *y, int *ret)
 {
 	const struct element *a = x, *b = y;
-	int order;
 
-	if (!a->weight.ptr || !b->weight.ptr)
-		order = (a->weight.ptr != NULL) - (b->weight.ptr != NULL);
+	(void)arg;
+	if (a->weight.ptr && b->weight.ptr)
+		TRY(sort_compare_strs(a->weight, b->weight, ret));
 	else
-		order = str_cmp(a->weight, b->weight);
-	return order ? order : str_cmp(a->value, b->value);
+		*ret = (a->weight.ptr != NULL) - (b->weight.ptr != NULL);
+	return *ret ? STATUS_OK : sort_compare_strs(a->value, b->value, ret);
 }
 
-static void
-sort_elements(const struct sort *s, struct element *e, size_t count)
+static enum status
+sort_elements(struct call *c, const struct sort *s, struct element *e, size_t count)
 {
-	if (!count)
-		return;
-	qsort(e, count, sizeof(*e), s->alpha ? compare_texts : compare_numbers);
+	TRY(sort_items(e, count, sizeof(*e), s->alpha ? compare_texts : compare_numbers, NULL,
+		       c->arena));
 	for (size_t i = 0; s->descending && i < count / 2; i++) {
 		struct element swapped = e[i];
 
 		e[i] = e[count - 1 - i];
 		e[count - 1 - i] = swapped;
 	}
+	return STATUS_OK;
 }
 
 /* ---- The answer ---- */
@@ -334,7 +338,7 @@ cmd_sort(struct call *c)
 		TRY(sort_weigh(c, &s, e, count, &fine));
 		if (!fine)
 			return STATUS_OK;
-		sort_elements(&s, e, count);
+		TRY(sort_elements(c, &s, e, count));
 	}
 	from = s.skip < 0 ? 0 : (uint64_t)s.skip < count ? (size_t)s.skip : count;
 	to = s.limit < 0 || (uint64_t)s.limit > count - from ? count : from + (size_t)s.limit;

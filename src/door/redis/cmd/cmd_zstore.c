@@ -1,11 +1,11 @@
 /* Unions, intersections and differences of sorted sets and sets. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/members.h"
 #include "base/hash.h"
 #include "door/redis/wire/number.h"
+#include "loop/sort.h"
 
 enum combine {
 	COMBINE_UNION,
@@ -234,14 +234,16 @@ zsets_filter(struct call *c, const struct zsets *z, struct scored *ret)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static int
-compare_scored(const void *a, const void *b)
+static enum status
+compare_scored(const void *arg, const void *a, const void *b, int *ret)
 {
 	const struct scored_member *x = a, *y = b;
 
-	if (x->score != y->score)
-		return x->score < y->score ? -1 : 1;
-	return str_cmp(x->name, y->name);
+	(void)arg;
+	if (x->score == y->score)
+		return sort_compare_strs(x->name, y->name, ret);
+	*ret = x->score < y->score ? -1 : 1;
+	return STATUS_OK;
 }
 
 static enum status
@@ -251,9 +253,10 @@ zsets_combine(struct call *c, const struct zsets *z, struct scored *ret)
 		TRY(zsets_union(c, z, ret));
 	else
 		TRY(zsets_filter(c, z, ret));
-	if (ret->count && !z->counts)
-		qsort(ret->members, ret->count, sizeof(*ret->members), compare_scored);
-	return STATUS_OK;
+	if (z->counts)
+		return STATUS_OK;
+	return sort_items(ret->members, ret->count, sizeof(*ret->members), compare_scored, NULL,
+			  c->arena);
 }
 
 /* ---- Reading the arguments ---- */

@@ -1,12 +1,11 @@
 #include "door/redis/txn/messages.h"
 
-#include <stdlib.h>
-
 #include "catalog/check.h"
 #include "catalog/format.h"
 #include "catalog/keys.h"
 #include "catalog/seq.h"
 #include "kv/keyspace.h"
+#include "loop/sort.h"
 
 enum {
 	MESSAGE_FORMAT = 1,
@@ -222,12 +221,14 @@ messages_end(struct kv_tx *tx, struct messages_place *ret)
 	return STATUS_OK;
 }
 
-static int
-message_cmp(const void *a, const void *b)
+static enum status
+message_cmp(const void *arg, const void *a, const void *b, int *ret)
 {
 	const struct messages_message *one = a, *other = b;
 
-	return messages_place_cmp(&one->place, &other->place);
+	(void)arg;
+	*ret = messages_place_cmp(&one->place, &other->place);
+	return STATUS_OK;
 }
 
 /*
@@ -279,8 +280,8 @@ messages_read(struct kv_tx *tx, const struct messages_place *after, struct arena
 	page.lost = messages_place_cmp(after, &cleared) < 0;
 	for (unsigned i = 0; i < MESSAGES_SHARDS; i++)
 		TRY(messages_take(shards[i], i, arena, &cap, &page, &until, err));
-	if (page.count)
-		qsort(page.messages, page.count, sizeof(*page.messages), message_cmp);
+	TRY(sort_items(page.messages, page.count, sizeof(*page.messages), message_cmp, NULL,
+		       arena));
 	while (page.count && messages_place_cmp(&page.messages[page.count - 1].place, &until) > 0)
 		page.count--;
 	if (page.count)
