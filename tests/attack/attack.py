@@ -47,7 +47,9 @@ class Attackers:
             process.join()
 
 
-WHERE = ("nobody", "constant", "frond")  # whom an attack is on while others are measured
+# Whom an attack is on while others are measured: all of them give a ratio, the last alone what is bounded.
+WHERE = ("nobody", "constant", "frond")
+WHERE_BOUNDED = ("frond",)
 
 
 def measure(attack, options, size, frond, victim):
@@ -76,12 +78,13 @@ def settle(frond, options):
 def measure_rounds(attack, options, size, frond, constant):
     """
     Figures of windows: in each round one with the attack on nobody, on the constant server and on
-    frond, in an order of its own. So what the machine does meanwhile falls on all of them.
+    frond, in an order of its own. So what the machine does meanwhile falls on all of them. A bounded
+    run judges no ratio, and measures the attack on frond alone.
     """
     victims = {"nobody": None, "constant": constant, "frond": frond}
-    windows = {where: [] for where in WHERE}
+    windows = {where: [] for where in options.where}
     for _ in range(options.rounds):
-        order = list(WHERE)
+        order = list(options.where)
         random.shuffle(order)
         for where in order:
             windows[where].append(measure(attack, options, size, frond, victims[where]))
@@ -155,7 +158,7 @@ def faults_of(row, options):
     faults = []
     if not options.bounded and ratio_of(row) > P99_RATIO:
         faults.append(f"the readers' 99th percentile rose {ratio_of(row):.1f} times")
-    longest = max(row[where]["max_us"] for where in WHERE)
+    longest = max(row[where]["max_us"] for where in options.where)
     if longest > options.patience * 1e6:
         faults.append(f"a reader waited {longest / 1e6:.1f} s")
     if row["writer"].longest_seconds > options.patience:
@@ -176,16 +179,23 @@ def faults_of(row, options):
     return faults
 
 
-def describe(row):
-    frond, constant, nobody = row["frond"], row["constant"], row["nobody"]
-    writer = row["writer"]
-    ended = "never" if row["ended"] is None else f"{row['ended']:.1f} s"
-    workers = f" and {row['workers'] / MIB:.0f} of workers" if row["workers"] else ""
-    return (f"tried {frond['tried']} times; readers p99 {frond['p99_us'] / 1000:.2f} ms, beside "
+def percentiles(row):
+    frond = row["frond"]
+    if "constant" not in row:
+        return f"readers p99 {frond['p99_us'] / 1000:.2f} ms, p50 {frond['p50_us'] / 1000:.2f}"
+    constant, nobody = row["constant"], row["nobody"]
+    return (f"readers p99 {frond['p99_us'] / 1000:.2f} ms, beside "
             f"the constant server's attacker {constant['p99_us'] / 1000:.2f} "
             f"(× {ratio_of(row):.1f}), without attack {nobody['p99_us'] / 1000:.2f}; p50 "
             f"{frond['p50_us'] / 1000:.2f}, {constant['p50_us'] / 1000:.2f}, "
-            f"{nobody['p50_us'] / 1000:.2f} ms; longest {frond['max_us'] / 1000:.0f} ms; "
+            f"{nobody['p50_us'] / 1000:.2f} ms")
+
+
+def describe(row):
+    frond, writer = row["frond"], row["writer"]
+    ended = "never" if row["ended"] is None else f"{row['ended']:.1f} s"
+    workers = f" and {row['workers'] / MIB:.0f} of workers" if row["workers"] else ""
+    return (f"tried {frond['tried']} times; {percentiles(row)}; longest {frond['max_us'] / 1000:.0f} ms; "
             f"{len(writer.acknowledged)} writes, longest {writer.longest_seconds * 1000:.0f} ms, "
             f"refused {writer.refused or 'none'}; {row['peak'] / MIB:.0f} MiB{workers}; "
             f"ended in {ended}")
@@ -219,6 +229,7 @@ def options_of_command_line():
         os.path.abspath(p) for p in (options.frond, options.load, options.constant))
     options.rounds = options.rounds or (1 if options.bounded else 5)
     options.seconds = options.seconds or (0.7 if options.bounded else 1.5)
+    options.where = WHERE_BOUNDED if options.bounded else WHERE
     options.warm_up = 0.5 if options.bounded else 1.5
     options.settle = 1 if options.bounded else 5
     return options
