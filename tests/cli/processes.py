@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import http.client
 import json
 import threading
 import time
@@ -97,5 +98,5 @@ class Waiting(threading.Thread):
     def run(self):
         try:
             self.got = ask(self.server, "GET", self.path)
-        except OSError:
+        except (OSError, http.client.HTTPException):
             self.got = (None, None)  # the feed ended, and not in good order

@@ -259,7 +259,7 @@ def moved_database_is_fenced_for_all_and_goes_on_elsewhere(cwd):
         docs = [{"_id": f"d{n:05}", "text": "x" * 1000} for n in range(8000)]
         equal(status(servers[0], "POST", f"{db}/_bulk_docs", {"docs": docs}), 201)
         since = ask(servers[0], "GET", db)[1]["update_seq"]
-        waiting = Waiting(servers[1], f"{db}/_changes?feed=longpoll&timeout=60000&since={since}")
+        waiting = Waiting(servers[1], f"{db}/_changes?feed=longpoll&heartbeat=5000&since={since}")
         command = ("move", "--from", cluster(), "--to", "embedded:there", name)
         process = subprocess.Popen([FROND, *command, "--quiet"], cwd=cwd, env=ENV,
                                    stdout=subprocess.DEVNULL)
