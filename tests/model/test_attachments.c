@@ -5,7 +5,10 @@
 
 #include "fixture.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
+
 #include "model/revisioned/att_json.h"
 #include "store.h"
 
@@ -686,6 +689,79 @@ sweep_gives_up_what_has_rested(void **state)
 	fixture_check(f);
 }
 
+enum {
+	RACED_UPLOADS = 200,
+	RACED_BYTES = 150000, /* more than an upload keeps in memory */
+	RACED_PAUSE_US = 3000,
+};
+
+struct sweeper {
+	struct kv_store *store;
+	_Atomic bool stop;
+	uint64_t removed;
+};
+
+static void *
+sweep_all_the_time(void *arg)
+{
+	struct sweeper *s = arg;
+	unsigned seed = 1;
+
+	while (!s->stop) {
+		uint64_t removed;
+
+		assert_int_equal(rev_uploads_sweep(s->store, 0, &removed, NULL), STATUS_OK);
+		s->removed += removed;
+		usleep((unsigned)rand_r(&seed) % RACED_PAUSE_US);
+	}
+	return NULL;
+}
+
+/* An upload that becomes a revision's, or not: true if it does. */
+static bool
+race_one(struct fixture *f, const char *id, const char *bytes)
+{
+	struct rev_upload *u = upload_new(f, 0, 0);
+	struct rev_att_edit edit = { .att = { .name = STR("f"), .type = STR("x/y") } };
+	uint8_t md5[REV_ATT_DIGEST_BYTES];
+	struct err err = { 0 };
+	enum status status = rev_upload_write(u, str_of(bytes, RACED_BYTES), &err);
+
+	if (status == STATUS_OK)
+		status = rev_upload_finish(u, &edit, md5, &err);
+	if (status == STATUS_OK) {
+		assert_int_equal(edit.source, REV_ATT_STAGED);
+		status = write_one(f, fixture_edit(f, id, NULL, "{}"), &edit, 1).status;
+	}
+	if (status != STATUS_OK)
+		assert_int_equal(status, STATUS_TIMEOUT);
+	rev_upload_free(u, status == STATUS_OK);
+	return status == STATUS_OK;
+}
+
+static void
+sweep_takes_nothing_that_a_revision_has_taken_over(void **state)
+{
+	static char bytes[RACED_BYTES];
+	struct fixture *f = *state;
+	struct sweeper s = { .store = f->calm };
+	int taken = 0;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, sweep_all_the_time, &s), 0);
+	for (int i = 0; i < RACED_UPLOADS; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "d%d", i);
+		taken += race_one(f, id, bytes);
+	}
+	s.stop = true;
+	pthread_join(thread, NULL);
+	printf("# %d taken over, %llu swept\n", taken, (unsigned long long)s.removed);
+	/* All that revisions have is there: verify looks for the pieces. */
+	fixture_check(f);
+}
+
 static void
 sweep_of_many_takes_several_transactions(void **state)
 {
@@ -1014,6 +1090,7 @@ main(void)
 		TEST(large_upload_goes_ahead_and_is_published_by_one_pointer),
 		TEST(refused_edit_leaves_the_upload_to_be_taken_back),
 		TEST(sweep_gives_up_what_has_rested),
+		TEST(sweep_takes_nothing_that_a_revision_has_taken_over),
 		TEST(sweep_of_many_takes_several_transactions),
 		TEST(upload_into_a_deleted_database_ends),
 		TEST(upload_past_its_limit_is_refused),
