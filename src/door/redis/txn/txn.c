@@ -215,10 +215,13 @@ chain_find(struct hash_entry *e, uint64_t hash, unsigned db, struct str key)
 static struct txn_item *
 item_find(struct txn *x, unsigned db, struct str key)
 {
-	uint64_t hash = hash_keyed(db, key);
-	struct txn_item *i = chain_find(x->slots[hash % TXN_SLOTS], hash, db, key);
+	uint64_t hash = hash_quick(key);
+	struct txn_item *i = chain_find(x->slots[(hash >> 48) % TXN_SLOTS], hash, db, key);
 
-	return i ? i : chain_find(hash_table_find(&x->items, hash), hash, db, key);
+	if (i || !x->items.count)
+		return i;
+	hash = hash_keyed(db, key);
+	return chain_find(hash_table_find(&x->items, hash), hash, db, key);
 }
 
 static enum status
@@ -226,10 +229,12 @@ item_keep(struct txn *x, struct txn_item *i)
 {
 	struct hash_entry *e = &i->entry, **slot;
 
-	e->hash = hash_keyed(i->db, i->item.key);
-	if (x->slots_used == TXN_SLOTS)
+	if (x->slots_used == TXN_SLOTS) {
+		e->hash = hash_keyed(i->db, i->item.key);
 		return hash_table_add(&x->items, e) ? STATUS_OK : STATUS_NOMEM;
-	slot = &x->slots[e->hash % TXN_SLOTS];
+	}
+	e->hash = hash_quick(i->item.key);
+	slot = &x->slots[(e->hash >> 48) % TXN_SLOTS];
 	e->next = *slot;
 	*slot = e;
 	x->slots_used++;

@@ -98,7 +98,11 @@ struct txn {
 	struct txn_db *dbs[REDIS_DATABASES]; /* in the arena; NULL: not opened */
 	bool missing[REDIS_DATABASES];       /* it was looked for, and is not there */
 	struct timed_stages stages;          /* of the unit that runs */
-	/* The items: the first ones in slots, which most transactions have enough of. */
+	/*
+	 * The items: the first ones in slots, which most transactions have enough of, and the rest
+	 * in a table. Keys with one hash are a chain of TXN_SLOTS in the slots at worst, so a quick
+	 * hash will do there; the table's is one that no client knows.
+	 */
 	struct hash_entry *slots[TXN_SLOTS];
 	size_t slots_used;
 	struct hash_table items;
