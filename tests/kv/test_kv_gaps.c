@@ -234,6 +234,7 @@ enum {
 struct queue {
 	struct kv_store *store;
 	struct str begin, end; /* one entity */
+	size_t entity_bytes;   /* that each of its keys begins with */
 	struct buf begin_room, end_room;
 	_Atomic uint64_t pushed;
 	_Atomic uint64_t taken;
@@ -263,9 +264,10 @@ queue_begin(struct queue *q, struct kv_store *store)
 	buf_append_byte(&q->end_room, 0xfe);
 	q->begin = buf_str(&q->begin_room);
 	q->end = buf_str(&q->end_room);
+	q->entity_bytes = q->begin.len - 1;
 	assert_int_equal(
 		emb_range_entity_len(&((struct emb_store *)store)->entities, q->begin, q->end),
-		q->begin.len - 1);
+		q->entity_bytes);
 }
 
 static void
@@ -296,8 +298,7 @@ queue_look(const struct queue *q, struct kv_tx *tx, bool last, size_t limit)
 	assert_ok(kv_future_wait(f));
 	range = kv_future_range(f);
 	if (range.count) {
-		struct tuple_reader r = tuple_reader(
-			str_skip(range.pairs[0].key, q->begin.len - 1));
+		struct tuple_reader r = tuple_reader(str_skip(range.pairs[0].key, q->entity_bytes));
 
 		assert_ok(tuple_next_u64(&r, &number));
 	}
@@ -395,6 +396,79 @@ one_transaction_takes_all_from_both_ends(void **state)
 	queue_end(&q);
 }
 
+/* ---- Any range of a queue ---- */
+
+enum {
+	PLACES = 60,
+	ROUNDS = 2000,
+	CHANGES = 5, /* of a round, at most */
+};
+
+/* Numbers from `from` on and below `to`: the first that is there, or the last; 0: none is. */
+static uint64_t
+model_look(const bool there[PLACES], uint64_t from, uint64_t to, bool last)
+{
+	for (uint64_t i = 0; i < to - from; i++) {
+		uint64_t number = last ? to - 1 - i : from + i;
+
+		if (there[number])
+			return number;
+	}
+	return 0;
+}
+
+static void
+check_look(struct queue *q, struct kv_tx *tx, struct rand_seq *rand, const bool there[PLACES])
+{
+	struct buf begin AUTO(buf_release) = BUF_INIT(100);
+	struct buf end AUTO(buf_release) = BUF_INIT(100);
+	uint64_t from = 1 + rand_seq_below(rand, PLACES - 2);
+	uint64_t to = from + 1 + rand_seq_below(rand, PLACES - 1 - from);
+	bool last = rand_seq_below(rand, 2);
+	struct queue part = *q;
+
+	queue_put_key(&begin, from);
+	queue_put_key(&end, to);
+	part.begin = buf_str(&begin);
+	part.end = buf_str(&end);
+	assert_int_equal(queue_look(&part, tx, last, 1 + rand_seq_below(rand, 8) / 7),
+			 model_look(there, from, to, last));
+}
+
+static void
+random_reads_see_what_is_there(void **state)
+{
+	bool there[PLACES] = { 0 }, changed[PLACES];
+	struct rand_seq rand = { test_seed() };
+	struct queue q;
+
+	queue_begin(&q, store_of(state));
+	for (int round = 0; round < ROUNDS; round++) {
+		struct kv_tx *tx = begin(q.store);
+
+		memcpy(changed, there, sizeof(there));
+		for (uint64_t n = rand_seq_below(&rand, CHANGES + 1); n; n--) {
+			uint64_t number = 1 + rand_seq_below(&rand, PLACES - 1);
+
+			/* So that most are not there. */
+			changed[number] = rand_seq_below(&rand, 4) == 0;
+			if (changed[number])
+				queue_push(tx, number);
+			else
+				queue_take(tx, number);
+			check_look(&q, tx, &rand, changed);
+		}
+		check_look(&q, tx, &rand, changed);
+		if (rand_seq_below(&rand, 2)) {
+			commit(tx);
+			memcpy(there, changed, sizeof(there));
+		} else {
+			kv_tx_free(tx);
+		}
+	}
+	queue_end(&q);
+}
+
 static void *
 produce(void *arg)
 {
@@ -463,6 +537,7 @@ main(void)
 		cmocka_unit_test(a_key_that_is_written_while_a_gap_is_kept_is_in_none),
 		S(first_message_is_found_whatever_was_taken_before),
 		S(one_transaction_takes_all_from_both_ends),
+		S(random_reads_see_what_is_there),
 		S(threads_take_each_message_once),
 	};
 
