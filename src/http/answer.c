@@ -344,6 +344,7 @@ answer_put_connection(struct http_exchange *x)
 				  ? x->parser.content_length - x->body_taken
 				  : 0;
 
+	x->body_answered = x->body_taken;
 	if (!x->continued || x->parser.refusal || c->net.loop->stopping ||
 	    (!x->parser.complete && unread > CONN_SKIP_BYTES))
 		c->keep = false;

@@ -109,6 +109,7 @@ exchange_put(struct http_exchange *x)
 	x->conn = NULL;
 	x->body_taken = 0;
 	x->body_looked = 0;
+	x->body_answered = 0;
 	x->looked = (struct net_pace){ 0 };
 	x->gave_back = false;
 	x->sending = (struct net_pace){ 0 };

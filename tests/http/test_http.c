@@ -48,6 +48,19 @@ echo_stream(struct http_exchange *x)
 		return;
 }
 
+/* Reads the first part of the body, as many bytes as the query says at least, and no more. */
+static void
+read_first(struct http_exchange *x)
+{
+	uint64_t left = number(x);
+	struct str part;
+
+	while (left && http_read(x, &part) == STATUS_OK)
+		left -= part.len < left ? part.len : left;
+	if (http_send(x, STR("read")) != STATUS_OK)
+		http_abort(x);
+}
+
 /* `n` bytes that tell their place. */
 static void
 stream(struct http_exchange *x, uint64_t n, uint64_t announced, size_t piece)
@@ -154,6 +167,8 @@ handle(struct http_exchange *x, void *arg)
 		stream(x, number(x), number(x), (size_t)number(x));
 	else if (str_starts_with(path, STR("/describe")) || path.ptr[0] == '*')
 		describe(x);
+	else if (str_eq(path, STR("/first")))
+		read_first(x);
 	else if (str_eq(path, STR("/ignore")) && http_send(x, STR("ignored")) != STATUS_OK)
 		http_abort(x);
 	else
@@ -464,6 +479,29 @@ an_unread_body_is_skipped(void **state)
 	client_close(&c);
 }
 
+/* However much of it was read before: what is left is less than is skipped at most. */
+static void
+the_rest_of_a_body_is_skipped(void **state)
+{
+	static char body[1300000];
+	struct client c;
+	struct answer a = { 0 };
+
+	(void)state;
+	client_open(&c, &f);
+	memset(body, 'b', sizeof(body));
+	for (int i = 0; i < 3; i++) {
+		assert_true(client_send_cstr(&c, "POST /first?500000 HTTP/1.1\r\nHost: x\r\n"
+						 "Content-Length: 1300000\r\n\r\n"));
+		assert_true(client_send(&c, str_of(body, sizeof(body))));
+		client_answer(&c, &a, false);
+		assert_int_equal(a.status, 200);
+		assert_false(a.close);
+	}
+	answer_release(&a);
+	client_close(&c);
+}
+
 static void
 too_large_a_body_is_refused_and_the_client_reads_why(void **state)
 {
@@ -644,6 +682,7 @@ main(void)
 		cmocka_unit_test(http_1_0_closes_unless_asked_not_to),
 		cmocka_unit_test(continue_is_sent_when_the_body_is_read),
 		cmocka_unit_test(an_unread_body_is_skipped),
+		cmocka_unit_test(the_rest_of_a_body_is_skipped),
 		cmocka_unit_test(too_large_a_body_is_refused_and_the_client_reads_why),
 		cmocka_unit_test(a_broken_body_is_the_handlers_to_refuse),
 		cmocka_unit_test(headers_are_replaced_added_and_never_injected),
