@@ -24,7 +24,8 @@ const withQueue = (test) => async (state) => {
 	const connection = state.redis;
 	const name = `queue-${++state.queues}`;
 	const queue = new Queue(name, { connection }).setMaxListeners(0); // each job that is waited for
-	const events = new QueueEvents(name, { connection });
+	// From the first event on: by default it is from whenever the first XREAD arrives.
+	const events = new QueueEvents(name, { connection, lastEventId: '0-0' });
 	const made = [];
 	const make = (thing) => made.push(thing) && thing;
 	const worker = (process, options) =>
