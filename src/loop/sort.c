@@ -6,7 +6,6 @@
 #include "loop/step.h"
 
 enum {
-	BYTES_OF_STEP = 64,
 	BYTES_COUNTED = 1024, /* a comparison of fewer is one step, which the merge counts */
 };
 
@@ -39,7 +38,7 @@ sort_merge(const struct sorting *s, const char *in, char *out, const size_t plac
 		TRY(s->compare(s->arg, in + b - s->size, in + b, &order));
 	if (order <= 0) {
 		memcpy(out + a, in + a, end - a);
-		return step_count((uint32_t)(1 + (end - a) / BYTES_OF_STEP));
+		return step_count_bytes(end - a);
 	}
 	for (size_t at = a; at < end; at += s->size) {
 		TRY(step_count(1));
@@ -97,7 +96,7 @@ sort_compare_strs(struct str a, struct str b, int *ret)
 	size_t n = a.len < b.len ? a.len : b.len;
 
 	*ret = str_cmp(a, b);
-	return n < BYTES_COUNTED ? STATUS_OK : step_count((uint32_t)(n / BYTES_OF_STEP));
+	return n < BYTES_COUNTED ? STATUS_OK : step_count_bytes(n);
 }
 
 static enum status

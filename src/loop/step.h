@@ -17,6 +17,7 @@
 #define FROND_LOOP_STEP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -32,6 +33,8 @@ enum {
 	STEP_CREDIT_FIRST = 512,
 	STEP_CREDIT_LEAST = 16,
 	STEP_CREDIT_MOST = 1024,
+	/* As many bytes are compared or copied for what one step costs. */
+	STEP_COPIED_BYTES = 64,
 	/* A slice ends after so many steps, whatever the clock says. */
 	STEP_SLICE_STEPS = 64 * 1024,
 	/*
@@ -50,7 +53,10 @@ enum {
  */
 MUST_USE static inline enum status step_count(uint32_t n);
 
-/* The same for code that cannot fail: a later step_count() tells. */
+/* Counts one step, and one more for each STEP_COPIED_BYTES of `bytes`. */
+MUST_USE static inline enum status step_count_bytes(size_t bytes);
+
+/* step_count() for code that cannot fail: a later step_count() tells. */
 static inline void step_pause(uint32_t n);
 
 /*
@@ -147,6 +153,14 @@ step_count(uint32_t n)
 	if (__builtin_expect(step_credit > 0, 1))
 		return STATUS_OK;
 	return step_spend(true);
+}
+
+static inline enum status
+step_count_bytes(size_t bytes)
+{
+	size_t n = 1 + bytes / STEP_COPIED_BYTES;
+
+	return step_count(n > UINT32_MAX ? UINT32_MAX : (uint32_t)n);
 }
 
 static inline void

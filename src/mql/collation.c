@@ -374,7 +374,7 @@ collation_put_key(void *of, struct str text, struct buf *key)
 	const struct mql_collation *collation = of;
 	struct key_call call = { .collator = collation->collator, .text = text, .key = key };
 
-	TRY(mql_count(text.len * (MQL_STEP_BYTES / COLLATION_COMPARE_BYTES)));
+	TRY(step_count_bytes(text.len * (STEP_COPIED_BYTES / COLLATION_COMPARE_BYTES)));
 	if (text.len > MQL_COLLATION_OFFLOAD_BYTES)
 		wait_offload(put_key, &call);
 	else

@@ -41,7 +41,7 @@ key_set_insert(struct mql_key_set *s, struct arena *keep, struct str key, bool *
 	size_t at;
 
 	*ret_added = false;
-	TRY(mql_count(key.len));
+	TRY(step_count_bytes(key.len));
 	TRY(set_grow(s, keep));
 	/* At most half full, so the search ends at an empty slot. */
 	assert(2 * s->count <= s->slots);

@@ -23,7 +23,6 @@
 
 enum {
 	MQL_DEPTH = 100,                 /* of operators inside each other */
-	MQL_STEP_BYTES = 64,             /* that are compared or copied in one step */
 	MQL_TEXT_BYTES = 150,            /* of a value that an error's text shows */
 	MQL_REGEX_BYTES = 16384,         /* of a pattern */
 	MQL_REGEX_STEPS = 1000000,       /* of one match */

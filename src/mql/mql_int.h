@@ -31,15 +31,6 @@ MUST_USE enum status mql_refuse(struct mql *q, struct str name);
  */
 const char *mql_text(struct mql *q, struct str name, const struct bson_value *v);
 
-/* Counts a step, and one more for each MQL_STEP_BYTES of `bytes`. */
-static inline MUST_USE enum status
-mql_count(size_t bytes)
-{
-	size_t n = 1 + bytes / MQL_STEP_BYTES;
-
-	return step_count(n > UINT32_MAX ? UINT32_MAX : (uint32_t)n);
-}
-
 /* A buffer's bytes into the arena; releases the buffer. The buffer's failure is returned. */
 MUST_USE enum status mql_keep(struct mql *q, struct buf *b, struct str *ret);
 

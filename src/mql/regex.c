@@ -166,7 +166,7 @@ regex_count_item(pcre2_callout_block *block, void *arg)
 {
 	struct regex_match *m = arg;
 	size_t at = block->current_position;
-	size_t steps = 1 + (at > m->at ? at - m->at : m->at - at) / MQL_STEP_BYTES;
+	size_t steps = 1 + (at > m->at ? at - m->at : m->at - at) / STEP_COPIED_BYTES;
 
 	m->at = at;
 	if (steps > m->left)

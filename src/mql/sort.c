@@ -142,7 +142,7 @@ walk_path(struct walk_path *p, struct str document)
 		struct str rest = p->rest, name = str_cut(&rest, '.');
 		bool last = !rest.len;
 
-		TRY(mql_count(bson_text(&v).len));
+		TRY(step_count_bytes(bson_text(&v).len));
 		if (v.type == BSON_ARRAY ? !array_element(bson_text(&v), name, &v)
 					 : !bson_find(bson_text(&v), name, &v)) {
 			if (v.type == BSON_ARRAY) {

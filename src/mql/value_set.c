@@ -142,7 +142,7 @@ items_list(struct mql_value_set *s, struct str array, const struct bson_texts *t
 	while (bson_iter_read(&i, &e)) {
 		struct set_item *item = &items[s->all_count];
 
-		TRY(mql_count(e.bytes.len));
+		TRY(step_count_bytes(e.bytes.len));
 		*item = (struct set_item){ .place = e.bytes.ptr };
 		item_set_bits(item, &e.value, texts);
 		s->places[s->all_count++] = item;
@@ -183,7 +183,7 @@ mql_value_set_of(struct mql *q, struct str array, const struct bson_texts *texts
 	struct arena_mark mark;
 	size_t room;
 
-	TRY(mql_count(array.len));
+	TRY(step_count_bytes(array.len));
 	room = bson_count(array) + 1;
 	s.places = arena_alloc(q->arena, room * sizeof(*s.places));
 	mark = arena_mark(q->arena);
@@ -238,7 +238,7 @@ mql_value_set_copy(struct mql *q, const struct mql_value_set *s, struct mql_valu
 
 	if (!places)
 		return mql_full(q);
-	TRY(mql_count(bytes));
+	TRY(step_count_bytes(bytes));
 	if (bytes)
 		memcpy(places, s->places, bytes);
 	*ret = *s;

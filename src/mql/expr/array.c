@@ -11,7 +11,7 @@ element_at(const struct bson_value *array, int64_t at, struct bson_value *ret)
 	struct bson_iter i;
 	struct bson_element e;
 
-	TRY(mql_count(bson_text(array).len));
+	TRY(step_count_bytes(bson_text(array).len));
 	if (at < 0)
 		at += (int64_t)bson_count(bson_text(array));
 	*ret = MQL_NO_VALUE;
@@ -72,7 +72,7 @@ run_size(struct mql *q, const struct bson_value *args, size_t count, struct bson
 		return mql_fail(q, 17124,
 				"The argument to $size must be an array, but was of type: %s",
 				mql_expr_type(&args[0]));
-	TRY(mql_count(bson_text(&args[0]).len));
+	TRY(step_count_bytes(bson_text(&args[0]).len));
 	*ret = BSON_OF_INT32((int64_t)bson_count(bson_text(&args[0])));
 	return STATUS_OK;
 }
@@ -99,7 +99,7 @@ find_value(struct mql *q, const struct bson_value *array, const struct bson_valu
 
 	*ret = -1;
 	for (bson_iter_begin(&i, bson_text(array)); at < to && bson_iter_read(&i, &e); at++) {
-		TRY(mql_count(e.bytes.len));
+		TRY(step_count_bytes(e.bytes.len));
 		if (at >= from && !mql_expr_compare(q, &e.value, v)) {
 			*ret = at;
 			break;
@@ -210,7 +210,7 @@ run_concat(struct mql *q, const struct bson_value *args, size_t count, struct bs
 		if (args[i].type != BSON_ARRAY)
 			return mql_fail(q, 28664, "$concatArrays only supports arrays, not %s",
 					mql_expr_type(&args[i]));
-		TRY(mql_count(bson_text(&args[i]).len));
+		TRY(step_count_bytes(bson_text(&args[i]).len));
 		total += bson_count(bson_text(&args[i]));
 	}
 	values = arena_alloc(q->arena, total * sizeof(*values));
@@ -464,7 +464,8 @@ sort_keys(struct mql *q, const struct sorting *s, struct sorted *ret)
 	if (!ret->keys)
 		return mql_full(q);
 	for (size_t i = 0; i < s->count; i++) {
-		TRY(mql_count(ret->value.type == BSON_DOCUMENT ? bson_text(&ret->value).len : 0));
+		TRY(step_count_bytes(ret->value.type == BSON_DOCUMENT ? bson_text(&ret->value).len
+								      : 0));
 		if (ret->value.type != BSON_DOCUMENT ||
 		    !bson_find_path(bson_text(&ret->value), s->paths[i].path, &ret->keys[i]))
 			ret->keys[i] = BSON_OF_NULL;

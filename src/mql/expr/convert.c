@@ -144,7 +144,7 @@ double_of_text(struct mql *q, const struct bson_value *v, double *ret)
 
 	if (!kept.ptr)
 		return mql_full(q);
-	TRY(mql_count(bson_text(v).len * 4));
+	TRY(step_count_bytes(bson_text(v).len * 4));
 	errno = 0;
 	*ret = strtod(kept.ptr, &end);
 	if (!bson_text(v).len || (uint8_t)kept.ptr[0] <= ' ' ||
@@ -203,7 +203,7 @@ to_decimal(struct mql *q, const struct bson_value *v, const struct target *t,
 
 	*ret = (struct bson_value){ .type = BSON_DECIMAL };
 	if (v->type == BSON_STRING) {
-		TRY(mql_count(bson_text(v).len * 4));
+		TRY(step_count_bytes(bson_text(v).len * 4));
 		if (!bson_decimal_parse(bson_text(v), &ret->as_decimal, &flags) ||
 		    flags & (BSON_DECIMAL_OVERFLOW | BSON_DECIMAL_UNDERFLOW))
 			return fail_value(q, v, "Failed to parse number");
@@ -317,7 +317,7 @@ text_of_bytes(struct mql *q, const struct bson_value *v, const struct target *t,
 
 	if (format == FORMAT_AUTO)
 		format = uuid ? FORMAT_UUID : FORMAT_BASE64;
-	TRY(mql_count(bson_text(v).len));
+	TRY(step_count_bytes(bson_text(v).len));
 	if (format == FORMAT_UUID && !uuid)
 		return fail_value(q, v,
 				  "Unsupported conversion: 'uuid' needs a binData of subtype 4");
@@ -451,7 +451,7 @@ to_bytes(struct mql *q, const struct bson_value *v, const struct target *t, stru
 			return mql_fail(q, 4341115,
 					"Format must be speficied when converting from 'string' to "
 					"'binData'");
-		TRY(mql_count(bson_text(v).len));
+		TRY(step_count_bytes(bson_text(v).len));
 		if (!put_text_bytes(&out, bson_text(v), t)) {
 			buf_release(&out);
 			return fail_value(q, v, "Input string is not of that format");

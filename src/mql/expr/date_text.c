@@ -449,7 +449,7 @@ mql_date_parse(struct mql *q, struct str text, const struct str *format,
 	const struct mql_zone utc = MQL_ZONE_UTC;
 	int64_t days, local;
 
-	TRY(mql_count(text.len));
+	TRY(step_count_bytes(text.len));
 	if (!(format ? read_by_format(&r, *format) : read_freely(&r)))
 		return fail_text(q, text, "0: Unexpected character");
 	if (!reading_days(&r, &days))

@@ -208,7 +208,7 @@ mql_path_value(struct mql *q, const struct bson_value *of, struct str path, stru
 			v = MQL_NO_VALUE;
 			break;
 		}
-		TRY(mql_count(bson_text(&v).len));
+		TRY(step_count_bytes(bson_text(&v).len));
 		if (!bson_find(bson_text(&v), str_cut(&path, '.'), &v))
 			v = MQL_NO_VALUE;
 	}
@@ -233,7 +233,7 @@ run_current(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 		return mql_path_value(q, &env->current, bson_text(&e->value), ret);
 	if (!e->number)
 		return run_root(e, q, env, ret);
-	TRY(mql_count(env->root.len));
+	TRY(step_count_bytes(env->root.len));
 	if (!bson_find(env->root, bson_text(&e->value), ret))
 		*ret = MQL_NO_VALUE;
 	return STATUS_OK;
@@ -576,7 +576,7 @@ compile_members(struct mql *q, const struct bson_value *v, const struct mql_scop
 	(*ret)->more = names;
 	for (bson_iter_begin(&i, bson_text(v)); n < count && bson_iter_read(&i, &e); n++) {
 		TRY(mql_field_name_check(q, e.name));
-		TRY(mql_count(n * sizeof(*names)));
+		TRY(step_count_bytes(n * sizeof(*names)));
 		if (has_name(names, n, e.name))
 			return mql_fail(q, 16406,
 					"duplicate field name specified in object expression: %s",

@@ -21,7 +21,7 @@ run_compare(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 
 	(void)count;
 	if (bson_is_container(&args[0]) || args[0].type == BSON_STRING)
-		TRY(mql_count(bson_text(&args[0]).len));
+		TRY(step_count_bytes(bson_text(&args[0]).len));
 	order = mql_expr_compare(q, &args[0], &args[1]);
 	switch ((enum comparison)op->number) {
 	case IS_CMP:

@@ -112,7 +112,7 @@ run_to_object(struct mql *q, const struct bson_value *args, size_t count, struct
 	for (bson_iter_begin(&i, bson_text(&args[0])); bson_iter_read(&i, &e);) {
 		if (!members.count)
 			first = e.value.type;
-		TRY(mql_count(e.bytes.len));
+		TRY(step_count_bytes(e.bytes.len));
 		TRY(read_pair(q, first, &e.value, pair));
 		TRY(mql_members_set(q, &members, bson_text(&pair[0]), &pair[1]));
 	}
@@ -166,7 +166,7 @@ run_get(const struct mql_expr *e, struct mql *q, const struct mql_env *env, stru
 	if (args[1].type == BSON_NULL || args[1].type == BSON_UNDEFINED) {
 		*ret = BSON_OF_NULL;
 	} else if (args[1].type == BSON_DOCUMENT) {
-		TRY(mql_count(bson_text(&args[1]).len));
+		TRY(step_count_bytes(bson_text(&args[1]).len));
 		if (!bson_find(bson_text(&args[1]), bson_text(&args[0]), ret))
 			*ret = MQL_NO_VALUE;
 	}

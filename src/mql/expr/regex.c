@@ -200,7 +200,7 @@ run_regex(const struct mql_expr *e, struct mql *q, const struct mql_env *env,
 						 : BSON_OF_NULL;
 	if (mql_is_nullish(&input) || !spec->regex)
 		return STATUS_OK;
-	TRY(mql_count(bson_text(&input).len));
+	TRY(step_count_bytes(bson_text(&input).len));
 	return run_on_text(q, (enum regex_op)e->op->number, spec->regex, bson_text(&input), ret);
 }
 

@@ -88,7 +88,7 @@ mql_script_text(struct mql *q, const struct bson_value *v, bool ints, struct str
 	struct buf out = BUF_INIT(MQL_SCRIPT_BYTES);
 	const struct bson_value null = BSON_OF_NULL;
 
-	TRY(mql_count(bson_is_container(v) ? bson_text(v).len : 0));
+	TRY(step_count_bytes(bson_is_container(v) ? bson_text(v).len : 0));
 	bson_tagged_write(&out, mql_is_missing(v) ? &null : v, ints);
 	return mql_keep(q, &out, ret);
 }

@@ -98,7 +98,7 @@ run_union(struct mql *q, const struct mql_expr_op *op, const struct bson_value *
 		}
 		if (args[i].type != BSON_ARRAY)
 			return fail_operand(q, op, 17043, &args[i]);
-		TRY(mql_count(bson_text(&args[i]).len));
+		TRY(step_count_bytes(bson_text(&args[i]).len));
 	}
 	bson_builder_init(&b, &out);
 	bson_begin_outer_array(&b);

@@ -42,7 +42,7 @@ run_concat(struct mql *q, const struct bson_value *args, size_t count, struct bs
 			status = mql_fail(q, 16702, "$concat only supports strings, not %s",
 					  mql_expr_type(&args[i]));
 		if (status == STATUS_OK)
-			status = mql_count(bson_text(&args[i]).len);
+			status = step_count_bytes(bson_text(&args[i]).len);
 		if (status != STATUS_OK) {
 			buf_release(&out);
 			return status;
@@ -73,7 +73,7 @@ run_case(struct mql *q, const struct mql_expr_op *op, const struct bson_value *a
 
 	(void)count;
 	TRY(mql_expr_coerce_text(q, &args[0], &text));
-	TRY(mql_count(text.len));
+	TRY(step_count_bytes(text.len));
 	TRY(mql_expr_text(q, text, ret));
 	out = arena_bytes(q->arena, text.len + 1);
 	if (!out)
@@ -95,7 +95,7 @@ run_strcasecmp(struct mql *q, const struct bson_value *args, size_t count, struc
 	TRY(mql_expr_coerce_text(q, &args[0], &a));
 	TRY(mql_expr_coerce_text(q, &args[1], &b));
 	shorter = a.len < b.len ? a.len : b.len;
-	TRY(mql_count(shorter));
+	TRY(step_count_bytes(shorter));
 	for (size_t i = 0; i < shorter && !order; i++)
 		order = (uint8_t)to_case(a.ptr[i], true) - (uint8_t)to_case(b.ptr[i], true);
 	if (!order)
@@ -117,7 +117,7 @@ run_length(struct mql *q, const struct mql_expr_op *op, const struct bson_value 
 		return mql_fail(q, chars ? 34471 : 34473,
 				"%s requires a string argument, found: %s", op->name,
 				mql_expr_type(&args[0]));
-	TRY(mql_count(chars ? bson_text(&args[0]).len : 0));
+	TRY(step_count_bytes(chars ? bson_text(&args[0]).len : 0));
 	*ret = BSON_OF_INT32(
 		(int64_t)(chars ? mql_count_chars(bson_text(&args[0])) : bson_text(&args[0]).len));
 	return STATUS_OK;
@@ -183,7 +183,7 @@ run_index_of(struct mql *q, const struct mql_expr_op *op, const struct bson_valu
 	if (count > 3)
 		TRY(read_place(q, op, "ending", &args[3], &end));
 	text = bson_text(&args[0]);
-	TRY(mql_count(text.len + bson_text(&args[1]).len));
+	TRY(step_count_bytes(text.len + bson_text(&args[1]).len));
 	*ret = BSON_OF_INT32(-1);
 	if (end < start)
 		return STATUS_OK;
@@ -279,7 +279,7 @@ run_substr_chars(struct mql *q, const struct bson_value *args, size_t count, str
 	TRY(mql_expr_coerce_text(q, &args[0], &text));
 	TRY(read_chars(q, "starting index", &args[1], from_codes, &from));
 	TRY(read_chars(q, "length", &args[2], count_codes, &chars));
-	TRY(mql_count(text.len));
+	TRY(step_count_bytes(text.len));
 	text = str_skip(text, skip_chars(text, from));
 	return mql_expr_text(q, str_of(text.ptr, skip_chars(text, chars)), ret);
 }
@@ -309,7 +309,7 @@ run_split(struct mql *q, const struct bson_value *args, size_t count, struct bso
 	by = bson_text(&args[1]);
 	if (!by.len)
 		return mql_fail(q, 40087, "$split requires a non-empty separator");
-	TRY(mql_count(text.len));
+	TRY(step_count_bytes(text.len));
 	for (count = 0; more; count++) {
 		TRY(step_count(1));
 		more = find_text(text, by, at, &found);
@@ -357,7 +357,7 @@ char_set_of(struct mql *q, struct str text, struct char_set *ret)
 	*ret = (struct char_set){ .text = text };
 	if (text.len <= CHAR_SET_SHORT_BYTES)
 		return STATUS_OK;
-	TRY(mql_count(text.len + CHAR_SET_CODES / 8));
+	TRY(step_count_bytes(text.len + CHAR_SET_CODES / 8));
 	ret->bits = arena_zalloc(q->arena, CHAR_SET_CODES / 8);
 	if (!ret->bits)
 		return mql_full(q);
@@ -489,7 +489,7 @@ replace_text(const struct mql_expr_op *op, const struct bson_value *args, struct
 	size_t at = 0, found;
 
 	while (find_text(text, what, at, &found)) {
-		TRY(mql_count(with.len + found - at));
+		TRY(step_count_bytes(with.len + found - at));
 		buf_append(out, text.ptr + at, found - at);
 		buf_append_str(out, with);
 		at = found + what.len;
@@ -527,7 +527,7 @@ run_replace(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 	*ret = BSON_OF_NULL;
 	if (null)
 		return STATUS_OK;
-	TRY(mql_count(bson_text(&args[0]).len));
+	TRY(step_count_bytes(bson_text(&args[0]).len));
 	status = replace_text(op, args, &out);
 	if (status != STATUS_OK) {
 		buf_release(&out);

@@ -33,7 +33,7 @@ mql_expr_keep_text(struct mql *q, struct buf *b, struct bson_value *ret)
 	buf_release(b);
 	TRY(status);
 	*ret = BSON_OF_STRING(text);
-	return mql_count(text.len);
+	return step_count_bytes(text.len);
 }
 
 enum status

@@ -57,7 +57,7 @@ mql_expr_values(struct mql *q, const struct bson_value *array, struct bson_value
 
 	if (!values)
 		return mql_full(q);
-	TRY(mql_count(bson_text(array).len));
+	TRY(step_count_bytes(bson_text(array).len));
 	for (bson_iter_begin(&i, bson_text(array)); n < count && bson_iter_read(&i, &e);)
 		values[n++] = e.value;
 	*ret = values;
@@ -186,7 +186,7 @@ measure(struct mql *q, const struct str *names, const struct bson_value *values,
 					"between 0 and %d(16MB)",
 					bytes, bytes, BSON_MOST_BYTES);
 	}
-	TRY(mql_count(bytes));
+	TRY(step_count_bytes(bytes));
 	for (size_t i = 0; i < count; i++) {
 		if (value_is_too_deep(&values[i]))
 			return mql_fail(q, MQL_OVERFLOW,
@@ -280,7 +280,7 @@ members_grow(struct mql *q, struct mql_members *m)
 
 	if (!names || !values || !slots)
 		return mql_full(q);
-	TRY(mql_count(cap * sizeof(*values)));
+	TRY(step_count_bytes(cap * sizeof(*values)));
 	if (m->count) {
 		memcpy(names, m->names, m->count * sizeof(*names));
 		memcpy(values, m->values, m->count * sizeof(*values));

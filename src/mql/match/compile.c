@@ -181,7 +181,7 @@ compile_in(struct mql *q, struct str path, const struct bson_element *e, struct 
 	TRY(node_new(q, MQL_NODE_IN, path, list, &node));
 	node->value = e->value;
 	for (bson_iter_begin(&i, bson_text(&e->value)); bson_iter_read(&i, &value);) {
-		TRY(mql_count(value.bytes.len));
+		TRY(step_count_bytes(value.bytes.len));
 		TRY(compile_in_value(q, node, &value.value));
 	}
 	return mql_value_set_of(q, bson_text(&e->value), q->texts, &node->in.set);

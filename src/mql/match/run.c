@@ -217,8 +217,9 @@ run_value(struct run *r, const struct mql_node *node, const struct bson_value *v
 	  bool *ret)
 {
 	*ret = false;
-	TRY(v && (bson_is_container(v) || v->type == BSON_STRING) ? mql_count(bson_text(v).len)
-								  : step_count(1));
+	TRY(v && (bson_is_container(v) || v->type == BSON_STRING)
+		    ? step_count_bytes(bson_text(v).len)
+		    : step_count(1));
 	switch (node->op) {
 	case MQL_NODE_EQ:
 	case MQL_NODE_GT:
@@ -338,7 +339,7 @@ run_path(struct run *r, const struct mql_node *node, struct str document, struct
 	struct str name = str_cut(&path, '.');
 	struct bson_value v;
 
-	TRY(mql_count(document.len));
+	TRY(step_count_bytes(document.len));
 	if (!bson_find(document, name, &v))
 		return run_value(r, node, NULL, position, ret);
 	if (last)
@@ -408,7 +409,7 @@ run_all(struct run *r, const struct mql_node *node, bool of_value, const struct 
 	r->found = arena_zalloc(r->q->arena, node->set.count);
 	if (!r->found)
 		return mql_full(r->q);
-	TRY(mql_count(node->set.count));
+	TRY(step_count_bytes(node->set.count));
 	r->missing = node->set.count;
 	/* Regular expressions are equal to no value: each has a node of its own. */
 	for (size_t i = 0; i < node->set.count && mql_value_set_has(&node->set, 1 << BSON_REGEX);

@@ -655,7 +655,7 @@ mql_schema_compile(struct mql *q, const struct bson_value *v, unsigned depth,
 		return mql_full(q);
 	c.tail = &c.schema->rules;
 	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
-		TRY(mql_count(bson_text(v).len));
+		TRY(step_count_bytes(bson_text(v).len));
 		for (at = 0; at < count && !mql_is(e.name, keywords[at].name);)
 			at++;
 		if (at == count)

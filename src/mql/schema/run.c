@@ -19,7 +19,7 @@ run_enum(const struct mql_rule *rule, const struct bson_value *v, bool *ret)
 {
 	size_t ignored;
 
-	TRY(bson_is_container(v) ? mql_count(bson_text(v).len) : STATUS_OK);
+	TRY(bson_is_container(v) ? step_count_bytes(bson_text(v).len) : STATUS_OK);
 	*ret = mql_value_set_find(&rule->values, NULL, v, &ignored);
 	return STATUS_OK;
 }
@@ -54,7 +54,7 @@ run_length(const struct mql_rule *rule, struct str text, bool *ret)
 {
 	int64_t count = 0;
 
-	TRY(mql_count(text.len));
+	TRY(step_count_bytes(text.len));
 	for (size_t i = 0; i < text.len; i++)
 		count += ((uint8_t)text.ptr[i] & 0xc0) != 0x80;
 	*ret = rule->op == MQL_RULE_MIN_LENGTH ? count >= rule->count : count <= rule->count;
@@ -114,7 +114,7 @@ run_required(struct str names, struct str document, bool *ret)
 
 	*ret = true;
 	for (bson_iter_begin(&i, names); *ret && bson_iter_read(&i, &e);) {
-		TRY(mql_count(document.len));
+		TRY(step_count_bytes(document.len));
 		*ret = bson_find(document, bson_text(&e.value), NULL);
 	}
 	return STATUS_OK;
@@ -179,7 +179,7 @@ run_dependencies(const struct mql_rule *rule, struct mql *q, const struct bson_v
 {
 	*ret = true;
 	for (const struct mql_schema_item *d = rule->list; d && *ret; d = d->next) {
-		TRY(mql_count(bson_text(v).len));
+		TRY(step_count_bytes(bson_text(v).len));
 		if (!bson_find(bson_text(v), d->name, NULL))
 			continue;
 		if (d->schema)
@@ -223,7 +223,7 @@ run_of_object(const struct mql_rule *rule, struct mql *q, const struct bson_valu
 		return run_properties(rule, q, bson_text(v), ret);
 	if (rule->op == MQL_RULE_DEPENDENCIES)
 		return run_dependencies(rule, q, v, ret);
-	TRY(mql_count(bson_text(v).len));
+	TRY(step_count_bytes(bson_text(v).len));
 	count = bson_count(bson_text(v));
 	*ret = rule->op == MQL_RULE_MIN_PROPERTIES ? count >= (uint64_t)rule->count
 						   : count <= (uint64_t)rule->count;
@@ -241,7 +241,7 @@ run_of_array(const struct mql_rule *rule, struct mql *q, const struct bson_value
 		return run_items(rule, q, bson_text(v), ret);
 	if (rule->op == MQL_RULE_UNIQUE_ITEMS)
 		return run_unique(q, bson_text(v), ret);
-	TRY(mql_count(bson_text(v).len));
+	TRY(step_count_bytes(bson_text(v).len));
 	count = bson_count(bson_text(v));
 	*ret = rule->op == MQL_RULE_MIN_ITEMS ? count >= (uint64_t)rule->count
 					      : count <= (uint64_t)rule->count;

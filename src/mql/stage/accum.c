@@ -349,7 +349,7 @@ keep_value(struct arena *arena, const struct bson_value *v, struct kept *ret)
 			      : 0;
 	size_t need = has_text(v) ? bson_text(v).len + more : 0;
 
-	TRY(mql_count(need));
+	TRY(step_count_bytes(need));
 	if (need > ret->cap) {
 		size_t cap = ret->cap ? need + need / 2 : need;
 
@@ -495,11 +495,11 @@ merge_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
 	for (bson_iter_begin(&i, old); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(bson_text(v).len / MQL_STEP_BYTES));
+		step_pause(1 + (uint32_t)(bson_text(v).len / STEP_COPIED_BYTES));
 		bson_put(&b, e.name, bson_find(bson_text(v), e.name, &other) ? &other : &e.value);
 	}
 	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(old.len / MQL_STEP_BYTES));
+		step_pause(1 + (uint32_t)(old.len / STEP_COPIED_BYTES));
 		if (!bson_find(old, e.name, NULL))
 			bson_put_element(&b, &e);
 	}

@@ -262,7 +262,7 @@ group_of(struct mql_stage_run *r, struct mql *q, const struct bson_value *id, st
 	}
 	buf_clear(&s->key);
 	TRY(bson_key_put(&s->key, id, BSON_MOST_BYTES, q->texts, &cut));
-	TRY(mql_count(s->key.len));
+	TRY(step_count_bytes(s->key.len));
 	hash = hash_keyed(0, buf_str(&s->key));
 	TRY(table_find(s, buf_str(&s->key), hash, ret));
 	if (!*ret && !group_is_full(r))

@@ -99,7 +99,7 @@ join_values(struct bson_builder *b, struct str doc, struct str path, size_t *cou
 	struct bson_value v;
 	struct bson_iter i;
 
-	TRY(mql_count(doc.len));
+	TRY(step_count_bytes(doc.len));
 	if (!bson_find(doc, name, &v))
 		return STATUS_OK;
 	if (rest.len && v.type == BSON_DOCUMENT)
@@ -227,7 +227,7 @@ join_read_all(struct mql_stage_run *r, struct mql_source *source, struct buf *ou
 	bson_begin_outer_array(&b);
 	while ((status = source->next(source, &doc)) == STATUS_OK) {
 		bson_put_document(&b, STR(""), doc);
-		TRY(mql_count(doc.len));
+		TRY(step_count_bytes(doc.len));
 		TRY(buf_status(out) == STATUS_LIMIT
 			    ? mql_fail(&r->run->q, 4568,
 				       "Total size of documents matching pipeline's %.*s stage "

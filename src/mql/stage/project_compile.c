@@ -303,7 +303,7 @@ compile_members(struct compile *c, struct str spec, struct str prefix, size_t de
 	for (bson_iter_begin(&i, spec); bson_iter_read(&i, &e);) {
 		struct str path = e.name;
 
-		TRY(mql_count(e.bytes.len));
+		TRY(step_count_bytes(e.bytes.len));
 		TRY(check_positional(c, &path, &positional));
 		if (!positional)
 			TRY(mql_field_path_check(c->q, path));

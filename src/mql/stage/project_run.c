@@ -35,7 +35,7 @@ put_computed(struct run *r, const struct mql_field *f)
 	TRY(mql_expr_run(f->expr, r->q, &r->env, &v));
 	if ((int)v.type != MQL_MISSING)
 		bson_put(&r->out, f->name, &v);
-	return mql_count(bson_is_container(&v) ? bson_text(&v).len : 0);
+	return step_count_bytes(bson_is_container(&v) ? bson_text(&v).len : 0);
 }
 
 /* $elemMatch: an array of the first element that matches; nothing if none does. */
@@ -72,7 +72,7 @@ put_slice(struct run *r, const struct mql_field *f, const struct bson_value *v)
 		bson_put(&r->out, f->name, v);
 		return STATUS_OK;
 	}
-	TRY(mql_count(bson_text(v).len));
+	TRY(step_count_bytes(bson_text(v).len));
 	count = (int64_t)bson_count(bson_text(v));
 	if (!f->skips) {
 		from = limit < 0 ? limit : 0;
@@ -217,7 +217,7 @@ run_computed(struct run *r, const struct mql_field *tree, struct str doc)
 
 		if (!computes)
 			continue;
-		TRY(mql_count(doc.len));
+		TRY(step_count_bytes(doc.len));
 		if (is_in_place(r, f, doc))
 			continue;
 		if (f->kind == MQL_FIELD_EXPR) {
@@ -239,7 +239,7 @@ run_members(struct run *r, const struct mql_field *tree, struct str doc)
 	struct bson_element e;
 	struct bson_iter i;
 
-	TRY(mql_count(doc.len));
+	TRY(step_count_bytes(doc.len));
 	for (bson_iter_begin(&i, doc); bson_iter_read(&i, &e);) {
 		const struct mql_field *f = mql_field_find(tree, e.name);
 

@@ -313,7 +313,7 @@ mql_set_path(struct mql *q, struct str doc, struct str path, const struct bson_v
 	put_at_path(&b, doc, path, v);
 	bson_end(&b);
 	/* What was there before may be much longer, and is passed over: the array of an $unwind. */
-	TRY(mql_count(out.len));
+	TRY(step_count_bytes(out.len));
 	return mql_keep(q, &out, ret);
 }
 
@@ -360,7 +360,7 @@ unwind_begin(struct mql_stage_run *r, bool *ret_done, struct str *ret)
 	*ret_done = false;
 	arena_clear(s->keep);
 	TRY(r->from->next(r->from, &s->doc));
-	TRY(mql_count(s->doc.len));
+	TRY(step_count_bytes(s->doc.len));
 	s->doc = arena_dup(s->keep, s->doc);
 	if (!s->doc.ptr)
 		return mql_full(&r->run->q);
@@ -542,7 +542,7 @@ redact_document(struct redact *d, struct str name, struct str doc, bool outer, b
 			bson_put_elements(&d->out, doc);
 		else
 			bson_put_document(&d->out, name, doc);
-		return mql_count(doc.len);
+		return step_count_bytes(doc.len);
 	}
 	if (!text || !mql_is(bson_text(&v), "descend"))
 		return mql_fail(d->q, 17053,
@@ -653,7 +653,7 @@ sample_read(struct mql_stage_run *r)
 	if (!s->keep)
 		return STATUS_NOMEM;
 	while ((status = r->from->next(r->from, &doc)) == STATUS_OK) {
-		TRY(mql_count(doc.len));
+		TRY(step_count_bytes(doc.len));
 		TRY(sample_add(r, doc, seen++));
 	}
 	if (status != STATUS_NOT_FOUND)

@@ -249,7 +249,7 @@ sort_read(struct mql_stage_run *r)
 			return STATUS_NOMEM;
 	}
 	while ((status = r->from->next(r->from, &doc)) == STATUS_OK) {
-		TRY(mql_count(doc.len));
+		TRY(step_count_bytes(doc.len));
 		TRY(sort_add(r, doc));
 	}
 	if (status != STATUS_NOT_FOUND)

@@ -147,7 +147,7 @@ spool_flush(struct mql_spool *s, struct mql_stage_run *r)
 enum status
 mql_spool_put(struct mql_spool *s, struct mql_stage_run *r, struct str doc)
 {
-	TRY(mql_count(doc.len));
+	TRY(step_count_bytes(doc.len));
 	buf_append_str(&s->tail, doc);
 	if (buf_status(&s->tail) != STATUS_OK) {
 		if (buf_status(&s->tail) == STATUS_NOMEM || r->run->options.disk)
@@ -261,5 +261,5 @@ mql_spool_next(struct mql_spool_reader *reader, struct mql_stage_run *r, struct 
 	*ret = str_of(at, len);
 	reader->at += len;
 	assert(len >= BSON_EMPTY_BYTES && reader->at <= reader->end);
-	return mql_count(len);
+	return step_count_bytes(len);
 }

@@ -121,7 +121,7 @@ mql_pipeline_check_names(struct mql *q, struct str array)
 	struct bson_iter i;
 
 	for (bson_iter_begin(&i, array); bson_iter_read(&i, &e);) {
-		TRY(mql_count(e.bytes.len));
+		TRY(step_count_bytes(e.bytes.len));
 		TRY(read_stage(q, &e.value, &stage, &ignored));
 	}
 	return STATUS_OK;
@@ -155,7 +155,7 @@ compile_stages(struct mql_stages *c, struct str array)
 				"Maximum number of nested sub-pipelines exceeded. Limit is %d",
 				MQL_PIPELINE_NESTING);
 	for (bson_iter_begin(&i, array); bson_iter_read(&i, &e); at++) {
-		TRY(mql_count(e.bytes.len));
+		TRY(step_count_bytes(e.bytes.len));
 		TRY(compile_stage(c, &e.value, at, count));
 	}
 	return mql_stages_order(c);

@@ -152,7 +152,7 @@ partition_read(struct mql_stage_run *r)
 	TRY(buf_status(&s->key));
 	while (!s->ended) {
 		mql_ordered_parts(s->next, &key, &doc);
-		TRY(mql_count(doc.len));
+		TRY(step_count_bytes(doc.len));
 		if (bson_compare_documents(key, buf_str(&s->key), r->run->q.texts) != 0)
 			break;
 		TRY(mql_spool_put(&s->spool, r, doc));

@@ -349,11 +349,11 @@ merge_members(struct mql *q, struct str old, struct str more, struct str *ret)
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
 	for (bson_iter_begin(&i, old); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(more.len / MQL_STEP_BYTES));
+		step_pause(1 + (uint32_t)(more.len / STEP_COPIED_BYTES));
 		bson_put(&b, e.name, bson_find(more, e.name, &v) ? &v : &e.value);
 	}
 	for (bson_iter_begin(&i, more); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(old.len / MQL_STEP_BYTES));
+		step_pause(1 + (uint32_t)(old.len / STEP_COPIED_BYTES));
 		if (!bson_find(old, e.name, NULL))
 			bson_put_element(&b, &e);
 	}

@@ -419,7 +419,7 @@ update_compile_operator(struct compile *c, const struct bson_element *operator)
 				mql_type_name(&operator->value),
 				mql_text(c->q, operator->name, &operator->value));
 	for (bson_iter_begin(&i, bson_text(&operator->value)); bson_iter_read(&i, &e);) {
-		TRY(mql_count(e.bytes.len));
+		TRY(step_count_bytes(e.bytes.len));
 		TRY(compile_modifier(c, update_operators[at].op, &e));
 	}
 	return STATUS_OK;
@@ -473,7 +473,7 @@ compile_filters(struct mql *q, struct str filters, struct mql_array_filter **ret
 	struct bson_element e;
 
 	for (bson_iter_begin(&i, filters); bson_iter_read(&i, &e);) {
-		TRY(mql_count(e.bytes.len));
+		TRY(step_count_bytes(e.bytes.len));
 		if (e.value.type != BSON_DOCUMENT)
 			return mql_fail(q, MQL_TYPE_MISMATCH,
 					"BSON field 'arrayFilters.%.*s' is the wrong type '%s', "

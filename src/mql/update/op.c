@@ -21,7 +21,7 @@ values_are_same(struct mql *q, const struct bson_value *a, const struct bson_val
 	bson_value_write(&right, b);
 	status = buf_status(&left) != STATUS_OK ? buf_status(&left) : buf_status(&right);
 	if (status == STATUS_OK) {
-		status = mql_count(left.len);
+		status = step_count_bytes(left.len);
 		*ret = str_eq(buf_str(&left), buf_str(&right));
 	}
 	buf_release(&left);
@@ -202,7 +202,7 @@ array_add_each(struct mql *q, const struct mql_value_set *set, struct mql_tree *
 		if (mql_value_set_find(set, q->texts, &v, &at))
 			has[at] = true;
 	}
-	TRY(mql_count(set->count));
+	TRY(step_count_bytes(set->count));
 	adds.count = 0;
 	for (size_t i = 0; i < set->count; i++)
 		if (!has[i])

@@ -150,7 +150,7 @@ push_read_keys(struct mql *q, const struct mql_push *push, struct push_item *ite
 	struct bson_value v, *keys;
 
 	TRY(mql_tree_value(q, item->node, &v));
-	TRY(bson_is_container(&v) ? mql_count(bson_text(&v).len) : step_count(1));
+	TRY(bson_is_container(&v) ? step_count_bytes(bson_text(&v).len) : step_count(1));
 	item->value = v;
 	if (!push->keys)
 		return STATUS_OK;
@@ -159,7 +159,7 @@ push_read_keys(struct mql *q, const struct mql_push *push, struct push_item *ite
 		return mql_full(q);
 	item->keys = keys;
 	for (size_t i = 0; i < push->key_count; i++) {
-		TRY(mql_count(bson_is_container(&v) ? bson_text(&v).len : 0));
+		TRY(step_count_bytes(bson_is_container(&v) ? bson_text(&v).len : 0));
 		if (v.type != BSON_DOCUMENT ||
 		    !bson_find_path(bson_text(&v), push->keys[i].path, &keys[i]))
 			keys[i] = BSON_OF_NULL;
@@ -213,7 +213,7 @@ push_insert(struct mql *q, const struct mql_modifier *m, const struct mql_tree *
 	for (; n; n = n->next)
 		ret[at++] = n;
 	assert(at == array->count + added.count);
-	return mql_count(at);
+	return step_count_bytes(at);
 }
 
 /* The elements from `*ret_from` on, `*ret_count` of them, stay. */
@@ -236,7 +236,7 @@ mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array
 
 	if (!nodes)
 		return mql_full(q);
-	TRY(mql_count(count));
+	TRY(step_count_bytes(count));
 	TRY(push_insert(q, m, array, nodes));
 	if (m->push->sort)
 		TRY(push_sort(q, m->push, nodes, count));
@@ -258,5 +258,5 @@ mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array
 	mql_tree_link(array, nodes, count);
 	TRY(mql_tree_value(q, array, &after));
 	*ret_changed = !str_eq(bson_text(&before), bson_text(&after));
-	return mql_count(bson_text(&after).len);
+	return step_count_bytes(bson_text(&after).len);
 }

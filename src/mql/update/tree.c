@@ -160,7 +160,7 @@ mql_tree_find(struct mql *q, struct mql_tree *node, struct str name, struct mql_
 		*ret = array ? node->index->slots[position] : *index_slot(node->index, name);
 		return step_count(1);
 	}
-	TRY(mql_count(node->count));
+	TRY(step_count_bytes(node->count));
 	if (array) {
 		for (uint32_t i = 0; i < position; i++)
 			member = member->next;
@@ -218,7 +218,8 @@ static enum status
 tree_put(struct bson_builder *b, const struct mql_tree *node)
 {
 	if (!node->open) {
-		TRY(mql_count(bson_is_container(&node->value) ? bson_text(&node->value).len : 0));
+		TRY(step_count_bytes(bson_is_container(&node->value) ? bson_text(&node->value).len
+								     : 0));
 		bson_put(b, node->name, &node->value);
 		return STATUS_OK;
 	}

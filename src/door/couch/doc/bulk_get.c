@@ -29,9 +29,8 @@
 #include "loop/step.h"
 
 enum {
-	BULK_GET_WINDOW = 8192,   /* items */
-	BULK_GET_STEP_BYTES = 64, /* of the answer, in a step */
-	HEAD_STEPS = 50,          /* of reading a revision's body */
+	BULK_GET_WINDOW = 8192, /* items */
+	HEAD_STEPS = 50,        /* of reading a revision's body */
 };
 
 struct bulk_get {
@@ -411,7 +410,7 @@ bulk_get_write_item(struct bulk_get *b, struct wanted *wanted, bool first)
 	enum status status = couch_snapshot_run(&b->snapshot, bulk_get_item_attempt, &c);
 
 	if (status == STATUS_OK)
-		status = step_count((uint32_t)(1 + c.item.text.len / BULK_GET_STEP_BYTES));
+		status = step_count_bytes(c.item.text.len);
 	if (status == STATUS_OK)
 		status = bulk_get_send_item(b, wanted, &c.item, first);
 	couch_holes_release(&c.item.holes);
@@ -454,7 +453,7 @@ bulk_get_read_window(struct bulk_get *b, struct json_reader *reader, struct wind
 		window->items = grown;
 		TRY(json_skip(reader, token, &text));
 		TRY(bulk_get_read_item(b, text, &window->items[window->count++]));
-		TRY(step_count((uint32_t)(1 + text.len / BULK_GET_STEP_BYTES)));
+		TRY(step_count_bytes(text.len));
 	}
 	return STATUS_OK;
 }

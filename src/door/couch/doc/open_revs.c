@@ -22,10 +22,6 @@
 #include "loop/step.h"
 #include "model/revisioned/read.h"
 
-enum {
-	OPEN_REVS_STEP_BYTES = 64, /* of the answer, in a step */
-};
-
 struct open_revs {
 	struct couch_req *r;
 	struct str id;
@@ -150,7 +146,7 @@ open_revs_send_head(struct open_revs *o, const struct rev_branch *head)
 	struct head_call c = { o, head, o->stream.out.len };
 
 	TRY(couch_snapshot_run(&o->snapshot, open_revs_head_attempt, &c));
-	TRY(step_count((uint32_t)(1 + (o->stream.out.len - c.before) / OPEN_REVS_STEP_BYTES)));
+	TRY(step_count_bytes(o->stream.out.len - c.before));
 	o->any = true;
 	TRY(couch_stream_push(&o->stream, false));
 	kv_reads_forget(o->snapshot.tx, reads);
