@@ -28,7 +28,10 @@ table_begin(struct hash_table *t)
 	return true;
 }
 
-/* Adds a slot, with the entries of another one that belong there. Without memory it stays away. */
+/*
+ * Adds a slot, with the entries of another one that belong there. When out of memory, the table
+ * keeps the slots that it has, and its chains become longer.
+ */
 static void
 table_grow(struct hash_table *t)
 {

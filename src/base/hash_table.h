@@ -1,8 +1,10 @@
 /*
- * A table of things by their hashes (base/hash.h). It gets one slot more with each entry, so nobody
- * who holds its lock ever moves more than the few entries of one slot, however many there are. An
- * empty table has no memory. The owner has the entries, which begin with a struct hash_entry, and
- * the lock.
+ * A hash table that grows by one slot with each entry (linear hashing; the hashes: base/hash.h).
+ * Adding an entry moves the entries of one slot at most, however many the table has, so a lock is
+ * never held for long. An empty table allocates nothing.
+ *
+ * The caller owns the entries, each of which begins with a struct hash_entry, and guards the table
+ * by a lock of its own.
  */
 #ifndef FROND_BASE_HASH_TABLE_H
 #define FROND_BASE_HASH_TABLE_H
@@ -24,7 +26,7 @@ struct hash_table {
 	size_t count;
 };
 
-/* The entries whose hashes choose the same slot, in a chain; NULL: none. */
+/* The chain of entries, of this hash and of others, in the slot that it chooses; or NULL. */
 struct hash_entry *hash_table_find(const struct hash_table *t, uint64_t hash);
 /* Adds an entry, whose hash is set. False: out of memory. */
 bool hash_table_add(struct hash_table *t, struct hash_entry *entry);

@@ -240,7 +240,7 @@ conn_after_parse(struct conn *c, enum parser_result result)
 	if (c->state == CONN_STATE_FINISH) {
 		if (!conn_look_after_client(c))
 			return;
-		/* Of a body with a length so much is left at most: the answer has said whether. */
+		/* Of a body without a known length; of others the answer has said it. */
 		if (x->body_taken - x->body_answered > CONN_SKIP_BYTES)
 			c->keep = false;
 		conn_settle(c);

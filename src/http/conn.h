@@ -81,7 +81,7 @@ struct http_exchange {
 	struct buf body_whole;
 	uint64_t body_taken;     /* bytes that came, read or skipped */
 	uint64_t body_looked;    /* of `body_taken`, when the client was judged last */
-	uint64_t body_answered;  /* likewise, when the head of the answer was made */
+	uint64_t body_answered;  /* `body_taken` when the head of the answer was made */
 	struct net_pace sending; /* of the body, while the handler waits for it */
 	struct net_pace looked;  /* since the last look at others who wait for memory */
 	bool gave_back;          /* memory that was set aside for the body */

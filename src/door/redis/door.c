@@ -10,7 +10,7 @@
 
 /* Where the sweep of expired rows tells what has gone; there is one door in a process. */
 static struct timed_listener listener;
-/* Lanes that the sweep has; its thread's. */
+/* The lanes that the sweep holds. Only its thread uses this. */
 static uint64_t held_lanes;
 
 static bool

@@ -4,7 +4,7 @@
  *
  * A document must not have more than one entry in the ranges of one index. Entries are compared by
  * the document's id last, so those of different documents are never equal. Ranges of several
- * indexes may find a document more than once: its entries then are equal, and one of them is given.
+ * indexes may find a document more than once: its entries are then equal, and one is given.
  *
  * Threading: that of the transaction.
  */

@@ -113,7 +113,10 @@ gap_touches(const struct gap *gap, struct str begin, struct str end)
 	return gap->from && str_cmp(gap_begin(gap), end) < 0 && str_cmp(begin, gap_end(gap)) < 0;
 }
 
-/* A gap that a read of [begin, end) at the version can use: best one that it begins in. */
+/*
+ * A gap that a read of [begin, end) at the version can use: one that the read begins in, or else
+ * one further on.
+ */
 static const struct gap *
 side_find(const struct side *side, struct str begin, struct str end, bool reverse, uint64_t version)
 {

@@ -454,9 +454,10 @@ range_is_at_pair(const struct range_job *job)
 }
 
 /*
- * The same where a gap lies within the range: looks in front of the gap, and if nothing is there,
- * behind it. The bounds are those of the whole range again if something is, since the reading goes
- * on from there. A failure shows in the iterator.
+ * Moves the iterator to the first pair where a gap lies within the range: looks in front of the
+ * gap, and if nothing is there, behind it. If a pair is found in front of the gap, the bounds are
+ * those of the whole range again, since more may be read from there on. The caller asks the
+ * iterator whether it has failed.
  */
 static void
 range_seek_around(struct range_job *job)

@@ -79,8 +79,8 @@ fields_find_twins(struct call *c, struct fields *f)
 }
 
 /*
- * Looks for `count` fields, each `each` arguments behind the one before. `values` is false where
- * those that are long need not be read.
+ * Looks for `count` fields, each `each` arguments behind the one before. Without `values` their
+ * long values are not read.
  */
 static enum status
 fields_look_up(struct call *c, struct timed_item *item, size_t first, size_t each, size_t count,

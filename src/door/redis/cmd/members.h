@@ -49,8 +49,8 @@ MUST_USE enum status members_remove(struct call *c, enum timed_type type, enum e
 
 /*
  * Looks for the members that the arguments from the second on name, in the key of the first. In the
- * call's arena. `*ret` NULL: the key has another type, and that is answered. `values` is false if
- * values of hashes are not asked for: those that are long are not read then.
+ * call's arena. `*ret` NULL: the key has another type, and that is answered. Without `values` the
+ * long values of a hash are not read: only which fields there are, and how long their values are.
  */
 MUST_USE enum status members_look_up(struct call *c, enum timed_type type, bool values,
 				     struct timed_member **ret, size_t *ret_count);

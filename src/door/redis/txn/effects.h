@@ -18,10 +18,10 @@ void effects_happen(struct redis *r, const struct txn *x);
 
 /*
  * Keys have expired and were removed in the background, or fields of them: tells those who want to
- * know. The groups that have changed these keys before have ended (run_await()). Any thread.
+ * know. The groups that have changed these keys before have ended (run_hold()). Any thread.
  */
 void effects_expired(struct redis *r, const struct timed_expired *first);
-/* True if somebody may want to be told of that soon. Any thread. */
+/* True if somebody may want to be told soon after a key has expired. Any thread. */
 bool effects_wait_for_expiry(const struct redis *r);
 
 /* ---- WATCH (effects_watch.c) ---- */

@@ -70,7 +70,7 @@ watch_is_over(struct others *o, struct kv_future *watch)
 	return true;
 }
 
-/* The same; it is dropped then. */
+/* True if the watch has completed. It is dropped then. */
 static bool
 watch_take(struct others *o, struct kv_future **watch)
 {

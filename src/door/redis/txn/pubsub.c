@@ -80,7 +80,7 @@ channel_find(struct redis *r, enum pubsub_kind kind, struct str name)
 
 /* ---- Patterns by what they begin with ---- */
 
-/* So many bytes, at most, that each name must begin with which the pattern matches. */
+/* What all names begin with that the pattern matches: up to its first special character. */
 static struct str
 pattern_beginning(struct str pattern)
 {

@@ -149,9 +149,9 @@ void run_job(struct redis *r, struct job *job, struct arena *arena);
 
 /*
  * run_hold() takes these lanes, each as soon as the group that has it has ended and has told what
- * it has done. run_release() gives them back. Two callers that took lanes one by one would wait for
- * each other, and so would one that waited for a job, which may want its lanes: whoever has lanes
- * takes no others and waits for no job. Any thread.
+ * it has done. run_release() gives them back. A caller that has lanes must not wait for a job,
+ * which may want these lanes, nor take lanes that another caller of run_hold() may have: both would
+ * wait for ever. Any thread.
  */
 void run_hold(struct redis *r, uint64_t lanes);
 void run_release(struct redis *r, uint64_t lanes);
