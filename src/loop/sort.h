@@ -1,6 +1,6 @@
 /*
- * Sorting what a client can make long: its steps are counted (step.h), so that others have their
- * turns meanwhile, and it ends where nobody waits for it. The caller holds no lock.
+ * Sorting of arrays that a client can make long. Steps are counted (step.h): other fibers have
+ * their turns meanwhile, and a sort for which nobody waits any more ends. The caller holds no lock.
  */
 #ifndef FROND_LOOP_SORT_H
 #define FROND_LOOP_SORT_H
@@ -16,12 +16,17 @@
 typedef enum status (*sort_compare_fn)(const void *arg, const void *a, const void *b, int *ret);
 
 /*
- * Sorts `count` items of `size` bytes each; equal ones keep their order. Meanwhile it needs room
- * for as many in the arena. STATUS_LIMIT, the failures of `compare` and of step_count(): the items
- * are then of no use.
+ * Sorts `count` items of `size` bytes each; equal items keep their order. Until it returns it takes
+ * as much memory again, of the arena. Fails with STATUS_LIMIT if that is not there, and as
+ * `compare` and step_count() do: the array is then of no use.
  */
 MUST_USE enum status sort_items(void *items, size_t count, size_t size, sort_compare_fn compare,
 				const void *arg, struct arena *arena);
+
+/* sort_items() by a short comparison that cannot fail, such as bsearch() takes. */
+MUST_USE enum status sort_items_by(void *items, size_t count, size_t size,
+				   int (*compare)(const void *a, const void *b),
+				   struct arena *arena);
 
 /* Compares two texts byte by byte, for a sort_compare_fn. */
 MUST_USE enum status sort_compare_strs(struct str a, struct str b, int *ret);

@@ -34,14 +34,6 @@ view_cmp(const void *a, const void *b)
 	return str_cmp(x->name, y->name);
 }
 
-static enum status
-view_order(const void *arg, const void *a, const void *b, int *ret)
-{
-	(void)arg;
-	*ret = view_cmp(a, b);
-	return STATUS_OK;
-}
-
 const struct view_view *
 view_design_find(const struct view_design *design, struct str name)
 {
@@ -229,7 +221,7 @@ design_group(struct reading *r)
 {
 	struct view_design *d = r->design;
 
-	TRY(sort_items(d->views, d->view_count, sizeof(*d->views), view_order, NULL, r->arena));
+	TRY(sort_items_by(d->views, d->view_count, sizeof(*d->views), view_cmp, r->arena));
 	for (size_t i = 0; i < d->view_count; i++) {
 		struct view_view *view = &d->views[i];
 		struct str source = r->maps[view->map], reduce = r->reduces[view->map];

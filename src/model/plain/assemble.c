@@ -84,15 +84,13 @@ assembly_add(struct assembly *a, const struct kv_pair *pair)
 
 /* ---- Writing ---- */
 
-static enum status
-compare_ordinals(const void *arg, const void *a, const void *b, int *ret)
+static int
+compare_ordinals(const void *a, const void *b)
 {
 	uint64_t x = (*(struct node *const *)a)->leaf.ordinal;
 	uint64_t y = (*(struct node *const *)b)->leaf.ordinal;
 
-	(void)arg;
-	*ret = (x > y) - (x < y);
-	return STATUS_OK;
+	return (x > y) - (x < y);
 }
 
 static enum status
@@ -106,8 +104,8 @@ level_open(struct assembly *a, const struct node *node, struct write_level *ret)
 		return STATUS_LIMIT;
 	for (struct node *child = node->first; child; child = child->sibling)
 		ret->nodes[--i] = child;
-	TRY(sort_items(ret->nodes, ret->count, sizeof(struct node *), compare_ordinals, NULL,
-		       a->arena));
+	TRY(sort_items_by(ret->nodes, ret->count, sizeof(struct node *), compare_ordinals,
+			  a->arena));
 	for (i = 0; i < ret->count; i++) {
 		uint64_t ordinal = ret->nodes[i]->leaf.ordinal;
 

@@ -68,14 +68,6 @@ compare_changes(const void *a, const void *b)
 	return str_cmp(((const struct rev_change *)a)->id, ((const struct rev_change *)b)->id);
 }
 
-static enum status
-order_changes(const void *arg, const void *a, const void *b, int *ret)
-{
-	(void)arg;
-	*ret = compare_changes(a, b);
-	return STATUS_OK;
-}
-
 static bool
 edit_names_parent(const struct rev_edit *edit)
 {
@@ -115,8 +107,8 @@ vet_look_up(struct vet *v)
 	TRY(sort_strs(ids, n, v->by->arena));
 	memset(range.until.bytes, 0xff, sizeof(range.until.bytes));
 	TRY(rev_changes_of(v->tx, v->by->db, &range, ids, n, v->by->arena, &v->now));
-	return sort_items(v->now.changes, v->now.count, sizeof(*v->now.changes), order_changes,
-			  NULL, v->by->arena);
+	return sort_items_by(v->now.changes, v->now.count, sizeof(*v->now.changes), compare_changes,
+			     v->by->arena);
 }
 
 static const struct rev_change *

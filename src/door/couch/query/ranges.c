@@ -82,13 +82,11 @@ path_compare(const struct normal_path *a, const struct normal_path *b)
 	return (a->count > b->count) - (a->count < b->count);
 }
 
-static enum status
-ranges_compare(const void *arg, const void *a, const void *b, int *ret)
+static int
+ranges_compare(const void *a, const void *b)
 {
-	(void)arg;
-	*ret = path_compare(((const struct field_range *)a)->path,
+	return path_compare(((const struct field_range *)a)->path,
 			    ((const struct field_range *)b)->path);
-	return STATUS_OK;
 }
 
 struct collecting {
@@ -160,8 +158,8 @@ field_ranges_read(const struct normal_node *n, const struct value_order *o,
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < c.count; i++)
 		ret->items[i].path = &c.nodes[i]->path;
-	TRY(sort_items(ret->items, ret->count, sizeof(*ret->items), ranges_compare, NULL,
-		       o->w->arena));
+	TRY(sort_items_by(ret->items, ret->count, sizeof(*ret->items), ranges_compare,
+			  o->w->arena));
 	for (size_t i = 0; i < ret->count; i++) {
 		if (i == 0 || !normal_path_eq(ret->items[i].path, ret->items[kept - 1].path))
 			ret->items[kept++] = ret->items[i];

@@ -105,14 +105,6 @@ place_compare(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-static enum status
-place_order(const void *arg, const void *a, const void *b, int *ret)
-{
-	(void)arg;
-	*ret = place_compare(a, b);
-	return STATUS_OK;
-}
-
 /*
  * Finds the places of results that were read. Each of up to MONGO_BATCH_WRITES statements asks for
  * its own one, in each transaction of the command, so they are not searched one by one. Statements
@@ -147,8 +139,8 @@ place_results(struct retry *r)
 	TRY(buf_status(&r->places));
 	if (sorted)
 		return STATUS_OK;
-	return sort_items(r->places.ptr, r->places.len / sizeof(last), sizeof(last), place_order,
-			  NULL, r->call->arena);
+	return sort_items_by(r->places.ptr, r->places.len / sizeof(last), sizeof(last),
+			     place_compare, r->call->arena);
 }
 
 static enum status

@@ -368,15 +368,13 @@ look_read(struct look *l, struct watched *w)
 	return STATUS_OK;
 }
 
-static enum status
-happened_cmp(const void *arg, const void *a, const void *b, int *ret)
+static int
+happened_cmp(const void *a, const void *b)
 {
 	const struct happened *one = a, *other = b;
 	int order = catalog_seq_cmp(&one->seq, &other->seq);
 
-	(void)arg;
-	*ret = order ? order : (int)one->invalidates - (int)other->invalidates;
-	return STATUS_OK;
+	return order ? order : (int)one->invalidates - (int)other->invalidates;
 }
 
 /* The document as it is now, for an event that has no copy of it. */
@@ -458,8 +456,7 @@ look_choose(struct look *l)
 {
 	size_t bytes = 0, n = 0;
 
-	TRY(sort_items(l->events, l->count, sizeof(*l->events), happened_cmp, NULL,
-		       l->call->arena));
+	TRY(sort_items_by(l->events, l->count, sizeof(*l->events), happened_cmp, l->call->arena));
 	while (n < l->count && n < l->most && bytes < BATCH_BYTES && !l->ends) {
 		struct happened *h = &l->events[n];
 

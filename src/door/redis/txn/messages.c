@@ -221,14 +221,12 @@ messages_end(struct kv_tx *tx, struct messages_place *ret)
 	return STATUS_OK;
 }
 
-static enum status
-message_cmp(const void *arg, const void *a, const void *b, int *ret)
+static int
+message_cmp(const void *a, const void *b)
 {
 	const struct messages_message *one = a, *other = b;
 
-	(void)arg;
-	*ret = messages_place_cmp(&one->place, &other->place);
-	return STATUS_OK;
+	return messages_place_cmp(&one->place, &other->place);
 }
 
 /*
@@ -280,8 +278,7 @@ messages_read(struct kv_tx *tx, const struct messages_place *after, struct arena
 	page.lost = messages_place_cmp(after, &cleared) < 0;
 	for (unsigned i = 0; i < MESSAGES_SHARDS; i++)
 		TRY(messages_take(shards[i], i, arena, &cap, &page, &until, err));
-	TRY(sort_items(page.messages, page.count, sizeof(*page.messages), message_cmp, NULL,
-		       arena));
+	TRY(sort_items_by(page.messages, page.count, sizeof(*page.messages), message_cmp, arena));
 	while (page.count && messages_place_cmp(&page.messages[page.count - 1].place, &until) > 0)
 		page.count--;
 	if (page.count)
