@@ -155,12 +155,17 @@ def run_threads(*jobs):
         raise failures[0]
 
 
-def until(condition, seconds=120):
-    """Waits until the condition holds; fails if it does not for so long."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"it has not happened within {seconds} seconds"
+def until(condition, seconds=120, told=lambda: ""):
+    """Waits until the condition holds, and returns its value; fails if it does not for so long, with
+    what is told then. A turn counts as a second at most: a machine that stands still for minutes goes
+    on at the next one."""
+    left = seconds
+    while not (value := condition()):
+        assert left > 0, f"it has not happened within {seconds} seconds {told()}"
+        started = time.monotonic()
         time.sleep(0.02)
+        left -= min(time.monotonic() - started, 1)
+    return value
 
 
 def computed(pid):

@@ -11,7 +11,7 @@ import time
 import urllib.request
 import uuid
 
-from harness import cluster, equal, main, ok, test
+from harness import cluster, equal, main, ok, test, until
 from processes import BASIC, Processes, ask, database, login, names, status, turns
 
 # Hashes are quick: their slowness is no affair of these tests.
@@ -281,10 +281,7 @@ def databases_of_users_are_made_once_whoever_writes_the_users(cwd):
                 write_user(servers[n % 3], name, password="secret")
                 made.append((name, "/userdb-" + name.encode().hex()))
             for n, (name, db) in enumerate(made):
-                deadline = time.monotonic() + 60
-                while status(servers[n % 3], "GET", db) == 404:
-                    assert time.monotonic() < deadline, f"{db} has not been made"
-                    time.sleep(0.05)
+                until(lambda server=servers[n % 3], db=db: status(server, "GET", db) != 404)
                 # The lists and the database come in one transaction, which all of them see.
                 for server in servers:
                     equal(status(server, "PUT", f"{db}/{server.url[-5:]}", {},

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from harness import ENV, Server, Skip, cluster, contains, equal, main, run_threads, seed, test
+from harness import ENV, Server, Skip, cluster, contains, equal, main, run_threads, seed, test, until
 from resp import Client, Error
 
 DOORS = sys.argv[2] if len(sys.argv) > 2 else None
@@ -65,9 +65,8 @@ def doors(cwd):
 
 def until_blocked(door, count):
     with door.client() as c:
-        deadline = time.monotonic() + 60
-        while b"blocked_clients:%d\r\n" % count not in c("INFO", "clients"):
-            assert time.monotonic() < deadline
+        until(lambda: b"blocked_clients:%d\r\n" % count in c("INFO", "clients"),
+              told=lambda: c("INFO", "clients"))
 
 
 # ---- WATCH ----
@@ -484,10 +483,7 @@ def processes_tell_of_what_each_does_to_one_key(cwd):
 
 def until_gone(client, keys):
     """Until keys have not only expired, but are removed."""
-    deadline = time.monotonic() + 120
-    while client("DBSIZE") > keys:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: client("DBSIZE") <= keys)
 
 
 @test
@@ -508,9 +504,7 @@ def keys_that_any_process_lets_expire_are_gone_for_all_and_told_once(cwd):
             client("RPUSH", f"l{number}", *range(50))
             client("PEXPIRE", f"l{number}", "300")
         names = [f"{number}-{n}" for number in range(3) for n in range(count)]
-        deadline = time.monotonic() + 60
-        while any(client("EXISTS", *names, "l0", "l1", "l2") for client in clients):
-            assert time.monotonic() < deadline
+        until(lambda: not any(client("EXISTS", *names, "l0", "l1", "l2") for client in clients))
         until_gone(clients[0], 3)
         for client in clients:
             equal([client("HGETALL", f"h{n}") for n in range(3)], [[b"stays", b"1"]] * 3)

@@ -6,13 +6,11 @@ import json
 import os
 import subprocess
 import threading
-import time
 import urllib.request
 
 from disk import Disk
-from harness import FROND, Server, contains, equal, main, test
+from harness import FROND, Server, contains, equal, main, test, until
 
-SECONDS = 30  # far more than it takes, for machines that are busy
 PROBE = "[frond]\nstore_probe_ms = 50\n"
 
 
@@ -32,20 +30,16 @@ def put_until_refused(server, first):
 
 
 def wait_for_log(server, event):
-    deadline = time.monotonic() + SECONDS
-    while event not in server.read_log():
-        assert time.monotonic() < deadline, f"no {event} in:\n{server.read_log()}"
-        time.sleep(0.02)
+    until(lambda: event in server.read_log(), told=lambda: f"{event} in:\n{server.read_log()}")
 
 
 def put_when_possible(server, name):
-    deadline = time.monotonic() + SECONDS
-    while True:
+    def put():
         status, answer = server.request("PUT", f"/db/{name}", {})
-        if status == 201:
-            return
-        assert status in (503, 507) and time.monotonic() < deadline, (status, answer)
-        time.sleep(0.02)
+        assert status in (201, 503, 507), (status, answer)
+        return status == 201
+
+    until(put)
 
 
 class Feed(threading.Thread):
@@ -67,10 +61,7 @@ class Feed(threading.Thread):
             pass
 
     def wait_for(self, name):
-        deadline = time.monotonic() + SECONDS
-        while name not in self.ids:
-            assert time.monotonic() < deadline, f"{name} did not come"
-            time.sleep(0.02)
+        until(lambda: name in self.ids, told=lambda: name)
 
 
 @test

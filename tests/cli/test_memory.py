@@ -9,7 +9,7 @@ import resource
 import socket
 import time
 
-from harness import Server, contains, equal, main, test
+from harness import Server, contains, equal, main, test, until
 
 SPARE_BYTES = 12 * 1024 * 1024  # of address space that a server without memory may still take
 DEADLINE_S = 120
@@ -102,16 +102,16 @@ def until_nothing_is_read(server, requests=None):
     Waits until the requests hold nothing of the store, and tells of their memory then. `requests`
     is how many there are by then: the one that asked before this one may not have gone yet.
     """
-    end = time.monotonic() + DEADLINE_S
-    while True:
-        told = server.metrics()
+    told = {}
+
+    def nothing():
+        told.update(server.metrics())
         held = [told[f"frond_memory_requests_{name}"] for name in ("reading_bytes", "waiting")]
-        snapshots = told["frond_store_snapshots"]
-        if (held == [0, 0] and snapshots <= 1
-                and requests in (None, told["frond_memory_requests"])):
-            return told
-        assert time.monotonic() < end, (held, snapshots, told["frond_memory_requests"])
-        time.sleep(0.2)
+        return (held == [0, 0] and told["frond_store_snapshots"] <= 1
+                and requests in (None, told["frond_memory_requests"]))
+
+    until(nothing, told=lambda: {name: told[name] for name in told if "memory_requests" in name})
+    return told
 
 
 def ask_in_turn(server, paths, accept="application/json"):

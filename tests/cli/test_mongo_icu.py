@@ -2,9 +2,8 @@
 
 import os
 import sys
-import time
 
-from harness import contains, equal, main, run, test
+from harness import contains, equal, main, run, test, until
 from mongo import Client, Failure, sequence
 from mongo_server import MongoServer
 
@@ -35,13 +34,13 @@ def names(client):
 
 
 def wait_for_index(client):
-    deadline = time.monotonic() + 60
-    while True:
+    def found():
         try:
             return rows(client, hint="nocase")
         except Failure:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+            return None
+
+    return until(found)
 
 
 @test

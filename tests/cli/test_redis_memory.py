@@ -6,7 +6,7 @@ import struct
 import threading
 import time
 
-from harness import FROND, contains, equal, main, test
+from harness import FROND, contains, equal, main, test, until
 from redis_server import Redis
 from resp import Client, encode
 
@@ -31,13 +31,6 @@ def unread(server):
     return s
 
 
-def until(holds, what):
-    end = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 def commands(server):
     return server.metrics()["frond_redis_commands_total"]
 
@@ -56,7 +49,7 @@ def until_quiet(server):
         before.append(now)
         return before[-1] == before[-2]
 
-    until(same, "commands go on")
+    until(same)
     return before[-1]
 
 
@@ -72,7 +65,7 @@ def commands_behind_answers_that_nobody_reads_are_not_run(cwd):
             for s in clients:
                 s.sendall(b"".join(encode(one) for one in first))
                 s.sendall(encode(("GET", "long")) * pipeline)
-            until(lambda: commands(server) >= begun + clients_count, "nothing is run")
+            until(lambda: commands(server) >= begun + clients_count)
             ran = until_quiet(server) - begun
             # An answer in each buffer on the way, and one more.
             assert clients_count <= ran <= clients_count * (6 + len(first)), ran
@@ -113,7 +106,7 @@ def messages_are_held_once_for_all_who_have_not_read_them(cwd):
         for c in clients:
             for i in range(messages):
                 equal(c.read(), [b"message", b"news", bytes([97 + i]) * length])
-        until(lambda: held(server) < 4 * MB, "messages are kept")
+        until(lambda: held(server) < 4 * MB)
         for c in clients:
             c.close()
         equal(server.stop(), 0)
@@ -127,13 +120,13 @@ def references_to_messages_subscriptions_and_watched_keys_are_counted(cwd):
             before = held(server)
             for i in range(names):
                 c("SUBSCRIBE", f"{i}" * name_bytes)
-            until(lambda: held(server) > before + names * name_bytes, "subscriptions are not counted")
-        until(lambda: held(server) < before + MB, "subscriptions are kept")
+            until(lambda: held(server) > before + names * name_bytes)
+        until(lambda: held(server) < before + MB)
         with server.client(timeout=DEADLINE_S) as c:
             for i in range(names):
                 c("WATCH", f"{i}" * name_bytes)
-            until(lambda: held(server) > before + names * name_bytes, "keys are not counted")
-        until(lambda: held(server) < before + MB, "keys are kept")
+            until(lambda: held(server) > before + names * name_bytes)
+        until(lambda: held(server) < before + MB)
         clients = [unread(server) for _ in range(clients_count)]
         for s in clients:
             s.sendall(encode(("SUBSCRIBE", "news")))
@@ -142,10 +135,10 @@ def references_to_messages_subscriptions_and_watched_keys_are_counted(cwd):
             for _ in range(messages // 1000):
                 equal(c.pipeline(*[("PUBLISH", "news", "m")] * 1000), [clients_count] * 1000)
         # Of each message 8 bytes for each client, and most are in no buffer of the connection.
-        until(lambda: held(server) > before + clients_count * messages * 8, "they are not counted")
+        until(lambda: held(server) > before + clients_count * messages * 8)
         for s in clients:
             s.close()
-        until(lambda: held(server) < before + MB, "memory is kept")
+        until(lambda: held(server) < before + MB)
         equal(server.stop(), 0)
 
 
@@ -170,13 +163,13 @@ def those_who_do_not_read_are_ended_when_the_memory_is_short_and_others_are_serv
                 c.send("GET", "long")
                 return c.read() == b"x" * MB
 
-            until(reads, "a reader is not served")
+            until(reads)
         ended = 'frond_refusals_total{limit="memory_bytes"}'
-        until(lambda: server.metrics().get(ended, 0) > 0, "nobody was ended")
+        until(lambda: server.metrics().get(ended, 0) > 0)
         assert held(server) <= 20 * MB, held(server)
         for s in clients:
             s.close()
-        until(lambda: held(server) < MB, "memory is kept")
+        until(lambda: held(server) < MB)
         equal(server.stop(), 0)
 
 
@@ -206,7 +199,7 @@ def short_request_waits_for_memory_that_slow_subscribers_hold(cwd):
         equal([a for a in answers if not isinstance(a, int)], [])
         for s in subscribers:
             s.close()
-        until(lambda: held(server) < MB, "memory is kept")
+        until(lambda: held(server) < MB)
         equal(server.stop(), 0)
 
 
@@ -256,7 +249,7 @@ def halves_of_requests_and_commands_of_multi_are_counted_and_ended(cwd):
         before = held(server)
         for s in halves:
             s.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$300000\r\n" + b"v" * 150000)
-        until(lambda: held(server) > before + MB, "halves are not counted")
+        until(lambda: held(server) > before + MB)
         queued = [unread(server) for _ in range(60)]
         for s in queued:
             s.setblocking(False)
@@ -270,7 +263,7 @@ def halves_of_requests_and_commands_of_multi_are_counted_and_ended(cwd):
         assert held(server) <= 20 * MB, held(server)
         for s in halves + queued:
             s.close()
-        until(lambda: held(server) < MB, "memory is kept")
+        until(lambda: held(server) < MB)
         equal(server.stop(), 0)
 
 
@@ -282,7 +275,7 @@ def whoever_has_sent_half_of_a_request_is_told_why_it_ends(cwd):
         for i, s in enumerate(halves):
             s.sendall(b"*3\r\n$7\r\nPUBLISH\r\n$1\r\nk\r\n$100000\r\n" + b"v" * (30000 if i % 2 else 5000))
         refused = 'frond_refusals_total{limit="memory_bytes"}'
-        until(lambda: server.metrics().get(refused, 0) >= 3, "nobody was ended")
+        until(lambda: server.metrics().get(refused, 0) >= 3)
         # Whoever goes on is served, or learns that it is not.
         for i, s in enumerate(halves):
             try:
@@ -295,7 +288,7 @@ def whoever_has_sent_half_of_a_request_is_told_why_it_ends(cwd):
         assert any(answer.startswith(b"-ERR") for answer in answers)
         for s in halves:
             s.close()
-        until(lambda: held(server) < MB, "memory is kept")
+        until(lambda: held(server) < MB)
         equal(server.stop(), 0)
 
 
@@ -322,10 +315,10 @@ def what_comes_in_pieces_stays_within_the_memory(cwd):
                 equal(c("SET", "short", "1"), "OK")
         assert memory // 2 < peak <= memory + memory // 4, peak
         ended = 'frond_refusals_total{limit="memory_bytes"}'
-        until(lambda: server.metrics().get(ended, 0) > 0, "nobody was ended")
+        until(lambda: server.metrics().get(ended, 0) > 0)
         for s in clients:
             s.close()
-        until(lambda: held(server) < MB, "memory is kept")
+        until(lambda: held(server) < MB)
         equal(server.stop(), 0)
 
 
