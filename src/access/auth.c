@@ -55,13 +55,22 @@ basic_check(struct auth *a, struct str header, const struct auth_client *client,
 	return status;
 }
 
+void
+auth_tell_login(const struct auth_client *client, struct str name, const char *method,
+		enum status status, bool failing)
+{
+	if (client && (status == STATUS_OK || status == STATUS_UNAUTHORIZED ||
+		       status == STATUS_FORBIDDEN || status == STATUS_INVALID))
+		audit_login(&client->by, name, method, status, failing);
+}
+
 /* By name and password, or by a cookie. */
 static enum status
 known_check(struct auth *a, enum auth_method method, struct str header,
 	    const struct auth_client *client, struct arena *arena, struct auth_user *ret,
-	    struct err *err)
+	    bool *ret_failing, struct err *err)
 {
-	struct auth_who who;
+	struct auth_who who = { 0 };
 	struct str tried = { NULL, 0 };
 	uint64_t age_s = 0;
 	enum status status;
@@ -73,6 +82,7 @@ known_check(struct auth *a, enum auth_method method, struct str header,
 	ret->tried = tried;
 	if (tried.ptr)
 		ret->attempt = AUTH_METHOD_BASIC;
+	*ret_failing = who.failing;
 	TRY(status);
 	if (auth_become(&who, arena, method, ret) != STATUS_OK)
 		return err_set(err, STATUS_LIMIT, "out of the request's memory");
@@ -83,16 +93,14 @@ known_check(struct auth *a, enum auth_method method, struct str header,
 	return STATUS_OK;
 }
 
-enum status
-auth_check(struct auth *a, struct str authorization, struct str cookie,
-	   const struct auth_client *client, struct arena *arena, struct auth_user *ret,
-	   struct err *err)
+/* Asks one handler after the other. STATUS_NOT_FOUND: none has found anything meant for it. */
+static enum status
+handlers_check(struct auth *a, struct str authorization, struct str cookie,
+	       const struct auth_client *client, struct arena *arena, struct auth_user *ret,
+	       bool *ret_failing, struct err *err)
 {
 	enum status status = STATUS_NOT_FOUND;
 
-	*ret = (struct auth_user){ .name = STR(""), .method = AUTH_METHOD_NONE };
-	if (!auth_has_admins(a))
-		return auth_everybody(ret);
 	for (size_t i = 0; i < a->handlers_count && status == STATUS_NOT_FOUND; i++) {
 		enum auth_method method = a->handlers[i];
 		struct str header = method == AUTH_METHOD_COOKIE ? cookie : authorization;
@@ -106,22 +114,44 @@ auth_check(struct auth *a, struct str authorization, struct str cookie,
 		if (method == AUTH_METHOD_JWT)
 			status = auth_token_check(a, header, arena, ret, err);
 		else
-			status = known_check(a, method, header, client, arena, ret, err);
+			status = known_check(a, method, header, client, arena, ret, ret_failing,
+					     err);
 	}
+	return status;
+}
+
+enum status
+auth_check(struct auth *a, struct str authorization, struct str cookie,
+	   const struct auth_client *client, struct arena *arena, struct auth_user *ret,
+	   struct err *err)
+{
+	bool failing = false;
+	enum status status;
+
+	*ret = (struct auth_user){ .name = STR(""), .method = AUTH_METHOD_NONE };
+	if (!auth_has_admins(a))
+		return auth_everybody(ret);
+	status = handlers_check(a, authorization, cookie, client, arena, ret, &failing, err);
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
+	if (status != STATUS_OK || ret->fresh)
+		auth_tell_login(client, ret->tried,
+				ret->attempt == AUTH_METHOD_JWT ? "jwt" : "basic", status, failing);
 	if (status == STATUS_NOMEM)
 		return err_set(err, status, "out of memory");
 	return status;
 }
 
 enum status
-auth_login(struct auth *a, struct str name, struct str password, const struct auth_client *client,
-	   struct arena *arena, struct auth_user *ret, struct err *err)
+auth_login(struct auth *a, const char *method, struct str name, struct str password,
+	   const struct auth_client *client, struct arena *arena, struct auth_user *ret,
+	   struct err *err)
 {
-	struct auth_who who;
+	struct auth_who who = { 0 };
+	enum status status = auth_password_check(a, name, password, client, arena, &who, err);
 
-	TRY(auth_password_check(a, name, password, client, arena, &who, err));
+	auth_tell_login(client, name, method, status, who.failing);
+	TRY(status);
 	auth_renew(a, &who, password, client, arena);
 	if (auth_become(&who, arena, AUTH_METHOD_COOKIE, ret) != STATUS_OK)
 		return err_set(err, STATUS_LIMIT, "out of the request's memory");

@@ -11,6 +11,7 @@
 #ifndef FROND_ACCESS_AUTH_H
 #define FROND_ACCESS_AUTH_H
 
+#include "access/audit.h"
 #include "access/hash_queue.h"
 #include "access/jwt.h"
 #include "access/lockout.h"
@@ -68,14 +69,13 @@ struct auth_user {
 
 /* The client that sends the credentials. Each member may be empty or NULL. */
 struct auth_client {
-	struct str address;     /* "127.0.0.1:40312" */
+	struct audit_by by;     /* its address counts for lock-outs and turns of hashing */
 	struct event *gone;     /* set when the client has disconnected */
 	struct kv_store *store; /* holds people; NULL: only administrators log in */
 	struct kv_tx *tx;       /* an open transaction to read records in; NULL: one is begun */
 	/* Called before `tx` waits for a record, so that others join the round trip; or NULL. */
 	void (*ahead)(void *arg);
 	void *ahead_arg;
-	bool *failing; /* set to true if the name has failed too often from here; may be NULL */
 	/*
 	 * Writes a person's verifiers where the door keeps them. Called after a password was right
 	 * whose hash is weaker than the settings want, with a hash under the same salt. The record
@@ -219,10 +219,13 @@ MUST_USE enum status auth_check(struct auth *a, struct str authorization, struct
 /* True for somebody whose token has ended since. */
 bool auth_is_over(const struct auth_user *user);
 
-/* Name and password, as POST /_session sends them. STATUS_UNAUTHORIZED; else as auth_check(). */
-MUST_USE enum status auth_login(struct auth *a, struct str name, struct str password,
-				const struct auth_client *client, struct arena *arena,
-				struct auth_user *ret, struct err *err);
+/*
+ * Name and password, as POST /_session sends them. `method` is how the audit lines call that.
+ * STATUS_UNAUTHORIZED; else as auth_check().
+ */
+MUST_USE enum status auth_login(struct auth *a, const char *method, struct str name,
+				struct str password, const struct auth_client *client,
+				struct arena *arena, struct auth_user *ret, struct err *err);
 
 /*
  * For a user who logged in earlier: looks the name up again and gives `user` its present roles, in

@@ -64,6 +64,7 @@ struct auth_who {
 	struct person person;
 	const struct verifier *verifier; /* NULL: no password is right */
 	bool fresh;                      /* the password was hashed, and not remembered */
+	bool failing;                    /* the name has failed too often from this address */
 	uint8_t identity[PERSON_CACHE_IDENTITY_BYTES];
 	uint8_t cookie_key[AUTH_DIGEST_BYTES];
 };
@@ -104,6 +105,12 @@ void auth_succeed_at(struct auth *a, const struct auth *former, uint64_t now_ns,
 MUST_USE enum status auth_keyed_digest(const uint8_t *key, size_t key_len, struct str data,
 				       uint8_t ret[AUTH_DIGEST_BYTES]);
 
+/* ---- auth.c ---- */
+
+/* Writes the audit line of a login that was right or wrong. Another failure has none. */
+void auth_tell_login(const struct auth_client *client, struct str name, const char *method,
+		     enum status status, bool failing);
+
 /* ---- auth_password.c ---- */
 
 /* Checks a password. STATUS_UNAUTHORIZED if it is wrong; otherwise the errors of auth_check(). */
@@ -117,9 +124,12 @@ MUST_USE enum status auth_password_check(struct auth *a, struct str name, struct
  */
 bool auth_lockout_key(const struct auth *a, struct str name, const struct auth_client *client,
 		      const struct auth_who *who, struct lockout_key *ret);
-/* Returns STATUS_FORBIDDEN if the name is locked out at the client's address. `key` may be NULL. */
+/*
+ * Returns STATUS_FORBIDDEN if the name is locked out at the client's address, and sets
+ * `who->failing` if it would be. `key` may be NULL.
+ */
 MUST_USE enum status auth_lockout_check(const struct auth *a, const struct lockout_key *key,
-					const struct auth_client *client, struct err *err);
+					struct auth_who *who, struct err *err);
 /* Count the outcome of a check. The first returns STATUS_UNAUTHORIZED. */
 MUST_USE enum status auth_password_is_wrong(struct err *err);
 void auth_password_is_right(void);

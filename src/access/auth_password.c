@@ -128,7 +128,7 @@ derive_in_turn(struct slow_derive *d, const struct auth_hashing *how, struct err
 	if (how->client) {
 		struct hash_turn turn = { 0 };
 
-		address_block_of(how->client->address, &turn.address);
+		address_block_of(how->client->by.address, &turn.address);
 		rand_bytes(turn.key, sizeof(turn.key)); /* so no other fiber shares the result */
 		TRY(queue_enter(&turn, &how->limits, how->client, err));
 		wait_compute(slow_derive, d);
@@ -259,7 +259,7 @@ turn_init(const struct person_proof *proof, const struct auth_client *client, st
 {
 	_Static_assert(sizeof(*proof) <= HASH_QUEUE_KEY_BYTES, "a key has room");
 	memset(ret, 0, sizeof(*ret));
-	address_block_of(client ? client->address : STR(""), &ret->address);
+	address_block_of(client ? client->by.address : STR(""), &ret->address);
 	memcpy(ret->key, proof, sizeof(*proof));
 }
 
@@ -290,9 +290,9 @@ auth_lockout_key(const struct auth *a, struct str name, const struct auth_client
 	struct address_block address;
 	uint8_t digest[AUTH_DIGEST_BYTES];
 
-	if (a->lockout.mode == LOCKOUT_OFF || !client || client->address.len == 0)
+	if (a->lockout.mode == LOCKOUT_OFF || !client || client->by.address.len == 0)
 		return false;
-	address_block_of(client->address, &address);
+	address_block_of(client->by.address, &address);
 	buf_append(&b, address.bytes, sizeof(address.bytes));
 	/* A person's key changes with the password. That of an unknown name is all zeros. */
 	buf_append(&b, who->cookie_key, sizeof(who->cookie_key));
@@ -306,13 +306,12 @@ auth_lockout_key(const struct auth *a, struct str name, const struct auth_client
 }
 
 enum status
-auth_lockout_check(const struct auth *a, const struct lockout_key *key,
-		   const struct auth_client *client, struct err *err)
+auth_lockout_check(const struct auth *a, const struct lockout_key *key, struct auth_who *who,
+		   struct err *err)
 {
 	if (!key || !lockout_reached(&a->lockout, key))
 		return STATUS_OK;
-	if (client->failing)
-		*client->failing = true;
+	who->failing = true;
 	if (a->lockout.mode != LOCKOUT_ENFORCE)
 		return STATUS_OK;
 	metric_add_at(&password_checks, PASSWORD_LOCKED, 1);
@@ -351,7 +350,7 @@ auth_password_check(struct auth *a, struct str name, struct str password,
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
 	key = auth_lockout_key(a, name, client, ret, &at) ? &at : NULL;
-	TRY(auth_lockout_check(a, key, client, err));
+	TRY(auth_lockout_check(a, key, ret, err));
 	TRY(person_proof_digest(name, password, &proof));
 	memcpy(proof.identity, ret->identity, sizeof(proof.identity));
 	if (status == STATUS_OK && ret->verifier && person_cache_has(&proof)) {
@@ -371,7 +370,7 @@ auth_password_check(struct auth *a, struct str name, struct str password,
 	 * Many passwords may be tried at once. Those beyond the threshold do not learn whether they
 	 * were right.
 	 */
-	TRY(auth_lockout_check(a, key, client, err));
+	TRY(auth_lockout_check(a, key, ret, err));
 	if (!ret->verifier || !check.matches) {
 		if (key)
 			lockout_count(&a->lockout, key);

@@ -19,6 +19,9 @@ enum {
 /* With this text in it, the salt of an unknown name equals no other digest of the secret. */
 static const char salt_purpose[] = "salt of SCRAM";
 
+/* As the audit lines call this kind of login. */
+static const char scram_method[] = "scram";
+
 struct auth_scram {
 	char name[AUTH_NAME_BYTES];
 	size_t name_len;
@@ -146,7 +149,7 @@ find_keys(const struct auth *a, struct str name, const struct auth_client *clien
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
 	if (auth_lockout_key(a, name, client, ret_who, &key))
-		TRY(auth_lockout_check(a, &key, client, err));
+		TRY(auth_lockout_check(a, &key, ret_who, err));
 	if (status == STATUS_OK && keys_of(ret_who, ret))
 		return STATUS_OK;
 	return keys_of_nobody(a, name, ret);
@@ -182,7 +185,7 @@ auth_scram_begin(struct auth *a, struct str message, const struct auth_client *c
 		 struct err *err)
 {
 	struct auth_scram *s = mem_zalloc(sizeof(*s));
-	struct auth_who who;
+	struct auth_who who = { 0 };
 	enum status status;
 
 	if (!s)
@@ -197,6 +200,8 @@ auth_scram_begin(struct auth *a, struct str message, const struct auth_client *c
 	if (status == STATUS_OK)
 		status = write_first(s, arena, ret_answer);
 	if (status != STATUS_OK) {
+		auth_tell_login(client, str_of(s->name, s->name_len), scram_method, status,
+				who.failing);
 		auth_scram_free(s);
 		return status;
 	}
@@ -287,27 +292,40 @@ write_final(const struct auth_scram *s, struct arena *arena, struct str *ret)
 	return ret->ptr ? STATUS_OK : STATUS_NOMEM;
 }
 
+/* Checks the second message. STATUS_OK: the client knows the password of `*ret_who`. */
+static enum status
+scram_prove(struct auth_scram *s, struct auth *a, struct str message,
+	    const struct auth_client *client, struct arena *arena, struct auth_who *ret_who,
+	    struct err *err)
+{
+	struct str name = str_of(s->name, s->name_len);
+	uint8_t proof[SCRAM_KEY_BYTES];
+	struct lockout_key key;
+	struct scram now;
+
+	TRY(read_final(s, message, proof, err));
+	TRY(find_keys(a, name, client, arena, ret_who, &now, err));
+	/* The keys may have changed since the first message: then the password may have, too. */
+	if (CRYPTO_memcmp(now.stored_key, s->scram.stored_key, sizeof(now.stored_key)) != 0 ||
+	    !proof_is_right(s, proof)) {
+		if (auth_lockout_key(a, name, client, ret_who, &key))
+			lockout_count(&a->lockout, &key);
+		return auth_password_is_wrong(err);
+	}
+	auth_password_is_right();
+	return STATUS_OK;
+}
+
 enum status
 auth_scram_end(struct auth_scram *s, struct auth *a, struct str message,
 	       const struct auth_client *client, struct arena *arena, struct str *ret_answer,
 	       struct auth_user *ret_user, struct err *err)
 {
-	struct str name = str_of(s->name, s->name_len);
-	uint8_t proof[SCRAM_KEY_BYTES];
-	struct lockout_key key;
-	struct auth_who who;
-	struct scram now;
+	struct auth_who who = { 0 };
+	enum status status = scram_prove(s, a, message, client, arena, &who, err);
 
-	TRY(read_final(s, message, proof, err));
-	TRY(find_keys(a, name, client, arena, &who, &now, err));
-	/* The keys may have changed since the first message: then the password may have, too. */
-	if (CRYPTO_memcmp(now.stored_key, s->scram.stored_key, sizeof(now.stored_key)) != 0 ||
-	    !proof_is_right(s, proof)) {
-		if (auth_lockout_key(a, name, client, &who, &key))
-			lockout_count(&a->lockout, &key);
-		return auth_password_is_wrong(err);
-	}
-	auth_password_is_right();
+	auth_tell_login(client, str_of(s->name, s->name_len), scram_method, status, who.failing);
+	TRY(status);
 	TRY(write_final(s, arena, ret_answer));
 	if (auth_become(&who, arena, AUTH_METHOD_BASIC, ret_user) != STATUS_OK)
 		return err_set(err, STATUS_LIMIT, "out of the request's memory");

@@ -71,7 +71,7 @@ check_password(struct auth *auth, struct str name, struct str password, struct f
 {
 	struct auth_user user;
 
-	return auth_login(auth, name, password, NULL, f->arena, &user, &f->err);
+	return auth_login(auth, "session", name, password, NULL, f->arena, &user, &f->err);
 }
 
 /* "Basic " and the encoded credentials, in the fixture's arena. */

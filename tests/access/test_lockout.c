@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "access/auth.h"
+#include "access/auth_int.h"
 #include "access/lockout_int.h"
 #include "base/base64.h"
 #include "base/clock.h"
@@ -73,10 +73,10 @@ teardown(void **state)
 static enum status
 try_from(const char *address, struct str name, struct str password)
 {
-	const struct auth_client client = { .address = str_from_cstr(address) };
+	const struct auth_client client = { .by = { .address = str_from_cstr(address) } };
 	struct auth_user user;
 
-	return auth_login(f.auth, name, password, &client, f.arena, &user, &f.err);
+	return auth_login(f.auth, "session", name, password, &client, f.arena, &user, &f.err);
 }
 
 static void
@@ -122,25 +122,25 @@ static void
 failures_are_only_told_with_mode_warn(void **state)
 {
 	struct lockout_rules warn = rules;
-	bool failing = false;
-	const struct auth_client client = { .address = STR("203.0.113.1:1"), .failing = &failing };
-	struct auth_user user;
+	const struct auth_client client = { .by = { .address = STR("203.0.113.1:1") } };
+	struct auth_who who = { 0 };
 
 	(void)state;
 	warn.mode = LOCKOUT_WARN;
 	auth_set_lockout(f.auth, &warn);
 	for (int i = 0; i < THRESHOLD; i++)
-		assert_int_equal(auth_login(f.auth, STR("anna"), STR("wrong"), &client, f.arena,
-					    &user, &f.err),
+		assert_int_equal(auth_password_check(f.auth, STR("anna"), STR("wrong"), &client,
+						     f.arena, &who, &f.err),
 				 STATUS_UNAUTHORIZED);
-	assert_false(failing);
-	assert_int_equal(
-		auth_login(f.auth, STR("anna"), STR("wrong"), &client, f.arena, &user, &f.err),
-		STATUS_UNAUTHORIZED);
-	assert_true(failing);
-	assert_int_equal(
-		auth_login(f.auth, STR("anna"), STR("right"), &client, f.arena, &user, &f.err),
-		STATUS_OK);
+	assert_false(who.failing);
+	assert_int_equal(auth_password_check(f.auth, STR("anna"), STR("wrong"), &client, f.arena,
+					     &who, &f.err),
+			 STATUS_UNAUTHORIZED);
+	assert_true(who.failing);
+	assert_int_equal(auth_password_check(f.auth, STR("anna"), STR("right"), &client, f.arena,
+					     &who, &f.err),
+			 STATUS_OK);
+	assert_true(who.failing);
 }
 
 /* ---- The table, by a clock of the test's own ---- */

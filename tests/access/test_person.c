@@ -446,7 +446,7 @@ a_login_upgrades_what_is_weaker_than_wanted(void **state)
 		unsigned upgrades = 0;
 		const struct auth_client client = {
 			.store = f->store,
-			.address = STR("127.0.0.1:40312"),
+			.by = { .address = STR("127.0.0.1:40312") },
 			.upgrade = count_upgrade,
 			.upgrade_arg = &upgrades,
 		};
@@ -461,13 +461,13 @@ a_login_upgrades_what_is_weaker_than_wanted(void **state)
 		v->hash_len = cases[i].hash_len;
 		assert_true(verifier_derive(v, STR("apple"), v->hash));
 		assert_int_equal(kv_run(f->store, body_put, &c, NULL, NULL), STATUS_OK);
-		assert_int_equal(
-			auth_login(auth, STR("jan"), STR("pear"), &client, f->arena, &user, &err),
-			STATUS_UNAUTHORIZED);
+		assert_int_equal(auth_login(auth, "session", STR("jan"), STR("pear"), &client,
+					    f->arena, &user, &err),
+				 STATUS_UNAUTHORIZED);
 		assert_int_equal(upgrades, 0);
-		assert_int_equal(
-			auth_login(auth, STR("jan"), STR("apple"), &client, f->arena, &user, &err),
-			STATUS_OK);
+		assert_int_equal(auth_login(auth, "session", STR("jan"), STR("apple"), &client,
+					    f->arena, &user, &err),
+				 STATUS_OK);
 		assert_int_equal(upgrades, cases[i].upgrades);
 		auth_free(auth);
 	}

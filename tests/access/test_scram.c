@@ -40,7 +40,7 @@ setup(void **state)
 	    auth_add_admin_hashed(f.auth, STR("anna"), hashed, &f.err) != STATUS_OK)
 		return -1;
 	auth_set_rounds(f.auth, ROUNDS);
-	f.client.address = STR("127.0.0.1:1");
+	f.client.by.address = STR("127.0.0.1:1");
 	*state = &f;
 	return 0;
 }

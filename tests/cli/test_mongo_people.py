@@ -3,7 +3,7 @@
 import base64
 
 from harness import contains, equal, main, ok, test
-from mongo import Client
+from mongo import Client, Failure
 from mongo_server import MongoServer
 
 ADMIN = {"FROND_ADMIN": "root:secret"}
@@ -184,6 +184,26 @@ def built_in_roles_are_told(cwd):
         contains(bob["inheritedPrivileges"][1]["actions"], "serverStatus")
         contains(bob["inheritedPrivileges"][2]["actions"], "insert")
         equal(c.fails({"usersInfo": 1, "showPrivileges": True}, "shop")["code"], 72)
+
+
+@test
+def logins_and_refusals_are_in_the_log(cwd):
+    with Mongo(cwd) as server, server.login() as c, server.client() as stranger:
+        c({"createUser": "ann", "pwd": "apple", "roles": ["read"]}, "shop")
+        equal(stranger.fails({"find": "c"}, "shop")["code"], 13)
+        try:
+            server.login("ann", "pear")
+            raise AssertionError("a wrong password was right")
+        except Failure as failure:
+            equal(failure.answer["code"], 18)
+        with server.login("ann", "apple") as own:
+            equal(own.fails({"insert": "c", "documents": [{"_id": 1}]}, "shop")["code"], 13)
+        log = server.read_log()
+        contains(log, 'level=info event=login name="root" method=scram left_out=0 user="root" from=127.0.0.1:')
+        contains(log, 'event=refused method=find path="" status=Unauthorized left_out=0 user=""')
+        contains(log, 'level=warn event=login_refused name="ann" method=scram reason=wrong')
+        contains(log, 'event=refused method=insert path="shop.c" status=Unauthorized left_out=0 user="ann"')
+        assert "pear" not in log, log
 
 
 main()

@@ -197,4 +197,26 @@ def a_request_of_http_runs_no_command(cwd):
         contains(server.read_log(), "event=redis_http_request from=127.0.0.1:")
 
 
+@test
+def logins_and_refusals_are_in_the_log(cwd):
+    with People(cwd) as server:
+        server.person("ann", "redis:~mine:* &* +@all -flushall")
+        stranger = server.client()
+        stranger.error("GET", "k")
+        stranger.error("AUTH", "ann", "no-such")
+        ann = server.login()
+        ann.error("FLUSHALL")
+        ann.error("GET", "other:\nevent=login")
+        ann.error("EVAL", "return redis.call('GET', 'theirs')", 0)
+        log = server.read_log()
+        contains(log, 'level=info event=refused method=GET path="" status=NOAUTH left_out=0 user="" '
+                      "from=127.0.0.1:")
+        contains(log, 'level=warn event=login_refused name="ann" method=auth reason=wrong left_out=0 user=""')
+        contains(log, 'level=info event=login name="ann" method=auth left_out=0 user="ann"')
+        contains(log, 'event=refused method=flushall path="" status=NOPERM left_out=0 user="ann"')
+        contains(log, 'event=refused method=get path="other:%0Aevent=login" status=NOPERM')
+        contains(log, 'path="theirs" status=NOPERM')
+        assert "no-such" not in log, log
+
+
 main()

@@ -5,7 +5,7 @@
 #include "common.h"
 
 #include "base/clock.h"
-#include "door/couch/wire/audit.h"
+#include "access/audit.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -17,7 +17,6 @@
 #include "door/couch/route.h"
 #include "door/couch/view/ahead.h"
 #include "door/couch/view/known.h"
-#include "door/couch/wire/audit.h"
 #include "door/couch/wire/cors.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/host.h"
@@ -277,10 +276,8 @@ static enum status
 couch_check_user(struct couch_req *r)
 {
 	struct auth_client client = couch_auth_client(r);
-	bool failing = false;
 	enum status status;
 
-	client.failing = &failing;
 	couch_user_may_upgrade(r, &client);
 	client.ahead = couch_security_ahead;
 	client.ahead_arg = r;
@@ -289,11 +286,7 @@ couch_check_user(struct couch_req *r)
 	status = auth_check(people_of(r->held), http_request_header(r->x, STR("Authorization")),
 			    http_request_header(r->x, STR("Cookie")), &client, r->arena, &r->user,
 			    &r->fail.err);
-	if (status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN ||
-	    status == STATUS_INVALID || (status == STATUS_OK && r->user.fresh))
-		couch_audit_login(r, r->user.tried,
-				  r->user.attempt == AUTH_METHOD_JWT ? "jwt" : "basic", status,
-				  failing);
+	r->audited = status != STATUS_OK || r->user.fresh;
 	if (r->user.lacks_roles) {
 		const struct err why = r->fail.err;
 
@@ -392,13 +385,15 @@ couch_handle_metrics(struct http_exchange *x, void *arg)
 		http_abort(x);
 }
 
+/* Writes nothing where an earlier line of the request tells why it is refused. */
 static void
 couch_audit_failure(struct couch_req *r, enum status status)
 {
 	int code = status == STATUS_OK ? 0 : couch_fail_answer(status, &r->fail).code;
+	const struct audit_by by = couch_audit_by(r);
 
-	if (code == 401 || code == 403)
-		couch_audit_refused(r, code);
+	if (!r->audited && (code == 401 || code == 403))
+		audit_refused(&by, http_method(r->x), http_path(r->x), code == 401 ? "401" : "403");
 }
 
 void

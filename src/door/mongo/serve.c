@@ -222,8 +222,19 @@ run_handler(struct call *c)
 	return status;
 }
 
+static void
+audit_refusal(const struct call *c)
+{
+	const struct audit_by by = mongo_client_audit_by(c->client);
+	AUTO(buf_release) struct buf on = BUF_INIT(2 * AUDIT_VALUE_BYTES);
+
+	buf_printf(&on, "%.*s%s%.*s", STR_ARG(c->db), c->collection.len ? "." : "",
+		   STR_ARG(c->collection));
+	audit_refused(&by, str_from_cstr(c->command->name), buf_str(&on), "Unauthorized");
+}
+
 static enum status
-run_command(struct call *c)
+run_permitted(struct call *c)
 {
 	enum status status;
 
@@ -241,6 +252,16 @@ run_command(struct call *c)
 	status = run_handler(c);
 	snapshot_leave(c);
 	txn_leave(c, status);
+	return status;
+}
+
+static enum status
+run_command(struct call *c)
+{
+	enum status status = run_permitted(c);
+
+	if (c->code == MONGO_UNAUTHORIZED)
+		audit_refusal(c);
 	return status;
 }
 

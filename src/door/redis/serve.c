@@ -524,6 +524,15 @@ refuse_denied(struct request_call *q, enum acl_denial denial, struct str object)
 			   "as arguments");
 }
 
+static void
+refuse_stranger(struct request_call *q)
+{
+	const struct audit_by by = client_audit_by(q->client);
+
+	audit_refused(&by, q->argv[0], STR(""), "NOAUTH");
+	serve_refuse(q, "NOAUTH Authentication required.");
+}
+
 static bool
 check_rights(struct request_call *q)
 {
@@ -534,7 +543,7 @@ check_rights(struct request_call *q)
 	if (q->command->flags & COMMAND_NO_AUTH)
 		return true;
 	if (!c->authenticated) {
-		serve_refuse(q, "NOAUTH Authentication required.");
+		refuse_stranger(q);
 		return false;
 	}
 	denial = acl_check(&c->acl, q->command, q->argv, q->argc, q->batch->arena, &object);
@@ -809,7 +818,7 @@ dispatch(struct request_call *q)
 		else if (c->authenticated)
 			refuse_unknown(q);
 		else
-			serve_refuse(q, "NOAUTH Authentication required.");
+			refuse_stranger(q);
 		return;
 	}
 	client_note_command(c, q->command, q->argv, q->argc);

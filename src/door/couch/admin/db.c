@@ -9,7 +9,6 @@
 #include "door/couch/admin/purges.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/admin/user_doc.h"
-#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
 #include "door/couch/wire/params.h"

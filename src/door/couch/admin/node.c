@@ -10,7 +10,6 @@
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/node.h"
 #include "door/couch/admin/tx.h"
-#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"

@@ -5,7 +5,6 @@
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/admin/user_doc.h"
-#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"

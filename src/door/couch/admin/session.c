@@ -3,7 +3,6 @@
 #include "doc/json_value.h"
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/user_doc.h"
-#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
@@ -245,18 +244,15 @@ couch_session_post(struct couch_req *r)
 	struct credentials c = { 0 };
 	struct auth_client client;
 	struct auth_user user;
-	bool failing = false;
 	bool elsewhere;
 	enum status status;
 
 	TRY(session_read_credentials(r, &c));
 	client = couch_auth_client(r);
-	client.failing = &failing;
 	couch_user_may_upgrade(r, &client);
-	status = auth_login(people_of(r->held), c.name, c.password, &client, r->arena, &user,
-			    &r->fail.err);
-	if (status == STATUS_OK || status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN)
-		couch_audit_login(r, c.name, "session", status, failing);
+	status = auth_login(people_of(r->held), "session", c.name, c.password, &client, r->arena,
+			    &user, &r->fail.err);
+	r->audited = true;
 	if (status == STATUS_UNAUTHORIZED)
 		return session_refuse(r);
 	if (status != STATUS_OK)

@@ -7,7 +7,6 @@
 #include "doc/json_value.h"
 #include "door/couch/admin/source.h"
 #include "door/couch/admin/tx.h"
-#include "door/couch/wire/audit.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
 #include "settings/rules.h"

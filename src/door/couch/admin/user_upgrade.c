@@ -2,7 +2,6 @@
 #include "access/person.h"
 #include "access/scram_table.h"
 #include "door/couch/admin/user_doc.h"
-#include "door/couch/wire/audit.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/state.h"
 #include "model/revisioned/revisioned.h"

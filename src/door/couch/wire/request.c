@@ -238,10 +238,29 @@ couch_scheme(const struct couch_req *r)
 	return scheme;
 }
 
+struct audit_by
+couch_audit_by(const struct couch_req *r)
+{
+	return (struct audit_by){ .door = "couch",
+				  .address = http_peer(r->x),
+				  .user = r->user.name,
+				  .request_id = http_answer_header(r->x,
+								   STR("X-Couch-Request-ID")) };
+}
+
+void
+couch_audit_changed(struct couch_req *r, const char *event, const char *key, struct str value)
+{
+	const struct audit_by by = couch_audit_by(r);
+
+	r->audited = true;
+	audit_changed(&by, event, key, value);
+}
+
 struct auth_client
 couch_auth_client(const struct couch_req *r)
 {
-	return (struct auth_client){ .address = http_peer(r->x),
+	return (struct auth_client){ .by = couch_audit_by(r),
 				     .gone = http_closed_event(r->x),
 				     .store = r->couch->config.store,
 				     .tx = r->begun };

@@ -94,11 +94,16 @@ struct couch_req {
 	struct couch_judged judged;
 	struct limits_claim claim; /* counts in the limits by person and address */
 	struct couch_fail fail;
-	bool audited;       /* an audit line has told its outcome (wire/audit.h) */
+	bool audited;       /* an audit line has told its outcome (access/audit.h) */
 	uint64_t shortages; /* mem_shortages() when the request began */
 };
 
 typedef enum status couch_handler(struct couch_req *r);
+
+/* Who the request is from, for audit lines. */
+struct audit_by couch_audit_by(const struct couch_req *r);
+/* Writes the audit line of a change that the request has made (access/audit.h). */
+void couch_audit_changed(struct couch_req *r, const char *event, const char *key, struct str value);
 
 /* The client, as access/ wants to know it before it hashes a password for it. */
 struct auth_client couch_auth_client(const struct couch_req *r);

@@ -86,7 +86,7 @@ plain_login(struct call *c, struct str payload, struct bson_builder *ret)
 	if (!arena)
 		return STATUS_NOMEM;
 	held = settings_live_hold(c->mongo->config.live);
-	status = auth_login(people_of(held), name, payload, &of, arena, &user, &c->err);
+	status = auth_login(people_of(held), "plain", name, payload, &of, arena, &user, &c->err);
 	settings_held_unref(held);
 	if (status != STATUS_OK) {
 		arena_free(arena);

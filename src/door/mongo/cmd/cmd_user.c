@@ -2,8 +2,6 @@
  * the one that its commands made the person in, and `admin` for those that others have made. */
 #include <stdio.h>
 
-#include "base/log.h"
-#include "base/quote.h"
 #include "bson/json.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/cmd/privileges.h"
@@ -29,7 +27,6 @@ enum {
 	ROLES_INFO_RESTRICTIONS,
 	PEOPLE_CUSTOM_BYTES = 64 * 1024, /* of customData */
 	PEOPLE_ROLES = 100,              /* that one command names */
-	LOGGED_BYTES = 256,              /* of a name */
 };
 
 const struct arg args_user[] = {
@@ -275,18 +272,12 @@ read_password(struct call *c, struct door_person *p)
 
 /* ---- Changing ---- */
 
-/* As the door of CouchDB's clients tells it. */
 static void
 log_change(const struct call *c, struct str name)
 {
-	struct buf AUTO(buf_release) person = BUF_INIT(LOGGED_BYTES + 8);
-	struct buf AUTO(buf_release) user = BUF_INIT(LOGGED_BYTES + 8);
+	const struct audit_by by = mongo_client_audit_by(c->client);
 
-	quote_word(&person, name, LOGGED_BYTES);
-	quote_word(&user, c->client->user.name, LOGGED_BYTES);
-	log_event(LOG_LEVEL_INFO, "person_changed",
-		  "person=\"%.*s\" user=\"%.*s\" from=%s door=mongo", STR_ARG(buf_str(&person)),
-		  STR_ARG(buf_str(&user)), c->client->entry.peer);
+	audit_changed(&by, "person_changed", "person", name);
 }
 
 static enum status

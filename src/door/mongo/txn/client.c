@@ -109,10 +109,18 @@ mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 
 /* ---- Who it is ---- */
 
+struct audit_by
+mongo_client_audit_by(const struct mongo_client *c)
+{
+	return (struct audit_by){ .door = "mongo",
+				  .address = str_from_cstr(c->entry.peer),
+				  .user = c->user.name };
+}
+
 struct auth_client
 mongo_client_of_auth(struct mongo_client *c)
 {
-	return (struct auth_client){ .address = str_from_cstr(c->entry.peer),
+	return (struct auth_client){ .by = mongo_client_audit_by(c),
 				     .gone = net_stream_closed_event(c->stream),
 				     .store = c->mongo->config.store };
 }

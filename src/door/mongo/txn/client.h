@@ -91,6 +91,8 @@ void mongo_client_forget_login(struct mongo_client *c);
 /* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
 void mongo_client_check_roles(struct mongo_client *c);
 
+/* The peer, for audit lines. */
+struct audit_by mongo_client_audit_by(const struct mongo_client *c);
 /* The peer, as access/ wants to know it. */
 struct auth_client mongo_client_of_auth(struct mongo_client *c);
 

@@ -144,9 +144,7 @@ static enum status
 acl_of_person(struct call *c, struct str name, struct acl *ret, bool *ret_there)
 {
 	struct settings_held *held = settings_live_hold(c->redis->config.live);
-	const struct auth_client client = { .address = str_from_cstr(c->client->entry.peer),
-					    .gone = net_stream_closed_event(c->client->stream),
-					    .store = c->redis->config.store };
+	const struct auth_client client = client_of_auth(c->client);
 	struct auth_user user = { .name = name, .method = AUTH_METHOD_COOKIE };
 	struct err err = { 0 };
 	bool open = client_is_open(c->redis);

@@ -81,16 +81,16 @@ static bool
 log_in(struct call *c, struct str name, struct str password)
 {
 	struct err err = { 0 };
-	enum status status = client_login(c->client, name, password, &err);
+	enum status status;
 
-	if (status == STATUS_OK)
-		return true;
 	/* As in Redis without a password: any is right for those who may do everything. */
-	if (status == STATUS_UNAUTHORIZED && c->argc > 2 && str_eq(name, STR("default")) &&
-	    client_is_open(c->redis)) {
+	if (c->argc > 2 && str_eq(name, STR("default")) && client_is_open(c->redis)) {
 		client_login_default(c->client);
 		return true;
 	}
+	status = client_login(c->client, name, password, &err);
+	if (status == STATUS_OK)
+		return true;
 	acl_log_add(c->client,
 		    &(struct acl_refusal){ .denial = ACL_DENIED_AUTH,
 					   .context = c->client->multi ? "multi" : "toplevel",

@@ -85,6 +85,20 @@ entry_join(struct recent_entry *entry, const struct recent_entry *older)
 	return true;
 }
 
+/* A login that was refused has a line already. */
+static void
+acl_audit(const struct client *c, const struct acl_refusal *refusal)
+{
+	const struct command *command = atomic_load(&c->last_command);
+	const struct audit_by by = client_audit_by(c);
+
+	if (refusal->denial == ACL_DENIED_COMMAND)
+		audit_refused(&by, refusal->object, STR(""), "NOPERM");
+	else if (refusal->denial != ACL_DENIED_AUTH)
+		audit_refused(&by, str_from_cstr(command ? command->name : ""), refusal->object,
+			      "NOPERM");
+}
+
 void
 acl_log_add(struct client *c, const struct acl_refusal *refusal)
 {
@@ -92,6 +106,7 @@ acl_log_add(struct client *c, const struct acl_refusal *refusal)
 	uint64_t most = atomic_load(&c->redis->acl_log_max);
 	struct acl_entry *e = NULL;
 
+	acl_audit(c, refusal);
 	if (!most) {
 		recent_clear(&c->redis->acl_log);
 		return;

@@ -387,10 +387,18 @@ client_login_default(struct client *c)
 	clients_set_user(&c->entry, client_user_name(c));
 }
 
+struct audit_by
+client_audit_by(const struct client *c)
+{
+	return (struct audit_by){ .door = "redis",
+				  .address = str_from_cstr(c->entry.peer),
+				  .user = c->user.name };
+}
+
 struct auth_client
 client_of_auth(const struct client *c)
 {
-	return (struct auth_client){ .address = str_from_cstr(c->entry.peer),
+	return (struct auth_client){ .by = client_audit_by(c),
 				     .gone = net_stream_closed_event(c->stream),
 				     .store = c->redis->config.store };
 }
@@ -420,7 +428,8 @@ client_login(struct client *c, struct str name, struct str password, struct err 
 	enum status status = STATUS_NOMEM;
 
 	if (arena)
-		status = auth_login(people_of(held), name, password, &client, arena, &user, err);
+		status = auth_login(people_of(held), "auth", name, password, &client, arena, &user,
+				    err);
 	settings_held_unref(held);
 	if (status != STATUS_OK) {
 		arena_free(arena);

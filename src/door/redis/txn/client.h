@@ -225,6 +225,8 @@ bool client_is_open(struct redis *r);
 void client_login_default(struct client *c);
 /* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
 void client_become(struct client *c, const struct auth_user *user, struct arena *arena);
+/* The peer, for audit lines. */
+struct audit_by client_audit_by(const struct client *c);
 /* The peer, as access/ wants to know it. */
 struct auth_client client_of_auth(const struct client *c);
 /* A name for others: "default" for a connection that nobody has logged in to. */
