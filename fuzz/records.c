@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "catalog/records.h"
-#include "model/timed/item_int.h"
+#include "model/timed/items/item_int.h"
+#include "model/timed/items/items.h"
+#include "model/timed/rows/rows_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,7 +38,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct timed_cell cell;
 	struct timed_run run;
 
-	timed_register();
+	timed_rows_register();
+	timed_items_register();
 	if (catalog_description_parse(value, &db, NULL) == STATUS_OK) {
 		catalog_description_put(&db, &written);
 		must_be(&written, value);

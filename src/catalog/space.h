@@ -9,7 +9,7 @@
 
 enum catalog_space {
 	CATALOG_SPACE_COUCH = 1,
-	CATALOG_SPACE_ROWS = 2,  /* of model/timed, which no door reaches */
+	CATALOG_SPACE_ROWS = 2,  /* of model/timed/rows, which no door reaches */
 	CATALOG_SPACE_REDIS = 3, /* of Redis's door: "0", "1", … */
 	CATALOG_SPACE_MONGO = 4, /* of MongoDB's door: "db.collection" */
 	CATALOG_SPACES_MAX = 255,

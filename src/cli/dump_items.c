@@ -17,7 +17,7 @@
 #include "base/utf8.h"
 #include "cli/dump.h"
 #include "cli/rows.h"
-#include "model/timed/item.h"
+#include "model/timed/items/items.h"
 
 enum {
 	ITEMS_PAGE = 100,

@@ -1,7 +1,8 @@
 /* Dumping from a store: everything from one read-only transaction, by the database's kind. */
 #include "catalog/catalog.h"
 #include "cli/dump.h"
-#include "model/timed/timed.h"
+#include "model/timed/items/items.h"
+#include "model/timed/rows/rows.h"
 
 /* Where a line of the dump begins, so that its length is known when it ends. */
 struct line {
@@ -43,7 +44,8 @@ dump_timed(struct dump *d, const struct catalog_dump *dump)
 	timed_init(&t, dump->tx, dump->db, NULL, dump->err);
 	if (d->at_us)
 		timed_at_date_us(&t, d->at_us);
-	return dump->db->kind == &timed_kind ? dump_timed_rows(d, &t) : dump_timed_items(d, &t);
+	return dump->db->kind == &timed_rows_kind ? dump_timed_rows(d, &t)
+						  : dump_timed_items(d, &t);
 }
 
 static enum status
@@ -67,7 +69,7 @@ dump_database(struct dump *d, struct kv_tx *tx, struct err *err)
 	if (status == STATUS_NOT_FOUND)
 		return err_set(err, status, "there is no database \"%s\"", d->db);
 	TRY(status);
-	if (dump.db->kind == &timed_kind || dump.db->kind == &timed_redis_kind)
+	if (dump.db->kind == &timed_rows_kind || dump.db->kind == &timed_redis_kind)
 		status = dump_timed(d, &dump);
 	else if (dump.db->kind->dump)
 		status = dump.db->kind->dump(&dump);

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
+#include "model/timed/items/items.h"
 #include "catalog/catalog.h"
 
 enum {
@@ -293,7 +294,7 @@ inspect_past(struct inspect *i, const struct catalog_db *db)
 	struct entry_draw entry = { i, db };
 	struct timed t;
 
-	if (db->kind != &timed_kind && db->kind != &timed_redis_kind)
+	if (db->kind != &timed_rows_kind && db->kind != &timed_redis_kind)
 		return err_set(&i->err, STATUS_UNSUPPORTED,
 			       "a database of the kind \"%s\" keeps no past", db->kind->name);
 	timed_init(&t, i->tx, db, NULL, &i->err);

@@ -111,7 +111,7 @@ static enum status
 header_check(struct timed_load *l, const struct load_line *line)
 {
 	const struct json_value *kind = json_value_find(line->members, line->count, "frond");
-	bool rows = l->options->db.space == timed_kind.space;
+	bool rows = l->options->db.space == timed_rows_kind.space;
 	uint64_t format = 0;
 
 	if (!str_eq(kind->string, rows ? STR("rows") : STR("redis")))
@@ -145,12 +145,12 @@ header_body(struct kv_tx *tx, void *arg)
 	status = catalog_open(tx, NULL, o->db.space, name, &db, &l->err);
 	if (status == STATUS_NOT_FOUND && o->create) {
 		l->created = true;
-		return o->db.space == timed_kind.space
+		return o->db.space == timed_rows_kind.space
 			       ? timed_create(tx, name, &schema, ttl_ms, &l->err)
 			       : timed_items_create(tx, name, &l->err);
 	}
 	TRY(status);
-	if (o->db.space == timed_kind.space && !schema_equals(&schema, timed_schema_of(db)))
+	if (o->db.space == timed_rows_kind.space && !schema_equals(&schema, timed_schema_of(db)))
 		status = err_set(&l->err, STATUS_INVALID,
 				 "the rows of %s look different from those of the dump", o->name);
 	catalog_db_unref(db);
@@ -172,7 +172,7 @@ batch_apply(struct timed_load *l, struct timed *t)
 
 		l->files.line = l->files.first_line + i;
 		TRY(line_read(l, text, &line));
-		if (l->options->db.space == timed_kind.space)
+		if (l->options->db.space == timed_rows_kind.space)
 			TRY(load_rows_line(t, &line));
 		else
 			TRY(load_items_line(t, &line, &last, &has_last));

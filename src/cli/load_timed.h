@@ -9,7 +9,7 @@
 #include "cli/load.h"
 #include "cli/load_files.h"
 #include "cli/rows.h"
-#include "model/timed/item.h"
+#include "model/timed/items/items.h"
 
 enum {
 	LOAD_TIMED_BATCH_BYTES = 256 *

@@ -9,7 +9,8 @@
 #include "door/couch/couch.h"
 #include "model/plain/plain.h"
 #include "model/revisioned/revisioned.h"
-#include "model/timed/timed.h"
+#include "model/timed/items/items.h"
+#include "model/timed/rows/rows.h"
 
 static const struct cli_command *const commands[] = {
 	&cli_serve,   &cli_config, &cli_metrics, &cli_load, &cli_dump, &cli_inspect, &cli_verify,
@@ -80,7 +81,8 @@ main(int argc, char **argv)
 	}
 	command = find_command(argv[1]);
 	rev_register();
-	timed_register();
+	timed_rows_register();
+	timed_items_register();
 	plain_register();
 	if (!command) {
 		cli_complain("there is no command \"%s\"; see \"frond --help\"", argv[1]);

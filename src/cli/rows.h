@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "doc/json_value.h"
-#include "model/timed/timed.h"
+#include "model/timed/rows/rows.h"
 
 /*
  * Reads a scalar: null, true, a number, a text, or {"$type": …} for another type. In the arena.

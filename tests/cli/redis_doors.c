@@ -17,7 +17,7 @@
 #include "catalog/store_format.h"
 #include "door/redis/redis.h"
 #include "kv/faulty/faulty.h"
-#include "model/timed/timed.h"
+#include "model/timed/items/items.h"
 #include "net/host.h"
 #include "settings/settings.h"
 
@@ -100,7 +100,7 @@ main(int argc, char **argv)
 		return 2;
 	(void)signal(SIGPIPE, SIG_IGN);
 	kv_faulty_register();
-	timed_register();
+	timed_items_register();
 	if (settings)
 		status = catalog_store_open(argv[1], &options, &store, &err);
 	if (status == STATUS_OK)

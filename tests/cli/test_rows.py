@@ -1,5 +1,5 @@
 """Databases of rows, by the commands: the sequences of the text on rows, drawn by inspect as
-that text draws them (src/model/timed/README.md names where not); statements; what verify, inspect
+that text draws them (src/model/timed/rows/README.md names where not); statements; what verify, inspect
 and backup do with them."""
 
 import json

@@ -32,7 +32,7 @@
 #include "model/plain/plain.h"
 #include "model/revisioned/revisioned.h"
 #include "model/revisioned/shape.h"
-#include "model/timed/timed.h"
+#include "model/timed/items/items.h"
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -299,7 +299,7 @@ main(int argc, char **argv)
 		return 2;
 	(void)snprintf(url, sizeof(url), "embedded:%s", argv[1]);
 	rev_register();
-	timed_register();
+	timed_items_register();
 	plain_register();
 	/* Compression would hide how many bytes an answer has. */
 	ok = settings &&

@@ -294,11 +294,3 @@ timed_write_begin(struct timed *t)
 	TRY(timed_touch(t));
 	return timed_now_write(t);
 }
-
-bool
-timed_has_expired(const struct timed *t, const struct timed_cell *cell)
-{
-	uint64_t at = timed_cell_expires_ms(t->db, cell);
-
-	return at && at <= t->now_us / TIMED_US_PER_MS;
-}

@@ -1,4 +1,4 @@
-/* Cells as `frond inspect` shows them: (0x1f03, 'user1', 10), msg_column_id, 2026-… -> 'hello' */
+/* What cells and items have in common as `frond inspect` shows them: keys, times, values. */
 #include <arpa/inet.h>
 #include <math.h>
 #include <time.h>
@@ -12,7 +12,6 @@
 enum {
 	DRAW_ARENA_BYTES = 1024 * 1024,
 	DRAW_TIME_BYTES = 64,
-	MS_PER_SECOND = 1000,
 	US_PER_SECOND = 1000 * 1000,
 };
 
@@ -63,7 +62,6 @@ timed_draw_time(uint64_t us, struct buf *ret)
 	buf_printf(ret, "%s.%06uZ", text, (unsigned)(us % US_PER_SECOND));
 }
 
-/* In quotes, doubled inside. Control characters and what is no UTF-8 are \x and digits. */
 void
 timed_draw_text(struct str s, struct buf *ret)
 {
@@ -131,8 +129,8 @@ draw_inet(struct str s, struct buf *ret)
 		buf_append_cstr(ret, text);
 }
 
-static void
-draw_scalar(const struct doc_scalar *s, struct buf *ret)
+void
+timed_draw_scalar(const struct doc_scalar *s, struct buf *ret)
 {
 	switch ((int)s->kind) {
 	case DOC_NULL:
@@ -177,7 +175,7 @@ draw_scalar(const struct doc_scalar *s, struct buf *ret)
 	}
 }
 
-/* ---- Cells ---- */
+/* ---- Places ---- */
 
 static void
 draw_key(const struct timed_schema *schema, const struct timed_place *place, struct buf *ret)
@@ -185,7 +183,7 @@ draw_key(const struct timed_schema *schema, const struct timed_place *place, str
 	buf_printf(ret, "(0x%04x", place->hash);
 	for (size_t i = 0; i < schema->key_count; i++) {
 		buf_append_cstr(ret, ", ");
-		draw_scalar(&place->key[i], ret);
+		timed_draw_scalar(&place->key[i], ret);
 	}
 	buf_append_byte(ret, ')');
 }
@@ -203,56 +201,8 @@ draw_path(const struct timed_schema *schema, const struct timed_path *path, stru
 		else if (step->column)
 			buf_printf(ret, "column_id %llu", (unsigned long long)step->column);
 		else
-			draw_scalar(&step->key, ret);
+			timed_draw_scalar(&step->key, ret);
 	}
-}
-
-/* As it was given, in seconds from the write on; none where nothing would expire anyway. */
-static void
-draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret)
-{
-	uint64_t from_ms = cell->write_us / TIMED_US_PER_MS;
-	uint64_t ttl_ms;
-
-	if (cell->by_default)
-		return;
-	if (cell->at_ms == TIMED_CELL_NEVER) {
-		buf_append_cstr(ret, db->options[TIMED_OPTION_TTL_MS] ? "(TTL = 0) " : "");
-		return;
-	}
-	ttl_ms = cell->at_ms > from_ms ? cell->at_ms - from_ms : 0;
-	buf_printf(ret, "(TTL = %llu", (unsigned long long)(ttl_ms / MS_PER_SECOND));
-	if (ttl_ms % MS_PER_SECOND)
-		buf_printf(ret, ".%03u", (unsigned)(ttl_ms % MS_PER_SECOND));
-	buf_append_cstr(ret, ") ");
-}
-
-static enum status
-draw_value(const struct timed_cell *cell, struct arena *arena, struct buf *ret)
-{
-	struct doc_scalar s;
-
-	switch (cell->type) {
-	case TIMED_INSERTED:
-		buf_append_cstr(ret, "[NULL]");
-		return STATUS_OK;
-	case TIMED_HASH:
-		buf_append_cstr(ret, "[Redis-Hash-Type]");
-		return STATUS_OK;
-	case TIMED_SET:
-		buf_append_cstr(ret, "[Redis-Set-Type]");
-		return STATUS_OK;
-	case TIMED_LEAF:
-	case TIMED_VALUE:
-	case TIMED_ZSET:
-	case TIMED_LIST:
-	case TIMED_STREAM:
-	case TIMED_TYPES:
-		break;
-	}
-	TRY(timed_cell_scalar(cell, arena, &s));
-	draw_scalar(&s, ret);
-	return STATUS_OK;
 }
 
 void
@@ -263,26 +213,7 @@ timed_draw_place(const struct timed_schema *schema, const struct timed_place *pl
 	draw_path(schema, &place->path, ret);
 }
 
-static enum status
-draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct arena *arena,
-	  struct buf *ret)
-{
-	const struct timed_schema *schema = timed_schema_of(db);
-	struct timed_place place;
-	struct timed_cell cell;
-
-	TRY(timed_place_parse(schema, tail, arena, &place));
-	TRY(timed_cell_parse(value, &cell, NULL));
-	draw_key(schema, &place, ret);
-	if (cell.type == TIMED_INSERTED)
-		buf_append_cstr(ret, ", liveness_column_id");
-	draw_path(schema, &place.path, ret);
-	buf_append_cstr(ret, ", ");
-	timed_draw_time(cell.write_us, ret);
-	buf_append_cstr(ret, " -> ");
-	draw_ttl(db, &cell, ret);
-	return draw_value(&cell, arena, ret);
-}
+/* ---- Pairs ---- */
 
 /* An entry of what expires: the time, and the place. */
 static enum status
@@ -320,9 +251,7 @@ timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, st
 	enum status status = STATUS_NOT_FOUND;
 	size_t len = ret->len;
 
-	if (arena && space == TIMED_SPACE_ROWS)
-		status = draw_cell(db, tail, value, arena, ret);
-	else if (arena && space == TIMED_SPACE_EXPIRY)
+	if (arena && space == TIMED_SPACE_EXPIRY)
 		status = draw_entry(db, tail, arena, ret);
 	else if (space == TIMED_SPACE_CLOCK)
 		status = draw_clock(value, ret);

@@ -1,12 +1,12 @@
 /*
  * What a database held at a moment of the past, and what had been overwritten or deleted by then,
- * for people: the listings of the text that README.md follows.
+ * for people: the listings of the text that rows/README.md follows.
  *
  * Records of the past are about single keys, so a deletion is found by what it left. If all that
  * was below a row or a path is gone right after a moment, and something of it was there before, the
  * deletion was of that row or path.
  */
-#include "model/timed/item_int.h"
+#include "model/timed/timed_int.h"
 
 /* A key held something, or nothing, from one moment to another. */
 struct interval {
@@ -199,20 +199,9 @@ deletions_find(struct listing *l)
 static enum status
 value_has_expired(struct listing *l, enum timed_space space, struct str value, bool *ret)
 {
-	struct timed_header header;
-	struct timed_cell cell;
-
 	*ret = false;
-	if (space != TIMED_SPACE_ROWS)
-		return STATUS_OK;
-	if (l->t->db->kind != &timed_redis_kind) {
-		TRY(timed_cell_parse(value, &cell, l->t->err));
-		*ret = timed_has_expired(l->t, &cell);
-		return STATUS_OK;
-	}
-	TRY(timed_header_parse(value, &header, l->t->err));
-	*ret = header.expires_ms && header.expires_ms <= l->t->now_us / TIMED_US_PER_MS;
-	return STATUS_OK;
+	return space == TIMED_SPACE_ROWS ? timed_kind_of(l->t->db)->has_expired(l->t, value, ret)
+					 : STATUS_OK;
 }
 
 static enum status

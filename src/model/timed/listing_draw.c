@@ -9,17 +9,10 @@ static enum status
 draw_deleted_key(const struct catalog_db *db, struct str key, struct arena *arena, struct buf *ret)
 {
 	struct tuple_reader r = tuple_reader(str_skip(key, db->prefix.len));
-	struct timed_place place;
 	uint64_t space;
 
 	TRY(tuple_next_u64(&r, &space));
-	if (db->kind == &timed_redis_kind)
-		return timed_items_draw_key(db, space, r.rest, arena, ret);
-	if (space != TIMED_SPACE_ROWS)
-		return STATUS_NOT_FOUND;
-	TRY(timed_place_parse(timed_schema_of(db), r.rest, arena, &place));
-	timed_draw_place(timed_schema_of(db), &place, ret);
-	return STATUS_OK;
+	return timed_kind_of(db)->draw_key(db, space, r.rest, arena, ret);
 }
 
 bool

@@ -179,15 +179,6 @@ timed_ttl_ms(const struct catalog_db *db)
 	return db->options[TIMED_OPTION_TTL_MS];
 }
 
-uint64_t
-timed_column_find(const struct timed_schema *schema, struct str name)
-{
-	for (size_t i = 0; i < schema->column_count; i++)
-		if (str_eq(schema->columns[i], name))
-			return i + 1;
-	return 0;
-}
-
 /* ---- Creating ---- */
 
 static bool

@@ -1,11 +1,12 @@
 /*
- * Rows in time: the model of databases whose documents are rows under keys of hash and range
- * components, with maps inside them, expiry and write times. README.md has the layout.
+ * Databases in time: what databases of rows (rows/rows.h) and of items (items/item.h) share, which
+ * is one moment for each transaction, write times, expiry, and a past that can be read. README.md
+ * has the layout.
  *
- * A transaction that works on rows is a struct timed, on the caller's stack: it fixes one moment
- * for everything that is read and written in it. Functions that write read nothing unless their
- * comment says so, but for the clock, once in a transaction. No function commits. What is returned
- * lies in the caller's arena. Threading: that of the transaction.
+ * A transaction on such a database is a struct timed, on the caller's stack: it fixes one moment
+ * for everything that is read and written in it, and reads the stored clock for that, once. No
+ * function commits. What is returned lies in the caller's arena. Threading: that of the
+ * transaction.
  */
 #ifndef FROND_MODEL_TIMED_TIMED_H
 #define FROND_MODEL_TIMED_TIMED_H
@@ -22,11 +23,7 @@ enum {
 	TIMED_KEY_COLUMNS = 32, /* hash and range components of a key */
 	TIMED_COLUMNS = 1000,
 	TIMED_NAME_BYTES = 100, /* of a column's name */
-	TIMED_DB_NAME_BYTES = 100,
-	TIMED_PATH_STEPS = 64, /* columns and keys that lead to a leaf */
-	/* Of a row's key and a path in it, encoded; what wraps them is a key of the store, too. */
-	TIMED_KEY_BYTES = 9800,
-	TIMED_VALUE_BYTES = 90000, /* of a leaf, encoded */
+	TIMED_PATH_STEPS = 64,  /* columns and keys that lead to a leaf */
 };
 
 /* ---- Databases (schema.c) ---- */
@@ -48,35 +45,10 @@ struct timed_schema {
 	size_t column_count;
 };
 
-/* The kinds, for the catalog. Registers them; again is fine. */
-void timed_register(void);
-
-/*
- * Creates a database. `default_ttl_ms`: how long after its write expires what has no expiry of its
- * own; 0: never. STATUS_EXISTS; STATUS_INVALID, explained.
- */
-MUST_USE enum status timed_create(struct kv_tx *tx, struct str name,
-				  const struct timed_schema *schema, uint64_t default_ttl_ms,
-				  struct err *err);
-
-extern const struct catalog_kind timed_kind;
-/* Databases of Redis's door, whose rows are items (item.h). */
-extern const struct catalog_kind timed_redis_kind;
-
 /* The schema of an opened database. */
 const struct timed_schema *timed_schema_of(const struct catalog_db *db);
 
-/*
- * Adds columns behind those that the table has. STATUS_INVALID, explained. Touches the metadata
- * version; the transaction does nothing else to the database.
- */
-struct timed;
-MUST_USE enum status timed_columns_add(struct timed *t, const struct str *names, size_t count);
-
-/* The id of the column; 0 if there is none of that name. */
-uint64_t timed_column_find(const struct timed_schema *schema, struct str name);
-
-/* ---- A transaction on rows (clock.c) ---- */
+/* ---- A transaction (clock.c) ---- */
 
 /* Where the local time comes from; NULL in its place: base/steady.h. */
 struct timed_clock {
@@ -102,8 +74,8 @@ struct timed {
 	bool stored;                   /* this transaction has written the clock */
 	bool touched;                  /* and the key that is watched */
 	unsigned bodies;               /* ids of bodies that this transaction has made */
-	struct timed_stages *stages;   /* item.h; NULL: nothing can be staged */
-	struct timed_maps *maps;       /* item.h; NULL: nothing is kept between transactions */
+	struct timed_stages *stages;   /* items/item.h; NULL: nothing can be staged */
+	struct timed_maps *maps;       /* items/item.h; NULL: nothing is kept for later ones */
 	struct timed_map *held;        /* of those; timed_maps_return() */
 	uint64_t at_us;                /* the moment of the past that is read; 0: the present */
 	bool at_is_date;               /* it is by the wall clock, until timed_now() */
@@ -165,13 +137,6 @@ MUST_USE enum status timed_history_begin(struct timed *t);
 MUST_USE enum status timed_history_oldest(struct timed *t, uint64_t *ret_ms);
 /* How long after its write expires what has no expiry of its own; 0: never. */
 uint64_t timed_ttl_ms(const struct catalog_db *db);
-/*
- * Changes that, for what is there already, too (retime.c): every read goes by it at once, and what
- * has expired by it is removed in the background. Touches the metadata version; the transaction
- * does nothing else to the database.
- */
-MUST_USE enum status timed_ttl_set(struct timed *t, uint64_t ttl_ms);
-
 /* ---- Reads of the present or of the past (data.c); all fields are private ---- */
 
 /* The value of a key that was asked for. */
@@ -220,29 +185,10 @@ bool timed_draw_deletion(const struct catalog_db *db, const struct timed_line *l
 
 /* ---- Keys and paths ---- */
 
-struct timed_key {
-	const struct doc_scalar *parts; /* as many as the schema has */
-	size_t count;
-};
-
 enum timed_bound_kind {
 	TIMED_BOUND_END,       /* no bound */
 	TIMED_BOUND_INCLUSIVE, /* what equals it is in the range */
 	TIMED_BOUND_EXCLUSIVE,
-};
-
-/* An end of a range of rows: the first `count` range components. Rows that begin so equal it. */
-struct timed_edge {
-	enum timed_bound_kind kind;
-	const struct doc_scalar *parts;
-	size_t count;
-};
-
-/* The rows of one set of hash components, or some of them, in the order in which they lie. */
-struct timed_rows {
-	const struct timed_key *hash;
-	struct timed_edge from;
-	struct timed_edge to;
 };
 
 /* One step below a row: a column of a table, or the key of a map. */
@@ -256,7 +202,7 @@ struct timed_path {
 	size_t count;
 };
 
-/* ---- Writing (write.c) ---- */
+/* ---- Expiry, and what a key of ROWS is ---- */
 
 enum timed_expiry_kind {
 	TIMED_EXPIRY_DEFAULT, /* what the database says, at each read */
@@ -270,142 +216,20 @@ struct timed_expiry {
 	uint64_t ms;
 };
 
-/* What a row's own cell says. Stored: never renumber. */
+/* What a row's own cell says, or the header of an item. Stored: never renumber. */
 enum timed_type {
 	TIMED_LEAF = 0,     /* a leaf in a row; of a row: it has no cell of its own */
 	TIMED_INSERTED = 1, /* a row of a table that was inserted: it is there without columns */
 	TIMED_VALUE = 2,    /* the row is a primitive */
 	TIMED_HASH = 3,     /* the row is a collection, a map */
 	TIMED_SET = 4,      /* a map whose values are null */
-	TIMED_ZSET = 5,     /* of an item (item.h): members with scores, and in their order */
+	TIMED_ZSET = 5,     /* of an item: members with scores, and in their order */
 	TIMED_LIST = 6,     /* of an item: elements in an order */
 	TIMED_STREAM = 7,   /* of an item: entries in the order of their ids */
 	TIMED_TYPES,
 };
 
-/*
- * Makes the row of a table live on its own: it then is there although no column has a value. A row
- * that was only ever updated is there as long as one of its leaves is.
- */
-MUST_USE enum status timed_insert(struct timed *t, const struct timed_key *key,
-				  struct timed_expiry expiry);
-
-/* A leaf, by its path below the place that is written. */
-struct timed_value {
-	struct timed_path path;
-	struct doc_scalar value;
-};
-
-/*
- * Sets the place to a scalar (one value, with an empty path) or to a map, whatever was there
- * before. Scalars on the way give way to maps. An empty map is no values, and leaves nothing.
- */
-MUST_USE enum status timed_put(struct timed *t, const struct timed_key *key,
-			       const struct timed_path *place, const struct timed_value *values,
-			       size_t count, struct timed_expiry expiry);
-
-/* Clears the place, or the row if the path is empty, with all that is below. Reads nothing. */
-MUST_USE enum status timed_clear(struct timed *t, const struct timed_key *key,
-				 const struct timed_path *place);
-
-enum {
-	TIMED_CLEAR_KEYS = 1000, /* that one transaction clears of a range, with a history */
-};
-
-/*
- * Clears a range of rows. Without a history it reads nothing, and all of the range goes at once.
- * With one, what is cleared is read and recorded: one transaction clears whole rows that together
- * have TIMED_CLEAR_KEYS keys, or one row that has more, and `*ret_more` is true if rows are left.
- */
-MUST_USE enum status timed_clear_rows(struct timed *t, const struct timed_rows *rows,
-				      bool *ret_more);
-
-/* Of a database without columns: replaces the row by one value. */
-MUST_USE enum status timed_set(struct timed *t, const struct timed_key *key,
-			       const struct doc_scalar *value, struct timed_expiry expiry);
-
-/*
- * Of a database without columns: adds members to the collection that the row is, TIMED_HASH or
- * TIMED_SET, and makes it if there is none. Reads the row's own cell. STATUS_INVALID, explained, if
- * the row is something else. A new collection expires as `expiry` says, its members with it.
- */
-MUST_USE enum status timed_add(struct timed *t, const struct timed_key *key, enum timed_type type,
-			       const struct timed_value *members, size_t count,
-			       struct timed_expiry expiry);
-
-/* ---- Reading (read.c) ---- */
-
-struct timed_leaf {
-	struct timed_path path;
-	struct doc_scalar value;
-	uint64_t write_us;   /* since 1970 */
-	uint64_t expires_ms; /* since 1970; 0: never */
-};
-
-/* A row as it is at the transaction's moment: what has expired is not in it. */
-struct timed_row {
-	struct doc_scalar *key;  /* as many as the schema has components */
-	enum timed_type type;    /* TIMED_LEAF: no cell of its own, or only a place was read */
-	struct doc_scalar value; /* TIMED_VALUE */
-	uint64_t write_us;       /* of the row's own cell */
-	uint64_t expires_ms;
-	struct timed_leaf *leaves; /* in the order of their paths */
-	size_t leaf_count;
-};
-
-/*
- * Reads a row, or only what is at a path in it. One range, and the clock with it, in one round
- * trip; below a collection the row's own cell besides. STATUS_NOT_FOUND; STATUS_LIMIT when the
- * arena is full; STATUS_CORRUPT.
- */
-MUST_USE enum status timed_read(struct timed *t, const struct timed_key *key,
-				const struct timed_path *place, struct arena *arena,
-				struct timed_row *ret);
-
-/* Goes through the rows of one set of hash components, or of the whole database. */
-struct timed_scan {
-	struct timed *t;
-	struct timed_cursor scan;
-	struct kv_pair pair; /* the first of the next row */
-	struct buf row;      /* the key of the row that is read */
-	bool has_pair;
-	bool open;
-};
-
-/* `hash`: the hash components; NULL: all rows, in the order of their hashes. */
-MUST_USE enum status timed_scan_open(struct timed_scan *scan, struct timed *t,
-				     const struct timed_key *hash);
-/* Goes through a range of rows. */
-MUST_USE enum status timed_scan_open_rows(struct timed_scan *scan, struct timed *t,
-					  const struct timed_rows *rows);
-/* The next row that is there. STATUS_NOT_FOUND at the end. */
-MUST_USE enum status timed_scan_next(struct timed_scan *scan, struct arena *arena,
-				     struct timed_row *ret);
-void timed_scan_close(struct timed_scan *scan);
-
-/* ---- Going through cells (cells.c) ---- */
-
-/* A cell that is there, as a dump has it. */
-struct timed_cell_seen {
-	bool begins; /* it is the first of its row */
-	struct timed_key key;
-	struct timed_path path; /* empty: the row's own cell */
-	enum timed_type type;   /* of the row's own cell; TIMED_LEAF with a path */
-	struct doc_scalar value;
-	uint64_t write_us;
-	struct timed_expiry expiry; /* TIMED_EXPIRY_DEFAULT, _NEVER or _AT */
-};
-
-/*
- * Visits the cells of all rows that are there at the transaction's moment, one after the other,
- * without gathering a row in memory. The row's own cell comes before its leaves. The arena is
- * cleared before each cell; what `visit` gets lies in it.
- */
-typedef enum status timed_cell_visitor(void *arg, const struct timed_cell_seen *cell);
-MUST_USE enum status timed_cells(struct timed *t, struct arena *arena, timed_cell_visitor *visit,
-				 void *arg);
-
-/* ---- Removing what has expired (expiry.c) ---- */
+/* ---- Removing what has expired (sweep.c) ---- */
 
 struct chores;
 
@@ -414,7 +238,7 @@ enum {
 	TIMED_SOON_MS = 1000,   /* between two sweeps while nobody waits for what they tell */
 };
 
-/* What has expired and is removed: an item, or one of its members (item.h). */
+/* What has expired and is removed: an item, or one of its members. */
 struct timed_expired {
 	const struct timed_expired *next;
 	struct str db; /* its name */

@@ -1,4 +1,4 @@
-/* What the files of the model share: subspaces, keys, the record of a cell. */
+/* What the rooms of the model share: subspaces, keys, the clock, pairs, what each kind does. */
 #ifndef FROND_MODEL_TIMED_TIMED_INT_H
 #define FROND_MODEL_TIMED_TIMED_INT_H
 
@@ -30,10 +30,72 @@ enum {
 	TIMED_OPTION_TTL_MS = 0,
 	TIMED_OPTION_HISTORY_SECONDS = 1,
 
+	TIMED_SPACE_BYTES = 2, /* of the number of a subspace in a key */
 	TIMED_HASH_BYTES = 2,
 	TIMED_EXPIRY_SHARDS = 16,
 	TIMED_US_PER_MS = 1000,
 };
+
+/* ---- Kinds (kind.c) ---- */
+
+/* An entry of EXPIRY whose time has come. */
+struct timed_due {
+	uint64_t ms;
+	struct str tail; /* what is behind the time in the entry's key */
+	struct str key;  /* (P, ROWS) with the same tail */
+};
+
+/* What has become of it. */
+struct timed_due_swept {
+	bool done;                 /* what it tells of has gone, or a part of that has */
+	bool stays;                /* the entry does, since a part is left */
+	bool more;                 /* there is more to be cleared, by other transactions */
+	struct timed_expired what; /* for the listener; `key.ptr` NULL: nothing */
+};
+
+/* What databases of a kind do in their own way. Static: it stays as long as the process. */
+struct timed_kind {
+	const struct catalog_kind *catalog;
+	bool tells; /* listeners of the sweep are told of what goes */
+
+	/* Clears or writes in a sweep, before it looks at entries, what has been left for later. */
+	enum status (*tend)(struct timed *t, uint64_t *ret_done, bool *ret_more);
+	/* Or NULL. Asks for what due_sweep() will read, side by side for several entries. */
+	struct kv_future *(*due_ask)(struct timed *t, const struct timed_due *due);
+	/*
+	 * Removes what has expired by the entry, if it expires at that time. The sweep then clears
+	 * the entry, unless it stays. `asked`: by due_ask(); NULL if nothing was asked for. What
+	 * the listener is told lies in the arena.
+	 */
+	enum status (*due_sweep)(struct timed *t, const struct timed_due *due,
+				 struct kv_future *asked, struct arena *arena,
+				 struct timed_due_swept *ret);
+
+	/* Says whether the value of a key of ROWS has expired at the transaction's moment. */
+	enum status (*has_expired)(struct timed *t, struct str value, bool *ret);
+	/* Draws the key of what has been deleted. STATUS_NOT_FOUND: that is not shown. */
+	enum status (*draw_key)(const struct catalog_db *db, uint64_t space, struct str tail,
+				struct arena *arena, struct buf *ret);
+	/* Checks the subspaces that are this kind's own; v->db has its schema. */
+	enum status (*verify)(struct catalog_verify *v);
+};
+
+enum {
+	TIMED_KINDS = 2,
+};
+
+/*
+ * Makes the kind known to the catalog, to sweeps and to listings; again is fine. Before any other
+ * thread runs.
+ */
+void timed_kind_register(const struct timed_kind *kind);
+/* The kinds that were registered; NULL behind the last one. */
+const struct timed_kind *timed_kind_at(size_t at);
+/* The kind of the database, which has been registered. */
+const struct timed_kind *timed_kind_of(const struct catalog_db *db);
+
+/* For the catalog: a key of ROWS without a path. */
+bool timed_is_document(struct str key);
 
 /* ---- Keys (keys.c) ---- */
 
@@ -48,20 +110,6 @@ timed_key_space(struct buf *key, const struct catalog_db *db, enum timed_space s
 
 /* FNV-1a, folded to 16 bits. Stored: it never changes. */
 uint16_t timed_hash16(struct str bytes);
-
-/* (P, ROWS, hash components, range components). STATUS_INVALID, explained, for another key. */
-MUST_USE enum status timed_key_row(struct timed *t, const struct timed_key *key, struct buf *ret);
-
-/* (P, ROWS, hash components), what all rows of these components begin with. */
-MUST_USE enum status timed_key_hash(struct timed *t, const struct timed_key *hash, struct buf *ret);
-
-/* The keys that all rows of the range lie between. */
-MUST_USE enum status timed_key_rows(struct timed *t, const struct timed_rows *rows,
-				    struct buf *begin, struct buf *end);
-
-/* Appends the steps. STATUS_KEY_TOO_LARGE, explained. */
-MUST_USE enum status timed_key_path(struct timed *t, const struct timed_path *path,
-				    struct buf *key);
 
 /* (P, EXPIRY, shard, ms, hash components, range components, path…) of a key below ROWS. */
 MUST_USE enum status timed_key_expiry(const struct catalog_db *db, struct str key, uint64_t ms,
@@ -79,33 +127,6 @@ struct timed_place {
 
 MUST_USE enum status timed_place_parse(const struct timed_schema *schema, struct str tail,
 				       struct arena *arena, struct timed_place *ret);
-
-/* ---- Cells (cell.c) ---- */
-
-enum {
-	/* In place of a time. */
-	TIMED_CELL_NEVER = 0,
-};
-
-/* What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). */
-struct timed_cell {
-	enum timed_type type;
-	uint64_t write_us;
-	bool by_default;  /* it expires as the database says */
-	uint64_t at_ms;   /* else: at that time, or TIMED_CELL_NEVER */
-	struct str value; /* the scalar, encoded; empty: it has none */
-};
-
-void timed_cell_put(const struct timed_cell *cell, struct buf *value);
-/* STATUS_NEWER, explained; STATUS_CORRUPT. */
-MUST_USE enum status timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err);
-
-/* The scalar of a cell that has one; its text is in the arena. */
-MUST_USE enum status timed_cell_scalar(const struct timed_cell *cell, struct arena *arena,
-				       struct doc_scalar *ret);
-
-/* When it expires, by what it says and the database says now; 0: never. */
-uint64_t timed_cell_expires_ms(const struct catalog_db *db, const struct timed_cell *cell);
 
 /* ---- The clock (clock.c) ---- */
 
@@ -128,7 +149,6 @@ MUST_USE enum status timed_changed_key(struct str prefix, struct buf *key);
 MUST_USE enum status timed_changed_write(struct kv_tx *tx, struct str prefix);
 /* What every function that writes calls first: the database is writable, the clock moves on. */
 MUST_USE enum status timed_write_begin(struct timed *t);
-bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
 
 /* ---- Pairs of rows and bodies (data.c) ---- */
 
@@ -186,17 +206,9 @@ MUST_USE enum status timed_history_unread(const struct timed *t, enum timed_spac
 MUST_USE enum status timed_history_tend(struct timed *t, bool *ret_changed);
 MUST_USE enum status timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more);
 
-/* ---- Entries of EXPIRY after a change of the default (retime.c) ---- */
-
-/* (P, RETIME) */
-MUST_USE enum status timed_retime_key(const struct catalog_db *db, struct buf *key);
-/* Writes the entries of some cells, TIMED_SWEEP_KEYS at most, if the default was changed. */
-MUST_USE enum status timed_retime(struct timed *t, uint64_t *ret_done, bool *ret_more);
-bool timed_retime_is_good(struct str value);
-
 /* ---- The schema (schema.c) ---- */
 
-/* timed_create() of either kind. */
+/* Creates a database of the kind; see timed_create(). */
 MUST_USE enum status timed_create_of(struct kv_tx *tx, const struct catalog_kind *kind,
 				     struct str name, const struct timed_schema *schema,
 				     uint64_t default_ttl_ms, struct err *err);
@@ -222,25 +234,25 @@ const char *timed_space_name(uint64_t space);
 /* In quotes, doubled inside. Control characters and what is no UTF-8 are \x and digits. */
 void timed_draw_text(struct str s, struct buf *ret);
 void timed_draw_time(uint64_t us, struct buf *ret);
+void timed_draw_scalar(const struct doc_scalar *s, struct buf *ret);
 /* The key of a row, and a path below it. */
 void timed_draw_place(const struct timed_schema *schema, const struct timed_place *place,
 		      struct buf *ret);
+/* Draws what all kinds have: entries of EXPIRY, the clock, the stamp of the latest change. */
 bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);
-/* Of either kind. */
+/* Checks a database of either kind: what all have, and the rest by its kind. */
 MUST_USE enum status timed_verify(struct catalog_verify *v);
+/*
+ * Checks a subspace that is one key at most, whose value is good by `is_good`. NULL: the subspace
+ * is to be empty.
+ */
+MUST_USE enum status timed_verify_single(struct catalog_verify *v, enum timed_space space,
+					 bool (*is_good)(struct str value));
 /*
  * Checks that EXPIRY has an entry for what lies at the key of ROWS and expires at `ms` (0: never).
  * Without an entry the sweep would never remove it. `finding` is the kind of the finding then.
  */
 MUST_USE enum status timed_verify_entry(struct catalog_verify *v, const char *finding,
 					struct str key, uint64_t ms);
-/* The same of items (items_inspect.c, items_verify.c). */
-bool timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail,
-			   struct str value, struct buf *ret);
-MUST_USE enum status timed_items_verify_opened(struct catalog_verify *v);
-/* Draws the key of a header or a member. STATUS_NOT_FOUND for any other part of an item. */
-MUST_USE enum status timed_items_draw_key(const struct catalog_db *db, uint64_t space,
-					  struct str tail, struct arena *arena, struct buf *ret);
-
 #endif

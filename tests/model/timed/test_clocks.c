@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "items_model.h"
+#include "items/items_model.h"
 #include "store.h"
 
 enum {

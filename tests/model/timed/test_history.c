@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "catalog/verify.h"
-#include "items_model.h"
+#include "items/items_model.h"
 #include "kv/tuple.h"
 #include "store.h"
 

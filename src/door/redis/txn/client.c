@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/metric.h"
 #include "door/redis/txn/redis_int.h"
-#include "model/timed/item.h"
+#include "model/timed/items/item.h"
 
 METRIC_COUNTER(overflows, "frond_redis_output_overflows_total", METRIC_NUMBER,
 	       "Clients of Redis's protocol that were closed since they left more unread than "

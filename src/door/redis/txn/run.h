@@ -18,7 +18,7 @@
 
 #include "door/redis/acl/command.h"
 #include "loop/wait.h"
-#include "model/timed/item.h"
+#include "model/timed/items/item.h"
 
 enum {
 	RUN_LANES = 63, /* of keys */

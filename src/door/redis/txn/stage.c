@@ -1,7 +1,7 @@
 /*
- * Values that one transaction cannot write (model/timed/item.h): their chunks go to the store in
- * transactions of their own, on the fiber of the connection and in no lanes; then the command runs
- * again, and publishes them.
+ * Values that one transaction cannot write (model/timed/items/item.h): their chunks go to the store
+ * in transactions of their own, on the fiber of the connection and in no lanes; then the command
+ * runs again, and publishes them.
  */
 #include "door/redis/txn/stage.h"
 

@@ -12,7 +12,7 @@
 #include "door/redis/acl/command.h"
 #include "door/redis/txn/messages.h"
 #include "door/redis/txn/redis_config.h"
-#include "model/timed/item.h"
+#include "model/timed/items/items.h"
 
 enum {
 	TXN_SLOTS = 64,     /* for items that need no memory beside their own */

@@ -1,0 +1,187 @@
+/* Items as `frond inspect` shows them. */
+#include "catalog/draw.h"
+#include "doc/json.h"
+#include "model/timed/items/item_int.h"
+
+enum {
+	DRAW_ARENA_BYTES = 1024 * 1024,
+};
+
+static void
+draw_type(enum timed_type type, struct buf *ret)
+{
+	static const char *const names[TIMED_TYPES] = {
+		[TIMED_HASH] = "[Redis-Hash-Type]",      [TIMED_SET] = "[Redis-Set-Type]",
+		[TIMED_ZSET] = "[Redis-SortedSet-Type]", [TIMED_LIST] = "[Redis-List-Type]",
+		[TIMED_VALUE] = "[Redis-String-Type]",   [TIMED_STREAM] = "[Redis-Stream-Type]",
+	};
+
+	buf_append_cstr(ret, names[type] ? names[type] : "[?]");
+}
+
+static void
+draw_id(struct str id, struct buf *ret)
+{
+	buf_append_cstr(ret, "body ");
+	buf_append_hex(ret, id);
+}
+
+static void
+draw_expiry(uint64_t ms, struct buf *ret)
+{
+	if (!ms)
+		return;
+	buf_append_cstr(ret, "(expires ");
+	timed_draw_time(ms * TIMED_US_PER_MS, ret);
+	buf_append_cstr(ret, ") ");
+}
+
+static enum status
+draw_header(const struct catalog_db *db, struct str tail, struct str value, struct arena *arena,
+	    struct buf *ret)
+{
+	struct timed_place place;
+	struct timed_header h;
+
+	TRY(timed_place_parse(timed_schema_of(db), tail, arena, &place));
+	TRY(timed_header_parse(value, &h, NULL));
+	buf_printf(ret, "(0x%04x, ", place.hash);
+	timed_draw_text(h.whole.len ? h.whole : place.key[0].text, ret);
+	buf_append_cstr(ret, "), ");
+	timed_draw_time(h.write_us, ret);
+	buf_append_cstr(ret, " -> ");
+	draw_expiry(h.expires_ms, ret);
+	if (!h.has_body) {
+		timed_draw_text(h.value, ret);
+		return STATUS_OK;
+	}
+	draw_type(h.type, ret);
+	buf_append_byte(ret, ' ');
+	draw_id(str_of(h.id, sizeof(h.id)), ret);
+	return STATUS_OK;
+}
+
+/* A member, or an element of a list. */
+static enum status
+draw_leaf(struct str name, bool element, struct str value, struct buf *ret)
+{
+	struct timed_leaf_record leaf;
+
+	TRY(timed_leaf_parse(value, &leaf, NULL));
+	buf_append_cstr(ret, ", ");
+	if (element)
+		buf_append_hex(ret, name);
+	else
+		timed_draw_text(leaf.whole.len ? leaf.whole : name, ret);
+	buf_append_cstr(ret, ", ");
+	timed_draw_time(leaf.write_us, ret);
+	buf_append_cstr(ret, " -> ");
+	draw_expiry(leaf.expires_ms, ret);
+	if (leaf.pieces.there) {
+		buf_printf(ret, "%llu bytes in pieces ",
+			   (unsigned long long)(leaf.whole_len + leaf.value_len));
+		buf_append_hex(ret, str_of(leaf.pieces.id, TIMED_ID_BYTES));
+		if (leaf.value_len)
+			return STATUS_OK;
+		buf_append_byte(ret, ' ');
+	}
+	timed_draw_text(leaf.value, ret);
+	return STATUS_OK;
+}
+
+/* Elements of a list that are in one pair, from left to right. */
+static enum status
+draw_run(struct str place, struct str value, struct buf *ret)
+{
+	struct timed_run run;
+
+	TRY(timed_run_parse(value, &run));
+	buf_append_cstr(ret, ", ");
+	buf_append_hex(ret, place);
+	buf_append_cstr(ret, ", ");
+	timed_draw_time(run.write_us, ret);
+	buf_append_cstr(ret, " -> [");
+	for (unsigned i = 0; i < run.count; i++) {
+		buf_append_cstr(ret, i ? ", " : "");
+		timed_draw_text(run.values[run.leftwards ? run.count - 1 - i : i], ret);
+	}
+	buf_append_byte(ret, ']');
+	return STATUS_OK;
+}
+
+/* Only members and elements are drawn; the other parts are tuples and numbers as they are. */
+static enum status
+draw_body(struct str tail, struct str value, struct arena *arena, struct buf *ret)
+{
+	struct buf scratch = timed_arena_buf(arena, tail.len + 1);
+	struct tuple_reader r = tuple_reader(tail);
+	struct str id, name;
+	uint64_t part;
+
+	TRY(buf_status(&scratch));
+	TRY(tuple_next_bytes(&r, &scratch, &id));
+	draw_id(id, ret);
+	if (r.rest.len && r.rest.ptr[0] == TUPLE_CODE_BYTES) {
+		TRY(tuple_next_bytes(&r, &scratch, &name));
+		if (name.len < TIMED_HASH_BYTES)
+			return STATUS_CORRUPT;
+		return draw_leaf(str_skip(name, TIMED_HASH_BYTES), false, value, ret);
+	}
+	TRY(tuple_next_u64(&r, &part));
+	if (part != TIMED_PART_ORDER || value.len == TIMED_SCORE_BYTES)
+		return STATUS_NOT_FOUND;
+	TRY(tuple_next_bytes(&r, &scratch, &name));
+	if (timed_is_run(value))
+		return draw_run(name, value, ret);
+	return draw_leaf(name, true, value, ret);
+}
+
+enum status
+timed_items_draw_key(const struct catalog_db *db, uint64_t space, struct str tail,
+		     struct arena *arena, struct buf *ret)
+{
+	struct buf scratch = timed_arena_buf(arena, tail.len + 1);
+	struct tuple_reader r = tuple_reader(tail);
+	struct timed_place place;
+	struct str id, name;
+
+	TRY(buf_status(&scratch));
+	if (space == TIMED_SPACE_ROWS) {
+		TRY(timed_place_parse(timed_schema_of(db), tail, arena, &place));
+		buf_printf(ret, "(0x%04x, ", place.hash);
+		timed_draw_text(place.key[0].text, ret);
+		buf_append_byte(ret, ')');
+		return STATUS_OK;
+	}
+	if (space != TIMED_SPACE_BODY)
+		return STATUS_NOT_FOUND;
+	TRY(tuple_next_bytes(&r, &scratch, &id));
+	if (!r.rest.len || r.rest.ptr[0] != TUPLE_CODE_BYTES)
+		return STATUS_NOT_FOUND;
+	draw_id(id, ret);
+	TRY(tuple_next_bytes(&r, &scratch, &name));
+	buf_append_cstr(ret, ", ");
+	timed_draw_text(str_skip(name, TIMED_HASH_BYTES), ret);
+	return STATUS_OK;
+}
+
+bool
+timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail,
+		      struct str value, struct buf *ret)
+{
+	struct arena *arena;
+	enum status status = STATUS_NOT_FOUND;
+	size_t len = ret->len;
+
+	if (space != TIMED_SPACE_ROWS && space != TIMED_SPACE_BODY)
+		return timed_draw_pair(db, space, tail, value, ret);
+	arena = db->extension ? arena_new(DRAW_ARENA_BYTES) : NULL;
+	if (arena && space == TIMED_SPACE_ROWS)
+		status = draw_header(db, tail, value, arena, ret);
+	else if (arena)
+		status = draw_body(tail, value, arena, ret);
+	arena_free(arena);
+	if (status != STATUS_OK)
+		ret->len = len;
+	return status == STATUS_OK;
+}

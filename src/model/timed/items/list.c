@@ -1,0 +1,510 @@
+/*
+ * Lists: (body, ORDER, position) → element.
+ *
+ * A position is a number of eight bytes, and behind it any count of numbers of four, all
+ * big-endian. There is room between two positions at the ends of a list, so pushing at one end
+ * conflicts only with whoever uses that end. Between two elements a new one takes a number between
+ * theirs, not too far from the one that has more numbers, since whoever inserts here once often
+ * does so again; where none is left, it gets one number more than its neighbour.
+ */
+#include <endian.h>
+
+#include "model/timed/items/item_int.h"
+
+enum {
+	FIRST_BYTES = 8,
+	MORE_BYTES = 4,
+};
+
+#define LIST_MIDDLE (UINT64_C(1) << 63) /* of the first number */
+#define MORE_MIDDLE (UINT64_C(1) << 31)
+#define MORE_END    (UINT64_C(1) << 32)
+
+/* ---- Positions ---- */
+
+/* The last number of a position, and how many bytes are before it. */
+static uint64_t
+place_last(struct str place, size_t *ret_before)
+{
+	uint64_t first;
+	uint32_t more;
+
+	if (place.len == FIRST_BYTES) {
+		*ret_before = 0;
+		memcpy(&first, place.ptr, sizeof(first));
+		return be64toh(first);
+	}
+	*ret_before = place.len - MORE_BYTES;
+	memcpy(&more, place.ptr + *ret_before, sizeof(more));
+	return be32toh(more);
+}
+
+static bool
+place_is_good(struct str place)
+{
+	return place.len >= FIRST_BYTES && (place.len - FIRST_BYTES) % MORE_BYTES == 0 &&
+	       place.len <= TIMED_PLACE_BYTES;
+}
+
+/* The numbers of `before`, and one more: the first, or one of the others. */
+static enum status
+place_make(struct timed_item *item, struct str before, uint64_t number, struct str *ret)
+{
+	struct buf place = timed_arena_buf(item->arena, before.len + FIRST_BYTES);
+	uint64_t first = htobe64(number);
+	uint32_t more = htobe32((uint32_t)number);
+
+	if (before.len + MORE_BYTES > TIMED_PLACE_BYTES)
+		return err_set(item->t->err, STATUS_LIMIT,
+			       "too many elements were inserted between two others: a position has "
+			       "at most %d bytes (TIMED_PLACE_BYTES)",
+			       TIMED_PLACE_BYTES);
+	buf_append_str(&place, before);
+	if (before.len)
+		buf_append(&place, &more, sizeof(more));
+	else
+		buf_append(&place, &first, sizeof(first));
+	*ret = buf_str(&place);
+	return buf_status(&place);
+}
+
+/* A position between two others, the first of which has at least as many numbers. */
+static enum status
+place_behind(struct timed_item *item, struct str a, struct str b, struct str *ret)
+{
+	size_t before, b_before;
+	uint64_t number = place_last(a, &before);
+	uint64_t end = before ? MORE_END : UINT64_MAX;
+	uint64_t room;
+
+	if (b.len == a.len && memcmp(a.ptr, b.ptr, before) == 0)
+		end = place_last(b, &b_before);
+	room = (end - number) / 2;
+	if (!room)
+		return place_make(item, a, MORE_MIDDLE, ret);
+	return place_make(item, str_of(a.ptr, before),
+			  number + (room < TIMED_PLACE_STEP ? room : TIMED_PLACE_STEP), ret);
+}
+
+/* The same where the second has more numbers. No last number is 0, so there is room before it. */
+static enum status
+place_before(struct timed_item *item, struct str b, struct str *ret)
+{
+	size_t before;
+	uint64_t number = place_last(b, &before);
+	uint64_t room = number / 2;
+	struct str zero;
+
+	if (room)
+		return place_make(item, str_of(b.ptr, before),
+				  number - (room < TIMED_PLACE_STEP ? room : TIMED_PLACE_STEP),
+				  ret);
+	TRY(place_make(item, str_of(b.ptr, before), 0, &zero));
+	return place_make(item, zero, MORE_MIDDLE, ret);
+}
+
+/* A position beyond the element at that end; `end` is empty if there is none. */
+static enum status
+place_beyond(struct timed_item *item, struct str end, bool left, struct str *ret)
+{
+	uint64_t number;
+	size_t before;
+
+	if (!end.len)
+		return place_make(item, STR(""), LIST_MIDDLE, ret);
+	number = place_last(str_of(end.ptr, FIRST_BYTES), &before);
+	return place_make(item, STR(""),
+			  left ? number - TIMED_PLACE_STEP : number + TIMED_PLACE_STEP, ret);
+}
+
+/* ---- Reading ---- */
+
+struct elements_wanted {
+	uint64_t skip;
+	size_t count;
+	bool reverse;
+	bool load; /* also what is in pieces */
+};
+
+static enum status
+elements_add(struct timed_item *item, const struct timed_element *e, struct timed_elements *ret,
+	     size_t *cap)
+{
+	ret->elements = arena_grow(item->arena, ret->elements, ret->count, cap,
+				   sizeof(*ret->elements));
+	if (!ret->elements || !e->value.ptr)
+		return STATUS_LIMIT;
+	ret->elements[ret->count++] = *e;
+	return STATUS_OK;
+}
+
+/* Takes an element that is alone in its pair. */
+static enum status
+element_take(struct timed_item *item, const struct kv_pair *pair, bool load,
+	     struct timed_elements *ret, size_t *cap)
+{
+	struct timed_element e = { 0 };
+	struct timed_leaf_record leaf;
+	enum status status;
+
+	TRY(timed_key_tail(item, pair->key, 1, &e.place));
+	status = timed_leaf_parse(pair->value, &leaf, item->t->err);
+	if (status == STATUS_CORRUPT || !place_is_good(e.place))
+		return timed_item_corrupt(item);
+	TRY(status);
+	if (load)
+		TRY(timed_leaf_load(item, &leaf));
+	e.pieces = leaf.pieces;
+	e.value = leaf.pieces.there ? leaf.value : arena_dup(item->arena, leaf.value);
+	e.write_us = leaf.write_us;
+	return elements_add(item, &e, ret, cap);
+}
+
+/* Reads the run that a pair is. `value`: of the pair, for as long as the run is used. */
+static enum status
+run_read(struct timed_item *item, struct str key, struct str value, struct timed_run *ret)
+{
+	TRY(timed_key_tail(item, key, 1, &ret->place));
+	if (ret->place.len != FIRST_BYTES || timed_run_parse(value, ret) != STATUS_OK)
+		return timed_item_corrupt(item);
+	return STATUS_OK;
+}
+
+/* Takes elements of a run, but for the first `*skip` of the list or of its part. */
+static enum status
+run_take(struct timed_item *item, const struct kv_pair *pair, const struct elements_wanted *wanted,
+	 uint64_t *skip, struct timed_elements *ret, size_t *cap)
+{
+	struct timed_run *run = arena_alloc(item->arena, sizeof(*run));
+	struct str value = arena_dup(item->arena, pair->value);
+
+	if (!run || !value.ptr)
+		return STATUS_LIMIT;
+	TRY(run_read(item, pair->key, value, run));
+	for (unsigned i = 0; i < run->count && ret->count < wanted->count; i++) {
+		struct timed_element e = { .run = run, .write_us = run->write_us };
+
+		if (*skip) {
+			--*skip;
+			continue;
+		}
+		e.nth = run->leftwards == wanted->reverse ? i : run->count - 1 - i;
+		e.value = run->values[e.nth];
+		TRY(timed_run_place(item, run, e.nth, &e.place));
+		TRY(elements_add(item, &e, ret, cap));
+	}
+	return STATUS_OK;
+}
+
+/* At most `count` elements between two keys, but for the first `skip`. */
+static enum status
+elements_read(struct timed_item *item, struct str begin, struct str end,
+	      const struct elements_wanted *wanted, struct timed_elements *ret)
+{
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
+	struct kv_range_options options = { .reverse = wanted->reverse };
+	enum status status = STATUS_NOT_FOUND;
+	uint64_t skip = wanted->skip;
+	struct kv_pair pair;
+	size_t cap = 0;
+
+	*ret = (struct timed_elements){ 0 };
+	if (!wanted->count)
+		return STATUS_OK;
+	if (wanted->count < SIZE_MAX - skip)
+		options.limit = skip + wanted->count;
+	/* Pairs may be whole runs: then there are so many fewer. */
+	TRY(timed_cursor_open_few(&scan, item->t, begin, end, &options,
+				  options.limit / TIMED_RUN_ELEMENTS + 2));
+	while (ret->count < wanted->count &&
+	       (status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
+		if (timed_is_run(pair.value))
+			TRY(run_take(item, &pair, wanted, &skip, ret, &cap));
+		else if (skip)
+			skip--;
+		else
+			TRY(element_take(item, &pair, wanted->load, ret, &cap));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+list_bounds(struct timed_item *item, struct str *ret_begin, struct str *ret_end)
+{
+	TRY(timed_part_key(item, TIMED_PART_ORDER, ret_begin));
+	return timed_part_key(item, TIMED_PART_BLOCKS, ret_end);
+}
+
+enum status
+timed_list_range(struct timed_item *item, uint64_t from, size_t count, struct timed_elements *ret)
+{
+	struct str begin, end, order;
+	uint64_t before;
+
+	*ret = (struct timed_elements){ 0 };
+	if (item->type == TIMED_LEAF || !count)
+		return STATUS_OK;
+	TRY(timed_blocks_find(item, from, &order, &before));
+	TRY(list_bounds(item, &begin, &end));
+	TRY(timed_order_key(item, order, &begin));
+	return elements_read(
+		item, begin, end,
+		&(struct elements_wanted){ .skip = from - before, .count = count, .load = true },
+		ret);
+}
+
+/* ---- Writing ---- */
+
+static enum status
+element_write(struct timed_item *item, struct str place, struct str value)
+{
+	struct timed_leaf_record leaf = { .write_us = timed_write_us(item->t), .value = value };
+	struct str key;
+
+	TRY(timed_order_key(item, place, &key));
+	return timed_leaf_write(item, key, &leaf);
+}
+
+static enum status
+check_element(struct timed_item *item, struct str value)
+{
+	return timed_leaf_check(item, value.len, "an element");
+}
+
+static enum status
+end_read(struct timed_item *item, bool left, struct str *ret)
+{
+	const struct kv_range_options options = { .limit = 1, .reverse = !left };
+	struct str begin, end;
+	struct timed_one one;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(list_bounds(item, &begin, &end));
+	TRY(timed_one_ask(item->t, begin, end, &options, &one));
+	status = timed_one_wait(item->t, &one, item->arena, &pair);
+	if (status == STATUS_NOT_FOUND)
+		return timed_item_corrupt(item);
+	TRY(status);
+	if (timed_is_run(pair.value)) {
+		struct timed_run run;
+
+		TRY(run_read(item, pair.key, pair.value, &run));
+		return timed_run_place(item, &run, run.leftwards == left ? run.count - 1 : 0, ret);
+	}
+	TRY(timed_key_tail(item, pair.key, 1, ret));
+	return place_is_good(*ret) ? STATUS_OK : timed_item_corrupt(item);
+}
+
+/* The place at that end of a list that is there: read once in a transaction. */
+static enum status
+end_find(struct timed_item *item, bool left, struct str *ret)
+{
+	if (!item->ends[!left].ptr)
+		TRY(end_read(item, left, &item->ends[!left]));
+	*ret = item->ends[!left];
+	return STATUS_OK;
+}
+
+static void
+ends_forget(struct timed_item *item)
+{
+	item->ends[0] = item->ends[1] = (struct str){ NULL, 0 };
+	item->pushed = NULL;
+}
+
+enum status
+timed_list_push(struct timed_item *item, bool left, const struct str *values, size_t count)
+{
+	struct str place = STR("");
+
+	for (size_t i = 0; i < count; i++)
+		TRY(check_element(item, values[i]));
+	if (!count)
+		return STATUS_OK;
+	if (item->type == TIMED_LEAF) {
+		TRY(timed_item_renew(item, TIMED_LIST));
+		TRY(timed_item_store(item));
+	} else {
+		TRY(end_find(item, left, &place));
+	}
+	TRY(timed_item_touch(item));
+	for (size_t i = 0; i < count; i++) {
+		struct str end = place;
+
+		TRY(place_beyond(item, end, left, &place));
+		TRY(timed_run_push(item, left, end, place, values[i]));
+		if (!end.len)
+			item->ends[left] = place; /* the first element is at both ends */
+	}
+	item->ends[!left] = place;
+	TRY(timed_run_flush(item));
+	return timed_item_add(item, (int64_t)count);
+}
+
+/* Removes an element that is alone in its pair. */
+static enum status
+element_clear(struct timed_item *item, const struct timed_element *e)
+{
+	struct str key;
+
+	TRY(timed_order_key(item, e->place, &key));
+	TRY(timed_data_clear(item->t, key));
+	return timed_leaf_drop(item, &e->pieces);
+}
+
+/* True if both are in one pair. It may have been read twice. */
+static bool
+elements_share_run(const struct timed_element *a, const struct timed_element *b)
+{
+	return a->run && b->run && str_eq(a->run->place, b->run->place);
+}
+
+/* `first`: they are the first elements of the list, as timed_blocks_remove() has it. */
+static enum status
+elements_remove(struct timed_item *item, const struct timed_element *elements, size_t count,
+		bool first)
+{
+	uint64_t gone = 0; /* of the run that the element is in */
+
+	if (!count)
+		return STATUS_OK;
+	TRY(timed_item_touch(item));
+	ends_forget(item);
+	for (size_t i = 0; i < count; i++) {
+		const struct timed_element *e = &elements[i];
+
+		TRY(timed_blocks_remove(item, e->place, first));
+		if (!e->run) {
+			TRY(element_clear(item, e));
+			continue;
+		}
+		gone |= UINT64_C(1) << e->nth;
+		if (i + 1 < count && elements_share_run(e, &elements[i + 1]))
+			continue;
+		TRY(timed_run_divide(item, e->run, gone, 0));
+		gone = 0;
+	}
+	TRY(timed_item_add(item, -(int64_t)count));
+	return timed_item_delete_empty(item);
+}
+
+enum status
+timed_list_remove(struct timed_item *item, const struct timed_element *elements, size_t count)
+{
+	return elements_remove(item, elements, count, false);
+}
+
+/* Removes elements at one end. */
+static enum status
+list_take(struct timed_item *item, const struct elements_wanted *wanted, struct timed_elements *ret)
+{
+	struct str begin, end;
+
+	TRY(list_bounds(item, &begin, &end));
+	TRY(elements_read(item, begin, end, wanted, ret));
+	return elements_remove(item, ret->elements, ret->count, !wanted->reverse);
+}
+
+enum status
+timed_list_pop(struct timed_item *item, bool left, size_t count, struct timed_elements *ret)
+{
+	*ret = (struct timed_elements){ 0 };
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	return list_take(
+		item, &(struct elements_wanted){ .reverse = !left, .count = count, .load = true },
+		ret);
+}
+
+enum status
+timed_list_set(struct timed_item *item, const struct timed_element *element, struct str value)
+{
+	TRY(check_element(item, value));
+	TRY(timed_item_touch(item));
+	item->pushed = NULL;
+	if (element->run)
+		TRY(timed_run_divide(item, element->run, UINT64_C(1) << element->nth, 0));
+	TRY(timed_leaf_drop(item, &element->pieces));
+	return element_write(item, element->place, value);
+}
+
+/* The element next to a place, in one direction; count is 0 at the end. */
+static enum status
+neighbour_read(struct timed_item *item, struct str place, bool before, struct timed_elements *ret)
+{
+	struct str begin, end, key;
+
+	TRY(list_bounds(item, &begin, &end));
+	TRY(timed_order_key(item, place, &key));
+	if (before)
+		return elements_read(item, begin, key,
+				     &(struct elements_wanted){ .reverse = true, .count = 1 }, ret);
+	TRY(timed_key_with(item->arena, key, CATALOG_KEY_NEXT, &key));
+	return elements_read(item, key, end, &(struct elements_wanted){ .count = 1 }, ret);
+}
+
+/* Divides the run that an element is in, so that a place beside it is between two pairs. */
+static enum status
+run_open(struct timed_item *item, const struct timed_element *e, bool before)
+{
+	unsigned begins = before == e->run->leftwards ? e->nth + 1 : e->nth;
+
+	if (!begins || begins == e->run->count)
+		return STATUS_OK;
+	return timed_run_divide(item, e->run, 0, UINT64_C(1) << begins);
+}
+
+enum status
+timed_list_insert(struct timed_item *item, const struct timed_element *element, bool before,
+		  struct str value)
+{
+	struct str place = element->place;
+	struct timed_elements other;
+	struct str a, b, at;
+
+	TRY(check_element(item, value));
+	TRY(timed_item_touch(item));
+	ends_forget(item);
+	if (element->run)
+		TRY(run_open(item, element, before));
+	TRY(neighbour_read(item, place, before, &other));
+	a = before ? (other.count ? other.elements[0].place : STR("")) : place;
+	b = before ? place : (other.count ? other.elements[0].place : STR(""));
+	if (!a.len || !b.len)
+		TRY(place_beyond(item, a.len ? a : b, !a.len, &at));
+	else if (a.len >= b.len)
+		TRY(place_behind(item, a, b, &at));
+	else
+		TRY(place_before(item, b, &at));
+	TRY(timed_blocks_add(item, at, (struct str){ NULL, 0 }));
+	TRY(element_write(item, at, value));
+	return timed_item_add(item, 1);
+}
+
+/* Removes `count` elements at one end. */
+static enum status
+list_cut(struct timed_item *item, bool left, uint64_t count)
+{
+	struct timed_elements ignored;
+
+	return list_take(item,
+			 &(struct elements_wanted){ .reverse = !left, .count = (size_t)count },
+			 &ignored);
+}
+
+enum status
+timed_list_trim(struct timed_item *item, uint64_t from, uint64_t count)
+{
+	uint64_t length;
+
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	TRY(timed_count(item, &length));
+	if (from >= length || !count)
+		return timed_item_delete(item);
+	if (count > length - from)
+		count = length - from;
+	TRY(list_cut(item, true, from));
+	return list_cut(item, false, length - from - count);
+}

@@ -1,0 +1,414 @@
+/* Checks a database of items: headers, bodies, that their counts are right. */
+#include <endian.h>
+
+#include "base/hash.h"
+#include "model/timed/items/item_int.h"
+
+#define FINDING_HEADER "item_header" /* one that cannot be where it is, or whose body lacks */
+#define FINDING_BODY   "item_body"   /* something in a body that cannot be there */
+#define FINDING_COUNT  "item_count"  /* a count that does not equal what is there */
+
+/* What has been seen of one body. */
+struct body_seen {
+	struct buf key; /* what its keys begin with; empty: none yet */
+	uint64_t members;
+	uint64_t ordered;
+	uint64_t blocks[TIMED_HEIGHT_MOST + 1];
+	unsigned levels;
+	bool has_count;
+	uint64_t count;
+	uint64_t expiring;   /* members that expire by themselves */
+	uint64_t due;        /* entries of such */
+	uint64_t dues;       /* that are counted */
+	uint64_t long_bytes; /* that leaves have in pieces */
+	uint64_t pieces_bytes;
+};
+
+/*
+ * Which bodies there are, and which are named: by a header, or by an entry that says that the body
+ * is gone or staged. There may be many, so only their number and the sum of their hashes is kept;
+ * they are the same if each body is named once.
+ */
+struct bodies {
+	uint64_t count;
+	uint64_t sum;
+};
+
+/* `id`: as it is in keys. */
+static void
+bodies_add(struct bodies *b, struct str id)
+{
+	static const uint8_t seed[HASH_SEED_BYTES];
+
+	b->count++;
+	b->sum += hash_seeded(seed, id);
+}
+
+static bool
+number_parse(struct str value, uint64_t *ret)
+{
+	if (value.len != sizeof(*ret))
+		return false;
+	memcpy(ret, value.ptr, sizeof(*ret));
+	*ret = le64toh(*ret);
+	return true;
+}
+
+/* ---- Bodies ---- */
+
+static void
+body_finish(struct catalog_verify *v, const struct body_seen *b)
+{
+	uint64_t entries = b->ordered ? b->ordered : b->members;
+
+	if (!b->key.len)
+		return;
+	if (b->has_count && b->count != entries)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "the body counts %llu entries and has %llu",
+				     (unsigned long long)b->count, (unsigned long long)entries);
+	if (b->ordered && b->members && b->ordered != b->members)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "a sorted set has %llu members and %llu in its order",
+				     (unsigned long long)b->members,
+				     (unsigned long long)b->ordered);
+	if (b->due != b->expiring || b->dues != b->expiring)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "of %llu members that expire %llu have entries, and %llu are "
+				     "counted",
+				     (unsigned long long)b->expiring, (unsigned long long)b->due,
+				     (unsigned long long)b->dues);
+	/* There may be more: what a leaf of the past has, and what was not cleared yet. */
+	if (b->pieces_bytes < b->long_bytes)
+		catalog_verify_found(v, FINDING_BODY, buf_str(&b->key),
+				     "members say that %llu bytes are in pieces, and %llu are",
+				     (unsigned long long)b->long_bytes,
+				     (unsigned long long)b->pieces_bytes);
+	for (unsigned l = 1; l <= b->levels; l++)
+		if (b->blocks[l] != b->ordered)
+			catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+					     "the blocks of level %u count %llu entries of %llu", l,
+					     (unsigned long long)b->blocks[l],
+					     (unsigned long long)b->ordered);
+}
+
+static void
+body_add_leaf(struct body_seen *b, const struct timed_leaf_record *leaf)
+{
+	b->expiring += leaf->expires_ms != 0;
+	if (leaf->pieces.there)
+		b->long_bytes += leaf->whole_len + leaf->value_len;
+}
+
+/* An element of a list, or an entry of a stream; false: it is none. */
+static bool
+body_take_leaf(struct body_seen *b, struct str value)
+{
+	struct timed_leaf_record leaf;
+	struct err ignored = { 0 };
+
+	if (timed_leaf_parse(value, &leaf, &ignored) != STATUS_OK)
+		return false;
+	body_add_leaf(b, &leaf);
+	return true;
+}
+
+static bool
+body_take_run(struct body_seen *b, struct str value)
+{
+	struct timed_run run;
+
+	if (timed_run_parse(value, &run) != STATUS_OK)
+		return false;
+	b->ordered += run.count;
+	return true;
+}
+
+/* A pair of a part with a number; false: nothing can be at this place. */
+static bool
+body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
+{
+	uint64_t part, level, n;
+
+	if (tuple_next_u64(&r, &part) != STATUS_OK)
+		return false;
+	switch (part) {
+	case TIMED_PART_ORDER:
+		if (!b->members && timed_is_run(value))
+			return body_take_run(b, value);
+		b->ordered++;
+		return b->members ? value.len >= TIMED_SCORE_BYTES : body_take_leaf(b, value);
+	case TIMED_PART_BLOCKS:
+		if (tuple_next_u64(&r, &level) != STATUS_OK || !level ||
+		    level > TIMED_HEIGHT_MOST || !number_parse(value, &n))
+			return false;
+		b->blocks[level] += n;
+		b->levels = level > b->levels ? (unsigned)level : b->levels;
+		return true;
+	case TIMED_PART_CHUNKS:
+		return tuple_next_u64(&r, &n) == STATUS_OK && value.len <= TIMED_CHUNK_BYTES;
+	case TIMED_PART_COUNT:
+		b->has_count = true;
+		return number_parse(value, &b->count);
+	case TIMED_PART_STAMP:
+		return value.len == KV_VERSIONSTAMP_BYTES;
+	case TIMED_PART_OWNER:
+		return value.len > 0;
+	case TIMED_PART_DUE:
+		b->due++;
+		return tuple_next_u64(&r, &n) == STATUS_OK && n && !value.len;
+	case TIMED_PART_DUES:
+		return number_parse(value, &b->dues);
+	case TIMED_PART_SHAPE:
+		return number_parse(value, &n);
+	case TIMED_PART_STREAM:
+		return value.len == TIMED_STREAM_BYTES;
+	case TIMED_PART_PIECES:
+		b->pieces_bytes += value.len;
+		return value.len && value.len <= TIMED_CHUNK_BYTES;
+	default:
+		return false;
+	}
+}
+
+static enum status
+body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *pair,
+	  struct str tail, struct bodies *there)
+{
+	size_t id = tuple_skip(tail, 0, TUPLE_SKIP_TEXT);
+	struct str rest = str_skip(tail, id);
+	struct str prefix = str_of(pair->key.ptr, pair->key.len - rest.len);
+	struct timed_leaf_record leaf;
+	struct err err = { 0 };
+	enum status status;
+
+	if (!id) {
+		catalog_verify_found(v, CATALOG_FINDING_KEY, pair->key, "no body can be here");
+		return STATUS_OK;
+	}
+	if (!str_eq(prefix, buf_str(&b->key))) {
+		struct buf key = b->key;
+
+		body_finish(v, b);
+		buf_clear(&key);
+		buf_append_str(&key, prefix);
+		*b = (struct body_seen){ .key = key };
+		TRY(buf_status(&key));
+		bodies_add(there, str_of(tail.ptr, id));
+	}
+	v->sum.leaves++;
+	if (!rest.len || rest.ptr[0] != TUPLE_CODE_BYTES) {
+		if (!body_take_part(b, tuple_reader(rest), pair->value))
+			catalog_verify_found(v, FINDING_BODY, pair->key,
+					     "this cannot be in a body");
+		return STATUS_OK;
+	}
+	b->members++;
+	status = timed_leaf_parse(pair->value, &leaf, &err);
+	if (status != STATUS_OK)
+		catalog_verify_unreadable(v, status, &err, pair->key, "not a member of an item");
+	else
+		body_add_leaf(b, &leaf);
+	return STATUS_OK;
+}
+
+static enum status
+verify_bodies(struct catalog_verify *v, struct bodies *there)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct body_seen b = { .key = CATALOG_KEY_INIT };
+	enum status status = catalog_verify_cursor_open(v, &c, TIMED_SPACE_BODY);
+
+	while (status == STATUS_OK && !c.done) {
+		status = body_take(v, &b, &c.pair, c.tail, there);
+		if (status == STATUS_OK)
+			status = catalog_verify_cursor_next(v, &c);
+	}
+	if (status == STATUS_OK)
+		body_finish(v, &b);
+	buf_release(&b.key);
+	return status;
+}
+
+/* ---- Headers ---- */
+
+static enum status
+verify_body_of(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_header *h,
+	       struct bodies *named)
+{
+	struct timed_item item = { .arena = v->scratch };
+	bool is_value = h->type == TIMED_VALUE;
+	struct kv_future *f;
+	struct str key, ignored;
+
+	if (!h->has_body)
+		return STATUS_OK;
+	TRY(timed_body_prefix(v->db, v->scratch, h->id, &item.body));
+	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
+	bodies_add(named, str_skip(item.body, v->key.len));
+	TRY(timed_part_key(&item, is_value ? TIMED_PART_STAMP : TIMED_PART_COUNT, &key));
+	TRY(catalog_verify_get(v, key, &f));
+	if (!kv_future_value(f, &ignored))
+		catalog_verify_found(v, FINDING_HEADER, pair->key, "its body has no %s",
+				     is_value ? "stamp" : "count");
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static enum status
+verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str tail,
+	      struct bodies *named)
+{
+	struct timed_place place;
+	struct timed_header h;
+	struct err err = { 0 };
+	enum status status;
+
+	arena_clear(v->scratch);
+	v->sum.documents++;
+	if (timed_place_parse(timed_schema_of(v->db), tail, v->scratch, &place) != STATUS_OK ||
+	    place.path.count) {
+		catalog_verify_found(v, CATALOG_FINDING_KEY, pair->key, "not the key of an item");
+		return STATUS_OK;
+	}
+	status = timed_header_parse(pair->value, &h, &err);
+	if (status != STATUS_OK) {
+		catalog_verify_unreadable(v, status, &err, pair->key, "not a header of an item");
+		return STATUS_OK;
+	}
+	TRY(verify_body_of(v, pair, &h, named));
+	return timed_verify_entry(v, FINDING_HEADER, pair->key, h.expires_ms);
+}
+
+static enum status
+verify_headers(struct catalog_verify *v, uint64_t *ret_count, struct bodies *named)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_ROWS));
+	while (!c.done) {
+		++*ret_count;
+		TRY(verify_header(v, &c.pair, c.tail, named));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+verify_count(struct catalog_verify *v, uint64_t headers)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	uint64_t sum = 0, n;
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_COUNT));
+	while (!c.done) {
+		if (number_parse(c.pair.value, &n))
+			sum += n;
+		else
+			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key, "not a count");
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	if (sum == headers)
+		return STATUS_OK;
+	timed_key_space(&v->key, v->db, TIMED_SPACE_COUNT);
+	TRY(catalog_key_status(&v->key));
+	catalog_verify_found(v, FINDING_COUNT, buf_str(&v->key), "%llu items, and %llu are counted",
+			     (unsigned long long)headers, (unsigned long long)sum);
+	return STATUS_OK;
+}
+
+/* ---- Entries ---- */
+
+/* A body that is gone is cleared in parts, and its entry goes when nothing is found any more. */
+static enum status
+verify_is_there(struct catalog_verify *v, struct str id, bool *ret)
+{
+	const struct kv_range_options options = { .limit = 1 };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_future *f;
+
+	timed_key_space(&begin, v->db, TIMED_SPACE_BODY);
+	buf_append_str(&begin, id);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	TRY(catalog_verify_get_range(v, buf_str(&begin), buf_str(&end), &options, &f));
+	*ret = kv_future_range(f).count > 0;
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static enum status
+verify_gone(struct catalog_verify *v, struct bodies *named)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_GONE));
+	while (!c.done) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		uint64_t bucket;
+		bool there = false;
+
+		if (tuple_next_u64(&r, &bucket) == STATUS_OK)
+			TRY(verify_is_there(v, r.rest, &there));
+		else
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "no body that is gone can be here");
+		/* Longer entries are of pieces of a body that is named elsewhere. */
+		if (there && tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT) == r.rest.len)
+			bodies_add(named, r.rest);
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* Most entries are of what expires, and say only where to look. */
+static enum status
+verify_expiry(struct catalog_verify *v, struct bodies *named)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_EXPIRY));
+	while (!c.done) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		uint64_t shard, ms;
+		struct tuple_elem e;
+		size_t id;
+
+		if (tuple_next_u64(&r, &shard) != STATUS_OK ||
+		    tuple_next_u64(&r, &ms) != STATUS_OK || tuple_next(&r, &e) != STATUS_OK) {
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "nothing that expires can be here");
+		} else if (e.kind == TUPLE_NULL) {
+			id = tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT);
+			if (id && id == r.rest.len)
+				bodies_add(named, r.rest);
+		}
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+enum status
+timed_items_verify(struct catalog_verify *v)
+{
+	struct bodies named = { 0 }, there = { 0 };
+	uint64_t headers = 0;
+
+	TRY(verify_headers(v, &headers, &named));
+	TRY(verify_count(v, headers));
+	TRY(verify_bodies(v, &there));
+	TRY(verify_gone(v, &named));
+	TRY(verify_expiry(v, &named));
+	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, NULL)); /* rows alone have a default */
+	if (named.count == there.count && named.sum == there.sum)
+		return STATUS_OK;
+	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
+	TRY(catalog_key_status(&v->key));
+	catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
+			     "%llu bodies are there; headers and entries name %llu, or others",
+			     (unsigned long long)there.count, (unsigned long long)named.count);
+	return STATUS_OK;
+}

@@ -1,0 +1,289 @@
+/* Sorted sets by rank, by score and by name. */
+#include <endian.h>
+
+#include "model/timed/items/item_int.h"
+
+/* A range of the order: from `begin` up to but without `end`, whose ptr is NULL at the very end. */
+struct span {
+	struct str begin;
+	struct str end;
+};
+
+/* ---- Bounds ---- */
+
+/* What lies before all names of a score, or behind all of them. */
+static enum status
+score_order(struct timed_item *item, double score, bool behind, struct str *ret)
+{
+	uint8_t bytes[TIMED_SCORE_BYTES];
+	uint64_t n;
+
+	timed_score_order(score, bytes);
+	memcpy(&n, bytes, sizeof(n));
+	n = htobe64(be64toh(n) + behind);
+	*ret = arena_dup(item->arena, str_of(&n, sizeof(n)));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+bound_order(struct timed_item *item, enum timed_zset_by by, const struct timed_bound *bound,
+	    double score, bool behind, struct str *ret)
+{
+	if (by == TIMED_BY_SCORE)
+		return score_order(item, bound->score, behind, ret);
+	TRY(timed_zset_order(item, score, bound->name, ret));
+	return behind ? timed_key_with(item->arena, *ret, 0, ret) : STATUS_OK;
+}
+
+/* The score of the first member: what all members have, where names are asked for. */
+static enum status
+first_score(struct timed_item *item, double *ret)
+{
+	const struct kv_range_options one = { .limit = 1 };
+	struct str begin, end;
+	struct timed_one first;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
+	TRY(timed_part_key(item, TIMED_PART_BLOCKS, &end));
+	TRY(timed_one_ask(item->t, begin, end, &one, &first));
+	status = timed_one_wait(item->t, &first, item->arena, &pair);
+	*ret = 0;
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	if (pair.value.len < TIMED_SCORE_BYTES)
+		return timed_item_corrupt(item);
+	*ret = timed_score_get((const uint8_t *)pair.value.ptr);
+	return STATUS_OK;
+}
+
+static enum status
+range_span(struct timed_item *item, const struct timed_zset_range *range, struct span *ret)
+{
+	double score = 0;
+
+	*ret = (struct span){ .begin = STR("") };
+	if (range->by == TIMED_BY_NAME)
+		TRY(first_score(item, &score));
+	if (range->lower.kind != TIMED_BOUND_END)
+		TRY(bound_order(item, range->by, &range->lower, score,
+				range->lower.kind == TIMED_BOUND_EXCLUSIVE, &ret->begin));
+	if (range->upper.kind != TIMED_BOUND_END)
+		TRY(bound_order(item, range->by, &range->upper, score,
+				range->upper.kind == TIMED_BOUND_INCLUSIVE, &ret->end));
+	return STATUS_OK;
+}
+
+static bool
+span_is_empty(const struct span *span)
+{
+	return span->end.ptr && str_cmp(span->begin, span->end) >= 0;
+}
+
+/* ---- Ranks ---- */
+
+static enum status
+end_rank(struct timed_item *item, struct str order, uint64_t *ret)
+{
+	return order.ptr ? timed_blocks_rank(item, order, ret) : timed_count(item, ret);
+}
+
+/* Ranks from the least on, with what `skip` and `limit` leave of the range. */
+static void
+ranks_cut(const struct timed_zset_range *range, uint64_t *from, uint64_t *to)
+{
+	uint64_t n = *to > *from ? *to - *from : 0;
+	uint64_t skip = range->skip < n ? range->skip : n;
+	uint64_t take = n - skip < range->limit ? n - skip : range->limit;
+
+	if (range->reverse) {
+		*to -= skip;
+		*from = *to - take;
+	} else {
+		*from += skip;
+		*to = *from + take;
+	}
+}
+
+static enum status
+range_ranks(struct timed_item *item, const struct timed_zset_range *range, uint64_t *ret_from,
+	    uint64_t *ret_to)
+{
+	struct span span;
+	uint64_t count;
+
+	*ret_from = *ret_to = 0;
+	if (range->by != TIMED_BY_RANK) {
+		TRY(range_span(item, range, &span));
+		if (span_is_empty(&span))
+			return STATUS_OK;
+		TRY(end_rank(item, span.begin, ret_from));
+		return end_rank(item, span.end, ret_to);
+	}
+	TRY(timed_count(item, &count));
+	*ret_from = range->from < count ? range->from : count;
+	*ret_to = range->to < count ? range->to : count;
+	if (*ret_to < *ret_from)
+		*ret_to = *ret_from;
+	if (range->reverse) {
+		uint64_t from = count - *ret_to;
+
+		*ret_to = count - *ret_from;
+		*ret_from = from;
+	}
+	return STATUS_OK;
+}
+
+enum status
+timed_zset_range_count(struct timed_item *item, const struct timed_zset_range *range, uint64_t *ret)
+{
+	uint64_t from, to;
+
+	*ret = 0;
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	TRY(range_ranks(item, range, &from, &to));
+	*ret = to > from ? to - from : 0;
+	return STATUS_OK;
+}
+
+enum status
+timed_zset_rank(struct timed_item *item, struct str name, bool reverse, uint64_t *ret_rank,
+		double *ret_score)
+{
+	struct timed_member member = { .name = name };
+	uint64_t count;
+	struct str order;
+
+	TRY(timed_members_get(item, &member, 1));
+	if (!member.found)
+		return STATUS_NOT_FOUND;
+	TRY(timed_zset_order(item, member.score, name, &order));
+	TRY(timed_blocks_rank(item, order, ret_rank));
+	*ret_score = member.score;
+	if (!reverse)
+		return STATUS_OK;
+	TRY(timed_count(item, &count));
+	if (count <= *ret_rank)
+		return timed_item_corrupt(item);
+	*ret_rank = count - 1 - *ret_rank;
+	return STATUS_OK;
+}
+
+/* ---- Members ---- */
+
+/* The whole of a name that has been cut, where the order does not have it: its member does. */
+static enum status
+long_name(struct timed_item *item, struct str cut, struct str *ret)
+{
+	struct timed_leaf_record leaf;
+	struct str key, value;
+	enum status status;
+
+	TRY(timed_cut_key(item, cut, &key));
+	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
+	status = timed_leaf_parse(value, &leaf, item->t->err);
+	if (status == STATUS_CORRUPT || (status == STATUS_OK && !leaf.pieces.there))
+		return timed_item_corrupt(item);
+	TRY(status);
+	TRY(timed_leaf_load(item, &leaf));
+	*ret = leaf.whole;
+	return STATUS_OK;
+}
+
+static enum status
+entry_take(struct timed_item *item, const struct kv_pair *pair, struct timed_member *ret)
+{
+	struct str order;
+
+	TRY(timed_key_tail(item, pair->key, 1, &order));
+	if (order.len < TIMED_SCORE_BYTES || pair->value.len < TIMED_SCORE_BYTES)
+		return timed_item_corrupt(item);
+	*ret = (struct timed_member){
+		.name = str_skip(order, TIMED_SCORE_BYTES),
+		.score = timed_score_get((const uint8_t *)pair->value.ptr),
+		.found = true,
+	};
+	if (timed_is_cut(ret->name) && pair->value.len == TIMED_SCORE_BYTES)
+		return long_name(item, ret->name, &ret->name);
+	if (timed_is_cut(ret->name))
+		ret->name = arena_dup(item->arena, str_skip(pair->value, TIMED_SCORE_BYTES));
+	return ret->name.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* Reads `limit` members of the span from one of its ends, but for the first `skip`. */
+static enum status
+span_read(struct timed_item *item, const struct span *span, bool reverse, uint64_t skip,
+	  size_t limit, struct timed_members *ret)
+{
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
+	struct kv_range_options options = { .reverse = reverse };
+	struct str begin, end;
+	struct kv_pair pair;
+	enum status status = STATUS_NOT_FOUND;
+	size_t cap = 0;
+
+	TRY(timed_order_key(item, span->begin, &begin));
+	if (span->end.ptr)
+		TRY(timed_order_key(item, span->end, &end));
+	else
+		TRY(timed_part_key(item, TIMED_PART_BLOCKS, &end));
+	if (limit < SIZE_MAX - skip)
+		options.limit = skip + limit;
+	if (limit)
+		TRY(timed_cursor_open(&scan, item->t, begin, end, &options));
+	while (limit && (status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
+		if (skip) {
+			skip--;
+			continue;
+		}
+		ret->members = arena_grow(item->arena, ret->members, ret->count, &cap,
+					  sizeof(*ret->members));
+		if (!ret->members)
+			return STATUS_LIMIT;
+		TRY(entry_take(item, &pair, &ret->members[ret->count++]));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Members by their ranks, from the least; in the other order if the range is reversed. */
+static enum status
+ranks_read(struct timed_item *item, const struct timed_zset_range *range, uint64_t from,
+	   uint64_t to, struct timed_members *ret)
+{
+	struct span span = { .begin = STR("") };
+	uint64_t before;
+
+	TRY(timed_blocks_find(item, from, &span.begin, &before));
+	TRY(span_read(item, &span, false, from - before, (size_t)(to - from), ret));
+	for (size_t i = 0; range->reverse && i < ret->count / 2; i++) {
+		struct timed_member member = ret->members[i];
+
+		ret->members[i] = ret->members[ret->count - 1 - i];
+		ret->members[ret->count - 1 - i] = member;
+	}
+	return STATUS_OK;
+}
+
+enum status
+timed_zset_range(struct timed_item *item, const struct timed_zset_range *range,
+		 struct timed_members *ret)
+{
+	struct span span;
+	uint64_t from, to;
+
+	*ret = (struct timed_members){ 0 };
+	if (item->type == TIMED_LEAF || !range->limit)
+		return STATUS_OK;
+	if (range->by != TIMED_BY_RANK && !range->skip) {
+		TRY(range_span(item, range, &span));
+		if (span_is_empty(&span))
+			return STATUS_OK;
+		return span_read(item, &span, range->reverse, 0, range->limit, ret);
+	}
+	TRY(range_ranks(item, range, &from, &to));
+	ranks_cut(range, &from, &to);
+	return to > from ? ranks_read(item, range, from, to, ret) : STATUS_OK;
+}

@@ -1,0 +1,105 @@
+#include <assert.h>
+
+#include "catalog/format.h"
+#include "kv/tuple.h"
+#include "model/timed/rows/rows_int.h"
+
+enum {
+	CELL_FORMAT = 1,
+};
+
+void
+timed_cell_put(const struct timed_cell *cell, struct buf *value)
+{
+	tuple_put_u64(value, CELL_FORMAT);
+	tuple_put_u64(value, cell->type);
+	tuple_put_u64(value, cell->write_us);
+	if (cell->by_default)
+		tuple_put_null(value);
+	else
+		tuple_put_u64(value, cell->at_ms);
+	buf_append_str(value, cell->value);
+}
+
+static enum status
+cell_parse_expiry(struct tuple_reader *r, struct timed_cell *ret)
+{
+	struct tuple_elem e;
+
+	TRY(tuple_next(r, &e));
+	ret->by_default = e.kind == TUPLE_NULL;
+	ret->at_ms = TIMED_CELL_NEVER;
+	if (ret->by_default)
+		return STATUS_OK;
+	if (e.kind != TUPLE_INT || e.negative)
+		return STATUS_CORRUPT;
+	ret->at_ms = e.magnitude;
+	return STATUS_OK;
+}
+
+enum status
+timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
+{
+	struct tuple_reader r = tuple_reader(value);
+	struct timed_cell cell;
+	uint64_t format, type;
+	bool has_value;
+
+	TRY(catalog_format_next(&r, "cell of a row", CELL_FORMAT, &format, err));
+	TRY(tuple_next_u64(&r, &type));
+	if (type >= TIMED_TYPES)
+		return STATUS_CORRUPT;
+	cell.type = (enum timed_type)type;
+	TRY(tuple_next_u64(&r, &cell.write_us));
+	if (cell_parse_expiry(&r, &cell) != STATUS_OK)
+		return STATUS_CORRUPT;
+	cell.value = r.rest;
+	has_value = cell.type == TIMED_LEAF || cell.type == TIMED_VALUE;
+	if (has_value != (cell.value.len > 0))
+		return STATUS_CORRUPT;
+	*ret = cell;
+	return STATUS_OK;
+}
+
+enum status
+timed_cell_scalar(const struct timed_cell *cell, struct arena *arena, struct doc_scalar *ret)
+{
+	AUTO(buf_release) struct buf scratch = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	/* The scalar borrows from the value, which lives as long as a future. */
+	struct str value = arena_dup(arena, cell->value);
+	struct doc_scalar s = { 0 };
+
+	if (!value.ptr)
+		return STATUS_LIMIT;
+	TRY(doc_scalar_read(value, &scratch, &s));
+	if (s.text.len) {
+		s.text = arena_dup(arena, s.text);
+		if (!s.text.ptr)
+			return STATUS_LIMIT;
+	}
+	if (s.more.len) {
+		s.more = arena_dup(arena, s.more);
+		if (!s.more.ptr)
+			return STATUS_LIMIT;
+	}
+	*ret = s;
+	return STATUS_OK;
+}
+
+uint64_t
+timed_cell_expires_ms(const struct catalog_db *db, const struct timed_cell *cell)
+{
+	uint64_t ttl_ms = db->options[TIMED_OPTION_TTL_MS];
+
+	if (!cell->by_default)
+		return cell->at_ms;
+	return ttl_ms ? cell->write_us / TIMED_US_PER_MS + ttl_ms : 0;
+}
+
+bool
+timed_has_expired(const struct timed *t, const struct timed_cell *cell)
+{
+	uint64_t at = timed_cell_expires_ms(t->db, cell);
+
+	return at && at <= t->now_us / TIMED_US_PER_MS;
+}

@@ -1,0 +1,107 @@
+/* Cells as `frond inspect` shows them: (0x1f03, 'user1', 10), msg_column_id, 2026-… -> 'hello' */
+#include "model/timed/rows/rows_int.h"
+
+enum {
+	DRAW_ARENA_BYTES = 1024 * 1024,
+	MS_PER_SECOND = 1000,
+};
+
+/* As it was given, in seconds from the write on; none where nothing would expire anyway. */
+static void
+draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret)
+{
+	uint64_t from_ms = cell->write_us / TIMED_US_PER_MS;
+	uint64_t ttl_ms;
+
+	if (cell->by_default)
+		return;
+	if (cell->at_ms == TIMED_CELL_NEVER) {
+		buf_append_cstr(ret, db->options[TIMED_OPTION_TTL_MS] ? "(TTL = 0) " : "");
+		return;
+	}
+	ttl_ms = cell->at_ms > from_ms ? cell->at_ms - from_ms : 0;
+	buf_printf(ret, "(TTL = %llu", (unsigned long long)(ttl_ms / MS_PER_SECOND));
+	if (ttl_ms % MS_PER_SECOND)
+		buf_printf(ret, ".%03u", (unsigned)(ttl_ms % MS_PER_SECOND));
+	buf_append_cstr(ret, ") ");
+}
+
+static enum status
+draw_value(const struct timed_cell *cell, struct arena *arena, struct buf *ret)
+{
+	struct doc_scalar s;
+
+	switch (cell->type) {
+	case TIMED_INSERTED:
+		buf_append_cstr(ret, "[NULL]");
+		return STATUS_OK;
+	case TIMED_HASH:
+		buf_append_cstr(ret, "[Redis-Hash-Type]");
+		return STATUS_OK;
+	case TIMED_SET:
+		buf_append_cstr(ret, "[Redis-Set-Type]");
+		return STATUS_OK;
+	case TIMED_LEAF:
+	case TIMED_VALUE:
+	case TIMED_ZSET:
+	case TIMED_LIST:
+	case TIMED_STREAM:
+	case TIMED_TYPES:
+		break;
+	}
+	TRY(timed_cell_scalar(cell, arena, &s));
+	timed_draw_scalar(&s, ret);
+	return STATUS_OK;
+}
+
+static enum status
+draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct arena *arena,
+	  struct buf *ret)
+{
+	const struct timed_schema *schema = timed_schema_of(db);
+	struct timed_place place;
+	struct timed_cell cell;
+
+	TRY(timed_place_parse(schema, tail, arena, &place));
+	TRY(timed_cell_parse(value, &cell, NULL));
+	timed_draw_place(schema, &place, ret);
+	if (cell.type == TIMED_INSERTED)
+		buf_append_cstr(ret, ", liveness_column_id");
+	buf_append_cstr(ret, ", ");
+	timed_draw_time(cell.write_us, ret);
+	buf_append_cstr(ret, " -> ");
+	draw_ttl(db, &cell, ret);
+	return draw_value(&cell, arena, ret);
+}
+
+enum status
+timed_rows_draw_key(const struct catalog_db *db, uint64_t space, struct str tail,
+		    struct arena *arena, struct buf *ret)
+{
+	struct timed_place place;
+
+	if (space != TIMED_SPACE_ROWS)
+		return STATUS_NOT_FOUND;
+	TRY(timed_place_parse(timed_schema_of(db), tail, arena, &place));
+	timed_draw_place(timed_schema_of(db), &place, ret);
+	return STATUS_OK;
+}
+
+bool
+timed_rows_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
+		     struct buf *ret)
+{
+	struct arena *arena;
+	enum status status = STATUS_NOT_FOUND;
+	size_t len = ret->len;
+
+	if (space != TIMED_SPACE_ROWS)
+		return timed_draw_pair(db, space, tail, value, ret);
+	arena = db->extension ? arena_new(DRAW_ARENA_BYTES) : NULL;
+	if (arena)
+		status = draw_cell(db, tail, value, arena, ret);
+	arena_free(arena);
+	if (status != STATUS_OK)
+		ret->len = len;
+	return status == STATUS_OK;
+}

@@ -1,0 +1,186 @@
+/* Keys of rows as they are written; ../keys.c reads them. */
+#include "kv/tuple.h"
+#include "model/timed/rows/rows_int.h"
+
+enum {
+	COMPONENTS_BYTES = TIMED_KEY_BYTES,
+};
+
+static enum status
+key_fail_too_long(struct timed *t)
+{
+	return err_set(t->err, STATUS_KEY_TOO_LARGE,
+		       "the key of a row and a path in it may have %d bytes (TIMED_KEY_BYTES)",
+		       TIMED_KEY_BYTES);
+}
+
+static bool
+kind_can_be_key(enum doc_kind kind)
+{
+	switch ((int)kind) {
+	case DOC_BOOL:
+	case DOC_TEXT:
+	case DOC_BYTES:
+	case DOC_INT8:
+	case DOC_INT16:
+	case DOC_INT32:
+	case DOC_INT64:
+	case DOC_INTEGER:
+	case DOC_DECIMAL:
+	case DOC_DECIMAL128:
+	case DOC_FLOAT:
+	case DOC_DOUBLE:
+	case DOC_UUID:
+	case DOC_TIMEUUID:
+	case DOC_DATE:
+	case DOC_DAY:
+	case DOC_TIME:
+	case DOC_INET:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum status
+component_put(struct timed *t, const struct doc_scalar *s, bool descending, struct buf *to)
+{
+	size_t from = to->len;
+	enum status status;
+
+	if (!kind_can_be_key(s->kind))
+		return err_set(t->err, STATUS_INVALID,
+			       "a value of this type cannot be part of a key");
+	status = doc_key_put(to, DOC_KEY_TYPED, s);
+	if (status == STATUS_LIMIT)
+		return key_fail_too_long(t);
+	TRY(status);
+	if (descending)
+		doc_key_invert(to, from);
+	return STATUS_OK;
+}
+
+/* The components from `from` to `to`, behind the hash where they are the hash components. */
+static enum status
+key_put_components(struct timed *t, const struct timed_key *key, size_t from, size_t to,
+		   struct buf *ret)
+{
+	const struct timed_schema *schema = timed_schema_of(t->db);
+	AUTO(buf_release) struct buf components = BUF_INIT(COMPONENTS_BYTES);
+	bool hashed = from == 0;
+
+	if (hashed) {
+		buf_append_byte(&components, 0);
+		buf_append_byte(&components, 0);
+	}
+	for (size_t i = from; i < to; i++)
+		TRY(component_put(t, &key->parts[i], schema->key[i].descending, &components));
+	if (hashed) {
+		uint16_t hash = timed_hash16(str_skip(buf_str(&components), TIMED_HASH_BYTES));
+
+		components.ptr[0] = (char)(hash >> 8);
+		components.ptr[1] = (char)hash;
+	}
+	tuple_put_bytes(ret, buf_str(&components));
+	return STATUS_OK;
+}
+
+static enum status
+key_check_bytes(struct timed *t, const struct buf *key)
+{
+	TRY(catalog_key_status(key));
+	/* Of the two elements and a path, whatever the number of the database is. */
+	if (key->len - t->db->prefix.len - TIMED_SPACE_BYTES > TIMED_KEY_BYTES)
+		return key_fail_too_long(t);
+	return STATUS_OK;
+}
+
+enum status
+timed_key_hash(struct timed *t, const struct timed_key *hash, struct buf *ret)
+{
+	const struct timed_schema *schema = timed_schema_of(t->db);
+
+	if (hash->count < schema->hash_count)
+		return err_set(t->err, STATUS_INVALID, "a hash component of the key is missing");
+	timed_key_space(ret, t->db, TIMED_SPACE_ROWS);
+	TRY(key_put_components(t, hash, 0, schema->hash_count, ret));
+	return key_check_bytes(t, ret);
+}
+
+enum status
+timed_key_row(struct timed *t, const struct timed_key *key, struct buf *ret)
+{
+	const struct timed_schema *schema = timed_schema_of(t->db);
+
+	if (key->count != schema->key_count)
+		return err_set(t->err, STATUS_INVALID, "a row's key has %zu components here",
+			       schema->key_count);
+	TRY(timed_key_hash(t, key, ret));
+	TRY(key_put_components(t, key, schema->hash_count, schema->key_count, ret));
+	return key_check_bytes(t, ret);
+}
+
+/* Appends the components of the edge as the beginning of an element of bytes. */
+static enum status
+key_put_edge(struct timed *t, const struct timed_edge *edge, struct buf *key)
+{
+	const struct timed_schema *schema = timed_schema_of(t->db);
+	const struct timed_key_column *columns = schema->key + schema->hash_count;
+	AUTO(buf_release) struct buf components = BUF_INIT(COMPONENTS_BYTES);
+
+	if (edge->count > schema->key_count - schema->hash_count)
+		return err_set(t->err, STATUS_INVALID, "a row's key has %zu range components here",
+			       schema->key_count - schema->hash_count);
+	for (size_t i = 0; i < edge->count; i++)
+		TRY(component_put(t, &edge->parts[i], columns[i].descending, &components));
+	tuple_put_bytes(key, buf_str(&components));
+	TRY(buf_status(key));
+	/* Without the end of the element, keys that go on with other components lie behind. */
+	key->len--;
+	return key_check_bytes(t, key);
+}
+
+enum status
+timed_key_rows(struct timed *t, const struct timed_rows *rows, struct buf *begin, struct buf *end)
+{
+	TRY(timed_key_hash(t, rows->hash, begin));
+	buf_append_str(end, buf_str(begin));
+	if (rows->from.kind != TIMED_BOUND_END)
+		TRY(key_put_edge(t, &rows->from, begin));
+	if (rows->from.kind == TIMED_BOUND_EXCLUSIVE)
+		buf_append_byte(begin, CATALOG_KEY_LAST);
+	if (rows->to.kind != TIMED_BOUND_END)
+		TRY(key_put_edge(t, &rows->to, end));
+	if (rows->to.kind != TIMED_BOUND_EXCLUSIVE)
+		buf_append_byte(end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(begin));
+	TRY(catalog_key_status(end));
+	/* The edges the wrong way round are a range without rows. */
+	if (str_cmp(buf_str(begin), buf_str(end)) > 0) {
+		buf_clear(end);
+		buf_append_str(end, buf_str(begin));
+	}
+	return catalog_key_status(end);
+}
+
+enum status
+timed_key_path(struct timed *t, const struct timed_path *path, struct buf *key)
+{
+	AUTO(buf_release) struct buf component = BUF_INIT(COMPONENTS_BYTES);
+
+	for (size_t i = 0; i < path->count; i++) {
+		const struct timed_step *step = &path->steps[i];
+
+		if (step->column) {
+			tuple_put_u64(key, step->column);
+			continue;
+		}
+		buf_clear(&component);
+		TRY(component_put(t, &step->key, false, &component));
+		tuple_put_bytes(key, buf_str(&component));
+	}
+	if (path->count > TIMED_PATH_STEPS)
+		return err_set(t->err, STATUS_INVALID,
+			       "a path may have %d steps (TIMED_PATH_STEPS)", TIMED_PATH_STEPS);
+	return key_check_bytes(t, key);
+}
