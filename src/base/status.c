@@ -40,6 +40,7 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_UNAUTHORIZED] = "unauthorized",
 	[STATUS_FORBIDDEN] = "forbidden",
 	[STATUS_UNVETTED] = "unvetted",
+	[STATUS_ANSWERED] = "answered",
 	[STATUS_JSON_SYNTAX] = "json_syntax",
 	[STATUS_JSON_UTF8] = "json_utf8",
 	[STATUS_JSON_DEPTH] = "json_depth",

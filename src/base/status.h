@@ -61,6 +61,7 @@ enum status {
 	STATUS_UNAUTHORIZED,
 	STATUS_FORBIDDEN,
 	STATUS_UNVETTED, /* validators have to see what is written first; nothing was written */
+	STATUS_ANSWERED, /* the client has made an error, and has been told of it already */
 
 	/* JSON text and the trees in it. */
 	STATUS_JSON_SYNTAX,

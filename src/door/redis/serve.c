@@ -748,7 +748,7 @@ run_alone(struct request_call *q)
 	if (c->end == CLIENT_ENDS)
 		return;
 	from = c->out.len;
-	status = q->command->run(&call);
+	status = command_run(&call);
 	c->db = call.db;
 	if (status != STATUS_OK) {
 		c->out.len = from;

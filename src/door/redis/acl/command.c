@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "door/redis/acl/subcommand.h"
-#include "door/redis/wire/error.h"
 #include "door/redis/wire/number.h"
 
 const char *const command_groups[COMMAND_GROUPS] = {
@@ -219,93 +218,47 @@ command_keys(const struct command *command, const struct str *argv, size_t argc,
 /* ---- Answers ---- */
 
 enum status
-call_syntax_error(struct call *c)
-{
-	reply_error(c->reply, STR(ERROR_SYNTAX));
-	return STATUS_OK;
-}
-
-enum status
-call_wrong_type(struct call *c)
-{
-	reply_error(c->reply, STR(ERROR_WRONG_TYPE));
-	return STATUS_OK;
-}
-
-enum status
-call_not_integer(struct call *c)
-{
-	reply_error(c->reply, STR(ERROR_NOT_INTEGER));
-	return STATUS_OK;
-}
-
-enum status
-call_not_float(struct call *c)
-{
-	reply_error(c->reply, STR(ERROR_NOT_FLOAT));
-	return STATUS_OK;
-}
-
-enum status
-call_wrong_arity(struct call *c)
-{
-	reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command", c->command->name);
-	return STATUS_OK;
-}
-
-enum status
 call_unknown_subcommand(struct call *c)
 {
 	char upper[COMMAND_NAME_BYTES];
 
 	command_upper_name(c->command, upper);
-	reply_errorf(c->reply,
-		     "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
-		     STR_ARG(call_shown(c->argv[1])), upper);
+	return call_errorf(
+		c, "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
+		STR_ARG(call_shown(c->argv[1])), upper);
+}
+
+enum status
+call_int(struct call *c, size_t i, int64_t *ret)
+{
+	return number_read_i64(c->argv[i], ret) ? STATUS_OK : call_not_integer(c);
+}
+
+enum status
+call_count(struct call *c, size_t i, int64_t most, int64_t *ret)
+{
+	TRY(call_int(c, i, ret));
+	if (*ret == INT64_MIN)
+		return call_error(c, STR("ERR value is out of range, value must between "
+					 "-9223372036854775807 and 9223372036854775807"));
+	if (*ret < -most || *ret > most)
+		return call_error(c, STR("ERR value is out of range"));
 	return STATUS_OK;
 }
 
-bool
-call_int(struct call *c, size_t i, int64_t *ret)
-{
-	if (number_read_i64(c->argv[i], ret))
-		return true;
-	(void)call_not_integer(c);
-	return false;
-}
-
-bool
-call_count(struct call *c, size_t i, int64_t most, int64_t *ret)
-{
-	if (!call_int(c, i, ret))
-		return false;
-	if (*ret == INT64_MIN)
-		reply_error(c->reply, STR("ERR value is out of range, value must between "
-					  "-9223372036854775807 and 9223372036854775807"));
-	else if (*ret < -most || *ret > most)
-		reply_error(c->reply, STR("ERR value is out of range"));
-	else
-		return true;
-	return false;
-}
-
-bool
+enum status
 call_int_range(struct call *c, size_t i, int64_t least, int64_t most, const char *text,
 	       int64_t *ret)
 {
 	if (number_read_i64(c->argv[i], ret) && *ret >= least && *ret <= most)
-		return true;
-	reply_errorf(c->reply, "ERR %s", text);
-	return false;
+		return STATUS_OK;
+	return call_errorf(c, "ERR %s", text);
 }
 
-bool
+enum status
 call_double(struct call *c, size_t i, double *ret)
 {
-	if (number_read_double(c->argv[i], ret))
-		return true;
-	(void)call_not_float(c);
-	return false;
+	return number_read_double(c->argv[i], ret) ? STATUS_OK : call_not_float(c);
 }
 
 enum status

@@ -1,11 +1,12 @@
 /*
  * What a command is: a row of the table (table.c), and a call of it.
  *
- * A handler answers into call->reply and returns STATUS_OK, also where the answer is an error that
- * the client has made. Another status says that the store has failed; whoever called the handler
- * drops what it has answered. A handler that works on data may be called again for one command,
- * since a transaction may have several attempts: whatever it changes outside of the transaction is
- * an effect (txn.h), which happens after the commit.
+ * A handler answers into call->reply and returns STATUS_OK, or STATUS_ANSWERED where the answer is
+ * an error that the client has made; command_run() takes them for the same. Another status says
+ * that the store has failed; whoever called the handler drops what it has answered. A handler that
+ * works on data may be called again for one command, since a transaction may have several attempts:
+ * whatever it changes outside of the transaction is an effect (txn.h), which happens after the
+ * commit.
  */
 #ifndef FROND_DOOR_REDIS_ACL_COMMAND_H
 #define FROND_DOOR_REDIS_ACL_COMMAND_H
@@ -13,7 +14,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/str.h"
-#include "door/redis/wire/reply.h"
+#include "door/redis/wire/error.h"
 
 struct call;
 struct client;
@@ -186,6 +187,15 @@ command_is_refused(const struct command *command)
 	return command->run == cmd_refused;
 }
 
+/* Runs the command's handler. An error that the client has made is an answer like others. */
+MUST_USE static inline enum status
+command_run(struct call *c)
+{
+	enum status status = c->command->run(c);
+
+	return status == STATUS_ANSWERED ? STATUS_OK : status;
+}
+
 /* True if its transaction must not be a read-only one. */
 static inline bool
 command_may_write(const struct command *command)
@@ -208,23 +218,61 @@ call_arg_is(const struct call *c, size_t i, const char *word)
 	return i < c->argc && str_eq_nocase(c->argv[i], str_from_cstr(word));
 }
 
-/* The answers that many commands have. Each returns STATUS_OK. */
-enum status call_syntax_error(struct call *c);
-enum status call_wrong_type(struct call *c);
-enum status call_not_integer(struct call *c);
-enum status call_not_float(struct call *c);
-enum status call_wrong_arity(struct call *c);
-/* Of arguments that a subcommand does not take, too. */
-enum status call_unknown_subcommand(struct call *c);
+/*
+ * Answers an error that the client has made, as reply_error() and reply_errorf() do. The value is
+ * STATUS_ANSWERED; here, so that the compiler sees which outputs are set where it is not returned.
+ */
+MUST_USE static inline enum status
+call_error(struct call *c, struct str text)
+{
+	reply_error(c->reply, text);
+	return STATUS_ANSWERED;
+}
 
-/* Reads an integer out of an argument. False: the error has been answered. */
-bool call_int(struct call *c, size_t i, int64_t *ret);
+#define call_errorf(c, ...) (reply_errorf((c)->reply, __VA_ARGS__), STATUS_ANSWERED)
+
+/* The errors that many commands have; likewise. */
+MUST_USE static inline enum status
+call_syntax_error(struct call *c)
+{
+	return call_error(c, STR(ERROR_SYNTAX));
+}
+
+MUST_USE static inline enum status
+call_wrong_type(struct call *c)
+{
+	return call_error(c, STR(ERROR_WRONG_TYPE));
+}
+
+MUST_USE static inline enum status
+call_not_integer(struct call *c)
+{
+	return call_error(c, STR(ERROR_NOT_INTEGER));
+}
+
+MUST_USE static inline enum status
+call_not_float(struct call *c)
+{
+	return call_error(c, STR(ERROR_NOT_FLOAT));
+}
+
+MUST_USE static inline enum status
+call_wrong_arity(struct call *c)
+{
+	return call_errorf(c, "ERR wrong number of arguments for '%s' command", c->command->name);
+}
+
+/* Of arguments that a subcommand does not take, too. */
+MUST_USE enum status call_unknown_subcommand(struct call *c);
+
+/* Reads an integer out of an argument. STATUS_ANSWERED if there is none. */
+MUST_USE enum status call_int(struct call *c, size_t i, int64_t *ret);
 /* The same within bounds, with Redis's text for what is not. */
-bool call_int_range(struct call *c, size_t i, int64_t least, int64_t most, const char *text,
-		    int64_t *ret);
+MUST_USE enum status call_int_range(struct call *c, size_t i, int64_t least, int64_t most,
+				    const char *text, int64_t *ret);
 /* The same of how many members are wanted: a negative number wants them again and again. */
-bool call_count(struct call *c, size_t i, int64_t most, int64_t *ret);
-bool call_double(struct call *c, size_t i, double *ret);
+MUST_USE enum status call_count(struct call *c, size_t i, int64_t most, int64_t *ret);
+MUST_USE enum status call_double(struct call *c, size_t i, double *ret);
 
 /* Answers a help text, as CONFIG HELP does. */
 enum status call_help(struct call *c, const char *const *lines, size_t count);

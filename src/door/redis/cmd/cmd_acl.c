@@ -49,11 +49,9 @@ acl_cat(struct call *c)
 	}
 	while (category < acl_category_count && !call_arg_is(c, 2, acl_categories[category]))
 		category++;
-	if (category == acl_category_count) {
-		reply_errorf(c->reply, "ERR Unknown category '%.*s'",
-			     STR_ARG(call_shown(c->argv[2])));
-		return STATUS_OK;
-	}
+	if (category == acl_category_count)
+		return call_errorf(c, "ERR Unknown category '%.*s'",
+				   STR_ARG(call_shown(c->argv[2])));
 	for (size_t i = 0; i < command_count; i++)
 		count += acl_cat_command(c, &command_table[i], category);
 	reply_later_end(c->reply, place, '*', count);
@@ -122,14 +120,13 @@ acl_genpass(struct call *c)
 	AUTO(buf_release) struct buf hex = BUF_INIT(2 * sizeof(bytes));
 	int64_t bits = GENPASS_BITS;
 
-	if (c->argc == 3 && !call_int(c, 2, &bits))
-		return STATUS_OK;
-	if (c->argc == 3 &&
-	    !call_int_range(c, 2, 1, GENPASS_BITS_MOST,
-			    "ACL GENPASS argument must be the number of bits for the output "
-			    "password, a positive number up to 4096",
-			    &bits))
-		return STATUS_OK;
+	if (c->argc == 3)
+		TRY(call_int(c, 2, &bits));
+	if (c->argc == 3)
+		TRY(call_int_range(c, 2, 1, GENPASS_BITS_MOST,
+				   "ACL GENPASS argument must be the number of bits for the output "
+				   "password, a positive number up to 4096",
+				   &bits));
 	rand_bytes(bytes, sizeof(bytes));
 	buf_append_hex(&hex, str_of(bytes, sizeof(bytes)));
 	TRY(buf_status(&hex));
@@ -165,26 +162,24 @@ acl_of_person(struct call *c, struct str name, struct acl *ret, bool *ret_there)
 	return status == STATUS_UNAUTHORIZED ? STATUS_OK : status;
 }
 
-/* The command that is tried, with that many arguments; NULL: the error has been answered. */
-static const struct command *
-dryrun_command(struct call *c, char name[static SUBCOMMAND_NAME_BYTES])
+/* The command that is tried, with that many arguments. */
+static enum status
+dryrun_command(struct call *c, char name[static SUBCOMMAND_NAME_BYTES], const struct command **ret)
 {
 	const struct command *command = command_find(c->argv[3]);
 	const struct subcommand *sub;
 
 	sub = command ? subcommand_called(command, c->argv + 3, c->argc - 3) : NULL;
 	if (!command || (command->flags & COMMAND_CONTAINER && c->argc > 4 && !sub &&
-			 !command_is_refused(command))) {
-		reply_errorf(c->reply, "ERR Command '%.*s' not found",
-			     STR_ARG(call_shown(c->argv[3])));
-		return NULL;
-	}
+			 !command_is_refused(command)))
+		return call_errorf(c, "ERR Command '%.*s' not found",
+				   STR_ARG(call_shown(c->argv[3])));
 	subcommand_name_call(command, c->argv + 3, c->argc - 3, name);
-	if (command_takes(command, c->argc - 3) &&
-	    (!sub || command_arity_takes(sub->arity, c->argc - 3)))
-		return command;
-	reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command", name);
-	return NULL;
+	if (!command_takes(command, c->argc - 3) ||
+	    (sub && !command_arity_takes(sub->arity, c->argc - 3)))
+		return call_errorf(c, "ERR wrong number of arguments for '%s' command", name);
+	*ret = command;
+	return STATUS_OK;
 }
 
 static enum status
@@ -204,14 +199,9 @@ acl_dryrun(struct call *c)
 	bool there;
 
 	TRY(acl_of_person(c, c->argv[2], &acl, &there));
-	if (!there) {
-		reply_errorf(c->reply, "ERR User '%.*s' not found",
-			     STR_ARG(call_shown(c->argv[2])));
-		return STATUS_OK;
-	}
-	command = dryrun_command(c, name);
-	if (!command)
-		return STATUS_OK;
+	if (!there)
+		return call_errorf(c, "ERR User '%.*s' not found", STR_ARG(call_shown(c->argv[2])));
+	TRY(dryrun_command(c, name, &command));
 	denial = acl_check(&acl, command, c->argv + 3, c->argc - 3, c->arena, &object);
 	if (denial == ACL_ALLOWED) {
 		reply_ok(c->reply);
@@ -239,8 +229,8 @@ acl_log(struct call *c)
 		reply_ok(c->reply);
 		return STATUS_OK;
 	}
-	if (c->argc == 3 && !call_int(c, 2, &most))
-		return STATUS_OK;
+	if (c->argc == 3)
+		TRY(call_int(c, 2, &most));
 	acl_log_get(c->redis, most, c->reply);
 	return STATUS_OK;
 }

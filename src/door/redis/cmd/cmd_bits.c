@@ -12,7 +12,7 @@ static const uint64_t bits_most = UINT64_C(8) * DATA_VALUE_BYTES;
 
 /* ---- One bit ---- */
 
-static bool
+static enum status
 read_offset(struct call *c, struct str s, bool hash, unsigned bits, uint64_t *ret)
 {
 	int64_t n;
@@ -24,10 +24,9 @@ read_offset(struct call *c, struct str s, bool hash, unsigned bits, uint64_t *re
 	if (number_read_i64(s, &n) && n >= 0 &&
 	    !(hash && __builtin_mul_overflow(n, (int64_t)bits, &n)) && (uint64_t)n < bits_most) {
 		*ret = (uint64_t)n;
-		return true;
+		return STATUS_OK;
 	}
-	reply_error(c->reply, STR("ERR bit offset is not an integer or out of range"));
-	return false;
+	return call_error(c, STR("ERR bit offset is not an integer or out of range"));
 }
 
 /* The byte at an offset of a value; 0 behind its end. */
@@ -58,11 +57,8 @@ cmd_getbit(struct call *c)
 	uint64_t offset;
 	uint8_t byte;
 
-	if (!read_offset(c, c->argv[2], false, 0, &offset))
-		return STATUS_OK;
+	TRY(read_offset(c, c->argv[2], false, 0, &offset));
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(read_byte(item, offset / 8, &byte));
 	reply_int(c->reply, byte >> (7 - offset % 8) & 1);
 	return STATUS_OK;
@@ -76,13 +72,9 @@ cmd_setbit(struct call *c)
 	uint8_t old, byte, bit;
 	int64_t on;
 
-	if (!read_offset(c, c->argv[2], false, 0, &offset))
-		return STATUS_OK;
-	if (!call_int_range(c, 3, 0, 1, "bit is not an integer or out of range", &on))
-		return STATUS_OK;
+	TRY(read_offset(c, c->argv[2], false, 0, &offset));
+	TRY(call_int_range(c, 3, 0, 1, "bit is not an integer or out of range", &on));
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(read_byte(item, offset / 8, &old));
 	bit = (uint8_t)(1 << (7 - offset % 8));
 	reply_int(c->reply, old & bit ? 1 : 0);
@@ -102,22 +94,21 @@ struct bit_range {
 	bool empty;
 };
 
-/* BIT or BYTE, if it is there. False: an error has been answered. */
-static bool
+/* BIT or BYTE, if it is there. */
+static enum status
 read_unit(struct call *c, size_t i, bool *ret_bits)
 {
 	*ret_bits = call_arg_is(c, i, "bit");
 	if (i >= c->argc || *ret_bits || call_arg_is(c, i, "byte"))
-		return true;
-	(void)call_syntax_error(c);
-	return false;
+		return STATUS_OK;
+	return call_syntax_error(c);
 }
 
 /*
- * False: an error has been answered. `first`: the argument of the start; absent: all. Which of two
+ * `first`: the argument of the start; absent: all. Which of two
  * errors is told depends on the command: BITPOS looks at the unit before the end.
  */
-static bool
+static enum status
 read_range(struct call *c, size_t first, uint64_t length, struct bit_range *ret, bool *ret_ends)
 {
 	bool bitpos = first == 3;
@@ -125,33 +116,31 @@ read_range(struct call *c, size_t first, uint64_t length, struct bit_range *ret,
 	int64_t from = 0, to = -1;
 
 	*ret_ends = first + 1 < c->argc;
-	if (c->argc > first + 3) {
-		(void)call_syntax_error(c);
-		return false;
-	}
-	if (first < c->argc && !call_int(c, first, &from))
-		return false;
-	if (bitpos && !read_unit(c, first + 2, &bits))
-		return false;
-	if (first + 1 < c->argc && !call_int(c, first + 1, &to))
-		return false;
+	if (c->argc > first + 3)
+		return call_syntax_error(c);
+	if (first < c->argc)
+		TRY(call_int(c, first, &from));
+	if (bitpos)
+		TRY(read_unit(c, first + 2, &bits));
+	if (first + 1 < c->argc)
+		TRY(call_int(c, first + 1, &to));
 	ret->inverted = from < 0 && to < 0 && from > to;
 	if (!bitpos && ret->inverted) {
 		ret->empty = true;
-		return true;
+		return STATUS_OK;
 	}
-	if (!bitpos && !read_unit(c, first + 2, &bits))
-		return false;
+	if (!bitpos)
+		TRY(read_unit(c, first + 2, &bits));
 	if (bits)
 		length *= 8;
 	if (to < 0 && to + (int64_t)length < 0)
 		to = -(int64_t)length;
 	ret->empty = !data_clip_range(&from, &to, length);
 	if (ret->empty)
-		return true;
+		return STATUS_OK;
 	ret->from = bits ? (uint64_t)from : (uint64_t)from * 8;
 	ret->to = bits ? (uint64_t)to : (uint64_t)to * 8 + 7;
-	return true;
+	return STATUS_OK;
 }
 
 /* The bits of a range, in parts, so that the arena need not have room for all of them. */
@@ -214,16 +203,13 @@ cmd_bitcount(struct call *c)
 	bool ends;
 
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type == TIMED_LEAF) {
 		reply_int(c->reply, 0);
 		return STATUS_OK;
 	}
 	if (c->argc == 3 || c->argc > 5)
 		return call_syntax_error(c);
-	if (!read_range(c, 2, item->length, &range, &ends))
-		return STATUS_OK;
+	TRY(read_range(c, 2, item->length, &range, &ends));
 	if (range.empty) {
 		reply_int(c->reply, 0);
 		return STATUS_OK;
@@ -268,21 +254,15 @@ cmd_bitpos(struct call *c)
 	int64_t bit, at;
 	bool ends;
 
-	if (!call_int(c, 2, &bit))
-		return STATUS_OK;
-	if (bit != 0 && bit != 1) {
-		reply_error(c->reply, STR("ERR The bit argument must be 1 or 0."));
-		return STATUS_OK;
-	}
+	TRY(call_int(c, 2, &bit));
+	if (bit != 0 && bit != 1)
+		return call_error(c, STR("ERR The bit argument must be 1 or 0."));
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type == TIMED_LEAF) {
 		reply_int(c->reply, bit ? -1 : 0);
 		return STATUS_OK;
 	}
-	if (!read_range(c, 3, item->length, &range, &ends))
-		return STATUS_OK;
+	TRY(read_range(c, 3, item->length, &range, &ends));
 	if (range.empty) {
 		reply_int(c->reply, -1);
 		return STATUS_OK;
@@ -312,7 +292,7 @@ enum bit_operation {
 	BIT_NOT,
 };
 
-static bool
+static enum status
 read_operation(struct call *c, enum bit_operation *ret)
 {
 	static const char *const names[] = { "and", "or", "xor", "not" };
@@ -321,15 +301,12 @@ read_operation(struct call *c, enum bit_operation *ret)
 		if (!call_arg_is(c, 1, names[i]))
 			continue;
 		*ret = (enum bit_operation)i;
-		if (*ret == BIT_NOT && c->argc != 4) {
-			reply_error(c->reply,
-				    STR("ERR BITOP NOT must be called with a single source key."));
-			return false;
-		}
-		return true;
+		if (*ret == BIT_NOT && c->argc != 4)
+			return call_error(
+				c, STR("ERR BITOP NOT must be called with a single source key."));
+		return STATUS_OK;
 	}
-	(void)call_syntax_error(c);
-	return false;
+	return call_syntax_error(c);
 }
 
 static uint8_t
@@ -362,14 +339,11 @@ cmd_bitop(struct call *c)
 
 	if (!values)
 		return STATUS_LIMIT;
-	if (!read_operation(c, &operation))
-		return STATUS_OK;
+	TRY(read_operation(c, &operation));
 	for (size_t i = 0; i < count; i++) {
 		struct timed_item *item;
 
 		TRY(data_item_read(c, i + 3, TIMED_VALUE, &item));
-		if (!item)
-			return STATUS_OK;
 		TRY(data_value(item, &values[i]));
 		if (values[i].len > longest)
 			longest = values[i].len;
@@ -412,7 +386,7 @@ struct field {
 	enum overflow overflow;
 };
 
-static bool
+static enum status
 field_read_type(struct call *c, struct str s, struct field *f)
 {
 	int64_t bits = 0;
@@ -422,15 +396,14 @@ field_read_type(struct call *c, struct str s, struct field *f)
 	    number_read_i64(str_skip(s, 1), &bits) && bits >= 1 &&
 	    bits <= (f->is_signed ? 64 : 63)) {
 		f->bits = (unsigned)bits;
-		return true;
+		return STATUS_OK;
 	}
-	reply_error(c->reply, STR("ERR Invalid bitfield type. Use something like i16 u8. Note that "
-				  "u64 is not supported but i64 is."));
-	return false;
+	return call_error(c, STR("ERR Invalid bitfield type. Use something like i16 u8. Note that "
+				 "u64 is not supported but i64 is."));
 }
 
-/* One operation at argument `*i`. False: an error has been answered. */
-static bool
+/* One operation at argument `*i`. */
+static enum status
 field_read(struct call *c, size_t *i, enum overflow *overflow, struct field *f, bool *ret_any)
 {
 	size_t left = c->argc - *i - 1;
@@ -445,10 +418,9 @@ field_read(struct call *c, size_t *i, enum overflow *overflow, struct field *f, 
 		} else if (call_arg_is(c, *i, "fail")) {
 			*overflow = OVERFLOW_FAIL;
 		} else {
-			reply_error(c->reply, STR("ERR Invalid OVERFLOW type specified"));
-			return false;
+			return call_error(c, STR("ERR Invalid OVERFLOW type specified"));
 		}
-		return true;
+		return STATUS_OK;
 	}
 	*f = (struct field){ .overflow = *overflow };
 	if (call_arg_is(c, *i, "get") && left >= 2) {
@@ -458,17 +430,15 @@ field_read(struct call *c, size_t *i, enum overflow *overflow, struct field *f, 
 	} else if (call_arg_is(c, *i, "incrby") && left >= 3) {
 		f->kind = FIELD_INCRBY;
 	} else {
-		(void)call_syntax_error(c);
-		return false;
+		return call_syntax_error(c);
 	}
-	if (!field_read_type(c, c->argv[*i + 1], f) ||
-	    !read_offset(c, c->argv[*i + 2], true, f->bits, &f->offset))
-		return false;
+	TRY(field_read_type(c, c->argv[*i + 1], f));
+	TRY(read_offset(c, c->argv[*i + 2], true, f->bits, &f->offset));
 	*i += 2;
-	if (f->kind != FIELD_GET && !call_int(c, ++*i, &f->value))
-		return false;
+	if (f->kind != FIELD_GET)
+		TRY(call_int(c, ++*i, &f->value));
 	*ret_any = true;
-	return true;
+	return STATUS_OK;
 }
 
 /* The bytes that the field lies in; those behind the end are zeros. */
@@ -605,13 +575,10 @@ cmd_bitfield(struct call *c)
 	for (size_t i = 2; i < c->argc; i++) {
 		bool any;
 
-		if (!field_read(c, &i, &overflow, &fields[count], &any))
-			return STATUS_OK;
-		if (any && read_only && fields[count].kind != FIELD_GET) {
-			reply_error(c->reply,
-				    STR("ERR BITFIELD_RO only supports the GET subcommand"));
-			return STATUS_OK;
-		}
+		TRY(field_read(c, &i, &overflow, &fields[count], &any));
+		if (any && read_only && fields[count].kind != FIELD_GET)
+			return call_error(c,
+					  STR("ERR BITFIELD_RO only supports the GET subcommand"));
 		writes |= any && fields[count].kind != FIELD_GET;
 		count += any;
 	}
@@ -619,8 +586,6 @@ cmd_bitfield(struct call *c)
 		TRY(data_item(c, 1, TIMED_VALUE, &item));
 	else
 		TRY(data_item_read(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	reply_array(c->reply, count);
 	TRY(fields_make_room(c, item, fields, count, &grown));
 	for (size_t i = 0; i < count; i++)

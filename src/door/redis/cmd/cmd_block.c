@@ -7,26 +7,20 @@
 #include "door/redis/txn/client.h"
 #include "door/redis/wire/number.h"
 
-/* The timeout of argument `i`, in seconds with a fraction. False: an error has been answered. */
-static bool
+/* The timeout of argument `i`, in seconds with a fraction. */
+static enum status
 block_read_timeout(struct call *c, size_t i)
 {
 	long double seconds;
 
-	if (!number_read_long_double(c->argv[i], &seconds) || isinf(seconds)) {
-		reply_error(c->reply, STR("ERR timeout is not a float or out of range"));
-		return false;
-	}
-	if (seconds < 0) {
-		reply_error(c->reply, STR("ERR timeout is negative"));
-		return false;
-	}
-	if (seconds > (long double)INT64_MAX / 1000000) {
-		reply_error(c->reply, STR("ERR timeout is out of range"));
-		return false;
-	}
+	if (!number_read_long_double(c->argv[i], &seconds) || isinf(seconds))
+		return call_error(c, STR("ERR timeout is not a float or out of range"));
+	if (seconds < 0)
+		return call_error(c, STR("ERR timeout is negative"));
+	if (seconds > (long double)INT64_MAX / 1000000)
+		return call_error(c, STR("ERR timeout is out of range"));
 	c->client->block_ms = (uint64_t)ceill(seconds * 1000);
-	return true;
+	return STATUS_OK;
 }
 
 /* Nothing was found: waits, or answers so where it must not. */
@@ -55,9 +49,11 @@ block_item(struct call *c, size_t i, enum timed_type type, struct timed_item **r
 	TRY(txn_item(c, c->argv[i], ret));
 	if ((*ret)->type == type || (*ret)->type == TIMED_LEAF)
 		return STATUS_OK;
-	*ret = c->waited ? &absent : NULL;
 	c->client->saw_other = true;
-	return c->waited ? STATUS_OK : call_wrong_type(c);
+	if (!c->waited)
+		return call_wrong_type(c);
+	*ret = &absent;
+	return STATUS_OK;
 }
 
 /*
@@ -74,14 +70,13 @@ block_ask_others(struct call *c, size_t i)
 	return STATUS_OK;
 }
 
-static bool
+static enum status
 read_side(struct call *c, size_t i, bool *ret_left)
 {
 	*ret_left = call_arg_is(c, i, "left");
 	if (*ret_left || call_arg_is(c, i, "right"))
-		return true;
-	(void)call_syntax_error(c);
-	return false;
+		return STATUS_OK;
+	return call_syntax_error(c);
 }
 
 /* ---- BLPOP and BRPOP ---- */
@@ -89,15 +84,12 @@ read_side(struct call *c, size_t i, bool *ret_left)
 static enum status
 blpop_generic(struct call *c, bool left)
 {
-	if (!block_read_timeout(c, c->argc - 1))
-		return STATUS_OK;
+	TRY(block_read_timeout(c, c->argc - 1));
 	for (size_t i = 1; i + 1 < c->argc; i++) {
 		struct timed_elements e;
 		struct timed_item *item;
 
 		TRY(block_item(c, i, TIMED_LIST, &item));
-		if (!item)
-			return STATUS_OK;
 		if (item->type == TIMED_LEAF) {
 			TRY(block_ask_others(c, i));
 			continue;
@@ -132,8 +124,6 @@ move_generic(struct call *c, bool from_left, bool to_left, bool waits)
 	struct timed_elements e;
 
 	TRY(block_item(c, 1, TIMED_LIST, &from));
-	if (!from)
-		return STATUS_OK;
 	if (from->type == TIMED_LEAF) {
 		if (waits)
 			return block_or_null(c, false);
@@ -141,8 +131,6 @@ move_generic(struct call *c, bool from_left, bool to_left, bool waits)
 		return STATUS_OK;
 	}
 	TRY(data_item(c, 2, TIMED_LIST, &to));
-	if (!to)
-		return STATUS_OK;
 	TRY(timed_list_pop(from, from_left, 1, &e));
 	TRY(list_push(c, to, c->argv[2], to_left, &e.elements[0].value, 1));
 	TRY(txn_changed(c, c->argv[1], EVENT_LIST, from_left ? "lpop" : "rpop"));
@@ -157,8 +145,8 @@ cmd_lmove(struct call *c)
 {
 	bool from_left, to_left;
 
-	if (!read_side(c, 3, &from_left) || !read_side(c, 4, &to_left))
-		return STATUS_OK;
+	TRY(read_side(c, 3, &from_left));
+	TRY(read_side(c, 4, &to_left));
 	return move_generic(c, from_left, to_left, false);
 }
 
@@ -173,15 +161,17 @@ cmd_blmove(struct call *c)
 {
 	bool from_left, to_left;
 
-	if (!read_side(c, 3, &from_left) || !read_side(c, 4, &to_left) || !block_read_timeout(c, 5))
-		return STATUS_OK;
+	TRY(read_side(c, 3, &from_left));
+	TRY(read_side(c, 4, &to_left));
+	TRY(block_read_timeout(c, 5));
 	return move_generic(c, from_left, to_left, true);
 }
 
 enum status
 cmd_brpoplpush(struct call *c)
 {
-	return block_read_timeout(c, 3) ? move_generic(c, false, true, true) : STATUS_OK;
+	TRY(block_read_timeout(c, 3));
+	return move_generic(c, false, true, true);
 }
 
 /* ---- LMPOP, BLMPOP, ZMPOP, BZMPOP ---- */
@@ -193,39 +183,31 @@ struct mpop {
 	int64_t count;
 };
 
-static bool
+static enum status
 mpop_read(struct call *c, size_t at, const char *one, const char *other, struct mpop *ret)
 {
 	int64_t keys;
 	size_t i;
 
-	if (!call_int_range(c, at, 1, INT64_MAX, "numkeys should be greater than 0", &keys))
-		return false;
+	TRY(call_int_range(c, at, 1, INT64_MAX, "numkeys should be greater than 0", &keys));
 	ret->first = at + 1;
 	ret->keys = (size_t)keys;
 	ret->count = -1;
-	if ((uint64_t)keys > c->argc || at + 1 + (size_t)keys >= c->argc) {
-		(void)call_syntax_error(c);
-		return false;
-	}
+	if ((uint64_t)keys > c->argc || at + 1 + (size_t)keys >= c->argc)
+		return call_syntax_error(c);
 	i = at + 1 + (size_t)keys;
 	ret->left = call_arg_is(c, i, one);
-	if (!ret->left && !call_arg_is(c, i, other)) {
-		(void)call_syntax_error(c);
-		return false;
-	}
+	if (!ret->left && !call_arg_is(c, i, other))
+		return call_syntax_error(c);
 	for (i++; i < c->argc; i += 2) {
-		if (!call_arg_is(c, i, "count") || i + 1 == c->argc || ret->count >= 0) {
-			(void)call_syntax_error(c);
-			return false;
-		}
-		if (!call_int_range(c, i + 1, 1, INT64_MAX, "count should be greater than 0",
-				    &ret->count))
-			return false;
+		if (!call_arg_is(c, i, "count") || i + 1 == c->argc || ret->count >= 0)
+			return call_syntax_error(c);
+		TRY(call_int_range(c, i + 1, 1, INT64_MAX, "count should be greater than 0",
+				   &ret->count));
 	}
 	if (ret->count < 0)
 		ret->count = 1;
-	return true;
+	return STATUS_OK;
 }
 
 static enum status
@@ -233,15 +215,14 @@ lmpop_generic(struct call *c, size_t at, bool waits)
 {
 	struct mpop m;
 
-	if (!mpop_read(c, at, "left", "right", &m) || (waits && !block_read_timeout(c, 1)))
-		return STATUS_OK;
+	TRY(mpop_read(c, at, "left", "right", &m));
+	if (waits)
+		TRY(block_read_timeout(c, 1));
 	for (size_t i = m.first; i < m.first + m.keys; i++) {
 		struct timed_elements e;
 		struct timed_item *item;
 
 		TRY(block_item(c, i, TIMED_LIST, &item));
-		if (!item)
-			return STATUS_OK;
 		if (item->type == TIMED_LEAF)
 			continue;
 		TRY(list_pop(c, item, c->argv[i], m.left, (uint64_t)m.count, &e));
@@ -275,15 +256,14 @@ zmpop_generic(struct call *c, size_t at, bool waits)
 {
 	struct mpop m;
 
-	if (!mpop_read(c, at, "min", "max", &m) || (waits && !block_read_timeout(c, 1)))
-		return STATUS_OK;
+	TRY(mpop_read(c, at, "min", "max", &m));
+	if (waits)
+		TRY(block_read_timeout(c, 1));
 	for (size_t i = m.first; i < m.first + m.keys; i++) {
 		struct timed_members e;
 		struct timed_item *item;
 
 		TRY(block_item(c, i, TIMED_ZSET, &item));
-		if (!item)
-			return STATUS_OK;
 		if (item->type == TIMED_LEAF)
 			continue;
 		TRY(zset_pop(c, item, c->argv[i], !m.left, (uint64_t)m.count, &e));
@@ -318,15 +298,12 @@ cmd_bzmpop(struct call *c)
 static enum status
 bzpop_generic(struct call *c, bool greatest)
 {
-	if (!block_read_timeout(c, c->argc - 1))
-		return STATUS_OK;
+	TRY(block_read_timeout(c, c->argc - 1));
 	for (size_t i = 1; i + 1 < c->argc; i++) {
 		struct timed_members e;
 		struct timed_item *item;
 
 		TRY(block_item(c, i, TIMED_ZSET, &item));
-		if (!item)
-			return STATUS_OK;
 		if (item->type == TIMED_LEAF) {
 			TRY(block_ask_others(c, i));
 			continue;

@@ -16,7 +16,7 @@ enum client_type {
 	TYPE_NONE, /* master, replica: there are none */
 };
 
-static bool
+static enum status
 read_type(struct call *c, size_t i, enum client_type *ret)
 {
 	if (call_arg_is(c, i, "normal"))
@@ -26,12 +26,10 @@ read_type(struct call *c, size_t i, enum client_type *ret)
 	else if (call_arg_is(c, i, "master") || call_arg_is(c, i, "replica") ||
 		 call_arg_is(c, i, "slave"))
 		*ret = TYPE_NONE;
-	else {
-		reply_errorf(c->reply, "ERR Unknown client type '%.*s'",
-			     STR_ARG(call_shown(c->argv[i])));
-		return false;
-	}
-	return true;
+	else
+		return call_errorf(c, "ERR Unknown client type '%.*s'",
+				   STR_ARG(call_shown(c->argv[i])));
+	return STATUS_OK;
 }
 
 static bool
@@ -41,13 +39,12 @@ is_of_type(struct client *c, enum client_type type)
 	       type == (client_has_subscriptions(c) ? TYPE_PUBSUB : TYPE_NORMAL);
 }
 
-static bool
+static enum status
 read_id(struct call *c, size_t i, uint64_t *ret)
 {
 	if (str_to_u64(c->argv[i], ret) && *ret)
-		return true;
-	reply_error(c->reply, STR("ERR Invalid client ID"));
-	return false;
+		return STATUS_OK;
+	return call_error(c, STR("ERR Invalid client ID"));
 }
 
 /* Which clients CLIENT LIST tells of. */
@@ -82,13 +79,11 @@ client_list(struct call *c)
 	uint64_t id;
 
 	if (c->argc == 4 && call_arg_is(c, 2, "type")) {
-		if (!read_type(c, 3, &l.type))
-			return STATUS_OK;
+		TRY(read_type(c, 3, &l.type));
 	} else if (c->argc > 3 && call_arg_is(c, 2, "id")) {
 		l.ids = 3;
 		for (size_t i = 3; i < c->argc; i++)
-			if (!read_id(c, i, &id))
-				return STATUS_OK;
+			TRY(read_id(c, i, &id));
 	} else if (c->argc != 2) {
 		return call_syntax_error(c);
 	}
@@ -120,24 +115,20 @@ struct kill {
 	bool ends_self;
 };
 
-static bool
+static enum status
 kill_parse(struct call *c, struct kill *k)
 {
 	for (size_t i = 2; i < c->argc; i += 2) {
-		if (i + 1 == c->argc) {
-			(void)call_syntax_error(c);
-			return false;
-		}
+		if (i + 1 == c->argc)
+			return call_syntax_error(c);
 		if (call_arg_is(c, i, "id")) {
 			int64_t id;
 
-			if (!call_int_range(c, i + 1, 1, INT64_MAX,
-					    "client-id should be greater than 0", &id))
-				return false;
+			TRY(call_int_range(c, i + 1, 1, INT64_MAX,
+					   "client-id should be greater than 0", &id));
 			k->id = (uint64_t)id;
 		} else if (call_arg_is(c, i, "type")) {
-			if (!read_type(c, i + 1, &k->type))
-				return false;
+			TRY(read_type(c, i + 1, &k->type));
 		} else if (call_arg_is(c, i, "addr")) {
 			k->addr = c->argv[i + 1];
 		} else if (call_arg_is(c, i, "laddr")) {
@@ -148,11 +139,10 @@ kill_parse(struct call *c, struct kill *k)
 			   (call_arg_is(c, i + 1, "yes") || call_arg_is(c, i + 1, "no"))) {
 			k->skip_me = call_arg_is(c, i + 1, "yes");
 		} else {
-			(void)call_syntax_error(c);
-			return false;
+			return call_syntax_error(c);
 		}
 	}
-	return true;
+	return STATUS_OK;
 }
 
 /* Whether there is a person of the name. */
@@ -170,17 +160,17 @@ user_exists(struct call *c, struct str name, bool *ret)
 	return status == STATUS_UNAUTHORIZED ? STATUS_OK : status;
 }
 
-/* CLIENT KILL USER of nobody is an error. False: it has been answered. */
+/* CLIENT KILL USER of nobody is an error. */
 static enum status
-kill_check_user(struct call *c, const struct kill *k, bool *ret_fine)
+kill_check_user(struct call *c, const struct kill *k)
 {
-	*ret_fine = true;
-	if (!k->user.ptr)
+	bool exists = true;
+
+	if (k->user.ptr)
+		TRY(user_exists(c, k->user, &exists));
+	if (exists)
 		return STATUS_OK;
-	TRY(user_exists(c, k->user, ret_fine));
-	if (!*ret_fine)
-		reply_errorf(c->reply, "ERR No such user '%.*s'", STR_ARG(call_shown(k->user)));
-	return STATUS_OK;
+	return call_errorf(c, "ERR No such user '%.*s'", STR_ARG(call_shown(k->user)));
 }
 
 /* For clients_signal_each(). The client itself ends after its answer, and is not signalled. */
@@ -208,23 +198,19 @@ static enum status
 client_kill(struct call *c)
 {
 	struct kill k = { .skip_me = true, .self = c->client };
-	bool old = c->argc == 3, fine;
+	bool old = c->argc == 3;
 	size_t count;
 
-	if (c->argc == 2) {
-		reply_error(c->reply, STR("ERR wrong number of arguments for 'client|kill' "
-					  "command"));
-		return STATUS_OK;
-	}
+	if (c->argc == 2)
+		return call_error(c, STR("ERR wrong number of arguments for 'client|kill' "
+					 "command"));
 	if (old) {
 		k.addr = c->argv[2];
 		k.skip_me = false;
-	} else if (!kill_parse(c, &k)) {
-		return STATUS_OK;
+	} else {
+		TRY(kill_parse(c, &k));
 	}
-	TRY(kill_check_user(c, &k, &fine));
-	if (!fine)
-		return STATUS_OK;
+	TRY(kill_check_user(c, &k));
 	count = clients_signal_each(&c->redis->clients, CLIENT_KILLED, kill_wants, &k);
 	if (k.ends_self) {
 		c->client->end = CLIENT_ENDS;
@@ -235,7 +221,7 @@ client_kill(struct call *c)
 	else if (count)
 		reply_ok(c->reply);
 	else
-		reply_error(c->reply, STR("ERR No such client"));
+		return call_error(c, STR("ERR No such client"));
 	return STATUS_OK;
 }
 
@@ -258,11 +244,9 @@ client_unblock(struct call *c)
 	if (c->argc == 4 && call_arg_is(c, 3, "error"))
 		signal = CLIENT_UNBLOCKED_ERR;
 	else if (c->argc == 4 && !call_arg_is(c, 3, "timeout")) {
-		reply_error(c->reply, STR("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
-		return STATUS_OK;
+		return call_error(c, STR("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
 	}
-	if (!call_int(c, 2, &id))
-		return STATUS_OK;
+	TRY(call_int(c, 2, &id));
 	reply_int(c->reply, (int64_t)clients_signal_each(&c->redis->clients, signal, is_blocked,
 							 &(uint64_t){ (uint64_t)id }));
 	return STATUS_OK;
@@ -275,17 +259,12 @@ client_pause(struct call *c)
 
 	if (c->argc < 3 || c->argc > 4)
 		return call_wrong_arity(c);
-	if (c->argc == 4 && !call_arg_is(c, 3, "all") && !call_arg_is(c, 3, "write")) {
-		reply_error(c->reply, STR("ERR CLIENT PAUSE mode must be WRITE or ALL"));
-		return STATUS_OK;
-	}
-	if (!call_int_range(c, 2, INT64_MIN, INT64_MAX, "timeout is not an integer or out of range",
-			    &ms))
-		return STATUS_OK;
-	if (ms < 0) {
-		reply_error(c->reply, STR("ERR timeout is negative"));
-		return STATUS_OK;
-	}
+	if (c->argc == 4 && !call_arg_is(c, 3, "all") && !call_arg_is(c, 3, "write"))
+		return call_error(c, STR("ERR CLIENT PAUSE mode must be WRITE or ALL"));
+	TRY(call_int_range(c, 2, INT64_MIN, INT64_MAX, "timeout is not an integer or out of range",
+			   &ms));
+	if (ms < 0)
+		return call_error(c, STR("ERR timeout is negative"));
 	atomic_store(&c->redis->paused_writes_only, call_arg_is(c, 3, "write"));
 	atomic_store(&c->redis->paused_until_ns, client_after_ms((uint64_t)ms));
 	reply_ok(c->reply);
@@ -304,10 +283,8 @@ client_unpause(struct call *c)
 static enum status
 client_set_text(struct call *c, struct buf *to, struct str value, const char *refusal)
 {
-	if (!conn_name_is_sound(value)) {
-		reply_error(c->reply, str_from_cstr(refusal));
-		return STATUS_OK;
-	}
+	if (!conn_name_is_sound(value))
+		return call_error(c, str_from_cstr(refusal));
 	clients_set_text(&c->client->entry, to, value);
 	reply_ok(c->reply);
 	return STATUS_OK;
@@ -324,8 +301,7 @@ client_setinfo(struct call *c)
 		return client_set_text(c, &c->client->lib_version, c->argv[3],
 				       "ERR lib-ver cannot contain spaces, newlines or special "
 				       "characters.");
-	reply_errorf(c->reply, "ERR Unrecognized option '%.*s'", STR_ARG(call_shown(c->argv[2])));
-	return STATUS_OK;
+	return call_errorf(c, "ERR Unrecognized option '%.*s'", STR_ARG(call_shown(c->argv[2])));
 }
 
 static enum status

@@ -288,8 +288,7 @@ command_docs(struct call *c)
 static enum status
 no_keys(struct call *c)
 {
-	reply_error(c->reply, STR("ERR The command has no key arguments"));
-	return STATUS_OK;
+	return call_error(c, STR("ERR The command has no key arguments"));
 }
 
 /* A key, and what the command does with it. */
@@ -311,26 +310,20 @@ command_getkeys(struct call *c, bool with_flags)
 	size_t count;
 
 	if (!command || (command->flags & COMMAND_CONTAINER && argc > 1 &&
-			 !subcommand_find(command, c->argv[3]))) {
-		reply_error(c->reply, STR("ERR Invalid command specified"));
-		return STATUS_OK;
-	}
+			 !subcommand_find(command, c->argv[3])))
+		return call_error(c, STR("ERR Invalid command specified"));
 	if (command->flags & COMMAND_PUBSUB ||
 	    (!command->first_key && !(command->flags & (COMMAND_MOVABLE_KEYS | COMMAND_CONTAINER))))
 		return no_keys(c);
-	if (!command_takes(command, argc)) {
-		reply_error(c->reply, STR("ERR Invalid number of arguments specified for command"));
-		return STATUS_OK;
-	}
+	if (!command_takes(command, argc))
+		return call_error(c, STR("ERR Invalid number of arguments specified for command"));
 	status = command_keys(command, c->argv + 2, argc, c->arena, &places, &count);
 	if (status == STATUS_INVALID && command->flags & COMMAND_NO_MANDATORY_KEYS) {
 		reply_array(c->reply, 0);
 		return STATUS_OK;
 	}
-	if (status != STATUS_OK) {
-		reply_error(c->reply, STR("ERR Invalid arguments specified for command"));
-		return STATUS_OK;
-	}
+	if (status != STATUS_OK)
+		return call_error(c, STR("ERR Invalid arguments specified for command"));
 	if (!count && command->flags & COMMAND_CONTAINER)
 		return no_keys(c);
 	reply_array(c->reply, count);

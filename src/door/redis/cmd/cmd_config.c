@@ -279,34 +279,33 @@ config_get(struct call *c)
 	return STATUS_OK;
 }
 
-/* The names are known, and each is there once. False: the error has been answered. */
-static bool
+/* The names are known, and each is there once. */
+static enum status
 config_check_names(struct call *c)
 {
 	for (size_t i = 2; i < c->argc; i += 2) {
 		size_t at = config_find(c->argv[i]);
 		const char *also;
 
-		if (at == config_row_count) {
-			reply_errorf(c->reply,
-				     "ERR Unknown option or number of arguments for CONFIG SET - "
-				     "'%.*s'",
-				     STR_ARG(call_shown(c->argv[i])));
-			return false;
-		}
+		if (at == config_row_count)
+			return call_errorf(
+				c,
+				"ERR Unknown option or number of arguments for CONFIG SET - "
+				"'%.*s'",
+				STR_ARG(call_shown(c->argv[i])));
 		also = config_rows[at].also;
 		for (size_t k = 2; k < i; k += 2) {
 			if (config_find(c->argv[k]) != at &&
 			    !(also && str_eq_nocase(c->argv[k], str_from_cstr(also))))
 				continue;
-			reply_errorf(c->reply,
-				     "ERR CONFIG SET failed (possibly related to argument '%.*s') "
-				     "- duplicate parameter",
-				     STR_ARG(c->argv[i]));
-			return false;
+			return call_errorf(
+				c,
+				"ERR CONFIG SET failed (possibly related to argument '%.*s') "
+				"- duplicate parameter",
+				STR_ARG(c->argv[i]));
 		}
 	}
-	return true;
+	return STATUS_OK;
 }
 
 /* The value that CONFIG GET shows of a setting that cannot be set, or only in parts. */
@@ -324,26 +323,23 @@ config_now(struct redis *r, const struct config_row *row, char text[static OUTPU
 	return str_from_cstr(of_process ? of_process : row->first);
 }
 
-/* False: the error has been answered. */
-static bool
+static enum status
 config_check_all(struct call *c, char (*texts)[REDIS_CONFIG_BYTES])
 {
 	char why[256], now[OUTPUT_TEXT_BYTES];
 
-	if (!config_check_names(c))
-		return false;
+	TRY(config_check_names(c));
 	for (size_t i = 2; i < c->argc; i += 2) {
 		const struct config_row *row = &config_rows[config_find(c->argv[i])];
 
 		if (config_check(row, config_now(c->redis, row, now), c->argv[i + 1],
 				 texts[i / 2 - 1], REDIS_CONFIG_BYTES, why, sizeof(why)))
 			continue;
-		reply_errorf(c->reply,
-			     "ERR CONFIG SET failed (possibly related to argument '%s') - %s",
-			     row->name, why);
-		return false;
+		return call_errorf(c,
+				   "ERR CONFIG SET failed (possibly related to argument '%s') - %s",
+				   row->name, why);
 	}
-	return true;
+	return STATUS_OK;
 }
 
 /* The lock is held. */
@@ -367,16 +363,12 @@ config_set(struct call *c)
 	char(*texts)[REDIS_CONFIG_BYTES];
 	enum status status = STATUS_OK;
 
-	if (c->argc % 2 || count > config_row_count) {
-		reply_error(c->reply,
-			    STR("ERR wrong number of arguments for 'config|set' command"));
-		return STATUS_OK;
-	}
+	if (c->argc % 2 || count > config_row_count)
+		return call_error(c, STR("ERR wrong number of arguments for 'config|set' command"));
 	texts = arena_alloc(c->arena, count * sizeof(*texts));
 	if (!texts)
 		return STATUS_LIMIT;
-	if (!config_check_all(c, texts))
-		return STATUS_OK;
+	TRY(config_check_all(c, texts));
 	pthread_mutex_lock(&c->redis->config_lock);
 	for (size_t i = 0; i < count && status == STATUS_OK; i++) {
 		size_t at = config_find(c->argv[2 + 2 * i]);
@@ -421,18 +413,14 @@ cmd_config(struct call *c)
 		reply_ok(c->reply);
 		return STATUS_OK;
 	}
-	if (call_arg_is(c, 1, "rewrite") && c->argc == 2) {
-		reply_error(c->reply, STR("ERR The server is running without a config file"));
-		return STATUS_OK;
-	}
+	if (call_arg_is(c, 1, "rewrite") && c->argc == 2)
+		return call_error(c, STR("ERR The server is running without a config file"));
 	if (call_arg_is(c, 1, "get") || call_arg_is(c, 1, "set") ||
-	    call_arg_is(c, 1, "resetstat") || call_arg_is(c, 1, "rewrite")) {
-		reply_errorf(c->reply, "ERR wrong number of arguments for 'config|%s' command",
-			     call_arg_is(c, 1, "get")         ? "get"
-			     : call_arg_is(c, 1, "set")       ? "set"
-			     : call_arg_is(c, 1, "resetstat") ? "resetstat"
-							      : "rewrite");
-		return STATUS_OK;
-	}
+	    call_arg_is(c, 1, "resetstat") || call_arg_is(c, 1, "rewrite"))
+		return call_errorf(c, "ERR wrong number of arguments for 'config|%s' command",
+				   call_arg_is(c, 1, "get")         ? "get"
+				   : call_arg_is(c, 1, "set")       ? "set"
+				   : call_arg_is(c, 1, "resetstat") ? "resetstat"
+								    : "rewrite");
 	return call_unknown_subcommand(c);
 }

@@ -63,12 +63,9 @@ cmd_select(struct call *c)
 {
 	int64_t db;
 
-	if (!call_int(c, 1, &db))
-		return STATUS_OK;
-	if (db < 0 || db >= REDIS_DATABASES) {
-		reply_error(c->reply, STR("ERR DB index is out of range"));
-		return STATUS_OK;
-	}
+	TRY(call_int(c, 1, &db));
+	if (db < 0 || db >= REDIS_DATABASES)
+		return call_error(c, STR("ERR DB index is out of range"));
 	c->db = (unsigned)db;
 	reply_ok(c->reply);
 	return STATUS_OK;
@@ -76,8 +73,7 @@ cmd_select(struct call *c)
 
 /* ---- Logging in ---- */
 
-/* False: the error has been answered. */
-static bool
+static enum status
 log_in(struct call *c, struct str name, struct str password)
 {
 	struct err err = { 0 };
@@ -86,22 +82,21 @@ log_in(struct call *c, struct str name, struct str password)
 	/* As in Redis without a password: any is right for those who may do everything. */
 	if (c->argc > 2 && str_eq(name, STR("default")) && client_is_open(c->redis)) {
 		client_login_default(c->client);
-		return true;
+		return STATUS_OK;
 	}
 	status = client_login(c->client, name, password, &err);
 	if (status == STATUS_OK)
-		return true;
+		return STATUS_OK;
 	acl_log_add(c->client,
 		    &(struct acl_refusal){ .denial = ACL_DENIED_AUTH,
 					   .context = c->client->multi ? "multi" : "toplevel",
 					   .object = c->argv[0],
 					   .user = name });
 	if (status == STATUS_UNAUTHORIZED)
-		reply_error(c->reply,
-			    STR("WRONGPASS invalid username-password pair or user is disabled."));
-	else
-		error_reply_status(c->reply, status, &err);
-	return false;
+		return call_error(
+			c, STR("WRONGPASS invalid username-password pair or user is disabled."));
+	error_reply_status(c->reply, status, &err);
+	return STATUS_ANSWERED;
 }
 
 enum status
@@ -109,14 +104,12 @@ cmd_auth(struct call *c)
 {
 	if (c->argc > 3)
 		return call_syntax_error(c);
-	if (c->argc == 2 && c->client->authenticated && !c->client->user.name.len) {
-		reply_error(c->reply,
-			    STR("ERR AUTH <password> called without any password configured for "
-				"the default user. Are you sure your configuration is correct?"));
-		return STATUS_OK;
-	}
-	if (log_in(c, c->argc == 3 ? c->argv[1] : STR("default"), c->argv[c->argc - 1]))
-		reply_ok(c->reply);
+	if (c->argc == 2 && c->client->authenticated && !c->client->user.name.len)
+		return call_error(
+			c, STR("ERR AUTH <password> called without any password configured for "
+			       "the default user. Are you sure your configuration is correct?"));
+	TRY(log_in(c, c->argc == 3 ? c->argv[1] : STR("default"), c->argv[c->argc - 1]));
+	reply_ok(c->reply);
 	return STATUS_OK;
 }
 
@@ -159,14 +152,11 @@ cmd_hello(struct call *c)
 	size_t auth = 0;
 	int64_t version = client->version;
 
-	if (c->argc > 1 &&
-	    !call_int_range(c, 1, INT64_MIN, INT64_MAX,
-			    "Protocol version is not an integer or out of range", &version))
-		return STATUS_OK;
-	if (version < 2 || version > 3) {
-		reply_error(c->reply, STR("NOPROTO unsupported protocol version"));
-		return STATUS_OK;
-	}
+	if (c->argc > 1)
+		TRY(call_int_range(c, 1, INT64_MIN, INT64_MAX,
+				   "Protocol version is not an integer or out of range", &version));
+	if (version < 2 || version > 3)
+		return call_error(c, STR("NOPROTO unsupported protocol version"));
 	for (size_t i = 2; i < c->argc; i++) {
 		if (call_arg_is(c, i, "auth") && i + 2 < c->argc) {
 			auth = i + 1;
@@ -174,26 +164,21 @@ cmd_hello(struct call *c)
 		} else if (call_arg_is(c, i, "setname") && i + 1 < c->argc) {
 			name = c->argv[++i];
 		} else {
-			reply_errorf(c->reply, "ERR Syntax error in HELLO option '%.*s'",
-				     STR_ARG(call_shown(c->argv[i])));
-			return STATUS_OK;
+			return call_errorf(c, "ERR Syntax error in HELLO option '%.*s'",
+					   STR_ARG(call_shown(c->argv[i])));
 		}
 	}
-	if (auth && !log_in(c, c->argv[auth], c->argv[auth + 1]))
-		return STATUS_OK;
-	if (!client->authenticated) {
-		reply_error(c->reply,
-			    STR("NOAUTH HELLO must be called with the client already "
-				"authenticated, otherwise the HELLO <proto> AUTH <user> <pass> "
-				"option can be used to authenticate the client and select the "
-				"RESP protocol version at the same time"));
-		return STATUS_OK;
-	}
-	if (!conn_name_is_sound(name)) {
-		reply_error(c->reply, STR("ERR Client names cannot contain spaces, newlines or "
-					  "special characters."));
-		return STATUS_OK;
-	}
+	if (auth)
+		TRY(log_in(c, c->argv[auth], c->argv[auth + 1]));
+	if (!client->authenticated)
+		return call_error(
+			c, STR("NOAUTH HELLO must be called with the client already "
+			       "authenticated, otherwise the HELLO <proto> AUTH <user> <pass> "
+			       "option can be used to authenticate the client and select the "
+			       "RESP protocol version at the same time"));
+	if (!conn_name_is_sound(name))
+		return call_error(c, STR("ERR Client names cannot contain spaces, newlines or "
+					 "special characters."));
 	if (name.ptr)
 		clients_set_text(&client->entry, &client->entry.name, name);
 	client->version = (int)version;

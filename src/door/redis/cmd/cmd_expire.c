@@ -7,7 +7,7 @@ struct expire_options {
 	bool nx, xx, gt, lt;
 };
 
-static bool
+static enum status
 expire_parse(struct call *c, struct expire_options *o)
 {
 	for (size_t i = 3; i < c->argc; i++) {
@@ -20,22 +20,17 @@ expire_parse(struct call *c, struct expire_options *o)
 		} else if (call_arg_is(c, i, "lt")) {
 			o->lt = true;
 		} else {
-			reply_errorf(c->reply, "ERR Unsupported option %.*s",
-				     STR_ARG(call_shown(c->argv[i])));
-			return false;
+			return call_errorf(c, "ERR Unsupported option %.*s",
+					   STR_ARG(call_shown(c->argv[i])));
 		}
 	}
-	if (o->nx && (o->xx || o->gt || o->lt)) {
-		reply_error(c->reply, STR("ERR NX and XX, GT or LT options at the same time are "
-					  "not compatible"));
-		return false;
-	}
-	if (o->gt && o->lt) {
-		reply_error(c->reply,
-			    STR("ERR GT and LT options at the same time are not compatible"));
-		return false;
-	}
-	return true;
+	if (o->nx && (o->xx || o->gt || o->lt))
+		return call_error(c, STR("ERR NX and XX, GT or LT options at the same time are "
+					 "not compatible"));
+	if (o->gt && o->lt)
+		return call_error(c,
+				  STR("ERR GT and LT options at the same time are not compatible"));
+	return STATUS_OK;
 }
 
 static bool
@@ -58,14 +53,10 @@ expire_generic(struct call *c, struct data_time how)
 	struct timed_item *item;
 	int64_t at_ms;
 	uint64_t now;
-	bool fine;
 
-	if (!expire_parse(c, &o))
-		return STATUS_OK;
+	TRY(expire_parse(c, &o));
 	TRY(txn_item(c, c->argv[1], &item)); /* its moment is the transaction's */
-	TRY(data_time(c, 2, how, &fine, &at_ms));
-	if (!fine)
-		return STATUS_OK;
+	TRY(data_time(c, 2, how, &at_ms));
 	if (item->type == TIMED_LEAF || !expire_applies(&o, item, at_ms)) {
 		reply_int(c->reply, 0);
 		return STATUS_OK;

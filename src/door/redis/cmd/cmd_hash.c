@@ -38,8 +38,6 @@ cmd_hset(struct call *c)
 	if (c->argc % 2)
 		return call_wrong_arity(c);
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(hash_put(c, item, &added));
 	if (strcmp(c->command->name, "hmset") == 0)
 		reply_ok(c->reply);
@@ -75,8 +73,6 @@ cmd_hsetnx(struct call *c)
 	struct timed_item *item;
 
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(hash_get(item, c->argv[2], &old));
 	reply_int(c->reply, !old.found);
 	return old.found ? STATUS_OK : hash_put_one(c, item, &old, c->argv[3], "hset");
@@ -90,20 +86,13 @@ cmd_hincrby(struct call *c)
 	int64_t n = 0, by;
 	char buf[24];
 
-	if (!call_int(c, 3, &by))
-		return STATUS_OK;
+	TRY(call_int(c, 3, &by));
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(hash_get(item, c->argv[2], &old));
-	if (old.found && (old.too_long || !number_read_i64(old.value, &n))) {
-		reply_error(c->reply, STR("ERR hash value is not an integer"));
-		return STATUS_OK;
-	}
-	if (__builtin_add_overflow(n, by, &n)) {
-		reply_error(c->reply, STR("ERR increment or decrement would overflow"));
-		return STATUS_OK;
-	}
+	if (old.found && (old.too_long || !number_read_i64(old.value, &n)))
+		return call_error(c, STR("ERR hash value is not an integer"));
+	if (__builtin_add_overflow(n, by, &n))
+		return call_error(c, STR("ERR increment or decrement would overflow"));
 	TRY(hash_put_one(c, item, &old,
 			 str_of(buf, (size_t)snprintf(buf, sizeof(buf), "%lld", (long long)n)),
 			 "hincrby"));
@@ -122,23 +111,15 @@ cmd_hincrbyfloat(struct call *c)
 
 	if (!number_read_long_double(c->argv[3], &by))
 		return call_not_float(c);
-	if (isinf(by)) {
-		reply_error(c->reply, STR("ERR value is NaN or Infinity"));
-		return STATUS_OK;
-	}
+	if (isinf(by))
+		return call_error(c, STR("ERR value is NaN or Infinity"));
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(hash_get(item, c->argv[2], &old));
-	if (old.found && (old.too_long || !number_read_long_double(old.value, &n))) {
-		reply_error(c->reply, STR("ERR hash value is not a float"));
-		return STATUS_OK;
-	}
+	if (old.found && (old.too_long || !number_read_long_double(old.value, &n)))
+		return call_error(c, STR("ERR hash value is not a float"));
 	n += by;
-	if (isnan(n) || isinf(n)) {
-		reply_error(c->reply, STR("ERR increment would produce NaN or Infinity"));
-		return STATUS_OK;
-	}
+	if (isnan(n) || isinf(n))
+		return call_error(c, STR("ERR increment would produce NaN or Infinity"));
 	text = number_write_long_double(n, buf);
 	TRY(hash_put_one(c, item, &old, text, "hincrbyfloat"));
 	reply_bulk(c->reply, text);
@@ -153,7 +134,7 @@ cmd_hdel(struct call *c)
 
 /* ---- Reading ---- */
 
-/* The field that HGET, HEXISTS and HSTRLEN are about; NULL: an error has been answered. */
+/* The field that HGET, HEXISTS and HSTRLEN are about. */
 static enum status
 hash_field(struct call *c, bool value, struct timed_member **ret)
 {
@@ -168,9 +149,9 @@ cmd_hget(struct call *c)
 	struct timed_member *m;
 
 	TRY(hash_field(c, true, &m));
-	if (m && m->found)
+	if (m->found)
 		reply_bulk(c->reply, m->value);
-	else if (m)
+	else
 		reply_null(c->reply);
 	return STATUS_OK;
 }
@@ -181,8 +162,7 @@ cmd_hexists(struct call *c)
 	struct timed_member *m;
 
 	TRY(hash_field(c, false, &m));
-	if (m)
-		reply_int(c->reply, m->found);
+	reply_int(c->reply, m->found);
 	return STATUS_OK;
 }
 
@@ -192,8 +172,7 @@ cmd_hstrlen(struct call *c)
 	struct timed_member *m;
 
 	TRY(hash_field(c, false, &m));
-	if (m)
-		reply_int(c->reply, m->found ? (int64_t)m->value_len : 0);
+	reply_int(c->reply, m->found ? (int64_t)m->value_len : 0);
 	return STATUS_OK;
 }
 
@@ -204,8 +183,6 @@ cmd_hmget(struct call *c)
 	size_t count;
 
 	TRY(members_look_up(c, TIMED_HASH, true, &m, &count));
-	if (!m)
-		return STATUS_OK;
 	reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++) {
 		if (m[i].found)
@@ -224,8 +201,6 @@ count_generic(struct call *c, enum timed_type type)
 	uint64_t count = 0;
 
 	TRY(data_item(c, 1, type, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type != TIMED_LEAF)
 		TRY(timed_count(item, &count));
 	reply_int(c->reply, (int64_t)count);
@@ -273,8 +248,6 @@ hash_all(struct call *c, bool names, bool values)
 	size_t count = 0;
 
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
 	members_walk_init(&w, item, true);
 	while ((status = members_walk_next(&w, &m)) == STATUS_OK) {
 		if (names)

@@ -32,29 +32,22 @@ struct fields {
 	bool *deleted;
 };
 
-/* Reads "FIELDS n field …" from argument `at` on. False: an error has been answered. */
-static bool
+/* Reads "FIELDS n field …" from argument `at` on. */
+static enum status
 fields_parse(struct call *c, size_t at, size_t each, const char *not_positive, size_t *ret_count)
 {
 	int64_t n;
 
-	if (!call_arg_is(c, at, "fields")) {
-		reply_error(c->reply, STR("ERR Mandatory argument FIELDS is missing or not at the "
-					  "right position"));
-		return false;
-	}
-	if (at + 1 >= c->argc || !number_read_i64(c->argv[at + 1], &n) || n < 1) {
-		reply_error(c->reply, str_from_cstr(not_positive));
-		return false;
-	}
-	if ((uint64_t)n != (c->argc - at - 2) / each || (c->argc - at - 2) % each) {
-		reply_error(
-			c->reply,
-			STR("ERR The `numfields` parameter must match the number of arguments"));
-		return false;
-	}
+	if (!call_arg_is(c, at, "fields"))
+		return call_error(c, STR("ERR Mandatory argument FIELDS is missing or not at the "
+					 "right position"));
+	if (at + 1 >= c->argc || !number_read_i64(c->argv[at + 1], &n) || n < 1)
+		return call_error(c, str_from_cstr(not_positive));
+	if ((uint64_t)n != (c->argc - at - 2) / each || (c->argc - at - 2) % each)
+		return call_error(
+			c, STR("ERR The `numfields` parameter must match the number of arguments"));
 	*ret_count = (size_t)n;
-	return true;
+	return STATUS_OK;
 }
 
 static enum status
@@ -139,31 +132,25 @@ fields_write(struct call *c, struct fields *f, const char *event)
 
 /* ---- Times ---- */
 
-/* Reads a time. False: an error has been answered. */
-static bool
+/* Reads a time. */
+static enum status
 time_parse(struct call *c, size_t i, struct data_time how, uint64_t now, uint64_t *ret_ms)
 {
 	int64_t n;
 	bool fine;
 
-	if (i >= c->argc || !number_read_i64(c->argv[i], &n)) {
-		(void)call_not_integer(c);
-		return false;
-	}
-	if (n < 0) {
-		reply_error(c->reply, STR("ERR invalid expire time, must be >= 0"));
-		return false;
-	}
+	if (i >= c->argc || !number_read_i64(c->argv[i], &n))
+		return call_not_integer(c);
+	if (n < 0)
+		return call_error(c, STR("ERR invalid expire time, must be >= 0"));
 	fine = !how.seconds || !__builtin_mul_overflow(n, INT64_C(1000), &n);
 	if (n || !how.absolute)
 		fine &= !__builtin_add_overflow(n, how.absolute ? txn_ahead_ms(c) : (int64_t)now,
 						&n);
-	if (!fine || n > EXPIRE_MOST) {
-		reply_errorf(c->reply, "ERR invalid expire time in '%s' command", c->command->name);
-		return false;
-	}
+	if (!fine || n > EXPIRE_MOST)
+		return call_errorf(c, "ERR invalid expire time in '%s' command", c->command->name);
 	*ret_ms = n > 0 ? (uint64_t)n : 1;
-	return true;
+	return STATUS_OK;
 }
 
 /* ---- HEXPIRE and its kin ---- */
@@ -215,12 +202,9 @@ hexpire_generic(struct call *c, struct data_time how)
 	size_t count;
 
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(txn_now_ms(c, &now));
-	if (!time_parse(c, 2, how, now, &at_ms) ||
-	    !fields_parse(c, at, 1, "ERR Parameter `numFields` should be greater than 0", &count))
-		return STATUS_OK;
+	TRY(time_parse(c, 2, how, now, &at_ms));
+	TRY(fields_parse(c, at, 1, "ERR Parameter `numFields` should be greater than 0", &count));
 	TRY(fields_look_up(c, item, at + 2, 1, count, true, &f));
 	reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++)
@@ -252,36 +236,26 @@ cmd_hpexpireat(struct call *c)
 	return hexpire_generic(c, (struct data_time){ .absolute = true });
 }
 
-/*
- * Looks up the fields of a command that has nothing but those, and begins its answer. `*ret_count`
- * 0: it has been answered.
- */
+/* Looks up the fields of a command that has nothing but those. */
 static enum status
-fields_open(struct call *c, bool values, struct fields *f, size_t *ret_count)
+fields_open(struct call *c, bool values, struct fields *ret)
 {
 	struct timed_item *item;
 	size_t count;
 
-	*ret_count = 0;
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item || !fields_parse(c, 2, 1, NOT_POSITIVE, &count))
-		return STATUS_OK;
-	TRY(fields_look_up(c, item, 4, 1, count, values, f));
-	reply_array(c->reply, count);
-	*ret_count = count;
-	return STATUS_OK;
+	TRY(fields_parse(c, 2, 1, NOT_POSITIVE, &count));
+	return fields_look_up(c, item, 4, 1, count, values, ret);
 }
 
 enum status
 cmd_hpersist(struct call *c)
 {
 	struct fields f;
-	size_t count;
 
-	TRY(fields_open(c, true, &f, &count));
-	if (!count)
-		return STATUS_OK;
-	for (size_t i = 0; i < count; i++) {
+	TRY(fields_open(c, true, &f));
+	reply_array(c->reply, f.count);
+	for (size_t i = 0; i < f.count; i++) {
 		struct timed_member *m = &f.members[f.twins[i]];
 
 		reply_int(c->reply, !m->found        ? FIELD_ABSENT
@@ -300,12 +274,12 @@ httl_generic(struct call *c, struct data_time how)
 {
 	struct fields f;
 	uint64_t now, ahead;
-	size_t count;
 
-	TRY(fields_open(c, false, &f, &count));
+	TRY(fields_open(c, false, &f));
 	TRY(txn_now_ms(c, &now));
 	ahead = (uint64_t)txn_ahead_ms(c);
-	for (size_t i = 0; i < count; i++) {
+	reply_array(c->reply, f.count);
+	for (size_t i = 0; i < f.count; i++) {
 		const struct timed_member *m = &f.members[i];
 		uint64_t ms = m->expires_ms - (how.absolute ? ahead : now);
 
@@ -377,15 +351,10 @@ answer_values(struct call *c, const struct fields *f)
 enum status
 cmd_hgetdel(struct call *c)
 {
-	struct timed_item *item;
 	struct fields f;
-	size_t count;
 
-	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item || !fields_parse(c, 2, 1, NOT_POSITIVE, &count))
-		return STATUS_OK;
-	TRY(fields_look_up(c, item, 4, 1, count, true, &f));
-	for (size_t i = 0; i < count; i++) {
+	TRY(fields_open(c, true, &f));
+	for (size_t i = 0; i < f.count; i++) {
 		f.deleted[i] = f.members[i].found;
 		/* It is gone when it is named again. */
 		if (f.twins[i] != i)
@@ -406,20 +375,16 @@ cmd_hgetex(struct call *c)
 	uint64_t now;
 
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(txn_now_ms(c, &now));
 	if (call_arg_is(c, at, "persist")) {
 		when.given = when.persist = true;
 		at++;
 	} else if (when_takes_time(c, at, &how)) {
-		if (!time_parse(c, at + 1, how, now, &when.at_ms))
-			return STATUS_OK;
+		TRY(time_parse(c, at + 1, how, now, &when.at_ms));
 		when.given = true;
 		at += 2;
 	}
-	if (!fields_parse(c, at, 1, NOT_POSITIVE, &count))
-		return STATUS_OK;
+	TRY(fields_parse(c, at, 1, NOT_POSITIVE, &count));
 	TRY(fields_look_up(c, item, at + 2, 1, count, true, &f));
 	answer_values(c, &f);
 	for (size_t i = 0; i < count && when.given; i++) {
@@ -440,26 +405,22 @@ struct hsetex {
 };
 
 /* "FIELDS n field value …" at `*i`, which is then the last argument of it. */
-static bool
+static enum status
 hsetex_parse_fields(struct call *c, struct hsetex *h, size_t *i)
 {
 	int64_t n;
 
-	if (*i + 1 >= c->argc || !number_read_i64(c->argv[*i + 1], &n) || n < 1 || n > INT32_MAX) {
-		reply_error(c->reply, STR("ERR invalid number of fields"));
-		return false;
-	}
-	if ((uint64_t)n * 2 != c->argc - *i - 2) {
-		(void)call_wrong_arity(c);
-		return false;
-	}
+	if (*i + 1 >= c->argc || !number_read_i64(c->argv[*i + 1], &n) || n < 1 || n > INT32_MAX)
+		return call_error(c, STR("ERR invalid number of fields"));
+	if ((uint64_t)n * 2 != c->argc - *i - 2)
+		return call_wrong_arity(c);
 	h->first = *i + 2;
 	h->count = (size_t)n;
 	*i = c->argc - 1;
-	return true;
+	return STATUS_OK;
 }
 
-static bool
+static enum status
 hsetex_parse(struct call *c, uint64_t now, struct hsetex *h)
 {
 	for (size_t i = 2; i < c->argc; i++) {
@@ -467,36 +428,29 @@ hsetex_parse(struct call *c, uint64_t now, struct hsetex *h)
 		bool times = when_takes_time(c, i, &how), keeps = call_arg_is(c, i, "keepttl");
 
 		if (call_arg_is(c, i, "fields")) {
-			if (!hsetex_parse_fields(c, h, &i))
-				return false;
+			TRY(hsetex_parse_fields(c, h, &i));
 		} else if (call_arg_is(c, i, "fnx") || call_arg_is(c, i, "fxx")) {
-			if (h->fnx || h->fxx) {
-				reply_error(c->reply, STR("ERR Only one of FXX or FNX arguments "
-							  "can be specified"));
-				return false;
-			}
+			if (h->fnx || h->fxx)
+				return call_error(c, STR("ERR Only one of FXX or FNX arguments "
+							 "can be specified"));
 			h->fnx = call_arg_is(c, i, "fnx");
 			h->fxx = !h->fnx;
 		} else if (times || keeps) {
-			if (h->when.given) {
-				reply_error(c->reply, STR("ERR Only one of EX, PX, EXAT, PXAT or "
-							  "KEEPTTL arguments can be specified"));
-				return false;
-			}
+			if (h->when.given)
+				return call_error(c, STR("ERR Only one of EX, PX, EXAT, PXAT or "
+							 "KEEPTTL arguments can be specified"));
 			h->when.given = true;
 			h->when.keep = keeps;
-			if (times && !time_parse(c, ++i, how, now, &h->when.at_ms))
-				return false;
+			if (times)
+				TRY(time_parse(c, ++i, how, now, &h->when.at_ms));
 		} else {
-			reply_errorf(c->reply, "ERR unknown argument: %.*s",
-				     STR_ARG(call_shown(c->argv[i])));
-			return false;
+			return call_errorf(c, "ERR unknown argument: %.*s",
+					   STR_ARG(call_shown(c->argv[i])));
 		}
 	}
 	if (h->first)
-		return true;
-	(void)call_wrong_arity(c);
-	return false;
+		return STATUS_OK;
+	return call_wrong_arity(c);
 }
 
 /* FNX and FXX. */
@@ -541,11 +495,8 @@ cmd_hsetex(struct call *c)
 	bool applies;
 
 	TRY(data_item(c, 1, TIMED_HASH, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(txn_now_ms(c, &now));
-	if (!hsetex_parse(c, now, &h))
-		return STATUS_OK;
+	TRY(hsetex_parse(c, now, &h));
 	TRY(fields_look_up(c, item, h.first, 2, h.count, false, &f));
 	applies = hsetex_applies(&h, &f);
 	reply_int(c->reply, applies);

@@ -71,10 +71,8 @@ rename_generic(struct call *c, bool only_new)
 	struct timed_item *from, *to;
 
 	TRY(txn_item(c, c->argv[1], &from));
-	if (from->type == TIMED_LEAF) {
-		reply_error(c->reply, STR(ERROR_NO_KEY));
-		return STATUS_OK;
-	}
+	if (from->type == TIMED_LEAF)
+		return call_error(c, STR(ERROR_NO_KEY));
 	if (str_eq(c->argv[1], c->argv[2])) {
 		if (only_new)
 			reply_int(c->reply, 0);
@@ -126,19 +124,16 @@ copy_to(struct call *c, struct timed_item *from, unsigned db, struct str key, bo
 	return timed_item_copy(from, to);
 }
 
-static bool
+static enum status
 read_db(struct call *c, size_t i, unsigned *ret)
 {
 	int64_t db;
 
-	if (!call_int(c, i, &db))
-		return false;
-	if (db < 0 || db >= REDIS_DATABASES) {
-		reply_error(c->reply, STR("ERR DB index is out of range"));
-		return false;
-	}
+	TRY(call_int(c, i, &db));
+	if (db < 0 || db >= REDIS_DATABASES)
+		return call_error(c, STR("ERR DB index is out of range"));
 	*ret = (unsigned)db;
-	return true;
+	return STATUS_OK;
 }
 
 enum status
@@ -154,13 +149,11 @@ cmd_copy(struct call *c)
 			replace = true;
 		else if (!call_arg_is(c, i, "db") || i + 1 == c->argc)
 			return call_syntax_error(c);
-		else if (!read_db(c, ++i, &db))
-			return STATUS_OK;
+		else
+			TRY(read_db(c, ++i, &db));
 	}
-	if (db == c->db && str_eq(c->argv[1], c->argv[2])) {
-		reply_error(c->reply, STR("ERR source and destination objects are the same"));
-		return STATUS_OK;
-	}
+	if (db == c->db && str_eq(c->argv[1], c->argv[2]))
+		return call_error(c, STR("ERR source and destination objects are the same"));
 	TRY(txn_item(c, c->argv[1], &from));
 	TRY(txn_looked_up(c, from));
 	if (from->type != TIMED_LEAF)
@@ -180,12 +173,9 @@ cmd_move(struct call *c)
 	bool done = false;
 	unsigned db;
 
-	if (!read_db(c, 2, &db))
-		return STATUS_OK;
-	if (db == c->db) {
-		reply_error(c->reply, STR("ERR source and destination objects are the same"));
-		return STATUS_OK;
-	}
+	TRY(read_db(c, 2, &db));
+	if (db == c->db)
+		return call_error(c, STR("ERR source and destination objects are the same"));
 	TRY(txn_item(c, c->argv[1], &from));
 	if (from->type != TIMED_LEAF)
 		TRY(copy_to(c, from, db, c->argv[1], false, &done));
@@ -273,12 +263,9 @@ cmd_scan(struct call *c)
 	size_t place;
 	size_t count = 0;
 
-	if (!str_to_u64(c->argv[1], &cursor)) {
-		reply_error(c->reply, STR("ERR invalid cursor"));
-		return STATUS_OK;
-	}
-	if (!scan_parse(c, 2, true, &options))
-		return STATUS_OK;
+	if (!str_to_u64(c->argv[1], &cursor))
+		return call_error(c, STR("ERR invalid cursor"));
+	TRY(scan_parse(c, 2, true, &options));
 	TRY(txn_db_there(c, c->db, &t));
 	if (t)
 		TRY(timed_items_page(t, cursor, options.least, c->arena, &page));
@@ -313,21 +300,19 @@ flush_db(struct call *c, unsigned db)
 	return txn_flushed(c, db);
 }
 
-static bool
+static enum status
 flush_parse(struct call *c)
 {
 	if (c->argc == 1 ||
 	    (c->argc == 2 && (call_arg_is(c, 1, "sync") || call_arg_is(c, 1, "async"))))
-		return true;
-	(void)call_syntax_error(c);
-	return false;
+		return STATUS_OK;
+	return call_syntax_error(c);
 }
 
 enum status
 cmd_flushdb(struct call *c)
 {
-	if (!flush_parse(c))
-		return STATUS_OK;
+	TRY(flush_parse(c));
 	TRY(flush_db(c, c->db));
 	reply_ok(c->reply);
 	return STATUS_OK;
@@ -336,8 +321,7 @@ cmd_flushdb(struct call *c)
 enum status
 cmd_flushall(struct call *c)
 {
-	if (!flush_parse(c))
-		return STATUS_OK;
+	TRY(flush_parse(c));
 	for (unsigned db = 0; db < REDIS_DATABASES; db++)
 		TRY(flush_db(c, db));
 	reply_ok(c->reply);
@@ -349,13 +333,10 @@ cmd_swapdb(struct call *c)
 {
 	int64_t a, b;
 
-	if (!call_int_range(c, 1, INT32_MIN, INT32_MAX, "invalid first DB index", &a) ||
-	    !call_int_range(c, 2, INT32_MIN, INT32_MAX, "invalid second DB index", &b))
-		return STATUS_OK;
-	if (a < 0 || a >= REDIS_DATABASES || b < 0 || b >= REDIS_DATABASES) {
-		reply_error(c->reply, STR("ERR DB index is out of range"));
-		return STATUS_OK;
-	}
+	TRY(call_int_range(c, 1, INT32_MIN, INT32_MAX, "invalid first DB index", &a));
+	TRY(call_int_range(c, 2, INT32_MIN, INT32_MAX, "invalid second DB index", &b));
+	if (a < 0 || a >= REDIS_DATABASES || b < 0 || b >= REDIS_DATABASES)
+		return call_error(c, STR("ERR DB index is out of range"));
 	TRY(txn_swap(c, (unsigned)a, (unsigned)b));
 	reply_ok(c->reply);
 	return STATUS_OK;

@@ -132,10 +132,8 @@ cmd_lcs(struct call *c)
 	TRY(txn_item(c, c->argv[1], &a));
 	TRY(txn_item(c, c->argv[2], &b));
 	if ((a->type != TIMED_LEAF && a->type != TIMED_VALUE) ||
-	    (b->type != TIMED_LEAF && b->type != TIMED_VALUE)) {
-		reply_error(c->reply, STR("ERR The specified keys must contain string values"));
-		return STATUS_OK;
-	}
+	    (b->type != TIMED_LEAF && b->type != TIMED_VALUE))
+		return call_error(c, STR("ERR The specified keys must contain string values"));
 	for (size_t i = 3; i < c->argc; i++) {
 		if (call_arg_is(c, i, "idx"))
 			l.want_idx = true;
@@ -145,15 +143,13 @@ cmd_lcs(struct call *c)
 			l.want_matches = true;
 		else if (!call_arg_is(c, i, "minmatchlen") || i + 1 == c->argc)
 			return call_syntax_error(c);
-		else if (!call_int(c, ++i, &l.least))
-			return STATUS_OK;
+		else
+			TRY(call_int(c, ++i, &l.least));
 	}
-	if (l.want_idx && l.want_len) {
-		reply_error(
-			c->reply,
+	if (l.want_idx && l.want_len)
+		return call_error(
+			c,
 			STR("ERR If you want both the length and indexes, please just use IDX."));
-		return STATUS_OK;
-	}
 	TRY(data_value(a, &l.a));
 	TRY(data_value(b, &l.b));
 	return lcs_answer(c, &l);

@@ -17,8 +17,6 @@ push_generic(struct call *c, bool left, bool only_there)
 	uint64_t length = 0;
 
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type != TIMED_LEAF || !only_there) {
 		TRY(list_push(c, item, c->argv[1], left, c->argv + 2, c->argc - 2));
 		TRY(timed_count(item, &length));
@@ -61,12 +59,10 @@ pop_generic(struct call *c, bool left)
 
 	if (c->argc > 3)
 		return call_wrong_arity(c);
-	if (counted &&
-	    !call_int_range(c, 2, 0, INT64_MAX, "value is out of range, must be positive", &wanted))
-		return STATUS_OK;
+	if (counted)
+		TRY(call_int_range(c, 2, 0, INT64_MAX, "value is out of range, must be positive",
+				   &wanted));
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type == TIMED_LEAF) {
 		if (counted)
 			reply_null_array(c->reply);
@@ -122,14 +118,11 @@ cmd_lindex(struct call *c)
 	int64_t index;
 
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type == TIMED_LEAF) {
 		reply_null(c->reply);
 		return STATUS_OK;
 	}
-	if (!call_int(c, 2, &index))
-		return STATUS_OK;
+	TRY(call_int(c, 2, &index));
 	TRY(element_at(item, index, &e));
 	if (e.count)
 		reply_bulk(c->reply, e.elements[0].value);
@@ -146,19 +139,12 @@ cmd_lset(struct call *c)
 	int64_t index;
 
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
-	if (item->type == TIMED_LEAF) {
-		reply_error(c->reply, STR(ERROR_NO_KEY));
-		return STATUS_OK;
-	}
-	if (!call_int(c, 2, &index))
-		return STATUS_OK;
+	if (item->type == TIMED_LEAF)
+		return call_error(c, STR(ERROR_NO_KEY));
+	TRY(call_int(c, 2, &index));
 	TRY(element_at(item, index, &e));
-	if (!e.count) {
-		reply_error(c->reply, STR(ERROR_RANGE));
-		return STATUS_OK;
-	}
+	if (!e.count)
+		return call_error(c, STR(ERROR_RANGE));
 	TRY(timed_list_set(item, &e.elements[0], c->argv[3]));
 	reply_ok(c->reply);
 	return txn_changed(c, c->argv[1], EVENT_LIST, "lset");
@@ -172,11 +158,9 @@ cmd_lrange(struct call *c)
 	uint64_t count = 0;
 	int64_t from, to;
 
-	if (!call_int(c, 2, &from) || !call_int(c, 3, &to))
-		return STATUS_OK;
+	TRY(call_int(c, 2, &from));
+	TRY(call_int(c, 3, &to));
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type != TIMED_LEAF)
 		TRY(timed_count(item, &count));
 	if (data_clip_range(&from, &to, count))
@@ -194,11 +178,9 @@ cmd_ltrim(struct call *c)
 	int64_t from, to;
 	uint64_t count;
 
-	if (!call_int(c, 2, &from) || !call_int(c, 3, &to))
-		return STATUS_OK;
+	TRY(call_int(c, 2, &from));
+	TRY(call_int(c, 3, &to));
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
 	reply_ok(c->reply);
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
@@ -304,11 +286,8 @@ cmd_lrem(struct call *c)
 	struct timed_item *item;
 	int64_t count;
 
-	if (!call_int(c, 2, &count))
-		return STATUS_OK;
+	TRY(call_int(c, 2, &count));
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
 	f.limit = count < 0 ? -(uint64_t)count : (uint64_t)count;
 	TRY(list_walk(item, count < 0, &w));
 	reply_int(c->reply, (int64_t)f.count);
@@ -330,8 +309,6 @@ cmd_linsert(struct call *c)
 	if (!before && !call_arg_is(c, 2, "after"))
 		return call_syntax_error(c);
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(list_walk(item, false, &w));
 	if (!f.count) {
 		reply_int(c->reply, item->type == TIMED_LEAF ? 0 : -1);
@@ -356,31 +333,23 @@ cmd_lpos(struct call *c)
 		if (i + 1 == c->argc)
 			return call_syntax_error(c);
 		if (call_arg_is(c, i, "rank")) {
-			if (!call_count(c, i + 1, INT64_MAX, &rank))
-				return STATUS_OK;
-			if (!rank) {
-				reply_error(
-					c->reply,
-					STR("ERR RANK can't be zero: use 1 to start from the "
-					    "first match, 2 from the second ... or use negative "
-					    "to start from the end of the list"));
-				return STATUS_OK;
-			}
+			TRY(call_count(c, i + 1, INT64_MAX, &rank));
+			if (!rank)
+				return call_error(
+					c, STR("ERR RANK can't be zero: use 1 to start from the "
+					       "first match, 2 from the second ... or use negative "
+					       "to start from the end of the list"));
 		} else if (call_arg_is(c, i, "count")) {
-			if (!call_int_range(c, i + 1, 0, INT64_MAX, "COUNT can't be negative",
-					    &count))
-				return STATUS_OK;
+			TRY(call_int_range(c, i + 1, 0, INT64_MAX, "COUNT can't be negative",
+					   &count));
 		} else if (call_arg_is(c, i, "maxlen")) {
-			if (!call_int_range(c, i + 1, 0, INT64_MAX, "MAXLEN can't be negative",
-					    &most))
-				return STATUS_OK;
+			TRY(call_int_range(c, i + 1, 0, INT64_MAX, "MAXLEN can't be negative",
+					   &most));
 		} else {
 			return call_syntax_error(c);
 		}
 	}
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (!item)
-		return STATUS_OK;
 	f.skip = (uint64_t)(rank < 0 ? -rank : rank) - 1;
 	if (count >= 0)
 		f.limit = (uint64_t)count;

@@ -7,10 +7,8 @@
 enum status
 cmd_multi(struct call *c)
 {
-	if (c->client->multi) {
-		reply_error(c->reply, STR("ERR MULTI calls can not be nested"));
-		return STATUS_OK;
-	}
+	if (c->client->multi)
+		return call_error(c, STR("ERR MULTI calls can not be nested"));
 	c->client->multi = true;
 	reply_ok(c->reply);
 	return STATUS_OK;
@@ -19,10 +17,8 @@ cmd_multi(struct call *c)
 enum status
 cmd_discard(struct call *c)
 {
-	if (!c->client->multi) {
-		reply_error(c->reply, STR("ERR DISCARD without MULTI"));
-		return STATUS_OK;
-	}
+	if (!c->client->multi)
+		return call_error(c, STR("ERR DISCARD without MULTI"));
 	client_forget_multi(c->client);
 	effects_unwatch_all(c->client);
 	reply_ok(c->reply);
@@ -33,8 +29,7 @@ cmd_discard(struct call *c)
 enum status
 cmd_exec(struct call *c)
 {
-	reply_error(c->reply, STR("ERR EXEC without MULTI"));
-	return STATUS_OK;
+	return call_error(c, STR("ERR EXEC without MULTI"));
 }
 
 /* The first in its transaction that has written nothing: what it reads is what is stored. */
@@ -45,15 +40,11 @@ cmd_watch(struct call *c)
 	struct timed_item **items = arena_alloc(c->arena, count * sizeof(*items));
 	struct str *versions = arena_alloc(c->arena, count * sizeof(*versions));
 
-	if (c->client->multi) {
-		reply_error(c->reply, STR("ERR WATCH inside MULTI is not allowed"));
-		return STATUS_OK;
-	}
-	if (c->client->watch_count + count > REDIS_WATCH_KEYS) {
-		reply_errorf(c->reply, "ERR a connection may watch %d keys (REDIS_WATCH_KEYS)",
-			     REDIS_WATCH_KEYS);
-		return STATUS_OK;
-	}
+	if (c->client->multi)
+		return call_error(c, STR("ERR WATCH inside MULTI is not allowed"));
+	if (c->client->watch_count + count > REDIS_WATCH_KEYS)
+		return call_errorf(c, "ERR a connection may watch %d keys (REDIS_WATCH_KEYS)",
+				   REDIS_WATCH_KEYS);
 	if (!items || !versions)
 		return STATUS_LIMIT;
 	TRY(txn_items(c, c->argv + 1, count, 1, items));

@@ -58,23 +58,18 @@ read_moment(struct str s, uint64_t now_ms, uint64_t *ret_us)
 	       !__builtin_add_overflow(*ret_us, US_PER_MS - 1, ret_us);
 }
 
-/* False: an error has been answered. */
-static bool
+static enum status
 past_moment(struct call *c, uint64_t *ret_us)
 {
 	uint64_t now_ms = steady_date_ms();
 
-	if (!read_moment(c->argv[1], now_ms, ret_us)) {
-		reply_error(c->reply,
-			    STR("ERR the time is milliseconds since 1970, or like "
-				"2026-11-21T15:52:37.782Z, or like -10s (ms, s, m, h, d)"));
-		return false;
-	}
-	if (*ret_us / US_PER_MS > now_ms) {
-		reply_error(c->reply, STR("ERR this time has not come yet"));
-		return false;
-	}
-	return true;
+	if (!read_moment(c->argv[1], now_ms, ret_us))
+		return call_error(c,
+				  STR("ERR the time is milliseconds since 1970, or like "
+				      "2026-11-21T15:52:37.782Z, or like -10s (ms, s, m, h, d)"));
+	if (*ret_us / US_PER_MS > now_ms)
+		return call_error(c, STR("ERR this time has not come yet"));
+	return STATUS_OK;
 }
 
 /* ---- FROND.AT ---- */
@@ -92,39 +87,31 @@ past_fits(const struct call *c, const struct command *command, const struct subc
 	return flags & COMMAND_READONLY && !(flags & unfit);
 }
 
-/* The command that is to be run in the past; NULL: an error has been answered. */
-static const struct command *
-past_command(struct call *c)
+/* The command that is to be run in the past. */
+static enum status
+past_command(struct call *c, const struct command **ret)
 {
 	const struct command *command = command_find(c->argv[2]);
 	const struct subcommand *sub = NULL;
 
 	if (command)
 		sub = subcommand_called(command, c->argv + 2, c->argc - 2);
-	if (!past_fits(c, command, sub)) {
-		reply_errorf(c->reply,
-			     "ERR '%.*s' is no command that reads keys, so it cannot read the past",
-			     STR_ARG(call_shown(c->argv[2])));
-		return NULL;
-	}
-	if (command->flags & COMMAND_CONTAINER && c->argc > 3 && !sub) {
-		reply_errorf(c->reply, "ERR unknown subcommand '%.*s' of '%s'",
-			     STR_ARG(call_shown(c->argv[3])), command->name);
-		return NULL;
-	}
+	if (!past_fits(c, command, sub))
+		return call_errorf(
+			c, "ERR '%.*s' is no command that reads keys, so it cannot read the past",
+			STR_ARG(call_shown(c->argv[2])));
+	if (command->flags & COMMAND_CONTAINER && c->argc > 3 && !sub)
+		return call_errorf(c, "ERR unknown subcommand '%.*s' of '%s'",
+				   STR_ARG(call_shown(c->argv[3])), command->name);
 	if (!command_takes(command, c->argc - 2) ||
-	    (sub && !command_arity_takes(sub->arity, c->argc - 2))) {
-		reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command",
-			     command->name);
-		return NULL;
-	}
-	if (!acl_allows_command(&c->client->acl, command, c->argv + 2, c->argc - 2)) {
-		reply_errorf(c->reply,
-			     "NOPERM this user has no permissions to run the '%s' command",
-			     command->name);
-		return NULL;
-	}
-	return command;
+	    (sub && !command_arity_takes(sub->arity, c->argc - 2)))
+		return call_errorf(c, "ERR wrong number of arguments for '%s' command",
+				   command->name);
+	if (!acl_allows_command(&c->client->acl, command, c->argv + 2, c->argc - 2))
+		return call_errorf(c, "NOPERM this user has no permissions to run the '%s' command",
+				   command->name);
+	*ret = command;
+	return STATUS_OK;
 }
 
 /* Runs the command in a view of its own on the call's transaction. */
@@ -148,7 +135,7 @@ past_run(struct call *c, const struct command *command, uint64_t us)
 		status = err_set(c->x->err, STATUS_INVALID, "the database \"%u\" keeps no history",
 				 c->db);
 	if (status == STATUS_OK)
-		status = command->run(&inner);
+		status = command_run(&inner);
 	txn_fini(&past);
 	return status;
 }
@@ -156,13 +143,13 @@ past_run(struct call *c, const struct command *command, uint64_t us)
 enum status
 cmd_frond_at(struct call *c)
 {
-	const struct command *command = past_command(c);
+	const struct command *command;
 	size_t from = c->reply->out->len;
 	enum status status;
 	uint64_t us;
 
-	if (!command || !past_moment(c, &us))
-		return STATUS_OK;
+	TRY(past_command(c, &command));
+	TRY(past_moment(c, &us));
 	status = past_run(c, command, us);
 	if (status != STATUS_INVALID)
 		return status;
@@ -267,11 +254,10 @@ cmd_frond_history(struct call *c)
 	if (c->argc > 2)
 		return call_wrong_arity(c);
 	if (h.sets) {
-		if (!call_int_range(c, 1, 0, TIMED_HISTORY_SECONDS,
-				    "the history is 0 to 1000000000 seconds "
-				    "(TIMED_HISTORY_SECONDS)",
-				    &seconds))
-			return STATUS_OK;
+		TRY(call_int_range(c, 1, 0, TIMED_HISTORY_SECONDS,
+				   "the history is 0 to 1000000000 seconds "
+				   "(TIMED_HISTORY_SECONDS)",
+				   &seconds));
 		h.seconds = (uint64_t)seconds;
 	}
 	status = h.sets ? kv_run(store, history_body, &h, NULL, &h.err)

@@ -52,10 +52,8 @@ subscribe_generic(struct call *c, enum pubsub_kind kind)
 {
 	struct err err = { 0 };
 
-	if (c->in_exec && c->reply->version == 2) {
-		reply_errorf(c->reply, "ERR %s is not allowed in a transaction", c->command->name);
-		return STATUS_OK;
-	}
+	if (c->in_exec && c->reply->version == 2)
+		return call_errorf(c, "ERR %s is not allowed in a transaction", c->command->name);
 	for (size_t i = 1; i < c->argc; i++) {
 		enum status status;
 

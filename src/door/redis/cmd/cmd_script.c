@@ -15,8 +15,8 @@ enum {
 
 /* ---- The first line ---- */
 
-/* "flags=no-writes,allow-stale". False: the error has been answered. */
-static bool
+/* "flags=no-writes,allow-stale". */
+static enum status
 shebang_flags(struct call *c, struct str flags, struct script_flags *ret)
 {
 	static const char *const known[] = { "allow-oom", "allow-stale", "no-cluster",
@@ -33,18 +33,16 @@ shebang_flags(struct call *c, struct str flags, struct script_flags *ret)
 		while (i < sizeof(known) / sizeof(known[0]) &&
 		       !str_eq(flag, str_from_cstr(known[i])))
 			i++;
-		if (i == sizeof(known) / sizeof(known[0])) {
-			reply_errorf(c->reply, "ERR Unexpected flag in script shebang: %.*s",
-				     (int)(flag.len < SHOWN_BYTES ? flag.len : SHOWN_BYTES),
-				     flag.ptr);
-			return false;
-		}
+		if (i == sizeof(known) / sizeof(known[0]))
+			return call_errorf(c, "ERR Unexpected flag in script shebang: %.*s",
+					   (int)(flag.len < SHOWN_BYTES ? flag.len : SHOWN_BYTES),
+					   flag.ptr);
 	}
-	return true;
+	return STATUS_OK;
 }
 
-/* "#!lua flags=…". False: the error has been answered. */
-static bool
+/* "#!lua flags=…". */
+static enum status
 shebang_read(struct call *c, struct str text, struct script_flags *ret)
 {
 	struct str line, word;
@@ -52,46 +50,38 @@ shebang_read(struct call *c, struct str text, struct script_flags *ret)
 
 	*ret = (struct script_flags){ 0 };
 	if (!str_starts_with(text, STR("#!")))
-		return true;
+		return STATUS_OK;
 	end = memchr(text.ptr, '\n', text.len);
-	if (!end) {
-		reply_error(c->reply, STR("ERR Invalid script shebang"));
-		return false;
-	}
+	if (!end)
+		return call_error(c, STR("ERR Invalid script shebang"));
 	line = str_of(text.ptr, (size_t)(end - text.ptr));
 	ret->shebang_bytes = line.len;
 	line = str_trim(line);
 	word = str_cut(&line, ' ');
-	if (!str_eq(word, STR("#!lua"))) {
-		reply_errorf(c->reply, "ERR Unexpected engine in script shebang: %.*s",
-			     (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES), word.ptr);
-		return false;
-	}
+	if (!str_eq(word, STR("#!lua")))
+		return call_errorf(c, "ERR Unexpected engine in script shebang: %.*s",
+				   (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES),
+				   word.ptr);
 	while (line.len) {
 		word = str_cut(&line, ' ');
 		if (!word.len)
 			continue;
-		if (!str_starts_with(word, STR("flags="))) {
-			reply_errorf(c->reply, "ERR Unknown lua shebang option: %.*s",
-				     (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES),
-				     word.ptr);
-			return false;
-		}
-		if (!shebang_flags(c, str_skip(word, 6), ret))
-			return false;
+		if (!str_starts_with(word, STR("flags=")))
+			return call_errorf(c, "ERR Unknown lua shebang option: %.*s",
+					   (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES),
+					   word.ptr);
+		TRY(shebang_flags(c, str_skip(word, 6), ret));
 	}
-	return true;
+	return STATUS_OK;
 }
 
-/* Fills in what is known of a text. False: the error has been answered. */
-static bool
+/* Fills in what is known of a text. */
+static enum status
 script_prepare(struct call *c, struct str text, struct script *s)
 {
-	if (text.len > SCRIPT_BYTES) {
-		reply_errorf(c->reply, "ERR a script may have %d bytes (SCRIPT_BYTES)",
-			     SCRIPT_BYTES);
-		return false;
-	}
+	if (text.len > SCRIPT_BYTES)
+		return call_errorf(c, "ERR a script may have %d bytes (SCRIPT_BYTES)",
+				   SCRIPT_BYTES);
 	s->call = c;
 	s->text = text;
 	script_sha(text, s->sha);
@@ -100,28 +90,23 @@ script_prepare(struct call *c, struct str text, struct script *s)
 
 /* ---- EVAL ---- */
 
-/* Finds the number of keys, and where they begin. False: the error has been answered. */
-static bool
+/* Finds the number of keys, and where they begin. */
+static enum status
 eval_keys(struct call *c, struct script *s)
 {
 	int64_t count;
 
-	if (!call_int(c, 2, &count))
-		return false;
-	if (count > (int64_t)c->argc - 3) {
-		reply_error(c->reply,
-			    STR("ERR Number of keys can't be greater than number of args"));
-		return false;
-	}
-	if (count < 0) {
-		reply_error(c->reply, STR("ERR Number of keys can't be negative"));
-		return false;
-	}
+	TRY(call_int(c, 2, &count));
+	if (count > (int64_t)c->argc - 3)
+		return call_error(c,
+				  STR("ERR Number of keys can't be greater than number of args"));
+	if (count < 0)
+		return call_error(c, STR("ERR Number of keys can't be negative"));
 	s->keys = c->argv + 3;
 	s->key_count = (size_t)count;
 	s->args = c->argv + 3 + count;
 	s->arg_count = c->argc - 3 - (size_t)count;
-	return true;
+	return STATUS_OK;
 }
 
 static enum status
@@ -130,8 +115,8 @@ eval_text(struct call *c, struct str text)
 	struct script s = { .reply = *c->reply, .db = c->db };
 	enum status status;
 
-	if (!eval_keys(c, &s) || !script_prepare(c, text, &s))
-		return STATUS_OK;
+	TRY(eval_keys(c, &s));
+	TRY(script_prepare(c, text, &s));
 	s.read_only = c->command->flags & COMMAND_READONLY || s.flags.no_writes;
 	s.random = c->script_seed;
 	status = script_run(&s);
@@ -167,15 +152,14 @@ cmd_evalsha(struct call *c)
 	/*
 	 * What is no name is refused before the number of keys is looked at, and others after it.
 	 */
-	if (c->argv[1].len == SCRIPT_SHA_CHARS && !eval_keys(c, &keys))
-		return STATUS_OK;
+	if (c->argv[1].len == SCRIPT_SHA_CHARS)
+		TRY(eval_keys(c, &keys));
 	if (read_sha(c->argv[1], sha))
 		text = script_cache_find(c->redis->script_cache, str_of(sha, sizeof(sha)),
 					 c->arena);
 	if (text.ptr)
 		return eval_text(c, text);
-	reply_error(c->reply, STR(NO_SCRIPT));
-	return STATUS_OK;
+	return call_error(c, STR(NO_SCRIPT));
 }
 
 /* ---- SCRIPT ---- */
@@ -186,8 +170,7 @@ script_load(struct call *c)
 	struct script s = { .compiles_only = true };
 	enum status status;
 
-	if (!script_prepare(c, c->argv[2], &s))
-		return STATUS_OK;
+	TRY(script_prepare(c, c->argv[2], &s));
 	status = script_run(&s);
 	if (status != STATUS_OK) {
 		error_reply_status(c->reply, status, &s.err);
@@ -217,10 +200,8 @@ static enum status
 script_flush(struct call *c)
 {
 	if (c->argc > 3 ||
-	    (c->argc == 3 && !call_arg_is(c, 2, "sync") && !call_arg_is(c, 2, "async"))) {
-		reply_error(c->reply, STR("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
-		return STATUS_OK;
-	}
+	    (c->argc == 3 && !call_arg_is(c, 2, "sync") && !call_arg_is(c, 2, "async")))
+		return call_error(c, STR("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
 	script_cache_clear(c->redis->script_cache);
 	reply_ok(c->reply);
 	return STATUS_OK;
@@ -252,14 +233,14 @@ cmd_script(struct call *c)
 		if (script_kill_all(c->redis))
 			reply_ok(c->reply);
 		else
-			reply_error(c->reply, STR("NOTBUSY No scripts in execution right now."));
+			return call_error(c, STR("NOTBUSY No scripts in execution right now."));
 		return STATUS_OK;
 	}
 	if (call_arg_is(c, 1, "debug")) {
 		if (call_arg_is(c, 2, "no"))
 			reply_ok(c->reply);
 		else
-			reply_error(c->reply, STR("ERR frond has no debugger of scripts"));
+			return call_error(c, STR("ERR frond has no debugger of scripts"));
 		return STATUS_OK;
 	}
 	return call_unknown_subcommand(c);

@@ -277,10 +277,9 @@ cmd_slowlog(struct call *c)
 	} else if (call_arg_is(c, 1, "len") && c->argc == 2) {
 		reply_int(c->reply, (int64_t)recent_count(&c->redis->slow));
 	} else if (call_arg_is(c, 1, "get") && c->argc <= 3) {
-		if (c->argc == 3 &&
-		    !call_int_range(c, 2, -1, INT64_MAX,
-				    "count should be greater than or equal to -1", &count))
-			return STATUS_OK;
+		if (c->argc == 3)
+			TRY(call_int_range(c, 2, -1, INT64_MAX,
+					   "count should be greater than or equal to -1", &count));
 		slow_get(c->redis, count, c->reply);
 	} else {
 		return call_unknown_subcommand(c);
@@ -335,8 +334,7 @@ memory_usage(struct call *c)
 	for (size_t i = 3; i < c->argc; i += 2) {
 		if (!call_arg_is(c, i, "samples") || i + 1 == c->argc)
 			return call_syntax_error(c);
-		if (!call_int(c, i + 1, &samples))
-			return STATUS_OK;
+		TRY(call_int(c, i + 1, &samples));
 		if (samples < 0)
 			return call_syntax_error(c);
 	}
@@ -401,8 +399,8 @@ cmd_lolwut(struct call *c)
 {
 	int64_t ignored;
 
-	if (c->argc > 2 && call_arg_is(c, 1, "version") && !call_int(c, 2, &ignored))
-		return STATUS_OK;
+	if (c->argc > 2 && call_arg_is(c, 1, "version"))
+		TRY(call_int(c, 2, &ignored));
 	reply_verbatim(c->reply, STR("Redis ver. " REDIS_VERSION "\n"));
 	return STATUS_OK;
 }
@@ -412,10 +410,8 @@ cmd_lolwut(struct call *c)
 enum status
 cmd_monitor(struct call *c)
 {
-	if (c->in_exec) {
-		reply_error(c->reply, STR("ERR MONITOR isn't allowed for DENY BLOCKING client"));
-		return STATUS_OK;
-	}
+	if (c->in_exec)
+		return call_error(c, STR("ERR MONITOR isn't allowed for DENY BLOCKING client"));
 	monitor_begin(c->client);
 	reply_ok(c->reply);
 	return STATUS_OK;
@@ -428,9 +424,9 @@ cmd_wait(struct call *c)
 {
 	int64_t n;
 
-	if (!call_int(c, 1, &n) || !call_int_range(c, 2, INT64_MIN, INT64_MAX,
-						   "timeout is not an integer or out of range", &n))
-		return STATUS_OK;
+	TRY(call_int(c, 1, &n));
+	TRY(call_int_range(c, 2, INT64_MIN, INT64_MAX, "timeout is not an integer or out of range",
+			   &n));
 	if (n < 0)
 		reply_error(c->reply, STR("ERR timeout is negative"));
 	else
@@ -461,7 +457,7 @@ cmd_module(struct call *c)
 	if (call_arg_is(c, 1, "list"))
 		reply_array(c->reply, 0);
 	else
-		reply_error(c->reply, STR("ERR frond loads no modules"));
+		return call_error(c, STR("ERR frond loads no modules"));
 	return STATUS_OK;
 }
 
@@ -472,8 +468,8 @@ cmd_replicaof(struct call *c)
 	if (call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one"))
 		reply_ok(c->reply);
 	else
-		reply_error(c->reply, STR("ERR there is no replication here: a FoundationDB "
-					  "cluster keeps copies"));
+		return call_error(c, STR("ERR there is no replication here: a FoundationDB "
+					 "cluster keeps copies"));
 	return STATUS_OK;
 }
 
@@ -504,9 +500,9 @@ cmd_function(struct call *c)
 	else if (call_arg_is(c, 1, "stats"))
 		function_stats(c);
 	else if (call_arg_is(c, 1, "kill"))
-		reply_error(c->reply, STR("NOTBUSY No scripts in execution right now."));
+		return call_error(c, STR("NOTBUSY No scripts in execution right now."));
 	else
-		reply_error(c->reply, STR("ERR FUNCTION is not supported by frond yet"));
+		return call_error(c, STR("ERR FUNCTION is not supported by frond yet"));
 	return STATUS_OK;
 }
 
@@ -515,8 +511,6 @@ enum status
 cmd_refused(struct call *c)
 {
 	if (c->command->refusal)
-		reply_errorf(c->reply, "ERR %s", c->command->refusal);
-	else
-		reply_errorf(c->reply, "ERR '%s' is not supported by frond yet", c->command->name);
-	return STATUS_OK;
+		return call_errorf(c, "ERR %s", c->command->refusal);
+	return call_errorf(c, "ERR '%s' is not supported by frond yet", c->command->name);
 }

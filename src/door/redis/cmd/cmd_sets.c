@@ -34,8 +34,6 @@ cmd_sadd(struct call *c)
 	if (!m)
 		return STATUS_LIMIT;
 	TRY(data_item(c, 1, TIMED_SET, &item));
-	if (!item)
-		return STATUS_OK;
 	for (size_t i = 0; i < count; i++)
 		m[i].name = c->argv[i + 2];
 	TRY(members_only_new(item, m, &count));
@@ -59,8 +57,6 @@ cmd_smismember(struct call *c)
 	size_t count;
 
 	TRY(members_look_up(c, TIMED_SET, false, &m, &count));
-	if (!m)
-		return STATUS_OK;
 	if (strcmp(c->command->name, "sismember") == 0) {
 		reply_int(c->reply, m[0].found);
 		return STATUS_OK;
@@ -82,8 +78,6 @@ cmd_smembers(struct call *c)
 	size_t count = 0;
 
 	TRY(data_item(c, 1, TIMED_SET, &item));
-	if (!item)
-		return STATUS_OK;
 	members_walk_init(&w, item, true);
 	for (; (status = members_walk_next(&w, &m)) == STATUS_OK; count++)
 		reply_bulk(c->reply, m.name);
@@ -100,15 +94,11 @@ cmd_smove(struct call *c)
 	struct timed_item *from, *to;
 
 	TRY(data_item(c, 1, TIMED_SET, &from));
-	if (!from)
-		return STATUS_OK;
 	if (from->type == TIMED_LEAF) {
 		reply_int(c->reply, 0);
 		return STATUS_OK;
 	}
 	TRY(data_item(c, 2, TIMED_SET, &to));
-	if (!to)
-		return STATUS_OK;
 	if (from == to) {
 		TRY(timed_members_get(from, &m, 1));
 		reply_int(c->reply, m.found);
@@ -147,12 +137,10 @@ cmd_spop(struct call *c)
 
 	if (c->argc > 3)
 		return call_syntax_error(c);
-	if (c->argc == 3 &&
-	    !call_int_range(c, 2, 0, INT64_MAX, "value is out of range, must be positive", &wanted))
-		return STATUS_OK;
+	if (c->argc == 3)
+		TRY(call_int_range(c, 2, 0, INT64_MAX, "value is out of range, must be positive",
+				   &wanted));
 	TRY(data_item(c, 1, TIMED_SET, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(members_random(c, item, wanted, &m, &count));
 	if (count) {
 		TRY(timed_members_delete(item, m, count));
@@ -174,11 +162,9 @@ cmd_srandmember(struct call *c)
 
 	if (c->argc > 3)
 		return call_syntax_error(c);
-	if (c->argc == 3 && !call_count(c, 2, MEMBERS_RANDOM_MOST, &wanted))
-		return STATUS_OK;
+	if (c->argc == 3)
+		TRY(call_count(c, 2, MEMBERS_RANDOM_MOST, &wanted));
 	TRY(data_item(c, 1, TIMED_SET, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(members_random(c, item, wanted, &m, &count));
 	if (c->argc == 3)
 		reply_array(c->reply, count);
@@ -205,7 +191,7 @@ struct sets {
 	size_t count;
 };
 
-/* The sets at these keys; `ret->items` NULL: one is no set, and that has been answered. */
+/* The sets at these keys. */
 static enum status
 sets_open(struct call *c, size_t from, size_t count, struct sets *ret)
 {
@@ -216,10 +202,8 @@ sets_open(struct call *c, size_t from, size_t count, struct sets *ret)
 	TRY(txn_items(c, c->argv + from, count, 1, ret->items));
 	for (size_t i = 0; i < count; i++) {
 		TRY(txn_looked_up(c, ret->items[i]));
-		if (ret->items[i]->type == TIMED_SET || ret->items[i]->type == TIMED_LEAF)
-			continue;
-		ret->items = NULL;
-		return call_wrong_type(c);
+		if (ret->items[i]->type != TIMED_SET && ret->items[i]->type != TIMED_LEAF)
+			return call_wrong_type(c);
 	}
 	return STATUS_OK;
 }
@@ -395,8 +379,6 @@ sets_answer(struct call *c, enum set_operation operation)
 	struct sets s;
 
 	TRY(sets_open(c, 1, c->argc - 1, &s));
-	if (!s.items)
-		return STATUS_OK;
 	TRY(sets_combine(c, operation, &s, &result));
 	reply_set(c->reply, result.count);
 	for (size_t i = 0; i < result.count; i++)
@@ -409,26 +391,17 @@ sets_store(struct call *c, enum set_operation operation, const char *event)
 {
 	struct result result = { 0 };
 	struct timed_member *members;
-	struct timed_item *to;
 	struct sets s;
 
 	TRY(sets_open(c, 2, c->argc - 2, &s));
-	if (!s.items)
-		return STATUS_OK;
-	TRY(txn_item(c, c->argv[1], &to));
+	TRY(txn_ask(c, c->db, c->argv[1]));
 	TRY(sets_combine(c, operation, &s, &result));
-	reply_int(c->reply, (int64_t)result.count);
-	if (!result.count)
-		return to->type == TIMED_LEAF ? STATUS_OK : data_delete(c, to, c->argv[1], "del");
-	if (to->type != TIMED_LEAF)
-		TRY(timed_item_delete(to));
-	members = arena_zalloc(c->arena, result.count * sizeof(*members));
+	members = arena_zalloc(c->arena, (result.count + 1) * sizeof(*members));
 	if (!members)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < result.count; i++)
 		members[i].name = result.names[i];
-	TRY(timed_members_put(to, TIMED_SET, members, result.count));
-	return txn_changed(c, c->argv[1], EVENT_SET, event);
+	return members_store(c, TIMED_SET, members, result.count, EVENT_SET, event);
 }
 
 enum status
@@ -474,22 +447,16 @@ cmd_sintercard(struct call *c)
 	int64_t count, limit = 0;
 	struct sets s;
 
-	if (!call_int_range(c, 1, 1, INT64_MAX, "numkeys should be greater than 0", &count))
-		return STATUS_OK;
-	if ((uint64_t)count > c->argc - 2) {
-		reply_error(c->reply,
-			    STR("ERR Number of keys can't be greater than number of args"));
-		return STATUS_OK;
-	}
+	TRY(call_int_range(c, 1, 1, INT64_MAX, "numkeys should be greater than 0", &count));
+	if ((uint64_t)count > c->argc - 2)
+		return call_error(c,
+				  STR("ERR Number of keys can't be greater than number of args"));
 	for (size_t i = 2 + (size_t)count; i < c->argc; i += 2) {
 		if (!call_arg_is(c, i, "limit") || i + 1 == c->argc)
 			return call_syntax_error(c);
-		if (!call_int_range(c, i + 1, 0, INT64_MAX, "LIMIT can't be negative", &limit))
-			return STATUS_OK;
+		TRY(call_int_range(c, i + 1, 0, INT64_MAX, "LIMIT can't be negative", &limit));
 	}
 	TRY(sets_open(c, 2, (size_t)count, &s));
-	if (!s.items)
-		return STATUS_OK;
 	result.limit = (uint64_t)limit;
 	TRY(sets_combine(c, SET_INTER, &s, &result));
 	reply_int(c->reply, (int64_t)result.count);

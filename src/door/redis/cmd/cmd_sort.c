@@ -34,19 +34,18 @@ struct element {
 
 /*
  * BY and GET make names of keys out of elements, which no rule about keys has been asked about: so
- * the client has to be one that may read every key. False: the error has been answered.
+ * the client has to be one that may read every key.
  */
-static bool
+static enum status
 sort_may_look_up(struct call *c, const char *option)
 {
 	if (acl_reads_all_keys(&c->client->acl))
-		return true;
-	reply_errorf(c->reply, "ERR %s option of SORT denied due to insufficient ACL permissions.",
-		     option);
-	return false;
+		return STATUS_OK;
+	return call_errorf(c, "ERR %s option of SORT denied due to insufficient ACL permissions.",
+			   option);
 }
 
-static bool
+static enum status
 sort_parse(struct call *c, struct sort *s)
 {
 	bool may_store = !(c->command->flags & COMMAND_READONLY);
@@ -62,8 +61,8 @@ sort_parse(struct call *c, struct sort *s)
 		} else if (call_arg_is(c, i, "alpha")) {
 			s->alpha = true;
 		} else if (call_arg_is(c, i, "limit") && left >= 2) {
-			if (!call_int(c, i + 1, &s->skip) || !call_int(c, i + 2, &s->limit))
-				return false;
+			TRY(call_int(c, i + 1, &s->skip));
+			TRY(call_int(c, i + 2, &s->limit));
 			i += 2;
 		} else if (may_store && call_arg_is(c, i, "store") && left >= 1) {
 			s->store = ++i;
@@ -71,18 +70,16 @@ sort_parse(struct call *c, struct sort *s)
 			s->by = c->argv[++i];
 			s->has_by = true;
 			s->unsorted = !s->by.len || !memchr(s->by.ptr, '*', s->by.len);
-			if (!s->unsorted && !sort_may_look_up(c, "BY"))
-				return false;
+			if (!s->unsorted)
+				TRY(sort_may_look_up(c, "BY"));
 		} else if (call_arg_is(c, i, "get") && left >= 1 && s->get_count < SORT_GETS) {
-			if (!sort_may_look_up(c, "GET"))
-				return false;
+			TRY(sort_may_look_up(c, "GET"));
 			s->gets[s->get_count++] = c->argv[++i];
 		} else {
-			(void)call_syntax_error(c);
-			return false;
+			return call_syntax_error(c);
 		}
 	}
-	return true;
+	return STATUS_OK;
 }
 
 /* ---- Other keys ---- */
@@ -197,11 +194,10 @@ sort_collect(struct call *c, struct timed_item *item, const struct sort *s, stru
 	return STATUS_OK;
 }
 
-/* What they are ordered by. `*ret_fine` false: one is no number, and that has been answered. */
+/* What they are ordered by. */
 static enum status
-sort_weigh(struct call *c, const struct sort *s, struct element *e, size_t count, bool *ret_fine)
+sort_weigh(struct call *c, const struct sort *s, struct element *e, size_t count)
 {
-	*ret_fine = true;
 	for (size_t i = 0; i < count; i++) {
 		struct str weight = e[i].value;
 
@@ -217,9 +213,7 @@ sort_weigh(struct call *c, const struct sort *s, struct element *e, size_t count
 			continue;
 		if (number_read_double(weight, &e[i].number))
 			continue;
-		reply_error(c->reply, STR("ERR One or more scores can't be converted into double"));
-		*ret_fine = false;
-		return STATUS_OK;
+		return call_error(c, STR("ERR One or more scores can't be converted into double"));
 	}
 	return STATUS_OK;
 }
@@ -271,12 +265,9 @@ sort_store(struct call *c, const struct sort *s, const struct str *values, size_
 	struct str key = c->argv[s->store];
 	struct timed_item *to;
 
-	TRY(txn_item(c, key, &to));
-	reply_int(c->reply, (int64_t)count);
+	TRY(data_replace(c, key, count, &to));
 	if (!count)
-		return to->type == TIMED_LEAF ? STATUS_OK : data_delete(c, to, key, "del");
-	if (to->type != TIMED_LEAF)
-		TRY(timed_item_delete(to));
+		return STATUS_OK;
 	TRY(timed_list_push(to, false, values, count));
 	return txn_changed(c, key, EVENT_LIST, "sortstore");
 }
@@ -318,12 +309,10 @@ cmd_sort(struct call *c)
 	struct element *e = NULL;
 	struct timed_item *item;
 	size_t count, from, to;
-	bool fine = true;
 
 	if (!s.gets)
 		return STATUS_LIMIT;
-	if (!sort_parse(c, &s))
-		return STATUS_OK;
+	TRY(sort_parse(c, &s));
 	TRY(txn_item(c, c->argv[1], &item));
 	TRY(txn_looked_up(c, item));
 	if (item->type == TIMED_VALUE || item->type == TIMED_HASH || item->type == TIMED_STREAM)
@@ -335,9 +324,7 @@ cmd_sort(struct call *c)
 		s.alpha = true;
 	}
 	if (!s.unsorted) {
-		TRY(sort_weigh(c, &s, e, count, &fine));
-		if (!fine)
-			return STATUS_OK;
+		TRY(sort_weigh(c, &s, e, count));
 		TRY(sort_elements(c, &s, e, count));
 	}
 	from = s.skip < 0 ? 0 : (uint64_t)s.skip < count ? (size_t)s.skip : count;

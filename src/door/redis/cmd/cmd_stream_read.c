@@ -11,8 +11,8 @@ enum {
 
 /* ---- XRANGE, XREVRANGE ---- */
 
-/* One end of a range: "-", "+", an id, or "(" and an id. False: an error has been answered. */
-static bool
+/* One end of a range: "-", "+", an id, or "(" and an id. */
+static enum status
 range_read_end(struct call *c, size_t i, bool lower, struct timed_stream_id *ret)
 {
 	struct str text = c->argv[i];
@@ -20,21 +20,18 @@ range_read_end(struct call *c, size_t i, bool lower, struct timed_stream_id *ret
 
 	if (call_arg_is(c, i, "-")) {
 		*ret = STREAM_ID_FIRST;
-		return true;
+		return STATUS_OK;
 	}
 	if (call_arg_is(c, i, "+")) {
 		*ret = STREAM_ID_LAST;
-		return true;
+		return STATUS_OK;
 	}
-	if (!stream_id_read(str_skip(text, without), lower ? 0 : UINT64_MAX, ret)) {
-		reply_error(c->reply,
-			    STR("ERR Invalid stream ID specified as stream command argument"));
-		return false;
-	}
+	if (!stream_id_read(str_skip(text, without), lower ? 0 : UINT64_MAX, ret))
+		return call_error(
+			c, STR("ERR Invalid stream ID specified as stream command argument"));
 	if (!without || (lower ? timed_stream_id_next(ret) : timed_stream_id_before(ret)))
-		return true;
-	reply_errorf(c->reply, "ERR invalid %s ID for the interval", lower ? "start" : "end");
-	return false;
+		return STATUS_OK;
+	return call_errorf(c, "ERR invalid %s ID for the interval", lower ? "start" : "end");
 }
 
 static enum status
@@ -45,19 +42,15 @@ range_generic(struct call *c, bool reverse)
 	struct timed_item *item;
 	int64_t count = -1;
 
-	if (!range_read_end(c, reverse ? 3 : 2, true, &range.from) ||
-	    !range_read_end(c, reverse ? 2 : 3, false, &range.to))
-		return STATUS_OK;
+	TRY(range_read_end(c, reverse ? 3 : 2, true, &range.from));
+	TRY(range_read_end(c, reverse ? 2 : 3, false, &range.to));
 	for (size_t i = 4; i < c->argc; i += 2) {
 		if (!call_arg_is(c, i, "count") || i + 1 == c->argc)
 			return call_syntax_error(c);
-		if (!call_int(c, i + 1, &count))
-			return STATUS_OK;
+		TRY(call_int(c, i + 1, &count));
 		count = count < 0 ? 0 : count;
 	}
 	TRY(data_item(c, 1, TIMED_STREAM, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type != TIMED_LEAF && !count) {
 		reply_null_array(c->reply);
 		return STATUS_OK;
@@ -90,36 +83,29 @@ struct read {
 	struct timed_stream_id *after;
 };
 
-static bool
-read_refuse(struct call *c, const char *text)
-{
-	reply_error(c->reply, str_from_cstr(text));
-	return false;
-}
-
-static bool
+static enum status
 read_streams(struct call *c, size_t at, struct read *ret)
 {
 	if ((c->argc - at) % 2)
-		return read_refuse(c, "ERR Unbalanced XREAD list of streams: for each stream key "
-				      "an ID or '$' must be specified.");
+		return call_error(c,
+				  STR("ERR Unbalanced XREAD list of streams: for each stream key "
+				      "an ID or '$' must be specified."));
 	ret->keys = at;
 	ret->count = (c->argc - at) / 2;
-	return true;
+	return STATUS_OK;
 }
 
-static bool
+static enum status
 read_wait(struct call *c, size_t i, struct read *ret)
 {
 	if (!number_read_i64(c->argv[i], &ret->wait_ms))
-		return read_refuse(c, "ERR timeout is not an integer or out of range");
+		return call_error(c, STR("ERR timeout is not an integer or out of range"));
 	if (ret->wait_ms < 0)
-		return read_refuse(c, "ERR timeout is negative");
-	return true;
+		return call_error(c, STR("ERR timeout is negative"));
+	return STATUS_OK;
 }
 
-/* False: an error has been answered. */
-static bool
+static enum status
 read_options(struct call *c, struct read *ret)
 {
 	*ret = (struct read){ .wait_ms = -1 };
@@ -127,29 +113,23 @@ read_options(struct call *c, struct read *ret)
 		bool more = i + 1 < c->argc;
 
 		if (more && call_arg_is(c, i, "block")) {
-			if (!read_wait(c, ++i, ret))
-				return false;
+			TRY(read_wait(c, ++i, ret));
 		} else if (more && call_arg_is(c, i, "count")) {
-			if (!call_int(c, ++i, &ret->limit))
-				return false;
+			TRY(call_int(c, ++i, &ret->limit));
 			ret->limit = ret->limit < 0 ? 0 : ret->limit;
 		} else if (more && call_arg_is(c, i, "streams")) {
-			if (!read_streams(c, i + 1, ret))
-				return false;
+			TRY(read_streams(c, i + 1, ret));
 		} else if (call_arg_is(c, i, "group") || call_arg_is(c, i, "noack")) {
-			reply_errorf(
-				c->reply,
+			return call_errorf(
+				c,
 				"ERR The %s option is only supported by XREADGROUP. You called "
 				"XREAD instead.",
 				call_arg_is(c, i, "group") ? "GROUP" : "NOACK");
-			return false;
 		} else {
 			break;
 		}
 	}
-	if (!ret->keys)
-		(void)call_syntax_error(c);
-	return ret->keys;
+	return ret->keys ? STATUS_OK : call_syntax_error(c);
 }
 
 /*
@@ -157,13 +137,12 @@ read_options(struct call *c, struct read *ret)
  * it in client->block_ids.
  */
 static enum status
-read_id(struct call *c, const struct read *r, size_t i, struct timed_item *item, bool *ret)
+read_id(struct call *c, const struct read *r, size_t i, struct timed_item *item)
 {
 	const struct timed_stream_id *kept = (const void *)c->client->block_ids.ptr;
 	size_t at = r->keys + r->count + i;
 	struct timed_stream stream;
 
-	*ret = true;
 	if (c->waited) {
 		r->after[i] = kept[i];
 		return STATUS_OK;
@@ -173,25 +152,24 @@ read_id(struct call *c, const struct read *r, size_t i, struct timed_item *item,
 		r->after[i] = stream.last;
 		return STATUS_OK;
 	}
-	*ret = !call_arg_is(c, at, ">") ? stream_id_arg(c, at, 0, &r->after[i])
-					: read_refuse(c, "ERR The > ID can be specified only when "
-							 "calling XREADGROUP using the GROUP "
-							 "<group> <consumer> option.");
-	return STATUS_OK;
+	if (!call_arg_is(c, at, ">"))
+		return stream_id_arg(c, at, 0, &r->after[i]);
+	return call_error(c, STR("ERR The > ID can be specified only when calling XREADGROUP using "
+				 "the GROUP <group> <consumer> option."));
 }
 
-/* The stream of key `i`. NULL: none is there; `*ret_fine` false: it is something else. */
+/* The stream of key `i`. NULL: none is there. */
 static enum status
-read_item(struct call *c, const struct read *r, size_t i, bool *ret_fine, struct timed_item **ret)
+read_item(struct call *c, const struct read *r, size_t i, struct timed_item **ret)
 {
 	TRY(txn_item(c, c->argv[r->keys + i], ret));
-	*ret_fine = true;
 	if ((*ret)->type == TIMED_STREAM)
 		return STATUS_OK;
 	/* A command that waits goes on waiting. */
-	*ret_fine = (*ret)->type == TIMED_LEAF || c->waited;
+	if ((*ret)->type != TIMED_LEAF && !c->waited)
+		return call_wrong_type(c);
 	*ret = NULL;
-	return *ret_fine ? STATUS_OK : call_wrong_type(c);
+	return STATUS_OK;
 }
 
 /* Answers what has come to one of the streams. */
@@ -241,16 +219,12 @@ cmd_xread(struct call *c)
 {
 	struct timed_item **items;
 	size_t place, count = 0;
-	bool fine = true;
 	struct read r;
 
-	if (!read_options(c, &r))
-		return STATUS_OK;
-	if (r.wait_ms >= 0 && c->in_script) {
-		reply_error(c->reply,
-			    STR("ERR xread command is not allowed with BLOCK option from scripts"));
-		return STATUS_OK;
-	}
+	TRY(read_options(c, &r));
+	if (r.wait_ms >= 0 && c->in_script)
+		return call_error(
+			c, STR("ERR xread command is not allowed with BLOCK option from scripts"));
 	items = arena_alloc(c->arena, r.count * sizeof(struct timed_item *));
 	r.after = arena_zalloc(c->arena, r.count * sizeof(*r.after));
 	if (!items || !r.after)
@@ -258,12 +232,8 @@ cmd_xread(struct call *c)
 	for (size_t i = 0; i < r.count; i++) {
 		static struct timed_item absent; /* TIMED_LEAF: never written */
 
-		TRY(read_item(c, &r, i, &fine, &items[i]));
-		if (!fine)
-			return STATUS_OK;
-		TRY(read_id(c, &r, i, items[i] ? items[i] : &absent, &fine));
-		if (!fine)
-			return STATUS_OK;
+		TRY(read_item(c, &r, i, &items[i]));
+		TRY(read_id(c, &r, i, items[i] ? items[i] : &absent));
 	}
 	place = reply_later(c->reply);
 	for (size_t i = 0; i < r.count; i++)
@@ -341,20 +311,17 @@ info_stream(struct call *c, struct timed_item *item, int64_t limit)
 	return STATUS_OK;
 }
 
-static bool
+static enum status
 info_full(struct call *c, int64_t *ret_limit)
 {
 	*ret_limit = c->argc == 3 ? -1 : FULL_ENTRIES;
 	if (c->argc == 3 || (call_arg_is(c, 3, "full") && c->argc == 4))
-		return true;
-	if (!call_arg_is(c, 3, "full") || c->argc != 6 || !call_arg_is(c, 4, "count")) {
-		(void)call_unknown_subcommand(c);
-		return false;
-	}
-	if (!call_int(c, 5, ret_limit))
-		return false;
+		return STATUS_OK;
+	if (!call_arg_is(c, 3, "full") || c->argc != 6 || !call_arg_is(c, 4, "count"))
+		return call_unknown_subcommand(c);
+	TRY(call_int(c, 5, ret_limit));
 	*ret_limit = *ret_limit < 0 ? FULL_ENTRIES : *ret_limit;
-	return true;
+	return STATUS_OK;
 }
 
 enum status
@@ -375,22 +342,17 @@ cmd_xinfo(struct call *c)
 	if (call_arg_is(c, 1, "help") && c->argc == 2)
 		return call_help(c, help, sizeof(help) / sizeof(help[0]));
 	TRY(data_item(c, 2, TIMED_STREAM, &item));
-	if (!item)
-		return STATUS_OK;
-	if (item->type == TIMED_LEAF) {
-		reply_error(c->reply, STR("ERR no such key"));
-		return STATUS_OK;
-	}
-	if (stream && !info_full(c, &limit))
-		return STATUS_OK;
+	if (item->type == TIMED_LEAF)
+		return call_error(c, STR("ERR no such key"));
+	if (stream)
+		TRY(info_full(c, &limit));
 	if (call_arg_is(c, 1, "groups")) {
 		reply_array(c->reply, 0);
 		return STATUS_OK;
 	}
-	if (call_arg_is(c, 1, "consumers")) {
-		reply_errorf(c->reply, "NOGROUP No such consumer group '%.*s' for key name '%.*s'",
-			     STR_ARG(call_shown(c->argv[3])), STR_ARG(call_shown(c->argv[2])));
-		return STATUS_OK;
-	}
+	if (call_arg_is(c, 1, "consumers"))
+		return call_errorf(c, "NOGROUP No such consumer group '%.*s' for key name '%.*s'",
+				   STR_ARG(call_shown(c->argv[3])),
+				   STR_ARG(call_shown(c->argv[2])));
 	return info_stream(c, item, limit);
 }

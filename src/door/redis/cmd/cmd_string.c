@@ -89,15 +89,12 @@ set_generic(struct call *c, const struct set_options *o, struct str value)
 	struct timed_item *item;
 	struct str old = { 0 };
 	int64_t at_ms = 0;
-	bool fine = true;
 	bool there;
 
 	/* The item is asked for together with the clock. */
 	TRY(txn_ask(c, c->db, c->argv[1]));
 	if (o->has_time)
-		TRY(data_time(c, o->time_at, o->time, &fine, &at_ms));
-	if (!fine)
-		return STATUS_OK;
+		TRY(data_time(c, o->time_at, o->time, &at_ms));
 	TRY(txn_item(c, c->argv[1], &item));
 	there = item->type != TIMED_LEAF;
 	if (o->get) {
@@ -170,8 +167,6 @@ cmd_getset(struct call *c)
 	struct str old;
 
 	TRY(data_item_read(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(data_value(item, &old));
 	if (item->type == TIMED_LEAF)
 		reply_null(c->reply);
@@ -182,14 +177,13 @@ cmd_getset(struct call *c)
 
 /* ---- Reading ---- */
 
-/* Answers GET. `item` is NULL if the key has another type, which has been answered. */
+/* Answers GET. */
 static enum status
 get_answer(struct call *c, struct timed_item *item)
 {
-	if (item && item->type == TIMED_LEAF)
-		reply_null(c->reply);
-	else if (item)
+	if (item->type != TIMED_LEAF)
 		return data_reply_value(c, item, 0, item->length);
+	reply_null(c->reply);
 	return STATUS_OK;
 }
 
@@ -209,7 +203,7 @@ cmd_getdel(struct call *c)
 
 	TRY(data_item_read(c, 1, TIMED_VALUE, &item));
 	TRY(get_answer(c, item));
-	if (!item || item->type == TIMED_LEAF)
+	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
 	return data_delete(c, item, c->argv[1], "del");
 }
@@ -220,7 +214,6 @@ cmd_getex(struct call *c)
 	struct set_options o = { 0 };
 	struct timed_item *item;
 	bool persist = false;
-	bool fine = true;
 	int64_t at_ms = 0;
 	uint64_t now;
 
@@ -231,13 +224,9 @@ cmd_getex(struct call *c)
 			return call_syntax_error(c);
 	}
 	TRY(data_item_read(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	/* The time of a key that is not there is not looked at. */
 	if (o.has_time && item->type != TIMED_LEAF)
-		TRY(data_time(c, o.time_at, o.time, &fine, &at_ms));
-	if (!fine)
-		return STATUS_OK;
+		TRY(data_time(c, o.time_at, o.time, &at_ms));
 	TRY(get_answer(c, item));
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
@@ -271,11 +260,9 @@ cmd_getrange(struct call *c)
 	struct timed_item *item;
 	int64_t from, to;
 
-	if (!call_int(c, 2, &from) || !call_int(c, 3, &to))
-		return STATUS_OK;
+	TRY(call_int(c, 2, &from));
+	TRY(call_int(c, 3, &to));
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type != TIMED_LEAF && !(from < 0 && to < 0 && from > to)) {
 		if (to < 0 && to + (int64_t)item->length < 0)
 			to = -(int64_t)item->length;
@@ -365,13 +352,12 @@ cmd_msetnx(struct call *c)
 
 /* ---- Parts ---- */
 
-static bool
+static enum status
 length_is_fine(struct call *c, uint64_t length)
 {
 	if (length <= DATA_VALUE_BYTES)
-		return true;
-	reply_error(c->reply, STR(ERROR_TOO_LONG));
-	return false;
+		return STATUS_OK;
+	return call_error(c, STR(ERROR_TOO_LONG));
 }
 
 enum status
@@ -381,11 +367,8 @@ cmd_append(struct call *c)
 	uint64_t length;
 
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	length = item->type == TIMED_LEAF ? 0 : item->length;
-	if (!length_is_fine(c, length + c->argv[2].len))
-		return STATUS_OK;
+	TRY(length_is_fine(c, length + c->argv[2].len));
 	if (item->type == TIMED_LEAF)
 		TRY(timed_value_set(item, c->argv[2],
 				    (struct timed_expiry){ .kind = TIMED_EXPIRY_NEVER }));
@@ -403,19 +386,13 @@ cmd_setrange(struct call *c)
 	uint64_t length;
 	int64_t offset;
 
-	if (!call_int(c, 2, &offset))
-		return STATUS_OK;
-	if (offset < 0) {
-		reply_error(c->reply, STR("ERR offset is out of range"));
-		return STATUS_OK;
-	}
+	TRY(call_int(c, 2, &offset));
+	if (offset < 0)
+		return call_error(c, STR("ERR offset is out of range"));
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	length = item->type == TIMED_LEAF ? 0 : item->length;
 	if (c->argv[3].len) {
-		if (!length_is_fine(c, (uint64_t)offset + c->argv[3].len))
-			return STATUS_OK;
+		TRY(length_is_fine(c, (uint64_t)offset + c->argv[3].len));
 		TRY(timed_value_write(item, (uint64_t)offset, c->argv[3]));
 		TRY(txn_changed(c, c->argv[1], EVENT_STRING, "setrange"));
 		if (length < (uint64_t)offset + c->argv[3].len)
@@ -447,15 +424,11 @@ incr_generic(struct call *c, int64_t by)
 	int64_t n = 0;
 
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(data_number(item, &text));
 	if (item->type != TIMED_LEAF && !number_read_i64(text, &n))
 		return call_not_integer(c);
-	if (__builtin_add_overflow(n, by, &n)) {
-		reply_error(c->reply, STR("ERR increment or decrement would overflow"));
-		return STATUS_OK;
-	}
+	if (__builtin_add_overflow(n, by, &n))
+		return call_error(c, STR("ERR increment or decrement would overflow"));
 	TRY(value_replace(c, item,
 			  str_of(buf, (size_t)snprintf(buf, sizeof(buf), "%lld", (long long)n)),
 			  "incrby"));
@@ -480,7 +453,8 @@ cmd_incrby(struct call *c)
 {
 	int64_t by;
 
-	return call_int(c, 2, &by) ? incr_generic(c, by) : STATUS_OK;
+	TRY(call_int(c, 2, &by));
+	return incr_generic(c, by);
 }
 
 enum status
@@ -488,12 +462,9 @@ cmd_decrby(struct call *c)
 {
 	int64_t by;
 
-	if (!call_int(c, 2, &by))
-		return STATUS_OK;
-	if (by == INT64_MIN) {
-		reply_error(c->reply, STR("ERR decrement would overflow"));
-		return STATUS_OK;
-	}
+	TRY(call_int(c, 2, &by));
+	if (by == INT64_MIN)
+		return call_error(c, STR("ERR decrement would overflow"));
 	return incr_generic(c, -by);
 }
 
@@ -506,17 +477,13 @@ cmd_incrbyfloat(struct call *c)
 	struct str text;
 
 	TRY(data_item(c, 1, TIMED_VALUE, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(data_number(item, &text));
 	if ((item->type != TIMED_LEAF && !number_read_long_double(text, &n)) ||
 	    !number_read_long_double(c->argv[2], &by))
 		return call_not_float(c);
 	n += by;
-	if (isnan(n) || isinf(n)) {
-		reply_error(c->reply, STR("ERR increment would produce NaN or Infinity"));
-		return STATUS_OK;
-	}
+	if (isnan(n) || isinf(n))
+		return call_error(c, STR("ERR increment would produce NaN or Infinity"));
 	text = number_write_long_double(n, buf);
 	TRY(value_replace(c, item, text, "incrbyfloat"));
 	reply_bulk(c->reply, text);

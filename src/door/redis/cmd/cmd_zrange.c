@@ -1,5 +1,6 @@
 /* Ranges of sorted sets. */
 #include "door/redis/cmd/commands.h"
+#include "door/redis/cmd/members.h"
 #include "door/redis/cmd/zset.h"
 
 struct range_options {
@@ -28,36 +29,32 @@ range_clip(struct timed_item *item, struct range_options *o)
 	return STATUS_OK;
 }
 
-/* False: an error has been answered. */
-static bool
+static enum status
 range_of_scores(struct call *c, size_t lower, size_t upper, struct range_options *o)
 {
 	if (zset_read_score(c->argv[lower], &o->range.lower) &&
 	    zset_read_score(c->argv[upper], &o->range.upper))
-		return true;
-	reply_error(c->reply, STR("ERR min or max is not a float"));
-	return false;
+		return STATUS_OK;
+	return call_error(c, STR("ERR min or max is not a float"));
 }
 
-static bool
+static enum status
 range_of_names(struct call *c, size_t lower, size_t upper, struct range_options *o)
 {
 	bool below, above, upper_below, upper_above;
 
 	if (!zset_read_name(c->argv[lower], &o->range.lower, &below, &above) ||
-	    !zset_read_name(c->argv[upper], &o->range.upper, &upper_below, &upper_above)) {
-		reply_error(c->reply, STR("ERR min or max not valid string range item"));
-		return false;
-	}
+	    !zset_read_name(c->argv[upper], &o->range.upper, &upper_below, &upper_above))
+		return call_error(c, STR("ERR min or max not valid string range item"));
 	o->empty = above || upper_below;
-	return true;
+	return STATUS_OK;
 }
 
 /*
  * Reads the bounds from argument `at` on, as `o->range.by` says; in a reverse range by score or
- * name the upper one comes first. False: an error has been answered.
+ * name the upper one comes first.
  */
-static bool
+static enum status
 range_read(struct call *c, size_t at, struct range_options *o)
 {
 	bool swapped = o->range.reverse && o->range.by != TIMED_BY_RANK;
@@ -68,7 +65,8 @@ range_read(struct call *c, size_t at, struct range_options *o)
 		return range_of_scores(c, lower, upper, o);
 	if (o->range.by == TIMED_BY_NAME)
 		return range_of_names(c, lower, upper, o);
-	return call_int(c, lower, &o->first) && call_int(c, upper, &o->last);
+	TRY(call_int(c, lower, &o->first));
+	return call_int(c, upper, &o->last);
 }
 
 /* ---- Answering ---- */
@@ -82,46 +80,23 @@ range_find(struct timed_item *item, const struct range_options *o, struct timed_
 	return timed_zset_range(item, &o->range, ret);
 }
 
-static void
-range_answer(struct call *c, const struct timed_members *e, bool scores)
-{
-	bool nested = scores && c->reply->version == 3;
-
-	reply_array(c->reply, scores && !nested ? 2 * e->count : e->count);
-	for (size_t i = 0; i < e->count; i++) {
-		if (nested)
-			reply_array(c->reply, 2);
-		reply_bulk(c->reply, e->members[i].name);
-		if (scores)
-			reply_double(c->reply, e->members[i].score);
-	}
-}
-
 static enum status
 range_store(struct call *c, const struct timed_members *e)
 {
 	struct timed_member *m = arena_alloc(c->arena, (e->count + 1) * sizeof(*m));
-	struct timed_item *to;
 
 	if (!m)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < e->count; i++)
 		m[i] = (struct timed_member){ .name = e->members[i].name,
 					      .score = e->members[i].score };
-	TRY(txn_item(c, c->argv[1], &to));
-	reply_int(c->reply, (int64_t)e->count);
-	if (!e->count)
-		return to->type == TIMED_LEAF ? STATUS_OK : data_delete(c, to, c->argv[1], "del");
-	if (to->type != TIMED_LEAF)
-		TRY(timed_item_delete(to));
-	TRY(timed_members_put(to, TIMED_ZSET, m, e->count));
-	return txn_changed(c, c->argv[1], EVENT_ZSET, "zrangestore");
+	return members_store(c, TIMED_ZSET, m, e->count, EVENT_ZSET, "zrangestore");
 }
 
 /* ---- ZRANGE and its kin ---- */
 
-/* The options behind the bounds. False: an error has been answered. */
-static bool
+/* The options behind the bounds. */
+static enum status
 options_read(struct call *c, size_t i, bool full, bool may_score, struct range_options *o)
 {
 	o->range.limit = SIZE_MAX;
@@ -131,8 +106,8 @@ options_read(struct call *c, size_t i, bool full, bool may_score, struct range_o
 		} else if (call_arg_is(c, i, "limit") && i + 2 < c->argc) {
 			int64_t skip, limit;
 
-			if (!call_int(c, i + 1, &skip) || !call_int(c, i + 2, &limit))
-				return false;
+			TRY(call_int(c, i + 1, &skip));
+			TRY(call_int(c, i + 2, &limit));
 			o->has_limit = limit != -1; /* which is as if there were none */
 			o->empty = skip < 0;
 			o->range.skip = skip < 0 ? 0 : (uint64_t)skip;
@@ -145,8 +120,7 @@ options_read(struct call *c, size_t i, bool full, bool may_score, struct range_o
 		} else if (full && o->range.by == TIMED_BY_RANK && call_arg_is(c, i, "bylex")) {
 			o->range.by = TIMED_BY_NAME;
 		} else {
-			(void)call_syntax_error(c);
-			return false;
+			return call_syntax_error(c);
 		}
 	}
 	if (o->range.by == TIMED_BY_RANK && !o->has_limit) {
@@ -154,17 +128,13 @@ options_read(struct call *c, size_t i, bool full, bool may_score, struct range_o
 		o->range.skip = 0;
 		o->empty = false;
 	}
-	if (o->has_limit && o->range.by == TIMED_BY_RANK) {
-		reply_error(c->reply, STR("ERR syntax error, LIMIT is only supported in "
-					  "combination with either BYSCORE or BYLEX"));
-		return false;
-	}
-	if (o->scores && o->range.by == TIMED_BY_NAME) {
-		reply_error(c->reply, STR("ERR syntax error, WITHSCORES not supported in "
-					  "combination with BYLEX"));
-		return false;
-	}
-	return true;
+	if (o->has_limit && o->range.by == TIMED_BY_RANK)
+		return call_error(c, STR("ERR syntax error, LIMIT is only supported in "
+					 "combination with either BYSCORE or BYLEX"));
+	if (o->scores && o->range.by == TIMED_BY_NAME)
+		return call_error(c, STR("ERR syntax error, WITHSCORES not supported in "
+					 "combination with BYLEX"));
+	return STATUS_OK;
 }
 
 static enum status
@@ -175,20 +145,18 @@ range_generic(struct call *c, size_t key, bool full, struct range_options *o)
 	struct timed_item *item;
 	bool outside;
 
-	if (!options_read(c, key + 3, full, !stores, o))
-		return STATUS_OK;
+	TRY(options_read(c, key + 3, full, !stores, o));
 	outside = o->empty;
-	if (!range_read(c, key + 1, o))
-		return STATUS_OK;
+	TRY(range_read(c, key + 1, o));
 	TRY(data_item_read(c, key, TIMED_ZSET, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(range_clip(item, o));
 	o->empty |= outside;
 	TRY(range_find(item, o, &e));
 	if (stores)
 		return range_store(c, &e);
-	range_answer(c, &e, o->scores);
+	zset_answer_begin(c->reply, e.count, o->scores);
+	for (size_t i = 0; i < e.count; i++)
+		zset_answer(c->reply, e.members[i].name, e.members[i].score, o->scores);
 	return STATUS_OK;
 }
 
@@ -257,11 +225,8 @@ count_generic(struct call *c, enum timed_zset_by by)
 	struct timed_item *item;
 	uint64_t count = 0;
 
-	if (!range_read(c, 2, &o))
-		return STATUS_OK;
+	TRY(range_read(c, 2, &o));
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type != TIMED_LEAF && !o.empty)
 		TRY(timed_zset_range_count(item, &o.range, &count));
 	reply_int(c->reply, (int64_t)count);
@@ -287,11 +252,8 @@ remove_generic(struct call *c, enum timed_zset_by by, const char *event)
 	struct timed_members e;
 	struct timed_item *item;
 
-	if (!range_read(c, 2, &o))
-		return STATUS_OK;
+	TRY(range_read(c, 2, &o));
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(range_clip(item, &o));
 	TRY(range_find(item, &o, &e));
 	reply_int(c->reply, (int64_t)e.count);

@@ -15,8 +15,7 @@ struct zadd {
 	double *scores;
 };
 
-/* False: an error has been answered. */
-static bool
+static enum status
 zadd_parse(struct call *c, struct zadd *z)
 {
 	size_t i = 2;
@@ -39,26 +38,18 @@ zadd_parse(struct call *c, struct zadd *z)
 	}
 	z->first = i;
 	z->count = (c->argc - i) / 2;
-	if ((c->argc - i) % 2 || !z->count) {
-		(void)call_syntax_error(c);
-		return false;
-	}
-	if (z->nx && z->xx) {
-		reply_error(c->reply,
-			    STR("ERR XX and NX options at the same time are not compatible"));
-		return false;
-	}
-	if ((z->gt && z->nx) || (z->lt && z->nx) || (z->gt && z->lt)) {
-		reply_error(c->reply, STR("ERR GT, LT, and/or NX options at the same time are not "
-					  "compatible"));
-		return false;
-	}
-	if (z->incr && z->count > 1) {
-		reply_error(c->reply,
-			    STR("ERR INCR option supports a single increment-element pair"));
-		return false;
-	}
-	return true;
+	if ((c->argc - i) % 2 || !z->count)
+		return call_syntax_error(c);
+	if (z->nx && z->xx)
+		return call_error(c,
+				  STR("ERR XX and NX options at the same time are not compatible"));
+	if ((z->gt && z->nx) || (z->lt && z->nx) || (z->gt && z->lt))
+		return call_error(c, STR("ERR GT, LT, and/or NX options at the same time are not "
+					 "compatible"));
+	if (z->incr && z->count > 1)
+		return call_error(c,
+				  STR("ERR INCR option supports a single increment-element pair"));
+	return STATUS_OK;
 }
 
 struct zadd_result {
@@ -112,17 +103,12 @@ zadd_run(struct call *c, struct zadd *z)
 	if (!z->scores)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < z->count; i++)
-		if (!call_double(c, z->first + 2 * i, &z->scores[i]))
-			return STATUS_OK;
+		TRY(call_double(c, z->first + 2 * i, &z->scores[i]));
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
-	if (!item)
-		return STATUS_OK;
 	for (size_t i = 0; i < z->count; i++) {
 		TRY(zadd_one(item, z, c->argv[z->first + 2 * i + 1], z->scores[i], &r));
-		if (r.nan) {
-			reply_error(c->reply, STR("ERR resulting score is not a number (NaN)"));
-			return STATUS_OK;
-		}
+		if (r.nan)
+			return call_error(c, STR("ERR resulting score is not a number (NaN)"));
 	}
 	if (z->incr && r.skipped)
 		reply_null(c->reply);
@@ -139,7 +125,8 @@ cmd_zadd(struct call *c)
 {
 	struct zadd z = { 0 };
 
-	return zadd_parse(c, &z) ? zadd_run(c, &z) : STATUS_OK;
+	TRY(zadd_parse(c, &z));
+	return zadd_run(c, &z);
 }
 
 enum status
@@ -166,8 +153,6 @@ cmd_zmscore(struct call *c)
 	size_t count;
 
 	TRY(members_look_up(c, TIMED_ZSET, false, &m, &count));
-	if (!m)
-		return STATUS_OK;
 	if (strcmp(c->command->name, "zmscore") == 0)
 		reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++) {
@@ -188,8 +173,6 @@ rank_generic(struct call *c, bool reverse)
 	double score;
 
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type != TIMED_LEAF)
 		status = timed_zset_rank(item, c->argv[2], reverse, &rank, &score);
 	if (status == STATUS_NOT_FOUND) {
@@ -225,12 +208,10 @@ zpop_generic(struct call *c, bool greatest)
 
 	if (c->argc > 3)
 		return call_syntax_error(c);
-	if (c->argc == 3 &&
-	    !call_int_range(c, 2, 0, INT64_MAX, "value is out of range, must be positive", &count))
-		return STATUS_OK;
+	if (c->argc == 3)
+		TRY(call_int_range(c, 2, 0, INT64_MAX, "value is out of range, must be positive",
+				   &count));
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
-	if (!item)
-		return STATUS_OK;
 	if (item->type != TIMED_LEAF && count)
 		TRY(zset_pop(c, item, c->argv[1], greatest, (uint64_t)count, &e));
 	reply_array(c->reply, nested ? e.count : 2 * e.count);

@@ -3,6 +3,7 @@
 
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/members.h"
+#include "door/redis/cmd/zset.h"
 #include "base/hash.h"
 #include "door/redis/wire/number.h"
 #include "loop/sort.h"
@@ -261,27 +262,23 @@ zsets_combine(struct call *c, const struct zsets *z, struct scored *ret)
 
 /* ---- Reading the arguments ---- */
 
-static bool
+static enum status
 read_weights(struct call *c, size_t at, struct zsets *z)
 {
-	for (size_t i = 0; i < z->count; i++) {
-		if (number_read_double(c->argv[at + i], &z->weights[i]))
-			continue;
-		reply_error(c->reply, STR("ERR weight value is not a float"));
-		return false;
-	}
-	return true;
+	for (size_t i = 0; i < z->count; i++)
+		if (!number_read_double(c->argv[at + i], &z->weights[i]))
+			return call_error(c, STR("ERR weight value is not a float"));
+	return STATUS_OK;
 }
 
-/* The options behind the keys. False: an error has been answered. */
-static bool
+/* The options behind the keys. */
+static enum status
 zsets_options(struct call *c, size_t i, bool stores, struct zsets *z)
 {
 	while (i < c->argc) {
 		if (z->combine != COMBINE_DIFF && call_arg_is(c, i, "weights") &&
 		    c->argc - i > z->count) {
-			if (!read_weights(c, i + 1, z))
-				return false;
+			TRY(read_weights(c, i + 1, z));
 			i += z->count + 1;
 		} else if (z->combine != COMBINE_DIFF && call_arg_is(c, i, "aggregate") &&
 			   i + 1 < c->argc) {
@@ -301,26 +298,19 @@ zsets_options(struct call *c, size_t i, bool stores, struct zsets *z)
 			break;
 		}
 	}
-	if (i == c->argc)
-		return true;
-	(void)call_syntax_error(c);
-	return false;
+	return i == c->argc ? STATUS_OK : call_syntax_error(c);
 }
 
-/* The number of keys at `at`, and the keys. `z->items` NULL: an error has been answered. */
+/* The number of keys at `at`, and the keys. */
 static enum status
 zsets_open(struct call *c, size_t at, struct zsets *z)
 {
 	int64_t count;
 
-	z->items = NULL;
-	if (!call_int(c, at, &count))
-		return STATUS_OK;
-	if (count < 1) {
-		reply_errorf(c->reply, "ERR at least 1 input key is needed for '%s' command",
-			     c->command->name);
-		return STATUS_OK;
-	}
+	TRY(call_int(c, at, &count));
+	if (count < 1)
+		return call_errorf(c, "ERR at least 1 input key is needed for '%s' command",
+				   c->command->name);
 	if ((uint64_t)count > c->argc - at - 1)
 		return call_syntax_error(c);
 	z->count = (size_t)count;
@@ -335,10 +325,8 @@ zsets_open(struct call *c, size_t at, struct zsets *z)
 		enum timed_type type = z->items[i]->type;
 
 		TRY(txn_looked_up(c, z->items[i]));
-		if (type == TIMED_LEAF || type == TIMED_ZSET || type == TIMED_SET)
-			continue;
-		z->items = NULL;
-		return call_wrong_type(c);
+		if (type != TIMED_LEAF && type != TIMED_ZSET && type != TIMED_SET)
+			return call_wrong_type(c);
 	}
 	return STATUS_OK;
 }
@@ -350,21 +338,13 @@ zsets_answer(struct call *c, enum combine combine)
 {
 	struct zsets z = { .combine = combine };
 	struct scored result = { 0 };
-	bool nested;
 
 	TRY(zsets_open(c, 1, &z));
-	if (!z.items || !zsets_options(c, 2 + z.count, false, &z))
-		return STATUS_OK;
+	TRY(zsets_options(c, 2 + z.count, false, &z));
 	TRY(zsets_combine(c, &z, &result));
-	nested = z.scores && c->reply->version == 3;
-	reply_array(c->reply, z.scores && !nested ? 2 * result.count : result.count);
-	for (size_t i = 0; i < result.count; i++) {
-		if (nested)
-			reply_array(c->reply, 2);
-		reply_bulk(c->reply, result.members[i].name);
-		if (z.scores)
-			reply_double(c->reply, result.members[i].score);
-	}
+	zset_answer_begin(c->reply, result.count, z.scores);
+	for (size_t i = 0; i < result.count; i++)
+		zset_answer(c->reply, result.members[i].name, result.members[i].score, z.scores);
 	return STATUS_OK;
 }
 
@@ -374,27 +354,19 @@ zsets_store(struct call *c, enum combine combine, const char *event)
 	struct zsets z = { .combine = combine };
 	struct scored result = { 0 };
 	struct timed_member *members;
-	struct timed_item *to;
 
 	TRY(zsets_open(c, 2, &z));
-	if (!z.items || !zsets_options(c, 3 + z.count, true, &z))
-		return STATUS_OK;
-	TRY(txn_item(c, c->argv[1], &to));
+	TRY(zsets_options(c, 3 + z.count, true, &z));
+	TRY(txn_ask(c, c->db, c->argv[1]));
 	TRY(zsets_combine(c, &z, &result));
-	reply_int(c->reply, (int64_t)result.count);
-	if (!result.count)
-		return to->type == TIMED_LEAF ? STATUS_OK : data_delete(c, to, c->argv[1], "del");
-	if (to->type != TIMED_LEAF)
-		TRY(timed_item_delete(to));
-	members = arena_zalloc(c->arena, result.count * sizeof(*members));
+	members = arena_zalloc(c->arena, (result.count + 1) * sizeof(*members));
 	if (!members)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < result.count; i++) {
 		members[i].name = result.members[i].name;
 		members[i].score = result.members[i].score;
 	}
-	TRY(timed_members_put(to, TIMED_ZSET, members, result.count));
-	return txn_changed(c, c->argv[1], EVENT_ZSET, event);
+	return members_store(c, TIMED_ZSET, members, result.count, EVENT_ZSET, event);
 }
 
 enum status
@@ -441,13 +413,10 @@ cmd_zintercard(struct call *c)
 	int64_t limit = 0;
 
 	TRY(zsets_open(c, 1, &z));
-	if (!z.items)
-		return STATUS_OK;
 	for (size_t i = 2 + z.count; i < c->argc; i += 2) {
 		if (!call_arg_is(c, i, "limit") || i + 1 == c->argc)
 			return call_syntax_error(c);
-		if (!call_int_range(c, i + 1, 0, INT64_MAX, "LIMIT can't be negative", &limit))
-			return STATUS_OK;
+		TRY(call_int_range(c, i + 1, 0, INT64_MAX, "LIMIT can't be negative", &limit));
 	}
 	z.limit = (uint64_t)limit;
 	TRY(zsets_combine(c, &z, &result));

@@ -2,21 +2,18 @@
 
 #include "door/redis/wire/number.h"
 
-/* `*ret` is of that type or absent; if not, that is answered. */
+/* The item is to be of that type or absent. */
 static enum status
-data_check_type(struct call *c, enum timed_type type, struct timed_item **ret)
+data_check_type(struct call *c, enum timed_type type, const struct timed_item *item)
 {
-	if ((*ret)->type == type || (*ret)->type == TIMED_LEAF)
-		return STATUS_OK;
-	*ret = NULL;
-	return call_wrong_type(c);
+	return item->type == type || item->type == TIMED_LEAF ? STATUS_OK : call_wrong_type(c);
 }
 
 enum status
 data_item(struct call *c, size_t i, enum timed_type type, struct timed_item **ret)
 {
 	TRY(txn_item(c, c->argv[i], ret));
-	return data_check_type(c, type, ret);
+	return data_check_type(c, type, *ret);
 }
 
 enum status
@@ -24,7 +21,7 @@ data_item_read(struct call *c, size_t i, enum timed_type type, struct timed_item
 {
 	TRY(txn_item(c, c->argv[i], ret));
 	TRY(txn_looked_up(c, *ret));
-	return data_check_type(c, type, ret);
+	return data_check_type(c, type, *ret);
 }
 
 enum status
@@ -89,13 +86,12 @@ data_type_name(enum timed_type type)
 }
 
 enum status
-data_time(struct call *c, size_t i, struct data_time how, bool *ret_fine, int64_t *ret_ms)
+data_time(struct call *c, size_t i, struct data_time how, int64_t *ret_ms)
 {
 	int64_t n;
 	uint64_t now;
 	bool fine;
 
-	*ret_fine = false;
 	if (!number_read_i64(c->argv[i], &n))
 		return call_not_integer(c);
 	TRY(txn_now_ms(c, &now));
@@ -103,11 +99,8 @@ data_time(struct call *c, size_t i, struct data_time how, bool *ret_fine, int64_
 	if (how.seconds)
 		fine &= !__builtin_mul_overflow(n, INT64_C(1000), &n);
 	fine &= !__builtin_add_overflow(n, how.absolute ? txn_ahead_ms(c) : (int64_t)now, &n);
-	if (!fine) {
-		reply_errorf(c->reply, "ERR invalid expire time in '%s' command", c->command->name);
-		return STATUS_OK;
-	}
-	*ret_fine = true;
+	if (!fine)
+		return call_errorf(c, "ERR invalid expire time in '%s' command", c->command->name);
 	*ret_ms = n;
 	return STATUS_OK;
 }
@@ -138,6 +131,16 @@ data_delete(struct call *c, struct timed_item *item, struct str key, const char 
 {
 	TRY(timed_item_delete(item));
 	return txn_changed(c, key, EVENT_GENERIC, event);
+}
+
+enum status
+data_replace(struct call *c, struct str key, size_t count, struct timed_item **ret)
+{
+	TRY(txn_item(c, key, ret));
+	reply_int(c->reply, (int64_t)count);
+	if ((*ret)->type == TIMED_LEAF)
+		return STATUS_OK;
+	return count ? timed_item_delete(*ret) : data_delete(c, *ret, key, "del");
 }
 
 enum status

@@ -12,8 +12,7 @@ enum {
 };
 
 /*
- * The item of argument `i`, of that type or absent. `*ret` NULL: it is of another type, which has
- * been answered.
+ * The item of argument `i`, of that type or absent. STATUS_ANSWERED if it is of another type.
  */
 MUST_USE enum status data_item(struct call *c, size_t i, enum timed_type type,
 			       struct timed_item **ret);
@@ -37,16 +36,14 @@ const char *data_type_name(enum timed_type type);
 
 /*
  * The time of an expiry argument, in milliseconds since 1970: of so many seconds or milliseconds,
- * from now on or since 1970. False: an error has been answered. `least`: the smallest that is
- * taken.
+ * from now on or since 1970.
  */
 struct data_time {
 	bool seconds;
 	bool absolute;
 	bool positive; /* others are refused */
 };
-MUST_USE enum status data_time(struct call *c, size_t i, struct data_time how, bool *ret_fine,
-			       int64_t *ret_ms);
+MUST_USE enum status data_time(struct call *c, size_t i, struct data_time how, int64_t *ret_ms);
 
 struct timed_expiry data_expiry(int64_t at_ms);
 
@@ -56,6 +53,13 @@ bool data_clip_range(int64_t *from, int64_t *to, uint64_t length);
 /* Removes an item that is there, with the event. */
 MUST_USE enum status data_delete(struct call *c, struct timed_item *item, struct str key,
 				 const char *event);
+
+/*
+ * Empties the key for a result of `count` members or elements, which is answered. The caller writes
+ * them, with the event, unless there are none.
+ */
+MUST_USE enum status data_replace(struct call *c, struct str key, size_t count,
+				  struct timed_item **ret);
 
 /* Tells that a collection has changed, and "del" if nothing is left of it. */
 MUST_USE enum status data_changed(struct call *c, struct timed_item *item, struct str key,

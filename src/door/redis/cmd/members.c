@@ -133,11 +133,22 @@ members_remove(struct call *c, enum timed_type type, enum event_class class, con
 	size_t removed;
 
 	TRY(data_item(c, 1, type, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(members_delete(c, item, c->argv + 2, c->argc - 2, &removed));
 	reply_int(c->reply, (int64_t)removed);
 	return removed ? data_changed(c, item, c->argv[1], class, event) : STATUS_OK;
+}
+
+enum status
+members_store(struct call *c, enum timed_type type, struct timed_member *members, size_t count,
+	      enum event_class class, const char *event)
+{
+	struct timed_item *to;
+
+	TRY(data_replace(c, c->argv[1], count, &to));
+	if (!count)
+		return STATUS_OK;
+	TRY(timed_members_put(to, type, members, count));
+	return txn_changed(c, c->argv[1], class, event);
 }
 
 enum status
@@ -148,12 +159,9 @@ members_look_up(struct call *c, enum timed_type type, bool values, struct timed_
 	struct timed_member *m = arena_zalloc(c->arena, count * sizeof(*m));
 	struct timed_item *item;
 
-	*ret = NULL;
 	if (!m)
 		return STATUS_LIMIT;
 	TRY(data_item(c, 1, type, &item));
-	if (!item)
-		return STATUS_OK;
 	for (size_t i = 0; i < count; i++)
 		m[i] = (struct timed_member){ .name = c->argv[i + 2], .most = !values };
 	if (item->type != TIMED_LEAF)
@@ -229,11 +237,9 @@ members_random_pairs(struct call *c, enum timed_type type, const char *with,
 
 	if (c->argc > 4 || (values && !call_arg_is(c, 3, with)))
 		return call_syntax_error(c);
-	if (c->argc > 2 && !call_count(c, 2, MEMBERS_RANDOM_MOST, &wanted))
-		return STATUS_OK;
+	if (c->argc > 2)
+		TRY(call_count(c, 2, MEMBERS_RANDOM_MOST, &wanted));
 	TRY(data_item(c, 1, type, &item));
-	if (!item)
-		return STATUS_OK;
 	TRY(members_random(c, item, wanted, &m, &count));
 	if (c->argc == 2) {
 		if (count)
@@ -255,7 +261,7 @@ members_random_pairs(struct call *c, enum timed_type type, const char *with,
 
 /* ---- Cursors ---- */
 
-bool
+enum status
 scan_parse(struct call *c, size_t at, bool takes_type, struct scan_options *ret)
 {
 	int64_t least = SCAN_COUNT;
@@ -269,18 +275,15 @@ scan_parse(struct call *c, size_t at, bool takes_type, struct scan_options *ret)
 		} else if (!last && takes_type && call_arg_is(c, i, "type")) {
 			ret->type = c->argv[i + 1];
 		} else if (last || !call_arg_is(c, i, "count")) {
-			(void)call_syntax_error(c);
-			return false;
-		} else if (!call_int(c, i + 1, &least)) {
-			return false;
+			return call_syntax_error(c);
+		} else {
+			TRY(call_int(c, i + 1, &least));
 		}
-		if (least < 1) {
-			(void)call_syntax_error(c);
-			return false;
-		}
+		if (least < 1)
+			return call_syntax_error(c);
 	}
 	ret->least = least > SCAN_COUNT_MOST ? SCAN_COUNT_MOST : (size_t)least;
-	return true;
+	return STATUS_OK;
 }
 
 static enum status
@@ -322,18 +325,13 @@ members_scan(struct call *c, enum timed_type type)
 	struct timed_item *item;
 	uint64_t cursor;
 
-	if (!str_to_u64(c->argv[2], &cursor)) {
-		reply_error(c->reply, STR("ERR invalid cursor"));
-		return STATUS_OK;
-	}
+	if (!str_to_u64(c->argv[2], &cursor))
+		return call_error(c, STR("ERR invalid cursor"));
 	TRY(data_item(c, 1, type, &item));
-	if (!item)
-		return STATUS_OK;
 	/* As in Redis, options for what is not there may be wrong. */
 	if (item->type == TIMED_LEAF)
 		return scan_answer(c, type, &page, STR("*"));
-	if (!scan_parse(c, 3, false, &options))
-		return STATUS_OK;
+	TRY(scan_parse(c, 3, false, &options));
 	TRY(timed_members_page(item, cursor, options.least, &page));
 	return scan_answer(c, type, &page, options.pattern);
 }

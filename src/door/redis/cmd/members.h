@@ -47,9 +47,14 @@ MUST_USE enum status members_delete(struct call *c, struct timed_item *item,
 MUST_USE enum status members_remove(struct call *c, enum timed_type type, enum event_class class,
 				    const char *event);
 
+/* Makes these members the collection at the key of the first argument, and answers how many. */
+MUST_USE enum status members_store(struct call *c, enum timed_type type,
+				   struct timed_member *members, size_t count,
+				   enum event_class class, const char *event);
+
 /*
  * Looks for the members that the arguments from the second on name, in the key of the first. In the
- * call's arena. `*ret` NULL: the key has another type, and that is answered. Without `values` the
+ * call's arena. Without `values` the
  * long values of a hash are not read: only which fields there are, and how long their values are.
  */
 MUST_USE enum status members_look_up(struct call *c, enum timed_type type, bool values,
@@ -77,8 +82,9 @@ struct scan_options {
 	size_t least;    /* COUNT */
 };
 
-/* Reads them from argument `at` on. False: an error has been answered. */
-bool scan_parse(struct call *c, size_t at, bool takes_type, struct scan_options *ret);
+/* Reads them from argument `at` on. */
+MUST_USE enum status scan_parse(struct call *c, size_t at, bool takes_type,
+				struct scan_options *ret);
 
 /* HSCAN, SSCAN, ZSCAN. */
 MUST_USE enum status members_scan(struct call *c, enum timed_type type);

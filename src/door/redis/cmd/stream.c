@@ -19,13 +19,12 @@ stream_id_read(struct str text, uint64_t seq, struct timed_stream_id *ret)
 	       (!has_seq || number_read_unsigned(text, &ret->seq));
 }
 
-bool
+enum status
 stream_id_arg(struct call *c, size_t i, uint64_t seq, struct timed_stream_id *ret)
 {
 	if (stream_id_read(c->argv[i], seq, ret))
-		return true;
-	reply_error(c->reply, STR("ERR Invalid stream ID specified as stream command argument"));
-	return false;
+		return STATUS_OK;
+	return call_error(c, STR("ERR Invalid stream ID specified as stream command argument"));
 }
 
 void

@@ -9,8 +9,9 @@
 
 /* "5-1", or "5" with the given second number. False: it is none. */
 bool stream_id_read(struct str text, uint64_t seq, struct timed_stream_id *ret);
-/* The same of argument `i`. False: an error has been answered. */
-bool stream_id_arg(struct call *c, size_t i, uint64_t seq, struct timed_stream_id *ret);
+/* The same of argument `i`. */
+MUST_USE enum status stream_id_arg(struct call *c, size_t i, uint64_t seq,
+				   struct timed_stream_id *ret);
 
 void stream_answer_id(struct reply *r, struct timed_stream_id id);
 void stream_answer_entry(struct reply *r, const struct timed_entry *entry);

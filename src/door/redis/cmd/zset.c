@@ -26,6 +26,22 @@ zset_pop(struct call *c, struct timed_item *item, struct str key, bool greatest,
 	return data_changed(c, item, key, EVENT_ZSET, greatest ? "zpopmax" : "zpopmin");
 }
 
+void
+zset_answer_begin(struct reply *r, size_t count, bool scores)
+{
+	reply_array(r, scores && r->version == 2 ? 2 * count : count);
+}
+
+void
+zset_answer(struct reply *r, struct str name, double score, bool scores)
+{
+	if (scores && r->version == 3)
+		reply_array(r, 2);
+	reply_bulk(r, name);
+	if (scores)
+		reply_double(r, score);
+}
+
 bool
 zset_read_score(struct str s, struct timed_bound *ret)
 {

@@ -8,6 +8,10 @@
 MUST_USE enum status zset_pop(struct call *c, struct timed_item *item, struct str key,
 			      bool greatest, uint64_t most, struct timed_members *ret);
 
+/* An array of members, with their scores or without; in RESP3 a pair is an array of its own. */
+void zset_answer_begin(struct reply *r, size_t count, bool scores);
+void zset_answer(struct reply *r, struct str name, double score, bool scores);
+
 /* "(1.5", "-inf"; false for what is no bound. */
 bool zset_read_score(struct str s, struct timed_bound *ret);
 /* "[a", "(a", "-", "+"; `*ret_below` and `*ret_above`: it is before or behind all names. */

@@ -255,7 +255,7 @@ script_serve_call(struct script *s)
 		s->call->strays = true;
 		return STATUS_CANCELLED;
 	}
-	TRY(s->inner.command->run(&s->inner));
+	TRY(command_run(&s->inner));
 	s->db = s->inner.db;
 	TRY(buf_status(&s->answer));
 	return txn_called(&s->inner, buf_str(&s->answer), clock_mono_ns() - began_ns, false);

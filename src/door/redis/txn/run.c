@@ -288,7 +288,7 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 	call.script_end = u->script_end;
 	if (u->command->flags & COMMAND_SCRIPT)
 		TRY(group_show(g, job, u, *db));
-	status = u->command->run(&call);
+	status = command_run(&call);
 	u->script_end = call.script_end;
 	job->strays |= call.strays;
 	TRY(status);
