@@ -60,6 +60,26 @@ enum command_flags {
 	COMMAND_PUBLISH = 1 << 26,
 };
 
+/* What a handler that serves several commands has to know of each (`how` in its row). */
+enum command_how {
+	HOW_LEFT = 1 << 0,       /* of a list: at its left end, else at the right */
+	HOW_REVERSE = 1 << 1,    /* from the greatest, or the last, on */
+	HOW_ONLY_THERE = 1 << 2, /* does nothing if the key is not there */
+	HOW_ONLY_NEW = 1 << 3,   /* does nothing if the new key is there */
+	HOW_STORES = 1 << 4,     /* the result goes to the key of the first argument */
+	HOW_BY_SCORE = 1 << 5,   /* a range of scores; of names; without both, of ranks */
+	HOW_BY_NAME = 1 << 6,
+	HOW_UNION = 1 << 7, /* of several sets */
+	HOW_INTER = 1 << 8,
+	HOW_DIFF = 1 << 9,
+	HOW_NAMES = 1 << 10,    /* answers the fields of a hash */
+	HOW_VALUES = 1 << 11,   /* and their values */
+	HOW_SECONDS = 1 << 12,  /* a time is in seconds, else in milliseconds */
+	HOW_ABSOLUTE = 1 << 13, /* it is since 1970, else from now on */
+	HOW_PATTERNS = 1 << 14, /* of channels */
+	HOW_SHARD = 1 << 15,    /* channels of a shard */
+};
+
 enum {
 	COMMAND_NAME_BYTES = 64, /* of a command's name, and the NUL behind it */
 	CALL_SHOWN_BYTES = 128,  /* of an argument, in an error */
@@ -108,6 +128,7 @@ struct command {
 	const char *tips;    /* for proxies and clients of clusters */
 	const char *refusal; /* of cmd_refused: why */
 	int numkeys;         /* the place of the number of keys that the keys follow; 0: none */
+	unsigned how;        /* enum command_how */
 	bool not_in_scripts; /* as COMMAND_NOSCRIPT, of which COMMAND tells */
 };
 
@@ -209,6 +230,13 @@ static inline struct str
 call_shown(struct str arg)
 {
 	return arg.len < CALL_SHOWN_BYTES ? arg : str_of(arg.ptr, CALL_SHOWN_BYTES);
+}
+
+/* True if one of these (enum command_how) is said of the call's command. */
+static inline bool
+call_is(const struct call *c, unsigned how)
+{
+	return c->command->how & how;
 }
 
 /* True if argument `i` is that word, in any case. */

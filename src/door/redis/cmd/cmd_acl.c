@@ -280,9 +280,9 @@ cmd_acl(struct call *c)
 		return acl_log(c);
 	else if (call_arg_is(c, 1, "setuser") || call_arg_is(c, 1, "deluser") ||
 		 call_arg_is(c, 1, "load") || call_arg_is(c, 1, "save"))
-		reply_error(c->reply,
-			    STR("ERR people are those of every door of frond: change them by "
-				"frond user; their rules are roles that begin with \"redis:\""));
+		return call_error(
+			c, STR("ERR people are those of every door of frond: change them by "
+			       "frond user; their rules are roles that begin with \"redis:\""));
 	else
 		return call_unknown_subcommand(c);
 	return STATUS_OK;

@@ -105,8 +105,8 @@ read_unit(struct call *c, size_t i, bool *ret_bits)
 }
 
 /*
- * `first`: the argument of the start; absent: all. Which of two
- * errors is told depends on the command: BITPOS looks at the unit before the end.
+ * `first`: the argument of the start; absent: all. Which of two errors is told depends on the
+ * command: BITPOS looks at the unit before the end.
  */
 static enum status
 read_range(struct call *c, size_t first, uint64_t length, struct bit_range *ret, bool *ret_ends)

@@ -23,11 +23,18 @@ block_read_timeout(struct call *c, size_t i)
 	return STATUS_OK;
 }
 
+/* True if the command takes a timeout, and waits where there is nothing. */
+static bool
+block_waits(const struct call *c)
+{
+	return c->command->flags & COMMAND_BLOCKING;
+}
+
 /* Nothing was found: waits, or answers so where it must not. */
 static enum status
 block_or_null(struct call *c, bool array)
 {
-	c->blocks = !c->in_exec;
+	c->blocks = block_waits(c) && !c->in_exec;
 	if (c->blocks)
 		return STATUS_OK;
 	if (array)
@@ -57,16 +64,23 @@ block_item(struct call *c, size_t i, enum timed_type type, struct timed_item **r
 }
 
 /*
- * Asks for all keys together when the first one had nothing: on a cluster each would be a round
- * trip. Not before, since what is read and not needed only brings conflicts.
+ * The first of some keys that has something: `*ret` NULL if none has. All others are asked for
+ * together when the first one had nothing: on a cluster each would be a round trip. Not before,
+ * since what is read and not needed only brings conflicts.
  */
 static enum status
-block_ask_others(struct call *c, size_t i)
+block_find(struct call *c, size_t first, size_t count, enum timed_type type, size_t *ret_at,
+	   struct timed_item **ret)
 {
-	if (i != 1)
-		return STATUS_OK;
-	for (size_t other = 2; other + 1 < c->argc; other++)
-		TRY(txn_ask(c, c->db, c->argv[other]));
+	for (size_t i = first; i < first + count; i++) {
+		TRY(block_item(c, i, type, ret));
+		*ret_at = i;
+		if ((*ret)->type != TIMED_LEAF)
+			return STATUS_OK;
+		for (size_t other = i + 1; i == first && other < first + count; other++)
+			TRY(txn_ask(c, c->db, c->argv[other]));
+	}
+	*ret = NULL;
 	return STATUS_OK;
 }
 
@@ -81,55 +95,35 @@ read_side(struct call *c, size_t i, bool *ret_left)
 
 /* ---- BLPOP and BRPOP ---- */
 
-static enum status
-blpop_generic(struct call *c, bool left)
+enum status
+cmd_list_bpop(struct call *c)
 {
+	struct timed_elements e;
+	struct timed_item *item;
+	size_t at;
+
 	TRY(block_read_timeout(c, c->argc - 1));
-	for (size_t i = 1; i + 1 < c->argc; i++) {
-		struct timed_elements e;
-		struct timed_item *item;
-
-		TRY(block_item(c, i, TIMED_LIST, &item));
-		if (item->type == TIMED_LEAF) {
-			TRY(block_ask_others(c, i));
-			continue;
-		}
-		TRY(list_pop(c, item, c->argv[i], left, 1, &e));
-		reply_array(c->reply, 2);
-		reply_bulk(c->reply, c->argv[i]);
-		reply_bulk(c->reply, e.elements[0].value);
-		return STATUS_OK;
-	}
-	return block_or_null(c, true);
-}
-
-enum status
-cmd_blpop(struct call *c)
-{
-	return blpop_generic(c, true);
-}
-
-enum status
-cmd_brpop(struct call *c)
-{
-	return blpop_generic(c, false);
+	TRY(block_find(c, 1, c->argc - 2, TIMED_LIST, &at, &item));
+	if (!item)
+		return block_or_null(c, true);
+	TRY(list_pop(c, item, c->argv[at], call_is(c, HOW_LEFT), 1, &e));
+	reply_array(c->reply, 2);
+	reply_bulk(c->reply, c->argv[at]);
+	reply_bulk(c->reply, e.elements[0].value);
+	return STATUS_OK;
 }
 
 /* ---- LMOVE and its kin ---- */
 
 static enum status
-move_generic(struct call *c, bool from_left, bool to_left, bool waits)
+move_generic(struct call *c, bool from_left, bool to_left)
 {
 	struct timed_item *from, *to;
 	struct timed_elements e;
 
 	TRY(block_item(c, 1, TIMED_LIST, &from));
-	if (from->type == TIMED_LEAF) {
-		if (waits)
-			return block_or_null(c, false);
-		reply_null(c->reply);
-		return STATUS_OK;
-	}
+	if (from->type == TIMED_LEAF)
+		return block_or_null(c, false);
 	TRY(data_item(c, 2, TIMED_LIST, &to));
 	TRY(timed_list_pop(from, from_left, 1, &e));
 	TRY(list_push(c, to, c->argv[2], to_left, &e.elements[0].value, 1));
@@ -140,38 +134,26 @@ move_generic(struct call *c, bool from_left, bool to_left, bool waits)
 	return STATUS_OK;
 }
 
+/* LMOVE, BLMOVE. */
 enum status
-cmd_lmove(struct call *c)
+cmd_list_move(struct call *c)
 {
 	bool from_left, to_left;
 
 	TRY(read_side(c, 3, &from_left));
 	TRY(read_side(c, 4, &to_left));
-	return move_generic(c, from_left, to_left, false);
+	if (block_waits(c))
+		TRY(block_read_timeout(c, 5));
+	return move_generic(c, from_left, to_left);
 }
 
+/* RPOPLPUSH, BRPOPLPUSH. */
 enum status
 cmd_rpoplpush(struct call *c)
 {
-	return move_generic(c, false, true, false);
-}
-
-enum status
-cmd_blmove(struct call *c)
-{
-	bool from_left, to_left;
-
-	TRY(read_side(c, 3, &from_left));
-	TRY(read_side(c, 4, &to_left));
-	TRY(block_read_timeout(c, 5));
-	return move_generic(c, from_left, to_left, true);
-}
-
-enum status
-cmd_brpoplpush(struct call *c)
-{
-	TRY(block_read_timeout(c, 3));
-	return move_generic(c, false, true, true);
+	if (block_waits(c))
+		TRY(block_read_timeout(c, 3));
+	return move_generic(c, false, true);
 }
 
 /* ---- LMPOP, BLMPOP, ZMPOP, BZMPOP ---- */
@@ -184,8 +166,9 @@ struct mpop {
 };
 
 static enum status
-mpop_read(struct call *c, size_t at, const char *one, const char *other, struct mpop *ret)
+mpop_read(struct call *c, const char *one, const char *other, struct mpop *ret)
 {
+	size_t at = block_waits(c) ? 2 : 1;
 	int64_t keys;
 	size_t i;
 
@@ -207,125 +190,72 @@ mpop_read(struct call *c, size_t at, const char *one, const char *other, struct 
 	}
 	if (ret->count < 0)
 		ret->count = 1;
-	return STATUS_OK;
+	return block_waits(c) ? block_read_timeout(c, 1) : STATUS_OK;
 }
 
-static enum status
-lmpop_generic(struct call *c, size_t at, bool waits)
+/* LMPOP, BLMPOP. */
+enum status
+cmd_list_mpop(struct call *c)
 {
+	struct timed_elements e;
+	struct timed_item *item;
 	struct mpop m;
+	size_t at;
 
-	TRY(mpop_read(c, at, "left", "right", &m));
-	if (waits)
-		TRY(block_read_timeout(c, 1));
-	for (size_t i = m.first; i < m.first + m.keys; i++) {
-		struct timed_elements e;
-		struct timed_item *item;
-
-		TRY(block_item(c, i, TIMED_LIST, &item));
-		if (item->type == TIMED_LEAF)
-			continue;
-		TRY(list_pop(c, item, c->argv[i], m.left, (uint64_t)m.count, &e));
-		reply_array(c->reply, 2);
-		reply_bulk(c->reply, c->argv[i]);
-		reply_array(c->reply, e.count);
-		for (size_t k = 0; k < e.count; k++)
-			reply_bulk(c->reply, e.elements[k].value);
-		return STATUS_OK;
-	}
-	if (waits)
+	TRY(mpop_read(c, "left", "right", &m));
+	TRY(block_find(c, m.first, m.keys, TIMED_LIST, &at, &item));
+	if (!item)
 		return block_or_null(c, true);
-	reply_null_array(c->reply);
+	TRY(list_pop(c, item, c->argv[at], m.left, (uint64_t)m.count, &e));
+	reply_array(c->reply, 2);
+	reply_bulk(c->reply, c->argv[at]);
+	reply_array(c->reply, e.count);
+	for (size_t i = 0; i < e.count; i++)
+		reply_bulk(c->reply, e.elements[i].value);
 	return STATUS_OK;
 }
 
+/* ZMPOP, BZMPOP. */
 enum status
-cmd_lmpop(struct call *c)
+cmd_zset_mpop(struct call *c)
 {
-	return lmpop_generic(c, 1, false);
-}
-
-enum status
-cmd_blmpop(struct call *c)
-{
-	return lmpop_generic(c, 2, true);
-}
-
-static enum status
-zmpop_generic(struct call *c, size_t at, bool waits)
-{
+	struct timed_members e;
+	struct timed_item *item;
 	struct mpop m;
+	size_t at;
 
-	TRY(mpop_read(c, at, "min", "max", &m));
-	if (waits)
-		TRY(block_read_timeout(c, 1));
-	for (size_t i = m.first; i < m.first + m.keys; i++) {
-		struct timed_members e;
-		struct timed_item *item;
-
-		TRY(block_item(c, i, TIMED_ZSET, &item));
-		if (item->type == TIMED_LEAF)
-			continue;
-		TRY(zset_pop(c, item, c->argv[i], !m.left, (uint64_t)m.count, &e));
-		reply_array(c->reply, 2);
-		reply_bulk(c->reply, c->argv[i]);
-		reply_array(c->reply, e.count);
-		for (size_t k = 0; k < e.count; k++) {
-			reply_array(c->reply, 2);
-			reply_bulk(c->reply, e.members[k].name);
-			reply_double(c->reply, e.members[k].score);
-		}
-		return STATUS_OK;
-	}
-	if (waits)
+	TRY(mpop_read(c, "min", "max", &m));
+	TRY(block_find(c, m.first, m.keys, TIMED_ZSET, &at, &item));
+	if (!item)
 		return block_or_null(c, true);
-	reply_null_array(c->reply);
+	TRY(zset_pop(c, item, c->argv[at], !m.left, (uint64_t)m.count, &e));
+	reply_array(c->reply, 2);
+	reply_bulk(c->reply, c->argv[at]);
+	reply_array(c->reply, e.count);
+	for (size_t i = 0; i < e.count; i++) {
+		reply_array(c->reply, 2);
+		reply_bulk(c->reply, e.members[i].name);
+		reply_double(c->reply, e.members[i].score);
+	}
 	return STATUS_OK;
 }
 
+/* BZPOPMIN, BZPOPMAX. */
 enum status
-cmd_zmpop(struct call *c)
+cmd_zset_bpop(struct call *c)
 {
-	return zmpop_generic(c, 1, false);
-}
+	struct timed_members e;
+	struct timed_item *item;
+	size_t at;
 
-enum status
-cmd_bzmpop(struct call *c)
-{
-	return zmpop_generic(c, 2, true);
-}
-
-static enum status
-bzpop_generic(struct call *c, bool greatest)
-{
 	TRY(block_read_timeout(c, c->argc - 1));
-	for (size_t i = 1; i + 1 < c->argc; i++) {
-		struct timed_members e;
-		struct timed_item *item;
-
-		TRY(block_item(c, i, TIMED_ZSET, &item));
-		if (item->type == TIMED_LEAF) {
-			TRY(block_ask_others(c, i));
-			continue;
-		}
-		TRY(zset_pop(c, item, c->argv[i], greatest, 1, &e));
-		reply_array(c->reply, 3);
-		reply_bulk(c->reply, c->argv[i]);
-		reply_bulk(c->reply, e.members[0].name);
-		reply_double(c->reply, e.members[0].score);
-		return STATUS_OK;
-	}
-	return block_or_null(c, true);
-}
-
-enum status
-cmd_bzpopmin(struct call *c)
-{
-	return bzpop_generic(c, false);
-}
-
-enum status
-cmd_bzpopmax(struct call *c)
-{
-	return bzpop_generic(c, true);
+	TRY(block_find(c, 1, c->argc - 2, TIMED_ZSET, &at, &item));
+	if (!item)
+		return block_or_null(c, true);
+	TRY(zset_pop(c, item, c->argv[at], call_is(c, HOW_REVERSE), 1, &e));
+	reply_array(c->reply, 3);
+	reply_bulk(c->reply, c->argv[at]);
+	reply_bulk(c->reply, e.members[0].name);
+	reply_double(c->reply, e.members[0].score);
+	return STATUS_OK;
 }

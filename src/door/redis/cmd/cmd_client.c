@@ -348,13 +348,13 @@ client_tracking(struct call *c)
 		reply_bulk_cstr(c->reply, "prefixes");
 		reply_array(c->reply, 0);
 	} else if (call_arg_is(c, 1, "caching")) {
-		reply_error(c->reply, STR("ERR CLIENT CACHING can be called only when the client "
-					  "is in tracking mode with OPTIN or OPTOUT mode enabled"));
+		return call_error(c, STR("ERR CLIENT CACHING can be called only when the client "
+					 "is in tracking mode with OPTIN or OPTOUT mode enabled"));
 	} else if (call_arg_is(c, 2, "off") && c->argc == 3) {
 		reply_ok(c->reply);
 	} else {
-		reply_error(c->reply, STR("ERR CLIENT tracking: client side caching is not "
-					  "supported by frond"));
+		return call_error(c, STR("ERR CLIENT tracking: client side caching is not "
+					 "supported by frond"));
 	}
 	return STATUS_OK;
 }
@@ -409,10 +409,7 @@ cmd_client(struct call *c)
 		return STATUS_OK;
 	}
 	if (call_arg_is(c, 1, "getname") && c->argc == 2) {
-		if (client->entry.name.len)
-			reply_bulk(c->reply, buf_str(&client->entry.name));
-		else
-			reply_null(c->reply);
+		reply_bulk_if(c->reply, client->entry.name.len, buf_str(&client->entry.name));
 		return STATUS_OK;
 	}
 	if (call_arg_is(c, 1, "setname") && c->argc == 3)

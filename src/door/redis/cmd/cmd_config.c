@@ -279,7 +279,7 @@ config_get(struct call *c)
 	return STATUS_OK;
 }
 
-/* The names are known, and each is there once. */
+/* Checks that the names are known, and that each is there once. */
 static enum status
 config_check_names(struct call *c)
 {

@@ -46,8 +46,9 @@ expire_applies(const struct expire_options *o, const struct timed_item *item, in
 	return !o->lt || !has || at_ms < now_at;
 }
 
-static enum status
-expire_generic(struct call *c, struct data_time how)
+/* EXPIRE and its kin. */
+enum status
+cmd_expire(struct call *c)
 {
 	struct expire_options o = { 0 };
 	struct timed_item *item;
@@ -56,7 +57,7 @@ expire_generic(struct call *c, struct data_time how)
 
 	TRY(expire_parse(c, &o));
 	TRY(txn_item(c, c->argv[1], &item)); /* its moment is the transaction's */
-	TRY(data_time(c, 2, how, &at_ms));
+	TRY(data_time(c, 2, data_time_of(c), &at_ms));
 	if (item->type == TIMED_LEAF || !expire_applies(&o, item, at_ms)) {
 		reply_int(c->reply, 0);
 		return STATUS_OK;
@@ -69,32 +70,9 @@ expire_generic(struct call *c, struct data_time how)
 	return txn_changed(c, c->argv[1], EVENT_GENERIC, "expire");
 }
 
+/* TTL and its kin. */
 enum status
-cmd_expire(struct call *c)
-{
-	return expire_generic(c, (struct data_time){ .seconds = true });
-}
-
-enum status
-cmd_pexpire(struct call *c)
-{
-	return expire_generic(c, (struct data_time){ 0 });
-}
-
-enum status
-cmd_expireat(struct call *c)
-{
-	return expire_generic(c, (struct data_time){ .seconds = true, .absolute = true });
-}
-
-enum status
-cmd_pexpireat(struct call *c)
-{
-	return expire_generic(c, (struct data_time){ .absolute = true });
-}
-
-static enum status
-ttl_generic(struct call *c, bool seconds, bool absolute)
+cmd_ttl(struct call *c)
 {
 	struct timed_item *item;
 	uint64_t now, left;
@@ -105,33 +83,9 @@ ttl_generic(struct call *c, bool seconds, bool absolute)
 		return STATUS_OK;
 	}
 	TRY(txn_now_ms(c, &now));
-	left = item->expires_ms - (absolute ? (uint64_t)txn_ahead_ms(c) : now);
-	reply_int(c->reply, (int64_t)(seconds ? (left + 500) / 1000 : left));
+	left = item->expires_ms - (call_is(c, HOW_ABSOLUTE) ? (uint64_t)txn_ahead_ms(c) : now);
+	reply_int(c->reply, (int64_t)(call_is(c, HOW_SECONDS) ? (left + 500) / 1000 : left));
 	return STATUS_OK;
-}
-
-enum status
-cmd_ttl(struct call *c)
-{
-	return ttl_generic(c, true, false);
-}
-
-enum status
-cmd_pttl(struct call *c)
-{
-	return ttl_generic(c, false, false);
-}
-
-enum status
-cmd_expiretime(struct call *c)
-{
-	return ttl_generic(c, true, true);
-}
-
-enum status
-cmd_pexpiretime(struct call *c)
-{
-	return ttl_generic(c, false, true);
 }
 
 enum status

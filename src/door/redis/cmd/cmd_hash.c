@@ -126,12 +126,6 @@ cmd_hincrbyfloat(struct call *c)
 	return STATUS_OK;
 }
 
-enum status
-cmd_hdel(struct call *c)
-{
-	return members_remove(c, TIMED_HASH, EVENT_HASH, "hdel");
-}
-
 /* ---- Reading ---- */
 
 /* The field that HGET, HEXISTS and HSTRLEN are about. */
@@ -149,10 +143,7 @@ cmd_hget(struct call *c)
 	struct timed_member *m;
 
 	TRY(hash_field(c, true, &m));
-	if (m->found)
-		reply_bulk(c->reply, m->value);
-	else
-		reply_null(c->reply);
+	reply_bulk_if(c->reply, m->found, m->value);
 	return STATUS_OK;
 }
 
@@ -184,62 +175,16 @@ cmd_hmget(struct call *c)
 
 	TRY(members_look_up(c, TIMED_HASH, true, &m, &count));
 	reply_array(c->reply, count);
-	for (size_t i = 0; i < count; i++) {
-		if (m[i].found)
-			reply_bulk(c->reply, m[i].value);
-		else
-			reply_null(c->reply);
-	}
+	for (size_t i = 0; i < count; i++)
+		reply_bulk_if(c->reply, m[i].found, m[i].value);
 	return STATUS_OK;
 }
 
-/* HLEN, SCARD, ZCARD, LLEN. */
-static enum status
-count_generic(struct call *c, enum timed_type type)
-{
-	struct timed_item *item;
-	uint64_t count = 0;
-
-	TRY(data_item(c, 1, type, &item));
-	if (item->type != TIMED_LEAF)
-		TRY(timed_count(item, &count));
-	reply_int(c->reply, (int64_t)count);
-	return STATUS_OK;
-}
-
+/* HGETALL, HKEYS, HVALS. */
 enum status
-cmd_hlen(struct call *c)
+cmd_hash_fields(struct call *c)
 {
-	return count_generic(c, TIMED_HASH);
-}
-
-enum status
-cmd_scard(struct call *c)
-{
-	return count_generic(c, TIMED_SET);
-}
-
-enum status
-cmd_zcard(struct call *c)
-{
-	return count_generic(c, TIMED_ZSET);
-}
-
-enum status
-cmd_llen(struct call *c)
-{
-	return count_generic(c, TIMED_LIST);
-}
-
-enum status
-cmd_xlen(struct call *c)
-{
-	return count_generic(c, TIMED_STREAM);
-}
-
-static enum status
-hash_all(struct call *c, bool names, bool values)
-{
+	bool names = call_is(c, HOW_NAMES), values = call_is(c, HOW_VALUES);
 	AUTO(members_walk_end) struct members_walk w = { 0 };
 	struct timed_item *item;
 	struct timed_member m;
@@ -260,40 +205,4 @@ hash_all(struct call *c, bool names, bool values)
 		return status;
 	reply_later_end(c->reply, place, names && values ? '%' : '*', count);
 	return STATUS_OK;
-}
-
-enum status
-cmd_hgetall(struct call *c)
-{
-	return hash_all(c, true, true);
-}
-
-enum status
-cmd_hkeys(struct call *c)
-{
-	return hash_all(c, true, false);
-}
-
-enum status
-cmd_hvals(struct call *c)
-{
-	return hash_all(c, false, true);
-}
-
-static void
-answer_field_value(struct reply *reply, const struct timed_member *m)
-{
-	reply_bulk(reply, m->value);
-}
-
-enum status
-cmd_hrandfield(struct call *c)
-{
-	return members_random_pairs(c, TIMED_HASH, "withvalues", answer_field_value);
-}
-
-enum status
-cmd_hscan(struct call *c)
-{
-	return members_scan(c, TIMED_HASH);
 }

@@ -188,8 +188,8 @@ expire_field(struct fields *f, size_t i, const struct condition *k, uint64_t at_
 	return FIELD_CHANGED;
 }
 
-static enum status
-hexpire_generic(struct call *c, struct data_time how)
+enum status
+cmd_hash_expire(struct call *c)
 {
 	struct condition k = { .nx = call_arg_is(c, 3, "nx"),
 			       .xx = call_arg_is(c, 3, "xx"),
@@ -203,37 +203,13 @@ hexpire_generic(struct call *c, struct data_time how)
 
 	TRY(data_item(c, 1, TIMED_HASH, &item));
 	TRY(txn_now_ms(c, &now));
-	TRY(time_parse(c, 2, how, now, &at_ms));
+	TRY(time_parse(c, 2, data_time_of(c), now, &at_ms));
 	TRY(fields_parse(c, at, 1, "ERR Parameter `numFields` should be greater than 0", &count));
 	TRY(fields_look_up(c, item, at + 2, 1, count, true, &f));
 	reply_array(c->reply, count);
 	for (size_t i = 0; i < count; i++)
 		reply_int(c->reply, expire_field(&f, i, &k, at_ms, now));
 	return fields_write(c, &f, "hexpire");
-}
-
-enum status
-cmd_hexpire(struct call *c)
-{
-	return hexpire_generic(c, (struct data_time){ .seconds = true });
-}
-
-enum status
-cmd_hpexpire(struct call *c)
-{
-	return hexpire_generic(c, (struct data_time){ 0 });
-}
-
-enum status
-cmd_hexpireat(struct call *c)
-{
-	return hexpire_generic(c, (struct data_time){ .seconds = true, .absolute = true });
-}
-
-enum status
-cmd_hpexpireat(struct call *c)
-{
-	return hexpire_generic(c, (struct data_time){ .absolute = true });
 }
 
 /* Looks up the fields of a command that has nothing but those. */
@@ -269,9 +245,10 @@ cmd_hpersist(struct call *c)
 
 /* ---- HTTL and its kin ---- */
 
-static enum status
-httl_generic(struct call *c, struct data_time how)
+enum status
+cmd_hash_ttl(struct call *c)
 {
+	const struct data_time how = data_time_of(c);
 	struct fields f;
 	uint64_t now, ahead;
 
@@ -291,30 +268,6 @@ httl_generic(struct call *c, struct data_time how)
 			reply_int(c->reply, (int64_t)(how.seconds ? (ms + 999) / 1000 : ms));
 	}
 	return STATUS_OK;
-}
-
-enum status
-cmd_httl(struct call *c)
-{
-	return httl_generic(c, (struct data_time){ .seconds = true });
-}
-
-enum status
-cmd_hpttl(struct call *c)
-{
-	return httl_generic(c, (struct data_time){ 0 });
-}
-
-enum status
-cmd_hexpiretime(struct call *c)
-{
-	return httl_generic(c, (struct data_time){ .seconds = true, .absolute = true });
-}
-
-enum status
-cmd_hpexpiretime(struct call *c)
-{
-	return httl_generic(c, (struct data_time){ .absolute = true });
 }
 
 /* ---- HGETDEL, HGETEX, HSETEX ---- */
@@ -340,12 +293,8 @@ static void
 answer_values(struct call *c, const struct fields *f)
 {
 	reply_array(c->reply, f->count);
-	for (size_t i = 0; i < f->count; i++) {
-		if (f->members[i].found)
-			reply_bulk(c->reply, f->members[i].value);
-		else
-			reply_null(c->reply);
-	}
+	for (size_t i = 0; i < f->count; i++)
+		reply_bulk_if(c->reply, f->members[i].found, f->members[i].value);
 }
 
 enum status

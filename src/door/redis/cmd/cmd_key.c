@@ -65,9 +65,10 @@ cmd_type(struct call *c)
 
 /* ---- Names ---- */
 
-static enum status
-rename_generic(struct call *c, bool only_new)
+enum status
+cmd_rename(struct call *c)
 {
+	bool only_new = call_is(c, HOW_ONLY_NEW);
 	struct timed_item *from, *to;
 
 	TRY(txn_item(c, c->argv[1], &from));
@@ -94,18 +95,6 @@ rename_generic(struct call *c, bool only_new)
 	else
 		reply_ok(c->reply);
 	return STATUS_OK;
-}
-
-enum status
-cmd_rename(struct call *c)
-{
-	return rename_generic(c, false);
-}
-
-enum status
-cmd_renamenx(struct call *c)
-{
-	return rename_generic(c, true);
 }
 
 /* Copies to another key or database; `*ret_done` is false if something is there already. */
@@ -412,10 +401,10 @@ cmd_object(struct call *c)
 		TRY(txn_now_ms(c, &now));
 		reply_int(c->reply, (int64_t)((now - item->write_us / 1000) / 1000));
 	} else if (call_arg_is(c, 1, "freq")) {
-		reply_error(c->reply,
-			    STR("ERR An LFU maxmemory policy is not selected, access frequency "
-				"not tracked. Please note that when switching between policies at "
-				"runtime LRU and LFU data will take some time to adjust."));
+		return call_error(
+			c, STR("ERR An LFU maxmemory policy is not selected, access frequency "
+			       "not tracked. Please note that when switching between policies at "
+			       "runtime LRU and LFU data will take some time to adjust."));
 	} else {
 		return call_unknown_subcommand(c);
 	}

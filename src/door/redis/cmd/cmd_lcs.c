@@ -93,13 +93,12 @@ lcs_answer(struct call *c, struct lcs *l)
 	uint32_t length;
 
 	l->cells = cells <= LCS_CELLS ? arena_zalloc(c->arena, cells * sizeof(*l->cells)) : NULL;
-	if (!l->cells) {
-		reply_errorf(r,
-			     "ERR Insufficient memory, the lengths of both strings multiplied "
-			     "may be %d (LCS_CELLS)",
-			     LCS_CELLS);
-		return STATUS_OK;
-	}
+	if (!l->cells)
+		return call_errorf(
+			c,
+			"ERR Insufficient memory, the lengths of both strings multiplied "
+			"may be %d (LCS_CELLS)",
+			LCS_CELLS);
 	TRY(lcs_fill(l));
 	length = *lcs_cell(l, l->a.len, l->b.len);
 	l->text = arena_bytes(c->arena, length + 1);

@@ -10,47 +10,25 @@ enum {
 
 /* ---- Pushing and popping ---- */
 
-static enum status
-push_generic(struct call *c, bool left, bool only_there)
+/* LPUSH, LPUSHX, RPUSH, RPUSHX. */
+enum status
+cmd_push(struct call *c)
 {
 	struct timed_item *item;
 	uint64_t length = 0;
 
 	TRY(data_item(c, 1, TIMED_LIST, &item));
-	if (item->type != TIMED_LEAF || !only_there) {
-		TRY(list_push(c, item, c->argv[1], left, c->argv + 2, c->argc - 2));
+	if (item->type != TIMED_LEAF || !call_is(c, HOW_ONLY_THERE)) {
+		TRY(list_push(c, item, c->argv[1], call_is(c, HOW_LEFT), c->argv + 2, c->argc - 2));
 		TRY(timed_count(item, &length));
 	}
 	reply_int(c->reply, (int64_t)length);
 	return STATUS_OK;
 }
 
+/* LPOP, RPOP. */
 enum status
-cmd_lpush(struct call *c)
-{
-	return push_generic(c, true, false);
-}
-
-enum status
-cmd_rpush(struct call *c)
-{
-	return push_generic(c, false, false);
-}
-
-enum status
-cmd_lpushx(struct call *c)
-{
-	return push_generic(c, true, true);
-}
-
-enum status
-cmd_rpushx(struct call *c)
-{
-	return push_generic(c, false, true);
-}
-
-static enum status
-pop_generic(struct call *c, bool left)
+cmd_pop(struct call *c)
 {
 	struct timed_elements e = { 0 };
 	struct timed_item *item;
@@ -71,24 +49,12 @@ pop_generic(struct call *c, bool left)
 		return STATUS_OK;
 	}
 	if (wanted)
-		TRY(list_pop(c, item, c->argv[1], left, (uint64_t)wanted, &e));
+		TRY(list_pop(c, item, c->argv[1], call_is(c, HOW_LEFT), (uint64_t)wanted, &e));
 	if (counted)
 		reply_array(c->reply, e.count);
 	for (size_t i = 0; i < e.count; i++)
 		reply_bulk(c->reply, e.elements[i].value);
 	return STATUS_OK;
-}
-
-enum status
-cmd_lpop(struct call *c)
-{
-	return pop_generic(c, true);
-}
-
-enum status
-cmd_rpop(struct call *c)
-{
-	return pop_generic(c, false);
 }
 
 /* ---- Places ---- */

@@ -8,8 +8,14 @@
 #include "door/redis/wire/glob.h"
 #include "loop/step.h"
 
-static const char *const subscribe_words[] = { "subscribe", "psubscribe", "ssubscribe" };
-static const char *const unsubscribe_words[] = { "unsubscribe", "punsubscribe", "sunsubscribe" };
+/* What the command subscribes to. */
+static enum pubsub_kind
+kind_of(const struct call *c)
+{
+	return call_is(c, HOW_PATTERNS) ? PUBSUB_PATTERN
+	       : call_is(c, HOW_SHARD)  ? PUBSUB_SHARD
+					: PUBSUB_CHANNEL;
+}
 
 /* What the client is told it has: of channels and patterns together, or of shard channels. */
 static int64_t
@@ -22,10 +28,10 @@ subscriptions_shown(const struct client *c, enum pubsub_kind kind)
 }
 
 static void
-answer_subscription(struct call *c, const char *word, enum pubsub_kind kind, const struct str *name)
+answer_subscription(struct call *c, enum pubsub_kind kind, const struct str *name)
 {
 	reply_push(c->reply, 3);
-	reply_bulk_cstr(c->reply, word);
+	reply_bulk_cstr(c->reply, c->command->name);
 	if (name)
 		reply_bulk(c->reply, *name);
 	else
@@ -47,9 +53,10 @@ subscribe_one(struct call *c, enum pubsub_kind kind, struct str name, struct err
 	return status;
 }
 
-static enum status
-subscribe_generic(struct call *c, enum pubsub_kind kind)
+enum status
+cmd_subscribe(struct call *c)
 {
+	enum pubsub_kind kind = kind_of(c);
 	struct err err = { 0 };
 
 	if (c->in_exec && c->reply->version == 2)
@@ -63,26 +70,26 @@ subscribe_generic(struct call *c, enum pubsub_kind kind)
 			error_reply_status(c->reply, status, &err);
 			return STATUS_OK;
 		}
-		answer_subscription(c, subscribe_words[kind], kind, &c->argv[i]);
+		answer_subscription(c, kind, &c->argv[i]);
 	}
 	return STATUS_OK;
 }
 
-static enum status
-unsubscribe_generic(struct call *c, enum pubsub_kind kind)
+enum status
+cmd_unsubscribe(struct call *c)
 {
-	const char *word = unsubscribe_words[kind];
+	enum pubsub_kind kind = kind_of(c);
 	struct str name;
 
 	for (size_t i = 1; i < c->argc; i++) {
 		step_pause(PUBSUB_STEPS);
 		pubsub_unsubscribe(c->client, kind, c->argv[i]);
-		answer_subscription(c, word, kind, &c->argv[i]);
+		answer_subscription(c, kind, &c->argv[i]);
 	}
 	if (c->argc > 1)
 		return STATUS_OK;
 	if (!pubsub_any(c->client, kind, &name))
-		answer_subscription(c, word, kind, NULL);
+		answer_subscription(c, kind, NULL);
 	while (pubsub_any(c->client, kind, &name)) {
 		struct str copy = arena_dup(c->arena, name);
 
@@ -90,52 +97,18 @@ unsubscribe_generic(struct call *c, enum pubsub_kind kind)
 			return STATUS_LIMIT;
 		step_pause(PUBSUB_STEPS);
 		pubsub_unsubscribe(c->client, kind, name);
-		answer_subscription(c, word, kind, &copy);
+		answer_subscription(c, kind, &copy);
 	}
 	return STATUS_OK;
 }
 
-enum status
-cmd_subscribe(struct call *c)
-{
-	return subscribe_generic(c, PUBSUB_CHANNEL);
-}
-
-enum status
-cmd_psubscribe(struct call *c)
-{
-	return subscribe_generic(c, PUBSUB_PATTERN);
-}
-
-enum status
-cmd_ssubscribe(struct call *c)
-{
-	return subscribe_generic(c, PUBSUB_SHARD);
-}
-
-enum status
-cmd_unsubscribe(struct call *c)
-{
-	return unsubscribe_generic(c, PUBSUB_CHANNEL);
-}
-
-enum status
-cmd_punsubscribe(struct call *c)
-{
-	return unsubscribe_generic(c, PUBSUB_PATTERN);
-}
-
-enum status
-cmd_sunsubscribe(struct call *c)
-{
-	return unsubscribe_generic(c, PUBSUB_SHARD);
-}
-
 /* ---- Publishing ---- */
 
-static enum status
-publish_generic(struct call *c, bool shard)
+enum status
+cmd_publish(struct call *c)
 {
+	bool shard = call_is(c, HOW_SHARD);
+
 	atomic_fetch_add_explicit(&c->redis->published, 1, memory_order_relaxed);
 	if (c->x) {
 		/* It goes out after the commit. */
@@ -145,18 +118,6 @@ publish_generic(struct call *c, bool shard)
 	}
 	reply_int(c->reply, (int64_t)effects_publish(c->redis, shard, c->argv[1], c->argv[2]));
 	return STATUS_OK;
-}
-
-enum status
-cmd_publish(struct call *c)
-{
-	return publish_generic(c, false);
-}
-
-enum status
-cmd_spublish(struct call *c)
-{
-	return publish_generic(c, true);
 }
 
 /* ---- PUBSUB ---- */

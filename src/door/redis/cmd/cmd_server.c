@@ -316,7 +316,7 @@ cmd_latency(struct call *c)
 	} else if (call_arg_is(c, 1, "doctor") && c->argc == 2) {
 		reply_verbatim(c->reply, STR(LATENCY_ADVICE));
 	} else if (call_arg_is(c, 1, "graph")) {
-		reply_error(c->reply, STR("ERR " LATENCY_ADVICE));
+		return call_error(c, STR("ERR " LATENCY_ADVICE));
 	} else {
 		return call_unknown_subcommand(c);
 	}
@@ -428,9 +428,8 @@ cmd_wait(struct call *c)
 	TRY(call_int_range(c, 2, INT64_MIN, INT64_MAX, "timeout is not an integer or out of range",
 			   &n));
 	if (n < 0)
-		reply_error(c->reply, STR("ERR timeout is negative"));
-	else
-		reply_int(c->reply, 0); /* there are no replicas */
+		return call_error(c, STR("ERR timeout is negative"));
+	reply_int(c->reply, 0); /* there are no replicas */
 	return STATUS_OK;
 }
 

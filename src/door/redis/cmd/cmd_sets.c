@@ -45,12 +45,6 @@ cmd_sadd(struct call *c)
 }
 
 enum status
-cmd_srem(struct call *c)
-{
-	return members_remove(c, TIMED_SET, EVENT_SET, "srem");
-}
-
-enum status
 cmd_smismember(struct call *c)
 {
 	struct timed_member *m;
@@ -172,19 +166,7 @@ cmd_srandmember(struct call *c)
 	return STATUS_OK;
 }
 
-enum status
-cmd_sscan(struct call *c)
-{
-	return members_scan(c, TIMED_SET);
-}
-
 /* ---- Several sets ---- */
-
-enum set_operation {
-	SET_UNION,
-	SET_INTER,
-	SET_DIFF,
-};
 
 struct sets {
 	struct timed_item **items;
@@ -363,81 +345,47 @@ sets_inter(struct call *c, const struct sets *s, struct result *ret)
 }
 
 static enum status
-sets_combine(struct call *c, enum set_operation operation, const struct sets *s, struct result *ret)
+sets_combine(struct call *c, const struct sets *s, struct result *ret)
 {
-	if (operation == SET_UNION)
+	if (call_is(c, HOW_UNION))
 		return sets_union(c, s, ret);
-	if (operation == SET_INTER)
+	if (call_is(c, HOW_INTER))
 		return sets_inter(c, s, ret);
 	return sets_filter(c, s, 0, false, ret);
 }
 
 static enum status
-sets_answer(struct call *c, enum set_operation operation)
-{
-	struct result result = { 0 };
-	struct sets s;
-
-	TRY(sets_open(c, 1, c->argc - 1, &s));
-	TRY(sets_combine(c, operation, &s, &result));
-	reply_set(c->reply, result.count);
-	for (size_t i = 0; i < result.count; i++)
-		reply_bulk(c->reply, result.names[i]);
-	return STATUS_OK;
-}
-
-static enum status
-sets_store(struct call *c, enum set_operation operation, const char *event)
+sets_store(struct call *c, const struct sets *s)
 {
 	struct result result = { 0 };
 	struct timed_member *members;
-	struct sets s;
 
-	TRY(sets_open(c, 2, c->argc - 2, &s));
 	TRY(txn_ask(c, c->db, c->argv[1]));
-	TRY(sets_combine(c, operation, &s, &result));
+	TRY(sets_combine(c, s, &result));
 	members = arena_zalloc(c->arena, (result.count + 1) * sizeof(*members));
 	if (!members)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < result.count; i++)
 		members[i].name = result.names[i];
-	return members_store(c, TIMED_SET, members, result.count, EVENT_SET, event);
+	return members_store(c, TIMED_SET, members, result.count);
 }
 
+/* SUNION, SINTER, SDIFF, and those that store what these answer. */
 enum status
-cmd_sunion(struct call *c)
+cmd_sets(struct call *c)
 {
-	return sets_answer(c, SET_UNION);
-}
+	size_t first = call_is(c, HOW_STORES) ? 2 : 1;
+	struct result result = { 0 };
+	struct sets s;
 
-enum status
-cmd_sinter(struct call *c)
-{
-	return sets_answer(c, SET_INTER);
-}
-
-enum status
-cmd_sdiff(struct call *c)
-{
-	return sets_answer(c, SET_DIFF);
-}
-
-enum status
-cmd_sunionstore(struct call *c)
-{
-	return sets_store(c, SET_UNION, "sunionstore");
-}
-
-enum status
-cmd_sinterstore(struct call *c)
-{
-	return sets_store(c, SET_INTER, "sinterstore");
-}
-
-enum status
-cmd_sdiffstore(struct call *c)
-{
-	return sets_store(c, SET_DIFF, "sdiffstore");
+	TRY(sets_open(c, first, c->argc - first, &s));
+	if (call_is(c, HOW_STORES))
+		return sets_store(c, &s);
+	TRY(sets_combine(c, &s, &result));
+	reply_set(c->reply, result.count);
+	for (size_t i = 0; i < result.count; i++)
+		reply_bulk(c->reply, result.names[i]);
+	return STATUS_OK;
 }
 
 enum status
@@ -458,7 +406,7 @@ cmd_sintercard(struct call *c)
 	}
 	TRY(sets_open(c, 2, (size_t)count, &s));
 	result.limit = (uint64_t)limit;
-	TRY(sets_combine(c, SET_INTER, &s, &result));
+	TRY(sets_inter(c, &s, &result));
 	reply_int(c->reply, (int64_t)result.count);
 	return STATUS_OK;
 }

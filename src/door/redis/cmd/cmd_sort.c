@@ -293,12 +293,8 @@ sort_answer(struct call *c, const struct sort *s, const struct element *e, size_
 		return sort_store(c, s, values, count * each);
 	}
 	reply_array(c->reply, count * each);
-	for (size_t i = 0; i < count * each; i++) {
-		if (values[i].ptr)
-			reply_bulk(c->reply, values[i]);
-		else
-			reply_null(c->reply);
-	}
+	for (size_t i = 0; i < count * each; i++)
+		reply_bulk_if(c->reply, values[i].ptr, values[i]);
 	return STATUS_OK;
 }
 

@@ -150,7 +150,7 @@ stream_trim(struct call *c, struct timed_item *item, const struct stream_options
 	return *ret_deleted ? txn_changed(c, c->argv[1], EVENT_STREAM, "xtrim") : STATUS_OK;
 }
 
-/* The arguments are right. */
+/* Checks the arguments of XADD. */
 static enum status
 add_check(struct call *c, const struct stream_options *o)
 {
@@ -265,7 +265,7 @@ set_id_read(struct call *c, struct set_id *ret)
 	return STATUS_OK;
 }
 
-/* The stream may have these ids. */
+/* Checks that the stream may have these ids. */
 static enum status
 set_id_check(struct call *c, struct timed_item *item, const struct timed_stream *stream,
 	     const struct set_id *wanted)

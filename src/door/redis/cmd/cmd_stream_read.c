@@ -34,9 +34,10 @@ range_read_end(struct call *c, size_t i, bool lower, struct timed_stream_id *ret
 	return call_errorf(c, "ERR invalid %s ID for the interval", lower ? "start" : "end");
 }
 
-static enum status
-range_generic(struct call *c, bool reverse)
+enum status
+cmd_xrange(struct call *c)
 {
+	bool reverse = call_is(c, HOW_REVERSE);
 	struct timed_stream_range range = { .reverse = reverse };
 	struct timed_entries entries;
 	struct timed_item *item;
@@ -59,18 +60,6 @@ range_generic(struct call *c, bool reverse)
 	TRY(timed_stream_range(item, &range, &entries));
 	stream_answer_entries(c->reply, &entries);
 	return STATUS_OK;
-}
-
-enum status
-cmd_xrange(struct call *c)
-{
-	return range_generic(c, false);
-}
-
-enum status
-cmd_xrevrange(struct call *c)
-{
-	return range_generic(c, true);
 }
 
 /* ---- XREAD ---- */

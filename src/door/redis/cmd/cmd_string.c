@@ -133,17 +133,9 @@ cmd_set(struct call *c)
 enum status
 cmd_setex(struct call *c)
 {
-	struct set_options o = { .has_time = true,
-				 .time_at = 2,
-				 .time = { .seconds = true, .positive = true } };
+	struct set_options o = { .has_time = true, .time_at = 2, .time = data_time_of(c) };
 
-	return set_generic(c, &o, c->argv[3]);
-}
-
-enum status
-cmd_psetex(struct call *c)
-{
-	struct set_options o = { .has_time = true, .time_at = 2, .time = { .positive = true } };
+	o.time.positive = true;
 
 	return set_generic(c, &o, c->argv[3]);
 }

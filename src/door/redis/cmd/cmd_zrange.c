@@ -90,7 +90,7 @@ range_store(struct call *c, const struct timed_members *e)
 	for (size_t i = 0; i < e->count; i++)
 		m[i] = (struct timed_member){ .name = e->members[i].name,
 					      .score = e->members[i].score };
-	return members_store(c, TIMED_ZSET, m, e->count, EVENT_ZSET, "zrangestore");
+	return members_store(c, TIMED_ZSET, m, e->count);
 }
 
 /* ---- ZRANGE and its kin ---- */
@@ -137,91 +137,55 @@ options_read(struct call *c, size_t i, bool full, bool may_score, struct range_o
 	return STATUS_OK;
 }
 
-static enum status
-range_generic(struct call *c, size_t key, bool full, struct range_options *o)
+/* What the command's name says of a range. */
+static struct range_options
+range_of(const struct call *c)
 {
-	bool stores = key == 2;
+	const struct timed_zset_range range = {
+		.by = call_is(c, HOW_BY_SCORE)  ? TIMED_BY_SCORE
+		      : call_is(c, HOW_BY_NAME) ? TIMED_BY_NAME
+						: TIMED_BY_RANK,
+		.reverse = call_is(c, HOW_REVERSE),
+		.limit = SIZE_MAX,
+	};
+
+	return (struct range_options){ .range = range };
+}
+
+enum status
+cmd_zset_range(struct call *c)
+{
+	/* What the names of the others say, these say by options. */
+	bool full = !call_is(c, HOW_REVERSE | HOW_BY_SCORE | HOW_BY_NAME);
+	bool stores = call_is(c, HOW_STORES);
+	struct range_options o = range_of(c);
+	size_t key = stores ? 2 : 1;
 	struct timed_members e;
 	struct timed_item *item;
 	bool outside;
 
-	TRY(options_read(c, key + 3, full, !stores, o));
-	outside = o->empty;
-	TRY(range_read(c, key + 1, o));
+	TRY(options_read(c, key + 3, full, !stores, &o));
+	outside = o.empty;
+	TRY(range_read(c, key + 1, &o));
 	TRY(data_item_read(c, key, TIMED_ZSET, &item));
-	TRY(range_clip(item, o));
-	o->empty |= outside;
-	TRY(range_find(item, o, &e));
+	TRY(range_clip(item, &o));
+	o.empty |= outside;
+	TRY(range_find(item, &o, &e));
 	if (stores)
 		return range_store(c, &e);
-	zset_answer_begin(c->reply, e.count, o->scores);
+	zset_answer_begin(c->reply, e.count, o.scores);
 	for (size_t i = 0; i < e.count; i++)
-		zset_answer(c->reply, e.members[i].name, e.members[i].score, o->scores);
+		zset_answer(c->reply, e.members[i].name, e.members[i].score, o.scores);
 	return STATUS_OK;
-}
-
-enum status
-cmd_zrange(struct call *c)
-{
-	struct range_options o = { 0 };
-
-	return range_generic(c, 1, true, &o);
-}
-
-enum status
-cmd_zrangestore(struct call *c)
-{
-	struct range_options o = { 0 };
-
-	return range_generic(c, 2, true, &o);
-}
-
-enum status
-cmd_zrevrange(struct call *c)
-{
-	struct range_options o = { .range = { .reverse = true } };
-
-	return range_generic(c, 1, false, &o);
-}
-
-enum status
-cmd_zrangebyscore(struct call *c)
-{
-	struct range_options o = { .range = { .by = TIMED_BY_SCORE } };
-
-	return range_generic(c, 1, false, &o);
-}
-
-enum status
-cmd_zrevrangebyscore(struct call *c)
-{
-	struct range_options o = { .range = { .by = TIMED_BY_SCORE, .reverse = true } };
-
-	return range_generic(c, 1, false, &o);
-}
-
-enum status
-cmd_zrangebylex(struct call *c)
-{
-	struct range_options o = { .range = { .by = TIMED_BY_NAME } };
-
-	return range_generic(c, 1, false, &o);
-}
-
-enum status
-cmd_zrevrangebylex(struct call *c)
-{
-	struct range_options o = { .range = { .by = TIMED_BY_NAME, .reverse = true } };
-
-	return range_generic(c, 1, false, &o);
 }
 
 /* ---- Counting and removing ---- */
 
-static enum status
-count_generic(struct call *c, enum timed_zset_by by)
+/* ZCOUNT, ZLEXCOUNT. */
+enum status
+cmd_zset_range_count(struct call *c)
 {
-	struct range_options o = { .range = { .by = by, .limit = SIZE_MAX } };
+	struct range_options o = range_of(c);
 	struct timed_item *item;
 	uint64_t count = 0;
 
@@ -233,22 +197,11 @@ count_generic(struct call *c, enum timed_zset_by by)
 	return STATUS_OK;
 }
 
+/* ZREMRANGEBYRANK, ZREMRANGEBYSCORE, ZREMRANGEBYLEX. */
 enum status
-cmd_zcount(struct call *c)
+cmd_zset_range_remove(struct call *c)
 {
-	return count_generic(c, TIMED_BY_SCORE);
-}
-
-enum status
-cmd_zlexcount(struct call *c)
-{
-	return count_generic(c, TIMED_BY_NAME);
-}
-
-static enum status
-remove_generic(struct call *c, enum timed_zset_by by, const char *event)
-{
-	struct range_options o = { .range = { .by = by, .limit = SIZE_MAX } };
+	struct range_options o = range_of(c);
 	struct timed_members e;
 	struct timed_item *item;
 
@@ -260,23 +213,5 @@ remove_generic(struct call *c, enum timed_zset_by by, const char *event)
 	if (!e.count)
 		return STATUS_OK;
 	TRY(timed_members_delete(item, e.members, e.count));
-	return data_changed(c, item, c->argv[1], EVENT_ZSET, event);
-}
-
-enum status
-cmd_zremrangebyrank(struct call *c)
-{
-	return remove_generic(c, TIMED_BY_RANK, "zremrangebyrank");
-}
-
-enum status
-cmd_zremrangebyscore(struct call *c)
-{
-	return remove_generic(c, TIMED_BY_SCORE, "zremrangebyscore");
-}
-
-enum status
-cmd_zremrangebylex(struct call *c)
-{
-	return remove_generic(c, TIMED_BY_NAME, "zremrangebylex");
+	return data_changed(c, item, c->argv[1], EVENT_ZSET, c->command->name);
 }

@@ -139,12 +139,6 @@ cmd_zincrby(struct call *c)
 
 /* ---- By member ---- */
 
-enum status
-cmd_zrem(struct call *c)
-{
-	return members_remove(c, TIMED_ZSET, EVENT_ZSET, "zrem");
-}
-
 /* ZSCORE and ZMSCORE */
 enum status
 cmd_zmscore(struct call *c)
@@ -164,8 +158,9 @@ cmd_zmscore(struct call *c)
 	return STATUS_OK;
 }
 
-static enum status
-rank_generic(struct call *c, bool reverse)
+/* ZRANK, ZREVRANK. */
+enum status
+cmd_zset_rank(struct call *c)
 {
 	enum status status = STATUS_NOT_FOUND;
 	struct timed_item *item;
@@ -174,7 +169,7 @@ rank_generic(struct call *c, bool reverse)
 
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
 	if (item->type != TIMED_LEAF)
-		status = timed_zset_rank(item, c->argv[2], reverse, &rank, &score);
+		status = timed_zset_rank(item, c->argv[2], call_is(c, HOW_REVERSE), &rank, &score);
 	if (status == STATUS_NOT_FOUND) {
 		reply_null(c->reply);
 		return STATUS_OK;
@@ -184,22 +179,11 @@ rank_generic(struct call *c, bool reverse)
 	return status;
 }
 
-enum status
-cmd_zrank(struct call *c)
-{
-	return rank_generic(c, false);
-}
-
-enum status
-cmd_zrevrank(struct call *c)
-{
-	return rank_generic(c, true);
-}
-
 /* ---- Popping and drawing ---- */
 
-static enum status
-zpop_generic(struct call *c, bool greatest)
+/* ZPOPMIN, ZPOPMAX. */
+enum status
+cmd_zset_pop(struct call *c)
 {
 	bool nested = c->argc == 3 && c->reply->version == 3;
 	struct timed_members e = { 0 };
@@ -213,7 +197,7 @@ zpop_generic(struct call *c, bool greatest)
 				   &count));
 	TRY(data_item(c, 1, TIMED_ZSET, &item));
 	if (item->type != TIMED_LEAF && count)
-		TRY(zset_pop(c, item, c->argv[1], greatest, (uint64_t)count, &e));
+		TRY(zset_pop(c, item, c->argv[1], call_is(c, HOW_REVERSE), (uint64_t)count, &e));
 	reply_array(c->reply, nested ? e.count : 2 * e.count);
 	for (size_t i = 0; i < e.count; i++) {
 		if (nested)
@@ -222,34 +206,4 @@ zpop_generic(struct call *c, bool greatest)
 		reply_double(c->reply, e.members[i].score);
 	}
 	return STATUS_OK;
-}
-
-enum status
-cmd_zpopmin(struct call *c)
-{
-	return zpop_generic(c, false);
-}
-
-enum status
-cmd_zpopmax(struct call *c)
-{
-	return zpop_generic(c, true);
-}
-
-static void
-answer_score(struct reply *reply, const struct timed_member *m)
-{
-	reply_double(reply, m->score);
-}
-
-enum status
-cmd_zrandmember(struct call *c)
-{
-	return members_random_pairs(c, TIMED_ZSET, "withscores", answer_score);
-}
-
-enum status
-cmd_zscan(struct call *c)
-{
-	return members_scan(c, TIMED_ZSET);
 }

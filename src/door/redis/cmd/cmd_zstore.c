@@ -8,12 +8,6 @@
 #include "door/redis/wire/number.h"
 #include "loop/sort.h"
 
-enum combine {
-	COMBINE_UNION,
-	COMBINE_INTER,
-	COMBINE_DIFF,
-};
-
 enum aggregate {
 	AGGREGATE_SUM,
 	AGGREGATE_MIN,
@@ -21,7 +15,7 @@ enum aggregate {
 };
 
 struct zsets {
-	enum combine combine;
+	unsigned how; /* HOW_UNION, HOW_INTER or HOW_DIFF */
 	struct timed_item **items;
 	double *weights;
 	size_t count;
@@ -161,7 +155,7 @@ zsets_sift(const struct zsets *z, size_t at, struct arena *pages, struct timed_m
 	   size_t *count)
 {
 	struct timed_member *others = arena_alloc(pages, (*count + 1) * sizeof(*others));
-	bool wanted = z->combine == COMBINE_INTER;
+	bool wanted = z->how & HOW_INTER;
 	size_t left = 0;
 
 	if (!others)
@@ -191,7 +185,7 @@ zsets_smallest(const struct zsets *z, size_t *ret)
 	uint64_t least = UINT64_MAX;
 
 	*ret = 0;
-	for (size_t i = 0; z->combine == COMBINE_INTER && i < z->count; i++) {
+	for (size_t i = 0; z->how & HOW_INTER && i < z->count; i++) {
 		uint64_t count = 0;
 
 		if (z->items[i]->type != TIMED_LEAF)
@@ -250,7 +244,7 @@ compare_scored(const void *arg, const void *a, const void *b, int *ret)
 static enum status
 zsets_combine(struct call *c, const struct zsets *z, struct scored *ret)
 {
-	if (z->combine == COMBINE_UNION)
+	if (z->how & HOW_UNION)
 		TRY(zsets_union(c, z, ret));
 	else
 		TRY(zsets_filter(c, z, ret));
@@ -276,11 +270,11 @@ static enum status
 zsets_options(struct call *c, size_t i, bool stores, struct zsets *z)
 {
 	while (i < c->argc) {
-		if (z->combine != COMBINE_DIFF && call_arg_is(c, i, "weights") &&
+		if (!(z->how & HOW_DIFF) && call_arg_is(c, i, "weights") &&
 		    c->argc - i > z->count) {
 			TRY(read_weights(c, i + 1, z));
 			i += z->count + 1;
-		} else if (z->combine != COMBINE_DIFF && call_arg_is(c, i, "aggregate") &&
+		} else if (!(z->how & HOW_DIFF) && call_arg_is(c, i, "aggregate") &&
 			   i + 1 < c->argc) {
 			if (call_arg_is(c, i + 1, "sum"))
 				z->aggregate = AGGREGATE_SUM;
@@ -334,31 +328,13 @@ zsets_open(struct call *c, size_t at, struct zsets *z)
 /* ---- The commands ---- */
 
 static enum status
-zsets_answer(struct call *c, enum combine combine)
+zsets_store(struct call *c, const struct zsets *z)
 {
-	struct zsets z = { .combine = combine };
-	struct scored result = { 0 };
-
-	TRY(zsets_open(c, 1, &z));
-	TRY(zsets_options(c, 2 + z.count, false, &z));
-	TRY(zsets_combine(c, &z, &result));
-	zset_answer_begin(c->reply, result.count, z.scores);
-	for (size_t i = 0; i < result.count; i++)
-		zset_answer(c->reply, result.members[i].name, result.members[i].score, z.scores);
-	return STATUS_OK;
-}
-
-static enum status
-zsets_store(struct call *c, enum combine combine, const char *event)
-{
-	struct zsets z = { .combine = combine };
 	struct scored result = { 0 };
 	struct timed_member *members;
 
-	TRY(zsets_open(c, 2, &z));
-	TRY(zsets_options(c, 3 + z.count, true, &z));
 	TRY(txn_ask(c, c->db, c->argv[1]));
-	TRY(zsets_combine(c, &z, &result));
+	TRY(zsets_combine(c, z, &result));
 	members = arena_zalloc(c->arena, (result.count + 1) * sizeof(*members));
 	if (!members)
 		return STATUS_LIMIT;
@@ -366,49 +342,32 @@ zsets_store(struct call *c, enum combine combine, const char *event)
 		members[i].name = result.members[i].name;
 		members[i].score = result.members[i].score;
 	}
-	return members_store(c, TIMED_ZSET, members, result.count, EVENT_ZSET, event);
+	return members_store(c, TIMED_ZSET, members, result.count);
 }
 
+/* ZUNION, ZINTER, ZDIFF, and those that store what these answer. */
 enum status
-cmd_zunion(struct call *c)
+cmd_zsets(struct call *c)
 {
-	return zsets_answer(c, COMBINE_UNION);
-}
+	size_t first = call_is(c, HOW_STORES) ? 2 : 1;
+	struct zsets z = { .how = c->command->how };
+	struct scored result = { 0 };
 
-enum status
-cmd_zinter(struct call *c)
-{
-	return zsets_answer(c, COMBINE_INTER);
-}
-
-enum status
-cmd_zdiff(struct call *c)
-{
-	return zsets_answer(c, COMBINE_DIFF);
-}
-
-enum status
-cmd_zunionstore(struct call *c)
-{
-	return zsets_store(c, COMBINE_UNION, "zunionstore");
-}
-
-enum status
-cmd_zinterstore(struct call *c)
-{
-	return zsets_store(c, COMBINE_INTER, "zinterstore");
-}
-
-enum status
-cmd_zdiffstore(struct call *c)
-{
-	return zsets_store(c, COMBINE_DIFF, "zdiffstore");
+	TRY(zsets_open(c, first, &z));
+	TRY(zsets_options(c, first + 1 + z.count, first == 2, &z));
+	if (call_is(c, HOW_STORES))
+		return zsets_store(c, &z);
+	TRY(zsets_combine(c, &z, &result));
+	zset_answer_begin(c->reply, result.count, z.scores);
+	for (size_t i = 0; i < result.count; i++)
+		zset_answer(c->reply, result.members[i].name, result.members[i].score, z.scores);
+	return STATUS_OK;
 }
 
 enum status
 cmd_zintercard(struct call *c)
 {
-	struct zsets z = { .combine = COMBINE_INTER, .counts = true };
+	struct zsets z = { .how = c->command->how, .counts = true };
 	struct scored result = { 0 };
 	int64_t limit = 0;
 

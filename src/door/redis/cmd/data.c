@@ -1,8 +1,10 @@
 #include "door/redis/cmd/data.h"
 
+#include <assert.h>
+
 #include "door/redis/wire/number.h"
 
-/* The item is to be of that type or absent. */
+/* Checks that the item is of that type, or absent. */
 static enum status
 data_check_type(struct call *c, enum timed_type type, const struct timed_item *item)
 {
@@ -131,6 +133,29 @@ data_delete(struct call *c, struct timed_item *item, struct str key, const char 
 {
 	TRY(timed_item_delete(item));
 	return txn_changed(c, key, EVENT_GENERIC, event);
+}
+
+static const struct {
+	enum timed_type type;
+	enum event_class class;
+} of_group[COMMAND_GROUPS] = {
+	[GROUP_HASH] = { TIMED_HASH, EVENT_HASH },       [GROUP_LIST] = { TIMED_LIST, EVENT_LIST },
+	[GROUP_SET] = { TIMED_SET, EVENT_SET },          [GROUP_ZSET] = { TIMED_ZSET, EVENT_ZSET },
+	[GROUP_STREAM] = { TIMED_STREAM, EVENT_STREAM },
+};
+
+enum timed_type
+data_type_of(const struct call *c)
+{
+	assert(of_group[c->command->group].class);
+	return of_group[c->command->group].type;
+}
+
+enum event_class
+data_class_of(const struct call *c)
+{
+	assert(of_group[c->command->group].class);
+	return of_group[c->command->group].class;
 }
 
 enum status

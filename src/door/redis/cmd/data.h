@@ -11,9 +11,7 @@ enum {
 	DATA_PART_BYTES = 1024 * 1024, /* of a value that is answered in parts */
 };
 
-/*
- * The item of argument `i`, of that type or absent. STATUS_ANSWERED if it is of another type.
- */
+/* The item of argument `i`, of that type or absent. STATUS_ANSWERED if it is of another type. */
 MUST_USE enum status data_item(struct call *c, size_t i, enum timed_type type,
 			       struct timed_item **ret);
 
@@ -34,15 +32,22 @@ MUST_USE enum status data_reply_value(struct call *c, struct timed_item *item, u
 /* The word that TYPE has for it. */
 const char *data_type_name(enum timed_type type);
 
-/*
- * The time of an expiry argument, in milliseconds since 1970: of so many seconds or milliseconds,
- * from now on or since 1970.
- */
+/* What a time is that an argument has. */
 struct data_time {
-	bool seconds;
-	bool absolute;
+	bool seconds;  /* else milliseconds */
+	bool absolute; /* since 1970, else from now on */
 	bool positive; /* others are refused */
 };
+
+/* The same as the command's row has it. */
+static inline struct data_time
+data_time_of(const struct call *c)
+{
+	return (struct data_time){ .seconds = call_is(c, HOW_SECONDS),
+				   .absolute = call_is(c, HOW_ABSOLUTE) };
+}
+
+/* The time of an expiry argument, in milliseconds since 1970. */
 MUST_USE enum status data_time(struct call *c, size_t i, struct data_time how, int64_t *ret_ms);
 
 struct timed_expiry data_expiry(int64_t at_ms);
@@ -60,6 +65,13 @@ MUST_USE enum status data_delete(struct call *c, struct timed_item *item, struct
  */
 MUST_USE enum status data_replace(struct call *c, struct str key, size_t count,
 				  struct timed_item **ret);
+
+/*
+ * What a command is about by its group: the type of its items, and the class of its events. It is
+ * one of a collection.
+ */
+enum timed_type data_type_of(const struct call *c);
+enum event_class data_class_of(const struct call *c);
 
 /* Tells that a collection has changed, and "del" if nothing is left of it. */
 MUST_USE enum status data_changed(struct call *c, struct timed_item *item, struct str key,

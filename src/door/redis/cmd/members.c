@@ -1,6 +1,7 @@
 #include "door/redis/cmd/members.h"
 
 #include "base/rand.h"
+#include "door/redis/cmd/commands.h"
 #include "door/redis/wire/glob.h"
 #include "loop/step.h"
 
@@ -126,21 +127,37 @@ members_delete(struct call *c, struct timed_item *item, const struct str *names,
 	return STATUS_OK;
 }
 
+/* HLEN, LLEN, SCARD, XLEN, ZCARD. */
 enum status
-members_remove(struct call *c, enum timed_type type, enum event_class class, const char *event)
+cmd_members_count(struct call *c)
+{
+	struct timed_item *item;
+	uint64_t count = 0;
+
+	TRY(data_item(c, 1, data_type_of(c), &item));
+	if (item->type != TIMED_LEAF)
+		TRY(timed_count(item, &count));
+	reply_int(c->reply, (int64_t)count);
+	return STATUS_OK;
+}
+
+/* HDEL, SREM, ZREM. */
+enum status
+cmd_members_remove(struct call *c)
 {
 	struct timed_item *item;
 	size_t removed;
 
-	TRY(data_item(c, 1, type, &item));
+	TRY(data_item(c, 1, data_type_of(c), &item));
 	TRY(members_delete(c, item, c->argv + 2, c->argc - 2, &removed));
 	reply_int(c->reply, (int64_t)removed);
-	return removed ? data_changed(c, item, c->argv[1], class, event) : STATUS_OK;
+	if (!removed)
+		return STATUS_OK;
+	return data_changed(c, item, c->argv[1], data_class_of(c), c->command->name);
 }
 
 enum status
-members_store(struct call *c, enum timed_type type, struct timed_member *members, size_t count,
-	      enum event_class class, const char *event)
+members_store(struct call *c, enum timed_type type, struct timed_member *members, size_t count)
 {
 	struct timed_item *to;
 
@@ -148,7 +165,7 @@ members_store(struct call *c, enum timed_type type, struct timed_member *members
 	if (!count)
 		return STATUS_OK;
 	TRY(timed_members_put(to, type, members, count));
-	return txn_changed(c, c->argv[1], class, event);
+	return txn_changed(c, c->argv[1], data_class_of(c), c->command->name);
 }
 
 enum status
@@ -225,21 +242,21 @@ members_random(struct call *c, struct timed_item *item, int64_t wanted, struct t
 	return STATUS_OK;
 }
 
+/* HRANDFIELD, ZRANDMEMBER. */
 enum status
-members_random_pairs(struct call *c, enum timed_type type, const char *with,
-		     void (*answer_value)(struct reply *reply, const struct timed_member *m))
+cmd_members_random(struct call *c)
 {
-	bool values = c->argc == 4;
+	bool hash = data_type_of(c) == TIMED_HASH, values = c->argc == 4;
 	struct timed_member *m;
 	struct timed_item *item;
 	int64_t wanted = 1;
 	size_t count;
 
-	if (c->argc > 4 || (values && !call_arg_is(c, 3, with)))
+	if (c->argc > 4 || (values && !call_arg_is(c, 3, hash ? "withvalues" : "withscores")))
 		return call_syntax_error(c);
 	if (c->argc > 2)
 		TRY(call_count(c, 2, MEMBERS_RANDOM_MOST, &wanted));
-	TRY(data_item(c, 1, type, &item));
+	TRY(data_item(c, 1, data_type_of(c), &item));
 	TRY(members_random(c, item, wanted, &m, &count));
 	if (c->argc == 2) {
 		if (count)
@@ -253,8 +270,10 @@ members_random_pairs(struct call *c, enum timed_type type, const char *with,
 		if (values && c->reply->version == 3)
 			reply_array(c->reply, 2);
 		reply_bulk(c->reply, m[i].name);
-		if (values)
-			answer_value(c->reply, &m[i]);
+		if (values && hash)
+			reply_bulk(c->reply, m[i].value);
+		else if (values)
+			reply_double(c->reply, m[i].score);
 	}
 	return STATUS_OK;
 }
@@ -287,9 +306,9 @@ scan_parse(struct call *c, size_t at, bool takes_type, struct scan_options *ret)
 }
 
 static enum status
-scan_answer(struct call *c, enum timed_type type, const struct timed_members *page,
-	    struct str pattern)
+scan_answer(struct call *c, const struct timed_members *page, struct str pattern)
 {
+	enum timed_type type = data_type_of(c);
 	size_t place;
 	size_t count = 0;
 
@@ -317,8 +336,9 @@ scan_answer(struct call *c, enum timed_type type, const struct timed_members *pa
 	return STATUS_OK;
 }
 
+/* HSCAN, SSCAN, ZSCAN. */
 enum status
-members_scan(struct call *c, enum timed_type type)
+cmd_members_scan(struct call *c)
 {
 	struct timed_members page = { 0 };
 	struct scan_options options;
@@ -327,11 +347,11 @@ members_scan(struct call *c, enum timed_type type)
 
 	if (!str_to_u64(c->argv[2], &cursor))
 		return call_error(c, STR("ERR invalid cursor"));
-	TRY(data_item(c, 1, type, &item));
+	TRY(data_item(c, 1, data_type_of(c), &item));
 	/* As in Redis, options for what is not there may be wrong. */
 	if (item->type == TIMED_LEAF)
-		return scan_answer(c, type, &page, STR("*"));
+		return scan_answer(c, &page, STR("*"));
 	TRY(scan_parse(c, 3, false, &options));
 	TRY(timed_members_page(item, cursor, options.least, &page));
-	return scan_answer(c, type, &page, options.pattern);
+	return scan_answer(c, &page, options.pattern);
 }

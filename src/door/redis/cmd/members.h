@@ -43,14 +43,9 @@ MUST_USE enum status members_all(struct timed_item *item, struct arena *arena,
 MUST_USE enum status members_delete(struct call *c, struct timed_item *item,
 				    const struct str *names, size_t count, size_t *ret_removed);
 
-/* HDEL, SREM, ZREM: `class` and `event` are what they publish. */
-MUST_USE enum status members_remove(struct call *c, enum timed_type type, enum event_class class,
-				    const char *event);
-
 /* Makes these members the collection at the key of the first argument, and answers how many. */
 MUST_USE enum status members_store(struct call *c, enum timed_type type,
-				   struct timed_member *members, size_t count,
-				   enum event_class class, const char *event);
+				   struct timed_member *members, size_t count);
 
 /*
  * Looks for the members that the arguments from the second on name, in the key of the first. In the
@@ -67,14 +62,6 @@ MUST_USE enum status members_look_up(struct call *c, enum timed_type type, bool 
 MUST_USE enum status members_random(struct call *c, struct timed_item *item, int64_t wanted,
 				    struct timed_member **ret, size_t *ret_count);
 
-/*
- * HRANDFIELD, ZRANDMEMBER: `with` is the word that asks for values, too, and `answer_value` writes
- * one.
- */
-MUST_USE enum status members_random_pairs(struct call *c, enum timed_type type, const char *with,
-					  void (*answer_value)(struct reply *reply,
-							       const struct timed_member *m));
-
 /* What SCAN and its kin take behind the cursor. */
 struct scan_options {
 	struct str pattern;
@@ -85,9 +72,6 @@ struct scan_options {
 /* Reads them from argument `at` on. */
 MUST_USE enum status scan_parse(struct call *c, size_t at, bool takes_type,
 				struct scan_options *ret);
-
-/* HSCAN, SSCAN, ZSCAN. */
-MUST_USE enum status members_scan(struct call *c, enum timed_type type);
 
 /* A number below `n`, at random. */
 uint64_t members_draw(uint64_t n);

@@ -109,6 +109,15 @@ reply_bulk_end(struct reply *r)
 }
 
 void
+reply_bulk_if(struct reply *r, bool there, struct str s)
+{
+	if (there)
+		reply_bulk(r, s);
+	else
+		reply_null(r);
+}
+
+void
 reply_bulk_cstr(struct reply *r, const char *s)
 {
 	reply_bulk(r, str_from_cstr(s));

@@ -32,6 +32,8 @@ void reply_bulk_cstr(struct reply *r, const char *s);
 void reply_bulk_int(struct reply *r, int64_t n);
 /* A text with a format: "txt". In RESP2 a bulk. */
 void reply_verbatim(struct reply *r, struct str s);
+/* The bytes, or null. */
+void reply_bulk_if(struct reply *r, bool there, struct str s);
 void reply_null(struct reply *r);
 void reply_null_array(struct reply *r);
 void reply_bool(struct reply *r, bool b); /* RESP2: 1 or 0 */
