@@ -1,4 +1,6 @@
 /* Strings as bits. */
+#include <assert.h>
+
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/data.h"
 #include "door/redis/wire/number.h"
@@ -149,6 +151,7 @@ range_part(const struct bit_range *all, uint64_t from)
 {
 	uint64_t most = from / 8 * 8 + DATA_PART_BYTES * UINT64_C(8) - 1;
 
+	assert(all->from <= from && from <= all->to);
 	return (struct bit_range){ .from = from, .to = all->to < most ? all->to : most };
 }
 

@@ -1,4 +1,6 @@
 /* Fields of hashes that expire by themselves, as in Redis 7.4 and 8.0. */
+#include <assert.h>
+
 #include "base/hash.h"
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/data.h"
@@ -67,6 +69,7 @@ fields_find_twins(struct call *c, struct fields *f)
 		if (!table[at])
 			table[at] = i + 1;
 		f->twins[i] = table[at] - 1;
+		assert(f->twins[i] <= i); /* the one that was named first */
 	}
 	return STATUS_OK;
 }

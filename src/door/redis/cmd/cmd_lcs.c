@@ -1,4 +1,6 @@
 /* LCS: the longest common subsequence of two strings. */
+#include <assert.h>
+
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/data.h"
 #include "loop/step.h"
@@ -82,6 +84,7 @@ lcs_walk(struct lcs *l, struct reply *r)
 			j--;
 	}
 	lcs_answer_range(l, r, i, j, run);
+	assert(at == 0); /* as many characters were found as the table has counted */
 }
 
 static enum status

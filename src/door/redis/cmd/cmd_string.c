@@ -1,4 +1,5 @@
 /* Strings. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -68,6 +69,7 @@ set_write(struct call *c, struct timed_item *item, struct str value, const struc
 {
 	struct str key = c->argv[1];
 
+	assert(!o->keep || !o->has_time);
 	if (o->keep) {
 		TRY(timed_value_replace(item, value));
 		return txn_changed(c, key, EVENT_STRING, "set");

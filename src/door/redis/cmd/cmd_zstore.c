@@ -1,4 +1,5 @@
 /* Unions, intersections and differences of sorted sets and sets. */
+#include <assert.h>
 #include <math.h>
 
 #include "door/redis/cmd/commands.h"
@@ -353,6 +354,7 @@ cmd_zsets(struct call *c)
 	struct zsets z = { .how = c->command->how };
 	struct scored result = { 0 };
 
+	assert(z.how & (HOW_UNION | HOW_INTER | HOW_DIFF));
 	TRY(zsets_open(c, first, &z));
 	TRY(zsets_options(c, first + 1 + z.count, first == 2, &z));
 	if (call_is(c, HOW_STORES))

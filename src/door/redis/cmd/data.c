@@ -49,6 +49,7 @@ data_reply_value(struct call *c, struct timed_item *item, uint64_t offset, uint6
 		len = 0;
 	else if (len > item->length - offset)
 		len = item->length - offset;
+	assert(!len || offset + len <= item->length);
 	reply_bulk_begin(c->reply, (size_t)len);
 	/* In parts, so that the arena need not have room for all of it. */
 	while (len && buf_status(c->reply->out) == STATUS_OK) {

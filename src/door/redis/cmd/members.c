@@ -1,5 +1,7 @@
 #include "door/redis/cmd/members.h"
 
+#include <assert.h>
+
 #include "base/rand.h"
 #include "door/redis/cmd/commands.h"
 #include "door/redis/wire/glob.h"
@@ -70,6 +72,7 @@ members_walk_rest(struct members_walk *w, struct timed_member **ret, size_t *ret
 	*ret = &w->page.members[w->at - 1];
 	*ret_count = w->page.count - (w->at - 1);
 	w->at = w->page.count;
+	assert(*ret_count > 0);
 	return step_count((uint32_t)*ret_count);
 }
 
