@@ -1,13 +1,5 @@
 #include "base/str.h"
 
-static char
-char_lower(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return (char)(c | 0x20);
-	return c;
-}
-
 uint64_t
 str_hash(struct str s)
 {
@@ -18,15 +10,42 @@ str_hash(struct str s)
 	return hash ^ hash >> 32;
 }
 
-bool
-str_eq_nocase(struct str a, struct str b)
+/* The eight bytes of the word with each 'A' … 'Z' among them in lower case. */
+static inline uint64_t
+word_lower(uint64_t word)
 {
-	if (a.len != b.len)
-		return false;
-	for (size_t i = 0; i < a.len; i++)
-		if (char_lower(a.ptr[i]) != char_lower(b.ptr[i]))
+	const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
+	uint64_t low = word & ~high;
+	/* No sum carries into the next byte. Its high bit tells: from 'A' on, behind 'Z'. */
+	uint64_t from_a = low + each * (0x80 - 'A');
+	uint64_t behind_z = low + each * (0x7f - 'Z');
+
+	return word | (from_a & ~behind_z & ~word & high) >> 2;
+}
+
+static inline bool
+words_eq_nocase(uint64_t a, uint64_t b)
+{
+	return a == b || word_lower(a) == word_lower(b);
+}
+
+bool
+str_bytes_eq_nocase(const char *a, const char *b, size_t len)
+{
+	uint64_t x, y;
+
+	if (len < sizeof(x))
+		return !len || words_eq_nocase(str_few_bytes(a, len), str_few_bytes(b, len));
+	for (size_t at = 0; at + sizeof(x) < len; at += sizeof(x)) {
+		memcpy(&x, a + at, sizeof(x));
+		memcpy(&y, b + at, sizeof(y));
+		if (!words_eq_nocase(x, y))
 			return false;
-	return true;
+	}
+	/* The rest, with some of the bytes in front of it again. */
+	memcpy(&x, a + len - sizeof(x), sizeof(x));
+	memcpy(&y, b + len - sizeof(y), sizeof(y));
+	return words_eq_nocase(x, y);
 }
 
 static bool

@@ -66,6 +66,23 @@ str_skip(struct str s, size_t n)
 }
 
 /*
+ * One to seven bytes as a number. It has each of them, so other bytes of the same length are
+ * another number.
+ */
+static inline uint64_t
+str_few_bytes(const char *s, size_t len)
+{
+	uint32_t first, last;
+
+	if (len < sizeof(first))
+		return (uint64_t)(uint8_t)s[0] | (uint64_t)(uint8_t)s[len / 2] << 8 |
+		       (uint64_t)(uint8_t)s[len - 1] << 16;
+	memcpy(&first, s, sizeof(first));
+	memcpy(&last, s + len - sizeof(last), sizeof(last));
+	return first | (uint64_t)last << 32;
+}
+
+/*
  * FNV-1a for tables in memory, mixed so that any bits of the hash can choose a slot. It does not
  * protect against an attacker who chooses the keys.
  */
@@ -84,8 +101,15 @@ struct str str_cut(struct str *rest, char separator);
  */
 bool str_list_next(struct str *rest, struct str *ret);
 
+/* The rest of str_eq_nocase(), for two texts of one length. */
+bool str_bytes_eq_nocase(const char *a, const char *b, size_t len);
+
 /* Ignores the case of ASCII letters only, as protocols do for their tokens. */
-bool str_eq_nocase(struct str a, struct str b);
+static inline bool
+str_eq_nocase(struct str a, struct str b)
+{
+	return a.len == b.len && str_bytes_eq_nocase(a.ptr, b.ptr, a.len);
+}
 
 /* Returns `s` without leading and trailing ASCII white space. */
 struct str str_trim(struct str s);

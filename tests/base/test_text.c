@@ -34,6 +34,44 @@ strings_compare_as_bytes(void **state)
 	assert_int_equal(str_trim(STR("  ")).len, 0);
 }
 
+static uint8_t
+lower(unsigned c)
+{
+	return (uint8_t)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+/* Lengths on both sides of one word and of two, each byte beside each other one, at any place. */
+static void
+only_the_case_of_ascii_letters_is_ignored(void **state)
+{
+	enum {
+		MOST = 18,
+	};
+	char a[MOST], b[MOST];
+
+	(void)state;
+	for (size_t len = 1; len <= MOST; len++) {
+		for (size_t i = 0; i < len; i++) {
+			a[i] = (char)(i % 2 ? 'q' : 'Q');
+			b[i] = (char)(i % 3 ? 'q' : 'Q');
+		}
+		for (size_t at = 0; at < len; at++) {
+			char kept_a = a[at], kept_b = b[at];
+
+			for (unsigned pair = 0; pair < 1u << 16; pair++) {
+				a[at] = (char)(pair & 0xff);
+				b[at] = (char)(pair >> 8);
+				assert_int_equal(str_eq_nocase(str_of(a, len), str_of(b, len)),
+						 lower(pair & 0xff) == lower(pair >> 8));
+			}
+			a[at] = kept_a;
+			b[at] = kept_b;
+		}
+	}
+	assert_true(str_eq_nocase(STR(""), (struct str){ 0 }));
+	assert_false(str_eq_nocase(STR("a"), STR("aa")));
+}
+
 static void
 numbers_are_whole_or_refused(void **state)
 {
@@ -305,6 +343,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strings_compare_as_bytes),
+		cmocka_unit_test(only_the_case_of_ascii_letters_is_ignored),
 		cmocka_unit_test(numbers_are_whole_or_refused),
 		cmocka_unit_test(every_scalar_value_survives_utf8),
 		cmocka_unit_test(what_is_not_utf8_ends_the_valid_prefix),
