@@ -122,9 +122,8 @@ hash_quick(struct str s)
 	}
 	if (s.len >= sizeof(word))
 		memcpy(&word, s.ptr + s.len - sizeof(word), sizeof(word));
-	else
-		for (word = 0; at < s.len; at++)
-			word = word << 8 | (uint8_t)s.ptr[at];
+	else if (s.len)
+		word = str_few_bytes(s.ptr, s.len);
 	h = (h ^ word) * factor;
 	h ^= h >> 32;
 	return h * factor;

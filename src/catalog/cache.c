@@ -1,5 +1,6 @@
 #include <assert.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "catalog/catalog_int.h"
@@ -47,10 +48,16 @@ catalog_cache_free(struct catalog_cache *cache)
 	mem_free(cache);
 }
 
+static size_t
+cache_slot_number(struct str name)
+{
+	return (hash_quick(name) >> 32) % CATALOG_CACHE_SLOTS;
+}
+
 static struct catalog_db **
 cache_slot(struct catalog_cache *cache, struct str name)
 {
-	return &cache->slots[str_hash(name) % CATALOG_CACHE_SLOTS];
+	return &cache->slots[cache_slot_number(name)];
 }
 
 static const char *const cache_outcomes[] = { "hit", "miss" };
@@ -84,7 +91,7 @@ catalog_cache_find(struct catalog_cache *cache, const uint8_t version[KV_VERSION
 const struct catalog_db *
 catalog_cache_peek(const struct catalog_cache *cache, enum catalog_space space, struct str name)
 {
-	const struct catalog_db *db = cache->slots[str_hash(name) % CATALOG_CACHE_SLOTS];
+	const struct catalog_db *db = cache->slots[cache_slot_number(name)];
 
 	return db && db->kind->space == space && str_eq(db->name, name) ? db : NULL;
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/metric.h"
 #include "base/rand.h"
 #include "base/steady.h"
@@ -40,7 +41,7 @@ run_queue_fini(struct run_queue *q)
 uint64_t
 run_lane(unsigned db, struct str key)
 {
-	return UINT64_C(1) << ((str_hash(key) + db) % RUN_LANES);
+	return UINT64_C(1) << (((hash_quick(key) >> 32) + db) % RUN_LANES);
 }
 
 uint64_t
