@@ -113,8 +113,10 @@ enum {
 /* A shape (kv/shape.h), made ready for being asked about every key. */
 struct emb_entities {
 	struct kv_shape shape;
-	/* By a subspace: its place among those of the shape, counted from 1; 0: it has none. */
+	/* By a subspace: its place among `kinds`. At 0 is what makes an entity in all others. */
 	uint8_t places[KV_SHAPE_SPACE_MOST + 1];
+	struct kv_entity kinds[1 + KV_SHAPE_SPACES];
+	uint64_t id; /* of the process's shapes */
 	char name[EMB_ENTITIES_NAME_BYTES];
 };
 
@@ -340,7 +342,13 @@ size_t emb_entity_len(const struct emb_entities *entities, struct str key);
 rocksdb_slicetransform_t *emb_entities_extractor(const struct emb_entities *entities);
 
 /* True if the key belongs to the entity whose keys begin so. */
-bool emb_entity_has(struct str entity, struct str key);
+static inline bool
+emb_entity_has(struct str entity, struct str key)
+{
+	/* Behind the entity's last element FF would go on with it, as an escaped NUL. */
+	return str_starts_with(key, entity) &&
+	       (key.len == entity.len || (uint8_t)key.ptr[entity.len] < UINT8_MAX);
+}
 
 /* emb_entity_len() of `begin`, if all keys of the range belong to that entity; else 0. */
 size_t emb_range_entity_len(const struct emb_entities *entities, struct str begin, struct str end);

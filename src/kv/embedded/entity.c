@@ -20,13 +20,31 @@
  * ones when it is next written. The one name that is no description stands for the shape that
  * stores had when there was one shape only.
  */
-#include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "kv/embedded/embedded_int.h"
 
 #define NAME_PREFIX    "frond.entities"
 #define SHAPE_OF_ALIAS " *:t 4:tbit" /* what the name without a description has always meant */
+
+enum {
+	LEAST_BYTES = 2, /* of a key of an entity: it begins with two integers */
+	KEPT_BYTES = 64, /* of a beginning that a thread keeps: most are shorter */
+};
+
+static _Atomic uint64_t shapes; /* that the process has had */
+
+/*
+ * RocksDB asks whether a key has a beginning, and right behind that which one it is; and the keys
+ * of a batch come in order, those of an entity one after the other. So each thread keeps the last
+ * beginning that it has found, with the shape it was found by.
+ */
+static _Thread_local struct {
+	uint64_t id; /* of the shape; 0: there is no beginning yet */
+	size_t len;
+	char beginning[KEPT_BYTES];
+} kept;
 
 /* ---- The name ---- */
 
@@ -100,64 +118,101 @@ emb_entities_init(struct emb_entities *entities, const struct kv_shape *shape, s
 	*entities = (struct emb_entities){ .shape = shape ? *shape : none };
 	if (!makes_sense(&entities->shape))
 		return err_set(err, STATUS_INVALID, "the shape of the store makes no sense");
-	for (size_t i = 0; i < entities->shape.space_count; i++)
+	entities->id = atomic_fetch_add_explicit(&shapes, 1, memory_order_relaxed) + 1;
+	entities->kinds[0] = entities->shape.others;
+	for (size_t i = 0; i < entities->shape.space_count; i++) {
 		entities->places[entities->shape.spaces[i].space] = (uint8_t)(i + 1);
+		entities->kinds[i + 1] = entities->shape.spaces[i].entity;
+	}
 	status = make_name(&entities->shape, entities->name);
 	return status == STATUS_OK ? status : err_set(err, status, "the shape has no name");
 }
 
-/* What makes an entity in the subspace whose number lies between `from` and `to`. */
-static const struct kv_entity *
-entity_of_space(const struct emb_entities *entities, struct str key, size_t from, size_t to)
-{
-	enum {
-		ONE_BYTE = 0x15, /* the code of a positive integer of one byte */
-		ZERO = 0x14,
-	};
-	uint8_t code = (uint8_t)key.ptr[from], place = 0;
+/* ---- Keys ---- */
 
-	if (code == ONE_BYTE)
-		place = entities->places[(uint8_t)key.ptr[from + 1]];
-	else if (code == ZERO)
-		place = entities->places[0];
-	assert(to > from && place <= entities->shape.space_count);
-	return place ? &entities->shape.spaces[place - 1].entity : &entities->shape.others;
+/*
+ * RocksDB asks several times for each key that is written. So the elements that keys have are
+ * passed over inline, by pointers: a pointer to what is behind the element, or NULL if no element
+ * of that kind begins at `at`.
+ */
+
+static inline const char *
+entity_skip_int(const char *at, const char *end)
+{
+	size_t len;
+
+	if (end - at >= 2 && *at == TUPLE_CODE_INT_ZERO + 1) /* as most are */
+		return at + 2;
+	len = tuple_skip_int(str_of(at, (size_t)(end - at)), 0);
+	return len ? at + len : NULL;
+}
+
+static inline const char *
+entity_skip_text(const char *at, const char *end)
+{
+	const char *behind;
+
+	if (at == end || (*at != TUPLE_CODE_BYTES && *at != TUPLE_CODE_STRING))
+		return NULL;
+	behind = memchr(at, 0, (size_t)(end - at));
+	if (!behind)
+		return NULL;
+	behind++;
+	if (behind < end && (uint8_t)*behind == TUPLE_CODE_ESCAPE) {
+		struct str rest = str_of(at, (size_t)(end - at));
+		size_t len = tuple_skip_escaped(rest, (size_t)(behind - at) - 1);
+
+		return len ? at + len : NULL;
+	}
+	return behind;
+}
+
+static inline const char *
+entity_skip(const char *at, const char *end, enum tuple_skip kind)
+{
+	size_t len;
+
+	if (kind == TUPLE_SKIP_TEXT)
+		return entity_skip_text(at, end);
+	if (kind == TUPLE_SKIP_INT)
+		return entity_skip_int(at, end);
+	if (kind == TUPLE_SKIP_BOOL)
+		return at < end && ((uint8_t)*at & ~1u) == TUPLE_CODE_FALSE ? at + 1 : NULL;
+	len = tuple_skip(str_of(at, (size_t)(end - at)), 0, kind);
+	return len ? at + len : NULL;
+}
+
+/* What makes an entity in the subspace whose number, which is whole, begins at `at`. */
+static inline const struct kv_entity *
+entity_of_space(const struct emb_entities *entities, const char *at)
+{
+	if (*at == TUPLE_CODE_INT_ZERO + 1)
+		return &entities->kinds[entities->places[(uint8_t)at[1]]];
+	return &entities->kinds[*at == TUPLE_CODE_INT_ZERO ? entities->places[0] : 0];
 }
 
 size_t
 emb_entity_len(const struct emb_entities *entities, struct str key)
 {
-	size_t space = tuple_skip_int(key, 0);
-	size_t len = space ? tuple_skip_int(key, space) : 0;
 	const struct kv_entity *entity;
+	const char *end, *space, *at;
 
-	if (len == 0)
+	if (key.len < LEAST_BYTES)
 		return 0;
-	entity = entity_of_space(entities, key, space, len);
+	end = key.ptr + key.len;
+	space = entity_skip_int(key.ptr, end);
+	at = space ? entity_skip_int(space, end) : NULL;
+	if (!at)
+		return 0;
+	entity = entity_of_space(entities, space);
 	if (entity->element_count == 0)
 		return 0;
-	/* RocksDB asks several times for each key that is written: what keys have is inline. */
-	for (size_t i = 0; i < entity->element_count && len; i++) {
-		enum tuple_skip kind = entity->elements[i];
-
-		if (kind == TUPLE_SKIP_TEXT)
-			len = tuple_skip_text(key, len);
-		else if (kind == TUPLE_SKIP_INT)
-			len = tuple_skip_int(key, len);
-		else if (kind == TUPLE_SKIP_BOOL)
-			len = tuple_skip_bool(key, len);
-		else
-			len = tuple_skip(key, len, kind);
+	for (size_t i = 0; i < entity->element_count; i++) {
+		at = entity_skip(at, end, entity->elements[i]);
+		if (!at)
+			return 0;
 	}
-	return len;
-}
-
-bool
-emb_entity_has(struct str entity, struct str key)
-{
-	/* Behind the entity's last element FF would go on with it, as an escaped NUL. */
-	return str_starts_with(key, entity) &&
-	       (key.len == entity.len || (uint8_t)key.ptr[entity.len] < UINT8_MAX);
+	return (size_t)(at - key.ptr);
 }
 
 size_t
@@ -186,16 +241,33 @@ extractor_name(void *state)
 	return ((const struct emb_entities *)state)->name;
 }
 
+/* emb_entity_len(), which keys that belong to the same entity as the last one need not be read for. */
+static size_t
+extractor_entity_len(const struct emb_entities *entities, struct str key)
+{
+	size_t len;
+
+	if (kept.id == entities->id && emb_entity_has(str_of(kept.beginning, kept.len), key))
+		return kept.len;
+	len = emb_entity_len(entities, key);
+	if (len && len <= KEPT_BYTES) {
+		kept.id = entities->id;
+		kept.len = len;
+		memcpy(kept.beginning, key.ptr, len);
+	}
+	return len;
+}
+
 static unsigned char
 extractor_in_domain(void *state, const char *key, size_t len)
 {
-	return emb_entity_len(state, str_of(key, len)) > 0;
+	return extractor_entity_len(state, str_of(key, len)) > 0;
 }
 
 static char *
 extractor_transform(void *state, const char *key, size_t len, size_t *ret_len)
 {
-	*ret_len = emb_entity_len(state, str_of(key, len));
+	*ret_len = extractor_entity_len(state, str_of(key, len));
 	return (char *)(uintptr_t)key; /* it is not written to */
 }
 
