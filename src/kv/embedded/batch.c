@@ -295,6 +295,7 @@ batch_apply(struct batch *b, struct emb_tx *tx)
 struct batch_entity {
 	struct str name; /* the beginning of its keys; empty: none yet */
 	size_t slot;
+	bool has_gaps; /* its slot has: each key has to be told of */
 };
 
 static void
@@ -305,8 +306,10 @@ batch_enter_gap(const struct batch *b, struct str key, struct batch_entity *last
 		if (!last->name.len)
 			return;
 		last->slot = gaps_slot(key, last->name.len);
+	} else if (!last->has_gaps) {
+		return;
 	}
-	gaps_write(b->store->gaps, last->slot, key, b->version);
+	last->has_gaps = gaps_write(b->store->gaps, last->slot, key, b->version);
 }
 
 void
@@ -321,11 +324,13 @@ batch_enter_recent(const struct batch *b)
 	if (tree_first(&b->deleted))
 		recent_forget(recent, b->version);
 	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {
-		struct cell cell = ((const struct batch_key *)n)->cell;
+		const struct cell *cell = &((const struct batch_key *)n)->cell;
 
-		if (cell.present)
+		if (cell->present)
 			batch_enter_gap(b, n->key, &last);
-		pairs[count++] = (struct recent_pair){ n->key, cell };
+		if (!recent)
+			continue;
+		pairs[count++] = (struct recent_pair){ n->key, *cell };
 		if (count == RECENT_WRITES) {
 			recent_write(recent, pairs, count, b->version);
 			count = 0;

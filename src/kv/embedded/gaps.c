@@ -248,7 +248,7 @@ gap_write(struct gap *gap, struct str key, bool reverse)
 		gap->from = 0;
 }
 
-void
+bool
 gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version)
 {
 	struct slot *s = &g->slots[slot];
@@ -257,7 +257,7 @@ gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version)
 	if (atomic_load_explicit(&g->written[slot], memory_order_relaxed) != version)
 		atomic_store(&g->written[slot], version);
 	if (!atomic_load(&g->any[slot]))
-		return;
+		return false;
 	pthread_mutex_lock(&s->lock);
 	for (size_t i = 0; i < GAPS_EACH; i++) {
 		gap_write(&s->sides[0].gaps[i], key, false);
@@ -265,6 +265,7 @@ gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version)
 	}
 	atomic_store(&g->any[slot], slot_has_gap(s));
 	pthread_mutex_unlock(&s->lock);
+	return true;
 }
 
 void

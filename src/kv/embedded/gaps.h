@@ -75,8 +75,12 @@ void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_l
 
 /* The slot of an entity, which is the first `entity_len` bytes of the key. */
 size_t gaps_slot(struct str key, size_t entity_len);
-/* The key, of an entity of that slot, has a value since `version`, which is not published yet. */
-void gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version);
+/*
+ * The key, of an entity of that slot, has a value since `version`, which is not published yet.
+ * False: the slot has no gap, and gets none that `version` could have to know of, so the other keys
+ * of this slot that have a value since then need not be told of.
+ */
+bool gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version);
 
 /* Nothing that was known before `version` counts any more. */
 void gaps_forget(struct gaps *g, uint64_t version);
