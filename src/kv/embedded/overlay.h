@@ -48,7 +48,7 @@ enum {
 /* By the hash of the key: an addition that nothing behind it in the log has overwritten. */
 struct mutation_adds {
 	struct mutation *slots[MUTATION_ADDS];
-	bool any;
+	bool any; /* false: all slots are NULL */
 };
 
 enum overlay_kind {

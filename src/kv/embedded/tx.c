@@ -20,7 +20,8 @@ emb_tx_start_over(struct emb_tx *tx)
 	tx->last = NULL;
 	tx->unentered = NULL;
 	latest_clear(&tx->latest);
-	tx->adds = (struct mutation_adds){ 0 };
+	if (tx->adds.any)
+		tx->adds = (struct mutation_adds){ 0 };
 	overlay_init(&tx->overlay);
 	tx->read_conflicts = (struct emb_conflicts){ 0 };
 	tx->write_conflicts = (struct emb_conflicts){ 0 };
@@ -140,6 +141,7 @@ tx_new(void)
 		return NULL;
 	}
 	tx->iterate = NULL;
+	tx->adds = (struct mutation_adds){ 0 };
 	tx->scratch = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	tx->scratch_pairs = BUF_INIT(EMB_RANGE_ANSWER_BYTES);
 	return tx;
