@@ -7,6 +7,7 @@
 enum {
 	ARGS_FIRST = 16,
 	ARGS_KEPT = 1024, /* a longer array is freed after its request */
+	QUICK_DIGITS = 9,
 };
 
 void
@@ -66,6 +67,32 @@ request_short_line(const struct request *r, struct str in, const char *too_long,
 	return status;
 }
 
+/*
+ * The number of a line as clients write it, which is all there: the mark, a few digits, CR and LF.
+ * False: the line has to be looked at as a whole.
+ */
+static inline bool
+request_quick_number(const struct request *r, struct str in, char mark, int64_t *ret,
+		     size_t *ret_next)
+{
+	const char *at = in.ptr + r->at, *end = in.ptr + in.len;
+	const char *first = at + 1;
+	int64_t n = 0;
+
+	if (at == end || *at != mark)
+		return false;
+	for (at = first; at < end && *at >= '0' && *at <= '9'; at++) {
+		if (at - first == QUICK_DIGITS)
+			return false;
+		n = 10 * n + (*at - '0');
+	}
+	if (at == first || end - at < 2 || at[0] != '\r' || at[1] != '\n')
+		return false;
+	*ret = n;
+	*ret_next = (size_t)(at - in.ptr) + 2;
+	return true;
+}
+
 static enum status
 request_add(struct request *r, size_t from, size_t len)
 {
@@ -91,9 +118,13 @@ request_read_array(struct request *r, struct str in, size_t *ret_need, struct er
 	size_t next;
 	int64_t n;
 
-	TRY(request_short_line(r, in, "Protocol error: too big mbulk count string", &line, &next,
-			       ret_need, err));
-	if (!str_to_i64(str_skip(line, 1), &n) || n > REQUEST_ARGS)
+	if (!request_quick_number(r, in, '*', &n, &next)) {
+		TRY(request_short_line(r, in, "Protocol error: too big mbulk count string", &line,
+				       &next, ret_need, err));
+		if (!str_to_i64(str_skip(line, 1), &n))
+			n = INT64_MAX;
+	}
+	if (n > REQUEST_ARGS)
 		return err_set(err, STATUS_INVALID, "Protocol error: invalid multibulk length");
 	if (n > REQUEST_STRANGER_ARGS && r->stranger)
 		return err_set(err, STATUS_INVALID,
@@ -111,12 +142,17 @@ request_read_length(struct request *r, struct str in, size_t *ret_need, struct e
 	size_t next;
 	int64_t n;
 
-	TRY(request_short_line(r, in, "Protocol error: too big bulk count string", &line, &next,
-			       ret_need, err));
-	if (!line.len || line.ptr[0] != '$')
-		return err_set(err, STATUS_INVALID, "Protocol error: expected '$', got '%c'",
-			       line.len ? line.ptr[0] : '\r');
-	if (!str_to_i64(str_skip(line, 1), &n) || n < 0 || (uint64_t)n > r->bulk_bytes)
+	if (!request_quick_number(r, in, '$', &n, &next)) {
+		TRY(request_short_line(r, in, "Protocol error: too big bulk count string", &line,
+				       &next, ret_need, err));
+		if (!line.len || line.ptr[0] != '$')
+			return err_set(err, STATUS_INVALID,
+				       "Protocol error: expected '$', got '%c'",
+				       line.len ? line.ptr[0] : '\r');
+		if (!str_to_i64(str_skip(line, 1), &n))
+			n = -1;
+	}
+	if (n < 0 || (uint64_t)n > r->bulk_bytes)
 		return err_set(err, STATUS_INVALID, "Protocol error: invalid bulk length");
 	if (n > REQUEST_STRANGER_BULK_BYTES && r->stranger)
 		return err_set(err, STATUS_INVALID, "Protocol error: unauthenticated bulk length");
