@@ -57,17 +57,12 @@ slow_copy_name(void *arg, struct clients_entry *client)
 	snprintf(e->name, sizeof(e->name), "%.*s", STR_ARG(buf_str(&client->name)));
 }
 
-void
-slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_ns)
+static void
+slow_keep(struct redis *r, struct client *c, const struct unit *u, uint64_t micros, uint64_t most)
 {
-	uint64_t limit = atomic_load_explicit(&r->slow_us, memory_order_relaxed);
-	uint64_t micros = (now_ns - u->began_ns) / 1000;
 	AUTO(buf_release) struct buf args = BUF_INIT(ENTRY_BYTES);
-	uint64_t most = atomic_load(&r->slow_max);
 	struct slow_entry *e;
 
-	if (limit == UINT64_MAX || micros < limit || !most)
-		return;
 	slow_write_args(u, &args);
 	e = buf_status(&args) == STATUS_OK ? mem_zalloc(sizeof(*e) + args.len) : NULL;
 	if (!e)
@@ -79,6 +74,20 @@ slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_
 	snprintf(e->peer, sizeof(e->peer), "%s", c->entry.peer);
 	clients_see(&c->entry, slow_copy_name, e);
 	recent_add(&r->slow, &e->entry, most, NULL, 0);
+}
+
+void
+slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_ns)
+{
+	uint64_t limit = atomic_load_explicit(&r->slow_us, memory_order_relaxed);
+	uint64_t micros = (now_ns - u->began_ns) / 1000;
+	uint64_t most;
+
+	if (limit == UINT64_MAX || micros < limit)
+		return;
+	most = atomic_load(&r->slow_max);
+	if (most)
+		slow_keep(r, c, u, micros, most);
 }
 
 static void

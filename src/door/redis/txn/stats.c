@@ -15,9 +15,10 @@ METRIC_HISTOGRAMS(
 	METRIC_TIME_LEAST, METRIC_TIME_BUCKETS, "group", command_groups);
 
 enum {
-	CODE_BYTES = 32, /* of the first word of an error */
-	SPANS = 32,      /* of times: span n ends at SPAN_NS << n */
-	SPAN_NS = 1024,  /* as Redis's spans do */
+	CODE_BYTES = 32,           /* of the first word of an error */
+	SPANS = 32,                /* of times: span n ends at SPAN_NS << n */
+	SPAN_POWER = 10,           /* of two, which is SPAN_NS */
+	SPAN_NS = 1 << SPAN_POWER, /* as Redis's spans do */
 	NS_PER_US = 1000,
 };
 
@@ -143,19 +144,25 @@ row_of(struct stats *s, const struct command *command, const struct str *argv, s
 	return row;
 }
 
+static size_t
+span_of(uint64_t ns)
+{
+	/* The least power of two that is not below the time. */
+	size_t power = ns <= SPAN_NS ? SPAN_POWER : 64 - (size_t)__builtin_clzll(ns - 1);
+
+	return power - SPAN_POWER < SPANS ? power - SPAN_POWER : SPANS - 1;
+}
+
 void
 stats_count_call(struct stats *s, const struct command *command, const struct str *argv,
 		 size_t argc, uint64_t ns, bool failed)
 {
 	struct stats_row *row = row_of(s, command, argv, argc);
-	size_t span = 0;
 
-	while (span + 1 < SPANS && ns > (uint64_t)SPAN_NS << span)
-		span++;
 	metric_observe_at(&command_time, command->group, ns);
 	add(&row->calls, 1);
 	add(&row->ns, ns);
-	add(&row->spans[span], 1);
+	add(&row->spans[span_of(ns)], 1);
 	if (failed)
 		add(&row->failed, 1);
 }
