@@ -137,12 +137,20 @@ begin_element(struct bson_builder *b, uint8_t type, struct str name)
 {
 	struct bson_level *in = &b->levels[b->depth - 1];
 	char index[INDEX_BYTES];
+	char *at;
 
 	assert(b->depth);
 	if (in->array)
 		name = position_name(index, in->count++);
-	buf_append_byte(b->out, type);
-	put_cstring(b->out, name);
+	assert(!name.len || !memchr(name.ptr, 0, name.len));
+	if (!buf_reserve(b->out, name.len + 2))
+		return;
+	at = b->out->ptr + b->out->len;
+	*at++ = (char)type;
+	if (name.len)
+		memcpy(at, name.ptr, name.len);
+	at[name.len] = 0;
+	b->out->len += name.len + 2;
 }
 
 static void

@@ -7,51 +7,21 @@
 #include "bson/scalar.h"
 #include "doc/key.h"
 
+/* One more than the rank of each type; 0: there is no such type. */
+static const uint8_t type_ranks[UINT8_MAX + 1] = {
+	[BSON_MIN_KEY] = 1,   [BSON_UNDEFINED] = 2,   [BSON_NULL] = 3,    [BSON_INT32] = 4,
+	[BSON_INT64] = 4,     [BSON_DOUBLE] = 4,      [BSON_DECIMAL] = 4, [BSON_STRING] = 5,
+	[BSON_SYMBOL] = 5,    [BSON_DOCUMENT] = 6,    [BSON_ARRAY] = 7,   [BSON_BINARY] = 8,
+	[BSON_OBJECT_ID] = 9, [BSON_BOOL] = 10,       [BSON_DATE] = 11,   [BSON_TIMESTAMP] = 12,
+	[BSON_REGEX] = 13,    [BSON_DB_POINTER] = 14, [BSON_CODE] = 15,   [BSON_CODE_SCOPE] = 16,
+	[BSON_MAX_KEY] = 17,
+};
+
 int
 bson_type_rank(enum bson_type type)
 {
-	switch (type) {
-	case BSON_MIN_KEY:
-		return 0;
-	case BSON_UNDEFINED:
-		return 1;
-	case BSON_NULL:
-		return 2;
-	case BSON_INT32:
-	case BSON_INT64:
-	case BSON_DOUBLE:
-	case BSON_DECIMAL:
-		return 3;
-	case BSON_STRING:
-	case BSON_SYMBOL:
-		return 4;
-	case BSON_DOCUMENT:
-		return 5;
-	case BSON_ARRAY:
-		return 6;
-	case BSON_BINARY:
-		return 7;
-	case BSON_OBJECT_ID:
-		return 8;
-	case BSON_BOOL:
-		return 9;
-	case BSON_DATE:
-		return 10;
-	case BSON_TIMESTAMP:
-		return 11;
-	case BSON_REGEX:
-		return 12;
-	case BSON_DB_POINTER:
-		return 13;
-	case BSON_CODE:
-		return 14;
-	case BSON_CODE_SCOPE:
-		return 15;
-	case BSON_MAX_KEY:
-		return 16;
-	}
-	assert(false && "a type of BSON");
-	return 17;
+	assert((unsigned)type <= UINT8_MAX && type_ranks[type] && "a type of BSON");
+	return type_ranks[type] - 1;
 }
 
 /* ---- Numbers ---- */
@@ -116,9 +86,9 @@ bson_compare_numbers(const struct bson_value *a, const struct bson_value *b)
 	bool a_is_int = a->type == BSON_INT32 || a->type == BSON_INT64;
 	bool b_is_int = b->type == BSON_INT32 || b->type == BSON_INT64;
 
-	assert(bson_is_number(a) && bson_is_number(b));
 	if (a_is_int && b_is_int)
 		return compare_i64(bson_integer(a), bson_integer(b));
+	assert(bson_is_number(a) && bson_is_number(b));
 	if (a->type == BSON_DOUBLE && b->type == BSON_DOUBLE)
 		return compare_doubles(bson_real(a), bson_real(b));
 	if (a_is_int && b->type == BSON_DOUBLE)

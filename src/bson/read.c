@@ -6,47 +6,29 @@
 
 /* ---- Values ---- */
 
-/* What a value of each type begins with, as far as its length is fixed. */
-static bool
+/* One more than the bytes of a value of each type, where all of them take as many; otherwise 0. */
+static const uint8_t fixed_lengths[UINT8_MAX + 1] = {
+	[BSON_UNDEFINED] = 1,
+	[BSON_NULL] = 1,
+	[BSON_MIN_KEY] = 1,
+	[BSON_MAX_KEY] = 1,
+	[BSON_BOOL] = 1 + 1,
+	[BSON_INT32] = 1 + sizeof(int32_t),
+	[BSON_DOUBLE] = 1 + sizeof(int64_t),
+	[BSON_DATE] = 1 + sizeof(int64_t),
+	[BSON_TIMESTAMP] = 1 + sizeof(int64_t),
+	[BSON_INT64] = 1 + sizeof(int64_t),
+	[BSON_OBJECT_ID] = 1 + BSON_OBJECT_ID_BYTES,
+	[BSON_DECIMAL] = 1 + BSON_DECIMAL_BYTES,
+};
+
+static inline bool
 fixed_bytes(enum bson_type type, size_t *ret)
 {
-	switch (type) {
-	case BSON_UNDEFINED:
-	case BSON_NULL:
-	case BSON_MIN_KEY:
-	case BSON_MAX_KEY:
-		*ret = 0;
-		return true;
-	case BSON_BOOL:
-		*ret = 1;
-		return true;
-	case BSON_INT32:
-		*ret = sizeof(int32_t);
-		return true;
-	case BSON_DOUBLE:
-	case BSON_DATE:
-	case BSON_TIMESTAMP:
-	case BSON_INT64:
-		*ret = sizeof(int64_t);
-		return true;
-	case BSON_OBJECT_ID:
-		*ret = BSON_OBJECT_ID_BYTES;
-		return true;
-	case BSON_DECIMAL:
-		*ret = BSON_DECIMAL_BYTES;
-		return true;
-	case BSON_STRING:
-	case BSON_DOCUMENT:
-	case BSON_ARRAY:
-	case BSON_BINARY:
-	case BSON_REGEX:
-	case BSON_DB_POINTER:
-	case BSON_CODE:
-	case BSON_SYMBOL:
-	case BSON_CODE_SCOPE:
-		break;
-	}
-	return false;
+	size_t length = fixed_lengths[(uint8_t)type];
+
+	*ret = length - 1;
+	return length > 0;
 }
 
 static void
