@@ -9,6 +9,8 @@ mql_widest(enum bson_type a, enum bson_type b)
 {
 	static const enum bson_type order[] = { BSON_DECIMAL, BSON_DOUBLE, BSON_INT64, BSON_INT32 };
 
+	if (a == b) /* as they mostly are */
+		return a;
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		if (a == order[i] || b == order[i])
 			return order[i];

@@ -787,43 +787,41 @@ mql_accumulator_add(const struct mql_accumulator *a, struct mql *q, const struct
 }
 
 enum status
-mql_accumulator_take(const struct mql_accumulator *a, struct mql *q, const struct bson_value *value,
+mql_accumulator_take(const struct mql_accumulator *a, struct mql *q, const struct bson_value *v,
 		     const struct bson_value *key, struct arena *keep,
 		     struct mql_accumulator_state *s)
 {
-	struct bson_value v = *value;
-
 	switch (a->op) {
 	case ACCUM_SUM:
 	case ACCUM_AVG:
-		mql_sum_add(&s->sum, &v);
+		mql_sum_add(&s->sum, v);
 		return STATUS_OK;
 	case ACCUM_COUNT:
 		s->documents++;
 		return STATUS_OK;
 	case ACCUM_DEV_POP:
 	case ACCUM_DEV_SAMP:
-		dev_add(s, &v);
+		dev_add(s, v);
 		return STATUS_OK;
 	case ACCUM_MIN:
 	case ACCUM_MAX:
 	case ACCUM_FIRST:
 	case ACCUM_LAST:
-		return one_add(a, q, keep, s, &v);
+		return one_add(a, q, keep, s, v);
 	case ACCUM_PUSH:
-		return (int)v.type == MQL_MISSING ? STATUS_OK : list_push(keep, s, &v);
+		return (int)v->type == MQL_MISSING ? STATUS_OK : list_push(keep, s, v);
 	case ACCUM_ADD_TO_SET:
-		return (int)v.type == MQL_MISSING ? STATUS_OK : accum_set_add(q, keep, s, &v);
+		return (int)v->type == MQL_MISSING ? STATUS_OK : accum_set_add(q, keep, s, v);
 	case ACCUM_CONCAT:
 	case ACCUM_UNION:
-		return add_elements(a, q, keep, s, &v);
+		return add_elements(a, q, keep, s, v);
 	case ACCUM_MERGE:
-		return merge_add(q, keep, s, &v);
+		return merge_add(q, keep, s, v);
 	case ACCUM_MEDIAN:
 	case ACCUM_PERCENTILE:
-		return numbers_add(keep, s, &v);
+		return numbers_add(keep, s, v);
 	case ACCUM_SCRIPT:
-		return mql_accum_script_take(&a->script, q, &v, keep, &s->script);
+		return mql_accum_script_take(&a->script, q, v, keep, &s->script);
 	case ACCUM_FIRST_N:
 	case ACCUM_LAST_N:
 	case ACCUM_MIN_N:
@@ -834,7 +832,7 @@ mql_accumulator_take(const struct mql_accumulator *a, struct mql *q, const struc
 	case ACCUM_BOTTOM_N:
 		break;
 	}
-	return few_add(a, q, key, keep, s, &v);
+	return few_add(a, q, key, keep, s, v);
 }
 
 enum status

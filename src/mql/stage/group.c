@@ -284,14 +284,16 @@ group_read_id(const struct mql_stage_run *r, struct mql *q, const struct mql_env
 	return STATUS_OK;
 }
 
-/* Takes a document into its group. `inputs` NULL: the accumulators read it themselves. */
+/*
+ * Takes the environment's document into its group. `inputs` NULL: the accumulators read it
+ * themselves.
+ */
 static enum status
-group_take(struct mql_stage_run *r, struct mql *q, struct str doc, const struct bson_value *id,
-	   const struct group_input *inputs)
+group_take(struct mql_stage_run *r, struct mql *q, const struct mql_env *env,
+	   const struct bson_value *id, const struct group_input *inputs)
 {
 	const struct group_stage *stage = r->stage->more;
 	struct group_state *s = r->state;
-	struct mql_env env = mql_stage_env(r, doc);
 	struct group *g = NULL;
 	enum status status = group_of(r, q, id, &g);
 
@@ -300,13 +302,13 @@ group_take(struct mql_stage_run *r, struct mql *q, struct str doc, const struct 
 	 * later in the same round: `keep` stays full until the round ends.
 	 */
 	if (status == STATUS_OK && !g)
-		return group_put_aside(r, doc);
+		return group_put_aside(r, env->root);
 	for (size_t i = 0; i < stage->count && status == STATUS_OK; i++) {
 		struct mql_accumulator_state *state = group_field(g, i);
 
 		status = inputs ? mql_accumulator_take(stage->fields[i], q, &inputs[i].value,
 						       &inputs[i].key, s->keep, state)
-				: mql_accumulator_add(stage->fields[i], q, &env, s->keep, state);
+				: mql_accumulator_add(stage->fields[i], q, env, s->keep, state);
 	}
 	return status == STATUS_LIMIT ? fail_full(r) : status;
 }
@@ -319,7 +321,7 @@ group_add(struct mql_stage_run *r, struct str doc)
 	struct bson_value id;
 
 	TRY(group_read_id(r, q, &env, &id));
-	return group_take(r, q, doc, &id, NULL);
+	return group_take(r, q, &env, &id, NULL);
 }
 
 static enum status
@@ -425,8 +427,9 @@ group_read_ahead(struct mql_stage_run *r)
 		mql_batch_run(b, mql_stage_begin(r), row_run, r);
 		for (; b->at < b->count; b->at++) {
 			const struct group_row *row = &s->rows[b->at];
+			struct mql_env env = mql_stage_env(r, row->doc);
 
-			TRY(group_take(r, mql_stage_begin(r), row->doc, &row->id, row->inputs));
+			TRY(group_take(r, mql_stage_begin(r), &env, &row->id, row->inputs));
 		}
 		if (b->failed != STATUS_OK)
 			return mql_batch_failure(b, &r->run->q);
