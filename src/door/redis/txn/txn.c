@@ -11,7 +11,12 @@ void
 txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
 	 struct arena *arena, struct err *err)
 {
-	*x = (struct txn){ .redis = r, .tx = tx, .cache = cache, .arena = arena, .err = err };
+	memset(x, 0, offsetof(struct txn, slots));
+	x->redis = r;
+	x->tx = tx;
+	x->cache = cache;
+	x->arena = arena;
+	x->err = err;
 	x->effects_end = &x->effects;
 }
 
@@ -32,9 +37,12 @@ txn_soonest(const struct txn *x)
 {
 	uint64_t ms = x->soonest_ms, now_ms;
 
-	for (size_t i = 0; i < REDIS_DATABASES; i++)
-		if (x->dbs[i])
-			ms = soonest_with(ms, &x->dbs[i]->timed);
+	for (uint32_t left = x->looked_for; left; left &= left - 1) {
+		const struct txn_db *d = x->dbs[__builtin_ctz(left)];
+
+		if (d)
+			ms = soonest_with(ms, &d->timed);
+	}
 	if (!ms)
 		return UINT64_MAX;
 	now_ms = steady_ms();
@@ -44,7 +52,9 @@ txn_soonest(const struct txn *x)
 void
 txn_forget(struct txn *x)
 {
-	for (size_t i = 0; i < REDIS_DATABASES; i++) {
+	for (uint32_t left = x->looked_for; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
+
 		if (x->dbs[i]) {
 			x->soonest_ms = soonest_with(x->soonest_ms, &x->dbs[i]->timed);
 			timed_maps_return(&x->dbs[i]->timed);
@@ -53,9 +63,10 @@ txn_forget(struct txn *x)
 		x->dbs[i] = NULL;
 		x->missing[i] = false;
 	}
-	memset(x->slots, 0, sizeof(x->slots));
+	x->looked_for = 0;
 	x->slots_used = 0;
-	hash_table_clear(&x->items);
+	if (x->items.count)
+		hash_table_clear(&x->items);
 	x->cache = NULL; /* it does not know what this transaction has done */
 }
 
@@ -96,6 +107,8 @@ txn_open_db(struct txn *x, unsigned db, bool writes)
 		status = catalog_open(x->tx, NULL, CATALOG_SPACE_REDIS, name, &d->db, x->err);
 	}
 	x->missing[db] = status == STATUS_NOT_FOUND;
+	if (status == STATUS_OK || x->missing[db])
+		x->looked_for |= UINT32_C(1) << db;
 	if (x->missing[db])
 		return STATUS_OK;
 	if (status != STATUS_OK)
@@ -215,9 +228,13 @@ chain_find(struct hash_entry *e, uint64_t hash, unsigned db, struct str key)
 static struct txn_item *
 item_find(struct txn *x, unsigned db, struct str key)
 {
-	uint64_t hash = hash_quick(key);
-	struct txn_item *i = chain_find(x->slots[(hash >> 48) % TXN_SLOTS], hash, db, key);
+	struct txn_item *i;
+	uint64_t hash;
 
+	if (!x->slots_used)
+		return NULL;
+	hash = hash_quick(key);
+	i = chain_find(x->slots[(hash >> 48) % TXN_SLOTS], hash, db, key);
 	if (i || !x->items.count)
 		return i;
 	hash = hash_keyed(db, key);
@@ -233,6 +250,8 @@ item_keep(struct txn *x, struct txn_item *i)
 		e->hash = hash_keyed(i->db, i->item.key);
 		return hash_table_add(&x->items, e) ? STATUS_OK : STATUS_NOMEM;
 	}
+	if (!x->slots_used)
+		memset(x->slots, 0, sizeof(x->slots));
 	e->hash = hash_quick(i->item.key);
 	slot = &x->slots[(e->hash >> 48) % TXN_SLOTS];
 	e->next = *slot;

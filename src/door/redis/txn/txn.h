@@ -97,13 +97,13 @@ struct txn {
 	uint64_t at_us; /* the moment of the past that it reads; 0: the present */
 	struct txn_db *dbs[REDIS_DATABASES]; /* in the arena; NULL: not opened */
 	bool missing[REDIS_DATABASES];       /* it was looked for, and is not there */
+	uint32_t looked_for;                 /* bits: of the databases that are either */
 	struct timed_stages stages;          /* of the unit that runs */
 	/*
 	 * The items: the first ones in slots, which most transactions have enough of, and the rest
 	 * in a table. Keys with one hash are a chain of TXN_SLOTS in the slots at worst, so a quick
 	 * hash will do there; the table's is one that no client knows.
 	 */
-	struct hash_entry *slots[TXN_SLOTS];
 	size_t slots_used;
 	struct hash_table items;
 	struct effect *effects;
@@ -112,6 +112,8 @@ struct txn {
 	bool met_expired; /* a command that reads has met an item that is not removed yet */
 	/* The soonest expiry that it has written in databases that it has closed; 0: none. */
 	uint64_t soonest_ms;
+	/* The last member: it is cleared for the first item, and means nothing while it has none. */
+	struct hash_entry *slots[TXN_SLOTS];
 };
 
 void txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
