@@ -66,18 +66,15 @@ json_scan_word(const char *at, uint64_t *ret_high)
 }
 
 /*
- * The first byte in [begin, end) that cannot stand for itself in a JSON string: a quote, a
- * backslash or a control character; `end` if there is none. `*ret_high` becomes non-zero when a
- * byte before it is not ASCII.
+ * json_scan_plain() as far as there are sixteen bytes more: `*at` goes on from there. True: it is
+ * at a special byte.
  */
-__attribute__((always_inline)) static inline const char *
-json_scan_plain(const char *begin, const char *end, uint64_t *ret_high)
+__attribute__((always_inline)) static inline bool
+json_scan_blocks(const char **at, const char *end, uint64_t *ret_high)
 {
-	const char *at = begin;
-
 #ifdef __SSE2__
-	while (end - at >= 16) {
-		const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+	for (; end - *at >= 16; *at += 16) {
+		const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)*at);
 		const __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
 		const __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
 		const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)),
@@ -90,12 +87,23 @@ json_scan_plain(const char *begin, const char *end, uint64_t *ret_high)
 			unsigned before = (unsigned)__builtin_ctz(special);
 
 			*ret_high |= high & ((1U << before) - 1);
-			return at + before;
+			*at += before;
+			return true;
 		}
 		*ret_high |= high;
-		at += 16;
 	}
+#else
+	(void)at;
+	(void)end;
+	(void)ret_high;
 #endif
+	return false;
+}
+
+/* What json_scan_blocks() leaves of json_scan_plain(): from `at` on. */
+__attribute__((always_inline)) static inline const char *
+json_scan_rest(const char *begin, const char *at, const char *end, uint64_t *ret_high)
+{
 	while (end - at >= 8) {
 		unsigned before = json_scan_word(at, ret_high);
 
@@ -114,6 +122,21 @@ json_scan_plain(const char *begin, const char *end, uint64_t *ret_high)
 		*ret_high |= c & 0x80;
 	}
 	return at;
+}
+
+/*
+ * The first byte in [begin, end) that cannot stand for itself in a JSON string: a quote, a
+ * backslash or a control character; `end` if there is none. `*ret_high` becomes non-zero when a
+ * byte before it is not ASCII.
+ */
+__attribute__((always_inline)) static inline const char *
+json_scan_plain(const char *begin, const char *end, uint64_t *ret_high)
+{
+	const char *at = begin;
+
+	if (json_scan_blocks(&at, end, ret_high))
+		return at;
+	return json_scan_rest(begin, at, end, ret_high);
 }
 
 /* As json_write_str(), without the quotes. */

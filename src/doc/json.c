@@ -267,15 +267,25 @@ json_read_string_rest(struct json_reader *r, const char *begin, const char *at, 
 	return STATUS_OK;
 }
 
+/* The same for a string that may go on to less than a block before the end of the text. */
+__attribute__((noinline)) static enum status
+json_read_string_last(struct json_reader *r, const char *begin, const char *at, uint64_t high)
+{
+	at = json_scan_rest(begin, at, r->end, &high);
+	return json_read_string_rest(r, begin, at, high);
+}
+
 /* `r->at` is at the opening quote; afterwards behind the closing one. */
 static enum status
 json_read_string(struct json_reader *r)
 {
 	const char *begin = r->at + 1;
+	const char *at = begin;
 	uint64_t high = 0;
-	const char *at = json_scan_plain(begin, r->end, &high);
 
-	if (high || at == r->end || *at != '"')
+	if (!json_scan_blocks(&at, r->end, &high))
+		return json_read_string_last(r, begin, at, high);
+	if (high || *at != '"')
 		return json_read_string_rest(r, begin, at, high);
 	r->at = at + 1;
 	r->text = str_of(begin, (size_t)(at - begin));
