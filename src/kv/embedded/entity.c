@@ -30,7 +30,9 @@
 
 enum {
 	LEAST_BYTES = 2, /* of a key of an entity: it begins with two integers */
-	KEPT_BYTES = 64, /* of a beginning that a thread keeps: most are shorter */
+	/* Of a beginning that a thread keeps: nearly all are longer than a word and shorter. */
+	KEPT_BYTES = 64,
+	WORD_BYTES = sizeof(uint64_t),
 };
 
 static _Atomic uint64_t shapes; /* that the process has had */
@@ -191,24 +193,45 @@ entity_of_space(const struct emb_entities *entities, const char *at)
 	return &entities->kinds[*at == TUPLE_CODE_INT_ZERO ? entities->places[0] : 0];
 }
 
+/* What is behind the two integers that a key begins with, and what makes an entity there. */
+static inline const char *
+entity_skip_head(const struct emb_entities *entities, struct str key,
+		 const struct kv_entity **ret_entity)
+{
+	enum {
+		ONE = TUPLE_CODE_INT_ZERO + 1, /* an integer of one byte, as most are */
+		HEAD_BYTES = 4,
+	};
+	const char *end = key.ptr + key.len;
+	const char *space, *at;
+
+	if (key.len >= HEAD_BYTES && key.ptr[0] == ONE && key.ptr[2] == ONE) {
+		*ret_entity = &entities->kinds[entities->places[(uint8_t)key.ptr[3]]];
+		return key.ptr + HEAD_BYTES;
+	}
+	space = entity_skip_int(key.ptr, end);
+	at = space ? entity_skip_int(space, end) : NULL;
+	if (at)
+		*ret_entity = entity_of_space(entities, space);
+	return at;
+}
+
 size_t
 emb_entity_len(const struct emb_entities *entities, struct str key)
 {
 	const struct kv_entity *entity;
-	const char *end, *space, *at;
+	const enum tuple_skip *kind, *last;
+	const char *end, *at;
 
 	if (key.len < LEAST_BYTES)
 		return 0;
 	end = key.ptr + key.len;
-	space = entity_skip_int(key.ptr, end);
-	at = space ? entity_skip_int(space, end) : NULL;
-	if (!at)
+	at = entity_skip_head(entities, key, &entity);
+	if (!at || entity->element_count == 0)
 		return 0;
-	entity = entity_of_space(entities, space);
-	if (entity->element_count == 0)
-		return 0;
-	for (size_t i = 0; i < entity->element_count; i++) {
-		at = entity_skip(at, end, entity->elements[i]);
+	last = entity->elements + entity->element_count;
+	for (kind = entity->elements; kind < last; kind++) {
+		at = entity_skip(at, end, *kind);
 		if (!at)
 			return 0;
 	}
@@ -241,19 +264,38 @@ extractor_name(void *state)
 	return ((const struct emb_entities *)state)->name;
 }
 
+/* Neighbours differ in their last bytes, which are in one word. */
+static inline bool
+kept_may_be(struct str key)
+{
+	return key.len >= kept.len &&
+	       memcmp(key.ptr + kept.len - WORD_BYTES, kept.beginning + kept.len - WORD_BYTES,
+		      WORD_BYTES) == 0;
+}
+
+/* By words, of which the last one may have bytes of the one before: they are few. */
+static inline void
+keep_beginning(const char *from, size_t len)
+{
+	kept.len = len;
+	for (size_t at = 0; at + WORD_BYTES < len; at += WORD_BYTES)
+		memcpy(kept.beginning + at, from + at, WORD_BYTES);
+	memcpy(kept.beginning + len - WORD_BYTES, from + len - WORD_BYTES, WORD_BYTES);
+}
+
 /* emb_entity_len(), which keys that belong to the same entity as the last one need not be read for. */
 static size_t
 extractor_entity_len(const struct emb_entities *entities, struct str key)
 {
 	size_t len;
 
-	if (kept.id == entities->id && emb_entity_has(str_of(kept.beginning, kept.len), key))
+	if (kept.id == entities->id && kept_may_be(key) &&
+	    emb_entity_has(str_of(kept.beginning, kept.len), key))
 		return kept.len;
 	len = emb_entity_len(entities, key);
-	if (len && len <= KEPT_BYTES) {
+	if (len >= WORD_BYTES && len <= KEPT_BYTES) {
 		kept.id = entities->id;
-		kept.len = len;
-		memcpy(kept.beginning, key.ptr, len);
+		keep_beginning(key.ptr, len);
 	}
 	return len;
 }

@@ -550,10 +550,16 @@ emb_get_range(struct kv_tx *base, struct str begin, struct str end,
 	      const struct kv_range_options *options)
 {
 	struct emb_tx *tx = (struct emb_tx *)base;
-	struct range_job job = { .tx = tx, .begin = begin, .end = end, .options = options };
 	struct kv_future *f = NULL;
-	enum status status = range_get(tx, &job, &f);
+	struct range_job job;
+	enum status status;
 
+	memset(&job, 0, offsetof(struct range_job, gap));
+	job.tx = tx;
+	job.begin = begin;
+	job.end = end;
+	job.options = options;
+	status = range_get(tx, &job, &f);
 	return status == STATUS_OK ? f : kv_future_failed(status);
 }
 
