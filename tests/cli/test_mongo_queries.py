@@ -577,6 +577,19 @@ def a_kill_amid_an_update_of_many_changes_none_twice(cwd):
 
 
 @test
+def very_many_elements_are_added_to_an_array_at_once(cwd):
+    """What change streams are told of each element that is new takes a look at the next one, no walk to
+    it. The client waits for an answer for as long as any client of these tests."""
+    most = 200000
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        for operator in ("$push", "$addToSet"):
+            c.insert({"_id": operator, "a": [-1]})
+            equal(c.update({"_id": operator}, {operator: {"a": {"$each": list(range(most))}}}), (1, 1))
+            equal(c.count({"_id": operator, "a": {"$size": most + 1}, f"a.{most}": most - 1}), 1)
+
+
+@test
 def large_documents_are_updated(cwd):
     with Mongo(cwd) as server, server.client() as client:
         c = Collection(client)

@@ -18,6 +18,8 @@ enum {
 	CHANGE_AHEAD_BYTES = 128 * 1024 * 1024,
 	/* That a batch is to take: a transaction that has become full waits for no more. */
 	CHANGE_AHEAD_MS = 500,
+	/* That are passed, in looking for one, for about what a step costs. */
+	ELEMENTS_OF_A_STEP = 8,
 };
 
 static enum status
@@ -423,6 +425,42 @@ change_stage(struct change *ch, struct str bytes, struct plain_doc *ret)
 	return STATUS_OK;
 }
 
+/* False once a description is so long that events leave it out. */
+static bool
+description_fits(const struct bson_builder *b)
+{
+	return b->out->len <= PLAIN_DETAIL_BYTES;
+}
+
+/* Looks for the value at the next path of an update, in steps that are counted. */
+static enum status
+seek_value(struct bson_seeker *s, struct str path, struct bson_value *ret, bool *ret_there)
+{
+	size_t before = s->passed;
+
+	*ret_there = bson_seek_path(s, path, ret);
+	return step_count((uint32_t)(s->passed - before) / ELEMENTS_OF_A_STEP + 1);
+}
+
+/* Of an update's paths, those that have a value now, with it, or those that have none. */
+static enum status
+put_paths(struct bson_builder *b, const struct mql_updated *u, bool with_values)
+{
+	struct bson_seeker seeker;
+	struct bson_value v;
+	bool there;
+
+	bson_seeker_begin(&seeker, u->document);
+	for (size_t i = 0; i < u->count && description_fits(b); i++) {
+		TRY(seek_value(&seeker, u->paths[i], &v, &there));
+		if (there && with_values)
+			bson_put(b, u->paths[i], &v);
+		else if (!there && !with_values)
+			bson_put_string(b, STR(""), u->paths[i]);
+	}
+	return STATUS_OK;
+}
+
 /* True for a path with a step of digits, which may be a name or a position. */
 static bool
 path_is_ambiguous(struct str path)
@@ -469,12 +507,13 @@ put_steps(struct bson_builder *b, struct str doc, struct str path)
 }
 
 /* Of paths that may be read in two ways, which they are: change streams tell it. */
-static void
+static enum status
 put_ambiguous(struct bson_builder *b, const struct mql_updated *u)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < u->count; i++) {
+	for (size_t i = 0; i < u->count && description_fits(b); i++) {
+		TRY(step_count(1));
 		if (!path_is_ambiguous(u->paths[i]))
 			continue;
 		if (!any)
@@ -484,6 +523,7 @@ put_ambiguous(struct bson_builder *b, const struct mql_updated *u)
 	}
 	if (any)
 		bson_end(b);
+	return STATUS_OK;
 }
 
 static void
@@ -509,23 +549,18 @@ change_describe(struct change *ch, const struct mql_updated *u, const struct dif
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
 	struct bson_builder b;
-	struct bson_value v;
 
 	bson_builder_init(&b, &made);
 	bson_begin(&b);
 	bson_begin_document(&b, STR("updatedFields"));
-	for (size_t i = 0; i < u->count; i++)
-		if (bson_find_path(u->document, u->paths[i], &v))
-			bson_put(&b, u->paths[i], &v);
+	TRY(put_paths(&b, u, true));
 	bson_end(&b);
 	bson_begin_array(&b, STR("removedFields"));
-	for (size_t i = 0; i < u->count; i++)
-		if (!bson_find_path(u->document, u->paths[i], &v))
-			bson_put_string(&b, STR(""), u->paths[i]);
+	TRY(put_paths(&b, u, false));
 	bson_end(&b);
 	if (diff)
 		put_cuts(&b, diff);
-	put_ambiguous(&b, u);
+	TRY(put_ambiguous(&b, u));
 	bson_end(&b);
 	TRY(buf_status(&made));
 	/* Longer ones are left out of the event. */
@@ -544,16 +579,17 @@ change_leaves(struct change *ch, const struct bson_value *id, const struct mql_u
 	enum status (*update)(struct plain *, const struct bson_value *,
 			      const struct plain_change *, size_t, struct str, struct arena *,
 			      bool *) = ch->partial ? plain_update_leaves : plain_update;
-	bool changed;
+	struct bson_seeker seeker;
+	bool changed, there;
 
 	/* An update that names paths: only exploded collections have leaves to write. */
 	assert(u->count > 0 && !u->replaced);
 	assert(plain_scheme_of(ch->data->plain.db) == PLAIN_EXPLODED);
 	if (!changes || !values)
 		return STATUS_LIMIT;
+	bson_seeker_begin(&seeker, u->document);
 	for (size_t i = 0; i < u->count; i++) {
-		bool there = bson_find_path(u->document, u->paths[i], &values[i]);
-
+		TRY(seek_value(&seeker, u->paths[i], &values[i], &there));
 		changes[i] = (struct plain_change){ u->paths[i], there ? &values[i] : NULL };
 	}
 	return update(&ch->data->plain, id, changes, u->count, detail, arena, &changed);

@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include "loop/step.h"
+
 enum {
 	REMOVAL_BYTES = 3, /* beside its path */
 	CUT_BYTES = 20,
+	FIELDS_OF_A_STEP = 8, /* that are passed, in looking for one, for about what a step costs */
 };
 
 struct differ {
@@ -120,6 +123,7 @@ diff_arrays(struct differ *d, struct str path, struct str before, struct str aft
 		has = bson_iter_read(&k, &now);
 		if (!has || !d->diff.is_told)
 			break;
+		TRY(step_count(1));
 		TRY(had ? diff_element(d, path, &old, &now) : diff_set(d, path, &now));
 	}
 	return had && d->diff.is_told ? diff_add_cut(d, path, n) : STATUS_OK;
@@ -131,11 +135,14 @@ diff_fields(struct differ *d, struct str path, struct str before, struct str aft
 {
 	struct bson_element old, now;
 	struct bson_iter i, k;
+	uint32_t fields = 0;
 	bool has;
 
 	bson_iter_begin(&k, after);
 	has = bson_iter_read(&k, &now);
 	for (bson_iter_begin(&i, before); d->diff.is_told && bson_iter_read(&i, &old);) {
+		fields++;
+		TRY(step_count(1));
 		if (!has || !str_eq(old.name, now.name)) {
 			TRY(diff_remove(d, path, &old));
 			continue;
@@ -144,6 +151,7 @@ diff_fields(struct differ *d, struct str path, struct str before, struct str aft
 		has = bson_iter_read(&k, &now);
 	}
 	for (; has && d->diff.is_told; has = bson_iter_read(&k, &now)) {
+		TRY(step_count(fields / FIELDS_OF_A_STEP + 1));
 		if (bson_find(before, now.name, NULL))
 			d->diff.is_told = false;
 		else
