@@ -4,6 +4,9 @@
  */
 #include "loop/step.h"
 #include "mql/match/match.h"
+#include "mql/stage/accum.h"
+#include "mql/stage/project.h"
+#include "mql/stage/stages.h"
 #include "mql/update/update.h"
 #include "mql/value_set.h"
 #include "expr_case.h"
@@ -430,6 +433,99 @@ many_fields_are_set_in_steps_of_their_names(void **state)
 	assert_true(placed[1] < 3 * placed[0]);
 }
 
+/* The stages have a value that computes nothing for each name: 1, or 'x', which is a string. */
+static int64_t
+projection_steps(struct arena *arena, bool adds, int count, struct str doc, size_t *ret_count)
+{
+	const struct bson_value spec = BSON_OF_DOCUMENT(
+		fields(arena, "", "f", count, adds ? "'x'" : "1"));
+	struct mql_projection *p;
+	struct mql q = case_mql(arena);
+	struct str made;
+	int64_t before;
+
+	step_pause(1);
+	before = step_credit;
+	if (adds)
+		assert_int_equal(mql_projection_compile_set(&q, STR("$set"), &spec, NULL, &p),
+				 STATUS_OK);
+	else
+		assert_int_equal(mql_projection_compile_project(&q, &spec, NULL, &p), STATUS_OK);
+	assert_int_equal(mql_projection_run(p, &q, doc, -1, NULL, &made), STATUS_OK);
+	*ret_count = bson_count(made);
+	return before - step_credit;
+}
+
+static void
+many_fields_are_projected_in_steps_of_their_names(void **state)
+{
+	int64_t chosen[2], added[2];
+	size_t count;
+
+	for (int i = 0; i < 2; i++) {
+		int n = FEW << i;
+		struct str doc = fields(*state, "", "f", 2 * n, "0");
+
+		chosen[i] = projection_steps(*state, false, n, doc, &count);
+		assert_int_equal(count, n);
+		added[i] = projection_steps(*state, true, 3 * n, doc, &count);
+		assert_int_equal(count, 3 * n);
+	}
+	assert_true(chosen[1] < 3 * chosen[0]);
+	assert_true(added[1] < 3 * added[0]);
+}
+
+/* What $mergeObjects makes of two documents in a group. */
+static struct str
+merged_by_group(struct mql *q, struct arena *keep, struct str a, struct str b)
+{
+	struct bson_value spec, merged;
+	struct str docs[] = { a, b };
+	struct mql_accumulator *acc;
+	struct mql_accumulator_state *state;
+
+	assert_true(bson_find(case_bson(q->arena, "{'a':{'$mergeObjects':'$$ROOT'}}"), STR("a"),
+			      &spec));
+	assert_int_equal(mql_accumulator_compile(q, STR("a"), &spec, NULL, &acc), STATUS_OK);
+	state = arena_zalloc(keep, mql_accumulator_bytes());
+	for (int i = 0; i < 2; i++) {
+		const struct mql_env env = { .root = docs[i], .current = MQL_NO_VALUE };
+
+		if (!i)
+			assert_int_equal(mql_accumulator_begin(acc, q, &env, keep, state),
+					 STATUS_OK);
+		assert_int_equal(mql_accumulator_add(acc, q, &env, keep, state), STATUS_OK);
+	}
+	assert_int_equal(mql_accumulator_end(acc, q, state, &merged), STATUS_OK);
+	return bson_text(&merged);
+}
+
+static void
+documents_are_merged_in_steps_of_their_fields(void **state)
+{
+	const struct mql_write w = { .matched = MQL_MERGE_MERGE };
+	int64_t written[2], grouped[2];
+
+	for (int i = 0; i < 2; i++) {
+		int n = 10 * FEW << i;
+		struct str a = fields(*state, "", "f", n, "0"),
+			   b = fields(*state, "", "f", 2 * n, "1"), merged;
+		struct mql q = case_mql(*state);
+		int64_t before;
+
+		step_pause(1);
+		before = step_credit;
+		assert_int_equal(mql_write_merge(&w, &q, a, b, &merged), STATUS_OK);
+		written[i] = before - step_credit;
+		assert_true(str_eq(merged, b));
+		before = step_credit;
+		assert_true(str_eq(merged_by_group(&q, *state, a, b), b));
+		grouped[i] = before - step_credit;
+	}
+	assert_true(written[1] < 3 * written[0]);
+	assert_true(grouped[1] < 3 * grouped[0]);
+}
+
 /*
  * Were the text compared at each of its characters, that would be some 10^11 bytes, and the test
  * would not end in its time.
@@ -500,6 +596,8 @@ main(void)
 		WORK_TEST(a_value_of_in_is_found_with_its_kin_and_without),
 		WORK_TEST(values_of_in_take_few_bytes_each),
 		WORK_TEST(a_set_has_any_values_in_order),
+		WORK_TEST(many_fields_are_projected_in_steps_of_their_names),
+		WORK_TEST(documents_are_merged_in_steps_of_their_fields),
 		WORK_TEST(a_long_text_is_found_in_a_longer_one),
 		WORK_TEST(all_matches_of_a_pattern_are_found_in_steps_of_the_text),
 		WORK_TEST(many_characters_are_trimmed_in_steps_of_the_text),

@@ -84,4 +84,11 @@ bool mql_expr_path(const struct mql_expr *e, struct str *ret);
 MUST_USE enum status mql_path_value(struct mql *q, const struct bson_value *v, struct str path,
 				    struct bson_value *ret);
 
+/*
+ * The members of two documents, as $mergeObjects has them: those of the first in their places, with
+ * the values of the second where that has them, then the others of the second.
+ */
+MUST_USE enum status mql_expr_merge(struct mql *q, struct str document, struct str more,
+				    struct bson_value *ret);
+
 #endif

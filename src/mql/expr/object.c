@@ -121,6 +121,48 @@ run_to_object(struct mql *q, const struct bson_value *args, size_t count, struct
 
 /* ---- $mergeObjects ---- */
 
+enum {
+	/* A document this short has so few members that looking for each is cheaper than a table. */
+	MERGE_FEW_BYTES = 256,
+};
+
+static enum status
+merge_few(struct mql *q, struct str document, struct str few, struct bson_value *ret)
+{
+	struct buf AUTO(buf_release) out = BUF_INIT(BSON_MOST_BYTES);
+	struct bson_builder b;
+	struct bson_element e;
+	struct bson_value v;
+	struct bson_iter i;
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	for (bson_iter_begin(&i, document); bson_iter_read(&i, &e);) {
+		TRY(step_count(1));
+		bson_put(&b, e.name, bson_find(few, e.name, &v) ? &v : &e.value);
+	}
+	for (bson_iter_begin(&i, few); bson_iter_read(&i, &e);) {
+		TRY(step_count_bytes(document.len));
+		if (!bson_find(document, e.name, NULL))
+			bson_put_element(&b, &e);
+	}
+	bson_end(&b);
+	*ret = BSON_OF_DOCUMENT(BSON_EMPTY);
+	return mql_keep(q, &out, &ret->as_text);
+}
+
+enum status
+mql_expr_merge(struct mql *q, struct str document, struct str more, struct bson_value *ret)
+{
+	struct mql_members members = { 0 };
+
+	if (more.len <= MERGE_FEW_BYTES)
+		return merge_few(q, document, more, ret);
+	TRY(mql_members_set_all(q, &members, document));
+	TRY(mql_members_set_all(q, &members, more));
+	return mql_members_end(q, &members, ret);
+}
+
 static enum status
 merge(struct mql *q, struct mql_members *members, const struct bson_value *v)
 {

@@ -478,13 +478,8 @@ static enum status
 merge_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
 	  const struct bson_value *v)
 {
+	struct bson_value merged;
 	struct str old = s->one.any ? bson_text(&s->one.value.value) : BSON_EMPTY;
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
-	struct bson_value merged = BSON_OF_DOCUMENT(BSON_EMPTY);
-	struct bson_builder b;
-	struct bson_element e;
-	struct bson_value other;
-	struct bson_iter i;
 
 	if (mql_is_nullish(v))
 		return STATUS_OK;
@@ -492,19 +487,7 @@ merge_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
 		return mql_fail(q, 40400,
 				"$mergeObjects requires object inputs, but input %s is of type %s",
 				mql_text(q, STR(""), v), bson_type_name(v->type));
-	bson_builder_init(&b, &out);
-	bson_begin(&b);
-	for (bson_iter_begin(&i, old); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(bson_text(v).len / STEP_COPIED_BYTES));
-		bson_put(&b, e.name, bson_find(bson_text(v), e.name, &other) ? &other : &e.value);
-	}
-	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(old.len / STEP_COPIED_BYTES));
-		if (!bson_find(old, e.name, NULL))
-			bson_put_element(&b, &e);
-	}
-	bson_end(&b);
-	TRY(mql_keep(q, &out, &merged.as_text));
+	TRY(mql_expr_merge(q, old, bson_text(v), &merged));
 	s->one.any = true;
 	return keep_value(keep, &merged, &s->one.value);
 }

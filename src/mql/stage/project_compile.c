@@ -1,12 +1,14 @@
 /* Projections into trees of the members that they name. */
 #include <math.h>
 
+#include "base/hash.h"
 #include "mql/field_path.h"
 #include "mql/mql_int.h"
 #include "mql/stage/project_int.h"
 
 enum {
 	PROJECT_UNKNOWN_OPERATOR = 168, /* of an expression */
+	PROJECT_FEW = 8,                /* members that are looked for one by one */
 };
 
 struct compile {
@@ -40,6 +42,37 @@ fail_collision(struct compile *c, struct str path, struct str rest)
 	return mql_fail(c->q, 31250, "Path collision at %.*s", STR_ARG(path));
 }
 
+static void
+tree_put_slot(struct mql_field *tree, const struct mql_field *f)
+{
+	size_t at = hash_keyed(0, f->name) & (tree->slot_count - 1);
+
+	while (tree->slots[at])
+		at = (at + 1) & (tree->slot_count - 1);
+	tree->slots[at] = f;
+}
+
+/* Has the newest member found by its name. At most half of the slots are taken. */
+static bool
+tree_index_last(struct compile *c, struct mql_field *tree)
+{
+	size_t slots = tree->slot_count ? 2 * tree->slot_count : 4 * PROJECT_FEW;
+
+	if (tree->count <= PROJECT_FEW)
+		return true;
+	if (2 * tree->count <= tree->slot_count) {
+		tree_put_slot(tree, tree->last);
+		return true;
+	}
+	tree->slots = arena_zalloc(c->q->arena, slots * sizeof(*tree->slots));
+	if (!tree->slots)
+		return false;
+	tree->slot_count = slots;
+	for (const struct mql_field *f = tree->first; f; f = f->next)
+		tree_put_slot(tree, f);
+	return true;
+}
+
 static struct mql_field *
 tree_add(struct compile *c, struct mql_field *tree, struct str name)
 {
@@ -48,12 +81,13 @@ tree_add(struct compile *c, struct mql_field *tree, struct str name)
 	if (!f)
 		return NULL;
 	f->name = name;
+	f->index = tree->count++;
 	if (tree->last)
 		tree->last->next = f;
 	else
 		tree->first = f;
 	tree->last = f;
-	return f;
+	return tree_index_last(c, tree) ? f : NULL;
 }
 
 /* A new member at a path. Trees above it are marked. */

@@ -27,8 +27,13 @@ struct mql_field {
 	struct mql_field *next;
 	struct mql_field *first;
 	struct mql_field *last;
-	bool computed;   /* a tree with values that are computed */
-	bool positional; /* on the way of "a.b.$" */
+	size_t count; /* of the members below */
+	size_t index; /* among those of its tree */
+	/* The members below by their names (hash_keyed()), if there are many; NULL in free slots. */
+	const struct mql_field **slots;
+	size_t slot_count; /* a power of two; 0: there are few */
+	bool computed;     /* a tree with values that are computed */
+	bool positional;   /* on the way of "a.b.$" */
 	struct mql_expr *expr;
 	struct mql_match *match;
 	bool skips; /* $slice: [skip, limit]; else: only a limit, which may be negative */

@@ -1,4 +1,5 @@
 /* Running projections: members in the order of the document, then what is computed. */
+#include "base/hash.h"
 #include "mql/mql_int.h"
 #include "mql/stage/project_int.h"
 
@@ -17,12 +18,18 @@ static enum status run_members(struct run *r, const struct mql_field *tree, stru
 const struct mql_field *
 mql_field_find(const struct mql_field *tree, struct str name)
 {
-	for (const struct mql_field *f = tree->first; f; f = f->next) {
-		step_pause(1);
-		if (str_eq(f->name, name))
-			return f;
+	const struct mql_field *f = tree->first;
+	size_t at;
+
+	if (!tree->slot_count) {
+		while (f && !str_eq(f->name, name))
+			f = f->next;
+		return f;
 	}
-	return NULL;
+	at = hash_keyed(0, name) & (tree->slot_count - 1);
+	while (tree->slots[at] && !str_eq(tree->slots[at]->name, name))
+		at = (at + 1) & (tree->slot_count - 1);
+	return tree->slots[at];
 }
 
 /* ---- Values ---- */
@@ -196,29 +203,40 @@ run_member(struct run *r, const struct mql_field *f, const struct bson_element *
 	return STATUS_OK;
 }
 
-/* True if the member was put where the document has it. */
-static bool
-is_in_place(const struct run *r, const struct mql_field *f, struct str doc)
+/* One bit for each member of a tree: whether it was put where the document has it. */
+struct placed {
+	uint64_t *bits;
+	uint64_t few; /* the bits of most trees */
+};
+
+static enum status
+placed_init(struct placed *p, struct run *r, const struct mql_field *tree)
+{
+	*p = (struct placed){ .bits = &p->few };
+	if (tree->computed && tree->count > 64)
+		p->bits = arena_zalloc(r->q->arena, (tree->count / 64 + 1) * sizeof(*p->bits));
+	return p->bits ? STATUS_OK : mql_full(r->q);
+}
+
+static void
+placed_note(struct placed *p, const struct run *r, const struct mql_field *tree,
+	    const struct mql_field *f, const struct bson_value *v)
 {
 	bool include = r->p->mode == MQL_PROJECTION_INCLUDE;
-	struct bson_value v;
 
-	if (include && f->kind != MQL_FIELD_TREE)
-		return false;
-	return bson_find(doc, f->name, &v) && (!include || bson_is_container(&v));
+	if (tree->computed && (!include || (f->kind == MQL_FIELD_TREE && bson_is_container(v))))
+		p->bits[f->index / 64] |= UINT64_C(1) << f->index % 64;
 }
 
 static enum status
-run_computed(struct run *r, const struct mql_field *tree, struct str doc)
+run_computed(struct run *r, const struct mql_field *tree, const struct placed *p)
 {
 	for (const struct mql_field *f = tree->first; f; f = f->next) {
 		bool computes = f->kind == MQL_FIELD_EXPR || f->kind == MQL_FIELD_ELEMENT ||
 				(f->kind == MQL_FIELD_TREE && f->computed);
 
-		if (!computes)
-			continue;
-		TRY(step_count_bytes(doc.len));
-		if (is_in_place(r, f, doc))
+		TRY(step_count(1));
+		if (!computes || (p->bits[f->index / 64] >> f->index % 64 & 1))
 			continue;
 		if (f->kind == MQL_FIELD_EXPR) {
 			TRY(put_computed(r, f));
@@ -238,17 +256,21 @@ run_members(struct run *r, const struct mql_field *tree, struct str doc)
 {
 	struct bson_element e;
 	struct bson_iter i;
+	struct placed placed;
 
 	TRY(step_count_bytes(doc.len));
+	TRY(placed_init(&placed, r, tree));
 	for (bson_iter_begin(&i, doc); bson_iter_read(&i, &e);) {
 		const struct mql_field *f = mql_field_find(tree, e.name);
 
-		if (f)
+		if (f) {
+			placed_note(&placed, r, tree, f, &e.value);
 			TRY(run_member(r, f, &e));
-		else if (r->p->mode != MQL_PROJECTION_INCLUDE)
+		} else if (r->p->mode != MQL_PROJECTION_INCLUDE) {
 			bson_put_element(&r->out, &e);
+		}
 	}
-	return tree->computed ? run_computed(r, tree, doc) : STATUS_OK;
+	return tree->computed ? run_computed(r, tree, &placed) : STATUS_OK;
 }
 
 enum status

@@ -336,44 +336,22 @@ MQL_STAGE_COMPILE(merge)
 	return add_write(c, stage, v, w);
 }
 
-/* The members of both, those of `more` first where both have them. */
-static enum status
-merge_members(struct mql *q, struct str old, struct str more, struct str *ret)
-{
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
-	struct bson_builder b;
-	struct bson_element e;
-	struct bson_value v;
-	struct bson_iter i;
-
-	bson_builder_init(&b, &out);
-	bson_begin(&b);
-	for (bson_iter_begin(&i, old); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(more.len / STEP_COPIED_BYTES));
-		bson_put(&b, e.name, bson_find(more, e.name, &v) ? &v : &e.value);
-	}
-	for (bson_iter_begin(&i, more); bson_iter_read(&i, &e);) {
-		step_pause(1 + (uint32_t)(old.len / STEP_COPIED_BYTES));
-		if (!bson_find(old, e.name, NULL))
-			bson_put_element(&b, &e);
-	}
-	bson_end(&b);
-	return mql_keep(q, &out, ret);
-}
-
 enum status
 mql_write_merge(const struct mql_write *w, struct mql *q, struct str old, struct str doc,
 		struct str *ret)
 {
 	const struct mql_env env = { .root = doc, .current = MQL_NO_VALUE };
 	struct mql_bound *bound = NULL;
+	struct bson_value merged;
 
 	switch (w->matched) {
 	case MQL_MERGE_REPLACE:
 		*ret = doc;
 		return STATUS_OK;
 	case MQL_MERGE_MERGE:
-		return merge_members(q, old, doc, ret);
+		TRY(mql_expr_merge(q, old, doc, &merged));
+		*ret = bson_text(&merged);
+		return STATUS_OK;
 	case MQL_MERGE_FAIL:
 		return mql_fail(q, 11000,
 				"$merge with whenMatched: fail found an existing document");
