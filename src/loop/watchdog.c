@@ -143,7 +143,7 @@ watchdog_released(struct watchdog_post *p)
 	watchdog_note_longest(ns);
 	log_event(LOG_LEVEL_WARN, "loop_released", "ms=%llu doing=\"%s\"",
 		  (unsigned long long)(ns / CLOCK_NS_PER_MS), p->doing);
-	p->logged = false;
+	p->held = p->logged = false;
 }
 
 /* With the lock held. The same spell has been under way for `ns` at least. */
@@ -153,19 +153,21 @@ watchdog_held(struct watchdog_post *p, const struct watchdog_label *label, uint6
 	uint64_t ns = now - p->looked_ns;
 
 	watchdog_note_longest(ns);
-	if (ns < WATCHDOG_HELD_MS * CLOCK_NS_PER_MS || atomic_load(&p->seen))
+	if (ns < WATCHDOG_HELD_MS * CLOCK_NS_PER_MS || p->logged)
 		return;
-	metric_add(&metric_holds, 1);
-	watchdog_read_label(label, p->doing);
-	/*
-	 * The spell may end between the look and this store. Then the next one clears the flag, a
-	 * little late, and the time that is logged is a little too long.
-	 */
-	atomic_store(&p->seen, true);
-	if (now < dog.log_ns) {
-		dog.untold++;
-		return;
+	if (!p->held) {
+		p->held = true;
+		metric_add(&metric_holds, 1);
+		/*
+		 * The spell may end between the look and this store. Then the next one clears the
+		 * flag, a little late, and the time that is logged is a little too long.
+		 */
+		atomic_store(&p->seen, true);
 	}
+	/* A hold that lasts until the next line may be logged is told then. */
+	if (now < dog.log_ns)
+		return;
+	watchdog_read_label(label, p->doing);
 	p->logged = true;
 	log_event(LOG_LEVEL_WARN, "loop_held", "ms=%llu doing=\"%s\" before=%llu",
 		  (unsigned long long)(ns / CLOCK_NS_PER_MS), p->doing,
@@ -184,6 +186,8 @@ watchdog_look(struct watchdog_post *p, uint64_t now)
 	if (p->logged && !atomic_load(&p->seen))
 		watchdog_released(p);
 	if (!label || spell != p->looked_spell) {
+		dog.untold += p->held && !p->logged;
+		p->held = false;
 		p->looked_spell = spell;
 		p->looked_ns = now;
 	} else if (!p->may_block) {

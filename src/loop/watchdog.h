@@ -9,6 +9,8 @@
  *     event=loop_held ms=75 doing="GET /db/_changes"        when it has been seen,
  *     event=loop_released ms=1312 doing="GET /db/_changes"  and when it is over.
  *
+ * There is one line in WATCHDOG_LOG_MS, so that of many holds the first is told, and any that lasts.
+ *
  * The watchdog also ends a process that does not stop in time: watchdog_end_by().
  *
  * A process has one watchdog. Its functions may be called from any thread. A post belongs to the
@@ -50,8 +52,9 @@ struct watchdog_post {
 	/* The watchdog's. */
 	struct watchdog_post *next;
 	uint64_t looked_spell;
-	uint64_t looked_ns; /* when that spell was seen first */
-	bool logged;
+	uint64_t looked_ns;               /* when that spell was seen first */
+	bool held;                        /* that spell has held up others, and is counted */
+	bool logged;                      /* and it was told */
 	char doing[WATCHDOG_LABEL_BYTES]; /* of the hold that was seen */
 };
 
