@@ -117,11 +117,12 @@ docs_list_wants_state(const struct replicator_docs_query *q, struct str state)
 static struct str
 docs_list_state_in(struct str text)
 {
-	static const enum job_state states[] = { JOB_PENDING, JOB_RUNNING, JOB_CRASHING };
+	const char *const states[] = { job_state_name(JOB_PENDING), job_state_name(JOB_RUNNING),
+				       job_state_name(JOB_CRASHING), JOB_DOC_ERROR };
 	char member[32];
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-		const char *name = job_state_name(states[i]);
+		const char *name = states[i];
 		int n = snprintf(member, sizeof(member), "\"state\":\"%s\"", name);
 
 		if (memmem(text.ptr, text.len, member, (size_t)n))
@@ -150,7 +151,7 @@ docs_list_write_entry(struct docs_listing *l, struct str id, const struct json_m
 		state = docs_list_state_in(e->record.texts[JOB_LEASE_DOC]);
 		buf_append_str(&entry, e->record.texts[JOB_LEASE_DOC]);
 	} else if (j && !j->dropped) {
-		state = str_from_cstr(job_state_name(j->state));
+		state = str_from_cstr(job_doc_state(j));
 		job_write_doc(j, &entry);
 	}
 	pthread_mutex_unlock(&r->lock);

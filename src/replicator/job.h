@@ -136,6 +136,13 @@ MUST_USE enum status job_join(struct replicator *r, struct repl_spec **spec,
 			      struct replicator_wait *w, char ret_id[SPEC_FULL_ID_BYTES],
 			      struct err *err);
 
+/*
+ * The state that _scheduler/docs has: "error" for a job that is to run again and lacks the function
+ * that it filters by. CouchDB makes no job of such a document until that is there.
+ */
+#define JOB_DOC_ERROR "error"
+const char *job_doc_state(const struct job *j);
+
 /* Append JSON objects that describe a job (job_text.c). */
 void job_write(const struct job *j, struct buf *out);
 void job_write_stats(const struct job *j, struct buf *out);

@@ -88,7 +88,8 @@ job_write_info(const struct job *j, struct buf *out)
 {
 	const struct job_moment *last = &j->past[0];
 
-	if (j->state == JOB_CRASHING && last->what == JOB_PAST_CRASHED) {
+	if ((j->state == JOB_CRASHING || j->progress.lacks_filter) &&
+	    last->what == JOB_PAST_CRASHED) {
 		buf_append_cstr(out, "{\"error\":");
 		json_write_str(out, str_from_cstr(last->reason ? last->reason : "unknown"));
 		buf_append_byte(out, '}');
@@ -195,6 +196,14 @@ job_write_doc_head(struct buf *out, struct str id)
 	job_write_text(out, "doc_id", id);
 }
 
+const char *
+job_doc_state(const struct job *j)
+{
+	bool rests = j->state == JOB_CRASHING || j->state == JOB_PENDING;
+
+	return rests && j->progress.lacks_filter ? JOB_DOC_ERROR : job_state_name(j->state);
+}
+
 void
 job_write_doc(const struct job *j, struct buf *out)
 {
@@ -205,7 +214,7 @@ job_write_doc(const struct job *j, struct buf *out)
 	job_write_text(out, "node", str_from_cstr(j->replicator->config.node_name));
 	job_write_text(out, "source", j->spec->source.name);
 	job_write_text(out, "target", j->spec->target.name);
-	job_write_text(out, "state", str_from_cstr(job_state_name(j->state)));
+	job_write_text(out, "state", str_from_cstr(job_doc_state(j)));
 	buf_append_cstr(out, ",\"info\":");
 	job_write_info(j, out);
 	buf_printf(out, ",\"error_count\":%u", j->crashes);

@@ -46,6 +46,7 @@ struct run_progress {
 	uint64_t started_ms;
 	uint64_t updated_ms;
 	uint64_t checkpoint_ms;
+	bool lacks_filter; /* the run failed before it had the function that it filters by */
 };
 
 void run_progress_init(struct run_progress *p, pthread_mutex_t *lock);

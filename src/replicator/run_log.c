@@ -340,9 +340,20 @@ run_begin_session(struct repl_run *r, struct err *err)
 enum status
 run_find_filter(struct repl_run *r, struct err *err)
 {
-	TRY(run_open_source(r, err));
-	TRY(run_write_filter(r, err));
-	return run_name_log(r, err);
+	struct run_progress *p = r->config->progress;
+	enum status status = run_open_source(r, err);
+	size_t slash;
+
+	if (status == STATUS_OK)
+		status = run_write_filter(r, err);
+	if (status == STATUS_OK)
+		status = run_name_log(r, err);
+	if (status != STATUS_OK && repl_spec_filters_by_function(r->spec, &slash)) {
+		pthread_mutex_lock(p->lock);
+		p->lacks_filter = true;
+		pthread_mutex_unlock(p->lock);
+	}
+	return status;
 }
 
 enum status

@@ -442,8 +442,11 @@ def a_filter_that_is_not_there_is_told_in_couchdbs_words(directory):
         def told():
             return server.request("GET", "/_scheduler/docs/_replicator/r")[1]
 
-        until(lambda: told().get("state") == "crashing")
+        until(lambda: told().get("state") == "error")
         contains(told()["info"]["error"], "Couldn't open document `_design/none`")
+        for states, found in (("error", ["r"]), ("crashing,pending", [])):
+            _, answer = server.request("GET", f"/_scheduler/docs?states={states}")
+            equal([doc["doc_id"] for doc in answer["docs"]], found)
         equal("_replication_state" in server.request("GET", "/_replicator/r")[1], False)
 
 
