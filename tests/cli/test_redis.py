@@ -482,6 +482,28 @@ def a_request_that_needs_too_much_memory_is_told_so(cwd):
 
 
 @test
+def commands_about_a_long_list_count_steps_and_read_it_in_parts(cwd):
+    """Each element that is looked at is a step, so what goes through a long list gives way to others, and
+    ends at the limit of steps, which the list is longer than here."""
+    count, at_once = 1_020_000, 60_000
+    (cwd / "frond.ini").write_text("[frond]\nrequest_steps = 1000000\n")
+    with Redis(cwd, "--config", "frond.ini") as server, server.client(timeout=240) as c:
+        for _ in range(count // at_once):
+            c("RPUSH", "l", *["x"] * at_once)
+        for command in (("LREM", "l", 0, "none"), ("LPOS", "l", "none"), ("LRANGE", "l", 0, -1),
+                        ("LINSERT", "l", "BEFORE", "none", "y"),
+                        ("EVAL", "return redis.call('LPOS', KEYS[1], 'none')", 1, "l")):
+            contains(c.error(*command), "request_steps")
+        equal(c("LLEN", "l"), count)
+    # An answer that fits is not kept in memory a second time, element by element.
+    (cwd / "frond.ini").write_text("[frond]\nrequest_bytes = 67108864\n")
+    with Redis(cwd, "--config", "frond.ini") as server, server.client(timeout=240) as c:
+        equal(c("LRANGE", "l", 0, -1), [b"x"] * count)
+        equal(c("LRANGE", "l", -5000, -2), [b"x"] * 4999)
+        equal(c("LREM", "l", 0, "none"), 0)
+
+
+@test
 def what_was_staged_in_vain_is_removed_from_the_database_it_was_staged_in(cwd):
     with Redis(cwd) as server, server.client(timeout=120) as c:
         big = "x" * 9_000_000

@@ -6,6 +6,7 @@
 
 enum {
 	LIST_PAGE = 512,
+	RANGE_PAGE = 4096, /* elements that an answer reads at once */
 };
 
 /* ---- Pushing and popping ---- */
@@ -119,9 +120,9 @@ cmd_lset(struct call *c)
 enum status
 cmd_lrange(struct call *c)
 {
-	struct timed_elements e = { 0 };
+	struct timed_elements e;
 	struct timed_item *item;
-	uint64_t count = 0;
+	uint64_t count = 0, left;
 	int64_t from, to;
 
 	TRY(call_int(c, 2, &from));
@@ -129,11 +130,23 @@ cmd_lrange(struct call *c)
 	TRY(data_item(c, 1, TIMED_LIST, &item));
 	if (item->type != TIMED_LEAF)
 		TRY(timed_count(item, &count));
-	if (data_clip_range(&from, &to, count))
-		TRY(timed_list_range(item, (uint64_t)from, (size_t)(to - from + 1), &e));
-	reply_array(c->reply, e.count);
-	for (size_t i = 0; i < e.count; i++)
-		reply_bulk(c->reply, e.elements[i].value);
+	left = data_clip_range(&from, &to, count) ? (uint64_t)(to - from) + 1 : 0;
+	reply_array(c->reply, left);
+	while (left) {
+		size_t n = left < RANGE_PAGE ? left : RANGE_PAGE;
+		struct arena_mark mark = arena_mark(item->arena);
+
+		TRY(step_count((uint32_t)n));
+		TRY(timed_list_range(item, (uint64_t)from, n, &e));
+		/* The answer has promised as many as the list has counted. */
+		if (e.count != n)
+			return err_set(c->x->err, STATUS_CORRUPT, "a list lacks elements");
+		for (size_t i = 0; i < n; i++)
+			reply_bulk(c->reply, e.elements[i].value);
+		arena_reset(item->arena, mark);
+		from += (int64_t)n;
+		left -= n;
+	}
 	return STATUS_OK;
 }
 

@@ -573,6 +573,24 @@ group_begin(struct group *g)
 	}
 }
 
+/* Names the limit that has ended a command, unless whatever met it has done so. */
+static enum status
+group_explain(struct group *g, enum status status)
+{
+	if (g->err.status == status)
+		return status;
+	if (status == STATUS_STEPS)
+		return err_set(&g->err, status,
+			       "the command needs more computing than one may take: the limit, "
+			       "request_steps, is %llu steps",
+			       (unsigned long long)step_limit());
+	if (status == STATUS_LIMIT)
+		return err_set(&g->err, status,
+			       "the command needs more memory than there is for it "
+			       "(request_bytes, memory_bytes)");
+	return status;
+}
+
 static enum status
 group_body(struct kv_tx *tx, void *arg)
 {
@@ -589,7 +607,7 @@ group_body(struct kv_tx *tx, void *arg)
 	for (struct job *j = g->first; j && !g->stopped && status == STATUS_OK; j = j->group)
 		if (!j->blocked && !j->full)
 			status = group_run_job(g, j);
-	return status;
+	return group_explain(g, status);
 }
 
 /* The unit that comes next in the job has failed for good. */
