@@ -1,11 +1,12 @@
 /*
  * Walks through ranges of an index, and merges of ranges (index/plan), against the list of all
- * entries: whole and in pages, forwards and in reverse. Lists of names.
+ * entries: whole and in pages, forwards and in reverse. Counted rows, and lists of names.
  */
 #include "../common.h"
 
 #include "../../store.h"
 #include "index/json/form.h"
+#include "index/plan/choice.h"
 #include "index/plan/key_ranges.h"
 #include "index/plan/merge.h"
 #include "index/plan/names.h"
@@ -314,6 +315,37 @@ merging_make(struct rand_seq *rand, size_t indexes, bool reverse, struct merging
 }
 
 static void
+rows_of_many_ranges_are_known_by_some_of_them(void **state)
+{
+	const struct index_form *form = &index_json_form;
+	const struct value_order order = { .form = form, .w = &work };
+	const void *groups[GROUPS], *places[PLACES];
+	struct value_set allowed[2];
+	const struct key_columns one = { .allowed = allowed, .used = 1 };
+	const struct key_columns both = { .allowed = allowed, .used = 2 };
+	const struct key_ranges none = { 0 };
+	struct key_ranges ranges;
+	uint64_t rows;
+
+	(void)state;
+	for (size_t i = 0; i < GROUPS; i++)
+		groups[i] = &numbers[i];
+	for (size_t i = 0; i < PLACES; i++)
+		places[i] = &numbers[i];
+	assert_int_equal(value_set_of_points(&order, groups, GROUPS, &allowed[0]), STATUS_OK);
+	assert_int_equal(value_set_of_points(&order, places, PLACES, &allowed[1]), STATUS_OK);
+	assert_int_equal(key_ranges_make(&db, &defs[0], &one, &order, &ranges), STATUS_OK);
+	assert_int_equal(choice_count_rows(&ranges, tx, &db, ENTRIES, &rows), STATUS_OK);
+	assert_int_equal(rows, ENTRIES);
+	assert_int_equal(key_ranges_make(&db, &defs[0], &both, &order, &ranges), STATUS_OK);
+	assert_true(ranges.count > INDEX_COUNT_RANGES);
+	assert_int_equal(choice_count_rows(&ranges, tx, &db, ENTRIES, &rows), STATUS_OK);
+	assert_int_equal(rows, ENTRIES);
+	assert_int_equal(choice_count_rows(&none, tx, &db, ENTRIES, &rows), STATUS_OK);
+	assert_int_equal(rows, 0);
+}
+
+static void
 merged_ranges_come_in_the_order_behind_their_columns(void **state)
 {
 	struct rand_seq rand = { .state = 3 };
@@ -398,6 +430,7 @@ main(void)
 		TEST(pages_of_a_walk_have_each_entry_once),
 		TEST(a_walk_jumps_within_a_range_and_goes_on_with_others),
 		TEST(merged_ranges_come_in_the_order_behind_their_columns),
+		TEST(rows_of_many_ranges_are_known_by_some_of_them),
 		TEST(names_come_in_order_and_once),
 	};
 

@@ -1,5 +1,7 @@
 /* Which indexes a query can use, and CouchDB's choice among them. */
 #include "door/couch/query/plan_int.h"
+#include "index/plan/cover.h"
+#include "index/plan/order.h"
 
 /* ---- use_index ---- */
 
@@ -54,26 +56,35 @@ candidate_is_required(const struct find_args *args, const struct normal_node *n,
 	return true;
 }
 
+/* Columns are fixed where each match has one value. */
+struct column_look {
+	const struct normal_node *selector;
+	const struct query_index *index;
+};
+
+static struct order_column
+column_look(const void *arg, size_t column)
+{
+	const struct column_look *look = arg;
+	bool fixed = look->index->ddoc.ptr &&
+		     normal_is_constant(look->selector, &look->index->paths[column]);
+
+	return (struct order_column){ look->index->columns.fields[column],
+				      fixed ? ORDER_FIXED : 0 };
+}
+
 /* True if the columns, but for leading ones of one value, begin with the fields of the sort. */
 static bool
 plan_has_order(const struct find_args *args, const struct query_index *index)
 {
-	size_t at = 0;
+	const struct column_look look = { args->normal, index };
+	struct order order = {
+		.look = column_look, .arg = &look, .count = index->columns.count, .adjacent = true
+	};
 
-	if (!args->sort.count)
-		return true;
-	while (at < index->columns.count &&
-	       !str_eq(index->columns.fields[at], args->sort.fields[0])) {
-		if (!index->ddoc.ptr || !normal_is_constant(args->normal, &index->paths[at]))
+	for (size_t i = 0; i < args->sort.count; i++)
+		if (!order_take(&order, args->sort.fields[i], args->sort.descending))
 			return false;
-		at++;
-	}
-	if (args->sort.count > index->columns.count - at)
-		return false;
-	for (size_t i = 0; i < args->sort.count; i++) {
-		if (!str_eq(index->columns.fields[at + i], args->sort.fields[i]))
-			return false;
-	}
 	return true;
 }
 
@@ -87,18 +98,11 @@ plan_all_docs_has_required(const struct find_args *args, const struct plan *p)
 	return !args->sort.count || field_ranges_find(&p->ranges, &id);
 }
 
-static bool
-plan_shows_only_columns(const struct query_index *index, const struct str *fields, size_t count)
+/* What is in the entries of an index: the ids of documents, too. */
+static struct cover
+index_cover(const struct query_index *index)
 {
-	for (size_t i = 0; i < count; i++) {
-		bool found = str_eq(fields[i], STR("_id"));
-
-		for (size_t k = 0; k < index->columns.count && !found; k++)
-			found = str_eq(index->columns.fields[k], fields[i]);
-		if (!found)
-			return false;
-	}
-	return true;
+	return (struct cover){ index->columns.fields, index->columns.count, STR("_id") };
 }
 
 /* The number of leading columns that have a range. */
@@ -116,6 +120,7 @@ void
 candidate_judge(const struct find_args *args, const struct plan *p, struct plan_candidate *c)
 {
 	const struct query_index *index = c->index;
+	const struct cover cover = index_cover(index);
 
 	c->required = index->ddoc.ptr ? candidate_is_required(args, args->normal, index)
 				      : plan_all_docs_has_required(args, p);
@@ -124,7 +129,7 @@ candidate_judge(const struct find_args *args, const struct plan *p, struct plan_
 	c->partial = index->filter.ptr != NULL;
 	c->in_scope = !index->ddoc.ptr || index->partitioned == (args->partition.ptr != NULL);
 	c->covers = index->ddoc.ptr && (args->shown || args->aggregate) &&
-		    plan_shows_only_columns(index, args->fields, args->fields_count);
+		    cover_has_all(&cover, args->fields, args->fields_count);
 	c->prefix = plan_count_prefix(p, index);
 	c->usable = (!c->partial || c->named) && c->in_scope && c->required && c->order;
 	if (c->usable)
@@ -140,15 +145,21 @@ candidate_judge(const struct find_args *args, const struct plan *p, struct plan_
 /* ---- Which one is chosen ---- */
 
 /*
- * True if `a` goes before `b`: it has more columns with ranges, or has fewer columns. Indexes come
- * in the order of their names, which decides where both are alike.
+ * The one goes first that has more columns with ranges, or has fewer columns. Indexes come in the
+ * order of their names, which decides where both are alike.
  */
+static struct choice_merits
+candidate_merits(const struct plan_candidate *c)
+{
+	return (struct choice_merits){ { (int64_t)c->prefix, -(int64_t)c->index->columns.count } };
+}
+
 static bool
 plan_prefers(const struct plan_candidate *a, const struct plan_candidate *b)
 {
-	if (a->prefix != b->prefix)
-		return a->prefix > b->prefix;
-	return a->index->columns.count < b->index->columns.count;
+	const struct choice_merits left = candidate_merits(a), right = candidate_merits(b);
+
+	return choice_prefers(&left, &right);
 }
 
 /* True if the candidate is one of those that are compared with each other: of the favoured type. */
@@ -256,12 +267,12 @@ candidates_promote(struct planner *m, struct plan_candidate *chosen)
 
 /* True if each field that the selector names is a column. */
 static bool
-plan_names_only_columns(const struct query_index *index, const struct normal_node *n)
+plan_names_only_columns(const struct cover *cover, const struct normal_node *n)
 {
 	if (n->kind == NORMAL_FIELD)
-		return plan_shows_only_columns(index, &n->path.joined, 1);
+		return cover_has(cover, n->path.joined);
 	for (const struct normal_node *i = n->first; i; i = i->next) {
-		if (!plan_names_only_columns(index, i))
+		if (!plan_names_only_columns(cover, i))
 			return false;
 	}
 	return true;
@@ -270,5 +281,7 @@ plan_names_only_columns(const struct query_index *index, const struct normal_nod
 bool
 candidate_covers_all(const struct plan_candidate *c, const struct normal_node *n)
 {
-	return c->covers && plan_names_only_columns(c->index, n);
+	const struct cover cover = index_cover(c->index);
+
+	return c->covers && plan_names_only_columns(&cover, n);
 }

@@ -11,7 +11,7 @@
 #define FROND_DOOR_COUCH_QUERY_PLAN_INT_H
 
 #include "door/couch/query/plan.h"
-#include "index/engine/def.h"
+#include "index/plan/choice.h"
 #include "door/couch/query/field_values.h"
 
 enum {

@@ -1,15 +1,10 @@
 /* What would be read of an index for a selector, and how many rows that is. */
 #include "door/couch/query/plan_int.h"
-#include "index/engine/scan.h"
 #include "index/plan/names.h"
 
 enum {
-	READ_FEW = 64,     /* entries of a range that are counted by reading them */
-	READ_SAMPLES = 16, /* ranges that are counted, of more of them */
+	READ_FEW = 64, /* entries of a range that are counted by reading them */
 };
-
-_Static_assert((unsigned)READ_SAMPLES <= (unsigned)INDEX_COUNT_RANGES,
-	       "samples are counted together");
 
 struct planner_values {
 	const struct normal_path *path;
@@ -197,18 +192,10 @@ plan_most_ids(const struct couch_req *r)
 enum status
 read_count(struct planner *m, struct plan_read *read)
 {
-	struct index_range samples[READ_SAMPLES] = { 0 };
-	size_t count = read->keys.count;
-	size_t taken = count < READ_SAMPLES ? count : READ_SAMPLES;
-
 	if (read->counted || m->counts == PLAN_COUNTS)
 		return STATUS_OK;
 	m->counts++;
-	for (size_t i = 0; i < taken; i++)
-		samples[i] = read->keys.items[i * count / taken];
-	TRY(index_ranges_count(m->tx, m->r->db, samples, taken, READ_FEW, &read->rows));
-	if (taken)
-		read->rows = read->rows * count / taken;
+	TRY(choice_count_rows(&read->keys, m->tx, m->r->db, READ_FEW, &read->rows));
 	read->counted = true;
 	return STATUS_OK;
 }

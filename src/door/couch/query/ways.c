@@ -45,13 +45,6 @@ struct ways {
 	bool pinned;        /* by a bookmark: the order is given */
 };
 
-/* The part of its rows that a way reads until it has the page, if matches lie evenly in them. */
-static double
-ways_share(const struct ways *w)
-{
-	return w->wanted < w->fewest ? (double)w->wanted / (double)w->fewest : 1;
-}
-
 static enum status
 ways_offer(struct ways *w, const struct way *way)
 {
@@ -67,7 +60,7 @@ ways_offer(struct ways *w, const struct way *way)
 static double
 way_cost(const struct ways *w, const struct way *way)
 {
-	return way->whole + way->paged * ways_share(w);
+	return way->whole + choice_cost_until(way->paged, w->wanted, w->fewest);
 }
 
 /* ---- One way ---- */

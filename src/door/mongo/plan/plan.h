@@ -78,8 +78,6 @@ struct candidate;
 /* One branch of a $or. */
 struct plan_branch {
 	const struct candidate *asked; /* of an index (plan_int.h); NULL: by `ids` */
-	const struct index_range *ranges;
-	size_t range_count;
 	struct value_set ids;
 };
 

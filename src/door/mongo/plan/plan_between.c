@@ -90,11 +90,11 @@ plan_between_make(struct call *c, const struct choosing *x, const struct index_d
 	struct index_work w = { .arena = x->q->arena };
 	struct index_range *range = arena_alloc(x->q->arena, sizeof(*range));
 
-	*ret = (struct candidate){
-		.def = def, .foreign = plan_is_foreign(x->ask, def), .ranges = 1, .between = range
-	};
 	if (!range)
 		return STATUS_LIMIT;
+	TRY(plan_candidate_begin(x, def, ret));
+	ret->between = true;
+	ret->keys = (struct key_ranges){ .items = range, .count = 1 };
 	TRY(plan_between_check(c, x->ask, index_key_of(def), ret->foreign));
 	if (def->hashed)
 		return call_fail(c, BETWEEN_OTHER_KEY,
@@ -109,6 +109,6 @@ plan_between_make(struct call *c, const struct choosing *x, const struct index_d
 	ret->min = x->ask->min;
 	ret->max = x->ask->max;
 	plan_sort_look(x, ret);
-	ret->covers = plan_covers(x, def);
+	ret->covers = plan_covers(x, ret);
 	return STATUS_OK;
 }

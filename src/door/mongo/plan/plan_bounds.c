@@ -93,24 +93,3 @@ plan_path_has_number(struct str path)
 	}
 	return false;
 }
-
-/* Documents of this transaction may have arrays that its definitions do not know of yet. */
-static bool
-has_written(const struct choosing *x)
-{
-	struct kv_tx_stats stats = kv_tx_stats(x->p->tx);
-
-	return stats.sets || stats.clears;
-}
-
-uint32_t
-plan_arrays_of(const struct choosing *x, const struct index_def *def)
-{
-	return has_written(x) ? UINT32_MAX : index_def_arrays(def);
-}
-
-uint32_t
-plan_cuts_of(const struct choosing *x, const struct index_def *def)
-{
-	return has_written(x) ? UINT32_MAX : index_def_cuts(def);
-}

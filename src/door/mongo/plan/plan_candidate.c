@@ -6,8 +6,11 @@
 void
 plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask, struct mql *q)
 {
+	struct kv_tx_stats stats = kv_tx_stats(p->tx);
+
 	*x = (struct choosing){ .p = p, .ask = ask, .q = q, .work.arena = q->arena };
 	x->order = plan_order(ask->texts, &x->work);
+	x->has_written = stats.sets || stats.clears;
 	mql_match_demands(ask->match, &x->demands, &x->count);
 }
 
@@ -65,30 +68,45 @@ column_ask(const struct choosing *x, struct str path, bool many, bool foreign,
 	return *ret_any ? value_set_of(&x->order, &bounds, ret) : STATUS_OK;
 }
 
-/*
- * What may be asked of an index: values of its first columns, and bounds of one more. Of columns
- * that documents have arrays at, one may be asked: another one's demand may be met by another
- * element.
- */
+enum status
+plan_candidate_begin(const struct choosing *x, const struct index_def *def, struct candidate *ret)
+{
+	struct str *names = arena_alloc(x->q->arena, def->column_count * sizeof(*names));
+	struct bson_element e;
+	struct bson_iter i;
+	size_t at = 0;
+
+	if (!names)
+		return STATUS_LIMIT;
+	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e); at++)
+		names[at] = e.name;
+	assert(at == def->column_count);
+	*ret = (struct candidate){
+		.def = def,
+		.names = names,
+		.arrays = x->has_written ? UINT32_MAX : index_def_arrays(def),
+		.cuts = x->has_written ? UINT32_MAX : index_def_cuts(def),
+		.foreign = plan_is_foreign(x->ask, def),
+		.ranges = 1,
+	};
+	return STATUS_OK;
+}
+
 enum status
 plan_candidate_make(const struct choosing *x, const struct index_def *def, struct candidate *ret)
 {
-	uint32_t many = plan_arrays_of(x, def), used = 0;
-	struct bson_element e;
-	struct bson_iter i;
+	uint32_t used = 0;
 	bool any = true;
 
-	*ret = (struct candidate){ .def = def,
-				   .foreign = plan_is_foreign(x->ask, def),
-				   .ranges = 1 };
-	bson_iter_begin(&i, index_key_of(def));
-	while (any && !ret->bounded && ret->points < def->column_count && bson_iter_read(&i, &e)) {
+	TRY(plan_candidate_begin(x, def, ret));
+	while (any && !ret->bounded && ret->points < def->column_count) {
 		size_t at = ret->points;
 		struct value_set *column = &ret->columns[at];
+		bool many = ret->arrays & (1u << at);
 
-		if (many & (1u << at) && used & many)
+		if (many && used & ret->arrays)
 			break;
-		TRY(column_ask(x, e.name, many & (1u << at), ret->foreign, column, &any));
+		TRY(column_ask(x, ret->names[at], many, ret->foreign, column, &any));
 		if (!any)
 			break;
 		if (column->count * ret->ranges > KEY_RANGES)
@@ -104,7 +122,7 @@ plan_candidate_make(const struct choosing *x, const struct index_def *def, struc
 		ret->points += !ret->bounded;
 	}
 	plan_sort_look(x, ret);
-	ret->covers = !x->ask->changes && plan_covers(x, def);
+	ret->covers = !x->ask->changes && plan_covers(x, ret);
 	if (ret->covers)
 		ret->distinct = plan_distinct_columns(x, ret);
 	return STATUS_OK;
@@ -305,47 +323,57 @@ plan_index_has_all(const struct choosing *x, const struct index_def *def)
 	return false;
 }
 
-/* ---- The plan ---- */
+/* ---- What is read ---- */
 
 enum status
-plan_candidate_ranges(const struct choosing *x, const struct candidate *best, struct plan *plan)
+plan_candidate_ranges(const struct choosing *x, struct candidate *one)
 {
-	const struct key_columns columns = { .allowed = best->columns,
-					     .used = best->points + best->bounded };
-	struct key_ranges ranges;
+	const struct key_columns columns = { .allowed = one->columns,
+					     .used = one->points + one->bounded };
 
-	plan->ranges = best->between;
-	plan->range_count = 1;
-	if (best->between)
+	if (one->keys.items)
 		return STATUS_OK;
-	TRY(key_ranges_make(x->p->db, best->def, &columns, &x->order, &ranges));
-	plan->ranges = ranges.items;
-	plan->range_count = ranges.count;
+	assert(!one->between);
+	return key_ranges_make(x->p->db, one->def, &columns, &x->order, &one->keys);
+}
+
+enum status
+plan_candidate_count(const struct choosing *x, struct candidate *one)
+{
+	TRY(plan_candidate_ranges(x, one));
+	return choice_count_rows(&one->keys, x->p->tx, x->p->db, PLAN_COUNT_FEW, &one->rows);
+}
+
+enum status
+plan_candidate_walked(const struct choosing *x, struct candidate *sorts, uint64_t found,
+		      uint64_t *ret)
+{
+	TRY(plan_candidate_count(x, sorts));
+	*ret = sorts->rows;
+	if (x->ask->most)
+		*ret = (uint64_t)choice_cost_until((double)sorts->rows, x->ask->most, found);
 	return STATUS_OK;
 }
 
 /* ---- Which one ---- */
 
-/* True if `a` is asked rather than `b`. */
+/* One that finds at most a document is the best. */
+static struct choice_merits
+candidate_merits(const struct candidate *c)
+{
+	bool one = c->def->flags & INDEX_UNIQUE && c->points == c->def->column_count;
+
+	return (struct choice_merits){ { one, (int64_t)c->points, c->bounded, c->sorts,
+					 -(int64_t)c->ranges, c->covers,
+					 -(int64_t)c->def->column_count } };
+}
+
 bool
 plan_candidate_is_better(const struct candidate *a, const struct candidate *b)
 {
-	bool a_one = a->def->flags & INDEX_UNIQUE && a->points == a->def->column_count;
-	bool b_one = b->def->flags & INDEX_UNIQUE && b->points == b->def->column_count;
+	const struct choice_merits left = candidate_merits(a), right = candidate_merits(b);
 
-	if (a_one != b_one)
-		return a_one;
-	if (a->points != b->points)
-		return a->points > b->points;
-	if (a->bounded != b->bounded)
-		return a->bounded;
-	if (a->sorts != b->sorts)
-		return a->sorts;
-	if (a->ranges != b->ranges)
-		return a->ranges < b->ranges;
-	if (a->covers != b->covers)
-		return a->covers;
-	return a->def->column_count < b->def->column_count;
+	return choice_prefers(&left, &right);
 }
 
 /* False for those that are built, or hidden. */
@@ -353,32 +381,6 @@ bool
 plan_index_is_usable(const struct index_def *def)
 {
 	return index_is_readable(def) && !bson_find_true(def->spec, STR("hidden"));
-}
-
-enum status
-plan_candidate_count(const struct choosing *x, const struct candidate *one, uint64_t *ret)
-{
-	struct arena_mark mark = arena_mark(x->q->arena);
-	struct plan plan = { 0 };
-	size_t count;
-
-	TRY(plan_candidate_ranges(x, one, &plan));
-	count = plan.range_count < INDEX_COUNT_RANGES ? plan.range_count : INDEX_COUNT_RANGES;
-	TRY(index_ranges_count(x->p->tx, x->p->db, plan.ranges, count, PLAN_COUNT_FEW, ret));
-	if (count)
-		*ret = *ret * plan.range_count / count;
-	arena_reset(x->q->arena, mark);
-	return STATUS_OK;
-}
-
-enum status
-plan_candidate_walked(const struct choosing *x, const struct candidate *sorts, uint64_t found,
-		      uint64_t *ret)
-{
-	TRY(plan_candidate_count(x, sorts, ret));
-	if (x->ask->most && x->ask->most < found)
-		*ret = (uint64_t)((double)*ret * (double)x->ask->most / (double)found);
-	return STATUS_OK;
 }
 
 enum status

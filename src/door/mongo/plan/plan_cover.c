@@ -5,58 +5,42 @@
  */
 #include <endian.h>
 
-#include "door/mongo/index/index.h"
 #include "door/mongo/plan/plan_int.h"
-
-static bool
-index_has_field(const struct index_def *def, struct str name)
-{
-	struct bson_element e;
-	struct bson_iter i;
-
-	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e);)
-		if (str_eq(e.name, name))
-			return true;
-	return false;
-}
+#include "index/plan/cover.h"
 
 bool
-plan_covers(const struct choosing *x, const struct index_def *def)
+plan_covers(const struct choosing *x, const struct candidate *one)
 {
+	const struct cover columns = { one->names, one->def->column_count, { 0 } };
 	const struct plan_cover *cover = x->ask->cover;
 	struct bson_element e;
 	struct bson_iter i;
 
-	if (!cover || !(def->flags & INDEX_COVERING) || plan_arrays_of(x, def))
+	if (!cover || !(one->def->flags & INDEX_COVERING) || one->arrays)
 		return false;
-	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e);)
-		if (memchr(e.name.ptr, '.', e.name.len))
+	for (size_t at = 0; at < columns.count; at++)
+		if (memchr(one->names[at].ptr, '.', one->names[at].len))
 			return false;
 	/* Operators around conditions are no fields, so nothing covers them. */
 	for (bson_iter_begin(&i, cover->filter); bson_iter_read(&i, &e);)
-		if (!index_has_field(def, e.name))
+		if (!cover_has(&columns, e.name))
 			return false;
-	for (size_t k = 0; k < cover->count; k++)
-		if (!index_has_field(def, cover->fields[k]))
-			return false;
-	return true;
+	return cover_has_all(&columns, cover->fields, cover->count);
 }
 
 size_t
 plan_distinct_columns(const struct choosing *x, const struct candidate *one)
 {
 	const struct plan_cover *cover = x->ask->cover;
-	struct bson_element e;
-	struct bson_iter i;
-	size_t at = 0, found = 0, looked = bson_count(cover->filter);
+	size_t found = 0, looked = bson_count(cover->filter);
 
 	/* Texts that a collation takes for equal may be wanted each. */
-	if (!cover->distinct.ptr || plan_cuts_of(x, one->def) || one->def->hashed ||
-	    one->def->collation.len || x->ask->texts)
+	if (!cover->distinct.ptr || one->cuts || one->def->hashed || one->def->collation.len ||
+	    x->ask->texts)
 		return 0;
-	for (bson_iter_begin(&i, index_key_of(one->def)); bson_iter_read(&i, &e); at++) {
-		found += bson_find(cover->filter, e.name, NULL);
-		if (str_eq(e.name, cover->distinct))
+	for (size_t at = 0; at < one->def->column_count; at++) {
+		found += bson_find(cover->filter, one->names[at], NULL);
+		if (str_eq(one->names[at], cover->distinct))
 			return found == looked ? at + 1 : 0;
 		/* Of other values in front of it, each has entries of its own. */
 		if (at >= one->points || one->columns[at].count != 1)
@@ -65,29 +49,20 @@ plan_distinct_columns(const struct choosing *x, const struct candidate *one)
 	return 0;
 }
 
-static bool
-cover_looks_at(const struct plan_cover *cover, struct str name)
-{
-	for (size_t k = 0; k < cover->count; k++)
-		if (str_eq(cover->fields[k], name))
-			return true;
-	return bson_find(cover->filter, name, NULL);
-}
-
 void
-plan_columns_choose(const struct plan_cover *cover, const struct index_def *def,
+plan_columns_choose(const struct plan_cover *cover, const struct candidate *one,
 		    struct plan_columns *ret)
 {
-	struct bson_element e;
-	struct bson_iter i;
-	size_t at = 0;
+	const struct cover fields = { cover->fields, cover->count, { 0 } };
 
 	*ret = (struct plan_columns){ 0 };
-	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e); at++) {
-		if (!cover_looks_at(cover, e.name))
+	for (size_t at = 0; at < one->def->column_count; at++) {
+		struct str name = one->names[at];
+
+		if (!cover_has(&fields, name) && !bson_find(cover->filter, name, NULL))
 			continue;
 		/* A name of BSON has its NUL behind it. */
-		ret->names[at] = str_of(e.name.ptr, e.name.len + 1);
+		ret->names[at] = str_of(name.ptr, name.len + 1);
 		ret->bytes += ret->names[at].len;
 		ret->count = at + 1;
 	}

@@ -10,7 +10,7 @@ candidate_is_by_id(const struct candidate *one)
 }
 
 static enum status
-plan_make(const struct choosing *x, const struct candidate *best, struct plan *plan)
+plan_make(const struct choosing *x, struct candidate *best, struct plan *plan)
 {
 	plan->kind = x->ask->changes ? PLAN_IDS : PLAN_INDEX;
 	plan->def = best->def;
@@ -21,7 +21,7 @@ plan_make(const struct choosing *x, const struct candidate *best, struct plan *p
 
 		if (!columns)
 			return STATUS_LIMIT;
-		plan_columns_choose(x->ask->cover, best->def, columns);
+		plan_columns_choose(x->ask->cover, best, columns);
 		plan->covered = columns;
 		plan->distinct = best->distinct;
 	}
@@ -37,7 +37,9 @@ plan_make(const struct choosing *x, const struct candidate *best, struct plan *p
 		*asked = *best;
 		plan->asked = asked;
 	}
-	TRY(plan_candidate_ranges(x, best, plan));
+	TRY(plan_candidate_ranges(x, best));
+	plan->ranges = best->keys.items;
+	plan->range_count = best->keys.count;
 	if (best->sorts && best->merges && plan->range_count > 1 && plan->kind == PLAN_INDEX)
 		plan->merged = best->points;
 	return STATUS_OK;
@@ -62,14 +64,14 @@ candidate_can_sort(const struct choosing *x, struct candidate *one)
  * the other one as many are read as it takes to find what is wanted, if all are spread evenly.
  */
 static enum status
-choose_sorted(const struct choosing *x, struct candidate *best, const struct candidate *sorts)
+choose_sorted(const struct choosing *x, struct candidate *best, struct candidate *sorts)
 {
-	uint64_t found, walked;
+	uint64_t walked;
 
 	if (best->def && !best->sorts) {
-		TRY(plan_candidate_count(x, best, &found));
-		TRY(plan_candidate_walked(x, sorts, found, &walked));
-		if (found < walked)
+		TRY(plan_candidate_count(x, best));
+		TRY(plan_candidate_walked(x, sorts, best->rows, &walked));
+		if (best->rows < walked)
 			return STATUS_OK;
 	}
 	if (!best->def || !best->sorts)

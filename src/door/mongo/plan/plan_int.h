@@ -4,6 +4,7 @@
 
 #include "door/mongo/plan/plan.h"
 #include "index/bson/form.h"
+#include "index/plan/choice.h"
 
 /* What a place begins with. */
 struct place_head {
@@ -41,6 +42,9 @@ MUST_USE enum status plan_bounds_narrow(const struct value_order *o, const struc
 /* What may be asked of an index. */
 struct candidate {
 	const struct index_def *def;
+	const struct str *names; /* of its columns */
+	uint32_t arrays;         /* columns that documents may have arrays at */
+	uint32_t cuts;           /* those with values that may be cut in keys */
 	bool foreign; /* it orders texts otherwise than the query: only other values are asked */
 	struct value_set columns[INDEX_COLUMNS];
 	size_t points; /* of so many columns first, each a value by itself */
@@ -49,8 +53,10 @@ struct candidate {
 	bool sorts;  /* its entries are in the order of the sort: */
 	bool merges; /* if its ranges are merged */
 	bool sorts_reverse;
-	/* Instead of all that: of `min` and `max`, either of which may be NULL. NULL: no. */
-	const struct index_range *between;
+	struct key_ranges keys; /* of plan_candidate_ranges(); items NULL: not made yet */
+	uint64_t rows;          /* of plan_candidate_count() */
+	/* Instead of what columns are asked for: of `min` and `max`, one of which may be NULL. */
+	bool between;
 	const struct bson_value *min;
 	const struct bson_value *max;
 	bool covers;     /* it has all that is looked at */
@@ -64,6 +70,7 @@ struct choosing {
 	struct mql *q;
 	struct index_work work;
 	struct value_order order; /* that of the question, with this work or another one's */
+	bool has_written;         /* documents may have arrays that no definition knows of yet */
 	const struct mql_demand *demands;
 	size_t count;
 };
@@ -76,10 +83,6 @@ plan_order(const struct bson_texts *texts, struct index_work *w)
 }
 
 /* ---- Columns (plan_bounds.c) ---- */
-
-/* Columns that documents may have arrays at, and those with values that were cut. */
-uint32_t plan_arrays_of(const struct choosing *x, const struct index_def *def);
-uint32_t plan_cuts_of(const struct choosing *x, const struct index_def *def);
 
 /* True if the value, or one inside of it, is a text that a collation orders. */
 bool plan_has_text(const struct bson_value *v);
@@ -105,11 +108,11 @@ MUST_USE enum status plan_between_make(struct call *c, const struct choosing *x,
 
 /* ---- Answers from an index alone (plan_cover.c) ---- */
 
-bool plan_covers(const struct choosing *x, const struct index_def *def);
+bool plan_covers(const struct choosing *x, const struct candidate *one);
 /* Of one that covers: how many columns tell all that the filter and the distinct value are. */
 size_t plan_distinct_columns(const struct choosing *x, const struct candidate *one);
 /* Of an index that covers: what is looked at. */
-void plan_columns_choose(const struct plan_cover *cover, const struct index_def *def,
+void plan_columns_choose(const struct plan_cover *cover, const struct candidate *one,
 			 struct plan_columns *ret);
 /* The document of an entry's values, in the arena: as much of it as is looked at. */
 MUST_USE enum status plan_covered_document(const struct plan_columns *columns, struct str values,
@@ -126,7 +129,7 @@ void plan_sort_look(const struct choosing *x, struct candidate *one);
  * Makes of `plan`, which is that by `_id`, one by branches, if each of them has an index. `sorts`:
  * an index gives the order that is asked for, and may read less; or NULL.
  */
-MUST_USE enum status plan_or_choose(const struct choosing *x, const struct candidate *sorts,
+MUST_USE enum status plan_or_choose(const struct choosing *x, struct candidate *sorts,
 				    struct plan *plan, bool *ret_chosen);
 
 struct mql_branch;
@@ -151,7 +154,7 @@ MUST_USE enum status plan_or_branch(const struct choosing *x, plan_suits *suits,
  * Changes `plan`, which is that by `_id`, into one that merges the branches, if each of them has an
  * index in the order of the sort. `sorts`: as above.
  */
-MUST_USE enum status plan_or_sort(const struct choosing *x, const struct candidate *sorts,
+MUST_USE enum status plan_or_sort(const struct choosing *x, struct candidate *sorts,
 				  struct plan *plan, bool *ret_chosen);
 
 /* ---- Values of `_id` (plan_points.c) ---- */
@@ -175,6 +178,9 @@ MUST_USE enum status plan_points_choose(const struct plan_ask *ask,
 
 void plan_choosing_begin(struct choosing *x, struct plain *p, const struct plan_ask *ask,
 			 struct mql *q);
+/* What is known of an index, of which nothing is asked. */
+MUST_USE enum status plan_candidate_begin(const struct choosing *x, const struct index_def *def,
+					  struct candidate *ret);
 /*
  * What may be asked of an index: values of its first columns, and bounds of one more. Of columns
  * at which documents have arrays only one may be asked: the demands of two may be met by different
@@ -189,20 +195,18 @@ bool plan_index_is_usable(const struct index_def *def);
 /* True if `a` is asked rather than `b`. */
 bool plan_candidate_is_better(const struct candidate *a, const struct candidate *b);
 /*
- * Likewise of one that gives the order that is asked for, if documents that match lie evenly in it,
- * and there are `found`: it is read until there are as many as are wanted.
+ * Counts one that gives the order that is asked for, if documents that match lie evenly in it, and
+ * there are `found`: it is read until there are as many as are wanted.
  */
-MUST_USE enum status plan_candidate_walked(const struct choosing *x, const struct candidate *sorts,
+MUST_USE enum status plan_candidate_walked(const struct choosing *x, struct candidate *sorts,
 					   uint64_t found, uint64_t *ret);
 /* The best index for the demands, of those that suit; `def` is NULL if none is of use. */
 MUST_USE enum status plan_index_best(const struct choosing *x, plan_suits *suits,
 				     struct candidate *ret);
-/* About how many entries a candidate reads. */
-MUST_USE enum status plan_candidate_count(const struct choosing *x, const struct candidate *one,
-					  uint64_t *ret);
-/* Sets the ranges of a candidate: in the order of keys, without those that are empty. */
-MUST_USE enum status plan_candidate_ranges(const struct choosing *x, const struct candidate *one,
-					   struct plan *plan);
+/* Makes `keys`, unless they are made. */
+MUST_USE enum status plan_candidate_ranges(const struct choosing *x, struct candidate *one);
+/* Sets `rows`: about how many entries a candidate reads. */
+MUST_USE enum status plan_candidate_count(const struct choosing *x, struct candidate *one);
 /* ---- By an index (plan_index.c): `plan` is that by `_id`, which is changed ---- */
 
 /* By the best one, unless that by `_id` is as good. */

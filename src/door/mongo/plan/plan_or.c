@@ -22,6 +22,7 @@ plan_or_demands(const struct choosing *x, const struct mql_branch *branch,
 				  .ask = ask,
 				  .q = x->q,
 				  .order = x->order,
+				  .has_written = x->has_written,
 				  .demands = all,
 				  .count = x->count + branch->count };
 	return STATUS_OK;
@@ -32,8 +33,6 @@ plan_or_branch(const struct choosing *x, plan_suits *suits, struct plan_branch *
 	       uint64_t *entries, bool *ret_any)
 {
 	struct candidate *one = arena_alloc(x->q->arena, sizeof(*one));
-	struct plan plan = { 0 };
-	uint64_t count;
 
 	if (!one)
 		return STATUS_LIMIT;
@@ -41,12 +40,9 @@ plan_or_branch(const struct choosing *x, plan_suits *suits, struct plan_branch *
 	*ret_any = one->def;
 	if (!one->def)
 		return STATUS_OK;
-	TRY(plan_candidate_count(x, one, &count));
-	*entries += count;
-	TRY(plan_candidate_ranges(x, one, &plan));
-	*ret = (struct plan_branch){ .asked = one,
-				     .ranges = plan.ranges,
-				     .range_count = plan.range_count };
+	TRY(plan_candidate_count(x, one));
+	*entries += one->rows;
+	*ret = (struct plan_branch){ .asked = one };
 	return STATUS_OK;
 }
 
@@ -72,7 +68,7 @@ branch_choose(const struct choosing *x, const struct mql_branch *branch, struct 
 }
 
 enum status
-plan_or_choose(const struct choosing *x, const struct candidate *sorts, struct plan *plan,
+plan_or_choose(const struct choosing *x, struct candidate *sorts, struct plan *plan,
 	       bool *ret_chosen)
 {
 	const struct mql_branch *branches;

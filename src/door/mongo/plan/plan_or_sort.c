@@ -16,18 +16,12 @@ static bool
 columns_are_sorted(const struct choosing *x, const struct candidate *one)
 {
 	const struct mql_sort_by *by = x->ask->sort;
-	size_t count = mql_sort_by_count(by), at = 0, k = 0;
-	struct bson_element e;
-	struct bson_iter i;
+	size_t count = mql_sort_by_count(by), k = 0;
 	bool descending;
 
-	for (bson_iter_begin(&i, index_key_of(one->def)); bson_iter_read(&i, &e); at++) {
-		if (at < one->points)
-			continue;
-		if (k == count || !str_eq(mql_sort_by_path(by, k, &descending), e.name))
+	for (size_t at = one->points; at < one->def->column_count; at++, k++)
+		if (k == count || !str_eq(mql_sort_by_path(by, k, &descending), one->names[at]))
 			return false;
-		k++;
-	}
 	return k == count ||
 	       (k + 1 == count && str_eq(mql_sort_by_path(by, k, &descending), STR("_id")));
 }
@@ -35,9 +29,8 @@ columns_are_sorted(const struct choosing *x, const struct candidate *one)
 static bool
 candidate_can_merge(const struct choosing *x, const struct candidate *one)
 {
-	return one->sorts && !one->foreign && !one->def->hashed && !plan_arrays_of(x, one->def) &&
-	       !plan_cuts_of(x, one->def) && one->ranges <= PLAN_MERGED &&
-	       columns_are_sorted(x, one);
+	return one->sorts && !one->foreign && !one->def->hashed && !one->arrays && !one->cuts &&
+	       one->ranges <= PLAN_MERGED && columns_are_sorted(x, one);
 }
 
 /* Chooses the index of a branch, and adds the entries that it reads to `*entries`. */
@@ -55,12 +48,11 @@ branch_make(const struct choosing *x, const struct mql_branch *branch, struct pl
 }
 
 enum status
-plan_or_sort(const struct choosing *x, const struct candidate *sorts, struct plan *plan,
-	     bool *ret_chosen)
+plan_or_sort(const struct choosing *x, struct candidate *sorts, struct plan *plan, bool *ret_chosen)
 {
 	const struct mql_branch *branches;
 	struct plan_branch *made;
-	uint64_t entries = 0, walked;
+	uint64_t entries = 0;
 	size_t count, ranges = 0;
 	bool any = true;
 
@@ -78,13 +70,13 @@ plan_or_sort(const struct choosing *x, const struct candidate *sorts, struct pla
 		/* Keys of descending columns differ, so these cannot be compared with others. */
 		if (!any || made[i].asked->sorts_reverse != made[0].asked->sorts_reverse)
 			return STATUS_OK;
-		ranges += made[i].range_count;
+		ranges += made[i].asked->keys.count;
 	}
 	if (ranges > PLAN_MERGED)
 		return STATUS_OK;
 	if (sorts) {
-		TRY(plan_candidate_count(x, sorts, &walked));
-		if (walked <= entries)
+		TRY(plan_candidate_count(x, sorts));
+		if (sorts->rows <= entries)
 			return STATUS_OK;
 	}
 	plan->kind = PLAN_INDEX;

@@ -79,7 +79,8 @@ gather_branch(struct plan_walk *w, const struct plan_branch *branch, struct gath
 	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
 
 	if (branch->asked)
-		TRY(gather_ranges(w, branch->asked->def, branch->ranges, branch->range_count, g));
+		TRY(gather_ranges(w, branch->asked->def, branch->asked->keys.items,
+				  branch->asked->keys.count, g));
 	for (size_t i = 0; i < branch->ids.count && !g->full; i++) {
 		buf_clear(&key);
 		TRY(plain_index_id(branch->ids.items[i].low.value, &key, w->p->err));
@@ -154,12 +155,11 @@ list_merged(const struct plan *plan, struct arena *arena, const struct key_merge
 	for (size_t i = 0; !plan->branch_count && i < plan->range_count; i++)
 		list[at++] = (struct key_merge_range){ plan->def, &plan->ranges[i], plan->merged };
 	for (size_t i = 0; i < plan->branch_count; i++) {
-		const struct plan_branch *branch = &plan->branches[i];
+		const struct candidate *asked = plan->branches[i].asked;
 
-		for (size_t k = 0; k < branch->range_count; k++)
-			list[at++] = (struct key_merge_range){ branch->asked->def,
-							       &branch->ranges[k],
-							       branch->asked->points };
+		for (size_t k = 0; k < asked->keys.count; k++)
+			list[at++] = (struct key_merge_range){ asked->def, &asked->keys.items[k],
+							       asked->points };
 	}
 	assert(at == plan->range_count);
 	return STATUS_OK;
