@@ -195,6 +195,17 @@ arena_dup(struct arena *a, struct str s)
 	return str_of(p, s.len);
 }
 
+enum status
+arena_copy(struct arena *a, struct str s, struct str *ret)
+{
+	struct str copy = arena_dup(a, s);
+
+	if (!copy.ptr)
+		return STATUS_LIMIT;
+	*ret = copy;
+	return STATUS_OK;
+}
+
 struct str
 arena_dup_beyond(struct arena *a, struct str s, size_t beyond)
 {
@@ -303,4 +314,18 @@ arena_grow(struct arena *arena, void *array, size_t count, size_t *cap, size_t e
 		memcpy(grown, array, count * elem_bytes);
 	*cap = wanted;
 	return grown;
+}
+
+enum status
+arena_room(struct arena *arena, void *array, size_t count, size_t *cap, size_t elem_bytes)
+{
+	void *grown;
+
+	/* Arrays are of any type, and a pointer to a pointer to it is no `void **`. */
+	memcpy(&grown, array, sizeof(grown));
+	grown = arena_grow(arena, grown, count, cap, elem_bytes);
+	if (!grown)
+		return STATUS_LIMIT;
+	memcpy(array, &grown, sizeof(grown));
+	return STATUS_OK;
 }

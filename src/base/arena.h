@@ -48,9 +48,12 @@ char *arena_bytes(struct arena *a, size_t n);
 /* Copies `s` and adds a NUL that the length does not count. `ptr` is NULL on failure. */
 struct str arena_dup(struct arena *a, struct str s);
 
+/* The same into `*ret`. STATUS_LIMIT on failure. */
+MUST_USE enum status arena_copy(struct arena *a, struct str s, struct str *ret);
+
 /*
- * The same for what has to be said about a limit that was reached: may pass the arena's own limit
- * by `beyond` bytes.
+ * arena_dup() for what has to be said about a limit that was reached: may pass the arena's own
+ * limit by `beyond` bytes.
  */
 struct str arena_dup_beyond(struct arena *a, struct str s, size_t beyond);
 
@@ -63,6 +66,9 @@ struct str arena_printf(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
  * arena is full.
  */
 void *arena_grow(struct arena *a, void *array, size_t count, size_t *cap, size_t elem_bytes);
+/* The same for the array that `array` points to. STATUS_LIMIT when the arena is full. */
+MUST_USE enum status arena_room(struct arena *a, void *array, size_t count, size_t *cap,
+				size_t elem_bytes);
 
 /* arena_reset() frees everything that was allocated after the mark. */
 struct arena_mark arena_mark(const struct arena *a);

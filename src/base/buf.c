@@ -184,3 +184,10 @@ buf_consume(struct buf *b, size_t n)
 	if (b->len)
 		memmove(b->ptr, b->ptr + n, b->len);
 }
+
+void
+buf_set(struct buf *b, struct str s)
+{
+	buf_clear(b);
+	buf_append_str(b, s);
+}

@@ -8,6 +8,7 @@
 #ifndef FROND_BASE_BUF_H
 #define FROND_BASE_BUF_H
 
+#include "base/arena.h"
 #include "base/status.h"
 #include "base/str.h"
 
@@ -104,6 +105,20 @@ static inline MUST_USE enum status
 buf_status(const struct buf *b)
 {
 	return b->failed;
+}
+
+/* Replaces what is in the buffer by a copy of `s`, which lies elsewhere. */
+void buf_set(struct buf *b, struct str s);
+
+/*
+ * A copy of the bytes in the arena, with a NUL that the length does not count. As buf_status().
+ * Inline, since the program of JavaScript workers has buffers and no arenas.
+ */
+static inline MUST_USE enum status
+buf_copy(const struct buf *b, struct arena *arena, struct str *ret)
+{
+	TRY(buf_status(b));
+	return arena_copy(arena, buf_str(b), ret);
 }
 
 #endif

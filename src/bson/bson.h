@@ -280,8 +280,7 @@ bool bson_type_of_name(struct str name, enum bson_type *ret);
  * buf_status() at the end. More than BSON_DEPTH containers inside each other fail with
  * STATUS_LIMIT.
  *
- *     bson_builder_init(&b, &out);
- *     bson_begin(&b);
+ *     bson_open(&b, &out);
  *         bson_put_string(&b, STR("name"), text);
  *         bson_begin_array(&b, STR("tags"));
  *             bson_put(&b, STR(""), &value);           the builder counts the names of elements
@@ -307,6 +306,8 @@ struct bson_builder {
 };
 
 void bson_builder_init(struct bson_builder *b, struct buf *out);
+/* bson_builder_init() and bson_begin(). */
+void bson_open(struct bson_builder *b, struct buf *out);
 
 void bson_begin(struct bson_builder *b);             /* an outermost document */
 void bson_begin_outer_array(struct bson_builder *b); /* the bytes of an array's value, by itself */

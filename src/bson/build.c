@@ -174,6 +174,13 @@ bson_begin(struct bson_builder *b)
 }
 
 void
+bson_open(struct bson_builder *b, struct buf *out)
+{
+	bson_builder_init(b, out);
+	bson_begin(b);
+}
+
+void
 bson_begin_outer_array(struct bson_builder *b)
 {
 	assert(!b->depth);

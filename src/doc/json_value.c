@@ -70,6 +70,16 @@ json_value_members(const struct json_value *object, struct arena *arena, struct 
 }
 
 enum status
+json_read_members(struct str text, struct arena *arena, struct json_member **ret, size_t *ret_count,
+		  struct err *err)
+{
+	struct json_value object;
+
+	TRY(json_value_read(text, arena, &object, err));
+	return json_value_members(&object, arena, ret, ret_count, err);
+}
+
+enum status
 json_value_items(const struct json_value *array, struct arena *arena, struct json_value **ret,
 		 size_t *ret_count, struct err *err)
 {

@@ -30,6 +30,10 @@ MUST_USE enum status json_value_read(struct str text, struct arena *arena, struc
 MUST_USE enum status json_value_members(const struct json_value *object, struct arena *arena,
 					struct json_member **ret, size_t *ret_count,
 					struct err *err);
+/* The same of a text that is one object. */
+MUST_USE enum status json_read_members(struct str text, struct arena *arena,
+				       struct json_member **ret, size_t *ret_count,
+				       struct err *err);
 
 /* The elements of an array; STATUS_INVALID for another value. */
 MUST_USE enum status json_value_items(const struct json_value *array, struct arena *arena,

@@ -149,6 +149,54 @@ an_arena_formats(void **state)
 }
 
 static void
+a_copy_is_whole_or_is_left_alone(void **state)
+{
+	struct arena *a = arena_new(16);
+	struct buf b = BUF_INIT(8);
+	struct str copy = STR("untouched");
+
+	(void)state;
+	buf_append_cstr(&b, "before");
+	buf_set(&b, STR("bytes"));
+	assert_int_equal(buf_copy(&b, a, &copy), STATUS_OK);
+	assert_true(str_eq(copy, STR("bytes")));
+	assert_ptr_not_equal(copy.ptr, b.ptr);
+	assert_int_equal(copy.ptr[copy.len], 0);
+	assert_int_equal(arena_copy(a, STR("much more than is left"), &copy), STATUS_LIMIT);
+	assert_true(str_eq(copy, STR("bytes")));
+	buf_set(&b, STR("too much for it"));
+	assert_int_equal(buf_copy(&b, a, &copy), STATUS_LIMIT);
+	assert_true(str_eq(copy, STR("bytes")));
+	/* The failure is forgotten with what was there. */
+	buf_set(&b, STR("fits"));
+	assert_int_equal(buf_copy(&b, a, &copy), STATUS_OK);
+	assert_true(str_eq(copy, STR("fits")));
+	buf_release(&b);
+	arena_free(a);
+}
+
+static void
+an_array_keeps_its_elements_as_it_grows(void **state)
+{
+	struct arena *a = arena_new(4096);
+	uint32_t *numbers = NULL, *before;
+	size_t count = 0, cap = 0;
+
+	(void)state;
+	for (; count < 100; count++) {
+		assert_int_equal(arena_room(a, &numbers, count, &cap, sizeof(*numbers)), STATUS_OK);
+		numbers[count] = (uint32_t)count;
+	}
+	assert_true(cap >= count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(numbers[i], i);
+	before = numbers;
+	assert_int_equal(arena_room(a, &numbers, cap, &cap, 1024 * sizeof(*numbers)), STATUS_LIMIT);
+	assert_ptr_equal(numbers, before);
+	arena_free(a);
+}
+
+static void
 the_nth_allocation_and_all_after_it_fail(void **state)
 {
 	void *p;
@@ -209,6 +257,8 @@ main(void)
 		cmocka_unit_test(an_arena_hands_out_aligned_memory_up_to_its_limit),
 		cmocka_unit_test(a_reset_frees_what_came_after_the_mark_only),
 		cmocka_unit_test(an_arena_formats),
+		cmocka_unit_test(a_copy_is_whole_or_is_left_alone),
+		cmocka_unit_test(an_array_keeps_its_elements_as_it_grows),
 		cmocka_unit_test(the_nth_allocation_and_all_after_it_fail),
 	};
 

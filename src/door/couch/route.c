@@ -316,10 +316,7 @@ route_att(struct couch_req *r, struct str id, size_t first)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "The attachment's name is too long: the limit is %d bytes.",
 				      KV_LIMIT_KEY_BYTES);
-	TRY(buf_status(&joined));
-	name = arena_dup(r->arena, buf_str(&joined));
-	if (!name.ptr)
-		return STATUS_LIMIT;
+	TRY(buf_copy(&joined, r->arena, &name));
 	switch (r->method) {
 	case COUCH_GET:
 		return couch_att_get(r, id, name);

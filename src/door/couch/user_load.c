@@ -22,9 +22,7 @@ user_load_hash(const struct json_member *members, size_t count,
 				      "The value of a password is a string.");
 	TRY(couch_user_hash(password->string, access, how, &v, fail));
 	couch_user_doc_write(&v, members, count, &out);
-	TRY(buf_status(&out));
-	*text = arena_dup(arena, buf_str(&out));
-	return text->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&out, arena, text);
 }
 
 static enum status
@@ -35,11 +33,9 @@ user_load_prepare(struct str id, struct str *text, const struct access_settings 
 	const struct couch_user_writer writer = { arena, &admin, true };
 	const struct json_value *deleted;
 	struct json_member *members;
-	struct json_value value;
 	size_t count;
 
-	TRY(json_value_read(*text, arena, &value, &fail->err));
-	TRY(json_value_members(&value, arena, &members, &count, &fail->err));
+	TRY(json_read_members(*text, arena, &members, &count, &fail->err));
 	deleted = json_value_find(members, count, "_deleted");
 	if (couch_user_of_id(id).ptr && (!deleted || deleted->kind != JSON_TRUE))
 		TRY(user_load_hash(members, count, access, arena, text, fail));

@@ -105,8 +105,7 @@ answer_begin(struct request *q, uint32_t flags)
 		q->from = wire_begin_msg(&c->out, q->id,
 					 flags | (q->msg.flags & WIRE_CHECKSUM_PRESENT));
 	q->document = c->out.len;
-	bson_builder_init(&q->reply, &c->out);
-	bson_begin(&q->reply);
+	bson_open(&q->reply, &c->out);
 }
 
 /* Drops what was answered, and begins again with nothing. */
@@ -121,8 +120,7 @@ answer_restart(struct request *q)
 	assert(q->document <= c->out.len);
 	c->out.failed = STATUS_OK;
 	c->out.len = q->document;
-	bson_builder_init(&q->reply, &c->out);
-	bson_begin(&q->reply);
+	bson_open(&q->reply, &c->out);
 }
 
 static void

@@ -305,8 +305,7 @@ survey_body(struct kv_tx *tx, void *arg)
 			TRY(chore_pass_over(INDEX_CHORE_BUILD, db->name, status, kv_tx_err(tx)));
 	}
 	s->more = page.more;
-	buf_clear(&s->last);
-	buf_append_str(&s->last, buf_str(&last));
+	buf_set(&s->last, buf_str(&last));
 	return buf_status(&s->last);
 }
 

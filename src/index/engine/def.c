@@ -76,8 +76,7 @@ def_is_of_this_collator(const struct index_def *def)
 static void
 key_defs(struct buf *key, const struct catalog_db *db)
 {
-	buf_clear(key);
-	buf_append_str(key, db->prefix);
+	buf_set(key, db->prefix);
 	tuple_put_u64(key, INDEX_SPACE_DEFS);
 }
 

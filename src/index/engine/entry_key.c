@@ -7,8 +7,7 @@
 void
 index_key_entries(struct buf *key, const struct catalog_db *db, uint64_t number)
 {
-	buf_clear(key);
-	buf_append_str(key, db->prefix);
+	buf_set(key, db->prefix);
 	tuple_put_u64(key, INDEX_SPACE_ENTRIES);
 	tuple_put_u64(key, number);
 }

@@ -31,8 +31,7 @@ static enum status
 range_copy(const struct buf *key, struct index_work *w, struct str *ret)
 {
 	TRY(catalog_key_status(key));
-	*ret = arena_dup(w->arena, buf_str(key));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(w->arena, buf_str(key), ret);
 }
 
 enum status
@@ -87,10 +86,8 @@ index_place_make(const struct catalog_db *db, const struct index_def *def,
 	*ret_known = !range.cut;
 	index_key_entries(&key, db, def->number);
 	prefix = key.len;
-	buf_clear(&key);
-	buf_append_str(&key, str_skip(range.begin, prefix));
+	buf_set(&key, str_skip(range.begin, prefix));
 	(void)index_key_put_id(&key, def->form, id);
 	TRY(catalog_key_status(&key));
-	*ret = arena_dup(w->arena, buf_str(&key));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(w->arena, buf_str(&key), ret);
 }

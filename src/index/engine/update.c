@@ -109,14 +109,11 @@ kept_write(struct index_writer *writer)
 static bool
 kept_add(struct index_writer *writer, const struct kv_pair *pair)
 {
-	struct kv_pair *grown;
 	struct kv_pair copy;
 
-	grown = arena_grow(writer->kept_arena, writer->kept, writer->kept_count, &writer->kept_cap,
-			   sizeof(*grown));
-	if (!grown)
+	if (arena_room(writer->kept_arena, &writer->kept, writer->kept_count, &writer->kept_cap,
+		       sizeof(copy)) != STATUS_OK)
 		return false;
-	writer->kept = grown;
 	copy.key = arena_dup(writer->kept_arena, pair->key);
 	copy.value = arena_dup(writer->kept_arena, pair->value);
 	if (!copy.key.ptr || !copy.value.ptr)
@@ -151,8 +148,7 @@ index_writer_finish(struct index_writer *writer)
 	TRY(kept_write(writer));
 	if (writer->entries_delta == 0)
 		return STATUS_OK;
-	buf_clear(&writer->key);
-	buf_append_str(&writer->key, writer->db->prefix);
+	buf_set(&writer->key, writer->db->prefix);
 	tuple_put_u64(&writer->key, list->totals);
 	tuple_put_str(&writer->key, STR(INDEX_STAT_ENTRIES));
 	TRY(catalog_key_status(&writer->key));
@@ -410,20 +406,14 @@ enum status
 index_writer_run(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct arena *arena,
 		 struct arena *lasting, index_writing *body, void *arg)
 {
-	struct catalog_counts counts;
-	struct index_writer writer;
-	enum status status;
+	AUTO(catalog_counts_release) struct catalog_counts counts;
+	AUTO(index_writer_release) struct index_writer writer;
 
 	catalog_counts_init(&counts, db, lasting);
 	index_writer_init(&writer, tx, db, &counts, list, arena);
-	status = body(&writer, arg);
-	if (status == STATUS_OK)
-		status = index_writer_finish(&writer);
-	if (status == STATUS_OK)
-		status = catalog_counts_finish(&counts, tx, &writer.key);
-	index_writer_release(&writer);
-	catalog_counts_release(&counts);
-	return status;
+	TRY(body(&writer, arg));
+	TRY(index_writer_finish(&writer));
+	return catalog_counts_finish(&counts, tx, &writer.key);
 }
 
 /* ---- Building and clearing ---- */
@@ -491,8 +481,7 @@ index_clear(struct index_writer *writer, const struct index_def *def, size_t lim
 	}
 	if (range.count == 0)
 		return STATUS_OK;
-	buf_clear(&end);
-	buf_append_str(&end, range.pairs[range.count - 1].key);
+	buf_set(&end, range.pairs[range.count - 1].key);
 	buf_append_byte(&end, CATALOG_KEY_NEXT);
 	TRY(catalog_key_status(&end));
 	return kv_clear_range(writer->tx, range.pairs[0].key, buf_str(&end));

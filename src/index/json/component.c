@@ -248,18 +248,18 @@ component_put_token(struct component *c, enum json_token token, const struct jso
 static enum status
 component_put_tokens(struct component *c, struct str text)
 {
-	struct json_reader r;
+	AUTO(json_reader_release) struct json_reader r;
 	enum json_token token;
-	enum status status;
 
 	json_reader_init(&r, text, NULL);
-	while ((status = json_next(&r, &token)) == STATUS_OK && token != JSON_END) {
-		status = component_put_token(c, token, &r);
-		if (status != STATUS_OK || c->raw.len > c->enough)
-			break;
+	for (;;) {
+		TRY(json_next(&r, &token));
+		if (token == JSON_END)
+			return STATUS_OK;
+		TRY(component_put_token(c, token, &r));
+		if (c->raw.len > c->enough)
+			return STATUS_OK;
 	}
-	json_reader_release(&r);
-	return status;
 }
 
 /* What is a single text or number, most often, needs no reader of JSON. */

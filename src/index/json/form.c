@@ -133,8 +133,7 @@ make_text(const struct index_making *m, const struct index_value *v, struct str 
 		return longer ? STATUS_OK : STATUS_LIMIT;
 	}
 	TRY(status);
-	*ret = arena_dup(m->w->arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(m->w->arena, buf_str(&text), ret);
 }
 
 static enum status
@@ -146,9 +145,7 @@ make_component(struct json_making *j, size_t column, const struct index_value *v
 	*made = (struct json_component){ 0 };
 	buf_clear(&m->key);
 	TRY(index_json_component_put(&m->key, m->def, column, v, m->w, &made->cut));
-	made->encoded = arena_dup(m->w->arena, buf_str(&m->key));
-	if (!made->encoded.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(m->w->arena, buf_str(&m->key), &made->encoded));
 	return make_text(m, v, &made->text);
 }
 
@@ -211,20 +208,18 @@ static enum status
 make_elements_of_text(struct json_making *j, struct str array)
 {
 	struct index_value v = { .found = true };
+	AUTO(json_reader_release) struct json_reader r;
 	enum json_token token;
-	struct json_reader r;
-	enum status status;
 
 	json_reader_init(&r, array, NULL);
-	status = json_next(&r, &token);
-	while (status == STATUS_OK && (status = json_next(&r, &token)) == STATUS_OK &&
-	       token != JSON_ARRAY_END) {
-		status = json_skip(&r, token, &v.text);
-		if (status == STATUS_OK)
-			status = make_element(j, &v);
+	TRY(json_next(&r, &token));
+	for (;;) {
+		TRY(json_next(&r, &token));
+		if (token == JSON_ARRAY_END)
+			return STATUS_OK;
+		TRY(json_skip(&r, token, &v.text));
+		TRY(make_element(j, &v));
 	}
-	json_reader_release(&r);
-	return status;
 }
 
 static enum status

@@ -91,8 +91,7 @@ merged_read(struct key_merged *m, struct index_work *work)
 	}
 	TRY(status);
 	/* It may lie in the arena, which is cleared before the entry's turn comes. */
-	buf_clear(&m->id);
-	buf_append_str(&m->id, m->head.id);
+	buf_set(&m->id, m->head.id);
 	TRY(buf_status(&m->id));
 	m->head.id = buf_str(&m->id);
 	TRY(merged_columns(&m->of, m->head.key, &columns));

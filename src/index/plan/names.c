@@ -9,15 +9,8 @@ enum {
 enum status
 name_list_add(struct name_list *list, struct str name)
 {
-	struct str *grown = arena_grow(list->arena, list->items, list->count, &list->cap,
-				       sizeof(*grown));
-
-	if (!grown)
-		return STATUS_LIMIT;
-	list->items = grown;
-	grown[list->count] = arena_dup(list->arena, name);
-	if (!grown[list->count].ptr)
-		return STATUS_LIMIT;
+	TRY(arena_room(list->arena, &list->items, list->count, &list->cap, sizeof(*list->items)));
+	TRY(arena_copy(list->arena, name, &list->items[list->count]));
 	list->count++;
 	return STATUS_OK;
 }

@@ -381,12 +381,8 @@ compile_object(struct selector_compiler *c, bool negated, struct selector_node *
 		TRY(json_next(&c->reader, &token));
 		if (token == JSON_OBJECT_END)
 			break;
-		name = arena_dup(c->arena, c->reader.text);
-		if (!name.ptr)
-			return STATUS_LIMIT;
-		nodes = arena_grow(c->arena, nodes, count, &cap, sizeof(*nodes));
-		if (!nodes)
-			return STATUS_LIMIT;
+		TRY(arena_copy(c->arena, c->reader.text, &name));
+		TRY(arena_room(c->arena, &nodes, count, &cap, sizeof(*nodes)));
 		TRY(json_next(&c->reader, &token));
 		TRY(compile_member(c, name, token, negated, &nodes[count]));
 		nodes[count++]->member = name;

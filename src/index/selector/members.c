@@ -15,8 +15,6 @@ struct members {
 static enum status
 members_collect(struct members *m, const struct selector_node *n)
 {
-	struct str *grown;
-
 	for (const struct selector_node *i = n->first; i; i = i->next)
 		TRY(members_collect(m, i));
 	if (n->kind != SELECTOR_FIELD)
@@ -25,10 +23,7 @@ members_collect(struct members *m, const struct selector_node *n)
 		m->whole = true;
 		return STATUS_OK;
 	}
-	grown = arena_grow(m->arena, m->names, m->count, &m->cap, sizeof(*grown));
-	if (!grown)
-		return STATUS_LIMIT;
-	m->names = grown;
+	TRY(arena_room(m->arena, &m->names, m->count, &m->cap, sizeof(*m->names)));
 	m->names[m->count++] = n->path.names[0].text;
 	return STATUS_OK;
 }

@@ -15,9 +15,7 @@ selector_take(struct selector_compiler *c, enum json_token first, struct str *re
 	      struct str *ret_string)
 {
 	if (first == JSON_STRING) {
-		*ret_string = arena_dup(c->arena, c->reader.text);
-		if (!ret_string->ptr)
-			return STATUS_LIMIT;
+		TRY(arena_copy(c->arena, c->reader.text, ret_string));
 	}
 	TRY(json_skip(&c->reader, first, ret_text));
 	return index_count_bytes(c->work, ret_text->len);

@@ -204,9 +204,7 @@ sink_add(struct view_sink *sink, struct view_mapped_doc *doc, struct str key, st
 	struct view_batch *b = sink->batch;
 	struct view_mapped *row;
 
-	b->rows = arena_grow(b->arena, b->rows, b->row_count, &b->row_cap, sizeof(*b->rows));
-	if (!b->rows)
-		return STATUS_LIMIT;
+	TRY(arena_room(b->arena, &b->rows, b->row_count, &b->row_cap, sizeof(*b->rows)));
 	row = &b->rows[b->row_count];
 	*row = (struct view_mapped){
 		.map = sink->map,

@@ -293,11 +293,9 @@ read_design(struct reading *r, struct str text, bool partitioned_db)
 	struct view_design *d = r->design;
 	const struct json_value *value;
 	struct json_member *members, *views = NULL;
-	struct json_value root;
 	size_t count, view_count = 0;
 
-	TRY(json_value_read(text, r->arena, &root, r->err));
-	TRY(json_value_members(&root, r->arena, &members, &count, r->err));
+	TRY(json_read_members(text, r->arena, &members, &count, r->err));
 	value = json_value_find(members, count, "language");
 	d->language = value && value->kind == JSON_STRING ? value->string : STR("javascript");
 	value = json_value_find(members, count, "autoupdate");

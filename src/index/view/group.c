@@ -87,9 +87,7 @@ record_read(struct kv_tx *tx, const struct catalog_db *db, uint64_t number, enum
 	TRY(kv_future_wait(f));
 	if (!kv_future_value(f, &value))
 		return STATUS_CORRUPT; /* it is registered */
-	value = arena_dup(arena, value);
-	if (!value.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(arena, value, &value));
 	return view_record_parse(value, arena, ret, err);
 }
 

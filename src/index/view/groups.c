@@ -98,10 +98,9 @@ rows_open(struct grouping *g, size_t most)
 static enum status
 rows_go_on(struct grouping *g)
 {
-	struct str last = arena_dup(g->s.w->arena, str_skip(g->pair.key, g->prefix_len));
+	struct str last;
 
-	if (!last.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(g->s.w->arena, str_skip(g->pair.key, g->prefix_len), &last));
 	/* With the NUL behind the copy this is the next possible place. */
 	g->range.begin = str_of(last.ptr, last.len + 1);
 	TRY(rows_open(g, 0));
@@ -165,8 +164,7 @@ group_key_text(struct str key, unsigned level, struct arena *arena, struct str *
 		*ret = str_of(text, len + 1);
 		return STATUS_OK;
 	}
-	*ret = arena_dup(arena, key);
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(arena, key, ret);
 }
 
 /* Appends a result, and begins to accumulate it. */
@@ -222,8 +220,7 @@ group_place(const struct grouping *g, struct str at, struct str *ret)
 	}
 	TRY(view_place_parse(at, g->s.group->partitioned, arena, &place));
 	TRY(view_place_group(&place, at, g->options->level, &len));
-	*ret = arena_dup(arena, str_of(at.ptr, len));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(arena, str_of(at.ptr, len), ret);
 }
 
 static enum status
@@ -293,9 +290,7 @@ key_ask(struct grouping *g, struct str place)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 
-	g->keys = arena_grow(g->s.w->arena, g->keys, g->key_count, &g->key_cap, sizeof(*g->keys));
-	if (!g->keys)
-		return STATUS_LIMIT;
+	TRY(arena_room(g->s.w->arena, &g->keys, g->key_count, &g->key_cap, sizeof(*g->keys)));
 	view_key_level(&key, g->s.db, g->s.group->number, g->s.map, 0);
 	buf_append_str(&key, place);
 	TRY(catalog_key_status(&key));
@@ -352,9 +347,7 @@ walk_keep_piece(struct grouping *g, const struct sums_piece *piece)
 	struct arena *arena = g->s.w->arena;
 	struct sums_piece *kept;
 
-	g->pieces = arena_grow(arena, g->pieces, g->piece_count, &g->piece_cap, sizeof(*kept));
-	if (!g->pieces)
-		return STATUS_LIMIT;
+	TRY(arena_room(arena, &g->pieces, g->piece_count, &g->piece_cap, sizeof(*kept)));
 	kept = &g->pieces[g->piece_count++];
 	*kept = (struct sums_piece){ .level = piece->level,
 				     .place = arena_dup(arena, piece->place),
@@ -482,8 +475,8 @@ grouping_place(struct grouping *g, struct str after)
 	}
 	TRY(view_prefix_end(after, &end));
 	if (str_cmp(buf_str(&end), g->range.begin) > 0)
-		g->range.begin = arena_dup(g->s.w->arena, buf_str(&end));
-	return g->range.begin.ptr ? STATUS_OK : STATUS_LIMIT;
+		TRY(arena_copy(g->s.w->arena, buf_str(&end), &g->range.begin));
+	return STATUS_OK;
 }
 
 enum status

@@ -10,8 +10,7 @@
 void
 view_key_kind(struct buf *key, const struct catalog_db *db, uint64_t kind)
 {
-	buf_clear(key);
-	buf_append_str(key, db->prefix);
+	buf_set(key, db->prefix);
 	tuple_put_u64(key, VIEW_SPACE);
 	tuple_put_u64(key, kind);
 }

@@ -56,9 +56,7 @@ view_lacks_list(struct kv_tx *tx, const struct catalog_db *db, const struct view
 		TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &lacking->id));
 		TRY(view_lack_parse(range.pairs[i].value, &lack, kv_tx_err(tx)));
 		lacking->rows = lack.rows;
-		lacking->limit = arena_dup(arena, lack.limit);
-		if (!lacking->limit.ptr)
-			return STATUS_LIMIT;
+		TRY(arena_copy(arena, lack.limit, &lacking->limit));
 	}
 	*ret_count = range.count;
 	*ret_more = range.more;

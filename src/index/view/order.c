@@ -79,18 +79,15 @@ readers_cmp(struct json_reader *a, struct json_reader *b, int *ret)
 enum status
 view_term_cmp(struct str a, struct str b, int *ret)
 {
-	struct json_reader x, y;
-	enum status status;
+	AUTO(json_reader_release) struct json_reader x = { 0 };
+	AUTO(json_reader_release) struct json_reader y = { 0 };
 
 	*ret = 0;
 	if (str_eq(a, b))
 		return STATUS_OK;
 	json_reader_init(&x, a, NULL);
 	json_reader_init(&y, b, NULL);
-	status = readers_cmp(&x, &y, ret);
-	json_reader_release(&x);
-	json_reader_release(&y);
-	return status;
+	return readers_cmp(&x, &y, ret);
 }
 
 /* ---- Rows ---- */

@@ -53,9 +53,7 @@ acc_fail(struct reduce_acc *acc, struct str name, struct str reason_json)
 	buf_append_str(&text, str_of(name.ptr, name.len < 256 ? name.len : 256));
 	buf_append_byte(&text, '\0');
 	buf_append_str(&text, reason_json);
-	TRY(buf_status(&text));
-	acc->failed = arena_dup(acc->w->arena, buf_str(&text));
-	return acc->failed.ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, acc->w->arena, &acc->failed);
 }
 
 /* What is kept of a row outlives the read that has brought it. A number leaves nothing. */
@@ -65,8 +63,7 @@ acc_keep(struct reduce_acc *acc, struct str *text)
 	if (text->len && (text->ptr[0] == '-' || (text->ptr[0] >= '0' && text->ptr[0] <= '9')) &&
 	    (acc->reduce->kind == VIEW_REDUCE_SUM || acc->reduce->kind == VIEW_REDUCE_STATS))
 		return STATUS_OK;
-	*text = arena_dup(acc->w->arena, *text);
-	return text->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(acc->w->arena, *text, text);
 }
 
 /* ---- _sum ---- */
@@ -84,9 +81,7 @@ sum_fail(struct reduce_acc *acc, const struct sum_value *cause)
 	buf_append_cstr(&text, ",\"caused_by\":");
 	buf_append_str(&text, cause_text);
 	buf_append_byte(&text, '}');
-	TRY(buf_status(&text));
-	acc->sum_error = arena_dup(acc->w->arena, buf_str(&text));
-	return acc->sum_error.ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, acc->w->arena, &acc->sum_error);
 }
 
 static enum status
@@ -378,23 +373,19 @@ top_take(struct reduce_acc *acc, struct str text)
 static enum status
 top_merge(struct reduce_acc *acc, struct str text)
 {
-	struct json_reader r;
+	AUTO(json_reader_release) struct json_reader r;
 	enum json_token token;
-	enum status status;
 	struct str item;
 
 	json_reader_init(&r, text, NULL);
-	status = json_next(&r, &token);
-	while (status == STATUS_OK) {
-		status = json_next(&r, &token);
-		if (status != STATUS_OK || token == JSON_ARRAY_END)
-			break;
-		status = json_skip(&r, token, &item);
-		if (status == STATUS_OK)
-			status = top_take(acc, item);
+	TRY(json_next(&r, &token));
+	for (;;) {
+		TRY(json_next(&r, &token));
+		if (token == JSON_ARRAY_END)
+			return STATUS_OK;
+		TRY(json_skip(&r, token, &item));
+		TRY(top_take(acc, item));
 	}
-	json_reader_release(&r);
-	return status;
 }
 
 /* ---- Functions ---- */
@@ -446,8 +437,7 @@ function_partial(struct reduce_acc *acc, struct str partial)
 
 	if (!s)
 		return STATUS_LIMIT;
-	s->partial = arena_dup(acc->w->arena, partial);
-	return s->partial.ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(acc->w->arena, partial, &s->partial);
 }
 
 /* ---- All reduces ---- */
@@ -525,9 +515,7 @@ reduce_acc_partial(struct reduce_acc *acc, struct str partial)
 		return STATUS_OK; /* of no rows */
 	if (partial.ptr[0] == 'e') {
 		if (!acc->failed.ptr)
-			acc->failed = arena_dup(acc->w->arena, partial);
-		if (!acc->failed.ptr)
-			return STATUS_LIMIT;
+			TRY(arena_copy(acc->w->arena, partial, &acc->failed));
 	} else {
 		status = acc_merge(acc, partial);
 	}
@@ -543,8 +531,7 @@ acc_write(struct reduce_acc *acc, struct buf *out)
 	case VIEW_REDUCE_FUNCTION:
 		if (acc->segment_count != 1 || !acc->segments[0].is_partial)
 			return STATUS_INVALID; /* reduce_run() was not called */
-		buf_clear(out);
-		buf_append_str(out, acc->segments[0].partial);
+		buf_set(out, acc->segments[0].partial);
 		break;
 	case VIEW_REDUCE_SUM:
 		if (acc->sum_error.ptr)

@@ -169,10 +169,8 @@ reduce_asked_add(struct reduce_asked *asked, const struct reduce_question *q)
 
 	if (asked->bytes > REDUCE_ASKED_BYTES || asked->count == REDUCE_ASKED_MOST)
 		return STATUS_OK;
-	asked->questions = arena_grow(asked->arena, asked->questions, asked->count, &asked->cap,
-				      sizeof(*asked->questions));
-	if (!asked->questions)
-		return STATUS_LIMIT;
+	TRY(arena_room(asked->arena, &asked->questions, asked->count, &asked->cap,
+		       sizeof(*asked->questions)));
 	kept = &asked->questions[asked->count];
 	*kept = *q;
 	kept->keys = arena_dup(asked->arena, q->keys);

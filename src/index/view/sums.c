@@ -148,9 +148,7 @@ struct places {
 static enum status
 places_add(struct places *p, struct arena *arena, struct str place)
 {
-	p->all = arena_grow(arena, p->all, p->count, &p->cap, sizeof(*p->all));
-	if (!p->all)
-		return STATUS_LIMIT;
+	TRY(arena_room(arena, &p->all, p->count, &p->cap, sizeof(*p->all)));
 	p->all[p->count++] = place;
 	return STATUS_OK;
 }

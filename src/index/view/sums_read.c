@@ -92,8 +92,7 @@ select_step(const struct sums *s, unsigned level, uint64_t *index, struct buf *p
 			*index -= rows;
 			continue;
 		}
-		buf_clear(place);
-		buf_append_str(place, at);
+		buf_set(place, at);
 		status = buf_status(place);
 		break;
 	}
@@ -108,8 +107,7 @@ sums_select(const struct sums *s, uint64_t index, struct str *ret)
 
 	for (unsigned level = s->group->tops[s->map] + 1; level-- > 0;)
 		TRY(select_step(s, level, &index, &place));
-	*ret = arena_dup(s->w->arena, buf_str(&place));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(s->w->arena, buf_str(&place), ret);
 }
 
 /* ---- Texts ---- */

@@ -24,9 +24,7 @@ enum {
 static enum status
 item_add(struct sums_walk *walk, struct walk_level *l, const struct walk_item *item)
 {
-	l->items = arena_grow(walk->s->w->arena, l->items, l->count, &l->cap, sizeof(*l->items));
-	if (!l->items)
-		return STATUS_LIMIT;
+	TRY(arena_room(walk->s->w->arena, &l->items, l->count, &l->cap, sizeof(*l->items)));
 	l->items[l->count++] = *item;
 	return STATUS_OK;
 }
@@ -100,8 +98,7 @@ rows_take(struct sums_walk *walk, const struct walk_item *gap, const struct kv_r
 		return STATUS_OK;
 	l->rest = *gap;
 	if (walk->descending) {
-		l->rest.end = arena_dup(walk->s->w->arena, row.piece.place);
-		return l->rest.end.ptr ? STATUS_OK : STATUS_LIMIT;
+		return arena_copy(walk->s->w->arena, row.piece.place, &l->rest.end);
 	}
 	/* The NUL behind the copy makes it the next possible place. */
 	l->rest.piece.place = arena_dup(walk->s->w->arena, row.piece.place);
@@ -131,8 +128,7 @@ sums_take_forwards(struct sums_walk *walk, unsigned level, const struct walk_ite
 		return sum_add(walk, level, &next, gap->end, gap->end_is_sum);
 	/* Where the last one ends is not known yet, so it is read again. */
 	l->rest = *gap;
-	l->rest.piece.place = arena_dup(walk->s->w->arena, next.piece.place);
-	return l->rest.piece.place.ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(walk->s->w->arena, next.piece.place, &l->rest.piece.place);
 }
 
 static enum status

@@ -99,14 +99,12 @@ list_standing(struct couch_req *r, const struct json_value *list, bool of_names,
 static enum status
 group_standing(struct couch_req *r, struct str security, const char *group, struct standing *ret)
 {
-	struct json_value object;
 	struct json_member *members;
 	const struct json_value *found;
 	size_t count;
 
 	*ret = (struct standing){ .empty = true };
-	TRY(json_value_read(security, r->arena, &object, &r->fail.err));
-	TRY(json_value_members(&object, r->arena, &members, &count, &r->fail.err));
+	TRY(json_read_members(security, r->arena, &members, &count, &r->fail.err));
 	found = json_value_find(members, count, group);
 	if (!found || found->kind != JSON_OBJECT_BEGIN)
 		return STATUS_OK;

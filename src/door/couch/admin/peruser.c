@@ -136,9 +136,7 @@ user_db_name(struct turn *t, struct str name, struct str *ret, struct err *err)
 		return err_set(err, STATUS_INVALID,
 			       "the name of its database would be longer than %d bytes",
 			       CATALOG_NAME_BYTES);
-	TRY(buf_status(&text));
-	*ret = arena_dup(t->arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, t->arena, ret);
 }
 
 static enum status

@@ -123,12 +123,10 @@ couch_security_list_name(struct str text, struct str name, bool listed, struct a
 	static const char *const groups[] = { "admins", "members" };
 	struct edit e = { .name = name, .listed = listed, .arena = arena, .out = out };
 	struct json_member *members;
-	struct json_value object;
 	bool first = true;
 	size_t count;
 
-	TRY(json_value_read(text, arena, &object, NULL));
-	TRY(json_value_members(&object, arena, &members, &count, NULL));
+	TRY(json_read_members(text, arena, &members, &count, NULL));
 	buf_append_byte(out, '{');
 	for (size_t i = 0; i < count; i++) {
 		if (str_eq(members[i].name, STR("admins")) ||

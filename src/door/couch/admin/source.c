@@ -16,7 +16,5 @@ couch_source_text(const struct index_source *source, struct arena *arena, struct
 		doc.leaves[i] = source->leaves[i];
 	buf_append_byte(&text, '{');
 	TRY(rev_body_write(&doc, false, &text));
-	TRY(buf_status(&text));
-	*ret = arena_dup(arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, arena, ret);
 }

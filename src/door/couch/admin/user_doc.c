@@ -134,12 +134,10 @@ static enum status
 user_read(struct str id, struct str text, struct arena *arena, struct person *ret)
 {
 	struct json_member *members;
-	struct json_value value;
 	size_t count;
 
 	*ret = (struct person){ .name = couch_user_of_id(id) };
-	TRY(json_value_read(text, arena, &value, NULL));
-	TRY(json_value_members(&value, arena, &members, &count, NULL));
+	TRY(json_read_members(text, arena, &members, &count, NULL));
 	if (!person_name_is_sound(ret->name) ||
 	    !str_eq(member_string(members, count, "name"), ret->name))
 		return STATUS_INVALID;
@@ -263,9 +261,7 @@ user_text_with(struct couch_req *r, const struct verifier *v, const struct json_
 	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	couch_user_doc_write(v, members, count, &out);
-	TRY(buf_status(&out));
-	*ret = arena_dup(r->arena, buf_str(&out));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&out, r->arena, ret);
 }
 
 /* Refuses a password that does not match the operator's expressions, in CouchDB's words. */

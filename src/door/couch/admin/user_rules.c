@@ -45,11 +45,9 @@ side_read(const struct couch_user_writer *w, struct str text, struct side *ret,
 	  struct couch_fail *fail)
 {
 	const struct json_value *name;
-	struct json_value value;
 
 	*ret = (struct side){ .count = 0 };
-	TRY(json_value_read(text, w->arena, &value, &fail->err));
-	TRY(json_value_members(&value, w->arena, &ret->members, &ret->count, &fail->err));
+	TRY(json_read_members(text, w->arena, &ret->members, &ret->count, &fail->err));
 	name = side_find(ret, "name");
 	if (name && name->kind == JSON_STRING)
 		ret->name = name->string;

@@ -25,7 +25,6 @@ upgrade_make_edit(struct upgrade *u, struct kv_tx *tx, const struct catalog_db *
 	struct buf AUTO(buf_release) after = couch_buf(u->r, COUCH_ANSWER_BYTES);
 	struct arena *arena = u->r->arena;
 	struct json_member *members;
-	struct json_value value;
 	struct rev_doc doc;
 	struct str text;
 	size_t count;
@@ -36,13 +35,9 @@ upgrade_make_edit(struct upgrade *u, struct kv_tx *tx, const struct catalog_db *
 	buf_append_byte(&before, '{');
 	TRY(rev_body_write(&doc, false, &before));
 	TRY(buf_status(&before));
-	TRY(json_value_read(buf_str(&before), arena, &value, NULL));
-	TRY(json_value_members(&value, arena, &members, &count, NULL));
+	TRY(json_read_members(buf_str(&before), arena, &members, &count, NULL));
 	couch_user_doc_write(u->verifier, members, count, &after);
-	TRY(buf_status(&after));
-	text = arena_dup(arena, buf_str(&after));
-	if (!text.ptr)
-		return STATUS_LIMIT;
+	TRY(buf_copy(&after, arena, &text));
 	*ret = (struct rev_edit){ .kind = REV_EDIT_INTERACTIVE, .id = u->id, .parent = doc.rev };
 	return doc_explode_text(text, arena, &limits, rev_doc_prefix_bytes(db, u->id), &ret->doc,
 				NULL);

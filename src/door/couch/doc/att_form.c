@@ -49,8 +49,7 @@ form_read_text(struct form *f, struct str *ret)
 	}
 	if (status != STATUS_NOT_FOUND)
 		return status;
-	*ret = arena_dup(r->arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(r->arena, buf_str(&text), ret);
 }
 
 static enum status
@@ -59,7 +58,6 @@ form_read_file(struct form *f, struct str name, struct str type)
 	struct couch_req *r = f->r;
 	struct rev_att_edit file = { 0 };
 	uint8_t md5[REV_ATT_DIGEST_BYTES];
-	struct rev_att_edit *grown;
 	struct rev_upload *upload;
 	struct str piece;
 	enum status status;
@@ -68,9 +66,8 @@ form_read_file(struct form *f, struct str name, struct str type)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "A form has at most %d files.", FORM_FILES);
 	file.att.name = name;
-	file.att.type = arena_dup(r->arena, type.len ? type : STR("application/octet-stream"));
-	if (!file.att.type.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(r->arena, type.len ? type : STR("application/octet-stream"),
+		       &file.att.type));
 	TRY(couch_att_name_check(r, file.att.name));
 	TRY(couch_upload_begin(&f->uploads, &file.att, false, &upload));
 	while ((status = http_multipart_read(&f->parts, &piece, &r->fail.err)) == STATUS_OK)
@@ -78,11 +75,8 @@ form_read_file(struct form *f, struct str name, struct str type)
 	if (status != STATUS_NOT_FOUND)
 		return status;
 	TRY(couch_upload_end(&f->uploads, upload, &file, md5));
-	grown = arena_grow(r->arena, f->files, f->change.news_count, &f->files_cap,
-			   sizeof(*f->files));
-	if (!grown)
-		return STATUS_LIMIT;
-	f->files = grown;
+	TRY(arena_room(r->arena, &f->files, f->change.news_count, &f->files_cap,
+		       sizeof(*f->files)));
 	f->files[f->change.news_count++] = file;
 	return STATUS_OK;
 }
@@ -97,9 +91,7 @@ form_read_param(struct form *f, struct str name, struct str *ret)
 
 	(void)http_field_param(disposition, name, &written);
 	http_unquote(written, &plain);
-	TRY(buf_status(&plain));
-	*ret = arena_dup(f->r->arena, buf_str(&plain));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&plain, f->r->arena, ret);
 }
 
 static enum status

@@ -283,19 +283,14 @@ enum status
 couch_att_get(struct couch_req *r, struct str id, struct str name)
 {
 	struct att_call c = { .r = r, .id = id, .name = name };
-	struct couch_snapshot snapshot;
+	AUTO(couch_snapshot_end) struct couch_snapshot snapshot = { 0 };
 	struct str value;
-	enum status status;
 
 	if (couch_param_last(r, "rev", &value)) {
 		c.has_rev = true;
 		TRY(couch_rev_parse(value, r->arena, &c.rev, &r->fail));
 	}
-	status = couch_snapshot_begin(&snapshot, r);
-	if (status == STATUS_OK)
-		status = couch_snapshot_run(&snapshot, att_find, &c);
-	if (status == STATUS_OK)
-		status = att_send_wanted(&c, &snapshot);
-	couch_snapshot_end(&snapshot);
-	return status;
+	TRY(couch_snapshot_begin(&snapshot, r));
+	TRY(couch_snapshot_run(&snapshot, att_find, &c));
+	return att_send_wanted(&c, &snapshot);
 }

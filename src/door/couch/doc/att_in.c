@@ -57,14 +57,10 @@ couch_upload_begin(struct couch_uploads *u, const struct rev_att *att, bool gzip
 		.stored_gzip = gzip,
 		.part = http_memory(r->x),
 	};
-	struct rev_upload **grown = arena_grow(r->arena, u->items, u->count, &u->cap,
-					       sizeof(struct rev_upload *));
 
 	/* Uploads are stored beside the database's documents, so it must be open. */
 	assert(r->db);
-	if (!grown)
-		return STATUS_LIMIT;
-	u->items = grown;
+	TRY(arena_room(r->arena, &u->items, u->count, &u->cap, sizeof(struct rev_upload *)));
 	TRY(rev_att_type_check(att->type, &r->fail.err));
 	TRY(rev_upload_new(&options, ret));
 	u->items[u->count++] = *ret;
@@ -202,18 +198,16 @@ static enum status
 att_in_stage_body(struct couch_uploads *u, struct couch_doc *doc)
 {
 	struct couch_req *r = u->r;
-	struct rev_upload **grown;
 	struct rev_upload *upload;
 	struct rev_text *text;
 
 	if (doc->doc.json_bytes <= REV_TEXT_AHEAD_BYTES || (doc->id.ptr && couch_is_local(doc->id)))
 		return STATUS_OK;
 	TRY(couch_db_ensure(r));
-	grown = arena_grow(r->arena, u->items, u->count, &u->cap, sizeof(struct rev_upload *));
+	TRY(arena_room(r->arena, &u->items, u->count, &u->cap, sizeof(struct rev_upload *)));
 	text = arena_alloc(r->arena, sizeof(*text));
-	if (!grown || !text)
+	if (!text)
 		return STATUS_LIMIT;
-	u->items = grown;
 	TRY(rev_text_stage(r->couch->config.store, r->db, doc->id.ptr ? doc->id : STR(""),
 			   &doc->doc, r->arena, text, &upload, &r->fail.err));
 	if (!upload)

@@ -276,8 +276,7 @@ att_out_write_read(struct att_sending *a, struct str piece)
 		struct str part = str_of(piece.ptr,
 					 piece.len < ATT_COPY_BYTES ? piece.len : ATT_COPY_BYTES);
 
-		buf_clear(&a->text);
-		buf_append_str(&a->text, part);
+		buf_set(&a->text, part);
 		TRY(buf_status(&a->text));
 		TRY(http_write(x, buf_str(&a->text)));
 		piece.len -= part.len;

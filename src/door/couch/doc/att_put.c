@@ -310,13 +310,10 @@ enum status
 couch_att_put(struct couch_req *r, struct str id, struct str name)
 {
 	struct att_call c = { .r = r, .id = id, .name = name };
-	struct couch_uploads uploads;
-	enum status status;
+	AUTO(couch_uploads_release) struct couch_uploads uploads;
 
 	couch_uploads_init(&uploads, r);
-	status = att_put_body(&c, &uploads);
-	couch_uploads_release(&uploads);
-	return status;
+	return att_put_body(&c, &uploads);
 }
 
 /* ---- DELETE ---- */

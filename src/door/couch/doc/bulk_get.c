@@ -440,17 +440,14 @@ bulk_get_read_window(struct bulk_get *b, struct json_reader *reader, struct wind
 	*ret_last = false;
 	while (window->count < BULK_GET_WINDOW) {
 		enum json_token token;
-		struct wanted *grown;
 		struct str text;
 
 		TRY(json_next(reader, &token));
 		*ret_last = token == JSON_ARRAY_END;
 		if (*ret_last)
 			return STATUS_OK;
-		grown = arena_grow(b->r->arena, window->items, window->count, &cap, sizeof(*grown));
-		if (!grown)
-			return STATUS_LIMIT;
-		window->items = grown;
+		TRY(arena_room(b->r->arena, &window->items, window->count, &cap,
+			       sizeof(*window->items)));
 		TRY(json_skip(reader, token, &text));
 		TRY(bulk_get_read_item(b, text, &window->items[window->count++]));
 		TRY(step_count_bytes(text.len));

@@ -70,13 +70,11 @@ bulk_name_entry(struct couch_bulk *b, struct couch_bulk_entry *e, struct str tex
 {
 	struct couch_req *r = b->r;
 	struct couch_fail unread = { .error = COUCH_ERROR_NONE };
-	struct json_value object;
 	struct json_member *members;
 	const struct json_value *value;
 	size_t count;
 
-	TRY(json_value_read(text, r->arena, &object, &unread.err));
-	TRY(json_value_members(&object, r->arena, &members, &count, &unread.err));
+	TRY(json_read_members(text, r->arena, &members, &count, &unread.err));
 	value = json_value_find(members, count, "_id");
 	e->id = value && value->kind == JSON_STRING ? value->string : STR("");
 	value = json_value_find(members, count, "_rev");
@@ -137,7 +135,6 @@ bulk_read_docs(struct couch_bulk *b, struct json_reader *reader)
 	b->entries = NULL;
 	b->count = 0;
 	for (;;) {
-		struct couch_bulk_entry *grown;
 		struct couch_bulk_entry *e;
 
 		TRY(json_next(reader, &token));
@@ -151,13 +148,10 @@ bulk_read_docs(struct couch_bulk *b, struct json_reader *reader)
 			pause = reader->at;
 			wait_yield();
 		}
-		grown = arena_grow(r->arena, b->entries, b->count, &cap, sizeof(*b->entries));
-		if (!grown)
-			return STATUS_LIMIT;
-		b->entries = grown;
+		TRY(arena_room(r->arena, &b->entries, b->count, &cap, sizeof(*b->entries)));
 		step_unit();
 		TRY(step_count(1));
-		e = &grown[b->count++];
+		e = &b->entries[b->count++];
 		*e = (struct couch_bulk_entry){ .status = STATUS_OK };
 		TRY(bulk_read_doc(b, reader, e));
 	}

@@ -211,13 +211,10 @@ doc_put_from_input(struct couch_req *r, struct str id, struct input *in)
 enum status
 couch_doc_put(struct couch_req *r, struct str id)
 {
-	struct input in;
-	enum status status;
+	AUTO(input_release) struct input in;
 
 	input_init(&in, r);
-	status = doc_put_from_input(r, id, &in);
-	input_release(&in);
-	return status;
+	return doc_put_from_input(r, id, &in);
 }
 
 static enum status
@@ -290,13 +287,10 @@ couch_doc_save(struct couch_req *r, struct couch_doc *doc, struct rev_id *ret_re
 enum status
 couch_db_post(struct couch_req *r)
 {
-	struct input in;
-	enum status status;
+	AUTO(input_release) struct input in;
 
 	input_init(&in, r);
-	status = doc_post_from_input(r, &in);
-	input_release(&in);
-	return status;
+	return doc_post_from_input(r, &in);
 }
 
 /* ---- DELETE ---- */

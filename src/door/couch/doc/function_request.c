@@ -174,6 +174,5 @@ couch_function_request(struct couch_req *r, struct kv_tx *tx, struct str id, str
 	AUTO(buf_release) struct buf text = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	TRY(write_members(r, tx, id, body, &text));
-	*ret = arena_dup(r->arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(r->arena, buf_str(&text), ret);
 }

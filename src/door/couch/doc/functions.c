@@ -19,12 +19,10 @@ couch_function_version(const struct catalog_db *db, struct str id, struct str te
 	AUTO(buf_release) struct buf key = BUF_INIT(KEY_BYTES);
 	const struct json_value *language;
 	struct json_member *members;
-	struct json_value value;
 	size_t count;
 
 	*ret = (struct js_design){ .owner = db->number, .language = STR("javascript") };
-	TRY(json_value_read(text, arena, &value, NULL));
-	TRY(json_value_members(&value, arena, &members, &count, NULL));
+	TRY(json_read_members(text, arena, &members, &count, NULL));
 	language = json_value_find(members, count, "language");
 	if (language && language->kind == JSON_STRING)
 		ret->language = language->string;
@@ -49,10 +47,7 @@ couch_function_design(struct couch_req *r, struct kv_tx *tx, struct str id, stru
 
 	TRY(rev_doc_read(tx, r->db, id, r->arena, &doc));
 	TRY(couch_doc_write(&d, &text));
-	TRY(buf_status(&text));
-	kept = arena_dup(r->arena, buf_str(&text));
-	if (!kept.ptr)
-		return STATUS_LIMIT;
+	TRY(buf_copy(&text, r->arena, &kept));
 	return couch_function_version(r->db, id, kept, r->arena, ret);
 }
 

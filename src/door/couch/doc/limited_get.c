@@ -36,9 +36,7 @@ limited_get_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 	g->rev = doc.rev;
 	buf_append_byte(&text, '{');
 	TRY(rev_body_write(&doc, false, &text));
-	TRY(buf_status(&text));
-	g->text = arena_dup(r->arena, buf_str(&text));
-	return g->text.ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, r->arena, &g->text);
 }
 
 static enum status

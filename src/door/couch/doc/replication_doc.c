@@ -25,14 +25,12 @@ static enum status
 replication_doc_read_said(struct arena *arena, struct str text, struct said *ret,
 			  struct couch_fail *fail)
 {
-	struct json_value object;
 	struct json_member *members;
 	const struct json_value *value;
 	size_t count;
 
 	*ret = (struct said){ 0 };
-	TRY(json_value_read(text, arena, &object, &fail->err));
-	TRY(json_value_members(&object, arena, &members, &count, &fail->err));
+	TRY(json_read_members(text, arena, &members, &count, &fail->err));
 	ret->members_count = count;
 	value = json_value_find(members, count, "_deleted");
 	ret->deleted = value && value->kind == JSON_TRUE;

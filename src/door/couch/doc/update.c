@@ -44,11 +44,9 @@ update_check_name(struct update *u)
 	struct couch_req *r = u->r;
 	const struct json_value *updates;
 	struct json_member *members;
-	struct json_value value;
 	size_t count;
 
-	TRY(json_value_read(u->design.text, r->arena, &value, &r->fail.err));
-	TRY(json_value_members(&value, r->arena, &members, &count, &r->fail.err));
+	TRY(json_read_members(u->design.text, r->arena, &members, &count, &r->fail.err));
 	updates = json_value_find(members, count, "updates");
 	if (!updates || updates->kind != JSON_OBJECT_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing json key: updates");
@@ -79,9 +77,7 @@ update_read_doc(struct update *u, struct kv_tx *tx)
 		return STATUS_OK;
 	TRY(status);
 	TRY(couch_head_write(r, tx, u->id, &tree, &tree.branches[0], &opts, &text));
-	TRY(buf_status(&text));
-	u->doc = arena_dup(r->arena, buf_str(&text));
-	return u->doc.ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, r->arena, &u->doc);
 }
 
 static enum status
@@ -247,11 +243,9 @@ response_send(struct couch_req *r, int code, struct str text)
 {
 	struct response response = { .code = code, .type = "text/html; charset=utf-8" };
 	struct json_member *members;
-	struct json_value value;
 	size_t count;
 
-	TRY(json_value_read(text, r->arena, &value, &r->fail.err));
-	TRY(json_value_members(&value, r->arena, &members, &count, &r->fail.err));
+	TRY(json_read_members(text, r->arena, &members, &count, &r->fail.err));
 	for (size_t i = 0; i < count; i++)
 		TRY(response_take(r, &members[i], &response));
 	http_set_header(r->x, STR("Content-Type"), str_from_cstr(response.type));
@@ -297,10 +291,7 @@ update_read_names(struct update *u)
 			buf_append_byte(&id, '/');
 		buf_append_str(&id, r->parts[i]);
 	}
-	TRY(buf_status(&id));
-	u->id = arena_dup(r->arena, buf_str(&id));
-	if (!u->id.ptr)
-		return STATUS_LIMIT;
+	TRY(buf_copy(&id, r->arena, &u->id));
 	return couch_docid_check(u->id, &r->fail);
 }
 

@@ -49,22 +49,18 @@ validators_add(struct couch_validators *set, const struct catalog_db *db, struct
 	       struct str text, struct arena *scratch, size_t *cap)
 {
 	struct json_member *members;
-	struct json_value value;
 	struct js_design *design;
 	struct str kept;
 	size_t count;
 
-	TRY(json_value_read(text, scratch, &value, NULL));
-	TRY(json_value_members(&value, scratch, &members, &count, NULL));
+	TRY(json_read_members(text, scratch, &members, &count, NULL));
 	if (!json_value_find(members, count, "validate_doc_update"))
 		return STATUS_OK;
 	if (!set->arena)
 		set->arena = arena_new(COUCH_VALIDATORS_BYTES);
 	if (!set->arena)
 		return STATUS_NOMEM;
-	kept = arena_dup(set->arena, text);
-	if (!kept.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(set->arena, text, &kept));
 	TRY(catalog_array_grow(set->arena, (void **)&set->designs, sizeof(*set->designs),
 			       set->count, cap));
 	design = &set->designs[set->count];

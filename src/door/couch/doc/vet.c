@@ -267,9 +267,7 @@ vetting_covers(const struct couch_vetting *seen, const struct vet *v, struct str
 static enum status
 vet_keep_text(struct vet *v, struct str *ret)
 {
-	TRY(buf_status(&v->text));
-	*ret = arena_dup(v->by->arena, buf_str(&v->text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&v->text, v->by->arena, ret);
 }
 
 static enum status
@@ -367,9 +365,7 @@ vet_write_design(struct vet *v, size_t i)
 	buf_clear(&v->text);
 	buf_append_byte(&v->text, '{');
 	TRY(rev_body_write(&doc, false, &v->text));
-	v->items[i].id = arena_dup(v->by->arena, v->edits[i].id);
-	if (!v->items[i].id.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(v->by->arena, v->edits[i].id, &v->items[i].id));
 	return vet_keep_text(v, &v->items[i].texts.doc);
 }
 

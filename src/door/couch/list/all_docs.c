@@ -55,8 +55,7 @@ listing_end_reads(struct listing *l)
 static void
 listing_remember_last(struct listing *l, struct str id)
 {
-	buf_clear(&l->last);
-	buf_append_str(&l->last, id);
+	buf_set(&l->last, id);
 }
 
 /*
@@ -678,15 +677,11 @@ listing_read_args(struct listing *l)
 enum status
 couch_all_docs(struct couch_req *r)
 {
-	struct listing l;
-	enum status status;
+	AUTO(listing_release) struct listing l;
 
 	listing_init(&l, r);
-	status = listing_read_args(&l);
-	if (status == STATUS_OK)
-		status = listing_serve(&l);
-	listing_release(&l);
-	return status;
+	TRY(listing_read_args(&l));
+	return listing_serve(&l);
 }
 
 /* ---- POST …/queries ---- */
@@ -734,11 +729,8 @@ listing_serve_queries(struct listing *l)
 enum status
 couch_all_docs_queries(struct couch_req *r)
 {
-	struct listing l;
-	enum status status;
+	AUTO(listing_release) struct listing l;
 
 	listing_init(&l, r);
-	status = listing_serve_queries(&l);
-	listing_release(&l);
-	return status;
+	return listing_serve_queries(&l);
 }

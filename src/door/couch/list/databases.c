@@ -83,8 +83,7 @@ databases_pass_page(struct databases *l, struct arena_mark mark, struct buf *las
 {
 	if (l->page.count == 0)
 		return STATUS_OK;
-	buf_clear(last);
-	buf_append_str(last, l->page.names[l->page.count - 1]);
+	buf_set(last, l->page.names[l->page.count - 1]);
 	arena_reset(l->r->arena, mark);
 	l->any_row = true;
 	l->left -= l->page.count;

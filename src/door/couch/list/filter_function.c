@@ -28,11 +28,9 @@ function_check_name(struct couch_req *r, const struct couch_filter_function *f)
 	const char *kind = f->is_view ? "views" : "filters";
 	const struct json_value *found = NULL;
 	struct json_member *members;
-	struct json_value value;
 	size_t count;
 
-	TRY(json_value_read(f->design.text, r->arena, &value, &r->fail.err));
-	TRY(json_value_members(&value, r->arena, &members, &count, &r->fail.err));
+	TRY(json_read_members(f->design.text, r->arena, &members, &count, &r->fail.err));
 	found = json_value_find(members, count, kind);
 	if (!found || found->kind != JSON_OBJECT_BEGIN)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing json key: %s",
@@ -164,8 +162,7 @@ batch_read_text(struct batch *b, size_t i, struct rev_ahead *ahead, struct str *
 
 	TRY(couch_head_finish_read(rev_ahead_take(ahead, b->r->arena, &doc), &branch, &doc));
 	TRY(couch_doc_write(&d, &text));
-	*ret = arena_dup(b->r->arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(b->r->arena, buf_str(&text), ret);
 }
 
 /* Reads the documents and has them filtered, COUCH_FILTER_BYTES of them at a time. */

@@ -27,9 +27,7 @@ bookmark_next(struct tuple_reader *r, struct arena *arena, struct str *ret)
 	if (tuple_next(r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
 		return STATUS_INVALID;
 	tuple_unescape(&e, &text);
-	TRY(buf_status(&text));
-	*ret = arena_dup(arena, buf_str(&text));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, arena, ret);
 }
 
 enum status

@@ -43,9 +43,7 @@ design_read(struct couch_req *r, struct kv_tx *tx, struct str ddoc, struct desig
 		return STATUS_OK;
 	TRY(status);
 	TRY(couch_doc_write(&out, &text));
-	value.text = arena_dup(r->arena, buf_str(&text));
-	if (!value.text.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(r->arena, buf_str(&text), &value.text));
 	TRY(json_value_read(value.text, r->arena, &value, &r->fail.err));
 	TRY(json_value_members(&value, r->arena, &ret->members, &ret->count, &r->fail.err));
 	language = json_value_find(ret->members, ret->count, "language");

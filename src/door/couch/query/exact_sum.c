@@ -16,11 +16,7 @@ enum {
 static enum status
 integer_push(struct exact_integer *n, uint32_t group, struct arena *arena)
 {
-	uint32_t *grown = arena_grow(arena, n->groups, n->count, &n->cap, sizeof(*grown));
-
-	if (!grown)
-		return STATUS_LIMIT;
-	n->groups = grown;
+	TRY(arena_room(arena, &n->groups, n->count, &n->cap, sizeof(*n->groups)));
 	n->groups[n->count++] = group;
 	return STATUS_OK;
 }

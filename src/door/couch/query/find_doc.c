@@ -218,8 +218,7 @@ find_doc_take(struct find *f, const struct find_doc *d)
 		f->limit--;
 		f->results++;
 	}
-	buf_clear(&f->id);
-	buf_append_str(&f->id, d->id);
+	buf_set(&f->id, d->id);
 	f->has_id = true;
 	return buf_status(&f->id);
 }

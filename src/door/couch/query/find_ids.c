@@ -30,8 +30,7 @@ scan_remember(struct id_scan *s)
 {
 	if (!s->passed.ptr)
 		return;
-	buf_clear(&s->last);
-	buf_append_str(&s->last, s->passed);
+	buf_set(&s->last, s->passed);
 	s->passed = (struct str){ 0 };
 }
 

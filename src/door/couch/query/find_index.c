@@ -188,9 +188,7 @@ entry_keep(void *arg, const struct index_def *def, const struct index_entry *ent
 	if (!kept->texts)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < def->column_count; i++) {
-		kept->texts[i] = arena_dup(arena, entry->texts[i]);
-		if (!kept->texts[i].ptr)
-			return STATUS_LIMIT;
+		TRY(arena_copy(arena, entry->texts[i], &kept->texts[i]));
 	}
 	return STATUS_OK;
 }
@@ -279,8 +277,7 @@ pages_walk(struct index_pages *p, struct kv_tx *tx)
 		step_unit();
 		TRY(step_count(INDEX_ENTRY_STEPS));
 		TRY(entry_take(p, tx, entry));
-		buf_clear(&p->last);
-		buf_append_str(&p->last, entry->key);
+		buf_set(&p->last, entry->key);
 		TRY(buf_status(&p->last));
 		if (f->stream.out.len > INDEX_PAGE_BYTES) {
 			p->more = p->more || i + 1 < p->count;
@@ -310,13 +307,11 @@ pages_read(struct couch_req *r, struct kv_tx *tx, void *arg)
 
 	if (f->groups) {
 		/* What an attempt has taken into groups stays: the next one goes on behind. */
-		buf_clear(&p->after);
-		buf_append_str(&p->after, buf_str(&p->last));
+		buf_set(&p->after, buf_str(&p->last));
 		TRY(buf_status(&p->after));
 	} else {
 		state_put_back(p->f, &p->before);
-		buf_clear(&p->last);
-		buf_append_str(&p->last, buf_str(&p->after));
+		buf_set(&p->last, buf_str(&p->after));
 	}
 	entries.after = buf_str(&p->after);
 	p->count = 0;
@@ -368,8 +363,7 @@ find_indexed(struct find *f)
 		arena_reset(f->r->arena, mark);
 		if (status != STATUS_OK)
 			break;
-		buf_clear(&p.after);
-		buf_append_str(&p.after, buf_str(&p.last));
+		buf_set(&p.after, buf_str(&p.last));
 		status = buf_status(&p.after);
 		if (status == STATUS_OK)
 			status = couch_stream_push(&f->stream, false);

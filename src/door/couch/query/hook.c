@@ -44,11 +44,9 @@ static enum status
 hook_is_kept(struct str text, const struct query_indexes *indexes, struct arena *arena, bool *ret)
 {
 	struct json_member *members;
-	struct json_value value;
 	size_t count;
 
-	TRY(json_value_read(text, arena, &value, NULL));
-	TRY(json_value_members(&value, arena, &members, &count, NULL));
+	TRY(json_read_members(text, arena, &members, &count, NULL));
 	*ret = *ret || indexes->count || json_value_find(members, count, "validate_doc_update");
 	return STATUS_OK;
 }

@@ -196,9 +196,7 @@ index_make_name(const struct index_body *b, struct arena *arena, struct str *ret
 	TRY(buf_status(&term));
 	SHA1((const unsigned char *)term.ptr, term.len, digest);
 	buf_append_hex(&hex, str_of(digest, sizeof(digest)));
-	TRY(buf_status(&hex));
-	*ret = arena_dup(arena, buf_str(&hex));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&hex, arena, ret);
 }
 
 /* ---- Definitions ---- */
@@ -222,9 +220,7 @@ definition_take_filter(struct couch_req *r, const struct json_value *v, void *in
 	if (normal->kind == NORMAL_ANYTHING)
 		return STATUS_OK;
 	normal_write(normal, &text);
-	TRY(buf_status(&text));
-	index->filter = arena_dup(r->arena, buf_str(&text));
-	return index->filter.ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, r->arena, &index->filter);
 }
 
 static const struct query_member definition_members[] = {
@@ -506,16 +502,13 @@ query_indexes_add(struct couch_req *r, struct str ddoc, struct str text, bool db
 		struct query_index index = { .ddoc = ddoc,
 					     .name = views[i].name,
 					     .partitioned = db_partitioned };
-		struct query_index *grown;
 		bool valid;
 
 		TRY(view_read(r, &views[i].value, &index, &valid));
 		if (!valid)
 			continue;
-		grown = arena_grow(r->arena, list->items, list->count, &list->cap, sizeof(*grown));
-		if (!grown)
-			return STATUS_LIMIT;
-		list->items = grown;
+		TRY(arena_room(r->arena, &list->items, list->count, &list->cap,
+			       sizeof(*list->items)));
 		list->items[list->count++] = index;
 	}
 	return STATUS_OK;

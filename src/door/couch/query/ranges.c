@@ -41,10 +41,7 @@ field_interval_of_prefix(const struct normal_node *n, const struct value_order *
 
 	buf_append(&text, n->arg.text.ptr, n->arg.text.len - 1);
 	buf_append_cstr(&text, "\xef\xbf\xbf\""); /* U+FFFF, which the collation puts last */
-	TRY(buf_status(&text));
-	end = arena_dup(o->w->arena, buf_str(&text));
-	if (!end.ptr)
-		return STATUS_LIMIT;
+	TRY(buf_copy(&text, o->w->arena, &end));
 	*ret = (struct value_interval){ 0 };
 	TRY(field_bound_make(n->arg.text, false, o, &ret->low));
 	return field_bound_make(end, false, o, &ret->high);
@@ -98,18 +95,13 @@ struct collecting {
 static enum status
 ranges_collect(const struct normal_node *n, struct arena *arena, struct collecting *c)
 {
-	const struct normal_node **grown;
-
 	if (n->kind == NORMAL_AND) {
 		for (const struct normal_node *i = n->first; i; i = i->next)
 			TRY(ranges_collect(i, arena, c));
 	}
 	if (n->kind != NORMAL_FIELD || !n->path.count || !field_is_indexable(n))
 		return STATUS_OK;
-	grown = arena_grow(arena, c->nodes, c->count, &c->cap, sizeof(*grown));
-	if (!grown)
-		return STATUS_LIMIT;
-	c->nodes = grown;
+	TRY(arena_room(arena, &c->nodes, c->count, &c->cap, sizeof(*c->nodes)));
 	c->nodes[c->count++] = n;
 	return STATUS_OK;
 }

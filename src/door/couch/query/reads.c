@@ -16,8 +16,6 @@ static enum status
 planner_read_values(struct planner *m, const struct normal_node *n, const struct normal_path *path,
 		    struct value_set *ret)
 {
-	struct planner_values *grown;
-
 	if (n != m->args->normal)
 		return field_values_allowed(n, path, &m->order, ret);
 	for (size_t i = 0; i < m->values_count; i++) {
@@ -27,10 +25,8 @@ planner_read_values(struct planner *m, const struct normal_node *n, const struct
 		return STATUS_OK;
 	}
 	TRY(field_values_allowed(n, path, &m->order, ret));
-	grown = arena_grow(m->r->arena, m->values, m->values_count, &m->values_cap, sizeof(*grown));
-	if (!grown)
-		return STATUS_LIMIT;
-	m->values = grown;
+	TRY(arena_room(m->r->arena, &m->values, m->values_count, &m->values_cap,
+		       sizeof(*m->values)));
 	m->values[m->values_count++] = (struct planner_values){ path, *ret };
 	return STATUS_OK;
 }

@@ -48,11 +48,7 @@ struct ways {
 static enum status
 ways_offer(struct ways *w, const struct way *way)
 {
-	struct way *grown = arena_grow(w->m->r->arena, w->items, w->count, &w->cap, sizeof(*grown));
-
-	if (!grown)
-		return STATUS_LIMIT;
-	w->items = grown;
+	TRY(arena_room(w->m->r->arena, &w->items, w->count, &w->cap, sizeof(*w->items)));
 	w->items[w->count++] = *way;
 	return STATUS_OK;
 }

@@ -100,10 +100,7 @@ look_read_design(struct look *l, struct kv_tx *tx, const struct catalog_db *db)
 
 	TRY(rev_doc_read(tx, db, l->written->id, arena, &doc));
 	TRY(couch_doc_write(&out, &text));
-	TRY(buf_status(&text));
-	kept = arena_dup(arena, buf_str(&text));
-	if (!kept.ptr)
-		return STATUS_LIMIT;
+	TRY(buf_copy(&text, arena, &kept));
 	TRY(view_design_parse(kept, rev_db_is_partitioned(db), arena, &l->design, NULL));
 	if (!l->design.view_count || !l->design.autoupdate ||
 	    !str_eq(l->design.language, STR("javascript")))

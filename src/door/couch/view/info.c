@@ -246,8 +246,7 @@ cleanup_gather(struct couch_req *r, struct cleanup *c)
 
 		TRY(cleanup_grow(c));
 		TRY(couch_db_read(r, COUCH_ACCESS_ADMIN, cleanup_read, &s));
-		buf_clear(&last);
-		buf_append_str(&last, s.last);
+		buf_set(&last, s.last);
 		TRY(buf_status(&last));
 		c->range.begin = buf_str(&last);
 		c->range.exclusive_begin = true;

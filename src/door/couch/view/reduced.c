@@ -105,8 +105,7 @@ reduced_write_page(struct view_run *v, struct reduced_page *p)
 	v->at.limit -= page->count;
 	if (page->count) {
 		v->at.skip = 0;
-		buf_clear(&v->place);
-		buf_append_str(&v->place, page->results[page->count - 1].place);
+		buf_set(&v->place, page->results[page->count - 1].place);
 	}
 	TRY(buf_status(&v->place));
 	return buf_status(&v->stream.out);

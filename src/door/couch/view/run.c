@@ -32,8 +32,7 @@ view_run_push(struct view_run *v)
 void
 view_run_note_place(struct view_run *v, struct str place)
 {
-	buf_clear(&v->next);
-	buf_append_str(&v->next, place);
+	buf_set(&v->next, place);
 }
 
 void

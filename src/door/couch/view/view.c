@@ -424,13 +424,10 @@ view_serve(struct view_run *v)
 enum status
 couch_view(struct couch_req *r)
 {
-	struct view_run v;
-	enum status status;
+	AUTO(view_release) struct view_run v;
 
 	view_init(&v, r);
-	status = view_serve(&v);
-	view_release(&v);
-	return status;
+	return view_serve(&v);
 }
 
 /* ---- POST …/queries ---- */
@@ -482,11 +479,8 @@ view_serve_queries(struct view_run *v)
 enum status
 couch_view_queries(struct couch_req *r)
 {
-	struct view_run v;
-	enum status status;
+	AUTO(view_release) struct view_run v;
 
 	view_init(&v, r);
-	status = view_serve_queries(&v);
-	view_release(&v);
-	return status;
+	return view_serve_queries(&v);
 }

@@ -48,14 +48,12 @@ change_sort_ids(struct change *ch)
 	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
 	struct bson_builder b;
 
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_put_int32(&b, STR("_id"), ch->ask.order);
 	bson_end(&b);
 	TRY(buf_status(&made));
 	ch->ask.order = 0;
-	ch->ask.sort = arena_dup(ch->call->arena, buf_str(&made));
-	return ch->ask.sort.ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(ch->call->arena, buf_str(&made), &ch->ask.sort);
 }
 
 /* A statement that names no collation has that of the collection, which is open. */
@@ -229,8 +227,7 @@ row_pipe(struct change *ch, struct mql *q, struct change_row *row)
 	struct str doc;
 
 	TRY(mql_pipeline_apply(ch->pipeline, q, row->doc, ch->bound, &doc));
-	row->piped = arena_dup(ch->ahead.arena, doc);
-	return row->piped.ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(ch->ahead.arena, doc, &row->piped);
 }
 
 static enum status
@@ -378,8 +375,7 @@ change_find_first(struct change *ch, struct buf *best, int64_t *ret_position)
 			TRY(data_mql_status(c, &ch->mql,
 					    comes_first(ch, by, doc, buf_str(best), &first)));
 		if (first) {
-			buf_clear(best);
-			buf_append_str(best, doc);
+			buf_set(best, doc);
 			TRY(buf_status(best));
 			*ret_position = position;
 		}
@@ -550,8 +546,7 @@ change_describe(struct change *ch, const struct mql_updated *u, const struct dif
 	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
 	struct bson_builder b;
 
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_begin_document(&b, STR("updatedFields"));
 	TRY(put_paths(&b, u, true));
 	bson_end(&b);
@@ -658,14 +653,11 @@ change_give_id(struct change *ch, const struct bson_value *id, struct str *doc)
 	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
 	struct bson_builder b;
 
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_put(&b, STR("_id"), id);
 	bson_put_elements(&b, *doc);
 	bson_end(&b);
-	TRY(buf_status(&made));
-	*doc = arena_dup(ch->call->arena, buf_str(&made));
-	return doc->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, ch->call->arena, doc);
 }
 
 static enum status

@@ -66,8 +66,7 @@ create_options(struct call *c, const struct one *o, struct str *ret)
 	struct bson_builder b;
 	struct str first;
 
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	if (o->collation.len)
 		bson_put_document(&b, STR("collation"), o->collation);
 	clustered_put(&o->clustered, &b);
@@ -218,8 +217,7 @@ create_read_collation(struct call *c, const struct bson_value *v, const char *pa
 		return call_type_mismatch(c, v, "type 'object'", "%s", path);
 	data_mql(c, c->arena, NULL, &q);
 	TRY(data_mql_status(c, &q, mql_collation_new(&q, bson_text(v), &collation)));
-	*ret = arena_dup(c->arena, mql_collation_document(collation));
-	status = ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	status = arena_copy(c->arena, mql_collation_document(collation), ret);
 	mql_collation_free(collation);
 	return status;
 }
@@ -351,15 +349,12 @@ describe_coll_mod(struct call *c, struct str *ret)
 	struct bson_element e;
 	struct bson_iter i;
 
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);)
 		if (!command_is_generic(e.name) && !str_eq(e.name, STR("collMod")))
 			bson_put_element(&b, &e);
 	bson_end(&b);
-	TRY(buf_status(&made));
-	*ret = arena_dup(c->arena, buf_str(&made));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, c->arena, ret);
 }
 
 static enum status

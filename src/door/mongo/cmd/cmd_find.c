@@ -400,8 +400,7 @@ find_put_next(struct call *c, struct find *f, uint64_t wanted, struct bson_build
 	TRY(rows_reach(c, f, wanted));
 	row = &f->rows[f->batch.at++];
 	find_put_shown(f, row->doc, row->shown, ret);
-	buf_clear(&f->place);
-	buf_append_str(&f->place, row->place);
+	buf_set(&f->place, row->place);
 	return buf_status(&f->place);
 }
 
@@ -515,8 +514,7 @@ keep_request(struct call *c, struct find *f, struct cursor *cursor)
 
 	if (!f->query.ask.takes_collation || !c->collation.len)
 		return cursor_set(cursor, c->body, place);
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	for (bson_iter_begin(&i, c->body); bson_iter_read(&i, &e);)
 		if (!str_eq(e.name, STR("collation")))
 			bson_put_element(&b, &e);
@@ -636,8 +634,7 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 	TRY(find_read(c, f));
 	cursor->skip = f->skip;
 	cursor->left = f->left;
-	buf_clear(&cursor->place);
-	buf_append_str(&cursor->place, find_place(f));
+	buf_set(&cursor->place, find_place(f));
 	TRY(buf_status(&cursor->place));
 	c->again = !f->ended;
 	put_cursor(c, f->ended ? 0 : cursor->id, ns);

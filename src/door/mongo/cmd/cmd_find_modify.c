@@ -132,8 +132,7 @@ modify_answer(struct modify *m, bool found, const struct bson_value *upserted, s
 	struct bson_builder b;
 
 	buf_clear(&m->reply);
-	bson_builder_init(&b, &m->reply);
-	bson_begin(&b);
+	bson_open(&b, &m->reply);
 	bson_begin_document(&b, STR("lastErrorObject"));
 	bson_put_int32(&b, STR("n"), found || upserted);
 	if (!m->remove)
@@ -207,8 +206,7 @@ modify_body(struct kv_tx *tx, void *arg)
 	TRY(data_begin(&m->data, tx));
 	TRY(retry_begin(&m->retry, tx));
 	if (retry_find(&m->retry, 0, &known)) {
-		buf_clear(&m->reply);
-		buf_append_str(&m->reply, known);
+		buf_set(&m->reply, known);
 		TRY(buf_status(&m->reply));
 		return retry_end(&m->retry, tx);
 	}

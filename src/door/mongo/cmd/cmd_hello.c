@@ -165,8 +165,7 @@ put_speculation(struct call *c)
 
 	if (!call_has(c, ARG_SPECULATIVE))
 		return;
-	bson_builder_init(&b, &answer);
-	bson_begin(&b);
+	bson_open(&b, &answer);
 	if (sasl_start(c, bson_text(&c->args[ARG_SPECULATIVE].value), &b) != STATUS_OK) {
 		c->code = 0;
 		c->err = (struct err){ 0 };

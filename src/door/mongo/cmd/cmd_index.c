@@ -68,8 +68,7 @@ notice_indexes(struct data *d, enum plain_notice_kind kind, struct str spec)
 	struct buf AUTO(buf_release) made = BUF_INIT(2 * INDEX_SPEC_BYTES);
 	struct bson_builder b;
 
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_begin_array(&b, STR("indexes"));
 	bson_put_document(&b, STR(""), spec);
 	bson_end(&b);
@@ -348,15 +347,12 @@ leave_out_unknown(struct call *c, struct str given, struct str *ret)
 	struct bson_element e;
 	struct bson_iter i;
 
-	bson_builder_init(&b, &out);
-	bson_begin(&b);
+	bson_open(&b, &out);
 	for (bson_iter_begin(&i, given); bson_iter_read(&i, &e);)
 		if (option_is_known(e.name))
 			bson_put(&b, e.name, &e.value);
 	bson_end(&b);
-	TRY(buf_status(&out));
-	*ret = arena_dup(c->arena, buf_str(&out));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&out, c->arena, ret);
 }
 
 /* All descriptions are checked before the first index is made. */
@@ -599,8 +595,7 @@ list_one(struct listing *l, const struct index_def *def)
 		TRY(buf_status(&id));
 		spec = buf_str(&id);
 	}
-	bson_builder_init(&b, &row);
-	bson_begin(&b);
+	bson_open(&b, &row);
 	if (l->infos || (l->uuids && builds))
 		bson_put_document(&b, STR("spec"), spec);
 	else
@@ -641,15 +636,12 @@ list_body(struct kv_tx *tx, void *arg)
 static enum status
 list_answer(struct call *c, const struct listing *l, struct str ns)
 {
-	struct list_answer answer;
-	enum status status = list_answer_begin(&answer, c, &c->args[LIST_CURSOR], ns);
+	AUTO(list_answer_fini) struct list_answer answer = { 0 };
 
-	for (size_t i = 0; status == STATUS_OK && i < l->count; i++)
-		status = list_answer_put(&answer, l->rows[i]);
-	if (status == STATUS_OK)
-		status = list_answer_end(&answer);
-	list_answer_fini(&answer);
-	return status;
+	TRY(list_answer_begin(&answer, c, &c->args[LIST_CURSOR], ns));
+	for (size_t i = 0; i < l->count; i++)
+		TRY(list_answer_put(&answer, l->rows[i]));
+	return list_answer_end(&answer);
 }
 
 enum status

@@ -61,8 +61,7 @@ list_row_begin(struct call *c, struct list *l, struct bson_builder *ret)
 {
 	l->mark = arena_mark(c->arena);
 	buf_clear(&l->row);
-	bson_builder_init(ret, &l->row);
-	bson_begin(ret);
+	bson_open(ret, &l->row);
 }
 
 /* Appends the row if the filter wants it. */

@@ -78,15 +78,11 @@ measure_body(struct kv_tx *tx, void *arg)
 	if (!v->was_there)
 		return STATUS_OK;
 	memcpy(v->uuid, v->data.db->uuid, sizeof(v->uuid));
-	v->options = arena_dup(arena, plain_options_of(v->data.db));
-	if (!v->options.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(arena, plain_options_of(v->data.db), &v->options));
 	for (v->index_count = 0;
 	     v->index_count < INDEX_LIST && (def = index_at(v->data.db, v->index_count)) != NULL;
 	     v->index_count++) {
-		v->indexes[v->index_count].name = arena_dup(arena, def->name);
-		if (!v->indexes[v->index_count].name.ptr)
-			return STATUS_LIMIT;
+		TRY(arena_copy(arena, def->name, &v->indexes[v->index_count].name));
 		TRY(index_measure(tx, v->data.db, def, &v->indexes[v->index_count].entries,
 				  &bytes));
 	}

@@ -89,9 +89,7 @@ static enum status
 finish(struct call *c, struct buf *made, struct bson_builder *b, struct str *ret)
 {
 	bson_end(b);
-	TRY(buf_status(made));
-	*ret = arena_dup(c->arena, buf_str(made));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(made, c->arena, ret);
 }
 
 enum status

@@ -39,9 +39,7 @@ diff_add(struct differ *d, struct str path, size_t bytes)
 
 	if (!diff_is_worth(d, path.len + bytes, f->count))
 		return STATUS_OK;
-	f->paths = arena_grow(d->arena, f->paths, f->count, &d->cap, sizeof(*f->paths));
-	if (!f->paths)
-		return STATUS_LIMIT;
+	TRY(arena_room(d->arena, &f->paths, f->count, &d->cap, sizeof(*f->paths)));
 	f->paths[f->count++] = path;
 	return STATUS_OK;
 }
@@ -53,9 +51,7 @@ diff_add_cut(struct differ *d, struct str path, size_t size)
 
 	if (!diff_is_worth(d, path.len + CUT_BYTES, f->cut_count))
 		return STATUS_OK;
-	f->cuts = arena_grow(d->arena, f->cuts, f->cut_count, &d->cut_cap, sizeof(*f->cuts));
-	if (!f->cuts)
-		return STATUS_LIMIT;
+	TRY(arena_room(d->arena, &f->cuts, f->cut_count, &d->cut_cap, sizeof(*f->cuts)));
 	f->cuts[f->cut_count++] = (struct diff_cut){ path, (int32_t)size };
 	return STATUS_OK;
 }

@@ -141,18 +141,14 @@ has_values(struct call *c, struct mql *q, const struct index_def *def,
 	struct str filter;
 	int64_t position;
 
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e); values++) {
 		bson_begin_document(&b, e.name);
 		bson_put(&b, STR("$eq"), values);
 		bson_end(&b);
 	}
 	bson_end(&b);
-	TRY(buf_status(&made));
-	filter = arena_dup(q->arena, buf_str(&made));
-	if (!filter.ptr)
-		return STATUS_LIMIT;
+	TRY(buf_copy(&made, q->arena, &filter));
 	TRY(data_mql_status(c, q, mql_match_compile_scoped(q, filter, NULL, &match)));
 	return data_mql_status(c, q, mql_match_run_scoped(match, q, doc, NULL, ret, &position));
 }
@@ -172,9 +168,7 @@ find_in_range(struct call *c, struct data *data, struct mql *q, const struct ind
 
 		TRY(mongo_client_check(c->client));
 		TRY(index_scan_next(scan, &work, &entry));
-		key = arena_dup(q->arena, entry.id);
-		if (!key.ptr)
-			return STATUS_LIMIT;
+		TRY(arena_copy(q->arena, entry.id, &key));
 		TRY(plain_ask_key(&data->plain, key, KV_READ, q->arena, &got));
 		TRY(plain_wait(&data->plain, &got, KV_READ, q->arena, ret));
 		TRY(has_values(c, q, def, values, *ret, &found));
@@ -191,17 +185,14 @@ find_by_index(struct call *c, struct data *data, struct mql *q, const struct ind
 	struct index_interval interval = { .equal = equal };
 	const struct index_scan_options options = { .mode = KV_READ };
 	struct index_work work = { .arena = q->arena };
+	AUTO(index_scan_release) struct index_scan scan = { 0 };
 	struct index_range range;
-	struct index_scan scan;
-	enum status status;
 
 	for (; interval.equal_count < def->column_count; interval.equal_count++)
 		equal[interval.equal_count] = &values[interval.equal_count];
 	TRY(index_range_make(data->db, def, &interval, &work, &range));
 	TRY(index_scan_init(&scan, data->plain.tx, data->db, def, &range, &options));
-	status = find_in_range(c, data, q, def, values, &scan, ret);
-	index_scan_release(&scan);
-	return status;
+	return find_in_range(c, data, q, def, values, &scan, ret);
 }
 
 /*

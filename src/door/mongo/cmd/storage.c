@@ -36,9 +36,7 @@ storage_add(struct kv_tx *tx, const struct catalog_db *db, const struct index_de
 {
 	struct storage_index *one = &s->indexes[s->index_count];
 
-	one->name = arena_dup(arena, def ? def->name : STR("_id_"));
-	if (!one->name.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(arena, def ? def->name : STR("_id_"), &one->name));
 	TRY(measure_index(tx, db, def, &one->bytes));
 	s->index_bytes += one->bytes;
 	s->index_count++;

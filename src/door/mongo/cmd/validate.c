@@ -131,8 +131,7 @@ validate_options(struct call *c, struct str options, const struct validate_ask *
 	bool has = ask->has_validator || bson_find(options, STR("validator"), &validator);
 
 	has = has && !bson_is_empty(bson_text(&validator));
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	for (bson_iter_begin(&i, options); bson_iter_read(&i, &e);)
 		if (!str_eq(e.name, STR("validator")) && !str_eq(e.name, STR("validationLevel")) &&
 		    !str_eq(e.name, STR("validationAction")) &&
@@ -148,9 +147,7 @@ validate_options(struct call *c, struct str options, const struct validate_ask *
 	put_choice(&b, STR("validationLevel"), ask->level, options, STR("strict"), has);
 	put_choice(&b, STR("validationAction"), ask->action, options, STR("error"), has);
 	bson_end(&b);
-	TRY(buf_status(&made));
-	*ret = arena_dup(c->arena, buf_str(&made));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, c->arena, ret);
 }
 
 /* ---- Documents ---- */
@@ -232,8 +229,7 @@ put_details(struct call *c, struct validator *v, struct str doc, struct bson_bui
 	struct bson_builder details;
 	enum status status;
 
-	bson_builder_init(&details, &made);
-	bson_begin(&details);
+	bson_open(&details, &made);
 	status = mql_match_explain(&v->mql, v->filter, doc, &details);
 	bson_end(&details);
 	arena_reset(v->arena, v->compiled);
@@ -253,15 +249,11 @@ validate_refuse(struct call *c, struct validator *v, struct str doc)
 	struct bson_builder b;
 
 	(void)bson_find(doc, STR("_id"), &id);
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_put(&b, STR("failingDocumentId"), &id);
 	TRY(put_details(c, v, doc, &b));
 	bson_end(&b);
-	TRY(buf_status(&made));
-	c->err_info = arena_dup(c->arena, buf_str(&made));
-	if (!c->err_info.ptr)
-		return STATUS_LIMIT;
+	TRY(buf_copy(&made, c->arena, &c->err_info));
 	return call_fail(c, MONGO_DOCUMENT_VALIDATION, "Document failed validation");
 }
 

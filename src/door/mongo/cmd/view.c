@@ -29,9 +29,7 @@ view_concat(struct str first, struct str second, struct arena *arena, struct str
 		for (bson_iter_begin(&i, arrays[k]); bson_iter_read(&i, &e);)
 			bson_put(&b, STR(""), &e.value);
 	bson_end(&b);
-	TRY(buf_status(&made));
-	*ret = arena_dup(arena, buf_str(&made));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, arena, ret);
 }
 
 /* ---- What views read ---- */
@@ -83,8 +81,7 @@ member_dup(struct arena *arena, struct str options, struct str name, struct str 
 	struct bson_value v;
 	bool there = bson_find(options, name, &v);
 
-	*ret = arena_dup(arena, there ? bson_text(&v) : otherwise);
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(arena, there ? bson_text(&v) : otherwise, ret);
 }
 
 static enum status
@@ -93,8 +90,7 @@ collation_dup(struct adding *a, struct view *view)
 	view->collation = data_collation_document(&a->data);
 	if (!view->collation.len)
 		return STATUS_OK;
-	view->collation = arena_dup(a->arena, view->collation);
-	return view->collation.ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(a->arena, view->collation, &view->collation);
 }
 
 /* Follows a name down to a collection. `view->pipeline.ptr` stays NULL for what is no view. */
@@ -282,8 +278,7 @@ view_options(struct call *c, const struct view_ask *ask, struct str *ret)
 		return call_fail(c, ask->on.len ? MONGO_INVALID_NAMESPACE : MONGO_BAD_VALUE,
 				 "'viewOn' has to be the name of a collection or a view");
 	TRY(check_pipeline(c, ask, &pipeline));
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_put_string(&b, STR("viewOn"), ask->on);
 	bson_begin_array(&b, STR("pipeline"));
 	if (ask->pipeline.ptr) {
@@ -297,9 +292,7 @@ view_options(struct call *c, const struct view_ask *ask, struct str *ret)
 	if (ask->collation.len)
 		bson_put_document(&b, STR("collation"), ask->collation);
 	bson_end(&b);
-	TRY(buf_status(&made));
-	*ret = arena_dup(c->arena, buf_str(&made));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, c->arena, ret);
 }
 
 enum status
@@ -312,14 +305,11 @@ view_options_keep(struct call *c, struct str old, struct str options, struct str
 	*ret = options;
 	if (!bson_find(old, STR("collation"), &collation))
 		return STATUS_OK;
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_put_elements(&b, options);
 	bson_put(&b, STR("collation"), &collation);
 	bson_end(&b);
-	TRY(buf_status(&made));
-	*ret = arena_dup(c->arena, buf_str(&made));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, c->arena, ret);
 }
 
 enum status

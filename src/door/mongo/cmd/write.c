@@ -79,8 +79,7 @@ writing_attempt(struct writing *w, struct kv_tx *tx)
 	w->now = w->done;
 	w->errors.len = w->done.errors_len;
 	w->upserted.len = w->done.upserted_len;
-	buf_clear(&w->place_now);
-	buf_append_str(&w->place_now, buf_str(&w->place));
+	buf_set(&w->place_now, buf_str(&w->place));
 	TRY(buf_status(&w->place_now));
 	w->tx = tx;
 	w->tries++;
@@ -151,8 +150,7 @@ note_failure(struct writing *w, int code, const char *text, const struct bson_va
 	w->now.ends = w->ordered;
 	w->now.errors++;
 	w->call->spoils = true;
-	bson_builder_init(&b, &w->errors);
-	bson_begin(&b);
+	bson_open(&b, &w->errors);
 	if (w->items)
 		bson_put_double(&b, STR("ok"), 0);
 	bson_put_int32(&b, w->items ? STR("idx") : STR("index"), (int32_t)w->now.index);
@@ -213,8 +211,7 @@ writing_note_upserted(struct writing *w, const struct bson_value *id)
 {
 	struct bson_builder b;
 
-	bson_builder_init(&b, &w->upserted);
-	bson_begin(&b);
+	bson_open(&b, &w->upserted);
 	bson_put_int32(&b, STR("index"), (int32_t)w->now.index);
 	bson_put(&b, STR("_id"), id);
 	bson_end(&b);

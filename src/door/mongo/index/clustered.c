@@ -112,8 +112,7 @@ read_index(struct call *c, const struct bson_value *v, struct clustered_ask *ask
 	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(read_index_member(c, &e, &m));
 	TRY(check_index(c, &m));
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_put_int32(&b, STR("v"), CLUSTERED_VERSION);
 	bson_begin_document(&b, STR("key"));
 	bson_put_int32(&b, STR("_id"), 1);
@@ -121,9 +120,7 @@ read_index(struct call *c, const struct bson_value *v, struct clustered_ask *ask
 	bson_put_string(&b, STR("name"), m.name);
 	bson_put_bool(&b, STR("unique"), true);
 	bson_end(&b);
-	TRY(buf_status(&made));
-	ask->index = arena_dup(c->arena, buf_str(&made));
-	return ask->index.ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, c->arena, &ask->index);
 }
 
 static enum status
@@ -234,16 +231,13 @@ clustered_modify(struct call *c, const struct clustered_ask *ask, struct str opt
 	if (!ask->expires)
 		return STATUS_OK;
 	TRY(clustered_check(c, ask, bson_find(options, STR("clusteredIndex"), NULL)));
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	for (bson_iter_begin(&i, options); bson_iter_read(&i, &e);)
 		if (!str_eq(e.name, STR("expireAfterSeconds")))
 			bson_put_element(&b, &e);
 	clustered_put(ask, &b);
 	bson_end(&b);
-	TRY(buf_status(&made));
-	*ret = arena_dup(c->arena, buf_str(&made));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, c->arena, ret);
 }
 
 /* ---- Telling ---- */

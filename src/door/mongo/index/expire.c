@@ -182,8 +182,7 @@ expire_collections(struct expire *x, struct buf *place, bool *ret_more, uint64_t
 			}
 			*ret_removed += x->removed;
 		} while (x->more);
-		buf_clear(place);
-		buf_append_str(place, x->name);
+		buf_set(place, x->name);
 		TRY(buf_status(place));
 	}
 	*ret_more = page.more;

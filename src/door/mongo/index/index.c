@@ -297,8 +297,7 @@ index_read_spec(struct call *c, struct str given, struct str *ret)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "The index name '_id_' is reserved for the _id index, which must "
 				 "have key pattern {_id: 1}");
-	bson_builder_init(&b, &out);
-	bson_begin(&b);
+	bson_open(&b, &out);
 	bson_put_int32(&b, STR("v"), 2);
 	bson_put(&b, STR("key"), &key);
 	bson_put(&b, STR("name"), &name);
@@ -309,9 +308,7 @@ index_read_spec(struct call *c, struct str given, struct str *ret)
 		return call_fail(c, MONGO_CANNOT_CREATE_INDEX,
 				 "an index is described by at most %d bytes (INDEX_SPEC_BYTES)",
 				 INDEX_SPEC_BYTES);
-	TRY(buf_status(&out));
-	*ret = arena_dup(c->arena, buf_str(&out));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&out, c->arena, ret);
 }
 
 enum status
@@ -320,14 +317,11 @@ index_spec_collate(struct call *c, struct str spec, struct str collation, struct
 	AUTO(buf_release) struct buf out = BUF_INIT(INDEX_SPEC_BYTES + INDEX_COLLATION_BYTES);
 	struct bson_builder b;
 
-	bson_builder_init(&b, &out);
-	bson_begin(&b);
+	bson_open(&b, &out);
 	bson_put_elements(&b, spec);
 	bson_put_document(&b, STR("collation"), collation);
 	bson_end(&b);
-	TRY(buf_status(&out));
-	*ret = arena_dup(c->arena, buf_str(&out));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&out, c->arena, ret);
 }
 
 /* ---- Those that are there ---- */
@@ -612,8 +606,7 @@ keep_duplicate(struct call *c, const struct plain_refused *refused, const struct
 	struct buf made = BUF_INIT(BSON_MOST_BYTES);
 	struct bson_builder b;
 
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	if (refused)
 		index_put_duplicate(&b, refused);
 	else

@@ -145,8 +145,7 @@ write_spec(struct index_mod *mod, const struct index_def *def, struct buf *out)
 	struct bson_builder b;
 	struct bson_iter i;
 
-	bson_builder_init(&b, out);
-	bson_begin(&b);
+	bson_open(&b, out);
 	for (bson_iter_begin(&i, def->spec); bson_iter_read(&i, &e);)
 		if (!(mod->has_hidden && str_eq(e.name, STR("hidden"))) &&
 		    !(mod->has_seconds && str_eq(e.name, STR("expireAfterSeconds"))))

@@ -111,8 +111,7 @@ supply_collections(struct supply *s, struct buf *place, bool *ret_more, uint64_t
 		if (status == STATUS_OK)
 			supply_log(s);
 		*ret_made += status == STATUS_OK && s->made;
-		buf_clear(place);
-		buf_append_str(place, s->name);
+		buf_set(place, s->name);
 		TRY(buf_status(place));
 	}
 	*ret_more = page.more;

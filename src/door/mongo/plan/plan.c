@@ -101,8 +101,7 @@ choose_between(struct call *c, const struct plan_ask *ask, struct mql *q, struct
 
 	if (!ids)
 		return STATUS_LIMIT;
-	bson_builder_init(&b, &key);
-	bson_begin(&b);
+	bson_open(&b, &key);
 	bson_put_int32(&b, STR("_id"), 1);
 	bson_end(&b);
 	TRY(buf_status(&key));

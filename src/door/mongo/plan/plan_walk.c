@@ -275,8 +275,7 @@ plan_walk_pass(struct plan_walk *w)
 
 	assert(w->plan->distinct && !w->plan->reverse);
 	TRY(tuple_skip_strings(&r, w->plan->distinct, &columns));
-	buf_clear(&w->passed);
-	buf_append_str(&w->passed, columns);
+	buf_set(&w->passed, columns);
 	return buf_status(&w->passed);
 }
 

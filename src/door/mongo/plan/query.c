@@ -112,8 +112,7 @@ query_stop(struct query *q)
 
 	/* Before the walk is closed, whose memory it is. Without one, the query's own stays. */
 	if (place.len) {
-		buf_clear(&q->place);
-		buf_append_str(&q->place, place);
+		buf_set(&q->place, place);
 	}
 	plan_walk_close(&q->walk);
 	q->walks = false;
@@ -357,8 +356,7 @@ rows_next(struct query *q, struct str *ret)
 		while (b->at < b->count) {
 			const struct query_row *row = &a->rows[b->at++];
 
-			buf_clear(&a->place);
-			buf_append_str(&a->place, row->place);
+			buf_set(&a->place, row->place);
 			if (!row->matches)
 				continue;
 			*ret = row->doc;

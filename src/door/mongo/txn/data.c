@@ -191,8 +191,7 @@ data_drop_target(struct call *c, struct kv_tx *tx, struct str to, unsigned *even
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
 	TRY(status);
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_put_binary(&b, STR("dropTarget"), UUID_SUBTYPE, str_of(db->uuid, sizeof(db->uuid)));
 	bson_end(&b);
 	catalog_db_unref(db);
@@ -290,9 +289,7 @@ data_check_collation(const struct data *d)
 
 	if (str_eq(document, c->collation))
 		return STATUS_OK;
-	c->collation = arena_dup(c->arena, document);
-	if (!c->collation.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(c->arena, document, &c->collation));
 	return call_fail(c, MONGO_OTHER_COLLATION, "the collection has another collation");
 }
 
@@ -402,8 +399,7 @@ data_document(struct call *c, struct str doc, struct str *ret)
 		id = (struct bson_value){ .type = BSON_OBJECT_ID,
 					  .as_text = str_of(fresh, sizeof(fresh)) };
 	}
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	bson_put(&b, STR("_id"), &id);
 	for (bson_iter_begin(&i, doc); bson_iter_read(&i, &e);) {
 		if (first && str_eq(e.name, STR("_id"))) {
@@ -413,9 +409,7 @@ data_document(struct call *c, struct str doc, struct str *ret)
 		bson_put_element(&b, &e);
 	}
 	bson_end(&b);
-	TRY(buf_status(&made));
-	*ret = arena_dup(c->arena, buf_str(&made));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&made, c->arena, ret);
 }
 
 void

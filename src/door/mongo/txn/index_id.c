@@ -46,8 +46,7 @@ index_create_of_id(struct kv_tx *tx, const struct catalog_db *db, struct arena *
 
 	if (!plain_wants_id_index(db))
 		return STATUS_OK;
-	bson_builder_init(&b, &spec);
-	bson_begin(&b);
+	bson_open(&b, &spec);
 	bson_put_int32(&b, STR("v"), 2);
 	bson_begin_document(&b, STR("key"));
 	bson_put_int32(&b, STR("_id"), 1);

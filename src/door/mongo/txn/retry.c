@@ -228,8 +228,7 @@ retry_note(struct retry *r, size_t index, struct str result)
 
 	if (!r->on)
 		return STATUS_OK;
-	bson_builder_init(&b, &r->made);
-	bson_begin(&b);
+	bson_open(&b, &r->made);
 	bson_put_int32(&b, STR("s"), statement_id(r, index));
 	if (result.len)
 		bson_put_document(&b, STR("r"), result);
