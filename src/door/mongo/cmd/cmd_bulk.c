@@ -67,38 +67,6 @@ struct bulk {
 
 /* ---- Statements ---- */
 
-static enum status
-op_wrong_type(struct call *c, const struct bson_element *e, const char *wanted)
-{
-	return call_type_mismatch(c, &e->value, wanted, "bulkWrite.ops.%.*s",
-				  (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
-}
-
-static enum status
-op_missing(struct call *c, const char *name)
-{
-	return call_fail(c, MONGO_FIELD_MISSING,
-			 "BSON field 'bulkWrite.ops.%s' is missing but a required field", name);
-}
-
-static enum status
-op_document(struct call *c, const struct bson_element *e, struct str *ret)
-{
-	if (e->value.type != BSON_DOCUMENT)
-		return op_wrong_type(c, e, "type 'object'");
-	*ret = bson_text(&e->value);
-	return STATUS_OK;
-}
-
-static enum status
-op_bool(struct call *c, const struct bson_element *e, bool *ret)
-{
-	if (e->value.type != BSON_BOOL && !bson_is_number(&e->value))
-		return op_wrong_type(c, e, "types '[bool, long, int, decimal, double]'");
-	*ret = bson_is_true(&e->value);
-	return STATUS_OK;
-}
-
 /* The first member: which kind it is, and where. */
 static enum status
 op_target(struct bulk *b, const struct bson_element *e, struct bulk_op *op)
@@ -118,9 +86,9 @@ op_target(struct bulk *b, const struct bson_element *e, struct bulk_op *op)
 			(int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
 	op->kind = (enum bulk_kind)kind;
 	if (update_is_left_out(&e->value))
-		return op_missing(c, kinds[kind]);
+		return statement_missing(c, kinds[kind]);
 	if (!bson_is_number(&e->value))
-		return op_wrong_type(c, e, "type 'int'");
+		return statement_wrong_type(c, e, "type 'int'");
 	if (!bson_to_int64(&e->value, &n) || n < 0 || (uint64_t)n >= b->name_count)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "BulkWrite ops entry has an invalid nsInfo index.");
@@ -128,100 +96,23 @@ op_target(struct bulk *b, const struct bson_element *e, struct bulk_op *op)
 	return STATUS_OK;
 }
 
-/* A member that updates and deletions have. `*ret_known`: it is one. */
-static enum status
-op_common(struct call *c, const struct bson_element *e, struct statement *s, bool *ret_known)
-{
-	*ret_known = true;
-	if (str_eq(e->name, STR("filter")))
-		return op_document(c, e, &s->ask.filter);
-	if (str_eq(e->name, STR("multi")))
-		return op_bool(c, e, &s->many);
-	if (str_eq(e->name, STR("collation")))
-		return op_document(c, e, &s->ask.collation);
-	*ret_known = str_eq(e->name, STR("hint"));
-	if (!*ret_known)
-		return STATUS_OK;
-	if (e->value.type != BSON_STRING && e->value.type != BSON_DOCUMENT)
-		return call_fail(c, MONGO_FAILED_TO_PARSE, "Hint must be a string or an object");
-	s->hint = e->value;
-	s->ask.hint = &s->hint;
-	return STATUS_OK;
-}
-
-static enum status
-op_update(struct call *c, const struct bson_element *e, struct statement *s, bool *ret_known)
-{
-	*ret_known = true;
-	if (str_eq(e->name, STR("updateMods"))) {
-		if (e->value.type != BSON_DOCUMENT && e->value.type != BSON_ARRAY)
-			return call_fail(c, MONGO_FAILED_TO_PARSE,
-					 "Update argument must be either an object or an array");
-		s->update = e->value;
-		s->ask.update = &s->update;
-		return update_check_pipeline(c, &e->value);
-	}
-	if (str_eq(e->name, STR("upsert")))
-		return op_bool(c, e, &s->ask.upsert);
-	if (str_eq(e->name, STR("sort")))
-		return op_document(c, e, &s->sort);
-	if (str_eq(e->name, STR("arrayFilters"))) {
-		if (e->value.type != BSON_ARRAY)
-			return op_wrong_type(c, e, "type 'array'");
-		s->array_filters = e->value;
-		s->ask.array_filters = &s->array_filters;
-		return STATUS_OK;
-	}
-	*ret_known = str_eq(e->name, STR("constants"));
-	if (!*ret_known)
-		return STATUS_OK;
-	if (e->value.type != BSON_DOCUMENT)
-		return op_wrong_type(c, e, "type 'object'");
-	s->constants = e->value;
-	s->ask.constants = &s->constants;
-	return STATUS_OK;
-}
-
-/* True for a member that is null and may be: it is as if it were not there. */
-static bool
-op_is_left_out(enum bulk_kind kind, const struct bson_element *e)
-{
-	static const struct {
-		const char *name;
-		unsigned kinds;
-	} members[] = { { "document", 1 << BULK_INSERT },
-			{ "filter", 1 << BULK_UPDATE | 1 << BULK_DELETE },
-			{ "multi", 1 << BULK_UPDATE | 1 << BULK_DELETE },
-			{ "collation", 1 << BULK_UPDATE | 1 << BULK_DELETE },
-			{ "upsert", 1 << BULK_UPDATE },
-			{ "sort", 1 << BULK_UPDATE },
-			{ "arrayFilters", 1 << BULK_UPDATE },
-			{ "constants", 1 << BULK_UPDATE } };
-
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		if (members[i].kinds >> kind & 1 && str_eq(e->name, str_from_cstr(members[i].name)))
-			return update_is_left_out(&e->value);
-	return false;
-}
-
 static enum status
 op_member(struct call *c, const struct bson_element *e, struct bulk_op *op)
 {
-	bool known = false;
+	bool known = op->kind == BULK_INSERT && str_eq(e->name, STR("document"));
 
-	if (op_is_left_out(op->kind, e))
-		return STATUS_OK;
-	if (op->kind == BULK_INSERT && str_eq(e->name, STR("document")))
-		return op_document(c, e, &op->document);
-	if (op->kind != BULK_INSERT)
-		TRY(op_common(c, e, &op->s, &known));
-	if (!known && op->kind == BULK_UPDATE)
-		TRY(op_update(c, e, &op->s, &known));
 	if (known)
-		return STATUS_OK;
-	return call_fail(c, MONGO_FIELD_UNKNOWN,
-			 "BSON field 'bulkWrite.ops.%.*s' is an unknown field.",
-			 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
+		return update_is_left_out(&e->value) ? STATUS_OK
+						     : statement_read_document(c, e, &op->document);
+	if (op->kind != BULK_INSERT)
+		TRY(statement_read_member(
+			c, op->kind == BULK_UPDATE ? STATEMENT_OP_UPDATE : STATEMENT_OP_DELETE, e,
+			&op->s, &known));
+	if (!known)
+		return call_fail(c, MONGO_FIELD_UNKNOWN,
+				 "BSON field 'bulkWrite.ops.%.*s' is an unknown field.",
+				 (int)(e->name.len < 100 ? e->name.len : 100), e->name.ptr);
+	return op->s.ask.update ? update_check_pipeline(c, op->s.ask.update) : STATUS_OK;
 }
 
 /* What `*ret` refers to is in itself, so it stays where it is. */
@@ -240,11 +131,11 @@ op_read(struct bulk *b, struct str bytes, struct bulk_op *ret)
 	while (bson_iter_read(&i, &e))
 		TRY(op_member(c, &e, ret));
 	if (ret->kind == BULK_INSERT)
-		return ret->document.ptr ? STATUS_OK : op_missing(c, "document");
+		return ret->document.ptr ? STATUS_OK : statement_missing(c, "document");
 	if (!ret->s.ask.filter.ptr)
-		return op_missing(c, "filter");
+		return statement_missing(c, "filter");
 	if (ret->kind == BULK_UPDATE && !ret->s.ask.update)
-		return op_missing(c, "updateMods");
+		return statement_missing(c, "updateMods");
 	return STATUS_OK;
 }
 
@@ -458,9 +349,7 @@ inserts_look(struct bulk *b, const struct bulk_op *first)
 		    writing_insert_is_large(op.document) ||
 		    !bson_find(op.document, STR("_id"), &id))
 			break;
-		ids = arena_grow(arena, ids, count, &cap, sizeof(*ids));
-		if (!ids)
-			return STATUS_LIMIT;
+		TRY(arena_room(arena, &ids, count, &cap, sizeof(*ids)));
 		ids[count++] = id;
 		bytes += op.document.len;
 	} while (count < DATA_PAGE_DOCS && bytes < DATA_PAGE_BYTES && op_next(b, &list, &op));
@@ -500,8 +389,7 @@ put_item(struct bulk *b, const struct bulk_op *op)
 
 	if (b->errors_only)
 		return STATUS_OK;
-	bson_builder_init(&r, &w->errors);
-	bson_begin(&r);
+	bson_open(&r, &w->errors);
 	bson_put_double(&r, STR("ok"), 1);
 	bson_put_int32(&r, STR("idx"), (int32_t)w->now.index);
 	bson_put_int32(&r, STR("n"), (int32_t)w->now.matched);

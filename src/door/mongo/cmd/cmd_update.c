@@ -9,89 +9,11 @@ const struct arg args_update[] = WRITE_ARGS("updates");
 /* ---- Statements ---- */
 
 static enum status
-member_wrong_type(struct call *c, struct str name, const struct bson_value *v, const char *wanted)
-{
-	return call_type_mismatch(c, v, wanted, "%s.%s.%.*s", c->command->name,
-				  c->command->args[WRITE_STATEMENTS].name, STR_ARG(name));
-}
-
-static enum status
-member_missing(struct call *c, const char *name)
-{
-	return call_fail(c, MONGO_FIELD_MISSING,
-			 "BSON field '%s.%s.%s' is missing but a required field", c->command->name,
-			 c->command->args[WRITE_STATEMENTS].name, name);
-}
-
-static enum status
-read_bool(struct call *c, const struct bson_element *e, bool *ret)
-{
-	if (e->value.type != BSON_BOOL && !bson_is_number(&e->value))
-		return member_wrong_type(c, e->name, &e->value,
-					 "types '[bool, long, int, decimal, double]'");
-	*ret = bson_is_true(&e->value);
-	return STATUS_OK;
-}
-
-/* A member that statements of both commands have. `*ret_known`: it is one. */
-static enum status
-read_common(struct call *c, const struct bson_element *e, struct statement *s, bool *ret_known)
-{
-	*ret_known = true;
-	if (str_eq(e->name, STR("q"))) {
-		if (e->value.type != BSON_DOCUMENT)
-			return member_wrong_type(c, e->name, &e->value, "type 'object'");
-		s->ask.filter = bson_text(&e->value);
-		return STATUS_OK;
-	}
-	if (str_eq(e->name, STR("collation"))) {
-		if (e->value.type != BSON_DOCUMENT)
-			return member_wrong_type(c, e->name, &e->value, "type 'object'");
-		s->ask.collation = bson_text(&e->value);
-		return STATUS_OK;
-	}
-	if (str_eq(e->name, STR("hint"))) {
-		if (e->value.type != BSON_STRING && e->value.type != BSON_DOCUMENT)
-			return call_fail(c, MONGO_FAILED_TO_PARSE,
-					 "Hint must be a string or an object");
-		s->hint = e->value;
-		s->ask.hint = &s->hint;
-		return STATUS_OK;
-	}
-	*ret_known = false;
-	return STATUS_OK;
-}
-
-/* True for a member that is null and may be: it is as if it were not there. */
-static bool
-member_is_left_out(const struct bson_element *e, bool updates)
-{
-	static const char *const names[] = { "q",    "collation",    "multi", "upsert",
-					     "sort", "arrayFilters", "c" };
-
-	/* Deletions have the first two. */
-	for (size_t i = 0; i < (updates ? sizeof(names) / sizeof(names[0]) : 2); i++)
-		if (str_eq(e->name, str_from_cstr(names[i])))
-			return update_is_left_out(&e->value);
-	return false;
-}
-
-static enum status
-read_delete_member(struct call *c, const struct bson_element *e, struct statement *s)
+read_limit(struct call *c, const struct bson_value *v, struct statement *s)
 {
 	int64_t n = -1;
-	bool known;
 
-	if (member_is_left_out(e, false))
-		return STATUS_OK;
-	TRY(read_common(c, e, s, &known));
-	if (known)
-		return STATUS_OK;
-	if (!str_eq(e->name, STR("limit")))
-		return call_fail(c, MONGO_FIELD_UNKNOWN,
-				 "BSON field 'delete.deletes.%.*s' is an unknown field.",
-				 STR_ARG(e->name));
-	if (!bson_to_int64(&e->value, &n) || n < 0 || n > 1)
+	if (!bson_to_int64(v, &n) || n < 0 || n > 1)
 		return call_fail(c, MONGO_FAILED_TO_PARSE,
 				 "The limit field in delete objects must be 0 or 1. Got %lld",
 				 (long long)n);
@@ -100,71 +22,30 @@ read_delete_member(struct call *c, const struct bson_element *e, struct statemen
 }
 
 static enum status
-read_update_value(struct call *c, const struct bson_value *v, struct statement *s)
-{
-	if (v->type != BSON_DOCUMENT && v->type != BSON_ARRAY)
-		return call_fail(c, MONGO_FAILED_TO_PARSE,
-				 "Update argument must be either an object or an array");
-	s->update = *v;
-	s->ask.update = &s->update;
-	return STATUS_OK;
-}
-
-static enum status
-read_update_member(struct call *c, const struct bson_element *e, struct statement *s)
-{
-	bool known;
-
-	if (member_is_left_out(e, true))
-		return STATUS_OK;
-	TRY(read_common(c, e, s, &known));
-	if (known)
-		return STATUS_OK;
-	if (str_eq(e->name, STR("u")))
-		return read_update_value(c, &e->value, s);
-	if (str_eq(e->name, STR("multi")))
-		return read_bool(c, e, &s->many);
-	if (str_eq(e->name, STR("upsert")))
-		return read_bool(c, e, &s->ask.upsert);
-	if (str_eq(e->name, STR("sort"))) {
-		if (e->value.type != BSON_DOCUMENT)
-			return member_wrong_type(c, e->name, &e->value, "type 'object'");
-		s->sort = bson_text(&e->value);
-		return STATUS_OK;
-	}
-	if (str_eq(e->name, STR("arrayFilters"))) {
-		if (e->value.type != BSON_ARRAY)
-			return member_wrong_type(c, e->name, &e->value, "type 'array'");
-		s->array_filters = e->value;
-		s->ask.array_filters = &s->array_filters;
-		return STATUS_OK;
-	}
-	if (str_eq(e->name, STR("c"))) {
-		if (e->value.type != BSON_DOCUMENT)
-			return member_wrong_type(c, e->name, &e->value, "type 'object'");
-		s->constants = e->value;
-		s->ask.constants = &s->constants;
-		return STATUS_OK;
-	}
-	return call_fail(c, MONGO_FIELD_UNKNOWN,
-			 "BSON field 'update.updates.%.*s' is an unknown field.", STR_ARG(e->name));
-}
-
-static enum status
 read_statement(struct call *c, struct str statement, bool deletes, struct statement *ret)
 {
+	enum statement_kind kind = deletes ? STATEMENT_DELETE : STATEMENT_UPDATE;
 	struct bson_element e;
 	struct bson_iter i;
 
 	*ret = (struct statement){ 0 };
-	for (bson_iter_begin(&i, statement); bson_iter_read(&i, &e);)
-		TRY(deletes ? read_delete_member(c, &e, ret) : read_update_member(c, &e, ret));
+	for (bson_iter_begin(&i, statement); bson_iter_read(&i, &e);) {
+		bool known;
+
+		TRY(statement_read_member(c, kind, &e, ret, &known));
+		if (!known && deletes && str_eq(e.name, STR("limit")))
+			TRY(read_limit(c, &e.value, ret));
+		else if (!known)
+			return call_fail(
+				c, MONGO_FIELD_UNKNOWN, "BSON field '%s.%.*s' is an unknown field.",
+				deletes ? "delete.deletes" : "update.updates", STR_ARG(e.name));
+	}
 	if (!ret->ask.filter.ptr)
-		return member_missing(c, "q");
+		return statement_missing(c, "q");
 	if (deletes && !bson_find(statement, STR("limit"), NULL))
-		return member_missing(c, "limit");
+		return statement_missing(c, "limit");
 	if (!deletes && !ret->ask.update)
-		return member_missing(c, "u");
+		return statement_missing(c, "u");
 	return STATUS_OK;
 }
 
@@ -179,8 +60,7 @@ note_update(struct writing *w, const struct bson_value *upserted)
 
 	if (!w->retry.on)
 		return STATUS_OK;
-	bson_builder_init(&b, &made);
-	bson_begin(&b);
+	bson_open(&b, &made);
 	if (upserted)
 		bson_put(&b, STR("u"), upserted);
 	else
@@ -251,8 +131,7 @@ do_documents(struct updating *u, struct change *ch, bool many, bool *ret_more)
 		}
 		if (writing_is_full(w) || (doc.len && u->staged.is_there)) {
 			*ret_more = true;
-			buf_clear(&w->place_now);
-			buf_append_str(&w->place_now, change_place(ch));
+			buf_set(&w->place_now, change_place(ch));
 			return buf_status(&w->place_now);
 		}
 	}
