@@ -30,8 +30,7 @@ explain_begin(struct explain_tree *t, const char *stage)
 {
 	assert(t->count < EXPLAIN_STAGES);
 	buf_clear(&t->out);
-	bson_builder_init(&t->b, &t->out);
-	bson_begin(&t->b);
+	bson_open(&t->b, &t->out);
 	bson_put_string(&t->b, STR("stage"), str_from_cstr(stage));
 }
 
@@ -136,24 +135,22 @@ put_flag(struct explain_tree *t, const char *name, bool value)
 
 /* The first key of a range by `min` and `max`, or that behind the last one. */
 static void
-put_end(struct explain_tree *t, struct str name, const struct index_def *def,
+put_end(struct explain_tree *t, struct str name, const struct candidate *asked,
 	const struct bson_value *bound, bool high)
 {
-	struct bson_element e;
-	struct bson_iter i;
+	const struct index_def *def = asked->def;
 
 	if (bound) {
 		bson_put_document(&t->b, name, bson_text(bound));
 		return;
 	}
 	bson_begin_document(&t->b, name);
-	bson_iter_begin(&i, index_key_of(def));
-	for (size_t at = 0; bson_iter_read(&i, &e); at++) {
+	for (size_t at = 0; at < def->column_count; at++) {
 		const struct bson_value v = { .type = high != def->columns[at].descending
 							      ? BSON_MAX_KEY
 							      : BSON_MIN_KEY };
 
-		bson_put(&t->b, e.name, &v);
+		bson_put(&t->b, asked->names[at], &v);
 	}
 	bson_end(&t->b);
 }
@@ -166,24 +163,21 @@ put_index_bounds(struct explain_tree *t, const struct plan *plan)
 	const struct bson_texts *texts = index_bson_texts(def);
 	struct value_interval any = { 0 };
 	const struct value_set all = { &any, 1 };
-	struct bson_element e;
-	struct bson_iter i;
 
 	bson_begin_document(&t->b, STR("indexBounds"));
 	if (asked->between) {
-		put_end(t, STR("startKey"), def, asked->min, false);
+		put_end(t, STR("startKey"), asked, asked->min, false);
 		put_flag(t, "startKeyInclusive", true);
-		put_end(t, STR("endKey"), def, asked->max, true);
+		put_end(t, STR("endKey"), asked, asked->max, true);
 		put_flag(t, "endKeyInclusive", !asked->max);
 		bson_end(&t->b);
 		return;
 	}
-	bson_iter_begin(&i, index_key_of(def));
-	for (size_t at = 0; bson_iter_read(&i, &e); at++) {
+	for (size_t at = 0; at < def->column_count; at++) {
 		bool is_asked = at < asked->points + asked->bounded;
 		bool reverse = plan->reverse != def->columns[at].descending;
 
-		bson_begin_array(&t->b, e.name);
+		bson_begin_array(&t->b, asked->names[at]);
 		put_set(t, texts, is_asked ? &asked->columns[at] : &all, reverse);
 		bson_end(&t->b);
 	}
@@ -196,9 +190,6 @@ put_index(struct explain_tree *t, const struct plan *plan)
 {
 	const struct candidate *asked = plan->asked;
 	const struct index_def *def = asked->def;
-	struct bson_element e;
-	struct bson_iter i;
-	size_t at = 0;
 
 	bson_put_document(&t->b, STR("keyPattern"), index_key_of(def));
 	bson_put_string(&t->b, STR("indexName"), def->name);
@@ -206,10 +197,10 @@ put_index(struct explain_tree *t, const struct plan *plan)
 		bson_put_document(&t->b, STR("collation"), def->collation);
 	put_flag(t, "isMultiKey", index_def_arrays(def));
 	bson_begin_document(&t->b, STR("multiKeyPaths"));
-	for (bson_iter_begin(&i, index_key_of(def)); bson_iter_read(&i, &e); at++) {
-		bson_begin_array(&t->b, e.name);
+	for (size_t at = 0; at < def->column_count; at++) {
+		bson_begin_array(&t->b, asked->names[at]);
 		if (index_def_arrays(def) & (UINT32_C(1) << at))
-			bson_put_string(&t->b, STR(""), e.name);
+			bson_put_string(&t->b, STR(""), asked->names[at]);
 		bson_end(&t->b);
 	}
 	bson_end(&t->b);

@@ -21,13 +21,6 @@ enum {
 	NO_POINTS = 1 << BSON_ARRAY | 1 << BSON_UNDEFINED | 1 << BSON_REGEX,
 };
 
-/* False if the index orders texts otherwise than the query, whose demand is one of them. */
-static bool
-demand_is_asked(const struct mql_demand *d, struct str path, bool foreign)
-{
-	return str_eq(d->path, path) && !(foreign && plan_has_text(&d->value));
-}
-
 /*
  * What is asked of a column. Where documents have several entries, each demand may be met by
  * another one of them, so there only one is of use. False in `*ret_any`: nothing.
@@ -36,31 +29,20 @@ static enum status
 column_ask(const struct choosing *x, struct str path, bool many, bool foreign,
 	   struct value_set *ret, bool *ret_any)
 {
+	const struct plan_points points = {
+		.path = path, .foreign = foreign, .refused = NO_POINTS, .most = KEY_RANGES
+	};
 	struct value_interval bounds = { 0 };
 	bool narrows;
 
 	*ret_any = false;
 	if (plan_path_has_number(path))
 		return STATUS_OK;
-	for (size_t i = 0; i < x->count; i++) {
-		const struct mql_demand *d = &x->demands[i];
-		const void *only = &d->value;
-
-		if (d->op != MQL_DEMAND_EQ || !demand_is_asked(d, path, foreign) ||
-		    bson_is_of(only, NO_POINTS))
-			continue;
-		*ret_any = true;
-		return value_set_of_points(&x->order, &only, 1, ret);
-	}
-	for (size_t i = 0; i < x->count && !*ret_any; i++)
-		if (x->demands[i].op == MQL_DEMAND_IN &&
-		    demand_is_asked(&x->demands[i], path, foreign))
-			TRY(plan_list_values(x->demands[i].set, NO_POINTS, KEY_RANGES, &x->order,
-					     ret, ret_any));
+	TRY(plan_points_of(x->demands, x->count, &points, &x->order, ret, ret_any));
 	if (*ret_any)
 		return STATUS_OK;
 	for (size_t i = 0; i < x->count && !(many && *ret_any); i++) {
-		if (!demand_is_asked(&x->demands[i], path, foreign))
+		if (!plan_demand_is_asked(&x->demands[i], &points))
 			continue;
 		TRY(plan_bounds_narrow(&x->order, &x->demands[i], &bounds, &narrows));
 		*ret_any = *ret_any || narrows;

@@ -157,19 +157,26 @@ MUST_USE enum status plan_or_branch(const struct choosing *x, plan_suits *suits,
 MUST_USE enum status plan_or_sort(const struct choosing *x, struct candidate *sorts,
 				  struct plan *plan, bool *ret_chosen);
 
-/* ---- Values of `_id` (plan_points.c) ---- */
+/* ---- Single values (plan_points.c) ---- */
 
 bool plan_is_text(enum bson_type type);
 /* True if a demand of this value is one of keys: a collation makes other strings equal. */
 bool plan_value_has_key(const struct plan_ask *ask, const struct bson_value *v);
 bool plan_is_of_id(const struct mql_demand *d);
-/*
- * The values of an `$in`; of more than `most` the interval that they lie in. False in `*ret_taken`,
- * without them, if one of them is of a type that is refused, given as bits.
- */
-MUST_USE enum status plan_list_values(const struct mql_value_set *list, uint32_t refused,
-				      size_t most, const struct value_order *o,
-				      struct value_set *ret, bool *ret_taken);
+/* Which values are asked for one by one. */
+struct plan_points {
+	struct str path;
+	bool whole;       /* not those of elements of arrays */
+	bool foreign;     /* not texts */
+	uint32_t refused; /* not those of these types, given as bits */
+	size_t most;      /* of more values the interval that they lie in */
+};
+
+bool plan_demand_is_asked(const struct mql_demand *d, const struct plan_points *p);
+/* The values that are demanded by `$eq`, or else by `$in`. False in `*ret_any`: none are. */
+MUST_USE enum status plan_points_of(const struct mql_demand *demands, size_t count,
+				    const struct plan_points *p, const struct value_order *o,
+				    struct value_set *ret, bool *ret_any);
 /* `_id`s, if the demands are for some. */
 MUST_USE enum status plan_points_choose(const struct plan_ask *ask,
 					const struct mql_demand *demands, size_t count,

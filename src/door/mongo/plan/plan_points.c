@@ -1,4 +1,4 @@
-/* Values of `_id` that are demanded. */
+/* Values of `_id`, or of a column, that are demanded one by one. */
 #include "door/mongo/plan/plan_int.h"
 #include "loop/step.h"
 
@@ -39,9 +39,13 @@ is_possible_id(const struct bson_value *v)
 	return buf_status(&bytes) != STATUS_LIMIT;
 }
 
-enum status
-plan_list_values(const struct mql_value_set *list, uint32_t refused, size_t most,
-		 const struct value_order *o, struct value_set *ret, bool *ret_taken)
+/*
+ * The values of an `$in`; of more than `most` the interval that they lie in. False in `*ret_taken`,
+ * without them, if one of them is of a type that is refused, given as bits.
+ */
+static enum status
+list_values(const struct mql_value_set *list, uint32_t refused, size_t most,
+	    const struct value_order *o, struct value_set *ret, bool *ret_taken)
 {
 	size_t count = list->count <= most ? list->count : 2;
 	struct bson_value *values;
@@ -68,6 +72,34 @@ plan_list_values(const struct mql_value_set *list, uint32_t refused, size_t most
 	return STATUS_OK;
 }
 
+/* True for a demand of the path whose values may be asked for. */
+bool
+plan_demand_is_asked(const struct mql_demand *d, const struct plan_points *p)
+{
+	return str_eq(d->path, p->path) && !(p->whole && d->element) &&
+	       !(p->foreign && plan_has_text(&d->value));
+}
+
+enum status
+plan_points_of(const struct mql_demand *demands, size_t count, const struct plan_points *p,
+	       const struct value_order *o, struct value_set *ret, bool *ret_any)
+{
+	*ret_any = false;
+	for (size_t i = 0; i < count && !*ret_any; i++) {
+		const void *only = &demands[i].value;
+
+		if (demands[i].op != MQL_DEMAND_EQ || bson_is_of(only, p->refused) ||
+		    !plan_demand_is_asked(&demands[i], p))
+			continue;
+		*ret_any = true;
+		TRY(value_set_of_points(o, &only, 1, ret));
+	}
+	for (size_t i = 0; i < count && !*ret_any; i++)
+		if (demands[i].op == MQL_DEMAND_IN && plan_demand_is_asked(&demands[i], p))
+			TRY(list_values(demands[i].set, p->refused, p->most, o, ret, ret_any));
+	return STATUS_OK;
+}
+
 static void
 ids_drop_impossible(struct value_set *ids)
 {
@@ -83,23 +115,14 @@ enum status
 plan_points_choose(const struct plan_ask *ask, const struct mql_demand *demands, size_t count,
 		   struct mql *q, struct value_set *ret, bool *ret_points)
 {
+	const struct plan_points points = { .path = STR("_id"),
+					    .whole = true,
+					    .refused = ask->texts ? POINTS_COLLATED : 0,
+					    .most = SIZE_MAX };
 	struct index_work w = { .arena = q->arena };
 	const struct value_order order = plan_order(NULL, &w);
 
-	*ret_points = false;
-	for (size_t i = 0; i < count && !*ret_points; i++) {
-		const void *only = &demands[i].value;
-
-		if (!plan_is_of_id(&demands[i]) || demands[i].op != MQL_DEMAND_EQ ||
-		    !plan_value_has_key(ask, only))
-			continue;
-		*ret_points = true;
-		TRY(value_set_of_points(&order, &only, 1, ret));
-	}
-	for (size_t i = 0; i < count && !*ret_points; i++)
-		if (plan_is_of_id(&demands[i]) && demands[i].op == MQL_DEMAND_IN)
-			TRY(plan_list_values(demands[i].set, ask->texts ? POINTS_COLLATED : 0,
-					     SIZE_MAX, &order, ret, ret_points));
+	TRY(plan_points_of(demands, count, &points, &order, ret, ret_points));
 	if (*ret_points)
 		ids_drop_impossible(ret);
 	return STATUS_OK;
