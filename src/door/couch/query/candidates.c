@@ -31,22 +31,14 @@ plan_ignores_use_index(const struct find_args *args, const struct query_index *c
 
 /* ---- Which indexes are usable ---- */
 
-static bool
-plan_sorts_by(const struct find_args *args, struct str column)
-{
-	for (size_t i = 0; i < args->sort.count; i++) {
-		if (str_eq(args->sort.fields[i], column))
-			return true;
-	}
-	return false;
-}
-
 bool
 candidate_is_required(const struct find_args *args, const struct normal_node *n,
 		      const struct query_index *index)
 {
+	const struct cover sorted = { args->sort.fields, args->sort.count, { 0 } };
+
 	for (size_t i = 0; i < index->columns.count; i++) {
-		if (plan_sorts_by(args, index->columns.fields[i]) ||
+		if (cover_has(&sorted, index->columns.fields[i]) ||
 		    normal_path_is(&index->paths[i], "_id") ||
 		    normal_path_is(&index->paths[i], "_rev"))
 			continue;

@@ -61,12 +61,10 @@ gather_take(void *arg, const struct index_def *def, const struct index_entry *en
 	struct gathering *g = arg;
 
 	(void)def;
-	buf_clear(&g->last);
-	buf_append_str(&g->last, entry->key);
+	buf_set(&g->last, entry->key);
 	TRY(buf_status(&g->last));
 	TRY(step_count(1));
-	buf_clear(&g->last_id);
-	buf_append_str(&g->last_id, entry->id);
+	buf_set(&g->last_id, entry->id);
 	TRY(buf_status(&g->last_id));
 	if (g->behind.ptr && window_compare(g, entry->id, g->behind) <= 0)
 		return STATUS_OK;
@@ -118,8 +116,7 @@ gather_one_page(struct gathering *g)
 	arena_reset(g->f->r->arena, mark);
 	g->f->keys += g->entries;
 	TRY(find_check_limits(g->f));
-	buf_clear(&g->after);
-	buf_append_str(&g->after, buf_str(&g->last));
+	buf_set(&g->after, buf_str(&g->last));
 	return buf_status(&g->after);
 }
 
@@ -151,8 +148,7 @@ point_place(struct gathering *g, const struct index_range *range, struct str id,
 	if (is_behind)
 		buf_append_byte(&key, CATALOG_KEY_NEXT);
 	TRY(catalog_key_status(&key));
-	*ret = arena_dup(g->arena, buf_str(&key));
-	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(g->arena, buf_str(&key), ret);
 }
 
 /*
@@ -195,8 +191,7 @@ window_end(struct gathering *g)
 		return STATUS_LIMIT;
 	if (g->end.ptr && window_compare(g, g->end, last) <= 0)
 		return STATUS_OK;
-	g->end = arena_dup(g->arena, last);
-	return g->end.ptr ? STATUS_OK : STATUS_LIMIT;
+	return arena_copy(g->arena, last, &g->end);
 }
 
 /*
@@ -257,7 +252,7 @@ window_read(struct gathering *g, const struct plan_read *read)
 	return STATUS_OK;
 }
 
-/* Sorts the window's ids, and drops those behind its end, of which some may not have been read. */
+/* Sorts the ids, and drops those behind a window's end, of which some may not have been read. */
 static enum status
 window_settle(struct gathering *g)
 {
@@ -272,13 +267,15 @@ window_settle(struct gathering *g)
 	return STATUS_OK;
 }
 
+/* Gathers what all reads have, or of an intersection what each of them has. */
 static enum status
-window_all(struct gathering *g)
+gather_reads(struct gathering *g,
+	     enum status (*read)(struct gathering *g, const struct plan_read *read))
 {
 	const struct plan *p = &g->f->plan;
 
 	for (size_t i = 0; i < p->reads_count; i++) {
-		TRY(window_read(g, &p->reads[i]));
+		TRY(read(g, &p->reads[i]));
 		if (!p->intersects || i + 1 == p->reads_count)
 			continue;
 		TRY(window_settle(g));
@@ -326,23 +323,6 @@ window_entries(const struct find *f)
 
 /* ---- The whole ---- */
 
-static enum status
-gather_all(struct gathering *g)
-{
-	const struct plan *p = &g->f->plan;
-
-	for (size_t i = 0; i < p->reads_count; i++) {
-		TRY(gather_read(g, &p->reads[i]));
-		if (!p->intersects || i + 1 == p->reads_count)
-			continue;
-		TRY(name_list_settle(&g->ids));
-		g->known = g->ids;
-		g->within = true;
-		g->ids = (struct name_list){ .arena = g->arena };
-	}
-	return name_list_settle(&g->ids);
-}
-
 /* Gathers the window behind `behind`, or all ids if windows are not used. */
 static enum status
 gather_run(struct gathering *g)
@@ -350,7 +330,7 @@ gather_run(struct gathering *g)
 	g->most = window_entries(g->f);
 	g->descending = g->most && !plan_sorts(&g->f->plan) && g->f->args.sort.descending;
 	if (g->most) {
-		enum status status = window_all(g);
+		enum status status = gather_reads(g, window_read);
 
 		if (status != STATUS_LIMIT || g->f->r->fail.error != COUCH_ERROR_NONE)
 			return status;
@@ -361,7 +341,7 @@ gather_run(struct gathering *g)
 	g->within = false;
 	g->ids = (struct name_list){ .arena = g->arena };
 	arena_clear(g->arena);
-	return gather_all(g);
+	return gather_reads(g, gather_read);
 }
 
 /*
@@ -419,8 +399,7 @@ find_by_sets(struct find *f, struct name_range range)
 		TRY(find_by_ids(f, range));
 		if (!end.ptr || !f->limit)
 			return STATUS_OK;
-		buf_clear(&behind);
-		buf_append_str(&behind, end);
+		buf_set(&behind, end);
 		TRY(buf_status(&behind));
 		end = range.begin = buf_str(&behind);
 		range.has_begin = range.exclusive_begin = true;

@@ -8,6 +8,7 @@
 #include "door/couch/wire/error.h"
 #include "index/collate.h"
 #include "index/engine/entry.h"
+#include "loop/sort.h"
 
 enum {
 	SORT_SPARE_ROWS = 1024, /* that are kept beyond the page before the rest is given up */
@@ -53,45 +54,12 @@ sort_compare(const struct find_sorter *s, const struct sort_row *a, const struct
 }
 
 static enum status
-sort_merge(const struct find_sorter *s, struct sort_row **from, size_t middle, size_t end,
-	   struct sort_row **to, struct index_work *w)
+rows_compare(const void *arg, const void *a, const void *b, int *ret)
 {
-	size_t a = 0;
-	size_t b = middle;
+	const struct find_sorter *s = arg;
+	struct index_work w = { .arena = s->f->r->arena };
 
-	for (size_t i = 0; i < end; i++) {
-		int c = a < middle ? -1 : 1;
-
-		if (a < middle && b < end)
-			TRY(sort_compare(s, from[a], from[b], w, &c));
-		to[i] = c <= 0 ? from[a++] : from[b++];
-	}
-	return STATUS_OK;
-}
-
-/* Sorts the rows, by merging runs of doubling length. `room` has place for as many. */
-static enum status
-sort_rows(struct find_sorter *s, struct sort_row **room, struct index_work *w)
-{
-	struct sort_row **from = s->rows;
-	struct sort_row **to = room;
-
-	for (size_t run = 1; run < s->count; run *= 2) {
-		struct sort_row **swap = from;
-
-		for (size_t at = 0; at < s->count; at += 2 * run) {
-			size_t left = s->count - at;
-			size_t middle = left < run ? left : run;
-			size_t end = left < 2 * run ? left : 2 * run;
-
-			TRY(sort_merge(s, from + at, middle, end, to + at, w));
-		}
-		from = to;
-		to = swap;
-	}
-	if (from != s->rows)
-		memcpy(s->rows, from, s->count * sizeof(*from));
-	return STATUS_OK;
+	return sort_compare(s, *(struct sort_row *const *)a, *(struct sort_row *const *)b, &w, ret);
 }
 
 /* ---- Rows ---- */
@@ -152,13 +120,13 @@ row_copy(const struct find_sorter *s, const struct sort_row *from, struct arena 
 
 /* Sorts the rows, and gives up those that are behind the page. */
 static enum status
-sorter_settle(struct find_sorter *s, struct index_work *w)
+sorter_settle(struct find_sorter *s)
 {
 	struct arena *swap = s->arena;
 
 	if (s->cut && s->count > s->most)
 		return sort_refuse_bytes(s);
-	TRY(sort_rows(s, s->rows + s->most + SORT_SPARE_ROWS, w));
+	TRY(sort_items(s->rows, s->count, sizeof(struct sort_row *), rows_compare, s, s->other));
 	if (s->count > s->most)
 		s->count = s->most;
 	for (size_t i = 0; i < s->count; i++)
@@ -193,10 +161,10 @@ sorter_take(struct find *f, const struct find_doc *d)
 	if (!found || c <= 0)
 		return STATUS_OK;
 	if (s->count == s->most + SORT_SPARE_ROWS)
-		TRY(sorter_settle(s, &w));
+		TRY(sorter_settle(s));
 	status = row_copy(s, &row, s->arena, &s->rows[s->count]);
 	if (status == STATUS_LIMIT) {
-		TRY(sorter_settle(s, &w));
+		TRY(sorter_settle(s));
 		status = row_copy(s, &row, s->arena, &s->rows[s->count]);
 	}
 	if (status != STATUS_OK)
@@ -292,9 +260,7 @@ place_turn(struct couch_req *r, struct kv_tx *tx, void *arg)
 		return STATUS_OK;
 	buf_append_byte(&place, PLAN_PLACE_KEY);
 	buf_append_str(&place, key);
-	TRY(buf_status(&place));
-	f->after.place = arena_dup(r->arena, buf_str(&place));
-	return f->after.place.ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&place, r->arena, &f->after.place);
 }
 
 enum status
@@ -322,7 +288,7 @@ sorter_init(struct find_sorter *s, struct find *f)
 	s->cut = s->most < most;
 	s->order = sort;
 	s->paths = f->plan.chosen->paths;
-	s->rows = arena_alloc(f->r->arena, 2 * (s->most + SORT_SPARE_ROWS) * sizeof(*s->rows));
+	s->rows = arena_alloc(f->r->arena, (s->most + SORT_SPARE_ROWS) * sizeof(*s->rows));
 	s->arena = arena_new(s->limit_bytes);
 	s->other = arena_new(s->limit_bytes);
 	if (!s->arena || !s->other)
@@ -368,10 +334,9 @@ static enum status
 sorter_send(struct find_sorter *s)
 {
 	struct find *f = s->f;
-	struct index_work w = { .arena = f->r->arena };
 	struct arena_mark mark = arena_mark(f->r->arena);
 
-	TRY(sorter_settle(s, &w));
+	TRY(sorter_settle(s));
 	for (size_t i = 0; i < s->count && f->limit; i++) {
 		struct row_call c = { s, s->rows[i], f->stream.out.len };
 
