@@ -76,8 +76,10 @@ purge_write_list(struct purge_call *c, const struct couch_rev_list *list,
 }
 
 static enum status
-purge_portion(struct purge_call *c, const struct couch_rev_list *lists, size_t count)
+purge_portion(void *arg, const struct couch_rev_list *lists, size_t count)
 {
+	struct purge_call *c = arg;
+
 	assert(count <= REV_PURGE_DOCS);
 	c->count = count;
 	for (size_t i = 0; i < count; i++)
@@ -96,27 +98,12 @@ static enum status
 purge_all(struct purge_call *c)
 {
 	struct couch_req *r = c->r;
-	struct couch_rev_list *lists;
-	bool first = true;
-	size_t count;
 
 	TRY(couch_rev_lists_begin(&c->lists, r));
 	/* purge_seq is null, as in CouchDB since its databases have shards. */
 	buf_append_cstr(&c->stream.out, "{\"purge_seq\":null,\"purged\":{");
 	http_set_status(r->x, 201);
-	for (;;) {
-		struct arena_mark mark = arena_mark(r->arena);
-
-		TRY(couch_rev_lists_next(&c->lists, &lists, &count));
-		/* A request without documents still fails if there is no such database. */
-		if (count == 0 && !first)
-			break;
-		first = false;
-		TRY(purge_portion(c, lists, count));
-		arena_reset(r->arena, mark);
-		if (count == 0)
-			break;
-	}
+	TRY(couch_rev_lists_each(&c->lists, purge_portion, c));
 	/*
 	 * Clearing old records is no part of what was asked for: if it fails, the next purge does
 	 * it, and the answer stays that of this one.

@@ -110,7 +110,6 @@ portion_read_revs(struct couch_rev_lists *l, struct portion *s, struct couch_rev
 	for (;;) {
 		const struct json_reader here = l->reader;
 		enum json_token token;
-		struct rev_id *grown;
 
 		TRY(json_next(&l->reader, &token));
 		l->goes_on = token != JSON_ARRAY_END;
@@ -121,10 +120,7 @@ portion_read_revs(struct couch_rev_lists *l, struct portion *s, struct couch_rev
 			list->goes_on = true;
 			return STATUS_OK;
 		}
-		grown = arena_grow(l->r->arena, list->revs, list->count, &cap, sizeof(*grown));
-		if (!grown)
-			return STATUS_LIMIT;
-		list->revs = grown;
+		TRY(arena_room(l->r->arena, &list->revs, list->count, &cap, sizeof(*list->revs)));
 		TRY(lists_parse_rev(l, token, &list->revs[list->count]));
 		list->count++;
 		s->revs++;
@@ -136,16 +132,10 @@ static enum status
 portion_add_list(struct couch_rev_lists *l, struct portion *s, struct str id,
 		 struct couch_rev_list **ret)
 {
-	struct couch_rev_list *grown = arena_grow(l->r->arena, s->lists, s->count, &s->cap,
-						  sizeof(*grown));
-
-	if (!grown)
-		return STATUS_LIMIT;
-	s->lists = grown;
-	*ret = &grown[s->count];
-	**ret = (struct couch_rev_list){ .id = arena_dup(l->r->arena, id) };
-	if (!(*ret)->id.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_room(l->r->arena, &s->lists, s->count, &s->cap, sizeof(*s->lists)));
+	*ret = &s->lists[s->count];
+	**ret = (struct couch_rev_list){ 0 };
+	TRY(arena_copy(l->r->arena, id, &(*ret)->id));
 	s->count++;
 	s->bytes += id.len;
 	return STATUS_OK;
@@ -195,8 +185,7 @@ portion_read_list(struct couch_rev_lists *l, struct portion *s)
 	TRY(portion_read_revs(l, s, list));
 	if (!list->goes_on)
 		return STATUS_OK;
-	buf_clear(&l->id);
-	buf_append_str(&l->id, list->id);
+	buf_set(&l->id, list->id);
 	return buf_status(&l->id);
 }
 
@@ -228,8 +217,9 @@ couch_rev_lists_release(struct couch_rev_lists *lists)
 	buf_release(&lists->id);
 }
 
-enum status
-couch_rev_lists_next(struct couch_rev_lists *lists, struct couch_rev_list **ret, size_t *ret_count)
+/* The next portion, in the request's arena; *ret_count 0 at the end. */
+static enum status
+lists_next(struct couch_rev_lists *lists, struct couch_rev_list **ret, size_t *ret_count)
 {
 	struct portion s = { 0 };
 
@@ -243,5 +233,24 @@ couch_rev_lists_next(struct couch_rev_lists *lists, struct couch_rev_list **ret,
 	lists->checked = true;
 	*ret = s.lists;
 	*ret_count = s.count;
+	return STATUS_OK;
+}
+
+enum status
+couch_rev_lists_each(struct couch_rev_lists *lists, couch_rev_lists_take *take, void *arg)
+{
+	struct arena *arena = lists->r->arena;
+	struct arena_mark mark = arena_mark(arena);
+	struct couch_rev_list *portion;
+	bool first = true;
+	size_t count;
+
+	do {
+		TRY(lists_next(lists, &portion, &count));
+		if (count || first)
+			TRY(take(arg, portion, count));
+		first = false;
+		arena_reset(arena, mark);
+	} while (count);
 	return STATUS_OK;
 }

@@ -38,8 +38,15 @@ struct couch_rev_lists {
 MUST_USE enum status couch_rev_lists_begin(struct couch_rev_lists *lists, struct couch_req *r);
 void couch_rev_lists_release(struct couch_rev_lists *lists);
 
-/* The next portion, in the request's arena; *ret_count 0 at the end. */
-MUST_USE enum status couch_rev_lists_next(struct couch_rev_lists *lists,
-					  struct couch_rev_list **ret, size_t *ret_count);
+/* A portion of the lists, in the request's arena, which is given back behind it. */
+typedef enum status couch_rev_lists_take(void *arg, const struct couch_rev_list *lists,
+					 size_t count);
+
+/*
+ * Takes portion by portion. A body without any list is a portion of none, so that such a request
+ * still fails if there is no such database.
+ */
+MUST_USE enum status couch_rev_lists_each(struct couch_rev_lists *lists, couch_rev_lists_take *take,
+					  void *arg);
 
 #endif

@@ -115,8 +115,11 @@ diff_write_document(struct diff_call *c, struct str id, const struct rev_diff *d
 }
 
 static enum status
-diff_serve_portion(struct diff_call *c)
+diff_serve_portion(void *arg, const struct couch_rev_list *lists, size_t count)
 {
+	struct diff_call *c = arg;
+
+	TRY(diff_take_portion(c, lists, count));
 	TRY(couch_db_read(c->r, COUCH_ACCESS_MEMBER, diff_attempt, c));
 	for (size_t i = c->known; i < c->count; i++) {
 		c->diffs[i].missing = c->queries[i].revs;
@@ -131,28 +134,12 @@ static enum status
 diff_serve(struct diff_call *c)
 {
 	struct couch_req *r = c->r;
-	struct couch_rev_list *lists;
-	bool first = true;
-	size_t count;
 
 	TRY(couch_db_require_json(r));
 	TRY(couch_db_precheck(r));
 	TRY(couch_rev_lists_begin(&c->lists, r));
 	buf_append_cstr(&c->stream.out, c->ancestors ? "{" : "{\"missing_revs\":{");
-	for (;;) {
-		struct arena_mark mark = arena_mark(r->arena);
-
-		TRY(couch_rev_lists_next(&c->lists, &lists, &count));
-		/* A request without documents still fails if there is no such database. */
-		if (count == 0 && !first)
-			break;
-		first = false;
-		TRY(diff_take_portion(c, lists, count));
-		TRY(diff_serve_portion(c));
-		arena_reset(r->arena, mark);
-		if (count == 0)
-			break;
-	}
+	TRY(couch_rev_lists_each(&c->lists, diff_serve_portion, c));
 	buf_append_cstr(&c->stream.out, c->ancestors ? "}" : "}}");
 	return couch_stream_end_json(&c->stream, 200);
 }

@@ -225,9 +225,7 @@ read_custom(struct call *c, struct door_person *p)
 	if (buf_status(&text) == STATUS_LIMIT)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "customData is too long (PEOPLE_CUSTOM_BYTES)");
-	TRY(buf_status(&text));
-	p->custom = arena_dup(c->arena, buf_str(&text));
-	return p->custom.ptr ? STATUS_OK : STATUS_LIMIT;
+	return buf_copy(&text, c->arena, &p->custom);
 }
 
 /* What is about the password. */
@@ -280,16 +278,24 @@ log_change(const struct call *c, struct str name)
 	audit_changed(&by, "person_changed", "person", name);
 }
 
+/* Changes a person by what the program gives for that, and logs it. */
 static enum status
-person_put(struct call *c, const struct door_person *p)
+person_change(struct call *c, const struct door_person *p,
+	      enum status (*change)(void *, const struct door_person *, struct arena *,
+				    struct err *))
 {
-	const struct door_people *people = &c->mongo->config.people;
-	enum status status = people->put(people->arg, p, c->arena, &c->err);
+	enum status status = change(c->mongo->config.people.arg, p, c->arena, &c->err);
 
 	if (status != STATUS_OK)
 		return people_failed(c, status);
 	log_change(c, p->name);
 	return STATUS_OK;
+}
+
+static enum status
+person_put(struct call *c, const struct door_person *p)
+{
+	return person_change(c, p, c->mongo->config.people.put);
 }
 
 enum status
@@ -373,18 +379,6 @@ mongo_run_revoke_roles(struct call *c)
 	return run_roles(c, false);
 }
 
-static enum status
-person_remove(struct call *c, const struct door_person *p)
-{
-	const struct door_people *people = &c->mongo->config.people;
-	enum status status = people->remove(people->arg, p, c->arena, &c->err);
-
-	if (status != STATUS_OK)
-		return people_failed(c, status);
-	log_change(c, p->name);
-	return STATUS_OK;
-}
-
 enum status
 mongo_run_drop_user(struct call *c)
 {
@@ -393,7 +387,7 @@ mongo_run_drop_user(struct call *c)
 
 	TRY(user_read_name(c, &name));
 	TRY(person_find(c, name, &p));
-	return person_remove(c, &p);
+	return person_change(c, &p, c->mongo->config.people.remove);
 }
 
 enum status
@@ -414,7 +408,7 @@ mongo_run_drop_all_users(struct call *c)
 			return status;
 		/* Not those that another door has made. */
 		if (status == STATUS_OK && str_eq(p.db, c->db)) {
-			TRY(person_remove(c, &p));
+			TRY(person_change(c, &p, c->mongo->config.people.remove));
 			n++;
 		}
 		arena_reset(c->arena, mark);
