@@ -95,18 +95,34 @@ count_space(const struct catalog_db *db, struct buf *space)
 	return catalog_key_status(space);
 }
 
+/* The ends of a range, behind what keys have in front of that which the counters know of them. */
+struct counted {
+	size_t list;
+	struct str begin, end;
+};
+
+static enum status
+count_find(const struct catalog_db *db, const struct index_range *range, struct counted *ret)
+{
+	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
+
+	TRY(count_list(db, &ret->list));
+	TRY(count_space(db, &space));
+	ret->begin = str_skip(range->begin, space.len);
+	ret->end = str_skip(range->end, space.len);
+	return STATUS_OK;
+}
+
 enum status
 index_range_count_exactly(struct kv_tx *tx, const struct catalog_db *db,
 			  const struct index_range *range, uint64_t *ret)
 {
-	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
+	struct counted c;
 	uint64_t low, high;
-	size_t list;
 
-	TRY(count_list(db, &list));
-	TRY(count_space(db, &space));
-	TRY(catalog_tally_rank(tx, db, list, str_skip(range->begin, space.len), false, &low));
-	TRY(catalog_tally_rank(tx, db, list, str_skip(range->end, space.len), false, &high));
+	TRY(count_find(db, range, &c));
+	TRY(catalog_tally_rank(tx, db, c.list, c.begin, false, &low));
+	TRY(catalog_tally_rank(tx, db, c.list, c.end, false, &high));
 	*ret = high > low ? high - low : 0;
 	return STATUS_OK;
 }
@@ -125,21 +141,15 @@ static enum status
 count_many(struct kv_tx *tx, const struct catalog_db *db, const struct index_range *range,
 	   size_t few, uint64_t *ret)
 {
-	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
-	struct str begin, end;
+	struct counted c;
 	uint64_t low, high;
-	size_t list;
 
-	TRY(count_list(db, &list));
-	TRY(count_space(db, &space));
-	begin = str_skip(range->begin, space.len);
-	end = str_skip(range->end, space.len);
-	if (catalog_tally_estimate(db, list, begin, &low) &&
-	    catalog_tally_estimate(db, list, end, &high)) {
-		*ret = high > low + few ? high - low : few + 1;
-		return STATUS_OK;
-	}
-	return index_range_count_exactly(tx, db, range, ret);
+	TRY(count_find(db, range, &c));
+	if (!catalog_tally_estimate(db, c.list, c.begin, &low) ||
+	    !catalog_tally_estimate(db, c.list, c.end, &high))
+		return index_range_count_exactly(tx, db, range, ret);
+	*ret = high > low + few ? high - low : few + 1;
+	return STATUS_OK;
 }
 
 static enum status

@@ -46,6 +46,21 @@ struct view_build {
 	struct reduce_asked *asked; /* questions of the last attempt; likewise */
 };
 
+/* The reduces of a build. `error` is set with STATUS_FUNCTION. */
+static inline struct reduce_run
+view_build_reduces(const struct view_build *b, struct index_work *w, struct view_error *error,
+		   struct err *err)
+{
+	return (struct reduce_run){ .design = b->design,
+				    .functions = b->functions,
+				    .arg = b->arg,
+				    .memo = b->memo,
+				    .asked = b->asked,
+				    .w = w,
+				    .error = error,
+				    .err = err };
+}
+
 /* A row that has been mapped. */
 struct view_mapped {
 	size_t map;

@@ -53,9 +53,7 @@ level_make(struct summing *m, struct sums_batch *b, struct kv_scan *scan, size_t
 
 		if (!str_eq(place, r->work_place) &&
 		    view_place_level(r->group.seed, place) >= b->level) {
-			r->work_place = arena_dup(m->arena, place);
-			if (!r->work_place.ptr)
-				return STATUS_LIMIT;
+			TRY(arena_copy(m->arena, place, &r->work_place));
 			if (r->group.tops[r->work_map] < b->level)
 				r->group.tops[r->work_map] = b->level;
 			if (m->taken >= m->size->most ||
@@ -77,20 +75,8 @@ level_run(struct summing *m, bool *ret_end)
 {
 	struct view_record *r = &m->record;
 	const struct view_map *map = &m->build->design->maps[r->work_map];
-	const struct sums s = { .tx = m->tx,
-				.db = m->db,
-				.group = &r->group,
-				.map = r->work_map,
-				.w = &m->w,
-				.err = kv_tx_err(m->tx) };
-	const struct reduce_run run = { .design = m->build->design,
-					.functions = m->build->functions,
-					.arg = m->build->arg,
-					.memo = m->build->memo,
-					.asked = m->build->asked,
-					.w = &m->w,
-					.error = &m->step->error,
-					.err = kv_tx_err(m->tx) };
+	const struct sums s = sums_of(m->tx, m->db, &r->group, r->work_map, &m->w);
+	const struct reduce_run run = view_build_reduces(m->build, &m->w, &m->step->error, s.err);
 	struct sums_batch batch;
 	struct kv_scan scan;
 	size_t prefix_len;

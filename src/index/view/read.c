@@ -87,15 +87,6 @@ view_range_make(const struct view_group *group, const struct view_question *q, s
 
 /* ---- Counts ---- */
 
-static struct sums
-sums_of(struct kv_tx *tx, const struct catalog_db *db, const struct view_group *group, size_t map,
-	struct index_work *w)
-{
-	return (struct sums){
-		.tx = tx, .db = db, .group = group, .map = map, .w = w, .err = kv_tx_err(tx)
-	};
-}
-
 enum status
 view_rows_total(struct kv_tx *tx, const struct catalog_db *db, const struct view_group *group,
 		size_t map, struct str partition, struct index_work *w, uint64_t *ret)

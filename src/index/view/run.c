@@ -151,14 +151,7 @@ static enum status
 run_answer(struct run *r, struct view_step *step)
 {
 	struct index_work w = { .arena = r->step_arena };
-	const struct reduce_run run = { .design = r->build->design,
-					.functions = r->build->functions,
-					.arg = r->build->arg,
-					.memo = r->build->memo,
-					.asked = r->build->asked,
-					.w = &w,
-					.error = &step->error,
-					.err = r->err };
+	const struct reduce_run run = view_build_reduces(r->build, &w, &step->error, r->err);
 	enum status status = reduce_answer(&run);
 
 	return status == STATUS_OK ? STATUS_OK : run_fail(r, status, &step->error);

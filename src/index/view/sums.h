@@ -30,6 +30,15 @@ struct sums {
 	struct err *err;
 };
 
+static inline struct sums
+sums_of(struct kv_tx *tx, const struct catalog_db *db, const struct view_group *group, size_t map,
+	struct index_work *w)
+{
+	return (struct sums){
+		.tx = tx, .db = db, .group = group, .map = map, .w = w, .err = kv_tx_err(tx)
+	};
+}
+
 /* ---- Reading (sums_read.c) ---- */
 
 /* How many rows there are with begin <= place < end. `end` empty: to the last one. */

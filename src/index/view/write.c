@@ -60,9 +60,7 @@ change_add(struct writing *w, size_t map, bool came, bool went)
 	w->record.group.rows[map] += (uint64_t)came - (uint64_t)went;
 	if (!w->sums)
 		return STATUS_OK;
-	c->all = arena_grow(w->arena, c->all, c->count, &c->cap, sizeof(*c->all));
-	if (!c->all)
-		return STATUS_LIMIT;
+	TRY(arena_room(w->arena, &c->all, c->count, &c->cap, sizeof(*c->all)));
 	change = &c->all[c->count];
 	*change = (struct sums_change){ .place = arena_dup(w->arena, buf_str(&w->place)),
 					.came = came,
@@ -303,9 +301,7 @@ list_read(struct writing *w, struct str id, struct kv_future *f, struct old_rows
 	TRY(view_back_head_parse(&value, &ret->head, kv_tx_err(w->tx)));
 	buf_append_str(&text, value);
 	TRY(list_append_pairs(w, id, ret->head.chunks, &text));
-	ret->text = arena_dup(w->arena, buf_str(&text));
-	if (!ret->text.ptr)
-		return STATUS_LIMIT;
+	TRY(arena_copy(w->arena, buf_str(&text), &ret->text));
 	return view_backs_parse(ret->text, w->arena, &ret->backs, &ret->count);
 }
 
@@ -565,20 +561,9 @@ static enum status
 sums_write(struct writing *w)
 {
 	for (size_t map = 0; w->sums && map < w->record.group.map_count; map++) {
-		const struct sums s = { .tx = w->tx,
-					.db = w->db,
-					.group = &w->record.group,
-					.map = map,
-					.w = &w->w,
-					.err = kv_tx_err(w->tx) };
-		const struct reduce_run run = { .design = w->build->design,
-						.functions = w->build->functions,
-						.arg = w->build->arg,
-						.memo = w->build->memo,
-						.asked = w->build->asked,
-						.w = &w->w,
-						.error = &w->step->error,
-						.err = kv_tx_err(w->tx) };
+		const struct sums s = sums_of(w->tx, w->db, &w->record.group, map, &w->w);
+		const struct reduce_run run = view_build_reduces(w->build, &w->w, &w->step->error,
+								 s.err);
 
 		TRY(sums_update(&s, &w->build->design->maps[map], &run, w->changes[map].all,
 				w->changes[map].count));
