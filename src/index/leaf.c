@@ -135,6 +135,21 @@ leaf_scalar_kind(struct str value, enum leaf_kind *ret)
 }
 
 enum status
+leaf_write(const struct leaf_value *v, struct buf *out)
+{
+	AUTO(doc_assemble_release) struct doc_assembler a;
+
+	if (!v->count) {
+		buf_append_cstr(out, "{}");
+		return buf_status(out);
+	}
+	doc_assemble_init(&a, out);
+	for (size_t i = 0; i < v->count; i++)
+		TRY(doc_assemble_leaf(&a, str_skip(v->leaves[i].key, v->at), v->leaves[i].value));
+	return doc_assemble_end(&a);
+}
+
+enum status
 leaf_kind(const struct leaf_value *v, enum leaf_kind *ret)
 {
 	if (v->count == 0) {

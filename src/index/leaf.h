@@ -49,6 +49,9 @@ MUST_USE enum status leaf_of_bool(bool value, struct arena *arena, struct leaf_v
 MUST_USE enum status leaf_parse(struct str text, struct arena *arena, struct leaf_value *ret,
 				struct err *err);
 
+/* Appends the value as JSON. One without leaves is a whole document that is empty. */
+MUST_USE enum status leaf_write(const struct leaf_value *v, struct buf *out);
+
 MUST_USE enum status leaf_kind(const struct leaf_value *v, enum leaf_kind *ret);
 
 /* True if the value is a container that is not empty, so that leaves lie below it. */

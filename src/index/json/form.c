@@ -110,21 +110,14 @@ static enum status
 make_text(const struct index_making *m, const struct index_value *v, struct str *ret)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(INDEX_PAYLOAD_BYTES + 1);
-	struct doc_assembler assembler;
-	enum status status = STATUS_OK;
+	enum status status;
 
 	*ret = (struct str){ NULL, 0 };
 	if (!v->found || v->text.ptr || !(m->def->flags & INDEX_COVERING)) {
 		*ret = v->text;
 		return STATUS_OK;
 	}
-	doc_assemble_init(&assembler, &text);
-	for (size_t i = 0; i < v->leaf.count && status == STATUS_OK; i++)
-		status = doc_assemble_leaf(&assembler, str_skip(v->leaf.leaves[i].key, v->leaf.at),
-					   v->leaf.leaves[i].value);
-	if (status == STATUS_OK)
-		status = doc_assemble_end(&assembler);
-	doc_assemble_release(&assembler);
+	status = leaf_write(&v->leaf, &text);
 	if (buf_status(&text) == STATUS_LIMIT) {
 		/* A text of this length is left out, whatever is in it. */
 		char *longer = arena_bytes(m->w->arena, INDEX_PAYLOAD_BYTES + 1);

@@ -83,21 +83,6 @@ groups_refuse_count(const struct find_groups *g)
 		(unsigned long long)g->f->r->settings->aggregate_groups);
 }
 
-static enum status
-value_write(const struct leaf_value *v, struct buf *out)
-{
-	struct doc_assembler AUTO(doc_assemble_release) a;
-
-	if (!v->count) {
-		buf_append_cstr(out, "{}");
-		return buf_status(out);
-	}
-	doc_assemble_init(&a, out);
-	for (size_t i = 0; i < v->count; i++)
-		TRY(doc_assemble_leaf(&a, str_skip(v->leaves[i].key, v->at), v->leaves[i].value));
-	return doc_assemble_end(&a);
-}
-
 /* Makes the key of a document's group. `*ret_found` is false if it lacks one of the fields. */
 static enum status
 groups_make_key(struct find_groups *g, const struct selector_doc *doc, struct leaf_value *values,
@@ -138,7 +123,7 @@ groups_new(struct find_groups *g, const struct leaf_value *values, struct group 
 		buf_append_cstr(&g->text, i ? "," : "{");
 		json_write_str(&g->text, spec->fields[i]);
 		buf_append_byte(&g->text, ':');
-		TRY(value_write(&values[i], &g->text));
+		TRY(leaf_write(&values[i], &g->text));
 	}
 	buf_append_cstr(&g->text, spec->group_count ? "}" : "");
 	TRY(buf_status(&g->text));
@@ -211,7 +196,7 @@ static enum status
 best_set(struct find_groups *g, struct best *b, const struct leaf_value *v)
 {
 	buf_clear(&g->text);
-	TRY(value_write(v, &g->text));
+	TRY(leaf_write(v, &g->text));
 	TRY(buf_status(&g->text));
 	if (g->text.len > b->cap) {
 		/* At least doubled, so that values which grow take twice their memory at most. */

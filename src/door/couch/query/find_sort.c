@@ -182,17 +182,8 @@ row_write_place(const struct find_sorter *s, const struct sort_row *row, struct 
 	buf_clear(out);
 	buf_append_byte(out, '[');
 	for (size_t i = 0; i < s->order->count; i++) {
-		struct doc_assembler AUTO(doc_assemble_release) a;
-
 		buf_append_cstr(out, i ? "," : "");
-		doc_assemble_init(&a, out);
-		if (!row->values[i].count)
-			buf_append_cstr(out, "{}");
-		for (size_t k = 0; k < row->values[i].count; k++)
-			TRY(doc_assemble_leaf(&a, row->values[i].leaves[k].key,
-					      row->values[i].leaves[k].value));
-		if (row->values[i].count)
-			TRY(doc_assemble_end(&a));
+		TRY(leaf_write(&row->values[i], out));
 	}
 	buf_append_byte(out, ']');
 	return buf_status(out);
