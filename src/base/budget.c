@@ -642,10 +642,10 @@ budget_part_uncount_lasting(struct budget_part *p)
 void
 budget_part_end_lasting(struct budget_part *p)
 {
-	if (!p->lasts || p->admitted)
+	if (!p->lasts)
 		return;
 	budget_part_uncount_lasting(p);
-	p->lasts = false;
+	p->lasts = p->admitted = false;
 	if (p->budget && budget_read_relaxed(&p->budget->waiting))
 		budget_give_back(p->budget, 0, 0);
 }

@@ -268,8 +268,8 @@ void budget_count_output(struct budget_part *p, size_t n);
 void budget_part_last(struct budget_part *p);
 
 /*
- * The opposite: its client has asked for something new, which is expected to be short. Nothing for
- * a part that was let in as one that lasts.
+ * The opposite: its client has asked for something new, which is expected to be short, and needs a
+ * turn of its own if it turns out to last.
  */
 void budget_part_end_lasting(struct budget_part *p);
 

@@ -18,12 +18,6 @@ enum {
 	CONN_COPY_BYTES = 64 *
 			  1024, /* bytes that are copied to a larger buffer between two pauses */
 	CONN_COPY_STEPS = 400,  /* steps that copying so many bytes costs, into fresh pages */
-	/*
-	 * How often it is looked whether others wait for memory that a body has set aside, and what
-	 * has to come of it in between for it to keep that memory: 64 KB a second.
-	 */
-	CONN_LOOK_MS = 250,
-	CONN_LOOK_BYTES = 16 * 1024,
 	CONN_SKIP_BYTES = 1024 * 1024, /* of an unread body skipped to keep a connection */
 	CONN_CHUNK_BYTES = 32 * 1024, /* the largest chunk of an answer; its size has four digits */
 	EXCHANGE_HEADERS = 64,        /* of an answer */
@@ -83,8 +77,6 @@ struct http_exchange {
 	uint64_t body_looked;    /* of `body_taken`, when the client was judged last */
 	uint64_t body_answered;  /* `body_taken` when the head of the answer was made */
 	struct net_pace sending; /* of the body, while the handler waits for it */
-	struct net_pace looked;  /* since the last look at others who wait for memory */
-	bool gave_back;          /* memory that was set aside for the body */
 	bool continued;          /* "100 Continue" was sent, or is no longer due */
 	bool skipping;           /* the handler has gone: drop what comes */
 

@@ -8,7 +8,7 @@
 #include "http/conn.h"
 #include "http/gzip.h"
 #include "loop/step.h"
-#include "loop/turn.h"
+#include "net/memory.h"
 
 /* ---- Life ---- */
 
@@ -72,7 +72,8 @@ exchange_take(struct conn *c)
 		parser_init(&x->parser, config->header_bytes, exchange_take_body, x);
 		buf_init(&x->body_in, CONN_BODY_BYTES + NET_READ_BYTES);
 		buf_init(&x->body_out, CONN_BODY_BYTES + NET_READ_BYTES);
-		net_session_init(&x->session, config->output_bytes, config->body_timeout_ms);
+		net_session_init(&x->session, config->output_bytes, config->body_timeout_ms,
+				 config->memory_timeout_ms);
 	}
 	/* So much is set aside for the answer that memory is short. */
 	if (!buf_reserve(&x->session.out, EXCHANGE_RESERVE_BYTES)) {
@@ -110,8 +111,6 @@ exchange_put(struct http_exchange *x)
 	x->body_taken = 0;
 	x->body_looked = 0;
 	x->body_answered = 0;
-	x->looked = (struct net_pace){ 0 };
-	x->gave_back = false;
 	x->sending = (struct net_pace){ 0 };
 	x->continued = x->skipping = x->given_up = false;
 	x->header_count = 0;
@@ -270,43 +269,6 @@ exchange_came(struct http_exchange *x)
 	return came;
 }
 
-/* How long to wait for the body until the next look at the memory that the request holds. */
-static uint64_t
-exchange_look_after_ns(const struct http_exchange *x)
-{
-	uint64_t look_ns = CONN_LOOK_MS * CLOCK_NS_PER_MS;
-
-	/* A body that is on its way arrives at once; what waits for longer lasts. */
-	if (!x->session.part.asked_bytes)
-		return x->session.part.lasts ? UINT64_MAX : NET_PATIENCE_MS * CLOCK_NS_PER_MS;
-	return look_ns > x->looked.waited_ns ? look_ns - x->looked.waited_ns : 1;
-}
-
-/*
- * A body that comes slowly must not keep others from the memory that was set aside for it: if some
- * wait, it gives back what it does not use, and asks again when all of it has come.
- */
-static void
-exchange_give_back(struct http_exchange *x, uint64_t waited_ns, uint64_t came)
-{
-	struct budget_part *part = &x->session.part;
-	uint64_t passed_ns;
-
-	if (!part->asked_bytes)
-		return;
-	x->looked.waited_ns += waited_ns;
-	x->looked.bytes += came;
-	passed_ns = x->looked.waited_ns;
-	if (passed_ns < CONN_LOOK_MS * CLOCK_NS_PER_MS)
-		return;
-	if (x->looked.bytes * (CONN_LOOK_MS * CLOCK_NS_PER_MS) < CONN_LOOK_BYTES * passed_ns &&
-	    atomic_load_explicit(&part->budget->waiting, memory_order_relaxed) > 0) {
-		budget_settle(part);
-		x->gave_back = true;
-	}
-	x->looked = (struct net_pace){ 0 };
-}
-
 /* The body has stalled: tells the client by which limit. */
 static void
 exchange_give_up_stalled(struct http_exchange *x, uint64_t stall_ms)
@@ -340,21 +302,14 @@ static bool
 exchange_wait_body(struct http_exchange *x)
 {
 	struct net_pace_limits limits = x->session.limits;
-	uint64_t waited_ns;
-	uint64_t came;
+	enum net_verdict verdict;
 	char reason[160];
 
 	/* What came while nobody waited is to the client's credit, but ends no silence to come. */
 	(void)net_pace_count(&x->sending, &limits, 0, exchange_came(x));
-	/* What has been asked for is a turn to begin, and has a share of its own. */
-	if (x->sending.silent_ns && !x->session.part.asked_bytes)
-		budget_part_last(&x->session.part);
-	if (x->sending.silent_ns)
-		wait_trim();
-	waited_ns = net_session_wait(&x->session, &x->sending, exchange_look_after_ns(x));
-	came = exchange_came(x);
-	exchange_give_back(x, waited_ns, came);
-	switch (net_session_judge(&x->session, &x->sending, waited_ns, came)) {
+	verdict = net_memory_wait_for_request(&x->session, &x->sending, &x->body_taken);
+	x->body_looked = x->body_taken;
+	switch (verdict) {
 	case NET_KEEPS_UP:
 		return true;
 	case NET_STALLS:
@@ -405,38 +360,19 @@ http_ask_memory(struct http_exchange *x, size_t bytes)
 {
 	if (!x->parser.chunked && x->parser.content_length <= BUDGET_FREE_BYTES)
 		return STATUS_OK;
-	return budget_ask(&x->session.part, bytes,
-			  clock_after_ms(x->loop->config->memory_timeout_ms), &x->session.closed);
+	return net_memory_reserve(&x->session, bytes);
 }
 
 enum status
 http_ask_to_read(struct http_exchange *x, size_t n)
 {
-	/*
-	 * The event is also set when the client has only ended its sending side, and it may still
-	 * wait for the answer.
-	 */
-	struct event *stop = event_is_set(&x->session.closed) ? NULL : &x->session.closed;
-
-	if (x->conn->net.lost)
-		return STATUS_CANCELLED;
-	/* There is a queue, and thousands may be in it. */
-	if (x->session.part.budget && budget_is_wanted(x->session.part.budget))
-		net_session_rest(&x->session);
-	return budget_ask_to_read(&x->session.part, n,
-				  clock_after_ms(x->loop->config->memory_timeout_ms), stop);
+	return net_memory_turn_to_read(&x->session, n);
 }
 
 enum status
 http_ask_to_last(struct http_exchange *x, size_t n)
 {
-	/* The event is also set when the client has only ended its sending side. */
-	struct event *stop = event_is_set(&x->session.closed) ? NULL : &x->session.closed;
-
-	if (x->conn->net.lost)
-		return STATUS_CANCELLED;
-	return budget_ask_to_last(&x->session.part, n,
-				  clock_after_ms(x->loop->config->memory_timeout_ms), stop);
+	return net_memory_turn_to_last(&x->session, n);
 }
 
 struct net_wait_hook
@@ -466,21 +402,6 @@ exchange_ask_memory(struct http_exchange *x)
 	if (length > SIZE_MAX / HTTP_BODY_COST)
 		return STATUS_LIMIT;
 	return http_ask_memory(x, (size_t)length * HTTP_BODY_COST);
-}
-
-/* All of the body has come: asks once more for what was given back meanwhile. */
-static enum status
-exchange_ask_again(struct http_exchange *x)
-{
-	struct budget_part *part = &x->session.part;
-	size_t want;
-
-	if (!x->gave_back)
-		return STATUS_OK;
-	want = budget_askable(part->budget, x->body_whole.len * HTTP_BODY_COST);
-	if (want <= part->taken_bytes)
-		return STATUS_OK;
-	return http_ask_memory(x, want - part->taken_bytes);
 }
 
 /*
@@ -554,7 +475,7 @@ http_read_all(struct http_exchange *x, size_t max_bytes, struct str *ret)
 			return buf_status(&x->body_whole);
 	if (s != STATUS_NOT_FOUND)
 		return s;
-	TRY(exchange_ask_again(x));
+	TRY(net_memory_reserve_again(&x->session, x->body_whole.len * HTTP_BODY_COST));
 	*ret = x->body_whole.len ? buf_str(&x->body_whole) : (struct str){ "", 0 };
 	return STATUS_OK;
 }

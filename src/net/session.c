@@ -12,11 +12,14 @@ static void net_session_count_output(struct net_session *s);
 /* ---- Life ---- */
 
 void
-net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms)
+net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms,
+		 uint64_t memory_wait_ms)
 {
 	size_t out_bytes = output_bytes + NET_SPARE_BYTES;
 
-	*s = (struct net_session){ .output_bytes = output_bytes, .limits.stall_ms = stall_ms };
+	*s = (struct net_session){ .output_bytes = output_bytes,
+				   .memory_wait_ms = memory_wait_ms,
+				   .limits.stall_ms = stall_ms };
 	buf_init(&s->out, out_bytes);
 	buf_init(&s->flying, out_bytes);
 }
@@ -40,6 +43,8 @@ net_session_begin(struct net_session *s, struct net_conn *c)
 	s->limits.min_rate_bytes = c->loop->min_rate_bytes;
 	s->limits.window_ms = c->loop->rate_window_ms;
 	s->reading = (struct net_pace){ 0 };
+	s->looked = (struct net_pace){ 0 };
+	s->gave_back = false;
 	budget_part_init(&s->part, c->loop->memory);
 	event_init(&s->progress);
 	event_init(&s->unwanted);
@@ -188,8 +193,13 @@ net_session_limits(const struct net_session *s)
 		limits.stall_ms = 1;
 		return limits;
 	}
-	if (!budget_is_unwelcome(&s->part, &full))
-		return limits;
+	if (!budget_is_unwelcome(&s->part, &full)) {
+		/* The rest of a request for which others wait with theirs. */
+		full = false;
+		if (!s->gave_back ||
+		    !atomic_load_explicit(&s->part.budget->waiting, memory_order_relaxed))
+			return limits;
+	}
 	if (full)
 		limits.stall_ms = 1;
 	else if (limits.stall_ms > NET_UNWELCOME_MS)

@@ -56,6 +56,7 @@ struct net_session {
 	struct net_loop *loop;
 	struct task *task;             /* NULL until the fiber starts, and after it has returned */
 	struct budget_part part;       /* of the memory of all connections */
+	uint64_t memory_wait_ms;       /* for a turn of it (net/memory.h) */
 	size_t output_bytes;           /* the most unsent output before the fiber parks */
 	struct net_pace_limits limits; /* for waits for the peer */
 
@@ -69,6 +70,8 @@ struct net_session {
 	unsigned slices;           /* of computing, while nothing was read */
 	unsigned ended_slices;     /* of computing, after the peer's end, since output went last */
 	bool peer_ended;           /* it has sent its end, which was not read yet */
+	bool gave_back;            /* memory that was set aside for the request */
+	struct net_pace looked;    /* since the last look at others who wait for memory */
 	struct net_wait_hook hook; /* net_session_on_wait() */
 
 	struct net_patience patience; /* net_session_give_up_on() */
@@ -79,8 +82,12 @@ struct net_session {
 	struct event stopping;
 };
 
-/* Once for the memory, before the first begin. Limits what is gathered. */
-void net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms);
+/*
+ * Once for the memory, before the first begin. Limits what is gathered, and for how long turns of
+ * memory are waited for.
+ */
+void net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms,
+		      uint64_t memory_wait_ms);
 /* Frees its memory. */
 void net_session_fini(struct net_session *s);
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metric.h"
-#include "net/session.h"
+#include "net/memory.h"
 
 struct net_stream_loop {
 	struct net_stream_options options; /* with every default filled in */
@@ -30,6 +30,7 @@ struct net_stream {
 	struct budget_part input_part;
 	size_t taken;            /* of `held`; consumed by the next peek */
 	size_t wanted;           /* bytes, taken ones aside, that the fiber waits for */
+	uint64_t came;           /* bytes, in all */
 	struct net_pace sending; /* of the peer, while a peek waits for it */
 	bool moved;              /* bytes came, or were taken, since serve() was called */
 	bool ending;             /* serve() has returned false */
@@ -64,7 +65,7 @@ stream_new(struct net_stream_conn *c)
 
 	if (!s)
 		return NULL;
-	net_session_init(&s->session, o->output_bytes, o->stall_timeout_ms);
+	net_session_init(&s->session, o->output_bytes, o->stall_timeout_ms, NET_MEMORY_WAIT_MS);
 	net_session_begin(&s->session, &c->net);
 	/* Reading goes on while there is room for a byte: at most one read comes on top. */
 	buf_init(&s->in, o->input_bytes + NET_READ_BYTES);
@@ -228,6 +229,7 @@ stream_input(struct net_conn *net, struct str data)
 	}
 	if (s->ending)
 		return; /* nobody is going to ask for it */
+	s->came += data.len;
 	buf_append_str(&s->in, data);
 	if (buf_status(&s->in) != STATUS_OK) {
 		net_conn_abort(net);
@@ -362,18 +364,27 @@ stream_fetch(struct net_stream *s)
 	return buf_status(&s->held);
 }
 
+/* The rest of a request does not come, and others need the memory. */
+static void
+stream_tell_unwanted(struct net_stream *s)
+{
+	METRIC_REFUSED("memory_bytes");
+	log_event(LOG_LEVEL_INFO, "slow_body", "peer=%s limit=memory_bytes", s->conn->net.peer);
+	s->unwanted = true;
+}
+
 /* Waits for bytes of the peer. */
 static enum net_verdict
 stream_wait(struct net_stream *s)
 {
-	size_t before = s->in.len;
-	uint64_t waited_ns = net_session_wait(&s->session, &s->sending, UINT64_MAX);
-	enum net_verdict verdict = net_session_judge(&s->session, &s->sending, waited_ns,
-						     s->in.len - before);
+	enum net_verdict verdict = net_memory_wait_for_request(&s->session, &s->sending, &s->came);
 
 	/* The rest of a request may take its time. */
-	if (s->sending.silent_ns)
-		budget_part_last(&s->session.part);
+	if (s->session.part.lasts)
+		budget_part_last(&s->input_part);
+	if (verdict == NET_STALLS &&
+	    net_session_stall_of(&s->session, &s->sending) == NET_STALL_MEMORY)
+		stream_tell_unwanted(s);
 	return verdict;
 }
 
@@ -406,6 +417,43 @@ net_stream_peek(struct net_stream *s, size_t n, struct str *ret)
 		status = STATUS_OK;
 	*ret = buf_str(&s->held);
 	return status;
+}
+
+static enum status
+stream_reserve(struct net_stream *s, size_t bytes)
+{
+	struct budget_part *part = &s->session.part;
+
+	if (bytes <= BUDGET_FREE_BYTES || !part->budget)
+		return STATUS_OK;
+	part->exceeded = bytes > part->budget->limit_bytes;
+	return part->exceeded ? STATUS_LIMIT : net_memory_reserve(&s->session, bytes);
+}
+
+enum status
+net_stream_read(struct net_stream *s, size_t n, size_t cost, struct buf *ret)
+{
+	enum status status;
+	struct str in;
+
+	/* A new request, which is expected to be short. */
+	budget_part_end_lasting(&s->session.part);
+	s->session.gave_back = false;
+	status = stream_reserve(s, cost);
+	for (size_t left = n; left;) {
+		TRY(net_stream_peek(s, 1, &in));
+		if (in.len > left)
+			in.len = left;
+		if (status == STATUS_OK)
+			status = net_memory_append(&s->session, ret, in);
+		if (status != STATUS_OK) {
+			buf_release(ret);
+			budget_settle(&s->session.part);
+		}
+		net_stream_take(s, in.len);
+		left -= in.len;
+	}
+	return status == STATUS_OK ? net_memory_reserve_again(&s->session, cost) : status;
 }
 
 bool
@@ -457,10 +505,7 @@ stream_wait_for_rest(struct net_stream *s, struct event **events, size_t count,
 		if (woken && woken < count)
 			break;
 		if (!net_session_has_patience(&s->session, clock_mono_ns() - begun_ns)) {
-			METRIC_REFUSED("memory_bytes");
-			log_event(LOG_LEVEL_INFO, "slow_body", "peer=%s limit=memory_bytes",
-				  s->conn->net.peer);
-			s->unwanted = true;
+			stream_tell_unwanted(s);
 			return; /* stalled: no more memory comes until the connection has ended */
 		}
 	} while (clock_mono_ns() < deadline_ns);
@@ -588,6 +633,12 @@ net_stream_local(const struct net_stream *s, char ret[static NET_PEER_BYTES])
 	*ret = '\0';
 	if (c->slot->io->local)
 		c->slot->io->local(c, ret);
+}
+
+struct net_session *
+net_stream_session(struct net_stream *s)
+{
+	return &s->session;
 }
 
 struct arena *

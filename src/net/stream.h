@@ -14,7 +14,9 @@
 #include "net/patience.h"
 
 struct arena;
+struct buf;
 struct event;
+struct net_session;
 struct net_stream;
 
 enum {
@@ -56,6 +58,15 @@ MUST_USE enum status net_stream_peek(struct net_stream *s, size_t n, struct str 
 void net_stream_take(struct net_stream *s, size_t n);
 
 /*
+ * Reads the next `n` bytes, a message whose length is known, behind what `ret` has, which counts in
+ * the part of the connection's arena. If it costs much, with what its door makes of it, `cost`
+ * bytes are set aside before it is read, for which it waits (net/memory.h); budget_settle() ends
+ * that. STATUS_LIMIT: there is no memory for it, as `refused` or `exceeded` of the part says; its
+ * bytes were taken and dropped, and the connection may go on. Otherwise fails as net_stream_peek().
+ */
+MUST_USE enum status net_stream_read(struct net_stream *s, size_t n, size_t cost, struct buf *ret);
+
+/*
  * Writes; parks while more than `output_bytes` are unsent. What is small is gathered until a peek
  * has to wait, net_stream_flush(), or until serve() returns. STATUS_CANCELLED: the connection is
  * lost.
@@ -83,8 +94,9 @@ void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint
 /*
  * Says whether something is kept that the peer has begun and not ended, such as half of a request,
  * by the door or in what it has not taken. A peer that rests then is waited for, but not while
- * others need the memory (NET_UNWELCOME_MS, BUDGET_STALL_MS): then net_stream_rest() returns, and
- * net_stream_is_unwanted() is true. The door tells the peer so, in its protocol, and ends.
+ * others need the memory (NET_UNWELCOME_MS, BUDGET_STALL_MS): then net_stream_rest() returns, or
+ * net_stream_peek() fails, and net_stream_is_unwanted() is true. The door tells the peer so, in its
+ * protocol, and ends.
  */
 void net_stream_keep(struct net_stream *s, bool keeps);
 bool net_stream_is_unwanted(const struct net_stream *s);
@@ -106,6 +118,9 @@ bool net_stream_is_secure(const struct net_stream *s);
 
 /* The address at which the peer has reached this process, as text; empty: not known. */
 void net_stream_local(const struct net_stream *s, char ret[static NET_PEER_BYTES]);
+
+/* For turns of memory (net/memory.h). */
+struct net_session *net_stream_session(struct net_stream *s);
 
 /* The fiber's own memory, cleared when serve() returns. */
 struct arena *net_stream_arena(struct net_stream *s);

@@ -18,23 +18,19 @@
 #include "door/redis/txn/stats.h"
 #include "door/redis/wire/error.h"
 #include "loop/step.h"
-#include "loop/turn.h"
+#include "net/memory.h"
 
 METRIC_COUNTER(http_requests, "frond_redis_http_requests_total", METRIC_NUMBER,
 	       "Connections of Redis's door that were ended because HTTP came on them.");
 
 enum {
-	LITTLE_BYTES = 1024 * 1024, /* of a request that waits for memory which others hold */
 	BIG_BYTES = 16 * 1024,  /* of an incomplete request, from which on it has its own buffer */
 	KEPT_BYTES = 64 * 1024, /* of a buffer that is kept for the next answers */
 	SENT_BYTES = 64 * 1024, /* of answers, before they are given to the stream */
 	FIRST_UNITS = 32,       /* for which a batch has room at first */
 	IDLE_LOOK_MS = 1000,
-	REST_LOOK_MS = 3600 * 1000, /* while nothing is asked of the client, and it may be idle */
-	OTHERS_LOOK_MS = 1000,      /* for entries that other processes have added to a stream */
-	/* Of the memory that an answer waits for: at first, and how often more each time. */
-	MEMORY_FIRST_BYTES = 4 * 1024 * 1024,
-	MEMORY_GROWTH = 2,
+	REST_LOOK_MS = 3600 * 1000,   /* while nothing is asked of the client, and it may be idle */
+	OTHERS_LOOK_MS = 1000,        /* for entries that other processes have added to a stream */
 	MULTI_FREE_BYTES = 16 * 1024, /* of MULTI, that a client may keep while memory is short */
 };
 
@@ -107,8 +103,7 @@ client_refuse_memory(struct job *job)
 {
 	struct err err = { 0 };
 
-	METRIC_REFUSED("memory_bytes");
-	(void)err_set(&err, STATUS_NOMEM, "there is no memory for the answer (memory_bytes)");
+	(void)net_memory_refuse(net_stream_session(job->client->stream), &err);
 	run_refuse(job, STATUS_NOMEM, &err);
 }
 
@@ -120,16 +115,10 @@ client_refuse_memory(struct job *job)
 static bool
 client_await_memory(struct client *c, struct job *job)
 {
-	struct event *closed = net_stream_closed_event(c->stream);
-	size_t bytes = job->asked_bytes ? job->asked_bytes * MEMORY_GROWTH : MEMORY_FIRST_BYTES;
-	size_t most = budget_askable(c->part->budget, bytes);
-
 	buf_release(&c->out);
 	budget_settle(c->part);
-	if (most <= job->asked_bytes || c->big.cap > KEPT_BYTES || client_is_leaving(c))
-		return false;
-	job->asked_bytes = most;
-	return budget_ask(c->part, most, clock_after_ms(REDIS_MEMORY_WAIT_MS), closed) == STATUS_OK;
+	return c->big.cap <= KEPT_BYTES && !client_is_leaving(c) &&
+	       net_memory_await_more(net_stream_session(c->stream), &job->asked_bytes) == STATUS_OK;
 }
 
 /* A job has returned before its end, so that its answers can be sent first. */
@@ -861,27 +850,6 @@ serve_request(struct batch *b, struct str *argv, size_t argc)
 
 /* ---- Input ---- */
 
-/*
- * Adds to the request that is coming. If others hold the memory for that, a request that wants
- * little waits until those who stall have made room; one that has much already does not, since
- * others may wait for what it has.
- */
-static enum status
-client_append_big(struct client *c, struct str more)
-{
-	struct event *closed = net_stream_closed_event(c->stream);
-	size_t bytes = 2 * (c->big.len + more.len); /* the buffer grows by doubling */
-
-	c->part->refused = false;
-	buf_append_str(&c->big, more);
-	if (buf_status(&c->big) == STATUS_OK || !c->part->refused || c->big.len > LITTLE_BYTES)
-		return buf_status(&c->big);
-	TRY(budget_ask(c->part, bytes, clock_after_ms(REDIS_MEMORY_WAIT_MS), closed));
-	c->big.failed = STATUS_OK;
-	buf_append_str(&c->big, more);
-	return buf_status(&c->big);
-}
-
 /* What came and was not served, beginning with a request. */
 static enum status
 client_input(struct client *c, struct str *ret)
@@ -893,7 +861,7 @@ client_input(struct client *c, struct str *ret)
 		*ret = fresh;
 		return STATUS_OK;
 	}
-	TRY(client_append_big(c, fresh));
+	TRY(net_memory_append(net_stream_session(c->stream), &c->big, fresh));
 	net_stream_take(c->stream, fresh.len);
 	*ret = buf_str(&c->big);
 	return STATUS_OK;
@@ -912,7 +880,7 @@ client_consume(struct client *c, struct str in, size_t n)
 		return STATUS_OK;
 	}
 	if (in.len - n >= BIG_BYTES) { /* `in` is not empty */
-		TRY(client_append_big(c, str_skip(in, n)));
+		TRY(net_memory_append(net_stream_session(c->stream), &c->big, str_skip(in, n)));
 		n = in.len;
 	}
 	net_stream_take(c->stream, n);
@@ -953,7 +921,7 @@ serve_input(struct batch *b, struct str in)
 		 * what MULTI keeps lasts, however it comes.
 		 */
 		if (c->owes && !c->multi)
-			budget_part_end_lasting(c->part);
+			net_memory_part_unkeep(c->part);
 		c->owes = false;
 		atomic_store_explicit(&c->request_bytes, c->request.at, memory_order_relaxed);
 		serve_request(b, argv, c->request.expected);

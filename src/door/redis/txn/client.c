@@ -9,6 +9,7 @@
 #include "base/metric.h"
 #include "door/redis/txn/redis_int.h"
 #include "model/timed/items/item.h"
+#include "net/memory.h"
 
 METRIC_COUNTER(overflows, "frond_redis_output_overflows_total", METRIC_NUMBER,
 	       "Clients of Redis's protocol that were closed since they left more unread than "
@@ -110,10 +111,10 @@ client_new(struct redis *r, struct net_stream *stream)
 	atomic_store(&c->last_ns, c->entry.created_ns);
 	atomic_store(&c->version, 2);
 	net_stream_give_up_on(stream, (struct net_patience){ &c->entry.ended, client_until_ns, c });
-	budget_part_init(&c->push_part, c->part->budget);
+	net_memory_part_init(&c->push_part, c->part, false);
 	c->push = BUF_INIT_OF(CLIENT_PUSH_BYTES, &c->push_part);
 	c->out = BUF_INIT_OF(REDIS_REPLY_BYTES, c->part);
-	budget_part_init(&c->served_part, c->part->budget);
+	net_memory_part_init(&c->served_part, c->part, false);
 	c->served_out = BUF_INIT_OF(REDIS_REPLY_BYTES, &c->served_part);
 	c->block_ids = BUF_INIT_OF(REQUEST_ARGS * sizeof(struct timed_stream_id), c->part);
 	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, c->part);
@@ -208,7 +209,7 @@ client_append_push(struct client *c, struct push *message)
 	if (message && buf_reserve(&c->push, sizeof(message))) {
 		/* A few are free, so that a message to many who read takes no lock of all. */
 		if (c->push.cap > CLIENT_BEHIND_BYTES)
-			budget_part_last(&c->push_part);
+			net_memory_part_keep(&c->push_part);
 		push_ref(message);
 		buf_append(&c->push, &message, sizeof(message));
 		c->unread.waiting_bytes += message->bytes.len;
@@ -310,7 +311,7 @@ client_write_messages(struct client *c, struct buf *pushes, size_t bytes)
 	pthread_mutex_lock(&c->entry.lock);
 	buf_release(pushes);
 	if (!c->push_part.used_bytes)
-		budget_part_end_lasting(&c->push_part);
+		net_memory_part_unkeep(&c->push_part);
 	pthread_mutex_unlock(&c->entry.lock);
 	(void)client_fly(c, 0, 0);
 	return status;

@@ -116,7 +116,7 @@ monitor_show(struct redis *r, const struct client *c, unsigned db, const struct 
 	line_write(&line, c, db, command, argv, argc);
 	pthread_mutex_lock(&r->monitor_lock);
 	if (r->monitors && buf_status(&line) == STATUS_OK)
-		shown = push_new(r->monitors->part->budget, line.len, false);
+		shown = push_new(r->monitors->part, line.len, false);
 	if (shown)
 		buf_append_str(&shown->bytes, buf_str(&line));
 	/* Without memory they miss a command, are closed, and so know it. */

@@ -422,17 +422,17 @@ static struct push *
 message_make(const struct channel *ch, const struct message *m, int version)
 {
 	size_t most = m->channel.len + m->text.len + MESSAGE_FRAME_BYTES;
-	struct budget *budget = ch->subscriptions->client->part->budget;
+	const struct budget_part *of = ch->subscriptions->client->part;
 	struct reply reply = { .version = version };
 	struct push *p;
 
 	if (m->pattern)
 		most += m->pattern->len;
-	p = push_new(budget, most, false);
+	p = push_new(of, most, false);
 	if (!p) {
 		METRIC_REFUSED("memory_bytes");
 		channel_end_those_behind(ch);
-		p = push_new(budget, most, true);
+		p = push_new(of, most, true);
 	}
 	if (!p)
 		return NULL;

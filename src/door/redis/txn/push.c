@@ -1,18 +1,19 @@
 #include "door/redis/txn/push.h"
 
 #include "base/mem.h"
+#include "net/memory.h"
 
 struct push *
-push_new(struct budget *budget, size_t most, bool insists)
+push_new(const struct budget_part *of, size_t most, bool insists)
 {
 	size_t size = sizeof(struct push) + most;
 	struct budget_part part;
 	struct push *p = NULL;
 
-	budget_part_init(&part, budget);
+	net_memory_part_init(&part, of, false);
 	/* It waits for its readers, and nothing is free for it: there may be very many. */
-	budget_part_last(&part);
-	if (insists ? budget_use_reserve(&part, size) : budget_use(&part, size))
+	net_memory_part_keep(&part);
+	if (net_memory_part_use(&part, size, insists))
 		p = mem_alloc(size);
 	if (!p) {
 		budget_part_release(&part);

@@ -22,10 +22,10 @@ struct push {
 
 /*
  * An empty message with room for `most` bytes, which its maker appends to `bytes` before others see
- * it, and with one reference. `budget` may be NULL. NULL: there is no memory, neither what messages
- * may take nor, if `insists` is true, what is left for short requests.
+ * it, and with one reference. It is of the memory that `of` is a part of. NULL: there is none,
+ * neither what messages may take nor, if `insists` is true, what is left for short requests.
  */
-struct push *push_new(struct budget *budget, size_t most, bool insists);
+struct push *push_new(const struct budget_part *of, size_t most, bool insists);
 
 struct push *push_ref(struct push *p);
 void push_unref(struct push *p); /* NULL is fine */

@@ -15,7 +15,6 @@ enum {
 	REDIS_REPLY_BYTES = 1024 * 1024 * 1024,   /* of the answers to what is run together */
 	REDIS_OUTPUT_BYTES = 1024 * 1024,         /* of answers that a client has not read */
 	REDIS_MULTI_BYTES = 64 * 1024 * 1024,     /* of the commands that MULTI keeps */
-	REDIS_MEMORY_WAIT_MS = 10 * 1000,         /* of an answer for which there is no memory */
 	REDIS_WATCH_KEYS = 10000,                 /* that one connection watches */
 	REDIS_WAITED_KEYS = 10000, /* different ones that clients wait for, on a cluster: watches */
 	REDIS_PIPELINE_UNITS = 256,          /* commands of a pipeline that are run together */
