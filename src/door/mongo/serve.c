@@ -8,13 +8,16 @@
 #include "door/mongo/txn/client.h"
 #include "door/mongo/txn/cluster_time.h"
 #include "door/mongo/txn/command.h"
+#include "door/mongo/txn/cursor.h"
 #include "door/mongo/txn/data.h"
 #include "door/mongo/txn/mongo_int.h"
 #include "loop/step.h"
+#include "net/memory.h"
 
 enum {
 	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next message */
 	IDLE_LOOK_MS = 60 * 60 * 1000,
+	COST_BYTES = WIRE_HEADER_BYTES + 8, /* of a message, that tell what it costs */
 };
 
 METRIC_COUNTER(commands, "frond_mongo_commands_total", METRIC_NUMBER,
@@ -66,29 +69,34 @@ wait_for_message(struct mongo_client *c)
 	}
 }
 
-/* Reads one message into `c->in`. STATUS_INVALID: it is no such message. */
+/*
+ * Reads one message into its client's `in`. STATUS_INVALID: it is no such message; STATUS_LIMIT:
+ * there is no memory for it, and it was dropped.
+ */
 static enum status
-read_message(struct mongo_client *c)
+read_message(struct request *q)
 {
-	struct str in;
-	size_t length;
+	struct mongo_client *c = q->client;
 	size_t most = c->authenticated ? WIRE_MESSAGE_BYTES : MONGO_STRANGER_BYTES;
+	struct wire_header header;
+	size_t cost;
+	struct str in;
 
 	TRY(net_stream_peek(c->stream, WIRE_HEADER_BYTES, &in));
-	length = wire_u32(in.ptr);
-	if (length < WIRE_HEADER_BYTES || length > most)
+	header = wire_header_read(in);
+	if (header.length < WIRE_HEADER_BYTES || header.length > most)
 		return STATUS_INVALID;
-	while (c->in.len < length) {
-		size_t n = length - c->in.len;
-
-		TRY(net_stream_peek(c->stream, 1, &in));
-		if (n > in.len)
-			n = in.len;
-		buf_append(&c->in, in.ptr, n);
-		TRY(buf_status(&c->in));
-		net_stream_take(c->stream, n);
-	}
-	return STATUS_OK;
+	q->id = header.request_id;
+	q->op = header.op;
+	cost = header.length;
+	if (in.len < COST_BYTES && header.length >= COST_BYTES)
+		TRY(net_stream_peek(c->stream, COST_BYTES, &in));
+	if (in.len >= COST_BYTES && q->op == WIRE_OP_MSG)
+		q->msg.flags = wire_u32(in.ptr + WIRE_HEADER_BYTES);
+	if (in.len >= COST_BYTES && q->op == WIRE_OP_COMPRESSED)
+		cost += wire_u32(in.ptr + WIRE_HEADER_BYTES + 4);
+	/* Buffers grow by doubling. */
+	return net_stream_read(c->stream, header.length, 2 * (cost < most ? cost : most), &c->in);
 }
 
 /* ---- Answers ---- */
@@ -136,26 +144,29 @@ answer_failure(struct request *q, int code, const char *text)
 	bson_put_string(&q->reply, STR("codeName"), str_from_cstr(mongo_code_name(code, name)));
 }
 
-/* Ends the answer and writes it, unless the client wants none. */
-static void
+/* Ends the answer and writes it, unless the client wants none. False: it does not know it. */
+static bool
 answer_send(struct request *q, bool silent)
 {
 	struct mongo_client *c = q->client;
 	int32_t id = atomic_fetch_add(&c->mongo->next_request, 1) + 1;
 
 	bson_end(&q->reply);
+	/* What was set aside and is not used is for others while the client reads. */
+	budget_settle(c->out.part);
 	if (silent)
-		return;
+		return false;
 	wire_finish(&c->out, q->from, id);
 	if (q->compressed && c->compressors[q->by])
 		compress_pack(&c->out, q->from, q->by);
 	if (buf_status(&c->out) != STATUS_OK ||
 	    net_stream_write(c->stream, buf_str(&c->out)) != STATUS_OK) {
 		c->ends = true;
-		return;
+		return false;
 	}
 	atomic_fetch_add_explicit(&c->mongo->bytes_out, c->out.len, memory_order_relaxed);
 	q->id = id; /* what more there is answers this one */
+	return true;
 }
 
 /* ---- Commands ---- */
@@ -169,6 +180,16 @@ check_rights(struct call *c)
 		return call_fail(c, MONGO_UNAUTHORIZED,
 				 "%s may only be run against the admin database.", command->name);
 	return command->needs ? call_check_rights(c, c->db, command->needs) : STATUS_OK;
+}
+
+/* True if the failure is one of memory that others hold, or that nobody may have. */
+static bool
+lacks_memory(const struct call *c, enum status status)
+{
+	const struct budget_part *part = c->client->out.part;
+
+	return (status == STATUS_LIMIT || status == STATUS_NOMEM) &&
+	       (part->refused || part->exceeded);
 }
 
 /*
@@ -208,6 +229,8 @@ run_handler(struct call *c)
 	slow_look(c, took_ns, computed_ns, status);
 	if (c->code)
 		return status;
+	if (lacks_memory(c, status) && !c->err.text[0])
+		return net_memory_refuse(net_stream_session(client->stream), &c->err);
 	if (status == STATUS_TIMEOUT)
 		return err_set(&c->err, status, "operation exceeded time limit");
 	if (status == STATUS_CANCELLED)
@@ -249,8 +272,7 @@ run_permitted(struct call *c)
 	TRY(snapshot_enter(c));
 	status = run_handler(c);
 	snapshot_leave(c);
-	txn_leave(c, status);
-	return status;
+	return txn_leave(c, status);
 }
 
 static enum status
@@ -297,22 +319,27 @@ put_labels(struct request *q, const struct call *c, int code)
 	bson_end(&q->reply);
 }
 
-static void
+/* Returns true if the command has succeeded, also for its client. */
+static bool
 answer_call(struct request *q, struct call *c, enum status status)
 {
-	int code = c->code ? c->code : (int)mongo_code_of(status);
+	enum status written = buf_status(&q->client->out);
+	int code;
 
-	if (status == STATUS_OK && buf_status(&q->client->out) == STATUS_OK) {
+	if (status == STATUS_OK && lacks_memory(c, written))
+		status = net_memory_refuse(net_stream_session(q->client->stream), &c->err);
+	code = c->code ? c->code : (int)mongo_code_of(status);
+	if (status == STATUS_OK && written == STATUS_OK) {
 		bson_put_double(&q->reply, STR("ok"), 1);
 		fail_put(c);
 		time_put(c);
-		return;
+		return true;
 	}
 	if (status == STATUS_OK) {
 		c->again = false;
 		answer_failure(q, MONGO_BSON_TOO_LARGE,
 			       "the answer is larger than a message may be (MONGO_REPLY_BYTES)");
-		return;
+		return false;
 	}
 	answer_failure(q, code, c->err.text[0] ? c->err.text : status_name(status));
 	if (code == MONGO_DOCUMENT_VALIDATION && c->err_info.ptr)
@@ -324,6 +351,61 @@ answer_call(struct request *q, struct call *c, enum status status)
 		data_put_concern(c);
 	fail_put(c);
 	time_put(c);
+	return false;
+}
+
+/*
+ * True if a command that only reads has failed because others hold the memory: it is run again once
+ * there is some. What a transaction or a cursor has read cannot be read again.
+ */
+static bool
+may_run_again(const struct call *c, enum status status)
+{
+	bool lacks = c->code ? c->code == MONGO_EXCEEDED_MEMORY_LIMIT : lacks_memory(c, status);
+
+	return lacks && c->client->out.part->refused && !c->in_transaction && !c->writes &&
+	       c->command->flags & COMMAND_SNAPSHOT;
+}
+
+/*
+ * Runs the command of a call that begins here, again and again while it may have more memory than
+ * in its last attempt, of which nothing is left meanwhile.
+ */
+static enum status
+run_attempts(struct request *q, struct call *c, const struct command *command,
+	     struct arena_mark mark)
+{
+	struct mongo_client *client = q->client;
+	struct net_session *session = net_stream_session(client->stream);
+	uint64_t began_ns = clock_mono_ns();
+	enum status status;
+	size_t asked = 0;
+
+	for (;;) {
+		*c = (struct call){ .mongo = client->mongo,
+				    .client = client,
+				    .command = command,
+				    .msg = &q->msg,
+				    .body = q->msg.body,
+				    .reply = &q->reply,
+				    .arena = net_stream_arena(client->stream),
+				    .began_ns = began_ns,
+				    .exhaust = q->msg.flags & WIRE_EXHAUST_ALLOWED };
+		if (q->op == WIRE_OP_QUERY)
+			c->db = STR("admin");
+		session->part.refused = session->part.exceeded = false;
+		answer_begin(q, 0);
+		status = run_command(c);
+		if (!may_run_again(c, status))
+			return status;
+		buf_release(&client->out);
+		arena_reset(c->arena, mark);
+		if (net_memory_await_more(session, &asked) != STATUS_OK) {
+			c->failing = (struct fail_effect){ 0 }; /* it was in the arena */
+			answer_begin(q, 0);
+			return status;
+		}
+	}
 }
 
 /* The document of a command was checked. Answers it, more than once if it is meant to. */
@@ -335,30 +417,19 @@ serve_command(struct request *q, const struct command *command)
 	struct arena_mark mark = arena_mark(arena);
 	bool silent = q->msg.flags & WIRE_MORE_TO_COME;
 	struct call c;
+	bool knows;
 
 	do {
-		enum status status;
-
-		c = (struct call){ .mongo = client->mongo,
-				   .client = client,
-				   .command = command,
-				   .msg = &q->msg,
-				   .body = q->msg.body,
-				   .reply = &q->reply,
-				   .arena = arena,
-				   .began_ns = clock_mono_ns(),
-				   .exhaust = q->msg.flags & WIRE_EXHAUST_ALLOWED };
-		if (q->op == WIRE_OP_QUERY)
-			c.db = STR("admin");
-		answer_begin(q, 0);
 		metric_add(&commands, 1);
-		status = run_command(&c);
-		answer_call(q, &c, status);
-		c.again = c.again && c.exhaust && status == STATUS_OK;
-		if (c.again && buf_status(&client->out) == STATUS_OK)
+		knows = answer_call(q, &c, run_attempts(q, &c, command, mark));
+		c.again = c.again && c.exhaust && knows;
+		if (c.again)
 			wire_put_u32(client->out.ptr + q->from + WIRE_HEADER_BYTES,
 				     WIRE_MORE_TO_COME | (q->msg.flags & WIRE_CHECKSUM_PRESENT));
-		answer_send(q, silent || c.failing.closes);
+		knows &= answer_send(q, silent || c.failing.closes);
+		/* Nobody could end a cursor whose number no client knows. */
+		if (c.cursor && !knows)
+			(void)cursor_kill(client->mongo, c.cursor, c.cursor_ns, client->entry.user);
 		client->ends = client->ends || c.failing.closes;
 		arena_reset(arena, mark);
 	} while (c.again && !client->ends);
@@ -445,57 +516,82 @@ error_is_fatal(int code)
 
 /* A whole message. STATUS_INVALID: it cannot be read, and the connection closes, as MongoDB's. */
 static enum status
-serve_message(struct mongo_client *c, struct str message)
+serve_message(struct request *q, struct str message)
 {
-	struct wire_header header = wire_header_read(message);
-	struct request q = { .client = c, .id = header.request_id, .op = header.op };
+	struct mongo_client *c = q->client;
 	struct wire_error error;
 
-	if (q.op == WIRE_OP_COMPRESSED) {
+	if (q->op == WIRE_OP_COMPRESSED) {
 		size_t most = c->authenticated ? WIRE_MESSAGE_BYTES : MONGO_STRANGER_BYTES;
 
-		TRY(compress_unpack(message, most, &c->raw, &q.by, NULL));
-		q.compressed = true;
+		TRY(compress_unpack(message, most, &c->raw, &q->by, NULL));
+		q->compressed = true;
 		message = buf_str(&c->raw);
-		q.op = wire_header_read(message).op;
+		q->op = wire_header_read(message).op;
 	}
-	if (q.op == WIRE_OP_QUERY)
-		return serve_query(&q, message);
-	if (q.op != WIRE_OP_MSG)
+	if (q->op == WIRE_OP_QUERY)
+		return serve_query(q, message);
+	if (q->op != WIRE_OP_MSG)
 		return STATUS_INVALID;
-	if (wire_msg_read(message, &q.msg, &error) == STATUS_OK) {
-		serve_msg(&q);
+	if (wire_msg_read(message, &q->msg, &error) == STATUS_OK) {
+		serve_msg(q);
 		return STATUS_OK;
 	}
 	if (error_is_fatal(error.code))
 		return STATUS_INVALID;
-	q.msg = (struct wire_msg){ 0 };
-	answer_begin(&q, 0);
-	answer_failure(&q, error.code, error.text);
-	answer_send(&q, false);
+	q->msg = (struct wire_msg){ 0 };
+	answer_begin(q, 0);
+	answer_failure(q, error.code, error.text);
+	answer_send(q, false);
 	return STATUS_OK;
+}
+
+/*
+ * A message for which there is no memory was dropped. Of one that came compressed nobody knows
+ * whether its client waits for an answer, and the connection ends behind that.
+ */
+static void
+refuse_message(struct request *q)
+{
+	struct mongo_client *c = q->client;
+	struct err err = { 0 };
+
+	c->ends = c->ends || q->op == WIRE_OP_COMPRESSED;
+	(void)net_memory_refuse(net_stream_session(c->stream), &err);
+	answer_begin(q, 0);
+	answer_failure(q, MONGO_EXCEEDED_MEMORY_LIMIT, err.text);
+	answer_send(q, q->msg.flags & WIRE_MORE_TO_COME);
 }
 
 /* Serves one message. False: the connection ends. */
 static bool
 serve_turn(struct mongo_client *c)
 {
+	struct request q = { .client = c };
 	enum status status;
 
 	if (wait_for_message(c) != STATUS_OK)
 		return false;
-	status = read_message(c);
+	c->out.part->refused = c->out.part->exceeded = false;
+	status = read_message(&q);
 	if (status == STATUS_OK) {
 		step_unit();
 		atomic_fetch_add_explicit(&c->mongo->requests, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&c->mongo->bytes_in, c->in.len, memory_order_relaxed);
-		status = serve_message(c, buf_str(&c->in));
+		status = serve_message(&q, buf_str(&c->in));
+	}
+	c->ends = c->ends || net_stream_is_unwanted(c->stream);
+	if (net_stream_is_unwanted(c->stream) ||
+	    (status == STATUS_LIMIT && (c->out.part->refused || c->out.part->exceeded))) {
+		refuse_message(&q);
+		status = STATUS_OK;
 	}
 	if (status == STATUS_INVALID)
 		metric_add(&refusals, 1);
 	buf_shrink(&c->in);
 	buf_shrink(&c->raw);
 	buf_shrink(&c->out);
+	budget_settle(c->out.part);
 	return status == STATUS_OK && !c->ends;
 }
 

@@ -1,6 +1,5 @@
 #include "door/mongo/cmd/aggregate.h"
 
-#include "base/budget.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
 #include "door/mongo/cmd/view.h"
@@ -9,13 +8,13 @@
 #include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/run.h"
 #include "mql/collation.h"
+#include "net/memory.h"
 
 struct aggregate {
 	struct mql_store store; /* first: it is what the callbacks are given */
 	struct call *call;      /* the command that runs now */
 	struct arena *arena;
 	struct budget_part part;
-	bool has_part;
 	struct aggregate_ask ask;
 	struct mql mql;
 	struct mql_collation *collation;
@@ -551,16 +550,13 @@ enum status
 mongo_aggregate_new(struct call *c, const struct aggregate_ask *ask, struct aggregate **ret)
 {
 	struct aggregate *a = mem_zalloc(sizeof(*a));
-	const struct budget_part *part = arena_part(c->arena);
 
 	*ret = a;
 	if (!a)
 		return STATUS_NOMEM;
 	a->store = (struct mql_store){ store_open, store_write, store_stats };
 	a->call = c;
-	budget_part_init(&a->part, part ? part->budget : NULL);
-	budget_enter(&a->part);
-	a->has_part = true;
+	net_memory_part_init(&a->part, arena_part(c->arena), true);
 	a->back = BUF_INIT_OF(BSON_MOST_BYTES, &a->part);
 	a->arena = arena_new(AGGREGATE_BYTES);
 	if (!a->arena)
@@ -580,8 +576,7 @@ mongo_aggregate_free(struct aggregate *a)
 	mql_collation_free(a->collation);
 	buf_release(&a->back);
 	arena_free(a->arena);
-	if (a->has_part)
-		budget_part_release(&a->part);
+	budget_part_release(&a->part);
 	mem_free(a);
 }
 
@@ -604,6 +599,12 @@ mongo_aggregate_query(struct aggregate *a, struct query **ret, bool *ret_sorted)
 		TRY(query_open(&s->query, a->call, s->ns, &s->ask));
 	}
 	return query_is_sorted(&s->query, &sorted);
+}
+
+struct budget_part *
+mongo_aggregate_part(struct aggregate *a)
+{
+	return &a->part;
 }
 
 bool

@@ -59,6 +59,8 @@ bool mongo_aggregate_stage(const struct aggregate *a, size_t i, struct str *ret_
 /* A command goes on with it: mongo_aggregate_rest() at the command's end. */
 void mongo_aggregate_resume(struct aggregate *a, struct call *c);
 void mongo_aggregate_rest(struct aggregate *a);
+/* What counts its memory. */
+struct budget_part *mongo_aggregate_part(struct aggregate *a);
 
 /* The next document, valid until the next call. STATUS_NOT_FOUND at the end. */
 MUST_USE enum status mongo_aggregate_next(struct aggregate *a, struct str *ret);

@@ -17,7 +17,6 @@ enum {
 	AGGREGATE_LET,
 	AGGREGATE_BYPASS,
 	FIRST_BATCH_DOCS = 101,
-	BATCH_BYTES = 16 * 1024 * 1024,
 };
 
 const struct arg args_aggregate[] = {
@@ -49,7 +48,7 @@ put_documents(struct call *c, struct aggregate *a, uint64_t want, bool *ret_ende
 			return STATUS_OK;
 		}
 		TRY(status);
-		if (count && out->len - from + doc.len > BATCH_BYTES)
+		if (count && !cursor_batch_has_room(c, out->len - from + doc.len))
 			return mongo_aggregate_back(a, doc);
 		bson_put_document(c->reply, STR(""), doc);
 		TRY(buf_status(out));
@@ -179,6 +178,7 @@ aggregate_keep(struct call *c, struct aggregate **a, struct str ns, int64_t *ret
 	cursor->max_ns = call_time_left(c);
 	cursor->live = *a;
 	cursor->live_free = free_live;
+	cursor->kept = mongo_aggregate_part(*a);
 	mongo_aggregate_rest(*a);
 	*a = NULL;
 	return cursor_keep(c, cursor, STATUS_OK, ret);
@@ -221,6 +221,8 @@ mongo_answer_aggregate(struct call *c, const struct aggregate_ask *ask, uint64_t
 	int64_t id = 0;
 	enum status status = mongo_aggregate_new(c, ask, &a);
 
+	if (single)
+		c->batch_bytes = CURSOR_BATCH_BYTES;
 	if (status == STATUS_OK)
 		status = put_batch(c, a, STR("firstBatch"), want, &ended);
 	if (status == STATUS_OK && !ended && !single)

@@ -36,7 +36,6 @@ enum {
 	MORE_KNOWN,
 	KILL_CURSORS = 0,
 	FIRST_BATCH_DOCS = 101,
-	BATCH_BYTES = 16 * 1024 * 1024,
 };
 
 const struct arg args_find[] = {
@@ -418,7 +417,7 @@ find_read(struct call *c, struct find *f)
 	const struct buf *out = c->reply->out;
 	size_t from = out->len;
 
-	while (f->left && f->count < f->want && out->len - from < BATCH_BYTES) {
+	while (f->left && f->count < f->want && cursor_batch_has_room(c, out->len - from)) {
 		uint64_t wanted = f->want - f->count < f->left ? f->want - f->count : f->left;
 		enum status status = find_put_next(c, f, wanted, c->reply);
 
@@ -552,6 +551,8 @@ find_run(struct call *c, struct find *f)
 	f->skip = (uint64_t)call_i64(c, FIND_SKIP, 0);
 	f->left = limit ? (uint64_t)limit : UINT64_MAX;
 	f->want = (uint64_t)call_i64(c, FIND_BATCH, FIRST_BATCH_DOCS);
+	if (call_bool(c, FIND_SINGLE, false))
+		c->batch_bytes = CURSOR_BATCH_BYTES;
 	TRY(find_open(c, f, ns, c->body, (struct str){ 0 }));
 	TRY(find_sort(c, f));
 	begin_batch(c, STR("firstBatch"));
@@ -597,7 +598,7 @@ more_rows(struct call *c, struct cursor *cursor, struct find *f)
 		bson_put(c->reply, STR(""), &e.value);
 		f->count++;
 		cursor->rows_at = (size_t)(i.at - cursor->rows.ptr);
-		f->ended = f->count < f->want && out->len - from < BATCH_BYTES;
+		f->ended = f->count < f->want && cursor_batch_has_room(c, out->len - from);
 	}
 	if (!f->ended)
 		f->ended = !bson_iter_read(&i, &e);

@@ -63,6 +63,7 @@ await_change(struct call *c)
 {
 	struct bson_value process, counter;
 	int64_t ms = call_i64(c, ARG_AWAIT, 0);
+	enum status status;
 	struct str known;
 
 	if (call_has(c, ARG_TOPOLOGY) != call_has(c, ARG_AWAIT))
@@ -83,8 +84,17 @@ await_change(struct call *c)
 	c->again = c->exhaust;
 	if (memcmp(bson_text(&process).ptr, c->mongo->process_id, BSON_OBJECT_ID_BYTES) != 0)
 		return STATUS_OK;
-	/* Whoever waits for another answer leaves, or sends something else, as it likes. */
-	if (!mongo_client_wait(
+	/*
+	 * Whoever waits for another answer leaves, or sends something else, as it likes. Without
+	 * room for one more that waits it is answered now: an error would say that the server is
+	 * down.
+	 */
+	status = mongo_client_last(c->client, &c->err);
+	if (status == STATUS_CANCELLED)
+		return status;
+	c->err = (struct err){ 0 };
+	if (status != STATUS_OK ||
+	    !mongo_client_wait(
 		    c->client,
 		    clock_after_ms((uint64_t)(ms < MONGO_AWAIT_MS ? ms : MONGO_AWAIT_MS))))
 		c->again = false;

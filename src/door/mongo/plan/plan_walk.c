@@ -229,6 +229,7 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 		w->arena = arena_new(PLAN_WINDOW_BYTES);
 		if (!w->arena)
 			return STATUS_NOMEM;
+		arena_set_part(w->arena, arena_part(q->arena));
 	}
 	if (plan->kind == PLAN_IDS)
 		TRY(gather(w, place, q));

@@ -202,8 +202,12 @@ query_begin(struct query *q)
 	struct call *c = q->call;
 
 	assert(!q->tx);
-	if (!c->txn)
-		return kv_begin(c->mongo->config.store, KV_TX_READ_ONLY, &q->tx);
+	if (!c->txn) {
+		TRY(kv_begin(c->mongo->config.store, KV_TX_READ_ONLY, &q->tx));
+		/* It ends before its command does, and so before the part. */
+		kv_tx_set_memory(q->tx, arena_part(c->arena), 0);
+		return STATUS_OK;
+	}
 	TRY(txn_check(c));
 	/* Borrowed: it is the client's transaction, which goes on when this query is closed. */
 	q->tx = c->txn->tx;

@@ -5,6 +5,7 @@
 #include "access/people.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "net/memory.h"
 #include "settings/live.h"
 
 struct mongo_client *
@@ -85,6 +86,15 @@ enum status
 mongo_client_ask(void *client)
 {
 	return mongo_client_check(client);
+}
+
+enum status
+mongo_client_last(struct mongo_client *c, struct err *err)
+{
+	struct net_session *session = net_stream_session(c->stream);
+	enum status status = net_memory_turn_to_last(session, 0);
+
+	return status == STATUS_LIMIT ? net_memory_refuse(session, err) : status;
 }
 
 bool

@@ -72,6 +72,12 @@ MUST_USE enum status mongo_client_check(struct mongo_client *c);
 enum status mongo_client_ask(void *client);
 
 /*
+ * Waits for a turn to last, before the client is kept waiting for what may take as long as it
+ * likes. STATUS_LIMIT, explained: there is no room; STATUS_CANCELLED.
+ */
+MUST_USE enum status mongo_client_last(struct mongo_client *c, struct err *err);
+
+/*
  * Waits until the deadline. True: that has come; false: the client has sent something, has left, or
  * the operation was ended.
  */

@@ -113,6 +113,9 @@ struct call {
 	struct str duplicate;       /* of MONGO_DUPLICATE_KEY: members of the answer, likewise */
 	struct fail_effect failing; /* what tests want to happen to it */
 	uint64_t version;           /* of the store, that it has seen or made; 0: none yet */
+	size_t batch_bytes;         /* that its batch may have; 0: it is short so far */
+	int64_t cursor;             /* that it has made, of that namespace; 0: none */
+	struct str cursor_ns;
 	struct txn *txn; /* the transaction that it belongs to, or its snapshot; NULL: none */
 	struct access_uses *uses; /* of the transaction that runs (run.c); NULL: none does */
 	bool spoils;              /* it has not failed, but its transaction must not be committed */

@@ -8,6 +8,7 @@
 #include "base/rand.h"
 #include "door/mongo/txn/client.h"
 #include "door/mongo/txn/session.h"
+#include "net/memory.h"
 
 /* What names a cursor: only its person finds it, and only under its collection. */
 struct cursor_key {
@@ -41,7 +42,10 @@ cursor_is(const struct expiring_entry *e, const void *key)
 static bool
 cursor_is_over(const struct expiring_entry *e, uint64_t now_ns)
 {
-	return !cursor_of(e)->stays && now_ns - e->used_ns > MONGO_CURSOR_MS * CLOCK_NS_PER_MS;
+	const struct cursor *c = cursor_of(e);
+
+	return budget_is_unwanted(c->kept) ||
+	       (!c->stays && now_ns - e->used_ns > MONGO_CURSOR_MS * CLOCK_NS_PER_MS);
 }
 
 /* Closes its files, too. */
@@ -74,29 +78,57 @@ cursors_init(struct expiring *cursors)
 	expiring_init(cursors, &cursor_rules);
 }
 
+bool
+cursor_long_batch_has_room(struct call *c, size_t bytes)
+{
+	struct net_session *session;
+
+	if (bytes < c->batch_bytes)
+		return true;
+	if (c->batch_bytes)
+		return false;
+	session = net_stream_session(c->client->stream);
+	c->batch_bytes = net_memory_page_bytes(session, CURSOR_BATCH_BYTES, CURSOR_SHORT_BYTES);
+	if (bytes < c->batch_bytes &&
+	    net_memory_turn_to_read(session, 2 * (c->batch_bytes - bytes)) == STATUS_OK)
+		return true;
+	c->batch_bytes = bytes;
+	return false;
+}
+
 static enum status
 fail_memory(struct call *c)
 {
+	const struct budget *b = arena_part(c->arena)->budget;
+
 	return call_fail(c, MONGO_EXCEEDED_MEMORY_LIMIT,
-			 "there is no memory for what the cursor would keep (memory_bytes, and "
-			 "CURSOR_ROWS_BYTES, %d, for one)",
-			 CURSOR_ROWS_BYTES);
+			 "there is no memory for what the cursor would keep (memory_bytes, %zu, "
+			 "for all, and CURSOR_ROWS_BYTES, %d, for one)",
+			 b ? b->limit_bytes : 0, CURSOR_ROWS_BYTES);
 }
 
 enum status
 cursor_begin(struct call *c, struct str ns, struct cursor **ret)
 {
-	const struct budget_part *part = arena_part(c->arena);
 	struct cursor *cursor = mem_zalloc(sizeof(*cursor));
 	struct cursor_key key;
+	enum status status;
 
 	if (!cursor)
 		return STATUS_NOMEM;
-	budget_part_init(&cursor->part, part ? part->budget : NULL);
-	budget_part_last(&cursor->part);
-	if (!budget_use(&cursor->part, sizeof(*cursor))) {
+	net_memory_part_init(&cursor->part, arena_part(c->arena), false);
+	cursor->kept = &cursor->part;
+	/*
+	 * Its client may never ask for it again, so it needs room among what lasts. It asks before
+	 * it holds anything, and the turn to read of the command's batch ends first.
+	 */
+	budget_settle(arena_part(c->arena));
+	status = net_memory_part_admit(&cursor->part, net_stream_session(c->client->stream));
+	if (status == STATUS_OK && !budget_use(&cursor->part, sizeof(*cursor)))
+		status = STATUS_LIMIT;
+	if (status != STATUS_OK) {
 		cursor_destroy(&cursor->entry);
-		return fail_memory(c);
+		return status == STATUS_LIMIT ? fail_memory(c) : status;
 	}
 	snprintf(cursor->ns, sizeof(cursor->ns), "%.*s", STR_ARG(ns));
 	snprintf(cursor->user, sizeof(cursor->user), "%s", c->client->entry.user);
@@ -117,20 +149,10 @@ cursor_begin(struct call *c, struct str ns, struct cursor **ret)
 				 "there are too many cursors; the limit, MONGO_CURSORS, is %d",
 				 MONGO_CURSORS);
 	}
+	c->cursor = cursor->id;
+	c->cursor_ns = ns;
 	*ret = cursor;
 	return STATUS_OK;
-}
-
-/*
- * True if there is room for what the cursor keeps. Its client may never ask for it again, so it may
- * only have what requests that last leave to short ones.
- */
-static bool
-cursor_has_room(const struct cursor *c)
-{
-	bool is_full;
-
-	return !budget_is_unwelcome(&c->part, &is_full);
 }
 
 enum status
@@ -141,8 +163,7 @@ cursor_set(struct cursor *c, struct str request, struct str place)
 	buf_append_str(&c->request, request);
 	buf_append_str(&c->place, place);
 	TRY(buf_status(&c->request));
-	TRY(buf_status(&c->place));
-	return cursor_has_room(c) ? STATUS_OK : STATUS_LIMIT;
+	return buf_status(&c->place);
 }
 
 enum status
@@ -158,7 +179,7 @@ cursor_set_rows(struct cursor *c, struct buf *rows)
 	c->rows = *rows;
 	c->rows.part = &c->part;
 	*rows = (struct buf){ 0 };
-	return cursor_has_room(c) ? STATUS_OK : STATUS_LIMIT;
+	return STATUS_OK;
 }
 
 struct cursor *
@@ -169,12 +190,15 @@ cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user)
 
 	if (expiring_take(&m->cursors, cursor_hash(id), &key, &e) != STATUS_OK)
 		return NULL;
+	/* It is this command's alone, and so is what it keeps. */
+	net_memory_part_rouse(((struct cursor *)e)->kept);
 	return (struct cursor *)e;
 }
 
 void
 cursor_give(struct mongo *m, struct cursor *c)
 {
+	net_memory_part_rest(c->kept);
 	expiring_give(&m->cursors, &c->entry);
 }
 
@@ -189,13 +213,13 @@ cursor_keep(struct call *c, struct cursor *cursor, enum status status, int64_t *
 {
 	if (status == STATUS_OK) {
 		*ret_id = cursor->id;
+		net_memory_part_keep(cursor->kept);
 		cursor_give(c->mongo, cursor);
 		return STATUS_OK;
 	}
+	arena_part(c->arena)->refused |= cursor->part.refused;
 	cursor_free(c->mongo, cursor);
-	if (status != STATUS_LIMIT)
-		return status;
-	return fail_memory(c);
+	return status == STATUS_LIMIT ? fail_memory(c) : status;
 }
 
 bool

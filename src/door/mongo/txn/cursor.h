@@ -6,8 +6,9 @@
  * command at a time. One that nobody asks for is removed after MONGO_CURSOR_MS.
  *
  * All that a cursor keeps is drawn from the memory of all requests, as that of a request which
- * lasts as long as its client likes (base/budget.h): cursors that nobody asks for leave short
- * requests their part. A pipeline that goes on (`live`) has a part of its own.
+ * lasts as long as its client likes (net/memory.h): cursors that nobody asks for leave short
+ * requests their part, and end when others wait. A pipeline that goes on (`live`) has a part of its
+ * own. A cursor whose number has not reached its client ends with the command that has made it.
  *
  * Thread-safe; a cursor that was taken belongs to its taker.
  */
@@ -24,6 +25,8 @@ enum {
 	CURSOR_PLACE_BYTES = 16 * 1024,
 	CURSOR_REQUEST_BYTES = 48000000, /* of one command */
 	CURSOR_ROWS_BYTES = 128 * 1024 * 1024,
+	CURSOR_BATCH_BYTES = 16 * 1024 * 1024, /* behind which a batch gets no more documents */
+	CURSOR_SHORT_BYTES = 64 * 1024,        /* of a batch that waits for no turn */
 	CURSOR_NS_BYTES = 256,
 	CURSOR_USER_BYTES = 257,
 };
@@ -44,9 +47,10 @@ struct cursor {
 	bool lists;      /* it is of no documents, and also for people who administer */
 	uint64_t max_ns; /* what its queries have not used of maxTimeMS yet; 0: no limit */
 	uint64_t skip;
-	uint64_t left;           /* of the limit; UINT64_MAX: none */
-	struct budget_part part; /* of these buffers, and of the cursor itself */
-	struct buf request;      /* the command that has made it */
+	uint64_t left;            /* of the limit; UINT64_MAX: none */
+	struct budget_part part;  /* of these buffers, and of the cursor itself */
+	struct budget_part *kept; /* of most of what it keeps: this one, or that of what goes on */
+	struct buf request;       /* the command that has made it */
 	struct buf place;
 	struct buf rows; /* instead of a place: the documents that are left, one behind the other */
 	size_t rows_at;
@@ -55,6 +59,19 @@ struct cursor {
 	struct watch *watch; /* of a change stream, which has its own place; NULL: of a query */
 	void (*watch_free)(struct watch *w);
 };
+
+/* Of a batch that has become long: waits for a turn to read first. */
+bool cursor_long_batch_has_room(struct call *c, size_t bytes);
+
+/*
+ * True if a batch of so many bytes may get more of them: up to CURSOR_BATCH_BYTES, or less while
+ * memory is short.
+ */
+static inline bool
+cursor_batch_has_room(struct call *c, size_t bytes)
+{
+	return bytes < CURSOR_SHORT_BYTES || cursor_long_batch_has_room(c, bytes);
+}
 
 void cursors_init(struct expiring *cursors);
 /* When the door ends: all of them, which may wait for files. */

@@ -11,6 +11,7 @@
 #include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/settings.h"
 #include "model/plain/plain.h"
+#include "net/memory.h"
 
 #define TXN_KNOWN_NS (MONGO_SESSION_MINUTES * 60 * 1000 * CLOCK_NS_PER_MS)
 
@@ -43,7 +44,9 @@ txn_is_over(const struct expiring_entry *e, uint64_t now_ns)
 {
 	const struct txn *t = txn_seen(e);
 
-	return t->state == TXN_OPEN ? now_ns >= t->until_ns : now_ns - e->used_ns >= TXN_KNOWN_NS;
+	if (t->state == TXN_OPEN)
+		return now_ns >= t->until_ns || budget_is_unwanted(&t->part);
+	return now_ns - e->used_ns >= TXN_KNOWN_NS;
 }
 
 /*
@@ -60,6 +63,7 @@ txn_settle(struct txn *t, enum txn_state state)
 	t->state = state;
 	t->tx = NULL;
 	holder_release(&t->all->holds, &t->holder);
+	budget_part_release(&t->part);
 	return tx;
 }
 
@@ -265,9 +269,10 @@ enter_begun(struct call *c)
 						 look_begun, &in);
 
 	kv_tx_free(in.close);
-	if (e)
+	if (e) {
 		c->txn = txn_of(e);
-	else if (!in.known && !(c->command->flags & COMMAND_ENDS_TRANSACTION))
+		net_memory_part_rouse(&c->txn->part);
+	} else if (!in.known && !(c->command->flags & COMMAND_ENDS_TRANSACTION))
 		return fail_missing(c, -1);
 	return in.status;
 }
@@ -296,6 +301,8 @@ txn_open(struct call *c, struct txn *t)
 	t->number = c->number;
 	t->events = 0;
 	t->until_ns = clock_after_ms(txn_life_ms(c->mongo));
+	net_memory_part_init(&t->part, arena_part(c->arena), false);
+	net_memory_part_keep(&t->part);
 	t->holder = (struct holder){ .until_ns = t->until_ns };
 	return STATUS_OK;
 }
@@ -452,23 +459,29 @@ txn_enter(struct call *c)
 	status = kv_begin(c->mongo->config.store, KV_TX_READ_WRITE, &c->txn->tx);
 	if (status == STATUS_OK)
 		status = txn_run(c, read_row, c);
-	if (status != STATUS_OK)
-		txn_leave(c, status);
-	return status;
+	return status == STATUS_OK ? status : txn_leave(c, status);
 }
 
-void
+enum status
 txn_leave(struct call *c, enum status status)
 {
 	struct txn *t = c->txn;
 
 	if (!t)
-		return;
+		return status;
+	/* What it has written is staged until it ends, as long as its client likes. */
+	if (t->state == TXN_OPEN && status == STATUS_OK &&
+	    !net_memory_part_resize(&t->part, kv_tx_stats(t->tx).size_bytes)) {
+		c->code = MONGO_EXCEEDED_MEMORY_LIMIT;
+		status = net_memory_refuse(net_stream_session(c->client->stream), &c->err);
+	}
 	if (t->state == TXN_OPEN && (status != STATUS_OK || c->spoils))
 		kv_tx_free(txn_settle(t, TXN_ABORTED));
+	net_memory_part_rest(&t->part);
 	/* Where somebody has ended the session meanwhile, this gives the transaction up. */
 	expiring_give(&c->mongo->txns.table, &t->entry);
 	c->txn = NULL;
+	return status;
 }
 
 enum status

@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 
+#include "base/budget.h"
 #include "door/mongo/txn/command.h"
 #include "door/mongo/txn/hold.h"
 #include "door/mongo/txn/session.h"
@@ -57,9 +58,10 @@ struct txn {
 	/* While it is open. */
 	uint64_t until_ns;
 	struct kv_tx *tx;
-	struct session_row row; /* of the session before it, without results */
-	unsigned events;        /* that it has logged */
-	struct holder holder;   /* of the documents that it has changed */
+	struct session_row row;  /* of the session before it, without results */
+	unsigned events;         /* that it has logged */
+	struct holder holder;    /* of the documents that it has changed */
+	struct budget_part part; /* of what it has staged */
 };
 
 /* All of the process. */
@@ -83,8 +85,11 @@ uint64_t txn_life_ms(const struct mongo *m);
 MUST_USE enum status txn_enter(struct call *c);
 /* Fails for a database of the server's own in a transaction. txn_enter() does it for c->db. */
 MUST_USE enum status txn_check_db(struct call *c, struct str db);
-/* Behind it. Where the command has failed, the transaction is given up. */
-void txn_leave(struct call *c, enum status status);
+/*
+ * Behind it. Where the command has failed, or has staged more than there is memory for, the
+ * transaction is given up. Returns the status, or that failure.
+ */
+MUST_USE enum status txn_leave(struct call *c, enum status status);
 
 /* For whoever reads in the call's transaction without a body: fails where its time is over. */
 MUST_USE enum status txn_check(struct call *c);

@@ -579,6 +579,7 @@ watch_open(struct call *c, struct str collection, const struct watch_ask *ask, i
 {
 	struct watch *w = mem_zalloc(sizeof(*w));
 	struct cursor *cursor = NULL;
+	int64_t id;
 	enum status status = w ? STATUS_OK : STATUS_NOMEM;
 	struct str ns = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(c->db),
 				     STR_ARG(collection.len ? collection : STR("$cmd.aggregate")));
@@ -595,7 +596,7 @@ watch_open(struct call *c, struct str collection, const struct watch_ask *ask, i
 	else if (status != STATUS_OK || w->place.ended)
 		cursor_free(c->mongo, cursor);
 	else
-		cursor_give(c->mongo, cursor);
+		status = cursor_keep(c, cursor, STATUS_OK, &id);
 	return status;
 }
 

@@ -619,6 +619,7 @@ look_until(struct look *l, uint64_t deadline_ns)
 		look_note_pace(l);
 		if (l->count || l->cut || !l->waits)
 			return STATUS_OK;
+		TRY(mongo_client_last(c->client, &c->err));
 		TRY(look_wait(l, deadline_ns));
 	}
 }

@@ -2,9 +2,9 @@
  * What stands behind $changeStream: stages that take events one by one. Each batch of events runs
  * through the pipeline anew, which therefore keeps nothing between two of them.
  */
-#include "base/budget.h"
 #include "base/mem.h"
 #include "door/mongo/watch/watch_int.h"
+#include "net/memory.h"
 #include "mql/collation.h"
 
 enum {
@@ -13,7 +13,6 @@ enum {
 
 struct watch_stages {
 	struct budget_part part;
-	bool has_part;
 	struct arena *arena;
 	struct mql mql;
 	struct mql_collation *collation;
@@ -146,7 +145,6 @@ enum status
 watch_stages_new(struct call *c, struct str pipeline, struct str let, struct str collation,
 		 struct watch_stages **ret, bool *ret_splits)
 {
-	const struct budget_part *part = arena_part(c->arena);
 	struct watch_stages *s;
 	struct str array;
 	size_t count;
@@ -158,9 +156,8 @@ watch_stages_new(struct call *c, struct str pipeline, struct str let, struct str
 	*ret = s = mem_zalloc(sizeof(*s));
 	if (!s)
 		return STATUS_NOMEM;
-	budget_part_init(&s->part, part ? part->budget : NULL);
-	budget_enter(&s->part);
-	s->has_part = true;
+	net_memory_part_init(&s->part, arena_part(c->arena), true);
+	net_memory_part_keep(&s->part);
 	s->arena = arena_new(STAGES_BYTES);
 	if (!s->arena)
 		return STATUS_NOMEM;
@@ -176,8 +173,7 @@ watch_stages_free(struct watch_stages *s)
 		return;
 	mql_collation_free(s->collation);
 	arena_free(s->arena);
-	if (s->has_part)
-		budget_part_release(&s->part);
+	budget_part_release(&s->part);
 	mem_free(s);
 }
 
