@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Clients of Redis's protocol that ask for much and read nothing, and the memory that they take.
+"""Clients of Redis's and MongoDB's protocols that ask for much and read nothing, and the memory that they take.
 
     unread.py FROND [--only NAME] [--bounded] [--memory-bytes N]
 
 FROND is the binary. For each attack the program starts it on a store of its own, attacks it, and
-prints the resident memory before and at most, and what well-behaved clients of the HTTP API and of
-Redis's protocol met meanwhile. An attack fails if the resident memory grew by more than
+prints the resident memory before and at most, and what well-behaved clients of the HTTP API, of
+Redis's and of MongoDB's protocol met meanwhile. An attack fails if the resident memory grew by more than
 `memory_bytes` and a quarter of it, if a well-behaved client was refused, or if the server did not
 end at SIGTERM with code 0. Waiting times are printed, and decide nothing: machines differ.
 """
@@ -26,6 +26,7 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import mongo  # noqa: E402  a client of MongoDB's protocol
 from resp import Client, Error, encode  # noqa: E402  a client of Redis's protocol
 
 MB = 1024 * 1024
@@ -42,7 +43,7 @@ class Server:
         self.log = pathlib.Path(directory, "log")
         self.process = subprocess.Popen(
             [binary, "serve", "--store", f"embedded:{directory}/store", "--http", "127.0.0.1:0",
-             "--redis", "127.0.0.1:0", "--no-sync", "--config", str(config)],
+             "--redis", "127.0.0.1:0", "--mongo", "127.0.0.1:0", "--no-sync", "--config", str(config)],
             stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
         line = self.process.stdout.readline()
         if " at http://" not in line:
@@ -50,6 +51,8 @@ class Server:
         self.http = re.search(r"http://127\.0\.0\.1:(\d+)", line).group(1)
         self.port = int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)",
                                   self.log.read_text()).group(1))
+        self.mongo_port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
+                                        self.log.read_text()).group(1))
 
     def resident(self):
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -74,7 +77,7 @@ class Others(threading.Thread):
     def __init__(self, server):
         super().__init__(daemon=True)
         self.server = server
-        self.waits = {"GET /_up": [], "GET": []}
+        self.waits = {"GET /_up": [], "GET": [], "find": []}
         self.refused = []
         self.over = False
 
@@ -85,7 +88,7 @@ class Others(threading.Thread):
                 self.refused.append(f"{name}: a wrong answer")
         except urllib.error.HTTPError as e:
             self.refused.append(f"{name}: {e.code} {e.read()[:200]}")
-        except (OSError, EOFError, Error) as e:
+        except (OSError, EOFError, Error, mongo.Failure) as e:
             self.refused.append(f"{name}: {e!r}")
         self.waits[name].append(time.monotonic() - begin)
 
@@ -93,19 +96,31 @@ class Others(threading.Thread):
         with Client(self.server.port, timeout=60) as c:
             return c("GET", "small") == b"s" * SMALL_BYTES
 
+    def find(self):
+        with mongo.Client(self.server.mongo_port, timeout=60) as c:
+            answer = c({"find": "small", "filter": {"_id": 1}}, "db")["cursor"]
+            return answer["firstBatch"] == [{"_id": 1, "text": "s" * SMALL_BYTES}]
+
     def run(self):
         while not self.over:
             self.count("GET /_up", self.server.is_up)
             self.count("GET", self.get)
+            self.count("find", self.find)
             time.sleep(0.02)
 
 
-def connect(server, receive_bytes=4096):
+def connect(server, receive_bytes=4096, port=None):
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
     s.settimeout(60)
-    s.connect(("127.0.0.1", server.port))
+    s.connect(("127.0.0.1", port or server.port))
     return s
+
+
+def encode_mongo(command, announced=0):
+    """A message; if `announced` is not 0, the beginning of one of that length."""
+    data = struct.pack("<I", 0) + b"\0" + mongo.encode({**command, "$db": "db"})
+    return struct.pack("<iiii", announced or 16 + len(data), 1, 0, mongo.OP_MSG) + data
 
 
 class Pipelines:
@@ -293,8 +308,83 @@ class Queued:
         return clients
 
 
+class MongoHalves:
+    """Messages of MongoDB's protocol whose ends do not come."""
+
+    name = "halves_of_messages"
+    full = {"clients": 1000, "bytes": 2 * MB}
+    bounded = {"clients": 200, "bytes": 2 * MB}
+
+    def prepare(self, server, size):
+        pass
+
+    def attack(self, server, size):
+        clients = [connect(server, port=server.mongo_port) for _ in range(size["clients"])]
+        half = encode_mongo({"insert": "c", "documents": [{"text": "x" * (size["bytes"] // 2)}]}, size["bytes"])
+        for s in clients:
+            s.setblocking(False)
+            try:
+                s.send(half)
+            except OSError:
+                pass
+        return clients
+
+
+class MongoAnswers:
+    """Long answers of finds, of which nothing is read."""
+
+    name = "answers_of_finds"
+    full = {"clients": 1000, "documents": 64, "bytes": MB}
+    bounded = {"clients": 150, "documents": 32, "bytes": MB}
+    command = {"find": "c", "batchSize": 1000}
+
+    def prepare(self, server, size):
+        with mongo.Client(server.mongo_port) as c:
+            for i in range(size["documents"]):
+                c({"insert": "c", "documents": [{"_id": i, "text": "x" * size["bytes"]}]}, "db")
+
+    def attack(self, server, size):
+        clients = [connect(server, port=server.mongo_port) for _ in range(size["clients"])]
+        for s in clients:
+            s.sendall(encode_mongo(self.command))
+        return clients
+
+
+class MongoMore(MongoAnswers):
+    """The same of getMore, each client with a cursor of its own."""
+
+    name = "answers_of_getmore"
+
+    def attack(self, server, size):
+        clients = []
+        for _ in range(size["clients"]):
+            c = mongo.Client(server.mongo_port)
+            try:
+                number = c({"find": "c", "batchSize": 0}, "db")["cursor"]["id"]
+                c.socket.sendall(encode_mongo({"getMore": mongo.Int64(number), "collection": "c"}))
+            except (OSError, EOFError, mongo.Failure):
+                pass
+            clients.append(c)
+        return clients
+
+
+class MongoCursors(MongoAnswers):
+    """Cursors with sorted documents, for which nobody asks."""
+
+    name = "cursors_that_are_idle"
+    full = {"clients": 300, "documents": 40, "bytes": 100 * 1000}
+    bounded = {"clients": 60, "documents": 20, "bytes": 100 * 1000}
+
+    def attack(self, server, size):
+        clients = [connect(server, port=server.mongo_port) for _ in range(size["clients"])]
+        for s in clients:
+            s.sendall(encode_mongo({"find": "c", "sort": {"text": 1}, "batchSize": 0}))
+            time.sleep(0.05)  # it is what they keep that is measured, not the sorting of all at once
+        return clients
+
+
 ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), References(), Channels(), Members(), UnreadMembers(),
-           Halves(), Queued()]
+           Halves(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors()]
 
 
 def run(attack, options):
@@ -303,6 +393,8 @@ def run(attack, options):
         server = Server(options.frond, directory, options.memory_bytes)
         with Client(server.port) as c:
             c("SET", "small", b"s" * SMALL_BYTES)
+        with mongo.Client(server.mongo_port) as c:
+            c({"insert": "small", "documents": [{"_id": 1, "text": "s" * SMALL_BYTES}]}, "db")
         attack.prepare(server, size)
         time.sleep(1)  # what that took is given back
         before = peak = server.resident()
