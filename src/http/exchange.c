@@ -181,9 +181,9 @@ struct str
 http_query(const struct http_exchange *x)
 {
 	struct str target = http_target(x);
-	size_t path = http_path(x).len;
+	const char *mark = memchr(target.ptr, '?', target.len);
 
-	return str_skip(target, path < target.len ? path + 1 : path);
+	return str_skip(target, mark ? (size_t)(mark - target.ptr) + 1 : target.len);
 }
 
 struct str
@@ -239,6 +239,18 @@ struct event *
 http_closed_event(struct http_exchange *x)
 {
 	return &x->session.closed;
+}
+
+void
+http_interrupt(struct http_exchange *x)
+{
+	net_session_interrupt(&x->session);
+}
+
+bool
+http_is_interrupted(const struct http_exchange *x)
+{
+	return net_session_is_interrupted(&x->session);
 }
 
 struct event *

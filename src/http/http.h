@@ -132,6 +132,14 @@ void *http_loop_context(struct http_exchange *x);
 struct event *http_closed_event(struct http_exchange *x);
 
 /*
+ * Ends the work of an exchange for somebody else than its client, on any thread that knows that the
+ * handler has not returned. Handlers find out as they do when the client leaves. The connection
+ * goes on if the handler has not begun to answer and now does so.
+ */
+void http_interrupt(struct http_exchange *x);
+bool http_is_interrupted(const struct http_exchange *x);
+
+/*
  * This event is set when the server is stopping; a handler then ends a long answer soon. Each
  * exchange has an event of its own.
  */

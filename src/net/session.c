@@ -50,6 +50,7 @@ net_session_begin(struct net_session *s, struct net_conn *c)
 	event_init(&s->unwanted);
 	event_init(&s->closed);
 	event_init(&s->stopping);
+	event_init(&s->interrupted);
 	if (c->loop->stopping)
 		event_set(&s->stopping);
 }
@@ -100,7 +101,9 @@ net_session_ask(void *arg)
 		event_set(&s->closed);
 		s->ended_slices++;
 	}
-	return c->lost || s->ended_slices > NET_ENDED_SLICES ? STATUS_CANCELLED : STATUS_OK;
+	return c->lost || s->ended_slices > NET_ENDED_SLICES || net_session_is_interrupted(s)
+		       ? STATUS_CANCELLED
+		       : STATUS_OK;
 }
 
 bool
@@ -271,7 +274,7 @@ net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t mo
 	struct net_pace_limits limits = net_session_limits(s);
 	uint64_t left_ns = net_pace_left_ns(pace, &limits);
 	struct event *given_up = s->patience.event;
-	struct event *events[] = { &s->progress, &s->unwanted, given_up };
+	struct event *events[] = { &s->progress, &s->unwanted, &s->interrupted, given_up };
 	uint64_t begun_ns = clock_mono_ns();
 	uint64_t until_ns = net_session_wait_until_ns(s, begun_ns,
 						      left_ns < most_ns ? left_ns : most_ns);
@@ -282,8 +285,9 @@ net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t mo
 	 */
 	event_init(&s->progress);
 	net_session_stall(s);
-	(void)event_wait_any(events, given_up ? 3 : 2, until_ns);
-	if ((given_up && event_is_set(given_up)) || clock_mono_ns() >= net_session_patience_ns(s))
+	(void)event_wait_any(events, given_up ? 4 : 3, until_ns);
+	if ((given_up && event_is_set(given_up)) || net_session_is_interrupted(s) ||
+	    clock_mono_ns() >= net_session_patience_ns(s))
 		net_conn_abort(s->conn);
 	return clock_mono_ns() - begun_ns;
 }
@@ -292,6 +296,14 @@ void
 net_session_give_up_on(struct net_session *s, struct net_patience patience)
 {
 	s->patience = patience;
+}
+
+void
+net_session_interrupt(struct net_session *s)
+{
+	/* First, so that a fiber that the other event wakes knows why. */
+	event_set(&s->interrupted);
+	event_set(&s->closed);
 }
 
 void

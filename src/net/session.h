@@ -80,6 +80,7 @@ struct net_session {
 	struct event unwanted; /* the peer has stalled for long, and others need the memory */
 	struct event closed;
 	struct event stopping;
+	struct event interrupted; /* net_session_interrupt() */
 };
 
 /*
@@ -104,6 +105,18 @@ void net_session_end(struct net_session *s);
 bool net_session_run(struct net_session *s, bool soon, void (*fn)(void *arg),
 		     void (*done)(void *arg), void *arg);
 void net_session_returned(struct net_session *s);
+
+/*
+ * Ends the fiber's work in the place of its peer, on any thread that knows that the fiber has not
+ * returned: `closed` is set, step_count() fails, and a wait for the peer aborts the connection.
+ */
+void net_session_interrupt(struct net_session *s);
+
+static inline bool
+net_session_is_interrupted(const struct net_session *s)
+{
+	return event_is_set(&s->interrupted);
+}
 
 /* ---- Output ---- */
 
