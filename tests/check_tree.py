@@ -50,8 +50,8 @@ ROOMS = {
     "serve": "base loop",
     "replicator": "base loop kv catalog doc model/revisioned http",
     "door": "base",
-    "door/couch/wire": "base loop kv catalog doc model/revisioned access http settings replicator",
-    "door/couch/admin": "base loop kv catalog doc index index/engine index/view model/revisioned access http settings"
+    "door/couch/wire": "base loop kv catalog doc model/revisioned access http serve settings replicator",
+    "door/couch/admin": "base loop kv catalog doc index index/engine index/view model/revisioned access http serve settings"
                         " replicator door/couch/wire",
     "door/couch/doc": "base loop js kv catalog doc index index/selector index/view model/revisioned access http"
                       " settings replicator door/couch/wire door/couch/admin",
@@ -308,6 +308,26 @@ def doors_take_memory_by_the_calls_of_net():
                     for room, count in found.items() if count != UNCOUNTED_BUFFERS[room]]
 
 
+def what_runs_is_told_by_one_registry():
+    """How long operations take, which were slow and which run is for src/serve/ops.h, whatever the door."""
+    around = re.compile(r"\bMETRIC_HISTOGRAMS?\b|\bMETRIC_KIND_HISTOGRAM\b"
+                        r"|\bstruct recent slow\b|_slow_\w*_total|\"slow_(?:operation|request|command)\"")
+    return [f"{path.relative_to(TOP)}:{code.count(chr(10), 0, found.start()) + 1}: {found[0].split('(')[0]}"
+            for path in sources() if re.match(r"src/(door|http)/", path.relative_to(TOP).as_posix())
+            for code in (without_comments(path),) for found in around.finditer(code)]
+
+
+def doors_begin_and_end_operations():
+    """Each door has its part of the registry, and shows what it does."""
+    wrong = []
+    for door in sorted(path.parent.name for path in tracked("src/door/*/meson.build")):
+        code = "\n".join(without_comments(path) for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))
+        wrong += [f"src/door/{door} calls no {what}" for what in ("OPS_DOOR", "op_begin|ops_begin", "op_end|ops_end",
+                                                                 "ops_count", "ops_note_slow|clients_note_slow")
+                  if not re.search(rf"\b(?:\w+_)?(?:{what})\(", code)]
+    return wrong
+
+
 def what_clients_make_long_is_sorted_in_steps():
     """loop/sort.h lets others have their turns, and ends with whoever waits; qsort() does neither."""
     return [path.relative_to(TOP).as_posix() for path in sources()
@@ -373,6 +393,7 @@ def code_is_formatted():
 CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
           large_folders_have_a_map, doors_have_few_locks, doors_take_memory_by_the_calls_of_net,
+          what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
           what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are,
           headers_have_guards_of_their_own, code_is_formatted]

@@ -195,43 +195,125 @@ clients_set_user(struct clients_entry *e, struct str name)
 
 /* ---- Operations ---- */
 
-/* As much of it as there is room for. */
-static void
-op_set_on(struct clients_op *op, struct str on, struct str more)
-{
-	const struct str parts[] = { on, more.len ? STR(".") : STR(""), more };
-	size_t at = 0;
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		size_t room = sizeof(op->on) - 1 - at;
-		size_t n = parts[i].len < room ? parts[i].len : room;
-
-		if (n)
-			memcpy(op->on + at, parts[i].ptr, n);
-		at += n;
-	}
-	op->on[at] = '\0';
-}
-
 void
-clients_op_begin(struct clients_entry *e, const char *name, struct str body, uint64_t began_ns,
-		 struct str on, struct str on_more)
+clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *name, struct str body,
+		 uint64_t began_ns, struct str on, struct str on_more)
 {
-	pthread_mutex_lock(&e->lock);
-	e->op.id = atomic_fetch_add(&e->clients->next_op, 1) + 1;
-	e->op.began_ns = began_ns;
-	e->op.name = name;
+	e->op.door = door;
+	e->op.name = str_from_cstr(name);
 	e->op.body = body;
-	op_set_on(&e->op, on, on_more);
-	pthread_mutex_unlock(&e->lock);
+	e->op.on = on;
+	e->op.on_more = on_more;
+	e->op.peer = e->peer;
+	e->op.client = e;
+	e->op.began_ns = began_ns;
+	ops_begin(&e->op);
 }
 
 void
 clients_op_end(struct clients_entry *e)
 {
-	pthread_mutex_lock(&e->lock);
-	e->op.id = 0;
-	e->op.body = STR("");
-	atomic_fetch_and_explicit(&e->signals, e->clients->ends, memory_order_relaxed);
-	pthread_mutex_unlock(&e->lock);
+	unsigned lasts = e->clients->lasts;
+
+	/* Whoever ends the operation has signalled before it leaves the registry, or never will. */
+	ops_end(&e->op);
+	if (clients_signals(e) & lasts)
+		atomic_fetch_and_explicit(&e->signals, ~lasts, memory_order_relaxed);
+}
+
+/* The texts about a connection, which only its own fiber may read without a lock. */
+struct slow_texts {
+	char user[CLIENTS_USER_BYTES];
+	char name[CLIENTS_SHOWN_BYTES];
+};
+
+static void
+slow_texts_copy(void *arg, struct clients_entry *e)
+{
+	struct slow_texts *t = arg;
+
+	snprintf(t->user, sizeof(t->user), "%s", e->user);
+	snprintf(t->name, sizeof(t->name), "%.*s", STR_ARG(buf_str(&e->name)));
+}
+
+void
+clients_note_slow(struct clients_entry *e, const struct ops_op *op, struct ops_slow slow)
+{
+	struct slow_texts texts;
+
+	clients_see(e, slow_texts_copy, &texts);
+	slow.user = str_from_cstr(texts.user);
+	slow.client = str_from_cstr(texts.name);
+	ops_note_slow(op, &slow);
+}
+
+/* ---- Views ---- */
+
+/* What is called with a view: one of the two. */
+struct look {
+	void (*see)(void *arg, const struct clients_view *v);
+	bool (*may)(void *arg, const struct clients_view *v);
+	void *arg;
+	const struct ops_op *op; /* that is looked at */
+	bool allowed;
+};
+
+static void
+look_at(struct look *l, const struct clients_view *v)
+{
+	if (l->see)
+		l->see(l->arg, v);
+	else
+		l->allowed = l->may(l->arg, v);
+}
+
+static void
+look_at_entry(void *arg, struct clients_entry *e)
+{
+	struct look *l = arg;
+
+	look_at(l, &(struct clients_view){ .op = l->op,
+					   .entry = e,
+					   .of = e->clients,
+					   .user = str_from_cstr(e->user),
+					   .peer = e->peer });
+}
+
+static void
+look_at_idle(void *arg, struct clients_entry *e)
+{
+	if (!atomic_load_explicit(&e->op.id, memory_order_relaxed))
+		look_at_entry(arg, e);
+}
+
+/* With the lock of the operation's list. */
+static bool
+look_at_op(void *arg, struct ops_op *op)
+{
+	struct look *l = arg;
+
+	l->op = op;
+	if (op->client)
+		clients_see(op->client, look_at_entry, l);
+	else
+		look_at(l, &(struct clients_view){ .op = op, .user = op->user, .peer = op->peer });
+	l->op = NULL;
+	return l->allowed;
+}
+
+void
+clients_each_op(struct clients *idle, void (*see)(void *arg, const struct clients_view *v),
+		void *arg)
+{
+	struct look l = { .see = see, .arg = arg };
+
+	ops_each(look_at_op, &l);
+	if (idle)
+		clients_each(idle, look_at_idle, &l);
+}
+
+void
+clients_end_op(uint64_t id, bool (*may)(void *arg, const struct clients_view *v), void *arg)
+{
+	(void)ops_end_one(id, look_at_op, &(struct look){ .may = may, .arg = arg });
 }

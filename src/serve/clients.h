@@ -1,16 +1,16 @@
 /*
- * Who is connected through a door, what each does now, and how others tell one of them something.
+ * Who is connected through a door, and how others tell one of them something.
  *
  * Every connection of a door that keeps state has an entry in the door's list. What operators see
- * of connections (CLIENT LIST, currentOp, serverStatus, INFO) is a look at that list, and whoever
- * ends a command or a connection (CLIENT KILL, killOp, CLIENT UNBLOCK, a change of rights) signals
- * entries of it.
+ * of connections (CLIENT LIST, serverStatus, INFO) is a look at that list, and whoever ends a
+ * connection or tells it something (CLIENT KILL, CLIENT UNBLOCK, a change of rights) signals
+ * entries of it. What a connection does now is in the registry of serve/ops.h, where killOp finds
+ * it and from where it signals the entry.
  *
  * An entry belongs to its connection's fiber. What others read or change of it belongs to one of
- * two locks. The list's lock owns which entries there are and the texts about them; the entry's
- * lock, which is taken inside the list's, owns its signals, its operation and whether its fiber
- * waits. A door may have more that belongs to the entry's lock. Both are held for a look, and never
- * over a wait, storage or a peer.
+ * two locks. The list's lock owns which entries there are and the texts about them; the entry's,
+ * taken inside the list's, owns its signals and whether its fiber waits. A door may have more that
+ * belongs to the entry's lock. Both are held for a look, and never over a wait, storage or a peer.
  *
  * A signal is a bit that the door has given a meaning. It is set with the entry's lock and wakes
  * the fiber if that waits, so none is lost between a look and a wait. The fiber forgets signals
@@ -25,12 +25,13 @@
 
 #include "base/buf.h"
 #include "loop/wait.h"
+#include "serve/ops.h"
 
 enum {
 	CLIENTS_PEER_BYTES = 64,
 	CLIENTS_USER_BYTES = 257,  /* of a person's name, with the NUL */
 	CLIENTS_TEXT_BYTES = 1000, /* of a name that a connection gives itself */
-	CLIENTS_ON_BYTES = 256,    /* of what an operation works on, as it is shown */
+	CLIENTS_SHOWN_BYTES = 64,  /* of that name, beside a slow operation */
 };
 
 /* Connections of one door. */
@@ -41,16 +42,6 @@ struct clients {
 	unsigned ends;            /* signals that end a connection; they last as long as it does */
 	unsigned lasts;           /* signals that last until the operation's end */
 	_Atomic uint64_t next_id; /* how many connections there were */
-	_Atomic uint64_t next_op;
-};
-
-/* What a connection does. */
-struct clients_op {
-	uint64_t id; /* 0: nothing */
-	uint64_t began_ns;
-	const char *name; /* static */
-	struct str body;  /* the request, which outlives the operation; empty: it is not shown */
-	char on[CLIENTS_ON_BYTES];
 };
 
 /* The first member of a door's struct for a connection. */
@@ -73,7 +64,8 @@ struct clients_entry {
 	struct event wake;
 	bool waiting;
 	bool pending; /* there is something else than signals for the fiber to do */
-	struct clients_op op;
+
+	struct ops_op op; /* what it does: the registry's while it runs */
 };
 
 void clients_init(struct clients *all, unsigned ends, unsigned lasts);
@@ -132,10 +124,40 @@ unsigned clients_wait_end(struct clients_entry *e);
 void clients_set_text(struct clients_entry *e, struct buf *text, struct str value);
 void clients_set_user(struct clients_entry *e, struct str name);
 
-/* Begins an operation. `on` and `on_more` are what it works on, "db" and "collection". */
-void clients_op_begin(struct clients_entry *e, const char *name, struct str body, uint64_t began_ns,
-		      struct str on, struct str on_more);
-/* Ends it, and forgets all signals but those that end the connection. */
+/*
+ * Begins an operation. `on` and `on_more` are what it works on, "db" and "collection". All texts
+ * outlive it.
+ */
+void clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *name,
+		      struct str body, uint64_t began_ns, struct str on, struct str on_more);
+/* Ends it, and forgets the signals that last as long as it does. */
 void clients_op_end(struct clients_entry *e);
+
+/*
+ * Logs a command of a connection that was slow, with the connection's texts, on any thread that
+ * knows that the connection is there. `op` tells its door and name, and what it worked on.
+ */
+void clients_note_slow(struct clients_entry *e, const struct ops_op *op, struct ops_slow slow);
+
+/* ---- Operations: any thread ---- */
+
+/* An operation of any door, or a connection that does nothing, as others see it during a call. */
+struct clients_view {
+	const struct ops_op *op;           /* NULL: it does nothing */
+	const struct clients_entry *entry; /* NULL: its door keeps no list of connections */
+	const struct clients *of;          /* likewise */
+	struct str user;
+	const char *peer;
+};
+
+/*
+ * Calls `see` with each operation of every door, and then with the connections of `idle` that do
+ * nothing, unless that is NULL. All locks of what is seen are held.
+ */
+void clients_each_op(struct clients *idle, void (*see)(void *arg, const struct clients_view *v),
+		     void *arg);
+
+/* Ends the operation of that number if there is one and `may` is true, called with all locks. */
+void clients_end_op(uint64_t id, bool (*may)(void *arg, const struct clients_view *v), void *arg);
 
 #endif

@@ -26,6 +26,11 @@ struct recent {
 	uint64_t next; /* number */
 };
 
+#define RECENT_INIT                                                                                \
+	{                                                                                          \
+		.lock = PTHREAD_MUTEX_INITIALIZER                                                  \
+	}
+
 void recent_init(struct recent *r);
 void recent_fini(struct recent *r);
 

@@ -179,12 +179,12 @@ def slow_commands_are_lines_of_the_log(cwd):
         equal({name: value for name, value in c({"profile": -1}, "d").items() if name in ("was", "slowms", "sampleRate")},
               {"was": 0, "slowms": 60000, "sampleRate": 1.0})
         c({"insert": "c", "documents": [{}]}, "d")
-        assert "slow_command" not in server.read_log()
+        assert "slow_operation" not in server.read_log()
         equal(c({"profile": 0, "slowms": 0}, "d")["slowms"], 60000)
         equal(c({"profile": -1}, "other")["slowms"], 0)
         c({"aggregate": "c c", "pipeline": [{"$match": {"secret": 1}}], "cursor": {}}, "d")
         c({"insert": "d", "documents": [{"_id": i, "secret": "x" * 1000} for i in range(3000)]}, "d")
-        line = re.search(r'event=slow_command command=insert ns="d\.d" .*', server.read_log()).group()
+        line = re.search(r'event=slow_operation door=mongo name=insert on="d\.d" took_ms=\d+ .*', server.read_log()).group()
         contains(line, "code=0")
         assert "secret" not in server.read_log()
         for command, code in (({"profile": 1}, 238), ({"profile": 2}, 238), ({"profile": 3}, 2), ({"profile": "0"}, 14),

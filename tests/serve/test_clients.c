@@ -134,6 +134,23 @@ texts_are_what_was_set_last(void **state)
 
 /* ---- Signals ---- */
 
+static const char *const classes[] = { "any" };
+
+static void
+end_op(struct ops_op *op)
+{
+	clients_signal(op->client, LASTS);
+}
+
+OPS_DOOR(door, "clients", classes, LOG_LEVEL_INFO, end_op);
+
+static void
+do_nothing(struct clients_entry *e)
+{
+	clients_op_begin(e, &door, "ping", STR(""), 0, STR(""), STR(""));
+	clients_op_end(e);
+}
+
 static void
 only_those_that_are_wanted_are_signalled(void **state)
 {
@@ -196,59 +213,94 @@ signals_last_as_long_as_what_they_end(void **state)
 	assert_false(event_is_set(&e->ended));
 	assert_int_equal(clients_wait_end(e), LASTS | PASSES);
 	assert_int_equal(clients_wait_end(e), LASTS);
-	clients_op_end(e);
+	do_nothing(e);
 	assert_int_equal(clients_wait_end(e), 0);
 	clients_signal(e, ENDS | LASTS);
 	assert_true(event_is_set(&e->ended));
-	clients_op_end(e);
+	do_nothing(e);
 	assert_int_equal(clients_wait_end(e), ENDS);
 	assert_int_equal(clients_wait_end(e), ENDS);
 }
 
 /* ---- Operations ---- */
 
-static bool
-has_op(void *arg, struct clients_entry *e)
+/* What was seen of operations and connections. */
+struct viewed {
+	size_t ops;
+	size_t idle;
+	uint64_t entry; /* whose operation was seen */
+};
+
+static void
+view(void *arg, const struct clients_view *v)
 {
-	return e->op.id == *(const uint64_t *)arg;
+	struct viewed *seen = arg;
+
+	assert_ptr_equal(v->of, &all);
+	assert_true(str_eq(v->user, str_from_cstr(v->entry->user)));
+	assert_int_not_equal(pthread_mutex_trylock(&all.lock), 0);
+	seen->ops += v->op != NULL;
+	seen->idle += v->op == NULL;
+	if (v->op)
+		seen->entry = v->entry->id;
+}
+
+static bool
+is_named_anna(void *arg, const struct clients_view *v)
+{
+	*(bool *)arg = true;
+	return v->of == &all && str_eq(v->user, STR("anna"));
 }
 
 static void
-an_operation_is_told_and_ended_by_its_number(void **state)
+operations_and_idle_connections_are_seen(void **state)
 {
 	struct clients_entry *e = &clients[2].entry;
+	struct viewed seen = { .ops = 0 };
+
+	(void)state;
+	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
+	clients_each_op(NULL, view, &seen);
+	assert_int_equal(seen.ops, 1);
+	assert_int_equal(seen.idle, 0);
+	assert_int_equal(seen.entry, e->id);
+	clients_each_op(&all, view, &seen);
+	assert_int_equal(seen.ops, 2);
+	assert_int_equal(seen.idle, COUNT - 1);
+	clients_op_end(e);
+	seen = (struct viewed){ .ops = 0 };
+	clients_each_op(&all, view, &seen);
+	assert_int_equal(seen.ops, 0);
+	assert_int_equal(seen.idle, COUNT);
+}
+
+static void
+an_operation_is_ended_by_its_number(void **state)
+{
+	struct clients_entry *e = &clients[2].entry;
+	bool asked = false;
 	uint64_t op;
 
 	(void)state;
-	clients_op_begin(e, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
+	clients_set_user(e, STR("bob"));
+	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
 	op = e->op.id;
-	assert_int_not_equal(op, 0);
-	assert_string_equal(e->op.name, "find");
-	assert_string_equal(e->op.on, "db.c");
-	assert_int_equal(e->op.began_ns, 7);
-	assert_int_equal(clients_signal_each(&all, LASTS, has_op, &op), 1);
+	assert_ptr_equal(e->op.peer, e->peer);
+	clients_end_op(op, is_named_anna, &asked);
+	assert_true(asked);
+	assert_int_equal(clients_signals(e), 0);
+	clients_set_user(e, STR("anna"));
+	clients_end_op(op, is_named_anna, &asked);
 	assert_int_equal(clients_signals(e), LASTS);
 	clients_op_end(e);
-	assert_int_equal(e->op.body.len, 0);
-	assert_int_equal(clients_signal_each(&all, LASTS, has_op, &op), 0);
 	/* The next one has another number, and nobody has ended it. */
-	clients_op_begin(e, "hello", STR(""), 8, STR("admin"), STR(""));
+	clients_op_begin(e, &door, "hello", STR(""), 8, STR("admin"), STR(""));
 	assert_int_not_equal(e->op.id, op);
-	assert_string_equal(e->op.on, "admin");
+	asked = false;
+	clients_end_op(op, is_named_anna, &asked);
+	assert_false(asked);
 	assert_int_equal(clients_signals(e), 0);
-}
-
-static void
-what_an_operation_works_on_is_cut_to_its_room(void **state)
-{
-	struct clients_entry *e = &clients[0].entry;
-	char longer[CLIENTS_ON_BYTES];
-
-	(void)state;
-	memset(longer, 'x', sizeof(longer));
-	clients_op_begin(e, "find", STR(""), 0, STR("db"), str_of(longer, sizeof(longer)));
-	assert_int_equal(strlen(e->op.on), CLIENTS_ON_BYTES - 1);
-	assert_memory_equal(e->op.on, "db.xxx", 6);
+	clients_op_end(e);
 }
 
 /* ---- Threads ---- */
@@ -263,7 +315,7 @@ come_and_go(void *arg)
 
 		client_begin(&c, "thread");
 		clients_set_user(&c.entry, STR("somebody"));
-		clients_op_begin(&c.entry, "wait", STR(""), i, STR("db"), STR("c"));
+		clients_op_begin(&c.entry, &door, "wait", STR(""), i, STR("db"), STR("c"));
 		wake = clients_wait_begin(&c.entry);
 		if (wake && !event_wait(wake, clock_after_ms(NEVER_MS)))
 			*(bool *)arg = true;
@@ -277,7 +329,7 @@ come_and_go(void *arg)
 static void
 look(void *arg, struct clients_entry *e)
 {
-	*(size_t *)arg += strlen(e->user) + strlen(e->op.on) + e->waiting;
+	*(size_t *)arg += strlen(e->user) + (e->op.id != 0) + e->waiting;
 }
 
 static bool
@@ -325,10 +377,10 @@ main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(signals_last_as_long_as_what_they_end, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(an_operation_is_told_and_ended_by_its_number, setup,
+		cmocka_unit_test_setup_teardown(operations_and_idle_connections_are_seen, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(what_an_operation_works_on_is_cut_to_its_room,
-						setup, teardown),
+		cmocka_unit_test_setup_teardown(an_operation_is_ended_by_its_number, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(no_signal_is_lost_between_a_look_and_a_wait, setup,
 						teardown),
 	};

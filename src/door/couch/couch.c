@@ -318,6 +318,8 @@ couch_serve(struct couch_req *r)
 	TRY(limits_enter_address(&r->claim, r->couch->limits, access, http_peer(r->x),
 				 &r->fail.err));
 	TRY(couch_check_user(r));
+	if (r->user.name.len)
+		ops_set_user(&r->op, r->user.name);
 	/* A request with a body waits for it, and the transaction would be too old by then. */
 	if (r->method != COUCH_GET) {
 		couch_security_keep(r);
@@ -396,6 +398,15 @@ couch_audit_failure(struct couch_req *r, enum status status)
 		audit_refused(&by, http_method(r->x), http_path(r->x), code == 401 ? "401" : "403");
 }
 
+/* True if an exchange that has failed cannot be answered. */
+static bool
+couch_is_to_be_cut(struct http_exchange *x)
+{
+	if (http_started(x))
+		return true;
+	return event_is_set(http_closed_event(x)) && !http_is_interrupted(x);
+}
+
 void
 couch_handle(struct http_exchange *x, void *couch)
 {
@@ -417,11 +428,14 @@ couch_handle(struct http_exchange *x, void *couch)
 	catalog_db_unref(r.db);
 	couch_validators_unref(r.validators);
 	couch_kept_unref(r.indexes);
-	if (status != STATUS_OK && (http_started(x) || event_is_set(http_closed_event(x)))) {
+	if (status != STATUS_OK && couch_is_to_be_cut(x)) {
 		/* If the client has gone, nothing is wrong here, and nobody is told. */
 		if (status != STATUS_CANCELLED && !event_is_set(http_closed_event(x)))
 			couch_fail_log_cut(status, &r.fail);
 		http_abort(x);
+	} else if (status != STATUS_OK && http_is_interrupted(x)) {
+		couch_reply_fail(&r, couch_fail_set(&r.fail, COUCH_ERROR_UNAVAILABLE,
+						    "An administrator has ended the request."));
 	} else if (status != STATUS_OK) {
 		couch_reply_fail(&r, couch_explain_memory(&r, status));
 	}

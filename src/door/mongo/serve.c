@@ -1,10 +1,11 @@
 #include "door/mongo/serve.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/metric.h"
-#include "door/mongo/slow.h"
+#include "door/mongo/cmd/commands.h"
 #include "door/mongo/txn/client.h"
 #include "door/mongo/txn/cluster_time.h"
 #include "door/mongo/txn/command.h"
@@ -18,6 +19,7 @@ enum {
 	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next message */
 	IDLE_LOOK_MS = 60 * 60 * 1000,
 	COST_BYTES = WIRE_HEADER_BYTES + 8, /* of a message, that tell what it costs */
+	SLOW_BYTES = 160, /* of what is said of a slow command */
 };
 
 METRIC_COUNTER(commands, "frond_mongo_commands_total", METRIC_NUMBER,
@@ -192,6 +194,30 @@ lacks_memory(const struct call *c, enum status status)
 	       (part->refused || part->exceeded);
 }
 
+/* The command has run. What is logged of it are none of the values that the client has sent. */
+static void
+count_call(const struct call *c, enum status status)
+{
+	struct clients_entry *entry = &c->client->entry;
+	uint64_t took_ns = clock_mono_ns() - c->began_ns, computed_ns = ops_computed_ns(&entry->op);
+	/* What waits by design is slow only by what it computes. */
+	bool waits = c->is_watch || c->command->run == mongo_run_hello;
+	int code = c->code ? c->code : (int)mongo_code_of(status);
+	char more[SLOW_BYTES];
+
+	usage_count(&c->mongo->usages, c, (c->is_watch ? computed_ns : took_ns) / 1000,
+		    status == STATUS_OK);
+	if ((waits ? computed_ns : took_ns) <= atomic_load(&c->mongo->slow_ms) * CLOCK_NS_PER_MS)
+		return;
+	snprintf(more, sizeof(more), "computed_ms=%llu code=%d bytes_in=%zu bytes_out=%zu",
+		 (unsigned long long)(computed_ns / CLOCK_NS_PER_MS),
+		 status == STATUS_OK ? 0 : code, c->client->in.len, c->client->out.len);
+	clients_note_slow(entry, &entry->op,
+			  (struct ops_slow){ .took_ns = took_ns,
+					     .more = str_from_cstr(more),
+					     .keep = OPS_SLOW_KEPT });
+}
+
 /*
  * Runs the command. It is stopped when somebody kills the operation, when the client has closed
  * its connection, or when its maxTimeMS is over.
@@ -200,16 +226,13 @@ static enum status
 run_handler(struct call *c)
 {
 	struct mongo_client *client = c->client;
-	const struct step_meter *steps = step_current();
-	uint64_t before_ns = steps ? steps->computed_ns : 0;
-	uint64_t took_ns, computed_ns;
 	struct call_mark mark = call_mark(c);
 	enum status status;
 	unsigned runs = 0;
 
 	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
 		client->until_ns = c->began_ns + c->max_ns;
-	clients_op_begin(&client->entry, c->command->name,
+	clients_op_begin(&client->entry, &mongo_ops, c->command->name,
 			 c->command->flags & COMMAND_PRIVATE ? STR("") : c->body, c->began_ns,
 			 c->db, c->collection);
 	step_set_ask(mongo_client_ask, client);
@@ -222,11 +245,7 @@ run_handler(struct call *c)
 	step_set_ask(NULL, NULL);
 	clients_op_end(&client->entry);
 	client->until_ns = 0;
-	took_ns = clock_mono_ns() - c->began_ns;
-	computed_ns = steps ? steps->computed_ns - before_ns : 0;
-	usage_count(&c->mongo->usages, c, (c->is_watch ? computed_ns : took_ns) / 1000,
-		    status == STATUS_OK);
-	slow_look(c, took_ns, computed_ns, status);
+	count_call(c, status);
 	if (c->code)
 		return status;
 	if (lacks_memory(c, status) && !c->err.text[0])

@@ -61,7 +61,6 @@ redis_new(const struct redis_config *config)
 	redis_init_locks(r);
 	catalog_caches_init(&r->caches);
 	clients_init(&r->clients, CLIENT_ENDED, 0);
-	recent_init(&r->slow);
 	recent_init(&r->acl_log);
 	run_queue_init(&r->queue);
 	r->stream = (struct net_stream_options){
@@ -134,7 +133,6 @@ redis_free(struct redis *r)
 	stats_free(r->stats);
 	recent_fini(&r->acl_log);
 	config_fini(r);
-	recent_fini(&r->slow);
 	clients_fini(&r->clients);
 	run_queue_fini(&r->queue);
 	waited_fini(&r->waited);

@@ -316,6 +316,14 @@ client_wait_pause(struct client *c, bool writes)
 		atomic_fetch_sub(&r->blocked_count, 1);
 }
 
+/* Others see the first command of what a client has sent together. */
+static void
+client_begin_op(struct client *c, const struct unit *unit)
+{
+	clients_op_begin(&c->entry, &redis_ops, unit->command->name, STR(""), unit->began_ns,
+			 STR(""), STR(""));
+}
+
 static void
 batch_run(struct batch *b)
 {
@@ -329,6 +337,7 @@ batch_run(struct batch *b)
 
 	if (!b->count)
 		return;
+	client_begin_op(c, b->units);
 	client_wait_pause(c, b->writes);
 	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
 		if (client_is_given_up(c)) {
@@ -344,6 +353,7 @@ batch_run(struct batch *b)
 		job.done++;
 		job.blocked = false;
 	}
+	clients_op_end(&c->entry);
 	b->count = 0;
 	b->lanes = 0;
 	b->reads = true;
@@ -737,7 +747,9 @@ run_alone(struct request_call *q)
 	if (c->end == CLIENT_ENDS)
 		return;
 	from = c->out.len;
+	client_begin_op(c, &unit);
 	status = command_run(&call);
+	clients_op_end(&c->entry);
 	c->db = call.db;
 	if (status != STATUS_OK) {
 		c->out.len = from;

@@ -11,6 +11,7 @@
 #include "door/couch/admin/node.h"
 #include "door/couch/admin/scrape.h"
 #include "door/couch/wire/reply.h"
+#include "serve/ops.h"
 
 /* CouchDB's unit of a histogram of time. */
 enum stats_unit {
@@ -126,8 +127,8 @@ static const struct stats_row rows[] = {
 	  NULL,
 	  .desc = "open file descriptors, connections among them" },
 	{ { "couchdb", "request_time" },
-	  "frond_http_request_duration_seconds",
-	  NULL,
+	  OPS_TIME_NAME,
+	  "http",
 	  .histogram = true,
 	  .unit = STATS_MS,
 	  .desc = "milliseconds that requests took, without feeds" },

@@ -1,10 +1,13 @@
 #include "door/couch/wire/meter.h"
 
 #include <assert.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "base/metric.h"
-#include "door/couch/wire/slow.h"
+#include "base/quote.h"
+#include "http/escape.h"
+#include "loop/step.h"
 
 static const char *const endpoints[] = { COUCH_ENDPOINTS(COUCH_ENDPOINT_NAME) };
 
@@ -41,17 +44,16 @@ static const char *const methods[METER_METHOD_COUNT] = {
 	[METER_METHOD_OTHER] = "other",
 };
 
+enum {
+	SLOW_QUERY_BYTES = 256, /* of the query of a slow request, as it is logged */
+};
+
 static const char *const feeds_of[] = { "changes", "db_updates" };
 static const char *const feeds[] = { "longpoll", "continuous", "eventsource" };
 
 _Static_assert(METRIC_COUNT_OF(endpoints) == COUCH_ENDPOINT_COUNT, "each endpoint has a name");
 _Static_assert(METRIC_COUNT_OF(feeds) == COUCH_METER_FEED_COUNT - 1, "each kind has a name");
 
-METRIC_HISTOGRAMS(
-	request_time, "frond_http_request_duration_seconds", METRIC_SECONDS,
-	"Time from the end of a request's headers to the end of its handler, by endpoint; "
-	"without feeds. An endpoint appears after its first request.",
-	METRIC_TIME_LEAST, METRIC_TIME_BUCKETS, "endpoint", endpoints);
 METRIC_COUNTERS2(responses, "frond_http_responses_total", METRIC_NUMBER,
 		 "Answers by endpoint and class of their status; cut: the answer was broken off, "
 		 "or the client had gone.",
@@ -64,10 +66,23 @@ METRIC_GAUGES2(feeds_open, "frond_http_feeds_open", METRIC_NUMBER,
 	       "Feeds that are open now, by what they tell of and by their kind.", "of", feeds_of,
 	       "feed", feeds);
 
+static void
+meter_end_request(struct ops_op *op)
+{
+	http_interrupt(((struct couch_req *)((char *)op - offsetof(struct couch_req, op)))->x);
+}
+
+OPS_DOOR(couch_requests, "http", endpoints, LOG_LEVEL_WARN, meter_end_request);
+
 void
 couch_meter_begin(struct couch_req *r)
 {
-	r->began_ns = clock_mono_ns();
+	r->op.door = &couch_requests;
+	r->op.name = http_method(r->x);
+	r->op.on = http_path(r->x);
+	r->op.peer = http_peer(r->x).ptr;
+	r->op.began_ns = clock_mono_ns();
+	ops_begin(&r->op);
 	metric_gauge_add(&under_way, 1);
 }
 
@@ -117,18 +132,106 @@ meter_class(const struct couch_req *r)
 	return status >= 300 ? METER_CLASS_3XX : METER_CLASS_2XX;
 }
 
+/* Parameters whose values say what a request costs and are nobody's data. */
+static bool
+meter_may_show(struct str name)
+{
+	static const char *const shown[] = {
+		"attachments",   "batch",      "conflicts", "count",     "deleted_conflicts",
+		"descending",    "feed",       "filter",    "heartbeat", "include_docs",
+		"inclusive_end", "latest",     "limit",     "local_seq", "meta",
+		"new_edits",     "open_revs",  "rev",       "revs",      "revs_info",
+		"seq_interval",  "since",      "skip",      "style",     "timeout",
+		"update",        "update_seq", "view",      "w",         "att_encoding_info",
+	};
+
+	for (size_t i = 0; i < METRIC_COUNT_OF(shown); i++)
+		if (str_eq(name, str_from_cstr(shown[i])))
+			return true;
+	return false;
+}
+
+/* Appends the query without the values that may be secrets: "?limit=5&startkey=". */
+static void
+meter_write_query(struct buf *out, struct str query)
+{
+	size_t begin = out->len;
+	char before = '?';
+
+	while (query.len && out->len - begin < SLOW_QUERY_BYTES) {
+		struct str part = http_cut_param(&query);
+		const char *equals = memchr(part.ptr, '=', part.len);
+		struct str name = equals ? str_of(part.ptr, (size_t)(equals - part.ptr)) : part;
+		size_t room = SLOW_QUERY_BYTES - (out->len - begin);
+
+		buf_append_byte(out, (uint8_t)before);
+		/* A name without a value might be one by mistake. */
+		if (!equals || meter_may_show(name))
+			quote_word(out, equals ? part : STR("..."), room);
+		else
+			quote_word(out, str_of(name.ptr, name.len + 1), room);
+		before = '&';
+	}
+}
+
+/* Has a request logged as slow whose handler has returned after `took_ns`. */
+static void
+meter_note_slow(const struct couch_req *r, uint64_t took_ns)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(OPS_LINE_BYTES);
+	const struct step_meter *steps = step_current();
+	size_t query;
+
+	meter_write_query(&text, http_query(r->x));
+	query = text.len;
+	buf_printf(
+		&text,
+		"status=%d computed_ms=%llu steps=%llu bytes_in=%llu bytes_out=%llu "
+		"request_id=%.*s%s",
+		http_status(r->x), (unsigned long long)(ops_computed_ns(&r->op) / CLOCK_NS_PER_MS),
+		(unsigned long long)(steps ? steps->used : 0),
+		(unsigned long long)http_bytes_in(r->x), (unsigned long long)http_bytes_out(r->x),
+		STR_ARG(http_answer_header(r->x, STR("X-Couch-Request-ID"))),
+		http_is_cut(r->x) ? " cut=true" : "");
+	ops_note_slow(&r->op, &(struct ops_slow){ .took_ns = took_ns,
+						  .user = r->user.name,
+						  .on_rest = str_of(text.ptr, query),
+						  .more = str_skip(buf_str(&text), query),
+						  .keep = OPS_SLOW_KEPT });
+}
+
+/*
+ * A feed waits by design: it is slow only if it has computed for that long for one of its rows. The
+ * line has nothing that could be a secret: of the query only the values of parameters that are
+ * known to hold none, never a header, never a body.
+ */
+static void
+meter_check_slow(const struct couch_req *r, uint64_t took_ns)
+{
+	const struct step_meter *steps = step_current();
+	uint64_t slow_ns;
+
+	/* A request that failed before it had settings has not done anything slow. */
+	if (!r->settings)
+		return;
+	slow_ns = r->settings->slow_ms * CLOCK_NS_PER_MS;
+	if (took_ns >= slow_ns && (!r->feed || (steps && steps->longest_ns >= slow_ns)))
+		meter_note_slow(r, took_ns);
+}
+
 void
 couch_meter_end(struct couch_req *r)
 {
-	uint64_t took_ns = clock_mono_ns() - r->began_ns;
+	uint64_t took_ns = clock_mono_ns() - r->op.began_ns;
 
+	ops_end(&r->op);
 	metric_add_at(&requests_by_method, meter_method(r), 1);
 	metric_add_at(&responses, r->endpoint * METER_CLASS_COUNT + meter_class(r), 1);
 	if (r->feed)
 		metric_gauge_add_at(&feeds_open, meter_feed_series(r), -1);
 	else
-		metric_observe_at(&request_time, r->endpoint, took_ns);
-	couch_slow_check(r, took_ns);
+		ops_count(&couch_requests, r->endpoint, took_ns);
+	meter_check_slow(r, took_ns);
 	/* Last, so that a request that is no longer in progress has been counted. */
 	metric_gauge_add(&under_way, -1);
 }

@@ -1,6 +1,6 @@
 /*
- * What is counted of each request, and the log of slow ones. Each function works on one request, on
- * its fiber.
+ * What is counted of each request, how others see and end it (serve/ops.h), and the log of slow
+ * ones. Each function works on one request, on its fiber.
  */
 #ifndef FROND_DOOR_COUCH_WIRE_METER_H
 #define FROND_DOOR_COUCH_WIRE_METER_H

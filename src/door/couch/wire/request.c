@@ -37,7 +37,7 @@ couch_method_name(enum couch_method method)
 static enum status
 request_parse_path(struct couch_req *r)
 {
-	struct str path = http_path(r->x);
+	struct str path = r->op.on; /* as the meter has taken it from the exchange */
 
 	r->parts = arena_alloc(r->arena, COUCH_PATH_PARTS * sizeof(*r->parts));
 	if (!r->parts)

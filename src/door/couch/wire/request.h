@@ -19,6 +19,7 @@
 #include "door/couch/wire/state.h"
 #include "http/escape.h"
 #include "http/http.h"
+#include "serve/ops.h"
 
 enum {
 	COUCH_PATH_PARTS = 64,              /* segments of a path */
@@ -75,8 +76,8 @@ struct couch_req {
 	bool head;
 	enum couch_endpoint endpoint; /* as route.c has found it */
 	unsigned feed;                /* enum couch_meter_feed: which kind of feed it is, or 0 */
-	uint64_t began_ns;
-	struct str *parts; /* of the path, unescaped, without empty ones */
+	struct ops_op op;             /* as others see it (wire/meter.h) */
+	struct str *parts;            /* of the path, unescaped, without empty ones */
 	size_t parts_count;
 	struct str partition; /* of a path /{db}/_partition/{p}/…; ptr NULL: it has none */
 	struct http_param *params;

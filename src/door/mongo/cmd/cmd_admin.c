@@ -75,9 +75,10 @@ check_level(struct call *c, int64_t *ret)
 		return call_fail(c, MONGO_BAD_VALUE,
 				 "'profile' level must be in the range [0, 2], or -1 to ask");
 	if (*ret > 0)
-		return call_fail(c, MONGO_NOT_IMPLEMENTED,
-				 "there is no profiler: commands slower than slowms are lines of "
-				 "the log (event=slow_command) at level 0, which is the only one");
+		return call_fail(
+			c, MONGO_NOT_IMPLEMENTED,
+			"there is no profiler: commands slower than slowms are lines of "
+			"the log (event=slow_operation) at level 0, which is the only one");
 	return STATUS_OK;
 }
 

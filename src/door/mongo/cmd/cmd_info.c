@@ -134,16 +134,17 @@ mongo_run_host_info(struct call *c)
 /* ---- Figures ---- */
 
 static bool
-is_write(const char *name)
+is_write(struct str name)
 {
 	for (size_t i = 0; i < mongo_command_count; i++)
-		if (mongo_commands[i].name == name)
+		if (mongo_commands[i].name == name.ptr)
 			return mongo_commands[i].flags & COMMAND_WRITES;
 	return false;
 }
 
 /* What connections do now. */
 struct activity {
+	struct clients *clients;
 	size_t connections;
 	size_t active;  /* have a command */
 	size_t working; /* and do not wait for something to happen */
@@ -151,23 +152,26 @@ struct activity {
 };
 
 static void
-count_activity(void *arg, struct clients_entry *e)
+count_activity(void *arg, const struct clients_view *v)
 {
 	struct activity *a = arg;
-	bool works = e->op.id && !e->waiting;
+	bool works;
 
+	if (v->of != a->clients)
+		return;
+	works = v->op && !v->entry->waiting;
 	a->connections++;
-	a->active += e->op.id != 0;
+	a->active += v->op != NULL;
 	a->working += works;
-	a->writers += works && is_write(e->op.name);
+	a->writers += works && is_write(v->op->name);
 }
 
 static void
 put_connections(struct call *c)
 {
-	struct activity now = { 0 };
+	struct activity now = { .clients = &c->mongo->clients };
 
-	clients_each(&c->mongo->clients, count_activity, &now);
+	clients_each_op(now.clients, count_activity, &now);
 	bson_begin_document(c->reply, STR("connections"));
 	bson_put_int32(c->reply, STR("current"), (int32_t)now.connections);
 	bson_put_int32(c->reply, STR("available"),
@@ -252,9 +256,9 @@ put_clients(struct call *c, const char *name, size_t readers, size_t writers)
 static void
 put_global_lock(struct call *c, uint64_t up_ms)
 {
-	struct activity now = { 0 };
+	struct activity now = { .clients = &c->mongo->clients };
 
-	clients_each(&c->mongo->clients, count_activity, &now);
+	clients_each_op(now.clients, count_activity, &now);
 	bson_begin_document(c->reply, STR("globalLock"));
 	bson_put_int64(c->reply, STR("totalTime"), (int64_t)(up_ms * 1000));
 	put_clients(c, "currentQueue", 0, 0);
@@ -486,9 +490,31 @@ mongo_run_set_parameter(struct call *c)
 
 /* ---- Logs ---- */
 
+/* Lines that are told. */
+struct lines {
+	struct call *call;
+	int32_t count;
+};
+
+/* What other doors have logged is for administrators, as what they do is. With a lock. */
+static void
+put_slow_line(void *arg, const struct recent_entry *entry)
+{
+	const struct ops_slow_entry *e = (const struct ops_slow_entry *)entry;
+	struct lines *l = arg;
+
+	if (e->door != &mongo_ops && !l->call->client->user.admin)
+		return;
+	bson_put_string(l->call->reply, STR(""), e->line);
+	l->count++;
+}
+
+/* The process writes its log to standard error, and keeps of it what was slow. */
 enum status
 mongo_run_get_log(struct call *c)
 {
+	struct lines lines = { .call = c };
+
 	if (c->first.type != BSON_STRING)
 		return call_fail(c, MONGO_TYPE_MISMATCH,
 				 "Argument to getLog must be of type String; found %s",
@@ -506,9 +532,11 @@ mongo_run_get_log(struct call *c)
 			c, MONGO_OPERATION_FAILED, "No log named '%.*s'",
 			(int)(bson_text(&c->first).len < 100 ? bson_text(&c->first).len : 100),
 			bson_text(&c->first).ptr);
-	/* The process writes its log to standard error, and keeps nothing of it. */
-	bson_put_int32(c->reply, STR("totalLinesWritten"), 0);
-	put_empty_array(c, STR("log"));
+	bson_begin_array(c->reply, STR("log"));
+	if (str_eq(bson_text(&c->first), STR("global")))
+		ops_each_slow(put_slow_line, &lines);
+	bson_end(c->reply);
+	bson_put_int32(c->reply, STR("totalLinesWritten"), lines.count);
 	return STATUS_OK;
 }
 

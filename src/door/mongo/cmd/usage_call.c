@@ -1,22 +1,10 @@
 /* What a command counts for. */
 #include <string.h>
 
-#include "base/metric.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/txn/data.h"
+#include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/usage.h"
-
-static const char *const kinds[USAGE_KINDS] = {
-	[USAGE_COMMAND] = "command",  [USAGE_CHANGE] = "change", [USAGE_QUERY] = "query",
-	[USAGE_GET_MORE] = "getmore", [USAGE_INSERT] = "insert", [USAGE_UPDATE] = "update",
-	[USAGE_DELETE] = "delete",
-};
-
-METRIC_HISTOGRAMS(
-	command_time, "frond_mongo_command_duration_seconds", METRIC_SECONDS,
-	"Time that commands of MongoDB's door took, by their kind: command is any other "
-	"that reads, change any other that writes. Of a change stream only the computing.",
-	METRIC_TIME_LEAST, METRIC_TIME_BUCKETS, "kind", kinds);
 
 static enum usage_kind
 kind_of(const struct command *command)
@@ -113,7 +101,7 @@ usage_count(struct usages *u, const struct call *c, uint64_t us, bool succeeded)
 	size_t len = c->db.len + 1 + collection.len;
 
 	count_statements(u, c, kind);
-	metric_observe_at(&command_time, kind, us * 1000);
+	ops_count(&mongo_ops, kind, us * 1000);
 	if (!succeeded || (!collection.len && !drops_all) || len > DATA_NS_BYTES)
 		return;
 	memcpy(name, c->db.ptr, c->db.len);

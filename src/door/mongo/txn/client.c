@@ -8,6 +8,20 @@
 #include "net/memory.h"
 #include "settings/live.h"
 
+static const char *const kinds[USAGE_KINDS] = {
+	[USAGE_COMMAND] = "command",  [USAGE_CHANGE] = "change", [USAGE_QUERY] = "query",
+	[USAGE_GET_MORE] = "getmore", [USAGE_INSERT] = "insert", [USAGE_UPDATE] = "update",
+	[USAGE_DELETE] = "delete",
+};
+
+static void
+mongo_op_end(struct ops_op *op)
+{
+	clients_signal(op->client, MONGO_CLIENT_KILLED);
+}
+
+OPS_DOOR(mongo_ops, "mongo", kinds, LOG_LEVEL_WARN, mongo_op_end);
+
 struct mongo_client *
 mongo_client_new(struct mongo *m, struct net_stream *stream)
 {
@@ -42,29 +56,6 @@ mongo_client_free(struct mongo_client *c)
 }
 
 /* ---- What it does ---- */
-
-/* An operation that is to end. */
-struct killing {
-	uint64_t op;
-	const char *user; /* whose it has to be; NULL: anybody's */
-};
-
-static bool
-client_has_op(void *arg, struct clients_entry *e)
-{
-	const struct killing *k = arg;
-
-	return e->op.id == k->op && (!k->user || strcmp(k->user, e->user) == 0);
-}
-
-bool
-mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user)
-{
-	struct killing k = { op_id, user };
-
-	return op_id &&
-	       clients_signal_each(&m->clients, MONGO_CLIENT_KILLED, client_has_op, &k) > 0;
-}
 
 bool
 mongo_client_is_interrupted(struct mongo_client *c)

@@ -59,9 +59,6 @@ void mongo_client_free(struct mongo_client *c);
 
 /* ---- What it does ---- */
 
-/* Ends the operation of that number. False: nobody has one, or not the `user`'s (NULL: any). */
-bool mongo_client_kill_op(struct mongo *m, uint64_t op_id, const char *user);
-
 /* True if somebody has ended the operation, or the peer is gone, or the process stops. */
 bool mongo_client_is_interrupted(struct mongo_client *c);
 

@@ -8,6 +8,7 @@
 
 enum {
 	FAIL_DATA,
+	NS_BYTES = 256, /* of what a command works on */
 };
 
 const struct arg args_fail_point[] = {
@@ -81,7 +82,7 @@ app_of(const struct call *c)
 static bool
 is_hit(enum fail_kind kind, struct str data, const struct call *c)
 {
-	char ns[CLIENTS_ON_BYTES];
+	char ns[NS_BYTES];
 	int len = snprintf(ns, sizeof(ns), "%.*s.%.*s", STR_ARG(c->db), STR_ARG(c->collection));
 
 	if (kind == FAIL_GET_MORE)

@@ -17,6 +17,8 @@
 #include "net/stream.h"
 #include "serve/clients.h"
 
+extern struct ops_door mongo_ops; /* its classes are of enum usage_kind */
+
 struct mongo {
 	struct mongo_config config;
 	struct net_stream_options stream;

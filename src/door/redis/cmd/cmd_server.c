@@ -272,15 +272,15 @@ cmd_slowlog(struct call *c)
 	if (call_arg_is(c, 1, "help") && c->argc == 2)
 		return call_help(c, help, sizeof(help) / sizeof(help[0]));
 	if (call_arg_is(c, 1, "reset") && c->argc == 2) {
-		recent_clear(&c->redis->slow);
+		recent_clear(&redis_ops.slow);
 		reply_ok(c->reply);
 	} else if (call_arg_is(c, 1, "len") && c->argc == 2) {
-		reply_int(c->reply, (int64_t)recent_count(&c->redis->slow));
+		reply_int(c->reply, (int64_t)recent_count(&redis_ops.slow));
 	} else if (call_arg_is(c, 1, "get") && c->argc <= 3) {
 		if (c->argc == 3)
 			TRY(call_int_range(c, 2, -1, INT64_MAX,
 					   "count should be greater than or equal to -1", &count));
-		slow_get(c->redis, count, c->reply);
+		slow_get(count, c->reply);
 	} else {
 		return call_unknown_subcommand(c);
 	}

@@ -15,6 +15,15 @@ METRIC_COUNTER(overflows, "frond_redis_output_overflows_total", METRIC_NUMBER,
 	       "Clients of Redis's protocol that were closed since they left more unread than "
 	       "client-output-buffer-limit says.");
 
+static void
+redis_op_end(struct ops_op *op)
+{
+	clients_signal(op->client, CLIENT_KILLED);
+}
+
+/* A setting of milliseconds says what is slow here: that is no warning yet. */
+OPS_DOOR(redis_ops, "redis", command_groups, LOG_LEVEL_INFO, redis_op_end);
+
 enum {
 	NS_PER_S = 1000000000,
 };

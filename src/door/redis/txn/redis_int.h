@@ -21,6 +21,8 @@ enum {
 	PUBSUB_BEGINNING_BYTES = 64,  /* of a pattern, by which it is found */
 };
 
+extern struct ops_door redis_ops; /* its classes are command_groups */
+
 /* A setting of CONFIG: its present value. */
 struct config_value {
 	char *text; /* owned */
@@ -82,8 +84,6 @@ struct redis {
 	struct stats *stats;          /* of commands and errors */
 	_Atomic uint64_t idle_s;      /* timeout; 0: none */
 	_Atomic uint64_t script_ms;   /* lua-time-limit; 0: none */
-
-	struct recent slow; /* commands that took long: slow.h */
 
 	_Atomic uint64_t paused_until_ns;
 	_Atomic bool paused_writes_only;

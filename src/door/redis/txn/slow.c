@@ -2,22 +2,10 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
 #include "door/redis/txn/redis_int.h"
 
-/* A command that was slow. */
-struct slow_entry {
-	struct recent_entry entry; /* first */
-	uint64_t time_s;
-	uint64_t micros;
-	char peer[CLIENTS_PEER_BYTES];
-	char name[64];
-	struct str args; /* behind the struct: RESP, as SLOWLOG GET answers it */
-};
-
 enum {
-	ENTRY_BYTES = 2 * REDIS_ARGS_SHOWN * (REDIS_BYTES_SHOWN + 64),
+	ARGS_BYTES = 2 * REDIS_ARGS_SHOWN * (REDIS_BYTES_SHOWN + 64),
 };
 
 /* The arguments as SLOWLOG GET answers them, in the words of Redis where they are too long. */
@@ -50,44 +38,31 @@ slow_write_args(const struct unit *u, struct buf *out)
 }
 
 static void
-slow_copy_name(void *arg, struct clients_entry *client)
+slow_keep(struct redis *r, struct client *c, const struct unit *u, uint64_t took_ns)
 {
-	struct slow_entry *e = arg;
-
-	snprintf(e->name, sizeof(e->name), "%.*s", STR_ARG(buf_str(&client->name)));
-}
-
-static void
-slow_keep(struct redis *r, struct client *c, const struct unit *u, uint64_t micros, uint64_t most)
-{
-	AUTO(buf_release) struct buf args = BUF_INIT(ENTRY_BYTES);
-	struct slow_entry *e;
+	AUTO(buf_release) struct buf args = BUF_INIT(ARGS_BYTES);
+	char more[64];
 
 	slow_write_args(u, &args);
-	e = buf_status(&args) == STATUS_OK ? mem_zalloc(sizeof(*e) + args.len) : NULL;
-	if (!e)
-		return;
-	e->time_s = clock_wall_ms() / 1000;
-	e->micros = micros;
-	memcpy(e + 1, args.ptr, args.len);
-	e->args = str_of(e + 1, args.len);
-	snprintf(e->peer, sizeof(e->peer), "%s", c->entry.peer);
-	clients_see(&c->entry, slow_copy_name, e);
-	recent_add(&r->slow, &e->entry, most, NULL, 0);
+	snprintf(more, sizeof(more), "db=%u args=%zu", u->db, u->argc);
+	clients_note_slow(&c->entry,
+			  &(struct ops_op){ .door = &redis_ops,
+					    .name = str_from_cstr(u->command->name),
+					    .peer = c->entry.peer },
+			  (struct ops_slow){ .took_ns = took_ns,
+					     .args = buf_str(&args),
+					     .more = str_from_cstr(more),
+					     .keep = atomic_load(&r->slow_max) });
 }
 
 void
 slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_ns)
 {
 	uint64_t limit = atomic_load_explicit(&r->slow_us, memory_order_relaxed);
-	uint64_t micros = (now_ns - u->began_ns) / 1000;
-	uint64_t most;
+	uint64_t took_ns = now_ns - u->began_ns;
 
-	if (limit == UINT64_MAX || micros < limit)
-		return;
-	most = atomic_load(&r->slow_max);
-	if (most)
-		slow_keep(r, c, u, micros, most);
+	if (took_ns / 1000 >= limit && limit != UINT64_MAX)
+		slow_keep(r, c, u, took_ns);
 }
 
 static void
@@ -99,20 +74,21 @@ slow_begin(void *reply, size_t count)
 static void
 slow_show(void *reply, const struct recent_entry *entry)
 {
-	const struct slow_entry *e = (const struct slow_entry *)entry;
+	const struct ops_slow_entry *e = (const struct ops_slow_entry *)entry;
 	struct reply *r = reply;
 
 	reply_array(r, 6);
 	reply_int(r, (int64_t)entry->number);
-	reply_int(r, (int64_t)e->time_s);
-	reply_int(r, (int64_t)e->micros);
+	reply_int(r, (int64_t)(e->time_ms / 1000));
+	reply_int(r, (int64_t)(e->took_ns / 1000));
 	buf_append_str(r->out, e->args);
-	reply_bulk_cstr(r, e->peer);
-	reply_bulk_cstr(r, e->name);
+	reply_bulk(r, e->peer);
+	reply_bulk(r, e->client);
 }
 
 void
-slow_get(struct redis *r, int64_t most, struct reply *reply)
+slow_get(int64_t most, struct reply *reply)
 {
-	recent_show(&r->slow, most < 0 ? UINT64_MAX : (uint64_t)most, slow_begin, slow_show, reply);
+	recent_show(&redis_ops.slow, most < 0 ? UINT64_MAX : (uint64_t)most, slow_begin, slow_show,
+		    reply);
 }

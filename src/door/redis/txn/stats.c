@@ -4,15 +4,8 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
-#include "base/metric.h"
 #include "door/redis/acl/subcommand.h"
-
-METRIC_HISTOGRAMS(
-	command_time, "frond_redis_command_duration_seconds", METRIC_SECONDS,
-	"Time from the beginning of a command of Redis's door until it was committed, by "
-	"the group that Redis has it in. Without the time for which a command waits for a "
-	"key.",
-	METRIC_TIME_LEAST, METRIC_TIME_BUCKETS, "group", command_groups);
+#include "door/redis/txn/redis_int.h"
 
 enum {
 	CODE_BYTES = 32,           /* of the first word of an error */
@@ -159,7 +152,7 @@ stats_count_call(struct stats *s, const struct command *command, const struct st
 {
 	struct stats_row *row = row_of(s, command, argv, argc);
 
-	metric_observe_at(&command_time, command->group, ns);
+	ops_count(&redis_ops, command->group, ns);
 	add(&row->calls, 1);
 	add(&row->ns, ns);
 	add(&row->spans[span_of(ns)], 1);

@@ -1,0 +1,224 @@
+#include "serve/ops.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/quote.h"
+
+/* Operations of the threads that share a shard of the metrics; on a cache line of its own. */
+struct ops_list {
+	_Alignas(64) pthread_mutex_t lock;
+	struct ops_op *first;
+	uint64_t begun;
+};
+
+static struct ops_list lists[METRIC_SHARDS] = {
+	[0 ... METRIC_SHARDS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+};
+
+/* The list of an operation is told by its number. */
+static struct ops_list *
+ops_list_of(uint64_t id)
+{
+	return &lists[id % METRIC_SHARDS];
+}
+
+/* ---- An operation ---- */
+
+void
+ops_begin(struct ops_op *op)
+{
+	size_t at = metric_shard();
+	struct ops_list *l = &lists[at];
+
+	assert(!op->link);
+	op->computed_before_ns = 0;
+	op->computed_before_ns = ops_computed_ns(op);
+	pthread_mutex_lock(&l->lock);
+	atomic_store_explicit(&op->id, ++l->begun * METRIC_SHARDS + at, memory_order_relaxed);
+	op->next = l->first;
+	op->link = &l->first;
+	if (op->next)
+		op->next->link = &op->next;
+	l->first = op;
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+ops_end(struct ops_op *op)
+{
+	struct ops_list *l = ops_list_of(atomic_load_explicit(&op->id, memory_order_relaxed));
+
+	assert(op->link);
+	pthread_mutex_lock(&l->lock);
+	*op->link = op->next;
+	if (op->next)
+		op->next->link = op->link;
+	op->link = NULL;
+	atomic_store_explicit(&op->id, 0, memory_order_relaxed);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+ops_set_user(struct ops_op *op, struct str user)
+{
+	struct ops_list *l = ops_list_of(atomic_load_explicit(&op->id, memory_order_relaxed));
+
+	pthread_mutex_lock(&l->lock);
+	op->user = user;
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- The registry ---- */
+
+void
+ops_each(ops_look *see, void *arg)
+{
+	for (size_t i = 0; i < METRIC_SHARDS; i++) {
+		pthread_mutex_lock(&lists[i].lock);
+		for (struct ops_op *op = lists[i].first; op; op = op->next)
+			(void)see(arg, op);
+		pthread_mutex_unlock(&lists[i].lock);
+	}
+}
+
+bool
+ops_end_one(uint64_t id, ops_look *may, void *arg)
+{
+	struct ops_list *l = ops_list_of(id);
+	struct ops_op *op;
+	bool ended;
+
+	pthread_mutex_lock(&l->lock);
+	op = l->first;
+	while (op && atomic_load_explicit(&op->id, memory_order_relaxed) != id)
+		op = op->next;
+	ended = op && may(arg, op);
+	if (ended)
+		op->door->end(op);
+	pthread_mutex_unlock(&l->lock);
+	return ended;
+}
+
+/* ---- What was slow ---- */
+
+/* Owns which doors have had slow operations. */
+static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ops_door *slow_doors;
+
+static void
+slow_list_door(struct ops_door *door)
+{
+	pthread_mutex_lock(&slow_lock);
+	if (!door->listed) {
+		door->listed = true;
+		door->next_slow = slow_doors;
+		slow_doors = door;
+	}
+	pthread_mutex_unlock(&slow_lock);
+}
+
+/* What it worked on, in quotes; nothing if the door does not tell. */
+static void
+slow_write_on(const struct ops_op *op, struct str rest, struct buf *out)
+{
+	if (!op->on.len)
+		return;
+	buf_append_cstr(out, " on=\"");
+	quote_word(out, op->on, OPS_NAME_BYTES);
+	if (op->on_more.len) {
+		buf_append_byte(out, '.');
+		quote_word(out, op->on_more, OPS_NAME_BYTES);
+	}
+	buf_append_str(out, rest);
+	buf_append_byte(out, '"');
+}
+
+static void
+slow_write_line(const struct ops_op *op, const struct ops_slow *slow, struct buf *out)
+{
+	buf_printf(out, "door=%s name=", op->door->name);
+	quote_word(out, op->name, OPS_NAME_BYTES);
+	slow_write_on(op, slow->on_rest, out);
+	buf_printf(out, " took_ms=%llu ", (unsigned long long)(slow->took_ns / CLOCK_NS_PER_MS));
+	buf_append_str(out, slow->more);
+	buf_append_cstr(out, " user=\"");
+	quote_word(out, slow->user, OPS_NAME_BYTES);
+	buf_printf(out, "\" client=%s", op->peer);
+}
+
+/* Copies a text behind an entry. */
+static struct str
+slow_copy(char **at, struct str text)
+{
+	struct str copy = str_of(*at, text.len);
+
+	if (text.len)
+		memcpy(*at, text.ptr, text.len);
+	*at += text.len;
+	return copy;
+}
+
+static void
+slow_keep(const struct ops_op *op, const struct ops_slow *slow, struct str line, uint64_t now_ms)
+{
+	struct str peer = str_from_cstr(op->peer);
+	struct ops_slow_entry *e = mem_zalloc(sizeof(*e) + peer.len + slow->client.len +
+					      slow->args.len + line.len);
+	char *at = (char *)(e + 1);
+
+	if (!e)
+		return;
+	e->door = op->door;
+	e->time_ms = now_ms;
+	e->took_ns = slow->took_ns;
+	e->peer = slow_copy(&at, peer);
+	e->client = slow_copy(&at, slow->client);
+	e->args = slow_copy(&at, slow->args);
+	e->line = slow_copy(&at, line);
+	recent_add(&op->door->slow, &e->entry, slow->keep, NULL, 0);
+	slow_list_door(op->door);
+}
+
+void
+ops_note_slow(const struct ops_op *op, const struct ops_slow *slow)
+{
+	AUTO(buf_release) struct buf line = BUF_INIT(OPS_LINE_BYTES);
+	struct ops_door *door = op->door;
+	uint64_t now_ms = clock_wall_ms();
+	size_t from;
+
+	metric_add(door->slow_count, 1);
+	buf_printf(&line, "time_ms=%llu event=slow_operation ", (unsigned long long)now_ms);
+	from = line.len;
+	slow_write_line(op, slow, &line);
+	if (buf_status(&line) != STATUS_OK)
+		return;
+	if (log_rate_allows(&door->rate, OPS_SLOW_LINES_PER_S))
+		log_event(door->level, "slow_operation", "%.*s left_out=%llu",
+			  STR_ARG(str_skip(buf_str(&line), from)),
+			  (unsigned long long)log_rate_left_out(&door->rate));
+	if (slow->keep)
+		slow_keep(op, slow, buf_str(&line), now_ms);
+}
+
+static void
+slow_count_ignored(void *arg, size_t count)
+{
+	(void)arg;
+	(void)count;
+}
+
+void
+ops_each_slow(void (*see)(void *arg, const struct recent_entry *e), void *arg)
+{
+	struct ops_door *door;
+
+	pthread_mutex_lock(&slow_lock);
+	door = slow_doors;
+	pthread_mutex_unlock(&slow_lock);
+	/* A door that is listed stays so, and what follows it is not changed any more. */
+	for (; door; door = door->next_slow)
+		recent_show(&door->slow, UINT64_MAX, slow_count_ignored, see, arg);
+}

@@ -1,0 +1,177 @@
+/*
+ * What runs: the operations of every door, in one registry of the process. A door calls it when an
+ * operation begins and when that ends. What operators see of running work (currentOp) is a look at
+ * the registry, and whoever ends such work (killOp) does so through it. How long operations took is
+ * one family of histograms, and those that took long are one log.
+ *
+ * An entry is memory of the door that lasts as long as the operation: a connection that is idle has
+ * none, or one that is not in the registry. The registry has a list for each of METRIC_SHARDS sets
+ * of threads. A list's lock owns the list and is held for a look; the locks of serve/clients.h are
+ * taken inside it, and never the other way around. What an entry points to does not change between
+ * ops_begin() and ops_end(), so others read it with the list's lock.
+ *
+ * Threading: as said at each function.
+ */
+#ifndef FROND_SERVE_OPS_H
+#define FROND_SERVE_OPS_H
+
+#include <pthread.h>
+
+#include "base/log.h"
+#include "base/log_rate.h"
+#include "base/metric.h"
+#include "base/str.h"
+#include "loop/step.h"
+#include "serve/recent.h"
+
+enum {
+	OPS_SLOW_LINES_PER_S = 10, /* of a door; further ones are counted in a later line */
+	OPS_SLOW_KEPT = 128,       /* slow operations that a door keeps where no setting says */
+	OPS_NAME_BYTES = 256,      /* of a name that a client chose, in a line of the log */
+	OPS_LINE_BYTES = 4096,
+};
+
+struct clients_entry;
+struct ops_op;
+
+/* A door's part of the registry: OPS_DOOR() defines it. */
+struct ops_door {
+	const char *name; /* "http" */
+	const struct metric *time;
+	const struct metric *slow_count;
+	enum log_level level; /* of the lines about slow operations */
+	/* Ends an operation, on any thread, with the lock of its list: it only signals. */
+	void (*end)(struct ops_op *op);
+	struct recent slow; /* of struct ops_slow_entry */
+	struct log_rate rate;
+	/* ops.c's: the list of doors that keep slow operations. */
+	struct ops_door *next_slow;
+	bool listed;
+};
+
+struct ops_op {
+	struct ops_door *door;
+	struct str name;              /* "find", "GET" */
+	struct str on;                /* the database, or a path */
+	struct str on_more;           /* the collection; or empty */
+	struct str body;              /* the request; empty: it is not shown */
+	const char *peer;             /* of the client */
+	struct clients_entry *client; /* NULL: the door keeps no list of its connections */
+	uint64_t began_ns;
+	uint64_t computed_before_ns; /* by its fiber */
+
+	_Atomic uint64_t id; /* 0: it does not run */
+
+	/* The list's lock. */
+	struct str user; /* where there is no `client`: who it is, once that is known */
+	struct ops_op *next;
+	struct ops_op **link;
+};
+
+#define OPS_TIME_NAME "frond_operation_duration_seconds"
+#define OPS_TIME_HELP                                                                              \
+	"Time that operations took, by door and class. http: from the end of a request's headers " \
+	"to the end of its handler, by endpoint, without feeds. redis: from the beginning of a "   \
+	"command until it was committed, by Redis's groups of commands, without the time for "     \
+	"which it waits for a key. mongo: of a command, by its kind; command is any other that "   \
+	"reads, change any other that writes; of a change stream only the computing. A class "     \
+	"appears after its first operation."
+#define OPS_SLOW_NAME "frond_slow_operations_total"
+#define OPS_SLOW_HELP                                                                              \
+	"Operations that took longer than their door's setting, by door, logged or left out: "     \
+	"slow_request_ms for http, slow_ms or what profile has set for mongo, "                    \
+	"slowlog-log-slower-than for redis."
+
+/*
+ * Defines a door. Its classes, a static array, are the label `class` of the histograms; `level_` is
+ * that of its lines about slow operations, and `end_` ends one operation.
+ */
+#define OPS_DOOR(variable, name_, classes_, level_, end_)                                          \
+	static const char *const variable##_names[] = { name_ };                                   \
+	METRIC_DEFINE(variable##_time, METRIC_SHARDS,                                              \
+		      METRIC_COUNT_OF(classes_) * (METRIC_TIME_BUCKETS + 2),                       \
+		      METRIC_TEXTS(OPS_TIME_NAME, METRIC_SECONDS, OPS_TIME_HELP),                  \
+		      .kind = METRIC_KIND_HISTOGRAM, .least = METRIC_TIME_LEAST,                   \
+		      .buckets = METRIC_TIME_BUCKETS, METRIC_LABEL(0, "door", variable##_names),   \
+		      METRIC_LABEL(1, "class", classes_));                                         \
+	METRIC_COUNTERS(variable##_slow, OPS_SLOW_NAME, METRIC_NUMBER, OPS_SLOW_HELP, "door",      \
+			variable##_names);                                                         \
+	struct ops_door variable = { .name = (name_),                                              \
+				     .time = &variable##_time,                                     \
+				     .slow_count = &variable##_slow,                               \
+				     .level = (level_),                                            \
+				     .end = (end_),                                                \
+				     .slow = RECENT_INIT }
+
+/* ---- An operation: on its fiber ---- */
+
+/* Shows an operation to others, whose members its door has set; the others are 0. */
+void ops_begin(struct ops_op *op);
+/* Nobody sees it any more, and nobody ends what comes after it. */
+void ops_end(struct ops_op *op);
+
+/* Tells who it is that the operation runs for. The text lasts until ops_end(). */
+void ops_set_user(struct ops_op *op, struct str user);
+
+/* ---- What operations took: any thread ---- */
+
+static inline void
+ops_count(const struct ops_door *door, size_t class, uint64_t took_ns)
+{
+	metric_observe_at(door->time, class, took_ns);
+}
+
+/* Of the running operation: how long its fiber has computed, and not waited. */
+static inline uint64_t
+ops_computed_ns(const struct ops_op *op)
+{
+	const struct step_meter *steps = step_current();
+
+	return steps ? steps->computed_ns - op->computed_before_ns : 0;
+}
+
+/* What a door says of an operation that was slow. Texts are of the caller. */
+struct ops_slow {
+	uint64_t took_ns;
+	struct str user;
+	struct str client;  /* the name that the connection has given itself; kept, not logged */
+	struct str args;    /* what clients have sent, as the door shows it; kept, not logged */
+	struct str on_rest; /* goes on what it worked on, such as a query; no secrets */
+	struct str more;    /* further words for the line, "status=200" */
+	size_t keep;        /* slow operations that the door keeps, this one included */
+};
+
+/* An entry of the log of slow operations. */
+struct ops_slow_entry {
+	struct recent_entry entry; /* first */
+	const struct ops_door *door;
+	uint64_t time_ms; /* of the machine's clock */
+	uint64_t took_ns;
+	/* Behind the struct. */
+	struct str peer;
+	struct str client;
+	struct str args;
+	struct str line; /* as it was logged, or would have been */
+};
+
+/* Logs an operation that took longer than its door's setting, and keeps it. */
+void ops_note_slow(const struct ops_op *op, const struct ops_slow *slow);
+
+/* ---- The registry: any thread ---- */
+
+/* Looks at an operation, with the lock of its list. What it returns is for ops_end_one(). */
+typedef bool ops_look(void *arg, struct ops_op *op);
+
+/* Calls `see` with each operation of every door. */
+void ops_each(ops_look *see, void *arg);
+
+/*
+ * Ends the operation of that number if `may` is true. False: there is none, or it may not be ended.
+ * What is ended is what `may` has seen, since the lock is held.
+ */
+bool ops_end_one(uint64_t id, ops_look *may, void *arg);
+
+/* Calls `see` with each slow operation that is kept, and a lock: door by door, the newest first. */
+void ops_each_slow(void (*see)(void *arg, const struct recent_entry *e), void *arg);
+
+#endif
