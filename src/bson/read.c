@@ -270,8 +270,8 @@ value_skip(enum bson_type type, struct str bytes, size_t *ret_len)
 }
 
 /*
- * Reads on to the first element of that name, which is in `ret` then, and is behind it. Adds how many
- * elements that were, unless `passed` is NULL.
+ * Reads on to the first element of that name, which is in `ret` then, and is behind it. Adds how
+ * many elements that were, unless `passed` is NULL.
  */
 static inline __attribute__((always_inline)) bool
 find_from(struct bson_iter *i, struct str name, struct bson_value *ret, size_t *passed)
@@ -363,7 +363,7 @@ bson_seek_path(struct bson_seeker *s, struct str path, struct bson_value *ret)
 			return false;
 		if (more)
 			continue;
-		/* Names of documents come in any order, those of arrays in that of their positions. */
+		/* Names of documents come in any order, those of arrays by their positions. */
 		if (is_array) {
 			s->array = parent;
 			s->at = i;

@@ -9,7 +9,8 @@
  *     event=loop_held ms=75 doing="GET /db/_changes"        when it has been seen,
  *     event=loop_released ms=1312 doing="GET /db/_changes"  and when it is over.
  *
- * There is one line in WATCHDOG_LOG_MS, so that of many holds the first is told, and any that lasts.
+ * There is one line in WATCHDOG_LOG_MS, so that of many holds the first is told, and any that
+ * lasts.
  *
  * The watchdog also ends a process that does not stop in time: watchdog_end_by().
  *

@@ -19,7 +19,7 @@ enum {
 	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next message */
 	IDLE_LOOK_MS = 60 * 60 * 1000,
 	COST_BYTES = WIRE_HEADER_BYTES + 8, /* of a message, that tell what it costs */
-	SLOW_BYTES = 160, /* of what is said of a slow command */
+	SLOW_BYTES = 160,                   /* of what is said of a slow command */
 };
 
 METRIC_COUNTER(commands, "frond_mongo_commands_total", METRIC_NUMBER,

@@ -283,7 +283,10 @@ keep_beginning(const char *from, size_t len)
 	memcpy(kept.beginning + len - WORD_BYTES, from + len - WORD_BYTES, WORD_BYTES);
 }
 
-/* emb_entity_len(), which keys that belong to the same entity as the last one need not be read for. */
+/*
+ * emb_entity_len(). A key that belongs to the same entity as the last one is told by its first
+ * bytes and not read.
+ */
 static size_t
 extractor_entity_len(const struct emb_entities *entities, struct str key)
 {

@@ -122,7 +122,7 @@ run_to_object(struct mql *q, const struct bson_value *args, size_t count, struct
 /* ---- $mergeObjects ---- */
 
 enum {
-	/* A document this short has so few members that looking for each is cheaper than a table. */
+	/* A shorter document has so few members that a table costs more than it saves. */
 	MERGE_FEW_BYTES = 256,
 };
 

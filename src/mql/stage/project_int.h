@@ -29,7 +29,7 @@ struct mql_field {
 	struct mql_field *last;
 	size_t count; /* of the members below */
 	size_t index; /* among those of its tree */
-	/* The members below by their names (hash_keyed()), if there are many; NULL in free slots. */
+	/* The members below by their names (hash_keyed()), if there are many; free: NULL. */
 	const struct mql_field **slots;
 	size_t slot_count; /* a power of two; 0: there are few */
 	bool computed;     /* a tree with values that are computed */

@@ -112,7 +112,7 @@ struct txn {
 	bool met_expired; /* a command that reads has met an item that is not removed yet */
 	/* The soonest expiry that it has written in databases that it has closed; 0: none. */
 	uint64_t soonest_ms;
-	/* The last member: it is cleared for the first item, and means nothing while it has none. */
+	/* The last member. It is cleared for the first item and means nothing before that. */
 	struct hash_entry *slots[TXN_SLOTS];
 };
 
