@@ -272,7 +272,11 @@ __attribute__((noinline)) static enum status
 json_read_string_last(struct json_reader *r, const char *begin, const char *at, uint64_t high)
 {
 	at = json_scan_rest(begin, at, r->end, &high);
-	return json_read_string_rest(r, begin, at, high);
+	if (high || at == r->end || *at != '"')
+		return json_read_string_rest(r, begin, at, high);
+	r->at = at + 1;
+	r->text = str_of(begin, (size_t)(at - begin));
+	return STATUS_OK;
 }
 
 /* `r->at` is at the opening quote; afterwards behind the closing one. */
