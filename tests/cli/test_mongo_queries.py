@@ -589,6 +589,16 @@ def very_many_elements_are_added_to_an_array_at_once(cwd):
 
 
 @test
+def very_many_fields_are_removed_at_once(cwd):
+    """What is too long for an event is not looked for field by field."""
+    with Mongo(cwd) as server, server.client() as client:
+        c = Collection(client)
+        c.insert({"_id": 1, **{f"f{i}": 1 for i in range(200000)}})
+        equal(c.update({"_id": 1}, {"$unset": {f"f{i}": "" for i in range(0, 200000, 4)}}), (1, 1))
+        equal(len(c.find({"_id": 1})[0]), 150001)
+
+
+@test
 def large_documents_are_updated(cwd):
     with Mongo(cwd) as server, server.client() as client:
         c = Collection(client)

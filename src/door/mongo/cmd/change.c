@@ -20,6 +20,8 @@ enum {
 	CHANGE_AHEAD_MS = 500,
 	/* That are passed, in looking for one, for about what a step costs. */
 	ELEMENTS_OF_A_STEP = 8,
+	/* That a path takes in removedFields, at least: type, position, two ends, length. */
+	MISSING_PATH_BYTES = 8,
 };
 
 static enum status
@@ -421,11 +423,11 @@ change_stage(struct change *ch, struct str bytes, struct plain_doc *ret)
 	return STATUS_OK;
 }
 
-/* False once a description is so long that events leave it out. */
+/* False once a description is so long, with `more` bytes to come, that events leave it out. */
 static bool
-description_fits(const struct bson_builder *b)
+description_fits(const struct bson_builder *b, size_t more)
 {
-	return b->out->len <= PLAIN_DETAIL_BYTES;
+	return b->out->len + more <= PLAIN_DETAIL_BYTES;
 }
 
 /* Looks for the value at the next path of an update, in steps that are counted. */
@@ -438,20 +440,41 @@ seek_value(struct bson_seeker *s, struct str path, struct bson_value *ret, bool 
 	return step_count((uint32_t)(s->passed - before) / ELEMENTS_OF_A_STEP + 1);
 }
 
-/* Of an update's paths, those that have a value now, with it, or those that have none. */
+/*
+ * Of an update's paths, writes those that have a value now, with it. `*ret_missing_bytes` is the
+ * least that the others take. Ends early once that would not fit.
+ */
 static enum status
-put_paths(struct bson_builder *b, const struct mql_updated *u, bool with_values)
+put_values(struct bson_builder *b, const struct mql_updated *u, size_t *ret_missing_bytes)
+{
+	struct bson_seeker seeker;
+	struct bson_value v;
+	bool there;
+
+	*ret_missing_bytes = 0;
+	bson_seeker_begin(&seeker, u->document);
+	for (size_t i = 0; i < u->count && description_fits(b, *ret_missing_bytes); i++) {
+		TRY(seek_value(&seeker, u->paths[i], &v, &there));
+		if (there)
+			bson_put(b, u->paths[i], &v);
+		else
+			*ret_missing_bytes += MISSING_PATH_BYTES + u->paths[i].len;
+	}
+	return STATUS_OK;
+}
+
+/* Writes the paths that have no value. */
+static enum status
+put_missing(struct bson_builder *b, const struct mql_updated *u)
 {
 	struct bson_seeker seeker;
 	struct bson_value v;
 	bool there;
 
 	bson_seeker_begin(&seeker, u->document);
-	for (size_t i = 0; i < u->count && description_fits(b); i++) {
+	for (size_t i = 0; i < u->count && description_fits(b, 0); i++) {
 		TRY(seek_value(&seeker, u->paths[i], &v, &there));
-		if (there && with_values)
-			bson_put(b, u->paths[i], &v);
-		else if (!there && !with_values)
+		if (!there)
 			bson_put_string(b, STR(""), u->paths[i]);
 	}
 	return STATUS_OK;
@@ -508,7 +531,7 @@ put_ambiguous(struct bson_builder *b, const struct mql_updated *u)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < u->count && description_fits(b); i++) {
+	for (size_t i = 0; i < u->count && description_fits(b, 0); i++) {
 		TRY(step_count(1));
 		if (!path_is_ambiguous(u->paths[i]))
 			continue;
@@ -545,13 +568,17 @@ change_describe(struct change *ch, const struct mql_updated *u, const struct dif
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
 	struct bson_builder b;
+	size_t missing_bytes;
 
 	bson_open(&b, &made);
 	bson_begin_document(&b, STR("updatedFields"));
-	TRY(put_paths(&b, u, true));
+	TRY(put_values(&b, u, &missing_bytes));
+	*ret = STR("");
+	if (!description_fits(&b, missing_bytes))
+		return STATUS_OK;
 	bson_end(&b);
 	bson_begin_array(&b, STR("removedFields"));
-	TRY(put_paths(&b, u, false));
+	TRY(put_missing(&b, u));
 	bson_end(&b);
 	if (diff)
 		put_cuts(&b, diff);
