@@ -434,6 +434,68 @@ watches_of_what_ends_are_cancelled(void **state)
 	}
 }
 
+/* ---- What comes between the reads and the commit ---- */
+
+static int interrupted;
+
+static void
+add_one_between(void *arg)
+{
+	interrupted++;
+	assert_ok(kv_run(store, add_one, arg, NULL, NULL));
+}
+
+static enum status
+set_unread(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return kv_set(tx, STR("t/other"), STR("1"));
+}
+
+static enum status
+read_only(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return kv_future_wait(kv_get(tx, STR("t/n"), KV_READ));
+}
+
+static void
+interrupted_commit_fails_if_what_it_read_has_changed(void **state)
+{
+	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
+	struct kv_tx *tx;
+
+	(void)state;
+	open_with("rate=0,delay=0,watch=0");
+	interrupted = 0;
+	assert_false(kv_faulty_interrupt(store, 1, add_one_between, NULL));
+	tx = begin(store);
+	assert_ok(add_one(tx, NULL));
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_TX_CONFLICT);
+	assert_int_equal(kv_versionstamp(tx, stamp), STATUS_NOT_FOUND);
+	kv_tx_free(tx);
+	assert_int_equal(number_in(store, "t/n"), 1);
+	/* The third that writes: neither one that only reads nor one before it. */
+	assert_false(kv_faulty_interrupt(store, 3, add_one_between, NULL));
+	assert_ok(kv_run(store, add_one, NULL, NULL, NULL));
+	assert_ok(kv_run(store, read_only, NULL, NULL, NULL));
+	assert_ok(kv_run(store, set_unread, NULL, NULL, NULL));
+	assert_int_equal(interrupted, 1);
+	assert_ok(kv_run(store, add_one, NULL, NULL, NULL));
+	assert_int_equal(interrupted, 2);
+	assert_int_equal(number_in(store, "t/n"), 4);
+	/* Nothing that it read has changed. */
+	assert_false(kv_faulty_interrupt(store, 1, add_one_between, NULL));
+	tx = begin(store);
+	assert_ok(set_unread(tx, NULL));
+	commit(tx);
+	assert_int_equal(interrupted, 3);
+	assert_false(kv_faulty_interrupt(store, 1, add_one_between, NULL));
+	assert_true(kv_faulty_interrupt(store, 0, NULL, NULL));
+	assert_ok(kv_run(store, add_one, NULL, NULL, NULL));
+	assert_int_equal(interrupted, 3);
+}
+
 /* ---- The end of the process ---- */
 
 enum {
@@ -574,6 +636,7 @@ main(int argc, char **argv)
 		T(cancelled_reads_answer_so),
 		T(disturbed_watches_complete_after_the_commit),
 		T(watches_of_what_ends_are_cancelled),
+		T(interrupted_commit_fails_if_what_it_read_has_changed),
 		T(process_ends_at_the_point_that_is_named),
 		T(every_failed_allocation_is_reported),
 		T(backups_are_those_of_the_inner_store),

@@ -18,6 +18,7 @@
 #ifndef FROND_KV_FAULTY_FAULTY_H
 #define FROND_KV_FAULTY_FAULTY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -58,6 +59,15 @@ struct kv_store *kv_faulty_inner(struct kv_store *store);
  * on that comes after so many; 0: not by that.
  */
 void kv_faulty_wear_out(struct kv_store *store, uint32_t reads);
+
+/*
+ * Calls `step` between the reads and the commit of a transaction of the faulty store: of the `nth`
+ * from now on that commits writes; 1 is the next one. `step` is called once, on the thread that
+ * commits, and may use the store. So the commit fails if the transaction has read what `step`
+ * changes. NULL takes back a step. Returns true if the step before has not been called.
+ */
+typedef void kv_faulty_step(void *arg);
+bool kv_faulty_interrupt(struct kv_store *store, uint32_t nth, kv_faulty_step *step, void *arg);
 
 /* How many transactions have been begun in this process, in all its faulty stores. */
 uint64_t kv_faulty_transactions(void);

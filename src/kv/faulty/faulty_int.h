@@ -87,7 +87,11 @@ struct faulty_store {
 	struct kv_store *inner;
 	struct faulty_dice dice;
 	struct faulty_delayer *delayer;
-	_Atomic uint32_t wear; /* reads that a transaction lives for; 0: any number */
+	_Atomic uint32_t wear;          /* reads that a transaction lives for; 0: any number */
+	pthread_mutex_t interrupt_lock; /* of the three below */
+	kv_faulty_step *interrupt;      /* NULL: no commit is interrupted */
+	void *interrupt_arg;
+	uint32_t interrupt_left; /* commits with writes up to the one that is, which counts */
 };
 
 /*

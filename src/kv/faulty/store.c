@@ -114,9 +114,11 @@ faulty_open_over(struct faulty_store *store, const char *url,
 	store->base.engine = settings->shared ? &faulty_shared : &kv_engine_faulty;
 	store->base.read_only = store->inner->read_only;
 	faulty_dice_init(&store->dice, settings);
+	pthread_mutex_init(&store->interrupt_lock, NULL);
 	store->delayer = faulty_delayer_start(&store->dice);
 	if (store->delayer)
 		return STATUS_OK;
+	pthread_mutex_destroy(&store->interrupt_lock);
 	faulty_dice_fini(&store->dice);
 	kv_close(store->inner);
 	return err_set(err, STATUS_NOMEM, "out of memory or threads");
@@ -162,6 +164,7 @@ faulty_close(struct kv_store *base)
 
 	faulty_delayer_stop(store->delayer);
 	kv_close(store->inner);
+	pthread_mutex_destroy(&store->interrupt_lock);
 	faulty_dice_fini(&store->dice);
 	mem_free(store);
 }

@@ -116,6 +116,40 @@ kv_faulty_wear_out(struct kv_store *store, uint32_t reads)
 	atomic_store_explicit(&((struct faulty_store *)store)->wear, reads, memory_order_relaxed);
 }
 
+bool
+kv_faulty_interrupt(struct kv_store *base, uint32_t nth, kv_faulty_step *step, void *arg)
+{
+	struct faulty_store *store = (struct faulty_store *)base;
+	bool waited;
+
+	pthread_mutex_lock(&store->interrupt_lock);
+	waited = store->interrupt;
+	store->interrupt = step;
+	store->interrupt_arg = arg;
+	store->interrupt_left = nth;
+	pthread_mutex_unlock(&store->interrupt_lock);
+	return waited;
+}
+
+/* Calls the step that is to come before this commit, if there is one. */
+static void
+commit_interrupt(struct faulty_store *store)
+{
+	kv_faulty_step *step = NULL;
+	void *arg;
+
+	pthread_mutex_lock(&store->interrupt_lock);
+	arg = store->interrupt_arg;
+	if (store->interrupt && --store->interrupt_left == 0) {
+		step = store->interrupt;
+		store->interrupt = NULL;
+	}
+	pthread_mutex_unlock(&store->interrupt_lock);
+	/* Without the lock, since the step commits, too. */
+	if (step)
+		step(arg);
+}
+
 static atomic_uint_fast64_t transactions;
 
 uint64_t
@@ -448,6 +482,8 @@ faulty_commit(struct kv_tx *base)
 
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
+	if (tx->wrote)
+		commit_interrupt(tx->store);
 	fate = tx_draw_commit(tx);
 	if (fate == FAULTY_COMMIT_WELL || fate == FAULTY_COMMIT_UNKNOWN_APPLIED) {
 		inner = kv_commit(tx->inner);
