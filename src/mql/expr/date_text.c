@@ -379,7 +379,7 @@ read_freely(struct reading *r)
 		if (!read_words(r))
 			return false;
 	}
-	if (take(r, 'T') || take(r, 't') || (r->rest.len > 1 && take(r, ' '))) {
+	if (take(r, 'T') || take(r, 't') || take(r, ' ')) {
 		if (!read_time(r))
 			return false;
 		(void)take(r, ' ');
