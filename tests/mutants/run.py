@@ -26,6 +26,7 @@ CONFLICT_SHARE = 0.1  # of what is drawn: there are few, and each matters
 TIME_FACTOR = 5    # of what a test takes without a change, after which it counts as noticed
 TIME_LEAST = 20.0  # seconds
 TIME_MOST = 900.0  # without a change
+OUTCOMES_FILE = "outcomes"  # in tree.HOME: a line for each mutant, written when it is judged
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons"
 KILLED, TIME, SURVIVED, EXCUSED, SAME, REFUSED = OUTCOMES = (
     "killed", "timed out", "survived", "reason", "same code", "not compiled")
@@ -65,8 +66,31 @@ def draw(changes, count, seed):
     return drawn
 
 
+class Outcomes:
+    """The file of outcomes. What a run has judged is kept however the run ends."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def begin(self):
+        self.path.write_text("")
+
+    def add(self, change, outcome, why):
+        with self.path.open("a") as file:
+            file.write(json.dumps([*change.fingerprint(), outcome, why]) + "\n")
+
+    def survivors(self):
+        """The fingerprints of changes that have survived, the last time that they were judged."""
+        last = {}
+        for line in self.path.read_text().splitlines() if self.path.exists() else []:
+            *fingerprint, outcome, _ = json.loads(line)
+            last[tuple(fingerprint)] = outcome
+        return {fingerprint for fingerprint, outcome in last.items() if outcome == SURVIVED}
+
+
 class Run:
-    def __init__(self, tests, texts, folders, workers):
+    def __init__(self, tests, texts, folders, workers, outcomes=None):
+        self.outcomes = outcomes
         self.tests, self.texts, self.suites = tests, texts, folders
         self.commands = workers[0].commands
         self.programs = workers[0].programs
@@ -150,6 +174,8 @@ class Run:
         seconds = time.monotonic() - begin
         with self.lock:
             self.results.append((change, outcome, why))
+            if self.outcomes:
+                self.outcomes.add(change, outcome, why)
             say(f"{len(self.results):4} {outcome:12} {change.path}:{change.line} [{change.kind}] "
                 f"{seconds:.0f} s {why}")
             if outcome == SURVIVED:
@@ -208,12 +234,17 @@ def parse():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants side by side")
     parser.add_argument("--at", action="append", metavar="PATH[:LINE]",
                         help="all changes of a file or a line in the place of drawn ones")
+    parser.add_argument("--again", action="store_true",
+                        help="the survivors of the runs before, in the place of drawn ones")
     parser.add_argument("--near", action="store_true",
                         help="no tests that run servers: faster, and others may notice what survives")
     return parser.parse_args()
 
 
-def chosen(changes, options):
+def chosen(changes, options, outcomes):
+    if options.again:
+        survivors = outcomes.survivors()
+        return [change for change in changes if change.fingerprint() in survivors]
     if not options.at:
         return draw(changes, options.count, options.seed)
     return [change for change in changes
@@ -232,7 +263,10 @@ def main():
     for stale in stale_reasons(reasons, changes):
         say(f"a reason for what is gone: {' '.join(stale)}")
         return 1
-    wanted = chosen(changes, options)
+    outcomes = Outcomes(tree.HOME / OUTCOMES_FILE)
+    wanted = chosen(changes, options, outcomes)
+    if not options.again and not options.at:
+        outcomes.begin()
     tree.configure()
     tests = tree.tests_of_build()
     commands = tree.compile_commands()
@@ -241,12 +275,10 @@ def main():
     programs = tree.Programs({test.program for test in tests})
     say(f"{len(wanted)} of {len(changes)} changes, {len(tests)} tests")
     workers = [tree.Worker(number, commands, programs) for number in range(options.jobs)]
-    all_of_it = Run(tests, texts, folders, workers)
+    all_of_it = Run(tests, texts, folders, workers, outcomes)
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     complete = all_of_it.all(wanted, options.jobs)
-    (tree.HOME / "results.json").write_text(json.dumps(
-        [[*change.fingerprint(), outcome, why] for change, outcome, why in all_of_it.results], indent=1))
     good = report(all_of_it.results, reasons, all_of_it.unsound)
     took = time.monotonic() - begin
     say(f"{len(all_of_it.results)} of {len(wanted)} drawn with SEED={options.seed} in {took:.0f} s")

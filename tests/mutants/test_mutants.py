@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Tests of what mutants are made of, as TAP: the lexer, the drawing, the reasons."""
 
+import argparse
 import os
+import pathlib
 import sys
 import tempfile
 import threading
@@ -178,6 +180,23 @@ def who_noticed_last_is_asked_first():
     assert judged.order("src/kv/a.c") == [near, far, other, variant]
 
 
+def survivors_are_judged_again():
+    first, second, third = lexer.changes_of("src/a.c", SOURCE)[:3]
+    with tempfile.TemporaryDirectory() as home:
+        outcomes = run.Outcomes(pathlib.Path(home) / "outcomes")
+        options = argparse.Namespace(again=True, at=None)
+        assert run.chosen([first], options, outcomes) == []
+        outcomes.begin()
+        outcomes.add(first, run.SURVIVED, "2 tests passed")
+        outcomes.add(second, run.KILLED, "a: not ok 1")
+        outcomes.add(third, run.SURVIVED, "1 tests passed")
+        outcomes.add(third, run.KILLED, "b: exit -6")
+        moved = lexer.changes_of("src/a.c", "\n\n" + SOURCE)
+        assert run.chosen(moved, options, outcomes) == [moved[0]] and moved[0].line == first.line + 2
+        outcomes.begin()
+        assert run.chosen(moved, options, outcomes) == []
+
+
 def what_runs_ends_with_the_run():
     """A test that hangs, whose child hangs, too, in a folder of its own."""
     running = tree.Running()
@@ -225,7 +244,8 @@ def main():
              a_seed_draws_the_same_again, a_reason_is_of_one_change,
              reasons_are_of_lines_that_are_there, sources_have_changes_of_all_kinds,
              a_slow_machine_kills_nothing, a_test_that_fails_by_itself_kills_nothing,
-             who_noticed_last_is_asked_first, what_runs_ends_with_the_run]
+             who_noticed_last_is_asked_first, survivors_are_judged_again,
+             what_runs_ends_with_the_run]
     run.say = lambda text: print(f"# {text}")
     failed = 0
     print(f"1..{len(tests)}")
