@@ -181,6 +181,18 @@ def odd_arguments_have_the_answers_of_redis(cwd):
 
 
 @test
+def spaces_before_numbers_are_taken_where_redis_takes_them(cwd):
+    with both(cwd) as ports, Client(ports[0]) as frond, Client(ports[1]) as redis:
+        for number in (" 1", "\t 2", "\n-3", "\v1e1", "\f0", "\r+4", " ", "1 ", "", " nan", " 1e999", " inf"):
+            for command in (("rpush", "l", number, "5"), ("sort", "l"), ("del", "l"), ("zadd", "z", number, "a"),
+                            ("set", "n", number), ("incr", "n"), ("incrbyfloat", "n", number)):
+                for client in (frond, redis):
+                    client.send(*command)
+                got, expected = frond.read(), redis.read()
+                assert got == expected, f"{command}\nfrond {got!r}\nredis {expected!r}"
+
+
+@test
 def members_in_another_order_are_the_same_answer_whatever_the_keys_are_named(cwd):
     for name in ("withvalues", "withscores", "nosort"):
         call = ["sunion", "k", name]

@@ -211,7 +211,7 @@ sort_weigh(struct call *c, const struct sort *s, struct element *e, size_t count
 		weight.len = strnlen(weight.ptr, weight.len);
 		if (!weight.len)
 			continue;
-		if (number_read_double(weight, &e[i].number))
+		if (number_read_weight(weight, &e[i].number))
 			continue;
 		return call_error(c, STR("ERR One or more scores can't be converted into double"));
 	}

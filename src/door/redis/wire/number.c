@@ -53,6 +53,20 @@ number_read_double(struct str s, double *ret)
 	return true;
 }
 
+static struct str
+number_skip_spaces(struct str s)
+{
+	while (s.len && (s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r')))
+		s = str_skip(s, 1);
+	return s;
+}
+
+bool
+number_read_weight(struct str s, double *ret)
+{
+	return number_read_double(number_skip_spaces(s), ret);
+}
+
 bool
 number_read_bound(struct str s, double *ret)
 {
@@ -78,8 +92,7 @@ number_read_unsigned(struct str s, uint64_t *ret)
 		*ret = (uint64_t)n;
 		return n >= 0;
 	}
-	while (s.len && (s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r')))
-		s = str_skip(s, 1);
+	s = number_skip_spaces(s);
 	negative = s.len && s.ptr[0] == '-';
 	if (s.len && (negative || s.ptr[0] == '+'))
 		s = str_skip(s, 1);

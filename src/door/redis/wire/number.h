@@ -18,6 +18,9 @@ bool number_read_memory(struct str s, int64_t *ret);
 bool number_read_double(struct str s, double *ret);
 bool number_read_long_double(struct str s, long double *ret);
 
+/* What Redis takes for a number that SORT orders by: also with spaces before it. */
+bool number_read_weight(struct str s, double *ret);
+
 /*
  * What Redis takes for the bound of a range of scores: also with spaces before it, empty for 0, and
  * beyond what a double can be.
