@@ -120,6 +120,7 @@ SETTINGS_KEPT = {"set", "rewrite"}  # of CONFIG, by which limits of connections 
 # What has failed once: each batch is sent in every run.
 FIXED = [
     [["frond.at", 0, "xinfo", "x"], ["frond.at", 0, "xinfo", "stream"], ["frond.at", 0, "xinfo", "consumers", "x1"]],
+    [["eval", "return {unpack(ARGV, tonumber(ARGV[1]), tonumber(ARGV[2]))}", 0, -2147483648, 2147483647]],
     [["frond.at", 0, "object", "x"], ["frond.at", 0, "object", "encoding"], ["frond.at", 0, "xinfo"]],
 ]
 

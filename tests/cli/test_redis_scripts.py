@@ -266,4 +266,17 @@ def libraries_can_be_gone_through(cwd):
         contains(c.error("EVAL", "pairs(5)", "0"), "table expected, got number")
 
 
+@test
+def distant_ends_of_a_table_are_refused_before_lua_computes_with_them(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        for first, last in ((-2147483648, 2147483647), (-2147483647, 2147483647), (-10, 2147483647),
+                            (-2147483648, 10), (1, 8001), (0, 2147483647)):
+            contains(c.error("EVAL", f"return {{unpack(ARGV, {first}, {last})}}", 0, "a"), "too many results to unpack")
+        equal(c("EVAL", "return {unpack(ARGV, 2147483647, -2147483648)}", 0, "a"), [])
+        equal(c("EVAL", "return select('#', unpack(ARGV, -10, 7000))", 0, "a"), 7011)
+        equal(c("EVAL", "return {unpack(ARGV)}", 0, "a", "b"), [b"a", b"b"])
+        contains(c.error("EVAL", "table.insert({}, -2147483648, 1)", 0), "position out of bounds")
+        equal(c("EVAL", "local t = {1}; table.insert(t, -5, 2); return t[-5]", 0), 2)
+
+
 main()

@@ -12,6 +12,7 @@
 enum {
 	ELEMENTS_A_STEP = 16,    /* of a table that are moved or looked at */
 	COLLECTOR_PERCENT = 200, /* what Lua says of its collector if nobody has tuned it */
+	INSERT_BELOW = 8000,     /* a position of table.insert may be so far below the first one */
 };
 
 /* ---- Tables that cannot be changed ---- */
@@ -238,10 +239,32 @@ lib_through_table(lua_State *L)
 	return lib_call_own(L);
 }
 
-/* table.insert with a position, upvalue 2 being 3, and table.remove, being 2. */
+/*
+ * unpack: Lua's own computes how many values that are as an int, and its check for an overflow is
+ * one that compilers leave out. It would then write far behind the end of its stack.
+ */
+static int
+lib_unpack(lua_State *L)
+{
+	lua_Integer first, last;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	first = luaL_optint(L, 2, 1);
+	last = lua_isnoneornil(L, 3) ? (lua_Integer)lua_objlen(L, 1) : luaL_checkint(L, 3);
+	if (last - first >= LUAI_MAXCSTACK)
+		return luaL_error(L, "too many results to unpack");
+	return lib_call_own(L);
+}
+
+/*
+ * table.insert with a position, upvalue 2 being 3, and table.remove, being 2. Lua moves what is
+ * between the position and the end one by one, also where a table has nothing.
+ */
 static int
 lib_shift_table(lua_State *L)
 {
+	luaL_argcheck(L, lua_gettop(L) != 3 || luaL_checkint(L, 2) > -INSERT_BELOW, 2,
+		      "position out of bounds");
 	if (lua_gettop(L) == lua_tointeger(L, lua_upvalueindex(2)) && lua_istable(L, 1))
 		script_work(L, lua_objlen(L, 1) / ELEMENTS_A_STEP);
 	return lib_call_own(L);
@@ -424,6 +447,7 @@ lib_mend(lua_State *L)
 	script_mend_coroutines(L);
 	lua_pop(L, 1);
 	lib_wrap(L, "collectgarbage", lib_collectgarbage);
+	lib_wrap(L, "unpack", lib_unpack);
 }
 
 void
