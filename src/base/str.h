@@ -66,8 +66,8 @@ str_skip(struct str s, size_t n)
 }
 
 /*
- * One to seven bytes as a number. It has each of them, so other bytes of the same length are
- * another number.
+ * Packs one to seven bytes into a number. Two texts of the same length give the same number only
+ * if they are equal.
  */
 static inline uint64_t
 str_few_bytes(const char *s, size_t len)

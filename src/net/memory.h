@@ -57,10 +57,10 @@ size_t net_memory_page_bytes(const struct net_session *s, size_t most, size_t le
 MUST_USE enum status net_memory_turn_to_last(struct net_session *s, size_t n);
 
 /*
- * An attempt at an answer has failed because others hold the memory. Its caller has given up all
- * that the attempt held, and waits here until the next one may have more than `*asked` bytes, which
- * becomes what it may have: 0 at first. Fails as net_memory_reserve(), at once if the last attempt
- * had all that one may have.
+ * Waits for memory after an attempt at an answer has failed because others hold it. The caller has
+ * given back all that the attempt held. `*asked` is what the last attempt was allowed, 0 before the
+ * first call; the next one is allowed more, which `*asked` is then. Fails as net_memory_reserve()
+ * does, and at once if the last attempt was allowed as much as any can be.
  */
 MUST_USE enum status net_memory_await_more(struct net_session *s, size_t *asked);
 

@@ -392,10 +392,12 @@ static void
 couch_audit_failure(struct couch_req *r, enum status status)
 {
 	int code = status == STATUS_OK ? 0 : couch_fail_answer(status, &r->fail).code;
-	const struct audit_by by = couch_audit_by(r);
+	struct audit_by by;
 
-	if (!r->audited && (code == 401 || code == 403))
-		audit_refused(&by, http_method(r->x), http_path(r->x), code == 401 ? "401" : "403");
+	if (r->audited || (code != 401 && code != 403))
+		return;
+	by = couch_audit_by(r);
+	audit_refused(&by, http_method(r->x), http_path(r->x), code == 401 ? "401" : "403");
 }
 
 /* True if an exchange that has failed cannot be answered. */
