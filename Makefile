@@ -104,6 +104,7 @@ bench: with-tests build/frond
 bench-publish:
 	$(MAKE) bench BENCH_OPTIONS=--publish
 	python3 bench/growth.py --build build --publish
+	python3 -B bench/figures.py --publish
 
 # Changes lines of the sources and looks whether a test fails; hours. tests/mutants/README.md has the rules.
 mutants:

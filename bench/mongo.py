@@ -12,7 +12,7 @@ single inserts go into an empty store. 22,000 small documents are asked by an in
 a field that an index has, or by one that none has; what DocumentDB 0.108 did with that many stands
 beside. Writes by 16 connections are measured while a client reads them by a change stream, and
 while none does. The sides take turns in each round; medians are shown. The results go to
-bench/results/mongo.json with --publish, which puts the table into README.md and
+bench/results/mongo.json with --publish, which puts the tables into
 docs/PERFORMANCE.md, else below the build.
 """
 
@@ -31,6 +31,7 @@ import sides
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = TOP / "bench" / "results"
+PAGE = TOP / "docs" / "PERFORMANCE.md"
 BEGIN = "<!-- mongo: made by `bench/mongo.py --publish` -->"
 END = "<!-- /mongo -->"
 
@@ -362,15 +363,11 @@ def about_text(about):
 
 
 def publish(rows, about):
-    short = {name: row for name, row in rows.items() if split(name)[1] in ("64", "pymongo")}
-    whole = [table(rows), streams_table(rows), about_text(about)]
-    for path, parts in ((TOP / "docs/PERFORMANCE.md", whole),
-                        (TOP / "README.md", [table(short), about_text(about)])):
-        old = path.read_text()
-        if BEGIN not in old or END not in old:
-            sys.exit(f"{path} has no place for the table")
-        text = "\n\n".join(filter(None, parts))
-        path.write_text(old[:old.index(BEGIN)] + f"{BEGIN}\n\n{text}\n\n" + old[old.index(END):])
+    old = PAGE.read_text()
+    if BEGIN not in old or END not in old:
+        sys.exit(f"{PAGE} has no place for the table")
+    text = "\n\n".join(filter(None, [table(rows), streams_table(rows), about_text(about)]))
+    PAGE.write_text(old[:old.index(BEGIN)] + f"{BEGIN}\n\n{text}\n\n" + old[old.index(END):])
 
 
 def arguments():

@@ -8,7 +8,7 @@ redis-server that syncs once a second (everysec). 50 connections; every command 
 and with 16 in one; of one key, and of 100,000. What is shown are the medians of the rounds' ratios.
 Then what memory and a GET cost with many keys, 10,000 idle subscribers, keys that fall due
 together, what history adds to a SET, and whether a queue that is emptied becomes slower. The
-results go to bench/results/redis.json; --publish puts the tables into README.md and
+results go to bench/results/redis.json; --publish puts the tables into
 docs/PERFORMANCE.md.
 
 With --sync-ms N each fdatasync() and fsync() of all servers takes N milliseconds longer than the
@@ -36,6 +36,7 @@ import sides
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = TOP / "bench" / "results"
+PAGE = TOP / "docs" / "PERFORMANCE.md"
 BEGIN = "<!-- redis: made by `bench/redis.py --publish` -->"
 END = "<!-- /redis -->"
 SLOW_BEGIN = "<!-- redis, slow syncs: made by `bench/redis.py --sync-ms 5 --publish` -->"
@@ -499,15 +500,11 @@ def put(path, begin, text, end):
 
 
 def publish_slow(slow):
-    put(TOP / "README.md", SLOW_BEGIN, f"{slow_text(slow)}\n\n{about_text(slow)}", SLOW_END)
+    put(PAGE, SLOW_BEGIN, f"{slow_text(slow)}\n\n{about_text(slow)}", SLOW_END)
 
 
 def publish(found):
-    whole = f"{rows_text(found)}\n\n{sizes_text(found)}\n\n{about_text(found)}"
-    short = {"rows": {name: row for name, row in found["rows"].items() if "one key" in name}}
-    for path, text in ((TOP / "docs/PERFORMANCE.md", whole),
-                       (TOP / "README.md", f"{rows_text(short)}\n\n{about_text(found)}")):
-        put(path, BEGIN, text, END)
+    put(PAGE, BEGIN, f"{rows_text(found)}\n\n{sizes_text(found)}\n\n{about_text(found)}", END)
 
 
 def merge(old, new):

@@ -54,7 +54,7 @@ def arguments():
     parser.add_argument("--out", help="where the results go (default bench/results, or, of some "
                         "workloads only, bench/results below the build)")
     parser.add_argument("--publish", action="store_true",
-                        help="put the table into README.md and docs/PERFORMANCE.md, too")
+                        help="put the table into docs/PERFORMANCE.md, too")
     parser.add_argument("--no-peers", action="store_true", help="frond and the limits only")
     options = parser.parse_args()
     options.build = str(pathlib.Path(options.build).resolve())
@@ -299,7 +299,7 @@ def publish(options, found):
         found = table.merge(json.loads(whole.read_text()), found)
         whole.write_text(json.dumps(found, indent=1) + "\n")
         table.write_picture(found, RESULTS / "bench.svg")
-    table.publish(found, TOP)
+    table.publish(found, TOP / "docs" / "PERFORMANCE.md")
 
 
 def main():

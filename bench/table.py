@@ -2,7 +2,7 @@
 """The bench's results as a table, as a picture, and in the documents that show them.
 
     bench/table.py [RESULTS.json]            prints the table
-    bench/table.py --publish [RESULTS.json]  and puts it into README.md and docs/PERFORMANCE.md
+    bench/table.py --publish [RESULTS.json]  and puts it into docs/PERFORMANCE.md
 """
 
 import json
@@ -130,10 +130,10 @@ def judge(found, workload, side="frond", scheme=None):
     return missed
 
 
-def rows(found, both_schemes=True):
+def rows(found):
     """A row a workload, and one more where frond's other scheme was measured."""
     scheme = found.get("scheme")
-    other = next((s for s in found["sides"] if s.startswith("frond,") and both_schemes), None)
+    other = next((s for s in found["sides"] if s.startswith("frond,")), None)
     for workload, title in TITLES.items():
         if value(figures(found, workload, "frond")) is not None:
             yield row_of(found, workload, title, "frond", scheme)
@@ -196,9 +196,8 @@ def merge(old, new):
     return {**old, "results": results, "later": [run for run in later if run["workloads"]]}
 
 
-def as_markdown(found, leave_out=(), both_schemes=True):
-    lines = [head(found)] + list(rows(found, both_schemes))
-    lines = [[c for c, name in zip(line, lines[0]) if name not in leave_out] for line in lines]
+def as_markdown(found):
+    lines = [head(found)] + list(rows(found))
     out = ["| " + " | ".join(lines[0]) + " |",
            "|---|" + "---:|" * (len(lines[0]) - 1)]
     out += ["| " + " | ".join(line) + " |" for line in lines[1:]]
@@ -296,14 +295,6 @@ def detail(found):
     return "\n".join(out)
 
 
-def publish(found, top):
-    a = found["about"]
-    tables = {"README.md": as_markdown(found, ("peak MB", "target"), both_schemes=False),
-              "docs/PERFORMANCE.md": as_markdown(found) + "\n\n" + detail(found)}
-    for name, shown in tables.items():
-        publish_one(found, top / name, shown)
-
-
 def told_later(found):
     """Which rows are of other runs."""
     out = ""
@@ -316,9 +307,9 @@ def told_later(found):
     return out
 
 
-def publish_one(found, path, shown):
+def publish(found, path):
     a, scheme = found["about"], found["scheme"]
-    text = (f"{BEGIN}\n\n{shown}\n\n"
+    text = (f"{BEGIN}\n\n{as_markdown(found)}\n\n{detail(found)}\n\n"
             f"Made by `make bench` on {a['date'].split()[0]} at {a['commit']}, on "
             f"{a['processors']} × {a['processor']}, the clients on the same processors; medians "
             f"of {a['rounds']} rounds; load average {a['load_average']:.0f} at the end. Documents are "
@@ -336,7 +327,7 @@ def main():
     print(as_text(found))
     write_picture(found, path.with_suffix(".svg"))
     if "--publish" in sys.argv:
-        publish(found, TOP)
+        publish(found, TOP / "docs" / "PERFORMANCE.md")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Does on a bare Debian 12 what README tells its reader to do, and compares what is printed, as TAP.
+"""Does on a bare Debian 12 what README and the tour tell their reader to do, and compares what is printed.
 
 A clone of HEAD is put into an empty Debian of its own (machine.py). There an ordinary user types the lines
-of README's ```sh blocks. With --test the user types `make test` instead, and that is all. README.md has
-the rules."""
+of README's ```sh blocks. With --test the user types `make test` instead, and that is all. It prints
+TAP; README.md has the rules."""
 
 import argparse
 import pathlib
@@ -20,7 +20,8 @@ import readme
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DIR = TOP / "build" / "bare"
-SECTIONS = ("Five minutes", "Every door")  # of README, from top to bottom
+# What is followed, from top to bottom, and which of its sections; None: all.
+PAGES = (("README.md", ("Five minutes",)), ("docs/TOUR.md", None))
 SERVES = re.compile(r"make run\b.*")  # in a terminal of its own
 DOORS = {"": 5984, "REDIS=": 6379, "MONGO=": 27017}  # by what names them on such a line
 HANG_SECONDS = 3600  # only ends what hangs
@@ -170,10 +171,11 @@ def check_build_for_users(bare, chosen_before):
 def follow_readme(tap, bare):
     tap.test("the ports of README's servers are free", check_ports)
     terminal = Terminal(bare)
-    text = (bare.root / machine.CLONE / "README.md").read_text()
-    for block in readme.blocks(text):
-        if block.section in SECTIONS:
-            type_block(tap, bare, terminal, block)
+    for page, sections in PAGES:
+        text = (bare.root / machine.CLONE / page).read_text()
+        for block in readme.blocks(text):
+            if sections is None or block.section in sections:
+                type_block(tap, bare, terminal, block)
     tap.test("the server ends when it is interrupted", terminal.interrupt)
 
 

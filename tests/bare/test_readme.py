@@ -47,11 +47,13 @@ def lines_are_read_with_what_they_print():
     assert two.quiet_lines() == ["curl a", "curl b"]
 
 
-def the_tree_has_a_readme_that_is_read():
-    text = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
-    found = [block for block in readme.blocks(text) if block.section == "Five minutes"]
-    assert found[0].lines == ["make run"]
-    assert sum(block.printed is not None for block in found) >= 5
+def the_tree_has_pages_that_are_read():
+    top = pathlib.Path(__file__).resolve().parents[2]
+    found = [block for block in readme.blocks((top / "README.md").read_text()) if block.section == "Five minutes"]
+    assert found[0].lines[0].startswith("make run ")
+    assert found[1].printed is not None and len(found) == 2
+    tour = readme.blocks((top / "docs" / "TOUR.md").read_text())
+    assert sum(block.printed is not None for block in tour) >= 5
 
 
 def what_varies_is_of_its_kind():
@@ -81,7 +83,7 @@ def an_ellipsis_leaves_out_text_or_lines():
     assert readme.difference(printed, "x\na\nb = (1, 2)\n")
 
 
-TESTS = [lines_are_read_with_what_they_print, the_tree_has_a_readme_that_is_read, what_varies_is_of_its_kind,
+TESTS = [lines_are_read_with_what_they_print, the_tree_has_pages_that_are_read, what_varies_is_of_its_kind,
          all_else_is_compared, a_revision_is_the_same_in_all_places, an_ellipsis_leaves_out_text_or_lines]
 
 
