@@ -591,6 +591,57 @@ group_explain(struct group *g, enum status status)
 	return status;
 }
 
+/* Asks for the headers of what the unit is about, `*left` at most. False: no more can be. */
+static bool
+group_ask_unit(struct group *g, const struct job *job, const struct unit *u, size_t *left)
+{
+	struct call call = {
+		.redis = g->redis,
+		.client = job->client,
+		.command = u->command,
+		.argv = u->argv,
+		.argc = u->argc,
+		.x = &g->x,
+		.db = u->db,
+		.arena = g->arena,
+	};
+	size_t *places;
+	size_t count;
+
+	if (u->is_exec || !(u->command->flags & (COMMAND_FAST | COMMAND_SMALL)) ||
+	    command_keys(u->command, u->argv, u->argc, g->arena, &places, &count) != STATUS_OK)
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		struct str key = u->argv[places[i]];
+
+		if (!*left)
+			return false;
+		if (key.len > TIMED_ITEM_KEY_BYTES)
+			continue;
+		if (txn_ask(&call, u->db, key) != STATUS_OK)
+			return false;
+		--*left;
+	}
+	return true;
+}
+
+/*
+ * Where the store is others', too, a read is a round trip. So what the commands of the group will
+ * want first is asked for together, and each of them waits for what has mostly come. Whatever fails
+ * here is asked for again by the command, which is then told why.
+ */
+static void
+group_ask_ahead(struct group *g)
+{
+	size_t left = RUN_ASK_AHEAD;
+	bool more = kv_is_shared(g->redis->config.store);
+
+	for (const struct job *j = g->first; j && more; j = j->group)
+		for (size_t i = j->done; more && i < j->count && !j->blocked && !j->full; i++)
+			more = group_ask_unit(g, j, &j->units[i], &left);
+	g->err = (struct err){ 0 };
+}
+
 static enum status
 group_body(struct kv_tx *tx, void *arg)
 {
@@ -604,6 +655,7 @@ group_body(struct kv_tx *tx, void *arg)
 	if (g->reads)
 		kv_tx_set_memory(tx, g->first->client->part, 0);
 	group_begin(g);
+	group_ask_ahead(g);
 	for (struct job *j = g->first; j && !g->stopped && status == STATUS_OK; j = j->group)
 		if (!j->blocked && !j->full)
 			status = group_run_job(g, j);

@@ -36,6 +36,7 @@ enum {
 	RUN_GATHER_TURNS = 256, /* of the loop that have brought no job: then none is expected */
 	/* From here on it sleeps: a loop that turns takes the processor from the clients. */
 	RUN_GATHER_SLEEP_NS = 1000000,
+	RUN_ASK_AHEAD = 512, /* items of a transaction, in a store that others use, too */
 	/* Of answers to a pipeline, before they are sent and it goes on: at most, at least. */
 	RUN_ANSWERS_BYTES = 256 * 1024,
 	RUN_ANSWERS_LEAST_BYTES = 16 * 1024,

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""frond in front of a FoundationDB cluster, beside the client library doing the same key-value work.
+
+    bench/cluster.py [--build DIR] [--only WORD]... [--in-flight N,N] [--processes N] [--publish]
+
+Starts a cluster of one server of its own, and frond in front of it: CouchDB's PUT, update and GET by
+load, Redis's SET, INCR and GET by redis-benchmark, MongoDB's insert, find and update by mongo_load. In each
+round each is measured once, and right before it cluster_raw: the reads and writes that the operation
+cannot do without, by the functions that the engine calls. With --processes 3 the clients are divided among
+three fronds. What is shown are the medians of the rounds' ratios, of the rates and of the processor time
+(of all fronds, or of cluster_raw). The results go to bench/results/cluster.json and, with --publish, into
+docs/PERFORMANCE.md, else below the build. It needs FoundationDB's programs.
+"""
+
+import argparse
+import concurrent.futures
+import csv
+import datetime
+import io
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import sides
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "tests"))
+import foundationdb  # noqa: E402  the tests' clusters
+
+RESULTS = TOP / "bench" / "results"
+PAGE = TOP / "docs" / "PERFORMANCE.md"
+BEGIN = "<!-- cluster: made by `bench/cluster.py --publish` -->"
+END = "<!-- /cluster -->"
+
+DOCS = 20000
+KEYS = 100000
+GOAL_RATE, GOAL_CPU = 0.8, 2.0  # of raw's
+
+# What is measured: its title, what cluster_raw calls it, the door, what the door's client calls it.
+OPERATIONS = {
+    "put": ("`PUT` of a new document", "put", "couch", "put"),
+    "update": ("update of a document", "update", "couch", "update"),
+    "get": ("`GET` of a document", "get", "couch", "get"),
+    "redis-set": ("Redis's `SET`", "redis-set", "redis", "set"),
+    "redis-incr": ("Redis's `INCR`", "redis-incr", "redis", "incr"),
+    "redis-get": ("Redis's `GET`", "redis-get", "redis", "get"),
+    "insert": ("MongoDB's insert", "insert", "mongo", "insert"),
+    "find": ("MongoDB's find by `_id`", "find", "mongo", "find"),
+    "mongo-update": ("MongoDB's update by `_id`", "mongo-update", "mongo", "update"),
+}
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Frond(sides.Frond):
+    """With all doors, in front of a cluster."""
+
+    def start(self):
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.port, self.redis_port, self.mongo_port = (sides.free_port() for _ in range(3))
+        self.spawn([self.binary, "serve", "--store", self.store, "--http", f"127.0.0.1:{self.port}",
+                    "--redis", f"127.0.0.1:{self.redis_port}", "--mongo", f"127.0.0.1:{self.mongo_port}"],
+                   self.directory / "log")
+
+
+class Bench:
+    def __init__(self, options):
+        self.o = options
+        self.build = pathlib.Path(options.build)
+        self.load = sides.Loader(str(self.build / "bench" / "load"))
+        self.found = {}
+        self.next = {}  # the first new document of each door
+
+    # -- one operation at one server: (operations a second) --
+
+    def couch(self, frond, operation, connections, part):
+        options = {"db": "bench", "connections": connections, "seconds": self.o.seconds}
+        if operation == "put":
+            options["first"] = self.take(part)
+        else:
+            options["docs"] = DOCS
+        done = self.load.run(frond, operation, **options)
+        return done["units"] / done["seconds"]
+
+    def redis(self, frond, operation, connections, part):
+        count = self.counts.get((operation, connections), 200 * connections)
+        words = ["redis-benchmark", "-h", "127.0.0.1", "-p", str(frond.redis_port), "-c", str(connections),
+                 "-n", str(count), "-r", str(KEYS), "-t", operation, "--csv"]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        if done.returncode or not rows:
+            sides.fail(f"redis-benchmark -t {operation}: {done.stderr or done.stdout}")
+        rate = float(rows[-1]["rps"])
+        self.counts[operation, connections] = max(100, int(rate * self.o.seconds))
+        return rate
+
+    def mongo(self, frond, operation, connections, part):
+        first = self.take(part) if operation == "insert" else 0
+        done = subprocess.run([str(self.build / "bench" / "mongo_load"), operation, str(frond.mongo_port),
+                               str(connections), str(self.o.seconds), str(first), str(DOCS)],
+                              stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            sides.fail(f"mongo_load {operation} failed")
+        found = json.loads(done.stdout)
+        return found["units"] / found["seconds"]
+
+    def take(self, part):
+        """The number of the first new document, far from all others."""
+        self.next[part] = self.next.get(part, part * 100_000_000 + DOCS) + 1_000_000
+        return self.next[part]
+
+    # -- both sides --
+
+    def raw(self, cluster, operation, in_flight):
+        done = subprocess.run([str(self.build / "bench" / "cluster_raw"), str(cluster.file), operation,
+                               str(in_flight), str(self.o.seconds)], stdout=subprocess.PIPE, text=True,
+                              check=False)
+        if done.returncode:
+            sides.fail(f"cluster_raw {operation} failed")
+        found = json.loads(done.stdout)
+        return found["rate"], found["cpu_us"]
+
+    def fronds(self, fronds, name, in_flight):
+        """Their rates together, and the processor time that all took for one operation."""
+        _, _, door, operation = OPERATIONS[name]
+        run = getattr(self, door)
+        share = max(1, in_flight // len(fronds))
+        before = sum(frond.cpu_ticks() for frond in fronds)
+        with concurrent.futures.ThreadPoolExecutor(len(fronds)) as pool:
+            rates = list(pool.map(lambda at: run(at[1], operation, share, at[0]), enumerate(fronds)))
+        ticks = sum(frond.cpu_ticks() for frond in fronds) - before
+        units = sum(rates) * self.o.seconds
+        return sum(rates), ticks * 1e6 / os.sysconf("SC_CLK_TCK") / max(1, units)
+
+    def round(self, cluster, fronds):
+        for name, (title, raw, _, _) in OPERATIONS.items():
+            if not self.wanted(name):
+                continue
+            for in_flight in self.o.in_flight:
+                sides_of = self.found.setdefault(name, {}).setdefault(str(in_flight), [])
+                raw_rate, raw_cpu = self.raw(cluster, raw, in_flight)
+                rate, cpu = self.fronds(fronds, name, in_flight)
+                sides_of.append({"rate": rate, "cpu_us": cpu, "raw_rate": raw_rate, "raw_cpu_us": raw_cpu})
+                say(f"{title}, {in_flight}: {rate:,.0f} a second, raw {raw_rate:,.0f}, "
+                    f"{rate / raw_rate:.2f} of it; {cpu:.0f} µs, raw {raw_cpu:.0f}")
+
+    def wanted(self, name):
+        return not self.o.only or any(word in name for word in self.o.only)
+
+    def run(self):
+        programs = foundationdb.installed()
+        if programs.missing:
+            sides.fail(f"FoundationDB's programs are not installed: {', '.join(programs.missing)}")
+        self.counts = {}
+        with tempfile.TemporaryDirectory(dir=self.o.work) as work, \
+                foundationdb.Cluster(programs, pathlib.Path(work) / "cluster") as cluster:
+            fronds = [Frond(str(self.build / "frond"), pathlib.Path(work) / f"frond-{n}", cluster.url)
+                      for n in range(self.o.processes)]
+            try:
+                for frond in fronds:
+                    frond.start()
+                self.fill(fronds[0])
+                for _ in range(self.o.rounds):
+                    self.round(cluster, fronds)
+            finally:
+                for frond in fronds:
+                    frond.stop()
+
+    def fill(self, frond):
+        if any(self.wanted(name) for name in ("put", "update", "get")):
+            frond.make("bench")
+            self.load.run(frond, "bulk", db="bench", connections=4, count=DOCS)
+        if any(self.wanted(name) for name in ("find", "mongo-update")):
+            done = subprocess.run([str(self.build / "bench" / "mongo_load"), "fill", str(frond.mongo_port), "1",
+                                   "0", "0", str(DOCS)], stdout=subprocess.DEVNULL, check=False)
+            if done.returncode:
+                sides.fail("mongo_load fill failed")
+        if self.wanted("redis-get"):
+            subprocess.run(["redis-benchmark", "-p", str(frond.redis_port), "-c", "50", "-P", "16", "-n",
+                            str(KEYS), "-r", str(KEYS), "-t", "set", "-q"], stdout=subprocess.DEVNULL, check=True)
+
+
+# ---- The table ----
+
+def median(rounds, ours, theirs):
+    return statistics.median(one[ours] / one[theirs] if one[theirs] else 0 for one in rounds)
+
+
+def cell(rounds):
+    rate, cpu = median(rounds, "rate", "raw_rate"), median(rounds, "cpu_us", "raw_cpu_us")
+    return f"{rate:.2f}; {cpu:.1f}×"
+
+
+def table(found):
+    counts = sorted({n for row in found["rows"].values() for n in row}, key=int)
+    out = [f"| of raw's rate; of its processor time | {' | '.join(counts)} |", "|---|" + "---:|" * len(counts)]
+    for name, row in found["rows"].items():
+        cells = [cell(row[n]) if n in row else "" for n in counts]
+        out.append(f"| {OPERATIONS[name][0]} | {' | '.join(cells)} |")
+    a = found["about"]
+    out.append(f"\nMade by `bench/cluster.py` on {a['date']} at {a['commit']}, {a['processes']} frond in front of "
+               f"one FoundationDB server on the same {a['processors']} processors as the clients; medians of "
+               f"{a['rounds']} rounds; load average {a['load_average']:.0f} at the end. The numbers above are "
+               f"operations under way; the goal is {GOAL_RATE} and {GOAL_CPU:g}×.")
+    return "\n".join(out)
+
+
+def publish(text):
+    old = PAGE.read_text()
+    if BEGIN not in old or END not in old:
+        sys.exit(f"{PAGE} has no place for the table")
+    PAGE.write_text(old[:old.index(BEGIN)] + f"{BEGIN}\n\n{text}\n\n" + old[old.index(END):])
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=str(TOP / "build"))
+    parser.add_argument("--only", action="append", metavar="WORD", help="operations whose names have the word")
+    parser.add_argument("--in-flight", default="1,16,64,256", type=lambda s: [int(n) for n in s.split(",")])
+    parser.add_argument("--processes", default=1, type=int)
+    parser.add_argument("--rounds", default=int(os.environ.get("BENCH_ROUNDS", "3")), type=int)
+    parser.add_argument("--seconds", default=float(os.environ.get("BENCH_SECONDS", "2")), type=float)
+    parser.add_argument("--work", help="where the cluster's data lie; /tmp without it")
+    parser.add_argument("--publish", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    bench = Bench(options)
+    bench.run()
+    found = {"about": {"date": datetime.date.today().isoformat(), "commit": sides.commit(TOP),
+                       "processors": os.cpu_count(), "processes": options.processes, "rounds": options.rounds,
+                       "load_average": os.getloadavg()[0]},
+             "rows": bench.found}
+    out = RESULTS if options.publish else pathlib.Path(options.build) / "bench" / "results"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "cluster.json").write_text(json.dumps(found, indent=1) + "\n")
+    print(table(found))
+    if options.publish:
+        publish(table(found))
+
+
+if __name__ == "__main__":
+    main()

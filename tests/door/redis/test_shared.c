@@ -1,0 +1,204 @@
+/* A store that others use, too: how often Redis's commands wait for it. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "access/people.h"
+#include "door/redis/redis.h"
+#include "kv/faulty/faulty.h"
+#include "model/timed/items/items.h"
+#include "net/host.h"
+#include "store.h"
+
+enum {
+	PATH_BYTES = 256,
+	ANSWER_BYTES = 16 * 1024,
+	PIPELINE = 16,
+};
+
+static struct kv_store *store;
+static struct settings *settings;
+static struct settings_live *live;
+static struct redis *redis;
+static struct net_host *host;
+static pthread_t thread;
+static char directory[PATH_BYTES];
+static int client;
+
+static void *
+serve(void *arg)
+{
+	struct err err = { 0 };
+
+	return net_host_run(host, &err) == STATUS_OK ? arg : NULL;
+}
+
+static int
+connect_to(uint16_t port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static int
+setup(void **state)
+{
+	static const struct setting_group *const groups[] = { &access_setting_group };
+	const struct kv_options options = { .create = true, .no_sync = true };
+	const struct net_host_config config = { .loops = 1,
+						.pool_threads = 1,
+						.max_connections = 100 };
+	struct redis_config door = { 0 };
+	struct err err = { 0 };
+	char url[2 * PATH_BYTES];
+	unsigned service;
+	uint16_t port;
+
+	(void)state;
+	(void)signal(SIGPIPE, SIG_IGN);
+	/* The embedded engine that says it is shared, and fails never. */
+	assert_int_equal(setenv("FROND_TEST_FAULTS", "shared=1,rate=0,delay=0,watch=0", 1), 0);
+	test_make_dir("redis_shared", directory, sizeof(directory));
+	test_store_url(directory, url, sizeof(url));
+	timed_items_register();
+	settings = settings_new(groups, 1);
+	assert_non_null(settings);
+	assert_int_equal(kv_open(url, &options, &store, &err), STATUS_OK);
+	assert_int_equal(settings_live_new(store, settings, &people_live_ops, NULL, &live, &err),
+			 STATUS_OK);
+	door.store = store;
+	door.live = live;
+	redis = redis_new(&door);
+	assert_non_null(redis);
+	assert_int_equal(net_host_new(&config, &host, &err), STATUS_OK);
+	assert_int_equal(net_host_add_service(host, &net_stream_protocol,
+					      redis_stream_options(redis), &service, &err),
+			 STATUS_OK);
+	assert_int_equal(net_host_listen(host, service, "127.0.0.1:0", &port, &err), STATUS_OK);
+	assert_int_equal(pthread_create(&thread, NULL, serve, host), 0);
+	client = connect_to(port);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	void *served;
+
+	(void)state;
+	(void)close(client);
+	net_host_stop(host);
+	assert_int_equal(pthread_join(thread, &served), 0);
+	assert_ptr_equal(served, host);
+	assert_true(net_host_free(host));
+	redis_free(redis);
+	settings_live_free(live);
+	settings_free(settings);
+	kv_close(store);
+	test_remove_tree(directory);
+	return 0;
+}
+
+/* Sends commands at once, and reads answers until there are as many lines as these have. */
+static void
+ask(const char *commands, unsigned lines)
+{
+	static char answer[ANSWER_BYTES];
+	size_t len = strlen(commands), got = 0;
+	unsigned found = 0;
+
+	assert_int_equal(write(client, commands, len), (ssize_t)len);
+	while (found < lines) {
+		ssize_t n = read(client, answer + got, sizeof(answer) - got);
+
+		assert_true(n > 0);
+		for (ssize_t i = 0; i < n; i++) {
+			assert_int_not_equal(answer[got + (size_t)i], '-');
+			found += answer[got + (size_t)i] == '\n';
+		}
+		got += (size_t)n;
+	}
+}
+
+/* How often these commands wait for the store: the least of some times, since chores wait, too. */
+static uint64_t
+round_trips_of(const char *commands, unsigned lines)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = kv_faulty_round_trips(), trips;
+
+		ask(commands, lines);
+		ask("PING\r\n", 1);
+		trips = kv_faulty_round_trips() - before;
+		least = trips < least ? trips : least;
+	}
+	return least;
+}
+
+/* So many of a command, each about another key. */
+static const char *
+pipeline(const char *name, const char *value, unsigned count)
+{
+	static char text[ANSWER_BYTES];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		int n = snprintf(text + len, sizeof(text) - len, "%s k%u %s\r\n", name, i, value);
+
+		len += (size_t)n;
+		assert_true(len < sizeof(text));
+	}
+	return text;
+}
+
+static void
+expect_no_more_for_many(const char *name, const char *value, unsigned lines)
+{
+	uint64_t one, many;
+
+	ask(pipeline(name, value, PIPELINE),
+	    PIPELINE * lines); /* the database is there from now on */
+	one = round_trips_of(pipeline(name, value, 1), lines);
+	many = round_trips_of(pipeline(name, value, PIPELINE), PIPELINE * lines);
+	assert_int_not_equal(one, 0);
+	if (many > one)
+		fail_msg("%s waits %u times, and %d of them %u times", name, (unsigned)one,
+			 PIPELINE, (unsigned)many);
+}
+
+static void
+keys_of_a_pipeline_are_read_together(void **state)
+{
+	(void)state;
+	expect_no_more_for_many("SET", "1", 1);
+	expect_no_more_for_many("INCR", "", 1);
+	expect_no_more_for_many("GET", "", 2);
+	expect_no_more_for_many("EXISTS", "", 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_of_a_pipeline_are_read_together),
+	};
+
+	test_show_failures();
+	kv_faulty_register();
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
