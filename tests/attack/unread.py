@@ -342,6 +342,8 @@ class MongoAnswers:
         with mongo.Client(server.mongo_port) as c:
             for i in range(size["documents"]):
                 c({"insert": "c", "documents": [{"_id": i, "text": "x" * size["bytes"]}]}, "db")
+            for i in range(size["documents"]):
+                c({"find": "c", "filter": {"_id": i}, "singleBatch": True}, "db")
 
     def attack(self, server, size):
         clients = [connect(server, port=server.mongo_port) for _ in range(size["clients"])]
