@@ -292,7 +292,7 @@ def the_past_is_for_those_who_may_read_the_present(cwd):
         c("MSET", "cache:a", "1", "other", "2")
         server.stop()
     make_quick_store(cwd)
-    ok("user", "add", "ann", "--roles", "redis:~cache:* +@read -get", cwd=cwd, stdin="pw\n")
+    ok("user", "add", "ann", "--roles", "redis:~cache:* +@read -get -object|freq +multi +exec", cwd=cwd, stdin="pw\n")
     with Redis(cwd, *admin) as server, server.client() as c:
         equal(c("AUTH", "ann", "pw"), "OK")
         equal(c("FROND.AT", "-0s", "MGET", "cache:a"), [b"1"])
@@ -300,6 +300,17 @@ def the_past_is_for_those_who_may_read_the_present(cwd):
         equal(c.error("FROND.AT", "-0s", "GET", "cache:a"),
               "NOPERM this user has no permissions to run the 'get' command")
         contains(c.error("FROND.HISTORY", "0"), "NOPERM")
+        # What was refused within is noted as any other refusal.
+        for command in (("MULTI",), ("FROND.AT", "-0s", "OBJECT", "FREQ", "cache:a"), ("EXEC",)):
+            c(*command) if command[0] != "EXEC" else contains(str(c(*command)), "'object|freq'")
+        with server.client() as root:
+            root("AUTH", "root", "secret")
+            entries = [dict(zip(e[::2], e[1::2])) for e in root("ACL", "LOG")]
+            equal([(e[b"reason"], e[b"context"], e[b"object"], e[b"username"]) for e in entries],
+                  [(b"command", b"multi", b"object|freq", b"ann"),
+                   (b"command", b"toplevel", b"frond.history", b"ann"),
+                   (b"command", b"toplevel", b"get", b"ann"), (b"key", b"toplevel", b"other", b"ann")])
+        contains(server.read_log(), 'event=refused method=get path="" status=NOPERM left_out=0 user="ann"')
 
 
 main()

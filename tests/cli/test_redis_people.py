@@ -208,6 +208,7 @@ def logins_and_refusals_are_in_the_log(cwd):
         ann.error("FLUSHALL")
         ann.error("GET", "other:\nevent=login")
         ann.error("EVAL", "return redis.call('GET', 'theirs')", 0)
+        ann.error("SORT", "mine:l", "BY", "weight_*")
         log = server.read_log()
         contains(log, 'level=info event=refused method=GET path="" status=NOAUTH left_out=0 user="" '
                       "from=127.0.0.1:")
@@ -216,6 +217,7 @@ def logins_and_refusals_are_in_the_log(cwd):
         contains(log, 'event=refused method=flushall path="" status=NOPERM left_out=0 user="ann"')
         contains(log, 'event=refused method=get path="other:%0Aevent=login" status=NOPERM')
         contains(log, 'path="theirs" status=NOPERM')
+        contains(log, 'event=refused method=sort path="weight_*" status=NOPERM')
         assert "no-such" not in log, log
 
 

@@ -87,6 +87,21 @@ past_fits(const struct call *c, const struct command *command, const struct subc
 	return flags & COMMAND_READONLY && !(flags & unfit);
 }
 
+static enum status
+past_deny(struct call *c, const struct command *command)
+{
+	char name[SUBCOMMAND_NAME_BYTES];
+	struct str shown = subcommand_name_call(command, c->argv + 2, c->argc - 2, name);
+	struct call inner = *c;
+
+	inner.command = command;
+	inner.argv += 2;
+	inner.argc -= 2;
+	TRY(txn_denied(&inner, ACL_DENIED_COMMAND, STR("")));
+	return call_errorf(c, "NOPERM this user has no permissions to run the '%.*s' command",
+			   STR_ARG(shown));
+}
+
 /* The command that is to be run in the past. */
 static enum status
 past_command(struct call *c, const struct command **ret)
@@ -108,8 +123,7 @@ past_command(struct call *c, const struct command **ret)
 		return call_errorf(c, "ERR wrong number of arguments for '%s' command",
 				   command->name);
 	if (!acl_allows_command(&c->client->acl, command, c->argv + 2, c->argc - 2))
-		return call_errorf(c, "NOPERM this user has no permissions to run the '%s' command",
-				   command->name);
+		return past_deny(c, command);
 	*ret = command;
 	return STATUS_OK;
 }

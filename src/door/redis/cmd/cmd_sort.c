@@ -37,10 +37,11 @@ struct element {
  * the client has to be one that may read every key.
  */
 static enum status
-sort_may_look_up(struct call *c, const char *option)
+sort_may_look_up(struct call *c, const char *option, struct str pattern)
 {
 	if (acl_reads_all_keys(&c->client->acl))
 		return STATUS_OK;
+	TRY(txn_denied(c, ACL_DENIED_KEY, pattern));
 	return call_errorf(c, "ERR %s option of SORT denied due to insufficient ACL permissions.",
 			   option);
 }
@@ -71,9 +72,9 @@ sort_parse(struct call *c, struct sort *s)
 			s->has_by = true;
 			s->unsorted = !s->by.len || !memchr(s->by.ptr, '*', s->by.len);
 			if (!s->unsorted)
-				TRY(sort_may_look_up(c, "BY"));
+				TRY(sort_may_look_up(c, "BY", s->by));
 		} else if (call_arg_is(c, i, "get") && left >= 1 && s->get_count < SORT_GETS) {
-			TRY(sort_may_look_up(c, "GET"));
+			TRY(sort_may_look_up(c, "GET", c->argv[i + 1]));
 			s->gets[s->get_count++] = c->argv[++i];
 		} else {
 			return call_syntax_error(c);

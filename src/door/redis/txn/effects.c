@@ -105,7 +105,7 @@ effects_happen(struct redis *r, const struct txn *x)
 			break;
 		case EFFECT_DENY:
 			acl_log_add(e->client, &(struct acl_refusal){ .denial = e->denial,
-								      .context = "lua",
+								      .context = e->context,
 								      .object = e->key });
 			break;
 		case EFFECT_SHOW:

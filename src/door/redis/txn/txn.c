@@ -530,6 +530,14 @@ txn_called(struct call *c, struct str answer, uint64_t ns, bool refused)
 					       .refused = refused });
 }
 
+static const char *
+call_context(const struct call *c)
+{
+	if (c->in_script)
+		return "lua";
+	return c->in_exec ? "multi" : "toplevel";
+}
+
 enum status
 txn_denied(struct call *c, enum acl_denial denial, struct str object)
 {
@@ -543,7 +551,8 @@ txn_denied(struct call *c, enum acl_denial denial, struct str object)
 	return effect_add(c, &(struct effect){ .kind = EFFECT_DENY,
 					       .key = object,
 					       .client = c->client,
-					       .denial = denial });
+					       .denial = denial,
+					       .context = call_context(c) });
 }
 
 enum status

@@ -47,7 +47,7 @@ enum effect_kind {
 	EFFECT_SWAP,  /* all of them are those of another one */
 	EFFECT_WATCH, /* a client watches a key */
 	EFFECT_CALL,  /* a script has called a command, or was refused it */
-	EFFECT_DENY,  /* a script was denied what its client may not do */
+	EFFECT_DENY,  /* a command that runs was denied what its client may not do */
 	EFFECT_SHOW,  /* a client has run a command, which is shown to those who look */
 };
 
@@ -68,6 +68,7 @@ struct effect {
 	struct str message;    /* WATCH: the version */
 	struct client *client; /* WATCH, SHOW, DENY */
 	enum acl_denial denial;
+	const char *context; /* DENY: as of struct acl_refusal */
 	/* SHOW, CALL; the error that it has answered is the message, or that is empty. */
 	const struct command *command;
 	struct str *argv;
@@ -205,7 +206,11 @@ MUST_USE enum status txn_watch(struct call *c, struct str key, struct str versio
  * the command. To be counted.
  */
 MUST_USE enum status txn_called(struct call *c, struct str answer, uint64_t ns, bool refused);
-/* A script was denied what its client may not do: ACL LOG notes it after the commit. */
+/*
+ * The call was denied what its client may not do, by a script or by a command that runs another:
+ * the audit log and ACL LOG note it after the commit. `object` as of struct acl_refusal; the call's
+ * own name if the command is denied.
+ */
 MUST_USE enum status txn_denied(struct call *c, enum acl_denial denial, struct str object);
 /* A client has run the command, and somebody looks (monitor.h). */
 MUST_USE enum status txn_shown(struct txn *x, struct client *client, unsigned db,
