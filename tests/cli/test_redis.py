@@ -615,6 +615,35 @@ def an_exec_that_gets_no_memory_is_answered(cwd):
 
 
 @test
+def sort_holds_little_beside_the_elements_themselves(cwd):
+    """A request has room for 32,000 elements of 32 bytes; what orders them by other keys has less."""
+    (cwd / "frond.ini").write_text("[frond]\nrequest_bytes = 1048576\n")
+    with Redis(cwd, "--config", "frond.ini") as server, server.client(timeout=120) as c:
+        def fill(count):
+            for first in range(c("LLEN", "l"), count, 1000):
+                numbers = [(n * 7919) % 100000 for n in range(first, first + 1000)]
+                c("RPUSH", "l", *numbers)
+                c("SADD", "s", *numbers)
+            return sorted((n * 7919) % 100000 for n in range(count))
+
+        too_much = "ERR the command needs more memory than there is for it (request_bytes"
+        numbers = fill(2000)
+        equal(c("SORT", "l", "BY", "w_*", "GET", "w_*"), [None] * 2000)
+        numbers = fill(20000)
+        for key in ("l", "s"):
+            equal(list(map(int, c("SORT", key))), numbers)
+            equal(c("SORT", key, "ALPHA", "DESC", "LIMIT", "1", "2"), sorted(c("SORT", key))[-2:-4:-1])
+        equal(c("SORT", "l", "BY", "nosort", "LIMIT", "3", "2"), [str((n * 7919) % 100000).encode() for n in (3, 4)])
+        equal(c("SORT", "l", "LIMIT", "0", "10", "STORE", "d"), 10)
+        contains(c.error("SORT", "l", "BY", "w_*"), too_much)
+        contains(c.error("SORT", "l", "BY", "nosort", "GET", "w_*"), too_much)
+        fill(32000)
+        contains(c.error("SORT", "l", "LIMIT", "0", "10"), too_much)
+        equal(len(c("SORT", "l", "BY", "nosort", "LIMIT", "0", "10")), 10)
+        equal(c("PING"), "PONG")
+
+
+@test
 def a_value_that_is_being_staged_at_a_kill_is_whole_or_absent(cwd):
     values = [pattern(seed, 24_000_000) for seed in range(3)]
     with Redis(cwd) as server, server.client(timeout=120) as c:

@@ -49,7 +49,8 @@ emb_tx_no_room(struct emb_tx *tx)
 	if (arena_used_bytes(tx->arena) < EMB_TX_ARENA_BYTES / 2)
 		return STATUS_NOMEM;
 	return err_set(&tx->base.err, STATUS_TX_TOO_LARGE,
-		       "the transaction holds more than %d bytes of memory", EMB_TX_ARENA_BYTES);
+		       "the transaction holds more than %d bytes of memory (EMB_TX_ARENA_BYTES)",
+		       EMB_TX_ARENA_BYTES);
 }
 
 /* ---- Conflict ranges ---- */
