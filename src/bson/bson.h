@@ -216,23 +216,6 @@ bool bson_find_true(struct str document, struct str name);
 bool bson_find_path(struct str document, struct str path, struct bson_value *ret);
 
 /*
- * Finds the values at several paths of one document. Where a path leads further into the array that
- * the path before led into, only what lies between them is read: all elements of a long array are
- * found in one go through it, if their paths come in the order of their positions.
- */
-struct bson_seeker {
-	struct str document;
-	struct str array; /* the path of the array that `at` is in, of a path that was asked for */
-	struct bson_iter at; /* behind the element that was found last */
-	size_t passed;       /* the elements that were read so far, for the caller to count steps */
-};
-
-/* The document, and all paths, are borrowed. */
-void bson_seeker_begin(struct bson_seeker *s, struct str document);
-/* As bson_find_path(). */
-bool bson_seek_path(struct bson_seeker *s, struct str path, struct bson_value *ret);
-
-/*
  * The value at a path such as "a.b" through documents only, as the columns of an index that is not
  * multikey have it. Where there is none it is false, and `ret` is what the path ends at too early:
  * a value that is no document, or BSON_UNDEFINED for a name that its document lacks.

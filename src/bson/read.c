@@ -269,12 +269,9 @@ value_skip(enum bson_type type, struct str bytes, size_t *ret_len)
 	}
 }
 
-/*
- * Reads on to the first element of that name, which is in `ret` then, and is behind it. Adds how
- * many elements that were, unless `passed` is NULL.
- */
+/* Reads on to the first element of that name, which is in `ret` then, and is behind it. */
 static inline __attribute__((always_inline)) bool
-find_from(struct bson_iter *i, struct str name, struct bson_value *ret, size_t *passed)
+find_from(struct bson_iter *i, struct str name, struct bson_value *ret)
 {
 	uint64_t ignored;
 	size_t len;
@@ -289,8 +286,6 @@ find_from(struct bson_iter *i, struct str name, struct bson_value *ret, size_t *
 		here = str_of(i->at, (size_t)(nul - i->at));
 		i->at = nul + 1;
 		rest = str_of(i->at, (size_t)(i->end - i->at));
-		if (passed)
-			++*passed;
 		if (!str_eq(here, name)) {
 			if (!value_skip(type, rest, &len))
 				break;
@@ -312,7 +307,7 @@ bson_find(struct str document, struct str name, struct bson_value *ret)
 	struct bson_iter i;
 
 	bson_iter_begin(&i, document);
-	if (!find_from(&i, name, &found, NULL))
+	if (!find_from(&i, name, &found))
 		return false;
 	if (ret)
 		*ret = found;
@@ -332,45 +327,6 @@ bson_find_path(struct str document, struct str path, struct bson_value *ret)
 	} while (more);
 	*ret = v;
 	return true;
-}
-
-void
-bson_seeker_begin(struct bson_seeker *s, struct str document)
-{
-	*s = (struct bson_seeker){ .document = document };
-}
-
-bool
-bson_seek_path(struct bson_seeker *s, struct str path, struct bson_value *ret)
-{
-	const char *last = memrchr(path.ptr, '.', path.len);
-	struct str parent = str_of(path.ptr, last ? (size_t)(last - path.ptr) : 0);
-	struct str name = last ? str_skip(path, parent.len + 1) : path;
-	struct bson_value v = BSON_OF_DOCUMENT(s->document);
-	struct bson_iter i;
-
-	if (parent.len && str_eq(parent, s->array) && find_from(&s->at, name, ret, &s->passed))
-		return true;
-	s->array = STR("");
-	for (;;) {
-		bool more = memchr(path.ptr, '.', path.len) != NULL;
-		bool is_array = v.type == BSON_ARRAY;
-
-		if (!bson_is_container(&v))
-			return false;
-		bson_iter_begin(&i, bson_text(&v));
-		if (!find_from(&i, str_cut(&path, '.'), &v, &s->passed))
-			return false;
-		if (more)
-			continue;
-		/* Names of documents come in any order, those of arrays by their positions. */
-		if (is_array) {
-			s->array = parent;
-			s->at = i;
-		}
-		*ret = v;
-		return true;
-	}
 }
 
 bool

@@ -253,51 +253,6 @@ values_are_found_by_name_and_path(void **state)
 }
 
 static void
-paths_into_an_array_are_found_in_one_go_through_it(void **state)
-{
-	enum {
-		ELEMENTS = 1000
-	};
-	struct buf out = BUF_INIT(1 << 20);
-	struct bson_seeker seeker;
-	struct bson_builder b;
-	struct bson_value v;
-	static char paths[ELEMENTS][16];
-
-	(void)state;
-	bson_builder_init(&b, &out);
-	bson_begin(&b);
-	bson_put_int32(&b, STR("z"), -1);
-	bson_begin_document(&b, STR("a"));
-	bson_begin_array(&b, STR("b"));
-	for (int i = 0; i < ELEMENTS; i++)
-		bson_put_int32(&b, STR(""), i);
-	bson_end(&b);
-	bson_put_int32(&b, STR("c"), -2);
-	bson_end(&b);
-	bson_end(&b);
-	bson_seeker_begin(&seeker, buf_str(&out));
-	for (int i = 0; i < ELEMENTS; i += 2) {
-		(void)snprintf(paths[i], sizeof(paths[i]), "a.b.%d", i);
-		assert_true(bson_seek_path(&seeker, str_from_cstr(paths[i]), &v));
-		assert_int_equal(bson_integer(&v), i);
-	}
-	assert_true(seeker.passed < ELEMENTS + 4);
-	/* Back, elsewhere, above and beyond: each is found as bson_find_path() finds it. */
-	assert_true(bson_seek_path(&seeker, STR("a.b.7"), &v) && bson_integer(&v) == 7);
-	assert_true(bson_seek_path(&seeker, STR("a.b.3"), &v) && bson_integer(&v) == 3);
-	assert_false(bson_seek_path(&seeker, STR("a.b.1000"), &v));
-	assert_true(bson_seek_path(&seeker, STR("a.b.5"), &v) && bson_integer(&v) == 5);
-	assert_true(bson_seek_path(&seeker, STR("a.c"), &v) && bson_integer(&v) == -2);
-	assert_true(bson_seek_path(&seeker, STR("z"), &v) && bson_integer(&v) == -1);
-	assert_true(bson_seek_path(&seeker, STR("a.b"), &v) && v.type == BSON_ARRAY);
-	assert_false(bson_seek_path(&seeker, STR("z.0"), &v));
-	assert_false(bson_seek_path(&seeker, STR("a.b.0.x"), &v));
-	assert_false(bson_seek_path(&seeker, STR("a."), &v));
-	buf_release(&out);
-}
-
-static void
 types_have_mongodb_s_names(void **state)
 {
 	enum bson_type type;
@@ -401,7 +356,6 @@ main(void)
 		cmocka_unit_test(each_mistake_is_refused),
 		cmocka_unit_test(nesting_has_a_limit),
 		cmocka_unit_test(values_are_found_by_name_and_path),
-		cmocka_unit_test(paths_into_an_array_are_found_in_one_go_through_it),
 		cmocka_unit_test(types_have_mongodb_s_names),
 		cmocka_unit_test(numbers_are_integers_where_they_are),
 		cmocka_unit_test(scalars_give_values_back),

@@ -613,4 +613,23 @@ def large_documents_are_updated(cwd):
     contains(run("verify", cwd=cwd).stdout, "0 findings")
 
 
+@test
+def many_fields_take_steps_of_the_fields_and_of_the_document(cwd):
+    """One times the other would be more than a request may take, by ten times."""
+    (cwd / "frond.ini").write_text("[frond]\nrequest_steps = 5000000\n")
+    with Mongo(cwd, "--config", "frond.ini") as server, server.client() as client:
+        c = Collection(client)
+        c.insert({"_id": 1, "o": {f"f{i}": i for i in range(50000)}})
+        equal(c.ids({f"o.f{i}": i for i in range(5000)}), [1])
+        equal(c.ids({f"o.f{i}": i + (i == 4999) for i in range(5000)}), [])
+        for change in ({f"o.f{i}": -i for i in range(0, 50000, 50)}, {f"o.g{i}": i for i in range(1000)},
+                       {f"o.{i}": i for i in range(1000)}):
+            equal(c.update({"_id": 1}, {"$set": change}), (1, 1))
+        added = {"$mergeObjects": ["$o", {f"h{i}": i for i in range(900)}]}
+        equal(c.update({"_id": 1}, [{"$set": {"o": added}}]), (1, 1))
+        found = c.find()[0]["o"]
+        equal((len(found), found["f50"], found["f51"], found["g999"], found["999"], found["h899"]),
+              (52900, -50, 51, 999, 999, 899))
+
+
 main()

@@ -2,7 +2,9 @@
  * Work that grows with the data, and not with its square: the steps (loop/step.h) of twice the data
  * are less than three times as many.
  */
+#include "base/mem.h"
 #include "loop/step.h"
+#include "mql/finder.h"
 #include "mql/match/match.h"
 #include "mql/stage/accum.h"
 #include "mql/stage/project.h"
@@ -202,6 +204,142 @@ lists_of_a_schema_are_checked_in_steps_of_their_values(void **state)
 		steps[i] = match_steps(*state, schema, case_bson(*state, "{'a':7}"), true);
 	}
 	assert_true(steps[1] < 3 * steps[0]);
+}
+
+/* {inside: {f0: 0, f1: 1, …}}, or a filter of the paths to them; "" has no `inside`. */
+static struct str
+members(struct arena *arena, const char *inside, const char *path, int count)
+{
+	struct buf out = BUF_INIT(CASE_BYTES);
+	struct bson_builder b;
+	struct str doc;
+	char name[32];
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	for (int i = 0; i < count; i++) {
+		(void)snprintf(name, sizeof(name), "%sf%d", path, i);
+		bson_put_int32(&b, str_from_cstr(name), i);
+	}
+	bson_end(&b);
+	doc = arena_dup(arena, buf_str(&out));
+	buf_release(&out);
+	return inside[0] ? around(arena, inside, doc) : doc;
+}
+
+static void
+many_fields_are_matched_in_steps_of_filter_and_document(void **state)
+{
+	static const struct {
+		const char *inside, *path;
+	} cases[] = { { "", "" }, { "a", "a." } };
+
+	for (size_t c = 0; c < CASES(cases); c++) {
+		int64_t steps[2];
+
+		for (int i = 0; i < 2; i++)
+			steps[i] = match_steps(*state, members(*state, "", cases[c].path, FEW << i),
+					       members(*state, cases[c].inside, "", FEW << i),
+					       true);
+		assert_true(steps[1] < 3 * steps[0]);
+	}
+}
+
+/* Each element of an array is looked in for each field of a filter, in turn. */
+static void
+many_fields_are_matched_in_steps_of_an_arrays_documents(void **state)
+{
+	enum {
+		ELEMENTS = 20
+	};
+	int64_t steps[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct str one = members(*state, "", "", FEW << i);
+		struct buf out = BUF_INIT(CASE_BYTES);
+		struct bson_builder b;
+
+		bson_builder_init(&b, &out);
+		bson_begin(&b);
+		bson_begin_array(&b, STR("a"));
+		for (int e = 0; e < ELEMENTS; e++)
+			bson_put_document(&b, STR(""), e + 1 < ELEMENTS ? BSON_EMPTY : one);
+		bson_end(&b);
+		bson_end(&b);
+		steps[i] = match_steps(*state, members(*state, "", "a.", FEW << i), buf_str(&out),
+				       true);
+		buf_release(&out);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+static void
+a_finder_finds_what_a_search_finds(void **state)
+{
+	static const char *const paths[] = {
+		"a.b.7",   "a.b.3", "a.b.5000", "a.b.5",   "a.c",  "z",  "a.b",     "z.0",
+		"a.b.0.x", "a.",    "a.d",      "a.d.x.y", "a.f1", "f1", "a.b.1999"
+	};
+	struct buf out = BUF_INIT(CASE_BYTES);
+	struct mql_finder finder;
+	struct bson_value expected, v;
+	struct bson_builder b;
+	bool there;
+
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("z"), -1);
+	bson_begin_document(&b, STR("a"));
+	bson_begin_array(&b, STR("b"));
+	for (int i = 0; i < FEW; i++)
+		bson_put_int32(&b, STR(""), i);
+	bson_end(&b);
+	/* Of a name that is there twice the first one counts. */
+	bson_put_int32(&b, STR("c"), -2);
+	bson_put_int32(&b, STR("c"), -3);
+	bson_begin_document(&b, STR("d"));
+	bson_put_document(&b, STR("x"), members(*state, "", "", FEW));
+	bson_end(&b);
+	bson_end(&b);
+	bson_end(&b);
+	mql_finder_init(&finder, *state);
+	/* Again and again, so that first members are gone through, and then indexes are there. */
+	for (int round = 0; round < 20; round++) {
+		for (size_t i = 0; i < CASES(paths); i++) {
+			struct str path = str_from_cstr(paths[i]);
+			bool wanted = bson_find_path(buf_str(&out), path, &expected);
+
+			assert_int_equal(mql_finder_path(&finder, buf_str(&out), path, &v, &there),
+					 STATUS_OK);
+			assert_int_equal(there, wanted);
+			if (there)
+				assert_true(bson_compare_values(&v, &expected, NULL) == 0);
+		}
+	}
+	assert_true(finder.count > 1);
+	mql_finder_fini(&finder);
+	buf_release(&out);
+}
+
+static void
+a_finder_without_memory_goes_through_the_members(void **state)
+{
+	struct str doc = members(*state, "", "", FEW);
+	struct mql_finder finder;
+	struct bson_value v;
+	bool there;
+
+	for (uint64_t nth = 1; nth < 6; nth++) {
+		mql_finder_init(&finder, *state);
+		mem_fail_after(nth);
+		for (int i = 0; i < 100; i++) {
+			assert_int_equal(mql_finder_find(&finder, doc, STR("f1999"), &v, &there),
+					 STATUS_OK);
+			assert_true(there && bson_integer(&v) == 1999);
+		}
+		mem_fail_after(0);
+		mql_finder_fini(&finder);
+	}
 }
 
 /* A text of one character again and again, and `end`. */
@@ -590,6 +728,10 @@ main(void)
 		WORK_TEST(all_of_many_values_are_sought_in_steps_of_both_lists),
 		WORK_TEST(all_of_many_values_means_the_same_as_of_few),
 		WORK_TEST(the_last_of_many_values_tells_the_position),
+		WORK_TEST(a_finder_without_memory_goes_through_the_members),
+		WORK_TEST(a_finder_finds_what_a_search_finds),
+		WORK_TEST(many_fields_are_matched_in_steps_of_an_arrays_documents),
+		WORK_TEST(many_fields_are_matched_in_steps_of_filter_and_document),
 		WORK_TEST(lists_of_a_schema_are_checked_in_steps_of_their_values),
 		WORK_TEST(items_of_an_enum_are_looked_up_in_steps_of_both_lists),
 		WORK_TEST(a_constant_list_of_in_is_looked_up_in_steps_of_both_lists),

@@ -3,6 +3,7 @@
 
 #include "base/rand.h"
 #include "bson/decimal.h"
+#include "mql/finder.h"
 #include "mql/match/match_int.h"
 #include "mql/mql_int.h"
 
@@ -13,6 +14,7 @@ struct run {
 	bool goes_in;   /* a value that is an array is looked at as at the end of a path */
 	bool *found;    /* of MQL_NODE_ALL while it runs: which of its values are there */
 	size_t missing; /* and how many are not, so far */
+	struct mql_finder finder;
 };
 
 static enum status run_node(struct run *r, const struct mql_node *node, bool of_value,
@@ -338,9 +340,10 @@ run_path(struct run *r, const struct mql_node *node, struct str document, struct
 	bool last = !memchr(path.ptr, '.', path.len);
 	struct str name = str_cut(&path, '.');
 	struct bson_value v;
+	bool there;
 
-	TRY(step_count_bytes(document.len));
-	if (!bson_find(document, name, &v))
+	TRY(mql_finder_find(&r->finder, document, name, &v, &there));
+	if (!there)
 		return run_value(r, node, NULL, position, ret);
 	if (last)
 		return run_leaf(r, node, &v, position, ret);
@@ -476,9 +479,13 @@ mql_match_run_scoped(const struct mql_match *m, struct mql *q, struct str docume
 	const struct bson_value v = BSON_OF_DOCUMENT(document);
 	struct run r = { .q = q, .position = -1, .let = let };
 	bool matches = false;
+	enum status status;
 
 	assert(!m->of_value);
-	TRY(run_node(&r, m->root, false, &v, &matches));
+	mql_finder_init(&r.finder, q->arena);
+	status = run_node(&r, m->root, false, &v, &matches);
+	mql_finder_fini(&r.finder);
+	TRY(status);
 	*ret = matches;
 	if (ret_position)
 		*ret_position = matches ? r.position : -1;
@@ -497,10 +504,14 @@ match_run_value(const struct mql_match *m, struct mql *q, const struct bson_valu
 		bool *ret)
 {
 	struct run r = { .q = q, .position = -1, .goes_in = goes_in };
+	enum status status = STATUS_OK;
 	bool matches = false;
 
+	mql_finder_init(&r.finder, q->arena);
 	if (m->of_value || v->type == BSON_DOCUMENT)
-		TRY(run_node(&r, m->root, m->of_value, v, &matches));
+		status = run_node(&r, m->root, m->of_value, v, &matches);
+	mql_finder_fini(&r.finder);
+	TRY(status);
 	*ret = matches;
 	return STATUS_OK;
 }

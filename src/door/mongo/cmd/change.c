@@ -9,6 +9,7 @@
 #include "door/mongo/cmd/validate.h"
 #include "door/mongo/txn/client.h"
 #include "loop/step.h"
+#include "mql/finder.h"
 #include "mql/sort.h"
 
 enum {
@@ -18,8 +19,6 @@ enum {
 	CHANGE_AHEAD_BYTES = 128 * 1024 * 1024,
 	/* That a batch is to take: a transaction that has become full waits for no more. */
 	CHANGE_AHEAD_MS = 500,
-	/* That are passed, in looking for one, for about what a step costs. */
-	ELEMENTS_OF_A_STEP = 8,
 	/* That a path takes in removedFields, at least: type, position, two ends, length. */
 	MISSING_PATH_BYTES = 8,
 };
@@ -430,31 +429,20 @@ description_fits(const struct bson_builder *b, size_t more)
 	return b->out->len + more <= PLAIN_DETAIL_BYTES;
 }
 
-/* Looks for the value at the next path of an update, in steps that are counted. */
-static enum status
-seek_value(struct bson_seeker *s, struct str path, struct bson_value *ret, bool *ret_there)
-{
-	size_t before = s->passed;
-
-	*ret_there = bson_seek_path(s, path, ret);
-	return step_count((uint32_t)(s->passed - before) / ELEMENTS_OF_A_STEP + 1);
-}
-
 /*
  * Of an update's paths, writes those that have a value now, with it. `*ret_missing_bytes` is the
  * least that the others take. Ends early once that would not fit.
  */
 static enum status
-put_values(struct bson_builder *b, const struct mql_updated *u, size_t *ret_missing_bytes)
+put_values(struct bson_builder *b, const struct mql_updated *u, struct mql_finder *finder,
+	   size_t *ret_missing_bytes)
 {
-	struct bson_seeker seeker;
 	struct bson_value v;
 	bool there;
 
 	*ret_missing_bytes = 0;
-	bson_seeker_begin(&seeker, u->document);
 	for (size_t i = 0; i < u->count && description_fits(b, *ret_missing_bytes); i++) {
-		TRY(seek_value(&seeker, u->paths[i], &v, &there));
+		TRY(mql_finder_path(finder, u->document, u->paths[i], &v, &there));
 		if (there)
 			bson_put(b, u->paths[i], &v);
 		else
@@ -465,15 +453,13 @@ put_values(struct bson_builder *b, const struct mql_updated *u, size_t *ret_miss
 
 /* Writes the paths that have no value. */
 static enum status
-put_missing(struct bson_builder *b, const struct mql_updated *u)
+put_missing(struct bson_builder *b, const struct mql_updated *u, struct mql_finder *finder)
 {
-	struct bson_seeker seeker;
 	struct bson_value v;
 	bool there;
 
-	bson_seeker_begin(&seeker, u->document);
 	for (size_t i = 0; i < u->count && description_fits(b, 0); i++) {
-		TRY(seek_value(&seeker, u->paths[i], &v, &there));
+		TRY(mql_finder_path(finder, u->document, u->paths[i], &v, &there));
 		if (!there)
 			bson_put_string(b, STR(""), u->paths[i]);
 	}
@@ -502,8 +488,8 @@ path_is_ambiguous(struct str path)
 }
 
 /* The steps of a path: names are texts, positions numbers. */
-static void
-put_steps(struct bson_builder *b, struct str doc, struct str path)
+static enum status
+put_steps(struct bson_builder *b, struct str doc, struct str path, struct mql_finder *finder)
 {
 	struct str rest = path;
 
@@ -513,21 +499,24 @@ put_steps(struct bson_builder *b, struct str doc, struct str path)
 		struct str step = dot ? str_of(rest.ptr, (size_t)(dot - rest.ptr)) : rest;
 		size_t before = (size_t)(rest.ptr - path.ptr);
 		struct bson_value v;
+		bool there = false;
 		uint64_t n;
 
-		if (before && str_to_u64(step, &n) && n <= INT32_MAX &&
-		    bson_find_path(doc, str_of(path.ptr, before - 1), &v) && v.type == BSON_ARRAY)
+		if (before && str_to_u64(step, &n) && n <= INT32_MAX)
+			TRY(mql_finder_path(finder, doc, str_of(path.ptr, before - 1), &v, &there));
+		if (there && v.type == BSON_ARRAY)
 			bson_put_int32(b, STR(""), (int32_t)n);
 		else
 			bson_put_string(b, STR(""), step);
 		rest = dot ? str_skip(rest, step.len + 1) : STR("");
 	}
 	bson_end(b);
+	return STATUS_OK;
 }
 
 /* Of paths that may be read in two ways, which they are: change streams tell it. */
 static enum status
-put_ambiguous(struct bson_builder *b, const struct mql_updated *u)
+put_ambiguous(struct bson_builder *b, const struct mql_updated *u, struct mql_finder *finder)
 {
 	bool any = false;
 
@@ -538,7 +527,7 @@ put_ambiguous(struct bson_builder *b, const struct mql_updated *u)
 		if (!any)
 			bson_begin_document(b, STR("disambiguatedPaths"));
 		any = true;
-		put_steps(b, u->document, u->paths[i]);
+		TRY(put_steps(b, u->document, u->paths[i], finder));
 	}
 	if (any)
 		bson_end(b);
@@ -558,6 +547,29 @@ put_cuts(struct bson_builder *b, const struct diff *d)
 	bson_end(b);
 }
 
+/* `*ret_fits`: false if it is too long for an event; what was written is then not whole. */
+static enum status
+describe_into(struct bson_builder *b, const struct mql_updated *u, const struct diff *diff,
+	      struct mql_finder *finder, bool *ret_fits)
+{
+	size_t missing_bytes;
+
+	bson_begin_document(b, STR("updatedFields"));
+	TRY(put_values(b, u, finder, &missing_bytes));
+	*ret_fits = description_fits(b, missing_bytes);
+	if (!*ret_fits)
+		return STATUS_OK;
+	bson_end(b);
+	bson_begin_array(b, STR("removedFields"));
+	TRY(put_missing(b, u, finder));
+	bson_end(b);
+	if (diff)
+		put_cuts(b, diff);
+	TRY(put_ambiguous(b, u, finder));
+	bson_end(b);
+	return buf_status(b->out);
+}
+
 /*
  * What an event tells of an update: the paths that have a value now, and those that have none.
  * `diff` may be NULL.
@@ -567,27 +579,39 @@ change_describe(struct change *ch, const struct mql_updated *u, const struct dif
 		struct str *ret)
 {
 	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct mql_finder finder;
 	struct bson_builder b;
-	size_t missing_bytes;
+	enum status status;
+	bool fits;
 
 	bson_open(&b, &made);
-	bson_begin_document(&b, STR("updatedFields"));
-	TRY(put_values(&b, u, &missing_bytes));
-	*ret = STR("");
-	if (!description_fits(&b, missing_bytes))
-		return STATUS_OK;
-	bson_end(&b);
-	bson_begin_array(&b, STR("removedFields"));
-	TRY(put_missing(&b, u));
-	bson_end(&b);
-	if (diff)
-		put_cuts(&b, diff);
-	TRY(put_ambiguous(&b, u));
-	bson_end(&b);
-	TRY(buf_status(&made));
+	mql_finder_init(&finder, ch->call->arena);
+	status = describe_into(&b, u, diff, &finder, &fits);
+	mql_finder_fini(&finder);
+	TRY(status);
 	/* Longer ones are left out of the event. */
-	*ret = made.len > PLAIN_DETAIL_BYTES ? STR("") : arena_dup(ch->call->arena, buf_str(&made));
+	*ret = !fits || made.len > PLAIN_DETAIL_BYTES ? STR("")
+						      : arena_dup(ch->call->arena, buf_str(&made));
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* The values that paths have now, which are those of the changes; NULL: none. */
+static enum status
+leaves_find(const struct mql_updated *u, struct arena *arena, struct bson_value *values,
+	    struct plain_change *changes)
+{
+	enum status status = STATUS_OK;
+	struct mql_finder finder;
+
+	mql_finder_init(&finder, arena);
+	for (size_t i = 0; i < u->count && status == STATUS_OK; i++) {
+		bool there = false;
+
+		status = mql_finder_path(&finder, u->document, u->paths[i], &values[i], &there);
+		changes[i] = (struct plain_change){ u->paths[i], there ? &values[i] : NULL };
+	}
+	mql_finder_fini(&finder);
+	return status;
 }
 
 /* Writes the leaves that have changed. */
@@ -601,19 +625,14 @@ change_leaves(struct change *ch, const struct bson_value *id, const struct mql_u
 	enum status (*update)(struct plain *, const struct bson_value *,
 			      const struct plain_change *, size_t, struct str, struct arena *,
 			      bool *) = ch->partial ? plain_update_leaves : plain_update;
-	struct bson_seeker seeker;
-	bool changed, there;
+	bool changed;
 
 	/* An update that names paths: only exploded collections have leaves to write. */
 	assert(u->count > 0 && !u->replaced);
 	assert(plain_scheme_of(ch->data->plain.db) == PLAIN_EXPLODED);
 	if (!changes || !values)
 		return STATUS_LIMIT;
-	bson_seeker_begin(&seeker, u->document);
-	for (size_t i = 0; i < u->count; i++) {
-		TRY(seek_value(&seeker, u->paths[i], &values[i], &there));
-		changes[i] = (struct plain_change){ u->paths[i], there ? &values[i] : NULL };
-	}
+	TRY(leaves_find(u, arena, values, changes));
 	return update(&ch->data->plain, id, changes, u->count, detail, arena, &changed);
 }
 

@@ -3,15 +3,16 @@
 #include <string.h>
 
 #include "loop/step.h"
+#include "mql/finder.h"
 
 enum {
 	REMOVAL_BYTES = 3, /* beside its path */
 	CUT_BYTES = 20,
-	FIELDS_OF_A_STEP = 8, /* that are passed, in looking for one, for about what a step costs */
 };
 
 struct differ {
 	struct arena *arena;
+	struct mql_finder finder; /* of the document before */
 	struct diff diff;
 	size_t cap, cut_cap;
 	size_t cost; /* about as many bytes as it takes to tell what has been found */
@@ -131,13 +132,12 @@ diff_fields(struct differ *d, struct str path, struct str before, struct str aft
 {
 	struct bson_element old, now;
 	struct bson_iter i, k;
-	uint32_t fields = 0;
-	bool has;
+	struct bson_value v;
+	bool has, had;
 
 	bson_iter_begin(&k, after);
 	has = bson_iter_read(&k, &now);
 	for (bson_iter_begin(&i, before); d->diff.is_told && bson_iter_read(&i, &old);) {
-		fields++;
 		TRY(step_count(1));
 		if (!has || !str_eq(old.name, now.name)) {
 			TRY(diff_remove(d, path, &old));
@@ -147,8 +147,8 @@ diff_fields(struct differ *d, struct str path, struct str before, struct str aft
 		has = bson_iter_read(&k, &now);
 	}
 	for (; has && d->diff.is_told; has = bson_iter_read(&k, &now)) {
-		TRY(step_count(fields / FIELDS_OF_A_STEP + 1));
-		if (bson_find(before, now.name, NULL))
+		TRY(mql_finder_find(&d->finder, before, now.name, &v, &had));
+		if (had)
 			d->diff.is_told = false;
 		else
 			TRY(diff_set(d, path, &now));
@@ -170,7 +170,12 @@ diff_documents(struct arena *arena, struct str before, struct str after, struct 
 {
 	struct differ d = { .arena = arena, .diff = { .is_told = true }, .most = after.len };
 
-	TRY(diff_fields(&d, STR(""), before, after));
+	enum status status;
+
+	mql_finder_init(&d.finder, arena);
+	status = diff_fields(&d, STR(""), before, after);
+	mql_finder_fini(&d.finder);
+	TRY(status);
 	*ret = d.diff;
 	return STATUS_OK;
 }
