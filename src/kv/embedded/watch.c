@@ -157,6 +157,21 @@ watch_arm(struct emb_watch *w)
 	key->first = w;
 }
 
+/* Completes the watches of one key. Its node goes with the last of them. */
+static void
+watches_complete_node(struct tree_node *n)
+{
+	struct emb_watch *w = ((struct watch_key *)n)->first;
+
+	assert(w); /* a key without watches is removed */
+	while (w) {
+		struct emb_watch *following = w->next;
+
+		watch_complete(w, STATUS_OK);
+		w = following;
+	}
+}
+
 /* Completes the watches of all keys in [begin, end). */
 static void
 watches_complete_range(struct watches *table, struct str begin, struct str end)
@@ -165,17 +180,19 @@ watches_complete_range(struct watches *table, struct str begin, struct str end)
 
 	while (n && str_cmp(n->key, end) < 0) {
 		struct tree_node *next = tree_next(n);
-		struct emb_watch *w = ((struct watch_key *)n)->first;
 
-		assert(w); /* a key without watches is removed */
-		while (w) {
-			struct emb_watch *following = w->next;
-
-			watch_complete(w, STATUS_OK);
-			w = following;
-		}
+		watches_complete_node(n);
 		n = next;
 	}
+}
+
+static void
+watches_complete_key(struct watches *table, struct str key)
+{
+	struct tree_node *n = tree_at_or_after(&table->keys, key);
+
+	if (n && str_eq(n->key, key))
+		watches_complete_node(n);
 }
 
 /* ---- For the rest of the engine ---- */
@@ -293,14 +310,11 @@ emb_watches_committed(struct emb_tx *tx)
 	if (watches_count(table) == 0)
 		return;
 	pthread_mutex_lock(&table->lock);
-	for (const struct mutation *m = tx->first; m; m = m->next) {
-		/* The copy of a key has a zero byte behind it, and with that it is the next key. */
-		struct str end = m->kind == MUTATION_CLEAR_RANGE
-					 ? m->value
-					 : str_of(m->key.ptr, m->key.len + 1);
-
-		watches_complete_range(table, m->key, end);
-	}
+	for (const struct mutation *m = tx->first; m; m = m->next)
+		if (m->kind == MUTATION_CLEAR_RANGE)
+			watches_complete_range(table, m->key, m->value);
+		else
+			watches_complete_key(table, m->key);
 	while ((w = watches_pending(tx)))
 		watch_arm(w);
 	pthread_mutex_unlock(&table->lock);
