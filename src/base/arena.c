@@ -10,10 +10,28 @@
 #include "base/budget.h"
 #include "base/mem.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 enum {
 	ARENA_BLOCK_BYTES = 16 * 1024,
 	ARENA_BLOCK_MOST_BYTES = 1024 * 1024, /* a larger allocation gets a block of its own size */
 	ARENA_ALIGN = 16,
+	/*
+	 * Under the address sanitizer, bytes behind each allocation that belong to none, so that
+	 * the sanitizer reports an access beyond the end of one. They count towards no limit.
+	 */
+#ifdef __SANITIZE_ADDRESS__
+	ARENA_GAP_BYTES = 16,
+#else
+	ARENA_GAP_BYTES = 0,
+#endif
 };
 
 struct arena_block {
@@ -33,17 +51,50 @@ struct arena {
 	bool full;    /* an allocation would have passed the limit */
 };
 
+/* The sanitizer reports every access to these bytes until they are handed out. */
+static void
+arena_poison(const char *p, size_t n)
+{
+#ifdef __SANITIZE_ADDRESS__
+	__asan_poison_memory_region(p, n);
+#else
+	(void)p;
+	(void)n;
+#endif
+}
+
+static void
+arena_unpoison(const char *p, size_t n)
+{
+#ifdef __SANITIZE_ADDRESS__
+	__asan_unpoison_memory_region(p, n);
+#else
+	(void)p;
+	(void)n;
+#endif
+}
+
 static struct arena_block *
 arena_block_new(struct arena_block *prev, size_t cap)
 {
-	struct arena_block *b = mem_alloc(sizeof(*b) + cap);
+	struct arena_block *b = mem_alloc(sizeof(*b) + cap + ARENA_GAP_BYTES);
 
 	if (!b)
 		return NULL;
 	b->prev = prev;
 	b->cap = cap;
 	b->used = 0;
+	arena_poison(b->data, cap + ARENA_GAP_BYTES);
 	return b;
+}
+
+/* Takes back what the newest block has handed out behind its first `used` bytes. */
+static void
+arena_block_cut(struct arena_block *b, size_t used)
+{
+	assert(used <= b->used);
+	arena_poison(b->data + used, b->used - used);
+	b->used = used;
 }
 
 struct arena *
@@ -138,8 +189,9 @@ arena_take_beyond(struct arena *a, size_t n)
 		return NULL;
 	a->block = b;
 	a->total += n;
-	b->used = n;
-	assert(b->used <= b->cap);
+	b->used = n + ARENA_GAP_BYTES;
+	assert(n <= b->cap);
+	arena_unpoison(b->data, n);
 	return b->data;
 }
 
@@ -156,7 +208,8 @@ arena_take(struct arena *a, size_t n, size_t align)
 	    __builtin_add_overflow(at, n, &end) || end > b->cap)
 		return arena_take_beyond(a, n);
 	a->total += end - b->used;
-	b->used = end;
+	b->used = end + ARENA_GAP_BYTES;
+	arena_unpoison(b->data + at, n);
 	return b->data + at;
 }
 
@@ -247,7 +300,7 @@ arena_reset(struct arena *a, struct arena_mark mark)
 {
 	while (a->block != mark.block)
 		arena_drop_block(a);
-	a->block->used = mark.used;
+	arena_block_cut(a->block, mark.used);
 	a->total = mark.total;
 }
 
@@ -256,7 +309,7 @@ arena_clear(struct arena *a)
 {
 	while (a->block->prev)
 		arena_drop_block(a);
-	a->block->used = 0;
+	arena_block_cut(a->block, 0);
 	a->total = 0;
 	a->starved = false;
 	a->full = false;
