@@ -19,9 +19,11 @@
 #define FROND_KV_FAULTY_FAULTY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/status.h"
 
 /* What a run with faults may or may not have reached. */
 enum kv_faulty_event {
@@ -68,6 +70,30 @@ void kv_faulty_wear_out(struct kv_store *store, uint32_t reads);
  */
 typedef void kv_faulty_step(void *arg);
 bool kv_faulty_interrupt(struct kv_store *store, uint32_t nth, kv_faulty_step *step, void *arg);
+
+/*
+ * Counts what transactions ask of a store, and has one of the calls fail, or one of the values that
+ * they read come back otherwise than it is stored. For one thread, with delay=0.
+ */
+struct kv_faulty_tap {
+	uint32_t fail_call; /* 1 is the first one; 0: none fails */
+	enum status fail_with;
+	uint32_t spoil_value; /* 1 is the first value that is read; 0: none is spoiled */
+	size_t cut;           /* it ends after so many bytes; SIZE_MAX: nowhere */
+	size_t flip;          /* this byte of it is inverted; SIZE_MAX: none is */
+
+	/* Counted. */
+	uint32_t calls;  /* reads, writes, conflict ranges, commits */
+	uint32_t values; /* that were read */
+	size_t length;   /* of the value that was spoiled */
+	/* Reads that conflict with a change, read conflict ranges, write conflict ranges. */
+	uint32_t reads;
+	uint32_t read_ranges;
+	uint32_t write_ranges;
+};
+
+/* From now on all calls go through the tap, which is the caller's; NULL: through none. */
+void kv_faulty_tap(struct kv_store *store, struct kv_faulty_tap *tap);
 
 /* How many transactions have been begun in this process, in all its faulty stores. */
 uint64_t kv_faulty_transactions(void);

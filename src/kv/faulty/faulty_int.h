@@ -4,6 +4,7 @@
  *
  *   store.c    opening, and the settings
  *   tx.c       transactions: each call is handed on, some of their outcomes are changed
+ *   tap.c      what is asked is counted; the Nth call fails, the Nth value comes back spoiled
  *   delay.c    the thread that completes what is late
  *   dice.c     what happens when, and the count of it
  */
@@ -91,7 +92,8 @@ struct faulty_store {
 	pthread_mutex_t interrupt_lock; /* of the three below */
 	kv_faulty_step *interrupt;      /* NULL: no commit is interrupted */
 	void *interrupt_arg;
-	uint32_t interrupt_left; /* commits with writes up to the one that is, which counts */
+	uint32_t interrupt_left;   /* commits with writes up to the one that is, which counts */
+	struct kv_faulty_tap *tap; /* NULL: none. Of the one thread that uses the store then */
 };
 
 /*
@@ -109,6 +111,10 @@ struct faulty_future {
 	enum faulty_watch watch;
 	uint64_t delay_ns; /* from the inner answer; of a disturbed watch from its commit */
 	uint64_t due_ns;   /* 0: that moment is still to come */
+
+	/* Of a read through a tap: copies of what it has read, each in memory of its own. */
+	struct kv_pair *copies;
+	size_t copies_count;
 
 	uint64_t number; /* in the order in which they were asked for */
 	bool linked;     /* the delayer has it */
@@ -131,6 +137,16 @@ struct faulty_tx {
 	uint64_t newest_answered;    /* the number of; under the delayer's lock */
 	struct faulty_future commit; /* valid if used */
 };
+
+/* ---- Taps (tap.c) ---- */
+
+/* Counts a call. Returns the failure that the tap has for it. */
+enum status faulty_tap_call(struct faulty_tx *tx);
+/* The same of a read, which conflicts with changes in that mode. */
+enum status faulty_tap_read(struct faulty_tx *tx, enum kv_read mode);
+/* Copies what the future, which is ready, has read, and spoils it if the tap says so. */
+void faulty_tap_answer(struct faulty_tx *tx, struct faulty_future *f);
+void faulty_tap_free_copies(struct faulty_future *f);
 
 extern const struct kv_engine kv_engine_faulty;
 

@@ -59,6 +59,7 @@ faulty_future_free(struct kv_future *base)
 	if (base->kind == KV_FUTURE_COMMIT)
 		return; /* part of its transaction */
 	faulty_delayer_remove(f->delayer, f);
+	faulty_tap_free_copies(f);
 	kv_future_free(f->inner);
 	if (base->kind == KV_FUTURE_WATCH)
 		faulty_delayer_unref(f->delayer);
@@ -280,6 +281,7 @@ tx_answer(struct faulty_tx *tx, enum kv_future_kind kind, struct kv_future *inne
 		f->next->prev = f;
 	tx->reads = f;
 	faulty_delayer_add(tx->store->delayer, f);
+	faulty_tap_answer(tx, f);
 	return &f->base;
 }
 
@@ -289,6 +291,8 @@ faulty_get(struct kv_tx *base, struct str key, enum kv_read mode)
 	struct faulty_tx *tx = tx_of(base);
 	enum status status = tx_check(tx);
 
+	if (status == STATUS_OK)
+		status = faulty_tap_read(tx, mode);
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
 	return tx_answer(tx, KV_FUTURE_VALUE, kv_get(tx->inner, key, mode));
@@ -302,6 +306,8 @@ faulty_get_range(struct kv_tx *base, struct str begin, struct str end,
 	enum status status = tx_check(tx);
 	struct kv_range_options inner = *options;
 
+	if (status == STATUS_OK)
+		status = faulty_tap_read(tx, options->mode);
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
 	inner.ahead = false; /* how late the answer is settles this engine */
@@ -314,6 +320,7 @@ faulty_get_read_version(struct kv_tx *base, uint64_t *ret)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	return tx_explain(tx, kv_get_read_version(tx->inner, ret));
 }
 
@@ -323,6 +330,7 @@ faulty_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_B
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	TRY(tx_explain(tx, kv_get_metadata_version(tx->inner, ret)));
 	return tx_read_fails(tx) ? tx_inject(tx, STATUS_TX_TOO_OLD, KV_FAULTY_TOO_OLD_READ)
 				 : STATUS_OK;
@@ -344,6 +352,7 @@ faulty_set(struct kv_tx *base, struct str key, struct str value)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	return tx_note_write(tx, kv_set(tx->inner, key, value));
 }
 
@@ -353,6 +362,7 @@ faulty_set_no_conflict(struct kv_tx *base, struct str key, struct str value)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	return tx_note_write(tx, kv_set_no_conflict(tx->inner, key, value));
 }
 
@@ -362,6 +372,7 @@ faulty_clear(struct kv_tx *base, struct str key)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	return tx_note_write(tx, kv_clear(tx->inner, key));
 }
 
@@ -371,6 +382,7 @@ faulty_clear_range(struct kv_tx *base, struct str begin, struct str end)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	if (str_cmp(begin, end) >= 0)
 		return STATUS_OK;
 	return tx_note_write(tx, kv_clear_range(tx->inner, begin, end));
@@ -382,6 +394,7 @@ faulty_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str 
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	return tx_note_write(tx, kv_atomic(tx->inner, op, key, operand));
 }
 
@@ -391,6 +404,7 @@ faulty_set_versionstamped_key(struct kv_tx *base, struct str key, size_t offset,
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	return tx_note_write(tx, kv_set_versionstamped_key(tx->inner, key, offset, value));
 }
 
@@ -400,6 +414,7 @@ faulty_set_versionstamped_value(struct kv_tx *base, struct str key, struct str v
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	return tx_note_write(tx, kv_set_versionstamped_value(tx->inner, key, value, offset));
 }
 
@@ -409,6 +424,9 @@ faulty_add_read_conflict(struct kv_tx *base, struct str begin, struct str end)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
+	if (tx->store->tap)
+		tx->store->tap->read_ranges++;
 	return tx_explain(tx, kv_add_read_conflict_range(tx->inner, begin, end));
 }
 
@@ -418,6 +436,9 @@ faulty_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
+	if (tx->store->tap)
+		tx->store->tap->write_ranges++;
 	if (str_cmp(begin, end) >= 0)
 		return STATUS_OK;
 	return tx_note_write(tx, kv_add_write_conflict_range(tx->inner, begin, end));
@@ -429,6 +450,7 @@ faulty_touch_metadata_version(struct kv_tx *base)
 	struct faulty_tx *tx = tx_of(base);
 
 	TRY(tx_check(tx));
+	TRY(faulty_tap_call(tx));
 	return tx_note_write(tx, kv_touch_metadata_version(tx->inner));
 }
 
@@ -480,6 +502,8 @@ faulty_commit(struct kv_tx *base)
 	enum status status = tx_check(tx);
 	enum faulty_commit fate;
 
+	if (status == STATUS_OK)
+		status = faulty_tap_call(tx);
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
 	if (tx->wrote)
@@ -542,6 +566,8 @@ faulty_watch(struct kv_tx *base, struct str key)
 	struct kv_future *inner;
 	struct faulty_future *f;
 
+	if (status == STATUS_OK)
+		status = faulty_tap_call(tx);
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
 	inner = kv_watch(tx->inner, key);

@@ -120,7 +120,10 @@ level_open(struct assembly *a, const struct node *node, struct write_level *ret)
 	return STATUS_OK;
 }
 
-/* What is in a container that has begun, and its end. */
+/*
+ * What is in a container that has begun, and its end. Whether the output had room for all of it,
+ * assembly_finish() says.
+ */
 static enum status
 write_node(struct assembly *a, const struct node *top, struct bson_builder *b)
 {
@@ -150,7 +153,7 @@ write_node(struct assembly *a, const struct node *top, struct bson_builder *b)
 			bson_begin_document(b, node->name);
 		TRY(level_open(a, node, &levels[depth++]));
 	}
-	return buf_status(b->out);
+	return STATUS_OK;
 }
 
 static enum status
@@ -183,9 +186,7 @@ plain_assemble(const struct plain_root *root, const struct kv_pair *pairs, size_
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
 	bson_put(&b, STR("_id"), &root->id);
-	status = write_node(&a, &a.top, &b);
-	if (status == STATUS_CORRUPT || status == STATUS_NOMEM)
-		return status;
+	TRY(write_node(&a, &a.top, &b));
 	return assembly_finish(&a, &out, ret);
 }
 
@@ -214,8 +215,6 @@ plain_assemble_value(const struct kv_pair *pairs, size_t count, struct arena *ar
 		bson_begin_outer_array(&b);
 	else
 		bson_begin(&b);
-	status = write_node(&a, &a.top, &b);
-	if (status == STATUS_CORRUPT || status == STATUS_NOMEM)
-		return status;
+	TRY(write_node(&a, &a.top, &b));
 	return assembly_finish(&a, &out, &ret->as_text);
 }

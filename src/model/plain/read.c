@@ -290,6 +290,15 @@ plain_get(struct plain *p, const struct bson_value *id, enum kv_read mode, struc
 
 /* ---- One value ---- */
 
+static enum status
+leaf_parse_at(struct plain *p, struct str key, struct str value, struct arena *arena,
+	      struct plain_leaf *ret)
+{
+	enum status status = plain_leaf_parse(value, arena, ret);
+
+	return status == STATUS_CORRUPT ? plain_fail_corrupt(p, key, "a leaf") : status;
+}
+
 /*
  * Appends the steps of a path to a record's key. A step of digits is a position if it is in an
  * array, which only the container's own leaf tells.
@@ -313,8 +322,7 @@ resolve_path(struct plain *p, struct str path, enum kv_read mode, struct arena *
 			TRY(kv_future_wait(f));
 			if (!kv_future_value(f, &value))
 				return STATUS_NOT_FOUND;
-			if (plain_leaf_parse(value, arena, &leaf) != STATUS_OK)
-				return plain_fail_corrupt(p, buf_str(key), "a leaf");
+			TRY(leaf_parse_at(p, buf_str(key), value, arena, &leaf));
 		}
 		if (leaf.value.type == BSON_ARRAY)
 			tuple_put_u64(key, position);
@@ -342,8 +350,7 @@ plain_read_value(struct plain *p, struct str key, size_t record_bytes, enum kv_r
 	TRY(kv_future_wait(f));
 	if (!kv_future_value(f, &value))
 		return STATUS_NOT_FOUND;
-	if (plain_leaf_parse(value, arena, &leaf) != STATUS_OK)
-		return plain_fail_corrupt(p, key, "a leaf");
+	TRY(leaf_parse_at(p, key, value, arena, &leaf));
 	*ret = leaf.value;
 	if (!bson_is_container(ret))
 		return STATUS_OK;

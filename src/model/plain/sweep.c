@@ -58,6 +58,7 @@ sweep_text(struct sweep *sweep, struct plain *p, const struct kv_pair *pair, siz
 	struct plain_text text = { 0 };
 	struct tuple_elem e;
 	struct kv_future *f;
+	enum status status;
 	struct str value;
 
 	if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_UUID)
@@ -68,9 +69,12 @@ sweep_text(struct sweep *sweep, struct plain *p, const struct kv_pair *pair, siz
 	TRY(catalog_key_status(&header));
 	f = kv_get(p->tx, buf_str(&header), KV_READ);
 	TRY(kv_future_wait(f));
-	if (!kv_future_value(f, &value) ||
-	    plain_text_parse(value, sweep->arena, &text, p->err) != STATUS_OK)
+	if (!kv_future_value(f, &value))
 		return plain_fail_corrupt(p, buf_str(&header), "a text");
+	status = plain_text_parse(value, sweep->arena, &text, p->err);
+	if (status == STATUS_CORRUPT)
+		return plain_fail_corrupt(p, buf_str(&header), "a text");
+	TRY(status);
 	if (text.staged_ms + SWEEP_STAGED_MS >= sweep->now_ms)
 		return STATUS_OK;
 	TRY(plain_text_clear(p, (const uint8_t *)e.raw.ptr));

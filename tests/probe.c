@@ -1,0 +1,317 @@
+#include "probe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kv/faulty/faulty.h"
+
+enum {
+	ARENA_BYTES = 64 * 1024 * 1024,
+	SAID_BYTES = 1024 * 1024,
+	CALLS_MOST = 3000, /* of an operation of any table */
+	VALUES_MOST = 12,  /* that are damaged of what an operation reads */
+	BYTES_BEGIN = 90,  /* of a value that are damaged one by one, from its beginning */
+	BYTES_END = 10,    /* and at its end */
+	ARENA_STEP = 16,   /* by which memory grows from run to run */
+	ARENA_SHARE = 64,  /* or by such a part of itself */
+};
+
+static struct str
+short_name(enum status status)
+{
+	const char *name = status_name(status);
+
+	return str_from_cstr(strncmp(name, "STATUS_", 7) == 0 ? name + 7 : name);
+}
+
+void
+probe_store_url(const char *path, char *ret, size_t size)
+{
+	kv_faulty_register();
+	(void)snprintf(ret, size, "faulty:rate=0,delay=0,watch=0:embedded:%s", path);
+}
+
+void
+probe_begin(struct probe *p)
+{
+	kv_faulty_tap(p->store, p->tap);
+	p->tap = NULL;
+}
+
+/* ---- One run ---- */
+
+/* Outlives a test that fails, whose store is still to be closed. */
+static struct kv_faulty_tap tap;
+
+struct probing {
+	struct probe p;
+	const struct probe_op *op;
+	bool alone;
+	bool undamaged; /* values are left as they are */
+	void (*prepare)(void *world);
+	enum status status; /* without any damage */
+	struct buf said;    /* likewise */
+	bool full;          /* the last run's arena was */
+	struct buf line;
+};
+
+static enum status
+probing_run(struct probing *g, size_t arena_bytes)
+{
+	struct probe *p = &g->p;
+	enum status status;
+
+	if (g->prepare)
+		g->prepare(p->world);
+	p->arena = arena_new(arena_bytes);
+	assert_non_null(p->arena);
+	p->err = (struct err){ 0 };
+	buf_clear(&p->said);
+	p->tx = NULL;
+	if (!g->alone)
+		assert_int_equal(kv_begin(p->store, KV_TX_READ_WRITE, &p->tx), STATUS_OK);
+	tap.calls = tap.values = tap.reads = 0;
+	tap.read_ranges = tap.write_ranges = 0;
+	p->tap = &tap;
+	status = g->op->run(p);
+	assert_null(p->tap); /* the operation has called probe_begin() */
+	kv_faulty_tap(p->store, NULL);
+	kv_tx_free(p->tx);
+	g->full = arena_is_full(p->arena);
+	arena_free(p->arena);
+	return status;
+}
+
+static void
+tap_nothing(void)
+{
+	tap = (struct kv_faulty_tap){ .cut = SIZE_MAX, .flip = SIZE_MAX };
+}
+
+/* ---- Failing calls, and memory that ends ---- */
+
+static void
+probe_calls(struct probing *g, uint32_t calls)
+{
+	const char *before = "; despite";
+
+	assert_true(calls <= CALLS_MOST);
+	for (uint32_t i = 1; i <= calls; i++) {
+		enum status status;
+
+		tap_nothing();
+		tap.fail_call = i;
+		tap.fail_with = STATUS_IO;
+		status = probing_run(g, ARENA_BYTES);
+		if (status == STATUS_IO)
+			continue;
+		buf_printf(&g->line, "%s %u=%.*s", before, i, STR_ARG(short_name(status)));
+		before = "";
+	}
+	tap_nothing();
+}
+
+static void
+probe_memory(struct probing *g)
+{
+	uint64_t seen = 0;
+	enum status status;
+
+	for (size_t bytes = 0;; bytes += bytes / ARENA_SHARE + ARENA_STEP) {
+		assert_true(bytes < ARENA_BYTES);
+		status = probing_run(g, bytes);
+		if (!g->full)
+			break;
+		if (status != STATUS_LIMIT && !(seen & (UINT64_C(1) << status)))
+			buf_printf(&g->line, "%s %.*s", seen ? "" : "; despite arena",
+				   STR_ARG(short_name(status)));
+		if (status != STATUS_LIMIT)
+			seen |= UINT64_C(1) << status;
+	}
+	assert_int_equal(status, g->status);
+}
+
+/* ---- Damaged values ---- */
+
+static char
+outcome_of(const struct probing *g, enum status status)
+{
+	if (status == g->status && str_eq(buf_str(&g->p.said), buf_str(&g->said)))
+		return 'O';
+	switch ((int)status) {
+	case STATUS_OK:
+		return '~';
+	case STATUS_CORRUPT:
+		return 'C';
+	case STATUS_NEWER:
+		return 'N';
+	case STATUS_INVALID:
+		return 'I';
+	case STATUS_LIMIT:
+		return 'L';
+	case STATUS_NOT_FOUND:
+		return '0';
+	default:
+		return '?';
+	}
+}
+
+static void
+damage_append(struct buf *text, char outcome)
+{
+	struct str so_far = buf_str(text);
+
+	if (so_far.len == 0 || so_far.ptr[so_far.len - 1] != outcome)
+		buf_append_byte(text, outcome);
+}
+
+static bool
+is_damaged(size_t at, size_t len)
+{
+	return at < BYTES_BEGIN || at + BYTES_END >= len;
+}
+
+/* Appends "CO/C~" for one value. */
+static void
+probe_value(struct probing *g, uint32_t value, struct buf *text)
+{
+	size_t len = 0;
+
+	for (size_t at = 0; at == 0 || at < len; at++) {
+		if (at && !is_damaged(at, len))
+			continue;
+		tap_nothing();
+		tap.spoil_value = value;
+		tap.cut = at;
+		damage_append(text, outcome_of(g, probing_run(g, ARENA_BYTES)));
+		len = tap.length;
+	}
+	buf_append_byte(text, '/');
+	for (size_t at = 0; at < len; at++) {
+		if (!is_damaged(at, len))
+			continue;
+		tap_nothing();
+		tap.spoil_value = value;
+		tap.flip = at;
+		damage_append(text, outcome_of(g, probing_run(g, ARENA_BYTES)));
+	}
+	tap_nothing();
+}
+
+static void
+values_print(struct probing *g, uint32_t first, uint32_t last, const struct buf *text)
+{
+	if (first == 0)
+		return;
+	buf_printf(&g->line, "%s %u", first == 1 ? ";" : "", first);
+	if (last > first)
+		buf_printf(&g->line, "-%u", last);
+	buf_printf(&g->line, ": %.*s", STR_ARG(buf_str(text)));
+}
+
+static void
+probe_values(struct probing *g, uint32_t values)
+{
+	struct buf now = BUF_INIT(SAID_BYTES), before = BUF_INIT(SAID_BYTES);
+	uint32_t first = 0, value;
+
+	for (value = 1; value <= values && value <= VALUES_MOST; value++) {
+		buf_clear(&now);
+		probe_value(g, value, &now);
+		if (first && str_eq(buf_str(&now), buf_str(&before)))
+			continue;
+		values_print(g, first, value - 1, &before);
+		first = value;
+		buf_clear(&before);
+		buf_append_str(&before, buf_str(&now));
+	}
+	values_print(g, first, value - 1, &before);
+	buf_release(&now);
+	buf_release(&before);
+}
+
+/* ---- Lines ---- */
+
+static void
+probe_one(struct probing *g)
+{
+	struct kv_faulty_tap counted;
+
+	buf_clear(&g->line);
+	buf_clear(&g->said);
+	tap_nothing();
+	g->status = probing_run(g, ARENA_BYTES);
+	counted = tap;
+	buf_append_str(&g->said, buf_str(&g->p.said));
+	buf_printf(&g->line, "%.*s, conflicts %u %u+%u", STR_ARG(short_name(g->status)),
+		   counted.reads, counted.read_ranges, counted.write_ranges);
+	probe_calls(g, counted.calls);
+	probe_memory(g);
+	if (!g->undamaged)
+		probe_values(g, counted.values);
+	assert_int_equal(buf_status(&g->line), STATUS_OK);
+}
+
+static bool
+probe_table(struct probing *g, const struct probe_op *ops, size_t count)
+{
+	bool same = true;
+
+	for (size_t i = 0; i < count; i++) {
+		g->op = &ops[i];
+		probe_one(g);
+		if (str_eq(buf_str(&g->line), str_from_cstr(ops[i].line)))
+			continue;
+		same = false;
+		(void)fprintf(stderr, "# %s:\n#   is  %.*s\n#   not %s\n", ops[i].name,
+			      STR_ARG(buf_str(&g->line)), ops[i].line);
+	}
+	return same;
+}
+
+static void
+probe_any(struct probing *g, struct kv_store *store, void *world, const struct probe_op *ops,
+	  size_t count)
+{
+	bool same;
+
+	g->p = (struct probe){ .store = store, .world = world, .said = BUF_INIT(SAID_BYTES) };
+	buf_init(&g->said, SAID_BYTES);
+	buf_init(&g->line, SAID_BYTES);
+	same = probe_table(g, ops, count);
+	buf_release(&g->p.said);
+	buf_release(&g->said);
+	buf_release(&g->line);
+	assert_true(same);
+}
+
+void
+probe_each(struct kv_store *store, void *world, const struct probe_op *ops, size_t count)
+{
+	struct probing g = { .alone = false };
+
+	probe_any(&g, store, world, ops, count);
+}
+
+void
+probe_each_undamaged(struct kv_store *store, void *world, const struct probe_op *ops, size_t count)
+{
+	struct probing g = { .undamaged = true };
+
+	probe_any(&g, store, world, ops, count);
+}
+
+void
+probe_each_alone(struct kv_store *store, void *world, void (*prepare)(void *world),
+		 const struct probe_op *ops, size_t count)
+{
+	struct probing g = { .alone = true, .prepare = prepare };
+
+	probe_any(&g, store, world, ops, count);
+}
