@@ -128,8 +128,9 @@ first_lasts(struct timed_item *item, struct timed_one *one, bool *ret)
 	status = timed_leaf_parse(pair.value, &leaf, item->t->err);
 	if (status == STATUS_CORRUPT)
 		return timed_item_corrupt(item);
+	TRY(status);
 	*ret = !leaf.expires_ms;
-	return status;
+	return STATUS_OK;
 }
 
 /* True if there are more members than such that expire by themselves. */

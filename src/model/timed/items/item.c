@@ -147,7 +147,9 @@ items_add(struct timed_item *item, int64_t change)
 	struct buf key = timed_arena_buf(item->arena, item->t->db->prefix.len + COUNT_KEY_BYTES);
 	uint64_t hash = timed_hash16(item->row);
 
-	timed_key_space(&key, item->t->db, TIMED_SPACE_COUNT);
+	/* timed_key_space() would forget that the arena had no room for the buffer. */
+	buf_append_str(&key, item->t->db->prefix);
+	tuple_put_u64(&key, TIMED_SPACE_COUNT);
 	tuple_put_u64(&key, hash % TIMED_COUNT_SHARDS);
 	TRY(buf_status(&key));
 	return timed_data_add(item->t, buf_str(&key), change);

@@ -32,8 +32,7 @@ record_parse_id(struct tuple_reader *r, uint8_t ret[TIMED_ID_BYTES], bool *ret_t
 	struct buf id = { .ptr = (char *)ret, .cap = TIMED_ID_BYTES, .max_bytes = TIMED_ID_BYTES };
 	struct tuple_elem e;
 
-	TRY(tuple_next(r, &e));
-	if (e.kind != TUPLE_BYTES)
+	if (tuple_next(r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
 		return STATUS_CORRUPT;
 	tuple_unescape(&e, &id);
 	*ret_there = id.len == TIMED_ID_BYTES;

@@ -18,17 +18,18 @@ member_take(struct timed_item *item, struct str stored, bool load, struct timed_
 	struct timed_leaf_record leaf;
 	enum status status = timed_leaf_parse(stored, &leaf, item->t->err);
 
-	member->too_long = status == STATUS_OK && load && member->most && leaf.pieces.there &&
+	if (status == STATUS_CORRUPT)
+		return timed_item_corrupt(item);
+	TRY(status);
+	member->too_long = load && member->most && leaf.pieces.there &&
 			   leaf.value_len > member->most;
 	load &= !member->too_long;
 	member->value_len = leaf.pieces.there && leaf.value_len ? leaf.value_len : leaf.value.len;
-	if (status == STATUS_OK && load && (item->type == TIMED_HASH || !member->name.ptr))
+	if (load && (item->type == TIMED_HASH || !member->name.ptr))
 		TRY(timed_leaf_load(item, &leaf));
-	if (status == STATUS_CORRUPT ||
-	    (item->type == TIMED_ZSET && leaf.value.len != TIMED_SCORE_BYTES) ||
+	if ((item->type == TIMED_ZSET && leaf.value.len != TIMED_SCORE_BYTES) ||
 	    (leaf.whole.len && member->name.ptr && !str_eq(leaf.whole, member->name)))
 		return timed_item_corrupt(item);
-	TRY(status);
 	member->found = !leaf.expires_ms || leaf.expires_ms > item->t->now_us / TIMED_US_PER_MS;
 	member->expires_ms = leaf.expires_ms;
 	member->write_us = leaf.write_us;

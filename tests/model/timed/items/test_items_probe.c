@@ -1,0 +1,991 @@
+/*
+ * What operations on items answer when a call of the store fails, when their memory ends and when
+ * what they read is damaged; and by what they conflict (probe.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "catalog/store_format.h"
+#include "model/timed/items/items.h"
+#include "probe.h"
+#include "store.h"
+
+enum {
+	START_MS = 1000 * 1000,
+	LATER_MS = START_MS + 5000, /* when operations run */
+	MEMBERS = 150,              /* of a sorted set, so that it has blocks */
+	ELEMENTS = 150,
+	ENTRIES = 40,
+	LONG_BYTES = TIMED_INLINE_BYTES + 100, /* of a value in chunks */
+	PIECES_BYTES = TIMED_RECORD_BYTES + 100,
+};
+
+struct world {
+	char dir[64];
+	struct kv_store *store;
+	struct arena *arena;
+	struct timed_clock clock;
+	uint64_t now_ms;
+};
+
+static uint64_t
+world_now(void *arg)
+{
+	return ((const struct world *)arg)->now_ms;
+}
+
+/* ---- An item in the transaction of a probe ---- */
+
+typedef enum status item_body(struct probe *p, struct timed *t, struct timed_item *item);
+
+static enum status
+in_database(struct probe *p, const char *key, item_body *body)
+{
+	struct world *w = p->world;
+	struct catalog_db *db = NULL;
+	struct timed_item item;
+	enum status status;
+	struct timed t;
+
+	TRY(catalog_open(p->tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, &p->err));
+	timed_init(&t, p->tx, db, &w->clock, &p->err);
+	probe_begin(p);
+	status = key ? timed_item_open(&t, str_from_cstr(key), p->arena, &item) : STATUS_OK;
+	if (status == STATUS_OK)
+		status = body(p, &t, &item);
+	catalog_db_unref(db);
+	return status;
+}
+
+#define OF(key, name)                                                                              \
+	static enum status name##_of(struct probe *p)                                              \
+	{                                                                                          \
+		return in_database(p, key, name);                                                  \
+	}
+
+static void
+say(struct probe *p, struct str s)
+{
+	buf_append_str(&p->said, s);
+	buf_append_byte(&p->said, '|');
+}
+
+static const struct timed_expiry never = { TIMED_EXPIRY_NEVER, 0 };
+static const struct timed_expiry later = { TIMED_EXPIRY_AFTER, 9000 };
+
+/* ---- Any item ---- */
+
+static enum status
+item_open(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)t;
+	buf_printf(&p->said, "%d %llu %llu %llu", item->type, (unsigned long long)item->expires_ms,
+		   (unsigned long long)item->write_us, (unsigned long long)item->length);
+	return STATUS_OK;
+}
+
+static enum status
+item_delete(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)p;
+	(void)t;
+	return timed_item_delete(item);
+}
+
+static enum status
+item_sweep(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	enum timed_swept swept;
+
+	(void)t;
+	TRY(timed_item_sweep(item, &swept));
+	buf_printf(&p->said, "%d", swept);
+	return STATUS_OK;
+}
+
+static enum status
+item_expire(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)p;
+	(void)t;
+	return timed_item_expire(item, later);
+}
+
+static enum status
+item_rename(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_item to;
+
+	TRY(timed_item_open(t, STR("s"), p->arena, &to));
+	return timed_item_rename(item, &to);
+}
+
+static enum status
+item_copy(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_item to;
+
+	TRY(timed_item_open(t, STR("new"), p->arena, &to));
+	return timed_item_copy(item, &to);
+}
+
+static enum status
+item_version(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct kv_future *asked;
+	struct str version;
+
+	(void)t;
+	TRY(timed_item_version_ask(item, &asked));
+	TRY(timed_item_version(item, asked, &version));
+	say(p, version);
+	return STATUS_OK;
+}
+
+static enum status
+item_watch(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct kv_future *f;
+
+	(void)item;
+	TRY(timed_item_watch(t, STR("v"), p->arena, &f));
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static enum status
+item_absent(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	return item_open(p, t, item);
+}
+
+OF("v", item_open)
+OF("nowhere", item_absent)
+OF("z", item_delete)
+OF("due", item_sweep)
+OF("h", item_expire)
+OF("l", item_rename)
+OF("z", item_copy)
+OF("z", item_version)
+OF("z", item_watch)
+
+static enum status
+copy_stream_of(struct probe *p)
+{
+	return in_database(p, "x", item_copy);
+}
+
+static enum status
+copy_value_of(struct probe *p)
+{
+	return in_database(p, "long", item_copy);
+}
+
+static enum status
+copy_hash_of(struct probe *p)
+{
+	return in_database(p, "h", item_copy);
+}
+
+static enum status
+page(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_items got;
+
+	(void)item;
+	TRY(timed_items_page(t, 0, 100, p->arena, &got));
+	for (size_t i = 0; i < got.count; i++)
+		say(p, got.items[i].key);
+	return STATUS_OK;
+}
+
+static enum status
+items_count(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	uint64_t n;
+
+	(void)item;
+	TRY(timed_items_count(t, &n));
+	buf_printf(&p->said, "%llu", (unsigned long long)n);
+	return STATUS_OK;
+}
+
+static enum status
+history_set(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)p;
+	(void)item;
+	return timed_history_set(t, 100);
+}
+
+OF(NULL, page)
+OF(NULL, items_count)
+OF(NULL, history_set)
+
+static const struct probe_op of_any[] = {
+	{ "open", item_open_of, "ok, conflicts 1 0+0; 1: C/O~ 2: C/CNC~C~CO" },
+	{ "open what is not there", item_absent_of, "ok, conflicts 1 0+0; 1: C/O" },
+	{ "delete", item_delete_of, "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOC" },
+	{ "sweep", item_sweep_of, "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOC~OCO" },
+	{ "expire", item_expire_of,
+	  "ok, conflicts 3 0+0; despite 4=ok; 1: C/O 2: C/CNCOCOCOC 3: O/ 4: O/O" },
+	{ "rename", item_rename_of, "ok, conflicts 2 0+0; 1: C/O 2-3: C/CNCOCOC" },
+	{ "copy a sorted set", item_copy_of,
+	  "ok, conflicts 3 0+0; 1: C/O 2: C/CNCOCOC 3-12: CO/CNCOCO" },
+	{ "copy a stream", copy_stream_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3-12: CO/CNCOCO" },
+	{ "copy a value", copy_value_of, "ok, conflicts 3 0+0; 1: C/O 2: C/CNCOCOCO 3: O/O" },
+	{ "copy a hash", copy_hash_of,
+	  "ok, conflicts 6 0+0; despite 4=ok; 1: C/O 2: C/CNCOCOCOC 3: O/ 4: O/O 5: "
+	  "CO/CNCOCOCO 6: CO/CNCOCO 7: C/CNCOCOCOC 8: CO/CNCOCOCO 9-10: O/O" },
+	{ "version", item_version_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNC~C~C 3: ~/~" },
+	{ "watch", item_watch_of, "ok, conflicts 1 0+0; despite 3=ok; 1: C/O 2: C/CNCOCOC" },
+	{ "page", page_of,
+	  "ok, conflicts 3 0+0; despite 4=ok; 1: C/O~ 2: C/CNCOC~OCO 3: C/CNCOCOCO 4-6: "
+	  "C/CNCOCOC 7: C/CNCOCOCO 8: C/CNCOC~C~C 9: C/CNCOCOC 10: O/ 11: O/O" },
+	{ "count all", items_count_of, "ok, conflicts 1 0+0; 1-5: C/~" },
+	{ "set a history", history_set_of, "ok, conflicts 1 0+0; 1: C/O 2: C/CNCNC0COCOC" },
+};
+
+/* ---- Values ---- */
+
+static enum status
+value_set(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)p;
+	(void)t;
+	return timed_value_set(item, STR("new"), later);
+}
+
+static enum status
+value_replace(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)p;
+	(void)t;
+	return timed_value_replace(item, STR("new"));
+}
+
+static struct str
+long_text(struct arena *arena, size_t bytes)
+{
+	char *text = arena_bytes(arena, bytes);
+
+	for (size_t i = 0; text && i < bytes; i++)
+		text[i] = (char)('a' + i % 26);
+	return text ? str_of(text, bytes) : (struct str){ 0 };
+}
+
+static enum status
+value_set_long(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)t;
+	return timed_value_set(item, long_text(((struct world *)p->world)->arena, LONG_BYTES),
+			       never);
+}
+
+static enum status
+value_get(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct str got;
+
+	(void)t;
+	TRY(timed_value_get(item, 10, LONG_BYTES, &got));
+	say(p, got);
+	return STATUS_OK;
+}
+
+static enum status
+value_write(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)p;
+	(void)t;
+	return timed_value_write(item, LONG_BYTES - 2, STR("0123456789"));
+}
+
+OF("v", value_set)
+OF("h", value_replace)
+OF("new", value_set_long)
+OF("long", value_get)
+OF("long", value_write)
+
+static enum status
+value_grow_of(struct probe *p)
+{
+	return in_database(p, "v", value_write);
+}
+
+static const struct probe_op of_values[] = {
+	{ "set a value", value_set_of, "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCO" },
+	{ "replace a hash", value_replace_of,
+	  "ok, conflicts 3 0+0; despite 4=ok; 1: C/O 2: C/CNCOCOCOC 3: O/ 4: O/O" },
+	{ "set in chunks", value_set_long_of, "ok, conflicts 1 0+0; 1: C/O" },
+	{ "get from chunks", value_get_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC~C~ 3: ~/O~" },
+	{ "write into chunks", value_write_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOCOCO 3: O/O" },
+	{ "grow into chunks", value_grow_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOCOCO 3: O/O" },
+};
+
+/* ---- Members ---- */
+
+static enum status
+say_members(struct probe *p, const struct timed_member *members, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		buf_printf(&p->said, "%d %g %llu %g", members[i].found, members[i].score,
+			   (unsigned long long)members[i].expires_ms, members[i].old_score);
+		say(p, members[i].name);
+		say(p, members[i].value);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+members_count(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	uint64_t n;
+
+	(void)t;
+	TRY(timed_count(item, &n));
+	buf_printf(&p->said, "%llu", (unsigned long long)n);
+	return STATUS_OK;
+}
+
+static enum status
+members_get(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_member members[4] = {
+		{ .name = STR("a") },
+		{ .name = STR("nobody") },
+		{ .name = STR("pieces") },
+		{ .name = STR("soon") },
+	};
+
+	(void)t;
+	TRY(timed_members_get(item, members, 4));
+	return say_members(p, members, 4);
+}
+
+static enum status
+hash_put(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_member members[] = {
+		{ .name = STR("a"), .value = STR("other") },
+		{ .name = STR("new"), .value = STR("n"), .expires_ms = LATER_MS + 700 },
+		{ .name = STR("soon"), .value = STR("not so") },
+	};
+
+	(void)t;
+	TRY(timed_members_put(item, TIMED_HASH, members, 3));
+	return say_members(p, members, 3);
+}
+
+static enum status
+members_delete(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_member members[] = { { .name = STR("a") },
+					  { .name = STR("soon") },
+					  { .name = STR("nobody") } };
+
+	(void)t;
+	TRY(timed_members_delete(item, members, 3));
+	return say_members(p, members, 3);
+}
+
+static enum status
+member_expire(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)p;
+	(void)t;
+	return timed_member_expire(item, STR("a"), LATER_MS + 100);
+}
+
+static enum status
+members_page(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_members got;
+
+	(void)t;
+	TRY(timed_members_page(item, 0, 100, &got));
+	return say_members(p, got.members, got.count);
+}
+
+static enum status
+set_put(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_member members[] = { { .name = STR("a") }, { .name = STR("new") } };
+
+	(void)t;
+	TRY(timed_members_put(item, TIMED_SET, members, 2));
+	return say_members(p, members, 2);
+}
+
+static enum status
+set_delete_all(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_member members[] = { { .name = STR("a") }, { .name = STR("b") } };
+
+	(void)t;
+	TRY(timed_members_delete(item, members, 2));
+	return say_members(p, members, 2);
+}
+
+OF("h", members_count)
+OF("h", members_get)
+OF("h", hash_put)
+OF("h", members_delete)
+OF("h", member_expire)
+OF("h", members_page)
+OF("s", set_put)
+OF("s", set_delete_all)
+
+static const struct probe_op of_members[] = {
+	{ "count members", members_count_of,
+	  "ok, conflicts 5 0+0; despite 4=ok; 1: C/O~ 2: C/CNCOC~C~C 3: O/ 4: O/O 5: C/~ "
+	  "6: O/" },
+	{ "get members", members_get_of,
+	  "ok, conflicts 8 0+0; despite 4=ok; 1: C/O~ 2: C/CNCOC~C~C 3: O/ 4: O/O 5: "
+	  "C~/CNCOC~ 6: C/CNCOC 7: C~/CNCOC~C~ 8: C/~" },
+	{ "put in a hash", hash_put_of,
+	  "ok, conflicts 6 0+0; despite 4=ok; 1: C/O~ 2: C/CNCOC~C~C 3: O/ 4: O/O 5: "
+	  "CO/CNCOCO 6: CO/CNCOCOCO" },
+	{ "delete members", members_delete_of,
+	  "ok, conflicts 10 0+0; despite 4=ok; 1: C/O~ 2: C/CNCOC~C~C 3: O/ 4: O/O 5: "
+	  "CO/CNCOCO 6: CO/CNCOC~CO 7: CO/CNCOCOCO 8-9: C/O" },
+	{ "expire a member", member_expire_of,
+	  "ok, conflicts 5 0+0; despite 4=ok; 1: C/O 2: C/CNCOC0C0C 3: O/ 4: O/O 5-6: "
+	  "CO/CNCOCO" },
+	{ "page of members", members_page_of,
+	  "ok, conflicts 5 0+0; despite 4=ok; 1: C/O~ 2: C/CNCOC~C~C 3: O/ 4: O/O 5: "
+	  "CO/CNCOC~OCO 6: C~/CNCOC~ 7: C/CNCOC 8: C~/CNCOC~C~ 9: C/~" },
+	{ "put in a set", set_put_of, "ok, conflicts 3 0+0; 1: C/O 2: C/CNCOC~C 3: C/CNCOC" },
+	{ "delete a set", set_delete_all_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC~C 3-4: C/CNCOC" },
+};
+
+/* ---- Sorted sets ---- */
+
+static enum status
+zset_put(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_member members[] = { { .name = STR("m007"), .score = 70.5 },
+					  { .name = STR("new"), .score = 3.5 } };
+
+	(void)t;
+	TRY(timed_members_put(item, TIMED_ZSET, members, 2));
+	return say_members(p, members, 2);
+}
+
+static enum status
+zset_delete(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_member members[] = { { .name = STR("m000") }, { .name = STR("m100") } };
+
+	(void)t;
+	TRY(timed_members_delete(item, members, 2));
+	return say_members(p, members, 2);
+}
+
+static enum status
+zset_by_rank(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	const struct timed_zset_range range = { .from = 98, .to = 101, .limit = SIZE_MAX };
+	struct timed_members got;
+
+	(void)t;
+	TRY(timed_zset_range(item, &range, &got));
+	return say_members(p, got.members, got.count);
+}
+
+static enum status
+zset_by_score(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	const struct timed_zset_range range = {
+		.by = TIMED_BY_SCORE,
+		.lower = { TIMED_BOUND_INCLUSIVE, 40, STR("") },
+		.upper = { TIMED_BOUND_EXCLUSIVE, 90, STR("") },
+		.reverse = true,
+		.skip = 40,
+		.limit = 3,
+	};
+	struct timed_members got;
+	uint64_t n;
+
+	(void)t;
+	TRY(timed_zset_range(item, &range, &got));
+	TRY(timed_zset_range_count(item, &range, &n));
+	buf_printf(&p->said, "%llu", (unsigned long long)n);
+	return say_members(p, got.members, got.count);
+}
+
+static enum status
+zset_rank(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	uint64_t rank;
+	double score;
+
+	(void)t;
+	TRY(timed_zset_rank(item, STR("m100"), false, &rank, &score));
+	buf_printf(&p->said, "%llu %g", (unsigned long long)rank, score);
+	return STATUS_OK;
+}
+
+OF("z", zset_put)
+OF("z", zset_delete)
+OF("z", zset_by_rank)
+OF("z", zset_by_score)
+OF("z", zset_rank)
+
+static const struct probe_op of_zsets[] = {
+	{ "put in a sorted set", zset_put_of,
+	  "ok, conflicts 3 5+0; 1: C/O 2: C/CNCOC 3: C/CNCOC~O 4-6: C/O" },
+	{ "delete from a sorted set", zset_delete_of,
+	  "ok, conflicts 4 3+0; 1: C/O 2: C/CNCOC~C 3: C/CNCOC~ 4: C/CNCOC~O 5-6: C/O 7: "
+	  "O/O" },
+	{ "by rank", zset_by_rank_of,
+	  "ok, conflicts 5 0+0; 1: C/O 2: C/CNCOC~C 3-9: C/O 10-12: O/O" },
+	{ "by score", zset_by_score_of,
+	  "ok, conflicts 12 0+0; 1: C/O 2: C/CNCOC 3: C/O 4-12: O/O" },
+	{ "rank", zset_rank_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC0C 3: C/CNCOC~ 4: C/O 5-12: O/O" },
+};
+
+/* ---- Lists ---- */
+
+static enum status
+list_push(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	const struct str values[] = { STR("one"), STR("two") };
+
+	(void)p;
+	(void)t;
+	TRY(timed_list_push(item, true, values, 2));
+	return timed_list_push(item, false, values, 2);
+}
+
+static enum status
+say_elements(struct probe *p, const struct timed_elements *got)
+{
+	for (size_t i = 0; i < got->count; i++)
+		say(p, got->elements[i].value);
+	return STATUS_OK;
+}
+
+static enum status
+list_pop(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_elements got;
+
+	(void)t;
+	TRY(timed_list_pop(item, true, 3, &got));
+	(void)say_elements(p, &got);
+	TRY(timed_list_pop(item, false, 3, &got));
+	return say_elements(p, &got);
+}
+
+static enum status
+list_range(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_elements got;
+
+	(void)t;
+	TRY(timed_list_range(item, 97, 4, &got));
+	return say_elements(p, &got);
+}
+
+static enum status
+list_set(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_elements got;
+
+	(void)p;
+	(void)t;
+	TRY(timed_list_range(item, 40, 1, &got));
+	return got.count ? timed_list_set(item, got.elements, STR("other")) : STATUS_OK;
+}
+
+static enum status
+list_insert(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_elements got;
+
+	(void)p;
+	(void)t;
+	TRY(timed_list_range(item, 40, 1, &got));
+	return got.count ? timed_list_insert(item, got.elements, true, STR("between")) : STATUS_OK;
+}
+
+static enum status
+list_remove(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_elements got;
+
+	(void)p;
+	(void)t;
+	TRY(timed_list_range(item, 30, 4, &got));
+	return timed_list_remove(item, got.elements, got.count);
+}
+
+static enum status
+list_trim(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	(void)p;
+	(void)t;
+	return timed_list_trim(item, 3, 140);
+}
+
+OF("l", list_push)
+OF("l", list_pop)
+OF("l", list_range)
+OF("l", list_set)
+OF("l", list_insert)
+OF("l", list_remove)
+OF("l", list_trim)
+
+static const struct probe_op of_lists[] = {
+	{ "push to a list", list_push_of,
+	  "ok, conflicts 3 2+0; 1: C/O 2: C/CNCOC 3: "
+	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO 4: "
+	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO 5: C/O" },
+	{ "pop from a list", list_pop_of,
+	  "ok, conflicts 5 5+0; 1: C/O 2: C/CNCOC~C 3: "
+	  "C~COCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/CNCOC~C~C~COCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
+	  "4-5: O/O 6: "
+	  "C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC~C~C~ 7: O/O "
+	  "8: C/O 9: O/O" },
+	{ "range of a list", list_range_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6-7: "
+	  "~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C/"
+	  "~COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
+	  "8: "
+	  "~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~COCOCOC/"
+	  "~COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC~C~C~C~COCOCO "
+	  "9: O/O" },
+	{ "set in a list", list_set_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6: "
+	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
+	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
+	  "7: O/O" },
+	{ "insert in a list", list_insert_of,
+	  "ok, conflicts 5 2+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6: "
+	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
+	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
+	  "7: O/O 8: "
+	  "COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
+	  "CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
+	  "9: C/O" },
+	{ "remove from a list", list_remove_of,
+	  "ok, conflicts 5 8+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6: "
+	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
+	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
+	  "7: O/O 8-11: C/O 12: O/O" },
+	{ "trim a list", list_trim_of,
+	  "ok, conflicts 6 5+0; 1: C/O 2: C/CNCOCOC 3: C/O 4: "
+	  "COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
+	  "5-6: O/O 7: "
+	  "COCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO 8: O/O "
+	  "9: C/O 10: O/O" },
+};
+
+/* ---- Streams ---- */
+
+static enum status
+stream_get(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_stream stream;
+
+	(void)t;
+	TRY(timed_stream_get(item, &stream));
+	buf_printf(&p->said, "%llu %llu", (unsigned long long)stream.last.ms,
+		   (unsigned long long)stream.added);
+	return STATUS_OK;
+}
+
+static enum status
+stream_add(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct str fields[] = { STR("f"), STR("value") };
+	const struct timed_entry entry = { { 1000, 1 }, fields, 2 };
+	struct timed_stream stream;
+
+	(void)p;
+	(void)t;
+	TRY(timed_stream_get(item, &stream));
+	return timed_stream_add(item, &stream, &entry);
+}
+
+static enum status
+stream_range(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	const struct timed_stream_range range = { { 3, 0 }, { 9, 0 }, true, 4 };
+	struct timed_entries got;
+
+	(void)t;
+	TRY(timed_stream_range(item, &range, &got));
+	for (size_t i = 0; i < got.count; i++) {
+		buf_printf(&p->said, "%llu", (unsigned long long)got.entries[i].id.ms);
+		for (size_t k = 0; k < got.entries[i].count; k++)
+			say(p, got.entries[i].fields[k]);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+stream_delete(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	const struct timed_stream_id ids[] = { { 5, 0 }, { 500, 0 } };
+	struct timed_stream stream;
+	uint64_t deleted;
+
+	(void)t;
+	TRY(timed_stream_get(item, &stream));
+	TRY(timed_stream_delete(item, &stream, ids, 2, &deleted));
+	buf_printf(&p->said, "%llu", (unsigned long long)deleted);
+	return STATUS_OK;
+}
+
+static enum status
+stream_trim(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	const struct timed_stream_trim trim = { .by_length = true, .length = ENTRIES - 4 };
+	uint64_t deleted;
+
+	(void)t;
+	TRY(timed_stream_trim(item, &trim, &deleted));
+	buf_printf(&p->said, "%llu", (unsigned long long)deleted);
+	return STATUS_OK;
+}
+
+OF("x", stream_get)
+OF("x", stream_add)
+OF("x", stream_range)
+OF("x", stream_delete)
+OF("x", stream_trim)
+
+static const struct probe_op of_streams[] = {
+	{ "get a stream", stream_get_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC 3: C/~O~" },
+	{ "add to a stream", stream_add_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC 3: C/O" },
+	{ "range of a stream", stream_range_of,
+	  "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC~C 3-6: C/CNCOC~" },
+	{ "delete from a stream", stream_delete_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3: C/O 4: CO/CNCOCO" },
+	{ "trim a stream", stream_trim_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC~C 3: C/~ 4-12: O/O" },
+};
+
+/* ---- The world ---- */
+
+static enum status
+fill_hash(struct timed *t, struct world *w)
+{
+	struct timed_member members[] = {
+		{ .name = STR("a"), .value = STR("1") },
+		{ .name = STR("b"), .value = STR("2"), .expires_ms = START_MS + 100 },
+		{ .name = STR("soon"), .value = STR("3"), .expires_ms = LATER_MS + 500 },
+		{ .name = STR("pieces"), .value = long_text(w->arena, PIECES_BYTES) },
+	};
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("h"), w->arena, &item));
+	return timed_members_put(&item, TIMED_HASH, members, 4);
+}
+
+static enum status
+fill_sets(struct timed *t, struct world *w)
+{
+	struct timed_member pair[] = { { .name = STR("a") }, { .name = STR("b") } };
+	struct timed_member *members = arena_zalloc(w->arena, MEMBERS * sizeof(*members));
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("s"), w->arena, &item));
+	TRY(timed_members_put(&item, TIMED_SET, pair, 2));
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		members[i].name = arena_printf(w->arena, "m%03u", i);
+		members[i].score = i;
+	}
+	TRY(timed_item_open(t, STR("z"), w->arena, &item));
+	return timed_members_put(&item, TIMED_ZSET, members, MEMBERS);
+}
+
+static enum status
+fill_list(struct timed *t, struct world *w)
+{
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("l"), w->arena, &item));
+	for (unsigned i = 0; i < ELEMENTS; i++) {
+		struct str value = arena_printf(w->arena, "e%u", i);
+
+		TRY(timed_list_push(&item, false, &value, 1));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+fill_stream(struct timed *t, struct world *w)
+{
+	struct str fields[] = { STR("f"), STR("value") };
+	struct timed_stream stream = { 0 };
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("x"), w->arena, &item));
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		struct timed_entry entry = { { i + 1, 0 }, fields, 2 };
+
+		TRY(timed_stream_add(&item, &stream, &entry));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+fill_values(struct timed *t, struct world *w)
+{
+	const struct timed_expiry soon = { TIMED_EXPIRY_AFTER, 10 };
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("v"), w->arena, &item));
+	TRY(timed_value_set(&item, STR("value"), later));
+	TRY(timed_item_open(t, STR("due"), w->arena, &item));
+	TRY(timed_value_set(&item, STR("value"), soon));
+	TRY(timed_item_open(t, STR("long"), w->arena, &item));
+	return timed_value_set(&item, long_text(w->arena, LONG_BYTES), never);
+}
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return timed_items_create(tx, STR("0"), NULL);
+}
+
+/* Each in a transaction, so that blocks are known from what is stored. */
+static enum status (*const fills[])(struct timed *t, struct world *w) = {
+	fill_hash, fill_sets, fill_list, fill_stream, fill_values,
+};
+
+struct filling {
+	struct world *w;
+	size_t at;
+};
+
+static enum status
+fill_body(struct kv_tx *tx, void *arg)
+{
+	struct filling *g = arg;
+	struct catalog_db *db = NULL;
+	struct err err = { 0 };
+	enum status status;
+	struct timed t;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, NULL));
+	timed_init(&t, tx, db, &g->w->clock, &err);
+	status = fills[g->at](&t, g->w);
+	catalog_db_unref(db);
+	return status;
+}
+
+#define COUNT(ops) (sizeof(ops) / sizeof((ops)[0]))
+
+static int
+setup(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct world *w = calloc(1, sizeof(*w));
+	struct err err = { 0 };
+	char url[256];
+
+	test_show_failures();
+	timed_items_register();
+	test_make_dir("probe", w->dir, sizeof(w->dir));
+	probe_store_url(w->dir, url, sizeof(url));
+	assert_int_equal(catalog_store_open(url, &options, &w->store, &err), STATUS_OK);
+	w->arena = arena_new(SIZE_MAX);
+	w->clock = (struct timed_clock){ .now_ms = world_now, .arg = w };
+	w->now_ms = START_MS;
+	assert_int_equal(kv_run(w->store, create_body, NULL, NULL, &err), STATUS_OK);
+	for (struct filling g = { .w = w }; g.at < COUNT(fills); g.at++)
+		if (kv_run(w->store, fill_body, &g, NULL, &err) != STATUS_OK)
+			fail_msg("%s", err.text);
+	w->now_ms = LATER_MS;
+	*state = w;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct world *w = *state;
+
+	arena_free(w->arena);
+	kv_close(w->store);
+	test_remove_tree(w->dir);
+	free(w);
+	return 0;
+}
+
+static void
+items_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, of_any, COUNT(of_any));
+}
+
+static void
+values_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, of_values, COUNT(of_values));
+}
+
+static void
+members_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, of_members, COUNT(of_members));
+}
+
+static void
+sorted_sets_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, of_zsets, COUNT(of_zsets));
+}
+
+static void
+lists_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, of_lists, COUNT(of_lists));
+}
+
+static void
+streams_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, of_streams, COUNT(of_streams));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(items_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(values_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(members_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(sorted_sets_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(lists_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(streams_hand_failures_on, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
