@@ -268,10 +268,8 @@ def main():
     if not options.again and not options.at:
         outcomes.begin()
     tree.configure()
-    tests = tree.tests_of_build()
+    tests = tree.tests_of_build({suite for change in wanted for suite in folders[change.path]})
     commands = tree.compile_commands()
-    near = {suite for change in wanted for suite in folders[change.path]}
-    tests = [test for test in tests if any(map(test.is_of, near))]
     programs = tree.Programs({test.program for test in tests})
     say(f"{len(wanted)} of {len(changes)} changes, {len(tests)} tests")
     workers = [tree.Worker(number, commands, programs) for number in range(options.jobs)]
