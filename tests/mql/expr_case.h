@@ -23,16 +23,40 @@ case_value(struct arena *arena, const char *text)
 	return v;
 }
 
+struct expr_run {
+	struct bson_value expression;
+	struct str document;
+};
+
+static inline enum status
+case_run_on(struct mql *q, const struct expr_run *run, struct bson_value *ret)
+{
+	const struct mql_env env = { .root = run->document };
+	struct mql_expr *e;
+
+	TRY(mql_expr_compile(q, &run->expression, NULL, &e));
+	return mql_expr_run(e, q, &env, ret);
+}
+
 /* Compiles and runs; a constant has the same value without a document. */
 static inline enum status
 case_run(struct mql *q, const char *expression, const char *document, struct bson_value *ret)
 {
-	const struct bson_value v = case_value(q->arena, expression);
-	const struct mql_env env = { .root = case_bson(q->arena, document) };
-	struct mql_expr *e;
+	const struct expr_run run = { case_value(q->arena, expression),
+				      case_bson(q->arena, document) };
 
-	TRY(mql_expr_compile(q, &v, NULL, &e));
-	return mql_expr_run(e, q, &env, ret);
+	return case_run_on(q, &run, ret);
+}
+
+static inline enum status
+case_run_again(struct mql *q, const void *arg, struct buf *said)
+{
+	struct bson_value v;
+
+	TRY(case_run_on(q, arg, &v));
+	if ((int)v.type != MQL_MISSING)
+		bson_json_write_value(said, &v, BSON_JSON_CANONICAL);
+	return STATUS_OK;
 }
 
 /* The document that has the value as its only member. */
@@ -64,9 +88,12 @@ static inline void
 case_check(struct arena *arena, const struct expr_case *c)
 {
 	struct mql q = case_mql(arena);
+	const struct expr_run run = { case_value(arena, c->expression),
+				      case_bson(arena, c->document) };
 	struct bson_value v, wanted = MQL_NO_VALUE;
-	enum status status = case_run(&q, c->expression, c->document, &v);
+	enum status status = case_run_on(&q, &run, &v);
 
+	case_memory(case_run_again, &run, c->expression);
 	if (c->value)
 		wanted = case_value(arena, c->value);
 	if (c->code) {

@@ -42,6 +42,53 @@ case_mql(struct arena *arena)
 	return (struct mql){ .arena = arena, .err = &case_err, .now_ms = 1700000000123 };
 }
 
+/* What a case does and says, in memory of its own: nothing that it is given lies in `q->arena`. */
+typedef enum status case_again(struct mql *q, const void *arg, struct buf *said);
+
+struct case_outcome {
+	enum status status;
+	int code;
+	struct buf said;
+};
+
+static inline struct case_outcome
+case_outcome(struct arena *arena, case_again *run, const void *arg)
+{
+	struct case_outcome o = { .said = BUF_INIT(CASE_BYTES) };
+	struct mql q = case_mql(arena);
+
+	o.status = run(&q, arg, &o.said);
+	o.code = q.code;
+	return o;
+}
+
+/*
+ * Runs it with an arena of each size, up to one that is enough: where the arena was full, the
+ * outcome is STATUS_LIMIT, or still the same, since only the words of an error had no room.
+ */
+static inline void
+case_memory(case_again *run, const void *arg, const char *name)
+{
+	struct arena *enough = arena_new(CASE_BYTES);
+	struct case_outcome wanted = case_outcome(enough, run, arg);
+	bool full = true;
+
+	for (size_t bytes = 0; full; bytes += 8 + bytes / 32) {
+		struct arena *arena = arena_new(bytes);
+		struct case_outcome got = case_outcome(arena, run, arg);
+
+		full = arena_is_full(arena);
+		if (full && got.status != STATUS_LIMIT &&
+		    (got.status != wanted.status || got.code != wanted.code ||
+		     !str_eq(buf_str(&got.said), buf_str(&wanted.said))))
+			fail_msg("%s with %zu bytes: %s", name, bytes, status_name(got.status));
+		buf_release(&got.said);
+		arena_free(arena);
+	}
+	buf_release(&wanted.said);
+	arena_free(enough);
+}
+
 /* The document of a text in which ' stands for ". */
 static inline struct str
 case_bson(struct arena *arena, const char *text)

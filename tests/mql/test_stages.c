@@ -98,7 +98,7 @@ other_open(const struct mql_store *store, struct mql *q, struct str db, struct s
 }
 
 static enum status
-run_documents(struct mql *q, const char *pipeline, struct str documents, int flags, struct buf *out)
+run_stages(struct mql *q, struct str stages, struct str documents, int flags, struct buf *out)
 {
 	const struct mql_store store = { .open = other_open };
 	struct mql_run_options options = { .store = &store,
@@ -107,17 +107,16 @@ run_documents(struct mql *q, const char *pipeline, struct str documents, int fla
 					   .stage_bytes = flags ? STAGE_BYTES : 0 };
 	const struct mql_pipeline_options compile = { .scope = NULL };
 	struct source source = { .source = { source_next, source_close } };
-	struct bson_value stages, docs;
+	struct bson_value docs;
 	struct bson_builder b;
 	struct mql_pipeline *p;
 	struct mql_run *run;
 	enum status status;
 	struct str doc;
 
-	assert_true(bson_find(case_bson(q->arena, pipeline), STR("p"), &stages));
 	docs = BSON_OF_ARRAY(documents);
 	bson_iter_begin(&source.iter, bson_text(&docs));
-	TRY(mql_pipeline_compile(q, bson_text(&stages), &compile, &p));
+	TRY(mql_pipeline_compile(q, stages, &compile, &p));
 	TRY(mql_run_new(p, q, &options, mql_pipeline_has_source(p) ? NULL : &source.source, &run));
 	bson_builder_init(&b, out);
 	bson_begin(&b);
@@ -131,6 +130,41 @@ run_documents(struct mql *q, const char *pipeline, struct str documents, int fla
 	mql_run_free(run);
 	assert_true(source.closed || mql_pipeline_has_source(p));
 	return status == STATUS_NOT_FOUND ? buf_status(out) : status;
+}
+
+static enum status
+run_documents(struct mql *q, const char *pipeline, struct str documents, int flags, struct buf *out)
+{
+	struct bson_value stages;
+
+	assert_true(bson_find(case_bson(q->arena, pipeline), STR("p"), &stages));
+	return run_stages(q, bson_text(&stages), documents, flags, out);
+}
+
+struct stages_run {
+	struct str stages;
+	struct str documents;
+};
+
+static enum status
+stages_again(struct mql *q, const void *arg, struct buf *said)
+{
+	const struct stages_run *run = arg;
+
+	return run_stages(q, run->stages, run->documents, RUN_DEFAULT, said);
+}
+
+static void
+check_memory(struct arena *arena, const char *pipeline, const char *documents)
+{
+	struct str both = case_bson(
+		arena, arena_printf(arena, "{'p':[%s],'d':[%s]}", pipeline, documents).ptr);
+	struct bson_value stages = BSON_OF_ARRAY(BSON_EMPTY), docs = BSON_OF_ARRAY(BSON_EMPTY);
+	struct stages_run run;
+
+	assert_true(bson_find(both, STR("p"), &stages) && bson_find(both, STR("d"), &docs));
+	run = (struct stages_run){ bson_text(&stages), bson_text(&docs) };
+	case_memory(stages_again, &run, pipeline);
 }
 
 /* What a pipeline makes, as the text of an array. */
@@ -174,6 +208,7 @@ check_pipelines(struct arena *arena, const struct stage_case *cases, size_t coun
 		if (strcmp(text, cases[i].expected) != 0)
 			fail_msg("%s on %s: %s, not %s", cases[i].pipeline, cases[i].documents,
 				 text, cases[i].expected);
+		check_memory(arena, cases[i].pipeline, cases[i].documents);
 	}
 }
 

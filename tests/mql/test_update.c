@@ -20,6 +20,27 @@ update(struct mql *q, const char *change, const char *filters, const char *docum
 	return mql_update_run(u, q, &on, ret);
 }
 
+struct update_run {
+	struct str change;
+	struct str document;
+};
+
+static enum status
+update_again(struct mql *q, const void *arg, struct buf *said)
+{
+	const struct update_run *run = arg;
+	struct mql_update_on on = { run->document, 1, false };
+	struct mql_update *u;
+	struct mql_updated updated;
+
+	TRY(mql_update_compile(q, run->change, BSON_EMPTY, &u));
+	TRY(mql_update_run(u, q, &on, &updated));
+	buf_append_str(said, updated.document);
+	for (size_t i = 0; i < updated.count; i++)
+		buf_append_str(said, updated.paths[i]);
+	return STATUS_OK;
+}
+
 /* The paths, with blanks between. */
 static const char *
 paths_of(struct arena *arena, const struct mql_updated *u)
@@ -45,8 +66,11 @@ check_updates(struct arena *arena, const struct update_case *cases, size_t count
 	for (size_t i = 0; i < count; i++) {
 		const struct update_case *c = &cases[i];
 		struct mql q = case_mql(arena);
+		const struct update_run run = { case_bson(arena, c->update),
+						case_bson(arena, c->document) };
 		struct mql_updated u;
 
+		case_memory(update_again, &run, c->update);
 		if (update(&q, c->update, NULL, c->document, 1, false, &u) != STATUS_OK)
 			fail_msg("%s on %s: %s", c->update, c->document, case_err.text);
 		assert_int_equal(bson_check(u.document, NULL), STATUS_OK);
