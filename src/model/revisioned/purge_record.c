@@ -29,8 +29,7 @@ rev_purge_record_parse(struct str value, struct arena *arena, struct rev_purge *
 	uint64_t format;
 
 	TRY(catalog_format_next(&r, "record of a purge", REV_PURGE_FORMAT, &format, err));
-	TRY(tuple_next(&r, &id));
-	if (id.kind != TUPLE_UUID)
+	if (tuple_next(&r, &id) != STATUS_OK || id.kind != TUPLE_UUID)
 		return STATUS_CORRUPT;
 	memcpy(purge.id, id.raw.ptr, sizeof(purge.id));
 	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &purge.doc_id));
