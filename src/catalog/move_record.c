@@ -228,9 +228,9 @@ static enum status
 moves_take_record(void *arg, struct tuple_reader key, struct str value)
 {
 	struct moves_reading *r = arg;
-	struct catalog_move move = { .space = CATALOG_SPACE_COUCH };
+	struct catalog_move move = { 0 };
 
-	TRY(catalog_next_text(&key, TUPLE_STRING, r->arena, true, &move.name));
+	TRY(catalog_key_name_next(key, r->arena, &move.space, &move.name));
 	TRY(catalog_move_parse(value, r->arena, &move, r->err));
 	TRY(catalog_array_grow(r->arena, (void **)&r->moves, sizeof(*r->moves), r->count, &r->cap));
 	r->moves[r->count++] = move;
