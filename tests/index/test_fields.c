@@ -1,6 +1,29 @@
 /* Lists of fields: what of a document is shown. */
 #include "common.h"
 
+/* In a few bytes: where they are not enough, it says so. */
+static bool
+is_enough(const char *list, const struct selector_doc *doc, size_t bytes)
+{
+	struct arena *small = arena_new(bytes);
+	struct index_work w = { .arena = small };
+	struct buf out = BUF_INIT(4096);
+	struct selector_fields *fields;
+	struct err err = { 0 };
+	enum status status;
+	bool full;
+
+	status = selector_fields_compile(str_from_cstr(list), &w, &fields, NULL, &err);
+	if (status == STATUS_OK)
+		status = selector_fields_write(fields, doc, &w, &out);
+	full = arena_is_full(small);
+	arena_free(small);
+	buf_release(&out);
+	if (status != (full ? STATUS_LIMIT : STATUS_OK))
+		fail_msg("%s with %zu bytes: %s", list, bytes, status_name(status));
+	return !full;
+}
+
 static const char *
 shown(const char *list, const char *json)
 {
@@ -12,6 +35,8 @@ shown(const char *list, const char *json)
 	struct err err = { 0 };
 
 	doc_of(json, specials, &doc);
+	for (size_t bytes = 0; !is_enough(list, &doc, bytes);)
+		bytes += 8;
 	if (selector_fields_compile(str_from_cstr(list), &work, &fields, NULL, &err) != STATUS_OK)
 		fail_msg("%s: %s", list, err.text);
 	assert_non_null(fields);

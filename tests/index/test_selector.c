@@ -33,12 +33,48 @@ struct match_case {
 	bool matches;
 };
 
+/* Compiles and runs it in a few bytes: where they are not enough, it says so. */
+static bool
+is_enough(const struct match_case *c, const struct selector_doc *doc, size_t bytes)
+{
+	struct arena *small = arena_new(bytes);
+	struct index_work w = { .arena = small };
+	struct err err = { 0 };
+	struct selector *s;
+	bool full, found;
+	enum status status = selector_compile(str_from_cstr(c->selector), &w, &s, NULL, &err);
+
+	if (status == STATUS_OK)
+		status = selector_match(s, doc, &w, &found);
+	full = arena_is_full(small);
+	arena_free(small);
+	if (full ? status != STATUS_LIMIT : status != STATUS_OK || found != c->matches)
+		fail_msg("%s against %s with %zu bytes: %s", c->selector, c->doc, bytes,
+			 status_name(status));
+	return !full;
+}
+
+static void
+check_memory(const struct match_case *c)
+{
+	struct arena_mark mark = arena_mark(arena);
+	struct selector_special specials[2];
+	struct selector_doc doc;
+	size_t bytes = 0;
+
+	doc_of(c->doc, specials, &doc);
+	while (!is_enough(c, &doc, bytes))
+		bytes += 8 + bytes / 32;
+	arena_reset(arena, mark);
+}
+
 static void
 check(const struct match_case *cases, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (matches(cases[i].selector, cases[i].doc) != cases[i].matches)
 			fail_msg("%s against %s", cases[i].selector, cases[i].doc);
+		check_memory(&cases[i]);
 	}
 }
 

@@ -1,0 +1,236 @@
+/*
+ * What reading views answers when a call of the store fails and when memory ends (probe.h). The
+ * lists beneath sums are of random heights, so nothing is damaged here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe.h"
+#include "views_world.h"
+
+enum {
+	ROW_DOCS = 30,
+};
+
+static void
+say(struct probe *p, struct str s)
+{
+	buf_append_str(&p->said, s);
+	buf_append_byte(&p->said, '|');
+}
+
+/* ---- A group in the transaction of a probe ---- */
+
+struct reading {
+	const struct world *w;
+	struct index_work work;
+	struct view_group group;
+	struct view_range range;
+};
+
+typedef enum status reading_body(struct probe *p, struct reading *r);
+
+static enum status
+in_group(struct probe *p, const struct view_question *question, reading_body *body)
+{
+	struct reading r = { .w = p->world, .work = { .arena = p->arena } };
+
+	probe_begin(p);
+	TRY(view_group_open(p->tx, r.w->f->db, &r.w->design, p->arena, &r.group, &p->err));
+	if (r.group.phase != VIEW_PHASE_READY)
+		return STATUS_OK;
+	TRY(view_range_make(&r.group, question, &r.work, &r.range, &p->err));
+	return body(p, &r);
+}
+
+static const struct view_question everything = { .descending = false };
+static const struct view_question some = { .start_key = { "[1]", 3 },
+					   .end_key = { "[1,\"x\"]", 7 },
+					   .exclusive_end = false };
+static const struct view_question backwards = { .start_key = { "[2]", 3 }, .descending = true };
+
+static enum status
+rows_of(struct probe *p, struct reading *r)
+{
+	const struct view_rows_options options = { .skip = 2, .limit = 20 };
+	struct view_rows rows = { .open = false };
+	struct view_row row;
+	enum status status;
+
+	status = view_rows_begin(&rows, p->tx, r->w->f->db, &r->group, PAIRS_MAP, &r->range,
+				 &options, &r->work);
+	while (status == STATUS_OK) {
+		status = view_rows_next(&rows, &r->work, &row);
+		if (status != STATUS_OK)
+			break;
+		say(p, row.id);
+		say(p, row.key);
+		say(p, row.value);
+	}
+	view_rows_end(&rows);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+counts_of(struct probe *p, struct reading *r)
+{
+	const struct catalog_db *db = r->w->f->db;
+	uint64_t offset, count, total;
+
+	TRY(view_rows_offset(p->tx, db, &r->group, PAIRS_MAP, &r->range, &r->work, &offset));
+	TRY(view_rows_count(p->tx, db, &r->group, PAIRS_MAP, &r->range, &r->work, &count));
+	TRY(view_rows_total(p->tx, db, &r->group, PAIRS_MAP, STR(""), &r->work, &total));
+	buf_printf(&p->said, "%llu %llu %llu", (unsigned long long)offset,
+		   (unsigned long long)count, (unsigned long long)total);
+	return STATUS_OK;
+}
+
+static enum status
+sums_by(struct probe *p, struct reading *r, unsigned level, size_t reduce)
+{
+	const struct view_reducing reducing = { .design = &r->w->design,
+						.map = PAIRS_MAP,
+						.reduce = reduce,
+						.functions = &views_functions };
+	const struct view_groups_options options = { .level = level, .limit = UINT64_MAX };
+	struct view_results page = { .count = 0 };
+	struct view_error error;
+	enum status status;
+
+	status = view_groups_page(p->tx, r->w->f->db, &r->group, &reducing, &r->range, &options, 10,
+				  &r->work, &page);
+	if (status == STATUS_OK)
+		status = view_groups_reduce(&reducing, &r->work, &page, &error, &p->err);
+	for (size_t i = 0; status == STATUS_OK && i < page.count; i++) {
+		say(p, page.results[i].key);
+		say(p, page.results[i].value);
+	}
+	view_results_release(&page);
+	return status;
+}
+
+static enum status
+sum_of(struct probe *p, struct reading *r)
+{
+	return sums_by(p, r, VIEW_LEVEL_ALL, 0);
+}
+
+static enum status
+sums_of(struct probe *p, struct reading *r)
+{
+	return sums_by(p, r, 1, 0);
+}
+
+static enum status
+sums_of_another(struct probe *p, struct reading *r)
+{
+	return sums_by(p, r, 1, r->w->design.maps[PAIRS_MAP].reduce_count - 1);
+}
+
+static enum status
+lacks_of(struct probe *p, struct reading *r)
+{
+	struct view_lacking lacking[3];
+	size_t count;
+	bool more;
+
+	TRY(view_lacks_list(p->tx, r->w->f->db, &r->group, PAIRS_MAP, STR(""), 3, p->arena, lacking,
+			    &count, &more));
+	buf_printf(&p->said, "%zu", count);
+	return STATUS_OK;
+}
+
+static enum status
+rows(struct probe *p)
+{
+	return in_group(p, &everything, rows_of);
+}
+
+static enum status
+rows_backwards(struct probe *p)
+{
+	return in_group(p, &backwards, rows_of);
+}
+
+static enum status
+counts(struct probe *p)
+{
+	return in_group(p, &some, counts_of);
+}
+
+static enum status
+sum(struct probe *p)
+{
+	return in_group(p, &everything, sum_of);
+}
+
+static enum status
+sum_of_some(struct probe *p)
+{
+	return in_group(p, &some, sum_of);
+}
+
+static enum status
+sums(struct probe *p)
+{
+	return in_group(p, &everything, sums_of);
+}
+
+static enum status
+sums_another(struct probe *p)
+{
+	return in_group(p, &everything, sums_of_another);
+}
+
+static enum status
+lacks(struct probe *p)
+{
+	return in_group(p, &everything, lacks_of);
+}
+
+static const struct probe_op reading[] = {
+	{ "rows", rows, "ok, conflicts 0 0+0" },
+	{ "rows backwards", rows_backwards, "ok, conflicts 0 0+0" },
+	{ "counts", counts, "ok, conflicts 0 0+0" },
+	{ "a sum", sum, "ok, conflicts 0 0+0" },
+	{ "a sum of some", sum_of_some, "ok, conflicts 0 0+0" },
+	{ "sums", sums, "ok, conflicts 0 0+0" },
+	{ "sums by a function", sums_another, "ok, conflicts 0 0+0" },
+	{ "lacks", lacks, "ok, conflicts 0 0+0" },
+};
+
+/* ---- Tests ---- */
+
+static void
+readers_of_views_hand_failures_on(void **state)
+{
+	struct fixture *f = *state;
+	struct world *w = world_new(f);
+
+	world_put_design(w);
+	put_many(w, 0, ROW_DOCS);
+	update(w);
+	/* Its threads would use the store beside the probes. */
+	view_engine_free(w->engine);
+	w->engine = NULL;
+	probe_each_undamaged(f->store, w, reading, sizeof(reading) / sizeof(reading[0]));
+	world_free(w);
+}
+
+static int
+setup(void **state)
+{
+	assert_int_equal(setenv("FROND_TEST_FAULTS", "rate=0,delay=0,watch=0", 1), 0);
+	return fixture_setup(state);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(readers_of_views_hand_failures_on, setup,
+						fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
