@@ -47,7 +47,7 @@ ROOMS = {
     "model/plain": "base loop kv catalog doc bson mql index index/engine index/bson",
     "net": "base loop",
     "http": "base loop net",
-    "serve": "base loop",
+    "serve": "base loop access",
     "replicator": "base loop kv catalog doc model/revisioned http",
     "door": "base",
     "door/couch/wire": "base loop kv catalog doc model/revisioned access http serve settings replicator",
@@ -84,7 +84,7 @@ ROOMS = {
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed"
-           " model/timed/rows model/timed/items model/plain access net http settings replicator door door/couch door/mongo door/redis",
+           " model/timed/rows model/timed/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
 # catalog, which knows databases of every model, includes none of them.
@@ -323,9 +323,18 @@ def doors_begin_and_end_operations():
     for door in sorted(path.parent.name for path in tracked("src/door/*/meson.build")):
         code = "\n".join(without_comments(path) for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))
         wrong += [f"src/door/{door} calls no {what}" for what in ("OPS_DOOR", "op_begin|ops_begin", "op_end|ops_end",
+                                                                 "ops_admit|clients_admit", "ops_moved", "ops_leave",
                                                                  "ops_count", "ops_note_slow|clients_note_slow")
                   if not re.search(rf"\b(?:\w+_)?(?:{what})\(", code)]
     return wrong
+
+
+def limits_are_asked_by_one_registry():
+    """Limits by person and address are one count for all doors: only serve/ops asks them."""
+    return [f"{path.relative_to(TOP)}: {found[0]}" for path in sources()
+            if re.match(r"src/(door|http|replicator)/", path.relative_to(TOP).as_posix())
+            for found in re.finditer(r'"access/limits\.h"|\blimits_(?:enter|take|leave)_?\w*\(|\bops_limit\(',
+                                     without_comments(path))]
 
 
 def what_clients_make_long_is_sorted_in_steps():
@@ -405,6 +414,7 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
           large_folders_have_a_map, doors_have_few_locks, doors_take_memory_by_the_calls_of_net,
           what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
+          limits_are_asked_by_one_registry,
           what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are,
           promises_are_kept_below_the_doors, headers_have_guards_of_their_own, code_is_formatted]

@@ -4,11 +4,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "access/settings.h"
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "settings/live.h"
 
 /*
  * An entry keeps one time for each thing that is counted (`paid_ns`). Taking something moves that
@@ -41,17 +43,41 @@ struct limits_entry {
 	uint64_t open;
 };
 
+/* What a limit may be of: each has limits of its own. */
+enum limits_of {
+	LIMITS_OF_ADDRESS,
+	LIMITS_OF_PERSON,
+	LIMITS_OF_COUNT,
+};
+
 struct limits {
+	struct settings_live *live;             /* NULL: limits_set() alone sets them */
 	pthread_mutex_t locks[LIMITS_LOCKS];    /* set n uses lock n % LIMITS_LOCKS */
 	_Atomic(struct limits_entry *) entries; /* NULL until there is a limit */
+
+	/*
+	 * What holds, as the settings of that generation have it. Written with `copying`, so that
+	 * no older settings come after newer ones; read without, so that most requests find by two
+	 * loads that there is no limit.
+	 */
+	pthread_mutex_t copying;
+	_Atomic uint64_t generation;                             /* UINT64_MAX: none yet */
+	_Atomic uint64_t counts[LIMITS_OF_COUNT][LIMITS_THINGS]; /* 0: no limit */
+	_Atomic uint64_t person_open;                            /* likewise */
+	atomic_bool any[LIMITS_OF_COUNT];                        /* one of them is set */
 };
 
 struct limits *
-limits_new(void)
+limits_new(struct settings_live *live)
 {
 	struct limits *l = mem_zalloc(sizeof(*l));
 
-	for (size_t i = 0; l && i < LIMITS_LOCKS; i++)
+	if (!l)
+		return NULL;
+	l->live = live;
+	atomic_init(&l->generation, UINT64_MAX);
+	pthread_mutex_init(&l->copying, NULL);
+	for (size_t i = 0; i < LIMITS_LOCKS; i++)
 		pthread_mutex_init(&l->locks[i], NULL);
 	return l;
 }
@@ -63,6 +89,7 @@ limits_free(struct limits *l)
 		return;
 	for (size_t i = 0; i < LIMITS_LOCKS; i++)
 		pthread_mutex_destroy(&l->locks[i]);
+	pthread_mutex_destroy(&l->copying);
 	mem_free(atomic_load(&l->entries));
 	mem_free(l);
 }
@@ -171,47 +198,62 @@ entry_pay(struct limits_entry *e, enum limits_thing thing, struct limits_rate ra
 	e->paid_ns[thing] += rate_price_ns(rate, n);
 }
 
-/* The limits of a person, or those of an address. */
-struct limits_who {
-	struct limits_rate rates[LIMITS_THINGS];
-	uint64_t open; /* 0: no limit */
-	bool is_person;
-};
+/* ---- What holds ---- */
 
-static struct limits_who
-limits_of_address(const struct access_settings *s)
+void
+limits_set(struct limits *l, const struct access_settings *s)
 {
-	return (struct limits_who){
-		.rates = {
-			[LIMITS_REQUESTS] = { s->address_requests, LIMITS_WINDOW_S },
-			[LIMITS_BYTES] = { s->address_bytes, LIMITS_WINDOW_S },
-			[LIMITS_DATABASES] = { s->address_databases, LIMITS_DATABASES_WINDOW_S },
-		},
+	const uint64_t counts[LIMITS_OF_COUNT][LIMITS_THINGS] = {
+		[LIMITS_OF_ADDRESS] = { [LIMITS_REQUESTS] = s->address_requests,
+					[LIMITS_BYTES] = s->address_bytes,
+					[LIMITS_DATABASES] = s->address_databases },
+		[LIMITS_OF_PERSON] = { [LIMITS_REQUESTS] = s->person_requests,
+				       [LIMITS_BYTES] = s->person_bytes,
+				       [LIMITS_DATABASES] = s->person_databases },
 	};
+	bool any[LIMITS_OF_COUNT] = { [LIMITS_OF_PERSON] = s->person_open != 0 };
+
+	for (size_t of = 0; of < LIMITS_OF_COUNT; of++) {
+		for (size_t i = 0; i < LIMITS_THINGS; i++) {
+			atomic_store(&l->counts[of][i], counts[of][i]);
+			any[of] = any[of] || counts[of][i];
+		}
+	}
+	atomic_store(&l->person_open, s->person_open);
+	for (size_t of = 0; of < LIMITS_OF_COUNT; of++)
+		atomic_store(&l->any[of], any[of]);
 }
 
-static struct limits_who
-limits_of_person(const struct access_settings *s)
+static void
+limits_follow(struct limits *l)
 {
-	return (struct limits_who){
-		.rates = {
-			[LIMITS_REQUESTS] = { s->person_requests, LIMITS_WINDOW_S },
-			[LIMITS_BYTES] = { s->person_bytes, LIMITS_WINDOW_S },
-			[LIMITS_DATABASES] = { s->person_databases, LIMITS_DATABASES_WINDOW_S },
-		},
-		.open = s->person_open,
-		.is_person = true,
-	};
+	struct settings_held *held;
+
+	pthread_mutex_lock(&l->copying);
+	held = settings_live_hold(l->live);
+	limits_set(l, settings_of(held->settings, &access_setting_group));
+	atomic_store(&l->generation, held->generation);
+	settings_held_unref(held);
+	pthread_mutex_unlock(&l->copying);
 }
 
+/* True if there is a limit of that kind. */
 static bool
-limits_are_set(const struct limits_who *who)
+limits_hold(struct limits *l, enum limits_of of)
 {
-	bool set = who->open != 0;
+	if (l->live && settings_live_generation(l->live) !=
+			       atomic_load_explicit(&l->generation, memory_order_relaxed))
+		limits_follow(l);
+	return atomic_load_explicit(&l->any[of], memory_order_relaxed);
+}
 
-	for (size_t i = 0; i < LIMITS_THINGS; i++)
-		set = set || who->rates[i].count;
-	return set;
+static struct limits_rate
+limits_rate_of(struct limits *l, enum limits_of of, enum limits_thing thing)
+{
+	return (struct limits_rate){
+		.count = atomic_load_explicit(&l->counts[of][thing], memory_order_relaxed),
+		.window_s = thing == LIMITS_DATABASES ? LIMITS_DATABASES_WINDOW_S : LIMITS_WINDOW_S,
+	};
 }
 
 static enum status
@@ -226,8 +268,8 @@ limits_refuse(struct limits_claim *claim, const char *name, uint64_t limit, cons
 
 /* Refuses what would exceed the limit of this thing. */
 static enum status
-limits_refuse_rate(struct limits_claim *claim, const struct limits_who *who,
-		   enum limits_thing thing, uint64_t wait_ns, struct err *err)
+limits_refuse_rate(struct limits_claim *claim, enum limits_of of, enum limits_thing thing,
+		   uint64_t limit, uint64_t wait_ns, struct err *err)
 {
 	static const char *const names[] = {
 		"address_requests", "address_bytes", "address_databases",
@@ -241,36 +283,37 @@ limits_refuse_rate(struct limits_claim *claim, const struct limits_who *who,
 		"too many bytes a second of one person",
 		"too many databases created by one person",
 	};
-	size_t at = (who->is_person ? LIMITS_THINGS : 0) + thing;
+	size_t at = of * LIMITS_THINGS + thing;
 
 	METRIC_COUNTERS(refusals, METRIC_REFUSALS_NAME, METRIC_NUMBER, METRIC_REFUSALS_HELP,
 			"limit", names);
 	metric_add_at(&refusals, at, 1);
-	return limits_refuse(claim, names[at], who->rates[thing].count, reasons[at], wait_ns, err);
+	return limits_refuse(claim, names[at], limit, reasons[at], wait_ns, err);
 }
 
 /* With the set's lock held. */
 static enum status
-entry_enter(struct limits_claim *claim, struct limits_entry *e, const struct limits_who *who,
-	    struct err *err)
+entry_enter(struct limits_claim *claim, struct limits_entry *e, enum limits_of of, struct err *err)
 {
 	static const enum limits_thing things[] = { LIMITS_REQUESTS, LIMITS_BYTES };
+	struct limits *l = claim->limits;
+	uint64_t open = of == LIMITS_OF_PERSON ? atomic_load(&l->person_open) : 0;
 	uint64_t now_ns = clock_mono_ns();
 
 	for (size_t i = 0; i < sizeof(things) / sizeof(*things); i++) {
-		enum limits_thing thing = things[i];
-		uint64_t wait_ns = entry_wait_ns(e, thing, who->rates[thing], now_ns);
+		struct limits_rate rate = limits_rate_of(l, of, things[i]);
+		uint64_t wait_ns = entry_wait_ns(e, things[i], rate, now_ns);
 
 		if (wait_ns)
-			return limits_refuse_rate(claim, who, thing, wait_ns, err);
+			return limits_refuse_rate(claim, of, things[i], rate.count, wait_ns, err);
 	}
-	if (who->open && e->open >= who->open) {
+	if (open && !claim->open && e->open >= open) {
 		METRIC_REFUSED("person_open");
-		return limits_refuse(claim, "person_open", who->open,
+		return limits_refuse(claim, "person_open", open,
 				     "too many requests of one person at a time", 0, err);
 	}
-	entry_pay(e, LIMITS_REQUESTS, who->rates[LIMITS_REQUESTS], 1, now_ns);
-	if (who->is_person) {
+	entry_pay(e, LIMITS_REQUESTS, limits_rate_of(l, of, LIMITS_REQUESTS), 1, now_ns);
+	if (of == LIMITS_OF_PERSON && !claim->open) {
 		e->open++;
 		claim->open = true;
 	}
@@ -278,8 +321,8 @@ entry_enter(struct limits_claim *claim, struct limits_entry *e, const struct lim
 }
 
 static enum status
-limits_enter(struct limits_claim *claim, struct limits *l, uint64_t key,
-	     const struct limits_who *who, struct err *err)
+limits_enter(struct limits_claim *claim, struct limits *l, uint64_t key, enum limits_of of,
+	     struct err *err)
 {
 	struct limits_entry *entries = limits_entries(l);
 	struct limits_entry *e;
@@ -287,13 +330,14 @@ limits_enter(struct limits_claim *claim, struct limits *l, uint64_t key,
 
 	if (!entries)
 		return STATUS_NOMEM;
+	assert(!claim->limits || claim->limits == l);
 	claim->limits = l;
 	pthread_mutex_lock(limits_lock_of(l, key));
 	e = limits_entry_of(entries, key, true);
 	/* If every entry of the set has requests under way, this one is admitted uncounted. */
-	status = e ? entry_enter(claim, e, who, err) : STATUS_OK;
+	status = e ? entry_enter(claim, e, of, err) : STATUS_OK;
 	pthread_mutex_unlock(limits_lock_of(l, key));
-	if (status == STATUS_OK && e && who->is_person)
+	if (status == STATUS_OK && e && of == LIMITS_OF_PERSON)
 		claim->person = key;
 	else if (status == STATUS_OK && e)
 		claim->address = key;
@@ -308,34 +352,6 @@ limits_key(bool person, struct str bytes)
 
 	return key ? key : 1;
 }
-
-enum status
-limits_enter_address(struct limits_claim *claim, struct limits *l, const struct access_settings *s,
-		     struct str peer, struct err *err)
-{
-	const struct limits_who who = limits_of_address(s);
-	struct address_block block;
-
-	if (!limits_are_set(&who))
-		return STATUS_OK;
-	address_block_of(peer, &block);
-	return limits_enter(
-		claim, l, limits_key(false, str_of((const char *)block.bytes, sizeof(block.bytes))),
-		&who, err);
-}
-
-enum status
-limits_enter_person(struct limits_claim *claim, struct limits *l, const struct access_settings *s,
-		    struct str name, struct err *err)
-{
-	const struct limits_who who = limits_of_person(s);
-
-	if (!limits_are_set(&who))
-		return STATUS_OK;
-	return limits_enter(claim, l, limits_key(true, name), &who, err);
-}
-
-/* ---- Later ---- */
 
 /*
  * Finds the entry of an admitted key and leaves its set locked. Returns NULL, with nothing locked,
@@ -355,56 +371,90 @@ limits_find(struct limits *l, uint64_t key)
 	return e;
 }
 
-static enum status
-limits_database_of(struct limits_claim *claim, uint64_t key, const struct limits_who *who,
-		   struct err *err)
+static void
+limits_leave_one(struct limits_claim *claim, uint64_t key, enum limits_of of, uint64_t bytes,
+		 bool open)
 {
-	struct limits_entry *e = limits_find(claim->limits, key);
+	struct limits *l = claim->limits;
+	struct limits_entry *e = limits_find(l, key);
+
+	/* An entry with requests under way is never forgotten. */
+	assert(e || !open);
+	if (!e)
+		return;
+	entry_pay(e, LIMITS_BYTES, limits_rate_of(l, of, LIMITS_BYTES), bytes, clock_mono_ns());
+	if (open) {
+		assert(e->open);
+		e->open--;
+	}
+	pthread_mutex_unlock(limits_lock_of(l, key));
+}
+
+/* ---- For a request ---- */
+
+enum status
+limits_enter_address(struct limits_claim *claim, struct limits *l, struct str peer, struct err *err)
+{
+	struct address_block block;
+
+	if (!limits_hold(l, LIMITS_OF_ADDRESS))
+		return STATUS_OK;
+	address_block_of(peer, &block);
+	return limits_enter(
+		claim, l, limits_key(false, str_of((const char *)block.bytes, sizeof(block.bytes))),
+		LIMITS_OF_ADDRESS, err);
+}
+
+enum status
+limits_enter_person(struct limits_claim *claim, struct limits *l, struct str name, struct err *err)
+{
+	uint64_t key;
+
+	if (!limits_hold(l, LIMITS_OF_PERSON))
+		return STATUS_OK;
+	key = limits_key(true, name);
+	/* The connection was somebody else's when the claim began. */
+	if (claim->open && claim->person != key) {
+		limits_leave_one(claim, claim->person, LIMITS_OF_PERSON, 0, true);
+		claim->open = false;
+		claim->person = 0;
+	}
+	return limits_enter(claim, l, key, LIMITS_OF_PERSON, err);
+}
+
+static enum status
+limits_database_of(struct limits_claim *claim, uint64_t key, enum limits_of of, struct err *err)
+{
+	struct limits *l = claim->limits;
+	struct limits_entry *e = limits_find(l, key);
+	struct limits_rate rate;
 	uint64_t now_ns = clock_mono_ns();
 	uint64_t wait_ns;
 
 	if (!e)
 		return STATUS_OK;
-	wait_ns = entry_wait_ns(e, LIMITS_DATABASES, who->rates[LIMITS_DATABASES], now_ns);
+	rate = limits_rate_of(l, of, LIMITS_DATABASES);
+	wait_ns = entry_wait_ns(e, LIMITS_DATABASES, rate, now_ns);
 	if (!wait_ns)
-		entry_pay(e, LIMITS_DATABASES, who->rates[LIMITS_DATABASES], 1, now_ns);
-	pthread_mutex_unlock(limits_lock_of(claim->limits, key));
-	return wait_ns ? limits_refuse_rate(claim, who, LIMITS_DATABASES, wait_ns, err) : STATUS_OK;
+		entry_pay(e, LIMITS_DATABASES, rate, 1, now_ns);
+	pthread_mutex_unlock(limits_lock_of(l, key));
+	return wait_ns ? limits_refuse_rate(claim, of, LIMITS_DATABASES, rate.count, wait_ns, err)
+		       : STATUS_OK;
 }
 
 enum status
-limits_take_database(struct limits_claim *claim, const struct access_settings *s, struct err *err)
+limits_take_database(struct limits_claim *claim, struct err *err)
 {
-	const struct limits_who address = limits_of_address(s), person = limits_of_person(s);
-
-	TRY(limits_database_of(claim, claim->person, &person, err));
-	return limits_database_of(claim, claim->address, &address, err);
-}
-
-static void
-limits_leave_one(struct limits_claim *claim, uint64_t key, struct limits_rate rate, uint64_t bytes,
-		 bool open)
-{
-	struct limits_entry *e = limits_find(claim->limits, key);
-
-	if (!e)
-		return;
-	entry_pay(e, LIMITS_BYTES, rate, bytes, clock_mono_ns());
-	if (open) {
-		assert(e->open);
-		e->open--;
-	}
-	pthread_mutex_unlock(limits_lock_of(claim->limits, key));
+	TRY(limits_database_of(claim, claim->person, LIMITS_OF_PERSON, err));
+	return limits_database_of(claim, claim->address, LIMITS_OF_ADDRESS, err);
 }
 
 void
-limits_leave(struct limits_claim *claim, const struct access_settings *s, uint64_t bytes)
+limits_leave(struct limits_claim *claim, uint64_t bytes)
 {
 	if (!claim->limits)
 		return;
-	limits_leave_one(claim, claim->address, limits_of_address(s).rates[LIMITS_BYTES], bytes,
-			 false);
-	limits_leave_one(claim, claim->person, limits_of_person(s).rates[LIMITS_BYTES], bytes,
-			 claim->open);
+	limits_leave_one(claim, claim->address, LIMITS_OF_ADDRESS, bytes, false);
+	limits_leave_one(claim, claim->person, LIMITS_OF_PERSON, bytes, claim->open);
 	*claim = (struct limits_claim){ 0 };
 }

@@ -3,10 +3,11 @@
  * hour, requests at a time. A limit holds only if it is set in [limits]. Limits by person do not
  * hold for administrators.
  *
- * Each process counts for itself, so several processes at one store admit more together. A limit of
- * n a second admits n requests at once to a client that was idle, and then one every 1/n second.
- * Bytes are counted when a request ends; a client that moved too many waits before its next
- * request.
+ * One object counts for all doors of a process: what somebody asks of one door is missing at the
+ * others. Doors reach it by serve/ops.h only. Each process counts for itself, so several processes
+ * at one store admit more together. A limit of n a second admits n requests at once to a client
+ * that was idle, and then one every 1/n second. Bytes are counted when a request ends; a client
+ * that moved too many waits before its next request.
  *
  * Memory is bounded: LIMITS_ENTRIES persons and addresses are kept, and those that were idle
  * longest are forgotten first. Nothing is allocated until a limit is set.
@@ -16,7 +17,6 @@
 #ifndef FROND_ACCESS_LIMITS_H
 #define FROND_ACCESS_LIMITS_H
 
-#include "access/settings.h"
 #include "base/status.h"
 #include "base/str.h"
 
@@ -24,10 +24,19 @@ enum {
 	LIMITS_ENTRIES = 32768,
 };
 
+struct access_settings;
 struct limits;
+struct settings_live;
 
-struct limits *limits_new(void); /* NULL when out of memory */
+/*
+ * `live` has the settings that the limits follow, and outlives them; NULL: limits_set() gives them.
+ * NULL when out of memory.
+ */
+struct limits *limits_new(struct settings_live *live);
 void limits_free(struct limits *l);
+
+/* Makes these the limits that hold, for an object without `live`. */
+void limits_set(struct limits *l, const struct access_settings *settings);
 
 /* The entries that count a request. All zero: no entry does. */
 struct limits_claim {
@@ -41,19 +50,18 @@ struct limits_claim {
 /*
  * Counts a request from this peer ("127.0.0.1:40312"), or of this person. Returns STATUS_TOO_MANY
  * with the limit's name in `err` if the request must be refused; a refused request is not counted.
+ * Several requests of one connection may share a claim. They count as one in what a person does at
+ * a time.
  */
 MUST_USE enum status limits_enter_address(struct limits_claim *claim, struct limits *l,
-					  const struct access_settings *s, struct str peer,
-					  struct err *err);
+					  struct str peer, struct err *err);
 MUST_USE enum status limits_enter_person(struct limits_claim *claim, struct limits *l,
-					 const struct access_settings *s, struct str name,
-					 struct err *err);
+					 struct str name, struct err *err);
 
 /* Counts a database that the request is about to create. STATUS_TOO_MANY as above. */
-MUST_USE enum status limits_take_database(struct limits_claim *claim,
-					  const struct access_settings *s, struct err *err);
+MUST_USE enum status limits_take_database(struct limits_claim *claim, struct err *err);
 
 /* Ends the claim of a request that moved `bytes` in both directions together. */
-void limits_leave(struct limits_claim *claim, const struct access_settings *s, uint64_t bytes);
+void limits_leave(struct limits_claim *claim, uint64_t bytes);
 
 #endif

@@ -102,24 +102,26 @@
 	       "answered 429.")                                                                    \
 	NUMBER(S, address_requests, "limits", "address_requests", "", 1, 1000000000, 0,            \
 	       SETTING_LIVE,                                                                       \
-	       "Requests of one address in a second; more are answered 429. By default no limit, " \
-	       "as of all in this section.")                                                       \
+	       "Requests of one address in a second, by all doors together; more are refused. By " \
+	       "default no limit, as of all in this section.")                                     \
 	NUMBER(S, address_bytes, "limits", "address_bytes", "bytes/s", 1, 1000000000000, 0,        \
 	       SETTING_LIVE,                                                                       \
-	       "Bytes of bodies, both ways, of one address in a second. They are counted when a "  \
-	       "request ends; the next ones are answered 429 until the rate is kept.")             \
+	       "Bytes of bodies, both ways, of one address in a second; of Redis's and MongoDB's " \
+	       "doors those of commands and answers. They are counted when a request ends; the "   \
+	       "next ones are refused until the rate is kept.")                                    \
 	NUMBER(S, address_databases, "limits", "address_databases", "", 1, 1000000000, 0,          \
-	       SETTING_LIVE, "Databases that are created from one address in an hour.")            \
+	       SETTING_LIVE,                                                                       \
+	       "Databases that are created from one address in an hour, by CouchDB's API.")        \
 	NUMBER(S, person_requests, "limits", "person_requests", "", 1, 1000000000, 0,              \
 	       SETTING_LIVE,                                                                       \
 	       "Requests of one person in a second. Nobody's and administrators' are not counted " \
 	       "by person.")                                                                       \
 	NUMBER(S, person_bytes, "limits", "person_bytes", "bytes/s", 1, 1000000000000, 0,          \
-	       SETTING_LIVE, "Bytes of bodies, both ways, of one person in a second.")             \
+	       SETTING_LIVE, "Bytes of one person in a second, counted as those of an address.")   \
 	NUMBER(S, person_databases, "limits", "person_databases", "", 1, 1000000000, 0,            \
-	       SETTING_LIVE, "Databases that one person creates in an hour.")                      \
+	       SETTING_LIVE, "Databases that one person creates in an hour, by CouchDB's API.")    \
 	NUMBER(S, person_open, "limits", "person_open", "", 1, 1000000000, 0, SETTING_LIVE,        \
-	       "Requests of one person at a time, feeds included.")
+	       "Requests of one person at a time, feeds and commands that wait included.")
 /* clang-format on */
 
 SETTING_STRUCT(access_settings, ACCESS_SETTINGS);

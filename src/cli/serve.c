@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "access/follow.h"
+#include "access/limits.h"
 #include "access/people.h"
 #include "base/address.h"
 #include "base/clock.h"
@@ -40,6 +41,7 @@
 #include "model/timed/timed.h"
 #include "replicator/replicator.h"
 #include "replicator/settings.h"
+#include "serve/ops.h"
 
 static const char *const versions[] = { FROND_VERSION };
 
@@ -102,6 +104,7 @@ struct serve {
 	atomic_bool store_lost; /* the disk has lost what was acknowledged: the process ends */
 	struct settings_live *live;
 	struct people_news *news;
+	struct limits *limits;         /* by person and address, of all doors */
 	struct replicator *replicator; /* NULL: switched off */
 	struct js *js;                 /* runs functions of design documents */
 	struct view_engine *views;     /* keeps what views have made of documents */
@@ -682,8 +685,10 @@ make_server(struct serve *s, struct err *err)
 		.config_file = s->config_file,
 	};
 
+	s->limits = limits_new(s->live);
+	ops_limit(s->limits);
 	s->couch = couch_new(&couch);
-	if (!s->couch)
+	if (!s->couch || !s->limits)
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	server.arg = s->couch;
 	server_config_set(&server, settings_of(s->settings, &server_setting_group));
@@ -751,6 +756,8 @@ serve(struct serve *s, struct err *err)
 		end_abandoned(s, err);
 	open_doors_fini(&s->doors);
 	couch_free(s->couch);
+	ops_limit(NULL);
+	limits_free(s->limits);
 	chores_free(s->chores);
 	buf_release(&s->plain_sweeping.place);
 	replicator_free(s->replicator);

@@ -27,6 +27,7 @@ clients_entry_init(struct clients_entry *e, struct clients *all, struct str peer
 	*e = (struct clients_entry){ .clients = all, .created_ns = clock_mono_ns() };
 	e->id = atomic_fetch_add(&all->next_id, 1) + 1;
 	snprintf(e->peer, sizeof(e->peer), "%.*s", STR_ARG(peer));
+	e->op.peer = e->peer;
 	buf_init(&e->name, CLIENTS_TEXT_BYTES);
 	pthread_mutex_init(&e->lock, NULL);
 	event_init(&e->wake);
@@ -37,6 +38,7 @@ void
 clients_entry_fini(struct clients_entry *e)
 {
 	assert(!e->link);
+	ops_leave(&e->op);
 	buf_release(&e->name);
 	pthread_mutex_destroy(&e->lock);
 }
@@ -186,11 +188,18 @@ clients_set_text(struct clients_entry *e, struct buf *text, struct str value)
 }
 
 void
-clients_set_user(struct clients_entry *e, struct str name)
+clients_set_user(struct clients_entry *e, struct str name, bool limited)
 {
 	pthread_mutex_lock(&e->clients->lock);
 	snprintf(e->user, sizeof(e->user), "%.*s", STR_ARG(name));
 	pthread_mutex_unlock(&e->clients->lock);
+	e->limited = limited;
+}
+
+enum status
+clients_admit(struct clients_entry *e, struct err *err)
+{
+	return ops_admit(&e->op, e->limited ? str_from_cstr(e->user) : STR(""), err);
 }
 
 /* ---- Operations ---- */
@@ -204,7 +213,6 @@ clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *nam
 	e->op.body = body;
 	e->op.on = on;
 	e->op.on_more = on_more;
-	e->op.peer = e->peer;
 	e->op.client = e;
 	e->op.began_ns = began_ns;
 	ops_begin(&e->op);

@@ -58,6 +58,7 @@ struct clients_entry {
 	struct clients_entry **link;
 	char user[CLIENTS_USER_BYTES]; /* empty: nobody has logged in */
 	struct buf name;
+	bool limited; /* its fiber's: limits by person hold for `user` */
 
 	/* The entry's lock. */
 	pthread_mutex_t lock;
@@ -122,7 +123,14 @@ unsigned clients_wait_end(struct clients_entry *e);
 
 /* A text about the connection, such as its name. Where memory is short it is empty. */
 void clients_set_text(struct clients_entry *e, struct buf *text, struct str value);
-void clients_set_user(struct clients_entry *e, struct str name);
+/* Who it is; `limited`: somebody who has logged in and is no administrator. */
+void clients_set_user(struct clients_entry *e, struct str name, bool limited);
+
+/*
+ * Asks for one command of the connection (ops_admit()), before clients_op_begin(). Where what came
+ * together is done, ops_leave() tells so.
+ */
+MUST_USE enum status clients_admit(struct clients_entry *e, struct err *err);
 
 /*
  * Begins an operation. `on` and `on_more` are what it works on, "db" and "collection". All texts

@@ -24,6 +24,50 @@ ops_list_of(uint64_t id)
 	return &lists[id % METRIC_SHARDS];
 }
 
+/* ---- Limits ---- */
+
+static _Atomic(struct limits *) limits_of_all;
+
+void
+ops_limit(struct limits *limits)
+{
+	atomic_store(&limits_of_all, limits);
+}
+
+enum status
+ops_admit(struct ops_op *op, struct str person, struct err *err)
+{
+	struct limits *limits = atomic_load_explicit(&limits_of_all, memory_order_acquire);
+
+	op->asked = true;
+	if (!limits)
+		return STATUS_OK;
+	TRY(limits_enter_address(&op->claim, limits, str_from_cstr(op->peer), err));
+	return person.len ? limits_enter_person(&op->claim, limits, person, err) : STATUS_OK;
+}
+
+void
+ops_admit_always(struct ops_op *op)
+{
+	op->asked = true;
+}
+
+enum status
+ops_admit_database(struct ops_op *op, struct err *err)
+{
+	return limits_take_database(&op->claim, err);
+}
+
+void
+ops_leave(struct ops_op *op)
+{
+	/* What is shown as running has not moved all of its bytes. */
+	assert(!op->link);
+	limits_leave(&op->claim, op->moved_bytes);
+	op->moved_bytes = 0;
+	op->asked = false;
+}
+
 /* ---- An operation ---- */
 
 void
@@ -33,6 +77,8 @@ ops_begin(struct ops_op *op)
 	struct ops_list *l = &lists[at];
 
 	assert(!op->link);
+	/* No door works for a client whom the limits were not asked about. */
+	assert(op->asked);
 	op->computed_before_ns = 0;
 	op->computed_before_ns = ops_computed_ns(op);
 	pthread_mutex_lock(&l->lock);
@@ -60,14 +106,17 @@ ops_end(struct ops_op *op)
 	pthread_mutex_unlock(&l->lock);
 }
 
-void
-ops_set_user(struct ops_op *op, struct str user)
+enum status
+ops_set_user(struct ops_op *op, struct str user, bool limited, struct err *err)
 {
 	struct ops_list *l = ops_list_of(atomic_load_explicit(&op->id, memory_order_relaxed));
+	struct limits *limits = atomic_load_explicit(&limits_of_all, memory_order_acquire);
 
+	assert(op->link && op->asked);
 	pthread_mutex_lock(&l->lock);
 	op->user = user;
 	pthread_mutex_unlock(&l->lock);
+	return limits && limited ? limits_enter_person(&op->claim, limits, user, err) : STATUS_OK;
 }
 
 /* ---- The registry ---- */

@@ -2,7 +2,8 @@
  * What runs: the operations of every door, in one registry of the process. A door calls it when an
  * operation begins and when that ends. What operators see of running work (currentOp) is a look at
  * the registry, and whoever ends such work (killOp) does so through it. How long operations took is
- * one family of histograms, and those that took long are one log.
+ * one family of histograms, and those that took long are one log. Before it begins, the limits by
+ * person and address are asked (access/limits.h), so that no door can leave them out.
  *
  * An entry is memory of the door that lasts as long as the operation: a connection that is idle has
  * none, or one that is not in the registry. The registry has a list for each of METRIC_SHARDS sets
@@ -17,6 +18,7 @@
 
 #include <pthread.h>
 
+#include "access/limits.h"
 #include "base/log.h"
 #include "base/log_rate.h"
 #include "base/metric.h"
@@ -59,6 +61,11 @@ struct ops_op {
 	struct clients_entry *client; /* NULL: the door keeps no list of its connections */
 	uint64_t began_ns;
 	uint64_t computed_before_ns; /* by its fiber */
+
+	/* What the limits by person and address have counted; of its fiber. */
+	struct limits_claim claim;
+	uint64_t moved_bytes; /* of the requests that were asked for, and of their answers */
+	bool asked;           /* ops_admit() was called since ops_leave() */
 
 	_Atomic uint64_t id; /* 0: it does not run */
 
@@ -103,6 +110,39 @@ struct ops_op {
 				     .end = (end_),                                                \
 				     .slow = RECENT_INIT }
 
+/* ---- Limits by person and address (access/limits.h): on the operation's fiber ---- */
+
+/*
+ * From now on these limits hold for all requests of all doors; NULL: none does. They outlive the
+ * operations, or are replaced first.
+ */
+void ops_limit(struct limits *limits);
+
+/*
+ * Asks for one request, which `op->peer` has sent, before ops_begin(): a request of HTTP, a
+ * command. `person` is whose request it is, if limits by person hold for that: empty if nobody has
+ * logged in, if it is an administrator, or if that is not known yet (ops_set_user()). An operation
+ * may be one for several requests, such as a pipeline's. STATUS_TOO_MANY, explained: the door
+ * answers so in its own words and does nothing else for this request; `op->claim.retry_s` is when
+ * its client may come again.
+ */
+MUST_USE enum status ops_admit(struct ops_op *op, struct str person, struct err *err);
+/* For a request that is never refused: the first of a protocol, which does no work. */
+void ops_admit_always(struct ops_op *op);
+
+/* Asks for a database that the request is about to create. As ops_admit(). */
+MUST_USE enum status ops_admit_database(struct ops_op *op, struct err *err);
+
+/* Counts bytes of the request or its answer. */
+static inline void
+ops_moved(struct ops_op *op, uint64_t bytes)
+{
+	op->moved_bytes += bytes;
+}
+
+/* The requests that were asked for are over: what has moved is paid for. */
+void ops_leave(struct ops_op *op);
+
 /* ---- An operation: on its fiber ---- */
 
 /* Shows an operation to others, whose members its door has set; the others are 0. */
@@ -110,8 +150,13 @@ void ops_begin(struct ops_op *op);
 /* Nobody sees it any more, and nobody ends what comes after it. */
 void ops_end(struct ops_op *op);
 
-/* Tells who it is that the operation runs for. The text lasts until ops_end(). */
-void ops_set_user(struct ops_op *op, struct str user);
+/*
+ * Tells who it is that the operation runs for, where that is known only after it has begun. The
+ * text lasts until ops_end(). If limits by person hold for them, the request is counted as theirs,
+ * with the results of ops_admit().
+ */
+MUST_USE enum status ops_set_user(struct ops_op *op, struct str user, bool limited,
+				  struct err *err);
 
 /* ---- What operations took: any thread ---- */
 

@@ -55,6 +55,12 @@ settings_live_hold(struct settings_live *live)
 	return held;
 }
 
+uint64_t
+settings_live_generation(const struct settings_live *live)
+{
+	return atomic_load_explicit(&live->generation, memory_order_acquire);
+}
+
 /* ---- Making them ---- */
 
 /* Puts the settings of the store over those that the server was started with. */
@@ -246,8 +252,7 @@ settings_live_reload(struct settings_live *live, struct err *err)
 static struct settings_held *
 newest_of_thread(struct settings_live *live, struct settings_held **cached)
 {
-	if (atomic_load_explicit(&live->generation, memory_order_acquire) !=
-	    (*cached)->generation) {
+	if (settings_live_generation(live) != (*cached)->generation) {
 		settings_held_unref(*cached);
 		*cached = settings_live_hold(live);
 	}

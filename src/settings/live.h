@@ -64,6 +64,8 @@ MUST_USE enum status settings_live_reload(struct settings_live *live, struct err
 
 /* The settings that hold in this process, with a new reference. */
 struct settings_held *settings_live_hold(struct settings_live *live);
+/* The generation of these: one load, which tells whether settings that were copied still hold. */
+uint64_t settings_live_generation(const struct settings_live *live);
 struct settings_held *settings_held_ref(struct settings_held *held);
 void settings_held_unref(struct settings_held *held); /* NULL is fine */
 

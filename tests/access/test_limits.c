@@ -1,23 +1,73 @@
-/* Limits by person and address, on the real clock: rates are chosen so that waits are short. */
+/* Limits by person and address, on a clock that the tests move. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "access/limits.h"
+#include "access/settings.h"
+#include "base/clock.h"
 
 #define HERE  STR("127.0.0.1:40312")
 #define THERE STR("192.0.2.1:40312")
 
+static uint64_t now_ns;
+
+/* ---- In place of base/clock.c ---- */
+
+uint64_t
+clock_mono_ns(void)
+{
+	return now_ns;
+}
+
+uint64_t
+clock_cpu_ns(void)
+{
+	return now_ns;
+}
+
+uint64_t
+clock_boot_us(void)
+{
+	return now_ns / 1000;
+}
+
+void
+clock_boot_id(uint8_t ret[CLOCK_BOOT_ID_BYTES])
+{
+	memset(ret, 0, CLOCK_BOOT_ID_BYTES);
+}
+
+uint64_t
+clock_wall_us(void)
+{
+	return now_ns / 1000;
+}
+
+uint64_t
+clock_wall_ms(void)
+{
+	return clock_wall_us() / 1000;
+}
+
+/* ---- Requests ---- */
+
+static void
+pass_ms(uint64_t ms)
+{
+	now_ns += ms * CLOCK_NS_PER_MS;
+}
+
 static int
 setup(void **state)
 {
-	*state = limits_new();
+	now_ns = CLOCK_NS_PER_MS;
+	*state = limits_new(NULL);
 	return *state ? 0 : -1;
 }
 
@@ -35,15 +85,18 @@ request_of(struct limits *l, const struct access_settings *s, struct str peer, s
 {
 	struct limits_claim claim = { 0 };
 	struct err err = { 0 };
-	enum status status = limits_enter_address(&claim, l, s, peer, &err);
+	enum status status;
+
+	limits_set(l, s);
+	status = limits_enter_address(&claim, l, peer, &err);
 
 	if (status == STATUS_OK && name.len)
-		status = limits_enter_person(&claim, l, s, name, &err);
+		status = limits_enter_person(&claim, l, name, &err);
 	if (status == STATUS_TOO_MANY) {
 		assert_true(claim.retry_s >= 1);
 		assert_non_null(strstr(err.text, "[limits] "));
 	}
-	limits_leave(&claim, s, bytes);
+	limits_leave(&claim, bytes);
 	return status;
 }
 
@@ -64,13 +117,15 @@ an_address_may_ask_so_often(void **state)
 
 	for (int i = 0; i < 100; i++)
 		passed += request_of(*state, &s, HERE, STR(""), 0) == STATUS_OK;
-	/* A window's at once, and what the loop's own time has brought. */
-	assert_in_range(passed, 20, 40);
+	assert_int_equal(passed, 20);
 	assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 0), STATUS_TOO_MANY);
 	assert_int_equal(request_of(*state, &s, THERE, STR("jan"), 0), STATUS_OK);
 	/* A twentieth of a second pays for one more. */
-	assert_int_equal(usleep(120 * 1000), 0);
+	pass_ms(49);
+	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_TOO_MANY);
+	pass_ms(1);
 	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_OK);
+	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_TOO_MANY);
 }
 
 static void
@@ -92,11 +147,16 @@ bytes_are_paid_for_by_waiting(void **state)
 	/* Of the first large one nobody knew, and the next has to wait for it. */
 	assert_int_equal(request_of(*state, &s, HERE, STR(""), 1150000), STATUS_OK);
 	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_TOO_MANY);
-	assert_int_equal(usleep(200 * 1000), 0);
+	pass_ms(150);
+	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_TOO_MANY);
+	pass_ms(1);
 	assert_int_equal(request_of(*state, &s, HERE, STR(""), 0), STATUS_OK);
 	/* However much it was, the wait has a bound. */
 	assert_int_equal(request_of(*state, &s, THERE, STR("jan"), UINT64_C(1) << 60), STATUS_OK);
+	pass_ms(3599 * 1000);
 	assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 0), STATUS_TOO_MANY);
+	pass_ms(1000);
+	assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 0), STATUS_OK);
 }
 
 static void
@@ -106,7 +166,7 @@ refused_requests_cost_nothing(void **state)
 
 	for (int i = 0; i < 1000; i++)
 		(void)request_of(*state, &s, HERE, STR("jan"), 0);
-	assert_int_equal(usleep(250 * 1000), 0);
+	pass_ms(100);
 	assert_int_equal(request_of(*state, &s, HERE, STR("jan"), 0), STATUS_OK);
 }
 
@@ -116,15 +176,38 @@ requests_at_a_time_are_given_back(void **state)
 	const struct access_settings s = { .person_open = 2 };
 	struct limits_claim a = { 0 }, b = { 0 }, c = { 0 };
 
-	assert_int_equal(limits_enter_person(&a, *state, &s, STR("jan"), NULL), STATUS_OK);
-	assert_int_equal(limits_enter_person(&b, *state, &s, STR("jan"), NULL), STATUS_OK);
-	assert_int_equal(limits_enter_person(&c, *state, &s, STR("jan"), NULL), STATUS_TOO_MANY);
-	limits_leave(&c, &s, 0); /* of a request that was refused: takes nothing from the others */
-	assert_int_equal(limits_enter_person(&c, *state, &s, STR("jan"), NULL), STATUS_TOO_MANY);
-	limits_leave(&a, &s, 0);
-	assert_int_equal(limits_enter_person(&c, *state, &s, STR("jan"), NULL), STATUS_OK);
-	limits_leave(&b, &s, 0);
-	limits_leave(&c, &s, 0);
+	limits_set(*state, &s);
+	assert_int_equal(limits_enter_person(&a, *state, STR("jan"), NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&b, *state, STR("jan"), NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&c, *state, STR("jan"), NULL), STATUS_TOO_MANY);
+	limits_leave(&c, 0); /* of a request that was refused: takes nothing from the others */
+	assert_int_equal(limits_enter_person(&c, *state, STR("jan"), NULL), STATUS_TOO_MANY);
+	limits_leave(&a, 0);
+	assert_int_equal(limits_enter_person(&c, *state, STR("jan"), NULL), STATUS_OK);
+	limits_leave(&b, 0);
+	limits_leave(&c, 0);
+}
+
+/* A connection's commands that come together share a claim, of which each is paid for. */
+static void
+requests_that_share_a_claim_are_one_at_a_time(void **state)
+{
+	const struct access_settings s = { .person_open = 1, .person_requests = 3 };
+	struct limits_claim jan = { 0 }, eva = { 0 };
+
+	limits_set(*state, &s);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(limits_enter_person(&jan, *state, STR("jan"), NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&jan, *state, STR("jan"), NULL), STATUS_TOO_MANY);
+	/* Another person logs in on the connection: the first one does nothing there any more. */
+	assert_int_equal(limits_enter_person(&jan, *state, STR("eva"), NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&eva, *state, STR("eva"), NULL), STATUS_TOO_MANY);
+	pass_ms(1000);
+	assert_int_equal(limits_enter_person(&eva, *state, STR("jan"), NULL), STATUS_OK);
+	limits_leave(&eva, 0);
+	limits_leave(&jan, 0);
+	assert_int_equal(limits_enter_person(&eva, *state, STR("eva"), NULL), STATUS_OK);
+	limits_leave(&eva, 0);
 }
 
 static void
@@ -134,20 +217,21 @@ databases_are_counted_by_the_hour(void **state)
 	struct limits_claim jan = { 0 }, eva = { 0 };
 	struct err err = { 0 };
 
-	assert_int_equal(limits_enter_address(&jan, *state, &s, HERE, NULL), STATUS_OK);
-	assert_int_equal(limits_enter_person(&jan, *state, &s, STR("jan"), NULL), STATUS_OK);
-	assert_int_equal(limits_enter_address(&eva, *state, &s, HERE, NULL), STATUS_OK);
-	assert_int_equal(limits_enter_person(&eva, *state, &s, STR("eva"), NULL), STATUS_OK);
-	assert_int_equal(limits_take_database(&jan, &s, NULL), STATUS_OK);
-	assert_int_equal(limits_take_database(&jan, &s, NULL), STATUS_OK);
-	assert_int_equal(limits_take_database(&jan, &s, &err), STATUS_TOO_MANY);
+	limits_set(*state, &s);
+	assert_int_equal(limits_enter_address(&jan, *state, HERE, NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&jan, *state, STR("jan"), NULL), STATUS_OK);
+	assert_int_equal(limits_enter_address(&eva, *state, HERE, NULL), STATUS_OK);
+	assert_int_equal(limits_enter_person(&eva, *state, STR("eva"), NULL), STATUS_OK);
+	assert_int_equal(limits_take_database(&jan, NULL), STATUS_OK);
+	assert_int_equal(limits_take_database(&jan, NULL), STATUS_OK);
+	assert_int_equal(limits_take_database(&jan, &err), STATUS_TOO_MANY);
 	assert_non_null(strstr(err.text, "person_databases"));
 	assert_in_range(jan.retry_s, 1000, 1801);
-	assert_int_equal(limits_take_database(&eva, &s, NULL), STATUS_OK);
-	assert_int_equal(limits_take_database(&eva, &s, &err), STATUS_TOO_MANY);
+	assert_int_equal(limits_take_database(&eva, NULL), STATUS_OK);
+	assert_int_equal(limits_take_database(&eva, &err), STATUS_TOO_MANY);
 	assert_non_null(strstr(err.text, "address_databases"));
-	limits_leave(&jan, &s, 0);
-	limits_leave(&eva, &s, 0);
+	limits_leave(&jan, 0);
+	limits_leave(&eva, 0);
 }
 
 /* Far more of them than there are entries: who is under way stays known. */
@@ -158,18 +242,18 @@ many_addresses_do_not_make_a_person_forgotten(void **state)
 	struct limits_claim jan = { 0 }, again = { 0 };
 	char peer[64];
 
-	assert_int_equal(limits_enter_person(&jan, *state, &s, STR("jan"), NULL), STATUS_OK);
+	limits_set(*state, &s);
+	assert_int_equal(limits_enter_person(&jan, *state, STR("jan"), NULL), STATUS_OK);
 	for (unsigned i = 0; i < 4 * LIMITS_ENTRIES; i++) {
 		(void)snprintf(peer, sizeof(peer), "10.%u.%u.%u:1", i >> 16 & 255, i >> 8 & 255,
 			       i & 255);
 		assert_int_equal(request_of(*state, &s, str_from_cstr(peer), STR(""), 0),
 				 STATUS_OK);
 	}
-	assert_int_equal(limits_enter_person(&again, *state, &s, STR("jan"), NULL),
-			 STATUS_TOO_MANY);
-	limits_leave(&jan, &s, 0);
-	assert_int_equal(limits_enter_person(&again, *state, &s, STR("jan"), NULL), STATUS_OK);
-	limits_leave(&again, &s, 0);
+	assert_int_equal(limits_enter_person(&again, *state, STR("jan"), NULL), STATUS_TOO_MANY);
+	limits_leave(&jan, 0);
+	assert_int_equal(limits_enter_person(&again, *state, STR("jan"), NULL), STATUS_OK);
+	limits_leave(&again, 0);
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -184,6 +268,7 @@ main(void)
 		T(bytes_are_paid_for_by_waiting),
 		T(refused_requests_cost_nothing),
 		T(requests_at_a_time_are_given_back),
+		T(requests_that_share_a_claim_are_one_at_a_time),
 		T(databases_are_counted_by_the_hour),
 		T(many_addresses_do_not_make_a_person_forgotten),
 	};

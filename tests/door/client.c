@@ -1,5 +1,6 @@
 #include "client.h"
 
+#include "access/limits.h"
 #include "access/people.h"
 #include "base/log.h"
 #include "model/revisioned/revisioned.h"
@@ -27,6 +28,7 @@
 #include "js/js.h"
 #include "js/settings.h"
 #include "model/revisioned/shape.h"
+#include "serve/ops.h"
 #include "store.h"
 
 /* As programs ask; without it some answers come in parts. */
@@ -430,6 +432,9 @@ door_open_store(struct door *d)
 		fail_msg("%s", err.text);
 }
 
+/* A door of this test has brought limits, which hold for all doors of a process. */
+static bool limited;
+
 static struct door *
 door_serve(struct door *d, bool with_admin, const door_setting *settings, const char *utils_dir,
 	   void (*handler)(struct http_exchange *x, void *couch))
@@ -457,6 +462,12 @@ door_serve(struct door *d, bool with_admin, const door_setting *settings, const 
 		fail_msg("%s", err.text);
 	config.views = d->views;
 	rev_register();
+	if (!limited) {
+		d->limits = limits_new(d->live);
+		assert_non_null(d->limits);
+		ops_limit(d->limits);
+		limited = true;
+	}
 	d->couch = couch_new(&config);
 	assert_non_null(d->couch);
 	server.handler = handler;
@@ -510,6 +521,11 @@ door_stop(struct door *d)
 	assert_null(failed);
 	server_free(d->server);
 	couch_free(d->couch);
+	if (d->limits) {
+		ops_limit(NULL);
+		limits_free(d->limits);
+		limited = false;
+	}
 	view_engine_free(d->views);
 	js_free(d->js);
 	settings_live_free(d->live);

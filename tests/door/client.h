@@ -62,7 +62,8 @@ struct door {
 	struct settings *settings; /* that it was started with */
 	struct settings_live *live;
 	struct view_engine *views;
-	struct js *js; /* its worker is FROND_JS_WORKER of the environment */
+	struct js *js;         /* its worker is FROND_JS_WORKER of the environment */
+	struct limits *limits; /* of all doors of the test; NULL: another door has brought them */
 	struct couch *couch;
 	struct server *server;
 	uint16_t port;

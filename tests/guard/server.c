@@ -17,6 +17,7 @@
 #include <string.h>
 #include <valgrind/callgrind.h>
 
+#include "access/limits.h"
 #include "access/people.h"
 #include "door/couch/couch.h"
 #include "door/mongo/mongo.h"
@@ -33,6 +34,7 @@
 #include "model/revisioned/revisioned.h"
 #include "model/revisioned/shape.h"
 #include "model/timed/items/items.h"
+#include "serve/ops.h"
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -288,6 +290,7 @@ main(int argc, char **argv)
 	};
 	struct settings *settings = settings_new(groups, 4);
 	struct couch_config door = { .store = NULL };
+	struct limits *limits = NULL;
 	struct redis *redis = NULL;
 	struct mongo *mongo = NULL;
 	uint16_t redis_port = 0, mongo_port = 0;
@@ -309,7 +312,9 @@ main(int argc, char **argv)
 	     settings_live_new(door.store, settings, &people_live_ops, NULL, &door.live, &err) ==
 		     STATUS_OK &&
 	     functions_new(&door, settings, &err) == STATUS_OK;
-	couch = ok ? couch_new(&door) : NULL;
+	limits = ok ? limits_new(door.live) : NULL;
+	ops_limit(limits);
+	couch = limits ? couch_new(&door) : NULL;
 	config.arg = couch;
 	config.loop_new = couch_loop_new;
 	config.loop_free = couch_loop_free;
@@ -329,6 +334,8 @@ main(int argc, char **argv)
 	redis_free(redis);
 	mongo_free(mongo);
 	couch_free(couch);
+	ops_limit(NULL);
+	limits_free(limits);
 	view_engine_free(views);
 	js_free(js);
 	settings_live_free(door.live);

@@ -121,14 +121,14 @@ texts_are_what_was_set_last(void **state)
 
 	(void)state;
 	assert_string_equal(e->user, "");
-	clients_set_user(e, STR("anna"));
+	clients_set_user(e, STR("anna"), true);
 	clients_set_text(e, &e->name, STR("worker"));
 	assert_string_equal(e->user, "anna");
 	assert_true(str_eq(buf_str(&e->name), STR("worker")));
 	clients_set_text(e, &e->name, STR(""));
 	assert_int_equal(e->name.len, 0);
 	memset(longer, 'x', sizeof(longer));
-	clients_set_user(e, str_of(longer, sizeof(longer)));
+	clients_set_user(e, str_of(longer, sizeof(longer)), true);
 	assert_int_equal(strlen(e->user), CLIENTS_USER_BYTES - 1);
 }
 
@@ -147,6 +147,7 @@ OPS_DOOR(door, "clients", classes, LOG_LEVEL_INFO, end_op);
 static void
 do_nothing(struct clients_entry *e)
 {
+	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "ping", STR(""), 0, STR(""), STR(""));
 	clients_op_end(e);
 }
@@ -259,6 +260,7 @@ operations_and_idle_connections_are_seen(void **state)
 	struct viewed seen = { .ops = 0 };
 
 	(void)state;
+	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
 	clients_each_op(NULL, view, &seen);
 	assert_int_equal(seen.ops, 1);
@@ -282,18 +284,20 @@ an_operation_is_ended_by_its_number(void **state)
 	uint64_t op;
 
 	(void)state;
-	clients_set_user(e, STR("bob"));
+	clients_set_user(e, STR("bob"), true);
+	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
 	op = e->op.id;
 	assert_ptr_equal(e->op.peer, e->peer);
 	clients_end_op(op, is_named_anna, &asked);
 	assert_true(asked);
 	assert_int_equal(clients_signals(e), 0);
-	clients_set_user(e, STR("anna"));
+	clients_set_user(e, STR("anna"), true);
 	clients_end_op(op, is_named_anna, &asked);
 	assert_int_equal(clients_signals(e), LASTS);
 	clients_op_end(e);
 	/* The next one has another number, and nobody has ended it. */
+	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "hello", STR(""), 8, STR("admin"), STR(""));
 	assert_int_not_equal(e->op.id, op);
 	asked = false;
@@ -314,7 +318,8 @@ come_and_go(void *arg)
 		struct event *wake;
 
 		client_begin(&c, "thread");
-		clients_set_user(&c.entry, STR("somebody"));
+		clients_set_user(&c.entry, STR("somebody"), true);
+		assert_int_equal(clients_admit(&c.entry, NULL), STATUS_OK);
 		clients_op_begin(&c.entry, &door, "wait", STR(""), i, STR("db"), STR("c"));
 		wake = clients_wait_begin(&c.entry);
 		if (wake && !event_wait(wake, clock_after_ms(NEVER_MS)))

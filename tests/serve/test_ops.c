@@ -46,6 +46,7 @@ work_begin(struct work *w, struct ops_door *door, const char *name)
 				    .peer = "127.0.0.1:40312",
 				    .began_ns = clock_mono_ns() } };
 	event_init(&w->ended);
+	assert_int_equal(ops_admit(&w->op, STR(""), NULL), STATUS_OK);
 	ops_begin(&w->op);
 }
 
@@ -81,7 +82,7 @@ operations_of_all_doors_are_seen_while_they_run(void **state)
 	assert_int_equal(seen.count, 2);
 	assert_true(seen.has[0] && seen.has[1]);
 	assert_false(seen.has_user);
-	ops_set_user(&a.op, STR("anna"));
+	(void)!ops_set_user(&a.op, STR("anna"), false, NULL);
 	ops_each(see, &seen);
 	assert_true(seen.has_user);
 	assert_int_not_equal(a.op.id, b.op.id);
@@ -282,7 +283,7 @@ work_and_be_ended(void *arg)
 		struct work w;
 
 		work_begin(&w, &one, "wait");
-		ops_set_user(&w.op, STR("anna"));
+		(void)!ops_set_user(&w.op, STR("anna"), false, NULL);
 		if (!event_wait(&w.ended, clock_after_ms(NEVER_MS)))
 			*(bool *)arg = true;
 		ops_end(&w.op);

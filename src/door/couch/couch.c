@@ -43,8 +43,7 @@ couch_new(const struct couch_config *config)
 	if (!c)
 		return NULL;
 	c->tallies = catalog_tallies_new();
-	c->limits = limits_new();
-	if (!c->tallies || !c->limits) {
+	if (!c->tallies) {
 		couch_free(c);
 		return NULL;
 	}
@@ -75,7 +74,6 @@ couch_free(struct couch *couch)
 {
 	if (!couch)
 		return;
-	limits_free(couch->limits);
 	catalog_tallies_free(couch->tallies);
 	mem_free(couch);
 }
@@ -298,7 +296,6 @@ couch_check_user(struct couch_req *r)
 static enum status
 couch_serve(struct couch_req *r)
 {
-	const struct access_settings *access;
 	bool answered;
 
 	if (!r->loop)
@@ -313,21 +310,17 @@ couch_serve(struct couch_req *r)
 	TRY(couch_cors(r, &answered));
 	if (answered)
 		return STATUS_OK;
+	/* A page may read why it is refused, since CORS comes first. */
+	TRY(r->admitted);
 	TRY(couch_req_parse(r));
-	access = settings_of(r->held->settings, &access_setting_group);
-	TRY(limits_enter_address(&r->claim, r->couch->limits, access, http_peer(r->x),
-				 &r->fail.err));
 	TRY(couch_check_user(r));
 	if (r->user.name.len)
-		ops_set_user(&r->op, r->user.name);
+		TRY(ops_set_user(&r->op, r->user.name, !r->user.admin, &r->fail.err));
 	/* A request with a body waits for it, and the transaction would be too old by then. */
 	if (r->method != COUCH_GET) {
 		couch_security_keep(r);
 		couch_drop_begun(r);
 	}
-	if (!r->user.admin && r->user.name.len)
-		TRY(limits_enter_person(&r->claim, r->couch->limits, access, r->user.name,
-					&r->fail.err));
 	TRY(couch_require_valid_user(r));
 	TRY(couch_session_renew(r));
 	return couch_route(r);
@@ -442,8 +435,5 @@ couch_handle(struct http_exchange *x, void *couch)
 		couch_reply_fail(&r, couch_explain_memory(&r, status));
 	}
 	couch_meter_end(&r);
-	if (r.held)
-		limits_leave(&r.claim, settings_of(r.held->settings, &access_setting_group),
-			     http_bytes_in(x) + http_bytes_out(x));
 	settings_held_unref(r.held);
 }

@@ -167,6 +167,7 @@ answer_send(struct request *q, bool silent)
 		return false;
 	}
 	atomic_fetch_add_explicit(&c->mongo->bytes_out, c->out.len, memory_order_relaxed);
+	ops_moved(&c->entry.op, c->out.len);
 	q->id = id; /* what more there is answers this one */
 	return true;
 }
@@ -468,6 +469,44 @@ check_documents(const struct wire_msg *msg, struct err *err)
 	return STATUS_OK;
 }
 
+/*
+ * The address or the person asks too often, or for too much ([limits]). As MongoDB's own limit of
+ * requests says it: newer drivers wait and send the command again, even if it writes, since it has
+ * not begun.
+ */
+static void
+refuse_for_limits(struct request *q, const struct err *err, enum status status)
+{
+	answer_begin(q, 0);
+	answer_failure(q, MONGO_REQUEST_RATE, err->text[0] ? err->text : status_name(status));
+	bson_begin_array(&q->reply, STR("errorLabels"));
+	bson_put_string(&q->reply, STR(""), STR("SystemOverloadedError"));
+	bson_put_string(&q->reply, STR(""), STR("RetryableError"));
+	bson_end(&q->reply);
+	answer_send(q, q->msg.flags & WIRE_MORE_TO_COME);
+}
+
+/*
+ * A hello is never refused: drivers take that for a server that is not there, and drop all of their
+ * connections to it.
+ */
+static bool
+check_limits(struct request *q, const struct command *command)
+{
+	struct clients_entry *entry = &q->client->entry;
+	struct err err = { 0 };
+	enum status status;
+
+	if (command && command->run == mongo_run_hello) {
+		ops_admit_always(&entry->op);
+		return true;
+	}
+	status = clients_admit(entry, &err);
+	if (status != STATUS_OK)
+		refuse_for_limits(q, &err, status);
+	return status == STATUS_OK;
+}
+
 static void
 serve_msg(struct request *q)
 {
@@ -484,6 +523,8 @@ serve_msg(struct request *q)
 	}
 	bson_iter_begin(&i, q->msg.body);
 	command = bson_iter_read(&i, &first) ? mongo_command_find(first.name) : NULL;
+	if (!check_limits(q, command))
+		return;
 	if (command) {
 		serve_command(q, command);
 		return;
@@ -510,7 +551,8 @@ serve_query(struct request *q, struct str message)
 	bson_iter_begin(&i, query.body);
 	command = bson_iter_read(&i, &first) ? mongo_command_find(first.name) : NULL;
 	q->msg = (struct wire_msg){ .body = query.body };
-	if (command && strcmp(command->name, "hello") == 0) {
+	if (command && command->run == mongo_run_hello) {
+		ops_admit_always(&q->client->entry.op);
 		serve_command(q, command);
 		return STATUS_OK;
 	}
@@ -607,6 +649,8 @@ serve_turn(struct mongo_client *c)
 	}
 	if (status == STATUS_INVALID)
 		metric_add(&refusals, 1);
+	ops_moved(&c->entry.op, c->in.len);
+	ops_leave(&c->entry.op);
 	buf_shrink(&c->in);
 	buf_shrink(&c->raw);
 	buf_shrink(&c->out);

@@ -435,6 +435,24 @@ end_http(struct request_call *q)
 	q->client->end = CLIENT_ENDS;
 }
 
+/* The address or the person may ask too often, or for too much ([limits]). */
+static bool
+check_limits(struct request_call *q)
+{
+	char text[ERR_TEXT_BYTES + sizeof("ERR max requests: ")];
+	struct err err;
+	enum status status;
+
+	err.text[0] = '\0'; /* the rest of it is written only by a refusal */
+	status = clients_admit(&q->client->entry, &err);
+	if (status == STATUS_OK)
+		return true;
+	(void)snprintf(text, sizeof(text), "ERR max requests: %s",
+		       err.text[0] ? err.text : status_name(status));
+	serve_refuse(q, text);
+	return false;
+}
+
 static void
 refuse_unknown(struct request_call *q)
 {
@@ -813,10 +831,15 @@ dispatch(struct request_call *q)
 	q->command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
 	if (!q->command || !command_is_named(q->command, q->argv[0]))
 		q->command = command_find(q->argv[0]);
+	/* However often it asks: a later line of a browser's might not be refused. */
+	if (!q->command && is_http(q->argv[0])) {
+		end_http(q);
+		return;
+	}
+	if (!check_limits(q))
+		return;
 	if (!q->command) {
-		if (is_http(q->argv[0]))
-			end_http(q);
-		else if (c->authenticated)
+		if (c->authenticated)
 			refuse_unknown(q);
 		else
 			refuse_stranger(q);
@@ -1020,6 +1043,8 @@ serve_turn(struct client *c)
 		return serve_no_input(c);
 	served = serve_input(&b, in);
 	client_send(c);
+	ops_moved(&c->entry.op, served);
+	ops_leave(&c->entry.op);
 	arena_reset(arena, b.mark);
 	if (c->end == CLIENT_ENDS)
 		return false;

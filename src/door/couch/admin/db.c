@@ -150,8 +150,7 @@ couch_db_put(struct couch_req *r)
 	}
 	if (c.partitioned)
 		TRY(db_check_not_system(r, name));
-	TRY(limits_take_database(&r->claim, settings_of(r->held->settings, &access_setting_group),
-				 &r->fail.err));
+	TRY(ops_admit_database(&r->op, &r->fail.err));
 	status = couch_store_write(r, db_create_attempt, &c);
 	if (status == STATUS_EXISTS)
 		return couch_fail_set(

@@ -82,6 +82,7 @@ couch_meter_begin(struct couch_req *r)
 	r->op.on = http_path(r->x);
 	r->op.peer = http_peer(r->x).ptr;
 	r->op.began_ns = clock_mono_ns();
+	r->admitted = ops_admit(&r->op, STR(""), &r->fail.err);
 	ops_begin(&r->op);
 	metric_gauge_add(&under_way, 1);
 }
@@ -225,6 +226,8 @@ couch_meter_end(struct couch_req *r)
 	uint64_t took_ns = clock_mono_ns() - r->op.began_ns;
 
 	ops_end(&r->op);
+	ops_moved(&r->op, http_bytes_in(r->x) + http_bytes_out(r->x));
+	ops_leave(&r->op);
 	metric_add_at(&requests_by_method, meter_method(r), 1);
 	metric_add_at(&responses, r->endpoint * METER_CLASS_COUNT + meter_class(r), 1);
 	if (r->feed)

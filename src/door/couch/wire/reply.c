@@ -92,10 +92,10 @@ couch_reply_fail(struct couch_req *r, enum status status)
 		char seconds[24];
 
 		(void)snprintf(seconds, sizeof(seconds), "%llu",
-			       (unsigned long long)r->claim.retry_s);
+			       (unsigned long long)r->op.claim.retry_s);
 		http_set_header(r->x, STR("Retry-After"),
-				r->claim.retry_s ? str_from_cstr(seconds)
-						 : STR(COUCH_RETRY_AFTER_S));
+				r->op.claim.retry_s ? str_from_cstr(seconds)
+						    : STR(COUCH_RETRY_AFTER_S));
 	}
 	buf_append_byte(&body, '{');
 	couch_fail_write(status, &r->fail, &body);

@@ -10,7 +10,6 @@
 #ifndef FROND_DOOR_COUCH_WIRE_REQUEST_H
 #define FROND_DOOR_COUCH_WIRE_REQUEST_H
 
-#include "access/limits.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "doc/json_value.h"
@@ -93,7 +92,7 @@ struct couch_req {
 	struct kv_tx *begun; /* that has asked for the settings, for the first that reads; owned */
 	struct couch_ahead ahead; /* in `begun`, or in the transaction that has taken it over */
 	struct couch_judged judged;
-	struct limits_claim claim; /* counts in the limits by person and address */
+	enum status admitted; /* whether its address may ask now; why not is in `fail` */
 	struct couch_fail fail;
 	bool audited;       /* an audit line has told its outcome (access/audit.h) */
 	uint64_t shortages; /* mem_shortages() when the request began */

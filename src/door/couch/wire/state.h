@@ -18,7 +18,6 @@
 struct couch {
 	struct couch_config config;      /* as given; what can change is in the settings */
 	struct catalog_tallies *tallies; /* the tallies of databases, which its loops share */
-	struct limits *limits;           /* by person and address */
 	char uuid[32];                   /* of this server, in hexadecimal digits */
 	atomic_bool maintained;          /* a backup or a compaction is under way */
 	_Atomic uint64_t rights_changes; /* goes up when this process may have changed a right */

@@ -142,7 +142,7 @@ mongo_client_become(struct mongo_client *c, const struct auth_user *user, struct
 	c->authenticated = true;
 	c->follow = (struct follow){ 0 };
 	rights_of_roles(&c->rights, user->roles, user->roles_count, user->admin, arena);
-	clients_set_user(&c->entry, c->user.name);
+	clients_set_user(&c->entry, c->user.name, c->user.name.len && !user->admin);
 }
 
 void
@@ -160,7 +160,7 @@ mongo_client_become_nobody(struct mongo_client *c)
 		rights_of_everybody(&c->rights);
 	else
 		c->rights = (struct rights){ 0 };
-	clients_set_user(&c->entry, c->user.name);
+	clients_set_user(&c->entry, c->user.name, false);
 }
 
 void

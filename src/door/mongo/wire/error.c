@@ -103,6 +103,7 @@ static const struct {
 	{ 334, "MechanismUnavailable" },
 	{ 352, "UnsupportedOpQueryCommand" },
 	{ 365, "TemporarilyUnavailable" },
+	{ 462, "IngressRequestRateLimitExceeded" },
 	{ 391, "ReauthenticationRequired" },
 	{ 9001, "SocketException" },
 	{ 10107, "NotWritablePrimary" },

@@ -352,6 +352,7 @@ client_write_answers(struct client *c, struct str answers)
 {
 	enum status status = STATUS_LIMIT;
 
+	ops_moved(&c->entry.op, answers.len);
 	if (answers.len <= NET_UNREAD_FREE_BYTES)
 		return net_stream_write(c->stream, answers);
 	if (client_fly(c, 0, answers.len))
@@ -384,6 +385,12 @@ client_is_open(struct redis *r)
 	return open;
 }
 
+static void
+client_tell_user(struct client *c)
+{
+	clients_set_user(&c->entry, client_user_name(c), c->user.name.len && !c->user.admin);
+}
+
 void
 client_login_default(struct client *c)
 {
@@ -394,7 +401,7 @@ client_login_default(struct client *c)
 	arena_free(c->user_arena);
 	c->user_arena = NULL;
 	acl_allow_all(&c->acl);
-	clients_set_user(&c->entry, client_user_name(c));
+	client_tell_user(c);
 }
 
 struct audit_by
@@ -425,7 +432,7 @@ client_become(struct client *c, const struct auth_user *user, struct arena *aren
 		acl_allow_all(&c->acl);
 	else
 		acl_of_roles(&c->acl, user->roles, user->roles_count, arena);
-	clients_set_user(&c->entry, client_user_name(c));
+	client_tell_user(c);
 }
 
 enum status
