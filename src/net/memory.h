@@ -1,14 +1,22 @@
 /*
- * What doors take of the memory of all connections (base/budget.h): one set of calls for HTTP and
- * for doors on streams, so that no door has rules of its own.
+ * How doors draw memory from the one budget that all connections share (base/budget.h). HTTP and
+ * the doors on streams use the same calls, so no door has rules of its own.
  *
- * A request waits for its turn before it begins what takes much (net_memory_reserve()), before it
- * reads a page of a long answer (net_memory_turn_to_read()), and before it waits for as long as its
- * client likes (net_memory_turn_to_last()). It waits no longer than its session's `memory_wait_ms`.
- * What a request makes otherwise grows in its session's part by itself, through its arena and
- * through buffers made with BUF_INIT_OF(), as far as there is memory at once.
+ * Each session has a part of the budget. A request's arena, and buffers made with BUF_INIT_OF(),
+ * are counted in that part as they grow; a growth for which there is no memory at once fails. A
+ * request that knows beforehand that it needs much asks first, and waits for its turn:
  *
- * What outlives a request, or is counted by another thread, has a part of its own.
+ * - net_memory_reserve() before it begins something large, such as a body;
+ * - net_memory_turn_to_read() before it reads a page of a long answer;
+ * - net_memory_turn_to_last() before it waits for its client, who may take any time.
+ *
+ * No wait takes longer than the session's `memory_wait_ms`.
+ *
+ * An object that outlives its request (a cursor, a transaction), or that another thread counts, has
+ * a part of its own (net_memory_part_init()).
+ *
+ * Threading: on the fiber of the session, or by the one thread that owns a part, unless a function
+ * says otherwise.
  */
 #ifndef FROND_NET_MEMORY_H
 #define FROND_NET_MEMORY_H
@@ -17,14 +25,18 @@
 
 enum {
 	NET_MEMORY_WAIT_MS = 10 * 1000, /* for a turn, unless the protocol says otherwise */
-	/* That an attempt at an answer asks for: at first, and how often more each time. */
+	/*
+	 * net_memory_await_more(): the memory for the first attempt, and the factor by which each
+	 * further attempt gets more.
+	 */
 	NET_MEMORY_FIRST_BYTES = 4 * 1024 * 1024,
 	NET_MEMORY_GROWTH = 2,
-	NET_MEMORY_LITTLE_BYTES = 1024 *
-				  1024, /* of a request that waits with what has come of it */
+	/* A half request of at most this size may keep its memory while it waits for more. */
+	NET_MEMORY_LITTLE_BYTES = 1024 * 1024,
 	/*
-	 * How often it is looked whether others wait for memory that a request on its way has set
-	 * aside, and what has to come of it in between for it to keep that memory: 64 KB a second.
+	 * A request that is still arriving may have reserved memory that other requests wait for.
+	 * Every NET_MEMORY_LOOK_MS it gives that memory back unless NET_MEMORY_LOOK_BYTES of it
+	 * have arrived since the last look: 64 KB a second.
 	 */
 	NET_MEMORY_LOOK_MS = 250,
 	NET_MEMORY_LOOK_BYTES = 16 * 1024,
@@ -33,92 +45,107 @@ enum {
 /* ---- Of a request, on its fiber ---- */
 
 /*
- * Sets `n` bytes aside before something large is begun, and waits for them. STATUS_LIMIT: they were
- * not free in time, and the part's `refused` is set; STATUS_CANCELLED: the peer has left.
+ * Reserves `n` bytes before something large begins, and waits until they are free. STATUS_LIMIT if
+ * they were not free in time: the part's `refused` is then set. STATUS_CANCELLED if the peer has
+ * left.
  */
 MUST_USE enum status net_memory_reserve(struct net_session *s, size_t n);
 
 /*
- * Waits for a turn to read: for `n` bytes beside what the part uses now, which budget_settle()
- * gives back before the request waits for anything but the store. Fails as net_memory_reserve().
+ * Waits for a turn to read `n` bytes beyond what the part uses now. The caller gives them back by
+ * budget_settle() before it waits for anything but the store. Fails as net_memory_reserve() does.
  */
 MUST_USE enum status net_memory_turn_to_read(struct net_session *s, size_t n);
 
 /*
- * How large a page of a long answer should be that is best with `most` bytes: less while much of
- * the memory is held, and at least `least`. It has room in a turn for twice as much.
+ * Returns how many bytes the next page of a long answer should have: `most` while memory is free,
+ * less the more of it is held, never below `least`. A turn to read has room for twice as much.
  */
 size_t net_memory_page_bytes(const struct net_session *s, size_t most, size_t least);
 
 /*
- * Waits for a turn to last; the second time it has that already. `n` bytes count as used until
- * budget_unuse(). Fails as net_memory_reserve().
+ * Waits until the request may last for as long as its client likes. A request that has this turn
+ * already returns at once. `n` bytes count as used until budget_unuse(). Fails as
+ * net_memory_reserve() does.
  */
 MUST_USE enum status net_memory_turn_to_last(struct net_session *s, size_t n);
 
 /*
- * Waits for memory after an attempt at an answer has failed because others hold it. The caller has
- * given back all that the attempt held. `*asked` is what the last attempt was allowed, 0 before the
- * first call; the next one is allowed more, which `*asked` is then. Fails as net_memory_reserve()
- * does, and at once if the last attempt was allowed as much as any can be.
+ * Waits for memory after an attempt to make an answer has failed because others hold the memory.
+ * The caller has already given back all memory of the attempt. `*asked` is how much the last
+ * attempt was allowed to take, and 0 before the first call; the function sets it to what the next
+ * attempt may take, which is more. Fails as net_memory_reserve() does, and at once if the last
+ * attempt was allowed as much as any request can get.
  */
 MUST_USE enum status net_memory_await_more(struct net_session *s, size_t *asked);
 
 /*
- * Appends to a request that is coming. If others hold the memory for that, a request that has
- * little waits until those who stall have made room; one that has much does not, since others may
- * wait for what it has. Fails as net_memory_reserve().
+ * Appends bytes that have arrived to the buffer of a request that is not complete. If there is no
+ * memory, a request with NET_MEMORY_LITTLE_BYTES or less waits until clients that stall have made
+ * room. A larger one fails at once, since others may be waiting for the memory that it holds. Fails
+ * as net_memory_reserve() does.
  */
 MUST_USE enum status net_memory_append(struct net_session *s, struct buf *b, struct str more);
 
-/* Explains the failure of any of these by the limit and its value, and counts it. STATUS_LIMIT. */
+/*
+ * Explains in `err` that one of the functions above has failed: with the name of the limit and its
+ * value. Counts the refusal. Returns STATUS_LIMIT.
+ */
 enum status net_memory_refuse(const struct net_session *s, struct err *err);
 
 /*
- * Parks until more of a request has come, and judges the peer. `came` counts the bytes that the
- * callbacks of the connection have got. A request that comes slowly gives back what it has set
- * aside and does not use, if others wait for it, and its part lasts once it has nothing set aside.
+ * Parks the fiber until more of a request has arrived, and tells whether the peer keeps up. The
+ * connection's callbacks count the bytes that arrive in `*came`. If the request arrives slowly
+ * while others wait for memory, what it has reserved and not used is given back; once nothing is
+ * reserved, its part lasts.
  */
 enum net_verdict net_memory_wait_for_request(struct net_session *s, struct net_pace *sending,
 					     const uint64_t *came);
 
-/* All of it has come: sets aside again what was given back, so that it has `n` bytes. */
+/* The whole request has arrived: reserves again what was given back, so that it has `n` bytes. */
 MUST_USE enum status net_memory_reserve_again(struct net_session *s, size_t n);
 
 /* ---- Parts of their own ---- */
 
 /*
- * Of the budget of `of`, the part of the request that makes it, which may be NULL. If `works` is
- * true it counts as a request of its own, with an arena. budget_part_release() ends it.
+ * Makes a part of the same budget that `of` belongs to; `of` is the part of the request that makes
+ * the object, and NULL means no budget. If `works` is true, the part counts as a request of its
+ * own, with an arena. budget_part_release() ends the part.
  */
 void net_memory_part_init(struct budget_part *p, const struct budget_part *of, bool works);
 
 /*
- * What has the part is kept for as long as its client likes: a cursor, a transaction, messages that
- * were not read. All it uses is taken then. The second ends that: its client has asked for more.
+ * From net_memory_part_keep() on, the object waits for its client for any time: a cursor, a
+ * transaction, messages that were not read. From then on all that it uses counts in the budget,
+ * without a free amount. net_memory_part_unkeep() ends that when the client asks for the object
+ * again.
  */
 void net_memory_part_keep(struct budget_part *p);
 void net_memory_part_unkeep(struct budget_part *p);
 
 /*
- * Makes the part count `bytes`, of what is there already. False: there is no room for that among
- * what is kept, for now; it is counted all the same, and should end.
+ * Makes the part count `bytes` in all, for memory that exists already. Returns false if what is
+ * kept has no room for it now. The bytes are counted all the same; the caller should end the object.
  */
 bool net_memory_part_resize(struct budget_part *p, size_t bytes);
 
 /*
- * Waits until there is room for what the part has among what is kept, on the fiber of the request
- * that has made it. Fails as net_memory_reserve().
+ * On the fiber of the request that has made the part: waits until what is kept has room for the
+ * part. Fails as net_memory_reserve() does.
  */
 MUST_USE enum status net_memory_part_admit(struct budget_part *p, struct net_session *s);
 
-/* Counts `n` bytes; if `insists` is true, by what is left for short requests, too. */
+/*
+ * Counts `n` bytes more, and returns false if there is no memory for them. `insists`: they may also
+ * take what the budget leaves for short requests.
+ */
 bool net_memory_part_use(struct budget_part *p, size_t n, bool insists);
 
 /*
- * Nobody uses what is kept from now on: the longest unused ones end when others wait for memory and
- * they have rested for BUDGET_STALL_MS. Their owner looks for that now and then. The second ends
- * the rest: a request uses it.
+ * From net_memory_part_rest() on, no request uses the object. While others wait for memory, objects
+ * that have been unused for BUDGET_STALL_MS are told to end, the longest unused first; the owner
+ * checks for that now and then (budget_is_unwanted()). net_memory_part_rouse(): a request uses the
+ * object again.
  */
 void net_memory_part_rest(struct budget_part *p);
 void net_memory_part_rouse(struct budget_part *p);

@@ -1,15 +1,23 @@
 /*
- * What runs: the operations of every door, in one registry of the process. A door calls it when an
- * operation begins and when that ends. What operators see of running work (currentOp) is a look at
- * the registry, and whoever ends such work (killOp) does so through it. How long operations took is
- * one family of histograms, and those that took long are one log. Before it begins, the limits by
- * person and address are asked (access/limits.h), so that no door can leave them out.
+ * The registry of the operations that run in this process, for all doors. An operation is a request
+ * of HTTP, a command of MongoDB's protocol, or the commands that a client of Redis's has sent
+ * together.
  *
- * An entry is memory of the door that lasts as long as the operation: a connection that is idle has
- * none, or one that is not in the registry. The registry has a list for each of METRIC_SHARDS sets
- * of threads. A list's lock owns the list and is held for a look; the locks of serve/clients.h are
- * taken inside it, and never the other way around. What an entry points to does not change between
- * ops_begin() and ops_end(), so others read it with the list's lock.
+ * A door asks ops_admit() whether the limits by person and address allow the request
+ * (access/limits.h), then calls ops_begin(), and ops_end() when the operation is done. Commands
+ * that show running operations (currentOp) read the registry, and commands that end one (killOp)
+ * signal it through the registry. The registry also has the histograms of how long operations took,
+ * and one log of those that took long.
+ *
+ * The memory of an entry, struct ops_op, belongs to the door. It is in the registry only between
+ * ops_begin() and ops_end(), so an idle connection costs nothing here.
+ *
+ * == Locks ==
+ *
+ * There is one list for each of METRIC_SHARDS sets of threads, with a lock of its own that is held
+ * only while the list is read or changed. The locks of serve/clients.h are taken inside it, never
+ * the other way around. The texts that an entry points to do not change between ops_begin() and
+ * ops_end(), so other threads read them with the list's lock.
  *
  * Threading: as said at each function.
  */
@@ -36,17 +44,20 @@ enum {
 struct clients_entry;
 struct ops_op;
 
-/* A door's part of the registry: OPS_DOOR() defines it. */
+/* What the registry knows of a door. OPS_DOOR() defines it. */
 struct ops_door {
 	const char *name; /* "http" */
 	const struct metric *time;
 	const struct metric *slow_count;
 	enum log_level level; /* of the lines about slow operations */
-	/* Ends an operation, on any thread, with the lock of its list: it only signals. */
+	/*
+	 * Signals an operation that it should end, and does not wait until it has. Called on any
+	 * thread, with the lock of the operation's list.
+	 */
 	void (*end)(struct ops_op *op);
 	struct recent slow; /* of struct ops_slow_entry */
 	struct log_rate rate;
-	/* ops.c's: the list of doors that keep slow operations. */
+	/* Private to ops.c: the list of the doors that have kept a slow operation. */
 	struct ops_door *next_slow;
 	bool listed;
 };
@@ -56,21 +67,21 @@ struct ops_op {
 	struct str name;              /* "find", "GET" */
 	struct str on;                /* the database, or a path */
 	struct str on_more;           /* the collection; or empty */
-	struct str body;              /* the request; empty: it is not shown */
+	struct str body;              /* the request as it came; empty if it must not be shown */
 	const char *peer;             /* of the client */
 	struct clients_entry *client; /* NULL: the door keeps no list of its connections */
 	uint64_t began_ns;
-	uint64_t computed_before_ns; /* by its fiber */
+	uint64_t computed_before_ns; /* what its fiber had computed before it began */
 
 	/* What the limits by person and address have counted; of its fiber. */
 	struct limits_claim claim;
 	uint64_t moved_bytes; /* of the requests that were asked for, and of their answers */
 	bool asked;           /* ops_admit() was called since ops_leave() */
 
-	_Atomic uint64_t id; /* 0: it does not run */
+	_Atomic uint64_t id; /* 0 while it is not in a list */
 
-	/* The list's lock. */
-	struct str user; /* where there is no `client`: who it is, once that is known */
+	/* Read and written with the list's lock. */
+	struct str user; /* who it is, once that is known, if there is no `client` */
 	struct ops_op *next;
 	struct ops_op **link;
 };
@@ -90,8 +101,8 @@ struct ops_op {
 	"slowlog-log-slower-than for redis."
 
 /*
- * Defines a door. Its classes, a static array, are the label `class` of the histograms; `level_` is
- * that of its lines about slow operations, and `end_` ends one operation.
+ * Defines a door. `classes_`, a static array, has the values of the label `class` of its
+ * histograms; `level_` is the level of its log lines about slow operations; `end_` is ops_door.end.
  */
 #define OPS_DOOR(variable, name_, classes_, level_, end_)                                          \
 	static const char *const variable##_names[] = { name_ };                                   \
@@ -145,9 +156,15 @@ void ops_leave(struct ops_op *op);
 
 /* ---- An operation: on its fiber ---- */
 
-/* Shows an operation to others, whose members its door has set; the others are 0. */
+/*
+ * Puts an operation into the registry. The door has set its members up to `began_ns`, and all
+ * others are 0 when it is used first.
+ */
 void ops_begin(struct ops_op *op);
-/* Nobody sees it any more, and nobody ends what comes after it. */
+/*
+ * Takes it out. When this has returned, no thread reads the entry or signals it, so a killOp that
+ * comes late does not end the next operation of the same connection.
+ */
 void ops_end(struct ops_op *op);
 
 /*
@@ -166,7 +183,7 @@ ops_count(const struct ops_door *door, size_t class, uint64_t took_ns)
 	metric_observe_at(door->time, class, took_ns);
 }
 
-/* Of the running operation: how long its fiber has computed, and not waited. */
+/* How long the fiber of the running operation has computed for it, without the time it waited. */
 static inline uint64_t
 ops_computed_ns(const struct ops_op *op)
 {
@@ -175,15 +192,15 @@ ops_computed_ns(const struct ops_op *op)
 	return steps ? steps->computed_ns - op->computed_before_ns : 0;
 }
 
-/* What a door says of an operation that was slow. Texts are of the caller. */
+/* What a door tells of a slow operation. The texts are the caller's, and are copied. */
 struct ops_slow {
 	uint64_t took_ns;
 	struct str user;
 	struct str client;  /* the name that the connection has given itself; kept, not logged */
-	struct str args;    /* what clients have sent, as the door shows it; kept, not logged */
-	struct str on_rest; /* goes on what it worked on, such as a query; no secrets */
+	struct str args;    /* what the client has sent, as the door shows it; kept, not logged */
+	struct str on_rest; /* logged behind `on`, such as the query of a path; has no secrets */
 	struct str more;    /* further words for the line, "status=200" */
-	size_t keep;        /* slow operations that the door keeps, this one included */
+	size_t keep;        /* how many slow operations the door keeps, this one included */
 };
 
 /* An entry of the log of slow operations. */
@@ -204,19 +221,23 @@ void ops_note_slow(const struct ops_op *op, const struct ops_slow *slow);
 
 /* ---- The registry: any thread ---- */
 
-/* Looks at an operation, with the lock of its list. What it returns is for ops_end_one(). */
+/* Called with an operation and the lock of its list. Only ops_end_one() uses the result. */
 typedef bool ops_look(void *arg, struct ops_op *op);
 
 /* Calls `see` with each operation of every door. */
 void ops_each(ops_look *see, void *arg);
 
 /*
- * Ends the operation of that number if `may` is true. False: there is none, or it may not be ended.
- * What is ended is what `may` has seen, since the lock is held.
+ * Ends the operation with that number if `may` returns true for it. Returns false if there is no
+ * such operation or it may not be ended. The lock is held from the call of `may` until the
+ * operation was signalled, so no other operation is ended in its place.
  */
 bool ops_end_one(uint64_t id, ops_look *may, void *arg);
 
-/* Calls `see` with each slow operation that is kept, and a lock: door by door, the newest first. */
+/*
+ * Calls `see` with each slow operation that is kept: door by door, the newest first. A lock is held
+ * meanwhile, so `see` only reads and copies.
+ */
 void ops_each_slow(void (*see)(void *arg, const struct recent_entry *e), void *arg);
 
 #endif
