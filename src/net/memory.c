@@ -73,6 +73,18 @@ net_memory_await_more(struct net_session *s, size_t *asked)
 	return net_memory_reserve(s, most);
 }
 
+bool
+net_memory_should_ask(struct net_session *s)
+{
+	struct budget_part *p = &s->part;
+
+	if (!p->budget || p->asked_bytes || p->used_bytes <= NET_MEMORY_UNASKED_BYTES ||
+	    budget_held(p->budget) <= p->budget->limit_bytes / 2)
+		return false;
+	p->refused = true;
+	return true;
+}
+
 enum status
 net_memory_append(struct net_session *s, struct buf *b, struct str more)
 {

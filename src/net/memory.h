@@ -31,6 +31,8 @@ enum {
 	 */
 	NET_MEMORY_FIRST_BYTES = 4 * 1024 * 1024,
 	NET_MEMORY_GROWTH = 2,
+	/* What a request may gather without asking while more than half of the budget is held. */
+	NET_MEMORY_UNASKED_BYTES = 256 * 1024,
 	/* A half request of at most this size may keep its memory while it waits for more. */
 	NET_MEMORY_LITTLE_BYTES = 1024 * 1024,
 	/*
@@ -80,6 +82,14 @@ MUST_USE enum status net_memory_turn_to_last(struct net_session *s, size_t n);
 MUST_USE enum status net_memory_await_more(struct net_session *s, size_t *asked);
 
 /*
+ * True if the request should give back what it has gathered, and go on with
+ * net_memory_await_more(): it uses more than NET_MEMORY_UNASKED_BYTES without having asked for
+ * memory, while more than half of the budget is held. Many requests that begin at once would
+ * otherwise all grow until the budget is full. The part's `refused` is then set.
+ */
+bool net_memory_should_ask(struct net_session *s);
+
+/*
  * Appends bytes that have arrived to the buffer of a request that is not complete. If there is no
  * memory, a request with NET_MEMORY_LITTLE_BYTES or less waits until clients that stall have made
  * room. A larger one fails at once, since others may be waiting for the memory that it holds. Fails
@@ -125,7 +135,8 @@ void net_memory_part_unkeep(struct budget_part *p);
 
 /*
  * Makes the part count `bytes` in all, for memory that exists already. Returns false if what is
- * kept has no room for it now. The bytes are counted all the same; the caller should end the object.
+ * kept has no room for it now: the bytes are counted all the same, and the caller should end the
+ * object.
  */
 bool net_memory_part_resize(struct budget_part *p, size_t bytes);
 

@@ -1,5 +1,6 @@
 #include "door/mongo/plan/sorted.h"
 
+#include "door/mongo/txn/run.h"
 #include "mql/sort_values.h"
 
 struct sorting {
@@ -104,6 +105,8 @@ sorted_read(struct sorted *ret, struct call *c, struct query *q, struct str sort
 	s.mql.arena = ret->arena;
 	while ((status = query_next(q, &doc)) == STATUS_OK) {
 		TRY(sorting_add(&s, doc, query_position(q)));
+		if (call_gives_way(c))
+			return STATUS_LIMIT;
 		if (most < UINT32_MAX && ret->count >= room)
 			TRY(sorting_cut(&s, (size_t)(most < ret->count ? most : ret->count)));
 	}

@@ -1,8 +1,10 @@
 #include "door/mongo/txn/run.h"
 
+#include "door/mongo/txn/client.h"
 #include "door/mongo/txn/cluster_time.h"
 #include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/txn.h"
+#include "net/memory.h"
 
 /* A body, and the version that it has read at. */
 struct running {
@@ -69,4 +71,11 @@ call_read(struct call *c, kv_body *body, void *arg)
 	if (!c->txn)
 		time_note(c, r.version);
 	return STATUS_OK;
+}
+
+bool
+call_gives_way(const struct call *c)
+{
+	return !c->in_transaction && !c->writes && c->command->flags & COMMAND_SNAPSHOT &&
+	       net_memory_should_ask(net_stream_session(c->client->stream));
 }

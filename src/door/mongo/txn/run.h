@@ -15,4 +15,11 @@
 MUST_USE enum status call_run(struct call *c, kv_body *body, void *arg);
 MUST_USE enum status call_read(struct call *c, kv_body *body, void *arg);
 
+/*
+ * True if a command that gathers much, and only reads, should fail with STATUS_LIMIT now: it is run
+ * again when it has memory of its own (net_memory_should_ask()). Never of a transaction's command,
+ * which cannot read the same again.
+ */
+bool call_gives_way(const struct call *c);
+
 #endif
