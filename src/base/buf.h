@@ -26,6 +26,17 @@ struct buf {
 
 #define BUF_INIT(max) ((struct buf){ .max_bytes = (max) })
 
+enum {
+	BUF_SHORT_BYTES = 192 * 1024,
+};
+
+/*
+ * Starts a buffer that stays short, so that its memory need not be counted: the maximum is a
+ * constant of BUF_SHORT_BYTES at most, or the compiler refuses it.
+ */
+#define BUF_SHORT(max)                                                                             \
+	BUF_INIT((max) + 0 * sizeof(char[(size_t)(max) <= (size_t)BUF_SHORT_BYTES ? 1 : -1]))
+
 /*
  * Starts a buffer whose memory counts as used by a part of a budget. The part outlives the buffer.
  */

@@ -362,7 +362,7 @@ static void
 put_key(void *arg)
 {
 	struct key_call *c = arg;
-	struct buf units = BUF_INIT((BSON_MOST_BYTES + 1) * sizeof(UChar));
+	struct buf units = BUF_INIT_OF((BSON_MOST_BYTES + 1) * sizeof(UChar), c->key->part);
 
 	c->status = put_key_by_icu(c, &units);
 	buf_release(&units);
@@ -507,7 +507,7 @@ mql_collation_new(struct mql *q, struct str document, struct mql_collation **ret
 	c = mem_zalloc(sizeof(*c));
 	if (!c)
 		return STATUS_NOMEM;
-	buf_init(&c->document, COLLATION_DOCUMENT_BYTES);
+	c->document = BUF_SHORT(COLLATION_DOCUMENT_BYTES);
 	c->texts = (struct bson_texts){ collation_compare, collation_put_key, c };
 	status = collation_open(q, document, &wish, c);
 	if (status == STATUS_OK)

@@ -63,7 +63,7 @@ enum status
 mql_key_set_add(struct mql_key_set *s, struct mql *q, struct arena *keep,
 		const struct bson_value *v, bool *ret_added)
 {
-	struct buf key = BUF_INIT(BSON_KEY_ROOM(BSON_MOST_BYTES));
+	struct buf key = mql_buf(q, BSON_KEY_ROOM(BSON_MOST_BYTES));
 	enum status status;
 	bool cut = false;
 

@@ -169,7 +169,7 @@ const char *
 mql_text(struct mql *q, struct str name, const struct bson_value *v)
 {
 	/* The last append before the limit may be a long string, of which nothing is kept. */
-	struct buf out = BUF_INIT(64 * 1024);
+	struct buf out = BUF_SHORT(64 * 1024);
 	struct str text, kept;
 
 	if (name.len)

@@ -70,6 +70,13 @@ struct mql {
 	bool is_validator;       /* what is compiled is a validator's */
 };
 
+/* A buffer for the time of one call, whose memory counts where that of the arena does. */
+static inline struct buf
+mql_buf(const struct mql *q, size_t max_bytes)
+{
+	return BUF_INIT_OF(max_bytes, arena_part(q->arena));
+}
+
 /*
  * The paths at which an expression, a filter or a stage looks in documents: what lies elsewhere
  * makes no difference to it. `all` is set if there are more than MQL_PATHS_MOST, or if it looks at

@@ -303,7 +303,7 @@ route_doc(struct couch_req *r, struct str id)
 static enum status
 route_att(struct couch_req *r, struct str id, size_t first)
 {
-	struct buf AUTO(buf_release) joined = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct buf AUTO(buf_release) joined = BUF_SHORT(KV_LIMIT_KEY_BYTES);
 	struct str name;
 
 	r->endpoint = COUCH_ENDPOINT_ATTACHMENT;

@@ -11,7 +11,7 @@ user_load_hash(const struct json_member *members, size_t count,
 	       struct couch_fail *fail)
 {
 	const struct json_value *password = json_value_find(members, count, "password");
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_USER_DOC_BYTES);
+	struct buf AUTO(buf_release) out = BUF_INIT_OF(COUCH_USER_DOC_BYTES, arena_part(arena));
 	const struct auth_hashing how = { .client = NULL };
 	struct verifier v;
 

@@ -46,8 +46,8 @@ mongo_new(const struct mongo_config *config)
 	usages_init(&m->usages);
 	atomic_init(&m->slow_ms, config->settings->slow_ms);
 	m->swept = (struct buf)CATALOG_KEY_INIT;
-	m->expired = (struct buf)BUF_INIT(EXPIRE_PLACE_BYTES);
-	m->supplied = (struct buf)BUF_INIT(INDEX_SUPPLY_PLACE_BYTES);
+	m->expired = (struct buf)BUF_SHORT(EXPIRE_PLACE_BYTES);
+	m->supplied = (struct buf)BUF_SHORT(INDEX_SUPPLY_PLACE_BYTES);
 	m->stream = (struct net_stream_options){
 		.serve = mongo_serve,
 		.arg = m,

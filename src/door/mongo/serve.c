@@ -267,7 +267,7 @@ static void
 audit_refusal(const struct call *c)
 {
 	const struct audit_by by = mongo_client_audit_by(c->client);
-	AUTO(buf_release) struct buf on = BUF_INIT(2 * AUDIT_VALUE_BYTES);
+	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
 
 	buf_printf(&on, "%.*s%s%.*s", STR_ARG(c->db), c->collection.len ? "." : "",
 		   STR_ARG(c->collection));

@@ -311,7 +311,7 @@ static enum status
 text_of_bytes(struct mql *q, const struct bson_value *v, const struct target *t,
 	      struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(MQL_STRING_BYTES - 1);
+	struct buf out = mql_buf(q, MQL_STRING_BYTES - 1);
 	bool uuid = v->subtype == SUBTYPE_UUID && bson_text(v).len == UUID_BYTES;
 	enum format format = t->format;
 
@@ -346,7 +346,7 @@ text_of_bytes(struct mql *q, const struct bson_value *v, const struct target *t,
 static enum status
 to_text(struct mql *q, const struct bson_value *v, const struct target *t, struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(SHORT_TEXT_BYTES);
+	struct buf out = BUF_SHORT(SHORT_TEXT_BYTES);
 	struct str text;
 
 	switch ((int)v->type) {
@@ -434,7 +434,7 @@ put_number_bytes(struct buf *out, uint64_t n, size_t len, bool big)
 static enum status
 to_bytes(struct mql *q, const struct bson_value *v, const struct target *t, struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	uint64_t n = 0;
 	double d;
 

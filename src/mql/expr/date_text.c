@@ -107,7 +107,7 @@ enum status
 mql_date_print(struct mql *q, struct str format, const struct mql_zone *zone, int64_t ms,
 	       struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(MQL_STRING_BYTES);
+	struct buf out = mql_buf(q, MQL_STRING_BYTES);
 	struct mql_civil c;
 	int64_t offset, local;
 

@@ -129,7 +129,7 @@ enum {
 static enum status
 merge_few(struct mql *q, struct str document, struct str few, struct bson_value *ret)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
 	struct bson_element e;
 	struct bson_value v;

@@ -10,7 +10,7 @@ static struct str
 reason_text(struct mql *q, struct str json)
 {
 	struct bson_value v;
-	struct buf out = BUF_INIT(MQL_SCRIPT_BYTES);
+	struct buf out = mql_buf(q, MQL_SCRIPT_BYTES);
 	struct str text = json;
 
 	if (bson_tagged_read(json, &out, NULL) == STATUS_OK &&
@@ -55,8 +55,8 @@ mql_script_new(struct mql *q, enum mql_script_kind kind, int code,
 	       const struct mql_script_source *sources, size_t count, const struct mql_script **ret)
 {
 	struct mql_script *s = arena_zalloc(q->arena, sizeof(*s));
-	struct buf document = BUF_INIT(BSON_MOST_BYTES);
-	struct buf out = BUF_INIT(MQL_SCRIPT_BYTES);
+	struct buf document = mql_buf(q, BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, MQL_SCRIPT_BYTES);
 	struct bson_builder b;
 	enum status status;
 
@@ -85,7 +85,7 @@ mql_script_new(struct mql *q, enum mql_script_kind kind, int code,
 enum status
 mql_script_text(struct mql *q, const struct bson_value *v, bool ints, struct str *ret)
 {
-	struct buf out = BUF_INIT(MQL_SCRIPT_BYTES);
+	struct buf out = mql_buf(q, MQL_SCRIPT_BYTES);
 	const struct bson_value null = BSON_OF_NULL;
 
 	TRY(step_count_bytes(bson_is_container(v) ? bson_text(v).len : 0));
@@ -96,7 +96,7 @@ mql_script_text(struct mql *q, const struct bson_value *v, bool ints, struct str
 enum status
 mql_script_value(struct mql *q, struct str text, struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct err why = { 0 };
 	struct str document;
 	enum status status = bson_tagged_read(text, &out, &why);

@@ -19,7 +19,7 @@ set_has(const struct mql *q, const struct mql_value_set *set, const struct bson_
 static enum status
 set_write(struct mql *q, const struct mql_value_set *set, struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
 	struct str bytes;
 
@@ -86,7 +86,7 @@ static enum status
 run_union(struct mql *q, const struct mql_expr_op *op, const struct bson_value *args, size_t count,
 	  struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_value all = BSON_OF_ARRAY(BSON_EMPTY);
 	struct bson_builder b;
 	struct mql_value_set set;

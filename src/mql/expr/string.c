@@ -28,7 +28,7 @@ find_text(struct str text, struct str what, size_t from, size_t *ret)
 static enum status
 run_concat(struct mql *q, const struct bson_value *args, size_t count, struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(MQL_STRING_BYTES);
+	struct buf out = mql_buf(q, MQL_STRING_BYTES);
 
 	for (size_t i = 0; i < count; i++) {
 		enum status status = STATUS_OK;
@@ -513,7 +513,7 @@ run_replace(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 	    size_t count, struct bson_value *ret)
 {
 	static const int codes[] = { 10503904, 10503901, 10503902 };
-	struct buf out = BUF_INIT(MQL_STRING_BYTES);
+	struct buf out = mql_buf(q, MQL_STRING_BYTES);
 	bool null = false;
 	enum status status;
 

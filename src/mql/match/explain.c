@@ -43,7 +43,7 @@ static enum status
 filter_of(struct why *w, struct str path, struct str operator, const struct bson_value * v,
 	  struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = mql_buf(w->q, 2 * BSON_MOST_BYTES);
 	struct bson_builder b;
 
 	bson_builder_init(&b, &made);
@@ -246,7 +246,7 @@ each_operator(struct why *w, const struct bson_element *of, take_clause *take, v
 		if (str_eq(e.name, STR("$options")))
 			continue;
 		if (regex && has) {
-			struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+			struct buf AUTO(buf_release) made = mql_buf(w->q, 2 * BSON_MOST_BYTES);
 			struct bson_builder b;
 
 			bson_builder_init(&b, &made);

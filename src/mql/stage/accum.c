@@ -458,7 +458,7 @@ add_elements(const struct mql_accumulator *a, struct mql *q, struct arena *keep,
 static enum status
 list_end(struct mql *q, const struct mql_accumulator_state *s, struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
 
 	bson_builder_init(&b, &out);
@@ -523,7 +523,7 @@ ranked_compare(const struct mql_accumulator *a, const struct mql *q, const struc
 static enum status
 ranked_key(const struct mql_accumulator *a, struct mql *q, struct str doc, struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct mql_sort_key *key;
 	struct bson_builder b;
 
@@ -619,7 +619,7 @@ static enum status
 few_end(const struct mql_accumulator *a, struct mql *q, const struct mql_accumulator_state *s,
 	struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
 
 	if (a->op == ACCUM_TOP || a->op == ACCUM_BOTTOM) {
@@ -678,7 +678,7 @@ numbers_end(const struct mql_accumulator *a, struct mql *q, const struct mql_acc
 	    struct bson_value *ret)
 {
 	const double **sorted = arena_alloc(q->arena, s->numbers.count * sizeof(*sorted) + 1);
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
 
 	if (!sorted)

@@ -179,7 +179,7 @@ bucket_put(struct mql_stage_run *r, const struct bson_value *least, const struct
 	   struct str *ret)
 {
 	const struct bucket_stage *stage = r->stage->more;
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
 	struct bucket_state *s = r->state;
 	struct mql *q = mql_stage_begin(r);
 	enum status status = STATUS_OK;

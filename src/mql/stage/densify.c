@@ -439,7 +439,7 @@ densify_read(struct mql_stages *c, struct densify_stage *s, const struct bson_va
 
 MQL_STAGE_COMPILE(densify)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(c->q, BSON_MOST_BYTES);
 	struct densify_stage *s = mql_stage_alloc(c, sizeof(*s));
 	struct bson_value by = BSON_OF_DOCUMENT(BSON_EMPTY);
 	struct bson_builder b;

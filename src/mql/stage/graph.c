@@ -103,7 +103,9 @@ graph_found(struct graph *g, struct str doc, int64_t round)
 static enum status
 graph_filter(struct graph *g, struct str *ret)
 {
-	struct buf out = BUF_INIT(4 * BSON_MOST_BYTES), both = BUF_INIT(4 * BSON_MOST_BYTES);
+	struct budget_part *part = g->r->run->options.part;
+	struct buf out = BUF_INIT_OF(4 * BSON_MOST_BYTES, part);
+	struct buf both = BUF_INIT_OF(4 * BSON_MOST_BYTES, part);
 	struct mql *q = mql_stage_mql(g->r);
 	struct bson_builder b;
 	struct str values;

@@ -328,7 +328,7 @@ static enum status
 group_put(struct mql_stage_run *r, const struct group *g, struct str *ret)
 {
 	const struct group_stage *stage = r->stage->more;
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
 	struct mql *q = mql_stage_begin(r);
 	enum status status = STATUS_OK;
 	struct bson_builder b;
@@ -484,7 +484,7 @@ group_next(struct mql_stage_run *r, struct str *ret)
 	struct group_state *s = r->state;
 
 	if (!s->read) {
-		s->key = BUF_INIT(BSON_KEY_ROOM(BSON_MOST_BYTES));
+		s->key = BUF_INIT_OF(BSON_KEY_ROOM(BSON_MOST_BYTES), r->run->options.part);
 		s->keep = mql_run_arena(r->run, r->run->options.stage_bytes);
 		if (!s->keep)
 			return STATUS_NOMEM;

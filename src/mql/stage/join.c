@@ -12,7 +12,7 @@
 static enum status
 filter_and(struct mql *q, struct str a, struct str b, struct str *ret)
 {
-	struct buf out = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, 2 * BSON_MOST_BYTES);
 	struct bson_builder builder;
 
 	*ret = bson_is_empty(a) ? b : a;
@@ -138,7 +138,7 @@ put_equal(struct bson_builder *b, struct str path, const struct bson_value *v)
 enum status
 mql_join_filter(struct mql *q, struct str path, struct str values, bool regex, struct str *ret)
 {
-	struct buf out = BUF_INIT(4 * BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, 4 * BSON_MOST_BYTES);
 	struct bson_builder b;
 	struct bson_element e;
 	struct bson_iter i;
@@ -169,7 +169,7 @@ static enum status
 lookup_filter(struct mql_stage_run *r, struct str doc, struct str *ret)
 {
 	const struct lookup_stage *l = r->stage->more;
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
 	struct mql *q = mql_stage_mql(r);
 	struct bson_builder b;
 	struct str values;
@@ -274,7 +274,7 @@ lookup_next(struct mql_stage_run *r, struct str *ret)
 	if (status == STATUS_OK && same && !s->cached) {
 		s->cache = out;
 		s->cached = true;
-		buf_init(&out, BSON_MOST_BYTES);
+		out = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
 	}
 	if (status == STATUS_OK) {
 		v = BSON_OF_ARRAY(buf_str(same ? &s->cache : &out));

@@ -179,7 +179,7 @@ move_matches(struct mql_pipeline *p)
 static enum status
 front_filter(struct mql_stages *c)
 {
-	struct buf out = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf out = mql_buf(c->q, 2 * BSON_MOST_BYTES);
 	struct mql_pipeline *p = c->p;
 	struct bson_builder b;
 	size_t count = 0;

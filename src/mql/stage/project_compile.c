@@ -482,7 +482,7 @@ mql_projection_compile_unset(struct mql *q, const struct bson_value *spec,
 			     struct mql_projection **ret)
 {
 	struct compile c = { .q = q };
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
 	enum status status;
 	struct str names;

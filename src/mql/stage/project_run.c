@@ -277,7 +277,7 @@ enum status
 mql_projection_run(const struct mql_projection *p, struct mql *q, struct str doc, int64_t position,
 		   const struct mql_bound *let, struct str *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct run r = { .p = p, .q = q, .root = doc, .position = position };
 	enum status status;
 

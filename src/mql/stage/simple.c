@@ -305,7 +305,7 @@ enum status
 mql_set_path(struct mql *q, struct str doc, struct str path, const struct bson_value *v,
 	     struct str *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
 
 	bson_builder_init(&b, &out);
@@ -565,7 +565,7 @@ redact_document(struct redact *d, struct str name, struct str doc, bool outer, b
 __attribute__((noinline)) static enum status
 redact_root(struct mql_stage_run *r, struct str doc, struct str *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
 	struct redact d = { .r = r, .root = doc, .q = mql_stage_begin(r) };
 	enum status status;
 	bool kept;

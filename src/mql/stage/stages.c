@@ -298,7 +298,7 @@ mql_pipeline_apply(const struct mql_pipeline *p, struct mql *q, struct str docum
 {
 	/* Whoever has many documents sets q->ahead, and applies it to all of them. */
 	const struct mql_run_options options = { .let = let, .one_by_one = true };
-	struct buf array = BUF_INIT(BSON_MOST_BYTES + 64);
+	struct buf array = mql_buf(q, BSON_MOST_BYTES + 64);
 	struct mql_source *source;
 	struct bson_builder b;
 	struct mql_run *run;

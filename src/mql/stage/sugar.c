@@ -19,7 +19,7 @@ add_built(struct mql_stages *c, const char *stage, struct buf *built)
 static enum status
 add_counting_group(struct mql_stages *c, const struct bson_value *id, struct str name)
 {
-	struct buf group = BUF_INIT(BSON_MOST_BYTES);
+	struct buf group = mql_buf(c->q, BSON_MOST_BYTES);
 	struct bson_builder b;
 
 	bson_builder_init(&b, &group);
@@ -36,7 +36,7 @@ add_counting_group(struct mql_stages *c, const struct bson_value *id, struct str
 static enum status
 add_one_number(struct mql_stages *c, const char *stage, struct str name, int32_t number)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(c->q, BSON_MOST_BYTES);
 	struct bson_builder b;
 
 	bson_builder_init(&b, &out);
@@ -68,7 +68,7 @@ put_sort(struct bson_builder *b, struct str sort)
 enum status
 mql_stage_ordered(struct mql_stages *c, const struct bson_value *by, struct str sort)
 {
-	struct buf wrap = BUF_INIT(BSON_MOST_BYTES), order = BUF_INIT(BSON_MOST_BYTES);
+	struct buf wrap = mql_buf(c->q, BSON_MOST_BYTES), order = mql_buf(c->q, BSON_MOST_BYTES);
 	struct bson_element e;
 	struct bson_builder b;
 	struct bson_iter i;
@@ -365,7 +365,7 @@ put_bucket_id(struct bson_builder *b, const struct bucket *bucket, const struct 
 
 MQL_STAGE_COMPILE(bucket)
 {
-	struct buf group = BUF_INIT(4 * BSON_MOST_BYTES);
+	struct buf group = mql_buf(c->q, 4 * BSON_MOST_BYTES);
 	struct bucket bucket = { .has_by = false };
 	struct bson_value *values;
 	struct bson_element e;
@@ -410,7 +410,7 @@ MQL_STAGE_COMPILE(bucket)
 enum status
 mql_stage_paths(struct mql_stages *c, const struct str *paths, size_t count, struct bson_value *ret)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(c->q, BSON_MOST_BYTES);
 	struct bson_builder b;
 	char name[24];
 
@@ -571,7 +571,8 @@ fill_build(struct mql_stages *c, const struct fill *f, struct buf *windows, stru
 MQL_STAGE_COMPILE(fill)
 {
 	struct fill f = { MQL_NO_VALUE, MQL_NO_VALUE, MQL_NO_VALUE, MQL_NO_VALUE };
-	struct buf windows = BUF_INIT(BSON_MOST_BYTES), values = BUF_INIT(BSON_MOST_BYTES);
+	struct buf windows = mql_buf(c->q, BSON_MOST_BYTES),
+		   values = mql_buf(c->q, BSON_MOST_BYTES);
 	struct bson_value output = MQL_NO_VALUE;
 	enum status status;
 

@@ -332,7 +332,7 @@ compile_op(struct mql_stages *c, const struct mql_window_stage *s, bool sorted,
 static enum status
 compile_accumulator(struct mql_stages *c, const struct bson_element *op, struct mql_window_field *f)
 {
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(c->q, BSON_MOST_BYTES);
 	struct bson_value spec = BSON_OF_DOCUMENT(BSON_EMPTY);
 	struct bson_builder b;
 

@@ -310,7 +310,7 @@ static enum status
 compile_pull(struct mql *q, struct mql_modifier *m)
 {
 	const struct bson_value *v = &m->value;
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
 	struct str filter;
 

@@ -11,7 +11,7 @@
 static enum status
 values_are_same(struct mql *q, const struct bson_value *a, const struct bson_value *b, bool *ret)
 {
-	struct buf left = BUF_INIT(BSON_MOST_BYTES), right = BUF_INIT(BSON_MOST_BYTES);
+	struct buf left = mql_buf(q, BSON_MOST_BYTES), right = mql_buf(q, BSON_MOST_BYTES);
 	enum status status;
 
 	*ret = false;

@@ -203,7 +203,7 @@ filter_takes(struct run *r, struct str id, const struct mql_tree *element, bool 
 {
 	const struct mql_array_filter *f = r->update->filters;
 	struct arena_mark mark = arena_mark(r->q->arena);
-	struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	struct buf out = mql_buf(r->q, BSON_MOST_BYTES);
 	struct bson_builder b;
 	struct bson_value v;
 	struct str document;
@@ -290,7 +290,7 @@ apply_below(struct way *w, struct mql_tree *node, struct str path)
 	if (mql_update_name_is_filtered(name, &id))
 		return apply_elements(w, node, id, rest, more);
 	if (mql_is(name, "$")) {
-		struct buf number = BUF_INIT(32);
+		struct buf number = BUF_SHORT(32);
 
 		if (r->on->position < 0)
 			return mql_fail(r->q, MQL_BAD_VALUE,
@@ -511,7 +511,7 @@ enum status
 mql_update_run(const struct mql_update *u, struct mql *q, const struct mql_update_on *on,
 	       struct mql_updated *ret)
 {
-	struct run r = { .q = q, .update = u, .on = on, .path = BUF_INIT(BSON_MOST_BYTES) };
+	struct run r = { .q = q, .update = u, .on = on, .path = mql_buf(q, BSON_MOST_BYTES) };
 	enum status status = u->replacement ? run_replacement(&r, ret) : run_modifiers(&r, ret);
 
 	buf_release(&r.path);
@@ -587,7 +587,7 @@ mql_upsert_document(const struct mql_match *m, struct mql *q, struct str *ret)
 	struct mql_tree root = { .value = BSON_OF_DOCUMENT(BSON_EMPTY), .open = true };
 	const struct mql_update none = { 0 };
 	const struct mql_update_on on = { .document = BSON_EMPTY, .position = -1, .insert = true };
-	struct run r = { .q = q, .update = &none, .on = &on, .path = BUF_INIT(BSON_MOST_BYTES) };
+	struct run r = { .q = q, .update = &none, .on = &on, .path = mql_buf(q, BSON_MOST_BYTES) };
 	const struct mql_demand **fields;
 	size_t count;
 	enum status status = upsert_fields(q, m, &fields, &count);

@@ -250,7 +250,7 @@ tree_put_members(struct bson_builder *b, const struct mql_tree *node, bool id_fi
 static enum status
 tree_write(struct mql *q, const struct mql_tree *node, bool id_first, size_t most, struct str *ret)
 {
-	struct buf out = BUF_INIT(most);
+	struct buf out = mql_buf(q, most);
 	struct bson_builder b;
 	enum status status;
 

@@ -297,7 +297,7 @@ couch_compact(struct couch_req *r)
 enum status
 couch_revs_limit_get(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(64);
+	struct buf AUTO(buf_release) out = BUF_SHORT(64);
 
 	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, NULL, NULL));
 	buf_append_u64(&out, rev_db_revs_limit(r->db));
@@ -335,7 +335,7 @@ couch_revs_limit_put(struct couch_req *r)
 enum status
 couch_scheme_get(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(64);
+	struct buf AUTO(buf_release) out = BUF_SHORT(64);
 
 	TRY(couch_db_read(r, COUCH_ACCESS_MEMBER, NULL, NULL));
 	json_write_str(&out, str_from_cstr(rev_scheme_name(rev_db_scheme(r->db))));

@@ -162,7 +162,7 @@ node_find_setting(const struct settings_call *c, struct str section, struct str 
 enum status
 couch_node_get(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 	struct settings_call c = { .r = r };
 	const struct catalog_setting *found;
 	const struct node_row *row;
@@ -233,7 +233,7 @@ node_change_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 static struct str
 node_setting_path(const struct settings_call *c)
 {
-	struct buf AUTO(buf_release) path = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) path = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 
 	buf_append_str(&path, c->change.section);
 	buf_append_byte(&path, '/');
@@ -244,7 +244,7 @@ node_setting_path(const struct settings_call *c)
 static enum status
 node_change_and_answer(struct settings_call *c)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	struct couch_req *r = c->r;
 	const struct access_settings *access = settings_of(r->held->settings,
 							   &access_setting_group);

@@ -146,7 +146,7 @@ ops_parse_request(struct couch_req *r, struct job *job)
 static enum status
 ops_post_backup(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	struct job job = { 0 };
 
 	TRY(ops_parse_request(r, &job));
@@ -181,7 +181,7 @@ ops_get_backup(struct couch_req *r)
 static enum status
 ops_post_compact(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	struct job job = { 0 };
 
 	TRY(ops_run_job(r, ops_do_compact, &job));

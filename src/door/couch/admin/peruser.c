@@ -81,7 +81,7 @@ static enum status
 place_write(struct turn *t, struct kv_tx *tx, const struct catalog_db *db,
 	    const struct catalog_seq *seq)
 {
-	struct buf AUTO(buf_release) text = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct buf AUTO(buf_release) text = BUF_SHORT(KV_LIMIT_VALUE_BYTES);
 	struct str begin = place_begin(t);
 
 	if (!begin.ptr)
@@ -98,7 +98,7 @@ static enum status
 user_set_security(struct turn *t, struct kv_tx *tx, const struct catalog_db *db, struct str name,
 		  bool listed, struct err *err)
 {
-	struct buf AUTO(buf_release) text = BUF_INIT(PERUSER_SECURITY_BYTES);
+	struct buf AUTO(buf_release) text = BUF_SHORT(PERUSER_SECURITY_BYTES);
 	struct str before;
 	enum status status;
 	bool changed;
@@ -128,7 +128,7 @@ user_create_db(struct turn *t, struct kv_tx *tx, struct str db_name, struct cata
 static enum status
 user_db_name(struct turn *t, struct str name, struct str *ret, struct err *err)
 {
-	struct buf AUTO(buf_release) text = BUF_INIT(CATALOG_NAME_BYTES);
+	struct buf AUTO(buf_release) text = BUF_SHORT(CATALOG_NAME_BYTES);
 
 	buf_append_cstr(&text, t->settings->peruser_prefix);
 	buf_append_hex(&text, name);

@@ -53,7 +53,7 @@ replicate_split_reason(struct str text, struct str *ret_word, struct str *ret_re
 static enum status
 replicate_reply_failure(struct couch_req *r, const struct replicator_wait *w)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 	struct str word;
 	struct str reason;
 	int code = 500;
@@ -75,7 +75,7 @@ replicate_reply_failure(struct couch_req *r, const struct replicator_wait *w)
 static enum status
 replicate_reply_result(struct couch_req *r, const struct replicator_wait *w)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	if (w->status != STATUS_OK)
 		return replicate_reply_failure(r, w);
@@ -91,7 +91,7 @@ replicate_reply_result(struct couch_req *r, const struct replicator_wait *w)
 static enum status
 replicate_reply_job(struct couch_req *r, int code, struct str id)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 
 	buf_append_cstr(&out, "{\"ok\":true,\"_local_id\":");
 	json_write_str(&out, id);
@@ -322,7 +322,7 @@ active_tasks_write_views(struct couch_req *r, struct buf *out)
 enum status
 couch_active_tasks(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
 	uint64_t total;
 
 	TRY(couch_require_admin(r));
@@ -392,8 +392,8 @@ scheduler_check_flags(struct couch_req *r)
 static enum status
 scheduler_jobs(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
-	struct buf AUTO(buf_release) jobs = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) jobs = couch_buf(r, COUCH_ANSWER_BYTES);
 	uint64_t limit = REPLICATE_JOBS_LIMIT;
 	uint64_t skip = 0;
 	uint64_t total = 0;
@@ -421,8 +421,8 @@ scheduler_jobs(struct couch_req *r)
 static enum status
 scheduler_docs(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_ANSWER_BYTES);
-	struct buf AUTO(buf_release) docs = BUF_INIT(COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, COUCH_ANSWER_BYTES);
+	struct buf AUTO(buf_release) docs = couch_buf(r, COUCH_ANSWER_BYTES);
 	struct replicator_docs_query query = { .limit = REPLICATE_JOBS_LIMIT };
 	uint64_t total = 0;
 

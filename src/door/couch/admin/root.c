@@ -38,7 +38,7 @@ root_welcome_browser(struct couch_req *r)
 enum status
 couch_root_welcome(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 
 	http_add_header(r->x, STR("Vary"), STR("Accept"));
 	if (couch_accepts(r, "text/html", false) && !couch_accepts(r, "application/json", false))
@@ -70,7 +70,7 @@ root_reach_store(struct couch_req *r, struct kv_tx *tx, void *arg)
 enum status
 couch_root_up(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	enum kv_store_state state;
 	struct kv_damage damage;
 	size_t at = 0;
@@ -97,7 +97,7 @@ couch_root_up(struct couch_req *r)
 enum status
 couch_root_membership(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	struct str name = str_from_cstr(r->settings->node_name);
 
 	TRY(couch_require_admin(r));

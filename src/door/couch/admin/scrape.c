@@ -54,7 +54,7 @@ scrape_write_metrics(struct buf *out, bool all)
 enum status
 couch_scrape_answer(struct http_exchange *x)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(SCRAPE_BYTES);
+	struct buf AUTO(buf_release) out = BUF_INIT_OF(SCRAPE_BYTES, http_memory(x));
 
 	TRY(couch_scrape(scrape_write_metrics, &out));
 	http_set_header(x, STR("Content-Type"), STR(SCRAPE_TYPE));

@@ -46,7 +46,7 @@ session_write_handlers(struct couch_req *r, struct buf *out)
 enum status
 couch_session_get(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	const struct access_settings *access = settings_of(r->held->settings,
 							   &access_setting_group);
 	const char *how = session_method_name(r->user.method);
@@ -211,7 +211,7 @@ static enum status
 session_set_cookie(struct couch_req *r, struct str name)
 {
 	const struct auth_client client = couch_auth_client(r);
-	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	AUTO(buf_release) struct buf text = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	struct str cookie;
 	struct str header;
 
@@ -240,7 +240,7 @@ couch_session_renew(struct couch_req *r)
 enum status
 couch_session_post(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	struct credentials c = { 0 };
 	struct auth_client client;
 	struct auth_user user;

@@ -6,7 +6,7 @@
 enum status
 couch_source_text(const struct index_source *source, struct arena *arena, struct str *ret)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_ROW_BYTES);
+	AUTO(buf_release) struct buf text = BUF_INIT_OF(COUCH_ROW_BYTES, arena_part(arena));
 	struct rev_doc doc = { .packed = source->body, .count = source->count };
 
 	doc.leaves = arena_alloc(arena, (doc.count + 1) * sizeof(*doc.leaves));

@@ -14,6 +14,10 @@
 #include "serve/ops.h"
 
 /* CouchDB's unit of a histogram of time. */
+enum {
+	STATS_ROW_BYTES = 16 * 1024, /* of one row: its value, or its histogram, and its text */
+};
+
 enum stats_unit {
 	STATS_NUMBER,
 	STATS_MS,
@@ -327,7 +331,7 @@ stats_write_value(struct buf *out, const struct stats_row *row)
 static void
 stats_write(struct buf *out, bool all)
 {
-	struct buf AUTO(buf_release) value = BUF_INIT(SCRAPE_BYTES);
+	struct buf AUTO(buf_release) value = BUF_SHORT(STATS_ROW_BYTES);
 	const struct stats_row *last = NULL;
 
 	(void)all;
@@ -385,8 +389,8 @@ stats_find_part(struct couch_req *r, struct str all, struct str *ret)
 enum status
 couch_node_stats(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) all = BUF_INIT(SCRAPE_BYTES);
-	struct buf AUTO(buf_release) out = BUF_INIT(SCRAPE_BYTES);
+	struct buf AUTO(buf_release) all = couch_buf(r, SCRAPE_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, SCRAPE_BYTES);
 	struct str part;
 
 	TRY(couch_scrape(stats_write, &all));

@@ -82,7 +82,7 @@ system_write(struct buf *out, bool all)
 enum status
 couch_node_system(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(SCRAPE_BYTES);
+	struct buf AUTO(buf_release) out = couch_buf(r, SCRAPE_BYTES);
 
 	TRY(couch_scrape(system_write, &out));
 	return couch_reply(r, 200, &out);
@@ -108,7 +108,7 @@ versions_write(struct buf *out, const char *member, const char *text)
 enum status
 couch_node_versions(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	struct index_versions icu;
 
 	index_versions_read(&icu);

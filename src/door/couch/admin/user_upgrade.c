@@ -75,7 +75,7 @@ user_upgrade(void *arg, const struct person *person, const struct verifier *veri
 	     const struct scram *scram)
 {
 	struct upgrade u = { .r = arg, .person = person, .verifier = verifier };
-	struct buf AUTO(buf_release) id = BUF_INIT(sizeof(COUCH_USER_PREFIX) + PERSON_NAME_BYTES);
+	struct buf AUTO(buf_release) id = BUF_SHORT(sizeof(COUCH_USER_PREFIX) + PERSON_NAME_BYTES);
 	enum status status;
 
 	buf_append_cstr(&id, COUCH_USER_PREFIX);

@@ -86,7 +86,7 @@ static enum status
 form_read_param(struct form *f, struct str name, struct str *ret)
 {
 	struct str disposition = http_multipart_header(&f->parts, STR("Content-Disposition"));
-	struct buf AUTO(buf_release) plain = BUF_INIT(HTTP_PART_HEAD_BYTES);
+	struct buf AUTO(buf_release) plain = BUF_SHORT(HTTP_PART_HEAD_BYTES);
 	struct str written = { "", 0 };
 
 	(void)http_field_param(disposition, name, &written);

@@ -87,7 +87,7 @@ static enum status
 att_set_headers(struct att_call *c, bool stored, bool *ret_sent)
 {
 	struct couch_req *r = c->r;
-	struct buf AUTO(buf_release) tag = BUF_INIT(64);
+	struct buf AUTO(buf_release) tag = BUF_SHORT(64);
 
 	att_write_tag(c, &tag);
 	TRY(buf_status(&tag));
@@ -115,7 +115,7 @@ static enum status
 att_send_stored(struct att_call *c, struct couch_snapshot *s)
 {
 	struct couch_req *r = c->r;
-	struct buf AUTO(buf_release) digest = BUF_INIT(64);
+	struct buf AUTO(buf_release) digest = BUF_SHORT(64);
 
 	base64_encode(&digest, str_of(c->att.digest, sizeof(c->att.digest)), BASE64_STANDARD);
 	TRY(buf_status(&digest));
@@ -181,7 +181,7 @@ static enum status
 att_send_one_of_ranges(struct att_call *c, struct couch_snapshot *s,
 		       const struct couch_range *range, struct str boundary)
 {
-	struct buf AUTO(buf_release) text = BUF_INIT(4096);
+	struct buf AUTO(buf_release) text = BUF_SHORT(4096);
 
 	buf_append_cstr(&text, "\r\nContent-Type: ");
 	buf_append_str(&text, c->att.type);
@@ -232,7 +232,7 @@ static bool
 att_range_applies(const struct att_call *c)
 {
 	struct str wanted = http_request_header(c->r->x, STR("If-Range"));
-	struct buf AUTO(buf_release) tag = BUF_INIT(64);
+	struct buf AUTO(buf_release) tag = BUF_SHORT(64);
 
 	if (c->att.encoding != REV_ATT_IDENTITY)
 		return false;

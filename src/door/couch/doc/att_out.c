@@ -333,8 +333,8 @@ att_out_send(struct couch_snapshot *s, struct rev_att_reader *reader, struct str
 		.owned = decodes,
 		.rested = s->resting,
 		.read_bytes = REV_ATT_CHUNK_BYTES,
-		.carry = BUF_INIT(REV_ATT_BASE64_BYTES),
-		.text = BUF_INIT(REV_ATT_BASE64_BYTES),
+		.carry = BUF_SHORT(REV_ATT_BASE64_BYTES),
+		.text = BUF_SHORT(REV_ATT_BASE64_BYTES),
 	};
 	size_t held = (base64 ? 4 * ATT_TEXT_BYTES : ATT_COPY_BYTES) +
 		      (decodes ? REV_ATT_DECODE_BYTES : 0);

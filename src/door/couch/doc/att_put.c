@@ -232,7 +232,7 @@ static enum status
 att_put_check_md5(struct couch_req *r, const uint8_t md5[REV_ATT_DIGEST_BYTES])
 {
 	struct str given = http_request_header(r->x, STR("Content-MD5"));
-	struct buf AUTO(buf_release) raw = BUF_INIT(64);
+	struct buf AUTO(buf_release) raw = BUF_SHORT(64);
 
 	if (!given.ptr)
 		return STATUS_OK;

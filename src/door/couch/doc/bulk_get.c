@@ -124,7 +124,7 @@ bulk_get_write_error(struct bulk_get *b, struct item *item, const struct wanted 
 static void
 bulk_get_write_rev_header(struct rev_id rev, struct buf *out)
 {
-	struct buf AUTO(buf_release) text = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
+	struct buf AUTO(buf_release) text = BUF_SHORT(2 * REV_HASH_LIMIT_BYTES);
 
 	rev_id_write(rev, &text);
 	if (buf_status(&text) == STATUS_OK)
@@ -405,7 +405,7 @@ bulk_get_write_item(struct bulk_get *b, struct wanted *wanted, bool first)
 	struct item_call c = {
 		.b = b,
 		.wanted = wanted,
-		.item = { .text = couch_buf(r, COUCH_ROW_BYTES), .holes = COUCH_HOLES_INIT },
+		.item = { .text = couch_buf(r, COUCH_ROW_BYTES), .holes = COUCH_HOLES_INIT(r) },
 	};
 	enum status status = couch_snapshot_run(&b->snapshot, bulk_get_item_attempt, &c);
 

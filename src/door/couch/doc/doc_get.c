@@ -339,7 +339,7 @@ couch_doc_get(struct couch_req *r, struct str id)
 	TRY(couch_open_revs_read(r, &wanted));
 	if (wanted.given)
 		return couch_open_revs_send(r, id, c.flags, &c.opts, &wanted);
-	c.holes = COUCH_HOLES_INIT;
+	c.holes = COUCH_HOLES_INIT(r);
 	c.opts.holes = &c.holes;
 	c.out = couch_buf(r, COUCH_ANSWER_BYTES);
 	status = doc_get_read_and_answer(&c, &snapshot);

@@ -16,7 +16,7 @@ enum status
 couch_function_version(const struct catalog_db *db, struct str id, struct str text,
 		       struct arena *arena, struct js_design *ret)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(KEY_BYTES);
+	AUTO(buf_release) struct buf key = BUF_SHORT(KEY_BYTES);
 	const struct json_value *language;
 	struct json_member *members;
 	size_t count;

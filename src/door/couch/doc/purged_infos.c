@@ -96,7 +96,7 @@ purged_limit_read(struct couch_req *r, struct kv_tx *tx, void *arg)
 enum status
 couch_purged_infos_limit_get(struct couch_req *r)
 {
-	struct buf AUTO(buf_release) out = BUF_INIT(64);
+	struct buf AUTO(buf_release) out = BUF_SHORT(64);
 	uint64_t limit = 0;
 
 	TRY(couch_require_admin(r));

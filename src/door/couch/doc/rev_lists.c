@@ -4,6 +4,7 @@
 
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
+#include "door/couch/wire/reply.h"
 #include "loop/step.h"
 
 /* A portion while it is read. */
@@ -197,7 +198,7 @@ couch_rev_lists_begin(struct couch_rev_lists *lists, struct couch_req *r)
 
 	assert(lists->most_lists && lists->most_revs && lists->most_bytes);
 	lists->r = r;
-	lists->id = BUF_INIT(r->settings->body_bytes);
+	lists->id = couch_buf(r, r->settings->body_bytes);
 	json_reader_init(&lists->reader, (struct str){ NULL, 0 }, &r->fail.err);
 	TRY(couch_read_body(r, r->settings->body_bytes, &body));
 	json_reader_init(&lists->reader, body, &r->fail.err);

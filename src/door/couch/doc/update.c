@@ -261,7 +261,7 @@ response_send(struct couch_req *r, int code, struct str text)
 static enum status
 update_tell_written(struct couch_req *r, struct rev_id rev, struct str id)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(2 * COUCH_ROW_BYTES);
+	AUTO(buf_release) struct buf text = couch_buf(r, 2 * COUCH_ROW_BYTES);
 	struct str kept;
 
 	rev_id_write(rev, &text);

@@ -74,7 +74,7 @@ static enum status
 set_read_page(struct kv_tx *tx, const struct catalog_db *db, struct name_range *range,
 	      struct arena *scratch, struct couch_validators *set, size_t *cap, bool *ret_more)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(DESIGN_BYTES);
+	AUTO(buf_release) struct buf text = BUF_INIT_OF(DESIGN_BYTES, arena_part(scratch));
 	struct rev_entry_page page;
 
 	TRY(rev_all_docs_page(tx, db, range, scratch, &page));

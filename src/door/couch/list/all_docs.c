@@ -635,7 +635,7 @@ listing_init(struct listing *l, struct couch_req *r)
 	l->stream.fill = couch_att_fill;
 	l->stream.fill_arg = &l->snapshot;
 	couch_view_args_init(&l->args);
-	buf_init(&l->last, REV_DOC_ID_BYTES);
+	l->last = BUF_SHORT(REV_DOC_ID_BYTES);
 	(void)http_on_wait(r->x, (struct net_wait_hook){ listing_let_go, l });
 }
 

@@ -11,6 +11,7 @@
 #include "door/couch/wire/meter.h"
 #include "door/couch/wire/params.h"
 #include "door/couch/wire/request.h"
+#include "http/settings.h"
 
 /* CouchDB's number for "no limit". With seq_interval, it decides which rows have a seq. */
 #define NO_LIMIT UINT64_C(1000000000000000)
@@ -46,7 +47,7 @@ changes_args_parse_feed(struct couch_req *r, struct str value, enum couch_feed *
 static bool
 changes_args_is_of_couchdb(struct str value)
 {
-	struct buf AUTO(buf_release) term = BUF_INIT(value.len);
+	struct buf AUTO(buf_release) term = BUF_SHORT(SERVER_HEADER_BYTES);
 	size_t digits = 0;
 
 	while (digits < value.len && value.ptr[digits] >= '0' && value.ptr[digits] <= '9')

@@ -97,7 +97,7 @@ databases_pass_page(struct databases *l, struct arena_mark mark, struct buf *las
 static enum status
 databases_send_pages(struct databases *l)
 {
-	struct buf AUTO(buf_release) last = BUF_INIT(CATALOG_NAME_BYTES);
+	struct buf AUTO(buf_release) last = BUF_SHORT(CATALOG_NAME_BYTES);
 	struct arena_mark mark = arena_mark(l->r->arena);
 	size_t most = l->info ? DATABASES_INFO_PAGE : COUCH_PAGE_ROWS;
 

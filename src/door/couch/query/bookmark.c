@@ -6,7 +6,7 @@
 void
 bookmark_write(const struct bookmark *b, struct buf *out)
 {
-	AUTO(buf_release) struct buf record = BUF_INIT(BOOKMARK_BYTES);
+	AUTO(buf_release) struct buf record = BUF_SHORT(BOOKMARK_BYTES);
 
 	tuple_put_u64(&record, BOOKMARK_FORMAT);
 	tuple_put_bytes(&record, b->index);
@@ -21,7 +21,7 @@ bookmark_write(const struct bookmark *b, struct buf *out)
 static enum status
 bookmark_next(struct tuple_reader *r, struct arena *arena, struct str *ret)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(BOOKMARK_BYTES);
+	AUTO(buf_release) struct buf text = BUF_SHORT(BOOKMARK_BYTES);
 	struct tuple_elem e;
 
 	if (tuple_next(r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
@@ -33,7 +33,7 @@ bookmark_next(struct tuple_reader *r, struct arena *arena, struct str *ret)
 enum status
 bookmark_read(struct str text, struct arena *arena, struct bookmark *ret)
 {
-	AUTO(buf_release) struct buf record = BUF_INIT(BOOKMARK_BYTES);
+	AUTO(buf_release) struct buf record = BUF_SHORT(BOOKMARK_BYTES);
 	struct tuple_reader r;
 	struct tuple_elem format;
 

@@ -180,9 +180,9 @@ integer_write(const struct exact_integer *n, struct buf *out)
 }
 
 static enum status
-integer_to_double(const struct exact_integer *n, double *ret)
+integer_to_double(const struct exact_integer *n, struct arena *arena, double *ret)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
+	AUTO(buf_release) struct buf text = BUF_INIT_OF(SIZE_MAX, arena_part(arena));
 
 	integer_write(n, &text);
 	buf_append_byte(&text, '\0');
@@ -245,11 +245,12 @@ sum_write_double(double d, struct buf *out)
 }
 
 static enum status
-sum_to_double(const struct exact_sum *s, const struct exact_integer *integers, double *ret)
+sum_to_double(const struct exact_sum *s, const struct exact_integer *integers, struct arena *arena,
+	      double *ret)
 {
 	double d;
 
-	TRY(integer_to_double(integers, &d));
+	TRY(integer_to_double(integers, arena, &d));
 	/* An infinite sum has lost nothing that can be told. */
 	*ret = isfinite(s->doubles) ? d + s->doubles + s->lost : s->doubles;
 	return STATUS_OK;
@@ -263,7 +264,7 @@ exact_sum_write(const struct exact_sum *s, struct arena *arena, struct buf *out)
 
 	TRY(sum_of_integers(s, arena, &integers));
 	if (s->any_double) {
-		TRY(sum_to_double(s, &integers, &d));
+		TRY(sum_to_double(s, &integers, arena, &d));
 		sum_write_double(d, out);
 	} else {
 		integer_write(&integers, out);
@@ -282,7 +283,7 @@ exact_sum_write_mean(const struct exact_sum *s, struct arena *arena, struct buf 
 		return buf_status(out);
 	}
 	TRY(sum_of_integers(s, arena, &integers));
-	TRY(sum_to_double(s, &integers, &d));
+	TRY(sum_to_double(s, &integers, arena, &d));
 	if (!s->any_double && integer_divide(&integers, s->numbers) == 0)
 		integer_write(&integers, out);
 	else

@@ -26,7 +26,7 @@ enum {
 static void
 find_write_bookmark(struct find *f, struct buf *out)
 {
-	AUTO(buf_release) struct buf index = BUF_INIT(BOOKMARK_BYTES);
+	AUTO(buf_release) struct buf index = BUF_SHORT(BOOKMARK_BYTES);
 	struct bookmark b = { .id = buf_str(&f->id), .place = buf_str(&f->place) };
 
 	plan_write_name(f->plan.chosen, &index);
@@ -282,8 +282,8 @@ couch_find(struct couch_req *r)
 	TRY(find_args_read(r, &f.args));
 	f.skip = f.args.skip;
 	f.limit = f.args.limit;
-	buf_init(&f.id, REV_DOC_ID_BYTES);
-	buf_init(&f.place, BOOKMARK_BYTES);
+	f.id = BUF_SHORT(REV_DOC_ID_BYTES);
+	f.place = BUF_SHORT(BOOKMARK_BYTES);
 	couch_stream_init(&f.stream, r);
 	status = find_send(&f);
 	couch_snapshot_end(&f.snapshot);

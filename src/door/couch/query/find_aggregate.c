@@ -624,7 +624,7 @@ find_aggregate(struct find *f, struct name_range range, bool none)
 		.key_def = { .order = DOC_KEY_COUCH,
 			     .columns = columns,
 			     .column_count = f->args.aggregate->group_count },
-		.key = BUF_INIT(2 * INDEX_COMPONENTS_BYTES),
+		.key = BUF_SHORT(2 * INDEX_COMPONENTS_BYTES),
 		.text = couch_buf(f->r, COUCH_ROW_BYTES),
 		.arena = arena_new((size_t)f->r->settings->sort_bytes),
 		.limit = f->limit,

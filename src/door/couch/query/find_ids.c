@@ -251,7 +251,7 @@ find_by_ids(struct find *f, struct name_range range)
 	struct id_scan s = {
 		.f = f,
 		.range = range,
-		.last = BUF_INIT(REV_DOC_ID_BYTES),
+		.last = BUF_SHORT(REV_DOC_ID_BYTES),
 		.mark = arena_mark(f->r->arena),
 	};
 	enum status status;

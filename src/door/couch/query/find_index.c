@@ -347,8 +347,8 @@ find_indexed(struct find *f)
 {
 	struct index_pages p = {
 		.f = f,
-		.after = BUF_INIT(BOOKMARK_BYTES),
-		.last = BUF_INIT(BOOKMARK_BYTES),
+		.after = BUF_SHORT(BOOKMARK_BYTES),
+		.last = BUF_SHORT(BOOKMARK_BYTES),
 		.more = true,
 	};
 	struct arena_mark mark = arena_mark(f->r->arena);

@@ -356,9 +356,9 @@ find_gather(struct find *f, struct str behind, struct str *ret_end)
 	struct gathering g = {
 		.f = f,
 		.arena = arena_new((size_t)f->r->settings->sort_bytes),
-		.after = BUF_INIT(BOOKMARK_BYTES),
-		.last = BUF_INIT(BOOKMARK_BYTES),
-		.last_id = BUF_INIT(REV_DOC_ID_BYTES),
+		.after = BUF_SHORT(BOOKMARK_BYTES),
+		.last = BUF_SHORT(BOOKMARK_BYTES),
+		.last_id = BUF_SHORT(REV_DOC_ID_BYTES),
 		.behind = behind,
 	};
 	enum status status = STATUS_NOMEM;
@@ -391,7 +391,7 @@ find_gather(struct find *f, struct str behind, struct str *ret_end)
 enum status
 find_by_sets(struct find *f, struct name_range range)
 {
-	AUTO(buf_release) struct buf behind = BUF_INIT(REV_DOC_ID_BYTES);
+	AUTO(buf_release) struct buf behind = BUF_SHORT(REV_DOC_ID_BYTES);
 	struct str end = range.exclusive_begin ? range.begin : (struct str){ 0 };
 
 	for (;;) {

@@ -67,7 +67,7 @@ rows_compare(const void *arg, const void *a, const void *b, int *ret)
 static enum status
 sort_refuse_bytes(struct find_sorter *s)
 {
-	AUTO(buf_release) struct buf fields = BUF_INIT(ERR_TEXT_BYTES / 2);
+	AUTO(buf_release) struct buf fields = BUF_SHORT(ERR_TEXT_BYTES / 2);
 
 	for (size_t i = 0; i < s->order->count; i++) {
 		buf_append_cstr(&fields, i ? "," : "");
@@ -234,7 +234,7 @@ place_turn(struct couch_req *r, struct kv_tx *tx, void *arg)
 	const struct index_def *def = index_find(r->db, f->plan.reads[0].number);
 	struct index_work w = { .arena = r->arena };
 	struct index_interval at = { .partition = f->args.partition };
-	AUTO(buf_release) struct buf place = BUF_INIT(BOOKMARK_BYTES);
+	AUTO(buf_release) struct buf place = BUF_SHORT(BOOKMARK_BYTES);
 	const void *equal[INDEX_COLUMNS];
 	struct leaf_value *values;
 	struct str key;

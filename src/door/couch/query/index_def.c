@@ -5,6 +5,7 @@
 #include "base/quote.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/ids.h"
+#include "door/couch/wire/reply.h"
 
 struct str
 query_design_id(struct str name, struct arena *arena)
@@ -169,8 +170,8 @@ index_make_name(const struct index_body *b, struct arena *arena, struct str *ret
 {
 	const struct doc_limits limits = { .doc_bytes = SIZE_MAX,
 					   .path_bytes = KV_LIMIT_KEY_BYTES };
-	AUTO(buf_release) struct buf term = BUF_INIT(SIZE_MAX);
-	AUTO(buf_release) struct buf hex = BUF_INIT(2 * SHA_DIGEST_LENGTH);
+	AUTO(buf_release) struct buf term = BUF_INIT_OF(SIZE_MAX, arena_part(arena));
+	AUTO(buf_release) struct buf hex = BUF_SHORT(2 * SHA_DIGEST_LENGTH);
 	uint8_t digest[SHA_DIGEST_LENGTH];
 	struct doc definition;
 
@@ -210,7 +211,7 @@ definition_take_fields(struct couch_req *r, const struct json_value *v, void *in
 static enum status
 definition_take_filter(struct couch_req *r, const struct json_value *v, void *into)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
+	AUTO(buf_release) struct buf text = couch_buf(r, SIZE_MAX);
 	struct query_index *index = into;
 	struct selector *selector;
 	struct normal_node *normal;

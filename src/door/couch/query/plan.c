@@ -90,7 +90,7 @@ plan_pin(struct planner *m, const struct bookmark *after)
 {
 	for (size_t i = 0; i < m->p->count; i++) {
 		struct plan_candidate *c = &m->p->candidates[i];
-		AUTO(buf_release) struct buf own = BUF_INIT(BOOKMARK_BYTES);
+		AUTO(buf_release) struct buf own = BUF_SHORT(BOOKMARK_BYTES);
 
 		plan_write_name(c->index, &own);
 		TRY(buf_status(&own));

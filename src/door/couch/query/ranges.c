@@ -36,7 +36,7 @@ enum status
 field_interval_of_prefix(const struct normal_node *n, const struct value_order *o,
 			 struct value_interval *ret)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
+	AUTO(buf_release) struct buf text = BUF_INIT_OF(SIZE_MAX, arena_part(o->w->arena));
 	struct str end;
 
 	buf_append(&text, n->arg.text.ptr, n->arg.text.len - 1);

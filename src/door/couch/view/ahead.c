@@ -92,7 +92,8 @@ begun_remove(const struct look *l)
 static enum status
 look_read_design(struct look *l, struct kv_tx *tx, const struct catalog_db *db)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(AHEAD_DESIGN_BYTES);
+	AUTO(buf_release)
+	struct buf text = BUF_INIT_OF(AHEAD_DESIGN_BYTES, arena_part(l->turn->arena));
 	struct arena *arena = l->turn->arena;
 	struct rev_doc doc;
 	struct couch_doc_out out = { .id = l->written->id, .doc = &doc };

@@ -156,7 +156,7 @@ functions_map(void *arg, const struct view_design *design, const struct str *doc
 {
 	const struct couch_view_functions *f = arg;
 	struct js_call call = functions_call(f, arena);
-	struct js_mapped mapped = { .bytes = BUF_INIT(0) };
+	struct js_mapped mapped = { .bytes = BUF_SHORT(0) };
 	struct str *names = arena_alloc(arena, (design->map_count + 1) * sizeof(*names));
 	enum status status;
 

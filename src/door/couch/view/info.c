@@ -238,7 +238,7 @@ cleanup_grow(struct cleanup *c)
 static enum status
 cleanup_gather(struct couch_req *r, struct cleanup *c)
 {
-	struct buf AUTO(buf_release) last = BUF_INIT(REV_DOC_ID_BYTES);
+	struct buf AUTO(buf_release) last = BUF_SHORT(REV_DOC_ID_BYTES);
 
 	while (c->more) {
 		struct arena_mark mark = arena_mark(r->arena);

@@ -33,8 +33,8 @@ view_init(struct view_run *v, struct couch_req *r)
 	v->stream.fill_arg = &v->snapshot;
 	couch_view_args_init(&v->args);
 	v->args.of_view = true;
-	buf_init(&v->place, VIEW_PLACE_BYTES);
-	buf_init(&v->next, VIEW_PLACE_BYTES);
+	v->place = BUF_SHORT(VIEW_PLACE_BYTES);
+	v->next = BUF_SHORT(VIEW_PLACE_BYTES);
 	(void)http_on_wait(r->x, (struct net_wait_hook){ view_on_wait, v });
 }
 
@@ -360,7 +360,7 @@ view_begin(struct view_run *v)
 static enum status
 view_reply_etag(struct view_run *v, bool *ret_sent)
 {
-	AUTO(buf_release) struct buf name = BUF_INIT(1024);
+	AUTO(buf_release) struct buf name = BUF_SHORT(1024);
 
 	*ret_sent = false;
 	if (v->r->method != COUCH_GET)

@@ -173,7 +173,7 @@ couch_fail_function(struct couch_fail *f, struct str name, struct str reason, st
 {
 	static const enum couch_error known[] = { COUCH_ERROR_FORBIDDEN, COUCH_ERROR_UNAUTHORIZED,
 						  COUCH_ERROR_NOT_FOUND, COUCH_ERROR_METHOD };
-	AUTO(buf_release) struct buf quoted = BUF_INIT(SIZE_MAX);
+	AUTO(buf_release) struct buf quoted = BUF_INIT_OF(SIZE_MAX, arena_part(arena));
 	enum couch_error error = COUCH_ERROR_FUNCTION;
 	struct json_value value;
 

@@ -10,6 +10,7 @@
 #define FROND_DOOR_COUCH_WIRE_HOLES_H
 
 #include "base/buf.h"
+#include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
 #include "model/revisioned/revisioned.h"
 
@@ -31,7 +32,12 @@ struct couch_holes {
 	struct buf list; /* of struct couch_hole, in the order of the text */
 };
 
-#define COUCH_HOLES_INIT ((struct couch_holes){ BUF_INIT(64 << 20) })
+enum {
+	COUCH_HOLES_BYTES = 64 << 20,
+};
+
+/* None, of an answer to the request `r`. */
+#define COUCH_HOLES_INIT(r) ((struct couch_holes){ couch_buf((r), COUCH_HOLES_BYTES) })
 
 bool couch_holes_any(const struct couch_holes *h);
 void couch_holes_release(struct couch_holes *h);

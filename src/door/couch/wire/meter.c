@@ -179,7 +179,7 @@ meter_write_query(struct buf *out, struct str query)
 static void
 meter_note_slow(const struct couch_req *r, uint64_t took_ns)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(OPS_LINE_BYTES);
+	AUTO(buf_release) struct buf text = BUF_SHORT(OPS_LINE_BYTES);
 	const struct step_meter *steps = step_current();
 	size_t query;
 

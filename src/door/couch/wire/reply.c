@@ -196,7 +196,7 @@ reply_write_etag_of_rev(struct rev_id rev, struct buf *tag)
 void
 couch_set_etag_of(struct couch_req *r, struct str name)
 {
-	struct buf AUTO(buf_release) tag = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
+	struct buf AUTO(buf_release) tag = BUF_SHORT(2 * REV_HASH_LIMIT_BYTES);
 
 	if (reply_write_etag(name, &tag))
 		http_set_header(r->x, STR("ETag"), buf_str(&tag));
@@ -205,7 +205,7 @@ couch_set_etag_of(struct couch_req *r, struct str name)
 void
 couch_set_etag(struct couch_req *r, struct rev_id rev)
 {
-	struct buf AUTO(buf_release) tag = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
+	struct buf AUTO(buf_release) tag = BUF_SHORT(2 * REV_HASH_LIMIT_BYTES);
 
 	if (reply_write_etag_of_rev(rev, &tag))
 		http_set_header(r->x, STR("ETag"), buf_str(&tag));
@@ -229,7 +229,7 @@ reply_send_etag(struct couch_req *r, struct str tag, bool *ret_sent)
 enum status
 couch_reply_etag(struct couch_req *r, struct str name, bool *ret_sent)
 {
-	struct buf AUTO(buf_release) tag = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
+	struct buf AUTO(buf_release) tag = BUF_SHORT(2 * REV_HASH_LIMIT_BYTES);
 
 	*ret_sent = false;
 	return reply_write_etag(name, &tag) ? reply_send_etag(r, buf_str(&tag), ret_sent)
@@ -239,7 +239,7 @@ couch_reply_etag(struct couch_req *r, struct str name, bool *ret_sent)
 enum status
 couch_reply_etag_of_rev(struct couch_req *r, struct rev_id rev, bool *ret_sent)
 {
-	struct buf AUTO(buf_release) tag = BUF_INIT(2 * REV_HASH_LIMIT_BYTES);
+	struct buf AUTO(buf_release) tag = BUF_SHORT(2 * REV_HASH_LIMIT_BYTES);
 
 	*ret_sent = false;
 	return reply_write_etag_of_rev(rev, &tag) ? reply_send_etag(r, buf_str(&tag), ret_sent)
@@ -287,7 +287,7 @@ reply_append_origin(const struct couch_req *r, struct buf *url)
 void
 couch_set_location_path(struct couch_req *r, struct str path)
 {
-	struct buf AUTO(buf_release) url = BUF_INIT(2 * COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) url = BUF_SHORT(2 * COUCH_SMALL_BODY_BYTES);
 
 	reply_append_origin(r, &url);
 	buf_append_str(&url, path);
@@ -298,8 +298,8 @@ couch_set_location_path(struct couch_req *r, struct str path)
 void
 couch_set_location(struct couch_req *r, struct str db, struct str doc, struct str att)
 {
-	struct buf AUTO(buf_release) url = BUF_INIT(4 * (CATALOG_NAME_BYTES + KV_LIMIT_KEY_BYTES) +
-						    COUCH_SMALL_BODY_BYTES);
+	struct buf AUTO(buf_release) url = BUF_SHORT(4 * (CATALOG_NAME_BYTES + KV_LIMIT_KEY_BYTES) +
+						     COUCH_SMALL_BODY_BYTES);
 
 	reply_append_origin(r, &url);
 	reply_append_segment(&url, db);

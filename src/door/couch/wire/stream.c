@@ -27,7 +27,7 @@ couch_stream_init(struct couch_stream *s, struct couch_req *r)
 	*s = (struct couch_stream){
 		.r = r,
 		.out = couch_buf(r, COUCH_ROW_BYTES),
-		.holes = COUCH_HOLES_INIT,
+		.holes = COUCH_HOLES_INIT(r),
 		.piece_bytes = stream_piece_bytes(r),
 	};
 }

@@ -112,7 +112,7 @@ collection_new(struct aggregate *a, struct str ns, struct str filter, struct col
 	s->source = (struct mql_source){ collection_next, collection_close };
 	s->a = a;
 	s->ns = ns;
-	s->place = BUF_INIT(QUERY_PLACE_BYTES);
+	s->place = BUF_SHORT(QUERY_PLACE_BYTES);
 	s->filter = BUF_INIT_OF(AGGREGATE_BYTES, &a->part);
 	s->ask.texts = a->mql.texts;
 	s->next = a->collections;
@@ -175,7 +175,7 @@ aggregate_directory(const struct aggregate *a)
 static enum status
 view_stages(const struct view *view, struct str filter, struct arena *arena, struct str *ret)
 {
-	struct buf AUTO(buf_release) match = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) match = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(arena));
 	struct bson_builder b;
 
 	*ret = view->pipeline;

@@ -157,7 +157,7 @@ enum status
 mongo_aggregate_server(struct call *c, bool bare, struct arena *arena, struct str stage,
 		       struct str spec, struct mql_source **ret)
 {
-	struct buf out = BUF_INIT(SERVER_BYTES);
+	struct buf out = BUF_INIT_OF(SERVER_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 	enum status status;
 
@@ -204,7 +204,7 @@ put_index(struct bson_builder *b, struct data *d, uint64_t number, struct str sp
 static enum status
 indexes_body(struct kv_tx *tx, void *arg)
 {
-	struct buf AUTO(buf_release) id = BUF_INIT(INDEX_SPEC_BYTES);
+	struct buf AUTO(buf_release) id = BUF_SHORT(INDEX_SPEC_BYTES);
 	struct indexes *x = arg;
 	const struct index_def *def;
 	struct bson_builder b;
@@ -228,7 +228,7 @@ indexes_body(struct kv_tx *tx, void *arg)
 enum status
 mongo_aggregate_indexes(struct call *c, struct str ns, struct arena *arena, struct mql_source **ret)
 {
-	struct indexes x = { .out = BUF_INIT(SERVER_BYTES) };
+	struct indexes x = { .out = BUF_INIT_OF(SERVER_BYTES, arena_part(c->arena)) };
 	enum status status = STATUS_OK;
 
 	if (!(c->client->rights.any & RIGHT_MONITOR))

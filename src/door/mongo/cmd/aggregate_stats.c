@@ -172,7 +172,7 @@ enum status
 mongo_aggregate_stats(struct call *c, struct str ns, struct arena *arena, struct str spec,
 		      int64_t now_ms, struct mql_source **ret)
 {
-	struct stats s = { .scale = 1, .document = BUF_INIT(STATS_BYTES) };
+	struct stats s = { .scale = 1, .document = BUF_INIT_OF(STATS_BYTES, arena_part(c->arena)) };
 	enum status status = stats_run(c, &s, ns, spec, now_ms);
 	struct str array = arena_dup(arena, buf_str(&s.document));
 

@@ -198,7 +198,7 @@ page_insert(struct page *p, struct str doc)
 static enum status
 page_keep_id(struct page *p, struct str doc, const struct bson_value *id, struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(p->arena));
 	struct bson_builder b;
 	struct bson_value now;
 

@@ -46,7 +46,8 @@ change_compile_pipeline(struct change *ch)
 static enum status
 change_sort_ids(struct change *ch)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release)
+		made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(ch->call->arena));
 	struct bson_builder b;
 
 	bson_open(&b, &made);
@@ -578,7 +579,8 @@ static enum status
 change_describe(struct change *ch, const struct mql_updated *u, const struct diff *diff,
 		struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf AUTO(buf_release)
+		made = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(ch->call->arena));
 	struct mql_finder finder;
 	struct bson_builder b;
 	enum status status;
@@ -696,7 +698,8 @@ change_write(struct change *ch, const struct bson_value *id, struct str before,
 static enum status
 change_give_id(struct change *ch, const struct bson_value *id, struct str *doc)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release)
+		made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(ch->call->arena));
 	struct bson_builder b;
 
 	bson_open(&b, &made);

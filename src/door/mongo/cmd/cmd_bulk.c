@@ -232,7 +232,7 @@ bulk_begin(struct bulk *b, struct call *c)
 	struct writing *w = &b->u.w;
 
 	TRY(writing_init(w, c));
-	buf_init(&w->errors, BULK_REPLY_BYTES);
+	w->errors = BUF_INIT_OF(BULK_REPLY_BYTES, arena_part(c->arena));
 	w->items = true;
 	b->errors_only = call_bool(c, BULK_ERRORS_ONLY, false);
 	TRY(read_names(b));

@@ -62,7 +62,7 @@ one_run(struct call *c, struct one *o, kv_body *body)
 static enum status
 create_options(struct call *c, const struct one *o, struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 	struct str first;
 
@@ -100,7 +100,7 @@ create_again(struct one *o, struct str options)
 	const struct catalog_db *db = o->data.db;
 	bool same = same_members(plain_options_of(db), options) &&
 		    (!o->has_scheme || plain_scheme_of(db) == o->scheme);
-	struct buf AUTO(buf_release) text = BUF_INIT(ERR_TEXT_BYTES);
+	struct buf AUTO(buf_release) text = BUF_SHORT(ERR_TEXT_BYTES);
 
 	if (same && !c->in_transaction)
 		return STATUS_OK;
@@ -344,7 +344,7 @@ mongo_run_create(struct call *c)
 static enum status
 describe_coll_mod(struct call *c, struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 	struct bson_element e;
 	struct bson_iter i;

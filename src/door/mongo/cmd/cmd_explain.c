@@ -574,7 +574,7 @@ put_amount(struct bson_builder *b, struct str stage, uint64_t n)
 static enum status
 explain_view(struct call *c, enum verbosity verbosity)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(c->arena));
 	struct str filter = bson_find_document(c->body, STR("filter"));
 	struct bson_builder b;
 

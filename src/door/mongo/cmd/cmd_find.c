@@ -144,7 +144,7 @@ find_compile_projection(struct call *c, struct find *f, struct str projection)
 	}
 	if (q->mql.script_count == scripts || f->key_only)
 		return STATUS_OK;
-	f->place = BUF_INIT(QUERY_PLACE_BYTES);
+	f->place = BUF_SHORT(QUERY_PLACE_BYTES);
 	buf_append_str(&f->place, q->ask.place);
 	TRY(buf_status(&f->place));
 	return mql_batch_init(&f->batch, QUERY_BYTES, arena_part(c->arena));

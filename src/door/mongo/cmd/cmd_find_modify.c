@@ -244,8 +244,8 @@ enum status
 mongo_run_find_and_modify(struct call *c)
 {
 	struct modify m = { .call = c,
-			    .best = BUF_INIT(BSON_MOST_BYTES),
-			    .reply = BUF_INIT(2 * BSON_MOST_BYTES) };
+			    .best = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena)),
+			    .reply = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(c->arena)) };
 	enum status status = modify_run(c, &m);
 
 	data_fini(&m.data);

@@ -170,7 +170,7 @@ put_compression(struct call *c)
 static void
 put_speculation(struct call *c)
 {
-	struct buf AUTO(buf_release) answer = BUF_INIT(2 * AUTH_SCRAM_MESSAGE_BYTES);
+	struct buf AUTO(buf_release) answer = BUF_SHORT(2 * AUTH_SCRAM_MESSAGE_BYTES);
 	struct bson_builder b;
 
 	if (!call_has(c, ARG_SPECULATIVE))

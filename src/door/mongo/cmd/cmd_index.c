@@ -65,7 +65,7 @@ struct creating {
 static enum status
 notice_indexes(struct data *d, enum plain_notice_kind kind, struct str spec)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * INDEX_SPEC_BYTES);
+	struct buf AUTO(buf_release) made = BUF_SHORT(2 * INDEX_SPEC_BYTES);
 	struct bson_builder b;
 
 	bson_open(&b, &made);
@@ -342,7 +342,7 @@ option_is_known(struct str name)
 static enum status
 leave_out_unknown(struct call *c, struct str given, struct str *ret)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(BSON_MOST_BYTES);
+	AUTO(buf_release) struct buf out = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 	struct bson_element e;
 	struct bson_iter i;
@@ -583,8 +583,10 @@ put_build_uuid(const struct listing *l, uint64_t number, struct bson_builder *b)
 static enum status
 list_one(struct listing *l, const struct index_def *def)
 {
-	struct buf AUTO(buf_release) id = BUF_INIT(BSON_MOST_BYTES);
-	struct buf AUTO(buf_release) row = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release)
+		id = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(l->data.call->arena));
+	struct buf AUTO(buf_release)
+		row = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(l->data.call->arena));
 	bool builds = def && def->state == INDEX_BUILDING;
 	struct str spec = def ? def->spec : STR("");
 	struct bson_builder b;

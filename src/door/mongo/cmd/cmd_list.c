@@ -47,7 +47,7 @@ struct list {
 static enum status
 list_begin(struct call *c, struct list *l)
 {
-	*l = (struct list){ .row = BUF_INIT(BSON_MOST_BYTES) };
+	*l = (struct list){ .row = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena)) };
 	if (!call_has(c, LIST_FILTER))
 		return STATUS_OK;
 	data_mql(c, c->arena, NULL, &l->mql);

@@ -55,7 +55,7 @@ read_statement(struct call *c, struct str statement, bool deletes, struct statem
 static enum status
 note_update(struct writing *w, const struct bson_value *upserted)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * PLAIN_ID_VALUE_BYTES);
+	struct buf AUTO(buf_release) made = BUF_SHORT(2 * PLAIN_ID_VALUE_BYTES);
 	struct bson_builder b;
 
 	if (!w->retry.on)
@@ -161,7 +161,8 @@ do_upsert(struct writing *w, struct change *ch)
 static enum status
 do_first(struct updating *u, struct change *ch)
 {
-	struct buf AUTO(buf_release) best = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release)
+		best = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(u->w.call->arena));
 	int64_t position = -1;
 
 	TRY(change_find_first(ch, &best, &position));

@@ -217,7 +217,7 @@ change_roles(struct call *c, struct door_person *p, const struct str *taken, siz
 static enum status
 read_custom(struct call *c, struct door_person *p)
 {
-	struct buf AUTO(buf_release) text = BUF_INIT(PEOPLE_CUSTOM_BYTES);
+	struct buf AUTO(buf_release) text = BUF_SHORT(PEOPLE_CUSTOM_BYTES);
 
 	if (!call_has(c, USER_CUSTOM))
 		return STATUS_OK;
@@ -435,7 +435,7 @@ put_roles(struct call *c, struct str name, const struct rights *rights)
 static enum status
 put_person(struct call *c, const struct door_person *p)
 {
-	struct buf AUTO(buf_release) custom = BUF_INIT(PEOPLE_CUSTOM_BYTES);
+	struct buf AUTO(buf_release) custom = BUF_SHORT(PEOPLE_CUSTOM_BYTES);
 	struct str db = person_db(p);
 	struct str id = arena_printf(c->arena, "%.*s.%.*s", STR_ARG(db), STR_ARG(p->name));
 	struct rights rights;

@@ -95,7 +95,7 @@ finish(struct call *c, struct buf *made, struct bson_builder *b, struct str *ret
 enum status
 view_find(struct call *c, struct str ns)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(c->arena));
 	struct aggregate_ask ask;
 	struct bson_builder b;
 	struct bson_value v, hint;
@@ -122,7 +122,7 @@ view_find(struct call *c, struct str ns)
 enum status
 view_query(struct call *c, struct str ns, struct aggregate **ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(c->arena));
 	struct aggregate_ask ask;
 	struct bson_builder b;
 	struct bson_value v, hint;

@@ -123,7 +123,7 @@ enum status
 validate_options(struct call *c, struct str options, const struct validate_ask *ask,
 		 struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(c->arena));
 	struct bson_value validator = ask->validator;
 	struct bson_builder b;
 	struct bson_element e;
@@ -225,7 +225,7 @@ matches(struct call *c, struct validator *v, struct str doc, bool *ret)
 static enum status
 put_details(struct call *c, struct validator *v, struct str doc, struct bson_builder *b)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(DETAILS_BYTES);
+	struct buf AUTO(buf_release) made = BUF_SHORT(DETAILS_BYTES);
 	struct bson_builder details;
 	enum status status;
 
@@ -244,7 +244,7 @@ put_details(struct call *c, struct validator *v, struct str doc, struct bson_bui
 static enum status
 validate_refuse(struct call *c, struct validator *v, struct str doc)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(FAILURE_BYTES);
+	struct buf AUTO(buf_release) made = BUF_SHORT(FAILURE_BYTES);
 	struct bson_value id = BSON_OF_NULL;
 	struct bson_builder b;
 

@@ -17,7 +17,7 @@ views_find(const struct views *v, struct str ns)
 enum status
 view_concat(struct str first, struct str second, struct arena *arena, struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(2 * BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(arena));
 	const struct str arrays[] = { first, second };
 	struct bson_builder b;
 	struct bson_element e;
@@ -269,7 +269,7 @@ check_pipeline(struct call *c, const struct view_ask *ask, struct mql_pipeline *
 enum status
 view_options(struct call *c, const struct view_ask *ask, struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct mql_pipeline *pipeline;
 	struct bson_builder b;
 
@@ -298,7 +298,7 @@ view_options(struct call *c, const struct view_ask *ask, struct str *ret)
 enum status
 view_options_keep(struct call *c, struct str old, struct str options, struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct bson_value collation;
 	struct bson_builder b;
 

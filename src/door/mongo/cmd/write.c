@@ -35,10 +35,10 @@ enum status
 writing_init(struct writing *w, struct call *c)
 {
 	*w = (struct writing){ .call = c, .ordered = call_bool(c, WRITE_ORDERED, true) };
-	buf_init(&w->errors, WRITE_ERROR_BYTES);
-	buf_init(&w->upserted, WRITE_ERROR_BYTES);
-	buf_init(&w->place, WRITE_PLACE_BYTES);
-	buf_init(&w->place_now, WRITE_PLACE_BYTES);
+	w->errors = BUF_INIT_OF(WRITE_ERROR_BYTES, arena_part(c->arena));
+	w->upserted = BUF_INIT_OF(WRITE_ERROR_BYTES, arena_part(c->arena));
+	w->place = BUF_SHORT(WRITE_PLACE_BYTES);
+	w->place_now = BUF_SHORT(WRITE_PLACE_BYTES);
 	TRY(data_check_concern(c));
 	TRY(count_statements(c));
 	TRY(retry_init(&w->retry, c));

@@ -94,7 +94,7 @@ check_index(struct call *c, const struct index_members *m)
 static enum status
 read_index(struct call *c, const struct bson_value *v, struct clustered_ask *ask)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct index_members m = { .version = CLUSTERED_VERSION, .name = STR("_id_") };
 	struct bson_builder b;
 	struct bson_element e;
@@ -222,7 +222,7 @@ enum status
 clustered_modify(struct call *c, const struct clustered_ask *ask, struct str options,
 		 struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 	struct bson_element e;
 	struct bson_iter i;

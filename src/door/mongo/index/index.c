@@ -269,7 +269,7 @@ put_option(struct call *c, struct bson_builder *b, struct str key, const struct 
 enum status
 index_read_spec(struct call *c, struct str given, struct str *ret)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(INDEX_SPEC_BYTES);
+	AUTO(buf_release) struct buf out = BUF_SHORT(INDEX_SPEC_BYTES);
 	struct bson_value key, name;
 	struct bson_element e;
 	struct bson_builder b;
@@ -314,7 +314,7 @@ index_read_spec(struct call *c, struct str given, struct str *ret)
 enum status
 index_spec_collate(struct call *c, struct str spec, struct str collation, struct str *ret)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(INDEX_SPEC_BYTES + INDEX_COLLATION_BYTES);
+	AUTO(buf_release) struct buf out = BUF_SHORT(INDEX_SPEC_BYTES + INDEX_COLLATION_BYTES);
 	struct bson_builder b;
 
 	bson_open(&b, &out);
@@ -535,7 +535,7 @@ static struct bson_value
 told_value(const struct index_def *def, const struct bson_value *v, struct buf *text)
 {
 	const struct bson_texts *texts = index_bson_texts(def);
-	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_TEXT_BYTES);
+	AUTO(buf_release) struct buf key = BUF_SHORT(TOLD_BYTES);
 
 	buf_clear(text);
 	if (!texts || v->type != BSON_STRING)
@@ -568,7 +568,7 @@ draw_collation(struct str collation, struct buf *out)
 static void
 draw_values(const struct plain_refused *refused, struct buf *out)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(TOLD_BYTES);
+	AUTO(buf_release) struct buf text = BUF_SHORT(TOLD_BYTES);
 	struct bson_element key, value;
 	struct bson_iter keys, values;
 	bool any = false;
@@ -603,7 +603,7 @@ column_name(const struct index_def *def, size_t column)
 static void
 keep_duplicate(struct call *c, const struct plain_refused *refused, const struct bson_value *id)
 {
-	struct buf made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 
 	bson_open(&b, &made);
@@ -620,7 +620,7 @@ keep_duplicate(struct call *c, const struct plain_refused *refused, const struct
 enum status
 index_fail_id(struct call *c, struct str ns, const struct bson_value *id)
 {
-	struct buf text = BUF_INIT(TEXT_BYTES);
+	struct buf text = BUF_SHORT(TEXT_BYTES);
 	enum status status;
 
 	keep_duplicate(c, NULL, id);
@@ -636,8 +636,8 @@ index_fail_id(struct call *c, struct str ns, const struct bson_value *id)
 enum status
 index_fail(struct call *c, struct str ns, const struct plain_refused *refused, enum status status)
 {
-	AUTO(buf_release) struct buf values = BUF_INIT(TEXT_BYTES);
-	AUTO(buf_release) struct buf collation = BUF_INIT(TEXT_BYTES);
+	AUTO(buf_release) struct buf values = BUF_SHORT(TEXT_BYTES);
+	AUTO(buf_release) struct buf collation = BUF_SHORT(TEXT_BYTES);
 
 	if (status == STATUS_DUPLICATE) {
 		draw_values(refused, &values);
@@ -683,7 +683,7 @@ index_put_duplicate_id(struct bson_builder *b, const struct bson_value *id)
 void
 index_put_duplicate(struct bson_builder *b, const struct plain_refused *refused)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(TOLD_BYTES);
+	AUTO(buf_release) struct buf text = BUF_SHORT(TOLD_BYTES);
 	struct bson_element key, value;
 	struct bson_iter keys, values;
 

@@ -161,7 +161,7 @@ write_spec(struct index_mod *mod, const struct index_def *def, struct buf *out)
 enum status
 index_mod_run(struct data *d, struct kv_tx *tx, struct index_mod *mod)
 {
-	AUTO(buf_release) struct buf spec = BUF_INIT(2 * INDEX_SPEC_BYTES);
+	AUTO(buf_release) struct buf spec = BUF_SHORT(2 * INDEX_SPEC_BYTES);
 	const struct index_def *def;
 	struct bson_value seconds;
 

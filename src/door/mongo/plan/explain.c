@@ -16,7 +16,7 @@ explain_init(struct explain_tree *t, struct call *c)
 {
 	*t = (struct explain_tree){ .call = c,
 				    .projection = BSON_EMPTY,
-				    .out = BUF_INIT(2 * BSON_MOST_BYTES) };
+				    .out = BUF_INIT_OF(2 * BSON_MOST_BYTES, arena_part(c->arena)) };
 }
 
 void
@@ -71,9 +71,10 @@ append_key(struct buf *out, struct str key)
 }
 
 static void
-append_value(struct buf *out, const struct bson_texts *texts, const struct bson_value *v)
+append_value(struct buf *out, const struct bson_texts *texts, const struct bson_value *v,
+	     struct budget_part *part)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_TEXT_BYTES);
+	AUTO(buf_release) struct buf key = BUF_INIT_OF(BSON_KEY_TEXT_BYTES, part);
 	double n = v->type == BSON_DOUBLE ? bson_to_double(v) : 0;
 
 	if (n != n)
@@ -92,12 +93,12 @@ put_interval(struct explain_tree *t, const struct bson_texts *texts, const struc
 {
 	const struct bson_value *low = i->low.value, *high = i->high.value;
 	bool low_open = i->low.exclusive, high_open = i->high.exclusive;
-	AUTO(buf_release) struct buf from = BUF_INIT(BOUND_BYTES), to = BUF_INIT(BOUND_BYTES);
-	AUTO(buf_release) struct buf text = BUF_INIT(2 * BOUND_BYTES + 8);
+	AUTO(buf_release) struct buf from = BUF_SHORT(BOUND_BYTES), to = BUF_SHORT(BOUND_BYTES);
+	AUTO(buf_release) struct buf text = BUF_SHORT(2 * BOUND_BYTES + 8);
 	bool numbers = low && bson_is_number(low);
 
 	if (low)
-		append_value(&from, texts, low);
+		append_value(&from, texts, low, t->out.part);
 	else
 		buf_append_cstr(&from, "MinKey");
 	/* The first string is behind all numbers. */
@@ -105,7 +106,7 @@ put_interval(struct explain_tree *t, const struct bson_texts *texts, const struc
 		buf_append_cstr(&to, "inf.0");
 		high_open = false;
 	} else if (high) {
-		append_value(&to, texts, high);
+		append_value(&to, texts, high, t->out.part);
 	} else {
 		buf_append_cstr(&to, "MaxKey");
 	}

@@ -96,7 +96,7 @@ choose_between(struct call *c, const struct plan_ask *ask, struct mql *q, struct
 	struct index_work w = { .arena = q->arena };
 	const struct value_order order = plan_order(NULL, &w);
 	struct value_interval between = { 0 };
-	AUTO(buf_release) struct buf key = BUF_INIT(BSON_EMPTY_BYTES + PLAN_ID_KEY_BYTES);
+	AUTO(buf_release) struct buf key = BUF_SHORT(BSON_EMPTY_BYTES + PLAN_ID_KEY_BYTES);
 	struct bson_builder b;
 
 	if (!ids)

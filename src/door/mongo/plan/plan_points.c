@@ -30,7 +30,7 @@ plan_is_of_id(const struct mql_demand *d)
 static bool
 is_possible_id(const struct bson_value *v)
 {
-	AUTO(buf_release) struct buf bytes = BUF_INIT(PLAIN_ID_VALUE_BYTES);
+	AUTO(buf_release) struct buf bytes = BUF_SHORT(PLAIN_ID_VALUE_BYTES);
 
 	if ((!plan_is_text(v->type) && v->type != BSON_BINARY && !bson_is_container(v)) ||
 	    bson_text(v).len < PLAN_BOUND_BYTES)

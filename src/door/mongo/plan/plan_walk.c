@@ -76,7 +76,7 @@ gather_ranges(struct plan_walk *w, const struct index_def *def, const struct ind
 static enum status
 gather_branch(struct plan_walk *w, const struct plan_branch *branch, struct gathered *g)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
+	AUTO(buf_release) struct buf key = BUF_SHORT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
 
 	if (branch->asked)
 		TRY(gather_ranges(w, branch->asked->def, branch->asked->keys.items,
@@ -93,7 +93,7 @@ gather_branch(struct plan_walk *w, const struct plan_branch *branch, struct gath
 static enum status
 gather_settle(struct plan_walk *w, struct gathered *g, struct str place)
 {
-	AUTO(buf_release) struct buf at = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf at = BUF_SHORT(KV_LIMIT_KEY_BYTES);
 
 	TRY(name_list_settle(&g->ids));
 	w->ids = g->ids.items;
@@ -221,8 +221,8 @@ plan_walk_open(struct plan_walk *w, const struct plan *plan, struct plain *p, en
 				 .p = p,
 				 .mode = mode,
 				 .window = plan->first < PLAN_WINDOW ? plan->first : PLAN_WINDOW,
-				 .place = BUF_INIT(PLAN_PLACE_BYTES),
-				 .passed = BUF_INIT(KV_LIMIT_KEY_BYTES) };
+				 .place = BUF_SHORT(PLAN_PLACE_BYTES),
+				 .passed = BUF_SHORT(KV_LIMIT_KEY_BYTES) };
 	if (!w->window)
 		w->window = 1;
 	if (plan->def || plan->branch_count || walk_asks_points(w)) {
@@ -284,7 +284,7 @@ plan_walk_pass(struct plan_walk *w)
 static enum status
 jump_passed(struct plan_walk *w)
 {
-	AUTO(buf_release) struct buf after = BUF_INIT(KV_LIMIT_KEY_BYTES + 1);
+	AUTO(buf_release) struct buf after = BUF_SHORT(KV_LIMIT_KEY_BYTES + 1);
 
 	buf_append_str(&after, buf_str(&w->passed));
 	buf_append_byte(&after, (char)0xff);
@@ -484,7 +484,7 @@ point_at(const struct plan_walk *w, uint64_t at)
 static enum status
 ask_points(struct plan_walk *w)
 {
-	AUTO(buf_release) struct buf key = BUF_INIT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
+	AUTO(buf_release) struct buf key = BUF_SHORT(BSON_KEY_ROOM(PLAIN_ID_BYTES));
 	uint64_t left = w->plan->ids.count - w->at;
 
 	arena_clear(w->arena);

@@ -70,7 +70,7 @@ query_compile(struct query *q)
 static enum status
 query_ahead_begin(struct query *q)
 {
-	q->ahead.place = BUF_INIT(QUERY_PLACE_BYTES);
+	q->ahead.place = BUF_SHORT(QUERY_PLACE_BYTES);
 	buf_append_str(&q->ahead.place, q->ask.place);
 	TRY(mql_batch_init(&q->ahead.batch, QUERY_BYTES, arena_part(q->call->arena)));
 	return buf_status(&q->ahead.place);
@@ -79,7 +79,7 @@ query_ahead_begin(struct query *q)
 enum status
 query_open(struct query *q, struct call *c, struct str ns, const struct query_ask *ask)
 {
-	*q = (struct query){ .call = c, .ask = *ask, .place = BUF_INIT(QUERY_PLACE_BYTES) };
+	*q = (struct query){ .call = c, .ask = *ask, .place = BUF_SHORT(QUERY_PLACE_BYTES) };
 	q->arena = arena_new(QUERY_BYTES);
 	if (!q->arena)
 		return STATUS_NOMEM;

@@ -181,7 +181,7 @@ data_drop(struct call *c, struct kv_tx *tx, struct str ns, bool last, unsigned *
 static enum status
 data_drop_target(struct call *c, struct kv_tx *tx, struct str to, unsigned *events, struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct catalog_db *db;
 	struct bson_builder b;
 	enum status status;
@@ -375,7 +375,7 @@ check_id(struct call *c, const struct bson_value *id)
 enum status
 data_document(struct call *c, struct str doc, struct str *ret)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	char fresh[BSON_OBJECT_ID_BYTES];
 	struct bson_element e;
 	struct bson_builder b;

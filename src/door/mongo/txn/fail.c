@@ -28,7 +28,7 @@ void
 fail_points_init(struct fail_points *f)
 {
 	for (int i = 0; i < FAIL_KINDS; i++)
-		f->points[i] = (struct fail_point){ .data = BUF_INIT(FAIL_DATA_BYTES) };
+		f->points[i] = (struct fail_point){ .data = BUF_SHORT(FAIL_DATA_BYTES) };
 	pthread_mutex_init(&f->lock, NULL);
 }
 

@@ -38,7 +38,7 @@ enum status
 index_create_of_id(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
 		   struct err *err)
 {
-	AUTO(buf_release) struct buf spec = BUF_INIT(INDEX_SPEC_BYTES);
+	AUTO(buf_release) struct buf spec = BUF_SHORT(INDEX_SPEC_BYTES);
 	struct str options = plain_options_of(db);
 	struct str collation = bson_find_document(options, STR("collation"));
 	struct bson_builder b;

@@ -42,14 +42,15 @@ read_ids(struct retry *r, struct str array)
 enum status
 retry_init(struct retry *r, struct call *c)
 {
+	struct budget_part *part = arena_part(c->arena);
 	struct bson_value v;
 
 	*r = (struct retry){ .call = c, .on = c->has_number && !c->in_transaction };
-	buf_init(&r->known, SESSION_KNOWN_BYTES);
-	buf_init(&r->places, SESSION_KNOWN_BYTES);
-	buf_init(&r->ids, WIRE_MESSAGE_BYTES);
-	buf_init(&r->made, SESSION_RESULT_BYTES);
-	buf_init(&r->retried, MONGO_BATCH_WRITES * sizeof(int32_t));
+	r->known = BUF_INIT_OF(SESSION_KNOWN_BYTES, part);
+	r->places = BUF_INIT_OF(SESSION_KNOWN_BYTES, part);
+	r->ids = BUF_INIT_OF(WIRE_MESSAGE_BYTES, part);
+	r->made = BUF_INIT_OF(SESSION_RESULT_BYTES, part);
+	r->retried = BUF_INIT_OF(MONGO_BATCH_WRITES * sizeof(int32_t), part);
 	r->id = (struct session_id){ c->lsid, str_from_cstr(c->client->entry.user) };
 	if (bson_find(c->body, STR("stmtId"), &v))
 		TRY(read_id(c, "stmtId", &v, &r->first));

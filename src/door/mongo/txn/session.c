@@ -155,7 +155,7 @@ enum status
 session_write(struct kv_tx *tx, const struct session_id *id, const struct session_row *old,
 	      int64_t number, enum session_kind kind, struct str results)
 {
-	AUTO(buf_release) struct buf value = BUF_INIT(SESSION_HEAD_BYTES + SESSION_WITHIN_BYTES);
+	AUTO(buf_release) struct buf value = BUF_SHORT(SESSION_HEAD_BYTES + SESSION_WITHIN_BYTES);
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	bool goes_on = old->is_there && old->number == number && old->kind == kind;
 	struct session_row row = { .ms = steady_ms(), .number = number, .kind = kind };

@@ -82,7 +82,7 @@ seq_of_version(uint64_t version)
 static void
 put_token(struct bson_builder *b, struct str name, const struct watch_place *t)
 {
-	struct buf AUTO(buf_release) hex = BUF_INIT(TOKEN_HEX_BYTES + 2);
+	struct buf AUTO(buf_release) hex = BUF_SHORT(TOKEN_HEX_BYTES + 2);
 
 	token_write(t, &hex);
 	bson_begin_document(b, name);
@@ -378,7 +378,7 @@ put_events(struct look *l, size_t *ret_count)
 	struct watch *w = l->watch;
 	struct told told = { .source.source = { told_next, told_close },
 			     .look = l,
-			     .event = BUF_INIT(EVENT_BYTES),
+			     .event = BUF_INIT_OF(EVENT_BYTES, arena_part(l->call->arena)),
 			     .begin = c->reply->out->len };
 
 	TRY(watch_stages_run(w->stages, c, &told.source, put_result));

@@ -64,7 +64,7 @@ static enum status
 stages_copy(struct call *c, struct arena *arena, struct str pipeline, struct str *ret,
 	    size_t *ret_count, bool *ret_splits)
 {
-	struct buf AUTO(buf_release) made = BUF_INIT(BSON_MOST_BYTES);
+	struct buf AUTO(buf_release) made = BUF_INIT_OF(BSON_MOST_BYTES, arena_part(c->arena));
 	struct bson_builder b;
 	struct bson_element e;
 	struct bson_value spec;

@@ -62,7 +62,7 @@ acl_cat(struct call *c)
 static enum status
 acl_list(struct call *c)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(RULES_BYTES);
+	AUTO(buf_release) struct buf out = BUF_SHORT(RULES_BYTES);
 
 	buf_append_cstr(&out, "user ");
 	buf_append_str(&out, client_user_name(c->client));
@@ -79,7 +79,7 @@ static enum status
 acl_answer_rules(struct call *c, const char *name,
 		 void (*describe)(const struct acl *a, struct buf *ret))
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(RULES_BYTES);
+	AUTO(buf_release) struct buf out = BUF_SHORT(RULES_BYTES);
 
 	describe(&c->client->acl, &out);
 	TRY(buf_status(&out));
@@ -117,7 +117,7 @@ static enum status
 acl_genpass(struct call *c)
 {
 	uint8_t bytes[GENPASS_BITS_MOST / 8];
-	AUTO(buf_release) struct buf hex = BUF_INIT(2 * sizeof(bytes));
+	AUTO(buf_release) struct buf hex = BUF_SHORT(2 * sizeof(bytes));
 	int64_t bits = GENPASS_BITS;
 
 	if (c->argc == 3)
@@ -190,7 +190,7 @@ acl_dryrun(struct call *c)
 	} words[] = { [ACL_DENIED_COMMAND] = { "run", "command" },
 		      [ACL_DENIED_KEY] = { "access", "key" },
 		      [ACL_DENIED_CHANNEL] = { "access", "channel" } };
-	AUTO(buf_release) struct buf text = BUF_INIT(RULES_BYTES);
+	AUTO(buf_release) struct buf text = BUF_SHORT(RULES_BYTES);
 	const struct command *command;
 	enum acl_denial denial;
 	char name[SUBCOMMAND_NAME_BYTES];

@@ -74,7 +74,7 @@ list_one(void *arg, struct clients_entry *e)
 static enum status
 client_list(struct call *c)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(LIST_BYTES);
+	AUTO(buf_release) struct buf out = BUF_INIT_OF(LIST_BYTES, c->client->part);
 	struct listing l = { .call = c, .type = TYPE_ANY, .out = &out };
 	uint64_t id;
 
@@ -96,7 +96,7 @@ client_list(struct call *c)
 static enum status
 client_info(struct call *c)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(LIST_BYTES);
+	AUTO(buf_release) struct buf out = BUF_INIT_OF(LIST_BYTES, c->client->part);
 
 	clients_see(&c->client->entry, list_one, &(struct listing){ .call = c, .out = &out });
 	TRY(buf_status(&out));

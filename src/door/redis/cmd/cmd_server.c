@@ -232,7 +232,7 @@ info_keyspace(struct call *c, struct buf *out)
 enum status
 cmd_info(struct call *c)
 {
-	AUTO(buf_release) struct buf out = BUF_INIT(INFO_BYTES);
+	AUTO(buf_release) struct buf out = BUF_INIT_OF(INFO_BYTES, c->client->part);
 
 	for (size_t i = 0; i < sizeof(info_sections) / sizeof(info_sections[0]); i++) {
 		if (!info_wants(c, info_sections[i].name, info_sections[i].is_extra))

@@ -328,8 +328,8 @@ script_run(struct script *s)
 	s->look_ns = s->began_ns + s->limit_ms * CLOCK_NS_PER_MS;
 	if (s->call->x)
 		TRY(script_look(s));
-	buf_init(&s->scratch, SCRIPT_MEMORY_BYTES);
-	buf_init(&s->answer, SCRIPT_MEMORY_BYTES);
+	s->scratch = BUF_INIT_OF(SCRIPT_MEMORY_BYTES, s->call->client->part);
+	s->answer = BUF_INIT_OF(SCRIPT_MEMORY_BYTES, s->call->client->part);
 	s->fiber = fiber_new_of(SCRIPT_STACK_BYTES);
 	if (!s->fiber)
 		return STATUS_NOMEM;

@@ -102,7 +102,7 @@ acl_audit(const struct client *c, const struct acl_refusal *refusal)
 void
 acl_log_add(struct client *c, const struct acl_refusal *refusal)
 {
-	struct described d = { .text = BUF_INIT(CLIENT_TEXT_BYTES) };
+	struct described d = { .text = BUF_SHORT(CLIENT_TEXT_BYTES) };
 	uint64_t most = atomic_load(&c->redis->acl_log_max);
 	struct acl_entry *e = NULL;
 

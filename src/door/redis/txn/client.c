@@ -127,8 +127,8 @@ client_new(struct redis *r, struct net_stream *stream)
 	c->served_out = BUF_INIT_OF(REDIS_REPLY_BYTES, &c->served_part);
 	c->block_ids = BUF_INIT_OF(REQUEST_ARGS * sizeof(struct timed_stream_id), c->part);
 	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, c->part);
-	buf_init(&c->lib_name, CLIENTS_TEXT_BYTES);
-	buf_init(&c->lib_version, CLIENTS_TEXT_BYTES);
+	c->lib_name = BUF_SHORT(CLIENTS_TEXT_BYTES);
+	c->lib_version = BUF_SHORT(CLIENTS_TEXT_BYTES);
 	request_init(&c->request);
 	client_login_default(c);
 	clients_add(&c->entry);

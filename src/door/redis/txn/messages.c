@@ -13,7 +13,7 @@ enum {
 	MESSAGES_KEY_BYTES = 64,
 };
 
-#define MESSAGES_KEY_INIT BUF_INIT(MESSAGES_KEY_BYTES)
+#define MESSAGES_KEY_INIT BUF_SHORT(MESSAGES_KEY_BYTES)
 
 /* ---- Keys ---- */
 
@@ -128,7 +128,7 @@ messages_put(struct kv_tx *tx, struct messages_writer *w, const struct messages_
 	     struct err *err)
 {
 	AUTO(buf_release) struct buf key = MESSAGES_KEY_INIT;
-	AUTO(buf_release) struct buf value = BUF_INIT(MESSAGE_HEAD_BYTES + MESSAGES_BYTES);
+	AUTO(buf_release) struct buf value = BUF_SHORT(MESSAGE_HEAD_BYTES + MESSAGES_BYTES);
 	unsigned shard = (unsigned)(str_hash(message->channel) % MESSAGES_SHARDS);
 	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
 	size_t place;

@@ -40,7 +40,7 @@ slow_write_args(const struct unit *u, struct buf *out)
 static void
 slow_keep(struct redis *r, struct client *c, const struct unit *u, uint64_t took_ns)
 {
-	AUTO(buf_release) struct buf args = BUF_INIT(ARGS_BYTES);
+	AUTO(buf_release) struct buf args = BUF_SHORT(ARGS_BYTES);
 	char more[64];
 
 	slow_write_args(u, &args);
