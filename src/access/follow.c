@@ -103,6 +103,7 @@ news_compare(struct people_news *news, uint64_t generation, const struct stamp_r
 	bool same = news->looked && news->generation == generation && news->stamp_len == r->len &&
 		    memcmp(news->stamp, r->stamp, r->len) == 0;
 
+	assert(r->len <= sizeof(news->stamp));
 	if (same)
 		return;
 	news->generation = generation;
@@ -208,6 +209,8 @@ follow_look(struct follow *f, const struct people_news *news, struct settings_li
 	assert(user->method != AUTH_METHOD_JWT && user->method != AUTH_METHOD_PROXY);
 	result = user_look(people_of(held), client, user, arena, ret, &known);
 	settings_held_unref(held);
+	/* Counts only ascend, so a change that was seen is never taken for a new one. */
+	assert(count >= f->seen);
 	if (known)
 		f->seen = count;
 	return result;

@@ -46,8 +46,10 @@ queue_deactivate(struct hash_turn *turn)
 {
 	struct hash_turn **at = &queue.active;
 
-	while (*at != turn)
+	while (*at != turn) {
+		assert(*at);
 		at = &(*at)->next_active;
+	}
 	*at = turn->next_active;
 }
 
@@ -75,8 +77,9 @@ queue_append_address(struct hash_turn *first)
 {
 	struct hash_turn **at = &queue.first;
 
-	while (*at)
-		at = &(*at)->next_address;
+	for (; *at; at = &(*at)->next_address)
+		/* All turns of an address hang on one: it has one turn in a round. */
+		assert(!address_block_eq(&(*at)->address, &first->address));
 	first->next_address = NULL;
 	*at = first;
 }
@@ -118,7 +121,7 @@ queue_remove(struct hash_turn *turn)
 	struct hash_turn **address = queue_find_address(&turn->address);
 	struct hash_turn *first = *address;
 
-	assert(first && first->count > 0);
+	assert(first && first->count > 0 && queue.waiting);
 	if (first == turn && turn->next) {
 		turn->next->count = turn->count - 1;
 		turn->next->next_address = turn->next_address;
@@ -128,8 +131,10 @@ queue_remove(struct hash_turn *turn)
 	} else {
 		struct hash_turn **at = &first->next;
 
-		while (*at != turn)
+		while (*at != turn) {
+			assert(*at);
 			at = &(*at)->next;
+		}
 		*at = turn->next;
 		first->count--;
 	}
@@ -147,6 +152,7 @@ queue_grant(const struct hash_queue_limits *limits)
 
 		queue_remove(turn);
 		if (rest) {
+			assert(*queue_find_address(&rest->address) == rest);
 			*queue_find_address(&rest->address) = rest->next_address;
 			queue_append_address(rest);
 		}
@@ -175,6 +181,8 @@ queue_make_room(const struct hash_turn *turn)
 	last = most;
 	while (last->next)
 		last = last->next;
+	/* Who has an answer already is not in the queue. */
+	assert(!event_is_set(&last->come));
 	queue_remove(last);
 	last->outcome = 0;
 	queue_answer_followers(last, HASH_QUEUE_FULL);
@@ -205,8 +213,10 @@ queue_give_up(struct hash_turn *turn, struct hash_turn *leader)
 		return true;
 	}
 	at = &leader->followers;
-	while (*at != turn)
+	while (*at != turn) {
+		assert(*at);
 		at = &(*at)->next_follower;
+	}
 	*at = turn->next_follower;
 	return true;
 }
@@ -235,6 +245,7 @@ hash_queue_wait(struct hash_turn *turn, struct hash_turn *leader, struct event *
 	 */
 	pthread_mutex_lock(&queue.lock);
 	pthread_mutex_unlock(&queue.lock);
+	assert(event_is_set(&turn->come));
 	return turn->answer;
 }
 

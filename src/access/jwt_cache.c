@@ -53,6 +53,7 @@ jwt_cache_key_of(const struct jwt_rules *rules, struct str token, struct jwt_cac
 	if (!HMAC(EVP_sha256(), cache.key, sizeof(cache.key), text, JWT_ID_BYTES + token.len,
 		  ret->digest, &len))
 		return STATUS_NOMEM;
+	assert(len == sizeof(ret->digest));
 	return STATUS_OK;
 }
 
@@ -90,6 +91,7 @@ claims_read(const struct cache_entry *e, struct arena *arena, struct jwt_claims 
 	claims.name = text_next(&rest);
 	for (size_t i = 0; i < claims.roles_count; i++)
 		claims.roles[i] = text_next(&rest);
+	assert(!rest.len);
 	memcpy(claims.key, e->key, sizeof(claims.key));
 	*ret = claims;
 	return STATUS_OK;
@@ -116,6 +118,7 @@ text_add(struct cache_entry *e, struct str text)
 {
 	uint16_t len = (uint16_t)text.len;
 
+	assert(e->text_len <= sizeof(e->text));
 	if (text.len + LENGTH_BYTES > sizeof(e->text) - e->text_len)
 		return false;
 	memcpy(e->text + e->text_len, &len, LENGTH_BYTES);
@@ -133,6 +136,8 @@ jwt_cache_add(const struct jwt_cache_key *key, const struct jwt_claims *claims)
 	size_t set = key_set(key);
 	size_t way;
 
+	/* A token is shorter than what would make this wrong (JWT_TOKEN_BYTES). */
+	assert(claims->roles_count == e.roles_count);
 	memcpy(e.digest, key->digest, sizeof(e.digest));
 	memcpy(e.key, claims->key, sizeof(e.key));
 	if (!text_add(&e, claims->name))

@@ -139,6 +139,7 @@ limits_entry_of(struct limits_entry *entries, uint64_t key, bool make)
 	struct limits_entry *set = entries + key % LIMITS_SETS * LIMITS_WAYS;
 	struct limits_entry *oldest = NULL;
 
+	assert(key); /* 0 is a free entry's */
 	for (size_t i = 0; i < LIMITS_WAYS; i++) {
 		struct limits_entry *e = &set[i];
 
@@ -149,6 +150,7 @@ limits_entry_of(struct limits_entry *entries, uint64_t key, bool make)
 	}
 	if (!make || !oldest)
 		return NULL;
+	assert(!oldest->open); /* a claim would count it down later */
 	*oldest = (struct limits_entry){ .key = key };
 	return oldest;
 }

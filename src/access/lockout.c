@@ -117,6 +117,7 @@ lockout_count_at(const struct lockout_rules *rules, const struct lockout_key *ke
 			if (set[i].first_ns < e->first_ns)
 				e = &set[i];
 		}
+		assert(e >= set && e < set + LOCKOUT_WAYS);
 		*e = (struct lockout_entry){ .key = *key, .first_ns = now_ns };
 	}
 	if (e)

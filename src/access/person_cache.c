@@ -1,5 +1,6 @@
 #include "access/person_cache.h"
 
+#include <assert.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -46,6 +47,7 @@ person_proof_digest(struct str name, struct str password, struct person_proof *r
 		memcpy(text + name.len + 1, password.ptr, password.len);
 	done = HMAC(EVP_sha256(), cache.key, sizeof(cache.key), text, name.len + 1 + password.len,
 		    ret->digest, &len);
+	assert(!done || len == sizeof(ret->digest));
 	OPENSSL_cleanse(text, name.len + 1 + password.len);
 	return done ? STATUS_OK : STATUS_NOMEM;
 }

@@ -1,5 +1,6 @@
 #include "access/scram_table.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -34,6 +35,7 @@ table_add(struct scram_table *t, const struct verifier *of, const struct scram *
 
 	pthread_mutex_lock(&t->lock);
 	e = &t->entries[t->next++ % t->count];
+	assert(of->hash_len <= sizeof(e->hash));
 	memcpy(e->hash, of->hash, of->hash_len);
 	e->hash_len = of->hash_len;
 	e->scram = *scram;

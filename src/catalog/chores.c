@@ -89,6 +89,9 @@ chores_add(struct chores *chores, const struct chore *chore)
 	struct chore_entry *e = &chores->entries[chores->count];
 
 	assert(chores->count < CHORES_MAX);
+	/* The threads go through the list without a lock. */
+	for (size_t i = 0; i < CHORES_THREADS; i++)
+		assert(!chores->threads[i].started);
 	*e = (struct chore_entry){ .chore = *chore, .hurried_ns = WAIT_FOREVER };
 	e->state.name = chore->name;
 	e->state.number = (unsigned)++chores->count;
@@ -174,6 +177,7 @@ static void
 chore_begin_turn(struct chores *chores, struct chore_entry *e)
 {
 	pthread_mutex_lock(&chores->lock);
+	assert(!e->state.running);
 	if (!e->active) {
 		e->state.started_ms = clock_wall_ms();
 		e->state.done = 0;
@@ -189,6 +193,7 @@ chore_end_turn(struct chores *chores, struct chore_entry *e, const struct chore_
 	uint64_t done;
 
 	pthread_mutex_lock(&chores->lock);
+	assert(e->active && e->state.running);
 	e->active = turn->more;
 	e->state.running = false;
 	e->state.updated_ms = clock_wall_ms();
@@ -237,6 +242,7 @@ static void
 chore_await_lease(struct chores *chores, struct chore_entry *e)
 {
 	pthread_mutex_lock(&chores->lock);
+	assert(!e->state.running); /* only its own thread runs it */
 	e->active = false;
 	pthread_mutex_unlock(&chores->lock);
 	e->due_ns = clock_after_ms(CHORES_LEASE_LOOK_MS);
@@ -249,6 +255,7 @@ chore_plan(struct chore_entry *e)
 	if (e->hurried_ns < e->due_ns)
 		e->due_ns = e->hurried_ns > e->least_ns ? e->hurried_ns : e->least_ns;
 	e->hurried_ns = e->due_ns;
+	assert(e->due_ns != WAIT_FOREVER); /* or it would never run again */
 }
 
 /* Makes the chores due for which chores_hurry() was called since the last look. */
@@ -338,6 +345,7 @@ static enum status
 chores_start_thread(struct chores *chores, struct chores_thread *t, void *(*run)(void *),
 		    struct err *err)
 {
+	assert(!t->started);
 	t->chores = chores;
 	event_init(&t->stop);
 	t->started = pthread_create(&t->thread, NULL, run, t) == 0;
@@ -399,6 +407,8 @@ chores_stop(struct chores *chores)
 	if (chores->leases_thread.started)
 		event_set(&chores->leases_thread.stop);
 	chores_join(&chores->leases_thread);
+	for (size_t i = 0; i < CHORES_THREADS; i++)
+		assert(!chores->threads[i].started);
 	leases_free(chores->leases);
 	chores->leases = NULL;
 }

@@ -3,6 +3,7 @@
  * stream of keys in their order; for each key, the first stream that has an old value wins, and
  * what was added before that is taken away.
  */
+#include <assert.h>
 #include <endian.h>
 
 #include "history/history_int.h"
@@ -145,6 +146,7 @@ present_next(struct history_stream *s, const struct history *h)
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
 	TRY(status);
+	assert(s->pair.key.len >= h->prefix.len);
 	buf_append_str(&s->key, str_skip(s->pair.key, h->prefix.len));
 	buf_clear(&s->old);
 	buf_append_str(&s->old, s->pair.value);
@@ -181,8 +183,11 @@ stream_open(struct history_scan *scan, size_t i)
 		TRY(kv_scan_init(&s->scan, scan->h->tx, buf_str(&scan->begin), buf_str(&scan->end),
 				 &options));
 	} else {
-		uint64_t number = state->buckets[state->count + 1 + i - scan->count].number;
+		/* The streams of buckets are the last ones of the state. */
+		size_t at = state->count + 1 + i - scan->count;
+		uint64_t number = state->buckets[at].number;
 
+		assert(scan->count <= state->count + 1 && at < state->count);
 		history_key_begin(scan->h, number, scan->h->prefix, &begin);
 		s->skip = begin.len;
 		history_key_begin(scan->h, number, buf_str(&scan->begin), &begin);
@@ -203,6 +208,7 @@ buckets_of(const struct history *h)
 {
 	size_t at = h->state->count - 1;
 
+	assert(h->state->count && h->state->count <= HISTORY_BUCKETS_MOST);
 	while (at &&
 	       (!h->state->buckets[at].start_us || h->state->buckets[at].start_us > h->moment_us))
 		at--;
@@ -306,6 +312,7 @@ history_scan_next(struct history_scan *scan, struct kv_pair *ret)
 		least = scan_least(scan);
 		if (least == scan->count)
 			return STATUS_NOT_FOUND;
+		assert(scan->streams[least].key.len);
 		buf_clear(&scan->key);
 		buf_append_str(&scan->key, scan->h->prefix);
 		buf_append_str(&scan->key, buf_str(&scan->streams[least].key));

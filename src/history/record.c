@@ -1,4 +1,5 @@
 /* Keeping what keys held before a transaction changes them. */
+#include <assert.h>
 #include <endian.h>
 
 #include "history/history_int.h"
@@ -6,6 +7,8 @@
 static enum status
 record_key(const struct history *h, struct str key, enum history_kind kind, struct buf *ret)
 {
+	assert(h->state->count && h->moment_us);
+	assert(str_starts_with(key, h->prefix));
 	history_key_begin(h, h->state->buckets[h->state->count - 1].number, key, ret);
 	tuple_put_null(ret);
 	tuple_put_u64(ret, h->moment_us);

@@ -1,4 +1,6 @@
 /* The record of the buckets. */
+#include <assert.h>
+
 #include "catalog/format.h"
 #include "history/history.h"
 #include "kv/tuple.h"
@@ -10,8 +12,10 @@ enum {
 void
 history_state_put(const struct history_state *state, struct buf *value)
 {
+	assert(state->count && state->count <= HISTORY_BUCKETS_MOST);
 	tuple_put_u64(value, STATE_FORMAT);
 	for (size_t i = 0; i < state->count; i++) {
+		assert(!i || state->buckets[i - 1].number < state->buckets[i].number);
 		tuple_put_u64(value, state->buckets[i].number);
 		tuple_put_u64(value, state->buckets[i].start_us);
 	}
@@ -42,5 +46,6 @@ history_state_parse(struct str value, struct history_state *ret, struct err *err
 uint64_t
 history_oldest_us(const struct history_state *state)
 {
+	assert(state->count);
 	return state->buckets[0].start_us;
 }

@@ -3,6 +3,8 @@
  * moments, and the present is a stream of keys. For one key all records of a bucket are older than
  * those of the next bucket, so of the streams at the same key the oldest one comes first.
  */
+#include <assert.h>
+
 #include "history/history_int.h"
 
 /* ---- One stream ---- */
@@ -24,6 +26,7 @@ stream_next(struct history_versions *v, struct history_versions_stream *s)
 	bool present = s == &v->streams[v->count - 1];
 	enum status status;
 
+	assert(s >= v->streams && s < v->streams + v->count);
 	do {
 		status = kv_scan_next(&s->scan, &s->pair);
 		s->has_pair = status == STATUS_OK;
@@ -109,6 +112,7 @@ history_versions_next(struct history_versions *v, struct history_version *ret)
 
 	/* The pair that was returned is valid until its stream goes on. */
 	if (v->key.len) {
+		assert(v->last && v->last->has_pair);
 		buf_clear(&v->key);
 		TRY(stream_next(v, v->last));
 	}

@@ -47,6 +47,8 @@ index_scan_init(struct index_scan *scan, struct kv_tx *tx, const struct catalog_
 	index_key_entries(&prefix, db, def->number);
 	TRY(catalog_key_status(&prefix));
 	scan->prefix_len = prefix.len;
+	/* A range is one of this index: its entries are behind the prefix. */
+	assert(str_starts_with(range->begin, buf_str(&prefix)));
 	if (options->after.ptr)
 		TRY(scan_resume(&from, &prefix, options->after, options->reverse, &place));
 	return kv_scan_init_few(&scan->scan, tx, from.begin, from.end, &how, options->first);
@@ -59,6 +61,7 @@ index_scan_next(struct index_scan *scan, struct index_work *w, struct index_entr
 
 	TRY(kv_scan_next(&scan->scan, &pair));
 	TRY(index_count(w, 1));
+	assert(pair.key.len >= scan->prefix_len);
 	ret->key = str_skip(pair.key, scan->prefix_len);
 	if (scan->only_values && scan->def->form->find_values(pair.value, &ret->values))
 		return STATUS_OK;
@@ -108,6 +111,7 @@ count_find(const struct catalog_db *db, const struct index_range *range, struct 
 
 	TRY(count_list(db, &ret->list));
 	TRY(count_space(db, &space));
+	assert(str_starts_with(range->begin, buf_str(&space)));
 	ret->begin = str_skip(range->begin, space.len);
 	ret->end = str_skip(range->end, space.len);
 	return STATUS_OK;

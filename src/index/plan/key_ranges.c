@@ -16,6 +16,7 @@ struct ranges_making {
 	struct index_interval interval;
 	const void *equal[INDEX_COLUMNS];
 	struct key_ranges *ret;
+	size_t room;   /* for ranges, as many as the columns make */
 	bool in_order; /* each range so far begins behind the end of the one before it */
 };
 
@@ -60,6 +61,7 @@ ranges_add(struct ranges_making *m, size_t equal_count, bool certain)
 	struct key_ranges *ret = m->ret;
 	struct index_range *range = &ret->items[ret->count];
 
+	assert(ret->count < m->room && equal_count <= m->asked->used);
 	m->interval.equal_count = equal_count;
 	TRY(index_count(m->order->w, 1));
 	TRY(index_range_make(m->db, m->def, &m->interval, m->order->w, range));
@@ -77,6 +79,7 @@ ranges_add_column(struct ranges_making *m, size_t column, bool certain)
 {
 	const struct value_set *set = &m->asked->allowed[column];
 
+	assert(column <= m->asked->used && !m->interval.low && !m->interval.high);
 	if (column == m->asked->used)
 		return ranges_add(m, column, certain && m->certain_from <= column);
 	for (size_t k = 0; k < set->count; k++) {
@@ -123,6 +126,8 @@ ranges_settle(struct key_ranges *ranges, struct arena *arena)
 			ranges->items[kept++] = *r;
 			continue;
 		}
+		/* Sorted by where they begin, so only the end of the last one can move. */
+		assert(str_cmp(last->begin, r->begin) <= 0);
 		last->cut = true;
 		last->certain = false;
 		if (str_cmp(r->end, last->end) <= 0)
@@ -174,7 +179,8 @@ key_ranges_make(const struct catalog_db *db, const struct index_def *def,
 	}
 	if (columns->certain)
 		TRY(ranges_mark(&m));
-	ret->items = arena_alloc(o->w->arena, (points + others + 1) * sizeof(*ret->items));
+	m.room = points + others + 1;
+	ret->items = arena_alloc(o->w->arena, m.room * sizeof(*ret->items));
 	if (!ret->items)
 		return STATUS_LIMIT;
 	TRY(ranges_add_column(&m, 0, columns->certain));

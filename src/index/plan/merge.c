@@ -1,5 +1,7 @@
 #include "index/plan/merge.h"
 
+#include <assert.h>
+
 #include "catalog/keys.h"
 
 struct key_merged {
@@ -37,6 +39,7 @@ merged_after(const struct key_merge_terms *t, const struct key_merge_range *r, s
 	TRY(merged_columns(r, str_skip(r->range->begin, prefix.len), &own));
 	if (!t->several)
 		TRY(merged_columns(r, t->options.after, &columns));
+	assert(r->range->begin.len >= prefix.len && t->options.after.len >= columns.len);
 	buf_append_str(ret, own);
 	buf_append_str(ret, str_skip(t->options.after, columns.len));
 	return buf_status(ret);
@@ -48,6 +51,7 @@ merged_open(struct key_merged *m, const struct key_merge_terms *t)
 	AUTO(buf_release) struct buf after = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
 	struct index_scan_options options = t->options;
 
+	assert(t->count && !m->scans);
 	options.limit_bytes /= t->count;
 	if (options.after.ptr) {
 		TRY(merged_after(t, &m->of, &after));
@@ -82,6 +86,7 @@ merged_read(struct key_merged *m, struct index_work *work)
 	enum status status;
 	struct str columns;
 
+	assert(m->scans && !m->has_head);
 	m->head = (struct index_entry){ 0 };
 	status = index_scan_next(&m->scan, work, &m->head);
 	if (status == STATUS_NOT_FOUND) {
@@ -119,12 +124,15 @@ key_merge_next(struct key_merge *m, struct index_work *work, struct index_entry 
 	}
 	if (!best)
 		return STATUS_NOT_FOUND;
+	assert(best->scans && best->has_head);
 	*ret = best->head;
 	if (m->several)
 		ret->key = best->order;
 	for (size_t i = 0; i < m->count; i++)
 		if (m->items[i].has_head && str_eq(m->items[i].order, best->order))
 			m->items[i].has_head = false;
+	/* Or it would be given again. */
+	assert(!best->has_head);
 	return STATUS_OK;
 }
 

@@ -1,5 +1,7 @@
 #include "index/plan/names.h"
 
+#include <assert.h>
+
 #include "loop/step.h"
 
 enum {
@@ -26,6 +28,7 @@ runs_merge(const struct str *from, size_t middle, size_t end, struct str *to)
 
 		to[i] = left ? from[a++] : from[b++];
 	}
+	assert(a == middle && b == end);
 	return step_count(steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX);
 }
 
@@ -53,6 +56,7 @@ name_list_settle(struct name_list *list)
 	for (size_t i = 0; i < count; i++)
 		if (i == 0 || !str_eq(from[i], from[kept - 1]))
 			from[kept++] = from[i];
+	assert(!count == !kept);
 	list->items = from;
 	list->count = list->cap = kept;
 	return STATUS_OK;

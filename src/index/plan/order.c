@@ -64,6 +64,7 @@ order_is_constant(const struct order *o, struct str name)
 bool
 order_take(struct order *o, struct str name, bool descending)
 {
+	assert(o->at <= o->count && (!o->ended || o->at == o->count));
 	/* No two entries have the same id, so nothing behind it decides anything. */
 	if (o->ended)
 		return true;

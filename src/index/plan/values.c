@@ -154,6 +154,8 @@ value_set_intersect(const struct value_order *o, const struct value_set *a,
 		TRY(index_count(o->w, 1));
 		TRY(value_interval_narrow(o, &both, y));
 		TRY(value_interval_settle(o, &both, &empty));
+		/* Each turn passes one interval at least, and finds one at most. */
+		assert(ret->count <= i + j);
 		if (!empty)
 			ret->items[ret->count++] = both;
 		/* The one that ends first meets nothing more. */
@@ -198,6 +200,7 @@ set_unite(const struct value_order *o, const struct value_set *a, const struct v
 		if (i < a->count && j < b->count)
 			TRY(bounds_compare(o, &a->items[i].low, &b->items[j].low, SIDE_LOW, &c));
 		TRY(set_append(o, ret, c <= 0 ? &a->items[i++] : &b->items[j++]));
+		assert(ret->count && ret->count <= i + j);
 	}
 	if (ret->count > VALUE_INTERVALS)
 		value_set_span(ret);

@@ -10,6 +10,7 @@ walk_range(const struct key_walk *w, size_t at)
 {
 	const struct key_walk_terms *t = &w->terms;
 
+	assert(at < t->count);
 	return &t->ranges[t->options.reverse ? t->count - 1 - at : at];
 }
 
@@ -70,6 +71,7 @@ key_walk_next(struct key_walk *w, struct index_work *work, struct index_entry *r
 {
 	if (w->limited && !w->terms.options.limit)
 		return STATUS_NOT_FOUND;
+	assert(w->end <= w->terms.together && w->next <= w->terms.count);
 	while (w->at < w->end) {
 		enum status status = index_scan_next(&w->terms.scans[w->at], work, ret);
 
@@ -88,6 +90,8 @@ enum status
 key_walk_jump(struct key_walk *w, struct str after)
 {
 	assert(w->at < w->end);
+	/* The ranges that are open are the last ones that were begun. */
+	assert(w->next >= w->end - w->at);
 	w->next -= w->end - w->at;
 	key_walk_release(w);
 	w->terms.options.after = after;

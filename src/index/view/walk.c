@@ -208,6 +208,8 @@ level_read_rest(struct sums_walk *walk, unsigned level)
 {
 	struct walk_level *l = &walk->levels[level];
 
+	/* What it had before is taken, so its places in the list are free. */
+	assert(!l->read_count && !l->count);
 	l->reads[0] = (struct walk_read){ .gap = l->rest };
 	l->read_count = 1;
 	l->has_rest = false;
@@ -238,6 +240,7 @@ level_ask(struct sums_walk *walk, unsigned level, size_t *ret_end)
 	const struct walk_level *above = &walk->levels[level + 1];
 	size_t gaps = 0, most = l->wave, i;
 
+	assert(level < walk->top && !l->read_count && !l->has_rest);
 	if (most > walk->wanted + WALK_SPARE)
 		most = walk->wanted + WALK_SPARE;
 	for (i = above->at; i < above->count && (gaps < most || !above->items[i].is_gap); i++) {
@@ -273,12 +276,14 @@ level_read_gaps(struct sums_walk *walk, unsigned level)
 	while (above->at < end && !l->has_rest) {
 		const struct walk_read *read = &l->reads[taken];
 
+		assert(taken == l->read_count || read->first >= above->at);
 		if (taken == l->read_count || read->first != above->at) {
 			TRY(item_add(walk, l, &above->items[above->at++]));
 			continue;
 		}
 		TRY(read_take(walk, level, read));
 		above->at += read->count;
+		assert(above->at <= above->count);
 		taken++;
 	}
 	/* The others are asked for again, when what is left of a long gap has been read. */

@@ -1,4 +1,6 @@
 /* Reading parts of a document in leaves: the values at some paths, as a smaller document. */
+#include <assert.h>
+
 #include "model/plain/plain_int.h"
 
 /* A name on the way of one or more paths. */
@@ -118,6 +120,7 @@ members_find(struct parts *x, const struct part_node *node, bool array, struct p
 	for (const struct part_node *n = node->first; n; n = n->next, i++) {
 		enum status status = member_key(x, n->name, array);
 
+		assert(i < PLAIN_PARTS_MOST);
 		futures[i] = status == STATUS_OK ? kv_get(x->p->tx, buf_str(&x->key), x->mode)
 						 : NULL;
 		x->key.len = len;
@@ -140,6 +143,7 @@ members_find(struct parts *x, const struct part_node *node, bool array, struct p
 		found[at] = one;
 		count++;
 	}
+	assert(count <= i);
 	*ret_count = count;
 	return STATUS_OK;
 }
@@ -218,6 +222,7 @@ read_members(struct parts *x, const struct part_node *node, const struct plain_l
 	bool array = container->value.type == BSON_ARRAY;
 	uint64_t at = 0;
 
+	assert(len >= x->record_bytes);
 	if (!found)
 		return STATUS_LIMIT;
 	TRY(members_find(x, node, array, found, &count));

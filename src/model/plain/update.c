@@ -1,4 +1,6 @@
 /* Changes of stored documents: those in one piece as a whole, leaves one by one. */
+#include <assert.h>
+
 #include "model/plain/path.h"
 #include "model/plain/plain_int.h"
 
@@ -69,6 +71,7 @@ leaf_set(struct changing *c, const struct buf *key, const struct plain_leaf *lea
 {
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 
+	assert(str_starts_with(buf_str(key), c->record));
 	TRY(plain_leaf_put(leaf, &value));
 	return kv_set(c->p->tx, buf_str(key), buf_str(&value));
 }
@@ -276,6 +279,7 @@ set_here(struct changing *c, struct place *at, const struct plain_path *path,
 	uint32_t position = 0;
 	enum status status;
 
+	assert(bson_is_container(&at->leaf.value));
 	if (at->leaf.value.type == BSON_ARRAY)
 		TRY(plain_path_check_position(path, path->count - 1, at->leaf.next, &position,
 					      c->p->err));
@@ -314,6 +318,7 @@ set_step(struct changing *c, struct place *at, const struct plain_path *path, si
 	uint32_t position = 0;
 	enum status status;
 
+	assert(step + 1 < path->count && bson_is_container(&at->leaf.value));
 	if (at->leaf.value.type == BSON_ARRAY)
 		TRY(plain_path_check_position(path, step, at->leaf.next, &position, c->p->err));
 	child_key(at, path->steps[step], position, &key);

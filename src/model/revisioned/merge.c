@@ -112,6 +112,7 @@ merge_find_entry(struct rev_merge *m, struct rev_id rev)
 {
 	size_t number = rev_set_find(&m->set, rev);
 
+	assert(number == REV_SET_NONE || number < m->set.count);
 	return number == REV_SET_NONE ? NULL : &m->entries[number];
 }
 
@@ -119,6 +120,7 @@ static void
 entry_add_row(const struct rev_merge *m, struct merge_entry *e, uint32_t row, bool is_head,
 	      struct str ancestors)
 {
+	assert(row && row <= m->merged.count && !m->merged.rows[row - 1].replaced);
 	e->holders++;
 	if (is_head)
 		e->head = row;
@@ -138,6 +140,8 @@ entry_remove_row(struct merge_entry *e, uint32_t row)
 		e->head = 0;
 	if (e->known_by == row)
 		e->known_by = 0;
+	/* A head is a holder. */
+	assert(e->holders || !e->head);
 }
 
 /* Notes that a branch is there now, or with `remove` that it is there no more. */
@@ -177,8 +181,11 @@ merge_mark_replaced(struct rev_merge *m, const struct rev_edit *edit)
 		const struct merge_entry *e = merge_find_entry(
 			m, (struct rev_id){ edit->start - i, edit->history[i] });
 
-		if (e && e->head)
+		if (e && e->head) {
+			/* A branch is replaced once: its head goes with it. */
+			assert(!m->merged.rows[e->head - 1].replaced);
 			m->merged.rows[e->head - 1].replaced = true;
+		}
 	}
 }
 
@@ -261,6 +268,7 @@ merge_read_parent_atts(struct rev_writer *w, struct rev_merge *m, const struct r
 	if (!number)
 		return STATUS_OK;
 	if (at >= merged->stored) {
+		assert(at < merged->count);
 		ret->atts = m->new_atts[at - merged->stored];
 		ret->count = merged->heads[at - merged->stored].edit->atts_count;
 		return STATUS_OK;
@@ -310,6 +318,7 @@ merge_add_row(struct rev_writer *w, struct rev_merge *m, size_t i, const struct 
 	struct rev_update *head = &to->heads[to->count - to->stored];
 	struct rev_ancestors list;
 
+	assert(to->count >= to->stored && edit->history_count);
 	rev_ancestors_init(&list, &w->ancestors, w->db);
 	for (size_t j = 1; j < edit->history_count; j++)
 		rev_ancestors_add(&list, edit->history[j]);
@@ -381,6 +390,7 @@ merge_read_rows(struct rev_writer *w, struct rev_merge *m)
 		return STATUS_LIMIT;
 	if (stored.count)
 		memcpy(to->rows, stored.rows, stored.count * sizeof(*to->rows));
+	assert(edits); /* the leader is one */
 	to->stored = stored.count;
 	to->count = stored.count;
 	for (size_t i = 0; i < to->count; i++)
@@ -404,6 +414,7 @@ merge_ask_index(struct rev_writer *w, struct rev_merge *m, bool *ret_waits)
 	if (!m->index)
 		return STATUS_LIMIT;
 	winner = rev_merged_winner(merged, &branches);
+	assert(winner >= merged->rows && winner < merged->rows + merged->count);
 	m->index->id = merged->id;
 	m->index->has_before = merged->stored > 0;
 	if (merged->stored)

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <endian.h>
 #include <pthread.h>
 
@@ -55,6 +56,8 @@ timed_ask(struct timed *t)
 	char room[CLOCK_KEY_BYTES];
 	struct buf key = clock_key_buf(room);
 
+	/* The state of the history is asked for with the clock, and taken with it. */
+	assert(t->asked || !t->asked_state);
 	if (t->now_us || t->asked)
 		return STATUS_OK;
 	timed_key_space(&key, t->db, TIMED_SPACE_CLOCK);

@@ -2,6 +2,7 @@
  * Pairs of rows and bodies: every change of them goes through here, so that a database with history
  * keeps what they held before, and every read of them, so that it can be one of the past.
  */
+#include <assert.h>
 #include <endian.h>
 
 #include "base/mem.h"
@@ -32,6 +33,7 @@ timed_data_set(struct timed *t, struct str key, struct str value)
 {
 	const struct history h = timed_history_of(t);
 
+	assert(!t->at_us);
 	TRY(step_count(STEPS_A_PAIR));
 	if (t->has_history)
 		TRY(history_change(&h, key));
@@ -43,6 +45,7 @@ timed_data_clear(struct timed *t, struct str key)
 {
 	const struct history h = timed_history_of(t);
 
+	assert(!t->at_us);
 	TRY(step_count(STEPS_A_PAIR));
 	if (t->has_history)
 		TRY(history_change(&h, key));
@@ -54,6 +57,7 @@ timed_data_clear_range(struct timed *t, struct str begin, struct str end)
 {
 	const struct history h = timed_history_of(t);
 
+	assert(!t->at_us);
 	if (t->has_history)
 		TRY(history_change_range(&h, begin, end));
 	return kv_clear_range(t->tx, begin, end);
@@ -65,6 +69,7 @@ timed_data_add(struct timed *t, struct str key, int64_t change)
 	const struct history h = timed_history_of(t);
 	uint64_t operand = htole64((uint64_t)change);
 
+	assert(!t->at_us);
 	TRY(step_count(STEPS_A_PAIR));
 	if (t->has_history)
 		TRY(history_add(&h, key, change));
@@ -93,6 +98,8 @@ timed_data_wait(struct timed *t, struct timed_got *got, struct arena *arena, str
 			*ret = (struct str){ NULL, 0 };
 		return STATUS_OK;
 	}
+	/* What was not asked of the store is of the past. */
+	assert(t->at_us);
 	TRY(timed_now(t));
 	h = timed_history_of(t);
 	return history_get(&h, got->key, arena, ret);
@@ -163,6 +170,7 @@ timed_cursor_open_few(struct timed_cursor *c, struct timed *t, struct str begin,
 	options = options ? options : &defaults;
 	if (!t->at_us)
 		return kv_scan_init_few(&c->scan, t->tx, begin, end, options, first);
+	assert(!c->past);
 	TRY(timed_now(t));
 	c->past = mem_zalloc(sizeof(*c->past));
 	if (!c->past)

@@ -8,6 +8,8 @@
  * taken out of HISTORY in one transaction, and cleared in later ones, so a transaction that has
  * begun to read a moment never sees a part of its past cleared.
  */
+#include <assert.h>
+
 #include "model/timed/timed_int.h"
 
 enum {
@@ -78,8 +80,11 @@ state_shorten(struct history_state *state, uint64_t now_us, uint64_t window_us)
 	/* If the window was made longer, there are fewer buckets than it would take. */
 	if (state->count - gone == HISTORY_BUCKETS_MOST)
 		gone++;
+	assert(gone < state->count);
 	state->count -= gone;
 	memmove(state->buckets, state->buckets + gone, state->count * sizeof(*state->buckets));
+	/* There is room for the new one. */
+	assert(state->count < HISTORY_BUCKETS_MOST);
 }
 
 enum status

@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "kv/tuple.h"
 #include "model/timed/timed_int.h"
 
@@ -114,6 +116,7 @@ timed_place_parse(const struct timed_schema *schema, struct str tail, struct are
 	size_t range_count = schema->key_count - schema->hash_count;
 	struct str hash, range;
 
+	assert(schema->hash_count && schema->hash_count <= schema->key_count);
 	ret->key = arena_zalloc(arena, schema->key_count * sizeof(*ret->key));
 	if (!ret->key)
 		return STATUS_LIMIT;

@@ -7,6 +7,7 @@
  * theirs, not too far from the one that has more numbers, since whoever inserts here once often
  * does so again; where none is left, it gets one number more than its neighbour.
  */
+#include <assert.h>
 #include <endian.h>
 
 #include "model/timed/items/item_int.h"
@@ -225,6 +226,7 @@ elements_read(struct timed_item *item, struct str begin, struct str end,
 		else
 			TRY(element_take(item, &pair, wanted->load, ret, &cap));
 	}
+	assert(ret->count <= wanted->count);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -246,6 +248,7 @@ timed_list_range(struct timed_item *item, uint64_t from, size_t count, struct ti
 		return STATUS_OK;
 	TRY(timed_blocks_find(item, from, &order, &before));
 	TRY(list_bounds(item, &begin, &end));
+	assert(before <= from);
 	TRY(timed_order_key(item, order, &begin));
 	return elements_read(
 		item, begin, end,
@@ -333,6 +336,7 @@ timed_list_push(struct timed_item *item, bool left, const struct str *values, si
 		struct str end = place;
 
 		TRY(place_beyond(item, end, left, &place));
+		assert(!end.len || (str_cmp(place, end) < 0) == left);
 		TRY(timed_run_push(item, left, end, place, values[i]));
 		if (!end.len)
 			item->ends[left] = place; /* the first element is at both ends */
@@ -379,6 +383,7 @@ elements_remove(struct timed_item *item, const struct timed_element *elements, s
 			TRY(element_clear(item, e));
 			continue;
 		}
+		assert(e->nth < e->run->count);
 		gone |= UINT64_C(1) << e->nth;
 		if (i + 1 < count && elements_share_run(e, &elements[i + 1]))
 			continue;
@@ -477,6 +482,9 @@ timed_list_insert(struct timed_item *item, const struct timed_element *element, 
 		TRY(place_behind(item, a, b, &at));
 	else
 		TRY(place_before(item, b, &at));
+	/* The order of keys is the order of the list. */
+	assert(!a.len || str_cmp(a, at) < 0);
+	assert(!b.len || str_cmp(at, b) < 0);
 	TRY(timed_blocks_add(item, at, (struct str){ NULL, 0 }));
 	TRY(element_write(item, at, value));
 	return timed_item_add(item, 1);

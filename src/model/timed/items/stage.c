@@ -9,6 +9,8 @@
  * (items_expiry.c) clears what was abandoned. Both read the entry, and so does each transaction
  * that stages, so they conflict with each other.
  */
+#include <assert.h>
+
 #include "base/rand.h"
 #include "model/timed/items/item_int.h"
 
@@ -66,6 +68,7 @@ stretch_meets(uint64_t from, uint64_t len, uint64_t other, uint64_t other_len, s
 		return false;
 	*ret_at = (size_t)(begin - from);
 	*ret_len = (size_t)(end - begin);
+	assert(*ret_at + *ret_len <= len);
 	return true;
 }
 
@@ -83,6 +86,7 @@ chunk_make(const struct timed_stage *s, struct timed_item *base, struct arena *a
 	struct str old;
 	char *bytes;
 
+	assert(from < s->length);
 	*ret = STR("");
 	if (new_len == len) {
 		*ret = str_of(s->bytes.ptr + (from - s->offset), len);
@@ -95,6 +99,7 @@ chunk_make(const struct timed_stage *s, struct timed_item *base, struct arena *a
 		return STATUS_LIMIT;
 	if (has_old) {
 		TRY(timed_value_get(base, from, old_len, &old));
+		assert(old.len <= old_len);
 		memcpy(bytes + old_at, old.ptr, old.len);
 	}
 	if (has_new)

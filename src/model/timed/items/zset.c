@@ -1,4 +1,5 @@
 /* Sorted sets by rank, by score and by name. */
+#include <assert.h>
 #include <endian.h>
 
 #include "model/timed/items/item_int.h"
@@ -105,6 +106,7 @@ ranks_cut(const struct timed_zset_range *range, uint64_t *from, uint64_t *to)
 		*from += skip;
 		*to = *from + take;
 	}
+	assert(*from <= *to && *to - *from <= range->limit);
 }
 
 static enum status
@@ -133,6 +135,7 @@ range_ranks(struct timed_item *item, const struct timed_zset_range *range, uint6
 		*ret_to = count - *ret_from;
 		*ret_from = from;
 	}
+	assert(*ret_from <= *ret_to && *ret_to <= count);
 	return STATUS_OK;
 }
 
@@ -257,6 +260,7 @@ ranks_read(struct timed_item *item, const struct timed_zset_range *range, uint64
 	uint64_t before;
 
 	TRY(timed_blocks_find(item, from, &span.begin, &before));
+	assert(before <= from && from <= to);
 	TRY(span_read(item, &span, false, from - before, (size_t)(to - from), ret));
 	for (size_t i = 0; range->reverse && i < ret->count / 2; i++) {
 		struct timed_member member = ret->members[i];
