@@ -1,6 +1,7 @@
 /* Which handler answers a path and a method. */
 #include <stdio.h>
 
+#include "base/words.h"
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/partition.h"
 #include "door/couch/admin/tx.h"
@@ -458,10 +459,7 @@ static const char *const partition_names[] = { "_all_docs", "_find", "_explain",
 static bool
 route_is_of_partitions(struct str name)
 {
-	for (size_t i = 0; i < sizeof(partition_names) / sizeof(partition_names[0]); i++)
-		if (str_eq(name, str_from_cstr(partition_names[i])))
-			return true;
-	return false;
+	return WORDS_HAVE(partition_names, name);
 }
 
 /* What is asked of a partition: /{db}/_partition/{partition}/…. */

@@ -1,6 +1,7 @@
 /* Endpoints of a database itself, and of what is set for it. */
 #include "access/person.h"
 #include "base/quote.h"
+#include "base/words.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/access.h"
@@ -76,10 +77,9 @@ db_check_not_system(struct couch_req *r, struct str name)
 	const char *slash = name.len ? memrchr(name.ptr, '/', name.len) : NULL;
 	struct str last = slash ? str_skip(name, (size_t)(slash - name.ptr) + 1) : name;
 
-	for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
-		if (str_eq(last, str_from_cstr(system[i])))
-			return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
-					      "Cannot partition a system database");
+	if (WORDS_HAVE(system, last))
+		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
+				      "Cannot partition a system database");
 	return STATUS_OK;
 }
 

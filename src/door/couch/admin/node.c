@@ -3,6 +3,7 @@
  * function answers what else is asked of a node.
  */
 #include "base/quote.h"
+#include "base/words.h"
 #include "catalog/stored_settings.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
@@ -292,11 +293,10 @@ node_check_setting_path(struct couch_req *r)
 	TRY(node_find_row(r, &row));
 	if (row || r->parts_count != PART_SETTING + 1)
 		return couch_method_refused(r, "GET");
-	for (size_t i = 0; i < sizeof(fixed_sections) / sizeof(fixed_sections[0]); i++)
-		if (str_eq(r->parts[PART_SECTION], str_from_cstr(fixed_sections[i])))
-			return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
-					      "Config section blacklisted for modification over "
-					      "HTTP API.");
+	if (WORDS_HAVE(fixed_sections, r->parts[PART_SECTION]))
+		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+				      "Config section blacklisted for modification over "
+				      "HTTP API.");
 	return STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "access/person.h"
 #include "access/scram_table.h"
+#include "base/words.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/source.h"
@@ -40,10 +41,7 @@ static const char *const password_members[] = {
 bool
 couch_is_password_member(struct str name)
 {
-	for (size_t i = 0; i < sizeof(password_members) / sizeof(password_members[0]); i++)
-		if (str_eq(name, str_from_cstr(password_members[i])))
-			return true;
-	return false;
+	return WORDS_HAVE(password_members, name);
 }
 
 /* ---- Reading a document ---- */

@@ -1,5 +1,6 @@
 /* From a client's JSON to an edit. Special members are read here; doc/ takes the rest apart. */
 #include "base/quote.h"
+#include "base/words.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "doc/packed.h"
@@ -133,10 +134,8 @@ doc_in_read_special(struct couch_req *r, const struct doc_special *special, bool
 	if (str_eq(special->name, STR("_attachments")) && value.kind == JSON_OBJECT_BEGIN)
 		return rev_atts_parse(value.text, r->arena, &ret->atts, &ret->atts_count,
 				      &fail->err);
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
-		if (str_eq(special->name, str_from_cstr(ignored[i])))
-			return STATUS_OK;
-	}
+	if (WORDS_HAVE(ignored, special->name))
+		return STATUS_OK;
 	return couch_fail_set(fail, COUCH_ERROR_DOC_VALIDATION, "Bad special document member: %s",
 			      QUOTE_SHOW(special->name));
 }

@@ -2,6 +2,7 @@
  * GET of a document in _users or _replicator by a user who is not an administrator: what the user
  * may see of it.
  */
+#include "base/words.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/tx.h"
@@ -197,10 +198,7 @@ replication_get_is_secret(struct str name)
 	static const char *const ends[] = { "source", "target", "proxy", "source_proxy",
 					    "target_proxy" };
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (str_eq(name, str_from_cstr(ends[i])))
-			return true;
-	return false;
+	return WORDS_HAVE(ends, name);
 }
 
 enum status

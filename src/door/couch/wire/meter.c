@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "base/quote.h"
+#include "base/words.h"
 #include "http/escape.h"
 #include "loop/step.h"
 
@@ -146,10 +147,7 @@ meter_may_show(struct str name)
 		"update",        "update_seq", "view",      "w",         "att_encoding_info",
 	};
 
-	for (size_t i = 0; i < METRIC_COUNT_OF(shown); i++)
-		if (str_eq(name, str_from_cstr(shown[i])))
-			return true;
-	return false;
+	return WORDS_HAVE(shown, name);
 }
 
 /* Appends the query without the values that may be secrets: "?limit=5&startkey=". */

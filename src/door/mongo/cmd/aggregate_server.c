@@ -1,5 +1,6 @@
 /* $currentOp, $listLocalSessions, $indexStats: stages that tell of the server. */
 #include "base/clock.h"
+#include "base/words.h"
 #include "door/mongo/cmd/aggregate.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/index/index.h"
@@ -44,10 +45,8 @@ put_ops(struct call *c, bool bare, struct str spec, struct bson_builder *b)
 				 "$currentOp must be run against the 'admin' database with "
 				 "{aggregate: 1}");
 	for (bson_iter_begin(&i, spec); bson_iter_read(&i, &e);) {
-		bool known = false;
+		bool known = WORDS_HAVE(ignored, e.name);
 
-		for (size_t k = 0; k < sizeof(ignored) / sizeof(ignored[0]); k++)
-			known = known || str_eq(e.name, str_from_cstr(ignored[k]));
 		if (str_eq(e.name, STR("allUsers")))
 			TRY(read_flag(c, stage, &e, &all));
 		else if (str_eq(e.name, STR("idleConnections")))

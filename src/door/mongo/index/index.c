@@ -1,5 +1,6 @@
 #include "door/mongo/index/index.h"
 
+#include "base/words.h"
 #include "bson/json.h"
 #include "door/mongo/index/clustered.h"
 #include "door/mongo/index/expire.h"
@@ -102,10 +103,8 @@ filter_operators_are_known(struct str operators)
 	struct bson_iter i;
 
 	for (bson_iter_begin(&i, operators); bson_iter_read(&i, &e);) {
-		bool found = !e.name.len || e.name.ptr[0] != '$';
+		bool found = !e.name.len || e.name.ptr[0] != '$' || WORDS_HAVE(known, e.name);
 
-		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-			found = found || str_eq(e.name, str_from_cstr(known[k]));
 		if (!found || (str_eq(e.name, STR("$exists")) && !bson_is_true(&e.value)))
 			return false;
 	}
@@ -437,10 +436,7 @@ tells_apart(struct str name)
 	static const char *const names[] = { "unique", "sparse", "partialFilterExpression",
 					     "collation" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (str_eq(name, str_from_cstr(names[i])))
-			return true;
-	return false;
+	return WORDS_HAVE(names, name);
 }
 
 /* Whether all members of one description that count here are those of the other. */

@@ -1,5 +1,6 @@
 #include "door/mongo/txn/cluster_time.h"
 
+#include "base/words.h"
 #include "door/mongo/txn/mongo_int.h"
 
 enum {
@@ -86,9 +87,8 @@ check_level(struct call *c, const struct bson_value *level, bool *ret_snapshot)
 	if (level->type != BSON_STRING)
 		return call_type_mismatch(c, level, "type 'string'", "readConcern.level");
 	*ret_snapshot = str_eq(bson_text(level), STR("snapshot"));
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (str_eq(bson_text(level), str_from_cstr(levels[i])))
-			return STATUS_OK;
+	if (WORDS_HAVE(levels, bson_text(level)))
+		return STATUS_OK;
 	return call_fail(c, MONGO_BAD_VALUE,
 			 "Enumeration value '%.*s' for field 'readConcern.level' is not a valid "
 			 "value.",

@@ -3,6 +3,7 @@
  * through the pipeline anew, which therefore keeps nothing between two of them.
  */
 #include "base/mem.h"
+#include "base/words.h"
 #include "door/mongo/watch/watch_int.h"
 #include "net/memory.h"
 #include "mql/collation.h"
@@ -50,10 +51,7 @@ stage_splits(const struct bson_value *stage, struct bson_value *ret)
 static bool
 is_allowed(struct str name)
 {
-	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
-		if (str_eq(name, str_from_cstr(allowed[i])))
-			return true;
-	return false;
+	return WORDS_HAVE(allowed, name);
 }
 
 /*
