@@ -1,5 +1,7 @@
 
 /* One parameter: its content as text and, for the ones that are JSON, its value. */
+#include <stddef.h>
+
 #include "base/quote.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
@@ -16,85 +18,15 @@ struct param {
 	const struct json_value *json; /* NULL: in a query, `text` is the JSON */
 };
 
-enum param_id {
-	PARAM_KEY,
-	PARAM_KEYS,
-	PARAM_START,
-	PARAM_END,
-	PARAM_START_DOCID,
-	PARAM_END_DOCID,
-	PARAM_LIMIT,
-	PARAM_SKIP,
-	PARAM_DESCENDING,
-	PARAM_INCLUDE_DOCS,
-	PARAM_INCLUSIVE_END,
-	PARAM_CONFLICTS,
-	PARAM_UPDATE_SEQ,
-	PARAM_REDUCE,
-	PARAM_GROUP,
-	PARAM_GROUP_LEVEL,
-	PARAM_STABLE,
-	PARAM_STALE,
-	PARAM_UPDATE,
-	PARAM_ATTACHMENTS,
-	PARAM_ATT_ENCODING_INFO,
-	PARAM_PARTITION,
-	PARAM_SORTED,
-	PARAM_UNKNOWN,
-};
-
-static const struct {
-	const char *name;
-	enum param_id id;
-} params[] = {
-	{ "key", PARAM_KEY },
-	{ "keys", PARAM_KEYS },
-	{ "startkey", PARAM_START },
-	{ "start_key", PARAM_START },
-	{ "endkey", PARAM_END },
-	{ "end_key", PARAM_END },
-	{ "startkey_docid", PARAM_START_DOCID },
-	{ "start_key_doc_id", PARAM_START_DOCID },
-	{ "endkey_docid", PARAM_END_DOCID },
-	{ "end_key_doc_id", PARAM_END_DOCID },
-	{ "limit", PARAM_LIMIT },
-	{ "skip", PARAM_SKIP },
-	{ "descending", PARAM_DESCENDING },
-	{ "include_docs", PARAM_INCLUDE_DOCS },
-	{ "inclusive_end", PARAM_INCLUSIVE_END },
-	{ "conflicts", PARAM_CONFLICTS },
-	{ "update_seq", PARAM_UPDATE_SEQ },
-	{ "reduce", PARAM_REDUCE },
-	{ "group", PARAM_GROUP },
-	{ "group_level", PARAM_GROUP_LEVEL },
-	{ "stale", PARAM_STALE },
-	{ "update", PARAM_UPDATE },
-	{ "partition", PARAM_PARTITION },
-	{ "attachments", PARAM_ATTACHMENTS },
-	{ "att_encoding_info", PARAM_ATT_ENCODING_INFO },
-	{ "sorted", PARAM_SORTED },
-	{ "stable", PARAM_STABLE },
-};
-
 void
 couch_view_args_init(struct couch_view_args *args)
 {
 	*args = (struct couch_view_args){ .limit = UINT64_MAX };
 }
 
-static enum param_id
-view_args_find_param(struct str name)
-{
-	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
-		if (str_eq(name, str_from_cstr(params[i].name)))
-			return params[i].id;
-	}
-	return PARAM_UNKNOWN;
-}
-
 /* A number in a body must be a number of JSON; what is no integer is refused as in a query. */
 static enum status
-view_args_parse_count(struct couch_req *r, const struct param *p, uint64_t *ret)
+view_args_take_count(struct couch_req *r, const struct param *p, void *ret)
 {
 	if (p->json && p->json->kind != JSON_NUMBER)
 		return couch_fail_set(&r->fail, COUCH_ERROR_QUERY_PARSE,
@@ -124,18 +56,29 @@ view_args_bound(const struct json_value *value)
 }
 
 static enum status
-view_args_parse_bound(struct couch_req *r, const struct param *p, struct couch_bound *ret)
+view_args_take_bound(struct couch_req *r, const struct param *p, void *ret)
 {
 	struct json_value value;
 
 	TRY(view_args_parse_json(r, p, &value));
-	*ret = view_args_bound(&value);
+	*(struct couch_bound *)ret = view_args_bound(&value);
 	return STATUS_OK;
 }
 
 static enum status
-view_args_take_keys(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+view_args_take_key(struct couch_req *r, const struct param *p, void *into)
 {
+	struct couch_view_args *args = into;
+
+	TRY(view_args_take_bound(r, p, &args->start));
+	args->end = args->start;
+	return STATUS_OK;
+}
+
+static enum status
+view_args_take_keys(struct couch_req *r, const struct param *p, void *into)
+{
+	struct couch_view_args *args = into;
 	struct json_value value;
 	struct json_value *key;
 	struct json_list keys;
@@ -160,19 +103,40 @@ view_args_take_keys(struct couch_req *r, const struct param *p, struct couch_vie
 	return STATUS_OK;
 }
 
-static void
-view_args_take_docid(const struct param *p, struct couch_bound *ret)
+static enum status
+view_args_take_docid(struct couch_req *r, const struct param *p, void *ret)
 {
-	*ret = (struct couch_bound){ .given = true, .id = p->text, .text = p->text };
+	(void)r;
+	*(struct couch_bound *)ret = (struct couch_bound){ .given = true,
+							   .id = p->text,
+							   .text = p->text };
+	return STATUS_OK;
 }
 
 static enum status
-view_args_take_choice(struct couch_req *r, const struct param *p, enum couch_view_flag *ret)
+view_args_take_flag(struct couch_req *r, const struct param *p, void *ret)
+{
+	return couch_flag_parse(r, p->text, ret);
+}
+
+/* Of a flag whose opposite is kept. */
+static enum status
+view_args_take_no_flag(struct couch_req *r, const struct param *p, void *ret)
+{
+	bool on = true;
+
+	TRY(couch_flag_parse(r, p->text, &on));
+	*(bool *)ret = !on;
+	return STATUS_OK;
+}
+
+static enum status
+view_args_take_choice(struct couch_req *r, const struct param *p, void *ret)
 {
 	bool on = false;
 
 	TRY(couch_flag_parse(r, p->text, &on));
-	*ret = on ? COUCH_VIEW_FLAG_ON : COUCH_VIEW_FLAG_OFF;
+	*(enum couch_view_flag *)ret = on ? COUCH_VIEW_FLAG_ON : COUCH_VIEW_FLAG_OFF;
 	return STATUS_OK;
 }
 
@@ -184,26 +148,30 @@ view_args_refuse_word(struct couch_req *r, const struct param *p)
 }
 
 static enum status
-view_args_take_update(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+view_args_take_update(struct couch_req *r, const struct param *p, void *ret)
 {
+	enum couch_view_update *update = ret;
+
 	if (str_eq(p->text, STR("true")))
-		args->update = COUCH_VIEW_UPDATE_FIRST;
+		*update = COUCH_VIEW_UPDATE_FIRST;
 	else if (str_eq(p->text, STR("false")))
-		args->update = COUCH_VIEW_UPDATE_NONE;
+		*update = COUCH_VIEW_UPDATE_NONE;
 	else if (str_eq(p->text, STR("lazy")))
-		args->update = COUCH_VIEW_UPDATE_LAZY;
+		*update = COUCH_VIEW_UPDATE_LAZY;
 	else
 		return view_args_refuse_word(r, p);
 	return STATUS_OK;
 }
 
 static enum status
-view_args_take_stale(struct couch_req *r, const struct param *p, struct couch_view_args *args)
+view_args_take_stale(struct couch_req *r, const struct param *p, void *ret)
 {
+	enum couch_view_update *update = ret;
+
 	if (str_eq(p->text, STR("ok")))
-		args->update = COUCH_VIEW_UPDATE_NONE;
+		*update = COUCH_VIEW_UPDATE_NONE;
 	else if (str_eq(p->text, STR("update_after")))
-		args->update = COUCH_VIEW_UPDATE_LAZY;
+		*update = COUCH_VIEW_UPDATE_LAZY;
 	else
 		return view_args_refuse_word(r, p);
 	return STATUS_OK;
@@ -211,8 +179,9 @@ view_args_take_stale(struct couch_req *r, const struct param *p, struct couch_vi
 
 /* Where rows come from is always the same place, so this has no effect. */
 static enum status
-view_args_check_stable(struct couch_req *r, const struct param *p)
+view_args_check_stable(struct couch_req *r, const struct param *p, void *ret)
 {
+	(void)ret;
 	if (str_eq(p->text, STR("true")) || str_eq(p->text, STR("false")))
 		return STATUS_OK;
 	return view_args_refuse_word(r, p);
@@ -220,82 +189,82 @@ view_args_check_stable(struct couch_req *r, const struct param *p)
 
 /* A flag that is on stays on, as in CouchDB, whatever follows it. */
 static enum status
-view_args_take_flag(struct couch_req *r, const struct param *p, unsigned flag,
-		    struct couch_view_args *args)
+view_args_take_doc_flag(struct couch_req *r, const struct param *p, unsigned flag, unsigned *flags)
 {
 	bool on = false;
 
 	TRY(couch_flag_parse(r, p->text, &on));
-	args->doc_flags |= on ? flag : 0;
+	*flags |= on ? flag : 0;
 	return STATUS_OK;
 }
 
 static enum status
+view_args_take_atts(struct couch_req *r, const struct param *p, void *flags)
+{
+	return view_args_take_doc_flag(r, p, COUCH_DOC_ATTS, flags);
+}
+
+static enum status
+view_args_take_att_encoding(struct couch_req *r, const struct param *p, void *flags)
+{
+	return view_args_take_doc_flag(r, p, COUCH_DOC_ATT_ENCODING, flags);
+}
+
+static enum status
+view_args_take_partition(struct couch_req *r, const struct param *p, void *ret)
+{
+	*(struct str *)ret = p->text;
+	return couch_partition_check_name(r, p->text);
+}
+
+#define AT(member) offsetof(struct couch_view_args, member)
+
+static const struct {
+	const char *name;
+	/* Puts the content at that place in the arguments. */
+	enum status (*take)(struct couch_req *r, const struct param *p, void *into);
+	size_t at;
+	size_t given; /* of a bool: it was given; 0: none */
+} params[] = {
+	{ "key", view_args_take_key, 0, 0 },
+	{ "keys", view_args_take_keys, 0, 0 },
+	{ "startkey", view_args_take_bound, AT(start), 0 },
+	{ "start_key", view_args_take_bound, AT(start), 0 },
+	{ "endkey", view_args_take_bound, AT(end), 0 },
+	{ "end_key", view_args_take_bound, AT(end), 0 },
+	{ "startkey_docid", view_args_take_docid, AT(start_docid), 0 },
+	{ "start_key_doc_id", view_args_take_docid, AT(start_docid), 0 },
+	{ "endkey_docid", view_args_take_docid, AT(end_docid), 0 },
+	{ "end_key_doc_id", view_args_take_docid, AT(end_docid), 0 },
+	{ "limit", view_args_take_count, AT(limit), AT(has_limit) },
+	{ "skip", view_args_take_count, AT(skip), 0 },
+	{ "descending", view_args_take_flag, AT(descending), 0 },
+	{ "include_docs", view_args_take_flag, AT(include_docs), 0 },
+	{ "inclusive_end", view_args_take_no_flag, AT(exclusive_end), 0 },
+	{ "conflicts", view_args_take_flag, AT(conflicts), AT(has_conflicts) },
+	{ "update_seq", view_args_take_flag, AT(update_seq), 0 },
+	{ "reduce", view_args_take_choice, AT(reduce), 0 },
+	{ "group", view_args_take_choice, AT(group), 0 },
+	{ "group_level", view_args_take_count, AT(group_level), AT(has_group_level) },
+	{ "stale", view_args_take_stale, AT(update), 0 },
+	{ "update", view_args_take_update, AT(update), 0 },
+	{ "partition", view_args_take_partition, AT(partition), 0 },
+	{ "attachments", view_args_take_atts, AT(doc_flags), 0 },
+	{ "att_encoding_info", view_args_take_att_encoding, AT(doc_flags), 0 },
+	{ "sorted", view_args_take_no_flag, AT(unsorted), 0 },
+	{ "stable", view_args_check_stable, 0, 0 },
+};
+
+/* Takes a parameter; one of another name is ignored. */
+static enum status
 view_args_take_param(struct couch_req *r, const struct param *p, struct couch_view_args *args)
 {
-	bool on = true;
-
-	switch (view_args_find_param(p->name)) {
-	case PARAM_KEY:
-		TRY(view_args_parse_bound(r, p, &args->start));
-		args->end = args->start;
-		return STATUS_OK;
-	case PARAM_KEYS:
-		return view_args_take_keys(r, p, args);
-	case PARAM_START:
-		return view_args_parse_bound(r, p, &args->start);
-	case PARAM_END:
-		return view_args_parse_bound(r, p, &args->end);
-	case PARAM_START_DOCID:
-		view_args_take_docid(p, &args->start_docid);
-		return STATUS_OK;
-	case PARAM_END_DOCID:
-		view_args_take_docid(p, &args->end_docid);
-		return STATUS_OK;
-	case PARAM_LIMIT:
-		args->has_limit = true;
-		return view_args_parse_count(r, p, &args->limit);
-	case PARAM_SKIP:
-		return view_args_parse_count(r, p, &args->skip);
-	case PARAM_DESCENDING:
-		return couch_flag_parse(r, p->text, &args->descending);
-	case PARAM_INCLUDE_DOCS:
-		return couch_flag_parse(r, p->text, &args->include_docs);
-	case PARAM_INCLUSIVE_END:
-		TRY(couch_flag_parse(r, p->text, &on));
-		args->exclusive_end = !on;
-		return STATUS_OK;
-	case PARAM_CONFLICTS:
-		args->has_conflicts = true;
-		return couch_flag_parse(r, p->text, &args->conflicts);
-	case PARAM_UPDATE_SEQ:
-		return couch_flag_parse(r, p->text, &args->update_seq);
-	case PARAM_REDUCE:
-		return view_args_take_choice(r, p, &args->reduce);
-	case PARAM_GROUP:
-		return view_args_take_choice(r, p, &args->group);
-	case PARAM_GROUP_LEVEL:
-		args->has_group_level = true;
-		return view_args_parse_count(r, p, &args->group_level);
-	case PARAM_STABLE:
-		return view_args_check_stable(r, p);
-	case PARAM_STALE:
-		return view_args_take_stale(r, p, args);
-	case PARAM_UPDATE:
-		return view_args_take_update(r, p, args);
-	case PARAM_PARTITION:
-		args->partition = p->text;
-		return couch_partition_check_name(r, p->text);
-	case PARAM_ATTACHMENTS:
-		return view_args_take_flag(r, p, COUCH_DOC_ATTS, args);
-	case PARAM_ATT_ENCODING_INFO:
-		return view_args_take_flag(r, p, COUCH_DOC_ATT_ENCODING, args);
-	case PARAM_SORTED:
-		TRY(couch_flag_parse(r, p->text, &on));
-		args->unsorted = !on;
-		return STATUS_OK;
-	case PARAM_UNKNOWN:
-		break;
+	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+		if (!str_eq(p->name, str_from_cstr(params[i].name)))
+			continue;
+		if (params[i].given)
+			*(bool *)((char *)args + params[i].given) = true;
+		return params[i].take(r, p, (char *)args + params[i].at);
 	}
 	return STATUS_OK;
 }

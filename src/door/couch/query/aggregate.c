@@ -1,5 +1,7 @@
 #include "door/couch/query/aggregate.h"
 
+#include <stddef.h>
+
 #include "base/quote.h"
 #include "doc/json.h"
 #include "door/couch/wire/error.h"
@@ -63,13 +65,7 @@ struct aggregate_body {
 	const struct json_value *functions[AGGREGATE_KINDS];
 };
 
-static enum status
-body_take_group_by(struct couch_req *r, const struct json_value *v, void *into)
-{
-	(void)r;
-	((struct aggregate_body *)into)->group_by = v;
-	return STATUS_OK;
-}
+#define BODY_FUNCTION(kind) offsetof(struct aggregate_body, functions[kind])
 
 static enum status
 body_take_count(struct couch_req *r, const struct json_value *v, void *into)
@@ -82,42 +78,13 @@ body_take_count(struct couch_req *r, const struct json_value *v, void *into)
 			      QUOTE_SHOW(v->text));
 }
 
-static enum status
-body_take_sum(struct couch_req *r, const struct json_value *v, void *into)
-{
-	(void)r;
-	((struct aggregate_body *)into)->functions[AGGREGATE_SUM] = v;
-	return STATUS_OK;
-}
-
-static enum status
-body_take_min(struct couch_req *r, const struct json_value *v, void *into)
-{
-	(void)r;
-	((struct aggregate_body *)into)->functions[AGGREGATE_MIN] = v;
-	return STATUS_OK;
-}
-
-static enum status
-body_take_max(struct couch_req *r, const struct json_value *v, void *into)
-{
-	(void)r;
-	((struct aggregate_body *)into)->functions[AGGREGATE_MAX] = v;
-	return STATUS_OK;
-}
-
-static enum status
-body_take_avg(struct couch_req *r, const struct json_value *v, void *into)
-{
-	(void)r;
-	((struct aggregate_body *)into)->functions[AGGREGATE_AVG] = v;
-	return STATUS_OK;
-}
-
 static const struct query_member aggregate_members[] = {
-	{ "group_by", false, body_take_group_by }, { "count", false, body_take_count },
-	{ "sum", false, body_take_sum },           { "min", false, body_take_min },
-	{ "max", false, body_take_max },           { "avg", false, body_take_avg },
+	{ "group_by", false, query_take_value, offsetof(struct aggregate_body, group_by) },
+	{ "count", false, body_take_count, 0 },
+	{ "sum", false, query_take_value, BODY_FUNCTION(AGGREGATE_SUM) },
+	{ "min", false, query_take_value, BODY_FUNCTION(AGGREGATE_MIN) },
+	{ "max", false, query_take_value, BODY_FUNCTION(AGGREGATE_MAX) },
+	{ "avg", false, query_take_value, BODY_FUNCTION(AGGREGATE_AVG) },
 };
 
 static enum status
@@ -136,9 +103,10 @@ aggregate_new(struct arena *arena, struct aggregate **ret)
 }
 
 enum status
-aggregate_read(struct couch_req *r, const struct json_value *v, struct aggregate **ret)
+aggregate_read(struct couch_req *r, const struct json_value *v, void *into)
 {
 	struct aggregate_body body = { 0 };
+	struct aggregate **ret = into;
 	struct json_member *members;
 	size_t count;
 

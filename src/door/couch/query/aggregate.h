@@ -34,9 +34,11 @@ struct aggregate {
 	size_t count; /* of all fields */
 };
 
-/* Reads the value of `aggregate`. What is wrong in it is refused as invalid_aggregate. */
-MUST_USE enum status aggregate_read(struct couch_req *r, const struct json_value *v,
-				    struct aggregate **ret);
+/*
+ * Reads the value of `aggregate` into a `struct aggregate *` (struct query_member). What is wrong
+ * in it is refused as invalid_aggregate.
+ */
+MUST_USE enum status aggregate_read(struct couch_req *r, const struct json_value *v, void *into);
 
 /* "sum" */
 const char *aggregate_kind_name(enum aggregate_kind kind);

@@ -1,5 +1,7 @@
 #include "door/couch/query/find_args.h"
 
+#include <stddef.h>
+
 #include "base/quote.h"
 #include "door/couch/admin/partition.h"
 #include "door/couch/wire/error.h"
@@ -123,18 +125,6 @@ find_take_limit(struct couch_req *r, const struct json_value *v, void *into)
 }
 
 static enum status
-find_take_skip(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_count(r, v, &((struct find_args *)into)->skip);
-}
-
-static enum status
-find_take_sort(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_sort(r, v, &((struct find_args *)into)->sort);
-}
-
-static enum status
 find_take_fields(struct couch_req *r, const struct json_value *v, void *into)
 {
 	struct find_args *a = into;
@@ -170,18 +160,6 @@ find_take_partition(struct couch_req *r, const struct json_value *v, void *into)
 }
 
 static enum status
-find_take_r(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_positive(r, v, &((struct find_args *)into)->r);
-}
-
-static enum status
-find_take_conflicts(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_bool(r, v, &((struct find_args *)into)->conflicts);
-}
-
-static enum status
 find_take_stale(struct couch_req *r, const struct json_value *v, void *into)
 {
 	struct find_args *a = into;
@@ -193,36 +171,6 @@ find_take_stale(struct couch_req *r, const struct json_value *v, void *into)
 	return couch_fail_set(&r->fail, COUCH_ERROR_UNKNOWN,
 			      "Unknown Error: mango_opts :: {invalid_ok_or_false_value,%s}",
 			      QUOTE_SHOW(v->text));
-}
-
-static enum status
-find_take_update(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_bool(r, v, &((struct find_args *)into)->update);
-}
-
-static enum status
-find_take_stable(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_bool(r, v, &((struct find_args *)into)->stable);
-}
-
-static enum status
-find_take_stats(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_bool(r, v, &((struct find_args *)into)->execution_stats);
-}
-
-static enum status
-find_take_fallback(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_bool(r, v, &((struct find_args *)into)->allow_fallback);
-}
-
-static enum status
-find_take_aggregate(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return aggregate_read(r, v, &((struct find_args *)into)->aggregate);
 }
 
 /* Refuses what has no meaning beside `aggregate`. Its fields are what the planner has to cover. */
@@ -248,22 +196,22 @@ find_args_settle_aggregate(struct couch_req *r, struct find_args *a)
 }
 
 static const struct query_member find_members[] = {
-	{ "selector", true, find_take_selector },
-	{ "use_index", false, find_take_use_index },
-	{ "bookmark", false, find_take_bookmark },
-	{ "limit", false, find_take_limit },
-	{ "skip", false, find_take_skip },
-	{ "sort", false, find_take_sort },
-	{ "fields", false, find_take_fields },
-	{ "partition", false, find_take_partition },
-	{ "r", false, find_take_r },
-	{ "conflicts", false, find_take_conflicts },
-	{ "stale", false, find_take_stale },
-	{ "update", false, find_take_update },
-	{ "stable", false, find_take_stable },
-	{ "execution_stats", false, find_take_stats },
-	{ "allow_fallback", false, find_take_fallback },
-	{ "aggregate", false, find_take_aggregate },
+	{ "selector", true, find_take_selector, 0 },
+	{ "use_index", false, find_take_use_index, 0 },
+	{ "bookmark", false, find_take_bookmark, 0 },
+	{ "limit", false, find_take_limit, 0 },
+	{ "skip", false, query_take_count, offsetof(struct find_args, skip) },
+	{ "sort", false, query_take_sort, offsetof(struct find_args, sort) },
+	{ "fields", false, find_take_fields, 0 },
+	{ "partition", false, find_take_partition, 0 },
+	{ "r", false, query_take_positive, offsetof(struct find_args, r) },
+	{ "conflicts", false, query_take_bool, offsetof(struct find_args, conflicts) },
+	{ "stale", false, find_take_stale, 0 },
+	{ "update", false, query_take_bool, offsetof(struct find_args, update) },
+	{ "stable", false, query_take_bool, offsetof(struct find_args, stable) },
+	{ "execution_stats", false, query_take_bool, offsetof(struct find_args, execution_stats) },
+	{ "allow_fallback", false, query_take_bool, offsetof(struct find_args, allow_fallback) },
+	{ "aggregate", false, aggregate_read, offsetof(struct find_args, aggregate) },
 };
 
 /* The partition that the path or the query names. The body must not name another one. */

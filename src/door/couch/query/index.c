@@ -1,5 +1,6 @@
 /* /{db}/_index: the indexes of a database, listed, created and deleted. */
 #include <assert.h>
+#include <stddef.h>
 
 #include "base/quote.h"
 #include "doc/json.h"
@@ -256,15 +257,9 @@ bulk_take_ids(struct couch_req *r, const struct json_value *v, void *into)
 	return STATUS_OK;
 }
 
-static enum status
-bulk_take_w(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_positive(r, v, &((struct bulk *)into)->w);
-}
-
 static const struct query_member bulk_members[] = {
-	{ "docids", true, bulk_take_ids },
-	{ "w", false, bulk_take_w },
+	{ "docids", true, bulk_take_ids, 0 },
+	{ "w", false, query_take_positive, offsetof(struct bulk, w) },
 };
 
 /* A part of the list, whose design documents are looked for, and change, in one transaction. */

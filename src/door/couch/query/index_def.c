@@ -1,6 +1,7 @@
 #include "door/couch/query/index_def.h"
 
 #include <openssl/sha.h>
+#include <stddef.h>
 
 #include "base/quote.h"
 #include "door/couch/wire/error.h"
@@ -46,14 +47,6 @@ struct index_body {
 };
 
 static enum status
-body_take_definition(struct couch_req *r, const struct json_value *v, void *into)
-{
-	(void)r;
-	((struct index_body *)into)->definition = v;
-	return STATUS_OK;
-}
-
-static enum status
 body_take_type(struct couch_req *r, const struct json_value *v, void *into)
 {
 	if (v->kind != JSON_STRING)
@@ -61,24 +54,6 @@ body_take_type(struct couch_req *r, const struct json_value *v, void *into)
 				      QUOTE_SHOW(v->text));
 	((struct index_body *)into)->type = v->string;
 	return STATUS_OK;
-}
-
-static enum status
-body_take_name(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_name(r, v, &((struct index_body *)into)->name);
-}
-
-static enum status
-body_take_ddoc(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_name(r, v, &((struct index_body *)into)->ddoc);
-}
-
-static enum status
-body_take_w(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_positive(r, v, &((struct index_body *)into)->w);
 }
 
 static enum status
@@ -96,12 +71,12 @@ body_take_partitioned(struct couch_req *r, const struct json_value *v, void *int
 }
 
 static const struct query_member body_members[] = {
-	{ "index", true, body_take_definition },
-	{ "type", false, body_take_type },
-	{ "name", false, body_take_name },
-	{ "ddoc", false, body_take_ddoc },
-	{ "w", false, body_take_w },
-	{ "partitioned", false, body_take_partitioned },
+	{ "index", true, query_take_value, offsetof(struct index_body, definition) },
+	{ "type", false, body_take_type, 0 },
+	{ "name", false, query_take_name, offsetof(struct index_body, name) },
+	{ "ddoc", false, query_take_name, offsetof(struct index_body, ddoc) },
+	{ "w", false, query_take_positive, offsetof(struct index_body, w) },
+	{ "partitioned", false, body_take_partitioned, 0 },
 };
 
 /* ---- Names that are made of definitions ---- */
@@ -203,12 +178,6 @@ index_make_name(const struct index_body *b, struct arena *arena, struct str *ret
 /* ---- Definitions ---- */
 
 static enum status
-definition_take_fields(struct couch_req *r, const struct json_value *v, void *into)
-{
-	return query_take_sort(r, v, &((struct query_index *)into)->columns);
-}
-
-static enum status
 definition_take_filter(struct couch_req *r, const struct json_value *v, void *into)
 {
 	AUTO(buf_release) struct buf text = couch_buf(r, SIZE_MAX);
@@ -225,8 +194,8 @@ definition_take_filter(struct couch_req *r, const struct json_value *v, void *in
 }
 
 static const struct query_member definition_members[] = {
-	{ "fields", true, definition_take_fields },
-	{ "partial_filter_selector", false, definition_take_filter },
+	{ "fields", true, query_take_sort, offsetof(struct query_index, columns) },
+	{ "partial_filter_selector", false, definition_take_filter, 0 },
 };
 
 static enum status

@@ -17,7 +17,7 @@ query_members_check(struct couch_req *r, const struct json_member *members, size
 		const struct json_value *v = json_value_find(members, members_count, table[i].name);
 
 		if (v)
-			TRY(table[i].take(r, v, into));
+			TRY(table[i].take(r, v, (char *)into + table[i].at));
 		else if (table[i].required)
 			return couch_fail_set(&r->fail, COUCH_ERROR_MISSING_REQUIRED_KEY,
 					      "Missing required key: %s", table[i].name);
@@ -48,12 +48,20 @@ query_members_read(struct couch_req *r, size_t max_bytes, const struct query_mem
 }
 
 enum status
-query_take_bool(struct couch_req *r, const struct json_value *v, bool *ret)
+query_take_value(struct couch_req *r, const struct json_value *v, void *ret)
+{
+	(void)r;
+	*(const struct json_value **)ret = v;
+	return STATUS_OK;
+}
+
+enum status
+query_take_bool(struct couch_req *r, const struct json_value *v, void *ret)
 {
 	if (v->kind != JSON_TRUE && v->kind != JSON_FALSE)
 		return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_BOOLEAN,
 				      "Invalid boolean value: %s", QUOTE_SHOW(v->text));
-	*ret = v->kind == JSON_TRUE;
+	*(bool *)ret = v->kind == JSON_TRUE;
 	return STATUS_OK;
 }
 
@@ -72,7 +80,7 @@ members_read_count(const struct json_value *v, uint64_t *ret)
 }
 
 enum status
-query_take_count(struct couch_req *r, const struct json_value *v, uint64_t *ret)
+query_take_count(struct couch_req *r, const struct json_value *v, void *ret)
 {
 	if (members_read_count(v, ret))
 		return STATUS_OK;
@@ -82,16 +90,16 @@ query_take_count(struct couch_req *r, const struct json_value *v, uint64_t *ret)
 }
 
 enum status
-query_take_positive(struct couch_req *r, const struct json_value *v, uint64_t *ret)
+query_take_positive(struct couch_req *r, const struct json_value *v, void *ret)
 {
-	if (members_read_count(v, ret) && *ret > 0)
+	if (members_read_count(v, ret) && *(uint64_t *)ret > 0)
 		return STATUS_OK;
 	return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_POS_INTEGER,
 			      "%s is not an integer greater than zero", QUOTE_SHOW(v->text));
 }
 
 enum status
-query_take_name(struct couch_req *r, const struct json_value *v, struct str *ret)
+query_take_name(struct couch_req *r, const struct json_value *v, void *ret)
 {
 	if (v->kind != JSON_STRING)
 		return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_STRING, "Invalid string: %s",
@@ -99,7 +107,7 @@ query_take_name(struct couch_req *r, const struct json_value *v, struct str *ret
 	if (v->string.len == 0)
 		return couch_fail_set(&r->fail, COUCH_ERROR_INVALID_EMPTY_STRING,
 				      "Index name or ddoc cannot be empty string");
-	*ret = v->string;
+	*(struct str *)ret = v->string;
 	return STATUS_OK;
 }
 
@@ -172,8 +180,9 @@ members_take_sort_field(struct couch_req *r, const struct json_value *v, struct 
 }
 
 enum status
-query_take_sort(struct couch_req *r, const struct json_value *v, struct query_sort *ret)
+query_take_sort(struct couch_req *r, const struct json_value *v, void *into)
 {
+	struct query_sort *ret = into;
 	struct json_value *items;
 	bool descending;
 

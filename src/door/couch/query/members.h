@@ -10,11 +10,15 @@
 #include "door/couch/wire/request.h"
 #include "index/selector/selector.h"
 
-/* One member that a body may have. `take` gets the value; `into` is what the body is read into. */
+/*
+ * One member that a body may have. `take` gets the value, and the place behind the beginning of
+ * what the body is read into where it puts it; with `at` 0 it may be for the whole.
+ */
 struct query_member {
 	const char *name;
 	bool required;
 	enum status (*take)(struct couch_req *r, const struct json_value *value, void *into);
+	size_t at;
 };
 
 /*
@@ -29,15 +33,16 @@ MUST_USE enum status query_members_check(struct couch_req *r, const struct json_
 					 size_t members_count, const struct query_member *table,
 					 size_t count, void *into);
 
-/* Values of one kind; anything else is refused in CouchDB's words. */
-MUST_USE enum status query_take_bool(struct couch_req *r, const struct json_value *v, bool *ret);
-MUST_USE enum status query_take_count(struct couch_req *r, const struct json_value *v,
-				      uint64_t *ret);
+/*
+ * For `take`: values of one kind; anything else is refused in CouchDB's words. They put a `const
+ * struct json_value *`, a bool, a uint64_t twice, and a string that is not empty as a `struct str`.
+ */
+MUST_USE enum status query_take_value(struct couch_req *r, const struct json_value *v, void *ret);
+MUST_USE enum status query_take_bool(struct couch_req *r, const struct json_value *v, void *ret);
+MUST_USE enum status query_take_count(struct couch_req *r, const struct json_value *v, void *ret);
 MUST_USE enum status query_take_positive(struct couch_req *r, const struct json_value *v,
-					 uint64_t *ret);
-/* A string that is not empty. */
-MUST_USE enum status query_take_name(struct couch_req *r, const struct json_value *v,
-				     struct str *ret);
+					 void *ret);
+MUST_USE enum status query_take_name(struct couch_req *r, const struct json_value *v, void *ret);
 
 /*
  * Compiles a selector. What is wrong with one is answered by the error that CouchDB has for it; a
@@ -57,8 +62,7 @@ struct query_sort {
 	bool descending;
 };
 
-/* Reads ["a", {"b":"asc"}]. All fields have one direction, as in CouchDB. */
-MUST_USE enum status query_take_sort(struct couch_req *r, const struct json_value *v,
-				     struct query_sort *ret);
+/* For `take`: reads ["a", {"b":"asc"}] into one. All fields have one direction, as in CouchDB. */
+MUST_USE enum status query_take_sort(struct couch_req *r, const struct json_value *v, void *into);
 
 #endif
