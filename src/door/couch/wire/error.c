@@ -1,4 +1,4 @@
-/* Failures as CouchDB's clients know them: the one table of codes and names. */
+/* Failures as CouchDB's clients know them. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,98 +15,12 @@
 static const struct {
 	int code;
 	const char *name;
-	const char *reason; /* where the failure has no explanation of its own */
-	enum status status; /* what couch_fail_set() returns */
-} errors[COUCH_ERROR_COUNT] = {
-	[COUCH_ERROR_NONE] = { 500, "internal_server_error", "", STATUS_INVALID },
-	[COUCH_ERROR_BAD_REQUEST] = { 400, "bad_request", "", STATUS_INVALID },
-	[COUCH_ERROR_QUERY_PARSE] = { 400, "query_parse_error", "", STATUS_INVALID },
-	[COUCH_ERROR_DOC_VALIDATION] = { 400, "doc_validation", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_DESIGN] = { 400, "invalid_design_doc", "", STATUS_INVALID },
-	[COUCH_ERROR_COMPILATION] = { 400, "compilation_error", "", STATUS_INVALID },
-	[COUCH_ERROR_ILLEGAL_DOCID] = { 400, "illegal_docid", "", STATUS_INVALID },
-	[COUCH_ERROR_ILLEGAL_PARTITION] = { 400, "illegal_partition", "", STATUS_INVALID },
-	[COUCH_ERROR_ILLEGAL_DB_NAME] = { 400, "illegal_database_name", "", STATUS_INVALID },
-	[COUCH_ERROR_DB_NAME_TOO_LONG] = { 400, "database_name_too_long", "", STATUS_INVALID },
-	[COUCH_ERROR_UNAUTHORIZED] = { 401, "unauthorized", "Name or password is incorrect.",
-				       STATUS_UNAUTHORIZED },
-	[COUCH_ERROR_FORBIDDEN] = { 403, "forbidden", "", STATUS_FORBIDDEN },
-	[COUCH_ERROR_PARTITION_OVERFLOW] = { 403, "partition_overflow", "", STATUS_PARTITION_FULL },
-	[COUCH_ERROR_NOT_FOUND] = { 404, "not_found", "missing", STATUS_NOT_FOUND },
-	[COUCH_ERROR_METHOD] = { 405, "method_not_allowed", "", STATUS_INVALID },
-	[COUCH_ERROR_NOT_ACCEPTABLE] = { 406, "not_acceptable", "", STATUS_INVALID },
-	[COUCH_ERROR_CONFLICT] = { 409, "conflict", "Document update conflict.",
-				   STATUS_DOC_CONFLICT },
-	[COUCH_ERROR_DUPLICATE] = { 409, "duplicate",
-				    "A unique index has these values from another document.",
-				    STATUS_DUPLICATE },
-	[COUCH_ERROR_MISSING_REV] = { 409, "not_found", "missing_rev", STATUS_DOC_CONFLICT },
-	[COUCH_ERROR_PATCH_FAILED] = { 409, "patch_failed", "", STATUS_PATCH_FAILED },
-	[COUCH_ERROR_GONE] = { 410, "gone", "", STATUS_UNSUPPORTED },
-	[COUCH_ERROR_FILE_EXISTS] = { 412, "file_exists",
-				      "The database could not be created, the file already exists.",
-				      STATUS_EXISTS },
-	[COUCH_ERROR_MISSING_STUB] = { 412, "missing_stub", "", STATUS_ATT_MISSING },
-	[COUCH_ERROR_TOO_LARGE] = { 413, "too_large", "the request entity is too large",
-				    STATUS_LIMIT },
-	[COUCH_ERROR_DOC_TOO_LARGE] = { 413, "document_too_large", "the document is too large",
-					STATUS_DOC_TOO_LARGE },
-	[COUCH_ERROR_ATT_TOO_LARGE] = { 413, "attachment_too_large", "", STATUS_LIMIT },
-	[COUCH_ERROR_MD5] = { 400, "content_md5_mismatch", "Possible message corruption.",
-			      STATUS_INVALID },
-	[COUCH_ERROR_RANGE] = { 416, "requested_range_not_satisfiable",
-				"Requested range not satisfiable", STATUS_INVALID },
-	[COUCH_ERROR_CONTENT_TYPE] = { 415, "bad_content_type", "", STATUS_INVALID },
-	[COUCH_ERROR_ALL_OR_NOTHING] = { 417, "not_implemented", "", STATUS_UNSUPPORTED },
-	[COUCH_ERROR_TOO_MANY] = { 429, "too_many_requests", "", STATUS_TOO_MANY },
-	[COUCH_ERROR_INTERNAL] = { 500, "internal_server_error", "", STATUS_IO },
-	[COUCH_ERROR_FUNCTION] = { 500, "unknown_error", "", STATUS_FUNCTION },
-	[COUCH_ERROR_TIMEOUT] = { 500, "timeout",
-				  "The request could not be processed in a reasonable amount of "
-				  "time.",
-				  STATUS_TIMEOUT },
-	[COUCH_ERROR_NOT_IMPLEMENTED] = { 501, "not_implemented", "this feature is not implemented",
-					  STATUS_UNSUPPORTED },
-	[COUCH_ERROR_UNAVAILABLE] = { 503, "service unavailable", "", STATUS_UNAVAILABLE },
-	[COUCH_ERROR_BUSY] = { 503, "service unavailable", "", STATUS_BUSY },
-	[COUCH_ERROR_FULL] = { 507, "insufficient_storage", "the disk of the server is full",
-			       STATUS_FULL },
-	[COUCH_ERROR_BAD_ARG] = { 400, "bad_arg", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_OPERATOR] = { 400, "invalid_operator", "", STATUS_INVALID },
-	[COUCH_ERROR_NOT_SUPPORTED] = { 400, "not_supported", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_SELECTOR] = { 400, "invalid_selector", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_SELECTOR_JSON] = { 400, "invalid_selector_json", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_FIELD_NAME] = { 400, "invalid_field_name", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_FIELDS] = { 400, "invalid_fields", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_FIELD] = { 400, "invalid_field", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_KEY] = { 400, "invalid_key", "", STATUS_INVALID },
-	[COUCH_ERROR_MISSING_REQUIRED_KEY] = { 400, "missing_required_key", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_STRING] = { 400, "invalid_string", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_EMPTY_STRING] = { 400, "invalid_empty_string", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_BOOLEAN] = { 400, "invalid_boolean", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_POS_INTEGER] = { 400, "invalid_pos_integer", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_NON_NEG_INTEGER] = { 400, "invalid_non_neg_integer", "",
-						  STATUS_INVALID },
-	[COUCH_ERROR_INVALID_BOOKMARK] = { 400, "invalid_bookmark", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_INDEX_NAME] = { 400, "invalid_index_name", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_SORT_JSON] = { 400, "invalid_sort_json", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_SORT_DIR] = { 400, "invalid_sort_dir", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_SORT_FIELD] = { 400, "invalid_sort_field", "", STATUS_INVALID },
-	[COUCH_ERROR_UNSUPPORTED_MIXED_SORT] = { 400, "unsupported_mixed_sort", "",
-						 STATUS_INVALID },
-	[COUCH_ERROR_INVALID_AGGREGATE] = { 400, "invalid_aggregate", "", STATUS_INVALID },
-	[COUCH_ERROR_NO_USABLE_INDEX] = { 400, "no_usable_index", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_INDEX] = { 400, "invalid_index", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_BULK_DOCS] = { 400, "invalid_bulk_docs", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_DDOC_LANG] = { 400, "invalid_ddoc_lang", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_PARTITIONED_OPTION] = { 400, "invalid_partitioned_option", "",
-						     STATUS_INVALID },
-	[COUCH_ERROR_UNKNOWN] = { 500, "unknown_error", "", STATUS_INVALID },
-	[COUCH_ERROR_INVALID_LIST_INDEX_PARAMS] = { 500, "invalid_list_index_params", "",
-						    STATUS_INVALID },
-	[COUCH_ERROR_ERROR_SAVING_DDOC] = { 500, "error_saving_ddoc", "", STATUS_INVALID },
-	[COUCH_ERROR_INDEX_NOT_IMPLEMENTED] = { 501, "index_not_implemented", "",
-						STATUS_UNSUPPORTED },
+	const char *reason;
+	enum status status;
+} errors[] = {
+#define COUCH_ERROR_ROW(constant, ...) { __VA_ARGS__ },
+	COUCH_ERRORS(COUCH_ERROR_ROW)
+#undef COUCH_ERROR_ROW
 };
 
 static const enum couch_error by_status[STATUS_COUNT] = {
