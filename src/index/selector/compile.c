@@ -28,26 +28,10 @@ selector_error_name(enum selector_error error)
 static const struct {
 	const char *name;
 	enum selector_op op;
-	enum selector_op opposite; /* the operator itself if it has none */
+	enum selector_op opposite;
 } ops[] = {
-	{ "$lt", SELECTOR_LT, SELECTOR_GTE },
-	{ "$lte", SELECTOR_LTE, SELECTOR_GT },
-	{ "$eq", SELECTOR_EQ, SELECTOR_NE },
-	{ "$ne", SELECTOR_NE, SELECTOR_EQ },
-	{ "$gte", SELECTOR_GTE, SELECTOR_LT },
-	{ "$gt", SELECTOR_GT, SELECTOR_LTE },
-	{ "$in", SELECTOR_IN, SELECTOR_NIN },
-	{ "$nin", SELECTOR_NIN, SELECTOR_IN },
-	{ "$exists", SELECTOR_EXISTS, SELECTOR_EXISTS },
-	{ "$type", SELECTOR_TYPE, SELECTOR_TYPE },
-	{ "$size", SELECTOR_SIZE, SELECTOR_SIZE },
-	{ "$mod", SELECTOR_MOD, SELECTOR_MOD },
-	{ "$regex", SELECTOR_REGEX, SELECTOR_REGEX },
-	{ "$beginsWith", SELECTOR_BEGINS_WITH, SELECTOR_BEGINS_WITH },
-	{ "$all", SELECTOR_ALL, SELECTOR_ALL },
-	{ "$elemMatch", SELECTOR_ELEM_MATCH, SELECTOR_ELEM_MATCH },
-	{ "$allMatch", SELECTOR_ALL_MATCH, SELECTOR_ALL_MATCH },
-	{ "$keyMapMatch", SELECTOR_KEY_MAP_MATCH, SELECTOR_KEY_MAP_MATCH },
+#define OPERATOR_ROW(op, name, opposite) { name, SELECTOR_##op, SELECTOR_##opposite },
+	SELECTOR_OPERATORS(OPERATOR_ROW)
 };
 
 static const char *const unsupported[] = { "$text",          "$where", "$geoWithin",

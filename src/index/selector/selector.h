@@ -39,6 +39,31 @@ enum {
 	SELECTOR_REGEX_KIBIBYTES = 1024,
 };
 
+/*
+ * The operators that are conditions on a value: a constant, the name, and the operator that is
+ * true where it is not; the operator itself if it has none. From ELEM_MATCH on, the argument is a
+ * selector.
+ */
+#define SELECTOR_OPERATORS(OPERATOR)                                                               \
+	OPERATOR(LT, "$lt", GTE)                                                                   \
+	OPERATOR(LTE, "$lte", GT)                                                                  \
+	OPERATOR(EQ, "$eq", NE)                                                                    \
+	OPERATOR(NE, "$ne", EQ)                                                                    \
+	OPERATOR(GTE, "$gte", LT)                                                                  \
+	OPERATOR(GT, "$gt", LTE)                                                                   \
+	OPERATOR(IN, "$in", NIN)                                                                   \
+	OPERATOR(NIN, "$nin", IN)                                                                  \
+	OPERATOR(EXISTS, "$exists", EXISTS)                                                        \
+	OPERATOR(TYPE, "$type", TYPE)                                                              \
+	OPERATOR(SIZE, "$size", SIZE)                                                              \
+	OPERATOR(MOD, "$mod", MOD)                                                                 \
+	OPERATOR(REGEX, "$regex", REGEX)                                                           \
+	OPERATOR(BEGINS_WITH, "$beginsWith", BEGINS_WITH)                                          \
+	OPERATOR(ALL, "$all", ALL)                                                                 \
+	OPERATOR(ELEM_MATCH, "$elemMatch", ELEM_MATCH)                                             \
+	OPERATOR(ALL_MATCH, "$allMatch", ALL_MATCH)                                                \
+	OPERATOR(KEY_MAP_MATCH, "$keyMapMatch", KEY_MAP_MATCH)
+
 /* The name that CouchDB gives an error in a selector, for answers that carry it. */
 enum selector_error {
 	SELECTOR_ERROR_NONE, /* the status alone says what is wrong */

@@ -51,25 +51,10 @@ MUST_USE enum status selector_lookup(const struct selector_doc *doc,
 /* ---- Conditions ---- */
 
 enum selector_op {
-	SELECTOR_LT,
-	SELECTOR_LTE,
-	SELECTOR_EQ,
-	SELECTOR_NE,
-	SELECTOR_GTE,
-	SELECTOR_GT,
-	SELECTOR_IN,
-	SELECTOR_NIN,
-	SELECTOR_EXISTS,
-	SELECTOR_TYPE,
-	SELECTOR_SIZE,
-	SELECTOR_MOD,
-	SELECTOR_REGEX,
-	SELECTOR_BEGINS_WITH,
-	SELECTOR_ALL,
 	SELECTOR_EQ_ANY, /* equal to a value of the list; made by selector_fold() */
-	SELECTOR_ELEM_MATCH,
-	SELECTOR_ALL_MATCH,
-	SELECTOR_KEY_MAP_MATCH,
+#define SELECTOR_OP_CONSTANT(op, name, opposite) SELECTOR_##op,
+	SELECTOR_OPERATORS(SELECTOR_OP_CONSTANT)
+#undef SELECTOR_OP_CONSTANT
 };
 
 struct selector_node;

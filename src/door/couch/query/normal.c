@@ -1,32 +1,15 @@
 #include "door/couch/query/normal.h"
 
 #include "doc/json.h"
-#include "index/selector/selector.h"
 #include "loop/sort.h"
 #include "loop/step.h"
 
 static const struct {
 	const char *name;
-	enum normal_op opposite; /* the operator itself if it has none */
+	enum normal_op opposite;
 } ops[] = {
-	[NORMAL_LT] = { "$lt", NORMAL_GTE },
-	[NORMAL_LTE] = { "$lte", NORMAL_GT },
-	[NORMAL_EQ] = { "$eq", NORMAL_NE },
-	[NORMAL_NE] = { "$ne", NORMAL_EQ },
-	[NORMAL_GTE] = { "$gte", NORMAL_LT },
-	[NORMAL_GT] = { "$gt", NORMAL_LTE },
-	[NORMAL_IN] = { "$in", NORMAL_NIN },
-	[NORMAL_NIN] = { "$nin", NORMAL_IN },
-	[NORMAL_EXISTS] = { "$exists", NORMAL_EXISTS },
-	[NORMAL_TYPE] = { "$type", NORMAL_TYPE },
-	[NORMAL_SIZE] = { "$size", NORMAL_SIZE },
-	[NORMAL_MOD] = { "$mod", NORMAL_MOD },
-	[NORMAL_REGEX] = { "$regex", NORMAL_REGEX },
-	[NORMAL_BEGINS_WITH] = { "$beginsWith", NORMAL_BEGINS_WITH },
-	[NORMAL_ALL] = { "$all", NORMAL_ALL },
-	[NORMAL_ELEM_MATCH] = { "$elemMatch", NORMAL_ELEM_MATCH },
-	[NORMAL_ALL_MATCH] = { "$allMatch", NORMAL_ALL_MATCH },
-	[NORMAL_KEY_MAP_MATCH] = { "$keyMapMatch", NORMAL_KEY_MAP_MATCH },
+#define NORMAL_OP_ROW(op, name, opposite) { name, NORMAL_##opposite },
+	SELECTOR_OPERATORS(NORMAL_OP_ROW)
 };
 
 enum {

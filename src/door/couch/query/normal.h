@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "doc/json_value.h"
+#include "index/selector/selector.h"
 
 enum normal_kind {
 	NORMAL_ANYTHING, /* {} */
@@ -24,24 +25,9 @@ enum normal_kind {
 };
 
 enum normal_op {
-	NORMAL_LT,
-	NORMAL_LTE,
-	NORMAL_EQ,
-	NORMAL_NE,
-	NORMAL_GTE,
-	NORMAL_GT,
-	NORMAL_IN,
-	NORMAL_NIN,
-	NORMAL_EXISTS,
-	NORMAL_TYPE,
-	NORMAL_SIZE,
-	NORMAL_MOD,
-	NORMAL_REGEX,
-	NORMAL_BEGINS_WITH,
-	NORMAL_ALL,
-	NORMAL_ELEM_MATCH,
-	NORMAL_ALL_MATCH,
-	NORMAL_KEY_MAP_MATCH,
+#define NORMAL_OP_CONSTANT(op, name, opposite) NORMAL_##op,
+	SELECTOR_OPERATORS(NORMAL_OP_CONSTANT)
+#undef NORMAL_OP_CONSTANT
 };
 
 /* The names on the way to a field, taken apart: "a.b\\.c" is a, b.c. */
