@@ -5,127 +5,19 @@
 
 #include "base/utf8.h"
 
-static const struct {
-	int code;
-	const char *name;
-} names[] = {
-	{ 1, "InternalError" },
-	{ 2, "BadValue" },
-	{ 4, "NoSuchKey" },
-	{ 5, "GraphContainsCycle" },
-	{ 6, "HostUnreachable" },
-	{ 7, "HostNotFound" },
-	{ 8, "UnknownError" },
-	{ 9, "FailedToParse" },
-	{ 11, "UserNotFound" },
-	{ 13, "Unauthorized" },
-	{ 14, "TypeMismatch" },
-	{ 15, "Overflow" },
-	{ 16, "InvalidLength" },
-	{ 17, "ProtocolError" },
-	{ 18, "AuthenticationFailed" },
-	{ 20, "IllegalOperation" },
-	{ 22, "InvalidBSON" },
-	{ 23, "AlreadyInitialized" },
-	{ 26, "NamespaceNotFound" },
-	{ 27, "IndexNotFound" },
-	{ 28, "PathNotViable" },
-	{ 31, "RoleNotFound" },
-	{ 40, "ConflictingUpdateOperators" },
-	{ 43, "CursorNotFound" },
-	{ 47, "NoMatchingDocument" },
-	{ 48, "NamespaceExists" },
-	{ 50, "MaxTimeMSExpired" },
-	{ 52, "DollarPrefixedFieldName" },
-	{ 53, "InvalidIdField" },
-	{ 54, "NotSingleValueField" },
-	{ 56, "EmptyFieldName" },
-	{ 57, "DottedFieldName" },
-	{ 59, "CommandNotFound" },
-	{ 61, "ShardKeyNotFound" },
-	{ 64, "WriteConcernTimeout" },
-	{ 66, "ImmutableField" },
-	{ 67, "CannotCreateIndex" },
-	{ 68, "IndexAlreadyExists" },
-	{ 72, "InvalidOptions" },
-	{ 73, "InvalidNamespace" },
-	{ 76, "NoReplicationEnabled" },
-	{ 79, "UnknownReplWriteConcern" },
-	{ 82, "FailPointSetFailed" },
-	{ 85, "IndexOptionsConflict" },
-	{ 86, "IndexKeySpecsConflict" },
-	{ 89, "NetworkTimeout" },
-	{ 91, "ShutdownInProgress" },
-	{ 96, "OperationFailed" },
-	{ 100, "UnsatisfiableWriteConcern" },
-	{ 112, "WriteConflict" },
-	{ 115, "CommandNotSupported" },
-	{ 117, "ConflictingOperationInProgress" },
-	{ 121, "DocumentValidationFailure" },
-	{ 125, "CommandFailed" },
-	{ 133, "FailedToSatisfyReadPreference" },
-	{ 134, "ReadConcernMajorityNotAvailableYet" },
-	{ 139, "JSInterpreterFailure" },
-	{ 146, "ExceededMemoryLimit" },
-	{ 165, "ViewDepthLimitExceeded" },
-	{ 166, "CommandNotSupportedOnView" },
-	{ 167, "OptionNotSupportedOnView" },
-	{ 168, "InvalidPipelineOperator" },
-	{ 171, "CannotIndexParallelArrays" },
-	{ 175, "QueryPlanKilled" },
-	{ 181, "AmbiguousIndexKeyPattern" },
-	{ 186, "ClientMetadataCannotBeMutated" },
-	{ 189, "PrimarySteppedDown" },
-	{ 197, "InvalidIndexSpecificationOption" },
-	{ 206, "NoSuchSession" },
-	{ 207, "InvalidUUID" },
-	{ 217, "IncompleteTransactionHistory" },
-	{ 223, "IllegalOpMsgFlag" },
-	{ 225, "TransactionTooOld" },
-	{ 233, "TooManyDocumentSequences" },
-	{ 238, "NotImplemented" },
-	{ 239, "SnapshotTooOld" },
-	{ 241, "ConversionFailure" },
-	{ 251, "NoSuchTransaction" },
-	{ 256, "TransactionCommitted" },
-	{ 257, "TransactionTooLarge" },
-	{ 260, "InvalidResumeToken" },
-	{ 262, "ExceededTimeLimit" },
-	{ 263, "OperationNotSupportedInTransaction" },
-	{ 276, "IndexBuildAborted" },
-	{ 280, "ChangeStreamFatalError" },
-	{ 286, "ChangeStreamHistoryLost" },
-	{ 288, "ChecksumMismatch" },
-	{ 290, "TransactionExceededLifetimeLimitSeconds" },
-	{ 291, "NoQueryExecutionPlans" },
-	{ 322, "APIVersionError" },
-	{ 323, "APIStrictError" },
-	{ 334, "MechanismUnavailable" },
-	{ 352, "UnsupportedOpQueryCommand" },
-	{ 365, "TemporarilyUnavailable" },
-	{ 462, "IngressRequestRateLimitExceeded" },
-	{ 391, "ReauthenticationRequired" },
-	{ 9001, "SocketException" },
-	{ 10107, "NotWritablePrimary" },
-	{ 10334, "BSONObjectTooLarge" },
-	{ 11000, "DuplicateKey" },
-	{ 11600, "InterruptedAtShutdown" },
-	{ 11601, "Interrupted" },
-	{ 11602, "InterruptedDueToReplStateChange" },
-	{ 13435, "NotPrimaryNoSecondaryOk" },
-	{ 13436, "NotPrimaryOrSecondary" },
-	{ 14031, "OutOfDiskSpace" },
-	{ 50768, "NotARetryableWriteCommand" },
-};
-
 const char *
 mongo_code_name(int code, char buf[static 32])
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].code == code)
-			return names[i].name;
-	snprintf(buf, 32, "Location%d", code);
-	return buf;
+	switch (code) {
+#define MONGO_CODE_CASE(constant, code, name)                                                      \
+	case MONGO_##constant:                                                                     \
+		return name;
+		MONGO_CODES(MONGO_CODE_CASE)
+#undef MONGO_CODE_CASE
+	default:
+		snprintf(buf, 32, "Location%d", code);
+		return buf;
+	}
 }
 
 void
@@ -148,13 +40,23 @@ mongo_put_errmsg(struct bson_builder *b, const char *text)
 bool
 mongo_code_is_passing(int code)
 {
-	static const int passing[] = { 6,    7,     89,    91,    189,   262,
-				       9001, 10107, 11600, 11602, 13435, 13436 };
-
-	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
-		if (passing[i] == code)
-			return true;
-	return false;
+	switch (code) {
+	case MONGO_HOST_UNREACHABLE:
+	case MONGO_HOST_NOT_FOUND:
+	case MONGO_NETWORK_TIMEOUT:
+	case MONGO_SHUTDOWN_IN_PROGRESS:
+	case MONGO_PRIMARY_STEPPED_DOWN:
+	case MONGO_EXCEEDED_TIME_LIMIT:
+	case MONGO_SOCKET_EXCEPTION:
+	case MONGO_NOT_WRITABLE_PRIMARY:
+	case MONGO_INTERRUPTED_AT_SHUTDOWN:
+	case MONGO_INTERRUPTED_DUE_TO_REPL_STATE_CHANGE:
+	case MONGO_NOT_PRIMARY_NO_SECONDARY_OK:
+	case MONGO_NOT_PRIMARY_OR_SECONDARY:
+		return true;
+	default:
+		return false;
+	}
 }
 
 bool
