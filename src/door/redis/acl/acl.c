@@ -21,20 +21,8 @@ static const char *
 category_of_group(const struct command *command)
 {
 	static const char *const groups[COMMAND_GROUPS] = {
-		[GROUP_STRING] = "string",
-		[GROUP_GENERIC] = "keyspace",
-		[GROUP_HASH] = "hash",
-		[GROUP_LIST] = "list",
-		[GROUP_SET] = "set",
-		[GROUP_ZSET] = "sortedset",
-		[GROUP_BITMAP] = "bitmap",
-		[GROUP_PUBSUB] = "pubsub",
-		[GROUP_TRANSACTIONS] = "transaction",
-		[GROUP_CONNECTION] = "connection",
-		[GROUP_SCRIPTING] = "scripting",
-		[GROUP_STREAM] = "stream",
-		[GROUP_GEO] = "geo",
-		[GROUP_HYPERLOGLOG] = "hyperloglog",
+#define GROUP_CATEGORY(group, name, category) category,
+		COMMAND_GROUPS_ALL(GROUP_CATEGORY)
 	};
 
 	/* It is in the group of the server, but has the category of another. */

@@ -7,22 +7,8 @@
 #include "door/redis/wire/number.h"
 
 const char *const command_groups[COMMAND_GROUPS] = {
-	[GROUP_STRING] = "string",
-	[GROUP_GENERIC] = "generic",
-	[GROUP_HASH] = "hash",
-	[GROUP_LIST] = "list",
-	[GROUP_SET] = "set",
-	[GROUP_ZSET] = "sorted-set",
-	[GROUP_BITMAP] = "bitmap",
-	[GROUP_PUBSUB] = "pubsub",
-	[GROUP_TRANSACTIONS] = "transactions",
-	[GROUP_CONNECTION] = "connection",
-	[GROUP_SERVER] = "server",
-	[GROUP_SCRIPTING] = "scripting",
-	[GROUP_STREAM] = "stream",
-	[GROUP_GEO] = "geo",
-	[GROUP_HYPERLOGLOG] = "hyperloglog",
-	[GROUP_CLUSTER] = "cluster",
+#define GROUP_NAME(group, name, category) name,
+	COMMAND_GROUPS_ALL(GROUP_NAME)
 };
 
 /* ---- Finding ---- */

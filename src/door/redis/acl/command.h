@@ -85,28 +85,38 @@ enum {
 	CALL_SHOWN_BYTES = 128,  /* of an argument, in an error */
 };
 
+/*
+ * Groups, what COMMAND DOCS and metrics call them, and the category of ACL that they are, or NULL.
+ */
+#define COMMAND_GROUPS_ALL(GROUP)                                                                  \
+	GROUP(STRING, "string", "string")                                                          \
+	GROUP(GENERIC, "generic", "keyspace")                                                      \
+	GROUP(HASH, "hash", "hash")                                                                \
+	GROUP(LIST, "list", "list")                                                                \
+	GROUP(SET, "set", "set")                                                                   \
+	GROUP(ZSET, "sorted-set", "sortedset")                                                     \
+	GROUP(BITMAP, "bitmap", "bitmap")                                                          \
+	GROUP(PUBSUB, "pubsub", "pubsub")                                                          \
+	GROUP(TRANSACTIONS, "transactions", "transaction")                                         \
+	GROUP(CONNECTION, "connection", "connection")                                              \
+	GROUP(SERVER, "server", NULL)                                                              \
+	GROUP(SCRIPTING, "scripting", "scripting")                                                 \
+	GROUP(STREAM, "stream", "stream")                                                          \
+	GROUP(GEO, "geo", "geo")                                                                   \
+	GROUP(HYPERLOGLOG, "hyperloglog", "hyperloglog")                                           \
+	GROUP(CLUSTER, "cluster", NULL)
+
 enum command_group {
-	GROUP_STRING,
-	GROUP_GENERIC,
-	GROUP_HASH,
-	GROUP_LIST,
-	GROUP_SET,
-	GROUP_ZSET,
-	GROUP_BITMAP,
-	GROUP_PUBSUB,
-	GROUP_TRANSACTIONS,
-	GROUP_CONNECTION,
-	GROUP_SERVER,
-	GROUP_SCRIPTING,
-	GROUP_STREAM,
-	GROUP_GEO,
-	GROUP_HYPERLOGLOG,
-	GROUP_CLUSTER,
+#define COMMAND_GROUP_CONSTANT(group, name, category) GROUP_##group,
+	COMMAND_GROUPS_ALL(COMMAND_GROUP_CONSTANT)
+#undef COMMAND_GROUP_CONSTANT
 	COMMAND_GROUPS,
 };
 
-/* What COMMAND DOCS and metrics call them. */
+/* Their names. */
 extern const char *const command_groups[COMMAND_GROUPS];
+
+typedef enum status command_handler(struct call *c);
 
 struct command {
 	const char *name; /* in lower case */
@@ -117,7 +127,7 @@ struct command {
 	int last_key;  /* negative: from the end */
 	int step;
 	const char *since;
-	enum status (*run)(struct call *c);
+	command_handler *run;
 
 	const char *summary;
 	/* Or NULL, each. */

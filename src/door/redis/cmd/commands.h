@@ -7,146 +7,67 @@
 /* True for what may be the name of a connection (cmd_conn.c). */
 bool conn_name_is_sound(struct str name);
 
-enum status cmd_acl(struct call *c);
-enum status cmd_append(struct call *c);
-enum status cmd_auth(struct call *c);
-enum status cmd_bitcount(struct call *c);
-enum status cmd_bitfield(struct call *c);
-enum status cmd_bitop(struct call *c);
-enum status cmd_bitpos(struct call *c);
-enum status cmd_client(struct call *c);
-enum status cmd_command(struct call *c);
-enum status cmd_config(struct call *c);
-enum status cmd_copy(struct call *c);
-enum status cmd_dbsize(struct call *c);
-enum status cmd_decr(struct call *c);
-enum status cmd_decrby(struct call *c);
-enum status cmd_del(struct call *c);
-enum status cmd_discard(struct call *c);
-enum status cmd_echo(struct call *c);
-enum status cmd_eval(struct call *c);
-enum status cmd_evalsha(struct call *c);
-enum status cmd_exec(struct call *c);
-enum status cmd_exists(struct call *c);
-enum status cmd_expire(struct call *c);
-enum status cmd_flushall(struct call *c);
-enum status cmd_flushdb(struct call *c);
-enum status cmd_frond_at(struct call *c);
-enum status cmd_frond_history(struct call *c);
-enum status cmd_function(struct call *c);
-enum status cmd_get(struct call *c);
-enum status cmd_getbit(struct call *c);
-enum status cmd_getdel(struct call *c);
-enum status cmd_getex(struct call *c);
-enum status cmd_getrange(struct call *c);
-enum status cmd_getset(struct call *c);
-enum status cmd_hash_expire(struct call *c);
-enum status cmd_hash_fields(struct call *c);
-enum status cmd_hash_ttl(struct call *c);
-enum status cmd_hello(struct call *c);
-enum status cmd_hexists(struct call *c);
-enum status cmd_hget(struct call *c);
-enum status cmd_hgetdel(struct call *c);
-enum status cmd_hgetex(struct call *c);
-enum status cmd_hincrby(struct call *c);
-enum status cmd_hincrbyfloat(struct call *c);
-enum status cmd_hmget(struct call *c);
-enum status cmd_hpersist(struct call *c);
-enum status cmd_hset(struct call *c);
-enum status cmd_hsetex(struct call *c);
-enum status cmd_hsetnx(struct call *c);
-enum status cmd_hstrlen(struct call *c);
-enum status cmd_incr(struct call *c);
-enum status cmd_incrby(struct call *c);
-enum status cmd_incrbyfloat(struct call *c);
-enum status cmd_info(struct call *c);
-enum status cmd_keys(struct call *c);
-enum status cmd_lastsave(struct call *c);
-enum status cmd_latency(struct call *c);
-enum status cmd_lcs(struct call *c);
-enum status cmd_lindex(struct call *c);
-enum status cmd_linsert(struct call *c);
-enum status cmd_list_bpop(struct call *c);
-enum status cmd_list_move(struct call *c);
-enum status cmd_list_mpop(struct call *c);
-enum status cmd_lolwut(struct call *c);
-enum status cmd_lpos(struct call *c);
-enum status cmd_lrange(struct call *c);
-enum status cmd_lrem(struct call *c);
-enum status cmd_lset(struct call *c);
-enum status cmd_ltrim(struct call *c);
-enum status cmd_members_count(struct call *c);
-enum status cmd_members_random(struct call *c);
-enum status cmd_members_remove(struct call *c);
-enum status cmd_members_scan(struct call *c);
-enum status cmd_memory(struct call *c);
-enum status cmd_mget(struct call *c);
-enum status cmd_module(struct call *c);
-enum status cmd_monitor(struct call *c);
-enum status cmd_move(struct call *c);
-enum status cmd_mset(struct call *c);
-enum status cmd_msetnx(struct call *c);
-enum status cmd_multi(struct call *c);
-enum status cmd_object(struct call *c);
-enum status cmd_persist(struct call *c);
-enum status cmd_ping(struct call *c);
-enum status cmd_pop(struct call *c);
-enum status cmd_publish(struct call *c);
-enum status cmd_pubsub(struct call *c);
-enum status cmd_push(struct call *c);
-enum status cmd_quit(struct call *c);
-enum status cmd_randomkey(struct call *c);
-enum status cmd_rename(struct call *c);
-enum status cmd_replicaof(struct call *c);
-enum status cmd_reset(struct call *c);
-enum status cmd_role(struct call *c);
-enum status cmd_rpoplpush(struct call *c);
-enum status cmd_sadd(struct call *c);
-enum status cmd_scan(struct call *c);
-enum status cmd_script(struct call *c);
-enum status cmd_select(struct call *c);
-enum status cmd_set(struct call *c);
-enum status cmd_setbit(struct call *c);
-enum status cmd_setex(struct call *c);
-enum status cmd_setnx(struct call *c);
-enum status cmd_setrange(struct call *c);
-enum status cmd_sets(struct call *c);
-enum status cmd_sintercard(struct call *c);
-enum status cmd_slowlog(struct call *c);
-enum status cmd_smembers(struct call *c);
-enum status cmd_smismember(struct call *c);
-enum status cmd_smove(struct call *c);
-enum status cmd_sort(struct call *c);
-enum status cmd_spop(struct call *c);
-enum status cmd_srandmember(struct call *c);
-enum status cmd_strlen(struct call *c);
-enum status cmd_subscribe(struct call *c);
-enum status cmd_swapdb(struct call *c);
-enum status cmd_time(struct call *c);
-enum status cmd_ttl(struct call *c);
-enum status cmd_type(struct call *c);
-enum status cmd_unsubscribe(struct call *c);
-enum status cmd_unwatch(struct call *c);
-enum status cmd_wait(struct call *c);
-enum status cmd_watch(struct call *c);
-enum status cmd_xadd(struct call *c);
-enum status cmd_xdel(struct call *c);
-enum status cmd_xinfo(struct call *c);
-enum status cmd_xrange(struct call *c);
-enum status cmd_xread(struct call *c);
-enum status cmd_xsetid(struct call *c);
-enum status cmd_xtrim(struct call *c);
-enum status cmd_zadd(struct call *c);
-enum status cmd_zincrby(struct call *c);
-enum status cmd_zintercard(struct call *c);
-enum status cmd_zmscore(struct call *c);
-enum status cmd_zset_bpop(struct call *c);
-enum status cmd_zset_mpop(struct call *c);
-enum status cmd_zset_pop(struct call *c);
-enum status cmd_zset_range(struct call *c);
-enum status cmd_zset_range_count(struct call *c);
-enum status cmd_zset_range_remove(struct call *c);
-enum status cmd_zset_rank(struct call *c);
-enum status cmd_zsets(struct call *c);
+/* cmd_acl.c */
+command_handler cmd_acl;
+/* cmd_bits.c */
+command_handler cmd_bitcount, cmd_bitfield, cmd_bitop, cmd_bitpos, cmd_getbit, cmd_setbit;
+/* cmd_block.c */
+command_handler cmd_list_bpop, cmd_list_move, cmd_list_mpop, cmd_rpoplpush, cmd_zset_bpop,
+	cmd_zset_mpop;
+/* cmd_client.c */
+command_handler cmd_client;
+/* cmd_command.c */
+command_handler cmd_command;
+/* cmd_config.c */
+command_handler cmd_config;
+/* cmd_conn.c */
+command_handler cmd_auth, cmd_echo, cmd_hello, cmd_ping, cmd_quit, cmd_reset, cmd_select;
+/* cmd_expire.c */
+command_handler cmd_expire, cmd_persist, cmd_ttl;
+/* cmd_hash.c */
+command_handler cmd_hash_fields, cmd_hexists, cmd_hget, cmd_hincrby, cmd_hincrbyfloat, cmd_hmget,
+	cmd_hset, cmd_hsetnx, cmd_hstrlen;
+/* cmd_hexpire.c */
+command_handler cmd_hash_expire, cmd_hash_ttl, cmd_hgetdel, cmd_hgetex, cmd_hpersist, cmd_hsetex;
+/* cmd_key.c */
+command_handler cmd_copy, cmd_dbsize, cmd_del, cmd_exists, cmd_flushall, cmd_flushdb, cmd_keys,
+	cmd_move, cmd_object, cmd_randomkey, cmd_rename, cmd_scan, cmd_swapdb, cmd_type;
+/* cmd_lcs.c */
+command_handler cmd_lcs;
+/* cmd_list.c */
+command_handler cmd_lindex, cmd_linsert, cmd_lpos, cmd_lrange, cmd_lrem, cmd_lset, cmd_ltrim,
+	cmd_pop, cmd_push;
+/* cmd_multi.c */
+command_handler cmd_discard, cmd_exec, cmd_multi, cmd_unwatch, cmd_watch;
+/* cmd_past.c */
+command_handler cmd_frond_at, cmd_frond_history;
+/* cmd_pubsub.c */
+command_handler cmd_publish, cmd_pubsub, cmd_subscribe, cmd_unsubscribe;
+/* cmd_script.c */
+command_handler cmd_eval, cmd_evalsha, cmd_script;
+/* cmd_server.c */
+command_handler cmd_function, cmd_info, cmd_lastsave, cmd_latency, cmd_lolwut, cmd_memory,
+	cmd_module, cmd_monitor, cmd_replicaof, cmd_role, cmd_slowlog, cmd_time, cmd_wait;
+/* cmd_sets.c */
+command_handler cmd_sadd, cmd_sets, cmd_sintercard, cmd_smembers, cmd_smismember, cmd_smove,
+	cmd_spop, cmd_srandmember;
+/* cmd_sort.c */
+command_handler cmd_sort;
+/* cmd_stream.c */
+command_handler cmd_xadd, cmd_xdel, cmd_xsetid, cmd_xtrim;
+/* cmd_stream_read.c */
+command_handler cmd_xinfo, cmd_xrange, cmd_xread;
+/* cmd_string.c */
+command_handler cmd_append, cmd_decr, cmd_decrby, cmd_get, cmd_getdel, cmd_getex, cmd_getrange,
+	cmd_getset, cmd_incr, cmd_incrby, cmd_incrbyfloat, cmd_mget, cmd_mset, cmd_msetnx, cmd_set,
+	cmd_setex, cmd_setnx, cmd_setrange, cmd_strlen;
+/* cmd_zrange.c */
+command_handler cmd_zset_range, cmd_zset_range_count, cmd_zset_range_remove;
+/* cmd_zset.c */
+command_handler cmd_zadd, cmd_zincrby, cmd_zmscore, cmd_zset_pop, cmd_zset_rank;
+/* cmd_zstore.c */
+command_handler cmd_zintercard, cmd_zsets;
+/* members.c */
+command_handler cmd_members_count, cmd_members_random, cmd_members_remove, cmd_members_scan;
 
 #endif
