@@ -24,7 +24,7 @@ couch_require_admin(struct couch_req *r)
 	return couch_fail_set(&r->fail, COUCH_ERROR_UNAUTHORIZED, "You are not a server admin.");
 }
 
-bool
+static bool
 couch_is_replicator_db(struct str name)
 {
 	const struct str last = STR("/_replicator");

@@ -12,11 +12,11 @@
 MUST_USE enum status couch_require_admin(struct couch_req *r); /* "You are not a server admin." */
 
 /*
- * True for `_replicator`, whose documents are replications, and for databases whose names end in
- * "/_replicator", where CouchDB has replications, too. Their documents hold credentials.
+ * True if the request's path names `_replicator`, whose documents are replications, or a database
+ * whose name ends in "/_replicator", where CouchDB has replications, too. Their documents hold
+ * credentials.
  */
-bool couch_is_replicator_db(struct str name);
-bool couch_in_replicator_db(const struct couch_req *r); /* the request's path names one */
+bool couch_in_replicator_db(const struct couch_req *r);
 
 /*
  * True for a user of a token or a proxy. A replication runs for the person of that name, after the

@@ -51,7 +51,8 @@ scrape_write_metrics(struct buf *out, bool all)
 		metric_write_counted(out);
 }
 
-enum status
+/* An answer to `x` with all metrics as Prometheus reads them. Checks neither path nor user. */
+static enum status
 couch_scrape_answer(struct http_exchange *x)
 {
 	struct buf AUTO(buf_release) out = BUF_INIT_OF(SCRAPE_BYTES, http_memory(x));

@@ -24,9 +24,6 @@ typedef void couch_scrape_write(struct buf *out, bool all);
 
 MUST_USE enum status couch_scrape(couch_scrape_write *write, struct buf *out);
 
-/* An answer to `x` with all metrics as Prometheus reads them. Checks neither path nor user. */
-MUST_USE enum status couch_scrape_answer(struct http_exchange *x);
-
 /*
  * Answers an exchange of a port that has the metrics alone, without users: GET and HEAD of
  * /_node/{name}/_prometheus, and anything else with a 404 or 405.

@@ -108,11 +108,7 @@ MUST_USE enum status find_doc_see(struct find *f, const struct find_doc *d,
 				  const struct find_members *members, struct couch_seen *seen,
 				  struct selector_doc *ret);
 
-/* Prepares the members of these names, which are in byte order, each once. */
-MUST_USE enum status find_members_init(struct find *f, const struct str *names, size_t count,
-				       bool whole, struct find_members *ret);
-
-/* The same for the members that the paths lead into. */
+/* Prepares the members that the paths lead into. */
 MUST_USE enum status find_members_of_paths(struct find *f, const struct normal_path *paths,
 					   size_t count, struct find_members *ret);
 

@@ -41,7 +41,8 @@ find_check_limits(struct find *f)
 
 /* ---- Which members count ---- */
 
-enum status
+/* Prepares the members of these names, which are in byte order, each once. */
+static enum status
 find_members_init(struct find *f, const struct str *names, size_t count, bool whole,
 		  struct find_members *ret)
 {

@@ -34,7 +34,8 @@ range_settle(struct id_range *r)
 	r->empty = r->empty || c > 0 || (c == 0 && (r->low_exclusive || r->high_exclusive));
 }
 
-enum status
+/* Ids that begin with `prefix`. */
+static enum status
 id_range_of_prefix(struct str prefix, struct arena *arena, struct id_range *range)
 {
 	/* Ids are UTF-8, in which there is no such byte. */

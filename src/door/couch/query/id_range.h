@@ -23,10 +23,6 @@ struct id_range {
 MUST_USE enum status id_range_narrow(const struct normal_node *n, struct arena *arena,
 				     struct id_range *range);
 
-/* Ids that begin with `prefix`. */
-MUST_USE enum status id_range_of_prefix(struct str prefix, struct arena *arena,
-					struct id_range *range);
-
 /* Ids of a partition. */
 MUST_USE enum status id_range_of_partition(struct str partition, struct arena *arena,
 					   struct id_range *range);

@@ -3,7 +3,8 @@
 #include "doc/json.h"
 #include "loop/sort.h"
 
-bool
+/* True for a condition that an index can use. */
+static bool
 field_is_indexable(const struct normal_node *n)
 {
 	return !n->negated && (n->op == NORMAL_LT || n->op == NORMAL_LTE || n->op == NORMAL_EQ ||

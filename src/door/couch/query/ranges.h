@@ -37,9 +37,6 @@ MUST_USE enum status field_ranges_read(const struct normal_node *n, const struct
 const struct field_range *field_ranges_find(const struct field_ranges *ranges,
 					    const struct normal_path *path);
 
-/* True for a condition that an index can use. */
-bool field_is_indexable(const struct normal_node *n);
-
 /* A bound out of its JSON text, which is borrowed. The value lies in the arena. */
 MUST_USE enum status field_bound_make(struct str text, bool exclusive, const struct value_order *o,
 				      struct value_bound *ret);

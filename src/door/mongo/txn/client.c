@@ -57,7 +57,8 @@ mongo_client_free(struct mongo_client *c)
 
 /* ---- What it does ---- */
 
-bool
+/* True if somebody has ended the operation, or the peer is gone, or the process stops. */
+static bool
 mongo_client_is_interrupted(struct mongo_client *c)
 {
 	return clients_signals(&c->entry) & MONGO_CLIENT_KILLED ||

@@ -59,10 +59,10 @@ void mongo_client_free(struct mongo_client *c);
 
 /* ---- What it does ---- */
 
-/* True if somebody has ended the operation, or the peer is gone, or the process stops. */
-bool mongo_client_is_interrupted(struct mongo_client *c);
-
-/* STATUS_CANCELLED then; STATUS_TIMEOUT if the command has had its time. */
+/*
+ * STATUS_CANCELLED if somebody has ended the operation, or the peer is gone, or the process stops;
+ * STATUS_TIMEOUT if the command has had its time.
+ */
 MUST_USE enum status mongo_client_check(struct mongo_client *c);
 
 /* The same for step_set_ask(). */

@@ -31,12 +31,6 @@ compressor_find(struct str name, enum compressor *ret)
 	return false;
 }
 
-const char *
-compressor_name(enum compressor compressor)
-{
-	return names[compressor];
-}
-
 struct unpacking {
 	enum compressor by;
 	struct str in;

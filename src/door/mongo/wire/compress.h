@@ -25,7 +25,6 @@ enum compressor {
 
 /* "snappy"; false: there is no such compressor, or it is not for clients to ask for. */
 bool compressor_find(struct str name, enum compressor *ret);
-const char *compressor_name(enum compressor compressor);
 
 /*
  * Appends the message that `message` has in it, with a header like the one that it would have had.

@@ -111,7 +111,7 @@ members_all(struct timed_item *item, struct arena *arena, struct timed_member **
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-enum status
+static enum status
 members_delete(struct call *c, struct timed_item *item, const struct str *names, size_t count,
 	       size_t *ret_removed)
 {
@@ -191,7 +191,8 @@ members_look_up(struct call *c, enum timed_type type, bool values, struct timed_
 	return STATUS_OK;
 }
 
-uint64_t
+/* A number below `n`, at random. */
+static uint64_t
 members_draw(uint64_t n)
 {
 	uint64_t random;

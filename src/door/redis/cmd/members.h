@@ -40,9 +40,6 @@ MUST_USE enum status members_find(struct timed_item *item, struct arena *pages,
 MUST_USE enum status members_all(struct timed_item *item, struct arena *arena,
 				 struct timed_member **ret, size_t *ret_count);
 
-MUST_USE enum status members_delete(struct call *c, struct timed_item *item,
-				    const struct str *names, size_t count, size_t *ret_removed);
-
 /* Makes these members the collection at the key of the first argument, and answers how many. */
 MUST_USE enum status members_store(struct call *c, enum timed_type type,
 				   struct timed_member *members, size_t count);
@@ -72,8 +69,5 @@ struct scan_options {
 /* Reads them from argument `at` on. */
 MUST_USE enum status scan_parse(struct call *c, size_t at, bool takes_type,
 				struct scan_options *ret);
-
-/* A number below `n`, at random. */
-uint64_t members_draw(uint64_t n);
 
 #endif

@@ -161,8 +161,6 @@ void script_memory_free(struct script *s);
 
 /* Opens the libraries, and leaves the table of the real globals on the stack. */
 void script_open_libs(lua_State *L);
-/* Puts a table that cannot be changed in the place of the one on top of the stack. */
-void script_protect(lua_State *L);
 /* From here on the globals are those of the table on top of the stack, which is popped. */
 void script_protect_globals(lua_State *L);
 

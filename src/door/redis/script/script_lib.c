@@ -23,7 +23,8 @@ lib_refuse_change(lua_State *L)
 	return luaL_error(L, READONLY);
 }
 
-void
+/* Puts a table that cannot be changed in the place of the one on top of the stack. */
+static void
 script_protect(lua_State *L)
 {
 	lua_newtable(L);          /* the table that scripts see */

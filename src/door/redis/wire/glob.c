@@ -88,12 +88,3 @@ glob_matches(struct str p, struct str text, bool nocase)
 		at++;
 	return at == p.len;
 }
-
-bool
-glob_is_pattern(struct str p)
-{
-	for (size_t i = 0; i < p.len; i++)
-		if (strchr("*?[\\", p.ptr[i]) && p.ptr[i])
-			return true;
-	return false;
-}

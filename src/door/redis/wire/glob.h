@@ -7,7 +7,4 @@
 /* True if all of `text` matches. Its time is bounded by the product of both lengths. */
 bool glob_matches(struct str pattern, struct str text, bool nocase);
 
-/* True if the pattern has a character that is not a text's own. */
-bool glob_is_pattern(struct str pattern);
-
 #endif

@@ -267,7 +267,11 @@ split_word(struct str s, size_t *at, char *out, struct str *ret)
 	return STATUS_OK;
 }
 
-enum status
+/*
+ * Cuts a line into words as Redis does: quotes, \n and \xff inside double ones. STATUS_INVALID for
+ * quotes that are not balanced. The words are in the arena.
+ */
+static enum status
 request_split(struct str line, struct arena *arena, struct str **ret, size_t *ret_count)
 {
 	char *out = arena_bytes(arena, line.len + 1);

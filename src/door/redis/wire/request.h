@@ -58,11 +58,4 @@ MUST_USE enum status request_read(struct request *r, struct str in, struct arena
 MUST_USE enum status request_args(const struct request *r, struct str in, struct arena *arena,
 				  struct str **ret);
 
-/*
- * Cuts a line into words as Redis does: quotes, \n and \xff inside double ones. STATUS_INVALID for
- * quotes that are not balanced. The words are in the arena.
- */
-MUST_USE enum status request_split(struct str line, struct arena *arena, struct str **ret,
-				   size_t *ret_count);
-
 #endif
