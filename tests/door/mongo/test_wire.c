@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "door/mongo/txn/command.h"
 #include "door/mongo/txn/rights.h"
 #include "door/mongo/wire/compress.h"
 #include "door/mongo/wire/crc32c.h"
@@ -253,10 +254,29 @@ roles_give_rights_on_their_databases(void **state)
 	arena_free(arena);
 }
 
+/* mongo_command_find() relies on the order of the table. */
+static void
+commands_are_found_by_their_names_and_older_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < mongo_command_count; i++) {
+		const struct command *command = &mongo_commands[i];
+
+		assert_ptr_equal(mongo_command_find(str_from_cstr(command->name)), command);
+		for (size_t k = 0; k < 2 && command->aliases[k]; k++)
+			assert_ptr_equal(mongo_command_find(str_from_cstr(command->aliases[k])),
+					 command);
+	}
+	assert_null(mongo_command_find(STR("")));
+	assert_null(mongo_command_find(STR("Find")));
+	assert_null(mongo_command_find(STR("whatsmyuriagain")));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(commands_are_found_by_their_names_and_older_names),
 		cmocka_unit_test(the_checksum_is_that_of_the_standard),
 		cmocka_unit_test(a_message_with_sequences_is_read_in_any_order),
 		cmocka_unit_test(what_is_no_message_is_refused_with_the_code_of_mongodb),

@@ -5,46 +5,27 @@
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/txn/mongo_int.h"
 
-enum {
-	FSYNC_LOCK,
-	FSYNC_ASYNC,
-	FSYNC_TIMEOUT,
-	PROFILE_SLOW = 0,
-	PROFILE_RATE,
-	PROFILE_FILTER,
-	VERSION_CONFIRM = 0,
-	FILTER_MEMBERS_QUERY = 0,
-	FILTER_MEMBERS_SORT,
-	FILTER_MEMBERS_PROJECTION,
-	FILTER_MEMBERS_COLLATION,
-};
+#define ARGS_FSYNC(ARG)                                                                            \
+	ARG(FSYNC_LOCK, "lock", ARG_BOOL)                                                          \
+	ARG(FSYNC_ASYNC, "async", ARG_BOOL)                                                        \
+	ARG(FSYNC_TIMEOUT, "fsyncLockAcquisitionTimeoutMillis", ARG_NUMBER)
+ARGS_DEFINE(args_fsync, ARGS_FSYNC);
 
-const struct arg args_fsync[] = {
-	[FSYNC_LOCK] = { "lock", ARG_BOOL },
-	[FSYNC_ASYNC] = { "async", ARG_BOOL },
-	[FSYNC_TIMEOUT] = { "fsyncLockAcquisitionTimeoutMillis", ARG_NUMBER },
-	{ NULL, 0 },
-};
+#define ARGS_PROFILE(ARG)                                                                          \
+	ARG(PROFILE_SLOW, "slowms", ARG_NUMBER)                                                    \
+	ARG(PROFILE_RATE, "sampleRate", ARG_NUMBER)                                                \
+	ARG(PROFILE_FILTER, "filter", ARG_OBJECT | ARG_STRING)
+ARGS_DEFINE(args_profile, ARGS_PROFILE);
 
-const struct arg args_profile[] = {
-	[PROFILE_SLOW] = { "slowms", ARG_NUMBER },
-	[PROFILE_RATE] = { "sampleRate", ARG_NUMBER },
-	[PROFILE_FILTER] = { "filter", ARG_OBJECT | ARG_STRING },
-	{ NULL, 0 },
-};
+#define ARGS_FEATURE_VERSION(ARG) ARG(VERSION_CONFIRM, "confirm", ARG_BOOL)
+ARGS_DEFINE(args_feature_version, ARGS_FEATURE_VERSION);
 
-const struct arg args_feature_version[] = {
-	[VERSION_CONFIRM] = { "confirm", ARG_BOOL },
-	{ NULL, 0 },
-};
-
-const struct arg args_plan_cache[] = {
-	[FILTER_MEMBERS_QUERY] = { "query", ARG_OBJECT },
-	[FILTER_MEMBERS_SORT] = { "sort", ARG_OBJECT },
-	[FILTER_MEMBERS_PROJECTION] = { "projection", ARG_OBJECT },
-	[FILTER_MEMBERS_COLLATION] = { "collation", ARG_OBJECT },
-	{ NULL, 0 },
-};
+#define ARGS_PLAN_CACHE(ARG)                                                                       \
+	ARG(FILTER_MEMBERS_QUERY, "query", ARG_OBJECT)                                             \
+	ARG(FILTER_MEMBERS_SORT, "sort", ARG_OBJECT)                                               \
+	ARG(FILTER_MEMBERS_PROJECTION, "projection", ARG_OBJECT)                                   \
+	ARG(FILTER_MEMBERS_COLLATION, "collation", ARG_OBJECT)
+ARGS_DEFINE(args_plan_cache, ARGS_PLAN_CACHE);
 
 /* Whatever was acknowledged is on disk. */
 enum status

@@ -8,28 +8,19 @@
 #include "door/mongo/watch/watch.h"
 
 enum {
-	AGGREGATE_PIPELINE,
-	AGGREGATE_CURSOR,
-	AGGREGATE_EXPLAIN,
-	AGGREGATE_DISK,
-	AGGREGATE_HINT,
-	AGGREGATE_COLLATION,
-	AGGREGATE_LET,
-	AGGREGATE_BYPASS,
 	FIRST_BATCH_DOCS = 101,
 };
 
-const struct arg args_aggregate[] = {
-	[AGGREGATE_PIPELINE] = { "pipeline", ARG_ARRAY | ARG_REQUIRED },
-	[AGGREGATE_CURSOR] = { "cursor", ARG_OBJECT },
-	[AGGREGATE_EXPLAIN] = { "explain", ARG_BOOL },
-	[AGGREGATE_DISK] = { "allowDiskUse", ARG_BOOL },
-	[AGGREGATE_HINT] = { "hint", ARG_OBJECT | ARG_STRING },
-	[AGGREGATE_COLLATION] = { "collation", ARG_OBJECT },
-	[AGGREGATE_LET] = { "let", ARG_OBJECT },
-	[AGGREGATE_BYPASS] = { "bypassDocumentValidation", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_AGGREGATE(ARG)                                                                        \
+	ARG(AGGREGATE_PIPELINE, "pipeline", ARG_ARRAY | ARG_REQUIRED)                              \
+	ARG(AGGREGATE_CURSOR, "cursor", ARG_OBJECT)                                                \
+	ARG(AGGREGATE_EXPLAIN, "explain", ARG_BOOL)                                                \
+	ARG(AGGREGATE_DISK, "allowDiskUse", ARG_BOOL)                                              \
+	ARG(AGGREGATE_HINT, "hint", ARG_OBJECT | ARG_STRING)                                       \
+	ARG(AGGREGATE_COLLATION, "collation", ARG_OBJECT)                                          \
+	ARG(AGGREGATE_LET, "let", ARG_OBJECT)                                                      \
+	ARG(AGGREGATE_BYPASS, "bypassDocumentValidation", ARG_BOOL)
+ARGS_DEFINE(args_aggregate, ARGS_AGGREGATE);
 
 /* Appends documents to the answer; `*ret_ended`: there are no more. */
 static enum status

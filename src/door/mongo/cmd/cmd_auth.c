@@ -8,36 +8,21 @@
 #include "door/mongo/txn/client.h"
 #include "settings/live.h"
 
-enum {
-	START_MECHANISM,
-	START_PAYLOAD,
-	START_AUTO,
-	START_OPTIONS,
-	START_DB,
-	CONTINUE_ID = 0,
-	CONTINUE_PAYLOAD,
-	STATUS_PRIVILEGES = 0,
-};
+#define ARGS_SASL_START(ARG)                                                                       \
+	ARG(START_MECHANISM, "mechanism", ARG_STRING | ARG_REQUIRED)                               \
+	ARG(START_PAYLOAD, "payload", ARG_BINARY | ARG_STRING | ARG_REQUIRED)                      \
+	ARG(START_AUTO, "autoAuthorize", ARG_ANY)                                                  \
+	ARG(START_OPTIONS, "options", ARG_OBJECT)                                                  \
+	ARG(START_DB, "db", ARG_STRING)
+ARGS_DEFINE(args_sasl_start, ARGS_SASL_START);
 
-const struct arg args_sasl_start[] = {
-	[START_MECHANISM] = { "mechanism", ARG_STRING | ARG_REQUIRED },
-	[START_PAYLOAD] = { "payload", ARG_BINARY | ARG_STRING | ARG_REQUIRED },
-	[START_AUTO] = { "autoAuthorize", ARG_ANY },
-	[START_OPTIONS] = { "options", ARG_OBJECT },
-	[START_DB] = { "db", ARG_STRING },
-	{ NULL, 0 },
-};
+#define ARGS_SASL_CONTINUE(ARG)                                                                    \
+	ARG(CONTINUE_ID, "conversationId", ARG_INT | ARG_REQUIRED)                                 \
+	ARG(CONTINUE_PAYLOAD, "payload", ARG_BINARY | ARG_STRING | ARG_REQUIRED)
+ARGS_DEFINE(args_sasl_continue, ARGS_SASL_CONTINUE);
 
-const struct arg args_sasl_continue[] = {
-	[CONTINUE_ID] = { "conversationId", ARG_INT | ARG_REQUIRED },
-	[CONTINUE_PAYLOAD] = { "payload", ARG_BINARY | ARG_STRING | ARG_REQUIRED },
-	{ NULL, 0 },
-};
-
-const struct arg args_connection_status[] = {
-	[STATUS_PRIVILEGES] = { "showPrivileges", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_CONNECTION_STATUS(ARG) ARG(STATUS_PRIVILEGES, "showPrivileges", ARG_BOOL)
+ARGS_DEFINE(args_connection_status, ARGS_CONNECTION_STATUS);
 
 /* Why it failed is for the log; the client learns that it did, and when to try again. */
 static enum status

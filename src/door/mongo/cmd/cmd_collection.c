@@ -11,16 +11,10 @@
 #include "door/mongo/txn/run.h"
 #include "mql/collation.h"
 
-enum {
-	RENAME_TO,
-	RENAME_DROPS,
-};
-
-const struct arg args_rename[] = {
-	[RENAME_TO] = { "to", ARG_STRING | ARG_REQUIRED },
-	[RENAME_DROPS] = { "dropTarget", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_RENAME(ARG)                                                                           \
+	ARG(RENAME_TO, "to", ARG_STRING | ARG_REQUIRED)                                            \
+	ARG(RENAME_DROPS, "dropTarget", ARG_BOOL)
+ARGS_DEFINE(args_rename, ARGS_RENAME);
 
 /* ---- One collection ---- */
 

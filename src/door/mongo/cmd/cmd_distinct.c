@@ -7,22 +7,17 @@
 #include "mql/key_set.h"
 
 enum {
-	DISTINCT_KEY,
-	DISTINCT_QUERY,
-	DISTINCT_HINT,
-	DISTINCT_COLLATION,
 	DISTINCT_BYTES = 16 * 1024 * 1024, /* of the answer, as MongoDB has it */
 	DISTINCT_TOO_LARGE = 17217,
 	DISTINCT_DIGITS = 9, /* of a position in an array */
 };
 
-const struct arg args_distinct[] = {
-	[DISTINCT_KEY] = { "key", ARG_STRING | ARG_REQUIRED },
-	[DISTINCT_QUERY] = { "query", ARG_OBJECT },
-	[DISTINCT_HINT] = { "hint", ARG_OBJECT | ARG_STRING },
-	[DISTINCT_COLLATION] = { "collation", ARG_OBJECT },
-	{ NULL, 0 },
-};
+#define ARGS_DISTINCT(ARG)                                                                         \
+	ARG(DISTINCT_KEY, "key", ARG_STRING | ARG_REQUIRED)                                        \
+	ARG(DISTINCT_QUERY, "query", ARG_OBJECT)                                                   \
+	ARG(DISTINCT_HINT, "hint", ARG_OBJECT | ARG_STRING)                                        \
+	ARG(DISTINCT_COLLATION, "collation", ARG_OBJECT)
+ARGS_DEFINE(args_distinct, ARGS_DISTINCT);
 
 struct distinct {
 	struct call *call;

@@ -8,14 +8,8 @@
 #include "door/mongo/plan/sorted.h"
 #include "door/mongo/txn/client.h"
 
-enum {
-	EXPLAIN_VERBOSITY,
-};
-
-const struct arg args_explain[] = {
-	[EXPLAIN_VERBOSITY] = { "verbosity", ARG_STRING },
-	{ NULL, 0 },
-};
+#define ARGS_EXPLAIN(ARG) ARG(EXPLAIN_VERBOSITY, "verbosity", ARG_STRING)
+ARGS_DEFINE(args_explain, ARGS_EXPLAIN);
 
 enum verbosity {
 	VERBOSITY_PLANNER,

@@ -10,70 +10,41 @@
 #include "mql/stage/project.h"
 
 enum {
-	FIND_FILTER,
-	FIND_SORT,
-	FIND_PROJECTION,
-	FIND_SKIP,
-	FIND_LIMIT,
-	FIND_BATCH,
-	FIND_SINGLE,
-	FIND_STAYS,
-	FIND_HINT,
-	FIND_MAX,
-	FIND_MIN,
-	FIND_KEY,
-	FIND_RECORD,
-	FIND_TAILABLE,
-	FIND_AWAIT,
-	FIND_PARTIAL,
-	FIND_COLLATION,
-	FIND_DISK,
-	FIND_LET,
-	FIND_OPLOG,
-	MORE_COLLECTION = 0,
-	MORE_BATCH,
-	MORE_TERM,
-	MORE_KNOWN,
-	KILL_CURSORS = 0,
 	FIRST_BATCH_DOCS = 101,
 };
 
-const struct arg args_find[] = {
-	[FIND_FILTER] = { "filter", ARG_OBJECT },
-	[FIND_SORT] = { "sort", ARG_OBJECT },
-	[FIND_PROJECTION] = { "projection", ARG_OBJECT },
-	[FIND_SKIP] = { "skip", ARG_NUMBER },
-	[FIND_LIMIT] = { "limit", ARG_NUMBER },
-	[FIND_BATCH] = { "batchSize", ARG_NUMBER },
-	[FIND_SINGLE] = { "singleBatch", ARG_BOOL },
-	[FIND_STAYS] = { "noCursorTimeout", ARG_BOOL },
-	[FIND_HINT] = { "hint", ARG_OBJECT | ARG_STRING },
-	[FIND_MAX] = { "max", ARG_OBJECT },
-	[FIND_MIN] = { "min", ARG_OBJECT },
-	[FIND_KEY] = { "returnKey", ARG_BOOL },
-	[FIND_RECORD] = { "showRecordId", ARG_BOOL },
-	[FIND_TAILABLE] = { "tailable", ARG_BOOL },
-	[FIND_AWAIT] = { "awaitData", ARG_BOOL },
-	[FIND_PARTIAL] = { "allowPartialResults", ARG_BOOL },
-	[FIND_COLLATION] = { "collation", ARG_OBJECT },
-	[FIND_DISK] = { "allowDiskUse", ARG_BOOL },
-	[FIND_LET] = { "let", ARG_OBJECT },
-	[FIND_OPLOG] = { "oplogReplay", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_FIND(ARG)                                                                             \
+	ARG(FIND_FILTER, "filter", ARG_OBJECT)                                                     \
+	ARG(FIND_SORT, "sort", ARG_OBJECT)                                                         \
+	ARG(FIND_PROJECTION, "projection", ARG_OBJECT)                                             \
+	ARG(FIND_SKIP, "skip", ARG_NUMBER)                                                         \
+	ARG(FIND_LIMIT, "limit", ARG_NUMBER)                                                       \
+	ARG(FIND_BATCH, "batchSize", ARG_NUMBER)                                                   \
+	ARG(FIND_SINGLE, "singleBatch", ARG_BOOL)                                                  \
+	ARG(FIND_STAYS, "noCursorTimeout", ARG_BOOL)                                               \
+	ARG(FIND_HINT, "hint", ARG_OBJECT | ARG_STRING)                                            \
+	ARG(FIND_MAX, "max", ARG_OBJECT)                                                           \
+	ARG(FIND_MIN, "min", ARG_OBJECT)                                                           \
+	ARG(FIND_KEY, "returnKey", ARG_BOOL)                                                       \
+	ARG(FIND_RECORD, "showRecordId", ARG_BOOL)                                                 \
+	ARG(FIND_TAILABLE, "tailable", ARG_BOOL)                                                   \
+	ARG(FIND_AWAIT, "awaitData", ARG_BOOL)                                                     \
+	ARG(FIND_PARTIAL, "allowPartialResults", ARG_BOOL)                                         \
+	ARG(FIND_COLLATION, "collation", ARG_OBJECT)                                               \
+	ARG(FIND_DISK, "allowDiskUse", ARG_BOOL)                                                   \
+	ARG(FIND_LET, "let", ARG_OBJECT)                                                           \
+	ARG(FIND_OPLOG, "oplogReplay", ARG_BOOL)
+ARGS_DEFINE(args_find, ARGS_FIND);
 
-const struct arg args_get_more[] = {
-	[MORE_COLLECTION] = { "collection", ARG_STRING | ARG_REQUIRED },
-	[MORE_BATCH] = { "batchSize", ARG_NUMBER },
-	[MORE_TERM] = { "term", ARG_NUMBER },
-	[MORE_KNOWN] = { "lastKnownCommittedOpTime", ARG_ANY },
-	{ NULL, 0 },
-};
+#define ARGS_GET_MORE(ARG)                                                                         \
+	ARG(MORE_COLLECTION, "collection", ARG_STRING | ARG_REQUIRED)                              \
+	ARG(MORE_BATCH, "batchSize", ARG_NUMBER)                                                   \
+	ARG(MORE_TERM, "term", ARG_NUMBER)                                                         \
+	ARG(MORE_KNOWN, "lastKnownCommittedOpTime", ARG_ANY)
+ARGS_DEFINE(args_get_more, ARGS_GET_MORE);
 
-const struct arg args_kill_cursors[] = {
-	[KILL_CURSORS] = { "cursors", ARG_ARRAY | ARG_REQUIRED },
-	{ NULL, 0 },
-};
+#define ARGS_KILL_CURSORS(ARG) ARG(KILL_CURSORS, "cursors", ARG_ARRAY | ARG_REQUIRED)
+ARGS_DEFINE(args_kill_cursors, ARGS_KILL_CURSORS);
 
 /* A document that was read ahead. */
 struct find_row {

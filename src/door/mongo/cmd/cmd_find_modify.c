@@ -7,36 +7,20 @@
 #include "door/mongo/txn/run.h"
 #include "mql/stage/project.h"
 
-enum {
-	MODIFY_QUERY,
-	MODIFY_SORT,
-	MODIFY_REMOVE,
-	MODIFY_UPDATE,
-	MODIFY_NEW,
-	MODIFY_FIELDS,
-	MODIFY_UPSERT,
-	MODIFY_BYPASS,
-	MODIFY_FILTERS,
-	MODIFY_HINT,
-	MODIFY_COLLATION,
-	MODIFY_LET,
-};
-
-const struct arg args_find_and_modify[] = {
-	[MODIFY_QUERY] = { "query", ARG_OBJECT },
-	[MODIFY_SORT] = { "sort", ARG_OBJECT },
-	[MODIFY_REMOVE] = { "remove", ARG_BOOL },
-	[MODIFY_UPDATE] = { "update", ARG_OBJECT | ARG_ARRAY },
-	[MODIFY_NEW] = { "new", ARG_BOOL },
-	[MODIFY_FIELDS] = { "fields", ARG_OBJECT },
-	[MODIFY_UPSERT] = { "upsert", ARG_BOOL },
-	[MODIFY_BYPASS] = { "bypassDocumentValidation", ARG_BOOL },
-	[MODIFY_FILTERS] = { "arrayFilters", ARG_ARRAY },
-	[MODIFY_HINT] = { "hint", ARG_OBJECT | ARG_STRING },
-	[MODIFY_COLLATION] = { "collation", ARG_OBJECT },
-	[MODIFY_LET] = { "let", ARG_OBJECT },
-	{ NULL, 0 },
-};
+#define ARGS_FIND_AND_MODIFY(ARG)                                                                  \
+	ARG(MODIFY_QUERY, "query", ARG_OBJECT)                                                     \
+	ARG(MODIFY_SORT, "sort", ARG_OBJECT)                                                       \
+	ARG(MODIFY_REMOVE, "remove", ARG_BOOL)                                                     \
+	ARG(MODIFY_UPDATE, "update", ARG_OBJECT | ARG_ARRAY)                                       \
+	ARG(MODIFY_NEW, "new", ARG_BOOL)                                                           \
+	ARG(MODIFY_FIELDS, "fields", ARG_OBJECT)                                                   \
+	ARG(MODIFY_UPSERT, "upsert", ARG_BOOL)                                                     \
+	ARG(MODIFY_BYPASS, "bypassDocumentValidation", ARG_BOOL)                                   \
+	ARG(MODIFY_FILTERS, "arrayFilters", ARG_ARRAY)                                             \
+	ARG(MODIFY_HINT, "hint", ARG_OBJECT | ARG_STRING)                                          \
+	ARG(MODIFY_COLLATION, "collation", ARG_OBJECT)                                             \
+	ARG(MODIFY_LET, "let", ARG_OBJECT)
+ARGS_DEFINE(args_find_and_modify, ARGS_FIND_AND_MODIFY);
 
 struct modify {
 	struct call *call;

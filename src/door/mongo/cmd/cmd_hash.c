@@ -8,8 +8,6 @@
 #include "loop/step.h"
 
 enum {
-	HASH_COLLECTIONS,
-	HASH_SKIPS_TEMPORARY,
 	HASH_PAGE_NAMES = 1000,
 	HASH_BYTES = 16,         /* of MD5 */
 	HASH_BYTES_OF_STEP = 64, /* that are hashed in one step */
@@ -17,11 +15,10 @@ enum {
 	UUID_BYTES = 16,
 };
 
-const struct arg args_db_hash[] = {
-	[HASH_COLLECTIONS] = { "collections", ARG_ARRAY },
-	[HASH_SKIPS_TEMPORARY] = { "skipTempCollections", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_DB_HASH(ARG)                                                                          \
+	ARG(HASH_COLLECTIONS, "collections", ARG_ARRAY)                                            \
+	ARG(HASH_SKIPS_TEMPORARY, "skipTempCollections", ARG_BOOL)
+ARGS_DEFINE(args_db_hash, ARGS_DB_HASH);
 
 /* A collection, in the order of names. */
 struct hashed {

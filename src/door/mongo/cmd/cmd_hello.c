@@ -10,26 +10,18 @@
 #include "door/mongo/txn/cluster_time.h"
 
 enum {
-	ARG_CLIENT,
-	ARG_COMPRESSION,
-	ARG_SPECULATIVE,
-	ARG_MECHANISMS,
-	ARG_TOPOLOGY,
-	ARG_AWAIT,
-	ARG_HELLO_OK,
 	ELECTION_TERM = 1,
 };
 
-const struct arg args_hello[] = {
-	[ARG_CLIENT] = { "client", ARG_OBJECT },
-	[ARG_COMPRESSION] = { "compression", ARG_ARRAY },
-	[ARG_SPECULATIVE] = { "speculativeAuthenticate", ARG_OBJECT },
-	[ARG_MECHANISMS] = { "saslSupportedMechs", ARG_ANY },
-	[ARG_TOPOLOGY] = { "topologyVersion", ARG_OBJECT },
-	[ARG_AWAIT] = { "maxAwaitTimeMS", ARG_NUMBER },
-	[ARG_HELLO_OK] = { "helloOk", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_HELLO(ARG)                                                                            \
+	ARG(ARG_CLIENT, "client", ARG_OBJECT)                                                      \
+	ARG(ARG_COMPRESSION, "compression", ARG_ARRAY)                                             \
+	ARG(ARG_SPECULATIVE, "speculativeAuthenticate", ARG_OBJECT)                                \
+	ARG(ARG_MECHANISMS, "saslSupportedMechs", ARG_ANY)                                         \
+	ARG(ARG_TOPOLOGY, "topologyVersion", ARG_OBJECT)                                           \
+	ARG(ARG_AWAIT, "maxAwaitTimeMS", ARG_NUMBER)                                               \
+	ARG(ARG_HELLO_OK, "helloOk", ARG_BOOL)
+ARGS_DEFINE(args_hello, ARGS_HELLO);
 
 /* What the client says about itself, which it may say once. */
 static enum status

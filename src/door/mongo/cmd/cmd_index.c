@@ -1,4 +1,5 @@
 /* createIndexes, dropIndexes, listIndexes. */
+#include "base/words.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/cmd/list.h"
 #include "door/mongo/index/clustered.h"
@@ -9,13 +10,6 @@
 #include "door/mongo/txn/run.h"
 
 enum {
-	CREATE_INDEXES,
-	CREATE_QUORUM,
-	CREATE_IGNORES,
-	DROP_INDEX = 0,
-	LIST_CURSOR = 0,
-	LIST_BUILD_UUIDS,
-	LIST_BUILD_INFO,
 	BUILD_STEPS = 4, /* between two looks whether the command is interrupted */
 	UUID_SUBTYPE = 4,
 	UUID_BYTES = 16,
@@ -25,24 +19,21 @@ enum {
 	CLUSTERED_NOT_THERE = 6243700,
 };
 
-const struct arg args_create_indexes[] = {
-	[CREATE_INDEXES] = { "indexes", ARG_ARRAY | ARG_REQUIRED },
-	[CREATE_QUORUM] = { "commitQuorum", ARG_IGNORED },
-	[CREATE_IGNORES] = { "ignoreUnknownIndexOptions", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_CREATE_INDEXES(ARG)                                                                   \
+	ARG(CREATE_INDEXES, "indexes", ARG_ARRAY | ARG_REQUIRED)                                   \
+	ARG(CREATE_QUORUM, "commitQuorum", ARG_IGNORED)                                            \
+	ARG(CREATE_IGNORES, "ignoreUnknownIndexOptions", ARG_BOOL)
+ARGS_DEFINE(args_create_indexes, ARGS_CREATE_INDEXES);
 
-const struct arg args_drop_indexes[] = {
-	[DROP_INDEX] = { "index", ARG_STRING | ARG_OBJECT | ARG_ARRAY | ARG_REQUIRED },
-	{ NULL, 0 },
-};
+#define ARGS_DROP_INDEXES(ARG)                                                                     \
+	ARG(DROP_INDEX, "index", ARG_STRING | ARG_OBJECT | ARG_ARRAY | ARG_REQUIRED)
+ARGS_DEFINE(args_drop_indexes, ARGS_DROP_INDEXES);
 
-const struct arg args_list_indexes[] = {
-	[LIST_CURSOR] = { "cursor", ARG_OBJECT },
-	[LIST_BUILD_UUIDS] = { "includeBuildUUIDs", ARG_BOOL },
-	[LIST_BUILD_INFO] = { "includeIndexBuildInfo", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_LIST_INDEXES(ARG)                                                                     \
+	ARG(LIST_CURSOR, "cursor", ARG_OBJECT)                                                     \
+	ARG(LIST_BUILD_UUIDS, "includeBuildUUIDs", ARG_BOOL)                                       \
+	ARG(LIST_BUILD_INFO, "includeIndexBuildInfo", ARG_BOOL)
+ARGS_DEFINE(args_list_indexes, ARGS_LIST_INDEXES);
 
 /* ---- createIndexes ---- */
 
@@ -329,10 +320,7 @@ option_is_known(struct str name)
 		"wildcardProjection",
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (str_eq(name, str_from_cstr(known[i])))
-			return true;
-	return false;
+	return WORDS_HAVE(known, name);
 }
 
 /*

@@ -11,24 +11,15 @@
 #include "net/host.h"
 
 enum {
-	PARAMETER_ALL,
 	MEGABYTE = 1024 * 1024,
 	TXN_SECONDS_MOST = 60, /* as the setting's */
 };
 
-enum {
-	CONCERN_IN_MEMORY,
-};
+#define ARGS_DEFAULT_CONCERN(ARG) ARG(CONCERN_IN_MEMORY, "inMemory", ARG_BOOL)
+ARGS_DEFINE(args_default_concern, ARGS_DEFAULT_CONCERN);
 
-const struct arg args_default_concern[] = {
-	[CONCERN_IN_MEMORY] = { "inMemory", ARG_BOOL },
-	{ NULL, 0 },
-};
-
-const struct arg args_get_parameter[] = {
-	[PARAMETER_ALL] = { "allParameters", ARG_ANY },
-	{ NULL, 0 },
-};
+#define ARGS_GET_PARAMETER(ARG) ARG(PARAMETER_ALL, "allParameters", ARG_ANY)
+ARGS_DEFINE(args_get_parameter, ARGS_GET_PARAMETER);
 
 enum status
 mongo_run_ping(struct call *c)

@@ -5,24 +5,14 @@
 #include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/run.h"
 
-enum {
-	MEASURE_KEY,
-	MEASURE_MIN,
-	MEASURE_MAX,
-	MEASURE_ESTIMATE,
-	MEASURE_MAX_BYTES,
-	MEASURE_MAX_DOCS,
-};
-
-const struct arg args_data_size[] = {
-	[MEASURE_KEY] = { "keyPattern", ARG_OBJECT },
-	[MEASURE_MIN] = { "min", ARG_OBJECT },
-	[MEASURE_MAX] = { "max", ARG_OBJECT },
-	[MEASURE_ESTIMATE] = { "estimate", ARG_BOOL },
-	[MEASURE_MAX_BYTES] = { "maxSize", ARG_NUMBER },
-	[MEASURE_MAX_DOCS] = { "maxObjects", ARG_NUMBER },
-	{ NULL, 0 },
-};
+#define ARGS_DATA_SIZE(ARG)                                                                        \
+	ARG(MEASURE_KEY, "keyPattern", ARG_OBJECT)                                                 \
+	ARG(MEASURE_MIN, "min", ARG_OBJECT)                                                        \
+	ARG(MEASURE_MAX, "max", ARG_OBJECT)                                                        \
+	ARG(MEASURE_ESTIMATE, "estimate", ARG_BOOL)                                                \
+	ARG(MEASURE_MAX_BYTES, "maxSize", ARG_NUMBER)                                              \
+	ARG(MEASURE_MAX_DOCS, "maxObjects", ARG_NUMBER)
+ARGS_DEFINE(args_data_size, ARGS_DATA_SIZE);
 
 struct size {
 	struct data data;

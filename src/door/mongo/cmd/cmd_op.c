@@ -6,24 +6,18 @@
 #include "door/mongo/txn/client.h"
 
 enum {
-	OP_ALL,
-	OP_OWN,
-	KILL_OP = 0,
 	OP_DESC_BYTES = 32,
 	OP_NS_BYTES = 256,      /* of what it works on, as it is shown */
 	OP_COMMAND_BYTES = 512, /* of a command that is shown whole */
 };
 
-const struct arg args_current_op[] = {
-	[OP_ALL] = { "$all", ARG_BOOL },
-	[OP_OWN] = { "$ownOps", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_CURRENT_OP(ARG)                                                                       \
+	ARG(OP_ALL, "$all", ARG_BOOL)                                                              \
+	ARG(OP_OWN, "$ownOps", ARG_BOOL)
+ARGS_DEFINE(args_current_op, ARGS_CURRENT_OP);
 
-const struct arg args_kill_op[] = {
-	[KILL_OP] = { "op", ARG_NUMBER | ARG_REQUIRED },
-	{ NULL, 0 },
-};
+#define ARGS_KILL_OP(ARG) ARG(KILL_OP, "op", ARG_NUMBER | ARG_REQUIRED)
+ARGS_DEFINE(args_kill_op, ARGS_KILL_OP);
 
 /*
  * A long command is shown by its name and what it is about, and one that is private by its name;

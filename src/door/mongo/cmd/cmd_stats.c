@@ -8,30 +8,18 @@
 #include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/run.h"
 
-enum {
-	COUNT_QUERY,
-	COUNT_LIMIT,
-	COUNT_SKIP,
-	COUNT_HINT,
-	COUNT_COLLATION,
-	STATS_SCALE = 0,
-	STATS_FREE,
-};
+#define ARGS_COUNT(ARG)                                                                            \
+	ARG(COUNT_QUERY, "query", ARG_OBJECT)                                                      \
+	ARG(COUNT_LIMIT, "limit", ARG_NUMBER)                                                      \
+	ARG(COUNT_SKIP, "skip", ARG_NUMBER)                                                        \
+	ARG(COUNT_HINT, "hint", ARG_OBJECT | ARG_STRING)                                           \
+	ARG(COUNT_COLLATION, "collation", ARG_OBJECT)
+ARGS_DEFINE(args_count, ARGS_COUNT);
 
-const struct arg args_count[] = {
-	[COUNT_QUERY] = { "query", ARG_OBJECT },
-	[COUNT_LIMIT] = { "limit", ARG_NUMBER },
-	[COUNT_SKIP] = { "skip", ARG_NUMBER },
-	[COUNT_HINT] = { "hint", ARG_OBJECT | ARG_STRING },
-	[COUNT_COLLATION] = { "collation", ARG_OBJECT },
-	{ NULL, 0 },
-};
-
-const struct arg args_stats[] = {
-	[STATS_SCALE] = { "scale", ARG_NUMBER },
-	[STATS_FREE] = { "freeStorage", ARG_NUMBER },
-	{ NULL, 0 },
-};
+#define ARGS_STATS(ARG)                                                                            \
+	ARG(STATS_SCALE, "scale", ARG_NUMBER)                                                      \
+	ARG(STATS_FREE, "freeStorage", ARG_NUMBER)
+ARGS_DEFINE(args_stats, ARGS_STATS);
 
 /* ---- One collection ---- */
 

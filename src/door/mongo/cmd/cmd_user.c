@@ -9,57 +9,36 @@
 #include "door/people.h"
 
 enum {
-	USER_PASSWORD,
-	USER_CUSTOM,
-	USER_ROLES,
-	USER_DIGEST,
-	USER_RESTRICTIONS,
-	USER_MECHANISMS,
-	USER_DIGESTOR,
-	ROLES_ROLES = 0,
-	INFO_CREDENTIALS = 0,
-	INFO_CUSTOM,
-	INFO_PRIVILEGES,
-	INFO_RESTRICTIONS,
-	INFO_FILTER,
-	ROLES_INFO_BUILTIN = 0,
-	ROLES_INFO_PRIVILEGES,
-	ROLES_INFO_RESTRICTIONS,
 	PEOPLE_CUSTOM_BYTES = 64 * 1024, /* of customData */
 	PEOPLE_ROLES = 100,              /* that one command names */
 };
 
-const struct arg args_user[] = {
-	[USER_PASSWORD] = { "pwd", ARG_STRING },
-	[USER_CUSTOM] = { "customData", ARG_OBJECT },
-	[USER_ROLES] = { "roles", ARG_ARRAY },
-	[USER_DIGEST] = { "digestPassword", ARG_BOOL },
-	[USER_RESTRICTIONS] = { "authenticationRestrictions", ARG_ARRAY },
-	[USER_MECHANISMS] = { "mechanisms", ARG_ARRAY },
-	[USER_DIGESTOR] = { "passwordDigestor", ARG_STRING },
-	{ NULL, 0 },
-};
+#define ARGS_USER(ARG)                                                                             \
+	ARG(USER_PASSWORD, "pwd", ARG_STRING)                                                      \
+	ARG(USER_CUSTOM, "customData", ARG_OBJECT)                                                 \
+	ARG(USER_ROLES, "roles", ARG_ARRAY)                                                        \
+	ARG(USER_DIGEST, "digestPassword", ARG_BOOL)                                               \
+	ARG(USER_RESTRICTIONS, "authenticationRestrictions", ARG_ARRAY)                            \
+	ARG(USER_MECHANISMS, "mechanisms", ARG_ARRAY)                                              \
+	ARG(USER_DIGESTOR, "passwordDigestor", ARG_STRING)
+ARGS_DEFINE(args_user, ARGS_USER);
 
-const struct arg args_user_roles[] = {
-	[ROLES_ROLES] = { "roles", ARG_ARRAY | ARG_REQUIRED },
-	{ NULL, 0 },
-};
+#define ARGS_USER_ROLES(ARG) ARG(ROLES_ROLES, "roles", ARG_ARRAY | ARG_REQUIRED)
+ARGS_DEFINE(args_user_roles, ARGS_USER_ROLES);
 
-const struct arg args_users_info[] = {
-	[INFO_CREDENTIALS] = { "showCredentials", ARG_BOOL },
-	[INFO_CUSTOM] = { "showCustomData", ARG_BOOL },
-	[INFO_PRIVILEGES] = { "showPrivileges", ARG_BOOL },
-	[INFO_RESTRICTIONS] = { "showAuthenticationRestrictions", ARG_BOOL },
-	[INFO_FILTER] = { "filter", ARG_OBJECT },
-	{ NULL, 0 },
-};
+#define ARGS_USERS_INFO(ARG)                                                                       \
+	ARG(INFO_CREDENTIALS, "showCredentials", ARG_BOOL)                                         \
+	ARG(INFO_CUSTOM, "showCustomData", ARG_BOOL)                                               \
+	ARG(INFO_PRIVILEGES, "showPrivileges", ARG_BOOL)                                           \
+	ARG(INFO_RESTRICTIONS, "showAuthenticationRestrictions", ARG_BOOL)                         \
+	ARG(INFO_FILTER, "filter", ARG_OBJECT)
+ARGS_DEFINE(args_users_info, ARGS_USERS_INFO);
 
-const struct arg args_roles_info[] = {
-	[ROLES_INFO_BUILTIN] = { "showBuiltinRoles", ARG_BOOL },
-	[ROLES_INFO_PRIVILEGES] = { "showPrivileges", ARG_ANY },
-	[ROLES_INFO_RESTRICTIONS] = { "showAuthenticationRestrictions", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_ROLES_INFO(ARG)                                                                       \
+	ARG(ROLES_INFO_BUILTIN, "showBuiltinRoles", ARG_BOOL)                                      \
+	ARG(ROLES_INFO_PRIVILEGES, "showPrivileges", ARG_ANY)                                      \
+	ARG(ROLES_INFO_RESTRICTIONS, "showAuthenticationRestrictions", ARG_BOOL)
+ARGS_DEFINE(args_roles_info, ARGS_ROLES_INFO);
 
 static const struct str admin_db = { "admin", 5 };
 

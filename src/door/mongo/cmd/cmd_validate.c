@@ -13,29 +13,21 @@
 #include "index/engine/scan.h"
 
 enum {
-	VALIDATE_FULL,
-	VALIDATE_BACKGROUND,
-	VALIDATE_CONFORMANCE,
-	VALIDATE_REPAIR,
-	VALIDATE_METADATA,
-	VALIDATE_MULTIKEY,
-	VALIDATE_COUNT,
 	VALIDATE_TRIES = 3,      /* of a check in slices, while others write */
 	VALIDATE_FINDINGS = 100, /* that are told; of more their number */
 	VALIDATE_TEXT_BYTES = 200,
 	VALIDATE_UUID_SUBTYPE = 4,
 };
 
-const struct arg args_validate[] = {
-	[VALIDATE_FULL] = { "full", ARG_BOOL },
-	[VALIDATE_BACKGROUND] = { "background", ARG_BOOL },
-	[VALIDATE_CONFORMANCE] = { "checkBSONConformance", ARG_BOOL },
-	[VALIDATE_REPAIR] = { "repair", ARG_BOOL },
-	[VALIDATE_METADATA] = { "metadata", ARG_BOOL },
-	[VALIDATE_MULTIKEY] = { "fixMultikey", ARG_BOOL },
-	[VALIDATE_COUNT] = { "enforceFastCount", ARG_BOOL },
-	{ NULL, 0 },
-};
+#define ARGS_VALIDATE(ARG)                                                                         \
+	ARG(VALIDATE_FULL, "full", ARG_BOOL)                                                       \
+	ARG(VALIDATE_BACKGROUND, "background", ARG_BOOL)                                           \
+	ARG(VALIDATE_CONFORMANCE, "checkBSONConformance", ARG_BOOL)                                \
+	ARG(VALIDATE_REPAIR, "repair", ARG_BOOL)                                                   \
+	ARG(VALIDATE_METADATA, "metadata", ARG_BOOL)                                               \
+	ARG(VALIDATE_MULTIKEY, "fixMultikey", ARG_BOOL)                                            \
+	ARG(VALIDATE_COUNT, "enforceFastCount", ARG_BOOL)
+ARGS_DEFINE(args_validate, ARGS_VALIDATE);
 
 /* The latest change of a collection's documents, and of what collections there are. */
 struct mark {

@@ -1,31 +1,29 @@
 /* What statements that change documents say: the members of update's, delete's and bulkWrite's. */
 #include "door/mongo/cmd/update.h"
 
+/*
+ * Members, and what the kinds of statements call them; NULL: they do not have it. From FILTER on
+ * they may be null, and are then as if they were not there.
+ */
+#define STATEMENT_MEMBERS(MEMBER)                                                                  \
+	MEMBER(HINT, "hint", "hint", "hint", "hint")                                               \
+	MEMBER(UPDATE, "u", NULL, "updateMods", NULL)                                              \
+	MEMBER(FILTER, "q", "q", "filter", "filter")                                               \
+	MEMBER(COLLATION, "collation", "collation", "collation", "collation")                      \
+	MEMBER(MULTI, "multi", NULL, "multi", "multi")                                             \
+	MEMBER(UPSERT, "upsert", NULL, "upsert", NULL)                                             \
+	MEMBER(SORT, "sort", NULL, "sort", NULL)                                                   \
+	MEMBER(ARRAY_FILTERS, "arrayFilters", NULL, "arrayFilters", NULL)                          \
+	MEMBER(CONSTANTS, "c", NULL, "constants", NULL)
+
 enum member_kind {
-	MEMBER_HINT,
-	MEMBER_UPDATE,
-	/* These may be null, and are then as if they were not there. */
-	MEMBER_FILTER,
-	MEMBER_COLLATION,
-	MEMBER_MULTI,
-	MEMBER_UPSERT,
-	MEMBER_SORT,
-	MEMBER_ARRAY_FILTERS,
-	MEMBER_CONSTANTS,
-	MEMBERS,
+#define MEMBER_CONSTANT(member, ...) MEMBER_##member,
+	STATEMENT_MEMBERS(MEMBER_CONSTANT) MEMBERS,
 };
 
-/* What the statements call them; NULL: they do not have it. */
 static const char *const names[MEMBERS][STATEMENT_KINDS] = {
-	[MEMBER_HINT] = { "hint", "hint", "hint", "hint" },
-	[MEMBER_UPDATE] = { "u", NULL, "updateMods", NULL },
-	[MEMBER_FILTER] = { "q", "q", "filter", "filter" },
-	[MEMBER_COLLATION] = { "collation", "collation", "collation", "collation" },
-	[MEMBER_MULTI] = { "multi", NULL, "multi", "multi" },
-	[MEMBER_UPSERT] = { "upsert", NULL, "upsert", NULL },
-	[MEMBER_SORT] = { "sort", NULL, "sort", NULL },
-	[MEMBER_ARRAY_FILTERS] = { "arrayFilters", NULL, "arrayFilters", NULL },
-	[MEMBER_CONSTANTS] = { "c", NULL, "constants", NULL },
+#define MEMBER_NAMES(member, ...) { __VA_ARGS__ },
+	STATEMENT_MEMBERS(MEMBER_NAMES)
 };
 
 static const char *

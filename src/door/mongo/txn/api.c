@@ -5,9 +5,12 @@ enum status
 api_check(struct call *c)
 {
 	struct bson_value version, strict = BSON_OF_BOOL(false), deprecated = BSON_OF_BOOL(false);
-	bool has_strict = bson_find(c->body, STR("apiStrict"), &strict);
-	bool has_deprecated = bson_find(c->body, STR("apiDeprecationErrors"), &deprecated);
+	bool has_strict, has_deprecated;
 
+	if (!c->has_more)
+		return STATUS_OK;
+	has_strict = bson_find(c->body, STR("apiStrict"), &strict);
+	has_deprecated = bson_find(c->body, STR("apiDeprecationErrors"), &deprecated);
 	if (!bson_find(c->body, STR("apiVersion"), &version)) {
 		if (!has_strict && !has_deprecated)
 			return STATUS_OK;

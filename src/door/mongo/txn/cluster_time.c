@@ -128,7 +128,7 @@ time_check_concern(struct call *c)
 	struct bson_value concern, v;
 	bool snapshot = false;
 
-	if (!find_given(c->body, STR("readConcern"), &concern))
+	if (!c->has_more || !find_given(c->body, STR("readConcern"), &concern))
 		return STATUS_OK;
 	if (concern.type != BSON_DOCUMENT)
 		return call_type_mismatch(c, &concern, "type 'object'", "%s.readConcern",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/words.h"
 #include "bson/decimal.h"
 #include "door/mongo/txn/client.h"
 #include "door/mongo/txn/data.h"
@@ -48,10 +49,8 @@ static const char *const generic[] = {
 };
 
 static bool
-command_is_called(const struct command *command, struct str name)
+command_has_alias(const struct command *command, struct str name)
 {
-	if (str_eq(name, str_from_cstr(command->name)))
-		return true;
 	for (size_t i = 0; i < sizeof(command->aliases) / sizeof(command->aliases[0]); i++)
 		if (command->aliases[i] && str_eq(name, str_from_cstr(command->aliases[i])))
 			return true;
@@ -61,8 +60,21 @@ command_is_called(const struct command *command, struct str name)
 const struct command *
 mongo_command_find(struct str name)
 {
+	size_t first = 0, end = mongo_command_count;
+
+	while (first < end) {
+		size_t mid = first + (end - first) / 2;
+		int order = str_cmp(name, str_from_cstr(mongo_commands[mid].name));
+
+		if (order == 0)
+			return &mongo_commands[mid];
+		if (order < 0)
+			end = mid;
+		else
+			first = mid + 1;
+	}
 	for (size_t i = 0; i < mongo_command_count; i++)
-		if (command_is_called(&mongo_commands[i], name))
+		if (command_has_alias(&mongo_commands[i], name))
 			return &mongo_commands[i];
 	return NULL;
 }
@@ -116,10 +128,7 @@ arg_types_text(unsigned types)
 bool
 command_is_generic(struct str name)
 {
-	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)
-		if (str_eq(name, str_from_cstr(generic[i])))
-			return true;
-	return false;
+	return WORDS_HAVE(generic, name);
 }
 
 enum status
@@ -141,7 +150,7 @@ call_type_mismatch(struct call *c, const struct bson_value *v, const char *wante
 static int
 arg_find(const struct command *command, struct str name)
 {
-	for (int i = 0; command->args && command->args[i].name; i++)
+	for (int i = 0; command->args[i].name; i++)
 		if (str_eq(name, str_from_cstr(command->args[i].name)))
 			return i;
 	return -1;
@@ -414,7 +423,7 @@ call_read_args(struct call *c)
 			c->first = e.value;
 		else if ((e.value.type == BSON_NULL || e.value.type == BSON_UNDEFINED) &&
 			 command_is_generic(e.name) && !str_eq(e.name, STR("$db")))
-			continue; /* it is as if it were not there */
+			c->has_more = true; /* what is read below is as if it were not there */
 		else if (str_eq(e.name, STR("$db")))
 			TRY(read_db(c, &e.value));
 		else if (str_eq(e.name, STR("lsid")))
@@ -433,12 +442,14 @@ call_read_args(struct call *c)
 			TRY(check_write_concern(c, &e.value));
 		else if (arg_find(c->command, e.name) >= 0 || !command_is_generic(e.name))
 			TRY(arg_set(c, &e));
+		else
+			c->has_more = true;
 	}
 	if (!c->db.ptr)
 		return call_fail(c, MONGO_NO_DB, "OP_MSG requests require a $db argument");
 	TRY(args_read_sequences(c));
 	TRY(check_session(c));
-	for (size_t k = 0; c->command->args && c->command->args[k].name; k++)
+	for (size_t k = 0; c->command->args[k].name; k++)
 		if (c->command->args[k].types & ARG_REQUIRED && !c->args[k].given)
 			return call_fail(c, MONGO_FIELD_MISSING,
 					 "BSON field '%s.%s' is missing but a required field",

@@ -49,6 +49,18 @@ struct arg {
 	unsigned types;
 };
 
+/*
+ * Defines the members of a command: the constants by which handlers find them in call->args, and
+ * the table. `LIST(ARG)` has ARG(constant, name, types) for each.
+ */
+#define ARGS_DEFINE(table, LIST)                                                                   \
+	enum {                                                                                     \
+		LIST(ARG_CONSTANT)                                                                 \
+	};                                                                                         \
+	const struct arg table[] = { LIST(ARG_ROW){ .name = NULL } }
+#define ARG_CONSTANT(constant, name, types) constant,
+#define ARG_ROW(constant, name, types)      [constant] = { name, types },
+
 enum command_flags {
 	COMMAND_NO_AUTH = 1 << 0,    /* also for one who has not logged in */
 	COMMAND_ADMIN_DB = 1 << 1,   /* on the database admin only */
@@ -71,7 +83,7 @@ struct command {
 	enum status (*run)(struct call *c);
 	unsigned needs; /* any of these rights on the database; 0: none */
 	unsigned flags;
-	const struct arg *args; /* NULL: none */
+	const struct arg *args; /* its members */
 	const char *help;
 };
 
@@ -95,10 +107,12 @@ struct call {
 	struct str collation;                /* of its collection, which it is run by; or empty */
 	struct str lsid;                     /* the session's id; ptr NULL: none was sent */
 	bool has_number;                     /* txnNumber was sent */
-	bool in_transaction;                 /* autocommit: false */
-	bool starts;                         /* startTransaction */
-	int64_t number;                      /* txnNumber */
-	bool linearizable;                   /* readConcern "linearizable" */
+	/* Members were sent that any command may have and call_read_args() has not read. */
+	bool has_more;
+	bool in_transaction; /* autocommit: false */
+	bool starts;         /* startTransaction */
+	int64_t number;      /* txnNumber */
+	bool linearizable;   /* readConcern "linearizable" */
 	bool snapshot;       /* readConcern "snapshot" outside of a transaction (snapshot.h) */
 	uint64_t at_version; /* of that, which atClusterTime names; 0: none */
 	uint64_t began_ns;
@@ -126,7 +140,7 @@ struct call {
 	struct call_scripts scripts; /* who runs functions that it has sent (data_mql()) */
 };
 
-/* The whole table (table.c). */
+/* The whole table, sorted by name (table.c). */
 extern const struct command mongo_commands[];
 extern const size_t mongo_command_count;
 

@@ -7,14 +7,11 @@
 #include "loop/wait.h"
 
 enum {
-	FAIL_DATA,
 	NS_BYTES = 256, /* of what a command works on */
 };
 
-const struct arg args_fail_point[] = {
-	[FAIL_DATA] = { "data", ARG_OBJECT },
-	{ NULL, 0 },
-};
+#define ARGS_FAIL_POINT(ARG) ARG(FAIL_DATA, "data", ARG_OBJECT)
+ARGS_DEFINE(args_fail_point, ARGS_FAIL_POINT);
 
 static const char *const fail_names[FAIL_KINDS] = {
 	[FAIL_COMMAND] = "failCommand",
