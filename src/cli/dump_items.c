@@ -10,6 +10,12 @@
  *     {"key":…,"type":"stream",…,"last_ms":…,"last_seq":…,"deleted_ms":…,"deleted_seq":…,
  *      "added":…,"members":[[ms,seq,field,value,…],…]}
  *
+ * A group of consumers of a stream follows it, in lines with its consumers and with what is pending
+ * for them. "read" is left out where nobody knows how many entries the group has read:
+ *
+ *     {"key":…,"type":"stream",…,"more":true,…,"group":…,"group_ms":…,"group_seq":…,"read":…,
+ *      "consumers":[[name,seen_ms],…],"pending":[[ms,seq,consumer,delivered_ms,times],…]}
+ *
  * Numbers at the end of a member are left out where they are the key's own write time and 0.
  */
 #include <math.h>
@@ -17,6 +23,7 @@
 #include "base/utf8.h"
 #include "cli/dump.h"
 #include "cli/rows.h"
+#include "model/timed/items/group.h"
 #include "model/timed/items/items.h"
 
 enum {
@@ -67,8 +74,9 @@ stream_write(const struct timed_stream *s, struct buf *out)
 		   (unsigned long long)s->added);
 }
 
+/* What all lines about the item begin with. */
 static void
-line_begin(struct items_dump *d, const struct timed_item *item, bool more)
+line_begin_any(struct items_dump *d, const struct timed_item *item, bool more)
 {
 	struct buf *out = output_buf(&d->dump->output);
 
@@ -84,8 +92,14 @@ line_begin(struct items_dump *d, const struct timed_item *item, bool more)
 		buf_append_cstr(out, ",\"more\":true");
 	if (item->type == TIMED_STREAM)
 		stream_write(d->stream, out);
+}
+
+static void
+line_begin(struct items_dump *d, const struct timed_item *item, bool more)
+{
+	line_begin_any(d, item, more);
 	if (item->type != TIMED_VALUE)
-		buf_append_cstr(out, ",\"members\":[");
+		buf_append_cstr(output_buf(&d->dump->output), ",\"members\":[");
 }
 
 static enum status
@@ -226,6 +240,102 @@ entry_dump(struct items_dump *d, const struct timed_item *item, const struct tim
 	return member_end(d, item, item->write_us, 0);
 }
 
+/* ---- Groups of consumers ---- */
+
+static void
+group_line_begin(struct items_dump *d, const struct timed_item *header,
+		 const struct timed_group *group, const char *list)
+{
+	struct buf *out = output_buf(&d->dump->output);
+
+	line_begin_any(d, header, true);
+	buf_append_cstr(out, ",\"group\":");
+	bytes_write(group->name, out);
+	buf_printf(out, ",\"group_ms\":%llu,\"group_seq\":%llu", (unsigned long long)group->last.ms,
+		   (unsigned long long)group->last.seq);
+	if (group->read != TIMED_GROUP_UNREAD)
+		buf_printf(out, ",\"read\":%llu", (unsigned long long)group->read);
+	buf_printf(out, ",\"%s\":[", list);
+}
+
+/* Lines of the group's consumers, a page in each: at least one, which tells of the group. */
+static enum status
+consumers_dump(struct items_dump *d, const struct timed_item *header,
+	       const struct timed_group *group)
+{
+	struct buf *out = output_buf(&d->dump->output);
+	struct str after = { NULL, 0 };
+	struct timed_consumers page;
+
+	do {
+		struct timed_item item = *header;
+
+		TRY(timed_consumers_page(&item, group, after, DUMP_LINE_ENTRIES, &page));
+		group_line_begin(d, header, group, "consumers");
+		for (size_t i = 0; i < page.count; i++) {
+			buf_append_cstr(out, i ? ",[" : "[");
+			bytes_write(page.consumers[i].name, out);
+			buf_printf(out, ",%llu]", (unsigned long long)page.consumers[i].seen_ms);
+			after = page.consumers[i].name;
+		}
+		TRY(line_end(d, "]}"));
+	} while (page.count == DUMP_LINE_ENTRIES);
+	return STATUS_OK;
+}
+
+static enum status
+pending_dump(struct items_dump *d, const struct timed_item *header, const struct timed_group *group)
+{
+	struct timed_pending_range range = { .to = { UINT64_MAX, UINT64_MAX },
+					     .limit = DUMP_LINE_ENTRIES };
+	struct buf *out = output_buf(&d->dump->output);
+	struct timed_pendings page;
+
+	do {
+		struct arena_mark mark = arena_mark(header->arena);
+		struct timed_item item = *header;
+
+		TRY(timed_pending_range(&item, group, &range, &page));
+		if (page.count)
+			group_line_begin(d, header, group, "pending");
+		for (size_t i = 0; i < page.count; i++) {
+			const struct timed_pending *e = &page.entries[i];
+			struct str owner;
+
+			TRY(timed_pending_owner(&item, group, e, &owner));
+			buf_printf(out, "%s[%llu,%llu,", i ? "," : "", (unsigned long long)e->id.ms,
+				   (unsigned long long)e->id.seq);
+			bytes_write(owner, out);
+			buf_printf(out, ",%llu,%llu]", (unsigned long long)e->delivered_ms,
+				   (unsigned long long)e->times);
+			range.from = e->id;
+		}
+		if (page.count)
+			TRY(line_end(d, "]}"));
+		arena_reset(header->arena, mark);
+	} while (page.count == DUMP_LINE_ENTRIES && timed_stream_id_next(&range.from));
+	return STATUS_OK;
+}
+
+static enum status
+groups_dump(struct items_dump *d, const struct timed_item *header)
+{
+	struct str after = { NULL, 0 };
+	struct timed_groups page;
+
+	do {
+		struct timed_item item = *header;
+
+		TRY(timed_groups_page(&item, after, ITEMS_PAGE, &page));
+		for (size_t i = 0; i < page.count; i++) {
+			TRY(consumers_dump(d, header, &page.groups[i]));
+			TRY(pending_dump(d, header, &page.groups[i]));
+			after = page.groups[i].name;
+		}
+	} while (page.count == ITEMS_PAGE);
+	return STATUS_OK;
+}
+
 static enum status
 stream_dump(struct items_dump *d, const struct timed_item *header)
 {
@@ -253,7 +363,8 @@ stream_dump(struct items_dump *d, const struct timed_item *header)
 		}
 		arena_reset(header->arena, mark);
 	} while (more);
-	return line_end(d, "]}");
+	TRY(line_end(d, "]}"));
+	return groups_dump(d, header);
 }
 
 static enum status

@@ -3,6 +3,7 @@
 
 #include "cli/load_timed.h"
 #include "doc/doc_int.h"
+#include "model/timed/items/group.h"
 
 /* A line about an item. */
 struct item_load {
@@ -178,16 +179,126 @@ stream_entry_follows(struct item_load *l, struct timed_stream_id id)
 				       "the entries of a stream are not in the order of their ids");
 }
 
+/* ---- Groups of consumers ---- */
+
+static bool
+numbers_read(const struct json_value *parts, size_t count, uint64_t *ret)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!str_to_u64(parts[i].text, &ret[i]))
+			return false;
+	return true;
+}
+
+/* [name, seen_ms] */
+static enum status
+consumer_load(struct item_load *l, const struct timed_group *group, const struct json_value *value)
+{
+	const struct load_line *line = l->line;
+	struct timed_consumer consumer, old;
+	struct json_value *parts;
+	enum status status;
+	size_t count;
+
+	TRY(json_value_items(value, line->arena, &parts, &count, line->err));
+	if (count != 2 || !numbers_read(parts + 1, 1, &consumer.seen_ms))
+		return err_set(line->err, STATUS_INVALID, "a consumer has a name and a time");
+	TRY(bytes_read(line, &parts[0], "a consumer", &consumer.name));
+	status = timed_consumer_get(l->item, group, consumer.name, &old);
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	return timed_consumer_put(l->item, group, &consumer, status == STATUS_NOT_FOUND);
+}
+
+/* [ms, seq, consumer, delivered_ms, times] */
+static enum status
+pending_load(struct item_load *l, const struct timed_group *group, const struct json_value *value)
+{
+	const struct load_line *line = l->line;
+	struct timed_pending e = { .found = false };
+	struct timed_consumer owner;
+	struct json_value *parts;
+	uint64_t id[2], rest[2];
+	enum status status;
+	struct str name;
+	size_t count;
+
+	TRY(json_value_items(value, line->arena, &parts, &count, line->err));
+	if (count != 5 || !numbers_read(parts, 2, id) || !numbers_read(parts + 3, 2, rest))
+		return err_set(line->err, STATUS_INVALID,
+			       "an entry that is pending has the two numbers of its id, a "
+			       "consumer, a time and a number");
+	TRY(bytes_read(line, &parts[2], "a consumer", &name));
+	status = timed_consumer_get(l->item, group, name, &owner);
+	if (status == STATUS_NOT_FOUND)
+		return err_set(line->err, STATUS_INVALID,
+			       "an entry is pending for a consumer that the group does not have");
+	TRY(status);
+	e.id = (struct timed_stream_id){ id[0], id[1] };
+	TRY(timed_pending_get(l->item, group, &e, 1));
+	e.delivered_ms = rest[0];
+	e.times = rest[1];
+	return timed_pending_give(l->item, group, name, &e, 1);
+}
+
+/* The list of that name, if the line has it. */
+static enum status
+group_list_load(struct item_load *l, const struct timed_group *group, const char *name,
+		enum status (*load)(struct item_load *l, const struct timed_group *group,
+				    const struct json_value *value))
+{
+	const struct load_line *line = l->line;
+	const struct json_value *list = json_value_find(line->members, line->count, name);
+	struct json_value *items;
+	size_t count;
+
+	if (!list)
+		return STATUS_OK;
+	TRY(json_value_items(list, line->arena, &items, &count, line->err));
+	for (size_t i = 0; i < count; i++)
+		TRY(load(l, group, &items[i]));
+	return STATUS_OK;
+}
+
+static enum status
+group_load(struct item_load *l, const struct json_value *value)
+{
+	const struct load_line *line = l->line;
+	struct timed_group group, said = { .read = TIMED_GROUP_UNREAD };
+	enum status status;
+	uint64_t read;
+
+	TRY(bytes_read(line, value, "a group", &said.name));
+	TRY(load_line_u64(line, "group_ms", &said.last.ms));
+	TRY(load_line_u64(line, "group_seq", &said.last.seq));
+	if (json_value_find(line->members, line->count, "read")) {
+		TRY(load_line_u64(line, "read", &read));
+		said.read = (int64_t)(read & INT64_MAX);
+	}
+	status = timed_group_get(l->item, said.name, &group);
+	if (status == STATUS_NOT_FOUND) {
+		TRY(timed_group_add(l->item, &said));
+		group = said;
+		status = STATUS_OK;
+	}
+	TRY(status);
+	TRY(group_list_load(l, &group, "consumers", consumer_load));
+	return group_list_load(l, &group, "pending", pending_load);
+}
+
 /* Adds the entries of the line; the stream then says of itself what the line says. */
 static enum status
 stream_load(struct item_load *l)
 {
 	const struct load_line *line = l->line;
 	const struct json_value *list = json_value_find(line->members, line->count, "members");
+	const struct json_value *group = json_value_find(line->members, line->count, "group");
 	struct timed_stream stream, said = { 0 };
 	struct json_value *items;
 	size_t count;
 
+	if (group)
+		return group_load(l, group);
 	if (!list)
 		return err_set(line->err, STATUS_INVALID, "\"members\" is missing");
 	TRY(json_value_items(list, line->arena, &items, &count, line->err));

@@ -63,6 +63,11 @@ zunionstore z2 2 z1 z2 weights SCORE SCORE
 xadd x1 nomkstream maxlen ~ COUNT limit COUNT ID M V|xadd x1 minid = ID * M V|xdel x1 ID ID
 xinfo stream x1 full count COUNT|xinfo groups x1|xlen x1|xrange x1 ID ID count COUNT
 xread count COUNT block 10 streams x1 x2 ID ID|xrevrange x1 ID ID count COUNT
+xgroup create x1 g ID mkstream entriesread COUNT|xgroup createconsumer x1 g M|xgroup setid x1 g ID entriesread COUNT
+xgroup delconsumer x1 g M|xgroup destroy x1 g|xgroup help|xack x1 g ID ID|xpending x1 g|xpending x1 g idle COUNT ID ID COUNT M
+xreadgroup group g M count COUNT block 10 noack streams x1 x2 ID ID|xreadgroup group g M streams x1 ID
+xclaim x1 g M COUNT ID ID idle COUNT retrycount COUNT force justid lastid ID|xclaim x1 g M 0 ID time BIG
+xautoclaim x1 g M COUNT ID count COUNT justid|xinfo consumers x1 g
 xsetid x1 ID entriesadded COUNT maxdeletedid ID|xtrim x1 maxlen = COUNT|xtrim x1 minid ~ ID limit COUNT
 keys PATTERN|move K 1|object encoding K|object freq K|object help|randomkey|rename K K|renamenx K K
 scan CURSOR match PATTERN count COUNT type string|select 1
@@ -87,7 +92,7 @@ latency reset|latency doctor|lolwut version 5 INT INT|memory usage K samples COU
 module list|monitor|ping V|quit|readonly|replicaof no one|reset|role|save|shutdown nosave|slowlog get COUNT
 slowlog reset|time|wait 0 1
 frond.at MOMENT get K|frond.at MOMENT zrange z1 INT INT|frond.history K COUNT|cluster info|debug sleep 0
-dump K|restore K 0 V|object idletime K|geoadd K 1 2 M|pfadd K V|xgroup create x1 g $|xack x1 g ID
+dump K|restore K 0 V|object idletime K|geoadd K 1 2 M|pfadd K V
 function list|fcall f 1 K|failover|bgsave
 """
 CALLS = [call.split(" ") for line in CALLS.strip().split("\n") for call in line.split("|")]

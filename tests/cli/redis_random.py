@@ -31,7 +31,11 @@ UNORDERED = IN_PAIRS | {"hkeys", "hvals", "smembers", "sunion", "sinter", "sdiff
 MANY = 1000
 SOON_S = 10**6
 ENTRY_FIELDS = {b"length", b"last-generated-id", b"max-deleted-entry-id", b"entries-added",
-                b"recorded-first-entry-id", b"groups", b"first-entry", b"last-entry"}
+                b"recorded-first-entry-id", b"groups", b"first-entry", b"last-entry", b"entries"}
+# What XINFO tells of times, which are others in each.
+TIMES = {b"idle", b"seen-time"}
+GROUPS = ["g0", "g1", "g2"]
+CONSUMERS = ["ann", "bob", ""]
 
 NOT_SENT = {
     "Redis 7.0 has no such commands": "frond.at frond.history hexpire hexpireat hexpiretime hgetdel hgetex "
@@ -44,8 +48,7 @@ NOT_SENT = {
         "geodist geohash geopos georadius georadius_ro georadiusbymember "
         "georadiusbymember_ro geosearch geosearchstore migrate module pfadd "
         "pfcount pfdebug pfmerge pfselftest psync readonly readwrite replconf replicaof "
-        "restore save shutdown slaveof sync xack xautoclaim xclaim xgroup xpending "
-        "xreadgroup function",
+        "restore save shutdown slaveof sync function",
     "messages come between the answers": "monitor psubscribe punsubscribe ssubscribe subscribe sunsubscribe "
                                          "unsubscribe",
 }
@@ -287,6 +290,7 @@ class Commands:
             ["bzpopmax", *self.some(k), end()],
             ["bzmpop", end(), 2, k(), k(), r.choice(["min", "max"]), *count()],
             ["xread", "block", 10, "streams", k(), self.id()],
+            ["xreadgroup", "group", r.choice(GROUPS), "ann", "block", 10, "streams", k(), ">"],
         ]
 
     def transactions(self):
@@ -367,9 +371,40 @@ class Commands:
             ["xdel", k(), i()],
         ]
 
+    def groups(self):
+        k, i, r = self.key, self.id, self.random
+        g, c = (lambda: r.choice(GROUPS)), (lambda: r.choice(CONSUMERS))
+        # Between one call and the next milliseconds pass, so idle times are 0 or far away.
+        idle = lambda: r.choice([0, 0, 0, -1, 10**7, "x"])
+        options = [["idle", r.choice([10**8, 0, -5])], ["time", r.choice([5, 10**17, -1])],
+                   ["retrycount", r.randrange(-1, 9)], ["force"], ["justid"], ["lastid", i()]]
+        return [
+            ["xgroup", "create", k(), g(), r.choice([i(), "0", "$"]),
+             *r.choice([[], ["mkstream"], ["entriesread", r.randrange(-2, 5)], ["mkstream", "entriesread", 2]])],
+            ["xgroup", "create", k(), g(), "0", "mkstream"], ["xgroup", "createconsumer", k(), g(), c()],
+            ["xgroup", "setid", k(), g(), i(), *r.choice([[], ["entriesread", r.randrange(-2, 5)]])],
+            [*r.choice([["xgroup", "destroy", k(), g()], ["xgroup", "delconsumer", k(), g(), c()]])],
+            ["xadd", k(), f"{r.randrange(12)}-{r.choice('*01234')}", "f", "v"],
+            ["xadd", k(), f"{r.randrange(12)}-{r.choice('*01234')}", "f", "v"],
+            *[["xreadgroup", "group", g(), c(), *r.choice([[], ["count", r.randrange(4)]]), *self.maybe("noack"),
+               "streams", k(), r.choice([">", ">", ">", i()])] for _ in range(4)],
+            ["xreadgroup", "group", g(), c(), "streams", k(), k(), ">", r.choice([">", "0"])],
+            ["xack", k(), g(), *self.some(i)], ["xack", k(), g(), *self.some(lambda: f"{r.randrange(9)}-{r.randrange(4)}")],
+            ["xpending", k(), g()],
+            ["xpending", k(), g(), *r.choice([[], ["idle", idle()]]), i(), i(), r.randrange(-1, 5), *r.choice([[], [c()]])],
+            ["xpending", k(), g(), "-", "+", 10, *r.choice([[], [c()]])],
+            ["xclaim", k(), g(), c(), idle(), *self.some(i), *[part for o in options if r.random() < 0.2 for part in o]],
+            ["xclaim", k(), g(), c(), 0, *self.some(lambda: f"{r.randrange(9)}-{r.randrange(4)}"), *self.maybe("force", "justid")],
+            ["xautoclaim", k(), g(), c(), idle(), r.choice([i(), "0", "-"]), *r.choice([[], ["count", r.randrange(4)]]),
+             *self.maybe("justid")],
+            ["xinfo", "groups", k()], ["xinfo", "consumers", k(), g()],
+            ["xinfo", "stream", k(), "full", *r.choice([[], ["count", r.randrange(-1, 4)]])],
+            ["xdel", k(), f"{r.randrange(9)}-{r.randrange(4)}"], ["copy", k(), k(), *self.maybe("replace")],
+        ]
+
     def data(self):
         return [self.strings, self.keys, self.hashes, self.sets, self.lists, self.zsets, self.names,
-                self.scripts, self.streams, self.databases, self.scans, self.waits]
+                self.scripts, self.streams, self.groups, self.groups, self.databases, self.scans, self.waits]
 
     def all(self):
         return [*self.data(), self.transactions, self.connection]
@@ -393,8 +428,28 @@ def pairs_of(answer):
     return [(answer[i], answer[i + 1]) for i in range(0, len(answer), 2)]
 
 
+def info_of(command, answer):
+    """What XINFO tells, without times and what one server alone can tell."""
+    if not answer or isinstance(answer[0] if isinstance(answer, list) else "", str):
+        return answer
+    if command[1].lower() != "stream":
+        return [[(key, value) for key, value in pairs_of(one) if key not in TIMES] for one in answer]
+    found = [(key, value) for key, value in pairs_of(answer) if key in ENTRY_FIELDS]
+    return [(key, [full_of(group) for group in value] if key == b"groups" and isinstance(value, list) else value)
+            for key, value in found]
+
+
+def full_of(told):
+    """A group or a consumer of XINFO STREAM FULL: the time of a pending entry is the last but one of it."""
+    told = {key: value for key, value in pairs_of(told) if key not in TIMES}
+    told[b"pending"] = [[*entry[:-2], entry[-1]] for entry in told[b"pending"]]
+    if b"consumers" in told:
+        told[b"consumers"] = [full_of(consumer) for consumer in told[b"consumers"]]
+    return told
+
+
 def comparable(command, answer):
-    name = command[0]
+    name = command[0].lower()
     if isinstance(answer, Error):
         return str(answer)
     if name in ("ttl", "pttl", "expiretime", "pexpiretime"):
@@ -406,7 +461,9 @@ def comparable(command, answer):
     if name == "hello":
         return sorted(key for key, _ in pairs_of(answer))
     if name == "xinfo":
-        return [(key, value) for key, value in pairs_of(answer) if key in ENTRY_FIELDS]
+        return info_of(command, answer)
+    if name == "xpending" and answer and isinstance(answer[0], list):
+        return [[entry, consumer, idle // 10**7, times] for entry, consumer, idle, times in answer]
     if name.endswith("scan"):
         step = 1 if name in ("scan", "sscan") else 2
         return answer[0], sorted(tuple(answer[1][i:i + step]) for i in range(0, len(answer[1]), step))
@@ -484,6 +541,8 @@ DRAWN = {"srandmember", "hrandfield", "zrandmember", "spop", "randomkey"}
 # Times that are near: what expires meanwhile differs between two servers.
 TIMED = {"expire", "pexpire", "expireat", "pexpireat", "set", "setex", "psetex", "getex"}
 NEAR = 10**8
+# How long an entry has been pending is compared with such a number.
+IDLE = {"xclaim", "xautoclaim", "xpending"}
 # What stores scores: of -0 Redis keeps the sign in large sorted sets only.
 SCORED = {"zadd", "zincrby", "zunionstore", "zinterstore"}
 BY_NAME = {"bylex", "zrangebylex", "zrevrangebylex", "zlexcount", "zremrangebylex"}
@@ -502,6 +561,8 @@ def is_fit(command):
     if name in SIZES and any(is_number(arg.lstrip("#"), SIZE_LEAST, SIZE_MOST) for arg in command[1:]):
         return False
     if name in DRAWN or {"*", "~"} & words or "object" == name:
+        return False
+    if name in IDLE and any(is_number(arg, 4, NEAR) for arg in command[3:]):
         return False
     if name in ("sort", "sort_ro") and any(word == "by" and "*" not in pattern.replace("->*", "")
                                            for word, pattern in zip(command[1:], command[2:])):

@@ -217,6 +217,27 @@ def who_waits_for_entries_of_a_stream_gets_those_of_another_process(cwd):
 
 
 @test
+def who_waits_in_a_group_is_served_by_another_process_and_told_that_it_is_gone(cwd):
+    with doors(cwd) as (one, two, _), one.client() as a, one.client() as b, two.client() as other:
+        other("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+        other("XGROUP", "CREATE", "s", "h", "$")
+        for number in range(1, 4):
+            for count, (client, group) in enumerate(((a, "g"), (b, "h")), 1):
+                client.send("XREADGROUP", "GROUP", group, "c", "BLOCK", "0", "STREAMS", "s", ">")
+                until_blocked(one, count)
+            other("XADD", "s", f"{number}-0", "n", number)
+            for client in (a, b):
+                equal(client.read(), [[b"s", [[b"%d-0" % number, [b"n", b"%d" % number]]]]])
+        equal(other("XPENDING", "s", "g")[0], 3)
+        for gone in ("XGROUP", "DESTROY", "s", "g"), ("DEL", "s"):
+            group = "g" if gone[0] == "XGROUP" else "h"
+            a.send("XREADGROUP", "GROUP", group, "c", "BLOCK", "0", "STREAMS", "s", ">")
+            until_blocked(one, 1)
+            other(*gone)
+            contains(str(a.read()), "NOGROUP the consumer group" if group == "g" else "UNBLOCKED the stream key")
+
+
+@test
 def what_another_process_brings_from_another_database_serves_who_waits(cwd):
     ways = [[("SWAPDB", "0", "1")], [("SELECT", "1"), ("MOVE", "k", "0")],
             [("SELECT", "1"), ("COPY", "k", "k", "DB", "0")],

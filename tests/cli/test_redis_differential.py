@@ -141,6 +141,32 @@ xsetid x 1-1 entriesadded -1 maxdeletedid 0-0 | xsetid x 1-1 entriesadded 1 maxd
 xinfo stream none | xinfo stream x bogus | xinfo stream x full count | xinfo groups x | xinfo groups none
 xinfo consumers x g | xinfo stream | xinfo nosuch
 xadd x 18446744073709551615-18446744073709551615 f v | xadd x 18446744073709551615-* f v | xadd x * f v
+xgroup | xgroup nosuch x g | xgroup create x g | xgroup create x g bogus | xgroup create none g $ | xgroup create a g $
+xgroup create x g 0 entriesread x | xgroup create x g 0 entriesread -2 | xgroup create x g 0 mkstream mkstream bogus
+xgroup create x g 0 entriesread 1 mkstream | xgroup create x g 0 | xgroup create x g - | xgroup setid x g +
+xgroup setid x g - entriesread 5 | xgroup setid x nog 0 | xgroup setid x g 0 mkstream | xgroup destroy x nog | xgroup destroy none g
+xgroup createconsumer x nog c | xgroup createconsumer x g c | xgroup createconsumer x g c | xgroup delconsumer x g nobody
+xgroup createconsumer x g | xgroup help x | xgroup destroy x g extra | xgroup create x g 0 1 2 3 4 5
+xreadgroup group g | xreadgroup group g c streams x | xreadgroup group g c streams x y 0 | xreadgroup group g c streams x $
+xreadgroup group g c streams none > | xreadgroup group nog c streams x > | xreadgroup group g c streams a > | xreadgroup streams x y z > > >
+xreadgroup group g c count x streams x > | xreadgroup group g c block x streams x > | xreadgroup group g c block -1 streams x >
+xreadgroup group g c noack bogus streams x > | xreadgroup group g c streams x bogus | xreadgroup group g c nostreams x y
+xread group g c streams x 0 | xread noack streams x 0 | xreadgroup group g c noack streams x > | xreadgroup group g c streams x 0
+xreadgroup group g c streams x 18446744073709551615-18446744073709551615 | multi | xreadgroup group g c block 0 streams x > | exec
+eval return{pcall(redis.call,'xreadgroup','group','g','c','block','1','streams','x','>')} 0
+xack x g | xack x g bogus | xack none g 1 | xack x nog bogus | xack a g 1 | xack x g 1-1 1-1
+xpending x | xpending x nog | xpending none g | xpending a g | xpending x g - | xpending x g - + | xpending x g - + x
+xpending x g bogus + 5 | xpending x g (18446744073709551615-18446744073709551615 + 5 | xpending x g - (0-0 5 | xpending x g idle x - + 5
+xpending x g idle 5 - + | xpending x g idle 5 - + 5 c d | xpending x g - + -5 | xpending x g - + 5 nobody | xpending x g bogus 5 - + 5
+xclaim x g c x 1-1 | xclaim x g c 0 1-1 idle x | xclaim x g c 0 1-1 time x | xclaim x g c 0 1-1 retrycount x
+xclaim x g c 0 1-1 lastid bogus | xclaim x g c 0 1-1 bogus | xclaim x g c 0 bogus | xclaim none g c 0 1-1 | xclaim x nog c x 1-1
+xclaim x g c 0 1-1 idle | xclaim a g c 0 1-1 | xclaim x g c -1 5-5 force justid | xclaim x g c 0 1-1 1-1 1-1 force | xpending x g
+xclaim x g c 0 1-1 idle -9223372036854775808 | xclaim x g c 0 1-1 time 9223372036854775807 retrycount 9223372036854775807
+xclaim x g c 0 1-1 justid lastid 99-99 | xinfo groups x | xautoclaim x g c 0 | xautoclaim x g c x 0 | xautoclaim x g c 0 bogus
+xautoclaim x g c 0 0 count 0 | xautoclaim x g c 0 0 count x | xautoclaim x g c 0 0 count | xautoclaim x g c 0 0 bogus
+xautoclaim x g c 0 (18446744073709551615-18446744073709551615 | xautoclaim none g c 0 0 | xautoclaim a g c 0 0
+xautoclaim x g c 0 0 count 9223372036854775807 | xautoclaim x g c -5 - justid | xautoclaim x g c 0 0 count 576460752303423488
+xinfo consumers x nog | xinfo consumers x | xinfo groups | xinfo consumers a g | xinfo stream x full count x | xinfo stream x count 1
 expire a x | expire a 9223372036854775807 | pexpire a 9223372036854775807 | expireat a 9223372036854775807
 expire a 10 nx xx | expire a 10 gt lt | expire a 10 nx gt | expire none 10 nosuch | persist none | ttl none
 move a 0 | move a 16 | move a x | move a -1 | copy a a | copy a b db 99 | copy a b nosuch | rename none x

@@ -34,6 +34,8 @@ def first_state():
         ("ZADD", "zset", *[part for n in range(MANY) for part in (n / 4, f"m{n}")]),
         *[("XADD", "x", f"{n}-1", "f", n) for n in range(1, 5)],
         ("XADD", "stream", "1-1", "f", LARGE),
+        ("XGROUP", "CREATE", "x", "g", "0"),
+        ("XREADGROUP", "GROUP", "g", "ann", "COUNT", "2", "STREAMS", "x", ">"),
     ]
 
 
@@ -45,11 +47,13 @@ def changes():
          ("SETBIT", "bits", "3", "1"), ("HSET", "h", "b", "3", "c", "4"), ("HDEL", "h", "long"),
          ("HPERSIST", "h", "FIELDS", "1", "a"), ("LSET", "l", "0", "9"), ("LPUSH", "list", "first"),
          ("SREM", "u", "x"), ("SADD", "v", "x"), ("ZINCRBY", "z", "5", "a"), ("ZREM", "w", "b"),
-         ("XADD", "x", "9-1", "f", "9"), ("XDEL", "x", "2-1")],
+         ("XADD", "x", "9-1", "f", "9"), ("XDEL", "x", "2-1"),
+         ("XACK", "x", "g", "1-1"), ("XREADGROUP", "GROUP", "g", NAME, "STREAMS", "x", ">")],
         # Ends of what has many members.
         [("LTRIM", "list", "100", "400"), ("ZREMRANGEBYRANK", "zset", "50", "400"),
          ("HDEL", "hash", *[f"f{n}" for n in range(0, MANY, 3)]), ("SREM", "set", *range(0, MANY, 2)),
-         ("ZREMRANGEBYLEX", "lex", "[b", "[c"), ("XTRIM", "x", "MAXLEN", "1")],
+         ("ZREMRANGEBYLEX", "lex", "[b", "[c"), ("XTRIM", "x", "MAXLEN", "1"),
+         ("XGROUP", "DESTROY", "x", "g"), ("XGROUP", "CREATE", "x", "g", "$")],
         # Other types under the same names.
         [("RENAME", "z", "s"), ("COPY", "hash", "list", "REPLACE"), ("SET", "u", "text"),
          ("DEL", "h"), ("RPUSH", "h", "of another type"), ("SORT", "l", "ALPHA", "STORE", "v"),
@@ -99,7 +103,8 @@ def reads():
                 ("ZLEXCOUNT", "lex", "-", "(c")]
     for key in ("x", "stream"):
         yield from [("XRANGE", key, "-", "+"), ("XREVRANGE", key, "+", "2", "COUNT", "2"), ("XLEN", key),
-                    ("XREAD", "COUNT", "3", "STREAMS", key, "1-1"), ("XINFO", "STREAM", key)]
+                    ("XREAD", "COUNT", "3", "STREAMS", key, "1-1"), ("XINFO", "STREAM", key, "FULL"),
+                    ("XINFO", "STREAM", key), ("XPENDING", key, "g"), ("XINFO", "GROUPS", key)]
     keys = ["s", "t", "large", "h", "hash", "l", "list", "u", "v", "set", "z", "w", "x", NAME, "none"]
     for key in keys:
         yield from [("TYPE", key), ("EXPIRETIME", key), ("PEXPIRETIME", key), ("OBJECT", "ENCODING", key),

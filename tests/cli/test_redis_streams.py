@@ -4,7 +4,7 @@ import re
 import signal
 
 from harness import contains, equal, main, ok, run, test
-from redis_server import Redis
+from redis_server import Redis, later
 
 
 @test
@@ -136,11 +136,164 @@ def a_load_refuses_entries_that_are_not_in_their_order(cwd):
              "behind its last id")
 
 
+LONG = "n" * 5000  # a name that is cut in keys
+
+
+def fill_groups(c):
+    """A stream with two groups, one of long names, and something pending for each consumer."""
+    for n in range(1, 7):
+        c("XADD", "s", f"{n}-0", "n", n)
+    c("XGROUP", "CREATE", "s", "g", "0")
+    c("XGROUP", "CREATE", "s", LONG, "2", "ENTRIESREAD", "2")
+    c("XREADGROUP", "GROUP", "g", "ann", "COUNT", "2", "STREAMS", "s", ">")
+    c("XREADGROUP", "GROUP", "g", "bob", "COUNT", "2", "STREAMS", "s", ">")
+    c("XREADGROUP", "GROUP", LONG, LONG, "COUNT", "1", "STREAMS", "s", ">")
+    c("XREADGROUP", "GROUP", LONG, b"\xff", "COUNT", "1", "STREAMS", "s", ">")
+    c("XGROUP", "CREATECONSUMER", "s", "g", "idle")
+    c("XACK", "s", "g", "1-0")
+    c("XDEL", "s", "3-0")
+
+
+def told(c, key="s"):
+    """What a stream's groups are, without the times that go on."""
+    pending = {group: [[e[0], e[1], e[3]] for e in c("XPENDING", key, group, "-", "+", "100")]
+               for group in ("g", LONG)}
+    return c("XINFO", "GROUPS", key), pending, c("XINFO", "STREAM", key, "FULL", "COUNT", "0")[-1]
+
+
 @test
-def what_groups_want_is_told(cwd):
+def groups_are_stored_copied_and_moved_with_their_stream(cwd):
     with Redis(cwd) as server, server.client() as c:
-        contains(c.error("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM"), "not supported by frond yet")
-        contains(c.error("XREAD", "GROUP", "g", "c", "STREAMS", "s", ">"), "only supported by XREADGROUP")
+        fill_groups(c)
+        before = told(c)
+        equal(c("XPENDING", "s", "g"), [3, b"2-0", b"4-0", [[b"ann", b"1"], [b"bob", b"2"]]])
+        equal(before[1][LONG], [[b"3-0", LONG.encode(), 1], [b"4-0", b"\xff", 1]])
+        equal([c("COPY", "s", "t"), c("XACK", "t", "g", "2-0", "4-0"), c("RENAME", "s", "u")], [1, 2, "OK"])
+        equal(told(c, "u"), before)
+        equal(c("XPENDING", "t", "g"), [1, b"3-0", b"3-0", [[b"bob", b"1"]]])
+        equal([c("MOVE", "u", "1"), c("SELECT", "1"), told(c, "u") == before], [1, "OK", True])
+        equal(c("XGROUP", "DELCONSUMER", "u", LONG, LONG), 1)
+        equal(c("XPENDING", "u", LONG), [1, b"4-0", b"4-0", [[b"\xff", b"1"]]])
+        # What a removed group had is not another one's of that name.
+        equal([c("XGROUP", "DESTROY", "u", "g"), c("XGROUP", "CREATE", "u", "g", "$")], [1, "OK"])
+        equal(c("XPENDING", "u", "g"), [0, None, None, None])
+        c("COPY", "u", "v")
+        equal([c("XACK", "u", "g", "2-0"), c("XINFO", "CONSUMERS", "u", "g")], [0, []])
+        contains(c.error("XGROUP", "CREATE", "u", "x" * 60001, "0"), "TIMED_GROUP_NAME_BYTES")
+        server.stop(signal.SIGKILL)
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+    drawn = ok("inspect", "redis:0", cwd=cwd).stdout
+    contains(drawn, "group 'g' -> 4-0, 4 entries read")
+    contains(drawn, "pending 3-0 -> 'bob', 1 times")
+    contains(drawn, "consumer 'idle' -> seen ")
+
+
+@test
+def a_dump_and_a_move_take_groups_along(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        fill_groups(c)
+        c("XGROUP", "CREATE", "many", "g", "$", "MKSTREAM")
+        c.pipeline(*[("XGROUP", "CREATECONSUMER", "many", "g", f"c{n}") for n in range(2500)])
+        c.pipeline(*[("XADD", "many", f"{n}-0", "f", "v") for n in range(1, 2502)])
+        for count in (1500, 1001):
+            c("XREADGROUP", "GROUP", "g", "c5", "COUNT", count, "STREAMS", "many", ">")
+        before, many = told(c), c("XINFO", "STREAM", "many", "FULL", "COUNT", "0")
+    ok("move", "--from", "embedded:./data", "--to", "embedded:moved", "redis:0", cwd=cwd)
+    text = ok("dump", "redis:0", "--store", "embedded:moved", "--quiet", cwd=cwd).stdout
+    target = ("--store", "embedded:loaded")
+    for _ in range(2):
+        ok("load", "redis:0", "-", *target, cwd=cwd, stdin=text)
+        equal(ok("dump", "redis:0", "--quiet", *target, cwd=cwd).stdout, text)
+    for name in ("moved", "loaded"):
+        contains(ok("verify", "--store", f"embedded:{name}", cwd=cwd).stdout, " 0 findings")
+        with Redis(cwd, "--store", f"embedded:{name}") as server, server.client() as c:
+            equal(told(c), before)
+            equal(c("XINFO", "STREAM", "many", "FULL", "COUNT", "0"), many)
+    line = '{"key":"k","type":"stream","more":true,"group":"g","pending":[[1,1,"nobody",5,1]]}\n'
+    contains(run("load", "redis:1", "-", cwd=cwd, stdin=text.split("\n")[0] + "\n" + line).stderr,
+             "a consumer that the group does not have")
+
+
+@test
+def the_past_has_groups_that_were_removed(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("FROND.HISTORY", "3600")
+        fill_groups(c)
+        times = []
+        for change in (("XACK", "s", "g", "2-0"), ("XGROUP", "DESTROY", "s", "g"),
+                       ("XGROUP", "CREATE", "s", "g", "0"), ("DEL", "s")):
+            times.append((later(c), c("XPENDING", "s", "g") if "CREATE" not in change else None))
+            c(*change)
+        for at, pending in times:
+            if pending:
+                equal(c("FROND.AT", at, "XPENDING", "s", "g"), pending)
+            else:
+                contains(c.error("FROND.AT", at, "XPENDING", "s", "g"), "NOGROUP")
+        c("FROND.HISTORY", "0")
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+def blocked(c, count):
+    while b"blocked_clients:%d\r\n" % count not in c("INFO", "clients"):
+        pass
+
+
+def wait_in(server, c, group, name, *more):
+    """A client that waits in the group."""
+    one = server.client()
+    count = int(re.search(rb"blocked_clients:(\d+)", c("INFO", "clients"))[1])
+    one.send("XREADGROUP", "GROUP", group, name, "BLOCK", "0", "STREAMS", "s", *more, ">", *[">" for _ in more])
+    blocked(c, count + 1)
+    return one
+
+
+@test
+def who_waits_in_a_group_gets_what_nobody_else_of_it_gets(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+        c("XGROUP", "CREATE", "s", "h", "$")
+        ann, bob, eve = [wait_in(server, c, group, name) for group, name in
+                         (("g", "ann"), ("g", "bob"), ("h", "eve"))]
+        reader = server.client()
+        reader.send("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+        blocked(c, 4)
+        for number, waits in ((1, ann), (2, bob)):
+            c("XADD", "s", f"{number}-0", "n", number)
+            entry = [[b"s", [[b"%d-0" % number, [b"n", b"%d" % number]]]]]
+            equal(waits.read(), entry)
+            for one in (eve, reader) if number == 1 else ():
+                equal(one.read(), entry)
+        equal(c("XPENDING", "s", "g")[3], [[b"ann", b"1"], [b"bob", b"1"]])
+        # In the same pipeline it is theirs before the next command looks.
+        again = wait_in(server, c, "g", "ann")
+        equal(c.pipeline(("XADD", "s", "3-0", "n", "3"),
+                         ("XREADGROUP", "GROUP", "g", "bob", "STREAMS", "s", ">"))[1], None)
+        equal(again.read()[0][1][0][0], b"3-0")
+        equal(c.pipeline(("MULTI",), ("XREADGROUP", "GROUP", "g", "x", "BLOCK", "0", "STREAMS", "s", ">"),
+                         ("EXEC",))[2], [None])
+        for one in (ann, bob, eve, reader, again):
+            one.close()
+
+
+@test
+def who_waits_in_a_group_is_told_that_it_is_gone(cwd):
+    gone, unblocked = "NOGROUP the consumer group this client was blocked on no longer exists", \
+        "UNBLOCKED the stream key no longer exists"
+    ways = [([("XGROUP", "DESTROY", "s", "g")], gone), ([("DEL", "s")], unblocked), ([("SET", "s", "x")], unblocked),
+            ([("RENAME", "other", "s")], gone), ([("FLUSHALL",)], unblocked), ([("SWAPDB", "0", "1")], unblocked),
+            ([("MULTI",), ("DEL", "s"), ("SADD", "s", "m"), ("EXEC",)], unblocked), ([("RENAME", "s", "t")], unblocked),
+            ([("EXPIRE", "s", "-1")], unblocked), ([("PEXPIRE", "s", "50")], unblocked)]
+    with Redis(cwd) as server, server.client() as c:
+        for commands, expected in ways:
+            c("FLUSHALL")
+            c("XADD", "other", "1-0", "a", "b")
+            c("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+            waiting = [wait_in(server, c, "g", f"c{n}") for n in range(3)]
+            for command in commands:
+                c(*command)
+            for one in waiting:
+                equal((commands, str(one.read())), (commands, expected))
+                one.close()
 
 
 main()

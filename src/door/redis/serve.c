@@ -30,7 +30,6 @@ enum {
 	FIRST_UNITS = 32,       /* for which a batch has room at first */
 	IDLE_LOOK_MS = 1000,
 	REST_LOOK_MS = 3600 * 1000,   /* while nothing is asked of the client, and it may be idle */
-	OTHERS_LOOK_MS = 1000,        /* for entries that other processes have added to a stream */
 	MULTI_FREE_BYTES = 16 * 1024, /* of MULTI, that a client may keep while memory is short */
 };
 
@@ -138,18 +137,6 @@ client_send_before(struct client *c, struct job *job)
 
 /* ---- Waiting for what a key may get ---- */
 
-/*
- * Until when the client waits before it looks again. An entry does not change the header of its
- * stream, which is what a process watches (others.h): so whoever only reads looks now and then.
- */
-static uint64_t
-block_look_ns(const struct client *c, const struct job *job, uint64_t deadline)
-{
-	uint64_t look = clock_after_ms(OTHERS_LOOK_MS);
-
-	return c->redis->others && job->reads && look < deadline ? look : deadline;
-}
-
 static void
 client_set_blocked(struct client *c, bool blocked)
 {
@@ -178,7 +165,7 @@ block_wait(struct client *c, struct job *job, uint64_t deadline, bool *ret_serve
 	client_set_blocked(c, true);
 	/* Only those who are blocked already are told of changes of rights. */
 	if (!first || !c->authenticated || follow_is_current(&c->follow, c->redis->config.news))
-		signals = client_wait(c, false, block_look_ns(c, job, deadline));
+		signals = client_wait(c, false, deadline);
 	*ret_served = effects_withdraw(c);
 	job->out = &c->out;
 	assert(!c->out.len);
@@ -266,6 +253,8 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 	status = command_keys(unit->command, unit->argv, unit->argc, arena, &places, &count);
 	if (status == STATUS_OK && waits_for_source(unit->command))
 		count = 1;
+	c->shares = unit->command->group == GROUP_STREAM;
+	c->group = c->shares ? c->block_group : 0;
 	if (status == STATUS_OK)
 		status = effects_block(c, unit->db, unit->argv, places, count, &first);
 	if (status != STATUS_OK) {
@@ -280,7 +269,8 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 		return;
 	}
 	unit->waited = true;
-	block_until_done(c, &job, first || reads, arena);
+	/* What others have found at a stream, or not, says nothing of what this one finds. */
+	block_until_done(c, &job, first || c->shares, arena);
 	client_set_blocked(c, false);
 	buf_release(&c->block_ids);
 	/* More may be there, and what came while it was still in the list has woken nobody else. */

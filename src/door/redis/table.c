@@ -822,8 +822,8 @@ const struct command command_table[] = {
 	  GROUP_TRANSACTIONS, 1, -1, 1, "2.2.0", cmd_watch,
 	  .summary = "Watch the given keys to determine execution of the MULTI/EXEC block",
 	  .key_flags = "RO" },
-	{ "xack", -4, COMMAND_WRITE | COMMAND_FAST | COMMAND_ALONE,
-	  GROUP_STREAM, 1, 1, 1, "5.0.0", cmd_refused,
+	{ "xack", -4, COMMAND_WRITE | COMMAND_FAST,
+	  GROUP_STREAM, 1, 1, 1, "5.0.0", cmd_xack,
 	  .summary =
 	  "Marks a pending message as correctly processed, effectively removing it from "
 	  "the pending entries list of the consumer group. Return value of the command "
@@ -833,13 +833,13 @@ const struct command command_table[] = {
 	  GROUP_STREAM, 1, 1, 1, "5.0.0", cmd_xadd,
 	  .summary = "Appends a new entry to a stream", .key_notes = XADD_NOTES,
 	  .tips = "nondeterministic_output" },
-	{ "xautoclaim", -6, COMMAND_WRITE | COMMAND_FAST | COMMAND_ALONE,
-	  GROUP_STREAM, 1, 1, 1, "6.2.0", cmd_refused,
+	{ "xautoclaim", -6, COMMAND_WRITE | COMMAND_FAST,
+	  GROUP_STREAM, 1, 1, 1, "6.2.0", cmd_xautoclaim,
 	  .summary = "Changes (or acquires) ownership of messages in a consumer group, as if the "
 	  "messages were delivered to the specified consumer.", .key_flags = "RW delete",
 	  .tips = "nondeterministic_output" },
-	{ "xclaim", -6, COMMAND_WRITE | COMMAND_FAST | COMMAND_ALONE,
-	  GROUP_STREAM, 1, 1, 1, "5.0.0", cmd_refused,
+	{ "xclaim", -6, COMMAND_WRITE | COMMAND_FAST,
+	  GROUP_STREAM, 1, 1, 1, "5.0.0", cmd_xclaim,
 	  .summary = "Changes (or acquires) ownership of a message in a consumer group, as if the "
 	  "message was delivered to the specified consumer.", .tips = "nondeterministic_output" },
 	{ "xdel", -3, COMMAND_WRITE | COMMAND_FAST,
@@ -847,8 +847,8 @@ const struct command command_table[] = {
 	  .summary = "Removes the specified entries from the stream. Returns the number of items "
 	  "actually deleted, that may be different from the number of IDs passed in case "
 	  "certain IDs do not exist.", .key_flags = "RW delete" },
-	{ "xgroup", -2, COMMAND_ALONE | COMMAND_CONTAINER,
-	  GROUP_STREAM, 0, 0, 0, "5.0.0", cmd_refused,
+	{ "xgroup", -2, COMMAND_WRITE | COMMAND_CONTAINER,
+	  GROUP_STREAM, 0, 0, 0, "5.0.0", cmd_xgroup,
 	  .summary = "A container for consumer groups commands" },
 	{ "xinfo", -2, COMMAND_READONLY | COMMAND_CONTAINER,
 	  GROUP_STREAM, 0, 0, 0, "5.0.0", cmd_xinfo,
@@ -856,8 +856,8 @@ const struct command command_table[] = {
 	{ "xlen", 2, COMMAND_READONLY | COMMAND_FAST,
 	  GROUP_STREAM, 1, 1, 1, "5.0.0", cmd_members_count,
 	  .summary = "Return the number of entries in a stream", .key_flags = "RO" },
-	{ "xpending", -3, COMMAND_READONLY | COMMAND_ALONE,
-	  GROUP_STREAM, 1, 1, 1, "5.0.0", cmd_refused,
+	{ "xpending", -3, COMMAND_READONLY,
+	  GROUP_STREAM, 1, 1, 1, "5.0.0", cmd_xpending,
 	  .summary = "Return information and entries from a stream consumer group pending entries "
 	  "list, that are messages fetched but never acknowledged.",
 	  .tips = "nondeterministic_output" },
@@ -869,8 +869,8 @@ const struct command command_table[] = {
 	  GROUP_STREAM, 0, 0, 0, "5.0.0", cmd_xread,
 	  .summary = "Return never seen elements in multiple streams, with IDs greater than the "
 	  "ones reported by the caller for each stream. Can block." },
-	{ "xreadgroup", -7, COMMAND_WRITE | COMMAND_BLOCKING | COMMAND_MOVABLE_KEYS | COMMAND_ALONE,
-	  GROUP_STREAM, 0, 0, 0, "5.0.0", cmd_refused,
+	{ "xreadgroup", -7, COMMAND_WRITE | COMMAND_BLOCKING | COMMAND_MOVABLE_KEYS,
+	  GROUP_STREAM, 0, 0, 0, "5.0.0", cmd_xread,
 	  .summary = "Return new entries from a stream using a consumer group, or access the "
 	  "history of the pending entries for a given consumer. Can block.",
 	  .key_flags = "RO access" },

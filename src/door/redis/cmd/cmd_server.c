@@ -8,7 +8,7 @@
 #include "base/process.h"
 #include "base/steady.h"
 #include "door/redis/cmd/commands.h"
-#include "door/redis/cmd/data.h"
+#include "door/redis/cmd/group.h"
 #include "door/redis/script/script.h"
 #include "door/redis/txn/monitor.h"
 #include "door/redis/txn/redis_int.h"
@@ -323,6 +323,26 @@ cmd_latency(struct call *c)
 	return STATUS_OK;
 }
 
+/* What a stream's groups have. */
+static enum status
+memory_count_groups(struct timed_item *item, uint64_t *count)
+{
+	struct str after = GROUP_NO_NAME;
+	struct timed_groups page;
+	uint64_t consumers, pending;
+
+	do {
+		TRY(timed_groups_page(item, after, GROUP_PAGE, &page));
+		for (size_t i = 0; i < page.count; i++) {
+			after = page.groups[i].name;
+			TRY(timed_consumers_count(item, &page.groups[i], &consumers));
+			TRY(timed_pending_count(item, &page.groups[i], GROUP_NO_NAME, &pending));
+			*count += 1 + consumers + pending;
+		}
+	} while (page.count == GROUP_PAGE);
+	return STATUS_OK;
+}
+
 static enum status
 memory_usage(struct call *c)
 {
@@ -347,6 +367,8 @@ memory_usage(struct call *c)
 		count = item->length;
 	} else {
 		TRY(timed_count(item, &count));
+		if (item->type == TIMED_STREAM)
+			TRY(memory_count_groups(item, &count));
 		count *= OVERHEAD_BYTES;
 	}
 	reply_int(c->reply, (int64_t)(count + item->key.len + OVERHEAD_BYTES));

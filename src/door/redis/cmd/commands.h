@@ -24,6 +24,8 @@ command_handler cmd_config;
 command_handler cmd_auth, cmd_echo, cmd_hello, cmd_ping, cmd_quit, cmd_reset, cmd_select;
 /* cmd_expire.c */
 command_handler cmd_expire, cmd_persist, cmd_ttl;
+/* cmd_group.c */
+command_handler cmd_xack, cmd_xautoclaim, cmd_xclaim, cmd_xgroup, cmd_xpending;
 /* cmd_hash.c */
 command_handler cmd_hash_fields, cmd_hexists, cmd_hget, cmd_hincrby, cmd_hincrbyfloat, cmd_hmget,
 	cmd_hset, cmd_hsetnx, cmd_hstrlen;

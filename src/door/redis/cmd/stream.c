@@ -27,6 +27,34 @@ stream_id_arg(struct call *c, size_t i, uint64_t seq, struct timed_stream_id *re
 	return call_error(c, STR("ERR Invalid stream ID specified as stream command argument"));
 }
 
+bool
+stream_id_read_end(struct str text, struct timed_stream_id *ret)
+{
+	if (str_eq(text, STR("-")))
+		*ret = STREAM_ID_FIRST;
+	else if (str_eq(text, STR("+")))
+		*ret = STREAM_ID_LAST;
+	else
+		return false;
+	return true;
+}
+
+enum status
+stream_range_arg(struct call *c, size_t i, bool lower, struct timed_stream_id *ret)
+{
+	struct str text = c->argv[i];
+	bool without = text.len > 1 && text.ptr[0] == '(';
+
+	if (stream_id_read_end(text, ret))
+		return STATUS_OK;
+	if (!stream_id_read(str_skip(text, without), lower ? 0 : UINT64_MAX, ret))
+		return call_error(
+			c, STR("ERR Invalid stream ID specified as stream command argument"));
+	if (!without || (lower ? timed_stream_id_next(ret) : timed_stream_id_before(ret)))
+		return STATUS_OK;
+	return call_errorf(c, "ERR invalid %s ID for the interval", lower ? "start" : "end");
+}
+
 void
 stream_answer_id(struct reply *r, struct timed_stream_id id)
 {

@@ -13,6 +13,12 @@ bool stream_id_read(struct str text, uint64_t seq, struct timed_stream_id *ret);
 MUST_USE enum status stream_id_arg(struct call *c, size_t i, uint64_t seq,
 				   struct timed_stream_id *ret);
 
+/* "-" or "+". False: it is neither. */
+bool stream_id_read_end(struct str text, struct timed_stream_id *ret);
+/* One end of a range, in argument `i`: "-", "+", an id, or "(" and an id. */
+MUST_USE enum status stream_range_arg(struct call *c, size_t i, bool lower,
+				      struct timed_stream_id *ret);
+
 void stream_answer_id(struct reply *r, struct timed_stream_id id);
 void stream_answer_entry(struct reply *r, const struct timed_entry *entry);
 void stream_answer_entries(struct reply *r, const struct timed_entries *entries);

@@ -137,13 +137,21 @@ struct client {
 	struct event *returned; /* for which its fiber waits meanwhile; or NULL */
 	bool served;            /* the group has run it */
 	bool missed;            /* something came to one of its keys while a group had the job */
+	/*
+	 * It waits for a stream, which others who wait may read, too, whatever it has found. Its
+	 * fiber alone writes both, while the client is in no list.
+	 */
+	bool shares;
+	/* XREADGROUP: its group, whose other clients find nothing where it has found nothing. */
+	uint64_t group;
 
 	/*
 	 * The same for its command: of the fiber that runs it, which may be another client's while
 	 * its own waits for that.
 	 */
-	bool saw_other;    /* at a key that it waits for is something else */
-	uint64_t block_ms; /* how long the command may wait; 0: for ever */
+	bool saw_other;       /* at a key that it waits for is something else */
+	uint64_t block_ms;    /* how long the command may wait; 0: for ever */
+	uint64_t block_group; /* XREADGROUP: what its group is told by; XREAD: 0 */
 
 	/* The fiber's: behind which ids XREAD waits, a struct timed_stream_id for each stream. */
 	struct buf block_ids;

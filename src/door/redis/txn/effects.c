@@ -27,7 +27,7 @@ effects_brings(const struct effect *e)
 	static const char *const events[] = {
 		"lpush",       "rpush",       "linsert",    "sortstore", "zadd",
 		"zincr",       "copy_to",     "rename_to",  "move_to",   "zrangestore",
-		"zunionstore", "zinterstore", "zdiffstore", "xadd",
+		"zunionstore", "zinterstore", "zdiffstore", "xadd",      "xgroup-destroy",
 	};
 
 	if (e->kind != EFFECT_EVENT || !e->changes)
@@ -89,11 +89,14 @@ effects_happen(struct redis *r, const struct txn *x)
 		case EFFECT_EVENT:
 			if (effects_brings(e))
 				effects_ready_left(r, e);
+			else if (e->changes)
+				effects_ready_groups(r, e->db, &e->key);
 			if (e->class == EVENT_EXPIRED)
 				atomic_fetch_add(&r->expired, 1);
 			event_notify(r, e);
 			break;
 		case EFFECT_FLUSH:
+			effects_ready_groups(r, e->db, NULL);
 			break;
 		case EFFECT_WATCH:
 			effects_watch(e->client, e->db, e->key, e->message);
@@ -113,6 +116,7 @@ effects_happen(struct redis *r, const struct txn *x)
 			break;
 		case EFFECT_SWAP:
 			effects_ready_all(r, e->db);
+			effects_ready_groups(r, e->db, NULL);
 			break;
 		case EFFECT_PUBLISH:
 		case EFFECT_SPUBLISH:
@@ -164,6 +168,8 @@ effects_expired(struct redis *r, const struct timed_expired *first)
 	for (const struct timed_expired *what = first; what; what = what->next) {
 		if (!str_to_u64(what->db, &db))
 			continue;
+		if (!what->member || what->emptied)
+			effects_ready_groups(r, (unsigned)db, &what->key);
 		atomic_fetch_add(what->member ? &r->expired_fields : &r->expired, 1);
 		if (count)
 			effects[count - 1].next = &effects[count];

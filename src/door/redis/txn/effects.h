@@ -10,6 +10,10 @@
 #include "door/redis/txn/client.h"
 #include "door/redis/txn/txn.h"
 
+enum {
+	EFFECTS_EMPTY = 8, /* groups of consumers of one stream that are known to find nothing */
+};
+
 /* True if what a client may wait for can have come to the effect's key. */
 bool effects_brings(const struct effect *e);
 
@@ -60,15 +64,23 @@ void effects_offer(struct client *c, struct job *job);
  */
 bool effects_withdraw(struct client *c);
 /*
- * Claims for a group the job of the next client that waits for the effect's key. `group` is any
- * pointer that is the group's alone. The caller sets `*at` to NULL for the first call of an attempt
- * and passes it on to the next ones: it is the client whose job the last call has claimed. Returns
- * NULL and sets `e->served` when no further client waits. Returns NULL and leaves `e->served` false
- * when a group cannot serve the next client: that one and those behind it are signalled after the
- * commit.
+ * Groups of consumers that have found nothing at the key of an effect. Of those beyond the first
+ * ones all clients are run.
+ */
+struct effects_empty {
+	uint64_t groups[EFFECTS_EMPTY];
+	size_t count;
+};
+/*
+ * Claims for a group the job of the next client that waits for the effect's key, and is of none of
+ * the groups of consumers that are `empty`. `group` is any pointer that is the group's alone. The
+ * caller sets `*at` to NULL for the first call of an attempt and passes it on to the next ones: it
+ * is the client whose job the last call has claimed. Returns NULL and sets `e->served` when no
+ * further client waits. Returns NULL and leaves `e->served` false when a group cannot serve the
+ * next client: that one and those behind it are signalled after the commit.
  */
 struct job *effects_claim(struct redis *r, struct effect *e, const void *group,
-			  struct blocked **at);
+			  const struct effects_empty *empty, struct blocked **at);
 /* A group that has claimed jobs begins anew: these clients wait again, in their order. */
 void effects_claim_anew(struct redis *r, struct job *claimed);
 /* The group has ended: gives back the jobs that it has claimed, by their `next_claimed`. */
@@ -82,7 +94,15 @@ void effects_ready(struct redis *r, unsigned db, struct str key);
 void effects_ready_left(struct redis *r, const struct effect *e);
 /* Something may be at any key of the database: at each, the first who waits for it looks. */
 void effects_ready_all(struct redis *r, unsigned db);
-/* `c` has found something that it cannot use: those behind it look. */
+/*
+ * The key is another one or gone; `key` NULL: all those of the database. Those who read its stream
+ * in a group wait in vain, so all of them look.
+ */
+void effects_ready_groups(struct redis *r, unsigned db, const struct str *key);
+/*
+ * `c` has found something that it cannot use: those behind it look. Of those who read a stream in
+ * its group none finds more than it has.
+ */
 void effects_pass_on(struct client *c);
 
 /* ---- Messages (pubsub.c) ---- */

@@ -184,6 +184,8 @@ effects_block(struct client *c, unsigned db, const struct str *argv, const size_
 	assert(!c->ticket);
 	c->ticket = ++r->next_ticket;
 	atomic_fetch_add(&r->ticket_count, 1);
+	if (c->group)
+		atomic_fetch_add(&r->group_count, 1);
 	for (size_t i = 0; i < count && status == STATUS_OK; i++)
 		status = blocked_add(c, db, argv[places[i]], ret_first);
 	pthread_mutex_unlock(&r->blocked_lock);
@@ -205,6 +207,8 @@ effects_unblock(struct client *c)
 	blocked_clear(c);
 	if (c->ticket)
 		atomic_fetch_sub(&r->ticket_count, 1);
+	if (c->ticket && c->group)
+		atomic_fetch_sub(&r->group_count, 1);
 	c->ticket = 0;
 	others_look = !c->served || c->missed;
 	c->served = c->missed = false;
@@ -322,8 +326,19 @@ blocked_front(struct blocked_key *k, const void *group)
 	return k->front;
 }
 
+/* True if a client of the same group of consumers has found nothing at this key. */
+static bool
+blocked_finds_nothing(const struct client *c, const struct effects_empty *empty)
+{
+	for (size_t i = 0; c->group && i < empty->count; i++)
+		if (empty->groups[i] == c->group)
+			return true;
+	return false;
+}
+
 struct job *
-effects_claim(struct redis *r, struct effect *e, const void *group, struct blocked **at)
+effects_claim(struct redis *r, struct effect *e, const void *group,
+	      const struct effects_empty *empty, struct blocked **at)
 {
 	struct job *job = NULL;
 	struct blocked_key *k;
@@ -338,9 +353,11 @@ effects_claim(struct redis *r, struct effect *e, const void *group, struct block
 	else
 		b = k ? blocked_front(k, group) : NULL;
 	for (; b && !job && !busy; b = b->next_same) {
+		count++;
+		if (blocked_finds_nothing(b->client, empty))
+			continue;
 		job = blocked_claim(b->client, group, &busy);
 		*at = job ? b : *at;
-		count++;
 	}
 	e->served = !job && !busy;
 	e->served_ticket = r->next_ticket;
@@ -422,7 +439,7 @@ ready_key(struct redis *r, unsigned db, struct str key)
 /*
  * The lock is held. The group has run the commands of the clients up to the effect's ticket. A
  * client that came later is signalled, unless one of those before it still waits: that one found
- * nothing at the key, so nothing is there for the later one either.
+ * nothing at the key, so nothing is there for the later one either, unless that reads a stream.
  */
 static void
 ready_newcomer(struct redis *r, const struct effect *e)
@@ -438,6 +455,9 @@ ready_newcomer(struct redis *r, const struct effect *e)
 		count++;
 	if (b && b->client->ticket > e->served_ticket)
 		client_signal(b->client, CLIENT_READY);
+	for (b = k->last; b && b->client->ticket > e->served_ticket; b = b->prev_same, count++)
+		if (b->client->shares)
+			client_signal(b->client, CLIENT_READY);
 	metric_add(&looks, count);
 }
 
@@ -481,13 +501,53 @@ effects_ready_all(struct redis *r, unsigned db)
 	pthread_mutex_unlock(&r->blocked_lock);
 }
 
+/* The lock is held. Signals those who wait for the key and read its stream in a group. */
+static void
+ready_groups(const struct blocked_key *k)
+{
+	uint64_t count = 0;
+
+	for (struct blocked *b = k->first; b; b = b->next_same, count++)
+		if (b->client->group)
+			client_signal(b->client, CLIENT_READY);
+	metric_add(&looks, count);
+}
+
+void
+effects_ready_groups(struct redis *r, unsigned db, const struct str *key)
+{
+	const struct blocked_key *k;
+
+	if (!atomic_load_explicit(&r->group_count, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&r->blocked_lock);
+	if (key) {
+		k = blocked_find(r, db, *key);
+		if (k)
+			ready_groups(k);
+	}
+	for (size_t i = 0; !key && i < r->blocked.slot_count; i++) {
+		for (struct hash_entry *e = r->blocked.slots[i]; e; e = e->next) {
+			k = (struct blocked_key *)e;
+			if (k->db == db)
+				ready_groups(k);
+		}
+	}
+	pthread_mutex_unlock(&r->blocked_lock);
+}
+
 void
 effects_pass_on(struct client *c)
 {
 	struct redis *r = c->redis;
 
 	pthread_mutex_lock(&r->blocked_lock);
-	for (struct blocked *b = c->blocked_on; b; b = b->next)
-		ready_from(b->next_same);
+	for (struct blocked *b = c->blocked_on; b; b = b->next) {
+		struct blocked *next = b->next_same;
+
+		while (next && c->group && next->client->group == c->group)
+			next = next->next_same;
+		ready_from(next);
+	}
 	pthread_mutex_unlock(&r->blocked_lock);
 }

@@ -106,11 +106,14 @@ static void
 watch_set_aside(struct waited_dropped *dropped, struct waited *w)
 {
 	w->settled = false;
-	if (!w->watch)
+	if (!w->watches[0])
 		return;
-	assert(!w->stale);
-	w->stale = w->watch;
-	w->watch = NULL;
+	assert(!w->is_stale);
+	w->is_stale = true;
+	for (size_t i = 0; i < TIMED_WATCHES; i++) {
+		w->stale[i] = w->watches[i];
+		w->watches[i] = NULL;
+	}
 	w->next_stale = dropped->stale;
 	dropped->stale = w;
 }
@@ -118,14 +121,28 @@ watch_set_aside(struct waited_dropped *dropped, struct waited *w)
 static void
 waited_free_dropped(struct waited_dropped *dropped)
 {
-	for (struct waited *w = dropped->stale; w; w = w->next_stale)
-		watch_drop(&w->stale);
+	for (struct waited *w = dropped->stale; w; w = w->next_stale) {
+		for (size_t i = 0; i < TIMED_WATCHES; i++)
+			watch_drop(&w->stale[i]);
+		w->is_stale = false;
+	}
 	while (dropped->removed) {
 		struct waited *next = dropped->removed->next;
 
 		mem_free(dropped->removed);
 		dropped->removed = next;
 	}
+}
+
+/* True if one of the key's watches has completed. */
+static bool
+waited_has_changed(struct others *o, struct waited *w)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < TIMED_WATCHES; i++)
+		any |= watch_is_over(o, w->watches[i]);
+	return any;
 }
 
 /*
@@ -144,7 +161,7 @@ waited_collect(struct others *o, struct waited_dropped *dropped)
 		for (struct waited **at = &keys->slots[i]; *at;) {
 			struct waited *w = *at;
 
-			if (watch_is_over(o, w->watch))
+			if (waited_has_changed(o, w))
 				watch_set_aside(dropped, w);
 			if (!w->clients && (many || !w->settled)) {
 				*at = w->next;
@@ -206,13 +223,15 @@ waited_watch(struct others *o, struct kv_tx *tx, struct waited *batch, struct wa
 	struct err ignored = { 0 };
 
 	for (struct waited *w = batch; w; w = w->batch) {
+		struct timed_item item;
 		struct timed t;
 
 		TRY(waited_open_db(o, tx, w->db, d));
 		if (!d->dbs[w->db])
 			continue;
 		timed_init(&t, tx, d->dbs[w->db], NULL, &ignored);
-		TRY(timed_item_watch(&t, w->key, o->arena, &w->watch));
+		TRY(timed_item_open(&t, w->key, o->arena, &item));
+		TRY(timed_item_watch(&item, w->watches));
 	}
 	return watches_commit(tx);
 }
@@ -254,7 +273,8 @@ others_watch_keys(struct others *o, struct waited *batch)
 			break;
 		}
 		for (struct waited *w = batch; w; w = w->batch)
-			watch_drop(&w->watch);
+			for (size_t i = 0; i < TIMED_WATCHES; i++)
+				watch_drop(&w->watches[i]);
 		waited_dbs_close(&dbs);
 	} while (kv_on_error(tx, status) == STATUS_OK);
 	o->failed |= status != STATUS_OK;
@@ -442,10 +462,12 @@ others_events(struct others *o, size_t *count, bool *ready)
 
 	*count = 1;
 	pthread_mutex_lock(&o->redis->blocked_lock);
-	events = mem_alloc((1 + keys->count + MESSAGES_SHARDS + REDIS_DATABASES) * sizeof(*events));
+	events = mem_alloc((1 + TIMED_WATCHES * keys->count + MESSAGES_SHARDS + REDIS_DATABASES) *
+			   sizeof(*events));
 	for (size_t i = 0; events && i < WAITED_SLOTS; i++)
 		for (struct waited *w = keys->slots[i]; w; w = w->next)
-			events_add(events, count, w->watch, ready);
+			for (size_t j = 0; j < TIMED_WATCHES; j++)
+				events_add(events, count, w->watches[j], ready);
 	pthread_mutex_unlock(&o->redis->blocked_lock);
 	for (size_t i = 0; events && i < MESSAGES_SHARDS; i++)
 		events_add(events, count, o->shards[i], ready);

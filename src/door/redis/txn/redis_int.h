@@ -60,6 +60,7 @@ struct redis {
 	struct hash_table blocked;      /* keys that clients wait for: effects_block.c */
 	struct waited_keys waited;      /* for other processes; with its bell */
 	_Atomic uint64_t ticket_count;  /* clients in `blocked` */
+	_Atomic uint64_t group_count;   /* those of them that read streams in groups */
 	_Atomic uint64_t blocked_count; /* those that INFO tells of: they have found nothing */
 	uint64_t next_ticket;
 

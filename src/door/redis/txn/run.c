@@ -468,6 +468,7 @@ group_serve(struct group *g, struct job *job)
 static enum status
 group_serve_key(struct group *g, struct effect *e)
 {
+	struct effects_empty empty = { .count = 0 };
 	struct blocked *at = NULL;
 
 	while (g->ran < g->limit && !group_is_full(g)) {
@@ -478,10 +479,12 @@ group_serve_key(struct group *g, struct effect *e)
 			e->served_ticket = UINT64_MAX;
 			return STATUS_OK;
 		}
-		job = effects_claim(g->redis, e, g, &at);
+		job = effects_claim(g->redis, e, g, &empty, &at);
 		if (!job)
 			return STATUS_OK;
 		TRY(group_serve(g, job));
+		if (job->waits && job->client->group && empty.count < EFFECTS_EMPTY)
+			empty.groups[empty.count++] = job->client->group;
 		g->ran++;
 	}
 	return STATUS_OK;

@@ -52,7 +52,8 @@ waited_fini(struct waited_keys *keys)
 		while (keys->slots[i]) {
 			struct waited *next = keys->slots[i]->next;
 
-			kv_future_free(keys->slots[i]->watch);
+			for (size_t j = 0; j < TIMED_WATCHES; j++)
+				kv_future_free(keys->slots[i]->watches[j]);
 			mem_free(keys->slots[i]);
 			keys->slots[i] = next;
 		}

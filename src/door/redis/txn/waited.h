@@ -8,8 +8,8 @@
 #include <pthread.h>
 
 #include "base/status.h"
-#include "kv/kv.h"
 #include "loop/wait.h"
+#include "model/timed/items/item.h"
 
 enum {
 	WAITED_SLOTS = 1024,
@@ -40,9 +40,10 @@ struct waited {
 	struct str key; /* behind the struct */
 
 	/* The thread's. */
-	bool settled;            /* it is watched, or its database is not there */
-	struct kv_future *watch; /* of its header */
-	struct kv_future *stale; /* one that is over, and to be freed */
+	bool settled; /* it is watched, or its database is not there */
+	struct kv_future *watches[TIMED_WATCHES];
+	struct kv_future *stale[TIMED_WATCHES]; /* of which one is over, and to be freed */
+	bool is_stale;
 	struct waited *next_stale;
 	struct waited *batch;
 };

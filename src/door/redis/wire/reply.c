@@ -1,5 +1,6 @@
 #include "door/redis/wire/reply.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -229,4 +230,16 @@ reply_later_end(struct reply *r, size_t at, char type, size_t n)
 	memmove(r->out->ptr + at + len, r->out->ptr + at, tail);
 	memcpy(r->out->ptr + at, line, (size_t)len);
 	r->out->len += (size_t)len;
+}
+
+void
+reply_move_before(struct reply *r, size_t at, size_t from)
+{
+	char moved[REPLY_MOVE_BYTES];
+	size_t len = r->out->len - from;
+
+	assert(at <= from && from <= r->out->len && len <= sizeof(moved));
+	memcpy(moved, r->out->ptr + from, len);
+	memmove(r->out->ptr + at + len, r->out->ptr + at, from - at);
+	memcpy(r->out->ptr + at, moved, len);
 }

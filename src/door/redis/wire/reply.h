@@ -7,6 +7,10 @@
 
 #include "base/buf.h"
 
+enum {
+	REPLY_MOVE_BYTES = 64,
+};
+
 struct reply {
 	struct buf *out;
 	int version; /* 2 or 3 */
@@ -53,5 +57,10 @@ void reply_push(struct reply *r, size_t n);
  */
 size_t reply_later(const struct reply *r);
 void reply_later_end(struct reply *r, size_t at, char type, size_t n);
+/*
+ * Puts what has been appended since `from`, REPLY_MOVE_BYTES at most, in front of what has been
+ * appended since `at`. Both are of reply_later().
+ */
+void reply_move_before(struct reply *r, size_t at, size_t from);
 
 #endif

@@ -109,7 +109,61 @@ draw_run(struct str place, struct str value, struct buf *ret)
 	return STATUS_OK;
 }
 
-/* Only members and elements are drawn; the other parts are tuples and numbers as they are. */
+/* A group of consumers. */
+static enum status
+draw_group(struct str name, struct str value, struct buf *ret)
+{
+	struct timed_group group = { .name = name };
+
+	TRY(timed_group_record_parse(value, &group, NULL));
+	buf_append_cstr(ret, ", group ");
+	timed_draw_text(group.name, ret);
+	buf_printf(ret, " -> %llu-%llu, ", (unsigned long long)group.last.ms,
+		   (unsigned long long)group.last.seq);
+	if (group.read != TIMED_GROUP_UNREAD)
+		buf_printf(ret, "%lld entries read, ", (long long)group.read);
+	buf_append_hex(ret, str_of(group.id, sizeof(group.id)));
+	return STATUS_OK;
+}
+
+/* A consumer of a group, or an entry that is pending in it. */
+static enum status
+draw_of_group(struct tuple_reader *r, struct buf *scratch, struct str value, struct buf *ret)
+{
+	struct timed_consumer consumer;
+	struct timed_pending pending;
+	struct str id, name;
+	uint64_t part;
+
+	TRY(tuple_next_bytes(r, scratch, &id));
+	TRY(tuple_next_u64(r, &part));
+	if (part != TIMED_GROUP_CONSUMER && part != TIMED_GROUP_PENDING)
+		return STATUS_NOT_FOUND;
+	buf_append_cstr(ret, ", group ");
+	buf_append_hex(ret, id);
+	TRY(tuple_next_bytes(r, scratch, &name));
+	if (part == TIMED_GROUP_CONSUMER) {
+		consumer.name = name;
+		TRY(timed_consumer_record_parse(value, &consumer, NULL));
+		buf_append_cstr(ret, ", consumer ");
+		timed_draw_text(consumer.name, ret);
+		buf_append_cstr(ret, " -> seen ");
+		timed_draw_time(consumer.seen_ms * TIMED_US_PER_MS, ret);
+		return STATUS_OK;
+	}
+	if (name.len != TIMED_ENTRY_BYTES)
+		return STATUS_CORRUPT;
+	TRY(timed_pending_record_parse(value, &pending, NULL));
+	pending.id = timed_entry_get((const uint8_t *)name.ptr);
+	buf_printf(ret, ", pending %llu-%llu -> ", (unsigned long long)pending.id.ms,
+		   (unsigned long long)pending.id.seq);
+	timed_draw_text(pending.consumer, ret);
+	buf_printf(ret, ", %llu times, last ", (unsigned long long)pending.times);
+	timed_draw_time(pending.delivered_ms * TIMED_US_PER_MS, ret);
+	return STATUS_OK;
+}
+
+/* Only these, members and elements are drawn; other parts are tuples and numbers as they are. */
 static enum status
 draw_body(struct str tail, struct str value, struct arena *arena, struct buf *ret)
 {
@@ -128,9 +182,14 @@ draw_body(struct str tail, struct str value, struct arena *arena, struct buf *re
 		return draw_leaf(str_skip(name, TIMED_HASH_BYTES), false, value, ret);
 	}
 	TRY(tuple_next_u64(&r, &part));
-	if (part != TIMED_PART_ORDER || value.len == TIMED_SCORE_BYTES)
+	if (part == TIMED_PART_OF_GROUP)
+		return draw_of_group(&r, &scratch, value, ret);
+	if (part != TIMED_PART_GROUP &&
+	    (part != TIMED_PART_ORDER || value.len == TIMED_SCORE_BYTES))
 		return STATUS_NOT_FOUND;
 	TRY(tuple_next_bytes(&r, &scratch, &name));
+	if (part == TIMED_PART_GROUP)
+		return draw_group(name, value, ret);
 	if (timed_is_run(value))
 		return draw_run(name, value, ret);
 	return draw_leaf(name, true, value, ret);

@@ -89,12 +89,16 @@ timed_item_open(struct timed *t, struct str key, struct arena *arena, struct tim
 }
 
 enum status
-timed_item_watch(struct timed *t, struct str key, struct arena *arena, struct kv_future **ret)
+timed_item_watch(struct timed_item *item, struct kv_future *ret[static TIMED_WATCHES])
 {
-	struct str row;
+	struct str stamp;
 
-	TRY(timed_item_row(t->db, arena, key, &row));
-	*ret = kv_watch(t->tx, row);
+	ret[0] = kv_watch(item->t->tx, item->row);
+	ret[1] = NULL;
+	if (item->type != TIMED_STREAM)
+		return STATUS_OK;
+	TRY(timed_part_key(item, TIMED_PART_STAMP, &stamp));
+	ret[1] = kv_watch(item->t->tx, stamp);
 	return STATUS_OK;
 }
 

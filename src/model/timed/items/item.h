@@ -34,6 +34,7 @@ enum {
 	TIMED_LENGTH_BYTES = 512 << 20, /* of a value */
 	TIMED_WRITE_BYTES = 8000000,    /* of a value that one transaction writes */
 	TIMED_STAGE_MS = 3600 * 1000,   /* what is staged for longer is removed */
+	TIMED_WATCHES = 2,              /* of an item */
 	/* Of the version of an item, at most: see timed_item_version(). */
 	TIMED_BASE_BYTES = 8 + 8 + TIMED_ID_BYTES + KV_VERSIONSTAMP_BYTES,
 };
@@ -135,12 +136,12 @@ MUST_USE enum status timed_item_version(struct timed_item *item, struct kv_futur
 					struct str *ret);
 
 /*
- * Watches the header of the item with that key (kv_watch()): completes when the item comes, goes or
- * is replaced, for those who wait for an item that is not there. A change inside a collection does
- * not complete it.
+ * Watches the item's header (kv_watch()): that watch completes when the item comes, goes or is
+ * replaced, for those who wait for an item that is not there. A change inside a collection does not
+ * complete it, so of a stream the stamp of its body is watched as well; `ret[1]` is NULL otherwise.
  */
-MUST_USE enum status timed_item_watch(struct timed *t, struct str key, struct arena *arena,
-				      struct kv_future **ret);
+MUST_USE enum status timed_item_watch(struct timed_item *item,
+				      struct kv_future *ret[static TIMED_WATCHES]);
 
 /* ---- Maps of sorted sets (blocks_map.c) ---- */
 
@@ -446,6 +447,10 @@ struct timed_stream_range {
 MUST_USE enum status timed_stream_range(struct timed_item *item,
 					const struct timed_stream_range *range,
 					struct timed_entries *ret);
+
+/* Looks for entries by their ids, a point read each: `fields` is NULL where there is none. */
+MUST_USE enum status timed_stream_find(struct timed_item *item, struct timed_entry *entries,
+				       size_t count);
 
 /* Deletes entries; the item stays, also without any. */
 MUST_USE enum status timed_stream_delete(struct timed_item *item, struct timed_stream *stream,

@@ -3,6 +3,7 @@
 
 enum {
 	COPY_EACH_BYTES = 100, /* of a pair, beside its key and value: conflict ranges */
+	COPY_ID_BYTES = 8,     /* of an id in a key, beside its bytes */
 };
 
 /* The key of `to` that goes on as a key of `item` does. */
@@ -79,6 +80,16 @@ is_leaf(const struct timed_item *item, struct str tail)
 }
 
 static enum status
+copy_raw(struct timed_item *item, struct timed_item *to, const struct kv_pair *pair, size_t *bytes)
+{
+	struct str key;
+
+	TRY(copy_count(item, pair, bytes));
+	TRY(copy_key(item, to, pair->key, &key));
+	return timed_data_set(to->t, key, pair->value);
+}
+
+static enum status
 copy_pair(struct timed_item *item, struct timed_item *to, const struct kv_pair *pair, size_t *bytes)
 {
 	struct str key;
@@ -91,12 +102,11 @@ copy_pair(struct timed_item *item, struct timed_item *to, const struct kv_pair *
 }
 
 static enum status
-copy_body(struct timed_item *item, struct timed_item *to)
+copy_body(struct timed_item *item, struct timed_item *to, size_t *bytes)
 {
 	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
 	struct kv_pair pair;
 	enum status status;
-	size_t bytes = 0;
 	struct str end;
 
 	/* The copy has a stamp and an owner of its own. */
@@ -105,33 +115,81 @@ copy_body(struct timed_item *item, struct timed_item *to)
 	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
 		struct arena_mark mark = arena_mark(item->arena);
 
-		TRY(copy_pair(item, to, &pair, &bytes));
+		TRY(copy_pair(item, to, &pair, bytes));
 		arena_reset(item->arena, mark);
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* What a stream says of itself, which lies behind the stamp. */
+/*
+ * True for a group, and for what belongs to one: the scan has met its owner, whose id `owned` then
+ * is. What a removed group has left has no owner.
+ */
+static bool
+copy_takes_group(struct timed_item *item, struct str key, struct buf *owned)
+{
+	struct tuple_reader r = tuple_reader(str_skip(key, item->body.len));
+	uint64_t part;
+	struct str id;
+
+	if (tuple_next_u64(&r, &part) != STATUS_OK || part != TIMED_PART_OF_GROUP)
+		return true;
+	id = str_of(r.rest.ptr, tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT));
+	r.rest = str_skip(r.rest, id.len);
+	if (tuple_next_u64(&r, &part) == STATUS_OK && part == TIMED_GROUP_OWNER) {
+		buf_clear(owned);
+		buf_append_str(owned, id);
+	}
+	return str_eq(id, buf_str(owned));
+}
+
 static enum status
-copy_stream(struct timed_item *item, struct timed_item *to)
+copy_groups(struct timed_item *item, struct timed_item *to, size_t *bytes)
+{
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
+	struct buf owned = timed_arena_buf(item->arena, 2 * TIMED_ID_BYTES + COPY_ID_BYTES);
+	struct str begin, end;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(buf_status(&owned));
+	TRY(timed_part_key(item, TIMED_PART_GROUP, &begin));
+	TRY(timed_key_with(item->arena, item->body, CATALOG_KEY_LAST, &end));
+	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
+		struct arena_mark mark = arena_mark(item->arena);
+
+		if (copy_takes_group(item, pair.key, &owned))
+			TRY(copy_raw(item, to, &pair, bytes));
+		arena_reset(item->arena, mark);
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* What a stream says of itself, and its groups, which lie behind the stamp. */
+static enum status
+copy_stream(struct timed_item *item, struct timed_item *to, size_t *bytes)
 {
 	struct timed_stream stream;
 
 	if (item->type != TIMED_STREAM)
 		return STATUS_OK;
 	TRY(timed_stream_get(item, &stream));
-	return timed_stream_set(to, &stream);
+	TRY(timed_stream_set(to, &stream));
+	return copy_groups(item, to, bytes);
 }
 
 enum status
 timed_item_copy(struct timed_item *item, struct timed_item *to)
 {
+	size_t bytes = 0;
+
 	TRY(timed_item_replace(to, item));
 	if (item->body.len) {
 		TRY(timed_body_make(to));
 		TRY(timed_item_touch(to));
-		TRY(copy_body(item, to));
-		TRY(copy_stream(item, to));
+		TRY(copy_body(item, to, &bytes));
+		TRY(copy_stream(item, to, &bytes));
 	}
 	return timed_item_store(to);
 }

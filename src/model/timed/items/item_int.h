@@ -6,7 +6,7 @@
 #ifndef FROND_MODEL_TIMED_ITEMS_ITEM_INT_H
 #define FROND_MODEL_TIMED_ITEMS_ITEM_INT_H
 
-#include "model/timed/items/item.h"
+#include "model/timed/items/group.h"
 #include "model/timed/timed_int.h"
 
 /*
@@ -25,6 +25,21 @@ enum timed_part {
 	TIMED_PART_STREAM = 9,  /* → the ids that a stream has had */
 	TIMED_PART_PIECES = 10, /* (id, n) → bytes of a leaf that is too long for a record */
 	TIMED_PART_SHAPE = 11,  /* → of a sorted set, changes when a block begins or ends */
+	/* A copy of a stream has these as well. */
+	TIMED_PART_GROUP = 12,    /* (name) → a group of consumers of a stream */
+	TIMED_PART_GROUPS = 13,   /* → how many there are */
+	TIMED_PART_OF_GROUP = 14, /* (id, enum timed_group_part, …) → what a group has */
+};
+
+/* What a group has, behind its id. Stored: never renumber. */
+enum timed_group_part {
+	TIMED_GROUP_OWNER = 0,     /* → the group's name, as in its key; first: it goes first */
+	TIMED_GROUP_PENDINGS = 1,  /* → how many entries are pending */
+	TIMED_GROUP_CONSUMERS = 2, /* → how many consumers there are */
+	TIMED_GROUP_CONSUMER = 3,  /* (name) → a consumer */
+	TIMED_GROUP_COUNT = 4,     /* (name) → how many entries are pending for the consumer */
+	TIMED_GROUP_PENDING = 5,   /* (id of an entry) → that it is pending, and for whom */
+	TIMED_GROUP_OF = 6, /* (name, id of an entry) → '': it is pending for the consumer */
 };
 
 enum {
@@ -270,6 +285,31 @@ MUST_USE enum status timed_stage_key(const struct catalog_db *db, struct arena *
  */
 MUST_USE enum status timed_value_staged(struct timed_item *item, uint64_t offset, struct str bytes,
 					bool patches, uint64_t expires_ms);
+
+/* ---- Groups of consumers (group.c, group_record.c) ---- */
+
+/*
+ * Their records: (format, b"id", ms, seq of the last id, entries read + 1), whole name;
+ * (format, ms), whole name; (format, ms, times), name of the consumer as keys have it. A whole name
+ * is empty where the key has all of it.
+ */
+void timed_group_record_put(const struct timed_group *group, struct buf *value);
+void timed_consumer_record_put(const struct timed_consumer *consumer, struct buf *value);
+void timed_pending_record_put(const struct timed_pending *entry, struct str cut, struct buf *value);
+/* A name that the record does not have stays as it is. */
+MUST_USE enum status timed_group_record_parse(struct str value, struct timed_group *ret,
+					      struct err *err);
+MUST_USE enum status timed_consumer_record_parse(struct str value, struct timed_consumer *ret,
+						 struct err *err);
+MUST_USE enum status timed_pending_record_parse(struct str value, struct timed_pending *ret,
+						struct err *err);
+
+/* The 16 bytes that stand for the id of an entry in keys. */
+enum {
+	TIMED_ENTRY_BYTES = 16,
+};
+void timed_entry_put(struct timed_stream_id id, uint8_t ret[static TIMED_ENTRY_BYTES]);
+struct timed_stream_id timed_entry_get(const uint8_t bytes[static TIMED_ENTRY_BYTES]);
 
 /* ---- The skip list over an order (blocks.c) ---- */
 

@@ -6,7 +6,7 @@
 #ifndef FROND_MODEL_TIMED_ITEMS_ITEMS_H
 #define FROND_MODEL_TIMED_ITEMS_ITEMS_H
 
-#include "model/timed/items/item.h"
+#include "model/timed/items/group.h"
 
 enum {
 	TIMED_REDIS_DATABASES = 16, /* "0" to "15" */

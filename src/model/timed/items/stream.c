@@ -12,6 +12,7 @@
 enum {
 	STREAM_NUMBERS = TIMED_STREAM_BYTES / 8, /* of the record of a stream */
 	FIELD_BYTES = 9,                         /* of a length, at most */
+	FIND_WAVE = 256,                         /* point reads that go out together */
 };
 
 static const struct timed_stream_id id_last = { UINT64_MAX, UINT64_MAX };
@@ -48,11 +49,29 @@ timed_stream_id_before(struct timed_stream_id *id)
 
 /* ---- Keys and records ---- */
 
-static enum status
-entry_key(struct timed_item *item, struct timed_stream_id id, struct str *ret)
+void
+timed_entry_put(struct timed_stream_id id, uint8_t ret[static TIMED_ENTRY_BYTES])
 {
 	const uint64_t order[2] = { htobe64(id.ms), htobe64(id.seq) };
 
+	memcpy(ret, order, sizeof(order));
+}
+
+struct timed_stream_id
+timed_entry_get(const uint8_t bytes[static TIMED_ENTRY_BYTES])
+{
+	uint64_t order[2];
+
+	memcpy(order, bytes, sizeof(order));
+	return (struct timed_stream_id){ be64toh(order[0]), be64toh(order[1]) };
+}
+
+static enum status
+entry_key(struct timed_item *item, struct timed_stream_id id, struct str *ret)
+{
+	uint8_t order[TIMED_ENTRY_BYTES];
+
+	timed_entry_put(id, order);
 	return timed_order_key(item, str_of(order, sizeof(order)), ret);
 }
 
@@ -86,23 +105,30 @@ entry_fields(struct timed_item *item, struct str value, struct timed_entry *ret)
 	return STATUS_OK;
 }
 
+/* What an entry says, by its record. */
 static enum status
-entry_take(struct timed_item *item, const struct kv_pair *pair, struct timed_entry *ret)
+entry_read(struct timed_item *item, struct str value, struct timed_entry *ret)
 {
 	struct timed_leaf_record leaf;
-	uint64_t id[2];
-	struct str order;
-	enum status status;
+	enum status status = timed_leaf_parse(value, &leaf, item->t->err);
 
-	TRY(timed_key_tail(item, pair->key, 1, &order));
-	status = timed_leaf_parse(pair->value, &leaf, item->t->err);
-	if (status == STATUS_CORRUPT || order.len != sizeof(id))
+	if (status == STATUS_CORRUPT)
 		return timed_item_corrupt(item);
 	TRY(status);
 	TRY(timed_leaf_load(item, &leaf));
-	memcpy(id, order.ptr, sizeof(id));
-	ret->id = (struct timed_stream_id){ be64toh(id[0]), be64toh(id[1]) };
 	return entry_fields(item, leaf.value, ret);
+}
+
+static enum status
+entry_take(struct timed_item *item, const struct kv_pair *pair, struct timed_entry *ret)
+{
+	struct str order;
+
+	TRY(timed_key_tail(item, pair->key, 1, &order));
+	if (order.len != TIMED_ENTRY_BYTES)
+		return timed_item_corrupt(item);
+	ret->id = timed_entry_get((const uint8_t *)order.ptr);
+	return entry_read(item, pair->value, ret);
 }
 
 /* ---- What a stream says of itself ---- */
@@ -214,6 +240,34 @@ timed_stream_range(struct timed_item *item, const struct timed_stream_range *ran
 		TRY(entry_take(item, &pair, &ret->entries[ret->count++]));
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status
+timed_stream_find(struct timed_item *item, struct timed_entry *entries, size_t count)
+{
+	struct timed_got asked[FIND_WAVE];
+	struct str key, value;
+
+	for (size_t from = 0; from < count; from += FIND_WAVE) {
+		size_t n = count - from < FIND_WAVE ? count - from : FIND_WAVE;
+
+		for (size_t i = 0; i < n && item->type != TIMED_LEAF; i++) {
+			TRY(entry_key(item, entries[from + i].id, &key));
+			TRY(timed_data_ask(item->t, key, KV_READ, &asked[i]));
+		}
+		for (size_t i = 0; i < n; i++) {
+			struct timed_entry *e = &entries[from + i];
+
+			e->fields = NULL;
+			e->count = 0;
+			if (item->type == TIMED_LEAF)
+				continue;
+			TRY(timed_data_wait(item->t, &asked[i], item->arena, &value));
+			if (value.ptr)
+				TRY(entry_read(item, value, e));
+		}
+	}
+	return STATUS_OK;
 }
 
 enum status

@@ -8,6 +8,20 @@
 #define FINDING_BODY   "item_body"   /* something in a body that cannot be there */
 #define FINDING_COUNT  "item_count"  /* a count that does not equal what is there */
 
+/*
+ * What has been seen of one group of consumers. What is pending is found by its id and by its
+ * consumer: the sums are of hashes of both.
+ */
+struct group_seen {
+	uint8_t id[TIMED_ID_BYTES];
+	bool there;
+	bool owned; /* else it was removed, and is to be cleared */
+	bool named; /* the same was noted */
+	uint64_t consumers, pending;
+	uint64_t sum, sum_of;
+	uint64_t consumers_counted, pending_counted, counted_of;
+};
+
 /* What has been seen of one body. */
 struct body_seen {
 	struct buf key; /* what its keys begin with; empty: none yet */
@@ -22,6 +36,11 @@ struct body_seen {
 	uint64_t dues;       /* that are counted */
 	uint64_t long_bytes; /* that leaves have in pieces */
 	uint64_t pieces_bytes;
+	uint64_t groups; /* of consumers of a stream; the sums are of hashes of their ids */
+	uint64_t groups_sum;
+	uint64_t groups_counted;
+	uint64_t owned_sum;
+	struct group_seen group; /* the one that is gone through */
 };
 
 /*
@@ -57,12 +76,44 @@ number_parse(struct str value, uint64_t *ret)
 /* ---- Bodies ---- */
 
 static void
+group_finish(struct catalog_verify *v, const struct body_seen *b)
+{
+	const struct group_seen *g = &b->group;
+
+	if (!g->there || !g->owned)
+		return;
+	if (g->consumers != g->consumers_counted)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "a group has %llu consumers and counts %llu",
+				     (unsigned long long)g->consumers,
+				     (unsigned long long)g->consumers_counted);
+	if (g->pending != g->pending_counted || g->pending != g->counted_of)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "of a group %llu entries are pending; it counts %llu, and its "
+				     "consumers %llu",
+				     (unsigned long long)g->pending,
+				     (unsigned long long)g->pending_counted,
+				     (unsigned long long)g->counted_of);
+	if (g->sum != g->sum_of)
+		catalog_verify_found(v, FINDING_BODY, buf_str(&b->key),
+				     "what is pending in a group is not what is pending for its "
+				     "consumers");
+}
+
+static void
 body_finish(struct catalog_verify *v, const struct body_seen *b)
 {
 	uint64_t entries = b->ordered ? b->ordered : b->members;
 
 	if (!b->key.len)
 		return;
+	group_finish(v, b);
+	if (b->groups != b->groups_counted || b->groups_sum != b->owned_sum)
+		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
+				     "a stream has %llu groups and counts %llu, or others have "
+				     "something",
+				     (unsigned long long)b->groups,
+				     (unsigned long long)b->groups_counted);
 	if (b->has_count && b->count != entries)
 		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
 				     "the body counts %llu entries and has %llu",
@@ -124,6 +175,110 @@ body_take_run(struct body_seen *b, struct str value)
 	return true;
 }
 
+static uint64_t
+hash_twice(struct str a, struct str b)
+{
+	static const uint8_t seed[HASH_SEED_BYTES];
+
+	return hash_seeded(seed, a) * 31 + hash_seeded(seed, b);
+}
+
+/* A group of consumers; false: it is none. */
+static bool
+body_take_group(struct body_seen *b, struct tuple_reader r, struct str value)
+{
+	struct timed_group group;
+	struct err ignored = { 0 };
+
+	if (tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT) != r.rest.len ||
+	    timed_group_record_parse(value, &group, &ignored) != STATUS_OK)
+		return false;
+	b->groups++;
+	b->groups_sum += hash_twice(str_of(group.id, sizeof(group.id)), STR(""));
+	return true;
+}
+
+/* The part of a group behind its id; false: nothing can be at this place. */
+static bool
+group_take(struct body_seen *b, struct tuple_reader r, struct str value)
+{
+	struct group_seen *g = &b->group;
+	struct timed_consumer consumer;
+	struct timed_pending pending;
+	struct err ignored = { 0 };
+	uint64_t part, n;
+	size_t name;
+
+	if (tuple_next_u64(&r, &part) != STATUS_OK)
+		return false;
+	switch (part) {
+	case TIMED_GROUP_OWNER:
+		g->owned = true;
+		b->owned_sum += hash_twice(str_of(g->id, sizeof(g->id)), STR(""));
+		return !r.rest.len;
+	case TIMED_GROUP_PENDINGS:
+		return number_parse(value, &g->pending_counted);
+	case TIMED_GROUP_CONSUMERS:
+		return number_parse(value, &g->consumers_counted);
+	case TIMED_GROUP_CONSUMER:
+		g->consumers++;
+		return timed_consumer_record_parse(value, &consumer, &ignored) == STATUS_OK;
+	case TIMED_GROUP_COUNT:
+		if (!number_parse(value, &n))
+			return false;
+		g->counted_of += n;
+		return true;
+	case TIMED_GROUP_PENDING:
+		if (timed_pending_record_parse(value, &pending, &ignored) != STATUS_OK)
+			return false;
+		g->pending++;
+		g->sum += hash_twice(pending.consumer, r.rest);
+		return true;
+	case TIMED_GROUP_OF: {
+		char bytes[TIMED_CUT_BYTES];
+		struct buf cut = { .ptr = bytes, .cap = sizeof(bytes), .max_bytes = sizeof(bytes) };
+		struct str whole = { NULL, 0 };
+
+		name = tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT);
+		if (!name || tuple_next_bytes(&r, &cut, &whole) != STATUS_OK)
+			return false;
+		g->sum_of += hash_twice(whole, r.rest);
+		return !value.len;
+	}
+	default:
+		return false;
+	}
+}
+
+/* The same with the id. `tail` is the key from the body's id on, which begins what is cleared. */
+static bool
+body_take_of_group(struct catalog_verify *v, struct body_seen *b, struct str tail,
+		   struct tuple_reader r, struct str value, struct bodies *there)
+{
+	uint8_t id[TIMED_ID_BYTES];
+	struct buf bytes = { .ptr = (char *)id, .cap = sizeof(id), .max_bytes = sizeof(id) };
+	struct tuple_elem e;
+
+	if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
+		return false;
+	tuple_unescape(&e, &bytes);
+	if (bytes.failed != STATUS_OK || bytes.len != sizeof(id))
+		return false;
+	if (!b->group.there || memcmp(b->group.id, id, sizeof(id)) != 0) {
+		group_finish(v, b);
+		b->group = (struct group_seen){ .there = true };
+		memcpy(b->group.id, id, sizeof(id));
+	}
+	if (!group_take(b, r, value))
+		return false;
+	/* The owner is the first pair of a group; what has none is cleared by an entry. */
+	if (!b->group.owned && !b->group.named) {
+		b->group.named = true;
+		bodies_add(there, str_of(tail.ptr, tail.len - r.rest.len));
+	}
+	return true;
+}
+
 /* A pair of a part with a number; false: nothing can be at this place. */
 static bool
 body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
@@ -163,6 +318,10 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 		return number_parse(value, &n);
 	case TIMED_PART_STREAM:
 		return value.len == TIMED_STREAM_BYTES;
+	case TIMED_PART_GROUP:
+		return body_take_group(b, r, value);
+	case TIMED_PART_GROUPS:
+		return number_parse(value, &b->groups_counted);
 	case TIMED_PART_PIECES:
 		b->pieces_bytes += value.len;
 		return value.len && value.len <= TIMED_CHUNK_BYTES;
@@ -198,7 +357,15 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 	}
 	v->sum.leaves++;
 	if (!rest.len || rest.ptr[0] != TUPLE_CODE_BYTES) {
-		if (!body_take_part(b, tuple_reader(rest), pair->value))
+		struct tuple_reader r = tuple_reader(rest);
+		uint64_t part;
+		bool fine;
+
+		if (tuple_next_u64(&r, &part) == STATUS_OK && part == TIMED_PART_OF_GROUP)
+			fine = body_take_of_group(v, b, tail, r, pair->value, there);
+		else
+			fine = body_take_part(b, tuple_reader(rest), pair->value);
+		if (!fine)
 			catalog_verify_found(v, FINDING_BODY, pair->key,
 					     "this cannot be in a body");
 		return STATUS_OK;
@@ -340,6 +507,21 @@ verify_is_there(struct catalog_verify *v, struct str id, bool *ret)
 	return STATUS_OK;
 }
 
+/*
+ * True for the id of a body, and for what a group has. Other entries are of pieces of a body that
+ * is named elsewhere.
+ */
+static bool
+verify_is_named(struct str id)
+{
+	size_t body = tuple_skip(id, 0, TUPLE_SKIP_TEXT);
+	struct tuple_reader r = tuple_reader(str_skip(id, body));
+	uint64_t part;
+
+	return body == id.len ||
+	       (tuple_next_u64(&r, &part) == STATUS_OK && part == TIMED_PART_OF_GROUP);
+}
+
 static enum status
 verify_gone(struct catalog_verify *v, struct bodies *named)
 {
@@ -356,8 +538,7 @@ verify_gone(struct catalog_verify *v, struct bodies *named)
 		else
 			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
 					     "no body that is gone can be here");
-		/* Longer entries are of pieces of a body that is named elsewhere. */
-		if (there && tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT) == r.rest.len)
+		if (there && verify_is_named(r.rest))
 			bodies_add(named, r.rest);
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
