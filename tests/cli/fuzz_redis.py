@@ -60,6 +60,11 @@ zremrangebylex z1 LEX LEX|zremrangebyrank z1 INT INT|zremrangebyscore z1 BOUND B
 zrevrange z1 INT INT withscores|zrevrangebylex z1 LEX LEX|zrevrangebyscore z1 BOUND BOUND limit INT INT
 zrevrank z1 M|zscan z1 CURSOR match PATTERN count COUNT|zscore z1 M|zunion 2 z1 z2 aggregate min
 zunionstore z2 2 z1 z2 weights SCORE SCORE
+geoadd z1 ch nx SCORE SCORE M SCORE SCORE M|geodist z1 M M km|geohash z1 M M|geopos z1 M M
+geosearch z1 frommember M byradius SCORE km asc count COUNT any withdist withhash withcoord
+geosearch z1 fromlonlat SCORE SCORE bybox SCORE SCORE mi desc count COUNT|geosearchstore z2 z1 frommember M byradius SCORE ft storedist
+georadius z1 SCORE SCORE SCORE m withdist store z2|georadius_ro z1 SCORE SCORE SCORE km withcoord|georadiusbymember z1 M SCORE km storedist z2
+georadiusbymember_ro z1 M SCORE km count COUNT
 xadd x1 nomkstream maxlen ~ COUNT limit COUNT ID M V|xadd x1 minid = ID * M V|xdel x1 ID ID
 xinfo stream x1 full count COUNT|xinfo groups x1|xlen x1|xrange x1 ID ID count COUNT
 xread count COUNT block 10 streams x1 x2 ID ID|xrevrange x1 ID ID count COUNT
@@ -92,7 +97,7 @@ latency reset|latency doctor|lolwut version 5 INT INT|memory usage K samples COU
 module list|monitor|ping V|quit|readonly|replicaof no one|reset|role|save|shutdown nosave|slowlog get COUNT
 slowlog reset|time|wait 0 1
 frond.at MOMENT get K|frond.at MOMENT zrange z1 INT INT|frond.history K COUNT|cluster info|debug sleep 0
-dump K|restore K 0 V|object idletime K|geoadd K 1 2 M|pfadd K V
+dump K|restore K 0 V|object idletime K|pfadd K V
 function list|fcall f 1 K|failover|bgsave
 """
 CALLS = [call.split(" ") for line in CALLS.strip().split("\n") for call in line.split("|")]

@@ -44,9 +44,7 @@ NOT_SENT = {
     "it would end the connection": "quit",
     "people are those of every door": "auth",
     "frond answers them with errors, docs/REDIS.md says why":
-        "asking restore-asking bgrewriteaof bgsave cluster debug dump failover fcall fcall_ro geoadd "
-        "geodist geohash geopos georadius georadius_ro georadiusbymember "
-        "georadiusbymember_ro geosearch geosearchstore migrate module pfadd "
+        "asking restore-asking bgrewriteaof bgsave cluster debug dump failover fcall fcall_ro migrate module pfadd "
         "pfcount pfdebug pfmerge pfselftest psync readonly readwrite replconf replicaof "
         "restore save shutdown slaveof sync function",
     "messages come between the answers": "monitor psubscribe punsubscribe ssubscribe subscribe sunsubscribe "
@@ -371,6 +369,42 @@ class Commands:
             ["xdel", k(), i()],
         ]
 
+    def geo(self):
+        """Each member has a place of its own, so that no two are as far away as each other."""
+        r, k, m = self.random, self.key, lambda: f"p{r.randrange(12)}"
+        unit = lambda: r.choice(["m", "km", "ft", "mi", "KM", "x"])
+
+        def place():
+            return [f"{r.uniform(-181, 181):.{r.randrange(8)}f}", f"{r.uniform(-86, 86):.{r.randrange(8)}f}"]
+
+        def near():
+            return [f"{r.uniform(13, 16):.6f}", f"{r.uniform(37, 39):.6f}"]
+
+        def added():
+            return [part for _ in range(r.randrange(1, 4)) for part in (*r.choice([place, near, near])(), m())]
+
+        def around():
+            center = r.choice([["frommember", m()], ["fromlonlat", *near()], ["fromlonlat", *place()]])
+            length = lambda: r.choice([0, 1, 200, 3000.5, 10**r.randrange(8), -1])
+            shape = r.choice([["byradius", length(), unit()], ["bybox", length(), length(), unit()]])
+            return [*center, *shape, *self.maybe("asc"), *r.choice([[], [], ["count", r.randrange(5)],
+                                                                    ["count", r.randrange(1, 5), "any"]])]
+
+        radius = lambda: [r.choice([100, 200000, 1e7, 0.5]), unit(), *self.maybe("withdist", "withcoord", "withhash"),
+                          *r.choice([[], ["desc"], ["asc", "count", 3]])]
+        store = lambda: r.choice([[], ["store", k()], ["storedist", k()]])
+        return [
+            ["geoadd", k(), *self.maybe("ch", "nx", "xx"), *added()], ["geoadd", k(), *added()], ["geoadd", k(), *added()],
+            ["geodist", k(), m(), m(), *r.choice([[], [unit()]])], ["geohash", k(), *self.some(m)],
+            ["geopos", k(), *self.some(m)], ["zscore", k(), m()], ["zrange", k(), 0, -1, "withscores"],
+            ["geosearch", k(), *around(), *self.maybe("withdist", "withcoord", "withhash")],
+            ["geosearch", k(), *around(), *self.maybe("withdist", "withcoord", "withhash")],
+            ["geosearchstore", k(), k(), *around(), *self.maybe("storedist")],
+            ["georadius", k(), *r.choice([place, near])(), *radius(), *store()],
+            ["georadius_ro", k(), *near(), *radius(), *self.maybe("store")],
+            ["georadiusbymember", k(), m(), *radius(), *store()], ["georadiusbymember_ro", k(), m(), *radius()],
+        ]
+
     def groups(self):
         k, i, r = self.key, self.id, self.random
         g, c = (lambda: r.choice(GROUPS)), (lambda: r.choice(CONSUMERS))
@@ -404,7 +438,7 @@ class Commands:
 
     def data(self):
         return [self.strings, self.keys, self.hashes, self.sets, self.lists, self.zsets, self.names,
-                self.scripts, self.streams, self.groups, self.groups, self.databases, self.scans, self.waits]
+                self.scripts, self.streams, self.groups, self.groups, self.geo, self.databases, self.scans, self.waits]
 
     def all(self):
         return [*self.data(), self.transactions, self.connection]

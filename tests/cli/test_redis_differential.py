@@ -167,6 +167,24 @@ xautoclaim x g c 0 0 count 0 | xautoclaim x g c 0 0 count x | xautoclaim x g c 0
 xautoclaim x g c 0 (18446744073709551615-18446744073709551615 | xautoclaim none g c 0 0 | xautoclaim a g c 0 0
 xautoclaim x g c 0 0 count 9223372036854775807 | xautoclaim x g c -5 - justid | xautoclaim x g c 0 0 count 576460752303423488
 xinfo consumers x nog | xinfo consumers x | xinfo groups | xinfo consumers a g | xinfo stream x full count x | xinfo stream x count 1
+geoadd places 13.361389 38.115556 p 15.087269 37.502669 q | geoadd places 200 10 x | geoadd places 10 86 x | geoadd places x y z
+geoadd places 1 2 | geoadd places nx xx 1 2 x | geoadd places nx | geoadd places 1 2 x 3 | geoadd a 1 2 x | geoadd places 1e300 0 x
+geodist places p q x | geodist places p q km x | geodist places p none | geodist none p q | geodist a p q | geodist places p q ft
+geohash places p none | geohash none p | geohash places | geopos places p none | geopos a p | geopos none p | geoadd places -180 -85.05112878 edge
+geoadd places 180 85.05112878 corner | geohash places edge corner | geopos places edge corner | geosearch places fromlonlat 180 85 byradius 10 km
+geosearch places fromlonlat 15 37 byradius 200 | geosearch places fromlonlat 15 37 byradius 200 km bybox 1 1 km
+geosearch places fromlonlat 15 37 frommember p byradius 200 km | geosearch places byradius 200 km asc | geosearch places frommember p asc
+geosearch places frommember none byradius 200 km | geosearch none frommember p byradius 200 km | geosearch a frommember p byradius 200 km
+geosearch places frommember p byradius -1 km | geosearch places frommember p bybox -1 1 km | geosearch places frommember p byradius x km
+geosearch places frommember p bybox x 1 km | geosearch places frommember p bybox 1 x km | geosearch places frommember p byradius 1 x
+geosearch places frommember p byradius 1 km count 0 | geosearch places frommember p byradius 1 km count x | geosearch places frommember p byradius 1 km any
+geosearch places frommember p byradius 1 km storedist | geosearchstore d places frommember p byradius 1 km withdist
+geosearchstore d none frommember p byradius 1 km | GeoSearch places byradius 1 km asc | georadius places 15 37 200 km store d withcoord
+georadius places 15 37 200 km store | georadius_ro places 15 37 200 km store d | georadius none 15 37 200 km store d | georadius places 15 37 x km
+georadiusbymember none p x y | georadiusbymember none p x y bogus | georadiusbymember places none 1 km | georadiusbymember places p 1 km any
+georadius places 15 37 200 km count 2 any withdist withhash withcoord asc | geosearch places frommember p bybox 400 400 km withdist
+geosearch none frommember p byradius 1 km | geodist none p q | zadd odd -5 a 1e30 b inf c 4503599627370496 d -inf e | geopos odd a b c d e
+command getkeys georadius places 15 37 200 km store x storedist d | command getkeysandflags georadiusbymember places p 1 km store d | geohash odd a b c d e
 expire a x | expire a 9223372036854775807 | pexpire a 9223372036854775807 | expireat a 9223372036854775807
 expire a 10 nx xx | expire a 10 gt lt | expire a 10 nx gt | expire none 10 nosuch | persist none | ttl none
 move a 0 | move a 16 | move a x | move a -1 | copy a a | copy a b db 99 | copy a b nosuch | rename none x

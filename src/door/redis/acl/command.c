@@ -107,6 +107,34 @@ keys_add_store(struct keys *k, const struct str *argv, size_t argc)
 		keys_add(k, found, found + 1, 1);
 }
 
+/*
+ * GEORADIUS key … STORE and STOREDIST destination: Redis tells of the first of each, whatever
+ * comes behind it. The last one of all counts.
+ */
+static void
+keys_add_geo_store(struct keys *k, const struct str *argv, size_t argc, size_t from)
+{
+	const struct str words[] = { STR("store"), STR("storedist") };
+	size_t found = 0;
+
+	for (size_t w = 0; w < 2; w++) {
+		size_t i = from;
+
+		while (i + 1 < argc && !str_eq_nocase(argv[i], words[w]))
+			i++;
+		if (i + 1 < argc)
+			keys_add(k, i + 1, i + 2, 1);
+	}
+	for (size_t i = from; i + 1 < argc; i++)
+		if (str_eq_nocase(argv[i], words[0]) || str_eq_nocase(argv[i], words[1]))
+			found = ++i;
+	for (size_t i = 0; i < k->count; i++)
+		if (k->places[i] == found)
+			return;
+	if (found)
+		keys_add(k, found, found + 1, 1);
+}
+
 /* XREAD … STREAMS key … id …: as many keys as ids. */
 static bool
 keys_add_streams(struct keys *k, const struct str *argv, size_t argc, size_t at)
@@ -154,6 +182,10 @@ keys_find_movable(struct keys *k, const struct command *command, const struct st
 		return keys_add_inner(k, command, argv, argc);
 	if (strcmp(command->name, "sort") == 0)
 		keys_add_store(k, argv, argc);
+	if (strcmp(command->name, "georadius") == 0)
+		keys_add_geo_store(k, argv, argc, 6);
+	if (strcmp(command->name, "georadiusbymember") == 0)
+		keys_add_geo_store(k, argv, argc, 5);
 	return true;
 }
 

@@ -160,7 +160,8 @@ key_specs_of(const struct command *command, const struct subcommand *sub,
 	}
 	if (command->first_key > 0)
 		count = add_fixed_specs(command, &flags,
-					command->numkeys || strcmp(command->name, "sort") == 0,
+					command->numkeys || strcmp(command->name, "sort") == 0 ||
+						strncmp(command->name, "georadius", 9) == 0,
 					ret);
 	if (command->numkeys)
 		ret[count++] = (struct key_spec){ .flags = str_cut(&flags, '|'),

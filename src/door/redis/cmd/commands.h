@@ -24,6 +24,8 @@ command_handler cmd_config;
 command_handler cmd_auth, cmd_echo, cmd_hello, cmd_ping, cmd_quit, cmd_reset, cmd_select;
 /* cmd_expire.c */
 command_handler cmd_expire, cmd_persist, cmd_ttl;
+/* cmd_geo.c */
+command_handler cmd_geo_search, cmd_geoadd, cmd_geodist, cmd_geohash, cmd_geopos;
 /* cmd_group.c */
 command_handler cmd_xack, cmd_xautoclaim, cmd_xclaim, cmd_xgroup, cmd_xpending;
 /* cmd_hash.c */

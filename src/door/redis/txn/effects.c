@@ -25,9 +25,10 @@ bool
 effects_brings(const struct effect *e)
 {
 	static const char *const events[] = {
-		"lpush",       "rpush",       "linsert",    "sortstore", "zadd",
-		"zincr",       "copy_to",     "rename_to",  "move_to",   "zrangestore",
-		"zunionstore", "zinterstore", "zdiffstore", "xadd",      "xgroup-destroy",
+		"lpush",          "rpush",          "linsert",    "sortstore", "zadd",
+		"zincr",          "copy_to",        "rename_to",  "move_to",   "zrangestore",
+		"zunionstore",    "zinterstore",    "zdiffstore", "xadd",      "xgroup-destroy",
+		"geosearchstore", "georadiusstore",
 	};
 
 	if (e->kind != EFFECT_EVENT || !e->changes)

@@ -168,12 +168,10 @@ reply_bool(struct reply *r, bool b)
 		buf_append_cstr(r->out, b ? "#t\r\n" : "#f\r\n");
 }
 
-void
-reply_double(struct reply *r, double d)
+/* A double that is written already. */
+static void
+reply_double_text(struct reply *r, struct str s)
 {
-	char text[64];
-	struct str s = number_write_double(d, text);
-
 	if (r->version == 2) {
 		reply_bulk(r, s);
 		return;
@@ -181,6 +179,22 @@ reply_double(struct reply *r, double d)
 	buf_append_byte(r->out, ',');
 	buf_append_str(r->out, s);
 	buf_append_cstr(r->out, "\r\n");
+}
+
+void
+reply_double(struct reply *r, double d)
+{
+	char text[64];
+
+	reply_double_text(r, number_write_double(d, text));
+}
+
+void
+reply_human_double(struct reply *r, double d)
+{
+	char text[NUMBER_TEXT_BYTES];
+
+	reply_double_text(r, number_write_long_double(d, text));
 }
 
 void

@@ -43,6 +43,8 @@ void reply_null_array(struct reply *r);
 void reply_bool(struct reply *r, bool b); /* RESP2: 1 or 0 */
 /* RESP2: a bulk. The shortest text that is read back as the same number. */
 void reply_double(struct reply *r, double d);
+/* The same with 17 digits behind the point at most (number_write_long_double()). */
+void reply_human_double(struct reply *r, double d);
 
 /* What follows are `n` elements; of a map, `n` pairs, which are 2n elements in RESP2. */
 void reply_array(struct reply *r, size_t n);
