@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timespec.h"
+#include "cli/manager.h"
 
 enum {
 	TIME_BYTES = 32,
@@ -85,7 +86,11 @@ certificates_reload(struct net_tls *tls)
 {
 	struct err err = { 0 };
 
-	if (net_tls_reload(tls, &err) == STATUS_OK)
+	if (!tls)
+		log_event(LOG_LEVEL_INFO, "nothing_reloaded",
+			  "hint=\"there are no certificates; settings of the file need a "
+			  "restart\"");
+	else if (net_tls_reload(tls, &err) == STATUS_OK)
 		certificates_tell(tls, "certificates_reloaded");
 	else
 		log_event(LOG_LEVEL_ERROR, "certificates_not_reloaded",
@@ -122,10 +127,13 @@ certificates_run(void *arg)
 
 		if (atomic_load(&certificates_watcher.ended))
 			return NULL;
-		if (asked)
+		if (asked) {
+			manager_tell(MANAGER_RELOADING);
 			certificates_reload(tls);
-		else
+			manager_tell(MANAGER_READY);
+		} else if (tls) {
 			certificates_tell(tls, NULL);
+		}
 	}
 }
 
@@ -134,17 +142,19 @@ certificates_watch(struct certificates *c, struct err *err)
 {
 	struct sigaction action = { .sa_handler = certificates_on_signal };
 
-	if (!c->tls)
+	if (!c->tls && !manager_listens())
 		return STATUS_OK;
 	sem_init(&certificates_watcher.asked, 0, 0);
 	if (pthread_create(&certificates_watcher.thread, NULL, certificates_run, c->tls) != 0)
 		return err_set(err, STATUS_LIMIT, "cannot start a thread");
 	c->watching = true;
-	c->collector = (struct metric_collector){ .collect = certificates_collect, .arg = c->tls };
-	metric_collector_add(&c->collector);
 	sigemptyset(&action.sa_mask);
 	action.sa_flags = SA_RESTART;
 	sigaction(SIGHUP, &action, NULL);
+	if (!c->tls)
+		return STATUS_OK;
+	c->collector = (struct metric_collector){ .collect = certificates_collect, .arg = c->tls };
+	metric_collector_add(&c->collector);
 	certificates_tell(c->tls, "certificates");
 	return STATUS_OK;
 }
@@ -155,7 +165,8 @@ certificates_unwatch(struct certificates *c)
 	if (!c->watching)
 		return;
 	signal(SIGHUP, SIG_IGN);
-	metric_collector_remove(&c->collector);
+	if (c->tls)
+		metric_collector_remove(&c->collector);
 	atomic_store(&certificates_watcher.ended, true);
 	sem_post(&certificates_watcher.asked);
 	pthread_join(certificates_watcher.thread, NULL);

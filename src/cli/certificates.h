@@ -31,7 +31,8 @@ MUST_USE enum status certificates_read(struct certificates *c, const struct sett
 
 /*
  * Makes SIGHUP read them again, and begins to tell when they expire. Does nothing where there are
- * none: SIGHUP then stops the process as SIGTERM does (stopping.h). STATUS_LIMIT.
+ * none: SIGHUP then stops the process as SIGTERM does (stopping.h), unless a manager of services
+ * sends it, which means the same by it whatever there is to be read again. STATUS_LIMIT.
  */
 MUST_USE enum status certificates_watch(struct certificates *c, struct err *err);
 

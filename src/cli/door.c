@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "cli/manager.h"
 #include "door/door.h"
 #include "net/host.h"
 #include "net/stream.h"
@@ -31,17 +32,31 @@ door_place(const struct door_wish *wish, const char *given, uint64_t port,
 		       wish->section, wish->host);
 }
 
+static enum status
+door_find_one(const struct door_wish *wish, const char *suffix, bool enabled, const char *given,
+	      uint64_t port, bool *ret_wanted, char ret_host[ADDRESS_HOST_BYTES],
+	      uint16_t *ret_port, struct err *err)
+{
+	bool handed = manager_socket(wish->name, suffix, ret_host, ret_port);
+
+	if (handed && given)
+		return err_set(err, STATUS_INVALID,
+			       "--%s%s %s, and the manager of services hands over a socket for it: "
+			       "one of them has to go",
+			       wish->name, suffix, given);
+	*ret_wanted = handed || given || enabled;
+	if (handed || !*ret_wanted)
+		return STATUS_OK;
+	return door_place(wish, given, port, ret_host, ret_port, err);
+}
+
 enum status
 door_find(struct door *d, const struct door_wish *wish, struct err *err)
 {
-	d->wanted = wish->given || wish->enabled;
-	d->tls_wanted = wish->tls_given || wish->tls_enabled;
-	if (d->wanted)
-		TRY(door_place(wish, wish->given, wish->port, d->host, &d->port, err));
-	if (d->tls_wanted)
-		TRY(door_place(wish, wish->tls_given, wish->tls_port, d->tls_host, &d->tls_port,
-			       err));
-	return STATUS_OK;
+	TRY(door_find_one(wish, "", wish->enabled, wish->given, wish->port, &d->wanted, d->host,
+			  &d->port, err));
+	return door_find_one(wish, "s", wish->tls_enabled, wish->tls_given, wish->tls_port,
+			     &d->tls_wanted, d->tls_host, &d->tls_port, err);
 }
 
 const char *

@@ -28,6 +28,7 @@ struct door {
 /* What says where a door listens. All texts are borrowed. */
 struct door_wish {
 	const char *section; /* of the settings below, for errors */
+	const char *name;    /* of its sockets, for manager_socket() */
 	bool enabled;
 	bool tls_enabled;
 	const char *host; /* bind_address, of both */
@@ -37,7 +38,11 @@ struct door_wish {
 	const char *tls_given; /* the same for TLS */
 };
 
-/* Decides where it listens. STATUS_INVALID for what is no address. */
+/*
+ * Decides where it listens: at the sockets that the manager of services hands over, or as the wish
+ * says. STATUS_INVALID for what is no address, and for an address of the command line beside such a
+ * socket.
+ */
 MUST_USE enum status door_find(struct door *d, const struct door_wish *wish, struct err *err);
 
 /* True if it listens at all. */

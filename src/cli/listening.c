@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "cli/manager.h"
 #include "cli/serve_settings.h"
 #include "door/couch/couch.h"
 
@@ -20,6 +21,7 @@ find_http(struct listening *l, const struct settings *settings, const struct lis
 	bool nowhere = given->http && strcmp(given->http, LISTENING_NOWHERE) == 0;
 	const struct door_wish wish = {
 		.section = "chttpd",
+		.name = "http",
 		.enabled = !nowhere,
 		.tls_enabled = tls->enabled,
 		.host = s->host,
@@ -43,6 +45,7 @@ find_door(struct listening *l, size_t i, const struct settings *settings,
 	const struct door_settings *s = settings_of(settings, cli_doors[i]->settings);
 	const struct door_wish wish = {
 		.section = cli_doors[i]->name,
+		.name = cli_doors[i]->name,
 		.enabled = s->enabled,
 		.tls_enabled = s->tls_enabled,
 		.host = s->host,
@@ -210,6 +213,7 @@ listening_find(struct listening *l, const struct settings *settings,
 	tls_wanted = tls_wanted || l->http.tls_wanted;
 	if (couch->metrics_apart)
 		TRY(address_check_host(couch->metrics_host, couch->metrics_host, err));
+	TRY(manager_check_sockets(err));
 	TRY(check_ports(l, couch, err));
 	TRY(check_in_charge(l, settings, err));
 	if (tls_wanted)

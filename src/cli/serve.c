@@ -19,6 +19,7 @@
 #include "catalog/keys.h"
 #include "catalog/move.h"
 #include "cli/cli.h"
+#include "cli/manager.h"
 #include "cli/open_doors.h"
 #include "cli/serve_settings.h"
 #include "cli/settings.h"
@@ -508,6 +509,8 @@ run_server(struct serve *s, struct err *err)
 				      .has_pages = s->couch_settings->utils_dir || s->utils_dir[0],
 			      });
 		tell_moves(s);
+		/* What connects from now on waits until the loops run, a moment later. */
+		manager_tell(MANAGER_READY);
 		status = server_run(s->server, err);
 	}
 	stopping_end();
@@ -698,6 +701,7 @@ make_server(struct serve *s, struct err *err)
 	s->sweeping.store = s->store;
 	TRY(open_doors_listen(&s->doors, &s->listening, &ground, s->door_flags, err));
 	TRY(listen_for_metrics(s, err));
+	manager_drop_sockets();
 	/* Nothing reads the settings that the process was started with before it serves. */
 	return listening_tell(&s->listening, s->settings, err);
 }
@@ -811,7 +815,9 @@ run_serve(int argc, char **argv)
 	make_options(options);
 	cli_parse(&argp, argc, argv, &args);
 	mem_tune();
-	status = read_settings(&s, &args, &err);
+	status = manager_read(&err);
+	if (status == STATUS_OK)
+		status = read_settings(&s, &args, &err);
 	if (status == STATUS_OK)
 		status = raise_descriptor_limit(&err);
 	if (status == STATUS_OK) {

@@ -1,9 +1,11 @@
 #include "cli/serve_settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "access/people.h"
+#include "cli/manager.h"
 #include "kv/kv.h"
 #include "kv/settings.h"
 
@@ -33,6 +35,23 @@ add_admins(const struct serve_given *given, struct settings *settings, struct er
 	return STATUS_OK;
 }
 
+/* The port of metrics is no door: where it listens is in the settings alone. */
+static enum status
+find_metrics_socket(struct settings *settings, struct err *err)
+{
+	char host[ADDRESS_HOST_BYTES];
+	char port[SETTINGS_NUMBER_BYTES];
+	uint16_t number;
+
+	if (!manager_socket("metrics", "", host, &number))
+		return STATUS_OK;
+	(void)snprintf(port, sizeof(port), "%u", (unsigned)number);
+	TRY(settings_set(settings, STR("prometheus"), STR("additional_port"), STR("true"), err));
+	TRY(settings_set(settings, STR("prometheus"), STR("bind_address"), str_from_cstr(host),
+			 err));
+	return settings_set(settings, STR("prometheus"), STR("port"), str_from_cstr(port), err);
+}
+
 enum status
 serve_settings_read(const struct serve_given *given, struct settings *settings,
 		    struct listening *listening, struct err *err)
@@ -49,6 +68,7 @@ serve_settings_read(const struct serve_given *given, struct settings *settings,
 	if (given->utils)
 		TRY(settings_set(settings, STR("frond"), STR("utils_dir"),
 				 str_from_cstr(given->utils), err));
+	TRY(find_metrics_socket(settings, err));
 	TRY(listening_find(listening, settings, &given->listening, err));
 	for (size_t i = 0; i < cli_doors_count; i++)
 		if (cli_doors[i]->check)

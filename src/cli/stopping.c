@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/timespec.h"
 #include "cli/cli.h"
+#include "cli/manager.h"
 #include "http/server.h"
 #include "loop/wait.h"
 #include "loop/watchdog.h"
@@ -122,6 +123,7 @@ stopping_run(void *arg)
 	uint64_t end_ns;
 
 	stopping_wait(WAIT_FOREVER);
+	manager_tell(MANAGER_STOPPING);
 	end_ns = atomic_load(&stopping.end_ns);
 	watchdog_set_stage("replications");
 	apart = pthread_create(&replicator, NULL, stopping_stop_replicator, NULL) == 0;

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "loop/libuv.h"
 #include "net/conn.h"
+#include "net/given.h"
 
 enum {
 	TCP_BACKLOG = 1024,
@@ -139,7 +140,6 @@ tcp_bind(int fd, const union tcp_address *address, const char *host_port, struct
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (address->any.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	tcp_keep_alive(fd);
 	if (bind(fd, &address->any, len) != 0 || listen(fd, TCP_BACKLOG) != 0)
 		return err_set(err, STATUS_IO, "cannot listen on %s: %s", host_port,
 			       strerror(errno));
@@ -151,7 +151,7 @@ tcp_listen(const char *host_port, struct net_acceptor **ret, struct err *err)
 {
 	union tcp_address address = { 0 };
 	struct tcp_acceptor *a;
-	enum status status;
+	enum status status = STATUS_OK;
 	int fd;
 
 	if (!tcp_parse_address(host_port, &address))
@@ -159,10 +159,16 @@ tcp_listen(const char *host_port, struct net_acceptor **ret, struct err *err)
 			       "cannot listen on \"%s\": not an address and port, as in "
 			       "127.0.0.1:5984 or [::1]:5984",
 			       host_port);
-	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return err_set(err, STATUS_IO, "cannot make a socket: %s", strerror(errno));
-	status = tcp_bind(fd, &address, host_port, err);
+	fd = net_given_take(&address.any);
+	if (fd < 0) {
+		fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (fd < 0)
+			return err_set(err, STATUS_IO, "cannot make a socket: %s", strerror(errno));
+		status = tcp_bind(fd, &address, host_port, err);
+		if (status == STATUS_OK)
+			net_given_made(fd);
+	}
+	tcp_keep_alive(fd);
 	a = status == STATUS_OK ? mem_zalloc(sizeof(*a)) : NULL;
 	if (!a) {
 		close(fd);
