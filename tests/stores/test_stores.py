@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
 from harness import Server, contains, equal, main, ok, run, test  # noqa: E402
 from mongo import Client  # noqa: E402
+from resp import Client as Redis  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 STORE = "embedded:store"
@@ -288,6 +289,33 @@ def collections_of_it_are_found_by_their_indexes_and_written(cwd):
                           [3, 4, 5, 6])
                     equal(c({"delete": collection, "deletes": [{"q": {"n": {"$lt": 3}},
                                                                 "limit": 0}]}, "shop")["n"], 3)
+        whole(store)
+
+
+@test
+def keys_of_it_are_read_and_written(cwd):
+    for name in stores():
+        store = unpack(cwd, name)
+        if "redis:0" not in databases(store):
+            continue
+        with Server(store, "--store", STORE, "--redis", "127.0.0.1:0") as server:
+            port = int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)", server.read_log()).group(1))
+            with Redis(port) as c:
+                keys = c("KEYS", "*")
+                kinds = {c("TYPE", key) for key in keys}
+                equal(kinds, {"string", "hash", "set", "zset", "list", "stream"})
+                equal(c("DBSIZE"), len(keys))
+                for key in keys:
+                    if c("TYPE", key) == "string":
+                        length = c("STRLEN", key)
+                        equal(c("APPEND", key, "x"), length + 1)
+                    if c("TYPE", key) == "list":
+                        equal(c("RPUSH", key, "x"), c("LLEN", key))
+                        equal(c("LINDEX", key, -1), b"x")
+                    if c("TYPE", key) == "hash":
+                        equal(c("HSET", key, "since", "x"), 1)
+                equal(c("SET", "since", "v"), "OK")
+                equal(c("DBSIZE"), len(keys) + 1)
         whole(store)
 
 
