@@ -32,6 +32,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_serve;
+extern const struct cli_command cli_top;
 extern const struct cli_command cli_load;
 extern const struct cli_command cli_config;
 extern const struct cli_command cli_metrics;
