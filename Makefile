@@ -2,6 +2,7 @@
 # packages first (npm too, for the tests with real clients) and does nothing where that is there.
 
 PREFIX ?= /usr/local
+ZSH_FUNCTIONS ?= $(PREFIX)/share/zsh/site-functions
 STORE ?= embedded:./data
 HTTP ?= 127.0.0.1:5984
 TORTURE_SECONDS ?= 3600
@@ -11,7 +12,7 @@ MUTANTS ?= 400
 FAUXTON_VERSION = 1.2.6
 FAUXTON = build/share/frond/fauxton
 
-.PHONY: all run fauxton test test-quick bare torture attack ladder soak bench bench-publish fuzz install lint clean format mutants
+.PHONY: all run fauxton test test-quick bare torture attack ladder soak bench bench-publish fuzz install deb tarball lint clean format mutants
 
 all: build/frond
 
@@ -111,13 +112,28 @@ mutants:
 	scripts/deps test
 	python3 -B tests/mutants/run.py --count $(MUTANTS) $(if $(SEED),--seed $(SEED))
 
+# Manual pages and completions of shells are made of what the commands say by --help.
 install: build/frond
+	packaging/describe.py build/frond build/described
 	install -D -m 755 build/frond $(DESTDIR)$(PREFIX)/bin/frond
-	[ ! -f build/frond-js ] || install -m 755 build/frond-js $(DESTDIR)$(PREFIX)/bin/frond-js
+	[ ! -f build/frond-js ] || install -D -m 755 build/frond-js $(DESTDIR)$(PREFIX)/libexec/frond-js
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 build/described/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -D -m 644 build/described/frond.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/frond
+	install -D -m 644 build/described/_frond $(DESTDIR)$(ZSH_FUNCTIONS)/_frond
 	if [ -d $(FAUXTON) ]; then \
 		mkdir -p $(DESTDIR)$(PREFIX)/share/frond/fauxton; \
 		cp -r $(FAUXTON)/. $(DESTDIR)$(PREFIX)/share/frond/fauxton; \
 	fi
+
+# A package for Debian 12, build/frond_….deb, with a service; docs/OPERATING.md tells of it.
+deb: build/frond
+	scripts/deps deb
+	packaging/deb
+
+# What `make install` installs, and what a service needs, to be unpacked anywhere.
+tarball: build/frond
+	packaging/tarball
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')

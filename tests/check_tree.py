@@ -393,6 +393,13 @@ def promises_are_kept_below_the_doors():
         if name.startswith("door/") or not (TOP / "src" / name).exists()] + ([] if rows else ["there is no table"])
 
 
+def versions_are_told_alike():
+    """CHANGELOG.md begins with the version that is built."""
+    built = re.search(r"^  version: '([^']+)'", (TOP / "meson.build").read_text(), re.M)[1]
+    told = re.search(r"^## (\S+)$", (TOP / "CHANGELOG.md").read_text(), re.M)
+    return [] if told and told[1] == built else [f"{built} is not the first section of CHANGELOG.md"]
+
+
 def headers_have_guards_of_their_own():
     wrong = []
     seen = {}
@@ -422,7 +429,8 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           limits_are_asked_by_one_registry,
           what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are,
-          promises_are_kept_below_the_doors, headers_have_guards_of_their_own, code_is_formatted]
+          promises_are_kept_below_the_doors, versions_are_told_alike,
+          headers_have_guards_of_their_own, code_is_formatted]
 
 
 def main():

@@ -21,6 +21,7 @@ from foundationdb import die_with_parent
 
 SUITE = "bookworm"
 PACKAGES = "git,make,sudo"  # what README wants to be there, beside Debian
+SERVICES = "systemd,systemd-sysv,dbus"  # a machine whose first process is systemd
 BASE_DAYS = 30  # after which the base is made anew
 USER = "someone"
 CLONE = f"home/{USER}/frond"
@@ -58,8 +59,22 @@ ln -s /proc/self/fd/1 "$1/dev/stdout"
 ln -s /proc/self/fd/2 "$1/dev/stderr"
 mount -t tmpfs -o mode=755 run "$1/run"
 mount --bind "$3" "$1/var/cache/apt/archives"
+[ "$5" = shell ] || exec sh -c "$BOOT" boot "$1"
 exec chroot "$1" /bin/bash -c 'echo started; sleep infinity & wait'
 """
+
+# The same with systemd, which wants a tree of groups of processes of its own.
+BOOT = r"""
+set -eu
+umount -l "$1/sys"
+mount -t sysfs -o ro sysfs "$1/sys"
+mount -t tmpfs -o mode=755 groups "$1/sys/fs/cgroup" 2>/dev/null || true
+mount -t cgroup2 groups "$1/sys/fs/cgroup"
+echo started
+exec >/dev/null 2>&1 </dev/null
+exec chroot "$1" /usr/bin/env -i container=frond PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system
+"""
+BOOT_SECONDS = 300  # only ends what hangs
 
 
 class CannotBeMade(Exception):
@@ -83,7 +98,8 @@ def checked(done):
 
 
 def in_namespaces(*command):
-    return ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child", *map(str, command)]
+    return ["unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child",
+            *map(str, command)]
 
 
 def said_by(*command):
@@ -150,17 +166,18 @@ class Cache:
     def __exit__(self, *_):
         self.lock.close()
 
-    def base(self, scratch):
+    def base(self, scratch, boots=False):
         """The empty Debian as a tar file, made if there is none that is young and was made so."""
-        options = ["--variant=minbase", f"--include={PACKAGES}",
+        options = ["--variant=minbase", f"--include={SERVICES if boots else PACKAGES}",
                    *(f"--aptopt={line}" for line in apt_network()), SUITE]
         lines = sources()
         key = hashlib.sha256(repr((options, lines)).encode()).hexdigest()[:16]
-        base = self.dir / f"base-{key}.tar"
+        kind = "service" if boots else "base"
+        base = self.dir / f"{kind}-{key}.tar"
         if base.exists() and time.time() - base.stat().st_mtime < BASE_DAYS * 86400:
             return base
         self.say("making an empty Debian, which takes minutes")
-        for old in self.dir.glob("base-*"):
+        for old in self.dir.glob(f"{kind}-*"):
             old.unlink()
         made = base.with_suffix(".new")
         # The namespaces are for what mmdebstrap mounts and starts, should it be killed.
@@ -190,9 +207,11 @@ def check_host(tree):
 
 
 class Machine:
-    """`with Machine(cache, directory) as machine`: running, with a user who may become root."""
+    """`with Machine(cache, directory) as machine`: running, with a user who may become root. With `boots` its
+    first process is systemd, and there is no such user."""
 
-    def __init__(self, cache, directory, on_disk=False):
+    def __init__(self, cache, directory, on_disk=False, boots=False):
+        self.boots = boots
         self.cache = cache
         self.dir = pathlib.Path(directory)  # all in it is the machine's
         self.on_disk = on_disk or memory_available() < 2 * MEMORY_BYTES
@@ -205,7 +224,7 @@ class Machine:
         scratch = self.dir / "scratch"
         scratch.mkdir(parents=True)
         try:
-            self.start(self.cache.base(scratch))
+            self.start(self.cache.base(scratch, self.boots))
             self.furnish()
         except BaseException:
             self.end()
@@ -222,14 +241,26 @@ class Machine:
         root.mkdir()
         self.process = subprocess.Popen(
             in_namespaces("sh", "-c", START, "start", root, base, self.cache.packages,
-                          "disk" if self.on_disk else MEMORY_BYTES),
+                          "disk" if self.on_disk else MEMORY_BYTES, "systemd" if self.boots else "shell"),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=die_with_parent)
+            env=dict(os.environ, BOOT=BOOT), preexec_fn=die_with_parent)
         if self.process.stdout.readline() != "started\n":
             raise CannotBeMade(f"a machine does not start: {last_line(self.process.stderr.read())}")
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         self.first = int(children.read_text())
         self.root = pathlib.Path(f"/proc/{self.first}/root")
+        if self.boots:
+            self.await_boot()
+
+    def await_boot(self):
+        """Until systemd has started what there is; or it cannot be the first process here."""
+        deadline = time.monotonic() + BOOT_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            said = subprocess.run(self.enter("systemctl", "is-system-running"), capture_output=True, text=True).stdout
+            if said.strip() in ("running", "degraded"):
+                return
+            time.sleep(0.2)
+        raise CannotBeMade("systemd does not start in namespaces of this host")
 
     def end(self):
         """All of its processes end with the first, and all of its mounts with the last of them."""
@@ -258,6 +289,8 @@ class Machine:
             shutil.copytree(CERTIFICATES, self.root / CERTIFICATES.relative_to("/"), dirs_exist_ok=True)
         variables = dict(proxies(), NPM_CONFIG_USERCONFIG="/run/npmrc")
         (etc / "environment").write_text("".join(f'{name}="{value}"\n' for name, value in variables.items()))
+        if self.boots:
+            return self.check_mirror()
         self.root_runs("useradd", "--create-home", "--shell", "/bin/bash", USER)
         sudoers = etc / "sudoers.d" / USER
         sudoers.write_text(f'Defaults env_keep += "{" ".join(variables)}"\n{USER} ALL=(ALL) NOPASSWD: ALL\n')
@@ -265,6 +298,9 @@ class Machine:
         # Not on the disk: there may be a password among them.
         self.root_runs("install", "-o", USER, "-m", "600", "/dev/stdin", "/run/npmrc",
                        input="".join(f"{line}\n" for line in npm_network()))
+        self.check_mirror()
+
+    def check_mirror(self):
         uris = re.findall(r"^'([^']*InRelease)'", self.root_runs("apt-get", "--print-uris", "update").stdout, re.M)
         got = self.root_runs("/usr/lib/apt/apt-helper", "download-file", uris[0], "/run/InRelease", check=False)
         if got.returncode:
@@ -280,7 +316,8 @@ class Machine:
         return set(self.root_runs("apt-mark", "showmanual").stdout.split())
 
     def enter(self, *command):
-        return ["nsenter", "--target", str(self.first), "--mount", "--pid", "--uts", "--root", "--wd=/", *command]
+        return ["nsenter", "--target", str(self.first), "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--root",
+                "--wd=/", *command]
 
     def root_runs(self, *command, input="", check=True, text=True):
         done = subprocess.run(self.enter(*command), input=input, capture_output=True, text=text,

@@ -2,12 +2,15 @@
 """Does on a bare Debian 12 what README and the tour tell their reader to do, and compares what is printed.
 
 A clone of HEAD is put into an empty Debian of its own (machine.py). There an ordinary user types the lines
-of README's ```sh blocks. With --test the user types `make test` instead, and that is all. It prints
-TAP; README.md has the rules."""
+of README's ```sh blocks, `make deb` among them. The package that this makes is installed in another empty Debian,
+whose first process is systemd, upgraded, removed and purged (package.py). With --package FILE that is all that is
+done, with a package of before if --before names one. With --test the user types `make test` instead, and
+that is all. It prints TAP; README.md has the rules."""
 
 import argparse
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,19 +19,21 @@ import time
 
 sys.dont_write_bytecode = True
 import machine
+import package
 import readme
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DIR = TOP / "build" / "bare"
 # What is followed, from top to bottom, and which of its sections; None: all.
-PAGES = (("README.md", ("Five minutes",)), ("docs/TOUR.md", None))
+PAGES = (("README.md", ("Five minutes",)), ("docs/TOUR.md", None), ("README.md", ("As a service",)))
 SERVES = re.compile(r"make run\b.*")  # in a terminal of its own
 DOORS = {"": 5984, "REDIS=": 6379, "MONGO=": 27017}  # by what names them on such a line
+TARBALL = "make tarball && tar xzf build/frond-*.tar.gz -C /tmp && /tmp/frond-*/bin/frond --version"
 HANG_SECONDS = 3600  # only ends what hangs
 LAST_LINES = 60  # of what was printed, where a line has failed
 
 
-class Failed(Exception):
+class Failed(package.Failed):
     """What went wrong; its text is told as comments."""
 
 
@@ -51,7 +56,7 @@ class Tap:
         begun = time.monotonic()
         try:
             result = function(*args)
-        except Failed as why:
+        except package.Failed as why:
             self.result(False, name)
             self.say(why)
             raise
@@ -177,6 +182,18 @@ def follow_readme(tap, bare):
             if sections is None or block.section in sections:
                 type_block(tap, bare, terminal, block)
     tap.test("the server ends when it is interrupted", terminal.interrupt)
+    tap.test("what `make tarball` packs runs where it is unpacked", type_line, bare, TARBALL)
+    return shutil.copy(next((bare.root / machine.CLONE / "build").glob("frond_*.deb")), DIR.parent)
+
+
+def follow_package(tap, cache, deb, before):
+    directory = DIR.parent / "bare_service"
+    try:
+        with machine.Machine(cache, directory, boots=True) as bare:
+            tap.say("an empty Debian whose first process is systemd")
+            package.follow(tap, bare, deb, before or package.earlier(deb, directory))
+    except machine.CannotBeMade as why:
+        tap.result(True, "a package's life", f" # SKIP {why}")
 
 
 def run_tests(bare):
@@ -188,6 +205,8 @@ def run_tests(bare):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--test", action="store_true", help="run `make test` there, nothing else")
+    parser.add_argument("--package", metavar="FILE", help="install this one, nothing else")
+    parser.add_argument("--before", metavar="FILE", help="a package to be upgraded from")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     machine.end_with_parent()
@@ -196,16 +215,20 @@ def main():
     begun = time.monotonic()
     try:
         machine.check_host(TOP)
-        with machine.Cache(tap.say) as cache, machine.Machine(cache, DIR, on_disk=options.test) as bare:
-            bare.clone(TOP)
-            tell_what_is_tested(tap)
-            tap.say(f"an empty Debian after {time.monotonic() - begun:.0f} s; kept in {cache.dir}")
-            if options.test:
-                return run_tests(bare)
-            follow_readme(tap, bare)
+        with machine.Cache(tap.say) as cache:
+            deb = options.package
+            if not deb:
+                with machine.Machine(cache, DIR, on_disk=options.test) as bare:
+                    bare.clone(TOP)
+                    tell_what_is_tested(tap)
+                    tap.say(f"an empty Debian after {time.monotonic() - begun:.0f} s; kept in {cache.dir}")
+                    if options.test:
+                        return run_tests(bare)
+                    deb = follow_readme(tap, bare)
+            follow_package(tap, cache, deb, options.before)
     except machine.CannotBeMade as why:
         tap.result(True, "README on a bare Debian 12", f" # SKIP {why}")
-    except Failed:
+    except package.Failed:
         pass
     tap.say(f"{time.monotonic() - begun:.0f} s")
     print(f"1..{tap.count}")
