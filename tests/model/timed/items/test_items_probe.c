@@ -151,11 +151,14 @@ item_version(struct probe *p, struct timed *t, struct timed_item *item)
 static enum status
 item_watch(struct probe *p, struct timed *t, struct timed_item *item)
 {
-	struct kv_future *f;
+	struct kv_future *watches[TIMED_WATCHES];
 
-	(void)item;
-	TRY(timed_item_watch(t, STR("v"), p->arena, &f));
-	kv_future_free(f);
+	(void)p;
+	(void)t;
+	TRY(timed_item_watch(item, watches));
+	for (size_t i = 0; i < TIMED_WATCHES; i++)
+		if (watches[i])
+			kv_future_free(watches[i]);
 	return STATUS_OK;
 }
 
@@ -239,7 +242,7 @@ static const struct probe_op of_any[] = {
 	{ "copy a sorted set", item_copy_of,
 	  "ok, conflicts 3 0+0; 1: C/O 2: C/CNCOCOC 3-12: CO/CNCOCO" },
 	{ "copy a stream", copy_stream_of,
-	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3-12: CO/CNCOCO" },
+	  "ok, conflicts 5 0+0; 1: C/O 2: C/CNCOC 3-12: CO/CNCOCO" },
 	{ "copy a value", copy_value_of, "ok, conflicts 3 0+0; 1: C/O 2: C/CNCOCOCO 3: O/O" },
 	{ "copy a hash", copy_hash_of,
 	  "ok, conflicts 6 0+0; despite 4=ok; 1: C/O 2: C/CNCOCOCOC 3: O/ 4: O/O 5: "
