@@ -65,6 +65,7 @@ geosearch z1 frommember M byradius SCORE km asc count COUNT any withdist withhas
 geosearch z1 fromlonlat SCORE SCORE bybox SCORE SCORE mi desc count COUNT|geosearchstore z2 z1 frommember M byradius SCORE ft storedist
 georadius z1 SCORE SCORE SCORE m withdist store z2|georadius_ro z1 SCORE SCORE SCORE km withcoord|georadiusbymember z1 M SCORE km storedist z2
 georadiusbymember_ro z1 M SCORE km count COUNT
+pfadd K V V|pfcount K K|pfmerge K K K
 xadd x1 nomkstream maxlen ~ COUNT limit COUNT ID M V|xadd x1 minid = ID * M V|xdel x1 ID ID
 xinfo stream x1 full count COUNT|xinfo groups x1|xlen x1|xrange x1 ID ID count COUNT
 xread count COUNT block 10 streams x1 x2 ID ID|xrevrange x1 ID ID count COUNT
@@ -97,7 +98,7 @@ latency reset|latency doctor|lolwut version 5 INT INT|memory usage K samples COU
 module list|monitor|ping V|quit|readonly|replicaof no one|reset|role|save|shutdown nosave|slowlog get COUNT
 slowlog reset|time|wait 0 1
 frond.at MOMENT get K|frond.at MOMENT zrange z1 INT INT|frond.history K COUNT|cluster info|debug sleep 0
-dump K|restore K 0 V|object idletime K|pfadd K V
+dump K|restore K 0 V|object idletime K
 function list|fcall f 1 K|failover|bgsave
 """
 CALLS = [call.split(" ") for line in CALLS.strip().split("\n") for call in line.split("|")]

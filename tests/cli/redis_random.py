@@ -44,8 +44,8 @@ NOT_SENT = {
     "it would end the connection": "quit",
     "people are those of every door": "auth",
     "frond answers them with errors, docs/REDIS.md says why":
-        "asking restore-asking bgrewriteaof bgsave cluster debug dump failover fcall fcall_ro migrate module pfadd "
-        "pfcount pfdebug pfmerge pfselftest psync readonly readwrite replconf replicaof "
+        "asking restore-asking bgrewriteaof bgsave cluster debug dump failover fcall fcall_ro migrate module "
+        "pfdebug pfselftest psync readonly readwrite replconf replicaof "
         "restore save shutdown slaveof sync function",
     "messages come between the answers": "monitor psubscribe punsubscribe ssubscribe subscribe sunsubscribe "
                                          "unsubscribe",
@@ -304,6 +304,7 @@ class Commands:
             ["pubsub", "shardchannels"], ["pubsub", "shardnumsub", "c0"], ["pubsub", "numpat"],
             ["pubsub", "x"], ["acl", "whoami"], ["acl", "cat", "string"], ["config", "get", "maxmemory-policy"],
             ["config", "get", "list-max-listpack-size"], ["config", "set", "x", 1], ["config", "x"],
+            ["config", "set", "hll-sparse-max-bytes", r.choice([0, 30, 3000])],
             ["hello", r.choice([2, 3, 4, "x"])], ["reset"], ["no such command", m()],
             ["lolwut", *self.maybe("version", r.choice([7, 9, "x"]))],
         ]
@@ -405,6 +406,17 @@ class Commands:
             ["georadiusbymember", k(), m(), *radius(), *store()], ["georadiusbymember_ro", k(), m(), *radius()],
         ]
 
+    def hyperloglogs(self):
+        """PFCOUNT of one key leaves what it has counted in Redis's value, and nothing here: it is of a copy."""
+        r, k, m = self.random, self.key, self.member
+        many = lambda: [f"{r.randrange(10**6)}" for _ in range(r.choice([1, 3, 300, 3000]))]
+        return [
+            ["pfadd", k(), *many()], ["pfadd", k(), *many()], ["pfadd", k(), *self.some(m)], ["pfadd", k()],
+            ["pfcount", k(), "none"], ["pfcount", *self.some(k), k()], ["pfcount", "none"],
+            ["pfmerge", k(), *self.some(k)], ["pfmerge", k()], ["get", k()], ["strlen", k()],
+            ["setrange", k(), r.choice([4, 5, 15, 16, 17, 20, 100]), r.choice(["\x7f", "\x01", "x"])],
+        ]
+
     def groups(self):
         k, i, r = self.key, self.id, self.random
         g, c = (lambda: r.choice(GROUPS)), (lambda: r.choice(CONSUMERS))
@@ -438,7 +450,7 @@ class Commands:
 
     def data(self):
         return [self.strings, self.keys, self.hashes, self.sets, self.lists, self.zsets, self.names,
-                self.scripts, self.streams, self.groups, self.groups, self.geo, self.databases, self.scans, self.waits]
+                self.scripts, self.streams, self.groups, self.groups, self.geo, self.hyperloglogs, self.databases, self.scans, self.waits]
 
     def all(self):
         return [*self.data(), self.transactions, self.connection]
@@ -595,6 +607,8 @@ def is_fit(command):
     if name in SIZES and any(is_number(arg.lstrip("#"), SIZE_LEAST, SIZE_MOST) for arg in command[1:]):
         return False
     if name in DRAWN or {"*", "~"} & words or "object" == name:
+        return False
+    if name == "pfcount" and len(command) == 2:
         return False
     if name in IDLE and any(is_number(arg, 4, NEAR) for arg in command[3:]):
         return False

@@ -185,6 +185,9 @@ georadiusbymember none p x y | georadiusbymember none p x y bogus | georadiusbym
 georadius places 15 37 200 km count 2 any withdist withhash withcoord asc | geosearch places frommember p bybox 400 400 km withdist
 geosearch none frommember p byradius 1 km | geodist none p q | zadd odd -5 a 1e30 b inf c 4503599627370496 d -inf e | geopos odd a b c d e
 command getkeys georadius places 15 37 200 km store x storedist d | command getkeysandflags georadiusbymember places p 1 km store d | geohash odd a b c d e
+pfadd hll | pfadd hll | pfadd hll a b | pfadd hll a b | pfcount hll | pfcount hll none | pfadd a x | pfadd l x | pfcount l | pfcount a
+pfmerge hll l | pfmerge l hll | pfmerge a hll | pfmerge hll2 hll none | pfcount hll2 hll | get hll2 | setrange bad 0 HYLL | pfadd bad x
+setrange bad 15 x | pfadd bad x | pfcount bad | pfmerge hll bad | pfadd | pfcount | pfmerge
 expire a x | expire a 9223372036854775807 | pexpire a 9223372036854775807 | expireat a 9223372036854775807
 expire a 10 nx xx | expire a 10 gt lt | expire a 10 nx gt | expire none 10 nosuch | persist none | ttl none
 move a 0 | move a 16 | move a x | move a -1 | copy a a | copy a b db 99 | copy a b nosuch | rename none x
@@ -195,7 +198,7 @@ object freq a | object encoding | object nosuch a | memory usage none samples x 
 client kill | client kill id 0 | client kill type x | client kill user nobody | client kill skipme maybe
 client kill id 5 type | client list type x | client list id x | client list nosuch | client reply x
 client pause x | client pause -1 | client pause 0 x | client unblock x | client unblock 99999 foo
-client no-evict x | client getredir | client nosuch | config get | config set a | config set nosuch 1
+client no-evict x | client getredir | client nosuch | config get | config set a | config set nosuch 1 | config set a b c
 config set timeout x | config set timeout -1 | config resetstat x | config set notify-keyspace-events Q
 latency history | latency nosuch | slowlog get x | slowlog get -2 | slowlog get 1 2 | slowlog len x
 module list | command count x | command getkeys | command getkeys get a | command getkeys nosuch a

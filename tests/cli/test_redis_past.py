@@ -33,6 +33,7 @@ def first_state():
         ("ZADD", "lex", "0", "a", "0", "b", "0", "c", "0", "d"),
         ("ZADD", "zset", *[part for n in range(MANY) for part in (n / 4, f"m{n}")]),
         ("GEOADD", "geo", "13.361389", "38.115556", "p", "15.087269", "37.502669", "q"),
+        ("PFADD", "hll", "a", "b"),
         *[("XADD", "x", f"{n}-1", "f", n) for n in range(1, 5)],
         ("XADD", "stream", "1-1", "f", LARGE),
         ("XGROUP", "CREATE", "x", "g", "0"),
@@ -49,7 +50,7 @@ def changes():
          ("HPERSIST", "h", "FIELDS", "1", "a"), ("LSET", "l", "0", "9"), ("LPUSH", "list", "first"),
          ("SREM", "u", "x"), ("SADD", "v", "x"), ("ZINCRBY", "z", "5", "a"), ("ZREM", "w", "b"),
          ("XADD", "x", "9-1", "f", "9"), ("XDEL", "x", "2-1"),
-         ("GEOADD", "geo", "14", "38", "p"), ("XACK", "x", "g", "1-1"), ("XREADGROUP", "GROUP", "g", NAME, "STREAMS", "x", ">")],
+         ("GEOADD", "geo", "14", "38", "p"), ("PFADD", "hll", "c"), ("XACK", "x", "g", "1-1"), ("XREADGROUP", "GROUP", "g", NAME, "STREAMS", "x", ">")],
         # Ends of what has many members.
         [("LTRIM", "list", "100", "400"), ("ZREMRANGEBYRANK", "zset", "50", "400"),
          ("HDEL", "hash", *[f"f{n}" for n in range(0, MANY, 3)]), ("SREM", "set", *range(0, MANY, 2)),
@@ -100,7 +101,7 @@ def reads():
                     ("ZRANDMEMBER", key, "10000", "WITHSCORES"), ("ZSCAN", key, "0", "COUNT", "10000"),
                     ("ZUNION", "2", key, "w", "WITHSCORES"), ("ZINTER", "2", key, "w", "WITHSCORES"),
                     ("ZDIFF", "2", key, "w", "WITHSCORES"), ("ZINTERCARD", "2", key, "w")]
-    yield from [("GEODIST", "geo", "p", "q"), ("GEOHASH", "geo", "p", "q"), ("GEOPOS", "geo", "p"),
+    yield from [("PFCOUNT", "hll"), ("GEODIST", "geo", "p", "q"), ("GEOHASH", "geo", "p", "q"), ("GEOPOS", "geo", "p"),
                 ("GEOSEARCH", "geo", "FROMLONLAT", "15", "37", "BYRADIUS", "200", "km", "WITHCOORD"),
                 ("GEORADIUS_RO", "geo", "15", "37", "200", "km", "WITHDIST", "DESC"),
                 ("GEORADIUSBYMEMBER_RO", "geo", "p", "200", "km", "WITHHASH", "ASC")]

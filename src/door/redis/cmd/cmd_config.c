@@ -175,6 +175,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->acl_log_max, (uint64_t)n);
 	else if (strcmp(row->name, "proto-max-bulk-len") == 0)
 		atomic_store(&r->bulk_bytes, (uint64_t)n);
+	else if (strcmp(row->name, "hll-sparse-max-bytes") == 0)
+		atomic_store(&r->sparse_bytes, (uint64_t)n);
 	else if (strcmp(row->name, "stream-node-max-entries") == 0)
 		atomic_store(&r->node_entries, n ? (uint64_t)n : REDIS_NODE_ENTRIES);
 	else if (strcmp(row->name, "hash-max-listpack-entries") == 0)
@@ -363,7 +365,9 @@ config_set(struct call *c)
 	char(*texts)[REDIS_CONFIG_BYTES];
 	enum status status = STATUS_OK;
 
-	if (c->argc % 2 || count > config_row_count)
+	if (c->argc % 2)
+		return call_syntax_error(c);
+	if (count > config_row_count)
 		return call_error(c, STR("ERR wrong number of arguments for 'config|set' command"));
 	texts = arena_alloc(c->arena, count * sizeof(*texts));
 	if (!texts)

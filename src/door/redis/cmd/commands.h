@@ -33,6 +33,8 @@ command_handler cmd_hash_fields, cmd_hexists, cmd_hget, cmd_hincrby, cmd_hincrby
 	cmd_hset, cmd_hsetnx, cmd_hstrlen;
 /* cmd_hexpire.c */
 command_handler cmd_hash_expire, cmd_hash_ttl, cmd_hgetdel, cmd_hgetex, cmd_hpersist, cmd_hsetex;
+/* cmd_hyperloglog.c */
+command_handler cmd_pfadd, cmd_pfcount, cmd_pfmerge;
 /* cmd_key.c */
 command_handler cmd_copy, cmd_dbsize, cmd_del, cmd_exists, cmd_flushall, cmd_flushdb, cmd_keys,
 	cmd_move, cmd_object, cmd_randomkey, cmd_rename, cmd_scan, cmd_swapdb, cmd_type;

@@ -72,6 +72,7 @@ struct redis {
 	_Atomic uint64_t slow_max;
 	struct net_unread_limit output[OUTPUT_CLASSES]; /* client-output-buffer-limit */
 	_Atomic uint64_t bulk_bytes;                    /* proto-max-bulk-len */
+	_Atomic uint64_t sparse_bytes;                  /* hll-sparse-max-bytes */
 	_Atomic uint64_t node_entries;                  /* stream-node-max-entries */
 	_Atomic uint64_t small_hash;                    /* hash-max-listpack-entries */
 	_Atomic uint64_t small_zset;                    /* zset-max-listpack-entries */
