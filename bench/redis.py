@@ -52,7 +52,14 @@ SPARE_FILES = 200
 # How many times as fast as redis-server with appendfsync always, without and with a pipeline.
 WRITES = (2.0, 0.7)
 GOALS = {"SET": WRITES, "INCR": WRITES, "LPUSH": WRITES, "RPUSH": WRITES, "SADD": WRITES,
-         "HSET": WRITES, "ZADD": (2.0, 0.5), "GET": (1.0, 0.5)}
+         "HSET": WRITES, "ZADD": (2.0, 0.5), "GET": (1.0, 0.5), "PFADD": WRITES, "XREADGROUP": (1.0, 0.3),
+         "GEOSEARCH": (0.5, 0.3)}
+# Commands that redis-benchmark has no name for, of one key. A number between two of its own is drawn.
+OWN = {"PFADD": ["PFADD", "hll", "__rand_int__"],
+       "XREADGROUP": ["XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">"],
+       "GEOSEARCH": ["GEOSEARCH", "geo", "FROMMEMBER", "m__rand_int__", "BYRADIUS", "5", "km"]}
+READS = {"GET", "GEOSEARCH"}
+PLACES = 10000  # that GEOSEARCH looks among
 MOST = {"memory share": 1 / 3, "GET with all keys": 2, "subscribers MB": 250,
         "p99 beside expiry": 3, "CPU of SET with history": 1.6, "last messages of a queue": 2}
 
@@ -173,12 +180,29 @@ class Client:
         return [self.read() for _ in commands]
 
 
+def prepare(server, command, count):
+    """What an own command finds: an entry for each XREADGROUP, places on a grid for GEOSEARCH."""
+    with Client(server.redis_port) as client:
+        if command == "XREADGROUP":
+            client.ask("DEL", "s")
+            client.ask("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM")
+            for done in range(0, count, LOAD_AT_ONCE):
+                client.ask_all([("XADD", "s", f"{n + 1}-0", "f", "v")
+                                for n in range(done, min(done + LOAD_AT_ONCE, count))])
+        elif command == "GEOSEARCH" and client.ask("ZCARD", "geo") < PLACES:
+            client.ask_all([("GEOADD", "geo", n % 100 / 50, n // 100 / 50, f"m{n:012}")
+                            for n in range(PLACES)])
+
+
 def run_benchmark(server, command, count, pipeline, keys):
     """One run of redis-benchmark: its rate, its p99, the server's processor time a command."""
     words = ["redis-benchmark", "-h", "127.0.0.1", "-p", str(server.redis_port), "-c",
-             str(CLIENTS), "-n", str(count), "-P", str(pipeline), "-t", command.lower(), "--csv"]
-    if keys > 1:
-        words += ["-r", str(keys)]
+             str(CLIENTS), "-n", str(count), "-P", str(pipeline), "--csv"]
+    if command in OWN:
+        prepare(server, command, count)
+        words += ["-r", str(PLACES), *OWN[command]]
+    else:
+        words += ["-t", command.lower(), *(["-r", str(keys)] if keys > 1 else [])]
     before = server.cpu_ticks()
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False)
@@ -203,7 +227,7 @@ def begin_anew(server):
 def rows_of():
     for command in GOALS:
         for pipeline in (1, 16):
-            for keys in (1, RANGE):
+            for keys in (1,) if command in OWN else (1, RANGE):
                 yield command, pipeline, keys
 
 
@@ -234,7 +258,7 @@ class Bench:
     def commands(self, directory):
         wanted = [row for row in rows_of() if self.wants_row(title(*row))]
         if self.o.sync_ms:
-            wanted = [row for row in wanted if row[0] != "GET"]
+            wanted = [row for row in wanted if row[0] not in READS]
         if not wanted:
             return
         env = slow_sync(directory, self.o.sync_ms)
@@ -256,7 +280,7 @@ class Bench:
             for row in wanted:
                 command, pipeline, keys = row
                 for server in servers:
-                    if command != "GET":
+                    if command not in READS:
                         begin_anew(server)
                     with Client(server.redis_port) as client:
                         if command == "GET" and client.ask("DBSIZE") < keys // 2:
