@@ -29,6 +29,7 @@ enum {
 	VALUE_BYTES = 1000,
 	SMALL_BYTES = 30, /* of the pairs beside a document's own */
 	ADD_BYTES = 8,
+	LISTED = 100, /* pairs of a range at most; there are none, or a few */
 };
 
 #define ROOM     "frond-bench-raw/"
@@ -188,7 +189,7 @@ slot_go_on(struct slot *s)
 
 		s->ranges++;
 		slot_await(s, fdb.transaction_get_range(s->tx, (uint8_t *)key, len, 0, 1,
-							(uint8_t *)end, end_len, 0, 1, 0, 0,
+							(uint8_t *)end, end_len, 0, 1, LISTED, 0,
 							FDB_MODE_EXACT, 0, 0, 0));
 	} else if (s->gets < op->gets) {
 		int len = put_key(key, s->key, s->gets++);
