@@ -330,6 +330,7 @@ main(int argc, char **argv)
 	(void)printf("%u %u %u " COMPILER "\n", server_port(server), redis_port, mongo_port);
 	(void)fflush(stdout);
 	ok = server_run(server, &err) == STATUS_OK;
+	mongo_stop(mongo); /* its idle cursors hold memory of the server's */
 	server_free(server);
 	redis_free(redis);
 	mongo_free(mongo);
