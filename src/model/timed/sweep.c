@@ -340,7 +340,8 @@ sweep_space(struct kv_store *store, struct sweep *sweep, struct arena *arena,
 			*ret_more = *ret_more || sweep->more;
 		}
 		buf_clear(&place);
-		buf_append_str(&place, sweep->name);
+		if (page.more)
+			buf_append_str(&place, page.names[page.count - 1]);
 		TRY(buf_status(&place));
 	} while (page.more && *transactions);
 	return STATUS_OK;
