@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """frond in front of a FoundationDB cluster, beside the client library doing the same key-value work.
 
-    bench/cluster.py [--build DIR] [--only WORD]... [--in-flight N,N] [--processes N] [--publish]
+    bench/cluster.py [--build DIR] [--only WORD]... [--in-flight N,N] [--processes N]
 
 Starts a cluster of one server of its own, and frond in front of it: CouchDB's PUT, update and GET by
 load, Redis's SET, INCR and GET by redis-benchmark, MongoDB's insert, find and update by mongo_load. In each
 round each is measured once, and right before it cluster_raw: the reads and writes that the operation
 cannot do without, by the functions that the engine calls. With --processes 3 the clients are divided among
 three fronds. What is shown are the medians of the rounds' ratios, of the rates and of the processor time
-(of all fronds, or of cluster_raw). The results go to bench/results/cluster.json and, with --publish, into
-docs/PERFORMANCE.md, else below the build. It needs FoundationDB's programs.
+(of all fronds, or of cluster_raw). The results go to bench/results/cluster.json below the build. It needs
+FoundationDB's programs.
 """
 
 import argparse
@@ -30,11 +30,6 @@ import sides
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tests"))
 import foundationdb  # noqa: E402  the tests' clusters
-
-RESULTS = TOP / "bench" / "results"
-PAGE = TOP / "docs" / "PERFORMANCE.md"
-BEGIN = "<!-- cluster: made by `bench/cluster.py --publish` -->"
-END = "<!-- /cluster -->"
 
 DOCS = 20000
 KEYS = 100000
@@ -177,10 +172,10 @@ class Bench:
             frond.make("bench")
             self.load.run(frond, "bulk", db="bench", connections=4, count=DOCS)
         if any(self.wanted(name) for name in ("find", "mongo-update")):
-            done = subprocess.run([str(self.build / "bench" / "mongo_load"), "fill", str(frond.mongo_port), "1",
+            done = subprocess.run([str(self.build / "bench" / "mongo_load"), "insert-many", str(frond.mongo_port), "1",
                                    "0", "0", str(DOCS)], stdout=subprocess.DEVNULL, check=False)
             if done.returncode:
-                sides.fail("mongo_load fill failed")
+                sides.fail("mongo_load insert-many failed")
         if self.wanted("redis-get"):
             subprocess.run(["redis-benchmark", "-p", str(frond.redis_port), "-c", "50", "-P", "16", "-n",
                             str(KEYS), "-r", str(KEYS), "-t", "set", "-q"], stdout=subprocess.DEVNULL, check=True)
@@ -211,13 +206,6 @@ def table(found):
     return "\n".join(out)
 
 
-def publish(text):
-    old = PAGE.read_text()
-    if BEGIN not in old or END not in old:
-        sys.exit(f"{PAGE} has no place for the table")
-    PAGE.write_text(old[:old.index(BEGIN)] + f"{BEGIN}\n\n{text}\n\n" + old[old.index(END):])
-
-
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=str(TOP / "build"))
@@ -227,7 +215,6 @@ def arguments():
     parser.add_argument("--rounds", default=int(os.environ.get("BENCH_ROUNDS", "3")), type=int)
     parser.add_argument("--seconds", default=float(os.environ.get("BENCH_SECONDS", "2")), type=float)
     parser.add_argument("--work", help="where the cluster's data lie; /tmp without it")
-    parser.add_argument("--publish", action="store_true")
     return parser.parse_args()
 
 
@@ -239,12 +226,10 @@ def main():
                        "processors": os.cpu_count(), "processes": options.processes, "rounds": options.rounds,
                        "load_average": os.getloadavg()[0]},
              "rows": bench.found}
-    out = RESULTS if options.publish else pathlib.Path(options.build) / "bench" / "results"
+    out = pathlib.Path(options.build) / "bench" / "results"
     out.mkdir(parents=True, exist_ok=True)
     (out / "cluster.json").write_text(json.dumps(found, indent=1) + "\n")
     print(table(found))
-    if options.publish:
-        publish(table(found))
 
 
 if __name__ == "__main__":
