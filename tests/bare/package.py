@@ -26,8 +26,9 @@ DOORS = {"http": 5984, "redis": 6379, "mongo": 27017}
 STORE = "/var/lib/frond/store"
 EXPOSURE_MOST = 2.0  # of systemd-analyze's 10; what it cannot know of is the machine code of the workers
 
-# Calls of the system that are not on the unit's list end the process here, so that none is overlooked.
-STRICT = "[Service]\nSystemCallErrorNumber=kill\n"
+# Calls of the system that are not on the unit's list end the process here, so that none is overlooked. And it is
+# started more often than systemd lets a service be by itself.
+STRICT = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nSystemCallErrorNumber=kill\n"
 DOORS_OPEN = "[redis]\nenable = true\n[mongo]\nenable = true\n"
 
 
