@@ -1,8 +1,9 @@
 /*
  * Finds members of documents by name, many times in the same documents: for a filter of thousands
- * of fields, or an update of as many. What is looked for now and then is looked for member by
- * member; once that has taken long, a document has an index from its second search on. So searches
- * take steps of the names and of the documents, not of one times the other.
+ * of fields, or an update of as many. At first a search goes through the members one by one. Once
+ * searches have passed many bytes so, a document that is searched a second time gets an index of
+ * its members. So the work grows with the number of names plus the size of the documents, and not
+ * with the product of the two.
  *
  * A plain value of one fiber. It borrows the documents, which must not change or move.
  */
@@ -44,8 +45,8 @@ MUST_USE enum status mql_finder_look_up(struct mql_finder *f, struct str documen
 					struct bson_value *ret, bool *ret_there);
 
 /*
- * As bson_find(), in steps that are counted. Without memory for an index it goes through the
- * members.
+ * Does what bson_find() does, and counts its steps. Where there is no memory for an index, it goes
+ * through the members one by one.
  */
 MUST_USE static inline enum status
 mql_finder_find(struct mql_finder *f, struct str document, struct str name, struct bson_value *ret,

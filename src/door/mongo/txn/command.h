@@ -51,7 +51,8 @@ struct arg {
 
 /*
  * Defines the members of a command: the constants by which handlers find them in call->args, and
- * the table. `LIST(ARG)` has ARG(constant, name, types) for each.
+ * the table. `LIST` is a macro that calls its argument with (constant, name, types) for
+ * each member.
  */
 #define ARGS_DEFINE(table, LIST)                                                                   \
 	enum {                                                                                     \

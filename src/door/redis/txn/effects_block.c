@@ -438,8 +438,9 @@ ready_key(struct redis *r, unsigned db, struct str key)
 
 /*
  * The lock is held. The group has run the commands of the clients up to the effect's ticket. A
- * client that came later is signalled, unless one of those before it still waits: that one found
- * nothing at the key, so nothing is there for the later one either, unless that reads a stream.
+ * client that came later is signalled, too, unless one that came before it still waits: that one
+ * has found nothing at the key, so the later one would find nothing either. Readers of a stream
+ * are signalled in any case, since each of them waits for entries behind another id.
  */
 static void
 ready_newcomer(struct redis *r, const struct effect *e)

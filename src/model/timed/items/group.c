@@ -6,8 +6,9 @@
  *     (body, GROUPS)                     → how many there are
  *     (body, OF_GROUP, b"id", part, …)   → what it has: enum timed_group_part
  *
- * So whoever removes a group leaves what it has to the sweep, as that of a body (gone.c). Its owner
- * goes with it: what has none is not read any more.
+ * Removing a group removes its pair, and TIMED_GROUP_OWNER below its id, which says that the id is
+ * in use. The other pairs below the id are not read any more, and the sweep clears them as it
+ * clears a removed body (gone.c).
  */
 #include <endian.h>
 

@@ -122,8 +122,8 @@ copy_body(struct timed_item *item, struct timed_item *to, size_t *bytes)
 }
 
 /*
- * True for a group, and for what belongs to one: the scan has met its owner, whose id `owned` then
- * is. What a removed group has left has no owner.
+ * False for what a removed group has left, which is not copied. The first pair below the id of a
+ * group is TIMED_GROUP_OWNER, which goes with the group: `owned` is the id that had one last.
  */
 static bool
 copy_takes_group(struct timed_item *item, struct str key, struct buf *owned)

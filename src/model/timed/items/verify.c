@@ -508,8 +508,8 @@ verify_is_there(struct catalog_verify *v, struct str id, bool *ret)
 }
 
 /*
- * True for the id of a body, and for what a group has. Other entries are of pieces of a body that
- * is named elsewhere.
+ * True for an entry that names a whole body, or all pairs of a removed group. The other entries
+ * name a piece of a body, whose id stands in another entry or in a header.
  */
 static bool
 verify_is_named(struct str id)
