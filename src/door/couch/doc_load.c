@@ -10,7 +10,7 @@ struct couch_loader {
 	struct couch_kept_table kept; /* validators that have been read */
 	struct couch_validators *validators;
 	struct catalog_db *db; /* of the last attempt */
-	struct couch_vetting *vetting;
+	struct couch_vettings vettings;
 	struct couch_fail fail;
 };
 
@@ -38,7 +38,7 @@ couch_loader_free(struct couch_loader *l)
 void
 couch_loader_begin(struct couch_loader *l)
 {
-	l->vetting = NULL;
+	l->vettings = (struct couch_vettings){ 0 };
 }
 
 /* What whoever holds the store is for functions: the administrator that CouchDB's replicator is. */
@@ -68,14 +68,14 @@ couch_loader_vet(struct couch_loader *l, struct kv_tx *tx, struct catalog_db *db
 	l->db = catalog_db_ref(db);
 	TRY(couch_validators_find(&l->kept, tx, db, &l->validators, err));
 	by = vetter_of(l, arena);
-	return couch_vetting_compare(&by, tx, edits, count, &l->vetting);
+	return couch_vetting_compare(&by, tx, edits, count, &l->vettings);
 }
 
 enum status
 couch_loader_run(struct couch_loader *l, struct arena *arena, struct err *err)
 {
 	const struct couch_vetter by = vetter_of(l, arena);
-	enum status status = couch_vetting_run(&by, l->vetting);
+	enum status status = couch_vetting_run(&by, &l->vettings);
 
 	if (status != STATUS_OK)
 		*err = l->fail.err;
@@ -85,7 +85,7 @@ couch_loader_run(struct couch_loader *l, struct arena *arena, struct err *err)
 const char *
 couch_loader_denial(const struct couch_loader *l, size_t i, struct arena *arena)
 {
-	const struct couch_fail *denial = couch_vet_denial(l->vetting, i);
+	const struct couch_fail *denial = couch_vet_denial(&l->vettings, i);
 	struct json_value value;
 	struct str text;
 

@@ -63,8 +63,8 @@ struct bulk_group {
 	size_t begin;
 	size_t end;
 	struct couch_tx tx; /* its arena holds an attempt's results until they are in the answer */
-	struct couch_fail fail;        /* the request's failure while other groups are prepared */
-	struct couch_vetting *vetting; /* in the arena of `tx` */
+	struct couch_fail fail;         /* the request's failure while other groups are prepared */
+	struct couch_vettings vettings; /* in the arena of `tx` */
 };
 
 struct bulk {
@@ -159,7 +159,7 @@ bulk_leave_out_denied(struct bulk_group *c, struct rev_edit *edits,
 	size_t left = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct couch_fail *denial = couch_vet_denial(c->vetting, i);
+		struct couch_fail *denial = couch_vet_denial(&c->vettings, i);
 
 		if (denial) {
 			of_edit[i]->fail = denial;
@@ -182,7 +182,7 @@ bulk_write_edits(struct bulk_group *c, struct kv_tx *tx, struct rev_edit *edits,
 
 	if (!results)
 		return STATUS_LIMIT;
-	TRY(couch_vet_edits(r, tx, edits, count, &c->vetting));
+	TRY(couch_vet_edits(r, tx, edits, count, &c->vettings));
 	count = bulk_leave_out_denied(c, edits, of_edit, count);
 	TRY(rev_write(tx, r->db, edits, count, 0, r->arena, results, &r->fail.err));
 	for (size_t i = 0; i < count; i++) {
@@ -259,7 +259,7 @@ group_init(struct bulk_group *c, struct bulk *b, couch_tx_body *body, size_t beg
 	c->begin = begin;
 	c->end = end;
 	c->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
-	c->vetting = NULL;
+	c->vettings = (struct couch_vettings){ 0 };
 	c->tx.r = b->in.r;
 	c->tx.access = COUCH_ACCESS_MEMBER;
 	c->tx.body = body;
@@ -321,7 +321,7 @@ group_vet(struct bulk_group *c, enum status status)
 		struct arena *arena = r->arena;
 
 		r->arena = c->tx.arena;
-		status = couch_vet_run(r, c->vetting);
+		status = couch_vet_run(r, &c->vettings);
 		r->arena = arena;
 		if (status == STATUS_OK)
 			status = couch_tx_run(&c->tx);
@@ -336,7 +336,7 @@ group_write(struct bulk *b, struct bulk_group *c, size_t begin, size_t end)
 {
 	c->begin = begin;
 	c->end = end;
-	c->vetting = NULL;
+	c->vettings = (struct couch_vettings){ 0 };
 	arena_clear(c->tx.arena);
 	return group_settle(b, c, couch_tx_run(&c->tx));
 }

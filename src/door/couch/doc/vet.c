@@ -37,8 +37,8 @@ struct vet_item {
 	struct couch_fail *denial; /* NULL: none */
 };
 
+/* What validators are shown, and what they have said. In the arena of the attempt that made it. */
 struct couch_vetting {
-	bool done; /* validators have seen the items */
 	unsigned rounds;
 	uint64_t validators; /* their print */
 	bool admin;          /* the user administers the database */
@@ -246,8 +246,8 @@ vet_compare(struct vet *v)
 static bool
 vetting_covers(const struct couch_vetting *seen, const struct vet *v, struct str security)
 {
-	if (!seen || !seen->done || seen->count != v->count ||
-	    seen->validators != v->by->validators->print || !str_eq(seen->security, security))
+	if (!seen || seen->count != v->count || seen->validators != v->by->validators->print ||
+	    !str_eq(seen->security, security))
 		return false;
 	for (size_t i = 0; i < v->count; i++) {
 		const struct vet_item *then = &seen->items[i];
@@ -423,20 +423,19 @@ vet_collect(struct vet *v)
 
 enum status
 couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx, const struct rev_edit *edits,
-		      size_t count, struct couch_vetting **vetting)
+		      size_t count, struct couch_vettings *vettings)
 {
+	struct couch_vetting *seen = vettings->seen;
 	struct couch_vetting *next;
 	struct vet v = { .by = by,
 			 .tx = tx,
 			 .edits = edits,
 			 .count = count,
-			 .seen = *vetting && (*vetting)->done && (*vetting)->count == count
-					 ? *vetting
-					 : NULL };
+			 .seen = seen && seen->count == count ? seen : NULL };
 	struct str security;
 
 	if (by->validators->count == 0 && !by->compiles && !by->users && !by->owners) {
-		*vetting = NULL;
+		vettings->seen = NULL;
 		return STATUS_OK;
 	}
 	v.items = arena_zalloc(by->arena, (count + 1) * sizeof(*v.items));
@@ -446,26 +445,26 @@ couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx, const str
 		return STATUS_LIMIT;
 	TRY(couch_security_of(tx, by->db, by->arena, &security));
 	TRY(vet_compare(&v));
-	if (vetting_covers(*vetting, &v, security))
+	if (vetting_covers(seen, &v, security))
 		return STATUS_OK;
 	TRY(vet_collect(&v));
 	*next = (struct couch_vetting){
-		.rounds = *vetting ? (*vetting)->rounds : 0,
+		.rounds = seen ? seen->rounds : 0,
 		.validators = by->validators->print,
 		.security = security,
 		.items = v.items,
 		.count = count,
 	};
-	*vetting = next;
+	vettings->asked = next;
 	return STATUS_UNVETTED;
 }
 
 /* ---- Running validators ---- */
 
 struct couch_fail *
-couch_vet_denial(const struct couch_vetting *vetting, size_t i)
+couch_vet_denial(const struct couch_vettings *vettings, size_t i)
 {
-	const struct vet_item *item = vetting ? &vetting->items[i] : NULL;
+	const struct vet_item *item = vettings->seen ? &vettings->seen->items[i] : NULL;
 
 	return item && (item->shown || item->compiled) ? item->denial : NULL;
 }
@@ -535,7 +534,6 @@ vet_run_one(const struct couch_vetter *by, struct couch_vetting *vetting,
 static enum status
 vetting_begin(const struct couch_vetter *by, struct couch_vetting *vetting)
 {
-	assert(!vetting->done);
 	if (++vetting->rounds > COUCH_VET_ROUNDS)
 		return err_set(&by->fail->err, STATUS_TX_CONFLICT,
 			       "what validators have to see changes all the time");
@@ -556,12 +554,19 @@ vetting_run_validators(const struct couch_vetter *by, struct couch_vetting *vett
 	return STATUS_OK;
 }
 
-enum status
-couch_vetting_run(const struct couch_vetter *by, struct couch_vetting *vetting)
+static void
+vettings_take_seen(struct couch_vettings *vettings)
 {
-	TRY(vetting_begin(by, vetting));
-	TRY(vetting_run_validators(by, vetting));
-	vetting->done = true;
+	vettings->seen = vettings->asked;
+	vettings->asked = NULL;
+}
+
+enum status
+couch_vetting_run(const struct couch_vetter *by, struct couch_vettings *vettings)
+{
+	TRY(vetting_begin(by, vettings->asked));
+	TRY(vetting_run_validators(by, vettings->asked));
+	vettings_take_seen(vettings);
 	*by->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
 	return STATUS_OK;
 }
@@ -597,7 +602,7 @@ vet_has_to_compile(const struct couch_req *r, const struct rev_edit *edits, size
 
 enum status
 couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *edits, size_t count,
-		struct couch_vetting **vetting)
+		struct couch_vettings *vettings)
 {
 	struct couch_vetter by;
 	enum status status;
@@ -605,9 +610,9 @@ couch_vet_edits(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *ed
 	TRY(couch_validators_open(r, tx));
 	by = vetter_of(r);
 	by.compiles = vet_has_to_compile(r, edits, count);
-	status = couch_vetting_compare(&by, tx, edits, count, vetting);
+	status = couch_vetting_compare(&by, tx, edits, count, vettings);
 	if (status == STATUS_UNVETTED)
-		TRY(couch_db_is_admin(r, tx, &(*vetting)->admin));
+		TRY(couch_db_is_admin(r, tx, &vettings->asked->admin));
 	return status;
 }
 
@@ -672,16 +677,17 @@ vet_run_rules(struct couch_req *r, bool users, struct couch_vetting *vetting)
 }
 
 enum status
-couch_vet_run(struct couch_req *r, struct couch_vetting *vetting)
+couch_vet_run(struct couch_req *r, struct couch_vettings *vettings)
 {
 	const struct couch_vetter by = vetter_of(r);
+	struct couch_vetting *vetting = vettings->asked;
 
 	TRY(vetting_begin(&by, vetting));
 	if (by.users || by.owners)
 		TRY(vet_run_rules(r, by.users, vetting));
 	TRY(vetting_run_validators(&by, vetting));
 	TRY(vet_compile(r, vetting));
-	vetting->done = true;
+	vettings_take_seen(vettings);
 	r->fail = (struct couch_fail){ .error = COUCH_ERROR_NONE };
 	return STATUS_OK;
 }
@@ -694,8 +700,8 @@ vet_between_attempts(struct couch_req *r)
 {
 	const struct couch_fail *denial;
 
-	TRY(couch_vet_run(r, r->vetting));
-	denial = couch_vet_denial(r->vetting, 0);
+	TRY(couch_vet_run(r, &r->vettings));
+	denial = couch_vet_denial(&r->vettings, 0);
 	if (!denial)
 		return STATUS_OK;
 	r->fail = *denial;
@@ -706,5 +712,5 @@ enum status
 couch_vet_edit(struct couch_req *r, struct kv_tx *tx, const struct rev_edit *edit)
 {
 	r->vet = vet_between_attempts;
-	return couch_vet_edits(r, tx, edit, 1, &r->vetting);
+	return couch_vet_edits(r, tx, edit, 1, &r->vettings);
 }

@@ -19,9 +19,6 @@
 #include "door/couch/wire/request.h"
 #include "model/revisioned/write.h"
 
-/* What validators are shown, and what they have said. In the arena of the attempt that made it. */
-struct couch_vetting;
-
 enum {
 	COUCH_VET_ROUNDS =
 		10, /* until an edit is refused since what it depends on always changes */
@@ -44,31 +41,31 @@ struct couch_vetter {
 
 /*
  * Compares the edits with what validators have seen. STATUS_OK: they may be written, but for those
- * that couch_vet_denial() tells. STATUS_UNVETTED: `*vetting` is to be run outside of the
- * transaction, and to be given to the next attempt, which must leave it in the arena. `*vetting` is
- * NULL at first.
+ * that couch_vet_denial() tells. STATUS_UNVETTED: `vettings` is to be run outside of the
+ * transaction, and to be given to the next attempt, which must leave the arena as it is then.
+ * `vettings` is zero at first.
  */
 MUST_USE enum status couch_vetting_compare(const struct couch_vetter *by, struct kv_tx *tx,
 					   const struct rev_edit *edits, size_t count,
-					   struct couch_vetting **vetting);
+					   struct couch_vettings *vettings);
 
 /*
  * Has the validators run, for a vetter without `users` and `compiles`. STATUS_OK whatever they say;
  * other failures are those of calls (functions.h), and STATUS_TX_CONFLICT after COUCH_VET_ROUNDS.
  */
 MUST_USE enum status couch_vetting_run(const struct couch_vetter *by,
-				       struct couch_vetting *vetting);
+				       struct couch_vettings *vettings);
 
 /* couch_vetting_compare() for a request's user, by the rules and validators of r->db. */
 MUST_USE enum status couch_vet_edits(struct couch_req *r, struct kv_tx *tx,
 				     const struct rev_edit *edits, size_t count,
-				     struct couch_vetting **vetting);
+				     struct couch_vettings *vettings);
 
-/* Why the edit must not be written; NULL: it may be. `vetting` may be NULL. In r->arena. */
-struct couch_fail *couch_vet_denial(const struct couch_vetting *vetting, size_t i);
+/* Why validators who have seen the edit refuse it; NULL: they do not. In r->arena. */
+struct couch_fail *couch_vet_denial(const struct couch_vettings *vettings, size_t i);
 
 /* Does the same as couch_vetting_run() for a request, with the rules, and compiles views. */
-MUST_USE enum status couch_vet_run(struct couch_req *r, struct couch_vetting *vetting);
+MUST_USE enum status couch_vet_run(struct couch_req *r, struct couch_vettings *vettings);
 
 /*
  * The same as couch_vet_edits() for a request that writes one document: couch_db_write() does what

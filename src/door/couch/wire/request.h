@@ -47,6 +47,16 @@ struct couch_validators;
 struct kv_future;
 struct couch_vetting;
 
+/* What validators say of the edits of one write (doc/vet.h). */
+struct couch_vettings {
+	struct couch_vetting *seen; /* what they have seen; NULL: nothing */
+	/*
+	 * What an attempt wants them to see. It counts only if the attempt ends with
+	 * STATUS_UNVETTED; where it ends otherwise, its arena is given to the next attempt.
+	 */
+	struct couch_vetting *asked;
+};
+
 /* A database's security object that has been asked for (admin/access.h). */
 struct couch_ahead {
 	struct kv_tx *tx; /* in which; NULL: none has */
@@ -86,7 +96,7 @@ struct couch_req {
 	struct catalog_db *db; /* as the latest transaction saw it; owned */
 	struct couch_validators *validators; /* likewise, of a transaction that writes; owned */
 	struct couch_kept *indexes;          /* the indexes in use by the plan of a query; owned */
-	struct couch_vetting *vetting;       /* of a write of one document (doc/vet.h), or NULL */
+	struct couch_vettings vettings;      /* of a write of one document */
 	/* Set by an attempt that ends with STATUS_UNVETTED: called before the next one. */
 	enum status (*vet)(struct couch_req *r);
 	struct kv_tx *begun; /* that has asked for the settings, for the first that reads; owned */
