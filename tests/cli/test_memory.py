@@ -11,22 +11,19 @@ import time
 
 from harness import Server, contains, equal, main, test, until
 
-SPARE_BYTES = 12 * 1024 * 1024  # of address space that a server without memory may still take
+SPARE_BYTES = 12 * 1024 * 1024  # that a server without memory may still take
 DEADLINE_S = 120
 
 
-def address_space(pid):
+def memory_of(pid, name):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmSize:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
-    raise AssertionError("no VmSize")
+    raise AssertionError(f"no {name}")
 
 
 def resident(pid):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("no VmRSS")
+    return memory_of(pid, "VmRSS")
 
 
 def write_until_refused(server):
@@ -53,8 +50,9 @@ def write_until_refused(server):
 def engine_without_memory_ends_the_process_with_a_line_and_a_code(cwd):
     with Server(cwd, "--no-sync") as server:
         equal(server.request("PUT", "/db")[0], 201)
-        most = address_space(server.process.pid) + SPARE_BYTES
-        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (most, most))
+        # Not of addresses: a heap has tens of megabytes of them that it has not yet made memory.
+        most = memory_of(server.process.pid, "VmData") + SPARE_BYTES
+        resource.prlimit(server.process.pid, resource.RLIMIT_DATA, (most, most))
         acknowledged = write_until_refused(server)
         equal(server.process.wait(60), 4)
         last = server.read_log().splitlines()[-1]
