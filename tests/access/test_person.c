@@ -237,6 +237,61 @@ names_that_no_cookie_could_carry_are_refused(void **state)
 	assert_int_equal(kv_run(f->store, body_put, &c, NULL, NULL), STATUS_INVALID);
 }
 
+static enum status
+outcome_of_put(struct fixture *f, struct person person)
+{
+	struct call c = { .f = f, .person = person };
+
+	return kv_run(f->store, body_put, &c, NULL, NULL);
+}
+
+static void
+people_are_kept_up_to_each_limit(void **state)
+{
+	static char text[PERSON_ROLES_BYTES + 1];
+	static struct str many[PERSON_ROLES + 1];
+	struct fixture *f = *state;
+	struct str one = { text, PERSON_ROLES_BYTES };
+	struct person p = { .name = str_of(text, PERSON_NAME_BYTES), .roles = many };
+	struct person found;
+
+	memset(text, 'x', sizeof(text));
+	for (size_t i = 0; i <= PERSON_ROLES; i++)
+		many[i] = STR("role");
+	p.roles_count = PERSON_ROLES;
+	assert_int_equal(outcome_of_put(f, p), STATUS_OK);
+	p.roles_count++;
+	assert_int_equal(outcome_of_put(f, p), STATUS_INVALID);
+	p.roles_count = 0;
+	p.name.len++;
+	assert_int_equal(outcome_of_put(f, p), STATUS_INVALID);
+
+	p = (struct person){ .name = STR("one role"), .roles = &one, .roles_count = 1 };
+	assert_int_equal(outcome_of_put(f, p), STATUS_OK);
+	assert_true(get(f, "one role", &found));
+	assert_int_equal(found.roles[0].len, PERSON_ROLES_BYTES);
+	one.len++;
+	assert_int_equal(outcome_of_put(f, p), STATUS_INVALID);
+}
+
+static void
+verifier_that_could_check_nothing_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct person p = jan();
+
+	p.verifier.rounds = 0;
+	assert_int_equal(outcome_of_put(f, p), STATUS_INVALID);
+	p.verifier.rounds = VERIFIER_ROUNDS + 1ULL;
+	assert_int_equal(outcome_of_put(f, p), STATUS_INVALID);
+	p.verifier.rounds = VERIFIER_ROUNDS;
+	assert_int_equal(outcome_of_put(f, p), STATUS_OK);
+	p.has_verifier = false;
+	p.verifier.rounds = 0;
+	assert_int_equal(outcome_of_put(f, p), STATUS_OK);
+	assert_false(get(f, "nobody", &p));
+}
+
 /* ---- Drawn and checked ---- */
 
 static void
@@ -335,6 +390,116 @@ every_prefix_of_a_record_is_corrupt(void **state)
 		assert_int_equal(person_record_parse(str_of(value.ptr, n), f->arena, &p, NULL),
 				 STATUS_CORRUPT);
 	assert_int_equal(person_record_parse(buf_str(&value), f->arena, &p, NULL), STATUS_OK);
+}
+
+/* Everything of a record up to the two ways to check a password. */
+static void
+record_begin(struct buf *value)
+{
+	static const uint8_t version[KV_VERSIONSTAMP_BYTES];
+
+	buf_clear(value);
+	tuple_put_u64(value, 1);
+	tuple_put_versionstamp(value, version);
+	tuple_open(value);
+	tuple_close(value);
+}
+
+struct parts {
+	uint64_t rounds;
+	size_t salt;
+	size_t first; /* the hash, or the stored key */
+	size_t second;
+	bool more; /* behind the last */
+	enum status status;
+};
+
+static void
+lengths_of_verifiers_in_a_record_are_checked(void **state)
+{
+	static const struct parts cases[] = {
+		{ 10, 16, 32, 0, false, STATUS_OK },
+		{ 10, VERIFIER_SALT_BYTES, 32, 0, false, STATUS_OK },
+		{ 10, VERIFIER_SALT_BYTES + 1, 32, 0, false, STATUS_CORRUPT },
+		{ 10, 16, 31, 0, false, STATUS_CORRUPT },
+		{ 10, 16, 33, 0, false, STATUS_CORRUPT },
+		{ 10, 16, VERIFIER_HASH_BYTES + 1, 0, false, STATUS_CORRUPT },
+		{ 10, 16, 32, 0, true, STATUS_CORRUPT },
+		{ 0, 16, 32, 0, false, STATUS_CORRUPT },
+		{ VERIFIER_ROUNDS, 16, 32, 0, false, STATUS_OK },
+		{ VERIFIER_ROUNDS + 1ULL, 16, 32, 0, false, STATUS_CORRUPT },
+	};
+	static const char bytes[200];
+	AUTO(buf_release) struct buf value = BUF_INIT(10000);
+	struct fixture *f = *state;
+	struct person p;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct parts *c = &cases[i];
+
+		record_begin(&value);
+		tuple_open(&value);
+		tuple_put_u64(&value, VERIFIER_PBKDF2);
+		tuple_put_u64(&value, VERIFIER_SHA256);
+		tuple_put_u64(&value, c->rounds);
+		tuple_put_str(&value, str_of(bytes, c->salt));
+		tuple_put_bytes(&value, str_of(bytes, c->first));
+		if (c->more)
+			tuple_put_u64(&value, 1);
+		tuple_close(&value);
+		tuple_put_null(&value);
+		if (person_record_parse(buf_str(&value), f->arena, &p, NULL) != c->status)
+			fail_msg("case %zu", i);
+	}
+}
+
+static void
+lengths_of_scram_keys_in_a_record_are_checked(void **state)
+{
+	static const struct parts cases[] = {
+		{ 10, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false, STATUS_OK },
+		{ 10, SCRAM_SALT_BYTES - 1, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false,
+		  STATUS_CORRUPT },
+		{ 10, SCRAM_SALT_BYTES + 1, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false,
+		  STATUS_CORRUPT },
+		{ 10, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES - 1, SCRAM_KEY_BYTES, false,
+		  STATUS_CORRUPT },
+		{ 10, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES + 1, false,
+		  STATUS_CORRUPT },
+		{ 10, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, true, STATUS_CORRUPT },
+		{ 0, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false, STATUS_CORRUPT },
+		{ VERIFIER_ROUNDS, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false,
+		  STATUS_OK },
+		{ VERIFIER_ROUNDS + 1ULL, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false,
+		  STATUS_CORRUPT },
+	};
+	static const char bytes[200];
+	AUTO(buf_release) struct buf value = BUF_INIT(10000);
+	struct fixture *f = *state;
+	struct person p;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct parts *c = &cases[i];
+
+		record_begin(&value);
+		tuple_put_null(&value);
+		tuple_open(&value);
+		tuple_put_u64(&value, c->rounds);
+		tuple_put_bytes(&value, str_of(bytes, c->salt));
+		tuple_put_bytes(&value, str_of(bytes, c->first));
+		tuple_put_bytes(&value, str_of(bytes, c->second));
+		if (c->more)
+			tuple_put_u64(&value, 1);
+		tuple_close(&value);
+		if (person_record_parse(buf_str(&value), f->arena, &p, NULL) != c->status)
+			fail_msg("case %zu", i);
+	}
+	record_begin(&value);
+	tuple_put_null(&value);
+	tuple_put_null(&value);
+	assert_int_equal(person_record_parse(buf_str(&value), f->arena, &p, NULL), STATUS_OK);
+	tuple_put_null(&value);
+	assert_int_equal(person_record_parse(buf_str(&value), f->arena, &p, NULL), STATUS_CORRUPT);
 }
 
 /* ---- Verifiers ---- */
@@ -484,10 +649,14 @@ main(void)
 		T(each_change_has_another_version),
 		T(cleared_person_is_gone_and_others_stay),
 		T(names_that_no_cookie_could_carry_are_refused),
+		T(people_are_kept_up_to_each_limit),
+		T(verifier_that_could_check_nothing_is_refused),
 		T(check_of_a_store_knows_people_and_finds_damage),
 		T(record_is_drawn_as_a_person),
 		T(record_of_a_newer_frond_is_told_as_that),
 		T(every_prefix_of_a_record_is_corrupt),
+		T(lengths_of_verifiers_in_a_record_are_checked),
+		T(lengths_of_scram_keys_in_a_record_are_checked),
 		T(a_login_upgrades_what_is_weaker_than_wanted),
 		cmocka_unit_test(hashes_are_those_of_other_implementations),
 		cmocka_unit_test(scram_keys_are_those_of_the_rfc),

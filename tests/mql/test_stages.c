@@ -238,6 +238,8 @@ documents_are_chosen_and_changed_one_by_one(void **state)
 		  "{'b':{'y':2},'c':[{'x':2},3]}" },
 		{ "{'$count':'n'}", "{},{},{}", "{'n':3}" },
 		{ "{'$count':'n'}", "", "" },
+		{ "{'$sample':{'size':2}},{'$count':'n'}", "{},{},{}", "{'n':2}" },
+		{ "{'$sample':{'size':9}},{'$count':'n'}", "{},{},{}", "{'n':3}" },
 		{ "{'$documents':[{'a':1},{'a':{'$add':[1,1]}}]}", "", "{'a':1},{'a':2}" },
 	};
 
