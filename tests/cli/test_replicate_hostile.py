@@ -9,7 +9,7 @@ import threading
 import time
 import zlib
 
-from harness import Server, contains, equal, main, test
+from harness import Server, contains, equal, main, test, until
 
 JOB_MEMORY = 16 << 20
 BLOCK = b"a" * 65536
@@ -226,6 +226,15 @@ def reason(server, name):
     return found["info"]["error"] if found["state"] in ("crashing", "failed") else None
 
 
+def others_than_expected(server, told):
+    """Takes those out of `told` that have ended with their reason, and notes what the others say."""
+    for name in list(told):
+        told[name] = reason(server, name)
+        if told[name] and HOSTILE[name][2] in told[name]:
+            del told[name]
+    return told
+
+
 @test
 def each_hostile_end_ends_its_own_replication_with_a_reason(cwd):
     PORTS[:] = [listen(serve_one), listen(refuse)]
@@ -240,16 +249,9 @@ def each_hostile_end_ends_its_own_replication_with_a_reason(cwd):
         # Others go on meanwhile.
         job = {"source": "a", "target": "b", "create_target": True}
         equal(server.request("POST", "/_replicate", job)[1]["ok"], True)
-        end = time.monotonic() + 120
-        reasons = {name: None for name in HOSTILE}
-        while not all(reasons.values()):
-            for name in [name for name in HOSTILE if not reasons[name]]:
-                reasons[name] = reason(server, name)
-            assert time.monotonic() < end, [n for n in HOSTILE if not reasons[n]]
-            time.sleep(0.2)
-        wrong = [(name, reasons[name]) for name, (_, _, part) in HOSTILE.items()
-                 if part not in reasons[name]]
-        equal(wrong, [])
+        # Our server is slow where the machine is busy; a replication that crashed by that runs again.
+        told = dict.fromkeys(HOSTILE)
+        until(lambda: not others_than_expected(server, told), 300, lambda: told)
         equal(asked_elsewhere, [])
         equal(server.request("GET", "/copy/secret")[0], 404)
         equal(server.request("GET", "/")[0], 200)
