@@ -278,6 +278,9 @@ documents_are_sorted_and_grouped(void **state)
 		  "{'_id':null,'a':1.0,'b':1.4142135623730951,'c':{'x':2,'y':1},'d':1.0,"
 		  "'e':[1.0,3.0]}" },
 		{ "{'$group':{'_id':{'x':'$a'}}}", "{'a':1},{'a':1.0}", "{'_id':{'x':1}}" },
+		{ "{'$group':{'_id':null,'a':{'$concatArrays':'$a'},'b':{'$setUnion':'$a'}}}",
+		  "{'a':[1,2]},{},{'a':[]},{'a':[2,1.0,3]}",
+		  "{'_id':null,'a':[1,2,2,1.0,3],'b':[1,2,3]}" },
 		/* Equal values are one group, whatever their types; so are nothing and null. */
 		{ "{'$group':{'_id':'$a','n':{'$sum':1}}}",
 		  "{'a':1},{'a':true},{'a':1.0},{'a':{'$numberLong':'1'}},{'a':1},{},{'a':null},"

@@ -352,6 +352,16 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$rename':{'a':'b\\u0000c'}}", "{}", 2,
 		  "The 'to' field for $rename cannot contain an embedded null byte" },
 		{ "{'$currentDate':{'a':1}}", "{}", 2, "int is not valid type for $currentDate" },
+		{ "{'$currentDate':{'a':{'$type':'x'}}}", "{}", 2,
+		  "The '$type' string field is required to be 'date' or 'timestamp'" },
+		{ "{'$currentDate':{'a':{'$type':1}}}", "{}", 2, "The '$type' string field is" },
+		{ "{'$currentDate':{'a':{}}}", "{}", 2, "The '$type' string field is" },
+		{ "{'$currentDate':{'a':{'$type':'date','x':1}}}", "{}", 2,
+		  "The '$type' string field is" },
+		{ "{'$push':{'a':{'$each':1}}}", "{}", 2,
+		  "The argument to $each in $push must be an array but it was of type: int" },
+		{ "{'$addToSet':{'a':{'$each':'x'}}}", "{}", 14,
+		  "The argument to $each in $addToSet must be an array but it was of type: str" },
 		{ "{'$bit':{'a':{'not':1}}}", "{}", 2, "The $bit modifier only supports" },
 		{ "{'$set':{'a.20000':1}}", "{'a':[]}", 2, "Cannot put more than 10000 nulls" },
 		{ "{'a':1,'$set':{'b':1}}", "{}", 52, "The dollar ($) prefixed field '$set'" },
@@ -380,6 +390,57 @@ mistakes_have_mongodbs_codes(void **state)
 	}
 }
 
+static void
+mistakes_in_array_filters_have_mongodbs_codes(void **state)
+{
+	static const struct {
+		const char *filters;
+		int code; /* 0: none */
+		const char *text;
+	} cases[] = {
+		{ "{'f':[{'x.b':1}]}", 0, "" },
+		{ "{'f':[{'x.b':1},{'x1B':1}]}", 9,
+		  "The array filter for identifier 'x1B' was not used" },
+		{ "{'f':[{'$or':[{'x.b':1},{'x.b':2}]}]}", 0, "" },
+		{ "{'f':[{'$and':[{'$nor':[{'x.b':1}]}]}]}", 0, "" },
+		{ "{'f':[{'x':1},{'y':1}]}", 9,
+		  "The array filter for identifier 'y' was not used" },
+		{ "{'f':[{'x':1},{'x':2}]}", 9,
+		  "Found multiple array filters with the same top-level field name x" },
+		{ "{'f':[1]}", 14, "BSON field 'arrayFilters.0' is the wrong type 'int'" },
+		{ "{'f':[{}]}", 9, "Cannot use an expression without a top-level field name" },
+		{ "{'f':[{'$and':[{}]}]}", 9, "Cannot use an expression without a top-level" },
+		{ "{'f':[{'$expr':true}]}", 224, "Error parsing array filter" },
+		{ "{'f':[{'$and':[]}]}", 2, "Error parsing array filter" },
+		{ "{'f':[{'$and':1}]}", 2, "Error parsing array filter" },
+		{ "{'f':[{'$and':[1]}]}", 2, "Error parsing array filter" },
+		{ "{'f':[{'X.b':1}]}", 2,
+		  "Error parsing array filter :: caused by :: The top-level field name must be an "
+		  "alphanumeric string beginning with a lowercase letter, found 'X'" },
+		{ "{'f':[{'1x':1}]}", 2, "Error parsing array filter" },
+		{ "{'f':[{'{x':1}]}", 2, "Error parsing array filter" },
+		{ "{'f':[{'':1}]}", 2, "Error parsing array filter" },
+		{ "{'f':[{'x_y':1}]}", 2,
+		  "Error parsing array filter :: caused by :: The top-level field name must be an "
+		  "alphanumeric string beginning with a lowercase letter, found 'x_y'" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql q = case_mql(*state);
+		struct mql_updated u;
+		enum status status = update(&q, "{'$set':{'a.$[x].b':1}}", cases[i].filters,
+					    "{'a':[{'b':1}]}", -1, false, &u);
+
+		if (status != (cases[i].code ? STATUS_INVALID : STATUS_OK))
+			fail_msg("%s: %s", cases[i].filters, status_name(status));
+		if (q.code != cases[i].code)
+			fail_msg("%s: %d: %s", cases[i].filters, q.code, case_err.text);
+		if (cases[i].code &&
+		    strncmp(case_err.text, cases[i].text, strlen(cases[i].text)) != 0)
+			fail_msg("%s: %s", cases[i].filters, case_err.text);
+	}
+}
+
 int
 main(void)
 {
@@ -399,6 +460,8 @@ main(void)
 						case_teardown),
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(mistakes_in_array_filters_have_mongodbs_codes,
+						case_setup, case_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,6 @@
 /* Updates into modifiers, sorted by their paths. */
+#include <ctype.h>
+
 #include "mql/mql_int.h"
 #include "mql/sort_values.h"
 #include "mql/update/update_int.h"
@@ -427,12 +429,22 @@ update_compile_operator(struct compile *c, const struct bson_element *operator)
 
 /* ---- Array filters ---- */
 
+static bool
+filter_name_is_sound(struct str name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (!isalnum((unsigned char)name.ptr[i]))
+			return false;
+	return name.len > 0 && islower((unsigned char)name.ptr[0]);
+}
+
 /* The one name that a filter's paths begin with. Goes into $and, $or and $nor by their first. */
 static enum status
 filter_name(struct mql *q, struct str filter, struct str *ret)
 {
 	struct bson_iter i;
 	struct bson_element e;
+	struct str found = STR("");
 
 	for (int depth = 0; depth < MQL_DEPTH; depth++) {
 		struct bson_value inner;
@@ -442,9 +454,11 @@ filter_name(struct mql *q, struct str filter, struct str *ret)
 			return mql_fail(q, MQL_FAILED_TO_PARSE,
 					"Cannot use an expression without a top-level field name "
 					"in arrayFilters");
+		found = e.name;
 		if (e.name.len && e.name.ptr[0] != '$') {
-			*ret = str_cut(&e.name, '.');
-			if (ret->len && ret->ptr[0] >= 'a' && ret->ptr[0] <= 'z')
+			found = str_cut(&e.name, '.');
+			*ret = found;
+			if (filter_name_is_sound(found))
 				return STATUS_OK;
 			break;
 		}
@@ -454,7 +468,7 @@ filter_name(struct mql *q, struct str filter, struct str *ret)
 			break;
 		filter = bson_text(&inner);
 	}
-	if (mql_is(e.name, "$expr"))
+	if (mql_is(found, "$expr"))
 		return mql_fail(
 			q, 224,
 			"Error parsing array filter :: caused by :: $expr is not allowed in "
@@ -462,7 +476,7 @@ filter_name(struct mql *q, struct str filter, struct str *ret)
 	return mql_fail(q, MQL_BAD_VALUE,
 			"Error parsing array filter :: caused by :: The top-level field name must "
 			"be an alphanumeric string beginning with a lowercase letter, found '%.*s'",
-			STR_ARG(e.name));
+			STR_ARG(found));
 }
 
 static enum status
