@@ -53,7 +53,8 @@ struct probing {
 	struct probe p;
 	const struct probe_op *op;
 	bool alone;
-	bool undamaged; /* values are left as they are */
+	bool undamaged;  /* values are left as they are */
+	bool throughout; /* all are damaged */
 	void (*prepare)(void *world);
 	enum status status; /* without any damage */
 	struct buf said;    /* likewise */
@@ -219,9 +220,10 @@ static void
 probe_values(struct probing *g, uint32_t values)
 {
 	struct buf now = BUF_INIT(SAID_BYTES), before = BUF_INIT(SAID_BYTES);
+	uint32_t most = g->throughout ? UINT32_MAX : VALUES_MOST;
 	uint32_t first = 0, value;
 
-	for (value = 1; value <= values && value <= VALUES_MOST; value++) {
+	for (value = 1; value <= values && value <= most; value++) {
 		buf_clear(&now);
 		probe_value(g, value, &now);
 		if (first && str_eq(buf_str(&now), buf_str(&before)))
@@ -295,6 +297,14 @@ void
 probe_each(struct kv_store *store, void *world, const struct probe_op *ops, size_t count)
 {
 	struct probing g = { .alone = false };
+
+	probe_any(&g, store, world, ops, count);
+}
+
+void
+probe_each_throughout(struct kv_store *store, void *world, const struct probe_op *ops, size_t count)
+{
+	struct probing g = { .throughout = true };
 
 	probe_any(&g, store, world, ops, count);
 }

@@ -56,6 +56,10 @@ void probe_store_url(const char *path, char *ret, size_t size);
 /* Probes each in a transaction that is dropped. Fails the test if a line is another one. */
 void probe_each(struct kv_store *store, void *world, const struct probe_op *ops, size_t count);
 
+/* The same of operations that read much: all values are damaged, not only the first twelve. */
+void probe_each_throughout(struct kv_store *store, void *world, const struct probe_op *ops,
+			   size_t count);
+
 /* The same of operations that read other values in each run: these are not damaged. */
 void probe_each_undamaged(struct kv_store *store, void *world, const struct probe_op *ops,
 			  size_t count);

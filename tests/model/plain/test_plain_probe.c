@@ -13,6 +13,7 @@
 
 #include "bson/json.h"
 #include "catalog/store_format.h"
+#include "catalog/verify.h"
 #include "index/engine/scan.h"
 #include "model/plain/index.h"
 #include "model/plain/plain.h"
@@ -555,6 +556,25 @@ notice_put_one(struct probe *p)
 	return in_collection(p, PACKED, notice_put);
 }
 
+static void
+note_finding(const struct catalog_finding *finding, void *arg)
+{
+	struct probe *p = arg;
+
+	buf_append_str(&p->said, str_from_cstr(finding->kind));
+	buf_append_byte(&p->said, '|');
+}
+
+static enum status
+verify(struct probe *p)
+{
+	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
+	struct catalog_verify_sum sum;
+
+	probe_begin(p);
+	return catalog_verify_store(p->tx, &options, &sum, &p->err);
+}
+
 static const struct probe_op around[] = {
 	{ "create", create, "ok, conflicts 6 0+0; 1-2: C/CN" },
 	{ "create what is there", create_again, "exists, conflicts 1 0+0; 1: C/CNCNCOCOCOC" },
@@ -569,6 +589,22 @@ static const struct probe_op around[] = {
 	{ "put a notice", notice_put_one, "ok, conflicts 1 0+0" },
 	{ "read notices", notices_read, "ok, conflicts 0 0+0; 1-2: C/CNCOC~COC~C~C~" },
 	{ "clear notices", notices_clear, "ok, conflicts 0 0+0; 1: O/O" },
+};
+
+static const struct probe_op checks[] = {
+	{ "verify", verify,
+	  "ok, conflicts 4 0+0; 1: ~/~O 2-3: ~/~O~O~ 4: ~/~O 5: ~/O 6-7: ~/~O~O 8: ~/O "
+	  "9: ~/~O~O~O~O~O~O 10-15: ~O~/~O~O~O 16: ~/~O~O~O~O~O~O~O 17: ~/~O~O~ 18: ~/~"
+	  " 19: ~/~O~ 20: ~/~O 21: ~/~O~ 22: ~/~ 23: ~/~O~O~ 24-25: ~/~ 26: ~/~O~O~ 27:"
+	  " ~/~ 28: ~/~O~O~ 29: ~/~O 30: ~/~O~O~O~O~O~O~O~ 31-32: ~/~O~O~O~O~O~ 33: "
+	  "~/~O~O~O~O~ 34: ~/~O~O~O~O~O~ 35-36: O/O 37: ~/~O 38: ~/~O~O~O~O~O~O~O 39: "
+	  "~/~O~O~ 40-56: O/O 57: O/O~O 58: O/O 59-60: ~/~ 61-63: O/O 64: ~/~ 65-71: "
+	  "O/O 72: ~/~ 73: ~/O 74: O/O 75: O/~ 76-78: O/O 79: ~/O 80: ~/~ 81: "
+	  "~/~O~O~O~O~O~O~O 82: ~/~O~O~ 83-84: ~/~ 85: ~/~O~ 86-87: ~/~ 88-89: ~/O 90: "
+	  "~/~O 91: ~/~O~O~O~O~O~O~O~ 92-93: ~/~O~O~O~O~O~ 94: ~/~O~O~O~O~ 95: "
+	  "~/~O~O~O~O~O~ 96-97: O/O 98: ~/~O 99: ~/~O~O~O~O~O~O~O 100: ~/~O~O~ 101-104:"
+	  " O/O 105: O/O~O~O 106-107: ~/~ 108: O/O 109: ~/~ 110-116: O/O 117: ~/~ 118: "
+	  "~/O 119: O/O 120: O/~ 121-123: O/O 124: ~/O 125: ~/~ 126-128: O/O" },
 };
 
 /* ---- Tests ---- */
@@ -716,6 +752,14 @@ what_is_around_hands_failures_on(void **state)
 	probe_each(w->store, w, around, COUNT(around));
 }
 
+static void
+checks_find_what_is_damaged(void **state)
+{
+	struct world *w = *state;
+
+	probe_each_throughout(w->store, w, checks, COUNT(checks));
+}
+
 int
 main(void)
 {
@@ -723,6 +767,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(readers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(writers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_around_hands_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

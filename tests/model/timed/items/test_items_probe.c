@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "catalog/store_format.h"
+#include "catalog/verify.h"
 #include "model/timed/items/items.h"
 #include "probe.h"
 #include "store.h"
@@ -780,6 +781,40 @@ static const struct probe_op of_streams[] = {
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC~C 3: C/~ 4-12: O/O" },
 };
 
+static void
+note_finding(const struct catalog_finding *finding, void *arg)
+{
+	struct probe *p = arg;
+
+	buf_append_str(&p->said, str_from_cstr(finding->kind));
+	buf_append_byte(&p->said, '|');
+}
+
+static enum status
+verify(struct probe *p)
+{
+	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
+	struct catalog_verify_sum sum;
+
+	probe_begin(p);
+	return catalog_verify_store(p->tx, &options, &sum, &p->err);
+}
+
+static const struct probe_op checks[] = {
+	{ "verify", verify,
+	  "ok, conflicts 0 0+0; 1: ~/~O 2: ~/~O~O~ 3: ~/~O 4: ~/O 5: ~/~O~O 6-12: "
+	  "~O~/~O~O~O 13: ~/~O~ 14-17: ~/~O~O 18: ~/~O~ 19-20: ~/~O~O 21: ~/~O~ 22-23: "
+	  "O/ 24-29: O/O 30-34: ~/~ 35: ~O/~O~O~O 36: ~O/~O~O 37: ~/~O~O~O~ 38: "
+	  "~O/~O~O~O 39: ~/~ 40: ~/O 41: ~O/O 42-43: O/ 44: ~/~ 45: ~/O 46-47: ~/~O~ "
+	  "48: ~/~ 49: ~/O 50: O/O 51: ~/O 52: ~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O"
+	  " 53-54: ~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 55: "
+	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 56: "
+	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 57: "
+	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 58-61: ~/~ 62: ~/O 63-212: ~O/~O~O "
+	  "213-362: ~/O 363-373: ~/~ 374-375: ~/O 376-415: ~O/~O~O 416: ~/~ 417-418: "
+	  "~/O 419-422: O/ 423-424: ~/O 425-426: O/O" },
+};
+
 /* ---- The world ---- */
 
 static enum status
@@ -978,6 +1013,14 @@ streams_hand_failures_on(void **state)
 	probe_each(w->store, w, of_streams, COUNT(of_streams));
 }
 
+static void
+checks_find_what_is_damaged(void **state)
+{
+	struct world *w = *state;
+
+	probe_each_throughout(w->store, w, checks, COUNT(checks));
+}
+
 int
 main(void)
 {
@@ -988,6 +1031,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(sorted_sets_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(lists_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(streams_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
