@@ -592,9 +592,15 @@ static const struct probe_op around[] = {
 	{ "info", info, "ok, conflicts 0 0+0; 1-3: C/O 4: O/O" },
 	{ "the newest", newest, "ok, conflicts 0 0+0; 1: C/~ 2: O/O" },
 	{ "purges", purges, "ok, conflicts 1 0+0; 1: C/CNCOC~COCOC" },
+};
+
+static const struct probe_op checks[] = {
 	{ "verify", verify,
-	  "ok, conflicts 1 0+0; 1: ~/~O 2: ~/~O~O~O 3: ~/~O 4: ~/O 5: ~/~O 6-12: "
-	  "~O~/~O~O~O" },
+	  "ok, conflicts 1 0+0; 1: ~/~O 2: ~/~O~O~O 3: ~/~O 4: ~/O 5: ~/~O 6-16: "
+	  "~O~/~O~O~O 17-18: ~O/~O~ 19-21: ~O/~ 22-36: ~/~ 37: ~/~O~O~O~ 38-42: ~/~ "
+	  "43: ~/O 44: ~/~ 45-50: ~/~O~O~O~O~ 51: ~/O 52: ~/O~ 53: O/O 54: ~/~O~ 55: "
+	  "O/~ 56-59: ~/~ 60: ~/~O~O~O~O~ 61: ~/~ 62-66: O/O 67-68: ~/O 69: O/O 70: "
+	  "O/~ 71-77: O/O 78: O/~ 79-96: O/O" },
 };
 
 /* ---- The world ---- */
@@ -687,6 +693,14 @@ what_is_around_hands_failures_on(void **state)
 	probe_each(f->store, f, around, COUNT(around));
 }
 
+static void
+checks_find_what_is_damaged(void **state)
+{
+	struct fixture *f = *state;
+
+	probe_each_throughout(f->store, f, checks, COUNT(checks));
+}
+
 int
 main(void)
 {
@@ -694,6 +708,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(writers_hand_failures_on, setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(readers_hand_failures_on, setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(what_is_around_hands_failures_on, setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup,
 						fixture_teardown),
 	};
 
