@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,18 +10,36 @@
 
 #include <cmocka.h>
 
+#include "base/rand.h"
 #include "kv/faulty/faulty.h"
+#include "kv/tuple.h"
 
 enum {
 	ARENA_BYTES = 64 * 1024 * 1024,
 	SAID_BYTES = 1024 * 1024,
-	CALLS_MOST = 3000, /* of an operation of any table */
-	VALUES_MOST = 12,  /* that are damaged of what an operation reads */
-	BYTES_BEGIN = 90,  /* of a value that are damaged one by one, from its beginning */
-	BYTES_END = 10,    /* and at its end */
-	ARENA_STEP = 16,   /* by which memory grows from run to run */
-	ARENA_SHARE = 64,  /* or by such a part of itself */
+	CALLS_MOST = 3000,     /* of an operation of any table */
+	VALUES_MOST = 12,      /* that are damaged of what an operation reads */
+	BYTES_BEGIN = 90,      /* of a value that are damaged one by one, from its beginning */
+	BYTES_END = 10,        /* and at its end */
+	FOREIGN_ELEMENT = 200, /* that no key has at its end */
+	PAIRS_MOST = 1000,
+	ARENA_STEP = 16,  /* by which memory grows from run to run */
+	ARENA_SHARE = 64, /* or by such a part of itself */
 };
+
+/* In the place of rand_bytes(): the same bytes in each run of the program. */
+void __wrap_rand_bytes(void *ret, size_t n);
+
+void
+__wrap_rand_bytes(void *ret, size_t n)
+{
+	static _Atomic uint64_t calls;
+	struct rand_seq seq = { .state = atomic_fetch_add(&calls, 1) };
+	char *bytes = ret;
+
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = (char)rand_seq_next(&seq);
+}
 
 static struct str
 short_name(enum status status)
@@ -60,7 +79,26 @@ struct probing {
 	struct buf said;    /* likewise */
 	bool full;          /* the last run's arena was */
 	struct buf line;
+
+	const struct kv_pair *pair; /* NULL, or of probe_pairs() */
+	bool lost;
 };
+
+/* Loses the pair, or adds one behind it. */
+static void
+probing_change(const struct probing *g)
+{
+	struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+
+	if (g->lost) {
+		assert_int_equal(kv_clear(g->p.tx, g->pair->key), STATUS_OK);
+		return;
+	}
+	buf_append_str(&key, g->pair->key);
+	tuple_put_u64(&key, FOREIGN_ELEMENT);
+	assert_int_equal(kv_set(g->p.tx, buf_str(&key), g->pair->value), STATUS_OK);
+	buf_release(&key);
+}
 
 static enum status
 probing_run(struct probing *g, size_t arena_bytes)
@@ -77,6 +115,8 @@ probing_run(struct probing *g, size_t arena_bytes)
 	p->tx = NULL;
 	if (!g->alone)
 		assert_int_equal(kv_begin(p->store, KV_TX_READ_WRITE, &p->tx), STATUS_OK);
+	if (g->pair)
+		probing_change(g);
 	tap.calls = tap.values = tap.reads = 0;
 	tap.read_ranges = tap.write_ranges = 0;
 	p->tap = &tap;
@@ -324,4 +364,93 @@ probe_each_alone(struct kv_store *store, void *world, void (*prepare)(void *worl
 	struct probing g = { .alone = true, .prepare = prepare };
 
 	probe_any(&g, store, world, ops, count);
+}
+
+/* ---- Pairs ---- */
+
+struct pairs {
+	struct arena *arena;
+	struct kv_pair *all;
+	size_t count;
+};
+
+static enum status
+pairs_read(struct kv_tx *tx, void *arg)
+{
+	struct pairs *pairs = arg;
+	struct kv_scan scan;
+	struct kv_pair pair;
+	enum status status = kv_scan_init(&scan, tx, STR(""), STR("\xff"), NULL);
+
+	pairs->count = 0;
+	while (status == STATUS_OK && (status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		assert_true(pairs->count < PAIRS_MOST);
+		pairs->all[pairs->count].key = arena_dup(pairs->arena, pair.key);
+		pairs->all[pairs->count++].value = arena_dup(pairs->arena, pair.value);
+	}
+	kv_scan_release(&scan);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static void
+pairs_print(struct probing *g, size_t first, size_t last, char outcome)
+{
+	buf_printf(&g->line, "%s%zu", g->line.len ? " " : "", first);
+	if (last > first)
+		buf_printf(&g->line, "-%zu", last);
+	buf_printf(&g->line, ": %c", outcome);
+}
+
+static bool
+pairs_try(struct probing *g, const struct pairs *pairs, const char *expected)
+{
+	size_t first = 0;
+	char before = 0;
+
+	buf_clear(&g->line);
+	for (size_t i = 0; i < pairs->count; i++) {
+		char now;
+
+		g->pair = &pairs->all[i];
+		now = outcome_of(g, probing_run(g, ARENA_BYTES));
+		if (i && now != before) {
+			pairs_print(g, first + 1, i, before);
+			first = i;
+		}
+		before = now;
+	}
+	pairs_print(g, first + 1, pairs->count, before);
+	if (str_eq(buf_str(&g->line), str_from_cstr(expected)))
+		return true;
+	(void)fprintf(stderr, "# %s:\n#   is  %.*s\n#   not %s\n", g->lost ? "lost" : "foreign",
+		      STR_ARG(buf_str(&g->line)), expected);
+	return false;
+}
+
+void
+probe_pairs(struct kv_store *store, void *world, const struct probe_op *check, const char *lost,
+	    const char *foreign)
+{
+	struct probing g = { .p = { .store = store, .world = world, .said = BUF_INIT(SAID_BYTES) },
+			     .op = check };
+	struct pairs pairs = { .arena = arena_new(SIZE_MAX) };
+	bool same;
+
+	assert_non_null(pairs.arena);
+	pairs.all = arena_alloc(pairs.arena, PAIRS_MOST * sizeof(*pairs.all));
+	assert_int_equal(kv_run_read(store, pairs_read, &pairs, NULL), STATUS_OK);
+	buf_init(&g.said, SAID_BYTES);
+	buf_init(&g.line, SAID_BYTES);
+	tap_nothing();
+	g.status = probing_run(&g, ARENA_BYTES);
+	buf_append_str(&g.said, buf_str(&g.p.said));
+	g.lost = true;
+	same = pairs_try(&g, &pairs, lost);
+	g.lost = false;
+	same = pairs_try(&g, &pairs, foreign) && same;
+	buf_release(&g.p.said);
+	buf_release(&g.said);
+	buf_release(&g.line);
+	arena_free(pairs.arena);
+	assert_true(same);
 }

@@ -71,4 +71,13 @@ void probe_each_undamaged(struct kv_store *store, void *world, const struct prob
 void probe_each_alone(struct kv_store *store, void *world, void (*prepare)(void *world),
 		      const struct probe_op *ops, size_t count);
 
+/*
+ * What a check finds in a store of which one pair is lost, or which has one that nobody wrote: with
+ * the key of another and one more element behind it, and the same value. Each pair in turn, in the
+ * order of keys; neighbours with the same outcome are one, "1-5: ~ 6: O". Fails the test if a line
+ * is another one.
+ */
+void probe_pairs(struct kv_store *store, void *world, const struct probe_op *check,
+		 const char *lost, const char *foreign);
+
 #endif

@@ -32,7 +32,8 @@ history_record_parse(struct str record, size_t skip, struct str *ret_key, uint64
 	*ret_key = str_of(record.ptr + skip, at - skip);
 	r = tuple_reader(str_skip(record, at + 1));
 	TRY(tuple_next_u64(&r, ret_us));
-	return tuple_next_u64(&r, ret_kind);
+	TRY(tuple_next_u64(&r, ret_kind));
+	return r.rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
 bool

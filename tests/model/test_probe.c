@@ -701,6 +701,18 @@ checks_find_what_is_damaged(void **state)
 	probe_each_throughout(f->store, f, checks, COUNT(checks));
 }
 
+/* Of a pair that is lost some are missed: what nothing refers to, and what may be there or not. */
+static void
+checks_find_what_is_lost_or_foreign(void **state)
+{
+	struct fixture *f = *state;
+
+	probe_pairs(f->store, f, &checks[0],
+		    "1: O 2-3: ~ 4-16: O 17-40: ~ 41-42: O 43: ~ 44: O 45-46: ~ 47: O 48-52: ~ "
+		    "53-54: O 55: ~",
+		    "1-55: ~");
+}
+
 int
 main(void)
 {
@@ -710,6 +722,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_is_around_hands_failures_on, setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup,
 						fixture_teardown),
 	};
 

@@ -40,6 +40,13 @@ timed_verify_single(struct catalog_verify *v, enum timed_space space,
 	return STATUS_OK;
 }
 
+/* The value has been read before: without a schema nothing else can be checked. */
+static bool
+schema_is_good(struct str value)
+{
+	return value.len > 0;
+}
+
 static bool
 clock_is_good(struct str value)
 {
@@ -131,6 +138,8 @@ timed_verify(struct catalog_verify *v)
 	TRY(status);
 	v->db = &opened;
 	status = timed_kind_of(given)->verify(v);
+	if (status == STATUS_OK)
+		status = timed_verify_single(v, TIMED_SPACE_SCHEMA, schema_is_good);
 	if (status == STATUS_OK)
 		status = timed_verify_single(v, TIMED_SPACE_CLOCK, clock_is_good);
 	if (status == STATUS_OK)

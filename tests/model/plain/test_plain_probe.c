@@ -760,6 +760,18 @@ checks_find_what_is_damaged(void **state)
 	probe_each_throughout(w->store, w, checks, COUNT(checks));
 }
 
+/* Of a pair that is lost some are missed: what nothing refers to, and what may be there or not. */
+static void
+checks_find_what_is_lost_or_foreign(void **state)
+{
+	struct world *w = *state;
+
+	probe_pairs(w->store, w, &checks[0],
+		    "1: O 2-4: ~ 5-16: O 17-27: ~ 28-32: O 33: ~ 34: O 35: ~ 36-39: O 40-50: ~ "
+		    "51: O 52-53: ~ 54: O 55: ~ 56-61: O 62: ~ 63: O 64: ~ 65-67: O",
+		    "1-67: ~");
+}
+
 int
 main(void)
 {
@@ -768,6 +780,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(writers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_around_hands_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

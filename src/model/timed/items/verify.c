@@ -217,9 +217,9 @@ group_take(struct body_seen *b, struct tuple_reader r, struct str value)
 		b->owned_sum += hash_twice(str_of(g->id, sizeof(g->id)), STR(""));
 		return !r.rest.len;
 	case TIMED_GROUP_PENDINGS:
-		return number_parse(value, &g->pending_counted);
+		return !r.rest.len && number_parse(value, &g->pending_counted);
 	case TIMED_GROUP_CONSUMERS:
-		return number_parse(value, &g->consumers_counted);
+		return !r.rest.len && number_parse(value, &g->consumers_counted);
 	case TIMED_GROUP_CONSUMER:
 		g->consumers++;
 		return timed_consumer_record_parse(value, &consumer, &ignored) == STATUS_OK;
@@ -279,13 +279,33 @@ body_take_of_group(struct catalog_verify *v, struct body_seen *b, struct str tai
 	return true;
 }
 
+/* True for a part that is one pair: nothing is behind its number. */
+static bool
+part_is_single(uint64_t part)
+{
+	return part == TIMED_PART_COUNT || part == TIMED_PART_STAMP || part == TIMED_PART_OWNER ||
+	       part == TIMED_PART_DUES || part == TIMED_PART_SHAPE || part == TIMED_PART_STREAM ||
+	       part == TIMED_PART_GROUPS;
+}
+
+/* True for the rest of a key of TIMED_PART_PIECES: (id, n). */
+static bool
+piece_is_placed(struct tuple_reader r)
+{
+	struct tuple_elem id;
+	uint64_t n;
+
+	return tuple_next(&r, &id) == STATUS_OK && id.kind == TUPLE_BYTES &&
+	       tuple_next_u64(&r, &n) == STATUS_OK && !r.rest.len;
+}
+
 /* A pair of a part with a number; false: nothing can be at this place. */
 static bool
 body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 {
 	uint64_t part, level, n;
 
-	if (tuple_next_u64(&r, &part) != STATUS_OK)
+	if (tuple_next_u64(&r, &part) != STATUS_OK || (part_is_single(part) && r.rest.len))
 		return false;
 	switch (part) {
 	case TIMED_PART_ORDER:
@@ -301,7 +321,8 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 		b->levels = level > b->levels ? (unsigned)level : b->levels;
 		return true;
 	case TIMED_PART_CHUNKS:
-		return tuple_next_u64(&r, &n) == STATUS_OK && value.len <= TIMED_CHUNK_BYTES;
+		return tuple_next_u64(&r, &n) == STATUS_OK && !r.rest.len &&
+		       value.len <= TIMED_CHUNK_BYTES;
 	case TIMED_PART_COUNT:
 		b->has_count = true;
 		return number_parse(value, &b->count);
@@ -324,7 +345,7 @@ body_take_part(struct body_seen *b, struct tuple_reader r, struct str value)
 		return number_parse(value, &b->groups_counted);
 	case TIMED_PART_PIECES:
 		b->pieces_bytes += value.len;
-		return value.len && value.len <= TIMED_CHUNK_BYTES;
+		return value.len && value.len <= TIMED_CHUNK_BYTES && piece_is_placed(r);
 	default:
 		return false;
 	}
