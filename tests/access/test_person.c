@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "access/auth.h"
+#include "access/hashed_text.h"
 #include "access/person.h"
 #include "catalog/catalog.h"
 #include "catalog/draw.h"
@@ -536,6 +537,55 @@ hashes_are_those_of_other_implementations(void **state)
 
 /* The salt and the keys of the example in RFC 7677. */
 static void
+hashes_are_read_from_ini_files(void **state)
+{
+#define HASH40 "0123456789abcdef0123456789abcdef01234567"
+#define HASH64 HASH40 "0123456789abcdef01234567"
+	static const struct {
+		const char *text;
+		bool good;
+	} cases[] = {
+		{ "-pbkdf2-" HASH40 ",salt,10", true },
+		{ "-pbkdf2:sha-" HASH40 ",salt,10", true },
+		{ "-pbkdf2:sha256-" HASH64 ",salt,10", true },
+		{ "-hashed-" HASH40 ",salt", true },
+		{ "-hashed-" HASH64 ",salt", false },
+		{ "-hashed-" HASH40 ",", false },
+		{ "-hashed-" HASH40, false },
+		{ "-pbkdf2-" HASH64 ",salt,10", false },
+		{ "-pbkdf2:sha256-" HASH40 ",salt,10", false },
+		{ "-pbkdf2:md5-" HASH40 ",salt,10", false },
+		{ "-pbkdf3-" HASH40 ",salt,10", false },
+		{ "-pbkdf2-" HASH40 ",salt", false },
+		{ "-pbkdf2-" HASH40 ",salt,", false },
+		{ "-pbkdf2-" HASH40 ",salt,x", false },
+		{ "-pbkdf2-" HASH40 ",salt,0", false },
+		{ "-pbkdf2-" HASH40 ",,10", false },
+		{ "-pbkdf2-x123456789abcdef0123456789abcdef01234567,salt,10", false },
+		{ "-", false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO(buf_release) struct buf out = BUF_INIT(1000);
+		struct verifier v, again;
+
+		if (hashed_text_parse(str_from_cstr(cases[i].text), &v) != cases[i].good)
+			fail_msg("%s", cases[i].text);
+		if (!cases[i].good || v.scheme != VERIFIER_PBKDF2)
+			continue;
+		hashed_text_write(&v, &out);
+		assert_true(hashed_text_parse(buf_str(&out), &again));
+		assert_memory_equal(&v, &again, sizeof(v));
+		assert_int_equal(v.rounds, 10);
+		assert_true(str_eq(str_of(v.salt, v.salt_len), STR("salt")));
+	}
+#undef HASH64
+#undef HASH40
+}
+
+static void
 scram_keys_are_those_of_the_rfc(void **state)
 {
 	struct scram s = { .rounds = 4096 };
@@ -659,6 +709,7 @@ main(void)
 		T(lengths_of_scram_keys_in_a_record_are_checked),
 		T(a_login_upgrades_what_is_weaker_than_wanted),
 		cmocka_unit_test(hashes_are_those_of_other_implementations),
+		cmocka_unit_test(hashes_are_read_from_ini_files),
 		cmocka_unit_test(scram_keys_are_those_of_the_rfc),
 		cmocka_unit_test(scram_salts_are_fresh),
 	};
