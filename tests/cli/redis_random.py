@@ -534,14 +534,18 @@ def allowing_limits(got, expected):
 
 
 class Asked:
-    """A connection, what MULTI has queued on it, whether it watches something, and a key without a value."""
+    """
+    A connection, what MULTI has queued on it, whether it watches something, and whether redis may take
+    that for changed though it is as it was: a key without a value, or one that LTRIM has left whole.
+    """
 
     def __init__(self, client):
-        self.client, self.queued, self.watches, self.watches_none = client, None, False, False
+        self.client, self.queued, self.watches, self.may_be_same = client, None, False, False
 
     def ask(self, command):
         if command[0] == "watch" and self.queued is None:
-            self.watches_none |= any(not self.client("exists", key) for key in command[1:])
+            self.may_be_same |= any(not self.client("exists", key) for key in command[1:])
+        self.may_be_same |= self.watches and command[0] == "ltrim"
         self.client.send(*command)
         answer = self.client.read()
         if command[0] == "exec" and isinstance(answer, list):
@@ -552,7 +556,7 @@ class Asked:
             self.watches = True
         elif command[0] == "reset" or (command[0] == "unwatch" and self.queued is None) or (
                 command[0] in ("exec", "discard") and self.queued is not None):
-            self.watches = self.watches_none = False
+            self.watches = self.may_be_same = False
         if command[0] in ("exec", "discard", "reset"):
             self.queued = None
         elif command[0] == "multi" and answer == "OK":
@@ -692,10 +696,10 @@ class Episode:
         """What both have answered, if that is not the same; None otherwise."""
         if command[0] == "swapdb" and self.asked[0].watches:
             return None  # Redis lets EXEC fail after any two of them, frond after one
-        returns = command[0] == "exec" and self.asked[0].watches_none
+        returns = command[0] == "exec" and self.asked[0].may_be_same
         got, expected = [one.ask(command) for one in self.asked]
         if returns and expected is None and isinstance(got, list):
-            # A key has got a value and lost it again: to frond it is as it was.
+            # To frond the keys are as they were.
             for one in self.asked:
                 one.ask(["flushall"])
                 one.ask(["select", "0"])
