@@ -338,7 +338,7 @@ def limits_are_asked_by_one_registry():
     """Limits by person and address are one count for all doors: only serve/ops asks them."""
     return [f"{path.relative_to(TOP)}: {found[0]}" for path in sources()
             if re.match(r"src/(door|http|replicator)/", path.relative_to(TOP).as_posix())
-            for found in re.finditer(r'"access/limits\.h"|\blimits_(?:enter|take|leave)_?\w*\(|\bops_limit\(',
+            for found in re.finditer(r'"access/limits\.h"|\blimits_(?:enter|take|work|leave)_?\w*\(|\bops_limit\(',
                                      without_comments(path))]
 
 

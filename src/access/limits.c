@@ -10,6 +10,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "catalog/admit.h"
+#include "loop/task.h"
 #include "settings/live.h"
 
 /*
@@ -67,6 +69,9 @@ struct limits {
 	atomic_bool any[LIMITS_OF_COUNT];                        /* one of them is set */
 };
 
+static enum status limits_admit_database(enum catalog_space space, struct str name,
+					 struct err *err);
+
 struct limits *
 limits_new(struct settings_live *live)
 {
@@ -79,6 +84,8 @@ limits_new(struct settings_live *live)
 	pthread_mutex_init(&l->copying, NULL);
 	for (size_t i = 0; i < LIMITS_LOCKS; i++)
 		pthread_mutex_init(&l->locks[i], NULL);
+	/* It asks the limits that a claim was made with: it is one for all of them, and stays. */
+	catalog_admit_by(limits_admit_database);
 	return l;
 }
 
@@ -445,10 +452,32 @@ limits_database_of(struct limits_claim *claim, uint64_t key, enum limits_of of, 
 }
 
 enum status
-limits_take_database(struct limits_claim *claim, struct err *err)
+limits_take_database(struct limits_claim *claim, enum catalog_space space, struct str name,
+		     struct err *err)
 {
+	uint64_t database = hash_keyed(space, name);
+
+	if (!claim->limits || claim->database == database)
+		return STATUS_OK;
 	TRY(limits_database_of(claim, claim->person, LIMITS_OF_PERSON, err));
-	return limits_database_of(claim, claim->address, LIMITS_OF_ADDRESS, err);
+	TRY(limits_database_of(claim, claim->address, LIMITS_OF_ADDRESS, err));
+	claim->database = database;
+	return STATUS_OK;
+}
+
+/* Asked by catalog_create(), on the fiber that creates the database. */
+static enum status
+limits_admit_database(enum catalog_space space, struct str name, struct err *err)
+{
+	struct limits_claim *claim = task_works_for();
+
+	return claim ? limits_take_database(claim, space, name, err) : STATUS_OK;
+}
+
+struct limits_claim *
+limits_work_under(struct limits_claim *claim)
+{
+	return task_work_for(claim);
 }
 
 void

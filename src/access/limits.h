@@ -19,6 +19,7 @@
 
 #include "base/status.h"
 #include "base/str.h"
+#include "catalog/space.h"
 
 enum {
 	LIMITS_ENTRIES = 32768,
@@ -43,8 +44,9 @@ struct limits_claim {
 	struct limits *limits;
 	uint64_t address; /* the keys of its two entries; 0: it has none */
 	uint64_t person;
-	bool open;        /* the request is counted in the person's `open` */
-	uint64_t retry_s; /* after STATUS_TOO_MANY: the client should wait so many seconds */
+	bool open;         /* the request is counted in the person's `open` */
+	uint64_t retry_s;  /* after STATUS_TOO_MANY: the client should wait so many seconds */
+	uint64_t database; /* that was counted last: a hash of its name */
 };
 
 /*
@@ -58,8 +60,19 @@ MUST_USE enum status limits_enter_address(struct limits_claim *claim, struct lim
 MUST_USE enum status limits_enter_person(struct limits_claim *claim, struct limits *l,
 					 struct str name, struct err *err);
 
-/* Counts a database that the request is about to create. STATUS_TOO_MANY as above. */
-MUST_USE enum status limits_take_database(struct limits_claim *claim, struct err *err);
+/*
+ * Counts a database that the request is about to create. STATUS_TOO_MANY as above. The same one
+ * asked for again is counted once: a transaction that is run again creates it again.
+ */
+MUST_USE enum status limits_take_database(struct limits_claim *claim, enum catalog_space space,
+					  struct str name, struct err *err);
+
+/*
+ * The running fiber works under this claim from now on; NULL: for no client. Returns the claim
+ * before. limits_take_database() is asked for each database that catalog_create() makes meanwhile,
+ * so the limit holds for whatever a door does. Nothing is counted on a plain thread.
+ */
+struct limits_claim *limits_work_under(struct limits_claim *claim);
 
 /* Ends the claim of a request that moved `bytes` in both directions together. */
 void limits_leave(struct limits_claim *claim, uint64_t bytes);

@@ -111,7 +111,8 @@
 	       "next ones are refused until the rate is kept.")                                    \
 	NUMBER(S, address_databases, "limits", "address_databases", "", 1, 1000000000, 0,          \
 	       SETTING_LIVE,                                                                       \
-	       "Databases that are created from one address in an hour, by CouchDB's API.")        \
+	       "Databases that are created from one address in an hour, by any door; collections " \
+	       "of MongoDB's clients, and databases of Redis's with their first key, are some.")   \
 	NUMBER(S, person_requests, "limits", "person_requests", "", 1, 1000000000, 0,              \
 	       SETTING_LIVE,                                                                       \
 	       "Requests of one person in a second. Nobody's and administrators' are not counted " \
@@ -119,7 +120,8 @@
 	NUMBER(S, person_bytes, "limits", "person_bytes", "bytes/s", 1, 1000000000000, 0,          \
 	       SETTING_LIVE, "Bytes of one person in a second, counted as those of an address.")   \
 	NUMBER(S, person_databases, "limits", "person_databases", "", 1, 1000000000, 0,            \
-	       SETTING_LIVE, "Databases that one person creates in an hour, by CouchDB's API.")    \
+	       SETTING_LIVE,                                                                       \
+	       "Databases that one person creates in an hour, counted as those of an address.")    \
 	NUMBER(S, person_open, "limits", "person_open", "", 1, 1000000000, 0, SETTING_LIVE,        \
 	       "Requests of one person at a time, feeds and commands that wait included.")
 /* clang-format on */

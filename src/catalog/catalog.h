@@ -105,11 +105,20 @@ const struct catalog_db *catalog_cache_peek(const struct catalog_cache *cache,
 /*
  * Creates a database of this kind; the model gives the meaning of `options`. Returns STATUS_EXISTS;
  * STATUS_INVALID for a name that is not allowed; STATUS_UNAVAILABLE while a database of this name
- * is being moved here. Does not touch the metadata version, and conflicts with no other creation.
+ * is being moved here; what admit.h says. Does not touch the metadata version, and conflicts with
+ * no other creation.
  */
 MUST_USE enum status catalog_create(struct kv_tx *tx, const struct catalog_kind *kind,
 				    struct str name, const uint64_t options[CATALOG_OPTIONS],
 				    struct err *err);
+
+/*
+ * Deletes the database and creates an empty one in its place, in one transaction: there are no more
+ * than before, so nobody is asked (admit.h). Returns what catalog_delete() and catalog_create() do.
+ */
+MUST_USE enum status catalog_replace(struct kv_tx *tx, const struct catalog_kind *kind,
+				     struct str name, const uint64_t options[CATALOG_OPTIONS],
+				     struct err *err);
 
 /*
  * Deletes the database with the commit. Its prefix is never used again; catalog_drop_sweep() clears

@@ -1,10 +1,12 @@
 /* The databases of a store: creates, deletes, opens and lists them, and changes their options. */
 #include <assert.h>
+#include <stdatomic.h>
 
 #include "base/steady.h"
 #include "base/rand.h"
 #include "kv/keyspace.h"
 #include "kv/prefix.h"
+#include "catalog/admit.h"
 #include "catalog/catalog_int.h"
 #include "catalog/records.h"
 #include "catalog/store_format.h"
@@ -23,9 +25,26 @@ catalog_db_check_now(struct kv_tx *tx, const struct catalog_db *db, struct err *
 
 /* ---- Creating and deleting ---- */
 
-enum status
-catalog_create(struct kv_tx *tx, const struct catalog_kind *kind, struct str name,
-	       const uint64_t options[CATALOG_OPTIONS], struct err *err)
+static _Atomic(catalog_admit *) admit_database;
+
+void
+catalog_admit_by(catalog_admit *admit)
+{
+	atomic_store_explicit(&admit_database, admit, memory_order_release);
+}
+
+static enum status
+create_admitted(enum catalog_space space, struct str name, struct err *err)
+{
+	catalog_admit *admit = atomic_load_explicit(&admit_database, memory_order_acquire);
+
+	return admit ? admit(space, name, err) : STATUS_OK;
+}
+
+/* `is_new`: it is one more database, for which the client needs leave. */
+static enum status
+create_as(struct kv_tx *tx, const struct catalog_kind *kind, struct str name,
+	  const uint64_t options[CATALOG_OPTIONS], bool is_new, struct err *err)
 {
 	struct catalog_db db;
 	enum status status;
@@ -38,6 +57,9 @@ catalog_create(struct kv_tx *tx, const struct catalog_kind *kind, struct str nam
 	if (status != STATUS_NOT_FOUND)
 		return status;
 	TRY(catalog_move_check_absent(tx, kind->space, name, err));
+	/* Behind the checks: what is refused by them counts for nobody. */
+	if (is_new)
+		TRY(create_admitted(kind->space, name, err));
 	db = (struct catalog_db){
 		.name = name,
 		.kind = kind,
@@ -56,6 +78,21 @@ catalog_create(struct kv_tx *tx, const struct catalog_kind *kind, struct str nam
 	 * exist, and a transaction that looked for it in vain has read its key and conflicts.
 	 */
 	return catalog_event_put(tx, kind, name, CATALOG_EVENT_CREATED, db.incarnation);
+}
+
+enum status
+catalog_create(struct kv_tx *tx, const struct catalog_kind *kind, struct str name,
+	       const uint64_t options[CATALOG_OPTIONS], struct err *err)
+{
+	return create_as(tx, kind, name, options, true, err);
+}
+
+enum status
+catalog_replace(struct kv_tx *tx, const struct catalog_kind *kind, struct str name,
+		const uint64_t options[CATALOG_OPTIONS], struct err *err)
+{
+	TRY(catalog_delete(tx, kind->space, name, err));
+	return create_as(tx, kind, name, options, false, err);
 }
 
 enum status

@@ -215,6 +215,25 @@ task_set_doing(struct str verb, struct str object)
 		watchdog_label_set(t->label, verb, object);
 }
 
+void *
+task_works_for(void)
+{
+	const struct task *t = task_current();
+
+	return t ? t->works_for : NULL;
+}
+
+void *
+task_work_for(void *whom)
+{
+	struct task *t = task_current();
+	void *before = task_works_for();
+
+	if (t)
+		t->works_for = whom;
+	return before;
+}
+
 void
 task_rest(void)
 {
@@ -313,6 +332,7 @@ task_put(struct task *t)
 
 	assert(!t->parked && !t->fresh);
 	step_init(&t->steps);
+	t->works_for = NULL;
 	t->letter.later = false;
 	arena_clear(t->arena);
 	arena_set_part(t->arena, NULL);

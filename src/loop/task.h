@@ -38,6 +38,7 @@ struct task {
 	void *arg;
 	void (*spawn_fn)(void *arg); /* of task_spawn() */
 	void *spawn_arg;
+	void *works_for; /* of task_work_for() */
 };
 
 /* An idle task, NULL when out of memory; and back. */
@@ -67,6 +68,14 @@ size_t task_stack_left(void);
  * Nothing on a plain thread.
  */
 void task_set_doing(struct str verb, struct str object);
+
+/*
+ * For whom the running fiber works from now on, until it says otherwise or its function returns;
+ * NULL, as in the beginning: for nobody. The room above that says so knows what it points to.
+ * Returns who it was before. On a plain thread both do nothing and return NULL.
+ */
+void *task_work_for(void *whom);
+void *task_works_for(void);
 
 /*
  * The running fiber calls task_rest() before it waits for a client that has sent no request, and

@@ -52,12 +52,6 @@ ops_admit_always(struct ops_op *op)
 	op->asked = true;
 }
 
-enum status
-ops_admit_database(struct ops_op *op, struct err *err)
-{
-	return limits_take_database(&op->claim, err);
-}
-
 void
 ops_leave(struct ops_op *op)
 {
@@ -89,6 +83,7 @@ ops_begin(struct ops_op *op)
 		op->next->link = &op->next;
 	l->first = op;
 	pthread_mutex_unlock(&l->lock);
+	(void)ops_work_under(&op->claim);
 }
 
 void
@@ -97,6 +92,7 @@ ops_end(struct ops_op *op)
 	struct ops_list *l = ops_list_of(atomic_load_explicit(&op->id, memory_order_relaxed));
 
 	assert(op->link);
+	(void)ops_work_under(NULL);
 	pthread_mutex_lock(&l->lock);
 	*op->link = op->next;
 	if (op->next)

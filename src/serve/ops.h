@@ -141,8 +141,16 @@ MUST_USE enum status ops_admit(struct ops_op *op, struct str person, struct err 
 /* For a request that is never refused: the first of a protocol, which does no work. */
 void ops_admit_always(struct ops_op *op);
 
-/* Asks for a database that the request is about to create. As ops_admit(). */
-MUST_USE enum status ops_admit_database(struct ops_op *op, struct err *err);
+/*
+ * The running fiber does work of this operation, which may be another client's, until it is called
+ * again with what it has returned: the databases that it creates count for who has asked for them.
+ * ops_begin() and ops_end() call it for the fiber of the operation itself.
+ */
+static inline struct limits_claim *
+ops_work_under(struct limits_claim *claim)
+{
+	return limits_work_under(claim);
+}
 
 /* Counts bytes of the request or its answer. */
 static inline void

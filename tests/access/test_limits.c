@@ -210,6 +210,12 @@ requests_that_share_a_claim_are_one_at_a_time(void **state)
 	limits_leave(&eva, 0);
 }
 
+static enum status
+database_by(struct limits_claim *claim, struct str name, struct err *err)
+{
+	return limits_take_database(claim, CATALOG_SPACE_COUCH, name, err);
+}
+
 static void
 databases_are_counted_by_the_hour(void **state)
 {
@@ -222,13 +228,15 @@ databases_are_counted_by_the_hour(void **state)
 	assert_int_equal(limits_enter_person(&jan, *state, STR("jan"), NULL), STATUS_OK);
 	assert_int_equal(limits_enter_address(&eva, *state, HERE, NULL), STATUS_OK);
 	assert_int_equal(limits_enter_person(&eva, *state, STR("eva"), NULL), STATUS_OK);
-	assert_int_equal(limits_take_database(&jan, NULL), STATUS_OK);
-	assert_int_equal(limits_take_database(&jan, NULL), STATUS_OK);
-	assert_int_equal(limits_take_database(&jan, &err), STATUS_TOO_MANY);
+	assert_int_equal(database_by(&jan, STR("a"), NULL), STATUS_OK);
+	assert_int_equal(database_by(&jan, STR("b"), NULL), STATUS_OK);
+	/* Its transaction is run again. */
+	assert_int_equal(database_by(&jan, STR("b"), NULL), STATUS_OK);
+	assert_int_equal(database_by(&jan, STR("c"), &err), STATUS_TOO_MANY);
 	assert_non_null(strstr(err.text, "person_databases"));
 	assert_in_range(jan.retry_s, 1000, 1801);
-	assert_int_equal(limits_take_database(&eva, NULL), STATUS_OK);
-	assert_int_equal(limits_take_database(&eva, &err), STATUS_TOO_MANY);
+	assert_int_equal(database_by(&eva, STR("d"), NULL), STATUS_OK);
+	assert_int_equal(database_by(&eva, STR("e"), &err), STATUS_TOO_MANY);
 	assert_non_null(strstr(err.text, "address_databases"));
 	limits_leave(&jan, 0);
 	limits_leave(&eva, 0);

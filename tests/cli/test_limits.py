@@ -164,6 +164,75 @@ def a_pipeline_is_served_as_far_as_the_limit_goes(cwd):
         equal(r("GET", "n"), str(len(served)).encode())
 
 
+def mongo_failure(c, command):
+    """Of the command, or of its only write."""
+    try:
+        return c(command, "d")["writeErrors"][0]
+    except Failure as failure:
+        return failure.answer
+
+
+DATABASES = "too many databases created by one person: the limit, [limits] person_databases, is "
+
+
+@test
+def databases_of_all_doors_are_one_count(cwd):
+    with Doors(cwd) as server, server.redis() as r, server.mongo() as m, server.redis("bob") as other:
+        server.limit("person_databases", 3)
+        equal(r("SET", "k", "v"), "OK")
+        for _ in range(3):  # what is there already counts for nobody
+            equal(r("SET", "k", "v"), "OK")
+            equal(r("FLUSHDB"), "OK")
+        m({"insert": "c", "documents": [{"x": 1}, {"x": 2}]}, "d")
+        m({"create": "e"}, "d")
+        equal(m.fails({"create": "e", "capped": False, "validator": {"x": 1}}, "d")["code"], 48)
+        before = server.refused("person_databases")
+        for command in ({"create": "f"}, {"insert": "f", "documents": [{"x": 1}]},
+                        {"createIndexes": "f", "indexes": [{"key": {"x": 1}, "name": "x"}]},
+                        {"update": "f", "updates": [{"q": {}, "u": {"x": 1}, "upsert": True}]},
+                        {"aggregate": "c", "pipeline": [{"$out": "f"}], "cursor": {}}):
+            told = mongo_failure(m, command)
+            contains(told["errmsg"], DATABASES + "3. Try again in ")
+            equal(told["code"], 365)
+        equal([c["name"] for c in m({"listCollections": 1}, "d")["cursor"]["firstBatch"]], ["c", "e"])
+        r("SELECT", 1)
+        contains(r.error("SET", "k", "v"), "ERR " + DATABASES + "3. Try again in ")
+        contains(r.error("EVAL", "redis.call('SET', KEYS[1], 'v')", 1, "k"), DATABASES)
+        r("MULTI")
+        r("SET", "k", "v")
+        contains(r.error("EXEC"), DATABASES)
+        contains(r.error("SWAPDB", 0, 1), DATABASES)
+        equal(r("EXISTS", "k"), 0)
+        equal(server.refused("person_databases") - before, 9)
+        equal(r("SELECT", 0), "OK")
+        equal(r("SET", "k", "v"), "OK")
+        # Another one's command that runs in the same group of commands counts for who has sent it.
+        other("SELECT", 1)
+        equal(other("SET", "k", "v"), "OK")
+        r("SELECT", 1)
+        equal(r("GET", "k"), b"v")
+        server.limit("person_databases", None)
+        m({"create": "f"}, "d")
+
+
+@test
+def commands_that_run_together_count_for_who_has_sent_each(cwd):
+    """One transaction has commands of several clients, and is run by the fiber of one of them."""
+    with Doors(cwd) as server:
+        server.limit("person_databases", 1)
+        clients = [server.redis(name) for name in ("ann", "bob") * 6]
+        for db, c in enumerate(clients):
+            equal(c("SELECT", db), "OK")
+        for c in clients:
+            c.send("SET", "k", "v")
+        answers = [c.read() for c in clients]
+        for one in (answers[::2], answers[1::2]):
+            equal(one.count("OK"), 1)
+            equal(sum(DATABASES in str(a) for a in one), 5)
+        for c in clients:
+            c.close()
+
+
 @test
 def strangers_count_by_their_address_and_hello_is_never_refused(cwd):
     with Doors(cwd) as server, Redis(server.redis_port) as r, Mongo(server.mongo_port) as m:

@@ -233,7 +233,8 @@ timed_schema_check(const struct timed_schema *schema, struct err *err)
 
 enum status
 timed_create_of(struct kv_tx *tx, const struct catalog_kind *kind, struct str name,
-		const struct timed_schema *schema, uint64_t default_ttl_ms, struct err *err)
+		const struct timed_schema *schema, uint64_t default_ttl_ms, bool replaces,
+		struct err *err)
 {
 	const uint64_t options[CATALOG_OPTIONS] = { [TIMED_OPTION_TTL_MS] = default_ttl_ms };
 	AUTO(buf_release) struct buf key = BUF_INIT(TIMED_SCHEMA_KEY_BYTES);
@@ -246,7 +247,7 @@ timed_create_of(struct kv_tx *tx, const struct catalog_kind *kind, struct str na
 	if (buf_status(&value) == STATUS_LIMIT)
 		return err_set(err, STATUS_INVALID, "the names of the columns are too long");
 	TRY(buf_status(&value));
-	TRY(catalog_create(tx, kind, name, options, err));
+	TRY((replaces ? catalog_replace : catalog_create)(tx, kind, name, options, err));
 	TRY(catalog_open(tx, NULL, kind->space, name, &db, err));
 	status = timed_schema_key(db, &key);
 	if (status == STATUS_OK)

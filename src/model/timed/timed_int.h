@@ -208,10 +208,13 @@ MUST_USE enum status timed_history_clear(struct timed *t, uint64_t *ret_done, bo
 
 /* ---- The schema (schema.c) ---- */
 
-/* Creates a database of the kind; see timed_create(). */
+/*
+ * Creates a database of the kind; see timed_create(). `replaces`: in place of the one of that name,
+ * which is there.
+ */
 MUST_USE enum status timed_create_of(struct kv_tx *tx, const struct catalog_kind *kind,
 				     struct str name, const struct timed_schema *schema,
-				     uint64_t default_ttl_ms, struct err *err);
+				     uint64_t default_ttl_ms, bool replaces, struct err *err);
 
 enum {
 	TIMED_SCHEMA_KEY_BYTES = 32,

@@ -150,7 +150,6 @@ couch_db_put(struct couch_req *r)
 	}
 	if (c.partitioned)
 		TRY(db_check_not_system(r, name));
-	TRY(ops_admit_database(&r->op, &r->fail.err));
 	status = couch_store_write(r, db_create_attempt, &c);
 	if (status == STATUS_EXISTS)
 		return couch_fail_set(

@@ -342,7 +342,7 @@ group_run_exec(struct group *g, struct job *job, struct unit *u)
 }
 
 static enum status
-group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
+unit_run(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
 {
 	size_t from = job->out->len;
 
@@ -359,6 +359,20 @@ group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_block
 	if (u->muted)
 		job->out->len = from;
 	return STATUS_OK;
+}
+
+/*
+ * The fiber of the group runs the unit for the client of the job, which waits meanwhile: so its
+ * claim is nobody else's, and counts what the unit creates.
+ */
+static enum status
+group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
+{
+	struct limits_claim *before = ops_work_under(&job->client->entry.op.claim);
+	enum status status = unit_run(g, job, u, ret_blocks);
+
+	(void)ops_work_under(before);
+	return status;
 }
 
 /* Counts a command, whose answer is in the buffer of the job unless it is muted. */

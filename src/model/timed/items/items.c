@@ -130,13 +130,19 @@ timed_items_count(struct timed *t, uint64_t *ret)
 
 /* ---- Databases ---- */
 
-enum status
-timed_items_create(struct kv_tx *tx, struct str name, struct err *err)
+static enum status
+items_create(struct kv_tx *tx, struct str name, bool replaces, struct err *err)
 {
 	struct timed_key_column key = { .name = STR("key") };
 	const struct timed_schema schema = { .key = &key, .hash_count = 1, .key_count = 1 };
 
-	return timed_create_of(tx, &timed_redis_kind, name, &schema, 0, err);
+	return timed_create_of(tx, &timed_redis_kind, name, &schema, 0, replaces, err);
+}
+
+enum status
+timed_items_create(struct kv_tx *tx, struct str name, struct err *err)
+{
+	return items_create(tx, name, false, err);
 }
 
 enum status
@@ -148,8 +154,7 @@ timed_items_flush(struct timed *t)
 	enum status status;
 
 	TRY(catalog_db_check_writable(t->db, t->err));
-	TRY(catalog_delete(t->tx, timed_redis_kind.space, name, t->err));
-	TRY(timed_items_create(t->tx, name, t->err));
+	TRY(items_create(t->tx, name, true, t->err));
 	if (!timed_history_seconds(t->db))
 		return STATUS_OK;
 	TRY(catalog_open(t->tx, NULL, timed_redis_kind.space, name, &db, t->err));

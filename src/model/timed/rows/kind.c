@@ -67,5 +67,5 @@ enum status
 timed_create(struct kv_tx *tx, struct str name, const struct timed_schema *schema,
 	     uint64_t default_ttl_ms, struct err *err)
 {
-	return timed_create_of(tx, &timed_rows_kind, name, schema, default_ttl_ms, err);
+	return timed_create_of(tx, &timed_rows_kind, name, schema, default_ttl_ms, false, err);
 }
