@@ -323,6 +323,38 @@ def what_comes_in_pieces_stays_within_the_memory(cwd):
 
 
 @test
+def memory_of_scripts_is_that_of_all_requests(cwd):
+    """Less than a script may have at most, and more than there is."""
+    # A megabyte with each turn of the loop, as tables and as one text.
+    tables = "local t = {} for i = 1, %d do local a = {} for j = 1, 65536 do a[j] = j end t[i] = a end return #t"
+    text = "return #string.rep('x', %d * 1048576)"
+    with Small(cwd, 16 * MB) as server, server.client(timeout=DEADLINE_S) as c:
+        equal([c("EVAL", tables % 5, 0), c("EVAL", text % 3, 0)], [5, 3 * MB])
+        for script in (tables % 40, text % 30):
+            for command in ("EVAL", "EVAL_RO"):
+                contains(c.error(command, script, 0), "memory_bytes")
+            # It cannot be caught, and nothing of the script happens.
+            contains(c.error("EVAL", f"redis.call('SET', 'k', 'v') pcall(function() {script} end) return 1", 1, "k"),
+                     "OOM there is no memory for the script (memory_bytes); nothing of it has happened")
+            equal(c("EXISTS", "k"), 0)
+            # What a collection of garbage finds is there for others.
+            equal(c("EVAL", f"for i = 1, 12 do (function() {tables % 3} end)() collectgarbage() end return 1", 0), 1)
+        until(lambda: held(server) < MB)
+        # Halves of requests hold most of it; a script that needs little runs beside them.
+        halves = [unread(server) for _ in range(100)]
+        for s in halves:
+            s.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000\r\n" + b"v" * 90000)
+        until(lambda: held(server) > 8 * MB)
+        equal(c("EVAL", "return 1", 0), 1)
+        contains(c.error("EVAL", "redis.call('SET', 'k', 'v') " + tables % 9, 1, "k"), "memory_bytes")
+        for s in halves:
+            s.close()
+        until(lambda: held(server) < MB)
+        equal(c("EVAL", tables % 5, 0), 5)
+        equal(server.stop(), 0)
+
+
+@test
 def info_tells_the_memory_of_the_process(cwd):
     with Redis(cwd, "--no-sync") as server:
         with server.client() as c:

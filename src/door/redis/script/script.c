@@ -219,6 +219,12 @@ script_look(struct script *s)
 	struct call *c = s->call;
 	struct err *err = c->x ? c->x->err : &s->err;
 
+	/* Not kept in the call: alone, or when others have ended, there may be room. */
+	if (s->lacks_memory)
+		return err_set(err, STATUS_NOMEM,
+			       "there is no memory for the script (memory_bytes); nothing of it "
+			       "has happened. script: %s",
+			       s->sha);
 	if (c->script_end == SCRIPT_GOES_ON) {
 		if (atomic_load_explicit(&s->killed, memory_order_relaxed))
 			c->script_end = SCRIPT_KILLED;

@@ -20,6 +20,7 @@
 enum {
 	SCRIPT_BYTES = 256 * 1024,              /* of the text of a script */
 	SCRIPT_MEMORY_BYTES = 64 * 1024 * 1024, /* that a script may use */
+	SCRIPT_ROOM_BYTES = 64 * 1024,          /* of memory_bytes that it takes or gives at once */
 	SCRIPT_CACHE_ENTRIES = 4096,            /* scripts that EVALSHA finds */
 	SCRIPT_CACHE_BYTES = 32 * 1024 * 1024,  /* of their texts together */
 	SCRIPT_STACK_BYTES = 4 * 1024 * 1024,   /* reserved; used as it is touched */
@@ -77,7 +78,9 @@ struct script {
 	size_t slice_bytes; /* what it had when the last slice began */
 	struct fiber *fiber;
 	struct script_block *blocks;
-	size_t bytes;
+	size_t bytes;       /* of the blocks */
+	size_t room_bytes;  /* that are taken for them of the client's part of memory_bytes */
+	bool lacks_memory;  /* there was no room for more: the script has ended */
 	size_t work;        /* steps of libraries since the script was last left for them */
 	struct reply reply; /* of EVAL, in the client's buffer */
 	bool is_sound;      /* its text is Lua */
@@ -150,11 +153,20 @@ int script_push_scratch(lua_State *L);
 /* Pushes a table with the functions. */
 void script_new_library(lua_State *L, const luaL_Reg *functions, size_t count);
 
+/*
+ * There is no room in memory_bytes for what the script wants: leaves to the fiber, which does not
+ * enter the script again. So there is nothing that the script could catch, and it has no effect.
+ */
+_Noreturn void script_end_for_memory(struct script *s);
+
 /* ---- Memory (script_memory.c) ---- */
 
-/* A Lua state for the script, whose memory is counted and is in a list. NULL: there is none. */
+/*
+ * A Lua state for the script, whose memory is counted, is taken of the client's part of
+ * memory_bytes, and is in a list. NULL: there is none.
+ */
 lua_State *script_memory_open(struct script *s);
-/* Frees all of it, whatever the state is at. */
+/* Frees all of it and gives the room back, whatever the state is at. */
 void script_memory_free(struct script *s);
 
 /* ---- The sandbox (script_lib.c), redis.* (script_api.c), and other libraries ---- */

@@ -1,9 +1,14 @@
 /*
- * The memory of a script: counted, and in a list, so that all of it is freed although the script
- * may have been left in the middle of something.
+ * The memory of a script: counted, taken of memory_bytes like all that a command holds, and in a
+ * list, so that all of it is freed although the script may have been left in the middle of
+ * something.
  */
+#include <assert.h>
+
+#include "base/budget.h"
 #include "base/mem.h"
 #include "door/redis/script/script.h"
+#include "door/redis/txn/redis_int.h"
 
 struct script_block {
 	struct script_block *next;
@@ -48,6 +53,48 @@ script_count_bytes(struct script *s, size_t bytes)
 		script_begin_slice(s);
 }
 
+/*
+ * Takes room for all of the script's blocks and `more` bytes. It is taken a little ahead, and what
+ * a collection of garbage leaves free goes back in the same measure, so that the budget's lock is
+ * not wanted for each table.
+ */
+static bool
+script_take_room(struct script *s, size_t more)
+{
+	struct budget_part *part = s->call->client->part;
+	size_t lacks = s->bytes + more > s->room_bytes ? s->bytes + more - s->room_bytes : 0;
+
+	if (!lacks)
+		return true;
+	if (budget_use(part, lacks + SCRIPT_ROOM_BYTES))
+		lacks += SCRIPT_ROOM_BYTES;
+	else if (!budget_use(part, lacks))
+		return false;
+	s->room_bytes += lacks;
+	return true;
+}
+
+static void
+script_give_room(struct script *s)
+{
+	size_t spare = s->room_bytes - s->bytes;
+
+	assert(s->room_bytes >= s->bytes); /* nothing is allocated without room */
+	if (spare <= 2 * SCRIPT_ROOM_BYTES)
+		return;
+	budget_unuse(s->call->client->part, spare - SCRIPT_ROOM_BYTES);
+	s->room_bytes = s->bytes + SCRIPT_ROOM_BYTES;
+}
+
+static void
+script_free_block(struct script *s, struct script_block *b, size_t bytes)
+{
+	block_unlink(s, b);
+	mem_free(b);
+	s->bytes -= bytes;
+	script_give_room(s);
+}
+
 /* Lua's allocator. It never fails to make something smaller. */
 static void *
 script_alloc(void *ud, void *ptr, size_t old_bytes, size_t new_bytes)
@@ -55,31 +102,33 @@ script_alloc(void *ud, void *ptr, size_t old_bytes, size_t new_bytes)
 	struct script *s = ud;
 	struct script_block *b = ptr ? (struct script_block *)ptr - 1 : NULL;
 	struct script_block *grown;
+	size_t had = b ? sizeof(*b) + old_bytes : 0;
+	size_t wants = sizeof(*b) + new_bytes;
 
 	if (!new_bytes) {
-		if (b) {
-			block_unlink(s, b);
-			s->bytes -= old_bytes;
-			mem_free(b);
-		}
+		if (b)
+			script_free_block(s, b, had);
 		return NULL;
 	}
-	if (!b)
-		old_bytes = 0;
-	if (new_bytes > old_bytes && s->bytes - old_bytes + new_bytes > SCRIPT_MEMORY_BYTES)
+	if (wants > had && s->bytes - had + wants > SCRIPT_MEMORY_BYTES)
 		return NULL;
+	/* The block stays in the list while the script leaves for good: all are freed. */
+	if (wants > had && !script_take_room(s, wants - had))
+		script_end_for_memory(s);
 	if (b)
 		block_unlink(s, b);
-	grown = mem_realloc(b, sizeof(*b) + new_bytes);
+	grown = mem_realloc(b, wants);
 	if (!grown) {
 		if (b)
 			block_link(s, b);
-		return new_bytes <= old_bytes ? ptr : NULL;
+		return wants <= had ? ptr : NULL;
 	}
-	s->bytes += new_bytes - old_bytes;
+	s->bytes += wants - had;
 	block_link(s, grown);
-	if (new_bytes > old_bytes)
-		script_count_bytes(s, new_bytes);
+	if (wants > had)
+		script_count_bytes(s, wants);
+	else
+		script_give_room(s);
 	return grown + 1;
 }
 
@@ -98,4 +147,6 @@ script_memory_free(struct script *s)
 		s->blocks = b->next;
 		mem_free(b);
 	}
+	budget_unuse(s->call->client->part, s->room_bytes);
+	s->bytes = s->room_bytes = 0;
 }

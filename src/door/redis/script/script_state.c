@@ -1,4 +1,7 @@
 /* What every library of scripts uses. On the script's stack. */
+#include <stdlib.h>
+
+#include "base/budget.h"
 #include "door/redis/script/script.h"
 #include "loop/fiber.h"
 
@@ -161,11 +164,22 @@ script_scratch(lua_State *L)
 	return &s->scratch;
 }
 
+void
+script_end_for_memory(struct script *s)
+{
+	s->lacks_memory = true;
+	script_leave(s, SCRIPT_WANTS_PAUSE);
+	abort(); /* script_look() ends a script that lacks memory */
+}
+
 int
 script_push_scratch(lua_State *L)
 {
 	struct script *s = script_of(L);
+	const struct budget_part *part = s->scratch.part;
 
+	if (buf_status(&s->scratch) == STATUS_LIMIT && (part->refused || part->exceeded))
+		script_end_for_memory(s);
 	if (buf_status(&s->scratch) != STATUS_OK)
 		return luaL_error(L, "the text needs more memory than a script may use "
 				     "(SCRIPT_MEMORY_BYTES)");
