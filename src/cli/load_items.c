@@ -121,14 +121,11 @@ static enum status
 entries_load(struct item_load *l)
 {
 	const struct load_line *line = l->line;
-	const struct json_value *list = json_value_find(line->members, line->count, "members");
 	struct json_value *items;
 	struct entry *entries;
 	size_t count, from = 0;
 
-	if (!list)
-		return err_set(line->err, STATUS_INVALID, "\"members\" is missing");
-	TRY(json_value_items(list, line->arena, &items, &count, line->err));
+	TRY(load_line_list(line, "members", true, &items, &count));
 	entries = arena_alloc(line->arena, (count + 1) * sizeof(*entries));
 	if (!entries)
 		return STATUS_LIMIT;
@@ -247,14 +244,10 @@ group_list_load(struct item_load *l, const struct timed_group *group, const char
 		enum status (*load)(struct item_load *l, const struct timed_group *group,
 				    const struct json_value *value))
 {
-	const struct load_line *line = l->line;
-	const struct json_value *list = json_value_find(line->members, line->count, name);
 	struct json_value *items;
 	size_t count;
 
-	if (!list)
-		return STATUS_OK;
-	TRY(json_value_items(list, line->arena, &items, &count, line->err));
+	TRY(load_line_list(l->line, name, false, &items, &count));
 	for (size_t i = 0; i < count; i++)
 		TRY(load(l, group, &items[i]));
 	return STATUS_OK;
@@ -291,7 +284,6 @@ static enum status
 stream_load(struct item_load *l)
 {
 	const struct load_line *line = l->line;
-	const struct json_value *list = json_value_find(line->members, line->count, "members");
 	const struct json_value *group = json_value_find(line->members, line->count, "group");
 	struct timed_stream stream, said = { 0 };
 	struct json_value *items;
@@ -299,9 +291,7 @@ stream_load(struct item_load *l)
 
 	if (group)
 		return group_load(l, group);
-	if (!list)
-		return err_set(line->err, STATUS_INVALID, "\"members\" is missing");
-	TRY(json_value_items(list, line->arena, &items, &count, line->err));
+	TRY(load_line_list(line, "members", true, &items, &count));
 	TRY(load_line_u64(line, "last_ms", &said.last.ms));
 	TRY(load_line_u64(line, "last_seq", &said.last.seq));
 	TRY(load_line_u64(line, "deleted_ms", &said.deleted.ms));

@@ -9,3 +9,17 @@ load_line_u64(const struct load_line *line, const char *name, uint64_t *ret)
 		return STATUS_OK;
 	return err_set(line->err, STATUS_INVALID, "\"%s\" is a whole number", name);
 }
+
+enum status
+load_line_list(const struct load_line *line, const char *name, bool needs, struct json_value **ret,
+	       size_t *ret_count)
+{
+	const struct json_value *list = json_value_find(line->members, line->count, name);
+
+	if (list)
+		return json_value_items(list, line->arena, ret, ret_count, line->err);
+	if (needs)
+		return err_set(line->err, STATUS_INVALID, "\"%s\" is missing", name);
+	*ret_count = 0;
+	return STATUS_OK;
+}

@@ -39,13 +39,10 @@ line_read(struct timed_load *l, struct str text, struct load_line *ret)
 static enum status
 key_columns_read(const struct load_line *line, const char *name, struct timed_schema *schema)
 {
-	const struct json_value *list = json_value_find(line->members, line->count, name);
 	struct json_value *items;
 	size_t count;
 
-	if (!list)
-		return STATUS_OK;
-	TRY(json_value_items(list, line->arena, &items, &count, line->err));
+	TRY(load_line_list(line, name, false, &items, &count));
 	for (size_t i = 0; i < count; i++) {
 		struct timed_key_column column = { 0 };
 		const struct json_value *value;
@@ -69,7 +66,6 @@ key_columns_read(const struct load_line *line, const char *name, struct timed_sc
 static enum status
 schema_read(const struct load_line *line, struct timed_schema *ret)
 {
-	const struct json_value *list = json_value_find(line->members, line->count, "columns");
 	struct json_value *items;
 
 	*ret = (struct timed_schema){
@@ -80,9 +76,7 @@ schema_read(const struct load_line *line, struct timed_schema *ret)
 	TRY(key_columns_read(line, "hash", ret));
 	ret->hash_count = ret->key_count;
 	TRY(key_columns_read(line, "range", ret));
-	if (!list)
-		return STATUS_OK;
-	TRY(json_value_items(list, line->arena, &items, &ret->column_count, line->err));
+	TRY(load_line_list(line, "columns", false, &items, &ret->column_count));
 	ret->columns = arena_zalloc(line->arena, (ret->column_count + 1) * sizeof(*ret->columns));
 	if (!ret->columns)
 		return STATUS_LIMIT;

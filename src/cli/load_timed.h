@@ -30,6 +30,13 @@ struct load_line {
 /* The member's number. `*ret` stays what it is if there is no such member. STATUS_INVALID. */
 MUST_USE enum status load_line_u64(const struct load_line *line, const char *name, uint64_t *ret);
 
+/*
+ * The elements of the member, a list; none if there is no such member. STATUS_INVALID, also for a
+ * member that is missing where the line `needs` it.
+ */
+MUST_USE enum status load_line_list(const struct load_line *line, const char *name, bool needs,
+				    struct json_value **ret, size_t *ret_count);
+
 /* Applies a line about a row. */
 MUST_USE enum status load_rows_line(struct timed *t, const struct load_line *line);
 
