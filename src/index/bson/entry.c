@@ -26,6 +26,7 @@ hash_value(const struct index_def *def, const struct bson_value *v, struct bson_
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 	bool cut = false;
 
+	/* What is cut off does not count: values that differ only there share a hash. */
 	TRY(bson_key_put(&raw, v, HASHED_BYTES, index_bson_texts(def), &cut));
 	SHA256((const unsigned char *)raw.ptr, raw.len, digest);
 	*ret = (struct bson_value){ .type = BSON_INT64 };
@@ -184,6 +185,7 @@ walk_object(struct walk *walk, struct str object, struct place *places, size_t *
 		struct place *place = &places[i];
 		struct bson_value v;
 
+		/* It has its value already, from an array or an object further out. */
 		if (place->state == PLACE_ENDED)
 			continue;
 		if (!place_move(&walk->def->columns[i], place, object, &v)) {
@@ -251,6 +253,8 @@ walk_element(struct walk *walk, const struct bson_value *element, uint32_t colum
 
 	if (!places)
 		return STATUS_LIMIT;
+	/* `from` is the frame above: each element begins with what held before the array. */
+	assert(columns && places != from);
 	for (size_t i = 0; i < walk->def->column_count; i++) {
 		if (!(columns & (1u << i)) || places[i].state != PLACE_GOES ||
 		    places[i].at < walk->def->columns[i].path_count)

@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "index/json/component.h"
 
 #include "doc/doc_int.h"
@@ -154,6 +156,8 @@ component_put_container(struct component *c, const struct leaf_value *v)
 
 	if (!open)
 		return STATUS_LIMIT;
+	/* The first turn opens `v` itself; so there always is an iterator to go on with. */
+	assert(leaf_has_children(v));
 	for (;;) {
 		TRY(index_count(c->w, 1));
 		if (leaf_has_children(&child) && depth < DOC_KEY_DEPTH) {
@@ -299,7 +303,11 @@ index_json_component_put(struct buf *key, const struct index_def *def, size_t co
 		.w = w,
 		.enough = index_component_share(def) + 1,
 	};
-	enum status status = component_make(&c, value);
+	enum status status;
+
+	/* One scalar may follow what is enough before it is noticed: it fits, too. */
+	assert(c.enough <= COMPONENT_MOST);
+	status = component_make(&c, value);
 
 	if (status == STATUS_OK)
 		status = index_component_finish(key, def, column, &c.raw, ret_cut);

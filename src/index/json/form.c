@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "index/json/form.h"
 
 #include "catalog/keys.h"
@@ -175,6 +177,7 @@ make_entry(struct json_making *j)
 	if (m->def->flags & INDEX_PARTITIONED) {
 		const char *colon = memchr(m->source->id.ptr, ':', m->source->id.len);
 
+		assert(colon); /* json_form_make_entries() has looked */
 		TRY(index_partition_put(
 			&m->key, m->def,
 			str_of(m->source->id.ptr, (size_t)(colon - m->source->id.ptr)), &cut));
@@ -192,6 +195,8 @@ make_entry(struct json_making *j)
 static enum status
 make_element(struct json_making *j, const struct index_value *v)
 {
+	/* The components of the other columns were made before, and stay for all elements. */
+	assert(j->many < j->m->def->column_count);
 	TRY(make_component(j, j->many, v));
 	return make_entry(j);
 }

@@ -1,4 +1,6 @@
 /* Finds the values of columns in a document, without building anything of it. */
+#include <assert.h>
+
 #include "index/json/source.h"
 
 #include "doc/doc_int.h"
@@ -8,8 +10,10 @@ static bool
 source_is_special(const struct index_source *source, const struct index_column *column,
 		  struct str *ret)
 {
-	struct str name = column->path[0];
+	struct str name;
 
+	assert(column->path_count); /* as definitions are parsed */
+	name = column->path[0];
 	if (column->path_count != 1 || name.len == 0 || name.ptr[0] != '_')
 		return false;
 	*ret = (struct str){ NULL, 0 };

@@ -2,6 +2,8 @@
  * Comparisons, and the lists of $in, $nin and $all: sorted when the selector is compiled, searched
  * when it is matched.
  */
+#include <assert.h>
+
 #include "index/collate.h"
 #include "index/selector/selector_int.h"
 #include "loop/sort.h"
@@ -115,6 +117,8 @@ selector_list_sort(struct selector_cond *c, struct index_work *w)
 			sorted[kept++] = *(const struct leaf_value *)items[i];
 	}
 	arena_reset(w->arena, mark);
+	/* In order and each once, which selector_list_find() and the counting of $all rely on. */
+	assert(kept <= c->list_count && (kept > 0) == (c->list_count > 0));
 	c->list = sorted;
 	c->list_count = kept;
 	return STATUS_OK;

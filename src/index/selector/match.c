@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "index/collate.h"
 #include "index/selector/selector_int.h"
 
@@ -77,6 +79,8 @@ match_has_all(const struct selector_cond *c, const struct leaf_value *array, str
 		size_t at;
 
 		TRY(selector_list_find(c, &element, w, &at, &found));
+		/* The list has each value once (list.c), so one mark stands for one value. */
+		assert(!found || at < c->list_count);
 		if (found && !(marks[at / 8] >> at % 8 & 1)) {
 			marks[at / 8] |= (uint8_t)(1U << at % 8);
 			missing--;
@@ -136,6 +140,8 @@ match_children(const struct selector_cond *c, const struct leaf_value *v, struct
 	enum leaf_kind kind;
 	enum status status;
 
+	/* A value inside of a value is no document: its conditions look at `s.value` alone. */
+	assert(c->sub && !s.doc);
 	TRY(leaf_kind(v, &kind));
 	*ret = false;
 	if (kind != (c->op == SELECTOR_KEY_MAP_MATCH ? LEAF_OBJECT : LEAF_ARRAY))
@@ -188,6 +194,7 @@ match_mod(const struct selector_cond *c, const struct leaf_value *v, struct inde
 	*ret = false;
 	if (kind != LEAF_NUMBER)
 		return STATUS_OK;
+	assert(c->divisor); /* selector_compile() refuses 0 */
 	TRY(leaf_number(v, &n));
 	TRY(leaf_number_rem(&n, c->divisor, w, ret, &rest));
 	*ret = *ret && rest == c->number;
@@ -273,6 +280,10 @@ match_field(const struct selector_node *n, const struct match_subject *s, bool *
 		for (size_t i = 0; i < n->path.count && found == SELECTOR_FOUND; i++)
 			TRY(selector_step(&v, &n->path.names[i], &v, &found));
 	}
+	/*
+	 * Nothing but {"$exists": false} holds of what is not there, negated or not. What the path
+	 * has met on its way instead of an object is no missing member.
+	 */
 	if (found != SELECTOR_FOUND) {
 		*ret = found == SELECTOR_NO_MEMBER && c->op == SELECTOR_EXISTS && !c->exists;
 		return STATUS_OK;

@@ -1,4 +1,6 @@
 /* Going through the cells of a database of rows, for a dump. */
+#include <assert.h>
+
 #include "model/timed/rows/rows_int.h"
 
 /* One pass over the database. */
@@ -50,6 +52,7 @@ cells_take_pair(struct cells *c, const struct kv_pair *pair, timed_cell_visitor 
 	TRY(timed_place_parse(schema, str_skip(pair->key, c->space.len), c->arena, &place));
 	TRY(timed_cell_parse(pair->value, &cell, c->t->err));
 	own = !place.path.count;
+	/* A row's own cell has the shortest key: it decides before its members come. */
 	TRY(cells_take_row(c, pair->key, own));
 	if (timed_has_expired(c->t, &cell)) {
 		c->hidden = c->hidden || (own && !schema->column_count);

@@ -1,4 +1,6 @@
 /* Removing a cell that has expired, for the sweep (../sweep.c). */
+#include <assert.h>
+
 #include "model/timed/rows/rows_int.h"
 
 struct kv_future *
@@ -31,6 +33,7 @@ clear_collection(struct timed *t, struct str row, bool *ret_all)
 	*ret_all = !range.more;
 	if (*ret_all)
 		return timed_data_clear_range(t, row, buf_str(&end));
+	assert(range.count); /* there is no more behind nothing */
 	buf_clear(&end);
 	buf_append_str(&end, range.pairs[range.count - 1].key);
 	buf_append_byte(&end, CATALOG_KEY_NEXT);
@@ -53,6 +56,7 @@ timed_rows_due_sweep(struct timed *t, const struct timed_due *due, struct kv_fut
 	if (!kv_future_value(asked, &value))
 		return STATUS_OK;
 	TRY(timed_cell_parse(value, &cell, t->err));
+	/* It was written again, or the default is another one: that has an entry of its own. */
 	if (timed_cell_expires_ms(t->db, &cell) != due->ms)
 		return STATUS_OK;
 	if (cell.type == TIMED_HASH || cell.type == TIMED_SET)

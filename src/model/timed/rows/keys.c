@@ -1,4 +1,6 @@
 /* Keys of rows as they are written; ../keys.c reads them. */
+#include <assert.h>
+
 #include "kv/tuple.h"
 #include "model/timed/rows/rows_int.h"
 
@@ -69,6 +71,7 @@ key_put_components(struct timed *t, const struct timed_key *key, size_t from, si
 	AUTO(buf_release) struct buf components = BUF_INIT(COMPONENTS_BYTES);
 	bool hashed = from == 0;
 
+	assert(from <= to && to <= key->count && to <= schema->key_count);
 	if (hashed) {
 		buf_append_byte(&components, 0);
 		buf_append_byte(&components, 0);
@@ -136,6 +139,7 @@ key_put_edge(struct timed *t, const struct timed_edge *edge, struct buf *key)
 	tuple_put_bytes(key, buf_str(&components));
 	TRY(buf_status(key));
 	/* Without the end of the element, keys that go on with other components lie behind. */
+	assert(key->len && !key->ptr[key->len - 1]);
 	key->len--;
 	return key_check_bytes(t, key);
 }

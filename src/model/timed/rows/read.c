@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "model/timed/rows/rows_int.h"
 
 /* ---- One row ---- */
@@ -22,6 +24,8 @@ is_table(const struct timed *t)
 static enum status
 row_take_own(struct row_read *r, const struct timed_cell *cell)
 {
+	/* Its key is the beginning of all others of the row, so it comes before them. */
+	assert(!r->row.leaf_count);
 	if (cell->type == TIMED_LEAF)
 		return STATUS_CORRUPT;
 	if (timed_has_expired(r->t, cell)) {
@@ -208,6 +212,7 @@ scan_read_row(struct timed_scan *scan, struct row_read *r)
 	buf_clear(&scan->row);
 	buf_append(&scan->row, scan->pair.key.ptr, len);
 	TRY(buf_status(&scan->row));
+	/* The pair goes with the cursor's next step; what the row keeps of it is a copy. */
 	do {
 		TRY(row_take_pair(r, &scan->pair));
 		scan->has_pair = false;

@@ -9,6 +9,8 @@
  * and the sweep goes through the rows from there and writes the entries that the present default
  * asks for. Writers go by the present default from the transaction on that has changed it.
  */
+#include <assert.h>
+
 #include "catalog/format.h"
 #include "model/timed/rows/rows_int.h"
 
@@ -83,6 +85,7 @@ retime_cell(struct timed *t, const struct kv_pair *pair)
 
 	TRY(timed_cell_parse(pair->value, &cell, t->err));
 	ms = timed_cell_expires_ms(t->db, &cell);
+	/* The entry of the former default stays until the sweep finds that it is not so. */
 	if (!cell.by_default || !ms)
 		return STATUS_OK;
 	TRY(timed_key_expiry(t->db, pair->key, ms, &entry));
@@ -111,6 +114,7 @@ retime_slice(struct timed *t, struct str from, bool *ret_more)
 		TRY(timed_retime_key(t->db, &key));
 		return kv_clear(t->tx, buf_str(&key));
 	}
+	assert(range.count); /* there is no more behind nothing */
 	buf_append_str(&key, range.pairs[range.count - 1].key);
 	buf_append_byte(&key, CATALOG_KEY_NEXT);
 	TRY(buf_status(&key));

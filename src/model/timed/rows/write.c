@@ -12,7 +12,7 @@ cell_set_expiry(const struct timed *t, struct timed_expiry expiry, struct timed_
 	if (expiry.kind == TIMED_EXPIRY_AFTER)
 		cell->at_ms = t->now_us / TIMED_US_PER_MS + expiry.ms;
 	else if (expiry.kind == TIMED_EXPIRY_AT)
-		cell->at_ms = expiry.ms ? expiry.ms : 1;
+		cell->at_ms = expiry.ms ? expiry.ms : 1; /* 0 is TIMED_CELL_NEVER */
 }
 
 /* The cell, and the entry by which the sweep finds it when it has expired. */
@@ -143,6 +143,7 @@ timed_put(struct timed *t, const struct timed_key *key, const struct timed_path 
 	TRY(check_path(t, place));
 	TRY(timed_key_row(t, key, &row));
 	TRY(timed_write_begin(t));
+	/* Before the values, whose keys both may clear: a transaction sees its writes in order. */
 	TRY(clear_way(t, &row, place));
 	buf_append_str(&at, buf_str(&row));
 	TRY(timed_key_path(t, place, &at));
@@ -183,6 +184,7 @@ clear_rows_cut(struct timed *t, struct str begin, struct buf *end, bool *ret_mor
 	range = kv_future_range(f);
 	if (!range.more)
 		return STATUS_OK;
+	assert(range.count); /* there is no more behind nothing */
 	last = range.pairs[range.count - 1].key;
 	TRY(timed_key_row_bytes(t->db, range.pairs[0].key, &first_len));
 	TRY(timed_key_row_bytes(t->db, last, &len));
