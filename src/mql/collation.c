@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "mql/collation.h"
 
 #include <math.h>
@@ -99,6 +101,7 @@ read_choice(struct mql *q, enum field f, const struct bson_value *v, int *ret)
 {
 	if (v->type != BSON_STRING)
 		return fail_type(q, f, v, "type 'string'");
+	assert(fields[f].choices);
 	for (const struct choice *c = fields[f].choices; c->name; c++) {
 		if (mql_is(bson_text(v), c->name)) {
 			*ret = c->value;

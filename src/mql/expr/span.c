@@ -1,4 +1,6 @@
 /* $dateAdd, $dateSubtract, $dateDiff, $dateTrunc. */
+#include <assert.h>
+
 #include "mql/expr/date.h"
 
 /* In the order of their lengths. */
@@ -165,6 +167,8 @@ add_span(struct mql *q, const char *name, const struct mql_zone *zone, int64_t m
 	int64_t local, span;
 	bool overflows = false;
 
+	/* So the product with the months of a quarter or a year does not overflow. */
+	assert(amount_is_sane(unit, amount));
 	if (unit < UNIT_DAY) {
 		overflows = __builtin_mul_overflow(amount, units[unit].length, &span) ||
 			    __builtin_add_overflow(ms, span, ret);

@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "mql/stage/accum.h"
 
 #include <math.h>
@@ -350,6 +352,7 @@ keep_value(struct arena *arena, const struct bson_value *v, struct kept *ret)
 	size_t need = has_text(v) ? bson_text(v).len + more : 0;
 
 	TRY(step_count_bytes(need));
+	/* What is outgrown stays in the arena: half as much again bounds the sum. */
 	if (need > ret->cap) {
 		size_t cap = ret->cap ? need + need / 2 : need;
 
@@ -489,6 +492,8 @@ merge_add(struct mql *q, struct arena *keep, struct mql_accumulator_state *s,
 				mql_text(q, STR(""), v), bson_type_name(v->type));
 	TRY(mql_expr_merge(q, old, bson_text(v), &merged));
 	s->one.any = true;
+	/* `merged` is made in the arena of the run: the memory of `old` is free to be written. */
+	assert(!bson_text(&merged).len || bson_text(&merged).ptr != s->one.value.memory);
 	return keep_value(keep, &merged, &s->one.value);
 }
 
@@ -567,6 +572,7 @@ few_insert(const struct mql_accumulator *a, struct arena *keep, struct mql_accum
 	struct ranked *slot;
 	size_t moved;
 
+	assert(s->few.n > 0 && (uint64_t)s->few.n >= s->few.count && at <= s->few.count);
 	if ((uint64_t)s->few.n == s->few.count) {
 		/* Full: the one at the end that does not count goes, and its memory is used. */
 		if (last ? !at : at == s->few.count)
@@ -670,6 +676,8 @@ percentile_of(const double **sorted, size_t count, double p)
 	double rank = ceil(p * (double)count);
 	size_t at = rank < 1 ? 0 : (size_t)rank - 1;
 
+	assert(p >= 0 && p <= 1);
+	/* p times the count may be rounded up beyond the count. */
 	return count ? BSON_OF_DOUBLE(*sorted[at < count ? at : count - 1]) : BSON_OF_NULL;
 }
 

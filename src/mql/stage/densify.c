@@ -5,6 +5,8 @@
  */
 #include <stdio.h>
 
+#include <assert.h>
+
 #include "mql/expr/date.h"
 #include "mql/expr/expr_int.h"
 #include "mql/field_path.h"
@@ -254,6 +256,8 @@ densify_next(struct mql_stage_run *r, struct str *ret)
 		TRY(read_input(r));
 	if (s->ended)
 		return densify_has_tail(stage, s) ? densify_make(r, ret) : STATUS_NOT_FOUND;
+	/* `next` stays until it is given out: documents are made in front of it. */
+	assert(s->next.ptr);
 	mql_ordered_parts(s->next, &key, &doc);
 	if (!is_of_partition(r, key)) {
 		if (densify_has_tail(stage, s))

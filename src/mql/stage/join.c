@@ -1,6 +1,8 @@
 /*
  * Stages that read other collections, or run pipelines of their own: $lookup, $unionWith, $facet.
  */
+#include <assert.h>
+
 #include "base/mem.h"
 #include "mql/field_path.h"
 #include "mql/stage/spool.h"
@@ -397,6 +399,7 @@ MQL_STAGE_COMPILE(lookup)
 	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
 		TRY(lookup_option(c->q, &e, &a));
 	TRY(lookup_check(c, &a));
+	assert(!a.local.type == !a.foreign.type && (a.local.type || a.pipeline.type));
 	l->as = bson_text(&a.as);
 	if (a.local.type) {
 		l->local = bson_text(&a.local);
