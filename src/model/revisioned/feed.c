@@ -1,5 +1,7 @@
 #include <stdlib.h>
 
+#include <assert.h>
+
 #include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
 
@@ -315,10 +317,12 @@ rev_all_docs_page(struct kv_tx *tx, const struct catalog_db *db, const struct na
 				TRY(catalog_next_text(&k, TUPLE_STRING, arena, true, &page.last));
 			continue;
 		}
+		/* One entry more than the limit is asked for: it tells that there is more. */
 		if (page.count >= range->limit || bytes >= CATALOG_PAGE_BYTES) {
 			page.more = true;
 			break;
 		}
+		assert(page.skipped == range->skip);
 		TRY(catalog_array_grow(arena, (void **)&page.entries, sizeof(*page.entries),
 				       page.count, &cap));
 		TRY(entry_parse_pair(tail, pair.value, true, arena, &page.entries[page.count],

@@ -2,6 +2,8 @@
  * Heads of a document that a client names, by themselves or by one of their ancestors, without the
  * document's other branches being kept.
  */
+#include <assert.h>
+
 #include "loop/step.h"
 #include "model/revisioned/read.h"
 #include "model/revisioned/revisioned_int.h"
@@ -95,6 +97,7 @@ rev_branches_read_live(struct kv_tx *tx, const struct catalog_db *db, const stru
 		else if (status == STATUS_NOT_FOUND)
 			status = STATUS_OK;
 	}
+	/* Also those that were not waited for: NULL where none was asked. */
 	for (size_t i = 0; i < count; i++)
 		kv_future_free(asked[i]);
 	return status;
@@ -113,6 +116,7 @@ descent_add(struct rev_descent *d, size_t number, uint32_t head, struct arena *a
 	}
 	TRY(catalog_array_grow(arena, (void **)&d->links, sizeof(*d->links), d->links_count,
 			       &d->links_cap));
+	assert(number < d->set.count);
 	link = &d->links[d->links_count++];
 	/* The branches come worst first, so each goes in front of those that are worse. */
 	*link = (struct rev_descent_link){ .head = head, .next = d->first[number] };

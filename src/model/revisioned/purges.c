@@ -1,4 +1,6 @@
 /* The record of purges: writing it, reading it, its limit and its readers. */
+#include <assert.h>
+
 #include "model/revisioned/purges.h"
 
 #include "base/rand.h"
@@ -148,6 +150,8 @@ purges_page_read(struct kv_scan *scan, size_t prefix_len, size_t most, struct ar
 			return STATUS_OK;
 		TRY(status);
 		TRY(rev_purge_key_parse(str_skip(pair.key, prefix_len), &seq, &part));
+		/* A purge has all its parts on one page: the next one ends that, and no count. */
+		assert(page->count <= most);
 		if ((page->count == most || bytes >= REV_PURGES_PAGE_BYTES) &&
 		    catalog_seq_cmp(&page->purges[page->count - 1].seq, &seq) != 0)
 			return STATUS_OK;

@@ -6,6 +6,8 @@
  * revisions of one document, its branches are not read for each: the revisions are looked up
  * together (rev_descent_read()), or each by its own key.
  */
+#include <assert.h>
+
 #include "base/hash.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
@@ -229,8 +231,11 @@ bulk_get_write_of_group(struct bulk_get *b, struct item *item, const struct want
 		for (; link; link = d->links[link - 1].next) {
 			struct arena_mark mark = arena_mark(b->r->arena);
 
+			/* Links count from 1; 0 ends a list. */
+			assert(link <= d->links_count);
 			TRY(bulk_get_write_head(b, item, w, &d->heads[d->links[link - 1].head]));
 			TRY(step_count(HEAD_STEPS));
+			/* Holes refer to attachments in the arena until the item is sent. */
 			if (!couch_holes_any(&item->holes))
 				arena_reset(b->r->arena, mark);
 		}

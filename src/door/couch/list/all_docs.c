@@ -1,4 +1,6 @@
 /* _all_docs, _design_docs and _local_docs: rows in byte order of their ids, read page by page. */
+#include <assert.h>
+
 #include "doc/json.h"
 #include "doc/json_list.h"
 #include "doc/json_value.h"
@@ -352,6 +354,8 @@ listing_send_range(struct listing *l, struct name_range range)
 {
 	enum status status;
 
+	/* What is allocated while `in_page` goes with each page: nothing that stays lies there. */
+	assert(!l->in_page);
 	l->page_mark = arena_mark(l->r->arena);
 	l->in_page = true;
 	status = listing_send_pages(l, range);

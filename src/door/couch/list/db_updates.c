@@ -12,6 +12,8 @@
  * events that were found. Once the client reads on, the feed searches again behind the last event
  * that was sent.
  */
+#include <assert.h>
+
 #include "catalog/events.h"
 #include "doc/json.h"
 #include "door/couch/admin/access.h"
@@ -308,6 +310,8 @@ updates_set_watches(struct updates *u)
 		return STATUS_OK;
 	TRY(catalog_watch(u->tx, &u->watches[u->watches_count]));
 	u->watches_count++;
+	/* Counted one by one: after a failure those that there are, are freed. */
+	assert(u->dbs_count <= CATALOG_EVENTS_WATCHED);
 	for (size_t i = 0; i < u->dbs_count; i++) {
 		TRY(catalog_watch_db(u->tx, &u->watched[i], &u->watches[u->watches_count]));
 		u->watches_count++;

@@ -10,6 +10,8 @@
  *   in memory where another order is asked for;
  * - all documents of a range of ids.
  */
+#include <assert.h>
+
 #include "door/couch/query/plan_int.h"
 #include "model/revisioned/list.h"
 
@@ -218,10 +220,12 @@ ways_try_union(struct ways *w, struct plan_candidate *order, const struct normal
 		rest.first = others ? others->first : NULL;
 		member.next = &rest;
 		TRY(branch_choose(w, &both, &reads[count], &found));
+		/* All members or none: a match may be in the one that no index has. */
 		if (!found)
 			return STATUS_OK;
 		count++;
 	}
+	assert(count);
 	return ways_offer_sets(w, order, reads, count, false);
 }
 

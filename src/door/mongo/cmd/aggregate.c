@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "door/mongo/cmd/aggregate.h"
 
 #include "base/mem.h"
@@ -148,6 +150,7 @@ view_next(struct mql_source *source, struct str *ret)
 {
 	struct view_source *s = (struct view_source *)source;
 
+	/* Of the command that reads now: a getMore has others than the aggregate before it. */
 	s->mql.err = s->a->mql.err;
 	s->mql.scripts = s->a->mql.scripts;
 	return data_mql_status(s->a->call, &s->mql, mql_run_next(s->run, &s->mql, ret));
@@ -158,8 +161,10 @@ view_close(struct mql_source *source)
 {
 	struct view_source *s = (struct view_source *)source;
 
+	/* The run first: what it has open lies in the arena. */
 	mql_run_free(s->run);
 	arena_free(s->arena);
+	assert(s->a->open_views > 0);
 	s->a->open_views--;
 	mem_free(s);
 }

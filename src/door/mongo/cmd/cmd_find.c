@@ -1,4 +1,6 @@
 /* find, getMore, killCursors: documents in batches. */
+#include <assert.h>
+
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/cmd/view.h"
 #include "door/mongo/index/index.h"
@@ -398,6 +400,7 @@ find_read(struct call *c, struct find *f)
 		}
 		TRY(status);
 		f->count++;
+		/* UINT64_MAX is a find without a limit. */
 		if (f->left != UINT64_MAX)
 			f->left--;
 	}
@@ -562,6 +565,8 @@ more_rows(struct call *c, struct cursor *cursor, struct find *f)
 	struct bson_iter i;
 
 	bson_iter_begin(&i, buf_str(&cursor->rows));
+	/* Nobody else reads the cursor meanwhile: a getMore has it to itself (cursor_take()). */
+	assert(cursor->rows_at <= cursor->rows.len);
 	if (cursor->rows_at)
 		i.at = cursor->rows.ptr + cursor->rows_at;
 	f->ended = true;

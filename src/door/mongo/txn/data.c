@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "door/mongo/txn/data.h"
 
 #include "base/steady.h"
@@ -129,6 +131,7 @@ data_init_plain(struct data *d, struct kv_tx *tx)
 {
 	struct call *c = d->call;
 
+	assert(d->db); /* it borrows the description, which data_fini() gives back */
 	plain_init(&d->plain, tx, d->db, 0, &c->err);
 	d->plain.claim = data_claim;
 	d->plain.claim_arg = c;
