@@ -39,6 +39,7 @@ struct slot {
  * other.
  */
 struct gaps {
+	atomic_bool ever;                     /* a gap was kept; never taken back */
 	_Atomic uint64_t written[GAPS_SLOTS]; /* the version at which a key was last written */
 	atomic_bool any[GAPS_SLOTS];          /* the slot has a gap */
 	struct slot slots[GAPS_SLOTS];
@@ -145,10 +146,15 @@ bool
 gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	  uint64_t version, struct gaps_found *ret)
 {
-	size_t i = gaps_slot(begin, entity_len);
-	struct slot *s = &g->slots[i];
 	const struct gap *gap;
+	struct slot *s;
+	size_t i;
 
+	/* Whoever misses a gap reads more than it has to, and nothing else. */
+	if (!atomic_load_explicit(&g->ever, memory_order_relaxed))
+		return false;
+	i = gaps_slot(begin, entity_len);
+	s = &g->slots[i];
 	if (!atomic_load(&g->any[i]))
 		return false;
 	pthread_mutex_lock(&s->lock);
@@ -222,6 +228,7 @@ gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 		struct gap *gap = side_place(&s->sides[reverse], begin, end);
 
 		gap_keep(gap, begin, end, reverse, version);
+		atomic_store_explicit(&g->ever, true, memory_order_relaxed);
 		atomic_store(&g->any[i], true);
 		if (atomic_load(&g->written[i]) > version)
 			gap->from = 0;

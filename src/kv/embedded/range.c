@@ -489,7 +489,7 @@ range_seek_around(struct range_job *job)
 static void
 range_seek(struct range_job *job)
 {
-	uint64_t began_ns = clock_mono_ns();
+	uint64_t began_ns = job->entity_len ? clock_mono_ns() : 0;
 	char *error = NULL;
 
 	if (job->has_gap)
