@@ -598,7 +598,8 @@ budget_unuse(struct budget_part *p, size_t n)
 {
 	assert(p->used_bytes >= n);
 	p->used_bytes -= n;
-	if (p->taken_bytes)
+	/* What the part has asked for stays its own, and most often that is all it has taken. */
+	if (p->taken_bytes > p->asked_bytes)
 		budget_give_back_unused(p);
 }
 
