@@ -44,6 +44,8 @@ ROOMS = {
     "model/timed": "base loop kv catalog doc history",
     "model/timed/rows": "base kv catalog doc model/timed",
     "model/timed/items": "base kv catalog doc model/timed",
+    "rdb": "base loop",
+    "rdb/items": "base loop model/timed model/timed/items rdb",
     "model/plain": "base loop kv catalog doc bson mql index index/engine index/bson",
     "net": "base loop",
     "http": "base loop net",
@@ -80,11 +82,11 @@ ROOMS = {
     "door/redis/txn": "base loop kv catalog model/timed model/timed/items access settings net serve"
                       " door/redis/wire door/redis/acl",
     "door/redis/script": "base loop serve door/redis/wire door/redis/acl door/redis/txn",
-    "door/redis/cmd": "base loop access door/redis/wire door/redis/acl door/redis/txn door/redis/script",
+    "door/redis/cmd": "base loop access rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed"
-           " model/timed/rows model/timed/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis",
+           " model/timed/rows model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
 # catalog, which knows databases of every model, includes none of them.
