@@ -114,7 +114,7 @@ def reads():
     keys = ["s", "t", "large", "h", "hash", "l", "list", "u", "v", "set", "z", "w", "x", NAME, "none"]
     for key in keys:
         yield from [("TYPE", key), ("EXPIRETIME", key), ("PEXPIRETIME", key), ("OBJECT", "ENCODING", key),
-                    ("OBJECT", "REFCOUNT", key), ("MEMORY", "USAGE", key)]
+                    ("OBJECT", "REFCOUNT", key), ("MEMORY", "USAGE", key), ("DUMP", key)]
     yield from [("EXISTS", *keys), ("TOUCH", *keys), ("MGET", *keys), ("LCS", "s", "t", "IDX"), ("KEYS", "*"),
                 ("KEYS", "l*"), ("DBSIZE",), ("SCAN", "0", "COUNT", "10000"),
                 ("SCAN", "0", "COUNT", "10000", "TYPE", "zset")]

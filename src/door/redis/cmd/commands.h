@@ -22,6 +22,8 @@ command_handler cmd_command;
 command_handler cmd_config;
 /* cmd_conn.c */
 command_handler cmd_auth, cmd_echo, cmd_hello, cmd_ping, cmd_quit, cmd_reset, cmd_select;
+/* cmd_dump.c */
+command_handler cmd_dump, cmd_restore;
 /* cmd_expire.c */
 command_handler cmd_expire, cmd_persist, cmd_ttl;
 /* cmd_geo.c */

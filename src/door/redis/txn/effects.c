@@ -28,7 +28,7 @@ effects_brings(const struct effect *e)
 		"lpush",          "rpush",          "linsert",    "sortstore", "zadd",
 		"zincr",          "copy_to",        "rename_to",  "move_to",   "zrangestore",
 		"zunionstore",    "zinterstore",    "zdiffstore", "xadd",      "xgroup-destroy",
-		"geosearchstore", "georadiusstore",
+		"geosearchstore", "georadiusstore", "restore",
 	};
 
 	if (e->kind != EFFECT_EVENT || !e->changes)

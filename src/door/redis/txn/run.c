@@ -401,15 +401,13 @@ group_is_full(const struct group *g)
 	       g->x.messages.count > MESSAGES_COUNT / 2;
 }
 
-/*
- * True if the bytes are an argument of the call, which stays where it is until the call is
- * answered.
- */
+/* True if the bytes are in an argument of the call, which stays where it is until the answer. */
 static bool
 unit_has_argument(const struct unit *u, struct str bytes)
 {
 	for (size_t i = 0; i < u->argc; i++)
-		if (u->argv[i].ptr == bytes.ptr && u->argv[i].len == bytes.len)
+		if (bytes.ptr >= u->argv[i].ptr &&
+		    bytes.ptr + bytes.len <= u->argv[i].ptr + u->argv[i].len)
 			return true;
 	for (size_t i = 0; i < u->queued_count; i++)
 		if (unit_has_argument(&u->queued[i], bytes))
