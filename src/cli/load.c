@@ -1,4 +1,7 @@
-/* frond load DB FILE...: brings documents in, from JSON files to a store or a server. */
+/*
+ * frond load DB FILE...: brings documents in, from JSON files to a store or a server. Files of
+ * Redis are load_rdb.c's.
+ */
 #include "cli/load.h"
 
 #include <errno.h>
@@ -11,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/load_plain.h"
+#include "cli/load_rdb.h"
 #include "cli/load_timed.h"
 
 enum {
@@ -28,12 +32,14 @@ enum {
 	OPTION_NEW_EDITS,
 	OPTION_UPDATE,
 	OPTION_DOC_BYTES,
+	OPTION_RDB,
 };
 
 struct load_args {
 	const char *store;
 	const char *to;
 	const char *id_member;
+	const char *rdb;
 	char **files;
 	int files_count;
 	enum input_format format;
@@ -69,6 +75,8 @@ static const struct argp_option argp_options[] = {
 	  0 },
 	{ "max-document-size", OPTION_DOC_BYTES, "BYTES", 0,
 	  "Refuse larger documents (default and at most 8000000)", 0 },
+	{ "rdb", OPTION_RDB, "FILE", 0,
+	  "Load a file of Redis, such as dump.rdb, with all of its databases, instead of DB", 0 },
 	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress and no summary", 0 },
 	{ 0 },
 };
@@ -93,6 +101,11 @@ static const char argp_doc[] =
 	"replaced. mongo:DB.COLLECTION takes documents as Extended JSON, such as \"frond dump\" "
 	"and mongoexport write, one a line or with --format array, likewise; with --scheme for a "
 	"collection that is created.\n"
+	"\n"
+	"--rdb takes a file that Redis has written (SAVE, BGSAVE), of versions up to 7.4, into "
+	"redis:0 to redis:15, as they are in it, with --store, --batch, --no-create and --quiet. "
+	"The file is checked before anything is loaded. What is there under the same keys is "
+	"replaced. Functions and values of modules are not taken, which is told.\n"
 	"\n"
 	"What is refused is told as FILE:LINE: REASON.\n"
 	"\n" CLI_EXIT_TEXT;
@@ -119,6 +132,33 @@ load_check_described(const struct load_args *args, struct argp_state *state)
 	    (!documents && (args->format != INPUT_AUTO || o->scheme)) || args->format == INPUT_MAP)
 		argp_error(state, "with \"%s\" go --store, --batch, --no-create%s and --quiet only",
 			   o->db, documents ? ", --scheme, --format (but map)" : "");
+}
+
+static void
+load_check_args(const struct load_args *args, struct argp_state *state)
+{
+	const struct load_options *o = &args->options;
+
+	if (args->rdb) {
+		if (o->db || args->to || args->id_member || args->on_error_continue ||
+		    o->partitioned || o->update || o->scheme || !o->new_edits ||
+		    o->doc_bytes != DOC_LIMIT_DEFAULT_BYTES || args->format != INPUT_AUTO)
+			argp_error(state, "with --rdb go --store, --batch, --no-create and --quiet "
+					  "only");
+		return;
+	}
+	if (!o->db)
+		argp_error(state, "which database?");
+	if (args->store && args->to)
+		argp_error(state, "--store and --to exclude each other");
+	if (cli_db_of(o->db).space != CATALOG_SPACE_COUCH) {
+		load_check_described(args, state);
+		return;
+	}
+	if (!args->to)
+		cli_check_db(o->db, state);
+	if (o->update && (args->to || !o->new_edits))
+		argp_error(state, "--update works with neither --to nor --new-edits false");
 }
 
 static error_t
@@ -177,6 +217,9 @@ load_parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_QUIET:
 		args->quiet = true;
 		return 0;
+	case OPTION_RDB:
+		args->rdb = text;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (args->options.db)
 			return ARGP_ERR_UNKNOWN; /* the files: ARGP_KEY_ARGS */
@@ -187,18 +230,7 @@ load_parse_option(int key, char *text, struct argp_state *state)
 		args->files_count = state->argc - state->next;
 		return 0;
 	case ARGP_KEY_END:
-		if (!args->options.db)
-			argp_error(state, "which database?");
-		if (args->store && args->to)
-			argp_error(state, "--store and --to exclude each other");
-		if (cli_db_of(args->options.db).space != CATALOG_SPACE_COUCH) {
-			load_check_described(args, state);
-			return 0;
-		}
-		if (!args->to)
-			cli_check_db(args->options.db, state);
-		if (args->options.update && (args->to || !args->options.new_edits))
-			argp_error(state, "--update works with neither --to nor --new-edits false");
+		load_check_args(args, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -428,11 +460,25 @@ load_described(const struct load_args *args)
 }
 
 static int
+load_redis_file(const struct load_args *args)
+{
+	const struct load_rdb_request request = {
+		.store_url = args->store ? args->store : CLI_STORE,
+		.file = args->rdb,
+		.create = args->options.create,
+		.quiet = args->quiet,
+		.batch_keys = args->options.batch_docs,
+	};
+
+	return load_rdb(&request);
+}
+
+static int
 run_load(int argc, char **argv)
 {
 	static const struct argp argp = { .options = argp_options,
 					  .parser = load_parse_option,
-					  .args_doc = "DB [FILE...]",
+					  .args_doc = "DB [FILE...]\n--rdb FILE",
 					  .doc = argp_doc };
 	struct load_report report = { 0 };
 	struct load_args args = {
@@ -447,6 +493,8 @@ run_load(int argc, char **argv)
 	int code = CLI_FAILED;
 
 	cli_parse(&argp, argc, argv, &args);
+	if (args.rdb)
+		return load_redis_file(&args);
 	if (cli_db_of(args.options.db).space != CATALOG_SPACE_COUCH)
 		return load_described(&args);
 	loading.arena = arena_new(LOAD_ARENA_BYTES);

@@ -1,4 +1,4 @@
-"""DUMP and RESTORE.
+"""DUMP and RESTORE, and files of Redis: frond load --rdb.
 
 What a redis-server writes, and what it makes of what frond writes, is compared where there is one, and
 named as skipped otherwise.
@@ -6,10 +6,11 @@ named as skipped otherwise.
 
 import contextlib
 import os
+import pathlib
 import struct
 import time
 
-from harness import Skip, main, ok, test
+from harness import Skip, contains, main, ok, run, test
 from redis_random import PROGRAM, Commands, Peer
 from redis_server import Redis
 from resp import Client
@@ -36,6 +37,13 @@ def text(s):
 
 def equal(got, expected, about=None):
     assert got == expected, f"{about}: got {got!r:.2000}\nexpected {expected!r:.2000}"
+
+
+def fails(*args, code=1, **kwargs):
+    """What a command says that fails."""
+    result = run(*args, **kwargs)
+    assert result.returncode == code, f"{args}: {result.returncode}\n{result.stdout}{result.stderr}"
+    return result.stderr
 
 
 def state(c, key):
@@ -250,6 +258,71 @@ def random_keys_of_redis_are_restored(cwd):
             for key in theirs("KEYS", "*"):
                 equal(ours("RESTORE", key, "0", theirs("DUMP", key), "REPLACE"), "OK", (seed, key))
                 equal(state(ours, key), state(theirs, key), (seed, key))
+
+
+# ---- Files ----
+
+
+@test
+def a_file_of_redis_is_loaded_whole(cwd):
+    path = pathlib.Path(cwd, "dump.rdb")
+    with redis_server("--dir", str(cwd)) as redis, Client(redis.port) as theirs:
+        fill(theirs)
+        theirs("SELECT", "3")
+        theirs("SET", "elsewhere", "v")
+        theirs("HSET", "many", *[x for i in range(30000) for x in (f"field{i}", f"value{i}")])
+        theirs("RPUSH", "many-elements", *range(30000))
+        theirs("SET", "large", "0123456789" * 200000)
+        theirs("SET", "gone", "v", "PX", "1")
+        time.sleep(0.01)
+        theirs("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 1 end)")
+        equal(theirs("SAVE"), "OK")
+        contains(fails("load", "--rdb", path, cwd=cwd), "has 1 libraries of functions (FUNCTION LOAD), which were not taken")
+        with Redis(cwd) as server, server.client() as ours:
+            for db in (0, 3):
+                theirs("SELECT", db)
+                ours("SELECT", db)
+                keys = sorted(theirs("KEYS", "*"))
+                equal(sorted(ours("KEYS", "*")), keys)
+                for key in keys:
+                    equal(state(ours, key), state(theirs, key), key)
+                    equal(ours("PEXPIRETIME", key), theirs("PEXPIRETIME", key), key)
+        theirs("FUNCTION", "FLUSH")
+        equal(theirs("SAVE"), "OK")
+    equal(ok("load", "--rdb", path, "--quiet", cwd=cwd).stdout, "")
+    ok("verify", cwd=cwd)
+
+
+FILE = (b"REDIS0010\xfe\x00\x00\x01a\x01b\xfc" + struct.pack("<Q", 33177117420000) + b"\x00\x01k\xc0\x07" +
+        b"\xfd" + struct.pack("<I", 1000) + b"\x00\x03old\x01x" + b"\xfe\x05\x02\x01s\x02\x01a\xc0\x05\xff")
+
+
+@test
+def a_file_is_checked_before_it_is_loaded(cwd):
+    path = pathlib.Path(cwd, "dump.rdb")
+    whole = FILE + struct.pack("<Q", crc64(FILE))
+
+    def refuse(content, reason):
+        path.write_bytes(content)
+        contains(fails("load", "--rdb", path, cwd=cwd), reason)
+
+    refuse(whole[:-20], "its checksum is wrong: it is damaged, or not all of it is there; nothing was loaded")
+    refuse(whole.replace(b"\x01b", b"\x01c"), "its checksum is wrong")
+    refuse(b"", "it does not begin as files of Redis do")
+    refuse(b"REDIS0013" + FILE[9:] + bytes(8), "it has version 13 of the format; up to 12 are known")
+    refuse(FILE.replace(b"\xfe\x05", b"\xfe\x10") + bytes(8), "it has a database 16")
+    refuse(FILE.replace(b"\x02\x01s\x02", b"\x02\x01s\x09") + bytes(8), "nothing was loaded")
+    contains(fails("load", "--rdb", "none", cwd=cwd), "cannot open none")
+    contains(fails("load", "--rdb", path, "redis:0", cwd=cwd, code=2), "with --rdb go --store")
+    path.write_bytes(whole)
+    told = ok("load", "--rdb", path, "--batch", "1", cwd=cwd).stdout
+    contains(told, "3 keys loaded")
+    contains(told, "1 had expired")
+    with Redis(cwd) as server, server.client() as c:
+        equal([c("GET", "a"), c("GET", "k"), c("PEXPIRETIME", "k"), c("EXISTS", "old")],
+              [b"b", b"7", 33177117420000, 0])
+        c("SELECT", "5")
+        equal(sorted(c("SMEMBERS", "s")), [b"5", b"a"])
 
 
 main()
