@@ -3,7 +3,6 @@
  * listing would disturb a backup that another process is making. Therefore everything here that
  * uses the directory holds a lock on it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,86 +26,6 @@ enum {
 
 #define META_DIRECTORY   "meta" /* what every backup directory has */
 #define RESTORING_SUFFIX ".restoring"
-
-/* ---- Directories ---- */
-
-static bool
-name_is_dot(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-/* Goes through a directory's entries, those for itself and its parent left out. NULL at the end. */
-static const char *
-directory_next_entry(DIR *dir)
-{
-	const struct dirent *entry;
-
-	do
-		entry = readdir(dir);
-	while (entry && name_is_dot(entry->d_name));
-	return entry ? entry->d_name : NULL;
-}
-
-/* STATUS_NOT_FOUND if it is not there. */
-static enum status
-directory_is_empty(const char *path, bool *ret, struct err *err)
-{
-	DIR *dir = opendir(path);
-
-	if (!dir && errno == ENOENT)
-		return STATUS_NOT_FOUND;
-	if (!dir)
-		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
-	*ret = directory_next_entry(dir) == NULL;
-	closedir(dir);
-	return STATUS_OK;
-}
-
-/* Removes a directory of files; what cannot be removed stays. */
-static void
-directory_remove(const char *path)
-{
-	DIR *dir = opendir(path);
-	const char *name;
-
-	while (dir && (name = directory_next_entry(dir)))
-		unlinkat(dirfd(dir), name, 0);
-	if (dir)
-		closedir(dir);
-	rmdir(path);
-}
-
-static enum status
-file_sync(int dir, const char *name, struct err *err)
-{
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	enum status status = STATUS_OK;
-
-	if (fd < 0 || fsync(fd) != 0)
-		status = err_set(err, STATUS_IO, "syncing %s: %s", name, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return status;
-}
-
-/* The directory and every file in it. */
-static enum status
-directory_sync_all(const char *path, struct err *err)
-{
-	DIR *dir = opendir(path);
-	enum status status = STATUS_OK;
-	const char *name;
-
-	if (!dir)
-		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
-	while (status == STATUS_OK && (name = directory_next_entry(dir)))
-		status = file_sync(dirfd(dir), name, err);
-	if (status == STATUS_OK)
-		status = file_sync(dirfd(dir), ".", err);
-	closedir(dir);
-	return status;
-}
 
 /* ---- The backup engine ---- */
 
@@ -152,7 +71,7 @@ backups_check_directory(const struct backups *b, const char *dir, bool create, s
 
 	if (fstatat(b->lock, META_DIRECTORY, &st, 0) == 0 && S_ISDIR(st.st_mode))
 		return STATUS_OK;
-	TRY(directory_is_empty(dir, &empty, err));
+	TRY(emb_directory_is_empty(dir, &empty, err));
 	if (!create)
 		return err_set(err, STATUS_NOT_FOUND, "there are no backups in %s", dir);
 	if (!empty)
@@ -328,7 +247,7 @@ static enum status
 restore_check_target(const struct restore *r)
 {
 	bool empty = true;
-	enum status status = directory_is_empty(r->path, &empty, r->err);
+	enum status status = emb_directory_is_empty(r->path, &empty, r->err);
 
 	if (status != STATUS_NOT_FOUND)
 		TRY(status);
@@ -423,7 +342,7 @@ restore_finish(struct restore *r)
 static enum status
 restore_move_to_place(struct restore *r)
 {
-	TRY(directory_sync_all(r->half, r->err));
+	TRY(emb_directory_sync_all(r->half, r->err));
 	if (rename(r->half, r->path) != 0)
 		return err_set(r->err, STATUS_IO, "cannot rename %s to %s: %s", r->half, r->path,
 			       strerror(errno));
@@ -444,7 +363,7 @@ restore_run(struct restore *r)
 	if (status == STATUS_OK)
 		status = restore_move_to_place(r);
 	if (status != STATUS_OK)
-		directory_remove(r->half);
+		emb_directory_remove(r->half);
 	return status;
 }
 

@@ -69,6 +69,77 @@ emb_directory_sync(const char *path, struct err *err)
 	return status;
 }
 
+/* ---- Directories that are put together ---- */
+
+/* Goes through a directory's entries, those for itself and its parent left out. NULL at the end. */
+static const char *
+directory_next_entry(DIR *dir)
+{
+	const struct dirent *entry;
+
+	do
+		entry = readdir(dir);
+	while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	return entry ? entry->d_name : NULL;
+}
+
+enum status
+emb_directory_is_empty(const char *path, bool *ret, struct err *err)
+{
+	DIR *dir = opendir(path);
+
+	if (!dir && errno == ENOENT)
+		return STATUS_NOT_FOUND;
+	if (!dir)
+		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+	*ret = directory_next_entry(dir) == NULL;
+	closedir(dir);
+	return STATUS_OK;
+}
+
+void
+emb_directory_remove(const char *path)
+{
+	DIR *dir = opendir(path);
+	const char *name;
+
+	while (dir && (name = directory_next_entry(dir)))
+		unlinkat(dirfd(dir), name, 0);
+	if (dir)
+		closedir(dir);
+	rmdir(path);
+}
+
+static enum status
+file_sync(int dir, const char *name, struct err *err)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	enum status status = STATUS_OK;
+
+	if (fd < 0 || fsync(fd) != 0)
+		status = err_set(err, STATUS_IO, "syncing %s: %s", name, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return status;
+}
+
+enum status
+emb_directory_sync_all(const char *path, struct err *err)
+{
+	DIR *dir = opendir(path);
+	enum status status = STATUS_OK;
+	const char *name;
+
+	if (!dir)
+		return err_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+	while (status == STATUS_OK && (name = directory_next_entry(dir)))
+		status = file_sync(dirfd(dir), name, err);
+	if (status == STATUS_OK)
+		status = file_sync(dirfd(dir), ".", err);
+	closedir(dir);
+	return status;
+}
+
 /* ---- A new store ---- */
 
 #define PROBE_NAME "frond.probe"

@@ -82,6 +82,15 @@ struct emb_manifest {
 void emb_manifest_look(const char *path, struct emb_manifest *ret);
 bool emb_manifest_eq(const struct emb_manifest *a, const struct emb_manifest *b);
 
+/* True if there is nothing in it. STATUS_NOT_FOUND if it is not there, STATUS_IO. */
+MUST_USE enum status emb_directory_is_empty(const char *path, bool *ret, struct err *err);
+
+/* Removes a directory of files; what cannot be removed stays. */
+void emb_directory_remove(const char *path);
+
+/* Brings the directory and every file in it to the disk. */
+MUST_USE enum status emb_directory_sync_all(const char *path, struct err *err);
+
 /*
  * Whether a new store may be made in this directory, which is there: STATUS_OK if nothing is in it
  * but the lost+found of a file system and what an interrupted making of a store leaves.

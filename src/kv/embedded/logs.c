@@ -45,6 +45,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "kv/embedded/crc.h"
 #include "kv/embedded/directory.h"
 #include "kv/embedded/filling.h"
 
@@ -53,16 +54,12 @@ enum {
 	HEADER_TYPE = 6,
 	TYPE_FULL = 1,
 	TYPE_FIRST = 2,
-	TYPE_LAST = 4, /* the largest of a log that is not recycled */
-	CRC_TABLE = 256,
+	TYPE_LAST = 4,            /* the largest of a log that is not recycled */
 	SECTOR_BYTES = 512,       /* a disk writes as many at once at least */
 	MISSING_BYTES = 4,        /* at the end of an unfinished write: so many at least */
 	EMPTY_BATCH_BYTES = 12,   /* a sequence number and a count of 0 */
 	LOG_MOST_BYTES = 1 << 30, /* RocksDB begins a new one far below that */
 };
-
-static const uint32_t crc_polynomial = 0x82f63b78; /* CRC32C, reflected */
-static const uint32_t crc_mask_delta = 0xa282ead8;
 
 struct log_walk {
 	const char *name;
@@ -81,32 +78,6 @@ struct log_walk {
 	uint32_t crc_table[CRC_TABLE];
 	uint8_t fill[FILL_PAGE_BYTES];
 };
-
-static void
-crc_make_table(uint32_t ret[CRC_TABLE])
-{
-	for (uint32_t i = 0; i < CRC_TABLE; i++) {
-		uint32_t crc = i;
-
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc & 1 ? crc >> 1 ^ crc_polynomial : crc >> 1;
-		ret[i] = crc;
-	}
-}
-
-static uint32_t
-crc_add(const struct log_walk *w, uint32_t crc, uint8_t byte)
-{
-	return crc >> 8 ^ w->crc_table[(uint8_t)(crc ^ byte)];
-}
-
-/* The checksum as it stands in a header: masked, since a checksum of checksums is weak. */
-static uint32_t
-crc_finish(uint32_t crc)
-{
-	crc = ~crc;
-	return (crc >> 15 | crc << 17) + crc_mask_delta;
-}
 
 static uint32_t
 header_crc(const uint8_t *header)
@@ -136,7 +107,7 @@ static bool
 record_is_whole(const struct log_walk *w, const uint8_t *bytes, size_t at, size_t len)
 {
 	const uint8_t *header = bytes + at;
-	uint32_t crc = UINT32_MAX;
+	uint32_t crc = crc_begin;
 	size_t end;
 
 	if (at + LOG_HEADER_BYTES > len)
@@ -144,9 +115,9 @@ record_is_whole(const struct log_walk *w, const uint8_t *bytes, size_t at, size_
 	end = at + LOG_HEADER_BYTES + header_length(header);
 	if (end > len)
 		return false;
-	crc = crc_add(w, crc, header[HEADER_TYPE]);
+	crc = crc_add(w->crc_table, crc, header[HEADER_TYPE]);
 	for (size_t i = at + LOG_HEADER_BYTES; i < end; i++)
-		crc = crc_add(w, crc, bytes[i]);
+		crc = crc_add(w->crc_table, crc, bytes[i]);
 	return crc_finish(crc) == header_crc(header);
 }
 
@@ -166,7 +137,7 @@ static bool
 log_has_wrong_length(const struct log_walk *w, size_t at)
 {
 	const uint8_t *header = w->block + at;
-	uint32_t crc = crc_add(w, UINT32_MAX, header[HEADER_TYPE]);
+	uint32_t crc = crc_add(w->crc_table, crc_begin, header[HEADER_TYPE]);
 	size_t end = at + LOG_HEADER_BYTES;
 
 	for (;;) {
@@ -175,7 +146,7 @@ log_has_wrong_length(const struct log_walk *w, size_t at)
 			return true;
 		if (end == w->len)
 			return false;
-		crc = crc_add(w, crc, w->block[end++]);
+		crc = crc_add(w->crc_table, crc, w->block[end++]);
 	}
 }
 
@@ -406,8 +377,8 @@ record_has_wrong_length(const struct log_walk *w, const struct log_bytes *b, siz
 
 	if (end > last)
 		return false;
-	crc = crc_add(w, UINT32_MAX, header[HEADER_TYPE]);
-	for (;; crc = crc_add(w, crc, b->bytes[end++])) {
+	crc = crc_add(w->crc_table, crc_begin, header[HEADER_TYPE]);
+	for (;; crc = crc_add(w->crc_table, crc, b->bytes[end++])) {
 		if (end >= written && crc_finish(crc) == header_crc(header))
 			return true;
 		if (end == last)
@@ -677,7 +648,7 @@ emb_file_crc(const char *path, uint32_t *ret)
 {
 	struct log_walk *w = mem_zalloc(sizeof(*w));
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	uint32_t crc = UINT32_MAX;
+	uint32_t crc = crc_begin;
 	bool ok = w && fd >= 0;
 
 	if (w)
@@ -685,7 +656,7 @@ emb_file_crc(const char *path, uint32_t *ret)
 	do {
 		ok = ok && log_read_block(w, fd, NULL) == STATUS_OK;
 		for (size_t i = 0; ok && i < w->len; i++)
-			crc = crc_add(w, crc, w->block[i]);
+			crc = crc_add(w->crc_table, crc, w->block[i]);
 	} while (ok && w->len == LOG_BLOCK_BYTES);
 	if (fd >= 0)
 		close(fd);
