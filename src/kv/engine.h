@@ -13,6 +13,7 @@
 
 #include "kv/backup.h"
 #include "kv/damage.h"
+#include "kv/salvage.h"
 #include "kv/kv.h"
 
 struct prefixes;
@@ -39,7 +40,7 @@ struct kv_engine {
 	struct kv_store_stats (*store_stats)(struct kv_store *store);
 	enum status (*estimate_bytes)(struct kv_store *store, struct str begin, struct str end,
 				      uint64_t *ret);
-	/* See kv.h, damage.h and backup.h; NULL where the engine has nothing of the kind. */
+	/* See kv.h, damage.h, backup.h and salvage.h; NULL where there is nothing of the kind. */
 	enum status (*compact)(struct kv_store *store, struct err *err);
 	size_t (*damages)(struct kv_store *store, size_t from, struct kv_damage *ret, size_t most);
 	enum status (*files_check)(struct kv_store *store, kv_damaged_found *found, void *arg,
@@ -49,6 +50,9 @@ struct kv_engine {
 	enum status (*backup_restore)(const char *dir, uint32_t id, struct str address,
 				      const struct kv_shape *shape, kv_backup_finish *finish,
 				      void *arg, struct kv_backup *ret, struct err *err);
+	enum status (*salvage)(struct str source, struct str target, const struct kv_shape *shape,
+			       kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg,
+			       struct kv_salvage_sum *ret, struct err *err);
 
 	void (*tx_free)(struct kv_tx *tx);
 	void (*tx_reset)(struct kv_tx *tx);

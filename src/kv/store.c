@@ -165,3 +165,20 @@ kv_backup_restore(const char *dir, uint32_t id, const char *url, const struct kv
 		return unsupported(engine, "restored", err);
 	return engine->backup_restore(dir, id, address, shape, finish, arg, ret, err);
 }
+
+enum status
+kv_salvage(const char *source, const char *target, const struct kv_shape *shape,
+	   kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg, struct kv_salvage_sum *ret,
+	   struct err *err)
+{
+	const struct kv_engine *engine, *other;
+	struct str from, to;
+
+	TRY(kv_check_url(source, err));
+	TRY(kv_check_url(target, err));
+	engine = find_engine(source, &from);
+	other = find_engine(target, &to);
+	if (!engine->salvage || !other->salvage)
+		return unsupported(engine->salvage ? other : engine, "salvaged", err);
+	return engine->salvage(from, to, shape, lost, finish, arg, ret, err);
+}

@@ -15,6 +15,7 @@
 #include "kv/embedded/metrics.h"
 #include "kv/embedded/range_int.h"
 #include "kv/embedded/reopen.h"
+#include "kv/embedded/salvage_int.h"
 #include "kv/embedded/watch_int.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
@@ -365,6 +366,7 @@ const struct kv_engine kv_engine_embedded = {
 	.files_check = emb_files_check,
 	.backup_create = emb_backup_create,
 	.backup_restore = emb_backup_restore,
+	.salvage = emb_salvage,
 	.tx_free = emb_tx_free,
 	.tx_reset = emb_tx_reset,
 	.cancel = emb_cancel,
