@@ -42,6 +42,7 @@ extern const struct cli_command cli_verify;
 extern const struct cli_command cli_compact;
 extern const struct cli_command cli_backup;
 extern const struct cli_command cli_restore;
+extern const struct cli_command cli_salvage;
 extern const struct cli_command cli_move;
 extern const struct cli_command cli_user;
 extern const struct cli_command cli_rows;

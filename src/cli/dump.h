@@ -3,6 +3,7 @@
 #define FROND_CLI_DUMP_H
 
 #include "base/status.h"
+#include "catalog/salvage.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -27,6 +28,8 @@ struct dump {
 	uint64_t docs; /* lines written */
 	uint64_t bytes;
 	uint64_t left_out; /* attachments that a server gave no data for */
+	/* Of a damaged database: told what cannot be read, and the dump goes on. NULL: it ends. */
+	const struct catalog_broken *broken;
 };
 
 /* A line has been given to the output, but for its end. `from`: the output's position before it. */

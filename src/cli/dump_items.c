@@ -389,6 +389,27 @@ item_dump(struct items_dump *d, const struct timed_item *item)
 	return STATUS_CORRUPT;
 }
 
+/*
+ * Dumps an item. Of one that is broken, in a database that is, the line that was begun is taken
+ * back; lines before it have been written.
+ */
+static enum status
+item_dump_any(struct items_dump *d, const struct timed_item *item)
+{
+	const struct catalog_broken *broken = d->dump->broken;
+	struct buf *out = output_buf(&d->dump->output);
+	enum status status;
+
+	d->from = output_position(&d->dump->output);
+	status = item_dump(d, item);
+	if (!broken || (status != STATUS_CORRUPT && status != STATUS_NOT_FOUND))
+		return status;
+	out->len -= (size_t)(output_position(&d->dump->output) - d->from);
+	*d->t->err = (struct err){ 0 };
+	broken->tell(broken->arg, item->key, "a part of it, or all of it, is lost");
+	return STATUS_OK;
+}
+
 static enum status
 items_dump_all(struct items_dump *d, struct arena *arena)
 {
@@ -404,7 +425,7 @@ items_dump_all(struct items_dump *d, struct arena *arena)
 		arena_clear(arena);
 		TRY(timed_items_page(d->t, from, ITEMS_PAGE, arena, &page));
 		for (size_t i = 0; i < page.count; i++)
-			TRY(item_dump(d, &page.items[i]));
+			TRY(item_dump_any(d, &page.items[i]));
 		from = page.next;
 	} while (from);
 	return STATUS_OK;

@@ -1,6 +1,8 @@
 /* Dumping from a store: everything from one read-only transaction, by the database's kind. */
 #include "catalog/catalog.h"
 #include "cli/dump.h"
+#include "model/plain/salvage.h"
+#include "model/revisioned/salvage.h"
 #include "model/timed/items/items.h"
 #include "model/timed/rows/rows.h"
 
@@ -41,11 +43,21 @@ dump_timed(struct dump *d, const struct catalog_dump *dump)
 {
 	struct timed t;
 
+	if (!dump->db->extension)
+		return err_set(dump->err, STATUS_CORRUPT, "its schema is lost");
 	timed_init(&t, dump->tx, dump->db, NULL, dump->err);
 	if (d->at_us)
 		timed_at_date_us(&t, d->at_us);
 	return dump->db->kind == &timed_rows_kind ? dump_timed_rows(d, &t)
 						  : dump_timed_items(d, &t);
+}
+
+/* Of a damaged database, what can be read. */
+static enum status
+dump_broken(struct dump *d, const struct catalog_dump *dump)
+{
+	return dump->db->kind == rev_salvage.kind ? rev_salvage.dump(dump, d->broken)
+						  : plain_salvage.dump(dump, d->broken);
 }
 
 static enum status
@@ -71,6 +83,8 @@ dump_database(struct dump *d, struct kv_tx *tx, struct err *err)
 	TRY(status);
 	if (dump.db->kind == &timed_rows_kind || dump.db->kind == &timed_redis_kind)
 		status = dump_timed(d, &dump);
+	else if (d->broken)
+		status = dump_broken(d, &dump);
 	else if (dump.db->kind->dump)
 		status = dump.db->kind->dump(&dump);
 	else

@@ -60,6 +60,7 @@ struct load_options {
 	bool partitioned;       /* likewise */
 	bool new_edits;
 	bool update;
+	bool as_stored; /* no validator sees the documents, and people stay as they are */
 	size_t batch_docs;
 	size_t doc_bytes;
 	struct load_report *report;

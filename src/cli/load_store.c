@@ -454,6 +454,8 @@ batch_write_in(struct kv_tx *tx, struct catalog_db *db, struct write *w)
 
 	if (s->options.update)
 		TRY(batch_name_winners(tx, db, w));
+	if (s->options.as_stored)
+		return rev_write(tx, db, w->edits, w->count, 0, s->arena, w->results, &w->err);
 	TRY(couch_loader_vet(s->loader, tx, db, w->edits, w->count, s->arena, &w->err));
 	return batch_write_allowed(tx, db, w);
 }
@@ -765,7 +767,7 @@ load_sink_store(struct kv_store *store, const struct load_options *options, stru
 		struct err *err)
 {
 	struct store_sink *s = mem_zalloc(sizeof(*s));
-	bool users = str_eq(str_from_cstr(options->db), STR(COUCH_USERS_DB));
+	bool users = !options->as_stored && str_eq(str_from_cstr(options->db), STR(COUCH_USERS_DB));
 	size_t slots = 1024;
 	enum status status;
 

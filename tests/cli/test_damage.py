@@ -1,10 +1,10 @@
 """Bytes on the disk that are not as they were written: what the server and the commands tell of
 them, and what goes on working."""
 
-import pathlib
 import re
 import urllib.request
 
+from damaged import files, flip, noise
 from harness import Server, contains, equal, main, ok, run, test, until
 from mongo import Client
 from redis_server import Redis
@@ -12,31 +12,10 @@ from redis_server import Redis
 DOCS = 400
 
 
-def noise(seed, count):
-    """Text that does not compress."""
-    state, text = seed * 2654435761 % 2**32 or 1, []
-    for _ in range(count):
-        state = (state * 1103515245 + 12345) % 2**31
-        text.append(f"{state:08x}")
-    return "".join(text)
-
-
 def fill(server, db, count=DOCS):
     equal(server.request("PUT", f"/{db}")[0], 201)
     docs = [{"_id": f"d{i:04}", "text": noise(i + 1, 100)} for i in range(count)]
     equal(server.request("POST", f"/{db}/_bulk_docs", {"docs": docs})[0], 201)
-
-
-def flip(path, at):
-    with open(path, "r+b") as file:
-        file.seek(at)
-        byte = file.read(1)
-        file.seek(at)
-        file.write(bytes([byte[0] ^ 0xff]))
-
-
-def files(directory, suffix):
-    return sorted(pathlib.Path(directory).rglob(f"*{suffix}"), key=lambda p: p.stat().st_size)
 
 
 def stored_in_tables(cwd, *dbs):

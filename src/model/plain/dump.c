@@ -10,11 +10,14 @@
 #include "bson/order.h"
 #include "model/plain/index.h"
 #include "model/plain/plain_int.h"
+#include "model/plain/salvage.h"
 
 enum {
 	DUMP_ARENA_BYTES = 128 * 1024 * 1024, /* of one document, and what it is read with */
 	DUMP_FORMAT_BARE = 1,                 /* without indexes */
-	DUMP_FORMAT_BYTES = 2,                /* with indexes that order texts by their bytes */
+	ADOPT_PAIRS = 100,                    /* that are looked at */
+	DUMP_DRAWN_BYTES = 16 * KV_LIMIT_KEY_BYTES,
+	DUMP_FORMAT_BYTES = 2, /* with indexes that order texts by their bytes */
 };
 
 /* The oldest format that has what the indexes are. */
@@ -174,3 +177,89 @@ plain_dump(const struct catalog_dump *dump)
 	arena_free(arena);
 	return status;
 }
+
+/* ---- What is left of a damaged collection ---- */
+
+static enum status
+salvage_documents(const struct catalog_dump *dump, const struct catalog_broken *broken,
+		  struct plain_scan *scan, struct arena *arena)
+{
+	AUTO(buf_release) struct buf drawn = BUF_INIT(DUMP_DRAWN_BYTES);
+	enum status status;
+	struct str doc;
+
+	for (;;) {
+		arena_clear(arena);
+		*dump->err = (struct err){ 0 };
+		status = plain_scan_next(scan, arena, &doc);
+		if (status == STATUS_OK) {
+			bson_json_write(dump->out, doc, BSON_JSON_CANONICAL);
+			TRY(buf_status(dump->out));
+			TRY(dump->end_line(dump->arg, dump->err));
+			continue;
+		}
+		if (status != STATUS_CORRUPT && status != STATUS_NEWER)
+			return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+		buf_clear(&drawn);
+		tuple_draw(plain_scan_place(scan), &drawn);
+		broken->tell(broken->arg, buf_str(&drawn),
+			     dump->err->text[0] ? dump->err->text : status_name(status));
+	}
+}
+
+static enum status
+plain_salvage_dump(const struct catalog_dump *dump, const struct catalog_broken *broken)
+{
+	const struct plain_range all = { .mode = KV_SNAPSHOT };
+	struct arena *arena = arena_new(DUMP_ARENA_BYTES);
+	struct plain_scan scan = { 0 };
+	enum status status;
+	struct plain p;
+
+	if (!arena)
+		return STATUS_NOMEM;
+	plain_init(&p, dump->tx, dump->db, 0, dump->err);
+	status = dump_header(dump);
+	if (status == STATUS_OK)
+		status = plain_scan_open(&scan, &p, &all);
+	if (status == STATUS_OK)
+		status = salvage_documents(dump, broken, &scan, arena);
+	plain_scan_close(&scan);
+	arena_free(arena);
+	return status;
+}
+
+/* Records that have keys below them are exploded; the first few tell. */
+static enum status
+plain_adopt(struct kv_tx *tx, const struct catalog_db *db, uint64_t options[CATALOG_OPTIONS],
+	    const char **ret_made, struct err *err)
+{
+	const struct kv_range_options few = { .limit = ADOPT_PAIRS, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_future *f;
+	struct kv_range range;
+	size_t record_bytes;
+
+	(void)err;
+	*ret_made = NULL;
+	plain_key_space(&begin, db, PLAIN_SPACE_RECORDS);
+	TRY(catalog_key_status(&begin));
+	TRY(plain_key_end(buf_str(&begin), &end));
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &few);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	options[PLAIN_OPTION_SCHEME] = PLAIN_PACKED;
+	for (size_t i = 0; i < range.count; i++)
+		if (plain_key_record_bytes(db, range.pairs[i].key, &record_bytes) == STATUS_OK &&
+		    record_bytes < range.pairs[i].key.len)
+			options[PLAIN_OPTION_SCHEME] = PLAIN_EXPLODED;
+	return STATUS_OK;
+}
+
+const struct catalog_salvage_kind plain_salvage = {
+	.kind = &plain_kind,
+	.own_space = PLAIN_SPACE_RECORDS,
+	.adopt = plain_adopt,
+	.dump = plain_salvage_dump,
+};

@@ -8,6 +8,7 @@
 #include "model/revisioned/att_json.h"
 #include "model/revisioned/kind_int.h"
 #include "model/revisioned/revisioned_int.h"
+#include "model/revisioned/salvage.h"
 
 enum {
 	PAGE_DOCS = 1000,
@@ -263,3 +264,285 @@ rev_dump(const struct catalog_dump *dump)
 	arena_free(s.doc);
 	return status;
 }
+
+/* ---- What is left of a damaged database ---- */
+
+struct rev_salvage {
+	struct rev_dump dump;
+	const struct catalog_broken *broken;
+	struct arena *row;          /* of one branch */
+	struct buf id;              /* of the document */
+	struct buf hash;            /* of the revision */
+	struct tuple_reader rest;   /* of the key, behind the id */
+	struct tuple_reader behind; /* behind the revision */
+	bool deleted;
+	uint64_t pos;
+};
+
+/* True if a failure says that something is not there, or not as it was written. */
+static bool
+salvage_can_go_on(enum status status)
+{
+	return status == STATUS_CORRUPT || status == STATUS_NOT_FOUND || status == STATUS_NEWER ||
+	       status == STATUS_DELETED || status == STATUS_ATT_MISSING;
+}
+
+static void
+salvage_tell(const struct rev_salvage *s, const char *what, const char *why)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(ERR_TEXT_BYTES);
+
+	buf_printf(&text, "revision %llu-", (unsigned long long)s->pos);
+	buf_append_hex(&text, buf_str(&s->hash));
+	buf_printf(&text, ": %s: %s", what, why);
+	buf_append_byte(&text, '\0');
+	s->broken->tell(s->broken->arg, buf_str(&s->id),
+			buf_status(&text) == STATUS_OK ? text.ptr : why);
+}
+
+/* Reads all that an attachment has, as it is stored. */
+static enum status
+salvage_att_read(struct rev_salvage *s, const struct rev_att *att)
+{
+	struct rev_att_reader *reader;
+	enum status status;
+	struct str piece;
+
+	TRY(rev_att_reader_new(s->dump.db, att, false, 0, att->encoded_length, &reader));
+	do
+		status = rev_att_reader_next(reader, s->dump.tx, &piece);
+	while (status == STATUS_OK);
+	rev_att_reader_free(reader);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Leaves out the attachments of which something is missing. */
+static enum status
+salvage_atts(struct rev_salvage *s, struct rev_doc *doc)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < doc->atts_count; i++) {
+		AUTO(buf_release) struct buf what = BUF_INIT(ERR_TEXT_BYTES);
+		enum status status = salvage_att_read(s, &doc->atts[i]);
+
+		if (status == STATUS_OK) {
+			doc->atts[kept++] = doc->atts[i];
+			continue;
+		}
+		if (!salvage_can_go_on(status))
+			return status;
+		buf_printf(&what, "without its attachment \"%s\"", QUOTE_SHOW(doc->atts[i].name));
+		buf_append_byte(&what, '\0');
+		salvage_tell(s, buf_status(&what) == STATUS_OK ? what.ptr : "an attachment",
+			     "its bytes are lost");
+	}
+	doc->atts_count = kept;
+	return STATUS_OK;
+}
+
+static enum status
+salvage_write(struct rev_salvage *s, const struct rev_branch *branch, struct rev_doc *doc)
+{
+	struct buf *out = s->dump.dump->out;
+
+	buf_append_cstr(out, "{\"_id\":");
+	json_write_str(out, buf_str(&s->id));
+	TRY(dump_write_revision(&s->dump, out, branch));
+	TRY(rev_body_write(doc, true, out));
+	if (doc->atts_count) {
+		out->len--; /* the members go in front of the closing brace */
+		TRY(dump_write_atts(&s->dump, buf_str(&s->id), doc));
+		buf_append_byte(out, '}');
+	}
+	return s->dump.dump->end_line(s->dump.dump->arg, s->dump.err);
+}
+
+/* Writes a revision, if all of its body is there. */
+static enum status
+salvage_head(struct rev_salvage *s, const struct rev_branch *branch)
+{
+	struct buf *out = s->dump.dump->out;
+	struct rev_doc doc = { 0 };
+	size_t begun = out->len;
+	enum status status;
+
+	arena_clear(s->dump.doc);
+	status = rev_doc_read_head(s->dump.tx, s->dump.db, buf_str(&s->id), branch->rev,
+				   branch->deleted, s->dump.doc, &doc);
+	if (status == STATUS_NOT_FOUND && branch->deleted)
+		status = STATUS_OK;
+	if (status == STATUS_OK)
+		status = salvage_atts(s, &doc);
+	if (status == STATUS_OK) {
+		status = salvage_write(s, branch, &doc);
+		/* Nothing was given out if the body turned out to be broken only now. */
+		if (salvage_can_go_on(status))
+			out->len = begun;
+	}
+	if (!salvage_can_go_on(status))
+		return status;
+	salvage_tell(s, "its body is lost", status_name(status));
+	return STATUS_OK;
+}
+
+/* Takes a key of REVISIONS or DOCUMENTS apart. False: it is none. */
+static bool
+salvage_key(struct rev_salvage *s, struct str tail)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	struct str text;
+	bool alive;
+
+	if (tuple_next_str(&r, &s->id, &text) != STATUS_OK)
+		return false;
+	/* What has no NUL in it is not copied. */
+	if (text.ptr != s->id.ptr)
+		buf_set(&s->id, text);
+	s->rest = r;
+	if (tuple_next_bool(&r, &alive) != STATUS_OK || tuple_next_u64(&r, &s->pos) != STATUS_OK ||
+	    tuple_next_bytes(&r, &s->hash, &text) != STATUS_OK)
+		return false;
+	if (text.ptr != s->hash.ptr)
+		buf_set(&s->hash, text);
+	s->deleted = !alive;
+	s->behind = r;
+	return buf_status(&s->id) == STATUS_OK && buf_status(&s->hash) == STATUS_OK;
+}
+
+/* Writes a branch of REVISIONS. */
+static enum status
+salvage_branch(struct rev_salvage *s, const struct kv_pair *pair, struct str tail)
+{
+	struct rev_branch_record record;
+	struct rev_branch branch = { 0 };
+	struct err err = { 0 };
+	enum status status;
+
+	if (!salvage_key(s, tail))
+		return STATUS_OK;
+	arena_clear(s->row);
+	status = rev_branch_record_parse(s->rest.rest, pair->value, s->row, &record, &err);
+	if (status == STATUS_OK)
+		status = rev_branch_copy(&record, true, s->row, &branch);
+	if (status == STATUS_OK)
+		return salvage_head(s, &branch);
+	if (!salvage_can_go_on(status))
+		return status;
+	salvage_tell(s, "its history cannot be read", status_name(status));
+	return STATUS_OK;
+}
+
+/* Writes a body of DOCUMENTS that no branch has, which comes back without its history. */
+static enum status
+salvage_body(struct rev_salvage *s, const struct kv_pair *pair, struct str tail)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct rev_branch branch = { 0 };
+	struct kv_future *f;
+	struct str value;
+
+	(void)pair;
+	/* Only the root of a body. */
+	if (!salvage_key(s, tail) || s->behind.rest.len)
+		return STATUS_OK;
+	branch.rev = (struct rev_id){ .pos = s->pos, .hash = buf_str(&s->hash) };
+	branch.deleted = s->deleted;
+	rev_key_rev(&key, s->dump.db, REV_SUBSPACE_REVISIONS, buf_str(&s->id), s->deleted,
+		    branch.rev);
+	TRY(catalog_key_status(&key));
+	f = kv_get(s->dump.tx, buf_str(&key), KV_SNAPSHOT);
+	TRY(kv_future_wait(f));
+	if (kv_future_value(f, &value)) {
+		kv_future_free(f);
+		return STATUS_OK;
+	}
+	kv_future_free(f);
+	salvage_tell(s, "it comes back without its history", "the record of the revision is lost");
+	return salvage_head(s, &branch);
+}
+
+static enum status
+salvage_space(struct rev_salvage *s, enum rev_subspace space,
+	      enum status (*take)(struct rev_salvage *s, const struct kv_pair *pair,
+				  struct str tail))
+{
+	const struct kv_range_options options = { .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_scan scan;
+	struct kv_pair pair;
+	enum status status;
+
+	rev_key_space(&begin, s->dump.db, space);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	TRY(kv_scan_init(&scan, s->dump.tx, buf_str(&begin), buf_str(&end), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		status = take(s, &pair, str_skip(pair.key, begin.len));
+		if (status != STATUS_OK)
+			break;
+	}
+	kv_scan_release(&scan);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+rev_salvage_dump(const struct catalog_dump *dump, const struct catalog_broken *broken)
+{
+	struct rev_salvage s = {
+		.dump = { .dump = dump,
+			  .tx = dump->tx,
+			  .db = dump->db,
+			  .doc = arena_new(DOC_ARENA_BYTES),
+			  .err = dump->err },
+		.broken = broken,
+		.row = arena_new(PAGE_ARENA_BYTES),
+		.id = BUF_INIT(KV_LIMIT_KEY_BYTES),
+		.hash = BUF_INIT(KV_LIMIT_KEY_BYTES),
+	};
+	enum status status = s.dump.doc && s.row ? STATUS_OK : STATUS_NOMEM;
+
+	if (status == STATUS_OK)
+		status = salvage_space(&s, REV_SUBSPACE_REVISIONS, salvage_branch);
+	if (status == STATUS_OK)
+		status = salvage_space(&s, REV_SUBSPACE_DOCUMENTS, salvage_body);
+	arena_free(s.dump.doc);
+	arena_free(s.row);
+	buf_release(&s.id);
+	buf_release(&s.hash);
+	return status;
+}
+
+static enum status
+rev_adopt(struct kv_tx *tx, const struct catalog_db *db, uint64_t options[CATALOG_OPTIONS],
+	  const char **ret_made, struct err *err)
+{
+	const struct kv_range_options one = { .limit = 1, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_future *f;
+
+	(void)err;
+	*ret_made = NULL;
+	rev_key_space(&begin, db, REV_SUBSPACE_PARTITIONS);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &one);
+	TRY(kv_future_wait(f));
+	options[REV_OPTION_SCHEME] = REV_SCHEME_DEFAULT;
+	options[REV_OPTION_REVS_LIMIT] = REV_LIMIT_DEFAULT;
+	options[REV_OPTION_PARTITIONED] = kv_future_range(f).count > 0;
+	return STATUS_OK;
+}
+
+const struct catalog_salvage_kind rev_salvage = {
+	.kind = &rev_kind,
+	.own_space = REV_SUBSPACE_REVISIONS,
+	.adopt = rev_adopt,
+	.dump = rev_salvage_dump,
+};
