@@ -92,6 +92,8 @@ zadd neg 0 m | zinter 2 neg neg weights 2 -1 aggregate max withscores | pexpire 
 pexpireat a 9223372036854775000 | pttl a x | set a 1 pxat 9223372036854775000 | expire a 9223372036854775 | persist a
 eval return{pcall(cjson.decode,ARGV[1])} 0 - | eval return{pcall(cjson.decode,ARGV[1])} 0 [1,] | multi | blpop none 9223372036
 blpop none 1e17 | blpop none inf | discard
+xgroup create s1 g 0 mkstream mkstream entriesread 2 | xgroup create s1 g 0 mkstream entriesread 2
+xgroup setid s1 g 0 entriesread 1 entriesread 1 | xgroup setid s1 g 0 entriesread 1
 
 set a 1 ex 0 | set a 1 px 9223372036854775807 | set a 1 nx xx | set a 1 ex 10 px 10 | set a 1 ex 10 keepttl
 set a 1 exat -1 | set a 1 bogus | setex a 0 v | psetex a -1 v | getex a ex 0 | getex a ex 10 persist

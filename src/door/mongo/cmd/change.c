@@ -167,8 +167,7 @@ change_begin(struct change *ch, struct call *c, struct data *data, const struct 
 void
 change_end(struct change *ch)
 {
-	if (ch->walks)
-		plan_walk_close(&ch->walk);
+	plan_walk_close(&ch->walk);
 	ch->walks = false;
 	mql_batch_fini(&ch->ahead);
 	mql_collation_free(ch->collation);

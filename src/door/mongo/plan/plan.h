@@ -231,6 +231,7 @@ struct str plan_walk_key(const struct plan_walk *w);
 MUST_USE enum status plan_walk_pass(struct plan_walk *w);
 /* Behind the document that was read last; valid until the next one is read. */
 struct str plan_walk_place(const struct plan_walk *w);
-void plan_walk_close(struct plan_walk *w); /* also one that is all zero */
+/* Also one that is all zero, or whose opening has failed. */
+void plan_walk_close(struct plan_walk *w);
 
 #endif

@@ -5,8 +5,10 @@
 #include "loop/sort.h"
 
 enum {
-	AUTOCLAIM_COUNT = 100, /* entries that XAUTOCLAIM claims, unless COUNT says so */
-	AUTOCLAIM_LOOKS = 10,  /* pending entries that it looks at for each of these */
+	AUTOCLAIM_COUNT = 100,  /* entries that XAUTOCLAIM claims, unless COUNT says so */
+	AUTOCLAIM_LOOKS = 10,   /* pending entries that it looks at for each of these */
+	XGROUP_CREATE_ARGS = 8, /* at most */
+	XGROUP_SET_ARGS = 7,
 	AUTOCLAIM_ID_BYTES =
 		16, /* of an id in Redis's memory: the most that COUNT may be follows */
 };
@@ -42,6 +44,9 @@ xgroup_options(struct call *c, struct xgroup *ret)
 	bool creates = call_arg_is(c, 1, "create"), sets = call_arg_is(c, 1, "setid");
 
 	ret->read = TIMED_GROUP_UNREAD;
+	/* Each option once, as in Redis, which counts arguments. */
+	if (c->argc > (creates ? XGROUP_CREATE_ARGS : XGROUP_SET_ARGS) && (creates || sets))
+		return call_unknown_subcommand(c);
 	for (size_t i = 5; i < c->argc; i++) {
 		if (creates && call_arg_is(c, i, "mkstream")) {
 			ret->makes = true;
