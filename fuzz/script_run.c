@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "door/redis/script/script.h"
+#include "door/redis/txn/redis_int.h"
 #include "loop/fiber.h"
 
 enum {
@@ -71,8 +73,13 @@ run_main(void *arg)
 bool
 script_run_with(const char *text, const uint8_t *data, size_t size)
 {
+	/* Who asks for the script; the memory is of no budget. */
+	struct budget_part part = { .budget = NULL };
+	struct client client = { .part = &part };
+	struct call call = { .client = &client };
 	struct run run = {
-		.script = { .json = { .sparse_ratio = 2,
+		.script = { .call = &call,
+			    .json = { .sparse_ratio = 2,
 				      .sparse_safe = 10,
 				      .encode_depth = SCRIPT_JSON_DEPTH,
 				      .decode_depth = SCRIPT_JSON_DEPTH,
