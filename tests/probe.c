@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rand.h"
+#include "catalog/verify.h"
 #include "kv/faulty/faulty.h"
 #include "kv/tuple.h"
 
@@ -61,6 +62,25 @@ probe_begin(struct probe *p)
 {
 	kv_faulty_tap(p->store, p->tap);
 	p->tap = NULL;
+}
+
+static void
+note_finding(const struct catalog_finding *finding, void *arg)
+{
+	struct probe *p = arg;
+
+	buf_append_str(&p->said, str_from_cstr(finding->kind));
+	buf_append_byte(&p->said, '|');
+}
+
+enum status
+probe_verify(struct probe *p)
+{
+	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
+	struct catalog_verify_sum sum;
+
+	probe_begin(p);
+	return catalog_verify_store(p->tx, &options, &sum, &p->err);
 }
 
 /* ---- One run ---- */

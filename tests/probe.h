@@ -50,6 +50,9 @@ struct probe_op {
 /* From here on the operation's calls count and fail: what was before is not probed. */
 void probe_begin(struct probe *p);
 
+/* Runs the check of the whole store (catalog/verify.h): what it has found is said. For a table. */
+enum status probe_verify(struct probe *p);
+
 /* Makes a store for probes beneath the directory: without faults but for those of the probes. */
 void probe_store_url(const char *path, char *ret, size_t size);
 

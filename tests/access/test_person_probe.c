@@ -13,7 +13,6 @@
 
 #include "access/person.h"
 #include "catalog/store_format.h"
-#include "catalog/verify.h"
 #include "probe.h"
 #include "store.h"
 
@@ -139,22 +138,6 @@ each(struct probe *p)
 	return person_each(p->tx, p->arena, say_person, p, &p->err);
 }
 
-static void
-note_finding(const struct catalog_finding *finding, void *arg)
-{
-	say(arg, str_from_cstr(finding->kind));
-}
-
-static enum status
-verify(struct probe *p)
-{
-	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
-	struct catalog_verify_sum sum;
-
-	probe_begin(p);
-	return catalog_verify_store(p->tx, &options, &sum, &p->err);
-}
-
 static const struct probe_op people[] = {
 	{ "put", put, "ok, conflicts 0 0+0" },
 	{ "get", get, "ok, conflicts 1 0+0; 1: C/CNC~C~C~C~C~C~C" },
@@ -164,7 +147,7 @@ static const struct probe_op people[] = {
 	{ "clear nobody", clear_nobody, "ok, conflicts 0 0+0" },
 	{ "clear all", clear_all, "ok, conflicts 0 0+0" },
 	{ "each", each, "ok, conflicts 0 0+0; 1: O/O 2: C/CNC~C 3: C/CNC~C~C~C~C~C~C" },
-	{ "verify", verify,
+	{ "verify", probe_verify,
 	  "ok, conflicts 0 0+0; 1: ~/~O 2: ~/O 3: ~/~O~ 4: ~/~O~O~O~O~O~O~ 5: ~O~/~O~O~O "
 	  "6: O/O" },
 };

@@ -18,7 +18,6 @@
 #include "catalog/stored_settings.h"
 #include "catalog/store_format.h"
 #include "catalog/tally.h"
-#include "catalog/verify.h"
 #include "kv/faulty/faulty.h"
 #include "probe.h"
 #include "store.h"
@@ -355,22 +354,6 @@ static const struct probe_op at_target[] = {
 	{ "read moves at the target", moves, "ok, conflicts 0 0+0; 1: C/CNCOCOC~C~COC" },
 };
 
-static void
-note_finding(const struct catalog_finding *finding, void *arg)
-{
-	say(arg, str_from_cstr(finding->kind));
-}
-
-static enum status
-verify(struct probe *p)
-{
-	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
-	struct catalog_verify_sum sum;
-
-	probe_begin(p);
-	return catalog_verify_store(p->tx, &options, &sum, &p->err);
-}
-
 static const struct probe_op around[] = {
 	{ "count a key", put, "ok, conflicts 0 0+0" },
 	{ "rank", rank, "ok, conflicts 0 0+0; 1-12: C/O" },
@@ -378,7 +361,7 @@ static const struct probe_op around[] = {
 	{ "read settings", settings_read, "ok, conflicts 0 0+0; 1: C/CNC~C 2: C/CNC" },
 	{ "put a setting", setting_put, "ok, conflicts 0 0+0" },
 	{ "read moves", moves, "ok, conflicts 0 0+0; 1: C/CNCOCOC~C~C" },
-	{ "verify", verify,
+	{ "verify", probe_verify,
 	  "ok, conflicts 0 0+0; 1: ~/~O 2-3: ~/~O~O~ 4: ~O~/~O~O~ 5: ~/~O 6: ~/O 7-9: "
 	  "~/~O~O 10: ~/~O~O~O~O~ 11: ~/~O~ 12: ~/~" },
 };

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalog/verify.h"
 #include "probe.h"
 
 enum {
@@ -559,22 +558,6 @@ purges(struct probe *p)
 	return STATUS_OK;
 }
 
-static void
-note_finding(const struct catalog_finding *finding, void *arg)
-{
-	say(arg, str_from_cstr(finding->kind));
-}
-
-static enum status
-verify(struct probe *p)
-{
-	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
-	struct catalog_verify_sum sum;
-
-	(void)begin(p);
-	return catalog_verify_store(p->tx, &options, &sum, &p->err);
-}
-
 static const struct probe_op around[] = {
 	{ "changes", changes, "ok, conflicts 0 0+0; 1-6: C/CNC~C~C~C~C" },
 	{ "changes of some", changes_of, "ok, conflicts 0 0+0; 1: CO/CNC~OC~COC 2: CO/CNCOC~C" },
@@ -595,7 +578,7 @@ static const struct probe_op around[] = {
 };
 
 static const struct probe_op checks[] = {
-	{ "verify", verify,
+	{ "verify", probe_verify,
 	  "ok, conflicts 1 0+0; 1: ~/~O 2: ~/~O~O~O 3: ~/~O 4: ~/O 5: ~/~O 6-16: "
 	  "~O~/~O~O~O 17-18: ~O/~O~ 19-21: ~O/~ 22-36: ~/~ 37: ~/~O~O~O~ 38-42: ~/~ "
 	  "43: ~/O 44: ~/~ 45-50: ~/~O~O~O~O~ 51: ~/O 52: ~/O~ 53: O/O 54: ~/~O~ 55: "

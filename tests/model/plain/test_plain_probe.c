@@ -13,7 +13,6 @@
 
 #include "bson/json.h"
 #include "catalog/store_format.h"
-#include "catalog/verify.h"
 #include "index/engine/scan.h"
 #include "model/plain/index.h"
 #include "model/plain/plain.h"
@@ -556,25 +555,6 @@ notice_put_one(struct probe *p)
 	return in_collection(p, PACKED, notice_put);
 }
 
-static void
-note_finding(const struct catalog_finding *finding, void *arg)
-{
-	struct probe *p = arg;
-
-	buf_append_str(&p->said, str_from_cstr(finding->kind));
-	buf_append_byte(&p->said, '|');
-}
-
-static enum status
-verify(struct probe *p)
-{
-	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
-	struct catalog_verify_sum sum;
-
-	probe_begin(p);
-	return catalog_verify_store(p->tx, &options, &sum, &p->err);
-}
-
 static const struct probe_op around[] = {
 	{ "create", create, "ok, conflicts 6 0+0; 1-2: C/CN" },
 	{ "create what is there", create_again, "exists, conflicts 1 0+0; 1: C/CNCNCOCOCOC" },
@@ -592,7 +572,7 @@ static const struct probe_op around[] = {
 };
 
 static const struct probe_op checks[] = {
-	{ "verify", verify,
+	{ "verify", probe_verify,
 	  "ok, conflicts 4 0+0; 1: ~/~O 2-3: ~/~O~O~ 4: ~/~O 5: ~/O 6-7: ~/~O~O 8: ~/O "
 	  "9: ~/~O~O~O~O~O~O 10-15: ~O~/~O~O~O 16: ~/~O~O~O~O~O~O~O 17: ~/~O~O~ 18: ~/~"
 	  " 19: ~/~O~ 20: ~/~O 21: ~/~O~ 22: ~/~ 23: ~/~O~O~ 24-25: ~/~ 26: ~/~O~O~ 27:"

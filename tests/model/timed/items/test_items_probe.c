@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "catalog/store_format.h"
-#include "catalog/verify.h"
 #include "model/timed/items/items.h"
 #include "probe.h"
 #include "store.h"
@@ -781,27 +780,8 @@ static const struct probe_op of_streams[] = {
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC~C 3: C/~ 4-12: O/O" },
 };
 
-static void
-note_finding(const struct catalog_finding *finding, void *arg)
-{
-	struct probe *p = arg;
-
-	buf_append_str(&p->said, str_from_cstr(finding->kind));
-	buf_append_byte(&p->said, '|');
-}
-
-static enum status
-verify(struct probe *p)
-{
-	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
-	struct catalog_verify_sum sum;
-
-	probe_begin(p);
-	return catalog_verify_store(p->tx, &options, &sum, &p->err);
-}
-
 static const struct probe_op checks[] = {
-	{ "verify", verify,
+	{ "verify", probe_verify,
 	  "ok, conflicts 0 0+0; 1: ~/~O 2: ~/~O~O~ 3: ~/~O 4: ~/O 5: ~/~O~O 6-12: "
 	  "~O~/~O~O~O 13: ~/~O~ 14-17: ~/~O~O 18: ~/~O~ 19-20: ~/~O~O 21: ~/~O~ "
 	  "22-23: O/ 24-29: O/O 30-34: ~/~ 35: ~O/~O~O~O 36: ~O/~O~O 37: ~/~O~O~O~ "

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "catalog/store_format.h"
-#include "catalog/verify.h"
 #include "model/timed/rows/rows.h"
 #include "probe.h"
 #include "store.h"
@@ -491,27 +490,8 @@ static const struct probe_op reading[] = {
 	  "C/CNC~C~C" },
 };
 
-static void
-note_finding(const struct catalog_finding *finding, void *arg)
-{
-	struct probe *p = arg;
-
-	buf_append_str(&p->said, str_from_cstr(finding->kind));
-	buf_append_byte(&p->said, '|');
-}
-
-static enum status
-verify(struct probe *p)
-{
-	const struct catalog_verify_options options = { .found = note_finding, .arg = p };
-	struct catalog_verify_sum sum;
-
-	probe_begin(p);
-	return catalog_verify_store(p->tx, &options, &sum, &p->err);
-}
-
 static const struct probe_op checks[] = {
-	{ "verify", verify,
+	{ "verify", probe_verify,
 	  "ok, conflicts 0 0+0; 1: ~/~O 2: ~/~O~O~O 3-4: ~/~O~O~ 5: ~/~O 6: ~/O 7-9: "
 	  "~/~O~O 10-16: ~O~/~O~O~O 17: ~/~O~O~O~O~O~ 18: ~/~O~ 19-20: ~/~O~O 21: "
 	  "~/~O~ 22-23: ~/~O~O 24: ~/~O~ 25-27: ~/~O~O 28-33: O/ 34: ~O/O 35-36: ~/O "
