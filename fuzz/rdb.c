@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "look.h"
 #include "rdb/rdb.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,24 +16,13 @@ enum {
 
 static struct arena *arena;
 
-/* Looks at each byte, so that the sanitizer does. */
-static uint64_t
-sum_of(struct str s)
-{
-	uint64_t sum = s.len;
-
-	for (size_t i = 0; i < s.len; i++)
-		sum = sum * 31 + (uint8_t)s.ptr[i];
-	return sum;
-}
-
 static uint64_t
 part_sum(const struct rdb_part *part)
 {
-	uint64_t sum = sum_of(part->name) + sum_of(part->value) + sum_of(part->group);
+	uint64_t sum = look(part->name) + look(part->value) + look(part->group);
 
 	for (size_t i = 0; i < part->count; i++)
-		sum = sum * 31 + sum_of(part->fields[i]);
+		sum = sum * 31 + look(part->fields[i]);
 	return sum + part->id.ms + part->id.seq + part->ms + part->expires_ms;
 }
 
@@ -76,7 +66,7 @@ all_read(struct str bytes, bool file, uint64_t *sum)
 
 		if (status != STATUS_OK)
 			return status;
-		*sum += sum_of(entry.key) + entry.db + entry.expires_ms;
+		*sum += look(entry.key) + entry.db + entry.expires_ms;
 		if (entry.kind == RDB_FILE_KEY) {
 			status = value_read(&f.in, entry.code, sum);
 			if (status != STATUS_NOT_FOUND)

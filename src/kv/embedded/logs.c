@@ -48,13 +48,9 @@
 #include "kv/embedded/crc.h"
 #include "kv/embedded/directory.h"
 #include "kv/embedded/filling.h"
+#include "kv/embedded/log_record.h"
 
 enum {
-	HEADER_LENGTH = 4, /* where in the header it is; little-endian */
-	HEADER_TYPE = 6,
-	TYPE_FULL = 1,
-	TYPE_FIRST = 2,
-	TYPE_LAST = 4,            /* the largest of a log that is not recycled */
 	SECTOR_BYTES = 512,       /* a disk writes as many at once at least */
 	MISSING_BYTES = 4,        /* at the end of an unfinished write: so many at least */
 	EMPTY_BATCH_BYTES = 12,   /* a sequence number and a count of 0 */
@@ -79,19 +75,6 @@ struct log_walk {
 	uint8_t fill[FILL_PAGE_BYTES];
 };
 
-static uint32_t
-header_crc(const uint8_t *header)
-{
-	return (uint32_t)header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 |
-	       (uint32_t)header[3] << 24;
-}
-
-static size_t
-header_length(const uint8_t *header)
-{
-	return (size_t)header[HEADER_LENGTH] | (size_t)header[HEADER_LENGTH + 1] << 8;
-}
-
 static bool
 bytes_are_zero(const uint8_t *p, size_t n)
 {
@@ -102,30 +85,11 @@ bytes_are_zero(const uint8_t *p, size_t n)
 	return n == 0;
 }
 
-/* True if there is a whole record at `at` of the bytes, with the right checksum. */
-static bool
-record_is_whole(const struct log_walk *w, const uint8_t *bytes, size_t at, size_t len)
-{
-	const uint8_t *header = bytes + at;
-	uint32_t crc = crc_begin;
-	size_t end;
-
-	if (at + LOG_HEADER_BYTES > len)
-		return false;
-	end = at + LOG_HEADER_BYTES + header_length(header);
-	if (end > len)
-		return false;
-	crc = crc_add(w->crc_table, crc, header[HEADER_TYPE]);
-	for (size_t i = at + LOG_HEADER_BYTES; i < end; i++)
-		crc = crc_add(w->crc_table, crc, bytes[i]);
-	return crc_finish(crc) == header_crc(header);
-}
-
-/* The same of the block. */
+/* True if there is a whole record at `at` of the block. */
 static bool
 log_has_whole_record(const struct log_walk *w, size_t at)
 {
-	return record_is_whole(w, w->block, at, w->len);
+	return log_record_is_whole(w->crc_table, w->block, at, w->len);
 }
 
 /*
@@ -137,11 +101,11 @@ static bool
 log_has_wrong_length(const struct log_walk *w, size_t at)
 {
 	const uint8_t *header = w->block + at;
-	uint32_t crc = crc_add(w->crc_table, crc_begin, header[HEADER_TYPE]);
+	uint32_t crc = crc_add(w->crc_table, crc_begin, header[LOG_RECORD_TYPE]);
 	size_t end = at + LOG_HEADER_BYTES;
 
 	for (;;) {
-		if (crc_finish(crc) == header_crc(header) &&
+		if (crc_finish(crc) == log_record_crc(header) &&
 		    (end == w->len || log_has_whole_record(w, end)))
 			return true;
 		if (end == w->len)
@@ -166,9 +130,9 @@ log_check_block(struct log_walk *w, struct err *err)
 
 	while (!w->zeros && !w->filling && at + LOG_HEADER_BYTES <= w->len) {
 		const uint8_t *header = w->block + at;
-		size_t end = at + LOG_HEADER_BYTES + header_length(header);
+		size_t end = at + LOG_HEADER_BYTES + log_record_length(header);
 
-		if (header[HEADER_TYPE] == 0 && header_length(header) == 0) {
+		if (header[LOG_RECORD_TYPE] == 0 && log_record_length(header) == 0) {
 			w->zeros = true;
 			break;
 		}
@@ -176,7 +140,7 @@ log_check_block(struct log_walk *w, struct err *err)
 			w->filling = true;
 			break;
 		}
-		if (header[HEADER_TYPE] > TYPE_LAST && (at == 0 || end <= w->len))
+		if (header[LOG_RECORD_TYPE] > LOG_RECORD_LAST && (at == 0 || end <= w->len))
 			return log_damaged(w, at, "a record is of a wrong kind", err);
 		if (end > w->len) {
 			/* RocksDB itself refuses that in a whole block. */
@@ -287,16 +251,16 @@ bytes_walk(const struct log_walk *w, struct log_bytes *b)
 			at = end;
 			continue;
 		}
-		if (!record_is_whole(w, b->bytes, at, end))
+		if (!log_record_is_whole(w->crc_table, b->bytes, at, end))
 			break;
-		type = b->bytes[at + HEADER_TYPE];
-		if (type == 0 || type > TYPE_LAST ||
-		    inside == (type == TYPE_FULL || type == TYPE_FIRST))
+		type = b->bytes[at + LOG_RECORD_TYPE];
+		if (type == 0 || type > LOG_RECORD_LAST ||
+		    inside == (type == LOG_RECORD_FULL || type == LOG_RECORD_FIRST))
 			break;
 		if (!inside)
 			b->batch_at = at;
-		inside = type != TYPE_FULL && type != TYPE_LAST;
-		at += LOG_HEADER_BYTES + header_length(b->bytes + at);
+		inside = type != LOG_RECORD_FULL && type != LOG_RECORD_LAST;
+		at += LOG_HEADER_BYTES + log_record_length(b->bytes + at);
 		if (!inside)
 			b->batch_at = at;
 	}
@@ -337,7 +301,7 @@ batch_is_unwritten(const struct log_walk *w, const struct log_bytes *b, size_t w
 
 	if (b->record_at + LOG_HEADER_BYTES <= end) {
 		size_t told = b->record_at + LOG_HEADER_BYTES +
-			      header_length(b->bytes + b->record_at);
+			      log_record_length(b->bytes + b->record_at);
 
 		end = told < end ? told : end;
 	}
@@ -357,10 +321,10 @@ static bool
 bytes_have_later_batch(const struct log_walk *w, const struct log_bytes *b, size_t written)
 {
 	for (size_t at = b->batch_at + 1; at + LOG_HEADER_BYTES <= written; at++) {
-		uint8_t type = b->bytes[at + HEADER_TYPE];
+		uint8_t type = b->bytes[at + LOG_RECORD_TYPE];
 
-		if ((type == TYPE_FULL || type == TYPE_FIRST) &&
-		    record_is_whole(w, b->bytes, at, block_end(at, b->len)))
+		if ((type == LOG_RECORD_FULL || type == LOG_RECORD_FIRST) &&
+		    log_record_is_whole(w->crc_table, b->bytes, at, block_end(at, b->len)))
 			return true;
 	}
 	return false;
@@ -377,9 +341,9 @@ record_has_wrong_length(const struct log_walk *w, const struct log_bytes *b, siz
 
 	if (end > last)
 		return false;
-	crc = crc_add(w->crc_table, crc_begin, header[HEADER_TYPE]);
+	crc = crc_add(w->crc_table, crc_begin, header[LOG_RECORD_TYPE]);
 	for (;; crc = crc_add(w->crc_table, crc, b->bytes[end++])) {
-		if (end >= written && crc_finish(crc) == header_crc(header))
+		if (end >= written && crc_finish(crc) == log_record_crc(header))
 			return true;
 		if (end == last)
 			return false;
@@ -531,9 +495,9 @@ bytes_are_trivial(const struct log_walk *w, const struct log_bytes *b)
 	size_t at = 0;
 
 	while (at + LOG_HEADER_BYTES <= b->len &&
-	       header_length(b->bytes + at) <= EMPTY_BATCH_BYTES &&
-	       record_is_whole(w, b->bytes, at, block_end(at, b->len)))
-		at += LOG_HEADER_BYTES + header_length(b->bytes + at);
+	       log_record_length(b->bytes + at) <= EMPTY_BATCH_BYTES &&
+	       log_record_is_whole(w->crc_table, b->bytes, at, block_end(at, b->len)))
+		at += LOG_HEADER_BYTES + log_record_length(b->bytes + at);
 	return fill_is(b->bytes + at, b->len - at);
 }
 
@@ -615,8 +579,8 @@ log_find_damage(struct log_walk *w, int dir, const char *name, struct err *err)
 
 		if (fill_is(header, end - at) || bytes_are_zero(header, end - at))
 			at = end;
-		else if (record_is_whole(w, b.bytes, at, end))
-			at += LOG_HEADER_BYTES + header_length(header);
+		else if (log_record_is_whole(w->crc_table, b.bytes, at, end))
+			at += LOG_HEADER_BYTES + log_record_length(header);
 		else {
 			w->block_at = 0;
 			return log_damaged(w, at, "a record does not match its checksum", err);
@@ -731,19 +695,19 @@ cut_look_at_block(struct log_cut *c)
 
 	while (at + LOG_HEADER_BYTES <= w->len) {
 		const uint8_t *header = w->block + at;
-		size_t len = header_length(header);
-		uint8_t type = header[HEADER_TYPE];
+		size_t len = log_record_length(header);
+		uint8_t type = header[LOG_RECORD_TYPE];
 
 		/* What is no whole record is no commit, and RocksDB judges it. */
-		if (type == 0 || type > TYPE_LAST || !log_has_whole_record(w, at))
+		if (type == 0 || type > LOG_RECORD_LAST || !log_has_whole_record(w, at))
 			return false;
-		if (type == TYPE_FULL || type == TYPE_FIRST) {
+		if (type == LOG_RECORD_FULL || type == LOG_RECORD_FIRST) {
 			c->record_at = c->block_at + at;
 			memset(c->end, 0, sizeof(c->end));
 		}
 		cut_add_payload(c, header + LOG_HEADER_BYTES, len);
 		at += LOG_HEADER_BYTES + len;
-		if (type == TYPE_FULL || type == TYPE_LAST) {
+		if (type == LOG_RECORD_FULL || type == LOG_RECORD_LAST) {
 			uint64_t version = cut_version(c);
 
 			c->cuts = version >= w->published;

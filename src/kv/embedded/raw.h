@@ -1,7 +1,7 @@
 /*
  * What a store's files have, read without RocksDB: entries of tables block by block, and of logs
- * record by record, each with its own checksum. Damage costs what lies in the damaged block or
- * record, whatever else of the file, of its neighbours or of the manifest is damaged.
+ * record by record. Each block and each record has a checksum of its own, and is read without
+ * anything else of the file: so damage costs the blocks and records that it has hit, and no more.
  *
  * An entry is a put or a deletion with its sequence number; the newest entry of a key counts
  * (salvage.c). Memory comes from the caller's arena. Threading: one thread.
@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/str.h"
+#include "kv/embedded/crc.h"
 
 /* RocksDB's numbers; others are of uses that frond makes none of. */
 enum raw_type {
@@ -112,6 +113,7 @@ bool raw_block_next(struct raw_walk *w, struct str *ret_key, struct str *ret_val
 struct raw_finder {
 	uint8_t *bytes; /* RAW_BLOCK_BYTES: of a block that was found, as it is used */
 	struct raw_walk walk;
+	uint32_t crc_table[CRC_TABLE];
 };
 
 MUST_USE enum status raw_finder_init(struct raw_finder *f);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "kv/embedded/crc.h"
 #include "kv/embedded/raw.h"
 #include "kv/embedded/xxh3.h"
 
@@ -154,12 +153,10 @@ checksum_xxh3(const char *block, size_t len)
 }
 
 static uint32_t
-checksum_crc(const char *block, size_t len)
+checksum_crc(const uint32_t table[CRC_TABLE], const char *block, size_t len)
 {
-	uint32_t table[CRC_TABLE];
 	uint32_t crc = crc_begin;
 
-	crc_make_table(table);
 	for (size_t i = 0; i <= len; i++)
 		crc = crc_add(table, crc, (uint8_t)block[i]);
 	return crc_finish(crc);
@@ -167,7 +164,7 @@ checksum_crc(const char *block, size_t len)
 
 /* True if the trailer behind so many bytes says that they are a block packed like that. */
 static bool
-block_is_whole(struct str from, size_t len, uint8_t packed)
+block_is_whole(const struct raw_finder *f, struct str from, size_t len, uint8_t packed)
 {
 	uint32_t sum;
 
@@ -175,7 +172,8 @@ block_is_whole(struct str from, size_t len, uint8_t packed)
 	    (uint8_t)from.ptr[len] != packed)
 		return false;
 	sum = read32(from.ptr + len + 1);
-	return checksum_xxh3(from.ptr, len) == sum || checksum_crc(from.ptr, len) == sum;
+	return checksum_xxh3(from.ptr, len) == sum ||
+	       checksum_crc(f->crc_table, from.ptr, len) == sum;
 }
 
 /* ---- Blocks ---- */
@@ -184,6 +182,7 @@ enum status
 raw_finder_init(struct raw_finder *f)
 {
 	*f = (struct raw_finder){ .bytes = mem_alloc(RAW_BLOCK_BYTES), .walk = RAW_WALK_INIT };
+	crc_make_table(f->crc_table);
 	return f->bytes ? STATUS_OK : STATUS_NOMEM;
 }
 
@@ -275,7 +274,7 @@ find_packed(struct raw_finder *f, struct str from, uint32_t *ret_bytes)
 
 	if (!raw_varint(&in, &wanted) || wanted < BLOCK_LEAST_BYTES || wanted > RAW_BLOCK_BYTES ||
 	    !lz4_unpack(&in, f->bytes, (size_t)wanted) ||
-	    !block_is_whole(from, from.len - in.len, PACKED_LZ4))
+	    !block_is_whole(f, from, from.len - in.len, PACKED_LZ4))
 		return false;
 	*ret_bytes = (uint32_t)(from.len - in.len);
 	return finder_set(f, str_of(f->bytes, (size_t)wanted));
@@ -291,7 +290,7 @@ find_unpacked(struct raw_finder *f, struct str from, uint32_t *ret_bytes)
 		struct str block = str_of(from.ptr, len);
 
 		if (from.ptr[len] != PACKED_NOT || !block_entries(block, &entries) ||
-		    !block_is_whole(from, len, PACKED_NOT))
+		    !block_is_whole(f, from, len, PACKED_NOT))
 			continue;
 		memcpy(f->bytes, from.ptr, len);
 		*ret_bytes = (uint32_t)len;

@@ -1,25 +1,18 @@
 /*
- * The batches of a log that are whole. RocksDB's wiki describes the format, "Write Ahead Log File
- * Format"; directory.h has the numbers. Behind a record that is not whole the next one is looked
- * for first where its length says, then at each byte. A batch counts only if its sequence number
- * is above that of the batch before, since a value may have the bytes of a record in it.
+ * The batches of a log that are whole. Behind a record that is not whole the next one is looked for
+ * first where its length says, then at each byte. A batch counts only if its sequence number is
+ * above that of the batch before, since a value may have the bytes of a record in it.
  */
 #include <endian.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "kv/embedded/crc.h"
-#include "kv/embedded/directory.h"
 #include "kv/embedded/filling.h"
+#include "kv/embedded/log_record.h"
 #include "kv/embedded/raw.h"
 
 enum {
 	LOG_MOST_BYTES = 1 << 30,
-	HEADER_LENGTH = 4, /* where in the header it is */
-	HEADER_TYPE = 6,
-	TYPE_FULL = 1,
-	TYPE_FIRST = 2,
-	TYPE_LAST = 4,
 	BATCH_HEADER_BYTES = 12, /* a sequence number and a count */
 	/* Tags of a batch beside the types of entries. */
 	TAG_LOG_DATA = 3,
@@ -40,12 +33,6 @@ struct walk {
 	enum status status; /* STATUS_NOMEM */
 };
 
-static size_t
-record_length(const uint8_t *header)
-{
-	return (size_t)header[HEADER_LENGTH] | (size_t)header[HEADER_LENGTH + 1] << 8;
-}
-
 /* Where the block of the log ends that this place is in. */
 static size_t
 block_end(const struct walk *w, size_t at)
@@ -58,22 +45,11 @@ block_end(const struct walk *w, size_t at)
 static bool
 record_is_whole(const struct walk *w, size_t at)
 {
-	size_t last = block_end(w, at);
-	uint32_t crc = crc_begin;
-	uint32_t sum;
-	size_t end;
+	size_t end = block_end(w, at);
 
-	if (at + LOG_HEADER_BYTES > last)
-		return false;
-	end = at + LOG_HEADER_BYTES + record_length(w->bytes + at);
-	if (end > last || w->bytes[at + HEADER_TYPE] < TYPE_FULL ||
-	    w->bytes[at + HEADER_TYPE] > TYPE_LAST)
-		return false;
-	memcpy(&sum, w->bytes + at, sizeof(sum));
-	for (size_t i = at + HEADER_TYPE; i < end; i++)
-		if (i == at + HEADER_TYPE || i >= at + LOG_HEADER_BYTES)
-			crc = crc_add(w->crc_table, crc, w->bytes[i]);
-	return crc_finish(crc) == le32toh(sum);
+	return at + LOG_HEADER_BYTES <= end && w->bytes[at + LOG_RECORD_TYPE] >= LOG_RECORD_FULL &&
+	       w->bytes[at + LOG_RECORD_TYPE] <= LOG_RECORD_LAST &&
+	       log_record_is_whole(w->crc_table, w->bytes, at, end);
 }
 
 /* ---- Batches ---- */
@@ -172,18 +148,18 @@ static void
 walk_take_record(struct walk *w, size_t at)
 {
 	const uint8_t *header = w->bytes + at;
-	uint8_t type = header[HEADER_TYPE];
-	size_t end = at + LOG_HEADER_BYTES + record_length(header);
+	uint8_t type = header[LOG_RECORD_TYPE];
+	size_t end = at + LOG_HEADER_BYTES + log_record_length(header);
 
-	if (type == TYPE_FULL || type == TYPE_FIRST) {
+	if (type == LOG_RECORD_FULL || type == LOG_RECORD_FIRST) {
 		buf_clear(&w->batch);
 		w->batch_at = at;
 		w->inside = true;
 	}
 	if (!w->inside)
 		return; /* its beginning is gone */
-	buf_append(&w->batch, header + LOG_HEADER_BYTES, record_length(header));
-	if (type != TYPE_FULL && type != TYPE_LAST)
+	buf_append(&w->batch, header + LOG_HEADER_BYTES, log_record_length(header));
+	if (type != LOG_RECORD_FULL && type != LOG_RECORD_LAST)
 		return;
 	w->inside = false;
 	if (!batch_take(w))
@@ -212,7 +188,7 @@ walk_resume(const struct walk *w, size_t at)
 	size_t next = at + LOG_HEADER_BYTES;
 
 	if (next <= block_end(w, at)) {
-		next += record_length(w->bytes + at);
+		next += log_record_length(w->bytes + at);
 		if (next < block_end(w, at) && record_is_whole(w, next))
 			return next;
 	}
@@ -228,7 +204,7 @@ walk_is_cut(const struct walk *w)
 	size_t at = w->whole;
 
 	for (size_t end; at + LOG_HEADER_BYTES <= w->len; at = end) {
-		end = at + LOG_HEADER_BYTES + record_length(w->bytes + at);
+		end = at + LOG_HEADER_BYTES + log_record_length(w->bytes + at);
 		if (!record_is_whole(w, at))
 			return end > w->len;
 		if (block_end(w, end) - end < LOG_HEADER_BYTES)
@@ -250,7 +226,7 @@ walk_run(struct walk *w)
 			at = end;
 		} else if (record_is_whole(w, at)) {
 			walk_take_record(w, at);
-			at += LOG_HEADER_BYTES + record_length(w->bytes + at);
+			at += LOG_HEADER_BYTES + log_record_length(w->bytes + at);
 		} else {
 			w->inside = false;
 			if (walk_is_empty(w, at))

@@ -1,0 +1,22 @@
+/* Looks at bytes that a parser has given. */
+#ifndef FROND_FUZZ_LOOK_H
+#define FROND_FUZZ_LOOK_H
+
+#include "base/status.h"
+#include "base/str.h"
+
+/*
+ * Looks at each byte, so that the sanitizer does, and returns a sum by which two readings are
+ * compared. The result must be used, or the compiler leaves the reading out.
+ */
+static inline MUST_USE uint64_t
+look(struct str s)
+{
+	uint64_t sum = s.len;
+
+	for (size_t i = 0; i < s.len; i++)
+		sum = sum * 31 + (uint8_t)s.ptr[i];
+	return sum;
+}
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Records of RocksDB's logs, as bytes: a checksum, a length and a type, then the payload. RocksDB's
+ * wiki describes them in "Write Ahead Log File Format"; directory.h has the sizes.
+ */
+#ifndef FROND_KV_EMBEDDED_LOG_RECORD_H
+#define FROND_KV_EMBEDDED_LOG_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kv/embedded/crc.h"
+#include "kv/embedded/directory.h"
+
+enum {
+	LOG_RECORD_LENGTH = 4, /* where in the header it is; little-endian */
+	LOG_RECORD_TYPE = 6,
+
+	LOG_RECORD_FULL = 1, /* types: a whole batch, or the first or last part of one */
+	LOG_RECORD_FIRST = 2,
+	LOG_RECORD_LAST = 4, /* the largest type of a log that is not recycled */
+};
+
+static inline uint32_t
+log_record_crc(const uint8_t *header)
+{
+	return (uint32_t)header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 |
+	       (uint32_t)header[3] << 24;
+}
+
+/* Of the payload. */
+static inline size_t
+log_record_length(const uint8_t *header)
+{
+	return (size_t)header[LOG_RECORD_LENGTH] | (size_t)header[LOG_RECORD_LENGTH + 1] << 8;
+}
+
+/* True if a record that begins at `at` ends at `end` or before, and has the right checksum. */
+static inline bool
+log_record_is_whole(const uint32_t crc_table[CRC_TABLE], const uint8_t *bytes, size_t at,
+		    size_t end)
+{
+	const uint8_t *header = bytes + at;
+	uint32_t crc = crc_begin;
+	size_t behind;
+
+	if (at + LOG_HEADER_BYTES > end)
+		return false;
+	behind = at + LOG_HEADER_BYTES + log_record_length(header);
+	if (behind > end)
+		return false;
+	crc = crc_add(crc_table, crc, header[LOG_RECORD_TYPE]);
+	for (size_t i = at + LOG_HEADER_BYTES; i < behind; i++)
+		crc = crc_add(crc_table, crc, bytes[i]);
+	return crc_finish(crc) == log_record_crc(header);
+}
+
+#endif
