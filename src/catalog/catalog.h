@@ -192,6 +192,26 @@ MUST_USE enum status catalog_all(struct kv_tx *tx, struct buf *last, size_t limi
 				 struct arena *arena, struct catalog_page *ret, struct err *err);
 
 /*
+ * Goes through all databases, a page in a transaction of its own each time, so that what is done to
+ * them in between may take transactions, too. Those that a newer frond wrote are left out. All of
+ * it is the caller's; one thread.
+ */
+struct catalog_walk {
+	struct catalog_page page; /* valid until the next call; `more`: there is a next page */
+	struct buf last;          /* private, as what follows */
+	struct buf next;
+	struct arena *arena;
+	struct err *err;
+};
+
+/* STATUS_NOMEM. catalog_walk_end() is due in any case. */
+MUST_USE enum status catalog_walk_begin(struct catalog_walk *walk);
+/* Reads the next page, which may be empty. */
+MUST_USE enum status catalog_walk_next(struct catalog_walk *walk, struct kv_store *store,
+				       struct err *err);
+void catalog_walk_end(struct catalog_walk *walk);
+
+/*
  * Changes one option of the database. Returns STATUS_NOT_FOUND if the database was deleted
  * meanwhile, even if another one has its name now. Touches the metadata version.
  */

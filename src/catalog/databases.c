@@ -25,6 +25,11 @@ catalog_db_check_now(struct kv_tx *tx, const struct catalog_db *db, struct err *
 
 /* ---- Creating and deleting ---- */
 
+enum {
+	WALK_PAGE = 500, /* databases */
+	WALK_ARENA_BYTES = 64 * 1024 * 1024,
+};
+
 static _Atomic(catalog_admit *) admit_database;
 
 void
@@ -386,6 +391,53 @@ catalog_all(struct kv_tx *tx, struct buf *last, size_t limit, struct arena *aren
 		return status;
 	*ret = page;
 	return STATUS_OK;
+}
+
+enum status
+catalog_walk_begin(struct catalog_walk *walk)
+{
+	*walk = (struct catalog_walk){ .page = { .more = true },
+				       .last = CATALOG_KEY_INIT,
+				       .next = CATALOG_KEY_INIT,
+				       .arena = arena_new(WALK_ARENA_BYTES) };
+	return walk->arena ? STATUS_OK : STATUS_NOMEM;
+}
+
+static enum status
+walk_body(struct kv_tx *tx, void *arg)
+{
+	struct catalog_walk *w = arg;
+
+	arena_clear(w->arena);
+	/* `last` moves on only behind the transaction: its body may run again. */
+	buf_set(&w->next, buf_str(&w->last));
+	return catalog_all(tx, &w->next, WALK_PAGE, w->arena, &w->page, w->err);
+}
+
+enum status
+catalog_walk_next(struct catalog_walk *walk, struct kv_store *store, struct err *err)
+{
+	enum status status;
+
+	assert(walk->page.more);
+	walk->err = err;
+	do {
+		walk->page = (struct catalog_page){ .more = true };
+		status = kv_run_read(store, walk_body, walk, err);
+		buf_set(&walk->last, buf_str(&walk->next));
+		TRY(buf_status(&walk->last));
+		if (status == STATUS_NEWER && err)
+			*err = (struct err){ 0 };
+	} while (status == STATUS_NEWER);
+	return status;
+}
+
+void
+catalog_walk_end(struct catalog_walk *walk)
+{
+	arena_free(walk->arena);
+	buf_release(&walk->last);
+	buf_release(&walk->next);
 }
 
 /* ---- Options ---- */

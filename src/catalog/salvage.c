@@ -14,7 +14,6 @@
 
 enum {
 	SALVAGE_ARENA_BYTES = 64 * 1024 * 1024,
-	SALVAGE_PAGE = 500, /* databases */
 	SALVAGE_NAMES = 1000,
 	TEXT_BYTES = 512,
 };
@@ -28,11 +27,11 @@ struct salvage {
 	uint64_t *numbers; /* that belong to a database, or to one that is deleted or comes */
 	size_t count;
 	size_t cap;
-	uint64_t number;   /* of the database that is looked at */
-	bool found;        /* there is one */
-	uint64_t greatest; /* of all numbers that keys begin with */
-	const char *made;  /* by the kind */
-	const char *kind;  /* of a database that was named anew; NULL: none was */
+	uint64_t number;                 /* of the database that is looked at */
+	bool found;                      /* there is one */
+	uint64_t greatest;               /* of all numbers that keys begin with */
+	const char *made;                /* by the kind */
+	const struct catalog_kind *kind; /* of it; NULL: nothing tells */
 	char name[CATALOG_NAME_BYTES + 1];
 	struct err *err;
 };
@@ -222,7 +221,7 @@ adopt_as(struct kv_tx *tx, struct salvage *s, const struct catalog_salvage_kind 
 	if (kind->kind->number != CATALOG_KIND_REVISIONED)
 		TRY(catalog_store_format_raise(tx, CATALOG_STORE_FORMAT_KINDS));
 	TRY(catalog_description_set(tx, db));
-	s->kind = kind->kind->name;
+	s->kind = kind->kind;
 	return kv_touch_metadata_version(tx);
 }
 
@@ -237,7 +236,8 @@ adopt_body(struct kv_tx *tx, void *arg)
 	tuple_put_u64(&prefix, s->number);
 	TRY(catalog_key_status(&prefix));
 	db.prefix = buf_str(&prefix);
-	s->made = s->kind = NULL;
+	s->made = NULL;
+	s->kind = NULL;
 	for (size_t i = 0; s->kinds[i]; i++) {
 		TRY(space_is_used(tx, &db, s->kinds[i]->own_space, &used));
 		if (used)
@@ -262,7 +262,7 @@ orphans_adopt(struct salvage *s)
 			salvage_tell(s,
 				     "the description of a database is lost, with its name: it is "
 				     "called \"%s\" now, a database of the kind \"%s\"",
-				     s->name, s->kind);
+				     s->name, s->kind->name);
 		else
 			salvage_tell(s,
 				     "the description of a database is lost, with all that would "
@@ -286,50 +286,35 @@ mend_body(struct kv_tx *tx, void *arg)
 	db.prefix = buf_str(&prefix);
 	s->made = NULL;
 	for (size_t i = 0; s->kinds[i]; i++)
-		if (strcmp(s->kinds[i]->kind->name, s->kind) == 0)
+		if (s->kinds[i]->kind == s->kind)
 			return s->kinds[i]->adopt(tx, &db, options, &s->made, s->err);
 	return STATUS_OK;
 }
 
-struct listing {
-	struct salvage *salvage;
-	struct buf last;
-	struct buf next;
-	struct arena *arena;
-	struct catalog_page page;
-};
-
 static enum status
-list_body(struct kv_tx *tx, void *arg)
+database_mend(struct salvage *s, const struct catalog_db *db)
 {
-	struct listing *l = arg;
-
-	arena_clear(l->arena);
-	buf_set(&l->next, buf_str(&l->last));
-	return catalog_all(tx, &l->next, SALVAGE_PAGE, l->arena, &l->page, l->salvage->err);
+	s->number = db->number;
+	s->kind = db->kind;
+	TRY(kv_run(s->store, mend_body, s, NULL, s->err));
+	if (s->made)
+		salvage_tell(s, "database \"%.*s\" has lost %s", STR_ARG(db->name), s->made);
+	return STATUS_OK;
 }
 
 static enum status
-databases_mend(struct salvage *s, struct listing *l)
+databases_mend(struct salvage *s)
 {
-	do {
-		enum status status = kv_run_read(s->store, list_body, l, s->err);
+	struct catalog_walk walk;
+	enum status status = catalog_walk_begin(&walk);
 
-		buf_set(&l->last, buf_str(&l->next));
-		TRY(buf_status(&l->last));
-		if (status == STATUS_NEWER)
-			continue; /* that one stays as it is */
-		TRY(status);
-		for (size_t i = 0; i < l->page.count; i++) {
-			s->number = l->page.dbs[i].number;
-			s->kind = l->page.dbs[i].kind->name;
-			TRY(kv_run(s->store, mend_body, s, NULL, s->err));
-			if (s->made)
-				salvage_tell(s, "database \"%.*s\" has lost %s",
-					     STR_ARG(l->page.dbs[i].name), s->made);
-		}
-	} while (l->page.more);
-	return STATUS_OK;
+	while (status == STATUS_OK && walk.page.more) {
+		status = catalog_walk_next(&walk, s->store, s->err);
+		for (size_t i = 0; status == STATUS_OK && i < walk.page.count; i++)
+			status = database_mend(s, &walk.page.dbs[i]);
+	}
+	catalog_walk_end(&walk);
+	return status;
 }
 
 /* ---- The store's own keys ---- */
@@ -372,23 +357,13 @@ format_body(struct kv_tx *tx, void *arg)
 static enum status
 salvage_run(struct salvage *s, bool has_format)
 {
-	struct listing l = { .salvage = s,
-			     .last = CATALOG_KEY_INIT,
-			     .next = CATALOG_KEY_INIT,
-			     .arena = arena_new(SALVAGE_ARENA_BYTES) };
-	enum status status;
-
 	if (!has_format)
 		TRY(kv_run(s->store, format_body, s, NULL, s->err));
 	TRY(kv_run_read(s->store, numbers_body, s, s->err));
 	TRY(orphans_adopt(s));
 	/* Before anything takes a number. */
 	TRY(kv_run(s->store, root_body, s, NULL, s->err));
-	status = l.arena ? databases_mend(s, &l) : STATUS_NOMEM;
-	arena_free(l.arena);
-	buf_release(&l.last);
-	buf_release(&l.next);
-	return status;
+	return databases_mend(s);
 }
 
 enum status

@@ -1,4 +1,5 @@
 /* frond salvage SOURCE TARGET: a store of everything that can be read out of a damaged one. */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -29,8 +30,6 @@ enum {
 	OPTION_LIMIT = 'n',
 	LIMIT_DEFAULT = 100,
 	DRAWN_BYTES = 16 * KV_LIMIT_KEY_BYTES,
-	NAMES_PAGE = 500,
-	NAMES_ARENA_BYTES = 64 * 1024 * 1024,
 	CARRY_PAIRS = 1000, /* in one transaction */
 	CARRY_BYTES = 4 * 1000 * 1000,
 	BYTES_TEXT = 32,
@@ -83,9 +82,8 @@ static const char argp_doc[] =
 	"no process may have it open. Each block of a table and each record of a log is taken that "
 	"matches its checksum. Databases from which nothing is missing come back as they are. The "
 	"others are built anew of the documents, keys and rows that are whole, with their indexes "
-	"and counts. There must be nothing at TARGET; it is put together in TARGET.salvaging and "
-	"is "
-	"at its place only when all of it is on disk.\n"
+	"and counts. There must be nothing at TARGET; it is put together in TARGET.salvaging, and "
+	"is at its place only when all of it is on disk.\n"
 	"\n"
 	"What is lost is told on standard output, a line each. Clients can go on with the "
 	"\"since\" "
@@ -285,8 +283,12 @@ rebuild_load_docs(struct salvage *s, struct load_sink *sink, struct load_report 
 {
 	int fd = open(s->dump, O_RDONLY | O_CLOEXEC);
 	struct input *in = fd >= 0 ? input_new(input_read_fd, &fd, INPUT_LINES, NULL) : NULL;
-	enum status status = in ? STATUS_OK : STATUS_NOMEM;
+	enum status status = STATUS_OK;
 
+	if (fd < 0)
+		status = err_set(s->err, STATUS_IO, "cannot read %s: %s", s->dump, strerror(errno));
+	else if (!in)
+		status = STATUS_NOMEM;
 	while (status == STATUS_OK) {
 		struct input_item item;
 		struct load_doc doc;
@@ -408,24 +410,6 @@ rebuild(struct salvage *s)
 
 /* ---- All databases ---- */
 
-struct listing {
-	struct salvage *salvage;
-	struct buf last;
-	struct buf next;
-	struct arena *arena;
-	struct catalog_page page;
-};
-
-static enum status
-list_body(struct kv_tx *tx, void *arg)
-{
-	struct listing *l = arg;
-
-	arena_clear(l->arena);
-	buf_set(&l->next, buf_str(&l->last));
-	return catalog_all(tx, &l->next, NAMES_PAGE, l->arena, &l->page, l->salvage->err);
-}
-
 static enum status
 open_body(struct kv_tx *tx, void *arg)
 {
@@ -458,10 +442,10 @@ mend(struct salvage *s)
 }
 
 static enum status
-mend_page(struct salvage *s, const struct listing *l)
+mend_page(struct salvage *s, const struct catalog_page *page)
 {
-	for (size_t i = 0; i < l->page.count; i++) {
-		const struct catalog_db *db = &l->page.dbs[i];
+	for (size_t i = 0; i < page->count; i++) {
+		const struct catalog_db *db = &page->dbs[i];
 		struct buf name AUTO(buf_release) = BUF_INIT(2 * CATALOG_NAME_BYTES);
 
 		buf_printf(&name, "%s%.*s", cli_space_prefix(db->kind->space), STR_ARG(db->name));
@@ -476,30 +460,16 @@ mend_page(struct salvage *s, const struct listing *l)
 static enum status
 mend_all(struct salvage *s)
 {
-	struct listing l = { .salvage = s,
-			     .last = CATALOG_KEY_INIT,
-			     .next = CATALOG_KEY_INIT,
-			     .arena = arena_new(NAMES_ARENA_BYTES) };
-	enum status status = l.arena ? STATUS_OK : STATUS_NOMEM;
+	struct catalog_walk walk;
+	enum status status = catalog_walk_begin(&walk);
 
-	do {
+	/* One that a newer frond has written stays as it is. */
+	while (status == STATUS_OK && walk.page.more) {
+		status = catalog_walk_next(&walk, s->store, s->err);
 		if (status == STATUS_OK)
-			status = kv_run_read(s->store, list_body, &l, s->err);
-		/* One that a newer frond has written stays as it is. */
-		if (status == STATUS_NEWER) {
-			*s->err = (struct err){ 0 };
-			status = STATUS_OK;
-			l.page = (struct catalog_page){ .more = true };
-		}
-		buf_set(&l.last, buf_str(&l.next));
-		if (status == STATUS_OK)
-			status = buf_status(&l.last);
-		if (status == STATUS_OK)
-			status = mend_page(s, &l);
-	} while (status == STATUS_OK && l.page.more);
-	arena_free(l.arena);
-	buf_release(&l.last);
-	buf_release(&l.next);
+			status = mend_page(s, &walk.page);
+	}
+	catalog_walk_end(&walk);
 	return status;
 }
 

@@ -50,11 +50,16 @@ struct merge {
 
 /* ---- Spans ---- */
 
+/* Losses of which no keys are known come first. */
 static int
 compare_spans(const void *a, const void *b)
 {
-	return str_cmp(((const struct salvage_span *)a)->begin,
-		       ((const struct salvage_span *)b)->begin);
+	const struct salvage_span *x = a;
+	const struct salvage_span *y = b;
+
+	if (x->has_keys != y->has_keys)
+		return x->has_keys - y->has_keys;
+	return str_cmp(x->begin, y->begin);
 }
 
 static enum status
@@ -268,7 +273,7 @@ merge_begin(struct merge *m, struct salvage_spans *losses)
 	TRY(merge_collect(m));
 	TRY(sweep_init(&m->deletions, &m->deleted, f->arena));
 	TRY(sweep_init(&m->losses, losses, f->arena));
-	/* What is known of no keys, counts none. */
+	/* They count no keys. */
 	while (m->losses.next < m->losses.count && !m->losses.spans[m->losses.next].has_keys)
 		m->losses.next++;
 	for (size_t i = 0; i <= f->table_count; i++) {

@@ -141,93 +141,72 @@ plain_dump_create(struct kv_tx *tx, struct str name, const struct plain_dump_hea
 	return status;
 }
 
-static enum status
-dump_documents(const struct catalog_dump *dump, struct plain_scan *scan, struct arena *arena)
+/* Tells of a document that cannot be read. */
+static void
+tell_broken(const struct catalog_dump *dump, const struct catalog_broken *broken,
+	    const struct plain_scan *scan, enum status status)
 {
-	enum status status;
-	struct str doc;
+	AUTO(buf_release) struct buf drawn = BUF_INIT(DUMP_DRAWN_BYTES);
 
-	while ((status = plain_scan_next(scan, arena, &doc)) == STATUS_OK) {
+	tuple_draw(plain_scan_place(scan), &drawn);
+	broken->tell(broken->arg, buf_str(&drawn),
+		     dump->err->text[0] ? dump->err->text : status_name(status));
+	*dump->err = (struct err){ 0 };
+}
+
+/* `broken`: is told of what cannot be read, and the dump goes on; NULL: it ends there. */
+static enum status
+dump_documents(const struct catalog_dump *dump, const struct catalog_broken *broken,
+	       struct plain_scan *scan, struct arena *arena)
+{
+	for (;;) {
+		struct str doc;
+		enum status status;
+
+		arena_clear(arena);
+		status = plain_scan_next(scan, arena, &doc);
+		if (status == STATUS_NOT_FOUND)
+			return STATUS_OK;
+		if (broken && (status == STATUS_CORRUPT || status == STATUS_NEWER)) {
+			tell_broken(dump, broken, scan, status);
+			continue;
+		}
+		TRY(status);
 		bson_json_write(dump->out, doc, BSON_JSON_CANONICAL);
 		TRY(buf_status(dump->out));
 		TRY(dump->end_line(dump->arg, dump->err));
-		arena_clear(arena);
 	}
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+dump_collection(const struct catalog_dump *dump, const struct catalog_broken *broken)
+{
+	const struct plain_range all = { .mode = KV_SNAPSHOT };
+	struct arena *arena = arena_new(DUMP_ARENA_BYTES);
+	struct plain_scan scan = { 0 };
+	enum status status;
+	struct plain p;
+
+	if (!arena)
+		return STATUS_NOMEM;
+	plain_init(&p, dump->tx, dump->db, 0, dump->err);
+	status = dump_header(dump);
+	if (status == STATUS_OK)
+		status = plain_scan_open(&scan, &p, &all);
+	if (status == STATUS_OK)
+		status = dump_documents(dump, broken, &scan, arena);
+	plain_scan_close(&scan);
+	arena_free(arena);
+	return status;
 }
 
 enum status
 plain_dump(const struct catalog_dump *dump)
 {
-	const struct plain_range all = { .mode = KV_SNAPSHOT };
-	struct arena *arena = arena_new(DUMP_ARENA_BYTES);
-	struct plain_scan scan = { 0 };
-	enum status status;
-	struct plain p;
-
-	if (!arena)
-		return STATUS_NOMEM;
-	plain_init(&p, dump->tx, dump->db, 0, dump->err);
-	status = dump_header(dump);
-	if (status == STATUS_OK)
-		status = plain_scan_open(&scan, &p, &all);
-	if (status == STATUS_OK)
-		status = dump_documents(dump, &scan, arena);
-	plain_scan_close(&scan);
-	arena_free(arena);
-	return status;
+	return dump_collection(dump, NULL);
 }
 
 /* ---- What is left of a damaged collection ---- */
-
-static enum status
-salvage_documents(const struct catalog_dump *dump, const struct catalog_broken *broken,
-		  struct plain_scan *scan, struct arena *arena)
-{
-	AUTO(buf_release) struct buf drawn = BUF_INIT(DUMP_DRAWN_BYTES);
-	enum status status;
-	struct str doc;
-
-	for (;;) {
-		arena_clear(arena);
-		*dump->err = (struct err){ 0 };
-		status = plain_scan_next(scan, arena, &doc);
-		if (status == STATUS_OK) {
-			bson_json_write(dump->out, doc, BSON_JSON_CANONICAL);
-			TRY(buf_status(dump->out));
-			TRY(dump->end_line(dump->arg, dump->err));
-			continue;
-		}
-		if (status != STATUS_CORRUPT && status != STATUS_NEWER)
-			return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-		buf_clear(&drawn);
-		tuple_draw(plain_scan_place(scan), &drawn);
-		broken->tell(broken->arg, buf_str(&drawn),
-			     dump->err->text[0] ? dump->err->text : status_name(status));
-	}
-}
-
-static enum status
-plain_salvage_dump(const struct catalog_dump *dump, const struct catalog_broken *broken)
-{
-	const struct plain_range all = { .mode = KV_SNAPSHOT };
-	struct arena *arena = arena_new(DUMP_ARENA_BYTES);
-	struct plain_scan scan = { 0 };
-	enum status status;
-	struct plain p;
-
-	if (!arena)
-		return STATUS_NOMEM;
-	plain_init(&p, dump->tx, dump->db, 0, dump->err);
-	status = dump_header(dump);
-	if (status == STATUS_OK)
-		status = plain_scan_open(&scan, &p, &all);
-	if (status == STATUS_OK)
-		status = salvage_documents(dump, broken, &scan, arena);
-	plain_scan_close(&scan);
-	arena_free(arena);
-	return status;
-}
 
 /* Records that have keys below them are exploded; the first few tell. */
 static enum status
@@ -261,5 +240,5 @@ const struct catalog_salvage_kind plain_salvage = {
 	.kind = &plain_kind,
 	.own_space = PLAIN_SPACE_RECORDS,
 	.adopt = plain_adopt,
-	.dump = plain_salvage_dump,
+	.dump = dump_collection,
 };
