@@ -13,7 +13,7 @@
 #include "kv/tuple.h"
 
 enum {
-	SALVAGE_ARENA_BYTES = 64 * 1024 * 1024,
+	NUMBERS_ARENA_BYTES = 64 * 1024 * 1024,
 	SALVAGE_NAMES = 1000,
 	TEXT_BYTES = 512,
 };
@@ -375,7 +375,7 @@ catalog_salvage(struct kv_store *store, bool has_format,
 			     .kinds = kinds,
 			     .told = told,
 			     .arg = arg,
-			     .arena = arena_new(SALVAGE_ARENA_BYTES),
+			     .arena = arena_new(NUMBERS_ARENA_BYTES),
 			     .err = err };
 	enum status status = s.arena ? salvage_run(&s, has_format) : STATUS_NOMEM;
 

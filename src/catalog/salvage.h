@@ -1,7 +1,7 @@
 /*
- * Mending a store that was put together of what a damaged one still had (kv/salvage.h): what of the
- * catalog is lost is made anew, so that every database has a name, can be opened, and can be read
- * entry by entry. What is in a database is for its kind to give (`dump`).
+ * Mends the catalog of a store that was put together from the remains of a damaged one
+ * (kv/salvage.h). What the catalog has lost is made anew, so that every database has a name and can
+ * be opened. Reading what is left in a database is the work of its kind (`dump`).
  *
  * Nobody else uses the store. Threading: any thread that may wait.
  */
@@ -19,8 +19,10 @@ struct catalog_broken {
 /* What a kind adds to its table (kind.h) for damaged databases. Static. */
 struct catalog_salvage_kind {
 	const struct catalog_kind *kind;
-	/* A subspace that databases of this kind use as soon as something is in them, and others
-	 * never. */
+	/*
+	 * A subspace in which a database of this kind has keys as soon as something is in it, and
+	 * one of another kind never.
+	 */
 	uint64_t own_space;
 	/*
 	 * Guesses the options of a database whose description is lost by what is in it, and makes

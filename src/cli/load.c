@@ -1,6 +1,6 @@
 /*
- * frond load DB FILE...: brings documents in, from JSON files to a store or a server. Files of
- * Redis are load_rdb.c's.
+ * frond load: brings documents from JSON files into a store or a server. Files that Redis has
+ * written are read by load_rdb.c.
  */
 #include "cli/load.h"
 

@@ -1,7 +1,6 @@
-#include <assert.h>
-
 #include "mql/collation.h"
 
+#include <assert.h>
 #include <math.h>
 #include <unicode/ucol.h>
 #include <unicode/uloc.h>

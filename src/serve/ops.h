@@ -142,9 +142,9 @@ MUST_USE enum status ops_admit(struct ops_op *op, struct str person, struct err 
 void ops_admit_always(struct ops_op *op);
 
 /*
- * The running fiber does work of this operation, which may be another client's, until it is called
- * again with what it has returned: the databases that it creates count for who has asked for them.
- * ops_begin() and ops_end() call it for the fiber of the operation itself.
+ * From now on databases that the running fiber creates count for the client of this claim. Returns
+ * the claim before, with which the caller calls it again when it is done. Only a fiber that works
+ * for several clients needs it: ops_begin() and ops_end() call it for a fiber that has one.
  */
 static inline struct limits_claim *
 ops_work_under(struct limits_claim *claim)

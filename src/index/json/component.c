@@ -1,6 +1,6 @@
-#include <assert.h>
-
 #include "index/json/component.h"
+
+#include <assert.h>
 
 #include "doc/doc_int.h"
 #include "index/collate.h"

@@ -1,6 +1,6 @@
-#include <assert.h>
-
 #include "index/json/form.h"
+
+#include <assert.h>
 
 #include "catalog/keys.h"
 #include "doc/json.h"

@@ -1,7 +1,7 @@
 /* Finds the values of columns in a document, without building anything of it. */
-#include <assert.h>
-
 #include "index/json/source.h"
+
+#include <assert.h>
 
 #include "doc/doc_int.h"
 

@@ -12,6 +12,8 @@
 #include "kv/embedded/directory.h"
 
 enum {
+	LOG_MOST_BYTES = 1024 * 1024 * 1024, /* of a log: RocksDB begins a new one far below that */
+
 	LOG_RECORD_LENGTH = 4, /* where in the header it is; little-endian */
 	LOG_RECORD_TYPE = 6,
 

@@ -51,10 +51,9 @@
 #include "kv/embedded/log_record.h"
 
 enum {
-	SECTOR_BYTES = 512,       /* a disk writes as many at once at least */
-	MISSING_BYTES = 4,        /* at the end of an unfinished write: so many at least */
-	EMPTY_BATCH_BYTES = 12,   /* a sequence number and a count of 0 */
-	LOG_MOST_BYTES = 1 << 30, /* RocksDB begins a new one far below that */
+	SECTOR_BYTES = 512,     /* a disk writes as many at once at least */
+	MISSING_BYTES = 4,      /* at the end of an unfinished write: so many at least */
+	EMPTY_BATCH_BYTES = 12, /* a sequence number and a count of 0 */
 };
 
 struct log_walk {

@@ -55,7 +55,8 @@ MUST_USE enum status raw_size(int dir, const char *name, uint64_t *ret, struct e
 enum {
 	/* No block has more, nor does what it unpacks to: one is full at 8 KB, or with a pair. */
 	RAW_BLOCK_BYTES = 256 * 1024,
-	RAW_TRAILER_BYTES = 5, /* behind each block: its compression, its checksum */
+	RAW_TABLE_BYTES = 1024 * 1024 * 1024, /* a larger table is not read */
+	RAW_TRAILER_BYTES = 5,                /* behind each block: its compression, its checksum */
 };
 
 /* A block whose checksum is right. */

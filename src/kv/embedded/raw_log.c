@@ -12,7 +12,6 @@
 #include "kv/embedded/raw.h"
 
 enum {
-	LOG_MOST_BYTES = 1 << 30,
 	BATCH_HEADER_BYTES = 12, /* a sequence number and a count */
 	/* Tags of a batch beside the types of entries. */
 	TAG_LOG_DATA = 3,

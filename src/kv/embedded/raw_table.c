@@ -20,7 +20,6 @@
 
 enum {
 	PAGE_BYTES = 4096, /* what a disk that fails is asked for at a time */
-	TABLE_MOST_BYTES = 1 << 30,
 };
 
 /* ---- Files ---- */
@@ -293,9 +292,9 @@ raw_table_survey(int dir, const char *name, struct arena *arena, struct raw_tabl
 
 	*ret = (struct raw_table){ .name = name };
 	TRY(raw_size(dir, name, &size, err));
-	if (size > TABLE_MOST_BYTES)
+	if (size > RAW_TABLE_BYTES)
 		return err_set(err, STATUS_CORRUPT, "%s has more than %d bytes", name,
-			       TABLE_MOST_BYTES);
+			       RAW_TABLE_BYTES);
 	bytes = mem_alloc((size_t)size + 1);
 	status = bytes ? survey_file(&s, dir, bytes, (size_t)size, err) : STATUS_NOMEM;
 	raw_finder_fini(&s.finder);

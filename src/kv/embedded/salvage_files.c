@@ -1,11 +1,12 @@
 /*
  * Which files of a damaged store count, and what they have lost.
  *
- * The manifest names the tables. RocksDB reads it, from a copy in a directory without tables, so
- * nothing is written beside the source and damage to tables does not matter. Tables that it does
- * not name have been merged into others, and may have keys that were deleted since. They are left
- * out, unless the manifest cannot be trusted: it cannot be read, a table that it names is gone, or
- * a table is newer than all that it names.
+ * The manifest names the tables. RocksDB reads a copy of it in a directory without tables: so
+ * nothing is written into the source, and damage to tables does not matter.
+ *
+ * Tables that the manifest does not name have been merged into others, and may have keys that were
+ * deleted since. Such a table is left out, unless it is newer than all that are named. All tables
+ * are taken if the manifest cannot be read, or names one that is gone.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
  * The parts of a salvage: which files there are (salvage_files.c), their entries as one ordered
- * stream (salvage_merge.c), and the new store (salvage.c). One thread's.
+ * stream (salvage_merge.c), and the new store (salvage.c). Threading: one thread.
  */
 #ifndef FROND_KV_EMBEDDED_SALVAGE_INT_H
 #define FROND_KV_EMBEDDED_SALVAGE_INT_H

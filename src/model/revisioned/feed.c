@@ -1,6 +1,5 @@
-#include <stdlib.h>
-
 #include <assert.h>
+#include <stdlib.h>
 
 #include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"

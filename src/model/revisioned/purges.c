@@ -1,7 +1,7 @@
 /* The record of purges: writing it, reading it, its limit and its readers. */
-#include <assert.h>
-
 #include "model/revisioned/purges.h"
+
+#include <assert.h>
 
 #include "base/rand.h"
 #include "loop/step.h"

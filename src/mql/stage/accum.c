@@ -1,7 +1,6 @@
-#include <assert.h>
-
 #include "mql/stage/accum.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "mql/stage/accum_script.h"

@@ -3,9 +3,8 @@
  * them documents are made with the values that are missing. For partitions that all reach from the
  * least value of all to the greatest one, the documents are put aside first, to know these two.
  */
-#include <stdio.h>
-
 #include <assert.h>
+#include <stdio.h>
 
 #include "mql/expr/date.h"
 #include "mql/expr/expr_int.h"

@@ -28,7 +28,7 @@ date_of(const struct timed_item *item, uint64_t ms)
 	return at > 0 ? (uint64_t)at : 1;
 }
 
-/* Two lengths. */
+/* An id as two lengths. */
 static void
 put_id(struct buf *out, struct timed_stream_id id)
 {

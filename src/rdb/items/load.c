@@ -156,7 +156,9 @@ said_put(struct stream_put *s, const struct rdb_part *part)
 	return timed_stream_set(s->item, &s->stream);
 }
 
-/* Of two groups, or consumers, that have one name, which Redis never writes, the last one counts.
+/*
+ * Redis never writes two groups, or two consumers of a group, with the same name. Where a file has
+ * them, the last one counts.
  */
 static enum status
 group_put(struct stream_put *s, const struct rdb_part *part)

@@ -1,5 +1,5 @@
 /*
- * Items out of values of RDB, and the other way round: what RESTORE, DUMP and frond load share.
+ * Makes items of RDB's values, and RDB's values of items, for RESTORE, DUMP and `frond load --rdb`.
  * Nothing here commits. Threading: that of the item's transaction.
  */
 #ifndef FROND_RDB_ITEMS_RDB_ITEMS_H

@@ -1,6 +1,6 @@
-#include <assert.h>
-
 #include "door/mongo/cmd/aggregate.h"
+
+#include <assert.h>
 
 #include "base/mem.h"
 #include "catalog/catalog.h"
@@ -150,7 +150,7 @@ view_next(struct mql_source *source, struct str *ret)
 {
 	struct view_source *s = (struct view_source *)source;
 
-	/* Of the command that reads now: a getMore has others than the aggregate before it. */
+	/* A getMore has its own, and not those of the aggregate that has opened the view. */
 	s->mql.err = s->a->mql.err;
 	s->mql.scripts = s->a->mql.scripts;
 	return data_mql_status(s->a->call, &s->mql, mql_run_next(s->run, &s->mql, ret));

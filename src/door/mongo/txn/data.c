@@ -1,6 +1,6 @@
-#include <assert.h>
-
 #include "door/mongo/txn/data.h"
+
+#include <assert.h>
 
 #include "base/steady.h"
 #include "door/mongo/txn/index_id.h"

@@ -1,7 +1,6 @@
 /*
- * The memory of a script: counted, taken of memory_bytes like all that a command holds, and in a
- * list, so that all of it is freed although the script may have been left in the middle of
- * something.
+ * The memory of a script. It is counted, and taken of memory_bytes like everything that a command
+ * holds. All blocks are in a list, by which they are freed when a script is not entered again.
  */
 #include <assert.h>
 

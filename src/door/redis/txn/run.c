@@ -362,8 +362,8 @@ unit_run(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
 }
 
 /*
- * The fiber of the group runs the unit for the client of the job, which waits meanwhile: so its
- * claim is nobody else's, and counts what the unit creates.
+ * The group's fiber runs commands of several clients. While it runs this one, databases that are
+ * created count for the client who has sent it. That client waits, so nobody else uses its claim.
  */
 static enum status
 group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)

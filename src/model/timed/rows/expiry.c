@@ -56,7 +56,7 @@ timed_rows_due_sweep(struct timed *t, const struct timed_due *due, struct kv_fut
 	if (!kv_future_value(asked, &value))
 		return STATUS_OK;
 	TRY(timed_cell_parse(value, &cell, t->err));
-	/* It was written again, or the default is another one: that has an entry of its own. */
+	/* The cell was written again, or the default has changed: another entry is for that. */
 	if (timed_cell_expires_ms(t->db, &cell) != due->ms)
 		return STATUS_OK;
 	if (cell.type == TIMED_HASH || cell.type == TIMED_SET)
