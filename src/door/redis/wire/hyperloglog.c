@@ -182,7 +182,8 @@ hll_merge(const struct hll *h, uint8_t registers[static HLL_REGISTERS])
 		n += run.length;
 		at += run.bytes;
 	}
-	return n == HLL_REGISTERS;
+	/* The last run may lack its second byte. */
+	return n == HLL_REGISTERS && at == end;
 }
 
 bool
