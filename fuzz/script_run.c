@@ -5,16 +5,15 @@
 #include <stdlib.h>
 
 #include "base/budget.h"
-#include "door/redis/script/script.h"
-#include "door/redis/txn/redis_int.h"
-#include "loop/fiber.h"
+#include "lua/script.h"
 
 enum {
 	SLICES_MOST = 200,
 };
 
 struct run {
-	struct script script;
+	struct script script; /* first */
+	int slices;
 	const char *text;
 	struct str data;
 };
@@ -55,50 +54,39 @@ run_body(lua_State *L)
 }
 
 static void
-run_main(void *arg)
+run_failed(struct script *s)
 {
-	struct run *run = arg;
-	lua_State *L = script_memory_open(&run->script);
+	if (!s->lua)
+		abort();
+	if (lua_istable(s->lua, -1))
+		lua_getfield(s->lua, -1, "err");
+	fprintf(stderr, "script: %s\n", lua_tostring(s->lua, -1));
+	abort();
+}
 
-	if (!L)
-		abort();
-	if (lua_cpcall(L, run_body, run) != 0) {
-		if (lua_istable(L, -1))
-			lua_getfield(L, -1, "err");
-		fprintf(stderr, "script: %s\n", lua_tostring(L, -1));
-		abort();
-	}
+static enum status
+run_look(struct script *s)
+{
+	struct run *run = (struct run *)s;
+
+	return ++run->slices < SLICES_MOST ? STATUS_OK : STATUS_CANCELLED;
+}
+
+static enum status
+run_call(struct script *s)
+{
+	(void)s;
+	abort(); /* no library wants one */
 }
 
 bool
 script_run_with(const char *text, const uint8_t *data, size_t size)
 {
-	/* Who asks for the script; the memory is of no budget. */
-	struct budget_part part = { .budget = NULL };
-	struct client client = { .part = &part };
-	struct call call = { .client = &client };
-	struct run run = {
-		.script = { .call = &call,
-			    .json = { .sparse_ratio = 2,
-				      .sparse_safe = 10,
-				      .encode_depth = SCRIPT_JSON_DEPTH,
-				      .decode_depth = SCRIPT_JSON_DEPTH,
-				      .precision = 14,
-				      .decode_invalid = true } },
-		.text = text,
-		.data = str_of(data, size),
+	static const struct script_owner owner = {
+		.body = run_body, .failed = run_failed, .look = run_look, .call = run_call
 	};
-	bool done = false;
+	struct budget_part part = { .budget = NULL }; /* the memory is of no budget */
+	struct run run = { .script.part = &part, .text = text, .data = str_of(data, size) };
 
-	buf_init(&run.script.scratch, SCRIPT_MEMORY_BYTES);
-	run.script.fiber = fiber_new_of(SCRIPT_STACK_BYTES);
-	if (!run.script.fiber)
-		abort();
-	fiber_start(run.script.fiber, run_main, &run);
-	for (int i = 0; i < SLICES_MOST && !done; i++)
-		done = fiber_enter(run.script.fiber);
-	fiber_abandon(run.script.fiber);
-	script_memory_free(&run.script);
-	buf_release(&run.script.scratch);
-	return done;
+	return script_run(&run.script, &owner) == STATUS_OK;
 }

@@ -17,6 +17,7 @@ ROOMS = {
     "loop": "base",
     "js": "base loop",
     "js/worker": "base js",
+    "lua": "base loop",
     "kv": "base loop",
     "kv/embedded": "base loop kv",
     "kv/fdb": "base loop kv",
@@ -81,8 +82,8 @@ ROOMS = {
     "door/redis/acl": "base door/redis/wire",
     "door/redis/txn": "base loop kv catalog model/timed model/timed/items access settings net serve"
                       " door/redis/wire door/redis/acl",
-    "door/redis/script": "base loop serve door/redis/wire door/redis/acl door/redis/txn",
-    "door/redis/cmd": "base loop access rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
+    "door/redis/script": "base loop serve lua door/redis/wire door/redis/acl door/redis/txn",
+    "door/redis/cmd": "base loop access lua rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed"

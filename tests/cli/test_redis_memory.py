@@ -355,6 +355,23 @@ def memory_of_scripts_is_that_of_all_requests(cwd):
 
 
 @test
+def stacks_of_scripts_count(cwd):
+    """What the library of strings has on its stack while functions call each other through it."""
+    nested = ("local function f(n) if n == 0 then while true do end end"
+              " return (string.gsub('a', 'a', function() return f(n - 1) end)) end return f(%d)")
+    with Small(cwd, 32 * MB) as server, server.client(timeout=DEADLINE_S) as c, server.client() as other:
+        rest = held(server)
+        for depth in (0, 150):
+            c.send("EVAL", nested % depth, 0)
+            until(lambda: held(server) > rest + (150 * 8192 if depth else 0))
+            assert depth or held(server) < rest + MB, held(server)
+            equal(other("SCRIPT", "KILL"), "OK")
+            contains(str(c.read()), "Script killed by user")
+        until(lambda: held(server) < rest + MB // 4)
+        equal(server.stop(), 0)
+
+
+@test
 def info_tells_the_memory_of_the_process(cwd):
     with Redis(cwd, "--no-sync") as server:
         with server.client() as c:

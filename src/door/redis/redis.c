@@ -7,7 +7,7 @@
 #include "catalog/chores.h"
 #include "door/redis/cmd/config.h"
 #include "door/redis/person.h"
-#include "door/redis/script/script.h"
+#include "door/redis/script/eval.h"
 #include "door/redis/serve.h"
 #include "door/redis/txn/others.h"
 #include "door/redis/txn/redis_int.h"
@@ -69,7 +69,7 @@ redis_new(const struct redis_config *config)
 		.output_bytes = REDIS_OUTPUT_BYTES,
 		.refusal = TOO_MANY,
 	};
-	r->script_cache = script_cache_new();
+	r->script_cache = eval_cache_new();
 	r->stats = stats_new();
 	if (!kv_is_shared(config->store))
 		r->maps = timed_maps_new(); /* without them, transactions read more */
@@ -129,7 +129,7 @@ redis_free(struct redis *r)
 	others_free(r->others);
 	catalog_caches_fini(&r->caches);
 	timed_maps_free(r->maps);
-	script_cache_free(r->script_cache);
+	eval_cache_free(r->script_cache);
 	stats_free(r->stats);
 	recent_fini(&r->acl_log);
 	config_fini(r);

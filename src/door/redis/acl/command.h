@@ -143,10 +143,10 @@ struct command {
 };
 
 /* How a script was ended from outside. */
-enum script_end {
-	SCRIPT_GOES_ON,
-	SCRIPT_KILLED,
-	SCRIPT_TOOK_LONG,
+enum eval_end {
+	EVAL_GOES_ON,
+	EVAL_KILLED,
+	EVAL_TOOK_LONG,
 };
 
 struct call {
@@ -166,7 +166,7 @@ struct call {
 	bool in_script; /* a script calls it */
 	uint64_t script_seed;
 	uint64_t script_now_ms;
-	enum script_end script_end;
+	enum eval_end script_end;
 	uint64_t lanes; /* that the transaction has */
 	bool strays;    /* set by the handler: it would write what is in no lane of those */
 	bool told;      /* set by the handler: the error that it answers was counted already */

@@ -2,7 +2,7 @@
 #include <ctype.h>
 
 #include "door/redis/cmd/commands.h"
-#include "door/redis/script/script.h"
+#include "door/redis/script/eval.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/wire/error.h"
 #include "door/redis/wire/number.h"
@@ -17,7 +17,7 @@ enum {
 
 /* "flags=no-writes,allow-stale". */
 static enum status
-shebang_flags(struct call *c, struct str flags, struct script_flags *ret)
+shebang_flags(struct call *c, struct str flags, struct eval_flags *ret)
 {
 	static const char *const known[] = { "allow-oom", "allow-stale", "no-cluster",
 					     "allow-cross-slot-keys" };
@@ -43,12 +43,12 @@ shebang_flags(struct call *c, struct str flags, struct script_flags *ret)
 
 /* "#!lua flags=…". */
 static enum status
-shebang_read(struct call *c, struct str text, struct script_flags *ret)
+shebang_read(struct call *c, struct str text, struct eval_flags *ret)
 {
 	struct str line, word;
 	const char *end;
 
-	*ret = (struct script_flags){ 0 };
+	*ret = (struct eval_flags){ 0 };
 	if (!str_starts_with(text, STR("#!")))
 		return STATUS_OK;
 	end = memchr(text.ptr, '\n', text.len);
@@ -77,22 +77,22 @@ shebang_read(struct call *c, struct str text, struct script_flags *ret)
 
 /* Fills in what is known of a text. */
 static enum status
-script_prepare(struct call *c, struct str text, struct script *s)
+script_prepare(struct call *c, struct str text, struct eval *e)
 {
 	if (text.len > SCRIPT_BYTES)
 		return call_errorf(c, "ERR a script may have %d bytes (SCRIPT_BYTES)",
 				   SCRIPT_BYTES);
-	s->call = c;
-	s->text = text;
-	script_sha(text, s->sha);
-	return shebang_read(c, text, &s->flags);
+	e->call = c;
+	e->text = text;
+	eval_sha(text, e->sha);
+	return shebang_read(c, text, &e->flags);
 }
 
 /* ---- EVAL ---- */
 
 /* Finds the number of keys, and where they begin. */
 static enum status
-eval_keys(struct call *c, struct script *s)
+eval_keys(struct call *c, struct eval *e)
 {
 	int64_t count;
 
@@ -102,26 +102,26 @@ eval_keys(struct call *c, struct script *s)
 				  STR("ERR Number of keys can't be greater than number of args"));
 	if (count < 0)
 		return call_error(c, STR("ERR Number of keys can't be negative"));
-	s->keys = c->argv + 3;
-	s->key_count = (size_t)count;
-	s->args = c->argv + 3 + count;
-	s->arg_count = c->argc - 3 - (size_t)count;
+	e->keys = c->argv + 3;
+	e->key_count = (size_t)count;
+	e->args = c->argv + 3 + count;
+	e->arg_count = c->argc - 3 - (size_t)count;
 	return STATUS_OK;
 }
 
 static enum status
 eval_text(struct call *c, struct str text)
 {
-	struct script s = { .reply = *c->reply, .db = c->db };
+	struct eval e = { .reply = *c->reply, .db = c->db };
 	enum status status;
 
-	TRY(eval_keys(c, &s));
-	TRY(script_prepare(c, text, &s));
-	s.read_only = c->command->flags & COMMAND_READONLY || s.flags.no_writes;
-	s.random = c->script_seed;
-	status = script_run(&s);
-	if (s.is_sound && status == STATUS_OK)
-		status = script_cache_add(c->redis->script_cache, s.sha, text);
+	TRY(eval_keys(c, &e));
+	TRY(script_prepare(c, text, &e));
+	e.read_only = c->command->flags & COMMAND_READONLY || e.flags.no_writes;
+	e.script.random = c->script_seed;
+	status = eval_run(&e);
+	if (e.is_sound && status == STATUS_OK)
+		status = eval_cache_add(c->redis->script_cache, e.sha, text);
 	return status;
 }
 
@@ -133,9 +133,9 @@ cmd_eval(struct call *c)
 
 /* Reads a name of EVALSHA's; false for what is none. */
 static bool
-read_sha(struct str s, char ret[static SCRIPT_SHA_CHARS])
+read_sha(struct str s, char ret[static EVAL_SHA_CHARS])
 {
-	if (s.len != SCRIPT_SHA_CHARS)
+	if (s.len != EVAL_SHA_CHARS)
 		return false;
 	for (size_t i = 0; i < s.len; i++)
 		ret[i] = (char)tolower((unsigned char)s.ptr[i]);
@@ -145,18 +145,17 @@ read_sha(struct str s, char ret[static SCRIPT_SHA_CHARS])
 enum status
 cmd_evalsha(struct call *c)
 {
-	struct script keys = { 0 };
-	char sha[SCRIPT_SHA_CHARS];
+	struct eval keys = { 0 };
+	char sha[EVAL_SHA_CHARS];
 	struct str text = { 0 };
 
 	/*
 	 * What is no name is refused before the number of keys is looked at, and others after it.
 	 */
-	if (c->argv[1].len == SCRIPT_SHA_CHARS)
+	if (c->argv[1].len == EVAL_SHA_CHARS)
 		TRY(eval_keys(c, &keys));
 	if (read_sha(c->argv[1], sha))
-		text = script_cache_find(c->redis->script_cache, str_of(sha, sizeof(sha)),
-					 c->arena);
+		text = eval_cache_find(c->redis->script_cache, str_of(sha, sizeof(sha)), c->arena);
 	if (text.ptr)
 		return eval_text(c, text);
 	return call_error(c, STR(NO_SCRIPT));
@@ -167,32 +166,32 @@ cmd_evalsha(struct call *c)
 static enum status
 script_load(struct call *c)
 {
-	struct script s = { .compiles_only = true };
+	struct eval e = { .compiles_only = true };
 	enum status status;
 
-	TRY(script_prepare(c, c->argv[2], &s));
-	status = script_run(&s);
+	TRY(script_prepare(c, c->argv[2], &e));
+	status = eval_run(&e);
 	if (status != STATUS_OK) {
-		error_reply_status(c->reply, status, &s.err);
+		error_reply_status(c->reply, status, &e.err);
 		return STATUS_OK;
 	}
-	if (!s.is_sound)
+	if (!e.is_sound)
 		return STATUS_OK;
-	TRY(script_cache_add(c->redis->script_cache, s.sha, c->argv[2]));
-	reply_bulk_cstr(c->reply, s.sha);
+	TRY(eval_cache_add(c->redis->script_cache, e.sha, c->argv[2]));
+	reply_bulk_cstr(c->reply, e.sha);
 	return STATUS_OK;
 }
 
 static enum status
 script_exists(struct call *c)
 {
-	char sha[SCRIPT_SHA_CHARS];
+	char sha[EVAL_SHA_CHARS];
 
 	reply_array(c->reply, c->argc - 2);
 	for (size_t i = 2; i < c->argc; i++)
 		reply_int(c->reply,
-			  read_sha(c->argv[i], sha) && script_cache_has(c->redis->script_cache,
-									str_of(sha, sizeof(sha))));
+			  read_sha(c->argv[i], sha) &&
+				  eval_cache_has(c->redis->script_cache, str_of(sha, sizeof(sha))));
 	return STATUS_OK;
 }
 
@@ -202,7 +201,7 @@ script_flush(struct call *c)
 	if (c->argc > 3 ||
 	    (c->argc == 3 && !call_arg_is(c, 2, "sync") && !call_arg_is(c, 2, "async")))
 		return call_error(c, STR("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
-	script_cache_clear(c->redis->script_cache);
+	eval_cache_clear(c->redis->script_cache);
 	reply_ok(c->reply);
 	return STATUS_OK;
 }
@@ -230,7 +229,7 @@ cmd_script(struct call *c)
 	if (call_arg_is(c, 1, "flush"))
 		return script_flush(c);
 	if (call_arg_is(c, 1, "kill") && c->argc == 2) {
-		if (script_kill_all(c->redis))
+		if (eval_kill_all(c->redis))
 			reply_ok(c->reply);
 		else
 			return call_error(c, STR("NOTBUSY No scripts in execution right now."));

@@ -9,7 +9,7 @@
 #include "base/steady.h"
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/group.h"
-#include "door/redis/script/script.h"
+#include "door/redis/script/eval.h"
 #include "door/redis/txn/monitor.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/slow.h"
@@ -105,7 +105,7 @@ info_memory(struct redis *r, struct buf *out)
 	buf_printf(out,
 		   "maxmemory_policy:noeviction\r\nmem_allocator:libc\r\n"
 		   "number_of_cached_scripts:%zu\r\n",
-		   script_cache_count(r->script_cache));
+		   eval_cache_count(r->script_cache));
 }
 
 static void

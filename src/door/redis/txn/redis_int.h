@@ -79,8 +79,8 @@ struct redis {
 
 	/* Owns the list of scripts that run. */
 	pthread_mutex_t scripts_lock;
-	struct script *scripts; /* that run now */
-	struct script_cache *script_cache;
+	struct eval *scripts; /* that run now */
+	struct eval_cache *script_cache;
 	struct recent acl_log;        /* what was refused: acl_log.h */
 	_Atomic uint64_t acl_log_max; /* acllog-max-len */
 	struct stats *stats;          /* of commands and errors */

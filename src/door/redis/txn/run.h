@@ -64,7 +64,7 @@ struct unit {
 	/* Of scripts: 0 until the first attempt. */
 	uint64_t script_seed;
 	uint64_t script_now_ms;
-	enum script_end script_end; /* of an attempt before */
+	enum eval_end script_end; /* of an attempt before */
 };
 
 struct job {

@@ -1,24 +1,24 @@
 #include <openssl/sha.h>
 
 #include "base/mem.h"
-#include "door/redis/script/script.h"
+#include "door/redis/script/eval.h"
 #include "base/hash.h"
 #include "serve/expiring.h"
 
 struct cached {
 	struct expiring_entry entry; /* first */
-	char sha[SCRIPT_SHA_CHARS];
+	char sha[EVAL_SHA_CHARS];
 	struct str text; /* behind the struct */
 };
 
-_Static_assert(SCRIPT_BYTES <= SCRIPT_CACHE_BYTES, "there is room for every script");
+_Static_assert((int)SCRIPT_BYTES <= (int)EVAL_CACHE_BYTES, "there is room for every script");
 
-struct script_cache {
+struct eval_cache {
 	struct expiring texts;
 };
 
 void
-script_sha(struct str text, char ret[static SCRIPT_SHA_CHARS + 1])
+eval_sha(struct str text, char ret[static EVAL_SHA_CHARS + 1])
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char sha[SHA_DIGEST_LENGTH];
@@ -28,13 +28,13 @@ script_sha(struct str text, char ret[static SCRIPT_SHA_CHARS + 1])
 		ret[2 * i] = digits[sha[i] >> 4];
 		ret[2 * i + 1] = digits[sha[i] & 15];
 	}
-	ret[SCRIPT_SHA_CHARS] = '\0';
+	ret[EVAL_SHA_CHARS] = '\0';
 }
 
 static bool
 cached_is(const struct expiring_entry *e, const void *sha)
 {
-	return memcmp(((const struct cached *)e)->sha, sha, SCRIPT_SHA_CHARS) == 0;
+	return memcmp(((const struct cached *)e)->sha, sha, EVAL_SHA_CHARS) == 0;
 }
 
 static void
@@ -44,17 +44,17 @@ cached_free(struct expiring_entry *e)
 }
 
 static const struct expiring_rules script_rules = {
-	.most = SCRIPT_CACHE_ENTRIES,
-	.most_bytes = SCRIPT_CACHE_BYTES,
+	.most = EVAL_CACHE_ENTRIES,
+	.most_bytes = EVAL_CACHE_BYTES,
 	.replaces = true,
 	.is = cached_is,
 	.free = cached_free,
 };
 
-struct script_cache *
-script_cache_new(void)
+struct eval_cache *
+eval_cache_new(void)
 {
-	struct script_cache *cache = mem_zalloc(sizeof(*cache));
+	struct eval_cache *cache = mem_zalloc(sizeof(*cache));
 
 	if (cache)
 		expiring_init(&cache->texts, &script_rules);
@@ -82,15 +82,15 @@ search_look(void *arg, struct expiring_entry *e)
 }
 
 static void
-search_run(struct script_cache *cache, const char *sha, struct search *s)
+search_run(struct eval_cache *cache, const char *sha, struct search *s)
 {
-	uint64_t hash = hash_keyed(0, str_of(sha, SCRIPT_SHA_CHARS));
+	uint64_t hash = hash_keyed(0, str_of(sha, EVAL_SHA_CHARS));
 
 	(void)expiring_look(&cache->texts, hash, sha, search_look, s);
 }
 
 struct str
-script_cache_find(struct script_cache *cache, struct str sha, struct arena *arena)
+eval_cache_find(struct eval_cache *cache, struct str sha, struct arena *arena)
 {
 	struct search s = { .arena = arena };
 
@@ -99,7 +99,7 @@ script_cache_find(struct script_cache *cache, struct str sha, struct arena *aren
 }
 
 bool
-script_cache_has(struct script_cache *cache, struct str sha)
+eval_cache_has(struct eval_cache *cache, struct str sha)
 {
 	struct search s = { .arena = NULL };
 
@@ -108,18 +108,18 @@ script_cache_has(struct script_cache *cache, struct str sha)
 }
 
 enum status
-script_cache_add(struct script_cache *cache, const char *sha, struct str text)
+eval_cache_add(struct eval_cache *cache, const char *sha, struct str text)
 {
-	struct str name = str_of(sha, SCRIPT_SHA_CHARS);
+	struct str name = str_of(sha, EVAL_SHA_CHARS);
 	struct cached *c;
 	enum status status;
 
-	if (script_cache_has(cache, name))
+	if (eval_cache_has(cache, name))
 		return STATUS_OK;
 	c = mem_alloc(sizeof(*c) + text.len);
 	if (!c)
 		return STATUS_NOMEM;
-	memcpy(c->sha, sha, SCRIPT_SHA_CHARS);
+	memcpy(c->sha, sha, EVAL_SHA_CHARS);
 	c->text = str_of(c + 1, text.len);
 	if (text.len)
 		memcpy(c + 1, text.ptr, text.len);
@@ -133,19 +133,19 @@ script_cache_add(struct script_cache *cache, const char *sha, struct str text)
 }
 
 void
-script_cache_clear(struct script_cache *cache)
+eval_cache_clear(struct eval_cache *cache)
 {
 	expiring_end_all(&cache->texts, NULL, NULL);
 }
 
 size_t
-script_cache_count(struct script_cache *cache)
+eval_cache_count(struct eval_cache *cache)
 {
 	return expiring_count(&cache->texts);
 }
 
 void
-script_cache_free(struct script_cache *cache)
+eval_cache_free(struct eval_cache *cache)
 {
 	if (!cache)
 		return;

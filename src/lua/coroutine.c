@@ -3,7 +3,7 @@
  * coroutine runs, because Lua counts the instructions of each one separately. Nothing may raise an
  * error between the two calls that tell it.
  */
-#include "door/redis/script/script.h"
+#include "lua/script.h"
 
 enum coroutine_status {
 	COROUTINE_RUNNING,

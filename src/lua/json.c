@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "door/redis/script/script.h"
+#include "lua/script.h"
 
 enum {
 	NUMBER_BYTES = 64,

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <limits.h>
 
-#include "door/redis/script/script.h"
+#include "lua/script.h"
 
 enum {
 	STRUCT_INTEGER_BYTES = 32, /* of the longest integer */

@@ -1,5 +1,5 @@
 /* The library "bit" of scripts: operations on 32 bits, as LuaBitOp has them. */
-#include "door/redis/script/script.h"
+#include "lua/script.h"
 
 /* Any number, modulo 2^32. */
 static uint32_t

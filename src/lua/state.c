@@ -1,9 +1,9 @@
-/* What every library of scripts uses. On the script's stack. */
+/* What bodies and libraries of scripts use. On the script's stack. */
 #include <stdlib.h>
 
 #include "base/budget.h"
-#include "door/redis/script/script.h"
 #include "loop/fiber.h"
+#include "lua/script.h"
 
 enum {
 	SLICE_LEAST = 4, /* instructions of a slice, for the memory that there is */
@@ -18,10 +18,32 @@ script_of(lua_State *L)
 	return ud;
 }
 
+/*
+ * Takes room for the stack of C, as deep as it is here; false if there is none. Its pages stay
+ * until the script has ended, so the deepest place counts. Where a sanitizer keeps frames
+ * elsewhere, nobody can tell.
+ */
+static bool
+script_take_stack(struct script *s)
+{
+	size_t left = fiber_stack_left(s->fiber);
+	size_t used = left < SCRIPT_STACK_BYTES ? SCRIPT_STACK_BYTES - left : 0;
+
+	if (used <= s->stack_bytes)
+		return true;
+	used += SCRIPT_ROOM_BYTES - used % SCRIPT_ROOM_BYTES;
+	if (!budget_use(s->part, used - s->stack_bytes))
+		return false;
+	s->stack_bytes = used;
+	return true;
+}
+
 void
 script_leave(struct script *s, enum script_want wants)
 {
 	s->wants = wants;
+	if (!script_take_stack(s))
+		s->lacks_memory = true; /* so it is not entered again */
 	fiber_leave(s->fiber);
 }
 
@@ -73,6 +95,21 @@ script_run_thread(struct script *s, lua_State *thread)
 	script_begin_slice(s);
 }
 
+int
+script_pcall(lua_State *L, int args, int results, int handler)
+{
+	struct script *s = script_of(L);
+	int code;
+
+	s->running = L;
+	s->is_sliced = true;
+	script_begin_slice(s);
+	code = lua_pcall(L, args, results, handler);
+	s->is_sliced = false;
+	lua_sethook(L, NULL, 0, 0);
+	return code;
+}
+
 void
 script_work(lua_State *L, size_t steps)
 {
@@ -118,42 +155,7 @@ script_compile(lua_State *L, struct str text, const char *name)
 	return lua_load(L, script_read_text, &reading, name);
 }
 
-/* ---- Errors and texts ---- */
-
-void
-script_push_error(lua_State *L, const char *text)
-{
-	lua_createtable(L, 0, 3);
-	if (text[0] != '-')
-		lua_pushfstring(L, "ERR %s", text);
-	else if (strchr(text, ' '))
-		lua_pushstring(L, text + 1);
-	else
-		lua_pushfstring(L, "ERR %s", text + 1);
-	lua_setfield(L, -2, "err");
-}
-
-/* As Redis calls it: a script can see the field. */
-#define TOLD_FIELD "ignore_error_stats_update"
-
-void
-script_mark_told(lua_State *L)
-{
-	lua_pushboolean(L, true);
-	lua_setfield(L, -2, TOLD_FIELD);
-}
-
-bool
-script_error_is_told(lua_State *L)
-{
-	bool told;
-
-	lua_pushliteral(L, TOLD_FIELD);
-	lua_rawget(L, -2);
-	told = lua_toboolean(L, -1);
-	lua_pop(L, 1);
-	return told;
-}
+/* ---- Texts ---- */
 
 struct buf *
 script_scratch(lua_State *L)
@@ -169,7 +171,7 @@ script_end_for_memory(struct script *s)
 {
 	s->lacks_memory = true;
 	script_leave(s, SCRIPT_WANTS_PAUSE);
-	abort(); /* script_look() ends a script that lacks memory */
+	abort(); /* script_must_end() says so of a script that lacks memory */
 }
 
 int

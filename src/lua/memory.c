@@ -6,8 +6,7 @@
 
 #include "base/budget.h"
 #include "base/mem.h"
-#include "door/redis/script/script.h"
-#include "door/redis/txn/redis_int.h"
+#include "lua/script.h"
 
 struct script_block {
 	struct script_block *next;
@@ -60,7 +59,7 @@ script_count_bytes(struct script *s, size_t bytes)
 static bool
 script_take_room(struct script *s, size_t more)
 {
-	struct budget_part *part = s->call->client->part;
+	struct budget_part *part = s->part;
 	size_t lacks = s->bytes + more > s->room_bytes ? s->bytes + more - s->room_bytes : 0;
 
 	if (!lacks)
@@ -81,7 +80,7 @@ script_give_room(struct script *s)
 	assert(s->room_bytes >= s->bytes); /* nothing is allocated without room */
 	if (spare <= 2 * SCRIPT_ROOM_BYTES)
 		return;
-	budget_unuse(s->call->client->part, spare - SCRIPT_ROOM_BYTES);
+	budget_unuse(s->part, spare - SCRIPT_ROOM_BYTES);
 	s->room_bytes = s->bytes + SCRIPT_ROOM_BYTES;
 }
 
@@ -146,6 +145,6 @@ script_memory_free(struct script *s)
 		s->blocks = b->next;
 		mem_free(b);
 	}
-	budget_unuse(s->call->client->part, s->room_bytes);
-	s->bytes = s->room_bytes = 0;
+	budget_unuse(s->part, s->room_bytes + s->stack_bytes);
+	s->bytes = s->room_bytes = s->stack_bytes = 0;
 }

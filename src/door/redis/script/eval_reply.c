@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "door/redis/script/script.h"
+#include "door/redis/script/eval.h"
 #include "door/redis/wire/number.h"
 
 /* ---- To Lua ---- */
@@ -164,7 +164,7 @@ answer_push(struct answer *a)
 }
 
 void
-script_push_answer(lua_State *L, struct str text)
+eval_push_answer(lua_State *L, struct str text)
 {
 	struct answer a = { .lua = L, .at = text.ptr, .end = text.ptr + text.len };
 
@@ -241,30 +241,30 @@ reply_verbatim_string(struct reply *r, lua_State *L)
 
 /* The pairs, or the keys, of the table on top of the stack. */
 static void
-reply_keyed(lua_State *L, struct script *s, int depth, bool is_map)
+reply_keyed(lua_State *L, struct eval *e, int depth, bool is_map)
 {
-	size_t place = reply_later(&s->reply);
+	size_t place = reply_later(&e->reply);
 	size_t count = 0;
 
 	lua_pushnil(L);
 	while (lua_next(L, -2)) {
 		if (is_map) {
 			lua_pushvalue(L, -2);
-			script_reply(L, s, depth + 1);
+			eval_reply(L, e, depth + 1);
 		} else {
 			lua_pop(L, 1);
 			lua_pushvalue(L, -1);
 		}
-		script_reply(L, s, depth + 1);
+		eval_reply(L, e, depth + 1);
 		count++;
 	}
-	reply_later_end(&s->reply, place, is_map ? '%' : '~', count);
+	reply_later_end(&e->reply, place, is_map ? '%' : '~', count);
 }
 
 static void
-reply_array_of(lua_State *L, struct script *s, int depth)
+reply_array_of(lua_State *L, struct eval *e, int depth)
 {
-	size_t place = reply_later(&s->reply);
+	size_t place = reply_later(&e->reply);
 	size_t count = 0;
 
 	for (;;) {
@@ -273,20 +273,20 @@ reply_array_of(lua_State *L, struct script *s, int depth)
 			lua_pop(L, 1);
 			break;
 		}
-		script_reply(L, s, depth + 1);
+		eval_reply(L, e, depth + 1);
 		count++;
 	}
-	reply_later_end(&s->reply, place, '*', count);
+	reply_later_end(&e->reply, place, '*', count);
 }
 
 static void
-reply_table(lua_State *L, struct script *s, int depth)
+reply_table(lua_State *L, struct eval *e, int depth)
 {
-	struct reply *r = &s->reply;
+	struct reply *r = &e->reply;
 	int top = lua_gettop(L);
 
 	if (!depth)
-		s->call->told = script_error_is_told(L);
+		e->call->told = eval_error_is_told(L);
 	if (has_field(L, "err", LUA_TSTRING)) {
 		reply_line(r, '-', L);
 	} else if (has_field(L, "ok", LUA_TSTRING)) {
@@ -300,21 +300,21 @@ reply_table(lua_State *L, struct script *s, int depth)
 	} else {
 		lua_settop(L, top);
 		if (has_field(L, "map", LUA_TTABLE))
-			reply_keyed(L, s, depth, true);
+			reply_keyed(L, e, depth, true);
 		else if (has_field(L, "set", LUA_TTABLE))
-			reply_keyed(L, s, depth, false);
+			reply_keyed(L, e, depth, false);
 		else
-			reply_array_of(L, s, depth);
+			reply_array_of(L, e, depth);
 	}
 	lua_settop(L, top);
 }
 
 void
-script_reply(lua_State *L, struct script *s, int depth)
+eval_reply(lua_State *L, struct eval *e, int depth)
 {
-	struct reply *r = &s->reply;
+	struct reply *r = &e->reply;
 
-	if (depth > SCRIPT_REPLY_DEPTH || !lua_checkstack(L, 8)) {
+	if (depth > EVAL_REPLY_DEPTH || !lua_checkstack(L, 8)) {
 		reply_error(r, STR("ERR reached lua stack limit"));
 		lua_pop(L, 1);
 		return;
@@ -324,7 +324,7 @@ script_reply(lua_State *L, struct script *s, int depth)
 		reply_bulk(r, str_of(lua_tostring(L, -1), lua_objlen(L, -1)));
 		break;
 	case LUA_TBOOLEAN:
-		if (s->resp == 3)
+		if (e->resp == 3)
 			reply_bool(r, lua_toboolean(L, -1));
 		else if (lua_toboolean(L, -1))
 			reply_int(r, 1);
@@ -338,7 +338,7 @@ script_reply(lua_State *L, struct script *s, int depth)
 		break;
 	}
 	case LUA_TTABLE:
-		reply_table(L, s, depth);
+		reply_table(L, e, depth);
 		break;
 	default:
 		reply_null(r);

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "door/redis/acl/subcommand.h"
-#include "door/redis/script/script.h"
+#include "door/redis/script/eval.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/wire/number.h"
 
@@ -23,13 +23,12 @@ enum {
 static struct str *
 api_args(lua_State *L, size_t *ret_count)
 {
-	struct arena *arena = script_of(L)->call->arena;
+	struct arena *arena = eval_of(L)->call->arena;
 	int count = lua_gettop(L);
 	struct str *argv;
 
 	if (!count) {
-		script_push_error(L,
-				  "Please specify at least one argument for this redis lib call");
+		eval_push_error(L, "Please specify at least one argument for this redis lib call");
 		return NULL;
 	}
 	argv = arena_alloc(arena, (size_t)count * sizeof(*argv));
@@ -44,7 +43,7 @@ api_args(lua_State *L, size_t *ret_count)
 		} else if (lua_type(L, i + 1) == LUA_TSTRING) {
 			arg.ptr = lua_tolstring(L, i + 1, &arg.len);
 		} else {
-			script_push_error(
+			eval_push_error(
 				L, "Lua redis lib command arguments must be strings or integers");
 			return NULL;
 		}
@@ -53,8 +52,8 @@ api_args(lua_State *L, size_t *ret_count)
 			argv = NULL;
 	}
 	if (!argv)
-		script_push_error(L, "the calls of a script are too long together for the memory "
-				     "of a connection");
+		eval_push_error(L, "the calls of a script are too long together for the memory "
+				   "of a connection");
 	*ret_count = (size_t)count;
 	return argv;
 }
@@ -64,7 +63,7 @@ api_args(lua_State *L, size_t *ret_count)
  * and `*ret_object` say which one; else they keep their values.
  */
 static const char *
-api_refusal(struct script *s, const struct command *command, struct str *argv, size_t argc,
+api_refusal(struct eval *e, const struct command *command, struct str *argv, size_t argc,
 	    enum acl_denial *ret_denial, struct str *ret_object)
 {
 	const struct subcommand *sub = command ? subcommand_called(command, argv, argc) : NULL;
@@ -76,7 +75,7 @@ api_refusal(struct script *s, const struct command *command, struct str *argv, s
 		return "Wrong number of args calling Redis command from script";
 	if (command->flags & COMMAND_NOSCRIPT || command->not_in_scripts)
 		return "This Redis command is not allowed from script";
-	*ret_denial = acl_check(&s->call->client->acl, command, argv, argc, s->call->arena,
+	*ret_denial = acl_check(&e->call->client->acl, command, argv, argc, e->call->arena,
 				ret_object);
 	if (*ret_denial == ACL_DENIED_COMMAND)
 		return "The user executing the script can't run this command or subcommand";
@@ -86,7 +85,7 @@ api_refusal(struct script *s, const struct command *command, struct str *argv, s
 	if (*ret_denial == ACL_DENIED_CHANNEL)
 		return "The user executing the script can't publish to the channel mentioned in "
 		       "the command";
-	if (s->read_only &&
+	if (e->read_only &&
 	    (command->flags & COMMAND_WRITE || strcmp(command->name, "publish") == 0 ||
 	     strcmp(command->name, "spublish") == 0))
 		return "Write commands are not allowed from read-only scripts.";
@@ -95,13 +94,13 @@ api_refusal(struct script *s, const struct command *command, struct str *argv, s
 
 /* The error is on top of the stack. Without memory it is counted as the script's, if at all. */
 static void
-api_count_refusal(lua_State *L, struct script *s, const char *why)
+api_count_refusal(lua_State *L, struct eval *e, const char *why)
 {
 	const char *text = lua_pushfstring(L, "-ERR %s", why);
 
-	if (txn_called(&s->inner, str_from_cstr(text), 0, true) == STATUS_OK) {
+	if (txn_called(&e->inner, str_from_cstr(text), 0, true) == STATUS_OK) {
 		lua_pop(L, 1);
-		script_mark_told(L);
+		eval_mark_told(L);
 		return;
 	}
 	lua_pop(L, 1);
@@ -110,7 +109,7 @@ api_count_refusal(lua_State *L, struct script *s, const char *why)
 static int
 api_run(lua_State *L, bool raises)
 {
-	struct script *s = script_of(L);
+	struct eval *e = eval_of(L);
 	const struct command *command;
 	enum acl_denial denial = ACL_ALLOWED;
 	struct str object;
@@ -122,30 +121,30 @@ api_run(lua_State *L, bool raises)
 		return raises ? lua_error(L) : 1;
 	lua_settop(L, 0);
 	command = command_find(argv[0]);
-	why = api_refusal(s, command, argv, argc, &denial, &object);
-	s->inner = *s->call;
-	s->inner.command = command;
-	s->inner.argv = argv;
-	s->inner.argc = argc;
-	s->inner_reply = (struct reply){ .out = &s->answer, .version = s->resp };
-	s->inner.reply = &s->inner_reply;
-	s->inner.db = s->db;
-	s->inner.in_exec = true;
-	s->inner.in_script = true;
+	why = api_refusal(e, command, argv, argc, &denial, &object);
+	e->inner = *e->call;
+	e->inner.command = command;
+	e->inner.argv = argv;
+	e->inner.argc = argc;
+	e->inner_reply = (struct reply){ .out = &e->answer, .version = e->resp };
+	e->inner.reply = &e->inner_reply;
+	e->inner.db = e->db;
+	e->inner.in_exec = true;
+	e->inner.in_script = true;
 	if (why) {
-		script_push_error(L, why);
+		eval_push_error(L, why);
 		/* Without memory for it, nothing is noted. */
 		if (denial != ACL_ALLOWED)
-			(void)!txn_denied(&s->inner, denial, object);
+			(void)!txn_denied(&e->inner, denial, object);
 		if (command)
-			api_count_refusal(L, s, why);
+			api_count_refusal(L, e, why);
 		return raises ? lua_error(L) : 1;
 	}
-	script_leave(s, SCRIPT_WANTS_CALL);
-	script_push_answer(L, buf_str(&s->answer));
-	if (!s->answer.len || s->answer.ptr[0] != '-')
+	script_leave(&e->script, SCRIPT_WANTS_CALL);
+	eval_push_answer(L, buf_str(&e->answer));
+	if (!e->answer.len || e->answer.ptr[0] != '-')
 		return 1;
-	script_mark_told(L);
+	eval_mark_told(L);
 	return raises ? lua_error(L) : 1;
 }
 
@@ -166,21 +165,21 @@ api_pcall(lua_State *L)
 static int
 api_raise(lua_State *L, const char *text)
 {
-	script_push_error(L, text);
+	eval_push_error(L, text);
 	return lua_error(L);
 }
 
 static int
 api_sha1hex(lua_State *L)
 {
-	char sha[SCRIPT_SHA_CHARS + 1];
+	char sha[EVAL_SHA_CHARS + 1];
 	struct str text = { "", 0 };
 
 	if (lua_gettop(L) != 1)
 		return api_raise(L, "wrong number of arguments");
 	if (lua_isstring(L, 1))
 		text.ptr = lua_tolstring(L, 1, &text.len);
-	script_sha(text, sha);
+	eval_sha(text, sha);
 	script_work(L, text.len / SHA_BYTES_A_STEP);
 	lua_pushstring(L, sha);
 	return 1;
@@ -192,11 +191,11 @@ api_error_reply(lua_State *L)
 	const char *text;
 
 	if (lua_gettop(L) != 1 || lua_type(L, 1) != LUA_TSTRING) {
-		script_push_error(L, "wrong number or type of arguments");
+		eval_push_error(L, "wrong number or type of arguments");
 		return 1;
 	}
 	text = lua_tostring(L, 1);
-	script_push_error(L, text[0] == '-' ? text : lua_pushfstring(L, "-%s", text));
+	eval_push_error(L, text[0] == '-' ? text : lua_pushfstring(L, "-%s", text));
 	return 1;
 }
 
@@ -204,7 +203,7 @@ static int
 api_status_reply(lua_State *L)
 {
 	if (lua_gettop(L) != 1 || lua_type(L, 1) != LUA_TSTRING) {
-		script_push_error(L, "wrong number or type of arguments");
+		eval_push_error(L, "wrong number or type of arguments");
 		return 1;
 	}
 	lua_createtable(L, 0, 1);
@@ -269,14 +268,14 @@ api_setresp(lua_State *L)
 	version = lua_tonumber(L, 1);
 	if (version != 2 && version != 3)
 		return api_raise(L, "RESP version must be 2 or 3.");
-	script_of(L)->resp = (int)version;
+	eval_of(L)->resp = (int)version;
 	return 0;
 }
 
 static int
 api_acl_check_cmd(lua_State *L)
 {
-	struct script *s = script_of(L);
+	struct eval *e = eval_of(L);
 	const struct command *command;
 	struct str object;
 	size_t argc;
@@ -287,7 +286,7 @@ api_acl_check_cmd(lua_State *L)
 	command = command_find(argv[0]);
 	if (!command)
 		return api_raise(L, "Invalid command passed to redis.acl_check_cmd()");
-	lua_pushboolean(L, acl_check(&s->call->client->acl, command, argv, argc, s->call->arena,
+	lua_pushboolean(L, acl_check(&e->call->client->acl, command, argv, argc, e->call->arena,
 				     &object) == ACL_ALLOWED);
 	return 1;
 }
@@ -330,7 +329,7 @@ api_replicate_commands(lua_State *L)
 }
 
 void
-script_open_redis(lua_State *L)
+eval_open_redis(lua_State *L)
 {
 	static const luaL_Reg functions[] = {
 		{ "call", api_call },

@@ -2,45 +2,36 @@
  * A Lua script that runs: a Lua state and a stack of its own, made for one run and then dropped, so
  * that no script can leave anything for another one.
  *
- * The script is a coroutine of the fiber that runs the transaction. On the script's stack nothing
- * waits: a call of a command and each slice of instructions leave to the fiber, which does what is
- * wanted and enters the script again. To end a script it is not entered again; so there is nothing
- * that a script could catch, and all of its memory is in a list that is freed.
+ * The script is a coroutine of the fiber that runs it. On its stack nothing waits: what its
+ * owner does for it, and each slice of instructions, leave to the fiber, which does what is wanted
+ * and enters the script again. To end a script it is not entered again; so there is nothing that a
+ * script could catch, and all of its memory is in a list that is freed.
  */
-#ifndef FROND_DOOR_REDIS_SCRIPT_SCRIPT_H
-#define FROND_DOOR_REDIS_SCRIPT_SCRIPT_H
+#ifndef FROND_LUA_SCRIPT_H
+#define FROND_LUA_SCRIPT_H
 
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdatomic.h>
 
 #include "base/buf.h"
-#include "door/redis/acl/command.h"
+#include "base/status.h"
 
 enum {
 	SCRIPT_BYTES = 256 * 1024,              /* of the text of a script */
 	SCRIPT_MEMORY_BYTES = 64 * 1024 * 1024, /* that a script may use */
 	SCRIPT_ROOM_BYTES = 64 * 1024,          /* of memory_bytes that it takes or gives at once */
-	SCRIPT_CACHE_ENTRIES = 4096,            /* scripts that EVALSHA finds */
-	SCRIPT_CACHE_BYTES = 32 * 1024 * 1024,  /* of their texts together */
 	SCRIPT_STACK_BYTES = 4 * 1024 * 1024,   /* reserved; used as it is touched */
 	SCRIPT_SLICE_INSTRUCTIONS = 1000,       /* between two looks at the time, at most */
 	SCRIPT_SLICE_BYTES = 256 * 1024,        /* with more memory a slice has fewer of them */
 	SCRIPT_STEP_BYTES = 64,                 /* that are moved for about what one step costs */
 	SCRIPT_READ_BYTES = 256,                /* of a text that are compiled at once */
 	SCRIPT_PATTERN_BYTES = 1024,            /* of a pattern of string.find and its kin */
-	SCRIPT_REPLY_DEPTH = 128,               /* of tables in what a script returns */
 	SCRIPT_MSGPACK_DEPTH = 1000,            /* of tables in what cmsgpack unpacks */
 	SCRIPT_JSON_DEPTH = 1000,               /* of what cjson reads and writes */
-	SCRIPT_SHA_CHARS = 40,
 };
 
-/* What a script's first line says: "#!lua flags=no-writes". */
-struct script_flags {
-	size_t shebang_bytes;
-	bool no_writes;
-};
-
+/* What cjson's functions of settings have set. */
 struct script_json {
 	bool sparse_convert;
 	int sparse_ratio;
@@ -52,25 +43,46 @@ struct script_json {
 	bool decode_invalid;
 };
 
-struct script_block;
-
 enum script_want {
 	SCRIPT_WANTS_PAUSE,
-	SCRIPT_WANTS_CALL,
+	SCRIPT_WANTS_CALL, /* what struct script_owner's `call` does */
 };
 
-struct script {
-	struct call *call; /* of EVAL */
-	struct str text;
-	char sha[SCRIPT_SHA_CHARS + 1];
-	struct script_flags flags;
-	bool read_only;
-	bool compiles_only; /* SCRIPT LOAD */
-	const struct str *keys;
-	size_t key_count;
-	const struct str *args;
-	size_t arg_count;
+/* Why a script has to end, whatever its code does. */
+enum script_end {
+	SCRIPT_GOES_ON,
+	SCRIPT_KILLED,
+	SCRIPT_TOOK_LONG,
+	SCRIPT_LACKS_MEMORY, /* memory_bytes has none for it now */
+};
 
+struct script;
+
+/* What differs between those who run scripts. */
+struct script_owner {
+	/*
+	 * On the script's stack: opens what it wants and runs the text. Its argument is a light
+	 * userdata, the script. What it raises is an error that nobody has answered, such as one
+	 * for which there is no memory.
+	 */
+	lua_CFunction body;
+	/* On the script's stack, at its end: the body has raised an error, or there is no state. */
+	void (*failed)(struct script *s);
+	/* On the fiber, whenever the script has left: a status ends it. */
+	enum status (*look)(struct script *s);
+	/* On the fiber: the script has left with SCRIPT_WANTS_CALL. A status ends it. */
+	enum status (*call)(struct script *s);
+};
+
+struct script_block;
+
+/* Zeroed, with the members before the first line between them set, it is ready to be run. */
+struct script {
+	struct budget_part *part; /* of memory_bytes, from which its memory is taken */
+	uint64_t random;          /* what math.random() begins with */
+	uint64_t limit_ms;        /* of work of the processor; 0: none */
+
+	const struct script_owner *owner;
 	lua_State *lua;
 	lua_State *running; /* the coroutine of Lua's that runs, or `lua` */
 	bool is_sliced;     /* its instructions are counted: it is not about to begin or to end */
@@ -79,44 +91,31 @@ struct script {
 	struct fiber *fiber;
 	struct script_block *blocks;
 	size_t bytes;       /* of the blocks */
-	size_t room_bytes;  /* that are taken for them of the client's part of memory_bytes */
+	size_t room_bytes;  /* that are taken for them of `part` */
+	size_t stack_bytes; /* that are taken for its stack of C */
 	bool lacks_memory;  /* there was no room for more: the script has ended */
 	size_t work;        /* steps of libraries since the script was last left for them */
-	struct reply reply; /* of EVAL, in the client's buffer */
-	bool is_sound;      /* its text is Lua */
-	int resp;           /* of redis.call */
-	unsigned db;
-	uint64_t random;
 	struct script_json json;
 	struct buf scratch; /* of what runs now: a text that is being made */
-	struct buf answer;  /* of a command */
-
 	enum script_want wants;
-	struct call inner;
-	struct reply inner_reply;
 	uint64_t began_ns;
-	uint64_t limit_ms; /* of work of the processor; 0: none */
-	uint64_t look_ns;  /* before then it cannot have used it up */
-	struct err err;    /* of SCRIPT LOAD, which has no transaction that could tell */
-
-	/* The list of scripts that run has a lock. */
-	_Atomic bool killed;
-	struct script *next;
-	struct script **link;
+	uint64_t look_ns;    /* before then it cannot have used up its time */
+	_Atomic bool killed; /* set by any thread: it ends when it is left next */
 };
 
-/* ---- Running (script.c) ---- */
+/* ---- Running (script.c): on the fiber ---- */
 
 /*
- * Runs the script, and answers it. A status is the store's, or STATUS_CANCELLED: the commands want
- * lanes that the job does not have.
+ * Runs the script until its body has returned or failed, or `look` or `call` of the owner have
+ * ended it with a status, which is returned; STATUS_CANCELLED also if nobody waits for the fiber
+ * any more, STATUS_NOMEM if there is no stack. All of its memory is gone behind that.
  */
-MUST_USE enum status script_run(struct script *s);
+MUST_USE enum status script_run(struct script *s, const struct script_owner *owner);
 
-/* SCRIPT KILL: false if there is none. */
-bool script_kill_all(struct redis *r);
+/* Whether it must not go on, for a `look`. Asks a clock of the system where the time may be up. */
+enum script_end script_must_end(struct script *s);
 
-/* ---- What libraries use (script_state.c): on the script's stack ---- */
+/* ---- What bodies and libraries use (state.c): on the script's stack ---- */
 
 /* The script whose state this is. */
 struct script *script_of(lua_State *L);
@@ -127,6 +126,8 @@ void script_leave(struct script *s, enum script_want wants);
 void script_begin_slice(struct script *s);
 /* Another coroutine of Lua's runs from now on. */
 void script_run_thread(struct script *s, lua_State *thread);
+/* lua_pcall() of what is on the stack, with all of its instructions counted. */
+int script_pcall(lua_State *L, int args, int results, int handler);
 /*
  * Counts what a library does: a step costs about as much as an instruction of Lua's. After a slice
  * of them it leaves, and others have their turn; a script that is over is not entered again. So
@@ -142,13 +143,9 @@ void script_work(lua_State *L, size_t steps);
  */
 int script_compile(lua_State *L, struct str text, const char *name);
 
-/* {err = text} on the stack; a text without "-" gets the code ERR. */
-void script_push_error(lua_State *L, const char *text);
-/* Marks the error on top of the stack, a table, as one that was counted (stats.h). */
-void script_mark_told(lua_State *L);
-bool script_error_is_told(lua_State *L);
-/* A new, open buffer for a text: at most SCRIPT_MEMORY_BYTES. Raises an error if it has failed. */
+/* A new, open buffer for a text: at most SCRIPT_MEMORY_BYTES. */
 struct buf *script_scratch(lua_State *L);
+/* Pushes the text; raises an error if the buffer has failed. Returns 1. */
 int script_push_scratch(lua_State *L);
 /* Pushes a table with the functions. */
 void script_new_library(lua_State *L, const luaL_Reg *functions, size_t count);
@@ -159,54 +156,33 @@ void script_new_library(lua_State *L, const luaL_Reg *functions, size_t count);
  */
 _Noreturn void script_end_for_memory(struct script *s);
 
-/* ---- Memory (script_memory.c) ---- */
+/* ---- Memory (memory.c) ---- */
 
 /*
- * A Lua state for the script, whose memory is counted, is taken of the client's part of
+ * A Lua state for the script, whose memory is counted, is taken of the script's part of
  * memory_bytes, and is in a list. NULL: there is none.
  */
 lua_State *script_memory_open(struct script *s);
 /* Frees all of it and gives the room back, whatever the state is at. */
 void script_memory_free(struct script *s);
 
-/* ---- The sandbox (script_lib.c), redis.* (script_api.c), and other libraries ---- */
+/* ---- The sandbox (sandbox.c) and other libraries ---- */
 
 /* Opens the libraries, and leaves the table of the real globals on the stack. */
 void script_open_libs(lua_State *L);
+/* The library `name` of the globals on top of the stack cannot be changed any more. */
+void script_close_library(lua_State *L, const char *name);
 /* From here on the globals are those of the table on top of the stack, which is popped. */
 void script_protect_globals(lua_State *L);
 
-void script_open_redis(lua_State *L);
 /* Puts functions that count what they do into the table "coroutine" on top of the stack. */
 void script_mend_coroutines(lua_State *L);
+/* Puts functions on patterns into the table "string", which is on top of the stack. */
+void script_mend_patterns(lua_State *L);
+/* Push a library each. */
 void script_open_json(lua_State *L);
 void script_open_bit(lua_State *L);
 void script_open_msgpack(lua_State *L);
 void script_open_struct(lua_State *L);
-/* Puts functions on patterns into the table "string", which is on top of the stack. */
-void script_mend_patterns(lua_State *L);
-
-/* ---- Conversions (script_reply.c) ---- */
-
-/* Pushes what a command has answered. */
-void script_push_answer(lua_State *L, struct str answer);
-/* Answers what is on top of the stack, and pops it. */
-void script_reply(lua_State *L, struct script *s, int depth);
-
-/* ---- The cache of a process (script_cache.c) ---- */
-
-struct script_cache;
-
-struct script_cache *script_cache_new(void);
-void script_cache_free(struct script_cache *cache);
-
-void script_sha(struct str text, char ret[static SCRIPT_SHA_CHARS + 1]);
-/* A copy of the text in the arena; `ptr` NULL: it has none, or the arena is full. */
-struct str script_cache_find(struct script_cache *cache, struct str sha, struct arena *arena);
-bool script_cache_has(struct script_cache *cache, struct str sha);
-/* Adds it; the scripts that were used longest ago go where there is no room. */
-MUST_USE enum status script_cache_add(struct script_cache *cache, const char *sha, struct str text);
-void script_cache_clear(struct script_cache *cache);
-size_t script_cache_count(struct script_cache *cache);
 
 #endif

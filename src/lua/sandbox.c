@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "door/redis/script/script.h"
+#include "lua/script.h"
 
 #define READONLY "Attempt to modify a readonly table"
 #define MARK     "frond readonly" /* in the metatable of a protected table: the one behind it */
@@ -46,6 +46,14 @@ script_protect(lua_State *L)
 	lua_setfield(L, -2, "__metatable");
 	lua_setmetatable(L, -2);
 	lua_replace(L, -2);
+}
+
+void
+script_close_library(lua_State *L, const char *name)
+{
+	lua_getfield(L, -1, name);
+	script_protect(L);
+	lua_setfield(L, -2, name);
 }
 
 static bool
@@ -163,31 +171,6 @@ lib_load(lua_State *L)
 	lua_remove(L, 1);
 	lua_insert(L, 1);
 	return lib_loadstring(L);
-}
-
-/* As Redis's: an error with a text is caught as that text. */
-static int
-lib_pcall(lua_State *L)
-{
-	int args = lua_gettop(L);
-
-	luaL_checkany(L, 1);
-	lua_pushboolean(L, 1);
-	lua_insert(L, 1);
-	if (lua_pcall(L, args - 1, LUA_MULTRET, 0) == 0)
-		return lua_gettop(L);
-	lua_remove(L, 1);
-	if (lua_istable(L, -1)) {
-		lua_pushliteral(L, "err");
-		lua_rawget(L, -2);
-		if (lua_isstring(L, -1))
-			lua_replace(L, -2);
-		else
-			lua_pop(L, 1);
-	}
-	lua_pushboolean(L, 0);
-	lua_insert(L, -2);
-	return 2;
 }
 
 /* A long text is refused before it is made. */
@@ -408,15 +391,6 @@ lib_remove(lua_State *L, const char *const *names, size_t count)
 	}
 }
 
-/* The library `name` of the globals on top of the stack cannot be changed any more. */
-static void
-lib_close(lua_State *L, const char *name)
-{
-	lua_getfield(L, -1, name);
-	script_protect(L);
-	lua_setfield(L, -2, name);
-}
-
 static void
 lib_open_lua(lua_State *L)
 {
@@ -451,6 +425,14 @@ lib_mend(lua_State *L)
 	lib_wrap(L, "unpack", lib_unpack);
 }
 
+/* Pushes a library, and puts it into the table below. */
+static void
+lib_add(lua_State *L, const char *name, void (*open)(lua_State *L))
+{
+	open(L);
+	lua_setfield(L, -2, name);
+}
+
 void
 script_open_libs(lua_State *L)
 {
@@ -460,11 +442,8 @@ script_open_libs(lua_State *L)
 	 */
 	static const char *const removed[] = { "dofile",  "loadfile", "print",
 					       "require", "module",   "newproxy" };
-	static const char *const closed[] = { "coroutine", "string", "math", "table",    "redis",
-					      "cjson",     "bit",    "os",   "cmsgpack", "struct" };
-	static const luaL_Reg own[] = { { "loadstring", lib_loadstring },
-					{ "load", lib_load },
-					{ "pcall", lib_pcall } };
+	static const char *const closed[] = { "coroutine", "string", "math",     "table", "cjson",
+					      "bit",       "os",     "cmsgpack", "struct" };
 	static const luaL_Reg os[] = { { "clock", lib_clock }, { NULL, NULL } };
 
 	lib_open_lua(L);
@@ -472,10 +451,10 @@ script_open_libs(lua_State *L)
 	lua_pop(L, 1);
 	lua_pushvalue(L, LUA_GLOBALSINDEX);
 	lib_remove(L, removed, sizeof(removed) / sizeof(removed[0]));
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-		lua_pushcfunction(L, own[i].func);
-		lua_setfield(L, -2, own[i].name);
-	}
+	lua_pushcfunction(L, lib_loadstring);
+	lua_setfield(L, -2, "loadstring");
+	lua_pushcfunction(L, lib_load);
+	lua_setfield(L, -2, "load");
 	lua_pushcfunction(L, lib_next);
 	lua_pushvalue(L, -1);
 	lua_setfield(L, -3, "next");
@@ -490,16 +469,10 @@ script_open_libs(lua_State *L)
 	lua_pushcfunction(L, lib_randomseed);
 	lua_setfield(L, -2, "randomseed");
 	lua_pop(L, 1);
-	script_open_redis(L);
-	lua_setfield(L, -2, "redis");
-	script_open_json(L);
-	lua_setfield(L, -2, "cjson");
-	script_open_bit(L);
-	lua_setfield(L, -2, "bit");
-	script_open_msgpack(L);
-	lua_setfield(L, -2, "cmsgpack");
-	script_open_struct(L);
-	lua_setfield(L, -2, "struct");
+	lib_add(L, "cjson", script_open_json);
+	lib_add(L, "bit", script_open_bit);
+	lib_add(L, "cmsgpack", script_open_msgpack);
+	lib_add(L, "struct", script_open_struct);
 	for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
-		lib_close(L, closed[i]);
+		script_close_library(L, closed[i]);
 }

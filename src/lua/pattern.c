@@ -9,7 +9,7 @@
  */
 #include <ctype.h>
 
-#include "door/redis/script/script.h"
+#include "lua/script.h"
 
 #define SPECIALS "^$*+?.([%-"
 

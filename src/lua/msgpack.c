@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <math.h>
 
-#include "door/redis/script/script.h"
+#include "lua/script.h"
 
 enum {
 	PACK_DEPTH = 16,   /* of tables; deeper ones are packed as nil */

@@ -1,0 +1,260 @@
+#include "door/redis/script/eval.h"
+
+#include "base/clock.h"
+#include "door/redis/txn/redis_int.h"
+#include "loop/step.h"
+
+/* ---- On the script's stack ---- */
+
+/* What an error becomes where it is raised: {err=, source=, line=}. */
+static int
+eval_note_error(lua_State *L)
+{
+	lua_Debug ar;
+
+	if (!lua_istable(L, 1)) {
+		const char *text = lua_tostring(L, 1);
+
+		lua_createtable(L, 0, 3);
+		lua_pushfstring(L, "ERR %s", text ? text : luaL_typename(L, 1));
+		lua_setfield(L, -2, "err");
+		lua_replace(L, 1);
+	}
+	for (int level = 1; level <= 2; level++) {
+		if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar))
+			break;
+		if (strcmp(ar.what, "C") == 0 && level == 1)
+			continue;
+		lua_pushstring(L, ar.source);
+		lua_setfield(L, 1, "source");
+		lua_pushinteger(L, ar.currentline);
+		lua_setfield(L, 1, "line");
+		break;
+	}
+	lua_settop(L, 1);
+	return 1;
+}
+
+static void
+eval_set_array(lua_State *L, const char *name, const struct str *elems, size_t count)
+{
+	lua_createtable(L, (int)count, 0);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushlstring(L, elems[i].ptr, elems[i].len);
+		lua_rawseti(L, -2, (int)i + 1);
+	}
+	lua_setfield(L, -2, name);
+}
+
+static void
+eval_fail(struct eval *e, const char *text)
+{
+	reply_error(e->call->reply, str_from_cstr(text));
+}
+
+/* The error is on top of the stack. */
+static void
+eval_answer_error(lua_State *L, struct eval *e)
+{
+	const char *text, *source, *line;
+
+	if (!lua_istable(L, -1)) {
+		lua_pushfstring(L, "ERR Error running script %s, %s", e->sha,
+				lua_isstring(L, -1) ? lua_tostring(L, -1) : "execution failure");
+		eval_fail(e, lua_tostring(L, -1));
+		return;
+	}
+	e->call->told = eval_error_is_told(L);
+	lua_pushliteral(L, "err");
+	lua_rawget(L, -2);
+	lua_pushliteral(L, "source");
+	lua_rawget(L, -3);
+	lua_pushliteral(L, "line");
+	lua_rawget(L, -4);
+	text = lua_tostring(L, -3);
+	source = lua_tostring(L, -2);
+	line = lua_tostring(L, -1);
+	if (source && line)
+		lua_pushfstring(L, "%s script: %s, on %s:%s.", text ? text : "ERR", e->sha, source,
+				line);
+	else
+		lua_pushstring(L, text ? text : "ERR");
+	eval_fail(e, lua_tostring(L, -1));
+}
+
+static int
+eval_body(lua_State *L)
+{
+	struct eval *e = lua_touserdata(L, 1);
+	struct str text = str_skip(e->text, e->flags.shebang_bytes);
+	size_t from;
+
+	lua_settop(L, 0);
+	script_open_libs(L);
+	lua_pushcfunction(L, eval_pcall);
+	lua_setfield(L, -2, "pcall");
+	eval_open_redis(L);
+	lua_setfield(L, -2, "redis");
+	script_close_library(L, "redis");
+	eval_set_array(L, "KEYS", e->keys, e->key_count);
+	eval_set_array(L, "ARGV", e->args, e->arg_count);
+	script_protect_globals(L);
+	lua_pushcfunction(L, eval_note_error);
+	if (script_compile(L, text, "@user_script") != 0) {
+		lua_pushfstring(L, "ERR Error compiling script (new function): %s",
+				lua_tostring(L, -1));
+		eval_fail(e, lua_tostring(L, -1));
+		return 0;
+	}
+	e->is_sound = true;
+	if (e->compiles_only)
+		return 0;
+	from = e->reply.out->len;
+	if (script_pcall(L, 0, 1, 1) != 0) {
+		e->reply.out->len = from;
+		eval_answer_error(L, e);
+		return 0;
+	}
+	eval_reply(L, e, 0);
+	return 0;
+}
+
+static void
+eval_failed(struct script *s)
+{
+	struct eval *e = (struct eval *)s;
+
+	if (e->reply.out)
+		e->reply.out->len = e->reply_from;
+	eval_fail(e, "ERR the script needs more memory than a script may use "
+		     "(SCRIPT_MEMORY_BYTES)");
+}
+
+/* ---- On the fiber ---- */
+
+static void
+eval_enlist(struct eval *e)
+{
+	struct redis *r = e->call->redis;
+
+	pthread_mutex_lock(&r->scripts_lock);
+	e->next = r->scripts;
+	e->link = &r->scripts;
+	if (e->next)
+		e->next->link = &e->next;
+	r->scripts = e;
+	pthread_mutex_unlock(&r->scripts_lock);
+}
+
+static void
+eval_delist(struct eval *e)
+{
+	struct redis *r = e->call->redis;
+
+	pthread_mutex_lock(&r->scripts_lock);
+	*e->link = e->next;
+	if (e->next)
+		e->next->link = e->link;
+	pthread_mutex_unlock(&r->scripts_lock);
+}
+
+bool
+eval_kill_all(struct redis *r)
+{
+	bool any;
+
+	pthread_mutex_lock(&r->scripts_lock);
+	any = r->scripts;
+	for (struct eval *e = r->scripts; e; e = e->next)
+		atomic_store(&e->script.killed, true);
+	pthread_mutex_unlock(&r->scripts_lock);
+	return any;
+}
+
+/* The status of a script that was ended from outside, in this attempt or in one before. */
+static enum status
+eval_ended(struct eval *e)
+{
+	struct err *err = e->call->x ? e->call->x->err : &e->err;
+
+	if (e->call->script_end == EVAL_KILLED)
+		return err_set(err, STATUS_CANCELLED,
+			       "Script killed by user with SCRIPT KILL; nothing of it has "
+			       "happened. script: %s",
+			       e->sha);
+	return err_set(err, STATUS_CANCELLED,
+		       "the script has run for longer than %llu ms (lua-time-limit); "
+		       "nothing of it has happened. script: %s",
+		       (unsigned long long)e->script.limit_ms, e->sha);
+}
+
+/*
+ * Looks whether the script must not go on. Then its transaction fails, so that nothing of it
+ * happens. It may be run again, alone: that it is over stays known.
+ */
+static enum status
+eval_look(struct script *s)
+{
+	struct eval *e = (struct eval *)s;
+
+	switch (script_must_end(s)) {
+	case SCRIPT_GOES_ON:
+		break;
+	case SCRIPT_KILLED:
+		e->call->script_end = EVAL_KILLED;
+		return eval_ended(e);
+	case SCRIPT_TOOK_LONG:
+		e->call->script_end = EVAL_TOOK_LONG;
+		return eval_ended(e);
+	case SCRIPT_LACKS_MEMORY:
+		/* Not kept in the call: alone, or when others have ended, there may be room. */
+		return err_set(e->call->x ? e->call->x->err : &e->err, STATUS_NOMEM,
+			       "there is no memory for the script (memory_bytes); nothing of it "
+			       "has happened. script: %s",
+			       e->sha);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+eval_serve_call(struct script *s)
+{
+	struct eval *e = (struct eval *)s;
+	uint64_t began_ns = clock_mono_ns();
+
+	step_unit();
+	buf_clear(&e->answer);
+	if (e->inner.command->flags & COMMAND_WRITE &&
+	    run_lanes(e->inner.command, e->inner.argv, e->inner.argc, e->db, e->call->arena) &
+		    ~e->call->lanes) {
+		e->call->strays = true;
+		return STATUS_CANCELLED;
+	}
+	TRY(command_run(&e->inner));
+	e->db = e->inner.db;
+	TRY(buf_status(&e->answer));
+	return txn_called(&e->inner, buf_str(&e->answer), clock_mono_ns() - began_ns, false);
+}
+
+enum status
+eval_run(struct eval *e)
+{
+	static const struct script_owner owner = {
+		.body = eval_body, .failed = eval_failed, .look = eval_look, .call = eval_serve_call
+	};
+	struct call *c = e->call;
+	enum status status;
+
+	e->resp = 2;
+	e->reply_from = e->reply.out ? e->reply.out->len : 0;
+	e->answer = BUF_INIT_OF(SCRIPT_MEMORY_BYTES, c->client->part);
+	e->script.part = c->client->part;
+	e->script.limit_ms = atomic_load_explicit(&c->redis->script_ms, memory_order_relaxed);
+	if (c->script_end != EVAL_GOES_ON)
+		return eval_ended(e);
+	eval_enlist(e);
+	status = script_run(&e->script, &owner);
+	eval_delist(e);
+	buf_release(&e->answer);
+	return status;
+}
