@@ -1,6 +1,7 @@
 #include "catalog/draw.h"
 
 #include "base/utf8.h"
+#include "catalog/catalog.h"
 #include "catalog/keys.h"
 #include "catalog/tally.h"
 #include "kv/keyspace.h"
@@ -367,4 +368,29 @@ catalog_draw_pair(const struct catalog_kind *kind, struct str key, struct str va
 	}
 	buf_append_cstr(ret, " = ");
 	draw_value(kind, key, value, place, ret);
+}
+
+const struct catalog_kind *
+catalog_draw_kind(const struct catalog_db *db)
+{
+	return db ? db->kind : catalog_kind_find(CATALOG_KIND_REVISIONED);
+}
+
+/* False if its kind has no notation for it. */
+static bool
+draw_own(const struct catalog_db *db, const struct kv_pair *pair, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(pair->key);
+	uint64_t number, space;
+
+	return db && db->kind->draw_pair && tuple_next_u64(&r, &number) == STATUS_OK &&
+	       tuple_next_u64(&r, &space) == STATUS_OK &&
+	       db->kind->draw_pair(db, space, r.rest, pair->value, ret);
+}
+
+void
+catalog_draw_pair_of(const struct catalog_db *db, const struct kv_pair *pair, struct buf *ret)
+{
+	if (!draw_own(db, pair, ret))
+		catalog_draw_pair(catalog_draw_kind(db), pair->key, pair->value, ret);
 }

@@ -12,6 +12,8 @@
 #include "catalog/kind.h"
 #include "kv/tuple.h"
 
+struct catalog_db;
+
 enum {
 	CATALOG_DRAW_TEXT_BYTES = 1000, /* longer strings are cut, and their length is told */
 	CATALOG_DRAW_HASH_BYTES = 16,   /* bytes of this length are drawn as \x and their digits */
@@ -42,6 +44,15 @@ void catalog_draw_pair(const struct catalog_kind *kind, struct str key, struct s
 
 /* The same without any interpretation: bytes, those outside of ASCII as \xNN. */
 void catalog_draw_raw(struct str key, struct str value, struct buf *ret);
+
+/* Keys of no database (`db` NULL) are most likely what is left of a revisioned one. */
+const struct catalog_kind *catalog_draw_kind(const struct catalog_db *db);
+
+/*
+ * A pair of a database as `frond inspect` shows it: in the notation of its kind where that has one,
+ * else by catalog_draw_pair(). `db` NULL: a pair of no database.
+ */
+void catalog_draw_pair_of(const struct catalog_db *db, const struct kv_pair *pair, struct buf *ret);
 
 /* ---- For kinds ---- */
 

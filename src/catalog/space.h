@@ -7,6 +7,8 @@
 #ifndef FROND_CATALOG_SPACE_H
 #define FROND_CATALOG_SPACE_H
 
+#include "base/str.h"
+
 enum catalog_space {
 	CATALOG_SPACE_COUCH = 1,
 	CATALOG_SPACE_ROWS = 2,  /* of model/timed/rows, which no door reaches */
@@ -14,5 +16,14 @@ enum catalog_space {
 	CATALOG_SPACE_MONGO = 4, /* of MongoDB's door: "db.collection" */
 	CATALOG_SPACES_MAX = 255,
 };
+
+/*
+ * What people write before the name of a database, so that one text names it: "rows:", "redis:",
+ * "mongo:"; nothing for a database of CouchDB's. Static.
+ */
+const char *catalog_space_prefix(enum catalog_space space);
+
+/* Cuts that off the text, and returns the name space. */
+enum catalog_space catalog_space_cut(struct str *name);
 
 #endif

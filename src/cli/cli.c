@@ -99,31 +99,13 @@ cli_check_db(const char *name, struct argp_state *state)
 			   name);
 }
 
-static const struct {
-	enum catalog_space space;
-	const char *prefix;
-} spaces[] = {
-	{ CATALOG_SPACE_ROWS, "rows:" },
-	{ CATALOG_SPACE_REDIS, "redis:" },
-	{ CATALOG_SPACE_MONGO, "mongo:" },
-};
-
 struct cli_db
 cli_db_of(const char *text)
 {
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
-		if (str_starts_with(str_from_cstr(text), str_from_cstr(spaces[i].prefix)))
-			return (struct cli_db){ spaces[i].space, text + strlen(spaces[i].prefix) };
-	return (struct cli_db){ CATALOG_SPACE_COUCH, text };
-}
+	struct str name = str_from_cstr(text);
+	enum catalog_space space = catalog_space_cut(&name);
 
-const char *
-cli_space_prefix(enum catalog_space space)
-{
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
-		if (spaces[i].space == space)
-			return spaces[i].prefix;
-	return "";
+	return (struct cli_db){ space, name.ptr };
 }
 
 struct cli_db

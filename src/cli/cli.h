@@ -87,8 +87,6 @@ struct cli_db {
 struct cli_db cli_db_of(const char *text);
 /* Does the same, and calls argp_error() if no database of documents can have that name. */
 struct cli_db cli_parse_db(const char *text, struct argp_state *state);
-/* What stands in front of a database's name in an argument: "redis:", or "" for documents. */
-const char *cli_space_prefix(enum catalog_space space);
 
 /* Returns the number of an option `--NAME N`, from `least` to `most`, or calls argp_error(). */
 uint64_t cli_parse_number(const char *option, const char *text, uint64_t least, uint64_t most,

@@ -21,7 +21,7 @@ finding_print(const struct catalog_finding *finding)
 
 	buf_printf(&line, "%s: ", finding->kind);
 	if (finding->database.ptr)
-		buf_printf(&line, "database \"%s%.*s\"%s", cli_space_prefix(kind->space),
+		buf_printf(&line, "database \"%s%.*s\"%s", catalog_space_prefix(kind->space),
 			   STR_ARG(finding->database), finding->key.len ? ", " : "");
 	if (finding->key.len && catalog_place_of(finding->key, &place)) {
 		catalog_draw_space(kind, place, &line);

@@ -98,13 +98,6 @@ summary(const struct catalog_db *db)
 	return db->kind->summary ? db->kind->summary(db) : db->kind->name;
 }
 
-/* Keys of no database are most likely what is left of a revisioned one. */
-static const struct catalog_kind *
-kind_of(const struct catalog_db *db)
-{
-	return db ? db->kind : catalog_kind_find(CATALOG_KIND_REVISIONED);
-}
-
 /* The heading of a database, and that of a subspace, where one begins. */
 static enum status
 draw_headings(struct inspect *i, struct str key, const struct catalog_db *db)
@@ -119,7 +112,7 @@ draw_headings(struct inspect *i, struct str key, const struct catalog_db *db)
 			buf_append_byte(out, '\n');
 		if (db)
 			buf_printf(out, "database \"%s%.*s\", prefix (%llu), %s\n",
-				   cli_space_prefix(db->kind->space), STR_ARG(db->name),
+				   catalog_space_prefix(db->kind->space), STR_ARG(db->name),
 				   (unsigned long long)db->number, summary(db));
 		else if (place.database)
 			buf_printf(out, "no database, prefix (%llu)\n",
@@ -130,24 +123,12 @@ draw_headings(struct inspect *i, struct str key, const struct catalog_db *db)
 	if (!i->has_place || place.database != i->place.database ||
 	    (place.database && place.subspace != i->place.subspace)) {
 		buf_append_cstr(out, "\n");
-		catalog_draw_space(kind_of(db), place, out);
+		catalog_draw_space(catalog_draw_kind(db), place, out);
 		buf_append_cstr(out, "\n");
 	}
 	i->place = place;
 	i->has_place = true;
 	return output_ready(&i->output, &i->err);
-}
-
-/* A pair in the notation of its kind; false if it has none for it. */
-static bool
-draw_own(const struct kv_pair *pair, const struct catalog_db *db, struct buf *out)
-{
-	struct tuple_reader r = tuple_reader(pair->key);
-	uint64_t number, space;
-
-	return db && db->kind->draw_pair && tuple_next_u64(&r, &number) == STATUS_OK &&
-	       tuple_next_u64(&r, &space) == STATUS_OK &&
-	       db->kind->draw_pair(db, space, r.rest, pair->value, out);
 }
 
 static enum status
@@ -159,8 +140,8 @@ draw_pair(struct inspect *i, const struct kv_pair *pair, const struct catalog_db
 	buf_append_cstr(out, struck ? "  <s>" : "  ");
 	if (i->raw)
 		catalog_draw_raw(pair->key, pair->value, out);
-	else if (!draw_own(pair, db, out))
-		catalog_draw_pair(kind_of(db), pair->key, pair->value, out);
+	else
+		catalog_draw_pair_of(db, pair, out);
 	buf_append_cstr(out, struck ? "</s>\n" : "\n");
 	i->keys++;
 	i->bytes += pair->key.len + pair->value.len;

@@ -448,7 +448,8 @@ mend_page(struct salvage *s, const struct catalog_page *page)
 		const struct catalog_db *db = &page->dbs[i];
 		struct buf name AUTO(buf_release) = BUF_INIT(2 * CATALOG_NAME_BYTES);
 
-		buf_printf(&name, "%s%.*s", cli_space_prefix(db->kind->space), STR_ARG(db->name));
+		buf_printf(&name, "%s%.*s", catalog_space_prefix(db->kind->space),
+			   STR_ARG(db->name));
 		buf_append_byte(&name, '\0');
 		TRY(buf_status(&name));
 		s->name = name.ptr;

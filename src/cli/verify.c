@@ -252,7 +252,7 @@ names_body(struct kv_tx *tx, void *arg)
 				continue;
 			}
 			buf_printf(&n->names, "%s\"%s%.*s\"", n->count > 1 ? ", " : "",
-				   cli_space_prefix(db->kind->space), STR_ARG(db->name));
+				   catalog_space_prefix(db->kind->space), STR_ARG(db->name));
 		}
 	} while (page.more);
 	return buf_status(&n->names);

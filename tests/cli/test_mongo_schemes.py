@@ -3,7 +3,7 @@
 import random
 import re
 
-from harness import contains, equal, main, ok, test
+from harness import contains, equal, main, ok, run, test
 from mongo import Client, Raw
 from mongo_server import MongoServer
 
@@ -50,6 +50,8 @@ def a_collection_has_the_scheme_that_it_was_created_with(cwd):
         equal(c.fails({"create": "x", "storageEngine": 1}, "shop")["code"], 14)
     drawn = ok("inspect", "mongo:shop.e", cwd=cwd).stdout
     contains(drawn, ":1:n -> 1")
+    contains(ok("inspect", "mongo:shop.e", "1", cwd=cwd).stdout, ":1:n -> 1")
+    contains(run("inspect", "mongo:shop.e", '"1"', cwd=cwd).stderr, "there is no document")
 
 
 @test

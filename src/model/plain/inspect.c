@@ -271,3 +271,40 @@ plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, st
 		ret->len = len;
 	return status == STATUS_OK;
 }
+
+/* What the text is in Extended JSON, if it is one value there; else it is a string. */
+static struct bson_value
+inspect_read_id(struct str text, struct buf *document)
+{
+	struct buf AUTO(buf_release) json = BUF_INIT(DRAW_ARENA_BYTES);
+	struct bson_element first, second;
+	struct err err = { 0 };
+	struct bson_iter i;
+
+	buf_append_cstr(&json, "{\"_id\":");
+	buf_append_str(&json, text);
+	buf_append_byte(&json, '}');
+	if (buf_status(&json) == STATUS_OK &&
+	    bson_json_read(buf_str(&json), document, &err) == STATUS_OK) {
+		bson_iter_begin(&i, buf_str(document));
+		if (bson_iter_read(&i, &first) && !bson_iter_read(&i, &second))
+			return first.value;
+	}
+	return (struct bson_value){ .type = BSON_STRING, .as_text = text };
+}
+
+enum status
+plain_inspect(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct arena *arena,
+	      catalog_draw_prefix *draw, void *arg)
+{
+	struct buf AUTO(buf_release) document = BUF_INIT(DRAW_ARENA_BYTES);
+	struct buf AUTO(buf_release) key = CATALOG_KEY_INIT;
+	struct bson_value value = inspect_read_id(id, &document);
+	struct err err = { 0 };
+
+	(void)tx;
+	(void)arena;
+	if (plain_key_record(db, &value, &key, &err) != STATUS_OK)
+		return STATUS_OK; /* no document has such an `_id` */
+	return draw(arg, buf_str(&key));
+}

@@ -116,6 +116,7 @@ const struct catalog_kind plain_kind = {
 	.summary = plain_summary,
 	.space_name = plain_space_name,
 	.draw_pair = plain_draw_pair,
+	.inspect = plain_inspect,
 	.dump = plain_dump,
 	.verify = plain_verify,
 	.move_arrive = plain_move_arrive,

@@ -271,6 +271,9 @@ const void *plain_extension_indexes(const void *extension);
 enum status plain_changed_key(struct str prefix, struct buf *key);
 enum status plain_changed_write(struct kv_tx *tx, struct str prefix);
 const char *plain_space_name(uint64_t space);
+/* The keys of the document with this `_id`, a value in Extended JSON, or a string. */
+MUST_USE enum status plain_inspect(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+				   struct arena *arena, catalog_draw_prefix *draw, void *arg);
 bool plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);
 struct catalog_verify;

@@ -244,3 +244,30 @@ timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str ta
 		ret->len = len;
 	return status == STATUS_OK;
 }
+
+enum status
+timed_items_inspect(struct kv_tx *tx, const struct catalog_db *db, struct str key,
+		    struct arena *arena, catalog_draw_prefix *draw, void *arg)
+{
+	struct timed_header header;
+	struct kv_future *asked;
+	struct str row, value, body;
+	enum status status;
+	bool there;
+
+	TRY(timed_item_row(db, arena, key, &row));
+	asked = kv_get(tx, row, KV_READ);
+	status = kv_future_wait(asked);
+	there = status == STATUS_OK && kv_future_value(asked, &value);
+	if (there)
+		status = timed_header_parse(value, &header, NULL);
+	kv_future_free(asked);
+	if (!there)
+		return status;
+	TRY(draw(arg, row));
+	/* The key of a damaged header still leads to it, and to nothing below. */
+	if (status != STATUS_OK || !header.has_body)
+		return STATUS_OK;
+	TRY(timed_body_prefix(db, arena, header.id, &body));
+	return draw(arg, body);
+}

@@ -422,6 +422,10 @@ MUST_USE enum status timed_gone_sweep(struct timed *t, uint64_t *ret_done, bool 
 bool timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail,
 			   struct str value, struct buf *ret);
 /* See struct timed_kind. */
+/* The keys of the item that has this name: its header and its body. */
+MUST_USE enum status timed_items_inspect(struct kv_tx *tx, const struct catalog_db *db,
+					 struct str key, struct arena *arena,
+					 catalog_draw_prefix *draw, void *arg);
 MUST_USE enum status timed_items_draw_key(const struct catalog_db *db, uint64_t space,
 					  struct str tail, struct arena *arena, struct buf *ret);
 MUST_USE enum status timed_items_verify(struct catalog_verify *v);

@@ -40,6 +40,7 @@ const struct catalog_kind timed_redis_kind = {
 	.wake = timed_changed_write,
 	.space_name = timed_space_name,
 	.draw_pair = timed_items_draw_pair,
+	.inspect = timed_items_inspect,
 	.verify = timed_verify,
 	.is_document = timed_is_document,
 };
