@@ -186,7 +186,7 @@ struct catalog_page {
  * Reads at most `limit` databases behind `*last`, which is empty for the first page, and sets
  * `*last` to the key of the last one on the page. Returns STATUS_NEWER, explained, for a
  * description that a newer frond wrote: then there is no page, and `*last` is its key, so that the
- * caller may go on behind it.
+ * caller may go on behind it. STATUS_INVALID, explained, if `*last` is nothing of the kind.
  */
 MUST_USE enum status catalog_all(struct kv_tx *tx, struct buf *last, size_t limit,
 				 struct arena *arena, struct catalog_page *ret, struct err *err);

@@ -25,8 +25,9 @@ enum {
 	INTERVAL_MOST_S = 3600,
 	TOP_CLASSES = 256,   /* that a screen can have; a server has fewer */
 	TOP_ROWS = 16,       /* of them that are shown where there is no terminal */
-	TOP_OTHER_ROWS = 18, /* of a terminal, for all else */
+	TOP_OTHER_ROWS = 25, /* of a terminal, for all else */
 	TOP_TASKS = 5,
+	TOP_RUNNING = 5, /* operations that are shown, the oldest ones */
 	TASKS_ARENA_BYTES = 16 * 1024 * 1024,
 	BYTES_TEXT = 32,
 	PREFIX_BYTES = 256,
@@ -36,6 +37,7 @@ enum {
 #define TOP_URL      "http://127.0.0.1:5984"
 #define METRICS_PATH "/_node/_local/_prometheus"
 #define TASKS_PATH   "/_active_tasks"
+#define RUNNING_PATH "/_frond/operations"
 #define TIME_NAME    "frond_operation_duration_seconds" /* serve/ops.h */
 
 struct top_args {
@@ -58,6 +60,7 @@ struct top {
 	struct top_sample before;
 	struct top_sample now;
 	struct buf tasks;
+	struct buf running;
 	double elapsed_s;
 };
 
@@ -121,6 +124,7 @@ top_ask(struct top *t, struct err *err)
 
 	TRY(top_get(t, STR(METRICS_PATH), &text, err));
 	TRY(top_get(t, STR(TASKS_PATH), &t->tasks, err));
+	TRY(top_get(t, STR(RUNNING_PATH), &t->running, err));
 	t->before = t->now;
 	t->now = old;
 	TRY(top_sample_read(&t->now, &text, clock_mono_ns(), err));
@@ -268,6 +272,110 @@ top_print_grown(const struct top *t, const char *title, const char *prefix, cons
 	printf("%s\n", *before == ' ' ? " none" : "");
 }
 
+/* ---- What runs ---- */
+
+/* Of an operation; texts are the answer's. */
+struct top_op {
+	struct str door;
+	struct str name;
+	struct str on;
+	struct str more; /* of MongoDB's: the collection */
+	struct str user;
+	struct str peer;
+	double ms;
+};
+
+static struct str
+top_text(const struct json_member *members, size_t count, const char *name)
+{
+	const struct json_value *value = json_value_find(members, count, name);
+
+	return value && value->kind == JSON_STRING ? value->string : STR("");
+}
+
+static bool
+top_read_op(const struct json_value *value, struct arena *arena, struct top_op *ret)
+{
+	const struct json_value *ms;
+	struct json_member *members;
+	struct err err = { 0 };
+	size_t count;
+
+	if (json_value_members(value, arena, &members, &count, &err) != STATUS_OK)
+		return false;
+	ms = json_value_find(members, count, "ms");
+	*ret = (struct top_op){ .door = top_text(members, count, "door"),
+				.name = top_text(members, count, "name"),
+				.on = top_text(members, count, "on"),
+				.more = top_text(members, count, "more"),
+				.user = top_text(members, count, "user"),
+				.peer = top_text(members, count, "peer"),
+				.ms = ms && ms->kind == JSON_NUMBER ? strtod(ms->text.ptr, NULL)
+								    : 0 };
+	return true;
+}
+
+static int
+top_compare_ops(const void *a, const void *b)
+{
+	const struct top_op *x = a, *y = b;
+
+	return x->ms == y->ms ? 0 : x->ms < y->ms ? 1 : -1;
+}
+
+/* The operations but the one that asks, the oldest first. NULL: they cannot be read. */
+static struct top_op *
+top_read_running(const struct top *t, size_t *ret_count)
+{
+	const struct json_value *list;
+	struct json_value all, *items;
+	struct json_member *members;
+	struct err err = { 0 };
+	struct top_op *ops;
+	size_t count;
+
+	*ret_count = 0;
+	if (json_value_read(buf_str(&t->running), t->arena, &all, &err) != STATUS_OK ||
+	    json_value_members(&all, t->arena, &members, &count, &err) != STATUS_OK)
+		return NULL;
+	list = json_value_find(members, count, "operations");
+	if (!list || json_value_items(list, t->arena, &items, &count, &err) != STATUS_OK)
+		return NULL;
+	ops = arena_alloc(t->arena, (count + 1) * sizeof(*ops));
+	for (size_t i = 0; ops && i < count; i++)
+		if (top_read_op(&items[i], t->arena, &ops[*ret_count]) &&
+		    !str_eq(ops[*ret_count].on, STR(RUNNING_PATH)))
+			++*ret_count;
+	if (ops)
+		qsort(ops, *ret_count, sizeof(*ops), top_compare_ops);
+	return ops;
+}
+
+static void
+top_print_running(const struct top *t)
+{
+	struct top_op *ops;
+	size_t count;
+
+	arena_clear(t->arena);
+	ops = top_read_running(t, &count);
+	printf("\nrunning: %zu\n", count);
+	for (size_t i = 0; ops && i < count && i < TOP_RUNNING; i++) {
+		const struct top_op *op = &ops[i];
+
+		printf("  %-6s %10.1f ms  %s", QUOTE_SHOW(op->door), op->ms, QUOTE_SHOW(op->name));
+		if (op->on.len)
+			printf(" %s", QUOTE_SHOW(op->on));
+		if (op->more.len)
+			printf(".%s", QUOTE_SHOW(op->more));
+		if (op->user.len)
+			printf(", %s", QUOTE_SHOW(op->user));
+		printf(", from %s\n", QUOTE_SHOW(op->peer));
+	}
+	if (count > TOP_RUNNING)
+		printf("  and %zu more\n", count - TOP_RUNNING);
+}
+
 /* ---- What is built ---- */
 
 static void
@@ -388,6 +496,7 @@ top_draw(const struct top *t, bool terminal)
 	top_print_classes(t, top_rows(terminal));
 	top_print_grown(t, "\nslow", "frond_slow_operations_total{", "door");
 	top_print_grown(t, "refused", "frond_refusals_total{", "limit");
+	top_print_running(t);
 	top_print_built(t);
 	top_print_disk(t);
 	top_print_memory(t);
@@ -426,7 +535,7 @@ run_top(int argc, char **argv)
 					  .parser = top_parse_option,
 					  .doc = argp_doc };
 	struct top_args args = { .url = TOP_URL, .interval_s = INTERVAL_S };
-	struct top t = { .tasks = BUF_INIT(ANSWER_BYTES) };
+	struct top t = { .tasks = BUF_INIT(ANSWER_BYTES), .running = BUF_INIT(ANSWER_BYTES) };
 	struct err err = { 0 };
 	enum status status;
 
@@ -440,6 +549,7 @@ run_top(int argc, char **argv)
 	top_sample_free(&t.before);
 	top_sample_free(&t.now);
 	buf_release(&t.tasks);
+	buf_release(&t.running);
 	if (status != STATUS_OK) {
 		cli_complain("%s", err.text[0] ? err.text : status_name(status));
 		return CLI_FAILED;

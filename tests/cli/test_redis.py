@@ -41,7 +41,7 @@ def a_database_moves_with_all_that_is_in_it(cwd):
         c("SET", "s", "of another database")
     here = ok("inspect", "redis:0", cwd=cwd).stdout
     item = ok("inspect", "redis:0", "h", cwd=cwd).stdout
-    contains(item, "'f198' ")
+    contains(item, "'f198', ")
     assert "m299" not in item and "'large'" not in item, item
     contains(run("inspect", "redis:0", "nothing", cwd=cwd).stderr, 'there is no document "nothing"')
     contains(ok("move", "--from", "embedded:./data", "--to", "embedded:other", "redis:0",

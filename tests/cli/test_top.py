@@ -1,11 +1,12 @@
 """frond top: what it shows of a server at work."""
 
+import base64
 import pathlib
 import re
 import signal
 import subprocess
 
-from harness import ENV, FROND, QUICK, Server, contains, equal, main, ok, run, run_threads, test
+from harness import ENV, FROND, QUICK, Server, contains, equal, main, ok, run, run_threads, test, until
 from redis_server import Redis
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -19,6 +20,12 @@ def rows(screen):
     """[operations a second, mean ms, 99 % ms] by door and class."""
     found = re.findall(r"^(http|mongo|redis) +(\S+) +([\d.]+) +([\d.]+) +([\d.]+)$", screen, re.M)
     return {(door, name): [float(x) for x in numbers] for door, name, *numbers in found}
+
+
+def operations(server, admin):
+    code, answer = server.request("GET", "/_frond/operations", headers=admin)
+    equal(code, 200)
+    return answer["operations"]
 
 
 def while_busy(server, work, cwd):
@@ -63,7 +70,7 @@ def what_has_ended_before_is_not_shown(cwd):
     with Server(cwd) as server:
         equal(server.request("PUT", "/db")[0], 201)
         equal(server.request("PUT", "/db/doc", {})[0], 201)
-        equal(set(rows(top(server, cwd))), {("http", "node"), ("http", "active_tasks")})
+        equal(set(rows(top(server, cwd))), {("http", "node"), ("http", "active_tasks"), ("http", "frond")})
 
 
 @test
@@ -79,6 +86,29 @@ def slow_operations_and_refusals_are_shown(cwd):
         screen = while_busy(server, work, cwd)
         assert re.search(r"^slow: http \d+$", screen, re.M), screen
         assert re.search(r"^refused: max_document_size \d+$", screen, re.M), screen
+
+
+@test
+def what_runs_is_shown_the_oldest_first(cwd):
+    with Redis(cwd, "--admin", "root:secret") as server, server.client() as client:
+        admin = {"Authorization": "Basic " + base64.b64encode(b"root:secret").decode()}
+        equal(client("AUTH", "root", "secret"), "OK")
+        client.send("BLPOP", "queue", 0)
+        until(lambda: any(op["name"] == "blpop" for op in operations(server, admin)))
+        feed = server.request("PUT", "/db", headers=admin)
+        equal(feed[0], 201)
+        screen = ok("top", "--once", "--interval", "1", "--url", server.url.replace("//", "//root:secret@"),
+                    cwd=cwd).stdout
+        assert re.search(r"^running: \d+\n  redis +[\d.]+ ms  blpop, root, from 127.0.0.1:\d+$", screen, re.M), screen
+        # Whoever shows it can end it.
+        op, = (op for op in operations(server, admin) if op["name"] == "blpop")
+        equal(server.request("POST", "/_frond/operations", {"end": op["id"]}, headers=admin)[0], 202)
+        try:
+            client.read()
+            raise AssertionError("it goes on")
+        except (EOFError, OSError):
+            pass
+        equal(server.request("POST", "/_frond/operations", {"end": op["id"]}, headers=admin)[0], 404)
 
 
 @test
@@ -132,7 +162,7 @@ def wrong_usage_and_no_server_are_told(cwd):
 
 def shape(lines):
     """The words of the lines that are always there, without numbers and units."""
-    rows = re.compile(r"http |mongo |redis |…|  indexer ")
+    rows = re.compile(r"http |mongo |redis |…|  indexer |  (?:http|mongo|redis) ")
     return [re.sub(r"\S*\d\S*( (bytes|kB|MB|GB|TB))?", "N", line).split()
             for line in lines if not rows.match(line)]
 

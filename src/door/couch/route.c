@@ -8,6 +8,7 @@
 #include "door/couch/admin/user_doc.h"
 #include "door/couch/doc/endpoints.h"
 #include "door/couch/list/endpoints.h"
+#include "door/couch/look/endpoints.h"
 #include "door/couch/query/endpoints.h"
 #include "door/couch/route.h"
 #include "door/couch/view/endpoints.h"
@@ -81,7 +82,7 @@ static const struct route root_routes[] = {
 	{ "_frond",
 	  COUCH_ENDPOINT_FROND,
 	  "GET,POST",
-	  { [COUCH_GET] = couch_ops, [COUCH_POST] = couch_ops },
+	  { [COUCH_GET] = couch_look, [COUCH_POST] = couch_look },
 	  2 },
 	{ "_session",
 	  COUCH_ENDPOINT_SESSION,

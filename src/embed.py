@@ -7,8 +7,8 @@ import sys
 source, target = map(pathlib.Path, sys.argv[1:])
 codes = [str(byte - 256 if byte > 127 else byte) for byte in source.read_bytes()] + ["0"]
 lines = [", ".join(codes[at:at + 20]) for at in range(0, len(codes), 20)]
-guard = "FROND_JS_WORKER_" + source.stem.upper() + "_H"
+guard = "FROND_EMBEDDED_" + target.stem.upper() + "_H"
 target.write_text("/* Made of " + source.name + ". */\n"
                   "#ifndef " + guard + "\n#define " + guard + "\n\n"
-                  "static const char " + source.stem + "_text[] = {\n\t" + ",\n\t".join(lines) +
+                  "static const char " + target.stem + "_text[] = {\n\t" + ",\n\t".join(lines) +
                   "\n};\n\n#endif\n")

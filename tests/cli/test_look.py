@@ -1,0 +1,125 @@
+"""What the page at /_frond/ asks: every database as `frond inspect` prints it, page by page, and what was slow."""
+
+import base64
+import re
+import urllib.parse
+
+from harness import Server, contains, equal, main, ok, test
+from mongo_server import MongoServer
+from resp import Client as RedisClient
+
+ADMIN = {"Authorization": "Basic " + base64.b64encode(b"root:secret").decode()}
+
+
+def pages(server, name, member, **values):
+    """All that is listed, by pages, each of which leads to the next."""
+    found = []
+    while True:
+        code, answer = server.request("GET", f"/_frond/{name}?{urllib.parse.urlencode(values)}", headers=ADMIN)
+        equal(code, 200)
+        found.append(answer[member])
+        if "next" not in answer:
+            return found
+        assert answer[member], answer
+        values["after"] = answer["next"]
+
+
+def shown(server, db, **values):
+    """Subspaces and pairs, as inspect has them on its lines."""
+    lines, space = [], None
+    for pair in sum(pages(server, "leaves", "pairs", db=db, **values), []):
+        if pair["space"] != space:
+            space = pair["space"]
+            lines.append(space)
+        lines.append("  " + pair["text"])
+    return lines
+
+
+def inspected(cwd, *what):
+    return [line for line in ok("inspect", *what, cwd=cwd).stdout.splitlines()
+            if line and not re.match(r'database "|\d+ keys, ', line)]
+
+
+def fill(server, redis, mongo):
+    for name, scheme in (("packed", "packed"), ("exploded", "exploded")):
+        equal(server.request("PUT", f"/{name}?scheme={scheme}", headers=ADMIN)[0], 201)
+        for i in range(20):
+            doc = {"n": i, "a": {"b": ["x", "ünï", i]}}
+            equal(server.request("PUT", f"/{name}/doc-{i}", doc, headers=ADMIN)[0], 201)
+        equal(server.request("PUT", f"/{name}/_local/l", {"n": 1}, headers=ADMIN)[0], 201)
+    redis("HSET", b"bytes \x00\xff", b"field \xfe", b"\x80value")
+    redis("SET", "large", "x" * 300000)
+    redis("ZADD", "z", *sum(([n, f"m{n}"] for n in range(50)), []))
+    mongo({"insert": "c", "documents": [{"_id": n, "a": [1, {"b": n}]} for n in range(10)] + [{"_id": "7", "x": 1}]},
+          "shop")
+
+
+@test
+def leaves_are_those_that_inspect_prints(cwd):
+    with MongoServer(cwd, "--admin", "root:secret", "--redis", "127.0.0.1:0") as server:
+        port = int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)", server.read_log()).group(1))
+        with RedisClient(port) as redis, server.client() as mongo:
+            redis("AUTH", "root", "secret")
+            mongo.login("root", "secret")
+            fill(server, redis, mongo)
+        names = [db["name"] for page in pages(server, "databases", "databases") for db in page]
+        equal(sorted(names), sorted(["packed", "exploded", "redis:0", "mongo:shop.c"]))
+        whole = {name: shown(server, name, limit=7) for name in names}
+        equal(whole, {name: shown(server, name, limit=1000) for name in names})
+        parts = {(db, key): shown(server, db, id=key, limit=2) for db, key in (
+            ("packed", "doc-3"), ("exploded", "doc-3"), ("exploded", "_local/l"), ("redis:0", "z"),
+            ("redis:0", "large"), ("mongo:shop.c", "7"), ("mongo:shop.c", '"7"'),
+            ("mongo:shop.c", '{"$numberInt":"3"}'))}
+        equal(server.stop(), 0)
+    for name in names:
+        equal(whole[name], inspected(cwd, name))
+    for (db, key), lines in parts.items():
+        equal(lines, inspected(cwd, db, key))
+    assert parts[("mongo:shop.c", "7")] != parts[("mongo:shop.c", '"7"')], parts
+    contains(" ".join(parts[("redis:0", "z")]), "m49")
+
+
+@test
+def what_is_asked_wrongly_is_refused(cwd):
+    with Server(cwd, "--admin", "root:secret") as server:
+        equal(server.request("PUT", "/db", headers=ADMIN)[0], 201)
+        for path, code in (("leaves", 400), ("leaves?db=none", 404), ("leaves?db=redis:0", 404),
+                           ("leaves?db=db&id=x", 404), ("leaves?db=db&limit=0", 400),
+                           ("leaves?db=db&limit=1001", 400), ("leaves?db=db&limit=x", 400),
+                           ("leaves?db=db&after=0", 400), ("leaves?db=db&after=x!", 400),
+                           ("databases?after=q", 400),
+                           ("databases?after=AA", 400), ("databases?after=__8", 400),
+                           ("leaves?db=db&after=AA", 200)):
+            equal(server.request("GET", f"/_frond/{path}", headers=ADMIN)[0], code)
+        for body in ({}, {"end": "7"}, {"end": -1}, {"end": 1.5}):
+            equal(server.request("POST", "/_frond/operations", body, headers=ADMIN)[0], 400)
+        equal(server.request("POST", "/_frond/slow", {}, headers=ADMIN)[0], 405)
+        equal(server.request("GET", "/_frond/page.html", headers=ADMIN)[0], 404)
+
+
+@test
+def databases_are_listed_page_by_page(cwd):
+    with Server(cwd, "--admin", "root:secret") as server:
+        for n in range(150):
+            equal(server.request("PUT", f"/db{n:03}", headers=ADMIN)[0], 201)
+        listed = pages(server, "databases", "databases")
+        equal([len(page) for page in listed], [100, 50])
+        equal([db["name"] for page in listed for db in page], [f"db{n:03}" for n in range(150)])
+        equal({db["kind"] for page in listed for db in page}, {"revisioned"})
+
+
+@test
+def slow_operations_are_listed_without_what_was_sent(cwd):
+    (cwd / "ini").write_text("[frond]\nslow_request_ms = 1\n")
+    with Server(cwd, "--admin", "root:secret", "--config", "ini") as server:
+        equal(server.request("PUT", "/db", headers=ADMIN)[0], 201)
+        docs = {"docs": [{"secret": "s3cret" * 200}] * 500}
+        equal(server.request("POST", "/db/_bulk_docs", docs, headers=ADMIN)[0], 201)
+        code, answer = server.request("GET", "/_frond/slow", headers=ADMIN)
+        equal(code, 200)
+        assert any("/db/_bulk_docs" in line["line"] and line["ms"] >= 1 and line["door"] == "http"
+                   for line in answer["slow"]), answer
+        assert "s3cret" not in str(answer)
+
+
+main()
