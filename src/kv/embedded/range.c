@@ -138,14 +138,64 @@ range_snapshot_value(const struct range_job *job)
 	return value;
 }
 
+/*
+ * range_collect() for the next PATIENCE_PAIRS pairs of the snapshot, where the overlay has nothing.
+ * This loop runs for each pair that anybody reads, so it keeps in locals what is the same for all
+ * of them. Returns false if the reading has to stop, or is at its end.
+ */
+static bool
+range_collect_few(struct range_job *job)
+{
+	const size_t left = job->options->limit - job->count;
+	const size_t limit_bytes = job->options->limit_bytes;
+	const bool reverse = job->options->reverse, keys_only = job->keys_only;
+	rocksdb_iterator_t *it = job->it;
+	struct buf *bytes = job->bytes;
+	struct pair_lengths *lengths;
+	size_t count = 0;
+	bool any, more = false;
+
+	if (!buf_reserve(job->lengths, PATIENCE_PAIRS * sizeof(*lengths)))
+		return range_fail_room(job);
+	lengths = (struct pair_lengths *)(job->lengths->ptr + job->lengths->len);
+	while ((any = rocksdb_iter_valid(it)) && count < PATIENCE_PAIRS) {
+		struct str key, value = { 0 };
+		char *to;
+
+		key.ptr = rocksdb_iter_key(it, &key.len);
+		if (!keys_only)
+			value.ptr = rocksdb_iter_value(it, &value.len);
+		if (!buf_reserve(bytes, key.len + value.len))
+			return range_fail_room(job);
+		to = bytes->ptr + bytes->len;
+		bytes->len += key.len + value.len;
+		memcpy(to, key.ptr, key.len);
+		if (value.len)
+			memcpy(to + key.len, value.ptr, value.len);
+		lengths[count++] = (struct pair_lengths){ (uint32_t)key.len, (uint32_t)value.len };
+		more = count >= left || bytes->len >= limit_bytes;
+		if (more)
+			break;
+		if (reverse)
+			rocksdb_iter_prev(it);
+		else
+			rocksdb_iter_next(it);
+	}
+	job->lengths->len += count * sizeof(*lengths);
+	job->count += count;
+	job->more = more;
+	if (more || !any)
+		return false;
+	range_tell_progress(job);
+	job->read.incomplete = emb_disk_read_is_slow(job->tx->store, &job->read);
+	return !job->read.incomplete;
+}
+
 static void
 range_merge_none(struct range_job *job)
 {
-	struct str key;
-
-	for (; range_snapshot_key(job, &key); range_snapshot_step(job))
-		if (!range_collect(job, key, range_snapshot_value(job)))
-			return;
+	while (range_collect_few(job))
+		;
 }
 
 static enum status
