@@ -105,6 +105,7 @@ history_write(struct history *h, const struct reading *late, struct rand_seq *ra
 {
 	uint64_t v = h->published + 1;
 	bool quiet[ENTITIES] = { 0 }; /* its other keys need not be told of */
+	bool tells = gaps_begin(h->gaps, v);
 	char room[3];
 
 	memcpy(h->there[v], h->there[v - 1], sizeof(h->there[v]));
@@ -119,7 +120,7 @@ history_write(struct history *h, const struct reading *late, struct rand_seq *ra
 		/* What a reader of an older version has found is kept in between. */
 		if (late->to && rand_seq_below(rand, 2))
 			reading_keep(h, late);
-		if (there && !quiet[entity])
+		if (tells && there && !quiet[entity])
 			quiet[entity] = !gaps_write(
 				h->gaps, gaps_slot(key_of(room, entity, number), ENTITY_BYTES),
 				key_of(room, entity, number), v);
@@ -160,10 +161,45 @@ random_reads_and_writes_agree_with_a_history(void **state)
 	free(h);
 }
 
+/* Gaps of readers at versions from `version` on are kept. */
+static struct gaps *
+gaps_that_are_told(uint64_t version)
+{
+	struct gaps *g = gaps_new();
+
+	assert_non_null(g);
+	gaps_keep(g, STR("x"), STR("y"), 1, false, version);
+	assert_true(gaps_begin(g, version + 1));
+	return g;
+}
+
+static void
+a_reader_leaves_a_gap_only_if_all_later_writes_are_told_of(void **state)
+{
+	struct gaps *g = gaps_new();
+	struct gaps_found gap;
+
+	(void)state;
+	assert_non_null(g);
+	assert_false(gaps_begin(g, 6));
+	/* A batch may be under way that nobody is told of. */
+	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 5);
+	assert_false(gaps_find(g, STR("aa"), STR("ac"), 1, false, 7, &gap));
+	assert_true(gaps_begin(g, 7));
+	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 5);
+	assert_false(gaps_find(g, STR("aa"), STR("ac"), 1, false, 7, &gap));
+	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 6);
+	assert_true(gaps_find(g, STR("aa"), STR("ac"), 1, false, 7, &gap));
+	assert_true(gaps_begin(g, 8));
+	gaps_keep(g, STR("ba"), STR("bc"), 1, false, 6);
+	assert_true(gaps_find(g, STR("ba"), STR("bc"), 1, false, 8, &gap));
+	gaps_free(g);
+}
+
 static void
 keys_that_are_too_long_are_not_kept(void **state)
 {
-	struct gaps *g = gaps_new();
+	struct gaps *g = gaps_that_are_told(5);
 	char longest[GAPS_KEY_BYTES + 1];
 	struct gaps_found gap;
 	const struct str key = str_of(longest, GAPS_KEY_BYTES);
@@ -214,8 +250,7 @@ a_key_that_is_written_while_a_gap_is_kept_is_in_none(void **state)
 
 	(void)state;
 	assert_true(pages != MAP_FAILED);
-	meeting = (struct meeting){ gaps_new(), pages + page_bytes, page_bytes, 0 };
-	assert_non_null(meeting.gaps);
+	meeting = (struct meeting){ gaps_that_are_told(5), pages + page_bytes, page_bytes, 0 };
 	memset(end, 'a', GAPS_KEY_BYTES);
 	end[1] = 'c';
 	assert_int_equal(mprotect(meeting.page, page_bytes, PROT_NONE), 0);
@@ -538,6 +573,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_reads_and_writes_agree_with_a_history),
+		cmocka_unit_test(a_reader_leaves_a_gap_only_if_all_later_writes_are_told_of),
 		cmocka_unit_test(keys_that_are_too_long_are_not_kept),
 		cmocka_unit_test(a_key_that_is_written_while_a_gap_is_kept_is_in_none),
 		S(first_message_is_found_whatever_was_taken_before),

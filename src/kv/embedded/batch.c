@@ -318,6 +318,7 @@ batch_enter_recent(const struct batch *b)
 	struct recent *recent = b->store->recent;
 	struct recent_pair pairs[RECENT_WRITES];
 	struct batch_entity last = { 0 };
+	bool tells = gaps_begin(b->store->gaps, b->version);
 	size_t count = 0;
 
 	/* The batch does not know which keys lay in the ranges that it has deleted. */
@@ -326,7 +327,7 @@ batch_enter_recent(const struct batch *b)
 	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {
 		const struct cell *cell = &((const struct batch_key *)n)->cell;
 
-		if (cell->present)
+		if (tells && cell->present)
 			batch_enter_gap(b, n->key, &last);
 		if (!recent)
 			continue;

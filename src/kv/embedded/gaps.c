@@ -39,7 +39,8 @@ struct slot {
  * other.
  */
 struct gaps {
-	atomic_bool ever;                     /* a gap was kept; never taken back */
+	atomic_bool wanted;                   /* a reader has wanted to leave one; stays */
+	_Atomic uint64_t since;               /* writers tell from this version on; 0: not yet */
 	_Atomic uint64_t written[GAPS_SLOTS]; /* the version at which a key was last written */
 	atomic_bool any[GAPS_SLOTS];          /* the slot has a gap */
 	struct slot slots[GAPS_SLOTS];
@@ -151,7 +152,7 @@ gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 	size_t i;
 
 	/* Whoever misses a gap reads more than it has to, and nothing else. */
-	if (!atomic_load_explicit(&g->ever, memory_order_relaxed))
+	if (!atomic_load_explicit(&g->wanted, memory_order_relaxed))
 		return false;
 	i = gaps_slot(begin, entity_len);
 	s = &g->slots[i];
@@ -220,15 +221,19 @@ gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 {
 	size_t i = gaps_slot(begin, entity_len);
 	struct slot *s = &g->slots[i];
+	uint64_t since;
 
 	if (begin.len > GAPS_KEY_BYTES || end.len > GAPS_KEY_BYTES || str_cmp(begin, end) >= 0)
+		return;
+	atomic_store(&g->wanted, true);
+	since = atomic_load(&g->since);
+	if (!since || since > version + 1)
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (atomic_load(&g->written[i]) <= version && s->floor <= version) {
 		struct gap *gap = side_place(&s->sides[reverse], begin, end);
 
 		gap_keep(gap, begin, end, reverse, version);
-		atomic_store_explicit(&g->ever, true, memory_order_relaxed);
 		atomic_store(&g->any[i], true);
 		if (atomic_load(&g->written[i]) > version)
 			gap->from = 0;
@@ -253,6 +258,16 @@ gap_write(struct gap *gap, struct str key, bool reverse)
 	}
 	if (str_cmp(gap_begin(gap), gap_end(gap)) >= 0)
 		gap->from = 0;
+}
+
+bool
+gaps_begin(struct gaps *g, uint64_t version)
+{
+	if (!atomic_load(&g->wanted))
+		return false;
+	if (!atomic_load_explicit(&g->since, memory_order_relaxed))
+		atomic_store(&g->since, version);
+	return true;
 }
 
 bool

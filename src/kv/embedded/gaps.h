@@ -19,6 +19,10 @@
  * entities share a place by a hash, was written above S. A write above S that has not been entered
  * yet will find the gap. After the store was opened again nothing from before counts (`floor`).
  *
+ * Few stores have searches worth remembering, and each key that is written costs. So writers begin
+ * to tell of keys with the first batch after a reader has wanted to leave a gap, at `since`, and a
+ * reader at S leaves none unless S + 1 is `since` or later: every write above S is told of then.
+ *
  * All keys of a gap are of one entity (embedded_int.h), so a write looks in one slot. A slot keeps
  * GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys up to
  * GAPS_KEY_BYTES. A new gap is joined to one that it touches, or replaces that one; if it touches
@@ -28,8 +32,8 @@
  * before the new element, so the range ends further to the right each time, behind the gap. Such a
  * reader looks at what is in front of the gap, and then at what is behind it.
  *
- * Threads: gaps_write() belongs to the thread that owns the committer; all else but gaps_free() may
- * be called by any thread.
+ * Threads: gaps_begin() and gaps_write() belong to the thread that owns the committer; all else
+ * but gaps_free() may be called by any thread.
  */
 #ifndef FROND_KV_EMBEDDED_GAPS_H
 #define FROND_KV_EMBEDDED_GAPS_H
@@ -69,14 +73,17 @@ struct gaps_found {
 bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	       uint64_t version, struct gaps_found *ret);
 
-/* A reader at `version` has found that [begin, end), of one entity, is empty. */
+/* A reader at `version` has found that [begin, end), of one entity, is empty. The first such reader
+ * leaves nothing but that writers have to tell of their keys from now on. */
 void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	       uint64_t version);
 
+/* A batch begins. False: nobody has to be told of its keys. */
+bool gaps_begin(struct gaps *g, uint64_t version);
 /* The slot of an entity, which is the first `entity_len` bytes of the key. */
 size_t gaps_slot(struct str key, size_t entity_len);
 /*
- * The key, of an entity of that slot, has a value since `version`, which is not published yet.
+ * The key, of an entity of that slot and a batch for which gaps_begin() was true, has a value since `version`, which is not published yet.
  * False: the slot has no gap, and gets none that `version` could have to know of, so the other keys
  * of this slot that have a value since then need not be told of.
  */
