@@ -92,6 +92,7 @@ zadd neg 0 m | zinter 2 neg neg weights 2 -1 aggregate max withscores | pexpire 
 pexpireat a 9223372036854775000 | pttl a x | set a 1 pxat 9223372036854775000 | expire a 9223372036854775 | persist a
 eval return{pcall(cjson.decode,ARGV[1])} 0 - | eval return{pcall(cjson.decode,ARGV[1])} 0 [1,] | multi | blpop none 9223372036
 blpop none 1e17 | blpop none inf | discard
+xgroup setid s1 g 0 entriesread +inf match | xgroup setid s1 g 0 entriesread 2 entriesread 3
 xgroup create s1 g 0 mkstream mkstream entriesread 2 | xgroup create s1 g 0 mkstream entriesread 2
 xgroup setid s1 g 0 entriesread 1 entriesread 1 | xgroup setid s1 g 0 entriesread 1
 

@@ -44,9 +44,6 @@ xgroup_options(struct call *c, struct xgroup *ret)
 	bool creates = call_arg_is(c, 1, "create"), sets = call_arg_is(c, 1, "setid");
 
 	ret->read = TIMED_GROUP_UNREAD;
-	/* Each option once, as in Redis, which counts arguments. */
-	if (c->argc > (creates ? XGROUP_CREATE_ARGS : XGROUP_SET_ARGS) && (creates || sets))
-		return call_unknown_subcommand(c);
 	for (size_t i = 5; i < c->argc; i++) {
 		if (creates && call_arg_is(c, i, "mkstream")) {
 			ret->makes = true;
@@ -80,7 +77,13 @@ xgroup_open(struct call *c, struct xgroup *ret)
 	if (status == STATUS_NOT_FOUND && !call_arg_is(c, 1, "create") &&
 	    !call_arg_is(c, 1, "destroy"))
 		return no_group(c, c->argv[2], c->argv[3]);
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	if (status != STATUS_NOT_FOUND)
+		TRY(status);
+	/* Each option once: Redis reads them all, looks at the key, and then counts arguments. */
+	if ((call_arg_is(c, 1, "create") && c->argc > XGROUP_CREATE_ARGS) ||
+	    (call_arg_is(c, 1, "setid") && c->argc > XGROUP_SET_ARGS))
+		return call_unknown_subcommand(c);
+	return STATUS_OK;
 }
 
 /* The id that the group begins behind: "$" is the last one. SETID takes "-" and "+" as well. */
