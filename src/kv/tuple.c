@@ -321,12 +321,32 @@ tuple_fixed_len(uint8_t code)
 	}
 }
 
+/* The `n` bytes behind the code of an integer, which are there. */
+static inline uint64_t
+tuple_int_bytes(struct str s, unsigned n)
+{
+	uint64_t v = 0;
+
+	if (s.len > sizeof(v))
+		return load_be64((const uint8_t *)s.ptr + 1) >> (64 - 8 * n);
+	for (unsigned i = 1; i <= n; i++)
+		v = v << 8 | (uint8_t)s.ptr[i];
+	return v;
+}
+
+/* One integer has one encoding: none with leading zeros. */
+static inline bool
+tuple_int_is_whole(uint64_t v, unsigned n)
+{
+	return v >> (8 * (n - 1));
+}
+
 static enum status
 tuple_read_int(struct str s, struct tuple_elem *ret)
 {
 	uint8_t code = (uint8_t)s.ptr[0];
 	unsigned n = (unsigned)(code < CODE_INT_ZERO ? CODE_INT_ZERO - code : code - CODE_INT_ZERO);
-	uint64_t v = 0;
+	uint64_t v;
 
 	ret->kind = TUPLE_INT;
 	ret->negative = code < CODE_INT_ZERO;
@@ -336,16 +356,10 @@ tuple_read_int(struct str s, struct tuple_elem *ret)
 		return STATUS_CORRUPT;
 	if (!n)
 		return STATUS_OK;
-	if (s.len > sizeof(v)) {
-		v = load_be64((const uint8_t *)s.ptr + 1) >> (64 - 8 * n);
-	} else {
-		for (unsigned i = 1; i <= n; i++)
-			v = v << 8 | (uint8_t)s.ptr[i];
-	}
+	v = tuple_int_bytes(s, n);
 	if (ret->negative)
 		v = ~v & UINT64_MAX >> (64 - 8 * n);
-	/* One integer has one encoding: none with leading zeros. */
-	if (!(v >> (8 * (n - 1))))
+	if (!tuple_int_is_whole(v, n))
 		return STATUS_CORRUPT;
 	if (ret->negative && v > UINT64_C(1) << 63) {
 		ret->kind = TUPLE_BIGINT;
@@ -574,14 +588,20 @@ tuple_next_of_kind(struct tuple_reader *r, enum tuple_kind kind, struct tuple_el
 enum status
 tuple_next_u64_any(struct tuple_reader *r, uint64_t *ret)
 {
-	struct tuple_reader next = *r;
-	struct tuple_elem e;
+	struct str s = r->rest;
+	unsigned n;
+	uint64_t v;
 
-	TRY(tuple_next_of_kind(&next, TUPLE_INT, &e));
-	if (e.negative)
+	if (!s.len || s.ptr[0] < CODE_INT_ZERO || s.ptr[0] > CODE_INT_MOST)
 		return STATUS_CORRUPT;
-	*r = next;
-	*ret = e.magnitude;
+	n = (unsigned)s.ptr[0] - CODE_INT_ZERO;
+	if (s.len <= n)
+		return STATUS_CORRUPT;
+	v = n ? tuple_int_bytes(s, n) : 0;
+	if (n && !tuple_int_is_whole(v, n))
+		return STATUS_CORRUPT;
+	r->rest = str_skip(s, 1 + n);
+	*ret = v;
 	return STATUS_OK;
 }
 
