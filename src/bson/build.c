@@ -142,7 +142,8 @@ begin_element(struct bson_builder *b, uint8_t type, struct str name)
 	assert(b->depth);
 	if (in->array)
 		name = position_name(index, in->count++);
-	assert(!name.len || !memchr(name.ptr, 0, name.len));
+	else
+		assert(!name.len || !memchr(name.ptr, 0, name.len));
 	if (!buf_reserve(b->out, name.len + 2))
 		return;
 	at = b->out->ptr + b->out->len;

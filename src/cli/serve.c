@@ -76,7 +76,7 @@ enum {
 	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
 	QUIET_MS = 250,            /* when for so long there was no more of it, */
 	BUSY_MS = 10 * 1000,       /* or when it has never ceased for so long, */
-	SHORT_MS = 500,            /* or so long, when requests have taken half of their memory */
+	SHORT_MS = 100,            /* or so long, when requests have taken half of their memory */
 	LEAST_DESCRIPTORS = 256,
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
 };
