@@ -73,8 +73,10 @@ struct gaps_found {
 bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	       uint64_t version, struct gaps_found *ret);
 
-/* A reader at `version` has found that [begin, end), of one entity, is empty. The first such reader
- * leaves nothing but that writers have to tell of their keys from now on. */
+/*
+ * A reader at `version` has found that [begin, end), of one entity, is empty. The first such reader
+ * leaves nothing but that writers have to tell of their keys from now on.
+ */
 void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	       uint64_t version);
 
@@ -83,7 +85,8 @@ bool gaps_begin(struct gaps *g, uint64_t version);
 /* The slot of an entity, which is the first `entity_len` bytes of the key. */
 size_t gaps_slot(struct str key, size_t entity_len);
 /*
- * The key, of an entity of that slot and a batch for which gaps_begin() was true, has a value since `version`, which is not published yet.
+ * The key, of an entity of that slot and a batch for which gaps_begin() was true, has a value since
+ * `version`, which is not published yet.
  * False: the slot has no gap, and gets none that `version` could have to know of, so the other keys
  * of this slot that have a value since then need not be told of.
  */
