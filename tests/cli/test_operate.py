@@ -305,7 +305,7 @@ def endpoints_are_for_administrators_and_stay_in_their_directory(cwd):
             equal(server.request("POST", "/_frond/backup", {"target": "x", "keep": keep},
                                  headers=admin)[0], 400)
         equal(server.request("GET", "/_frond/backup?target=x", headers=admin)[0], 404)
-        equal(server.request("GET", "/_frond", headers=admin)[0], 404)
+        equal(server.request("POST", "/_frond", {}, headers=admin)[0], 404)
         equal(server.request("POST", "/_frond/nonsense", {}, headers=admin)[0], 404)
         equal(server.request("DELETE", "/_frond/backup", headers=admin)[0], 405)
         equal(server.request("POST", "/_frond/backup", {"target": "x"},
