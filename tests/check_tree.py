@@ -83,7 +83,7 @@ ROOMS = {
     "door/redis/acl": "base door/redis/wire",
     "door/redis/txn": "base loop kv catalog model/timed model/timed/items access settings net serve"
                       " door/redis/wire door/redis/acl",
-    "door/redis/script": "base loop serve lua door/redis/wire door/redis/acl door/redis/txn",
+    "door/redis/script": "base loop catalog serve lua door/redis/wire door/redis/acl door/redis/txn",
     "door/redis/cmd": "base loop access lua rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",

@@ -83,6 +83,21 @@ lib_global(lua_State *L)
 }
 
 void
+script_close_strictly(lua_State *L, const char *name)
+{
+	lua_getfield(L, -1, name);
+	lua_pushvalue(L, -1);
+	script_protect(L);
+	lua_getmetatable(L, -1);
+	lua_pushvalue(L, -3);
+	lua_pushcclosure(L, lib_global, 1);
+	lua_setfield(L, -2, "__index");
+	lua_pop(L, 1);
+	lua_setfield(L, -3, name);
+	lua_pop(L, 1);
+}
+
+void
 script_protect_globals(lua_State *L)
 {
 	int real = lua_gettop(L);
@@ -98,6 +113,21 @@ script_protect_globals(lua_State *L)
 	lua_pop(L, 1);
 	lua_replace(L, LUA_GLOBALSINDEX);
 	lua_pop(L, 1);
+}
+
+void
+script_replace_globals(lua_State *L)
+{
+	int real = lua_gettop(L);
+
+	lua_pushvalue(L, LUA_GLOBALSINDEX); /* the table that scripts see */
+	lua_pushvalue(L, -1);
+	lua_setfield(L, real, "_G");
+	lua_getmetatable(L, -1);
+	lua_pushvalue(L, real);
+	lua_pushcclosure(L, lib_global, 1);
+	lua_setfield(L, -2, "__index");
+	lua_settop(L, real - 1);
 }
 
 /* ---- What replaces Lua's own ---- */

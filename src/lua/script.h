@@ -172,8 +172,12 @@ void script_memory_free(struct script *s);
 void script_open_libs(lua_State *L);
 /* The library `name` of the globals on top of the stack cannot be changed any more. */
 void script_close_library(lua_State *L, const char *name);
+/* The same, and reading what it does not have is an error. */
+void script_close_strictly(lua_State *L, const char *name);
 /* From here on the globals are those of the table on top of the stack, which is popped. */
 void script_protect_globals(lua_State *L);
+/* The same later: also for functions that are there already. */
+void script_replace_globals(lua_State *L);
 
 /* Puts functions that count what they do into the table "coroutine" on top of the stack. */
 void script_mend_coroutines(lua_State *L);

@@ -199,16 +199,16 @@ const struct command command_table[] = {
 	  .summary = "Start a coordinated failover between this server and one of its replicas.",
 	  .refusal = "there is no replication here: a FoundationDB cluster keeps copies" },
 	{ "fcall", -3,
-	  COMMAND_NOSCRIPT | COMMAND_STALE | COMMAND_MOVABLE_KEYS | COMMAND_ALONE |
+	  COMMAND_NOSCRIPT | COMMAND_STALE | COMMAND_MOVABLE_KEYS | COMMAND_SCRIPT |
 	  COMMAND_NO_MANDATORY_KEYS | COMMAND_SKIP_MONITOR,
-	  GROUP_SCRIPTING, 0, 0, 0, "7.0.0", cmd_refused,
+	  GROUP_SCRIPTING, 0, 0, 0, "7.0.0", cmd_fcall,
 	  .summary = "Invoke a function", .key_flags = "RW access update",
 	  .key_notes = EVAL_NOTES, .numkeys = 2 },
 	{ "fcall_ro", -3,
 	  COMMAND_READONLY | COMMAND_NOSCRIPT | COMMAND_STALE | COMMAND_MOVABLE_KEYS |
-	  COMMAND_ALONE |
+	  COMMAND_SCRIPT |
 	  COMMAND_NO_MANDATORY_KEYS | COMMAND_SKIP_MONITOR,
-	  GROUP_SCRIPTING, 0, 0, 0, "7.0.0", cmd_refused,
+	  GROUP_SCRIPTING, 0, 0, 0, "7.0.0", cmd_fcall,
 	  .summary = "Invoke a read-only function", .key_notes = EVAL_RO_NOTES, .numkeys = 2,
 	  .categories = "-read" },
 	{ "flushall", -1, COMMAND_WRITE | COMMAND_ALL_KEYS,
@@ -226,7 +226,7 @@ const struct command command_table[] = {
 	{ "frond.history", -1, COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_NO_MULTI | COMMAND_ALONE,
 	  GROUP_SERVER, 0, 0, 0, "frond", cmd_frond_history,
 	  .summary = "Tell or set for how many seconds the past of the database can be read" },
-	{ "function", -2, COMMAND_ALONE | COMMAND_CONTAINER,
+	{ "function", -2, COMMAND_WRITE | COMMAND_CONTAINER,
 	  GROUP_SCRIPTING, 0, 0, 0, "7.0.0", cmd_function,
 	  .summary = "A container for function commands", .not_in_scripts = true },
 	{ "geoadd", -5, COMMAND_WRITE | COMMAND_DENYOOM,

@@ -3,6 +3,7 @@
 
 #include "door/redis/cmd/commands.h"
 #include "door/redis/script/eval.h"
+#include "door/redis/script/library.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/wire/error.h"
 #include "door/redis/wire/number.h"
@@ -161,6 +162,33 @@ cmd_evalsha(struct call *c)
 	return call_error(c, STR(NO_SCRIPT));
 }
 
+/* ---- FCALL ---- */
+
+enum status
+cmd_fcall(struct call *c)
+{
+	struct eval e = { .reply = *c->reply, .db = c->db };
+	struct library lib;
+	int64_t keys;
+	size_t at;
+
+	TRY(library_of(c, c->argv[1], &lib, &at));
+	if (!lib.name.ptr)
+		return call_error(c, STR("ERR Function not found"));
+	if (!str_to_i64(c->argv[2], &keys))
+		return call_error(c, STR("ERR Bad number of keys provided"));
+	TRY(eval_keys(c, &e));
+	e.function = lib.functions[at].name;
+	e.read_only = lib.functions[at].flags & LIBRARY_NO_WRITES;
+	if (c->command->flags & COMMAND_READONLY && !e.read_only)
+		return call_error(c, STR("ERR Can not execute a script with write flag using *_ro "
+					 "command."));
+	e.call = c;
+	e.text = lib.code;
+	e.script.random = c->script_seed;
+	return eval_run(&e);
+}
+
 /* ---- SCRIPT ---- */
 
 static enum status
@@ -229,7 +257,7 @@ cmd_script(struct call *c)
 	if (call_arg_is(c, 1, "flush"))
 		return script_flush(c);
 	if (call_arg_is(c, 1, "kill") && c->argc == 2) {
-		if (eval_kill_all(c->redis))
+		if (eval_kill_all(c->redis, false))
 			reply_ok(c->reply);
 		else
 			return call_error(c, STR("NOTBUSY No scripts in execution right now."));

@@ -494,39 +494,6 @@ cmd_replicaof(struct call *c)
 	return STATUS_OK;
 }
 
-static void
-function_stats(struct call *c)
-{
-	reply_map(c->reply, 2);
-	reply_bulk_cstr(c->reply, "running_script");
-	reply_null(c->reply);
-	reply_bulk_cstr(c->reply, "engines");
-	reply_map(c->reply, 1);
-	reply_bulk_cstr(c->reply, "LUA");
-	reply_map(c->reply, 2);
-	reply_bulk_cstr(c->reply, "libraries_count");
-	reply_int(c->reply, 0);
-	reply_bulk_cstr(c->reply, "functions_count");
-	reply_int(c->reply, 0);
-}
-
-/* FUNCTION FLUSH, LIST, STATS and KILL are true: there are none. */
-enum status
-cmd_function(struct call *c)
-{
-	if (call_arg_is(c, 1, "flush"))
-		reply_ok(c->reply);
-	else if (call_arg_is(c, 1, "list"))
-		reply_array(c->reply, 0);
-	else if (call_arg_is(c, 1, "stats"))
-		function_stats(c);
-	else if (call_arg_is(c, 1, "kill"))
-		return call_error(c, STR("NOTBUSY No scripts in execution right now."));
-	else
-		return call_error(c, STR("ERR FUNCTION is not supported by frond yet"));
-	return STATUS_OK;
-}
-
 /* Commands of Redis that frond does not have, each with the reason. */
 enum status
 cmd_refused(struct call *c)

@@ -52,10 +52,13 @@ command_handler cmd_frond_at, cmd_frond_history;
 /* cmd_pubsub.c */
 command_handler cmd_publish, cmd_pubsub, cmd_subscribe, cmd_unsubscribe;
 /* cmd_script.c */
-command_handler cmd_eval, cmd_evalsha, cmd_script;
+command_handler cmd_eval, cmd_evalsha, cmd_fcall, cmd_script;
+
+/* cmd_function.c */
+command_handler cmd_function;
 /* cmd_server.c */
-command_handler cmd_function, cmd_info, cmd_lastsave, cmd_latency, cmd_lolwut, cmd_memory,
-	cmd_module, cmd_monitor, cmd_replicaof, cmd_role, cmd_slowlog, cmd_time, cmd_wait;
+command_handler cmd_info, cmd_lastsave, cmd_latency, cmd_lolwut, cmd_memory, cmd_module,
+	cmd_monitor, cmd_replicaof, cmd_role, cmd_slowlog, cmd_time, cmd_wait;
 /* cmd_sets.c */
 command_handler cmd_sadd, cmd_sets, cmd_sintercard, cmd_smembers, cmd_smismember, cmd_smove,
 	cmd_spop, cmd_srandmember;

@@ -1,49 +1,27 @@
 #include "door/redis/script/eval.h"
 
 #include "base/clock.h"
+#include "door/redis/script/library.h"
 #include "door/redis/txn/redis_int.h"
 #include "loop/step.h"
 
 /* ---- On the script's stack ---- */
 
-/* What an error becomes where it is raised: {err=, source=, line=}. */
-static int
-eval_note_error(lua_State *L)
+/* How errors call it: by its hash, or a function by its name. */
+static struct str
+eval_name(const struct eval *e)
 {
-	lua_Debug ar;
-
-	if (!lua_istable(L, 1)) {
-		const char *text = lua_tostring(L, 1);
-
-		lua_createtable(L, 0, 3);
-		lua_pushfstring(L, "ERR %s", text ? text : luaL_typename(L, 1));
-		lua_setfield(L, -2, "err");
-		lua_replace(L, 1);
-	}
-	for (int level = 1; level <= 2; level++) {
-		if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar))
-			break;
-		if (strcmp(ar.what, "C") == 0 && level == 1)
-			continue;
-		lua_pushstring(L, ar.source);
-		lua_setfield(L, 1, "source");
-		lua_pushinteger(L, ar.currentline);
-		lua_setfield(L, 1, "line");
-		break;
-	}
-	lua_settop(L, 1);
-	return 1;
+	return e->function.ptr ? e->function : str_from_cstr(e->sha);
 }
 
-static void
-eval_set_array(lua_State *L, const char *name, const struct str *elems, size_t count)
+/* The same on Lua's stack. */
+static const char *
+eval_push_name(lua_State *L, const struct eval *e)
 {
-	lua_createtable(L, (int)count, 0);
-	for (size_t i = 0; i < count; i++) {
-		lua_pushlstring(L, elems[i].ptr, elems[i].len);
-		lua_rawseti(L, -2, (int)i + 1);
-	}
-	lua_setfield(L, -2, name);
+	struct str name = eval_name(e);
+
+	lua_pushlstring(L, name.ptr, name.len);
+	return lua_tostring(L, -1);
 }
 
 static void
@@ -56,11 +34,12 @@ eval_fail(struct eval *e, const char *text)
 static void
 eval_answer_error(lua_State *L, struct eval *e)
 {
-	const char *text, *source, *line;
+	const char *text, *source, *line, *name;
 
 	if (!lua_istable(L, -1)) {
-		lua_pushfstring(L, "ERR Error running script %s, %s", e->sha,
-				lua_isstring(L, -1) ? lua_tostring(L, -1) : "execution failure");
+		text = lua_isstring(L, -1) ? lua_tostring(L, -1) : "execution failure";
+		name = eval_push_name(L, e);
+		lua_pushfstring(L, "ERR Error running script %s, %s", name, text);
 		eval_fail(e, lua_tostring(L, -1));
 		return;
 	}
@@ -74,12 +53,37 @@ eval_answer_error(lua_State *L, struct eval *e)
 	text = lua_tostring(L, -3);
 	source = lua_tostring(L, -2);
 	line = lua_tostring(L, -1);
+	name = eval_push_name(L, e);
 	if (source && line)
-		lua_pushfstring(L, "%s script: %s, on %s:%s.", text ? text : "ERR", e->sha, source,
+		lua_pushfstring(L, "%s script: %s, on %s:%s.", text ? text : "ERR", name, source,
 				line);
 	else
 		lua_pushstring(L, text ? text : "ERR");
 	eval_fail(e, lua_tostring(L, -1));
+}
+
+/* Runs what lies on top of the stack, with its arguments, and answers what that returns. */
+static void
+eval_run_top(lua_State *L, struct eval *e, int args)
+{
+	size_t from = e->reply.out->len;
+
+	if (script_pcall(L, args, 1, 1) == 0) {
+		eval_reply(L, e, 0);
+		return;
+	}
+	e->reply.out->len = from;
+	eval_answer_error(L, e);
+}
+
+static void
+eval_push_array(lua_State *L, const struct str *elems, size_t count)
+{
+	lua_createtable(L, (int)count, 0);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushlstring(L, elems[i].ptr, elems[i].len);
+		lua_rawseti(L, -2, (int)i + 1);
+	}
 }
 
 static int
@@ -87,7 +91,6 @@ eval_body(lua_State *L)
 {
 	struct eval *e = lua_touserdata(L, 1);
 	struct str text = str_skip(e->text, e->flags.shebang_bytes);
-	size_t from;
 
 	lua_settop(L, 0);
 	script_open_libs(L);
@@ -96,8 +99,10 @@ eval_body(lua_State *L)
 	eval_open_redis(L);
 	lua_setfield(L, -2, "redis");
 	script_close_library(L, "redis");
-	eval_set_array(L, "KEYS", e->keys, e->key_count);
-	eval_set_array(L, "ARGV", e->args, e->arg_count);
+	eval_push_array(L, e->keys, e->key_count);
+	lua_setfield(L, -2, "KEYS");
+	eval_push_array(L, e->args, e->arg_count);
+	lua_setfield(L, -2, "ARGV");
 	script_protect_globals(L);
 	lua_pushcfunction(L, eval_note_error);
 	if (script_compile(L, text, "@user_script") != 0) {
@@ -107,15 +112,27 @@ eval_body(lua_State *L)
 		return 0;
 	}
 	e->is_sound = true;
-	if (e->compiles_only)
-		return 0;
-	from = e->reply.out->len;
-	if (script_pcall(L, 0, 1, 1) != 0) {
-		e->reply.out->len = from;
+	if (!e->compiles_only)
+		eval_run_top(L, e, 0);
+	return 0;
+}
+
+/* FCALL: the library's body registers its functions, as it has when it was loaded. */
+static int
+eval_function_body(lua_State *L)
+{
+	struct eval *e = lua_touserdata(L, 1);
+
+	lua_settop(L, 0);
+	library_open(L, NULL);
+	if (library_run(L, e->text) != 0) {
 		eval_answer_error(L, e);
 		return 0;
 	}
-	eval_reply(L, e, 0);
+	library_find(L, e->function);
+	eval_push_array(L, e->keys, e->key_count);
+	eval_push_array(L, e->args, e->arg_count);
+	eval_run_top(L, e, 2);
 	return 0;
 }
 
@@ -159,16 +176,41 @@ eval_delist(struct eval *e)
 }
 
 bool
-eval_kill_all(struct redis *r)
+eval_kill_all(struct redis *r, bool functions)
 {
-	bool any;
+	bool any = false;
 
 	pthread_mutex_lock(&r->scripts_lock);
-	any = r->scripts;
 	for (struct eval *e = r->scripts; e; e = e->next)
-		atomic_store(&e->script.killed, true);
+		if (functions == (e->function.ptr != NULL)) {
+			atomic_store(&e->script.killed, true);
+			any = true;
+		}
 	pthread_mutex_unlock(&r->scripts_lock);
 	return any;
+}
+
+bool
+eval_tell_function(struct redis *r, struct reply *reply)
+{
+	struct eval *e;
+
+	pthread_mutex_lock(&r->scripts_lock);
+	for (e = r->scripts; e && !e->function.ptr; e = e->next)
+		;
+	if (e) {
+		reply_map(reply, 3);
+		reply_bulk_cstr(reply, "name");
+		reply_bulk(reply, e->function);
+		reply_bulk_cstr(reply, "command");
+		reply_array(reply, e->call->argc);
+		for (size_t i = 0; i < e->call->argc; i++)
+			reply_bulk(reply, e->call->argv[i]);
+		reply_bulk_cstr(reply, "duration_ms");
+		reply_int(reply, (int64_t)((clock_mono_ns() - e->began_ns) / CLOCK_NS_PER_MS));
+	}
+	pthread_mutex_unlock(&r->scripts_lock);
+	return e;
 }
 
 /* The status of a script that was ended from outside, in this attempt or in one before. */
@@ -180,12 +222,12 @@ eval_ended(struct eval *e)
 	if (e->call->script_end == EVAL_KILLED)
 		return err_set(err, STATUS_CANCELLED,
 			       "Script killed by user with SCRIPT KILL; nothing of it has "
-			       "happened. script: %s",
-			       e->sha);
+			       "happened. script: %.*s",
+			       STR_ARG(eval_name(e)));
 	return err_set(err, STATUS_CANCELLED,
 		       "the script has run for longer than %llu ms (lua-time-limit); "
-		       "nothing of it has happened. script: %s",
-		       (unsigned long long)e->script.limit_ms, e->sha);
+		       "nothing of it has happened. script: %.*s",
+		       (unsigned long long)e->script.limit_ms, STR_ARG(eval_name(e)));
 }
 
 /*
@@ -210,8 +252,8 @@ eval_look(struct script *s)
 		/* Not kept in the call: alone, or when others have ended, there may be room. */
 		return err_set(e->call->x ? e->call->x->err : &e->err, STATUS_NOMEM,
 			       "there is no memory for the script (memory_bytes); nothing of it "
-			       "has happened. script: %s",
-			       e->sha);
+			       "has happened. script: %.*s",
+			       STR_ARG(eval_name(e)));
 	}
 	return STATUS_OK;
 }
@@ -239,13 +281,15 @@ eval_serve_call(struct script *s)
 enum status
 eval_run(struct eval *e)
 {
-	static const struct script_owner owner = {
-		.body = eval_body, .failed = eval_failed, .look = eval_look, .call = eval_serve_call
+	static const struct script_owner owners[] = {
+		{ eval_body, eval_failed, eval_look, eval_serve_call },
+		{ eval_function_body, eval_failed, eval_look, eval_serve_call },
 	};
 	struct call *c = e->call;
 	enum status status;
 
 	e->resp = 2;
+	e->began_ns = clock_mono_ns();
 	e->reply_from = e->reply.out ? e->reply.out->len : 0;
 	e->answer = BUF_INIT_OF(SCRIPT_MEMORY_BYTES, c->client->part);
 	e->script.part = c->client->part;
@@ -253,7 +297,7 @@ eval_run(struct eval *e)
 	if (c->script_end != EVAL_GOES_ON)
 		return eval_ended(e);
 	eval_enlist(e);
-	status = script_run(&e->script, &owner);
+	status = script_run(&e->script, &owners[e->function.ptr != NULL]);
 	eval_delist(e);
 	buf_release(&e->answer);
 	return status;

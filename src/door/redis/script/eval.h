@@ -25,6 +25,7 @@ struct eval {
 	struct script script; /* first: script_of() is the struct */
 	struct call *call;    /* of EVAL */
 	struct str text;
+	struct str function; /* FCALL: that the text, a library, registers; else ptr NULL */
 	char sha[EVAL_SHA_CHARS + 1];
 	struct eval_flags flags;
 	bool read_only;
@@ -42,6 +43,7 @@ struct eval {
 	struct buf answer; /* of a command */
 	struct call inner;
 	struct reply inner_reply;
+	uint64_t began_ns;
 	struct err err; /* of SCRIPT LOAD, which has no transaction that could tell */
 
 	/* The list of scripts that run has a lock. */
@@ -63,18 +65,27 @@ eval_of(lua_State *L)
  */
 MUST_USE enum status eval_run(struct eval *e);
 
-/* SCRIPT KILL: false if there is none. */
-bool eval_kill_all(struct redis *r);
+/*
+ * SCRIPT KILL, or FUNCTION KILL: ends all scripts that are no functions, or all functions, that run
+ * in this process. False: there is none.
+ */
+bool eval_kill_all(struct redis *r, bool functions);
+/* Answers {name, command, duration_ms} of a function that runs; false, and nothing: none does. */
+bool eval_tell_function(struct redis *r, struct reply *reply);
 
 /* ---- redis.* (eval_api.c) ---- */
 
 /* Pushes the table `redis`. */
 void eval_open_redis(lua_State *L);
+/* The same for bodies of libraries: registering functions, the log, the version. */
+void eval_open_redis_to_load(lua_State *L, lua_CFunction registering);
 
 /* ---- Errors (eval_error.c) ---- */
 
 /* {err = text} on the stack; a text without "-" gets the code ERR. */
 void eval_push_error(lua_State *L, const char *text);
+/* What an error becomes where it is raised: {err=, source=, line=}. A handler of lua_pcall(). */
+int eval_note_error(lua_State *L);
 /* Marks the error on top of the stack, a table, as one that was counted (stats.h). */
 void eval_mark_told(lua_State *L);
 bool eval_error_is_told(lua_State *L);

@@ -328,6 +328,27 @@ api_replicate_commands(lua_State *L)
 	return 1;
 }
 
+/* Numbers of the table on top of the stack. */
+static void
+api_add_numbers(lua_State *L)
+{
+	static const struct {
+		const char *name;
+		int value;
+	} numbers[] = { { "LOG_DEBUG", 0 },  { "LOG_VERBOSE", 1 },
+			{ "LOG_NOTICE", 2 }, { "LOG_WARNING", 3 },
+			{ "REPL_NONE", 0 },  { "REPL_AOF", 1 },
+			{ "REPL_SLAVE", 2 }, { "REPL_REPLICA", 2 },
+			{ "REPL_ALL", 3 },   { "REDIS_VERSION_NUM", VERSION_NUMBER } };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		lua_pushinteger(L, numbers[i].value);
+		lua_setfield(L, -2, numbers[i].name);
+	}
+	lua_pushliteral(L, REDIS_VERSION);
+	lua_setfield(L, -2, "REDIS_VERSION");
+}
+
 void
 eval_open_redis(lua_State *L)
 {
@@ -345,20 +366,16 @@ eval_open_redis(lua_State *L)
 		{ "breakpoint", api_breakpoint },
 		{ "debug", api_debug },
 	};
-	static const struct {
-		const char *name;
-		int value;
-	} numbers[] = { { "LOG_DEBUG", 0 },  { "LOG_VERBOSE", 1 },
-			{ "LOG_NOTICE", 2 }, { "LOG_WARNING", 3 },
-			{ "REPL_NONE", 0 },  { "REPL_AOF", 1 },
-			{ "REPL_SLAVE", 2 }, { "REPL_REPLICA", 2 },
-			{ "REPL_ALL", 3 },   { "REDIS_VERSION_NUM", VERSION_NUMBER } };
 
 	script_new_library(L, functions, sizeof(functions) / sizeof(functions[0]));
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		lua_pushinteger(L, numbers[i].value);
-		lua_setfield(L, -2, numbers[i].name);
-	}
-	lua_pushliteral(L, REDIS_VERSION);
-	lua_setfield(L, -2, "REDIS_VERSION");
+	api_add_numbers(L);
+}
+
+void
+eval_open_redis_to_load(lua_State *L, lua_CFunction registering)
+{
+	const luaL_Reg functions[] = { { "register_function", registering }, { "log", api_log } };
+
+	script_new_library(L, functions, sizeof(functions) / sizeof(functions[0]));
+	api_add_numbers(L);
 }

@@ -59,3 +59,31 @@ eval_pcall(lua_State *L)
 	lua_insert(L, -2);
 	return 2;
 }
+
+int
+eval_note_error(lua_State *L)
+{
+	lua_Debug ar;
+
+	if (!lua_istable(L, 1)) {
+		const char *text = lua_tostring(L, 1);
+
+		lua_createtable(L, 0, 3);
+		lua_pushfstring(L, "ERR %s", text ? text : luaL_typename(L, 1));
+		lua_setfield(L, -2, "err");
+		lua_replace(L, 1);
+	}
+	for (int level = 1; level <= 2; level++) {
+		if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar))
+			break;
+		if (strcmp(ar.what, "C") == 0 && level == 1)
+			continue;
+		lua_pushstring(L, ar.source);
+		lua_setfield(L, 1, "source");
+		lua_pushinteger(L, ar.currentline);
+		lua_setfield(L, 1, "line");
+		break;
+	}
+	lua_settop(L, 1);
+	return 1;
+}

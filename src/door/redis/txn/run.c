@@ -428,7 +428,7 @@ group_note_wanted(struct group *g, struct job *job)
 		return;
 	job->wants_stage = true;
 	job->wanted = stages->wanted;
-	for (unsigned i = 0; i < REDIS_DATABASES; i++)
+	for (unsigned i = 0; i < TXN_DATABASES; i++)
 		if (g->x.dbs[i] && &g->x.dbs[i]->timed == stages->wanted.t)
 			job->wanted_db = i;
 }

@@ -85,6 +85,8 @@ txn_db_name(unsigned db, char buf[static TXN_NAME_BYTES])
 		buf[0] = (char)('0' + db);
 		return str_of(buf, 1);
 	}
+	if (db == TXN_FUNCTIONS)
+		return STR(TIMED_FUNCTIONS);
 	buf[0] = '1';
 	buf[1] = (char)('0' + db - 10);
 	return str_of(buf, 2);

@@ -15,8 +15,10 @@
 #include "model/timed/items/items.h"
 
 enum {
-	TXN_SLOTS = 64,     /* for items that need no memory beside their own */
-	TXN_NAME_BYTES = 4, /* of a database */
+	TXN_SLOTS = 64,                  /* for items that need no memory beside their own */
+	TXN_NAME_BYTES = 16,             /* of a database */
+	TXN_FUNCTIONS = REDIS_DATABASES, /* the number, here, of the database of functions */
+	TXN_DATABASES,
 };
 
 /* Keyspace notifications, by the letters of notify-keyspace-events. */
@@ -96,10 +98,10 @@ struct txn {
 	struct arena *arena;
 	struct err *err;
 	uint64_t at_us; /* the moment of the past that it reads; 0: the present */
-	struct txn_db *dbs[REDIS_DATABASES]; /* in the arena; NULL: not opened */
-	bool missing[REDIS_DATABASES];       /* it was looked for, and is not there */
-	uint32_t looked_for;                 /* bits: of the databases that are either */
-	struct timed_stages stages;          /* of the unit that runs */
+	struct txn_db *dbs[TXN_DATABASES]; /* in the arena; NULL: not opened */
+	bool missing[TXN_DATABASES];       /* it was looked for, and is not there */
+	uint32_t looked_for;               /* bits: of the databases that are either */
+	struct timed_stages stages;        /* of the unit that runs */
 	/*
 	 * The items: the first ones in slots, which most transactions have enough of, and the rest
 	 * in a table. Keys with one hash are a chain of TXN_SLOTS in the slots at worst, so a quick

@@ -9,13 +9,16 @@
 #include "model/timed/items/group.h"
 
 enum {
-	TIMED_REDIS_DATABASES = 16, /* "0" to "15" */
+	TIMED_REDIS_DATABASES = 16, /* "0" to "15"; and TIMED_FUNCTIONS */
 };
 
 /* Registers the kind with the catalog, and with what sweeps; again is fine. */
 void timed_items_register(void);
 
 extern const struct catalog_kind timed_redis_kind;
+
+/* The database with the libraries of functions, which no client can select. */
+#define TIMED_FUNCTIONS "functions"
 
 /* A page of items: headers alone, of what is there and has not expired. */
 struct timed_items {

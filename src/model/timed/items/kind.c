@@ -3,7 +3,7 @@
 #include "model/timed/items/item_int.h"
 #include "model/timed/items/items.h"
 
-/* Numbers, as SELECT has them. */
+/* Numbers, as SELECT has them; and the one for functions. */
 static enum status
 redis_check_name(struct str name, struct err *err)
 {
@@ -11,6 +11,8 @@ redis_check_name(struct str name, struct err *err)
 
 	if (str_to_u64(name, &n) && n < TIMED_REDIS_DATABASES && (name.ptr[0] != '0' || n == 0) &&
 	    name.len <= 2)
+		return STATUS_OK;
+	if (str_eq(name, STR(TIMED_FUNCTIONS)))
 		return STATUS_OK;
 	return err_set(err, STATUS_INVALID,
 		       "no database of Redis's door can be called \"%s\": they have numbers below "
