@@ -8,16 +8,25 @@
 enum {
 	OPTION_LIST = 'l',
 	OPTION_MARKDOWN = 'm',
+	OPTION_GRAFANA = 'g',
+
+	PANEL_WIDTH = 12, /* of 24 columns */
+	PANEL_HEIGHT = 8,
+	ROW_HEIGHT = 1,
+	SELECTOR_BYTES = 256,
 };
 
 struct metrics_args {
 	bool list;
 	bool markdown;
+	bool grafana;
 };
 
 static const struct argp_option argp_options[] = {
 	{ "list", OPTION_LIST, NULL, 0, "List every metric with its kind", 0 },
 	{ "markdown", OPTION_MARKDOWN, NULL, 0, "List them as docs/METRICS.md does", 0 },
+	{ "grafana", OPTION_GRAFANA, NULL, 0,
+	  "Print a dashboard for Grafana, with a panel for each of them", 0 },
 	{ 0 },
 };
 
@@ -36,12 +45,15 @@ metrics_parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_MARKDOWN:
 		args->markdown = true;
 		return 0;
+	case OPTION_GRAFANA:
+		args->grafana = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "what is \"%s\"?", text);
 		return 0;
 	case ARGP_KEY_END:
-		if (args->list + args->markdown != 1)
-			argp_error(state, "one of --list and --markdown is needed");
+		if (args->list + args->markdown + args->grafana != 1)
+			argp_error(state, "one of --list, --markdown and --grafana is needed");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -124,6 +136,145 @@ metrics_print_list(void)
 	}
 }
 
+/* ---- A dashboard ---- */
+
+/* The word behind "frond_", by which panels are grouped. */
+static struct str
+metrics_group(const struct metric *m)
+{
+	struct str name = str_from_cstr(m->name), word = str_cut(&name, '_');
+
+	return str_eq(word, STR("frond")) ? str_cut(&name, '_') : word;
+}
+
+/* As a string of JSON: there are no control characters in texts of metrics. */
+static void
+metrics_print_text(const char *text)
+{
+	putchar('"');
+	for (; *text; text++)
+		if (*text == '"' || *text == '\\')
+			printf("\\%c", *text);
+		else
+			putchar(*text);
+	putchar('"');
+}
+
+static const char *
+metrics_grafana_unit(const struct metric *m)
+{
+	bool rate = m->kind == METRIC_KIND_COUNTER;
+
+	if (m->unit == METRIC_SECONDS)
+		return rate ? "percentunit" : "s";
+	if (m->unit == METRIC_BYTES)
+		return rate ? "Bps" : "bytes";
+	return rate ? "ops" : "short";
+}
+
+/* "by (le, door, class)", with what is given before the labels. */
+static const char *
+metrics_by(const struct metric *m, const char *first, char ret[SELECTOR_BYTES])
+{
+	size_t len = (size_t)snprintf(ret, SELECTOR_BYTES, "by (%s", first);
+
+	for (size_t at = 0; at < 2 && m->labels[at].name; at++)
+		len += (size_t)snprintf(ret + len, SELECTOR_BYTES - len, ", %s",
+					m->labels[at].name);
+	(void)snprintf(ret + len, SELECTOR_BYTES - len, ")");
+	return ret;
+}
+
+/* One line of a panel; `before` and `after` are around the sum of the metric's series. */
+static void
+metrics_print_target(const struct metric *m, char ref, const char *before, const char *after,
+		     const char *first, const char *legend)
+{
+	bool gauge = m->kind == METRIC_KIND_GAUGE;
+	char by[SELECTOR_BYTES];
+
+	printf("%s{\"refId\":\"%c\",\"expr\":\"%ssum %s "
+	       "(%s%s%s{instance=~\\\"$instance\\\"}%s)%s\","
+	       "\"legendFormat\":\"{{instance}}",
+	       ref == 'A' ? "" : ",", ref, before, metrics_by(m, first, by), gauge ? "" : "rate(",
+	       m->name, m->kind == METRIC_KIND_HISTOGRAM ? "_bucket" : "",
+	       gauge ? "" : "[$__rate_interval])", after);
+	for (size_t at = 0; at < 2 && m->labels[at].name; at++)
+		printf(" {{%s}}", m->labels[at].name);
+	printf("%s\"}", legend);
+}
+
+static void
+metrics_print_panel(const struct metric *m, unsigned id, unsigned x, unsigned y)
+{
+	printf(",\n{\"type\":\"timeseries\",\"id\":%u,\"title\":\"%s\",\"description\":", id,
+	       m->name);
+	metrics_print_text(m->help);
+	printf(",\"datasource\":{\"type\":\"prometheus\",\"uid\":\"${datasource}\"},"
+	       "\"gridPos\":{\"x\":%u,\"y\":%u,\"w\":%d,\"h\":%d},"
+	       "\"fieldConfig\":{\"defaults\":{\"unit\":\"%s\",\"min\":0},\"overrides\":[]},"
+	       "\"targets\":[",
+	       x, y, PANEL_WIDTH, PANEL_HEIGHT, metrics_grafana_unit(m));
+	if (m->kind == METRIC_KIND_HISTOGRAM) {
+		metrics_print_target(m, 'A', "histogram_quantile(0.5, ", ")", "le, instance",
+				     " median");
+		metrics_print_target(m, 'B', "histogram_quantile(0.99, ", ")", "le, instance",
+				     " 99th");
+	} else {
+		metrics_print_target(m, 'A', "", "", "instance", "");
+	}
+	printf("]}");
+}
+
+/* Where the next panel comes: two side by side, and a row of its own for the name of a group. */
+struct grid {
+	unsigned id;
+	unsigned x;
+	unsigned y;
+};
+
+static void
+metrics_print_row(struct grid *g, struct str group)
+{
+	if (g->x)
+		g->y += PANEL_HEIGHT;
+	g->x = 0;
+	printf("%s\n{\"type\":\"row\",\"id\":%u,\"title\":\"%.*s\",\"collapsed\":false,\"panels\":["
+	       "],"
+	       "\"gridPos\":{\"x\":0,\"y\":%u,\"w\":%d,\"h\":%d}}",
+	       g->id ? "," : "", g->id, STR_ARG(group), g->y, 2 * PANEL_WIDTH, ROW_HEIGHT);
+	g->id++;
+	g->y += ROW_HEIGHT;
+}
+
+static void
+metrics_print_grafana(void)
+{
+	struct str group = { 0 };
+	struct grid g = { 0 };
+
+	printf("{\"title\":\"frond\",\"uid\":\"frond\",\"schemaVersion\":38,\"refresh\":\"30s\","
+	       "\"time\":{\"from\":\"now-1h\",\"to\":\"now\"},\"templating\":{\"list\":["
+	       "{\"name\":\"datasource\",\"type\":\"datasource\",\"query\":\"prometheus\"},"
+	       "{\"name\":\"instance\",\"type\":\"query\",\"multi\":true,\"includeAll\":true,"
+	       "\"refresh\":2,"
+	       "\"datasource\":{\"type\":\"prometheus\",\"uid\":\"${datasource}\"},"
+	       "\"query\":\"label_values(frond_build_info, instance)\"}]},\"panels\":[");
+	for (size_t i = 0; i < metric_count(); i++) {
+		const struct metric *m = metric_at(i);
+
+		if (!metrics_is_first(i))
+			continue;
+		if (!group.ptr || !str_eq(group, metrics_group(m)))
+			metrics_print_row(&g, metrics_group(m));
+		group = metrics_group(m);
+		metrics_print_panel(m, g.id++, g.x, g.y);
+		g.x = g.x ? 0 : PANEL_WIDTH;
+		g.y += g.x ? 0 : PANEL_HEIGHT;
+	}
+	printf("\n]}\n");
+}
+
 static int
 run_metrics(int argc, char **argv)
 {
@@ -135,6 +286,8 @@ run_metrics(int argc, char **argv)
 	cli_parse(&argp, argc, argv, &args);
 	if (args.markdown)
 		metrics_print_markdown();
+	else if (args.grafana)
+		metrics_print_grafana();
 	else
 		metrics_print_list();
 	return cli_finish_output();

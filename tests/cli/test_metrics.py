@@ -129,6 +129,34 @@ def a_scrape_satisfies_promtool(cwd):
     equal((result.returncode, result.stdout, result.stderr), (0, "", ""))
 
 
+@test
+def dashboard_has_a_panel_for_each_metric(cwd):
+    board = json.loads(ok("metrics", "--grafana", cwd=cwd).stdout)
+    kinds = dict(line.split() for line in ok("metrics", "--list", cwd=cwd).stdout.splitlines())
+    panels = [p for p in board["panels"] if p["type"] == "timeseries"]
+    equal(sorted(p["title"] for p in panels), sorted(kinds))
+    equal(len({p["id"] for p in board["panels"]}), len(board["panels"]))
+    taken = set()
+    for p in board["panels"]:
+        at = p["gridPos"]
+        places = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not places & taken and max(x for x, _ in places) < 24, p
+        taken |= places
+    for p in panels:
+        name, kind = p["title"], kinds[p["title"]]
+        exprs = [t["expr"] for t in p["targets"]]
+        equal(len(exprs), 2 if kind == "histogram" else 1)
+        for expr in exprs:
+            selector = name + ("_bucket" if kind == "histogram" else "") + '{instance=~"$instance"}'
+            contains(expr, selector if kind == "gauge" else f"rate({selector}[$__rate_interval])")
+            equal(expr.count("("), expr.count(")"))
+        labels = [name for name in ("door", "class", "level") if f"{{{{{name}}}}}" in p["targets"][0]["legendFormat"]]
+        assert all(re.search(rf"by \([^)]*\b{label}\b", expr) for label in labels for expr in exprs), p
+    contains(next(p for p in panels if p["title"] == "frond_operation_duration_seconds")["targets"][1]["expr"],
+             "histogram_quantile(0.99, sum by (le, instance, door, class) (rate(")
+    contains(board["templating"]["list"][1]["query"], "frond_build_info")
+
+
 def watched():
     """The expressions that the page says to watch."""
     page = (TOP / "docs" / "METRICS.md").read_text()
