@@ -42,6 +42,7 @@ check_list(struct str text)
 	    http_preference_of(text, STR("a/b")).quality > HTTP_QUALITY_MAX)
 		abort();
 	(void)http_etag_listed(text, STR("\"a\""));
+	check_inside(http_trace_id(text), text);
 }
 
 /* What is quoted is one element of a list, one parameter, and the text again. */

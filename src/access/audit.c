@@ -29,6 +29,8 @@ audit_write(const struct audit_by *by, enum log_level level, const char *event, 
 	buf_printf(line, " from=%.*s door=%s", STR_ARG(by->address), by->door);
 	if (by->request_id.len)
 		buf_printf(line, " request_id=%.*s", STR_ARG(by->request_id));
+	if (by->trace_id.len)
+		buf_printf(line, " trace_id=%.*s", STR_ARG(by->trace_id));
 	/* The first byte is the space in front of the first member. */
 	log_event(level, event, "%.*s", STR_ARG(str_skip(buf_str(line), 1)));
 }

@@ -29,6 +29,7 @@ struct audit_by {
 	struct str address;    /* of the connection: "127.0.0.1:40312" */
 	struct str user;       /* empty: nobody who has logged in */
 	struct str request_id; /* empty: the protocol has none */
+	struct str trace_id;   /* of the client's trace; empty: it has told of none */
 };
 
 /*

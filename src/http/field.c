@@ -235,3 +235,49 @@ http_etag_listed(struct str list, struct str tag)
 			return true;
 	return false;
 }
+
+/* `n` hexadecimal digits in lower case, not all of them 0 unless `zero`, and what follows. */
+static bool
+trace_take(struct str *rest, size_t n, bool zero, struct str *ret)
+{
+	bool all_zero = true;
+
+	if (rest->len < n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		char c = rest->ptr[i];
+
+		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
+			return false;
+		all_zero = all_zero && c == '0';
+	}
+	*ret = str_of(rest->ptr, n);
+	*rest = str_skip(*rest, n);
+	return zero || !all_zero;
+}
+
+static bool
+trace_take_dash(struct str *rest)
+{
+	if (!rest->len || *rest->ptr != '-')
+		return false;
+	*rest = str_skip(*rest, 1);
+	return true;
+}
+
+struct str
+http_trace_id(struct str traceparent)
+{
+	struct str rest = str_trim(traceparent), version, trace, parent, flags;
+	const struct str none = { 0 };
+
+	if (!trace_take(&rest, 2, true, &version) || str_eq(version, STR("ff")) ||
+	    !trace_take_dash(&rest) || !trace_take(&rest, 32, false, &trace) ||
+	    !trace_take_dash(&rest) || !trace_take(&rest, 16, false, &parent) ||
+	    !trace_take_dash(&rest) || !trace_take(&rest, 2, true, &flags))
+		return none;
+	/* Later versions may have more behind that. */
+	if (rest.len && (str_eq(version, STR("00")) || *rest.ptr != '-'))
+		return none;
+	return trace;
+}

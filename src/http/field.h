@@ -74,4 +74,10 @@ struct http_preference http_preference_of(struct str list, struct str name);
  */
 bool http_etag_listed(struct str list, struct str tag);
 
+/*
+ * The trace id, 32 hexadecimal digits, of a `traceparent` (W3C Trace Context), borrowed from it.
+ * Empty for a value that is none: whoever reads it goes on without.
+ */
+struct str http_trace_id(struct str traceparent);
+
 #endif

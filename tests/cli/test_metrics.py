@@ -375,13 +375,15 @@ def a_slow_request_is_logged_without_secrets(cwd):
         server.request("POST", "/db/_bulk_docs", docs, headers=ADMIN)
         server.request("GET", "/db/_all_docs?include_docs=true&limit=3000&startkey=%22hidden%22"
                        "&password=hidden&hidden&skip=0&st%61rtkey=%22hidden%22", headers=ADMIN)
-        server.request("GET", "/db/_all_docs?include_docs=true&x=" + "y" * 5000, headers=ADMIN)
+        trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+        server.request("GET", "/db/_all_docs?include_docs=true&x=" + "y" * 5000, headers={**ADMIN, **trace})
         server.stop()
         lines = slow_lines(server)
     text = "\n".join(lines)
     assert re.search(r'name=POST on="/db/_bulk_docs" took_ms=\d+ status=201 computed_ms=', text), text
     contains(text, 'on="/db/_all_docs?include_docs=true&x=')
     assert re.search(r' request_id=[0-9a-f]{10} user="ada" client=127', text), text
+    equal(len(re.findall(r" trace_id=0af7651916cd43dd8448eb211c80319c user=", text)), 1)
     assert "hidden" not in text and "yyy" not in text and "secret" not in text, text
     assert all(len(line) < 1100 for line in lines), lines
 

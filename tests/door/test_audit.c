@@ -106,8 +106,11 @@ logins_are_logged_with_name_address_and_door(void **state)
 	assert_int_equal(LINES("level=info event=login name=\"admin\" method=session",
 			       "from=127.0.0.1:", "door=couch", "request_id="),
 			 1);
-	expect_as(NULL, "POST", "/_session", "{\"name\":\"admin\",\"password\":\"guess\"}", 401,
+	expect_as("traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n",
+		  "POST", "/_session", "{\"name\":\"admin\",\"password\":\"guess\"}", 401,
 		  "Name or password");
+	assert_int_equal(LINES("event=login_refused", " trace_id=0af7651916cd43dd8448eb211c80319c"),
+			 1);
 	assert_int_equal(LINES("level=warn event=login_refused name=\"admin\" method=session",
 			       "from=127.0.0.1:", "user=\"\""),
 			 1);

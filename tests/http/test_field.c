@@ -174,6 +174,37 @@ tags_are_compared_weakly(void **state)
 	assert_false(http_etag_listed(STR("\"x,\"a\",y\""), STR("\"a\"")));
 }
 
+#define TRACE  "0af7651916cd43dd8448eb211c80319c"
+#define PARENT "b7ad6b7169203331"
+
+static void
+a_trace_is_read_as_w3c_has_it(void **state)
+{
+	static const char *const good[] = { "00-" TRACE "-" PARENT "-01",
+					    " 00-" TRACE "-" PARENT "-00 ",
+					    "01-" TRACE "-" PARENT "-01",
+					    "cc-" TRACE "-" PARENT "-01-what-is-new" };
+	static const char *const bad[] = { "",
+					   "00",
+					   "00-" TRACE,
+					   "00-" TRACE "-" PARENT,
+					   "00-" TRACE "-" PARENT "-0",
+					   "00-" TRACE "-" PARENT "-01-more",
+					   "01-" TRACE "-" PARENT "-01more",
+					   "ff-" TRACE "-" PARENT "-01",
+					   "0-" TRACE "-" PARENT "-01",
+					   "00-00000000000000000000000000000000-" PARENT "-01",
+					   "00-" TRACE "-0000000000000000-01",
+					   "00-0AF7651916CD43DD8448EB211C80319C-" PARENT "-01",
+					   "00_" TRACE "-" PARENT "-01" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_true(str_eq(http_trace_id(str_from_cstr(good[i])), STR(TRACE)));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(http_trace_id(str_from_cstr(bad[i])).len, 0);
+}
+
 int
 main(void)
 {
@@ -184,6 +215,7 @@ main(void)
 		cmocka_unit_test(the_most_specific_element_tells_the_preference),
 		cmocka_unit_test(q_values_are_thousandths),
 		cmocka_unit_test(tags_are_compared_weakly),
+		cmocka_unit_test(a_trace_is_read_as_w3c_has_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,7 @@ meter_note_slow(const struct couch_req *r, uint64_t took_ns)
 {
 	AUTO(buf_release) struct buf text = BUF_SHORT(OPS_LINE_BYTES);
 	const struct step_meter *steps = step_current();
+	struct str trace = couch_trace_id(r);
 	size_t query;
 
 	meter_write_query(&text, http_query(r->x));
@@ -186,11 +187,12 @@ meter_note_slow(const struct couch_req *r, uint64_t took_ns)
 	buf_printf(
 		&text,
 		"status=%d computed_ms=%llu steps=%llu bytes_in=%llu bytes_out=%llu "
-		"request_id=%.*s%s",
+		"request_id=%.*s%s%.*s%s",
 		http_status(r->x), (unsigned long long)(ops_computed_ns(&r->op) / CLOCK_NS_PER_MS),
 		(unsigned long long)(steps ? steps->used : 0),
 		(unsigned long long)http_bytes_in(r->x), (unsigned long long)http_bytes_out(r->x),
 		STR_ARG(http_answer_header(r->x, STR("X-Couch-Request-ID"))),
+		trace.len ? " trace_id=" : "", STR_ARG(trace),
 		http_is_cut(r->x) ? " cut=true" : "");
 	ops_note_slow(&r->op, &(struct ops_slow){ .took_ns = took_ns,
 						  .user = r->user.name,

@@ -238,14 +238,20 @@ couch_scheme(const struct couch_req *r)
 	return scheme;
 }
 
+struct str
+couch_trace_id(const struct couch_req *r)
+{
+	return http_trace_id(http_request_header(r->x, STR("traceparent")));
+}
+
 struct audit_by
 couch_audit_by(const struct couch_req *r)
 {
 	return (struct audit_by){ .door = "couch",
 				  .address = http_peer(r->x),
 				  .user = r->user.name,
-				  .request_id = http_answer_header(r->x,
-								   STR("X-Couch-Request-ID")) };
+				  .request_id = http_answer_header(r->x, STR("X-Couch-Request-ID")),
+				  .trace_id = couch_trace_id(r) };
 }
 
 void

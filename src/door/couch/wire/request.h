@@ -110,6 +110,9 @@ struct couch_req {
 
 typedef enum status couch_handler(struct couch_req *r);
 
+/* The trace that the client has told of (`traceparent`), for the log; empty: none. */
+struct str couch_trace_id(const struct couch_req *r);
+
 /* Who the request is from, for audit lines. */
 struct audit_by couch_audit_by(const struct couch_req *r);
 /* Writes the audit line of a change that the request has made (access/audit.h). */
