@@ -484,7 +484,8 @@ mql_match_run_scoped(const struct mql_match *m, struct mql *q, struct str docume
 	assert(!m->of_value);
 	mql_finder_init(&r.finder, q->arena);
 	status = run_node(&r, m->root, false, &v, &matches);
-	mql_finder_fini(&r.finder);
+	if (r.finder.own) /* only long lists have any */
+		mql_finder_fini(&r.finder);
 	TRY(status);
 	*ret = matches;
 	if (ret_position)
@@ -510,7 +511,8 @@ match_run_value(const struct mql_match *m, struct mql *q, const struct bson_valu
 	mql_finder_init(&r.finder, q->arena);
 	if (m->of_value || v->type == BSON_DOCUMENT)
 		status = run_node(&r, m->root, m->of_value, v, &matches);
-	mql_finder_fini(&r.finder);
+	if (r.finder.own) /* only long lists have any */
+		mql_finder_fini(&r.finder);
 	TRY(status);
 	*ret = matches;
 	return STATUS_OK;
