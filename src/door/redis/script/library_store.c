@@ -95,13 +95,13 @@ open_item(struct call *c, struct str key, struct timed_item *ret, bool *ret_ther
 	return t ? timed_item_open(t, key, c->arena, ret) : STATUS_OK;
 }
 
-/* The same to write. */
+/* The same for a command that writes, which makes the database. */
 static enum status
 open_item_to_write(struct call *c, struct str key, struct timed_item *ret)
 {
 	struct timed *t;
 
-	TRY(txn_open(c->x, TXN_FUNCTIONS, &t));
+	TRY(txn_db(c, TXN_FUNCTIONS, &t));
 	return timed_item_open(t, key, c->arena, ret);
 }
 
