@@ -412,17 +412,21 @@ effects_release(struct redis *r, struct job *claimed)
 
 /* ---- Clients that look themselves ---- */
 
-/* The lock is held. Signals the first who waits for the key, from `b` on. */
+/*
+ * The lock is held. Signals the first who waits for the key, from `b` on. If a group has claimed
+ * that one, it looks again, or passes on what it was told, when it is released: that group may have
+ * found nothing for it, and who came later must not get what is there before.
+ */
 static void
 ready_from(struct blocked *b)
 {
 	uint64_t count = 1;
 
-	for (; b && (b->client->claimed_by || b->client->served); b = b->next_same) {
-		b->client->missed |= !b->client->served;
+	for (; b && b->client->served; b = b->next_same)
 		count++;
-	}
-	if (b)
+	if (b && b->client->claimed_by)
+		b->client->missed = true;
+	else if (b)
 		client_signal(b->client, CLIENT_READY);
 	metric_add(&looks, count);
 }
