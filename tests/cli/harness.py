@@ -48,6 +48,11 @@ def ok(*args, **kwargs):
 
 
 def equal(got, expected):
+    if isinstance(got, list) and isinstance(expected, list) and max(len(got), len(expected)) > 100:
+        # A report that is cut in the middle of the one tells nothing of the other.
+        same = next((n for n, (a, b) in enumerate(zip(got, expected)) if a != b), min(len(got), len(expected)))
+        assert got == expected, (f"behind {same} of the same, of {len(got)} got {got[same:same + 10]!r}\n"
+                                 f"of {len(expected)} expected {expected[same:same + 10]!r}")
     assert got == expected, f"got {got!r}\nexpected {expected!r}"
 
 

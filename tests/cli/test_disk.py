@@ -2,10 +2,13 @@
 """A server whose disk is full, read-only, or has room again: what its clients see. The disks are small
 file systems in memory, which only a process that may mount them can have."""
 
+import http.client
 import json
 import os
+import socket
 import subprocess
 import threading
+import urllib.parse
 import urllib.request
 
 from disk import Disk
@@ -104,8 +107,16 @@ def long_answer_goes_on_behind_its_last_row_when_the_store_was_opened_again(cwd)
         equal(server.request("PUT", "/db")[0], 201)
         taken, status, _ = put_until_refused(server, 0)
         equal(status, 507)
-        # Far more than the sockets take, so that the answer is under way while the store is not.
-        answer = urllib.request.urlopen(server.url + "/db/_all_docs?include_docs=true", timeout=60)
+        # Far more than the sockets take, so that the answer is under way while the store is not. A kernel
+        # lets what a socket takes grow to more than the disk has, unless it is told how much.
+        host = urllib.parse.urlsplit(server.url)
+        connection = http.client.HTTPConnection(host.hostname, host.port, timeout=60)
+        connection.sock = socket.socket()
+        connection.sock.settimeout(60)
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        connection.sock.connect((host.hostname, host.port))
+        connection.request("GET", "/db/_all_docs?include_docs=true")
+        answer = connection.getresponse()
         first = answer.read(1000)
         disk.resize("200m")
         put_when_possible(server, "room")
