@@ -40,6 +40,7 @@ struct auth;
 struct kv_store;
 struct kv_tx;
 struct person;
+struct person_door;
 
 enum auth_method {
 	AUTH_METHOD_NONE, /* no credentials given */
@@ -73,6 +74,11 @@ struct auth_client {
 	struct event *gone;     /* set when the client has disconnected */
 	struct kv_store *store; /* holds people; NULL: only administrators log in */
 	struct kv_tx *tx;       /* an open transaction to read records in; NULL: one is begun */
+	/*
+	 * The door whose own passwords count, and which may be shut to a person (person_door.h);
+	 * empty: nothing but the password of every door counts.
+	 */
+	struct str door;
 	/* Called before `tx` waits for a record, so that others join the round trip; or NULL. */
 	void (*ahead)(void *arg);
 	void *ahead_arg;
@@ -142,6 +148,14 @@ MUST_USE enum status auth_make_verifiers(struct str password, const struct auth_
 /* The keys of SCRAM alone, with `how->rounds`. */
 MUST_USE enum status auth_make_scram(struct str password, const struct auth_hashing *how,
 				     struct scram *ret, struct err *err);
+
+/*
+ * The hash of a password of one door (person_door.h), by the digits of its SHA-256, into
+ * PERSON_DOOR_HASH_BYTES. Of `how`, rounds and secret do not count. Errors as above.
+ */
+MUST_USE enum status auth_hash_at_door(const struct person_door *at, struct str digest,
+				       const struct auth_hashing *how, uint8_t *ret,
+				       struct err *err);
 
 /* Limits the hashing on fibers; before the first check. */
 void auth_set_hash_limits(struct auth *a, const struct hash_queue_limits *limits);
@@ -229,8 +243,9 @@ MUST_USE enum status auth_login(struct auth *a, const char *method, struct str n
 
 /*
  * For a user who logged in earlier: looks the name up again and gives `user` its present roles, in
- * the arena. STATUS_UNAUTHORIZED if the name does not exist any more. The roles of a token stay as
- * they are; STATUS_UNAUTHORIZED if it has ended, or its key was removed.
+ * the arena. STATUS_UNAUTHORIZED if the name does not exist any more, or there is no administrator
+ * and the client's door has no people of its own. The roles of a token stay as they are;
+ * STATUS_UNAUTHORIZED if it has ended, or its key was removed.
  */
 MUST_USE enum status auth_again(const struct auth *a, const struct auth_client *client,
 				struct arena *arena, struct auth_user *user, struct err *err);

@@ -3,8 +3,8 @@
 #define FROND_ACCESS_AUTH_INT_H
 
 #include "access/auth.h"
-#include "access/person.h"
 #include "access/person_cache.h"
+#include "access/person_door.h"
 #include "access/verifier.h"
 
 enum {
@@ -62,12 +62,21 @@ struct auth_who {
 	const struct auth_admin *admin;
 	bool is_person; /* false for an administrator, and for a name that nobody has */
 	struct person person;
-	const struct verifier *verifier; /* NULL: no password is right */
-	bool fresh;                      /* the password was hashed, and not remembered */
-	bool failing;                    /* the name has failed too often from this address */
+	struct person_door at; /* of the client's door, if it has passwords of its own */
+	/* NULL: no password of every door is right, where `at` asks for that. */
+	const struct verifier *verifier;
+	bool fresh;   /* the password was hashed, and not remembered */
+	bool failing; /* the name has failed too often from this address */
 	uint8_t identity[PERSON_CACHE_IDENTITY_BYTES];
 	uint8_t cookie_key[AUTH_DIGEST_BYTES];
 };
+
+/* True if not the password of every door counts, but what the client's door has of its own. */
+static inline bool
+auth_is_at_door(const struct auth_who *who)
+{
+	return who->is_person && who->at.by != PERSON_DOOR_BY_OWN;
+}
 
 /*
  * Splits `s` at the first `c`: `*ret` gets the part before it, `s` keeps the part behind it. False

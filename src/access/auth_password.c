@@ -123,19 +123,26 @@ slow_derive(void *arg)
 }
 
 static enum status
+compute_in_turn(void (*fn)(void *arg), void *arg, const struct auth_hashing *how, struct err *err)
+{
+	struct hash_turn turn = { 0 };
+
+	if (!how->client) {
+		wait_compute(fn, arg);
+		return STATUS_OK;
+	}
+	address_block_of(how->client->by.address, &turn.address);
+	rand_bytes(turn.key, sizeof(turn.key)); /* so no other fiber shares the result */
+	TRY(queue_enter(&turn, &how->limits, how->client, err));
+	wait_compute(fn, arg);
+	hash_queue_leave(&turn, &how->limits, 0);
+	return STATUS_OK;
+}
+
+static enum status
 derive_in_turn(struct slow_derive *d, const struct auth_hashing *how, struct err *err)
 {
-	if (how->client) {
-		struct hash_turn turn = { 0 };
-
-		address_block_of(how->client->by.address, &turn.address);
-		rand_bytes(turn.key, sizeof(turn.key)); /* so no other fiber shares the result */
-		TRY(queue_enter(&turn, &how->limits, how->client, err));
-		wait_compute(slow_derive, d);
-		hash_queue_leave(&turn, &how->limits, 0);
-	} else {
-		wait_compute(slow_derive, d);
-	}
+	TRY(compute_in_turn(slow_derive, d, how, err));
 	return d->computed ? STATUS_OK : err_set(err, STATUS_NOMEM, "cannot hash a password");
 }
 
@@ -187,6 +194,31 @@ auth_make_verifiers(struct str password, const struct auth_hashing *how, struct 
 	return derive_in_turn(&d, how, err);
 }
 
+struct slow_digest {
+	const struct person_door *at;
+	struct str digest;
+	uint8_t *hash;
+	bool computed;
+};
+
+static void
+slow_digest(void *arg)
+{
+	struct slow_digest *d = arg;
+
+	d->computed = person_door_hash(d->at, d->digest, d->hash);
+}
+
+enum status
+auth_hash_at_door(const struct person_door *at, struct str digest, const struct auth_hashing *how,
+		  uint8_t *ret, struct err *err)
+{
+	struct slow_digest d = { .at = at, .digest = digest, .hash = ret };
+
+	TRY(compute_in_turn(slow_digest, &d, how, err));
+	return d.computed ? STATUS_OK : err_set(err, STATUS_NOMEM, "cannot hash a password");
+}
+
 enum status
 auth_make_scram(struct str password, const struct auth_hashing *how, struct scram *ret,
 		struct err *err)
@@ -201,10 +233,24 @@ auth_make_scram(struct str password, const struct auth_hashing *how, struct scra
 
 struct slow_check {
 	const struct verifier *verifier;
+	const struct person_door *at; /* instead, where the password is one of a door; else NULL */
 	struct str password;
 	bool matches;
 	bool computed;
 };
+
+static void
+check_at_door(struct slow_check *check)
+{
+	char digest[PERSON_DOOR_DIGEST_BYTES];
+	uint8_t hash[PERSON_DOOR_HASH_BYTES];
+
+	check->computed = person_door_digest(check->password, digest) &&
+			  person_door_hash(check->at, str_of(digest, sizeof(digest)), hash);
+	check->matches = check->computed && person_door_find(check->at, hash) < check->at->count;
+	OPENSSL_cleanse(digest, sizeof(digest));
+	OPENSSL_cleanse(hash, sizeof(hash));
+}
 
 static void
 slow_check(void *arg)
@@ -212,6 +258,10 @@ slow_check(void *arg)
 	struct slow_check *check = arg;
 	uint8_t hash[VERIFIER_HASH_BYTES];
 
+	if (check->at) {
+		check_at_door(check);
+		return;
+	}
 	check->computed = verifier_derive(check->verifier, check->password, hash);
 	check->matches = check->computed && verifier_has_hash(check->verifier, hash);
 	OPENSSL_cleanse(hash, sizeof(hash));
@@ -331,6 +381,24 @@ auth_password_is_right(void)
 	metric_add_at(&password_checks, PASSWORD_RIGHT, 1);
 }
 
+/*
+ * What the password is checked against; neither verifier nor door: none is right. True if any is
+ * right.
+ */
+static bool
+choose_check(const struct auth *a, const struct auth_who *who, struct slow_check *ret)
+{
+	if (who->at.off)
+		return false;
+	if (who->at.by == PERSON_DOOR_BY_ANY)
+		return !auth_has_admins(a);
+	if (who->at.by == PERSON_DOOR_BY_OWN)
+		ret->verifier = who->verifier;
+	else if (who->at.count)
+		ret->at = &who->at;
+	return false;
+}
+
 enum status
 auth_password_check(struct auth *a, struct str name, struct str password,
 		    const struct auth_client *client, struct arena *arena, struct auth_who *ret,
@@ -343,6 +411,7 @@ auth_password_check(struct auth *a, struct str name, struct str password,
 	struct verifier nobody;
 	struct hash_turn turn;
 	enum status status;
+	bool has; /* there is something that the password may match */
 
 	if (password.len > AUTH_PASSWORD_BYTES || name.len > AUTH_NAME_BYTES)
 		return auth_password_is_wrong(err);
@@ -353,12 +422,14 @@ auth_password_check(struct auth *a, struct str name, struct str password,
 	TRY(auth_lockout_check(a, key, ret, err));
 	TRY(person_proof_digest(name, password, &proof));
 	memcpy(proof.identity, ret->identity, sizeof(proof.identity));
-	if (status == STATUS_OK && ret->verifier && person_cache_has(&proof)) {
+	if (choose_check(a, ret, &check))
+		return STATUS_OK;
+	has = check.verifier || check.at;
+	if (status == STATUS_OK && has && person_cache_has(&proof)) {
 		metric_add_at(&password_checks, PASSWORD_REMEMBERED, 1);
 		return STATUS_OK;
 	}
-	check.verifier = ret->verifier;
-	if (!check.verifier) {
+	if (!has) {
 		TRY(nobody_like_somebody(a, name, client, &nobody));
 		check.verifier = &nobody;
 	}
@@ -371,7 +442,7 @@ auth_password_check(struct auth *a, struct str name, struct str password,
 	 * were right.
 	 */
 	TRY(auth_lockout_check(a, key, ret, err));
-	if (!ret->verifier || !check.matches) {
+	if (!has || !check.matches) {
 		if (key)
 			lockout_count(&a->lockout, key);
 		return auth_password_is_wrong(err);

@@ -134,7 +134,8 @@ auth_renew(const struct auth *a, const struct auth_who *who, struct str password
 
 	if (who->fresh && who->admin)
 		renew_admin(who, password, &how);
-	if (!who->fresh || !who->is_person || !client || !client->store)
+	/* A password of one door makes no verifiers that others take. */
+	if (!who->fresh || !who->is_person || auth_is_at_door(who) || !client || !client->store)
 		return;
 	upgrade = client->upgrade && verifier_is_weak(&person->verifier, a->rounds);
 	if (!upgrade && person->has_scram)

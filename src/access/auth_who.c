@@ -218,8 +218,10 @@ auth_succeed(struct auth *a, const struct auth *former)
 
 struct lookup {
 	struct str name;
+	struct str door;
 	struct arena *arena;
 	struct person person;
+	struct person_door at;
 	bool found;
 	struct err *err;
 };
@@ -230,24 +232,29 @@ lookup_body(struct kv_tx *tx, void *arg)
 	struct lookup *l = arg;
 	enum status status = person_get(tx, l->name, l->arena, &l->person, l->err);
 
+	l->at = (struct person_door){ 0 };
 	l->found = status == STATUS_OK;
+	if (l->found && l->door.len)
+		status = person_door_get(tx, l->name, l->door, &l->at, l->err);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* Reads the record in the transaction that the request has already begun, if there is one. */
 static enum status
 person_look_up(struct str name, const struct auth_client *client, struct arena *arena,
-	       struct person *ret, struct err *err)
+	       struct person *ret, struct person_door *ret_at, struct err *err)
 {
 	struct lookup l = { .name = name, .arena = arena, .err = err };
 
 	if (!client || !client->store || !person_name_is_sound(name))
 		return STATUS_NOT_FOUND;
+	l.door = client->door;
 	if (client->tx && client->ahead)
 		client->ahead(client->ahead_arg);
 	if (!client->tx || lookup_body(client->tx, &l) != STATUS_OK)
 		TRY(kv_run_read(client->store, lookup_body, &l, err));
 	*ret = l.person;
+	*ret_at = l.at;
 	return l.found ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
@@ -275,6 +282,21 @@ auth_cookie_key(const uint8_t secret[AUTH_SECRET_BYTES], const struct auth_who *
 			  : person_cookie_key(secret, &who->person, ret);
 }
 
+/*
+ * What proofs of the password are tied to. The records of a person and of the person at a door may
+ * have been written in one transaction, with one version. So the bits of the latter are turned
+ * round: what is right at that door must not pass for the password of every door.
+ */
+static void
+who_set_identity(struct auth_who *who)
+{
+	_Static_assert((int)PERSON_CACHE_IDENTITY_BYTES == (int)KV_VERSIONSTAMP_BYTES,
+		       "the version of a record is an identity");
+	memcpy(who->identity, who->person.version, sizeof(who->identity));
+	for (size_t i = 0; auth_is_at_door(who) && i < sizeof(who->identity); i++)
+		who->identity[i] = (uint8_t)~who->at.version[i];
+}
+
 enum status
 auth_find(const struct auth *a, struct str name, const struct auth_client *client,
 	  struct arena *arena, struct auth_who *ret, struct err *err)
@@ -289,20 +311,20 @@ auth_find(const struct auth *a, struct str name, const struct auth_client *clien
 		memcpy(ret->identity, admin->cookie_key, sizeof(ret->identity));
 		return STATUS_OK;
 	}
-	TRY(person_look_up(name, client, arena, &ret->person, err));
+	TRY(person_look_up(name, client, arena, &ret->person, &ret->at, err));
 	ret->is_person = true;
 	ret->name = ret->person.name;
 	if (ret->person.has_verifier)
 		ret->verifier = &ret->person.verifier;
-	_Static_assert((int)PERSON_CACHE_IDENTITY_BYTES == (int)KV_VERSIONSTAMP_BYTES,
-		       "the version of a record is an identity");
-	memcpy(ret->identity, ret->person.version, sizeof(ret->identity));
+	who_set_identity(ret);
 	return person_cookie_key(a->secret_key, &ret->person, ret->cookie_key);
 }
 
 /*
  * Tells passwords apart: a person's hash may be made again of the same password, with more rounds,
  * and keeps its salt; a salt that is derived from the name outlives an administrator's password.
+ * The passwords of a door are one list with one salt: whoever has logged in by one of them stays
+ * when the list changes.
  */
 static void
 password_key(const struct auth_who *who, uint8_t ret[JWT_ID_BYTES])
@@ -310,8 +332,11 @@ password_key(const struct auth_who *who, uint8_t ret[JWT_ID_BYTES])
 	const struct person *p = &who->person;
 	size_t len;
 
+	_Static_assert((int)PERSON_DOOR_SALT_BYTES >= (int)JWT_ID_BYTES, "a salt is long enough");
 	if (who->admin) {
 		memcpy(ret, who->admin->verifier.hash, JWT_ID_BYTES);
+	} else if (auth_is_at_door(who)) {
+		memcpy(ret, who->at.salt, JWT_ID_BYTES);
 	} else if (p->has_verifier) {
 		len = p->verifier.salt_len < JWT_ID_BYTES ? p->verifier.salt_len : JWT_ID_BYTES;
 		memcpy(ret, p->verifier.salt, len);

@@ -69,6 +69,16 @@ people_news_count(const struct people_news *news)
 	return news ? atomic_load_explicit(&news->count, memory_order_acquire) : 0;
 }
 
+void
+people_news_changed(struct people_news *news)
+{
+	if (!news)
+		return;
+	atomic_fetch_add(&news->count, 1);
+	for (size_t i = 0; i < news->listener_count; i++)
+		news->listeners[i].changed(news->listeners[i].arg);
+}
+
 struct stamp_read {
 	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
 	size_t len;
@@ -111,9 +121,7 @@ news_compare(struct people_news *news, uint64_t generation, const struct stamp_r
 	news->stamp_len = r->len;
 	/* What was there before the first look may have changed since somebody has logged in. */
 	news->looked = true;
-	atomic_fetch_add(&news->count, 1);
-	for (size_t i = 0; i < news->listener_count; i++)
-		news->listeners[i].changed(news->listeners[i].arg);
+	people_news_changed(news);
 }
 
 /* A turn of the chore. In front of a store that others write to, it also takes their settings. */
@@ -178,7 +186,7 @@ user_look(const struct auth *a, const struct auth_client *client, const struct a
 	enum status status;
 
 	*ret_known = true;
-	if (!auth_has_admins(a))
+	if (!auth_has_admins(a) && (user->admin || !client->door.len))
 		return user->admin ? FOLLOW_SAME : FOLLOW_GONE;
 	if (!user->name.len)
 		return FOLLOW_GONE;

@@ -8,8 +8,8 @@
  * looked its person up: one load while nothing has changed. A door whose connections may rest for
  * long asks to be told, and wakes them.
  *
- * Threading: people_news_listen() before the chores start; people_news_count() from any thread; a
- * struct follow belongs to its connection's fiber.
+ * Threading: people_news_listen() before the chores start; people_news_count() and
+ * people_news_changed() from any thread; a struct follow belongs to its connection's fiber.
  */
 #ifndef FROND_ACCESS_FOLLOW_H
 #define FROND_ACCESS_FOLLOW_H
@@ -34,8 +34,11 @@ struct people_news *people_news_new(struct kv_store *store, struct settings_live
 /* After the chores have stopped. NULL is fine. */
 void people_news_free(struct people_news *news);
 void people_news_chores_add(struct people_news *news, struct chores *chores);
-/* Has `changed(arg)` called after each change, on the chores' thread. FOLLOW_LISTENERS at most. */
+/* Has `changed(arg)` called after each change, on any thread. FOLLOW_LISTENERS at most. */
 void people_news_listen(struct people_news *news, void (*changed)(void *arg), void *arg);
+
+/* Counts a change that this process has committed: its connections need not wait for the look. */
+void people_news_changed(struct people_news *news);
 
 /* Begins with 1. 0 for NULL: nothing is ever known to change. */
 uint64_t people_news_count(const struct people_news *news);

@@ -6,7 +6,7 @@
  * verifier: null, or (scheme, digest, rounds, salt, hash). scram: null, or (rounds, salt,
  * StoredKey, ServerKey). The version is the stamp of the transaction that has written it.
  */
-#include "access/person.h"
+#include "access/person_int.h"
 
 #include "catalog/check.h"
 #include "catalog/format.h"
@@ -204,7 +204,7 @@ people_key(struct buf *key)
 	tuple_put_u64(key, KV_ROOT_PEOPLE);
 }
 
-static enum status
+enum status
 person_key(struct str name, struct buf *key)
 {
 	people_key(key);
@@ -223,7 +223,33 @@ person_watch_key(struct arena *arena, struct str *ret)
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
+enum status
+person_door_key(struct str name, struct str door, struct buf *key)
+{
+	tuple_put_u64(key, KV_ROOT);
+	tuple_put_u64(key, KV_ROOT_DOORS);
+	if (name.len)
+		tuple_put_str(key, name);
+	if (door.len)
+		tuple_put_str(key, door);
+	return catalog_key_status(key);
+}
+
+/* Clears all keys below `key`, which becomes the first of them. */
 static enum status
+clear_below(struct kv_tx *tx, struct buf *key)
+{
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+
+	buf_append_str(&hi, buf_str(key));
+	buf_append_byte(&hi, CATALOG_KEY_LAST);
+	buf_append_byte(key, CATALOG_KEY_NEXT);
+	TRY(catalog_key_status(key));
+	TRY(catalog_key_status(&hi));
+	return kv_clear_range(tx, buf_str(key), buf_str(&hi));
+}
+
+enum status
 people_touch(struct kv_tx *tx)
 {
 	static const char stamp[KV_VERSIONSTAMP_BYTES];
@@ -258,25 +284,25 @@ enum status
 person_clear(struct kv_tx *tx, struct str name)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf doors = CATALOG_KEY_INIT;
 
 	TRY(person_key(name, &key));
 	TRY(kv_clear(tx, buf_str(&key)));
+	TRY(person_door_key(name, STR(""), &doors));
+	TRY(clear_below(tx, &doors));
 	return people_touch(tx);
 }
 
 enum status
 person_clear_all(struct kv_tx *tx)
 {
-	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf people = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf doors = CATALOG_KEY_INIT;
 
-	people_key(&lo);
-	buf_append_str(&hi, buf_str(&lo));
-	buf_append_byte(&lo, CATALOG_KEY_NEXT);
-	buf_append_byte(&hi, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(&lo));
-	TRY(catalog_key_status(&hi));
-	TRY(kv_clear_range(tx, buf_str(&lo), buf_str(&hi)));
+	people_key(&people);
+	TRY(clear_below(tx, &people));
+	TRY(person_door_key(STR(""), STR(""), &doors));
+	TRY(clear_below(tx, &doors));
 	return people_touch(tx);
 }
 

@@ -53,9 +53,9 @@ bool person_roles_fit(const struct str *roles, size_t count);
  */
 MUST_USE enum status person_put(struct kv_tx *tx, const struct person *person, struct err *err);
 
-/* Removes a record, if there is one. */
+/* Removes a record, if there is one, and what holds of the person at doors (person_door.h). */
 MUST_USE enum status person_clear(struct kv_tx *tx, struct str name);
-/* Removes all of them. */
+/* Removes those of everybody. */
 MUST_USE enum status person_clear_all(struct kv_tx *tx);
 
 /* Reads a record into the arena. STATUS_NOT_FOUND; STATUS_NEWER, explained; STATUS_CORRUPT. */

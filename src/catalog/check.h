@@ -35,6 +35,8 @@ struct catalog_verify {
 	struct buf key;        /* of a single read, or of a finding */
 	struct buf value;      /* what should be there */
 
+	enum status failed; /* of a read by the check of a pair of the root, which ends the walk */
+
 	const struct catalog_db *db; /* that is being checked; NULL: the store */
 	void *own;                   /* of the function that checks a database of its kind */
 };
@@ -98,7 +100,10 @@ enum {
 	CATALOG_ROOT_CHECKS = 8,
 };
 
-/* Checks one pair; `key` is at what follows the part. */
+/*
+ * Checks one pair; `key` is at what follows the part. Sets v->failed when it cannot read another
+ * pair that it needs.
+ */
 typedef void catalog_root_check(struct catalog_verify *v, struct tuple_reader key,
 				const struct kv_pair *pair);
 

@@ -54,6 +54,8 @@ root_name(uint64_t number)
 		return "kept";
 	case KV_ROOT_CLOCKS:
 		return "clocks";
+	case KV_ROOT_DOORS:
+		return "doors";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

@@ -386,7 +386,7 @@ root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader
 		for (size_t i = 0; i < CATALOG_ROOT_CHECKS && root_checks[i].check; i++)
 			if (root_checks[i].part == part) {
 				root_checks[i].check(s->v, k, pair);
-				return STATUS_OK;
+				return s->v->failed;
 			}
 		/* Some parts are a kind's own. */
 		for (size_t i = 0; (kind = catalog_kind_at(i)) != NULL; i++)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "access/person.h"
+#include "access/person_door.h"
 #include "cli/cli.h"
 #include "cli/doors.h"
 #include "door/couch/couch.h"
@@ -58,6 +58,7 @@ main(int argc, char **argv)
 	cli_watch_memory();
 	couch_follow_designs();
 	person_register();
+	person_door_register();
 	for (size_t i = 0; i < cli_doors_count; i++)
 		if (cli_doors[i]->register_records)
 			cli_doors[i]->register_records();

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "access/person.h"
+#include "access/person_door.h"
 #include "catalog/store_format.h"
 #include "probe.h"
 #include "store.h"
@@ -138,6 +139,62 @@ each(struct probe *p)
 	return person_each(p->tx, p->arena, say_person, p, &p->err);
 }
 
+/* ---- At a door ---- */
+
+static struct person_door
+at_door(void)
+{
+	struct person_door at = { .by = PERSON_DOOR_BY_LIST, .rounds = 10, .count = 2 };
+
+	memset(at.salt, 's', sizeof(at.salt));
+	memset(at.hashes, 'h', sizeof(at.hashes));
+	return at;
+}
+
+static enum status
+put_at_door(struct probe *p)
+{
+	const struct person_door at = at_door();
+
+	probe_begin(p);
+	return person_door_put(p->tx, STR("jan"), STR("redis"), &at, &p->err);
+}
+
+static enum status
+put_plain_at_door(struct probe *p)
+{
+	const struct person_door at = { .by = PERSON_DOOR_BY_OWN };
+
+	probe_begin(p);
+	return person_door_put(p->tx, STR("jan"), STR("redis"), &at, &p->err);
+}
+
+static enum status
+get_at(struct probe *p, const char *door)
+{
+	struct person_door at;
+
+	probe_begin(p);
+	TRY(person_door_get(p->tx, STR("jan"), str_from_cstr(door), &at, &p->err));
+	buf_printf(&p->said, "%d %d %llu %zu", at.off, at.by, (unsigned long long)at.rounds,
+		   at.count);
+	say(p, str_of(at.salt, sizeof(at.salt)));
+	say(p, str_of(at.hashes, sizeof(at.hashes)));
+	return STATUS_OK;
+}
+
+static enum status
+get_at_door(struct probe *p)
+{
+	return get_at(p, "redis");
+}
+
+static enum status
+get_at_another(struct probe *p)
+{
+	return get_at(p, "other");
+}
+
 static const struct probe_op people[] = {
 	{ "put", put, "ok, conflicts 0 0+0" },
 	{ "get", get, "ok, conflicts 1 0+0; 1: C/CNC~C~C~C~C~C~C" },
@@ -146,19 +203,25 @@ static const struct probe_op people[] = {
 	{ "clear", clear, "ok, conflicts 0 0+0" },
 	{ "clear nobody", clear_nobody, "ok, conflicts 0 0+0" },
 	{ "clear all", clear_all, "ok, conflicts 0 0+0" },
+	{ "put at a door", put_at_door, "ok, conflicts 0 0+0" },
+	{ "put plain at a door", put_plain_at_door, "ok, conflicts 0 0+0" },
+	{ "get at a door", get_at_door, "ok, conflicts 1 0+0; 1: C/CNCOC~C~C~C~C" },
+	{ "get at another door", get_at_another, "ok, conflicts 1 0+0" },
 	{ "each", each, "ok, conflicts 0 0+0; 1: O/O 2: C/CNC~C 3: C/CNC~C~C~C~C~C~C" },
 	{ "verify", probe_verify,
-	  "ok, conflicts 0 0+0; 1: ~/~O 2: ~/O 3: ~/~O~ 4: ~/~O~O~O~O~O~O~ 5: ~O~/~O~O~O "
-	  "6: O/O" },
+	  "ok, conflicts 0 0+0; 1: ~/~O 2: ~/O 3: ~/~O~ 4: ~/~O~O~O~O~O~O~ 5: ~/~O~O~O~O~O~ "
+	  "6: ~O~/~O~O~O 7-8: O/O" },
 };
 
 static enum status
 fill_body(struct kv_tx *tx, void *arg)
 {
 	const struct person first = jan(), second = ada();
+	const struct person_door at = at_door();
 
 	(void)arg;
 	TRY(person_put(tx, &first, NULL));
+	TRY(person_door_put(tx, first.name, STR("redis"), &at, NULL));
 	return person_put(tx, &second, NULL);
 }
 
@@ -172,6 +235,7 @@ setup(void **state)
 
 	test_show_failures();
 	person_register();
+	person_door_register();
 	test_make_dir("probe", w->dir, sizeof(w->dir));
 	probe_store_url(w->dir, url, sizeof(url));
 	assert_int_equal(catalog_store_open(url, &options, &w->store, &err), STATUS_OK);
