@@ -1,6 +1,7 @@
 /* ACL: who is who. People are those of every door; they are changed elsewhere. */
 #include "access/people.h"
 #include "base/rand.h"
+#include "door/redis/acl/rules.h"
 #include "door/redis/acl/subcommand.h"
 #include "door/redis/cmd/commands.h"
 #include "door/redis/txn/acl_log.h"
@@ -76,22 +77,32 @@ acl_list(struct call *c)
 
 /* Rules of one kind, as one text. */
 static enum status
-acl_answer_rules(struct call *c, const char *name,
-		 void (*describe)(const struct acl *a, struct buf *ret))
+acl_answer_rules(struct call *c, const char *name, const struct acl_selector *s,
+		 void (*describe)(const struct acl_selector *s, struct buf *ret))
 {
 	AUTO(buf_release) struct buf out = BUF_SHORT(RULES_BYTES);
 
-	describe(&c->client->acl, &out);
+	describe(s, &out);
 	TRY(buf_status(&out));
 	reply_bulk_cstr(c->reply, name);
 	reply_bulk(c->reply, str_trim(buf_str(&out)));
 	return STATUS_OK;
 }
 
+/* Three names and what belongs to them. */
+static enum status
+acl_answer_selector(struct call *c, const struct acl_selector *s)
+{
+	TRY(acl_answer_rules(c, "commands", s, acl_describe_commands));
+	TRY(acl_answer_rules(c, "keys", s, acl_describe_keys));
+	return acl_answer_rules(c, "channels", s, acl_describe_channels);
+}
+
 static enum status
 acl_getuser(struct call *c)
 {
 	bool is_default = !c->client->user.name.len; /* nobody has to log in */
+	const struct acl *acl = &c->client->acl;
 
 	if (!str_eq(c->argv[2], client_user_name(c->client))) {
 		reply_null(c->reply);
@@ -105,11 +116,13 @@ acl_getuser(struct call *c)
 		reply_bulk_cstr(c->reply, "nopass");
 	reply_bulk_cstr(c->reply, "passwords");
 	reply_array(c->reply, 0);
-	TRY(acl_answer_rules(c, "commands", acl_describe_commands));
-	TRY(acl_answer_rules(c, "keys", acl_describe_keys));
-	TRY(acl_answer_rules(c, "channels", acl_describe_channels));
+	TRY(acl_answer_selector(c, &acl->root));
 	reply_bulk_cstr(c->reply, "selectors");
-	reply_array(c->reply, 0);
+	reply_array(c->reply, acl->other_count);
+	for (size_t i = 0; i < acl->other_count; i++) {
+		reply_map(c->reply, 3);
+		TRY(acl_answer_selector(c, &acl->others[i]));
+	}
 	return STATUS_OK;
 }
 

@@ -87,19 +87,31 @@ past_fits(const struct call *c, const struct command *command, const struct subc
 	return flags & COMMAND_READONLY && !(flags & unfit);
 }
 
+/*
+ * One selector has to allow the command with its keys, and one FROND.AT with the same keys, which
+ * was asked about when the call came.
+ */
 static enum status
-past_deny(struct call *c, const struct command *command)
+past_check_rights(struct call *c, const struct command *command)
 {
 	char name[SUBCOMMAND_NAME_BYTES];
-	struct str shown = subcommand_name_call(command, c->argv + 2, c->argc - 2, name);
 	struct call inner = *c;
+	enum acl_denial denial;
+	struct str object;
 
 	inner.command = command;
 	inner.argv += 2;
 	inner.argc -= 2;
-	TRY(txn_denied(&inner, ACL_DENIED_COMMAND, STR("")));
-	return call_errorf(c, "NOPERM this user has no permissions to run the '%.*s' command",
-			   STR_ARG(shown));
+	denial = acl_check(&c->client->acl, command, inner.argv, inner.argc, c->arena, &object);
+	if (denial == ACL_ALLOWED)
+		return STATUS_OK;
+	TRY(txn_denied(&inner, denial, object));
+	if (denial == ACL_DENIED_KEY)
+		return call_error(c, STR("NOPERM this user has no permissions to access one of "
+					 "the keys used as arguments"));
+	return call_errorf(
+		c, "NOPERM this user has no permissions to run the '%.*s' command",
+		STR_ARG(call_shown(subcommand_name_call(command, inner.argv, inner.argc, name))));
 }
 
 /* The command that is to be run in the past. */
@@ -122,8 +134,7 @@ past_command(struct call *c, const struct command **ret)
 	    (sub && !command_arity_takes(sub->arity, c->argc - 2)))
 		return call_errorf(c, "ERR wrong number of arguments for '%s' command",
 				   command->name);
-	if (!acl_allows_command(&c->client->acl, command, c->argv + 2, c->argc - 2))
-		return past_deny(c, command);
+	TRY(past_check_rights(c, command));
 	*ret = command;
 	return STATUS_OK;
 }

@@ -52,12 +52,12 @@ struct elements {
 
 /*
  * BY and GET make names of keys out of elements, which no rule about keys has been asked about: so
- * the client has to be one that may read every key.
+ * a selector that allows the call has to allow to read every key, too.
  */
 static enum status
 sort_may_look_up(struct call *c, const char *option, struct str pattern)
 {
-	if (acl_reads_all_keys(&c->client->acl))
+	if (acl_allows_reading_all(&c->client->acl, c->command, c->argv, c->argc, c->arena))
 		return STATUS_OK;
 	TRY(txn_denied(c, ACL_DENIED_KEY, pattern));
 	return call_errorf(c, "ERR %s option of SORT denied due to insufficient ACL permissions.",

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "door/redis/acl/rules.h"
 #include "door/redis/txn/redis_int.h"
 #include "model/timed/items/item.h"
 #include "net/memory.h"
