@@ -81,7 +81,7 @@ ROOMS = {
     "door/mongo": "base loop catalog access settings net door door/mongo/txn door/mongo/index door/mongo/cmd",
     "door/redis/wire": "base",
     "door/redis/acl": "base door/redis/wire",
-    "door/redis/txn": "base loop kv catalog model/timed model/timed/items access settings net serve"
+    "door/redis/txn": "base loop kv catalog model/timed model/timed/items access settings net serve door"
                       " door/redis/wire door/redis/acl",
     "door/redis/script": "base loop catalog serve lua door/redis/wire door/redis/acl door/redis/txn",
     "door/redis/cmd": "base loop access lua rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",

@@ -9,6 +9,7 @@
 #include <openssl/crypto.h>
 
 #include "access/person_int.h"
+#include "base/mem.h"
 #include "base/rand.h"
 #include "catalog/check.h"
 #include "catalog/format.h"
@@ -191,6 +192,93 @@ person_door_get(struct kv_tx *tx, struct str name, struct str door, struct perso
 	f = kv_get(tx, buf_str(&key), KV_READ);
 	TRY(kv_future_wait(f));
 	return kv_future_value(f, &value) ? person_door_record_parse(value, ret, err) : STATUS_OK;
+}
+
+/* ---- Everybody ---- */
+
+struct door_listing {
+	struct kv_tx *tx;
+	struct str door;
+	struct arena *arena;
+	struct arena_mark mark; /* in front of a page's people */
+	person_at_door_take *take;
+	void *arg;
+	struct err *err;
+	struct person page[PERSON_DOOR_PAGE];
+	struct kv_future *asked[PERSON_DOOR_PAGE];
+	size_t count;
+};
+
+/* Asks for the record of the page's last person. */
+static enum status
+listing_ask(struct door_listing *l)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	size_t i = l->count - 1;
+
+	TRY(person_door_key(l->page[i].name, l->door, &key));
+	l->asked[i] = kv_get(l->tx, buf_str(&key), KV_SNAPSHOT);
+	return STATUS_OK;
+}
+
+static enum status
+listing_take_one(struct door_listing *l, size_t i)
+{
+	struct person_door at = { 0 };
+	struct str value;
+
+	TRY(kv_future_wait(l->asked[i]));
+	if (kv_future_value(l->asked[i], &value))
+		TRY(person_door_record_parse(value, &at, l->err));
+	return l->take(l->arg, &l->page[i], &at);
+}
+
+/* Hands the page on, and begins the next one. */
+static enum status
+listing_end_page(struct door_listing *l)
+{
+	enum status status = STATUS_OK;
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (status == STATUS_OK)
+			status = listing_take_one(l, i);
+		kv_future_free(l->asked[i]);
+	}
+	l->count = 0;
+	arena_reset(l->arena, l->mark);
+	return status;
+}
+
+static enum status
+listing_add(void *arg, const struct person *person)
+{
+	struct door_listing *l = arg;
+
+	l->page[l->count++] = *person;
+	TRY(listing_ask(l));
+	return l->count == PERSON_DOOR_PAGE ? listing_end_page(l) : STATUS_OK;
+}
+
+enum status
+person_at_door_each(struct kv_tx *tx, struct str door, struct arena *arena,
+		    person_at_door_take *take, void *arg, struct err *err)
+{
+	struct door_listing *l = mem_zalloc(sizeof(*l));
+	enum status status, last;
+
+	if (!l)
+		return STATUS_NOMEM;
+	l->tx = tx;
+	l->door = door;
+	l->arena = arena;
+	l->mark = arena_mark(arena);
+	l->take = take;
+	l->arg = arg;
+	l->err = err;
+	status = person_each(tx, arena, listing_add, l, err);
+	last = status == STATUS_OK ? listing_end_page(l) : STATUS_OK;
+	mem_free(l);
+	return status == STATUS_OK ? last : status;
 }
 
 /* ---- For checks of stores ---- */

@@ -30,6 +30,7 @@ enum {
 	PERSON_DOOR_DIGEST_BYTES = 64, /* the digits of one */
 	PERSON_DOOR_SALT_BYTES = 16,
 	PERSON_DOOR_NAME_BYTES = 16, /* of a door */
+	PERSON_DOOR_PAGE = 64,       /* people whose records are asked for together */
 };
 
 /* What a person logs in by. Stored: never renumber. */
@@ -76,6 +77,17 @@ MUST_USE enum status person_door_put(struct kv_tx *tx, struct str name, struct s
 /* Without a record, `*ret` is a plain one. STATUS_NEWER, explained; STATUS_CORRUPT. */
 MUST_USE enum status person_door_get(struct kv_tx *tx, struct str name, struct str door,
 				     struct person_door *ret, struct err *err);
+
+/* Called for each person; a failure ends the listing. Both live until it returns. */
+typedef enum status person_at_door_take(void *arg, const struct person *person,
+					const struct person_door *at);
+
+/*
+ * All people with what holds of each at the door, in the order of their names, by snapshot reads.
+ * The arena holds PERSON_DOOR_PAGE people at a time.
+ */
+MUST_USE enum status person_at_door_each(struct kv_tx *tx, struct str door, struct arena *arena,
+					 person_at_door_take *take, void *arg, struct err *err);
 
 /* ---- The record, for checks and tests ---- */
 

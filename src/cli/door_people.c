@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "access/person.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/couch.h"
@@ -66,6 +65,18 @@ own_read(const struct json_value *value, struct arena *arena, struct door_person
 	return STATUS_OK;
 }
 
+static bool
+members_are_bare(const struct json_member *members, size_t count)
+{
+	static const char *const bare[] = { "_id", "_rev", "name", "type", "roles" };
+	size_t known = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < sizeof(bare) / sizeof(bare[0]); k++)
+			known += str_eq(members[i].name, str_from_cstr(bare[k]));
+	return known == count;
+}
+
 static enum status
 people_get(void *arg, struct str name, struct arena *arena, struct door_person *ret,
 	   struct err *err)
@@ -86,6 +97,7 @@ people_get(void *arg, struct str name, struct arena *arena, struct door_person *
 	TRY(json_value_members(&value, arena, &members, &count, err));
 	TRY(roles_read(json_value_find(members, count, "roles"), arena, &person, err));
 	TRY(own_read(json_value_find(members, count, OWN_MEMBER), arena, &person, err));
+	person.bare = members_are_bare(members, count);
 	*ret = person;
 	return STATUS_OK;
 }
@@ -183,6 +195,7 @@ static enum status
 people_put(void *arg, const struct door_person *p, struct arena *arena, struct err *err)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_USER_DOC_BYTES);
+	const struct user_at_door own = { p->name, p->own_door, p->own };
 	struct user_place *place = arg;
 	enum status status;
 	struct str id;
@@ -208,7 +221,8 @@ people_put(void *arg, const struct door_person *p, struct arena *arena, struct e
 	buf_append_byte(&text, '}');
 	status = buf_status(&text);
 	if (status == STATUS_OK)
-		status = place->put(place, id, buf_str(&text), !p->source.len, arena, err);
+		status = place->put(place, id, buf_str(&text), !p->source.len, p->own ? &own : NULL,
+				    arena, err);
 	/* There is a password in it. */
 	if (text.ptr)
 		explicit_bzero(text.ptr, text.len);
@@ -238,7 +252,7 @@ people_remove(void *arg, const struct door_person *p, struct arena *arena, struc
 	buf_append_str(&text, rev->text);
 	buf_append_cstr(&text, ",\"_deleted\":true}");
 	TRY(buf_status(&text));
-	return place->put(place, id, buf_str(&text), false, arena, err);
+	return place->put(place, id, buf_str(&text), false, NULL, arena, err);
 }
 
 struct door_people

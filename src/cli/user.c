@@ -129,7 +129,7 @@ user_put(struct user_call *c, struct buf *text, bool create, const char *done, s
 	enum status status = buf_status(text);
 
 	if (status == STATUS_OK)
-		status = c->place->put(c->place, c->id, buf_str(text), create, c->arena, err);
+		status = c->place->put(c->place, c->id, buf_str(text), create, NULL, c->arena, err);
 	if (status == STATUS_DOC_CONFLICT)
 		return err_set(err, status, "somebody else has written user \"%s\" meanwhile",
 			       c->args->name);

@@ -5,6 +5,7 @@
 #ifndef FROND_CLI_USER_H
 #define FROND_CLI_USER_H
 
+#include "access/person_door.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/status.h"
@@ -20,6 +21,13 @@ enum {
 /* Called for each person; `roles` is a JSON array. */
 typedef enum status user_take(void *arg, struct str name, struct str roles, struct err *err);
 
+/* What is to hold of a person at one door alone (access/person_door.h). */
+struct user_at_door {
+	struct str name; /* the person's */
+	struct str door;
+	const struct person_door *at;
+};
+
 struct user_place {
 	/*
 	 * Reads the text of a document with its _id and _rev, into the arena. STATUS_NOT_FOUND,
@@ -30,10 +38,11 @@ struct user_place {
 	/*
 	 * Writes the document as an administrator; a plain password in it is hashed. `create`:
 	 * makes the database if it is missing. STATUS_DOC_CONFLICT if _rev is not the current
-	 * revision.
+	 * revision. `own` is written in the same transaction, unless it is NULL; a server takes
+	 * none.
 	 */
 	enum status (*put)(struct user_place *place, struct str id, struct str text, bool create,
-			   struct arena *arena, struct err *err);
+			   const struct user_at_door *own, struct arena *arena, struct err *err);
 	/* Lists all people by name. A failure of `take` ends the listing. */
 	enum status (*list)(struct user_place *place, user_take *take, void *arg, struct err *err);
 	void (*free)(struct user_place *place);

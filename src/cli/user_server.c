@@ -4,6 +4,8 @@
  */
 #include "cli/user.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "cli/input.h"
 #include "cli/remote.h"
@@ -63,12 +65,13 @@ user_server_get(struct user_place *place, struct str id, struct arena *arena, st
 
 static enum status
 user_server_put(struct user_place *place, struct str id, struct str text, bool create,
-		struct arena *arena, struct err *err)
+		const struct user_at_door *own, struct arena *arena, struct err *err)
 {
 	struct user_server *s = (struct user_server *)place;
 	int code = 0;
 
 	(void)arena;
+	assert(!own);
 	if (create) {
 		TRY(server_request(s, "PUT", (struct str){ NULL, 0 }, (struct str){ NULL, 0 },
 				   &code, err));

@@ -1,7 +1,6 @@
 /* frond user with a store: documents of _users, each in a transaction of its own. */
 #include "cli/user.h"
 
-#include "access/person.h"
 #include "access/settings.h"
 #include "base/mem.h"
 #include "cli/settings.h"
@@ -23,6 +22,7 @@ struct store_call {
 	struct str id;
 	struct str text;
 	bool create;
+	const struct user_at_door *own; /* or NULL */
 	struct arena *arena;
 	struct arena_mark mark;
 	struct str found;
@@ -135,7 +135,11 @@ store_put_body(struct kv_tx *tx, void *arg)
 		status = rev_write(tx, db, &edit, 1, 0, c->arena, &c->result, &c->err);
 	catalog_db_unref(db);
 	/* A refused edit ends the attempt with a failure, so nothing is committed. */
-	return status == STATUS_OK ? c->result.status : status;
+	if (status == STATUS_OK)
+		status = c->result.status;
+	if (status == STATUS_OK && c->own)
+		status = person_door_put(tx, c->own->name, c->own->door, c->own->at, &c->err);
+	return status;
 }
 
 static enum status
@@ -172,10 +176,10 @@ store_prepare(struct user_store *s, struct store_call *c, struct str text, struc
 
 static enum status
 user_store_put(struct user_place *place, struct str id, struct str text, bool create,
-	       struct arena *arena, struct err *err)
+	       const struct user_at_door *own, struct arena *arena, struct err *err)
 {
 	struct user_store *s = (struct user_store *)place;
-	struct store_call c = { .id = id, .arena = arena };
+	struct store_call c = { .id = id, .own = own, .arena = arena };
 	enum status status;
 
 	TRY(store_prepare(s, &c, text, err));

@@ -12,6 +12,8 @@
 #include "base/status.h"
 #include "base/str.h"
 
+struct person_door;
+
 struct door_person {
 	struct str name;
 	struct str password; /* a new one, in plain; ptr NULL: it stays what it is */
@@ -20,6 +22,13 @@ struct door_person {
 	struct str db;     /* that the person was made in; empty: none, another door has made it */
 	struct str custom; /* customData as a JSON text; ptr NULL: none */
 	struct str source; /* the document that it was read from; empty: it is to be made */
+	bool bare;         /* that document says nothing but the name and the roles */
+	/*
+	 * What is to hold of the person at the door `own_door` alone (access/person_door.h): `put`
+	 * writes it in the same transaction. NULL: that stays.
+	 */
+	const struct person_door *own;
+	struct str own_door;
 };
 
 struct door_people {

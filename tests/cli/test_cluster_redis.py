@@ -656,6 +656,45 @@ def a_process_that_falls_behind_the_log_closes_its_subscribers(cwd):
 
 
 @test
+def rules_that_clients_of_one_process_change_hold_in_all(cwd):
+    if DOORS:
+        raise Skip("the doors have no people")
+    with doors(cwd) as all_doors, all_doors[0].client() as root:
+        root("ACL", "DELUSER", "ann")
+        equal(root("ACL", "SETUSER", "ann", "on", ">pear", "~*", "&*", "+@all"), "OK")
+        clients = []
+        for door in all_doors[1:]:
+            # People are read for each login: the others know of her at once.
+            idle, subscriber = door.client(), door.client()
+            for c in (idle, subscriber):
+                equal(c("AUTH", "ann", "pear"), "OK")
+            equal(subscriber("SUBSCRIBE", "news"), [b"subscribe", b"news", 1])
+            clients.append((idle, subscriber))
+        root("ACL", "SETUSER", "ann", "resetchannels", "-@all", "+ping", "<pear", ">plum")
+        for door, (idle, subscriber) in zip(all_doors[1:], clients):
+            subscriber.socket.settimeout(60)
+            equal(subscriber.file.read(1), b"")
+
+            def is_refused():
+                idle.send("GET", "k")
+                return isinstance(idle.read(), Error)
+            until(is_refused)
+            equal(idle("PING"), "PONG")
+            with door.client() as c:
+                contains(c.error("AUTH", "ann", "pear"), "WRONGPASS")
+                equal(c("AUTH", "ann", "plum"), "OK")
+        equal(root("ACL", "DELUSER", "ann"), 1)
+        for idle, _ in clients:
+            def has_ended():
+                try:
+                    idle("PING")
+                except (EOFError, ConnectionError):
+                    return True
+                return False
+            until(has_ended)
+
+
+@test
 def the_past_that_one_process_keeps_is_read_by_all(cwd):
     def moment(client):
         """A time behind all that was written, in milliseconds."""

@@ -77,7 +77,7 @@ def monitor_hides_passwords_and_what_administrators_do(cwd):
         c.error("HELLO", "3", "AUTH", "me", "hunter2", "SETNAME", "x")
         c("CONFIG", "GET", "port")
         c("CLIENT", "LIST")
-        c.error("ACL", "SETUSER", "me", ">hunter2")
+        c("ACL", "SETUSER", "me", ">hunter2")
         c("CLIENT", "ID")
         equal(lines(m, 4), ['[0] "AUTH" "(redacted)" "(redacted)"', '[0] "AUTH" "(redacted)"',
                             '[0] "HELLO" "3" "AUTH" "(redacted)" "(redacted)" "SETNAME" "x"',
@@ -230,7 +230,7 @@ def rules_are_told_by_kinds(cwd):
     with Redis(cwd, *admin) as server, server.client() as c:
         c("AUTH", "ann", "pw")
         equal(c("ACL", "GETUSER", "ann"),
-              [b"flags", [b"on"], b"passwords", [], b"commands", b"-@all +acl|getuser +get",
+              [b"flags", [b"on", b"ownpass"], b"passwords", [], b"commands", b"-@all +acl|getuser +get",
                b"keys", b"~cache:* %R~log:*", b"channels", b"&news", b"selectors", []])
     (cwd / "open").mkdir()
     with Redis(cwd / "open") as server, server.client() as c:

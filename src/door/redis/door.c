@@ -54,6 +54,7 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 	struct redis_config config = { .store = ground->store,
 				       .live = ground->live,
 				       .news = ground->news,
+				       .people = ground->people,
 				       .host = place->host,
 				       .config_file = ground->config_file,
 				       .max_clients = net_host_max_connections(ground->host) };

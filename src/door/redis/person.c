@@ -1,8 +1,10 @@
 #include "door/redis/person.h"
 
-#include "door/redis/acl/command.h"
+#include "door/redis/acl/subcommand.h"
+#include "door/redis/txn/acl_log.h"
 #include "door/redis/txn/pubsub.h"
 #include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/user.h"
 
 struct channel_check {
 	struct client *client;
@@ -46,13 +48,20 @@ client_keeps_what_it_gets(struct client *c, struct arena *arena)
 static void
 client_check_queued(struct client *c, struct arena *arena)
 {
-	struct str ignored;
-
 	for (size_t i = 0; i < c->queued_count && !c->multi_failed; i++) {
 		const struct unit *u = &c->queued[i];
+		char name[SUBCOMMAND_NAME_BYTES];
+		enum acl_denial denial;
+		struct str object;
 
-		c->multi_failed = acl_check(&c->acl, u->command, u->argv, u->argc, arena,
-					    &ignored) != ACL_ALLOWED;
+		denial = acl_check(&c->acl, u->command, u->argv, u->argc, arena, &object);
+		if (denial == ACL_ALLOWED)
+			continue;
+		if (denial == ACL_DENIED_COMMAND)
+			object = subcommand_name_call(u->command, u->argv, u->argc, name);
+		acl_log_add(c, &(struct acl_refusal){
+				       .denial = denial, .context = "multi", .object = object });
+		c->multi_failed = true;
 	}
 }
 
@@ -60,11 +69,46 @@ client_check_queued(struct client *c, struct arena *arena)
 static bool
 client_lose_person(struct client *c)
 {
-	if (c->user.name.len || client_has_subscriptions(c) || atomic_load(&c->monitors))
+	if (!c->anonymous || client_has_subscriptions(c) || atomic_load(&c->monitors))
 		return false;
 	client_login_default(c);
 	client_forget_multi(c);
 	return true;
+}
+
+/* The rights have changed. True if the connection goes on. */
+static bool
+client_check_what_it_has(struct client *c)
+{
+	struct arena *scratch = net_stream_arena(c->stream);
+	struct arena_mark mark = arena_mark(scratch);
+	bool goes_on;
+
+	client_check_queued(c, scratch);
+	goes_on = client_keeps_what_it_gets(c, scratch);
+	arena_reset(scratch, mark);
+	return goes_on;
+}
+
+/*
+ * Of a connection that nobody has logged in to: `default` may be another one. Whoever is in stays,
+ * as in Redis, also if `default` now wants a password or is off.
+ */
+static bool
+client_look_up_default(struct client *c)
+{
+	uint64_t count = people_news_count(c->redis->config.news);
+	bool was_in = c->authenticated;
+
+	if (!users_are_open(c->redis))
+		return client_lose_person(c);
+	client_login_default(c);
+	if (c->undecided)
+		return !client_has_subscriptions(c) && !atomic_load(&c->monitors);
+	c->authenticated = was_in;
+	c->request.stranger = !was_in;
+	c->follow.seen = count;
+	return client_check_what_it_has(c);
 }
 
 static bool
@@ -73,38 +117,44 @@ client_look_up_person(struct client *c)
 	const struct redis_config *config = &c->redis->config;
 	struct auth_client client = client_of_auth(c);
 	struct arena *arena = arena_new(CLIENT_USER_BYTES);
-	struct arena *scratch = net_stream_arena(c->stream);
-	struct arena_mark mark = arena_mark(scratch);
 	struct auth_user user;
-	bool goes_on = true;
 
 	if (!arena)
 		return true;
 	switch (follow_look(&c->follow, config->news, config->live, &client, &c->user, arena,
 			    &user)) {
 	case FOLLOW_SAME:
-		arena_free(arena);
 		break;
 	case FOLLOW_CHANGED:
 		client_become(c, &user, arena);
-		client_check_queued(c, scratch);
-		goes_on = client_keeps_what_it_gets(c, scratch);
-		break;
+		return client_check_what_it_has(c);
 	case FOLLOW_GONE:
 		arena_free(arena);
-		goes_on = client_lose_person(c);
-		break;
+		return client_lose_person(c);
 	}
-	arena_reset(scratch, mark);
+	arena_free(arena);
+	return true;
+}
+
+/* Looks who it is now. True if the connection goes on. */
+static bool
+client_look(struct client *c)
+{
+	bool goes_on = c->anonymous ? client_look_up_default(c) : client_look_up_person(c);
+
+	if (goes_on)
+		atomic_store(&c->followed, c->follow.seen);
 	return goes_on;
 }
 
 bool
 client_follow(struct client *c)
 {
+	if (c->undecided)
+		client_login_default(c);
 	if (!c->authenticated || follow_is_current(&c->follow, c->redis->config.news))
 		return true;
-	return client_look_up_person(c);
+	return client_look(c);
 }
 
 bool
@@ -114,19 +164,17 @@ client_may_wait(struct client *c, const struct unit *unit, struct arena *arena)
 
 	if (!c->authenticated || follow_is_current(&c->follow, c->redis->config.news))
 		return true;
-	return client_look_up_person(c) && c->authenticated &&
+	return client_look(c) && c->authenticated &&
 	       acl_check(&c->acl, unit->command, unit->argv, unit->argc, arena, &ignored) ==
 		       ACL_ALLOWED;
 }
 
-/* True of those who wait, or are sent what others do: they may no longer. */
+/* What they wait for, or are sent, they may not have any more. */
 static bool
-client_gets_more(void *arg, struct clients_entry *e)
+entry_gets_more(void *arg, struct clients_entry *e)
 {
-	const struct client *c = (const struct client *)e;
-
 	(void)arg;
-	return c->blocked || atomic_load(&c->monitors) || client_has_subscriptions(c);
+	return client_gets_more((const struct client *)e);
 }
 
 void
@@ -134,5 +182,5 @@ client_tell_all(void *redis)
 {
 	struct redis *r = redis;
 
-	(void)clients_signal_each(&r->clients, CLIENT_LOOK, client_gets_more, NULL);
+	(void)clients_signal_each(&r->clients, CLIENT_LOOK, entry_gets_more, NULL);
 }

@@ -315,7 +315,7 @@ rules_are_written_as_redis_writes_them(void **state)
 		  "redis:+@all -client|kill" },
 		{ "%R~foo,%W~foo,%RW~bar:,~z", " ~foo ~bar: ~z resetchannels -@all",
 		  "redis:~foo ~bar: ~z" },
-		{ "%R~*,%W~*", " ~* resetchannels -@all", "redis:~*" },
+		{ "~a,%R~*,%W~*,~b", " ~a ~* ~b resetchannels -@all", "redis:~a %RW~* ~b" },
 		{ "()", " resetchannels -@all (resetchannels -@all)", "redis: ()" },
 		{ "-@all", " resetchannels -@all", "redis:" },
 		{ "+@string,-incr,+acl,+debug|digest,+debug|segfault",

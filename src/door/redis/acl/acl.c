@@ -57,7 +57,11 @@ acl_is_in_category(const struct command *command, size_t category)
 	const char *name = acl_categories[category];
 	const char *group = category_of_group(command);
 	struct str rest = command->categories ? str_from_cstr(command->categories) : STR("");
-	bool is_in = flags_say(command->flags, name);
+	/* What a command does with data its subcommands say. */
+	unsigned flags = command->flags & COMMAND_CONTAINER
+				 ? command->flags & ~(unsigned)(COMMAND_READONLY | COMMAND_WRITE)
+				 : command->flags;
+	bool is_in = flags_say(flags, name);
 
 	/* Of a command with subcommands these are in the category of its group. */
 	if (group && !(command->flags & COMMAND_CONTAINER))

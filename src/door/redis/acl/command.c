@@ -135,6 +135,23 @@ keys_add_geo_store(struct keys *k, const struct str *argv, size_t argc, size_t f
 		keys_add(k, found, found + 1, 1);
 }
 
+/* MIGRATE … "" … KEYS key …: of several keys, whose first place is empty. */
+static void
+keys_add_migrated(struct keys *k, const struct str *argv, size_t argc)
+{
+	for (size_t i = 6; i < argc; i++) {
+		if (str_eq_nocase(argv[i], STR("auth"))) {
+			i++;
+		} else if (str_eq_nocase(argv[i], STR("auth2"))) {
+			i += 2;
+		} else if (str_eq_nocase(argv[i], STR("keys")) && !argv[3].len) {
+			k->count = 0;
+			keys_add(k, i + 1, argc, 1);
+			return;
+		}
+	}
+}
+
 /* XREAD … STREAMS key … id …: as many keys as ids. */
 static bool
 keys_add_streams(struct keys *k, const struct str *argv, size_t argc, size_t at)
@@ -182,6 +199,8 @@ keys_find_movable(struct keys *k, const struct command *command, const struct st
 		return keys_add_inner(k, command, argv, argc);
 	if (strcmp(command->name, "sort") == 0)
 		keys_add_store(k, argv, argc);
+	if (strcmp(command->name, "migrate") == 0)
+		keys_add_migrated(k, argv, argc);
 	if (strcmp(command->name, "georadius") == 0)
 		keys_add_geo_store(k, argv, argc, 6);
 	if (strcmp(command->name, "georadiusbymember") == 0)

@@ -251,29 +251,23 @@ selector_drop_patterns(struct acl_selector *s, bool channels, struct acl_room *r
 	s->pattern_count = kept;
 }
 
-static void
-selector_set_all(struct acl_selector *s, bool channels, bool all, struct acl_room *room)
-{
-	selector_drop_patterns(s, channels, room);
-	if (channels)
-		s->all_channels = all;
-	else
-		s->all_keys = all;
-}
-
-/* Adds it, or what it allows to one with the same glob, which is then in `*ret`. */
 static enum acl_rule_error
-selector_add_pattern(struct acl_reader *r, struct acl_pattern pattern, struct acl_pattern **ret)
+rule_pattern(struct acl_reader *r, struct acl_pattern pattern)
 {
 	struct acl_selector *s = r->selector;
 	struct acl_pattern *grown;
 
+	if (pattern.channel ? s->all_channels : s->all_keys)
+		return pattern.channel ? ACL_RULE_ALL_CHANNELS : ACL_RULE_ALL_KEYS;
+	if (!is_one_word(pattern.glob))
+		return ACL_RULE_SYNTAX;
 	for (size_t i = 0; i < s->pattern_count; i++) {
-		*ret = &s->patterns[i];
-		if ((*ret)->channel != pattern.channel || !str_eq((*ret)->glob, pattern.glob))
+		struct acl_pattern *p = &s->patterns[i];
+
+		if (p->channel != pattern.channel || !str_eq(p->glob, pattern.glob))
 			continue;
-		(*ret)->read |= pattern.read;
-		(*ret)->write |= pattern.write;
+		p->read |= pattern.read;
+		p->write |= pattern.write;
 		return ACL_RULE_OK;
 	}
 	if (r->room->patterns == ACL_PATTERNS)
@@ -284,28 +278,9 @@ selector_add_pattern(struct acl_reader *r, struct acl_pattern pattern, struct ac
 	if (!grown || !pattern.glob.ptr)
 		return ACL_RULE_NO_MEMORY;
 	s->patterns = grown;
-	*ret = &s->patterns[s->pattern_count++];
-	**ret = pattern;
+	s->patterns[s->pattern_count++] = pattern;
 	r->room->patterns++;
 	return ACL_RULE_OK;
-}
-
-static enum acl_rule_error
-rule_pattern(struct acl_reader *r, struct acl_pattern pattern)
-{
-	struct acl_selector *s = r->selector;
-	enum acl_rule_error error;
-	struct acl_pattern *added;
-
-	if (pattern.channel ? s->all_channels : s->all_keys)
-		return pattern.channel ? ACL_RULE_ALL_CHANNELS : ACL_RULE_ALL_KEYS;
-	if (!is_one_word(pattern.glob))
-		return ACL_RULE_SYNTAX;
-	error = selector_add_pattern(r, pattern, &added);
-	/* "%R~* %W~*" are all keys, too. */
-	if (error == ACL_RULE_OK && added->read && added->write && str_eq(added->glob, STR("*")))
-		selector_set_all(s, pattern.channel, true, r->room);
-	return error;
 }
 
 /* "%RW~glob" */
@@ -315,6 +290,9 @@ rule_split(struct acl_reader *r, struct str rule)
 	struct acl_pattern pattern = { 0 };
 	size_t i = 1;
 
+	/* Redis looks at this first. */
+	if (r->selector->all_keys)
+		return ACL_RULE_ALL_KEYS;
 	for (; i < rule.len && rule.ptr[i] != '~'; i++) {
 		if ((rule.ptr[i] == 'R' || rule.ptr[i] == 'r') && !pattern.read)
 			pattern.read = true;
@@ -347,7 +325,11 @@ rule_word(struct acl_reader *r, struct str rule)
 		if (!str_eq_nocase(rule, str_from_cstr(lists[i].words[0])) &&
 		    !str_eq_nocase(rule, str_from_cstr(lists[i].words[1])))
 			continue;
-		selector_set_all(r->selector, lists[i].channels, lists[i].all, r->room);
+		selector_drop_patterns(r->selector, lists[i].channels, r->room);
+		if (lists[i].channels)
+			r->selector->all_channels = lists[i].all;
+		else
+			r->selector->all_keys = lists[i].all;
 		return true;
 	}
 	if (!str_eq_nocase(rule, STR("allcommands")) && !str_eq_nocase(rule, STR("nocommands")))
@@ -556,8 +538,17 @@ acl_rule_next(const struct str *args, size_t count, size_t *at, struct arena *ar
 
 /* ---- As text ---- */
 
+/* What a pattern of keys allows. "%RW~*" is one pattern among others, which "~*" would not be. */
+static const char *
+describe_rights(const struct acl_pattern *p, bool for_role)
+{
+	if (p->read && p->write)
+		return for_role && str_eq(p->glob, STR("*")) ? " %RW~" : " ~";
+	return p->read ? " %R~" : " %W~";
+}
+
 static void
-describe_patterns(const struct acl_selector *s, bool channel, struct buf *ret)
+describe_patterns(const struct acl_selector *s, bool channel, bool for_role, struct buf *ret)
 {
 	if (channel ? s->all_channels : s->all_keys)
 		buf_append_cstr(ret, channel ? " &*" : " ~*");
@@ -566,10 +557,7 @@ describe_patterns(const struct acl_selector *s, bool channel, struct buf *ret)
 
 		if (p->channel != channel)
 			continue;
-		buf_append_cstr(ret, channel               ? " &"
-				     : p->read && p->write ? " ~"
-				     : p->read             ? " %R~"
-							   : " %W~");
+		buf_append_cstr(ret, channel ? " &" : describe_rights(p, for_role));
 		buf_append_str(ret, p->glob);
 	}
 }
@@ -577,13 +565,13 @@ describe_patterns(const struct acl_selector *s, bool channel, struct buf *ret)
 void
 acl_describe_keys(const struct acl_selector *s, struct buf *ret)
 {
-	describe_patterns(s, false, ret);
+	describe_patterns(s, false, false, ret);
 }
 
 void
 acl_describe_channels(const struct acl_selector *s, struct buf *ret)
 {
-	describe_patterns(s, true, ret);
+	describe_patterns(s, true, false, ret);
 }
 
 /* Commands as rules, so that those that were written so far allow `sum`. */
@@ -707,10 +695,10 @@ describe_selector(const struct acl_selector *s, bool for_role, char before, stru
 {
 	size_t at = ret->len;
 
-	acl_describe_keys(s, ret);
+	describe_patterns(s, false, for_role, ret);
 	if (!for_role && !s->all_channels)
 		buf_append_cstr(ret, " resetchannels");
-	acl_describe_channels(s, ret);
+	describe_patterns(s, true, for_role, ret);
 	describe_commands(s, !for_role, ret);
 	if (ret->len == at)
 		buf_append_byte(ret, (uint8_t)before);

@@ -245,3 +245,36 @@ subcommand_is_admin(const struct command *command, const struct str *argv, size_
 
 	return (command->flags | (sub ? sub->flags : 0)) & COMMAND_ADMIN;
 }
+
+/* The `distance`-th argument in front of that one is the word. */
+static bool
+follows_word(const struct str *argv, size_t i, size_t distance, struct str word)
+{
+	return i > distance && str_eq_nocase(argv[i - distance], word);
+}
+
+bool
+subcommand_arg_is_secret(const struct command *command, const struct str *argv, size_t i)
+{
+	const char *name = command->name;
+	static const struct str settings[] = { STR("requirepass"), STR("masterauth"),
+					       STR("masteruser") };
+
+	if (strcmp(name, "auth") == 0)
+		return i > 0;
+	if (strcmp(name, "hello") == 0)
+		return follows_word(argv, i, 1, STR("auth")) ||
+		       follows_word(argv, i, 2, STR("auth"));
+	if (strcmp(name, "acl") == 0)
+		return i > 1 && str_eq_nocase(argv[1], STR("setuser"));
+	if (strcmp(name, "migrate") == 0)
+		return follows_word(argv, i, 1, STR("auth")) ||
+		       follows_word(argv, i, 1, STR("auth2")) ||
+		       follows_word(argv, i, 2, STR("auth2"));
+	if (strcmp(name, "config") != 0 || i < 3 || i % 2 == 0)
+		return false;
+	for (size_t k = 0; k < sizeof(settings) / sizeof(settings[0]); k++)
+		if (str_eq_nocase(argv[i - 1], settings[k]))
+			return true;
+	return false;
+}

@@ -47,4 +47,10 @@ struct str subcommand_name_call(const struct command *command, const struct str 
 /* True for a call that only administrators make, also as a subcommand: CONFIG SET, CLIENT KILL. */
 bool subcommand_is_admin(const struct command *command, const struct str *argv, size_t argc);
 
+/*
+ * True for an argument of a call that says who somebody is, or what they log in by: SLOWLOG and
+ * MONITOR do not show it.
+ */
+bool subcommand_arg_is_secret(const struct command *command, const struct str *argv, size_t i);
+
 #endif

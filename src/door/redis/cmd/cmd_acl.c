@@ -1,15 +1,17 @@
-/* ACL: who is who. People are those of every door; they are changed elsewhere. */
-#include "access/people.h"
+/* ACL: who is who, and who may what. People are those of every door (txn/user.h). */
 #include "base/rand.h"
 #include "door/redis/acl/rules.h"
 #include "door/redis/acl/subcommand.h"
 #include "door/redis/cmd/commands.h"
+#include "door/redis/cmd/users.h"
 #include "door/redis/txn/acl_log.h"
 #include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/user.h"
+#include "door/redis/txn/user_change.h"
 #include "door/redis/wire/error.h"
 
 enum {
-	RULES_BYTES = 64 * 1024,
+	RULES_BYTES = 128 * 1024, /* of a user as text */
 	GENPASS_BITS = 256,
 	GENPASS_BITS_MOST = 4096,
 	ACL_LOG_SHOWN = 10, /* entries, where nobody says how many */
@@ -59,19 +61,73 @@ acl_cat(struct call *c)
 	return STATUS_OK;
 }
 
-/* "user NAME on … rules", of the one who asks. */
+/* ---- Telling of users ---- */
+
+/* Whoever may not change people learns of nobody else. */
+static bool
+acl_may_see(const struct call *c, struct str name)
+{
+	return str_eq(name, client_user_name(c->client)) || user_may_change(c->client);
+}
+
+/* Listing users: what becomes of each. */
+struct acl_listing {
+	struct call *call;
+	bool names_only;
+	bool sees_all;
+	bool open;
+	size_t count;
+};
+
+/* " on nopass", " off #hash #hash", " on ownpass" */
+static void
+describe_login(const struct user *user, bool open, struct buf *out)
+{
+	buf_append_cstr(out, user->at.off ? " off" : " on");
+	if (user_needs_no_password(user, open))
+		buf_append_cstr(out, " nopass");
+	if (user->at.by == PERSON_DOOR_BY_OWN)
+		buf_append_cstr(out, " ownpass");
+	for (size_t i = 0; i < user->at.count; i++) {
+		buf_append_cstr(out, " #");
+		user_password_text(&user->at, i, out);
+	}
+}
+
 static enum status
-acl_list(struct call *c)
+acl_list_one(void *arg, const struct user *user)
 {
 	AUTO(buf_release) struct buf out = BUF_SHORT(RULES_BYTES);
+	struct acl_listing *l = arg;
 
+	if (!l->sees_all && !str_eq(user->name, client_user_name(l->call->client)))
+		return STATUS_OK;
+	l->count++;
+	if (l->names_only) {
+		reply_bulk(l->call->reply, user->name);
+		return STATUS_OK;
+	}
 	buf_append_cstr(&out, "user ");
-	buf_append_str(&out, client_user_name(c->client));
-	buf_append_cstr(&out, c->client->user.name.len ? " on" : " on nopass");
-	acl_describe(&c->client->acl, &out);
+	buf_append_str(&out, user->name);
+	describe_login(user, l->open, &out);
+	acl_describe(&user->acl, &out);
 	TRY(buf_status(&out));
-	reply_array(c->reply, 1);
-	reply_bulk(c->reply, buf_str(&out));
+	reply_bulk(l->call->reply, buf_str(&out));
+	return STATUS_OK;
+}
+
+static enum status
+acl_list(struct call *c, bool names_only)
+{
+	struct acl_listing l = { .call = c,
+				 .names_only = names_only,
+				 .sees_all = user_may_change(c->client),
+				 .open = users_are_open(c->redis) };
+	size_t place = reply_later(c->reply);
+	struct err err = { 0 };
+
+	TRY(user_each(c->redis, c->client->part, acl_list_one, &l, &err));
+	reply_later_end(c->reply, place, '*', l.count);
 	return STATUS_OK;
 }
 
@@ -98,33 +154,90 @@ acl_answer_selector(struct call *c, const struct acl_selector *s)
 	return acl_answer_rules(c, "channels", s, acl_describe_channels);
 }
 
+/* Flags and passwords. */
+static void
+acl_answer_login(struct call *c, const struct user *user)
+{
+	bool nopass = user_needs_no_password(user, users_are_open(c->redis));
+	bool ownpass = user->at.by == PERSON_DOOR_BY_OWN;
+
+	reply_bulk_cstr(c->reply, "flags");
+	reply_set(c->reply, 1 + (size_t)nopass + (size_t)ownpass);
+	reply_bulk_cstr(c->reply, user->at.off ? "off" : "on");
+	if (nopass)
+		reply_bulk_cstr(c->reply, "nopass");
+	if (ownpass)
+		reply_bulk_cstr(c->reply, "ownpass");
+	reply_bulk_cstr(c->reply, "passwords");
+	reply_array(c->reply, user->at.count);
+	for (size_t i = 0; i < user->at.count; i++) {
+		AUTO(buf_release) struct buf text = BUF_SHORT(USER_PASSWORD_TEXT_BYTES);
+
+		user_password_text(&user->at, i, &text);
+		reply_bulk(c->reply, buf_str(&text));
+	}
+}
+
 static enum status
 acl_getuser(struct call *c)
 {
-	bool is_default = !c->client->user.name.len; /* nobody has to log in */
-	const struct acl *acl = &c->client->acl;
+	struct err err = { 0 };
+	struct user user;
 
-	if (!str_eq(c->argv[2], client_user_name(c->client))) {
+	TRY(users_failed(c, user_read(c->redis, c->argv[2], c->arena, &user, &err), &err));
+	if (!user.known || !acl_may_see(c, user.name)) {
 		reply_null(c->reply);
 		return STATUS_OK;
 	}
 	reply_map(c->reply, 6);
-	reply_bulk_cstr(c->reply, "flags");
-	reply_set(c->reply, is_default ? 2 : 1);
-	reply_bulk_cstr(c->reply, "on");
-	if (is_default)
-		reply_bulk_cstr(c->reply, "nopass");
-	reply_bulk_cstr(c->reply, "passwords");
-	reply_array(c->reply, 0);
-	TRY(acl_answer_selector(c, &acl->root));
+	acl_answer_login(c, &user);
+	TRY(acl_answer_selector(c, &user.acl.root));
 	reply_bulk_cstr(c->reply, "selectors");
-	reply_array(c->reply, acl->other_count);
-	for (size_t i = 0; i < acl->other_count; i++) {
+	reply_array(c->reply, user.acl.other_count);
+	for (size_t i = 0; i < user.acl.other_count; i++) {
 		reply_map(c->reply, 3);
-		TRY(acl_answer_selector(c, &acl->others[i]));
+		TRY(acl_answer_selector(c, &user.acl.others[i]));
 	}
 	return STATUS_OK;
 }
+
+/* ---- Changing users ---- */
+
+static enum status
+acl_setuser(struct call *c)
+{
+	struct err err = { 0 };
+
+	TRY(users_may_change(c, "acl|setuser"));
+	TRY(users_failed(
+		c, user_change(c->client, c->argv[2], c->argv + 3, c->argc - 3, c->arena, &err),
+		&err));
+	reply_ok(c->reply);
+	return STATUS_OK;
+}
+
+static enum status
+acl_deluser(struct call *c)
+{
+	struct err err = { 0 };
+	int64_t count = 0;
+
+	TRY(users_may_change(c, "acl|deluser"));
+	/* Whoever cannot be removed is refused before anybody is removed. */
+	for (size_t i = 2; i < c->argc; i++)
+		TRY(users_failed(c, user_may_be_removed(c->redis, c->argv[i], &err), &err));
+	for (size_t i = 2; i < c->argc; i++) {
+		bool removed = false;
+
+		TRY(users_failed(c, user_remove(c->client, c->argv[i], c->arena, &removed, &err),
+				 &err));
+		count += removed;
+	}
+	reply_int(c->reply, count);
+	return STATUS_OK;
+}
+
+/* ---- GENPASS ---- */
 
 static enum status
 acl_genpass(struct call *c)
@@ -148,32 +261,6 @@ acl_genpass(struct call *c)
 }
 
 /* ---- DRYRUN ---- */
-
-/* What a person may do now. `*ret_there` is false if there is no such person. */
-static enum status
-acl_of_person(struct call *c, struct str name, struct acl *ret, bool *ret_there)
-{
-	struct settings_held *held = settings_live_hold(c->redis->config.live);
-	const struct auth_client client = client_of_auth(c->client);
-	struct auth_user user = { .name = name, .method = AUTH_METHOD_COOKIE };
-	struct err err = { 0 };
-	bool open = client_is_open(c->redis);
-	enum status status = STATUS_UNAUTHORIZED;
-
-	if (open && str_eq(name, STR("default"))) {
-		user.admin = true;
-		status = STATUS_OK;
-	} else if (!open) {
-		status = auth_again(people_of(held), &client, c->arena, &user, &err);
-	}
-	settings_held_unref(held);
-	*ret_there = status == STATUS_OK;
-	if (user.admin)
-		acl_allow_all(ret);
-	else
-		acl_of_roles(ret, user.roles, user.roles_count, c->arena);
-	return status == STATUS_UNAUTHORIZED ? STATUS_OK : status;
-}
 
 /* The command that is tried, with that many arguments. */
 static enum status
@@ -207,15 +294,15 @@ acl_dryrun(struct call *c)
 	const struct command *command;
 	enum acl_denial denial;
 	char name[SUBCOMMAND_NAME_BYTES];
+	struct err err = { 0 };
 	struct str object;
-	struct acl acl;
-	bool there;
+	struct user user;
 
-	TRY(acl_of_person(c, c->argv[2], &acl, &there));
-	if (!there)
+	TRY(users_failed(c, user_read(c->redis, c->argv[2], c->arena, &user, &err), &err));
+	if (!user.known || !acl_may_see(c, user.name))
 		return call_errorf(c, "ERR User '%.*s' not found", STR_ARG(call_shown(c->argv[2])));
 	TRY(dryrun_command(c, name, &command));
-	denial = acl_check(&acl, command, c->argv + 3, c->argc - 3, c->arena, &object);
+	denial = acl_check(&user.acl, command, c->argv + 3, c->argc - 3, c->arena, &object);
 	if (denial == ACL_ALLOWED) {
 		reply_ok(c->reply);
 		return STATUS_OK;
@@ -248,6 +335,35 @@ acl_log(struct call *c)
 	return STATUS_OK;
 }
 
+/* ---- The rest ---- */
+
+static enum status
+acl_tell_all(struct call *c)
+{
+	return acl_list(c, false);
+}
+
+static enum status
+acl_tell_names(struct call *c)
+{
+	return acl_list(c, true);
+}
+
+static enum status
+acl_whoami(struct call *c)
+{
+	reply_bulk(c->reply, client_user_name(c->client));
+	return STATUS_OK;
+}
+
+static enum status
+acl_no_file(struct call *c)
+{
+	return call_error(c, STR("ERR This Redis instance is not configured to use an ACL file: "
+				 "people are in the store, where each change of them is kept at "
+				 "once"));
+}
+
 enum status
 cmd_acl(struct call *c)
 {
@@ -255,48 +371,56 @@ cmd_acl(struct call *c)
 		"CAT [<category>]",
 		"    List all commands that belong to <category>, or all command categories",
 		"    when no category is specified.",
+		"DELUSER <username> [<username> ...]",
+		"    Delete a list of users.",
 		"DRYRUN <username> <command> [<arg> ...]",
 		("    Returns whether the user can execute the given command without executing "
 		 "the command."),
 		"GETUSER <username>",
 		"    Get the user's details.",
 		"GENPASS [<bits>]",
-		"    Generate a secure 256-bit user password.",
+		"    Generate a secure 256-bit user password. The optional `bits` argument can",
+		"    be used to specify a different size.",
 		"LIST",
 		"    Show users details in config file format.",
+		"LOAD",
+		"    Reload users from the ACL file.",
 		"LOG [<count> | RESET]",
 		"    Show the ACL log entries.",
+		"SAVE",
+		"    Save the current config to the ACL file.",
+		"SETUSER <username> <attribute> [<attribute> ...]",
+		"    Create or modify a user with the specified attributes.",
 		"USERS",
 		"    List all the registered usernames.",
 		"WHOAMI",
 		"    Return the current connection username.",
 	};
 
-	if (call_arg_is(c, 1, "help") && c->argc == 2)
+	/* `most` are the arguments that it takes; the table of subcommands knows the least. */
+	static const struct {
+		const char *name;
+		enum status (*run)(struct call *c);
+		size_t most;
+	} subcommands[] = {
+		{ "cat", acl_cat, 3 },
+		{ "deluser", acl_deluser, SIZE_MAX },
+		{ "dryrun", acl_dryrun, SIZE_MAX },
+		{ "genpass", acl_genpass, 3 },
+		{ "getuser", acl_getuser, 3 },
+		{ "list", acl_tell_all, 2 },
+		{ "load", acl_no_file, 2 },
+		{ "log", acl_log, 3 },
+		{ "save", acl_no_file, 2 },
+		{ "setuser", acl_setuser, SIZE_MAX },
+		{ "users", acl_tell_names, 2 },
+		{ "whoami", acl_whoami, 2 },
+	};
+
+	if (call_arg_is(c, 1, "help"))
 		return call_help(c, help, sizeof(help) / sizeof(help[0]));
-	if (call_arg_is(c, 1, "whoami") && c->argc == 2)
-		reply_bulk(c->reply, client_user_name(c->client));
-	else if (call_arg_is(c, 1, "cat") && c->argc <= 3)
-		return acl_cat(c);
-	else if (call_arg_is(c, 1, "list") && c->argc == 2)
-		return acl_list(c);
-	else if (call_arg_is(c, 1, "users") && c->argc == 2) {
-		reply_array(c->reply, 1);
-		reply_bulk(c->reply, client_user_name(c->client));
-	} else if (call_arg_is(c, 1, "getuser") && c->argc == 3)
-		return acl_getuser(c);
-	else if (call_arg_is(c, 1, "genpass") && c->argc <= 3)
-		return acl_genpass(c);
-	else if (call_arg_is(c, 1, "dryrun") && c->argc >= 4)
-		return acl_dryrun(c);
-	else if (call_arg_is(c, 1, "log") && c->argc <= 3)
-		return acl_log(c);
-	else if (call_arg_is(c, 1, "setuser") || call_arg_is(c, 1, "deluser") ||
-		 call_arg_is(c, 1, "load") || call_arg_is(c, 1, "save"))
-		return call_error(
-			c, STR("ERR people are those of every door of frond: change them by "
-			       "frond user; their rules are roles that begin with \"redis:\""));
-	else
-		return call_unknown_subcommand(c);
-	return STATUS_OK;
+	for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++)
+		if (call_arg_is(c, 1, subcommands[i].name) && c->argc <= subcommands[i].most)
+			return subcommands[i].run(c);
+	return call_unknown_subcommand(c);
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "door/redis/cmd/commands.h"
 #include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/user.h"
 #include "door/redis/wire/error.h"
 
 enum {
@@ -150,13 +151,13 @@ static enum status
 user_exists(struct call *c, struct str name, bool *ret)
 {
 	struct settings_held *held = settings_live_hold(c->redis->config.live);
-	const struct auth_client client = { .store = c->redis->config.store };
+	const struct auth_client client = { .store = c->redis->config.store, .door = USER_DOOR };
 	struct auth_user user = { .name = name, .method = AUTH_METHOD_BASIC };
 	struct err ignored = { 0 };
 	enum status status = auth_again(people_of(held), &client, c->arena, &user, &ignored);
 
 	settings_held_unref(held);
-	*ret = status == STATUS_OK || str_eq(name, STR("default"));
+	*ret = status == STATUS_OK || str_eq(name, USER_DEFAULT);
 	return status == STATUS_UNAUTHORIZED ? STATUS_OK : status;
 }
 

@@ -2,14 +2,18 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/config.h"
 #include "door/redis/cmd/config_rows.h"
+#include "door/redis/cmd/users.h"
 #include "door/redis/txn/effects.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/stats.h"
+#include "door/redis/txn/user_change.h"
+#include "door/redis/txn/user.h"
 #include "door/redis/wire/error.h"
 #include "door/redis/wire/glob.h"
 #include "door/redis/wire/number.h"
@@ -98,6 +102,16 @@ config_check(const struct config_row *row, struct str now, struct str value, cha
 			break;
 		snprintf(why, why_bytes, "argument must be 'yes' or 'no'");
 		return false;
+	case CONFIG_CHANNELS:
+		if (str_eq_nocase(value, STR("allchannels")) ||
+		    str_eq_nocase(value, STR("resetchannels")))
+			break;
+		snprintf(why, why_bytes,
+			 "argument(s) must be one of the following: allchannels, resetchannels");
+		return false;
+	case CONFIG_PASSWORD:
+		ret[0] = '\0';
+		return true;
 	case CONFIG_EVENTS:
 		events = read_events(value);
 		if (events < 0) {
@@ -167,6 +181,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 			timed_sweep_by(r->chores, 0);
 	} else if (row->kind == CONFIG_OUTPUT)
 		config_apply_output(r, text);
+	else if (row->kind == CONFIG_CHANNELS)
+		atomic_store(&r->acl_pubsub, strcasecmp(text, "allchannels") == 0);
 	else if (strcmp(row->name, "slowlog-log-slower-than") == 0)
 		atomic_store(&r->slow_us, n < 0 ? UINT64_MAX : (uint64_t)n);
 	else if (strcmp(row->name, "slowlog-max-len") == 0)
@@ -253,23 +269,48 @@ config_of_process(const struct redis *r, const char *name, char text[static NUMB
 
 /* ---- The commands ---- */
 
+/* True if the arguments name the setting, as it is or by a pattern. */
+static bool
+config_is_wanted(const struct call *c, const char *name)
+{
+	for (size_t i = 2; i < c->argc; i++)
+		if (glob_matches(c->argv[i], str_from_cstr(name), true))
+			return true;
+	return false;
+}
+
+/* A password that is there cannot be shown, since nobody knows it: the setting is left out. */
+static enum status
+config_shows_password(struct call *c, bool *ret)
+{
+	struct err err = { 0 };
+	struct user user;
+
+	*ret = true;
+	if (!config_is_wanted(c, "requirepass"))
+		return STATUS_OK;
+	TRY(users_failed(c, user_read(c->redis, USER_DEFAULT, c->arena, &user, &err), &err));
+	*ret = !user.at.count;
+	return STATUS_OK;
+}
+
 static enum status
 config_get(struct call *c)
 {
 	struct reply *r = c->reply;
-	size_t place = reply_later(r);
-	size_t count = 0;
+	size_t place, count = 0;
+	bool shows_password;
 
+	TRY(config_shows_password(c, &shows_password));
+	place = reply_later(r);
 	pthread_mutex_lock(&c->redis->config_lock);
 	for (size_t i = 0; i < config_row_count; i++) {
 		const char *name = config_rows[i].name;
 		char text[NUMBER_BYTES];
 		const char *of_process;
-		bool wanted = false;
 
-		for (size_t k = 2; k < c->argc && !wanted; k++)
-			wanted = glob_matches(c->argv[k], str_from_cstr(name), true);
-		if (!wanted)
+		if (!config_is_wanted(c, name) ||
+		    (config_rows[i].kind == CONFIG_PASSWORD && !shows_password))
 			continue;
 		reply_bulk_cstr(r, name);
 		of_process = config_of_process(c->redis, name, text);
@@ -358,6 +399,22 @@ config_set_one(struct redis *r, size_t at, const char *value)
 	return STATUS_OK;
 }
 
+/* The password is in the store, and changed in a transaction of its own, before the others. */
+static enum status
+config_set_password(struct call *c)
+{
+	struct err err = { 0 };
+
+	for (size_t i = 2; i < c->argc; i += 2) {
+		if (config_rows[config_find(c->argv[i])].kind != CONFIG_PASSWORD)
+			continue;
+		TRY(users_may_change(c, "config|set"));
+		return users_failed(
+			c, user_require_password(c->client, c->argv[i + 1], c->arena, &err), &err);
+	}
+	return STATUS_OK;
+}
+
 static enum status
 config_set(struct call *c)
 {
@@ -373,6 +430,7 @@ config_set(struct call *c)
 	if (!texts)
 		return STATUS_LIMIT;
 	TRY(config_check_all(c, texts));
+	TRY(config_set_password(c));
 	pthread_mutex_lock(&c->redis->config_lock);
 	for (size_t i = 0; i < count && status == STATUS_OK; i++) {
 		size_t at = config_find(c->argv[2 + 2 * i]);

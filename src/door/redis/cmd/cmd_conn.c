@@ -1,10 +1,12 @@
 /* A connection: who it is, which protocol and which database it speaks of. */
 #include "door/redis/cmd/commands.h"
+#include "door/redis/cmd/users.h"
 #include "door/redis/txn/acl_log.h"
 #include "door/redis/txn/effects.h"
 #include "door/redis/txn/monitor.h"
 #include "door/redis/txn/pubsub.h"
 #include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/user.h"
 #include "door/redis/wire/error.h"
 
 enum status
@@ -77,12 +79,16 @@ static enum status
 log_in(struct call *c, struct str name, struct str password)
 {
 	struct err err = { 0 };
+	struct user user;
 	enum status status;
 
 	/* As in Redis without a password: any is right for those who may do everything. */
-	if (c->argc > 2 && str_eq(name, STR("default")) && client_is_open(c->redis)) {
-		client_login_default(c->client);
-		return STATUS_OK;
+	if (str_eq(name, USER_DEFAULT) && users_are_open(c->redis)) {
+		TRY(users_failed(c, user_read(c->redis, name, c->arena, &user, &err), &err));
+		if (user.is_initial) {
+			client_login_default(c->client);
+			return STATUS_OK;
+		}
 	}
 	status = client_login(c->client, name, password, &err);
 	if (status == STATUS_OK)
@@ -99,16 +105,35 @@ log_in(struct call *c, struct str name, struct str password)
 	return STATUS_ANSWERED;
 }
 
+/* False for AUTH with a password alone where `default` needs none. */
+static enum status
+auth_needs_password(struct call *c, bool *ret)
+{
+	bool open = users_are_open(c->redis);
+	struct err err = { 0 };
+	struct user user;
+
+	*ret = true;
+	if (c->argc > 2 || !open)
+		return STATUS_OK;
+	TRY(users_failed(c, user_read(c->redis, USER_DEFAULT, c->arena, &user, &err), &err));
+	*ret = !user_needs_no_password(&user, open);
+	return STATUS_OK;
+}
+
 enum status
 cmd_auth(struct call *c)
 {
+	bool needs;
+
 	if (c->argc > 3)
 		return call_syntax_error(c);
-	if (c->argc == 2 && c->client->authenticated && !c->client->user.name.len)
+	TRY(auth_needs_password(c, &needs));
+	if (!needs)
 		return call_error(
 			c, STR("ERR AUTH <password> called without any password configured for "
 			       "the default user. Are you sure your configuration is correct?"));
-	TRY(log_in(c, c->argc == 3 ? c->argv[1] : STR("default"), c->argv[c->argc - 1]));
+	TRY(log_in(c, c->argc == 3 ? c->argv[1] : USER_DEFAULT, c->argv[c->argc - 1]));
 	reply_ok(c->reply);
 	return STATUS_OK;
 }

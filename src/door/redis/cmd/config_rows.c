@@ -9,7 +9,7 @@
 #define NO_SLOTS    "frond has no cluster slots"
 #define NO_FILES    "there are no such files"
 #define ON_DISK     "every acknowledged write is on disk"
-#define PEOPLE      "people are those of every door: see frond user"
+#define PEOPLE      "people are in the store: see ACL SETUSER"
 #define PROCESS     "the process serves other doors, too, and has settings of its own"
 #define LISTENS     "--redis says where frond listens"
 #define ONE_LOG     "frond has one log, with settings of its own"
@@ -20,7 +20,7 @@
 
 /* clang-format off */
 const struct config_row config_rows[] = {
-	{ "acl-pubsub-default", "resetchannels", CONFIG_FIXED, 0, 0, PEOPLE, NULL },
+	{ "acl-pubsub-default", "resetchannels", CONFIG_CHANNELS, 0, 0, NULL, NULL },
 	{ "aclfile", "", CONFIG_FIXED, 0, 0, PEOPLE, NULL },
 	{ "acllog-max-len", "128", CONFIG_NUMBER, 0, ACL_LOG_ENTRIES, NULL, NULL },
 	{ "active-defrag-cycle-max", "25", CONFIG_NUMBER, 1, 99, NULL, NULL },
@@ -163,7 +163,7 @@ const struct config_row config_rows[] = {
 	{ "replica-read-only", "yes", CONFIG_FIXED, 0, 0, NO_REPLICAS, NULL },
 	{ "replica-serve-stale-data", "yes", CONFIG_FIXED, 0, 0, NO_REPLICAS, NULL },
 	{ "replicaof", "", CONFIG_FIXED, 0, 0, NO_REPLICAS, NULL },
-	{ "requirepass", "", CONFIG_FIXED, 0, 0, PEOPLE, NULL },
+	{ "requirepass", "", CONFIG_PASSWORD, 0, 0, NULL, NULL },
 	{ "sanitize-dump-payload", "no", CONFIG_FIXED, 0, 0, NO_FILES, NULL },
 	{ "save", "", CONFIG_FIXED, 0, 0, ON_DISK, NULL },
 	{ "server_cpulist", "", CONFIG_FIXED, 0, 0, PROCESS, NULL },

@@ -11,6 +11,9 @@ enum config_kind {
 	CONFIG_FLAG,
 	CONFIG_EVENTS,
 	CONFIG_OUTPUT,
+	CONFIG_CHANNELS, /* acl-pubsub-default */
+	/* Of the user `default`, in the store: it has no text here, and is never shown. */
+	CONFIG_PASSWORD,
 	CONFIG_FIXED, /* it can be read; setting it to something else makes no sense here */
 };
 

@@ -9,6 +9,7 @@
 #include "base/metric.h"
 #include "door/redis/acl/rules.h"
 #include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/user.h"
 #include "model/timed/items/item.h"
 #include "net/memory.h"
 
@@ -101,6 +102,12 @@ client_until_ns(void *client)
 	until_ns = net_unread_until_ns(&c->unread, client_limit(c));
 	pthread_mutex_unlock(&c->entry.lock);
 	return until_ns;
+}
+
+bool
+client_gets_more(const struct client *c)
+{
+	return c->blocked || atomic_load(&c->monitors) || client_has_subscriptions(c);
 }
 
 /* ---- Its life ---- */
@@ -373,35 +380,63 @@ client_is_subscriber(const struct client *c)
 struct str
 client_user_name(const struct client *c)
 {
-	return c->user.name.len ? c->user.name : STR("default");
-}
-
-bool
-client_is_open(struct redis *r)
-{
-	struct settings_held *held = settings_live_hold(r->config.live);
-	bool open = !auth_has_admins(people_of(held));
-
-	settings_held_unref(held);
-	return open;
+	return c->user.name.len ? c->user.name : USER_DEFAULT;
 }
 
 static void
 client_tell_user(struct client *c)
 {
-	clients_set_user(&c->entry, client_user_name(c), c->user.name.len && !c->user.admin);
+	clients_set_user(&c->entry, client_user_name(c),
+			 c->user.name.len && !c->user.admin && !c->anonymous);
+}
+
+/*
+ * What a connection may do that nobody has logged in to, on a server without administrators:
+ * everything, unless there is something to be said of the user `default`. False: the store cannot
+ * tell.
+ */
+static bool
+client_meet_default(struct client *c)
+{
+	struct redis *r = c->redis;
+	uint64_t count = people_news_count(r->config.news);
+	struct arena *arena;
+	struct user user;
+
+	/* Nothing was to be said when people changed last. */
+	if (count && atomic_load(&r->free_default) == count)
+		return true;
+	arena = arena_new(CLIENT_USER_BYTES);
+	if (!arena || user_read(r, USER_DEFAULT, arena, &user, NULL) != STATUS_OK) {
+		arena_free(arena);
+		return false;
+	}
+	if (user.is_initial) {
+		atomic_store(&r->free_default, count);
+		arena_free(arena);
+		return true;
+	}
+	c->authenticated = !user.at.off && user.at.by == PERSON_DOOR_BY_ANY;
+	c->user = (struct auth_user){ .name = user.name };
+	c->acl = user.acl;
+	c->user_arena = arena;
+	return true;
 }
 
 void
 client_login_default(struct client *c)
 {
-	c->authenticated = client_is_open(c->redis);
+	c->anonymous = true;
+	c->authenticated = users_are_open(c->redis);
 	c->user = (struct auth_user){ .admin = c->authenticated };
-	c->request.stranger = !c->authenticated;
 	c->follow = (struct follow){ 0 };
 	arena_free(c->user_arena);
 	c->user_arena = NULL;
 	acl_allow_all(&c->acl);
+	c->undecided = c->authenticated && !client_meet_default(c);
+	if (c->undecided)
+		c->authenticated = false;
+	c->request.stranger = !c->authenticated;
 	client_tell_user(c);
 }
 
@@ -410,7 +445,7 @@ client_audit_by(const struct client *c)
 {
 	return (struct audit_by){ .door = "redis",
 				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->user.name };
+				  .user = c->anonymous ? STR("") : c->user.name };
 }
 
 struct auth_client
@@ -418,7 +453,8 @@ client_of_auth(const struct client *c)
 {
 	return (struct auth_client){ .by = client_audit_by(c),
 				     .gone = net_stream_closed_event(c->stream),
-				     .store = c->redis->config.store };
+				     .store = c->redis->config.store,
+				     .door = USER_DOOR };
 }
 
 void
@@ -427,6 +463,7 @@ client_become(struct client *c, const struct auth_user *user, struct arena *aren
 	arena_free(c->user_arena);
 	c->user_arena = arena;
 	c->user = *user;
+	c->anonymous = c->undecided = false;
 	c->authenticated = true;
 	c->request.stranger = false;
 	if (user->admin)

@@ -88,12 +88,18 @@ struct client {
 	bool owes;      /* it has rested in the middle of a request */
 	struct request request;
 
-	/* Who it is. */
+	/*
+	 * Who it is. An anonymous client is one that nobody has logged in to; where there is no
+	 * administrator, `user` is then the user `default`, or an unnamed one in charge.
+	 */
 	bool authenticated;
+	bool anonymous;
+	bool undecided;           /* the store could not tell what an anonymous client may do */
 	struct auth_user user;    /* its texts are in `user_arena` */
 	struct arena *user_arena; /* NULL: nobody has logged in */
 	struct acl acl;
 	struct follow follow;
+	_Atomic uint64_t followed; /* follow.seen, once what it gets is what it may have */
 
 	/* MULTI. */
 	_Atomic bool multi;
@@ -206,6 +212,9 @@ MUST_USE enum status client_write_answers(struct client *c, struct str answers);
 /* Any thread; on another one than the client's the result may be out of date at once. */
 bool client_has_subscriptions(const struct client *c);
 
+/* True of those that wait, or are sent what others do. The entry's lock is held. */
+bool client_gets_more(const struct client *c);
+
 /* True in RESP2 as long as it has subscriptions: only some commands are allowed. */
 bool client_is_subscriber(const struct client *c);
 
@@ -227,9 +236,10 @@ void client_forget_multi(struct client *c);
  */
 MUST_USE enum status client_login(struct client *c, struct str name, struct str password,
 				  struct err *err);
-/* True where there is no administrator, so that everybody may do everything. */
-bool client_is_open(struct redis *r);
-/* A connection begins: everybody is in charge where there is no administrator. */
+/*
+ * A connection begins: where there is no administrator, everybody is in charge, or the user
+ * `default` (user.h).
+ */
 void client_login_default(struct client *c);
 /* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
 void client_become(struct client *c, const struct auth_user *user, struct arena *arena);

@@ -73,18 +73,6 @@ line_append_arg(struct buf *line, struct str arg)
 	buf_append_byte(line, '"');
 }
 
-/* True for an argument that is a name or a password of somebody who logs in. */
-static bool
-is_secret(const struct command *command, const struct str *argv, size_t i)
-{
-	if (strcmp(command->name, "auth") == 0)
-		return i > 0;
-	if (strcmp(command->name, "hello") != 0)
-		return false;
-	return (i > 1 && str_eq_nocase(argv[i - 1], STR("auth"))) ||
-	       (i > 2 && str_eq_nocase(argv[i - 2], STR("auth")));
-}
-
 static void
 line_write(struct buf *line, const struct client *c, unsigned db, const struct command *command,
 	   const struct str *argv, size_t argc)
@@ -99,7 +87,8 @@ line_write(struct buf *line, const struct client *c, unsigned db, const struct c
 			buf_printf(line, "\"... (%zu more arguments)\"", argc - i);
 			break;
 		}
-		line_append_arg(line, is_secret(command, argv, i) ? STR("(redacted)") : argv[i]);
+		line_append_arg(line, subcommand_arg_is_secret(command, argv, i) ? STR("(redacted)")
+										 : argv[i]);
 	}
 	buf_append_cstr(line, "\r\n");
 }

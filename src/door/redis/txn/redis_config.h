@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct door_people;
 struct kv_store;
 struct people_news;
 struct settings_live;
@@ -26,12 +27,13 @@ enum {
 
 struct redis_config {
 	struct kv_store *store;
-	struct settings_live *live; /* who may log in */
-	struct people_news *news;   /* tells when they change; NULL: nothing does */
-	const char *host;           /* where the door listens: CONFIG tells */
-	uint16_t port;              /* the same: CONFIG and INFO tell */
-	size_t max_clients;         /* connections of all doors together: CONFIG and INFO tell */
-	const char *config_file;    /* that the process was started with: INFO tells; NULL: none */
+	struct settings_live *live;       /* who may log in */
+	struct people_news *news;         /* tells when they change; NULL: nothing does */
+	const struct door_people *people; /* whom commands change (door/people.h) */
+	const char *host;                 /* where the door listens: CONFIG tells */
+	uint16_t port;                    /* the same: CONFIG and INFO tell */
+	size_t max_clients;      /* connections of all doors together: CONFIG and INFO tell */
+	const char *config_file; /* that the process was started with: INFO tells; NULL: none */
 };
 
 #endif

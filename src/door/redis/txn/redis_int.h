@@ -83,9 +83,12 @@ struct redis {
 	struct eval_cache *script_cache;
 	struct recent acl_log;        /* what was refused: acl_log.h */
 	_Atomic uint64_t acl_log_max; /* acllog-max-len */
-	struct stats *stats;          /* of commands and errors */
-	_Atomic uint64_t idle_s;      /* timeout; 0: none */
-	_Atomic uint64_t script_ms;   /* lua-time-limit; 0: none */
+	_Atomic bool acl_pubsub;      /* acl-pubsub-default: new users may have all channels */
+	/* people_news_count() when there was nothing to be said of the user `default`. */
+	_Atomic uint64_t free_default;
+	struct stats *stats;        /* of commands and errors */
+	_Atomic uint64_t idle_s;    /* timeout; 0: none */
+	_Atomic uint64_t script_ms; /* lua-time-limit; 0: none */
 
 	_Atomic uint64_t paused_until_ns;
 	_Atomic bool paused_writes_only;

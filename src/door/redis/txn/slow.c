@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "door/redis/acl/subcommand.h"
 #include "door/redis/txn/redis_int.h"
 
 enum {
@@ -20,6 +21,8 @@ slow_write_args(const struct unit *u, struct buf *out)
 		char text[REDIS_BYTES_SHOWN + 64];
 		struct str arg = u->argv[i];
 
+		if (subcommand_arg_is_secret(u->command, u->argv, i))
+			arg = STR("(redacted)");
 		if (arg.len <= REDIS_BYTES_SHOWN) {
 			reply_bulk(&reply, arg);
 			continue;
