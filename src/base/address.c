@@ -140,7 +140,8 @@ address_block_of(struct str peer, struct address_block *ret)
 		peer = str_of(peer.ptr + 1, peer.len - 2);
 	if (peer.len >= sizeof(host))
 		peer.len = sizeof(host) - 1;
-	memcpy(host, peer.ptr, peer.len);
+	if (peer.len)
+		memcpy(host, peer.ptr, peer.len);
 	host[peer.len] = '\0';
 
 	memset(ret, 0, sizeof(*ret));
