@@ -27,6 +27,7 @@ ROOMS = {
     "doc": "base loop kv",
     "bson": "base doc",
     "mql": "base loop bson",
+    "jtree": "base loop doc mql",
     "mql/expr": "base loop bson mql",
     "mql/schema": "base loop bson mql",
     "mql/match": "base loop bson mql mql/expr mql/schema",
@@ -44,7 +45,7 @@ ROOMS = {
     "history": "base loop kv catalog",
     "model/timed": "base loop kv catalog doc history",
     "model/timed/rows": "base kv catalog doc model/timed",
-    "model/timed/items": "base kv catalog doc model/timed",
+    "model/timed/items": "base loop kv catalog doc jtree model/timed",
     "rdb": "base loop",
     "rdb/items": "base loop model/timed model/timed/items rdb",
     "model/plain": "base loop kv catalog doc bson mql index index/engine index/bson",
@@ -84,10 +85,10 @@ ROOMS = {
     "door/redis/txn": "base loop kv catalog model/timed model/timed/items access settings net serve door"
                       " door/redis/wire door/redis/acl",
     "door/redis/script": "base loop catalog serve lua door/redis/wire door/redis/acl door/redis/txn",
-    "door/redis/cmd": "base loop access lua rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
+    "door/redis/cmd": "base loop doc jtree model/timed/items access lua rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
-    "cli": "base loop js kv catalog doc bson index/engine index/view model/revisioned model/timed"
+    "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
            " model/timed/rows model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
