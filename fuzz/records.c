@@ -1,13 +1,14 @@
 /*
- * Any bytes as a record of model/timed: a header or a member of an item, a run of elements, a cell
- * of a row, the state of a history, the description of a database. What is read is written as the
- * same bytes.
+ * Any bytes as a record of model/timed: a header or a member of an item, a run of elements, a leaf
+ * of a document, a cell of a row, the state of a history, the description of a database. What is
+ * read is written as the same bytes.
  */
 #include <stdlib.h>
 
 #include "catalog/records.h"
 #include "model/timed/items/item_int.h"
 #include "model/timed/items/items.h"
+#include "model/timed/items/json.h"
 #include "model/timed/rows/rows_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,9 +31,11 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf written = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct buf scratch = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct str value = str_of(data, size);
 	struct timed_leaf_record leaf;
 	struct catalog_db db = { 0 };
+	struct timed_json_leaf part;
 	struct history_state state;
 	struct timed_header header;
 	struct timed_cell cell;
@@ -59,6 +62,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			timed_run_put_value(run.values[i], &written);
 		must_be(&written, value);
 	}
+	if (timed_json_leaf_parse(value, &scratch, &part, NULL) == STATUS_OK) {
+		timed_json_leaf_put(&part, &written);
+		must_be(&written, value);
+	}
 	if (timed_cell_parse(value, &cell, NULL) == STATUS_OK) {
 		timed_cell_put(&cell, &written);
 		must_be(&written, value);
@@ -68,5 +75,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must_be(&written, value);
 	}
 	buf_release(&written);
+	buf_release(&scratch);
 	return 0;
 }

@@ -16,6 +16,15 @@
  *     {"key":…,"type":"stream",…,"more":true,…,"group":…,"group_ms":…,"group_seq":…,"read":…,
  *      "consumers":[[name,seen_ms],…],"pending":[[ms,seq,consumer,delivered_ms,times],…]}
  *
+ * A document that is a text has lines as a value has, with "text"; one in leaves has a list of
+ * these: the way to each, its ordinal, and what it says. A piece of a long text has its number in
+ * place of the ordinal.
+ *
+ *     {"key":…,"type":"json",…,"text":…}
+ *     {"key":…,"type":"json",…,"leaves":[[[],0,{"members":2,"next":2}],[["a"],0,1.5],
+ *      [["b"],1,{"elements":1,"first":0}],[["b",0],0,{"bytes":70000}],
+ *      [["b",0],0,{"piece":"…"}],…]}
+ *
  * Numbers at the end of a member are left out where they are the key's own write time and 0.
  */
 #include <math.h>
@@ -25,6 +34,7 @@
 #include "cli/rows.h"
 #include "model/timed/items/group.h"
 #include "model/timed/items/items.h"
+#include "model/timed/items/json.h"
 
 enum {
 	ITEMS_PAGE = 100,
@@ -367,6 +377,111 @@ stream_dump(struct items_dump *d, const struct timed_item *header)
 	return groups_dump(d, header);
 }
 
+/* ---- Documents ---- */
+
+static enum status
+text_dump(struct items_dump *d, const struct timed_item *header)
+{
+	uint64_t offset = 0;
+
+	do {
+		struct arena_mark mark = arena_mark(header->arena);
+		struct timed_item item = *header;
+		struct buf *out;
+		struct str piece;
+
+		TRY(timed_json_text(&item, offset, VALUE_PIECE_BYTES, &piece));
+		line_begin_any(d, header, offset > 0);
+		out = output_buf(&d->dump->output);
+		if (offset)
+			buf_printf(out, ",\"offset\":%llu", (unsigned long long)offset);
+		buf_append_cstr(out, ",\"text\":");
+		bytes_write(piece, out);
+		TRY(line_end(d, "}"));
+		arena_reset(header->arena, mark);
+		offset += VALUE_PIECE_BYTES;
+	} while (offset < header->length);
+	return STATUS_OK;
+}
+
+static void
+leaves_line_begin(struct items_dump *d, const struct timed_item *item, bool more)
+{
+	line_begin_any(d, item, more);
+	buf_append_cstr(output_buf(&d->dump->output), ",\"leaves\":[");
+}
+
+static enum status
+leaf_write(const struct timed_json_pair *pair, struct buf *out)
+{
+	const struct jtree_layout dense = { .space = STR("") };
+	const struct timed_json_leaf *leaf = &pair->leaf;
+
+	if (pair->is_piece) {
+		buf_append_cstr(out, "{\"piece\":");
+		bytes_write(pair->bytes, out);
+		buf_append_byte(out, '}');
+		return STATUS_OK;
+	}
+	if (leaf->form == TIMED_JSON_SCALAR)
+		return jtree_write(&leaf->scalar, &dense, 0, out);
+	if (leaf->form == TIMED_JSON_LONG)
+		buf_printf(out, "{\"bytes\":%llu}", (unsigned long long)leaf->count);
+	else
+		buf_printf(out, "{\"%s\":%llu,\"%s\":%lld}",
+			   leaf->form == TIMED_JSON_OBJECT ? "members" : "elements",
+			   (unsigned long long)leaf->count,
+			   leaf->form == TIMED_JSON_OBJECT ? "next" : "first",
+			   (long long)leaf->next);
+	return STATUS_OK;
+}
+
+struct leaves_dump {
+	struct items_dump *d;
+	const struct timed_item *header;
+};
+
+static enum status
+leaf_dump(void *arg, const struct timed_json_pair *pair)
+{
+	const struct leaves_dump *l = arg;
+	struct items_dump *d = l->d;
+	struct buf *out = output_buf(&d->dump->output);
+
+	if (d->members == DUMP_LINE_ENTRIES ||
+	    output_position(&d->dump->output) - d->from > DUMP_LINE_BYTES) {
+		TRY(line_end(d, "]}"));
+		leaves_line_begin(d, l->header, true);
+	}
+	buf_append_cstr(out, d->members++ ? ",[[" : "[[");
+	for (size_t i = 0; i < pair->count; i++) {
+		if (i)
+			buf_append_byte(out, ',');
+		if (pair->steps[i].element)
+			buf_printf(out, "%lld", (long long)pair->steps[i].place);
+		else
+			json_write_str(out, pair->steps[i].name);
+	}
+	buf_printf(out, "],%llu,",
+		   (unsigned long long)(pair->is_piece ? pair->n : pair->leaf.ordinal));
+	TRY(leaf_write(pair, out));
+	buf_append_byte(out, ']');
+	return buf_status(out);
+}
+
+static enum status
+json_dump(struct items_dump *d, const struct timed_item *header)
+{
+	struct leaves_dump l = { .d = d, .header = header };
+	struct timed_item item = *header;
+
+	if (header->length)
+		return text_dump(d, header);
+	leaves_line_begin(d, header, false);
+	TRY(timed_json_each(&item, leaf_dump, &l));
+	return line_end(d, "]}");
+}
+
 static enum status
 item_dump(struct items_dump *d, const struct timed_item *item)
 {
@@ -381,6 +496,8 @@ item_dump(struct items_dump *d, const struct timed_item *item)
 		return members_dump(d, item);
 	case TIMED_STREAM:
 		return stream_dump(d, item);
+	case TIMED_JSON:
+		return json_dump(d, item);
 	case TIMED_LEAF:
 	case TIMED_INSERTED:
 	case TIMED_TYPES:

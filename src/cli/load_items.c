@@ -4,6 +4,7 @@
 #include "cli/load_timed.h"
 #include "doc/doc_int.h"
 #include "model/timed/items/group.h"
+#include "model/timed/items/json.h"
 
 /* A line about an item. */
 struct item_load {
@@ -311,6 +312,112 @@ stream_load(struct item_load *l)
 	return timed_stream_set(l->item, &said);
 }
 
+/* ---- Documents ---- */
+
+/* The way to a leaf: names, and places of elements. */
+static enum status
+steps_read(const struct load_line *line, const struct json_value *value,
+	   struct timed_json_pair *ret)
+{
+	struct json_value *steps;
+
+	TRY(json_value_items(value, line->arena, &steps, &ret->count, line->err));
+	ret->steps = arena_zalloc(line->arena, (ret->count + 1) * sizeof(*ret->steps));
+	if (!ret->steps)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < ret->count; i++) {
+		ret->steps[i].element = steps[i].kind == JSON_NUMBER;
+		ret->steps[i].name = steps[i].string;
+		if (ret->steps[i].element ? !str_to_i64(steps[i].text, &ret->steps[i].place)
+					  : steps[i].kind != JSON_STRING)
+			return err_set(line->err, STATUS_INVALID,
+				       "the way to a leaf consists of names and whole numbers");
+	}
+	return STATUS_OK;
+}
+
+/* {"members":…,"next":…}, {"elements":…,"first":…}, {"bytes":…} or {"piece":…}. */
+static enum status
+container_read(const struct load_line *line, const struct json_value *value,
+	       struct timed_json_pair *ret)
+{
+	static const struct {
+		const char *count;
+		const char *next;
+		enum timed_json_form form;
+	} forms[] = { { "members", "next", TIMED_JSON_OBJECT },
+		      { "elements", "first", TIMED_JSON_ARRAY },
+		      { "bytes", NULL, TIMED_JSON_LONG } };
+	const struct json_value *n, *next;
+	struct json_member *members;
+	size_t count;
+
+	TRY(json_value_members(value, line->arena, &members, &count, line->err));
+	n = json_value_find(members, count, "piece");
+	if (n) {
+		ret->is_piece = true;
+		ret->n = ret->leaf.ordinal;
+		return bytes_read(line, n, "a piece", &ret->bytes);
+	}
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		n = json_value_find(members, count, forms[i].count);
+		next = forms[i].next ? json_value_find(members, count, forms[i].next) : NULL;
+		if (!n)
+			continue;
+		ret->leaf.form = forms[i].form;
+		if (str_to_u64(n->text, &ret->leaf.count) &&
+		    (!forms[i].next || (next && str_to_i64(next->text, &ret->leaf.next))))
+			return STATUS_OK;
+	}
+	return err_set(line->err, STATUS_INVALID, "a leaf of a document cannot be read");
+}
+
+static enum status
+leaf_load(struct item_load *l, const struct json_value *value)
+{
+	const struct load_line *line = l->line;
+	struct timed_json_pair pair = { .leaf.form = TIMED_JSON_SCALAR };
+	struct json_value *parts;
+	struct jtree_node *scalar;
+	size_t count;
+
+	TRY(json_value_items(value, line->arena, &parts, &count, line->err));
+	if (count != 3 || !str_to_u64(parts[1].text, &pair.leaf.ordinal))
+		return err_set(line->err, STATUS_INVALID,
+			       "a leaf of a document has a way, a number and a value");
+	TRY(steps_read(line, &parts[0], &pair));
+	if (parts[2].kind == JSON_OBJECT_BEGIN) {
+		TRY(container_read(line, &parts[2], &pair));
+	} else {
+		TRY(jtree_read(parts[2].text, line->arena, &scalar, line->err));
+		if (jtree_is_container(scalar))
+			return err_set(line->err, STATUS_INVALID, "a leaf is no array");
+		pair.leaf.scalar = *scalar;
+	}
+	return timed_json_put_pair(l->item, &pair);
+}
+
+static enum status
+document_load(struct item_load *l)
+{
+	const struct load_line *line = l->line;
+	const struct json_value *value = json_value_find(line->members, line->count, "text");
+	struct json_value *leaves;
+	uint64_t offset = 0;
+	struct str text;
+	size_t count;
+
+	if (value) {
+		TRY(load_line_u64(line, "offset", &offset));
+		TRY(bytes_read(line, value, "\"text\"", &text));
+		return timed_json_put_text(l->item, offset, text);
+	}
+	TRY(load_line_list(line, "leaves", true, &leaves, &count));
+	for (size_t i = 0; i < count; i++)
+		TRY(leaf_load(l, &leaves[i]));
+	return STATUS_OK;
+}
+
 /* ---- A line ---- */
 
 /* The item of the line: the one that it goes on with, or another one, which is to be empty. */
@@ -348,6 +455,7 @@ load_items_line(struct timed *t, const struct load_line *line, struct timed_item
 	TRY(timed_written_at(t, l.write_us));
 	TRY(l.type == TIMED_VALUE    ? value_load(&l)
 	    : l.type == TIMED_STREAM ? stream_load(&l)
+	    : l.type == TIMED_JSON   ? document_load(&l)
 				     : entries_load(&l));
 	/* The header may have been written with the time of a member. */
 	if (l.expires_ms)

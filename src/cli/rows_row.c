@@ -106,7 +106,7 @@ rows_type_name(enum timed_type type)
 	static const char *const names[TIMED_TYPES] = {
 		[TIMED_LEAF] = "updated", [TIMED_INSERTED] = "inserted", [TIMED_VALUE] = "value",
 		[TIMED_HASH] = "hash",    [TIMED_SET] = "set",           [TIMED_ZSET] = "zset",
-		[TIMED_LIST] = "list",    [TIMED_STREAM] = "stream",
+		[TIMED_LIST] = "list",    [TIMED_STREAM] = "stream",     [TIMED_JSON] = "json",
 	};
 
 	return names[type];

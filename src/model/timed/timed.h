@@ -226,6 +226,7 @@ enum timed_type {
 	TIMED_ZSET = 5,     /* of an item: members with scores, and in their order */
 	TIMED_LIST = 6,     /* of an item: elements in an order */
 	TIMED_STREAM = 7,   /* of an item: entries in the order of their ids */
+	TIMED_JSON = 8,     /* of an item: a document */
 	TIMED_TYPES,
 };
 

@@ -19,6 +19,8 @@ cmd_dump(struct call *c)
 		reply_null(c->reply);
 		return STATUS_OK;
 	}
+	if (item->type == TIMED_JSON)
+		return call_error(c, STR("ERR documents are not dumped; JSON.GET reads them"));
 	TRY(rdb_dump(item, &payload));
 	reply_bulk(c->reply, buf_str(&payload));
 	return STATUS_OK;

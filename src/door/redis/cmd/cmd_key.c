@@ -348,6 +348,10 @@ object_encoding(struct redis *r, struct timed_item *item, const char **ret)
 										: "raw";
 		return STATUS_OK;
 	}
+	if (item->type == TIMED_JSON) {
+		*ret = "raw";
+		return STATUS_OK;
+	}
 	TRY(timed_count(item, &count));
 	small = atomic_load(item->type == TIMED_HASH ? &r->small_hash : &r->small_zset);
 	if (item->type == TIMED_LIST)

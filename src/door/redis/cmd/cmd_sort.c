@@ -431,7 +431,8 @@ cmd_sort(struct call *c)
 	TRY(sort_parse(c, &s));
 	TRY(txn_item(c, c->argv[1], &item));
 	TRY(txn_looked_up(c, item));
-	if (item->type == TIMED_VALUE || item->type == TIMED_HASH || item->type == TIMED_STREAM)
+	if (item->type == TIMED_VALUE || item->type == TIMED_HASH || item->type == TIMED_STREAM ||
+	    item->type == TIMED_JSON)
 		return call_wrong_type(c);
 	/* A set has no order; what is stored, or a script gets, is the same each time. */
 	if (s.unsorted && item->type == TIMED_SET && (s.store || c->in_script)) {

@@ -83,6 +83,8 @@ data_type_name(enum timed_type type)
 		return "list";
 	case TIMED_STREAM:
 		return "stream";
+	case TIMED_JSON:
+		return "ReJSON-RL";
 	default:
 		return "none";
 	}

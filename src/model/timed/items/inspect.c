@@ -2,6 +2,7 @@
 #include "catalog/draw.h"
 #include "doc/json.h"
 #include "model/timed/items/item_int.h"
+#include "model/timed/items/json_int.h"
 
 enum {
 	DRAW_ARENA_BYTES = 1024 * 1024,
@@ -14,6 +15,7 @@ draw_type(enum timed_type type, struct buf *ret)
 		[TIMED_HASH] = "[Redis-Hash-Type]",      [TIMED_SET] = "[Redis-Set-Type]",
 		[TIMED_ZSET] = "[Redis-SortedSet-Type]", [TIMED_LIST] = "[Redis-List-Type]",
 		[TIMED_VALUE] = "[Redis-String-Type]",   [TIMED_STREAM] = "[Redis-Stream-Type]",
+		[TIMED_JSON] = "[Redis-JSON-Type]",
 	};
 
 	buf_append_cstr(ret, names[type] ? names[type] : "[?]");
@@ -163,6 +165,87 @@ draw_of_group(struct tuple_reader *r, struct buf *scratch, struct str value, str
 	return STATUS_OK;
 }
 
+/* A name in a path: as it is, or in brackets and quotes. */
+static void
+draw_name(struct str name, struct buf *ret)
+{
+	bool plain = name.len > 0;
+
+	for (size_t i = 0; i < name.len && plain; i++)
+		plain = (name.ptr[i] >= 'a' && name.ptr[i] <= 'z') ||
+			(name.ptr[i] >= 'A' && name.ptr[i] <= 'Z') ||
+			(name.ptr[i] >= '0' && name.ptr[i] <= '9') || name.ptr[i] == '_';
+	buf_append_cstr(ret, plain ? "." : "[");
+	if (plain)
+		buf_append_str(ret, name);
+	else
+		json_write_str(ret, name);
+	buf_append_cstr(ret, plain ? "" : "]");
+}
+
+/* The way to a leaf of a document. An element has its place, which need not begin at 0. */
+static enum status
+draw_steps(struct tuple_reader *r, struct buf *scratch, bool *ret_piece, struct buf *ret)
+{
+	struct tuple_elem step;
+
+	*ret_piece = false;
+	buf_append_cstr(ret, ", $");
+	while (r->rest.len) {
+		TRY(tuple_next(r, &step));
+		if (step.kind == TUPLE_NULL) {
+			*ret_piece = true;
+			return STATUS_OK;
+		}
+		if (step.kind == TUPLE_INT) {
+			buf_printf(ret, "[%s%llu]", step.negative ? "-" : "",
+				   (unsigned long long)step.magnitude);
+			continue;
+		}
+		if (step.kind != TUPLE_STRING)
+			return STATUS_CORRUPT;
+		buf_clear(scratch);
+		tuple_unescape(&step, scratch);
+		TRY(buf_status(scratch));
+		draw_name(buf_str(scratch), ret);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+draw_json(struct tuple_reader *r, struct str value, struct arena *arena, struct buf *ret)
+{
+	struct buf scratch = timed_arena_buf(arena, r->rest.len + value.len + 1);
+	const struct jtree_layout dense = { .space = STR("") };
+	struct timed_json_leaf leaf;
+	bool piece;
+
+	TRY(buf_status(&scratch));
+	TRY(draw_steps(r, &scratch, &piece, ret));
+	buf_append_cstr(ret, " -> ");
+	if (piece) {
+		timed_draw_text(value, ret);
+		return STATUS_OK;
+	}
+	buf_clear(&scratch);
+	TRY(timed_json_leaf_parse(value, &scratch, &leaf, NULL));
+	switch (leaf.form) {
+	case TIMED_JSON_SCALAR:
+		return jtree_write(&leaf.scalar, &dense, 0, ret);
+	case TIMED_JSON_LONG:
+		buf_printf(ret, "a text of %llu bytes", (unsigned long long)leaf.count);
+		break;
+	case TIMED_JSON_OBJECT:
+		buf_printf(ret, "{} of %llu members", (unsigned long long)leaf.count);
+		break;
+	case TIMED_JSON_ARRAY:
+		buf_printf(ret, "[] of %llu elements from [%lld] on",
+			   (unsigned long long)leaf.count, (long long)leaf.next);
+		break;
+	}
+	return STATUS_OK;
+}
+
 /* Only these, members and elements are drawn; other parts are tuples and numbers as they are. */
 static enum status
 draw_body(struct str tail, struct str value, struct arena *arena, struct buf *ret)
@@ -184,6 +267,8 @@ draw_body(struct str tail, struct str value, struct arena *arena, struct buf *re
 	TRY(tuple_next_u64(&r, &part));
 	if (part == TIMED_PART_OF_GROUP)
 		return draw_of_group(&r, &scratch, value, ret);
+	if (part == TIMED_PART_TREE)
+		return draw_json(&r, value, arena, ret);
 	if (part != TIMED_PART_GROUP &&
 	    (part != TIMED_PART_ORDER || value.len == TIMED_SCORE_BYTES))
 		return STATUS_NOT_FOUND;

@@ -48,7 +48,7 @@ timed_item_take(struct timed_item *item, const struct timed_header *h)
 	item->type = h->type;
 	item->expires_ms = h->expires_ms;
 	item->value = h->value;
-	if (h->type == TIMED_VALUE)
+	if (timed_has_text(h->type))
 		item->length = h->length;
 	else if (h->length > TIMED_HEIGHT_MOST)
 		return timed_item_corrupt(item);
@@ -295,7 +295,7 @@ timed_item_renew(struct timed_item *item, enum timed_type type)
 	item->length = 0;
 	item->height = 0;
 	item->has_dues = item->emptied = false;
-	return type == TIMED_VALUE ? STATUS_OK : timed_body_make(item);
+	return timed_has_text(type) ? STATUS_OK : timed_body_make(item);
 }
 
 enum status
@@ -309,7 +309,7 @@ timed_item_store(struct timed_item *item)
 		.whole = item->key.len > TIMED_WHOLE_BYTES ? item->key : STR(""),
 		.value = item->value,
 		.has_body = item->body.len > 0,
-		.length = item->type == TIMED_VALUE  ? item->length
+		.length = timed_has_text(item->type) ? item->length
 			  : item->type == TIMED_HASH ? item->has_dues
 						     : item->height,
 	};

@@ -179,6 +179,29 @@ copy_stream(struct timed_item *item, struct timed_item *to, size_t *bytes)
 	return copy_groups(item, to, bytes);
 }
 
+/* The leaves of a document. */
+static enum status
+copy_tree(struct timed_item *item, struct timed_item *to, size_t *bytes)
+{
+	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
+	struct str begin, end;
+	struct kv_pair pair;
+	enum status status;
+
+	if (item->type != TIMED_JSON)
+		return STATUS_OK;
+	TRY(timed_part_key(item, TIMED_PART_TREE, &begin));
+	TRY(timed_key_with(item->arena, item->body, CATALOG_KEY_LAST, &end));
+	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
+	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
+		struct arena_mark mark = arena_mark(item->arena);
+
+		TRY(copy_raw(item, to, &pair, bytes));
+		arena_reset(item->arena, mark);
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 enum status
 timed_item_copy(struct timed_item *item, struct timed_item *to)
 {
@@ -190,6 +213,7 @@ timed_item_copy(struct timed_item *item, struct timed_item *to)
 		TRY(timed_item_touch(to));
 		TRY(copy_body(item, to, &bytes));
 		TRY(copy_stream(item, to, &bytes));
+		TRY(copy_tree(item, to, &bytes));
 	}
 	return timed_item_store(to);
 }

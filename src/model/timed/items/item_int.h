@@ -29,6 +29,8 @@ enum timed_part {
 	TIMED_PART_GROUP = 12,    /* (name) → a group of consumers of a stream */
 	TIMED_PART_GROUPS = 13,   /* → how many there are */
 	TIMED_PART_OF_GROUP = 14, /* (id, enum timed_group_part, …) → what a group has */
+	/* A copy of a document has this as well. */
+	TIMED_PART_TREE = 15, /* (step, …) → a leaf of a document */
 };
 
 /* What a group has, behind its id. Stored: never renumber. */
@@ -132,10 +134,13 @@ struct timed_header {
 	uint64_t write_us;
 	uint64_t expires_ms;        /* 0: never */
 	struct str whole;           /* the key, if it was cut */
-	struct str value;           /* TIMED_VALUE without a body */
+	struct str value;           /* TIMED_VALUE, TIMED_JSON without a body */
 	bool has_body;              /* else */
 	uint8_t id[TIMED_ID_BYTES]; /* of the body */
-	/* TIMED_VALUE: of the value; TIMED_HASH: 1 if members may expire; else: the height. */
+	/*
+	 * TIMED_VALUE: of the value; TIMED_JSON: of the text, 0: it lies in leaves; TIMED_HASH: 1
+	 * if members may expire; else: the height.
+	 */
 	uint64_t length;
 };
 
@@ -272,6 +277,21 @@ MUST_USE enum status timed_dues_look(struct timed_item *item);
  * longer refers to it.
  */
 MUST_USE enum status timed_body_drop(struct timed_item *item);
+
+/* ---- Texts in the header or in chunks (value.c, value_read.c) ---- */
+
+/* True for an item that is a text with a length: a value, a document that is not in leaves. */
+static inline bool
+timed_has_text(enum timed_type type)
+{
+	return type == TIMED_VALUE || type == TIMED_JSON;
+}
+
+/* Bytes of the text; fewer where it ends. */
+MUST_USE enum status timed_text_get(struct timed_item *item, uint64_t offset, uint64_t len,
+				    struct str *ret);
+/* Writes bytes into the chunks of a text, which has none behind them. */
+MUST_USE enum status timed_text_write(struct timed_item *item, uint64_t offset, struct str bytes);
 
 /* ---- Values that are staged (stage.c) ---- */
 

@@ -61,7 +61,7 @@ timed_header_parse(struct str value, struct timed_header *ret, struct err *err)
 		return STATUS_CORRUPT;
 	h.whole = str_of(r.rest.ptr, (size_t)whole);
 	h.value = str_skip(r.rest, (size_t)whole);
-	if (h.has_body ? h.value.len > 0 : h.type != TIMED_VALUE || h.length != h.value.len)
+	if (h.has_body ? h.value.len > 0 : !timed_has_text(h.type) || h.length != h.value.len)
 		return STATUS_CORRUPT;
 	*ret = h;
 	return STATUS_OK;

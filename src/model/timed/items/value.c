@@ -49,6 +49,12 @@ chunks_write(struct timed_item *item, uint64_t offset, struct str bytes, bool al
 	return STATUS_OK;
 }
 
+enum status
+timed_text_write(struct timed_item *item, uint64_t offset, struct str bytes)
+{
+	return chunks_write(item, offset, bytes, !offset);
+}
+
 static enum status
 check_value(struct timed_item *item, uint64_t offset, struct str bytes)
 {

@@ -39,10 +39,17 @@ chunks_read(struct timed_item *item, uint64_t offset, char *to, size_t len)
 enum status
 timed_value_get(struct timed_item *item, uint64_t offset, uint64_t len, struct str *ret)
 {
+	*ret = STR("");
+	return item->type == TIMED_VALUE ? timed_text_get(item, offset, len, ret) : STATUS_OK;
+}
+
+enum status
+timed_text_get(struct timed_item *item, uint64_t offset, uint64_t len, struct str *ret)
+{
 	char *bytes;
 
 	*ret = STR("");
-	if (item->type != TIMED_VALUE || offset >= item->length)
+	if (offset >= item->length)
 		return STATUS_OK;
 	if (len > item->length - offset)
 		len = item->length - offset;

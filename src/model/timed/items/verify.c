@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "model/timed/items/item_int.h"
+#include "model/timed/items/json_int.h"
 
 #define FINDING_HEADER "item_header" /* one that cannot be where it is, or whose body lacks */
 #define FINDING_BODY   "item_body"   /* something in a body that cannot be there */
@@ -41,6 +42,8 @@ struct body_seen {
 	uint64_t groups_counted;
 	uint64_t owned_sum;
 	struct group_seen group; /* the one that is gone through */
+	bool has_tree;           /* it has a document in leaves, or a part of one */
+	struct json_check *json; /* of all bodies, one after the other */
 };
 
 /*
@@ -51,6 +54,9 @@ struct body_seen {
 struct bodies {
 	uint64_t count;
 	uint64_t sum;
+	/* The same of those with a document in leaves. */
+	uint64_t trees;
+	uint64_t trees_sum;
 };
 
 /* `id`: as it is in keys. */
@@ -61,6 +67,15 @@ bodies_add(struct bodies *b, struct str id)
 
 	b->count++;
 	b->sum += hash_seeded(seed, id);
+}
+
+static void
+bodies_add_tree(struct bodies *b, struct str id)
+{
+	static const uint8_t seed[HASH_SEED_BYTES];
+
+	b->trees++;
+	b->trees_sum += hash_seeded(seed, id);
 }
 
 static bool
@@ -141,6 +156,60 @@ body_finish(struct catalog_verify *v, const struct body_seen *b)
 					     "the blocks of level %u count %llu entries of %llu", l,
 					     (unsigned long long)b->blocks[l],
 					     (unsigned long long)b->ordered);
+}
+
+/* True in `*ret` if an entry of GONE names the body. Goes through all of them. */
+static enum status
+body_is_gone(struct catalog_verify *v, const struct body_seen *b, bool *ret)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	size_t space = v->db->prefix.len + TIMED_SPACE_BYTES;
+	bool more = true;
+
+	*ret = false;
+	timed_key_space(&begin, v->db, TIMED_SPACE_GONE);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	while (more && !*ret) {
+		struct kv_future *f;
+		struct kv_range range;
+
+		TRY(catalog_key_status(&begin));
+		TRY(catalog_verify_get_range(v, buf_str(&begin), buf_str(&end), NULL, &f));
+		range = kv_future_range(f);
+		more = range.more;
+		for (size_t i = 0; i < range.count && !*ret; i++) {
+			struct tuple_reader r = tuple_reader(str_skip(range.pairs[i].key, space));
+			uint64_t bucket;
+
+			*ret = tuple_next_u64(&r, &bucket) == STATUS_OK &&
+			       str_eq(r.rest, str_skip(buf_str(&b->key), space));
+		}
+		if (range.count) {
+			buf_clear(&begin);
+			buf_append_str(&begin, range.pairs[range.count - 1].key);
+			buf_append_byte(&begin, CATALOG_KEY_NEXT);
+		}
+		kv_future_free(f);
+	}
+	return STATUS_OK;
+}
+
+/* Leaves that do not fit together: a document that is gone is cleared in parts. */
+static enum status
+body_finish_tree(struct catalog_verify *v, const struct body_seen *b)
+{
+	bool gone;
+
+	if (!b->key.len || json_check_end(b->json))
+		return STATUS_OK;
+	TRY(body_is_gone(v, b, &gone));
+	if (!gone)
+		catalog_verify_found(v, FINDING_BODY, buf_str(&b->key),
+				     "the leaves of a document do not fit together");
+	return STATUS_OK;
 }
 
 static void
@@ -369,10 +438,12 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 	if (!str_eq(prefix, buf_str(&b->key))) {
 		struct buf key = b->key;
 
+		TRY(body_finish_tree(v, b));
 		body_finish(v, b);
 		buf_clear(&key);
 		buf_append_str(&key, prefix);
-		*b = (struct body_seen){ .key = key };
+		json_check_begin(b->json);
+		*b = (struct body_seen){ .key = key, .json = b->json };
 		TRY(buf_status(&key));
 		bodies_add(there, str_of(tail.ptr, id));
 	}
@@ -382,10 +453,19 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 		uint64_t part;
 		bool fine;
 
-		if (tuple_next_u64(&r, &part) == STATUS_OK && part == TIMED_PART_OF_GROUP)
+		if (tuple_next_u64(&r, &part) != STATUS_OK)
+			part = 0;
+		if (part == TIMED_PART_OF_GROUP) {
 			fine = body_take_of_group(v, b, tail, r, pair->value, there);
-		else
+		} else if (part == TIMED_PART_TREE) {
+			if (!b->has_tree)
+				bodies_add_tree(there, str_of(tail.ptr, id));
+			b->has_tree = true;
+			json_check_take(b->json, r.rest, pair->value);
+			fine = true;
+		} else {
 			fine = body_take_part(b, tuple_reader(rest), pair->value);
+		}
 		if (!fine)
 			catalog_verify_found(v, FINDING_BODY, pair->key,
 					     "this cannot be in a body");
@@ -404,7 +484,8 @@ static enum status
 verify_bodies(struct catalog_verify *v, struct bodies *there)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	struct body_seen b = { .key = CATALOG_KEY_INIT };
+	struct json_check json = { .key = CATALOG_KEY_INIT };
+	struct body_seen b = { .key = CATALOG_KEY_INIT, .json = &json };
 	enum status status = catalog_verify_cursor_open(v, &c, TIMED_SPACE_BODY);
 
 	while (status == STATUS_OK && !c.done) {
@@ -413,27 +494,65 @@ verify_bodies(struct catalog_verify *v, struct bodies *there)
 			status = catalog_verify_cursor_next(v, &c);
 	}
 	if (status == STATUS_OK)
+		status = body_finish_tree(v, &b);
+	if (status == STATUS_OK)
 		body_finish(v, &b);
 	buf_release(&b.key);
+	buf_release(&json.key);
 	return status;
 }
 
 /* ---- Headers ---- */
+
+/* A document that is in its header. */
+static enum status
+verify_packed(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_header *h)
+{
+	bool fine = true;
+
+	if (h->type == TIMED_JSON)
+		TRY(json_check_text(h->value, v->scratch, &fine));
+	if (!fine)
+		catalog_verify_found(v, FINDING_HEADER, pair->key, "not the text of a document");
+	return STATUS_OK;
+}
+
+/* A document whose text is in chunks has all of it. */
+static enum status
+verify_last_chunk(struct catalog_verify *v, const struct kv_pair *pair,
+		  const struct timed_header *h, struct timed_item *item)
+{
+	uint64_t last = (h->length - 1) / TIMED_CHUNK_BYTES;
+	struct kv_future *f;
+	struct str key, chunk;
+
+	TRY(timed_chunk_key(item, last, &key));
+	TRY(catalog_verify_get(v, key, &f));
+	if (!kv_future_value(f, &chunk) || chunk.len != h->length - last * TIMED_CHUNK_BYTES)
+		catalog_verify_found(v, FINDING_HEADER, pair->key,
+				     "the text of a document is not as long as it says");
+	kv_future_free(f);
+	return STATUS_OK;
+}
 
 static enum status
 verify_body_of(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_header *h,
 	       struct bodies *named)
 {
 	struct timed_item item = { .arena = v->scratch };
-	bool is_value = h->type == TIMED_VALUE;
+	bool is_value = timed_has_text(h->type);
 	struct kv_future *f;
 	struct str key, ignored;
 
 	if (!h->has_body)
-		return STATUS_OK;
+		return verify_packed(v, pair, h);
 	TRY(timed_body_prefix(v->db, v->scratch, h->id, &item.body));
 	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
 	bodies_add(named, str_skip(item.body, v->key.len));
+	if (h->type == TIMED_JSON && !h->length)
+		bodies_add_tree(named, str_skip(item.body, v->key.len));
+	else if (h->type == TIMED_JSON)
+		TRY(verify_last_chunk(v, pair, h, &item));
 	TRY(timed_part_key(&item, is_value ? TIMED_PART_STAMP : TIMED_PART_COUNT, &key));
 	TRY(catalog_verify_get(v, key, &f));
 	if (!kv_future_value(f, &ignored))
@@ -543,6 +662,22 @@ verify_is_named(struct str id)
 	       (tuple_next_u64(&r, &part) == STATUS_OK && part == TIMED_PART_OF_GROUP);
 }
 
+/* A body that is gone may have a document in leaves, of which no header tells. */
+static enum status
+verify_gone_tree(struct catalog_verify *v, struct str id, struct bodies *named)
+{
+	AUTO(buf_release) struct buf tree = CATALOG_KEY_INIT;
+	bool there;
+
+	buf_append_str(&tree, id);
+	tuple_put_u64(&tree, TIMED_PART_TREE);
+	TRY(catalog_key_status(&tree));
+	TRY(verify_is_there(v, buf_str(&tree), &there));
+	if (there)
+		bodies_add_tree(named, id);
+	return STATUS_OK;
+}
+
 static enum status
 verify_gone(struct catalog_verify *v, struct bodies *named)
 {
@@ -559,8 +694,10 @@ verify_gone(struct catalog_verify *v, struct bodies *named)
 		else
 			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
 					     "no body that is gone can be here");
-		if (there && verify_is_named(r.rest))
+		if (there && verify_is_named(r.rest)) {
 			bodies_add(named, r.rest);
+			TRY(verify_gone_tree(v, r.rest, named));
+		}
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;
@@ -605,10 +742,16 @@ timed_items_verify(struct catalog_verify *v)
 	TRY(verify_gone(v, &named));
 	TRY(verify_expiry(v, &named));
 	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, NULL)); /* rows alone have a default */
-	if (named.count == there.count && named.sum == there.sum)
-		return STATUS_OK;
 	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
 	TRY(catalog_key_status(&v->key));
+	if (named.trees != there.trees || named.trees_sum != there.trees_sum)
+		catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
+				     "%llu documents lie in leaves; headers and entries name %llu, "
+				     "or others",
+				     (unsigned long long)there.trees,
+				     (unsigned long long)named.trees);
+	if (named.count == there.count && named.sum == there.sum)
+		return STATUS_OK;
 	catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
 			     "%llu bodies are there; headers and entries name %llu, or others",
 			     (unsigned long long)there.count, (unsigned long long)named.count);

@@ -46,6 +46,7 @@ draw_value(const struct timed_cell *cell, struct arena *arena, struct buf *ret)
 	case TIMED_ZSET:
 	case TIMED_LIST:
 	case TIMED_STREAM:
+	case TIMED_JSON:
 	case TIMED_TYPES:
 		break;
 	}

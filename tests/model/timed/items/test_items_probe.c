@@ -11,62 +11,20 @@
 
 #include <cmocka.h>
 
-#include "catalog/store_format.h"
-#include "model/timed/items/items.h"
-#include "probe.h"
-#include "store.h"
+#include "items_world.h"
 
 enum {
-	START_MS = 1000 * 1000,
-	LATER_MS = START_MS + 5000, /* when operations run */
-	MEMBERS = 150,              /* of a sorted set, so that it has blocks */
+	MEMBERS = 150, /* of a sorted set, so that it has blocks */
 	ELEMENTS = 150,
 	ENTRIES = 40,
 	LONG_BYTES = TIMED_INLINE_BYTES + 100, /* of a value in chunks */
 	PIECES_BYTES = TIMED_RECORD_BYTES + 100,
 };
 
-struct world {
-	char dir[64];
-	struct kv_store *store;
-	struct arena *arena;
-	struct timed_clock clock;
-	uint64_t now_ms;
-};
-
-static uint64_t
-world_now(void *arg)
-{
-	return ((const struct world *)arg)->now_ms;
-}
-
-/* ---- An item in the transaction of a probe ---- */
-
-typedef enum status item_body(struct probe *p, struct timed *t, struct timed_item *item);
-
-static enum status
-in_database(struct probe *p, const char *key, item_body *body)
-{
-	struct world *w = p->world;
-	struct catalog_db *db = NULL;
-	struct timed_item item;
-	enum status status;
-	struct timed t;
-
-	TRY(catalog_open(p->tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, &p->err));
-	timed_init(&t, p->tx, db, &w->clock, &p->err);
-	probe_begin(p);
-	status = key ? timed_item_open(&t, str_from_cstr(key), p->arena, &item) : STATUS_OK;
-	if (status == STATUS_OK)
-		status = body(p, &t, &item);
-	catalog_db_unref(db);
-	return status;
-}
-
 #define OF(key, name)                                                                              \
 	static enum status name##_of(struct probe *p)                                              \
 	{                                                                                          \
-		return in_database(p, key, name);                                                  \
+		return world_item(p, key, name);                                                   \
 	}
 
 static void
@@ -181,19 +139,19 @@ OF("z", item_watch)
 static enum status
 copy_stream_of(struct probe *p)
 {
-	return in_database(p, "x", item_copy);
+	return world_item(p, "x", item_copy);
 }
 
 static enum status
 copy_value_of(struct probe *p)
 {
-	return in_database(p, "long", item_copy);
+	return world_item(p, "long", item_copy);
 }
 
 static enum status
 copy_hash_of(struct probe *p)
 {
-	return in_database(p, "h", item_copy);
+	return world_item(p, "h", item_copy);
 }
 
 static enum status
@@ -320,7 +278,7 @@ OF("long", value_write)
 static enum status
 value_grow_of(struct probe *p)
 {
-	return in_database(p, "v", value_write);
+	return world_item(p, "v", value_write);
 }
 
 static const struct probe_op of_values[] = {
@@ -874,75 +832,22 @@ fill_values(struct timed *t, struct world *w)
 	return timed_value_set(&item, long_text(w->arena, LONG_BYTES), never);
 }
 
-static enum status
-create_body(struct kv_tx *tx, void *arg)
-{
-	(void)arg;
-	return timed_items_create(tx, STR("0"), NULL);
-}
-
-/* Each in a transaction, so that blocks are known from what is stored. */
-static enum status (*const fills[])(struct timed *t, struct world *w) = {
+static world_fill *const fills[] = {
 	fill_hash, fill_sets, fill_list, fill_stream, fill_values,
 };
-
-struct filling {
-	struct world *w;
-	size_t at;
-};
-
-static enum status
-fill_body(struct kv_tx *tx, void *arg)
-{
-	struct filling *g = arg;
-	struct catalog_db *db = NULL;
-	struct err err = { 0 };
-	enum status status;
-	struct timed t;
-
-	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, NULL));
-	timed_init(&t, tx, db, &g->w->clock, &err);
-	status = fills[g->at](&t, g->w);
-	catalog_db_unref(db);
-	return status;
-}
 
 #define COUNT(ops) (sizeof(ops) / sizeof((ops)[0]))
 
 static int
 setup(void **state)
 {
-	const struct kv_options options = { .create = true, .no_sync = true };
-	struct world *w = calloc(1, sizeof(*w));
-	struct err err = { 0 };
-	char url[256];
-
-	test_show_failures();
-	timed_items_register();
-	test_make_dir("probe", w->dir, sizeof(w->dir));
-	probe_store_url(w->dir, url, sizeof(url));
-	assert_int_equal(catalog_store_open(url, &options, &w->store, &err), STATUS_OK);
-	w->arena = arena_new(SIZE_MAX);
-	w->clock = (struct timed_clock){ .now_ms = world_now, .arg = w };
-	w->now_ms = START_MS;
-	assert_int_equal(kv_run(w->store, create_body, NULL, NULL, &err), STATUS_OK);
-	for (struct filling g = { .w = w }; g.at < COUNT(fills); g.at++)
-		if (kv_run(w->store, fill_body, &g, NULL, &err) != STATUS_OK)
-			fail_msg("%s", err.text);
-	w->now_ms = LATER_MS;
-	*state = w;
-	return 0;
+	return world_open(fills, COUNT(fills), (struct world **)state);
 }
 
 static int
 teardown(void **state)
 {
-	struct world *w = *state;
-
-	arena_free(w->arena);
-	kv_close(w->store);
-	test_remove_tree(w->dir);
-	free(w);
+	world_close(*state);
 	return 0;
 }
 

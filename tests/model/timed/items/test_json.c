@@ -1,0 +1,321 @@
+/*
+ * Documents: random changes of one that lies in leaves, of one that is a text, and of a tree in
+ * memory have the same outcome, and what lies in the store fits together.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "items_model.h"
+#include "jtree/jsonpath.h"
+#include "model/timed/items/json.h"
+#include "store.h"
+
+enum {
+	ROUNDS = 40, /* documents */
+	ROUNDS_CLUSTER = 8,
+	CHANGES = 40, /* of each, some of them in one transaction */
+	PATH_STEPS = 4,
+	TEXT_BYTES = 1 << 20,
+	PAD_BYTES = TIMED_JSON_PACKED_BYTES + 1, /* by which a document lies in leaves */
+};
+
+enum change_kind {
+	ASSIGN,
+	ADD,
+	INSERT,
+	CUT,
+	REMOVE,
+	MERGE,
+	CHANGE_KINDS,
+};
+
+/* A change of what a path leads to. */
+struct change {
+	enum change_kind kind;
+	struct str path;
+	struct str value; /* as JSON */
+	struct str name;
+	uint64_t at, count;
+};
+
+static const struct jtree_layout dense = { .space = STR("") };
+
+/* ---- Random changes ---- */
+
+static struct str
+random_value(struct rand_seq *r, struct arena *arena, unsigned depth)
+{
+	static const char *const scalars[] = {
+		"null", "true", "-3", "18446744073709551615", "2.5", "\"\"", "\"text\\u0000\""
+	};
+	unsigned kind = (unsigned)rand_seq_below(r, depth > 2 ? 7 : 11);
+	struct str a, b;
+
+	if (kind < 7)
+		return str_from_cstr(scalars[kind]);
+	if (kind == 7)
+		return rand_seq_below(r, 2) ? STR("[]") : STR("{}");
+	a = random_value(r, arena, depth + 1);
+	b = random_value(r, arena, depth + 1);
+	return arena_printf(arena, kind < 10 ? "[%.*s,%.*s]" : "{\"a\":%.*s,\"b\\u0000\":%.*s}",
+			    STR_ARG(a), STR_ARG(b));
+}
+
+static struct change
+random_change(struct rand_seq *r, struct arena *arena)
+{
+	static const struct str steps[] = { STR(".a"),  STR(".a"),   STR(".c"),     STR("[0]"),
+					    STR("[1]"), STR("[-1]"), STR("['b\0']") };
+	struct change c = { .kind = (enum change_kind)rand_seq_below(r, CHANGE_KINDS) };
+	size_t count = rand_seq_below(r, PATH_STEPS);
+
+	c.path = STR("$.d");
+	for (size_t i = 0; i < count; i++) {
+		struct str step = steps[rand_seq_below(r, sizeof(steps) / sizeof(steps[0]))];
+		char *text = arena_bytes(arena, c.path.len + step.len);
+
+		memcpy(text, c.path.ptr, c.path.len);
+		memcpy(text + c.path.len, step.ptr, step.len);
+		c.path = str_of(text, c.path.len + step.len);
+	}
+	c.value = random_value(r, arena, 0);
+	c.name = rand_seq_below(r, 2) ? STR("a") : STR("c");
+	c.at = rand_seq_below(r, 8);
+	c.count = rand_seq_below(r, 4);
+	return c;
+}
+
+/* ---- Changing a document ---- */
+
+static enum status
+find_one(const struct change *c, struct jtree_node *root, const struct jtree_source *source,
+	 struct arena *arena, struct jtree_node **ret)
+{
+	const struct jsonpath *path;
+	struct jsonpath_matches m;
+
+	*ret = NULL;
+	TRY(jsonpath_compile(c->path, arena, &path, NULL));
+	TRY(jsonpath_find(path, root, source, arena, &m, NULL));
+	*ret = m.count ? m.nodes[0] : NULL;
+	return STATUS_OK;
+}
+
+/* What a change that does not apply to this node becomes. */
+static enum change_kind
+change_for(const struct change *c, const struct jtree_node *node)
+{
+	if (c->kind == ADD && node->kind != JTREE_OBJECT)
+		return ASSIGN;
+	if ((c->kind == INSERT || c->kind == CUT) && node->kind != JTREE_ARRAY)
+		return ASSIGN;
+	return c->kind == REMOVE && !node->parent->parent ? ASSIGN : c->kind;
+}
+
+static uint64_t
+cut_count(const struct change *c, uint64_t at, const struct jtree_node *array)
+{
+	return c->count < array->count - at ? c->count : array->count - at;
+}
+
+static enum status
+change_stored(const struct change *c, struct timed_json *j, struct arena *arena)
+{
+	struct jtree_node *node, *value, *member;
+	uint64_t at;
+
+	TRY(find_one(c, j->root, &j->source, arena, &node));
+	if (!node)
+		return STATUS_OK;
+	TRY(jtree_read(c->value, arena, &value, NULL));
+	at = node->kind == JTREE_ARRAY ? c->at % (node->count + 1) : 0;
+	switch (change_for(c, node)) {
+	case ADD:
+		TRY(timed_json_member(j, node, c->name, &member));
+		return member ? timed_json_assign(j, member, value)
+			      : timed_json_add(j, node, c->name, value);
+	case INSERT:
+		return timed_json_insert(j, node, at, &value, 1);
+	case CUT:
+		return timed_json_cut(j, node, at, cut_count(c, at, node));
+	case REMOVE:
+		return timed_json_remove(j, &node, 1);
+	case MERGE:
+		return timed_json_merge(j, node, value);
+	case ASSIGN:
+	case CHANGE_KINDS:
+		break;
+	}
+	return timed_json_assign(j, node, value);
+}
+
+static enum status
+change_tree(const struct change *c, struct jtree_node *root, struct arena *arena)
+{
+	struct jtree_node *node, *value, *member;
+	uint64_t at;
+
+	TRY(find_one(c, root, NULL, arena, &node));
+	if (!node)
+		return STATUS_OK;
+	TRY(jtree_read(c->value, arena, &value, NULL));
+	at = node->kind == JTREE_ARRAY ? c->at % (node->count + 1) : 0;
+	switch (change_for(c, node)) {
+	case ADD:
+		TRY(jtree_member(arena, node, c->name, &member));
+		if (!member)
+			return jtree_add(arena, node, c->name, value);
+		jtree_assign(member, value);
+		return STATUS_OK;
+	case INSERT:
+		return jtree_insert(arena, node, at, &value, 1);
+	case CUT:
+		jtree_cut(node, at, cut_count(c, at, node));
+		return STATUS_OK;
+	case REMOVE:
+		return jtree_remove(&node, 1);
+	case MERGE:
+		return jtree_merge(arena, node, value);
+	case ASSIGN:
+	case CHANGE_KINDS:
+		break;
+	}
+	jtree_assign(node, value);
+	return STATUS_OK;
+}
+
+/* ---- In the store ---- */
+
+struct step {
+	struct str key;
+	const struct change *changes;
+	size_t count;
+	struct str text;     /* to be set; what the document has at "d" */
+	struct arena *arena; /* that has it */
+};
+
+static enum status
+set_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct step *s = arg;
+	struct timed_item item;
+	struct jtree_node *root;
+
+	TRY(timed_item_open(t, s->key, arena, &item));
+	TRY(jtree_read(s->text, arena, &root, NULL));
+	return timed_json_set(&item, root);
+}
+
+static enum status
+change_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct step *s = arg;
+	struct timed_item item;
+	struct timed_json j;
+
+	TRY(timed_item_open(t, s->key, arena, &item));
+	TRY(timed_json_open(&item, &j));
+	for (size_t i = 0; i < s->count; i++)
+		TRY(change_stored(&s->changes[i], &j, arena));
+	return timed_json_finish(&j);
+}
+
+static enum status
+read_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct buf text = BUF_INIT(TEXT_BYTES);
+	struct jtree_node *node = NULL;
+	struct step *s = arg;
+	struct timed_item item;
+	struct timed_json j;
+	enum status status;
+
+	TRY(timed_item_open(t, s->key, arena, &item));
+	TRY(timed_json_open(&item, &j));
+	assert_true(j.leaves || str_eq(s->key, STR("text")));
+	TRY(timed_json_member(&j, j.root, STR("d"), &node));
+	assert_non_null(node);
+	TRY(timed_json_load(&j, node));
+	status = jtree_write(node, &dense, 0, &text);
+	if (status == STATUS_OK)
+		status = buf_copy(&text, s->arena, &s->text);
+	buf_release(&text);
+	return status;
+}
+
+static void
+assert_same(struct items *f, const char *key, struct jtree_node *tree, struct arena *arena)
+{
+	struct step s = { .key = str_from_cstr(key), .arena = arena };
+	struct buf expected = BUF_INIT(TEXT_BYTES);
+
+	items_must(f, read_run, &s);
+	assert_int_equal(jtree_write(tree, &dense, 0, &expected), STATUS_OK);
+	if (!str_eq(s.text, buf_str(&expected)))
+		fail_msg("%s: %.*s\nnot %.*s", key, STR_ARG(s.text), STR_ARG(buf_str(&expected)));
+	buf_release(&expected);
+}
+
+static void
+random_changes_agree(void **state)
+{
+	struct arena *arena = arena_new(SIZE_MAX);
+	struct items *f = *state;
+	struct rand_seq r = { test_seed() };
+	int rounds = test_store_is_cluster() ? ROUNDS_CLUSTER : ROUNDS;
+
+	while (rounds-- > 0) {
+		struct arena_mark mark = arena_mark(arena);
+		struct str first = random_value(&r, arena, 0);
+		struct change changes[CHANGES];
+		struct jtree_node *root, *d;
+		struct step s;
+
+		s = (struct step){ .key = STR("text"),
+				   .text = arena_printf(arena, "{\"d\":%.*s}", STR_ARG(first)) };
+		items_must(f, set_run, &s);
+		assert_int_equal(jtree_read(s.text, arena, &root, NULL), STATUS_OK);
+		s = (struct step){ .key = STR("leaves"),
+				   .text = arena_printf(arena, "{\"pad\":\"%0*d\",\"d\":%.*s}",
+							PAD_BYTES, 0, STR_ARG(first)) };
+		items_must(f, set_run, &s);
+		for (size_t i = 0; i < CHANGES; i++)
+			changes[i] = random_change(&r, arena);
+		for (size_t from = 0, count; from < CHANGES; from += count) {
+			count = 1 + rand_seq_below(&r, 4);
+			if (count > CHANGES - from)
+				count = CHANGES - from;
+			for (size_t i = 0; i < count; i++)
+				assert_int_equal(change_tree(&changes[from + i], root, arena),
+						 STATUS_OK);
+			assert_int_equal(jtree_member(arena, root, STR("d"), &d), STATUS_OK);
+			s = (struct step){ .key = STR("text"),
+					   .changes = changes + from,
+					   .count = count };
+			items_must(f, change_run, &s);
+			assert_same(f, "text", d, arena);
+			s.key = STR("leaves");
+			items_must(f, change_run, &s);
+			assert_same(f, "leaves", d, arena);
+		}
+		arena_reset(arena, mark);
+	}
+	items_verify(f);
+	arena_free(arena);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(random_changes_agree, items_setup, items_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
