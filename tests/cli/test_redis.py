@@ -1750,7 +1750,7 @@ def shown(answer, indent=""):
     if isinstance(answer, int):
         return f"(integer) {answer}"
     if isinstance(answer, bytes):
-        return '"' + answer.decode() + '"'
+        return '"' + answer.decode().replace('"', '\\"') + '"'
     if isinstance(answer, str):
         return answer
     if not answer:
@@ -1767,8 +1767,8 @@ def the_commands_of_the_page_answer_what_it_says(cwd):
     with Redis(cwd) as server, server.client() as c:
         for block in blocks:
             for command, expected in re.findall(r"^> (.*)\n((?:(?!> ).*\n)*)", block, re.M):
-                words = [a.replace("\\n", "\n") or b  # as redis-cli reads it
-                         for a, b in re.findall(r'"([^"]*)"|(\S+)', command)]
+                words = [a.replace("\\n", "\n") or b or c  # as redis-cli reads it
+                         for a, b, c in re.findall(r'"([^"]*)"|\'([^\']*)\'|(\S+)', command)]
                 c.send(*words)
                 equal(f"{command}\n{shown(c.read())}\n", f"{command}\n{expected}")
 

@@ -378,6 +378,8 @@ def commands(guarded, db):
         (f"LPUSH, {PIPELINE} in a pipeline", once("LPUSH", f"{db}-l", value, count=PIPELINE)),
         (f"RPUSH, {PIPELINE} in a pipeline", once("RPUSH", f"{db}-r", value, count=PIPELINE)),
         (f"HSET, {PIPELINE} in a pipeline", once("HSET", f"{db}-h", "#", value, count=PIPELINE)),
+        ("JSON.GET of a member", once("JSON.GET", "document", "$.section-007.entry-03.support")),
+        ("JSON.SET of a member", once("JSON.SET", "document", "$.section-007.entry-03.status.score", "7")),
     ]
 
 
@@ -385,6 +387,8 @@ def fill_commands(guarded, _):
     """Under valgrind every command is slow, which must not be logged. A SET makes the database."""
     guarded.command(("CONFIG", "SET", "slowlog-log-slower-than", "-1"))
     guarded.command(("SET", "first", "value"))
+    in_leaves = {name: section for name, section in nested().items() if name < "section-060"}
+    guarded.command(("JSON.SET", "document", "$", json.dumps(in_leaves)))
 
 
 def collections(guarded, db):

@@ -195,6 +195,10 @@ keys_find_movable(struct keys *k, const struct command *command, const struct st
 		return keys_add_streams(k, argv, argc, 1);
 	if (strcmp(command->name, "xreadgroup") == 0)
 		return keys_add_streams(k, argv, argc, 4);
+	if (strcmp(command->name, "json.debug") == 0) {
+		keys_add(k, 2, argc < 3 ? 2 : 3, 1);
+		return true;
+	}
 	if (strcmp(command->name, "frond.at") == 0)
 		return keys_add_inner(k, command, argv, argc);
 	if (strcmp(command->name, "sort") == 0)

@@ -72,12 +72,13 @@ enum command_how {
 	HOW_UNION = 1 << 7, /* of several sets */
 	HOW_INTER = 1 << 8,
 	HOW_DIFF = 1 << 9,
-	HOW_NAMES = 1 << 10,    /* answers the fields of a hash */
-	HOW_VALUES = 1 << 11,   /* and their values */
-	HOW_SECONDS = 1 << 12,  /* a time is in seconds, else in milliseconds */
-	HOW_ABSOLUTE = 1 << 13, /* it is since 1970, else from now on */
-	HOW_PATTERNS = 1 << 14, /* of channels */
-	HOW_SHARD = 1 << 15,    /* channels of a shard */
+	HOW_NAMES = 1 << 10,      /* answers the fields of a hash */
+	HOW_VALUES = 1 << 11,     /* and their values */
+	HOW_SECONDS = 1 << 12,    /* a time is in seconds, else in milliseconds */
+	HOW_ABSOLUTE = 1 << 13,   /* it is since 1970, else from now on */
+	HOW_PATTERNS = 1 << 14,   /* of channels */
+	HOW_SHARD = 1 << 15,      /* channels of a shard */
+	HOW_MULTIPLIES = 1 << 16, /* numbers, else adds to them */
 };
 
 enum {
@@ -104,7 +105,8 @@ enum {
 	GROUP(STREAM, "stream", "stream")                                                          \
 	GROUP(GEO, "geo", "geo")                                                                   \
 	GROUP(HYPERLOGLOG, "hyperloglog", "hyperloglog")                                           \
-	GROUP(CLUSTER, "cluster", NULL)
+	GROUP(CLUSTER, "cluster", NULL)                                                            \
+	GROUP(JSON, "json", NULL)
 
 enum command_group {
 #define COMMAND_GROUP_CONSTANT(group, name, category) GROUP_##group,

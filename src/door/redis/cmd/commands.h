@@ -37,6 +37,13 @@ command_handler cmd_hash_fields, cmd_hexists, cmd_hget, cmd_hincrby, cmd_hincrby
 command_handler cmd_hash_expire, cmd_hash_ttl, cmd_hgetdel, cmd_hgetex, cmd_hpersist, cmd_hsetex;
 /* cmd_hyperloglog.c */
 command_handler cmd_pfadd, cmd_pfcount, cmd_pfmerge;
+/* cmd_json.c */
+command_handler cmd_json_clear, cmd_json_debug, cmd_json_del, cmd_json_get, cmd_json_merge,
+	cmd_json_mget, cmd_json_mset, cmd_json_resp, cmd_json_set, cmd_json_type;
+/* cmd_json_value.c */
+command_handler cmd_json_arrappend, cmd_json_arrindex, cmd_json_arrinsert, cmd_json_arrlen,
+	cmd_json_arrpop, cmd_json_arrtrim, cmd_json_number, cmd_json_objkeys, cmd_json_objlen,
+	cmd_json_strappend, cmd_json_strlen, cmd_json_toggle;
 /* cmd_key.c */
 command_handler cmd_copy, cmd_dbsize, cmd_del, cmd_exists, cmd_flushall, cmd_flushdb, cmd_keys,
 	cmd_move, cmd_object, cmd_randomkey, cmd_rename, cmd_scan, cmd_swapdb, cmd_type;
