@@ -52,14 +52,16 @@ SPARE_FILES = 200
 # How many times as fast as redis-server with appendfsync always, without and with a pipeline.
 WRITES = (2.0, 0.7)
 GOALS = {"SET": WRITES, "INCR": WRITES, "LPUSH": WRITES, "RPUSH": WRITES, "SADD": WRITES,
-         "HSET": WRITES, "ZADD": (2.0, 0.5), "GET": (1.0, 0.5), "PFADD": WRITES, "XREADGROUP": (1.0, 0.3),
+         "HSET": WRITES, "ZADD": (2.0, 0.5), "GET": (1.0, 0.5), "PFADD": WRITES, "SPOP": WRITES, "SRANDMEMBER": (1.0, 0.5), "XREADGROUP": (1.0, 0.3),
          "GEOSEARCH": (0.5, 0.3)}
 # Commands that redis-benchmark has no name for, of one key. A number between two of its own is drawn.
 OWN = {"PFADD": ["PFADD", "hll", "__rand_int__"],
+       "SPOP": ["SPOP", "popped"],
+       "SRANDMEMBER": ["SRANDMEMBER", "members"],
        "XREADGROUP": ["XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">"],
        "GEOSEARCH": ["GEOSEARCH", "geo", "FROMMEMBER", "m__rand_int__", "BYRADIUS", "5", "km"]}
-READS = {"GET", "GEOSEARCH"}
-PLACES = 10000  # that GEOSEARCH looks among
+READS = {"GET", "GEOSEARCH", "SRANDMEMBER"}
+PLACES = 10000  # that GEOSEARCH looks among, and members of SRANDMEMBER's set
 MOST = {"memory share": 1 / 3, "GET with all keys": 2, "subscribers MB": 250,
         "p99 beside expiry": 3, "CPU of SET with history": 1.6, "last messages of a queue": 2}
 
@@ -181,7 +183,7 @@ class Client:
 
 
 def prepare(server, command, count):
-    """What an own command finds: an entry for each XREADGROUP, places on a grid for GEOSEARCH."""
+    """What an own command finds: an entry for each XREADGROUP, a member for each SPOP, places on a grid."""
     with Client(server.redis_port) as client:
         if command == "XREADGROUP":
             client.ask("DEL", "s")
@@ -189,6 +191,12 @@ def prepare(server, command, count):
             for done in range(0, count, LOAD_AT_ONCE):
                 client.ask_all([("XADD", "s", f"{n + 1}-0", "f", "v")
                                 for n in range(done, min(done + LOAD_AT_ONCE, count))])
+        elif command == "SPOP":
+            client.ask("DEL", "popped")
+            for done in range(0, count, LOAD_AT_ONCE):
+                client.ask("SADD", "popped", *(f"m{n:012}" for n in range(done, min(done + LOAD_AT_ONCE, count))))
+        elif command == "SRANDMEMBER" and client.ask("SCARD", "members") < PLACES:
+            client.ask("SADD", "members", *(f"m{n:012}" for n in range(PLACES)))
         elif command == "GEOSEARCH" and client.ask("ZCARD", "geo") < PLACES:
             client.ask_all([("GEOADD", "geo", n % 100 / 50, n // 100 / 50, f"m{n:012}")
                             for n in range(PLACES)])
