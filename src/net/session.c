@@ -278,6 +278,7 @@ net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t mo
 	uint64_t begun_ns = clock_mono_ns();
 	uint64_t until_ns = net_session_wait_until_ns(s, begun_ns,
 						      left_ns < most_ns ? left_ns : most_ns);
+	uint64_t now_ns;
 
 	/*
 	 * Nothing can set the event between the caller's look at the connection and this line: the
@@ -286,10 +287,11 @@ net_session_wait(struct net_session *s, const struct net_pace *pace, uint64_t mo
 	event_init(&s->progress);
 	net_session_stall(s);
 	(void)event_wait_any(events, given_up ? 4 : 3, until_ns);
+	now_ns = clock_mono_ns();
 	if ((given_up && event_is_set(given_up)) || net_session_is_interrupted(s) ||
-	    clock_mono_ns() >= net_session_patience_ns(s))
+	    now_ns >= net_session_patience_ns(s))
 		net_conn_abort(s->conn);
-	return clock_mono_ns() - begun_ns;
+	return now_ns - begun_ns;
 }
 
 void

@@ -149,12 +149,13 @@ static enum status
 items_add(struct timed_item *item, int64_t change)
 {
 	struct buf key = timed_arena_buf(item->arena, item->t->db->prefix.len + COUNT_KEY_BYTES);
-	uint64_t hash = timed_hash16(item->row);
+	struct str tail = str_skip(item->row, item->t->db->prefix.len + TIMED_SPACE_BYTES);
 
 	/* timed_key_space() would forget that the arena had no room for the buffer. */
 	buf_append_str(&key, item->t->db->prefix);
 	tuple_put_u64(&key, TIMED_SPACE_COUNT);
-	tuple_put_u64(&key, hash % TIMED_COUNT_SHARDS);
+	/* By the hash that the item's key begins with. */
+	tuple_put_u64(&key, (uint8_t)tail.ptr[2] % TIMED_COUNT_SHARDS);
 	TRY(buf_status(&key));
 	return timed_data_add(item->t, buf_str(&key), change);
 }
