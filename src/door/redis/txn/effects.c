@@ -82,16 +82,27 @@ effects_hurry_sweep(struct redis *r, const struct txn *x)
 		timed_sweep_by(r->chores, ms);
 }
 
+/* Tells those who wait for the key. */
+static void
+effect_wake(struct redis *r, const struct effect *e)
+{
+	if (effects_brings(e))
+		effects_ready_left(r, e);
+	else if (e->changes)
+		effects_ready_groups(r, e->db, &e->key);
+}
+
 void
 effects_happen(struct redis *r, const struct txn *x)
 {
+	/* Who begins to wait from here on finds what the transaction has written. */
+	bool waited_for = atomic_load_explicit(&r->ticket_count, memory_order_acquire);
+
 	for (const struct effect *e = x->effects; e; e = e->next) {
 		switch (e->kind) {
 		case EFFECT_EVENT:
-			if (effects_brings(e))
-				effects_ready_left(r, e);
-			else if (e->changes)
-				effects_ready_groups(r, e->db, &e->key);
+			if (waited_for)
+				effect_wake(r, e);
 			if (e->class == EVENT_EXPIRED)
 				atomic_fetch_add(&r->expired, 1);
 			event_notify(r, e);
