@@ -32,6 +32,7 @@ enum {
 	LEAST_BYTES = 2, /* of a key of an entity: it begins with two integers */
 	/* Of a beginning that a thread keeps: nearly all are longer than a word and shorter. */
 	KEPT_BYTES = 64,
+	SHORT_BYTES = 32, /* of a key that is read as fast as it is compared */
 	WORD_BYTES = sizeof(uint64_t),
 };
 
@@ -284,14 +285,16 @@ keep_beginning(const char *from, size_t len)
 }
 
 /*
- * emb_entity_len(). A key that belongs to the same entity as the last one is told by its first
- * bytes and not read.
+ * emb_entity_len(). A long key that belongs to the same entity as the last one is told by its
+ * first bytes and not read.
  */
 static size_t
 extractor_entity_len(const struct emb_entities *entities, struct str key)
 {
 	size_t len;
 
+	if (key.len <= SHORT_BYTES)
+		return emb_entity_len(entities, key);
 	if (kept.id == entities->id && kept_may_be(key) &&
 	    emb_entity_has(str_of(kept.beginning, kept.len), key))
 		return kept.len;
