@@ -29,13 +29,14 @@ import browser from './suites/browser.mjs';
 import fauxton from './suites/fauxton.mjs';
 import operator from './suites/operator.mjs';
 import walk from './suites/walk.mjs';
+import guides from './suites/guides.mjs';
 import ioredis from './suites/ioredis.mjs';
 import nodeRedis from './suites/node-redis.mjs';
 import bullmq from './suites/bullmq.mjs';
 import mongodb from './suites/mongodb.mjs';
 import mongoose from './suites/mongoose.mjs';
 
-const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, fauxton, operator, walk, ioredis, nodeRedis, bullmq, mongodb, mongoose];
+const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, fauxton, operator, walk, guides, ioredis, nodeRedis, bullmq, mongodb, mongoose];
 const SAMPLE_DOCUMENTS = 2000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));
