@@ -97,6 +97,12 @@ hello 3 auth eve secret setname V|info everything|lastsave|latency histogram get
 latency reset|latency doctor|lolwut version 5 INT INT|memory usage K samples COUNT|memory doctor|memory stats
 module list|monitor|ping V|quit|readonly|replicaof no one|reset|role|save|shutdown nosave|slowlog get COUNT
 slowlog reset|time|wait 0 1
+json.set J PATH JSON|json.set J PATH JSON nx|json.set J $ JSON xx format string|json.get J PATH PATH indent V newline V space V
+json.get J noescape PATH|json.mget J J K PATH|json.mset J PATH JSON J PATH JSON|json.merge J PATH JSON|json.del J PATH
+json.forget J PATH|json.clear J PATH|json.type J PATH|json.resp J PATH|json.debug memory J PATH|json.debug help
+json.numincrby J PATH SCORE|json.nummultby J PATH SCORE|json.toggle J PATH|json.strappend J PATH JSON|json.strlen J PATH
+json.objkeys J PATH|json.objlen J PATH|json.arrlen J PATH|json.arrappend J PATH JSON JSON|json.arrinsert J PATH INT JSON JSON
+json.arrindex J PATH JSON INT INT|json.arrpop J PATH INT|json.arrtrim J PATH INT INT|frond.at MOMENT json.get J PATH|frond.diff K MOMENT MOMENT
 frond.at MOMENT get K|frond.at MOMENT zrange z1 INT INT|frond.history K COUNT|cluster info|debug sleep 0
 dump K|restore K 0 V|object idletime K
 function list|fcall f 1 K|failover|bgsave
@@ -124,8 +130,13 @@ SCRIPTS = ["return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))"
            "return string.char(unpack(ARGV))",
            "return redis.breakpoint()"]
 WORDS = harvest("door/redis/**/*.c", r'"([a-z][a-z0-9-]{1,20})"')
-KEYS = ["s1", "s2", "n1", "h1", "l1", "l2", "t1", "t2", "z1", "z2", "x1", "x2", "none", ""]
+KEYS = ["j1", "j2", "s1", "s2", "n1", "h1", "l1", "l2", "t1", "t2", "z1", "z2", "x1", "x2", "none", ""]
 MEMBERS = ["f1", "f2", "a", "b", "10", "", "x" * 70]
+PATHS = ["$", ".", "$..*", "$.a", ".a", "$.a[1]", "$..x", "$.o.none", "$.a[-1:]", "$.a[0,1]", "$['o','t']", "$.a[?(@>1)]",
+         "$..[?(@.x=~'^a' || @==$.n)]", "$.t", "$.b", "$.n", "$.a[2].x", "t"]
+JSONS = ["1", "-1.5", "null", "true", '"text"', "[]", "{}", '{"x":[1,{"x":null}]}', "[[1,2],3]", "18446744073709551615", "{", "1e999"]
+SMALL = '{"a":[1,2,{"x":"abc"}],"o":{"x":1},"t":"text","b":true,"n":2}'
+LARGE = SMALL[:-1] + ',"pad":"' + "p" * 5000 + '"}'  # in leaves
 SETTINGS_KEPT = {"set", "rewrite"}  # of CONFIG, by which limits of connections would change
 
 # What has failed once: each batch is sent in every run.
@@ -251,7 +262,7 @@ class Door:
         with self.server.client(timeout=ANSWER_S) as c:
             for answer in c.pipeline(
                     ["flushall"], ["script", "flush"], ["set", "s1", "abcdefgh"], ["set", "s2", "bcxdh" * 10],
-                    ["set", "n1", 10],
+                    ["set", "n1", 10], ["json.set", "j1", "$", SMALL], ["json.set", "j2", "$", LARGE],
                     ["hset", "h1", "f1", 1, "f2", "b", "a", "x" * 99], ["rpush", "l1", *"abcabc10"], ["rpush",
                     "l2", 3, 1, 2],
                     ["sadd", "t1", *range(9)], ["sadd", "t2", "a", "b", "5"], ["zadd", "z1", 1, "a", 2, "b", 2,
@@ -294,6 +305,10 @@ class Door:
             "PATTERN": lambda: r.choice(["*", "s*", "[a-z]?", "h1->*", "h1->f1", "*->", "nosort",
             "a" * 50 + "*" * 50, "[^", "\\"]), "SCRIPT": lambda: r.choice(SCRIPTS),
             "SHA": lambda: r.choice(["f" * 40, "0" * 39]),
+            "J": lambda: r.choice(["j1", "j2", "j2", "j3", "s1"]),
+            "PATH": lambda: r.choice([*PATHS, "$" + "".join(r.choice(["..", ".a", "[0]", "[-2:]", "[?(@", ".*", ")]", "['x'"])
+                                                        for _ in range(r.randrange(6)))]),
+            "JSON": lambda: r.choice(JSONS),
             "MOMENT": lambda: r.choice(["-1", "0", "now", number_at_an_edge(r), 10**12]),
         }.get(word)
         return made() if made else word

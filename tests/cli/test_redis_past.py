@@ -38,6 +38,8 @@ def first_state():
         ("XADD", "stream", "1-1", "f", LARGE),
         ("XGROUP", "CREATE", "x", "g", "0"),
         ("XREADGROUP", "GROUP", "g", "ann", "COUNT", "2", "STREAMS", "x", ">"),
+        ("JSON.SET", "doc", "$", '{"a":[1,2,3],"o":{"t":"text"}}'),
+        ("JSON.SET", "leaves", "$", f'{{"a":[1,2,3],"o":{{"t":"text"}},"pad":"{LARGE}"}}'),
     ]
 
 
@@ -50,18 +52,22 @@ def changes():
          ("HPERSIST", "h", "FIELDS", "1", "a"), ("LSET", "l", "0", "9"), ("LPUSH", "list", "first"),
          ("SREM", "u", "x"), ("SADD", "v", "x"), ("ZINCRBY", "z", "5", "a"), ("ZREM", "w", "b"),
          ("XADD", "x", "9-1", "f", "9"), ("XDEL", "x", "2-1"),
-         ("GEOADD", "geo", "14", "38", "p"), ("PFADD", "hll", "c"), ("XACK", "x", "g", "1-1"), ("XREADGROUP", "GROUP", "g", NAME, "STREAMS", "x", ">")],
+         ("GEOADD", "geo", "14", "38", "p"), ("PFADD", "hll", "c"), ("XACK", "x", "g", "1-1"), ("XREADGROUP", "GROUP", "g", NAME, "STREAMS", "x", ">"),
+         *[change for key in ("doc", "leaves") for change in [
+             ("JSON.ARRPOP", key, "$.a", "0"), ("JSON.ARRAPPEND", key, "$.a", "7"), ("JSON.STRAPPEND", key, "$.o.t", '"s"'),
+             ("JSON.SET", key, "$.o.new", "{}")]]],
         # Ends of what has many members.
         [("LTRIM", "list", "100", "400"), ("ZREMRANGEBYRANK", "zset", "50", "400"),
          ("HDEL", "hash", *[f"f{n}" for n in range(0, MANY, 3)]), ("SREM", "set", *range(0, MANY, 2)),
          ("ZREMRANGEBYLEX", "lex", "[b", "[c"), ("XTRIM", "x", "MAXLEN", "1"),
-         ("XGROUP", "DESTROY", "x", "g"), ("XGROUP", "CREATE", "x", "g", "$")],
+         ("XGROUP", "DESTROY", "x", "g"), ("XGROUP", "CREATE", "x", "g", "$"),
+         ("JSON.SET", "doc", "$.a", f'"{LARGE}"'), ("JSON.DEL", "leaves", "$.pad"), ("JSON.SET", "leaves", "$.a", "[[2]]")],
         # Other types under the same names.
         [("RENAME", "z", "s"), ("COPY", "hash", "list", "REPLACE"), ("SET", "u", "text"),
          ("DEL", "h"), ("RPUSH", "h", "of another type"), ("SORT", "l", "ALPHA", "STORE", "v"),
          ("ZUNIONSTORE", "zset", "2", "w", "lex"), ("MOVE", "t", "1"), ("XSETID", "stream", "7-7"),
          ("SET", "large", "small"), ("GETEX", "bits", "PXAT", "4102444800000")],
-        [("DEL", "s", "h", "l", "list", "hash", "u", "set", "v", "zset", "lex", "x", "stream", NAME, "large")],
+        [("DEL", "s", "h", "l", "list", "hash", "u", "set", "v", "zset", "lex", "x", "stream", NAME, "large", "doc", "leaves")],
         first_state(),
         [("UNLINK", "h", "hash"), ("SPOP", "set", MANY), ("LPOP", "list", MANY), ("ZPOPMIN", "zset", MANY)],
     ]
@@ -111,7 +117,12 @@ def reads():
         yield from [("XRANGE", key, "-", "+"), ("XREVRANGE", key, "+", "2", "COUNT", "2"), ("XLEN", key),
                     ("XREAD", "COUNT", "3", "STREAMS", key, "1-1"), ("XINFO", "STREAM", key, "FULL"),
                     ("XINFO", "STREAM", key), ("XPENDING", key, "g"), ("XINFO", "GROUPS", key)]
-    keys = ["s", "t", "large", "h", "hash", "l", "list", "u", "v", "set", "z", "w", "x", NAME, "none"]
+    for key in ("doc", "leaves"):
+        yield from [("JSON.GET", key), ("JSON.GET", key, "$.o", "$.a[0]"), ("JSON.MGET", key, "none", "$..t"), ("JSON.RESP", key, "$.a"),
+                    ("JSON.TYPE", key, "$.a"), ("JSON.STRLEN", key, "$.o.t"), ("JSON.ARRLEN", key, "$.a"),
+                    ("JSON.ARRINDEX", key, "$.a", "2"), ("JSON.OBJKEYS", key, "$.o"), ("JSON.OBJLEN", key, "$.o"),
+                    ("JSON.DEBUG", "MEMORY", key)]
+    keys = ["doc", "leaves", "s", "t", "large", "h", "hash", "l", "list", "u", "v", "set", "z", "w", "x", NAME, "none"]
     for key in keys:
         yield from [("TYPE", key), ("EXPIRETIME", key), ("PEXPIRETIME", key), ("OBJECT", "ENCODING", key),
                     ("OBJECT", "REFCOUNT", key), ("MEMORY", "USAGE", key), ("DUMP", key)]
@@ -292,6 +303,57 @@ def the_past_is_read_by_commands_of_every_type(cwd):
         equal(c("FROND.HISTORY", "0"), "OK")
         contains(c.error("FROND.AT", at, "GET", "s"), "keeps no history")
     contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+def difference(c, key, a, b):
+    answer = c("FROND.DIFF", key, a, b)
+    equal(answer[::2], [b"type", b"expires", b"changes"])
+    return answer[1::2]
+
+
+@test
+def what_became_of_a_key_between_two_times_is_told(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        contains(c.error("FROND.DIFF", "k", "-1s", "-0s"), "keeps no history")
+        c("FROND.HISTORY", "3600")
+        states = [
+            [("SET", "s", "one", "PXAT", "4102444800500"), ("HSET", "h", "a", 1, "b", 2), ("SADD", "u", "x", "y"),
+             ("ZADD", "z", 1, "p", 2, "q"), ("RPUSH", "l", *"abcde"), ("XADD", "x", "1-1", "f", "v"), ("XADD", "x", "2-1", "g", "w"),
+             ("JSON.SET", "j", "$", '{"a":1}'), ("SET", "other", "text"), ("RPUSH", "long", *range(600))],
+            [("SET", "s", "two"), ("HSET", "h", "b", 3, "c", 4), ("HDEL", "h", "a"), ("SREM", "u", "x"), ("SADD", "u", "z"),
+             ("ZADD", "z", 5, "p", 7, "r"), ("LREM", "l", 1, "c"), ("LINSERT", "l", "BEFORE", "d", "new"), ("XDEL", "x", "1-1"),
+             ("XADD", "x", "3-1", "h", "i"), ("JSON.SET", "j", "$.b", "2"), ("DEL", "other"), ("SADD", "other", "m"), ("LPOP", "long"),
+             ("RPUSH", "long", "end")],
+        ]
+        moments = [later(c)]
+        for state in states:
+            c.pipeline(*state)
+            moments.append(later(c))
+        empty, first, second = moments
+        equal(difference(c, "s", first, second), [[b"string", b"string"], [4102444800500, None], [[b"", b"one", b"two"]]])
+        for key, changes in [
+                ("h", [[b"a", b"1", None], [b"b", b"2", b"3"], [b"c", None, b"4"]]), ("u", [[b"x", 1, None], [b"z", None, 1]]),
+                ("z", [[b"p", b"1", b"5"], [b"r", None, b"7"]]), ("l", [[2, b"c", None], [2, None, b"new"]]),
+                ("x", [[b"1-1", [b"f", b"v"], None], [b"3-1", None, [b"h", b"i"]]]), ("j", [[b"", b'{"a":1}', b'{"a":1,"b":2}']])]:
+            equal((key, difference(c, key, first, second)[2]), (key, changes))
+            # The other way round, and of a key with itself.
+            back = sorted(([name, new, old] for name, old, new in changes), key=lambda change: (change[1] is None, change[0]))
+            equal(sorted(difference(c, key, second, first)[2], key=lambda change: (change[1] is None, change[0])), back)
+            equal(difference(c, key, second, second)[1:], [[None, None], []])
+            # Of what was not there all parts have come.
+            kinds, _, came = difference(c, key, empty, first)
+            equal((kinds[0], {change[1] for change in came}), (b"none", {None}))
+        equal(difference(c, "other", first, second)[::2], [[b"string", b"set"], [[b"", b"text", None], [b"m", None, 1]]])
+        changes = difference(c, "long", first, second)[2]
+        equal([len(changes), changes[0], changes[-1]], [1200, [0, b"0", None], [599, None, b"end"]])
+        equal(difference(c, "none", empty, second), [[b"none", b"none"], [None, None], []])
+        for words in (("k", "yesterday", "-0s"), ("k", "-0s", "tomorrow")):
+            contains(c.error("FROND.DIFF", *words), "the time is milliseconds since 1970")
+        contains(c.error("FROND.DIFF", "k", "1", "-0s"), "begins at")
+        contains(c.error("FROND.AT", "-0s", "FROND.DIFF", "k", "-1s", "-0s"), "is no command that reads keys")
+        equal(c.pipeline(("MULTI",), ("SET", "k", "new"), ("FROND.DIFF", "k", "1", "-0s"), ("EXEC",))[3][0], "OK")
+        c("HELLO", "3")
+        equal(c("FROND.DIFF", "z", first, second)[b"changes"][0], [b"p", 1.0, 5.0])
 
 
 @test

@@ -1,4 +1,6 @@
 /* FROND.AT and FROND.HISTORY: the past of a database. */
+#include "door/redis/cmd/past.h"
+
 #include "base/moment.h"
 #include "base/steady.h"
 #include "door/redis/acl/subcommand.h"
@@ -59,11 +61,11 @@ read_moment(struct str s, uint64_t now_ms, uint64_t *ret_us)
 }
 
 static enum status
-past_moment(struct call *c, uint64_t *ret_us)
+past_moment(struct call *c, size_t i, uint64_t *ret_us)
 {
 	uint64_t now_ms = steady_date_ms();
 
-	if (!read_moment(c->argv[1], now_ms, ret_us))
+	if (!read_moment(c->argv[i], now_ms, ret_us))
 		return call_error(c,
 				  STR("ERR the time is milliseconds since 1970, or like "
 				      "2026-11-21T15:52:37.782Z, or like -10s (ms, s, m, h, d)"));
@@ -76,12 +78,12 @@ past_moment(struct call *c, uint64_t *ret_us)
 
 /* True if the call reads keys and does nothing else; OBJECT and MEMORY do so by a subcommand. */
 static bool
-past_fits(const struct call *c, const struct command *command, const struct subcommand *sub)
+past_fits(const struct command *command, const struct subcommand *sub)
 {
 	const unsigned unfit = COMMAND_WRITE | COMMAND_ALONE | COMMAND_SCRIPT;
 	unsigned flags;
 
-	if (!command || command == c->command)
+	if (!command || str_starts_with(str_from_cstr(command->name), STR("frond.")))
 		return false;
 	flags = command->flags | (sub ? sub->flags : 0);
 	return flags & COMMAND_READONLY && !(flags & unfit);
@@ -123,7 +125,7 @@ past_command(struct call *c, const struct command **ret)
 
 	if (command)
 		sub = subcommand_called(command, c->argv + 2, c->argc - 2);
-	if (!past_fits(c, command, sub))
+	if (!past_fits(command, sub))
 		return call_errorf(
 			c, "ERR '%.*s' is no command that reads keys, so it cannot read the past",
 			STR_ARG(call_shown(c->argv[2])));
@@ -139,9 +141,9 @@ past_command(struct call *c, const struct command **ret)
 	return STATUS_OK;
 }
 
-/* Runs the command in a view of its own on the call's transaction. */
+/* Reads in a view of its own on the call's transaction. */
 static enum status
-past_run(struct call *c, const struct command *command, uint64_t us)
+past_read_at(struct call *c, uint64_t us, past_read *read, void *arg)
 {
 	struct call inner = *c;
 	struct txn past;
@@ -151,38 +153,52 @@ past_run(struct call *c, const struct command *command, uint64_t us)
 	txn_init(&past, c->redis, c->x->tx, c->x->cache, c->x->arena, c->x->err);
 	past.at_us = us;
 	inner.x = &past;
-	inner.command = command;
-	inner.argv += 2;
-	inner.argc -= 2;
 	inner.in_exec = true; /* nothing comes to the past: XREAD must not wait */
 	status = txn_db_there(&inner, c->db, &t);
 	if (status == STATUS_OK && !t)
 		status = err_set(c->x->err, STATUS_INVALID, "the database \"%u\" keeps no history",
 				 c->db);
 	if (status == STATUS_OK)
-		status = command_run(&inner);
+		status = read(&inner, arg);
 	txn_fini(&past);
 	return status;
 }
 
 enum status
-cmd_frond_at(struct call *c)
+past_view(struct call *c, size_t i, past_read *read, void *arg)
 {
-	const struct command *command;
 	size_t from = c->reply->out->len;
 	enum status status;
 	uint64_t us;
 
-	TRY(past_command(c, &command));
-	TRY(past_moment(c, &us));
-	status = past_run(c, command, us);
+	TRY(past_moment(c, i, &us));
+	status = past_read_at(c, us, read, arg);
 	if (status != STATUS_INVALID)
 		return status;
 	/* There is no history at that time: the client's error, which undoes no EXEC. */
 	c->reply->out->len = from;
 	reply_errorf(c->reply, "ERR %s", c->x->err->text);
 	*c->x->err = (struct err){ 0 };
-	return STATUS_OK;
+	return STATUS_ANSWERED;
+}
+
+/* The command behind FROND.AT and its time. */
+static enum status
+past_run(struct call *c, void *command)
+{
+	c->command = command;
+	c->argv += 2;
+	c->argc -= 2;
+	return command_run(c);
+}
+
+enum status
+cmd_frond_at(struct call *c)
+{
+	const struct command *command;
+
+	TRY(past_command(c, &command));
+	return past_view(c, 1, past_run, (void *)(uintptr_t)command);
 }
 
 /* ---- FROND.HISTORY ---- */

@@ -55,7 +55,7 @@ command_handler cmd_lindex, cmd_linsert, cmd_lpos, cmd_lrange, cmd_lrem, cmd_lse
 /* cmd_multi.c */
 command_handler cmd_discard, cmd_exec, cmd_multi, cmd_unwatch, cmd_watch;
 /* cmd_past.c */
-command_handler cmd_frond_at, cmd_frond_history;
+command_handler cmd_frond_at, cmd_frond_diff, cmd_frond_history;
 /* cmd_pubsub.c */
 command_handler cmd_publish, cmd_pubsub, cmd_subscribe, cmd_unsubscribe;
 /* cmd_script.c */
