@@ -4,11 +4,26 @@
 
 #include "history/history_int.h"
 
+/* No element of the key is null, which ends it in the key of a record. */
+static inline bool
+key_is_sound(struct str key)
+{
+	size_t at = 0;
+
+	while (at < key.len && key.ptr[at]) {
+		at = tuple_skip(key, at, TUPLE_SKIP_ANY);
+		if (!at)
+			return false;
+	}
+	return at == key.len;
+}
+
 static enum status
 record_key(const struct history *h, struct str key, enum history_kind kind, struct buf *ret)
 {
 	assert(h->state->count && h->moment_us);
 	assert(str_starts_with(key, h->prefix));
+	assert(key_is_sound(str_skip(key, h->prefix.len)));
 	history_key_begin(h, h->state->buckets[h->state->count - 1].number, key, ret);
 	tuple_put_null(ret);
 	tuple_put_u64(ret, h->moment_us);

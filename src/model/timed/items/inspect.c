@@ -193,7 +193,7 @@ draw_steps(struct tuple_reader *r, struct buf *scratch, bool *ret_piece, struct 
 	buf_append_cstr(ret, ", $");
 	while (r->rest.len) {
 		TRY(tuple_next(r, &step));
-		if (step.kind == TUPLE_NULL) {
+		if (json_is_pieces(&step)) {
 			*ret_piece = true;
 			return STATUS_OK;
 		}

@@ -19,7 +19,7 @@ steps_parse(struct timed_item *item, struct str tail, struct timed_json_pair *re
 
 		if (tuple_next(&r, &e) != STATUS_OK)
 			return timed_item_corrupt(item);
-		if (e.kind == TUPLE_NULL) {
+		if (json_is_pieces(&e)) {
 			ret->is_piece = true;
 			return tuple_next_u64(&r, &ret->n) == STATUS_OK && !r.rest.len
 				       ? STATUS_OK
@@ -121,7 +121,7 @@ timed_json_put_pair(struct timed_item *item, const struct timed_json_pair *pair)
 			tuple_put_str(&key, pair->steps[i].name);
 	}
 	if (pair->is_piece) {
-		tuple_put_null(&key);
+		json_put_pieces(&key);
 		tuple_put_u64(&key, pair->n);
 		TRY(buf_status(&key));
 		return timed_data_set(item->t, buf_str(&key), pair->bytes);

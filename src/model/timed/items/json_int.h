@@ -15,6 +15,22 @@ enum {
 #define JSON_CHILDREN (UINT64_C(1) << 40)
 #define JSON_PLACES   (INT64_C(1) << 60)
 
+/*
+ * The step in front of the number of a piece: empty bytes, which are no name and no place. It
+ * cannot be null, by which history tells where a key ends.
+ */
+static inline void
+json_put_pieces(struct buf *key)
+{
+	tuple_put_bytes(key, STR(""));
+}
+
+static inline bool
+json_is_pieces(const struct tuple_elem *step)
+{
+	return step->kind == TUPLE_BYTES && !step->raw.len;
+}
+
 /* (body, TREE), behind which steps follow. */
 MUST_USE enum status json_root_key(struct timed_item *item, struct buf *ret);
 /* The key of a node, with room for `more` bytes. In the item's arena. */

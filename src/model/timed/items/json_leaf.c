@@ -3,7 +3,7 @@
  *
  *     (body, TREE)             → the root
  *     (body, TREE, step, …)    → (format, ordinal, …): a scalar, an object, an array, a long text
- *     (body, TREE, step, …, null, n) → bytes of a long text
+ *     (body, TREE, step, …, b"", n) → bytes of a long text
  */
 #include <assert.h>
 #include <endian.h>
@@ -227,7 +227,7 @@ pieces_write(struct timed_item *item, struct str key, struct str text)
 		size_t len = text.len < TIMED_JSON_PIECE_BYTES ? text.len : TIMED_JSON_PIECE_BYTES;
 
 		buf_append_str(&piece, key);
-		tuple_put_null(&piece);
+		json_put_pieces(&piece);
 		tuple_put_u64(&piece, n);
 		TRY(buf_status(&piece));
 		TRY(timed_data_set(item->t, buf_str(&piece), str_of(text.ptr, len)));

@@ -169,8 +169,8 @@ pair_take(struct loading *l, const struct kv_pair *pair)
 	if (tuple_next(&r, &step) != STATUS_OK)
 		return timed_item_corrupt(l->item);
 	if (top->node->kind == JTREE_TEXT)
-		return step.kind == TUPLE_NULL ? piece_take(l, top, &r, pair->value)
-					       : timed_item_corrupt(l->item);
+		return json_is_pieces(&step) ? piece_take(l, top, &r, pair->value)
+					     : timed_item_corrupt(l->item);
 	if (r.rest.len)
 		return timed_item_corrupt(l->item);
 	return child_take(l, top->node, &step, pair);

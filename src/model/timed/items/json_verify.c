@@ -82,7 +82,7 @@ check_pair(struct json_check *c, struct str steps, struct str value)
 	top = c->depth ? &c->stack[c->depth - 1] : NULL;
 	r = tuple_reader(str_skip(steps, top ? top->key_len : 0));
 	if (top && top->form == TIMED_JSON_LONG) {
-		fine = tuple_next(&r, &step) == STATUS_OK && step.kind == TUPLE_NULL &&
+		fine = tuple_next(&r, &step) == STATUS_OK && json_is_pieces(&step) &&
 		       tuple_next_u64(&r, &n) == STATUS_OK && !r.rest.len &&
 		       n * TIMED_JSON_PIECE_BYTES == top->found &&
 		       value.len <= TIMED_JSON_PIECE_BYTES;
