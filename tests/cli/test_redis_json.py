@@ -370,6 +370,24 @@ def keys_of_documents_are_keys_as_any_other(cwd):
 
 
 @test
+def large_documents_are_set_in_databases_with_a_past(cwd):
+    """A transaction writes a record beside each leaf: what has no room for that is a text."""
+    with Redis(cwd, "--no-sync") as server, server.client(timeout=60) as c:
+        for history in ("0", "3600"):
+            c("FROND.HISTORY", history)
+            for count in (1000, 20000, 28000, 45000, 70000):
+                put(c, "d", list(range(count)))
+                put(c, "d", [0, {"a": list(range(count))}])
+                equal(c("JSON.ARRLEN", "d", "$[1].a"), [count])
+                put(c, "d", {"b": list(range(count))}, "$[0]")
+                equal(c("JSON.ARRLEN", "d", "$[0].b"), [count])
+        at = later(c)
+        put(c, "d", 5)
+        equal(c("FROND.AT", at, "JSON.ARRLEN", "d", "$[0].b"), [70000])
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+@test
 def people_have_the_documents_of_their_keys(cwd):
     admin = ("--admin", "root:secret")
     with Redis(cwd, *admin) as server, server.client() as c:

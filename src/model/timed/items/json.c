@@ -70,6 +70,14 @@ store_leaves(struct timed_item *item, struct jtree_node *root)
 	return timed_item_store(item);
 }
 
+/* What one transaction writes of leaves: where there is a history, each makes a record as well. */
+static size_t
+leaves_most(const struct timed_item *item)
+{
+	return timed_history_seconds(item->t->db) ? TIMED_JSON_LEAVES_BYTES / 2
+						  : TIMED_JSON_LEAVES_BYTES;
+}
+
 enum status
 timed_json_set(struct timed_item *item, struct jtree_node *root)
 {
@@ -82,7 +90,7 @@ timed_json_set(struct timed_item *item, struct jtree_node *root)
 	TRY(timed_item_renew(item, TIMED_JSON));
 	item->expires_ms = expires_ms;
 	if (text.len > TIMED_JSON_PACKED_BYTES && way <= TIMED_JSON_PATH_BYTES &&
-	    bytes <= TIMED_JSON_LEAVES_BYTES)
+	    bytes <= leaves_most(item))
 		return store_leaves(item, root);
 	return store_text(item, text);
 }
@@ -123,7 +131,7 @@ timed_json_fits(struct timed_json *j, struct jtree_node *const *nodes, size_t co
 		TRY(json_node_key(j->item, nodes[i], 0, &key));
 		all += bytes + key.len;
 		*ret = key.len - j->item->body.len + way <= TIMED_JSON_PATH_BYTES &&
-		       all <= TIMED_JSON_LEAVES_BYTES;
+		       all <= leaves_most(j->item);
 		arena_reset(j->item->arena, mark);
 	}
 	return STATUS_OK;
