@@ -282,7 +282,7 @@ def a_continuous_job_follows_until_it_is_cancelled(directory):
 def replicated(server, **members):
     status, answer = server.request("POST", "/_replicate", {
         "source": "a", "target": "b", "create_target": True, **members})
-    equal(status, 200)
+    assert status == 200, (status, answer)
     return answer
 
 
