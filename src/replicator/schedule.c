@@ -262,12 +262,48 @@ job_is_over(const struct job *j)
 	return j->state == JOB_CRASHING && !j->spec->continuous && !j->spec->doc_id.ptr;
 }
 
+/*
+ * Requests that have joined a job after its last run had ended, before it was removed: they want
+ * a run of their own. A document's job is not run again.
+ */
+static struct replicator_wait *
+job_take_late_waits(struct job *j)
+{
+	struct replicator_wait *late = j->waits;
+
+	if (!job_is_over(j) || j->leave_waits || j->dropped || j->replicator->stopping ||
+	    j->spec->doc_id.ptr)
+		return NULL;
+	j->waits = NULL;
+	return late;
+}
+
+/* Has a job that is removed run once more, as another one, for those who wait for that. */
+static void
+job_begin_again(struct replicator *r, struct job *gone, struct replicator_wait *late)
+{
+	struct job *j = job_new(r, gone->spec);
+	struct err err = { 0 };
+
+	if (!j) {
+		(void)err_set(&err, STATUS_NOMEM, "out of memory for a replication");
+		waits_end_all(&late, STATUS_NOMEM, &err, STR(""));
+		return;
+	}
+	gone->spec = NULL;
+	j->waits = late;
+	job_table_add(r, j);
+	replicator_ring(r);
+}
+
 static void
 schedule_sweep(struct replicator *r)
 {
 	struct job *next;
 
 	for (struct job *j = job_next(r, NULL); j; j = next) {
+		struct replicator_wait *late = job_take_late_waits(j);
+
 		next = job_next(r, j);
 		if (j->state != JOB_GONE && j->state != JOB_LEAVING &&
 		    (job_is_over(j) || j->leave_waits || j->dropped || r->stopping))
@@ -279,6 +315,8 @@ schedule_sweep(struct replicator *r)
 			if (!r->stopping)
 				docs_start_successor(r, j);
 			event_set(&r->leases_bell);
+			if (late)
+				job_begin_again(r, j, late);
 			job_free(j);
 		}
 	}

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import pathlib
+import threading
 import time
 
 from harness import QUICK, Server, contains, equal, main, test, until
@@ -475,6 +476,28 @@ def a_changed_filter_function_begins_from_the_start(directory):
         # The first function is back, and with it its checkpoint.
         write("function (doc) { return doc.n < 3; }", rev)
         equal(replicated(server, filter="d/f")["no_changes"], True)
+
+
+@test
+def those_who_ask_again_at_once_get_a_run_of_their_own(directory):
+    """Not one that was over already, and that is removed."""
+    with Server(directory) as server:
+        equal(server.request("PUT", "/a")[0], 201)
+        equal(server.request("PUT", "/a/x", {})[0], 201)
+        wrong = []
+
+        def ask():
+            for _ in range(100):
+                answer = server.request("POST", "/_replicate", {"source": "a", "target": "b", "create_target": True})
+                if answer[0] != 200:
+                    wrong.append(answer)
+
+        askers = [threading.Thread(target=ask) for _ in range(6)]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join()
+        equal(wrong, [])
 
 
 @test
