@@ -25,9 +25,7 @@ must(bool good)
 static void
 write_tree(const struct jtree_node *node, struct buf *out)
 {
-	const struct jtree_layout dense = { .space = STR("") };
-
-	must(jtree_write(node, &dense, 0, out) == STATUS_OK);
+	must(jtree_write(node, &jtree_dense, 0, out) == STATUS_OK);
 	must(buf_status(out) == STATUS_OK);
 }
 

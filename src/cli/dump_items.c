@@ -104,12 +104,12 @@ line_begin_any(struct items_dump *d, const struct timed_item *item, bool more)
 		stream_write(d->stream, out);
 }
 
+/* A line of members. */
 static void
 line_begin(struct items_dump *d, const struct timed_item *item, bool more)
 {
 	line_begin_any(d, item, more);
-	if (item->type != TIMED_VALUE)
-		buf_append_cstr(output_buf(&d->dump->output), ",\"members\":[");
+	buf_append_cstr(output_buf(&d->dump->output), ",\"members\":[");
 }
 
 static enum status
@@ -150,9 +150,11 @@ member_end(struct items_dump *d, const struct timed_item *item, uint64_t write_u
 
 /* ---- Items of each type ---- */
 
+/* A value, or a document that is a text: in pieces, a line each. */
 static enum status
-value_dump(struct items_dump *d, const struct timed_item *header)
+text_dump(struct items_dump *d, const struct timed_item *header)
 {
+	bool is_value = header->type == TIMED_VALUE;
 	uint64_t offset = 0;
 
 	do {
@@ -161,12 +163,13 @@ value_dump(struct items_dump *d, const struct timed_item *header)
 		struct buf *out;
 		struct str piece;
 
-		TRY(timed_value_get(&item, offset, VALUE_PIECE_BYTES, &piece));
-		line_begin(d, header, offset > 0);
+		TRY(is_value ? timed_value_get(&item, offset, VALUE_PIECE_BYTES, &piece)
+			     : timed_json_text(&item, offset, VALUE_PIECE_BYTES, &piece));
+		line_begin_any(d, header, offset > 0);
 		out = output_buf(&d->dump->output);
 		if (offset)
 			buf_printf(out, ",\"offset\":%llu", (unsigned long long)offset);
-		buf_append_cstr(out, ",\"value\":");
+		buf_append_cstr(out, is_value ? ",\"value\":" : ",\"text\":");
 		bytes_write(piece, out);
 		TRY(line_end(d, "}"));
 		arena_reset(header->arena, mark);
@@ -379,31 +382,6 @@ stream_dump(struct items_dump *d, const struct timed_item *header)
 
 /* ---- Documents ---- */
 
-static enum status
-text_dump(struct items_dump *d, const struct timed_item *header)
-{
-	uint64_t offset = 0;
-
-	do {
-		struct arena_mark mark = arena_mark(header->arena);
-		struct timed_item item = *header;
-		struct buf *out;
-		struct str piece;
-
-		TRY(timed_json_text(&item, offset, VALUE_PIECE_BYTES, &piece));
-		line_begin_any(d, header, offset > 0);
-		out = output_buf(&d->dump->output);
-		if (offset)
-			buf_printf(out, ",\"offset\":%llu", (unsigned long long)offset);
-		buf_append_cstr(out, ",\"text\":");
-		bytes_write(piece, out);
-		TRY(line_end(d, "}"));
-		arena_reset(header->arena, mark);
-		offset += VALUE_PIECE_BYTES;
-	} while (offset < header->length);
-	return STATUS_OK;
-}
-
 static void
 leaves_line_begin(struct items_dump *d, const struct timed_item *item, bool more)
 {
@@ -414,7 +392,6 @@ leaves_line_begin(struct items_dump *d, const struct timed_item *item, bool more
 static enum status
 leaf_write(const struct timed_json_pair *pair, struct buf *out)
 {
-	const struct jtree_layout dense = { .space = STR("") };
 	const struct timed_json_leaf *leaf = &pair->leaf;
 
 	if (pair->is_piece) {
@@ -424,7 +401,7 @@ leaf_write(const struct timed_json_pair *pair, struct buf *out)
 		return STATUS_OK;
 	}
 	if (leaf->form == TIMED_JSON_SCALAR)
-		return jtree_write(&leaf->scalar, &dense, 0, out);
+		return jtree_write(&leaf->scalar, &jtree_dense, 0, out);
 	if (leaf->form == TIMED_JSON_LONG)
 		buf_printf(out, "{\"bytes\":%llu}", (unsigned long long)leaf->count);
 	else
@@ -487,7 +464,7 @@ item_dump(struct items_dump *d, const struct timed_item *item)
 {
 	switch (item->type) {
 	case TIMED_VALUE:
-		return value_dump(d, item);
+		return text_dump(d, item);
 	case TIMED_LIST:
 		return list_dump(d, item);
 	case TIMED_HASH:

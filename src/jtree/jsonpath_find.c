@@ -75,21 +75,6 @@ term_value(struct finder *f, const struct jsonpath_term *term, struct jtree_node
 	return *ret ? load(f, *ret) : STATUS_OK;
 }
 
-static bool
-is_number(const struct jtree_node *node)
-{
-	return node->kind == JTREE_INT || node->kind == JTREE_UNSIGNED ||
-	       node->kind == JTREE_DOUBLE;
-}
-
-static double
-number_of(const struct jtree_node *node)
-{
-	return node->kind == JTREE_DOUBLE     ? node->d
-	       : node->kind == JTREE_UNSIGNED ? (double)node->u
-					      : (double)node->i;
-}
-
 static int
 sign_of(bool less, bool greater)
 {
@@ -105,8 +90,8 @@ term_compare(struct finder *f, struct jtree_node *a, struct jtree_node *b, int *
 	*ret_fits = true;
 	if (a->kind == JTREE_INT && b->kind == JTREE_INT) {
 		*ret = sign_of(a->i<b->i, a->i> b->i);
-	} else if (is_number(a) && is_number(b)) {
-		double x = number_of(a), y = number_of(b);
+	} else if (jtree_is_number(a) && jtree_is_number(b)) {
+		double x = jtree_number(a), y = jtree_number(b);
 
 		*ret = sign_of(x<y, x> y);
 	} else if (a->kind == JTREE_TEXT && b->kind == JTREE_TEXT) {

@@ -85,6 +85,22 @@ jtree_is_container(const struct jtree_node *node)
 	return node->kind == JTREE_ARRAY || node->kind == JTREE_OBJECT;
 }
 
+static inline bool
+jtree_is_number(const struct jtree_node *node)
+{
+	return node->kind == JTREE_INT || node->kind == JTREE_UNSIGNED ||
+	       node->kind == JTREE_DOUBLE;
+}
+
+/* The value of a number, rounded where a double cannot hold it. */
+static inline double
+jtree_number(const struct jtree_node *node)
+{
+	return node->kind == JTREE_DOUBLE     ? node->d
+	       : node->kind == JTREE_UNSIGNED ? (double)node->u
+					      : (double)node->i;
+}
+
 /* ---- Nodes (jtree.c) ---- */
 
 /* A node of that kind, whole and empty. */
@@ -149,6 +165,8 @@ struct jtree_layout {
 		newline;  /* in front of each member and element, and of a bracket that ends them */
 	struct str space; /* behind the colon */
 };
+
+extern const struct jtree_layout jtree_dense; /* as short as it can be */
 
 /*
  * Appends the text of a whole tree; `level` containers are around it. Two trees have the same text

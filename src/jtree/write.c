@@ -8,6 +8,8 @@
 #include "doc/json.h"
 #include "loop/step.h"
 
+const struct jtree_layout jtree_dense = { .space = STR("") };
+
 enum {
 	DIGITS_MOST = 17, /* of a double's shortest text */
 	/* Doubles between these powers of ten have no exponent in their text. */

@@ -16,8 +16,6 @@ static const char *const store =
 	"{\"title\":\"B b\",\"price\":12},{\"title\":\"C\",\"price\":8.5,\"tags\":[\"x\",\"y\"]}],"
 	"\"open\":true,\"owner\":null},\"max\":10,\"odd name\":{\"q'\\\"\":2},\"m\":[[1,2],[3]]}";
 
-static const struct jtree_layout dense = { .space = STR("") };
-
 static int
 setup(void **state)
 {
@@ -67,7 +65,7 @@ assert_leads_to(struct arena *arena, struct jtree_node *root, const struct jtree
 	for (size_t i = 0; i < m.count; i++) {
 		if (i)
 			buf_append_byte(&found, ',');
-		assert_int_equal(jtree_write(m.nodes[i], &dense, 0, &found), STATUS_OK);
+		assert_int_equal(jtree_write(m.nodes[i], &jtree_dense, 0, &found), STATUS_OK);
 	}
 	buf_append_cstr(&found, "]");
 	buf_append_byte(&found, 0);

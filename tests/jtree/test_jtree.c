@@ -17,8 +17,6 @@ enum {
 	LONGEST = 40,                     /* array of those */
 };
 
-static const struct jtree_layout dense = { .space = STR("") };
-
 static int
 setup(void **state)
 {
@@ -49,7 +47,7 @@ assert_text(const struct jtree_node *node, const char *expected)
 {
 	struct buf text = BUF_INIT(1 << 20);
 
-	assert_int_equal(jtree_write(node, &dense, 0, &text), STATUS_OK);
+	assert_int_equal(jtree_write(node, &jtree_dense, 0, &text), STATUS_OK);
 	buf_append_byte(&text, 0);
 	assert_int_equal(buf_status(&text), STATUS_OK);
 	assert_string_equal((const char *)text.ptr, expected);

@@ -1,7 +1,7 @@
 /*
  * FROND.DIFF: what became of a key between two moments. Both of its states are read whole, as lists
- * of parts: the value, members, elements, entries. Parts that are named are compared by their
- * names; of lists what is equal at both ends is left out.
+ * of parts: the value, members, elements, entries. Parts that have names are compared name by name.
+ * Elements of a list have none: what both lists begin with, and what both end with, is left out.
  */
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/json.h"
@@ -99,12 +99,11 @@ side_read_document(struct diff_side *s, struct timed_item *item)
 {
 	AUTO(buf_release)
 	struct buf text = BUF_INIT_OF(DATA_VALUE_BYTES, arena_part(item->arena));
-	const struct jtree_layout dense = { .space = STR("") };
 	struct diff_part part = { .name = STR("") };
 	struct timed_json j;
 
 	TRY(timed_json_open(item, &j));
-	TRY(json_write(&j, j.root, &dense, 0, &text));
+	TRY(json_write(&j, j.root, &jtree_dense, 0, &text));
 	TRY(buf_copy(&text, item->arena, &part.value));
 	return side_add(s, item->arena, &part);
 }

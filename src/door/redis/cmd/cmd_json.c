@@ -356,7 +356,6 @@ static enum status
 mget_answer(struct call *c, const struct json_path *path, struct timed_item *item)
 {
 	AUTO(buf_release) struct buf text = json_buf(c);
-	const struct jtree_layout dense = { .space = STR("") };
 	struct jsonpath_matches m = { .count = 0 };
 	struct timed_json j = { .root = NULL };
 
@@ -369,7 +368,7 @@ mget_answer(struct call *c, const struct json_path *path, struct timed_item *ite
 		reply_null(c->reply);
 		return STATUS_OK;
 	}
-	TRY(get_write(c, &j, &dense, 0, path, path->legacy, &text));
+	TRY(get_write(c, &j, &jtree_dense, 0, path, path->legacy, &text));
 	TRY(buf_status(&text));
 	reply_bulk(c->reply, buf_str(&text));
 	return STATUS_OK;
@@ -408,10 +407,7 @@ cmd_json_del(struct call *c)
 	struct json_path path;
 	struct timed_json j;
 
-	if (c->argc > 3)
-		return call_wrong_arity(c);
-	TRY(json_path(c, 2, &path));
-	TRY(json_open(c, 1, &j));
+	TRY(json_begin(c, &path, &j));
 	if (j.root && jsonpath_is_root(path.path)) {
 		reply_int(c->reply, 1);
 		return del_all(c, j.item);
@@ -499,10 +495,7 @@ cmd_json_type(struct call *c)
 	struct json_path path;
 	struct timed_json j;
 
-	if (c->argc > 3)
-		return call_wrong_arity(c);
-	TRY(json_path(c, 2, &path));
-	TRY(json_open(c, 1, &j));
+	TRY(json_begin(c, &path, &j));
 	if (j.root)
 		TRY(json_find(c, &j, path.path, &m));
 	/* RESP3 has one array more. */
@@ -567,10 +560,7 @@ cmd_json_resp(struct call *c)
 	struct json_path path;
 	struct timed_json j;
 
-	if (c->argc > 3)
-		return call_wrong_arity(c);
-	TRY(json_path(c, 2, &path));
-	TRY(json_open(c, 1, &j));
+	TRY(json_begin(c, &path, &j));
 	if (!j.root) {
 		reply_null(c->reply);
 		return STATUS_OK;

@@ -7,14 +7,6 @@
 
 /* ---- JSON.NUMINCRBY, JSON.NUMMULTBY ---- */
 
-static double
-number_of(const struct jtree_node *node)
-{
-	return node->kind == JTREE_DOUBLE     ? node->d
-	       : node->kind == JTREE_UNSIGNED ? (double)node->u
-					      : (double)node->i;
-}
-
 static enum status
 number_apply(struct call *c, const struct jtree_node *a, const struct jtree_node *b,
 	     struct jtree_node **ret)
@@ -30,7 +22,7 @@ number_apply(struct call *c, const struct jtree_node *a, const struct jtree_node
 		return over ? call_error(c, STR("ERR numeric overflow")) : STATUS_OK;
 	}
 	sum->kind = JTREE_DOUBLE;
-	sum->d = multiplies ? number_of(a) * number_of(b) : number_of(a) + number_of(b);
+	sum->d = multiplies ? jtree_number(a) * jtree_number(b) : jtree_number(a) + jtree_number(b);
 	return isfinite(sum->d) ? STATUS_OK : call_error(c, STR("ERR result is not a number"));
 }
 
@@ -50,7 +42,7 @@ numbers_answer(struct call *c, const struct json_path *path, const struct json_t
 			else if (t->nodes[i]->kind == JTREE_INT)
 				reply_int(c->reply, t->nodes[i]->i);
 			else
-				reply_double(c->reply, number_of(t->nodes[i]));
+				reply_double(c->reply, jtree_number(t->nodes[i]));
 		}
 		return STATUS_OK;
 	}
@@ -220,10 +212,7 @@ length_answer(struct call *c, enum jtree_kind kind)
 	struct json_path path;
 	struct timed_json j;
 
-	if (c->argc > 3)
-		return call_wrong_arity(c);
-	TRY(json_path(c, 2, &path));
-	TRY(json_open(c, 1, &j));
+	TRY(json_begin(c, &path, &j));
 	if (!j.root && path.legacy) {
 		reply_null(c->reply);
 		return STATUS_OK;
@@ -281,10 +270,7 @@ cmd_json_objkeys(struct call *c)
 	struct json_path path;
 	struct timed_json j;
 
-	if (c->argc > 3)
-		return call_wrong_arity(c);
-	TRY(json_path(c, 2, &path));
-	TRY(json_open(c, 1, &j));
+	TRY(json_begin(c, &path, &j));
 	if (!j.root && !path.legacy)
 		return json_no_key(c);
 	if (j.root)
@@ -474,7 +460,6 @@ pop_one(struct call *c, struct timed_json *j, struct jtree_node *array, int64_t 
 	struct str *ret)
 {
 	AUTO(buf_release) struct buf text = json_buf(c);
-	const struct jtree_layout dense = { .space = STR("") };
 	struct jtree_node *element;
 	uint64_t at;
 
@@ -486,7 +471,7 @@ pop_one(struct call *c, struct timed_json *j, struct jtree_node *array, int64_t 
 		element = array->children[at];
 	else
 		TRY(j->source.element(j->source.arg, array, at, &element));
-	TRY(json_write(j, element, &dense, 0, &text));
+	TRY(json_write(j, element, &jtree_dense, 0, &text));
 	TRY(buf_copy(&text, c->arena, ret));
 	return timed_json_cut(j, array, at, 1);
 }

@@ -68,6 +68,15 @@ json_open(struct call *c, size_t i, struct timed_json *ret)
 	return timed_json_open(item, ret);
 }
 
+enum status
+json_begin(struct call *c, struct json_path *path, struct timed_json *ret)
+{
+	if (c->argc > 3)
+		return call_wrong_arity(c);
+	TRY(json_path(c, 2, path));
+	return json_open(c, 1, ret);
+}
+
 /* ---- Errors ---- */
 
 enum status
@@ -228,9 +237,8 @@ enum status
 json_reply_node(struct call *c, struct timed_json *j, struct jtree_node *node)
 {
 	AUTO(buf_release) struct buf text = json_buf(c);
-	const struct jtree_layout dense = { .space = STR("") };
 
-	TRY(json_write(j, node, &dense, 0, &text));
+	TRY(json_write(j, node, &jtree_dense, 0, &text));
 	TRY(buf_status(&text));
 	reply_bulk(c->reply, buf_str(&text));
 	return STATUS_OK;

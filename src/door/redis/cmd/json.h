@@ -24,6 +24,8 @@ MUST_USE enum status json_value(struct call *c, size_t i, struct jtree_node **re
 
 /* The document of argument `i`; `ret->root` NULL: it is not there. STATUS_ANSWERED. */
 MUST_USE enum status json_open(struct call *c, size_t i, struct timed_json *ret);
+/* Both, of a command that takes a key and at most a path behind it. STATUS_ANSWERED. */
+MUST_USE enum status json_begin(struct call *c, struct json_path *path, struct timed_json *ret);
 
 /* Of a set of kinds, the bit of one. */
 #define JSON_KIND(kind) (1u << (kind))
@@ -44,9 +46,10 @@ struct json_targets {
 };
 
 /*
- * The nodes that a path leads to, which are to be of these kinds; of a legacy path those that are,
- * of which there is one at least. STATUS_ANSWERED also if the key is not there. `what`: what they
- * are otherwise, such as "not an array".
+ * The nodes that a path leads to. Where one is not of these kinds, a JSONPath has NULL in its
+ * place, and a legacy path leaves it out; a legacy path that leads to none of these kinds is an
+ * error, whose text ends with `what`, such as "not an array". STATUS_ANSWERED also if the key is
+ * not there.
  */
 MUST_USE enum status json_targets(struct call *c, struct timed_json *j,
 				  const struct json_path *path, unsigned kinds, const char *what,

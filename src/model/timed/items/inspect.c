@@ -216,7 +216,6 @@ static enum status
 draw_json(struct tuple_reader *r, struct str value, struct arena *arena, struct buf *ret)
 {
 	struct buf scratch = timed_arena_buf(arena, r->rest.len + value.len + 1);
-	const struct jtree_layout dense = { .space = STR("") };
 	struct timed_json_leaf leaf;
 	bool piece;
 
@@ -231,7 +230,7 @@ draw_json(struct tuple_reader *r, struct str value, struct arena *arena, struct 
 	TRY(timed_json_leaf_parse(value, &scratch, &leaf, NULL));
 	switch (leaf.form) {
 	case TIMED_JSON_SCALAR:
-		return jtree_write(&leaf.scalar, &dense, 0, ret);
+		return jtree_write(&leaf.scalar, &jtree_dense, 0, ret);
 	case TIMED_JSON_LONG:
 		buf_printf(ret, "a text of %llu bytes", (unsigned long long)leaf.count);
 		break;

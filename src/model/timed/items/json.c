@@ -1,10 +1,10 @@
 /*
  * Documents: which form they lie in, and changing them.
  *
- * In leaves, each object and array has a pair that says how many children it has; so a change of
- * one writes that pair, and those of what has changed. Elements have places without gaps, from any
- * number on: taking one off either end, or adding one there, moves no other. Members have ordinals,
- * in the order in which they came.
+ * In leaves, each object and array has a pair that says how many children it has. So a change
+ * writes that pair, and those of what has changed. The elements of an array are numbered without
+ * gaps, and the first number may be any: taking an element off either end, or adding one there,
+ * moves no other. Members have ordinals, in the order in which they came.
  */
 #include "model/timed/items/json.h"
 
@@ -35,9 +35,8 @@ text_make(struct timed_item *item, const struct jtree_node *root, struct str *re
 {
 	AUTO(buf_release)
 	struct buf text = BUF_INIT_OF(TIMED_LENGTH_BYTES, arena_part(item->arena));
-	const struct jtree_layout dense = { .space = STR("") };
 
-	TRY(jtree_write(root, &dense, 0, &text));
+	TRY(jtree_write(root, &jtree_dense, 0, &text));
 	return buf_copy(&text, item->arena, ret);
 }
 
@@ -238,8 +237,8 @@ moved_read(struct timed_json *j, struct str begin, struct str end, struct moved 
 }
 
 /*
- * Gives the `count` elements from the place `first` on new places, or clears them. No other element
- * has one of these.
+ * Moves the `count` elements that begin at the place `first` to `places`, one for each; PLACE_GONE
+ * clears an element instead. No element that stays where it is has one of the new places.
  */
 static enum status
 elements_move(struct timed_json *j, const struct jtree_node *array, int64_t first, uint64_t count,

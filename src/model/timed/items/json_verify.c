@@ -122,7 +122,6 @@ enum status
 json_check_text(struct str text, struct arena *arena, bool *ret)
 {
 	AUTO(buf_release) struct buf again = BUF_INIT_OF(TIMED_LENGTH_BYTES, arena_part(arena));
-	const struct jtree_layout dense = { .space = STR("") };
 	struct err ignored = { 0 };
 	struct jtree_node *root;
 	enum status status = jtree_read(text, arena, &root, &ignored);
@@ -132,7 +131,7 @@ json_check_text(struct str text, struct arena *arena, bool *ret)
 	    status == STATUS_JSON_DEPTH)
 		return STATUS_OK;
 	TRY(status);
-	TRY(jtree_write(root, &dense, 0, &again));
+	TRY(jtree_write(root, &jtree_dense, 0, &again));
 	TRY(buf_status(&again));
 	*ret = str_eq(text, buf_str(&again));
 	return STATUS_OK;

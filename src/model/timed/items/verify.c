@@ -51,17 +51,19 @@ struct body_seen {
  * is gone or staged. There may be many, so only their number and the sum of their hashes is kept;
  * they are the same if each body is named once.
  */
-struct bodies {
+struct bodies_sum {
 	uint64_t count;
 	uint64_t sum;
-	/* The same of those with a document in leaves. */
-	uint64_t trees;
-	uint64_t trees_sum;
+};
+
+struct bodies {
+	struct bodies_sum all;
+	struct bodies_sum trees; /* those with a document in leaves */
 };
 
 /* `id`: as it is in keys. */
 static void
-bodies_add(struct bodies *b, struct str id)
+bodies_add(struct bodies_sum *b, struct str id)
 {
 	static const uint8_t seed[HASH_SEED_BYTES];
 
@@ -69,13 +71,10 @@ bodies_add(struct bodies *b, struct str id)
 	b->sum += hash_seeded(seed, id);
 }
 
-static void
-bodies_add_tree(struct bodies *b, struct str id)
+static bool
+bodies_are_equal(const struct bodies_sum *a, const struct bodies_sum *b)
 {
-	static const uint8_t seed[HASH_SEED_BYTES];
-
-	b->trees++;
-	b->trees_sum += hash_seeded(seed, id);
+	return a->count == b->count && a->sum == b->sum;
 }
 
 static bool
@@ -343,7 +342,7 @@ body_take_of_group(struct catalog_verify *v, struct body_seen *b, struct str tai
 	/* The owner is the first pair of a group; what has none is cleared by an entry. */
 	if (!b->group.owned && !b->group.named) {
 		b->group.named = true;
-		bodies_add(there, str_of(tail.ptr, tail.len - r.rest.len));
+		bodies_add(&there->all, str_of(tail.ptr, tail.len - r.rest.len));
 	}
 	return true;
 }
@@ -445,7 +444,7 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 		json_check_begin(b->json);
 		*b = (struct body_seen){ .key = key, .json = b->json };
 		TRY(buf_status(&key));
-		bodies_add(there, str_of(tail.ptr, id));
+		bodies_add(&there->all, str_of(tail.ptr, id));
 	}
 	v->sum.leaves++;
 	if (!rest.len || rest.ptr[0] != TUPLE_CODE_BYTES) {
@@ -459,7 +458,7 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 			fine = body_take_of_group(v, b, tail, r, pair->value, there);
 		} else if (part == TIMED_PART_TREE) {
 			if (!b->has_tree)
-				bodies_add_tree(there, str_of(tail.ptr, id));
+				bodies_add(&there->trees, str_of(tail.ptr, id));
 			b->has_tree = true;
 			json_check_take(b->json, r.rest, pair->value);
 			fine = true;
@@ -548,9 +547,9 @@ verify_body_of(struct catalog_verify *v, const struct kv_pair *pair, const struc
 		return verify_packed(v, pair, h);
 	TRY(timed_body_prefix(v->db, v->scratch, h->id, &item.body));
 	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
-	bodies_add(named, str_skip(item.body, v->key.len));
+	bodies_add(&named->all, str_skip(item.body, v->key.len));
 	if (h->type == TIMED_JSON && !h->length)
-		bodies_add_tree(named, str_skip(item.body, v->key.len));
+		bodies_add(&named->trees, str_skip(item.body, v->key.len));
 	else if (h->type == TIMED_JSON)
 		TRY(verify_last_chunk(v, pair, h, &item));
 	TRY(timed_part_key(&item, is_value ? TIMED_PART_STAMP : TIMED_PART_COUNT, &key));
@@ -674,7 +673,7 @@ verify_gone_tree(struct catalog_verify *v, struct str id, struct bodies *named)
 	TRY(catalog_key_status(&tree));
 	TRY(verify_is_there(v, buf_str(&tree), &there));
 	if (there)
-		bodies_add_tree(named, id);
+		bodies_add(&named->trees, id);
 	return STATUS_OK;
 }
 
@@ -695,7 +694,7 @@ verify_gone(struct catalog_verify *v, struct bodies *named)
 			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
 					     "no body that is gone can be here");
 		if (there && verify_is_named(r.rest)) {
-			bodies_add(named, r.rest);
+			bodies_add(&named->all, r.rest);
 			TRY(verify_gone_tree(v, r.rest, named));
 		}
 		TRY(catalog_verify_cursor_next(v, &c));
@@ -723,7 +722,7 @@ verify_expiry(struct catalog_verify *v, struct bodies *named)
 		} else if (e.kind == TUPLE_NULL) {
 			id = tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT);
 			if (id && id == r.rest.len)
-				bodies_add(named, r.rest);
+				bodies_add(&named->all, r.rest);
 		}
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
@@ -744,16 +743,17 @@ timed_items_verify(struct catalog_verify *v)
 	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, NULL)); /* rows alone have a default */
 	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
 	TRY(catalog_key_status(&v->key));
-	if (named.trees != there.trees || named.trees_sum != there.trees_sum)
+	if (!bodies_are_equal(&named.trees, &there.trees))
 		catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
 				     "%llu documents lie in leaves; headers and entries name %llu, "
 				     "or others",
-				     (unsigned long long)there.trees,
-				     (unsigned long long)named.trees);
-	if (named.count == there.count && named.sum == there.sum)
+				     (unsigned long long)there.trees.count,
+				     (unsigned long long)named.trees.count);
+	if (bodies_are_equal(&named.all, &there.all))
 		return STATUS_OK;
 	catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
 			     "%llu bodies are there; headers and entries name %llu, or others",
-			     (unsigned long long)there.count, (unsigned long long)named.count);
+			     (unsigned long long)there.all.count,
+			     (unsigned long long)named.all.count);
 	return STATUS_OK;
 }

@@ -44,8 +44,6 @@ struct change {
 	uint64_t at, count;
 };
 
-static const struct jtree_layout dense = { .space = STR("") };
-
 /* ---- Random changes ---- */
 
 static struct str
@@ -242,7 +240,7 @@ read_run(struct timed *t, struct arena *arena, void *arg)
 	TRY(timed_json_member(&j, j.root, STR("d"), &node));
 	assert_non_null(node);
 	TRY(timed_json_load(&j, node));
-	status = jtree_write(node, &dense, 0, &text);
+	status = jtree_write(node, &jtree_dense, 0, &text);
 	if (status == STATUS_OK)
 		status = buf_copy(&text, s->arena, &s->text);
 	buf_release(&text);
@@ -256,7 +254,7 @@ assert_same(struct items *f, const char *key, struct jtree_node *tree, struct ar
 	struct buf expected = BUF_INIT(TEXT_BYTES);
 
 	items_must(f, read_run, &s);
-	assert_int_equal(jtree_write(tree, &dense, 0, &expected), STATUS_OK);
+	assert_int_equal(jtree_write(tree, &jtree_dense, 0, &expected), STATUS_OK);
 	if (!str_eq(s.text, buf_str(&expected)))
 		fail_msg("%s: %.*s\nnot %.*s", key, STR_ARG(s.text), STR_ARG(buf_str(&expected)));
 	buf_release(&expected);

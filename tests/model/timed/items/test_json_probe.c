@@ -41,9 +41,7 @@ member(struct timed_json *j, struct jtree_node *object, const char *name, struct
 static enum status
 say_node(struct probe *p, const struct jtree_node *node)
 {
-	const struct jtree_layout dense = { .space = STR("") };
-
-	return jtree_write(node, &dense, 0, &p->said);
+	return jtree_write(node, &jtree_dense, 0, &p->said);
 }
 
 /* ---- Reading ---- */
