@@ -168,13 +168,11 @@ rule_category(struct acl_selector *s, struct str name, bool allowed)
 	return ACL_RULE_OK;
 }
 
-/* Rules have spaces between them, so what is in one has none. */
-static bool
-is_one_word(struct str glob)
+bool
+acl_is_one_word(struct str s)
 {
-	for (size_t i = 0; i < glob.len; i++)
-		if (glob.ptr[i] == ' ' || (glob.ptr[i] >= '\t' && glob.ptr[i] <= '\r') ||
-		    !glob.ptr[i])
+	for (size_t i = 0; i < s.len; i++)
+		if (s.ptr[i] == ' ' || (s.ptr[i] >= '\t' && s.ptr[i] <= '\r') || !s.ptr[i])
 			return false;
 	return true;
 }
@@ -187,7 +185,7 @@ rule_first_arg(struct acl_reader *r, const struct command *command, struct str a
 	const struct acl_first_arg one = { acl_bit(command, NULL), arena_dup(r->arena, arg) };
 	struct acl_first_arg *grown;
 
-	if (!is_one_word(arg))
+	if (!acl_is_one_word(arg))
 		return ACL_RULE_SYNTAX;
 	for (size_t i = 0; i < s->first_arg_count; i++)
 		if (s->first_args[i].command == one.command &&
@@ -259,7 +257,7 @@ rule_pattern(struct acl_reader *r, struct acl_pattern pattern)
 
 	if (pattern.channel ? s->all_channels : s->all_keys)
 		return pattern.channel ? ACL_RULE_ALL_CHANNELS : ACL_RULE_ALL_KEYS;
-	if (!is_one_word(pattern.glob))
+	if (!acl_is_one_word(pattern.glob))
 		return ACL_RULE_SYNTAX;
 	for (size_t i = 0; i < s->pattern_count; i++) {
 		struct acl_pattern *p = &s->patterns[i];

@@ -1,5 +1,5 @@
 /*
- * Redis's ACL rules: what they say, read into a struct acl, and that as rules again.
+ * Redis's ACL rules: reading texts of rules into a struct acl, and writing one as rules.
  *
  * Rules about what a person may do are read here, from roles and from ACL SETUSER alike. Those
  * about how a person logs in (`on`, `>password`) are the command's.
@@ -28,6 +28,9 @@ enum acl_rule_error {
 
 /* What Redis says of each, and what is said of those that Redis does not have. */
 extern const char *const acl_rule_errors[ACL_RULE_ERRORS];
+
+/* False for a text with a space or a NUL: spaces separate rules, and names of users, in texts. */
+bool acl_is_one_word(struct str s);
 
 /*
  * Applies a rule: "~cache:*", "-@all", "(~log:* +append)", "clearselectors". A selector begins

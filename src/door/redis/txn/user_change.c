@@ -307,11 +307,9 @@ rules_apply_all(struct change *ch, const struct str *rules, size_t count)
 static enum status
 check_name(struct change *ch, struct str name)
 {
-	for (size_t i = 0; i < name.len; i++)
-		if (name.ptr[i] == ' ' || (name.ptr[i] >= '\t' && name.ptr[i] <= '\r') ||
-		    !name.ptr[i])
-			return err_set(ch->err, STATUS_INVALID,
-				       "Usernames can't contain spaces or null characters");
+	if (!acl_is_one_word(name))
+		return err_set(ch->err, STATUS_INVALID,
+			       "Usernames can't contain spaces or null characters");
 	if (person_name_is_sound(name) && utf8_valid_prefix(name) == name.len)
 		return STATUS_OK;
 	return err_set(ch->err, STATUS_INVALID,
