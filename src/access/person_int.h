@@ -7,8 +7,8 @@
 /* Appends the key of a person's record. */
 MUST_USE enum status person_key(struct str name, struct buf *key);
 /*
- * Appends the key of a person at a door. Without a door: what the keys of the person at all doors
- * begin with; without a name, too: what all such keys begin with.
+ * Appends the key of a person at a door. If `door` is empty, this is the prefix of the person's
+ * keys at all doors; if `name` is empty as well, it is the prefix of everybody's.
  */
 MUST_USE enum status person_door_key(struct str name, struct str door, struct buf *key);
 /* A person has changed: writes the versionstamp that is watched. */

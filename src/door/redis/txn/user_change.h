@@ -43,8 +43,9 @@ MUST_USE enum status user_remove(struct client *c, struct str name, struct arena
 				 struct err *err);
 
 /*
- * Has `default` log in by this password alone; by none where it is empty and there is no
- * administrator; by nothing where it is empty and there is one.
+ * Has `default` log in by this password alone. An empty password takes the one that was set away:
+ * on a server without an administrator `default` then needs no password, and with one it cannot
+ * log in.
  */
 MUST_USE enum status user_require_password(struct client *c, struct str password,
 					   struct arena *arena, struct err *err);
