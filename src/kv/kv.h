@@ -54,20 +54,20 @@ struct kv_future;
 struct kv_shape; /* kv/shape.h */
 
 struct kv_options {
-	bool create;          /* make a missing embedded store; otherwise STATUS_NOT_FOUND */
-	bool read_only;       /* every transaction is KV_TX_READ_ONLY */
-	uint64_t cache_bytes; /* block cache of the embedded engine; 0: its default */
-	/* Of the embedded engine: for pairs that were read or written lately; 0: none. */
-	uint64_t recent_bytes;
-	uint64_t search_ns; /* embedded: a search that takes longer is remembered; 0: default */
+	bool create;           /* make a missing embedded store; otherwise STATUS_NOT_FOUND */
+	bool read_only;        /* every transaction is KV_TX_READ_ONLY */
+	uint64_t cache_bytes;  /* block cache of the embedded engine; 0: its default */
+	uint64_t recent_bytes; /* embedded: for pairs that were read or written lately; 0: none */
+	uint64_t search_ns;    /* embedded: a search that takes longer is remembered; 0: default */
 	const struct kv_shape *shape; /* which keys belong together; NULL: none do */
 	bool no_sync; /* acknowledge before the disk has it; for tests and benchmarks only */
 	/*
-	 * Of the embedded engine. A directory that is there, but cannot be written to because its
-	 * disk is full or read-only, is opened all the same: it is read, and written to when that
-	 * is possible again. Otherwise opening fails.
+	 * Embedded: a directory whose disk is full or read-only is opened all the same: it is read,
+	 * and written to when that is possible again. Otherwise opening fails.
 	 */
 	bool reads_if_unwritable;
+	uint64_t log_bytes;  /* embedded: of the log, kept for standbys (kv/log.h); 0: none */
+	bool follows;        /* embedded: a standby, which is opened for writing in no other way */
 	uint64_t probe_ms;   /* between two looks at a full disk; 0: the engine's default */
 	kv_store_told *told; /* whenever the store's state changes; NULL: nobody is told */
 	void *told_arg;

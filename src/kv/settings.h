@@ -17,6 +17,10 @@
 	       UINT64_C(16) << 20, SETTING_AT_START,                                               \
 	       "The embedded engine's memory for single pairs that were read or written lately, "  \
 	       "in front of the cache of blocks. 0: none.")                                        \
+	NUMBER(S, log_bytes, "frond", "keep_log_bytes", "bytes", 0, UINT64_C(1) << 50, 0,          \
+	       SETTING_AT_START,                                                                   \
+	       "How much of the embedded engine's log is kept for standbys, which need a new "     \
+	       "copy when they are further behind. 0: this server has no standbys.")               \
 	NUMBER(S, probe_ms, "frond", "store_probe_ms", "ms", 10, 3600 * 1000, 2000,                \
 	       SETTING_AT_START,                                                                   \
 	       "How often the disk of a directory that is full or read-only is looked at, until "  \

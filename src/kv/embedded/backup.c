@@ -16,7 +16,9 @@
 #include "kv/backup.h"
 #include "kv/embedded/directory.h"
 #include "kv/embedded/handle.h"
+#include "kv/embedded/kept.h"
 #include "kv/embedded/reopen.h"
+#include "kv/embedded/upkeep.h"
 
 enum {
 	DIRECTORY_MODE = 0777, /* as the process's umask leaves it */
@@ -301,10 +303,13 @@ restore_open_half(struct restore *r, struct kv_store **ret)
  * Stores restored from one backup one after the other would go through the same versions, and a
  * reader who follows them would take what is new for what it has seen. With a version from the
  * clock each begins above those before it: no store commits a group every microsecond.
+ * It is another history, too, so standbys of the store that was backed up do not go on with it.
  */
 static enum status
 restore_raise_version(struct restore *r)
 {
+	const struct str history_key = EMB_KEY_HISTORY, promoted_key = EMB_KEY_PROMOTED;
+	rocksdb_writebatch_t *batch;
 	uint64_t version = clock_wall_ms() * MICROSECONDS_PER_MS;
 	struct str key = EMB_KEY_VERSION;
 	char bytes[sizeof(uint64_t)];
@@ -319,8 +324,12 @@ restore_raise_version(struct restore *r)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char)(uint8_t)(version >> (8 * (sizeof(bytes) - 1 - i)));
 	/* Nobody has a transaction on it, so that the committer writes nothing. */
-	rocksdb_put(store->db, store->write_options, key.ptr, key.len, bytes, sizeof(bytes),
-		    &error);
+	batch = rocksdb_writebatch_create();
+	rocksdb_writebatch_delete(batch, history_key.ptr, history_key.len);
+	rocksdb_writebatch_delete(batch, promoted_key.ptr, promoted_key.len);
+	rocksdb_writebatch_put(batch, key.ptr, key.len, bytes, sizeof(bytes));
+	rocksdb_write(store->db, store->write_options, batch, &error);
+	rocksdb_writebatch_destroy(batch);
 	kv_engine_embedded.close(base);
 	return error ? emb_error(error, "restoring the backup", r->err) : STATUS_OK;
 }

@@ -1,14 +1,15 @@
 /* Compaction on demand: every file anew, without what has been overwritten or deleted. */
 #include "kv/embedded/handle.h"
 #include "kv/embedded/reopen.h"
+#include "kv/embedded/upkeep.h"
 
 enum {
 	/* kForceOptimized: files of the last level too, but none that this compaction has made. */
 	BOTTOMMOST_FORCE_OPTIMIZED = 3,
 };
 
-static enum status
-compact_flush(struct emb_store *store, struct err *err)
+enum status
+emb_compact_flush(struct emb_store *store, struct err *err)
 {
 	rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
 	char *error = NULL;
@@ -36,7 +37,7 @@ compact_all(struct emb_store *store, struct err *err)
 	uint64_t errors = compact_background_errors(store);
 	rocksdb_compactoptions_t *options;
 
-	TRY(compact_flush(store, err));
+	TRY(emb_compact_flush(store, err));
 	options = rocksdb_compactoptions_create();
 	rocksdb_compactoptions_set_bottommost_level_compaction(options, BOTTOMMOST_FORCE_OPTIMIZED);
 	/* The store goes on tidying what is being written meanwhile. */

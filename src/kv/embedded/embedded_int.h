@@ -122,6 +122,7 @@ struct emb_entities {
 
 struct watches;
 struct committer;
+struct kept;
 
 /*
  * How the store's disk does. reopen.h says what the states are and what leads from one to another.
@@ -174,6 +175,8 @@ struct emb_store {
 	struct emb_disk disk;        /* of reads */
 	struct emb_disk log;         /* of commits */
 	struct emb_spares spares;
+	bool keeps_log;    /* RocksDB has been told so */
+	struct kept *kept; /* kept.h; NULL: no log is kept */
 	struct emb_entities entities;
 
 	/* Copies of what the resolver has, which only the committer may look at: */
@@ -483,18 +486,5 @@ MUST_USE bool emb_committer_lead(struct emb_store *store, struct emb_tx *tx);
 
 MUST_USE enum status emb_committer_start(struct emb_store *store, struct err *err);
 void emb_committer_stop(struct emb_store *store);
-
-/* ---- Upkeep: compact.c, backup.c; the engine's table ---- */
-
-enum status emb_compact(struct kv_store *base, struct err *err);
-
-/* See kv_estimate_bytes(). */
-enum status emb_estimate_bytes(struct kv_store *base, struct str begin, struct str end,
-			       uint64_t *ret);
-enum status emb_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
-			      struct err *err);
-enum status emb_backup_restore(const char *dir, uint32_t id, struct str address,
-			       const struct kv_shape *shape, kv_backup_finish *finish, void *arg,
-			       struct kv_backup *ret, struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
  * pair by pair, and to the estimate of a large one what is in memory is added.
  */
 #include "kv/embedded/handle.h"
+#include "kv/embedded/upkeep.h"
 
 enum {
 	ESTIMATE_PAIRS = 5000,            /* counted one by one: a millisecond or two */

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "kv/embedded/crc.h"
 #include "kv/embedded/directory.h"
@@ -20,6 +22,10 @@ enum {
 	LOG_RECORD_FULL = 1, /* types: a whole batch, or the first or last part of one */
 	LOG_RECORD_FIRST = 2,
 	LOG_RECORD_LAST = 4, /* the largest type of a log that is not recycled */
+
+	/* What a batch of this engine ends with: a put (1) of a key of nine bytes and a value of eight. */
+	LOG_BATCH_END_BYTES = 20,
+	LOG_BATCH_END_VALUE = 12, /* where the value is */
 };
 
 static inline uint32_t
@@ -54,6 +60,23 @@ log_record_is_whole(const uint32_t crc_table[CRC_TABLE], const uint8_t *bytes, s
 	for (size_t i = at + LOG_HEADER_BYTES; i < behind; i++)
 		crc = crc_add(crc_table, crc, bytes[i]);
 	return crc_finish(crc) == log_record_crc(header);
+}
+
+/*
+ * The version that a batch makes, by the last LOG_BATCH_END_BYTES of its record; 0 if it is no
+ * batch of this engine.
+ */
+static inline uint64_t
+log_batch_version(const uint8_t end[LOG_BATCH_END_BYTES])
+{
+	static const uint8_t put[LOG_BATCH_END_VALUE] = "\x01\x09\xff/version\x08";
+	uint64_t version = 0;
+
+	if (memcmp(end, put, sizeof(put)) != 0)
+		return 0;
+	for (size_t i = LOG_BATCH_END_VALUE; i < LOG_BATCH_END_BYTES; i++)
+		version = version << 8 | end[i];
+	return version;
 }
 
 #endif

@@ -638,23 +638,13 @@ emb_logs_open_to_append(const char *path, uint64_t *number)
 
 /* ---- Taking back what no commit stands behind ---- */
 
-enum {
-	/*
-	 * What a batch's record ends with: a put (1) of a key of nine bytes and a value of eight.
-	 */
-	BATCH_END_BYTES = 20,
-	BATCH_END_VALUE = 12, /* where the value is */
-};
-
-static const uint8_t batch_end[BATCH_END_VALUE] = "\x01\x09\xff/version\x08";
-
 /* Where a walk through a whole log is. */
 struct log_cut {
 	struct log_walk *walk;
-	uint64_t block_at;            /* of the block in the file */
-	uint64_t record_at;           /* of the record whose parts are being read */
-	uint8_t end[BATCH_END_BYTES]; /* of the record's payload so far */
-	uint64_t cut_at;              /* the length that is to stay, if `cuts` */
+	uint64_t block_at;                /* of the block in the file */
+	uint64_t record_at;               /* of the record whose parts are being read */
+	uint8_t end[LOG_BATCH_END_BYTES]; /* of the record's payload so far */
+	uint64_t cut_at;                  /* the length that is to stay, if `cuts` */
 	bool cuts;
 };
 
@@ -663,26 +653,13 @@ cut_add_payload(struct log_cut *c, const uint8_t *payload, size_t len)
 {
 	size_t kept;
 
-	if (len >= BATCH_END_BYTES) {
-		memcpy(c->end, payload + len - BATCH_END_BYTES, BATCH_END_BYTES);
+	if (len >= LOG_BATCH_END_BYTES) {
+		memcpy(c->end, payload + len - LOG_BATCH_END_BYTES, LOG_BATCH_END_BYTES);
 		return;
 	}
-	kept = BATCH_END_BYTES - len;
+	kept = LOG_BATCH_END_BYTES - len;
 	memmove(c->end, c->end + len, kept);
 	memcpy(c->end + kept, payload, len);
-}
-
-/* The version that the record which has ended makes; 0 if it is no batch of this engine. */
-static uint64_t
-cut_version(const struct log_cut *c)
-{
-	uint64_t version = 0;
-
-	if (memcmp(c->end, batch_end, sizeof(batch_end)) != 0)
-		return 0;
-	for (size_t i = BATCH_END_VALUE; i < BATCH_END_BYTES; i++)
-		version = version << 8 | c->end[i];
-	return version;
 }
 
 /* Looks at the records of a block. False: there is nothing more to see in this log. */
@@ -707,7 +684,7 @@ cut_look_at_block(struct log_cut *c)
 		cut_add_payload(c, header + LOG_HEADER_BYTES, len);
 		at += LOG_HEADER_BYTES + len;
 		if (type == LOG_RECORD_FULL || type == LOG_RECORD_LAST) {
-			uint64_t version = cut_version(c);
+			uint64_t version = log_batch_version(c->end);
 
 			c->cuts = version >= w->published;
 			c->cut_at = version > w->published ? c->record_at : c->block_at + at;

@@ -12,11 +12,13 @@
 #include "kv/embedded/directory.h"
 #include "kv/embedded/gaps.h"
 #include "kv/embedded/handle.h"
+#include "kv/embedded/kept.h"
 #include "kv/embedded/metrics.h"
 #include "kv/embedded/range_int.h"
 #include "kv/embedded/reopen.h"
 #include "kv/embedded/salvage_int.h"
 #include "kv/embedded/watch_int.h"
+#include "kv/embedded/upkeep.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 
@@ -57,6 +59,7 @@ store_open_rocksdb(struct emb_store *store, const struct kv_options *options, st
 	store->cache = rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes
 								     : EMB_CACHE_BYTES);
 	store->options = emb_options(store->cache, &store->entities, options->create);
+	store->keeps_log = emb_kept_options(store, options);
 	store->read_latest = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_total_order_seek(store->read_latest, 1);
 	store->write_options = rocksdb_writeoptions_create();
@@ -214,6 +217,7 @@ store_open_at(struct emb_store *store, const struct kv_options *options, struct 
 		TRY(emb_directory_sync(store->path, err));
 	TRY(store_check_format(store, options, err));
 	TRY(store_read_versions(store, err));
+	TRY(emb_kept_begin(store, options, err));
 	status = store_start(store, options, err);
 	if (status != STATUS_OK)
 		store_stop(store);
@@ -223,6 +227,7 @@ store_open_at(struct emb_store *store, const struct kv_options *options, struct 
 static void
 store_free(struct emb_store *store)
 {
+	emb_kept_end(store);
 	store_close_rocksdb(store);
 	emb_reopen_fini(store);
 	gate_fini(&store->gate);

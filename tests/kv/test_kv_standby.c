@@ -1,0 +1,325 @@
+/* Standbys of the embedded engine: copies, the log, promoting; records that are cut or changed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/rand.h"
+#include "fixture.h"
+#include "kv/log.h"
+
+enum {
+	LOG_BYTES = 1 << 28,
+	TURNS = 40,
+	TURN_TXS = 30,
+	KEYS = 400,
+	VALUE_MOST = 3000,
+	ANSWER_BYTES = 64 * 1024,
+	ROOM = 64 * 1024 * 1024,
+};
+
+struct pair_of_stores {
+	struct kv_store *first;
+	struct kv_store *standby;
+	struct rand_seq rand;
+	struct err err;
+	struct buf records;
+	char top[64];
+	char first_url[160];
+	char standby_url[160];
+};
+
+static void
+first_open(struct pair_of_stores *p, uint64_t log_bytes)
+{
+	p->first = fixture_open(p->first_url,
+				(struct kv_options){ .create = true, .log_bytes = log_bytes });
+}
+
+static void
+standby_open(struct pair_of_stores *p)
+{
+	p->standby = fixture_open(p->standby_url, (struct kv_options){ .follows = true });
+}
+
+static int
+setup(void **state)
+{
+	struct pair_of_stores *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	snprintf(p->top, sizeof(p->top), "/tmp/frond-standby-XXXXXX");
+	assert_non_null(mkdtemp(p->top));
+	snprintf(p->first_url, sizeof(p->first_url), "embedded:%s/first", p->top);
+	snprintf(p->standby_url, sizeof(p->standby_url), "embedded:%s/standby", p->top);
+	buf_init(&p->records, ROOM);
+	rand_bytes(&p->rand, sizeof(p->rand));
+	first_open(p, LOG_BYTES);
+	*state = p;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct pair_of_stores *p = *state;
+
+	kv_close(p->first);
+	kv_close(p->standby);
+	buf_release(&p->records);
+	test_remove_tree(p->top);
+	free(p);
+	return 0;
+}
+
+static struct str
+random_key(struct pair_of_stores *p, char ret[16])
+{
+	int n = snprintf(ret, 16, "k%03u", (unsigned)rand_seq_below(&p->rand, KEYS));
+
+	return str_of(ret, (size_t)n);
+}
+
+static enum status
+random_tx(struct kv_tx *tx, void *arg)
+{
+	static char value[VALUE_MOST];
+	struct pair_of_stores *p = arg;
+	char a[16], b[16];
+	uint64_t one = 1;
+
+	for (size_t i = 0; i < 1 + rand_seq_below(&p->rand, 5); i++)
+		TRY(kv_set(tx, random_key(p, a),
+			   str_of(value, (size_t)rand_seq_below(&p->rand, VALUE_MOST))));
+	if (rand_seq_below(&p->rand, 4) == 0)
+		TRY(kv_clear(tx, random_key(p, a)));
+	if (rand_seq_below(&p->rand, 20) == 0)
+		TRY(kv_clear_range(tx, random_key(p, a), random_key(p, b)));
+	return kv_atomic(tx, KV_ADD, STR("sum"), str_of((char *)&one, sizeof(one)));
+}
+
+static void
+write_some(struct pair_of_stores *p, int txs)
+{
+	for (int i = 0; i < txs; i++)
+		assert_int_equal(kv_run(p->first, random_tx, p, NULL, &p->err), STATUS_OK);
+}
+
+/* Copies the first to the standby's place, and opens it there. */
+static void
+copy_all(struct pair_of_stores *p)
+{
+	struct kv_log_copy *from;
+	struct kv_store *to;
+	bool done = false;
+
+	kv_close(p->standby);
+	p->standby = NULL;
+	assert_int_equal(kv_log_copy_begin(p->first, &from, &p->err), STATUS_OK);
+	/* What comes meanwhile is not in the copy. */
+	write_some(p, 3);
+	assert_int_equal(kv_log_copy_make(p->standby_url, &fixture_shape, &to, &p->err), STATUS_OK);
+	for (;;) {
+		struct str record;
+		uint64_t version;
+
+		buf_clear(&p->records);
+		assert_int_equal(kv_log_copy_next(from, ANSWER_BYTES, &p->records, &done, &p->err),
+				 STATUS_OK);
+		if (done)
+			break;
+		assert_int_equal(kv_log_record(buf_str(&p->records), &version, &record, &p->err),
+				 STATUS_OK);
+		assert_int_equal(version, 0);
+		assert_int_equal(kv_log_copy_load(to, record, &p->err), STATUS_OK);
+	}
+	kv_log_copy_end(from);
+	assert_int_equal(kv_log_copy_place(to, p->standby_url, &p->err), STATUS_OK);
+	standby_open(p);
+}
+
+/* Applies what the log has until there is no more. */
+static enum status
+follow_all(struct pair_of_stores *p)
+{
+	while (kv_log_published(p->standby) < kv_log_published(p->first)) {
+		buf_clear(&p->records);
+		TRY(kv_log_read(p->first, STR("one"), kv_log_published(p->standby), ANSWER_BYTES,
+				&p->records, &p->err));
+		assert_true(p->records.len > 0);
+		TRY(kv_log_apply(p->standby, buf_str(&p->records), &p->err));
+	}
+	return STATUS_OK;
+}
+
+/* Both have the same pairs and the same version. */
+static void
+assert_same(struct pair_of_stores *p)
+{
+	struct kv_scan a, b;
+	struct kv_tx *ta, *tb;
+	uint64_t va, vb;
+	enum status sa, sb;
+
+	assert_int_equal(kv_begin(p->first, KV_TX_READ_ONLY, &ta), STATUS_OK);
+	assert_int_equal(kv_begin(p->standby, KV_TX_READ_ONLY, &tb), STATUS_OK);
+	assert_int_equal(kv_get_read_version(ta, &va), STATUS_OK);
+	assert_int_equal(kv_get_read_version(tb, &vb), STATUS_OK);
+	assert_int_equal(va, vb);
+	assert_int_equal(kv_scan_init(&a, ta, STR(""), STR("\xff"), NULL), STATUS_OK);
+	assert_int_equal(kv_scan_init(&b, tb, STR(""), STR("\xff"), NULL), STATUS_OK);
+	do {
+		struct kv_pair x = { 0 }, y = { 0 };
+
+		sa = kv_scan_next(&a, &x);
+		sb = kv_scan_next(&b, &y);
+		assert_int_equal(sa, sb);
+		if (sa == STATUS_OK)
+			assert_true(str_eq(x.key, y.key) && str_eq(x.value, y.value));
+	} while (sa == STATUS_OK);
+	assert_int_equal(sa, STATUS_NOT_FOUND);
+	kv_scan_release(&a);
+	kv_scan_release(&b);
+	kv_tx_free(ta);
+	kv_tx_free(tb);
+}
+
+static void
+a_standby_has_all_versions_through_restarts_and_new_logs(void **state)
+{
+	struct pair_of_stores *p = *state;
+
+	write_some(p, 100);
+	copy_all(p);
+	for (int turn = 0; turn < TURNS; turn++) {
+		write_some(p, TURN_TXS);
+		switch (rand_seq_below(&p->rand, 4)) {
+		case 0:
+			kv_close(p->first);
+			/* A command without the setting keeps the log as well. */
+			first_open(p, 0);
+			write_some(p, 2);
+			kv_close(p->first);
+			first_open(p, LOG_BYTES);
+			break;
+		case 1:
+			kv_close(p->standby);
+			standby_open(p);
+			break;
+		case 2:
+			assert_int_equal(kv_compact(p->first, &p->err), STATUS_OK);
+			break;
+		default:
+			break;
+		}
+		if (rand_seq_below(&p->rand, 3))
+			continue;
+		assert_int_equal(follow_all(p), STATUS_OK);
+		assert_same(p);
+	}
+	assert_int_equal(follow_all(p), STATUS_OK);
+	assert_same(p);
+}
+
+static void
+records_that_are_cut_or_changed_are_refused(void **state)
+{
+	struct pair_of_stores *p = *state;
+	uint64_t before;
+
+	copy_all(p);
+	assert_int_equal(follow_all(p), STATUS_OK);
+	write_some(p, 5);
+	before = kv_log_published(p->standby);
+	buf_clear(&p->records);
+	assert_int_equal(
+		kv_log_read(p->first, STR("one"), before, ANSWER_BYTES, &p->records, &p->err),
+		STATUS_OK);
+	assert_int_equal(
+		kv_log_apply(p->standby, str_of(p->records.ptr, p->records.len - 1), &p->err),
+		STATUS_CORRUPT);
+	for (size_t at = 0; at < p->records.len; at += 1 + p->records.len / 300) {
+		p->records.ptr[at] = (char)(p->records.ptr[at] ^ 0x10);
+		assert_int_equal(kv_log_apply(p->standby, buf_str(&p->records), &p->err),
+				 STATUS_CORRUPT);
+		assert_true(kv_log_published(p->standby) == before);
+		p->records.ptr[at] = (char)(p->records.ptr[at] ^ 0x10);
+	}
+	assert_int_equal(kv_log_apply(p->standby, buf_str(&p->records), &p->err), STATUS_OK);
+	assert_same(p);
+	/* Again: nothing of it is new. */
+	assert_int_equal(kv_log_apply(p->standby, buf_str(&p->records), &p->err), STATUS_OK);
+	assert_same(p);
+}
+
+static void
+a_log_that_was_cut_short_asks_for_a_new_copy(void **state)
+{
+	struct pair_of_stores *p = *state;
+
+	copy_all(p);
+	write_some(p, 10);
+	kv_close(p->first);
+	first_open(p, 1);
+	write_some(p, 10);
+	assert_int_equal(kv_compact(p->first, &p->err), STATUS_OK);
+	kv_log_prune(p->first);
+	write_some(p, 1);
+	assert_int_equal(follow_all(p), STATUS_NOT_FOUND);
+	copy_all(p);
+	assert_int_equal(follow_all(p), STATUS_OK);
+	assert_same(p);
+	assert_int_equal(kv_log_read(p->first, STR("one"), kv_log_published(p->first) + 1,
+				     ANSWER_BYTES, &p->records, &p->err),
+			 STATUS_DOC_CONFLICT);
+}
+
+static void
+a_standby_is_written_to_when_it_is_promoted(void **state)
+{
+	struct pair_of_stores *p = *state;
+	struct kv_log_position of_first, position;
+	struct kv_store *store;
+
+	copy_all(p);
+	assert_int_equal(follow_all(p), STATUS_OK);
+	assert_int_equal(kv_log_position(p->first, &of_first, &p->err), STATUS_OK);
+	kv_close(p->standby);
+	p->standby = NULL;
+	assert_int_equal(kv_open(p->standby_url, &(struct kv_options){ 0 }, &store, &p->err),
+			 STATUS_FORBIDDEN);
+	standby_open(p);
+	assert_int_equal(kv_log_promote_begin(p->standby, &p->err), STATUS_OK);
+	kv_close(p->standby);
+	/* A crash here leaves what can only be promoted. */
+	standby_open(p);
+	assert_int_equal(kv_log_promote_begin(p->standby, &p->err), STATUS_OK);
+	assert_int_equal(kv_log_promote_end(p->standby, &p->err), STATUS_OK);
+	kv_close(p->standby);
+	p->standby = fixture_open(p->standby_url, (struct kv_options){ 0 });
+	assert_int_equal(kv_log_position(p->standby, &position, &p->err), STATUS_OK);
+	assert_false(position.follows);
+	assert_int_equal(position.promoted_at, of_first.version);
+	assert_memory_equal(position.before, of_first.history, KV_LOG_HISTORY_BYTES);
+	assert_memory_not_equal(position.history, of_first.history, KV_LOG_HISTORY_BYTES);
+	assert_int_equal(kv_run(p->standby, random_tx, p, NULL, &p->err), STATUS_OK);
+	kv_close(p->standby);
+	p->standby = NULL;
+	assert_int_equal(
+		kv_open(p->standby_url, &(struct kv_options){ .follows = true }, &store, &p->err),
+		STATUS_INVALID);
+}
+
+#define STANDBY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STANDBY_TEST(a_standby_has_all_versions_through_restarts_and_new_logs),
+		STANDBY_TEST(records_that_are_cut_or_changed_are_refused),
+		STANDBY_TEST(a_log_that_was_cut_short_asks_for_a_new_copy),
+		STANDBY_TEST(a_standby_is_written_to_when_it_is_promoted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
