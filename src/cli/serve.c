@@ -34,6 +34,7 @@
 #include "js/js.h"
 #include "js/settings.h"
 #include "kv/damage.h"
+#include "kv/log.h"
 #include "kv/settings.h"
 #include "loop/wait.h"
 #include "loop/watchdog.h"
@@ -72,6 +73,7 @@ enum {
 	SWEEP_PAUSE_MS = 100, /* while there is more to do: others write, too */
 	CLEAR_EVERY_MS = 100,
 	WATCH_EVERY_MS = 500,
+	PRUNE_EVERY_MS = 1000,
 	SWEEP_TXID_AGE_MS = 60 * 60 * 1000, /* no transaction is retried for that long */
 	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
 	QUIET_MS = 250,            /* when for so long there was no more of it, */
@@ -334,6 +336,16 @@ clear_txids_run(void *store, struct chore_turn *turn, struct err *err)
 	return kv_txids_clear(store, err);
 }
 
+/* The oldest files of the log that is kept for standbys. */
+static enum status
+prune_log_run(void *store, struct chore_turn *turn, struct err *err)
+{
+	(void)turn;
+	(void)err;
+	kv_log_prune(store);
+	return STATUS_OK;
+}
+
 /*
  * Large requests leave their memory to the next ones. When no more come, the system gets it. While
  * they keep coming it gets some now and then, since between blocks of other sizes and of longer
@@ -410,6 +422,10 @@ make_chores(struct serve *s, struct err *err)
 		  .arg = s,
 		  .thread = CHORE_QUICK,
 		  .pause_ms = WATCH_EVERY_MS },
+		{ .name = "prune_log",
+		  .run = prune_log_run,
+		  .arg = s->store,
+		  .pause_ms = PRUNE_EVERY_MS },
 		{ .name = "trim_memory",
 		  .run = trim_memory_run,
 		  .arg = s,
@@ -731,6 +747,7 @@ serve(struct serve *s, struct err *err)
 		.no_sync = s->no_sync,
 		.reads_if_unwritable = true,
 		.probe_ms = s->kv->probe_ms,
+		.log_bytes = s->kv->log_bytes,
 		.told = tell_store_state,
 		.told_arg = s,
 	};

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/compare.h"
 #include "cli/finding.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
@@ -21,6 +22,7 @@ enum {
 	OPTION_LIMIT = 'n',
 	OPTION_QUIET = 'q',
 	OPTION_STILL = 'w',
+	OPTION_AGAINST = 'a',
 	LIMIT_DEFAULT = 20,
 	FINDING_KINDS = 64, /* more than all models have: others are not counted apart */
 	NAMES_PAGE = 1000,
@@ -32,7 +34,8 @@ enum {
 
 struct verify {
 	const char *store;
-	char **names; /* of databases; none: the whole store */
+	const char *against; /* another store, to compare with; NULL: none */
+	char **names;        /* of databases; none: the whole store */
 	size_t names_count;
 	uint64_t limit; /* findings of a kind to tell of */
 	bool quiet;
@@ -54,6 +57,11 @@ struct verify {
 static const struct argp_option argp_options[] = {
 	{ "store", OPTION_STORE, "URL", 0, "The store to check (default " CLI_STORE ")", 0 },
 	{ "limit", OPTION_LIMIT, "N", 0, "Tell of N findings of each kind at most (default 20)",
+	  0 },
+	{ "against", OPTION_AGAINST, "URL", 0,
+	  "Compare the store with another one, such as its standby, pair by pair, and check "
+	  "nothing "
+	  "else; both must have the same version",
 	  0 },
 	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress", 0 },
 	{ "still", OPTION_STILL, NULL, 0,
@@ -80,6 +88,9 @@ verify_parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_STORE:
 		v->store = cli_parse_store("store", text, state);
 		return 0;
+	case OPTION_AGAINST:
+		v->against = cli_parse_store("against", text, state);
+		return 0;
 	case OPTION_LIMIT:
 		v->limit = cli_parse_number("limit", text, 1, UINT64_MAX, state);
 		return 0;
@@ -88,6 +99,10 @@ verify_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_STILL:
 		v->still = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (v->against && (v->names_count || v->still))
+			argp_error(state, "--against compares whole stores, and nothing else");
 		return 0;
 	case ARGP_KEY_ARGS:
 		v->names = state->argv + state->next;
@@ -331,6 +346,28 @@ check_all(struct verify *v, struct kv_store *store, struct err *err)
 	return status;
 }
 
+/* Compares the whole store with another one. */
+static int
+verify_against(struct verify *v)
+{
+	struct compare_sum sum = { .limit = v->limit };
+	struct err err = { 0 };
+	enum status status;
+
+	progress_init(&v->progress, stderr, v->quiet, 0);
+	status = compare_stores(v->store, v->against, &v->progress, &sum, &err);
+	progress_hide(&v->progress);
+	if (status == STATUS_OK)
+		printf("%llu pairs, %llu bytes, version %llu, %llu differences\n",
+		       (unsigned long long)sum.pairs, (unsigned long long)sum.bytes,
+		       (unsigned long long)sum.version, (unsigned long long)sum.differences);
+	else
+		cli_complain("%s", err.text[0] ? err.text : status_name(status));
+	if (cli_finish_output() != CLI_OK)
+		status = STATUS_IO;
+	return status == STATUS_OK && sum.differences == 0 ? CLI_OK : CLI_FAILED;
+}
+
 static int
 run_verify(int argc, char **argv)
 {
@@ -345,6 +382,8 @@ run_verify(int argc, char **argv)
 	enum status status;
 
 	cli_parse(&argp, argc, argv, &v);
+	if (v.against)
+		return verify_against(&v);
 	if (cli_open_store(v.store, &options, &store) != STATUS_OK)
 		return CLI_FAILED;
 	progress_init(&v.progress, stderr, v.quiet, 0);

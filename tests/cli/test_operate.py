@@ -1,14 +1,13 @@
 """The commands for operators: verify, compact, backup, restore; with a store and with a server."""
 
 import base64
-import ctypes
-import ctypes.util
 import json
 import os
 import re
 import threading
 import time
 
+from damage import damage
 from harness import QUICK, Server, contains, equal, main, ok, run, test
 from mongo import Failure
 from mongo_server import MongoServer
@@ -19,29 +18,6 @@ DOCS = "".join(json.dumps({"_id": f"{i:04}", "list": [i, {"x": "y" * 20}], "n": 
 
 def basic(name, password):
     return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
-
-
-def damage(path, key, value):
-    """Sets a key of a store behind frond's back; None clears it."""
-    library = ctypes.CDLL(ctypes.util.find_library("rocksdb"))
-    for name in ("options_create", "open", "writeoptions_create"):
-        getattr(library, f"rocksdb_{name}").restype = ctypes.c_void_p
-    error = ctypes.c_char_p()
-    options = library.rocksdb_options_create()
-    db = library.rocksdb_open(ctypes.c_void_p(options), str(path).encode(), ctypes.byref(error))
-    assert not error.value, error.value
-    write = library.rocksdb_writeoptions_create()
-    size = ctypes.c_size_t
-    if value is None:
-        library.rocksdb_delete(ctypes.c_void_p(db), ctypes.c_void_p(write), key, size(len(key)),
-                               ctypes.byref(error))
-    else:
-        library.rocksdb_put(ctypes.c_void_p(db), ctypes.c_void_p(write), key, size(len(key)),
-                            value, size(len(value)), ctypes.byref(error))
-    assert not error.value, error.value
-    library.rocksdb_close(ctypes.c_void_p(db))
-    library.rocksdb_writeoptions_destroy(ctypes.c_void_p(write))
-    library.rocksdb_options_destroy(ctypes.c_void_p(options))
 
 
 def backup_ids(text):

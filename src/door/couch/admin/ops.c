@@ -196,6 +196,8 @@ couch_ops(struct couch_req *r)
 	struct str what = r->parts_count == 2 ? r->parts[1] : STR("");
 	bool post = r->method == COUCH_POST;
 
+	if (str_eq(what, STR("follow")))
+		return post ? couch_method_refused(r, "GET") : couch_follow(r);
 	TRY(couch_require_admin(r));
 	if (post)
 		TRY(couch_require_json(r));

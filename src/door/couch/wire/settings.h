@@ -191,6 +191,9 @@ enum {
 	     SETTING_AT_START, "The IP address of that port.")                                     \
 	NUMBER(S, metrics_port, "prometheus", "port", "", 0, 65535, COUCH_METRICS_PORT,            \
 	       SETTING_AT_START, "That port. 0: any free one, which the log names.")               \
+	TEXT(S, follower_role, "frond", "follower_role", 1, NULL, NULL, SETTING_LIVE,              \
+	     "The role of people who may have a standby follow this server, which is to read all " \
+	     "of every database. By default only administrators may.")                             \
 	TEXT(S, backup_dir, "frond", "backup_dir", 1, NULL, NULL, SETTING_AT_START,                \
 	     "The directory below which `frond backup --from` may put backups. By default this "   \
 	     "server makes none.")                                                                 \

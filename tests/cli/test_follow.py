@@ -1,0 +1,317 @@
+"""frond follow, verify --against and promote: a standby has what its first has, also when either side is
+killed, and nothing that was acknowledged and followed is lost."""
+
+import base64
+import os
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import urllib.request
+
+from damage import damage
+from harness import ENV, FROND, QUICK, Server, Skip, contains, equal, main, ok, run, test, until
+from mongo_server import MongoServer
+from resp import Client
+
+KEEP = QUICK + "[frond]\nkeep_log_bytes = {}\nfollower_role = standby\n"
+ADMIN = {"Authorization": "Basic " + base64.b64encode(b"root:pw").decode()}
+# How often either side is killed; FROND_FOLLOW_KILLS=1000 for a long run.
+KILLS = int(os.environ.get("FROND_FOLLOW_KILLS", "6"))
+
+
+def first(cwd, keep=1 << 30, port=0):
+    (cwd / "frond.ini").write_text(KEEP.format(keep))
+    return Server(cwd, "--config", "frond.ini", "--admin", "root:pw", "--redis", "127.0.0.1:0",
+                  http=f"127.0.0.1:{port}")
+
+
+def with_person(url, person="root:pw"):
+    return url.replace("http://", f"http://{person}@")
+
+
+def catch_up(cwd, server):
+    return ok("follow", with_person(server.url), "--store", "embedded:second", "--once", cwd=cwd)
+
+
+def put_docs(server, count, of="d", db="db"):
+    docs = [{"_id": f"{of}{i:05}", "n": i, "text": "x" * 100} for i in range(count)]
+    status, _ = server.request("POST", f"/{db}/_bulk_docs", {"docs": docs}, ADMIN)
+    equal(status, 201)
+
+
+def compare(cwd):
+    return run("verify", "--store", "embedded:data", "--against", "embedded:second", "--quiet", cwd=cwd)
+
+
+def same(cwd, server):
+    """Compares both stores when the standby has caught up. A server's background work writes now and then,
+    so that may take another turn."""
+    def compared():
+        catch_up(cwd, server)
+        answer = compare(cwd)
+        return answer if "nothing was compared" not in answer.stderr else None
+
+    answer = until(compared)
+    equal(answer.returncode, 0)
+    contains(answer.stdout, " 0 differences")
+
+
+class Follower:
+    """A frond follow that runs until it is stopped or killed."""
+
+    def __init__(self, cwd, url, *options):
+        self.log = open(cwd / "follow.log", "a+")
+        self.before = os.fstat(self.log.fileno()).st_size
+        self.process = subprocess.Popen([FROND, "follow", with_person(url), "--store", "embedded:second",
+                                         *options], cwd=cwd, env=ENV, stderr=self.log)
+
+    def ready(self):
+        """Waits until it has said something, and so ends at a signal by itself."""
+        until(lambda: os.fstat(self.log.fileno()).st_size > self.before)
+        return self
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=60)
+        self.log.close()
+        return code
+
+
+@test
+def a_standby_has_every_kind_of_database_byte_by_byte(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        put_docs(server, 300)
+        same(cwd, server)
+        put_docs(server, 200, "e")
+        server.request("PUT", "/other", None, ADMIN)
+        server.request("DELETE", "/db", None, ADMIN)
+        answer = catch_up(cwd, server)
+        contains(answer.stdout, "embedded:second has version ")
+        same(cwd, server)
+    ok("verify", "--store", "embedded:second", "--quiet", cwd=cwd)
+
+
+@test
+def a_standby_has_what_came_by_all_doors(cwd):
+    (cwd / "frond.ini").write_text(KEEP.format(1 << 30))
+    with MongoServer(cwd, "--config", "frond.ini", "--redis", "127.0.0.1:0") as server:
+        port = int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)", server.read_log()).group(1))
+        follower = Follower(cwd, server.url)
+        with Client(port) as redis, server.client() as mongo:
+            for i in range(50):
+                redis("SET", f"key{i}", "x" * i)
+                redis("RPUSH", "list", i)
+            redis("DEL", "key1")
+            mongo({"insert": "orders",
+                           "documents": [{"_id": i, "n": i % 7} for i in range(100)]}, db="shop")
+            mongo({"createIndexes": "orders",
+                           "indexes": [{"key": {"n": 1}, "name": "n_1"}]}, db="shop")
+            mongo({"delete": "orders",
+                           "deletes": [{"q": {"n": 3}, "limit": 0}]}, db="shop")
+        equal(follower.ready().end(), 0)
+        same(cwd, server)
+    ok("verify", "--store", "embedded:second", "--quiet", cwd=cwd)
+
+
+@test
+def what_differs_is_named(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        put_docs(server, 5)
+        same(cwd, server)
+        server.request("PUT", "/db/new", {"a": 1}, ADMIN)
+        answer = compare(cwd)
+        equal(answer.returncode, 1)
+        contains(answer.stderr, "nothing was compared")
+        # What the second has of the first's last version, and then is made to differ.
+        same(cwd, server)
+        shutil.copytree(cwd / "second", cwd / "third")
+    damage(cwd / "third", b"\x15\x20here", b"x")
+    damage(cwd / "second", b"\x15\x20there", b"x")
+    damage(cwd / "second", b"\x15\x20both", b"x")
+    damage(cwd / "third", b"\x15\x20both", b"y")
+    answer = run("verify", "--store", "embedded:second", "--against", "embedded:third", "--quiet", cwd=cwd)
+    equal(answer.returncode, 1)
+    lines = [line.split(": ", 2)[2] for line in answer.stdout.splitlines() if line.startswith("difference")]
+    equal(lines, ["has another value in embedded:third", "is not in embedded:second",
+                  "is not in embedded:third"])
+    contains(answer.stdout, " 3 differences")
+    answer = run("verify", "db", "--store", "embedded:data", "--against", "embedded:second", cwd=cwd)
+    equal(answer.returncode, 2)
+
+
+@test
+def a_standby_takes_no_writes_until_it_is_promoted(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        put_docs(server, 50)
+        _, before = server.request("GET", "/db/_changes?limit=1&descending=true", None, ADMIN)
+        catch_up(cwd, server)
+    answer = run("serve", "--store", "embedded:second", "--http", "127.0.0.1:0", cwd=cwd)
+    equal(answer.returncode, 1)
+    contains(answer.stderr, "is a standby of another store")
+    answer = run("promote", "--store", "embedded:data", cwd=cwd)
+    equal(answer.returncode, 1)
+    contains(answer.stderr, "no standby")
+    contains(ok("promote", "--store", "embedded:second", cwd=cwd).stdout, "embedded:second is a first")
+    with Server(cwd, "--config", "frond.ini", "--admin", "root:pw", "--store", "embedded:second") as promoted:
+        status, found = promoted.request("GET", "/db/d00049", None, ADMIN)
+        equal((status, found["n"]), (200, 49))
+        promoted.request("PUT", "/db/later", {}, ADMIN)
+        _, after = promoted.request("GET", f"/db/_changes?since={before['last_seq']}", None, ADMIN)
+        equal([row["id"] for row in after["results"]], ["later"])
+        assert after["last_seq"] > before["last_seq"]
+    # What was a first does not feed it any more, and it does not feed a standby of the old one.
+    answer = run("follow", "http://127.0.0.1:1", "--store", "embedded:second", "--once", cwd=cwd)
+    equal(answer.returncode, 1)
+    contains(answer.stderr, "no standby")
+
+
+@test
+def a_standby_of_another_history_is_left_as_it_is(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        put_docs(server, 20)
+        catch_up(cwd, server)
+    ok("backup", "copies", "--store", "embedded:data", cwd=cwd)
+    (cwd / "data").rename(cwd / "gone")
+    ok("restore", "copies", "--store", "embedded:data", cwd=cwd)
+    with first(cwd) as server:
+        answer = run("follow", with_person(server.url), "--store", "embedded:second", "--once", cwd=cwd)
+        equal(answer.returncode, 1)
+        contains(answer.stderr, "another history")
+    contains(ok("dump", "db", "--store", "embedded:second", cwd=cwd).stdout, "d00019")
+
+
+@test
+def what_is_too_far_behind_is_copied_anew(cwd):
+    with first(cwd, keep=1) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        put_docs(server, 10)
+        catch_up(cwd, server)
+        for turn in range(3):
+            for part in range(20):
+                put_docs(server, 1000, f"{turn}-{part}-")
+            status, _ = server.request("POST", "/_frond/compact", {}, ADMIN)
+            equal(status, 200)
+        until(lambda: not list((cwd / "data" / "archive").glob("*.log")))
+        contains(catch_up(cwd, server).stderr, "event=copying")
+        same(cwd, server)
+
+
+@test
+def only_people_who_may_follow(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/_users", None, ADMIN)
+        for name, roles in (("anna", ["standby"]), ("bert", [])):
+            server.request("PUT", f"/_users/org.couchdb.user:{name}",
+                           {"name": name, "password": "pw", "type": "user", "roles": roles}, ADMIN)
+        for person, code in (("bert:pw", 1), ("anna:wrong", 1), ("anna:pw", 0)):
+            answer = run("follow", with_person(server.url, person), "--store", "embedded:second", "--once",
+                         cwd=cwd)
+            equal(answer.returncode, code)
+        for path, status in (("?after=x", 400), ("?after=1&wait=-1", 400), ("?after=1&history=00", 409)):
+            equal(server.request("GET", "/_frond/follow" + path, None, ADMIN)[0], status)
+    (cwd / "frond.ini").write_text(QUICK)
+    with Server(cwd, "--config", "frond.ini", "--admin", "root:pw", "--store", "embedded:plain") as server:
+        answer = run("follow", with_person(server.url), "--store", "embedded:third", "--once", cwd=cwd)
+        equal(answer.returncode, 1)
+        contains(answer.stderr, "keep_log_bytes is not set")
+
+
+def scraped(server):
+    request = urllib.request.Request(server.url + "/_node/_local/_prometheus", headers=ADMIN)
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+        return answer.read().decode()
+
+
+@test
+def both_sides_tell_how_far_behind(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        follower = Follower(cwd, server.url, "--metrics", "second.prom")
+        put_docs(server, 100)
+        until(lambda: (cwd / "second.prom").exists() and
+              "frond_follow_behind_versions 0" in (cwd / "second.prom").read_text())
+        until(lambda: "\nfrond_followers 1" in scraped(server))
+        until(lambda: "\nfrond_followers_behind_versions 0" in scraped(server))
+        equal(follower.end(), 0)
+        put_docs(server, 100, "e")
+        until(lambda: re.search(r"^frond_followers_behind_versions [1-9]", scraped(server), flags=re.M))
+
+
+@test
+def the_page_on_standbys_does_what_it_says(cwd):
+    page = (pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "STANDBY.md").read_text()
+    lines = [line.strip() for line in re.sub(r"\\\n", " ", page).splitlines() if line.startswith("    ")]
+    equal([line.split()[1] for line in lines if line.startswith("frond ")],
+          ["serve", "follow", "verify", "promote", "serve"])
+    if not shutil.which("curl"):
+        raise Skip("curl")
+    (cwd / "frond.ini").write_text(QUICK + re.search(r"```ini\n(.*?)```", page, flags=re.S)[1])
+    options = ("--config", "frond.ini", "--admin", "admin:secret")
+    with Server(cwd, *options) as server:
+        at = server.url.removeprefix("http://")
+        for line in lines:
+            words = shlex.split(line.replace("127.0.0.1:5984", at))
+            if words[0] == "curl":
+                answer = subprocess.run([*words, "-sS"], capture_output=True, text=True, timeout=60)
+                contains(answer.stdout, '"ok":true')
+            elif words[:2] == ["frond", "follow"]:
+                ok(*words[1:], "--once", cwd=cwd)
+            elif words[:2] == ["frond", "verify"]:
+                contains(ok(*words[1:], cwd=cwd).stdout, " 0 differences")
+    for line in lines:
+        if line.startswith("frond promote"):
+            ok(*shlex.split(line)[1:], cwd=cwd)
+    with Server(cwd, *options, "--store", "embedded:second") as server:
+        equal(server.request("GET", "/_users/org.couchdb.user:second", None, {
+            "Authorization": "Basic " + base64.b64encode(b"admin:secret").decode()})[0], 200)
+
+
+@test
+def nothing_is_lost_when_either_side_is_killed(cwd):
+    chance = random.Random(int(os.environ.get("FROND_TEST_SEED", "1")))
+    server = first(cwd)
+    port = int(server.url.rsplit(":", 1)[1])
+    server.request("PUT", "/db", None, ADMIN)
+    follower = Follower(cwd, server.url)
+    written = {}
+    try:
+        for turn in range(KILLS):
+            for i in range(chance.randrange(1, 40)):
+                name = f"k{turn:05}-{i:02}"
+                status, answer = server.request("PUT", f"/db/{name}", {"turn": turn}, ADMIN)
+                equal(status, 201)
+                written[name] = answer["rev"]
+            # Half of the time the standby is at work when it, or its first, is killed.
+            if chance.random() < 0.5:
+                follower.ready()
+            if chance.random() < 0.5:
+                follower.end(signal.SIGKILL)
+                follower = Follower(cwd, server.url)
+            else:
+                server.stop(signal.SIGKILL)
+                server.__exit__()
+                server = first(cwd, port=port)
+            assert follower.process.poll() is None, (cwd / "follow.log").read_text()
+        equal(follower.ready().end(), 0)
+        same(cwd, server)
+    finally:
+        if follower.process.poll() is None:
+            follower.process.kill()
+        server.__exit__()
+    ok("promote", "--store", "embedded:second", cwd=cwd)
+    with Server(cwd, "--config", "frond.ini", "--admin", "root:pw", "--store", "embedded:second") as promoted:
+        _, answer = promoted.request("GET", "/db/_all_docs", None, ADMIN)
+    there = {row["id"]: row["value"]["rev"] for row in answer["rows"]}
+    equal({name: rev for name, rev in written.items() if there.get(name) != rev}, {})
+    ok("verify", "--store", "embedded:second", "--quiet", cwd=cwd)
+
+
+main()
