@@ -26,8 +26,9 @@ enum {
 	ANSWER_BYTES = 2 * KV_LOG_RECORD_BYTES,
 	READ_BYTES = 256 * 1024,
 	PATH_BYTES = 512,
-	WAIT_MS = 1000, /* for something new at the first */
-	AGAIN_MS = 200, /* after a failure; twice as long after each further one, up to */
+	WAIT_MS = 1000,    /* for something new at the first */
+	ASK_EVERY_MS = 20, /* at most: a question costs the first as much as a few writes */
+	AGAIN_MS = 200,    /* after a failure; twice as long after each further one, up to */
 	AGAIN_MOST_MS = 5000,
 	LOG_EVERY_MS = 60 * 1000,
 	METRICS_EVERY_MS = 1000,
@@ -82,6 +83,7 @@ struct follow {
 	struct buf answer;
 	uint64_t log_due_ns;
 	uint64_t metrics_due_ns;
+	uint64_t ask_due_ns;
 	uint64_t pause_ms;
 };
 
@@ -337,7 +339,11 @@ follow_ask(struct follow *f, struct err *err)
 	char history[2 * KV_LOG_HISTORY_BYTES + 1];
 	char path[PATH_BYTES];
 	int http_status = 0;
+	struct event never;
 
+	event_init(&never);
+	(void)event_wait(&never, f->ask_due_ns);
+	f->ask_due_ns = clock_after_ms(ASK_EVERY_MS);
 	for (size_t i = 0; i < KV_LOG_HISTORY_BYTES; i++)
 		(void)snprintf(history + 2 * i, 3, "%02x", f->history[i]);
 	(void)snprintf(path, sizeof(path), "/_frond/follow?after=%llu&history=%s&wait=%d&name=%s",

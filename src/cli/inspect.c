@@ -5,6 +5,7 @@
 #include "cli/rows.h"
 #include "catalog/draw.h"
 #include "cli/output.h"
+#include "cli/written.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "model/timed/items/items.h"
@@ -15,6 +16,7 @@ enum {
 	OPTION_LIMIT = 'n',
 	OPTION_RAW = 'r',
 	OPTION_AT = 256,
+	OPTION_AFTER,
 	INSPECT_ARENA_BYTES = 64 * 1024 * 1024,
 	NAMES_PAGE = 1000,
 };
@@ -26,6 +28,8 @@ struct inspect {
 	uint64_t limit; /* pairs to draw; 0: all */
 	bool raw;
 	uint64_t at_us; /* the moment of the past; 0: the present */
+	uint64_t after; /* only what commits after this version have written; 0: everything */
+	bool has_after;
 
 	struct output output;
 	struct kv_tx *tx;
@@ -45,6 +49,10 @@ static const struct argp_option argp_options[] = {
 	  "Show a database of rows or of Redis's clients as it was, and what had been overwritten "
 	  "by "
 	  "then: " CLI_MOMENT_TEXT,
+	  0 },
+	{ "after", OPTION_AFTER, "VERSION", 0,
+	  "Show what commits after this version of the store have written, as far back as its log "
+	  "is kept",
 	  0 },
 	{ "raw", OPTION_RAW, NULL, 0, "Show bytes, without any interpretation", 0 },
 	{ 0 },
@@ -75,6 +83,10 @@ inspect_parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_AT:
 		if (!cli_parse_moment(str_from_cstr(text), &i->at_us))
 			argp_error(state, "what time is \"%s\"?", text);
+		return 0;
+	case OPTION_AFTER:
+		i->after = cli_parse_number("after", text, 0, UINT64_MAX, state);
+		i->has_after = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!i->db.name)
@@ -378,6 +390,81 @@ inspect_store(struct inspect *i)
 	return STATUS_OK;
 }
 
+/* ---- What was written lately ---- */
+
+/* What is there now of a key that was written, or that it was cleared. */
+static enum status
+draw_written(struct inspect *i, const struct written_key *written, const struct catalog_db *db)
+{
+	struct buf *out = output_buf(&i->output);
+	struct kv_pair pair = { .key = written->key };
+	struct kv_future *f;
+	bool there = false;
+
+	if (!written->end.ptr) {
+		enum status status;
+
+		f = kv_get(i->tx, written->key, KV_SNAPSHOT);
+		status = kv_future_wait(f);
+		there = status == STATUS_OK && kv_future_value(f, &pair.value);
+		if (there)
+			status = draw_pair(i, &pair, db, false);
+		kv_future_free(f);
+		if (status != STATUS_OK || there)
+			return status;
+	}
+	TRY(draw_headings(i, written->key, db));
+	buf_append_cstr(out, "  cleared: ");
+	tuple_draw(written->key, out);
+	if (written->end.ptr) {
+		buf_append_cstr(out, " up to ");
+		tuple_draw(written->end, out);
+	}
+	buf_append_byte(out, '\n');
+	i->keys++;
+	i->bytes += written->key.len;
+	return output_ready(&i->output, &i->err);
+}
+
+static enum status
+draw_all_written(struct inspect *i, const struct written_key *keys, size_t count)
+{
+	AUTO(unref_database) struct catalog_db *db = NULL;
+	struct catalog_place place = { 0 };
+	uint64_t number = KV_ROOT;
+
+	for (size_t n = 0; n < count && !i->cut; n++) {
+		if (catalog_place_of(keys[n].key, &place) && place.database != number) {
+			catalog_db_unref(db);
+			db = NULL;
+			number = place.database;
+			arena_clear(i->arena);
+			TRY(number == KV_ROOT ? STATUS_OK : find_database(i, number, &db));
+		}
+		i->cut = i->limit && i->keys == i->limit;
+		if (!i->cut)
+			TRY(draw_written(i, &keys[n], db));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+inspect_written(struct inspect *i, struct kv_store *store)
+{
+	struct arena *arena = arena_new(WRITTEN_BYTES);
+	struct written_key *keys;
+	size_t count;
+	enum status status;
+
+	if (!arena)
+		return err_set(&i->err, STATUS_NOMEM, "out of memory");
+	status = written_read(store, i->after, arena, &keys, &count, &i->err);
+	if (status == STATUS_OK)
+		status = draw_all_written(i, keys, count);
+	arena_free(arena);
+	return status;
+}
+
 static enum status
 inspect(struct inspect *i, struct kv_store *store)
 {
@@ -385,7 +472,9 @@ inspect(struct inspect *i, struct kv_store *store)
 	enum status status = kv_begin(store, KV_TX_READ_ONLY, &i->tx);
 
 	if (status == STATUS_OK)
-		status = i->db.name ? inspect_database(i) : inspect_store(i);
+		status = i->has_after ? inspect_written(i, store)
+			 : i->db.name ? inspect_database(i)
+				      : inspect_store(i);
 	if (status == STATUS_OK) {
 		if (i->cut)
 			buf_printf(out, "\nthe first %llu keys, %llu bytes; there are more\n",
@@ -417,6 +506,10 @@ run_inspect(int argc, char **argv)
 	cli_parse(&argp, argc, argv, &i);
 	if (i.at_us && (!i.db.name || i.id)) {
 		cli_complain("--at goes with rows:NAME and redis:NUMBER");
+		return CLI_USAGE;
+	}
+	if (i.has_after && i.db.name) {
+		cli_complain("--after goes with a whole store");
 		return CLI_USAGE;
 	}
 	i.arena = arena_new(INSPECT_ARENA_BYTES);

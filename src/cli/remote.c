@@ -20,6 +20,7 @@ struct remote {
 	char *url;  /* with name and password, without a slash at the end */
 	char *name; /* without them */
 	bool patient;
+	long most_s; /* of a request; 0: any */
 };
 
 struct remote_stream {
@@ -145,6 +146,12 @@ remote_be_patient(struct remote *r)
 	r->patient = true;
 }
 
+void
+remote_hurry(struct remote *r, long seconds)
+{
+	r->most_s = seconds;
+}
+
 /* Sets what every request has. */
 static enum status
 remote_prepare(const struct remote *r, CURL *curl, struct str path, struct err *err)
@@ -166,6 +173,7 @@ remote_prepare(const struct remote *r, CURL *curl, struct str path, struct err *
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "frond/" FROND_VERSION);
 	curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)REMOTE_CONNECT_TIMEOUT_S);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT, r->most_s);
 	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, r->patient ? 0L : 1L);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)REMOTE_STALL_SECONDS);

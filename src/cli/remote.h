@@ -35,6 +35,9 @@ const char *remote_name(const struct remote *r);
  */
 void remote_be_patient(struct remote *r);
 
+/* From now on a request has so many seconds, from its beginning to the end of its answer. */
+void remote_hurry(struct remote *r, long seconds);
+
 /*
  * One request with its whole answer in `ret`, which is cleared first. `path` begins with '/' and is
  * escaped; `body` is JSON, ptr NULL for none. STATUS_IO, explained, if there is no answer; whatever

@@ -21,6 +21,7 @@
 #include "cli/cli.h"
 #include "cli/manager.h"
 #include "cli/open_doors.h"
+#include "cli/replaced.h"
 #include "cli/serve_settings.h"
 #include "cli/settings.h"
 #include "cli/stopping.h"
@@ -105,6 +106,8 @@ struct serve {
 	bool no_sync;
 	struct kv_store *store;
 	atomic_bool store_lost; /* the disk has lost what was acknowledged: the process ends */
+	atomic_bool replaced;   /* a standby has taken the store's place: the same */
+	struct err replaced_by;
 	struct settings_live *live;
 	struct people_news *news;
 	struct limits *limits;         /* by person and address, of all doors */
@@ -319,6 +322,18 @@ tell_store_state(void *arg, const struct kv_store_event *event)
 	stopping_ask();
 }
 
+/* On the thread that asks the standby. */
+static void
+tell_replaced(void *arg, const struct err *why)
+{
+	struct serve *s = arg;
+
+	log_event(LOG_LEVEL_ERROR, "store_replaced", "reason=\"%s\"", why->text);
+	s->replaced_by = *why;
+	atomic_store(&s->replaced, true);
+	stopping_ask();
+}
+
 /* ---- Background work that is the process's own ---- */
 
 /* Ids of transactions whose owners died before they could clear them. */
@@ -517,6 +532,8 @@ run_server(struct serve *s, struct err *err)
 	status = certificates_watch(&s->listening.certificates, err);
 	if (status == STATUS_OK)
 		status = start_replicator(s, err);
+	if (status == STATUS_OK && s->kv->standby_url)
+		status = replaced_watch(s->kv->standby_url, s->store, tell_replaced, s, err);
 	if (status == STATUS_OK) {
 		welcome_print(s->settings,
 			      &(struct welcome){
@@ -530,6 +547,7 @@ run_server(struct serve *s, struct err *err)
 		status = server_run(s->server, err);
 	}
 	stopping_end();
+	replaced_unwatch();
 	certificates_unwatch(&s->listening.certificates);
 	watchdog_set_stage("background work");
 	chores_stop(s->chores);
@@ -756,7 +774,9 @@ serve(struct serve *s, struct err *err)
 
 	stopping_prepare(server->drain_timeout_ms);
 	TRY(cli_open_store(s->kv->url, &options, &s->store));
-	status = watchdog_start(err);
+	status = s->kv->standby_url ? replaced_ask(s->kv->standby_url, s->store, err) : STATUS_OK;
+	if (status == STATUS_OK)
+		status = watchdog_start(err);
 	if (s->no_sync)
 		log_event(LOG_LEVEL_WARN, "no_sync", "text=\"answers do not wait for the disk\"");
 	if (status == STATUS_OK)
@@ -794,6 +814,10 @@ serve(struct serve *s, struct err *err)
 			       "the disk of the store %s has lost what had been acknowledged: "
 			       "restore a backup",
 			       s->kv->url);
+	if (status == STATUS_OK && atomic_load(&s->replaced)) {
+		*err = s->replaced_by;
+		return STATUS_FORBIDDEN;
+	}
 	if (status == STATUS_OK)
 		log_event(LOG_LEVEL_INFO, "stop", "store=\"%s\"", s->kv->url);
 	return status;

@@ -45,6 +45,27 @@ MUST_USE enum status kv_backup_prune(const char *dir, uint32_t keep, struct err 
 typedef enum status kv_backup_finish(struct kv_store *store, void *arg, struct err *err);
 
 /*
+ * What the log of the store that was backed up has behind the backup: the directory of that store,
+ * or of a copy of its log's files (kv_options.log_bytes).
+ */
+struct kv_restore_log {
+	const char *path;
+	uint64_t until_ms; /* since 1970: commits of this millisecond are in; UINT64_MAX: all are */
+	/* What came of it: */
+	uint64_t records;
+	uint64_t last_ms; /* when the last one that is in was committed; 0: none is */
+	uint64_t next_ms; /* when the first one that is not in was committed; 0: there is none */
+};
+
+/* How to restore; zeros are fine. */
+struct kv_restore {
+	const struct kv_shape *shape; /* of the store, as for kv_open() */
+	kv_backup_finish *finish;     /* runs on the new store; its failure is the restore's */
+	void *arg;
+	struct kv_restore_log *log; /* NULL: only the backup */
+};
+
+/*
  * Makes the store that `url` names from the backup `id`, or from the newest for 0. Nothing may be
  * there yet but an empty directory: STATUS_EXISTS. The files are put together beside it, in a
  * directory of its name and ".restoring", and moved to their place when all is done and on disk; a
@@ -52,13 +73,13 @@ typedef enum status kv_backup_finish(struct kv_store *store, void *arg, struct e
  * (STATUS_EXISTS, too).
  *
  * The new store's version lies above that of the backup and, as far as the clock can be trusted,
- * above those of all stores that have been restored from it before. `finish` (or NULL) runs on the
- * store meanwhile; its failure is the restore's. `shape` is that of the store, as for kv_open().
+ * above those of all stores that have been restored from it before.
  *
- * STATUS_NOT_FOUND: no such backup; STATUS_CORRUPT: a checksum does not match. Others as above.
+ * STATUS_NOT_FOUND: no such backup, or the log does not reach back to it; STATUS_CORRUPT: a
+ * checksum does not match. Others as above.
  */
 MUST_USE enum status kv_backup_restore(const char *dir, uint32_t id, const char *url,
-				       const struct kv_shape *shape, kv_backup_finish *finish,
-				       void *arg, struct kv_backup *ret, struct err *err);
+				       const struct kv_restore *how, struct kv_backup *ret,
+				       struct err *err);
 
 #endif

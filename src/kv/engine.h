@@ -48,8 +48,8 @@ struct kv_engine {
 	enum status (*backup_create)(struct kv_store *store, const char *dir, struct kv_backup *ret,
 				     struct err *err);
 	enum status (*backup_restore)(const char *dir, uint32_t id, struct str address,
-				      const struct kv_shape *shape, kv_backup_finish *finish,
-				      void *arg, struct kv_backup *ret, struct err *err);
+				      const struct kv_restore *how, struct kv_backup *ret,
+				      struct err *err);
 	enum status (*salvage)(struct str source, struct str target, const struct kv_shape *shape,
 			       kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg,
 			       struct kv_salvage_sum *ret, struct err *err);

@@ -40,6 +40,7 @@ struct kv_log_position {
 	uint8_t history[KV_LOG_HISTORY_BYTES]; /* zeros: the log was never kept */
 	bool follows;                          /* it is a standby */
 	bool promotes;                         /* one that kv_log_promote_begin() has seen */
+	bool replaced;                         /* kv_log_replaced() has marked it */
 	uint64_t promoted_at; /* the version at which it was promoted; 0: it never was */
 	uint8_t before[KV_LOG_HISTORY_BYTES]; /* the history that it had until then */
 };
@@ -79,6 +80,31 @@ MUST_USE enum status kv_log_copy_next(struct kv_log_copy *copy, size_t most, str
 void kv_log_copy_put_end(const struct kv_log_copy *copy, struct buf *ret);
 void kv_log_copy_end(struct kv_log_copy *copy); /* NULL is fine */
 
+/* A key that a commit has written or cleared, or a range of keys that it has cleared. */
+struct kv_log_key {
+	uint64_t version;
+	uint64_t time_ms; /* since 1970 */
+	struct str key;
+	struct str end; /* of a range; ptr NULL: it is one key */
+};
+
+/* Any status but STATUS_OK ends the reading with it. */
+typedef enum status kv_log_key_found(void *arg, const struct kv_log_key *key);
+
+/*
+ * Tells every key that the commits behind the version `after` have written, in the order of the
+ * commits. The store may be open for reading only, and the log need not be kept any more.
+ * STATUS_NOT_FOUND if it does not reach back so far; STATUS_CORRUPT.
+ */
+MUST_USE enum status kv_log_keys(struct kv_store *store, uint64_t after, kv_log_key_found *found,
+				 void *arg, struct err *err);
+
+/*
+ * A standby of this store has been promoted: from now on the store is opened for reading only,
+ * until it is promoted itself.
+ */
+MUST_USE enum status kv_log_replaced(struct kv_store *store, struct err *err);
+
 /* ---- A standby ---- */
 
 /*
@@ -105,16 +131,18 @@ MUST_USE enum status kv_log_copy_place(struct kv_store *copy, const char *url, s
 
 /*
  * Applies whole records of a log in order with one write and one sync, and publishes the last
- * version; those up to the store's version are skipped. The store must have been opened with
- * kv_options.follows, nobody else may use it meanwhile, and it has no readers. STATUS_CORRUPT,
- * STATUS_FULL, STATUS_IO.
+ * version; those up to the store's version are skipped. Nobody else may use the store meanwhile,
+ * and it has no readers. STATUS_CORRUPT, also
+ * if a commit is missing; STATUS_DOC_CONFLICT if they are of another history; STATUS_FULL,
+ * STATUS_IO.
  */
 MUST_USE enum status kv_log_apply(struct kv_store *store, struct str records, struct err *err);
 
 /*
- * Makes a standby, opened with kv_options.follows, a first. The beginning gives it a history of its
- * own, so it can follow nobody any more and may be written to; after the end it is a store like any
- * other. Each can be done again after a crash. STATUS_INVALID if it is no standby.
+ * Makes a standby, or a store that was replaced, opened with kv_options.follows, a first. The
+ * beginning gives it a history of its own, so it can follow nobody any more and may be written to;
+ * after the end it is a store like any other. Each can be done again after a crash. STATUS_INVALID
+ * if it is no standby.
  */
 MUST_USE enum status kv_log_promote_begin(struct kv_store *store, struct err *err);
 MUST_USE enum status kv_log_promote_end(struct kv_store *store, struct err *err);

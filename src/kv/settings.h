@@ -21,6 +21,11 @@
 	       SETTING_AT_START,                                                                   \
 	       "How much of the embedded engine's log is kept for standbys, which need a new "     \
 	       "copy when they are further behind. 0: this server has no standbys.")               \
+	TEXT(S, standby_url, "frond", "standby_url", 1, NULL, NULL, SETTING_SECRET,                \
+	     "Where this store's standby would serve if it were promoted, as "                     \
+	     "https://NAME:PASSWORD@HOST:PORT. It is asked at the start and every five seconds; "  \
+	     "once it has taken this store's place, this server ends, and the store is served no " \
+	     "more.")                                                                              \
 	NUMBER(S, probe_ms, "frond", "store_probe_ms", "ms", 10, 3600 * 1000, 2000,                \
 	       SETTING_AT_START,                                                                   \
 	       "How often the disk of a directory that is full or read-only is looked at, until "  \

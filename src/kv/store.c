@@ -153,8 +153,8 @@ kv_backup_create(struct kv_store *store, const char *dir, struct kv_backup *ret,
 }
 
 enum status
-kv_backup_restore(const char *dir, uint32_t id, const char *url, const struct kv_shape *shape,
-		  kv_backup_finish *finish, void *arg, struct kv_backup *ret, struct err *err)
+kv_backup_restore(const char *dir, uint32_t id, const char *url, const struct kv_restore *how,
+		  struct kv_backup *ret, struct err *err)
 {
 	struct str address;
 	const struct kv_engine *engine = find_engine(url, &address);
@@ -163,7 +163,7 @@ kv_backup_restore(const char *dir, uint32_t id, const char *url, const struct kv
 		return no_engine(url, err);
 	if (!engine->backup_restore)
 		return unsupported(engine, "restored", err);
-	return engine->backup_restore(dir, id, address, shape, finish, arg, ret, err);
+	return engine->backup_restore(dir, id, address, how, ret, err);
 }
 
 enum status

@@ -2,6 +2,7 @@
 killed, and nothing that was acknowledged and followed is lost."""
 
 import base64
+import json
 import os
 import pathlib
 import random
@@ -9,7 +10,9 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
+import time
 import urllib.request
 
 from damage import damage
@@ -250,7 +253,7 @@ def the_page_on_standbys_does_what_it_says(cwd):
     page = (pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "STANDBY.md").read_text()
     lines = [line.strip() for line in re.sub(r"\\\n", " ", page).splitlines() if line.startswith("    ")]
     equal([line.split()[1] for line in lines if line.startswith("frond ")],
-          ["serve", "follow", "verify", "promote", "serve"])
+          ["serve", "follow", "verify", "promote", "serve", "inspect", "backup", "restore"])
     if not shutil.which("curl"):
         raise Skip("curl")
     (cwd / "frond.ini").write_text(QUICK + re.search(r"```ini\n(.*?)```", page, flags=re.S)[1])
@@ -263,15 +266,173 @@ def the_page_on_standbys_does_what_it_says(cwd):
                 answer = subprocess.run([*words, "-sS"], capture_output=True, text=True, timeout=60)
                 contains(answer.stdout, '"ok":true')
             elif words[:2] == ["frond", "follow"]:
-                ok(*words[1:], "--once", cwd=cwd)
+                version = re.search(r"version (\d+)", ok(*words[1:], "--once", cwd=cwd).stdout)[1]
             elif words[:2] == ["frond", "verify"]:
                 contains(ok(*words[1:], cwd=cwd).stdout, " 0 differences")
     for line in lines:
-        if line.startswith("frond promote"):
-            ok(*shlex.split(line)[1:], cwd=cwd)
+        if line.split()[1] in ("promote", "inspect", "backup", "restore"):
+            ok(*shlex.split(line.replace("1042", version))[1:], cwd=cwd)
     with Server(cwd, *options, "--store", "embedded:second") as server:
         equal(server.request("GET", "/_users/org.couchdb.user:second", None, {
             "Authorization": "Basic " + base64.b64encode(b"admin:secret").decode()})[0], 200)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def with_standby_at(cwd, port):
+    (cwd / "frond.ini").write_text(KEEP.format(1 << 30) + f"standby_url = http://root:pw@127.0.0.1:{port}\n")
+
+
+def served_second(cwd, port):
+    (cwd / "second.ini").write_text(KEEP.format(1 << 30))
+    return Server(cwd, "--config", "second.ini", "--admin", "root:pw", "--store", "embedded:second",
+                  http=f"127.0.0.1:{port}")
+
+
+@test
+def a_first_that_comes_back_learns_that_another_one_took_its_place(cwd):
+    port = free_port()
+    serve = ("serve", "--config", "frond.ini", "--admin", "root:pw", "--http", "127.0.0.1:0")
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        put_docs(server, 5)
+        catch_up(cwd, server)
+        server.request("PUT", "/db/lost", {"only": "here"}, ADMIN)
+        server.request("DELETE", "/db/d00001?rev=" +
+                       server.request("GET", "/db/d00001", None, ADMIN)[1]["_rev"], None, ADMIN)
+    with_standby_at(cwd, port)
+    with Server(cwd, *serve[1:-2]) as server:  # nobody serves there: no reason not to serve
+        contains(server.read_log(), "event=standby_not_asked")
+        assert "pw@" not in server.read_log()
+    ok("promote", "--store", "embedded:second", cwd=cwd)
+    with served_second(cwd, port):
+        answer = run(*serve, cwd=cwd)
+        equal(answer.returncode, 1)
+        contains(answer.stderr, "has taken this store's place")
+        version, commits = re.search(r"at version (\d+), and has not got (\d+) later commits",
+                                     answer.stderr).groups()
+        assert int(commits) >= 2
+        assert "pw@" not in answer.stderr
+    shown = ok("inspect", "--after", version, cwd=cwd).stdout
+    contains(shown, 'database "db"')
+    contains(shown, '"lost"')
+    contains(shown, '"only"')
+    assert '"d00002"' not in shown
+    equal(run("inspect", "db", "--after", version, cwd=cwd).returncode, 2)
+    # It does not forget, whether anybody answers or not.
+    answer = run(*serve, cwd=cwd)
+    equal(answer.returncode, 1)
+    contains(answer.stderr, "has taken its place")
+    contains(ok("dump", "db", cwd=cwd).stdout, "lost")
+    ok("promote", "--store", "embedded:data", cwd=cwd)
+    with Server(cwd, *serve[1:-2]) as server:
+        equal(server.request("GET", "/db/lost", None, ADMIN)[0], 200)
+
+
+@test
+def a_first_that_is_replaced_while_it_runs_ends(cwd):
+    port = free_port()
+    with_standby_at(cwd, port)
+    with Server(cwd, "--config", "frond.ini", "--admin", "root:pw") as server:
+        catch_up(cwd, server)
+        ok("promote", "--store", "embedded:second", cwd=cwd)
+        with served_second(cwd, port):
+            equal(server.process.wait(timeout=60), 1)
+        contains(server.read_log(), "event=store_replaced")
+        contains(server.read_log(), "has taken this store's place")
+
+
+@test
+def a_standby_url_that_leads_elsewhere_is_refused(cwd):
+    port = free_port()
+    with_standby_at(cwd, port)
+    with served_second(cwd, port):
+        answer = run("serve", "--config", "frond.ini", "--admin", "root:pw", "--http", "127.0.0.1:0",
+                     cwd=cwd)
+    equal(answer.returncode, 1)
+    contains(answer.stderr, "a store of another history")
+
+
+def restored(cwd, name, *options, log="data"):
+    return run("restore", "copies", "--log", log, "--store", f"embedded:{name}", *options, cwd=cwd)
+
+
+def ids_of(cwd, name):
+    return sorted(json.loads(line)["_id"] for line in ok("dump", "db", "--store", f"embedded:{name}",
+                                                         cwd=cwd).stdout.splitlines())
+
+
+@test
+def a_backup_and_the_log_make_any_moment_after_it(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        server.request("PUT", "/db/a", {}, ADMIN)
+    ok("backup", "copies", cwd=cwd)
+    with first(cwd) as server:
+        server.request("PUT", "/db/b", {}, ADMIN)
+        time.sleep(0.01)  # so that the moment lies between two commits
+        moment = f"{time.time():.3f}s"
+        time.sleep(0.01)
+        server.request("PUT", "/db/c", {}, ADMIN)
+        server.stop(signal.SIGKILL)
+    # The log of a store that nobody closed.
+    answer = restored(cwd, "then", "--until", moment.removesuffix("s").replace(".", "") + "ms")
+    contains(answer.stdout, "commits of the log, up to ")
+    contains(answer.stdout, "; the next one is of ")
+    equal(ids_of(cwd, "then"), ["a", "b"])
+    contains(restored(cwd, "all").stdout, "; it ends there")
+    equal(ids_of(cwd, "all"), ["a", "b", "c"])
+    ok("verify", "--store", "embedded:then", "--quiet", cwd=cwd)
+    ok("verify", "--store", "embedded:all", "--quiet", cwd=cwd)
+    contains(ok("restore", "copies", "--store", "embedded:only", cwd=cwd).stdout, "restored")
+    equal(ids_of(cwd, "only"), ["a"])
+    # A copy of the log's files will do.
+    (cwd / "kept").mkdir()
+    for log in [*(cwd / "data").glob("*.log"), *(cwd / "data" / "archive").glob("*.log")]:
+        shutil.copy(log, cwd / "kept")
+    contains(restored(cwd, "copied", log="kept").stdout, "; it ends there")
+    equal(ids_of(cwd, "copied"), ["a", "b", "c"])
+    # New changes come after all that anybody has seen.
+    with Server(cwd, "--config", "frond.ini", "--admin", "root:pw", "--store", "embedded:then") as server:
+        _, before = server.request("GET", "/db/_changes", None, ADMIN)
+        server.request("PUT", "/db/d", {}, ADMIN)
+        _, after = server.request("GET", "/db/_changes?since=" + before["last_seq"], None, ADMIN)
+        equal([row["id"] for row in after["results"]], ["d"])
+    equal(run("restore", "copies", "--until", "now", "--store", "embedded:x", cwd=cwd).returncode, 2)
+
+
+@test
+def a_log_that_misses_something_restores_nothing(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+    ok("backup", "copies", cwd=cwd)
+    for part in range(3):  # a log for each opening, at least
+        with first(cwd) as server:
+            put_docs(server, 50, f"{part}-")
+    logs = sorted([*(cwd / "data").glob("*.log"), *(cwd / "data" / "archive").glob("*.log")],
+                  key=lambda path: path.name)
+    largest = max(logs[:-1], key=lambda path: path.stat().st_size)
+    whole = largest.read_bytes()
+    spoiled = bytearray(whole)
+    spoiled[len(whole) // 2] ^= 0xff
+    largest.write_bytes(spoiled)
+    answer = restored(cwd, "x")
+    equal(answer.returncode, 1)
+    contains(answer.stderr, "does not go on behind version")
+    largest.unlink()
+    equal(restored(cwd, "x").returncode, 1)
+    assert not list(cwd.glob("x*"))
+    largest.write_bytes(whole)
+    equal(restored(cwd, "x").returncode, 0)
+    # The log of another history, of a store that only begins with the same versions.
+    ok("restore", "copies", "--store", "embedded:other", cwd=cwd)
+    answer = restored(cwd, "y", log="other")
+    equal(answer.returncode, 1)
+    contains(answer.stderr, "does not reach back to version")
 
 
 @test

@@ -75,6 +75,7 @@ static const struct row {
 	{ "GET", "/_frond/leaves?db=club", NULL, SERVER_ADMIN },
 	{ "POST", "/_frond/nothing", "{}", SERVER_ADMIN },
 	{ "GET", "/_frond/follow?after=x", NULL, SERVER_ADMIN },
+	{ "GET", "/_frond/position", NULL, SERVER_ADMIN },
 	{ "GET", "/_node/_local", NULL, SERVER_ADMIN },
 	{ "GET", "/_node/_local/_config", NULL, SERVER_ADMIN },
 	{ "GET", "/_node/_local/_config/admins", NULL, SERVER_ADMIN },

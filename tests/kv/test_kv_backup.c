@@ -69,11 +69,12 @@ make_backup(struct place *p)
 		fail_msg("%s", p->err.text);
 }
 
+static const struct kv_restore as_it_is = { 0 };
+
 static enum status
 restore(struct place *p, uint32_t id)
 {
-	return kv_backup_restore(p->backups, id, p->copy_url, NULL, NULL, NULL, &p->backup,
-				 &p->err);
+	return kv_backup_restore(p->backups, id, p->copy_url, &as_it_is, &p->backup, &p->err);
 }
 
 static struct kv_store *
@@ -354,14 +355,16 @@ store_is_finished_before_it_is_at_its_place(void **state)
 	char half[160];
 
 	make_backup(p);
-	assert_int_equal(kv_backup_restore(p->backups, 0, p->copy_url, NULL, finish_badly, p,
+	assert_int_equal(kv_backup_restore(p->backups, 0, p->copy_url,
+					   &(struct kv_restore){ .finish = finish_badly, .arg = p },
 					   &p->backup, &p->err),
 			 STATUS_CORRUPT);
 	assert_string_equal(p->err.text, "no");
 	snprintf(half, sizeof(half), "%s.restoring", p->copy_path);
 	assert_int_equal(access(p->copy_path, F_OK), -1);
 	assert_int_equal(access(half, F_OK), -1);
-	assert_ok(kv_backup_restore(p->backups, 0, p->copy_url, NULL, finish, p, &p->backup,
+	assert_ok(kv_backup_restore(p->backups, 0, p->copy_url,
+				    &(struct kv_restore){ .finish = finish, .arg = p }, &p->backup,
 				    &p->err));
 	copy = open_copy(p);
 	assert_stored(copy, "t/finished", "yes");
@@ -375,21 +378,19 @@ restore_refuses_what_is_there(void **state)
 	char half[160];
 
 	make_backup(p);
-	assert_int_equal(
-		kv_backup_restore(p->backups, 0, p->url, NULL, NULL, NULL, &p->backup, &p->err),
-		STATUS_EXISTS);
+	assert_int_equal(kv_backup_restore(p->backups, 0, p->url, &as_it_is, &p->backup, &p->err),
+			 STATUS_EXISTS);
 	snprintf(half, sizeof(half), "%s.restoring", p->copy_path);
 	assert_int_equal(mkdir(half, 0777), 0);
 	assert_int_equal(restore(p, 0), STATUS_EXISTS);
 	assert_int_equal(rmdir(half), 0);
 	assert_int_equal(mkdir(p->copy_path, 0777), 0); /* an empty directory is fine */
 	assert_ok(restore(p, 0));
-	assert_int_equal(kv_backup_restore(p->backups, 0, "embedded:", NULL, NULL, NULL, &p->backup,
-					   &p->err),
-			 STATUS_INVALID);
 	assert_int_equal(
-		kv_backup_restore(p->backups, 0, "fdb:x", NULL, NULL, NULL, &p->backup, &p->err),
-		STATUS_UNSUPPORTED);
+		kv_backup_restore(p->backups, 0, "embedded:", &as_it_is, &p->backup, &p->err),
+		STATUS_INVALID);
+	assert_int_equal(kv_backup_restore(p->backups, 0, "fdb:x", &as_it_is, &p->backup, &p->err),
+			 STATUS_UNSUPPORTED);
 }
 
 static void

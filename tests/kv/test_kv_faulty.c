@@ -597,6 +597,7 @@ every_failed_allocation_is_reported(void **state)
 static void
 backups_are_those_of_the_inner_store(void **state)
 {
+	const struct kv_restore as_it_is = { 0 };
 	struct kv_backup backup, restored;
 	char path[sizeof(f.dir) + 32], url[sizeof(path) + 64];
 	struct err err = { 0 };
@@ -610,12 +611,12 @@ backups_are_those_of_the_inner_store(void **state)
 	kv_close(store);
 	fixture_remove_dir(&f);
 	snprintf(url, sizeof(url), "faulty:rate=0:embedded:%s", f.dir);
-	if (kv_backup_restore(path, 0, url, NULL, NULL, NULL, &restored, &err) != STATUS_OK)
+	if (kv_backup_restore(path, 0, url, &as_it_is, &restored, &err) != STATUS_OK)
 		fail_msg("%s", err.text);
 	assert_int_equal(restored.id, backup.id);
 	store = fixture_open(url, (struct kv_options){ 0 });
 	assert_stored(store, "t/a", "1");
-	assert_int_equal(kv_backup_restore(path, 0, "faulty:", NULL, NULL, NULL, &restored, &err),
+	assert_int_equal(kv_backup_restore(path, 0, "faulty:", &as_it_is, &restored, &err),
 			 STATUS_INVALID);
 	test_remove_tree(path);
 }

@@ -224,7 +224,8 @@ static void
 records_that_are_cut_or_changed_are_refused(void **state)
 {
 	struct pair_of_stores *p = *state;
-	uint64_t before;
+	uint64_t before, version;
+	struct str first;
 
 	copy_all(p);
 	assert_int_equal(follow_all(p), STATUS_OK);
@@ -244,6 +245,14 @@ records_that_are_cut_or_changed_are_refused(void **state)
 		assert_true(kv_log_published(p->standby) == before);
 		p->records.ptr[at] = (char)(p->records.ptr[at] ^ 0x10);
 	}
+	/* All but the first record: the second names the version of the first as the one before. */
+	assert_int_equal(kv_log_record(buf_str(&p->records), &version, &first, &p->err), STATUS_OK);
+	assert_int_equal(
+		kv_log_apply(p->standby,
+			     str_skip(buf_str(&p->records), KV_LOG_HEADER_BYTES + first.len),
+			     &p->err),
+		STATUS_CORRUPT);
+	assert_non_null(strstr(p->err.text, "misses commits"));
 	assert_int_equal(kv_log_apply(p->standby, buf_str(&p->records), &p->err), STATUS_OK);
 	assert_same(p);
 	/* Again: nothing of it is new. */

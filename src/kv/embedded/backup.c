@@ -238,9 +238,7 @@ struct restore {
 	uint32_t id;
 	char *path; /* where the store will be */
 	char *half; /* where it is put together */
-	const struct kv_shape *shape;
-	kv_backup_finish *finish;
-	void *arg;
+	const struct kv_restore *how;
 	struct kv_backup backup;
 	struct err *err;
 };
@@ -294,7 +292,7 @@ restore_copy_files(struct restore *r)
 static enum status
 restore_open_half(struct restore *r, struct kv_store **ret)
 {
-	const struct kv_options options = { .shape = r->shape };
+	const struct kv_options options = { .shape = r->how->shape };
 
 	return kv_engine_embedded.open(str_from_cstr(r->half), &options, ret, r->err);
 }
@@ -334,16 +332,31 @@ restore_raise_version(struct restore *r)
 	return error ? emb_error(error, "restoring the backup", r->err) : STATUS_OK;
 }
 
+/* What the log has behind the backup, while the store still has the backup's version. */
+static enum status
+restore_go_forward(struct restore *r)
+{
+	struct kv_store *store;
+	enum status status;
+
+	if (!r->how->log)
+		return STATUS_OK;
+	TRY(restore_open_half(r, &store));
+	status = emb_log_forward(store, r->how->log, r->err);
+	kv_engine_embedded.close(store);
+	return status;
+}
+
 static enum status
 restore_finish(struct restore *r)
 {
 	struct kv_store *store;
 	enum status status;
 
-	if (!r->finish)
+	if (!r->how->finish)
 		return STATUS_OK;
 	TRY(restore_open_half(r, &store));
-	status = r->finish(store, r->arg, r->err);
+	status = r->how->finish(store, r->how->arg, r->err);
 	kv_engine_embedded.close(store);
 	return status;
 }
@@ -366,6 +379,8 @@ restore_run(struct restore *r)
 	TRY(restore_check_target(r));
 	status = restore_copy_files(r);
 	if (status == STATUS_OK)
+		status = restore_go_forward(r);
+	if (status == STATUS_OK)
 		status = restore_raise_version(r);
 	if (status == STATUS_OK)
 		status = restore_finish(r);
@@ -377,12 +392,10 @@ restore_run(struct restore *r)
 }
 
 enum status
-emb_backup_restore(const char *dir, uint32_t id, struct str address, const struct kv_shape *shape,
-		   kv_backup_finish *finish_fn, void *arg, struct kv_backup *ret, struct err *err)
+emb_backup_restore(const char *dir, uint32_t id, struct str address, const struct kv_restore *how,
+		   struct kv_backup *ret, struct err *err)
 {
-	struct restore r = {
-		.dir = dir, .id = id, .shape = shape, .finish = finish_fn, .arg = arg, .err = err
-	};
+	struct restore r = { .dir = dir, .id = id, .how = how, .err = err };
 	struct buf half AUTO(buf_release) = BUF_INIT(EMB_PATH_BYTES);
 	enum status status;
 

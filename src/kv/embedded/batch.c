@@ -19,6 +19,7 @@
 
 #include "kv/embedded/batch.h"
 #include "kv/embedded/gaps.h"
+#include "kv/embedded/kept.h"
 
 /*
  * A key that the batch writes, and what it comes to. RocksDB gets each key once, however many
@@ -355,6 +356,7 @@ batch_finish(struct batch *b)
 		else
 			rocksdb_writebatch_delete(b->writes, n->key.ptr, n->key.len);
 	}
+	emb_kept_put_link(b->store, b->writes);
 	stamp_write((uint8_t *)version, b->version, 0);
 	rocksdb_writebatch_put(b->writes, version_key.ptr, version_key.len, version,
 			       sizeof(uint64_t));

@@ -60,7 +60,8 @@ position_read(struct emb_store *store, struct kv_log_position *ret, struct err *
 	len = sizeof(follows);
 	TRY(emb_handle_read(store, EMB_KEY_FOLLOWS, follows, &len, err));
 	ret->follows = len != 0;
-	ret->promotes = len && follows[0];
+	ret->promotes = len && follows[0] == KEPT_PROMOTES;
+	ret->replaced = len && follows[0] == KEPT_REPLACED;
 	len = sizeof(promoted);
 	TRY(emb_handle_read(store, EMB_KEY_PROMOTED, (char *)promoted, &len, err));
 	if (len != sizeof(promoted))
@@ -84,6 +85,23 @@ kv_log_position(struct kv_store *base, struct kv_log_position *ret, struct err *
 	status = position_read(store, ret, err);
 	gate_leave(pass);
 	return status;
+}
+
+enum status
+kv_log_replaced(struct kv_store *base, struct err *err)
+{
+	static const char value[sizeof(uint64_t)] = { KEPT_REPLACED };
+	struct emb_store *store = (struct emb_store *)base;
+	const struct str key = EMB_KEY_FOLLOWS;
+	struct gate_pass pass;
+	char *error = NULL;
+
+	TRY(first_check(base, err));
+	TRY(emb_handle_use(store, &pass, err));
+	rocksdb_put(store->db, store->write_options, key.ptr, key.len, value, sizeof(value),
+		    &error);
+	gate_leave(pass);
+	return error ? emb_error(error, "marking the store", err) : STATUS_OK;
 }
 
 /* ---- The log ---- */

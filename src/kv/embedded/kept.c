@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "base/steady.h"
 #include "kv/embedded/handle.h"
+#include "kv/embedded/log_record.h"
 
 enum {
 	/* RocksDB looks at the age of what is in the archive, which frond bounds by its size. */
@@ -111,22 +113,22 @@ emb_kept_options(struct emb_store *store, const struct kv_options *options)
 
 /* Writes the mark (kept.h), and the name of a history if the store has none. */
 static enum status
-kept_mark(struct emb_store *store, struct err *err)
+kept_mark(struct emb_store *store, uint8_t history[KV_LOG_HISTORY_BYTES], struct err *err)
 {
 	const struct str history_key = EMB_KEY_HISTORY;
 	const struct str version_key = EMB_KEY_VERSION;
 	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
-	char history[KV_LOG_HISTORY_BYTES];
-	size_t len = sizeof(history);
+	size_t len = KV_LOG_HISTORY_BYTES;
 	rocksdb_writebatch_t *batch;
 	char *error = NULL;
 
-	TRY(emb_handle_read(store, history_key, history, &len, err));
-	if (len != sizeof(history))
-		rand_bytes(history, sizeof(history));
+	TRY(emb_handle_read(store, history_key, (char *)history, &len, err));
+	if (len != KV_LOG_HISTORY_BYTES)
+		rand_bytes(history, KV_LOG_HISTORY_BYTES);
 	stamp_write(stamp, store->versions.published, 0);
 	batch = rocksdb_writebatch_create();
-	rocksdb_writebatch_put(batch, history_key.ptr, history_key.len, history, sizeof(history));
+	rocksdb_writebatch_put(batch, history_key.ptr, history_key.len, (const char *)history,
+			       KV_LOG_HISTORY_BYTES);
 	rocksdb_writebatch_put(batch, version_key.ptr, version_key.len, (const char *)stamp,
 			       VERSION_BYTES);
 	rocksdb_write(store->db, store->write_options, batch, &error);
@@ -143,6 +145,11 @@ kept_check_follows(struct emb_store *store, const struct kv_options *options, st
 	if (options->read_only)
 		return STATUS_OK;
 	TRY(emb_handle_read(store, EMB_KEY_FOLLOWS, value, &len, err));
+	if (len && !options->follows && value[0] == KEPT_REPLACED)
+		return err_set(err, STATUS_FORBIDDEN,
+			       "a standby of %s has taken its place: it is read only until \"frond "
+			       "promote\" makes it a first of its own",
+			       store->path);
 	if (len && !options->follows)
 		return err_set(err, STATUS_FORBIDDEN,
 			       "%s is a standby of another store: it is read only until \"frond "
@@ -157,22 +164,42 @@ kept_check_follows(struct emb_store *store, const struct kv_options *options, st
 enum status
 emb_kept_begin(struct emb_store *store, const struct kv_options *options, struct err *err)
 {
+	enum status status;
 	struct kept *k;
 
 	TRY(kept_check_follows(store, options, err));
 	/* A full or read-only disk takes no mark, so it feeds no standby until the next start. */
 	if (!store->keeps_log || !store->health.writable)
 		return STATUS_OK;
-	TRY(kept_mark(store, err));
 	k = mem_zalloc(sizeof(*k));
 	if (!k)
 		return err_set(err, STATUS_NOMEM, "out of memory");
+	status = kept_mark(store, k->history, err);
+	if (status != STATUS_OK) {
+		mem_free(k);
+		return status;
+	}
 	k->log_bytes = options->log_bytes;
 	pthread_mutex_init(&k->lock, NULL);
 	store->kept = k;
 	k->collector = (struct metric_collector){ .collect = kept_collect, .arg = store };
 	metric_collector_add(&k->collector);
 	return STATUS_OK;
+}
+
+void
+emb_kept_put_link(const struct emb_store *store, rocksdb_writebatch_t *writes)
+{
+	const struct str key = EMB_KEY_LINK;
+	uint8_t value[LOG_LINK_VALUE_BYTES];
+
+	if (!store->kept)
+		return;
+	/* The committer's thread, the only one that publishes. */
+	kept_put_number(value, store->versions.published);
+	kept_put_number(value + LOG_LINK_TIME, steady_date_ms());
+	memcpy(value + LOG_LINK_HISTORY, store->kept->history, LOG_LINK_HISTORY_BYTES);
+	rocksdb_writebatch_put(writes, key.ptr, key.len, (const char *)value, sizeof(value));
 }
 
 void

@@ -3,9 +3,12 @@
  * directory "archive" of the store, and frond removes the oldest there. A store that has this
  * directory keeps its log whatever opens it, so that no command leaves a hole that nobody sees.
  *
+ * Each commit's batch names the version that was published before it. So whoever reads the log, or
+ * applies it, notices that a commit is missing, whatever the reason: a damaged file, a store that
+ * was open to an older frond, another history.
+ *
  * Each opening for writing puts a mark into the log: a batch with the name of the history and the
- * version that the store has. If records are missing in front of a mark, as after an older frond
- * had the store open, a reader of the log finds another version there than it comes from.
+ * version that the store has, so that there is a record of this version to begin at.
  *
  * == Threads ==
  *
@@ -20,13 +23,21 @@
 #define KEPT_ARCHIVE "archive" /* RocksDB's name */
 
 #define EMB_KEY_HISTORY  STR("\xff/history")  /* KV_LOG_HISTORY_BYTES */
-#define EMB_KEY_FOLLOWS  STR("\xff/follows")  /* there: the store is a standby */
+#define EMB_KEY_FOLLOWS  STR("\xff/follows")  /* there: see enum kept_follows */
+#define EMB_KEY_LINK     STR("\xff/link")     /* of the last commit: see log_record.h */
 #define EMB_KEY_PROMOTED STR("\xff/promoted") /* the history before, and 8 bytes: a version */
 
 enum {
 	KEPT_FILES = 1 << 16,         /* of a log; RocksDB has one for each write buffer */
 	KEPT_BATCH_HEADER_BYTES = 12, /* of a write batch of RocksDB: a number, and how many ops */
 	KEPT_COUNT_AT = 8,            /* where the latter is, little-endian */
+};
+
+/* The first of the eight bytes of EMB_KEY_FOLLOWS: why the store is opened for reading only. */
+enum kept_follows {
+	KEPT_STANDBY = 0,
+	KEPT_PROMOTES = 1, /* a standby that is being promoted */
+	KEPT_REPLACED = 2, /* a first whose standby was promoted */
 };
 
 /* Behind a record of the log: where the next one is. */
@@ -47,6 +58,7 @@ struct kept_follower {
 
 struct kept {
 	uint64_t log_bytes;
+	uint8_t history[KV_LOG_HISTORY_BYTES];
 	pthread_mutex_t lock;
 	struct kept_follower followers[KV_LOG_FOLLOWERS];
 	struct metric_collector collector;
@@ -60,6 +72,8 @@ bool emb_kept_options(struct emb_store *store, const struct kv_options *options)
 MUST_USE enum status emb_kept_begin(struct emb_store *store, const struct kv_options *options,
 				    struct err *err);
 void emb_kept_end(struct emb_store *store);
+/* Puts the link of a commit into its batch, if the log is kept. */
+void emb_kept_put_link(const struct emb_store *store, rocksdb_writebatch_t *writes);
 
 /* ---- log_files.c ---- */
 
@@ -88,6 +102,8 @@ MUST_USE enum status kept_read(const char *path, struct kept_place *place, uint6
 
 /* The checksum of a record (kv/log.h), and appending one. */
 uint32_t kept_crc(struct str payload);
+/* Eight bytes, big-endian. */
+void kept_put_number(uint8_t to[sizeof(uint64_t)], uint64_t number);
 void kept_put_record(struct buf *out, uint64_t version, struct str payload);
 
 #endif

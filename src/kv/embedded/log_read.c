@@ -34,22 +34,10 @@ struct log_reading {
 	uint32_t crc_table[CRC_TABLE];
 };
 
-static uint64_t
-payload_version(struct str payload)
+static struct log_link
+reading_link(const struct log_reading *r)
 {
-	if (payload.len < LOG_BATCH_END_BYTES)
-		return 0;
-	return log_batch_version((const uint8_t *)payload.ptr + payload.len - LOG_BATCH_END_BYTES);
-}
-
-/* True for a batch that marks an opening: it begins by putting the name of the history. */
-static bool
-payload_is_mark(struct str payload)
-{
-	static const char put[] = "\x01\x09\xff/history";
-
-	return str_starts_with(str_skip(payload, KEPT_BATCH_HEADER_BYTES),
-			       str_of(put, sizeof(put) - 1));
+	return log_link_of(r->payload.ptr, r->payload.len);
 }
 
 static void
@@ -164,6 +152,13 @@ reading_record(struct log_reading *r)
 	return reading_try(r, false) || reading_try(r, true);
 }
 
+void
+kept_put_number(uint8_t to[sizeof(uint64_t)], uint64_t number)
+{
+	for (size_t i = 0; i < sizeof(number); i++)
+		to[i] = (uint8_t)(number >> (BYTE_BITS * (sizeof(number) - 1 - i)));
+}
+
 uint32_t
 kept_crc(struct str payload)
 {
@@ -182,8 +177,7 @@ kept_put_record(struct buf *out, uint64_t version, struct str payload)
 	uint8_t header[KV_LOG_HEADER_BYTES];
 	uint32_t crc = kept_crc(payload);
 
-	for (size_t i = 0; i < sizeof(version); i++)
-		header[i] = (uint8_t)(version >> (BYTE_BITS * (sizeof(version) - 1 - i)));
+	kept_put_number(header, version);
 	for (size_t i = 0; i < sizeof(crc); i++) {
 		size_t shift = BYTE_BITS * (sizeof(crc) - 1 - i);
 
@@ -199,8 +193,7 @@ kept_put_record(struct buf *out, uint64_t version, struct str payload)
 static enum status
 log_is_gone(uint64_t version, struct err *err)
 {
-	return err_set(err, STATUS_NOT_FOUND,
-		       "the log does not reach back to version %llu any more: a new copy is needed",
+	return err_set(err, STATUS_NOT_FOUND, "the log does not reach back to version %llu",
 		       (unsigned long long)version);
 }
 
@@ -211,7 +204,7 @@ reading_first_version(struct log_reading *r)
 	uint64_t version = 0;
 
 	while (!version && reading_record(r))
-		version = payload_version(buf_str(&r->payload));
+		version = reading_link(r).version;
 	return version;
 }
 
@@ -221,7 +214,7 @@ reading_find(struct log_reading *r, uint64_t version, struct err *err)
 {
 	r->at = 0;
 	while (reading_record(r)) {
-		uint64_t found = payload_version(buf_str(&r->payload));
+		uint64_t found = reading_link(r).version;
 
 		if (found == version)
 			return STATUS_OK;
@@ -296,19 +289,22 @@ static enum status
 reading_take(struct log_reading *r, uint64_t began, struct kept_place *place, uint64_t published,
 	     struct buf *ret, bool *ret_done, struct err *err)
 {
-	struct str payload = buf_str(&r->payload);
-	uint64_t version = payload_version(payload);
+	struct log_link link = reading_link(r);
 
-	if (version > published) {
+	if (link.version > published) {
 		r->at = began;
 		*ret_done = true;
 		return STATUS_OK;
 	}
-	if (version && version != place->version && payload_is_mark(payload))
-		return log_is_gone(place->version, err);
-	if (version > place->version) {
-		kept_put_record(ret, version, payload);
-		place->version = version;
+	if (link.version > place->version) {
+		if (!link.linked || link.before != place->version)
+			return err_set(err, STATUS_NOT_FOUND,
+				       "the log does not go on behind version %llu: what follows "
+				       "there is version %llu",
+				       (unsigned long long)place->version,
+				       (unsigned long long)link.version);
+		kept_put_record(ret, link.version, buf_str(&r->payload));
+		place->version = link.version;
 	}
 	place->number = r->number;
 	place->at = r->at;
@@ -355,8 +351,6 @@ kept_read(const char *path, struct kept_place *place, uint64_t published, size_t
 		status = reading_search(r, version, err);
 	if (status == STATUS_OK)
 		status = reading_go(r, place, published, most, ret, err);
-	if (status == STATUS_NOT_FOUND)
-		status = log_is_gone(version, err);
 	reading_end(r);
 	return status;
 }

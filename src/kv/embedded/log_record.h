@@ -23,9 +23,23 @@ enum {
 	LOG_RECORD_FIRST = 2,
 	LOG_RECORD_LAST = 4, /* the largest type of a log that is not recycled */
 
-	/* What a batch of this engine ends with: a put (1) of a key of nine bytes and a value of eight. */
+	/*
+	 * What a batch of this engine ends with: a put (1) of a key of nine bytes and a value of
+	 * eight.
+	 */
 	LOG_BATCH_END_BYTES = 20,
 	LOG_BATCH_END_VALUE = 12, /* where the value is */
+
+	/*
+	 * What it has in front of that where the log is kept: a put of a key of six bytes and a
+	 * value: the version before, the time, and how the name of the history begins.
+	 */
+	LOG_LINK_BYTES = 33,
+	LOG_LINK_KEY = 9, /* as many bytes, then the value: */
+	LOG_LINK_VALUE_BYTES = 24,
+	LOG_LINK_TIME = 8, /* where in the value it is */
+	LOG_LINK_HISTORY = 16,
+	LOG_LINK_HISTORY_BYTES = 8,
 };
 
 static inline uint32_t
@@ -77,6 +91,46 @@ log_batch_version(const uint8_t end[LOG_BATCH_END_BYTES])
 	for (size_t i = LOG_BATCH_END_VALUE; i < LOG_BATCH_END_BYTES; i++)
 		version = version << 8 | end[i];
 	return version;
+}
+
+/* What a batch of a log that is kept says of itself. */
+struct log_link {
+	uint64_t version; /* that it makes; 0: it is no batch of this engine */
+	bool linked;      /* the rest is there */
+	uint64_t before;  /* the version that was published when it was written */
+	uint64_t time_ms; /* since 1970 */
+	uint8_t history[LOG_LINK_HISTORY_BYTES]; /* how its name begins */
+};
+
+static inline uint64_t
+link_number(const uint8_t *from)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < sizeof(n); i++)
+		n = n << 8 | from[i];
+	return n;
+}
+
+static inline struct log_link
+log_link_of(const char *payload, size_t len)
+{
+	static const uint8_t put[LOG_LINK_KEY] = "\x01\x06\xff/link\x18";
+	const uint8_t *end = (const uint8_t *)payload + len;
+	struct log_link link = { 0 };
+	const uint8_t *value;
+
+	if (len < LOG_BATCH_END_BYTES)
+		return link;
+	link.version = log_batch_version(end - LOG_BATCH_END_BYTES);
+	if (!link.version || len < LOG_BATCH_END_BYTES + LOG_LINK_BYTES)
+		return link;
+	value = end - LOG_BATCH_END_BYTES - LOG_LINK_VALUE_BYTES;
+	link.linked = memcmp(value - LOG_LINK_KEY, put, sizeof(put)) == 0;
+	link.before = link_number(value);
+	link.time_ms = link_number(value + LOG_LINK_TIME);
+	memcpy(link.history, value + LOG_LINK_HISTORY, sizeof(link.history));
+	return link;
 }
 
 #endif

@@ -108,16 +108,20 @@ standby_leave_committer(struct emb_store *store)
 
 /* Joins the batches of all records that are newer than `version` into one. */
 static enum status
-standby_join(struct str records, uint64_t version, struct buf *ret, uint64_t *ret_version,
-	     struct err *err)
+standby_join(struct emb_store *store, struct str records, uint64_t version, struct buf *ret,
+	     uint64_t *ret_version, struct err *err)
 {
 	static const char header[KEPT_BATCH_HEADER_BYTES];
+	uint8_t history[KV_LOG_HISTORY_BYTES] = { 0 };
+	size_t len = sizeof(history);
 	uint64_t count = 0;
 
+	TRY(emb_handle_read(store, EMB_KEY_HISTORY, (char *)history, &len, err));
 	buf_append(ret, header, sizeof(header));
 	*ret_version = version;
 	while (records.len) {
 		struct str payload;
+		struct log_link link;
 		uint64_t made;
 		enum status status = kv_log_record(records, &made, &payload, err);
 
@@ -125,14 +129,21 @@ standby_join(struct str records, uint64_t version, struct buf *ret, uint64_t *re
 			return err_set(err, STATUS_CORRUPT, "the log ends within a record");
 		TRY(status);
 		records = str_skip(records, KV_LOG_HEADER_BYTES + payload.len);
-		if (payload.len < KEPT_BATCH_HEADER_BYTES + LOG_BATCH_END_BYTES ||
-		    log_batch_version((const uint8_t *)payload.ptr + payload.len -
-				      LOG_BATCH_END_BYTES) != made)
+		link = log_link_of(payload.ptr, payload.len);
+		if (payload.len < KEPT_BATCH_HEADER_BYTES || !made || link.version != made)
 			return err_set(err, STATUS_CORRUPT,
 				       "a record of the log does not make the version %llu",
 				       (unsigned long long)made);
 		if (made <= *ret_version)
 			continue;
+		if (!link.linked || link.before != *ret_version)
+			return err_set(err, STATUS_CORRUPT,
+				       "the log misses commits between the versions %llu and %llu",
+				       (unsigned long long)*ret_version, (unsigned long long)made);
+		if (memcmp(link.history, history, sizeof(link.history)) != 0)
+			return err_set(err, STATUS_DOC_CONFLICT,
+				       "the version %llu of the log is of another history",
+				       (unsigned long long)made);
 		for (size_t i = sizeof(uint32_t); i--;)
 			count += (uint64_t)(uint8_t)payload.ptr[KEPT_COUNT_AT + i]
 				 << (BYTE_BITS * i);
@@ -182,7 +193,7 @@ kv_log_apply(struct kv_store *base, struct str records, struct err *err)
 	enum status status;
 	uint64_t version;
 
-	TRY(standby_join(records, before, &batch, &version, err));
+	TRY(standby_join(store, records, before, &batch, &version, err));
 	if (version == before)
 		return STATUS_OK;
 	standby_take_committer(store);
@@ -271,7 +282,7 @@ static enum status
 copy_finish(struct emb_store *store, struct err *err)
 {
 	const struct str key = EMB_KEY_FOLLOWS;
-	static const char value[VERSION_BYTES];
+	static const char value[VERSION_BYTES] = { KEPT_STANDBY };
 	char *error = NULL;
 
 	TRY(emb_compact_flush(store, err));
@@ -316,7 +327,7 @@ kv_log_promote_begin(struct kv_store *base, struct err *err)
 	const struct str history_key = EMB_KEY_HISTORY, follows_key = EMB_KEY_FOLLOWS,
 			 promoted_key = EMB_KEY_PROMOTED;
 	char promoted[KV_LOG_HISTORY_BYTES + VERSION_BYTES], history[KV_LOG_HISTORY_BYTES];
-	static const char promotes[VERSION_BYTES] = { 1 };
+	static const char promotes[VERSION_BYTES] = { KEPT_PROMOTES };
 	struct emb_store *store = (struct emb_store *)base;
 	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
 	struct kv_log_position now;

@@ -17,7 +17,9 @@ enum status emb_estimate_bytes(struct kv_store *base, struct str begin, struct s
 enum status emb_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
 			      struct err *err);
 enum status emb_backup_restore(const char *dir, uint32_t id, struct str address,
-			       const struct kv_shape *shape, kv_backup_finish *finish, void *arg,
-			       struct kv_backup *ret, struct err *err);
+			       const struct kv_restore *how, struct kv_backup *ret,
+			       struct err *err);
+/* Applies a log behind the version of a store that nobody else uses. */
+enum status emb_log_forward(struct kv_store *base, struct kv_restore_log *log, struct err *err);
 
 #endif

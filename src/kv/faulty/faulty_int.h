@@ -161,8 +161,8 @@ enum status faulty_compact(struct kv_store *base, struct err *err);
 enum status faulty_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
 				 struct err *err);
 enum status faulty_backup_restore(const char *dir, uint32_t id, struct str address,
-				  const struct kv_shape *shape, kv_backup_finish *finish, void *arg,
-				  struct kv_backup *ret, struct err *err);
+				  const struct kv_restore *how, struct kv_backup *ret,
+				  struct err *err);
 
 /* ---- The delayer: one thread and the answers that it will give ---- */
 

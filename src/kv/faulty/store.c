@@ -195,15 +195,14 @@ faulty_backup_create(struct kv_store *base, const char *dir, struct kv_backup *r
 
 enum status
 faulty_backup_restore(const char *dir, uint32_t id, struct str address,
-		      const struct kv_shape *shape, kv_backup_finish *finish, void *arg,
-		      struct kv_backup *ret, struct err *err)
+		      const struct kv_restore *how, struct kv_backup *ret, struct err *err)
 {
 	char *text = mem_strdup(address);
 	char *url = text ? strchr(text, ':') : NULL;
 	enum status status;
 
 	if (url)
-		status = kv_backup_restore(dir, id, url + 1, shape, finish, arg, ret, err);
+		status = kv_backup_restore(dir, id, url + 1, how, ret, err);
 	else if (text)
 		status = err_set(err, STATUS_INVALID, "'faulty:%.*s' is not faulty:SETTINGS:URL",
 				 STR_ARG(address));

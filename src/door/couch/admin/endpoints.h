@@ -8,8 +8,8 @@
 
 couch_handler couch_root_welcome, couch_root_up, couch_root_uuids, couch_root_membership,
 	couch_root_favicon;
-couch_handler couch_ops;    /* ops.c */
-couch_handler couch_follow; /* follow.c */
+couch_handler couch_ops;                    /* ops.c */
+couch_handler couch_follow, couch_position; /* follow.c */
 couch_handler couch_cluster_setup_get, couch_cluster_setup_post;
 couch_handler couch_root_utils;
 couch_handler couch_replicate, couch_active_tasks, couch_scheduler; /* replicate.c */

@@ -8,6 +8,8 @@
  * Without `after` it answers with a copy of the store, which ends with an empty record of the
  * version of the copy. Each answer begins with a head: the version that was published last, and the
  * name of the history.
+ *
+ * GET /_frond/position: where the store is, for a first that asks whether it has been replaced.
  */
 #include "base/clock.h"
 #include "door/couch/admin/access.h"
@@ -212,4 +214,47 @@ couch_follow(struct couch_req *r)
 	status = couch_param(r, "after", &after) ? follow_log(r, &job) : follow_copy(r, &job);
 	buf_release(&job.out);
 	return status;
+}
+
+/* ---- The position ---- */
+
+static void
+position_do_read(void *arg)
+{
+	struct follow_job *job = arg;
+
+	job->status = kv_log_position(job->r->couch->config.store, &job->position,
+				      &job->r->fail.err);
+}
+
+static void
+position_put_history(struct buf *out, const uint8_t history[KV_LOG_HISTORY_BYTES])
+{
+	buf_append_byte(out, '"');
+	for (size_t i = 0; i < KV_LOG_HISTORY_BYTES; i++)
+		buf_printf(out, "%02x", history[i]);
+	buf_append_byte(out, '"');
+}
+
+/* {"version":12,"history":"…","before":"…","promoted_at":7}; the last two if it was promoted. */
+enum status
+couch_position(struct couch_req *r)
+{
+	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
+	struct follow_job job = { .r = r };
+
+	TRY(follow_check_user(r));
+	wait_offload(position_do_read, &job);
+	TRY(job.status);
+	buf_printf(&out,
+		   "{\"version\":%llu,\"history\":", (unsigned long long)job.position.version);
+	position_put_history(&out, job.position.history);
+	if (job.position.promoted_at) {
+		buf_append_cstr(&out, ",\"before\":");
+		position_put_history(&out, job.position.before);
+		buf_printf(&out, ",\"promoted_at\":%llu",
+			   (unsigned long long)job.position.promoted_at);
+	}
+	buf_append_byte(&out, '}');
+	return couch_reply(r, 200, &out);
 }

@@ -198,6 +198,8 @@ couch_ops(struct couch_req *r)
 
 	if (str_eq(what, STR("follow")))
 		return post ? couch_method_refused(r, "GET") : couch_follow(r);
+	if (str_eq(what, STR("position")))
+		return post ? couch_method_refused(r, "GET") : couch_position(r);
 	TRY(couch_require_admin(r));
 	if (post)
 		TRY(couch_require_json(r));
