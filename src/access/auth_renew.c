@@ -138,7 +138,7 @@ auth_renew(const struct auth *a, const struct auth_who *who, struct str password
 	if (!who->fresh || !who->is_person || auth_is_at_door(who) || !client || !client->store)
 		return;
 	upgrade = client->upgrade && verifier_is_weak(&person->verifier, a->rounds);
-	if (!upgrade && person->has_scram)
+	if (!upgrade && person->has_scram && person->scram.salt_len == SCRAM_SALT_BYTES)
 		return;
 	at = renewal_begin(person);
 	if (at < 0)

@@ -121,7 +121,8 @@ keys_of_nobody(const struct auth *a, struct str name, struct scram *ret)
 	TRY(buf_status(&data));
 	TRY(auth_keyed_digest(a->secret_key, sizeof(a->secret_key), buf_str(&data), digest));
 	ret->rounds = a->rounds;
-	memcpy(ret->salt, digest, sizeof(ret->salt));
+	ret->salt_len = sizeof(ret->salt);
+	memcpy(ret->salt, digest, ret->salt_len);
 	rand_bytes(ret->stored_key, sizeof(ret->stored_key));
 	rand_bytes(ret->server_key, sizeof(ret->server_key));
 	return STATUS_OK;
@@ -168,7 +169,7 @@ write_first(struct auth_scram *s, struct arena *arena, struct str *ret)
 	buf_append_cstr(&answer, "r=");
 	buf_append_str(&answer, buf_str(&s->nonce));
 	buf_append_cstr(&answer, ",s=");
-	base64_encode(&answer, str_of(s->scram.salt, sizeof(s->scram.salt)), BASE64_STANDARD);
+	base64_encode(&answer, str_of(s->scram.salt, s->scram.salt_len), BASE64_STANDARD);
 	buf_append_cstr(&answer, ",i=");
 	buf_append_u64(&answer, s->scram.rounds);
 	TRY(buf_status(&answer));

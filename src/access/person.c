@@ -52,7 +52,7 @@ scram_put(const struct scram *s, struct buf *value)
 {
 	tuple_open(value);
 	tuple_put_u64(value, s->rounds);
-	tuple_put_bytes(value, str_of(s->salt, sizeof(s->salt)));
+	tuple_put_bytes(value, str_of(s->salt, s->salt_len));
 	tuple_put_bytes(value, str_of(s->stored_key, sizeof(s->stored_key)));
 	tuple_put_bytes(value, str_of(s->server_key, sizeof(s->server_key)));
 	tuple_close(value);
@@ -160,7 +160,9 @@ scram_parse(struct tuple_reader *r, struct arena *arena, struct person *ret)
 	if (!ret->has_scram)
 		return STATUS_OK;
 	TRY(tuple_next_u64(&parts, &s->rounds));
-	TRY(bytes_parse(&parts, TUPLE_BYTES, sizeof(s->salt), arena, s->salt, NULL));
+	TRY(bytes_parse(&parts, TUPLE_BYTES, sizeof(s->salt), arena, s->salt, &s->salt_len));
+	if (s->salt_len != SCRAM_SALT_BYTES && s->salt_len != SCRAM_SALT_SHORT_BYTES)
+		return STATUS_CORRUPT;
 	TRY(bytes_parse(&parts, TUPLE_BYTES, sizeof(s->stored_key), arena, s->stored_key, NULL));
 	TRY(bytes_parse(&parts, TUPLE_BYTES, sizeof(s->server_key), arena, s->server_key, NULL));
 	return parts.rest.len || s->rounds == 0 || s->rounds > VERIFIER_ROUNDS ? STATUS_CORRUPT

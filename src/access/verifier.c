@@ -196,7 +196,7 @@ scram_derive_from(struct str password, struct scram *s)
 	uint8_t client[SCRAM_KEY_BYTES];
 	bool done;
 
-	done = PKCS5_PBKDF2_HMAC(password.ptr, (int)password.len, s->salt, sizeof(s->salt),
+	done = PKCS5_PBKDF2_HMAC(password.ptr, (int)password.len, s->salt, (int)s->salt_len,
 				 (int)s->rounds, EVP_sha256(), sizeof(salted), salted) == 1 &&
 	       scram_key(salted, "Client Key", client) &&
 	       scram_key(salted, "Server Key", s->server_key) &&
@@ -224,6 +224,7 @@ bool
 scram_make(struct str password, uint64_t rounds, struct scram *ret)
 {
 	ret->rounds = rounds;
-	rand_bytes(ret->salt, sizeof(ret->salt));
+	ret->salt_len = sizeof(ret->salt);
+	rand_bytes(ret->salt, ret->salt_len);
 	return scram_derive(password, ret);
 }

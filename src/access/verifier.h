@@ -19,7 +19,12 @@ enum {
 	VERIFIER_SALT_BYTES = 128, /* the longest salt, as a text */
 	VERIFIER_HASH_BYTES = 64,  /* the longest hash */
 	VERIFIER_ROUNDS = 10000000,
-	SCRAM_SALT_BYTES = 16,
+	/*
+	 * MongoDB's own length for SHA-256: drivers that are made of its C library refuse any other
+	 * one. Older records have SCRAM_SALT_SHORT_BYTES, which the others take, too.
+	 */
+	SCRAM_SALT_BYTES = 28,
+	SCRAM_SALT_SHORT_BYTES = 16,
 	SCRAM_KEY_BYTES = 32,        /* of SHA-256 */
 	SCRAM_PREPARED_BYTES = 4096, /* of a password that is prepared; a longer one is not */
 	SCRAM_PREPARED_GROWTH = 18,  /* that many times as long it becomes at most */
@@ -55,6 +60,7 @@ struct verifier {
 struct scram {
 	uint64_t rounds;
 	uint8_t salt[SCRAM_SALT_BYTES];
+	size_t salt_len; /* SCRAM_SALT_BYTES or SCRAM_SALT_SHORT_BYTES */
 	uint8_t stored_key[SCRAM_KEY_BYTES];
 	uint8_t server_key[SCRAM_KEY_BYTES];
 };
@@ -80,7 +86,7 @@ void verifier_make_salt(struct verifier *v, size_t n);
 
 /*
  * Makes the keys of a password, which is prepared by RFC 4013 (SASLprep) as clients do, from
- * `s->rounds` and `s->salt`. False: OpenSSL cannot compute them.
+ * `s->rounds` and the salt. False: OpenSSL cannot compute them.
  */
 bool scram_derive(struct str password, struct scram *s);
 /* The same under a fresh salt. */

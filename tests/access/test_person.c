@@ -463,6 +463,9 @@ lengths_of_scram_keys_in_a_record_are_checked(void **state)
 		  STATUS_CORRUPT },
 		{ 10, SCRAM_SALT_BYTES + 1, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false,
 		  STATUS_CORRUPT },
+		{ 10, SCRAM_SALT_SHORT_BYTES, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false, STATUS_OK },
+		{ 10, SCRAM_SALT_SHORT_BYTES - 1, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES, false,
+		  STATUS_CORRUPT },
 		{ 10, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES - 1, SCRAM_KEY_BYTES, false,
 		  STATUS_CORRUPT },
 		{ 10, SCRAM_SALT_BYTES, SCRAM_KEY_BYTES, SCRAM_KEY_BYTES + 1, false,
@@ -588,7 +591,7 @@ hashes_are_read_from_ini_files(void **state)
 static void
 scram_keys_are_those_of_the_rfc(void **state)
 {
-	struct scram s = { .rounds = 4096 };
+	struct scram s = { .rounds = 4096, .salt_len = SCRAM_SALT_SHORT_BYTES };
 	uint8_t stored[32], server[32];
 
 	(void)state;
