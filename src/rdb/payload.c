@@ -12,7 +12,7 @@ rdb_payload_is_sound(struct str payload, struct str *ret)
 {
 	struct str footer, signed_bytes;
 
-	if (payload.len < RDB_FOOTER_BYTES + 1)
+	if (payload.len < RDB_FOOTER_BYTES)
 		return false;
 	*ret = str_of(payload.ptr, payload.len - RDB_FOOTER_BYTES);
 	footer = str_skip(payload, ret->len);

@@ -147,6 +147,11 @@ def payloads_bring_libraries_to_another_server(cwd):
             contains(b.error("FUNCTION", "RESTORE", spoiled), "version or checksum are wrong")
         contains(b.error("FUNCTION", "RESTORE", payload, "MERGE"), "Wrong restore policy")
         equal([b("FUNCTION", "FLUSH"), listed(b)], ["OK", {}])
+        # A server without functions has a payload, too, which may take all from another one.
+        none = b("FUNCTION", "DUMP")
+        equal(len(none), 10)
+        equal([a("FUNCTION", "RESTORE", none), sorted(listed(a))], ["OK", ["one", "two"]])
+        equal([a("FUNCTION", "RESTORE", none, "FLUSH"), listed(a)], ["OK", {}])
 
 
 @test

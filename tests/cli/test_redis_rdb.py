@@ -165,6 +165,7 @@ def restore_keeps_to_its_options(cwd):
                 ("0", payload(b"\x00" + text(b"hello"), version=13)): "ERR DUMP payload version or checksum are wrong",
                 ("0", payload(b"\x00\x09hello")): "ERR Bad data format",
                 ("0", payload(b"\x00" + text(b"hello") + b"more")): "ERR Bad data format",
+                ("0", payload(b"")): "ERR Bad data format",
                 ("0", payload(b"\x63\x00")): "ERR Bad data format",
                 ("0", payload(b"\x02\x00")): "ERR Bad data format",
                 ("0", payload(b"\x07\x05\x00")): "ERR Bad data format",

@@ -95,6 +95,8 @@ restore_check(struct call *c, struct str value)
 	struct rdb_value v;
 	enum status status;
 
+	if (value.len == 0)
+		return call_error(c, STR("ERR Bad data format"));
 	status = rdb_value_begin(&in, (uint8_t)value.ptr[0], &v);
 	if (status == STATUS_OK)
 		status = rdb_value_skip(&v, &parts);
