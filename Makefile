@@ -116,6 +116,7 @@ mutants:
 install: build/frond
 	packaging/describe.py build/frond build/described
 	install -D -m 755 build/frond $(DESTDIR)$(PREFIX)/bin/frond
+	[ ! -f build/frond-import ] || install -D -m 755 build/frond-import $(DESTDIR)$(PREFIX)/libexec/frond-import
 	[ ! -f build/frond-js ] || install -D -m 755 build/frond-js $(DESTDIR)$(PREFIX)/libexec/frond-js
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 build/described/*.1 $(DESTDIR)$(PREFIX)/share/man/man1

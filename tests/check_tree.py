@@ -90,6 +90,7 @@ ROOMS = {
                   " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
            " model/timed/rows model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis",
+    "import": "base cli",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the
 # catalog, which knows databases of every model, includes none of them.

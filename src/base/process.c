@@ -58,6 +58,31 @@ process_read_stat(int field)
 	return at ? strtoll(at, NULL, 10) : -1;
 }
 
+void
+process_find_beside(const char *program, char ret[PATH_MAX])
+{
+	static const char *const places[] = { "../libexec/", "" };
+	char self[PATH_MAX] = "";
+	char *slash;
+
+	ret[0] = '\0';
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return;
+	slash = strrchr(self, '/');
+	if (!slash)
+		return;
+	slash[1] = '\0';
+	/* The last place is the one that is named if the program is nowhere. */
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int n = snprintf(ret, PATH_MAX, "%s%s%s", self, places[i], program);
+
+		if (n < 0 || n >= PATH_MAX)
+			ret[0] = '\0';
+		else if (access(ret, X_OK) == 0)
+			return;
+	}
+}
+
 int64_t
 process_resident_bytes(void)
 {

@@ -6,6 +6,7 @@
 #ifndef FROND_BASE_PROCESS_H
 #define FROND_BASE_PROCESS_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,12 @@ struct process_thread {
 void process_thread_begin(struct process_thread *t);
 void process_thread_end(struct process_thread *t);
 int64_t process_thread_cpu_ns(const struct process_thread *t);
+
+/*
+ * The path of a program that is installed with this one: beside it, or in libexec beside its
+ * folder. If it is nowhere, the path beside this one; empty if that cannot be told.
+ */
+void process_find_beside(const char *program, char ret[PATH_MAX]);
 
 /*
  * True if a thread of this machine is ready and has no processor, at this moment: more threads run

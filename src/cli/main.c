@@ -13,9 +13,9 @@
 #include "model/timed/rows/rows.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_serve,   &cli_config, &cli_metrics, &cli_top,     &cli_load,    &cli_dump,
-	&cli_inspect, &cli_verify, &cli_salvage, &cli_compact, &cli_backup,  &cli_restore,
-	&cli_move,    &cli_user,   &cli_rows,    &cli_follow,  &cli_promote,
+	&cli_serve,   &cli_config, &cli_metrics, &cli_top,     &cli_load,   &cli_dump,
+	&cli_inspect, &cli_verify, &cli_salvage, &cli_compact, &cli_backup, &cli_restore,
+	&cli_move,    &cli_user,   &cli_rows,    &cli_import,  &cli_follow, &cli_promote,
 };
 
 enum {

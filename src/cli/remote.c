@@ -135,6 +135,12 @@ remote_free(struct remote *r)
 }
 
 const char *
+remote_url(const struct remote *r)
+{
+	return r->url;
+}
+
+const char *
 remote_name(const struct remote *r)
 {
 	return r->name;

@@ -26,6 +26,9 @@ struct remote;
 MUST_USE enum status remote_new(const char *url, struct remote **ret, struct err *err);
 void remote_free(struct remote *r); /* NULL is fine */
 
+/* The URL, with name and password, without a slash at the end. */
+const char *remote_url(const struct remote *r);
+
 /* The URL without name and password, for messages. */
 const char *remote_name(const struct remote *r);
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "base/process.h"
 #include "js/pool_int.h"
 
 enum {
@@ -15,35 +16,6 @@ enum {
 };
 
 #define WORKER_PROGRAM "frond-js"
-
-/*
- * The program beside this one, or in libexec beside this one's folder. An empty path if that cannot
- * be told.
- */
-static void
-find_program(char path[PATH_MAX])
-{
-	static const char *const places[] = { "../libexec/" WORKER_PROGRAM, WORKER_PROGRAM };
-	char self[PATH_MAX] = "";
-	char *slash;
-
-	path[0] = '\0';
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		return;
-	slash = strrchr(self, '/');
-	if (!slash)
-		return;
-	slash[1] = '\0';
-	/* The last place is the one that is named if the program is nowhere. */
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		int n = snprintf(path, PATH_MAX, "%s%s", self, places[i]);
-
-		if (n < 0 || n >= PATH_MAX)
-			path[0] = '\0';
-		else if (access(path, X_OK) == 0)
-			return;
-	}
-}
 
 enum status
 js_new(const struct js_config *config, struct js **ret, struct err *err)
@@ -58,7 +30,7 @@ js_new(const struct js_config *config, struct js **ret, struct err *err)
 	if (config->worker)
 		snprintf(js->path, sizeof(js->path), "%s", config->worker);
 	else
-		find_program(js->path);
+		process_find_beside(WORKER_PROGRAM, js->path);
 	js->config.worker = js->path;
 	pthread_mutex_init(&js->lock, NULL);
 	*ret = js;
