@@ -20,6 +20,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests" / "cli"))
 import mongo
 import resp
+import readme
 
 WAIT_SECONDS = 120  # only ends what hangs
 DOORS = {"http": 5984, "redis": 6379, "mongo": 27017}
@@ -60,12 +61,12 @@ class Service:
     def __init__(self, bare):
         self.bare = bare
 
-    def runs(self, *command, check=True, input=""):
+    def runs(self, *command, check=True, input="", strip=True):
         done = self.bare.root_runs("env", "DEBIAN_FRONTEND=noninteractive", *command, check=False, input=input)
         if check and done.returncode:
             raise Failed(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
                          f"{self.journal()}")
-        return done.stdout.strip()
+        return done.stdout.strip() if strip else done.stdout
 
     def journal(self):
         return self.bare.root_runs("journalctl", "-u", "frond", "-n", "30", "--no-pager", check=False).stdout
@@ -370,6 +371,27 @@ def a_given_password_is_the_administrators(service, deb):
     service.runs("test", "-d", STORE)
 
 
+def the_first_week_is_as_its_page_says(service, deb):
+    """Each line of docs/guides/OPERATOR.md as root, and what it prints."""
+    began = time.monotonic()
+    service.runs("sh", "-c", "rm -rf /root/frond_*.deb /var/lib/frond /etc/frond")
+    service.runs("mkdir", "-p", "/root/week")
+    service.runs("mv", service.put(deb), "/root/week/")
+    lines = 0
+    for block in readme.blocks((TOP / "docs" / "guides" / "OPERATOR.md").read_text()):
+        said = ""
+        for line in block.lines:
+            shell = f"cd /root/week; [ ! -f /etc/frond/admin.env ] || . /etc/frond/admin.env; {line}"
+            printed = service.runs("bash", "-c", shell, strip=False).rstrip("\n")
+            said += f"{printed}\n" if printed and not line.startswith("apt-get ") else ""
+            lines += 1
+        differs = block.printed and readme.difference(block.printed, said)
+        if differs:
+            raise Failed("\n".join(differs) + service.journal())
+    check(service.runs("systemctl", "--failed", "--no-legend"), "")
+    return f"{lines} lines in {(time.monotonic() - began) / 60:.1f} minutes"
+
+
 def follow(tap, bare, deb, before):
     """All of that. `before` is a package of a lower version."""
     service = Service(bare)
@@ -379,7 +401,8 @@ def follow(tap, bare, deb, before):
             (every_door_works_under_its_restrictions,), (no_client_is_refused_by_a_restart,),
             (its_socket_starts_it,), (every_kept_store_is_served,),
             (an_upgrade_restarts_it_and_keeps_what_is_the_operators, deb), (a_removal_keeps_the_data, deb),
-            (a_purge_leaves_nothing,), (a_given_password_is_the_administrators, deb)):
+            (a_purge_leaves_nothing,), (a_given_password_is_the_administrators, deb),
+            (the_first_week_is_as_its_page_says, deb)):
         noted = tap.test(f"package: {proof.__name__.replace('_', ' ')}", proof, service, *more)
         if noted:
             tap.say(noted)
