@@ -28,6 +28,7 @@
 
 enum {
 	OPTION_LIMIT = 'n',
+	OPTION_QUIET = 'q',
 	LIMIT_DEFAULT = 100,
 	DRAWN_BYTES = 16 * KV_LIMIT_KEY_BYTES,
 	CARRY_PAIRS = 1000, /* in one transaction */
@@ -45,12 +46,14 @@ static const struct catalog_salvage_kind *const kinds[] = { &rev_salvage, &plain
 struct salvage {
 	const char *source;
 	const char *target;
-	uint64_t limit;  /* lines of each database */
+	uint64_t limit; /* lines of each database */
+	bool quiet;
 	const char *url; /* of the new store, where it is put together */
 	char dump[PATH_MAX];
 	struct kv_store *store;
 	struct arena *arena;
 	struct kv_salvage_sum sum;
+	struct progress progress;
 	uint64_t lost; /* what was told of */
 	uint64_t databases;
 	uint64_t mended;
@@ -73,6 +76,7 @@ struct salvage {
 static const struct argp_option argp_options[] = {
 	{ "limit", OPTION_LIMIT, "N", 0,
 	  "Tell of N documents of each database at most (default 100)", 0 },
+	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress", 0 },
 	{ 0 },
 };
 
@@ -100,6 +104,9 @@ salvage_parse_option(int key, char *text, struct argp_state *state)
 	switch (key) {
 	case OPTION_LIMIT:
 		s->limit = cli_parse_number("limit", text, 1, UINT64_MAX, state);
+		return 0;
+	case OPTION_QUIET:
+		s->quiet = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (s->target)
@@ -133,6 +140,7 @@ tell_file(void *arg, const struct kv_loss *loss)
 	struct salvage *s = arg;
 
 	s->lost++;
+	progress_hide(&s->progress);
 	buf_printf(&line, "lost: %s", loss->text);
 	if (loss->has_keys) {
 		buf_append_cstr(&line, ", with keys from ");
@@ -519,6 +527,7 @@ finish(const char *url, bool has_format, void *arg, struct err *err)
 	struct salvage *s = arg;
 	enum status status;
 
+	progress_hide(&s->progress);
 	s->err = err;
 	s->url = url;
 	if (snprintf(s->dump, sizeof(s->dump), "%s%s", strchr(url, ':') + 1, DUMP_SUFFIX) >=
@@ -532,6 +541,15 @@ finish(const char *url, bool has_format, void *arg, struct err *err)
 	return status;
 }
 
+static void
+tell_progress(void *arg, uint64_t bytes, uint64_t total_bytes, uint64_t keys)
+{
+	struct salvage *s = arg;
+
+	s->progress.total_bytes = total_bytes;
+	progress_update(&s->progress, keys, bytes);
+}
+
 static int
 run_salvage(int argc, char **argv)
 {
@@ -543,15 +561,20 @@ run_salvage(int argc, char **argv)
 			     .from = CATALOG_KEY_INIT,
 			     .until = CATALOG_KEY_INIT,
 			     .next = CATALOG_KEY_INIT };
+	const struct kv_salvage_how how = { .shape = &rev_store_shape,
+					    .lost = tell_file,
+					    .finish = finish,
+					    .told = tell_progress,
+					    .arg = &s };
 	struct err err = { 0 };
 	char bytes[BYTES_TEXT];
 	enum status status;
 
 	cli_parse(&argp, argc, argv, &s);
+	progress_init(&s.progress, stderr, s.quiet, 0);
 	s.arena = arena_new(LOAD_ARENA_BYTES);
-	status = s.arena ? kv_salvage(s.source, s.target, &rev_store_shape, tell_file, finish, &s,
-				      &s.sum, &err)
-			 : STATUS_NOMEM;
+	status = s.arena ? kv_salvage(s.source, s.target, &how, &s.sum, &err) : STATUS_NOMEM;
+	progress_hide(&s.progress);
 	arena_free(s.arena);
 	buf_release(&s.from);
 	buf_release(&s.until);

@@ -50,9 +50,9 @@ struct kv_engine {
 	enum status (*backup_restore)(const char *dir, uint32_t id, struct str address,
 				      const struct kv_restore *how, struct kv_backup *ret,
 				      struct err *err);
-	enum status (*salvage)(struct str source, struct str target, const struct kv_shape *shape,
-			       kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg,
-			       struct kv_salvage_sum *ret, struct err *err);
+	enum status (*salvage)(struct str source, struct str target,
+			       const struct kv_salvage_how *how, struct kv_salvage_sum *ret,
+			       struct err *err);
 
 	void (*tx_free)(struct kv_tx *tx);
 	void (*tx_reset)(struct kv_tx *tx);

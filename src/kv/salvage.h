@@ -37,6 +37,17 @@ struct kv_salvage_sum {
  */
 typedef enum status kv_salvage_finish(const char *url, bool has_format, void *arg, struct err *err);
 
+/* How far it is: bytes of files that were read, of all; keys that are in the new store. */
+typedef void kv_salvage_told(void *arg, uint64_t bytes, uint64_t total_bytes, uint64_t keys);
+
+struct kv_salvage_how {
+	const struct kv_shape *shape;
+	kv_salvage_lost *lost;
+	kv_salvage_finish *finish;
+	kv_salvage_told *told; /* NULL: nobody is told */
+	void *arg;             /* of all three */
+};
+
 /*
  * Makes the store that `target` names of what is whole in the store that `source` names. Nothing
  * may be at the target yet but an empty directory: STATUS_EXISTS. It is put together beside it, in
@@ -49,8 +60,7 @@ typedef enum status kv_salvage_finish(const char *url, bool has_format, void *ar
  * open; STATUS_INVALID: the target lies in the source; STATUS_IO, STATUS_NOMEM.
  */
 MUST_USE enum status kv_salvage(const char *source, const char *target,
-				const struct kv_shape *shape, kv_salvage_lost *lost,
-				kv_salvage_finish *finish, void *arg, struct kv_salvage_sum *ret,
+				const struct kv_salvage_how *how, struct kv_salvage_sum *ret,
 				struct err *err);
 
 #endif

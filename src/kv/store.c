@@ -167,9 +167,8 @@ kv_backup_restore(const char *dir, uint32_t id, const char *url, const struct kv
 }
 
 enum status
-kv_salvage(const char *source, const char *target, const struct kv_shape *shape,
-	   kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg, struct kv_salvage_sum *ret,
-	   struct err *err)
+kv_salvage(const char *source, const char *target, const struct kv_salvage_how *how,
+	   struct kv_salvage_sum *ret, struct err *err)
 {
 	const struct kv_engine *engine, *other;
 	struct str from, to;
@@ -180,5 +179,5 @@ kv_salvage(const char *source, const char *target, const struct kv_shape *shape,
 	other = find_engine(target, &to);
 	if (!engine->salvage || !other->salvage)
 		return unsupported(engine->salvage ? other : engine, "salvaged", err);
-	return engine->salvage(from, to, shape, lost, finish, arg, ret, err);
+	return engine->salvage(from, to, how, ret, err);
 }

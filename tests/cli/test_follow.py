@@ -176,6 +176,18 @@ def a_standby_takes_no_writes_until_it_is_promoted(cwd):
 
 
 @test
+def a_damaged_standby_is_salvaged_to_a_store_of_its_own(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        put_docs(server, 50)
+        catch_up(cwd, server)
+    ok("salvage", "embedded:second", "embedded:new", cwd=cwd)
+    with Server(cwd, "--config", "frond.ini", "--admin", "root:pw", "--store", "embedded:new") as salvaged:
+        equal(salvaged.request("PUT", "/db/later", {}, ADMIN)[0], 201)
+        equal(salvaged.request("GET", "/db", None, ADMIN)[1]["doc_count"], 51)
+
+
+@test
 def a_standby_of_another_history_is_left_as_it_is(cwd):
     with first(cwd) as server:
         server.request("PUT", "/db", None, ADMIN)

@@ -54,6 +54,7 @@ struct salvage_test {
 	size_t other;  /* than it was last */
 	size_t untold; /* differences that no loss has */
 	bool has_format;
+	uint64_t told; /* bytes that were read, when it was told last */
 };
 
 /* ---- Values ---- */
@@ -330,19 +331,42 @@ compare_all(const char *url, bool has_format, void *arg, struct err *err)
 }
 
 static void
+note_progress(void *arg, uint64_t bytes, uint64_t total, uint64_t keys)
+{
+	struct salvage_test *t = arg;
+
+	assert_true(bytes >= t->told && bytes <= total);
+	assert_true(keys == 0 || bytes == total);
+	t->told = bytes;
+}
+
+static struct kv_salvage_how
+salvage_how(struct salvage_test *t)
+{
+	return (struct kv_salvage_how){ .shape = &fixture_shape,
+					.lost = note_loss,
+					.finish = compare_all,
+					.told = note_progress,
+					.arg = t };
+}
+
+static void
 salvage(struct salvage_test *t, const char *source)
 {
+	const struct kv_salvage_how how = salvage_how(t);
 	char from[2 * PATH_BYTES], to[2 * PATH_BYTES], target[2 * PATH_BYTES];
 	struct kv_salvage_sum sum;
 	struct err err = { 0 };
 
+	t->told = 0;
 	t->loss_count = t->missing = t->other = t->untold = 0;
 	join(from, sizeof(from), "embedded", ":", source);
 	join(target, sizeof(target), t->dir.dir, ".", "new");
 	join(to, sizeof(to), "embedded", ":", target);
 	remove_directory(target);
-	assert_ok(kv_salvage(from, to, &fixture_shape, note_loss, compare_all, t, &sum, &err));
+	assert_ok(kv_salvage(from, to, &how, &sum, &err));
 	assert_true(sum.tables + sum.logs > 0);
+	assert_true(t->told > 0);
 	remove_directory(target);
 }
 
@@ -473,20 +497,16 @@ static void
 places_that_cannot_be_are_refused(void **state)
 {
 	struct salvage_test *t = *state;
+	const struct kv_salvage_how how = salvage_how(t);
 	char url[2 * PATH_BYTES];
 	struct kv_salvage_sum sum;
 	struct err err = { 0 };
 
 	join(url, sizeof(url), t->dir.url, "/", "new");
-	assert_int_equal(
-		kv_salvage(t->dir.url, url, &fixture_shape, note_loss, compare_all, t, &sum, &err),
-		STATUS_INVALID);
-	assert_int_equal(kv_salvage(t->dir.url, "fdb:", &fixture_shape, note_loss, compare_all, t,
-				    &sum, &err),
-			 STATUS_UNSUPPORTED);
+	assert_int_equal(kv_salvage(t->dir.url, url, &how, &sum, &err), STATUS_INVALID);
+	assert_int_equal(kv_salvage(t->dir.url, "fdb:", &how, &sum, &err), STATUS_UNSUPPORTED);
 	join(url, sizeof(url), t->dir.url, ".", "none");
-	assert_int_equal(kv_salvage(url, "embedded:/tmp/frond-none", &fixture_shape, note_loss,
-				    compare_all, t, &sum, &err),
+	assert_int_equal(kv_salvage(url, "embedded:/tmp/frond-none", &how, &sum, &err),
 			 STATUS_NOT_FOUND);
 }
 

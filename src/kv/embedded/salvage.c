@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/embedded/directory.h"
+#include "kv/embedded/kept.h"
 #include "kv/embedded/embedded_int.h"
 #include "kv/embedded/salvage_int.h"
 #include "kv/keyspace.h"
@@ -20,6 +21,7 @@ enum {
 	BATCH_BYTES = 1024 * 1024,
 	MICROSECONDS_PER_MS = 1000,
 	FORMAT_KEY_BYTES = 16,
+	TOLD_KEYS = 4096, /* between two times that it is told how far it is */
 };
 
 #define HALF_SUFFIX    ".salvaging"
@@ -31,7 +33,6 @@ struct salvage {
 	char target[PATH_MAX];
 	char half[PATH_MAX]; /* where the store is put together */
 	char scratch[PATH_MAX];
-	const struct kv_shape *shape;
 	struct salvage_files files;
 	struct salvage_spans losses;
 	struct emb_store *store;
@@ -68,6 +69,14 @@ number_of(struct str bytes)
 	return number;
 }
 
+/* The new store has another history, follows nobody and was not replaced. */
+static bool
+is_of_history(struct str key)
+{
+	return str_eq(key, EMB_KEY_HISTORY) || str_eq(key, EMB_KEY_FOLLOWS) ||
+	       str_eq(key, EMB_KEY_PROMOTED) || str_eq(key, EMB_KEY_LINK);
+}
+
 static enum status
 salvage_take_pair(void *arg, struct str key, struct str value, struct err *err)
 {
@@ -78,11 +87,14 @@ salvage_take_pair(void *arg, struct str key, struct str value, struct err *err)
 		s->version = number_of(value);
 		return STATUS_OK;
 	}
+	if (is_of_history(key))
+		return STATUS_OK;
 	if (str_eq(key, buf_str(&s->format_key)))
 		s->has_format = true;
 	rocksdb_writebatch_put(s->batch, key.ptr, key.len, value.ptr, value.len);
 	s->batch_bytes += key.len + value.len;
-	s->sum.keys++;
+	if (++s->sum.keys % TOLD_KEYS == 0)
+		salvage_files_tell(&s->files, s->sum.keys);
 	s->sum.bytes += key.len + value.len;
 	return s->batch_bytes < BATCH_BYTES ? STATUS_OK : salvage_write(s);
 }
@@ -130,7 +142,7 @@ salvage_fill(struct salvage *s)
 static enum status
 salvage_make(struct salvage *s)
 {
-	const struct kv_options options = { .shape = s->shape, .create = true };
+	const struct kv_options options = { .shape = s->files.how->shape, .create = true };
 	struct kv_store *base;
 	enum status status;
 
@@ -238,7 +250,7 @@ salvage_move_to_place(struct salvage *s)
 /* ---- The whole ---- */
 
 static void
-salvage_tell(struct salvage *s, kv_salvage_lost *lost, void *arg)
+salvage_tell(struct salvage *s)
 {
 	for (size_t i = 0; i < s->losses.count; i++) {
 		const struct salvage_span *span = &s->losses.all[i];
@@ -248,7 +260,7 @@ salvage_tell(struct salvage *s, kv_salvage_lost *lost, void *arg)
 					.until = span->end,
 					.elsewhere = span->keys };
 
-		lost(arg, &loss);
+		s->files.how->lost(s->files.how->arg, &loss);
 	}
 	s->sum.logs = s->files.log_count;
 	for (size_t i = 0; i < s->files.table_count; i++)
@@ -256,7 +268,7 @@ salvage_tell(struct salvage *s, kv_salvage_lost *lost, void *arg)
 }
 
 static enum status
-salvage_run(struct salvage *s, kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg)
+salvage_run(struct salvage *s)
 {
 	char url[PATH_MAX + sizeof(HALF_SCHEME)];
 	enum status status = salvage_files_read(&s->files, s->source, s->scratch, &s->losses,
@@ -265,14 +277,14 @@ salvage_run(struct salvage *s, kv_salvage_lost *lost, kv_salvage_finish *finish,
 	emb_directory_remove(s->scratch);
 	TRY(status);
 	TRY(salvage_make(s));
-	salvage_tell(s, lost, arg);
+	salvage_tell(s);
 	(void)snprintf(url, sizeof(url), "%s%s", HALF_SCHEME, s->half);
-	TRY(finish(url, s->has_format, arg, s->err));
+	TRY(s->files.how->finish(url, s->has_format, s->files.how->arg, s->err));
 	return salvage_move_to_place(s);
 }
 
 static enum status
-salvage_open_source(struct salvage *s, kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg)
+salvage_open_source(struct salvage *s)
 {
 	enum status status;
 	int lock;
@@ -285,7 +297,7 @@ salvage_open_source(struct salvage *s, kv_salvage_lost *lost, kv_salvage_finish 
 	if (status == STATUS_OK)
 		status = salvage_make_directories(s);
 	if (status == STATUS_OK) {
-		status = salvage_run(s, lost, finish, arg);
+		status = salvage_run(s);
 		if (status != STATUS_OK) {
 			emb_directory_remove(s->scratch);
 			emb_directory_remove(s->half);
@@ -298,9 +310,8 @@ salvage_open_source(struct salvage *s, kv_salvage_lost *lost, kv_salvage_finish 
 }
 
 enum status
-emb_salvage(struct str source, struct str target, const struct kv_shape *shape,
-	    kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg, struct kv_salvage_sum *ret,
-	    struct err *err)
+emb_salvage(struct str source, struct str target, const struct kv_salvage_how *how,
+	    struct kv_salvage_sum *ret, struct err *err)
 {
 	struct salvage *s = mem_zalloc(sizeof(*s));
 	char *path = mem_strdup(source);
@@ -308,14 +319,14 @@ emb_salvage(struct str source, struct str target, const struct kv_shape *shape,
 
 	if (s && path) {
 		s->source = path;
-		s->shape = shape;
+		s->files.how = how;
 		s->err = err;
 		s->files.arena = arena_new(SALVAGE_ARENA_BYTES);
 		status = s->files.arena ? salvage_paths(s, target) : STATUS_NOMEM;
 		if (status == STATUS_OK)
 			status = salvage_check_apart(s);
 		if (status == STATUS_OK)
-			status = salvage_open_source(s, lost, finish, arg);
+			status = salvage_open_source(s);
 		*ret = s->sum;
 		arena_free(s->files.arena);
 	}

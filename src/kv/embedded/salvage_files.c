@@ -439,6 +439,24 @@ log_read(struct salvage_files *f, size_t at, struct salvage_spans *losses)
 	return STATUS_OK;
 }
 
+/* ---- All ---- */
+
+static uint64_t
+file_bytes(const struct salvage_files *f, const char *name)
+{
+	struct err ignored;
+	uint64_t size;
+
+	return raw_size(f->dir, name, &size, &ignored) == STATUS_OK ? size : 0;
+}
+
+void
+salvage_files_tell(const struct salvage_files *f, uint64_t keys)
+{
+	if (f->how->told)
+		f->how->told(f->how->arg, f->bytes, f->total, keys);
+}
+
 enum status
 salvage_files_read(struct salvage_files *f, const char *path, const char *scratch,
 		   struct salvage_spans *losses, struct err *err)
@@ -452,8 +470,18 @@ salvage_files_read(struct salvage_files *f, const char *path, const char *scratc
 	TRY(manifest_find(f, path, scratch, newest, losses));
 	tables_choose(f);
 	for (size_t i = 0; i < f->table_count; i++)
-		TRY(table_read(f, &f->tables[i], losses));
+		f->total += f->tables[i].taken ? file_bytes(f, f->tables[i].name) : 0;
 	for (size_t i = 0; i < f->log_count; i++)
+		f->total += file_bytes(f, f->logs[i].name);
+	for (size_t i = 0; i < f->table_count; i++) {
+		TRY(table_read(f, &f->tables[i], losses));
+		f->bytes += f->tables[i].taken ? file_bytes(f, f->tables[i].name) : 0;
+		salvage_files_tell(f, 0);
+	}
+	for (size_t i = 0; i < f->log_count; i++) {
 		TRY(log_read(f, i, losses));
+		f->bytes += file_bytes(f, f->logs[i].name);
+		salvage_files_tell(f, 0);
+	}
 	return STATUS_OK;
 }

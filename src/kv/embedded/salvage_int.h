@@ -27,6 +27,9 @@ struct salvage_table {
 
 struct salvage_files {
 	int dir;
+	const struct kv_salvage_how *how;
+	uint64_t bytes; /* that were read, */
+	uint64_t total; /* of so many */
 	struct arena *arena;
 	struct salvage_table *tables; /* by their numbers */
 	size_t table_count;
@@ -67,6 +70,9 @@ MUST_USE enum status salvage_files_read(struct salvage_files *files, const char 
 					const char *scratch, struct salvage_spans *losses,
 					struct err *err);
 
+/* Tells how far it is, if somebody is to be told. */
+void salvage_files_tell(const struct salvage_files *files, uint64_t keys);
+
 /* ---- The stream ---- */
 
 /* A pair that the store has. Borrowed for the call. */
@@ -80,8 +86,8 @@ MUST_USE enum status salvage_merge(struct salvage_files *files, struct salvage_s
 				   salvage_take *take, void *arg, struct err *err);
 
 /* The function of the engine. */
-MUST_USE enum status emb_salvage(struct str source, struct str target, const struct kv_shape *shape,
-				 kv_salvage_lost *lost, kv_salvage_finish *finish, void *arg,
-				 struct kv_salvage_sum *ret, struct err *err);
+MUST_USE enum status emb_salvage(struct str source, struct str target,
+				 const struct kv_salvage_how *how, struct kv_salvage_sum *ret,
+				 struct err *err);
 
 #endif
