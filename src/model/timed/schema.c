@@ -151,9 +151,8 @@ timed_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret, struct e
 	TRY(timed_schema_key(db, &key));
 	f = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
 	TRY(kv_future_wait(f));
-	*ret = NULL;
 	if (!kv_future_value(f, &value))
-		return STATUS_OK; /* it is being created */
+		return err_set(err, STATUS_CORRUPT, "the database has no schema");
 	TRY(extension_new(value, &extension, err));
 	*ret = extension;
 	return STATUS_OK;
@@ -248,7 +247,8 @@ timed_create_of(struct kv_tx *tx, const struct catalog_kind *kind, struct str na
 		return err_set(err, STATUS_INVALID, "the names of the columns are too long");
 	TRY(buf_status(&value));
 	TRY((replaces ? catalog_replace : catalog_create)(tx, kind, name, options, err));
-	TRY(catalog_open(tx, NULL, kind->space, name, &db, err));
+	/* Bare: it has no schema yet. */
+	TRY(catalog_open_bare(tx, NULL, kind->space, name, &db, err));
 	status = timed_schema_key(db, &key);
 	if (status == STATUS_OK)
 		status = kv_set(tx, buf_str(&key), buf_str(&value));

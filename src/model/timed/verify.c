@@ -127,8 +127,6 @@ timed_verify(struct catalog_verify *v)
 
 	/* The description may be one of a list, which has no schema with it. */
 	status = timed_extend(v->tx, given, &opened.extension, &err);
-	if (status == STATUS_OK && !opened.extension)
-		status = err_set(&err, STATUS_CORRUPT, "the database has no schema");
 	if (status == STATUS_CORRUPT || status == STATUS_NEWER) {
 		timed_key_space(&v->key, given, TIMED_SPACE_SCHEMA);
 		TRY(catalog_key_status(&v->key));
