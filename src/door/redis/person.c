@@ -29,6 +29,8 @@ client_keeps_what_it_gets(struct client *c, struct arena *arena)
 {
 	static const char *const names[PUBSUB_KINDS] = { "subscribe", "psubscribe", "ssubscribe" };
 	const struct command *monitor = command_find(STR("monitor"));
+	const struct str tracking[] = { STR("client"), STR("tracking") };
+	struct tracking_state tracked;
 
 	for (int kind = 0; kind < PUBSUB_KINDS; kind++) {
 		struct channel_check check = {
@@ -40,6 +42,9 @@ client_keeps_what_it_gets(struct client *c, struct arena *arena)
 		if (!pubsub_all(c, kind, client_may_hear, &check))
 			return false;
 	}
+	if (tracking_state(c, &tracked) && tracked.flags & TRACKING_BCAST &&
+	    !acl_allows_reading_all(&c->acl, command_find(tracking[0]), tracking, 2, arena))
+		return false;
 	return !atomic_load(&c->monitors) ||
 	       acl_allows_command(&c->acl, monitor, &STR("monitor"), 1);
 }

@@ -71,11 +71,12 @@ redis_new(const struct redis_config *config)
 	};
 	r->script_cache = eval_cache_new();
 	r->stats = stats_new();
+	r->tracking = tracking_new();
 	if (!kv_is_shared(config->store))
 		r->maps = timed_maps_new(); /* without them, transactions read more */
 	if (config->news)
 		people_news_listen(config->news, client_tell_all, r);
-	if (!r->script_cache || !r->stats || !config_init(r)) {
+	if (!r->script_cache || !r->stats || !r->tracking || !config_init(r)) {
 		redis_free(r);
 		return NULL;
 	}
@@ -131,6 +132,7 @@ redis_free(struct redis *r)
 	timed_maps_free(r->maps);
 	eval_cache_free(r->script_cache);
 	stats_free(r->stats);
+	tracking_free(r->tracking);
 	recent_fini(&r->acl_log);
 	config_fini(r);
 	clients_fini(&r->clients);

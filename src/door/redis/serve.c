@@ -677,6 +677,7 @@ exec_run(struct request_call *q)
 			     .is_exec = true,
 			     .queued = c->queued,
 			     .queued_count = c->queued_count,
+			     .caching = c->caching,
 			     .began_ns = clock_mono_ns() };
 
 	if (!c->multi) {
@@ -706,6 +707,7 @@ exec_run(struct request_call *q)
 	}
 	client_forget_multi(c);
 	effects_unwatch_all(c);
+	c->caching = CACHING_UNSAID;
 }
 
 /* ---- Dispatching ---- */
@@ -758,6 +760,9 @@ run_alone(struct request_call *q)
 	client_begin_op(c, &unit);
 	status = command_run(&call);
 	clients_op_end(&c->entry);
+	/* What CLIENT CACHING says is of the next command but CLIENT, or of all of MULTI. */
+	if (!c->multi && !is_named(q->command, "client"))
+		c->caching = CACHING_UNSAID;
 	c->db = call.db;
 	if (status != STATUS_OK) {
 		c->out.len = from;
@@ -777,6 +782,7 @@ run_data(struct request_call *q)
 			     .argc = q->argc,
 			     .db = c->db,
 			     .muted = c->reply_off || c->reply_skip,
+			     .caching = c->caching,
 			     .began_ns = atomic_load_explicit(&c->last_ns, memory_order_relaxed) };
 	bool reads = q->command->flags & COMMAND_READONLY;
 	uint64_t lanes = run_lanes(q->command, q->argv, q->argc, c->db, q->batch->arena);
@@ -786,6 +792,7 @@ run_data(struct request_call *q)
 		lanes |= run_lane(0, q->argv[1]);
 	if (batch_add(q->batch, &unit, reads, lanes) != STATUS_OK)
 		serve_refuse(q, NO_MEMORY);
+	c->caching = CACHING_UNSAID;
 }
 
 static bool
@@ -1061,6 +1068,7 @@ redis_serve(struct net_stream *s, void *redis)
 	effects_unwatch_all(c);
 	pubsub_unsubscribe_all(c);
 	monitor_end(c);
+	tracking_leave(c);
 	client_free(c);
 	return false;
 }

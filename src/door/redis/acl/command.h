@@ -60,6 +60,13 @@ enum command_flags {
 	COMMAND_PUBLISH = 1 << 26,
 };
 
+/* What CLIENT CACHING has said of the next command. */
+enum caching {
+	CACHING_UNSAID,
+	CACHING_YES,
+	CACHING_NO,
+};
+
 /* What a handler that serves several commands has to know of each (`how` in its row). */
 enum command_how {
 	HOW_LEFT = 1 << 0,       /* of a list: at its left end, else at the right */

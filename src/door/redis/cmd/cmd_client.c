@@ -333,33 +333,6 @@ client_flag(struct call *c, _Atomic bool *flag)
 	return STATUS_OK;
 }
 
-/* There is no tracking: it cannot be begun, and is off. */
-static enum status
-client_tracking(struct call *c)
-{
-	if (call_arg_is(c, 1, "getredir")) {
-		reply_int(c->reply, -1);
-	} else if (call_arg_is(c, 1, "trackinginfo")) {
-		reply_map(c->reply, 3);
-		reply_bulk_cstr(c->reply, "flags");
-		reply_set(c->reply, 1);
-		reply_bulk_cstr(c->reply, "off");
-		reply_bulk_cstr(c->reply, "redirect");
-		reply_int(c->reply, -1);
-		reply_bulk_cstr(c->reply, "prefixes");
-		reply_array(c->reply, 0);
-	} else if (call_arg_is(c, 1, "caching")) {
-		return call_error(c, STR("ERR CLIENT CACHING can be called only when the client "
-					 "is in tracking mode with OPTIN or OPTOUT mode enabled"));
-	} else if (call_arg_is(c, 2, "off") && c->argc == 3) {
-		reply_ok(c->reply);
-	} else {
-		return call_error(c, STR("ERR CLIENT tracking: client side caching is not "
-					 "supported by frond"));
-	}
-	return STATUS_OK;
-}
-
 enum status
 cmd_client(struct call *c)
 {
@@ -439,6 +412,6 @@ cmd_client(struct call *c)
 		return client_flag(c, &client->no_touch);
 	if (call_arg_is(c, 1, "tracking") || call_arg_is(c, 1, "caching") ||
 	    call_arg_is(c, 1, "trackinginfo") || call_arg_is(c, 1, "getredir"))
-		return client_tracking(c);
+		return cmd_client_tracking(c);
 	return call_unknown_subcommand(c);
 }

@@ -199,6 +199,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->small_hash, (uint64_t)n);
 	else if (strcmp(row->name, "zset-max-listpack-entries") == 0)
 		atomic_store(&r->small_zset, (uint64_t)n);
+	else if (strcmp(row->name, "tracking-table-max-keys") == 0)
+		tracking_limit(r, (uint64_t)n);
 	else if (strcmp(row->name, "timeout") == 0)
 		config_apply_timeout(r, (uint64_t)n);
 	else if (strcmp(row->name, "lua-time-limit") == 0)

@@ -50,6 +50,7 @@ cmd_reset(struct call *c)
 	effects_unwatch_all(client);
 	pubsub_unsubscribe_all(client);
 	monitor_end(client);
+	tracking_end(client);
 	client->version = 2;
 	client->reply_off = client->reply_skip = client->reply_skip_next = false;
 	client->no_evict = client->no_touch = false;

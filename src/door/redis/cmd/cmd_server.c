@@ -60,9 +60,9 @@ info_clients(struct redis *r, struct buf *out)
 {
 	buf_printf(out,
 		   "# Clients\r\nconnected_clients:%zu\r\ncluster_connections:0\r\n"
-		   "maxclients:%zu\r\nblocked_clients:%llu\r\ntracking_clients:0\r\n",
+		   "maxclients:%zu\r\nblocked_clients:%llu\r\ntracking_clients:%zu\r\n",
 		   clients_count(&r->clients), r->config.max_clients,
-		   (unsigned long long)atomic_load(&r->blocked_count));
+		   (unsigned long long)atomic_load(&r->blocked_count), tracking_count(r).clients);
 }
 
 /* "name:1572864" and "name_human:1.50M", as Redis writes bytes. */
@@ -121,6 +121,7 @@ info_persistence(struct redis *r, struct buf *out)
 static void
 info_stats(struct redis *r, struct buf *out)
 {
+	struct tracking_counts tracked = tracking_count(r);
 	size_t channels, patterns;
 
 	pthread_rwlock_rdlock(&r->pubsub_lock);
@@ -132,15 +133,16 @@ info_stats(struct redis *r, struct buf *out)
 		   "instantaneous_ops_per_sec:%llu\r\n"
 		   "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
 		   "pubsub_patterns:%zu\r\nexpired_keys:%llu\r\nexpired_subkeys:%llu\r\n"
-		   "evicted_keys:0\r\ntotal_error_replies:%llu\r\n",
+		   "evicted_keys:0\r\ntracking_total_keys:%zu\r\ntracking_total_items:%zu\r\n"
+		   "tracking_total_prefixes:%zu\r\ntotal_error_replies:%llu\r\n",
 		   (unsigned long long)atomic_load(&r->connections),
 		   (unsigned long long)atomic_load(&r->commands),
 		   (unsigned long long)atomic_load(&r->commands_a_second),
 		   (unsigned long long)atomic_load(&r->hits),
 		   (unsigned long long)atomic_load(&r->misses), channels, patterns,
 		   (unsigned long long)atomic_load(&r->expired),
-		   (unsigned long long)atomic_load(&r->expired_fields),
-		   (unsigned long long)stats_errors(r->stats));
+		   (unsigned long long)atomic_load(&r->expired_fields), tracked.keys, tracked.items,
+		   tracked.prefixes, (unsigned long long)stats_errors(r->stats));
 }
 
 static void

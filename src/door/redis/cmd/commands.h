@@ -16,6 +16,8 @@ command_handler cmd_list_bpop, cmd_list_move, cmd_list_mpop, cmd_rpoplpush, cmd_
 	cmd_zset_mpop;
 /* cmd_client.c */
 command_handler cmd_client;
+/* cmd_tracking.c: of the subcommands that are about it */
+command_handler cmd_client_tracking;
 /* cmd_command.c */
 command_handler cmd_command;
 /* cmd_config.c */

@@ -273,6 +273,8 @@ eval_serve_call(struct script *s)
 		return STATUS_CANCELLED;
 	}
 	TRY(command_run(&e->inner));
+	if (e->inner.client->tracker)
+		tracking_note(&e->inner);
 	e->db = e->inner.db;
 	TRY(buf_status(&e->answer));
 	return txn_called(&e->inner, buf_str(&e->answer), clock_mono_ns() - began_ns, false);

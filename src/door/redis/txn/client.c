@@ -506,6 +506,7 @@ client_describe(struct client *c, struct buf *out)
 	size_t patterns = atomic_load(&c->subscription_count[1]);
 	size_t shards = atomic_load(&c->subscription_count[2]);
 	bool multi = atomic_load(&c->multi);
+	unsigned tracks = atomic_load(&c->tracks);
 	size_t flags;
 
 	buf_printf(out, "id=%llu addr=%s laddr=%s fd=-1 name=%.*s age=%llu idle=%llu flags=",
@@ -522,6 +523,12 @@ client_describe(struct client *c, struct buf *out)
 		buf_append_byte(out, 'x');
 	if (c->blocked)
 		buf_append_byte(out, 'b');
+	if (tracks & CLIENT_TRACKS)
+		buf_append_byte(out, 't');
+	if (tracks & CLIENT_TRACKS_BROKEN)
+		buf_append_byte(out, 'R');
+	if (tracks & CLIENT_TRACKS_PREFIXES)
+		buf_append_byte(out, 'B');
 	if (atomic_load(&c->no_evict))
 		buf_append_byte(out, 'e');
 	if (atomic_load(&c->no_touch))
@@ -531,11 +538,13 @@ client_describe(struct client *c, struct buf *out)
 	buf_printf(out,
 		   " db=%u sub=%zu psub=%zu ssub=%zu multi=%lld qbuf=%zu qbuf-free=0 argv-mem=0 "
 		   "multi-mem=0 rbs=0 rbp=0 obl=%zu oll=0 omem=0 tot-mem=0 events=r cmd=%s%s%s "
-		   "user=%s redir=-1 resp=%d lib-name=%.*s lib-ver=%.*s",
+		   "user=%s redir=%lld resp=%d lib-name=%.*s lib-ver=%.*s",
 		   atomic_load(&c->db), subs, patterns, shards,
 		   multi ? (long long)atomic_load(&c->queued_count) : -1LL,
 		   atomic_load(&c->request_bytes), net_unread_bytes(&c->unread),
 		   last ? last->name : "NULL", c->subcommand[0] ? "|" : "", c->subcommand,
-		   c->entry.user, atomic_load(&c->version), STR_ARG(buf_str(&c->lib_name)),
+		   c->entry.user,
+		   tracks & CLIENT_TRACKS ? (long long)atomic_load(&c->tracks_to) : -1LL,
+		   atomic_load(&c->version), STR_ARG(buf_str(&c->lib_name)),
 		   STR_ARG(buf_str(&c->lib_version)));
 }

@@ -45,6 +45,12 @@ enum client_signal {
 	CLIENT_ENDED = CLIENT_KILLED | CLIENT_OVERFLOWED, /* nothing more is sent to it */
 };
 
+enum client_tracks {
+	CLIENT_TRACKS = 1 << 0,
+	CLIENT_TRACKS_PREFIXES = 1 << 1,
+	CLIENT_TRACKS_BROKEN = 1 << 2, /* whom it redirects to has left */
+};
+
 /* A key that is watched, and the version of it that was seen. */
 struct watch {
 	struct watch *next;
@@ -118,6 +124,13 @@ struct client {
 	struct subscription *subscriptions[3]; /* channels, patterns, shard channels */
 	struct hash_table subscribed[3];       /* the same, by names */
 	_Atomic size_t subscription_count[3];
+
+	/* CLIENT TRACKING (tracking.h). The fiber's. */
+	struct tracker *tracker; /* NULL: it does not track */
+	bool leaves;             /* the lock's of tracking.c: nobody redirects to it any more */
+	enum caching caching;
+	_Atomic unsigned tracks;    /* enum client_tracks, for others to see */
+	_Atomic uint64_t tracks_to; /* whom it redirects to; 0: nobody */
 
 	/* MONITOR: the redis's monitor_lock, but for whether it does. */
 	_Atomic bool monitors;

@@ -62,6 +62,8 @@ effects_wait_for_expiry(const struct redis *r)
 {
 	unsigned wanted = atomic_load_explicit(&r->events, memory_order_relaxed);
 
+	if (tracking_is_on(r))
+		return true;
 	return wanted & (EVENT_KEYSPACE | EVENT_KEYEVENT) &&
 	       wanted & (EVENT_EXPIRED | EVENT_HASH | EVENT_GENERIC);
 }
@@ -101,6 +103,8 @@ effects_happen(struct redis *r, const struct txn *x)
 	for (const struct effect *e = x->effects; e; e = e->next) {
 		switch (e->kind) {
 		case EFFECT_EVENT:
+			if (e->changes || e->class == EVENT_EXPIRED || e->class == EVENT_HASH)
+				tracking_changed(r, e->key, e->client);
 			if (waited_for)
 				effect_wake(r, e);
 			if (e->class == EVENT_EXPIRED)
@@ -108,6 +112,7 @@ effects_happen(struct redis *r, const struct txn *x)
 			event_notify(r, e);
 			break;
 		case EFFECT_FLUSH:
+			tracking_flushed(r);
 			effects_ready_groups(r, e->db, NULL);
 			break;
 		case EFFECT_WATCH:
@@ -127,6 +132,7 @@ effects_happen(struct redis *r, const struct txn *x)
 			monitor_show(r, e->client, e->db, e->command, e->argv, e->argc);
 			break;
 		case EFFECT_SWAP:
+			tracking_flushed(r);
 			effects_ready_all(r, e->db);
 			effects_ready_groups(r, e->db, NULL);
 			break;
@@ -180,6 +186,7 @@ effects_expired(struct redis *r, const struct timed_expired *first)
 	for (const struct timed_expired *what = first; what; what = what->next) {
 		if (!str_to_u64(what->db, &db))
 			continue;
+		tracking_changed(r, what->key, NULL);
 		if (!what->member || what->emptied)
 			effects_ready_groups(r, (unsigned)db, &what->key);
 		atomic_fetch_add(what->member ? &r->expired_fields : &r->expired, 1);

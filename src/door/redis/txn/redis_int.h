@@ -6,6 +6,7 @@
 #include "door/redis/txn/client.h"
 #include "door/redis/txn/output.h"
 #include "door/redis/txn/redis_config.h"
+#include "door/redis/txn/tracking.h"
 #include "door/redis/txn/txn.h"
 #include "door/redis/txn/waited.h"
 #include "net/stream.h"
@@ -49,6 +50,8 @@ struct redis {
 	struct hash_table channels[3]; /* channels, patterns, shard channels */
 	struct hash_table beginnings;  /* what patterns begin with */
 	size_t beginning_lengths[PUBSUB_BEGINNING_BYTES + 1]; /* how many have so many bytes */
+
+	struct tracking *tracking;
 
 	/* Owns the list of clients that see all commands; how many they are is read without. */
 	pthread_mutex_t monitor_lock;

@@ -293,6 +293,8 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 	u->script_end = call.script_end;
 	job->strays |= call.strays;
 	TRY(status);
+	if (job->client->tracker)
+		tracking_note(&call);
 	u->answer = from;
 	u->failed = job->out->len > from && job->out->ptr[from] == '-';
 	u->told = call.told;
@@ -349,6 +351,7 @@ unit_run(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
 	step_unit();
 	*ret_blocks = false;
 	u->ret_db = u->db;
+	g->x.caching = u->caching;
 	if (u->is_exec) {
 		TRY(group_run_exec(g, job, u));
 	} else {

@@ -49,6 +49,7 @@ struct unit {
 	unsigned db;
 	bool muted;  /* by CLIENT REPLY */
 	bool waited; /* it was run before, and found nothing */
+	enum caching caching;
 	/* EXEC: what MULTI has queued, and what has to be unchanged since WATCH. */
 	struct unit *queued;
 	size_t queued_count;

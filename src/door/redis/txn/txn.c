@@ -18,6 +18,7 @@ txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache 
 	x->arena = arena;
 	x->err = err;
 	x->effects_end = &x->effects;
+	x->moment = tracking_moment(r);
 }
 
 /*
@@ -475,6 +476,7 @@ txn_changed_in(struct call *c, unsigned db, struct str key, enum event_class cla
 	return effect_add(c, &(struct effect){ .kind = EFFECT_EVENT,
 					       .class = class,
 					       .changes = true,
+					       .client = c->client,
 					       .event = event,
 					       .db = db,
 					       .key = key });

@@ -68,7 +68,7 @@ struct effect {
 	unsigned db;
 	struct str key;        /* or the channel; DENY: what was denied */
 	struct str message;    /* WATCH: the version */
-	struct client *client; /* WATCH, SHOW, DENY */
+	struct client *client; /* WATCH, SHOW, DENY; of whom the command of an event was, or NULL */
 	enum acl_denial denial;
 	const char *context; /* DENY: as of struct acl_refusal */
 	/* SHOW, CALL; the error that it has answered is the message, or that is empty. */
@@ -112,6 +112,8 @@ struct txn {
 	struct effect *effects;
 	struct effect **effects_end;
 	struct messages_writer messages; /* for other processes */
+	uint64_t moment;                 /* at which it began (tracking.h) */
+	enum caching caching;            /* of the unit that runs */
 	bool met_expired; /* a command that reads has met an item that is not removed yet */
 	/* The soonest expiry that it has written in databases that it has closed; 0: none. */
 	uint64_t soonest_ms;
