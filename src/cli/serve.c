@@ -657,6 +657,16 @@ start_settings(struct serve *s, struct err *err)
 	return s->news ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
 }
 
+/* Refuses settings of standbys where the store's engine has none of these. */
+static enum status
+check_standbys(const struct serve *s, struct err *err)
+{
+	struct kv_log_position ignored;
+
+	return s->kv->log_bytes || s->kv->standby_url ? kv_log_position(s->store, &ignored, err)
+						      : STATUS_OK;
+}
+
 /* A port for metrics alone, if the settings want one. */
 static enum status
 listen_for_metrics(struct serve *s, struct err *err)
@@ -774,7 +784,9 @@ serve(struct serve *s, struct err *err)
 
 	stopping_prepare(server->drain_timeout_ms);
 	TRY(cli_open_store(s->kv->url, &options, &s->store));
-	status = s->kv->standby_url ? replaced_ask(s->kv->standby_url, s->store, err) : STATUS_OK;
+	status = check_standbys(s, err);
+	if (status == STATUS_OK && s->kv->standby_url)
+		status = replaced_ask(s->kv->standby_url, s->store, err);
 	if (status == STATUS_OK)
 		status = watchdog_start(err);
 	if (s->no_sync)
