@@ -1,5 +1,6 @@
 /*
- * The past of items: random operations, by clocks that step back, against all versions of a model.
+ * The past of items: random operations, by clocks that step back, against all versions of a model;
+ * and a database that has lost its schema.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "catalog/verify.h"
 #include "items/items_model.h"
 #include "kv/tuple.h"
+#include "model/timed/timed_int.h"
 #include "store.h"
 
 enum {
@@ -207,6 +209,47 @@ a_writer_conflicts_with_the_beginning_of_a_bucket(void **state)
 	items_verify(f);
 }
 
+/* ---- Damage ---- */
+
+static enum status
+schema_clear(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(TIMED_SCHEMA_KEY_BYTES);
+	struct catalog_db *db;
+	enum status status;
+
+	(void)arg;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, NULL));
+	status = timed_schema_key(db, &key);
+	catalog_db_unref(db);
+	TRY(status);
+	return kv_clear(tx, buf_str(&key));
+}
+
+static enum status
+schemaless_open(struct kv_tx *tx, void *arg)
+{
+	struct catalog_db *db;
+	struct err *err = arg;
+
+	/* In a transaction that has written, too. */
+	TRY(kv_set(tx, STR("t/written"), STR("")));
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, err));
+	catalog_db_unref(db);
+	return STATUS_OK;
+}
+
+static void
+database_whose_schema_is_gone_is_damaged(void **state)
+{
+	struct items *f = *state;
+	struct err err = { 0 };
+
+	assert_int_equal(kv_run(f->store, schema_clear, NULL, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run(f->store, schemaless_open, &err, NULL, &err), STATUS_CORRUPT);
+	assert_string_equal(err.text, "the database has no schema");
+}
+
 int
 main(void)
 {
@@ -215,6 +258,7 @@ main(void)
 		WITH_STORE(a_record_of_the_past_that_cannot_be_one_is_found),
 		WITH_STORE(what_was_is_read_as_it_was),
 		WITH_STORE(a_writer_conflicts_with_the_beginning_of_a_bucket),
+		WITH_STORE(database_whose_schema_is_gone_is_damaged),
 	};
 
 	return cmocka_run_group_tests_name("history", tests, NULL, NULL);

@@ -15,7 +15,6 @@
 
 #include "catalog/move.h"
 #include "catalog/store_format.h"
-#include "model/timed/timed_int.h"
 #include "items_model.h"
 #include "store.h"
 
@@ -917,45 +916,6 @@ fields_expire_also_after_a_move(void **state)
 /* ---- Databases ---- */
 
 static enum status
-schema_clear(struct kv_tx *tx, void *arg)
-{
-	AUTO(buf_release) struct buf key = BUF_INIT(TIMED_SCHEMA_KEY_BYTES);
-	struct catalog_db *db;
-	enum status status;
-
-	(void)arg;
-	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, NULL));
-	status = timed_schema_key(db, &key);
-	catalog_db_unref(db);
-	TRY(status);
-	return kv_clear(tx, buf_str(&key));
-}
-
-static enum status
-schemaless_open(struct kv_tx *tx, void *arg)
-{
-	struct catalog_db *db;
-	struct err *err = arg;
-
-	/* In a transaction that has written, too. */
-	TRY(kv_set(tx, STR("t/written"), STR("")));
-	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR("0"), &db, err));
-	catalog_db_unref(db);
-	return STATUS_OK;
-}
-
-static void
-database_whose_schema_is_gone_is_damaged(void **state)
-{
-	struct items *f = *state;
-	struct err err = { 0 };
-
-	assert_int_equal(kv_run(f->store, schema_clear, NULL, NULL, &f->err), STATUS_OK);
-	assert_int_equal(kv_run(f->store, schemaless_open, &err, NULL, &err), STATUS_CORRUPT);
-	assert_string_equal(err.text, "the database has no schema");
-}
-
-static enum status
 page_run(struct timed *t, struct arena *arena, void *arg)
 {
 	struct timed_items page;
@@ -1209,7 +1169,6 @@ main(void)
 		WITH_STORE(a_transaction_uses_what_it_has_written),
 		WITH_STORE(fields_expire_and_the_hash_goes_with_the_last),
 		WITH_STORE(a_value_of_many_transactions_is_there_as_a_whole_or_not_at_all),
-		WITH_STORE(database_whose_schema_is_gone_is_damaged),
 		WITH_STORE(fields_expire_also_after_a_move),
 		WITH_STORE(pages_count_and_flush_are_of_one_database),
 		WITH_STORE(a_sweep_tells_what_has_gone_and_when_the_next_expires),
