@@ -103,6 +103,8 @@ def prefixes_are_told_of_whoever_has_read(cwd):
         b("SET", "job:1", 1)
         b("SET", "user:1", 2)
         hears(a, "user:1", "job:1", "user:1")
+        b("MSET", "user:1", 1, "job:1", 1, "user:2", 1, *(w for i in range(30) for w in (f"user:{i + 3}", 1)))
+        equal(sorted(len(keys) for keys in (told(a)[1], told(a)[1])), [1, 32])  # one message a prefix
         contains(a.error("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "user:2"), "overlaps with an existing prefix")
         contains(a.error("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "x", "PREFIX", "xy"),
                  "overlaps with another provided prefix")

@@ -103,8 +103,6 @@ effects_happen(struct redis *r, const struct txn *x)
 	for (const struct effect *e = x->effects; e; e = e->next) {
 		switch (e->kind) {
 		case EFFECT_EVENT:
-			if (e->changes || e->class == EVENT_EXPIRED || e->class == EVENT_HASH)
-				tracking_changed(r, e->key, e->client);
 			if (waited_for)
 				effect_wake(r, e);
 			if (e->class == EVENT_EXPIRED)
@@ -112,7 +110,6 @@ effects_happen(struct redis *r, const struct txn *x)
 			event_notify(r, e);
 			break;
 		case EFFECT_FLUSH:
-			tracking_flushed(r);
 			effects_ready_groups(r, e->db, NULL);
 			break;
 		case EFFECT_WATCH:
@@ -132,7 +129,6 @@ effects_happen(struct redis *r, const struct txn *x)
 			monitor_show(r, e->client, e->db, e->command, e->argv, e->argc);
 			break;
 		case EFFECT_SWAP:
-			tracking_flushed(r);
 			effects_ready_all(r, e->db);
 			effects_ready_groups(r, e->db, NULL);
 			break;
@@ -142,6 +138,7 @@ effects_happen(struct redis *r, const struct txn *x)
 			break;
 		}
 	}
+	tracking_happen(r, x->effects);
 	effects_hurry_sweep(r, x);
 }
 
@@ -186,7 +183,7 @@ effects_expired(struct redis *r, const struct timed_expired *first)
 	for (const struct timed_expired *what = first; what; what = what->next) {
 		if (!str_to_u64(what->db, &db))
 			continue;
-		tracking_changed(r, what->key, NULL);
+		tracking_happen(r, &(struct effect){ .changes = true, .key = what->key });
 		if (!what->member || what->emptied)
 			effects_ready_groups(r, (unsigned)db, &what->key);
 		atomic_fetch_add(what->member ? &r->expired_fields : &r->expired, 1);

@@ -11,7 +11,9 @@
 #include "net/memory.h"
 
 enum {
-	FRAME_BYTES = 128, /* of a message beside the key */
+	FRAME_BYTES = 128,    /* of a message beside its keys */
+	KEY_FRAME_BYTES = 32, /* of one of them beside its bytes */
+	FEW_KEYS = 16,        /* of a commit, for which no memory is asked */
 };
 
 #define CHANNEL STR("__redis__:invalidate")
@@ -128,12 +130,13 @@ tracker_tell_broken(struct tracker *k)
 	push_unref(p);
 }
 
-/* Tells the client of a key; NULL: of all keys. */
+/* Tells the client of keys; none: of all keys. */
 static void
-tracker_tell(struct tracker *k, const struct str *key)
+tracker_tell(struct tracker *k, const struct str *keys, size_t count)
 {
 	struct client *to = tracker_receiver(k);
 	struct reply reply = { 0 };
+	size_t most = FRAME_BYTES;
 	struct push *p;
 
 	if (k->redirect && !k->to)
@@ -141,7 +144,9 @@ tracker_tell(struct tracker *k, const struct str *key)
 	if (!to)
 		return;
 	reply.version = atomic_load_explicit(&to->version, memory_order_relaxed);
-	p = push_new(to->part, FRAME_BYTES + (key ? key->len : 0), true);
+	for (size_t i = 0; i < count; i++)
+		most += KEY_FRAME_BYTES + keys[i].len;
+	p = push_new(to->part, most, true);
 	if (!p)
 		METRIC_REFUSED("memory_bytes");
 	if (p) {
@@ -153,12 +158,12 @@ tracker_tell(struct tracker *k, const struct str *key)
 			reply_bulk_cstr(&reply, "message");
 			reply_bulk(&reply, CHANNEL);
 		}
-		if (key) {
-			reply_array(&reply, 1);
-			reply_bulk(&reply, *key);
-		} else {
+		if (count)
+			reply_array(&reply, count);
+		else
 			reply_null_array(&reply);
-		}
+		for (size_t i = 0; i < count; i++)
+			reply_bulk(&reply, keys[i]);
 	}
 	/* Without one the client has missed a change, and its connection ends. */
 	client_push(to, p);
@@ -221,7 +226,7 @@ key_tell(struct tracking *t, struct tracked_key *key, const struct client *by)
 
 		track_remove(t, key->tracks);
 		if (k->client != by || !(k->flags & TRACKING_NOLOOP))
-			tracker_tell(k, &name);
+			tracker_tell(k, &name, 1);
 	}
 	key_drop_if_empty(t, key);
 }
@@ -544,7 +549,7 @@ note_key(struct tracking *t, struct tracker *k, struct str key, uint64_t moment)
 	if (noted)
 		keys_make_room(t);
 	else
-		tracker_tell(k, &key);
+		tracker_tell(k, &key, 1);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -569,50 +574,32 @@ tracking_note(struct call *c)
 	arena_reset(c->arena, mark);
 }
 
-/* ---- Changes ---- */
+/* ---- Changes: with the lock ---- */
+
+static bool
+effect_changes(const struct effect *e)
+{
+	return e->kind == EFFECT_EVENT &&
+	       (e->changes || e->class == EVENT_EXPIRED || e->class == EVENT_HASH);
+}
 
 static void
-tell_prefixes(struct tracking *t, struct str key, const struct client *by)
+key_changed(struct tracking *t, const struct effect *e)
 {
-	for (struct tracker *k = t->trackers; k; k = k->next) {
-		if (k->client == by && k->flags & TRACKING_NOLOOP)
-			continue;
-		for (const struct tracking_prefix *p = k->prefixes; p; p = p->next)
-			if (str_starts_with(key, str_of(p->bytes, p->len)))
-				tracker_tell(k, &key);
-	}
-}
+	uint64_t hash = hash_keyed(0, e->key);
+	struct tracked_key *noted = key_find(t, e->key, hash);
 
-void
-tracking_changed(struct redis *r, struct str key, const struct client *by)
-{
-	struct tracking *t = r->tracking;
-	struct tracked_key *noted;
-	uint64_t hash;
-
-	if (!tracking_is_on(r))
-		return;
-	hash = hash_keyed(0, key);
-	pthread_mutex_lock(&t->lock);
 	atomic_store(&t->changed[hash % TRACKING_SLOTS], atomic_fetch_add(&t->moment, 1) + 1);
-	noted = key_find(t, key, hash);
 	if (noted)
-		key_tell(t, noted, by);
-	if (t->prefixes)
-		tell_prefixes(t, key, by);
-	pthread_mutex_unlock(&t->lock);
+		key_tell(t, noted, e->client);
 }
 
-void
-tracking_flushed(struct redis *r)
+/* All keys are gone, or other ones. */
+static void
+keys_flushed(struct tracking *t)
 {
-	struct tracking *t = r->tracking;
-	uint64_t now;
+	uint64_t now = atomic_fetch_add(&t->moment, 1) + 1;
 
-	if (!tracking_is_on(r))
-		return;
-	pthread_mutex_lock(&t->lock);
-	now = atomic_fetch_add(&t->moment, 1) + 1;
 	for (size_t i = 0; i < TRACKING_SLOTS; i++)
 		atomic_store(&t->changed[i], now);
 	for (struct tracker *k = t->trackers; k; k = k->next) {
@@ -622,8 +609,63 @@ tracking_flushed(struct redis *r)
 			track_remove(t, k->tracks);
 			key_drop_if_empty(t, key);
 		}
-		tracker_tell(k, NULL);
+		tracker_tell(k, NULL, 0);
 	}
+}
+
+/* Tells in one message of all keys of the effects that begin with the prefix. */
+static void
+prefix_tell(struct tracker *k, struct str prefix, const struct effect *first, struct str *keys)
+{
+	size_t count = 0;
+
+	for (const struct effect *e = first; e; e = e->next)
+		if (effect_changes(e) && str_starts_with(e->key, prefix) &&
+		    !(k->flags & TRACKING_NOLOOP && e->client == k->client) &&
+		    !(count && str_eq(keys[count - 1], e->key)))
+			keys[count++] = e->key;
+	if (count)
+		tracker_tell(k, keys, count);
+}
+
+static void
+prefixes_tell(struct tracking *t, const struct effect *first)
+{
+	struct str few[FEW_KEYS], *keys = few;
+	size_t count = 0;
+
+	for (const struct effect *e = first; e; e = e->next)
+		count += effect_changes(e);
+	if (count > FEW_KEYS)
+		keys = mem_alloc(count * sizeof(*keys));
+	for (struct tracker *k = t->trackers; k; k = k->next)
+		for (const struct tracking_prefix *p = k->prefixes; p; p = p->next) {
+			/* Without memory a client would miss some: it is told of all keys. */
+			if (keys)
+				prefix_tell(k, str_of(p->bytes, p->len), first, keys);
+			else
+				tracker_tell(k, NULL, 0);
+		}
+	if (keys != few)
+		mem_free(keys);
+}
+
+void
+tracking_happen(struct redis *r, const struct effect *first)
+{
+	struct tracking *t = r->tracking;
+
+	if (!first || !tracking_is_on(r))
+		return;
+	pthread_mutex_lock(&t->lock);
+	for (const struct effect *e = first; e; e = e->next) {
+		if (effect_changes(e))
+			key_changed(t, e);
+		else if (e->kind == EFFECT_FLUSH || e->kind == EFFECT_SWAP)
+			keys_flushed(t);
+	}
+	if (t->prefixes)
+		prefixes_tell(t, first);
 	pthread_mutex_unlock(&t->lock);
 }
 

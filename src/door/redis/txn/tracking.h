@@ -38,6 +38,7 @@ enum tracking_flags {
 	TRACKING_NOLOOP = 1 << 3,
 };
 
+struct effect;
 struct tracking;
 
 /* NULL: out of memory. */
@@ -78,10 +79,8 @@ uint64_t tracking_moment(const struct redis *r);
 /* After a command has run: notes the keys of one that only reads. */
 void tracking_note(struct call *c);
 
-/* After the commit that has changed the key. `by`: whose command it was, or NULL. */
-void tracking_changed(struct redis *r, struct str key, const struct client *by);
-/* All keys are gone, or other ones. */
-void tracking_flushed(struct redis *r);
+/* After a commit: tells of what its effects have changed, the first of which may be NULL. */
+void tracking_happen(struct redis *r, const struct effect *first);
 
 /* True if any client tracks. */
 bool tracking_is_on(const struct redis *r);
