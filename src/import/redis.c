@@ -221,8 +221,8 @@ find_databases(struct redis *r, size_t *ret_count, struct err *err)
 }
 
 /*
- * One page of SCAN. Only with `idle_s` at least 0, those keys that the source has seen used within
- * so many seconds. `*ret_done`: it was the last one.
+ * Copies one page of SCAN. If `idle_s` is not negative, only those of its keys that were used at
+ * the source in the last `idle_s` seconds. `*ret_done`: it was the last page.
  */
 static enum status
 copy_page(struct redis *r, long idle_s, bool *ret_done, struct err *err)

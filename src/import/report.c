@@ -34,6 +34,17 @@ import_stopped(void)
 	return stop_asked;
 }
 
+/* The bar, if there is one, gives its line to the text. */
+static void
+print_line(struct import *i, const char *begin, const char *fmt, va_list args)
+{
+	progress_hide(&i->progress);
+	fputs(begin, stdout);
+	vprintf(fmt, args);
+	putchar('\n');
+	fflush(stdout);
+}
+
 void
 import_misfit(struct import *i, const char *fmt, ...)
 {
@@ -41,13 +52,9 @@ import_misfit(struct import *i, const char *fmt, ...)
 
 	if (++i->misfits > IMPORT_MISFITS_SHOWN)
 		return;
-	progress_hide(&i->progress);
-	fputs("did not fit: ", stdout);
 	va_start(args, fmt);
-	vprintf(fmt, args);
+	print_line(i, "did not fit: ", fmt, args);
 	va_end(args);
-	putchar('\n');
-	fflush(stdout);
 }
 
 void
@@ -55,12 +62,9 @@ import_tell(struct import *i, const char *fmt, ...)
 {
 	va_list args;
 
-	progress_hide(&i->progress);
 	va_start(args, fmt);
-	vprintf(fmt, args);
+	print_line(i, "", fmt, args);
 	va_end(args);
-	putchar('\n');
-	fflush(stdout);
 }
 
 void

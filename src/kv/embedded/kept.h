@@ -1,7 +1,8 @@
 /*
  * Keeping the log for standbys (kv/log.h): RocksDB moves a log that it no longer needs into the
  * directory "archive" of the store, and frond removes the oldest there. A store that has this
- * directory keeps its log whatever opens it, so that no command leaves a hole that nobody sees.
+ * directory keeps its log whichever command opens it for writing: what that command writes would
+ * be missing in the log otherwise.
  *
  * Each commit's batch names the version that was published before it. So whoever reads the log, or
  * applies it, notices that a commit is missing, whatever the reason: a damaged file, a store that

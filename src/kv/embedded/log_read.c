@@ -1,8 +1,8 @@
 /*
- * Reading the log that is kept, as it grows. RocksDB appends to the newest file, renames files into
- * the archive and removes nothing there; frond cuts what has failed (logs.c), but never what has
- * been published, and this reader never goes beyond that. So a place in a file stays valid for as
- * long as the file is there.
+ * Reading the log that is kept, as it grows. RocksDB appends to the newest file, renames files
+ * into the archive and removes nothing there. frond shortens a log when a commit has failed
+ * (logs.c), but never cuts off a version that was published, and this reader reads published
+ * versions only. So a place in a file stays valid for as long as the file is there.
  *
  * RocksDB begins a new file between two writes. Hence, once a newer file is there, nothing more is
  * written to an older one, and the reader leaves a file only after it has looked for the newer one

@@ -5,9 +5,9 @@
  *
  * What is applied are the first's own batches, each of which ends with the version that it makes. A
  * standby commits nothing of its own, so its version, which is written and synced with the data,
- * says exactly which batches it has. Batches that come together become one batch here: one
- * write is whole or not there at all after a crash, and logs.c needs each write synced before the
- * next one.
+ * says exactly which batches it has. All batches of one answer are joined to one, which is written
+ * and synced once: after a crash either all of them are there or none, and no write begins before
+ * the one in front of it is on the disk, as logs.c relies on.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
- * CLIENT TRACKING: clients that keep what they have read are told when it is another value.
+ * CLIENT TRACKING: a client that caches what it has read is told when a key of it has changed.
  *
  * A client is told of a key once, unless it has read it again; or, with BCAST, of every key that
- * begins with one of its prefixes. A message goes behind the answer to what was read, since a
- * client's messages are sent behind its answers.
+ * begins with one of its prefixes. A client gets such a message after the answer with the value
+ * that it is about, since its answers are always sent before its messages.
  *
  * == Nothing is missed ==
  *
