@@ -262,8 +262,8 @@ people_prepare(struct kv_store *store, struct settings *settings, struct err *er
 	/*
 	 * A store that is only read for now has no secret to keep: this process has one until then.
 	 */
-	if ((status == STATUS_FULL || status == STATUS_UNAVAILABLE) && call.secret.ptr &&
-	    kv_store_stats(store).state != KV_STORE_OPEN)
+	if ((status == STATUS_FULL || status == STATUS_UNAVAILABLE || status == STATUS_STANDBY) &&
+	    call.secret.ptr && kv_store_stats(store).state != KV_STORE_OPEN)
 		status = STATUS_OK;
 	if (status == STATUS_OK)
 		status = hash_people(settings, call.secret.ptr ? call.secret : given, hashes, err);

@@ -14,6 +14,7 @@ static const char *const status_names[STATUS_COUNT] = {
 	[STATUS_CORRUPT] = "corrupt",
 	[STATUS_NEWER] = "newer",
 	[STATUS_UNAVAILABLE] = "unavailable",
+	[STATUS_STANDBY] = "standby",
 	[STATUS_LOCKED] = "locked",
 	[STATUS_TIMEOUT] = "timeout",
 	[STATUS_CANCELLED] = "cancelled",

@@ -29,6 +29,7 @@ enum status {
 	/* a newer frond stored the bytes, in a format that this one does not know */
 	STATUS_NEWER,
 	STATUS_UNAVAILABLE, /* the store cannot be reached, or is closing */
+	STATUS_STANDBY,     /* the store follows another one, which alone takes writes */
 	STATUS_LOCKED,      /* another process holds the store */
 	STATUS_TIMEOUT,
 	STATUS_CANCELLED,

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/metric.h"
 #include "catalog/lease.h"
+#include "kv/log.h"
 #include "loop/wait.h"
 #include "loop/watchdog.h"
 
@@ -86,6 +87,8 @@ chores_free(struct chores *chores)
 void
 chores_add(struct chores *chores, const struct chore *chore)
 {
+	if ((chore->leased || chore->writes) && chores->store && kv_follows(chores->store))
+		return;
 	struct chore_entry *e = &chores->entries[chores->count];
 
 	assert(chores->count < CHORES_MAX);

@@ -50,7 +50,8 @@ struct chore {
 	enum status (*run)(void *arg, struct chore_turn *turn, struct err *err);
 	void *arg;
 	enum chore_thread thread;
-	bool leased;   /* one process at a time runs it */
+	bool leased;   /* one process at a time runs it; it writes */
+	bool writes;   /* to the store, so that a standby has no use for it */
 	bool unlisted; /* _active_tasks shows its work otherwise */
 	unsigned budget;
 	uint64_t pause_ms;  /* after a turn that has done all */
@@ -79,7 +80,7 @@ struct chores *chores_new(struct kv_store *store);
 /* After chores_stop(). NULL is fine. */
 void chores_free(struct chores *chores);
 
-/* At most CHORES_MAX. */
+/* At most CHORES_MAX. What writes, or is leased, never runs in front of a standby (kv/log.h). */
 void chores_add(struct chores *chores, const struct chore *chore);
 
 /*

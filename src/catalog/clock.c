@@ -169,6 +169,7 @@ catalog_clock_chores_add(struct chores *chores, struct kv_store *store)
 				   .run = clock_chore_run,
 				   .arg = store,
 				   .thread = CHORE_QUICK,
+				   .writes = true,
 				   .unlisted = true,
 				   .pause_ms = CLOCK_CHORE_PAUSE_MS,
 			   });

@@ -20,7 +20,9 @@ struct remote {
 	char *url;  /* with name and password, without a slash at the end */
 	char *name; /* without them */
 	bool patient;
-	long most_s; /* of a request; 0: any */
+	long most_s;                /* of a request; 0: any */
+	bool (*stopped)(void *arg); /* NULL: nobody gives up */
+	void *stopped_arg;
 };
 
 struct remote_stream {
@@ -158,6 +160,26 @@ remote_hurry(struct remote *r, long seconds)
 	r->most_s = seconds;
 }
 
+void
+remote_stop_when(struct remote *r, bool (*stopped)(void *arg), void *arg)
+{
+	r->stopped = stopped;
+	r->stopped_arg = arg;
+}
+
+/* libcurl gives up at another answer than 0. */
+static int
+remote_look_stopped(void *arg, curl_off_t in, curl_off_t in_now, curl_off_t out, curl_off_t out_now)
+{
+	const struct remote *r = arg;
+
+	(void)in;
+	(void)in_now;
+	(void)out;
+	(void)out_now;
+	return r->stopped(r->stopped_arg);
+}
+
 /* Sets what every request has. */
 static enum status
 remote_prepare(const struct remote *r, CURL *curl, struct str path, struct err *err)
@@ -215,6 +237,11 @@ remote_request(struct remote *r, const char *method, struct str path, struct str
 	curl_easy_setopt(r->curl, CURLOPT_CUSTOMREQUEST, method);
 	curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, remote_append_answer);
 	curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, ret);
+	if (r->stopped) {
+		curl_easy_setopt(r->curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(r->curl, CURLOPT_XFERINFOFUNCTION, remote_look_stopped);
+		curl_easy_setopt(r->curl, CURLOPT_XFERINFODATA, r);
+	}
 	result = curl_easy_perform(r->curl);
 	if (buf_status(ret) != STATUS_OK)
 		return err_set(err, buf_status(ret), "%s: the answer is too large", r->name);

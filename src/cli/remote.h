@@ -42,6 +42,12 @@ void remote_be_patient(struct remote *r);
 void remote_hurry(struct remote *r, long seconds);
 
 /*
+ * Whole answers are given up with STATUS_IO when `stopped(arg)` is true, which is asked about once
+ * a second, on the thread of the request.
+ */
+void remote_stop_when(struct remote *r, bool (*stopped)(void *arg), void *arg);
+
+/*
  * One request with its whole answer in `ret`, which is cleared first. `path` begins with '/' and is
  * escaped; `body` is JSON, ptr NULL for none. STATUS_IO, explained, if there is no answer; whatever
  * HTTP status came is a success.

@@ -33,12 +33,13 @@ struct replaced_answer {
 	struct str history;
 	struct str before; /* empty: it was never promoted */
 	uint64_t promoted_at;
+	bool follows; /* it is a standby, which serves reads */
 };
 
 static enum status
 answer_read(struct str text, struct arena *arena, struct replaced_answer *ret, struct err *err)
 {
-	const struct json_value *history, *before, *at;
+	const struct json_value *history, *before, *at, *follows;
 	struct json_member *members;
 	size_t count;
 
@@ -50,6 +51,8 @@ answer_read(struct str text, struct arena *arena, struct replaced_answer *ret, s
 	if (!history || history->kind != JSON_STRING)
 		return err_set(err, STATUS_INVALID, "that is no answer of frond");
 	ret->history = history->string;
+	follows = json_value_find(members, count, "follows");
+	ret->follows = follows && follows->kind == JSON_TRUE;
 	if (before && before->kind == JSON_STRING && at && at->kind == JSON_NUMBER &&
 	    str_to_u64(at->text, &ret->promoted_at))
 		ret->before = before->string;
@@ -133,6 +136,8 @@ judge(const char *name, struct kv_store *store, const struct replaced_answer *an
 		(void)snprintf(text + 2 * i, 3, "%02x", own.history[i]);
 	if (str_eq(answer->before, str_from_cstr(text)))
 		return replaced(store, name, &own, answer->promoted_at, err);
+	if (answer->follows && str_eq(answer->history, str_from_cstr(text)))
+		return STATUS_OK;
 	return err_set(
 		err, STATUS_FORBIDDEN,
 		str_eq(answer->history, str_from_cstr(text))

@@ -19,6 +19,7 @@
 #include "catalog/keys.h"
 #include "catalog/move.h"
 #include "cli/cli.h"
+#include "cli/following.h"
 #include "cli/manager.h"
 #include "cli/open_doors.h"
 #include "cli/replaced.h"
@@ -106,8 +107,11 @@ struct serve {
 	bool no_sync;
 	struct kv_store *store;
 	atomic_bool store_lost; /* the disk has lost what was acknowledged: the process ends */
-	atomic_bool replaced;   /* a standby has taken the store's place: the same */
-	struct err replaced_by;
+	/* A standby has taken the store's place, or this one cannot follow any more: the same. */
+	atomic_bool ended;
+	struct err ended_by;
+	struct following_options following; /* url NULL: this server is no standby */
+	char host_name[KV_LOG_NAME_BYTES + 1];
 	struct settings_live *live;
 	struct people_news *news;
 	struct limits *limits;         /* by person and address, of all doors */
@@ -300,6 +304,7 @@ tell_store_state(void *arg, const struct kv_store_event *event)
 
 	switch (event->state) {
 	case KV_STORE_OPEN:
+	case KV_STORE_STANDBY:
 		log_event(LOG_LEVEL_WARN, "store_reopened", "was=%s version=%llu",
 			  kv_store_state_name(event->before), (unsigned long long)event->version);
 		break;
@@ -322,16 +327,26 @@ tell_store_state(void *arg, const struct kv_store_event *event)
 	stopping_ask();
 }
 
-/* On the thread that asks the standby. */
+/* On the thread that has found it. */
+static void
+end_because(struct serve *s, const char *event, const struct err *why)
+{
+	log_event(LOG_LEVEL_ERROR, event, "reason=\"%s\"", why->text);
+	s->ended_by = *why;
+	atomic_store(&s->ended, true);
+	stopping_ask();
+}
+
 static void
 tell_replaced(void *arg, const struct err *why)
 {
-	struct serve *s = arg;
+	end_because(arg, "store_replaced", why);
+}
 
-	log_event(LOG_LEVEL_ERROR, "store_replaced", "reason=\"%s\"", why->text);
-	s->replaced_by = *why;
-	atomic_store(&s->replaced, true);
-	stopping_ask();
+static void
+tell_follow_ended(void *arg, const struct err *why)
+{
+	end_because(arg, "follow_ended", why);
 }
 
 /* ---- Background work that is the process's own ---- */
@@ -430,6 +445,7 @@ make_chores(struct serve *s, struct err *err)
 		  .run = clear_txids_run,
 		  .arg = s->store,
 		  .thread = CHORE_QUICK,
+		  .writes = true,
 		  .pause_ms = CLEAR_EVERY_MS,
 		  .failed_ms = SWEEP_EVERY_MS },
 		{ .name = "watch_damage",
@@ -440,6 +456,7 @@ make_chores(struct serve *s, struct err *err)
 		{ .name = "prune_log",
 		  .run = prune_log_run,
 		  .arg = s->store,
+		  .writes = true,
 		  .pause_ms = PRUNE_EVERY_MS },
 		{ .name = "trim_memory",
 		  .run = trim_memory_run,
@@ -534,6 +551,8 @@ run_server(struct serve *s, struct err *err)
 		status = start_replicator(s, err);
 	if (status == STATUS_OK && s->kv->standby_url)
 		status = replaced_watch(s->kv->standby_url, s->store, tell_replaced, s, err);
+	if (status == STATUS_OK && s->following.url)
+		status = following_begin(&s->following, s->store, tell_follow_ended, err);
 	if (status == STATUS_OK) {
 		welcome_print(s->settings,
 			      &(struct welcome){
@@ -548,6 +567,7 @@ run_server(struct serve *s, struct err *err)
 	}
 	stopping_end();
 	replaced_unwatch();
+	following_end();
 	certificates_unwatch(&s->listening.certificates);
 	watchdog_set_stage("background work");
 	chores_stop(s->chores);
@@ -588,7 +608,9 @@ make_replicator(struct serve *s, struct err *err)
 	};
 
 	replicator_config_set(&config, settings);
-	return settings->enabled ? replicator_new(&config, &s->replicator, err) : STATUS_OK;
+	/* Replications write where they are in a database that a standby must not change. */
+	return settings->enabled && !s->following.url ? replicator_new(&config, &s->replicator, err)
+						      : STATUS_OK;
 }
 
 /* What a limit keeps out of a view. _info has the newest ones by name. */
@@ -665,6 +687,43 @@ check_standbys(const struct serve *s, struct err *err)
 
 	return s->kv->log_bytes || s->kv->standby_url ? kv_log_position(s->store, &ignored, err)
 						      : STATUS_OK;
+}
+
+static bool
+is_asked_to_stop(void *arg)
+{
+	(void)arg;
+	return stopping_signal() != 0;
+}
+
+/* Before the store is opened: brings it up to date, or makes it. */
+static enum status
+prepare_standby(struct serve *s, struct err *err)
+{
+	const char *name = s->kv->follow_name;
+
+	if (!s->kv->follow_url)
+		return STATUS_OK;
+	if (s->kv->standby_url)
+		return err_set(err, STATUS_INVALID,
+			       "[frond] follow_url makes this server a standby, and standby_url is "
+			       "of one that has a standby: set one of them");
+	(void)gethostname(s->host_name, sizeof(s->host_name) - 1);
+	s->following = (struct following_options){ .url = s->kv->follow_url,
+						   .store_url = s->kv->url,
+						   .name = name ? name : s->host_name,
+						   .stopped = is_asked_to_stop,
+						   .arg = s };
+	if (!following_name_check(s->following.name))
+		return err_set(err, STATUS_INVALID,
+			       "[frond] follow_name takes 1 to %d letters, digits, '-', '_' and "
+			       "'.'",
+			       KV_LOG_NAME_BYTES);
+	if (s->kv->log_bytes)
+		log_event(LOG_LEVEL_WARN, "ignored",
+			  "setting=keep_log_bytes reason=\"a standby keeps no log before it is "
+			  "promoted\"");
+	return following_prepare(&s->following, err);
 }
 
 /* A port for metrics alone, if the settings want one. */
@@ -783,6 +842,12 @@ serve(struct serve *s, struct err *err)
 	enum status status;
 
 	stopping_prepare(server->drain_timeout_ms);
+	TRY(prepare_standby(s, err));
+	if (s->following.url) {
+		options.create = false;
+		options.follows = true;
+		options.log_bytes = 0;
+	}
 	TRY(cli_open_store(s->kv->url, &options, &s->store));
 	status = check_standbys(s, err);
 	if (status == STATUS_OK && s->kv->standby_url)
@@ -826,9 +891,9 @@ serve(struct serve *s, struct err *err)
 			       "the disk of the store %s has lost what had been acknowledged: "
 			       "restore a backup",
 			       s->kv->url);
-	if (status == STATUS_OK && atomic_load(&s->replaced)) {
-		*err = s->replaced_by;
-		return STATUS_FORBIDDEN;
+	if (status == STATUS_OK && atomic_load(&s->ended)) {
+		*err = s->ended_by;
+		return s->ended_by.status;
 	}
 	if (status == STATUS_OK)
 		log_event(LOG_LEVEL_INFO, "stop", "store=\"%s\"", s->kv->url);

@@ -35,7 +35,8 @@ import_stopped(void)
 }
 
 /* The bar, if there is one, gives its line to the text. */
-PRINTF(3, 0) static void
+PRINTF(3, 0)
+static void
 print_line(struct import *i, const char *begin, const char *fmt, va_list args)
 {
 	progress_hide(&i->progress);

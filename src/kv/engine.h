@@ -107,6 +107,7 @@ struct kv_engine {
 struct kv_store {
 	const struct kv_engine *engine;
 	bool read_only; /* its transactions are KV_TX_READ_ONLY whatever was asked for */
+	bool follows;   /* kv_follows() in kv/log.h */
 	/* What kv_run() has left behind (txid.h); NULL until it first does. Zero when opened. */
 	_Atomic(struct txids *) txids;
 	/* The store's block of numbers (prefix.h); NULL until the first one is taken. */

@@ -288,7 +288,7 @@ static struct kv_future failed[STATUS_COUNT] = {
 	FAILED(STATUS_CANCELLED),  FAILED(STATUS_TX_CONFLICT),  FAILED(STATUS_TX_TOO_OLD),
 	FAILED(STATUS_TX_UNKNOWN), FAILED(STATUS_TX_USED),      FAILED(STATUS_TX_UNREADABLE),
 	FAILED(STATUS_FULL),       FAILED(STATUS_TX_TOO_LARGE), FAILED(STATUS_KEY_TOO_LARGE),
-	FAILED(STATUS_INVALID),    FAILED(STATUS_BUSY),
+	FAILED(STATUS_INVALID),    FAILED(STATUS_BUSY),         FAILED(STATUS_STANDBY),
 };
 
 struct kv_future *
@@ -607,7 +607,7 @@ kv_clears_cheaply(const struct kv_store *store)
 bool
 kv_is_shared(const struct kv_store *store)
 {
-	return store->engine->shared;
+	return store->engine->shared || store->follows;
 }
 
 enum status

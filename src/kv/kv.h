@@ -284,7 +284,7 @@ bool kv_keeps_versions(const struct kv_store *store);
  */
 bool kv_clears_cheaply(const struct kv_store *store);
 
-/* True if other processes may use the store at the same time. */
+/* True if it may change without a commit of this process: others use it, or it is a standby. */
 bool kv_is_shared(const struct kv_store *store);
 
 enum kv_atomic {
@@ -330,10 +330,10 @@ MUST_USE enum status kv_touch_metadata_version(struct kv_tx *tx);
 
 /*
  * Commits. STATUS_TX_CONFLICT, STATUS_TX_TOO_OLD, STATUS_TX_UNKNOWN, STATUS_TX_TOO_LARGE,
- * STATUS_FULL, STATUS_IO, STATUS_UNAVAILABLE, STATUS_CANCELLED. When STATUS_OK comes back the
- * writes are on disk. After STATUS_FULL they are not, and never will be; after STATUS_IO neither,
- * unless the explanation says that this is not known. Afterwards the transaction can only be asked
- * for its version, reset or freed.
+ * STATUS_FULL, STATUS_IO, STATUS_UNAVAILABLE, STATUS_STANDBY, STATUS_CANCELLED. When STATUS_OK
+ * comes back the writes are on disk. After STATUS_FULL they are not, and never will be; after
+ * STATUS_IO neither, unless the explanation says that this is not known. Afterwards the transaction
+ * can only be asked for its version, reset or freed.
  */
 struct kv_future *kv_commit(struct kv_tx *tx);
 

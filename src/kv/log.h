@@ -131,12 +131,28 @@ MUST_USE enum status kv_log_copy_place(struct kv_store *copy, const char *url, s
 
 /*
  * Applies whole records of a log in order with one write and one sync, and publishes the last
- * version; those up to the store's version are skipped. Nobody else may use the store meanwhile,
- * and it has no readers. STATUS_CORRUPT, also
- * if a commit is missing; STATUS_DOC_CONFLICT if they are of another history; STATUS_FULL,
- * STATUS_IO.
+ * version, which watches learn; those up to the store's version are skipped. By one thread at a
+ * time; others may read the store meanwhile. STATUS_CORRUPT, also if a commit is missing;
+ * STATUS_DOC_CONFLICT if they are of another history; STATUS_FULL, STATUS_IO.
  */
 MUST_USE enum status kv_log_apply(struct kv_store *store, struct str records, struct err *err);
+
+/* True for a store that was opened as a standby: its commits are STATUS_STANDBY. Of any engine. */
+bool kv_follows(const struct kv_store *store);
+
+/* How far a standby is behind the store that it follows. */
+struct kv_log_behind {
+	uint64_t versions; /* that it has not got, as of the last answer */
+	uint64_t ns;       /* since it was last known to have all, or was opened */
+};
+
+/*
+ * The first has answered, and had the version `first`. After what came with the answer has been
+ * applied.
+ */
+void kv_log_heard(struct kv_store *store, uint64_t first);
+/* Does not block. All zero for a store that follows nobody. */
+struct kv_log_behind kv_log_behind(const struct kv_store *store);
 
 /*
  * Makes a standby, or a store that was replaced, opened with kv_options.follows, a first. The

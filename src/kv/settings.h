@@ -26,6 +26,12 @@
 	     "https://NAME:PASSWORD@HOST:PORT. It is asked at the start and every five seconds; "  \
 	     "once it has taken this store's place, this server ends, and the store is served no " \
 	     "more.")                                                                              \
+	TEXT(S, follow_url, "frond", "follow_url", 1, NULL, NULL, SETTING_SECRET,                  \
+	     "The server that this one is a standby of, as https://NAME:PASSWORD@HOST:PORT: it is " \
+	     "followed, and reads are served as far as they have come. Without this setting, the " \
+	     "server has a store of its own.")                                                     \
+	TEXT(S, follow_name, "frond", "follow_name", 1, NULL, NULL, SETTING_LISTED,                \
+	     "What that server calls this standby. By default the name of this machine.")          \
 	NUMBER(S, probe_ms, "frond", "store_probe_ms", "ms", 10, 3600 * 1000, 2000,                \
 	       SETTING_AT_START,                                                                   \
 	       "How often the disk of a directory that is full or read-only is looked at, until "  \

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Every state but the first refuses commits, with the status beside it. All but the last answer
- * reads.
+ * Every state but the first refuses commits, with the status beside it. All but KV_STORE_LOST
+ * answer reads.
  */
 enum kv_store_state {
 	KV_STORE_OPEN,
@@ -20,9 +20,11 @@ enum kv_store_state {
 	 * STATUS_CORRUPT: what had been acknowledged is not there any more. The process must end.
 	 */
 	KV_STORE_LOST,
+	/* STATUS_STANDBY: what it follows alone is written to it (kv/log.h). Nothing is amiss. */
+	KV_STORE_STANDBY,
 };
 
-/* "open", "full", "read_only", "failed", "lost". The text is static. */
+/* "open", "full", "read_only", "failed", "lost", "standby". The text is static. */
 const char *kv_store_state_name(enum kv_store_state state);
 
 /* A change of the state. All of it is borrowed for the call. */
@@ -30,7 +32,7 @@ struct kv_store_event {
 	enum kv_store_state state;
 	enum kv_store_state before;
 	uint64_t version;   /* the last that was published */
-	const char *reason; /* of any state but the first; may be empty */
+	const char *reason; /* of any state that is amiss; may be empty */
 };
 
 /*

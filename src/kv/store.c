@@ -97,7 +97,7 @@ kv_store_state_name(enum kv_store_state state)
 	static const char *const names[] = {
 		[KV_STORE_OPEN] = "open",           [KV_STORE_FULL] = "full",
 		[KV_STORE_READ_ONLY] = "read_only", [KV_STORE_FAILED] = "failed",
-		[KV_STORE_LOST] = "lost",
+		[KV_STORE_LOST] = "lost",           [KV_STORE_STANDBY] = "standby",
 	};
 
 	return names[state];

@@ -260,25 +260,42 @@ def both_sides_tell_how_far_behind(cwd):
         until(lambda: re.search(r"^frond_followers_behind_versions [1-9]", scraped(server), flags=re.M))
 
 
+def reads_second(cwd, ini, options):
+    """A server in a directory of its own, which reads the standby beside it."""
+    (cwd / "reads").mkdir()
+    (cwd / "reads" / "second.ini").write_text(QUICK + ini)
+    return Server(cwd / "reads", "--config", "second.ini", options[0], options[1].replace(":", ":../"))
+
+
 @test
 def the_page_on_standbys_does_what_it_says(cwd):
     page = (pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "STANDBY.md").read_text()
     lines = [line.strip() for line in re.sub(r"\\\n", " ", page).splitlines() if line.startswith("    ")]
     equal([line.split()[1] for line in lines if line.startswith("frond ")],
-          ["serve", "follow", "verify", "promote", "serve", "inspect", "backup", "restore"])
+          ["serve", "follow", "serve", "verify", "promote", "serve", "inspect", "backup", "restore"])
     if not shutil.which("curl"):
         raise Skip("curl")
-    (cwd / "frond.ini").write_text(QUICK + re.search(r"```ini\n(.*?)```", page, flags=re.S)[1])
+    of_first, of_second = re.findall(r"```ini\n(.*?)```", page, flags=re.S)[:2]
+    (cwd / "frond.ini").write_text(QUICK + of_first)
     options = ("--config", "frond.ini", "--admin", "admin:secret")
     with Server(cwd, *options) as server:
         at = server.url.removeprefix("http://")
         for line in lines:
             words = shlex.split(line.replace("127.0.0.1:5984", at))
-            if words[0] == "curl":
+            if words[0] == "curl" and "6984" in line:
+                with reads_second(cwd, of_second.replace("127.0.0.1:5984", at), read_with) as second:
+                    answer = subprocess.run(
+                        [word.replace("127.0.0.1:6984", second.url.removeprefix("http://")) for word in words],
+                        capture_output=True, text=True, timeout=60)
+                    assert re.search(r"^X-Frond-Standby: behind=0; seconds=\d+\.\d{3}", answer.stdout, flags=re.M)
+                    assert re.search(r'"standby":\{"behind":0,"seconds":\d', answer.stdout), answer.stdout
+            elif words[0] == "curl":
                 answer = subprocess.run([*words, "-sS"], capture_output=True, text=True, timeout=60)
                 contains(answer.stdout, '"ok":true')
             elif words[:2] == ["frond", "follow"]:
                 version = re.search(r"version (\d+)", ok(*words[1:], "--once", cwd=cwd).stdout)[1]
+            elif words[:2] == ["frond", "serve"] and "second.ini" in words:
+                read_with = words[words.index("--store"):words.index("--http")]
             elif words[:2] == ["frond", "verify"]:
                 contains(ok(*words[1:], cwd=cwd).stdout, " 0 differences")
     for line in lines:

@@ -1,4 +1,6 @@
 /* Standbys of the embedded engine: copies, the log, promoting; records that are cut or changed. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -318,6 +320,133 @@ a_standby_is_written_to_when_it_is_promoted(void **state)
 		STATUS_INVALID);
 }
 
+/* ---- Readers of a standby ---- */
+
+static enum status
+write_both(struct kv_tx *tx, void *arg)
+{
+	const uint64_t *n = arg;
+	struct str value = str_of((const char *)n, sizeof(*n));
+
+	TRY(kv_set(tx, STR("left"), value));
+	return kv_set(tx, STR("right"), value);
+}
+
+static uint64_t
+read_number(struct kv_tx *tx, struct str key)
+{
+	struct kv_future *f = kv_get(tx, key, KV_SNAPSHOT);
+	uint64_t n = 0;
+	struct str value;
+
+	assert_int_equal(kv_future_wait(f), STATUS_OK);
+	if (kv_future_value(f, &value)) {
+		assert_int_equal(value.len, sizeof(n));
+		memcpy(&n, value.ptr, sizeof(n));
+	}
+	return n;
+}
+
+struct standby_reader {
+	struct kv_store *store;
+	atomic_bool ends;
+	pthread_t thread;
+};
+
+/* What one transaction of the first has written is there whole, and never goes back. */
+static void *
+read_both(void *arg)
+{
+	struct standby_reader *r = arg;
+	uint64_t last = 0;
+
+	while (!atomic_load(&r->ends)) {
+		uint64_t left, right;
+		struct kv_tx *tx;
+
+		assert_int_equal(kv_begin(r->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+		left = read_number(tx, STR("left"));
+		right = read_number(tx, STR("right"));
+		assert_int_equal(left, right);
+		assert_true(left >= last);
+		last = left;
+		kv_tx_free(tx);
+	}
+	return NULL;
+}
+
+static void
+readers_see_whole_transactions_while_a_standby_follows(void **state)
+{
+	struct standby_reader readers[3] = { 0 };
+	struct pair_of_stores *p = *state;
+	struct kv_tx *tx;
+
+	copy_all(p);
+	kv_close(p->standby);
+	p->standby = fixture_open(p->standby_url,
+				  (struct kv_options){ .follows = true, .recent_bytes = 1 << 20 });
+	for (size_t i = 0; i < 3; i++) {
+		readers[i].store = p->standby;
+		assert_int_equal(pthread_create(&readers[i].thread, NULL, read_both, &readers[i]),
+				 0);
+	}
+	for (uint64_t n = 1; n <= 300; n++) {
+		assert_int_equal(kv_run(p->first, write_both, &n, NULL, &p->err), STATUS_OK);
+		if (n % 3 == 0)
+			assert_int_equal(follow_all(p), STATUS_OK);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		atomic_store(&readers[i].ends, true);
+		assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+	}
+	assert_int_equal(kv_begin(p->standby, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(read_number(tx, STR("right")), 300);
+	kv_tx_free(tx);
+}
+
+static struct kv_future *
+watch_on_standby(struct pair_of_stores *p, struct str key)
+{
+	struct kv_future *watch;
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(p->standby, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	watch = kv_watch(tx, key);
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
+	kv_tx_free(tx);
+	return watch;
+}
+
+static void
+a_standby_takes_no_commit_and_completes_watches(void **state)
+{
+	struct pair_of_stores *p = *state;
+	struct kv_future *left, *other;
+	uint64_t n = 1;
+
+	copy_all(p);
+	assert_true(kv_follows(p->standby) && kv_is_shared(p->standby));
+	assert_int_equal(kv_store_stats(p->standby).state, KV_STORE_STANDBY);
+	assert_int_equal(kv_run(p->standby, write_both, &n, NULL, &p->err), STATUS_STANDBY);
+	assert_non_null(strstr(p->err.text, "is a standby"));
+	left = watch_on_standby(p, STR("left"));
+	other = watch_on_standby(p, STR("nobody writes this"));
+	assert_int_equal(kv_run(p->first, write_both, &n, NULL, &p->err), STATUS_OK);
+	assert_false(event_is_set(kv_future_event(left)));
+	assert_int_equal(follow_all(p), STATUS_OK);
+	assert_int_equal(kv_future_wait(left), STATUS_OK);
+	assert_false(event_is_set(kv_future_event(other)));
+	kv_future_free(left);
+	kv_future_free(other);
+
+	kv_log_heard(p->standby, kv_log_published(p->standby) + 7);
+	assert_int_equal(kv_log_behind(p->standby).versions, 7);
+	kv_log_heard(p->standby, kv_log_published(p->standby));
+	assert_int_equal(kv_log_behind(p->standby).versions, 0);
+	assert_int_equal(kv_log_behind(p->first).ns, 0);
+}
+
 #define STANDBY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -328,6 +457,8 @@ main(void)
 		STANDBY_TEST(records_that_are_cut_or_changed_are_refused),
 		STANDBY_TEST(a_log_that_was_cut_short_asks_for_a_new_copy),
 		STANDBY_TEST(a_standby_is_written_to_when_it_is_promoted),
+		STANDBY_TEST(readers_see_whole_transactions_while_a_standby_follows),
+		STANDBY_TEST(a_standby_takes_no_commit_and_completes_watches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #include "door/couch/wire/meter.h"
 #include "door/couch/wire/reply.h"
 #include "door/couch/wire/request.h"
+#include "kv/log.h"
 #include "loop/wait.h"
 
 static const char hex[] = "0123456789abcdef";
@@ -128,6 +129,7 @@ couch_chores_add(struct couch *couch, struct chores *chores)
 				   .run = tend_chore_run,
 				   .arg = couch,
 				   .thread = CHORE_QUICK,
+				   .writes = true,
 				   .pause_ms = TEND_PAUSE_MS,
 				   .more_ms = TEND_MORE_MS,
 				   .failed_ms = TEND_FAILED_MS,
@@ -231,6 +233,21 @@ couch_set_request_id(struct couch_req *r)
 	http_set_header(r->x, STR("X-CouchDB-Body-Time"), STR("0"));
 }
 
+/* Whoever reads a standby is told how old what it reads may be. */
+static void
+couch_set_standby(struct couch_req *r)
+{
+	struct kv_log_behind behind;
+	char text[64];
+
+	if (!kv_follows(r->couch->config.store))
+		return;
+	behind = kv_log_behind(r->couch->config.store);
+	(void)snprintf(text, sizeof(text), "behind=%llu; seconds=%.3f",
+		       (unsigned long long)behind.versions, (double)behind.ns / 1e9);
+	http_set_header(r->x, STR("X-Frond-Standby"), str_from_cstr(text));
+}
+
 static enum status
 couch_hold_settings(struct couch_req *r)
 {
@@ -305,6 +322,7 @@ couch_serve(struct couch_req *r)
 		return STATUS_LIMIT;
 	couch_find_method(r);
 	couch_set_request_id(r);
+	couch_set_standby(r);
 	TRY(couch_hold_settings(r));
 	TRY(couch_check_host(r)); /* before a preflight is granted */
 	TRY(couch_cors(r, &answered));

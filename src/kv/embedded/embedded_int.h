@@ -146,6 +146,12 @@ struct emb_health {
 	_Atomic uint64_t failed_writes;
 };
 
+/* What a standby has heard of its first (standby.c). */
+struct emb_heard {
+	_Atomic uint64_t behind;   /* versions */
+	_Atomic uint64_t equal_ns; /* when it last had all of them, or was opened */
+};
+
 struct emb_store {
 	struct kv_store base;
 	char *path;
@@ -177,6 +183,7 @@ struct emb_store {
 	struct emb_spares spares;
 	bool keeps_log;    /* RocksDB has been told so */
 	struct kept *kept; /* kept.h; NULL: no log is kept */
+	struct emb_heard heard;
 	struct emb_entities entities;
 
 	/* Copies of what the resolver has, which only the committer may look at: */

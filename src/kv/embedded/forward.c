@@ -4,7 +4,6 @@
  */
 #include "kv/embedded/kept.h"
 #include "kv/embedded/log_record.h"
-#include "kv/embedded/raw.h"
 #include "kv/embedded/upkeep.h"
 
 enum {
@@ -57,30 +56,6 @@ emb_log_forward(struct kv_store *base, struct kv_restore_log *log, struct err *e
 
 /* ---- Keys ---- */
 
-static enum status
-batch_tell(struct str ops, const struct log_link *link, kv_log_key_found *found, void *arg,
-	   struct err *err)
-{
-	while (ops.len) {
-		uint8_t type = (uint8_t)ops.ptr[0];
-		struct kv_log_key told = { .version = link->version, .time_ms = link->time_ms };
-		struct str value;
-
-		ops = str_skip(ops, 1);
-		if (!raw_type_known(type) || !raw_bytes(&ops, &told.key) ||
-		    ((type == RAW_PUT || type == RAW_DELETE_RANGE) && !raw_bytes(&ops, &value)))
-			return err_set(err, STATUS_CORRUPT,
-				       "the log has an operation of the kind %u at version %llu",
-				       type, (unsigned long long)link->version);
-		if (type == RAW_DELETE_RANGE)
-			told.end = value;
-		/* What is above is the engine's own. */
-		if (told.key.len && (uint8_t)told.key.ptr[0] != 0xff)
-			TRY(found(arg, &told));
-	}
-	return STATUS_OK;
-}
-
 enum status
 kv_log_keys(struct kv_store *base, uint64_t after, kv_log_key_found *found, void *arg,
 	    struct err *err)
@@ -105,8 +80,8 @@ kv_log_keys(struct kv_store *base, uint64_t after, kv_log_key_found *found, void
 
 			TRY(kv_log_record(rest, &version, &payload, err));
 			link = log_link_of(payload.ptr, payload.len);
-			TRY(batch_tell(str_skip(payload, KEPT_BATCH_HEADER_BYTES), &link, found,
-				       arg, err));
+			TRY(kept_tell_keys(str_skip(payload, KEPT_BATCH_HEADER_BYTES), &link, found,
+					   arg, err));
 			rest = str_skip(rest, KV_LOG_HEADER_BYTES + payload.len);
 		}
 	} while (records.len);

@@ -107,4 +107,12 @@ uint32_t kept_crc(struct str payload);
 void kept_put_number(uint8_t to[sizeof(uint64_t)], uint64_t number);
 void kept_put_record(struct buf *out, uint64_t version, struct str payload);
 
+struct log_link;
+/*
+ * Tells of the keys that operations of a write batch have written, but for the engine's own, as of
+ * the commit that `link` describes. STATUS_CORRUPT; what `found` returns.
+ */
+MUST_USE enum status kept_tell_keys(struct str ops, const struct log_link *link,
+				    kv_log_key_found *found, void *arg, struct err *err);
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "kv/embedded/kept.h"
 #include "kv/embedded/log_record.h"
+#include "kv/embedded/raw.h"
 
 enum {
 	BYTE_BITS = 8,
@@ -353,4 +354,30 @@ kept_read(const char *path, struct kept_place *place, uint64_t published, size_t
 		status = reading_go(r, place, published, most, ret, err);
 	reading_end(r);
 	return status;
+}
+
+/* ---- What a batch has written ---- */
+
+enum status
+kept_tell_keys(struct str ops, const struct log_link *link, kv_log_key_found *found, void *arg,
+	       struct err *err)
+{
+	while (ops.len) {
+		uint8_t type = (uint8_t)ops.ptr[0];
+		struct kv_log_key told = { .version = link->version, .time_ms = link->time_ms };
+		struct str value;
+
+		ops = str_skip(ops, 1);
+		if (!raw_type_known(type) || !raw_bytes(&ops, &told.key) ||
+		    ((type == RAW_PUT || type == RAW_DELETE_RANGE) && !raw_bytes(&ops, &value)))
+			return err_set(err, STATUS_CORRUPT,
+				       "the log has an operation of the kind %u at version %llu",
+				       type, (unsigned long long)link->version);
+		if (type == RAW_DELETE_RANGE)
+			told.end = value;
+		/* What is above is the engine's own. */
+		if (told.key.len && (uint8_t)told.key.ptr[0] != 0xff)
+			TRY(found(arg, &told));
+	}
+	return STATUS_OK;
 }

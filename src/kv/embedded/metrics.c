@@ -7,6 +7,7 @@
 #include "base/metric.h"
 #include "kv/embedded/gate.h"
 #include "kv/embedded/watch_int.h"
+#include "kv/log.h"
 
 enum memory_kind {
 	MEMORY_MEMTABLES,
@@ -38,6 +39,12 @@ METRIC_COLLECTED(recent_hits, METRIC_KIND_COUNTER, "frond_store_recent_hits_tota
 		 "lately.");
 METRIC_COLLECTED(recent_misses, METRIC_KIND_COUNTER, "frond_store_recent_misses_total",
 		 METRIC_NUMBER, "Reads of single keys that had to ask RocksDB instead.");
+METRIC_COLLECTED(behind, METRIC_KIND_GAUGE, "frond_follow_behind_versions", METRIC_NUMBER,
+		 "How many versions of the store that it follows a standby has not got, as of the "
+		 "last answer.");
+METRIC_COLLECTED(behind_time, METRIC_KIND_GAUGE, "frond_follow_behind_seconds", METRIC_SECONDS,
+		 "How long ago a standby was last known to have all that the store has which it "
+		 "follows. It asks at least once a second.");
 METRIC_COLLECTED(cache_pinned, METRIC_KIND_GAUGE, "frond_store_block_cache_pinned_bytes",
 		 METRIC_BYTES, "Cached blocks that are in use and cannot be given up.");
 METRIC_COLLECTED(cache_capacity, METRIC_KIND_GAUGE, "frond_store_block_cache_capacity_bytes",
@@ -156,6 +163,12 @@ metrics_collect(void *arg)
 		gate_leave(pass);
 	}
 	metrics_report_disk(store);
+	if (store->base.follows) {
+		const struct kv_log_behind b = kv_log_behind(&store->base);
+
+		metric_report(&behind, 0, b.versions);
+		metric_report(&behind_time, 0, b.ns);
+	}
 	metric_report(&memory, MEMORY_BLOCK_CACHE, rocksdb_cache_get_usage(store->cache));
 	metric_report(&memory, MEMORY_HISTORY,
 		      atomic_load_explicit(&store->history_bytes, memory_order_relaxed));

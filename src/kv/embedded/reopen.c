@@ -13,12 +13,12 @@
 
 static const char *const state_names[] = {
 	[KV_STORE_OPEN] = "open",     [KV_STORE_FULL] = "full", [KV_STORE_READ_ONLY] = "read_only",
-	[KV_STORE_FAILED] = "failed", [KV_STORE_LOST] = "lost",
+	[KV_STORE_FAILED] = "failed", [KV_STORE_LOST] = "lost", [KV_STORE_STANDBY] = "standby",
 };
 
 METRIC_GAUGES(stores, "frond_store_state", METRIC_NUMBER,
 	      "Directories that are open, by state: open ones take writes; full, read_only and "
-	      "failed ones are read only; a lost one serves nothing.",
+	      "failed ones and standbys are read only; a lost one serves nothing.",
 	      "state", state_names);
 METRIC_COUNTER(reopenings, "frond_store_reopenings_total", METRIC_NUMBER,
 	       "How often a directory was opened again inside the process after its disk was full "
@@ -28,12 +28,19 @@ METRIC_COUNTER(failed_writes, "frond_store_failed_writes_total", METRIC_NUMBER,
 
 /* ---- States ---- */
 
+/* The state of a store whose disk is well. */
+static enum kv_store_state
+state_well(const struct emb_store *store)
+{
+	return store->base.follows ? KV_STORE_STANDBY : KV_STORE_OPEN;
+}
+
 void
 emb_reopen_init(struct emb_store *store, const struct kv_options *options)
 {
 	struct emb_health *h = &store->health;
 
-	atomic_init(&h->state, KV_STORE_OPEN);
+	atomic_init(&h->state, state_well(store));
 	pthread_mutex_init(&h->lock, NULL);
 	h->create = options->create;
 	h->syncs = !options->no_sync;
@@ -41,7 +48,7 @@ emb_reopen_init(struct emb_store *store, const struct kv_options *options)
 	h->due_ns = WAIT_FOREVER;
 	h->told = options->told;
 	h->told_arg = options->told_arg;
-	metric_gauge_add_at(&stores, KV_STORE_OPEN, 1);
+	metric_gauge_add_at(&stores, state_well(store), 1);
 }
 
 void
@@ -99,6 +106,13 @@ health_set(struct emb_store *store, enum kv_store_state state, const char *why)
 		h->told(h->told_arg, &event);
 }
 
+void
+emb_reopen_leads(struct emb_store *store)
+{
+	store->base.follows = false;
+	health_set(store, KV_STORE_OPEN, "");
+}
+
 enum status
 emb_reopen_refuse(struct emb_store *store, struct err *err)
 {
@@ -131,6 +145,10 @@ emb_reopen_refuse(struct emb_store *store, struct err *err)
 			       reason);
 	case KV_STORE_LOST:
 		return err_set(err, STATUS_CORRUPT, "%s", why.text);
+	case KV_STORE_STANDBY:
+		return err_set(err, STATUS_STANDBY,
+			       "this server is a standby, and takes no writes: they go to the one "
+			       "that it follows");
 	}
 	return STATUS_OK;
 }
@@ -152,6 +170,7 @@ health_schedule(struct emb_store *store)
 
 	switch (emb_reopen_state(store)) {
 	case KV_STORE_OPEN:
+	case KV_STORE_STANDBY:
 	case KV_STORE_LOST:
 		h->due_ns = WAIT_FOREVER;
 		break;
@@ -227,7 +246,7 @@ reopen_open(struct emb_store *store, bool log_is_new, struct err *why)
 	if (status == STATUS_OK)
 		status = emb_handle_open(store, why);
 	if (status == STATUS_OK)
-		return KV_STORE_OPEN;
+		return state_well(store);
 	/* Acknowledged bytes cannot be read any more, and trying again does not help. */
 	if (status == STATUS_CORRUPT)
 		return KV_STORE_LOST;
@@ -309,7 +328,7 @@ emb_reopen_try(struct emb_store *store)
 	enum kv_store_state state;
 	struct err why = { 0 };
 
-	assert(emb_reopen_state(store) != KV_STORE_OPEN);
+	assert(emb_reopen_state(store) != state_well(store));
 	if (!reopen_disk_is_well(store)) {
 		health_schedule(store);
 		return false;
@@ -323,7 +342,7 @@ emb_reopen_try(struct emb_store *store)
 	state = reopen_replace(store, &why);
 	gate_open(&store->gate);
 	h->reopened_at_ns = clock_mono_ns();
-	if (state == KV_STORE_OPEN) {
+	if (state == state_well(store)) {
 		metric_add(&reopenings, 1);
 		atomic_fetch_add_explicit(&h->reopenings, 1, memory_order_relaxed);
 	}

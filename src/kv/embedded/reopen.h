@@ -60,8 +60,12 @@ emb_reopen_state(const struct emb_store *store)
 MUST_USE enum status emb_reopen_first(struct emb_store *store, bool reads_if_unwritable,
 				      struct err *err);
 
+/* A standby takes commits of its own from now on. Before anybody else uses the store. */
+void emb_reopen_leads(struct emb_store *store);
+
 /*
- * STATUS_OK if commits may be tried. STATUS_FULL, STATUS_UNAVAILABLE, STATUS_CORRUPT with reason.
+ * STATUS_OK if commits may be tried. STATUS_FULL, STATUS_UNAVAILABLE, STATUS_CORRUPT,
+ * STATUS_STANDBY with reason.
  */
 MUST_USE enum status emb_reopen_refuse(struct emb_store *store, struct err *err);
 

@@ -8,6 +8,14 @@
  * says exactly which batches it has. All batches of one answer are joined to one, which is written
  * and synced once: after a crash either all of them are there or none, and no write begins before
  * the one in front of it is on the disk, as logs.c relies on.
+ *
+ * == Why its readers see one version ==
+ *
+ * A join is applied as the committer applies a batch (committer.c): the version in front of it is
+ * held, RocksDB has all of it before the caches in front of RocksDB forget what they knew, and then
+ * its version is published. Then the watches of the keys that it has written are completed, after
+ * the publication, so that whoever is woken reads what woke it. Versions in the middle of a join
+ * are never seen; each transaction of the first is in it whole.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,6 +33,7 @@
 #include "kv/embedded/log_record.h"
 #include "kv/embedded/reopen.h"
 #include "kv/embedded/upkeep.h"
+#include "kv/embedded/watch_int.h"
 
 #define COPYING_SUFFIX  ".copying"
 #define REPLACED_SUFFIX ".replaced"
@@ -159,15 +168,25 @@ standby_join(struct emb_store *store, struct str records, uint64_t version, stru
 }
 
 static enum status
+complete_watches(void *arg, const struct kv_log_key *key)
+{
+	watches_written(arg, key->key, key->end);
+	return STATUS_OK;
+}
+
+static enum status
 standby_write(struct emb_store *store, struct str batch, uint64_t version, struct err *err)
 {
 	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+	const struct log_link none = { 0 };
 	rocksdb_writebatch_t *writes;
 	uint64_t written;
 	char *error = NULL;
 	bool known;
 
-	TRY(emb_reopen_refuse(store, err));
+	/* A store that is restored is no standby, and one that is may have a disk that is full. */
+	if (emb_reopen_state(store) != KV_STORE_STANDBY)
+		TRY(emb_reopen_refuse(store, err));
 	TRY(emb_versions_hold(store));
 	writes = rocksdb_writebatch_create_from(batch.ptr, batch.len);
 	rocksdb_write(store->db, store->write_options, writes, &error);
@@ -181,6 +200,10 @@ standby_write(struct emb_store *store, struct str batch, uint64_t version, struc
 		return err_set(err, STATUS_CORRUPT, "the log of version %llu has made version %llu",
 			       (unsigned long long)version, (unsigned long long)written);
 	(void)emb_versions_publish(store, version, metadata, NULL);
+	if (watches_count(store->watches) &&
+	    kept_tell_keys(str_skip(batch, KEPT_BATCH_HEADER_BYTES), &none, complete_watches,
+			   store->watches, NULL) != STATUS_OK)
+		watches_complete_all(store->watches);
 	return STATUS_OK;
 }
 
@@ -200,6 +223,41 @@ kv_log_apply(struct kv_store *base, struct str records, struct err *err)
 	status = standby_write(store, buf_str(&batch), version, err);
 	standby_leave_committer(store);
 	return status;
+}
+
+/* ---- Being behind ---- */
+
+bool
+kv_follows(const struct kv_store *base)
+{
+	return base->follows;
+}
+
+void
+kv_log_heard(struct kv_store *base, uint64_t first)
+{
+	struct emb_store *store = (struct emb_store *)base;
+	uint64_t version = kv_log_published(base);
+
+	atomic_store_explicit(&store->heard.behind, first > version ? first - version : 0,
+			      memory_order_relaxed);
+	if (first <= version)
+		atomic_store_explicit(&store->heard.equal_ns, clock_mono_ns(),
+				      memory_order_relaxed);
+}
+
+struct kv_log_behind
+kv_log_behind(const struct kv_store *base)
+{
+	const struct emb_store *store = (const struct emb_store *)base;
+
+	if (!base->follows)
+		return (struct kv_log_behind){ 0 };
+	return (struct kv_log_behind){
+		.versions = atomic_load_explicit(&store->heard.behind, memory_order_relaxed),
+		.ns = clock_mono_ns() -
+		      atomic_load_explicit(&store->heard.equal_ns, memory_order_relaxed),
+	};
 }
 
 /* ---- A copy ---- */
@@ -337,8 +395,10 @@ kv_log_promote_begin(struct kv_store *base, struct err *err)
 	TRY(kv_log_position(base, &now, err));
 	if (!now.follows)
 		return err_set(err, STATUS_INVALID, "%s is no standby", store->path);
-	if (now.promotes)
+	if (now.promotes) {
+		emb_reopen_leads(store);
 		return STATUS_OK;
+	}
 	memcpy(promoted, now.history, KV_LOG_HISTORY_BYTES);
 	stamp_write(stamp, now.version, 0);
 	memcpy(promoted + KV_LOG_HISTORY_BYTES, stamp, VERSION_BYTES);
@@ -350,7 +410,10 @@ kv_log_promote_begin(struct kv_store *base, struct err *err)
 	rocksdb_writebatch_put(batch, follows_key.ptr, follows_key.len, promotes, sizeof(promotes));
 	rocksdb_write(store->db, store->write_options, batch, &error);
 	rocksdb_writebatch_destroy(batch);
-	return error ? emb_error(error, "promoting the standby", err) : STATUS_OK;
+	if (error)
+		return emb_error(error, "promoting the standby", err);
+	emb_reopen_leads(store);
+	return STATUS_OK;
 }
 
 enum status

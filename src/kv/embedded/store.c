@@ -254,6 +254,8 @@ emb_open(struct str address, const struct kv_options *options, struct kv_store *
 	}
 	store->base.engine = &kv_engine_embedded;
 	store->base.read_only = options->read_only;
+	store->base.follows = options->follows;
+	atomic_init(&store->heard.equal_ns, clock_mono_ns());
 	store->path = path;
 	emb_damages_init(&store->damages);
 	gate_init(&store->gate);

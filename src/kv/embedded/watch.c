@@ -220,6 +220,17 @@ watches_complete_all(struct watches *table)
 	pthread_mutex_unlock(&table->lock);
 }
 
+void
+watches_written(struct watches *table, struct str key, struct str end)
+{
+	pthread_mutex_lock(&table->lock);
+	if (end.len)
+		watches_complete_range(table, key, end);
+	else
+		watches_complete_key(table, key);
+	pthread_mutex_unlock(&table->lock);
+}
+
 struct kv_future *
 emb_watch(struct kv_tx *base, struct str key)
 {

@@ -41,6 +41,11 @@ void watches_close(struct watches *w);
 uint64_t watches_count(struct watches *w);
 /* Completes all watches that are armed: their keys may have changed. */
 void watches_complete_all(struct watches *w);
+/*
+ * A standby has published what another store has committed: completes the watches of the key, or if
+ * `end` is not empty of the keys from there to in front of `end`.
+ */
+void watches_written(struct watches *w, struct str key, struct str end);
 
 struct kv_future *emb_watch(struct kv_tx *base, struct str key);
 void emb_watch_free(struct kv_future *f);

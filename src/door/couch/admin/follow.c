@@ -236,7 +236,10 @@ position_put_history(struct buf *out, const uint8_t history[KV_LOG_HISTORY_BYTES
 	buf_append_byte(out, '"');
 }
 
-/* {"version":12,"history":"…","before":"…","promoted_at":7}; the last two if it was promoted. */
+/*
+ * {"version":12,"history":"…","before":"…","promoted_at":7,"follows":true}; the last but one and
+ * what is in front of it if it was promoted, the last if it is a standby.
+ */
 enum status
 couch_position(struct couch_req *r)
 {
@@ -255,6 +258,6 @@ couch_position(struct couch_req *r)
 		buf_printf(&out, ",\"promoted_at\":%llu",
 			   (unsigned long long)job.position.promoted_at);
 	}
-	buf_append_byte(&out, '}');
+	buf_append_cstr(&out, job.position.follows ? ",\"follows\":true}" : "}");
 	return couch_reply(r, 200, &out);
 }

@@ -10,6 +10,7 @@
 #include "door/couch/wire/request.h"
 #include "door/couch/wire/uuid.h"
 #include "kv/damage.h"
+#include "kv/log.h"
 
 /* The CouchDB release whose behaviour clients may expect. */
 #define COUCHDB_VERSION "3.5.0"
@@ -64,7 +65,8 @@ root_reach_store(struct couch_req *r, struct kv_tx *tx, void *arg)
 }
 
 /*
- * 200 if this server can reach the store and the store takes writes. Files that are damaged are
+ * 200 if this server can reach the store and the store takes writes, or is a standby, which never
+ * does, and then how far it is behind. Files that are damaged are
  * named: what is in others can be used.
  */
 enum status
@@ -81,7 +83,7 @@ couch_root_up(struct couch_req *r)
 		return err_set(&r->fail.err, STATUS_UNAVAILABLE,
 			       "the store's disk is full: it is read, and takes writes again when "
 			       "there is room");
-	if (state != KV_STORE_OPEN)
+	if (state != KV_STORE_OPEN && state != KV_STORE_STANDBY)
 		return err_set(&r->fail.err, STATUS_UNAVAILABLE,
 			       "the store is %s: it takes no writes (the log says why)",
 			       kv_store_state_name(state));
@@ -90,7 +92,14 @@ couch_root_up(struct couch_req *r)
 		buf_append_cstr(&out, at ? "," : ",\"damaged_files\":[");
 		json_write_str(&out, str_from_cstr(damage.file));
 	}
-	buf_append_cstr(&out, at ? "]}\n" : "}\n");
+	buf_append_cstr(&out, at ? "]" : "");
+	if (state == KV_STORE_STANDBY) {
+		const struct kv_log_behind behind = kv_log_behind(r->couch->config.store);
+
+		buf_printf(&out, ",\"standby\":{\"behind\":%llu,\"seconds\":%.3f}",
+			   (unsigned long long)behind.versions, (double)behind.ns / 1e9);
+	}
+	buf_append_cstr(&out, "}\n");
 	return couch_reply(r, 200, &out);
 }
 

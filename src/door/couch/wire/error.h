@@ -64,6 +64,7 @@
 	ERROR(NOT_IMPLEMENTED, 501, "not_implemented", "this feature is not implemented",          \
 	      STATUS_UNSUPPORTED)                                                                  \
 	ERROR(UNAVAILABLE, 503, "service unavailable", "", STATUS_UNAVAILABLE)                     \
+	ERROR(STANDBY, 503, "standby", "", STATUS_STANDBY)                                         \
 	ERROR(BUSY, 503, "service unavailable", "", STATUS_BUSY)                                   \
 	ERROR(FULL, 507, "insufficient_storage", "the disk of the server is full", STATUS_FULL)    \
 	/* Of queries: what is wrong with a selector, */                                           \

@@ -110,8 +110,9 @@ put_set(struct call *c)
 	bson_end(c->reply);
 	bson_put_string(c->reply, STR("setName"), str_from_cstr(name));
 	bson_put_int32(c->reply, STR("setVersion"), 1);
-	bson_put_bool(c->reply, STR("secondary"), false);
-	bson_put_string(c->reply, STR("primary"), host);
+	bson_put_bool(c->reply, STR("secondary"), mongo_is_secondary(c->mongo));
+	if (!mongo_is_secondary(c->mongo))
+		bson_put_string(c->reply, STR("primary"), host);
 	bson_put_string(c->reply, STR("me"), host);
 	bson_put_object_id(c->reply, STR("electionId"), str_of(election, sizeof(election)));
 }
@@ -213,7 +214,7 @@ mongo_run_hello(struct call *c)
 		bson_put_bool(c->reply, STR("helloOk"), true);
 	put_set(c);
 	bson_put_bool(c->reply, is_called(c, "hello") ? STR("isWritablePrimary") : STR("ismaster"),
-		      true);
+		      !mongo_is_secondary(c->mongo));
 	put_last_write(c);
 	bson_put_int32(c->reply, STR("maxBsonObjectSize"), MONGO_DOCUMENT_BYTES);
 	bson_put_int32(c->reply, STR("maxMessageSizeBytes"), WIRE_MESSAGE_BYTES);

@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/txn/client.h"
+#include "door/mongo/txn/cluster_time.h"
 #include "net/host.h"
 
 enum {
@@ -278,19 +279,21 @@ static void
 put_set(struct call *c)
 {
 	struct str host = str_from_cstr(c->mongo->host);
+	bool follows = mongo_is_secondary(c->mongo);
 
 	if (!c->mongo->set)
 		return;
 	bson_begin_document(c->reply, STR("repl"));
 	bson_put_string(c->reply, STR("setName"), str_from_cstr(c->mongo->set));
 	bson_put_int32(c->reply, STR("setVersion"), 1);
-	bson_put_bool(c->reply, STR("ismaster"), true);
-	bson_put_bool(c->reply, STR("isWritablePrimary"), true);
-	bson_put_bool(c->reply, STR("secondary"), false);
+	bson_put_bool(c->reply, STR("ismaster"), !follows);
+	bson_put_bool(c->reply, STR("isWritablePrimary"), !follows);
+	bson_put_bool(c->reply, STR("secondary"), follows);
 	bson_begin_array(c->reply, STR("hosts"));
 	bson_put_string(c->reply, STR(""), host);
 	bson_end(c->reply);
-	bson_put_string(c->reply, STR("primary"), host);
+	if (!follows)
+		bson_put_string(c->reply, STR("primary"), host);
 	bson_put_string(c->reply, STR("me"), host);
 	bson_end(c->reply);
 }

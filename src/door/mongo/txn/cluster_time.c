@@ -1,10 +1,15 @@
 #include "door/mongo/txn/cluster_time.h"
 
+#include "base/clock.h"
 #include "base/words.h"
+#include "door/mongo/txn/client.h"
 #include "door/mongo/txn/mongo_int.h"
+#include "kv/log.h"
 
 enum {
 	SIGNATURE_BYTES = 20,
+	AFTER_TIME_MS = 10 * 1000,
+	AFTER_LOOK_MS = 20,
 };
 
 uint64_t
@@ -96,7 +101,29 @@ check_level(struct call *c, const struct bson_value *level, bool *ret_snapshot)
 			 bson_text(level).ptr);
 }
 
-/* A read sees all that was committed before it began, so there is nothing to wait for. */
+/* What the client has written to the first, or read there, comes to a standby a little later. */
+static enum status
+await_version(struct call *c, uint64_t version)
+{
+	uint64_t deadline_ns = clock_after_ms(AFTER_TIME_MS);
+
+	TRY(mongo_client_last(c->client, &c->err));
+	while (look(c) < version) {
+		if (clock_mono_ns() >= deadline_ns)
+			return call_fail(c, MONGO_MAX_TIME_EXPIRED,
+					 "this standby has not reached the afterClusterTime within "
+					 "%d ms",
+					 AFTER_TIME_MS);
+		if (!mongo_client_wait(c->client, clock_after_ms(AFTER_LOOK_MS)))
+			return STATUS_CANCELLED;
+	}
+	return STATUS_OK;
+}
+
+/*
+ * A read sees all that was committed before it began, so there is nothing to wait for, but in front
+ * of a standby.
+ */
 static enum status
 check_after(struct call *c, const struct bson_value *after)
 {
@@ -109,6 +136,8 @@ check_after(struct call *c, const struct bson_value *after)
 	if (version <= atomic_load_explicit(&c->mongo->version, memory_order_relaxed) ||
 	    version <= look(c))
 		return STATUS_OK;
+	if (mongo_is_secondary(c->mongo))
+		return await_version(c, version);
 	return call_fail(c, MONGO_INVALID_OPTIONS,
 			 "readConcern afterClusterTime value must not be greater than the current "
 			 "clusterTime");
@@ -168,4 +197,10 @@ time_check_concern(struct call *c)
 	return call_fail(c, MONGO_SNAPSHOT_TOO_OLD,
 			 "Read timestamp is older than the oldest available timestamp: a "
 			 "transaction reads the version of its first command");
+}
+
+bool
+mongo_is_secondary(const struct mongo *mongo)
+{
+	return kv_follows(mongo->config.store);
 }

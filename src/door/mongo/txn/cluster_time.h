@@ -45,4 +45,7 @@ void time_put(struct call *c);
 /* Checks the `readConcern` of the request. */
 MUST_USE enum status time_check_concern(struct call *c);
 
+/* True in front of a standby (kv/log.h), which is a secondary to drivers. */
+bool mongo_is_secondary(const struct mongo *mongo);
+
 #endif

@@ -96,6 +96,8 @@ mongo_code_of(enum status status)
 	case STATUS_UNAVAILABLE:
 	case STATUS_LOCKED:
 		return MONGO_HOST_UNREACHABLE;
+	case STATUS_STANDBY:
+		return MONGO_NOT_WRITABLE_PRIMARY;
 	case STATUS_FULL:
 		return MONGO_OUT_OF_DISK;
 	case STATUS_UNAUTHORIZED:

@@ -6,6 +6,7 @@
 #include "door/redis/txn/monitor.h"
 #include "door/redis/txn/pubsub.h"
 #include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/standing.h"
 #include "door/redis/txn/user.h"
 #include "door/redis/wire/error.h"
 
@@ -156,7 +157,7 @@ hello_answer(struct call *c)
 	reply_bulk_cstr(r, "mode");
 	reply_bulk_cstr(r, "standalone");
 	reply_bulk_cstr(r, "role");
-	reply_bulk_cstr(r, "master");
+	reply_bulk_cstr(r, standing_of(c->redis).replica ? "replica" : "master");
 	reply_bulk_cstr(r, "modules");
 	reply_array(r, 0);
 }

@@ -13,6 +13,7 @@
 #include "door/redis/txn/monitor.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/slow.h"
+#include "door/redis/txn/standing.h"
 #include "door/redis/txn/stats.h"
 
 #define LATENCY_ADVICE                                                                             \
@@ -148,7 +149,17 @@ info_stats(struct redis *r, struct buf *out)
 static void
 info_replication(struct redis *r, struct buf *out)
 {
-	(void)r;
+	const struct standing standing = standing_of(r);
+
+	if (standing.replica) {
+		buf_printf(out,
+			   "# Replication\r\nrole:slave\r\nmaster_link_status:%s\r\n"
+			   "master_last_io_seconds_ago:%llu\r\nslave_repl_offset:%llu\r\n"
+			   "slave_read_only:1\r\nconnected_slaves:0\r\n",
+			   standing.linked ? "up" : "down", (unsigned long long)standing.seconds,
+			   (unsigned long long)standing.version);
+		return;
+	}
 	buf_append_cstr(out, "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
 			     "master_failover_state:no-failover\r\nmaster_repl_offset:0\r\n"
 			     "repl_backlog_active:0\r\n");
@@ -467,6 +478,17 @@ cmd_lastsave(struct call *c)
 enum status
 cmd_role(struct call *c)
 {
+	const struct standing standing = standing_of(c->redis);
+
+	if (standing.replica) {
+		reply_array(c->reply, 5);
+		reply_bulk_cstr(c->reply, "slave");
+		reply_bulk_cstr(c->reply, ""); /* where the first is, is not for clients to know */
+		reply_int(c->reply, 0);
+		reply_bulk_cstr(c->reply, standing.linked ? "connected" : "connect");
+		reply_int(c->reply, (int64_t)standing.version);
+		return STATUS_OK;
+	}
 	reply_array(c->reply, 3);
 	reply_bulk_cstr(c->reply, "master");
 	reply_int(c->reply, 0);

@@ -24,6 +24,7 @@ status_code(enum status status)
 	case STATUS_TX_TOO_OLD:
 		return "TRYAGAIN";
 	case STATUS_FORBIDDEN:
+	case STATUS_STANDBY:
 		return "READONLY";
 	default:
 		return "ERR";
