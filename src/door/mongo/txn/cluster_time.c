@@ -8,7 +8,6 @@
 
 enum {
 	SIGNATURE_BYTES = 20,
-	AFTER_TIME_MS = 10 * 1000,
 	AFTER_LOOK_MS = 20,
 };
 
@@ -105,7 +104,7 @@ check_level(struct call *c, const struct bson_value *level, bool *ret_snapshot)
 static enum status
 await_version(struct call *c, uint64_t version)
 {
-	uint64_t deadline_ns = clock_after_ms(AFTER_TIME_MS);
+	uint64_t deadline_ns = clock_after_ms(MONGO_AFTER_TIME_MS);
 
 	TRY(mongo_client_last(c->client, &c->err));
 	while (look(c) < version) {
@@ -113,7 +112,7 @@ await_version(struct call *c, uint64_t version)
 			return call_fail(c, MONGO_MAX_TIME_EXPIRED,
 					 "this standby has not reached the afterClusterTime within "
 					 "%d ms",
-					 AFTER_TIME_MS);
+					 MONGO_AFTER_TIME_MS);
 		if (!mongo_client_wait(c->client, clock_after_ms(AFTER_LOOK_MS)))
 			return STATUS_CANCELLED;
 	}

@@ -15,6 +15,10 @@
 #include "door/mongo/txn/command.h"
 #include "kv/kv.h"
 
+enum {
+	MONGO_AFTER_TIME_MS = 10 * 1000, /* that a read at a standby waits for its time */
+};
+
 #define TIME_BIAS (1ULL << 32) /* clients take a timestamp without seconds for none */
 
 static inline uint64_t
