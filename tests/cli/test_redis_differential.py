@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from harness import main, test
+from harness import equal, main, test
 from redis_random import NOT_SENT, PROGRAM, Commands, Episode, Spoiler, both, comparable, shortest
 from resp import Client
 
@@ -240,6 +240,41 @@ def spaces_before_numbers_are_taken_where_redis_takes_them(cwd):
                     client.send(*command)
                 got, expected = frond.read(), redis.read()
                 assert got == expected, f"{command}\nfrond {got!r}\nredis {expected!r}"
+
+
+def members(pairs):
+    """An answer in Redis's protocol of version 2 that stands for a map."""
+    return dict(zip(pairs[::2], pairs[1::2]))
+
+
+def documented(client, name):
+    """What COMMAND DOCS says but for sentences, of a command and of its subcommands by their names."""
+    def of(docs):
+        docs = members(docs)
+        said = {key: docs.get(key) for key in (b"since", b"group", b"deprecated_since", b"arguments")}
+        assert docs[b"summary"], docs
+        return said, {sub: of(inner)[0] for sub, inner in members(docs.get(b"subcommands", [])).items()}
+
+    found = client("command", "docs", name)
+    return of(found[1]) if found else None
+
+
+@test
+def commands_are_documented_as_in_redis(cwd):
+    with both(cwd) as ports, Client(ports[0]) as frond, Client(ports[1]) as redis:
+        everything = members(frond("command", "docs"))
+        equal(len(everything), frond("command", "count"))
+        for name in everything:
+            equal(frond("command", "docs", name)[1], everything[name])
+            expected, mine = documented(redis, name), documented(frond, name)
+            if not expected:
+                assert mine[0][b"arguments"], name  # each of frond's own takes some
+                continue
+            equal(mine[0], expected[0])
+            # What later versions have, frond may have, too.
+            equal({sub: mine[1].get(sub) for sub in expected[1]}, expected[1])
+        equal(frond("command", "docs", "config|get")[0], b"config|get")
+        equal(frond("command", "docs", "nosuch", "config|nosuch"), [])
 
 
 @test

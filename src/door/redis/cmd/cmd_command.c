@@ -1,7 +1,9 @@
 /* COMMAND: what the table says. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "door/redis/acl/acl.h"
+#include "door/redis/acl/docs.h"
 #include "door/redis/acl/key_specs.h"
 #include "door/redis/acl/subcommand.h"
 #include "door/redis/cmd/commands.h"
@@ -221,17 +223,69 @@ answer_info(struct reply *r, const struct command *command)
 		answer_subcommand(r, command, &sub[i]);
 }
 
+/* Of a command, or of one of its subcommands; how many members that has made. */
+static size_t
+answer_docs_members(struct reply *r, const struct command *command, const struct subcommand *sub)
+{
+	const struct command_docs *docs = docs_find(command->name, sub ? sub->name : NULL);
+	size_t count = 3;
+
+	assert(docs); /* a test looks that the table has all of them */
+	reply_bulk_cstr(r, "summary");
+	reply_bulk_cstr(r, sub ? docs->summary : command->summary);
+	reply_bulk_cstr(r, "since");
+	reply_bulk_cstr(r, sub ? docs->since : command->since);
+	reply_bulk_cstr(r, "group");
+	reply_bulk_cstr(r, command_groups[command->group]);
+	if (docs->deprecated) {
+		reply_bulk_cstr(r, "doc_flags");
+		reply_set(r, 1);
+		reply_simple(r, "deprecated");
+		reply_bulk_cstr(r, "deprecated_since");
+		reply_bulk_cstr(r, docs->deprecated);
+		count += 2;
+	}
+	if (docs->syntax) {
+		bool sound;
+
+		reply_bulk_cstr(r, "arguments");
+		sound = docs_answer_syntax(r, docs->syntax);
+		assert(sound);
+		(void)sound;
+		count++;
+	}
+	return count;
+}
+
+static void
+answer_subcommand_docs(struct reply *r, const struct command *command, const struct subcommand *sub)
+{
+	char name[SUBCOMMAND_NAME_BYTES];
+	size_t place;
+
+	(void)snprintf(name, sizeof(name), "%s|%s", command->name, sub->name);
+	reply_bulk_cstr(r, name);
+	place = reply_later(r);
+	reply_later_end(r, place, '%', answer_docs_members(r, command, sub));
+}
+
 static void
 answer_docs(struct reply *r, const struct command *command)
 {
+	size_t place, subs, count;
+	const struct subcommand *sub = subcommands_of(command, &subs);
+
 	reply_bulk_cstr(r, command->name);
-	reply_map(r, 3);
-	reply_bulk_cstr(r, "summary");
-	reply_bulk_cstr(r, command->summary);
-	reply_bulk_cstr(r, "since");
-	reply_bulk_cstr(r, command->since);
-	reply_bulk_cstr(r, "group");
-	reply_bulk_cstr(r, command_groups[command->group]);
+	place = reply_later(r);
+	count = answer_docs_members(r, command, NULL);
+	if (subs) {
+		reply_bulk_cstr(r, "subcommands");
+		reply_map(r, subs);
+		count++;
+	}
+	for (size_t i = 0; i < subs; i++)
+		answer_subcommand_docs(r, command, &sub[i]);
+	reply_later_end(r, place, '%', count);
 }
 
 /* Of "config", or of "config|get". */
@@ -274,11 +328,16 @@ command_docs(struct call *c)
 	for (size_t i = 0; c->argc == 2 && i < command_count; i++, count++)
 		answer_docs(c->reply, &command_table[i]);
 	for (size_t i = 2; i < c->argc; i++) {
-		const struct command *command = command_find(c->argv[i]);
+		struct str rest = c->argv[i];
+		const struct command *command = command_find(str_cut(&rest, '|'));
+		const struct subcommand *sub = command ? subcommand_find(command, rest) : NULL;
 
-		if (!command)
+		if (sub)
+			answer_subcommand_docs(c->reply, command, sub);
+		else if (command && command_is_named(command, c->argv[i]))
+			answer_docs(c->reply, command);
+		else
 			continue;
-		answer_docs(c->reply, command);
 		count++;
 	}
 	reply_later_end(c->reply, place, '%', count);
