@@ -270,6 +270,7 @@ DOOR_LOCKS = {
     "door/couch/wire/uuid.c": 1,       # the random part of ids in a row
     "door/mongo/txn/fail.h": 1,            # failures that tests have asked for
     "door/mongo/txn/hold.h": 1,            # which transaction has changed which document
+    "door/redis/txn/latency.c": 1,         # samples of what took long
     "door/redis/txn/others.c": 1,          # what the thread that waits for other processes has to do
     "door/redis/txn/redis_int.h": 5,       # subscriptions, MONITOR, clients that wait, settings, scripts that run
     "door/redis/txn/run.h": 1,             # the queue of groups

@@ -359,3 +359,14 @@ expiring_count(struct expiring *x)
 	pthread_mutex_unlock(&x->lock);
 	return count;
 }
+
+size_t
+expiring_bytes(struct expiring *x)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&x->lock);
+	bytes = x->bytes;
+	pthread_mutex_unlock(&x->lock);
+	return bytes;
+}

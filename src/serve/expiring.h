@@ -137,5 +137,7 @@ void expiring_each(struct expiring *x, void (*see)(void *arg, const struct expir
 		   void *arg);
 
 size_t expiring_count(struct expiring *x);
+/* What rules->most_bytes counts of all of them. */
+size_t expiring_bytes(struct expiring *x);
 
 #endif

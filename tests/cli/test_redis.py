@@ -1733,7 +1733,7 @@ def how_long_commands_took_is_told(cwd):
         equal([name, count, histogram, spans[-1]], [b"calls", 3, b"histogram_usec", 3])
         equal([sorted(spans[::2]), sorted(spans[1::2])], [spans[::2], spans[1::2]])
         equal([c("LATENCY", "HISTOGRAM", "client")[0], len(c("LATENCY", "HISTOGRAM"))], [b"client|id", 8])
-        equal(c("LATENCY", "LATEST"), [])
+        equal(c("LATENCY", "LATEST"), [])  # nothing is kept unless somebody wants it
         contains(c.error("LATENCY", "HELP", "x"), "wrong number of arguments for 'latency|help' command")
         contains(c("LATENCY", "DOCTOR").decode(), "SLOWLOG")
         c("HELLO", "3")

@@ -5,7 +5,8 @@ import re
 import socket
 import time
 
-from harness import Server, contains, equal, main, make_quick_store, ok, test, until
+from harness import Server, Skip, contains, equal, main, make_quick_store, ok, test, until
+from redis_random import PROGRAM, Peer
 from redis_server import Redis
 from resp import Client, encode
 
@@ -207,6 +208,79 @@ def peers_that_vanish_are_found_out(cwd):
         # What the kernel waits for at the server's end of the connection: 02 is to ask the peer.
         equal([row[5][:2] for row in ours
                if row[1].endswith(f":{server.port:04X}") and row[2].endswith(f":{local:04X}")], ["02"])
+
+
+SPIN = "local i = 0 while i < tonumber(ARGV[1]) do i = i + 1 end return 1"
+
+
+@test
+def what_took_long_is_kept_as_samples(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        equal(c("CONFIG", "GET", "latency-monitor-threshold")[1], b"0")
+        equal(c("LATENCY", "HISTORY", "nosuch"), [])
+        contains(c.error("LATENCY", "GRAPH", "command"), "No samples available for event 'command'")
+        c("CONFIG", "SET", "latency-monitor-threshold", "1")
+        before = int(time.time())
+        c("EVAL", SPIN, 0, 2000000)
+        c("SET", "a", "b")
+        (name, at, ms, most), = [event for event in c("LATENCY", "LATEST") if event[0] == b"command"]
+        assert before <= at <= time.time() and 1 <= ms <= most, (at, ms, most)
+        until(lambda: c("TIME")[0] > str(at).encode())
+        c("EVAL", SPIN, 0, 10000)  # more than a millisecond or not
+        c("EVAL", SPIN, 0, 4000000)
+        samples = c("LATENCY", "HISTORY", "command")
+        equal(samples[0], [at, ms])
+        assert len(samples) == 2 and samples[1][0] > at, samples
+        most = max(sample[1] for sample in samples)
+        graph = c("LATENCY", "GRAPH", "COMMAND").decode().split("\n")
+        contains(graph[0], f"command - high {most} ms")
+        equal(graph[1], "-" * 80)
+        equal([len(line) for line in graph[2:6]], [2] * 4)
+        assert any("#" in line for line in graph[2:6]), graph
+        equal(c("LATENCY", "RESET", "nosuch", "command"), 1)
+        equal(c("LATENCY", "HISTORY", "command"), [])
+        c("CONFIG", "SET", "latency-monitor-threshold", "0")
+        c("EVAL", SPIN, 0, 2000000)
+        equal(c("LATENCY", "HISTORY", "command"), [])
+
+
+# Of parts of redis-server that frond has not: a process that forks, threads, an allocator of its own, replicas.
+NOT_TOLD = re.compile(r"aof_|rdb_|current_|io_threads_active|lru_clock|(monotonic|multiplexing|atomicvar)|gcc_|process_super|"
+                      r"client_recent|clients_in_timeout|used_memory_(lua|vm|functions|scripts_eval)|number_of_(f|l)|.*rss_|"
+                      r"rss_overhead|mem_(total_r|cluster)|lazyfree|module_fork|.*repl|instantaneous_(in|out)|expire|total_(evi|act)|"
+                      r"slave_expires|active_defrag|migrate_|unexpected_|dump_payload|total_(reads|writes)_p|io_threaded|"
+                      r"reply_buffer|used_cpu_|second_|total_eviction")
+
+
+@test
+def info_has_what_exporters_read(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        c("SET", "a", "b" * 1000)
+
+        def told():
+            text = c("INFO", "everything").decode()
+            return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+
+        info = told()
+        for name in ("used_memory", "used_memory_rss", "used_memory_peak", "total_system_memory", "used_memory_startup"):
+            assert int(info[name]) > 1 << 20, (name, info[name])
+        assert int(info["used_memory_overhead"]) <= int(info["used_memory"]) <= int(info["used_memory_rss"])
+        assert abs(int(info["rdb_last_save_time"]) - time.time()) < 60
+        moved = int(info["total_net_input_bytes"])
+        c("SET", "a", "b" * 10000)
+        assert int(told()["total_net_input_bytes"]) - moved >= 10000
+        stats = c("MEMORY", "STATS")
+        stats = dict(zip(stats[::2], stats[1::2]))
+        equal((stats[b"keys.count"], stats[b"aof.buffer"]), (1, 0))
+        assert stats[b"dataset.bytes"] + stats[b"overhead.total"] == stats[b"total.allocated"], stats
+        c("HELLO", "3")
+        assert c("MEMORY", "STATS")[b"fragmentation"] >= 1
+        contains(c("MEMORY", "MALLOC-STATS").decode(), "<malloc version=")
+    if not PROGRAM:
+        raise Skip("there is no redis-server here: apt-get install redis-tools")
+    with Peer() as peer, Client(peer.port) as redis:
+        names = {line.split(":")[0] for line in redis("INFO", "everything").decode().split("\r\n") if ":" in line}
+    equal({name for name in names - set(info) if not NOT_TOLD.match(name) and "|" not in name}, set())
 
 
 @test

@@ -9,6 +9,8 @@
 #include "door/redis/person.h"
 #include "door/redis/script/eval.h"
 #include "door/redis/serve.h"
+#include "door/redis/txn/footprint.h"
+#include "door/redis/txn/latency.h"
 #include "door/redis/txn/others.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/stats.h"
@@ -71,12 +73,14 @@ redis_new(const struct redis_config *config)
 	};
 	r->script_cache = eval_cache_new();
 	r->stats = stats_new();
+	r->latency = latency_new();
+	r->started_bytes = footprint_used();
 	r->tracking = tracking_new();
 	if (!kv_is_shared(config->store))
 		r->maps = timed_maps_new(); /* without them, transactions read more */
 	if (config->news)
 		people_news_listen(config->news, client_tell_all, r);
-	if (!r->script_cache || !r->stats || !r->tracking || !config_init(r)) {
+	if (!r->script_cache || !r->stats || !r->latency || !r->tracking || !config_init(r)) {
 		redis_free(r);
 		return NULL;
 	}
@@ -132,6 +136,7 @@ redis_free(struct redis *r)
 	timed_maps_free(r->maps);
 	eval_cache_free(r->script_cache);
 	stats_free(r->stats);
+	latency_free(r->latency);
 	tracking_free(r->tracking);
 	recent_fini(&r->acl_log);
 	config_fini(r);

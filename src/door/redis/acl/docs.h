@@ -21,7 +21,7 @@
 
 struct command_docs {
 	const char *name; /* "set", "config|get" */
-	/* Or NULL, each. The first and third are of subcommands; commands have theirs themselves. */
+	/* Or NULL, each. Of `since` and `summary` a command has its own. */
 	const char *since;
 	const char *deprecated; /* the version from which on another command is preferred */
 	const char *summary;

@@ -10,6 +10,7 @@
 #include "door/redis/cmd/config_rows.h"
 #include "door/redis/cmd/users.h"
 #include "door/redis/txn/effects.h"
+#include "door/redis/txn/latency.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/stats.h"
 #include "door/redis/txn/user_change.h"
@@ -185,6 +186,8 @@ config_apply(struct redis *r, const struct config_row *row, const char *text)
 		atomic_store(&r->acl_pubsub, strcasecmp(text, "allchannels") == 0);
 	else if (strcmp(row->name, "slowlog-log-slower-than") == 0)
 		atomic_store(&r->slow_us, n < 0 ? UINT64_MAX : (uint64_t)n);
+	else if (strcmp(row->name, "latency-monitor-threshold") == 0)
+		latency_limit(r->latency, (uint64_t)n);
 	else if (strcmp(row->name, "slowlog-max-len") == 0)
 		atomic_store(&r->slow_max, (uint64_t)n);
 	else if (strcmp(row->name, "acllog-max-len") == 0)

@@ -10,20 +10,17 @@
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/group.h"
 #include "door/redis/script/eval.h"
+#include "door/redis/txn/footprint.h"
 #include "door/redis/txn/monitor.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/slow.h"
 #include "door/redis/txn/standing.h"
 #include "door/redis/txn/stats.h"
 
-#define LATENCY_ADVICE                                                                             \
-	"frond keeps no latency events: see SLOWLOG, LATENCY HISTOGRAM, and its metrics"
-
 enum {
 	INFO_BYTES = 256 * 1024,
 	NS_PER_S = 1000000000,
 	SLOWLOG_GET = 10,
-	OVERHEAD_BYTES = 64, /* of an item's header and key, by and large */
 };
 
 enum status
@@ -84,57 +81,77 @@ info_bytes(struct buf *out, const char *name, uint64_t bytes)
 	buf_printf(out, "%s_human:%.2f%c\r\n", name, shown, units[unit]);
 }
 
-static uint64_t
-info_unsigned(int64_t bytes)
-{
-	return bytes > 0 ? (uint64_t)bytes : 0; /* negative: not known */
-}
-
 /* Of the process: data are on disk, and other doors may be served, too. */
 static void
 info_memory(struct redis *r, struct buf *out)
 {
-	struct mallinfo2 heap = mallinfo2();
-	struct rusage usage = { 0 };
+	const struct footprint f = footprint_of(r);
+	uint64_t scripts = eval_cache_bytes(r->script_cache);
 
-	getrusage(RUSAGE_SELF, &usage);
 	buf_append_cstr(out, "# Memory\r\n");
-	info_bytes(out, "used_memory", heap.uordblks + heap.hblkhd);
-	info_bytes(out, "used_memory_rss", info_unsigned(process_resident_bytes()));
-	info_bytes(out, "used_memory_peak", (uint64_t)usage.ru_maxrss * 1024);
+	info_bytes(out, "used_memory", f.used);
+	info_bytes(out, "used_memory_rss", f.resident);
+	info_bytes(out, "used_memory_peak", f.peak);
+	buf_printf(out,
+		   "used_memory_peak_perc:%.2f%%\r\nused_memory_overhead:%llu\r\n"
+		   "used_memory_startup:%llu\r\nused_memory_dataset:%llu\r\n"
+		   "used_memory_dataset_perc:%.2f%%\r\nallocator_allocated:%llu\r\n"
+		   "allocator_active:%llu\r\nallocator_resident:%llu\r\n",
+		   footprint_percent(f.used, f.peak), (unsigned long long)f.overhead,
+		   (unsigned long long)f.startup, (unsigned long long)footprint_dataset(&f),
+		   footprint_percent(footprint_dataset(&f), f.used), (unsigned long long)f.used,
+		   (unsigned long long)f.active, (unsigned long long)f.resident);
+	info_bytes(out, "total_system_memory", f.system);
+	info_bytes(out, "used_memory_scripts", scripts);
 	info_bytes(out, "maxmemory", 0);
 	buf_printf(out,
-		   "maxmemory_policy:noeviction\r\nmem_allocator:libc\r\n"
-		   "number_of_cached_scripts:%zu\r\n",
-		   eval_cache_count(r->script_cache));
+		   "maxmemory_policy:noeviction\r\nallocator_frag_ratio:%.2f\r\n"
+		   "allocator_frag_bytes:%lld\r\nmem_fragmentation_ratio:%.2f\r\n"
+		   "mem_fragmentation_bytes:%lld\r\nmem_not_counted_for_evict:0\r\n"
+		   "mem_replication_backlog:0\r\nmem_clients_slaves:0\r\n"
+		   "mem_clients_normal:%llu\r\nmem_aof_buffer:0\r\nmem_allocator:libc\r\n"
+		   "active_defrag_running:0\r\nnumber_of_cached_scripts:%zu\r\n",
+		   footprint_ratio(f.active, f.used), (long long)(f.active - f.used),
+		   footprint_ratio(f.resident, f.used), (long long)(f.resident - f.used),
+		   (unsigned long long)f.clients, eval_cache_count(r->script_cache));
 }
 
 static void
 info_persistence(struct redis *r, struct buf *out)
 {
 	(void)r;
-	buf_append_cstr(out, "# Persistence\r\nloading:0\r\nasync_loading:0\r\n"
+	/* The last commit is on disk, which is what the time of the last save is asked for. */
+	buf_printf(out, "# Persistence\r\nrdb_last_save_time:%llu\r\n",
+		   (unsigned long long)(clock_wall_ms() / 1000));
+	buf_append_cstr(out, "loading:0\r\nasync_loading:0\r\n"
 			     "rdb_changes_since_last_save:0\r\nrdb_bgsave_in_progress:0\r\n"
 			     "rdb_last_bgsave_status:ok\r\naof_enabled:1\r\n"
-			     "aof_rewrite_in_progress:0\r\naof_last_write_status:ok\r\n");
+			     "aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n"
+			     "aof_last_bgrewrite_status:ok\r\naof_last_write_status:ok\r\n");
 }
 
 static void
 info_stats(struct redis *r, struct buf *out)
 {
 	struct tracking_counts tracked = tracking_count(r);
-	size_t channels, patterns;
+	const struct footprint f = footprint_of(r);
+	size_t channels, patterns, shards;
 
 	pthread_rwlock_rdlock(&r->pubsub_lock);
 	channels = r->channels[0].count;
 	patterns = r->channels[1].count;
+	shards = r->channels[2].count;
 	pthread_rwlock_unlock(&r->pubsub_lock);
 	buf_printf(out,
 		   "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
 		   "instantaneous_ops_per_sec:%llu\r\n"
 		   "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
 		   "pubsub_patterns:%zu\r\nexpired_keys:%llu\r\nexpired_subkeys:%llu\r\n"
-		   "evicted_keys:0\r\ntracking_total_keys:%zu\r\ntracking_total_items:%zu\r\n"
+		   "evicted_keys:0\r\nevicted_clients:0\r\npubsubshard_channels:%zu\r\n"
+		   "total_net_input_bytes:%llu\r\ntotal_net_output_bytes:%llu\r\n"
+		   "rejected_connections:%llu\r\nsync_full:0\r\nsync_partial_ok:0\r\n"
+		   "sync_partial_err:0\r\nlatest_fork_usec:0\r\ntotal_forks:0\r\n"
+		   "tracking_total_keys:%zu\r\ntracking_total_items:%zu\r\n"
 		   "tracking_total_prefixes:%zu\r\ntotal_error_replies:%llu\r\n",
 		   (unsigned long long)atomic_load(&r->connections),
 		   (unsigned long long)atomic_load(&r->commands),
@@ -142,8 +159,10 @@ info_stats(struct redis *r, struct buf *out)
 		   (unsigned long long)atomic_load(&r->hits),
 		   (unsigned long long)atomic_load(&r->misses), channels, patterns,
 		   (unsigned long long)atomic_load(&r->expired),
-		   (unsigned long long)atomic_load(&r->expired_fields), tracked.keys, tracked.items,
-		   tracked.prefixes, (unsigned long long)stats_errors(r->stats));
+		   (unsigned long long)atomic_load(&r->expired_fields), shards,
+		   (unsigned long long)f.received, (unsigned long long)f.sent,
+		   (unsigned long long)f.refused, tracked.keys, tracked.items, tracked.prefixes,
+		   (unsigned long long)stats_errors(r->stats));
 }
 
 static void
@@ -264,7 +283,7 @@ cmd_info(struct call *c)
 	return STATUS_OK;
 }
 
-/* ---- SLOWLOG, LATENCY, MEMORY ---- */
+/* ---- SLOWLOG ---- */
 
 enum status
 cmd_slowlog(struct call *c)
@@ -294,134 +313,6 @@ cmd_slowlog(struct call *c)
 			TRY(call_int_range(c, 2, -1, INT64_MAX,
 					   "count should be greater than or equal to -1", &count));
 		slow_get(count, c->reply);
-	} else {
-		return call_unknown_subcommand(c);
-	}
-	return STATUS_OK;
-}
-
-enum status
-cmd_latency(struct call *c)
-{
-	static const char *const help[] = {
-		"DOCTOR",
-		"    Tell where to look for what is slow.",
-		"HISTOGRAM [COMMAND ...]",
-		"    Return how long calls of the commands took, or of all commands.",
-		"HISTORY <event>",
-		"    Return time-latency samples for the <event> class: there are none.",
-		"LATEST",
-		"    Return the latest latency samples for all events: there are none.",
-		"RESET [<event> ...]",
-		"    Reset latency data of one or more <event> classes.",
-	};
-
-	if (call_arg_is(c, 1, "help") && c->argc == 2)
-		return call_help(c, help, sizeof(help) / sizeof(help[0]));
-	if (call_arg_is(c, 1, "histogram"))
-		return stats_reply_histogram(c->redis->stats, c->argv + 2, c->argc - 2, c->arena,
-					     c->reply);
-	if ((call_arg_is(c, 1, "latest") && c->argc == 2) ||
-	    (call_arg_is(c, 1, "history") && c->argc == 3)) {
-		reply_array(c->reply, 0);
-	} else if (call_arg_is(c, 1, "reset")) {
-		reply_int(c->reply, 0);
-	} else if (call_arg_is(c, 1, "doctor") && c->argc == 2) {
-		reply_verbatim(c->reply, STR(LATENCY_ADVICE));
-	} else if (call_arg_is(c, 1, "graph")) {
-		return call_error(c, STR("ERR " LATENCY_ADVICE));
-	} else {
-		return call_unknown_subcommand(c);
-	}
-	return STATUS_OK;
-}
-
-/* What a stream's groups have. */
-static enum status
-memory_count_groups(struct timed_item *item, uint64_t *count)
-{
-	struct str after = GROUP_NO_NAME;
-	struct timed_groups page;
-	uint64_t consumers, pending;
-
-	do {
-		TRY(timed_groups_page(item, after, GROUP_PAGE, &page));
-		for (size_t i = 0; i < page.count; i++) {
-			after = page.groups[i].name;
-			TRY(timed_consumers_count(item, &page.groups[i], &consumers));
-			TRY(timed_pending_count(item, &page.groups[i], GROUP_NO_NAME, &pending));
-			*count += 1 + consumers + pending;
-		}
-	} while (page.count == GROUP_PAGE);
-	return STATUS_OK;
-}
-
-static enum status
-memory_usage(struct call *c)
-{
-	struct timed_item *item;
-	uint64_t count = 0;
-	int64_t samples;
-
-	/* The samples have no effect: it is an estimate. */
-	for (size_t i = 3; i < c->argc; i += 2) {
-		if (!call_arg_is(c, i, "samples") || i + 1 == c->argc)
-			return call_syntax_error(c);
-		TRY(call_int(c, i + 1, &samples));
-		if (samples < 0)
-			return call_syntax_error(c);
-	}
-	TRY(txn_item(c, c->argv[2], &item));
-	if (item->type == TIMED_LEAF) {
-		reply_null(c->reply);
-		return STATUS_OK;
-	}
-	if (item->type == TIMED_VALUE) {
-		count = item->length;
-	} else {
-		TRY(timed_count(item, &count));
-		if (item->type == TIMED_STREAM)
-			TRY(memory_count_groups(item, &count));
-		count *= OVERHEAD_BYTES;
-	}
-	reply_int(c->reply, (int64_t)(count + item->key.len + OVERHEAD_BYTES));
-	return STATUS_OK;
-}
-
-enum status
-cmd_memory(struct call *c)
-{
-	static const char *const help[] = {
-		"DOCTOR",
-		"    Return memory problems reports.",
-		"MALLOC-STATS",
-		"    Return internal statistics report from the memory allocator.",
-		"PURGE",
-		"    Attempt to purge dirty pages for reclamation by the allocator.",
-		"STATS",
-		"    Return information about the memory usage of the server.",
-		"USAGE <key> [SAMPLES <count>]",
-		"    Return memory in bytes used by <key> and its value. Nested values are",
-		"    sampled up to <count> times (default: 5, 0 means sample all).",
-	};
-
-	if (call_arg_is(c, 1, "help") && c->argc == 2)
-		return call_help(c, help, sizeof(help) / sizeof(help[0]));
-	if (call_arg_is(c, 1, "usage") && c->argc >= 3)
-		return memory_usage(c);
-	if (call_arg_is(c, 1, "doctor") && c->argc == 2) {
-		reply_verbatim(c->reply, STR("frond keeps data on disk. Its metrics tell what its "
-					     "memory is used for."));
-	} else if (call_arg_is(c, 1, "purge") && c->argc == 2) {
-		mem_trim();
-		reply_ok(c->reply);
-	} else if (call_arg_is(c, 1, "stats") && c->argc == 2) {
-		struct rusage usage = { 0 };
-
-		getrusage(RUSAGE_SELF, &usage);
-		reply_map(c->reply, 1);
-		reply_bulk_cstr(c->reply, "peak.allocated");
-		reply_int(c->reply, (int64_t)usage.ru_maxrss * 1024);
 	} else {
 		return call_unknown_subcommand(c);
 	}

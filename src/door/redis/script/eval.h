@@ -114,5 +114,6 @@ bool eval_cache_has(struct eval_cache *cache, struct str sha);
 MUST_USE enum status eval_cache_add(struct eval_cache *cache, const char *sha, struct str text);
 void eval_cache_clear(struct eval_cache *cache);
 size_t eval_cache_count(struct eval_cache *cache);
+size_t eval_cache_bytes(struct eval_cache *cache);
 
 #endif

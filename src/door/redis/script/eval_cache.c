@@ -152,3 +152,9 @@ eval_cache_free(struct eval_cache *cache)
 	expiring_fini(&cache->texts);
 	mem_free(cache);
 }
+
+size_t
+eval_cache_bytes(struct eval_cache *cache)
+{
+	return expiring_bytes(&cache->texts);
+}

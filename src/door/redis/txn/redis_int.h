@@ -90,6 +90,8 @@ struct redis {
 	/* people_news_count() when there was nothing to be said of the user `default`. */
 	_Atomic uint64_t free_default;
 	struct stats *stats;        /* of commands and errors */
+	struct latency *latency;    /* what took long, if that is wanted */
+	uint64_t started_bytes;     /* of malloc's, when the door began */
 	_Atomic uint64_t idle_s;    /* timeout; 0: none */
 	_Atomic uint64_t script_ms; /* lua-time-limit; 0: none */
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "door/redis/acl/subcommand.h"
+#include "door/redis/txn/latency.h"
 #include "door/redis/txn/redis_int.h"
 
 enum {
@@ -64,6 +65,7 @@ slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_
 	uint64_t limit = atomic_load_explicit(&r->slow_us, memory_order_relaxed);
 	uint64_t took_ns = now_ns - u->began_ns;
 
+	latency_note(r->latency, u->command, took_ns);
 	if (took_ns / 1000 >= limit && limit != UINT64_MAX)
 		slow_keep(r, c, u, took_ns);
 }
