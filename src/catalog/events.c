@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/big_endian.h"
 #include "kv/keyspace.h"
 #include "catalog/catalog_int.h"
 #include "catalog/events.h"
@@ -105,13 +106,9 @@ static bool
 events_is_too_new(const struct catalog_events *s, const struct catalog_seq *seq,
 		  uint8_t incarnation)
 {
-	uint64_t version = 0;
-
 	if (seq->bytes[0] != incarnation)
 		return seq->bytes[0] > incarnation;
-	for (size_t i = 1; i <= sizeof(version); i++)
-		version = version << 8 | seq->bytes[i];
-	return version > s->version;
+	return big_endian_64(seq->bytes + 1) > s->version;
 }
 
 static enum status

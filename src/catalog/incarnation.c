@@ -1,6 +1,7 @@
 /* What a store needs that goes on elsewhere than where its readers have known it. */
 #include <endian.h>
 
+#include "base/big_endian.h"
 #include "kv/keyspace.h"
 #include "catalog/catalog_int.h"
 
@@ -32,9 +33,9 @@ seq_reach_attempt(struct kv_tx *tx, void *arg)
 	/* No database of the store has a higher Incarnation than the store itself. */
 	TRY(catalog_store_incarnation(tx, &incarnation));
 	TRY(kv_get_read_version(tx, &version));
-	memcpy(&at, reach->seq->bytes + SEQ_VERSION_AT, sizeof(at));
+	at = big_endian_64(reach->seq->bytes + SEQ_VERSION_AT);
 	reach->reached = reach->seq->bytes[0] < incarnation ||
-			 (reach->seq->bytes[0] == incarnation && be64toh(at) <= version);
+			 (reach->seq->bytes[0] == incarnation && at <= version);
 	return STATUS_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/big_endian.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,7 +26,6 @@ enum {
 	AGAIN_MS = 200,    /* after a failure; twice as long after each further one, up to */
 	AGAIN_MOST_MS = 5000,
 	LOG_EVERY_MS = 60 * 1000,
-	BYTE_BITS = 8,
 };
 
 METRIC_COUNTER(followed_bytes, "frond_follow_bytes_total", METRIC_BYTES,
@@ -125,16 +125,6 @@ follow_tell(struct following *f)
 		  (unsigned long long)kv_log_behind(f->store).versions);
 }
 
-static uint64_t
-number_of(const char *from)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < sizeof(n); i++)
-		n = n << BYTE_BITS | (uint8_t)from[i];
-	return n;
-}
-
 /* ---- A copy ---- */
 
 /* Writes the records that are whole. `*ret_done`: the last one has come, and the copy's version. */
@@ -177,7 +167,7 @@ copy_read(struct following *f, struct remote_stream *stream, struct kv_store *co
 		buf_append(&f->answer, bytes_read, n);
 		TRY(buf_status(&f->answer));
 		if (!head && f->answer.len >= HEAD_BYTES) {
-			f->first_version = number_of(f->answer.ptr);
+			f->first_version = big_endian_64(f->answer.ptr);
 			buf_consume(&f->answer, HEAD_BYTES);
 			head = true;
 		}
@@ -244,7 +234,7 @@ follow_apply(struct following *f, struct err *err)
 	if (f->answer.len < HEAD_BYTES)
 		return err_set(err, STATUS_INVALID, "%s: that is no answer of a first",
 			       remote_name(f->remote));
-	f->first_version = number_of(f->answer.ptr);
+	f->first_version = big_endian_64(f->answer.ptr);
 	metric_add(&followed_bytes, f->answer.len);
 	if (memcmp(f->history, f->answer.ptr + sizeof(uint64_t), KV_LOG_HISTORY_BYTES) != 0)
 		return err_set(err, STATUS_CORRUPT, "%s answers for another history",
@@ -274,29 +264,27 @@ follow_conflict(struct following *f, struct str path, struct err *err)
 static enum status
 follow_ask(struct following *f, struct err *err)
 {
-	char history[2 * KV_LOG_HISTORY_BYTES + 1];
-	char path[PATH_BYTES];
+	AUTO(buf_release) struct buf path = BUF_INIT(PATH_BYTES);
 	int http_status = 0;
 	struct event never;
 
 	event_init(&never);
 	(void)event_wait(&never, f->ask_due_ns);
 	f->ask_due_ns = clock_after_ms(ASK_EVERY_MS);
-	for (size_t i = 0; i < KV_LOG_HISTORY_BYTES; i++)
-		(void)snprintf(history + 2 * i, 3, "%02x", f->history[i]);
-	(void)snprintf(path, sizeof(path), "/_frond/follow?after=%llu&history=%s&wait=%d&name=%s",
-		       (unsigned long long)f->version, history, f->once ? 0 : WAIT_MS,
-		       f->options.name);
-	TRY(remote_request(f->remote, "GET", str_from_cstr(path), (struct str){ NULL, 0 },
-			   &http_status, &f->answer, err));
+	buf_printf(&path, "/_frond/follow?after=%llu&wait=%d&name=%s&history=",
+		   (unsigned long long)f->version, f->once ? 0 : WAIT_MS, f->options.name);
+	buf_append_hex(&path, str_of((const char *)f->history, sizeof(f->history)));
+	TRY(buf_status(&path));
+	TRY(remote_request(f->remote, "GET", buf_str(&path), (struct str){ NULL, 0 }, &http_status,
+			   &f->answer, err));
 	if (http_status == 409)
-		return follow_conflict(f, str_from_cstr(path), err);
+		return follow_conflict(f, buf_str(&path), err);
 	if (http_status >= 500)
 		return err_set(err, STATUS_UNAVAILABLE, "%s answers %d", remote_name(f->remote),
 			       http_status);
 	if (http_status != 200)
-		return remote_refused(f->remote, str_from_cstr(path), http_status,
-				      buf_str(&f->answer), err);
+		return remote_refused(f->remote, buf_str(&path), http_status, buf_str(&f->answer),
+				      err);
 	return follow_apply(f, err);
 }
 

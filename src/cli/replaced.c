@@ -15,7 +15,6 @@
 enum {
 	ANSWER_BYTES = 4096,
 	ARENA_BYTES = 64 * 1024,
-	HISTORY_TEXT_BYTES = 2 * KV_LOG_HISTORY_BYTES + 1,
 };
 
 static struct {
@@ -128,19 +127,19 @@ static enum status
 judge(const char *name, struct kv_store *store, const struct replaced_answer *answer,
       struct err *err)
 {
-	char text[HISTORY_TEXT_BYTES];
+	AUTO(buf_release) struct buf hex = BUF_INIT(2 * KV_LOG_HISTORY_BYTES);
 	struct kv_log_position own;
 
 	TRY(kv_log_position(store, &own, err));
-	for (size_t i = 0; i < KV_LOG_HISTORY_BYTES; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", own.history[i]);
-	if (str_eq(answer->before, str_from_cstr(text)))
+	buf_append_hex(&hex, str_of((const char *)own.history, sizeof(own.history)));
+	TRY(buf_status(&hex));
+	if (str_eq(answer->before, buf_str(&hex)))
 		return replaced(store, name, &own, answer->promoted_at, err);
-	if (answer->follows && str_eq(answer->history, str_from_cstr(text)))
+	if (answer->follows && str_eq(answer->history, buf_str(&hex)))
 		return STATUS_OK;
 	return err_set(
 		err, STATUS_FORBIDDEN,
-		str_eq(answer->history, str_from_cstr(text))
+		str_eq(answer->history, buf_str(&hex))
 			? "%s, which [frond] standby_url names, serves this store itself, or "
 			  "a copy of it that was not promoted"
 			: "%s, which [frond] standby_url names, serves a store of another "

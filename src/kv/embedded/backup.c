@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/backup.h"
@@ -319,8 +320,7 @@ restore_raise_version(struct restore *r)
 	store = (struct emb_store *)base;
 	if (version <= store->versions.published)
 		version = store->versions.published + 1;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (char)(uint8_t)(version >> (8 * (sizeof(bytes) - 1 - i)));
+	big_endian_put_64(bytes, version);
 	/* Nobody has a transaction on it, so that the committer writes nothing. */
 	batch = rocksdb_writebatch_create();
 	rocksdb_writebatch_delete(batch, history_key.ptr, history_key.len);

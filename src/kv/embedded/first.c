@@ -1,6 +1,7 @@
 /* What a first gives its standbys: where it is, records of its log, copies (kv/log.h). */
 #include <string.h>
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/embedded/handle.h"
@@ -67,8 +68,7 @@ position_read(struct emb_store *store, struct kv_log_position *ret, struct err *
 	if (len != sizeof(promoted))
 		return STATUS_OK;
 	memcpy(ret->before, promoted, KV_LOG_HISTORY_BYTES);
-	for (size_t i = KV_LOG_HISTORY_BYTES; i < sizeof(promoted); i++)
-		ret->promoted_at = ret->promoted_at << BYTE_BITS | promoted[i];
+	ret->promoted_at = big_endian_64(promoted + KV_LOG_HISTORY_BYTES);
 	return STATUS_OK;
 }
 

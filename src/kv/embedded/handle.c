@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "kv/embedded/directory.h"
 
@@ -191,9 +192,7 @@ emb_handle_versions(struct emb_store *store, uint64_t *ret_version,
 	len = KV_VERSIONSTAMP_TX_BYTES;
 	memset(ret_metadata, 0, len);
 	TRY(emb_handle_read(store, EMB_KEY_METADATA, (char *)ret_metadata, &len, err));
-	*ret_version = 0;
-	for (size_t i = 0; i < sizeof(version); i++)
-		*ret_version = *ret_version << 8 | version[i];
+	*ret_version = big_endian_64(version);
 	return STATUS_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -196,8 +197,8 @@ emb_kept_put_link(const struct emb_store *store, rocksdb_writebatch_t *writes)
 	if (!store->kept)
 		return;
 	/* The committer's thread, the only one that publishes. */
-	kept_put_number(value, store->versions.published);
-	kept_put_number(value + LOG_LINK_TIME, steady_date_ms());
+	big_endian_put_64(value, store->versions.published);
+	big_endian_put_64(value + LOG_LINK_TIME, steady_date_ms());
 	memcpy(value + LOG_LINK_HISTORY, store->kept->history, LOG_LINK_HISTORY_BYTES);
 	rocksdb_writebatch_put(writes, key.ptr, key.len, (const char *)value, sizeof(value));
 }

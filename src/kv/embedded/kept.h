@@ -103,8 +103,6 @@ MUST_USE enum status kept_read(const char *path, struct kept_place *place, uint6
 
 /* The checksum of a record (kv/log.h), and appending one. */
 uint32_t kept_crc(struct str payload);
-/* Eight bytes, big-endian. */
-void kept_put_number(uint8_t to[sizeof(uint64_t)], uint64_t number);
 void kept_put_record(struct buf *out, uint64_t version, struct str payload);
 
 struct log_link;

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/big_endian.h"
 #include "base/mem.h"
 #include "kv/embedded/kept.h"
 #include "kv/embedded/log_record.h"
 #include "kv/embedded/raw.h"
 
 enum {
-	BYTE_BITS = 8,
 	READ_RECORD_BYTES = KV_LOG_RECORD_BYTES,
 };
 
@@ -153,13 +153,6 @@ reading_record(struct log_reading *r)
 	return reading_try(r, false) || reading_try(r, true);
 }
 
-void
-kept_put_number(uint8_t to[sizeof(uint64_t)], uint64_t number)
-{
-	for (size_t i = 0; i < sizeof(number); i++)
-		to[i] = (uint8_t)(number >> (BYTE_BITS * (sizeof(number) - 1 - i)));
-}
-
 uint32_t
 kept_crc(struct str payload)
 {
@@ -176,15 +169,10 @@ void
 kept_put_record(struct buf *out, uint64_t version, struct str payload)
 {
 	uint8_t header[KV_LOG_HEADER_BYTES];
-	uint32_t crc = kept_crc(payload);
 
-	kept_put_number(header, version);
-	for (size_t i = 0; i < sizeof(crc); i++) {
-		size_t shift = BYTE_BITS * (sizeof(crc) - 1 - i);
-
-		header[sizeof(version) + i] = (uint8_t)((uint32_t)payload.len >> shift);
-		header[sizeof(version) + sizeof(crc) + i] = (uint8_t)(crc >> shift);
-	}
+	big_endian_put_64(header, version);
+	big_endian_put_32(header + sizeof(uint64_t), (uint32_t)payload.len);
+	big_endian_put_32(header + sizeof(uint64_t) + sizeof(uint32_t), kept_crc(payload));
 	buf_append(out, (const char *)header, sizeof(header));
 	buf_append_str(out, payload);
 }

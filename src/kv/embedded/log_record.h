@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/big_endian.h"
 #include "kv/embedded/crc.h"
 #include "kv/embedded/directory.h"
 
@@ -84,13 +85,8 @@ static inline uint64_t
 log_batch_version(const uint8_t end[LOG_BATCH_END_BYTES])
 {
 	static const uint8_t put[LOG_BATCH_END_VALUE] = "\x01\x09\xff/version\x08";
-	uint64_t version = 0;
 
-	if (memcmp(end, put, sizeof(put)) != 0)
-		return 0;
-	for (size_t i = LOG_BATCH_END_VALUE; i < LOG_BATCH_END_BYTES; i++)
-		version = version << 8 | end[i];
-	return version;
+	return memcmp(end, put, sizeof(put)) == 0 ? big_endian_64(end + LOG_BATCH_END_VALUE) : 0;
 }
 
 /* What a batch of a log that is kept says of itself. */
@@ -101,16 +97,6 @@ struct log_link {
 	uint64_t time_ms; /* since 1970 */
 	uint8_t history[LOG_LINK_HISTORY_BYTES]; /* how its name begins */
 };
-
-static inline uint64_t
-link_number(const uint8_t *from)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < sizeof(n); i++)
-		n = n << 8 | from[i];
-	return n;
-}
 
 static inline struct log_link
 log_link_of(const char *payload, size_t len)
@@ -127,8 +113,8 @@ log_link_of(const char *payload, size_t len)
 		return link;
 	value = end - LOG_BATCH_END_BYTES - LOG_LINK_VALUE_BYTES;
 	link.linked = memcmp(value - LOG_LINK_KEY, put, sizeof(put)) == 0;
-	link.before = link_number(value);
-	link.time_ms = link_number(value + LOG_LINK_TIME);
+	link.before = big_endian_64(value);
+	link.time_ms = big_endian_64(value + LOG_LINK_TIME);
 	memcpy(link.history, value + LOG_LINK_HISTORY, sizeof(link.history));
 	return link;
 }

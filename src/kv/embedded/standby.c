@@ -17,13 +17,13 @@
  * the publication, so that whoever is woken reads what woke it. Versions in the middle of a join
  * are never seen; each transaction of the first is in it whole.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/rand.h"
 #include "kv/embedded/directory.h"
@@ -48,16 +48,6 @@ enum {
 
 /* ---- Records ---- */
 
-static uint64_t
-number_at(const char *bytes, size_t len)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n = n << BYTE_BITS | (uint8_t)bytes[i];
-	return n;
-}
-
 enum status
 kv_log_record(struct str records, uint64_t *ret_version, struct str *ret, struct err *err)
 {
@@ -65,17 +55,17 @@ kv_log_record(struct str records, uint64_t *ret_version, struct str *ret, struct
 
 	if (records.len < KV_LOG_HEADER_BYTES)
 		return STATUS_NOT_FOUND;
-	payload.len = (size_t)number_at(records.ptr + LENGTH_AT, sizeof(uint32_t));
+	payload.len = big_endian_32(records.ptr + LENGTH_AT);
 	if (payload.len > KV_LOG_RECORD_BYTES)
 		return err_set(err, STATUS_CORRUPT, "a record of the log has %zu bytes",
 			       payload.len);
 	if (records.len - KV_LOG_HEADER_BYTES < payload.len)
 		return STATUS_NOT_FOUND;
 	payload.ptr = records.ptr + KV_LOG_HEADER_BYTES;
-	if (kept_crc(payload) != (uint32_t)number_at(records.ptr + CRC_AT, sizeof(uint32_t)))
+	if (kept_crc(payload) != big_endian_32(records.ptr + CRC_AT))
 		return err_set(err, STATUS_CORRUPT,
 			       "a record of the log does not match its checksum");
-	*ret_version = number_at(records.ptr, VERSION_BYTES);
+	*ret_version = big_endian_64(records.ptr);
 	*ret = payload;
 	return STATUS_OK;
 }
@@ -262,26 +252,15 @@ kv_log_behind(const struct kv_store *base)
 
 /* ---- A copy ---- */
 
-/* Removes a directory of files, and the archive of a log in it; what cannot be removed stays. */
+/* Removes the directory of a store, with the archive of its log; what cannot be removed stays. */
 static void
 store_remove(const char *path)
 {
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
-	char below[PATH_MAX];
+	char archive[PATH_MAX];
 
-	while (dir && (entry = readdir(dir))) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (unlinkat(dirfd(dir), entry->d_name, 0) == 0 ||
-		    strcmp(entry->d_name, KEPT_ARCHIVE) != 0)
-			continue;
-		if (snprintf(below, sizeof(below), "%s/" KEPT_ARCHIVE, path) < (int)sizeof(below))
-			store_remove(below);
-	}
-	if (dir)
-		closedir(dir);
-	(void)rmdir(path);
+	if (snprintf(archive, sizeof(archive), "%s/" KEPT_ARCHIVE, path) < (int)sizeof(archive))
+		emb_directory_remove(archive);
+	emb_directory_remove(path);
 }
 
 /* The place that the URL names, with a suffix. */

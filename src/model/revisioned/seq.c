@@ -1,6 +1,7 @@
 /* Whether a database can have given out a Sequence. */
 #include <endian.h>
 
+#include "base/big_endian.h"
 #include "model/revisioned/database.h"
 #include "model/revisioned/revision.h"
 
@@ -18,12 +19,9 @@ struct reach_check {
 static bool
 seq_is_reached(const struct catalog_seq *seq, uint8_t incarnation, uint64_t version)
 {
-	uint64_t at;
-
 	if (seq->bytes[0] != incarnation)
 		return seq->bytes[0] < incarnation;
-	memcpy(&at, seq->bytes + VERSION_AT, sizeof(at));
-	return be64toh(at) <= version;
+	return big_endian_64(seq->bytes + VERSION_AT) <= version;
 }
 
 /* The same question to a transaction that has just begun. */

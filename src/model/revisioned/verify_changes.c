@@ -1,4 +1,5 @@
 /* Checks that CHANGES has one entry for each winner, under its Sequence, and no other entry. */
+#include "base/big_endian.h"
 #include "model/revisioned/record.h"
 #include "model/revisioned/verify_int.h"
 
@@ -18,11 +19,7 @@ put_expected_change(struct buf *value, const struct verify_rev *rev, uint64_t co
 static uint64_t
 seq_version(const struct catalog_seq *seq)
 {
-	uint64_t version = 0;
-
-	for (size_t i = 1; i <= sizeof(version); i++)
-		version = version << 8 | seq->bytes[i];
-	return version;
+	return big_endian_64(seq->bytes + 1);
 }
 
 enum status

@@ -11,6 +11,7 @@
  *
  * GET /_frond/position: where the store is, for a first that asks whether it has been replaced.
  */
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/endpoints.h"
@@ -22,8 +23,6 @@
 
 enum {
 	FOLLOW_LOOK_MS = 10, /* between two looks at whether something has been committed */
-	VERSION_BITS = 64,
-	BYTE_BITS = 8,
 };
 
 /* What runs in the pool, by wait_offload(). */
@@ -55,8 +54,10 @@ follow_check_user(struct couch_req *r)
 static void
 follow_put_head(struct buf *out, const struct kv_log_position *position)
 {
-	for (int shift = VERSION_BITS - BYTE_BITS; shift >= 0; shift -= BYTE_BITS)
-		buf_append_byte(out, (char)(uint8_t)(position->version >> shift));
+	char version[sizeof(position->version)];
+
+	big_endian_put_64(version, position->version);
+	buf_append(out, version, sizeof(version));
 	buf_append(out, (const char *)position->history, sizeof(position->history));
 }
 
@@ -64,13 +65,10 @@ follow_put_head(struct buf *out, const struct kv_log_position *position)
 static bool
 follow_is_history(struct str text, const uint8_t history[KV_LOG_HISTORY_BYTES])
 {
-	static const char digits[] = "0123456789abcdef";
+	uint8_t named[KV_LOG_HISTORY_BYTES];
 
-	for (size_t i = 0; i < KV_LOG_HISTORY_BYTES && text.len == 2 * KV_LOG_HISTORY_BYTES; i++)
-		if (text.ptr[2 * i] != digits[history[i] >> 4] ||
-		    text.ptr[2 * i + 1] != digits[history[i] & 0xf])
-			return false;
-	return text.len == 2 * KV_LOG_HISTORY_BYTES;
+	return text.len == 2 * sizeof(named) && str_from_hex(text, named) &&
+	       memcmp(named, history, sizeof(named)) == 0;
 }
 
 static void
@@ -231,8 +229,7 @@ static void
 position_put_history(struct buf *out, const uint8_t history[KV_LOG_HISTORY_BYTES])
 {
 	buf_append_byte(out, '"');
-	for (size_t i = 0; i < KV_LOG_HISTORY_BYTES; i++)
-		buf_printf(out, "%02x", history[i]);
+	buf_append_hex(out, str_of((const char *)history, KV_LOG_HISTORY_BYTES));
 	buf_append_byte(out, '"');
 }
 

@@ -1,5 +1,6 @@
 #include "door/mongo/txn/cluster_time.h"
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/words.h"
 #include "door/mongo/txn/client.h"
@@ -14,11 +15,7 @@ enum {
 uint64_t
 time_of_stamp(const uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES])
 {
-	uint64_t version = 0;
-
-	for (int i = 0; i < 8; i++)
-		version = version << 8 | stamp[i];
-	return version;
+	return big_endian_64(stamp);
 }
 
 void

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "door/mongo/index/index.h"
@@ -47,8 +48,7 @@ token_read(const struct bson_value *v, struct watch_place *ret)
 	    (bson_text(&data).len > TOKEN_HEX_BYTES && !bytes[TOKEN_BYTES]))
 		return false;
 	memcpy(t.seq.bytes, bytes, CATALOG_SEQ_BYTES);
-	for (int i = 0; i < 8; i++)
-		t.ms = t.ms << 8 | bytes[CATALOG_SEQ_BYTES + i];
+	t.ms = big_endian_64(bytes + CATALOG_SEQ_BYTES);
 	t.ended = bytes[TOKEN_BYTES - 1];
 	t.fragment = bytes[TOKEN_BYTES];
 	*ret = t;
@@ -58,11 +58,7 @@ token_read(const struct bson_value *v, struct watch_place *ret)
 static uint64_t
 seq_version(const struct catalog_seq *seq)
 {
-	uint64_t version = 0;
-
-	for (int i = 0; i < 8; i++)
-		version = version << 8 | seq->bytes[1 + i];
-	return version;
+	return big_endian_64(seq->bytes + 1);
 }
 
 /* Behind all that was committed up to the version, by any process. */
