@@ -18,6 +18,7 @@
  * are never seen; each transaction of the first is in it whole.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
