@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 
-from harness import Server, computed, contains, equal, main, make_quick_store, ok, run, test
+from harness import Server, computed, contains, equal, main, make_quick_store, ok, run, test, until
 from redis_server import Redis, later
 from resp import Error
 
@@ -1088,10 +1088,22 @@ def messages_come_although_answers_are_off(cwd):
 def a_pause_of_writes_stops_writes_alone(cwd):
     with Redis(cwd) as server, server.client() as c, \
             server.client() as writer, server.client() as script:
+        equal(c("PFADD", "log", "x"), 1)
         equal(c("CLIENT", "PAUSE", "100000", "WRITE"), "OK")
         equal(c("GET", "a"), None)
         equal(c("EVAL_RO", "return 1", "0"), 1)
         contains(c("INFO"), b"blocked_clients:0\r\n")
+        # What Redis would tell replicas of waits, too.
+        with server.client() as counter, server.client() as publisher, server.client() as queue:
+            counter.send("PFCOUNT", "log")
+            publisher.send("PUBLISH", "channel", "m")
+            queue("MULTI")
+            queue("PFCOUNT", "log")
+            queue.send("EXEC")
+            until(lambda: b"blocked_clients:3\r\n" in c("INFO"))
+            c("CLIENT", "UNPAUSE")
+            equal([counter.read(), publisher.read(), queue.read()], [1, 0, [1]])
+        c("CLIENT", "PAUSE", "100000", "WRITE")
         writer.send("SET", "a", "b")
         script.send("EVAL", "return 2", "0")
         while b"blocked_clients:2\r\n" not in c("INFO"):

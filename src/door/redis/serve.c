@@ -352,6 +352,15 @@ batch_run(struct batch *b)
 		client_send(c);
 }
 
+static bool
+queued_pause(const struct unit *exec)
+{
+	for (size_t i = 0; i < exec->queued_count; i++)
+		if (command_pauses(exec->queued[i].command))
+			return true;
+	return false;
+}
+
 static enum status
 batch_add(struct batch *b, const struct unit *unit, bool reads, uint64_t lanes)
 {
@@ -370,7 +379,7 @@ batch_add(struct batch *b, const struct unit *unit, bool reads, uint64_t lanes)
 	b->units = units;
 	b->units[b->count++] = *unit;
 	b->reads &= reads;
-	b->writes |= unit->is_exec ? !reads : command_may_write(unit->command);
+	b->writes |= unit->is_exec ? !reads || queued_pause(unit) : command_pauses(unit->command);
 	b->lanes |= lanes;
 	return STATUS_OK;
 }
@@ -756,8 +765,14 @@ run_alone(struct request_call *q)
 	batch_run(q->batch);
 	if (c->end == CLIENT_ENDS)
 		return;
-	from = c->out.len;
 	client_begin_op(c, &unit);
+	if (q->command->flags & COMMAND_PAUSES)
+		client_wait_pause(c, true);
+	if (c->end == CLIENT_ENDS) {
+		clients_op_end(&c->entry);
+		return;
+	}
+	from = c->out.len;
 	status = command_run(&call);
 	clients_op_end(&c->entry);
 	/* What CLIENT CACHING says is of the next command but CLIENT, or of all of MULTI. */

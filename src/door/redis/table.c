@@ -596,7 +596,7 @@ const struct command command_table[] = {
 	  GROUP_HYPERLOGLOG, 1, 1, 1, "2.8.9", cmd_pfadd,
 	  .summary = "Adds the specified elements to the specified HyperLogLog.",
 	  .key_flags = "RW insert" },
-	{ "pfcount", -2, COMMAND_READONLY,
+	{ "pfcount", -2, COMMAND_READONLY | COMMAND_PAUSES,
 	  GROUP_HYPERLOGLOG, 1, -1, 1, "2.8.9", cmd_pfcount,
 	  .summary =
 	  "Return the approximated cardinality of the set(s) observed by the HyperLogLog "
@@ -635,7 +635,8 @@ const struct command command_table[] = {
 	  .summary = "Get the time to live for a key in milliseconds",
 	  .tips = "nondeterministic_output" },
 	{ "publish", 3,
-	  COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_STALE | COMMAND_FAST | COMMAND_PUBLISH,
+	  COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_STALE | COMMAND_FAST | COMMAND_PUBLISH |
+	  COMMAND_PAUSES,
 	  GROUP_PUBSUB, 0, 0, 0, "2.0.0", cmd_publish,
 	  .summary = "Post a message to a channel" },
 	{ "pubsub", -2, COMMAND_ALONE | COMMAND_CONTAINER,
@@ -811,7 +812,8 @@ const struct command command_table[] = {
 	  .summary = "Remove and return one or multiple random members from a set",
 	  .key_flags = "RW access delete", .tips = "nondeterministic_output" },
 	{ "spublish", 3,
-	  COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_STALE | COMMAND_FAST | COMMAND_PUBLISH,
+	  COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_STALE | COMMAND_FAST | COMMAND_PUBLISH |
+	  COMMAND_PAUSES,
 	  GROUP_PUBSUB, 1, 1, 1, "7.0.0", cmd_publish, .how = HOW_SHARD,
 	  .summary = "Post a message to a shard channel", .key_flags = "not_key" },
 	{ "srandmember", -2, COMMAND_READONLY,

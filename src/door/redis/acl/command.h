@@ -58,6 +58,8 @@ enum command_flags {
 	COMMAND_FRESH = 1 << 25,
 	/* It publishes: in a transaction where other processes are to learn of it, else in none. */
 	COMMAND_PUBLISH = 1 << 26,
+	/* It waits while writes are paused, since Redis would tell its replicas of it. */
+	COMMAND_PAUSES = 1 << 27,
 };
 
 /* What CLIENT CACHING has said of the next command. */
@@ -242,6 +244,13 @@ command_may_write(const struct command *command)
 {
 	return command->flags & COMMAND_WRITE ||
 	       (command->flags & COMMAND_SCRIPT && !(command->flags & COMMAND_READONLY));
+}
+
+/* True if CLIENT PAUSE WRITE is about it. */
+static inline bool
+command_pauses(const struct command *command)
+{
+	return command_may_write(command) || command->flags & COMMAND_PAUSES;
 }
 
 /* The beginning of an argument, as much as errors show. */
