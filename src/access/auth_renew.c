@@ -14,6 +14,7 @@
 
 #include "access/auth_int.h"
 #include "access/scram_table.h"
+#include "kv/log.h"
 
 /* The people whose verifiers are being made, so that of many logins at once only one makes them. */
 static struct {
@@ -136,6 +137,9 @@ auth_renew(const struct auth *a, const struct auth_who *who, struct str password
 		renew_admin(who, password, &how);
 	/* A password of one door makes no verifiers that others take. */
 	if (!who->fresh || !who->is_person || auth_is_at_door(who) || !client || !client->store)
+		return;
+	/* The first renews it, for both. */
+	if (kv_follows(client->store))
 		return;
 	upgrade = client->upgrade && verifier_is_weak(&person->verifier, a->rounds);
 	if (!upgrade && person->has_scram && person->scram.salt_len == SCRAM_SALT_BYTES)

@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/compare.h"
+#include "cli/doors.h"
 #include "cli/finding.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
@@ -10,6 +11,7 @@
 #include "catalog/check.h"
 #include "catalog/verify.h"
 #include "door/couch/couch.h"
+#include "door/door.h"
 #include "js/js.h"
 #include "js/settings.h"
 #include "kv/damage.h"
@@ -218,6 +220,27 @@ make_functions(struct verify *v, struct err *err)
 	return STATUS_OK;
 }
 
+/* ---- Doors ---- */
+
+static void
+tell_door(const struct catalog_finding *finding, void *arg)
+{
+	struct verify *v = arg;
+
+	v->before.findings++;
+	tell(finding, v);
+}
+
+/* What doors keep in databases of their own. */
+static enum status
+check_doors(struct verify *v, struct kv_tx *tx, struct err *err)
+{
+	for (size_t i = 0; i < cli_doors_count; i++)
+		if (cli_doors[i]->verify)
+			TRY(cli_doors[i]->verify(tx, tell_door, v, err));
+	return STATUS_OK;
+}
+
 /* ---- Files ---- */
 
 /* The number that the key begins with, which is that of a database, or `otherwise`. */
@@ -332,6 +355,8 @@ check_all(struct verify *v, struct kv_store *store, struct err *err)
 		return err_set(err, status, "cannot read the store: %s", status_name(status));
 	if (v->names_count == 0)
 		status = check(v, tx, NULL, err);
+	if (v->names_count == 0 && status == STATUS_OK)
+		status = check_doors(v, tx, err);
 	for (size_t i = 0; i < v->names_count && status == STATUS_OK; i++)
 		status = check(v, tx, v->names[i], err);
 	kv_tx_free(tx);

@@ -13,10 +13,12 @@
 #include "base/setting.h"
 #include "base/status.h"
 
+struct catalog_finding; /* catalog/verify.h */
 struct chores;
 struct door_people;
 struct js;
 struct kv_store;
+struct kv_tx;
 struct net_host;
 struct net_stream_options;
 struct people_news;
@@ -117,6 +119,13 @@ struct door_type {
 	unsigned (*loops)(const struct door_ground *ground);
 	/* NULL, or is told where it listens, with the port that was found. */
 	void (*listens)(void *door, const struct door_place *place);
+	/*
+	 * NULL, or checks in a transaction that reads what the door keeps in databases of its own
+	 * beyond what their kind checks: tells of each thing that is wrong.
+	 */
+	enum status (*verify)(struct kv_tx *tx,
+			      void (*found)(const struct catalog_finding *finding, void *arg),
+			      void *arg, struct err *err);
 	/* NULL, or adds its background work. The door outlives the registry. */
 	void (*chores_add)(void *door, struct chores *chores);
 	/* NULL, or called when the host has run to its end, before net_host_free(). */

@@ -1,8 +1,9 @@
 """FUNCTION and FCALL: libraries are kept in the store, and their functions run in its transactions."""
 
+import json
 import threading
 
-from harness import contains, equal, main, ok, test, until
+from harness import contains, equal, main, ok, run, test, until
 from redis_server import Redis
 from resp import Error
 
@@ -189,6 +190,39 @@ def those_who_load_at_once_lose_no_library(cwd):
             equal(c("FUNCTION", "STATS")[3][1], [b"libraries_count", 40, b"functions_count", 80])
     contains(ok("verify", cwd=cwd).stdout, " 0 findings")
     contains(ok("inspect", "redis:functions", cwd=cwd).stdout, "'lib3_9'")
+
+
+@test
+def verify_compares_libraries_with_the_index_of_their_functions(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("FUNCTION", "LOAD", library())
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+    dumped = [json.loads(line) for line in ok("dump", "redis:functions", cwd=cwd).stdout.splitlines()]
+    index, = [line for line in dumped if line.get("key") == "functions"]
+    libraries, = [line for line in dumped if line.get("key") == "libraries"]
+
+    def found(number, members, record=None):
+        """Findings about a store whose index has these members, and whose library is that record."""
+        lines = [dumped[0], {**libraries, "members": [["mylib", record or libraries["members"][0][1]]]},
+                 {**index, "members": members}]
+        (cwd / "edited").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        store = f"embedded:edited{number}"
+        ok("load", "redis:functions", "edited", "--store", store, "--create", cwd=cwd)
+        return run("verify", "--store", store, "--quiet", cwd=cwd)
+
+    whole = [["add", "mylib"], ["add_read", "mylib"]]
+    equal(found(0, whole).returncode, 0)
+    for number, members, texts in (
+            (1, [["add", "mylib"]], ["a function of a library is not in the index of functions: \"add_read\""]),
+            (2, [["add", "mylib"], ["add_read", "other"]], ["names another library than the one that has the function"]),
+            (3, [*whole, ["more", "mylib"]], ["the index has functions that are in no library"])):
+        answer = found(number, members)
+        equal(answer.returncode, 1)
+        for text in texts:
+            contains(answer.stdout, text)
+        contains(answer.stdout, 'library: database "redis:functions"')
+    answer = found(4, whole, libraries["members"][0][1][:-1])
+    contains(answer.stdout, "a library cannot be read: \"mylib\"")
 
 
 main()

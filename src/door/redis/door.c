@@ -1,5 +1,10 @@
 /* Redis's door as a row of the program's table of doors. */
 #include "door/redis/redis.h"
+
+#include "base/quote.h"
+#include "catalog/kind.h"
+#include "catalog/verify.h"
+#include "door/redis/script/library.h"
 #include "door/redis/settings.h"
 #include "door/redis/txn/effects.h"
 #include "door/redis/txn/messages.h"
@@ -7,6 +12,10 @@
 #include "model/timed/timed.h"
 #include "net/host.h"
 #include "settings/settings.h"
+
+enum {
+	FINDING_BYTES = 1024,
+};
 
 /* Where the sweep of expired rows tells what has gone; there is one door in a process. */
 static struct timed_listener listener;
@@ -97,6 +106,34 @@ door_chores_add(void *redis, struct chores *chores)
 	redis_chores_add(redis, chores);
 }
 
+struct verifying {
+	void (*found)(const struct catalog_finding *finding, void *arg);
+	void *arg;
+};
+
+static void
+tell_library(void *arg, struct str name, const char *text)
+{
+	AUTO(buf_release) struct buf line = BUF_SHORT(FINDING_BYTES);
+	const struct verifying *v = arg;
+
+	buf_printf(&line, "%s: \"%s\"", text, QUOTE_SHOW(name));
+	buf_append_byte(&line, '\0');
+	v->found(&(struct catalog_finding){ .kind = "library",
+					    .database = STR(TIMED_FUNCTIONS),
+					    .of = catalog_kind_find(CATALOG_KIND_REDIS),
+					    .text = buf_status(&line) == STATUS_OK ? line.ptr
+										   : text },
+		 v->arg);
+}
+
+static enum status
+door_verify(struct kv_tx *tx, void (*found)(const struct catalog_finding *finding, void *arg),
+	    void *arg, struct err *err)
+{
+	return library_verify(tx, tell_library, &(struct verifying){ found, arg }, err);
+}
+
 static void
 door_free(void *redis)
 {
@@ -112,6 +149,7 @@ const struct door_type redis_door_type = {
 	.stream_options = door_stream_options,
 	.loops = door_loops,
 	.listens = door_listens,
+	.verify = door_verify,
 	.chores_add = door_chores_add,
 	.free = door_free,
 };

@@ -14,6 +14,8 @@
 #include "door/redis/acl/command.h"
 #include "lua/script.h"
 
+struct kv_tx;
+
 enum {
 	LIBRARY_FUNCTIONS = 1000, /* of one library */
 	LIBRARY_COUNT = 1000,
@@ -105,5 +107,14 @@ MUST_USE enum status library_flush(struct call *c);
 MUST_USE enum status library_all(struct call *c, struct library **ret, size_t *ret_count);
 MUST_USE enum status library_counts(struct call *c, uint64_t *ret_libraries,
 				    uint64_t *ret_functions);
+
+/* Is told of a library or a function that does not fit, and of what is wrong with it. */
+typedef void library_found(void *arg, struct str name, const char *text);
+/*
+ * Compares the libraries with the index of their functions, both ways, in a transaction that reads.
+ * STATUS_NEWER for a library that a newer frond has written; failures of reads.
+ */
+MUST_USE enum status library_verify(struct kv_tx *tx, library_found *found, void *arg,
+				    struct err *err);
 
 #endif

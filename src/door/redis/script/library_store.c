@@ -14,6 +14,8 @@ enum {
 	LIBRARY_FORMAT = 1,
 	RECORD_BYTES = 16 * 1024 * 1024, /* more than the longest record has */
 	PAGE_LIBRARIES = 16,
+	VERIFY_BYTES = 64 * 1024 *
+		       1024, /* of one library and what its functions are looked for with */
 };
 
 /* ---- Records ---- */
@@ -35,50 +37,50 @@ record_put(const struct library *lib, struct buf *out)
 
 /* Bytes of a record, in the arena. */
 static enum status
-record_text(struct call *c, struct tuple_reader *r, struct str *ret)
+record_text(struct arena *arena, struct tuple_reader *r, struct str *ret)
 {
-	struct buf AUTO(buf_release) scratch = BUF_INIT_OF(RECORD_BYTES, arena_part(c->arena));
+	struct buf AUTO(buf_release) scratch = BUF_INIT_OF(RECORD_BYTES, arena_part(arena));
 	struct str text;
 
 	TRY(tuple_next_bytes(r, &scratch, &text));
-	*ret = arena_dup(c->arena, text);
+	*ret = arena_dup(arena, text);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
 static enum status
-record_function(struct call *c, struct tuple_reader *r, struct library_function *ret)
+record_function(struct arena *arena, struct tuple_reader *r, struct library_function *ret)
 {
 	struct str description;
 	uint64_t flags;
 	bool has;
 
-	TRY(record_text(c, r, &ret->name));
+	TRY(record_text(arena, r, &ret->name));
 	TRY(tuple_next_u64(r, &flags));
 	TRY(tuple_next_bool(r, &has));
-	TRY(record_text(c, r, &description));
+	TRY(record_text(arena, r, &description));
 	ret->flags = (unsigned)flags;
 	ret->description = has ? description : (struct str){ 0 };
 	return STATUS_OK;
 }
 
 static enum status
-record_parse(struct call *c, struct str name, struct str record, struct library *ret)
+record_parse(struct arena *arena, struct str name, struct str record, struct library *ret,
+	     struct err *err)
 {
 	struct tuple_reader r = tuple_reader(record);
 	size_t cap = 0;
 	uint64_t format;
 
 	*ret = (struct library){ 0 };
-	TRY(catalog_format_next(&r, "library of functions", LIBRARY_FORMAT, &format, c->x->err));
-	TRY(record_text(c, &r, &ret->code));
+	TRY(catalog_format_next(&r, "library of functions", LIBRARY_FORMAT, &format, err));
+	TRY(record_text(arena, &r, &ret->code));
 	while (r.rest.len) {
 		TRY(step_count(1));
-		TRY(arena_room(c->arena, &ret->functions, ret->count, &cap,
-			       sizeof(*ret->functions)));
-		TRY(record_function(c, &r, &ret->functions[ret->count]));
+		TRY(arena_room(arena, &ret->functions, ret->count, &cap, sizeof(*ret->functions)));
+		TRY(record_function(arena, &r, &ret->functions[ret->count]));
 		ret->count++;
 	}
-	ret->name = arena_dup(c->arena, name);
+	ret->name = arena_dup(arena, name);
 	return ret->name.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -124,9 +126,9 @@ get_member(struct call *c, struct str key, struct str name, struct str *ret)
 
 /* The name of a function as keys have it. */
 static enum status
-lower_name(struct call *c, struct str name, struct str *ret)
+lower_name(struct arena *arena, struct str name, struct str *ret)
 {
-	char *lower = arena_alloc(c->arena, name.len + 1);
+	char *lower = arena_alloc(arena, name.len + 1);
 
 	if (!lower)
 		return STATUS_LIMIT;
@@ -138,13 +140,13 @@ lower_name(struct call *c, struct str name, struct str *ret)
 
 /* The functions of a library as members, with nothing but their names. */
 static enum status
-function_members(struct call *c, const struct library *lib, struct timed_member **ret)
+function_members(struct arena *arena, const struct library *lib, struct timed_member **ret)
 {
-	*ret = arena_zalloc(c->arena, (lib->count + 1) * sizeof(**ret));
+	*ret = arena_zalloc(arena, (lib->count + 1) * sizeof(**ret));
 	if (!*ret)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < lib->count; i++)
-		TRY(lower_name(c, lib->functions[i].name, &(*ret)[i].name));
+		TRY(lower_name(arena, lib->functions[i].name, &(*ret)[i].name));
 	return STATUS_OK;
 }
 
@@ -157,7 +159,7 @@ library_get(struct call *c, struct str name, struct library *ret)
 
 	*ret = (struct library){ 0 };
 	TRY(get_member(c, LIBRARIES, name, &record));
-	return record.ptr ? record_parse(c, name, record, ret) : STATUS_OK;
+	return record.ptr ? record_parse(c->arena, name, record, ret, c->x->err) : STATUS_OK;
 }
 
 enum status
@@ -166,7 +168,7 @@ library_of(struct call *c, struct str function, struct library *ret, size_t *ret
 	struct str name;
 
 	*ret = (struct library){ 0 };
-	TRY(lower_name(c, function, &name));
+	TRY(lower_name(c->arena, function, &name));
 	TRY(get_member(c, FUNCTIONS, name, &name));
 	if (!name.ptr)
 		return STATUS_OK;
@@ -194,8 +196,8 @@ library_all(struct call *c, struct library **ret, size_t *ret_count)
 		TRY(timed_members_page(&item, page.next, PAGE_LIBRARIES, &page));
 		for (size_t i = 0; i < page.count; i++) {
 			TRY(arena_room(c->arena, ret, *ret_count, &cap, sizeof(**ret)));
-			TRY(record_parse(c, page.members[i].name, page.members[i].value,
-					 &(*ret)[*ret_count]));
+			TRY(record_parse(c->arena, page.members[i].name, page.members[i].value,
+					 &(*ret)[*ret_count], c->x->err));
 			++*ret_count;
 		}
 	} while (page.next);
@@ -253,7 +255,7 @@ check_functions(struct call *c, const struct library *lib, const struct library 
 	TRY(open_item(c, FUNCTIONS, &item, &there));
 	if (!there || item.type != TIMED_HASH)
 		return STATUS_OK;
-	TRY(function_members(c, lib, &members));
+	TRY(function_members(c->arena, lib, &members));
 	TRY(timed_members_get(&item, members, lib->count));
 	for (size_t i = 0; i < lib->count; i++) {
 		TRY(step_count(1));
@@ -284,7 +286,7 @@ check_doubles(struct call *c, const struct library *libs, size_t count, struct e
 		return err_set(err, STATUS_EXISTS, "Library %.*s already exists", STR_ARG(twice));
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < libs[i].count; j++)
-			TRY(lower_name(c, libs[i].functions[j].name, &names[at++]));
+			TRY(lower_name(c->arena, libs[i].functions[j].name, &names[at++]));
 	TRY(names_find_double(names, at, c->arena, &twice));
 	if (twice.ptr)
 		return err_set(err, STATUS_EXISTS, "Function %.*s already exists", STR_ARG(twice));
@@ -325,7 +327,7 @@ functions_delete(struct call *c, const struct library *lib)
 	struct timed_member *members;
 	struct timed_item item;
 
-	TRY(function_members(c, lib, &members));
+	TRY(function_members(c->arena, lib, &members));
 	TRY(open_item_to_write(c, FUNCTIONS, &item));
 	return timed_members_delete(&item, members, lib->count);
 }
@@ -336,7 +338,7 @@ functions_put(struct call *c, const struct library *lib)
 	struct timed_member *members;
 	struct timed_item item;
 
-	TRY(function_members(c, lib, &members));
+	TRY(function_members(c->arena, lib, &members));
 	for (size_t i = 0; i < lib->count; i++)
 		members[i].value = lib->name;
 	TRY(open_item_to_write(c, FUNCTIONS, &item));
@@ -393,4 +395,104 @@ library_flush(struct call *c)
 			TRY(timed_item_delete(&item));
 	}
 	return STATUS_OK;
+}
+
+/* ---- Checking what is stored ---- */
+
+struct verifying {
+	struct arena *arena;
+	struct timed_item libraries;
+	struct timed_item functions;
+	library_found *found;
+	void *arg;
+	struct err *err;
+	uint64_t listed; /* functions of the libraries that could be read */
+	bool unread;     /* a library could not be */
+};
+
+/* Each function of the library has to be in the index, under its name. */
+static enum status
+verify_functions(struct verifying *v, const struct library *lib)
+{
+	struct timed_member *members;
+
+	TRY(function_members(v->arena, lib, &members));
+	if (v->functions.type == TIMED_HASH)
+		TRY(timed_members_get(&v->functions, members, lib->count));
+	for (size_t i = 0; i < lib->count; i++) {
+		TRY(step_count(1));
+		if (!members[i].found)
+			v->found(v->arg, lib->functions[i].name,
+				 "a function of a library is not in the index of functions");
+		else if (!str_eq(members[i].value, lib->name))
+			v->found(v->arg, lib->functions[i].name,
+				 "the index of functions names another library than the one that "
+				 "has the function");
+		else
+			v->listed++;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+verify_library(struct verifying *v, const struct timed_member *member)
+{
+	struct library lib;
+	enum status status = record_parse(v->arena, member->name, member->value, &lib, v->err);
+
+	if (status == STATUS_CORRUPT || status == STATUS_INVALID) {
+		v->found(v->arg, member->name, "a library cannot be read");
+		v->unread = true;
+		return STATUS_OK;
+	}
+	TRY(status);
+	return verify_functions(v, &lib);
+}
+
+static enum status
+verify_opened(struct verifying *v, struct timed *t)
+{
+	struct timed_members page = { 0 };
+	struct arena_mark mark;
+	uint64_t indexed = 0;
+
+	TRY(timed_item_open(t, LIBRARIES, v->arena, &v->libraries));
+	TRY(timed_item_open(t, FUNCTIONS, v->arena, &v->functions));
+	mark = arena_mark(v->arena);
+	do {
+		uint64_t next = page.next;
+
+		if (v->libraries.type != TIMED_HASH)
+			break;
+		arena_reset(v->arena, mark);
+		TRY(timed_members_page(&v->libraries, next, 1, &page));
+		for (size_t i = 0; i < page.count; i++)
+			TRY(verify_library(v, &page.members[i]));
+	} while (page.next);
+	if (v->functions.type == TIMED_HASH)
+		TRY(timed_count(&v->functions, &indexed));
+	/* Each of the libraries' functions has a name of its own there. */
+	if (indexed > v->listed && !v->unread)
+		v->found(v->arg, FUNCTIONS, "the index has functions that are in no library");
+	return STATUS_OK;
+}
+
+enum status
+library_verify(struct kv_tx *tx, library_found *found, void *arg, struct err *err)
+{
+	struct verifying v = { .found = found, .arg = arg, .err = err };
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+
+	status = catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR(TIMED_FUNCTIONS), &db, err);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	v.arena = arena_new(VERIFY_BYTES);
+	timed_init(&t, tx, db, NULL, err);
+	status = v.arena ? verify_opened(&v, &t) : err_set(err, STATUS_NOMEM, "out of memory");
+	arena_free(v.arena);
+	catalog_db_unref(db);
+	return status;
 }
