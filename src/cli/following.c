@@ -184,11 +184,6 @@ follow_copy(struct following *f, struct err *err)
 	struct kv_store *copy;
 	enum status status;
 
-	if (f->lent)
-		return err_set(err, STATUS_NOT_FOUND,
-			       "the log of %s does not reach back to this standby's version %llu: "
-			       "all has to be copied again, which a start of this server does",
-			       remote_name(f->remote), (unsigned long long)f->version);
 	kv_close(f->store);
 	f->store = NULL;
 	TRY(remote_open(f->remote, STR("/_frond/follow"), &stream, err));
@@ -296,6 +291,11 @@ follow_step(struct following *f, bool *ret_done, struct err *err)
 
 	if (status == STATUS_OK)
 		status = follow_ask(f, err);
+	if (status == STATUS_NOT_FOUND && f->lent)
+		return err_set(err, STATUS_INVALID,
+			       "the log of %s does not reach back to this standby's version %llu: "
+			       "all has to be copied again, which a start of this server does",
+			       remote_name(f->remote), (unsigned long long)f->version);
 	if (status == STATUS_NOT_FOUND) {
 		log_event(LOG_LEVEL_INFO, "copying", "server=%s reason=\"%s\"",
 			  remote_name(f->remote), err->text);
