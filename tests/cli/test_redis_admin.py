@@ -226,16 +226,16 @@ def what_took_long_is_kept_as_samples(cwd):
         (name, at, ms, most), = [event for event in c("LATENCY", "LATEST") if event[0] == b"command"]
         assert before <= at <= time.time() and 1 <= ms <= most, (at, ms, most)
         until(lambda: c("TIME")[0] > str(at).encode())
-        c("EVAL", SPIN, 0, 10000)  # more than a millisecond or not
         c("EVAL", SPIN, 0, 4000000)
         samples = c("LATENCY", "HISTORY", "command")
         equal(samples[0], [at, ms])
-        assert len(samples) == 2 and samples[1][0] > at, samples
+        # Of one second there is one.
+        assert len(samples) > 1 and all(a[0] < b[0] for a, b in zip(samples, samples[1:])), samples
         most = max(sample[1] for sample in samples)
         graph = c("LATENCY", "GRAPH", "COMMAND").decode().split("\n")
         contains(graph[0], f"command - high {most} ms")
         equal(graph[1], "-" * 80)
-        equal([len(line) for line in graph[2:6]], [2] * 4)
+        equal([len(line) for line in graph[2:6]], [len(samples)] * 4)
         assert any("#" in line for line in graph[2:6]), graph
         equal(c("LATENCY", "RESET", "nosuch", "command"), 1)
         equal(c("LATENCY", "HISTORY", "command"), [])
@@ -262,7 +262,10 @@ def info_has_what_exporters_read(cwd):
             return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
         info = told()
-        for name in ("used_memory", "used_memory_rss", "used_memory_peak", "total_system_memory", "used_memory_startup"):
+        # A sanitizer has an allocator of its own, of which malloc's figures know nothing.
+        plain = info["used_memory"] != "0"
+        for name in ("used_memory_rss", "used_memory_peak", "total_system_memory",
+                     *(("used_memory", "used_memory_startup") if plain else ())):
             assert int(info[name]) > 1 << 20, (name, info[name])
         assert int(info["used_memory_overhead"]) <= int(info["used_memory"]) <= int(info["used_memory_rss"])
         assert abs(int(info["rdb_last_save_time"]) - time.time()) < 60
@@ -274,7 +277,7 @@ def info_has_what_exporters_read(cwd):
         equal((stats[b"keys.count"], stats[b"aof.buffer"]), (1, 0))
         assert stats[b"dataset.bytes"] + stats[b"overhead.total"] == stats[b"total.allocated"], stats
         c("HELLO", "3")
-        assert c("MEMORY", "STATS")[b"fragmentation"] >= 1
+        assert c("MEMORY", "STATS")[b"fragmentation"] >= 1 or not plain
         contains(c("MEMORY", "MALLOC-STATS").decode(), "<malloc version=")
     if not PROGRAM:
         raise Skip("there is no redis-server here: apt-get install redis-tools")
