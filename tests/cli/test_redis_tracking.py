@@ -145,6 +145,15 @@ def only_what_is_asked_for_is_kept(cwd):
         a("EVAL", "return redis.call('GET', 'l')", 0)
         b("SET", "l", 5)
         hears(a, "l")
+        # And each key that a script was called with which has read something, as in Redis.
+        a("EVAL", "redis.call('SET', 'other', 1)", 2, "k", "l")
+        b("MSET", "k", 6, "l", 6)
+        a("EVAL", "redis.call('GET', 'other')", 2, "k", "l")
+        b("MSET", "k", 7, "l", 7)
+        hears(a, "k", "l")
+        a("EVAL_RO", "redis.call('PING')", 2, "k", "l")
+        b("MSET", "k", 8, "l", 8)
+        equal(a("PING"), "PONG")
 
 
 @test

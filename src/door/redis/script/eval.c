@@ -275,6 +275,7 @@ eval_serve_call(struct script *s)
 	TRY(command_run(&e->inner));
 	if (e->inner.client->tracker)
 		tracking_note(&e->inner);
+	e->reads |= (e->inner.command->flags & COMMAND_READONLY) != 0;
 	e->db = e->inner.db;
 	TRY(buf_status(&e->answer));
 	return txn_called(&e->inner, buf_str(&e->answer), clock_mono_ns() - began_ns, false);
@@ -302,5 +303,8 @@ eval_run(struct eval *e)
 	status = script_run(&e->script, &owners[e->function.ptr != NULL]);
 	eval_delist(e);
 	buf_release(&e->answer);
+	/* What a client makes of a script's answer may hang on each key that it has named. */
+	if (status == STATUS_OK && e->reads && c->client->tracker)
+		tracking_note_keys(c, e->keys, e->key_count);
 	return status;
 }

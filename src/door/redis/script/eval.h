@@ -30,6 +30,7 @@ struct eval {
 	struct eval_flags flags;
 	bool read_only;
 	bool compiles_only; /* SCRIPT LOAD */
+	bool reads;         /* it has called a command that only reads */
 	const struct str *keys;
 	size_t key_count;
 	const struct str *args;

@@ -553,25 +553,39 @@ note_key(struct tracking *t, struct tracker *k, struct str key, uint64_t moment)
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* The flags are this client's, which waits for its command. */
+static bool
+notes_keys(const struct call *c, const struct tracker *k)
+{
+	return !(k->flags & TRACKING_BCAST) &&
+	       !(k->flags & TRACKING_OPTIN && c->x->caching != CACHING_YES) &&
+	       !(k->flags & TRACKING_OPTOUT && c->x->caching == CACHING_NO);
+}
+
 void
 tracking_note(struct call *c)
 {
-	struct client *client = c->client;
-	struct tracker *k = client->tracker;
+	struct tracker *k = c->client->tracker;
 	struct arena_mark mark = arena_mark(c->arena);
 	size_t *places;
 	size_t count;
 
-	/* The flags are this client's, which waits for its command. */
 	if (!(c->command->flags & COMMAND_READONLY) || c->command->flags & COMMAND_SCRIPT ||
-	    k->flags & TRACKING_BCAST ||
-	    (k->flags & TRACKING_OPTIN && c->x->caching != CACHING_YES) ||
-	    (k->flags & TRACKING_OPTOUT && c->x->caching == CACHING_NO))
+	    !notes_keys(c, k))
 		return;
 	if (command_keys(c->command, c->argv, c->argc, c->arena, &places, &count) == STATUS_OK)
 		for (size_t i = 0; i < count; i++)
 			note_key(c->redis->tracking, k, c->argv[places[i]], c->x->moment);
 	arena_reset(c->arena, mark);
+}
+
+void
+tracking_note_keys(struct call *c, const struct str *keys, size_t count)
+{
+	struct tracker *k = c->client->tracker;
+
+	for (size_t i = 0; i < count && notes_keys(c, k); i++)
+		note_key(c->redis->tracking, k, keys[i], c->x->moment);
 }
 
 /* ---- Changes: with the lock ---- */

@@ -78,6 +78,8 @@ size_t tracking_prefixes(struct client *c, void (*take)(void *arg, struct str pr
 uint64_t tracking_moment(const struct redis *r);
 /* After a command has run: notes the keys of one that only reads. */
 void tracking_note(struct call *c);
+/* Likewise of keys that a script was called with, which has read something. */
+void tracking_note_keys(struct call *c, const struct str *keys, size_t count);
 
 /* After a commit: tells of what its effects have changed, the first of which may be NULL. */
 void tracking_happen(struct redis *r, const struct effect *first);
