@@ -219,6 +219,26 @@ def its_first_knows_it_for_a_standby_until_it_is_promoted(cwd):
 
 
 @test
+def it_is_backed_up_and_compacted(cwd):
+    (cwd / "second" / "backups").mkdir(parents=True)
+    with first(cwd) as one:
+        one.request("PUT", "/db")
+        one.request("PUT", "/db/a", {"n": 1})
+        with standby(cwd, one, extra="backup_dir = backups\n") as two:
+            until(lambda: two.request("GET", "/db/a")[0] == 200)
+            equal(two.request("POST", "/_frond/compact", {})[0], 200)
+            ok("backup", "daily", "--from", two.url, cwd=cwd)
+            one.request("PUT", "/db/b", {"n": 2})
+            until(lambda: two.request("GET", "/db/b")[0] == 200)
+    ok("restore", "second/backups/daily", "--store", "embedded:restored", cwd=cwd)
+    contains(ok("verify", "--store", "embedded:restored", "--quiet", cwd=cwd).stdout, " 0 findings")
+    (cwd / "third").mkdir()
+    with Server(cwd / "third", "--store", "embedded:../restored") as server:
+        equal(server.request("GET", "/db/a")[1]["n"], 1)
+        equal(server.request("PUT", "/db/c", {})[0], 201)
+
+
+@test
 def settings_that_do_not_fit_are_refused(cwd):
     (cwd / "frond.ini").write_text("[frond]\nfollow_url = http://127.0.0.1:1\nstandby_url = http://127.0.0.1:2\n")
     answer = run("serve", "--config", "frond.ini", "--http", "127.0.0.1:0", cwd=cwd)

@@ -178,7 +178,7 @@ emb_backup_create(struct kv_store *base, const char *dir, struct kv_backup *ret,
 
 	if (base->read_only)
 		return err_set(err, STATUS_FORBIDDEN, "the store is open for reading only");
-	TRY(emb_reopen_refuse(store, err));
+	TRY(emb_reopen_refuse_disk(store, err));
 	TRY(backups_open(&b, dir, true, err));
 	status = emb_handle_use_long(store, &pass, err);
 	if (status == STATUS_OK) {
@@ -293,8 +293,13 @@ restore_copy_files(struct restore *r)
 static enum status
 restore_open_half(struct restore *r, struct kv_store **ret)
 {
-	const struct kv_options options = { .shape = r->how->shape };
+	struct kv_options options = { .shape = r->how->shape };
+	enum status status = kv_engine_embedded.open(str_from_cstr(r->half), &options, ret, r->err);
 
+	if (status != STATUS_FORBIDDEN)
+		return status;
+	/* The backup is of a standby, or of a first that was replaced. */
+	options.follows = true;
 	return kv_engine_embedded.open(str_from_cstr(r->half), &options, ret, r->err);
 }
 
@@ -302,12 +307,14 @@ restore_open_half(struct restore *r, struct kv_store **ret)
  * Stores restored from one backup one after the other would go through the same versions, and a
  * reader who follows them would take what is new for what it has seen. With a version from the
  * clock each begins above those before it: no store commits a group every microsecond.
- * It is another history, too, so standbys of the store that was backed up do not go on with it.
+ * It is another history, too, so standbys of the store that was backed up do not go on with it; nor
+ * does it follow anybody, if that was a standby.
  */
 static enum status
 restore_raise_version(struct restore *r)
 {
-	const struct str history_key = EMB_KEY_HISTORY, promoted_key = EMB_KEY_PROMOTED;
+	const struct str history_key = EMB_KEY_HISTORY, promoted_key = EMB_KEY_PROMOTED,
+			 follows_key = EMB_KEY_FOLLOWS;
 	rocksdb_writebatch_t *batch;
 	uint64_t version = clock_wall_ms() * MICROSECONDS_PER_MS;
 	struct str key = EMB_KEY_VERSION;
@@ -325,6 +332,7 @@ restore_raise_version(struct restore *r)
 	batch = rocksdb_writebatch_create();
 	rocksdb_writebatch_delete(batch, history_key.ptr, history_key.len);
 	rocksdb_writebatch_delete(batch, promoted_key.ptr, promoted_key.len);
+	rocksdb_writebatch_delete(batch, follows_key.ptr, follows_key.len);
 	rocksdb_writebatch_put(batch, key.ptr, key.len, bytes, sizeof(bytes));
 	rocksdb_write(store->db, store->write_options, batch, &error);
 	rocksdb_writebatch_destroy(batch);

@@ -59,7 +59,7 @@ emb_compact(struct kv_store *base, struct err *err)
 
 	if (base->read_only)
 		return err_set(err, STATUS_FORBIDDEN, "the store is open for reading only");
-	TRY(emb_reopen_refuse(store, err));
+	TRY(emb_reopen_refuse_disk(store, err));
 	TRY(emb_handle_use_long(store, &pass, err));
 	status = compact_all(store, err);
 	emb_handle_leave_long(store, pass);

@@ -153,6 +153,13 @@ emb_reopen_refuse(struct emb_store *store, struct err *err)
 	return STATUS_OK;
 }
 
+enum status
+emb_reopen_refuse_disk(struct emb_store *store, struct err *err)
+{
+	return emb_reopen_state(store) == KV_STORE_STANDBY ? STATUS_OK
+							   : emb_reopen_refuse(store, err);
+}
+
 /* ---- Failures ---- */
 
 /*

@@ -69,6 +69,9 @@ void emb_reopen_leads(struct emb_store *store);
  */
 MUST_USE enum status emb_reopen_refuse(struct emb_store *store, struct err *err);
 
+/* The same for what writes no commits: STATUS_OK for a standby, too, whose disk is well. */
+MUST_USE enum status emb_reopen_refuse_disk(struct emb_store *store, struct err *err);
+
 /*
  * A write has failed with RocksDB's `error`, which is freed. Takes it back, sets the state, and
  * returns how the commits of its batch have ended: STATUS_FULL or STATUS_IO.

@@ -175,9 +175,7 @@ standby_write(struct emb_store *store, struct str batch, uint64_t version, struc
 	char *error = NULL;
 	bool known;
 
-	/* A store that is restored is no standby, and one that is may have a disk that is full. */
-	if (emb_reopen_state(store) != KV_STORE_STANDBY)
-		TRY(emb_reopen_refuse(store, err));
+	TRY(emb_reopen_refuse_disk(store, err));
 	TRY(emb_versions_hold(store));
 	writes = rocksdb_writebatch_create_from(batch.ptr, batch.len);
 	rocksdb_write(store->db, store->write_options, writes, &error);
