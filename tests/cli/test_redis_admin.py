@@ -221,12 +221,12 @@ def what_took_long_is_kept_as_samples(cwd):
         contains(c.error("LATENCY", "GRAPH", "command"), "No samples available for event 'command'")
         c("CONFIG", "SET", "latency-monitor-threshold", "1")
         before = int(time.time())
-        c("EVAL", SPIN, 0, 2000000)
+        c("EVAL", SPIN, 0, 1000000)
         c("SET", "a", "b")
         (name, at, ms, most), = [event for event in c("LATENCY", "LATEST") if event[0] == b"command"]
         assert before <= at <= time.time() and 1 <= ms <= most, (at, ms, most)
         until(lambda: c("TIME")[0] > str(at).encode())
-        c("EVAL", SPIN, 0, 4000000)
+        c("EVAL", SPIN, 0, 1000000)
         samples = c("LATENCY", "HISTORY", "command")
         equal(samples[0], [at, ms])
         # Of one second there is one.
@@ -240,7 +240,7 @@ def what_took_long_is_kept_as_samples(cwd):
         equal(c("LATENCY", "RESET", "nosuch", "command"), 1)
         equal(c("LATENCY", "HISTORY", "command"), [])
         c("CONFIG", "SET", "latency-monitor-threshold", "0")
-        c("EVAL", SPIN, 0, 2000000)
+        c("EVAL", SPIN, 0, 1000000)
         equal(c("LATENCY", "HISTORY", "command"), [])
 
 
