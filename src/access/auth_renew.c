@@ -138,7 +138,7 @@ auth_renew(const struct auth *a, const struct auth_who *who, struct str password
 	/* A password of one door makes no verifiers that others take. */
 	if (!who->fresh || !who->is_person || auth_is_at_door(who) || !client || !client->store)
 		return;
-	/* The first renews it, for both. */
+	/* A standby cannot write it; the server that it follows does, at the next login there. */
 	if (kv_follows(client->store))
 		return;
 	upgrade = client->upgrade && verifier_is_weak(&person->verifier, a->rounds);

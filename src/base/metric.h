@@ -329,7 +329,8 @@ bool metric_value(const struct metric *m, size_t series, int64_t *ret);
 
 /*
  * The sum over all series of that name one of whose labels has the value `label`, or over all of
- * them if it is NULL. False: there is none, or nobody reports one.
+ * them if it is NULL. False: there is none, or nobody reports one. Of what is counted where it
+ * happens, and not collected, at any time.
  */
 bool metric_sum(const char *name, const char *label, int64_t *ret);
 

@@ -87,10 +87,11 @@ chores_free(struct chores *chores)
 void
 chores_add(struct chores *chores, const struct chore *chore)
 {
-	if ((chore->leased || chore->writes) && chores->store && kv_follows(chores->store))
-		return;
 	struct chore_entry *e = &chores->entries[chores->count];
 
+	/* The server that a standby follows does this work for both. */
+	if ((chore->leased || chore->writes) && chores->store && kv_follows(chores->store))
+		return;
 	assert(chores->count < CHORES_MAX);
 	/* The threads go through the list without a lock. */
 	for (size_t i = 0; i < CHORES_THREADS; i++)

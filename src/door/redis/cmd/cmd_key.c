@@ -183,12 +183,9 @@ cmd_move(struct call *c)
 enum status
 cmd_dbsize(struct call *c)
 {
-	struct timed *t;
-	uint64_t count = 0;
+	uint64_t count;
 
-	TRY(txn_db_there(c, c->db, &t));
-	if (t)
-		TRY(timed_items_count(t, &count));
+	TRY(txn_db_count(c, c->db, &count));
 	reply_int(c->reply, (int64_t)count);
 	return STATUS_OK;
 }

@@ -85,12 +85,9 @@ memory_count_keys(struct call *c, uint64_t *ret)
 {
 	*ret = 0;
 	for (unsigned db = 0; db < REDIS_DATABASES; db++) {
-		uint64_t count = 0;
-		struct timed *t;
+		uint64_t count;
 
-		TRY(txn_db_there(c, db, &t));
-		if (t)
-			TRY(timed_items_count(t, &count));
+		TRY(txn_db_count(c, db, &count));
 		*ret += count;
 	}
 	return STATUS_OK;
@@ -99,7 +96,7 @@ memory_count_keys(struct call *c, uint64_t *ret)
 static enum status
 memory_stats(struct call *c)
 {
-	const struct footprint f = footprint_of(c->redis);
+	const struct footprint f = footprint_of(c->redis, c->client->part->budget);
 	uint64_t dataset = footprint_dataset(&f);
 	struct reply *r = c->reply;
 	size_t place = reply_later(r);

@@ -37,8 +37,9 @@ cmd_time(struct call *c)
 /* ---- INFO ---- */
 
 static void
-info_server(struct redis *r, struct buf *out)
+info_server(struct call *c, struct buf *out)
 {
+	struct redis *r = c->redis;
 	uint64_t up = (clock_mono_ns() - r->started_ns) / NS_PER_S;
 
 	buf_printf(
@@ -54,8 +55,9 @@ info_server(struct redis *r, struct buf *out)
 }
 
 static void
-info_clients(struct redis *r, struct buf *out)
+info_clients(struct call *c, struct buf *out)
 {
+	struct redis *r = c->redis;
 	buf_printf(out,
 		   "# Clients\r\nconnected_clients:%zu\r\ncluster_connections:0\r\n"
 		   "maxclients:%zu\r\nblocked_clients:%llu\r\ntracking_clients:%zu\r\n",
@@ -83,9 +85,10 @@ info_bytes(struct buf *out, const char *name, uint64_t bytes)
 
 /* Of the process: data are on disk, and other doors may be served, too. */
 static void
-info_memory(struct redis *r, struct buf *out)
+info_memory(struct call *c, struct buf *out)
 {
-	const struct footprint f = footprint_of(r);
+	struct redis *r = c->redis;
+	const struct footprint f = footprint_of(r, c->client->part->budget);
 	uint64_t scripts = eval_cache_bytes(r->script_cache);
 
 	buf_append_cstr(out, "# Memory\r\n");
@@ -117,9 +120,9 @@ info_memory(struct redis *r, struct buf *out)
 }
 
 static void
-info_persistence(struct redis *r, struct buf *out)
+info_persistence(struct call *c, struct buf *out)
 {
-	(void)r;
+	(void)c;
 	/* The last commit is on disk, which is what the time of the last save is asked for. */
 	buf_printf(out, "# Persistence\r\nrdb_last_save_time:%llu\r\n",
 		   (unsigned long long)(clock_wall_ms() / 1000));
@@ -131,10 +134,11 @@ info_persistence(struct redis *r, struct buf *out)
 }
 
 static void
-info_stats(struct redis *r, struct buf *out)
+info_stats(struct call *c, struct buf *out)
 {
+	struct redis *r = c->redis;
 	struct tracking_counts tracked = tracking_count(r);
-	const struct footprint f = footprint_of(r);
+	const struct traffic moved = traffic_of_process();
 	size_t channels, patterns, shards;
 
 	pthread_rwlock_rdlock(&r->pubsub_lock);
@@ -160,14 +164,15 @@ info_stats(struct redis *r, struct buf *out)
 		   (unsigned long long)atomic_load(&r->misses), channels, patterns,
 		   (unsigned long long)atomic_load(&r->expired),
 		   (unsigned long long)atomic_load(&r->expired_fields), shards,
-		   (unsigned long long)f.received, (unsigned long long)f.sent,
-		   (unsigned long long)f.refused, tracked.keys, tracked.items, tracked.prefixes,
+		   (unsigned long long)moved.received, (unsigned long long)moved.sent,
+		   (unsigned long long)moved.refused, tracked.keys, tracked.items, tracked.prefixes,
 		   (unsigned long long)stats_errors(r->stats));
 }
 
 static void
-info_replication(struct redis *r, struct buf *out)
+info_replication(struct call *c, struct buf *out)
 {
+	struct redis *r = c->redis;
 	const struct standing standing = standing_of(r);
 
 	if (standing.replica) {
@@ -185,11 +190,11 @@ info_replication(struct redis *r, struct buf *out)
 }
 
 static void
-info_cpu(struct redis *r, struct buf *out)
+info_cpu(struct call *c, struct buf *out)
 {
 	struct rusage usage = { 0 };
 
-	(void)r;
+	(void)c;
 	getrusage(RUSAGE_SELF, &usage);
 	buf_printf(out, "# CPU\r\nused_cpu_sys:%ld.%06ld\r\nused_cpu_user:%ld.%06ld\r\n",
 		   (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec,
@@ -197,29 +202,31 @@ info_cpu(struct redis *r, struct buf *out)
 }
 
 static void
-info_cluster(struct redis *r, struct buf *out)
+info_cluster(struct call *c, struct buf *out)
 {
-	(void)r;
+	(void)c;
 	buf_append_cstr(out, "# Cluster\r\ncluster_enabled:0\r\n");
 }
 
 static void
-info_commandstats(struct redis *r, struct buf *out)
+info_commandstats(struct call *c, struct buf *out)
 {
+	struct redis *r = c->redis;
 	buf_append_cstr(out, "# Commandstats\r\n");
 	stats_write_commands(r->stats, out);
 }
 
 static void
-info_errorstats(struct redis *r, struct buf *out)
+info_errorstats(struct call *c, struct buf *out)
 {
+	struct redis *r = c->redis;
 	buf_append_cstr(out, "# Errorstats\r\n");
 	stats_write_errors(r->stats, out);
 }
 
 static const struct {
 	const char *name;
-	void (*write)(struct redis *r, struct buf *out);
+	void (*write)(struct call *c, struct buf *out);
 	bool is_extra; /* who does not ask for it does not get it */
 } info_sections[] = {
 	{ "server", info_server, false },
@@ -249,12 +256,9 @@ info_keyspace(struct call *c, struct buf *out)
 {
 	buf_append_cstr(out, "# Keyspace\r\n");
 	for (unsigned db = 0; db < REDIS_DATABASES; db++) {
-		uint64_t count = 0;
-		struct timed *t;
+		uint64_t count;
 
-		TRY(txn_db_there(c, db, &t));
-		if (t)
-			TRY(timed_items_count(t, &count));
+		TRY(txn_db_count(c, db, &count));
 		if (count)
 			buf_printf(out, "db%u:keys=%llu\r\n", db, (unsigned long long)count);
 	}
@@ -271,7 +275,7 @@ cmd_info(struct call *c)
 			continue;
 		if (out.len)
 			buf_append_cstr(&out, "\r\n");
-		info_sections[i].write(c->redis, &out);
+		info_sections[i].write(c, &out);
 	}
 	if (info_wants(c, "keyspace", false)) {
 		if (out.len)

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "base/metric.h"
 #include "base/process.h"
 #include "door/redis/txn/redis_int.h"
@@ -20,9 +21,9 @@ footprint_used(void)
 	return heap.uordblks + heap.hblkhd;
 }
 
-/* 0: nobody reports it. */
+/* Of a counter; 0: nothing of the kind has happened. */
 static uint64_t
-reported(const char *name, const char *label)
+counted(const char *name, const char *label)
 {
 	int64_t n = 0;
 
@@ -36,7 +37,7 @@ at_least(uint64_t n, uint64_t least)
 }
 
 struct footprint
-footprint_of(const struct redis *r)
+footprint_of(const struct redis *r, const struct budget *memory)
 {
 	struct mallinfo2 heap = mallinfo2();
 	int64_t resident = process_resident_bytes();
@@ -53,13 +54,18 @@ footprint_of(const struct redis *r)
 	f.resident = at_least(resident > 0 ? (uint64_t)resident : 0, f.used);
 	f.active = at_least(f.active, f.used);
 	f.peak = at_least((uint64_t)usage.ru_maxrss * KIB, f.used);
-	metric_hold();
-	f.clients = reported("frond_memory_requests_bytes", NULL);
-	f.received = reported("frond_net_received_bytes_total", NULL);
-	f.sent = reported("frond_net_sent_bytes_total", NULL);
-	f.refused = reported(METRIC_REFUSALS_NAME, "max_connections") +
-		    reported(METRIC_REFUSALS_NAME, "max_connections_per_address");
-	metric_release();
+	f.clients = budget_held(memory);
 	f.overhead = f.startup + f.clients < f.used ? f.startup + f.clients : f.used;
 	return f;
+}
+
+struct traffic
+traffic_of_process(void)
+{
+	return (struct traffic){
+		.received = counted("frond_net_received_bytes_total", NULL),
+		.sent = counted("frond_net_sent_bytes_total", NULL),
+		.refused = counted(METRIC_REFUSALS_NAME, "max_connections") +
+			   counted(METRIC_REFUSALS_NAME, "max_connections_per_address"),
+	};
 }

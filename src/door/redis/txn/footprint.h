@@ -1,29 +1,38 @@
 /*
  * What the process takes and moves, as INFO and MEMORY STATS tell it. All doors are in it, since
- * they share the process. Any thread; asks all who report metrics, which may take a millisecond.
+ * they share the process. Any thread. Clients ask for INFO whenever they connect, so nothing here
+ * waits for a disk or for who collects metrics.
  */
 #ifndef FROND_DOOR_REDIS_TXN_FOOTPRINT_H
 #define FROND_DOOR_REDIS_TXN_FOOTPRINT_H
 
 #include <stdint.h>
 
+struct budget;
 struct redis;
 
-/* Bytes, but for `refused`. */
+/* Bytes. */
 struct footprint {
-	uint64_t used;           /* that malloc has given out */
-	uint64_t active;         /* that malloc has of the system */
-	uint64_t resident;       /* of the process; never below `used`, as far as it is told */
-	uint64_t peak;           /* the most that `resident` was */
-	uint64_t startup;        /* `used` when the door began */
-	uint64_t clients;        /* that requests and connections have taken of memory_bytes */
-	uint64_t overhead;       /* of `used`: startup, clients */
-	uint64_t system;         /* of the machine */
-	uint64_t received, sent; /* by connections */
+	uint64_t used;     /* that malloc has given out */
+	uint64_t active;   /* that malloc has of the system */
+	uint64_t resident; /* of the process; never below `used`, as far as it is told */
+	uint64_t peak;     /* the most that `resident` was */
+	uint64_t startup;  /* `used` when the door began */
+	uint64_t clients;  /* that requests and connections have taken of memory_bytes */
+	uint64_t overhead; /* of `used`: startup, clients */
+	uint64_t system;   /* of the machine */
+};
+
+/* `memory`: of which requests and connections take theirs. */
+struct footprint footprint_of(const struct redis *r, const struct budget *memory);
+
+/* What connections have moved. */
+struct traffic {
+	uint64_t received, sent; /* bytes */
 	uint64_t refused;        /* connections, since there were too many */
 };
 
-struct footprint footprint_of(const struct redis *r);
+struct traffic traffic_of_process(void);
 /* What malloc has given out now. */
 uint64_t footprint_used(void);
 

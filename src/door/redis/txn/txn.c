@@ -156,6 +156,16 @@ txn_db_there(struct call *c, unsigned db, struct timed **ret)
 	return STATUS_OK;
 }
 
+enum status
+txn_db_count(struct call *c, unsigned db, uint64_t *ret)
+{
+	struct timed *t;
+
+	*ret = 0;
+	TRY(txn_db_there(c, db, &t));
+	return t ? timed_items_count(t, ret) : STATUS_OK;
+}
+
 /* ---- Effects: what is to happen ---- */
 
 static enum status

@@ -145,6 +145,8 @@ MUST_USE enum status txn_db(struct call *c, unsigned db, struct timed **ret);
 
 /* The same, but that none is created. */
 MUST_USE enum status txn_db_there(struct call *c, unsigned db, struct timed **ret);
+/* How many keys it has; none if it is not there. */
+MUST_USE enum status txn_db_count(struct call *c, unsigned db, uint64_t *ret);
 
 /*
  * The item of a key in the call's database. One that is not there has the type TIMED_LEAF; where
