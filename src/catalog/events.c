@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/big_endian.h"
 #include "kv/keyspace.h"
 #include "catalog/catalog_int.h"
 #include "catalog/events.h"
@@ -108,7 +107,7 @@ events_is_too_new(const struct catalog_events *s, const struct catalog_seq *seq,
 {
 	if (seq->bytes[0] != incarnation)
 		return seq->bytes[0] > incarnation;
-	return big_endian_64(seq->bytes + 1) > s->version;
+	return catalog_seq_version(seq) > s->version;
 }
 
 static enum status

@@ -1,7 +1,4 @@
 /* What a store needs that goes on elsewhere than where its readers have known it. */
-#include <endian.h>
-
-#include "base/big_endian.h"
 #include "kv/keyspace.h"
 #include "catalog/catalog_int.h"
 
@@ -11,10 +8,6 @@ enum {
 };
 
 /* ---- Whether a reader can go on there ---- */
-
-enum {
-	SEQ_VERSION_AT = 1, /* where a Sequence has its commit's version: behind the Incarnation */
-};
 
 struct seq_reach {
 	const struct catalog_seq *seq;
@@ -33,7 +26,7 @@ seq_reach_attempt(struct kv_tx *tx, void *arg)
 	/* No database of the store has a higher Incarnation than the store itself. */
 	TRY(catalog_store_incarnation(tx, &incarnation));
 	TRY(kv_get_read_version(tx, &version));
-	at = big_endian_64(reach->seq->bytes + SEQ_VERSION_AT);
+	at = catalog_seq_version(reach->seq);
 	reach->reached = reach->seq->bytes[0] < incarnation ||
 			 (reach->seq->bytes[0] == incarnation && at <= version);
 	return STATUS_OK;

@@ -8,6 +8,7 @@
 #ifndef FROND_CATALOG_SEQ_H
 #define FROND_CATALOG_SEQ_H
 
+#include "base/big_endian.h"
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -21,6 +22,13 @@ enum {
 struct catalog_seq {
 	uint8_t bytes[CATALOG_SEQ_BYTES]; /* Incarnation, then the 12-byte versionstamp */
 };
+
+/* The version of its commit, with which the versionstamp begins. */
+static inline uint64_t
+catalog_seq_version(const struct catalog_seq *seq)
+{
+	return big_endian_64(seq->bytes + 1);
+}
 
 /*
  * 26 hexadecimal characters, or "0" for the beginning. STATUS_INVALID otherwise. ("now" is the

@@ -2,7 +2,8 @@
  * Keeps a standby: reads the log of the server that it follows, and applies it (kv/log.h). Where
  * there is no standby yet, or it is further behind than that server's log reaches, all is copied.
  *
- * Threading: one thread's, but for following_end() of a server's.
+ * Threading: a struct following belongs to one thread. The functions beside a server are called by
+ * the thread that runs the server.
  */
 #ifndef FROND_CLI_FOLLOWING_H
 #define FROND_CLI_FOLLOWING_H
@@ -20,7 +21,7 @@ struct following_options {
 	const char *store_url;      /* the standby's */
 	const char *name;           /* what the server calls it: following_name_check() */
 	bool (*stopped)(void *arg); /* asked once a second, and between steps: whether to end */
-	void (*turn)(void *arg);    /* called whenever something is known anew; NULL: nobody is */
+	void (*turn)(void *arg);    /* called after each answer and each failure; or NULL */
 	void *arg;                  /* of both */
 };
 
@@ -38,9 +39,9 @@ const char *following_first(const struct following *f);
 uint64_t following_version(const struct following *f);
 
 /*
- * Follows until it is stopped, with `once` until it has all that the server had when it was asked.
- * Failures that may be over soon are logged, and waited for; with `once` they are returned as all
- * others are. STATUS_OK when it was stopped.
+ * Follows until it is stopped; with `once`, until the standby has all that the server had when it
+ * was asked. A failure that may be over soon is logged, and tried again after a pause; any other is
+ * returned, and with `once` all are. STATUS_OK if it was stopped.
  */
 MUST_USE enum status following_run(struct following *f, bool once, struct err *err);
 
@@ -53,10 +54,10 @@ MUST_USE enum status following_run(struct following *f, bool once, struct err *e
 MUST_USE enum status following_prepare(const struct following_options *options, struct err *err);
 
 /*
- * Follows on a thread of its own, until following_end(). The store is open with kv_options.follows
- * and stays the caller's. `told` is called on that thread once if it cannot go on. For one store of
- * a process. `stopped` and `turn` of the options are not used. STATUS_LIMIT when there can be no
- * thread.
+ * Starts a thread that follows until following_end(). The store, opened with kv_options.follows,
+ * stays the caller's. If following fails for good, that thread calls `told` once. One store of a
+ * process at a time. `stopped` and `turn` of the options are not used. STATUS_LIMIT if no thread
+ * can be started.
  */
 MUST_USE enum status following_begin(const struct following_options *options,
 				     struct kv_store *store,

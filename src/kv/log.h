@@ -130,10 +130,10 @@ MUST_USE enum status kv_log_copy_load(struct kv_store *copy, struct str record, 
 MUST_USE enum status kv_log_copy_place(struct kv_store *copy, const char *url, struct err *err);
 
 /*
- * Applies whole records of a log in order with one write and one sync, and publishes the last
- * version, which watches learn; those up to the store's version are skipped. By one thread at a
- * time; others may read the store meanwhile. STATUS_CORRUPT, also if a commit is missing;
- * STATUS_DOC_CONFLICT if they are of another history; STATUS_FULL, STATUS_IO.
+ * Applies whole records of a log in order with one write and one sync, publishes the last version
+ * and completes the watches of the keys that were written. Records up to the store's version are
+ * skipped. By one thread at a time; others may read the store meanwhile. STATUS_CORRUPT, also if a
+ * commit is missing; STATUS_DOC_CONFLICT if they are of another history; STATUS_FULL, STATUS_IO.
  */
 MUST_USE enum status kv_log_apply(struct kv_store *store, struct str records, struct err *err);
 
@@ -147,8 +147,8 @@ struct kv_log_behind {
 };
 
 /*
- * The first has answered, and had the version `first`. After what came with the answer has been
- * applied.
+ * Notes that the server which is followed has answered, and had the version `first`. To be called
+ * when the records of that answer have been applied.
  */
 void kv_log_heard(struct kv_store *store, uint64_t first);
 /* Does not block. All zero for a store that follows nobody. */

@@ -20,7 +20,7 @@ enum kv_store_state {
 	 * STATUS_CORRUPT: what had been acknowledged is not there any more. The process must end.
 	 */
 	KV_STORE_LOST,
-	/* STATUS_STANDBY: what it follows alone is written to it (kv/log.h). Nothing is amiss. */
+	/* STATUS_STANDBY: it takes only the log of another store (kv/log.h). Not a fault. */
 	KV_STORE_STANDBY,
 };
 
@@ -32,7 +32,7 @@ struct kv_store_event {
 	enum kv_store_state state;
 	enum kv_store_state before;
 	uint64_t version;   /* the last that was published */
-	const char *reason; /* of any state that is amiss; may be empty */
+	const char *reason; /* of a disk that is full or has failed; may be empty */
 };
 
 /*

@@ -307,8 +307,8 @@ restore_open_half(struct restore *r, struct kv_store **ret)
  * Stores restored from one backup one after the other would go through the same versions, and a
  * reader who follows them would take what is new for what it has seen. With a version from the
  * clock each begins above those before it: no store commits a group every microsecond.
- * It is another history, too, so standbys of the store that was backed up do not go on with it; nor
- * does it follow anybody, if that was a standby.
+ * It is another history, too, so standbys of the store that was backed up do not go on with it. The
+ * backup of a standby becomes a store of its own, which follows nobody.
  */
 static enum status
 restore_raise_version(struct restore *r)

@@ -60,7 +60,7 @@ emb_reopen_state(const struct emb_store *store)
 MUST_USE enum status emb_reopen_first(struct emb_store *store, bool reads_if_unwritable,
 				      struct err *err);
 
-/* A standby takes commits of its own from now on. Before anybody else uses the store. */
+/* A standby is promoted, and takes commits of its own from now on. Before others use the store. */
 void emb_reopen_leads(struct emb_store *store);
 
 /*
@@ -69,7 +69,7 @@ void emb_reopen_leads(struct emb_store *store);
  */
 MUST_USE enum status emb_reopen_refuse(struct emb_store *store, struct err *err);
 
-/* The same for what writes no commits: STATUS_OK for a standby, too, whose disk is well. */
+/* For what is no commit, such as a backup: STATUS_OK for a standby, too, if its disk is well. */
 MUST_USE enum status emb_reopen_refuse_disk(struct emb_store *store, struct err *err);
 
 /*

@@ -11,11 +11,11 @@
  *
  * == Why its readers see one version ==
  *
- * A join is applied as the committer applies a batch (committer.c): the version in front of it is
- * held, RocksDB has all of it before the caches in front of RocksDB forget what they knew, and then
- * its version is published. Then the watches of the keys that it has written are completed, after
- * the publication, so that whoever is woken reads what woke it. Versions in the middle of a join
- * are never seen; each transaction of the first is in it whole.
+ * Joined batches are applied in the same order as the committer writes a batch of its own
+ * (committer.c). Readers keep the old version until the end: first RocksDB gets all of the join,
+ * then the caches in front of RocksDB are emptied, and then the new version is published. The
+ * watches of the written keys are completed last, so that whoever they wake reads the new values. A
+ * join has whole transactions of the first, and no reader sees a version in the middle of it.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,13 +1,6 @@
 /* Whether a database can have given out a Sequence. */
-#include <endian.h>
-
-#include "base/big_endian.h"
 #include "model/revisioned/database.h"
 #include "model/revisioned/revision.h"
-
-enum {
-	VERSION_AT = 1, /* where a Sequence has its commit's version: behind the Incarnation */
-};
 
 struct reach_check {
 	const struct catalog_db *db;
@@ -21,7 +14,7 @@ seq_is_reached(const struct catalog_seq *seq, uint8_t incarnation, uint64_t vers
 {
 	if (seq->bytes[0] != incarnation)
 		return seq->bytes[0] < incarnation;
-	return big_endian_64(seq->bytes + VERSION_AT) <= version;
+	return catalog_seq_version(seq) <= version;
 }
 
 /* The same question to a transaction that has just begun. */

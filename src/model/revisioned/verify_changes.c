@@ -1,5 +1,4 @@
 /* Checks that CHANGES has one entry for each winner, under its Sequence, and no other entry. */
-#include "base/big_endian.h"
 #include "model/revisioned/record.h"
 #include "model/revisioned/verify_int.h"
 
@@ -14,12 +13,6 @@ put_expected_change(struct buf *value, const struct verify_rev *rev, uint64_t co
 	tuple_put_u64(value, count);
 	tuple_put_bool(value, !rev->deleted);
 	return buf_status(value);
-}
-
-static uint64_t
-seq_version(const struct catalog_seq *seq)
-{
-	return big_endian_64(seq->bytes + 1);
 }
 
 enum status
@@ -99,10 +92,10 @@ verify_change_alone(struct catalog_verify *v, const struct catalog_verify_cursor
 		catalog_verify_found(v, REV_FINDING_SEQUENCE, c->pair.key,
 				     "Incarnation %u is above the database's, %u",
 				     (unsigned)seq.bytes[0], (unsigned)v->db->incarnation);
-	else if (seq.bytes[0] == v->db->incarnation && seq_version(&seq) > v->read_version)
+	else if (seq.bytes[0] == v->db->incarnation && catalog_seq_version(&seq) > v->read_version)
 		catalog_verify_found(v, REV_FINDING_SEQUENCE, c->pair.key,
 				     "version %llu is above the store's, %llu",
-				     (unsigned long long)seq_version(&seq),
+				     (unsigned long long)catalog_seq_version(&seq),
 				     (unsigned long long)v->read_version);
 }
 

@@ -65,9 +65,8 @@ root_reach_store(struct couch_req *r, struct kv_tx *tx, void *arg)
 }
 
 /*
- * 200 if this server can reach the store and the store takes writes, or is a standby, which never
- * does, and then how far it is behind. Files that are damaged are
- * named: what is in others can be used.
+ * 200 if this server can reach the store and the store takes writes. 200 for a standby, too, with
+ * how far it is behind. Files that are damaged are named: what is in others can be used.
  */
 enum status
 couch_root_up(struct couch_req *r)

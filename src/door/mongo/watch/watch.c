@@ -26,8 +26,7 @@ token_write(const struct watch_place *t, struct buf *ret)
 	uint8_t bytes[TOKEN_BYTES + 1];
 
 	memcpy(bytes, t->seq.bytes, CATALOG_SEQ_BYTES);
-	for (int i = 0; i < 8; i++)
-		bytes[CATALOG_SEQ_BYTES + i] = (uint8_t)(t->ms >> (56 - 8 * i));
+	big_endian_put_64(bytes + CATALOG_SEQ_BYTES, t->ms);
 	bytes[TOKEN_BYTES - 1] = t->ended;
 	bytes[TOKEN_BYTES] = t->fragment;
 	buf_append_hex(ret, str_of(bytes, t->fragment ? sizeof(bytes) : TOKEN_BYTES));
@@ -55,12 +54,6 @@ token_read(const struct bson_value *v, struct watch_place *ret)
 	return true;
 }
 
-static uint64_t
-seq_version(const struct catalog_seq *seq)
-{
-	return big_endian_64(seq->bytes + 1);
-}
-
 /* Behind all that was committed up to the version, by any process. */
 static struct catalog_seq
 seq_of_version(uint64_t version)
@@ -68,8 +61,7 @@ seq_of_version(uint64_t version)
 	struct catalog_seq seq;
 
 	memset(seq.bytes, 0xff, sizeof(seq.bytes));
-	for (int i = 0; i < 8; i++)
-		seq.bytes[1 + i] = (uint8_t)(version >> (56 - 8 * i));
+	big_endian_put_64(seq.bytes + 1, version);
 	return seq;
 }
 
@@ -116,7 +108,7 @@ put_head(struct bson_builder *b, const struct watch_place *t, const char *kind, 
 	bson_begin_document(b, STR(""));
 	put_token(b, STR("_id"), t);
 	bson_put_string(b, STR("operationType"), str_from_cstr(kind));
-	bson_put_timestamp(b, STR("clusterTime"), time_of_version(seq_version(&t->seq)));
+	bson_put_timestamp(b, STR("clusterTime"), time_of_version(catalog_seq_version(&t->seq)));
 	bson_put_date(b, STR("wallTime"), (int64_t)ms);
 }
 

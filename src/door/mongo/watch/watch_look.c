@@ -6,6 +6,7 @@
  * is the one that it had before the next rename or drop, or the one that it has now.
  */
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/steady.h"
 #include "catalog/events.h"
@@ -505,8 +506,7 @@ seq_behind(uint8_t incarnation, uint64_t version)
 
 	memset(seq.bytes, 0xff, sizeof(seq.bytes));
 	seq.bytes[0] = incarnation;
-	for (int i = 0; i < 8; i++)
-		seq.bytes[1 + i] = (uint8_t)(version >> (56 - 8 * i));
+	big_endian_put_64(seq.bytes + 1, version);
 	return seq;
 }
 
