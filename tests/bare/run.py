@@ -167,7 +167,8 @@ def check_build_for_users(bare, chosen_before):
     found = [name for name in ("tests", "bench", "fuzz") if (clone / "build" / name).exists()]
     if found:
         raise Failed(f"the build has {' and '.join(found)}")
-    wanted = re.search(r'^build="([^"]*)"', (clone / "scripts/deps").read_text(), re.M)[1].split()
+    wanted = re.search(r'^build="([^"]*)"', (clone / "scripts/deps").read_text(), re.M)[1]
+    wanted = re.split(r"[\s|]+", wanted)
     more = bare.chosen() - chosen_before - set(wanted)
     if more:
         raise Failed(f"beyond what the build needs, it installs {' '.join(sorted(more))}")
