@@ -110,10 +110,12 @@ static char cluster[240];
 static bool
 cluster_take_if_free(const char *path, size_t len)
 {
+	char file[sizeof(cluster)];
 	int fd;
 
 	(void)snprintf(cluster, sizeof(cluster), "%.*s", (int)len, path);
-	fd = open(cluster, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(file, sizeof(file), "%.*s", (int)strcspn(cluster, "?"), cluster);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return true;
 	(void)close(fd);

@@ -28,7 +28,7 @@ bool test_store_fails(void);
 /* True on a cluster: what a test knows of the embedded engine alone is not so there. */
 bool test_store_is_cluster(void);
 
-/* The path of the cluster file; the cluster is this program's until it ends. */
+/* The cluster file, or that and "?prefix=…"; the cluster is this program's until it ends. */
 const char *test_store_cluster(void);
 
 /* False if FROND_TEST_SCHEME is "exploded": new databases are to keep documents so. */

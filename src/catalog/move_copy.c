@@ -156,9 +156,9 @@ copy_put_pairs(struct kv_tx *tx, const struct copy *c)
 		status = kv_set(tx, buf_str(&key), pair->value);
 		if (status == STATUS_KEY_TOO_LARGE)
 			return err_set(c->m->err, status,
-				       "a key of %zu bytes would be longer than %d at the target, "
+				       "a key of %zu bytes would be longer than %zu at the target, "
 				       "where the database has the number %llu",
-				       c->m->db.prefix.len + pair->key.len, KV_LIMIT_KEY_BYTES,
+				       c->m->db.prefix.len + pair->key.len, kv_key_limit(tx),
 				       (unsigned long long)c->next.number);
 		TRY(status);
 	}

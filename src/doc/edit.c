@@ -117,9 +117,9 @@ edit_init(struct edit *e, struct str root)
 
 	TRY(edit_count_steps(e));
 	/* A range's end is one byte longer. */
-	if (root.len + e->path.len >= KV_LIMIT_KEY_BYTES)
+	if (root.len + e->path.len >= kv_key_limit(e->tx))
 		return edit_fail_limit(e, STATUS_PATH_TOO_LONG, "makes a key longer than",
-				       KV_LIMIT_KEY_BYTES, "bytes");
+				       (int)kv_key_limit(e->tx), "bytes");
 	e->steps = arena_zalloc(e->arena, e->count * sizeof(*e->steps));
 	key = arena_bytes(e->arena, root.len + e->path.len);
 	if (!e->steps || !key)

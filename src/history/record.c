@@ -28,7 +28,7 @@ record_key(const struct history *h, struct str key, enum history_kind kind, stru
 	tuple_put_null(ret);
 	tuple_put_u64(ret, h->moment_us);
 	tuple_put_u64(ret, kind);
-	if (ret->len > KV_LIMIT_KEY_BYTES)
+	if (ret->len > kv_key_limit(h->tx))
 		return STATUS_KEY_TOO_LARGE;
 	return buf_status(ret);
 }

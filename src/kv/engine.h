@@ -33,6 +33,8 @@ struct kv_engine {
 	bool keeps_versions; /* kv_keeps_versions() */
 	const char *library; /* what it stands on, with its version: "rocksdb 7.8.3" */
 
+	/* Whether `address` can be one; nothing is opened. STATUS_INVALID. NULL: whatever it is. */
+	enum status (*check_address)(struct str address, struct err *err);
 	enum status (*open)(struct str address, const struct kv_options *options,
 			    struct kv_store **ret, struct err *err);
 	void (*close)(struct kv_store *store);
@@ -106,8 +108,9 @@ struct kv_engine {
 
 struct kv_store {
 	const struct kv_engine *engine;
-	bool read_only; /* its transactions are KV_TX_READ_ONLY whatever was asked for */
-	bool follows;   /* kv_follows() in kv/log.h */
+	bool read_only;      /* its transactions are KV_TX_READ_ONLY whatever was asked for */
+	bool follows;        /* kv_follows() in kv/log.h */
+	size_t prefix_bytes; /* that the engine puts before each key, of the longest key's bytes */
 	/* What kv_run() has left behind (txid.h); NULL until it first does. Zero when opened. */
 	_Atomic(struct txids *) txids;
 	/* The store's block of numbers (prefix.h); NULL until the first one is taken. */

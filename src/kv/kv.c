@@ -10,8 +10,6 @@
 #include "kv/engine.h"
 
 enum {
-	/* The end of a range may be the key right behind the longest one. */
-	RANGE_END_MAX_BYTES = KV_LIMIT_KEY_BYTES + 1,
 	SYSTEM_KEY_BYTE = 0xff,
 };
 
@@ -23,13 +21,19 @@ is_system_key(struct str key)
 	return key.len && (uint8_t)key.ptr[0] == SYSTEM_KEY_BYTE;
 }
 
+size_t
+kv_key_limit(const struct kv_tx *tx)
+{
+	return KV_LIMIT_KEY_BYTES - tx->store->prefix_bytes;
+}
+
 static enum status
 check_key(struct kv_tx *tx, struct str key)
 {
-	if (key.len > KV_LIMIT_KEY_BYTES)
+	if (key.len > kv_key_limit(tx))
 		return err_set(&tx->err, STATUS_KEY_TOO_LARGE,
-			       "a key of %zu bytes exceeds the limit of %d", key.len,
-			       KV_LIMIT_KEY_BYTES);
+			       "a key of %zu bytes exceeds the limit of %zu", key.len,
+			       kv_key_limit(tx));
 	if (is_system_key(key))
 		return err_set(&tx->err, STATUS_INVALID,
 			       "keys that begin with FF belong to the store");
@@ -39,10 +43,13 @@ check_key(struct kv_tx *tx, struct str key)
 static enum status
 check_bound(struct kv_tx *tx, struct str bound)
 {
-	if (bound.len > RANGE_END_MAX_BYTES)
+	size_t most = kv_key_limit(tx) +
+		      1; /* the end may be the key right behind the longest one */
+
+	if (bound.len > most)
 		return err_set(&tx->err, STATUS_KEY_TOO_LARGE,
-			       "a range bound of %zu bytes exceeds the limit of %d", bound.len,
-			       RANGE_END_MAX_BYTES);
+			       "a range bound of %zu bytes exceeds the limit of %zu", bound.len,
+			       most);
 	/* FF itself is the end of all keys that may be used. */
 	if (is_system_key(bound) && bound.len > 1)
 		return err_set(&tx->err, STATUS_INVALID,
@@ -100,10 +107,19 @@ size_of_pair(size_t first_bytes, size_t second_bytes)
 	return KV_SIZE_EACH_BYTES + first_bytes + second_bytes;
 }
 
+/* As the store keeps it, with what it puts before each key. */
 static size_t
-size_of_range(struct str begin, struct str end)
+stored_bytes(const struct kv_tx *tx, struct str key)
 {
-	return str_cmp(begin, end) < 0 ? size_of_pair(begin.len, end.len) : 0;
+	return tx->store->prefix_bytes + key.len;
+}
+
+static size_t
+size_of_range(const struct kv_tx *tx, struct str begin, struct str end)
+{
+	if (str_cmp(begin, end) >= 0)
+		return 0;
+	return size_of_pair(stored_bytes(tx, begin), stored_bytes(tx, end));
 }
 
 /* Of the conflict range of a single key. */
@@ -437,7 +453,7 @@ key_asked(struct kv_tx *tx, struct str key, enum kv_read mode, struct kv_future 
 	if (!f->engine)
 		return;
 	if (read_conflicts(tx, mode))
-		tx->stats.size_bytes += size_of_key(key.len);
+		tx->stats.size_bytes += size_of_key(stored_bytes(tx, key));
 	f->wave = tx->wave;
 	f->key_bytes = (uint32_t)key.len;
 	reads_link(tx, f);
@@ -494,7 +510,7 @@ kv_get_range(struct kv_tx *tx, struct str begin, struct str end,
 	f = tx->engine->get_range(tx, begin, end, &full);
 	if (f->engine) {
 		if (read_conflicts(tx, full.mode))
-			tx->stats.size_bytes += size_of_range(begin, end);
+			tx->stats.size_bytes += size_of_range(tx, begin, end);
 		f->wave = tx->wave;
 		reads_link(tx, f);
 	}
@@ -532,7 +548,7 @@ kv_watch(struct kv_tx *tx, struct str key)
 		return kv_future_failed(status);
 	f = tx->engine->watch(tx, key);
 	if (f->engine && read_conflicts(tx, KV_READ))
-		tx->stats.size_bytes += size_of_key(key.len);
+		tx->stats.size_bytes += size_of_key(stored_bytes(tx, key));
 	return f;
 }
 
@@ -550,7 +566,7 @@ count_set(struct kv_tx *tx, struct str key, struct str value, size_t size)
 enum status
 kv_set(struct kv_tx *tx, struct str key, struct str value)
 {
-	size_t size = size_of_write(key.len, value.len);
+	size_t size = size_of_write(stored_bytes(tx, key), value.len);
 
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
@@ -564,13 +580,13 @@ kv_set(struct kv_tx *tx, struct str key, struct str value)
 enum status
 kv_set_no_conflict(struct kv_tx *tx, struct str key, struct str value)
 {
-	size_t size = size_of_pair(key.len, value.len);
+	size_t size = size_of_pair(stored_bytes(tx, key), value.len);
 
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
 	TRY(check_value(tx, value));
 	if (cleared_has(&tx->cleared, key))
-		size += size_of_key(key.len);
+		size += size_of_key(stored_bytes(tx, key));
 	TRY(size_check(tx, size));
 	TRY(tx->engine->set_no_conflict(tx, key, value));
 	count_set(tx, key, value, size);
@@ -580,7 +596,8 @@ kv_set_no_conflict(struct kv_tx *tx, struct str key, struct str value)
 enum status
 kv_clear(struct kv_tx *tx, struct str key)
 {
-	size_t size = 2 * size_of_key(key.len); /* the mutation is one of a range, too */
+	size_t size = 2 *
+		      size_of_key(stored_bytes(tx, key)); /* the mutation is one of a range, too */
 
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
@@ -613,7 +630,7 @@ kv_is_shared(const struct kv_store *store)
 enum status
 kv_clear_range(struct kv_tx *tx, struct str begin, struct str end)
 {
-	size_t size = 2 * size_of_range(begin, end);
+	size_t size = 2 * size_of_range(tx, begin, end);
 
 	TRY(check_writable(tx));
 	TRY(check_range(tx, begin, end));
@@ -631,7 +648,7 @@ kv_clear_range(struct kv_tx *tx, struct str begin, struct str end)
 enum status
 kv_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str operand)
 {
-	size_t size = size_of_write(key.len, operand.len);
+	size_t size = size_of_write(stored_bytes(tx, key), operand.len);
 
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
@@ -645,7 +662,7 @@ kv_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str operan
 enum status
 kv_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, struct str value)
 {
-	size_t size = size_of_write(key.len, value.len) + STAMP_OFFSET_BYTES;
+	size_t size = size_of_write(stored_bytes(tx, key), value.len) + STAMP_OFFSET_BYTES;
 
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
@@ -660,7 +677,7 @@ kv_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, struc
 enum status
 kv_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value, size_t offset)
 {
-	size_t size = size_of_write(key.len, value.len) + STAMP_OFFSET_BYTES;
+	size_t size = size_of_write(stored_bytes(tx, key), value.len) + STAMP_OFFSET_BYTES;
 
 	TRY(check_writable(tx));
 	TRY(check_key(tx, key));
@@ -677,7 +694,7 @@ kv_add_read_conflict_range(struct kv_tx *tx, struct str begin, struct str end)
 {
 	TRY(check_range(tx, begin, end));
 	TRY(tx->engine->add_read_conflict(tx, begin, end));
-	tx->stats.size_bytes += size_of_range(begin, end);
+	tx->stats.size_bytes += size_of_range(tx, begin, end);
 	return STATUS_OK;
 }
 
@@ -688,7 +705,7 @@ kv_add_write_conflict_range(struct kv_tx *tx, struct str begin, struct str end)
 	TRY(check_range(tx, begin, end));
 	TRY(tx->engine->add_write_conflict(tx, begin, end));
 	tx->has_write_conflict = tx->has_write_conflict || str_cmp(begin, end) < 0;
-	tx->stats.size_bytes += size_of_range(begin, end);
+	tx->stats.size_bytes += size_of_range(tx, begin, end);
 	return STATUS_OK;
 }
 

@@ -77,9 +77,10 @@ struct kv_options {
 MUST_USE enum status kv_check_url(const char *url, struct err *err);
 
 /*
- * Opens "embedded:PATH" (a directory) or "fdb:CLUSTER_FILE"; an engine that a program has
- * registered has a scheme of its own (kv/faulty/faulty.h is one). Errors, explained in `err`:
- * STATUS_INVALID for a URL of another kind, STATUS_UNSUPPORTED for an engine that this build lacks,
+ * Opens "embedded:PATH" (a directory), "fdb:CLUSTER_FILE" or, of several stores in a cluster, one
+ * by "fdb:CLUSTER_FILE?prefix=NAME" (up to 32 letters, digits, '_', '-' and '.'); an engine that a
+ * program has registered has a scheme of its own (kv/faulty/faulty.h is one). Errors, explained in
+ * `err`: STATUS_INVALID for another URL, STATUS_UNSUPPORTED for an engine that this build lacks,
  * STATUS_LOCKED when another process has it open, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT. A
  * store is opened for reading only beside a process that writes, and shows what it held at one
  * moment; STATUS_UNAVAILABLE if its files never stood still long enough.
@@ -124,6 +125,12 @@ size_t kv_tx_stretch_bytes(const struct kv_tx *tx);
 
 /* The store it was begun on. */
 struct kv_store *kv_tx_store(const struct kv_tx *tx);
+
+/*
+ * The bytes of the longest key there: KV_LIMIT_KEY_BYTES, less what the store puts before each key
+ * in a cluster that it shares with others. The end of a range may be a byte longer.
+ */
+size_t kv_key_limit(const struct kv_tx *tx);
 
 /* As new: undone, futures freed, a read version yet to be chosen. */
 void kv_tx_reset(struct kv_tx *tx);
@@ -271,21 +278,6 @@ MUST_USE enum status kv_set(struct kv_tx *tx, struct str key, struct str value);
 MUST_USE enum status kv_set_no_conflict(struct kv_tx *tx, struct str key, struct str value);
 MUST_USE enum status kv_clear(struct kv_tx *tx, struct str key);
 MUST_USE enum status kv_clear_range(struct kv_tx *tx, struct str begin, struct str end);
-
-/*
- * True if a read-only transaction can read as long as it is open. Otherwise a long reading has to
- * be cut into several transactions, each at a version of its own.
- */
-bool kv_keeps_versions(const struct kv_store *store);
-
-/*
- * True if clearing a range costs the same however many keys it has, both at the commit and for
- * later reads. Otherwise a large range is better cleared in several transactions.
- */
-bool kv_clears_cheaply(const struct kv_store *store);
-
-/* True if it may change without a commit of this process: others use it, or it is a standby. */
-bool kv_is_shared(const struct kv_store *store);
 
 enum kv_atomic {
 	KV_ADD,               /* little-endian, the operand's length; absent counts as zero */

@@ -9,7 +9,7 @@
 /* clang-format off */
 #define KV_SETTINGS(S, NUMBER, FLAG, TEXT)                                                         \
 	TEXT(S, url, "frond", "store", 1, NULL, KV_STORE_URL, SETTING_LISTED,                      \
-	     "The store: embedded:DIRECTORY, or fdb:CLUSTER_FILE.")                                \
+	     "The store: embedded:DIRECTORY, or fdb:CLUSTER_FILE[?prefix=NAME].")                 \
 	NUMBER(S, cache_bytes, "frond", "cache_bytes", "bytes", 1 << 20, UINT64_C(1) << 50, 0,     \
 	       SETTING_AT_START,                                                                   \
 	       "The embedded engine's cache of blocks. By default 40 MB.")                         \

@@ -1,10 +1,13 @@
 /*
- * How the disk of a store does: what operators see of it. The embedded engine goes through these
+ * What can be said of a store as a whole.
+ *
+ * How its disk does is what operators see of it. The embedded engine goes through these
  * states (embedded/README.md); a store of a cluster is always open.
  */
 #ifndef FROND_KV_STATE_H
 #define FROND_KV_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -40,5 +43,24 @@ struct kv_store_event {
  * the store.
  */
 typedef void kv_store_told(void *arg, const struct kv_store_event *event);
+
+/* ---- What its engine can do ---- */
+
+struct kv_store;
+
+/*
+ * True if a read-only transaction can read as long as it is open. Otherwise a long reading has to
+ * be cut into several transactions, each at a version of its own.
+ */
+bool kv_keeps_versions(const struct kv_store *store);
+
+/*
+ * True if clearing a range costs the same however many keys it has, both at the commit and for
+ * later reads. Otherwise a large range is better cleared in several transactions.
+ */
+bool kv_clears_cheaply(const struct kv_store *store);
+
+/* True if it may change without a commit of this process: others use it, or it is a standby. */
+bool kv_is_shared(const struct kv_store *store);
 
 #endif

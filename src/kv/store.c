@@ -66,7 +66,7 @@ kv_check_url(const char *url, struct err *err)
 	if (engine->needs_address && address.len == 0)
 		return err_set(err, STATUS_INVALID, "%s: needs the path of a directory",
 			       engine->scheme);
-	return STATUS_OK;
+	return engine->check_address ? engine->check_address(address, err) : STATUS_OK;
 }
 
 enum status

@@ -188,25 +188,25 @@ def take_cluster(paths):
     programs in C give databases numbers of their own choice."""
     while True:
         for path in paths:
-            file = open(path)
+            file = open(path.partition("?")[0])
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 file.close()
                 continue
             foundationdb.empty(file.name)
-            return file
+            return file, path
         time.sleep(0.02)
 
 
 def cluster():
     """The URL of a FoundationDB cluster of those whose files FROND_TEST_FDB names, with colons between
-    them, which is this program's until it ends; None without one."""
+    them, some with a "?prefix=…", which is this program's until it ends; None without one."""
     global _cluster
     paths = list(filter(None, os.environ.get("FROND_TEST_FDB", "").split(":")))
     if paths and not _cluster:
         _cluster = take_cluster(paths)
-    return f"fdb:{_cluster.name}" if paths else None
+    return f"fdb:{_cluster[1]}" if paths else None
 
 
 SEEDS_A_TURN = 1000

@@ -181,13 +181,14 @@ begin_wide(struct kv_store *store, int n)
 {
 	static char key[KV_LIMIT_KEY_BYTES];
 	struct kv_tx *tx = begin(store);
+	size_t most = kv_key_limit(tx);
 
 	memset(key, 'w', sizeof(key));
 	key[0] = 't';
 	key[1] = '/';
 	for (int i = 0; i < LONG_KEYS; i++) {
-		struct str range_begin = str_of(key, sizeof(key) - 1);
-		struct str range_end = str_of(key, sizeof(key));
+		struct str range_begin = str_of(key, most - 1);
+		struct str range_end = str_of(key, most);
 
 		snprintf(key + 2, 32, "%06d/%06d", n, i);
 		key[15] = 'w';

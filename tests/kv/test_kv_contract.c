@@ -134,18 +134,47 @@ value_outlives_later_reads_and_writes(void **state)
 /* ---- Limits and refusals ---- */
 
 static void
+check_url(const char *url, bool fine)
+{
+	struct err err = { 0 };
+
+	assert_int_equal(kv_check_url(url, &err), fine ? STATUS_OK : STATUS_INVALID);
+	if (!fine)
+		assert_non_null(strstr(err.text, "prefix"));
+}
+
+static void
+store_in_a_cluster_has_a_prefix_of_few_characters(void **state)
+{
+	(void)state;
+	check_url("fdb:", true);
+	check_url("fdb:/a/fdb.cluster", true);
+	check_url("fdb:/a/fdb.cluster?prefix=a", true);
+	check_url("fdb:?prefix=App_1.test-2", true);
+	check_url("fdb:?prefix=12345678901234567890123456789012", true);
+	check_url("fdb:?prefix=123456789012345678901234567890123", false);
+	check_url("fdb:?prefix=", false);
+	check_url("fdb:?prefix=a/b", false);
+	check_url("fdb:?prefix=a&prefix=b", false);
+	check_url("fdb:?tenant=a", false);
+	check_url("fdb:?", false);
+}
+
+static void
 keys_over_the_limit_are_refused(void **state)
 {
 	struct kv_tx *tx = begin(store_of(state));
 	static char bytes[KV_LIMIT_KEY_BYTES + 2];
-	struct str fits = str_of(bytes, KV_LIMIT_KEY_BYTES);
-	struct str over = str_of(bytes, KV_LIMIT_KEY_BYTES + 1);
-	struct str far_over = str_of(bytes, KV_LIMIT_KEY_BYTES + 2);
+	struct str fits = str_of(bytes, kv_key_limit(tx));
+	struct str over = str_of(bytes, kv_key_limit(tx) + 1);
+	struct str far_over = str_of(bytes, kv_key_limit(tx) + 2);
+	char limit[32];
 
+	(void)snprintf(limit, sizeof(limit), "the limit of %zu", fits.len);
 	memset(bytes, 't', sizeof(bytes));
 	assert_ok(kv_set(tx, fits, STR("v")));
 	assert_int_equal(kv_set(tx, over, STR("v")), STATUS_KEY_TOO_LARGE);
-	assert_non_null(strstr(kv_tx_error(tx), "10000"));
+	assert_non_null(strstr(kv_tx_error(tx), limit));
 	assert_int_equal(kv_clear(tx, over), STATUS_KEY_TOO_LARGE);
 	assert_int_equal(kv_atomic(tx, KV_ADD, over, STR("v")), STATUS_KEY_TOO_LARGE);
 	assert_int_equal(kv_set_versionstamped_key(tx, over, 0, STR("")), STATUS_KEY_TOO_LARGE);
@@ -170,7 +199,7 @@ largest_key_and_value_are_stored(void **state)
 	struct str value;
 
 	memset(bytes, 't', KV_LIMIT_KEY_BYTES);
-	key = str_of(bytes, KV_LIMIT_KEY_BYTES);
+	key = str_of(bytes, kv_key_limit(tx));
 	assert_ok(kv_set(tx, key, str_of(bytes, KV_LIMIT_VALUE_BYTES)));
 	assert_int_equal(kv_set(tx, STR("t/a"), str_of(bytes, KV_LIMIT_VALUE_BYTES + 1)),
 			 STATUS_VALUE_TOO_LARGE);
@@ -1121,6 +1150,7 @@ main(void)
 		T(read_version_is_fixed_by_the_first_read),
 		T(reset_transaction_is_as_new),
 		T(value_outlives_later_reads_and_writes),
+		T(store_in_a_cluster_has_a_prefix_of_few_characters),
 		T(keys_over_the_limit_are_refused),
 		T(largest_key_and_value_are_stored),
 		T(set_without_conflict_range_is_like_any_other),

@@ -113,6 +113,7 @@ faulty_open_over(struct faulty_store *store, const char *url,
 	TRY(kv_open(url, options, &store->inner, err));
 	store->base.engine = settings->shared ? &faulty_shared : &kv_engine_faulty;
 	store->base.read_only = store->inner->read_only;
+	store->base.prefix_bytes = store->inner->prefix_bytes;
 	faulty_dice_init(&store->dice, settings);
 	pthread_mutex_init(&store->interrupt_lock, NULL);
 	store->delayer = faulty_delayer_start(&store->dice);

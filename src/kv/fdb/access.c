@@ -20,6 +20,7 @@ tx_reads_snapshot(const struct fdb_tx *tx, enum kv_read mode)
 	return mode == KV_SNAPSHOT || tx->base.kind == KV_TX_READ_ONLY;
 }
 
+/* Of a key as the cluster has it. */
 static enum status
 tx_get(struct fdb_tx *tx, struct str key, enum kv_read mode, struct fdb_future **ret)
 {
@@ -35,10 +36,11 @@ tx_get(struct fdb_tx *tx, struct str key, enum kv_read mode, struct fdb_future *
 }
 
 struct kv_future *
-fdb_get(struct kv_tx *tx, struct str key, enum kv_read mode)
+fdb_get(struct kv_tx *base, struct str key, enum kv_read mode)
 {
+	struct fdb_tx *tx = (struct fdb_tx *)base;
 	struct fdb_future *f;
-	enum status status = tx_get((struct fdb_tx *)tx, key, mode, &f);
+	enum status status = tx_get(tx, fdb_tx_key(tx, 0, key), mode, &f);
 
 	return status == STATUS_OK ? &f->base : kv_future_failed(status);
 }
@@ -52,6 +54,8 @@ tx_get_range(struct fdb_tx *tx, struct str begin, struct str end,
 	TRY(fdb_tx_check(tx));
 	if (str_cmp(begin, end) > 0)
 		end = begin;
+	begin = fdb_tx_key(tx, 0, begin);
+	end = fdb_tx_key(tx, 1, end);
 	f = fdb_future_new(tx, FDB_RANGE, NULL, begin.len + end.len);
 	if (!f)
 		return STATUS_NOMEM;
@@ -115,7 +119,11 @@ fdb_get_read_version(struct kv_tx *base, uint64_t *ret)
 enum status
 fdb_tx_estimate(struct fdb_tx *tx, struct str begin, struct str end, uint64_t *ret)
 {
-	FDBFuture *part = fdb.transaction_get_estimated_range_size_bytes(
+	FDBFuture *part;
+
+	begin = fdb_tx_key(tx, 0, begin);
+	end = fdb_tx_key(tx, 1, end);
+	part = fdb.transaction_get_estimated_range_size_bytes(
 		tx->tx, fdb_ptr(begin), (int)begin.len, fdb_ptr(end), (int)end.len);
 
 	return tx_wait_for_number(tx, part, ret);
@@ -163,6 +171,7 @@ fdb_watch(struct kv_tx *base, struct str key)
 	pthread_mutex_unlock(&store->lock);
 	if (full)
 		return kv_future_failed(STATUS_BUSY);
+	key = fdb_tx_key(tx, 0, key);
 	f = fdb_future_new(tx, FDB_WATCH, fdb.transaction_watch(tx->tx, fdb_ptr(key), (int)key.len),
 			   0);
 	if (!f)
@@ -195,6 +204,7 @@ fdb_set(struct kv_tx *base, struct str key, struct str value)
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
 	TRY(tx_enter_write(tx));
+	key = fdb_tx_key(tx, 0, key);
 	fdb.transaction_set(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(value), (int)value.len);
 	return STATUS_OK;
 }
@@ -210,6 +220,7 @@ fdb_set_no_conflict(struct kv_tx *base, struct str key, struct str value)
 	code = fdb.transaction_set_option(tx->tx, FDB_TX_NEXT_WRITE_NO_CONFLICT, NULL, 0);
 	if (code != 0)
 		return err_set(&base->err, fdb_status(code), "%s", fdb.get_error(code));
+	key = fdb_tx_key(tx, 0, key);
 	fdb.transaction_set(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(value), (int)value.len);
 	return STATUS_OK;
 }
@@ -220,6 +231,7 @@ fdb_clear(struct kv_tx *base, struct str key)
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
 	TRY(tx_enter_write(tx));
+	key = fdb_tx_key(tx, 0, key);
 	fdb.transaction_clear(tx->tx, fdb_ptr(key), (int)key.len);
 	return STATUS_OK;
 }
@@ -232,11 +244,14 @@ fdb_clear_range(struct kv_tx *base, struct str begin, struct str end)
 	if (str_cmp(begin, end) >= 0)
 		return fdb_tx_check(tx);
 	TRY(tx_enter_write(tx));
+	begin = fdb_tx_key(tx, 0, begin);
+	end = fdb_tx_key(tx, 1, end);
 	fdb.transaction_clear_range(tx->tx, fdb_ptr(begin), (int)begin.len, fdb_ptr(end),
 				    (int)end.len);
 	return STATUS_OK;
 }
 
+/* Of a key as the cluster has it. */
 static enum status
 tx_mutate(struct fdb_tx *tx, int type, struct str key, struct str operand)
 {
@@ -247,7 +262,7 @@ tx_mutate(struct fdb_tx *tx, int type, struct str key, struct str operand)
 }
 
 enum status
-fdb_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str operand)
+fdb_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str operand)
 {
 	static const int types[] = {
 		[KV_ADD] = FDB_MUTATION_ADD,
@@ -257,8 +272,9 @@ fdb_atomic(struct kv_tx *tx, enum kv_atomic op, struct str key, struct str opera
 		[KV_BYTE_MIN] = FDB_MUTATION_BYTE_MIN,
 		[KV_COMPARE_AND_CLEAR] = FDB_MUTATION_COMPARE_AND_CLEAR,
 	};
+	struct fdb_tx *tx = (struct fdb_tx *)base;
 
-	return tx_mutate((struct fdb_tx *)tx, types[op], key, operand);
+	return tx_mutate(tx, types[op], fdb_tx_key(tx, 0, key), operand);
 }
 
 /* A copy of `template` with the place of the stamp behind it; NULL when out of memory. */
@@ -276,28 +292,32 @@ template_with_offset(struct str template, size_t offset)
 }
 
 enum status
-fdb_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset, struct str value)
+fdb_set_versionstamped_key(struct kv_tx *base, struct str key, size_t offset, struct str value)
 {
-	char *copy = template_with_offset(key, offset);
+	struct fdb_tx *tx = (struct fdb_tx *)base;
 	enum status status;
+	char *copy;
 
+	key = fdb_tx_key(tx, 0, key);
+	copy = template_with_offset(key, base->store->prefix_bytes + offset);
 	if (!copy)
 		return STATUS_NOMEM;
-	status = tx_mutate((struct fdb_tx *)tx, FDB_MUTATION_STAMPED_KEY,
-			   str_of(copy, key.len + STAMP_OFFSET_BYTES), value);
+	status = tx_mutate(tx, FDB_MUTATION_STAMPED_KEY, str_of(copy, key.len + STAMP_OFFSET_BYTES),
+			   value);
 	mem_free(copy);
 	return status;
 }
 
 enum status
-fdb_set_versionstamped_value(struct kv_tx *tx, struct str key, struct str value, size_t offset)
+fdb_set_versionstamped_value(struct kv_tx *base, struct str key, struct str value, size_t offset)
 {
+	struct fdb_tx *tx = (struct fdb_tx *)base;
 	char *copy = template_with_offset(value, offset);
 	enum status status;
 
 	if (!copy)
 		return STATUS_NOMEM;
-	status = tx_mutate((struct fdb_tx *)tx, FDB_MUTATION_STAMPED_VALUE, key,
+	status = tx_mutate(tx, FDB_MUTATION_STAMPED_VALUE, fdb_tx_key(tx, 0, key),
 			   str_of(copy, value.len + STAMP_OFFSET_BYTES));
 	mem_free(copy);
 	return status;
@@ -319,6 +339,8 @@ tx_add_conflict(struct fdb_tx *tx, struct str begin, struct str end, int type)
 {
 	int code;
 
+	begin = fdb_tx_key(tx, 0, begin);
+	end = fdb_tx_key(tx, 1, end);
 	code = fdb.transaction_add_conflict_range(tx->tx, fdb_ptr(begin), (int)begin.len,
 						  fdb_ptr(end), (int)end.len, type);
 	if (code != 0)

@@ -33,15 +33,21 @@ struct fdb_pair {
 
 enum {
 	FDB_API_VERSION = 710,
+	FDB_NUMBER_BYTES = 8,       /* of an option, little-endian */
 	FDB_OPEN_TIMEOUT_MS = 5000, /* to find the cluster when a store is opened */
 	/* A transaction's reads give up; a commit waits until its end is known. */
 	FDB_READ_TIMEOUT_MS = 10000,
+
+	FDB_PREFIX_NAME_BYTES = 32, /* of the name behind "?prefix=" */
+	/* That name as an element of a tuple: between a byte of its type and one that ends it. */
+	FDB_PREFIX_BYTES = FDB_PREFIX_NAME_BYTES + 2,
+	/* The longest key or bound, with a prefix and the place of a stamp behind it. */
+	FDB_KEY_BYTES = KV_LIMIT_KEY_BYTES + 1 + FDB_NUMBER_BYTES,
 
 	FDB_NETWORK_SINGLE_VERSION = 60, /* no other client library beside this one */
 	FDB_DATABASE_MAX_WATCHES = 20,
 	FDB_TX_NEXT_WRITE_NO_CONFLICT = 30,
 	FDB_TX_TIMEOUT = 500, /* also the database's option for its transactions */
-	FDB_NUMBER_BYTES = 8, /* of an option, little-endian */
 	FDB_MODE_EXACT = 0,
 
 	FDB_CONFLICT_READ = 0,
@@ -146,6 +152,11 @@ struct fdb_store {
 	struct kv_store base;
 	_Atomic uint64_t refs; /* the user's, and one a watch */
 	FDBDatabase *database; /* NULL once closed */
+	/*
+	 * What all keys of this store begin with in the cluster, base.prefix_bytes of it; none
+	 * where the cluster is this store's alone.
+	 */
+	char prefix[FDB_PREFIX_BYTES];
 	_Atomic uint64_t commits;
 	_Atomic uint64_t conflicts;
 	pthread_mutex_t lock;
@@ -224,7 +235,28 @@ struct fdb_tx {
 	struct fdb_future *stamp;
 	bool touched_metadata;
 	bool ranges_open; /* ranges may be under way: writes wait for them */
+	/*
+	 * Where the store has a prefix: two buffers of FDB_KEY_BYTES that begin with it, for the
+	 * keys of a call, which the library copies. NULL without one.
+	 */
+	char *keys[2];
 };
+
+/*
+ * `key` as the cluster has it: itself, or behind the store's prefix in the `which`th buffer, until
+ * that is used again.
+ */
+static inline struct str
+fdb_tx_key(struct fdb_tx *tx, int which, struct str key)
+{
+	size_t prefix = tx->base.store->prefix_bytes;
+
+	if (prefix == 0)
+		return key;
+	if (key.len)
+		memcpy(tx->keys[which] + prefix, key.ptr, key.len);
+	return str_of(tx->keys[which], prefix + key.len);
+}
 
 /*
  * A future of `tx`, of `part` (given away in any case; NULL: put in by the caller, or by the start

@@ -199,12 +199,13 @@ static void
 future_take_pairs(struct fdb_future *f, const struct fdb_pair *pairs, size_t count)
 {
 	struct kv_range_options *left = &f->options;
+	size_t prefix = f->store->base.prefix_bytes;
 	size_t n = 0;
 
 	assert(f->base.range.count + count <= f->pair_cap);
 	while (n < count && left->limit && left->limit_bytes) {
 		struct kv_pair pair = {
-			.key = str_of(pairs[n].key, (size_t)pairs[n].key_len),
+			.key = str_of(pairs[n].key + prefix, (size_t)pairs[n].key_len - prefix),
 			.value = str_of(pairs[n].value, (size_t)pairs[n].value_len),
 		};
 		size_t bytes = pair.key.len + pair.value.len;
@@ -217,6 +218,16 @@ future_take_pairs(struct fdb_future *f, const struct fdb_pair *pairs, size_t cou
 	}
 }
 
+/* The last pair's key as the cluster has it: the prefix lies before what the owner sees. */
+static struct str
+future_last_key(const struct fdb_future *f)
+{
+	size_t prefix = f->store->base.prefix_bytes;
+	struct str key = f->pairs[f->base.range.count - 1].key;
+
+	return str_of(key.ptr - prefix, key.len + prefix);
+}
+
 /* The next part of the range begins behind the last pair; of a reverse one it ends before it. */
 static void
 future_advance_range(struct fdb_future *f)
@@ -225,7 +236,7 @@ future_advance_range(struct fdb_future *f)
 
 	if (f->base.range.count == 0)
 		return;
-	last = f->pairs[f->base.range.count - 1].key;
+	last = future_last_key(f);
 	if (f->options.reverse)
 		f->end = last;
 	else
@@ -248,11 +259,11 @@ future_ask_range(const struct fdb_future *f)
 
 	assert(left->limit > 0 && left->limit_bytes > 0);
 	/*
-	 * The contract's limit counts keys and values alone. With the overhead added, one small
-	 * pair still fits into the first part.
+	 * The contract's limit counts keys, without a prefix, and values alone. With the overhead
+	 * added, one small pair still fits into the first part.
 	 */
 	if (bytes < KV_LIMIT_KEY_BYTES)
-		bytes += PAIR_OVERHEAD_BYTES;
+		bytes += PAIR_OVERHEAD_BYTES + f->store->base.prefix_bytes;
 	return fdb.transaction_get_range(f->tx, fdb_ptr(f->begin), (int)f->begin.len, after, 1,
 					 fdb_ptr(f->end), (int)f->end.len, 0, 1, (int)limit,
 					 (int)bytes, FDB_MODE_EXACT, 0, f->snapshot, left->reverse);
@@ -266,7 +277,7 @@ static void
 future_add_range_conflict(struct fdb_future *f)
 {
 	const struct kv_range *range = &f->base.range;
-	struct str begin = range->more ? f->pairs[range->count - 1].key : f->begin;
+	struct str begin = range->more ? future_last_key(f) : f->begin;
 	struct str end = f->whole_end;
 
 	if (str_cmp(begin, end) >= 0)

@@ -54,6 +54,81 @@ store_connect(struct fdb_store *store, const char *cluster_file, struct err *err
 	return store_find_cluster(store, err);
 }
 
+/* ---- The address: CLUSTER_FILE?prefix=NAME ---- */
+
+#define PREFIX_PARAMETER STR("prefix=")
+
+struct address {
+	struct str cluster_file;
+	struct str prefix; /* the name; empty: the cluster is this store's alone */
+};
+
+static enum status
+address_check_prefix(struct str name, struct err *err)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-.";
+	bool fine = name.len > 0 && name.len <= FDB_PREFIX_NAME_BYTES;
+
+	for (size_t i = 0; i < name.len; i++)
+		fine = fine && memchr(allowed, name.ptr[i], sizeof(allowed) - 1);
+	if (fine)
+		return STATUS_OK;
+	return err_set(err, STATUS_INVALID,
+		       "the prefix of a store in a cluster is 1 to %d letters, digits, '_', '-' "
+		       "and '.', not '%.*s'",
+		       FDB_PREFIX_NAME_BYTES, STR_ARG(name));
+}
+
+static enum status
+address_parse(struct str text, struct address *ret, struct err *err)
+{
+	const char *mark = memchr(text.ptr, '?', text.len);
+	struct str parameter;
+
+	*ret = (struct address){ .cluster_file = text };
+	if (!mark)
+		return STATUS_OK;
+	ret->cluster_file = str_of(text.ptr, (size_t)(mark - text.ptr));
+	parameter = str_skip(text, ret->cluster_file.len + 1);
+	if (!str_starts_with(parameter, PREFIX_PARAMETER))
+		return err_set(err, STATUS_INVALID,
+			       "behind the '?' of a cluster only prefix=NAME is known, not "
+			       "'%.*s'",
+			       STR_ARG(parameter));
+	ret->prefix = str_skip(parameter, PREFIX_PARAMETER.len);
+	return address_check_prefix(ret->prefix, err);
+}
+
+static enum status
+fdb_check_address(struct str text, struct err *err)
+{
+	struct address address;
+
+	return address_parse(text, &address, err);
+}
+
+/*
+ * The name as a tuple's element of text. That no prefix begins another's keys follows from the zero
+ * byte at its end; and stores without a prefix begin their keys with numbers, never with a text.
+ */
+static void
+store_set_prefix(struct fdb_store *store, struct str name)
+{
+	enum {
+		TUPLE_TEXT = 0x02,
+	};
+
+	if (name.len == 0)
+		return;
+	store->prefix[0] = TUPLE_TEXT;
+	memcpy(store->prefix + 1, name.ptr, name.len);
+	store->prefix[1 + name.len] = '\0';
+	store->base.prefix_bytes = name.len + 2;
+}
+
+/* ---- The store ---- */
+
 static void
 fdb_close(struct kv_store *base)
 {
@@ -67,16 +142,17 @@ fdb_close(struct kv_store *base)
 }
 
 static enum status
-fdb_open(struct str address, const struct kv_options *options, struct kv_store **ret,
-	 struct err *err)
+fdb_open(struct str text, const struct kv_options *options, struct kv_store **ret, struct err *err)
 {
 	struct fdb_store *store;
+	struct address address;
 	enum status status;
 	char *path;
 
+	TRY(address_parse(text, &address, err));
 	TRY(fdb_library_load(err));
 	store = mem_zalloc(sizeof(*store));
-	path = mem_strdup(address);
+	path = mem_strdup(address.cluster_file);
 	if (!store || !path) {
 		mem_free(store);
 		mem_free(path);
@@ -84,6 +160,7 @@ fdb_open(struct str address, const struct kv_options *options, struct kv_store *
 	}
 	store->base.engine = &kv_engine_fdb;
 	store->base.read_only = options->read_only;
+	store_set_prefix(store, address.prefix);
 	atomic_init(&store->refs, 1);
 	pthread_mutex_init(&store->lock, NULL);
 	status = store_connect(store, path, err);
@@ -132,6 +209,7 @@ const struct kv_engine kv_engine_fdb = {
 	.unknown_results = true,
 	.cheap_clears = true,
 	.shared = true,
+	.check_address = fdb_check_address,
 	.open = fdb_open,
 	.close = fdb_close,
 	.begin = fdb_begin,

@@ -38,11 +38,17 @@ enum status
 fdb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 {
 	struct fdb_store *store = (struct fdb_store *)base;
-	struct fdb_tx *tx = mem_zalloc(sizeof(*tx));
+	size_t prefix = base->prefix_bytes;
+	struct fdb_tx *tx = mem_alloc(sizeof(*tx) + (prefix ? 2 * FDB_KEY_BYTES : 0));
 	int code;
 
 	if (!tx)
 		return STATUS_NOMEM;
+	memset(tx, 0, sizeof(*tx));
+	for (size_t i = 0; i < 2 && prefix; i++) {
+		tx->keys[i] = (char *)(tx + 1) + i * FDB_KEY_BYTES;
+		memcpy(tx->keys[i], store->prefix, prefix);
+	}
 	code = fdb.database_create_transaction(store->database, &tx->tx);
 	if (code != 0) {
 		mem_free(tx);

@@ -139,7 +139,7 @@ rev_att_read(struct kv_tx *tx, const struct catalog_db *db, struct str id, struc
 	len = key.len;
 	tuple_put_null(&key);
 	tuple_put_str(&key, name);
-	if (catalog_key_status(&key) == STATUS_KEY_TOO_LARGE || key.len > KV_LIMIT_KEY_BYTES) {
+	if (catalog_key_status(&key) == STATUS_KEY_TOO_LARGE || key.len > kv_key_limit(tx)) {
 		TRY(kv_future_wait(root)); /* no attachment has such a name */
 		return kv_future_value(root, &value) ? STATUS_DELETED : STATUS_NOT_FOUND;
 	}

@@ -34,7 +34,7 @@ att_check_names_distinct(const struct rev_edit *edit)
 }
 
 enum status
-rev_atts_check(const struct rev_edit *edit, size_t prefix_bytes)
+rev_atts_check(const struct rev_edit *edit, size_t prefix_bytes, size_t key_limit)
 {
 	if (edit->atts_count > REV_ATTS_MAX)
 		return STATUS_DOC_TOO_LARGE;
@@ -44,7 +44,7 @@ rev_atts_check(const struct rev_edit *edit, size_t prefix_bytes)
 		/*
 		 * The key goes on with the mark and the name. The end of a range is a byte longer.
 		 */
-		if (prefix_bytes + 1 + rev_encoded_bytes(att->name) >= KV_LIMIT_KEY_BYTES)
+		if (prefix_bytes + 1 + rev_encoded_bytes(att->name) >= key_limit)
 			return STATUS_KEY_TOO_LARGE;
 		if (att->type.len > REV_ATT_TYPE_BYTES)
 			return STATUS_INVALID;

@@ -443,8 +443,9 @@ struct rev_att_delta {
 	struct kv_future *refs;
 };
 
-/* What is wrong with an edit's attachments before anything is read. `prefix_bytes`: of its key. */
-MUST_USE enum status rev_atts_check(const struct rev_edit *edit, size_t prefix_bytes);
+/* What is wrong with an edit's attachments, whose keys have `prefix_bytes` before their names. */
+MUST_USE enum status rev_atts_check(const struct rev_edit *edit, size_t prefix_bytes,
+				    size_t key_limit);
 
 /*
  * The new head's attachments, with stubs taken from `from`. `revpos`: what those that the edit

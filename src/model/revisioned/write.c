@@ -598,8 +598,10 @@ edit_hash_fits(struct str hash)
 
 /* Refuses edits that are wrong whatever the store has, before anything is read. */
 static enum status
-edit_check(const struct catalog_db *db, const struct rev_edit *edit)
+edit_check(const struct rev_writer *w, const struct rev_edit *edit)
 {
+	const struct catalog_db *db = w->db;
+	size_t limit = kv_key_limit(w->tx);
 	size_t id_bytes = rev_doc_prefix_bytes(db, edit->id) - REV_KEY_HASH_BYTES;
 	size_t hash_bytes = REV_KEY_HASH_BYTES, parent_bytes = 0;
 
@@ -625,13 +627,12 @@ edit_check(const struct catalog_db *db, const struct rev_edit *edit)
 		return STATUS_DOC_CONFLICT; /* "0-…" is no head of any document */
 	}
 	/* The end of a range is one byte longer than the key, so the limit itself is too long. */
-	if (id_bytes + (hash_bytes > parent_bytes ? hash_bytes : parent_bytes) >=
-	    KV_LIMIT_KEY_BYTES)
+	if (id_bytes + (hash_bytes > parent_bytes ? hash_bytes : parent_bytes) >= limit)
 		return STATUS_KEY_TOO_LARGE;
 	/* Packed documents have to keep to this, too: the scheme of the database may change. */
-	if (edit->doc.path_bytes > KV_LIMIT_KEY_BYTES - (id_bytes + hash_bytes))
+	if (edit->doc.path_bytes > limit - (id_bytes + hash_bytes))
 		return STATUS_PATH_TOO_LONG;
-	return rev_atts_check(edit, id_bytes + hash_bytes);
+	return rev_atts_check(edit, id_bytes + hash_bytes, limit);
 }
 
 /* For indexes: the body of the revision that the edit extends, which most often is the winner's. */
@@ -653,7 +654,7 @@ edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, str
 	   struct rev_result *result)
 {
 	*p = (struct pending_edit){ .plan = PLAN_DONE, .hash = hash };
-	*result = (struct rev_result){ .status = edit_check(w->db, edit) };
+	*result = (struct rev_result){ .status = edit_check(w, edit) };
 	if (result->status != STATUS_OK)
 		return STATUS_OK;
 	TRY(edit_ask_atts(w, edit, p));
@@ -776,7 +777,7 @@ edits_begin_merge(struct rev_writer *w, const struct rev_edit *edits,
 	for (size_t i = leader;; i = chain->next[i] - 1) {
 		TRY(step_count(1));
 		pending[i] = (struct pending_edit){ .plan = PLAN_DONE };
-		results[i] = (struct rev_result){ .status = edit_check(w->db, &edits[i]) };
+		results[i] = (struct rev_result){ .status = edit_check(w, &edits[i]) };
 		if (results[i].status == STATUS_OK)
 			results[i].rev = (struct rev_id){ edits[i].start, edits[i].history[0] };
 		if (!chain->next[i])

@@ -245,7 +245,7 @@ source_member(void *arg, struct jtree_node *object, struct str name, struct jtre
 		return STATUS_OK;
 	TRY(json_node_key(j->item, object, 2 * name.len + JSON_STEP_MORE, &key));
 	tuple_put_str(&key, name);
-	if (key.len > KV_LIMIT_KEY_BYTES)
+	if (key.len > kv_key_limit(j->item->t->tx))
 		return STATUS_OK;
 	TRY(node_get(j, &key, object, ret));
 	if (!*ret)
