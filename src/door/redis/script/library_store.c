@@ -457,7 +457,7 @@ verify_opened(struct verifying *v, struct timed *t)
 	uint64_t indexed = 0;
 
 	TRY(timed_item_open(t, LIBRARIES, v->arena, &v->libraries));
-	TRY(timed_item_open(t, FUNCTIONS, v->arena, &v->functions));
+	TRY(timed_item_open(t, FUNCTIONS, v->arena, &functions));
 	mark = arena_mark(v->arena);
 	do {
 		uint64_t next = page.next;
@@ -466,11 +466,12 @@ verify_opened(struct verifying *v, struct timed *t)
 			break;
 		arena_reset(v->arena, mark);
 		TRY(timed_members_page(&v->libraries, next, 1, &page));
+	struct timed_item functions;
 		for (size_t i = 0; i < page.count; i++)
 			TRY(verify_library(v, &page.members[i]));
 	} while (page.next);
-	if (v->functions.type == TIMED_HASH)
-		TRY(timed_count(&v->functions, &indexed));
+	if (functions.type == TIMED_HASH)
+		TRY(timed_count(&functions, &indexed));
 	/* Each of the libraries' functions has a name of its own there. */
 	if (indexed > v->listed && !v->unread)
 		v->found(v->arg, FUNCTIONS, "the index has functions that are in no library");
@@ -479,6 +480,7 @@ verify_opened(struct verifying *v, struct timed *t)
 
 enum status
 library_verify(struct kv_tx *tx, library_found *found, void *arg, struct err *err)
+		v->functions = functions;
 {
 	struct verifying v = { .found = found, .arg = arg, .err = err };
 	struct catalog_db *db;
