@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/budget.h"
+#include "base/buf.h"
 #include "door/redis/script/library.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -84,12 +84,13 @@ ROOMS = {
     "door/redis/acl": "base door/redis/wire",
     "door/redis/txn": "base loop kv catalog model/timed model/timed/items access settings net serve door"
                       " door/redis/wire door/redis/acl",
-    "door/redis/script": "base loop catalog serve lua door/redis/wire door/redis/acl door/redis/txn",
+    "door/redis/script": "base loop catalog model/timed/items serve lua door/redis/wire door/redis/acl door/redis/txn",
     "door/redis/cmd": "base loop doc jtree model/timed/items access lua rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
-           " model/timed/rows model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis",
+           " model/timed/rows model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis"
+           " door/redis/script",
     "import": "base cli",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the

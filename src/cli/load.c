@@ -105,7 +105,8 @@ static const char argp_doc[] =
 	"--rdb takes a file that Redis has written (SAVE, BGSAVE), of versions up to 7.4, into "
 	"redis:0 to redis:15, as they are in it, with --store, --batch, --no-create and --quiet. "
 	"The file is checked before anything is loaded. What is there under the same keys is "
-	"replaced. Functions and values of modules are not taken, which is told.\n"
+	"replaced; likewise libraries of functions (FUNCTION LOAD) of the same names. Values of "
+	"modules are not taken, which is told.\n"
 	"\n"
 	"What is refused is told as FILE:LINE: REASON.\n"
 	"\n" CLI_EXIT_TEXT;

@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "base/quote.h"
 #include "base/steady.h"
 #include "cli/load.h"
 #include "cli/progress.h"
+#include "door/redis/script/library.h"
 #include "model/timed/items/items.h"
 #include "rdb/items/rdb_items.h"
 
@@ -42,6 +44,7 @@ struct rdb_load {
 	struct arena *batch; /* the pieces */
 	struct arena *tx;    /* of one attempt */
 	struct arena *put;
+	struct arena *functions; /* the libraries, until they are loaded */
 	struct err err;
 	struct progress progress;
 	uint64_t now_ms;
@@ -55,7 +58,9 @@ struct rdb_load {
 	uint64_t keys;
 	uint64_t expired;
 	uint64_t empty;
-	uint64_t functions;
+	struct library *libraries;
+	size_t library_count;
+	size_t library_cap;
 	uint64_t modules; /* keys with values of modules */
 };
 
@@ -68,24 +73,29 @@ struct opened {
 };
 
 static enum status
+named_db_open(struct rdb_load *l, struct kv_tx *tx, struct str name, struct catalog_db **ret,
+	      struct timed *ret_timed)
+{
+	enum status status = catalog_open(tx, NULL, CATALOG_SPACE_REDIS, name, ret, &l->err);
+
+	if (status == STATUS_NOT_FOUND && l->request->create) {
+		TRY(timed_items_create(tx, name, &l->err));
+		status = catalog_open(tx, NULL, CATALOG_SPACE_REDIS, name, ret, &l->err);
+	}
+	if (status == STATUS_NOT_FOUND)
+		return err_set(&l->err, status, "there is no database redis:%.*s", STR_ARG(name));
+	TRY(status);
+	timed_init(ret_timed, tx, *ret, NULL, &l->err);
+	return STATUS_OK;
+}
+
+static enum status
 db_open(struct rdb_load *l, struct kv_tx *tx, unsigned n, struct opened *o)
 {
 	char text[RDB_NAME_BYTES];
 	struct str name = str_of(text, (size_t)snprintf(text, sizeof(text), "%u", n));
-	enum status status;
 
-	if (o->dbs[n])
-		return STATUS_OK;
-	status = catalog_open(tx, NULL, CATALOG_SPACE_REDIS, name, &o->dbs[n], &l->err);
-	if (status == STATUS_NOT_FOUND && l->request->create) {
-		TRY(timed_items_create(tx, name, &l->err));
-		status = catalog_open(tx, NULL, CATALOG_SPACE_REDIS, name, &o->dbs[n], &l->err);
-	}
-	if (status == STATUS_NOT_FOUND)
-		return err_set(&l->err, status, "there is no database redis:%u", n);
-	TRY(status);
-	timed_init(&o->timed[n], tx, o->dbs[n], NULL, &l->err);
-	return STATUS_OK;
+	return o->dbs[n] ? STATUS_OK : named_db_open(l, tx, name, &o->dbs[n], &o->timed[n]);
 }
 
 static enum status
@@ -238,6 +248,59 @@ key_load(struct rdb_load *l, const struct rdb_file_entry *e)
 	return v.type == RDB_STRING ? string_load(l, e, &v) : collection_load(l, e, &v);
 }
 
+/* ---- Libraries of functions ---- */
+
+/* Runs the library's code once, as FUNCTION LOAD does, and keeps what it registers. */
+static enum status
+library_read(struct rdb_load *l, struct str code)
+{
+	struct budget_part part = { .budget = NULL }; /* nobody else wants this process's memory */
+	struct err err = { 0 };
+	struct library *lib;
+	enum status status;
+
+	if (l->library_count == LIBRARY_COUNT)
+		return err_set(&l->err, STATUS_LIMIT,
+			       "it has more libraries of functions than there can be, %d "
+			       "(LIBRARY_COUNT)",
+			       LIBRARY_COUNT);
+	TRY(arena_room(l->functions, &l->libraries, l->library_count, &l->library_cap,
+		       sizeof(*l->libraries)));
+	TRY(arena_copy(l->functions, code, &code));
+	lib = &l->libraries[l->library_count++];
+	status = library_learn(code, &part, l->functions, lib, &err);
+	return status == STATUS_OK ? STATUS_OK
+				   : err_set(&l->err, status, "the library of functions \"%s\": %s",
+					     QUOTE_SHOW(lib->name),
+					     err.text[0] ? err.text : status_name(status));
+}
+
+static enum status
+libraries_body(struct kv_tx *tx, void *arg)
+{
+	struct rdb_load *l = arg;
+	struct libraries to = { .arena = l->tx, .err = &l->err };
+	struct catalog_db *db;
+	struct timed timed;
+	enum status status;
+
+	arena_clear(l->tx);
+	TRY(named_db_open(l, tx, STR(TIMED_FUNCTIONS), &db, &timed));
+	to.t = &timed;
+	status = library_check(&to, l->libraries, l->library_count, LIBRARY_REPLACE, &l->err);
+	if (status == STATUS_OK)
+		status = library_write(&to, l->libraries, l->library_count, LIBRARY_REPLACE);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* All of them in one transaction, as FUNCTION RESTORE writes them. */
+static enum status
+libraries_load(struct rdb_load *l)
+{
+	return l->library_count ? kv_run(l->store, libraries_body, l, NULL, &l->err) : STATUS_OK;
+}
+
 /* ---- The file ---- */
 
 static enum status
@@ -265,8 +328,8 @@ file_walk(struct rdb_load *l, bool loads)
 	while ((status = rdb_file_next(&l->reader, &l->entry)) == STATUS_OK) {
 		if (l->entry.kind == RDB_FILE_KEY)
 			TRY(loads ? key_load(l, &l->entry) : key_check(l, &l->entry));
-		else if (!loads)
-			l->functions += l->entry.kind == RDB_FILE_FUNCTION;
+		else if (!loads && l->entry.kind == RDB_FILE_FUNCTION)
+			TRY(library_read(l, l->entry.function));
 		if (loads)
 			progress_update(&l->progress, l->keys, l->file.len - l->reader.in.rest.len);
 		arena_clear(l->read);
@@ -297,6 +360,12 @@ file_load(struct rdb_load *l)
 
 	if (status != STATUS_OK) {
 		file_complain(l, status, false);
+		return status;
+	}
+	status = libraries_load(l);
+	if (status != STATUS_OK) {
+		cli_complain("%s: its libraries of functions: %s; nothing was loaded",
+			     l->request->file, l->err.text[0] ? l->err.text : status_name(status));
 		return status;
 	}
 	progress_init(&l->progress, stderr, l->request->quiet, l->file.len);
@@ -340,6 +409,8 @@ summary_print(const struct rdb_load *l)
 
 	printf("%llu keys loaded in %.1f s, %.0f keys/s", (unsigned long long)l->keys,
 	       (double)ms / 1000, (double)l->keys * 1000 / (double)(ms ? ms : 1));
+	if (l->library_count)
+		printf("; %zu libraries of functions", l->library_count);
 	if (l->expired)
 		printf("; %llu had expired", (unsigned long long)l->expired);
 	if (l->empty)
@@ -351,14 +422,10 @@ summary_print(const struct rdb_load *l)
 static bool
 rest_tell(const struct rdb_load *l)
 {
-	if (l->functions)
-		cli_complain("%s has %llu libraries of functions (FUNCTION LOAD), which were not "
-			     "taken",
-			     l->request->file, (unsigned long long)l->functions);
 	if (l->modules)
 		cli_complain("%s has %llu keys with values of modules, which were not taken",
 			     l->request->file, (unsigned long long)l->modules);
-	return !l->functions && !l->modules;
+	return !l->modules;
 }
 
 static enum status
@@ -370,7 +437,8 @@ load_begin(struct rdb_load *l)
 	l->batch = arena_new(LOAD_ARENA_BYTES);
 	l->tx = arena_new(LOAD_ARENA_BYTES);
 	l->put = arena_new(LOAD_ARENA_BYTES);
-	if (!l->read || !l->batch || !l->tx || !l->put) {
+	l->functions = arena_new(LOAD_ARENA_BYTES);
+	if (!l->read || !l->batch || !l->tx || !l->put || !l->functions) {
 		cli_complain("out of memory");
 		return STATUS_NOMEM;
 	}
@@ -399,6 +467,7 @@ load_rdb(const struct load_rdb_request *request)
 	arena_free(l.batch);
 	arena_free(l.tx);
 	arena_free(l.put);
+	arena_free(l.functions);
 	if (l.file.len)
 		(void)munmap((void *)(uintptr_t)l.file.ptr, l.file.len);
 	return whole ? CLI_OK : CLI_FAILED;

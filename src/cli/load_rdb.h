@@ -1,6 +1,7 @@
 /*
- * frond load --rdb: a file of Redis, with all of its databases. Keys are written in batches, a
- * transaction for each; a long one takes several. All of it belongs to one thread.
+ * frond load --rdb: a file of Redis, with all of its databases. Its libraries of functions are
+ * written first, in one transaction; then keys in batches, a transaction for each, or several for
+ * a long one. All of it belongs to one thread.
  */
 #ifndef FROND_CLI_LOAD_RDB_H
 #define FROND_CLI_LOAD_RDB_H

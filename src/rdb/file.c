@@ -12,7 +12,6 @@ enum {
 	CHECKSUM_SINCE = 5, /* a version */
 
 	FILE_SLOT_INFO = 0xf4,
-	FILE_FUNCTION = 0xf5,
 	FILE_FUNCTION_OLD = 0xf6, /* of versions that were tried before 7.0 */
 	FILE_MODULE_AUX = 0xf7,
 	FILE_IDLE = 0xf8,
@@ -123,10 +122,10 @@ file_opcode(struct rdb_file *f, unsigned code, struct rdb_file_entry *ret, bool 
 		return expiry_read(f, code == FILE_EXPIRES, &ret->expires_ms);
 	case FILE_DB:
 		return rdb_read_length(in, &f->db);
-	case FILE_FUNCTION:
+	case RDB_FUNCTION:
 		ret->kind = RDB_FILE_FUNCTION;
 		*ret_done = true;
-		return skip_strings(in, 1);
+		return rdb_read_string(in, &ret->function);
 	case FILE_MODULE_AUX:
 		ret->kind = RDB_FILE_MODULE;
 		*ret_done = true;

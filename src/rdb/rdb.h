@@ -17,6 +17,7 @@ enum {
 	RDB_VERSION = 10,        /* that is written: Redis 7.0's */
 	RDB_VERSION_FIELDS = 12, /* that has fields of hashes that expire: Redis 7.4's */
 	RDB_FOOTER_BYTES = 10,   /* of a payload: a version, a checksum */
+	RDB_FUNCTION = 0xf5, /* before a library's code, in files and FUNCTION DUMP's payloads */
 };
 
 /* Bytes that are read from their beginning on. */
@@ -149,8 +150,8 @@ void rdb_put_footer(struct buf *out, size_t from, unsigned version);
 
 enum rdb_file_kind {
 	RDB_FILE_KEY,      /* read its value by rdb_value_begin() to its end */
-	RDB_FILE_FUNCTION, /* of Lua, which is not given */
-	RDB_FILE_MODULE,   /* what a module has beside its keys, likewise */
+	RDB_FILE_FUNCTION, /* a library of functions */
+	RDB_FILE_MODULE,   /* what a module has beside its keys, which is not given */
 };
 
 struct rdb_file {
@@ -165,6 +166,7 @@ struct rdb_file_entry {
 	struct str key;
 	uint64_t expires_ms; /* since 1970; 0: never */
 	unsigned code;
+	struct str function; /* FUNCTION: the library's code */
 };
 
 /* Checks what the file begins and ends with. STATUS_INVALID, STATUS_CORRUPT, STATUS_NEWER. */

@@ -80,6 +80,20 @@ def libraries_exclude_each_other(cwd):
 
 
 @test
+def restored_libraries_may_exchange_functions(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        for code in (library("one", "f"), library("two", "g")):
+            c("FUNCTION", "LOAD", code)
+        exchanged = c("FUNCTION", "DUMP")
+        c("FUNCTION", "FLUSH")
+        for code in (library("one", "g"), library("two", "f")):
+            c("FUNCTION", "LOAD", code)
+        equal(c("FUNCTION", "RESTORE", exchanged, "REPLACE"), "OK")
+        equal([c("FCALL", "f", 1, "k", 1), c("FCALL", "g", 1, "k", 1)], [b"1 1", b"2 1"])
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def code_that_is_no_library_is_refused(cwd):
     head = "#!lua name=l\n"
     with Redis(cwd) as server, server.client() as c:

@@ -276,9 +276,8 @@ def a_file_of_redis_is_loaded_whole(cwd):
         theirs("SET", "large", "0123456789" * 200000)
         theirs("SET", "gone", "v", "PX", "1")
         time.sleep(0.01)
-        theirs("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 1 end)")
         equal(theirs("SAVE"), "OK")
-        contains(fails("load", "--rdb", path, cwd=cwd), "has 1 libraries of functions (FUNCTION LOAD), which were not taken")
+        ok("load", "--rdb", path, cwd=cwd)
         with Redis(cwd) as server, server.client() as ours:
             for db in (0, 3):
                 theirs("SELECT", db)
@@ -288,10 +287,78 @@ def a_file_of_redis_is_loaded_whole(cwd):
                 for key in keys:
                     equal(state(ours, key), state(theirs, key), key)
                     equal(ours("PEXPIRETIME", key), theirs("PEXPIRETIME", key), key)
-        theirs("FUNCTION", "FLUSH")
-        equal(theirs("SAVE"), "OK")
     equal(ok("load", "--rdb", path, "--quiet", cwd=cwd).stdout, "")
     ok("verify", cwd=cwd)
+
+
+def library(name, *functions, then=""):
+    """The code of a library whose functions return their own names."""
+    return f"#!lua name={name}\n" + "".join(
+        f"redis.register_function{{function_name='{f}', callback=function(keys) {then} return '{f}' end, "
+        f"description='of {name}', flags={{'allow-oom'}}}}\n" for f in functions)
+
+
+def listed(c):
+    """What libraries there are, by their names: the engine, the functions, the code."""
+    libraries = [dict(zip(lib[::2], lib[1::2])) for lib in c("FUNCTION", "LIST", "WITHCODE")]
+    return {lib[b"library_name"]: (lib[b"engine"], sorted(lib[b"functions"]), lib[b"library_code"]) for lib in libraries}
+
+
+@test
+def functions_of_a_file_run_after_it_was_loaded(cwd):
+    path = pathlib.Path(cwd, "dump.rdb")
+    long = library("long", *[f"long{i}" for i in range(300)])  # Redis compresses it
+    with redis_server("--dir", str(cwd)) as redis, Client(redis.port) as theirs:
+        for code in (library("one", "f", "g", then="redis.call('INCR', keys[1])"), library("two", "h"), long):
+            theirs("FUNCTION", "LOAD", code)
+        theirs("SET", "count", "5")
+        equal(theirs("SAVE"), "OK")
+        with Redis(cwd):
+            pass  # there is a store from now on
+        contains(fails("load", "--rdb", path, "--no-create", cwd=cwd), "there is no database redis:functions; nothing was loaded")
+        contains(ok("load", "--rdb", path, cwd=cwd).stdout, "1 keys loaded")
+        with Redis(cwd) as server, server.client() as ours:
+            equal(listed(ours), listed(theirs))
+            equal([ours("FCALL", "f", 1, "count"), ours("FCALL", "g", 1, "count"), ours("FCALL", "LONG299", 0)],
+                  [b"f", b"g", b"long299"])
+            equal(ours("GET", "count"), b"7")
+            ours("FUNCTION", "DELETE", "two")
+            ours("FUNCTION", "LOAD", library("mine", "own"))
+        # Functions move between libraries that are loaded together; what the file does not have stays.
+        theirs("FUNCTION", "FLUSH")
+        for code in (library("one", "h", "new"), library("two", "f")):
+            theirs("FUNCTION", "LOAD", code)
+        equal(theirs("SAVE"), "OK")
+        contains(ok("load", "--rdb", path, cwd=cwd).stdout, "2 libraries of functions")
+        with Redis(cwd) as server, server.client() as ours:
+            equal(sorted(listed(ours)), [b"long", b"mine", b"one", b"two"])
+            equal([ours("FCALL", name, 0) for name in ("f", "h", "new", "own")], [b"f", b"h", b"new", b"own"])
+            equal(ours.error("FCALL", "g", 0), "ERR Function not found")
+        # One of another library has the name of one that stays: nothing is loaded.
+        theirs("FUNCTION", "LOAD", library("three", "own"))
+        theirs("SET", "count", "9")
+        equal(theirs("SAVE"), "OK")
+        contains(fails("load", "--rdb", path, cwd=cwd), "Function own already exists; nothing was loaded")
+    with Redis(cwd) as server, server.client() as ours:
+        equal(sorted(listed(ours)), [b"long", b"mine", b"one", b"two"])
+        equal(ours("GET", "count"), b"5")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def a_library_that_fails_is_named(cwd):
+    path = pathlib.Path(cwd, "dump.rdb")
+    for code, why in ((library("bad", "f") + "error('no')", 'the library of functions "bad": Error registering functions: '),
+                      ("redis.register_function('f', function() end)", "Missing library metadata")):
+        code = code.encode()
+        content = b"REDIS0010\xf5" + struct.pack(">BI", 0x80, len(code)) + code + b"\x00\x01a\x01b\xff"
+        path.write_bytes(content + bytes(8))
+        told = fails("load", "--rdb", path, cwd=cwd)
+        contains(told, why)
+        contains(told, "nothing was loaded")
+    content = b"REDIS0010\xf5\x20#!lua"
+    path.write_bytes(content + b"\xff" + bytes(8))
+    contains(fails("load", "--rdb", path, cwd=cwd), "nothing was loaded")
 
 
 FILE = (b"REDIS0010\xfe\x00\x00\x01a\x01b\xfc" + struct.pack("<Q", 33177117420000) + b"\x00\x01k\xc0\x07" +

@@ -7,7 +7,6 @@
 #include "rdb/rdb.h"
 
 enum {
-	FUNCTION_OPCODE = 0xf5, /* before each library of a payload */
 	PAYLOAD_BYTES = 512 * 1024 * 1024,
 };
 
@@ -26,6 +25,7 @@ static enum status
 function_load(struct call *c)
 {
 	enum library_policy policy = LIBRARY_ADD;
+	struct libraries there;
 	struct err err = { 0 };
 	struct library lib, old;
 	enum status status;
@@ -41,17 +41,19 @@ function_load(struct call *c)
 		policy = LIBRARY_REPLACE;
 	}
 	status = library_learn(c->argv[at], c->client->part, c->arena, &lib, &err);
+	TRY(libraries_of_call(c, &there));
 	if (status == STATUS_OK && policy == LIBRARY_ADD) {
-		TRY(library_get(c, lib.name, &old));
+		TRY(library_get(&there, lib.name, &old));
 		if (old.name.ptr)
 			return call_errorf(c, "ERR Library '%.*s' already exists",
 					   STR_ARG(lib.name));
 	}
 	if (status == STATUS_OK)
-		status = library_check(c, &lib, 1, policy, &err);
+		status = library_check(&there, &lib, 1, policy, &err);
 	if (status != STATUS_OK)
 		return function_fail(c, status, &err);
-	TRY(library_put(c, &lib));
+	TRY(libraries_to_write(c, &there));
+	TRY(library_write(&there, &lib, 1, policy));
 	reply_bulk(c->reply, lib.name);
 	return STATUS_OK;
 }
@@ -59,8 +61,11 @@ function_load(struct call *c)
 static enum status
 function_delete(struct call *c)
 {
-	enum status status = library_delete(c, c->argv[2]);
+	struct libraries libs;
+	enum status status;
 
+	TRY(libraries_of_call(c, &libs));
+	status = library_delete(&libs, c->argv[2]);
 	if (status == STATUS_NOT_FOUND)
 		return call_error(c, STR("ERR Library not found"));
 	TRY(status);
@@ -71,11 +76,14 @@ function_delete(struct call *c)
 static enum status
 function_flush(struct call *c)
 {
+	struct libraries libs;
+
 	if (c->argc > 3)
 		return call_unknown_subcommand(c);
 	if (c->argc == 3 && !call_arg_is(c, 2, "sync") && !call_arg_is(c, 2, "async"))
 		return call_error(c, STR("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
-	TRY(library_flush(c));
+	TRY(libraries_of_call(c, &libs));
+	TRY(library_flush(&libs));
 	reply_ok(c->reply);
 	return STATUS_OK;
 }
@@ -123,6 +131,7 @@ function_list(struct call *c)
 {
 	struct str pattern = { 0 };
 	bool with_code = false;
+	struct libraries there;
 	struct library *libs;
 	size_t count, told = 0, place;
 
@@ -142,7 +151,8 @@ function_list(struct call *c)
 					   c->argv[i].ptr);
 		}
 	}
-	TRY(library_all(c, &libs, &count));
+	TRY(libraries_of_call(c, &there));
+	TRY(library_all(&there, &libs, &count));
 	place = reply_later(c->reply);
 	for (size_t i = 0; i < count; i++) {
 		if (pattern.ptr && !glob_matches(pattern, libs[i].name, true))
@@ -158,8 +168,10 @@ static enum status
 function_stats(struct call *c)
 {
 	uint64_t libraries, functions;
+	struct libraries there;
 
-	TRY(library_counts(c, &libraries, &functions));
+	TRY(libraries_of_call(c, &there));
+	TRY(library_counts(&there, &libraries, &functions));
 	reply_map(c->reply, 2);
 	reply_bulk_cstr(c->reply, "running_script");
 	if (!eval_tell_function(c->redis, c->reply))
@@ -190,12 +202,14 @@ static enum status
 function_dump(struct call *c)
 {
 	struct buf AUTO(buf_release) payload = BUF_INIT_OF(PAYLOAD_BYTES, arena_part(c->arena));
+	struct libraries there;
 	struct library *libs;
 	size_t count;
 
-	TRY(library_all(c, &libs, &count));
+	TRY(libraries_of_call(c, &there));
+	TRY(library_all(&there, &libs, &count));
 	for (size_t i = 0; i < count; i++) {
-		buf_append_byte(&payload, FUNCTION_OPCODE);
+		buf_append_byte(&payload, RDB_FUNCTION);
 		rdb_put_string(&payload, libs[i].code);
 	}
 	rdb_put_footer(&payload, 0, RDB_VERSION);
@@ -217,7 +231,7 @@ restore_read(struct call *c, struct str payload, struct library **ret, size_t *r
 	while (in.rest.len) {
 		struct str code;
 
-		if ((uint8_t)*in.rest.ptr != FUNCTION_OPCODE)
+		if ((uint8_t)*in.rest.ptr != RDB_FUNCTION)
 			return err_set(err, STATUS_INVALID, "given type is not a function");
 		in.rest = str_skip(in.rest, 1);
 		if (rdb_read_string(&in, &code) != STATUS_OK)
@@ -238,6 +252,7 @@ function_restore(struct call *c)
 {
 	static const char *const policies[] = { "append", "replace", "flush" };
 	enum library_policy policy = LIBRARY_ADD;
+	struct libraries there;
 	struct err err = { 0 };
 	struct library *libs;
 	struct str payload;
@@ -253,14 +268,13 @@ function_restore(struct call *c)
 	if (!rdb_payload_is_sound(c->argv[2], &payload))
 		return call_error(c, STR("ERR DUMP payload version or checksum are wrong"));
 	status = restore_read(c, payload, &libs, &count, &err);
+	TRY(libraries_of_call(c, &there));
 	if (status == STATUS_OK)
-		status = library_check(c, libs, count, policy, &err);
+		status = library_check(&there, libs, count, policy, &err);
 	if (status != STATUS_OK)
 		return function_fail(c, status, &err);
-	if (policy == LIBRARY_FLUSH)
-		TRY(library_flush(c));
-	for (size_t i = 0; i < count; i++)
-		TRY(library_put(c, &libs[i]));
+	TRY(libraries_to_write(c, &there));
+	TRY(library_write(&there, libs, count, policy));
 	reply_ok(c->reply);
 	return STATUS_OK;
 }

@@ -172,7 +172,8 @@ cmd_fcall(struct call *c)
 	int64_t keys;
 	size_t at;
 
-	TRY(library_of(c, c->argv[1], &lib, &at));
+	TRY(libraries_of_call(c, &libs));
+	TRY(library_of(&libs, c->argv[1], &lib, &at));
 	if (!lib.name.ptr)
 		return call_error(c, STR("ERR Function not found"));
 	if (!str_to_i64(c->argv[2], &keys))
@@ -180,6 +181,7 @@ cmd_fcall(struct call *c)
 	TRY(eval_keys(c, &e));
 	e.function = lib.functions[at].name;
 	e.read_only = lib.functions[at].flags & LIBRARY_NO_WRITES;
+	struct libraries libs;
 	if (c->command->flags & COMMAND_READONLY && !e.read_only)
 		return call_error(c, STR("ERR Can not execute a script with write flag using *_ro "
 					 "command."));

@@ -11,10 +11,15 @@
 #ifndef FROND_DOOR_REDIS_SCRIPT_LIBRARY_H
 #define FROND_DOOR_REDIS_SCRIPT_LIBRARY_H
 
-#include "door/redis/acl/command.h"
-#include "lua/script.h"
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
 
+struct budget_part;
+struct call;
 struct kv_tx;
+struct lua_State;
+struct timed;
 
 enum {
 	LIBRARY_FUNCTIONS = 1000, /* of one library */
@@ -60,11 +65,11 @@ const char *library_flag_name(unsigned at);
  * library_find() only. An error handler lies at the bottom of the stack behind that.
  */
 struct library_learner;
-void library_open(lua_State *L, struct library_learner *learner);
+void library_open(struct lua_State *L, struct library_learner *learner);
 /* Runs the body of the code. 0, or Lua's code and an error on top of the stack. */
-int library_run(lua_State *L, struct str code);
+int library_run(struct lua_State *L, struct str code);
 /* No function is registered any more; pushes the one of that name, or nil. */
-void library_find(lua_State *L, struct str function);
+void library_find(struct lua_State *L, struct str function);
 
 /* ---- Learning (library.c) ---- */
 
@@ -76,13 +81,26 @@ void library_find(lua_State *L, struct str function);
 MUST_USE enum status library_learn(struct str code, struct budget_part *part, struct arena *arena,
 				   struct library *ret, struct err *err);
 
-/* ---- What is stored (library_store.c): in the call's transaction ---- */
+/* ---- What is stored (library_store.c) ---- */
+
+/* The libraries as a transaction sees them. */
+struct libraries {
+	struct timed *t;     /* of their database; NULL: it is not there, so there are none */
+	struct arena *arena; /* all that is read lies here */
+	struct err *err;     /* what is wrong with a library that is stored */
+};
+
+/* Those of a call, in its transaction (library_call.c). */
+MUST_USE enum status libraries_of_call(struct call *c, struct libraries *ret);
+/* The same for one that is about to write a library: the database is made if it is not there. */
+MUST_USE enum status libraries_to_write(struct call *c, struct libraries *ret);
 
 /* Looks for a library; `ret->name.ptr` is NULL if there is none. */
-MUST_USE enum status library_get(struct call *c, struct str name, struct library *ret);
+MUST_USE enum status library_get(const struct libraries *libs, struct str name,
+				 struct library *ret);
 /* The library that has the function, in any case, and which of its functions that is; likewise. */
-MUST_USE enum status library_of(struct call *c, struct str function, struct library *ret,
-				size_t *ret_at);
+MUST_USE enum status library_of(const struct libraries *libs, struct str function,
+				struct library *ret, size_t *ret_at);
 
 enum library_policy {
 	LIBRARY_ADD,     /* none of these names may be there */
@@ -95,17 +113,19 @@ enum library_policy {
  * of theirs or of a function is taken, or there twice; STATUS_LIMIT, explained: too many. Nothing
  * is written.
  */
-MUST_USE enum status library_check(struct call *c, const struct library *libs, size_t count,
-				   enum library_policy policy, struct err *err);
-/* Writes a library that was checked, in the place of one with its name. */
-MUST_USE enum status library_put(struct call *c, const struct library *lib);
+MUST_USE enum status library_check(const struct libraries *there, const struct library *libs,
+				   size_t count, enum library_policy policy, struct err *err);
+/* Writes libraries together that were checked so; the database is there. */
+MUST_USE enum status library_write(const struct libraries *to, const struct library *libs,
+				   size_t count, enum library_policy policy);
 /* STATUS_NOT_FOUND: there is none. */
-MUST_USE enum status library_delete(struct call *c, struct str name);
-MUST_USE enum status library_flush(struct call *c);
+MUST_USE enum status library_delete(const struct libraries *from, struct str name);
+MUST_USE enum status library_flush(const struct libraries *libs);
 
-/* All libraries, in the order of a hash of their names, in the call's arena. */
-MUST_USE enum status library_all(struct call *c, struct library **ret, size_t *ret_count);
-MUST_USE enum status library_counts(struct call *c, uint64_t *ret_libraries,
+/* All libraries, in the order of a hash of their names. */
+MUST_USE enum status library_all(const struct libraries *libs, struct library **ret,
+				 size_t *ret_count);
+MUST_USE enum status library_counts(const struct libraries *libs, uint64_t *ret_libraries,
 				    uint64_t *ret_functions);
 
 /* Is told of a library or a function that does not fit, and of what is wrong with it. */

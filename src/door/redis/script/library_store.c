@@ -1,11 +1,12 @@
-/* Libraries in the store. */
+/* Libraries in the store: nothing here knows clients or their calls. */
+#include <assert.h>
 #include <ctype.h>
 
 #include "catalog/format.h"
 #include "door/redis/script/library.h"
-#include "door/redis/txn/redis_int.h"
 #include "loop/sort.h"
 #include "loop/step.h"
+#include "model/timed/items/items.h"
 
 #define LIBRARIES STR("libraries")
 #define FUNCTIONS STR("functions")
@@ -88,34 +89,28 @@ record_parse(struct arena *arena, struct str name, struct str record, struct lib
 
 /* One of the two; false in `*ret_there`: the database is not there, so nothing is. */
 static enum status
-open_item(struct call *c, struct str key, struct timed_item *ret, bool *ret_there)
+open_item(const struct libraries *libs, struct str key, struct timed_item *ret, bool *ret_there)
 {
-	struct timed *t;
-
-	TRY(txn_db_there(c, TXN_FUNCTIONS, &t));
-	*ret_there = t;
-	return t ? timed_item_open(t, key, c->arena, ret) : STATUS_OK;
-}
-
-/* The same for a command that writes, which makes the database. */
-static enum status
-open_item_to_write(struct call *c, struct str key, struct timed_item *ret)
-{
-	struct timed *t;
-
-	TRY(txn_db(c, TXN_FUNCTIONS, &t));
-	return timed_item_open(t, key, c->arena, ret);
+	*ret_there = libs->t;
+	return libs->t ? timed_item_open(libs->t, key, libs->arena, ret) : STATUS_OK;
 }
 
 static enum status
-get_member(struct call *c, struct str key, struct str name, struct str *ret)
+open_item_to_write(const struct libraries *libs, struct str key, struct timed_item *ret)
+{
+	assert(libs->t && "whoever writes has made the database");
+	return timed_item_open(libs->t, key, libs->arena, ret);
+}
+
+static enum status
+get_member(const struct libraries *libs, struct str key, struct str name, struct str *ret)
 {
 	struct timed_member member = { .name = name };
 	struct timed_item item;
 	bool there;
 
 	*ret = (struct str){ 0 };
-	TRY(open_item(c, key, &item, &there));
+	TRY(open_item(libs, key, &item, &there));
 	if (!there || item.type != TIMED_HASH)
 		return STATUS_OK;
 	TRY(timed_members_get(&item, &member, 1));
@@ -153,34 +148,34 @@ function_members(struct arena *arena, const struct library *lib, struct timed_me
 /* ---- Looking ---- */
 
 enum status
-library_get(struct call *c, struct str name, struct library *ret)
+library_get(const struct libraries *libs, struct str name, struct library *ret)
 {
 	struct str record;
 
 	*ret = (struct library){ 0 };
-	TRY(get_member(c, LIBRARIES, name, &record));
-	return record.ptr ? record_parse(c->arena, name, record, ret, c->x->err) : STATUS_OK;
+	TRY(get_member(libs, LIBRARIES, name, &record));
+	return record.ptr ? record_parse(libs->arena, name, record, ret, libs->err) : STATUS_OK;
 }
 
 enum status
-library_of(struct call *c, struct str function, struct library *ret, size_t *ret_at)
+library_of(const struct libraries *libs, struct str function, struct library *ret, size_t *ret_at)
 {
 	struct str name;
 
 	*ret = (struct library){ 0 };
-	TRY(lower_name(c->arena, function, &name));
-	TRY(get_member(c, FUNCTIONS, name, &name));
+	TRY(lower_name(libs->arena, function, &name));
+	TRY(get_member(libs, FUNCTIONS, name, &name));
 	if (!name.ptr)
 		return STATUS_OK;
-	TRY(library_get(c, name, ret));
+	TRY(library_get(libs, name, ret));
 	for (*ret_at = 0; *ret_at < ret->count; ++*ret_at)
 		if (str_eq_nocase(ret->functions[*ret_at].name, function))
 			return STATUS_OK;
-	return err_set(c->x->err, STATUS_CORRUPT, "a function is in no library");
+	return err_set(libs->err, STATUS_CORRUPT, "a function is in no library");
 }
 
 enum status
-library_all(struct call *c, struct library **ret, size_t *ret_count)
+library_all(const struct libraries *libs, struct library **ret, size_t *ret_count)
 {
 	struct timed_item item;
 	struct timed_members page = { 0 };
@@ -189,15 +184,15 @@ library_all(struct call *c, struct library **ret, size_t *ret_count)
 
 	*ret = NULL;
 	*ret_count = 0;
-	TRY(open_item(c, LIBRARIES, &item, &there));
+	TRY(open_item(libs, LIBRARIES, &item, &there));
 	if (!there || item.type != TIMED_HASH)
 		return STATUS_OK;
 	do {
 		TRY(timed_members_page(&item, page.next, PAGE_LIBRARIES, &page));
 		for (size_t i = 0; i < page.count; i++) {
-			TRY(arena_room(c->arena, ret, *ret_count, &cap, sizeof(**ret)));
-			TRY(record_parse(c->arena, page.members[i].name, page.members[i].value,
-					 &(*ret)[*ret_count], c->x->err));
+			TRY(arena_room(libs->arena, ret, *ret_count, &cap, sizeof(**ret)));
+			TRY(record_parse(libs->arena, page.members[i].name, page.members[i].value,
+					 &(*ret)[*ret_count], libs->err));
 			++*ret_count;
 		}
 	} while (page.next);
@@ -205,18 +200,18 @@ library_all(struct call *c, struct library **ret, size_t *ret_count)
 }
 
 enum status
-library_counts(struct call *c, uint64_t *ret_libraries, uint64_t *ret_functions)
+library_counts(const struct libraries *libs, uint64_t *ret_libraries, uint64_t *ret_functions)
 {
 	struct timed_item item;
 	bool there;
 
 	*ret_libraries = *ret_functions = 0;
-	TRY(open_item(c, LIBRARIES, &item, &there));
+	TRY(open_item(libs, LIBRARIES, &item, &there));
 	if (!there)
 		return STATUS_OK;
 	if (item.type == TIMED_HASH)
 		TRY(timed_count(&item, ret_libraries));
-	TRY(open_item(c, FUNCTIONS, &item, &there));
+	TRY(open_item(libs, FUNCTIONS, &item, &there));
 	return item.type == TIMED_HASH ? timed_count(&item, ret_functions) : STATUS_OK;
 }
 
@@ -245,17 +240,18 @@ is_among(const struct library *libs, size_t count, struct str name)
 
 /* Whether functions of the library are in one that stays. */
 static enum status
-check_functions(struct call *c, const struct library *lib, const struct library *libs, size_t count,
-		enum library_policy policy, struct err *err)
+check_functions(const struct libraries *there, const struct library *lib,
+		const struct library *libs, size_t count, enum library_policy policy,
+		struct err *err)
 {
 	struct timed_member *members;
 	struct timed_item item;
-	bool there;
+	bool any;
 
-	TRY(open_item(c, FUNCTIONS, &item, &there));
-	if (!there || item.type != TIMED_HASH)
+	TRY(open_item(there, FUNCTIONS, &item, &any));
+	if (!any || item.type != TIMED_HASH)
 		return STATUS_OK;
-	TRY(function_members(c->arena, lib, &members));
+	TRY(function_members(there->arena, lib, &members));
 	TRY(timed_members_get(&item, members, lib->count));
 	for (size_t i = 0; i < lib->count; i++) {
 		TRY(step_count(1));
@@ -269,51 +265,51 @@ check_functions(struct call *c, const struct library *lib, const struct library 
 
 /* What the libraries have in common. */
 static enum status
-check_doubles(struct call *c, const struct library *libs, size_t count, struct err *err)
+check_doubles(struct arena *arena, const struct library *libs, size_t count, struct err *err)
 {
 	struct str *names, twice;
 	size_t functions = 0, at = 0;
 
 	for (size_t i = 0; i < count; i++)
 		functions += libs[i].count;
-	names = arena_alloc(c->arena, (functions + count + 1) * sizeof(*names));
+	names = arena_alloc(arena, (functions + count + 1) * sizeof(*names));
 	if (!names)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++)
 		names[i] = libs[i].name;
-	TRY(names_find_double(names, count, c->arena, &twice));
+	TRY(names_find_double(names, count, arena, &twice));
 	if (twice.ptr)
 		return err_set(err, STATUS_EXISTS, "Library %.*s already exists", STR_ARG(twice));
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < libs[i].count; j++)
-			TRY(lower_name(c->arena, libs[i].functions[j].name, &names[at++]));
-	TRY(names_find_double(names, at, c->arena, &twice));
+			TRY(lower_name(arena, libs[i].functions[j].name, &names[at++]));
+	TRY(names_find_double(names, at, arena, &twice));
 	if (twice.ptr)
 		return err_set(err, STATUS_EXISTS, "Function %.*s already exists", STR_ARG(twice));
 	return STATUS_OK;
 }
 
 enum status
-library_check(struct call *c, const struct library *libs, size_t count, enum library_policy policy,
-	      struct err *err)
+library_check(const struct libraries *there, const struct library *libs, size_t count,
+	      enum library_policy policy, struct err *err)
 {
-	uint64_t there = 0, functions;
+	uint64_t stored = 0, functions;
 	size_t added = count;
 
-	TRY(check_doubles(c, libs, count, err));
+	TRY(check_doubles(there->arena, libs, count, err));
 	if (policy != LIBRARY_FLUSH)
-		TRY(library_counts(c, &there, &functions));
+		TRY(library_counts(there, &stored, &functions));
 	for (size_t i = 0; i < count && policy != LIBRARY_FLUSH; i++) {
 		struct str record;
 
-		TRY(get_member(c, LIBRARIES, libs[i].name, &record));
+		TRY(get_member(there, LIBRARIES, libs[i].name, &record));
 		if (record.ptr && policy == LIBRARY_ADD)
 			return err_set(err, STATUS_EXISTS, "Library %.*s already exists",
 				       STR_ARG(libs[i].name));
 		added -= record.ptr != NULL;
-		TRY(check_functions(c, &libs[i], libs, count, policy, err));
+		TRY(check_functions(there, &libs[i], libs, count, policy, err));
 	}
-	if (there + added > LIBRARY_COUNT)
+	if (stored + added > LIBRARY_COUNT)
 		return err_set(err, STATUS_LIMIT, "there can be %d libraries (LIBRARY_COUNT)",
 			       LIBRARY_COUNT);
 	return STATUS_OK;
@@ -322,67 +318,84 @@ library_check(struct call *c, const struct library *libs, size_t count, enum lib
 /* ---- Writing ---- */
 
 static enum status
-functions_delete(struct call *c, const struct library *lib)
+functions_delete(const struct libraries *libs, const struct library *lib)
 {
 	struct timed_member *members;
 	struct timed_item item;
 
-	TRY(function_members(c->arena, lib, &members));
-	TRY(open_item_to_write(c, FUNCTIONS, &item));
+	TRY(function_members(libs->arena, lib, &members));
+	TRY(open_item_to_write(libs, FUNCTIONS, &item));
 	return timed_members_delete(&item, members, lib->count);
 }
 
 static enum status
-functions_put(struct call *c, const struct library *lib)
+functions_put(const struct libraries *libs, const struct library *lib)
 {
 	struct timed_member *members;
 	struct timed_item item;
 
-	TRY(function_members(c->arena, lib, &members));
+	TRY(function_members(libs->arena, lib, &members));
 	for (size_t i = 0; i < lib->count; i++)
 		members[i].value = lib->name;
-	TRY(open_item_to_write(c, FUNCTIONS, &item));
+	TRY(open_item_to_write(libs, FUNCTIONS, &item));
 	return timed_members_put(&item, TIMED_HASH, members, lib->count);
 }
 
-enum status
-library_put(struct call *c, const struct library *lib)
+static enum status
+library_put(const struct libraries *to, const struct library *lib)
 {
-	struct buf AUTO(buf_release) record = BUF_INIT_OF(RECORD_BYTES, arena_part(c->arena));
+	struct buf AUTO(buf_release) record = BUF_INIT_OF(RECORD_BYTES, arena_part(to->arena));
 	struct timed_member member = { .name = lib->name };
 	struct timed_item item;
-	struct library old;
 
-	TRY(library_get(c, lib->name, &old));
-	if (old.name.ptr)
-		TRY(functions_delete(c, &old));
-	TRY(functions_put(c, lib));
+	TRY(functions_put(to, lib));
 	record_put(lib, &record);
 	TRY(buf_status(&record));
-	member.value = arena_dup(c->arena, buf_str(&record));
+	member.value = arena_dup(to->arena, buf_str(&record));
 	if (!member.value.ptr)
 		return STATUS_LIMIT;
-	TRY(open_item_to_write(c, LIBRARIES, &item));
+	TRY(open_item_to_write(to, LIBRARIES, &item));
 	return timed_members_put(&item, TIMED_HASH, &member, 1);
 }
 
 enum status
-library_delete(struct call *c, struct str name)
+library_write(const struct libraries *to, const struct library *libs, size_t count,
+	      enum library_policy policy)
+{
+	if (policy == LIBRARY_FLUSH)
+		TRY(library_flush(to));
+	/*
+	 * All old ones go before the first new one comes: a function may move from one of them to
+	 * another.
+	 */
+	for (size_t i = 0; i < count && policy == LIBRARY_REPLACE; i++) {
+		enum status status = library_delete(to, libs[i].name);
+
+		if (status != STATUS_NOT_FOUND)
+			TRY(status);
+	}
+	for (size_t i = 0; i < count; i++)
+		TRY(library_put(to, &libs[i]));
+	return STATUS_OK;
+}
+
+enum status
+library_delete(const struct libraries *from, struct str name)
 {
 	struct timed_member member = { .name = name };
 	struct timed_item item;
 	struct library old;
 
-	TRY(library_get(c, name, &old));
+	TRY(library_get(from, name, &old));
 	if (!old.name.ptr)
 		return STATUS_NOT_FOUND;
-	TRY(functions_delete(c, &old));
-	TRY(open_item_to_write(c, LIBRARIES, &item));
+	TRY(functions_delete(from, &old));
+	TRY(open_item_to_write(from, LIBRARIES, &item));
 	return timed_members_delete(&item, &member, 1);
 }
 
 enum status
-library_flush(struct call *c)
+library_flush(const struct libraries *libs)
 {
 	const struct str keys[] = { LIBRARIES, FUNCTIONS };
 
@@ -390,7 +403,7 @@ library_flush(struct call *c)
 		struct timed_item item;
 		bool there;
 
-		TRY(open_item(c, keys[i], &item, &there));
+		TRY(open_item(libs, keys[i], &item, &there));
 		if (there && item.stored)
 			TRY(timed_item_delete(&item));
 	}
@@ -453,6 +466,7 @@ static enum status
 verify_opened(struct verifying *v, struct timed *t)
 {
 	struct timed_members page = { 0 };
+	struct timed_item functions;
 	struct arena_mark mark;
 	uint64_t indexed = 0;
 
@@ -464,9 +478,10 @@ verify_opened(struct verifying *v, struct timed *t)
 
 		if (v->libraries.type != TIMED_HASH)
 			break;
+		/* What an item remembers of its last read lies in the arena, too. */
 		arena_reset(v->arena, mark);
+		v->functions = functions;
 		TRY(timed_members_page(&v->libraries, next, 1, &page));
-	struct timed_item functions;
 		for (size_t i = 0; i < page.count; i++)
 			TRY(verify_library(v, &page.members[i]));
 	} while (page.next);
@@ -480,7 +495,6 @@ verify_opened(struct verifying *v, struct timed *t)
 
 enum status
 library_verify(struct kv_tx *tx, library_found *found, void *arg, struct err *err)
-		v->functions = functions;
 {
 	struct verifying v = { .found = found, .arg = arg, .err = err };
 	struct catalog_db *db;
