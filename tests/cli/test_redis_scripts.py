@@ -1,10 +1,13 @@
 """The libraries of scripts, and what holds a script within its limits."""
 
+import hashlib
+import select
 import threading
 
-from harness import contains, equal, main, test
+from harness import Skip, contains, equal, main, test, until
+from redis_random import PROGRAM, Peer
 from redis_server import Redis
-from resp import Error
+from resp import Client, Error
 
 # Each runs for ever, or for years, in a function of a library.
 ENDLESS = {
@@ -277,6 +280,86 @@ def distant_ends_of_a_table_are_refused_before_lua_computes_with_them(cwd):
         equal(c("EVAL", "return {unpack(ARGV)}", 0, "a", "b"), [b"a", b"b"])
         contains(c.error("EVAL", "table.insert({}, -2147483648, 1)", 0), "position out of bounds")
         equal(c("EVAL", "local t = {1}; table.insert(t, -5, 2); return t[-5]", 0), 2)
+
+
+READS, WRITES = "return redis.call('GET', KEYS[1])", "return redis.call('INCR', KEYS[1])"
+SAYS = "#!lua flags=no-writes\n" + READS
+FUNCTIONS = f"""#!lua name=l
+local function reads(KEYS) {READS} end
+redis.register_function{{function_name='says', callback=reads, flags={{'no-writes'}}}}
+redis.register_function{{function_name='does', callback=reads}}
+"""
+
+
+def sha(text):
+    return hashlib.sha1(text.encode()).hexdigest()
+
+
+# Calls, and whether a pause of writes is about them.
+PAUSED = [
+    ([("EVAL", READS, 1, "k")], True),
+    ([("EVAL", SAYS, 1, "k")], False),
+    ([("EVAL", "#!lua flags=allow-stale,no-writes\n" + READS, 1, "k")], False),
+    ([("EVAL", "#!lua\n" + READS, 1, "k")], True),
+    ([("EVAL", "#!lua flags=no-writes,none\n" + READS, 1, "k")], True),
+    ([("EVAL", "#!lua flags=no-writes", 1, "k")], True),
+    ([("EVAL_RO", READS, 1, "k")], False),
+    ([("EVALSHA", sha(READS), 1, "k")], True),
+    ([("EVALSHA", sha(SAYS), 1, "k")], False),
+    ([("EVALSHA", sha(SAYS).upper(), 1, "k")], False),
+    ([("EVALSHA", sha("none"), 1, "k")], True),
+    ([("EVALSHA", "none", 1, "k")], True),
+    ([("EVALSHA_RO", sha(READS), 1, "k")], False),
+    ([("FCALL", "says", 1, "k")], False),
+    ([("FCALL", "SAYS", 1, "k")], False),
+    ([("FCALL", "does", 1, "k")], True),
+    ([("FCALL", "none", 1, "k")], True),
+    ([("FCALL_RO", "says", 1, "k")], False),
+    ([("MULTI",), ("EVAL", SAYS, 1, "k"), ("FCALL", "says", 1, "k"), ("GET", "k"), ("EXEC",)], False),
+    ([("MULTI",), ("FCALL", "says", 1, "k"), ("EVAL", READS, 1, "k"), ("EXEC",)], True),
+    ([("WATCH", "k"), ("MULTI",), ("FCALL", "says", 1, "k"), ("EXEC",)], False),
+]
+
+
+def waits(port, call):
+    """Whether the call waits in a pause of writes; and what it is answered when that is over."""
+    with Client(port) as c, Client(port) as other:
+        for command in call[:-1]:
+            c(*command)
+        other("CLIENT", "PAUSE", "100000", "WRITE")
+        c.send(*call[-1])
+        until(lambda: b"blocked_clients:1\r\n" in other("INFO", "clients") or select.select([c.socket], [], [], 0)[0])
+        waited = not select.select([c.socket], [], [], 0)[0]
+        other("CLIENT", "UNPAUSE")
+        return waited, c.read()
+
+
+def pauses(port):
+    with Client(port) as c:
+        c("SET", "k", "1")
+        c("FUNCTION", "LOAD", FUNCTIONS)
+        for text in (READS, SAYS):
+            c("SCRIPT", "LOAD", text)
+        # What says that it does not write must not.
+        contains(c.error("EVAL", "#!lua flags=no-writes\n" + WRITES, 1, "k"), "Write commands are not allowed")
+    return [waits(port, call) for call, _ in PAUSED]
+
+
+@test
+def a_pause_of_writes_lets_those_pass_who_say_that_they_do_not_write(cwd):
+    with Redis(cwd) as server:
+        found = pauses(server.port)
+    for (call, expected), (waited, _) in zip(PAUSED, found):
+        equal((call, waited), (call, expected))
+    equal([answer for (call, _), (_, answer) in zip(PAUSED, found) if call == [("FCALL", "says", 1, "k")]], [b"1"])
+
+
+@test
+def a_pause_of_writes_is_about_the_scripts_that_redis_lets_wait(cwd):
+    if not PROGRAM:
+        raise Skip("no redis-server")
+    with Peer() as redis:
+        equal([waited for waited, _ in pauses(redis.port)], [expected for _, expected in PAUSED])
 
 
 main()

@@ -42,8 +42,7 @@ struct batch {
 	struct arena_mark mark;
 	struct unit *units;
 	size_t count, cap;
-	bool reads;  /* all of it does nothing else, so it needs no lanes */
-	bool writes; /* some of it does, so CLIENT PAUSE WRITE is about it */
+	bool reads; /* all of it does nothing else, so it needs no lanes */
 	uint64_t lanes;
 };
 
@@ -281,19 +280,54 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 
 /* ---- Batches ---- */
 
-/* CLIENT PAUSE: waits until it is over, and counts among those that are blocked. */
+/* True if CLIENT PAUSE WRITE is about the unit: what it is, and what its script says of itself. */
+static bool
+unit_pauses(struct client *c, const struct unit *u, struct arena *arena)
+{
+	return command_pauses(u->command) &&
+	       !(u->command->flags & COMMAND_SCRIPT &&
+		 script_says_no_writes(c->redis, u->command, u->argv, u->argc, arena));
+}
+
+/* Asked while there is such a pause only, since what a function says lies in the store. */
+static bool
+batch_pauses(const struct batch *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		const struct unit *u = &b->units[i];
+
+		for (size_t j = 0; u->is_exec && j < u->queued_count; j++)
+			if (unit_pauses(b->client, &u->queued[j], b->arena))
+				return true;
+		if (!u->is_exec && unit_pauses(b->client, u, b->arena))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * CLIENT PAUSE: waits until it is over, and counts among those that are blocked. `b` NULL: before a
+ * command that runs alone, which a pause of writes is about.
+ */
 static void
-client_wait_pause(struct client *c, bool writes)
+client_wait_pause(struct client *c, const struct batch *b)
 {
 	struct redis *r = c->redis;
-	bool counted = false;
+	bool counted = false, asked = !b, pauses = true;
 
 	while (c->end == CLIENT_GOES_ON) {
 		uint64_t until = atomic_load(&r->paused_until_ns);
 		uint64_t look = clock_after_ms(IDLE_LOOK_MS);
 
-		if (clock_mono_ns() >= until || (atomic_load(&r->paused_writes_only) && !writes))
+		if (clock_mono_ns() >= until)
 			break;
+		if (atomic_load(&r->paused_writes_only)) {
+			if (!asked)
+				pauses = batch_pauses(b);
+			asked = true;
+			if (!pauses)
+				break;
+		}
 		if (!counted)
 			atomic_fetch_add(&r->blocked_count, 1);
 		counted = true;
@@ -328,7 +362,7 @@ batch_run(struct batch *b)
 	if (!b->count)
 		return;
 	client_begin_op(c, b->units);
-	client_wait_pause(c, b->writes);
+	client_wait_pause(c, b);
 	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
 		if (client_is_given_up(c)) {
 			c->end = CLIENT_ENDS;
@@ -347,18 +381,8 @@ batch_run(struct batch *b)
 	b->count = 0;
 	b->lanes = 0;
 	b->reads = true;
-	b->writes = false;
 	if (c->out.len > SENT_BYTES)
 		client_send(c);
-}
-
-static bool
-queued_pause(const struct unit *exec)
-{
-	for (size_t i = 0; i < exec->queued_count; i++)
-		if (command_pauses(exec->queued[i].command))
-			return true;
-	return false;
 }
 
 static enum status
@@ -379,7 +403,6 @@ batch_add(struct batch *b, const struct unit *unit, bool reads, uint64_t lanes)
 	b->units = units;
 	b->units[b->count++] = *unit;
 	b->reads &= reads;
-	b->writes |= unit->is_exec ? !reads || queued_pause(unit) : command_pauses(unit->command);
 	b->lanes |= lanes;
 	return STATUS_OK;
 }
@@ -767,7 +790,7 @@ run_alone(struct request_call *q)
 		return;
 	client_begin_op(c, &unit);
 	if (q->command->flags & COMMAND_PAUSES)
-		client_wait_pause(c, true);
+		client_wait_pause(c, NULL);
 	if (c->end == CLIENT_ENDS) {
 		clients_op_end(&c->entry);
 		return;

@@ -246,7 +246,7 @@ command_may_write(const struct command *command)
 	       (command->flags & COMMAND_SCRIPT && !(command->flags & COMMAND_READONLY));
 }
 
-/* True if CLIENT PAUSE WRITE is about it. */
+/* True if CLIENT PAUSE WRITE is about it, unless its script says that it does not write. */
 static inline bool
 command_pauses(const struct command *command)
 {

@@ -14,11 +14,11 @@ enum {
 	SHOWN_BYTES = 64, /* of what is wrong in a script's first line, in an error */
 };
 
-/* ---- The first line ---- */
+/* ---- The first line: STATUS_INVALID, with the answer ---- */
 
 /* "flags=no-writes,allow-stale". */
 static enum status
-shebang_flags(struct call *c, struct str flags, struct eval_flags *ret)
+shebang_flags(struct str flags, struct eval_flags *ret, struct err *err)
 {
 	static const char *const known[] = { "allow-oom", "allow-stale", "no-cluster",
 					     "allow-cross-slot-keys" };
@@ -35,16 +35,16 @@ shebang_flags(struct call *c, struct str flags, struct eval_flags *ret)
 		       !str_eq(flag, str_from_cstr(known[i])))
 			i++;
 		if (i == sizeof(known) / sizeof(known[0]))
-			return call_errorf(c, "ERR Unexpected flag in script shebang: %.*s",
-					   (int)(flag.len < SHOWN_BYTES ? flag.len : SHOWN_BYTES),
-					   flag.ptr);
+			return err_set(
+				err, STATUS_INVALID, "ERR Unexpected flag in script shebang: %.*s",
+				(int)(flag.len < SHOWN_BYTES ? flag.len : SHOWN_BYTES), flag.ptr);
 	}
 	return STATUS_OK;
 }
 
 /* "#!lua flags=…". */
 static enum status
-shebang_read(struct call *c, struct str text, struct eval_flags *ret)
+shebang_read(struct str text, struct eval_flags *ret, struct err *err)
 {
 	struct str line, word;
 	const char *end;
@@ -54,24 +54,23 @@ shebang_read(struct call *c, struct str text, struct eval_flags *ret)
 		return STATUS_OK;
 	end = memchr(text.ptr, '\n', text.len);
 	if (!end)
-		return call_error(c, STR("ERR Invalid script shebang"));
+		return err_set(err, STATUS_INVALID, "ERR Invalid script shebang");
 	line = str_of(text.ptr, (size_t)(end - text.ptr));
 	ret->shebang_bytes = line.len;
 	line = str_trim(line);
 	word = str_cut(&line, ' ');
 	if (!str_eq(word, STR("#!lua")))
-		return call_errorf(c, "ERR Unexpected engine in script shebang: %.*s",
-				   (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES),
-				   word.ptr);
+		return err_set(err, STATUS_INVALID, "ERR Unexpected engine in script shebang: %.*s",
+			       (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES), word.ptr);
 	while (line.len) {
 		word = str_cut(&line, ' ');
 		if (!word.len)
 			continue;
 		if (!str_starts_with(word, STR("flags=")))
-			return call_errorf(c, "ERR Unknown lua shebang option: %.*s",
-					   (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES),
-					   word.ptr);
-		TRY(shebang_flags(c, str_skip(word, 6), ret));
+			return err_set(err, STATUS_INVALID, "ERR Unknown lua shebang option: %.*s",
+				       (int)(word.len < SHOWN_BYTES ? word.len : SHOWN_BYTES),
+				       word.ptr);
+		TRY(shebang_flags(str_skip(word, 6), ret, err));
 	}
 	return STATUS_OK;
 }
@@ -80,13 +79,17 @@ shebang_read(struct call *c, struct str text, struct eval_flags *ret)
 static enum status
 script_prepare(struct call *c, struct str text, struct eval *e)
 {
+	struct err err = { 0 };
+
 	if (text.len > SCRIPT_BYTES)
 		return call_errorf(c, "ERR a script may have %d bytes (SCRIPT_BYTES)",
 				   SCRIPT_BYTES);
 	e->call = c;
 	e->text = text;
 	eval_sha(text, e->sha);
-	return shebang_read(c, text, &e->flags);
+	if (shebang_read(text, &e->flags, &err) != STATUS_OK)
+		return call_error(c, str_from_cstr(err.text));
+	return STATUS_OK;
 }
 
 /* ---- EVAL ---- */
@@ -143,20 +146,29 @@ read_sha(struct str s, char ret[static EVAL_SHA_CHARS])
 	return true;
 }
 
+/* The text that EVALSHA knows by the name, in the arena; ptr NULL: there is none. */
+static struct str
+text_of_sha(struct redis *r, struct str name, struct arena *arena)
+{
+	char sha[EVAL_SHA_CHARS];
+
+	return read_sha(name, sha)
+		       ? eval_cache_find(r->script_cache, str_of(sha, sizeof(sha)), arena)
+		       : (struct str){ 0 };
+}
+
 enum status
 cmd_evalsha(struct call *c)
 {
 	struct eval keys = { 0 };
-	char sha[EVAL_SHA_CHARS];
-	struct str text = { 0 };
+	struct str text;
 
 	/*
 	 * What is no name is refused before the number of keys is looked at, and others after it.
 	 */
 	if (c->argv[1].len == EVAL_SHA_CHARS)
 		TRY(eval_keys(c, &keys));
-	if (read_sha(c->argv[1], sha))
-		text = eval_cache_find(c->redis->script_cache, str_of(sha, sizeof(sha)), c->arena);
+	text = text_of_sha(c->redis, c->argv[1], c->arena);
 	if (text.ptr)
 		return eval_text(c, text);
 	return call_error(c, STR(NO_SCRIPT));
@@ -168,6 +180,7 @@ enum status
 cmd_fcall(struct call *c)
 {
 	struct eval e = { .reply = *c->reply, .db = c->db };
+	struct libraries libs;
 	struct library lib;
 	int64_t keys;
 	size_t at;
@@ -181,7 +194,6 @@ cmd_fcall(struct call *c)
 	TRY(eval_keys(c, &e));
 	e.function = lib.functions[at].name;
 	e.read_only = lib.functions[at].flags & LIBRARY_NO_WRITES;
-	struct libraries libs;
 	if (c->command->flags & COMMAND_READONLY && !e.read_only)
 		return call_error(c, STR("ERR Can not execute a script with write flag using *_ro "
 					 "command."));
@@ -189,6 +201,27 @@ cmd_fcall(struct call *c)
 	e.text = lib.code;
 	e.script.random = c->script_seed;
 	return eval_run(&e);
+}
+
+/* ---- What they say of themselves ---- */
+
+bool
+script_says_no_writes(struct redis *r, const struct command *command, const struct str *argv,
+		      size_t argc, struct arena *arena)
+{
+	struct eval_flags flags = { 0 };
+	struct err ignored = { 0 };
+	struct str text = { 0 };
+
+	if (argc < 2)
+		return false;
+	if (command->run == cmd_fcall)
+		return library_says_no_writes(r->config.store, argv[1], arena);
+	if (command->run == cmd_eval)
+		text = argv[1];
+	else if (command->run == cmd_evalsha)
+		text = text_of_sha(r, argv[1], arena);
+	return text.ptr && shebang_read(text, &flags, &ignored) == STATUS_OK && flags.no_writes;
 }
 
 /* ---- SCRIPT ---- */

@@ -7,6 +7,14 @@
 /* True for what may be the name of a connection (cmd_conn.c). */
 bool conn_name_is_sound(struct str name);
 
+/*
+ * True if EVAL, FCALL or one of their kin would run what says `no-writes` (cmd_script.c). On the
+ * client's fiber and outside of transactions: functions are looked for in one of its own, and one
+ * that cannot be found says nothing.
+ */
+bool script_says_no_writes(struct redis *r, const struct command *command, const struct str *argv,
+			   size_t argc, struct arena *arena);
+
 /* cmd_acl.c */
 command_handler cmd_acl;
 /* cmd_bits.c */

@@ -17,6 +17,7 @@
 
 struct budget_part;
 struct call;
+struct kv_store;
 struct kv_tx;
 struct lua_State;
 struct timed;
@@ -101,6 +102,12 @@ MUST_USE enum status library_get(const struct libraries *libs, struct str name,
 /* The library that has the function, in any case, and which of its functions that is; likewise. */
 MUST_USE enum status library_of(const struct libraries *libs, struct str function,
 				struct library *ret, size_t *ret_at);
+
+/*
+ * True if there is such a function and it says `no-writes`, by a transaction of its own: for those
+ * who ask before a call. False also if that cannot be read.
+ */
+bool library_says_no_writes(struct kv_store *store, struct str function, struct arena *arena);
 
 enum library_policy {
 	LIBRARY_ADD,     /* none of these names may be there */

@@ -174,6 +174,46 @@ library_of(const struct libraries *libs, struct str function, struct library *re
 	return err_set(libs->err, STATUS_CORRUPT, "a function is in no library");
 }
 
+struct asked_function {
+	struct str name;
+	struct arena *arena;
+	bool no_writes;
+};
+
+static enum status
+ask_body(struct kv_tx *tx, void *arg)
+{
+	struct asked_function *a = arg;
+	struct err ignored = { 0 };
+	struct libraries libs = { .arena = a->arena, .err = &ignored };
+	struct catalog_db *db;
+	struct library lib;
+	struct timed t;
+	enum status status;
+	size_t at;
+
+	a->no_writes = false;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_REDIS, STR(TIMED_FUNCTIONS), &db, &ignored));
+	timed_init(&t, tx, db, NULL, &ignored);
+	libs.t = &t;
+	status = library_of(&libs, a->name, &lib, &at);
+	if (status == STATUS_OK && lib.name.ptr)
+		a->no_writes = lib.functions[at].flags & LIBRARY_NO_WRITES;
+	catalog_db_unref(db);
+	return status;
+}
+
+bool
+library_says_no_writes(struct kv_store *store, struct str function, struct arena *arena)
+{
+	struct asked_function a = { .name = function, .arena = arena };
+	struct arena_mark mark = arena_mark(arena);
+	enum status status = kv_run_read(store, ask_body, &a, NULL);
+
+	arena_reset(arena, mark);
+	return status == STATUS_OK && a.no_writes;
+}
+
 enum status
 library_all(const struct libraries *libs, struct library **ret, size_t *ret_count)
 {
