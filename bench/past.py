@@ -3,9 +3,9 @@
 
     bench/past.py [--frond FILE] [--keys N,N] [--writes N] [--rounds N] [--work DIR]
 
-For each number of keys a server without a past and one that keeps it take turns within each round, each with a
-new store and values of 100 bytes or a little less, of digits. Keys are drawn by chance; 50 connections have 16 commands under way each, by
-redis-benchmark. Prints medians of the rounds: commands a second and the server's processor time of each, for
+For each number of keys a server without a past, one that keeps it and one whose past is bounded by a tenth of the
+bytes that are written take turns within each round, each with a new store and values of 100 bytes or a little less,
+of digits. Keys are drawn by chance; 50 connections have 16 commands under way each, by redis-benchmark. Prints medians of the rounds: commands a second and the server's processor time of each, for
 writes over keys that are there, for reads, and for reads of the time before the writes; the bytes that a write
 leaves on disk when all is compacted; and how long it takes to count the keys as they were then.
 """
@@ -24,7 +24,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
 VALUE_BYTES = 100
-KINDS = ("none", "kept")
+KINDS = ("none", "kept", "bounded")
 
 
 def cpu_s(pid):
@@ -86,6 +86,8 @@ def measure(options, kind, keys, work):
         server.fill(keys)
         if kind == "kept":
             server.command("FROND.HISTORY", "86400")
+        elif kind == "bounded":
+            server.command("FROND.HISTORY", "86400", "BYTES", str(options.writes * VALUE_BYTES // 10))
         before = server.disk()
         time.sleep(0.1)
         then = str(int(time.time() * 1000))

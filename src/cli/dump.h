@@ -42,6 +42,9 @@ void dump_warn(struct dump *d, const char *text);
 MUST_USE enum status dump_timed_rows(struct dump *d, struct timed *t);
 MUST_USE enum status dump_timed_items(struct dump *d, struct timed *t);
 
+/* Appends the members of a description that say how much of the past is kept (dump_rows.c). */
+MUST_USE enum status dump_timed_history(struct timed *t, struct buf *out);
+
 /* From one snapshot. */
 MUST_USE enum status dump_store(struct dump *d, struct kv_store *store, struct err *err);
 

@@ -510,8 +510,9 @@ items_dump_all(struct items_dump *d, struct arena *arena)
 	struct buf *out = output_buf(&d->dump->output);
 	uint64_t from = 0;
 
-	buf_printf(out, "{\"frond\":\"redis\",\"format\":%d,\"history_seconds\":%llu}\n",
-		   DUMP_TIMED_FORMAT, (unsigned long long)timed_history_seconds(d->t->db));
+	buf_printf(out, "{\"frond\":\"redis\",\"format\":%d", DUMP_TIMED_FORMAT);
+	TRY(dump_timed_history(d->t, out));
+	buf_append_cstr(out, "}\n");
 	TRY(output_ready(&d->dump->output, d->t->err));
 	do {
 		struct timed_items page;

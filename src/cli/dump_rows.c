@@ -2,7 +2,7 @@
  * Dumping a database of rows. The first line describes the database:
  *
  *     {"frond":"rows","format":1,"hash":[{"name":"a"}],"range":[{"name":"b","descending":true}],
- *      "columns":[…],"ttl_ms":…,"history_seconds":…}
+ *      "columns":[…],"ttl_ms":…,"history_seconds":…[,"history_bytes":…]}
  *
  * and each other line is a row, or a part of one that is long:
  *
@@ -42,6 +42,18 @@ header_names(const struct timed_key_column *key, size_t count, struct buf *out)
 	buf_append_byte(out, ']');
 }
 
+enum status
+dump_timed_history(struct timed *t, struct buf *out)
+{
+	struct timed_history_bounds bounds;
+
+	TRY(timed_history_bounds_get(t, &bounds));
+	buf_printf(out, ",\"history_seconds\":%llu", (unsigned long long)bounds.seconds);
+	if (bounds.bytes)
+		buf_printf(out, ",\"history_bytes\":%llu", (unsigned long long)bounds.bytes);
+	return STATUS_OK;
+}
+
 static enum status
 header_write(struct rows_dump *r)
 {
@@ -58,10 +70,9 @@ header_write(struct rows_dump *r)
 			buf_append_byte(out, ',');
 		json_write_str(out, s->columns[i]);
 	}
-	buf_printf(out, "],\"ttl_ms\":%llu,\"history_seconds\":%llu}",
-		   (unsigned long long)timed_ttl_ms(r->t->db),
-		   (unsigned long long)timed_history_seconds(r->t->db));
-	buf_append_byte(out, '\n');
+	buf_printf(out, "],\"ttl_ms\":%llu", (unsigned long long)timed_ttl_ms(r->t->db));
+	TRY(dump_timed_history(r->t, out));
+	buf_append_cstr(out, "}\n");
 	return output_ready(&r->dump->output, r->t->err);
 }
 

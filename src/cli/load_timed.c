@@ -20,7 +20,7 @@ struct timed_load {
 
 	struct str header; /* the line that describes the database */
 	bool created;
-	uint64_t history_seconds;
+	struct timed_history_bounds history;
 };
 
 static enum status
@@ -114,7 +114,9 @@ header_check(struct timed_load *l, const struct load_line *line)
 	TRY(load_line_u64(line, "format", &format));
 	if (format > DUMP_TIMED_FORMAT)
 		return err_set(&l->err, STATUS_NEWER, "a newer frond has written this dump");
-	return load_line_u64(line, "history_seconds", &l->history_seconds);
+	l->history = (struct timed_history_bounds){ 0 };
+	TRY(load_line_u64(line, "history_seconds", &l->history.seconds));
+	return load_line_u64(line, "history_bytes", &l->history.bytes);
 }
 
 /* Creates the database that the line describes, or compares it with the one that is there. */
@@ -248,7 +250,7 @@ history_body(struct kv_tx *tx, void *arg)
 
 	TRY(catalog_open(tx, NULL, named->space, str_from_cstr(named->name), &db, &l->err));
 	timed_init(&t, tx, db, NULL, &l->err);
-	status = timed_history_set(&t, l->history_seconds);
+	status = timed_history_set(&t, l->history);
 	catalog_db_unref(db);
 	return status;
 }
@@ -261,7 +263,7 @@ history_begin(struct timed_load *l)
 	uint64_t done;
 	bool more;
 
-	if (!l->created || !l->history_seconds)
+	if (!l->created || !l->history.seconds)
 		return STATUS_OK;
 	status = kv_run(l->store, history_body, l, NULL, &l->err);
 	if (status == STATUS_OK)

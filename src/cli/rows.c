@@ -576,13 +576,17 @@ statement_read_at(struct statement *s)
 static enum status
 run_history(struct statement *s, const struct json_value *seconds)
 {
-	uint64_t n;
+	const struct json_value *bytes = json_value_find(s->members, s->member_count, "bytes");
+	struct timed_history_bounds bounds = { 0 };
 
-	if (!str_to_u64(seconds->text, &n))
+	if (!str_to_u64(seconds->text, &bounds.seconds))
 		return err_set(&s->rows->err, STATUS_INVALID,
 			       "history is a whole number of seconds");
+	if (bytes && !str_to_u64(bytes->text, &bounds.bytes))
+		return err_set(&s->rows->err, STATUS_INVALID,
+			       "bytes is a whole number of bytes of the history");
 	s->history = true;
-	return timed_history_set(&s->t, n);
+	return timed_history_set(&s->t, bounds);
 }
 
 static enum status

@@ -6,7 +6,9 @@
  *
  *     (P, UNDO, bucket, key…, null, moment, 0) → '': the key was not there; 01 and its value
  *     (P, UNDO, bucket, key…, null, moment, 1) → what was added to the key, little-endian
- *     (P, STATE)                               → (format, (bucket, start), …)
+ *     (P, STATE)                               → (1, (bucket, start), …)
+ *                                             or (2, (most bytes), (bucket, start, counts), …)
+ *     (P, HELD, bucket)                        → how many bytes the records of the bucket have
  *
  * `key…` is the key behind P. `moment` is the moment of the transaction, in microseconds. If two
  * transactions change one key, the later one sees what the former has written, and the model gives
@@ -17,6 +19,13 @@
  * Buckets are stretches of time. A transaction that writes reads STATE, and writes its records to
  * the newest bucket. So the model can begin a new bucket, and clear the oldest one as one range.
  * The start of a bucket is not before any moment in the buckets before it; 0: not known yet.
+ *
+ * A history may be bounded by bytes. Then whoever writes a record adds its bytes to those of the
+ * newest bucket: the bytes of its key behind P and of its value, before any compression. Records of
+ * older buckets are never changed, so what was recorded before bytes were bounded is counted in
+ * slices (history_held_count()); meanwhile the value has the place up to which that has come behind
+ * the number. A record of additions to a number counts as often as there were additions. The model
+ * may add bytes of its own that belong to a bucket.
  *
  * The model numbers the subspaces, and keeps the clock. Memory: what is returned lies in the arena.
  * Threading: that of the transaction.
@@ -29,9 +38,10 @@
 #include "kv/kv.h"
 
 enum {
-	HISTORY_BUCKETS = 20, /* that the window is divided into */
-	HISTORY_BUCKETS_MOST = HISTORY_BUCKETS + 4,
-	HISTORY_CLEAR_KEYS = 1000, /* that one transaction clears */
+	HISTORY_BUCKETS = 20, /* that the window is divided into; likewise the bytes */
+	HISTORY_BUCKETS_PLAIN = HISTORY_BUCKETS + 4, /* without a bound by bytes */
+	HISTORY_BUCKETS_MOST = 2 * HISTORY_BUCKETS + 4,
+	HISTORY_CLEAR_KEYS = 1000, /* that one transaction clears, or counts */
 };
 
 /* ---- The buckets there are (state.c) ---- */
@@ -44,6 +54,9 @@ struct history_bucket {
 struct history_state {
 	struct history_bucket buckets[HISTORY_BUCKETS_MOST]; /* the oldest first */
 	size_t count;                                        /* at least 1 */
+	/* Writers count the bytes of the records in the bucket. */
+	bool counts[HISTORY_BUCKETS_MOST];
+	uint64_t most_bytes; /* of all records; 0: no bound, and no bytes are kept */
 };
 
 void history_state_put(const struct history_state *state, struct buf *value);
@@ -57,8 +70,9 @@ uint64_t history_oldest_us(const struct history_state *state);
 
 struct history {
 	struct kv_tx *tx;
-	struct str prefix; /* of the database */
-	uint64_t space;    /* the number of UNDO */
+	struct str prefix;   /* of the database */
+	uint64_t space;      /* the number of UNDO */
+	uint64_t held_space; /* that of HELD */
 	const struct history_state *state;
 	uint64_t moment_us; /* of the transaction that writes; or that is read */
 };
@@ -72,6 +86,31 @@ MUST_USE enum status history_change_range(const struct history *h, struct str be
 					  struct str end);
 /* Records an addition to a number of eight bytes, which the caller then makes. Reads nothing. */
 MUST_USE enum status history_add(const struct history *h, struct str key, int64_t change);
+
+/* ---- The bytes of records (held.c), where h->state->most_bytes is set ---- */
+
+struct history_held {
+	uint64_t bytes[HISTORY_BUCKETS_MOST]; /* of each bucket of the state, so far */
+	bool known[HISTORY_BUCKETS_MOST];     /* all of the bucket is counted */
+	uint64_t sum;
+	bool all; /* everything is counted */
+};
+
+MUST_USE enum status history_held_read(const struct history *h, struct history_held *ret);
+/* A new bucket has nothing; whoever writes its records counts them. */
+MUST_USE enum status history_held_begin(const struct history *h, uint64_t bucket);
+/* Adds bytes of another kind to those of a bucket that is counted. */
+MUST_USE enum status history_held_more(const struct history *h, uint64_t bucket, uint64_t bytes);
+/* Forgets the bytes of all buckets before this one. */
+MUST_USE enum status history_held_forget(const struct history *h, uint64_t bucket);
+/* Counts at most HISTORY_CLEAR_KEYS records of the newest bucket that is not counted yet. */
+MUST_USE enum status history_held_count(const struct history *h, const struct history_held *held,
+					size_t *ret_records);
+
+/* For checks: (P, HELD, bucket); its value, false if it is none; the bytes that a record counts. */
+void history_held_key(const struct history *h, uint64_t bucket, struct buf *ret);
+bool history_held_parse(struct str value, uint64_t *ret_bytes, struct str *ret_place);
+uint64_t history_record_bytes(const struct history *h, const struct kv_pair *record);
 
 /* ---- Reading at h->moment_us (past.c) ---- */
 

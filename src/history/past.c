@@ -39,13 +39,14 @@ history_record_parse(struct str record, size_t skip, struct str *ret_key, uint64
 bool
 history_record_is_good(struct str tail, struct str value)
 {
+	struct history_added added;
 	uint64_t us, kind;
 	struct str key;
 
 	if (history_record_parse(tail, 0, &key, &us, &kind) != STATUS_OK)
 		return false;
 	if (kind == HISTORY_ADDED)
-		return value.len == sizeof(int64_t);
+		return history_added_parse(value, &added);
 	return kind == HISTORY_OLD && (!value.len || value.ptr[0] == HISTORY_THERE);
 }
 
@@ -79,7 +80,7 @@ stream_take_old(struct history_stream *s, struct str value)
 static enum status
 stream_take_record(struct history_stream *s, uint64_t kind, bool reverse)
 {
-	int64_t added;
+	struct history_added added;
 
 	if (s->has_old && !reverse)
 		return STATUS_OK;
@@ -88,10 +89,9 @@ stream_take_record(struct history_stream *s, uint64_t kind, bool reverse)
 			s->added = 0;
 		return stream_take_old(s, s->pair.value);
 	}
-	if (s->pair.value.len != sizeof(added))
+	if (!history_added_parse(s->pair.value, &added))
 		return STATUS_CORRUPT;
-	memcpy(&added, s->pair.value.ptr, sizeof(added));
-	s->added += (int64_t)le64toh((uint64_t)added);
+	s->added += added.change;
 	return STATUS_OK;
 }
 

@@ -38,20 +38,20 @@ static enum status
 value_without_added(const struct history *h, struct str key, struct buf *value)
 {
 	AUTO(buf_release) struct buf record = BUF_INIT(HISTORY_KEY_BYTES);
-	uint64_t now, added;
+	struct history_added added;
 	struct kv_future *f;
 	struct str found;
+	uint64_t now;
 
 	if (value->len != 1 + sizeof(now))
 		return STATUS_OK;
 	TRY(record_key(h, key, HISTORY_ADDED, &record));
 	f = kv_get(h->tx, buf_str(&record), KV_SNAPSHOT);
 	TRY(kv_future_wait(f));
-	if (!kv_future_value(f, &found) || found.len != sizeof(added))
+	if (!kv_future_value(f, &found) || !history_added_parse(found, &added))
 		return STATUS_OK;
 	memcpy(&now, value->ptr + 1, sizeof(now));
-	memcpy(&added, found.ptr, sizeof(added));
-	now = htole64(le64toh(now) - le64toh(added));
+	now = htole64(le64toh(now) - (uint64_t)added.change);
 	memcpy(value->ptr + 1, &now, sizeof(now));
 	return STATUS_OK;
 }
@@ -68,7 +68,8 @@ record_put(const struct history *h, struct str record, struct str key, struct st
 		TRY(buf_status(&value));
 		TRY(value_without_added(h, key, &value));
 	}
-	return kv_set(h->tx, record, value.ptr ? buf_str(&value) : STR(""));
+	TRY(kv_set(h->tx, record, value.ptr ? buf_str(&value) : STR("")));
+	return history_held_add(h, record, value.len);
 }
 
 /* True if this transaction has already recorded what the key held before. */
@@ -125,8 +126,11 @@ enum status
 history_add(const struct history *h, struct str key, int64_t change)
 {
 	AUTO(buf_release) struct buf record = BUF_INIT(HISTORY_KEY_BYTES);
-	uint64_t operand = htole64((uint64_t)change);
+	uint8_t room[HISTORY_ADDED_COUNTED_BYTES];
+	struct str operand;
 
+	operand = history_added_put(change, h->state->counts[h->state->count - 1], room);
 	TRY(record_key(h, key, HISTORY_ADDED, &record));
-	return kv_atomic(h->tx, KV_ADD, buf_str(&record), str_of(&operand, sizeof(operand)));
+	TRY(kv_atomic(h->tx, KV_ADD, buf_str(&record), operand));
+	return history_held_add(h, buf_str(&record), operand.len);
 }

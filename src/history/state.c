@@ -6,18 +6,55 @@
 #include "kv/tuple.h"
 
 enum {
-	STATE_FORMAT = 1,
+	STATE_FORMAT_PLAIN = 1, /* buckets alone, as many as a bound by seconds makes */
+	STATE_FORMAT = 2,
 };
+
+/* The oldest format that can say all of it. */
+static uint64_t
+state_format(const struct history_state *state)
+{
+	bool plain = !state->most_bytes && state->count <= HISTORY_BUCKETS_PLAIN;
+
+	for (size_t i = 0; i < state->count; i++)
+		plain = plain && !state->counts[i];
+	return plain ? STATE_FORMAT_PLAIN : STATE_FORMAT;
+}
+
+/* The bounds other than that by seconds, which whoever keeps the history has. */
+static void
+bounds_put(const struct history_state *state, struct buf *value)
+{
+	tuple_open(value);
+	tuple_put_u64(value, state->most_bytes);
+	tuple_close(value);
+}
+
+static enum status
+bounds_parse(struct tuple_reader *r, struct history_state *ret)
+{
+	struct tuple_reader bounds;
+
+	TRY(tuple_next_nested(r, &bounds));
+	TRY(tuple_next_u64(&bounds, &ret->most_bytes));
+	return bounds.rest.len ? STATUS_CORRUPT : STATUS_OK;
+}
 
 void
 history_state_put(const struct history_state *state, struct buf *value)
 {
+	uint64_t format = state_format(state);
+
 	assert(state->count && state->count <= HISTORY_BUCKETS_MOST);
-	tuple_put_u64(value, STATE_FORMAT);
+	tuple_put_u64(value, format);
+	if (format > STATE_FORMAT_PLAIN)
+		bounds_put(state, value);
 	for (size_t i = 0; i < state->count; i++) {
 		assert(!i || state->buckets[i - 1].number < state->buckets[i].number);
 		tuple_put_u64(value, state->buckets[i].number);
 		tuple_put_u64(value, state->buckets[i].start_us);
+		if (format > STATE_FORMAT_PLAIN)
+			tuple_put_bool(value, state->counts[i]);
 	}
 }
 
@@ -28,7 +65,9 @@ history_state_parse(struct str value, struct history_state *ret, struct err *err
 	uint64_t format;
 
 	TRY(catalog_format_next(&r, "state of a history", STATE_FORMAT, &format, err));
-	ret->count = 0;
+	*ret = (struct history_state){ 0 };
+	if (format > STATE_FORMAT_PLAIN)
+		TRY(bounds_parse(&r, ret));
 	while (r.rest.len) {
 		struct history_bucket *b = &ret->buckets[ret->count];
 
@@ -36,11 +75,14 @@ history_state_parse(struct str value, struct history_state *ret, struct err *err
 			return STATUS_CORRUPT;
 		TRY(tuple_next_u64(&r, &b->number));
 		TRY(tuple_next_u64(&r, &b->start_us));
+		if (format > STATE_FORMAT_PLAIN)
+			TRY(tuple_next_bool(&r, &ret->counts[ret->count]));
 		if (!b->number || (ret->count && b->number <= b[-1].number))
 			return STATUS_CORRUPT;
 		ret->count++;
 	}
-	return ret->count ? STATUS_OK : STATUS_CORRUPT;
+	/* A state is written in one way only. */
+	return ret->count && format == state_format(ret) ? STATUS_OK : STATUS_CORRUPT;
 }
 
 uint64_t

@@ -1,6 +1,8 @@
 """The past of Redis's door: FROND.AT and FROND.HISTORY."""
 
-from harness import contains, equal, main, make_quick_store, ok, test
+import re
+
+from harness import contains, equal, main, make_quick_store, ok, test, until
 from redis_server import Redis, later
 from resp import Error
 
@@ -248,10 +250,10 @@ def commands_that_do_more_than_read_are_refused(cwd):
 def the_past_is_read_by_commands_of_every_type(cwd):
     with Redis(cwd) as server, server.client() as c:
         equal(c.error("FROND.AT", "-0s", "GET", "a"), 'ERR the database "0" keeps no history')
-        equal(c("FROND.HISTORY"), [b"seconds", 0, b"oldest", None])
+        equal(c("FROND.HISTORY"), [b"seconds", 0, b"oldest", None, b"bytes", None, b"held", None])
         equal(c("FROND.HISTORY", "3600"), "OK")
         answer = c("FROND.HISTORY")
-        equal(answer[:3], [b"seconds", 3600, b"oldest"])
+        equal(answer[:3] + answer[4:], [b"seconds", 3600, b"oldest", b"bytes", None, b"held", None])
         assert later(c) >= answer[3] > 0
         contains(c.error("FROND.AT", answer[3] - 1000, "GET", "a"),
                  'ERR the history of the database "0" begins at')
@@ -303,6 +305,73 @@ def the_past_is_read_by_commands_of_every_type(cwd):
         equal(c("FROND.HISTORY", "0"), "OK")
         contains(c.error("FROND.AT", at, "GET", "s"), "keeps no history")
     contains(ok("verify", cwd=cwd).stdout, "0 findings")
+
+
+def history(c):
+    answer = c("FROND.HISTORY")
+    return dict(zip((name.decode() for name in answer[::2]), answer[1::2]))
+
+
+def swept(c):
+    """The chore that removes what has expired, and what is beyond the bounds, has had a turn."""
+    def expired():
+        return int(re.search(r"expired_keys:(\d+)", c("INFO", "stats").decode())[1])
+
+    before = expired()
+    c("SET", "brief", "", "PX", "1")
+    until(lambda: c("GET", "brief") is None and expired() > before)
+
+
+@test
+def the_past_is_bounded_by_bytes(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        for words in (("3600", "BYTES"), ("3600", "PAGES", "1")):
+            equal(c.error("FROND.HISTORY", *words), "ERR syntax error")
+        contains(c.error("FROND.HISTORY", "3600", "BYTES", "0"), "the bytes of a history are 1 to")
+        contains(c.error("FROND.HISTORY", "0", "BYTES", "5"), "a history of 0 seconds has no bytes")
+        equal(c("FROND.HISTORY", "3600", "BYTES", "100000"), "OK")
+        equal([history(c)[name] for name in ("seconds", "bytes", "held")], [3600, 100000, 0])
+        moments = []
+        for n in range(16):
+            c("SET", "s", "x" * 10000 + str(n))
+            moments.append(later(c))
+            swept(c)
+        until(lambda: 50000 < history(c)["held"] <= 100000, told=lambda: history(c))
+        oldest = history(c)["oldest"]
+        assert oldest > moments[0], (oldest, moments)
+        contains(c("INFO", "keyspace").decode(), f"db0:keys=1,past_bytes={history(c)['held']}")
+        readable = [n for n, at in enumerate(moments) if at >= oldest]
+        assert 5 <= len(readable) < 16, readable
+        for n, at in enumerate(moments):
+            if n in readable:
+                equal(c("FROND.AT", at, "GET", "s"), b"x" * 10000 + str(n).encode())
+            else:
+                contains(c.error("FROND.AT", at, "GET", "s"), 'ERR the history of the database "0" begins at ')
+                contains(c.error("FROND.DIFF", "s", at, "-0s"), "begins at")
+        # It goes with the database, and is the same in a new one.
+        c("FLUSHDB")
+        equal([history(c)[name] for name in ("seconds", "bytes", "held")], [3600, 100000, 0])
+        c("SET", "s", "1")
+        c("SET", "s", "2")
+        held = history(c)["held"]
+        assert 0 < held < 1000, held
+        # What is too long to be kept in a record is weighed by the background work.
+        c("SET", "s", "x" * 60000)
+        c("SET", "s", "2")
+        until(lambda: held + 60000 < history(c)["held"] < held + 61000, told=lambda: history(c))
+        held = history(c)["held"]
+        metrics = server.metrics()
+        assert metrics['frond_history_ended_total{bound="bytes"}'] > 0
+        server.stop()
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+    contains(ok("inspect", cwd=cwd).stdout, f": {held}")
+    dump = ok("dump", "redis:0", cwd=cwd).stdout
+    contains(dump, '"history_seconds":3600,"history_bytes":100000}')
+    ok("load", "redis:0", "--store", "embedded:copy", cwd=cwd, stdin=dump)
+    ok("move", "redis:0", "--from", "embedded:data", "--to", "embedded:there", cwd=cwd)
+    for store in ("copy", "there"):
+        contains(ok("verify", "--store", f"embedded:{store}", cwd=cwd).stdout, "0 findings")
+        contains(ok("dump", "redis:0", "--store", f"embedded:{store}", cwd=cwd).stdout, '"history_bytes":100000}')
 
 
 def difference(c, key, a, b):

@@ -228,7 +228,7 @@ const struct command command_table[] = {
 	  .summary = "Tell what became of a key between two times of the past" },
 	{ "frond.history", -1, COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_NO_MULTI | COMMAND_ALONE,
 	  GROUP_SERVER, 0, 0, 0, "frond", cmd_frond_history,
-	  .summary = "Tell or set for how many seconds the past of the database can be read" },
+	  .summary = "Tell or set how much of the past of the database can be read" },
 	{ "function", -2, COMMAND_WRITE | COMMAND_CONTAINER,
 	  GROUP_SCRIPTING, 0, 0, 0, "7.0.0", cmd_function,
 	  .summary = "A container for function commands", .not_in_scripts = true },

@@ -21,6 +21,7 @@ timed_history_of(const struct timed *t)
 		.tx = t->tx,
 		.prefix = t->db->prefix,
 		.space = TIMED_SPACE_UNDO,
+		.held_space = TIMED_SPACE_HELD,
 		.state = &t->state,
 		.moment_us = t->at_us ? t->at_us : t->now_us,
 	};

@@ -3,6 +3,7 @@
  *
  *     (P, UNDO, …) → what keys held (history/history.h)
  *     (P, HISTORY) → the buckets there are, the oldest first
+ *     (P, HELD, …) → how many bytes the records of each have, if bytes are bounded
  *
  * The oldest moment that can be read is the start of the oldest bucket in HISTORY. A bucket is
  * taken out of HISTORY in one transaction, and cleared in later ones, so a transaction that has
@@ -13,7 +14,7 @@
 #include "model/timed/timed_int.h"
 
 enum {
-	HISTORY_VALUE_BYTES = 1000, /* of the state */
+	HISTORY_VALUE_BYTES = 2000, /* of the state */
 	HISTORY_NUMBER_SHIFT = 20,  /* of a moment, for the number of the first bucket */
 };
 
@@ -29,28 +30,7 @@ state_write(struct kv_tx *tx, const struct catalog_db *db, const struct history_
 	return kv_set(tx, buf_str(&key), buf_str(&value));
 }
 
-enum status
-timed_history_set(struct timed *t, uint64_t seconds)
-{
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	struct history_state state = { .count = 1 };
-
-	if (seconds > TIMED_HISTORY_SECONDS)
-		return err_set(t->err, STATUS_INVALID,
-			       "a history has %d seconds at most (TIMED_HISTORY_SECONDS)",
-			       TIMED_HISTORY_SECONDS);
-	TRY(timed_write_begin(t));
-	TRY(catalog_option_set(t->tx, t->db, TIMED_OPTION_HISTORY_SECONDS, seconds, t->err));
-	if (!seconds) {
-		TRY(timed_history_key(t->db, &key));
-		return kv_clear(t->tx, buf_str(&key));
-	}
-	if (t->has_history)
-		return STATUS_OK;
-	/* Greater than the number of every bucket of an earlier history. */
-	state.buckets[0].number = t->now_us >> HISTORY_NUMBER_SHIFT;
-	return state_write(t->tx, t->db, &state);
-}
+/* ---- Buckets ---- */
 
 /* The moment of the latest write, which no write in a bucket that has ended is behind. */
 static enum status
@@ -68,71 +48,263 @@ clock_read(struct timed *t, uint64_t *ret_us)
 	return kv_future_value(f, &value) ? timed_clock_parse(value, ret_us) : STATUS_OK;
 }
 
-/* Takes buckets away that are older than the window. */
-static void
-state_shorten(struct history_state *state, uint64_t now_us, uint64_t window_us)
+/* How many of the oldest buckets are older than the window. */
+static size_t
+buckets_beyond_window(const struct history_state *state, uint64_t now_us, uint64_t window_us)
 {
 	size_t gone = 0;
 
 	while (gone + 1 < state->count && state->buckets[gone + 1].start_us &&
 	       state->buckets[gone + 1].start_us + window_us <= now_us)
 		gone++;
-	/* If the window was made longer, there are fewer buckets than it would take. */
-	if (state->count - gone == HISTORY_BUCKETS_MOST)
-		gone++;
+	return gone;
+}
+
+/* How many of them hold what all newer ones leave no bytes for. The newest one stays. */
+static size_t
+buckets_beyond_bytes(const struct history_state *state, const struct history_held *held)
+{
+	uint64_t sum = 0;
+
+	if (!state->most_bytes)
+		return 0;
+	for (size_t i = state->count; i-- > 0;) {
+		sum += held->bytes[i];
+		if (sum > state->most_bytes)
+			return i + 1 < state->count ? i + 1 : i;
+	}
+	return 0;
+}
+
+/* Takes the oldest buckets out of the state. Their records are cleared by other transactions. */
+static enum status
+buckets_end(struct timed *t, size_t gone)
+{
+	const struct history h = timed_history_of(t);
+	struct history_state *state = &t->state;
+
 	assert(gone < state->count);
+	if (!gone)
+		return STATUS_OK;
 	state->count -= gone;
 	memmove(state->buckets, state->buckets + gone, state->count * sizeof(*state->buckets));
-	/* There is room for the new one. */
-	assert(state->count < HISTORY_BUCKETS_MOST);
+	memmove(state->counts, state->counts + gone, state->count * sizeof(*state->counts));
+	if (!state->most_bytes)
+		return STATUS_OK;
+	TRY(timed_weigh_forget(t, state->buckets[0].number));
+	return history_held_forget(&h, state->buckets[0].number);
+}
+
+/* Begins a bucket. Its start will be what the stored clock says then, so that is moved to now. */
+static enum status
+bucket_begin(struct timed *t)
+{
+	const struct history h = timed_history_of(t);
+	struct history_state *state = &t->state;
+	uint64_t number;
+
+	/* If the window was made longer, there are fewer buckets than it would take. */
+	if (state->count == HISTORY_BUCKETS_MOST)
+		TRY(buckets_end(t, 1));
+	TRY(timed_now_write(t));
+	number = state->buckets[state->count - 1].number + 1;
+	state->buckets[state->count] = (struct history_bucket){ .number = number };
+	state->counts[state->count] = state->most_bytes > 0;
+	state->count++;
+	return state->most_bytes ? history_held_begin(&h, number) : STATUS_OK;
+}
+
+/* ---- The bounds ---- */
+
+static enum status
+bounds_check(struct timed *t, struct timed_history_bounds bounds)
+{
+	if (bounds.seconds > TIMED_HISTORY_SECONDS)
+		return err_set(t->err, STATUS_INVALID,
+			       "a history has %d seconds at most (TIMED_HISTORY_SECONDS)",
+			       TIMED_HISTORY_SECONDS);
+	if (bounds.bytes > INT64_MAX)
+		return err_set(t->err, STATUS_INVALID, "a history has %lld bytes at most",
+			       (long long)INT64_MAX);
+	if (!bounds.seconds && bounds.bytes)
+		return err_set(t->err, STATUS_INVALID, "a history of 0 seconds has no bytes");
+	return STATUS_OK;
+}
+
+/* Ends the history: the records that it has left are cleared by the sweep. */
+static enum status
+history_end(struct timed *t)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	const struct history h = timed_history_of(t);
+
+	TRY(timed_history_key(t->db, &key));
+	TRY(kv_clear(t->tx, buf_str(&key)));
+	TRY(timed_weigh_forget(t, UINT64_MAX));
+	return history_held_forget(&h, UINT64_MAX);
+}
+
+/*
+ * Sets the bound by bytes of a history that there is. Writers count the records of a bucket from
+ * its beginning or not at all, so where that changes another bucket begins.
+ */
+static enum status
+history_bound(struct timed *t, uint64_t bytes)
+{
+	struct history_state *state = &t->state;
+	struct history_bucket *last = &state->buckets[state->count - 1];
+	const struct history h = timed_history_of(t);
+	bool begins = !bytes != !state->most_bytes;
+
+	if (bytes == state->most_bytes)
+		return STATUS_OK;
+	state->most_bytes = bytes;
+	if (!begins)
+		return state_write(t->tx, t->db, state);
+	if (!bytes) {
+		TRY(timed_weigh_forget(t, UINT64_MAX));
+		TRY(history_held_forget(&h, UINT64_MAX));
+	}
+	if (!last->start_us)
+		TRY(clock_read(t, &last->start_us));
+	TRY(bucket_begin(t));
+	if (bytes)
+		TRY(timed_weigh_begin(t, state->buckets[state->count - 1].number));
+	return state_write(t->tx, t->db, state);
 }
 
 enum status
-timed_history_tend(struct timed *t, bool *ret_changed)
+timed_history_set(struct timed *t, struct timed_history_bounds bounds)
+{
+	const struct history h = timed_history_of(t);
+
+	TRY(bounds_check(t, bounds));
+	TRY(timed_write_begin(t));
+	TRY(catalog_option_set(t->tx, t->db, TIMED_OPTION_HISTORY_SECONDS, bounds.seconds, t->err));
+	if (!bounds.seconds)
+		return history_end(t);
+	if (t->has_history)
+		return history_bound(t, bounds.bytes);
+	/* Greater than the number of every bucket of an earlier history. */
+	t->state = (struct history_state){
+		.buckets = { { .number = t->now_us >> HISTORY_NUMBER_SHIFT } },
+		.count = 1,
+		.counts = { bounds.bytes > 0 },
+		.most_bytes = bounds.bytes,
+	};
+	if (bounds.bytes)
+		TRY(history_held_begin(&h, t->state.buckets[0].number));
+	return state_write(t->tx, t->db, &t->state);
+}
+
+/* True if the newest bucket has its share of the window, or of the bytes. */
+static bool
+bucket_is_full(const struct timed *t, const struct history_held *held, uint64_t window_us)
+{
+	const struct history_state *state = &t->state;
+	uint64_t share = state->most_bytes / HISTORY_BUCKETS;
+	size_t last = state->count - 1;
+
+	if (state->buckets[last].start_us + window_us / HISTORY_BUCKETS <= t->now_us)
+		return true;
+	return state->most_bytes && held->bytes[last] > share;
+}
+
+enum status
+timed_history_tend(struct timed *t, struct timed_tended *ret)
 {
 	uint64_t window_us = timed_history_seconds(t->db) * 1000 * TIMED_US_PER_MS;
+	const struct history h = timed_history_of(t);
 	struct history_state *state = &t->state;
+	struct history_held held = { 0 };
 	struct history_bucket *last;
+	size_t old, beyond;
+	bool full;
 
-	*ret_changed = false;
+	*ret = (struct timed_tended){ 0 };
 	if (!t->has_history)
 		return STATUS_OK;
 	last = &state->buckets[state->count - 1];
 	if (!last->start_us) {
 		/* Whoever writes in this bucket has seen it, and with it all that was before. */
 		TRY(clock_read(t, &last->start_us));
-	} else if (last->start_us + window_us / HISTORY_BUCKETS <= t->now_us) {
-		uint64_t number = last->number + 1;
-
-		/* So that the start of the new bucket, which the clock tells, is not before now. */
-		TRY(timed_now_write(t));
-		state_shorten(state, t->now_us, window_us);
-		state->buckets[state->count++] = (struct history_bucket){ .number = number };
-	} else {
-		return STATUS_OK;
+		ret->changed = true;
+		return state_write(t->tx, t->db, state);
 	}
-	*ret_changed = true;
+	if (state->most_bytes)
+		TRY(history_held_read(&h, &held));
+	full = bucket_is_full(t, &held, window_us);
+	beyond = buckets_beyond_bytes(state, &held);
+	if (!full && !beyond)
+		return STATUS_OK;
+	old = buckets_beyond_window(state, t->now_us, window_us);
+	ret->ended[TIMED_HISTORY_BY_SECONDS] = (unsigned)old;
+	ret->ended[TIMED_HISTORY_BY_BYTES] = beyond > old ? (unsigned)(beyond - old) : 0;
+	TRY(buckets_end(t, old + ret->ended[TIMED_HISTORY_BY_BYTES]));
+	if (full)
+		TRY(bucket_begin(t));
+	ret->changed = true;
 	return state_write(t->tx, t->db, state);
 }
 
 enum status
 timed_history_begin(struct timed *t)
 {
-	bool changed;
+	struct timed_tended ignored;
 
 	TRY(timed_now(t));
-	return timed_history_tend(t, &changed);
+	return timed_history_tend(t, &ignored);
 }
 
 enum status
-timed_history_oldest(struct timed *t, uint64_t *ret_ms)
+timed_history_count(struct timed *t, uint64_t *ret_done, bool *ret_more)
 {
+	const struct history h = timed_history_of(t);
+	struct history_held held;
+	size_t records;
+
+	if (!t->has_history || !t->state.most_bytes)
+		return STATUS_OK;
+	TRY(history_held_read(&h, &held));
+	if (held.all)
+		return timed_weigh(t, ret_done, ret_more);
+	TRY(history_held_count(&h, &held, &records));
+	*ret_done += records;
+	/* What went is weighed when all records are counted. */
+	*ret_more = true;
+	return STATUS_OK;
+}
+
+enum status
+timed_history_bounds_get(struct timed *t, struct timed_history_bounds *ret)
+{
+	TRY(timed_now(t));
+	*ret = (struct timed_history_bounds){ .seconds = timed_history_seconds(t->db) };
+	if (t->has_history)
+		ret->bytes = t->state.most_bytes;
+	return STATUS_OK;
+}
+
+enum status
+timed_history_info_get(struct timed *t, struct timed_history_info *ret)
+{
+	const struct history h = timed_history_of(t);
+	struct history_held held = { 0 };
 	uint64_t us;
 
-	TRY(timed_now(t));
-	us = t->has_history ? history_oldest_us(&t->state) : 0;
+	*ret = (struct timed_history_info){ 0 };
+	TRY(timed_history_bounds_get(t, &ret->bounds));
+	if (!t->has_history)
+		return STATUS_OK;
+	us = history_oldest_us(&t->state);
 	/* All of the millisecond is readable. */
-	*ret_ms = (us + TIMED_US_PER_MS - 1) / TIMED_US_PER_MS;
+	ret->oldest_ms = (us + TIMED_US_PER_MS - 1) / TIMED_US_PER_MS;
+	if (!ret->bounds.bytes)
+		return STATUS_OK;
+	TRY(history_held_read(&h, &held));
+	ret->held_bytes = held.sum;
+	TRY(timed_weigh_is_done(t, &ret->held_all));
+	ret->held_all = ret->held_all && held.all;
 	return STATUS_OK;
 }
 
@@ -165,6 +337,9 @@ timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more)
 	range = kv_future_range(f);
 	if (!range.count)
 		return STATUS_OK;
+	/* A description that was made anew by a salvage has forgotten its history. */
+	if (!t->has_history)
+		TRY(history_end(t));
 	*ret_done += range.count;
 	if (range.more && !kv_clears_cheaply(kv_tx_store(t->tx))) {
 		*ret_more = true;

@@ -39,6 +39,10 @@ timed_space_name(uint64_t space)
 		return "undo";
 	case TIMED_SPACE_HISTORY:
 		return "history";
+	case TIMED_SPACE_HELD:
+		return "history bytes";
+	case TIMED_SPACE_WEIGH:
+		return "bodies to be weighed";
 	case TIMED_SPACE_RETIME:
 		return "entries to be written";
 	default:
@@ -232,6 +236,22 @@ draw_entry(const struct catalog_db *db, struct str tail, struct arena *arena, st
 	return STATUS_OK;
 }
 
+/* The bytes of a bucket, and whether more of it is to be counted. */
+static enum status
+draw_held(struct str tail, struct str value, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	uint64_t bucket, bytes;
+	struct str place;
+
+	TRY(tuple_next_u64(&r, &bucket));
+	if (r.rest.len || !history_held_parse(value, &bytes, &place))
+		return STATUS_CORRUPT;
+	buf_printf(ret, "bucket %llu: %llu%s", (unsigned long long)bucket,
+		   (unsigned long long)bytes, place.len ? " so far" : "");
+	return STATUS_OK;
+}
+
 static enum status
 draw_clock(struct str value, struct buf *ret)
 {
@@ -255,6 +275,8 @@ timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, st
 		status = draw_entry(db, tail, arena, ret);
 	else if (space == TIMED_SPACE_CLOCK)
 		status = draw_clock(value, ret);
+	else if (space == TIMED_SPACE_HELD)
+		status = draw_held(tail, value, ret);
 	else if (space == TIMED_SPACE_CHANGED && catalog_draw_stamp(value, ret))
 		status = STATUS_OK;
 	arena_free(arena);

@@ -1,5 +1,6 @@
 #include <assert.h>
 
+#include "base/metric.h"
 #include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "kv/tuple.h"
@@ -31,6 +32,17 @@ enum {
 
 #define SWEEP_CHORE "sweep_expired"
 
+static const char *const bounds[TIMED_HISTORY_BYS] = {
+	[TIMED_HISTORY_BY_SECONDS] = "seconds",
+	[TIMED_HISTORY_BY_BYTES] = "bytes",
+};
+
+METRIC_COUNTERS(
+	history_ended, "frond_history_ended_total", METRIC_NUMBER,
+	"Stretches of the past of databases that can no longer be read, by the bound that they "
+	"were beyond.",
+	"bound", bounds);
+
 /* The sweep of one database in one transaction. */
 struct sweep {
 	const struct timed_clock *clock;
@@ -44,8 +56,9 @@ struct sweep {
 	bool removes;                          /* the listener has heard of an attempt */
 	const struct timed_expired *gone;      /* of the attempt; in its arena */
 	const struct timed_expired **gone_end;
-	bool looks_ahead; /* for what expires next */
-	uint64_t soon_ms; /* of all databases so far, after their last attempts */
+	bool looks_ahead;           /* for what expires next */
+	uint64_t soon_ms;           /* of all databases so far, after their last attempts */
+	struct timed_tended tended; /* by the attempt */
 };
 
 /* One shard of a database, while its entries are looked at. */
@@ -234,17 +247,17 @@ sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
 	const struct timed_kind *kind = timed_kind_of(db);
 	struct sweep_shard shards[TIMED_EXPIRY_SHARDS];
 	struct timed t;
-	bool changed;
 
 	timed_init(&t, tx, db, sweep->clock, sweep->err);
 	TRY(timed_now(&t));
-	TRY(timed_history_tend(&t, &changed));
-	if (changed) {
+	TRY(timed_history_tend(&t, &sweep->tended));
+	if (sweep->tended.changed) {
 		/* What that makes old is cleared by another transaction. */
 		sweep->more = true;
 		return STATUS_OK;
 	}
 	TRY(timed_history_clear(&t, &sweep->done, &sweep->more));
+	TRY(timed_history_count(&t, &sweep->done, &sweep->more));
 	TRY(kind->tend(&t, &sweep->done, &sweep->more));
 	for (unsigned i = 0; i < TIMED_EXPIRY_SHARDS; i++) {
 		shards[i] = (struct sweep_shard){ .sweep = sweep, .kind = kind, .t = t };
@@ -266,6 +279,7 @@ sweep_body(struct kv_tx *tx, void *arg)
 
 	sweep->done = 0;
 	sweep->more = false;
+	sweep->tended = (struct timed_tended){ 0 };
 	arena_clear(sweep->arena);
 	sweep->gone = NULL;
 	sweep->gone_end = &sweep->gone;
@@ -301,6 +315,8 @@ sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactio
 			sweep->listener->expired(sweep->listener->arg,
 						 status == STATUS_OK ? sweep->gone : NULL);
 		TRY(status);
+		for (unsigned i = 0; i < TIMED_HISTORY_BYS; i++)
+			metric_add_at(&history_ended, i, sweep->tended.ended[i]);
 		*ret_done += sweep->done;
 		*transactions -= sweep->done || sweep->more;
 	} while (sweep->more && *transactions);

@@ -121,20 +121,36 @@ enum {
 	TIMED_HISTORY_SECONDS = 1000 * 1000 * 1000, /* at most */
 };
 
+/* How much of the past a database keeps: what any bound excludes goes, the oldest first. */
+struct timed_history_bounds {
+	uint64_t seconds; /* 0: nothing is kept */
+	uint64_t bytes;   /* of records (history/history.h), up to INT64_MAX; 0: no bound */
+};
+
 /*
- * Sets for how many seconds the past of the database can be read; 0: nothing is kept. The past
- * begins with the next turn of timed_sweep(). STATUS_INVALID, explained. Touches the metadata
- * version; the transaction does nothing else to the database.
+ * Sets how much of the past of the database can be read. The past begins with the next turn of
+ * timed_sweep(), which also removes what is beyond the bounds. STATUS_INVALID, explained. Touches
+ * the metadata version; the transaction does nothing else to the database.
  */
-MUST_USE enum status timed_history_set(struct timed *t, uint64_t seconds);
+MUST_USE enum status timed_history_set(struct timed *t, struct timed_history_bounds bounds);
 uint64_t timed_history_seconds(const struct catalog_db *db);
 /*
  * Begins the past of a database whose history was set by an earlier transaction, as the next turn
  * of timed_sweep() would do.
  */
 MUST_USE enum status timed_history_begin(struct timed *t);
-/* Gives the first moment that can be read, in milliseconds since 1970; 0: there is none yet. */
-MUST_USE enum status timed_history_oldest(struct timed *t, uint64_t *ret_ms);
+
+struct timed_history_info {
+	struct timed_history_bounds bounds;
+	uint64_t
+		oldest_ms; /* the first moment that can be read, since 1970; 0: there is none yet */
+	uint64_t held_bytes; /* if there is a bound by bytes: of the records that can be read */
+	bool held_all;       /* that is all of them; false: some are still to be counted */
+};
+
+MUST_USE enum status timed_history_info_get(struct timed *t, struct timed_history_info *ret);
+/* The bounds alone; reads no more than timed_now() does. */
+MUST_USE enum status timed_history_bounds_get(struct timed *t, struct timed_history_bounds *ret);
 /* How long after its write expires what has no expiry of its own; 0: never. */
 uint64_t timed_ttl_ms(const struct catalog_db *db);
 /* ---- Reads of the present or of the past (data.c); all fields are private ---- */

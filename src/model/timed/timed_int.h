@@ -23,6 +23,8 @@ enum timed_space {
 	TIMED_SPACE_UNDO = 40,
 	TIMED_SPACE_HISTORY = 41,
 	TIMED_SPACE_RETIME = 42,
+	TIMED_SPACE_HELD = 43,
+	TIMED_SPACE_WEIGH = 44,
 };
 
 enum {
@@ -202,9 +204,39 @@ MUST_USE enum status timed_history_key(const struct catalog_db *db, struct buf *
  */
 MUST_USE enum status timed_history_unread(const struct timed *t, enum timed_space space,
 					  struct buf *begin, struct buf *end);
+
+/* The bounds of a history. */
+enum timed_history_bound {
+	TIMED_HISTORY_BY_SECONDS,
+	TIMED_HISTORY_BY_BYTES,
+	TIMED_HISTORY_BYS,
+};
+
+/* What a transaction has done to the buckets of a history. */
+struct timed_tended {
+	bool changed;
+	unsigned ended[TIMED_HISTORY_BYS]; /* buckets that can no longer be read, by the bound */
+};
+
 /* Begins and ends buckets of the database. Another transaction clears what that makes old. */
-MUST_USE enum status timed_history_tend(struct timed *t, bool *ret_changed);
+MUST_USE enum status timed_history_tend(struct timed *t, struct timed_tended *ret);
 MUST_USE enum status timed_history_clear(struct timed *t, uint64_t *ret_done, bool *ret_more);
+/* Counts what was recorded before the history was bounded by bytes, a slice of it. */
+MUST_USE enum status timed_history_count(struct timed *t, uint64_t *ret_done, bool *ret_more);
+
+/* ---- What bodies that are gone have (weigh.c) ---- */
+
+/* Writes an entry of GONE, by its key. */
+MUST_USE enum status timed_gone_put(struct timed *t, struct str gone);
+/* Bytes are bounded from this bucket on: what went before is to be weighed, too. */
+MUST_USE enum status timed_weigh_begin(struct timed *t, uint64_t bucket);
+/* Nobody asks any more what went in buckets before this one; UINT64_MAX: in any. */
+MUST_USE enum status timed_weigh_forget(struct timed *t, uint64_t bucket);
+/* Weighs a slice of what is to be weighed, once all records are counted. */
+MUST_USE enum status timed_weigh(struct timed *t, uint64_t *ret_done, bool *ret_more);
+MUST_USE enum status timed_weigh_is_done(struct timed *t, bool *ret);
+/* The value of an entry of GONE or of WEIGH; '' is 0. */
+bool timed_weight_parse(struct str value, uint64_t *ret_number, struct str *ret_place);
 
 /* ---- The schema (schema.c) ---- */
 

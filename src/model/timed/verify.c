@@ -61,9 +61,9 @@ stamp_is_good(struct str value)
 	return value.len == KV_VERSIONSTAMP_BYTES;
 }
 
-/* The buckets that there are; the number of the newest, 0 without a history. */
+/* The buckets that there are; none without a history. */
 static enum status
-verify_buckets(struct catalog_verify *v, uint64_t *ret_newest)
+verify_buckets(struct catalog_verify *v, struct history_state *ret)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 	struct history_state state;
@@ -79,30 +79,235 @@ verify_buckets(struct catalog_verify *v, uint64_t *ret_newest)
 		else if (status != STATUS_OK)
 			catalog_verify_unreadable(v, status, &err, c.pair.key,
 						  "not the state of a history");
+		else if (state.counts[state.count - 1] != (state.most_bytes > 0))
+			catalog_verify_found(v, TIMED_FINDING_HISTORY, c.pair.key,
+					     "bytes are counted without a bound, or not with one");
 		else
-			*ret_newest = state.buckets[state.count - 1].number;
+			*ret = state;
 		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* What is kept of the bytes of buckets, and what their records are found to have. */
+struct bytes_check {
+	const struct history_state *state;
+	bool kept[HISTORY_BUCKETS_MOST];
+	uint64_t bytes[HISTORY_BUCKETS_MOST], found[HISTORY_BUCKETS_MOST];
+	size_t partial; /* the bucket that is being counted; the count of buckets: none */
+	struct buf place;
+	/* What went in older buckets is listed up to here (weigh.c). 0: all of it. */
+	uint64_t marked;
+	struct buf mark;
+};
+
+/* Where the bucket is among those of the state; their count if it is not there. */
+static size_t
+bucket_at(const struct history_state *state, uint64_t number)
+{
+	size_t i = 0;
+
+	while (i < state->count && state->buckets[i].number != number)
+		i++;
+	return i;
+}
+
+static enum status
+verify_held_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c,
+		 struct bytes_check *b)
+{
+	struct tuple_reader r = tuple_reader(c->tail);
+	uint64_t number, bytes;
+	struct str place;
+	size_t i;
+
+	i = tuple_next_u64(&r, &number) == STATUS_OK && !r.rest.len ? bucket_at(b->state, number)
+								    : b->state->count;
+	if (i == b->state->count || !b->state->most_bytes) {
+		catalog_verify_found(v, TIMED_FINDING_HISTORY, c->pair.key,
+				     "bytes of no bucket, or without a bound");
+		return STATUS_OK;
+	}
+	if (!history_held_parse(c->pair.value, &bytes, &place) ||
+	    (place.len && b->partial < b->state->count)) {
+		catalog_verify_found(v, TIMED_FINDING_HISTORY, c->pair.key,
+				     "not the bytes of a bucket");
+		return STATUS_OK;
+	}
+	b->kept[i] = true;
+	b->bytes[i] = bytes;
+	if (!place.len)
+		return STATUS_OK;
+	b->partial = i;
+	buf_append_str(&b->place, place);
+	return buf_status(&b->place);
+}
+
+static enum status
+verify_held(struct catalog_verify *v, struct bytes_check *b)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_HELD));
+	while (!c.done) {
+		TRY(verify_held_pair(v, &c, b));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* ---- Bodies that are gone ---- */
+
+/* True if the entry of GONE is of a bucket that is read, and nothing is to be listed before it. */
+static bool
+gone_is_taken(const struct bytes_check *b, struct str tail, uint64_t bucket)
+{
+	return bucket >= b->marked || str_cmp(tail, buf_str(&b->mark)) <= 0;
+}
+
+static enum status
+verify_weigh_entry(struct catalog_verify *v, struct str tail, struct str key, bool weighed)
+{
+	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
+	struct kv_future *f;
+	struct str ignored;
+
+	timed_key_space(&entry, v->db, TIMED_SPACE_WEIGH);
+	buf_append_str(&entry, tail);
+	TRY(catalog_key_status(&entry));
+	TRY(catalog_verify_get(v, buf_str(&entry), &f));
+	if (kv_future_value(f, &ignored) == weighed)
+		catalog_verify_found(v, TIMED_FINDING_HISTORY, key,
+				     weighed ? "it is weighed, and is to be weighed again"
+					     : "it is not weighed, and is not to be");
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static enum status
+verify_gone_bytes(struct catalog_verify *v, struct bytes_check *b)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_GONE));
+	while (!c.done && b->state->most_bytes) {
+		struct tuple_reader r = tuple_reader(c.tail);
+		uint64_t bucket, bytes;
+		struct str place;
+		size_t i = tuple_next_u64(&r, &bucket) == STATUS_OK ? bucket_at(b->state, bucket)
+								    : b->state->count;
+
+		if (i < b->state->count && gone_is_taken(b, c.tail, bucket)) {
+			if (!timed_weight_parse(c.pair.value, &bytes, &place) || place.len)
+				catalog_verify_found(v, TIMED_FINDING_HISTORY, c.pair.key,
+						     "not what a body can have");
+			else
+				b->found[i] += bytes;
+			TRY(verify_weigh_entry(v, c.tail, c.pair.key, c.pair.value.len > 0));
+		}
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* The mark, by which GONE is read afterwards; and that everything to be weighed is in GONE. */
+static enum status
+verify_weigh_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c,
+		  struct bytes_check *b)
+{
+	AUTO(buf_release) struct buf gone = CATALOG_KEY_INIT;
+	struct tuple_reader r = tuple_reader(c->tail);
+	struct str place, ignored;
+	uint64_t bucket, number;
+	struct kv_future *f;
+
+	if (tuple_next_u64(&r, &bucket) != STATUS_OK || !b->state->most_bytes ||
+	    (!bucket && r.rest.len) || (bucket && bucket_at(b->state, bucket) == b->state->count) ||
+	    !timed_weight_parse(c->pair.value, &number, &place)) {
+		catalog_verify_found(v, TIMED_FINDING_HISTORY, c->pair.key,
+				     "nothing that can be weighed");
+		return STATUS_OK;
+	}
+	if (!bucket) {
+		b->marked = number;
+		buf_append_str(&b->mark, place);
+		return buf_status(&b->mark);
+	}
+	timed_key_space(&gone, v->db, TIMED_SPACE_GONE);
+	buf_append_str(&gone, c->tail);
+	TRY(catalog_key_status(&gone));
+	TRY(catalog_verify_get(v, buf_str(&gone), &f));
+	if (!kv_future_value(f, &ignored))
+		catalog_verify_found(v, TIMED_FINDING_HISTORY, c->pair.key,
+				     "what is to be weighed is not gone");
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static enum status
+verify_weigh(struct catalog_verify *v, struct bytes_check *b)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+
+	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_WEIGH));
+	while (!c.done) {
+		TRY(verify_weigh_pair(v, &c, b));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return verify_gone_bytes(v, b);
+}
+
+/* ---- Records, and all bytes ---- */
+
+/* The bytes that are kept, beside those of the records and of bodies. */
+static enum status
+verify_bytes(struct catalog_verify *v, const struct bytes_check *b)
+{
+	const struct history h = { .prefix = v->db->prefix, .held_space = TIMED_SPACE_HELD };
+
+	for (size_t i = 0; i < b->state->count; i++) {
+		if (b->kept[i] ? b->bytes[i] == b->found[i]
+			       : !b->state->most_bytes || !b->state->counts[i])
+			continue;
+		history_held_key(&h, b->state->buckets[i].number, &v->key);
+		TRY(catalog_key_status(&v->key));
+		catalog_verify_found(v, TIMED_FINDING_HISTORY, buf_str(&v->key),
+				     "%llu bytes are kept, and the records have %llu",
+				     (unsigned long long)b->bytes[i],
+				     (unsigned long long)b->found[i]);
 	}
 	return STATUS_OK;
 }
 
 /* Records of the past; those of a history that was switched off may be left for a while. */
 static enum status
-verify_records(struct catalog_verify *v, uint64_t newest)
+verify_records(struct catalog_verify *v, struct bytes_check *b)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	const struct history h = { .prefix = v->db->prefix };
+	const struct history_state *state = b->state;
+	uint64_t newest = state->count ? state->buckets[state->count - 1].number : 0;
+	size_t i = 0;
 
 	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_UNDO));
 	while (!c.done) {
 		struct tuple_reader r = tuple_reader(c.tail);
 		uint64_t bucket;
 
-		if (tuple_next_u64(&r, &bucket) != STATUS_OK || (newest && bucket > newest))
+		if (tuple_next_u64(&r, &bucket) != STATUS_OK || (newest && bucket > newest)) {
 			catalog_verify_found(v, TIMED_FINDING_HISTORY, c.pair.key,
 					     "no bucket can have this number");
-		else if (!history_record_is_good(r.rest, c.pair.value))
+		} else if (!history_record_is_good(r.rest, c.pair.value)) {
 			catalog_verify_found(v, TIMED_FINDING_HISTORY, c.pair.key,
 					     "not a record of what a key held");
+		} else {
+			/* Records lie in the order of their buckets. */
+			while (i < state->count && state->buckets[i].number < bucket)
+				i++;
+			if (i < state->count && state->buckets[i].number == bucket &&
+			    (i != b->partial || str_cmp(r.rest, buf_str(&b->place)) <= 0))
+				b->found[i] += history_record_bytes(&h, &c.pair);
+		}
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;
@@ -111,10 +316,24 @@ verify_records(struct catalog_verify *v, uint64_t newest)
 static enum status
 verify_history(struct catalog_verify *v)
 {
-	uint64_t newest = 0;
+	struct history_state state = { 0 };
+	struct bytes_check b = { .state = &state,
+				 .place = CATALOG_KEY_INIT,
+				 .mark = CATALOG_KEY_INIT };
+	enum status status;
 
-	TRY(verify_buckets(v, &newest));
-	return verify_records(v, newest);
+	TRY(verify_buckets(v, &state));
+	b.partial = state.count;
+	status = verify_held(v, &b);
+	if (status == STATUS_OK)
+		status = verify_weigh(v, &b);
+	if (status == STATUS_OK)
+		status = verify_records(v, &b);
+	if (status == STATUS_OK)
+		status = verify_bytes(v, &b);
+	buf_release(&b.place);
+	buf_release(&b.mark);
+	return status;
 }
 
 enum status

@@ -102,7 +102,7 @@ history_run(struct timed *t, struct arena *arena, void *arg)
 {
 	(void)arena;
 	(void)arg;
-	return timed_history_set(t, HISTORY_SECONDS);
+	return timed_history_set(t, (struct timed_history_bounds){ .seconds = HISTORY_SECONDS });
 }
 
 /* Runs a step in the process of that number. */

@@ -20,6 +20,8 @@
 
 enum {
 	WINDOW_SECONDS = 40,
+	BOUND_BYTES = 60 * 1000,
+	LONG_BYTES = 20 * 1000,
 	SNAPSHOTS = 100,
 };
 
@@ -48,10 +50,32 @@ snapshots_add(struct snapshots *s, const struct items_model *model, uint64_t at_
 static enum status
 history_run(struct timed *t, struct arena *arena, void *arg)
 {
-	const uint64_t *seconds = arg;
+	const struct timed_history_bounds *bounds = arg;
 
 	(void)arena;
-	return timed_history_set(t, *seconds);
+	return timed_history_set(t, *bounds);
+}
+
+static void
+history_set(struct items *f, struct timed_history_bounds bounds)
+{
+	items_must(f, history_run, &bounds);
+}
+
+static enum status
+info_run(struct timed *t, struct arena *arena, void *arg)
+{
+	(void)arena;
+	return timed_history_info_get(t, arg);
+}
+
+static struct timed_history_info
+history_info(struct items *f)
+{
+	struct timed_history_info info;
+
+	items_must(f, info_run, &info);
+	return info;
 }
 
 /* A version of the past, all of it; false if the history does not go back that far. */
@@ -60,70 +84,229 @@ compare_snapshot(struct items *f, const struct snapshots *s, struct rand_seq *r)
 {
 	size_t at = rand_seq_below(r, s->count < SNAPSHOTS ? s->count : SNAPSHOTS);
 	struct items_compare c = { .f = f, .random = rand_seq_next(r), .at_ms = s->at_ms[at] };
+	struct timed_history_info info;
 
 	if (!c.at_ms)
 		return true;
+	info = history_info(f);
 	for (c.key = 0; c.key < ITEMS_KEYS; c.key++) {
 		enum status status;
 
 		c.m = &s->models[at].items[c.key];
 		status = items_try(f, "0", items_compare, &c);
-		if (status == STATUS_INVALID && c.at_ms + WINDOW_SECONDS * 1000 < f->now_ms)
+		if (status == STATUS_INVALID && c.at_ms < info.oldest_ms) {
+			assert_non_null(strstr(f->err.text, "begins at"));
 			return false;
+		}
 		if (status != STATUS_OK)
 			fail_msg("%s: %s", status_name(status), f->err.text);
 	}
 	return true;
 }
 
+/* Random operations; what is within the bounds is read as it was, and nothing else is read. */
+struct past {
+	struct items *f;
+	struct rand_seq r;
+	struct snapshots *s;
+	struct items_model model;
+	int seen, gone;
+};
+
 static void
-what_was_is_read_as_it_was(void **state)
+past_begin(struct past *p, struct items *f)
 {
-	struct items *f = *state;
-	struct rand_seq r = { test_seed() };
-	struct snapshots *s = calloc(1, sizeof(*s));
-	struct items_model model = { 0 };
-	uint64_t seconds = WINDOW_SECONDS;
-	int rounds = getenv("FROND_TEST_FAULTS") ? 150 : 400, seen = 0, gone = 0;
+	*p = (struct past){ .f = f, .r = { test_seed() }, .s = calloc(1, sizeof(*p->s)) };
+	assert_non_null(p->s);
+}
 
-	items_must(f, history_run, &seconds);
-	items_sweep(f);
-	f->now_ms++;
-	for (int i = 0; i < rounds; i++) {
-		struct items_change c = items_change(f, &model, &r);
+static void
+past_round(struct past *p)
+{
+	struct items *f = p->f;
+	struct items_change c = items_change(f, &p->model, &p->r);
 
-		snapshots_add(s, &model, c.now_us / 1000);
-		/* Clocks of several processes: most go on, some are behind. */
-		f->now_ms += 1 + rand_seq_below(&r, 1500);
-		if (rand_seq_below(&r, 10) == 0)
-			f->now_ms -= rand_seq_below(&r, 1000);
-		if (f->now_ms < f->expired_ms)
-			f->now_ms = f->expired_ms;
-		if (rand_seq_below(&r, 10) == 0)
-			items_sweep(f);
-		if (rand_seq_below(&r, 3) == 0) {
-			if (compare_snapshot(f, s, &r))
-				seen++;
-			else
-				gone++;
-		}
+	snapshots_add(p->s, &p->model, c.now_us / 1000);
+	/* Clocks of several processes: most go on, some are behind. */
+	f->now_ms += 1 + rand_seq_below(&p->r, 1500);
+	if (rand_seq_below(&p->r, 10) == 0)
+		f->now_ms -= rand_seq_below(&p->r, 1000);
+	if (f->now_ms < f->expired_ms)
+		f->now_ms = f->expired_ms;
+	if (rand_seq_below(&p->r, 10) == 0)
+		items_sweep(f);
+	if (rand_seq_below(&p->r, 3) == 0) {
+		if (compare_snapshot(f, p->s, &p->r))
+			p->seen++;
+		else
+			p->gone++;
 	}
+}
+
+/* Switches the history off: nothing of the past is left. */
+static void
+past_end(struct past *p)
+{
+	struct items *f = p->f;
+
 	items_verify(f);
-	assert_true(seen > 10);
-	print_message("# %d versions read, %d too old\n", seen, gone);
-	seconds = 0;
-	items_must(f, history_run, &seconds);
+	print_message("# %d versions read, %d too old\n", p->seen, p->gone);
+	history_set(f, (struct timed_history_bounds){ 0 });
+	items_verify(f);
 	f->now_ms += 1000 * 1000;
 	items_sweep(f);
 	assert_int_equal(items_pairs(f, SPACE_UNDO), 0);
 	assert_int_equal(items_pairs(f, SPACE_GONE), 0);
+	assert_int_equal(items_pairs(f, SPACE_HELD), 0);
+	assert_int_equal(items_pairs(f, SPACE_WEIGH), 0);
 	items_verify(f);
 	for (int i = 0; i < ITEMS_KEYS; i++) {
-		items_model_clear(&model.items[i]);
+		items_model_clear(&p->model.items[i]);
 		for (int j = 0; j < SNAPSHOTS; j++)
-			items_model_clear(&s->models[j].items[i]);
+			items_model_clear(&p->s->models[j].items[i]);
 	}
-	free(s);
+	free(p->s);
+}
+
+static int
+past_rounds(void)
+{
+	return getenv("FROND_TEST_FAULTS") ? 150 : 400;
+}
+
+static void
+what_was_is_read_as_it_was(void **state)
+{
+	struct items *f = *state;
+	struct past p;
+
+	past_begin(&p, f);
+	history_set(f, (struct timed_history_bounds){ .seconds = WINDOW_SECONDS });
+	items_sweep(f);
+	f->now_ms++;
+	for (int i = 0; i < past_rounds(); i++)
+		past_round(&p);
+	assert_true(p.seen > 10);
+	assert_int_equal(items_pairs(f, SPACE_HELD), 0);
+	past_end(&p);
+}
+
+/* ---- Bytes ---- */
+
+/* The window is longer than the test. */
+#define BOUNDED                                                                                    \
+	(struct timed_history_bounds)                                                              \
+	{                                                                                          \
+		.seconds = 1000 * 1000, .bytes = BOUND_BYTES                                       \
+	}
+
+static void
+what_is_within_the_bytes_is_read_as_it_was(void **state)
+{
+	struct items *f = *state;
+	struct timed_history_info info = { 0 };
+	uint64_t oldest_ms = 0, most = 0;
+	struct past p;
+
+	past_begin(&p, f);
+	history_set(f, BOUNDED);
+	items_sweep(f);
+	f->now_ms++;
+	for (int i = 0; i < past_rounds(); i++) {
+		past_round(&p);
+		if (i % 20)
+			continue;
+		items_sweep(f);
+		items_verify(f);
+		info = history_info(f);
+		assert_true(info.held_all);
+		assert_in_range(info.held_bytes, 0, BOUND_BYTES);
+		assert_true(info.oldest_ms >= oldest_ms);
+		oldest_ms = info.oldest_ms;
+		most = info.held_bytes > most ? info.held_bytes : most;
+	}
+	/* Not everything goes at once. */
+	assert_true(most > BOUND_BYTES / 4);
+	assert_true(oldest_ms > ITEMS_START_MS + 1000);
+	assert_true(p.seen > 5);
+	past_end(&p);
+}
+
+/* What had been recorded before is counted by the sweep, the newest first. */
+static void
+bytes_of_a_history_that_there_is_can_be_bounded(void **state)
+{
+	struct timed_history_bounds bounds = { .seconds = 1000 * 1000 };
+	struct items *f = *state;
+	struct timed_history_info info;
+	uint64_t held, oldest_ms;
+	struct past p;
+
+	past_begin(&p, f);
+	history_set(f, bounds);
+	items_sweep(f);
+	f->now_ms++;
+	for (int i = 0; i < past_rounds(); i++)
+		past_round(&p);
+	oldest_ms = history_info(f).oldest_ms;
+	bounds.bytes = INT64_MAX;
+	history_set(f, bounds);
+	info = history_info(f);
+	assert_false(info.held_all);
+	items_verify(f);
+	for (bool more = true; more;) {
+		uint64_t done;
+
+		/* Between any two slices a check finds nothing, and others write. */
+		assert_int_equal(timed_sweep(f->store, &f->clock, 1, &done, &more, &f->err),
+				 STATUS_OK);
+		items_verify(f);
+		past_round(&p);
+	}
+	items_sweep(f);
+	info = history_info(f);
+	assert_true(info.held_all);
+	assert_int_equal(info.oldest_ms, oldest_ms);
+	held = info.held_bytes;
+	assert_true(held > BOUND_BYTES);
+	/* What is too much goes at once. */
+	bounds.bytes = BOUND_BYTES;
+	history_set(f, bounds);
+	items_sweep(f);
+	items_verify(f);
+	info = history_info(f);
+	assert_in_range(info.held_bytes, 0, BOUND_BYTES);
+	assert_true(info.oldest_ms > oldest_ms);
+	/* Without the bound nobody counts, and with it again all is counted again. */
+	oldest_ms = info.oldest_ms;
+	bounds.bytes = 0;
+	history_set(f, bounds);
+	assert_int_equal(items_pairs(f, SPACE_HELD), 0);
+	for (int i = 0; i < 20; i++)
+		past_round(&p);
+	items_verify(f);
+	bounds.bytes = INT64_MAX;
+	history_set(f, bounds);
+	items_sweep(f);
+	items_verify(f);
+	info = history_info(f);
+	assert_true(info.held_all);
+	assert_int_equal(info.oldest_ms, oldest_ms);
+	past_end(&p);
+}
+
+static void
+a_history_refuses_bounds_that_make_no_sense(void **state)
+{
+	struct timed_history_bounds refused[] = {
+		{ .seconds = TIMED_HISTORY_SECONDS + UINT64_C(1) },
+		{ .seconds = 1, .bytes = INT64_MAX + UINT64_C(1) },
+		{ .bytes = 1 },
+	};
+	struct items *f = *state;
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		assert_int_equal(items_try(f, "0", history_run, &refused[i]), STATUS_INVALID);
 }
 
 /* ---- The check ---- */
@@ -167,10 +350,9 @@ static void
 a_record_of_the_past_that_cannot_be_one_is_found(void **state)
 {
 	struct items *f = *state;
-	uint64_t seconds = WINDOW_SECONDS;
 	unsigned count;
 
-	items_must(f, history_run, &seconds);
+	history_set(f, (struct timed_history_bounds){ .seconds = WINDOW_SECONDS });
 	items_must(f, damage_run, NULL);
 	assert_int_equal(kv_run_read(f->store, check_body, &count, NULL), STATUS_OK);
 	assert_int_equal(count, 1);
@@ -186,6 +368,81 @@ write_run(struct timed *t, struct arena *arena, void *arg)
 	return timed_value_set(&item, STR("v"), (struct timed_expiry){ 0 });
 }
 
+/* A value in chunks, which leaves a body when it is overwritten. */
+static enum status
+write_long_run(struct timed *t, struct arena *arena, void *arg)
+{
+	static const char bytes[LONG_BYTES];
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("x"), arena, &item));
+	return timed_value_set(&item, str_of(bytes, sizeof(bytes)), (struct timed_expiry){ 0 });
+}
+
+/* The first pair of a subspace of the database is cleared, or gets another value. */
+struct pair_damage {
+	uint64_t space;
+	struct str value; /* `ptr` NULL: it is cleared */
+	bool weighed;     /* after the sweep */
+};
+
+static enum status
+pair_damage_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct kv_range_options options = { .limit = 1 };
+	AUTO(buf_release) struct buf begin = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	const struct pair_damage *d = arg;
+	struct kv_future *future;
+	struct kv_range range;
+
+	(void)arena;
+	buf_append_str(&begin, t->db->prefix);
+	tuple_put_u64(&begin, d->space);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, 0xff);
+	future = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(future));
+	range = kv_future_range(future);
+	assert_int_equal(range.count, 1);
+	return d->value.ptr ? kv_set(t->tx, range.pairs[0].key, d->value)
+			    : kv_clear(t->tx, range.pairs[0].key);
+}
+
+static void
+bytes_that_the_records_do_not_have_are_found(void **state)
+{
+	static const struct pair_damage damages[] = {
+		{ SPACE_HELD, { NULL, 0 }, false },
+		{ SPACE_HELD, { "\1\0\0\0\0\0\0\0", 8 }, false },
+		{ SPACE_HELD, { "x", 1 }, false },
+		{ SPACE_UNDO, { NULL, 0 }, false },
+		{ SPACE_WEIGH, { NULL, 0 }, false },
+		{ SPACE_WEIGH, { "x", 1 }, false },
+		{ SPACE_GONE, { "", 0 }, true },
+		{ SPACE_GONE, { "\1\0\0\0\0\0\0\0", 8 }, true },
+		{ SPACE_GONE, { "x", 1 }, true },
+	};
+	struct items *f = *state;
+	unsigned count;
+
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		history_set(f, BOUNDED);
+		items_must(f, write_long_run, NULL);
+		items_must(f, write_run, NULL);
+		if (damages[i].weighed)
+			items_sweep(f);
+		items_verify(f);
+		items_must(f, pair_damage_run, (void *)(uintptr_t)&damages[i]);
+		assert_int_equal(kv_run_read(f->store, check_body, &count, NULL), STATUS_OK);
+		assert_true(count >= 1);
+		history_set(f, (struct timed_history_bounds){ 0 });
+		items_sweep(f);
+		items_verify(f);
+	}
+}
+
 /* What it overwrites would be in a bucket that has ended. */
 static void
 a_writer_conflicts_with_the_beginning_of_a_bucket(void **state)
@@ -193,7 +450,7 @@ a_writer_conflicts_with_the_beginning_of_a_bucket(void **state)
 	struct items *f = *state;
 	struct kv_tx *tx;
 
-	items_must(f, history_run, &(uint64_t){ WINDOW_SECONDS });
+	history_set(f, (struct timed_history_bounds){ .seconds = WINDOW_SECONDS });
 	items_sweep(f);
 	for (int round = 0; round < 3; round++) {
 		arena_clear(f->arena);
@@ -256,7 +513,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
 		WITH_STORE(a_record_of_the_past_that_cannot_be_one_is_found),
+		WITH_STORE(bytes_that_the_records_do_not_have_are_found),
 		WITH_STORE(what_was_is_read_as_it_was),
+		WITH_STORE(what_is_within_the_bytes_is_read_as_it_was),
+		WITH_STORE(bytes_of_a_history_that_there_is_can_be_bounded),
+		WITH_STORE(a_history_refuses_bounds_that_make_no_sense),
 		WITH_STORE(a_writer_conflicts_with_the_beginning_of_a_bucket),
 		WITH_STORE(database_whose_schema_is_gone_is_damaged),
 	};

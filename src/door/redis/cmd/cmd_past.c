@@ -206,8 +206,7 @@ cmd_frond_at(struct call *c)
 struct history_call {
 	unsigned db;
 	bool sets;
-	uint64_t seconds; /* to be set; or that were found */
-	uint64_t oldest_ms;
+	struct timed_history_info info; /* of which the bounds are to be set; or that was found */
 	struct err err;
 };
 
@@ -218,11 +217,10 @@ history_of_opened(struct kv_tx *tx, const struct catalog_db *db, struct history_
 
 	timed_init(&t, tx, db, NULL, &h->err);
 	if (h->sets)
-		return timed_history_set(&t, h->seconds);
-	h->seconds = timed_history_seconds(db);
-	TRY(timed_history_oldest(&t, &h->oldest_ms));
-	if (h->oldest_ms)
-		h->oldest_ms -= (uint64_t)timed_ahead_ms(&t);
+		return timed_history_set(&t, h->info.bounds);
+	TRY(timed_history_info_get(&t, &h->info));
+	if (h->info.oldest_ms)
+		h->info.oldest_ms -= (uint64_t)timed_ahead_ms(&t);
 	return STATUS_OK;
 }
 
@@ -239,8 +237,8 @@ history_body(struct kv_tx *tx, void *arg)
 	h->err = (struct err){ 0 };
 	status = catalog_open(tx, NULL, CATALOG_SPACE_REDIS, name, &db, &ignored);
 	if (status == STATUS_NOT_FOUND) {
-		if (!h->sets || !h->seconds) {
-			h->seconds = h->oldest_ms = 0;
+		if (!h->sets || !h->info.bounds.seconds) {
+			h->info = (struct timed_history_info){ 0 };
 			return STATUS_OK;
 		}
 		TRY(timed_items_create(tx, name, &h->err));
@@ -272,38 +270,62 @@ history_begin_body(struct kv_tx *tx, void *arg)
 }
 
 static void
-history_answer(struct call *c, const struct history_call *h)
+history_answer_number(struct call *c, const char *name, uint64_t number, bool there)
 {
-	reply_map(c->reply, 2);
-	reply_bulk_cstr(c->reply, "seconds");
-	reply_int(c->reply, (int64_t)h->seconds);
-	reply_bulk_cstr(c->reply, "oldest");
-	if (h->oldest_ms)
-		reply_int(c->reply, (int64_t)h->oldest_ms);
+	reply_bulk_cstr(c->reply, name);
+	if (there)
+		reply_int(c->reply, (int64_t)number);
 	else
 		reply_null(c->reply);
+}
+
+static void
+history_answer(struct call *c, const struct history_call *h)
+{
+	const struct timed_history_info *info = &h->info;
+
+	reply_map(c->reply, 4);
+	history_answer_number(c, "seconds", info->bounds.seconds, true);
+	history_answer_number(c, "oldest", info->oldest_ms, info->oldest_ms > 0);
+	history_answer_number(c, "bytes", info->bounds.bytes, info->bounds.bytes > 0);
+	history_answer_number(c, "held", info->held_bytes, info->bounds.bytes > 0);
+}
+
+/* Reads "seconds [BYTES bytes]". */
+static enum status
+history_read_bounds(struct call *c, struct timed_history_bounds *ret)
+{
+	int64_t number;
+
+	TRY(call_int_range(c, 1, 0, TIMED_HISTORY_SECONDS,
+			   "the history is 0 to 1000000000 seconds (TIMED_HISTORY_SECONDS)",
+			   &number));
+	*ret = (struct timed_history_bounds){ .seconds = (uint64_t)number };
+	for (size_t i = 2; i < c->argc; i += 2) {
+		if (i + 1 == c->argc || !call_arg_is(c, i, "BYTES"))
+			return call_error(c, STR(ERROR_SYNTAX));
+		TRY(call_int_range(c, i + 1, 1, INT64_MAX,
+				   "the bytes of a history are 1 to 9223372036854775807", &number));
+		ret->bytes = (uint64_t)number;
+	}
+	/* Also of a database that is not there, which would need no change. */
+	if (!ret->seconds && ret->bytes)
+		return call_error(c, STR("ERR a history of 0 seconds has no bytes"));
+	return STATUS_OK;
 }
 
 enum status
 cmd_frond_history(struct call *c)
 {
-	struct history_call h = { .db = c->db, .sets = c->argc == 2 };
+	struct history_call h = { .db = c->db, .sets = c->argc > 1 };
 	struct kv_store *store = c->redis->config.store;
 	enum status status;
-	int64_t seconds;
 
-	if (c->argc > 2)
-		return call_wrong_arity(c);
-	if (h.sets) {
-		TRY(call_int_range(c, 1, 0, TIMED_HISTORY_SECONDS,
-				   "the history is 0 to 1000000000 seconds "
-				   "(TIMED_HISTORY_SECONDS)",
-				   &seconds));
-		h.seconds = (uint64_t)seconds;
-	}
+	if (h.sets)
+		TRY(history_read_bounds(c, &h.info.bounds));
 	status = h.sets ? kv_run(store, history_body, &h, NULL, &h.err)
 			: kv_run_read(store, history_body, &h, &h.err);
-	if (status == STATUS_OK && h.sets && h.seconds)
+	if (status == STATUS_OK && h.sets && h.info.bounds.seconds)
 		status = kv_run(store, history_begin_body, &h, NULL, &h.err);
 	if (status != STATUS_OK)
 		error_reply_status(c->reply, status, &h.err);

@@ -251,17 +251,34 @@ info_wants(const struct call *c, const char *name, bool is_extra)
 	return c->argc == 1 && !is_extra;
 }
 
+/* A database with keys; where bytes of the past are bounded, how many it has. */
+static enum status
+info_database(struct call *c, unsigned db, struct buf *out)
+{
+	struct timed_history_info history;
+	struct timed *t;
+	uint64_t count;
+
+	TRY(txn_db_there(c, db, &t));
+	if (!t)
+		return STATUS_OK;
+	TRY(timed_items_count(t, &count));
+	if (!count)
+		return STATUS_OK;
+	TRY(timed_history_info_get(t, &history));
+	buf_printf(out, "db%u:keys=%llu", db, (unsigned long long)count);
+	if (history.bounds.bytes)
+		buf_printf(out, ",past_bytes=%llu", (unsigned long long)history.held_bytes);
+	buf_append_cstr(out, "\r\n");
+	return STATUS_OK;
+}
+
 static enum status
 info_keyspace(struct call *c, struct buf *out)
 {
 	buf_append_cstr(out, "# Keyspace\r\n");
-	for (unsigned db = 0; db < REDIS_DATABASES; db++) {
-		uint64_t count;
-
-		TRY(txn_db_count(c, db, &count));
-		if (count)
-			buf_printf(out, "db%u:keys=%llu\r\n", db, (unsigned long long)count);
-	}
+	for (unsigned db = 0; db < REDIS_DATABASES; db++)
+		TRY(info_database(c, db, out));
 	return STATUS_OK;
 }
 

@@ -246,7 +246,7 @@ group_leave(struct timed_item *item, const struct timed_group *group)
 	buf_append_str(&entry, gone);
 	buf_append_str(&entry, prefix);
 	TRY(buf_status(&entry));
-	return kv_set(item->t->tx, buf_str(&entry), STR(""));
+	return timed_gone_put(item->t, buf_str(&entry));
 }
 
 enum status

@@ -208,7 +208,7 @@ timed_body_drop(struct timed_item *item)
 		TRY(kv_clear_range(tx, item->body, key));
 	} else {
 		TRY(timed_gone_key(item->t, item->arena, item->id, &key));
-		TRY(kv_set(tx, key, STR("")));
+		TRY(timed_gone_put(item->t, key));
 	}
 	item->body = STR("");
 	return STATUS_OK;

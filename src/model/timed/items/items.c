@@ -149,17 +149,20 @@ enum status
 timed_items_flush(struct timed *t)
 {
 	struct str name = t->db->name;
+	struct timed_history_bounds bounds = { .seconds = timed_history_seconds(t->db) };
 	struct catalog_db *db;
 	struct timed fresh;
 	enum status status;
 
+	if (bounds.seconds)
+		TRY(timed_history_bounds_get(t, &bounds));
 	TRY(catalog_db_check_writable(t->db, t->err));
 	TRY(items_create(t->tx, name, true, t->err));
-	if (!timed_history_seconds(t->db))
+	if (!bounds.seconds)
 		return STATUS_OK;
 	TRY(catalog_open(t->tx, NULL, timed_redis_kind.space, name, &db, t->err));
 	timed_init(&fresh, t->tx, db, t->clock, t->err);
-	status = timed_history_set(&fresh, timed_history_seconds(t->db));
+	status = timed_history_set(&fresh, bounds);
 	catalog_db_unref(db);
 	return status;
 }

@@ -117,7 +117,7 @@ timed_leaf_drop(struct timed_item *item, const struct timed_pieces *pieces)
 	tuple_put_u64(&entry, TIMED_PART_PIECES);
 	tuple_put_bytes(&entry, str_of(pieces->id, TIMED_ID_BYTES));
 	TRY(buf_status(&entry));
-	return kv_set(item->t->tx, buf_str(&entry), STR(""));
+	return timed_gone_put(item->t, buf_str(&entry));
 }
 
 /* ---- Reading ---- */

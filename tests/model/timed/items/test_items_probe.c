@@ -182,7 +182,7 @@ history_set(struct probe *p, struct timed *t, struct timed_item *item)
 {
 	(void)p;
 	(void)item;
-	return timed_history_set(t, 100);
+	return timed_history_set(t, (struct timed_history_bounds){ .seconds = 100 });
 }
 
 OF(NULL, page)

@@ -167,8 +167,8 @@ struct change {
 	unsigned hash, range, column, member; /* column and member from 1 */
 	struct doc_scalar values[MEMBERS];
 	struct timed_expiry expiry;
-	uint64_t history_seconds; /* sets that, and nothing else */
-	bool sets_ttl;            /* sets ttl_ms, and nothing else */
+	struct timed_history_bounds history; /* with seconds: sets them, and nothing else */
+	bool sets_ttl;                       /* sets ttl_ms, and nothing else */
 	uint64_t ttl_ms;
 };
 
@@ -218,8 +218,8 @@ change_run(struct timed *t, const struct world *w, const struct change *c)
 					   { .path = { &y, 1 }, .value = c->values[2] } };
 	bool more;
 
-	if (c->history_seconds)
-		return timed_history_set(t, c->history_seconds);
+	if (c->history.seconds)
+		return timed_history_set(t, c->history);
 	if (c->sets_ttl)
 		return timed_ttl_set(t, c->ttl_ms);
 	switch (c->kind) {
@@ -555,7 +555,11 @@ every_version_of_every_cell_is_read_as_it_was(void **state)
 {
 	struct world *w = *state;
 	struct rand_seq r = { test_seed() };
-	const struct change history = { .history_seconds = WINDOW_SECONDS };
+	/* Bytes that are counted change nothing of what is read. */
+	const struct change history = {
+		.history = { .seconds = WINDOW_SECONDS,
+			     .bytes = rand_seq_below(&r, 2) ? INT64_MAX : 0 },
+	};
 	uint64_t first_us;
 	struct step step = { .change = &history };
 	int rounds = getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 250 : 900;

@@ -170,7 +170,7 @@ op_run(struct op *op, struct timed *t)
 	case OP_TTL:
 		return timed_ttl_set(t, op->ms);
 	case OP_HISTORY:
-		return timed_history_set(t, op->ms);
+		return timed_history_set(t, (struct timed_history_bounds){ .seconds = op->ms });
 	}
 	return STATUS_INVALID;
 }

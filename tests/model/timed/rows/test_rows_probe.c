@@ -543,7 +543,7 @@ static enum status
 keep_history(struct probe *p, struct timed *t)
 {
 	(void)p;
-	return timed_history_set(t, 3600);
+	return timed_history_set(t, (struct timed_history_bounds){ .seconds = 3600 });
 }
 
 static enum status
