@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/big_endian.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/steady.h"
@@ -60,13 +61,6 @@ copy_key(struct buf *b, char ret_bytes[TXID_KEY_MAX_BYTES], struct str *ret)
 	return STATUS_OK;
 }
 
-static void
-write_number(uint8_t ret[sizeof(uint64_t)], uint64_t n)
-{
-	for (size_t i = 0; i < sizeof(n); i++)
-		ret[i] = (uint8_t)(n >> (8 * (sizeof(n) - 1 - i)));
-}
-
 /* The key of an id; with `id_bytes` less than all, the beginning of the keys of a span. */
 static enum status
 make_key(const struct txids *ids, uint64_t span, uint64_t number, size_t id_bytes,
@@ -76,8 +70,8 @@ make_key(const struct txids *ids, uint64_t span, uint64_t number, size_t id_byte
 	uint8_t id[TXID_BYTES];
 
 	memcpy(id, ids->owner, TXID_OWNER_BYTES);
-	write_number(id + TXID_OWNER_BYTES, span);
-	write_number(id + TXID_OWNER_BYTES + sizeof(span), number);
+	big_endian_put_64(id + TXID_OWNER_BYTES, span);
+	big_endian_put_64(id + TXID_OWNER_BYTES + sizeof(span), number);
 	put_prefix(&b);
 	tuple_put_bytes(&b, str_of((const char *)id, id_bytes));
 	return copy_key(&b, ret_bytes, ret);

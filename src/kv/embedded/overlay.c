@@ -11,11 +11,12 @@
 
 #include <assert.h>
 
+#include "base/big_endian.h"
+
 void
 stamp_write(uint8_t ret[KV_VERSIONSTAMP_TX_BYTES], uint64_t version, uint16_t order)
 {
-	for (int i = 0; i < 8; i++)
-		ret[i] = (uint8_t)(version >> (56 - 8 * i));
+	big_endian_put_64(ret, version);
 	ret[8] = (uint8_t)(order >> 8);
 	ret[9] = (uint8_t)order;
 }

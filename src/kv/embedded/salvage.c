@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/embedded/directory.h"
@@ -109,8 +110,7 @@ salvage_write_version(struct salvage *s)
 
 	if (version <= s->version)
 		version = s->version + 1;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (char)(uint8_t)(version >> (8 * (sizeof(bytes) - 1 - i)));
+	big_endian_put_64(bytes, version);
 	rocksdb_writebatch_put(s->batch, key.ptr, key.len, bytes, sizeof(bytes));
 	return salvage_write(s);
 }
