@@ -156,6 +156,10 @@ def numbers_texts_and_booleans_are_changed(c, make):
     equal(c("JSON.CLEAR", "d", "$.n"), 1)
     equal(c("JSON.CLEAR", "d", "$['a','b','big','n']"), 2)
     equal(got(c, "d", "$['a','b','big','n']"), [0, True, 0, {}])
+    # Paths behind the first one are ignored, as RedisJSON 2.6 does.
+    equal(c("JSON.SET", "d", "$.n", "5"), "OK")
+    equal(c("JSON.CLEAR", "d", "$.none", "$.n", "["), 0)
+    equal(c("JSON.CLEAR", "d", "$.n", "$.none"), 1)
 
 
 @each_form
@@ -466,6 +470,7 @@ def the_check_finds_what_does_not_fit_together(cwd):
     head = '{"frond":"redis","format":1,"history_seconds":0}\n'
     whole = [[[], 0, {"members": 2, "next": 2}], [["a"], 0, {"elements": 2, "first": 5}], [["a", 5], 0, 1], [["a", 6], 0, 2],
              [["t"], 1, {"bytes": 3}], [["t"], 0, {"piece": "abc"}]]
+    nul = ["x\u0000" * 500, "y\u0000z"]
 
     def found(leaves):
         line = json.dumps({"key": "k", "type": "json", "leaves": leaves})
@@ -474,6 +479,7 @@ def the_check_finds_what_does_not_fit_together(cwd):
         return int(re.search(r"(\d+) findings", out)[1])
 
     equal(found(whole), 0)
+    equal(found([[[], 0, {"members": 2, "next": 2}], [nul[:1], 0, nul[1] * 500], [nul[1:], 1, None]]), 0)
     for at in range(len(whole)):
         assert found(whole[:at] + whole[at + 1:]), whole[at]
     for at, changed in [(0, [[], 0, {"members": 3, "next": 3}]), (0, [[], 0, {"members": 2, "next": 1}]), (0, [[], 1, {"members": 2, "next": 2}]),

@@ -74,16 +74,21 @@ struct json_check {
 	bool there;
 	bool broken; /* something cannot be where it is, or is not as much as it is said to be */
 	size_t depth;
-	struct buf key; /* of the innermost one */
+	struct buf key;     /* of the innermost one */
+	struct buf scratch; /* a text or a name with NULs; too large for a fiber's stack */
 	struct json_checked stack[JTREE_DEPTH + 1];
 };
 
-/* A check of another body; `c->key` has been initialized. */
+#define JSON_CHECK_INIT                                                                            \
+	((struct json_check){ .key = CATALOG_KEY_INIT, .scratch = BUF_INIT(KV_LIMIT_VALUE_BYTES) })
+
+/* A check of another body. */
 void json_check_begin(struct json_check *c);
-/* `steps` is the key of a pair behind the part's number. */
-void json_check_take(struct json_check *c, struct str steps, struct str value);
+/* `steps` is the key of a pair behind the part's number. Fails only for want of memory. */
+MUST_USE enum status json_check_take(struct json_check *c, struct str steps, struct str value);
 /* False: the leaves do not fit together. */
 bool json_check_end(struct json_check *c);
+void json_check_release(struct json_check *c);
 /* True for a text that timed_json_set() writes. */
 MUST_USE enum status json_check_text(struct str text, struct arena *arena, bool *ret);
 

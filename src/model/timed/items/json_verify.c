@@ -67,8 +67,6 @@ check_step(struct json_checked *top, const struct tuple_elem *step,
 static bool
 check_pair(struct json_check *c, struct str steps, struct str value)
 {
-	char bytes[KV_LIMIT_VALUE_BYTES];
-	struct buf scratch = { .ptr = bytes, .cap = sizeof(bytes), .max_bytes = sizeof(bytes) };
 	struct err ignored = { 0 };
 	struct timed_json_leaf leaf;
 	struct json_checked *top;
@@ -77,6 +75,7 @@ check_pair(struct json_check *c, struct str steps, struct str value)
 	uint64_t n;
 	bool fine;
 
+	buf_clear(&c->scratch);
 	while (c->depth && !check_is_below(c, steps))
 		check_close(c);
 	top = c->depth ? &c->stack[c->depth - 1] : NULL;
@@ -89,7 +88,7 @@ check_pair(struct json_check *c, struct str steps, struct str value)
 		top->found += value.len;
 		return fine;
 	}
-	if (timed_json_leaf_parse(value, &scratch, &leaf, &ignored) != STATUS_OK)
+	if (timed_json_leaf_parse(value, &c->scratch, &leaf, &ignored) != STATUS_OK)
 		return false;
 	if (!top) {
 		fine = !c->there && !steps.len && !leaf.ordinal;
@@ -98,16 +97,21 @@ check_pair(struct json_check *c, struct str steps, struct str value)
 	}
 	if (tuple_next(&r, &step) != STATUS_OK || r.rest.len)
 		return false;
-	fine = check_step(top, &step, &leaf, &scratch);
+	fine = check_step(top, &step, &leaf, &c->scratch);
 	top->found++;
 	return fine && check_open(c, steps, &leaf);
 }
 
-void
+enum status
 json_check_take(struct json_check *c, struct str steps, struct str value)
 {
-	if (!check_pair(c, steps, value))
-		c->broken = true;
+	if (check_pair(c, steps, value))
+		return STATUS_OK;
+	/* Both buffers are as large as a key and a value can be. */
+	TRY(buf_status(&c->key));
+	TRY(buf_status(&c->scratch));
+	c->broken = true;
+	return STATUS_OK;
 }
 
 bool
@@ -116,6 +120,13 @@ json_check_end(struct json_check *c)
 	while (c->depth)
 		check_close(c);
 	return !c->broken;
+}
+
+void
+json_check_release(struct json_check *c)
+{
+	buf_release(&c->key);
+	buf_release(&c->scratch);
 }
 
 enum status

@@ -460,7 +460,7 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 			if (!b->has_tree)
 				bodies_add(&there->trees, str_of(tail.ptr, id));
 			b->has_tree = true;
-			json_check_take(b->json, r.rest, pair->value);
+			TRY(json_check_take(b->json, r.rest, pair->value));
 			fine = true;
 		} else {
 			fine = body_take_part(b, tuple_reader(rest), pair->value);
@@ -483,7 +483,7 @@ static enum status
 verify_bodies(struct catalog_verify *v, struct bodies *there)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	struct json_check json = { .key = CATALOG_KEY_INIT };
+	struct json_check json = JSON_CHECK_INIT;
 	struct body_seen b = { .key = CATALOG_KEY_INIT, .json = &json };
 	enum status status = catalog_verify_cursor_open(v, &c, TIMED_SPACE_BODY);
 
@@ -497,7 +497,7 @@ verify_bodies(struct catalog_verify *v, struct bodies *there)
 	if (status == STATUS_OK)
 		body_finish(v, &b);
 	buf_release(&b.key);
-	buf_release(&json.key);
+	json_check_release(&json);
 	return status;
 }
 
