@@ -60,6 +60,14 @@ def entries_are_deleted_and_trimmed(cwd):
         contains(c.error("XADD", "s", "1999-0", "a", "b"), "equal or smaller")
         equal(c("XSETID", "s", "3000-5"), "OK")
         equal(c("XADD", "s", "3000-*", "a", "b"), b"3000-6")
+        # The last block goes whole, however few entries it has.
+        c.pipeline(*[("XADD", "few", f"{i}-0", "n", i) for i in range(1, 251)])
+        equal(c("XTRIM", "few", "MAXLEN", "~", "1"), 200)
+        equal(c("XTRIM", "few", "MAXLEN", "~", "0", "LIMIT", "49"), 0)
+        equal(c("XTRIM", "few", "MINID", "~", "250"), 0)
+        equal(c("XTRIM", "few", "MINID", "~", "251"), 50)
+        c.pipeline(*[("XADD", "few", f"{i}-0", "n", i) for i in range(300, 303)])
+        equal(c("XTRIM", "few", "MAXLEN", "~", "0"), 3)
         equal([c("COPY", "s", "t"), c("RENAME", "s", "u"), c("XRANGE", "t", "-", "+")],
               [1, "OK", [[b"3000-6", [b"a", b"b"]]]])
         equal(c("XADD", "t", "3000-*", "c", "d"), b"3000-7")

@@ -339,7 +339,8 @@ trim_pieces(struct timed_item *item, struct str begin, struct str end)
 
 /*
  * Entries go in blocks of `step`, counted from the first one that the stream ever had. `*most` is
- * rounded down, so that the next one to go begins a block.
+ * rounded down, so that the next one to go begins a block. The last block may have fewer entries:
+ * it goes when all of them may.
  */
 static enum status
 trim_round(struct timed_item *item, uint64_t step, uint64_t *most)
@@ -349,7 +350,10 @@ trim_round(struct timed_item *item, uint64_t step, uint64_t *most)
 
 	TRY(timed_stream_get(item, &stream));
 	TRY(timed_count(item, &count));
-	*most = *most < count ? *most : count;
+	if (*most >= count) {
+		*most = count;
+		return STATUS_OK;
+	}
 	before = stream.added > count ? stream.added - count : 0;
 	over = (before + *most) % step;
 	*most -= over < *most ? over : *most;
