@@ -112,7 +112,8 @@ class Guarded:
             raise RuntimeError("the server did not start")
         port, redis_port, mongo_port, self.compiler = line.strip().split(" ", 3)
         self.client = WholeRequests("127.0.0.1", int(port), timeout=120)
-        self.redis = socket.create_connection(("127.0.0.1", int(redis_port)), timeout=120)
+        self.redis_address = ("127.0.0.1", int(redis_port))
+        self.redis = self.redis_client()
         self.mongo = mongo.Client(int(mongo_port), timeout=120)
         self.valgrind = valgrind
         self.dumps = 0
@@ -128,17 +129,34 @@ class Guarded:
             raise RuntimeError(f"{method} {path}: {answer.status} {text[:200]}")
         return json.loads(text)
 
-    def command(self, *commands):
-        """Commands of Redis's, one after the other in one pipeline, each answered by a line."""
-        self.redis.sendall(b"".join(
+    def redis_client(self):
+        return socket.create_connection(self.redis_address, timeout=120)
+
+    def command(self, *commands, client=None, lines=None):
+        """
+        Commands of Redis's, one after the other in one pipeline, each answered by a line unless `lines`
+        says how many there are.
+        """
+        client = client or self.redis
+        client.sendall(b"".join(
             b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word)
                                                for word in (str(w).encode() for w in words))
             for words in commands))
-        answer = b""
-        while answer.count(b"\r\n") < len(commands):
-            answer += self.redis.recv(65536)
+        answer = self.lines(client, len(commands) if lines is None else lines)
         if b"-ERR" in answer:
             raise RuntimeError(f"{commands[0]}: {answer[:200]}")
+
+    def lines(self, client, count):
+        """So many lines of what a client of Redis's door is sent, and no more."""
+        answer = b""
+        while answer.count(b"\r\n") < count:
+            more = client.recv(65536)
+            if not more:
+                raise RuntimeError(f"the connection has ended: {answer[:200]}")
+            answer += more
+        if answer.count(b"\r\n") > count:
+            raise RuntimeError(f"more than {count} lines: {answer[:200]}")
+        return answer
 
     def mark(self, name):
         counts = self.ask("GET", f"/_mark/{name}")
@@ -372,7 +390,7 @@ def commands(guarded, db):
                 documents.append(True)
                 half = {section: part for section, part in nested().items() if section < "section-060"}
                 guarded.command(("JSON.SET", "document", "$", json.dumps(half)))
-            guarded.command((name, "document", *words))
+            guarded.command((name, "document", *words), lines=2 if name == "JSON.GET" else 1)
         return run
 
     value = "v" * 100
@@ -391,6 +409,46 @@ def commands(guarded, db):
         (f"HSET, {PIPELINE} in a pipeline", once("HSET", f"{db}-h", "#", value, count=PIPELINE)),
         ("JSON.GET of a member", of_document("JSON.GET", "$.section-007.entry-03.support")),
         ("JSON.SET of a member", of_document("JSON.SET", "$.section-007.entry-03.status.score", "7")),
+    ]
+
+
+def tracked(guarded, db):
+    """Clients that are told of changes (CLIENT TRACKING): what they read, and what tells them."""
+    push_lines = 6  # its length; "invalidate" with a line in front; one key, likewise
+    get_lines = 2
+    value = "v" * 100
+    default, broadcast = (guarded.redis_client() for _ in range(2))
+    key = f"{db}-tracked"
+    guarded.command(("SET", key, value))
+    for client, options in ((default, ()), (broadcast, ("BCAST", "PREFIX", f"{db}-b-"))):
+        client.sendall(b"HELLO 3\r\n")
+        hello = b""
+        while not hello.endswith(b"modules\r\n*0\r\n"):
+            hello += client.recv(65536)
+        guarded.command(("CLIENT", "TRACKING", "ON", *options), client=client)
+
+    def get(client, name):
+        guarded.command(("GET", name), client=client, lines=get_lines)
+
+    def told(client, name):
+        answer = guarded.lines(client, push_lines)
+        if b"invalidate" not in answer or name.encode() not in answer:
+            raise RuntimeError(f"not told of {name}: {answer[:200]}")
+
+    def set_read():
+        get(default, key)
+        guarded.command(("SET", key, value))
+        told(default, key)
+
+    def set_prefixed():
+        guarded.command(("SET", f"{db}-b-1", value))
+        told(broadcast, f"{db}-b-1")
+
+    return [
+        ("GET of a client that tracks what it reads", lambda: get(default, key)),
+        ("GET of a client that tracks a prefix", lambda: get(broadcast, key)),
+        ("GET of a key that is tracked, a SET of it, and what tells of that", set_read),
+        ("SET of a key of a prefix that is tracked, and what tells of that", set_prefixed),
     ]
 
 
@@ -510,7 +568,7 @@ def measure(program, valgrind, profile=False, only=None):
             for db, fill_it, parts in (("packed", fill, (operations, queries)),
                                        ("exploded", fill, (operations, queries)),
                                        ("indexed", fill_indexed, (indexed,)),
-                                       ("redis", fill_commands, (commands,)),
+                                       ("redis", fill_commands, (commands, tracked)),
                                        ("mongo", fill_collections, (collections,)),
                                        ("viewed", fill_viewed, (viewed,))):
                 if only and db != only:
