@@ -276,6 +276,7 @@ DOOR_LOCKS = {
     "door/redis/txn/redis_int.h": 5,       # subscriptions, MONITOR, clients that wait, settings, scripts that run
     "door/redis/txn/run.h": 1,             # the queue of groups
     "door/redis/txn/stats.c": 1,           # words of errors
+    "door/redis/txn/trackers.h": 1,        # what was read last of the processes whose clients track
     "door/redis/txn/tracking.c": 1,        # which clients have read which keys
     "door/redis/txn/waited.h": 1,          # the bell of that thread
 }

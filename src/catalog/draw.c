@@ -56,6 +56,8 @@ root_name(uint64_t number)
 		return "clocks";
 	case KV_ROOT_DOORS:
 		return "doors";
+	case KV_ROOT_TRACKERS:
+		return "trackers";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

@@ -101,6 +101,7 @@ main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	kv_faulty_register();
 	timed_items_register();
+	redis_door_type.register_records();
 	if (settings)
 		status = catalog_store_open(argv[1], &options, &store, &err);
 	if (status == STATUS_OK)

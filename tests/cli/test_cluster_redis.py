@@ -7,6 +7,7 @@ of each other.
 
 import contextlib
 import os
+import random
 import re
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 
-from harness import ENV, Server, Skip, cluster, contains, equal, main, run_threads, seed, test, until
+from harness import ENV, Server, Skip, cluster, contains, equal, main, ok, run_threads, seed, test, until
 from resp import Client, Error
 
 DOORS = sys.argv[2] if len(sys.argv) > 2 else None
@@ -743,6 +744,246 @@ def clients_in_all_processes_that_write_one_key_all_count(cwd):
         with all_doors[2].client() as c:
             equal([c("GET", "n"), c("LLEN", "list"), c("ZSCORE", "z", "m"), c("HGET", "h", "f"),
                    c("SCARD", "s")], [b"270", 270, b"270", b"270", 270])
+
+
+# ---- CLIENT TRACKING ----
+
+def tracker(door, *options, **kwargs):
+    c = door.client(**kwargs)
+    c("HELLO", 3)
+    equal(c("CLIENT", "TRACKING", "ON", *options), "OK")
+    return c
+
+
+def hears(c, *keys):
+    """Waits until the client has been told of all of these; None stands for all keys. It may hear of others: of a
+    write that it has read already, too."""
+    wanted, found = {key and key.encode() for key in keys}, []
+    while not wanted <= set(found):
+        message = c.read()
+        equal(message[0], b"invalidate")
+        found += message[1] or [None]
+    return found
+
+
+class Cache:
+    """A client that keeps what it reads until it is told, as client libraries do."""
+
+    def __init__(self, door):
+        self.client, self.kept, self.nulls = tracker(door), {}, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+
+    def ask(self, *command):
+        self.client.send(*command)
+        while isinstance(answer := self.client.read(), list) and answer and answer[0] == b"invalidate":
+            self.drop(answer[1])
+        return answer
+
+    def drop(self, keys):
+        if keys is None:
+            self.kept.clear()
+            self.nulls += 1
+        for key in keys or ():
+            self.kept.pop(key.decode(), None)
+
+    def keep(self, writer, *keys):
+        """Keeps these, behind all messages about what was written before."""
+        mark = f"mark {time.monotonic_ns()}"
+        self.kept[mark] = self.ask("GET", mark)
+        writer("SET", mark, 1)
+        self.loses(mark)
+        for key in keys:
+            self.kept[key] = self.ask("GET", key)
+
+    def loses(self, *keys):
+        """Waits until it has been told of all of these."""
+        until(lambda: self.ask("PING") and not self.kept.keys() & set(keys), told=lambda: (keys, self.kept))
+
+    def loses_all(self, change):
+        """Has somebody change all, and waits until it has been told that."""
+        before = self.nulls
+        change()
+        until(lambda: self.ask("PING") and self.nulls > before)
+        equal(self.kept, {})
+
+    def settles(self, now):
+        """Waits until what it keeps is what is there."""
+        def is_so():
+            self.ask("PING")
+            return all(now[key] == value for key, value in self.kept.items())
+        until(is_so, told=lambda: (self.kept, now))
+
+
+@test
+def what_one_process_changes_is_told_to_those_who_keep_it_in_others(cwd):
+    with doors(cwd) as (a, b, d), Cache(a) as one, Cache(d) as other, b.client() as writer:
+        writer("MSET", "k", 1, "l", 1, "m", 1)
+        one.keep(writer, "k", "l")
+        other.keep(writer, "k")
+        equal([one.kept, other.kept], [{"k": b"1", "l": b"1"}, {"k": b"1"}])
+        writer("SET", "m", 2)  # nobody has read it
+        writer("SET", "k", 2)
+        one.loses("k")
+        other.loses("k")
+        equal(one.kept, {"l": b"1"})
+        writer("DEL", "l")
+        one.loses("l")
+        # All writers alike, and all that a transaction changes.
+        one.keep(writer, "x", "y", "z", "k")
+        with d.client() as third:
+            third("MULTI"), third("LPUSH", "x", 1), third("SADD", "y", 1), third("EXEC")
+            third("EVAL", "return redis.call('SET', KEYS[1], 1)", 1, "z")
+        one.loses("x", "y", "z")
+        equal(one.kept, {"k": b"2"})
+        for flush in (("FLUSHDB",), ("SWAPDB", 0, 1), ("FLUSHALL",)):
+            one.keep(writer, "k")
+            one.loses_all(lambda: writer(*flush))
+        # Beyond MESSAGES_BYTES of names a transaction says that all may be others.
+        names = [f"{n}" * 4500 for n in range(10, 40)]
+        one.keep(writer, "k")
+        one.loses_all(lambda: writer("MSET", *[word for name in names for word in (name, 1)]))
+
+
+@test
+def prefixes_and_others_ears_know_no_processes(cwd):
+    with doors(cwd) as (a, b, d), a.client() as listener, b.client() as writer:
+        listener("HELLO", 3)
+        number = listener("CLIENT", "ID")
+        with tracker(a, "BCAST", "PREFIX", "user:", "NOLOOP") as prefix, \
+                tracker(a, "REDIRECT", number) as silent, tracker(d, "OPTIN") as picky:
+            equal(silent("GET", "k"), None)
+            equal(picky("GET", "k"), None)
+            equal(picky("CLIENT", "CACHING", "YES"), "OK")
+            equal(picky("GET", "l"), None)
+            prefix("SET", "user:own", 1)
+            writer("MSET", "job:1", 1, "user:1", 1, "user:2", 1)
+            equal(sorted(hears(prefix, "user:1", "user:2")), [b"user:1", b"user:2"])
+            writer("SET", "k", 1)
+            equal(hears(listener, "k"), [b"k"])
+            writer("SET", "l", 1)
+            equal(hears(picky, "l"), [b"l"])
+
+
+@test
+def what_expires_is_told_to_those_who_keep_it_in_all_processes(cwd):
+    with doors(cwd) as all_doors, all_doors[0].client() as writer:
+        trackers = [tracker(door) for door in all_doors]
+        writer("SET", "soon", 1, "PX", 1500)
+        for c in trackers:
+            equal(c("GET", "soon"), b"1")
+        for c in trackers:
+            hears(c, "soon")
+            c.close()
+
+
+@test
+def a_process_asks_others_to_tell_only_while_its_clients_track(cwd):
+    with doors(cwd) as (a, b, _), b.client() as writer:
+        def drawn(what):
+            store = f"embedded:{cwd / 'store'}" if DOORS else cluster()
+            told = ok("inspect", "--limit", "100000", "--store", store, cwd=cwd).stdout
+            return told.count(f'("root", "{what}", ')
+
+        # Another test may have left a record.
+        until(lambda: not drawn("trackers"))
+        with Cache(a) as cache:
+            cache.keep(writer, "k")
+            equal(drawn("trackers"), 1)
+        until(lambda: not drawn("trackers"))
+        until(lambda: drawn("messages") <= 8)  # what is kept of what was told is cleared, but for the places
+        writer("SET", "k", 1)
+        assert drawn("messages") <= 8
+        with Cache(a) as cache:
+            cache.keep(writer, "k")
+            writer("SET", "k", 2)
+            cache.loses("k")
+
+
+@test
+def nobody_keeps_what_another_process_has_changed(cwd):
+    """Readers with caches in each process, beside writers in each; clients come and go, so that records do, too."""
+    draw = random.Random(SEED)
+    keys = [f"k{i}" for i in range(20)]
+    with doors(cwd) as all_doors:
+        over = threading.Event()
+        caches = []
+
+        def write(door, number):
+            own = random.Random(number)
+            with door.client() as c:
+                for i in range(200):
+                    key = own.choice(keys)
+                    if own.random() < 0.1:
+                        c("DEL", key)
+                    elif own.random() < 0.2:
+                        c("MSET", key, f"{number}-{i}", own.choice(keys), f"{number}-{i}")
+                    else:
+                        c("SET", key, f"{number}-{i}")
+
+        def read(door, number):
+            own = random.Random(number)
+            cache = Cache(door)
+            while not over.is_set():
+                missing = [key for key in keys if key not in cache.kept]
+                if missing:
+                    key = own.choice(missing)
+                    cache.kept[key] = cache.ask("GET", key)
+                elif own.random() < 0.02:
+                    cache.client.close()
+                    cache = Cache(door)
+                else:
+                    cache.ask("PING")
+            caches.append(cache)
+
+        readers = [threading.Thread(target=read, args=(door, draw.randrange(10 ** 6))) for door in all_doors]
+        for reader in readers:
+            reader.start()
+        run_threads(*(lambda d=door: write(d, draw.randrange(10 ** 6)) for door in all_doors))
+        over.set()
+        for reader in readers:
+            reader.join()
+        equal(len(caches), 3)
+        with all_doors[0].client() as c:
+            now = {key: c("GET", key) for key in keys}
+        for cache in caches:
+            cache.settles(now)
+            cache.client.close()
+
+
+@test
+def who_keeps_something_learns_of_changes_though_processes_die_or_stand_still(cwd):
+    with doors(cwd) as (a, b, d):
+        if not b.process:
+            raise Skip("the doors are in one process")
+        killed, stopped, cache = Cache(a), Cache(b), Cache(d)
+        with d.client(timeout=300) as c:
+            c("SET", "k", 0)
+            for one in (killed, stopped, cache):
+                one.kept["k"] = one.ask("GET", "k")
+            a.kill()
+            b.process.process.send_signal(signal.SIGSTOP)
+            try:
+                # For longer than others wait for it.
+                end, count = time.monotonic() + 75, 0
+                while time.monotonic() < end:
+                    count += 1
+                    c("SET", "k", count)
+                    cache.settles({"k": b"%d" % count})
+                    cache.kept["k"] = cache.ask("GET", "k")
+                    time.sleep(0.5)
+            finally:
+                b.process.process.send_signal(signal.SIGCONT)
+            stopped.client.socket.settimeout(300)
+            stopped.settles({"k": b"%d" % count})
+            stopped.kept["k"] = stopped.ask("GET", "k")
+            c("SET", "k", "last")
+            for one in (stopped, cache):
+                one.settles({"k": b"last"})
 
 
 main(needs=None if DOORS or cluster() else "FROND_TEST_FDB names no cluster file")

@@ -9,6 +9,7 @@
 #include "door/redis/txn/effects.h"
 #include "door/redis/txn/messages.h"
 #include "door/redis/txn/run.h"
+#include "door/redis/txn/trackers.h"
 #include "model/timed/timed.h"
 #include "net/host.h"
 #include "settings/settings.h"
@@ -135,6 +136,14 @@ door_verify(struct kv_tx *tx, void (*found)(const struct catalog_finding *findin
 }
 
 static void
+register_records(void)
+{
+	messages_register();
+	trackers_register();
+	timed_removed_register(trackers_tell_removed);
+}
+
+static void
 door_free(void *redis)
 {
 	redis_free(redis);
@@ -144,7 +153,7 @@ const struct door_type redis_door_type = {
 	.name = "redis",
 	.clients = "Redis",
 	.settings = &redis_setting_group,
-	.register_records = messages_register,
+	.register_records = register_records,
 	.open = door_open,
 	.stream_options = door_stream_options,
 	.loops = door_loops,

@@ -29,6 +29,7 @@ redis_init_locks(struct redis *r)
 	pthread_mutex_init(&r->blocked_lock, NULL);
 	pthread_mutex_init(&r->config_lock, NULL);
 	pthread_mutex_init(&r->scripts_lock, NULL);
+	trackers_known_init(&r->trackers);
 }
 
 static void
@@ -39,6 +40,7 @@ redis_fini_locks(struct redis *r)
 	pthread_mutex_destroy(&r->blocked_lock);
 	pthread_mutex_destroy(&r->config_lock);
 	pthread_mutex_destroy(&r->scripts_lock);
+	trackers_known_fini(&r->trackers);
 }
 
 struct redis *

@@ -54,6 +54,7 @@ struct sweep {
 	bool more;
 	const struct timed_listener *listener; /* NULL: nobody is told of what has gone */
 	bool removes;                          /* the listener has heard of an attempt */
+	timed_removed *tell;                   /* NULL: there are no other processes to be told */
 	const struct timed_expired *gone;      /* of the attempt; in its arena */
 	const struct timed_expired **gone_end;
 	bool looks_ahead;           /* for what expires next */
@@ -90,13 +91,13 @@ entry_parse(const struct catalog_db *db, struct str entry, struct timed_due *ret
 	return catalog_key_status(key);
 }
 
-/* Keeps for the listener what this attempt has removed. */
+/* Keeps what this attempt has removed, for those who are told. */
 static enum status
 note_gone(struct sweep *sweep, const struct timed_expired *what)
 {
 	struct timed_expired *gone;
 
-	if (!sweep->listener)
+	if (!sweep->listener && !sweep->tell)
 		return STATUS_OK;
 	gone = arena_zalloc(sweep->arena, sizeof(*gone));
 	if (!gone)
@@ -292,7 +293,9 @@ sweep_body(struct kv_tx *tx, void *arg)
 		status = sweep_opened(sweep, tx, db);
 	catalog_db_unref(db);
 	TRY(status);
-	if (sweep->gone) {
+	if (sweep->gone && sweep->tell)
+		TRY(sweep->tell(tx, sweep->gone));
+	if (sweep->gone && sweep->listener) {
 		sweep->removes = true;
 		sweep->listener->removing(sweep->listener->arg, sweep->gone);
 	}
@@ -376,6 +379,14 @@ timed_sweep(struct kv_store *store, const struct timed_clock *clock, unsigned tr
 	return status;
 }
 
+static timed_removed *removed_tell;
+
+void
+timed_removed_register(timed_removed *tell)
+{
+	removed_tell = tell;
+}
+
 enum status
 timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions,
 		    struct timed_swept_all *ret, struct err *err)
@@ -385,6 +396,7 @@ timed_sweep_telling(const struct timed_sweeping *s, unsigned transactions,
 			       .err = err,
 			       .arena = arena_new(SWEEP_ARENA_BYTES),
 			       .listener = s->listener,
+			       .tell = kv_is_shared(s->store) ? removed_tell : NULL,
 			       .looks_ahead = s->listener && s->listener->waits(s->listener->arg),
 			       .soon_ms = TIMED_SOON_MS };
 	struct arena *arena = arena_new(SWEEP_ARENA_BYTES);

@@ -280,6 +280,14 @@ struct timed_listener {
 };
 
 /*
+ * Where several processes serve the store: writes, in the transaction that removes them, what
+ * others are to learn of it. Its failure is the transaction's. Registered before other threads
+ * start, and called in every process, whoever listens there.
+ */
+typedef enum status timed_removed(struct kv_tx *tx, const struct timed_expired *first);
+void timed_removed_register(timed_removed *tell);
+
+/*
  * Removes what has expired, from all databases, in at most `transactions` transactions of a bounded
  * size. `*ret_done` is how many cells went; `*ret_more` is true if some are left.
  */

@@ -13,6 +13,7 @@
 
 #include "access/people.h"
 #include "door/redis/redis.h"
+#include "door/redis/txn/trackers.h"
 #include "kv/faulty/faulty.h"
 #include "model/timed/items/items.h"
 #include "net/host.h"
@@ -191,11 +192,78 @@ keys_of_a_pipeline_are_read_together(void **state)
 	expect_no_more_for_many("EXISTS", "", 1);
 }
 
+static void
+say(const char *commands)
+{
+	size_t len = strlen(commands);
+
+	assert_int_equal(write(client, commands, len), (ssize_t)len);
+}
+
+/* Reads until that has come. */
+static void
+expect_text(const char *text)
+{
+	static char got[ANSWER_BYTES];
+	size_t len = 0;
+
+	do {
+		ssize_t n = read(client, got + len, sizeof(got) - len - 1);
+
+		assert_true(n > 0);
+		len += (size_t)n;
+		got[len] = '\0';
+	} while (!strstr(got, text));
+}
+
+static enum status
+remove_all(struct kv_tx *tx, void *arg)
+{
+	struct trackers_seen seen;
+
+	TRY(trackers_list(tx, &seen));
+	*(size_t *)arg = seen.count;
+	for (size_t i = 0; i < seen.count; i++)
+		TRY(trackers_remove(tx, seen.records[i].id));
+	return STATUS_OK;
+}
+
+static enum status
+count_all(struct kv_tx *tx, void *arg)
+{
+	struct trackers_seen seen;
+
+	TRY(trackers_list(tx, &seen));
+	*(size_t *)arg = seen.count;
+	return STATUS_OK;
+}
+
+/* As after a process has stood still for so long that it was taken for dead. */
+static void
+who_tracks_is_told_that_all_may_be_wrong_when_its_process_was_forgotten(void **state)
+{
+	size_t count;
+
+	(void)state;
+	say("HELLO 3\r\nCLIENT TRACKING ON\r\nGET k\r\nPING\r\n");
+	expect_text("+PONG");
+	assert_int_equal(kv_run(store, remove_all, &count, NULL, NULL), STATUS_OK);
+	assert_int_equal(count, 1);
+	expect_text(">2\r\n$10\r\ninvalidate\r\n_\r\n");
+	/* It has asked the others to tell again, and what is read from now on is told of. */
+	assert_int_equal(kv_run_read(store, count_all, &count, NULL), STATUS_OK);
+	assert_int_equal(count, 1);
+	say("GET k\r\nSET k 2\r\nPING\r\n");
+	expect_text(">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_of_a_pipeline_are_read_together),
+		cmocka_unit_test(
+			who_tracks_is_told_that_all_may_be_wrong_when_its_process_was_forgotten),
 	};
 
 	test_show_failures();

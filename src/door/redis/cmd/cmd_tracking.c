@@ -1,6 +1,7 @@
 /* CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR (txn/tracking.h) */
 #include "door/redis/cmd/commands.h"
 #include "door/redis/txn/acl_log.h"
+#include "door/redis/txn/others.h"
 #include "door/redis/txn/redis_int.h"
 
 enum {
@@ -188,6 +189,15 @@ tracking(struct call *c)
 	TRY(check_rights(c, &o));
 	if (tracking_begin(c->client, &o, &err) != STATUS_OK)
 		return call_error(c, str_from_cstr(err.text));
+	if (c->redis->others) {
+		enum status status = others_track(c->redis->others, &err);
+
+		if (status != STATUS_OK) {
+			tracking_end(c->client);
+			return call_errorf(c, "ERR other processes cannot be asked to tell: %s",
+					   err.text[0] ? err.text : status_name(status));
+		}
+	}
 	reply_ok(c->reply);
 	return STATUS_OK;
 }

@@ -62,7 +62,7 @@ effects_wait_for_expiry(const struct redis *r)
 {
 	unsigned wanted = atomic_load_explicit(&r->events, memory_order_relaxed);
 
-	if (tracking_is_on(r))
+	if (tracking_is_on(r) || trackers_were_any(&r->trackers))
 		return true;
 	return wanted & (EVENT_KEYSPACE | EVENT_KEYEVENT) &&
 	       wanted & (EVENT_EXPIRED | EVENT_HASH | EVENT_GENERIC);
@@ -183,7 +183,9 @@ effects_expired(struct redis *r, const struct timed_expired *first)
 	for (const struct timed_expired *what = first; what; what = what->next) {
 		if (!str_to_u64(what->db, &db))
 			continue;
-		tracking_happen(r, &(struct effect){ .changes = true, .key = what->key });
+		/* On a cluster all processes learn of that by the log (trackers_tell_removed()). */
+		if (!r->others)
+			tracking_happen(r, &(struct effect){ .changes = true, .key = what->key });
 		if (!what->member || what->emptied)
 			effects_ready_groups(r, (unsigned)db, &what->key);
 		atomic_fetch_add(what->member ? &r->expired_fields : &r->expired, 1);

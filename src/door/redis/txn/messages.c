@@ -9,6 +9,7 @@
 
 enum {
 	MESSAGE_FORMAT = 1,
+	MESSAGE_FORMAT_KEYS = 2, /* of MESSAGES_KEYS */
 	MESSAGE_HEAD_BYTES = 64, /* of a message's record beside the channel and the message */
 	MESSAGES_KEY_BYTES = 64,
 };
@@ -80,15 +81,16 @@ static enum status
 message_parse(struct str value, struct messages_message *ret, struct err *err)
 {
 	struct tuple_reader r = tuple_reader(value);
-	uint64_t format, shard, channel;
+	uint64_t format, kind, channel;
 
-	TRY(catalog_format_next(&r, "message", MESSAGE_FORMAT, &format, err));
+	TRY(catalog_format_next(&r, "message", MESSAGE_FORMAT_KEYS, &format, err));
 	TRY(tuple_next_u64(&r, &ret->origin));
-	TRY(tuple_next_u64(&r, &shard));
+	TRY(tuple_next_u64(&r, &kind));
 	TRY(tuple_next_u64(&r, &channel));
-	if (shard > 1 || channel > r.rest.len)
+	if (kind > MESSAGES_KEYS || channel > r.rest.len ||
+	    (kind == MESSAGES_KEYS) != (format == MESSAGE_FORMAT_KEYS))
 		return STATUS_CORRUPT;
-	ret->shard = shard == 1;
+	ret->kind = (enum messages_kind)kind;
 	ret->channel = str_of(r.rest.ptr, (size_t)channel);
 	ret->message = str_skip(r.rest, (size_t)channel);
 	return STATUS_OK;
@@ -97,9 +99,9 @@ message_parse(struct str value, struct messages_message *ret, struct err *err)
 static void
 message_put(const struct messages_message *m, struct buf *value)
 {
-	tuple_put_u64(value, MESSAGE_FORMAT);
+	tuple_put_u64(value, m->kind == MESSAGES_KEYS ? MESSAGE_FORMAT_KEYS : MESSAGE_FORMAT);
 	tuple_put_u64(value, m->origin);
-	tuple_put_u64(value, m->shard);
+	tuple_put_u64(value, m->kind);
 	tuple_put_u64(value, m->channel.len);
 	buf_append_str(value, m->channel);
 	buf_append_str(value, m->message);
@@ -123,15 +125,29 @@ messages_tell(struct kv_tx *tx, struct messages_writer *w, unsigned shard)
 	return kv_set_versionstamped_value(tx, buf_str(&key), str_of(stamp, sizeof(stamp)), 0);
 }
 
+static enum status
+message_append(struct kv_tx *tx, struct messages_writer *w, unsigned shard,
+	       const struct messages_message *message)
+{
+	AUTO(buf_release) struct buf key = MESSAGES_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_SHORT(MESSAGE_HEAD_BYTES + MESSAGES_BYTES);
+	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
+	size_t place;
+
+	catalog_stamp((uint16_t)w->count++, stamp);
+	place = messages_key(&key, shard, stamp);
+	TRY(buf_status(&key));
+	message_put(message, &value);
+	TRY(buf_status(&value));
+	TRY(kv_set_versionstamped_key(tx, buf_str(&key), place, buf_str(&value)));
+	return messages_tell(tx, w, shard);
+}
+
 enum status
 messages_put(struct kv_tx *tx, struct messages_writer *w, const struct messages_message *message,
 	     struct err *err)
 {
-	AUTO(buf_release) struct buf key = MESSAGES_KEY_INIT;
-	AUTO(buf_release) struct buf value = BUF_SHORT(MESSAGE_HEAD_BYTES + MESSAGES_BYTES);
 	unsigned shard = (unsigned)(str_hash(message->channel) % MESSAGES_SHARDS);
-	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
-	size_t place;
 
 	if (message->channel.len + message->message.len > MESSAGES_BYTES)
 		return err_set(err, STATUS_LIMIT,
@@ -142,13 +158,72 @@ messages_put(struct kv_tx *tx, struct messages_writer *w, const struct messages_
 		return err_set(err, STATUS_LIMIT,
 			       "a transaction may publish %d messages (MESSAGES_COUNT)",
 			       MESSAGES_COUNT);
-	catalog_stamp((uint16_t)w->count++, stamp);
-	place = messages_key(&key, shard, stamp);
-	TRY(buf_status(&key));
-	message_put(message, &value);
-	TRY(buf_status(&value));
-	TRY(kv_set_versionstamped_key(tx, buf_str(&key), place, buf_str(&value)));
-	return messages_tell(tx, w, shard);
+	return message_append(tx, w, shard, message);
+}
+
+/* ---- Keys ---- */
+
+void
+messages_keys_init(struct messages_keys *keys)
+{
+	*keys = (struct messages_keys){ .bytes = BUF_SHORT(MESSAGES_BYTES) };
+}
+
+void
+messages_keys_release(struct messages_keys *keys)
+{
+	buf_release(&keys->bytes);
+}
+
+void
+messages_keys_add(struct messages_keys *keys, struct str key)
+{
+	keys->any = true;
+	if (!keys->all)
+		tuple_put_bytes(&keys->bytes, key);
+	keys->all |= buf_status(&keys->bytes) != STATUS_OK;
+}
+
+void
+messages_keys_add_all(struct messages_keys *keys)
+{
+	keys->any = keys->all = true;
+}
+
+enum status
+messages_put_keys(struct kv_tx *tx, struct messages_writer *w, uint64_t origin,
+		  const struct messages_keys *keys)
+{
+	const struct messages_message message = {
+		.origin = origin,
+		.kind = MESSAGES_KEYS,
+		.message = keys->all ? STR("") : buf_str(&keys->bytes),
+	};
+
+	/* MESSAGES_COUNT leaves room for one that is of no client's. */
+	return keys->any ? message_append(tx, w, (unsigned)(origin % MESSAGES_SHARDS), &message)
+			 : STATUS_OK;
+}
+
+enum status
+messages_read_keys(const struct messages_message *message, struct arena *arena, struct str **ret,
+		   size_t *ret_count)
+{
+	AUTO(buf_release) struct buf scratch = BUF_SHORT(MESSAGES_BYTES);
+	struct tuple_reader r = tuple_reader(message->message);
+	size_t cap = 0;
+
+	*ret = NULL;
+	*ret_count = 0;
+	while (r.rest.len) {
+		struct str key;
+
+		TRY(tuple_next_bytes(&r, &scratch, &key));
+		TRY(arena_room(arena, ret, *ret_count, &cap, sizeof(**ret)));
+		TRY(arena_copy(arena, key, &(*ret)[*ret_count]));
+		++*ret_count;
+	}
+	return STATUS_OK;
 }
 
 /* ---- Reading ---- */

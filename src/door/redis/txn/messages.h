@@ -1,7 +1,8 @@
 /*
  * The log of messages, where several processes serve one store: what one of them publishes, the
- * others read there. A transaction that publishes writes its messages into one of MESSAGES_SHARDS
- * parts of the log, by the channel, and a key that readers of this part watch:
+ * others read there; and, while clients anywhere keep what they read (trackers.h), which keys a
+ * transaction has changed. A transaction writes its messages into one of MESSAGES_SHARDS parts of
+ * the log, by the channel or the process, and a key that readers of this part watch:
  *
  *     (ROOT, 13, shard, versionstamp) → (format, origin, kind, n), n bytes of the channel, message
  *     (ROOT, 13, shard)               → versionstamp of the latest message
@@ -17,13 +18,15 @@
 #define FROND_DOOR_REDIS_TXN_MESSAGES_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "kv/kv.h"
 
 enum {
 	MESSAGES_SHARDS = 8,              /* stored messages depend on it: never change */
-	MESSAGES_BYTES = 90000,           /* of a channel and a message together */
+	MESSAGES_BYTES = 90000,           /* of a channel and a message together, and of keys */
 	MESSAGES_COUNT = 60000,           /* that one transaction publishes */
 	MESSAGES_KEPT_MS = 10000,         /* at least */
+	MESSAGES_NOBODY = 0,              /* instead of a process: all of them tell their clients */
 	MESSAGES_READ_BYTES = 256 * 1024, /* of each shard at once */
 };
 
@@ -32,10 +35,17 @@ struct messages_place {
 	uint8_t stamp[KV_VERSIONSTAMP_BYTES];
 };
 
+/* Stored: never renumber. */
+enum messages_kind {
+	MESSAGES_PUBLISH,
+	MESSAGES_SPUBLISH,
+	MESSAGES_KEYS, /* that a transaction has changed: see struct messages_keys; of no channel */
+};
+
 struct messages_message {
 	struct messages_place place;
 	uint64_t origin; /* of the process that has published it */
-	bool shard;      /* SPUBLISH */
+	enum messages_kind kind;
 	struct str channel;
 	struct str message;
 };
@@ -52,6 +62,28 @@ struct messages_writer {
  */
 MUST_USE enum status messages_put(struct kv_tx *tx, struct messages_writer *w,
 				  const struct messages_message *message, struct err *err);
+
+/*
+ * Keys that a transaction changes. One that changes more than MESSAGES_BYTES of them, or whose keys
+ * cannot be counted, such as those of FLUSHALL, tells of all keys.
+ */
+struct messages_keys {
+	struct buf bytes;
+	bool any;
+	bool all;
+};
+
+void messages_keys_init(struct messages_keys *keys);
+void messages_keys_release(struct messages_keys *keys);
+void messages_keys_add(struct messages_keys *keys, struct str key);
+void messages_keys_add_all(struct messages_keys *keys);
+/* Tells of them with the commit, if there are any. */
+MUST_USE enum status messages_put_keys(struct kv_tx *tx, struct messages_writer *w, uint64_t origin,
+				       const struct messages_keys *keys);
+
+/* The keys of a message of that kind; `*ret_count` 0: all keys. In the arena. STATUS_CORRUPT. */
+MUST_USE enum status messages_read_keys(const struct messages_message *message, struct arena *arena,
+					struct str **ret, size_t *ret_count);
 
 /* Where the log ends as the transaction sees it. */
 MUST_USE enum status messages_end(struct kv_tx *tx, struct messages_place *ret);

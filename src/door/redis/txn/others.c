@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rand.h"
 #include "catalog/chores.h"
 #include "catalog/events.h"
 #include "door/redis/txn/effects.h"
@@ -13,12 +14,12 @@
 #include "door/redis/txn/notify.h"
 #include "door/redis/txn/pubsub.h"
 #include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/trackers.h"
 
 enum {
 	WAITED_BATCH = 256,    /* keys that one transaction begins to watch */
 	FAILED_PAUSE_MS = 200, /* before the store is asked again after a failure */
 	OTHERS_ARENA_BYTES = 64 * 1024 * 1024,
-	NOBODY = 0, /* instead of a process: all of them tell their clients */
 	CLEAR_EVERY_MS = 2000,
 	CLEAR_PLACES = 1 + MESSAGES_KEPT_MS / CLEAR_EVERY_MS,
 };
@@ -39,17 +40,22 @@ struct others {
 	bool stops;
 	bool listens;                /* the thread alone ends that */
 	struct messages_place place; /* the thread's while it listens */
+	uint64_t tracker;            /* this process's record (trackers.h); 0: it has none */
 
 	/* The thread's. */
 	struct arena *arena;
 	struct kv_future *shards[MESSAGES_SHARDS]; /* watches of the log */
 	struct kv_future *dbs[REDIS_DATABASES];    /* of the names of databases */
 	bool failed;
+	bool untold;          /* the record was gone: nobody may have told of changes meanwhile */
+	uint64_t beat_ns;     /* when the record is counted up next */
+	uint64_t no_track_ns; /* since when no client tracks; 0: one does */
 
 	/* The chore's. */
 	struct others_mark marks[CLEAR_PLACES]; /* the oldest first */
 	size_t marks_count;
 	struct messages_place cleared;
+	struct trackers_seen seen;
 };
 
 static void
@@ -325,10 +331,37 @@ others_turn_keys(struct others *o)
 
 /* ---- The thread: reading messages ---- */
 
+/* Tells the clients that track of what another process has changed. */
+static void
+others_deliver_keys(struct others *o, const struct messages_message *m)
+{
+	struct arena_mark mark = arena_mark(o->arena);
+	struct effect *effects = NULL;
+	struct str *keys;
+	size_t count;
+
+	if (!tracking_is_on(o->redis))
+		return;
+	if (messages_read_keys(m, o->arena, &keys, &count) == STATUS_OK && count)
+		effects = arena_zalloc(o->arena, count * sizeof(*effects));
+	for (size_t i = 0; effects && i < count; i++) {
+		effects[i] = (struct effect){ .kind = EFFECT_EVENT,
+					      .changes = true,
+					      .key = keys[i] };
+		effects[i].next = i + 1 < count ? &effects[i + 1] : NULL;
+	}
+	if (effects)
+		tracking_happen(o->redis, effects);
+	else
+		tracking_doubt(o->redis);
+	arena_reset(o->arena, mark);
+}
+
 static void
 others_deliver(struct others *o, const struct messages_page *page)
 {
 	if (page->lost) {
+		tracking_doubt(o->redis);
 		/* What comes behind the gap is not for those who have not been told of it. */
 		log_event(LOG_LEVEL_WARN, "redis_messages_lost",
 			  "text=\"subscribers are closed, since messages were cleared before they "
@@ -340,8 +373,13 @@ others_deliver(struct others *o, const struct messages_page *page)
 		const struct messages_message *m = &page->messages[i];
 
 		/* What this process has published it has given to its clients itself. */
-		if (m->origin != o->redis->origin)
-			(void)effects_publish(o->redis, m->shard, m->channel, m->message);
+		if (m->origin == o->redis->origin)
+			continue;
+		if (m->kind == MESSAGES_KEYS)
+			others_deliver_keys(o, m);
+		else
+			(void)effects_publish(o->redis, m->kind == MESSAGES_SPUBLISH, m->channel,
+					      m->message);
 	}
 }
 
@@ -392,7 +430,7 @@ others_turn_messages(struct others *o)
 	struct kv_tx *tx;
 
 	pthread_mutex_lock(&o->lock);
-	if (o->listens && !pubsub_has_subscribers(o->redis))
+	if (o->listens && !tracking_is_on(o->redis) && !pubsub_has_subscribers(o->redis))
 		o->listens = false;
 	listens = o->listens;
 	pthread_mutex_unlock(&o->lock);
@@ -440,6 +478,128 @@ others_listen(struct others *o, struct err *err)
 	return STATUS_OK;
 }
 
+/* ---- Clients that track ---- */
+
+static enum status
+tracker_put_body(struct kv_tx *tx, void *id)
+{
+	return trackers_put(tx, *(const uint64_t *)id);
+}
+
+static enum status
+tracker_remove_body(struct kv_tx *tx, void *id)
+{
+	return trackers_remove(tx, *(const uint64_t *)id);
+}
+
+static enum status
+tracker_beat_body(struct kv_tx *tx, void *id)
+{
+	return trackers_beat(tx, *(const uint64_t *)id);
+}
+
+/*
+ * Puts a record, unless this process has one. Two threads may do so at once: then one record does,
+ * and the chore removes the other, which nobody counts up.
+ */
+static enum status
+others_put_tracker(struct others *o, struct err *err)
+{
+	uint64_t id;
+	bool has;
+
+	pthread_mutex_lock(&o->lock);
+	has = o->tracker != 0;
+	pthread_mutex_unlock(&o->lock);
+	if (has)
+		return STATUS_OK;
+	do
+		rand_bytes(&id, sizeof(id));
+	while (!id);
+	TRY(kv_run(o->store, tracker_put_body, &id, NULL, err));
+	pthread_mutex_lock(&o->lock);
+	if (!o->tracker)
+		o->tracker = id;
+	pthread_mutex_unlock(&o->lock);
+	bell_ring(&o->redis->waited.bell);
+	return STATUS_OK;
+}
+
+enum status
+others_track(struct others *o, struct err *err)
+{
+	/*
+	 * The client is among those that track, so the thread neither takes the record back nor
+	 * stops to read. What the client reads from here on lies behind the record, and what
+	 * changes it behind the place.
+	 */
+	TRY(others_put_tracker(o, err));
+	return others_listen(o, err);
+}
+
+/* Takes the record from this process if no client has tracked for long; 0: one does. */
+static uint64_t
+tracker_take_idle(struct others *o, uint64_t now_ns)
+{
+	uint64_t id = 0;
+
+	pthread_mutex_lock(&o->lock);
+	if (tracking_is_on(o->redis) || !o->tracker)
+		o->no_track_ns = 0;
+	else if (!o->no_track_ns)
+		o->no_track_ns = now_ns;
+	if (o->no_track_ns && now_ns - o->no_track_ns >= TRACKERS_IDLE_MS * CLOCK_NS_PER_MS) {
+		id = o->tracker;
+		o->tracker = 0;
+	}
+	pthread_mutex_unlock(&o->lock);
+	return id;
+}
+
+/* Forgets the record, which somebody has removed. */
+static void
+tracker_is_gone(struct others *o, uint64_t id)
+{
+	pthread_mutex_lock(&o->lock);
+	if (o->tracker == id)
+		o->tracker = 0;
+	pthread_mutex_unlock(&o->lock);
+	o->untold = true;
+}
+
+/* Keeps this process's record, or removes it. */
+static void
+others_turn_tracker(struct others *o)
+{
+	uint64_t now_ns = clock_mono_ns(), id = tracker_take_idle(o, now_ns);
+	struct err err = { 0 };
+	enum status status;
+
+	/* What fails here leaves a record that the chore removes. */
+	if (id)
+		(void)!kv_run(o->store, tracker_remove_body, &id, NULL, NULL);
+	pthread_mutex_lock(&o->lock);
+	id = o->tracker;
+	pthread_mutex_unlock(&o->lock);
+	if (id && now_ns >= o->beat_ns) {
+		status = kv_run(o->store, tracker_beat_body, &id, NULL, &err);
+		o->beat_ns = now_ns + TRACKERS_BEAT_MS * CLOCK_NS_PER_MS;
+		if (status == STATUS_NOT_FOUND)
+			tracker_is_gone(o, id);
+	}
+	if (!o->untold)
+		return;
+	/* The record first: what is read after it is told of; what was read before is doubted. */
+	if (others_put_tracker(o, &err) != STATUS_OK) {
+		o->failed = true;
+		return;
+	}
+	log_event(LOG_LEVEL_WARN, "redis_tracking_interrupted",
+		  "text=\"clients that track are told to drop all that they keep\"");
+	tracking_doubt(o->redis);
+	o->untold = false;
+}
+
 /* ---- The thread: waiting ---- */
 
 static void
@@ -476,11 +636,22 @@ others_events(struct others *o, size_t *count, bool *ready)
 	return events;
 }
 
+static uint64_t
+others_beat_deadline(struct others *o)
+{
+	bool has;
+
+	pthread_mutex_lock(&o->lock);
+	has = o->tracker != 0;
+	pthread_mutex_unlock(&o->lock);
+	return has ? o->beat_ns : WAIT_FOREVER;
+}
+
 /* Waits until there is something to do. False: the thread is to end. */
 static bool
 others_rest(struct others *o)
 {
-	uint64_t deadline = WAIT_FOREVER;
+	uint64_t deadline = others_beat_deadline(o);
 	struct event *bell_alone, **events;
 	bool ready = false, goes_on;
 	size_t count;
@@ -510,6 +681,7 @@ others_run(void *arg)
 
 	do {
 		others_turn_keys(o);
+		others_turn_tracker(o);
 		others_turn_messages(o);
 	} while (others_rest(o));
 	return NULL;
@@ -573,8 +745,9 @@ tell_one(void *arg, struct str channel, struct str message)
 	struct tell *t = arg;
 
 	return messages_put(t->tx, &t->writer,
-			    &(struct messages_message){
-				    .origin = NOBODY, .channel = channel, .message = message },
+			    &(struct messages_message){ .origin = MESSAGES_NOBODY,
+							.channel = channel,
+							.message = message },
 			    &t->err);
 }
 
@@ -611,6 +784,34 @@ clear_body(struct kv_tx *tx, void *place)
 	return messages_clear(tx, place);
 }
 
+static enum status
+trackers_list_body(struct kv_tx *tx, void *listed)
+{
+	return trackers_list(tx, listed);
+}
+
+static enum status
+trackers_dead_body(struct kv_tx *tx, void *dead)
+{
+	return trackers_remove_dead(tx, dead);
+}
+
+/* Removes the records of processes that have died. */
+static enum status
+others_clear_trackers(struct others *o, struct err *err)
+{
+	struct trackers_record dead;
+	struct trackers_seen listed;
+	uint64_t now_ns;
+
+	TRY(kv_run_read(o->store, trackers_list_body, &listed, err));
+	now_ns = clock_mono_ns();
+	trackers_look(&o->seen, &listed, now_ns);
+	while (trackers_next_dead(&o->seen, now_ns, &dead))
+		TRY(kv_run(o->store, trackers_dead_body, &dead, NULL, err));
+	return STATUS_OK;
+}
+
 /*
  * Remembers where the log ends now, and clears what lies before a place that was its end
  * MESSAGES_KEPT_MS ago.
@@ -635,7 +836,7 @@ others_clear(void *arg, struct chore_turn *turn, struct err *err)
 	memmove(o->marks, o->marks + due, o->marks_count * sizeof(*o->marks));
 	if (o->marks_count < CLEAR_PLACES)
 		o->marks[o->marks_count++] = (struct others_mark){ .at_ns = now, .end = end };
-	return STATUS_OK;
+	return others_clear_trackers(o, err);
 }
 
 void

@@ -6,6 +6,7 @@
 #include "door/redis/txn/client.h"
 #include "door/redis/txn/output.h"
 #include "door/redis/txn/redis_config.h"
+#include "door/redis/txn/trackers.h"
 #include "door/redis/txn/tracking.h"
 #include "door/redis/txn/txn.h"
 #include "door/redis/txn/waited.h"
@@ -52,6 +53,7 @@ struct redis {
 	size_t beginning_lengths[PUBSUB_BEGINNING_BYTES + 1]; /* how many have so many bytes */
 
 	struct tracking *tracking;
+	struct trackers_known trackers; /* other processes with such clients; with a lock */
 
 	/* Owns the list of clients that see all commands; how many they are is read without. */
 	pthread_mutex_t monitor_lock;

@@ -673,10 +673,14 @@ group_body(struct kv_tx *tx, void *arg)
 	if (g->reads)
 		kv_tx_set_memory(tx, g->first->client->part, 0);
 	group_begin(g);
+	if (!g->reads)
+		TRY(txn_ask_tracked(&g->x));
 	group_ask_ahead(g);
 	for (struct job *j = g->first; j && !g->stopped && status == STATUS_OK; j = j->group)
 		if (!j->blocked && !j->full)
 			status = group_run_job(g, j);
+	if (status == STATUS_OK)
+		status = txn_tell_tracked(&g->x);
 	return group_explain(g, status);
 }
 
@@ -777,6 +781,9 @@ group_settle_failure(struct group *g, enum status status)
 		g->limit = g->failed ? g->ran : 1;
 		return;
 	}
+	/* Nobody knows whether it has taken place: what clients keep may be wrong. */
+	if (g->ran && !g->reads)
+		tracking_doubt(g->redis);
 	for (struct job *j = g->first; j; j = j->group) {
 		/* Without any that ran, the transaction could not even begin. */
 		size_t end = g->ran ? j->end + j->waits : j->count;

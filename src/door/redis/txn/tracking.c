@@ -451,10 +451,6 @@ tracking_begin(struct client *c, const struct tracking_options *o, struct err *e
 	struct tracking *t = c->redis->tracking;
 	enum status status;
 
-	if (c->redis->others)
-		return err_set(err, STATUS_UNSUPPORTED,
-			       "ERR CLIENT TRACKING needs a store of one process: what others "
-			       "change would not be told");
 	pthread_mutex_lock(&t->lock);
 	status = tracking_set(t, c, o, err);
 	pthread_mutex_unlock(&t->lock);
@@ -588,10 +584,10 @@ tracking_note_keys(struct call *c, const struct str *keys, size_t count)
 		note_key(c->redis->tracking, k, keys[i], c->x->moment);
 }
 
-/* ---- Changes: with the lock ---- */
+/* ---- Changes: with the lock, but the first ---- */
 
-static bool
-effect_changes(const struct effect *e)
+bool
+tracking_is_about(const struct effect *e)
 {
 	return e->kind == EFFECT_EVENT &&
 	       (e->changes || e->class == EVENT_EXPIRED || e->class == EVENT_HASH);
@@ -634,7 +630,7 @@ prefix_tell(struct tracker *k, struct str prefix, const struct effect *first, st
 	size_t count = 0;
 
 	for (const struct effect *e = first; e; e = e->next)
-		if (effect_changes(e) && str_starts_with(e->key, prefix) &&
+		if (tracking_is_about(e) && str_starts_with(e->key, prefix) &&
 		    !(k->flags & TRACKING_NOLOOP && e->client == k->client) &&
 		    !(count && str_eq(keys[count - 1], e->key)))
 			keys[count++] = e->key;
@@ -649,7 +645,7 @@ prefixes_tell(struct tracking *t, const struct effect *first)
 	size_t count = 0;
 
 	for (const struct effect *e = first; e; e = e->next)
-		count += effect_changes(e);
+		count += tracking_is_about(e);
 	if (count > FEW_KEYS)
 		keys = mem_alloc(count * sizeof(*keys));
 	for (struct tracker *k = t->trackers; k; k = k->next)
@@ -673,7 +669,7 @@ tracking_happen(struct redis *r, const struct effect *first)
 		return;
 	pthread_mutex_lock(&t->lock);
 	for (const struct effect *e = first; e; e = e->next) {
-		if (effect_changes(e))
+		if (tracking_is_about(e))
 			key_changed(t, e);
 		else if (e->kind == EFFECT_FLUSH || e->kind == EFFECT_SWAP)
 			keys_flushed(t);
@@ -681,6 +677,12 @@ tracking_happen(struct redis *r, const struct effect *first)
 	if (t->prefixes)
 		prefixes_tell(t, first);
 	pthread_mutex_unlock(&t->lock);
+}
+
+void
+tracking_doubt(struct redis *r)
+{
+	tracking_happen(r, &(struct effect){ .kind = EFFECT_FLUSH });
 }
 
 void

@@ -13,8 +13,12 @@
  * A key that may have been changed since the moment is not noted, and its client is told at once.
  * So a client may be told of a key in vain, but keeps no value that is not the present one.
  *
- * Changes are told by the process that makes them, so there is no tracking where several processes
- * serve one store.
+ * == Other processes ==
+ *
+ * Where several processes serve one store, each tells its own clients of what it changes itself.
+ * What the others change it reads in the log of messages (others.h), and tells of by the same call,
+ * tracking_happen(). A process's record has them write that (trackers.h). The rule above covers it:
+ * a transaction that begins after a change was read in the log sees the change.
  *
  * Threading: any thread, unless a function says otherwise. One lock owns the table; the locks of
  * connections may be taken under it, and not the other way.
@@ -54,7 +58,7 @@ struct tracking_options {
 
 /*
  * On the client's fiber: begins, or changes the options of what has begun; prefixes are added.
- * STATUS_INVALID, STATUS_NOT_FOUND (whom to redirect to), STATUS_UNSUPPORTED, STATUS_NOMEM:
+ * STATUS_INVALID, STATUS_NOT_FOUND (whom to redirect to), STATUS_NOMEM, failures of the store:
  * explained, as the client is to be told.
  */
 MUST_USE enum status tracking_begin(struct client *c, const struct tracking_options *o,
@@ -81,8 +85,13 @@ void tracking_note(struct call *c);
 /* Likewise of keys that a script was called with, which has read something. */
 void tracking_note_keys(struct call *c, const struct str *keys, size_t count);
 
+/* True if the effect is that a key has another value, or none, from the commit on. */
+bool tracking_is_about(const struct effect *e);
 /* After a commit: tells of what its effects have changed, the first of which may be NULL. */
 void tracking_happen(struct redis *r, const struct effect *first);
+
+/* Some keys may have been changed: tells each client that tracks that all it keeps may be wrong. */
+void tracking_doubt(struct redis *r);
 
 /* True if any client tracks. */
 bool tracking_is_on(const struct redis *r);

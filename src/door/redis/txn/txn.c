@@ -169,12 +169,12 @@ txn_db_count(struct call *c, unsigned db, uint64_t *ret)
 /* ---- Effects: what is to happen ---- */
 
 static enum status
-message_write(struct txn *x, bool shard, struct str channel, struct str message)
+message_write(struct txn *x, enum messages_kind kind, struct str channel, struct str message)
 {
 	return messages_put(x->tx, &x->messages,
 			    &(struct messages_message){
 				    .origin = x->redis->origin,
-				    .shard = shard,
+				    .kind = kind,
 				    .channel = channel,
 				    .message = message,
 			    },
@@ -184,7 +184,7 @@ message_write(struct txn *x, bool shard, struct str channel, struct str message)
 static enum status
 event_write(void *x, struct str channel, struct str message)
 {
-	return message_write(x, false, channel, message);
+	return message_write(x, MESSAGES_PUBLISH, channel, message);
 }
 
 /*
@@ -198,9 +198,37 @@ effect_write(struct txn *x, const struct effect *e)
 		return STATUS_OK;
 	if (e->kind == EFFECT_EVENT && e->class != EVENT_MISS)
 		return notify_each(x->redis, e, event_write, x);
-	if (e->kind == EFFECT_PUBLISH || e->kind == EFFECT_SPUBLISH)
-		return message_write(x, e->kind == EFFECT_SPUBLISH, e->key, e->message);
+	if (e->kind == EFFECT_PUBLISH)
+		return message_write(x, MESSAGES_PUBLISH, e->key, e->message);
+	if (e->kind == EFFECT_SPUBLISH)
+		return message_write(x, MESSAGES_SPUBLISH, e->key, e->message);
 	return STATUS_OK;
+}
+
+enum status
+txn_ask_tracked(struct txn *x)
+{
+	return x->redis->others ? trackers_any(x->tx, &x->redis->trackers, &x->tracked) : STATUS_OK;
+}
+
+enum status
+txn_tell_tracked(struct txn *x)
+{
+	struct messages_keys keys;
+	enum status status;
+
+	if (!x->tracked)
+		return STATUS_OK;
+	messages_keys_init(&keys);
+	for (const struct effect *e = x->effects; e; e = e->next) {
+		if (tracking_is_about(e))
+			messages_keys_add(&keys, e->key);
+		else if (e->kind == EFFECT_FLUSH || e->kind == EFFECT_SWAP)
+			messages_keys_add_all(&keys);
+	}
+	status = messages_put_keys(x->tx, &x->messages, x->redis->origin, &keys);
+	messages_keys_release(&keys);
+	return status;
 }
 
 static enum status

@@ -112,9 +112,10 @@ struct txn {
 	struct effect *effects;
 	struct effect **effects_end;
 	struct messages_writer messages; /* for other processes */
-	uint64_t moment;                 /* at which it began (tracking.h) */
-	enum caching caching;            /* of the unit that runs */
-	bool met_expired; /* a command that reads has met an item that is not removed yet */
+	bool tracked;         /* clients of theirs may keep what they read: they are told of keys */
+	uint64_t moment;      /* at which it began (tracking.h) */
+	enum caching caching; /* of the unit that runs */
+	bool met_expired;     /* a command that reads has met an item that is not removed yet */
 	/* The soonest expiry that it has written in databases that it has closed; 0: none. */
 	uint64_t soonest_ms;
 	/* The last member. It is cleared for the first item and means nothing before that. */
@@ -177,6 +178,13 @@ MUST_USE enum status txn_versions(struct call *c, struct timed_item *const *item
 
 /* True if the transaction knows that nothing is at the key. */
 bool txn_lacks(struct txn *x, unsigned db, struct str key);
+
+/*
+ * Finds out whether other processes are to be told of keys; before anything else, in a transaction
+ * that may write. And tells them of those that have been changed, at its end.
+ */
+MUST_USE enum status txn_ask_tracked(struct txn *x);
+MUST_USE enum status txn_tell_tracked(struct txn *x);
 
 /* Forgets items and databases: after a flush or a swap. */
 void txn_forget(struct txn *x);

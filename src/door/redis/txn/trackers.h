@@ -1,0 +1,98 @@
+/*
+ * Which processes have clients that keep what they have read (tracking.h), where several serve one
+ * store. Each has a record, under an id that it has drawn:
+ *
+ *     (ROOT, 19, id) → (format, count)
+ *
+ * While there is any record, whoever changes keys tells of them in the log of messages
+ * (messages.h), in the transaction that changes them.
+ *
+ * == A writer need not read the records ==
+ *
+ * Putting and removing one touches the store's metadata version. What a process has read of them
+ * holds as long as that stands still, and a transaction that goes by it conflicts with whoever puts
+ * a record meanwhile. So each transaction that commits after a record was put tells of its keys,
+ * and where nobody tracks, a transaction pays for a comparison of ten bytes.
+ *
+ * == A process that has died is forgotten ==
+ *
+ * A process counts its record up every TRACKERS_BEAT_MS. A chore removes one whose count has stood
+ * still for TRACKERS_LEASE_MS by the chore's own clock. A record that was removed never comes back:
+ * a process that finds its own gone puts another one, and then tells its clients that all they keep
+ * may be wrong, since nobody may have told it of changes in between.
+ *
+ * Threading: that of the transaction, unless a function says otherwise.
+ */
+#ifndef FROND_DOOR_REDIS_TXN_TRACKERS_H
+#define FROND_DOOR_REDIS_TXN_TRACKERS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "kv/kv.h"
+
+enum {
+	TRACKERS_BEAT_MS = 5000,
+	TRACKERS_LEASE_MS = 30000,
+	TRACKERS_IDLE_MS = 30000, /* a record stays when no client tracks any more */
+	TRACKERS_SEEN = 256, /* records that the chore knows of at a time; others stay longer */
+};
+
+/* Puts the record, which is not there. */
+MUST_USE enum status trackers_put(struct kv_tx *tx, uint64_t id);
+/* Again is fine. */
+MUST_USE enum status trackers_remove(struct kv_tx *tx, uint64_t id);
+/* Counts it up. STATUS_NOT_FOUND: it was removed. */
+MUST_USE enum status trackers_beat(struct kv_tx *tx, uint64_t id);
+
+/* What a process knows of all records. Any thread. */
+struct trackers_known {
+	pthread_mutex_t lock;
+	bool valid;
+	_Atomic bool any;
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES]; /* at which that was so */
+};
+
+void trackers_known_init(struct trackers_known *known);
+void trackers_known_fini(struct trackers_known *known);
+
+/*
+ * Whether there is any record when the transaction commits, if it does. Before it touches the
+ * metadata version.
+ */
+MUST_USE enum status trackers_any(struct kv_tx *tx, struct trackers_known *known, bool *ret);
+/* What the last transaction that asked has seen. */
+bool trackers_were_any(const struct trackers_known *known);
+
+/*
+ * In a transaction that removes what has expired: tells of it in the log, for all processes, if
+ * there is a record. Asks for that itself, since whoever removes need not serve clients of Redis.
+ */
+struct timed_expired;
+MUST_USE enum status trackers_tell_removed(struct kv_tx *tx, const struct timed_expired *first);
+
+struct trackers_record {
+	uint64_t id;
+	uint64_t count;
+	uint64_t at_ns; /* when the chore saw this count first */
+};
+
+/* Records as a chore has seen them: its own. */
+struct trackers_seen {
+	struct trackers_record records[TRACKERS_SEEN];
+	size_t count;
+};
+
+/* Reads TRACKERS_SEEN records at most, without the times. */
+MUST_USE enum status trackers_list(struct kv_tx *tx, struct trackers_seen *ret);
+/* Takes over what was listed just now. */
+void trackers_look(struct trackers_seen *seen, const struct trackers_seen *listed, uint64_t now_ns);
+/* One that has stood still for TRACKERS_LEASE_MS; NULL: none has. It is forgotten. */
+bool trackers_next_dead(struct trackers_seen *seen, uint64_t now_ns, struct trackers_record *ret);
+/* Removes the record if its count is still that one. */
+MUST_USE enum status trackers_remove_dead(struct kv_tx *tx, const struct trackers_record *dead);
+
+/* Has `frond verify` know the records. Again is fine. */
+void trackers_register(void);
+
+#endif
