@@ -23,8 +23,8 @@ enum timed_space {
 	TIMED_SPACE_UNDO = 40,
 	TIMED_SPACE_HISTORY = 41,
 	TIMED_SPACE_RETIME = 42,
-	TIMED_SPACE_HELD = 43,
-	TIMED_SPACE_WEIGH = 44,
+	TIMED_SPACE_HELD = 47, /* 43 to 46 are kept for tables */
+	TIMED_SPACE_WEIGH = 48,
 };
 
 enum {

@@ -18,8 +18,8 @@ enum {
 	SPACE_GONE = 38,
 	ITEMS_SWEEPS = 1000,
 	SPACE_UNDO = 40,
-	SPACE_HELD = 43,
-	SPACE_WEIGH = 44,
+	SPACE_HELD = 47,
+	SPACE_WEIGH = 48,
 };
 
 struct items {
