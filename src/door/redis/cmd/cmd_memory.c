@@ -112,6 +112,7 @@ memory_stats(struct call *c)
 	stats_int(r, "cluster.links", 0);
 	stats_int(r, "aof.buffer", 0);
 	stats_int(r, "lua.caches", eval_cache_bytes(c->redis->script_cache));
+	stats_int(r, "functions.caches", 0); /* libraries are in the store */
 	stats_int(r, "overhead.total", f.overhead);
 	stats_int(r, "keys.count", keys);
 	stats_int(r, "keys.bytes-per-key", keys ? dataset / keys : 0);
@@ -123,9 +124,14 @@ memory_stats(struct call *c)
 	stats_int(r, "allocator.resident", f.resident);
 	stats_double(r, "allocator-fragmentation.ratio", footprint_ratio(f.active, f.used));
 	stats_int(r, "allocator-fragmentation.bytes", f.active - f.used);
+	stats_double(r, "allocator-rss.ratio", footprint_ratio(f.resident, f.active));
+	stats_int(r, "allocator-rss.bytes", f.resident - f.active);
+	/* As in a redis-server with this allocator: what is resident is all the allocator's. */
+	stats_double(r, "rss-overhead.ratio", footprint_ratio(f.resident, f.resident));
+	stats_int(r, "rss-overhead.bytes", 0);
 	stats_double(r, "fragmentation", footprint_ratio(f.resident, f.used));
 	stats_int(r, "fragmentation.bytes", f.resident - f.used);
-	reply_later_end(r, place, '%', 22);
+	reply_later_end(r, place, '%', 27);
 	return STATUS_OK;
 }
 
