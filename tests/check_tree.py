@@ -45,6 +45,7 @@ ROOMS = {
     "history": "base loop kv catalog",
     "model/timed": "base loop kv catalog doc history",
     "model/timed/rows": "base kv catalog doc model/timed",
+    "model/timed/tables": "base kv catalog doc model/timed",
     "model/timed/items": "base loop kv catalog doc jtree model/timed",
     "rdb": "base loop",
     "rdb/items": "base loop model/timed model/timed/items rdb",

@@ -58,6 +58,8 @@ root_name(uint64_t number)
 		return "doors";
 	case KV_ROOT_TRACKERS:
 		return "trackers";
+	case KV_ROOT_KEYSPACES:
+		return "keyspaces";
 	case KV_ROOT_TXIDS:
 		return "txids";
 	default:

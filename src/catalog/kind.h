@@ -24,6 +24,7 @@ enum {
 	CATALOG_KIND_TIMED = 2,      /* stored likewise, as all of them */
 	CATALOG_KIND_REDIS = 3,
 	CATALOG_KIND_PLAIN = 4,
+	CATALOG_KIND_TABLE = 5,
 	CATALOG_KINDS = 8, /* that can be registered */
 	CATALOG_KEPT_SPACES = 3,
 	CATALOG_OPTIONS = 3, /* numbers of a description that mean what its kind says */

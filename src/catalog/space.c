@@ -7,6 +7,7 @@ static const struct {
 	{ CATALOG_SPACE_ROWS, "rows:" },
 	{ CATALOG_SPACE_REDIS, "redis:" },
 	{ CATALOG_SPACE_MONGO, "mongo:" },
+	{ CATALOG_SPACE_TABLE, "table:" },
 };
 
 const char *

@@ -14,12 +14,13 @@ enum catalog_space {
 	CATALOG_SPACE_ROWS = 2,  /* of model/timed/rows, which no door reaches */
 	CATALOG_SPACE_REDIS = 3, /* of Redis's door: "0", "1", … */
 	CATALOG_SPACE_MONGO = 4, /* of MongoDB's door: "db.collection" */
+	CATALOG_SPACE_TABLE = 5, /* of tables: "keyspace.table" */
 	CATALOG_SPACES_MAX = 255,
 };
 
 /*
  * What people write before the name of a database, so that one text names it: "rows:", "redis:",
- * "mongo:"; nothing for a database of CouchDB's. Static.
+ * "mongo:", "table:"; nothing for a database of CouchDB's. Static.
  */
 const char *catalog_space_prefix(enum catalog_space space);
 

@@ -1,0 +1,107 @@
+/*
+ * Keyspaces, which tables are called by, and the types that are defined in them. They lie in the
+ * root of the store, with the versionstamp of the latest change of any schema, which every process
+ * may watch:
+ *
+ *     (ROOT, 19)                  → versionstamp
+ *     (ROOT, 19, keyspace)        → (format, ((property, value), …))
+ *     (ROOT, 19, keyspace, type)  → (format, ((field, type), …))
+ *
+ * No function commits. Each that changes something writes the stamp. What is returned lies in the
+ * caller's arena. Threading: that of the transaction.
+ */
+#ifndef FROND_MODEL_TIMED_TABLES_KEYSPACES_H
+#define FROND_MODEL_TIMED_TABLES_KEYSPACES_H
+
+#include "model/timed/tables/tables.h"
+
+enum {
+	TABLE_TYPE_FIELDS = 500, /* of a type */
+	TABLE_STAMP_BYTES = KV_VERSIONSTAMP_BYTES,
+};
+
+/* ---- The stamp of the schema ---- */
+
+/* Writes the stamp with the commit; once or more in a transaction. */
+MUST_USE enum status table_schemas_touch(struct kv_tx *tx);
+
+/* The stamp: other bytes after each change of any keyspace, type or table. All 0: none yet. */
+MUST_USE enum status table_schemas_stamp(struct kv_tx *tx, uint8_t ret[static TABLE_STAMP_BYTES]);
+
+/* A watch (kv_watch()) of the stamp. NULL when out of memory. */
+struct kv_future *table_schemas_watch(struct kv_tx *tx);
+
+/* ---- Keyspaces ---- */
+
+struct table_keyspace {
+	struct str name;
+	const struct table_property *properties; /* by name */
+	size_t property_count;
+};
+
+/* STATUS_EXISTS; STATUS_INVALID, explained. */
+MUST_USE enum status table_keyspace_create(struct kv_tx *tx, const struct table_keyspace *keyspace,
+					   struct err *err);
+
+/* Sets the properties that are given; others stay. STATUS_NOT_FOUND; STATUS_INVALID, explained. */
+MUST_USE enum status table_keyspace_alter(struct kv_tx *tx, const struct table_keyspace *keyspace,
+					  struct err *err);
+
+/*
+ * Deletes the keyspace with its types and tables. STATUS_NOT_FOUND. Touches the metadata version
+ * if it has tables.
+ */
+MUST_USE enum status table_keyspace_drop(struct kv_tx *tx, struct str name, struct err *err);
+
+/* STATUS_NOT_FOUND. The transaction conflicts with changes of the keyspace. */
+MUST_USE enum status table_keyspace_read(struct kv_tx *tx, struct str name, struct arena *arena,
+					 struct table_keyspace *ret, struct err *err);
+
+struct table_keyspaces {
+	const struct table_keyspace *keyspaces; /* by name */
+	size_t count;
+};
+
+MUST_USE enum status table_keyspace_list(struct kv_tx *tx, struct arena *arena,
+					 struct table_keyspaces *ret, struct err *err);
+
+/* ---- Types ---- */
+
+struct table_field {
+	struct str name;
+	struct str type; /* the caller's text */
+};
+
+struct table_type {
+	struct str keyspace;
+	struct str name;
+	const struct table_field *fields; /* in their order */
+	size_t field_count;
+};
+
+/*
+ * Creates a type, or with `replaces` changes one that is there. Who uses it is the caller's to
+ * know. STATUS_EXISTS; STATUS_NOT_FOUND, explained: the keyspace, or the type that is to be
+ * replaced; STATUS_INVALID, explained.
+ */
+MUST_USE enum status table_type_put(struct kv_tx *tx, const struct table_type *type, bool replaces,
+				    struct err *err);
+
+/* STATUS_NOT_FOUND. */
+MUST_USE enum status table_type_drop(struct kv_tx *tx, struct str keyspace, struct str name,
+				     struct err *err);
+
+/* STATUS_NOT_FOUND. The transaction conflicts with changes of the type. */
+MUST_USE enum status table_type_read(struct kv_tx *tx, struct str keyspace, struct str name,
+				     struct arena *arena, struct table_type *ret, struct err *err);
+
+struct table_types {
+	const struct table_type *types; /* by keyspace and name */
+	size_t count;
+};
+
+/* The types of a keyspace, or all if it is empty. */
+MUST_USE enum status table_type_list(struct kv_tx *tx, struct str keyspace, struct arena *arena,
+				     struct table_types *ret, struct err *err);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * Rows of a table (tables.h): writing, reading, going through them.
+ *
+ * A key is a token, which the caller computes from the hash components, and all components in the
+ * order of the schema. Rows lie in the order of their tokens as signed numbers, then of the hash
+ * components, then of the range components. A component that has no scalar of its own, such as a
+ * frozen collection, is DOC_BYTES of the caller's making, whose order is the one of their bytes. A
+ * number comes back as doc/key_read.h says, by its value: the caller knows the type.
+ *
+ * Functions that write read nothing unless their comment says so, but for the clock, once in a
+ * transaction. No function commits. What is returned lies in the caller's arena. Threading: that of
+ * the transaction.
+ */
+#ifndef FROND_MODEL_TIMED_TABLES_ROW_H
+#define FROND_MODEL_TIMED_TABLES_ROW_H
+
+#include "model/timed/tables/tables.h"
+
+enum {
+	TABLE_KEY_BYTES = 9800,    /* of a row's key and an element in it, encoded */
+	TABLE_VALUE_BYTES = 90000, /* of a cell, encoded */
+	TABLE_CLEAR_KEYS = 1000,   /* that one transaction clears of a range, with a history */
+	TABLE_PLACE_BYTES = 10000, /* of a place where a scan goes on */
+};
+
+/*
+ * `count` is key_count for a row; hash_count for a partition and its static columns. In a table
+ * without range components both name the only row of a partition, and there are no statics.
+ */
+struct table_key {
+	int64_t token;
+	const struct doc_scalar *parts;
+	size_t count;
+};
+
+/* ---- Writing (write.c, list.c) ---- */
+
+enum table_change_kind {
+	/* A column of TABLE_SINGLE becomes `value`; DOC_NULL clears it. */
+	TABLE_CHANGE_PUT,
+	/* A column of any storage is cleared. With a list, a map, a set it is emptied. */
+	TABLE_CHANGE_CLEAR,
+	/* An element of a map (`element` its key), or a member of a set (no value) is written. */
+	TABLE_CHANGE_PUT_ELEMENT,
+	/* An element is cleared: by its key, as a member, or as a list's by its `place`. */
+	TABLE_CHANGE_CLEAR_ELEMENT,
+	/* A value is put behind, or before, all elements of a list: appending a and then b gives
+	 * a, b; prepending a and then b gives b, a. */
+	TABLE_CHANGE_APPEND,
+	TABLE_CHANGE_PREPEND,
+	/* The list's element at `element`, its place as a row has it, becomes `value`. */
+	TABLE_CHANGE_PUT_PLACE,
+	/* `value.n` is added to a counter. */
+	TABLE_CHANGE_ADD,
+};
+
+struct table_change {
+	enum table_change_kind kind;
+	uint64_t column; /* its id */
+	struct doc_scalar element;
+	struct doc_scalar value;
+	struct timed_expiry expiry; /* of what is written; TIMED_EXPIRY_DEFAULT is zero */
+};
+
+/*
+ * The changes of a row, in their order. All zero but for the key: nothing. A key of a partition
+ * writes its static columns, one of a row only regular ones.
+ */
+struct table_write {
+	struct table_key key;
+	/* The row is there even if no column has a value (as after INSERT, not UPDATE). */
+	bool inserts;
+	struct timed_expiry expiry; /* of that; of nothing else */
+	const struct table_change *changes;
+	size_t change_count;
+};
+
+/*
+ * STATUS_INVALID, explained, for changes that do not fit the schema; STATUS_VALUE_TOO_LARGE,
+ * STATUS_KEY_TOO_LARGE, explained with the limit's name.
+ */
+MUST_USE enum status table_write(struct timed *t, const struct table_write *write);
+
+/*
+ * Clears a row, or with a key of a partition its static columns alone. STATUS_INVALID, explained.
+ */
+MUST_USE enum status table_clear_row(struct timed *t, const struct table_key *key);
+
+/* An end of a range of rows: the first `count` range components. Rows that begin so equal it. */
+struct table_edge {
+	enum timed_bound_kind kind;
+	const struct doc_scalar *parts;
+	size_t count;
+};
+
+/*
+ * Clears rows of a partition between two edges in the order in which they lie, and not its static
+ * columns; or, with no edges at all, the whole partition. Without a history it reads nothing, and
+ * all of the range goes at once. With one, a transaction clears about TABLE_CLEAR_KEYS keys, and
+ * `*ret_more` is true if rows are left.
+ */
+MUST_USE enum status table_clear_range(struct timed *t, const struct table_key *partition,
+				       const struct table_edge *from, const struct table_edge *to,
+				       bool *ret_more);
+MUST_USE enum status table_clear_partition(struct timed *t, const struct table_key *partition,
+					   bool *ret_more);
+
+/* ---- Reading (read.c) ---- */
+
+/* A value that is there at the transaction's moment. */
+struct table_cell {
+	const struct table_column *column;
+	/* Of a map: the key. Of a set: the member. Of a list: its place, which means nothing else
+	 * than where the element is. Otherwise DOC_NULL. */
+	struct doc_scalar element;
+	struct doc_scalar value; /* of a set DOC_NULL; of a counter DOC_INT64 */
+	uint64_t write_us;       /* since 1970; 0 of a counter */
+	uint64_t expires_ms;     /* since 1970; 0: never */
+};
+
+struct table_row {
+	int64_t token;
+	struct doc_scalar *key; /* the components of the schema; of statics alone hash_count */
+	size_t key_count;
+	bool is_row;         /* false: only static columns are there (see table_scan_options) */
+	bool inserted;       /* it is there whatever its columns are */
+	uint64_t write_us;   /* of that */
+	uint64_t expires_ms; /* likewise; 0: never */
+	/* By the ids of their columns, elements in their order. Only columns that were wanted. */
+	struct table_cell *cells;
+	size_t cell_count;
+	struct table_cell *statics;
+	size_t static_count;
+};
+
+/* Which columns are wanted. */
+struct table_wanted {
+	bool some;           /* else all */
+	const uint64_t *ids; /* ascending */
+	size_t count;
+};
+
+/*
+ * Reads the row at a key, and with `statics` the static columns of its partition; both, and the
+ * clock, in one round trip. With a key of a partition it reads the static columns alone.
+ * STATUS_NOT_FOUND: there is no such row; with `statics` only if there are no static values either,
+ * otherwise `is_row` tells. `wanted` may be NULL: all. STATUS_LIMIT when the arena is full;
+ * STATUS_CORRUPT, explained.
+ */
+MUST_USE enum status table_read(struct timed *t, const struct table_key *key, bool statics,
+				const struct table_wanted *wanted, struct arena *arena,
+				struct table_row *ret);
+
+/* The cells of a column in a row that was read; `*ret_count` is 0 if it is null. */
+const struct table_cell *table_cells_of(const struct table_cell *cells, size_t count,
+					const struct table_column *column, size_t *ret_count);
+
+/* ---- Going through rows (scan.c) ---- */
+
+/* An end of a range of tokens. */
+struct table_token_edge {
+	enum timed_bound_kind kind;
+	int64_t token;
+};
+
+struct table_scan_options {
+	/* The rows of a partition, between two edges in the order in which they lie … */
+	const struct table_key *partition;
+	struct table_edge from, to;
+	/* … or, if that is NULL, those of a range of tokens. */
+	struct table_token_edge from_token, to_token;
+	bool reverse;      /* from the end of the range towards its beginning */
+	struct str after;  /* go on behind a table_scan_place(), with the same range; or empty */
+	bool statics;      /* read static columns beside rows */
+	bool static_alone; /* and of partitions without rows, once each, in their place; not
+			      with edges */
+	const struct table_wanted *wanted; /* NULL: all columns */
+	size_t rows;                       /* about so many are wanted; 0: all */
+	/* The scan pauses behind a row when it has read so much; 0: never. */
+	size_t pairs_most;
+	size_t bytes_most; /* keys and values */
+};
+
+struct table_scan;
+
+/* The options are read now, and `wanted` while the scan lasts. `*ret` is the caller's to close. */
+MUST_USE enum status table_scan_open(struct timed *t, const struct table_scan_options *options,
+				     struct table_scan **ret);
+/*
+ * The next row that is there. STATUS_NOT_FOUND at the end of the range, or where the scan pauses:
+ * table_scan_paused() tells.
+ */
+MUST_USE enum status table_scan_next(struct table_scan *scan, struct arena *arena,
+				     struct table_row *ret);
+/* True if there may be rows behind the place: the scan ended because it had read so much. */
+bool table_scan_paused(const struct table_scan *scan);
+/*
+ * Appends the place behind the last row that was returned, or where the scan paused: bytes to be
+ * kept anywhere, which mean the same in another transaction, process and version of the table's
+ * rows. TABLE_PLACE_BYTES at most.
+ */
+MUST_USE enum status table_scan_place(const struct table_scan *scan, struct buf *ret);
+/* Leaves out what is left of the partition of the last row. */
+MUST_USE enum status table_scan_skip_partition(struct table_scan *scan);
+void table_scan_close(struct table_scan *scan); /* NULL is fine */
+
+#endif
