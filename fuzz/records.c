@@ -42,6 +42,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct timed_run run;
 
 	timed_rows_register();
+	tables_register();
 	timed_items_register();
 	if (catalog_description_parse(value, &db, NULL) == STATUS_OK) {
 		catalog_description_put(&db, &written);

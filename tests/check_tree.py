@@ -90,7 +90,7 @@ ROOMS = {
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
-           " model/timed/rows model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis"
+           " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis"
            " door/redis/script",
     "import": "base cli",
 }

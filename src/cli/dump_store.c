@@ -83,7 +83,7 @@ dump_database(struct dump *d, struct kv_tx *tx, struct err *err)
 	TRY(status);
 	if (dump.db->kind == &timed_rows_kind || dump.db->kind == &timed_redis_kind)
 		status = dump_timed(d, &dump);
-	else if (d->broken)
+	else if (d->broken && dump.db->kind->dump)
 		status = dump_broken(d, &dump);
 	else if (dump.db->kind->dump)
 		status = dump.db->kind->dump(&dump);

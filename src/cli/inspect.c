@@ -9,6 +9,7 @@
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "model/timed/items/items.h"
+#include "model/timed/tables/tables.h"
 #include "catalog/catalog.h"
 
 enum {
@@ -287,7 +288,8 @@ inspect_past(struct inspect *i, const struct catalog_db *db)
 	struct entry_draw entry = { i, db };
 	struct timed t;
 
-	if (db->kind != &timed_rows_kind && db->kind != &timed_redis_kind)
+	if (db->kind != &timed_rows_kind && db->kind != &timed_redis_kind &&
+	    db->kind != &table_kind)
 		return err_set(&i->err, STATUS_UNSUPPORTED,
 			       "a database of the kind \"%s\" keeps no past", db->kind->name);
 	timed_init(&t, i->tx, db, NULL, &i->err);

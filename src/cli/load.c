@@ -152,6 +152,8 @@ load_check_args(const struct load_args *args, struct argp_state *state)
 		argp_error(state, "which database?");
 	if (args->store && args->to)
 		argp_error(state, "--store and --to exclude each other");
+	if (cli_db_of(o->db).space == CATALOG_SPACE_TABLE)
+		argp_error(state, "\"%s\" is a table, which cannot be loaded", o->db);
 	if (cli_db_of(o->db).space != CATALOG_SPACE_COUCH) {
 		load_check_described(args, state);
 		return;

@@ -11,6 +11,7 @@
 #include "model/revisioned/revisioned.h"
 #include "model/timed/items/items.h"
 #include "model/timed/rows/rows.h"
+#include "model/timed/tables/tables.h"
 
 static const struct cli_command *const commands[] = {
 	&cli_serve,   &cli_config, &cli_metrics, &cli_top,     &cli_load,   &cli_dump,
@@ -84,6 +85,7 @@ main(int argc, char **argv)
 	command = find_command(argv[1]);
 	rev_register();
 	timed_rows_register();
+	tables_register();
 	timed_items_register();
 	plain_register();
 	if (!command) {

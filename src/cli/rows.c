@@ -118,6 +118,8 @@ rows_parse_option(int key, char *text, struct argp_state *state)
 		r->db = cli_db_of(r->db_name ? r->db_name : "");
 		if (r->db.space == CATALOG_SPACE_COUCH)
 			r->db.space = CATALOG_SPACE_ROWS;
+		if (r->db.space == CATALOG_SPACE_MONGO)
+			argp_error(state, "\"%s\" has no rows", r->db_name);
 		if (r->hash && r->db.space != CATALOG_SPACE_ROWS)
 			argp_error(state, "--hash makes a database of rows");
 		if (!r->hash && (r->range || r->columns || r->ttl_seconds))
@@ -638,7 +640,8 @@ statement_run(struct statement *s)
 {
 	struct json_value value;
 	struct rows *r = s->rows;
-	bool redis = r->db.space == CATALOG_SPACE_REDIS;
+	/* Items and tables, which have commands of their own. */
+	bool others = r->db.space != CATALOG_SPACE_ROWS;
 
 	TRY(json_value_read(s->text, r->arena, &value, &r->err));
 	TRY(json_value_members(&value, r->arena, &s->members, &s->member_count, &r->err));
@@ -647,10 +650,10 @@ statement_run(struct statement *s)
 		const struct json_value *whole = json_value_find(s->members, s->member_count,
 								 wholes[i].name);
 
-		if (whole && (wholes[i].redis || !redis))
+		if (whole && (wholes[i].redis || !others))
 			return wholes[i].run(s, whole);
 	}
-	for (size_t i = 0; i < VERBS && !redis; i++) {
+	for (size_t i = 0; i < VERBS && !others; i++) {
 		const struct json_value *object = json_value_find(s->members, s->member_count,
 								  verbs[i].verb);
 
@@ -658,8 +661,8 @@ statement_run(struct statement *s)
 			return statement_run_verb(s, i, object);
 	}
 	return err_set(&r->err, STATUS_INVALID,
-		       redis ? "a database of Redis's clients takes only {\"history\": SECONDS}"
-			     : "there is no such statement");
+		       others ? "such a database takes only {\"history\": SECONDS}"
+			      : "there is no such statement");
 }
 
 static enum status
@@ -674,7 +677,7 @@ statement_body(struct kv_tx *tx, void *arg)
 	buf_clear(s->out);
 	s->field_count = 0;
 	status = catalog_open(tx, NULL, r->db.space, str_from_cstr(r->db.name), &db, &r->err);
-	if (status == STATUS_NOT_FOUND && r->db.space == CATALOG_SPACE_REDIS)
+	if (status == STATUS_NOT_FOUND && r->db.space != CATALOG_SPACE_ROWS)
 		return err_set(&r->err, status, "there is no database \"%s\"", r->db_name);
 	if (status == STATUS_NOT_FOUND)
 		return err_set(&r->err, status,

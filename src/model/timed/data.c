@@ -65,6 +65,61 @@ timed_data_clear_range(struct timed *t, struct str begin, struct str end)
 }
 
 enum status
+timed_data_clear_below(struct timed *t, struct str key)
+{
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	buf_append_str(&end, key);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	return timed_data_clear_range(t, key, buf_str(&end));
+}
+
+/*
+ * Where one transaction stops to clear a range with a history: between two rows, unless the first
+ * row alone has too many keys. `end` becomes that place; `*ret_more`: it is before the end.
+ */
+static enum status
+clear_rows_cut(struct timed *t, struct str begin, struct buf *end, bool *ret_more)
+{
+	const struct kv_range_options options = { .limit = TIMED_CLEAR_KEYS, .mode = KV_SNAPSHOT };
+	struct kv_future *f = kv_get_range(t->tx, begin, buf_str(end), &options);
+	struct kv_range range;
+	struct str last;
+	size_t len, first_len;
+
+	*ret_more = false;
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	if (!range.more)
+		return STATUS_OK;
+	assert(range.count); /* there is no more behind nothing */
+	last = range.pairs[range.count - 1].key;
+	TRY(timed_key_row_bytes(t->db, range.pairs[0].key, &first_len));
+	TRY(timed_key_row_bytes(t->db, last, &len));
+	*ret_more = true;
+	buf_clear(end);
+	buf_append(end, last.ptr, len);
+	if (len == first_len && str_starts_with(range.pairs[0].key, str_of(last.ptr, len)))
+		buf_append_byte(end, CATALOG_KEY_LAST);
+	return catalog_key_status(end);
+}
+
+enum status
+timed_data_clear_rows(struct timed *t, struct str begin, struct str end, bool *ret_more)
+{
+	AUTO(buf_release) struct buf until = CATALOG_KEY_INIT;
+
+	*ret_more = false;
+	buf_append_str(&until, end);
+	TRY(catalog_key_status(&until));
+	if (t->has_history)
+		TRY(clear_rows_cut(t, begin, &until, ret_more));
+	TRY(timed_touch(t));
+	return timed_data_clear_range(t, begin, buf_str(&until));
+}
+
+enum status
 timed_data_add(struct timed *t, struct str key, int64_t change)
 {
 	const struct history h = timed_history_of(t);

@@ -13,6 +13,7 @@ enum {
 	DRAW_ARENA_BYTES = 1024 * 1024,
 	DRAW_TIME_BYTES = 64,
 	US_PER_SECOND = 1000 * 1000,
+	MS_PER_SECOND = 1000,
 };
 
 const char *
@@ -45,6 +46,12 @@ timed_space_name(uint64_t space)
 		return "bodies to be weighed";
 	case TIMED_SPACE_RETIME:
 		return "entries to be written";
+	case TIMED_SPACE_COUNTER:
+		return "counters";
+	case TIMED_SPACE_TABLE:
+		return "table";
+	case TIMED_SPACE_DROPPED:
+		return "dropped columns";
 	default:
 		return NULL;
 	}
@@ -177,6 +184,26 @@ timed_draw_scalar(const struct doc_scalar *s, struct buf *ret)
 		buf_printf(ret, "%lld", (long long)s->n);
 		return;
 	}
+}
+
+/* As it was given, in seconds from the write on; none where nothing would expire anyway. */
+void
+timed_draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret)
+{
+	uint64_t from_ms = cell->write_us / TIMED_US_PER_MS;
+	uint64_t ttl_ms;
+
+	if (cell->by_default)
+		return;
+	if (cell->at_ms == TIMED_CELL_NEVER) {
+		buf_append_cstr(ret, db->options[TIMED_OPTION_TTL_MS] ? "(TTL = 0) " : "");
+		return;
+	}
+	ttl_ms = cell->at_ms > from_ms ? cell->at_ms - from_ms : 0;
+	buf_printf(ret, "(TTL = %llu", (unsigned long long)(ttl_ms / MS_PER_SECOND));
+	if (ttl_ms % MS_PER_SECOND)
+		buf_printf(ret, ".%03u", (unsigned)(ttl_ms % MS_PER_SECOND));
+	buf_append_cstr(ret, ") ");
 }
 
 /* ---- Places ---- */

@@ -40,6 +40,72 @@ timed_history_key(const struct catalog_db *db, struct buf *key)
 	return catalog_key_status(key);
 }
 
+/* ---- Writing components ---- */
+
+static enum status
+key_fail_too_long(struct timed *t)
+{
+	return err_set(t->err, STATUS_KEY_TOO_LARGE,
+		       "the key of a row and a path in it may have %d bytes (TIMED_KEY_BYTES)",
+		       TIMED_KEY_BYTES);
+}
+
+static bool
+kind_can_be_key(enum doc_kind kind)
+{
+	switch ((int)kind) {
+	case DOC_BOOL:
+	case DOC_TEXT:
+	case DOC_BYTES:
+	case DOC_INT8:
+	case DOC_INT16:
+	case DOC_INT32:
+	case DOC_INT64:
+	case DOC_INTEGER:
+	case DOC_DECIMAL:
+	case DOC_DECIMAL128:
+	case DOC_FLOAT:
+	case DOC_DOUBLE:
+	case DOC_UUID:
+	case DOC_TIMEUUID:
+	case DOC_DATE:
+	case DOC_DAY:
+	case DOC_TIME:
+	case DOC_INET:
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum status
+timed_key_component(struct timed *t, const struct doc_scalar *s, bool descending, struct buf *to)
+{
+	size_t from = to->len;
+	enum status status;
+
+	if (!kind_can_be_key(s->kind))
+		return err_set(t->err, STATUS_INVALID,
+			       "a value of this type cannot be part of a key");
+	status = doc_key_put(to, DOC_KEY_TYPED, s);
+	if (status == STATUS_LIMIT)
+		return key_fail_too_long(t);
+	TRY(status);
+	if (descending)
+		doc_key_invert(to, from);
+	return STATUS_OK;
+}
+
+enum status
+timed_key_check_bytes(struct timed *t, const struct buf *key)
+{
+	TRY(catalog_key_status(key));
+	/* Of the two elements and a path, whatever the number of the database is. */
+	if (key->len - t->db->prefix.len - TIMED_SPACE_BYTES > TIMED_KEY_BYTES)
+		return key_fail_too_long(t);
+	return STATUS_OK;
+}
+
 /* ---- Reading the key of a row ---- */
 
 enum status

@@ -242,7 +242,7 @@ list_interval(struct listing *l, enum timed_space space, const struct key_versio
 
 	if (!struck) {
 		TRY(value_has_expired(l, space, i->value, &expired));
-		if (own && expired && !timed_schema_of(l->t->db)->column_count)
+		if (own && expired && timed_kind_of(l->t->db)->own_hides(l->t->db))
 			l->hidden = true;
 		struck = expired || l->hidden;
 	}
@@ -346,7 +346,7 @@ enum status
 timed_list(struct timed *t, timed_lister *list, void *arg)
 {
 	static const enum timed_space spaces[] = { TIMED_SPACE_ROWS, TIMED_SPACE_BODY,
-						   TIMED_SPACE_COUNT };
+						   TIMED_SPACE_COUNT, TIMED_SPACE_COUNTER };
 	struct listing l = { .t = t, .list = list, .arg = arg };
 	enum status status = timed_now(t);
 

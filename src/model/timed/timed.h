@@ -24,6 +24,10 @@ enum {
 	TIMED_COLUMNS = 1000,
 	TIMED_NAME_BYTES = 100, /* of a column's name */
 	TIMED_PATH_STEPS = 64,  /* columns and keys that lead to a leaf */
+	/* Of a row's key and a path in it, encoded; what wraps them is a key of the store, too. */
+	TIMED_KEY_BYTES = 9800,
+	TIMED_VALUE_BYTES = 90000, /* of a leaf, encoded */
+	TIMED_CLEAR_KEYS = 1000,   /* that one transaction clears of a range, with a history */
 };
 
 /* ---- Databases (schema.c) ---- */
@@ -74,6 +78,8 @@ struct timed {
 	bool stored;                   /* this transaction has written the clock */
 	bool touched;                  /* and the key that is watched */
 	unsigned bodies;               /* ids of bodies that this transaction has made */
+	uint32_t places;               /* that it has given to elements of lists (tables/write.c) */
+	uint32_t writer;               /* what it is called in those; 0: not yet */
 	struct timed_stages *stages;   /* items/item.h; NULL: nothing can be staged */
 	struct timed_maps *maps;       /* items/item.h; NULL: nothing is kept for later ones */
 	struct timed_map *held;        /* of those; timed_maps_return() */
@@ -153,6 +159,13 @@ MUST_USE enum status timed_history_info_get(struct timed *t, struct timed_histor
 MUST_USE enum status timed_history_bounds_get(struct timed *t, struct timed_history_bounds *ret);
 /* How long after its write expires what has no expiry of its own; 0: never. */
 uint64_t timed_ttl_ms(const struct catalog_db *db);
+/*
+ * Changes that, for what is there already, too: every read goes by it at once, and what has expired
+ * by it is removed in the background (retime.c). STATUS_INVALID, explained, for databases of items.
+ * Touches the metadata version; the transaction writes nothing else to the rows of the database.
+ */
+MUST_USE enum status timed_ttl_set(struct timed *t, uint64_t ttl_ms);
+
 /* ---- Reads of the present or of the past (data.c); all fields are private ---- */
 
 /* The value of a key that was asked for. */

@@ -23,7 +23,10 @@ enum timed_space {
 	TIMED_SPACE_UNDO = 40,
 	TIMED_SPACE_HISTORY = 41,
 	TIMED_SPACE_RETIME = 42,
-	TIMED_SPACE_HELD = 47, /* 43 to 46 are kept for tables */
+	TIMED_SPACE_COUNTER = 43, /* of tables: numbers that are added to */
+	TIMED_SPACE_TABLE = 45,   /* their schema */
+	TIMED_SPACE_DROPPED = 46, /* columns of a table that are to be cleared */
+	TIMED_SPACE_HELD = 47,
 	TIMED_SPACE_WEIGH = 48,
 };
 
@@ -58,7 +61,11 @@ struct timed_due_swept {
 /* What databases of a kind do in their own way. Static: it stays as long as the process. */
 struct timed_kind {
 	const struct catalog_kind *catalog;
-	bool tells; /* listeners of the sweep are told of what goes */
+	bool tells;    /* listeners of the sweep are told of what goes */
+	bool defaults; /* what has no expiry of its own goes by the database's: timed_ttl_set() */
+	/* A row's own cell that has expired hides what lies below it. */
+	bool (*own_hides)(const struct catalog_db *db);
+	enum timed_space schema_space; /* a single key, which every database has */
 
 	/* Clears or writes in a sweep, before it looks at entries, what has been left for later. */
 	enum status (*tend)(struct timed *t, uint64_t *ret_done, bool *ret_more);
@@ -83,7 +90,7 @@ struct timed_kind {
 };
 
 enum {
-	TIMED_KINDS = 2,
+	TIMED_KINDS = 3,
 };
 
 /*
@@ -116,6 +123,15 @@ uint16_t timed_hash16(struct str bytes);
 /* (P, EXPIRY, shard, ms, hash components, range components, path…) of a key below ROWS. */
 MUST_USE enum status timed_key_expiry(const struct catalog_db *db, struct str key, uint64_t ms,
 				      struct buf *ret);
+
+/*
+ * Appends a component of a key. STATUS_INVALID, explained, for a value that cannot be one;
+ * STATUS_KEY_TOO_LARGE, explained.
+ */
+MUST_USE enum status timed_key_component(struct timed *t, const struct doc_scalar *s,
+					 bool descending, struct buf *to);
+/* STATUS_KEY_TOO_LARGE, explained, for a key below ROWS of more than TIMED_KEY_BYTES. */
+MUST_USE enum status timed_key_check_bytes(struct timed *t, const struct buf *key);
 
 /* The length of the row's part of a key below ROWS. STATUS_CORRUPT. */
 MUST_USE enum status timed_key_row_bytes(const struct catalog_db *db, struct str key, size_t *ret);
@@ -157,6 +173,15 @@ MUST_USE enum status timed_write_begin(struct timed *t);
 MUST_USE enum status timed_data_set(struct timed *t, struct str key, struct str value);
 MUST_USE enum status timed_data_clear(struct timed *t, struct str key);
 MUST_USE enum status timed_data_clear_range(struct timed *t, struct str begin, struct str end);
+/* Clears the key itself and everything below it. */
+MUST_USE enum status timed_data_clear_below(struct timed *t, struct str key);
+/*
+ * Clears a range of keys that begins and ends between rows, and calls timed_touch(). With a history,
+ * whole rows that together have TIMED_CLEAR_KEYS keys, or one row that has more; `*ret_more` is true
+ * if rows are left. timed_write_begin() has been called then.
+ */
+MUST_USE enum status timed_data_clear_rows(struct timed *t, struct str begin, struct str end,
+					   bool *ret_more);
 /* Adds to a number of eight bytes. */
 MUST_USE enum status timed_data_add(struct timed *t, struct str key, int64_t change);
 
@@ -263,6 +288,50 @@ enum status timed_extend(struct kv_tx *tx, const struct catalog_db *db, void **r
 			 struct err *err);
 void timed_extension_free(void *extension);
 
+/* ---- Cells (cell.c) ---- */
+
+enum {
+	/* In place of a time. */
+	TIMED_CELL_NEVER = 0,
+};
+
+/* What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). */
+struct timed_cell {
+	enum timed_type type;
+	uint64_t write_us;
+	bool by_default;  /* it expires as the database says */
+	uint64_t at_ms;   /* else: at that time, or TIMED_CELL_NEVER */
+	struct str value; /* the scalar, encoded; empty: it has none */
+};
+
+void timed_cell_put(const struct timed_cell *cell, struct buf *value);
+/* STATUS_NEWER, explained; STATUS_CORRUPT. */
+MUST_USE enum status timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err);
+
+/* The scalar of a cell that has one; its text is in the arena. */
+MUST_USE enum status timed_cell_scalar(const struct timed_cell *cell, struct arena *arena,
+				       struct doc_scalar *ret);
+
+/* When it expires, by what it says and the database says now; 0: never. */
+uint64_t timed_cell_expires_ms(const struct catalog_db *db, const struct timed_cell *cell);
+
+bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
+
+/*
+ * Writes a cell, and the entry by which the sweep finds it when it has expired. `value` NULL: it
+ * has none. timed_write_begin() has been called. STATUS_VALUE_TOO_LARGE, explained.
+ */
+MUST_USE enum status timed_cell_write(struct timed *t, struct str key, enum timed_type type,
+				      const struct doc_scalar *value, struct timed_expiry expiry);
+
+/* ---- Entries of EXPIRY after a change of the default (retime.c) ---- */
+
+/* (P, RETIME) */
+MUST_USE enum status timed_retime_key(const struct catalog_db *db, struct buf *key);
+/* Writes the entries of some cells, TIMED_SWEEP_KEYS at most, if the default was changed. */
+MUST_USE enum status timed_retime(struct timed *t, uint64_t *ret_done, bool *ret_more);
+bool timed_retime_is_good(struct str value);
+
 /* ---- For people, and the check (inspect.c, verify.c) ---- */
 
 const char *timed_space_name(uint64_t space);
@@ -270,13 +339,15 @@ const char *timed_space_name(uint64_t space);
 void timed_draw_text(struct str s, struct buf *ret);
 void timed_draw_time(uint64_t us, struct buf *ret);
 void timed_draw_scalar(const struct doc_scalar *s, struct buf *ret);
+/* "(TTL = 86400) ", from the write on; nothing of a cell that expires as the database says. */
+void timed_draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret);
 /* The key of a row, and a path below it. */
 void timed_draw_place(const struct timed_schema *schema, const struct timed_place *place,
 		      struct buf *ret);
 /* Draws what all kinds have: entries of EXPIRY, the clock, the stamp of the latest change. */
 bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);
-/* Checks a database of either kind: what all have, and the rest by its kind. */
+/* Checks a database of any kind: what all have, and the rest by its kind. */
 MUST_USE enum status timed_verify(struct catalog_verify *v);
 /*
  * Checks a subspace that is one key at most, whose value is good by `is_good`. NULL: the subspace

@@ -345,9 +345,9 @@ timed_verify(struct catalog_verify *v)
 	enum status status;
 
 	/* The description may be one of a list, which has no schema with it. */
-	status = timed_extend(v->tx, given, &opened.extension, &err);
+	status = given->kind->extend(v->tx, given, &opened.extension, &err);
 	if (status == STATUS_CORRUPT || status == STATUS_NEWER) {
-		timed_key_space(&v->key, given, TIMED_SPACE_SCHEMA);
+		timed_key_space(&v->key, given, timed_kind_of(given)->schema_space);
 		TRY(catalog_key_status(&v->key));
 		catalog_verify_found(v, TIMED_FINDING_SCHEMA, buf_str(&v->key), "%s", err.text);
 		return STATUS_OK;
@@ -356,7 +356,7 @@ timed_verify(struct catalog_verify *v)
 	v->db = &opened;
 	status = timed_kind_of(given)->verify(v);
 	if (status == STATUS_OK)
-		status = timed_verify_single(v, TIMED_SPACE_SCHEMA, schema_is_good);
+		status = timed_verify_single(v, timed_kind_of(given)->schema_space, schema_is_good);
 	if (status == STATUS_OK)
 		status = timed_verify_single(v, TIMED_SPACE_CLOCK, clock_is_good);
 	if (status == STATUS_OK)
@@ -364,6 +364,6 @@ timed_verify(struct catalog_verify *v)
 	if (status == STATUS_OK)
 		status = verify_history(v);
 	v->db = given;
-	timed_extension_free(opened.extension);
+	given->kind->extension_free(opened.extension);
 	return status;
 }

@@ -31,6 +31,13 @@ items_has_expired(struct timed *t, struct str value, bool *ret)
 	return STATUS_OK;
 }
 
+static bool
+items_own_hides(const struct catalog_db *db)
+{
+	(void)db;
+	return true;
+}
+
 const struct catalog_kind timed_redis_kind = {
 	.number = CATALOG_KIND_REDIS,
 	.name = "redis",
@@ -50,6 +57,8 @@ const struct catalog_kind timed_redis_kind = {
 static const struct timed_kind items_in_time = {
 	.catalog = &timed_redis_kind,
 	.tells = true,
+	.own_hides = items_own_hides,
+	.schema_space = TIMED_SPACE_SCHEMA,
 	/* First, while the transaction has written no stamps in bodies, which it could not read. */
 	.tend = timed_gone_sweep,
 	.due_sweep = timed_items_due_sweep,

@@ -3,28 +3,7 @@
 
 enum {
 	DRAW_ARENA_BYTES = 1024 * 1024,
-	MS_PER_SECOND = 1000,
 };
-
-/* As it was given, in seconds from the write on; none where nothing would expire anyway. */
-static void
-draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret)
-{
-	uint64_t from_ms = cell->write_us / TIMED_US_PER_MS;
-	uint64_t ttl_ms;
-
-	if (cell->by_default)
-		return;
-	if (cell->at_ms == TIMED_CELL_NEVER) {
-		buf_append_cstr(ret, db->options[TIMED_OPTION_TTL_MS] ? "(TTL = 0) " : "");
-		return;
-	}
-	ttl_ms = cell->at_ms > from_ms ? cell->at_ms - from_ms : 0;
-	buf_printf(ret, "(TTL = %llu", (unsigned long long)(ttl_ms / MS_PER_SECOND));
-	if (ttl_ms % MS_PER_SECOND)
-		buf_printf(ret, ".%03u", (unsigned)(ttl_ms % MS_PER_SECOND));
-	buf_append_cstr(ret, ") ");
-}
 
 static enum status
 draw_value(const struct timed_cell *cell, struct arena *arena, struct buf *ret)
@@ -71,7 +50,7 @@ draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct
 	buf_append_cstr(ret, ", ");
 	timed_draw_time(cell.write_us, ret);
 	buf_append_cstr(ret, " -> ");
-	draw_ttl(db, &cell, ret);
+	timed_draw_ttl(db, &cell, ret);
 	return draw_value(&cell, arena, ret);
 }
 

@@ -8,60 +8,6 @@ enum {
 	COMPONENTS_BYTES = TIMED_KEY_BYTES,
 };
 
-static enum status
-key_fail_too_long(struct timed *t)
-{
-	return err_set(t->err, STATUS_KEY_TOO_LARGE,
-		       "the key of a row and a path in it may have %d bytes (TIMED_KEY_BYTES)",
-		       TIMED_KEY_BYTES);
-}
-
-static bool
-kind_can_be_key(enum doc_kind kind)
-{
-	switch ((int)kind) {
-	case DOC_BOOL:
-	case DOC_TEXT:
-	case DOC_BYTES:
-	case DOC_INT8:
-	case DOC_INT16:
-	case DOC_INT32:
-	case DOC_INT64:
-	case DOC_INTEGER:
-	case DOC_DECIMAL:
-	case DOC_DECIMAL128:
-	case DOC_FLOAT:
-	case DOC_DOUBLE:
-	case DOC_UUID:
-	case DOC_TIMEUUID:
-	case DOC_DATE:
-	case DOC_DAY:
-	case DOC_TIME:
-	case DOC_INET:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static enum status
-component_put(struct timed *t, const struct doc_scalar *s, bool descending, struct buf *to)
-{
-	size_t from = to->len;
-	enum status status;
-
-	if (!kind_can_be_key(s->kind))
-		return err_set(t->err, STATUS_INVALID,
-			       "a value of this type cannot be part of a key");
-	status = doc_key_put(to, DOC_KEY_TYPED, s);
-	if (status == STATUS_LIMIT)
-		return key_fail_too_long(t);
-	TRY(status);
-	if (descending)
-		doc_key_invert(to, from);
-	return STATUS_OK;
-}
-
 /* The components from `from` to `to`, behind the hash where they are the hash components. */
 static enum status
 key_put_components(struct timed *t, const struct timed_key *key, size_t from, size_t to,
@@ -77,7 +23,7 @@ key_put_components(struct timed *t, const struct timed_key *key, size_t from, si
 		buf_append_byte(&components, 0);
 	}
 	for (size_t i = from; i < to; i++)
-		TRY(component_put(t, &key->parts[i], schema->key[i].descending, &components));
+		TRY(timed_key_component(t, &key->parts[i], schema->key[i].descending, &components));
 	if (hashed) {
 		uint16_t hash = timed_hash16(str_skip(buf_str(&components), TIMED_HASH_BYTES));
 
@@ -85,16 +31,6 @@ key_put_components(struct timed *t, const struct timed_key *key, size_t from, si
 		components.ptr[1] = (char)hash;
 	}
 	tuple_put_bytes(ret, buf_str(&components));
-	return STATUS_OK;
-}
-
-static enum status
-key_check_bytes(struct timed *t, const struct buf *key)
-{
-	TRY(catalog_key_status(key));
-	/* Of the two elements and a path, whatever the number of the database is. */
-	if (key->len - t->db->prefix.len - TIMED_SPACE_BYTES > TIMED_KEY_BYTES)
-		return key_fail_too_long(t);
 	return STATUS_OK;
 }
 
@@ -107,7 +43,7 @@ timed_key_hash(struct timed *t, const struct timed_key *hash, struct buf *ret)
 		return err_set(t->err, STATUS_INVALID, "a hash component of the key is missing");
 	timed_key_space(ret, t->db, TIMED_SPACE_ROWS);
 	TRY(key_put_components(t, hash, 0, schema->hash_count, ret));
-	return key_check_bytes(t, ret);
+	return timed_key_check_bytes(t, ret);
 }
 
 enum status
@@ -120,7 +56,7 @@ timed_key_row(struct timed *t, const struct timed_key *key, struct buf *ret)
 			       schema->key_count);
 	TRY(timed_key_hash(t, key, ret));
 	TRY(key_put_components(t, key, schema->hash_count, schema->key_count, ret));
-	return key_check_bytes(t, ret);
+	return timed_key_check_bytes(t, ret);
 }
 
 /* Appends the components of the edge as the beginning of an element of bytes. */
@@ -135,13 +71,13 @@ key_put_edge(struct timed *t, const struct timed_edge *edge, struct buf *key)
 		return err_set(t->err, STATUS_INVALID, "a row's key has %zu range components here",
 			       schema->key_count - schema->hash_count);
 	for (size_t i = 0; i < edge->count; i++)
-		TRY(component_put(t, &edge->parts[i], columns[i].descending, &components));
+		TRY(timed_key_component(t, &edge->parts[i], columns[i].descending, &components));
 	tuple_put_bytes(key, buf_str(&components));
 	TRY(buf_status(key));
 	/* Without the end of the element, keys that go on with other components lie behind. */
 	assert(key->len && !key->ptr[key->len - 1]);
 	key->len--;
-	return key_check_bytes(t, key);
+	return timed_key_check_bytes(t, key);
 }
 
 enum status
@@ -180,11 +116,11 @@ timed_key_path(struct timed *t, const struct timed_path *path, struct buf *key)
 			continue;
 		}
 		buf_clear(&component);
-		TRY(component_put(t, &step->key, false, &component));
+		TRY(timed_key_component(t, &step->key, false, &component));
 		tuple_put_bytes(key, buf_str(&component));
 	}
 	if (path->count > TIMED_PATH_STEPS)
 		return err_set(t->err, STATUS_INVALID,
 			       "a path may have %d steps (TIMED_PATH_STEPS)", TIMED_PATH_STEPS);
-	return key_check_bytes(t, key);
+	return timed_key_check_bytes(t, key);
 }

@@ -32,6 +32,13 @@ rows_has_expired(struct timed *t, struct str value, bool *ret)
 	return STATUS_OK;
 }
 
+/* A row of a table outlives its own cell; one that is a collection or a value does not. */
+static bool
+rows_own_hides(const struct catalog_db *db)
+{
+	return !timed_schema_of(db)->column_count;
+}
+
 const struct catalog_kind timed_rows_kind = {
 	.number = CATALOG_KIND_TIMED,
 	.name = "rows",
@@ -49,6 +56,9 @@ const struct catalog_kind timed_rows_kind = {
 
 static const struct timed_kind rows_in_time = {
 	.catalog = &timed_rows_kind,
+	.defaults = true,
+	.own_hides = rows_own_hides,
+	.schema_space = TIMED_SPACE_SCHEMA,
 	.tend = timed_retime,
 	.due_ask = timed_rows_due_ask,
 	.due_sweep = timed_rows_due_sweep,

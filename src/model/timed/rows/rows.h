@@ -13,12 +13,9 @@
 
 enum {
 	TIMED_DB_NAME_BYTES = 100,
-	/* Of a row's key and a path in it, encoded; what wraps them is a key of the store, too. */
-	TIMED_KEY_BYTES = 9800,
-	TIMED_VALUE_BYTES = 90000, /* of a leaf, encoded */
 };
 
-/* ---- Databases (kind.c, columns.c, retime.c) ---- */
+/* ---- Databases (kind.c, columns.c) ---- */
 
 /* Registers the kind with the catalog, and with what sweeps; again is fine. */
 void timed_rows_register(void);
@@ -41,13 +38,6 @@ MUST_USE enum status timed_columns_add(struct timed *t, const struct str *names,
 
 /* The id of the column; 0 if there is none of that name. */
 uint64_t timed_column_find(const struct timed_schema *schema, struct str name);
-
-/*
- * Changes timed_ttl_ms() of the database, for what is there already, too: every read goes by it at
- * once, and what has expired by it is removed in the background. Touches the metadata version; the
- * transaction does nothing else to the database.
- */
-MUST_USE enum status timed_ttl_set(struct timed *t, uint64_t ttl_ms);
 
 /* ---- Keys ---- */
 
@@ -96,10 +86,6 @@ MUST_USE enum status timed_put(struct timed *t, const struct timed_key *key,
 /* Clears the place, or the row if the path is empty, with all that is below. Reads nothing. */
 MUST_USE enum status timed_clear(struct timed *t, const struct timed_key *key,
 				 const struct timed_path *place);
-
-enum {
-	TIMED_CLEAR_KEYS = 1000, /* that one transaction clears of a range, with a history */
-};
 
 /*
  * Clears a range of rows. Without a history it reads nothing, and all of the range goes at once.

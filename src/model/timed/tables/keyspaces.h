@@ -3,9 +3,9 @@
  * root of the store, with the versionstamp of the latest change of any schema, which every process
  * may watch:
  *
- *     (ROOT, 19)                  → versionstamp
- *     (ROOT, 19, keyspace)        → (format, ((property, value), …))
- *     (ROOT, 19, keyspace, type)  → (format, ((field, type), …))
+ *     (ROOT, 20)                  → versionstamp
+ *     (ROOT, 20, keyspace)        → (format, ((property, value), …))
+ *     (ROOT, 20, keyspace, type)  → (format, ((field, type), …))
  *
  * No function commits. Each that changes something writes the stamp. What is returned lies in the
  * caller's arena. Threading: that of the transaction.
@@ -48,8 +48,8 @@ MUST_USE enum status table_keyspace_alter(struct kv_tx *tx, const struct table_k
 					  struct err *err);
 
 /*
- * Deletes the keyspace with its types and tables. STATUS_NOT_FOUND. Touches the metadata version
- * if it has tables.
+ * Deletes the keyspace with its types and tables (create.c). STATUS_NOT_FOUND. Touches the metadata
+ * version if it has tables.
  */
 MUST_USE enum status table_keyspace_drop(struct kv_tx *tx, struct str name, struct err *err);
 

@@ -17,9 +17,6 @@
 #include "model/timed/tables/tables.h"
 
 enum {
-	TABLE_KEY_BYTES = 9800,    /* of a row's key and an element in it, encoded */
-	TABLE_VALUE_BYTES = 90000, /* of a cell, encoded */
-	TABLE_CLEAR_KEYS = 1000,   /* that one transaction clears of a range, with a history */
 	TABLE_PLACE_BYTES = 10000, /* of a place where a scan goes on */
 };
 
@@ -77,7 +74,7 @@ struct table_write {
 
 /*
  * STATUS_INVALID, explained, for changes that do not fit the schema; STATUS_VALUE_TOO_LARGE,
- * STATUS_KEY_TOO_LARGE, explained with the limit's name.
+ * STATUS_KEY_TOO_LARGE, explained with the limit's name: TIMED_VALUE_BYTES, TIMED_KEY_BYTES.
  */
 MUST_USE enum status table_write(struct timed *t, const struct table_write *write);
 
@@ -95,13 +92,14 @@ struct table_edge {
 
 /*
  * Clears rows of a partition between two edges in the order in which they lie, and not its static
- * columns; or, with no edges at all, the whole partition. Without a history it reads nothing, and
- * all of the range goes at once. With one, a transaction clears about TABLE_CLEAR_KEYS keys, and
+ * columns. Without a history it reads nothing, and all of the range goes at once. With one, a
+ * transaction clears whole rows that together have TIMED_CLEAR_KEYS keys, or one that has more, and
  * `*ret_more` is true if rows are left.
  */
 MUST_USE enum status table_clear_range(struct timed *t, const struct table_key *partition,
 				       const struct table_edge *from, const struct table_edge *to,
 				       bool *ret_more);
+/* The same of a whole partition, its static columns with it. */
 MUST_USE enum status table_clear_partition(struct timed *t, const struct table_key *partition,
 					   bool *ret_more);
 
@@ -109,7 +107,7 @@ MUST_USE enum status table_clear_partition(struct timed *t, const struct table_k
 
 /* A value that is there at the transaction's moment. */
 struct table_cell {
-	const struct table_column *column;
+	const struct table_column *column; /* of the table's description, as long as that lasts */
 	/* Of a map: the key. Of a set: the member. Of a list: its place, which means nothing else
 	 * than where the element is. Otherwise DOC_NULL. */
 	struct doc_scalar element;

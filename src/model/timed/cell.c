@@ -2,7 +2,7 @@
 
 #include "catalog/format.h"
 #include "kv/tuple.h"
-#include "model/timed/rows/rows_int.h"
+#include "model/timed/timed_int.h"
 
 enum {
 	CELL_FORMAT = 1,
@@ -102,4 +102,46 @@ timed_has_expired(const struct timed *t, const struct timed_cell *cell)
 	uint64_t at = timed_cell_expires_ms(t->db, cell);
 
 	return at && at <= t->now_us / TIMED_US_PER_MS;
+}
+
+/* ---- Writing ---- */
+
+static void
+cell_set_expiry(const struct timed *t, struct timed_expiry expiry, struct timed_cell *cell)
+{
+	cell->by_default = expiry.kind == TIMED_EXPIRY_DEFAULT;
+	cell->at_ms = TIMED_CELL_NEVER;
+	if (expiry.kind == TIMED_EXPIRY_AFTER)
+		cell->at_ms = t->now_us / TIMED_US_PER_MS + expiry.ms;
+	else if (expiry.kind == TIMED_EXPIRY_AT)
+		cell->at_ms = expiry.ms ? expiry.ms : 1; /* 0 is TIMED_CELL_NEVER */
+}
+
+enum status
+timed_cell_write(struct timed *t, struct str key, enum timed_type type,
+		 const struct doc_scalar *value, struct timed_expiry expiry)
+{
+	AUTO(buf_release) struct buf encoded = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	AUTO(buf_release) struct buf scalar = BUF_INIT(TIMED_VALUE_BYTES);
+	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
+	struct timed_cell cell = { .type = type, .write_us = timed_write_us(t) };
+	uint64_t expires_ms;
+
+	cell_set_expiry(t, expiry, &cell);
+	if (value)
+		doc_scalar_put(&scalar, value);
+	if (buf_status(&scalar) == STATUS_LIMIT)
+		return err_set(t->err, STATUS_VALUE_TOO_LARGE,
+			       "a value in a row may have %d bytes (TIMED_VALUE_BYTES)",
+			       TIMED_VALUE_BYTES);
+	TRY(buf_status(&scalar));
+	cell.value = buf_str(&scalar);
+	timed_cell_put(&cell, &encoded);
+	TRY(buf_status(&encoded));
+	TRY(timed_data_set(t, key, buf_str(&encoded)));
+	expires_ms = timed_cell_expires_ms(t->db, &cell);
+	if (!expires_ms)
+		return STATUS_OK;
+	TRY(timed_key_expiry(t->db, key, expires_ms, &entry));
+	return kv_set(t->tx, buf_str(&entry), STR(""));
 }

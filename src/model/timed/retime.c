@@ -12,7 +12,7 @@
 #include <assert.h>
 
 #include "catalog/format.h"
-#include "model/timed/rows/rows_int.h"
+#include "model/timed/timed_int.h"
 
 enum {
 	RETIME_FORMAT = 1,
@@ -65,7 +65,7 @@ timed_ttl_set(struct timed *t, uint64_t ttl_ms)
 {
 	AUTO(buf_release) struct buf from = CATALOG_KEY_INIT;
 
-	if (t->db->kind != &timed_rows_kind)
+	if (!timed_kind_of(t->db)->defaults)
 		return err_set(t->err, STATUS_INVALID,
 			       "a database of this kind has no default for expiry");
 	TRY(timed_write_begin(t));

@@ -1,0 +1,155 @@
+/* Changing what a table is. */
+#include "model/timed/tables/tables_int.h"
+
+/* A schema while it is changed; its columns are a copy with room for more. */
+struct alter {
+	struct timed *t;
+	struct arena *arena;
+	struct table_schema schema;
+	struct table_column *columns;
+	struct table_dropped *dropped;
+	bool drops;
+};
+
+static enum status
+alter_begin(struct alter *a, const struct table_alteration *change)
+{
+	struct table_schema *s = &a->schema;
+
+	if (change->add_count > TABLE_COLUMNS)
+		return err_set(a->t->err, STATUS_INVALID,
+			       "a table may have %d columns (TABLE_COLUMNS)", TABLE_COLUMNS);
+	TRY(table_schema_read(a->t->tx, a->t->db, a->arena, s, a->t->err));
+	a->columns = arena_alloc(a->arena,
+				 (s->column_count + change->add_count) * sizeof(*a->columns));
+	a->dropped = arena_alloc(a->arena,
+				 (s->dropped_count + s->column_count) * sizeof(*a->dropped));
+	if (!a->columns || !a->dropped)
+		return STATUS_LIMIT;
+	memcpy(a->columns, s->columns, s->column_count * sizeof(*a->columns));
+	if (s->dropped_count)
+		memcpy(a->dropped, s->dropped, s->dropped_count * sizeof(*a->dropped));
+	s->columns = a->columns;
+	s->dropped = a->dropped;
+	return STATUS_OK;
+}
+
+/* Where the column is. STATUS_INVALID, explained, if there is none. */
+static enum status
+alter_find(struct alter *a, struct str name, size_t *ret)
+{
+	const struct table_column *c = table_column_named(&a->schema, name);
+
+	if (!c)
+		return err_set(a->t->err, STATUS_INVALID, "there is no column \"%.*s\"",
+			       STR_ARG(name));
+	*ret = (size_t)(c - a->schema.columns);
+	return STATUS_OK;
+}
+
+static enum status
+alter_rename(struct alter *a, const struct table_rename *rename)
+{
+	size_t at;
+
+	TRY(alter_find(a, rename->from, &at));
+	if (at >= a->schema.key_count)
+		return err_set(a->t->err, STATUS_INVALID,
+			       "only a column of the key can be renamed, and \"%.*s\" is none",
+			       STR_ARG(rename->from));
+	if (table_column_named(&a->schema, rename->to))
+		return err_set(a->t->err, STATUS_INVALID, "there is a column \"%.*s\" already",
+			       STR_ARG(rename->to));
+	a->columns[at].name = rename->to;
+	return STATUS_OK;
+}
+
+static enum status
+alter_drop(struct alter *a, struct str name)
+{
+	struct table_schema *s = &a->schema;
+	size_t at;
+
+	TRY(alter_find(a, name, &at));
+	if (at < s->key_count)
+		return err_set(a->t->err, STATUS_INVALID,
+			       "the column \"%.*s\" of the key cannot be dropped", STR_ARG(name));
+	a->dropped[s->dropped_count++] = (struct table_dropped){ a->columns[at],
+								 timed_write_us(a->t) };
+	s->static_count -= a->columns[at].kind == TABLE_STATIC;
+	s->column_count--;
+	memmove(&a->columns[at], &a->columns[at + 1], (s->column_count - at) * sizeof(*a->columns));
+	a->drops = true;
+	return STATUS_OK;
+}
+
+static enum status
+alter_add(struct alter *a, const struct table_column *column)
+{
+	struct table_schema *s = &a->schema;
+	struct table_column *c = &a->columns[s->column_count];
+
+	if (column->kind != TABLE_STATIC && column->kind != TABLE_REGULAR)
+		return err_set(a->t->err, STATUS_INVALID,
+			       "the column \"%.*s\" cannot join the key of a table",
+			       STR_ARG(column->name));
+	*c = *column;
+	c->id = s->next_id++;
+	s->static_count += c->kind == TABLE_STATIC;
+	s->column_count++;
+	return STATUS_OK;
+}
+
+static enum status
+alter_columns(struct alter *a, const struct table_alteration *change)
+{
+	for (size_t i = 0; i < change->rename_count; i++)
+		TRY(alter_rename(a, &change->rename[i]));
+	for (size_t i = 0; i < change->drop_count; i++)
+		TRY(alter_drop(a, change->drop[i]));
+	for (size_t i = 0; i < change->add_count; i++)
+		TRY(alter_add(a, &change->add[i]));
+	if (a->schema.dropped_count > TABLE_DROPPED) {
+		a->schema.dropped += a->schema.dropped_count - TABLE_DROPPED;
+		a->schema.dropped_count = TABLE_DROPPED;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+alter(struct alter *a, const struct table_alteration *change)
+{
+	struct table_schema *s = &a->schema;
+	struct timed *t = a->t;
+
+	TRY(alter_begin(a, change));
+	TRY(alter_columns(a, change));
+	TRY(table_check_properties(change->properties, change->property_count, t->err));
+	TRY(table_properties_merge(s->properties, s->property_count, change->properties,
+				   change->property_count, a->arena, &s->properties,
+				   &s->property_count));
+	if (change->sets_ttl && change->ttl_ms && s->counters)
+		return err_set(t->err, STATUS_INVALID, "counters do not expire");
+	TRY(table_schema_write(t->tx, t->db, s, t->err));
+	if (a->drops)
+		TRY(table_dropped_begin(t));
+	if (change->sets_ttl && change->ttl_ms != timed_ttl_ms(t->db))
+		TRY(timed_ttl_set(t, change->ttl_ms));
+	TRY(table_schemas_touch(t->tx));
+	return kv_touch_metadata_version(t->tx);
+}
+
+enum status
+table_alter(struct timed *t, const struct table_alteration *change)
+{
+	struct alter a = { .t = t };
+	enum status status;
+
+	TRY(timed_write_begin(t));
+	a.arena = arena_new(TABLE_RECORD_ARENA_BYTES);
+	if (!a.arena)
+		return STATUS_NOMEM;
+	status = alter(&a, change);
+	arena_free(a.arena);
+	return status;
+}

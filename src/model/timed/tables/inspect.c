@@ -1,0 +1,195 @@
+/* Cells as `frond inspect` shows them: (0x1f03, 'user1', 10), msg_column_id, 2026-… -> 'hello' */
+#include <endian.h>
+
+#include "kv/tuple.h"
+#include "model/timed/tables/tables_int.h"
+
+enum {
+	DRAW_ARENA_BYTES = 4 * 1024 * 1024,
+};
+
+/* ---- Places ---- */
+
+/* The name of a column, of one that was dropped, too. */
+static void
+draw_column(const struct table_schema *schema, uint64_t id, struct buf *ret)
+{
+	const struct table_column *column = table_column_by_id(schema, id);
+
+	for (size_t i = 0; !column && i < schema->dropped_count; i++)
+		if (schema->dropped[i].column.id == id)
+			column = &schema->dropped[i].column;
+	if (column)
+		buf_printf(ret, "%.*s_column_id", STR_ARG(column->name));
+	else
+		buf_printf(ret, "column_id %llu", (unsigned long long)id);
+}
+
+static void
+draw_place(const struct table_schema *schema, const struct table_place *place, struct buf *ret)
+{
+	buf_printf(ret, "(0x%04x", place->hash);
+	for (size_t i = 0; i < place->key_count; i++) {
+		buf_append_cstr(ret, ", ");
+		timed_draw_scalar(&place->key[i], ret);
+	}
+	buf_append_byte(ret, ')');
+	if (!place->column)
+		return;
+	buf_append_cstr(ret, ", ");
+	draw_column(schema, place->column, ret);
+	if (!place->has_element)
+		return;
+	buf_append_cstr(ret, ", ");
+	timed_draw_scalar(&place->element, ret);
+}
+
+enum status
+table_draw_key(const struct catalog_db *db, uint64_t space, struct str tail, struct arena *arena,
+	       struct buf *ret)
+{
+	struct table_place place;
+
+	if (space != TIMED_SPACE_ROWS && space != TIMED_SPACE_COUNTER)
+		return STATUS_NOT_FOUND;
+	TRY(table_place_parse(table_schema_of(db), tail, arena, &place));
+	draw_place(table_schema_of(db), &place, ret);
+	return STATUS_OK;
+}
+
+/* ---- Cells ---- */
+
+static enum status
+draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct arena *arena,
+	  struct buf *ret)
+{
+	const struct table_schema *schema = table_schema_of(db);
+	struct table_place place;
+	struct timed_cell cell;
+	struct doc_scalar s;
+
+	TRY(table_place_parse(schema, tail, arena, &place));
+	TRY(timed_cell_parse(value, &cell, NULL));
+	draw_place(schema, &place, ret);
+	if (cell.type == TIMED_INSERTED)
+		buf_append_cstr(ret, ", liveness_column_id");
+	buf_append_cstr(ret, ", ");
+	timed_draw_time(cell.write_us, ret);
+	buf_append_cstr(ret, " -> ");
+	timed_draw_ttl(db, &cell, ret);
+	if (!cell.value.len) {
+		buf_append_cstr(ret, "[NULL]");
+		return STATUS_OK;
+	}
+	TRY(timed_cell_scalar(&cell, arena, &s));
+	timed_draw_scalar(&s, ret);
+	return STATUS_OK;
+}
+
+static enum status
+draw_counter(const struct catalog_db *db, struct str tail, struct str value, struct arena *arena,
+	     struct buf *ret)
+{
+	uint64_t n;
+
+	if (value.len != sizeof(n))
+		return STATUS_CORRUPT;
+	TRY(table_draw_key(db, TIMED_SPACE_COUNTER, tail, arena, ret));
+	memcpy(&n, value.ptr, sizeof(n));
+	buf_printf(ret, " -> %lld", (long long)le64toh(n));
+	return STATUS_OK;
+}
+
+/* An entry of what expires: the time, and the place. */
+static enum status
+draw_entry(const struct catalog_db *db, struct str tail, struct arena *arena, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	uint64_t shard, ms;
+
+	TRY(tuple_next_u64(&r, &shard));
+	TRY(tuple_next_u64(&r, &ms));
+	timed_draw_time(ms * TIMED_US_PER_MS, ret);
+	buf_append_cstr(ret, ", ");
+	return table_draw_key(db, TIMED_SPACE_ROWS, r.rest, arena, ret);
+}
+
+/* ---- The schema ---- */
+
+static void
+draw_column_of_schema(const struct table_column *c, struct buf *ret)
+{
+	static const char *const kinds[] = {
+		[TABLE_HASH] = "hash",
+		[TABLE_RANGE] = "range",
+		[TABLE_STATIC] = "static",
+		[TABLE_REGULAR] = "regular",
+	};
+
+	timed_draw_text(c->name, ret);
+	buf_append_byte(ret, ' ');
+	timed_draw_text(c->type, ret);
+	buf_printf(ret, " %s%s %llu", kinds[c->kind], c->descending ? " descending" : "",
+		   (unsigned long long)c->id);
+}
+
+static enum status
+draw_schema(struct str value, struct arena *arena, struct buf *ret)
+{
+	struct table_schema schema;
+
+	TRY(table_schema_parse(value, arena, &schema, NULL));
+	for (size_t i = 0; i < schema.column_count; i++) {
+		buf_append_cstr(ret, i ? ", " : "columns: ");
+		draw_column_of_schema(&schema.columns[i], ret);
+	}
+	for (size_t i = 0; i < schema.dropped_count; i++) {
+		buf_append_cstr(ret, i ? ", " : "; dropped: ");
+		draw_column_of_schema(&schema.dropped[i].column, ret);
+		buf_append_byte(ret, ' ');
+		timed_draw_time(schema.dropped[i].dropped_us, ret);
+	}
+	for (size_t i = 0; i < schema.property_count; i++) {
+		buf_append_cstr(ret, i ? ", " : "; properties: ");
+		timed_draw_text(schema.properties[i].name, ret);
+		buf_append_cstr(ret, " = ");
+		timed_draw_text(schema.properties[i].value, ret);
+	}
+	return STATUS_OK;
+}
+
+/* ---- Pairs ---- */
+
+static enum status
+draw_any(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
+	 struct arena *arena, struct buf *ret)
+{
+	switch (space) {
+	case TIMED_SPACE_ROWS:
+		return draw_cell(db, tail, value, arena, ret);
+	case TIMED_SPACE_COUNTER:
+		return draw_counter(db, tail, value, arena, ret);
+	case TIMED_SPACE_EXPIRY:
+		return draw_entry(db, tail, arena, ret);
+	case TIMED_SPACE_TABLE:
+		return draw_schema(value, arena, ret);
+	default:
+		return timed_draw_pair(db, space, tail, value, ret) ? STATUS_OK : STATUS_NOT_FOUND;
+	}
+}
+
+bool
+table_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
+		struct buf *ret)
+{
+	struct arena *arena = db->extension ? arena_new(DRAW_ARENA_BYTES) : NULL;
+	enum status status = STATUS_NOT_FOUND;
+	size_t len = ret->len;
+
+	if (arena)
+		status = draw_any(db, space, tail, value, arena, ret);
+	arena_free(arena);
+	if (status != STATUS_OK)
+		ret->len = len;
+	return status == STATUS_OK;
+}

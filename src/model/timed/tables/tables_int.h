@@ -1,0 +1,170 @@
+/* What the files of tables share: the schema's record, keys, pairs that become rows. */
+#ifndef FROND_MODEL_TIMED_TABLES_TABLES_INT_H
+#define FROND_MODEL_TIMED_TABLES_TABLES_INT_H
+
+#include "model/timed/tables/keyspaces.h"
+#include "model/timed/tables/row.h"
+#include "model/timed/timed_int.h"
+
+enum {
+	TABLE_TOKEN_BYTES = 8,
+	TABLE_RECORD_ARENA_BYTES = 4 * 1024 * 1024, /* while a schema is changed */
+};
+
+/* ---- The schema (schema.c) ---- */
+
+/* (P, TABLE) */
+MUST_USE enum status table_schema_key(const struct catalog_db *db, struct buf *key);
+void table_schema_put(const struct table_schema *schema, struct buf *value);
+MUST_USE enum status table_schema_parse(struct str value, struct arena *arena,
+					struct table_schema *ret, struct err *err);
+/* STATUS_INVALID, explained, if no table can have this schema. */
+MUST_USE enum status table_schema_check(const struct table_schema *schema, struct err *err);
+/* Writes the record of a table. STATUS_INVALID, explained, if it is too long. */
+MUST_USE enum status table_schema_write(struct kv_tx *tx, const struct catalog_db *db,
+					const struct table_schema *schema, struct err *err);
+/* The record as it is stored; the transaction conflicts with changes of it. */
+MUST_USE enum status table_schema_read(struct kv_tx *tx, const struct catalog_db *db,
+				       struct arena *arena, struct table_schema *ret,
+				       struct err *err);
+enum status table_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret,
+			 struct err *err);
+void table_extension_free(void *extension);
+
+/* STATUS_INVALID, explained with what it names, such as "a column". */
+MUST_USE enum status table_check_text(const char *what, struct str text, size_t least, size_t most,
+				      const char *limit, struct err *err);
+/* 1 to TABLE_NAME_BYTES letters, digits and underscores. */
+MUST_USE enum status table_check_name(const char *what, struct str name, struct err *err);
+MUST_USE enum status table_check_properties(const struct table_property *properties, size_t count,
+					    struct err *err);
+/* The properties with some of them set, by name: in the arena. STATUS_LIMIT. */
+MUST_USE enum status table_properties_merge(const struct table_property *old, size_t old_count,
+					    const struct table_property *set, size_t set_count,
+					    struct arena *arena, const struct table_property **ret,
+					    size_t *ret_count);
+void table_properties_put(const struct table_property *properties, size_t count, struct buf *value);
+MUST_USE enum status table_properties_next(struct tuple_reader *r, struct arena *arena,
+					   const struct table_property **ret, size_t *ret_count);
+
+/* The subspace in which the cells of the table lie: ROWS or COUNTER. */
+static inline enum timed_space
+table_space(const struct table_schema *schema)
+{
+	return schema->counters ? TIMED_SPACE_COUNTER : TIMED_SPACE_ROWS;
+}
+
+/* ---- Columns that were dropped (dropped.c) ---- */
+
+/* (P, DROPPED) */
+MUST_USE enum status table_dropped_key(const struct catalog_db *db, struct buf *key);
+/* Says that all cells are to be looked at for columns that are no longer there. */
+MUST_USE enum status table_dropped_begin(struct timed *t);
+/* Clears such cells among some, TIMED_SWEEP_KEYS at most, if any are to be looked at. */
+MUST_USE enum status table_dropped_tend(struct timed *t, uint64_t *ret_done, bool *ret_more);
+bool table_dropped_is_good(struct str value);
+
+/* ---- Keyspaces (keyspaces.c) ---- */
+
+/* STATUS_NOT_FOUND, explained. The transaction conflicts with a drop of the keyspace. */
+MUST_USE enum status table_keyspace_check(struct kv_tx *tx, struct str name, struct err *err);
+/* Clears the keyspace and its types; create.c has deleted its tables. */
+MUST_USE enum status table_keyspace_clear(struct kv_tx *tx, struct str name);
+/* Makes one without properties if there is none of that name. */
+MUST_USE enum status table_keyspace_ensure(struct kv_tx *tx, struct str name);
+/* The check of a pair below (ROOT, 20). */
+void table_keyspace_verify(struct catalog_verify *v, struct tuple_reader key,
+			   const struct kv_pair *pair);
+
+/* ---- Keys (keys.c) ---- */
+
+/*
+ * (P, ROWS, token and hash components, range components): the key of a row, or of the row without
+ * range components that has a partition's static columns. STATUS_INVALID, explained.
+ */
+MUST_USE enum status table_key_row(struct timed *t, const struct table_key *key, struct buf *ret);
+/* (P, ROWS, token and hash components), what the keys of a partition begin with. */
+MUST_USE enum status table_key_partition(struct timed *t, const struct table_key *key,
+					 struct buf *ret);
+/* What the keys of all rows with such a token begin with, and those with greater ones follow. */
+MUST_USE enum status table_key_token(struct timed *t, int64_t token, struct buf *ret);
+/* The keys between which the rows of a partition lie that are between two edges. */
+MUST_USE enum status table_key_range(struct timed *t, const struct table_key *partition,
+				     const struct table_edge *from, const struct table_edge *to,
+				     struct buf *begin, struct buf *end);
+/* Appends a column, and an element in it unless that is NULL. */
+MUST_USE enum status table_key_cell(struct timed *t, uint64_t column,
+				    const struct doc_scalar *element, struct buf *key);
+
+/* True if the key belongs to a row whose static columns it has: a partition's. */
+static inline bool
+table_key_is_static(const struct table_schema *schema, const struct table_key *key)
+{
+	return schema->key_count > schema->hash_count && key->count == schema->hash_count;
+}
+
+/* The key of a row as it is stored. */
+struct table_place {
+	uint16_t hash; /* the first two bytes */
+	int64_t token;
+	struct doc_scalar *key;
+	size_t key_count; /* hash_count of the schema: static columns */
+	uint64_t column;  /* 0: the row's own cell */
+	bool has_element;
+	struct doc_scalar element;
+};
+
+/* The row's part of a key behind the subspace; `*ret_len` is its length. STATUS_CORRUPT. */
+MUST_USE enum status table_place_row(const struct table_schema *schema, struct str tail,
+				     struct arena *arena, struct table_place *ret, size_t *ret_len);
+/* The rest of the key. STATUS_CORRUPT. */
+MUST_USE enum status table_place_cell(struct str rest, struct arena *arena,
+				      struct table_place *ret);
+/* Both. */
+MUST_USE enum status table_place_parse(const struct table_schema *schema, struct str tail,
+				       struct arena *arena, struct table_place *ret);
+/* Only which column it is, of what is behind the row's part. STATUS_CORRUPT. */
+MUST_USE enum status table_place_column(struct str rest, uint64_t *ret);
+
+/* ---- Rows from pairs (read.c) ---- */
+
+/* A row while its pairs are read, in either direction. */
+struct table_reading {
+	struct timed *t;
+	const struct table_schema *schema;
+	const struct table_wanted *wanted; /* NULL: all */
+	struct arena *arena;
+	bool reverse;
+	bool is_static;
+	bool any; /* a pair was read, so the row has its key */
+	bool lives;
+	struct table_row row;
+	size_t cap;
+};
+
+/* Takes a pair; `row_len` is how much of its key is the row's. */
+MUST_USE enum status table_reading_take(struct table_reading *r, const struct kv_pair *pair,
+					size_t row_len);
+/* After the last pair. True if the row is there. */
+bool table_reading_end(struct table_reading *r);
+/* Explains STATUS_CORRUPT. */
+enum status table_fail_corrupt(struct timed *t, enum status status);
+
+/* ---- Expiry (expiry.c) ---- */
+
+/* See struct timed_kind. */
+struct kv_future *table_due_ask(struct timed *t, const struct timed_due *due);
+MUST_USE enum status table_due_sweep(struct timed *t, const struct timed_due *due,
+				     struct kv_future *asked, struct arena *arena,
+				     struct timed_due_swept *ret);
+
+/* ---- For people, and the check (inspect.c, verify.c) ---- */
+
+bool table_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
+		     struct buf *ret);
+/* See struct timed_kind. */
+MUST_USE enum status table_draw_key(const struct catalog_db *db, uint64_t space, struct str tail,
+				    struct arena *arena, struct buf *ret);
+MUST_USE enum status table_verify(struct catalog_verify *v);
+
+#endif

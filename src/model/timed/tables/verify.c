@@ -1,0 +1,215 @@
+/* Checks a table: keys, cells, that what expires has an entry, that the keyspace is there. */
+#include "kv/keyspace.h"
+#include "kv/tuple.h"
+#include "model/timed/tables/tables_int.h"
+
+#define TABLE_FINDING_CELL     "table_cell"     /* a cell that cannot be where it is */
+#define TABLE_FINDING_EXPIRY   "table_expiry"   /* a cell whose expiry no entry tells of */
+#define TABLE_FINDING_KEYSPACE "table_keyspace" /* a table without a keyspace */
+
+/* A table while it is checked. */
+struct table_check {
+	struct catalog_verify *v;
+	const struct table_schema *schema;
+	bool retiming; /* the sweep has yet to write entries for a changed default */
+	bool dropping; /* and to clear cells of columns that were dropped */
+};
+
+/* ---- Cells ---- */
+
+static bool
+storage_has_elements(enum table_storage storage)
+{
+	return storage == TABLE_MAP || storage == TABLE_SET || storage == TABLE_LIST;
+}
+
+/* NULL, or what is wrong. */
+static const char *
+place_is_wrong(const struct table_check *c, const struct table_place *place)
+{
+	bool is_static = place->key_count < c->schema->key_count;
+	const struct table_column *column = table_column_by_id(c->schema, place->column);
+
+	if (!place->column)
+		return is_static || c->schema->counters ? "nothing can be inserted at this place"
+							: NULL;
+	if (!column && place->column < c->schema->next_id && c->dropping)
+		return NULL;
+	if (!column)
+		return place->column < c->schema->next_id ? "its column was dropped long ago"
+							  : "there was never such a column";
+	if (column->kind != (is_static ? TABLE_STATIC : TABLE_REGULAR))
+		return "its column is not in such rows";
+	return storage_has_elements(column->storage) == place->has_element
+		       ? NULL
+		       : "the values of its column do not lie so";
+}
+
+static enum status
+check_leaf(struct table_check *c, const struct kv_pair *pair, const struct table_place *place)
+{
+	struct timed_cell cell;
+	struct doc_scalar s;
+	struct err err = { 0 };
+	enum status status;
+
+	status = timed_cell_parse(pair->value, &cell, &err);
+	if (status == STATUS_OK && cell.value.len)
+		status = timed_cell_scalar(&cell, c->v->scratch, &s);
+	if (status != STATUS_OK) {
+		catalog_verify_unreadable(c->v, status, &err, pair->key, "not a cell of a row");
+		return STATUS_OK;
+	}
+	if (cell.type != (place->column ? TIMED_LEAF : TIMED_INSERTED))
+		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key,
+				     "such a cell cannot be at this place");
+	if (cell.by_default && c->retiming)
+		return STATUS_OK;
+	return timed_verify_entry(c->v, TABLE_FINDING_EXPIRY, pair->key,
+				  timed_cell_expires_ms(c->v->db, &cell));
+}
+
+static enum status
+check_cell(struct table_check *c, const struct kv_pair *pair, struct str tail)
+{
+	struct table_place place;
+	const char *wrong;
+
+	arena_clear(c->v->scratch);
+	if (table_place_parse(c->schema, tail, c->v->scratch, &place) != STATUS_OK) {
+		catalog_verify_found(c->v, CATALOG_FINDING_KEY, pair->key, "not a place in a row");
+		return STATUS_OK;
+	}
+	wrong = place_is_wrong(c, &place);
+	if (wrong)
+		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key, "%s", wrong);
+	if (!c->schema->counters)
+		return check_leaf(c, pair, &place);
+	if (pair->value.len != CATALOG_COUNTER_BYTES)
+		catalog_verify_found(c->v, CATALOG_FINDING_VALUE, pair->key, "not a counter");
+	return STATUS_OK;
+}
+
+static enum status
+check_rows(struct table_check *c)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor cursor = { .done = true };
+	AUTO(buf_release) struct buf row = CATALOG_KEY_INIT;
+
+	TRY(catalog_verify_cursor_open(c->v, &cursor, table_space(c->schema)));
+	while (!cursor.done) {
+		struct str key = cursor.pair.key;
+		size_t len;
+
+		if (timed_key_row_bytes(c->v->db, key, &len) == STATUS_OK &&
+		    !str_eq(str_of(key.ptr, len), buf_str(&row))) {
+			c->v->sum.documents++;
+			buf_clear(&row);
+			buf_append(&row, key.ptr, len);
+			TRY(buf_status(&row));
+		}
+		c->v->sum.leaves++;
+		TRY(check_cell(c, &cursor.pair, cursor.tail));
+		TRY(catalog_verify_cursor_next(c->v, &cursor));
+	}
+	return STATUS_OK;
+}
+
+/* ---- Entries, and what is left for later ---- */
+
+/* Entries may outlive their cells; each of them names a place all the same. */
+static enum status
+check_entries(struct table_check *c)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor cursor = { .done = true };
+
+	TRY(catalog_verify_cursor_open(c->v, &cursor, TIMED_SPACE_EXPIRY));
+	while (!cursor.done) {
+		struct tuple_reader r = tuple_reader(cursor.tail);
+		struct table_place place;
+		uint64_t shard, ms;
+
+		arena_clear(c->v->scratch);
+		if (tuple_next_u64(&r, &shard) != STATUS_OK || shard >= TIMED_EXPIRY_SHARDS ||
+		    tuple_next_u64(&r, &ms) != STATUS_OK ||
+		    table_place_parse(c->schema, r.rest, c->v->scratch, &place) != STATUS_OK)
+			catalog_verify_found(c->v, CATALOG_FINDING_KEY, cursor.pair.key,
+					     "not the place of a cell that expires");
+		TRY(catalog_verify_cursor_next(c->v, &cursor));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+key_is_there(struct catalog_verify *v, const struct buf *key, bool *ret)
+{
+	struct kv_future *f;
+	struct str ignored;
+
+	TRY(catalog_verify_get(v, buf_str(key), &f));
+	*ret = kv_future_value(f, &ignored);
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+/* False for the copy of a table that is being moved here: its keyspace may come with its name. */
+static enum status
+is_named(struct catalog_verify *v, bool *ret)
+{
+	struct catalog_db *db;
+	struct err err = { 0 };
+	enum status status;
+
+	*ret = false;
+	status = catalog_open_bare(v->tx, NULL, CATALOG_SPACE_TABLE, v->db->name, &db, &err);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	*ret = db->number == v->db->number;
+	catalog_db_unref(db);
+	return STATUS_OK;
+}
+
+static enum status
+check_keyspace(struct catalog_verify *v)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct str keyspace, table;
+	bool there;
+
+	TRY(is_named(v, &there));
+	if (!there)
+		return STATUS_OK;
+	table_name_split(v->db->name, &keyspace, &table);
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_KEYSPACES);
+	tuple_put_str(&key, keyspace);
+	TRY(catalog_key_status(&key));
+	TRY(key_is_there(v, &key, &there));
+	if (there)
+		return STATUS_OK;
+	TRY(table_schema_key(v->db, &key));
+	catalog_verify_found(v, TABLE_FINDING_KEYSPACE, buf_str(&key),
+			     "the table is in a keyspace that is not there");
+	return STATUS_OK;
+}
+
+enum status
+table_verify(struct catalog_verify *v)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct table_check c = { .v = v, .schema = table_schema_of(v->db) };
+
+	TRY(timed_retime_key(v->db, &key));
+	TRY(key_is_there(v, &key, &c.retiming));
+	TRY(table_dropped_key(v->db, &key));
+	TRY(key_is_there(v, &key, &c.dropping));
+	TRY(check_keyspace(v));
+	TRY(check_rows(&c));
+	TRY(check_entries(&c));
+	/* The other of the two subspaces that rows may be in is empty. */
+	TRY(timed_verify_single(v, c.schema->counters ? TIMED_SPACE_ROWS : TIMED_SPACE_COUNTER,
+				NULL));
+	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, timed_retime_is_good));
+	return timed_verify_single(v, TIMED_SPACE_DROPPED, table_dropped_is_good);
+}
