@@ -176,9 +176,9 @@ MUST_USE enum status timed_data_clear_range(struct timed *t, struct str begin, s
 /* Clears the key itself and everything below it. */
 MUST_USE enum status timed_data_clear_below(struct timed *t, struct str key);
 /*
- * Clears a range of keys that begins and ends between rows, and calls timed_touch(). With a history,
- * whole rows that together have TIMED_CLEAR_KEYS keys, or one row that has more; `*ret_more` is true
- * if rows are left. timed_write_begin() has been called then.
+ * Clears a range of keys that begins and ends between rows, and calls timed_touch(). With a
+ * history, whole rows that together have TIMED_CLEAR_KEYS keys, or one row that has more;
+ * `*ret_more` is true if rows are left. timed_write_begin() has been called then.
  */
 MUST_USE enum status timed_data_clear_rows(struct timed *t, struct str begin, struct str end,
 					   bool *ret_more);

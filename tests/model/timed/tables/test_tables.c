@@ -17,6 +17,7 @@
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
 #include "store.h"
+#include "test_tables.h"
 #include "verified.h"
 
 enum {
@@ -26,12 +27,6 @@ enum {
 	SPACE_EXPIRY = 34,
 	SPACE_COUNTER = 43,
 };
-
-/* A literal as an initializer. */
-#define TEXT(literal)                                                                              \
-	{                                                                                          \
-		"" literal, sizeof(literal) - 1                                                    \
-	}
 
 struct fixture {
 	char dir[64];
@@ -100,56 +95,7 @@ run(struct fixture *f, const char *table, work_body *body, void *arg)
 	return kv_run(f->store, work_run, &w, NULL, &f->err);
 }
 
-/* ---- Values ---- */
-
-static struct doc_scalar
-text(const char *s)
-{
-	return (struct doc_scalar){ .kind = DOC_TEXT, .text = str_from_cstr(s) };
-}
-
-static struct doc_scalar
-number(int64_t n)
-{
-	return (struct doc_scalar){ .kind = DOC_INT64, .n = n };
-}
-
 /* ---- Setup ---- */
-
-static const struct table_column msgs_columns[] = {
-	{ .name = TEXT("msg_id"), .type = TEXT("int"), .kind = TABLE_RANGE },
-	{ .name = TEXT("user_id"), .type = TEXT("text"), .kind = TABLE_HASH },
-	{ .name = TEXT("msg"), .type = TEXT("text"), .kind = TABLE_REGULAR },
-	{ .name = TEXT("msg_props"),
-	  .type = TEXT("map<text, text>"),
-	  .kind = TABLE_REGULAR,
-	  .storage = TABLE_MAP },
-	{ .name = TEXT("owner"), .type = TEXT("text"), .kind = TABLE_STATIC },
-	{ .name = TEXT("tags"),
-	  .type = TEXT("list<text>"),
-	  .kind = TABLE_REGULAR,
-	  .storage = TABLE_LIST },
-};
-
-static const struct table_column hits_columns[] = {
-	{ .name = TEXT("page"), .type = TEXT("text"), .kind = TABLE_HASH },
-	{ .name = TEXT("day"), .type = TEXT("int"), .kind = TABLE_RANGE, .descending = true },
-	{ .name = TEXT("n"),
-	  .type = TEXT("counter"),
-	  .kind = TABLE_REGULAR,
-	  .storage = TABLE_COUNTER },
-};
-
-enum { /* ids as they are given: the key first */
-	USER_ID = 1,
-	MSG_ID,
-	MSG,
-	MSG_PROPS,
-	OWNER,
-	TAGS,
-
-	HITS_N = 3,
-};
 
 static enum status
 create_all(struct timed *t, void *arg)
@@ -269,46 +215,6 @@ clear_body(struct timed *t, void *arg)
 	const struct table_key key = key_of(p->user, p->id, parts);
 
 	return table_clear_row(t, &key);
-}
-
-/* Draws "value" of each cell of a row, in order: column=value, column[element]=value. */
-static void
-draw_scalar(const struct doc_scalar *s, struct buf *ret)
-{
-	if (s->kind == DOC_TEXT)
-		buf_append_str(ret, s->text);
-	else if (s->kind == DOC_NULL)
-		buf_append_cstr(ret, "null");
-	else
-		buf_printf(ret, "%lld", (long long)s->n);
-}
-
-static void
-draw_cells(const struct table_cell *cells, size_t count, struct buf *ret)
-{
-	for (size_t i = 0; i < count; i++) {
-		buf_printf(ret, " %.*s", STR_ARG(cells[i].column->name));
-		if (cells[i].column->storage == TABLE_MAP) {
-			buf_append_byte(ret, '[');
-			draw_scalar(&cells[i].element, ret);
-			buf_append_byte(ret, ']');
-		}
-		buf_append_byte(ret, '=');
-		draw_scalar(&cells[i].value, ret);
-	}
-}
-
-static void
-draw_row(const struct table_row *row, struct buf *ret)
-{
-	for (size_t i = 0; i < row->key_count; i++) {
-		buf_append_byte(ret, i ? '/' : '(');
-		draw_scalar(&row->key[i], ret);
-	}
-	buf_append_cstr(ret, row->inserted ? "*" : "");
-	draw_cells(row->cells, row->cell_count, ret);
-	draw_cells(row->statics, row->static_count, ret);
-	buf_append_byte(ret, ')');
 }
 
 static enum status
@@ -1068,6 +974,89 @@ bad_schemas_are_refused(void **state)
 	assert_int_equal(run(f, NULL, create_bad_body, &schema), STATUS_EXISTS);
 }
 
+/* ---- Tests: the past ---- */
+
+static enum status
+history_body(struct timed *t, void *arg)
+{
+	(void)arg;
+	return timed_history_set(t, 1000);
+}
+
+/* A listing of all that a table held. */
+struct listed {
+	const struct catalog_db *db;
+	struct buf *out;
+};
+
+static enum status
+list_line(void *arg, const struct timed_line *line)
+{
+	struct listed *l = arg;
+	size_t skip = l->db->prefix.len + 2;
+
+	if (line->kind == TIMED_LISTED_DELETION) {
+		assert_true(timed_draw_deletion(l->db, line, l->out));
+	} else {
+		buf_append_cstr(l->out, line->kind == TIMED_LISTED_STRUCK ? "- " : "+ ");
+		assert_true(l->db->kind->draw_pair(l->db, SPACE_ROWS,
+						   str_skip(line->pair.key, skip), line->pair.value,
+						   l->out));
+	}
+	buf_append_byte(l->out, '\n');
+	return STATUS_OK;
+}
+
+static enum status
+list_body(struct timed *t, void *arg)
+{
+	struct listed l = { t->db, arg };
+
+	buf_clear(l.out);
+	timed_at(t, START_MS + 3000);
+	return timed_list(t, list_line, &l);
+}
+
+static void
+the_past_tells_what_was_deleted_and_what_expired(void **state)
+{
+	AUTO(buf_release) struct buf drawn = BUF_INIT(10000);
+	struct fixture *f = *state;
+	uint64_t done;
+	bool more;
+
+	assert_int_equal(run(f, "ks.msgs", history_body, NULL), STATUS_OK);
+	for (int i = 0; i < 2; i++, f->now_ms += 1000)
+		assert_int_equal(timed_sweep(f->store, &f->clock, 10, &done, &more, &f->err),
+				 STATUS_OK);
+	put(f, "ks.msgs",
+	    (struct put){
+		    .user = "a",
+		    .id = 1,
+		    .inserts = true,
+		    .expiry = { TIMED_EXPIRY_AFTER, 500 },
+		    .changes = { PUT(MSG, text("x")), ELEMENT(MSG_PROPS, text("k"), text("v")) } });
+	f->now_ms += 1000;
+	put(f, "ks.msgs",
+	    (struct put){ .user = "a",
+			  .id = 1,
+			  .changes = { { .kind = TABLE_CHANGE_CLEAR, .column = MSG_PROPS } } });
+	f->now_ms += 1000;
+	assert_int_equal(run(f, "ks.msgs", list_body, &drawn), STATUS_OK);
+	buf_append_byte(&drawn, 0);
+	/* The row's own cell has expired, and hides nothing. */
+	assert_string_equal(drawn.ptr,
+			    "- (0x8000, 'a', 1), liveness_column_id, 1970-01-01T00:16:42.000000Z "
+			    "-> (TTL = 0.500) [NULL]\n"
+			    "+ (0x8000, 'a', 1), msg_column_id, 1970-01-01T00:16:42.000000Z -> "
+			    "'x'\n"
+			    "(0x8000, 'a', 1), msg_props_column_id, 1970-01-01T00:16:43.000000Z -> "
+			    "[DELETE]\n"
+			    "- (0x8000, 'a', 1), msg_props_column_id, 'k', "
+			    "1970-01-01T00:16:42.000000Z -> 'v'\n");
+	verified_none(f->store);
+}
+
 /* ---- Tests: the check ---- */
 
 /* Something that is wrong with the table "ks.short". */
@@ -1164,6 +1153,7 @@ main(void)
 		TEST(keyspaces_have_types_and_tables),
 		TEST(a_truncated_table_keeps_what_it_is),
 		TEST(bad_schemas_are_refused),
+		TEST(the_past_tells_what_was_deleted_and_what_expired),
 		TEST(verify_finds_what_is_wrong),
 	};
 
