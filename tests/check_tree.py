@@ -27,6 +27,7 @@ ROOMS = {
     "doc": "base loop kv",
     "bson": "base doc",
     "mql": "base loop bson",
+    "cql": "base loop doc",
     "jtree": "base loop doc mql",
     "mql/expr": "base loop bson mql",
     "mql/schema": "base loop bson mql",
