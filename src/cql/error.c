@@ -1,5 +1,9 @@
 #include "cql/cql.h"
 
+enum {
+	ARG_BYTES = 256, /* of an argument that are shown */
+};
+
 static const struct {
 	enum cql_code code;
 	struct str text;
@@ -26,13 +30,15 @@ void
 cql_fail_with(struct cql *q, enum cql_error e, const struct str *args, size_t count)
 {
 	struct str text = error_rows[e].text;
-	struct buf said = BUF_SHORT(ERR_TEXT_BYTES * 2);
+	struct buf said = BUF_SHORT(ERR_TEXT_BYTES * 4);
 	size_t used = 0;
 
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.ptr[i] == '{' && i + 1 < text.len && text.ptr[i + 1] == '}' &&
 		    used < count) {
-			buf_append_str(&said, args[used++]);
+			struct str arg = args[used++];
+
+			buf_append(&said, arg.ptr, arg.len < ARG_BYTES ? arg.len : ARG_BYTES);
 			i++;
 		} else {
 			buf_append_byte(&said, (uint8_t)text.ptr[i]);

@@ -48,10 +48,14 @@ enum cql_code {
 	  "underscore characters (got \"{}\")")                                                    \
 	X(UNSUPPORTED, INVALID, "{} is not supported")                                             \
 	X(MULTIPLE_SET, SYNTAX, "Multiple incompatible setting of column {}")                      \
+	X(UNMATCHED, INVALID, "Unmatched column names/values")                                     \
 	X(TTL_REPEATED, SYNTAX, "Multiple definitions for property '{}'")                          \
-	X(ONLY_PLUS, SYNTAX, "Only expressions of the form X = X + <value> are supported.")        \
-	X(ONLY_MINUS, SYNTAX, "Only expressions of the form X = X - <value> are supported.")       \
-	X(ONLY_PREPEND, SYNTAX, "Only expressions of the form X = <value> + X are supported.")     \
+	X(ONLY_PLUS, SYNTAX,                                                                       \
+	  "line {}:{} Only expressions of the form X = X + <value> are supported.")                \
+	X(ONLY_MINUS, SYNTAX,                                                                      \
+	  "line {}:{} Only expressions of the form X = X - <value> are supported.")                \
+	X(ONLY_PREPEND, SYNTAX,                                                                    \
+	  "line {}:{} Only expressions of the form X = <value> + X are supported.")                \
 	/* Types. */                                                                               \
 	X(UNKNOWN_TYPE, INVALID, "Unknown type {}")                                                \
 	X(UNKNOWN_TYPE_OF, INVALID, "Unknown type {}.{}")                                          \
@@ -77,7 +81,7 @@ enum cql_code {
 	X(UNSET_IN_COLLECTION, INVALID, "unset value is not supported inside collections")         \
 	X(INVALID_CONSTANT, INVALID, "Invalid {} constant ({}) for \"{}\" of type {}")             \
 	X(INVALID_VALUE, INVALID, "{}")                                                            \
-	X(LENGTH, INVALID, "Expected {} byte long {} ({})")                                        \
+	X(LENGTH, INVALID, "Expected {} ({})")                                                     \
 	X(LENGTH_SHORT, INVALID, "Not enough bytes to read {}")                                    \
 	X(TRAILING, INVALID, "Unexpected extraneous bytes after {}")                               \
 	X(BAD_TEXT, INVALID, "String didn't validate.")                                            \
@@ -165,7 +169,7 @@ enum cql_code {
 	X(JSON_DECODE, INVALID, "Could not decode JSON string as a map: {}. (String was: {})")     \
 	X(JSON_UNKNOWN, INVALID, "JSON values map contains unrecognized column: {}")               \
 	X(JSON_VALUE, INVALID, "Error decoding JSON value for {}: {}")                             \
-	X(JSON_EXPECTED, INVALID, "Expected {}, but got {}: {}")                                   \
+	X(JSON_EXPECTED, INVALID, "Expected {}, but got a {}: {}")                                 \
 	X(JSON_NULL_ELEMENT, INVALID, "Invalid null element in {}")                                \
 	X(JSON_NULL_MAP, INVALID, "Invalid null {} in map")                                        \
 	X(FROM_JSON, FUNCTION, "execution of 'system.fromjson[text]' failed: {}")                  \

@@ -26,8 +26,8 @@ struct cql_json_member {
 };
 
 /*
- * The members of INSERT JSON's object; of two of the same name the last one. CQL_E_JSON_DECODE for
- * another text.
+ * The members of INSERT JSON's object, in order; of two of one name the last one counts.
+ * CQL_E_JSON_DECODE for another text.
  */
 MUST_USE enum status cql_json_members(struct cql *q, struct str json, struct cql_json_member **ret,
 				      size_t *ret_count);

@@ -456,9 +456,7 @@ MUST_USE enum status cql_parse(struct cql *q, struct str text, struct cql_statem
 /* Parses a term alone, such as a default; for tools and tests. */
 MUST_USE enum status cql_parse_term(struct cql *q, struct str text, struct cql_term **ret);
 
-/*
- * The statement's text without the values of its constants in passwords: for logs.
- */
+/* The statement's text, for logs: one with a password ends in front of it. */
 void cql_statement_print_safe(struct buf *out, const struct cql_statement *s);
 
 #endif

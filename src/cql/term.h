@@ -47,6 +47,7 @@ enum cql_term_kind {
 struct cql_term {
 	enum cql_term_kind kind;
 	unsigned marker;
+	unsigned height; /* 1 without args: CQL_DEPTH at most */
 	struct str text;
 	struct str keyspace;         /* FUNCTION */
 	const struct cql_type *type; /* HINT, CAST: not resolved */

@@ -46,11 +46,9 @@ enum cql_type_kind {
 
 struct cql_type {
 	enum cql_type_kind kind;
-	/* What is written in frozen<>. Of tuples always true; what is inside of a frozen type is
-	 * not marked by the parser, but is frozen by cql_type_freeze(). */
+	/* Of all types that are inside of a frozen one, too, and of tuples always. */
 	bool frozen;
-	bool resolved; /* UDT: `fields` and `args` are set; other types: always true but for what
-			* contains a UDT that is not */
+	bool resolved;       /* false for a UDT without its fields, and for what contains one */
 	struct str keyspace; /* UDT: where it was declared; ptr NULL: not said */
 	struct str name;     /* UDT, CUSTOM */
 	size_t count;        /* of args */
@@ -168,8 +166,8 @@ bool cql_type_compatible(const struct cql_type *to, const struct cql_type *from)
 /* The option's number: 0x0001 ascii … 0x0031 tuple; 0 is a custom type. */
 unsigned cql_type_option(const struct cql_type *type);
 /*
- * Appends an option of the protocol's version 3, 4 or 5: the number, and what follows it. Durations
- * and jsonb are custom types of a class (durations from 5 on have a number).
+ * Appends an option of the protocol's version 3, 4 or 5: the number, and what follows it. A
+ * duration is a custom type before version 5, and jsonb is a text: no driver knows it.
  */
 void cql_type_put_option(struct buf *out, const struct cql_type *type, unsigned version);
 

@@ -1,0 +1,46 @@
+/* Moments, days, times of day and durations: texts and calendar. UTC. Plain functions. */
+#ifndef FROND_CQL_TIME_H
+#define FROND_CQL_TIME_H
+
+#include "cql/value.h"
+
+#define CQL_DAY_MS INT64_C(86400000)
+#define CQL_DAY_NS INT64_C(86400000000000)
+/* What a date's value is for 1970-01-01. */
+#define CQL_DAY_ZERO INT64_C(2147483648)
+
+struct cql_civil {
+	int64_t year;
+	int month, day; /* from 1 */
+};
+
+/* Days since 1970 of a date, whose day may be out of its month. */
+int64_t cql_days_of(int64_t year, int64_t month, int64_t day);
+void cql_civil_of(int64_t days, struct cql_civil *ret);
+int cql_days_in_month(int64_t year, int month);
+
+/* The forms that Cassandra reads: dates, with times, with zones; milliseconds since 1970. */
+bool cql_timestamp_parse(struct str text, int64_t *ret_ms);
+/* A date, or days from -2^31 as a number without sign; *ret is since 1970. */
+bool cql_day_parse(struct str text, int64_t *ret_days);
+/* hh:mm:ss[.fffffffff], or nanoseconds. */
+bool cql_time_parse(struct str text, int64_t *ret_ns);
+
+/* 2011-02-03T04:05:00.000Z, and with a space and +0000: as JSON and CAST, and as cqlsh have it. */
+enum cql_moment_form {
+	CQL_MOMENT_ISO,   /* 2011-02-03T04:05:00.000Z */
+	CQL_MOMENT_JSON,  /* 2011-02-03 04:05:00.000Z */
+	CQL_MOMENT_CQLSH, /* 2011-02-03 04:05:00.000000+0000 */
+};
+void cql_timestamp_print(struct buf *out, int64_t ms, enum cql_moment_form form);
+void cql_day_print(struct buf *out, int64_t days);
+void cql_time_print(struct buf *out, int64_t ns);
+
+/* 1y2mo3d4h…, and the forms of ISO 8601. Errors: CQL_E_BAD_DURATION and its neighbours. */
+MUST_USE enum status cql_duration_parse(struct cql *q, struct str text, struct cql_duration *ret);
+void cql_duration_print(struct buf *out, struct cql_duration d);
+
+/* A moment and a duration more: months first, as Cassandra adds them. */
+int64_t cql_moment_add(int64_t ms, struct cql_duration d, bool subtract);
+
+#endif
