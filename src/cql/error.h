@@ -148,6 +148,10 @@ enum cql_code {
 	  "Ambiguous '{}' operation with args {} and {}: use type hint to disambiguate, example"   \
 	  " '(int) ?'")                                                                            \
 	X(OPERATION_FAILED, FUNCTION, "the operation '{} {} {}' failed: {}")                       \
+	X(BAD_BLOB_VALUE, INVALID,                                                                 \
+	  "In call to function system.{}, value {} is not a valid binary representation for type"  \
+	  " {}")                                                                                   \
+	X(KEY_LONG, INVALID, "A column of the partition key has more than 65535 bytes")            \
 	X(FUNCTION_FAILED, FUNCTION, "execution of '{}' failed: {}")                               \
 	X(AGGREGATE_NESTED, INVALID,                                                               \
 	  "aggregate functions cannot be used as arguments of"                                     \

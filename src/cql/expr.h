@@ -102,10 +102,10 @@ MUST_USE enum status cql_run(const struct cql_expr *e, struct cql *q, struct cql
 
 /* The state of one aggregate over one group; zero at first. */
 struct cql_aggregate_state {
-	uint64_t count;
-	struct cql_value value; /* the least, the greatest */
-	struct buf kept;        /* that value's bytes, or a sum's; released by _release() */
-	double sum, correction;
+	uint64_t count;         /* of values that were neither null nor, in sums, empty */
+	struct buf kept;        /* the least or greatest value, or a sum of any length */
+	double sum, correction; /* of doubles and floats */
+	__int128 integers;      /* the sum of integers */
 };
 
 void cql_aggregate_init(struct cql_aggregate_state *s, const struct cql_aggregate *a,

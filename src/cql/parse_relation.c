@@ -141,7 +141,7 @@ take_column(struct cql_parser *p, struct cql_relation *r)
 	}
 	if (cql_at_sign(p, "->") || cql_at_sign(p, "->>")) {
 		r->left = CQL_LEFT_JSON;
-		return cql_take_path(p, &r->path, &r->path_count, &r->as_text);
+		return cql_take_path(p, &r->path, &r->path_count, &r->is_text);
 	}
 	return STATUS_OK;
 }

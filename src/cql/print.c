@@ -220,7 +220,7 @@ print_left(struct buf *out, const struct cql_relation *r)
 	for (size_t i = 0; i < r->path_count; i++) {
 		bool last = i + 1 == r->path_count;
 
-		buf_append_cstr(out, last && r->as_text ? "->>" : "->");
+		buf_append_cstr(out, last && r->is_text ? "->>" : "->");
 		cql_term_print(out, r->path[i]);
 	}
 }

@@ -38,7 +38,7 @@ enum cql_left {
 	CQL_LEFT_COLUMN,  /* columns[0] */
 	CQL_LEFT_ELEMENT, /* columns[0][key] */
 	CQL_LEFT_FIELD,   /* columns[0].field, in conditions of IF */
-	CQL_LEFT_JSON,    /* columns[0] -> path[0] …, the last one ->> with `as_text` */
+	CQL_LEFT_JSON,    /* columns[0] -> path[0] …, the last one ->> with `is_text` */
 	CQL_LEFT_TUPLE,   /* (columns) */
 	CQL_LEFT_TOKEN,   /* token(columns) */
 };
@@ -52,7 +52,7 @@ struct cql_relation {
 	struct str field;
 	size_t path_count;
 	const struct cql_term *const *path;
-	bool as_text;
+	bool is_text;
 	/* IN (a, b): values. IN ?, IN :m: one value that is a marker of the whole list. Else one,
 	 * but none of IS NOT NULL. */
 	bool is_list;

@@ -1,15 +1,28 @@
 #include "cql/time.h"
 
+#include "base/big_endian.h"
+
 enum {
 	DAYS_PER_ERA = 146097, /* of 400 years */
 	DAYS_TO_1970 = 719468, /* since the first of March of the year 0 */
 	FRACTION_DIGITS = 9,
 };
 
+#define DAYS_MOST (INT64_MAX / CQL_DAY_MS) /* that a timestamp is away from 1970 */
+
+/* From 1582-10-15, where the times of UUIDs begin, to 1970, in units of 100 ns. */
+static const int64_t uuid_ticks_to_1970 = INT64_C(0x01b21dd213814000);
+
 static int64_t
 floor_div(int64_t a, int64_t b)
 {
 	return a / b - (a % b < 0);
+}
+
+static int64_t
+floor_mod(int64_t a, int64_t b)
+{
+	return a % b + (a % b < 0 ? b : 0);
 }
 
 /* Years begin in March here, so that the day of a leap year is the last one. */
@@ -170,7 +183,7 @@ cql_timestamp_parse(struct str text, int64_t *ret_ms)
 		if (!take_clock(&text, false, &ns))
 			return false;
 	}
-	if (!take_zone(&text, &zone) || text.len)
+	if (!take_zone(&text, &zone) || text.len || days <= -DAYS_MOST || days >= DAYS_MOST)
 		return false;
 	*ret_ms = days * CQL_DAY_MS + ns / 1000000 - zone * 60000;
 	return true;
@@ -215,7 +228,7 @@ cql_day_print(struct buf *out, int64_t days)
 void
 cql_timestamp_print(struct buf *out, int64_t ms, enum cql_moment_form form)
 {
-	int64_t days = floor_div(ms, CQL_DAY_MS), rest = ms - days * CQL_DAY_MS;
+	int64_t days = floor_div(ms, CQL_DAY_MS), rest = floor_mod(ms, CQL_DAY_MS);
 	int hours = (int)(rest / 3600000), minutes = (int)(rest / 60000 % 60);
 	int seconds = (int)(rest / 1000 % 60), thousandths = (int)(rest % 1000);
 
@@ -240,7 +253,7 @@ int64_t
 cql_moment_add(int64_t ms, struct cql_duration d, bool subtract)
 {
 	int64_t sign = subtract ? -1 : 1;
-	int64_t days = floor_div(ms, CQL_DAY_MS), rest = ms - days * CQL_DAY_MS;
+	int64_t days = floor_div(ms, CQL_DAY_MS), rest = floor_mod(ms, CQL_DAY_MS);
 
 	if (d.months) {
 		struct cql_civil c;
@@ -253,5 +266,42 @@ cql_moment_add(int64_t ms, struct cql_duration d, bool subtract)
 		most = cql_days_in_month(floor_div(months, 12), month);
 		days = cql_days_of(floor_div(months, 12), month, c.day < most ? c.day : most);
 	}
-	return (days + sign * d.days) * CQL_DAY_MS + rest + sign * (d.nanoseconds / 1000000);
+	/* Past the ends of int64_t it goes round, as in Java. */
+	return (int64_t)((uint64_t)(days + sign * d.days) * (uint64_t)CQL_DAY_MS + (uint64_t)rest +
+			 (uint64_t)(sign * (d.nanoseconds / 1000000)));
+}
+
+int64_t
+cql_timeuuid_ms(struct str uuid)
+{
+	uint64_t n = big_endian_64(uuid.ptr);
+	uint64_t ticks = (n & 0x0fff) << 48 | (n >> 16 & 0xffff) << 32 | n >> 32;
+
+	return floor_div((int64_t)ticks - uuid_ticks_to_1970, 10000);
+}
+
+int64_t
+cql_date_ms(struct str date)
+{
+	return ((int64_t)(uint32_t)cql_int_read(date) - CQL_DAY_ZERO) * CQL_DAY_MS;
+}
+
+enum status
+cql_date_put(struct cql *q, int64_t ms, struct str *ret)
+{
+	return cql_int_put(q, floor_div(ms, CQL_DAY_MS) + CQL_DAY_ZERO, 4, ret);
+}
+
+enum status
+cql_timeuuid_put(struct cql *q, int64_t ticks, uint64_t last, struct str *ret)
+{
+	uint64_t t = (uint64_t)ticks + (uint64_t)uuid_ticks_to_1970;
+	char *bytes = arena_bytes(q->arena, DOC_UUID_BYTES);
+
+	if (!bytes)
+		return STATUS_LIMIT;
+	big_endian_put_64(bytes, t << 32 | (t >> 32 & 0xffff) << 16 | 0x1000 | (t >> 48 & 0x0fff));
+	big_endian_put_64(bytes + 8, last);
+	*ret = str_of(bytes, DOC_UUID_BYTES);
+	return STATUS_OK;
 }

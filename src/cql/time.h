@@ -40,6 +40,14 @@ void cql_time_print(struct buf *out, int64_t ns);
 MUST_USE enum status cql_duration_parse(struct cql *q, struct str text, struct cql_duration *ret);
 void cql_duration_print(struct buf *out, struct cql_duration d);
 
+/* Milliseconds since 1970 of a timeuuid's and a date's bytes, and the date of a moment. */
+int64_t cql_timeuuid_ms(struct str uuid);
+int64_t cql_date_ms(struct str date);
+MUST_USE enum status cql_date_put(struct cql *q, int64_t ms, struct str *ret);
+
+/* A UUID of version 1: the time in units of 100 ns since 1970, and its last eight bytes. */
+MUST_USE enum status cql_timeuuid_put(struct cql *q, int64_t ticks, uint64_t last, struct str *ret);
+
 /* A moment and a duration more: months first, as Cassandra adds them. */
 int64_t cql_moment_add(int64_t ms, struct cql_duration d, bool subtract);
 
