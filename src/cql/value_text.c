@@ -18,6 +18,9 @@ enum {
 static enum status
 bad_number(struct cql *q, const char *java, struct str text)
 {
+	/* Numbers of any length take memory while they are read. */
+	if (arena_is_full(q->arena))
+		return STATUS_LIMIT;
 	return cql_fail(q, CQL_E_BAD_INTEGER, str_from_cstr(java), text);
 }
 
@@ -177,7 +180,8 @@ cql_value_from_text(struct cql *q, const struct cql_type *type, struct str text,
 	case CQL_TYPE_TINYINT:
 		return read_int(q, text, 1, "byte", ret);
 	case CQL_TYPE_VARINT:
-		return cql_varint_parse(q, text, ret) ? STATUS_OK : bad_number(q, "int", text);
+		return cql_varint_parse(q, text, ret) ? STATUS_OK
+						      : bad_number(q, "BigInteger", text);
 	case CQL_TYPE_DECIMAL:
 		return cql_decimal_parse(q, text, ret) ? STATUS_OK
 						       : bad_number(q, "BigDecimal", text);

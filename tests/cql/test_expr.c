@@ -474,6 +474,53 @@ now_differs_in_each_call(void **state)
 	assert_true(cql_value_compare(CQL_NATIVE(TIMEUUID), first.bytes, second.bytes) < 0);
 }
 
+/* With an arena of each size, what does not end well ends with STATUS_LIMIT. */
+static void
+memory_that_ends_is_told(void **state)
+{
+	static const struct {
+		const char *type, *text;
+	} cases[] = {
+		{ "list<frozen<map<int, text>>>", "[{2: 'b', 1: 'a'}, {}, {3: 'it''s'}]" },
+		{ "set<varint>", "{100000000000000000000 * 7, 3, 2 + 1, 1}" },
+		{ "decimal", "1.5 / 7 + -(2.25)" },
+		{ "text", "tojson(((map<int, text>){1: 'a', 2: 'b'})[2..])" },
+		{ "map<text, int>", "fromjson('{\"b\": 1, \"a\": \"2\"}')" },
+		{ "text", "cast(cast(1 as decimal) as text)" },
+		{ "timeuuid", "mintimeuuid('2011-02-03')" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		bool full = true;
+
+		for (size_t bytes = 0; full; bytes += 8 + bytes / 16) {
+			struct arena *arena = arena_new(bytes);
+			struct cql q = case_cql(arena);
+			struct cql_scope scope = { .table = STR("t") };
+			struct cql_env env = { .now_us = 1 };
+			const struct cql_type *type;
+			struct cql_term *term;
+			struct cql_expr *e;
+			struct cql_value v;
+			enum status status;
+
+			status = cql_type_parse(&q, str_from_cstr(cases[i].type), &type);
+			if (status == STATUS_OK)
+				status = cql_parse_term(&q, str_from_cstr(cases[i].text), &term);
+			if (status == STATUS_OK)
+				status = cql_compile(&q, &scope, term, type, STR("r"), &e);
+			if (status == STATUS_OK)
+				status = cql_run(e, &q, &env, &v);
+			full = arena_is_full(arena);
+			if (status != STATUS_OK && (status != STATUS_LIMIT || !full))
+				fail_msg("%s with %zu bytes: %s %s", cases[i].text, bytes,
+					 status_name(status), case_err.text);
+			arena_free(arena);
+		}
+	}
+	(void)state;
+}
+
 int
 main(void)
 {
@@ -486,6 +533,7 @@ main(void)
 		CASE(aggregates_are_refused_inside_of_others),
 		CASE(nested_terms_are_compiled_in_time),
 		CASE(now_differs_in_each_call),
+		CASE(memory_that_ends_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
