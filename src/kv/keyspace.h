@@ -30,7 +30,7 @@ enum {
 	KV_ROOT_KEPT = 16,   /* (ROOT, 16, ms, P): deleted databases with keys kept until then */
 	KV_ROOT_CLOCKS = 17, /* (ROOT, 17, start of a machine): what its clocks showed */
 	KV_ROOT_DOORS = 18,  /* (ROOT, 18, name, door): what of a person holds at one door alone */
-	KV_ROOT_TRACKERS = 19, /* (ROOT, 19, id): a process with Redis clients that keep reads */
+	KV_ROOT_TRACKERS = 19,  /* (ROOT, 19, id): a process with Redis clients that keep reads */
 	KV_ROOT_KEYSPACES = 20, /* (ROOT, 20, …): keyspaces and types of tables, and their stamp */
 	KV_ROOT_TXIDS = 255,    /* (ROOT, 255, txid): transactions of unknown result */
 };
