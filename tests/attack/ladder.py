@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The size ladder: what a list of n elements costs at every endpoint that takes or returns one.
+"""
+The size ladder: what a list of n elements costs at every endpoint that takes or returns one, and what a
+document (JSON) of n values costs at each command of Redis's door.
 
 Starts a frond of its own for each endpoint, climbs n = 10 … 10^6, and prints a table: the time at each
 n, the exponent of growth, the most resident memory, and what a light reader at the side had of it. With
---write it puts the table between the markers of docs/LIMITS.md.
+--write it puts the table of endpoints between the markers of docs/LIMITS.md; rows of commands are printed.
 """
 
 import argparse
@@ -19,6 +21,9 @@ import time
 import others
 import server
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from resp import Client, Error  # noqa: E402  a client of Redis's protocol
+
 MIB = 1024 * 1024
 NS = [10, 100, 1000, 10 ** 4, 10 ** 5, 10 ** 6]
 SHOWN = 2000           # bytes of an answer that are kept
@@ -28,7 +33,7 @@ LEAST = 0.004          # shorter times tell nothing about growth
 EXPONENT = 1.1
 BEGIN, END = "<!-- ladder: begin -->", "<!-- ladder: end -->"
 LIMITS = re.compile(r"max_http_request_size|max_document_size|request_bytes|memory_bytes|request_steps"
-                    r"|header_bytes|limit[^.:]*? (?:is|of) [0-9]+|(?:more than|at most) [0-9]+ [A-Za-z]+"
+                    r"|header_bytes|JSONPATH_[A-Z]+|JTREE_DEPTH|limit[^.:]*? (?:is|of) [0-9]+|(?:more than|at most) [0-9]+ [A-Za-z]+"
                     r"|[0-9]+ bytes")
 
 
@@ -38,6 +43,40 @@ class Rung:
     def __init__(self, name, counts, make, most=10 ** 6, prepare=None, why=""):
         self.name, self.counts, self.make, self.most = name, counts, make, most
         self.prepare, self.why = prepare, why
+
+    def fill(self, frond, n):
+        if self.prepare:
+            self.prepare(frond, n)
+
+    def ask(self, frond, n):
+        return ask(frond, *self.make(n))
+
+
+class CommandRung(Rung):
+    """
+    One command of Redis's door. `make(n)` gives its words, and `prepare(client, n)` what it needs. An
+    answer counts as HTTP's 200, an error as 400, so that both kinds are judged alike.
+    """
+
+    def fill(self, frond, n):
+        if self.prepare:
+            with frond.redis() as client:
+                self.prepare(client, n)
+
+    def ask(self, frond, n):
+        words = self.make(n)
+        begin = time.monotonic()
+        try:
+            with frond.redis() as client:
+                begin = time.monotonic()
+                try:
+                    answer = client(*words)
+                    status, head = 200, repr(answer)[:SHOWN].encode()
+                except Error as error:
+                    status, head = 400, json.dumps({"reason": str(error)}).encode()
+                return status, head, time.monotonic() - begin
+        except (OSError, EOFError) as error:
+            return None, repr(error).encode(), time.monotonic() - begin
 
 
 def listed(n, form="{}", separator=","):
@@ -247,6 +286,71 @@ def rungs():
     ]
 
 
+# ---- Documents of Redis's door ----
+
+def elements(client, n):
+    """A document with an array of n numbers."""
+    client("JSON.SET", "d", "$", '{"a":[' + listed(n) + '],"n":1}')
+
+
+def members(client, n):
+    """A document with n members that are objects of one member."""
+    client("JSON.SET", "d", "$", "{" + listed(n, '"m{0}":{{"n":{0}}}') + "}")
+
+
+def many_documents(client, n):
+    for begin in range(0, n, 10000):
+        client.pipeline(*(("JSON.SET", f"d{i}", "$", '{"n":1}') for i in range(begin, min(n, begin + 10000))))
+
+
+def command(name, *words, counts, prepare, most=10 ** 6):
+    return CommandRung(f"`{name}`", counts, lambda n: words, most, prepare)
+
+
+def command_rungs():
+    of_elements, of_members = "elements of an array", "members"
+    return [
+        CommandRung("`JSON.SET`", of_elements, lambda n: ("JSON.SET", "d", "$", "[" + listed(n) + "]")),
+        CommandRung("`JSON.SET`", of_members, lambda n: (
+            "JSON.SET", "d", "$", "{" + listed(n, '"m{0}":{{"n":{0}}}') + "}")),
+        command("JSON.SET", "JSON.SET", "d", "$.a[3]", "7", counts=f"{of_elements}, of one", prepare=elements),
+        command("JSON.SET", "JSON.SET", "d", "$.*.n", "7", counts=f"{of_members}, below each",
+                prepare=members),
+        command("JSON.GET", "JSON.GET", "d", counts=of_elements, prepare=elements),
+        command("JSON.GET", "JSON.GET", "d", "$.a[3]", counts=f"{of_elements}, of one", prepare=elements),
+        command("JSON.GET", "JSON.GET", "d", "$.m3.n", counts=f"{of_members}, of one", prepare=members),
+        command("JSON.GET", "JSON.GET", "d", "$..n", counts=f"{of_members}, at any depth", prepare=members),
+        command("JSON.GET", "JSON.GET", "d", "$[?(@.n>3)]", counts=f"{of_members}, by a filter",
+                prepare=members),
+        CommandRung("`JSON.GET`", "paths", lambda n: ("JSON.GET", "d", *["$.a[3]"] * n), prepare=elements),
+        CommandRung("`JSON.GET`", "steps of a path", lambda n: ("JSON.GET", "d", "$" + ".a" * n),
+                    prepare=lambda c, _: elements(c, 10)),
+        command("JSON.TYPE", "JSON.TYPE", "d", "$.*", counts=of_members, prepare=members),
+        command("JSON.OBJKEYS", "JSON.OBJKEYS", "d", "$", counts=of_members, prepare=members),
+        command("JSON.ARRLEN", "JSON.ARRLEN", "d", "$.a", counts=of_elements, prepare=elements),
+        command("JSON.ARRINDEX", "JSON.ARRINDEX", "d", "$.a", "-1", counts=of_elements, prepare=elements),
+        CommandRung("`JSON.ARRAPPEND`", "values", lambda n: ("JSON.ARRAPPEND", "d", "$.a", *range(n)),
+                    10 ** 6, lambda c, _: elements(c, 10)),
+        CommandRung("`JSON.ARRINSERT`", "values in front", lambda n: (
+            "JSON.ARRINSERT", "d", "$.a", "0", *range(n)), 10 ** 6, lambda c, _: elements(c, 10)),
+        command("JSON.ARRPOP", "JSON.ARRPOP", "d", "$.a", counts=f"{of_elements}, of the last",
+                prepare=elements),
+        command("JSON.ARRPOP", "JSON.ARRPOP", "d", "$.a", "5", counts=f"{of_elements}, of one in the middle",
+                prepare=elements),
+        command("JSON.ARRTRIM", "JSON.ARRTRIM", "d", "$.a", "5", "6", counts=of_elements, prepare=elements),
+        command("JSON.NUMINCRBY", "JSON.NUMINCRBY", "d", "$.a[*]", "1", counts=of_elements, prepare=elements),
+        command("JSON.CLEAR", "JSON.CLEAR", "d", "$.*", counts=of_members, prepare=members),
+        command("JSON.DEL", "JSON.DEL", "d", "$.*.n", counts=of_members, prepare=members),
+        command("JSON.DEL", "JSON.DEL", "d", counts=of_members, prepare=members),
+        CommandRung("`JSON.MERGE`", of_members, lambda n: (
+            "JSON.MERGE", "d", "$", "{" + listed(n, '"m{0}":{{"o":{0}}}') + "}"), 10 ** 6, members),
+        CommandRung("`JSON.MGET`", "keys", lambda n: ("JSON.MGET", *(f"d{i}" for i in range(n)), "$.n"),
+                    10 ** 5, many_documents),
+        CommandRung("`JSON.MSET`", "keys", lambda n: (
+            "JSON.MSET", *(word for i in range(n) for word in (f"d{i}", "$", "1")))),
+    ]
+
+
 # ---- The reader at the side ----
 
 def read_aside(port, ending, results):
@@ -293,7 +397,7 @@ def ask(frond, method, path, body, headers=None, timeout=120):
         connection.close()
 
 
-def measure(frond, request):
+def measure(frond, rung, n):
     ending = multiprocessing.Event()
     mine, theirs = multiprocessing.Pipe(False)
     side = multiprocessing.Process(target=read_aside, args=(frond.port, ending, theirs), daemon=True)
@@ -302,7 +406,7 @@ def measure(frond, request):
     memory.start()
     time.sleep(0.05)
     begin = time.monotonic()
-    status, head, seconds = ask(frond, *request)
+    status, head, seconds = rung.ask(frond, n)
     ending.set()
     taken = mine.recv()
     side.join()
@@ -322,9 +426,8 @@ def climb(rung, options):
         with server.Directory() as directory:
             frond = server.Frond(options.frond, directory, options.memory, 3000)
             try:
-                if rung.prepare:
-                    rung.prepare(frond, n)
-                figures = measure(frond, rung.make(n))
+                rung.fill(frond, n)
+                figures = measure(frond, rung, n)
                 figures["alive"] = frond.process.poll() is None
             finally:
                 frond.kill()
@@ -419,7 +522,7 @@ def main():
     lines = table_head().split("\n")
     print("\n".join(lines), flush=True)
     bad = []
-    for rung in rungs():
+    for rung in rungs() + command_rungs():
         if options.only not in rung.name + " " + rung.counts:
             continue
         if "_view" in rung.name and not (pathlib.Path(options.frond).parent / "frond-js").exists():
@@ -431,8 +534,9 @@ def main():
             bad.append(f"{rung.name}, {rung.counts}: {failure}")
             print(f"# {bad[-1]}", flush=True)
             continue
-        lines.append(row(rung, reached))
-        print(lines[-1], flush=True)
+        print(row(rung, reached), flush=True)
+        if not isinstance(rung, CommandRung):
+            lines.append(row(rung, reached))
         bad += [f"{rung.name}, {rung.counts}: {fault}" for fault in faults(rung, reached)]
     if options.write:
         write(pathlib.Path(options.write), lines)

@@ -9,8 +9,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from resp import Client  # noqa: E402  a client of Redis's protocol
 
 START_SECONDS = 30
 LOOPS = 2  # of frond, whatever the machine has: figures of different machines stay comparable
@@ -48,11 +52,11 @@ class Server:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory,
                                             env={**os.environ, **(env or {})})
 
-    def await_port(self):
+    def await_port(self, port):
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
                 return
             except OSError:
                 time.sleep(0.02)
@@ -70,23 +74,29 @@ class Constant(Server):
     def __init__(self, program, directory):
         self.port = free_port()
         super().__init__([program, str(self.port)], directory)
-        self.await_port()
+        self.await_port(self.port)
 
 
 class Frond(Server):
     """A frond with a store of its own in `directory`, which a later one finds again."""
 
     def __init__(self, program, directory, memory_bytes, drain_ms, admin=None):
-        self.port = free_port()
+        self.port, self.redis_port = free_port(), free_port()
         self.auth = base64.b64encode(admin.encode()).decode() if admin else None
         config = pathlib.Path(directory) / "attack.ini"
         config.write_text(
             f"[frond]\nloops = {LOOPS}\nmemory_bytes = {memory_bytes}\n"
             f"drain_timeout_ms = {drain_ms}\n")
         super().__init__([program, "serve", "--config", str(config), "--store", "embedded:store",
-                          "--http", f"127.0.0.1:{self.port}"], directory,
+                          "--http", f"127.0.0.1:{self.port}",
+                          "--redis", f"127.0.0.1:{self.redis_port}"], directory,
                          {"FROND_ADMIN": admin} if admin else None)
-        self.await_port()
+        self.await_port(self.port)
+        self.await_port(self.redis_port)
+
+    def redis(self):
+        """A client of Redis's door."""
+        return Client(self.redis_port, timeout=120)
 
     def headers(self):
         headers = {"Content-Type": "application/json"}
