@@ -473,6 +473,21 @@ cql_value_compare(const struct cql_type *type, struct str a, struct str b)
 
 /* ---- The form that is stored ---- */
 
+/* Each of its three numbers may come in more bytes than it needs. */
+static enum status
+normalize_duration(struct cql *q, struct str bytes, struct str *ret)
+{
+	struct cql_duration d;
+	struct str put;
+
+	if (!cql_duration_read(bytes, &d))
+		return STATUS_CORRUPT;
+	TRY(cql_duration_put(q, d, &put));
+	if (!str_eq(put, bytes))
+		*ret = put;
+	return STATUS_OK;
+}
+
 static enum status
 normalize_native(struct cql *q, enum cql_type_kind kind, struct str bytes, struct str *ret)
 {
@@ -510,6 +525,8 @@ normalize_native(struct cql *q, enum cql_type_kind kind, struct str bytes, struc
 		*ret = str_of(copy, CQL_SCALE_BYTES + minimal.len);
 		return STATUS_OK;
 	}
+	case CQL_TYPE_DURATION:
+		return normalize_duration(q, bytes, ret);
 	case CQL_TYPE_JSONB:
 		return cql_jsonb_normalize(q, bytes, ret);
 	default:

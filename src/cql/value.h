@@ -36,8 +36,9 @@ MUST_USE enum status cql_value_check(struct cql *q, const struct cql_type *type,
 
 /*
  * The form that is stored: sets and maps sorted by key in Cassandra's order with each key once (the
- * last one wins), booleans 0 or 1, varints as short as they can be, one NaN, jsonb as compact text;
- * all the way down. Returns `bytes` itself where it is so already. The bytes were checked.
+ * last one wins), booleans 0 or 1, varints and durations as short as they can be, one NaN, jsonb as
+ * compact text; all the way down. Returns `bytes` itself where it is so already. The bytes were
+ * checked.
  */
 MUST_USE enum status cql_value_normalize(struct cql *q, const struct cql_type *type,
 					 struct str bytes, struct str *ret);
