@@ -72,6 +72,7 @@ ROOMS = {
     "door/couch": "base loop kv catalog doc model/revisioned access http settings replicator"
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view door/couch/look",
+    "door/cql/wire": "base loop cql",
     "door/mongo/wire": "base loop bson",
     "door/mongo/txn": "base loop js kv catalog bson mql mql/expr model/plain access settings net serve door"
                       " door/mongo/wire",
