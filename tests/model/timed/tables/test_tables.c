@@ -980,7 +980,7 @@ static enum status
 history_body(struct timed *t, void *arg)
 {
 	(void)arg;
-	return timed_history_set(t, 1000);
+	return timed_history_set(t, (struct timed_history_bounds){ .seconds = 1000 });
 }
 
 /* A listing of all that a table held. */

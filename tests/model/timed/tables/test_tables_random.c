@@ -666,7 +666,7 @@ history_body(struct kv_tx *tx, void *arg)
 
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.t"), &db, &w->err));
 	timed_init(&t, tx, db, &w->clock, &w->err);
-	status = timed_history_set(&t, 1000);
+	status = timed_history_set(&t, (struct timed_history_bounds){ .seconds = 1000 });
 	catalog_db_unref(db);
 	return status;
 }
