@@ -73,6 +73,10 @@ ROOMS = {
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view door/couch/look",
     "door/cql/wire": "base loop cql",
+    "door/cql/conn": "base catalog cql access settings net serve door door/cql/wire",
+    "door/cql/schema": "base loop cql kv catalog model/timed model/timed/tables",
+    "door/cql/run": "base loop kv catalog doc cql model/timed model/timed/tables serve door/cql/wire door/cql/conn door/cql/schema",
+    "door/cql": "base loop catalog settings net serve door model/timed/tables door/cql/wire door/cql/conn door/cql/schema door/cql/run",
     "door/mongo/wire": "base loop bson",
     "door/mongo/txn": "base loop js kv catalog bson mql mql/expr model/plain access settings net serve door"
                       " door/mongo/wire",
@@ -92,7 +96,7 @@ ROOMS = {
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
-           " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/mongo door/redis"
+           " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/cql door/mongo door/redis"
            " door/redis/script",
     "import": "base cli",
 }

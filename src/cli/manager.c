@@ -247,7 +247,7 @@ manager_check_sockets(struct err *err)
 				       "the manager of services hands over a socket \"%s\": no "
 				       "door is called so, or there are two; set "
 				       "FileDescriptorName= of each to http, https, redis, "
-				       "rediss, mongo, mongos or metrics",
+				       "rediss, mongo, mongos, cql, cqls or metrics",
 				       manager.sockets[i].name);
 	return STATUS_OK;
 }

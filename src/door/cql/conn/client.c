@@ -1,0 +1,305 @@
+#include "door/cql/conn/client.h"
+
+#include <arpa/inet.h>
+
+#include "access/people.h"
+#include "base/address.h"
+#include "base/mem.h"
+#include "base/metric.h"
+#include "door/cql/wire/frame.h"
+#include "door/cql/wire/segment.h"
+#include "net/memory.h"
+#include "settings/live.h"
+
+METRIC_COUNTER(losses, "frond_cql_events_lost_total", METRIC_NUMBER,
+	       "Clients of Cassandra's protocol that were closed since they left more events "
+	       "unread than there is room for (CQL_EVENTS_BYTES).");
+
+static const char *const classes[CQL_CLASSES] = {
+	[CQL_CLASS_CONNECTION] = "connection", [CQL_CLASS_PREPARE] = "prepare",
+	[CQL_CLASS_SELECT] = "select",         [CQL_CLASS_INSERT] = "insert",
+	[CQL_CLASS_UPDATE] = "update",         [CQL_CLASS_DELETE] = "delete",
+	[CQL_CLASS_BATCH] = "batch",           [CQL_CLASS_SCHEMA] = "schema",
+	[CQL_CLASS_OTHER] = "other",
+};
+
+static void
+cql_op_end(struct ops_op *op)
+{
+	clients_signal(op->client, CQL_CLIENT_KILLED);
+}
+
+OPS_DOOR(cql_ops, "cql", classes, LOG_LEVEL_WARN, cql_op_end);
+
+struct cql_client *
+cql_client_new(struct cql_door *door, struct net_stream *stream)
+{
+	struct cql_client *c = mem_zalloc(sizeof(*c));
+	struct budget_part *part = arena_part(net_stream_arena(stream));
+
+	if (!c)
+		return NULL;
+	c->door = door;
+	c->stream = stream;
+	clients_entry_init(&c->entry, &door->clients, net_stream_peer(stream));
+	net_stream_give_up_on(stream, (struct net_patience){ .event = &c->entry.ended });
+	/* A frame that is not whole lies in front of the payload that has its rest. */
+	c->in = BUF_INIT_OF(FRAME_BYTES + FRAME_HEADER_BYTES + 2 * SEGMENT_PAYLOAD_BYTES, part);
+	c->raw = BUF_INIT_OF(FRAME_BYTES, part);
+	c->plain = BUF_INIT_OF(FRAME_BYTES + 1, part);
+	c->out = BUF_INIT_OF(CQL_REPLY_BYTES, part);
+	c->packed = BUF_INIT_OF(2 * CQL_REPLY_BYTES, part);
+	c->events = BUF_SHORT(CQL_EVENTS_BYTES);
+	cql_client_become_nobody(c);
+	clients_add(&c->entry);
+	return c;
+}
+
+void
+cql_client_free(struct cql_client *c)
+{
+	clients_remove(&c->entry);
+	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
+	buf_release(&c->in);
+	buf_release(&c->raw);
+	buf_release(&c->plain);
+	buf_release(&c->out);
+	buf_release(&c->packed);
+	buf_release(&c->events);
+	arena_free(c->user_arena);
+	clients_entry_fini(&c->entry);
+	mem_free(c);
+}
+
+enum status
+cql_client_ask(void *client)
+{
+	struct cql_client *c = client;
+
+	if (clients_signals(&c->entry) & CQL_CLIENT_KILLED ||
+	    event_is_set(net_stream_closed_event(c->stream)) || net_stream_is_lost(c->stream))
+		return STATUS_CANCELLED;
+	return STATUS_OK;
+}
+
+void
+cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len)
+{
+	static const uint8_t loopback[] = { 127, 0, 0, 1 };
+	char host[ADDRESS_HOST_BYTES], text[NET_PEER_BYTES];
+	uint16_t port;
+
+	net_stream_local(c->stream, text);
+	*ret_len = 4;
+	if (address_parse(text, host, &port, NULL) == STATUS_OK) {
+		if (inet_pton(AF_INET, host, ret) == 1)
+			return;
+		if (inet_pton(AF_INET6, host, ret) == 1) {
+			*ret_len = 16;
+			return;
+		}
+	}
+	memcpy(ret, loopback, sizeof(loopback));
+}
+
+/* ---- Sending ---- */
+
+static enum status
+client_write(struct cql_client *c, struct str frames)
+{
+	enum status status;
+
+	if (!frames.len)
+		return STATUS_OK;
+	ops_moved(&c->entry.op, frames.len);
+	if (!c->segmented)
+		return net_stream_write(c->stream, frames);
+	buf_clear(&c->packed);
+	segment_write(&c->packed, frames, c->compressor == CQL_COMPRESSOR_LZ4);
+	status = buf_status(&c->packed);
+	if (status == STATUS_OK)
+		status = net_stream_write(c->stream, buf_str(&c->packed));
+	return status;
+}
+
+enum status
+cql_client_send(struct cql_client *c)
+{
+	enum status status = buf_status(&c->out);
+
+	if (status == STATUS_OK)
+		status = client_write(c, buf_str(&c->out));
+	buf_clear(&c->out);
+	return status;
+}
+
+enum status
+cql_client_send_events(struct cql_client *c)
+{
+	struct buf AUTO(buf_release) events = BUF_SHORT(CQL_EVENTS_BYTES);
+	struct buf empty = events;
+
+	if (clients_signals(&c->entry) & CQL_CLIENT_LOST)
+		return STATUS_CANCELLED;
+	pthread_mutex_lock(&c->entry.lock);
+	if (c->events.len) {
+		events = c->events;
+		c->events = empty;
+	}
+	c->entry.pending = false;
+	pthread_mutex_unlock(&c->entry.lock);
+	return client_write(c, buf_str(&events));
+}
+
+/* ---- Events ---- */
+
+void
+cql_client_register(struct cql_client *c, unsigned kinds)
+{
+	pthread_mutex_lock(&c->entry.lock);
+	c->registered |= kinds;
+	pthread_mutex_unlock(&c->entry.lock);
+}
+
+void
+cql_schema_change_put(struct buf *out, const struct cql_schema_change *change)
+{
+	frame_put_short(out, str_from_cstr(change->change));
+	frame_put_short(out, str_from_cstr(change->target));
+	frame_put_short(out, change->keyspace);
+	if (change->object.len)
+		frame_put_short(out, change->object);
+}
+
+/* Keeps the event for a client that wants it. Its lock is held, and that of the list. */
+static bool
+entry_takes_change(void *arg, struct clients_entry *e)
+{
+	const struct cql_schema_change *change = arg;
+	struct cql_client *c = (struct cql_client *)e;
+	size_t from;
+
+	if (!(c->registered & CQL_EVENT_SCHEMA) || clients_signals(e) & CQL_CLIENT_LOST)
+		return false;
+	from = frame_begin(&c->events, c->version, FRAME_EVENT_STREAM, FRAME_EVENT);
+	frame_put_short(&c->events, STR("SCHEMA_CHANGE"));
+	cql_schema_change_put(&c->events, change);
+	frame_end(&c->events, from);
+	if (buf_status(&c->events) == STATUS_OK) {
+		e->pending = true;
+		return true;
+	}
+	/* It would not know its schema: it ends, and its driver asks for all of it anew. */
+	metric_add(&losses, 1);
+	buf_release(&c->events);
+	e->pending = false;
+	clients_tell(e, CQL_CLIENT_LOST);
+	return false;
+}
+
+void
+cql_tell_schema_change(struct cql_door *door, const struct cql_schema_change *change)
+{
+	struct cql_schema_change arg = *change;
+
+	(void)clients_signal_each(&door->clients, CQL_CLIENT_EVENTS, entry_takes_change, &arg);
+}
+
+/* ---- Who it is ---- */
+
+struct audit_by
+cql_client_audit_by(const struct cql_client *c)
+{
+	return (struct audit_by){ .door = "cql",
+				  .address = str_from_cstr(c->entry.peer),
+				  .user = c->user.name };
+}
+
+static struct auth_client
+client_of_auth(struct cql_client *c)
+{
+	return (struct auth_client){ .by = cql_client_audit_by(c),
+				     .gone = net_stream_closed_event(c->stream),
+				     .store = c->door->config.store };
+}
+
+/* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
+static void
+client_become(struct cql_client *c, const struct auth_user *user, struct arena *arena)
+{
+	arena_free(c->user_arena);
+	c->user_arena = arena;
+	c->user = *user;
+	c->authenticated = true;
+	grants_of_roles(&c->grants, user->roles, user->roles_count, user->admin, arena);
+	clients_set_user(&c->entry, c->user.name, c->user.name.len && !user->admin);
+}
+
+void
+cql_client_become_nobody(struct cql_client *c)
+{
+	struct settings_held *held = settings_live_hold(c->door->config.live);
+
+	c->authenticated = !auth_has_admins(people_of(held));
+	settings_held_unref(held);
+	c->user = (struct auth_user){ .admin = c->authenticated };
+	c->follow = (struct follow){ 0 };
+	arena_free(c->user_arena);
+	c->user_arena = NULL;
+	c->grants = (struct grants){ .everything = c->authenticated };
+	clients_set_user(&c->entry, c->user.name, false);
+}
+
+enum status
+cql_client_login(struct cql_client *c, struct str name, struct str password, struct err *err)
+{
+	struct settings_held *held = settings_live_hold(c->door->config.live);
+	struct auth_client client = client_of_auth(c);
+	struct arena *arena = arena_new(CQL_USER_BYTES);
+	struct auth_user user = { 0 };
+	enum status status = STATUS_NOMEM;
+
+	if (arena)
+		status = auth_login(people_of(held), "password", name, password, &client, arena,
+				    &user, err);
+	settings_held_unref(held);
+	if (status != STATUS_OK) {
+		arena_free(arena);
+		return status;
+	}
+	client_become(c, &user, arena);
+	c->follow = (struct follow){ 0 };
+	return STATUS_OK;
+}
+
+void
+cql_client_check_roles(struct cql_client *c)
+{
+	const struct cql_config *config = &c->door->config;
+	struct auth_client client;
+	struct auth_user user;
+	struct follow follow;
+	struct arena *arena;
+
+	if (!c->authenticated || follow_is_current(&c->follow, config->news))
+		return;
+	arena = arena_new(CQL_USER_BYTES);
+	if (!arena)
+		return;
+	client = client_of_auth(c);
+	switch (follow_look(&c->follow, config->news, config->live, &client, &c->user, arena,
+			    &user)) {
+	case FOLLOW_SAME:
+		arena_free(arena);
+		break;
+	case FOLLOW_CHANGED:
+		follow = c->follow;
+		client_become(c, &user, arena);
+		c->follow = follow;
+		break;
+	case FOLLOW_GONE:
+		arena_free(arena);
+		cql_client_become_nobody(c);
+		break;
+	}
+}

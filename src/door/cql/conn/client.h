@@ -1,0 +1,114 @@
+/*
+ * A connection's state. A client belongs to its fiber; what others may read or change is its entry
+ * in the list of connections (serve/clients.h), and the events that it has registered for, which
+ * belong to the entry's lock.
+ */
+#ifndef FROND_DOOR_CQL_CONN_CLIENT_H
+#define FROND_DOOR_CQL_CONN_CLIENT_H
+
+#include "access/follow.h"
+#include "base/buf.h"
+#include "door/cql/conn/cql_int.h"
+#include "door/cql/conn/grants.h"
+#include "door/cql/wire/compress.h"
+#include "serve/clients.h"
+
+/* What others tell a client (serve/clients.h). */
+enum cql_client_signal {
+	CQL_CLIENT_KILLED = 1 << 0, /* its operation is to end */
+	CQL_CLIENT_EVENTS = 1 << 1, /* there are events to send */
+	CQL_CLIENT_LOST = 1 << 2,   /* events were dropped, since it does not read: it ends */
+};
+
+enum cql_event_kind {
+	CQL_EVENT_TOPOLOGY = 1 << 0,
+	CQL_EVENT_STATUS = 1 << 1,
+	CQL_EVENT_SCHEMA = 1 << 2,
+};
+
+struct cql_client {
+	struct clients_entry entry; /* first; its name is the driver's */
+	struct cql_door *door;
+	struct net_stream *stream;
+	bool ends; /* after what was answered so far */
+
+	/* The protocol. */
+	unsigned version; /* of the first frame; 0: none has come */
+	bool started;     /* STARTUP was right */
+	bool segmented;   /* version 5: frames come and go in segments */
+	enum cql_compressor compressor;
+	size_t skips;      /* bytes of a frame that was refused, which are still to come */
+	struct buf in;     /* one frame's body, or frames of segments that were not served */
+	size_t at;         /* of `in`: the first of these */
+	struct buf raw;    /* a segment's payload, or a body, as it came */
+	struct buf plain;  /* a body that came compressed, as it was before */
+	struct buf out;    /* answers: frames */
+	struct buf packed; /* segments that are sent */
+
+	/* Who it is. */
+	bool authenticated;
+	struct auth_user user; /* its texts are in `user_arena` */
+	struct arena *user_arena;
+	struct grants grants;
+	struct follow follow;
+
+	char keyspace[CQL_KEYSPACE_BYTES + 1]; /* of USE; empty: none */
+
+	/* The entry's lock. */
+	unsigned registered; /* enum cql_event_kind */
+	struct buf events;   /* frames */
+};
+
+/* On its fiber. NULL when out of memory. Adds it to the list. */
+struct cql_client *cql_client_new(struct cql_door *door, struct net_stream *stream);
+void cql_client_free(struct cql_client *c);
+
+/* ---- What it does ---- */
+
+/* STATUS_CANCELLED if somebody has ended the operation, or the peer is gone. For step_set_ask(). */
+enum status cql_client_ask(void *client);
+
+/* The address at which it has reached this process: 4 or 16 bytes. */
+void cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len);
+
+/* ---- Sending ---- */
+
+/* Sends the frames of `out`, and empties it. STATUS_CANCELLED: the connection is lost. */
+MUST_USE enum status cql_client_send(struct cql_client *c);
+/* Sends the events that have come. STATUS_CANCELLED likewise, and where some were lost. */
+MUST_USE enum status cql_client_send_events(struct cql_client *c);
+
+/* ---- Events ---- */
+
+void cql_client_register(struct cql_client *c, unsigned kinds);
+
+/* A change of the schema. `object` is empty for a keyspace. */
+struct cql_schema_change {
+	const char *change; /* "CREATED", "UPDATED", "DROPPED" */
+	const char *target; /* "KEYSPACE", "TABLE", "TYPE" */
+	struct str keyspace;
+	struct str object;
+};
+
+/* Appends it as RESULT and EVENT have it. */
+void cql_schema_change_put(struct buf *out, const struct cql_schema_change *change);
+
+/* Any thread: sends it to all clients that have registered for it. */
+void cql_tell_schema_change(struct cql_door *door, const struct cql_schema_change *change);
+
+/* ---- Who it is ---- */
+
+/* A connection begins: everybody is in charge where nobody else is. */
+void cql_client_become_nobody(struct cql_client *c);
+
+/* Logs in. Fails as auth_login() does. */
+MUST_USE enum status cql_client_login(struct cql_client *c, struct str name, struct str password,
+				      struct err *err);
+
+/* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
+void cql_client_check_roles(struct cql_client *c);
+
+/* The peer, for audit lines. */
+struct audit_by cql_client_audit_by(const struct cql_client *c);
+
+#endif

@@ -1,0 +1,36 @@
+/* Limits of Cassandra's door, what it tells of itself, and what the process gives it. */
+#ifndef FROND_DOOR_CQL_CONN_CQL_CONFIG_H
+#define FROND_DOOR_CQL_CONN_CQL_CONFIG_H
+
+#include <stdint.h>
+
+struct cql_settings;
+struct kv_store;
+struct people_news;
+struct settings_live;
+
+enum {
+	CQL_OUTPUT_BYTES = 1024 * 1024,        /* of answers that a client has not read */
+	CQL_REPLY_BYTES = 64 * 1024 * 1024,    /* of one answer */
+	CQL_STRANGER_BYTES = 64 * 1024,        /* of a request of one who has not logged in */
+	CQL_EVENTS_BYTES = 64 * 1024,          /* of events that a client has not read */
+	CQL_USER_BYTES = 256 * 1024,           /* what is kept of a person: roles */
+	CQL_KEYSPACE_BYTES = 48,               /* of a keyspace's name */
+	CQL_PREPARED_BYTES = 32 * 1024 * 1024, /* of prepared statements that are kept */
+	CQL_PREPARED_ONE_BYTES = 1024 * 1024,  /* of one, with its tree */
+	CQL_PARTITIONS = 10000,                /* that IN on the partition key may name */
+	CQL_RANGES = 10000, /* of clustering keys that IN may name, in a partition */
+};
+
+/* What clients take this server for: they choose by it what they ask. */
+#define CQL_RELEASE_VERSION  "4.0.0"
+#define CQL_LANGUAGE_VERSION "3.4.5"
+
+struct cql_config {
+	struct kv_store *store;
+	struct settings_live *live; /* who may log in */
+	struct people_news *news;   /* tells when they change; NULL: nothing does */
+	const struct cql_settings *settings;
+};
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * One request of a client, while it is served: what it came with, where its answer goes, and how it
+ * fails. Lives on the fiber's stack for as long as its frame is served.
+ */
+#ifndef FROND_DOOR_CQL_CONN_REQUEST_H
+#define FROND_DOOR_CQL_CONN_REQUEST_H
+
+#include "cql/cql.h"
+#include "door/cql/conn/client.h"
+#include "door/cql/wire/error.h"
+#include "door/cql/wire/frame.h"
+
+struct cql_request {
+	struct cql_door *door;
+	struct cql_client *client;
+	struct frame_header header;
+	struct arena *arena;      /* of the request: cleared behind it */
+	struct buf *out;          /* the answer's body is appended */
+	enum frame_opcode answer; /* of it; FRAME_RESULT at first */
+	enum cql_class class;     /* CQL_CLASS_OTHER at first */
+	bool writes;              /* what it has begun may have been done when it fails */
+	struct cql q;             /* how it fails: its code (0: by the status) and `err` */
+	struct err err;           /* of `q` */
+	struct error_more more;   /* what stands behind the text of an error */
+	/* What it works on, for those who look; borrowed from its text. */
+	struct str keyspace, table;
+	uint64_t began_ns;
+};
+
+/* Records a failure with a code of its own; the value of the expression is STATUS_INVALID. */
+#define request_fail(r, number, ...)                                                               \
+	({                                                                                         \
+		(r)->q.code = (number);                                                            \
+		err_set(&(r)->err, STATUS_INVALID, __VA_ARGS__);                                   \
+	})
+
+/* Fails with the code for somebody who may not do that, unless he may. */
+MUST_USE enum status request_allow(struct cql_request *r, enum grant wanted, struct str keyspace,
+				   struct str table);
+
+#endif

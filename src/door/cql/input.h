@@ -1,0 +1,33 @@
+/*
+ * Frames as they come on a connection: one after the other, or in segments of version 5; bodies
+ * that are compressed are unpacked. Threading: on the connection's fiber.
+ */
+#ifndef FROND_DOOR_CQL_INPUT_H
+#define FROND_DOOR_CQL_INPUT_H
+
+#include "door/cql/conn/client.h"
+#include "door/cql/wire/frame.h"
+
+enum input_result {
+	INPUT_FRAME,   /* a whole frame */
+	INPUT_ENDED,   /* the client has left, or the process stops */
+	INPUT_VERSION, /* a version that is not served: `header` has it and the stream */
+	INPUT_MIXED,   /* another version than that of the frames before */
+	INPUT_LENGTH,  /* a frame that is longer than it may be; its bytes are skipped */
+	INPUT_MEMORY,  /* there is no memory for it, and it was dropped */
+	INPUT_CORRUPT, /* bytes that are no segments, or a body that does not unpack */
+};
+
+struct input_frame {
+	struct frame_header header;
+	struct str body; /* until the next call */
+	size_t limit;    /* INPUT_LENGTH: what the body may have */
+};
+
+/* Waits for the next frame, and meanwhile sends the client its events. */
+enum input_result cql_input_next(struct cql_client *c, struct input_frame *ret);
+
+/* The frame was served: gives its memory back. */
+void cql_input_done(struct cql_client *c);
+
+#endif

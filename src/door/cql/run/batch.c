@@ -1,0 +1,266 @@
+#include "door/cql/run/batch.h"
+
+#include "door/cql/run/modify.h"
+#include "door/cql/run/prepared.h"
+
+/* A statement of the batch that runs. */
+struct member {
+	struct run run;
+	struct modify modify;
+	struct condition_state state; /* of one with conditions */
+	bool conditional;
+};
+
+struct batching {
+	struct cql_request *r;
+	struct kv_tx *tx;
+	struct member *members;
+	size_t count;        /* whose tables are open */
+	struct timed *timed; /* one for each table */
+	size_t timed_count;
+	bool conditional;
+};
+
+static enum status
+check_kind(struct cql_request *r, enum cql_batch_kind kind, const struct run *run)
+{
+	if (run->table->counters && kind == CQL_BATCH_LOGGED)
+		return request_fail(r, CQL_CODE_INVALID,
+				    "Cannot include a counter statement in a logged batch");
+	if (!run->table->counters && kind == CQL_BATCH_COUNTER)
+		return request_fail(r, CQL_CODE_INVALID,
+				    "Cannot include non-counter statement in a counter batch");
+	return STATUS_OK;
+}
+
+static enum status
+check_statement(struct cql_request *r, const struct cql_statement *s)
+{
+	if (s->kind == CQL_INSERT || s->kind == CQL_UPDATE || s->kind == CQL_DELETE)
+		return STATUS_OK;
+	return request_fail(r, CQL_CODE_INVALID,
+			    "Invalid statement in batch: only UPDATE, INSERT and DELETE statements "
+			    "are allowed.");
+}
+
+static const struct cql_name *
+table_of(const struct cql_statement *s)
+{
+	return s->kind == CQL_INSERT   ? &s->insert.table
+	       : s->kind == CQL_UPDATE ? &s->update.table
+				       : &s->remove.table;
+}
+
+/* The transaction of a table: all statements on it share one moment. */
+static struct timed *
+timed_of(struct batching *b, const struct catalog_db *db)
+{
+	for (size_t i = 0; i < b->timed_count; i++)
+		if (b->timed[i].db->number == db->number)
+			return &b->timed[i];
+	timed_init(&b->timed[b->timed_count], b->tx, db, NULL, &b->r->err);
+	return &b->timed[b->timed_count++];
+}
+
+static enum status
+check_prepared(struct cql_request *r, const struct batch_item *item, const struct run *run)
+{
+	if (!item->hash || item->hash == schema_table_hash(run->table))
+		return STATUS_OK;
+	prepared_forget(r->door, item->id);
+	r->more.id = item->id;
+	return request_fail(r, CQL_CODE_UNPREPARED,
+			    "The table of a prepared statement has changed: prepare it again");
+}
+
+static enum status
+member_open(struct batching *b, enum cql_batch_kind kind, const struct batch_item *item)
+{
+	struct member *m = &b->members[b->count];
+	struct cql_request *r = b->r;
+
+	TRY(check_statement(r, item->statement));
+	TRY(run_begin(&m->run, r, b->tx, item->statement, item->outer, item->keyspace));
+	m->run.values = item->values;
+	m->run.value_count = item->value_count;
+	TRY(run_open_table(&m->run, table_of(item->statement)));
+	b->count++;
+	TRY(request_allow(r, GRANT_MODIFY, m->run.table->keyspace, m->run.table->name));
+	TRY(check_prepared(r, item, &m->run));
+	TRY(check_kind(r, kind, &m->run));
+	TRY(modify_compile(&m->modify, &m->run));
+	TRY(catalog_db_check_writable(m->run.table->db, &r->err));
+	m->conditional = modify_is_conditional(item->statement);
+	b->conditional |= m->conditional;
+	TRY(run_bind(&m->run));
+	return modify_prepare(&m->modify, timed_of(b, m->run.table->db));
+}
+
+/* ---- Conditions ---- */
+
+static enum status
+check_one_partition(struct batching *b)
+{
+	const struct member *of = &b->members[0];
+	struct table_key key;
+	bool has_token = false;
+	int64_t token = 0;
+
+	for (size_t i = 0; i < b->count; i++) {
+		struct member *m = &b->members[i];
+
+		if (!str_eq(m->run.table->name, of->run.table->name) ||
+		    !str_eq(m->run.table->keyspace, of->run.table->keyspace))
+			return request_fail(b->r, CQL_CODE_INVALID,
+					    "Batch with conditions cannot span multiple tables");
+		if (m->modify.kind != CQL_INSERT && !m->modify.plan.partition_count)
+			continue;
+		if (m->modify.kind != CQL_INSERT && m->modify.plan.in_partition)
+			return request_fail(b->r, CQL_CODE_INVALID,
+					    "Batch with conditions cannot span multiple "
+					    "partitions");
+		TRY(modify_key(&m->modify, &key));
+		if (has_token && key.token != token)
+			return request_fail(b->r, CQL_CODE_INVALID,
+					    "Batch with conditions cannot span multiple "
+					    "partitions");
+		has_token = true;
+		token = key.token;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+read_conditions(struct batching *b, bool *applied)
+{
+	bool holds;
+
+	*applied = true;
+	for (size_t i = 0; i < b->count; i++) {
+		struct member *m = &b->members[i];
+
+		if (!m->conditional)
+			continue;
+		TRY(condition_read(&m->modify, &m->state));
+		TRY(condition_holds(&m->modify, &m->state, &holds));
+		*applied &= holds;
+	}
+	return STATUS_OK;
+}
+
+/* A refused batch tells the keys of the rows that its conditions are about, and their columns. */
+static bool
+tells_column(const struct batching *b, const struct schema_column *c)
+{
+	if (c->kind <= SCHEMA_CLUSTERING)
+		return true;
+	for (size_t i = 0; i < b->count; i++) {
+		const struct modify *m = &b->members[i].modify;
+
+		if (!b->members[i].conditional)
+			continue;
+		if (m->condition->not_exists)
+			return true;
+		for (size_t j = 0; j < m->condition_count; j++)
+			if (str_eq(m->conditions[j].column->name, c->name))
+				return true;
+	}
+	return false;
+}
+
+static enum status
+conditions_answer(struct batching *b, bool applied)
+{
+	const struct schema_table *t = b->members[0].run.table;
+	struct buf *out = b->r->out;
+	struct result_column *columns = arena_alloc(b->r->arena, (t->count + 1) * sizeof(*columns));
+	struct result_columns result = { t->keyspace, t->name, columns, 1 };
+	int32_t rows = 0;
+
+	if (!columns)
+		return STATUS_LIMIT;
+	columns[0] = (struct result_column){ STR("[applied]"), CQL_NATIVE(BOOLEAN) };
+	for (size_t i = 0; i < b->count && !applied; i++)
+		rows += b->members[i].conditional && b->members[i].state.exists;
+	for (size_t i = 0; i < t->count && rows; i++)
+		if (tells_column(b, &t->columns[i]))
+			columns[result.count++] = (struct result_column){ t->columns[i].name,
+									  t->columns[i].type };
+	metadata_put_rows(out, b->r->header.version, &result, false, (struct str){ 0 });
+	frame_put_i32(out, rows ? rows : 1);
+	if (!rows)
+		cql_element_put(out, CQL_VALUE(applied ? STR("\1") : STR("\0")));
+	for (size_t i = 0; i < b->count && rows; i++) {
+		const struct member *m = &b->members[i];
+
+		if (!m->conditional || !m->state.exists)
+			continue;
+		cql_element_put(out, CQL_VALUE(STR("\0")));
+		for (size_t j = 0; j < t->count; j++)
+			if (tells_column(b, &t->columns[j]))
+				cql_element_put(out, m->state.row.values[j]);
+	}
+	return STATUS_OK;
+}
+
+/* ---- All of it ---- */
+
+static enum status
+run_all(struct batching *b, enum cql_batch_kind kind, const struct batch_item *items, size_t count)
+{
+	bool applied = true;
+
+	for (size_t i = 0; i < count; i++)
+		TRY(member_open(b, kind, &items[i]));
+	if (b->conditional) {
+		b->r->more.write = ERROR_WRITE_CAS;
+		TRY(check_one_partition(b));
+		TRY(read_conditions(b, &applied));
+	}
+	for (size_t i = 0; i < count && applied; i++)
+		TRY(modify_apply(&b->members[i].modify));
+	if (b->conditional)
+		return conditions_answer(b, applied);
+	frame_put_i32(b->r->out, RESULT_VOID);
+	return STATUS_OK;
+}
+
+enum status
+batch_run(struct cql_request *r, struct kv_tx *tx, enum cql_batch_kind kind,
+	  const struct batch_item *items, size_t count)
+{
+	struct batching b = { .r = r, .tx = tx };
+	enum status status = STATUS_LIMIT;
+
+	b.members = arena_alloc(r->arena, (count + 1) * sizeof(*b.members));
+	b.timed = arena_alloc(r->arena, (count + 1) * sizeof(*b.timed));
+	if (b.members && b.timed)
+		status = run_all(&b, kind, items, count);
+	for (size_t i = 0; i < b.count; i++)
+		run_close_table(&b.members[i].run);
+	return status;
+}
+
+enum status
+batch_describe(struct run *outer, const struct batch_item *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct modify m;
+		struct run run;
+		enum status status;
+
+		TRY(check_statement(outer->r, items[i].statement));
+		TRY(run_begin(&run, outer->r, outer->tx, items[i].statement, outer->outer,
+			      outer->keyspace));
+		run.describes = true;
+		run.scope.markers = outer->scope.markers;
+		TRY(run_open_table(&run, table_of(items[i].statement)));
+		status = request_allow(outer->r, GRANT_MODIFY, run.table->keyspace,
+				       run.table->name);
+		if (status == STATUS_OK)
+			status = modify_compile(&m, &run);
+		run_close_table(&run);
+		TRY(status);
+	}
+	return STATUS_OK;
+}

@@ -1,0 +1,32 @@
+/*
+ * BATCH: statements that write, over any tables, in one transaction. Those with conditions are
+ * about one partition; none of them writes unless all conditions hold. On the connection's fiber.
+ */
+#ifndef FROND_DOOR_CQL_RUN_BATCH_H
+#define FROND_DOOR_CQL_RUN_BATCH_H
+
+#include "door/cql/run/context.h"
+
+/* A statement of a batch, and what came for it. */
+struct batch_item {
+	const struct cql_statement *statement;
+	const struct cql_statement *outer; /* the BATCH that it stands in; NULL: none */
+	struct str keyspace;
+	const struct params_value *values;
+	size_t value_count;
+	uint64_t hash; /* of the table that it was prepared for; 0: it was not */
+	struct str id; /* likewise */
+};
+
+/* Runs them in a transaction, in their order, and appends the RESULT. */
+MUST_USE enum status batch_run(struct cql_request *r, struct kv_tx *tx, enum cql_batch_kind kind,
+			       const struct batch_item *items, size_t count);
+
+/*
+ * Compiles them in a transaction, so that the markers of the BATCH that they stand in get types,
+ * which `outer` has.
+ */
+MUST_USE enum status batch_describe(struct run *outer, const struct batch_item *items,
+				    size_t count);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * What a statement runs in: its transaction, its table, its markers and their values.
+ *
+ * A struct run is made anew in each attempt of a transaction, in the request's arena. Threading: on
+ * the connection's fiber.
+ */
+#ifndef FROND_DOOR_CQL_RUN_CONTEXT_H
+#define FROND_DOOR_CQL_RUN_CONTEXT_H
+
+#include "cql/expr.h"
+#include "door/cql/conn/request.h"
+#include "door/cql/schema/open.h"
+#include "door/cql/wire/params.h"
+#include "model/timed/tables/row.h"
+
+struct run {
+	struct cql_request *r;
+	struct cql *q; /* the request's */
+	struct kv_tx *tx;
+	struct schema_types types;
+	const struct cql_statement *statement;
+	const struct cql_statement *outer; /* whose markers it has: a BATCH's, or itself */
+	struct str keyspace;               /* where names lie that say none; may be empty */
+	const struct params_value *values; /* what came for the markers */
+	size_t value_count;
+	bool describes; /* nothing is run: only the types of markers and results are wanted */
+	int64_t now_us; /* since 1970 */
+
+	struct schema_table *table;
+	struct cql_scope scope;
+	struct cql_value *markers; /* once they are bound */
+	struct cql_env env;        /* without a row */
+};
+
+/*
+ * Begins it. `outer` is the BATCH that the statement stands in, which its markers are numbered in;
+ * NULL: the statement itself.
+ */
+MUST_USE enum status run_begin(struct run *run, struct cql_request *r, struct kv_tx *tx,
+			       const struct cql_statement *statement,
+			       const struct cql_statement *outer, struct str keyspace);
+
+/*
+ * Opens the table that a statement names, which the caller closes (run_close_table()). Fails with
+ * Cassandra's texts where there is no such keyspace or table.
+ */
+MUST_USE enum status run_open_table(struct run *run, const struct cql_name *name);
+void run_close_table(struct run *run);
+
+/* The keyspace that a name lies in. Fails where none is said and no USE was. */
+MUST_USE enum status run_keyspace_of(struct run *run, struct str said, struct str *ret);
+/* Fails with Cassandra's text, by whether the keyspace exists. */
+MUST_USE enum status run_no_table(struct run *run, struct str keyspace, struct str name);
+
+/* The column of the table that the statement names. Fails where there is none. */
+MUST_USE enum status run_column(struct run *run, struct str name, const struct schema_column **ret);
+
+/*
+ * Compiles a term whose value is for `receiver`, called `name`. Between run_open_table() and
+ * run_bind().
+ */
+MUST_USE enum status run_compile(struct run *run, const struct cql_term *term,
+				 const struct cql_type *receiver, struct str name,
+				 struct cql_expr **ret);
+
+/*
+ * All terms are compiled: takes the values that came for the markers, checks them against the types
+ * that the markers have got, and keeps them in the form that is stored.
+ */
+MUST_USE enum status run_bind(struct run *run);
+
+/* Computes a term that is the same for all rows. Behind run_bind(). */
+MUST_USE enum status run_value(struct run *run, const struct cql_expr *e, struct cql_value *ret);
+
+#endif

@@ -1,0 +1,450 @@
+/* What INSERT, UPDATE and DELETE write. */
+#include "door/cql/run/modify.h"
+
+#include "loop/step.h"
+
+/* The changes of one row, or of the static columns of a partition, that are gathered. */
+struct changes {
+	struct modify *m;
+	struct table_change *list;
+	size_t count, cap;
+};
+
+/* ---- Values as changes ---- */
+
+static enum status
+change_add(struct changes *all, const struct table_change *change)
+{
+	TRY(step_count(1));
+	TRY(arena_room(all->m->run->r->arena, &all->list, all->count, &all->cap,
+		       sizeof(*all->list)));
+	all->list[all->count++] = *change;
+	return STATUS_OK;
+}
+
+static struct table_change
+change_of(const struct changes *all, const struct schema_column *c, enum table_change_kind kind)
+{
+	return (struct table_change){ .kind = kind,
+				      .column = c->stored->id,
+				      .element = { .kind = DOC_NULL },
+				      .value = { .kind = DOC_NULL },
+				      .expiry = all->m->expiry };
+}
+
+static enum status
+add_clear(struct changes *all, const struct schema_column *c)
+{
+	struct table_change change = change_of(all, c, TABLE_CHANGE_CLEAR);
+
+	return change_add(all, &change);
+}
+
+/* The elements of a collection, each by a change of its own. */
+static enum status
+add_elements(struct changes *all, const struct schema_column *c, struct str bytes)
+{
+	struct cql *q = all->m->run->q;
+	struct cql_elements e;
+	struct cql_value key, value;
+
+	cql_elements_init(&e, c->type, bytes);
+	while (cql_elements_next(&e, &key)) {
+		struct table_change change = change_of(all, c, TABLE_CHANGE_PUT_ELEMENT);
+
+		switch ((int)c->type->kind) {
+		case CQL_TYPE_LIST:
+			change.kind = TABLE_CHANGE_APPEND;
+			TRY(cql_value_to_scalar(q, c->type->args[0], key.bytes, &change.value));
+			break;
+		case CQL_TYPE_MAP:
+			if (!cql_elements_next(&e, &value))
+				return STATUS_OK;
+			TRY(value_to_key(q, c->type->args[0], key.bytes, &change.element));
+			TRY(cql_value_to_scalar(q, c->type->args[1], value.bytes, &change.value));
+			break;
+		default:
+			TRY(value_to_key(q, c->type->args[0], key.bytes, &change.element));
+			break;
+		}
+		TRY(change_add(all, &change));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+add_field(struct changes *all, const struct schema_column *c, size_t field, struct cql_value v)
+{
+	struct table_change change = change_of(all, c,
+					       v.presence == CQL_SET ? TABLE_CHANGE_PUT_ELEMENT
+								     : TABLE_CHANGE_CLEAR_ELEMENT);
+
+	change.element = (struct doc_scalar){ .kind = DOC_INT16, .n = (int64_t)field };
+	if (v.presence == CQL_SET)
+		TRY(cql_value_to_scalar(all->m->run->q, c->type->args[field], v.bytes,
+					&change.value));
+	return change_add(all, &change);
+}
+
+/* The whole column becomes the value. */
+static enum status
+add_value(struct changes *all, const struct schema_column *c, struct cql_value v)
+{
+	struct table_change change = change_of(all, c, TABLE_CHANGE_PUT);
+	struct cql_elements e;
+	struct cql_value field;
+
+	if (v.presence != CQL_SET)
+		return add_clear(all, c);
+	if (c->stored->storage == TABLE_SINGLE) {
+		TRY(cql_value_to_scalar(all->m->run->q, c->type, v.bytes, &change.value));
+		return change_add(all, &change);
+	}
+	TRY(add_clear(all, c));
+	if (c->type->kind != CQL_TYPE_UDT)
+		return add_elements(all, c, v.bytes);
+	cql_elements_init(&e, c->type, v.bytes);
+	for (size_t i = 0; cql_elements_next(&e, &field); i++)
+		if (field.presence == CQL_SET)
+			TRY(add_field(all, c, i, field));
+	return STATUS_OK;
+}
+
+static enum status
+add_counter(struct changes *all, const struct schema_column *c, struct cql_value v, bool subtracts)
+{
+	struct table_change change = change_of(all, c, TABLE_CHANGE_ADD);
+	uint64_t n;
+
+	if (v.presence != CQL_SET)
+		return request_fail(all->m->run->r, CQL_CODE_INVALID,
+				    "Invalid null value for counter increment");
+	n = (uint64_t)cql_int_read(v.bytes);
+	change.value = (struct doc_scalar){ .kind = DOC_INT64,
+					    .n = (int64_t)(subtracts ? 0 - n : n) };
+	change.expiry = (struct timed_expiry){ .kind = TIMED_EXPIRY_DEFAULT };
+	return change_add(all, &change);
+}
+
+/* Prepending a, b gives a, b: the last one goes first. */
+static enum status
+add_prepended(struct changes *all, const struct schema_column *c, struct str bytes)
+{
+	size_t from = all->count;
+
+	TRY(add_elements(all, c, bytes));
+	for (size_t i = from, j = all->count; i < j; i++) {
+		struct table_change last = all->list[--j];
+
+		all->list[j] = all->list[i];
+		all->list[i] = last;
+	}
+	for (size_t i = from; i < all->count; i++)
+		all->list[i].kind = TABLE_CHANGE_PREPEND;
+	return STATUS_OK;
+}
+
+/* Keys of a map, members of a set. */
+static enum status
+add_removed(struct changes *all, const struct schema_column *c, struct str bytes)
+{
+	const struct cql_type *args[] = { c->type->args[0] };
+	const struct cql_type *set = cql_type_of(all->m->run->q, CQL_TYPE_SET, false, args, 1);
+	struct cql_elements e;
+	struct cql_value key;
+
+	if (!set)
+		return STATUS_LIMIT;
+	cql_elements_init(&e, set, bytes);
+	while (cql_elements_next(&e, &key)) {
+		struct table_change change = change_of(all, c, TABLE_CHANGE_CLEAR_ELEMENT);
+
+		TRY(value_to_key(all->m->run->q, c->type->args[0], key.bytes, &change.element));
+		TRY(change_add(all, &change));
+	}
+	return STATUS_OK;
+}
+
+/* ---- Lists, whose elements are found by reading them ---- */
+
+static enum status
+list_read(struct changes *all, const struct table_key *key, const struct schema_column *c,
+	  const struct table_cell **ret, size_t *ret_count)
+{
+	struct run *run = all->m->run;
+	bool is_static = c->kind == SCHEMA_STATIC;
+	struct table_key partition = *key;
+	struct table_row *stored = arena_zalloc(run->r->arena, sizeof(*stored));
+	enum status status;
+
+	*ret_count = 0;
+	*ret = NULL;
+	if (!stored)
+		return STATUS_LIMIT;
+	if (is_static)
+		partition.count = run->table->partition_count;
+	status = table_read(all->m->timed, is_static ? &partition : key, is_static, NULL,
+			    run->r->arena, stored);
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	*ret = table_cells_of(is_static ? stored->statics : stored->cells,
+			      is_static ? stored->static_count : stored->cell_count, c->stored,
+			      ret_count);
+	return STATUS_OK;
+}
+
+static enum status
+add_list_subtracted(struct changes *all, const struct table_key *key, const struct schema_column *c,
+		    struct str bytes)
+{
+	struct cql *q = all->m->run->q;
+	const struct table_cell *cells;
+	struct cql_elements e;
+	struct cql_value v;
+	size_t count;
+	struct str have;
+
+	TRY(list_read(all, key, c, &cells, &count));
+	for (size_t i = 0; i < count; i++) {
+		TRY(cql_value_of_scalar(q, c->type->args[0], &cells[i].value, &have));
+		cql_elements_init(&e, c->type, bytes);
+		while (cql_elements_next(&e, &v)) {
+			struct table_change change = change_of(all, c, TABLE_CHANGE_CLEAR_ELEMENT);
+
+			TRY(step_count(1));
+			if (cql_value_compare(c->type->args[0], have, v.bytes) != 0)
+				continue;
+			change.element = cells[i].element;
+			TRY(change_add(all, &change));
+			break;
+		}
+	}
+	return STATUS_OK;
+}
+
+static enum status
+add_list_element(struct changes *all, const struct table_key *key, const struct schema_column *c,
+		 struct cql_value index, struct cql_value v)
+{
+	struct table_change change = change_of(all, c,
+					       v.presence == CQL_SET ? TABLE_CHANGE_PUT_PLACE
+								     : TABLE_CHANGE_CLEAR_ELEMENT);
+	const struct table_cell *cells;
+	size_t count;
+	int64_t at;
+
+	if (index.presence != CQL_SET)
+		return request_fail(all->m->run->r, CQL_CODE_INVALID,
+				    "Invalid null value for list index");
+	at = cql_int_read(index.bytes);
+	TRY(list_read(all, key, c, &cells, &count));
+	if (!count)
+		return request_fail(all->m->run->r, CQL_CODE_INVALID,
+				    "Attempted to %s an element %s a list which is null",
+				    v.presence == CQL_SET ? "set" : "delete",
+				    v.presence == CQL_SET ? "on" : "from");
+	if (at < 0 || (uint64_t)at >= count)
+		return request_fail(all->m->run->r, CQL_CODE_INVALID,
+				    "List index %lld out of bound, list has size %zu",
+				    (long long)at, count);
+	change.element = cells[at].element;
+	if (v.presence == CQL_SET)
+		TRY(cql_value_to_scalar(all->m->run->q, c->type->args[0], v.bytes, &change.value));
+	return change_add(all, &change);
+}
+
+/* ---- A change of the statement ---- */
+
+static enum status
+add_map_element(struct changes *all, const struct schema_column *c, struct cql_value key,
+		struct cql_value v)
+{
+	struct table_change change = change_of(all, c,
+					       v.presence == CQL_SET ? TABLE_CHANGE_PUT_ELEMENT
+								     : TABLE_CHANGE_CLEAR_ELEMENT);
+
+	if (key.presence != CQL_SET)
+		return request_fail(all->m->run->r, CQL_CODE_INVALID,
+				    key.presence == CQL_UNSET ? "Invalid unset map key"
+							      : "Invalid null map key");
+	TRY(value_to_key(all->m->run->q, c->type->args[0], key.bytes, &change.element));
+	if (v.presence == CQL_SET && c->type->kind == CQL_TYPE_MAP)
+		TRY(cql_value_to_scalar(all->m->run->q, c->type->args[1], v.bytes, &change.value));
+	return change_add(all, &change);
+}
+
+static enum status
+add_part(struct changes *all, const struct table_key *key, const struct modify_change *mc,
+	 struct cql_value v)
+{
+	const struct schema_column *c = mc->column;
+	bool is_list = c->type->kind == CQL_TYPE_LIST;
+	struct cql_value k = CQL_VALUE_NULL;
+
+	if (mc->kind == CQL_ASSIGN_FIELD)
+		return add_field(all, c, mc->field, v);
+	if (mc->kind == CQL_ASSIGN_ELEMENT) {
+		TRY(run_value(all->m->run, mc->key, &k));
+		return is_list ? add_list_element(all, key, c, k, v)
+			       : add_map_element(all, c, k, v);
+	}
+	if (v.presence != CQL_SET)
+		return STATUS_OK;
+	if (mc->kind == CQL_ASSIGN_ADD)
+		return add_elements(all, c, v.bytes);
+	if (mc->kind == CQL_ASSIGN_PREPEND)
+		return add_prepended(all, c, v.bytes);
+	return is_list ? add_list_subtracted(all, key, c, v.bytes) : add_removed(all, c, v.bytes);
+}
+
+static enum status
+add_change(struct changes *all, const struct table_key *key, const struct modify_change *mc)
+{
+	struct cql_value v = mc->json;
+
+	if (!mc->is_json && mc->value)
+		TRY(run_value(all->m->run, mc->value, &v));
+	if (v.presence == CQL_UNSET)
+		return STATUS_OK;
+	if (mc->column->type->kind == CQL_TYPE_COUNTER && mc->value)
+		return add_counter(all, mc->column, v, mc->kind == CQL_ASSIGN_SUBTRACT);
+	if (mc->kind == CQL_ASSIGN_SET)
+		return add_value(all, mc->column, v);
+	return add_part(all, key, mc, v);
+}
+
+/* ---- Rows ---- */
+
+static enum status
+write_changes(struct modify *m, const struct table_key *key, bool of_statics, bool inserts)
+{
+	struct changes all = { .m = m };
+	struct table_write write = { .key = *key, .inserts = inserts, .expiry = m->expiry };
+
+	for (size_t i = 0; i < m->change_count; i++)
+		if ((m->changes[i].column->kind == SCHEMA_STATIC) == of_statics)
+			TRY(add_change(&all, key, &m->changes[i]));
+	if (!all.count && !inserts)
+		return STATUS_OK;
+	write.changes = all.list;
+	write.change_count = all.count;
+	return table_write(m->timed, &write);
+}
+
+static bool
+has_statics(const struct modify *m)
+{
+	for (size_t i = 0; i < m->change_count; i++)
+		if (m->changes[i].column->kind == SCHEMA_STATIC)
+			return true;
+	return false;
+}
+
+/* Writes what the statement says to a row and its partition. */
+static enum status
+write_row(struct modify *m, const struct table_key *key, bool inserts)
+{
+	struct table_key partition = *key;
+
+	partition.count = m->run->table->partition_count;
+	if (has_statics(m))
+		TRY(write_changes(m, &partition, true, false));
+	return m->of_statics ? STATUS_OK : write_changes(m, key, false, inserts);
+}
+
+static enum status
+delete_range(struct modify *m, const struct table_key *partition, const struct where_range *range)
+{
+	bool more = false;
+
+	if (range->from.kind == TIMED_BOUND_END && range->to.kind == TIMED_BOUND_END)
+		TRY(table_clear_partition(m->timed, partition, &more));
+	else
+		TRY(table_clear_range(m->timed, partition, &range->from, &range->to, &more));
+	if (more)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "one statement deletes %d cells of a table with a history at "
+				    "most (TIMED_CLEAR_KEYS): delete narrower ranges",
+				    TIMED_CLEAR_KEYS);
+	return STATUS_OK;
+}
+
+static enum status
+apply_range(struct modify *m, const struct where_partition *part, const struct where_range *range)
+{
+	struct table_key key;
+
+	if (m->of_statics) {
+		TRY(modify_key_of(m, part, NULL, &key));
+		return write_row(m, &key, false);
+	}
+	TRY(modify_key_of(m, part, range->is_row ? range : NULL, &key));
+	if (!range->is_row)
+		return delete_range(m, &key, range);
+	if (m->kind == CQL_DELETE && !m->change_count)
+		return table_clear_row(m->timed, &key);
+	return write_row(m, &key, false);
+}
+
+static enum status
+apply_plan(struct modify *m)
+{
+	const struct where_plan *plan = &m->plan;
+	size_t ranges = m->of_statics ? 1 : plan->range_count;
+
+	if (plan->nothing)
+		return STATUS_OK;
+	for (size_t i = 0; i < plan->partition_count; i++)
+		for (size_t j = 0; j < ranges; j++)
+			TRY(apply_range(m, &plan->partitions[i], &plan->ranges[j]));
+	return STATUS_OK;
+}
+
+enum status
+modify_apply(struct modify *m)
+{
+	struct table_key key;
+
+	m->run->r->writes = true;
+	if (m->kind != CQL_INSERT)
+		return apply_plan(m);
+	TRY(modify_key(m, &key));
+	return write_row(m, &key, true);
+}
+
+/* ---- A statement of its own ---- */
+
+static enum status
+run_conditional(struct modify *m)
+{
+	struct condition_state state;
+	bool applied;
+
+	m->run->r->more.write = ERROR_WRITE_CAS;
+	TRY(condition_read(m, &state));
+	TRY(condition_holds(m, &state, &applied));
+	if (applied)
+		TRY(modify_apply(m));
+	return condition_answer(m, &state, applied);
+}
+
+enum status
+modify_run(struct run *run)
+{
+	struct timed timed;
+	struct modify m;
+
+	TRY(modify_compile(&m, run));
+	TRY(run_bind(run));
+	timed_init(&timed, run->tx, run->table->db, NULL, &run->r->err);
+	TRY(catalog_db_check_writable(run->table->db, &run->r->err));
+	TRY(modify_prepare(&m, &timed));
+	if (run->table->counters)
+		run->r->more.write = ERROR_WRITE_COUNTER;
+	if (modify_is_conditional(run->statement))
+		return run_conditional(&m);
+	TRY(modify_apply(&m));
+	frame_put_i32(run->r->out, RESULT_VOID);
+	return STATUS_OK;
+}

@@ -1,0 +1,738 @@
+/* INSERT, UPDATE and DELETE as trees with types. */
+#include "cql/json.h"
+#include "door/cql/run/modify.h"
+
+static const char *
+verb(const struct modify *m)
+{
+	return m->kind == CQL_DELETE ? "DELETE" : m->kind == CQL_UPDATE ? "UPDATE" : "INSERT";
+}
+
+static enum status
+fail_name(struct run *run, const char *before, struct str name, const char *after)
+{
+	return request_fail(run->r, CQL_CODE_INVALID, "%s%.*s%s", before, STR_ARG(name), after);
+}
+
+static const struct cql_if *
+condition_of(const struct cql_statement *s)
+{
+	switch ((int)s->kind) {
+	case CQL_INSERT:
+		return &s->insert.condition;
+	case CQL_UPDATE:
+		return &s->update.condition;
+	default:
+		return &s->remove.condition;
+	}
+}
+
+static const struct cql_using *
+using_of(const struct cql_statement *s)
+{
+	switch ((int)s->kind) {
+	case CQL_INSERT:
+		return &s->insert.using;
+	case CQL_UPDATE:
+		return &s->update.using;
+	default:
+		return &s->remove.using;
+	}
+}
+
+bool
+modify_is_conditional(const struct cql_statement *s)
+{
+	const struct cql_if *c;
+
+	if (s->kind != CQL_INSERT && s->kind != CQL_UPDATE && s->kind != CQL_DELETE)
+		return false;
+	c = condition_of(s);
+	return c->exists || c->not_exists || c->conditions.count > 0;
+}
+
+static enum status
+receiver_name(struct run *run, const char *what, struct str column, struct str *ret)
+{
+	*ret = arena_printf(run->r->arena, "%s(%.*s)", what, STR_ARG(column));
+	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+/* ---- Changes ---- */
+
+static enum status
+field_find(struct run *run, const struct schema_column *c, struct str field, size_t *ret)
+{
+	if (c->type->kind != CQL_TYPE_UDT)
+		return fail_name(run, "Invalid operation for non-UDT column ", c->name, "");
+	if (!cql_type_is_multicell(c->type))
+		return fail_name(run, "Invalid operation for frozen UDT column ", c->name, "");
+	for (size_t i = 0; i < c->type->count; i++) {
+		if (str_eq(c->type->fields[i], field)) {
+			*ret = i;
+			return STATUS_OK;
+		}
+	}
+	return request_fail(run->r, CQL_CODE_INVALID,
+			    "UDT column %.*s does not have a field named %.*s", STR_ARG(c->name),
+			    STR_ARG(field));
+}
+
+/* The key of an element of a map or a list. */
+static enum status
+compile_key(struct run *run, struct modify_change *change, const struct cql_term *key)
+{
+	const struct schema_column *c = change->column;
+	struct str name;
+
+	if (!cql_type_is_multicell(c->type) || c->type->kind == CQL_TYPE_UDT)
+		return fail_name(run, "Invalid operation on an element of column ", c->name,
+				 ": it is no list or map that is not frozen");
+	if (c->type->kind == CQL_TYPE_LIST) {
+		TRY(receiver_name(run, "idx", c->name, &name));
+		return run_compile(run, key, CQL_NATIVE(INT), name, &change->key);
+	}
+	TRY(receiver_name(run, c->type->kind == CQL_TYPE_SET ? "value" : "key", c->name, &name));
+	return run_compile(run, key, c->type->args[0], name, &change->key);
+}
+
+/* `c = c - value` of a map takes a set of keys. */
+static enum status
+subtrahend_type(struct run *run, const struct schema_column *c, const struct cql_type **ret)
+{
+	const struct cql_type *args[1];
+
+	*ret = c->type;
+	if (c->type->kind != CQL_TYPE_MAP)
+		return STATUS_OK;
+	args[0] = c->type->args[0];
+	*ret = cql_type_of(run->q, CQL_TYPE_SET, false, args, 1);
+	return *ret ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+check_operation(struct run *run, const struct schema_column *c, enum cql_assign_kind kind)
+{
+	bool counter = c->type->kind == CQL_TYPE_COUNTER;
+
+	if (kind == CQL_ASSIGN_SET && counter)
+		return fail_name(run, "Cannot set the value of counter column ", c->name,
+				 " (counters can only be incremented/decremented, not set)");
+	if (kind == CQL_ASSIGN_SET || counter)
+		return kind == CQL_ASSIGN_PREPEND
+			       ? fail_name(run, "Invalid operation for counter column ", c->name,
+					   "")
+			       : STATUS_OK;
+	if (kind != CQL_ASSIGN_ADD && kind != CQL_ASSIGN_SUBTRACT && kind != CQL_ASSIGN_PREPEND)
+		return STATUS_OK;
+	if (!cql_type_is_collection(c->type))
+		return fail_name(run, "Invalid operation for non counter column ", c->name, "");
+	if (!cql_type_is_multicell(c->type))
+		return fail_name(run, "Invalid operation for frozen collection column ", c->name,
+				 "");
+	if (kind == CQL_ASSIGN_PREPEND && c->type->kind != CQL_TYPE_LIST)
+		return fail_name(run, "Invalid operation for non list column ", c->name, "");
+	return STATUS_OK;
+}
+
+static enum status
+compile_assignment(struct run *run, const struct cql_assignment *a, struct modify_change *change)
+{
+	const struct schema_column *c;
+	const struct cql_type *type;
+	struct str name;
+
+	*change = (struct modify_change){ .kind = a->kind };
+	TRY(run_column(run, a->column, &c));
+	change->column = c;
+	if (c->kind <= SCHEMA_CLUSTERING)
+		return fail_name(run, "PRIMARY KEY part ", c->name, " found in SET part");
+	TRY(check_operation(run, c, a->kind));
+	type = c->type;
+	name = c->name;
+	switch (a->kind) {
+	case CQL_ASSIGN_SET:
+	case CQL_ASSIGN_ADD:
+	case CQL_ASSIGN_PREPEND:
+		break;
+	case CQL_ASSIGN_SUBTRACT:
+		TRY(subtrahend_type(run, c, &type));
+		break;
+	case CQL_ASSIGN_ELEMENT:
+		if (c->type->kind == CQL_TYPE_SET)
+			return fail_name(run, "Invalid operation on an element of set column ",
+					 c->name, "");
+		TRY(compile_key(run, change, a->key));
+		type = c->type->args[c->type->kind == CQL_TYPE_MAP];
+		TRY(receiver_name(run, "value", c->name, &name));
+		break;
+	case CQL_ASSIGN_FIELD:
+		TRY(field_find(run, c, a->field, &change->field));
+		type = c->type->args[change->field];
+		name = a->field;
+		break;
+	case CQL_ASSIGN_JSON:
+		return fail_name(run, "Updates at a path of ", c->name, " are not supported");
+	}
+	return run_compile(run, a->value, type, name, &change->value);
+}
+
+static enum status
+compile_deletion(struct run *run, const struct cql_deletion *d, struct modify_change *change)
+{
+	const struct schema_column *c;
+
+	*change = (struct modify_change){ .kind = CQL_ASSIGN_SET };
+	TRY(run_column(run, d->column, &c));
+	change->column = c;
+	if (c->kind <= SCHEMA_CLUSTERING)
+		return fail_name(run, "Invalid identifier ", c->name,
+				 " for deletion (should not be a PRIMARY KEY part)");
+	if (d->field.ptr) {
+		change->kind = CQL_ASSIGN_FIELD;
+		return field_find(run, c, d->field, &change->field);
+	}
+	if (!d->key)
+		return STATUS_OK;
+	change->kind = CQL_ASSIGN_ELEMENT;
+	return compile_key(run, change, d->key);
+}
+
+/* ---- INSERT ---- */
+
+static enum status
+insert_column(struct modify *m, const struct schema_column *c, const struct cql_term *term)
+{
+	struct run *run = m->run;
+	size_t at = schema_column_at(run->table, c);
+	struct cql_expr *e;
+
+	if (c->type->kind == CQL_TYPE_COUNTER)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "INSERT statements are not allowed on counter tables, use "
+				    "UPDATE instead");
+	TRY(run_compile(run, term, c->type, c->name, &e));
+	if (c->kind <= SCHEMA_CLUSTERING) {
+		m->key[at] = e;
+		return STATUS_OK;
+	}
+	m->changes[m->change_count++] = (struct modify_change){ .kind = CQL_ASSIGN_SET,
+								.column = c,
+								.value = e };
+	return STATUS_OK;
+}
+
+static enum status
+insert_columns(struct modify *m, const struct cql_insert *s)
+{
+	struct run *run = m->run;
+	const struct schema_column *c;
+	bool *seen = arena_zalloc(run->r->arena, run->table->count + 1);
+
+	if (!seen)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < s->count; i++) {
+		TRY(run_column(run, s->columns[i], &c));
+		if (seen[schema_column_at(run->table, c)])
+			return request_fail(run->r, CQL_CODE_INVALID,
+					    "The column names contains duplicates");
+		seen[schema_column_at(run->table, c)] = true;
+		TRY(insert_column(m, c, s->values[i]));
+	}
+	return STATUS_OK;
+}
+
+/* Which parts of the key are missing; those of the clustering key may be where only statics are. */
+static enum status
+check_insert_key(struct modify *m)
+{
+	struct run *run = m->run;
+	const struct schema_table *t = run->table;
+	bool statics = false, regulars = false, clustering = false;
+
+	for (size_t i = 0; i < m->change_count; i++) {
+		statics |= m->changes[i].column->kind == SCHEMA_STATIC;
+		regulars |= m->changes[i].column->kind == SCHEMA_REGULAR;
+	}
+	for (size_t i = 0; i < t->partition_count; i++)
+		if (!m->key[i])
+			return fail_name(run, "Some partition key parts are missing: ",
+					 t->columns[i].name, "");
+	for (size_t i = t->partition_count; i < t->key_count; i++)
+		clustering |= m->key[i] != NULL;
+	m->of_statics = statics && !regulars && !clustering;
+	for (size_t i = t->partition_count; i < t->key_count && !m->of_statics; i++)
+		if (!m->key[i])
+			return fail_name(
+				run, "Some clustering keys are missing: ", t->columns[i].name, "");
+	return STATUS_OK;
+}
+
+static enum status
+compile_insert(struct modify *m, const struct cql_insert *s)
+{
+	struct run *run = m->run;
+	size_t most = run->table->count + s->count + 1;
+
+	m->key = arena_zalloc(run->r->arena, most * sizeof(struct cql_expr *));
+	m->changes = arena_alloc(run->r->arena, most * sizeof(*m->changes));
+	if (!m->key || !m->changes)
+		return STATUS_LIMIT;
+	if (run->table->counters)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "INSERT statements are not allowed on counter tables, use "
+				    "UPDATE instead");
+	if (s->json) {
+		m->json_default_unset = s->default_unset;
+		return run_compile(run, s->json, CQL_NATIVE(TEXT), STR("[json]"), &m->json);
+	}
+	TRY(insert_columns(m, s));
+	return check_insert_key(m);
+}
+
+/* ---- WHERE of UPDATE and DELETE ---- */
+
+static const struct where_term *
+term_on(const struct modify *m, const struct schema_column *c)
+{
+	for (size_t i = 0; i < m->where.count; i++) {
+		const struct where_term *t = &m->where.terms[i];
+
+		for (size_t j = 0; j < t->column_count; j++)
+			if (t->columns[j] == c)
+				return t;
+	}
+	return NULL;
+}
+
+static bool
+is_exact(const struct where_term *t)
+{
+	return t->relation->op == CQL_OP_EQ || t->relation->op == CQL_OP_IN;
+}
+
+static enum status
+check_where_partition(struct modify *m)
+{
+	const struct schema_table *t = m->run->table;
+
+	for (size_t i = 0; i < m->where.count; i++) {
+		const struct where_term *term = &m->where.terms[i];
+
+		if (term->relation->left == CQL_LEFT_TOKEN)
+			return request_fail(
+				m->run->r, CQL_CODE_INVALID,
+				"The token function cannot be used in WHERE clauses for "
+				"%s statements",
+				verb(m));
+		if (term->columns[0]->kind > SCHEMA_CLUSTERING)
+			return fail_name(m->run, "Non PRIMARY KEY columns found in where clause: ",
+					 term->columns[0]->name, " ");
+	}
+	for (size_t i = 0; i < t->partition_count; i++) {
+		const struct where_term *term = term_on(m, &t->columns[i]);
+
+		if (!term)
+			return fail_name(m->run, "Some partition key parts are missing: ",
+					 t->columns[i].name, "");
+		if (!is_exact(term))
+			return request_fail(
+				m->run->r, CQL_CODE_INVALID,
+				"Only EQ and IN relation are supported on the partition "
+				"key (unless you use the token() function) for %s "
+				"statements",
+				verb(m));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+check_where_clustering(struct modify *m)
+{
+	const struct schema_table *t = m->run->table;
+	size_t exact = 0, restricted = 0;
+	const struct schema_column *missing = NULL;
+
+	for (size_t i = t->partition_count; i < t->key_count; i++) {
+		const struct where_term *term = term_on(m, &t->columns[i]);
+
+		restricted += term != NULL;
+		exact += term && is_exact(term);
+		if (!term && !missing)
+			missing = &t->columns[i];
+		if (term && !is_exact(term) && m->kind == CQL_UPDATE)
+			return request_fail(
+				m->run->r, CQL_CODE_INVALID,
+				"Slice restrictions are not supported on the clustering "
+				"columns in %s statements",
+				verb(m));
+	}
+	if (m->of_statics) {
+		if (!restricted)
+			return STATUS_OK;
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "Invalid restrictions on clustering columns since the %s "
+				    "statement modifies only static columns",
+				    verb(m));
+	}
+	m->ranged = exact < t->key_count - t->partition_count;
+	if (!m->ranged)
+		return STATUS_OK;
+	if (m->kind == CQL_UPDATE || (missing && m->change_count && exact))
+		return fail_name(m->run, "Some clustering keys are missing: ",
+				 missing ? missing->name : STR(""), "");
+	if (m->change_count)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "Range deletions are not supported for specific columns");
+	return STATUS_OK;
+}
+
+/* Whether only static columns are changed. */
+static bool
+changes_statics(const struct modify *m)
+{
+	for (size_t i = 0; i < m->change_count; i++)
+		if (m->changes[i].column->kind != SCHEMA_STATIC)
+			return false;
+	return m->change_count > 0;
+}
+
+static enum status
+compile_where(struct modify *m, const struct cql_relations *relations)
+{
+	const struct cql_if *c = m->condition;
+	bool statics = changes_statics(m);
+
+	/* Conditions on columns of a row want that row. */
+	for (size_t i = 0; i < m->condition_count; i++)
+		statics &= m->conditions[i].column->kind == SCHEMA_STATIC;
+	m->of_statics = statics &&
+			!(c->exists && relations->count > m->run->table->partition_count);
+	TRY(where_compile(m->run, relations, &m->where));
+	TRY(check_where_partition(m));
+	if (statics && m->kind == CQL_UPDATE && m->of_statics) {
+		/* A whole key may name the row all the same. */
+		size_t n = m->run->table->partition_count, key = m->run->table->key_count;
+
+		while (n < key && term_on(m, &m->run->table->columns[n]))
+			n++;
+		if (n == key && key > m->run->table->partition_count && m->condition_count)
+			m->of_statics = false;
+	}
+	return check_where_clustering(m);
+}
+
+/* ---- IF ---- */
+
+static enum status
+condition_operand(struct run *run, struct modify_condition *c, struct str *name)
+{
+	const struct cql_relation *r = c->relation;
+	const struct cql_type *type = c->column->type;
+
+	c->type = type;
+	*name = c->column->name;
+	if (r->left == CQL_LEFT_FIELD) {
+		if (type->kind != CQL_TYPE_UDT)
+			return fail_name(run, "Invalid field access for non-UDT column ",
+					 c->column->name, "");
+		for (c->field = 0; c->field < type->count; c->field++)
+			if (str_eq(type->fields[c->field], r->field))
+				break;
+		if (c->field == type->count)
+			return fail_name(run, "No field named ", r->field, " in the type");
+		c->type = type->args[c->field];
+		*name = r->field;
+		return STATUS_OK;
+	}
+	if (r->left != CQL_LEFT_ELEMENT)
+		return STATUS_OK;
+	if (type->kind == CQL_TYPE_LIST) {
+		c->type = type->args[0];
+		return run_compile(run, r->key, CQL_NATIVE(INT), STR("idx"), &c->key);
+	}
+	if (type->kind != CQL_TYPE_MAP)
+		return fail_name(run, "Invalid element access syntax for non-collection column ",
+				 c->column->name, "");
+	c->type = type->args[1];
+	return run_compile(run, r->key, type->args[0], STR("key"), &c->key);
+}
+
+static enum status
+compile_condition(struct run *run, const struct cql_relation *r, struct modify_condition *c)
+{
+	const struct cql_type *type;
+	struct str name;
+
+	*c = (struct modify_condition){ .relation = r };
+	if (r->left != CQL_LEFT_COLUMN && r->left != CQL_LEFT_ELEMENT && r->left != CQL_LEFT_FIELD)
+		return request_fail(run->r, CQL_CODE_INVALID, "Unsupported condition of IF");
+	if (r->op == CQL_OP_CONTAINS || r->op == CQL_OP_CONTAINS_KEY || r->op == CQL_OP_LIKE ||
+	    r->op == CQL_OP_NOT_IN || r->op == CQL_OP_IS_NOT_NULL)
+		return request_fail(run->r, CQL_CODE_INVALID, "Unsupported operator of IF: %.*s",
+				    STR_ARG(cql_operator_text(r->op)));
+	TRY(run_column(run, r->columns[0], &c->column));
+	if (c->column->kind <= SCHEMA_CLUSTERING)
+		return fail_name(run, "PRIMARY KEY column '", c->column->name,
+				 "' cannot have IF conditions");
+	TRY(condition_operand(run, c, &name));
+	if (c->type->kind == CQL_TYPE_DURATION && r->op != CQL_OP_EQ && r->op != CQL_OP_NE &&
+	    r->op != CQL_OP_IN)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "Slice conditions are not supported on durations");
+	type = c->type;
+	if (r->op == CQL_OP_IN && !r->is_list) {
+		const struct cql_type *args[] = { c->type };
+
+		type = cql_type_of(run->q, CQL_TYPE_LIST, true, args, 1);
+		TRY(receiver_name(run, "in", name, &name));
+		if (!type)
+			return STATUS_LIMIT;
+	}
+	c->exprs = arena_alloc(run->r->arena, (r->value_count + 1) * sizeof(*c->exprs));
+	if (!c->exprs)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < r->value_count; i++)
+		TRY(run_compile(run, r->values[i], type, name, &c->exprs[i]));
+	c->count = r->value_count;
+	return STATUS_OK;
+}
+
+static enum status
+compile_conditions(struct modify *m)
+{
+	const struct cql_relations *all = &m->condition->conditions;
+
+	m->conditions = arena_alloc(m->run->r->arena, (all->count + 1) * sizeof(*m->conditions));
+	if (!m->conditions)
+		return STATUS_LIMIT;
+	if (m->run->table->counters && modify_is_conditional(m->run->statement))
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "Conditional updates are not supported on counter tables");
+	if (modify_is_conditional(m->run->statement) && m->using->timestamp)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "Cannot provide custom timestamp for conditional updates");
+	for (size_t i = 0; i < all->count; i++)
+		TRY(compile_condition(m->run, &all->list[i], &m->conditions[i]));
+	m->condition_count = all->count;
+	return STATUS_OK;
+}
+
+/* ---- All of it ---- */
+
+static enum status
+compile_using(struct modify *m)
+{
+	struct run *run = m->run;
+
+	if (run->table->counters && m->using->timestamp)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "Cannot provide custom timestamp for counter updates");
+	if (run->table->counters && m->using->ttl)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "Cannot provide custom TTL for counter updates");
+	if (m->using->timestamp)
+		TRY(run_compile(run, m->using->timestamp, CQL_NATIVE(BIGINT), STR("[timestamp]"),
+				&m->timestamp));
+	if (m->using->ttl)
+		TRY(run_compile(run, m->using->ttl, CQL_NATIVE(INT), STR("[ttl]"), &m->ttl));
+	return STATUS_OK;
+}
+
+static enum status
+compile_update(struct modify *m, const struct cql_update *s)
+{
+	m->changes = arena_alloc(m->run->r->arena, (s->count + 1) * sizeof(*m->changes));
+	if (!m->changes)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < s->count; i++)
+		TRY(compile_assignment(m->run, &s->assignments[i], &m->changes[i]));
+	m->change_count = s->count;
+	TRY(compile_where(m, &s->where));
+	return compile_conditions(m);
+}
+
+static enum status
+compile_delete(struct modify *m, const struct cql_delete *s)
+{
+	m->changes = arena_alloc(m->run->r->arena, (s->count + 1) * sizeof(*m->changes));
+	if (!m->changes)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < s->count; i++)
+		TRY(compile_deletion(m->run, &s->what[i], &m->changes[i]));
+	m->change_count = s->count;
+	TRY(compile_where(m, &s->where));
+	return compile_conditions(m);
+}
+
+enum status
+modify_compile(struct modify *m, struct run *run)
+{
+	const struct cql_statement *s = run->statement;
+
+	*m = (struct modify){
+		.run = run, .kind = s->kind, .condition = condition_of(s), .using = using_of(s)
+	};
+	if (run->table->system)
+		return request_fail(run->r, CQL_CODE_UNAUTHORIZED,
+				    "system keyspace is not user-modifiable.");
+	/* Markers are counted as they stand in the text, whatever is compiled first. */
+	TRY(compile_using(m));
+	switch ((int)s->kind) {
+	case CQL_INSERT:
+		TRY(compile_insert(m, &s->insert));
+		return compile_conditions(m);
+	case CQL_UPDATE:
+		return compile_update(m, &s->update);
+	default:
+		return compile_delete(m, &s->remove);
+	}
+}
+
+/* ---- Behind the values ---- */
+
+static enum status
+prepare_ttl(struct modify *m)
+{
+	struct cql_value v;
+	int64_t ttl;
+
+	m->expiry = (struct timed_expiry){ .kind = TIMED_EXPIRY_DEFAULT };
+	if (!m->ttl)
+		return STATUS_OK;
+	TRY(run_value(m->run, m->ttl, &v));
+	if (v.presence == CQL_UNSET)
+		return STATUS_OK;
+	ttl = v.presence == CQL_SET ? cql_int_read(v.bytes) : 0;
+	if (ttl < 0)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "A TTL must be greater or equal to 0, but was %lld",
+				    (long long)ttl);
+	if (ttl > MODIFY_TTL_MOST_S)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "ttl is too large. requested (%lld) maximum (%d)",
+				    (long long)ttl, MODIFY_TTL_MOST_S);
+	m->expiry.kind = ttl ? TIMED_EXPIRY_AFTER : TIMED_EXPIRY_NEVER;
+	m->expiry.ms = (uint64_t)ttl * 1000;
+	return STATUS_OK;
+}
+
+/* A timestamp is checked, and orders nothing: docs/CQL.md. */
+static enum status
+prepare_timestamp(struct modify *m)
+{
+	struct cql_value v;
+
+	if (!m->timestamp)
+		return STATUS_OK;
+	TRY(run_value(m->run, m->timestamp, &v));
+	if (v.presence == CQL_NULL)
+		return request_fail(m->run->r, CQL_CODE_INVALID, "Invalid null value of timestamp");
+	return STATUS_OK;
+}
+
+static enum status
+json_column(struct modify *m, const struct schema_column *c, struct str json, bool given)
+{
+	struct cql_value v = given ? CQL_VALUE_NULL : CQL_VALUE_UNSET;
+	size_t at = schema_column_at(m->run->table, c);
+
+	if (given && json.ptr)
+		TRY(cql_json_read(m->run->q, c->type, json, &v));
+	if (c->kind <= SCHEMA_CLUSTERING) {
+		m->key_values[at] = v;
+		return STATUS_OK;
+	}
+	m->changes[m->change_count++] = (struct modify_change){
+		.kind = CQL_ASSIGN_SET, .column = c, .json = v, .is_json = true
+	};
+	return STATUS_OK;
+}
+
+/* INSERT JSON: what its text says of each column. */
+static enum status
+prepare_json(struct modify *m)
+{
+	struct run *run = m->run;
+	const struct schema_table *t = run->table;
+	struct cql_json_member *members;
+	struct cql_value text;
+	size_t count;
+
+	TRY(run_value(run, m->json, &text));
+	if (text.presence != CQL_SET)
+		return request_fail(run->r, CQL_CODE_INVALID, "Got null for INSERT JSON values");
+	TRY(cql_json_members(run->q, text.bytes, &members, &count));
+	for (size_t i = 0; i < count; i++)
+		if (!schema_column_find(t, members[i].name))
+			return cql_fail(run->q, CQL_E_JSON_UNKNOWN, members[i].name);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct cql_json_member *found = NULL;
+
+		for (size_t j = 0; j < count; j++)
+			if (str_eq(members[j].name, t->columns[i].name))
+				found = &members[j];
+		TRY(json_column(m, &t->columns[i], found ? found->json : (struct str){ 0 },
+				found || !m->json_default_unset));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+prepare_insert(struct modify *m)
+{
+	const struct schema_table *t = m->run->table;
+	size_t count;
+
+	m->key_values = arena_zalloc(m->run->r->arena, (t->count + 1) * sizeof(*m->key_values));
+	if (!m->key_values)
+		return STATUS_LIMIT;
+	if (m->json)
+		TRY(prepare_json(m));
+	count = m->of_statics ? t->partition_count : t->key_count;
+	for (size_t i = 0; i < count; i++) {
+		if (!m->json)
+			TRY(run_value(m->run, m->key[i], &m->key_values[i]));
+		if (m->key_values[i].presence == CQL_UNSET)
+			return fail_name(m->run, "Invalid unset value for column ",
+					 t->columns[i].name, "");
+		if (m->key_values[i].presence == CQL_NULL)
+			return fail_name(m->run, "Invalid null value in condition for column ",
+					 t->columns[i].name, "");
+	}
+	return STATUS_OK;
+}
+
+static enum status
+check_conditional_plan(struct modify *m)
+{
+	if (!modify_is_conditional(m->run->statement) || m->kind == CQL_INSERT)
+		return STATUS_OK;
+	if (m->plan.in_partition)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "IN on the partition key is not supported with conditional %s",
+				    m->kind == CQL_DELETE ? "deletions" : "updates");
+	if (m->ranged)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "DELETE statements must restrict all PRIMARY KEY columns with "
+				    "equality relations in order to delete non static columns");
+	if (m->plan.range_count > 1)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "IN on the clustering key columns is not supported with "
+				    "conditional %s",
+				    m->kind == CQL_DELETE ? "deletions" : "updates");
+	return STATUS_OK;
+}
+
+enum status
+modify_prepare(struct modify *m, struct timed *timed)
+{
+	m->timed = timed;
+	TRY(prepare_timestamp(m));
+	TRY(prepare_ttl(m));
+	if (m->kind == CQL_INSERT)
+		return prepare_insert(m);
+	TRY(where_compute(m->run, &m->where));
+	TRY(where_plan(m->run, &m->where, false, &m->plan));
+	return check_conditional_plan(m);
+}

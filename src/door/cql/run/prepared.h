@@ -1,0 +1,46 @@
+/*
+ * Prepared statements, shared by the connections of a process. A statement's id is made of its
+ * keyspace and text alone: it is the same in every process, and after a restart, so that a client
+ * who prepares it again goes on with the id that it has.
+ *
+ * Threading: any thread. A struct prepared never changes, and is counted.
+ */
+#ifndef FROND_DOOR_CQL_RUN_PREPARED_H
+#define FROND_DOOR_CQL_RUN_PREPARED_H
+
+#include <stdatomic.h>
+
+#include "cql/statement.h"
+#include "door/cql/conn/request.h"
+
+enum {
+	PREPARED_ID_BYTES = 16,
+};
+
+struct prepared {
+	atomic_uint refs;
+	struct arena *arena; /* of all below */
+	uint8_t id[PREPARED_ID_BYTES];
+	struct str keyspace; /* of the client that prepared it */
+	struct str text;
+	const struct cql_statement *statement;
+	uint64_t hash; /* of the columns of its table (schema_table_hash()); 0: it has none */
+};
+
+void prepared_init(struct cql_door *door);
+
+/*
+ * Parses a statement into an object of its own, with one reference, which the caller owns. Fails as
+ * cql_parse() does.
+ */
+MUST_USE enum status prepared_new(struct cql_request *r, struct str keyspace, struct str text,
+				  struct prepared **ret);
+/* Keeps it for clients that execute it; an older one of the same id goes. STATUS_NOMEM. */
+MUST_USE enum status prepared_keep(struct cql_door *door, struct prepared *p);
+/* A new reference. NULL: there is none of that id. */
+struct prepared *prepared_find(struct cql_door *door, struct str id);
+/* Forgets it: its table is another one by now. */
+void prepared_forget(struct cql_door *door, struct str id);
+void prepared_unref(struct prepared *p); /* NULL is fine */
+
+#endif

@@ -1,0 +1,569 @@
+#include "door/cql/run/run.h"
+
+#include "door/cql/run/batch.h"
+#include "door/cql/run/ddl.h"
+#include "door/cql/run/describe.h"
+#include "door/cql/run/modify.h"
+#include "door/cql/run/prepared.h"
+#include "door/cql/run/select.h"
+#include "door/cql/schema/system.h"
+
+/* A statement that is run, in as many attempts as its transaction needs. */
+struct job {
+	struct cql_request *r;
+	const struct cql_statement *statement;
+	const struct prepared *prepared; /* NULL: it is none */
+	struct str keyspace;
+	const struct params *params;
+	/* The answer and the arena go back to these in each attempt. */
+	size_t out;
+	struct arena_mark mark;
+	struct ddl_outcome outcome;
+	/* A batch. */
+	enum cql_batch_kind batch_kind;
+	const struct batch_item *items;
+	size_t item_count;
+};
+
+static void
+job_restart(struct job *job)
+{
+	struct cql_request *r = job->r;
+
+	buf_clear(r->out);
+	r->out->len = job->out;
+	arena_reset(r->arena, job->mark);
+	r->q.code = (enum cql_code)0;
+	r->err.text[0] = '\0';
+	job->outcome = (struct ddl_outcome){ 0 };
+}
+
+static void
+job_init(struct job *job, struct cql_request *r, const struct cql_statement *statement,
+	 struct str keyspace, const struct params *p)
+{
+	*job = (struct job){ .r = r,
+			     .statement = statement,
+			     .keyspace = keyspace,
+			     .params = p,
+			     .out = r->out->len,
+			     .mark = arena_mark(r->arena) };
+}
+
+static enum cql_class
+class_of(const struct cql_statement *s)
+{
+	switch ((int)s->kind) {
+	case CQL_SELECT:
+		return CQL_CLASS_SELECT;
+	case CQL_INSERT:
+		return CQL_CLASS_INSERT;
+	case CQL_UPDATE:
+		return CQL_CLASS_UPDATE;
+	case CQL_DELETE:
+		return CQL_CLASS_DELETE;
+	case CQL_BATCH:
+		return CQL_CLASS_BATCH;
+	default:
+		return ddl_is(s) ? CQL_CLASS_SCHEMA : CQL_CLASS_OTHER;
+	}
+}
+
+static const struct cql_name *
+table_of(const struct cql_statement *s)
+{
+	switch ((int)s->kind) {
+	case CQL_SELECT:
+		return &s->select.table;
+	case CQL_INSERT:
+		return &s->insert.table;
+	case CQL_UPDATE:
+		return &s->update.table;
+	case CQL_DELETE:
+		return &s->remove.table;
+	default:
+		return NULL;
+	}
+}
+
+/* ---- Bodies of transactions ---- */
+
+static enum status
+allow_table(struct run *run)
+{
+	bool reads = run->statement->kind == CQL_SELECT;
+
+	if (reads && run->table->system)
+		return STATUS_OK;
+	return request_allow(run->r, reads ? GRANT_SELECT : GRANT_MODIFY, run->table->keyspace,
+			     run->table->name);
+}
+
+/* The table of a prepared statement is another one: its client is to prepare it again. */
+static enum status
+check_prepared(struct job *job, const struct run *run)
+{
+	const struct prepared *p = job->prepared;
+	struct str id;
+
+	if (!p || !p->hash || p->hash == schema_table_hash(run->table))
+		return STATUS_OK;
+	id = str_of(p->id, sizeof(p->id));
+	prepared_forget(job->r->door, id);
+	job->r->more.id = id;
+	return request_fail(job->r, CQL_CODE_UNPREPARED,
+			    "The table of a prepared statement has changed: prepare it again");
+}
+
+static enum status
+data_body(struct kv_tx *tx, void *arg)
+{
+	struct job *job = arg;
+	enum status status;
+	struct run run;
+
+	job_restart(job);
+	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
+	run.values = job->params->values;
+	run.value_count = job->params->value_count;
+	TRY(run_open_table(&run, table_of(job->statement)));
+	status = allow_table(&run);
+	if (status == STATUS_OK)
+		status = check_prepared(job, &run);
+	if (status == STATUS_OK)
+		status = job->statement->kind == CQL_SELECT ? select_run(&run, job->params)
+							    : modify_run(&run);
+	run_close_table(&run);
+	return status;
+}
+
+static enum status
+ddl_body(struct kv_tx *tx, void *arg)
+{
+	struct job *job = arg;
+	struct run run;
+
+	job_restart(job);
+	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
+	return ddl_run(&run, &job->outcome);
+}
+
+static enum status
+describe_body(struct kv_tx *tx, void *arg)
+{
+	struct job *job = arg;
+	struct run run;
+
+	job_restart(job);
+	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
+	return describe_run(&run);
+}
+
+static enum status
+batch_body(struct kv_tx *tx, void *arg)
+{
+	struct job *job = arg;
+
+	job_restart(job);
+	return batch_run(job->r, tx, job->batch_kind, job->items, job->item_count);
+}
+
+/* ---- USE ---- */
+
+static enum status
+use_body(struct kv_tx *tx, void *arg)
+{
+	struct job *job = arg;
+	struct table_keyspace stored;
+	struct str name = job->statement->use;
+	enum status status;
+
+	job_restart(job);
+	if (schema_keyspace_is_system(name))
+		return STATUS_OK;
+	status = table_keyspace_read(tx, name, job->r->arena, &stored, NULL);
+	if (status == STATUS_NOT_FOUND || status == STATUS_INVALID)
+		return request_fail(job->r, CQL_CODE_INVALID, "Keyspace '%.*s' does not exist",
+				    STR_ARG(name));
+	return status;
+}
+
+static enum status
+run_use(struct job *job)
+{
+	struct cql_client *c = job->r->client;
+	struct str name = job->statement->use;
+
+	TRY(kv_run_read(job->r->door->config.store, use_body, job, &job->r->err));
+	if (name.len >= sizeof(c->keyspace))
+		return request_fail(job->r, CQL_CODE_INVALID, "Keyspace '%.*s' does not exist",
+				    STR_ARG(name));
+	memcpy(c->keyspace, name.ptr, name.len);
+	c->keyspace[name.len] = '\0';
+	frame_put_i32(job->r->out, RESULT_KEYSPACE);
+	frame_put_short(job->r->out, name);
+	return STATUS_OK;
+}
+
+/* ---- Statements ---- */
+
+static enum cql_batch_kind
+kind_of_batch(enum batch_type type)
+{
+	switch (type) {
+	case BATCH_LOGGED:
+		return CQL_BATCH_LOGGED;
+	case BATCH_UNLOGGED:
+		return CQL_BATCH_UNLOGGED;
+	case BATCH_COUNTER:
+		break;
+	}
+	return CQL_BATCH_COUNTER;
+}
+
+/* The statements of a BATCH in one text. */
+static enum status
+items_of(struct job *job)
+{
+	const struct cql_batch *b = &job->statement->batch;
+	struct batch_item *items = arena_alloc(job->r->arena, (b->count + 1) * sizeof(*items));
+
+	if (!items)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < b->count; i++)
+		items[i] = (struct batch_item){
+			.statement = b->statements[i],
+			.outer = job->statement,
+			.keyspace = job->keyspace,
+			.values = job->params ? job->params->values : NULL,
+			.value_count = job->params ? job->params->value_count : 0,
+		};
+	job->items = items;
+	job->item_count = b->count;
+	job->batch_kind = b->kind;
+	job->mark = arena_mark(job->r->arena);
+	return STATUS_OK;
+}
+
+static enum status
+fail_unsupported(struct job *job, const char *what)
+{
+	return request_fail(job->r, CQL_CODE_INVALID, "%s is not supported", what);
+}
+
+static enum status
+refuse(struct job *job)
+{
+	switch ((int)job->statement->kind) {
+	case CQL_CREATE_INDEX:
+		return fail_unsupported(job, "CREATE INDEX");
+	case CQL_DROP_INDEX:
+		return fail_unsupported(job, "DROP INDEX");
+	case CQL_TRANSACTION:
+		return fail_unsupported(job, "BEGIN TRANSACTION");
+	case CQL_REFUSED:
+		return request_fail(job->r, CQL_CODE_INVALID, "%.*s is not supported",
+				    STR_ARG(job->statement->refused));
+	default:
+		return fail_unsupported(job, "changing and listing roles by CQL");
+	}
+}
+
+static enum status
+run_ddl(struct job *job)
+{
+	struct cql_request *r = job->r;
+
+	TRY(kv_run(r->door->config.store, ddl_body, job, NULL, &r->err));
+	if (job->outcome.changed)
+		cql_tell_schema_change(r->door, &job->outcome.change);
+	return STATUS_OK;
+}
+
+static enum status
+run_statement(struct job *job)
+{
+	struct cql_request *r = job->r;
+	struct kv_store *store = r->door->config.store;
+
+	r->class = class_of(job->statement);
+	switch ((int)job->statement->kind) {
+	case CQL_USE:
+		return run_use(job);
+	case CQL_SELECT:
+		return kv_run_read(store, data_body, job, &r->err);
+	case CQL_INSERT:
+	case CQL_UPDATE:
+	case CQL_DELETE:
+		return kv_run(store, data_body, job, NULL, &r->err);
+	case CQL_BATCH:
+		r->more.write = ERROR_WRITE_BATCH;
+		TRY(items_of(job));
+		return kv_run(store, batch_body, job, NULL, &r->err);
+	case CQL_DESCRIBE:
+		return kv_run_read(store, describe_body, job, &r->err);
+	default:
+		return ddl_is(job->statement) ? run_ddl(job) : refuse(job);
+	}
+}
+
+/* Where names lie that say no keyspace. */
+static struct str
+keyspace_of(const struct cql_request *r, struct str said)
+{
+	return said.len ? said : str_from_cstr(r->client->keyspace);
+}
+
+enum status
+run_query(struct cql_request *r, struct str text, const struct params *p)
+{
+	struct cql_statement *statement;
+	struct job job;
+
+	TRY(cql_parse(&r->q, text, &statement));
+	job_init(&job, r, statement, keyspace_of(r, p->keyspace), p);
+	return run_statement(&job);
+}
+
+/*
+ * A prepared statement is given back: what the request has to tell of it, and borrows from it, is
+ * copied first. Without memory it tells nothing.
+ */
+static void
+give_back(struct cql_request *r, struct prepared *p)
+{
+	struct str *const told[] = { &r->keyspace, &r->table, &r->more.keyspace, &r->more.table };
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		*told[i] = arena_dup(r->arena, *told[i]);
+		if (!told[i]->ptr)
+			*told[i] = STR("");
+	}
+	prepared_unref(p);
+}
+
+/* ---- PREPARE ---- */
+
+/* The numbers of the markers that are the partition key; none where not all of it is markers. */
+static size_t
+partition_markers(const struct run *run, const struct where *w, struct cql_expr *const *key,
+		  unsigned *ret)
+{
+	const struct schema_table *t = run->table;
+
+	for (size_t i = 0; i < t->partition_count; i++) {
+		bool found = key && key[i] && cql_expr_is_marker(key[i], &ret[i]);
+
+		for (size_t j = 0; w && j < w->count && !found; j++)
+			found = where_term_is(&w->terms[j], &t->columns[i]) &&
+				w->terms[j].relation->op == CQL_OP_EQ &&
+				cql_expr_is_marker(w->terms[j].exprs[0], &ret[i]);
+		if (!found)
+			return 0;
+	}
+	return t->partition_count;
+}
+
+/* Compiles it, for the types of its markers and its result. */
+static enum status
+describe_data(struct job *job, struct run *run, struct prepared *p)
+{
+	struct cql_request *r = job->r;
+	unsigned *partition = arena_alloc(r->arena,
+					  (run->table->partition_count + 1) * sizeof(*partition));
+	struct str id = str_of(p->id, sizeof(p->id));
+	struct select s;
+	struct modify m;
+	size_t count;
+	enum status status;
+
+	if (!partition)
+		return STATUS_LIMIT;
+	p->hash = schema_table_hash(run->table);
+	if (job->statement->kind == CQL_SELECT) {
+		status = select_compile(&s, run);
+		if (status == STATUS_OK) {
+			count = partition_markers(run, &s.where, NULL, partition);
+			metadata_put_prepared(r->out, r->header.version, id, run, partition, count,
+					      &s.result);
+		}
+		select_release(&s);
+		return status;
+	}
+	TRY(modify_compile(&m, run));
+	count = partition_markers(run, &m.where, m.key, partition);
+	metadata_put_prepared(r->out, r->header.version, id, run, partition, count, NULL);
+	return STATUS_OK;
+}
+
+static enum status
+prepare_in(struct job *job, struct run *run, struct prepared *p)
+{
+	struct str id = str_of(p->id, sizeof(p->id));
+	enum status status;
+
+	if (table_of(job->statement)) {
+		TRY(run_open_table(run, table_of(job->statement)));
+		status = allow_table(run);
+		if (status == STATUS_OK)
+			status = describe_data(job, run, p);
+		run_close_table(run);
+		return status;
+	}
+	if (job->statement->kind == CQL_BATCH)
+		TRY(batch_describe(run, job->items, job->item_count));
+	metadata_put_prepared(job->r->out, job->r->header.version, id, run, NULL, 0, NULL);
+	return STATUS_OK;
+}
+
+struct preparing {
+	struct job job;
+	struct prepared *prepared;
+};
+
+static enum status
+prepare_body(struct kv_tx *tx, void *arg)
+{
+	struct preparing *p = arg;
+	struct run run;
+
+	job_restart(&p->job);
+	TRY(run_begin(&run, p->job.r, tx, p->job.statement, NULL, p->job.keyspace));
+	run.describes = true;
+	return prepare_in(&p->job, &run, p->prepared);
+}
+
+enum status
+run_prepare(struct cql_request *r, struct str text, struct str keyspace)
+{
+	struct preparing p = { .prepared = NULL };
+	enum status status;
+
+	TRY(prepared_new(r, keyspace_of(r, keyspace), text, &p.prepared));
+	job_init(&p.job, r, p.prepared->statement, p.prepared->keyspace, NULL);
+	status = p.prepared->statement->kind == CQL_BATCH ? items_of(&p.job) : STATUS_OK;
+	if (status == STATUS_OK)
+		status = kv_run_read(r->door->config.store, prepare_body, &p, &r->err);
+	if (status == STATUS_OK)
+		status = prepared_keep(r->door, p.prepared);
+	give_back(r, p.prepared);
+	return status;
+}
+
+/* ---- EXECUTE, BATCH ---- */
+
+static enum status
+fail_unprepared(struct cql_request *r, struct str id)
+{
+	AUTO(buf_release) struct buf hex = BUF_SHORT(4 * PREPARED_ID_BYTES);
+
+	buf_append_hex(&hex, str_of(id.ptr, id.len < 2 * (size_t)PREPARED_ID_BYTES
+						    ? id.len
+						    : 2 * (size_t)PREPARED_ID_BYTES));
+	r->more.id = id;
+	return request_fail(
+		r, CQL_CODE_UNPREPARED,
+		"Prepared query with ID %.*s not found (either the query was not "
+		"prepared on this host (maybe the host has been restarted?) or you have "
+		"prepared too many queries and it has been evicted from the internal "
+		"cache)",
+		STR_ARG(buf_str(&hex)));
+}
+
+/* The id of an error is the request's, which outlives the prepared statement. */
+static enum status
+keep_error_id(struct cql_request *r, struct str id, enum status status)
+{
+	if (status != STATUS_OK && r->q.code == CQL_CODE_UNPREPARED)
+		r->more.id = id;
+	return status;
+}
+
+enum status
+run_execute(struct cql_request *r, struct str id, struct str metadata_id, const struct params *p)
+{
+	struct prepared *prepared = prepared_find(r->door, id);
+	enum status status;
+	struct job job;
+
+	(void)metadata_id;
+	if (!prepared)
+		return fail_unprepared(r, id);
+	job_init(&job, r, prepared->statement, prepared->keyspace, p);
+	job.prepared = prepared;
+	status = keep_error_id(r, id, run_statement(&job));
+	give_back(r, prepared);
+	return status;
+}
+
+/* A batch of the protocol: texts and prepared statements. */
+struct batch_job {
+	struct job job;
+	struct prepared **prepared; /* references */
+	struct batch_item *items;
+	size_t count;
+};
+
+static enum status
+batch_add(struct batch_job *b, const struct batch_statement *s, struct str keyspace)
+{
+	struct cql_request *r = b->job.r;
+	struct batch_item *item = &b->items[b->count];
+	struct cql_statement *statement;
+
+	b->prepared[b->count] = NULL;
+	*item = (struct batch_item){ .keyspace = keyspace,
+				     .values = s->values,
+				     .value_count = s->value_count };
+	if (s->is_prepared) {
+		struct prepared *p = prepared_find(r->door, s->text);
+
+		if (!p)
+			return fail_unprepared(r, s->text);
+		b->prepared[b->count] = p;
+		item->statement = p->statement;
+		item->keyspace = p->keyspace;
+		item->hash = p->hash;
+		item->id = s->text;
+	} else {
+		TRY(cql_parse(&r->q, s->text, &statement));
+		item->statement = statement;
+	}
+	b->count++;
+	return STATUS_OK;
+}
+
+static enum status
+batch_fill(struct batch_job *b, const struct batch *batch)
+{
+	struct arena *arena = b->job.r->arena;
+	struct str keyspace = keyspace_of(b->job.r, batch->params.keyspace);
+
+	b->items = arena_alloc(arena, (batch->count + 1) * sizeof(*b->items));
+	b->prepared = arena_alloc(arena, (batch->count + 1) * sizeof(struct prepared *));
+	if (!b->items || !b->prepared)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < batch->count; i++)
+		TRY(batch_add(b, &batch->statements[i], keyspace));
+	return STATUS_OK;
+}
+
+enum status
+run_batch(struct cql_request *r, const struct batch *batch)
+{
+	struct batch_job b = { .count = 0 };
+	enum status status;
+
+	job_init(&b.job, r, NULL, STR(""), &batch->params);
+	status = batch_fill(&b, batch);
+	if (status == STATUS_OK) {
+		b.job.items = b.items;
+		b.job.item_count = b.count;
+		b.job.batch_kind = kind_of_batch(batch->type);
+		b.job.mark = arena_mark(r->arena);
+		status = kv_run(r->door->config.store, batch_body, &b.job, NULL, &r->err);
+	}
+	for (size_t i = 0; i < b.count; i++)
+		give_back(r, b.prepared[i]);
+	return status;
+}

@@ -1,0 +1,440 @@
+/* How a SELECT comes by rows: of the store by keys and scans, of tables that are made up. */
+#include "door/cql/run/select.h"
+
+#include <stdio.h>
+
+#include "door/cql/schema/system.h"
+#include "loop/step.h"
+
+enum {
+	FIRST_ROWS = 100, /* that a scan is asked for where neither a page nor a limit says it */
+};
+
+/* Going through the rows of a table. */
+struct reading {
+	struct select *s;
+	struct timed timed;
+	uint64_t owner;   /* page_owner() */
+	struct page at;   /* where it is */
+	struct buf place; /* of a scan, behind the last row */
+	struct buf state; /* of the next page; empty: there is none */
+	bool resumes;     /* at.token is the one of the row before */
+};
+
+/* ---- Pages ---- */
+
+/* True once the page has its rows. */
+static bool
+page_is_full(const struct select *s)
+{
+	return s->most && s->row_count >= s->most;
+}
+
+static void
+page_end(struct reading *r, struct str place)
+{
+	struct select *s = r->s;
+
+	r->at.token = s->row.token;
+	r->at.left = s->left;
+	r->at.part_left = s->part_left;
+	r->at.place = place;
+	buf_clear(&r->state);
+	page_put(&r->state, r->owner, &r->at);
+}
+
+static enum status
+page_begin(struct reading *r, const struct params *p)
+{
+	struct select *s = r->s;
+
+	r->owner = page_owner(s->run);
+	if (!p->paging_state.len)
+		return STATUS_OK;
+	if (page_read(p->paging_state, r->owner, &r->at) != STATUS_OK)
+		return request_fail(s->run->r, CQL_CODE_PROTOCOL,
+				    "Invalid value for the paging state");
+	s->left = r->at.left < s->left ? r->at.left : s->left;
+	s->part_left = r->at.part_left < s->part_most ? r->at.part_left : s->part_most;
+	r->resumes = true;
+	return STATUS_OK;
+}
+
+/* ---- A row ---- */
+
+/*
+ * Takes the row that was filled, if it matches. `*ret_more`: others are wanted, of the partition
+ * too unless `*ret_skips`.
+ */
+static enum status
+take_row(struct reading *r, bool *ret_more, bool *ret_skips)
+{
+	struct select *s = r->s;
+	bool matches;
+
+	*ret_more = true;
+	*ret_skips = false;
+	TRY(where_matches(s->run->q, &s->where, &s->row, &matches));
+	if (!matches)
+		return step_count(1);
+	if (s->part_left != UINT64_MAX) {
+		*ret_skips = s->part_left <= 1;
+		if (!s->part_left)
+			return STATUS_OK;
+		s->part_left--;
+	}
+	return select_emit(s, ret_more);
+}
+
+/* ---- One row by its key ---- */
+
+static enum status
+read_one(struct reading *r, const struct where_partition *part, const struct where_range *range,
+	 bool *ret_more)
+{
+	struct select *s = r->s;
+	const struct schema_table *t = s->run->table;
+	struct table_key key = { .token = part->token, .count = t->key_count };
+	struct doc_scalar *parts = arena_alloc(s->run->r->arena, t->key_count * sizeof(*parts));
+	struct table_row stored;
+	enum status status;
+	bool skips;
+
+	*ret_more = true;
+	if (!parts)
+		return STATUS_LIMIT;
+	memcpy(parts, part->scalars, t->partition_count * sizeof(*parts));
+	if (range->from.count)
+		memcpy(parts + t->partition_count, range->from.parts,
+		       range->from.count * sizeof(*parts));
+	key.parts = parts;
+	status = table_read(&r->timed, &key, t->static_count > 0, NULL, s->run->r->arena, &stored);
+	if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !stored.is_row))
+		return STATUS_OK;
+	TRY(status);
+	TRY(row_fill(s->run->q, &stored, &s->row));
+	return take_row(r, ret_more, &skips);
+}
+
+/* ---- Scans ---- */
+
+static size_t
+rows_wanted(const struct select *s)
+{
+	if (s->groups || s->where.count > s->run->table->partition_count + 8)
+		return 0;
+	if (s->left != UINT64_MAX && (!s->most || s->left < s->most))
+		return (size_t)s->left;
+	return s->most ? s->most - s->row_count : FIRST_ROWS;
+}
+
+/* True if a row of the scan begins another partition than the one before. */
+static bool
+is_other_partition(const struct select *s, const struct cql_value *last)
+{
+	for (size_t i = 0; i < s->run->table->partition_count; i++)
+		if (last[i].presence != CQL_SET || !str_eq(last[i].bytes, s->row.values[i].bytes))
+			return true;
+	return false;
+}
+
+/* Keeps the partition's key, above which the arena is reset. */
+static enum status
+keep_partition(struct select *s, struct cql_value *last)
+{
+	struct arena *arena = s->run->r->arena;
+
+	/* A partition's key is kept as long as the request; rows are not. */
+	for (size_t i = 0; i < s->run->table->partition_count; i++) {
+		last[i] = s->row.values[i];
+		TRY(arena_copy(arena, s->row.values[i].bytes, &last[i].bytes));
+	}
+	s->mark = arena_mark(arena);
+	return STATUS_OK;
+}
+
+/* Goes through a scan. `*ret_more` is false if no more rows are wanted: of this page, or at all. */
+static enum status
+go_through(struct reading *r, struct table_scan *scan, bool *ret_more)
+{
+	struct select *s = r->s;
+	struct arena *arena = s->run->r->arena;
+	bool counts = s->part_most != UINT64_MAX && !s->plan.by_partitions, skips;
+	struct cql_value *last = NULL;
+	struct table_row stored;
+
+	*ret_more = true;
+	if (counts) {
+		last = arena_zalloc(arena, s->run->table->partition_count * sizeof(*last));
+		if (!last)
+			return STATUS_LIMIT;
+		s->mark = arena_mark(arena);
+	}
+	for (;;) {
+		enum status status = table_scan_next(scan, arena, &stored);
+
+		if (status == STATUS_NOT_FOUND)
+			return STATUS_OK;
+		TRY(status);
+		TRY(row_fill(s->run->q, &stored, &s->row));
+		if (counts && is_other_partition(s, last)) {
+			if (!r->resumes || s->row.token != r->at.token)
+				s->part_left = s->part_most;
+			r->resumes = false;
+			TRY(keep_partition(s, last));
+		}
+		TRY(take_row(r, ret_more, &skips));
+		arena_reset(arena, s->mark);
+		if (*ret_more && page_is_full(s)) {
+			buf_clear(&r->place);
+			TRY(table_scan_place(scan, &r->place));
+			page_end(r, buf_str(&r->place));
+			*ret_more = false;
+		}
+		if (!*ret_more)
+			return STATUS_OK;
+		if (skips)
+			TRY(table_scan_skip_partition(scan));
+	}
+}
+
+static enum status
+scan(struct reading *r, const struct table_scan_options *options, bool *ret_more)
+{
+	struct table_scan *scan;
+	enum status status;
+
+	*ret_more = true;
+	TRY(table_scan_open(&r->timed, options, &scan));
+	status = go_through(r, scan, ret_more);
+	table_scan_close(scan);
+	return status;
+}
+
+static enum status
+scan_range(struct reading *r, const struct where_partition *part, const struct where_range *range,
+	   bool *ret_more)
+{
+	struct select *s = r->s;
+	const struct schema_table *t = s->run->table;
+	const struct table_key partition = { .token = part->token,
+					     .parts = part->scalars,
+					     .count = t->partition_count };
+	bool edges = range->from.kind != TIMED_BOUND_END || range->to.kind != TIMED_BOUND_END;
+	const struct table_scan_options options = {
+		.partition = &partition,
+		.from = range->from,
+		.to = range->to,
+		.reverse = s->reverse,
+		.after = r->at.place,
+		.statics = t->static_count > 0,
+		.static_alone = t->static_count > 0 && !edges,
+		.rows = rows_wanted(s),
+	};
+
+	return scan(r, &options, ret_more);
+}
+
+/* The rows of each partition that the statement names. */
+static enum status
+read_partitions(struct reading *r)
+{
+	struct select *s = r->s;
+	const struct where_plan *plan = &s->plan;
+	bool more = true;
+
+	for (; r->at.partition < plan->partition_count; r->at.partition++) {
+		for (; r->at.range < plan->range_count; r->at.range++) {
+			size_t at = s->reverse ? plan->range_count - 1 - (size_t)r->at.range
+					       : (size_t)r->at.range;
+			const struct where_partition *part = &plan->partitions[r->at.partition];
+
+			/* A page that ended with its last range has no place in the next. */
+			if (page_is_full(s)) {
+				page_end(r, STR(""));
+				return STATUS_OK;
+			}
+			if (!s->part_left)
+				break;
+			if (plan->ranges[at].is_row)
+				TRY(read_one(r, part, &plan->ranges[at], &more));
+			else
+				TRY(scan_range(r, part, &plan->ranges[at], &more));
+			arena_reset(s->run->r->arena, s->mark);
+			r->at.place = STR("");
+			if (!more)
+				return STATUS_OK;
+		}
+		r->at.range = 0;
+		s->part_left = s->part_most;
+	}
+	return STATUS_OK;
+}
+
+/* The rows of a range of tokens, or of the whole table. */
+static enum status
+read_tokens(struct reading *r)
+{
+	struct select *s = r->s;
+	bool statics = s->run->table->static_count > 0, more;
+	const struct table_scan_options options = {
+		.from_token = s->plan.from_token,
+		.to_token = s->plan.to_token,
+		.after = r->at.place,
+		.statics = statics,
+		.static_alone = statics,
+		.rows = rows_wanted(s),
+	};
+
+	return scan(r, &options, &more);
+}
+
+static enum status
+read_stored(struct reading *r)
+{
+	struct select *s = r->s;
+
+	timed_init(&r->timed, s->run->tx, s->run->table->db, NULL, &s->run->r->err);
+	TRY(timed_now(&r->timed));
+	s->row.now_ms = r->timed.now_us / 1000;
+	return s->plan.by_partitions ? read_partitions(r) : read_tokens(r);
+}
+
+/* ---- Tables that are made up ---- */
+
+/* The keyspace that the statement names, where a table's partitions are keyspaces. */
+static struct str
+keyspace_wanted(const struct select *s)
+{
+	const struct schema_column *c = &s->run->table->columns[0];
+
+	for (size_t i = 0; i < s->where.count; i++) {
+		const struct where_term *t = &s->where.terms[i];
+
+		if (where_term_is(t, c) && t->relation->op == CQL_OP_EQ && t->value_count == 1 &&
+		    str_eq(c->name, STR("keyspace_name")))
+			return t->values[0].bytes;
+	}
+	return STR("");
+}
+
+static void
+server_of(const struct cql_request *r, struct schema_server *ret)
+{
+	const struct cql_settings *settings = r->door->config.settings;
+
+	*ret = (struct schema_server){ .cluster = str_from_cstr(settings->cluster),
+				       .data_center = str_from_cstr(settings->data_center),
+				       .rack = STR("rack1"),
+				       .release_version = STR(CQL_RELEASE_VERSION),
+				       .language_version = STR(CQL_LANGUAGE_VERSION),
+				       .port = r->door->port,
+				       .host_id = r->door->host_id };
+	cql_client_address(r->client, ret->address, &ret->address_len);
+}
+
+static enum status
+take_made_up(struct reading *r, const struct schema_rows *rows)
+{
+	struct select *s = r->s;
+	const struct schema_table *t = s->run->table;
+	char place[32];
+	uint64_t from = 0;
+	bool more = true, skips;
+
+	s->mark = arena_mark(s->run->r->arena);
+	if (r->at.place.len && !str_to_u64(r->at.place, &from))
+		return request_fail(s->run->r, CQL_CODE_PROTOCOL,
+				    "Invalid value for the paging state");
+	memset(s->row.write_us, 0, t->count * sizeof(*s->row.write_us));
+	memset(s->row.expires_ms, 0, t->count * sizeof(*s->row.expires_ms));
+	s->row.is_row = true;
+	for (uint64_t i = from; i < rows->count && more; i++) {
+		size_t n;
+
+		if (page_is_full(s)) {
+			n = (size_t)snprintf(place, sizeof(place), "%llu", (unsigned long long)i);
+			page_end(r, str_of(place, n));
+			return STATUS_OK;
+		}
+		memcpy(s->row.values, rows->values + i * t->count,
+		       t->count * sizeof(*rows->values));
+		TRY(take_row(r, &more, &skips));
+		arena_reset(s->run->r->arena, s->mark);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+read_made_up(struct reading *r)
+{
+	struct select *s = r->s;
+	struct schema_server server;
+	struct schema_rows rows;
+	enum status status;
+
+	server_of(s->run->r, &server);
+	status = schema_system_rows(s->run->q, &s->run->types, &server, s->run->table,
+				    keyspace_wanted(s), &rows);
+	if (status == STATUS_OK)
+		status = take_made_up(r, &rows);
+	/* A group's first row may still borrow from the rows. */
+	if (status == STATUS_OK)
+		status = select_finish(s);
+	schema_rows_close(&rows);
+	return status;
+}
+
+/* ---- All of it ---- */
+
+static void
+answer(struct reading *r, const struct params *p)
+{
+	struct select *s = r->s;
+	struct cql_request *request = s->run->r;
+	struct str state = r->state.len ? buf_str(&r->state) : (struct str){ 0 };
+
+	metadata_put_rows(request->out, request->header.version, &s->result,
+			  p->flags & PARAMS_SKIP_METADATA, state);
+	frame_put_i32(request->out, (int32_t)s->row_count);
+	buf_append_str(request->out, buf_str(&s->rows));
+}
+
+static enum status
+read_all(struct reading *r, const struct params *p)
+{
+	struct select *s = r->s;
+
+	TRY(select_prepare(s, p));
+	TRY(page_begin(r, p));
+	s->mark = arena_mark(s->run->r->arena);
+	if (!s->left || s->plan.nothing)
+		return select_finish(s);
+	if (s->run->table->system)
+		return read_made_up(r);
+	TRY(read_stored(r));
+	return select_finish(s);
+}
+
+enum status
+select_run(struct run *run, const struct params *p)
+{
+	struct select s;
+	struct reading r = { .s = &s,
+			     .place = BUF_SHORT(TABLE_PLACE_BYTES),
+			     .state = BUF_SHORT(PAGE_STATE_BYTES) };
+	enum status status = select_compile(&s, run);
+
+	if (status == STATUS_OK)
+		status = run_bind(run);
+	if (status == STATUS_OK)
+		status = read_all(&r, p);
+	if (status == STATUS_OK)
+		status = buf_status(&s.rows);
+	if (status == STATUS_OK)
+		answer(&r, p);
+	buf_release(&r.place);
+	buf_release(&r.state);
+	select_release(&s);
+	return status;
+}

@@ -1,0 +1,283 @@
+/* What a SELECT asks for. */
+#include "door/cql/run/select.h"
+
+/* ---- Selectors ---- */
+
+/* SELECT *: every column. */
+static enum status
+compile_all(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+
+	for (size_t i = 0; i < t->count; i++) {
+		struct cql_term *term = arena_zalloc(s->run->r->arena, sizeof(*term));
+
+		if (!term)
+			return STATUS_LIMIT;
+		term->kind = CQL_TERM_COLUMN;
+		term->text = t->columns[i].name;
+		TRY(cql_compile_selector(s->run->q, &s->run->scope, term, &s->exprs[i]));
+		s->asked[i] = (struct result_column){ t->columns[i].name, t->columns[i].type };
+	}
+	s->count = t->count;
+	return STATUS_OK;
+}
+
+static enum status
+compile_some(struct select *s)
+{
+	for (size_t i = 0; i < s->s->selector_count; i++) {
+		const struct cql_selector *one = &s->s->selectors[i];
+
+		TRY(cql_compile_selector(s->run->q, &s->run->scope, one->term, &s->exprs[i]));
+		s->asked[i] = (struct result_column){
+			.name = one->alias.ptr ? one->alias : cql_term_text(s->run->q, one->term),
+			.type = cql_expr_type(s->exprs[i]),
+		};
+	}
+	s->count = s->s->selector_count;
+	return STATUS_OK;
+}
+
+static enum status
+compile_selectors(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+	size_t most = s->s->selector_count ? s->s->selector_count : t->count;
+	enum status status;
+
+	s->exprs = arena_alloc(s->run->r->arena, (most + 1) * sizeof(struct cql_expr *));
+	s->asked = arena_alloc(s->run->r->arena, (most + 1) * sizeof(*s->asked));
+	if (!s->exprs || !s->asked)
+		return STATUS_LIMIT;
+	s->run->scope.allows_aggregates = true;
+	status = s->s->selector_count ? compile_some(s) : compile_all(s);
+	s->run->scope.allows_aggregates = false;
+	TRY(status);
+	s->groups = s->run->scope.aggregate_count > 0 || s->s->group_count > 0;
+	s->result = (struct result_columns){
+		.keyspace = t->keyspace, .table = t->name, .columns = s->asked, .count = s->count
+	};
+	if (s->s->json) {
+		struct result_column *json = arena_alloc(s->run->r->arena, sizeof(*json));
+
+		if (!json)
+			return STATUS_LIMIT;
+		*json = (struct result_column){ STR("[json]"), CQL_NATIVE(TEXT) };
+		s->result.columns = json;
+		s->result.count = 1;
+	}
+	return STATUS_OK;
+}
+
+/* DISTINCT is about partitions: of them it may ask for what they have once. */
+static enum status
+check_distinct(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+	bool *seen;
+
+	if (!s->s->distinct)
+		return STATUS_OK;
+	seen = arena_zalloc(s->run->r->arena, t->count + 1);
+	if (!seen)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < s->count; i++) {
+		unsigned at;
+
+		if (!cql_expr_is_column(s->exprs[i], &at))
+			continue;
+		seen[at] = true;
+		if (t->columns[at].kind == SCHEMA_CLUSTERING ||
+		    t->columns[at].kind == SCHEMA_REGULAR)
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "SELECT DISTINCT queries must only request partition "
+					    "key columns and/or static columns (not %.*s)",
+					    STR_ARG(t->columns[at].name));
+	}
+	for (size_t i = 0; i < t->partition_count; i++)
+		if (!seen[i] && !s->groups)
+			return request_fail(
+				s->run->r, CQL_CODE_INVALID,
+				"SELECT DISTINCT queries must request all the partition "
+				"key columns (missing %.*s)",
+				STR_ARG(t->columns[i].name));
+	return STATUS_OK;
+}
+
+/* ---- GROUP BY, ORDER BY ---- */
+
+/* True if the column has one value in all rows, by the relations. */
+static bool
+is_fixed(const struct select *s, const struct schema_column *c)
+{
+	for (size_t i = 0; i < s->where.count; i++) {
+		const struct where_term *t = &s->where.terms[i];
+
+		if (where_term_is(t, c) && t->relation->op == CQL_OP_EQ)
+			return true;
+	}
+	return false;
+}
+
+static enum status
+compile_group_by(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+	size_t next = 0;
+
+	s->group_by = arena_alloc(s->run->r->arena, (s->s->group_count + 1) * sizeof(*s->group_by));
+	if (!s->group_by)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < s->s->group_count; i++) {
+		const struct cql_term *term = s->s->group_by[i];
+		const struct schema_column *c;
+		size_t at;
+
+		if (term->kind != CQL_TERM_COLUMN)
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "Group by is supported on columns alone");
+		TRY(run_column(s->run, term->text, &c));
+		at = schema_column_at(t, c);
+		if (at >= t->key_count)
+			return request_fail(
+				s->run->r, CQL_CODE_INVALID,
+				"Group by is currently only supported on the columns of "
+				"the PRIMARY KEY, got %.*s",
+				STR_ARG(c->name));
+		while (next < at && is_fixed(s, &t->columns[next]))
+			next++;
+		if (next != at)
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "Group by currently only support groups of columns "
+					    "following their declared order in the PRIMARY KEY");
+		s->group_by[s->group_count++] = c;
+		next = at + 1;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+compile_order_by(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+	size_t next = t->partition_count;
+	bool any = false;
+
+	s->order_by = arena_alloc(s->run->r->arena, (s->s->order_count + 1) * sizeof(*s->order_by));
+	if (!s->order_by)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < s->s->order_count; i++) {
+		const struct cql_order *o = &s->s->order_by[i];
+		const struct schema_column *c;
+		size_t at;
+
+		if (o->term)
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "ORDER BY is supported on columns alone");
+		TRY(run_column(s->run, o->column, &c));
+		at = schema_column_at(t, c);
+		if (c->kind != SCHEMA_CLUSTERING)
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "Order by is currently only supported on the clustered "
+					    "columns of the PRIMARY KEY, got %.*s",
+					    STR_ARG(c->name));
+		while (next < at && is_fixed(s, &t->columns[next]))
+			next++;
+		if (next != at)
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "Order by currently only supports the ordering of "
+					    "columns following their declared order in the PRIMARY "
+					    "KEY");
+		next = at + 1;
+		if (any && s->reverse != (o->descending != c->descending))
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "Unsupported order by relation");
+		s->reverse = o->descending != c->descending;
+		any = true;
+		s->order_by[s->order_count++] = c;
+	}
+	return STATUS_OK;
+}
+
+enum status
+select_compile(struct select *s, struct run *run)
+{
+	*s = (struct select){ .run = run, .s = &run->statement->select };
+	s->rows = BUF_INIT_OF(CQL_REPLY_BYTES, run->r->out->part);
+	if (s->s->as_of || s->s->offset)
+		return request_fail(run->r, CQL_CODE_INVALID, "%s is not supported",
+				    s->s->offset ? "OFFSET" : "AS OF");
+	TRY(compile_selectors(s));
+	TRY(where_compile(run, &s->s->where, &s->where));
+	TRY(check_distinct(s));
+	TRY(compile_group_by(s));
+	TRY(compile_order_by(s));
+	if (s->s->per_partition_limit)
+		TRY(run_compile(run, s->s->per_partition_limit, CQL_NATIVE(INT),
+				STR("[per_partition_limit]"), &s->part_limit));
+	if (s->s->limit)
+		TRY(run_compile(run, s->s->limit, CQL_NATIVE(INT), STR("[limit]"), &s->limit));
+	return STATUS_OK;
+}
+
+/* ---- Behind the values ---- */
+
+static enum status
+compute_limit(struct select *s, const struct cql_expr *e, const char *name, uint64_t *ret)
+{
+	struct cql_value v;
+
+	*ret = UINT64_MAX;
+	if (!e)
+		return STATUS_OK;
+	TRY(run_value(s->run, e, &v));
+	if (v.presence == CQL_UNSET)
+		return STATUS_OK;
+	if (v.presence == CQL_NULL)
+		return request_fail(s->run->r, CQL_CODE_INVALID, "Invalid null value of %s", name);
+	if (cql_int_read(v.bytes) <= 0)
+		return request_fail(s->run->r, CQL_CODE_INVALID, "%s must be strictly positive",
+				    name);
+	*ret = (uint64_t)cql_int_read(v.bytes);
+	return STATUS_OK;
+}
+
+static enum status
+check_order(struct select *s)
+{
+	if (!s->order_count)
+		return STATUS_OK;
+	if (!s->plan.by_partitions)
+		return request_fail(s->run->r, CQL_CODE_INVALID,
+				    "ORDER BY is only supported when the partition key is "
+				    "restricted by an EQ or an IN.");
+	if (s->plan.in_partition && s->most)
+		return request_fail(
+			s->run->r, CQL_CODE_INVALID,
+			"Cannot page queries with both ORDER BY and a IN restriction on "
+			"the partition key; you must either remove the ORDER BY or the "
+			"IN and sort client side, or disable paging for this query");
+	return STATUS_OK;
+}
+
+enum status
+select_prepare(struct select *s, const struct params *p)
+{
+	s->most = p->page_size > 0 && !s->groups ? (size_t)p->page_size : 0;
+	TRY(where_compute(s->run, &s->where));
+	TRY(where_plan(s->run, &s->where, s->s->allow_filtering, &s->plan));
+	if (s->s->distinct && s->plan.by_partitions && s->plan.range_count == 1 &&
+	    s->plan.ranges[0].from.count)
+		return request_fail(
+			s->run->r, CQL_CODE_INVALID,
+			"SELECT DISTINCT with WHERE clause only supports restriction by "
+			"partition key and/or static columns.");
+	TRY(check_order(s));
+	TRY(compute_limit(s, s->limit, "LIMIT", &s->left));
+	TRY(compute_limit(s, s->part_limit, "PER PARTITION LIMIT", &s->part_most));
+	if (s->s->distinct)
+		s->part_most = 1;
+	s->part_left = s->part_most;
+	return row_init(s->run->q, s->run->table, &s->row);
+}

@@ -1,0 +1,68 @@
+/*
+ * Options of keyspaces and tables: what WITH may say, what is stored of it, and what clients are
+ * told where nothing was said. Most mean nothing here; they are kept, since drivers and tools set
+ * and show them.
+ *
+ * Threading: none.
+ */
+#ifndef FROND_DOOR_CQL_SCHEMA_OPTIONS_H
+#define FROND_DOOR_CQL_SCHEMA_OPTIONS_H
+
+#include "cql/statement.h"
+#include "door/cql/schema/table.h"
+
+enum {
+	OPTIONS_TABLE_COUNT = 17,
+};
+
+enum options_kind {
+	OPTIONS_TEXT,
+	OPTIONS_INT,
+	OPTIONS_DOUBLE,
+	OPTIONS_BOOL,
+	OPTIONS_MAP,
+};
+
+struct options_value {
+	enum options_kind kind;
+	struct str text;
+	int64_t n; /* also of a BOOL */
+	double d;
+	struct schema_pair *pairs;
+	size_t count;
+};
+
+struct options_keyspace {
+	bool durable_writes;
+	struct schema_pair *replication;
+	size_t replication_count;
+};
+
+/* By options_table_name(). */
+struct options_table {
+	struct options_value values[OPTIONS_TABLE_COUNT];
+};
+
+/* Names in their order. */
+const char *options_table_name(size_t i);
+
+/* What holds for a keyspace or a table, in the arena. */
+MUST_USE enum status options_of_keyspace(struct cql *q, const struct table_keyspace *stored,
+					 struct options_keyspace *ret);
+MUST_USE enum status options_of_table(struct cql *q, const struct schema_table *t,
+				      struct options_table *ret);
+
+/*
+ * Checks what CREATE or ALTER KEYSPACE says. `ret` are properties to store. Fails with Cassandra's
+ * texts. `creates`: replication has to be said.
+ */
+MUST_USE enum status options_check_keyspace(struct cql *q, const struct cql_properties *with,
+					    bool creates, struct table_property **ret,
+					    size_t *ret_count);
+
+/* The same of a table. `*ret_ttl_s` is set if default_time_to_live was said. */
+MUST_USE enum status options_check_table(struct cql *q, const struct cql_properties *with,
+					 struct table_property **ret, size_t *ret_count,
+					 bool *ret_sets_ttl, uint64_t *ret_ttl_s);
+
+#endif

@@ -1,0 +1,46 @@
+/* Private to system*.c: definitions of tables that are made up, and how their rows are. */
+#ifndef FROND_DOOR_CQL_SCHEMA_SYSTEM_INT_H
+#define FROND_DOOR_CQL_SCHEMA_SYSTEM_INT_H
+
+#include "door/cql/schema/system.h"
+
+struct schema_system;
+
+/* Rows that are being made. */
+struct system_making {
+	struct cql *q;
+	struct schema_types *types;
+	const struct schema_server *server;
+	const struct schema_table *table;
+	struct str only;                     /* the keyspace that is asked for; empty: all */
+	const struct schema_system *systems; /* all of them */
+	size_t system_count;
+	struct schema_rows *rows;
+};
+
+struct schema_system {
+	const char *keyspace;
+	const char *name;
+	/* Columns: "name type|name type". */
+	const char *partition;
+	const char *clustering;
+	const char *regular;
+	enum status (*rows)(struct system_making *m); /* NULL: there are none */
+};
+
+/* system_make.c: STATUS_LIMIT when the arena is full. */
+MUST_USE enum status schema_system_make(struct cql *q, const struct schema_system *s,
+					struct schema_table **ret);
+
+/* system_rows.c */
+enum status system_local_rows(struct system_making *m);
+enum status system_keyspaces_rows(struct system_making *m);
+enum status system_tables_rows(struct system_making *m);
+enum status system_columns_rows(struct system_making *m);
+enum status system_dropped_rows(struct system_making *m);
+enum status system_types_rows(struct system_making *m);
+enum status system_virtual_keyspaces_rows(struct system_making *m);
+enum status system_virtual_tables_rows(struct system_making *m);
+enum status system_virtual_columns_rows(struct system_making *m);
+
+#endif

@@ -1,0 +1,472 @@
+/* The rows of tables that are made up. */
+#include "base/big_endian.h"
+#include "door/cql/schema/options.h"
+#include "door/cql/schema/system_int.h"
+
+#define PARTITIONER "org.apache.cassandra.dht.Murmur3Partitioner"
+
+/* The one token that a server tells: all keys are its own. */
+#define TOKEN "-9223372036854775808"
+
+/* ---- A row ---- */
+
+static enum status
+row_begin(struct system_making *m, struct cql_value **ret)
+{
+	size_t count = m->table->count;
+
+	TRY(arena_room(m->q->arena, &m->rows->values, m->rows->count, &m->rows->cap,
+		       count * sizeof(struct cql_value)));
+	*ret = m->rows->values + m->rows->count++ * count;
+	for (size_t i = 0; i < count; i++)
+		(*ret)[i] = CQL_VALUE_NULL;
+	return STATUS_OK;
+}
+
+static void
+row_put(struct system_making *m, struct cql_value *row, const char *column, struct str bytes)
+{
+	const struct schema_column *c = schema_column_find(m->table, str_from_cstr(column));
+
+	if (c)
+		row[schema_column_at(m->table, c)] = CQL_VALUE(bytes);
+}
+
+static enum status
+row_put_int(struct system_making *m, struct cql_value *row, const char *column, int64_t n,
+	    size_t width)
+{
+	struct str bytes;
+
+	TRY(cql_int_put(m->q, n, width, &bytes));
+	row_put(m, row, column, bytes);
+	return STATUS_OK;
+}
+
+static void
+row_put_bool(struct system_making *m, struct cql_value *row, const char *column, bool truth)
+{
+	row_put(m, row, column, truth ? STR("\1") : STR("\0"));
+}
+
+static enum status
+row_put_double(struct system_making *m, struct cql_value *row, const char *column, double d)
+{
+	struct str bytes;
+
+	TRY(cql_double_put(m->q, d, &bytes));
+	row_put(m, row, column, bytes);
+	return STATUS_OK;
+}
+
+/* A list, a set, or a map (keys and values by turns; `count` of them together). */
+static enum status
+row_put_texts(struct system_making *m, struct cql_value *row, const char *column,
+	      const struct str *texts, size_t count, bool is_map)
+{
+	AUTO(buf_release) struct buf out = cql_buf(m->q, CQL_STATEMENT_BYTES);
+	struct str bytes;
+
+	cql_count_put(&out, is_map ? count / 2 : count);
+	for (size_t i = 0; i < count; i++)
+		cql_element_put(&out, CQL_VALUE(texts[i]));
+	TRY(buf_copy(&out, m->q->arena, &bytes));
+	row_put(m, row, column, bytes);
+	return STATUS_OK;
+}
+
+static enum status
+row_put_map(struct system_making *m, struct cql_value *row, const char *column,
+	    const struct schema_pair *pairs, size_t count)
+{
+	struct str *texts = arena_alloc(m->q->arena, (2 * count + 1) * sizeof(*texts));
+
+	if (!texts)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		texts[2 * i] = pairs[i].name;
+		texts[2 * i + 1] = pairs[i].value;
+	}
+	return row_put_texts(m, row, column, texts, 2 * count, true);
+}
+
+/* ---- system.local ---- */
+
+enum status
+system_local_rows(struct system_making *m)
+{
+	const struct schema_server *server = m->server;
+	struct str address = str_of(server->address, server->address_len);
+	struct str host_id = str_of(server->host_id, 16);
+	uint8_t stamp[TABLE_STAMP_BYTES], version[16];
+	struct cql_value *row;
+	struct str bytes;
+
+	TRY(table_schemas_stamp(m->types->tx, stamp));
+	schema_version_uuid(stamp, version);
+	TRY(arena_copy(m->q->arena, str_of(version, sizeof(version)), &bytes));
+	TRY(row_begin(m, &row));
+	row_put(m, row, "key", STR("local"));
+	row_put(m, row, "bootstrapped", STR("COMPLETED"));
+	row_put(m, row, "broadcast_address", address);
+	TRY(row_put_int(m, row, "broadcast_port", server->port, 4));
+	row_put(m, row, "cluster_name", server->cluster);
+	row_put(m, row, "cql_version", server->language_version);
+	row_put(m, row, "data_center", server->data_center);
+	TRY(row_put_int(m, row, "gossip_generation", 1, 4));
+	row_put(m, row, "host_id", host_id);
+	row_put(m, row, "listen_address", address);
+	TRY(row_put_int(m, row, "listen_port", server->port, 4));
+	row_put(m, row, "native_protocol_version", STR("5"));
+	row_put(m, row, "partitioner", STR(PARTITIONER));
+	row_put(m, row, "rack", server->rack);
+	row_put(m, row, "release_version", server->release_version);
+	row_put(m, row, "rpc_address", address);
+	TRY(row_put_int(m, row, "rpc_port", server->port, 4));
+	row_put(m, row, "schema_version", bytes);
+	return row_put_texts(m, row, "tokens", &STR(TOKEN), 1, false);
+}
+
+/* ---- system_schema ---- */
+
+/* Calls `make` with each keyspace of the store that is asked for, once for a table. */
+static enum status
+each_keyspace(struct system_making *m,
+	      enum status (*make)(struct system_making *m, const struct schema_keyspace *k))
+{
+	struct schema_all *all = &m->rows->all;
+
+	/* Rows borrow names and options from the descriptions of tables, which stay open. */
+	TRY(schema_read(m->q, m->types, m->only, all));
+	for (size_t i = 0; i < all->count; i++)
+		TRY(make(m, &all->keyspaces[i]));
+	return STATUS_OK;
+}
+
+static bool
+is_virtual(const struct schema_system *s)
+{
+	return str_eq(str_from_cstr(s->keyspace), STR("system_virtual_schema"));
+}
+
+static bool
+is_asked_for(const struct system_making *m, const char *keyspace)
+{
+	return !m->only.len || str_eq(m->only, str_from_cstr(keyspace));
+}
+
+/* Calls `make` with each table that is made up, those of system_virtual_schema or the others. */
+static enum status
+each_system(struct system_making *m, bool virtual,
+	    enum status (*make)(struct system_making *m, const struct schema_table *t))
+{
+	for (size_t i = 0; i < m->system_count; i++) {
+		struct schema_table *t;
+
+		if (is_virtual(&m->systems[i]) != virtual ||
+		    !is_asked_for(m, m->systems[i].keyspace))
+			continue;
+		TRY(schema_system_make(m->q, &m->systems[i], &t));
+		TRY(make(m, t));
+	}
+	return STATUS_OK;
+}
+
+/* The keyspaces of these, each once: they stand one after the other. */
+static enum status
+each_system_keyspace(struct system_making *m, bool virtual,
+		     enum status (*make)(struct system_making *m, struct str keyspace))
+{
+	struct str last = STR("");
+
+	for (size_t i = 0; i < m->system_count; i++) {
+		struct str keyspace = str_from_cstr(m->systems[i].keyspace);
+
+		if (is_virtual(&m->systems[i]) != virtual ||
+		    !is_asked_for(m, m->systems[i].keyspace) || str_eq(keyspace, last))
+			continue;
+		TRY(make(m, keyspace));
+		last = keyspace;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+keyspace_row(struct system_making *m, struct str name, bool durable,
+	     const struct schema_pair *replication, size_t count)
+{
+	struct cql_value *row;
+
+	TRY(row_begin(m, &row));
+	row_put(m, row, "keyspace_name", name);
+	row_put_bool(m, row, "durable_writes", durable);
+	return row_put_map(m, row, "replication", replication, count);
+}
+
+static enum status
+stored_keyspace_row(struct system_making *m, const struct schema_keyspace *k)
+{
+	struct options_keyspace o;
+
+	TRY(options_of_keyspace(m->q, k->stored, &o));
+	return keyspace_row(m, k->name, o.durable_writes, o.replication, o.replication_count);
+}
+
+static enum status
+system_keyspace_row(struct system_making *m, struct str name)
+{
+	static const struct schema_pair local[] = {
+		{ { "class", 5 }, { "org.apache.cassandra.locator.LocalStrategy", 42 } }
+	};
+
+	return keyspace_row(m, name, true, local, 1);
+}
+
+enum status
+system_keyspaces_rows(struct system_making *m)
+{
+	TRY(each_keyspace(m, stored_keyspace_row));
+	return each_system_keyspace(m, false, system_keyspace_row);
+}
+
+/* An id of a table that is made up: the same everywhere. */
+static void
+system_table_id(const struct schema_table *t, uint8_t ret[static 16])
+{
+	uint64_t high = str_hash(t->keyspace), low = str_hash(t->name);
+
+	big_endian_put_64(ret, high);
+	big_endian_put_64(ret + 8, low);
+	ret[6] = (uint8_t)((ret[6] & 0x0f) | 0x80);
+	ret[8] = (uint8_t)((ret[8] & 0x3f) | 0x80);
+}
+
+static enum status
+table_row(struct system_making *m, const struct schema_table *t)
+{
+	struct str flags[] = { STR("compound"), STR("counter") };
+	uint8_t id[16];
+	struct options_table o;
+	struct cql_value *row;
+	struct str bytes;
+
+	TRY(options_of_table(m->q, t, &o));
+	if (t->schema)
+		memcpy(id, t->schema->id, sizeof(id));
+	else
+		system_table_id(t, id);
+	TRY(arena_copy(m->q->arena, str_of(id, sizeof(id)), &bytes));
+	TRY(row_begin(m, &row));
+	row_put(m, row, "keyspace_name", t->keyspace);
+	row_put(m, row, "table_name", t->name);
+	row_put(m, row, "id", bytes);
+	TRY(row_put_texts(m, row, "flags", flags, t->counters ? 2 : 1, false));
+	for (size_t i = 0; i < OPTIONS_TABLE_COUNT; i++) {
+		const struct options_value *v = &o.values[i];
+		const char *name = options_table_name(i);
+
+		switch (v->kind) {
+		case OPTIONS_TEXT:
+			row_put(m, row, name, v->text);
+			break;
+		case OPTIONS_INT:
+			TRY(row_put_int(m, row, name, v->n, 4));
+			break;
+		case OPTIONS_DOUBLE:
+			TRY(row_put_double(m, row, name, v->d));
+			break;
+		case OPTIONS_BOOL:
+			row_put_bool(m, row, name, v->n != 0);
+			break;
+		case OPTIONS_MAP:
+			TRY(row_put_map(m, row, name, v->pairs, v->count));
+			break;
+		}
+	}
+	return STATUS_OK;
+}
+
+/* Calls `make` with the tables of a keyspace. */
+static enum status
+stored_tables(struct system_making *m, const struct schema_keyspace *k,
+	      enum status (*make)(struct system_making *m, const struct schema_table *t))
+{
+	for (size_t i = 0; i < k->table_count; i++)
+		TRY(make(m, k->tables[i]));
+	return STATUS_OK;
+}
+
+static enum status
+stored_table_rows(struct system_making *m, const struct schema_keyspace *k)
+{
+	return stored_tables(m, k, table_row);
+}
+
+enum status
+system_tables_rows(struct system_making *m)
+{
+	TRY(each_keyspace(m, stored_table_rows));
+	return each_system(m, false, table_row);
+}
+
+static struct str
+kind_text(enum schema_kind kind)
+{
+	switch (kind) {
+	case SCHEMA_PARTITION:
+		return STR("partition_key");
+	case SCHEMA_CLUSTERING:
+		return STR("clustering");
+	case SCHEMA_STATIC:
+		return STR("static");
+	case SCHEMA_REGULAR:
+		break;
+	}
+	return STR("regular");
+}
+
+static struct str
+order_text(const struct schema_column *c)
+{
+	if (c->kind != SCHEMA_CLUSTERING)
+		return STR("none");
+	return c->descending ? STR("desc") : STR("asc");
+}
+
+static enum status
+column_rows(struct system_making *m, const struct schema_table *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct schema_column *c = &t->columns[i];
+		bool in_key = c->kind <= SCHEMA_CLUSTERING;
+		struct cql_value *row;
+
+		TRY(row_begin(m, &row));
+		row_put(m, row, "keyspace_name", t->keyspace);
+		row_put(m, row, "table_name", t->name);
+		row_put(m, row, "column_name", c->name);
+		row_put(m, row, "clustering_order", order_text(c));
+		row_put(m, row, "column_name_bytes", c->name);
+		row_put(m, row, "kind", kind_text(c->kind));
+		TRY(row_put_int(m, row, "position", in_key ? (int64_t)c->position : -1, 4));
+		row_put(m, row, "type", cql_type_text(m->q, c->type));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+stored_column_rows(struct system_making *m, const struct schema_keyspace *k)
+{
+	return stored_tables(m, k, column_rows);
+}
+
+enum status
+system_columns_rows(struct system_making *m)
+{
+	TRY(each_keyspace(m, stored_column_rows));
+	return each_system(m, false, column_rows);
+}
+
+static enum status
+dropped_rows(struct system_making *m, const struct schema_table *t)
+{
+	for (size_t i = 0; i < t->schema->dropped_count; i++) {
+		const struct table_dropped *d = &t->schema->dropped[i];
+		struct cql_value *row;
+
+		TRY(row_begin(m, &row));
+		row_put(m, row, "keyspace_name", t->keyspace);
+		row_put(m, row, "table_name", t->name);
+		row_put(m, row, "column_name", d->column.name);
+		TRY(row_put_int(m, row, "dropped_time", (int64_t)(d->dropped_us / 1000), 8));
+		row_put(m, row, "kind",
+			d->column.kind == TABLE_STATIC ? STR("static") : STR("regular"));
+		row_put(m, row, "type", d->column.type);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+stored_dropped_rows(struct system_making *m, const struct schema_keyspace *k)
+{
+	return stored_tables(m, k, dropped_rows);
+}
+
+enum status
+system_dropped_rows(struct system_making *m)
+{
+	return each_keyspace(m, stored_dropped_rows);
+}
+
+static enum status
+stored_type_rows(struct system_making *m, const struct schema_keyspace *k)
+{
+	for (size_t i = 0; i < k->type_count; i++) {
+		const struct table_type *type = &k->types[i];
+		struct str *names = arena_alloc(m->q->arena,
+						2 * (type->field_count + 1) * sizeof(*names));
+		struct str *types = names + type->field_count;
+		struct cql_value *row;
+
+		if (!names)
+			return STATUS_LIMIT;
+		for (size_t j = 0; j < type->field_count; j++) {
+			names[j] = type->fields[j].name;
+			types[j] = type->fields[j].type;
+		}
+		TRY(row_begin(m, &row));
+		row_put(m, row, "keyspace_name", k->name);
+		row_put(m, row, "type_name", type->name);
+		TRY(row_put_texts(m, row, "field_names", names, type->field_count, false));
+		TRY(row_put_texts(m, row, "field_types", types, type->field_count, false));
+	}
+	return STATUS_OK;
+}
+
+enum status
+system_types_rows(struct system_making *m)
+{
+	return each_keyspace(m, stored_type_rows);
+}
+
+/* ---- system_virtual_schema ---- */
+
+static enum status
+virtual_keyspace_row(struct system_making *m, struct str name)
+{
+	struct cql_value *row;
+
+	TRY(row_begin(m, &row));
+	row_put(m, row, "keyspace_name", name);
+	return STATUS_OK;
+}
+
+enum status
+system_virtual_keyspaces_rows(struct system_making *m)
+{
+	return each_system_keyspace(m, true, virtual_keyspace_row);
+}
+
+static enum status
+virtual_table_row(struct system_making *m, const struct schema_table *t)
+{
+	struct cql_value *row;
+
+	TRY(row_begin(m, &row));
+	row_put(m, row, "keyspace_name", t->keyspace);
+	row_put(m, row, "table_name", t->name);
+	row_put(m, row, "comment", STR("virtual schema"));
+	return STATUS_OK;
+}
+
+enum status
+system_virtual_tables_rows(struct system_making *m)
+{
+	return each_system(m, true, virtual_table_row);
+}
+
+enum status
+system_virtual_columns_rows(struct system_making *m)
+{
+	return each_system(m, true, column_rows);
+}

@@ -1,0 +1,612 @@
+#include "door/cql/serve.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/metric.h"
+#include "door/cql/conn/request.h"
+#include "door/cql/input.h"
+#include "door/cql/run/run.h"
+#include "door/cql/wire/params.h"
+#include "loop/step.h"
+#include "net/memory.h"
+
+enum {
+	SLOW_BYTES = 120, /* of what is said of a slow request */
+};
+
+METRIC_COUNTER(requests, "frond_cql_requests_total", METRIC_NUMBER,
+	       "Requests of Cassandra's door, those that failed included.");
+METRIC_COUNTER(failures, "frond_cql_failures_total", METRIC_NUMBER,
+	       "Requests of Cassandra's door that were answered with an error.");
+METRIC_COUNTER(broken, "frond_cql_broken_frames_total", METRIC_NUMBER,
+	       "Connections of Cassandra's door that were closed for a frame that cannot be read, "
+	       "or of a version that is not served.");
+
+#define AUTHENTICATOR "org.apache.cassandra.auth.PasswordAuthenticator"
+
+/* ---- Names ---- */
+
+struct opcode {
+	const char *name;
+	bool before_startup, before_login; /* it may come then */
+};
+
+static const struct opcode opcodes[] = {
+	[FRAME_STARTUP] = { "STARTUP", true, true },
+	[FRAME_OPTIONS] = { "OPTIONS", true, true },
+	[FRAME_QUERY] = { "QUERY", false, false },
+	[FRAME_PREPARE] = { "PREPARE", false, false },
+	[FRAME_EXECUTE] = { "EXECUTE", false, false },
+	[FRAME_REGISTER] = { "REGISTER", false, false },
+	[FRAME_BATCH] = { "BATCH", false, false },
+	[FRAME_AUTH_RESPONSE] = { "AUTH_RESPONSE", false, true },
+};
+
+static const struct opcode *
+opcode_find(unsigned code)
+{
+	if (code >= sizeof(opcodes) / sizeof(opcodes[0]) || !opcodes[code].name)
+		return NULL;
+	return &opcodes[code];
+}
+
+/* ---- Beginning ---- */
+
+static enum status
+serve_options(struct cql_request *r)
+{
+	struct buf *out = r->out;
+
+	r->answer = FRAME_SUPPORTED;
+	frame_put_u16(out, 3);
+	frame_put_short(out, STR("CQL_VERSION"));
+	frame_put_u16(out, 1);
+	frame_put_short(out, STR(CQL_LANGUAGE_VERSION));
+	frame_put_short(out, STR("COMPRESSION"));
+	frame_put_u16(out, 2);
+	frame_put_short(out, STR("snappy"));
+	frame_put_short(out, STR("lz4"));
+	frame_put_short(out, STR("PROTOCOL_VERSIONS"));
+	frame_put_u16(out, 3);
+	frame_put_short(out, STR("3/v3"));
+	frame_put_short(out, STR("4/v4"));
+	frame_put_short(out, STR("5/v5"));
+	return STATUS_OK;
+}
+
+static enum status
+malformed(struct cql_request *r)
+{
+	return request_fail(r, CQL_CODE_PROTOCOL, "Message is truncated or malformed");
+}
+
+static enum status
+startup_compression(struct cql_request *r, struct str name)
+{
+	enum cql_compressor by;
+
+	if (!name.len)
+		return STATUS_OK;
+	if (!cql_compressor_find(name, &by))
+		return request_fail(r, CQL_CODE_PROTOCOL, "Unknown compression algorithm: %.*s",
+				    (int)(name.len < 100 ? name.len : 100), name.ptr);
+	if (r->header.version >= 5 && by != CQL_COMPRESSOR_LZ4)
+		return request_fail(r, CQL_CODE_PROTOCOL,
+				    "Compression algorithm %.*s is not supported in version 5 of "
+				    "the protocol",
+				    STR_ARG(name));
+	r->client->compressor = by;
+	return STATUS_OK;
+}
+
+static enum status
+serve_startup(struct cql_request *r, struct frame_in *in)
+{
+	struct cql_client *c = r->client;
+	struct str compression = STR(""), version = STR(""), driver = STR("");
+	size_t count = frame_u16(in);
+
+	if (c->started)
+		return request_fail(r, CQL_CODE_PROTOCOL,
+				    "Unexpected message STARTUP: the connection has begun already");
+	for (size_t i = 0; i < count && !in->bad; i++) {
+		struct str name = frame_short(in), value = frame_short(in);
+
+		if (str_eq_nocase(name, STR("CQL_VERSION")))
+			version = value;
+		else if (str_eq_nocase(name, STR("COMPRESSION")))
+			compression = value;
+		else if (str_eq_nocase(name, STR("DRIVER_NAME")))
+			driver = value;
+	}
+	if (in->bad)
+		return malformed(r);
+	if (!version.len)
+		return request_fail(r, CQL_CODE_PROTOCOL,
+				    "Missing value CQL_VERSION in STARTUP message");
+	if (version.ptr[0] < '3')
+		return request_fail(r, CQL_CODE_PROTOCOL,
+				    "CQL version %.*s is not supported by the binary protocol "
+				    "(supported version are >= 3.0.0)",
+				    (int)(version.len < 100 ? version.len : 100), version.ptr);
+	TRY(startup_compression(r, compression));
+	clients_set_text(&c->entry, &c->entry.name, driver);
+	c->started = true;
+	if (c->authenticated) {
+		r->answer = FRAME_READY;
+		return STATUS_OK;
+	}
+	r->answer = FRAME_AUTHENTICATE;
+	frame_put_short(r->out, STR(AUTHENTICATOR));
+	return STATUS_OK;
+}
+
+/* "\0name\0password", as SASL PLAIN has it; something may stand in front of the first zero. */
+static enum status
+serve_login(struct cql_request *r, struct frame_in *in)
+{
+	struct str token, name, password;
+	enum status status;
+
+	if (frame_value(in, &token) != FRAME_BYTES_VALUE || in->bad)
+		return request_fail(r, CQL_CODE_LOGIN, "Password must not be null");
+	if (!memchr(token.ptr, '\0', token.len))
+		return request_fail(r, CQL_CODE_LOGIN, "Authentication ID must not be null");
+	(void)str_cut(&token, '\0');
+	name = str_cut(&token, '\0');
+	password = token;
+	status = cql_client_login(r->client, name, password, &r->err);
+	if (status == STATUS_UNAUTHORIZED)
+		return request_fail(r, CQL_CODE_LOGIN,
+				    "Provided username %.*s and/or password are incorrect",
+				    (int)(name.len < 100 ? name.len : 100), name.ptr);
+	if (status == STATUS_FORBIDDEN)
+		r->q.code = CQL_CODE_LOGIN;
+	if (status != STATUS_OK)
+		return status;
+	r->answer = FRAME_AUTH_SUCCESS;
+	frame_put_null(r->out);
+	return STATUS_OK;
+}
+
+static enum status
+serve_register(struct cql_request *r, struct frame_in *in)
+{
+	size_t count = frame_u16(in);
+	unsigned kinds = 0;
+
+	for (size_t i = 0; i < count && !in->bad; i++) {
+		struct str name = frame_short(in);
+
+		if (str_eq(name, STR("SCHEMA_CHANGE")))
+			kinds |= CQL_EVENT_SCHEMA;
+		else if (str_eq(name, STR("STATUS_CHANGE")))
+			kinds |= CQL_EVENT_STATUS;
+		else if (str_eq(name, STR("TOPOLOGY_CHANGE")))
+			kinds |= CQL_EVENT_TOPOLOGY;
+		else
+			return request_fail(r, CQL_CODE_PROTOCOL, "Invalid value '%.*s' for Type",
+					    (int)(name.len < 100 ? name.len : 100), name.ptr);
+	}
+	if (in->bad)
+		return malformed(r);
+	cql_client_register(r->client, kinds);
+	r->answer = FRAME_READY;
+	return STATUS_OK;
+}
+
+/* ---- Statements ---- */
+
+static enum status
+bad_params(struct cql_request *r, enum status status)
+{
+	if (status == STATUS_INVALID)
+		r->q.code = CQL_CODE_PROTOCOL;
+	return status;
+}
+
+static enum status
+read_params(struct cql_request *r, struct frame_in *in, struct params *p)
+{
+	enum status status = params_read(in, r->header.version, r->arena, p, &r->err);
+
+	r->more.consistency = p->consistency;
+	return bad_params(r, status);
+}
+
+static enum status
+serve_query(struct cql_request *r, struct frame_in *in)
+{
+	struct str text = frame_long(in);
+	struct params p;
+
+	TRY(read_params(r, in, &p));
+	return run_query(r, text, &p);
+}
+
+static enum status
+serve_prepare(struct cql_request *r, struct frame_in *in)
+{
+	struct str text = frame_long(in), keyspace = STR("");
+
+	r->class = CQL_CLASS_PREPARE;
+	if (r->header.version >= 5 && frame_i32(in) & 1)
+		keyspace = frame_short(in);
+	return in->bad ? malformed(r) : run_prepare(r, text, keyspace);
+}
+
+static enum status
+serve_execute(struct cql_request *r, struct frame_in *in)
+{
+	struct str id = frame_short(in), metadata_id = STR("");
+	struct params p;
+
+	if (r->header.version >= 5)
+		metadata_id = frame_short(in);
+	TRY(read_params(r, in, &p));
+	return run_execute(r, id, metadata_id, &p);
+}
+
+static enum status
+serve_batch(struct cql_request *r, struct frame_in *in)
+{
+	struct batch b;
+	enum status status = batch_read(in, r->header.version, r->arena, &b, &r->err);
+
+	r->class = CQL_CLASS_BATCH;
+	r->more.consistency = b.params.consistency;
+	r->more.write = ERROR_WRITE_BATCH;
+	TRY(bad_params(r, status));
+	return run_batch(r, &b);
+}
+
+static enum status
+dispatch(struct cql_request *r, struct frame_in *in)
+{
+	switch (r->header.opcode) {
+	case FRAME_OPTIONS:
+		return serve_options(r);
+	case FRAME_STARTUP:
+		return serve_startup(r, in);
+	case FRAME_AUTH_RESPONSE:
+		return serve_login(r, in);
+	case FRAME_REGISTER:
+		return serve_register(r, in);
+	case FRAME_QUERY:
+		return serve_query(r, in);
+	case FRAME_PREPARE:
+		return serve_prepare(r, in);
+	case FRAME_EXECUTE:
+		return serve_execute(r, in);
+	default:
+		return serve_batch(r, in);
+	}
+}
+
+/* What stands in front of the body by the frame's flags: a map that clients may send is unread. */
+static void
+skip_payload(const struct frame_header *h, struct frame_in *in)
+{
+	struct str ignored;
+
+	if (!(h->flags & FRAME_PAYLOAD))
+		return;
+	for (size_t n = frame_u16(in); n && !in->bad; n--) {
+		(void)frame_short(in);
+		(void)frame_value(in, &ignored);
+	}
+}
+
+/* ---- A request ---- */
+
+static void
+count_request(struct cql_request *r, enum status status)
+{
+	struct clients_entry *entry = &r->client->entry;
+	uint64_t took_ns = clock_mono_ns() - r->began_ns;
+	char more[SLOW_BYTES];
+
+	ops_count(&cql_ops, r->class, took_ns);
+	if (took_ns <= r->door->config.settings->slow_ms * CLOCK_NS_PER_MS)
+		return;
+	snprintf(more, sizeof(more), "code=%d bytes_in=%zu bytes_out=%zu",
+		 status == STATUS_OK ? -1 : (int)r->q.code, r->header.length, r->out->len);
+	clients_note_slow(entry, &entry->op,
+			  (struct ops_slow){ .took_ns = took_ns,
+					     .more = str_from_cstr(more),
+					     .keep = OPS_SLOW_KEPT });
+}
+
+static void
+audit_refusal(const struct cql_request *r, const struct opcode *opcode)
+{
+	const struct audit_by by = cql_client_audit_by(r->client);
+	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
+
+	buf_printf(&on, "%.*s%s%.*s", STR_ARG(r->keyspace), r->table.len ? "." : "",
+		   STR_ARG(r->table));
+	audit_refused(&by, str_from_cstr(opcode->name), buf_str(&on), "Unauthorized");
+}
+
+/* The status of a request whose answer found no room. */
+static enum status
+check_answer(struct cql_request *r)
+{
+	const struct budget_part *part = r->out->part;
+	enum status status = buf_status(r->out);
+
+	if (status == STATUS_OK)
+		return STATUS_OK;
+	if (part->refused || part->exceeded)
+		return status;
+	return request_fail(r, CQL_CODE_INVALID,
+			    "the answer has more than %d bytes (CQL_REPLY_BYTES): ask for pages",
+			    CQL_REPLY_BYTES);
+}
+
+/* Names the limit where it is memory that is missing, and what has ended the request. */
+static void
+explain(struct cql_request *r, enum status status)
+{
+	const struct budget_part *part = r->out->part;
+
+	if (!r->q.code)
+		r->q.code = error_code_of(status, r->writes);
+	if (r->err.text[0])
+		return;
+	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && (part->refused || part->exceeded))
+		(void)net_memory_refuse(net_stream_session(r->client->stream), &r->err);
+	else if (status == STATUS_LIMIT)
+		err_set(&r->err, status, "the request needs more memory than one may take");
+	else if (status == STATUS_CANCELLED)
+		err_set(&r->err, status, "the request was interrupted");
+	else if (status == STATUS_STEPS)
+		err_set(&r->err, status,
+			"the request needs more computing than one may take: the limit, "
+			"request_steps, is %llu steps",
+			(unsigned long long)step_limit());
+	else
+		err_set(&r->err, status, "%s", status_name(status));
+}
+
+static enum status
+run_request(struct cql_request *r, const struct opcode *opcode, struct frame_in *in)
+{
+	struct cql_client *c = r->client;
+	enum status status;
+
+	clients_op_begin(&c->entry, &cql_ops, opcode->name, STR(""), r->began_ns, STR(""), STR(""));
+	step_set_ask(cql_client_ask, c);
+	status = dispatch(r, in);
+	step_set_ask(NULL, NULL);
+	if (status == STATUS_OK)
+		status = check_answer(r);
+	count_request(r, status);
+	clients_op_end(&c->entry);
+	return status;
+}
+
+/* Whether the message may come now. */
+static enum status
+check_order(struct cql_request *r, const struct opcode *opcode)
+{
+	struct cql_client *c = r->client;
+
+	if (!opcode)
+		return request_fail(r, CQL_CODE_PROTOCOL, "Unknown opcode %u", r->header.opcode);
+	if (!c->started && !opcode->before_startup)
+		return request_fail(r, CQL_CODE_PROTOCOL,
+				    "Unexpected message %s, expecting STARTUP or OPTIONS",
+				    opcode->name);
+	cql_client_check_roles(c);
+	if (!c->authenticated && !opcode->before_login) {
+		audit_refusal(r, opcode);
+		return request_fail(r, CQL_CODE_PROTOCOL,
+				    "Unexpected message %s, expecting AUTH_RESPONSE", opcode->name);
+	}
+	return STATUS_OK;
+}
+
+/*
+ * The address or the person may ask too often, or for too much ([limits]). What begins a connection
+ * and what keeps it alive is never refused: drivers would take the server for one that is gone.
+ */
+static enum status
+check_limits(struct cql_request *r, const struct opcode *opcode)
+{
+	struct clients_entry *entry = &r->client->entry;
+	enum status status;
+
+	if (opcode && opcode->before_startup) {
+		ops_admit_always(&entry->op);
+		return STATUS_OK;
+	}
+	status = clients_admit(entry, &r->err);
+	if (status != STATUS_OK)
+		r->q.code = CQL_CODE_OVERLOADED;
+	return status;
+}
+
+static enum status
+serve_body(struct cql_request *r, struct str body)
+{
+	const struct opcode *opcode = opcode_find(r->header.opcode);
+	struct frame_in in = frame_in_of(body);
+	enum status status;
+
+	TRY(check_limits(r, opcode));
+	TRY(check_order(r, opcode));
+	skip_payload(&r->header, &in);
+	status = run_request(r, opcode, &in);
+	if (r->q.code == CQL_CODE_UNAUTHORIZED)
+		audit_refusal(r, opcode);
+	return status;
+}
+
+/* ---- Answers ---- */
+
+/* Ends an answer whose body is there, or becomes an error. Sends it. */
+static void
+answer(struct cql_request *r, size_t from, enum status status)
+{
+	struct cql_client *c = r->client;
+
+	if (status != STATUS_OK) {
+		metric_add(&failures, 1);
+		explain(r, status);
+		/* The frame has been begun before, so that there is room for its header. */
+		r->out->failed = STATUS_OK;
+		r->out->len = from + FRAME_HEADER_BYTES;
+		r->answer = FRAME_ERROR;
+		error_put(r->out, r->q.code, str_from_cstr(r->err.text), &r->more);
+	}
+	frame_set_opcode(r->out, from, r->answer);
+	if (!c->segmented)
+		cql_body_pack(c->started ? c->compressor : CQL_COMPRESSOR_NONE, r->out, from);
+	frame_end(r->out, from);
+	/* What was set aside and is not used is for others while the client reads. */
+	budget_settle(r->out->part);
+	if (cql_client_send(c) != STATUS_OK)
+		c->ends = true;
+}
+
+static void
+serve_frame(struct cql_client *c, const struct input_frame *f)
+{
+	struct arena *arena = net_stream_arena(c->stream);
+	struct arena_mark mark = arena_mark(arena);
+	struct cql_request r = { .door = c->door,
+				 .client = c,
+				 .header = f->header,
+				 .arena = arena,
+				 .out = &c->out,
+				 .answer = FRAME_RESULT,
+				 .class = f->header.opcode == FRAME_QUERY ||
+							  f->header.opcode == FRAME_EXECUTE
+						  ? CQL_CLASS_OTHER
+						  : CQL_CLASS_CONNECTION,
+				 .began_ns = clock_mono_ns() };
+	enum status status;
+	size_t from;
+
+	metric_add(&requests, 1);
+	r.q = (struct cql){ .arena = arena, .err = &r.err };
+	buf_clear(&c->out);
+	from = frame_begin(&c->out, f->header.version, f->header.stream, FRAME_RESULT);
+	if (buf_status(&c->out) != STATUS_OK) {
+		c->ends = true;
+		return;
+	}
+	status = serve_body(&r, f->body);
+	answer(&r, from, status);
+	/* READY and AUTHENTICATE are the last frames that go without a segment. */
+	c->segmented = c->started && f->header.version >= 5;
+	arena_reset(arena, mark);
+}
+
+/* Answers a frame that cannot be served. */
+static void
+refuse(struct cql_client *c, struct input_frame *f, enum cql_code code, const struct err *err)
+{
+	struct cql_request r = { .door = c->door,
+				 .client = c,
+				 .header = f->header,
+				 .arena = net_stream_arena(c->stream),
+				 .out = &c->out,
+				 .err = *err };
+	unsigned version = f->header.version;
+	size_t from;
+
+	if (version < FRAME_VERSION_LEAST || version > FRAME_VERSION_MOST)
+		version = FRAME_VERSION_MOST;
+	r.q = (struct cql){ .arena = r.arena, .err = &r.err, .code = code };
+	buf_clear(&c->out);
+	from = frame_begin(&c->out, version, f->header.stream, FRAME_ERROR);
+	if (buf_status(&c->out) == STATUS_OK)
+		answer(&r, from, err->status);
+	else
+		c->ends = true;
+}
+
+/* False: the connection ends behind what was answered. */
+static bool
+refuse_input(struct cql_client *c, struct input_frame *f, enum input_result result)
+{
+	struct err err = { 0 };
+
+	switch (result) {
+	case INPUT_VERSION:
+		metric_add(&broken, 1);
+		err_set(&err, STATUS_INVALID,
+			"Invalid or unsupported protocol version (%u); supported versions are "
+			"(3/v3, 4/v4, 5/v5)",
+			f->header.version);
+		refuse(c, f, CQL_CODE_PROTOCOL, &err);
+		return false;
+	case INPUT_MIXED:
+		metric_add(&broken, 1);
+		err_set(&err, STATUS_INVALID,
+			"Invalid message version. Got %u/v%u but previous messages on this "
+			"connection had version %u/v%u",
+			f->header.version, f->header.version, c->version, c->version);
+		f->header.version = c->version;
+		refuse(c, f, CQL_CODE_PROTOCOL, &err);
+		return false;
+	case INPUT_LENGTH:
+		METRIC_REFUSED("FRAME_BYTES");
+		err_set(&err, STATUS_INVALID,
+			"Request is too big: length %zu exceeds maximum allowed length %zu (%s)",
+			f->header.length, f->limit,
+			c->authenticated ? "FRAME_BYTES" : "CQL_STRANGER_BYTES");
+		refuse(c, f, CQL_CODE_INVALID, &err);
+		return !c->ends;
+	case INPUT_MEMORY:
+		(void)net_memory_refuse(net_stream_session(c->stream), &err);
+		err.status = STATUS_LIMIT;
+		refuse(c, f, CQL_CODE_OVERLOADED, &err);
+		return !c->ends && !net_stream_is_unwanted(c->stream);
+	case INPUT_CORRUPT:
+		metric_add(&broken, 1);
+		err_set(&err, STATUS_INVALID, "the bytes are no frame that can be read");
+		refuse(c, f, CQL_CODE_PROTOCOL, &err);
+		return false;
+	case INPUT_FRAME:
+	case INPUT_ENDED:
+		break;
+	}
+	return false;
+}
+
+/* Serves one frame. False: the connection ends. */
+static bool
+serve_turn(struct cql_client *c)
+{
+	struct input_frame f;
+	enum input_result result = cql_input_next(c, &f);
+	bool goes_on = true;
+
+	if (result == INPUT_FRAME) {
+		step_unit();
+		serve_frame(c, &f);
+	} else {
+		goes_on = refuse_input(c, &f, result);
+	}
+	ops_leave(&c->entry.op);
+	cql_input_done(c);
+	budget_settle(c->out.part);
+	return goes_on && !c->ends;
+}
+
+bool
+cql_serve(struct net_stream *s, void *door)
+{
+	struct cql_client *c = cql_client_new(door, s);
+
+	if (!c)
+		return false;
+	while (serve_turn(c))
+		;
+	cql_client_free(c);
+	return false;
+}
