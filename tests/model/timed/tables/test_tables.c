@@ -14,6 +14,7 @@
 
 #include "catalog/draw.h"
 #include "catalog/store_format.h"
+#include "kv/keyspace.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
 #include "store.h"
@@ -1077,8 +1078,8 @@ damage_body(struct timed *t, void *arg)
 	struct kv_future *f;
 
 	if (*damage == DAMAGE_KEYSPACE) {
-		tuple_put_u64(&key, 0);
-		tuple_put_u64(&key, 19);
+		tuple_put_u64(&key, KV_ROOT);
+		tuple_put_u64(&key, KV_ROOT_KEYSPACES);
 		tuple_put_str(&key, STR("ks"));
 		return kv_clear(t->tx, buf_str(&key));
 	}
