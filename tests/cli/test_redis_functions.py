@@ -113,7 +113,6 @@ def code_that_is_no_library_is_refused(cwd):
                 (head + "return KEYS[1]", "nonexistent global variable 'KEYS'"),
                 (head + "return math.random()", "nonexistent global variable 'math'"),
                 (head + "while true do end", "FUNCTION LOAD timeout"),
-                (head + "local s = 'x' while true do s = s .. s end", "not enough memory"),
                 (head + "redis.register_function()", "wrong number of arguments"),
                 (head + "redis.register_function(1, 2)", "first argument to redis.register_function must be a string"),
                 (head + "redis.register_function('f', 2)", "second argument"),
@@ -129,6 +128,9 @@ def code_that_is_no_library_is_refused(cwd):
                  "LIBRARY_FUNCTIONS"),
                 (head + "-" * 300000, "SCRIPT_BYTES")):
             contains(c.error("FUNCTION", "LOAD", code), why)
+        # A busy machine may need all of the time that there is for the memory that there is.
+        doubles = head + "local s = 'x' while true do s = s .. s end"
+        until(lambda: "not enough memory" in c.error("FUNCTION", "LOAD", doubles))
         equal(listed(c), {})
         equal(c("FUNCTION", "LOAD", head + "redis.register_function('f', function() return 1 end)\n"
                 "redis.register_function('g', function() redis.register_function('h', function() end) end)\n"
