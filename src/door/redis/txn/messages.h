@@ -89,7 +89,8 @@ MUST_USE enum status messages_read_keys(const struct messages_message *message, 
 MUST_USE enum status messages_end(struct kv_tx *tx, struct messages_place *ret);
 
 struct messages_page {
-	struct messages_message *messages; /* in the order of their commits; in the arena */
+	/* In the order of their commits; in the arena, their texts the transaction's. */
+	struct messages_message *messages;
 	size_t count;
 	struct messages_place end; /* where the next page begins */
 	bool more;
