@@ -3,9 +3,10 @@
 #include "cql/expr_int.h"
 
 /*
- * A term is compiled "freely", for the type that it has by itself, or for a type that is wanted.
- * Markers, NULL and literals of them have no type by themselves: freely they give no expression,
- * and leave nothing behind. So each term is compiled twice at most on each level.
+ * A term is compiled for a type that is wanted (compile_for), or where none is known, for the type
+ * that it has by itself (compile_free). Markers, NULL and literals of these have no type by
+ * themselves: then compile_free() gives no expression and changes nothing, so that the term can be
+ * compiled once more when its type is known.
  */
 
 static enum status compile_free(struct cql *q, struct cql_scope *s, const struct cql_term *t,
@@ -271,8 +272,9 @@ compile_literal(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 /* ---- Literals by themselves ---- */
 
 /*
- * Compiles the elements freely into e->args, and finds the types of those at 0, step … and at 1,
- * 1 + step …: that of the first one which has a type by itself; NULL: none has.
+ * Compiles the elements into e->args, each for the type that it has by itself. With step 1 types[0]
+ * becomes the type of the elements, with step 2, of a map, types[0] that of the keys and types[1]
+ * that of the values: the type of the first that has one by itself; NULL if none has.
  */
 static enum status
 free_elements(struct cql *q, struct cql_scope *s, const struct cql_term *t, size_t step,
@@ -286,7 +288,7 @@ free_elements(struct cql *q, struct cql_scope *s, const struct cql_term *t, size
 	return STATUS_OK;
 }
 
-/* An element that was compiled freely is kept if its type is right: none is compiled twice. */
+/* An element that compile_free() has compiled is kept if it has the type that was found. */
 static enum status
 free_collection(struct cql *q, struct cql_scope *s, const struct cql_term *t, struct cql_expr **ret)
 {

@@ -1,9 +1,10 @@
 /*
  * Varints and decimals of any length, exact: their bytes, their texts, arithmetic.
  *
- * A varint is two's complement, a decimal an i32 scale and a varint: varint · 10^-scale. Results
- * are in the arena. No number has more than CQL_DIGITS digits (CQL_E_NUMBER_LONG), so that what is
- * computed with one is short. Plain functions.
+ * A varint is an integer in two's complement. A decimal is a scale of 32 bits and a varint behind
+ * it, and stands for varint · 10^-scale. Results are in the arena. No number has more than
+ * CQL_DIGITS digits (CQL_E_NUMBER_LONG), so that what is computed with one is short. Plain
+ * functions.
  */
 #ifndef FROND_CQL_NUMBER_H
 #define FROND_CQL_NUMBER_H

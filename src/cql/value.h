@@ -75,7 +75,8 @@ MUST_USE enum status cql_duration_put(struct cql *q, struct cql_duration d, stru
 
 /*
  * Goes through the elements of a list or set, keys and values of a map (2 × n elements), or fields
- * of a tuple or UDT. `bytes` was checked; a NULL element has presence CQL_NULL.
+ * of a tuple or user type. `bytes` must have passed cql_value_check(). An element that is NULL is
+ * given with the presence CQL_NULL.
  */
 struct cql_elements {
 	struct str rest;
@@ -95,9 +96,10 @@ void cql_element_put(struct buf *out, struct cql_value v);
 /* ---- Texts ---- */
 
 /*
- * The value of a native type from the text that Cassandra's fromString() takes (a constant's text,
- * JSON's strings): numbers, dates in all of its forms, UUIDs, addresses, durations, "0x…" without
- * the 0x for blobs. Errors: those of the type.
+ * The value of a native type from a text, as constants in statements and strings of JSON have it:
+ * numbers, dates in all of Cassandra's forms, UUIDs, addresses, durations; a blob by its
+ * hexadecimal digits, without "0x" before them. A text that is none is refused with the error of
+ * its type.
  */
 MUST_USE enum status cql_value_from_text(struct cql *q, const struct cql_type *type,
 					 struct str text, struct str *ret);

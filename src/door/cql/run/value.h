@@ -1,6 +1,7 @@
 /*
- * Values of columns as the store has them, and back: components of keys, cells, collections whose
- * elements are cells of their own, user types whose fields are.
+ * Values of columns as the store has them, and back. Columns of the key are components of keys,
+ * other ones cells; each element of a collection has a cell of its own, and so has each field of
+ * a user type, unless they are frozen.
  *
  * Threading: none.
  */

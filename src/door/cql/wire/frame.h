@@ -1,6 +1,6 @@
 /*
- * Frames of the native protocol, and the notations that their bodies are made of. All numbers have
- * the greatest byte first.
+ * Frames of the native protocol, and the notations that their bodies are made of. Numbers are
+ * big-endian.
  *
  *     version (0x80: an answer) · flags · stream (2) · opcode · length (4) · body
  *

@@ -29,9 +29,9 @@ void others_free(struct others *o);
 MUST_USE enum status others_listen(struct others *o, struct err *err);
 
 /*
- * On a client's fiber, after it has begun to track (tracking.h) and before it reads anything: other
- * processes tell of every key that they change from now on. Again is fine. The store's failures.
- * May wait for the store.
+ * Has other processes tell of every key that they change from now on. Called on a client's fiber,
+ * after the client has begun to track (tracking.h) and before it reads anything; may be called
+ * again. Waits for the store, and returns its errors, explained in `err`.
  */
 MUST_USE enum status others_track(struct others *o, struct err *err);
 

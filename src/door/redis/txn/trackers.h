@@ -9,10 +9,11 @@
  *
  * == A writer need not read the records ==
  *
- * Putting and removing one touches the store's metadata version. What a process has read of them
- * holds as long as that stands still, and a transaction that goes by it conflicts with whoever puts
- * a record meanwhile. So each transaction that commits after a record was put tells of its keys,
- * and where nobody tracks, a transaction pays for a comparison of ten bytes.
+ * Putting and removing a record touches the store's metadata version. A process remembers which
+ * version it had when it last read the records. As long as the version is the same, a transaction
+ * need not read them again, and it conflicts with whoever puts a record before it commits. So each
+ * transaction that commits after a record was put tells of its keys; where nobody tracks, it
+ * compares ten bytes.
  *
  * == A process that has died is forgotten ==
  *

@@ -339,8 +339,8 @@ trim_pieces(struct timed_item *item, struct str begin, struct str end)
 
 /*
  * Entries go in blocks of `step`, counted from the first one that the stream ever had. `*most` is
- * rounded down, so that the next one to go begins a block. The last block may have fewer entries:
- * it goes when all of them may.
+ * rounded down, so that the entry after those that go begins a block. The last block may have fewer
+ * than `step` entries, and goes only if all that it has may go.
  */
 static enum status
 trim_round(struct timed_item *item, uint64_t step, uint64_t *most)

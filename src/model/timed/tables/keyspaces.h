@@ -1,7 +1,7 @@
 /*
- * Keyspaces, which tables are called by, and the types that are defined in them. They lie in the
- * root of the store, with the versionstamp of the latest change of any schema, which every process
- * may watch:
+ * Keyspaces, whose names are the first part of tables' names, and the types that are defined in
+ * them. They lie in the root of the store, beside the versionstamp of the latest change of any
+ * schema. A process that watches this key learns of changes that others make.
  *
  *     (ROOT, 20)                  → versionstamp
  *     (ROOT, 20, keyspace)        → (format, ((property, value), …))

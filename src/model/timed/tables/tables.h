@@ -144,11 +144,11 @@ struct table_alteration {
 };
 
 /*
- * Changes the schema: columns are renamed, then dropped, then added, so one that has the name of a
- * dropped column is a new one without its values. What dropped columns held is hidden at once, and
- * cleared by the sweep. STATUS_INVALID, explained. The transaction conflicts with other changes of
- * the schema, and does nothing else to the table. Touches the metadata version; writes the stamp of
- * the schema.
+ * Changes the schema: columns are renamed first, then dropped, then added. So a name may be
+ * dropped and added at once, and is then a new column without the old one's values. What dropped
+ * columns held is hidden at once, and cleared by the sweep. STATUS_INVALID, explained. The
+ * transaction conflicts with other changes of the schema, and does nothing else to the table.
+ * Touches the metadata version; writes the stamp of the schema.
  */
 MUST_USE enum status table_alter(struct timed *t, const struct table_alteration *alteration);
 
