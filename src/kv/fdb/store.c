@@ -1,6 +1,7 @@
 /* Stores: connecting to a cluster. */
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
+#include "kv/tuple.h"
 
 static enum status
 store_set_option(struct fdb_store *store, int option, uint64_t n, struct err *err)
@@ -112,19 +113,18 @@ fdb_check_address(struct str text, struct err *err)
  * The name as a tuple's element of text. That no prefix begins another's keys follows from the zero
  * byte at its end; and stores without a prefix begin their keys with numbers, never with a text.
  */
-static void
+static enum status
 store_set_prefix(struct fdb_store *store, struct str name)
 {
-	enum {
-		TUPLE_TEXT = 0x02,
-	};
+	AUTO(buf_release) struct buf prefix = BUF_INIT(sizeof(store->prefix));
 
 	if (name.len == 0)
-		return;
-	store->prefix[0] = TUPLE_TEXT;
-	memcpy(store->prefix + 1, name.ptr, name.len);
-	store->prefix[1 + name.len] = '\0';
-	store->base.prefix_bytes = name.len + 2;
+		return STATUS_OK;
+	tuple_put_str(&prefix, name);
+	TRY(buf_status(&prefix));
+	memcpy(store->prefix, prefix.ptr, prefix.len);
+	store->base.prefix_bytes = prefix.len;
+	return STATUS_OK;
 }
 
 /* ---- The store ---- */
@@ -160,10 +160,11 @@ fdb_open(struct str text, const struct kv_options *options, struct kv_store **re
 	}
 	store->base.engine = &kv_engine_fdb;
 	store->base.read_only = options->read_only;
-	store_set_prefix(store, address.prefix);
 	atomic_init(&store->refs, 1);
 	pthread_mutex_init(&store->lock, NULL);
-	status = store_connect(store, path, err);
+	status = store_set_prefix(store, address.prefix);
+	if (status == STATUS_OK)
+		status = store_connect(store, path, err);
 	mem_free(path);
 	if (status != STATUS_OK) {
 		fdb_close(&store->base);
