@@ -324,13 +324,37 @@ bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
 MUST_USE enum status timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 				      const struct doc_scalar *value, struct timed_expiry expiry);
 
+/* ---- Walks: all pairs of a subspace, some in each turn of the sweep (walk.c) ---- */
+
+/*
+ * How far a walk has come is a record of its own, (P, record) → (format, b"a key behind P"): the
+ * pairs before that key have been looked at. No record: there is nothing to look at.
+ */
+struct timed_walk {
+	enum timed_space record;
+	enum timed_space space; /* whose pairs are looked at */
+	enum status (*look)(struct timed *t, const struct kv_pair *pair, void *arg);
+	void *arg;
+};
+
+MUST_USE enum status timed_walk_key(const struct catalog_db *db, enum timed_space record,
+				    struct buf *key);
+/* Has the next turns look at all pairs, from the first on. */
+MUST_USE enum status timed_walk_begin(struct timed *t, enum timed_space record,
+				      enum timed_space space);
+/*
+ * Looks at TIMED_SWEEP_KEYS pairs at most, if there is a walk. *ret_done grows by one for a turn;
+ * *ret_more becomes true if pairs are left.
+ */
+MUST_USE enum status timed_walk_turn(struct timed *t, const struct timed_walk *walk,
+				     uint64_t *ret_done, bool *ret_more);
+/* For checks: whether the value of such a record can be read. */
+bool timed_walk_is_good(struct str value);
+
 /* ---- Entries of EXPIRY after a change of the default (retime.c) ---- */
 
-/* (P, RETIME) */
-MUST_USE enum status timed_retime_key(const struct catalog_db *db, struct buf *key);
 /* Writes the entries of some cells, TIMED_SWEEP_KEYS at most, if the default was changed. */
 MUST_USE enum status timed_retime(struct timed *t, uint64_t *ret_done, bool *ret_more);
-bool timed_retime_is_good(struct str value);
 
 /* ---- For people, and the check (inspect.c, verify.c) ---- */
 

@@ -61,7 +61,7 @@ verify_is_retiming(struct catalog_verify *v, bool *ret)
 	struct kv_future *f;
 	struct str ignored;
 
-	TRY(timed_retime_key(v->db, &key));
+	TRY(timed_walk_key(v->db, TIMED_SPACE_RETIME, &key));
 	TRY(catalog_verify_get(v, buf_str(&key), &f));
 	*ret = kv_future_value(f, &ignored);
 	kv_future_free(f);
@@ -123,5 +123,5 @@ timed_rows_verify(struct catalog_verify *v)
 {
 	TRY(verify_rows(v));
 	TRY(verify_entries(v));
-	return timed_verify_single(v, TIMED_SPACE_RETIME, timed_retime_is_good);
+	return timed_verify_single(v, TIMED_SPACE_RETIME, timed_walk_is_good);
 }

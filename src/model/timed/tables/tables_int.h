@@ -56,13 +56,10 @@ table_space(const struct table_schema *schema)
 
 /* ---- Columns that were dropped (dropped.c) ---- */
 
-/* (P, DROPPED) */
-MUST_USE enum status table_dropped_key(const struct catalog_db *db, struct buf *key);
 /* Says that all cells are to be looked at for columns that are no longer there. */
 MUST_USE enum status table_dropped_begin(struct timed *t);
 /* Clears such cells among some, TIMED_SWEEP_KEYS at most, if any are to be looked at. */
 MUST_USE enum status table_dropped_tend(struct timed *t, uint64_t *ret_done, bool *ret_more);
-bool table_dropped_is_good(struct str value);
 
 /* ---- Keyspaces (keyspaces.c) ---- */
 

@@ -200,9 +200,9 @@ table_verify(struct catalog_verify *v)
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct table_check c = { .v = v, .schema = table_schema_of(v->db) };
 
-	TRY(timed_retime_key(v->db, &key));
+	TRY(timed_walk_key(v->db, TIMED_SPACE_RETIME, &key));
 	TRY(key_is_there(v, &key, &c.retiming));
-	TRY(table_dropped_key(v->db, &key));
+	TRY(timed_walk_key(v->db, TIMED_SPACE_DROPPED, &key));
 	TRY(key_is_there(v, &key, &c.dropping));
 	TRY(check_keyspace(v));
 	TRY(check_rows(&c));
@@ -210,6 +210,6 @@ table_verify(struct catalog_verify *v)
 	/* The other of the two subspaces that rows may be in is empty. */
 	TRY(timed_verify_single(v, c.schema->counters ? TIMED_SPACE_ROWS : TIMED_SPACE_COUNTER,
 				NULL));
-	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, timed_retime_is_good));
-	return timed_verify_single(v, TIMED_SPACE_DROPPED, table_dropped_is_good);
+	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, timed_walk_is_good));
+	return timed_verify_single(v, TIMED_SPACE_DROPPED, timed_walk_is_good);
 }
