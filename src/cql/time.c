@@ -1,10 +1,9 @@
 #include "cql/time.h"
 
 #include "base/big_endian.h"
+#include "base/calendar.h"
 
 enum {
-	DAYS_PER_ERA = 146097, /* of 400 years */
-	DAYS_TO_1970 = 719468, /* since the first of March of the year 0 */
 	FRACTION_DIGITS = 9,
 };
 
@@ -12,52 +11,6 @@ enum {
 
 /* From 1582-10-15, where the times of UUIDs begin, to 1970, in units of 100 ns. */
 static const int64_t uuid_ticks_to_1970 = INT64_C(0x01b21dd213814000);
-
-static int64_t
-floor_div(int64_t a, int64_t b)
-{
-	return a / b - (a % b < 0);
-}
-
-static int64_t
-floor_mod(int64_t a, int64_t b)
-{
-	return a % b + (a % b < 0 ? b : 0);
-}
-
-/* Years begin in March here, so that the day of a leap year is the last one. */
-int64_t
-cql_days_of(int64_t year, int64_t month, int64_t day)
-{
-	int64_t y = month <= 2 ? year - 1 : year, era = floor_div(y, 400);
-	int64_t of_era = y - era * 400, of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5;
-
-	return era * DAYS_PER_ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year + day - 1 -
-	       DAYS_TO_1970;
-}
-
-void
-cql_civil_of(int64_t days, struct cql_civil *ret)
-{
-	int64_t since = days + DAYS_TO_1970, era = floor_div(since, DAYS_PER_ERA);
-	int64_t day = since - era * DAYS_PER_ERA;
-	int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-	int64_t of_year = day - (365 * year + year / 4 - year / 100);
-	int64_t month = (5 * of_year + 2) / 153;
-
-	ret->day = (int)(of_year - (153 * month + 2) / 5 + 1);
-	ret->month = (int)(month < 10 ? month + 3 : month - 9);
-	ret->year = year + era * 400 + (ret->month <= 2);
-}
-
-int
-cql_days_in_month(int64_t year, int month)
-{
-	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-
-	return month == 2 && leap ? 29 : days[month - 1];
-}
 
 /* ---- Reading ---- */
 
@@ -118,9 +71,9 @@ take_date(struct str *text, int64_t *ret_days)
 	    !take_digits(text, 1, 2, &day))
 		return false;
 	year = negative ? -year : year;
-	if (month < 1 || month > 12 || day < 1 || day > cql_days_in_month(year, (int)month))
+	if (month < 1 || month > 12 || day < 1 || day > calendar_month_days(year, (int)month))
 		return false;
-	*ret_days = cql_days_of(year, month, day);
+	*ret_days = calendar_days(year, month, day);
 	return true;
 }
 
@@ -216,9 +169,8 @@ cql_time_parse(struct str text, int64_t *ret_ns)
 void
 cql_day_print(struct buf *out, int64_t days)
 {
-	struct cql_civil c;
+	struct calendar_day c = calendar_day_of(days);
 
-	cql_civil_of(days, &c);
 	if (c.year < 0)
 		buf_printf(out, "-%04lld-%02d-%02d", -(long long)c.year, c.month, c.day);
 	else
@@ -256,15 +208,14 @@ cql_moment_add(int64_t ms, struct cql_duration d, bool subtract)
 	int64_t days = floor_div(ms, CQL_DAY_MS), rest = floor_mod(ms, CQL_DAY_MS);
 
 	if (d.months) {
-		struct cql_civil c;
+		struct calendar_day c = calendar_day_of(days);
 		int64_t months;
 		int month, most;
 
-		cql_civil_of(days, &c);
 		months = c.year * 12 + c.month - 1 + sign * d.months;
 		month = (int)(months - floor_div(months, 12) * 12) + 1;
-		most = cql_days_in_month(floor_div(months, 12), month);
-		days = cql_days_of(floor_div(months, 12), month, c.day < most ? c.day : most);
+		most = calendar_month_days(floor_div(months, 12), month);
+		days = calendar_days(floor_div(months, 12), month, c.day < most ? c.day : most);
 	}
 	/* Past the ends of int64_t it goes round, as in Java. */
 	return (int64_t)((uint64_t)(days + sign * d.days) * (uint64_t)CQL_DAY_MS + (uint64_t)rest +

@@ -1,4 +1,4 @@
-/* Moments, days, times of day and durations: texts and calendar. UTC. Plain functions. */
+/* Moments, days, times of day and durations, and their texts. UTC. Plain functions. */
 #ifndef FROND_CQL_TIME_H
 #define FROND_CQL_TIME_H
 
@@ -8,16 +8,6 @@
 #define CQL_DAY_NS INT64_C(86400000000000)
 /* What a date's value is for 1970-01-01. */
 #define CQL_DAY_ZERO INT64_C(2147483648)
-
-struct cql_civil {
-	int64_t year;
-	int month, day; /* from 1 */
-};
-
-/* Days since 1970 of a date, whose day may be out of its month. */
-int64_t cql_days_of(int64_t year, int64_t month, int64_t day);
-void cql_civil_of(int64_t days, struct cql_civil *ret);
-int cql_days_in_month(int64_t year, int month);
 
 /* The forms that Cassandra reads: dates, with times, with zones; milliseconds since 1970. */
 bool cql_timestamp_parse(struct str text, int64_t *ret_ms);

@@ -1,7 +1,8 @@
-/* Dates of the Gregorian calendar, before its time as well, in UTC. Plain functions. */
+/* Moments as dates and times of day in UTC, weeks. Plain functions. */
 #ifndef FROND_MQL_CIVIL_H
 #define FROND_MQL_CIVIL_H
 
+#include "base/calendar.h"
 #include "mql/mql.h"
 
 enum {
@@ -17,24 +18,7 @@ struct mql_civil {
 	int hour, minute, second, ms;
 };
 
-/* Divides towards less, so that the rest is never negative. */
-static inline int64_t
-mql_floor_div(int64_t n, int64_t by)
-{
-	return n / by - (n % by < 0);
-}
-
-static inline int64_t
-mql_floor_mod(int64_t n, int64_t by)
-{
-	return n % by + (n % by < 0 ? by : 0);
-}
-
-/* Days since 1970 of a day of a month from 1 to 12. The year has at most 12 digits. */
-int64_t mql_days_of(int64_t year, int month, int64_t day);
 void mql_civil_of(int64_t ms, struct mql_civil *ret);
-int mql_days_in_month(int64_t year, int month);
-bool mql_is_leap(int64_t year);
 
 /* From 1 for Monday to 7, of days since 1970. */
 int mql_iso_weekday(int64_t days);

@@ -108,7 +108,7 @@ enum part {
 static int64_t
 part_of(enum part part, const struct mql_civil *c)
 {
-	int64_t days = mql_days_of(c->year, c->month, c->day), iso_year;
+	int64_t days = calendar_days(c->year, c->month, c->day), iso_year;
 	int weekday = mql_iso_weekday(days), iso_week;
 
 	mql_iso_week(c, &iso_year, &iso_week);
@@ -313,8 +313,8 @@ from_days(bool iso, const int64_t numbers[FROMS])
 	if (iso)
 		return mql_iso_year_begin(numbers[FROM_ISO_YEAR]) +
 		       (numbers[FROM_ISO_WEEK] - 1) * 7 + numbers[FROM_ISO_DAY] - 1;
-	return mql_days_of(numbers[FROM_YEAR] + mql_floor_div(month, 12),
-			   (int)mql_floor_mod(month, 12) + 1, 1) +
+	return calendar_days(numbers[FROM_YEAR] + floor_div(month, 12),
+			     (int)floor_mod(month, 12) + 1, 1) +
 	       numbers[FROM_DAY] - 1;
 }
 

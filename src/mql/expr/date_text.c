@@ -32,7 +32,7 @@ mql_date_check_format(struct mql *q, struct str format, bool reading)
 static int
 week_of(const struct mql_civil *c)
 {
-	int weekday = mql_iso_weekday(mql_days_of(c->year, c->month, c->day)) % 7;
+	int weekday = mql_iso_weekday(calendar_days(c->year, c->month, c->day)) % 7;
 
 	return (mql_day_of_year(c) - 1 + 7 - weekday) / 7;
 }
@@ -40,7 +40,7 @@ week_of(const struct mql_civil *c)
 static void
 print_part(struct buf *out, char what, const struct mql_civil *c, int64_t offset)
 {
-	int64_t days = mql_days_of(c->year, c->month, c->day), iso_year;
+	int64_t days = calendar_days(c->year, c->month, c->day), iso_year;
 	int iso_week;
 	int64_t minutes = offset / MQL_MS_PER_MINUTE;
 
@@ -412,14 +412,14 @@ reading_days(const struct reading *r, int64_t *ret)
 	if (r->year < 0)
 		return false;
 	if (r->day_of_year >= 0) {
-		*ret = mql_days_of(r->year, 1, 1) + r->day_of_year - 1;
+		*ret = calendar_days(r->year, 1, 1) + r->day_of_year - 1;
 		return r->month < 0 && r->day < 0 && r->day_of_year >= 1 &&
-		       r->day_of_year <= 365 + mql_is_leap(r->year);
+		       r->day_of_year <= 365 + calendar_is_leap(r->year);
 	}
 	if (r->month < 0 || month < 1 || month > 12 || day < 1 ||
-	    day > mql_days_in_month(r->year, (int)month))
+	    day > calendar_month_days(r->year, (int)month))
 		return false;
-	*ret = mql_days_of(r->year, (int)month, day);
+	*ret = calendar_days(r->year, (int)month, day);
 	return r->day >= 0;
 }
 

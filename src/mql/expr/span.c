@@ -147,15 +147,15 @@ amount_is_sane(enum unit unit, int64_t amount)
 static int64_t
 add_months(int64_t local, int64_t months)
 {
-	int64_t total = months_of(local) + months, year = mql_floor_div(total, 12), days;
-	int month = (int)mql_floor_mod(total, 12) + 1, most = mql_days_in_month(year, month);
+	int64_t total = months_of(local) + months, year = floor_div(total, 12), days;
+	int month = (int)floor_mod(total, 12) + 1, most = calendar_month_days(year, month);
 	struct mql_civil c;
 	int64_t ms;
 
 	mql_civil_of(local, &c);
-	days = mql_days_of(year, month, c.day < most ? c.day : most);
+	days = calendar_days(year, month, c.day < most ? c.day : most);
 	if (__builtin_mul_overflow(days, (int64_t)MQL_MS_PER_DAY, &ms) ||
-	    __builtin_add_overflow(ms, mql_floor_mod(local, MQL_MS_PER_DAY), &ms))
+	    __builtin_add_overflow(ms, floor_mod(local, MQL_MS_PER_DAY), &ms))
 		return INT64_MIN;
 	return ms;
 }
@@ -264,18 +264,17 @@ unit_index(struct mql *q, const struct mql_zone *zone, enum unit unit, int week_
 	int64_t local;
 
 	if (unit <= UNIT_MINUTE) {
-		*ret = mql_floor_div(ms, units[unit].length);
+		*ret = floor_div(ms, units[unit].length);
 		return STATUS_OK;
 	}
 	TRY(to_local(q, zone, ms, &local));
 	if (unit >= UNIT_MONTH)
-		*ret = mql_floor_div(months_of(local), units[unit].length);
+		*ret = floor_div(months_of(local), units[unit].length);
 	else if (unit == UNIT_WEEK)
 		/* The first of January 1970 was a Thursday. */
-		*ret = mql_floor_div(mql_floor_div(local, MQL_MS_PER_DAY) + 3 - (week_start - 1),
-				     7);
+		*ret = floor_div(floor_div(local, MQL_MS_PER_DAY) + 3 - (week_start - 1), 7);
 	else
-		*ret = mql_floor_div(local, units[unit].length);
+		*ret = floor_div(local, units[unit].length);
 	return STATUS_OK;
 }
 
@@ -287,7 +286,7 @@ hours_between(struct mql *q, const struct mql_zone *zone, int64_t from, int64_t 
 
 	TRY(mql_zone_offset(q, zone, from, &before));
 	TRY(mql_zone_offset(q, zone, to, &after));
-	*ret -= mql_floor_div(after - before, MQL_MS_PER_HOUR);
+	*ret -= floor_div(after - before, MQL_MS_PER_HOUR);
 	return STATUS_OK;
 }
 
@@ -365,7 +364,7 @@ fail_range(struct mql *q)
 static int64_t
 past_begin(int64_t ms, int64_t at, int64_t length)
 {
-	return mql_floor_mod(mql_floor_mod(ms, length) - mql_floor_mod(at, length), length);
+	return floor_mod(floor_mod(ms, length) - floor_mod(at, length), length);
 }
 
 /* Bins are counted from the beginning of 2000; of weeks, from the first one that begins then. */
@@ -373,7 +372,7 @@ static enum status
 truncate(struct mql *q, const struct mql_zone *zone, enum unit unit, int64_t bin, int week_start,
 	 int64_t ms, int64_t *ret)
 {
-	int64_t first = mql_days_of(2000, 1, 1), local, at, length;
+	int64_t first = calendar_days(2000, 1, 1), local, at, length;
 
 	if (unit >= UNIT_MONTH ? __builtin_mul_overflow(bin, units[unit].length, &length) ||
 					 length > 12 * SPAN_YEARS
@@ -389,16 +388,16 @@ truncate(struct mql *q, const struct mql_zone *zone, enum unit unit, int64_t bin
 	}
 	TRY(to_local(q, zone, ms, &local));
 	if (unit == UNIT_WEEK)
-		first += mql_floor_mod(week_start - mql_iso_weekday(first), 7);
+		first += floor_mod(week_start - mql_iso_weekday(first), 7);
 	if (unit < UNIT_MONTH) {
 		at = first * MQL_MS_PER_DAY;
 		if (__builtin_sub_overflow(local, past_begin(local, at, length), &local))
 			return fail_range(q);
 	} else {
 		at = months_of(local);
-		at -= mql_floor_mod(at - 2000 * 12, length);
+		at -= floor_mod(at - 2000 * 12, length);
 		if (__builtin_mul_overflow(
-			    mql_days_of(mql_floor_div(at, 12), (int)mql_floor_mod(at, 12) + 1, 1),
+			    calendar_days(floor_div(at, 12), (int)floor_mod(at, 12) + 1, 1),
 			    (int64_t)MQL_MS_PER_DAY, &local))
 			return fail_range(q);
 	}
