@@ -49,7 +49,8 @@ cql_client_new(struct cql_door *door, struct net_stream *stream)
 	c->plain = BUF_INIT_OF(FRAME_BYTES + 1, part);
 	c->out = BUF_INIT_OF(CQL_REPLY_BYTES, part);
 	c->packed = BUF_INIT_OF(2 * CQL_REPLY_BYTES, part);
-	c->events = BUF_SHORT(CQL_EVENTS_BYTES);
+	net_memory_part_init(&c->events_part, part, false);
+	c->events = BUF_INIT_OF(CQL_EVENTS_BYTES, &c->events_part);
 	cql_client_become_nobody(c);
 	clients_add(&c->entry);
 	return c;
@@ -66,6 +67,7 @@ cql_client_free(struct cql_client *c)
 	buf_release(&c->out);
 	buf_release(&c->packed);
 	buf_release(&c->events);
+	budget_part_release(&c->events_part);
 	arena_free(c->user_arena);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
@@ -136,19 +138,21 @@ cql_client_send(struct cql_client *c)
 enum status
 cql_client_send_events(struct cql_client *c)
 {
-	struct buf AUTO(buf_release) events = BUF_SHORT(CQL_EVENTS_BYTES);
-	struct buf empty = events;
+	struct buf events;
+	enum status status;
 
 	if (clients_signals(&c->entry) & CQL_CLIENT_LOST)
 		return STATUS_CANCELLED;
 	pthread_mutex_lock(&c->entry.lock);
-	if (c->events.len) {
-		events = c->events;
-		c->events = empty;
-	}
+	events = c->events;
+	c->events = BUF_INIT_OF(CQL_EVENTS_BYTES, &c->events_part);
 	c->entry.pending = false;
 	pthread_mutex_unlock(&c->entry.lock);
-	return client_write(c, buf_str(&events));
+	status = client_write(c, buf_str(&events));
+	pthread_mutex_lock(&c->entry.lock);
+	buf_release(&events);
+	pthread_mutex_unlock(&c->entry.lock);
+	return status;
 }
 
 /* ---- Events ---- */

@@ -55,8 +55,9 @@ struct cql_client {
 	char keyspace[CQL_KEYSPACE_BYTES + 1]; /* of USE; empty: none */
 
 	/* The entry's lock. */
-	unsigned registered; /* enum cql_event_kind */
-	struct buf events;   /* frames */
+	unsigned registered;            /* enum cql_event_kind */
+	struct buf events;              /* frames */
+	struct budget_part events_part; /* that counts them, also those that are being sent */
 };
 
 /* On its fiber. NULL when out of memory. Adds it to the list. */

@@ -14,12 +14,6 @@ static const struct {
 	{ "authorize", GRANT_AUTHORIZE, "AUTHORIZE" },
 };
 
-void
-grants_of_everybody(struct grants *g)
-{
-	*g = (struct grants){ .everything = true };
-}
-
 static unsigned
 grants_named(struct str name)
 {

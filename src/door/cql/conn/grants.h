@@ -42,8 +42,6 @@ struct grants {
 	bool everything;
 };
 
-void grants_of_everybody(struct grants *g);
-
 /* Of the roles of a person, in the arena, which keeps the texts. */
 void grants_of_roles(struct grants *g, const struct str *roles, size_t count, bool admin,
 		     struct arena *arena);
