@@ -239,13 +239,14 @@ serve_prepare(struct cql_request *r, struct frame_in *in)
 static enum status
 serve_execute(struct cql_request *r, struct frame_in *in)
 {
-	struct str id = frame_short(in), metadata_id = STR("");
+	struct str id = frame_short(in);
 	struct params p;
 
+	/* Which metadata the client knows: those of now, or its statement is no longer prepared. */
 	if (r->header.version >= 5)
-		metadata_id = frame_short(in);
+		(void)frame_short(in);
 	TRY(read_params(r, in, &p));
-	return run_execute(r, id, metadata_id, &p);
+	return run_execute(r, id, &p);
 }
 
 static enum status

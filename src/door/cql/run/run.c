@@ -326,11 +326,11 @@ run_query(struct cql_request *r, struct str text, const struct params *p)
 }
 
 /*
- * A prepared statement is given back: what the request has to tell of it, and borrows from it, is
- * copied first. Without memory it tells nothing.
+ * Before prepared statements are given back: copies what the request tells of them and borrows from
+ * them. Without memory it tells nothing.
  */
 static void
-give_back(struct cql_request *r, struct prepared *p)
+keep_told(struct cql_request *r)
 {
 	struct str *const told[] = { &r->keyspace, &r->table, &r->more.keyspace, &r->more.table };
 
@@ -339,7 +339,6 @@ give_back(struct cql_request *r, struct prepared *p)
 		if (!told[i]->ptr)
 			*told[i] = STR("");
 	}
-	prepared_unref(p);
 }
 
 /* ---- PREPARE ---- */
@@ -446,7 +445,8 @@ run_prepare(struct cql_request *r, struct str text, struct str keyspace)
 		status = kv_run_read(r->door->config.store, prepare_body, &p, &r->err);
 	if (status == STATUS_OK)
 		status = prepared_keep(r->door, p.prepared);
-	give_back(r, p.prepared);
+	keep_told(r);
+	prepared_unref(p.prepared);
 	return status;
 }
 
@@ -480,19 +480,19 @@ keep_error_id(struct cql_request *r, struct str id, enum status status)
 }
 
 enum status
-run_execute(struct cql_request *r, struct str id, struct str metadata_id, const struct params *p)
+run_execute(struct cql_request *r, struct str id, const struct params *p)
 {
 	struct prepared *prepared = prepared_find(r->door, id);
 	enum status status;
 	struct job job;
 
-	(void)metadata_id;
 	if (!prepared)
 		return fail_unprepared(r, id);
 	job_init(&job, r, prepared->statement, prepared->keyspace, p);
 	job.prepared = prepared;
 	status = keep_error_id(r, id, run_statement(&job));
-	give_back(r, prepared);
+	keep_told(r);
+	prepared_unref(prepared);
 	return status;
 }
 
@@ -563,7 +563,8 @@ run_batch(struct cql_request *r, const struct batch *batch)
 		b.job.mark = arena_mark(r->arena);
 		status = kv_run(r->door->config.store, batch_body, &b.job, NULL, &r->err);
 	}
+	keep_told(r);
 	for (size_t i = 0; i < b.count; i++)
-		give_back(r, b.prepared[i]);
+		prepared_unref(b.prepared[i]);
 	return status;
 }

@@ -16,9 +16,8 @@ MUST_USE enum status run_query(struct cql_request *r, struct str text, const str
 /* PREPARE. `keyspace` is what the client says instead of USE; empty: it says none. */
 MUST_USE enum status run_prepare(struct cql_request *r, struct str text, struct str keyspace);
 
-/* EXECUTE. `metadata_id` is what version 5 has behind the id. */
-MUST_USE enum status run_execute(struct cql_request *r, struct str id, struct str metadata_id,
-				 const struct params *p);
+/* EXECUTE. */
+MUST_USE enum status run_execute(struct cql_request *r, struct str id, const struct params *p);
 
 /* BATCH. */
 MUST_USE enum status run_batch(struct cql_request *r, const struct batch *b);
