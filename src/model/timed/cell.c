@@ -145,3 +145,37 @@ timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 	TRY(timed_key_expiry(t->db, key, expires_ms, &entry));
 	return kv_set(t->tx, buf_str(&entry), STR(""));
 }
+
+/* ---- Cells that are due ---- */
+
+struct kv_future *
+timed_due_ask(struct timed *t, const struct timed_due *due)
+{
+	return kv_get(t->tx, due->key, KV_READ);
+}
+
+enum status
+timed_due_cell(struct timed *t, const struct timed_due *due, struct kv_future *asked,
+	       struct timed_cell *ret, bool *ret_is_due)
+{
+	struct str value;
+
+	*ret_is_due = false;
+	if (!asked)
+		asked = timed_due_ask(t, due);
+	TRY(kv_future_wait(asked));
+	if (!kv_future_value(asked, &value))
+		return STATUS_OK;
+	TRY(timed_cell_parse(value, ret, t->err));
+	/* The cell was written again, or the default has changed: another entry is for that. */
+	*ret_is_due = timed_cell_expires_ms(t->db, ret) == due->ms;
+	return STATUS_OK;
+}
+
+enum status
+timed_due_removed(struct timed *t)
+{
+	TRY(timed_touch(t));
+	/* A clock that is behind must not look for what has gone. */
+	return timed_now_write(t);
+}

@@ -187,8 +187,8 @@ timed_draw_scalar(const struct doc_scalar *s, struct buf *ret)
 }
 
 /* As it was given, in seconds from the write on; none where nothing would expire anyway. */
-void
-timed_draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret)
+static void
+draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret)
 {
 	uint64_t from_ms = cell->write_us / TIMED_US_PER_MS;
 	uint64_t ttl_ms;
@@ -204,6 +204,17 @@ timed_draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struc
 	if (ttl_ms % MS_PER_SECOND)
 		buf_printf(ret, ".%03u", (unsigned)(ttl_ms % MS_PER_SECOND));
 	buf_append_cstr(ret, ") ");
+}
+
+void
+timed_draw_written(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret)
+{
+	if (cell->type == TIMED_INSERTED)
+		buf_append_cstr(ret, ", liveness_column_id");
+	buf_append_cstr(ret, ", ");
+	timed_draw_time(cell->write_us, ret);
+	buf_append_cstr(ret, " -> ");
+	draw_ttl(db, cell, ret);
 }
 
 /* ---- Places ---- */

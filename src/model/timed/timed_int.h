@@ -324,6 +324,15 @@ bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
 MUST_USE enum status timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 				      const struct doc_scalar *value, struct timed_expiry expiry);
 
+/* For kinds whose entries of EXPIRY are about cells: see struct timed_kind. */
+struct kv_future *timed_due_ask(struct timed *t, const struct timed_due *due);
+/* Reads the cell of an entry. `*ret_is_due`: it is there, and expires when the entry says. */
+MUST_USE enum status timed_due_cell(struct timed *t, const struct timed_due *due,
+				    struct kv_future *asked, struct timed_cell *ret,
+				    bool *ret_is_due);
+/* After such a cell was cleared. */
+MUST_USE enum status timed_due_removed(struct timed *t);
+
 /* ---- Walks: all pairs of a subspace, some in each turn of the sweep (walk.c) ---- */
 
 /*
@@ -363,8 +372,13 @@ const char *timed_space_name(uint64_t space);
 void timed_draw_text(struct str s, struct buf *ret);
 void timed_draw_time(uint64_t us, struct buf *ret);
 void timed_draw_scalar(const struct doc_scalar *s, struct buf *ret);
-/* "(TTL = 86400) ", from the write on; nothing of a cell that expires as the database says. */
-void timed_draw_ttl(const struct catalog_db *db, const struct timed_cell *cell, struct buf *ret);
+/*
+ * What stands between the place of a cell and its value: ", 2026-… -> (TTL = 86400) ", with a name
+ * before it where the cell says that a row was inserted. The TTL counts from the write; a cell that
+ * expires as the database says has none.
+ */
+void timed_draw_written(const struct catalog_db *db, const struct timed_cell *cell,
+			struct buf *ret);
 /* The key of a row, and a path below it. */
 void timed_draw_place(const struct timed_schema *schema, const struct timed_place *place,
 		      struct buf *ret);

@@ -3,12 +3,6 @@
 
 #include "model/timed/rows/rows_int.h"
 
-struct kv_future *
-timed_rows_due_ask(struct timed *t, const struct timed_due *due)
-{
-	return kv_get(t->tx, due->key, KV_READ);
-}
-
 /*
  * Clears a collection that has expired, or as many of its members as one transaction takes; its own
  * cell, which hides the others, goes last. `*ret_all`: all of it went.
@@ -46,26 +40,17 @@ timed_rows_due_sweep(struct timed *t, const struct timed_due *due, struct kv_fut
 		     struct arena *arena, struct timed_due_swept *ret)
 {
 	struct timed_cell cell;
-	struct str value;
-	bool all = true;
+	bool is_due, all = true;
 
 	(void)arena;
-	if (!asked)
-		asked = timed_rows_due_ask(t, due);
-	TRY(kv_future_wait(asked));
-	if (!kv_future_value(asked, &value))
-		return STATUS_OK;
-	TRY(timed_cell_parse(value, &cell, t->err));
-	/* The cell was written again, or the default has changed: another entry is for that. */
-	if (timed_cell_expires_ms(t->db, &cell) != due->ms)
+	TRY(timed_due_cell(t, due, asked, &cell, &is_due));
+	if (!is_due)
 		return STATUS_OK;
 	if (cell.type == TIMED_HASH || cell.type == TIMED_SET)
 		TRY(clear_collection(t, due->key, &all));
 	else
 		TRY(timed_data_clear(t, due->key));
-	TRY(timed_touch(t));
-	/* A clock that is behind must not look for what has gone. */
-	TRY(timed_now_write(t));
+	TRY(timed_due_removed(t));
 	*ret = (struct timed_due_swept){ .done = true, .stays = !all, .more = !all };
 	return STATUS_OK;
 }

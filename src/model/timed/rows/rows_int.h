@@ -24,7 +24,6 @@ MUST_USE enum status timed_key_path(struct timed *t, const struct timed_path *pa
 /* ---- Removing what has expired (expiry.c) ---- */
 
 /* See struct timed_kind. */
-struct kv_future *timed_rows_due_ask(struct timed *t, const struct timed_due *due);
 MUST_USE enum status timed_rows_due_sweep(struct timed *t, const struct timed_due *due,
 					  struct kv_future *asked, struct arena *arena,
 					  struct timed_due_swept *ret);

@@ -71,12 +71,7 @@ draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct
 	TRY(table_place_parse(schema, tail, arena, &place));
 	TRY(timed_cell_parse(value, &cell, NULL));
 	draw_place(schema, &place, ret);
-	if (cell.type == TIMED_INSERTED)
-		buf_append_cstr(ret, ", liveness_column_id");
-	buf_append_cstr(ret, ", ");
-	timed_draw_time(cell.write_us, ret);
-	buf_append_cstr(ret, " -> ");
-	timed_draw_ttl(db, &cell, ret);
+	timed_draw_written(db, &cell, ret);
 	if (!cell.value.len) {
 		buf_append_cstr(ret, "[NULL]");
 		return STATUS_OK;

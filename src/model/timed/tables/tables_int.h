@@ -150,7 +150,6 @@ enum status table_fail_corrupt(struct timed *t, enum status status);
 /* ---- Expiry (expiry.c) ---- */
 
 /* See struct timed_kind. */
-struct kv_future *table_due_ask(struct timed *t, const struct timed_due *due);
 MUST_USE enum status table_due_sweep(struct timed *t, const struct timed_due *due,
 				     struct kv_future *asked, struct arena *arena,
 				     struct timed_due_swept *ret);
