@@ -106,6 +106,30 @@ timed_key_check_bytes(struct timed *t, const struct buf *key)
 	return STATUS_OK;
 }
 
+void
+timed_key_element_open(struct buf *key)
+{
+	assert(key->len && !key->ptr[key->len - 1]);
+	key->len--;
+}
+
+enum status
+timed_key_close_range(enum timed_bound_kind from, enum timed_bound_kind to, struct buf *begin,
+		      struct buf *end)
+{
+	if (from == TIMED_BOUND_EXCLUSIVE)
+		buf_append_byte(begin, CATALOG_KEY_LAST);
+	if (to != TIMED_BOUND_EXCLUSIVE)
+		buf_append_byte(end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(begin));
+	TRY(catalog_key_status(end));
+	if (str_cmp(buf_str(begin), buf_str(end)) > 0) {
+		buf_clear(end);
+		buf_append_str(end, buf_str(begin));
+	}
+	return catalog_key_status(end);
+}
+
 /* ---- Reading the key of a row ---- */
 
 enum status

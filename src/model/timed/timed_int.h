@@ -132,6 +132,15 @@ MUST_USE enum status timed_key_component(struct timed *t, const struct doc_scala
 					 bool descending, struct buf *to);
 /* STATUS_KEY_TOO_LARGE, explained, for a key below ROWS of more than TIMED_KEY_BYTES. */
 MUST_USE enum status timed_key_check_bytes(struct timed *t, const struct buf *key);
+/* Takes the end off an element of bytes: keys whose element goes on lie behind what is left. */
+void timed_key_element_open(struct buf *key);
+/*
+ * `begin` and `end` are the edges of a range, by elements without their ends: makes them its
+ * bounds, which leave out or take in the rows of the edges. A range whose edges stand the wrong way
+ * round becomes one without rows.
+ */
+MUST_USE enum status timed_key_close_range(enum timed_bound_kind from, enum timed_bound_kind to,
+					   struct buf *begin, struct buf *end);
 
 /* The length of the row's part of a key below ROWS. STATUS_CORRUPT. */
 MUST_USE enum status timed_key_row_bytes(const struct catalog_db *db, struct str key, size_t *ret);

@@ -74,9 +74,7 @@ key_put_edge(struct timed *t, const struct timed_edge *edge, struct buf *key)
 		TRY(timed_key_component(t, &edge->parts[i], columns[i].descending, &components));
 	tuple_put_bytes(key, buf_str(&components));
 	TRY(buf_status(key));
-	/* Without the end of the element, keys that go on with other components lie behind. */
-	assert(key->len && !key->ptr[key->len - 1]);
-	key->len--;
+	timed_key_element_open(key);
 	return timed_key_check_bytes(t, key);
 }
 
@@ -87,20 +85,9 @@ timed_key_rows(struct timed *t, const struct timed_rows *rows, struct buf *begin
 	buf_append_str(end, buf_str(begin));
 	if (rows->from.kind != TIMED_BOUND_END)
 		TRY(key_put_edge(t, &rows->from, begin));
-	if (rows->from.kind == TIMED_BOUND_EXCLUSIVE)
-		buf_append_byte(begin, CATALOG_KEY_LAST);
 	if (rows->to.kind != TIMED_BOUND_END)
 		TRY(key_put_edge(t, &rows->to, end));
-	if (rows->to.kind != TIMED_BOUND_EXCLUSIVE)
-		buf_append_byte(end, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(begin));
-	TRY(catalog_key_status(end));
-	/* The edges the wrong way round are a range without rows. */
-	if (str_cmp(buf_str(begin), buf_str(end)) > 0) {
-		buf_clear(end);
-		buf_append_str(end, buf_str(begin));
-	}
-	return catalog_key_status(end);
+	return timed_key_close_range(rows->from.kind, rows->to.kind, begin, end);
 }
 
 enum status

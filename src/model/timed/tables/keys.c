@@ -81,14 +81,6 @@ table_key_row(struct timed *t, const struct table_key *key, struct buf *ret)
 	return timed_key_check_bytes(t, ret);
 }
 
-/* Takes the end off an element of bytes: keys whose element goes on lie behind what is left. */
-static void
-element_open(struct buf *key)
-{
-	assert(key->len && !key->ptr[key->len - 1]);
-	key->len--;
-}
-
 enum status
 table_key_token(struct timed *t, int64_t token, struct buf *ret)
 {
@@ -99,7 +91,7 @@ table_key_token(struct timed *t, int64_t token, struct buf *ret)
 	token_put(token, &bytes);
 	tuple_put_bytes(ret, buf_str(&bytes));
 	TRY(catalog_key_status(ret));
-	element_open(ret);
+	timed_key_element_open(ret);
 	return STATUS_OK;
 }
 
@@ -118,7 +110,7 @@ edge_put(struct timed *t, const struct table_edge *edge, struct buf *key)
 			   &components));
 	tuple_put_bytes(key, buf_str(&components));
 	TRY(buf_status(key));
-	element_open(key);
+	timed_key_element_open(key);
 	return timed_key_check_bytes(t, key);
 }
 
@@ -136,20 +128,9 @@ table_key_range(struct timed *t, const struct table_key *partition, const struct
 		TRY(edge_put(t, from, begin));
 	else if (schema->key_count > schema->hash_count)
 		buf_append(begin, behind_statics, sizeof(behind_statics));
-	if (from->kind == TIMED_BOUND_EXCLUSIVE)
-		buf_append_byte(begin, CATALOG_KEY_LAST);
 	if (to->kind != TIMED_BOUND_END)
 		TRY(edge_put(t, to, end));
-	if (to->kind != TIMED_BOUND_EXCLUSIVE)
-		buf_append_byte(end, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(begin));
-	TRY(catalog_key_status(end));
-	/* The edges the wrong way round are a range without rows. */
-	if (str_cmp(buf_str(begin), buf_str(end)) > 0) {
-		buf_clear(end);
-		buf_append_str(end, buf_str(begin));
-	}
-	return catalog_key_status(end);
+	return timed_key_close_range(from->kind, to->kind, begin, end);
 }
 
 enum status
