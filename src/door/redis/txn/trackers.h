@@ -41,7 +41,7 @@ enum {
 
 /* Puts the record, which is not there. */
 MUST_USE enum status trackers_put(struct kv_tx *tx, uint64_t id);
-/* Again is fine. */
+/* Removes it; one that is gone already is no error. */
 MUST_USE enum status trackers_remove(struct kv_tx *tx, uint64_t id);
 /* Counts it up. STATUS_NOT_FOUND: it was removed. */
 MUST_USE enum status trackers_beat(struct kv_tx *tx, uint64_t id);
@@ -58,16 +58,17 @@ void trackers_known_init(struct trackers_known *known);
 void trackers_known_fini(struct trackers_known *known);
 
 /*
- * Whether there is any record when the transaction commits, if it does. Before it touches the
- * metadata version.
+ * Tells whether there is any record. The answer holds until the transaction commits, or the commit
+ * fails with a conflict. To be called before the transaction touches the metadata version.
  */
 MUST_USE enum status trackers_any(struct kv_tx *tx, struct trackers_known *known, bool *ret);
-/* What the last transaction that asked has seen. */
+/* What trackers_any() last told any transaction of this process. */
 bool trackers_were_any(const struct trackers_known *known);
 
 /*
- * In a transaction that removes what has expired: tells of it in the log, for all processes, if
- * there is a record. Asks for that itself, since whoever removes need not serve clients of Redis.
+ * Called in a transaction that removes what has expired: tells of it in the log, for all processes,
+ * if there is a record. It reads the records itself, since a process that removes something may
+ * serve no clients of Redis, and then knows nothing of them.
  */
 struct timed_expired;
 MUST_USE enum status trackers_tell_removed(struct kv_tx *tx, const struct timed_expired *first);
@@ -86,14 +87,17 @@ struct trackers_seen {
 
 /* Reads TRACKERS_SEEN records at most, without the times. */
 MUST_USE enum status trackers_list(struct kv_tx *tx, struct trackers_seen *ret);
-/* Takes over what was listed just now. */
+/* Adds what trackers_list() has found at `now_ns` to what the chore has seen before. */
 void trackers_look(struct trackers_seen *seen, const struct trackers_seen *listed, uint64_t now_ns);
-/* One that has stood still for TRACKERS_LEASE_MS; NULL: none has. It is forgotten. */
+/*
+ * Gives a record whose count has stood still for TRACKERS_LEASE_MS, and forgets that it was seen.
+ * False: there is none.
+ */
 bool trackers_next_dead(struct trackers_seen *seen, uint64_t now_ns, struct trackers_record *ret);
 /* Removes the record if its count is still that one. */
 MUST_USE enum status trackers_remove_dead(struct kv_tx *tx, const struct trackers_record *dead);
 
-/* Has `frond verify` know the records. Again is fine. */
+/* Makes `frond verify` check the records. May be called more than once. */
 void trackers_register(void);
 
 #endif
