@@ -2,28 +2,9 @@
 #ifndef FROND_BSON_BSON_INT_H
 #define FROND_BSON_BSON_INT_H
 
-#include <endian.h>
-
+#include "base/little_endian.h"
 #include "base/str.h"
 #include "bson/bson.h"
-
-static inline uint32_t
-bson_u32(const char *at)
-{
-	uint32_t n;
-
-	memcpy(&n, at, sizeof(n));
-	return le32toh(n);
-}
-
-static inline uint64_t
-bson_u64(const char *at)
-{
-	uint64_t n;
-
-	memcpy(&n, at, sizeof(n));
-	return le64toh(n);
-}
 
 /*
  * Returns the NUL that ends the name at `at`, or NULL if there is none in front of `end`.
@@ -37,7 +18,7 @@ bson_name_end(const char *at, const char *end, uint64_t *ret_high)
 
 	/* Most names are shorter than a word. The first NUL has the lowest bit of `zeros`. */
 	for (; (size_t)(end - at) >= sizeof(bytes); at += sizeof(bytes)) {
-		bytes = bson_u64(at);
+		bytes = little_endian_64(at);
 		zeros = (bytes - ones) & ~bytes & ones << 7;
 		if (zeros) {
 			*ret_high = high | (bytes & ones << 7 & (zeros ^ (zeros - 1)));
@@ -64,7 +45,7 @@ bson_binary_is_whole(const struct bson_value *v)
 {
 	return v->subtype != BSON_SUBTYPE_COUNTED ||
 	       (bson_text(v).len >= sizeof(uint32_t) &&
-		bson_u32(bson_text(v).ptr) == bson_text(v).len - sizeof(uint32_t));
+		little_endian_32(bson_text(v).ptr) == bson_text(v).len - sizeof(uint32_t));
 }
 
 #endif

@@ -1,7 +1,5 @@
 #include "bson/bson.h"
 
-#include <endian.h>
-
 #include "bson/bson_int.h"
 
 /* ---- Values ---- */
@@ -39,15 +37,15 @@ value_read_fixed(const char *at, size_t len, struct bson_value *ret)
 		ret->as_truth = *at != 0;
 		return;
 	case BSON_INT32:
-		ret->as_n = (int32_t)bson_u32(at);
+		ret->as_n = (int32_t)little_endian_32(at);
 		return;
 	case BSON_DATE:
 	case BSON_TIMESTAMP:
 	case BSON_INT64:
-		ret->as_n = (int64_t)bson_u64(at);
+		ret->as_n = (int64_t)little_endian_64(at);
 		return;
 	case BSON_DOUBLE: {
-		uint64_t bits = bson_u64(at);
+		uint64_t bits = little_endian_64(at);
 
 		memcpy(&ret->as_d, &bits, sizeof(bits));
 		return;
@@ -56,7 +54,8 @@ value_read_fixed(const char *at, size_t len, struct bson_value *ret)
 		ret->as_text = str_of(at, len);
 		return;
 	case BSON_DECIMAL:
-		ret->as_decimal = (struct bson_decimal){ bson_u64(at), bson_u64(at + 8) };
+		ret->as_decimal = (struct bson_decimal){ little_endian_64(at),
+							 little_endian_64(at + 8) };
 		return;
 	default:
 		return;
@@ -71,7 +70,7 @@ read_string(struct str bytes, struct str *ret)
 
 	if (bytes.len < sizeof(n) + 1)
 		return 0;
-	n = bson_u32(bytes.ptr);
+	n = little_endian_32(bytes.ptr);
 	if (n < 1 || n > bytes.len - sizeof(n) || bytes.ptr[sizeof(n) + n - 1])
 		return 0;
 	*ret = str_of(bytes.ptr + sizeof(n), n - 1);
@@ -105,7 +104,7 @@ read_binary(struct str bytes, struct bson_value *ret)
 
 	if (bytes.len < head)
 		return 0;
-	n = bson_u32(bytes.ptr);
+	n = little_endian_32(bytes.ptr);
 	if (n > bytes.len - head)
 		return 0;
 	ret->subtype = (uint8_t)bytes.ptr[sizeof(n)];
@@ -146,7 +145,7 @@ read_code_scope(struct str bytes, struct bson_value *ret)
 	if (!code)
 		return 0;
 	scope = read_document(str_skip(bytes, head + code), &ret->as_more);
-	if (!scope || bson_u32(bytes.ptr) != head + code + scope)
+	if (!scope || little_endian_32(bytes.ptr) != head + code + scope)
 		return 0;
 	return head + code + scope;
 }
@@ -203,7 +202,7 @@ bson_length(struct str bytes)
 
 	if (bytes.len < BSON_EMPTY_BYTES)
 		return 0;
-	n = bson_u32(bytes.ptr);
+	n = little_endian_32(bytes.ptr);
 	return n >= BSON_EMPTY_BYTES && n <= bytes.len ? n : 0;
 }
 
@@ -253,7 +252,7 @@ value_skip(enum bson_type type, struct str bytes, size_t *ret_len)
 		return *ret_len <= bytes.len;
 	if (bytes.len < sizeof(n))
 		return false;
-	n = bson_u32(bytes.ptr);
+	n = little_endian_32(bytes.ptr);
 	switch ((int)type) {
 	case BSON_STRING:
 	case BSON_CODE:

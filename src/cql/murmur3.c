@@ -1,6 +1,6 @@
 #include "cql/murmur3.h"
 
-#include <endian.h>
+#include "base/little_endian.h"
 
 static const uint64_t murmur3_c1 = UINT64_C(0x87c37b91114253d5);
 static const uint64_t murmur3_c2 = UINT64_C(0x4cf5ad432745937f);
@@ -29,15 +29,6 @@ avalanche(uint64_t k)
 	k = (k ^ k >> 33) * UINT64_C(0xff51afd7ed558ccd);
 	k = (k ^ k >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
 	return k ^ k >> 33;
-}
-
-static uint64_t
-little_endian_64(const char *from)
-{
-	uint64_t n;
-
-	memcpy(&n, from, sizeof(n));
-	return le64toh(n);
 }
 
 /* Up to eight bytes of the tail, each with its sign, which plain Murmur3 does not extend. */

@@ -2,6 +2,8 @@
 
 #include <endian.h>
 
+#include "base/big_endian.h"
+
 /* Type codes (FoundationDB's design/tuple.md). Stored: never renumber. */
 enum {
 	CODE_NULL = 0x00,
@@ -27,22 +29,6 @@ enum {
 	UUID_BYTES = 16,
 	VERSIONSTAMP_BYTES = 12,
 };
-
-static uint64_t
-load_be64(const uint8_t *p)
-{
-	uint64_t n;
-
-	memcpy(&n, p, sizeof(n));
-	return be64toh(n);
-}
-
-static void
-store_be64(uint8_t *p, uint64_t n)
-{
-	n = htobe64(n);
-	memcpy(p, &n, sizeof(n));
-}
 
 static uint32_t
 load_be32(const uint8_t *p)
@@ -135,7 +121,7 @@ tuple_put_int(struct buf *b, bool negative, uint64_t magnitude)
 	}
 	n = (unsigned)(71 - __builtin_clzll(magnitude)) / 8;
 	encoded[0] = (uint8_t)(negative ? CODE_INT_ZERO - n : CODE_INT_ZERO + n);
-	store_be64(encoded + 1, (negative ? ~magnitude : magnitude) << (64 - 8 * n));
+	big_endian_put_64(encoded + 1, (negative ? ~magnitude : magnitude) << (64 - 8 * n));
 	buf_append(b, encoded, 1 + n);
 }
 
@@ -206,7 +192,7 @@ tuple_put_double(struct buf *b, double d)
 	uint64_t bits;
 
 	memcpy(&bits, &d, sizeof(bits));
-	store_be64(encoded + 1, bits >> 63 ? ~bits : bits | UINT64_C(1) << 63);
+	big_endian_put_64(encoded + 1, bits >> 63 ? ~bits : bits | UINT64_C(1) << 63);
 	buf_append(b, encoded, sizeof(encoded));
 }
 
@@ -328,7 +314,7 @@ tuple_int_bytes(struct str s, unsigned n)
 	uint64_t v = 0;
 
 	if (s.len > sizeof(v))
-		return load_be64((const uint8_t *)s.ptr + 1) >> (64 - 8 * n);
+		return big_endian_64((const uint8_t *)s.ptr + 1) >> (64 - 8 * n);
 	for (unsigned i = 1; i <= n; i++)
 		v = v << 8 | (uint8_t)s.ptr[i];
 	return v;
@@ -402,7 +388,7 @@ tuple_read_float(const uint8_t *p, struct tuple_elem *ret)
 static void
 tuple_read_double(const uint8_t *p, struct tuple_elem *ret)
 {
-	uint64_t bits = load_be64(p);
+	uint64_t bits = big_endian_64(p);
 
 	bits = bits >> 63 ? bits & ~(UINT64_C(1) << 63) : ~bits;
 	memcpy(&ret->d, &bits, sizeof(bits));
@@ -745,7 +731,7 @@ tuple_bigint(const struct tuple_elem *e, struct buf *ret)
 	size_t zeros;
 
 	if (e->kind == TUPLE_INT) {
-		store_be64(bytes, e->magnitude);
+		big_endian_put_64(bytes, e->magnitude);
 		zeros = e->magnitude ? (size_t)__builtin_clzll(e->magnitude) / 8 : sizeof(bytes);
 		buf_append(ret, bytes + zeros, sizeof(bytes) - zeros);
 		return;

@@ -7,9 +7,9 @@
  * and ends with a list of places of which the first is zero, and their number. Each has its
  * compression and a checksum behind it, which tells whether it is one.
  */
-#include <endian.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/mem.h"
 #include "kv/embedded/raw.h"
 #include "kv/embedded/xxh3.h"
@@ -60,15 +60,6 @@ raw_bytes(struct str *rest, struct str *ret)
 	*ret = str_of(rest->ptr, (size_t)len);
 	*rest = str_skip(*rest, (size_t)len);
 	return true;
-}
-
-static uint32_t
-read32(const char *p)
-{
-	uint32_t n;
-
-	memcpy(&n, p, sizeof(n));
-	return le32toh(n);
 }
 
 /* ---- Unpacking ---- */
@@ -171,7 +162,7 @@ block_is_whole(const struct raw_finder *f, struct str from, size_t len, uint8_t 
 	if (len < XXH3_LEAST_BYTES || len + RAW_TRAILER_BYTES > from.len ||
 	    (uint8_t)from.ptr[len] != packed)
 		return false;
-	sum = read32(from.ptr + len + 1);
+	sum = little_endian_32(from.ptr + len + 1);
 	return checksum_xxh3(from.ptr, len) == sum ||
 	       checksum_crc(f->crc_table, from.ptr, len) == sum;
 }
@@ -201,12 +192,12 @@ block_entries(struct str block, struct str *ret)
 
 	if (block.len < BLOCK_LEAST_BYTES)
 		return false;
-	places = read32(block.ptr + block.len - PLACE_BYTES);
+	places = little_endian_32(block.ptr + block.len - PLACE_BYTES);
 	if (!places || places > BLOCK_MOST_PLACES ||
 	    (places + 1) * PLACE_BYTES > block.len - KEY_TRAILER_BYTES)
 		return false;
 	*ret = str_of(block.ptr, block.len - (size_t)(places + 1) * PLACE_BYTES);
-	return read32(ret->ptr + ret->len) == 0;
+	return little_endian_32(ret->ptr + ret->len) == 0;
 }
 
 bool
@@ -236,8 +227,7 @@ raw_entry_parse(struct str key, struct str value, struct raw_entry *ret)
 
 	if (key.len < KEY_TRAILER_BYTES)
 		return false;
-	memcpy(&trailer, key.ptr + key.len - KEY_TRAILER_BYTES, sizeof(trailer));
-	trailer = le64toh(trailer);
+	trailer = little_endian_64(key.ptr + key.len - KEY_TRAILER_BYTES);
 	if (!raw_type_known(trailer & UINT8_MAX))
 		return false;
 	*ret = (struct raw_entry){ .key = str_of(key.ptr, key.len - KEY_TRAILER_BYTES),

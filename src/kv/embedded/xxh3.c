@@ -1,8 +1,9 @@
 #include "kv/embedded/xxh3.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <string.h>
+
+#include "base/little_endian.h"
 
 enum {
 	SECRET_BYTES = 192,
@@ -47,15 +48,6 @@ static const uint8_t secret[SECRET_BYTES] = {
 };
 
 static uint64_t
-read64(const uint8_t *p)
-{
-	uint64_t n;
-
-	memcpy(&n, p, sizeof(n));
-	return le64toh(n);
-}
-
-static uint64_t
 fold(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -75,14 +67,17 @@ avalanche(uint64_t hash)
 static uint64_t
 mix(const uint8_t *bytes, const uint8_t *with)
 {
-	return fold(read64(bytes) ^ read64(with), read64(bytes + 8) ^ read64(with + 8));
+	return fold(little_endian_64(bytes) ^ little_endian_64(with),
+		    little_endian_64(bytes + 8) ^ little_endian_64(with + 8));
 }
 
 static uint64_t
 hash_short(const uint8_t *bytes, size_t len)
 {
-	uint64_t low = read64(bytes) ^ read64(secret + 24) ^ read64(secret + 32);
-	uint64_t high = read64(bytes + len - 8) ^ read64(secret + 40) ^ read64(secret + 48);
+	uint64_t low = little_endian_64(bytes) ^ little_endian_64(secret + 24) ^
+		       little_endian_64(secret + 32);
+	uint64_t high = little_endian_64(bytes + len - 8) ^ little_endian_64(secret + 40) ^
+			little_endian_64(secret + 48);
 
 	return avalanche(len + __builtin_bswap64(low) + high + fold(low, high));
 }
@@ -119,8 +114,8 @@ static void
 stripe_add(uint64_t acc[LANES], const uint8_t *bytes, const uint8_t *with)
 {
 	for (size_t i = 0; i < LANES; i++) {
-		uint64_t value = read64(bytes + 8 * i);
-		uint64_t key = value ^ read64(with + 8 * i);
+		uint64_t value = little_endian_64(bytes + 8 * i);
+		uint64_t key = value ^ little_endian_64(with + 8 * i);
 
 		acc[i ^ 1] += value;
 		acc[i] += (key & UINT32_MAX) * (key >> 32);
@@ -132,7 +127,7 @@ lanes_scramble(uint64_t acc[LANES])
 {
 	for (size_t i = 0; i < LANES; i++) {
 		acc[i] ^= acc[i] >> 47;
-		acc[i] ^= read64(secret + SECRET_BYTES - STRIPE_BYTES + 8 * i);
+		acc[i] ^= little_endian_64(secret + SECRET_BYTES - STRIPE_BYTES + 8 * i);
 		acc[i] *= prime32_1;
 	}
 }
@@ -153,8 +148,8 @@ hash_stripes(const uint8_t *bytes, size_t len)
 	stripe_add(acc, bytes + len - STRIPE_BYTES,
 		   secret + SECRET_BYTES - STRIPE_BYTES - LAST_STRIPE_BACK);
 	for (size_t i = 0; i < LANES / 2; i++)
-		hash += fold(acc[2 * i] ^ read64(secret + MERGE_AT + 16 * i),
-			     acc[2 * i + 1] ^ read64(secret + MERGE_AT + 16 * i + 8));
+		hash += fold(acc[2 * i] ^ little_endian_64(secret + MERGE_AT + 16 * i),
+			     acc[2 * i + 1] ^ little_endian_64(secret + MERGE_AT + 16 * i + 8));
 	return avalanche(hash);
 }
 
