@@ -33,14 +33,9 @@ static double
 float_digits(float f)
 {
 	struct buf text = BUF_SHORT(64);
-	double d = (double)f;
 
 	cql_float_print(&text, f);
-	buf_append_byte(&text, '\0');
-	if (buf_status(&text) == STATUS_OK)
-		d = strtod(text.ptr, NULL);
-	buf_release(&text);
-	return d;
+	return cql_double_of_text(&text, (double)f);
 }
 
 enum status

@@ -452,32 +452,34 @@ cql_decimal_compute(struct cql *q, enum cql_sum op, struct str a, struct str b, 
 /* ---- Other types ---- */
 
 double
+cql_double_of_text(struct buf *text, double without)
+{
+	double d = without;
+
+	buf_append_byte(text, '\0');
+	if (buf_status(text) == STATUS_OK)
+		d = strtod(text->ptr, NULL);
+	buf_release(text);
+	return d;
+}
+
+double
 cql_varint_to_double(struct str bytes)
 {
 	struct buf text = BUF_SHORT(CQL_DIGITS * 2);
-	double d = 0;
 
 	cql_varint_print(&text, bytes);
-	buf_append_byte(&text, '\0');
-	if (buf_status(&text) == STATUS_OK)
-		d = strtod(text.ptr, NULL);
-	buf_release(&text);
-	return d;
+	return cql_double_of_text(&text, 0);
 }
 
 double
 cql_decimal_to_double(struct str bytes)
 {
 	struct buf text = BUF_SHORT(CQL_DIGITS * 2);
-	double d = 0;
 
 	cql_varint_print(&text, str_skip(bytes, CQL_SCALE_BYTES));
 	buf_printf(&text, "e%lld", -(long long)scale_of(bytes));
-	buf_append_byte(&text, '\0');
-	if (buf_status(&text) == STATUS_OK)
-		d = strtod(text.ptr, NULL);
-	buf_release(&text);
-	return d;
+	return cql_double_of_text(&text, 0);
 }
 
 enum status

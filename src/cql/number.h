@@ -51,6 +51,8 @@ MUST_USE enum status cql_decimal_compute(struct cql *q, enum cql_sum op, struct 
 /* The nearest double; infinite beyond their range. */
 double cql_decimal_to_double(struct str bytes);
 double cql_varint_to_double(struct str bytes);
+/* The double that a text tells, which is released; `without`: what it is without memory. */
+double cql_double_of_text(struct buf *text, double without);
 /* The decimal that has the double's shortest text. Finite ones only. */
 MUST_USE enum status cql_decimal_of_double(struct cql *q, double d, struct str *ret);
 /* A varint as a decimal, and a decimal's integer part. */
