@@ -10,6 +10,7 @@
 #include "model/timed/items/items.h"
 #include "model/timed/items/json.h"
 #include "model/timed/rows/rows_int.h"
+#include "model/timed/tables/tables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
