@@ -162,14 +162,16 @@ def run_threads(*jobs):
 
 def until(condition, seconds=120, told=lambda: ""):
     """Waits until the condition holds, and returns its value; fails if it does not for so long, with
-    what is told then. A turn counts as a second at most: a machine that stands still for minutes goes
-    on at the next one."""
+    what is told then. A turn counts as a second at most, however long it asked: a machine that stands
+    still for minutes goes on at the next one."""
     left = seconds
+    started = time.monotonic()
     while not (value := condition()):
         assert left > 0, f"it has not happened within {seconds} seconds {told()}"
-        started = time.monotonic()
         time.sleep(0.02)
-        left -= min(time.monotonic() - started, 1)
+        now = time.monotonic()
+        left -= min(now - started, 1)
+        started = now
     return value
 
 
