@@ -62,12 +62,13 @@ def contains(text, part):
 
 # Few rounds: 600,000 of them take two seconds of a processor under a sanitizer, and an administrator's
 # password is hashed at each start. What the default is, and that it is served, others tell (test_users.py).
-QUICK = "[chttpd_auth]\niterations = 10\n"
+# And patience with functions in JavaScript: their workers let all others of a busy machine go first.
+QUICK = "[chttpd_auth]\niterations = 10\n[couchdb]\nos_process_timeout = 60000\n"
 
 
-def hash_quickly(cwd, options, env):
-    """The options, and a file of settings for a server that has an administrator and no such file."""
-    if "--config" in options or not ("--admin" in options or "FROND_ADMIN" in (env or {})):
+def with_settings(cwd, options):
+    """The options, and a file of settings for a server that has none."""
+    if "--config" in options:
         return options
     path = pathlib.Path(cwd) / "quick.ini"
     path.write_text(QUICK)
@@ -83,7 +84,7 @@ class Server:
         listen = ["--http", http] if http else []
         self.log = open(pathlib.Path(cwd) / "server.log", "w+")
         self.process = subprocess.Popen(
-            [FROND, "serve", *listen, *hash_quickly(cwd, options, env)], cwd=cwd,
+            [FROND, "serve", *listen, *with_settings(cwd, options)], cwd=cwd,
             env={**ENV, **(env or {})}, stdout=subprocess.PIPE, stderr=self.log, text=True,
             preexec_fn=before)
         line = self.process.stdout.readline()

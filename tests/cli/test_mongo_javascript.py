@@ -6,7 +6,7 @@ import signal
 import struct
 import threading
 
-from harness import FROND, Skip, computed, contains, equal, main, run_threads, test, until
+from harness import FROND, QUICK, Skip, computed, contains, equal, main, run_threads, test, until
 from mongo import Client, Date, Int64, ObjectId, Raw, Timestamp
 from mongo_server import MongoServer
 
@@ -15,7 +15,7 @@ LOOP = "function () { for (;;) ; }"
 
 
 class Mongo(MongoServer):
-    def __init__(self, cwd, ini="", worker=True, **kwargs):
+    def __init__(self, cwd, ini=QUICK, worker=True, **kwargs):
         if worker and not HAS_WORKER:
             raise Skip("there is no frond-js")
         super().__init__(cwd, ini=ini, **kwargs)
@@ -438,7 +438,7 @@ def recreate(c, scheme):
 def update(c, query, change, **members):
     """`n` and `nModified`."""
     answer = c({"update": "c", "updates": [{"q": query, "u": change, "multi": True, **members}]}, "d")
-    equal("writeErrors" in answer, False)
+    equal(answer.get("writeErrors"), None)
     return answer["n"], answer["nModified"]
 
 
@@ -458,8 +458,9 @@ def changes_of_many_documents_call_functions_in_batches(cwd):
             numbers(c, 600)
 
             def within(most, asked):
+                """A document at which a slice of time ended is asked for again."""
                 made = calls.since()
-                assert made[0] <= most and made[1] == asked, made
+                assert made[0] <= most and asked <= made[1] <= asked + most, made
 
             calls.since()
             equal(update(c, {}, double), (600, 600))
@@ -480,10 +481,11 @@ def changes_of_many_documents_call_functions_in_batches(cwd):
             within(3 * CHANGES_OF_600, 1200)
             equal(documents(c), [{"_id": n, "n": n, "d": 2.0 * n + 1} if n % 2 else {"_id": n, "n": n}
                                  for n in range(600)])
-            # One document: it is looked for in batches, the first of one document.
+            # One document: it is looked for in batches, the first of one document. Where one that took
+            # long was answered in parts, the next ones have other sizes.
             one = c({"update": "c", "updates": [{"q": {"$where": "this.n == 500"}, "u": double}]}, "d")
             equal((one["n"], one["nModified"]), (1, 1))
-            within(CHANGES_OF_600 + 1, 598)
+            within(CHANGES_OF_600 + 100, 502)
             c({"update": "c", "updates": [{"q": {"$where": "true"}, "u": double}]}, "d")
             within(2, 2)
             one = c({"findAndModify": "c", "query": odd, "sort": {"n": -1}, "update": double}, "d")
@@ -554,26 +556,26 @@ def documents_in_front_of_one_that_fails_are_changed(cwd):
 
 @test
 def many_documents_are_changed_once_each_in_several_transactions(cwd):
-    with Mongo(cwd) as server, Client(server.port) as c:
+    with Mongo(cwd) as server, Client(server.port, timeout=400) as c:
         calls = Calls(server)
         for scheme in SCHEMES:
             recreate(c, scheme)
             c({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"}]}, "d")
-            for at in range(0, 4000, 1000):
-                insert(c, *({"_id": n, "n": n % 7, "text": "x" * 5000} for n in range(at, at + 1000)))
+            for at in range(0, 1400, 700):
+                insert(c, *({"_id": n, "n": n % 7, "text": "x" * 5000} for n in range(at, at + 700)))
             calls.since()
             # They move in the index by which they are found.
             change = [{"$set": {"n": function("(x) => NumberInt(x + 5)", "$n")}}]
-            equal(update(c, {"n": {"$gte": 3}, "$where": "this.n < 1000"}, change, hint="n"), (2284, 2284))
+            equal(update(c, {"n": {"$gte": 3}, "$where": "this.n < 1000"}, change, hint="n"), (800, 800))
             made, asked = calls.since()
-            assert 4568 <= asked < 8000 and made < 200, (made, asked)
+            assert 1600 <= asked < 2800 and made < 100, (made, asked)
             equal([one["n"] for one in documents(c, projection={"n": 1})],
-                  [n % 7 + 5 * (n % 7 >= 3) for n in range(4000)])
+                  [n % 7 + 5 * (n % 7 >= 3) for n in range(1400)])
             # Large documents, which have transactions of their own.
             large = [{"$set": {"text": function("(x) => 'y'.repeat(x % 10 ? 10 : 2100000)", "$_id"), "n": 1}}]
-            equal(update(c, {"_id": {"$lt": 50}}, large), (50, 50))
-            equal([len(one["text"]) for one in documents(c, filter={"_id": {"$lt": 51}}, projection={"text": 1})],
-                  [10 if n % 10 else 2100000 for n in range(50)] + [5000])
+            equal(update(c, {"_id": {"$lt": 20}}, large), (20, 20))
+            equal([len(one["text"]) for one in documents(c, filter={"_id": {"$lt": 21}}, projection={"text": 1})],
+                  [10 if n % 10 else 2100000 for n in range(20)] + [5000])
 
 
 @test
