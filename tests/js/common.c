@@ -17,7 +17,7 @@ fixture_config(void)
 	return (struct js_config){
 		.worker = getenv("FROND_JS_WORKER"),
 		.workers = 8,
-		.timeout_ms = 5000,
+		.timeout_ms = 60 * 1000, /* workers let all others of a busy machine go first */
 		.idle_ms = 60 * 1000,
 		.memory_bytes = 512 * 1024 * 1024,
 		.output_bytes = 1024 * 1024,
