@@ -93,13 +93,23 @@ catalog_draw_space(const struct catalog_kind *kind, struct catalog_place place, 
 		buf_printf(ret, "subspace %llu", (unsigned long long)place.subspace);
 }
 
+struct arena *
+catalog_draw_arena(size_t limit_bytes, const struct buf *ret)
+{
+	struct arena *arena = arena_new(limit_bytes);
+
+	if (arena)
+		arena_set_part(arena, ret->part);
+	return arena;
+}
+
 /* ---- Elements ---- */
 
 /* tuple_draw() of one element, without the parentheses. */
 static void
 draw_single(struct str encoding, struct buf *ret)
 {
-	AUTO(buf_release) struct buf drawn = BUF_INIT(DRAWN_BYTES);
+	AUTO(buf_release) struct buf drawn = BUF_INIT_OF(DRAWN_BYTES, ret->part);
 
 	tuple_draw(encoding, &drawn);
 	if (buf_status(&drawn) != STATUS_OK || drawn.len < 2)
@@ -111,8 +121,8 @@ draw_single(struct str encoding, struct buf *ret)
 void
 catalog_draw_string(const struct tuple_elem *e, struct buf *ret)
 {
-	AUTO(buf_release) struct buf text = BUF_INIT(e->raw.len + 1);
-	AUTO(buf_release) struct buf cut = BUF_INIT(2 * CATALOG_DRAW_TEXT_BYTES + 2);
+	AUTO(buf_release) struct buf text = BUF_INIT_OF(e->raw.len + 1, ret->part);
+	AUTO(buf_release) struct buf cut = BUF_SHORT(2 * CATALOG_DRAW_TEXT_BYTES + 2);
 
 	if (e->raw.len <= CATALOG_DRAW_TEXT_BYTES) {
 		draw_single(e->encoding, ret);
@@ -173,7 +183,7 @@ draw_nested(const struct tuple_elem *e, const struct catalog_draw_manner *manner
 static enum status
 draw_element(const struct tuple_elem *e, const struct catalog_draw_manner *manner, struct buf *ret)
 {
-	AUTO(buf_release) struct buf bytes = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	AUTO(buf_release) struct buf bytes = BUF_INIT_OF(KV_LIMIT_VALUE_BYTES, ret->part);
 
 	if (e->kind == TUPLE_NESTED)
 		return draw_nested(e, manner, ret);
@@ -262,7 +272,7 @@ static enum status
 draw_key(const struct catalog_kind *kind, struct str key, struct str value,
 	 struct catalog_place place, struct buf *ret)
 {
-	AUTO(buf_release) struct buf rest = BUF_INIT(DRAWN_BYTES);
+	AUTO(buf_release) struct buf rest = BUF_INIT_OF(DRAWN_BYTES, ret->part);
 	const char *name = place.database ? NULL : root_name(place.subspace);
 	const char *list = NULL;
 	struct tuple_reader r = tuple_reader(key);

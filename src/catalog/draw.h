@@ -2,7 +2,8 @@
  * Key-value pairs as people read them. The catalog draws what every store has; what is in a
  * database is drawn after the custom of its kind.
  *
- * Ownership: everything is appended to the buffer given. Threading: none.
+ * Ownership: everything is appended to the buffer given, and what a drawing takes meanwhile counts as
+ * used where that buffer does. Threading: none.
  */
 #ifndef FROND_CATALOG_DRAW_H
 #define FROND_CATALOG_DRAW_H
@@ -12,6 +13,7 @@
 #include "catalog/kind.h"
 #include "kv/tuple.h"
 
+struct arena;
 struct catalog_db;
 
 enum {
@@ -55,6 +57,12 @@ const struct catalog_kind *catalog_draw_kind(const struct catalog_db *db);
 void catalog_draw_pair_of(const struct catalog_db *db, const struct kv_pair *pair, struct buf *ret);
 
 /* ---- For kinds ---- */
+
+/*
+ * An arena of so many bytes for what a drawing takes meanwhile, which counts as used where `ret`
+ * does. NULL: there is no memory.
+ */
+struct arena *catalog_draw_arena(size_t limit_bytes, const struct buf *ret);
 
 /* How a kind wants nested tuples drawn; all zero: as they are. */
 struct catalog_draw_manner {

@@ -2,8 +2,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "base/budget.h"
 #include "catalog/draw.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
@@ -209,6 +211,39 @@ bytes_that_are_no_tuples_are_shown_as_they_are(void **state)
 	assert_drawn(&p, "(\"config\") = '{\"json\":true}'");
 }
 
+/* Whoever draws for a client draws from the client's share of the memory. */
+static void
+what_a_drawing_takes_meanwhile_counts_where_it_is_put(void **state)
+{
+	enum {
+		LIMIT = 16 * 1024 * 1024,
+		TEXT_BYTES = 90000, /* of which little is shown */
+	};
+	struct pair p = pair_in(REV_SUBSPACE_CONFIG);
+	static char text[TEXT_BYTES];
+	struct budget_part part;
+	struct budget budget;
+	struct buf drawn;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	tuple_put_str(&p.value, str_of(text, sizeof(text)));
+	budget_init(&budget, LIMIT);
+	budget_part_init(&part, &budget);
+	assert_true(budget_use(&part, BUDGET_FREE_BYTES));
+	drawn = BUF_INIT_OF(10000, &part);
+	catalog_draw_pair(catalog_kind_find(CATALOG_KIND_REVISIONED), buf_str(&p.key),
+			  buf_str(&p.value), &drawn);
+	assert_int_equal(buf_status(&drawn), STATUS_OK);
+	assert_true(budget_take_peak(&budget) >= TEXT_BYTES);
+	buf_release(&drawn);
+	assert_int_equal(budget_taken(&budget), 0);
+	budget_part_release(&part);
+	budget_fini(&budget);
+	buf_release(&p.key);
+	buf_release(&p.value);
+}
+
 int
 main(void)
 {
@@ -222,6 +257,7 @@ main(void)
 		cmocka_unit_test(counters_are_numbers),
 		cmocka_unit_test(root_and_unknown_subspaces_are_named),
 		cmocka_unit_test(bytes_that_are_no_tuples_are_shown_as_they_are),
+		cmocka_unit_test(what_a_drawing_takes_meanwhile_counts_where_it_is_put),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

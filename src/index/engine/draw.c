@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "catalog/draw.h"
 #include "doc/json.h"
 
 enum {
@@ -123,7 +124,7 @@ draw_def(const struct index_def *def, struct buf *ret)
 enum status
 index_draw_def(const struct index_form *form, struct str value, struct buf *ret)
 {
-	struct arena *arena = arena_new(DRAW_ARENA_BYTES);
+	struct arena *arena = catalog_draw_arena(DRAW_ARENA_BYTES, ret);
 	struct index_def def = { 0 };
 	enum status status = arena ? index_def_parse(form, value, arena, &def, NULL) : STATUS_NOMEM;
 

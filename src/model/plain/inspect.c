@@ -67,7 +67,7 @@ draw_text(struct str s, struct buf *ret)
 static void
 draw_value(const struct bson_value *v, struct buf *ret)
 {
-	AUTO(buf_release) struct buf json = BUF_INIT(2 * BSON_MOST_BYTES);
+	AUTO(buf_release) struct buf json = BUF_INIT_OF(2 * BSON_MOST_BYTES, ret->part);
 
 	if (v->type == BSON_STRING) {
 		draw_text(bson_text(v), ret);
@@ -250,7 +250,7 @@ bool
 plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		struct buf *ret)
 {
-	struct arena *arena = arena_new(DRAW_ARENA_BYTES);
+	struct arena *arena = catalog_draw_arena(DRAW_ARENA_BYTES, ret);
 	enum status status = STATUS_NOT_FOUND;
 	size_t len = ret->len;
 

@@ -305,7 +305,7 @@ bool
 timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		struct buf *ret)
 {
-	struct arena *arena = db->extension ? arena_new(DRAW_ARENA_BYTES) : NULL;
+	struct arena *arena = db->extension ? catalog_draw_arena(DRAW_ARENA_BYTES, ret) : NULL;
 	enum status status = STATUS_NOT_FOUND;
 	size_t len = ret->len;
 

@@ -1,4 +1,5 @@
 /* The line of a deletion: (0x1f03, 'user1', 10), msg_props_column_id, 2026-… -> [DELETE] */
+#include "catalog/draw.h"
 #include "model/timed/timed_int.h"
 
 enum {
@@ -18,7 +19,7 @@ draw_deleted_key(const struct catalog_db *db, struct str key, struct arena *aren
 bool
 timed_draw_deletion(const struct catalog_db *db, const struct timed_line *line, struct buf *ret)
 {
-	struct arena *arena = arena_new(DRAW_ARENA_BYTES);
+	struct arena *arena = catalog_draw_arena(DRAW_ARENA_BYTES, ret);
 	enum status status = STATUS_NOMEM;
 	size_t len = ret->len;
 

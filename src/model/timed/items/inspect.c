@@ -318,7 +318,7 @@ timed_items_draw_pair(const struct catalog_db *db, uint64_t space, struct str ta
 
 	if (space != TIMED_SPACE_ROWS && space != TIMED_SPACE_BODY)
 		return timed_draw_pair(db, space, tail, value, ret);
-	arena = db->extension ? arena_new(DRAW_ARENA_BYTES) : NULL;
+	arena = db->extension ? catalog_draw_arena(DRAW_ARENA_BYTES, ret) : NULL;
 	if (arena && space == TIMED_SPACE_ROWS)
 		status = draw_header(db, tail, value, arena, ret);
 	else if (arena)

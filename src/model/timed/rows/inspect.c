@@ -1,4 +1,5 @@
 /* Cells as `frond inspect` shows them: (0x1f03, 'user1', 10), msg_column_id, 2026-… -> 'hello' */
+#include "catalog/draw.h"
 #include "model/timed/rows/rows_int.h"
 
 enum {
@@ -72,7 +73,7 @@ timed_rows_draw_pair(const struct catalog_db *db, uint64_t space, struct str tai
 
 	if (space != TIMED_SPACE_ROWS)
 		return timed_draw_pair(db, space, tail, value, ret);
-	arena = db->extension ? arena_new(DRAW_ARENA_BYTES) : NULL;
+	arena = db->extension ? catalog_draw_arena(DRAW_ARENA_BYTES, ret) : NULL;
 	if (arena)
 		status = draw_cell(db, tail, value, arena, ret);
 	arena_free(arena);

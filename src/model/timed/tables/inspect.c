@@ -1,6 +1,7 @@
 /* Cells as `frond inspect` shows them: (0x1f03, 'user1', 10), msg_column_id, 2026-… -> 'hello' */
 #include <endian.h>
 
+#include "catalog/draw.h"
 #include "kv/tuple.h"
 #include "model/timed/tables/tables_int.h"
 
@@ -177,7 +178,7 @@ bool
 table_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		struct buf *ret)
 {
-	struct arena *arena = db->extension ? arena_new(DRAW_ARENA_BYTES) : NULL;
+	struct arena *arena = db->extension ? catalog_draw_arena(DRAW_ARENA_BYTES, ret) : NULL;
 	enum status status = STATUS_NOT_FOUND;
 	size_t len = ret->len;
 
