@@ -64,18 +64,32 @@ take_batched(struct cql_parser *p, struct cql_statement *outer)
 	return STATUS_OK;
 }
 
+/*
+ * Behind BEGIN TRANSACTION and START TRANSACTION: all of the block, or nothing where a client sends
+ * its statements as a batch of the protocol.
+ */
+static enum status
+take_transaction(struct cql_parser *p, bool starts, struct cql_statement *ret)
+{
+	ret->kind = CQL_TRANSACTION;
+	ret->batch.kind = CQL_BATCH_TRANSACTION;
+	TRY(take_batched(p, ret));
+	if (!ret->batch.count && p->token.kind == CQL_TOKEN_END) {
+		ret->kind = CQL_TRANSACTION_BEGIN;
+		return STATUS_OK;
+	}
+	if (starts)
+		return cql_take_word(p, "commit");
+	TRY(cql_take_word(p, "end"));
+	return cql_take_word(p, "transaction");
+}
+
 /* Behind BEGIN. */
 static enum status
 take_begin(struct cql_parser *p, struct cql_statement *ret)
 {
-	if (cql_skip_word(p, "transaction")) {
-		ret->kind = CQL_TRANSACTION;
-		TRY(take_batched(p, ret));
-		if (cql_skip_word(p, "commit")) /* the same, as SQL writes it */
-			return STATUS_OK;
-		TRY(cql_take_word(p, "end"));
-		return cql_take_word(p, "transaction");
-	}
+	if (cql_skip_word(p, "transaction"))
+		return take_transaction(p, false, ret);
 	ret->kind = CQL_BATCH;
 	ret->batch.kind = cql_skip_word(p, "unlogged")  ? CQL_BATCH_UNLOGGED
 			  : cql_skip_word(p, "counter") ? CQL_BATCH_COUNTER
@@ -101,6 +115,12 @@ take_statement(struct cql_parser *p, struct cql_statement *ret)
 	}
 	if (cql_skip_word(p, "begin"))
 		return take_begin(p, ret);
+	if (cql_skip_words(p, "start", "transaction"))
+		return take_transaction(p, true, ret);
+	if (cql_skip_words(p, "end", "transaction") || cql_skip_word(p, "commit")) {
+		ret->kind = CQL_TRANSACTION_END;
+		return STATUS_OK;
+	}
 	if (cql_skip_word(p, "truncate"))
 		return take_truncate(p, ret);
 	if (cql_skip_word(p, "create"))

@@ -170,11 +170,12 @@ enum cql_batch_kind {
 	CQL_BATCH_LOGGED,
 	CQL_BATCH_UNLOGGED,
 	CQL_BATCH_COUNTER,
+	CQL_BATCH_TRANSACTION, /* of CQL_TRANSACTION */
 };
 
 struct cql_statement;
 
-/* BATCH, and YCQL's BEGIN TRANSACTION … END TRANSACTION. */
+/* BATCH, and YCQL's transactions. */
 struct cql_batch {
 	enum cql_batch_kind kind;
 	struct cql_using using;
@@ -394,7 +395,11 @@ enum cql_statement_kind {
 	CQL_UPDATE,
 	CQL_DELETE,
 	CQL_BATCH,
-	CQL_TRANSACTION,
+	CQL_TRANSACTION, /* BEGIN TRANSACTION …; END TRANSACTION, START TRANSACTION; …; COMMIT */
+	/* What such a block begins and ends with, alone: a batch of the protocol may have them
+	 * as its first and its last statement. */
+	CQL_TRANSACTION_BEGIN,
+	CQL_TRANSACTION_END,
 	CQL_TRUNCATE,
 	CQL_CREATE_KEYSPACE,
 	CQL_ALTER_KEYSPACE,

@@ -54,6 +54,11 @@ statements_are_told_apart(void **state)
 		  CQL_BATCH },
 		{ "BEGIN TRANSACTION UPDATE t SET b = 1 WHERE a = 1; END TRANSACTION;",
 		  CQL_TRANSACTION },
+		{ "START TRANSACTION; UPDATE t SET b = 1 WHERE a = 1; COMMIT;", CQL_TRANSACTION },
+		{ "BEGIN TRANSACTION", CQL_TRANSACTION_BEGIN },
+		{ "start transaction;", CQL_TRANSACTION_BEGIN },
+		{ "END TRANSACTION;", CQL_TRANSACTION_END },
+		{ "commit", CQL_TRANSACTION_END },
 		{ "TRUNCATE TABLE ks.t", CQL_TRUNCATE },
 		{ "CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {'class': 'SimpleStrategy', "
 		  "'replication_factor': 1} AND durable_writes = true",

@@ -2,6 +2,7 @@
 
 #include "door/cql/run/modify.h"
 #include "door/cql/run/prepared.h"
+#include "door/cql/schema/options.h"
 
 /* A statement of the batch that runs. */
 struct member {
@@ -21,9 +22,25 @@ struct batching {
 	bool conditional;
 };
 
+/* A table of whose options one says so is in no transaction, as in YCQL; all others may be. */
+static enum status
+check_transactional(struct cql_request *r, const struct run *run)
+{
+	bool forbids;
+
+	TRY(options_forbid_transactions(&r->q, run->table, &forbids));
+	if (!forbids)
+		return STATUS_OK;
+	return request_fail(r, CQL_CODE_INVALID,
+			    "Transactions are not enabled in the table %.*s.%.*s",
+			    STR_ARG(run->table->keyspace), STR_ARG(run->table->name));
+}
+
 static enum status
 check_kind(struct cql_request *r, enum cql_batch_kind kind, const struct run *run)
 {
+	if (kind == CQL_BATCH_TRANSACTION)
+		return check_transactional(r, run);
 	if (run->table->counters && kind == CQL_BATCH_LOGGED)
 		return request_fail(r, CQL_CODE_INVALID,
 				    "Cannot include a counter statement in a logged batch");
@@ -34,10 +51,14 @@ check_kind(struct cql_request *r, enum cql_batch_kind kind, const struct run *ru
 }
 
 static enum status
-check_statement(struct cql_request *r, const struct cql_statement *s)
+check_statement(struct cql_request *r, enum cql_batch_kind kind, const struct cql_statement *s)
 {
 	if (s->kind == CQL_INSERT || s->kind == CQL_UPDATE || s->kind == CQL_DELETE)
 		return STATUS_OK;
+	if (kind == CQL_BATCH_TRANSACTION)
+		return request_fail(r, CQL_CODE_INVALID,
+				    "Invalid statement in a transaction: only INSERT, UPDATE and "
+				    "DELETE are allowed.");
 	return request_fail(r, CQL_CODE_INVALID,
 			    "Invalid statement in batch: only UPDATE, INSERT and DELETE statements "
 			    "are allowed.");
@@ -79,7 +100,7 @@ member_open(struct batching *b, enum cql_batch_kind kind, const struct batch_ite
 	struct member *m = &b->members[b->count];
 	struct cql_request *r = b->r;
 
-	TRY(check_statement(r, item->statement));
+	TRY(check_statement(r, kind, item->statement));
 	TRY(run_begin(&m->run, r, b->tx, item->statement, item->outer, item->keyspace));
 	m->run.values = item->values;
 	m->run.value_count = item->value_count;
@@ -168,6 +189,20 @@ tells_column(const struct batching *b, const struct schema_column *c)
 	return false;
 }
 
+/* A transaction's conditions may be about rows of several tables, so it tells only [applied]. */
+static enum status
+transaction_answer(struct batching *b, bool applied)
+{
+	const struct result_column column = { STR("[applied]"), CQL_NATIVE(BOOLEAN) };
+	const struct schema_table *t = b->members[0].run.table;
+	const struct result_columns result = { t->keyspace, t->name, &column, 1 };
+
+	metadata_put_rows(b->r->out, b->r->header.version, &result, false, (struct str){ 0 });
+	frame_put_i32(b->r->out, 1);
+	cql_element_put(b->r->out, CQL_VALUE(applied ? STR("\1") : STR("\0")));
+	return STATUS_OK;
+}
+
 static enum status
 conditions_answer(struct batching *b, bool applied)
 {
@@ -214,13 +249,15 @@ run_all(struct batching *b, enum cql_batch_kind kind, const struct batch_item *i
 		TRY(member_open(b, kind, &items[i]));
 	if (b->conditional) {
 		b->r->more.write = ERROR_WRITE_CAS;
-		TRY(check_one_partition(b));
+		if (kind != CQL_BATCH_TRANSACTION)
+			TRY(check_one_partition(b));
 		TRY(read_conditions(b, &applied));
 	}
 	for (size_t i = 0; i < count && applied; i++)
 		TRY(modify_apply(&b->members[i].modify));
 	if (b->conditional)
-		return conditions_answer(b, applied);
+		return kind == CQL_BATCH_TRANSACTION ? transaction_answer(b, applied)
+						     : conditions_answer(b, applied);
 	frame_put_i32(b->r->out, RESULT_VOID);
 	return STATUS_OK;
 }
@@ -242,14 +279,15 @@ batch_run(struct cql_request *r, struct kv_tx *tx, enum cql_batch_kind kind,
 }
 
 enum status
-batch_describe(struct run *outer, const struct batch_item *items, size_t count)
+batch_describe(struct run *outer, enum cql_batch_kind kind, const struct batch_item *items,
+	       size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct modify m;
 		struct run run;
 		enum status status;
 
-		TRY(check_statement(outer->r, items[i].statement));
+		TRY(check_statement(outer->r, kind, items[i].statement));
 		TRY(run_begin(&run, outer->r, outer->tx, items[i].statement, outer->outer,
 			      outer->keyspace));
 		run.describes = true;
@@ -257,6 +295,8 @@ batch_describe(struct run *outer, const struct batch_item *items, size_t count)
 		TRY(run_open_table(&run, table_of(items[i].statement)));
 		status = request_allow(outer->r, GRANT_MODIFY, run.table->keyspace,
 				       run.table->name);
+		if (status == STATUS_OK)
+			status = check_kind(outer->r, kind, &run);
 		if (status == STATUS_OK)
 			status = modify_compile(&m, &run);
 		run_close_table(&run);

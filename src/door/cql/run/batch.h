@@ -1,6 +1,7 @@
 /*
- * BATCH: statements that write, over any tables, in one transaction. Those with conditions are
- * about one partition; none of them writes unless all conditions hold. On the connection's fiber.
+ * BATCH, and YCQL's transactions: statements that write, over any tables, in one transaction of the
+ * store. None of them writes unless all conditions hold. The conditions of a BATCH are about one
+ * partition, those of a transaction about any rows. On the connection's fiber.
  */
 #ifndef FROND_DOOR_CQL_RUN_BATCH_H
 #define FROND_DOOR_CQL_RUN_BATCH_H
@@ -26,7 +27,7 @@ MUST_USE enum status batch_run(struct cql_request *r, struct kv_tx *tx, enum cql
  * Compiles them in a transaction, so that the markers of the BATCH that they stand in get types,
  * which `outer` has.
  */
-MUST_USE enum status batch_describe(struct run *outer, const struct batch_item *items,
-				    size_t count);
+MUST_USE enum status batch_describe(struct run *outer, enum cql_batch_kind kind,
+				    const struct batch_item *items, size_t count);
 
 #endif

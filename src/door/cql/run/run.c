@@ -63,6 +63,7 @@ class_of(const struct cql_statement *s)
 	case CQL_DELETE:
 		return CQL_CLASS_DELETE;
 	case CQL_BATCH:
+	case CQL_TRANSACTION:
 		return CQL_CLASS_BATCH;
 	default:
 		return ddl_is(s) ? CQL_CLASS_SCHEMA : CQL_CLASS_OTHER;
@@ -221,7 +222,14 @@ kind_of_batch(enum batch_type type)
 	return CQL_BATCH_COUNTER;
 }
 
-/* The statements of a BATCH in one text. */
+/* True if it is several statements in one text. */
+static bool
+has_items(const struct cql_statement *s)
+{
+	return s->kind == CQL_BATCH || s->kind == CQL_TRANSACTION;
+}
+
+/* The statements of a BATCH or a transaction in one text. */
 static enum status
 items_of(struct job *job)
 {
@@ -259,8 +267,11 @@ refuse(struct job *job)
 		return fail_unsupported(job, "CREATE INDEX");
 	case CQL_DROP_INDEX:
 		return fail_unsupported(job, "DROP INDEX");
-	case CQL_TRANSACTION:
-		return fail_unsupported(job, "BEGIN TRANSACTION");
+	case CQL_TRANSACTION_BEGIN:
+	case CQL_TRANSACTION_END:
+		return request_fail(job->r, CQL_CODE_INVALID,
+				    "a transaction is one request: its beginning, its statements "
+				    "and its end stand in one text, or in one batch");
 	case CQL_REFUSED:
 		return request_fail(job->r, CQL_CODE_INVALID, "%.*s is not supported",
 				    STR_ARG(job->statement->refused));
@@ -297,6 +308,7 @@ run_statement(struct job *job)
 	case CQL_DELETE:
 		return kv_run(store, data_body, job, NULL, &r->err);
 	case CQL_BATCH:
+	case CQL_TRANSACTION:
 		r->more.write = ERROR_WRITE_BATCH;
 		TRY(items_of(job));
 		return kv_run(store, batch_body, job, NULL, &r->err);
@@ -409,8 +421,8 @@ prepare_in(struct job *job, struct run *run, struct prepared *p)
 		run_close_table(run);
 		return status;
 	}
-	if (job->statement->kind == CQL_BATCH)
-		TRY(batch_describe(run, job->items, job->item_count));
+	if (has_items(job->statement))
+		TRY(batch_describe(run, job->batch_kind, job->items, job->item_count));
 	metadata_put_prepared(job->r->out, job->r->header.version, id, run, NULL, 0, NULL);
 	return STATUS_OK;
 }
@@ -440,7 +452,7 @@ run_prepare(struct cql_request *r, struct str text, struct str keyspace)
 
 	TRY(prepared_new(r, keyspace_of(r, keyspace), text, &p.prepared));
 	job_init(&p.job, r, p.prepared->statement, p.prepared->keyspace, NULL);
-	status = p.prepared->statement->kind == CQL_BATCH ? items_of(&p.job) : STATUS_OK;
+	status = has_items(p.prepared->statement) ? items_of(&p.job) : STATUS_OK;
 	if (status == STATUS_OK)
 		status = kv_run_read(r->door->config.store, prepare_body, &p, &r->err);
 	if (status == STATUS_OK)
@@ -502,6 +514,7 @@ struct batch_job {
 	struct prepared **prepared; /* references */
 	struct batch_item *items;
 	size_t count;
+	size_t item_count; /* of them, without what begins and ends a transaction */
 };
 
 static enum status
@@ -548,18 +561,44 @@ batch_fill(struct batch_job *b, const struct batch *batch)
 	return STATUS_OK;
 }
 
+/*
+ * A transaction in a batch: its first statement begins it and its last one ends it. What is
+ * between them is left. `*ret`: the batch is one.
+ */
+static enum status
+batch_take_transaction(struct batch_job *b, bool *ret)
+{
+	size_t count = b->count;
+
+	*ret = count && b->items[0].statement->kind == CQL_TRANSACTION_BEGIN;
+	if (!*ret)
+		return STATUS_OK;
+	if (b->items[count - 1].statement->kind != CQL_TRANSACTION_END)
+		return request_fail(b->job.r, CQL_CODE_INVALID,
+				    "the last statement of a batch that begins a transaction has "
+				    "to end it");
+	b->items++;
+	b->item_count = count - 2;
+	return STATUS_OK;
+}
+
 enum status
 run_batch(struct cql_request *r, const struct batch *batch)
 {
 	struct batch_job b = { .count = 0 };
+	bool transaction = false;
 	enum status status;
 
 	job_init(&b.job, r, NULL, STR(""), &batch->params);
 	status = batch_fill(&b, batch);
 	if (status == STATUS_OK) {
+		b.item_count = b.count;
+		status = batch_take_transaction(&b, &transaction);
+	}
+	if (status == STATUS_OK) {
 		b.job.items = b.items;
-		b.job.item_count = b.count;
-		b.job.batch_kind = kind_of_batch(batch->type);
+		b.job.item_count = b.item_count;
+		b.job.batch_kind = transaction ? CQL_BATCH_TRANSACTION : kind_of_batch(batch->type);
 		b.job.mark = arena_mark(r->arena);
 		status = kv_run(r->door->config.store, batch_body, &b.job, NULL, &r->err);
 	}

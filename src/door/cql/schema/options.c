@@ -15,37 +15,48 @@ static const struct {
 	const char *name;
 	enum options_kind kind;
 	const char *preset;
-	bool refused; /* drivers ask for it, but nobody may set it */
+	enum {
+		OF_CASSANDRA,
+		REFUSED, /* drivers ask for it, but nobody may set it */
+		OWN,     /* of YCQL or frond */
+	} what;
 } table_options[OPTIONS_TABLE_COUNT] = {
-	{ "additional_write_policy", OPTIONS_TEXT, "99p", false },
-	{ "bloom_filter_fp_chance", OPTIONS_DOUBLE, "0.01", false },
-	{ "caching", OPTIONS_MAP, "{'keys': 'ALL', 'rows_per_partition': 'NONE'}", false },
-	{ "comment", OPTIONS_TEXT, "", false },
+	{ "additional_write_policy", OPTIONS_TEXT, "99p", OF_CASSANDRA },
+	{ "bloom_filter_fp_chance", OPTIONS_DOUBLE, "0.01", OF_CASSANDRA },
+	{ "caching", OPTIONS_MAP, "{'keys': 'ALL', 'rows_per_partition': 'NONE'}", OF_CASSANDRA },
+	{ "comment", OPTIONS_TEXT, "", OF_CASSANDRA },
 	{ "compaction", OPTIONS_MAP,
 	  "{'class': 'org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy', "
 	  "'max_threshold': '32', 'min_threshold': '4'}",
-	  false },
+	  OF_CASSANDRA },
 	{ "compression", OPTIONS_MAP,
 	  "{'chunk_length_in_kb': '16', 'class': 'org.apache.cassandra.io.compress."
 	  "LZ4Compressor'}",
-	  false },
-	{ "crc_check_chance", OPTIONS_DOUBLE, "1.0", false },
-	{ "dclocal_read_repair_chance", OPTIONS_DOUBLE, "0.0", false },
-	{ "default_time_to_live", OPTIONS_INT, "0", false },
-	{ "extensions", OPTIONS_MAP, "{}", true },
-	{ "gc_grace_seconds", OPTIONS_INT, "864000", false },
-	{ "max_index_interval", OPTIONS_INT, "2048", false },
-	{ "memtable_flush_period_in_ms", OPTIONS_INT, "0", false },
-	{ "min_index_interval", OPTIONS_INT, "128", false },
-	{ "read_repair", OPTIONS_TEXT, "BLOCKING", false },
-	{ "read_repair_chance", OPTIONS_DOUBLE, "0.0", false },
-	{ "speculative_retry", OPTIONS_TEXT, "99p", false },
+	  OF_CASSANDRA },
+	{ "crc_check_chance", OPTIONS_DOUBLE, "1.0", OF_CASSANDRA },
+	{ "dclocal_read_repair_chance", OPTIONS_DOUBLE, "0.0", OF_CASSANDRA },
+	{ "default_time_to_live", OPTIONS_INT, "0", OF_CASSANDRA },
+	{ "extensions", OPTIONS_MAP, "{}", REFUSED },
+	{ "gc_grace_seconds", OPTIONS_INT, "864000", OF_CASSANDRA },
+	{ "max_index_interval", OPTIONS_INT, "2048", OF_CASSANDRA },
+	{ "memtable_flush_period_in_ms", OPTIONS_INT, "0", OF_CASSANDRA },
+	{ "min_index_interval", OPTIONS_INT, "128", OF_CASSANDRA },
+	{ "read_repair", OPTIONS_TEXT, "BLOCKING", OF_CASSANDRA },
+	{ "read_repair_chance", OPTIONS_DOUBLE, "0.0", OF_CASSANDRA },
+	{ "speculative_retry", OPTIONS_TEXT, "99p", OF_CASSANDRA },
+	{ "transactions", OPTIONS_MAP, "{}", OWN },
 };
 
 const char *
 options_table_name(size_t i)
 {
 	return table_options[i].name;
+}
+
+bool
+options_table_is_own(size_t i)
+{
+	return table_options[i].what == OWN;
 }
 
 /* ---- Failing ---- */
@@ -88,6 +99,15 @@ value_read(struct cql *q, enum options_kind kind, struct str text, struct option
 	return STATUS_OK;
 }
 
+static struct str
+pair_find(const struct schema_pair *pairs, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_eq(pairs[i].name, str_from_cstr(name)))
+			return pairs[i].value;
+	return (struct str){ 0 };
+}
+
 enum status
 options_of_keyspace(struct cql *q, const struct table_keyspace *stored,
 		    struct options_keyspace *ret)
@@ -116,6 +136,20 @@ options_of_table(struct cql *q, const struct schema_table *t, struct options_tab
 	return STATUS_OK;
 }
 
+enum status
+options_forbid_transactions(struct cql *q, const struct schema_table *t, bool *ret)
+{
+	struct schema_pair *pairs;
+	struct str said = { 0 };
+	size_t count;
+
+	if (t->schema)
+		said = table_property_of(t->schema, STR("transactions"));
+	TRY(schema_map_read(q, said, &pairs, &count));
+	*ret = str_eq_nocase(pair_find(pairs, count, "enabled"), STR("false"));
+	return STATUS_OK;
+}
+
 /* ---- What WITH says ---- */
 
 static enum status
@@ -138,15 +172,6 @@ map_pairs(struct cql *q, const struct cql_property *p, struct schema_pair **ret)
 		pairs[i] = (struct schema_pair){ p->entries[i].name, p->entries[i].value };
 	*ret = pairs;
 	return STATUS_OK;
-}
-
-static struct str
-pair_find(const struct schema_pair *pairs, size_t count, const char *name)
-{
-	for (size_t i = 0; i < count; i++)
-		if (str_eq(pairs[i].name, str_from_cstr(name)))
-			return pairs[i].value;
-	return (struct str){ 0 };
 }
 
 static bool
@@ -331,7 +356,7 @@ options_check_table(struct cql *q, const struct cql_properties *with, struct tab
 		while (at < OPTIONS_TABLE_COUNT &&
 		       !str_eq(p->name, str_from_cstr(table_options[at].name)))
 			at++;
-		if (at == OPTIONS_TABLE_COUNT || table_options[at].refused)
+		if (at == OPTIONS_TABLE_COUNT || table_options[at].what == REFUSED)
 			return fail_text(q, CQL_CODE_SYNTAX, "Unknown property '", p->name, "'");
 		properties[count].name = p->name;
 		TRY(check_option(q, p, table_options[at].kind, &properties[count].value));

@@ -12,7 +12,7 @@
 #include "door/cql/schema/table.h"
 
 enum {
-	OPTIONS_TABLE_COUNT = 17,
+	OPTIONS_TABLE_COUNT = 18,
 };
 
 enum options_kind {
@@ -45,6 +45,11 @@ struct options_table {
 
 /* Names in their order. */
 const char *options_table_name(size_t i);
+/* True of an option that Cassandra does not have: DESCRIBE shows it only where it was said. */
+bool options_table_is_own(size_t i);
+/* Sets *ret if the table's option `transactions` says that no transaction may write it. */
+MUST_USE enum status options_forbid_transactions(struct cql *q, const struct schema_table *t,
+						 bool *ret);
 
 /* What holds for a keyspace or a table, in the arena. */
 MUST_USE enum status options_of_keyspace(struct cql *q, const struct table_keyspace *stored,

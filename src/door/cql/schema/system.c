@@ -36,7 +36,8 @@ static const struct schema_system systems[] = {
 	  "|crc_check_chance double|dclocal_read_repair_chance double|default_time_to_live int|"
 	  "extensions frozen<map<text, blob>>|flags frozen<set<text>>|gc_grace_seconds int|"
 	  "id uuid|max_index_interval int|memtable_flush_period_in_ms int|min_index_interval int|"
-	  "read_repair text|read_repair_chance double|speculative_retry text",
+	  "read_repair text|read_repair_chance double|speculative_retry text|"
+	  "transactions " MAP,
 	  system_tables_rows },
 	{ "system_schema", "columns", "keyspace_name text", "table_name text|column_name text",
 	  "clustering_order text|column_name_bytes blob|kind text|position int|type text",

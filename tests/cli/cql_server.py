@@ -1,0 +1,54 @@
+"""Cassandra's door and the Python driver: a server with the door, a session that gives rows as tuples."""
+
+import os
+import re
+import sys
+
+try:
+    from cassandra import AlreadyExists, InvalidRequest
+    from cassandra.cluster import Cluster
+    from cassandra.protocol import SyntaxException
+    from cassandra.query import BatchStatement
+except ImportError:
+    # Debian's package is for Debian's interpreter.
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
+    AlreadyExists = BatchStatement = InvalidRequest = Cluster = SyntaxException = None
+
+from harness import Server
+
+
+class Door(Server):
+    def __init__(self, cwd, *options, **how):
+        super().__init__(cwd, "--cql", "127.0.0.1:0", *options, **how)
+        self.port = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
+
+    def cluster(self, **how):
+        return Cluster(["127.0.0.1"], port=self.port, **how)
+
+
+KEYSPACE = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+
+
+class Session:
+    """`with Session(door) as s`: s(text) gives rows as tuples."""
+
+    def __init__(self, door, **how):
+        self.cluster = door.cluster(**how)
+        self.session = self.cluster.connect()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.cluster.shutdown()
+
+    def __call__(self, text, values=None):
+        return [tuple(row) for row in self.session.execute(text, values)]
+
+    def error(self, text, kind=InvalidRequest):
+        try:
+            self.session.execute(text)
+        except kind as error:
+            return str(error)
+        raise AssertionError(f"{text} has not failed")
