@@ -7,13 +7,14 @@ import sys
 try:
     from cassandra import AlreadyExists, InvalidRequest
     from cassandra.cluster import Cluster
-    from cassandra.protocol import SyntaxException
-    from cassandra.query import BatchStatement
+    from cassandra.protocol import ConfigurationException, SyntaxException
+    from cassandra.query import BatchStatement, SimpleStatement
 except ImportError:
     # Debian's package is for Debian's interpreter.
     if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
         os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
-    AlreadyExists = BatchStatement = InvalidRequest = Cluster = SyntaxException = None
+    AlreadyExists = BatchStatement = Cluster = ConfigurationException = None
+    InvalidRequest = SimpleStatement = SyntaxException = None
 
 from harness import Server
 

@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""What Cassandra's door has of YCQL's language and of its own: transactions of several statements."""
+"""What Cassandra's door has of YCQL's language and of its own: transactions of several statements, reads of
+the past, OFFSET; and that YCQL's statements of the text on rows leave what it shows."""
 
-from cql_server import KEYSPACE, BatchStatement, Cluster, Door, InvalidRequest, Session, SyntaxException
-from harness import contains, equal, main, test
+import re
+import time
+
+from cql_server import (KEYSPACE, BatchStatement, Cluster, ConfigurationException, Door, InvalidRequest, Session,
+                        SimpleStatement, SyntaxException)
+from harness import contains, equal, main, ok, test
 
 
 def accounts(s):
@@ -100,6 +105,105 @@ def a_transaction_is_refused_what_it_is_in_ycql(cwd):
                      "BEGIN TRANSACTION INSERT INTO ks.plain (k) VALUES (1)"):
             s.error(text, SyntaxException)
         contains(s.error("INSERT INTO ks.plain (k) VALUES (2) RETURNS STATUS AS ROW"), "RETURNS STATUS AS ROW is not supported")
+
+
+def moment(s):
+    """The millisecond of now, in microseconds by the server's clock, which what is written later is behind."""
+    us = s("SELECT toUnixTimestamp(now()) FROM system.local")[0][0] * 1000
+    while s("SELECT toUnixTimestamp(now()) FROM system.local")[0][0] * 1000 <= us + 2000:
+        time.sleep(0.001)
+    return us // 1000
+
+
+@test
+def a_table_with_a_history_is_read_as_of_a_moment(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int, c int, v text, s text static, PRIMARY KEY (k, c)) WITH history_seconds = 3600")
+        contains(s("DESCRIBE TABLE ks.t")[0][3], "AND history_seconds = 3600")
+        equal(s("SELECT history_seconds FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name = 't'"),
+              [(3600,)])
+        moment(s)
+        for c in range(10):
+            s("INSERT INTO ks.t (k, c, v, s) VALUES (1, %s, 'old', 'one')", (c,))
+        before = moment(s)
+        s("UPDATE ks.t SET v = 'new' WHERE k = 1 AND c = 3")
+        s("DELETE FROM ks.t WHERE k = 1 AND c = 4")
+        s("UPDATE ks.t SET s = 'two' WHERE k = 1")
+        s("INSERT INTO ks.t (k, c, v) VALUES (2, 1, 'new')")
+        then = f"ks.t AS OF {before}"
+        equal(s(f"SELECT v, s FROM {then} WHERE k = 1 AND c = 3"), [("old", "one")])
+        equal(s("SELECT v, s FROM ks.t WHERE k = 1 AND c = 3"), [("new", "two")])
+        equal(s(f"SELECT c FROM {then} WHERE k = 1 AND c > 2 AND c < 6"), [(3,), (4,), (5,)])
+        equal(s(f"SELECT count(*) FROM {then}"), [(10,)])
+        equal(s(f"SELECT c FROM {then} WHERE k = 1 ORDER BY c DESC LIMIT 2 OFFSET 1"), [(8,), (7,)])
+        date = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(before // 1000)) + f".{before % 1000:03}+0000"
+        equal(s(f"SELECT v FROM ks.t AS OF '{date}' WHERE k = 1 AND c = 3"), [("old",)])
+        query = s.session.prepare("SELECT c, v FROM ks.t AS OF ? WHERE k = ?")
+        equal([row.v for row in s.session.execute(query, (before, 1))], ["old"] * 10)
+        # All pages are of one moment, though the statement computes another one for each.
+        now = SimpleStatement("SELECT c FROM ks.t AS OF toTimestamp(now())", fetch_size=4)
+        page = s.session.execute(now)
+        first = [row.c for row in page.current_rows]
+        s("DELETE FROM ks.t WHERE k = 1")
+        equal(first + [row.c for row in s.session.execute(now, paging_state=page.paging_state)],
+              [c for c in range(10) if c != 4] + [1])
+        equal(s("SELECT k FROM ks.t"), [(2,)])
+
+
+@test
+def a_moment_that_is_not_kept_is_refused(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int PRIMARY KEY, v int)")
+        s("INSERT INTO ks.t (k, v) VALUES (1, 1)")
+        equal("history" in s("DESCRIBE TABLE ks.t")[0][3], False)
+        contains(s.error("SELECT * FROM ks.t AS OF toTimestamp(now())"), "keeps no history")
+        before = moment(s)
+        s("ALTER TABLE ks.t WITH history_seconds = 100 AND comment = 'x'")
+        contains(s.error(f"SELECT * FROM ks.t AS OF {before}"), "begins at")
+        contains(s.error("SELECT * FROM ks.t AS OF '1969-01-01'"), "begins at")
+        contains(s.error("SELECT * FROM ks.t AS OF '2200-01-01'"), "still to come")
+        contains(s.error("SELECT * FROM ks.t AS OF null"), "Invalid null value of AS OF")
+        contains(s.error("SELECT * FROM system.local AS OF toTimestamp(now())"), "has no past")
+        equal(s("SELECT v FROM ks.t AS OF toTimestamp(now())"), [(1,)])
+        s("TRUNCATE ks.t")
+        contains(s("DESCRIBE TABLE ks.t")[0][3], "history_seconds = 100")
+        equal(s("SELECT v FROM ks.t AS OF toTimestamp(now())"), [])
+        contains(s.error(f"SELECT * FROM ks.t AS OF {before}"), "begins at")
+        s("ALTER TABLE ks.t WITH history_seconds = 0")
+        contains(s.error("SELECT * FROM ks.t AS OF toTimestamp(now())"), "keeps no history")
+        for seconds in ("1000000001", "-1"):
+            s.error(f"ALTER TABLE ks.t WITH history_seconds = {seconds}", ConfigurationException)
+
+
+@test
+def offset_leaves_out_the_first_rows(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int, c int, v int, PRIMARY KEY (k, c))")
+        for k in (1, 2):
+            for c in range(6):
+                s("INSERT INTO ks.t (k, c, v) VALUES (%s, %s, %s)", (k, c, c % 2))
+        equal(s("SELECT c FROM ks.t WHERE k = 1 OFFSET 4"), [(4,), (5,)])
+        equal(s("SELECT c FROM ks.t WHERE k = 1 LIMIT 2 OFFSET 3"), [(3,), (4,)])
+        equal(s("SELECT c FROM ks.t WHERE k = 1 ORDER BY c DESC LIMIT 2 OFFSET 3"), [(2,), (1,)])
+        equal(s("SELECT c FROM ks.t WHERE k = 1 AND c IN (1, 3, 5) OFFSET 1"), [(3,), (5,)])
+        equal(s("SELECT c FROM ks.t WHERE k = 1 AND v = 1 OFFSET 1 ALLOW FILTERING"), [(3,), (5,)])
+        equal(s("SELECT k, c FROM ks.t PER PARTITION LIMIT 2 LIMIT 2 OFFSET 1"), [(1, 1), (2, 0)])
+        equal(s("SELECT k, count(*) FROM ks.t GROUP BY k OFFSET 1"), [(2, 6)])
+        equal(s("SELECT k, count(*) FROM ks.t GROUP BY k LIMIT 1"), [(1, 6)])
+        equal(s("SELECT count(*) FROM ks.t OFFSET 1"), [])
+        unpaged = SimpleStatement("SELECT k, c FROM ks.t WHERE k IN (1, 2) ORDER BY c LIMIT 3 OFFSET 2", fetch_size=None)
+        equal(sorted(tuple(row)[1] for row in s.session.execute(unpaged)), [1, 1, 2])
+        paged = SimpleStatement("SELECT k, c FROM ks.t LIMIT 7 OFFSET 3", fetch_size=2)
+        rows = [tuple(row) for row in s.session.execute(paged)]
+        equal(rows, [(1, 3), (1, 4), (1, 5), (2, 0), (2, 1), (2, 2), (2, 3)])
+        query = s.session.prepare("SELECT c FROM ks.t WHERE k = ? LIMIT ? OFFSET ?")
+        equal([row.c for row in s.session.execute(query, (1, 1, 5))], [5])
+        equal(s("SELECT c FROM ks.t WHERE k = 1 OFFSET 100"), [])
+        contains(s.error("SELECT c FROM ks.t OFFSET -1"), "OFFSET must not be negative")
+        equal(len(s("SELECT key FROM system.local OFFSET 1")), 0)
 
 
 main("needs python3-cassandra" if Cluster is None else None)

@@ -107,6 +107,6 @@ ddl_run(struct run *run, struct ddl_outcome *ret)
 	case CQL_DROP_TYPE:
 		return ddl_drop_type(run, ret);
 	default:
-		return ddl_truncate(run);
+		return ddl_truncate(run, ret);
 	}
 }

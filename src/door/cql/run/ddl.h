@@ -12,11 +12,16 @@
 struct ddl_outcome {
 	bool changed;
 	struct cql_schema_change change; /* its texts are the statement's and the arena's */
+	/* The table whose history the statement has switched on: its past is to begin by a
+	 * transaction of its own, ddl_begin_history(). Empty: none. */
+	struct str history_of;
 };
 
 /* True for a statement that this is for. */
 bool ddl_is(const struct cql_statement *s);
 MUST_USE enum status ddl_run(struct run *run, struct ddl_outcome *ret);
+/* Begins the past of a table, by its name in the store, after ddl_run() has committed. */
+MUST_USE enum status ddl_begin_history(struct kv_tx *tx, struct str name, struct err *err);
 
 /* ---- For the files of it (ddl_answer.c) ---- */
 
@@ -36,7 +41,7 @@ MUST_USE enum status ddl_table_name(struct run *run, struct str keyspace, struct
 MUST_USE enum status ddl_create_table(struct run *run, struct ddl_outcome *ret);
 MUST_USE enum status ddl_alter_table(struct run *run, struct ddl_outcome *ret);
 MUST_USE enum status ddl_drop_table(struct run *run, struct ddl_outcome *ret);
-MUST_USE enum status ddl_truncate(struct run *run);
+MUST_USE enum status ddl_truncate(struct run *run, struct ddl_outcome *ret);
 
 /* ddl_type.c */
 MUST_USE enum status ddl_create_type(struct run *run, struct ddl_outcome *ret);

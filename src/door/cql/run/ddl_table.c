@@ -202,25 +202,70 @@ make_columns(struct creating *c)
 	return others_add(c);
 }
 
+/* ---- History ---- */
+
+/* Sets how many seconds of a table's past are kept. A bound by bytes that it has stays. */
+static enum status
+history_set(struct run *run, const struct catalog_db *db, uint64_t seconds, struct ddl_outcome *ret)
+{
+	struct timed_history_bounds bounds;
+	struct timed t;
+
+	timed_init(&t, run->tx, db, NULL, &run->r->err);
+	TRY(timed_history_bounds_get(&t, &bounds));
+	if (bounds.seconds == seconds)
+		return STATUS_OK;
+	if (!bounds.seconds)
+		TRY(arena_copy(run->r->arena, db->name, &ret->history_of));
+	bounds.seconds = seconds;
+	if (!seconds)
+		bounds.bytes = 0;
+	return timed_history_set(&t, bounds);
+}
+
+static enum status
+history_set_created(struct run *run, struct str name, uint64_t seconds, struct ddl_outcome *ret)
+{
+	struct catalog_db *db;
+	enum status status;
+
+	TRY(catalog_open(run->tx, NULL, CATALOG_SPACE_TABLE, name, &db, &run->r->err));
+	status = history_set(run, db, seconds, ret);
+	catalog_db_unref(db);
+	return status;
+}
+
+enum status
+ddl_begin_history(struct kv_tx *tx, struct str name, struct err *err)
+{
+	struct catalog_db *db;
+	enum status status;
+	struct timed t;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, name, &db, err));
+	timed_init(&t, tx, db, NULL, err);
+	status = timed_history_seconds(db) ? timed_history_begin(&t) : STATUS_OK;
+	catalog_db_unref(db);
+	return status;
+}
+
 enum status
 ddl_create_table(struct run *run, struct ddl_outcome *ret)
 {
 	const struct cql_create_table *s = &run->statement->create_table;
 	struct creating c = { .run = run, .s = s };
 	struct table_schema schema = { 0 };
-	struct table_property *properties;
+	struct options_said said;
 	enum status status;
-	bool sets_ttl;
-	uint64_t ttl_s;
 	struct str name;
 
 	TRY(ddl_keyspace(run, GRANT_CREATE, &s->table, &c.keyspace));
 	if (s->compact_storage)
 		return FAIL(run, "COMPACT STORAGE tables are not allowed");
 	TRY(make_columns(&c));
-	TRY(options_check_table(run->q, &s->with, &properties, &schema.property_count, &sets_ttl,
-				&ttl_s));
-	schema.properties = properties;
+	TRY(options_check_table(run->q, &s->with, &said));
+	schema.properties = said.properties;
+	schema.property_count = said.count;
 	schema.columns = c.columns;
 	schema.column_count = c.count;
 	schema.hash_count = s->partition_count;
@@ -229,7 +274,7 @@ ddl_create_table(struct run *run, struct ddl_outcome *ret)
 	schema.id[6] = (uint8_t)((schema.id[6] & 0x0f) | 0x40);
 	schema.id[8] = (uint8_t)((schema.id[8] & 0x3f) | 0x80);
 	TRY(ddl_table_name(run, c.keyspace, s->table.name, &name));
-	status = table_create(run->tx, name, &schema, ttl_s * 1000, &run->r->err);
+	status = table_create(run->tx, name, &schema, said.ttl_s * 1000, &run->r->err);
 	if (status == STATUS_EXISTS && s->if_not_exists)
 		return ddl_nothing(run);
 	if (status == STATUS_EXISTS) {
@@ -241,7 +286,8 @@ ddl_create_table(struct run *run, struct ddl_outcome *ret)
 				    STR_ARG(s->table.name), STR_ARG(c.keyspace));
 	}
 	TRY(status);
-	return ddl_done(run, ret, "CREATED", "TABLE", c.keyspace, s->table.name);
+	TRY(ddl_done(run, ret, "CREATED", "TABLE", c.keyspace, s->table.name));
+	return said.history_s ? history_set_created(run, name, said.history_s, ret) : STATUS_OK;
 }
 
 /* ---- ALTER ---- */
@@ -357,23 +403,23 @@ alter_rename(struct run *run, const struct schema_table *t, const struct cql_alt
 }
 
 static enum status
-alter_with(struct run *run, const struct cql_alter_table *s, struct table_alteration *a)
+alter_with(struct run *run, const struct cql_alter_table *s, struct options_said *said,
+	   struct table_alteration *a)
 {
-	struct table_property *properties;
-	uint64_t ttl_s;
-
 	if (!s->with.count)
 		return request_fail(run->r, CQL_CODE_SYNTAX,
 				    "ALTER TABLE WITH invoked, but no parameters found");
-	TRY(options_check_table(run->q, &s->with, &properties, &a->property_count, &a->sets_ttl,
-				&ttl_s));
-	a->properties = properties;
-	a->ttl_ms = ttl_s * 1000;
+	TRY(options_check_table(run->q, &s->with, said));
+	a->properties = said->properties;
+	a->property_count = said->count;
+	a->sets_ttl = said->sets_ttl;
+	a->ttl_ms = said->ttl_s * 1000;
 	return STATUS_OK;
 }
 
 static enum status
-alteration_make(struct run *run, const struct schema_table *t, struct table_alteration *a)
+alteration_make(struct run *run, const struct schema_table *t, struct options_said *said,
+		struct table_alteration *a)
 {
 	const struct cql_alter_table *s = &run->statement->alter_table;
 
@@ -385,7 +431,7 @@ alteration_make(struct run *run, const struct schema_table *t, struct table_alte
 	case CQL_ALTER_RENAME:
 		return alter_rename(run, t, s, a);
 	case CQL_ALTER_WITH:
-		return alter_with(run, s, a);
+		return alter_with(run, s, said, a);
 	case CQL_ALTER_COLUMN_TYPE:
 		return FAIL(run, "Altering column types is no longer supported");
 	case CQL_ALTER_DROP_COMPACT:
@@ -399,6 +445,8 @@ ddl_alter_table(struct run *run, struct ddl_outcome *ret)
 {
 	const struct cql_alter_table *s = &run->statement->alter_table;
 	struct table_alteration a = { 0 };
+	struct options_said said = { 0 };
+	struct ddl_outcome history = { 0 };
 	struct schema_table *t;
 	enum status status;
 	struct timed timed;
@@ -410,14 +458,18 @@ ddl_alter_table(struct run *run, struct ddl_outcome *ret)
 		return s->if_exists ? ddl_nothing(run)
 				    : fail_no_table(run, keyspace, s->table.name);
 	TRY(status);
-	status = alteration_make(run, t, &a);
+	status = alteration_make(run, t, &said, &a);
 	if (status == STATUS_OK) {
 		timed_init(&timed, run->tx, t->db, NULL, &run->r->err);
 		status = table_alter(&timed, &a);
 	}
+	if (status == STATUS_OK && said.sets_history)
+		status = history_set(run, t->db, said.history_s, &history);
 	schema_table_close(t);
 	TRY(status);
-	return ddl_done(run, ret, "UPDATED", "TABLE", keyspace, s->table.name);
+	TRY(ddl_done(run, ret, "UPDATED", "TABLE", keyspace, s->table.name));
+	ret->history_of = history.history_of;
+	return STATUS_OK;
 }
 
 /* ---- DROP, TRUNCATE ---- */
@@ -445,7 +497,7 @@ ddl_drop_table(struct run *run, struct ddl_outcome *ret)
 }
 
 enum status
-ddl_truncate(struct run *run)
+ddl_truncate(struct run *run, struct ddl_outcome *ret)
 {
 	const struct cql_name *s = &run->statement->truncate;
 	enum status status;
@@ -460,9 +512,11 @@ ddl_truncate(struct run *run)
 	TRY(request_allow(run->r, GRANT_MODIFY, keyspace, s->name));
 	if (ddl_table_name(run, keyspace, s->name, &name) != STATUS_OK)
 		return run_no_table(run, keyspace, s->name);
-	status = table_truncate(run->tx, name, &run->r->err);
+	status = table_truncate(run->tx, name, NULL, &run->r->err);
 	if (status == STATUS_NOT_FOUND)
 		return run_no_table(run, keyspace, s->name);
 	TRY(status);
+	/* One that keeps no history has nothing to begin. */
+	ret->history_of = name;
 	return ddl_nothing(run);
 }

@@ -3,7 +3,8 @@
 #include "base/hash.h"
 
 enum {
-	FORMAT = 1,
+	FORMAT = 2,
+	FORMAT_PLAIN = 1, /* without the rows to skip and the moment; read, but not written */
 };
 
 uint64_t
@@ -33,6 +34,8 @@ page_put(struct buf *out, uint64_t owner, const struct page *p)
 	frame_put_i32(out, (int32_t)p->range);
 	frame_put_i64(out, (int64_t)p->left);
 	frame_put_i64(out, (int64_t)p->part_left);
+	frame_put_i64(out, (int64_t)p->skip);
+	frame_put_i64(out, (int64_t)p->at_us);
 	frame_put_i64(out, p->token);
 	frame_put_short(out, p->place);
 }
@@ -50,9 +53,13 @@ page_read(struct str state, uint64_t owner, struct page *ret)
 	ret->range = (uint32_t)frame_i32(&in);
 	ret->left = (uint64_t)frame_i64(&in);
 	ret->part_left = (uint64_t)frame_i64(&in);
+	if (format != FORMAT_PLAIN) {
+		ret->skip = (uint64_t)frame_i64(&in);
+		ret->at_us = (uint64_t)frame_i64(&in);
+	}
 	ret->token = frame_i64(&in);
 	ret->place = frame_short(&in);
-	if (in.bad || in.rest.len || format != FORMAT || of != owner)
+	if (in.bad || in.rest.len || (format != FORMAT && format != FORMAT_PLAIN) || of != owner)
 		return STATUS_INVALID;
 	return STATUS_OK;
 }

@@ -19,6 +19,8 @@ struct page {
 	uint64_t range;     /* of that partition */
 	uint64_t left;      /* rows that LIMIT lets follow; UINT64_MAX: any */
 	uint64_t part_left; /* and PER PARTITION LIMIT, in the partition of the place */
+	uint64_t skip;      /* rows that OFFSET still leaves out */
+	uint64_t at_us;     /* the moment of all pages, by the table's time; 0: the present */
 	int64_t token;      /* of the row before the place */
 	struct str place;   /* of a scan; of a table that is made up, how many rows there were */
 };

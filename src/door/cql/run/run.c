@@ -281,11 +281,24 @@ refuse(struct job *job)
 }
 
 static enum status
+history_body(struct kv_tx *tx, void *arg)
+{
+	struct job *job = arg;
+	struct err ignored;
+
+	return ddl_begin_history(tx, job->outcome.history_of, &ignored);
+}
+
+static enum status
 run_ddl(struct job *job)
 {
 	struct cql_request *r = job->r;
+	struct err ignored;
 
 	TRY(kv_run(r->door->config.store, ddl_body, job, NULL, &r->err));
+	/* Where this fails, the next turn of the sweep begins the past of the table. */
+	if (job->outcome.history_of.len)
+		(void)!kv_run(r->door->config.store, history_body, job, NULL, &ignored);
 	if (job->outcome.changed)
 		cql_tell_schema_change(r->door, &job->outcome.change);
 	return STATUS_OK;

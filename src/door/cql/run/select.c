@@ -38,6 +38,8 @@ page_end(struct reading *r, struct str place)
 	r->at.token = s->row.token;
 	r->at.left = s->left;
 	r->at.part_left = s->part_left;
+	r->at.skip = s->skip;
+	r->at.at_us = r->timed.at_us;
 	r->at.place = place;
 	buf_clear(&r->state);
 	page_put(&r->state, r->owner, &r->at);
@@ -56,6 +58,7 @@ page_begin(struct reading *r, const struct params *p)
 				    "Invalid value for the paging state");
 	s->left = r->at.left < s->left ? r->at.left : s->left;
 	s->part_left = r->at.part_left < s->part_most ? r->at.part_left : s->part_most;
+	s->skip = r->at.skip < s->skip ? r->at.skip : s->skip;
 	r->resumes = true;
 	return STATUS_OK;
 }
@@ -122,6 +125,8 @@ static size_t
 rows_wanted(const struct select *s)
 {
 	if (s->groups || s->where.count > s->run->table->partition_count + 8)
+		return 0;
+	if (s->skip)
 		return 0;
 	if (s->left != UINT64_MAX && (!s->most || s->left < s->most))
 		return (size_t)s->left;
@@ -289,13 +294,50 @@ read_tokens(struct reading *r)
 	return scan(r, &options, &more);
 }
 
+/*
+ * The moment that AS OF names, as the table's time has it. One that is still to come is refused,
+ * since what it shows would change; of the millisecond of now, what has passed can be read.
+ */
+static enum status
+moment_of(struct reading *r, uint64_t *ret_us)
+{
+	const struct run *run = r->s->run;
+	struct timed now;
+	int64_t us;
+
+	timed_init(&now, run->tx, run->table->db, NULL, &run->r->err);
+	TRY(timed_now(&now));
+	us = (int64_t)r->s->at_us + timed_ahead_ms(&now) * 1000;
+	*ret_us = us > 0 ? (uint64_t)us : 1;
+	if (*ret_us / 1000 > now.now_us / 1000)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "AS OF has a moment that is still to come");
+	if (*ret_us > now.now_us)
+		*ret_us = now.now_us;
+	return STATUS_OK;
+}
+
+/* Fixes the moment that is read: the present, or with AS OF one that all pages have in common. */
+static enum status
+moment_fix(struct reading *r)
+{
+	const struct run *run = r->s->run;
+	uint64_t us = r->at.at_us;
+
+	if (r->s->at_us && !us)
+		TRY(moment_of(r, &us));
+	timed_init(&r->timed, run->tx, run->table->db, NULL, &run->r->err);
+	if (r->s->at_us)
+		timed_at_us(&r->timed, us);
+	return timed_now(&r->timed);
+}
+
 static enum status
 read_stored(struct reading *r)
 {
 	struct select *s = r->s;
 
-	timed_init(&r->timed, s->run->tx, s->run->table->db, NULL, &s->run->r->err);
-	TRY(timed_now(&r->timed));
+	TRY(moment_fix(r));
 	s->row.now_ms = r->timed.now_us / 1000;
 	return s->plan.by_partitions ? read_partitions(r) : read_tokens(r);
 }

@@ -32,7 +32,7 @@ struct select {
 	struct result_column *asked;
 	size_t count;
 	struct result_columns result; /* what clients are told: with JSON one column */
-	struct cql_expr *limit, *part_limit;
+	struct cql_expr *limit, *part_limit, *offset, *as_of;
 	bool groups; /* aggregates, or GROUP BY */
 	const struct schema_column **group_by;
 	size_t group_count;
@@ -44,8 +44,10 @@ struct select {
 	struct row row;
 	struct buf rows; /* the cells of the rows, as they are sent */
 	size_t row_count;
-	size_t most;   /* rows of a page; 0: all */
-	uint64_t left; /* rows by LIMIT */
+	size_t most;    /* rows of a page; 0: all */
+	uint64_t left;  /* rows by LIMIT */
+	uint64_t skip;  /* rows that OFFSET still leaves out */
+	uint64_t at_us; /* AS OF: a moment by the wall clock, since 1970; 0: the present */
 	uint64_t part_left;
 	uint64_t part_most; /* by PER PARTITION LIMIT; UINT64_MAX: any */
 	uint64_t now_ms;

@@ -1,6 +1,8 @@
 /* What a SELECT asks for. */
 #include "door/cql/run/select.h"
 
+#define MOMENT_MOST_MS (INT64_MAX / 2000)
+
 /* ---- Selectors ---- */
 
 /* SELECT *: every column. */
@@ -205,9 +207,6 @@ select_compile(struct select *s, struct run *run)
 {
 	*s = (struct select){ .run = run, .s = &run->statement->select };
 	s->rows = BUF_INIT_OF(CQL_REPLY_BYTES, run->r->out->part);
-	if (s->s->as_of || s->s->offset)
-		return request_fail(run->r, CQL_CODE_INVALID, "%s is not supported",
-				    s->s->offset ? "OFFSET" : "AS OF");
 	TRY(compile_selectors(s));
 	TRY(where_compile(run, &s->s->where, &s->where));
 	TRY(check_distinct(s));
@@ -218,6 +217,11 @@ select_compile(struct select *s, struct run *run)
 				STR("[per_partition_limit]"), &s->part_limit));
 	if (s->s->limit)
 		TRY(run_compile(run, s->s->limit, CQL_NATIVE(INT), STR("[limit]"), &s->limit));
+	if (s->s->offset)
+		TRY(run_compile(run, s->s->offset, CQL_NATIVE(INT), STR("[offset]"), &s->offset));
+	if (s->s->as_of)
+		TRY(run_compile(run, s->s->as_of, CQL_NATIVE(TIMESTAMP), STR("[as of]"),
+				&s->as_of));
 	return STATUS_OK;
 }
 
@@ -240,6 +244,47 @@ compute_limit(struct select *s, const struct cql_expr *e, const char *name, uint
 		return request_fail(s->run->r, CQL_CODE_INVALID, "%s must be strictly positive",
 				    name);
 	*ret = (uint64_t)cql_int_read(v.bytes);
+	return STATUS_OK;
+}
+
+static enum status
+compute_offset(struct select *s)
+{
+	struct cql_value v = CQL_VALUE_UNSET;
+
+	s->skip = 0;
+	if (s->offset)
+		TRY(run_value(s->run, s->offset, &v));
+	if (v.presence == CQL_UNSET)
+		return STATUS_OK;
+	if (v.presence == CQL_NULL)
+		return request_fail(s->run->r, CQL_CODE_INVALID, "Invalid null value of OFFSET");
+	if (cql_int_read(v.bytes) < 0)
+		return request_fail(s->run->r, CQL_CODE_INVALID, "OFFSET must not be negative");
+	s->skip = (uint64_t)cql_int_read(v.bytes);
+	return STATUS_OK;
+}
+
+static enum status
+compute_as_of(struct select *s)
+{
+	struct cql_value v = CQL_VALUE_UNSET;
+	int64_t ms;
+
+	s->at_us = 0;
+	if (s->as_of)
+		TRY(run_value(s->run, s->as_of, &v));
+	if (v.presence == CQL_UNSET)
+		return STATUS_OK;
+	if (v.presence == CQL_NULL || !v.bytes.len)
+		return request_fail(s->run->r, CQL_CODE_INVALID, "Invalid null value of AS OF");
+	if (s->run->table->system)
+		return request_fail(s->run->r, CQL_CODE_INVALID, "the table %.*s.%.*s has no past",
+				    STR_ARG(s->run->table->keyspace), STR_ARG(s->run->table->name));
+	ms = cql_int_read(v.bytes);
+	/* All of the millisecond. No table has a past from before 1970, or knows a later one. */
+	ms = ms < 0 ? 0 : ms > MOMENT_MOST_MS ? MOMENT_MOST_MS : ms;
+	s->at_us = (uint64_t)ms * 1000 + 999;
 	return STATUS_OK;
 }
 
@@ -275,6 +320,8 @@ select_prepare(struct select *s, const struct params *p)
 			"partition key and/or static columns.");
 	TRY(check_order(s));
 	TRY(compute_limit(s, s->limit, "LIMIT", &s->left));
+	TRY(compute_offset(s));
+	TRY(compute_as_of(s));
 	TRY(compute_limit(s, s->part_limit, "PER PARTITION LIMIT", &s->part_most));
 	if (s->s->distinct)
 		s->part_most = 1;

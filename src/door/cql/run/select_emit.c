@@ -72,12 +72,16 @@ group_end(struct select *s)
 	if (!results)
 		return STATUS_LIMIT;
 	row.values = s->first;
+	s->has_group = false;
+	if (s->skip) {
+		s->skip--;
+		return STATUS_OK;
+	}
 	for (size_t i = 0; i < count; i++)
 		TRY(cql_aggregate_result(s->run->scope.aggregates[i], &s->states[i], s->run->q,
 					 &results[i]));
 	TRY(put_row(s, &row, results, &s->rows));
 	s->row_count++;
-	s->has_group = false;
 	if (s->left != UINT64_MAX)
 		s->left--;
 	return STATUS_OK;
@@ -216,6 +220,10 @@ select_emit(struct select *s, bool *ret_more)
 		return group_add(s, ret_more);
 	if (sorts(s))
 		return sort_add(s);
+	if (s->skip) {
+		s->skip--;
+		return STATUS_OK;
+	}
 	TRY(put_row(s, &s->row, NULL, &s->rows));
 	TRY(buf_status(&s->rows));
 	s->row_count++;
@@ -237,7 +245,7 @@ select_finish(struct select *s)
 		return STATUS_OK;
 	TRY(sort_items(s->sorted, s->sorted_count, sizeof(*s->sorted), compare_sorted, s,
 		       s->run->r->arena));
-	for (size_t i = 0; i < s->sorted_count && i < s->left; i++) {
+	for (size_t i = (size_t)s->skip; i < s->sorted_count && s->row_count < s->left; i++) {
 		buf_append_str(&s->rows, s->sorted[i].cells);
 		s->row_count++;
 	}

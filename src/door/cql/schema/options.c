@@ -5,6 +5,9 @@
 
 #define STRATEGY_PREFIX "org.apache.cassandra.locator."
 
+/* How many seconds of the table's past can be read. */
+#define OPTION_HISTORY "history_seconds"
+
 enum {
 	NUMBER_BYTES = 64, /* of a number's text */
 	TTL_MOST_S = 20 * 365 * 24 * 60 * 60,
@@ -38,6 +41,7 @@ static const struct {
 	{ "default_time_to_live", OPTIONS_INT, "0", OF_CASSANDRA },
 	{ "extensions", OPTIONS_MAP, "{}", REFUSED },
 	{ "gc_grace_seconds", OPTIONS_INT, "864000", OF_CASSANDRA },
+	{ OPTION_HISTORY, OPTIONS_INT, "0", OWN },
 	{ "max_index_interval", OPTIONS_INT, "2048", OF_CASSANDRA },
 	{ "memtable_flush_period_in_ms", OPTIONS_INT, "0", OF_CASSANDRA },
 	{ "min_index_interval", OPTIONS_INT, "128", OF_CASSANDRA },
@@ -132,6 +136,9 @@ options_of_table(struct cql *q, const struct schema_table *t, struct options_tab
 		if (!text.ptr)
 			text = str_from_cstr(table_options[i].preset);
 		TRY(value_read(q, table_options[i].kind, text, &ret->values[i]));
+		/* The database knows it; others than this door set it, too. */
+		if (t->db && str_eq(str_from_cstr(table_options[i].name), STR(OPTION_HISTORY)))
+			ret->values[i].n = (int64_t)timed_history_seconds(t->db);
 	}
 	return STATUS_OK;
 }
@@ -333,46 +340,69 @@ check_option(struct cql *q, const struct cql_property *p, enum options_kind kind
 	return kind == OPTIONS_TEXT ? STATUS_OK : check_number(q, p, kind);
 }
 
-enum status
-options_check_table(struct cql *q, const struct cql_properties *with, struct table_property **ret,
-		    size_t *ret_count, bool *ret_sets_ttl, uint64_t *ret_ttl_s)
+static enum status
+check_ttl(struct cql *q, const struct cql_property *p, struct options_said *ret)
 {
-	struct table_property *properties = arena_alloc(q->arena,
-							(with->count + 1) * sizeof(*properties));
-	size_t count = 0;
+	int64_t n;
 
-	if (!properties)
-		return STATUS_LIMIT;
-	*ret_sets_ttl = false;
-	*ret_ttl_s = 0;
-	for (size_t i = 0; i < with->count; i++) {
-		const struct cql_property *p = &with->list[i];
-		size_t at = 0;
-		int64_t n;
-
-		/* The id of a table is the server's; what tools dump and load names it, too. */
-		if (str_eq(p->name, STR("id")))
-			continue;
-		while (at < OPTIONS_TABLE_COUNT &&
-		       !str_eq(p->name, str_from_cstr(table_options[at].name)))
-			at++;
-		if (at == OPTIONS_TABLE_COUNT || table_options[at].what == REFUSED)
-			return fail_text(q, CQL_CODE_SYNTAX, "Unknown property '", p->name, "'");
-		properties[count].name = p->name;
-		TRY(check_option(q, p, table_options[at].kind, &properties[count].value));
-		count++;
-		if (!str_eq(p->name, STR("default_time_to_live")))
-			continue;
-		if (!str_to_i64(p->value, &n) || n > TTL_MOST_S) {
-			q->code = CQL_CODE_CONFIG;
-			return err_set(q->err, STATUS_INVALID,
-				       "default_time_to_live must be less than or equal to %d",
-				       TTL_MOST_S);
-		}
-		*ret_sets_ttl = true;
-		*ret_ttl_s = (uint64_t)n;
+	if (!str_to_i64(p->value, &n) || n > TTL_MOST_S) {
+		q->code = CQL_CODE_CONFIG;
+		return err_set(q->err, STATUS_INVALID,
+			       "default_time_to_live must be less than or equal to %d", TTL_MOST_S);
 	}
-	*ret = properties;
-	*ret_count = count;
+	ret->sets_ttl = true;
+	ret->ttl_s = (uint64_t)n;
+	return STATUS_OK;
+}
+
+static enum status
+check_history(struct cql *q, const struct cql_property *p, struct options_said *ret)
+{
+	int64_t n;
+
+	if (!str_to_i64(p->value, &n) || n > TIMED_HISTORY_SECONDS) {
+		q->code = CQL_CODE_CONFIG;
+		return err_set(q->err, STATUS_INVALID,
+			       OPTION_HISTORY " must be less than or equal to %d "
+					      "(TIMED_HISTORY_SECONDS)",
+			       TIMED_HISTORY_SECONDS);
+	}
+	ret->sets_history = true;
+	ret->history_s = (uint64_t)n;
+	return STATUS_OK;
+}
+
+/* What one property says. */
+static enum status
+said_add(struct cql *q, const struct cql_property *p, struct options_said *ret)
+{
+	struct table_property *to = &ret->properties[ret->count];
+	size_t at = 0;
+
+	/* The id of a table is the server's; what tools dump and load names it, too. */
+	if (str_eq(p->name, STR("id")))
+		return STATUS_OK;
+	while (at < OPTIONS_TABLE_COUNT && !str_eq(p->name, str_from_cstr(table_options[at].name)))
+		at++;
+	if (at == OPTIONS_TABLE_COUNT || table_options[at].what == REFUSED)
+		return fail_text(q, CQL_CODE_SYNTAX, "Unknown property '", p->name, "'");
+	to->name = p->name;
+	TRY(check_option(q, p, table_options[at].kind, &to->value));
+	if (str_eq(p->name, STR(OPTION_HISTORY)))
+		return check_history(q, p, ret);
+	ret->count++;
+	return str_eq(p->name, STR("default_time_to_live")) ? check_ttl(q, p, ret) : STATUS_OK;
+}
+
+enum status
+options_check_table(struct cql *q, const struct cql_properties *with, struct options_said *ret)
+{
+	*ret = (struct options_said){
+		.properties = arena_alloc(q->arena, (with->count + 1) * sizeof(*ret->properties))
+	};
+	if (!ret->properties)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < with->count; i++)
+		TRY(said_add(q, &with->list[i], ret));
 	return STATUS_OK;
 }

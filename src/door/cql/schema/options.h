@@ -12,7 +12,7 @@
 #include "door/cql/schema/table.h"
 
 enum {
-	OPTIONS_TABLE_COUNT = 18,
+	OPTIONS_TABLE_COUNT = 19,
 };
 
 enum options_kind {
@@ -65,9 +65,17 @@ MUST_USE enum status options_check_keyspace(struct cql *q, const struct cql_prop
 					    bool creates, struct table_property **ret,
 					    size_t *ret_count);
 
-/* The same of a table. `*ret_ttl_s` is set if default_time_to_live was said. */
+/* What WITH says of a table. */
+struct options_said {
+	struct table_property *properties; /* to store */
+	size_t count;
+	bool sets_ttl; /* default_time_to_live was said */
+	uint64_t ttl_s;
+	bool sets_history; /* history_seconds was said, which is no property of the schema */
+	uint64_t history_s;
+};
+
 MUST_USE enum status options_check_table(struct cql *q, const struct cql_properties *with,
-					 struct table_property **ret, size_t *ret_count,
-					 bool *ret_sets_ttl, uint64_t *ret_ttl_s);
+					 struct options_said *ret);
 
 #endif

@@ -35,7 +35,8 @@ static const struct schema_system systems[] = {
 	  "|cdc boolean|comment text|compaction " MAP "|compression " MAP
 	  "|crc_check_chance double|dclocal_read_repair_chance double|default_time_to_live int|"
 	  "extensions frozen<map<text, blob>>|flags frozen<set<text>>|gc_grace_seconds int|"
-	  "id uuid|max_index_interval int|memtable_flush_period_in_ms int|min_index_interval int|"
+	  "history_seconds int|id uuid|max_index_interval int|memtable_flush_period_in_ms "
+	  "int|min_index_interval int|"
 	  "read_repair text|read_repair_chance double|speculative_retry text|"
 	  "transactions " MAP,
 	  system_tables_rows },

@@ -139,19 +139,46 @@ table_drop(struct kv_tx *tx, struct str name, struct err *err)
 	return table_schemas_touch(tx);
 }
 
+/* Gives the table that has taken the place of another one a history of its own. */
 static enum status
-truncate_opened(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena, struct err *err)
+history_set_new(struct kv_tx *tx, struct str name, const struct timed_clock *clock,
+		struct timed_history_bounds bounds, struct err *err)
 {
+	struct catalog_db *db;
+	enum status status;
+	struct timed t;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, name, &db, err));
+	timed_init(&t, tx, db, clock, err);
+	status = timed_history_set(&t, bounds);
+	catalog_db_unref(db);
+	return status;
+}
+
+static enum status
+truncate_opened(struct kv_tx *tx, const struct catalog_db *db, const struct timed_clock *clock,
+		struct arena *arena, struct err *err)
+{
+	uint64_t options[CATALOG_OPTIONS];
+	struct timed_history_bounds bounds = { 0 };
 	struct table_schema schema;
+	struct timed t;
 
 	TRY(catalog_db_check_writable(db, err));
 	TRY(table_schema_read(tx, db, arena, &schema, err));
-	TRY(catalog_replace(tx, &table_kind, db->name, db->options, err));
-	return schema_write_new(tx, db->name, &schema, err);
+	memcpy(options, db->options, sizeof(options));
+	if (timed_history_seconds(db)) {
+		timed_init(&t, tx, db, clock, err);
+		TRY(timed_history_bounds_get(&t, &bounds));
+		options[TIMED_OPTION_HISTORY_SECONDS] = 0;
+	}
+	TRY(catalog_replace(tx, &table_kind, db->name, options, err));
+	TRY(schema_write_new(tx, db->name, &schema, err));
+	return bounds.seconds ? history_set_new(tx, db->name, clock, bounds, err) : STATUS_OK;
 }
 
 enum status
-table_truncate(struct kv_tx *tx, struct str name, struct err *err)
+table_truncate(struct kv_tx *tx, struct str name, const struct timed_clock *clock, struct err *err)
 {
 	struct arena *arena = arena_new(TABLE_RECORD_ARENA_BYTES);
 	struct catalog_db *db;
@@ -161,7 +188,7 @@ table_truncate(struct kv_tx *tx, struct str name, struct err *err)
 		return STATUS_NOMEM;
 	status = catalog_open(tx, NULL, CATALOG_SPACE_TABLE, name, &db, err);
 	if (status == STATUS_OK) {
-		status = truncate_opened(tx, db, arena, err);
+		status = truncate_opened(tx, db, clock, arena, err);
 		catalog_db_unref(db);
 	}
 	arena_free(arena);

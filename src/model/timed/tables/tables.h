@@ -160,10 +160,12 @@ MUST_USE enum status table_drop(struct kv_tx *tx, struct str name, struct err *e
 
 /*
  * Deletes all rows: the table goes on under another number, with its schema, its id and its
- * options; the rows of before are cleared in the background, with their past. STATUS_NOT_FOUND.
- * Touches the metadata version.
+ * options; the rows of before are cleared in the background, with their past. One with a history
+ * has a new one, which begins with the next turn of timed_sweep(). `clock`: see timed_init().
+ * STATUS_NOT_FOUND. Touches the metadata version.
  */
-MUST_USE enum status table_truncate(struct kv_tx *tx, struct str name, struct err *err);
+MUST_USE enum status table_truncate(struct kv_tx *tx, struct str name,
+				    const struct timed_clock *clock, struct err *err);
 
 /*
  * At most `limit` names of tables behind `after` (empty: from the first one), of one keyspace, or

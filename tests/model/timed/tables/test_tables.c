@@ -915,10 +915,9 @@ keyspaces_have_types_and_tables(void **state)
 }
 
 static enum status
-truncate_body(struct timed *t, void *arg)
+truncate_body(struct timed *t, void *name)
 {
-	(void)arg;
-	return table_truncate(t->tx, STR("ks.short"), t->err);
+	return table_truncate(t->tx, str_from_cstr(name), t->clock, t->err);
 }
 
 static void
@@ -926,10 +925,11 @@ a_truncated_table_keeps_what_it_is(void **state)
 {
 	struct fixture *f = *state;
 	struct seen_schema before, after;
+	char name[] = "ks.short";
 
 	put(f, "ks.short", (struct put){ .user = "a", .id = 1, .inserts = true });
 	assert_int_equal(run(f, "ks.short", schema_body, &before), STATUS_OK);
-	assert_int_equal(run(f, NULL, truncate_body, NULL), STATUS_OK);
+	assert_int_equal(run(f, NULL, truncate_body, name), STATUS_OK);
 	assert_int_equal(run(f, "ks.short", schema_body, &after), STATUS_OK);
 	expect_scan(f, "ks.short", (struct scan){ 0 }, "");
 	assert_memory_equal(before.id, after.id, TABLE_ID_BYTES);
@@ -982,6 +982,40 @@ history_body(struct timed *t, void *arg)
 {
 	(void)arg;
 	return timed_history_set(t, (struct timed_history_bounds){ .seconds = 1000 });
+}
+
+static enum status
+past_body(struct timed *t, void *arg)
+{
+	timed_at(t, t->clock->now_ms(t->clock->arg) - 1000);
+	return read_body(t, arg);
+}
+
+static void
+a_truncated_table_begins_another_past(void **state)
+{
+	struct fixture *f = *state;
+	struct place_of_row p = {
+		.user = "a", .id = 1, .arena = f->arena, .drawn = BUF_INIT(10000)
+	};
+	char name[] = "ks.msgs";
+	uint64_t done;
+	bool more;
+
+	assert_int_equal(run(f, "ks.msgs", history_body, NULL), STATUS_OK);
+	assert_int_equal(timed_sweep(f->store, &f->clock, 10, &done, &more, &f->err), STATUS_OK);
+	f->now_ms += 1000;
+	put(f, "ks.msgs", (struct put){ .user = "a", .id = 1, .changes = { PUT(MSG, text("x")) } });
+	f->now_ms += 2000;
+	assert_int_equal(run(f, "ks.msgs", past_body, &p), STATUS_OK);
+	assert_int_equal(run(f, NULL, truncate_body, name), STATUS_OK);
+	assert_int_equal(run(f, "ks.msgs", past_body, &p), STATUS_INVALID);
+	for (int i = 0; i < 2; i++, f->now_ms += 1000)
+		assert_int_equal(timed_sweep(f->store, &f->clock, 10, &done, &more, &f->err),
+				 STATUS_OK);
+	assert_int_equal(run(f, "ks.msgs", past_body, &p), STATUS_NOT_FOUND);
+	buf_release(&p.drawn);
+	verified_none(f->store);
 }
 
 /* A listing of all that a table held. */
@@ -1153,6 +1187,7 @@ main(void)
 		TEST(tables_are_altered),
 		TEST(keyspaces_have_types_and_tables),
 		TEST(a_truncated_table_keeps_what_it_is),
+		TEST(a_truncated_table_begins_another_past),
 		TEST(bad_schemas_are_refused),
 		TEST(the_past_tells_what_was_deleted_and_what_expired),
 		TEST(verify_finds_what_is_wrong),
