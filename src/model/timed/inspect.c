@@ -140,6 +140,31 @@ draw_inet(struct str s, struct buf *ret)
 		buf_append_cstr(ret, text);
 }
 
+/* "14mo3d5000ns": its three parts, of one sign, without those that are zero. */
+static void
+draw_duration(const struct doc_scalar *s, struct buf *ret)
+{
+	const struct {
+		int64_t n;
+		const char *unit;
+	} parts[] = { { s->months, "mo" }, { s->days, "d" }, { s->n, "ns" } };
+	bool any = false;
+
+	if (s->months < 0 || s->days < 0 || s->n < 0)
+		buf_append_byte(ret, '-');
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		uint64_t n = (uint64_t)parts[i].n;
+
+		if (!n)
+			continue;
+		n = parts[i].n < 0 ? 0 - n : n;
+		buf_printf(ret, "%llu%s", (unsigned long long)n, parts[i].unit);
+		any = true;
+	}
+	if (!any)
+		buf_append_cstr(ret, "0ns");
+}
+
 void
 timed_draw_scalar(const struct doc_scalar *s, struct buf *ret)
 {
@@ -179,6 +204,9 @@ timed_draw_scalar(const struct doc_scalar *s, struct buf *ret)
 	case DOC_DECIMAL128:
 		buf_printf(ret, "decimal128 %016llx%016llx", (unsigned long long)s->high,
 			   (unsigned long long)s->low);
+		return;
+	case DOC_DURATION:
+		draw_duration(s, ret);
 		return;
 	default: /* integers; times in their units */
 		buf_printf(ret, "%lld", (long long)s->n);
