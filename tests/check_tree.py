@@ -73,9 +73,11 @@ ROOMS = {
                   " door/couch/wire door/couch/admin door/couch/doc door/couch/list"
                   " door/couch/query door/couch/view door/couch/look",
     "door/cql/wire": "base loop cql",
-    "door/cql/conn": "base catalog cql access settings net serve door door/cql/wire",
-    "door/cql/schema": "base loop cql kv catalog model/timed model/timed/tables",
-    "door/cql/run": "base loop kv catalog doc cql model/timed model/timed/tables serve door/cql/wire door/cql/conn door/cql/schema",
+    "door/cql/people": "base loop kv access settings",
+    "door/cql/conn": "base catalog cql access settings net serve door door/cql/wire door/cql/people",
+    "door/cql/schema": "base loop cql kv catalog model/timed model/timed/tables settings door/cql/people",
+    "door/cql/run": "base loop kv catalog doc cql model/timed model/timed/tables access settings serve door door/cql/wire"
+                    " door/cql/people door/cql/conn door/cql/schema",
     "door/cql": "base loop catalog settings net serve door model/timed/tables door/cql/wire door/cql/conn door/cql/schema door/cql/run",
     "door/mongo/wire": "base loop bson",
     "door/mongo/txn": "base loop js kv catalog bson mql mql/expr model/plain access settings net serve door"

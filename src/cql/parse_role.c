@@ -84,7 +84,7 @@ cql_take_role(struct cql_parser *p, bool is_user, bool is_new, struct cql_statem
 		r->superuser = CQL_TRUE;
 	else if (is_user && cql_skip_word(p, "nosuperuser"))
 		r->superuser = CQL_FALSE;
-	if (is_user)
+	if (is_user && is_new)
 		r->login = CQL_TRUE;
 	return STATUS_OK;
 }
@@ -243,7 +243,8 @@ cql_take_list(struct cql_parser *p, struct cql_statement *ret)
 
 	*g = (struct cql_grant){ 0 };
 	ret->kind = CQL_LIST_ROLES;
-	if (!cql_skip_word(p, "roles") && !cql_skip_word(p, "users")) {
+	g->users = cql_skip_word(p, "users");
+	if (!g->users && !cql_skip_word(p, "roles")) {
 		ret->kind = CQL_LIST_PERMISSIONS;
 		TRY(take_permissions(p, &g->permissions));
 		if (cql_skip_word(p, "on"))

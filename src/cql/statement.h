@@ -358,6 +358,7 @@ struct cql_grant {            /* GRANT, REVOKE; LIST PERMISSIONS */
 	struct cql_name on; /* KEYSPACE and ROLE: name */
 	struct str grantee; /* LIST: OF; ptr NULL: not said */
 	bool no_recursive;
+	bool users; /* LIST USERS */
 };
 
 /* ---- DESCRIBE ---- */

@@ -1,110 +1,12 @@
 #!/usr/bin/env python3
 """Cassandra's protocol on a socket: versions, frames, segments, what begins a connection."""
 
-import binascii
-import re
 import socket
 import struct
 
-from harness import Server, contains, equal, main, test
-
-ERROR, READY, AUTHENTICATE, SUPPORTED, RESULT, AUTH_SUCCESS = 0, 2, 3, 6, 8, 0x10
-STARTUP, OPTIONS, QUERY, PREPARE, REGISTER, AUTH_RESPONSE = 1, 5, 7, 9, 0xb, 0xf
-
-
-def string(text):
-    return struct.pack(">H", len(text)) + text.encode()
-
-
-def string_map(**pairs):
-    return struct.pack(">H", len(pairs)) + b"".join(string(k) + string(v) for k, v in pairs.items())
-
-
-def crc24(data):
-    crc = 0x875060
-    for byte in data:
-        crc ^= byte << 16
-        for _ in range(8):
-            crc <<= 1
-            if crc & 0x1000000:
-                crc ^= 0x1974f0b
-    return crc
-
-
-def segment(payload):
-    header = (len(payload) | 1 << 17).to_bytes(3, "little")
-    crc = binascii.crc32(payload, binascii.crc32(b"\xfa\x2d\x55\xca"))
-    return header + crc24(header).to_bytes(3, "little") + payload + crc.to_bytes(4, "little")
-
-
-class Connection:
-    def __init__(self, port, version=4):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
-        self.version, self.segmented = version, False
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def send(self, opcode, body=b"", stream=1, flags=0):
-        frame = struct.pack(">BBhBI", self.version, flags, stream, opcode, len(body)) + body
-        self.socket.sendall(segment(frame) if self.segmented else frame)
-
-    def read_bytes(self, n):
-        data = b""
-        while len(data) < n:
-            more = self.socket.recv(n - len(data))
-            if not more:
-                raise EOFError(data)
-            data += more
-        return data
-
-    def read(self):
-        """(version, flags, stream, opcode), body"""
-        if self.segmented:
-            header = self.read_bytes(6)
-            equal(int.from_bytes(header[3:], "little"), crc24(header[:3]))
-            payload = self.read_bytes(int.from_bytes(header[:3], "little") & 0x1ffff)
-            crc = binascii.crc32(payload, binascii.crc32(b"\xfa\x2d\x55\xca"))
-            equal(int.from_bytes(self.read_bytes(4), "little"), crc)
-            return struct.unpack(">BBhB", payload[:5]), payload[9:]
-        head = self.read_bytes(9)
-        return struct.unpack(">BBhB", head[:5]), self.read_bytes(struct.unpack(">I", head[5:])[0])
-
-    def ask(self, opcode, body=b"", **how):
-        self.send(opcode, body, **how)
-        return self.read()
-
-    def start(self, **more):
-        answer, body = self.ask(STARTUP, string_map(CQL_VERSION="3.0.0", **more))
-        self.segmented = self.version >= 5 and answer[3] in (READY, AUTHENTICATE)
-        return answer[3], body
-
-    def error(self, opcode, body=b"", **how):
-        """The code and the text."""
-        answer, got = self.ask(opcode, body, **how)
-        return error_of(answer, got)
-
-    def ends(self):
-        try:
-            return self.socket.recv(1) == b""
-        except ConnectionResetError:
-            return True
-
-
-def error_of(answer, body):
-    equal(answer[3], ERROR)
-    length = struct.unpack(">H", body[4:6])[0]
-    return struct.unpack(">I", body[:4])[0], body[6:6 + length].decode()
-
-
-class Door(Server):
-    def __init__(self, cwd, *options, **how):
-        super().__init__(cwd, "--cql", "127.0.0.1:0", *options, **how)
-        log = self.read_log()
-        self.port = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", log).group(1))
+from cql_wire import (READY, AUTHENTICATE, SUPPORTED, AUTH_SUCCESS, STARTUP, OPTIONS, QUERY, REGISTER,
+                      AUTH_RESPONSE, Connection, Door, error_of, segment, string, string_map)
+from harness import contains, equal, main, test
 
 
 @test

@@ -29,6 +29,7 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 		.store = ground->store,
 		.live = ground->live,
 		.news = ground->news,
+		.people = ground->people,
 		.settings = settings_of(ground->settings, &cql_setting_group),
 	};
 	clients_init(&door->clients, CQL_CLIENT_LOST, CQL_CLIENT_KILLED);

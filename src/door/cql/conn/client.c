@@ -6,6 +6,7 @@
 #include "base/address.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "door/cql/people/role.h"
 #include "door/cql/wire/frame.h"
 #include "door/cql/wire/segment.h"
 #include "net/memory.h"
@@ -219,23 +220,36 @@ cql_client_audit_by(const struct cql_client *c)
 				  .user = c->user.name };
 }
 
-static struct auth_client
-client_of_auth(struct cql_client *c)
+struct auth_client
+cql_client_of_auth(struct cql_client *c)
 {
 	return (struct auth_client){ .by = cql_client_audit_by(c),
 				     .gone = net_stream_closed_event(c->stream),
-				     .store = c->door->config.store };
+				     .store = c->door->config.store,
+				     .door = ROLE_DOOR };
+}
+
+/* What a user may, by own roles and by those of the roles that these name. In the arena. */
+static enum status
+grants_read(struct cql_client *c, const struct auth_user *user, struct arena *arena,
+	    struct grants *ret, struct err *err)
+{
+	const struct cql_config *config = &c->door->config;
+
+	grants_of_roles(ret, user->roles, user->roles_count, user->admin, arena);
+	return role_follow_all(config->store, config->live, ret, arena, err);
 }
 
 /* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
 static void
-client_become(struct cql_client *c, const struct auth_user *user, struct arena *arena)
+client_become(struct cql_client *c, const struct auth_user *user, const struct grants *grants,
+	      struct arena *arena)
 {
 	arena_free(c->user_arena);
 	c->user_arena = arena;
 	c->user = *user;
 	c->authenticated = true;
-	grants_of_roles(&c->grants, user->roles, user->roles_count, user->admin, arena);
+	c->grants = *grants;
 	clients_set_user(&c->entry, c->user.name, c->user.name.len && !user->admin);
 }
 
@@ -258,22 +272,60 @@ enum status
 cql_client_login(struct cql_client *c, struct str name, struct str password, struct err *err)
 {
 	struct settings_held *held = settings_live_hold(c->door->config.live);
-	struct auth_client client = client_of_auth(c);
+	struct auth_client client = cql_client_of_auth(c);
 	struct arena *arena = arena_new(CQL_USER_BYTES);
 	struct auth_user user = { 0 };
+	struct grants grants;
 	enum status status = STATUS_NOMEM;
 
 	if (arena)
 		status = auth_login(people_of(held), "password", name, password, &client, arena,
 				    &user, err);
 	settings_held_unref(held);
+	if (status == STATUS_OK)
+		status = grants_read(c, &user, arena, &grants, err);
 	if (status != STATUS_OK) {
 		arena_free(arena);
 		return status;
 	}
-	client_become(c, &user, arena);
+	client_become(c, &user, &grants, arena);
 	c->follow = (struct follow){ 0 };
 	return STATUS_OK;
+}
+
+/*
+ * The person is known, and so is what the person may; roles that give it may have changed without
+ * the person's record. While the store cannot tell, what was known holds, and the next request
+ * looks again.
+ */
+static void
+client_renew(struct cql_client *c, const struct auth_user *user, struct arena *arena)
+{
+	struct grants grants;
+
+	if (grants_read(c, user, arena, &grants, NULL) != STATUS_OK) {
+		c->follow.seen = 0;
+		arena_free(arena);
+		return;
+	}
+	client_become(c, user, &grants, arena);
+}
+
+/* True for a copy of the user in the arena. */
+static bool
+user_copy(const struct auth_user *user, struct arena *arena, struct auth_user *ret)
+{
+	*ret = *user;
+	ret->name = arena_dup(arena, user->name);
+	ret->roles = arena_alloc(arena, (user->roles_count + 1) * sizeof(*ret->roles));
+	if (!ret->name.ptr || !ret->roles)
+		return false;
+	for (size_t i = 0; i < user->roles_count; i++) {
+		ret->roles[i] = arena_dup(arena, user->roles[i]);
+		if (!ret->roles[i].ptr)
+			return false;
+	}
+	return true;
 }
 
 void
@@ -282,7 +334,6 @@ cql_client_check_roles(struct cql_client *c)
 	const struct cql_config *config = &c->door->config;
 	struct auth_client client;
 	struct auth_user user;
-	struct follow follow;
 	struct arena *arena;
 
 	if (!c->authenticated || follow_is_current(&c->follow, config->news))
@@ -290,16 +341,18 @@ cql_client_check_roles(struct cql_client *c)
 	arena = arena_new(CQL_USER_BYTES);
 	if (!arena)
 		return;
-	client = client_of_auth(c);
+	client = cql_client_of_auth(c);
 	switch (follow_look(&c->follow, config->news, config->live, &client, &c->user, arena,
 			    &user)) {
 	case FOLLOW_SAME:
-		arena_free(arena);
+		arena_clear(arena);
+		if (c->grants.role_count && user_copy(&c->user, arena, &user))
+			client_renew(c, &user, arena);
+		else
+			arena_free(arena);
 		break;
 	case FOLLOW_CHANGED:
-		follow = c->follow;
-		client_become(c, &user, arena);
-		c->follow = follow;
+		client_renew(c, &user, arena);
 		break;
 	case FOLLOW_GONE:
 		arena_free(arena);

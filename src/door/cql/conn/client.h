@@ -9,7 +9,7 @@
 #include "access/follow.h"
 #include "base/buf.h"
 #include "door/cql/conn/cql_int.h"
-#include "door/cql/conn/grants.h"
+#include "door/cql/people/grants.h"
 #include "door/cql/wire/compress.h"
 #include "serve/clients.h"
 
@@ -108,6 +108,9 @@ MUST_USE enum status cql_client_login(struct cql_client *c, struct str name, str
 
 /* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
 void cql_client_check_roles(struct cql_client *c);
+
+/* The client, for access/: people of this door. */
+struct auth_client cql_client_of_auth(struct cql_client *c);
 
 /* The peer, for audit lines. */
 struct audit_by cql_client_audit_by(const struct cql_client *c);

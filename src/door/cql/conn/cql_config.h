@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct cql_settings;
+struct door_people;
 struct kv_store;
 struct people_news;
 struct settings_live;
@@ -28,8 +29,9 @@ enum {
 
 struct cql_config {
 	struct kv_store *store;
-	struct settings_live *live; /* who may log in */
-	struct people_news *news;   /* tells when they change; NULL: nothing does */
+	struct settings_live *live;       /* who may log in */
+	struct people_news *news;         /* tells when they change; NULL: nothing does */
+	const struct door_people *people; /* whom statements read and change */
 	const struct cql_settings *settings;
 };
 

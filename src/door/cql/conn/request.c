@@ -1,25 +1,23 @@
 #include "door/cql/conn/request.h"
 
 enum status
-request_allow(struct cql_request *r, enum grant wanted, struct str keyspace, struct str table)
+request_allow_on(struct cql_request *r, unsigned wanted, const struct grant_resource *on)
 {
+	AUTO(buf_release) struct buf text = BUF_SHORT(GRANTS_TEXT_BYTES);
 	struct cql_client *c = r->client;
 
-	if (grants_allow(&c->grants, wanted, keyspace, table))
+	if (grants_allow_on(&c->grants, wanted, on))
 		return STATUS_OK;
-	if (!keyspace.len)
-		return request_fail(r, CQL_CODE_UNAUTHORIZED,
-				    "User %.*s has no %s permission on <all keyspaces> or any of "
-				    "its parents",
-				    STR_ARG(c->user.name), grant_name(wanted));
-	if (!table.len)
-		return request_fail(r, CQL_CODE_UNAUTHORIZED,
-				    "User %.*s has no %s permission on <keyspace %.*s> or any of "
-				    "its parents",
-				    STR_ARG(c->user.name), grant_name(wanted), STR_ARG(keyspace));
+	grant_resource_describe(on, &text);
 	return request_fail(r, CQL_CODE_UNAUTHORIZED,
-			    "User %.*s has no %s permission on <table %.*s.%.*s> or any of its "
-			    "parents",
-			    STR_ARG(c->user.name), grant_name(wanted), STR_ARG(keyspace),
-			    STR_ARG(table));
+			    "User %.*s has no %s permission on %.*s or any of its parents",
+			    STR_ARG(c->user.name), grant_name((enum grant)wanted),
+			    STR_ARG(buf_str(&text)));
+}
+
+enum status
+request_allow(struct cql_request *r, enum grant wanted, struct str keyspace, struct str table)
+{
+	return request_allow_on(r, wanted,
+				&(struct grant_resource){ .keyspace = keyspace, .table = table });
 }

@@ -38,4 +38,8 @@ struct cql_request {
 MUST_USE enum status request_allow(struct cql_request *r, enum grant wanted, struct str keyspace,
 				   struct str table);
 
+/* The same for permissions on anything: all of `wanted`. */
+MUST_USE enum status request_allow_on(struct cql_request *r, unsigned wanted,
+				      const struct grant_resource *on);
+
 #endif

@@ -5,6 +5,7 @@
 #include "door/cql/run/describe.h"
 #include "door/cql/run/modify.h"
 #include "door/cql/run/prepared.h"
+#include "door/cql/run/role.h"
 #include "door/cql/run/select.h"
 #include "door/cql/schema/system.h"
 
@@ -94,6 +95,9 @@ allow_table(struct run *run)
 {
 	bool reads = run->statement->kind == CQL_SELECT;
 
+	if (reads && str_eq(run->table->keyspace, STR("system_auth")))
+		return request_allow_on(run->r, GRANT_DESCRIBE,
+					&(struct grant_resource){ .of_roles = true });
 	if (reads && run->table->system)
 		return STATUS_OK;
 	return request_allow(run->r, reads ? GRANT_SELECT : GRANT_MODIFY, run->table->keyspace,
@@ -276,7 +280,7 @@ refuse(struct job *job)
 		return request_fail(job->r, CQL_CODE_INVALID, "%.*s is not supported",
 				    STR_ARG(job->statement->refused));
 	default:
-		return fail_unsupported(job, "changing and listing roles by CQL");
+		return fail_unsupported(job, "this statement");
 	}
 }
 
@@ -328,6 +332,8 @@ run_statement(struct job *job)
 	case CQL_DESCRIBE:
 		return kv_run_read(store, describe_body, job, &r->err);
 	default:
+		if (role_is(job->statement))
+			return role_run(r, job->statement, job->keyspace);
 		return ddl_is(job->statement) ? run_ddl(job) : refuse(job);
 	}
 }

@@ -371,7 +371,9 @@ server_of(const struct cql_request *r, struct schema_server *ret)
 				       .release_version = STR(CQL_RELEASE_VERSION),
 				       .language_version = STR(CQL_LANGUAGE_VERSION),
 				       .port = r->door->port,
-				       .host_id = r->door->host_id };
+				       .host_id = r->door->host_id,
+				       .live = r->door->config.live,
+				       .part = r->out->part };
 	cql_client_address(r->client, ret->address, &ret->address_len);
 }
 

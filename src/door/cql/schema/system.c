@@ -70,6 +70,13 @@ static const struct schema_system systems[] = {
 	{ "system_schema", "aggregates", "keyspace_name text",
 	  "aggregate_name text|argument_types frozen<list<text>>",
 	  "final_func text|initcond text|return_type text|state_func text|state_type text", NULL },
+	{ "system_auth", "roles", "role text", "",
+	  "can_login boolean|is_superuser boolean|member_of set<text>|salted_hash text",
+	  system_roles_rows },
+	{ "system_auth", "role_members", "role text", "member text", "", system_members_rows },
+	{ "system_auth", "role_permissions", "role text", "resource text", "permissions set<text>",
+	  system_permissions_rows },
+	{ "system_auth", "network_permissions", "role text", "", "dcs frozen<set<text>>", NULL },
 	{ "system_traces", "sessions", "session_id uuid", "",
 	  "client inet|command text|coordinator inet|coordinator_port int|duration int|"
 	  "parameters map<text, text>|request text|started_at timestamp",

@@ -11,6 +11,8 @@
 #include "cql/value.h"
 #include "door/cql/schema/table.h"
 
+struct settings_live;
+
 enum {
 	SYSTEM_ADDRESS_BYTES = 16, /* of an address: IPv6 */
 };
@@ -21,7 +23,9 @@ struct schema_server {
 	uint8_t address[SYSTEM_ADDRESS_BYTES]; /* at which the client has reached it */
 	size_t address_len;                    /* 4 or 16 */
 	uint16_t port;
-	const uint8_t *host_id; /* a UUID */
+	const uint8_t *host_id;     /* a UUID */
+	struct settings_live *live; /* whom the settings name (system_auth) */
+	struct budget_part *part;   /* that counts the memory for reading people */
 };
 
 /* True for a keyspace that is made up, which nobody changes. */

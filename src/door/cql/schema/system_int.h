@@ -42,5 +42,8 @@ enum status system_types_rows(struct system_making *m);
 enum status system_virtual_keyspaces_rows(struct system_making *m);
 enum status system_virtual_tables_rows(struct system_making *m);
 enum status system_virtual_columns_rows(struct system_making *m);
+enum status system_roles_rows(struct system_making *m);
+enum status system_members_rows(struct system_making *m);
+enum status system_permissions_rows(struct system_making *m);
 
 #endif

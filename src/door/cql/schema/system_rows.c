@@ -1,7 +1,9 @@
 /* The rows of tables that are made up. */
 #include "base/big_endian.h"
+#include "door/cql/people/role.h"
 #include "door/cql/schema/options.h"
 #include "door/cql/schema/system_int.h"
+#include "loop/step.h"
 
 #define PARTITIONER "org.apache.cassandra.dht.Murmur3Partitioner"
 
@@ -469,4 +471,139 @@ enum status
 system_virtual_columns_rows(struct system_making *m)
 {
 	return each_system(m, true, column_rows);
+}
+
+/* ---- system_auth ---- */
+
+/* Texts of a role are on the page of a listing: rows keep copies. */
+static enum status
+auth_copy(struct system_making *m, struct str text, struct str *ret)
+{
+	return arena_copy(m->q->arena, text, ret);
+}
+
+static enum status
+each_role(struct system_making *m, role_take *take)
+{
+	return role_each(m->types->tx, m->server->live, m->server->part, take, m, m->q->err);
+}
+
+static enum status
+roles_take(void *arg, const struct role *role)
+{
+	struct system_making *m = arg;
+	struct cql_value *row;
+	struct str *members;
+	size_t count = 0;
+	struct str name;
+
+	members = arena_alloc(m->q->arena, (role->text_count + 1) * sizeof(*members));
+	if (!members)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < role->text_count; i++) {
+		const struct grants_text t = grants_text_read(role->texts[i]);
+
+		if (t.kind == GRANTS_MEMBER)
+			TRY(auth_copy(m, t.member, &members[count++]));
+	}
+	TRY(auth_copy(m, role->name, &name));
+	TRY(row_begin(m, &row));
+	row_put(m, row, "role", name);
+	row_put_bool(m, row, "can_login", role->login);
+	row_put_bool(m, row, "is_superuser", role->superuser);
+	return count ? row_put_texts(m, row, "member_of", members, count, false) : STATUS_OK;
+}
+
+enum status
+system_roles_rows(struct system_making *m)
+{
+	return each_role(m, roles_take);
+}
+
+static enum status
+members_take(void *arg, const struct role *role)
+{
+	struct system_making *m = arg;
+
+	for (size_t i = 0; i < role->text_count; i++) {
+		const struct grants_text t = grants_text_read(role->texts[i]);
+		struct str name, member;
+		struct cql_value *row;
+
+		if (t.kind != GRANTS_MEMBER)
+			continue;
+		TRY(auth_copy(m, t.member, &name));
+		TRY(auth_copy(m, role->name, &member));
+		TRY(row_begin(m, &row));
+		row_put(m, row, "role", name);
+		row_put(m, row, "member", member);
+	}
+	return STATUS_OK;
+}
+
+enum status
+system_members_rows(struct system_making *m)
+{
+	return each_role(m, members_take);
+}
+
+/* The permissions on a resource, which several texts may have; 0 where an earlier one has it. */
+static unsigned
+grants_on(const struct role *role, size_t at, const struct grant_resource *on)
+{
+	unsigned grants = 0;
+
+	for (size_t i = 0; i < role->text_count; i++) {
+		const struct grants_text t = grants_text_read(role->texts[i]);
+
+		if (t.kind != GRANTS_GRANT || !grant_resource_is(&t.on, on))
+			continue;
+		if (i < at)
+			return 0;
+		grants |= t.grants;
+	}
+	return grants;
+}
+
+static enum status
+permissions_row(struct system_making *m, const struct role *role, const struct grant_resource *on,
+		unsigned grants)
+{
+	AUTO(buf_release) struct buf path = BUF_SHORT(GRANTS_TEXT_BYTES);
+	struct str names[8 * sizeof(grants)], name, resource;
+	struct cql_value *row;
+	size_t count = 0;
+
+	for (unsigned bit = 1; bit < GRANT_ALL; bit <<= 1)
+		if (grants & bit)
+			names[count++] = str_from_cstr(grant_name((enum grant)bit));
+	grant_resource_path(on, &path);
+	TRY(buf_copy(&path, m->q->arena, &resource));
+	TRY(auth_copy(m, role->name, &name));
+	TRY(row_begin(m, &row));
+	row_put(m, row, "role", name);
+	row_put(m, row, "resource", resource);
+	return row_put_texts(m, row, "permissions", names, count, false);
+}
+
+static enum status
+permissions_take(void *arg, const struct role *role)
+{
+	struct system_making *m = arg;
+
+	for (size_t i = 0; i < role->text_count; i++) {
+		const struct grants_text t = grants_text_read(role->texts[i]);
+		unsigned grants = t.kind == GRANTS_GRANT ? grants_on(role, i, &t.on) : 0;
+
+		TRY(step_count((uint32_t)role->text_count));
+		if (grants)
+			TRY(permissions_row(m, role, &t.on, grants));
+	}
+	return STATUS_OK;
+}
+
+enum status
+system_permissions_rows(struct system_making *m)
+{
+	return each_role(m, permissions_take);
 }

@@ -1,7 +1,6 @@
 #include "door/redis/txn/user_change.h"
 
-#include <openssl/crypto.h>
-
+#include "access/door_password.h"
 #include "access/people.h"
 #include "access/settings.h"
 #include "base/clock.h"
@@ -11,7 +10,6 @@
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/user.h"
 #include "loop/wait.h"
-#include "settings/rules.h"
 
 enum {
 	APPLY_LOOK_MS = 1,
@@ -72,45 +70,14 @@ is_digest(struct str text)
 	return text.len == PERSON_DOOR_DIGEST_BYTES;
 }
 
-/* What the settings want of a password that is set. */
-static enum status
-check_password(struct change *ch, struct str password)
-{
-	struct rule broken;
-	bool kept = true;
-
-	if (password.len > AUTH_PASSWORD_BYTES)
-		return err_set(ch->err, STATUS_INVALID,
-			       "a password has at most %d bytes (AUTH_PASSWORD_BYTES)",
-			       AUTH_PASSWORD_BYTES);
-	if (ch->access->password_rules)
-		TRY(rules_apply(str_from_cstr(ch->access->password_rules), password, &broken, &kept,
-				ch->err));
-	if (kept)
-		return STATUS_OK;
-	return err_set(ch->err, STATUS_INVALID,
-		       "the password does not conform to password_regexp%s%s",
-		       broken.reason[0] ? ": " : "", broken.reason);
-}
-
 /* The hash of a password, or of the digits of its SHA-256, under the salt of the list. */
 static enum status
 hash_password(struct change *ch, const struct person_door *at, struct str text, bool is_plain,
 	      uint8_t *ret)
 {
 	const struct auth_client client = client_of_auth(ch->client);
-	const struct auth_hashing how = { .client = &client,
-					  .limits = people_hash_limits(ch->held->settings) };
-	char digest[PERSON_DOOR_DIGEST_BYTES];
-	enum status status;
 
-	if (is_plain && !person_door_digest(text, digest))
-		return err_set(ch->err, STATUS_NOMEM, "out of memory");
-	if (is_plain)
-		text = str_of(digest, sizeof(digest));
-	status = auth_hash_at_door(at, text, &how, ret, ch->err);
-	OPENSSL_cleanse(digest, sizeof(digest));
-	return status;
+	return door_password_hash(ch->held, &client, at, text, is_plain, ret, ch->err);
 }
 
 /*
@@ -126,7 +93,7 @@ password_of_rule(struct change *ch, struct person_door *at, struct str rule, uin
 
 	if (is_plain) {
 		if (rule.ptr[0] == '>')
-			TRY(check_password(ch, text));
+			TRY(door_password_check(ch->held, text, ch->err));
 		return hash_password(ch, at, text, true, ret);
 	}
 	if (!is_digest(text) && !user_password_read(text, &salted))
