@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "door/cql/conn/client.h"
+#include "door/cql/run/news.h"
 #include "door/cql/run/prepared.h"
 #include "door/cql/serve.h"
 #include "model/timed/tables/tables.h"
@@ -66,12 +67,19 @@ door_listens(void *arg, const struct door_place *place)
 }
 
 static void
+door_chores_add(void *door, struct chores *chores)
+{
+	cql_news_chores_add(door, chores);
+}
+
+static void
 door_free(void *arg)
 {
 	struct cql_door *door = arg;
 
 	if (!door)
 		return;
+	cql_news_fini(door);
 	clients_fini(&door->clients);
 	expiring_fini(&door->prepared);
 	catalog_caches_fini(&door->caches);
@@ -86,5 +94,6 @@ const struct door_type cql_door_type = {
 	.open = door_open,
 	.stream_options = door_stream_options,
 	.listens = door_listens,
+	.chores_add = door_chores_add,
 	.free = door_free,
 };

@@ -6,6 +6,7 @@
 #include "base/metric.h"
 #include "door/cql/conn/request.h"
 #include "door/cql/input.h"
+#include "door/cql/run/news.h"
 #include "door/cql/run/run.h"
 #include "door/cql/wire/params.h"
 #include "loop/step.h"
@@ -193,7 +194,7 @@ serve_register(struct cql_request *r, struct frame_in *in)
 		return malformed(r);
 	cql_client_register(r->client, kinds);
 	r->answer = FRAME_READY;
-	return STATUS_OK;
+	return kinds & CQL_EVENT_SCHEMA ? cql_news_begin(r->door, &r->err) : STATUS_OK;
 }
 
 /* ---- Statements ---- */

@@ -176,6 +176,16 @@ cql_schema_change_put(struct buf *out, const struct cql_schema_change *change)
 		frame_put_short(out, change->object);
 }
 
+/* It would not know its schema: it ends, and its driver asks for all of it anew. */
+static void
+client_lose(struct cql_client *c)
+{
+	metric_add(&losses, 1);
+	buf_release(&c->events);
+	c->entry.pending = false;
+	clients_tell(&c->entry, CQL_CLIENT_LOST);
+}
+
 /* Keeps the event for a client that wants it. Its lock is held, and that of the list. */
 static bool
 entry_takes_change(void *arg, struct clients_entry *e)
@@ -194,11 +204,7 @@ entry_takes_change(void *arg, struct clients_entry *e)
 		e->pending = true;
 		return true;
 	}
-	/* It would not know its schema: it ends, and its driver asks for all of it anew. */
-	metric_add(&losses, 1);
-	buf_release(&c->events);
-	e->pending = false;
-	clients_tell(e, CQL_CLIENT_LOST);
+	client_lose(c);
 	return false;
 }
 
@@ -208,6 +214,23 @@ cql_tell_schema_change(struct cql_door *door, const struct cql_schema_change *ch
 	struct cql_schema_change arg = *change;
 
 	(void)clients_signal_each(&door->clients, CQL_CLIENT_EVENTS, entry_takes_change, &arg);
+}
+
+static bool
+entry_is_lost(void *arg, struct clients_entry *e)
+{
+	struct cql_client *c = (struct cql_client *)e;
+
+	(void)arg;
+	if (c->registered & CQL_EVENT_SCHEMA && !(clients_signals(e) & CQL_CLIENT_LOST))
+		client_lose(c);
+	return false;
+}
+
+void
+cql_end_registered(struct cql_door *door)
+{
+	(void)clients_signal_each(&door->clients, CQL_CLIENT_EVENTS, entry_is_lost, NULL);
 }
 
 /* ---- Who it is ---- */

@@ -97,6 +97,9 @@ void cql_schema_change_put(struct buf *out, const struct cql_schema_change *chan
 /* Any thread: sends it to all clients that have registered for it. */
 void cql_tell_schema_change(struct cql_door *door, const struct cql_schema_change *change);
 
+/* Any thread: ends all clients that have registered for it, since they cannot be told. */
+void cql_end_registered(struct cql_door *door);
+
 /* ---- Who it is ---- */
 
 /* A connection begins: everybody is in charge where nobody else is. */

@@ -11,6 +11,9 @@
 #include "serve/clients.h"
 #include "serve/expiring.h"
 
+struct chores;
+struct schema_snapshot;
+
 /* The classes of `frond_operation_duration_seconds`. */
 enum cql_class {
 	CQL_CLASS_CONNECTION, /* OPTIONS, STARTUP, AUTH_RESPONSE, REGISTER */
@@ -36,6 +39,9 @@ struct cql_door {
 	struct catalog_caches caches; /* of descriptions of tables */
 	struct expiring prepared;     /* statements, by their ids */
 	struct expiring_rules prepared_rules;
+	/* Of a store that others write to (run/news.h). */
+	struct chores *chores; /* NULL: nobody else writes to it */
+	_Atomic(struct schema_snapshot *) known;
 };
 
 #endif

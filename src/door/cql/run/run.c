@@ -4,6 +4,7 @@
 #include "door/cql/run/ddl.h"
 #include "door/cql/run/describe.h"
 #include "door/cql/run/modify.h"
+#include "door/cql/run/news.h"
 #include "door/cql/run/prepared.h"
 #include "door/cql/run/role.h"
 #include "door/cql/run/select.h"
@@ -304,7 +305,7 @@ run_ddl(struct job *job)
 	if (job->outcome.history_of.len)
 		(void)!kv_run(r->door->config.store, history_body, job, NULL, &ignored);
 	if (job->outcome.changed)
-		cql_tell_schema_change(r->door, &job->outcome.change);
+		cql_news_committed(r->door, &job->outcome.change);
 	return STATUS_OK;
 }
 
