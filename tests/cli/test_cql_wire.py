@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Cassandra's protocol on a socket: versions, frames, segments, what begins a connection."""
 
+import binascii
 import socket
 import struct
 
-from cql_wire import (READY, AUTHENTICATE, SUPPORTED, AUTH_SUCCESS, STARTUP, OPTIONS, QUERY, REGISTER,
-                      AUTH_RESPONSE, Connection, Door, error_of, segment, string, string_map)
+from cql_wire import (AUTH_RESPONSE, AUTH_SUCCESS, AUTHENTICATE, OPTIONS, QUERY, READY, REGISTER, RESULT, STARTUP,
+                      SUPPORTED, Connection, Door, crc24, error_of, segment, string, string_map)
 from harness import contains, equal, main, test
 
 
@@ -109,6 +110,150 @@ def people_log_in_by_name_and_password(cwd):
             length = 64 * 1024 + 1
             c.socket.sendall(struct.pack(">BBhBI", 4, 0, 5, AUTH_RESPONSE, length))
             contains(error_of(*c.read())[1], "CQL_STRANGER_BYTES")
+
+
+def varint(n):
+    """As snappy writes lengths."""
+    return bytes([n & 0x7f | 0x80 * (n > 0x7f)]) + (varint(n >> 7) if n > 0x7f else b"")
+
+
+def copied(out, offset, length):
+    for _ in range(length):
+        out.append(out[-offset])
+
+
+def lz4_pack(data):
+    """A block of one sequence: nothing but literals."""
+    n = len(data) - 15
+    more = b"" if n < 0 else b"\xff" * (n // 255) + bytes([n % 255])
+    return bytes([min(len(data), 15) << 4]) + more + data
+
+
+def lz4_unpack(block):
+    out, at = bytearray(), 0
+
+    def extended(n):
+        nonlocal at
+        while n >= 15 and block[at] == 255:
+            n, at = n + 255, at + 1
+        if n >= 15:
+            n, at = n + block[at], at + 1
+        return n
+
+    while at < len(block):
+        token, at = block[at], at + 1
+        n = extended(token >> 4)
+        out += block[at:at + n]
+        at += n
+        if at < len(block):
+            offset, at = block[at] | block[at + 1] << 8, at + 2
+            copied(out, offset, extended(token & 15) + 4)
+    return bytes(out)
+
+
+def snappy_pack(data):
+    """Literals of at most 60 bytes."""
+    parts = [data[at:at + 60] for at in range(0, len(data), 60)]
+    return varint(len(data)) + b"".join(bytes([len(part) - 1 << 2]) + part for part in parts)
+
+
+def snappy_unpack(block):
+    out, at = bytearray(), 0
+    while block[at] & 0x80:
+        at += 1
+    at += 1
+    while at < len(block):
+        tag, at = block[at], at + 1
+        n, kind = tag >> 2, tag & 3
+        if kind == 0:
+            if n >= 60:
+                width = n - 59
+                n, at = int.from_bytes(block[at:at + width], "little"), at + width
+            out += block[at:at + n + 1]
+            at += n + 1
+        elif kind == 1:
+            copied(out, (tag >> 5) << 8 | block[at], (n & 7) + 4)
+            at += 1
+        else:
+            width = 2 if kind == 2 else 4
+            copied(out, int.from_bytes(block[at:at + width], "little"), n + 1)
+            at += width
+    return bytes(out)
+
+
+PACKERS = {
+    "lz4": (lambda data: struct.pack(">I", len(data)) + lz4_pack(data), lambda data: lz4_unpack(data[4:])),
+    "snappy": (snappy_pack, snappy_unpack),
+}
+LONG = "x" * 5000
+
+
+@test
+def bodies_are_compressed_in_versions_3_and_4(cwd):
+    with Door(cwd) as server:
+        for name, (pack, unpack) in PACKERS.items():
+            for version in (3, 4):
+                with Connection(server.port, version) as c:
+                    equal(c.start(COMPRESSION=name)[0], READY)
+                    # What comes compressed, and what comes as it is; answers that are long are compressed.
+                    for flags, body in ((1, pack(c.query_body(f"SELECT k FROM {LONG}.t"))),
+                                        (0, c.query_body(f"SELECT k FROM {LONG}.t"))):
+                        answer, got = c.ask(QUERY, body, flags=flags)
+                        contains(error_of(answer, unpack(got) if answer[1] & 1 else got)[1], "48")
+                    answer, got = c.ask(QUERY, pack(c.query_body("SELECT * FROM system_schema.columns")), flags=1)
+                    equal(answer[1] & 1, 1)
+                    contains(unpack(got).decode("latin-1"), "keyspace_name")
+                    huge = struct.pack(">I", 1 << 27) if name == "lz4" else varint(1 << 27)
+                    contains(c.error(QUERY, huge + b"\0", flags=1)[1], "Request is too big")
+                    contains(c.error(QUERY, b"", flags=1)[1], "no frame that can be read")
+                    assert c.ends()
+        with Connection(server.port, 4) as c:
+            contains(c.error(STARTUP, string_map(CQL_VERSION="3.0.0", COMPRESSION="zip"))[1], "Unknown compression")
+
+
+def lz4_segment(payload, packed):
+    data = lz4_pack(payload) if packed else payload
+    header = (len(data) | (len(payload) if packed else 0) << 17 | 1 << 34).to_bytes(5, "little")
+    crc = binascii.crc32(data, binascii.crc32(b"\xfa\x2d\x55\xca"))
+    return header + crc24(header).to_bytes(3, "little") + data + crc.to_bytes(4, "little")
+
+
+def read_lz4_segment(c):
+    header = c.read_bytes(8)
+    equal(int.from_bytes(header[5:], "little"), crc24(header[:5]))
+    number = int.from_bytes(header[:5], "little")
+    data, plain = c.read_bytes(number & 0x1ffff), number >> 17 & 0x1ffff
+    c.read_bytes(4)
+    return (lz4_unpack(data) if plain else data), plain
+
+
+@test
+def segments_are_compressed_in_version_5(cwd):
+    with Door(cwd) as server, Connection(server.port, 5) as c:
+        equal(c.start(COMPRESSION="lz4")[0], READY)
+        for packed in (False, True):
+            body = c.query_body("SELECT * FROM system.local")
+            frame = struct.pack(">BBhBI", 5, 0, 9, QUERY, len(body)) + body
+            c.socket.sendall(lz4_segment(frame, packed))
+            payload, plain = read_lz4_segment(c)
+            equal(struct.unpack(">BBhB", payload[:5]), (0x85, 0, 9, RESULT))
+            equal(len(payload), 9 + struct.unpack(">I", payload[5:9])[0])
+            assert plain, "a long answer is not compressed"
+        # Two frames in one segment; and a segment whose bytes were changed ends the connection.
+        body = c.query_body("SELECT key FROM system.local")
+        frame = struct.pack(">BBhBI", 5, 0, 1, QUERY, len(body)) + body
+        c.socket.sendall(lz4_segment(frame * 2, True))
+        got = read_lz4_segment(c)[0]
+        if len(got) == 9 + struct.unpack(">I", got[5:9])[0]:
+            got += read_lz4_segment(c)[0]
+        equal(got[:len(got) // 2], got[len(got) // 2:])
+        spoiled = bytearray(lz4_segment(frame, True))
+        spoiled[-6] ^= 1
+        c.socket.sendall(spoiled)
+        read_lz4_segment(c)
+        assert c.ends()
+    with Door(cwd) as server, Connection(server.port, 5) as c:
+        contains(c.error(STARTUP, string_map(CQL_VERSION="3.0.0", COMPRESSION="snappy"))[1], "not supported in version 5")
 
 
 @test
