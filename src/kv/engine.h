@@ -150,6 +150,7 @@ struct kv_tx {
 	/* The last KV_SIZE_RUN_BYTES of the limit may be used: kv_run() makes its own writes. */
 	bool uses_reserve;
 	bool has_write_conflict; /* a range that was added, not one of a mutation */
+	bool overlaps;           /* kv/overlap.h */
 	/* The futures of reads that have not been freed, the newest first: see kv_reads_mark(). */
 	struct kv_future *reads;
 	uint64_t reads_made;

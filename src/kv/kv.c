@@ -8,6 +8,7 @@
 
 #include "base/budget.h"
 #include "kv/engine.h"
+#include "kv/overlap.h"
 
 enum {
 	SYSTEM_KEY_BYTE = 0xff,
@@ -284,6 +285,12 @@ struct err *
 kv_tx_err(struct kv_tx *tx)
 {
 	return &tx->err;
+}
+
+void
+kv_tx_overlap(struct kv_tx *tx)
+{
+	tx->overlaps = true;
 }
 
 struct kv_tx_stats

@@ -284,6 +284,54 @@ cql_input_next(struct cql_client *c, struct input_frame *ret)
 	return result;
 }
 
+/* True if the bytes begin with a whole frame that is small. */
+static bool
+is_small_frame(const struct cql_client *c, struct str in)
+{
+	struct frame_header h;
+	struct str body;
+	size_t plain;
+
+	if (in.len < FRAME_HEADER_BYTES)
+		return false;
+	h = frame_header_read(in);
+	if (h.length > CQL_IN_FLIGHT_BYTES || in.len - FRAME_HEADER_BYTES < h.length)
+		return false;
+	body = str_of(in.ptr + FRAME_HEADER_BYTES, h.length);
+	return !(h.flags & FRAME_COMPRESSED) ||
+	       (cql_body_length(c->compressor, body, &plain) == STATUS_OK &&
+		plain <= CQL_IN_FLIGHT_BYTES);
+}
+
+/* True if the bytes begin with a segment that is small and has whole frames. */
+static bool
+is_small_segment(const struct cql_client *c, struct str in)
+{
+	bool compressed = c->compressor == CQL_COMPRESSOR_LZ4;
+	size_t header = segment_header_bytes(compressed);
+	struct segment_header h;
+
+	return in.len >= header &&
+	       segment_header_read(str_of(in.ptr, header), compressed, &h) == STATUS_OK &&
+	       h.self_contained && h.length <= CQL_IN_FLIGHT_BYTES &&
+	       h.plain_length <= CQL_IN_FLIGHT_BYTES &&
+	       in.len - header >= h.length + SEGMENT_TRAILER_BYTES;
+}
+
+bool
+cql_input_has_next(struct cql_client *c)
+{
+	struct str in;
+
+	if (c->skips)
+		return false;
+	if (c->segmented && c->at < c->in.len)
+		return is_small_frame(c, str_skip(buf_str(&c->in), c->at));
+	if (net_stream_peek(c->stream, 0, &in) != STATUS_OK)
+		return false;
+	return c->segmented ? is_small_segment(c, in) : is_small_frame(c, in);
+}
+
 static void
 buf_shrink(struct buf *b)
 {

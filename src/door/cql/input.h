@@ -27,6 +27,12 @@ struct input_frame {
 /* Waits for the next frame, and meanwhile sends the client its events. */
 enum input_result cql_input_next(struct cql_client *c, struct input_frame *ret);
 
+/*
+ * True if a whole frame is there that has no more than CQL_IN_FLIGHT_BYTES, unpacked, so that
+ * cql_input_next() waits neither for the client nor for memory.
+ */
+bool cql_input_has_next(struct cql_client *c);
+
 /* The frame was served: gives its memory back. */
 void cql_input_done(struct cql_client *c);
 

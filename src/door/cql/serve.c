@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "door/cql/conn/request.h"
+#include "door/cql/flight.h"
 #include "door/cql/input.h"
 #include "door/cql/run/news.h"
 #include "door/cql/run/run.h"
@@ -207,12 +208,18 @@ bad_params(struct cql_request *r, enum status status)
 	return status;
 }
 
+/* In the arena. */
 static enum status
-read_params(struct cql_request *r, struct frame_in *in, struct params *p)
+read_params(struct cql_request *r, struct frame_in *in, struct params **ret)
 {
-	enum status status = params_read(in, r->header.version, r->arena, p, &r->err);
+	struct params *p = arena_alloc(r->arena, sizeof(*p));
+	enum status status;
 
+	if (!p)
+		return STATUS_LIMIT;
+	status = params_read(in, r->header.version, r->arena, p, &r->err);
 	r->more.consistency = p->consistency;
+	*ret = p;
 	return bad_params(r, status);
 }
 
@@ -220,10 +227,10 @@ static enum status
 serve_query(struct cql_request *r, struct frame_in *in)
 {
 	struct str text = frame_long(in);
-	struct params p;
+	struct params *p;
 
 	TRY(read_params(r, in, &p));
-	return run_query(r, text, &p);
+	return run_query(r, text, p);
 }
 
 static enum status
@@ -241,26 +248,29 @@ static enum status
 serve_execute(struct cql_request *r, struct frame_in *in)
 {
 	struct str id = frame_short(in);
-	struct params p;
+	struct params *p;
 
 	/* Which metadata the client knows: those of now, or its statement is no longer prepared. */
 	if (r->header.version >= 5)
 		(void)frame_short(in);
 	TRY(read_params(r, in, &p));
-	return run_execute(r, id, &p);
+	return run_execute(r, id, p);
 }
 
 static enum status
 serve_batch(struct cql_request *r, struct frame_in *in)
 {
-	struct batch b;
-	enum status status = batch_read(in, r->header.version, r->arena, &b, &r->err);
+	struct batch *b = arena_alloc(r->arena, sizeof(*b));
+	enum status status;
 
+	if (!b)
+		return STATUS_LIMIT;
+	status = batch_read(in, r->header.version, r->arena, b, &r->err);
 	r->class = CQL_CLASS_BATCH;
-	r->more.consistency = b.params.consistency;
+	r->more.consistency = b->params.consistency;
 	r->more.write = ERROR_WRITE_BATCH;
 	TRY(bad_params(r, status));
-	return run_batch(r, &b);
+	return run_batch(r, b);
 }
 
 static enum status
@@ -382,9 +392,11 @@ run_request(struct cql_request *r, const struct opcode *opcode, struct frame_in 
 	step_set_ask(cql_client_ask, c);
 	status = dispatch(r, in);
 	step_set_ask(NULL, NULL);
-	if (status == STATUS_OK)
-		status = check_answer(r);
-	count_request(r, status);
+	if (!r->pending) {
+		if (status == STATUS_OK)
+			status = check_answer(r);
+		count_request(r, status);
+	}
 	clients_op_end(&c->entry);
 	return status;
 }
@@ -469,8 +481,24 @@ answer(struct cql_request *r, size_t from, enum status status)
 	frame_end(r->out, from);
 	/* What was set aside and is not used is for others while the client reads. */
 	budget_settle(r->out->part);
-	if (cql_client_send(c) != STATUS_OK)
+	if (cql_client_send(c, r->out) != STATUS_OK)
 		c->ends = true;
+}
+
+static struct cql_request
+request_of(struct cql_client *c, const struct frame_header *h, struct arena *arena, struct buf *out)
+{
+	bool is_statement = h->opcode == FRAME_QUERY || h->opcode == FRAME_EXECUTE;
+
+	metric_add(&requests, 1);
+	return (struct cql_request){ .door = c->door,
+				     .client = c,
+				     .header = *h,
+				     .arena = arena,
+				     .out = out,
+				     .answer = FRAME_RESULT,
+				     .class = is_statement ? CQL_CLASS_OTHER : CQL_CLASS_CONNECTION,
+				     .began_ns = clock_mono_ns() };
 }
 
 static void
@@ -478,21 +506,10 @@ serve_frame(struct cql_client *c, const struct input_frame *f)
 {
 	struct arena *arena = net_stream_arena(c->stream);
 	struct arena_mark mark = arena_mark(arena);
-	struct cql_request r = { .door = c->door,
-				 .client = c,
-				 .header = f->header,
-				 .arena = arena,
-				 .out = &c->out,
-				 .answer = FRAME_RESULT,
-				 .class = f->header.opcode == FRAME_QUERY ||
-							  f->header.opcode == FRAME_EXECUTE
-						  ? CQL_CLASS_OTHER
-						  : CQL_CLASS_CONNECTION,
-				 .began_ns = clock_mono_ns() };
+	struct cql_request r = request_of(c, &f->header, arena, &c->out);
 	enum status status;
 	size_t from;
 
-	metric_add(&requests, 1);
 	r.q = (struct cql){ .arena = arena, .err = &r.err };
 	buf_clear(&c->out);
 	from = frame_begin(&c->out, f->header.version, f->header.stream, FRAME_RESULT);
@@ -505,6 +522,78 @@ serve_frame(struct cql_client *c, const struct input_frame *f)
 	/* READY and AUTHENTICATE are the last frames that go without a segment. */
 	c->segmented = c->started && f->header.version >= 5;
 	arena_reset(arena, mark);
+}
+
+/* ---- Several under way ---- */
+
+/*
+ * Serves a frame behind which another one is there already: if it writes, its commit stays under
+ * way. False: there is no memory for that, and nothing was done.
+ */
+static bool
+serve_overlapping(struct cql_client *c, const struct input_frame *f)
+{
+	struct cql_flight *fl = flight_new(c, f);
+	enum status status;
+
+	if (!fl)
+		return false;
+	fl->r = request_of(c, &f->header, fl->arena, &fl->out);
+	fl->r.q = (struct cql){ .arena = fl->arena, .err = &fl->r.err };
+	fl->r.may_overlap = true;
+	fl->from = frame_begin(&fl->out, f->header.version, f->header.stream, FRAME_RESULT);
+	if (buf_status(&fl->out) != STATUS_OK) {
+		flight_free(fl);
+		return false;
+	}
+	status = serve_body(&fl->r, buf_str(&fl->body));
+	if (fl->r.pending) {
+		flight_push(c, fl);
+		return true;
+	}
+	answer(&fl->r, fl->from, status);
+	flight_free(fl);
+	return true;
+}
+
+/* Waits for the commit of one of them, and answers it. */
+static void
+finish_flight(struct cql_client *c, struct cql_flight *fl)
+{
+	const struct opcode *opcode = opcode_find(fl->r.header.opcode);
+	enum status status;
+
+	clients_op_begin(&c->entry, &cql_ops, opcode->name, STR(""), fl->r.began_ns, STR(""),
+			 STR(""));
+	step_set_ask(cql_client_ask, c);
+	status = run_finish(&fl->r);
+	step_set_ask(NULL, NULL);
+	if (status == STATUS_OK)
+		status = check_answer(&fl->r);
+	count_request(&fl->r, status);
+	clients_op_end(&c->entry);
+	if (fl->r.q.code == CQL_CODE_UNAUTHORIZED)
+		audit_refusal(&fl->r, opcode);
+	answer(&fl->r, fl->from, status);
+	flight_free(fl);
+}
+
+static void
+finish_flights(struct cql_client *c)
+{
+	struct cql_flight *fl;
+
+	while ((fl = flight_pop(c)))
+		finish_flight(c, fl);
+}
+
+static bool
+may_overlap(const struct input_frame *f)
+{
+	const enum frame_opcode opcode = f->header.opcode;
+
+	return (opcode == FRAME_QUERY || opcode == FRAME_EXECUTE || opcode == FRAME_BATCH) &&
+	       f->body.len <= CQL_IN_FLIGHT_BYTES;
 }
 
 /* Answers a frame that cannot be served. */
@@ -586,15 +675,20 @@ serve_turn(struct cql_client *c)
 {
 	struct input_frame f;
 	enum input_result result = cql_input_next(c, &f);
-	bool goes_on = true;
+	bool goes_on = true, more = false;
 
 	if (result == INPUT_FRAME) {
 		step_unit();
-		serve_frame(c, &f);
-	} else {
-		goes_on = refuse_input(c, &f, result);
+		more = cql_input_has_next(c);
+		if (!(more && may_overlap(&f) && serve_overlapping(c, &f)))
+			serve_frame(c, &f);
 	}
-	ops_leave(&c->entry.op);
+	if (!more || c->flight_count == CQL_IN_FLIGHT || c->ends)
+		finish_flights(c);
+	if (result != INPUT_FRAME)
+		goes_on = refuse_input(c, &f, result);
+	if (!c->flight_count)
+		ops_leave(&c->entry.op);
 	cql_input_done(c);
 	budget_settle(c->out.part);
 	return goes_on && !c->ends;
@@ -609,6 +703,7 @@ cql_serve(struct net_stream *s, void *door)
 		return false;
 	while (serve_turn(c))
 		;
+	finish_flights(c);
 	cql_client_free(c);
 	return false;
 }

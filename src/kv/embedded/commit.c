@@ -9,7 +9,8 @@
  * the lock, and there are three cases:
  *
  *   the queue is empty and not busy, and      this thread sets `busy` and makes the batch itself,
- *   this thread may commit here (disk.h)      of this transaction alone
+ *   this thread may commit here (disk.h,      of this transaction alone
+ *   and no kv/overlap.h)
  *   the queue is empty and not busy           the committer's thread sleeps, or is about to: the
  *                                             transaction is queued and the thread is woken
  *   otherwise                                 the transaction is queued. No wake-up is needed: the
@@ -127,7 +128,8 @@ static enum status
 commit_enqueue(struct emb_tx *tx)
 {
 	struct emb_queue *q = &tx->store->queue;
-	bool leads = emb_disk_may_commit_here(tx->store, tx->bytes), wakes = false;
+	bool leads = !tx->base.overlaps && emb_disk_may_commit_here(tx->store, tx->bytes);
+	bool wakes = false;
 
 	assert(tx->state == EMB_TX_COMMITTED && !tx->queued);
 	pthread_mutex_lock(&q->lock);

@@ -42,6 +42,7 @@ cql_client_new(struct cql_door *door, struct net_stream *stream)
 		return NULL;
 	c->door = door;
 	c->stream = stream;
+	c->flights_end = &c->flights;
 	clients_entry_init(&c->entry, &door->clients, net_stream_peer(stream));
 	net_stream_give_up_on(stream, (struct net_patience){ .event = &c->entry.ended });
 	/* A frame that is not whole lies in front of the payload that has its rest. */
@@ -126,13 +127,13 @@ client_write(struct cql_client *c, struct str frames)
 }
 
 enum status
-cql_client_send(struct cql_client *c)
+cql_client_send(struct cql_client *c, struct buf *out)
 {
-	enum status status = buf_status(&c->out);
+	enum status status = buf_status(out);
 
 	if (status == STATUS_OK)
-		status = client_write(c, buf_str(&c->out));
-	buf_clear(&c->out);
+		status = client_write(c, buf_str(out));
+	buf_clear(out);
 	return status;
 }
 

@@ -26,6 +26,8 @@ enum cql_event_kind {
 	CQL_EVENT_SCHEMA = 1 << 2,
 };
 
+struct cql_flight;
+
 struct cql_client {
 	struct clients_entry entry; /* first; its name is the driver's */
 	struct cql_door *door;
@@ -44,6 +46,10 @@ struct cql_client {
 	struct buf plain;  /* a body that came compressed, as it was before */
 	struct buf out;    /* answers: frames */
 	struct buf packed; /* segments that are sent */
+
+	/* Statements whose commits are under way (flight.h), the oldest first. */
+	struct cql_flight *flights, **flights_end;
+	size_t flight_count;
 
 	/* Who it is. */
 	bool authenticated;
@@ -75,7 +81,7 @@ void cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size
 /* ---- Sending ---- */
 
 /* Sends the frames of `out`, and empties it. STATUS_CANCELLED: the connection is lost. */
-MUST_USE enum status cql_client_send(struct cql_client *c);
+MUST_USE enum status cql_client_send(struct cql_client *c, struct buf *out);
 /* Sends the events that have come. STATUS_CANCELLED likewise, and where some were lost. */
 MUST_USE enum status cql_client_send_events(struct cql_client *c);
 

@@ -1,6 +1,7 @@
 /*
  * One request of a client, while it is served: what it came with, where its answer goes, and how it
- * fails. Lives on the fiber's stack for as long as its frame is served.
+ * fails. Lives until it is answered, on the fiber's stack or beside others whose commits are under
+ * way.
  */
 #ifndef FROND_DOOR_CQL_CONN_REQUEST_H
 #define FROND_DOOR_CQL_CONN_REQUEST_H
@@ -10,18 +11,22 @@
 #include "door/cql/wire/error.h"
 #include "door/cql/wire/frame.h"
 
+struct run_pending;
+
 struct cql_request {
 	struct cql_door *door;
 	struct cql_client *client;
 	struct frame_header header;
-	struct arena *arena;      /* of the request: cleared behind it */
-	struct buf *out;          /* the answer's body is appended */
-	enum frame_opcode answer; /* of it; FRAME_RESULT at first */
-	enum cql_class class;     /* CQL_CLASS_OTHER at first */
-	bool writes;              /* what it has begun may have been done when it fails */
-	struct cql q;             /* how it fails: its code (0: by the status) and `err` */
-	struct err err;           /* of `q` */
-	struct error_more more;   /* what stands behind the text of an error */
+	struct arena *arena;         /* of the request: cleared behind it */
+	struct buf *out;             /* the answer's body is appended */
+	enum frame_opcode answer;    /* of it; FRAME_RESULT at first */
+	enum cql_class class;        /* CQL_CLASS_OTHER at first */
+	bool writes;                 /* what it has begun may have been done when it fails */
+	bool may_overlap;            /* a commit may be left under way (run/run.h) */
+	struct run_pending *pending; /* one that is; NULL: there is none */
+	struct cql q;                /* how it fails: its code (0: by the status) and `err` */
+	struct err err;              /* of `q` */
+	struct error_more more;      /* what stands behind the text of an error */
 	/* What it works on, for those who look; borrowed from its text. */
 	struct str keyspace, table;
 	uint64_t began_ns;

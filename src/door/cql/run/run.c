@@ -9,6 +9,7 @@
 #include "door/cql/run/role.h"
 #include "door/cql/run/select.h"
 #include "door/cql/schema/system.h"
+#include "kv/overlap.h"
 
 /* A statement that is run, in as many attempts as its transaction needs. */
 struct job {
@@ -174,6 +175,46 @@ batch_body(struct kv_tx *tx, void *arg)
 	return batch_run(job->r, tx, job->batch_kind, job->items, job->item_count);
 }
 
+/* ---- Commits under way ---- */
+
+struct run_pending {
+	struct job job;
+	kv_body *body;
+	struct kv_running *running;
+	struct str id;              /* of EXECUTE; ptr NULL: it is another one */
+	struct prepared **prepared; /* references that it holds */
+	size_t prepared_count;
+};
+
+static enum status
+pending_body(struct kv_tx *tx, void *arg)
+{
+	struct run_pending *p = arg;
+
+	kv_tx_overlap(tx);
+	return p->body(tx, &p->job);
+}
+
+/* Runs the body and commits it, or leaves the commit under way. */
+static enum status
+job_write(struct job *job, kv_body *body)
+{
+	struct cql_request *r = job->r;
+	struct kv_store *store = r->door->config.store;
+	struct run_pending *p;
+
+	if (!r->may_overlap)
+		return kv_run(store, body, job, NULL, &r->err);
+	p = arena_alloc(r->arena, sizeof(*p));
+	if (!p)
+		return STATUS_LIMIT;
+	*p = (struct run_pending){ .job = *job, .body = body };
+	p->job.mark = arena_mark(r->arena); /* attempts begin behind it */
+	TRY(kv_run_begin(store, pending_body, p, &p->running, &r->err));
+	r->pending = p;
+	return STATUS_OK;
+}
+
 /* ---- USE ---- */
 
 static enum status
@@ -324,12 +365,12 @@ run_statement(struct job *job)
 	case CQL_INSERT:
 	case CQL_UPDATE:
 	case CQL_DELETE:
-		return kv_run(store, data_body, job, NULL, &r->err);
+		return job_write(job, data_body);
 	case CQL_BATCH:
 	case CQL_TRANSACTION:
 		r->more.write = ERROR_WRITE_BATCH;
 		TRY(items_of(job));
-		return kv_run(store, batch_body, job, NULL, &r->err);
+		return job_write(job, batch_body);
 	case CQL_DESCRIBE:
 		return kv_run_read(store, describe_body, job, &r->err);
 	default:
@@ -339,21 +380,24 @@ run_statement(struct job *job)
 	}
 }
 
-/* Where names lie that say no keyspace. */
-static struct str
-keyspace_of(const struct cql_request *r, struct str said)
+/* Where names lie that say no keyspace. USE may change that of the client before this is done. */
+static enum status
+keyspace_of(const struct cql_request *r, struct str said, struct str *ret)
 {
-	return said.len ? said : str_from_cstr(r->client->keyspace);
+	*ret = said;
+	return said.len ? STATUS_OK : arena_copy(r->arena, str_from_cstr(r->client->keyspace), ret);
 }
 
 enum status
 run_query(struct cql_request *r, struct str text, const struct params *p)
 {
 	struct cql_statement *statement;
+	struct str keyspace;
 	struct job job;
 
+	TRY(keyspace_of(r, p->keyspace, &keyspace));
 	TRY(cql_parse(&r->q, text, &statement));
-	job_init(&job, r, statement, keyspace_of(r, p->keyspace), p);
+	job_init(&job, r, statement, keyspace, p);
 	return run_statement(&job);
 }
 
@@ -470,7 +514,8 @@ run_prepare(struct cql_request *r, struct str text, struct str keyspace)
 	struct preparing p = { .prepared = NULL };
 	enum status status;
 
-	TRY(prepared_new(r, keyspace_of(r, keyspace), text, &p.prepared));
+	TRY(keyspace_of(r, keyspace, &keyspace));
+	TRY(prepared_new(r, keyspace, text, &p.prepared));
 	job_init(&p.job, r, p.prepared->statement, p.prepared->keyspace, NULL);
 	status = has_items(p.prepared->statement) ? items_of(&p.job) : STATUS_OK;
 	if (status == STATUS_OK)
@@ -511,21 +556,54 @@ keep_error_id(struct cql_request *r, struct str id, enum status status)
 	return status;
 }
 
+/*
+ * A statement has run, or its commit is under way: gives the references back to prepared
+ * statements, or leaves them to what is pending. `id` is of EXECUTE, `ptr` NULL of others.
+ */
+static enum status
+run_end(struct cql_request *r, struct str id, struct prepared **prepared, size_t count,
+	enum status status)
+{
+	if (r->pending) {
+		r->pending->id = id;
+		r->pending->prepared = prepared;
+		r->pending->prepared_count = count;
+		return status;
+	}
+	if (id.ptr)
+		status = keep_error_id(r, id, status);
+	keep_told(r);
+	for (size_t i = 0; i < count; i++)
+		prepared_unref(prepared[i]);
+	return status;
+}
+
+enum status
+run_finish(struct cql_request *r)
+{
+	struct run_pending p = *r->pending;
+	enum status status = kv_run_end(p.running, &r->err);
+
+	r->pending = NULL;
+	return run_end(r, p.id, p.prepared, p.prepared_count, status);
+}
+
 enum status
 run_execute(struct cql_request *r, struct str id, const struct params *p)
 {
-	struct prepared *prepared = prepared_find(r->door, id);
+	struct prepared **prepared = arena_alloc(r->arena, sizeof(struct prepared *));
 	enum status status;
 	struct job job;
 
 	if (!prepared)
+		return STATUS_LIMIT;
+	*prepared = prepared_find(r->door, id);
+	if (!*prepared)
 		return fail_unprepared(r, id);
-	job_init(&job, r, prepared->statement, prepared->keyspace, p);
-	job.prepared = prepared;
-	status = keep_error_id(r, id, run_statement(&job));
-	keep_told(r);
-	prepared_unref(prepared);
-	return status;
+	job_init(&job, r, (*prepared)->statement, (*prepared)->keyspace, p);
+	job.prepared = *prepared;
+	status = run_statement(&job);
+	return run_end(r, id, prepared, 1, status);
 }
 
 /* A batch of the protocol: texts and prepared statements. */
@@ -570,8 +648,9 @@ static enum status
 batch_fill(struct batch_job *b, const struct batch *batch)
 {
 	struct arena *arena = b->job.r->arena;
-	struct str keyspace = keyspace_of(b->job.r, batch->params.keyspace);
+	struct str keyspace;
 
+	TRY(keyspace_of(b->job.r, batch->params.keyspace, &keyspace));
 	b->items = arena_alloc(arena, (batch->count + 1) * sizeof(*b->items));
 	b->prepared = arena_alloc(arena, (batch->count + 1) * sizeof(struct prepared *));
 	if (!b->items || !b->prepared)
@@ -620,10 +699,7 @@ run_batch(struct cql_request *r, const struct batch *batch)
 		b.job.item_count = b.item_count;
 		b.job.batch_kind = transaction ? CQL_BATCH_TRANSACTION : kind_of_batch(batch->type);
 		b.job.mark = arena_mark(r->arena);
-		status = kv_run(r->door->config.store, batch_body, &b.job, NULL, &r->err);
+		status = job_write(&b.job, batch_body);
 	}
-	keep_told(r);
-	for (size_t i = 0; i < b.count; i++)
-		prepared_unref(b.prepared[i]);
-	return status;
+	return run_end(r, (struct str){ 0 }, b.prepared, b.count, status);
 }

@@ -10,7 +10,7 @@
 #include "door/cql/conn/request.h"
 #include "door/cql/wire/params.h"
 
-/* QUERY. The text lasts as long as the request. */
+/* QUERY. Text and parameters last as long as the request, here and below. */
 MUST_USE enum status run_query(struct cql_request *r, struct str text, const struct params *p);
 
 /* PREPARE. `keyspace` is what the client says instead of USE; empty: it says none. */
@@ -21,5 +21,13 @@ MUST_USE enum status run_execute(struct cql_request *r, struct str id, const str
 
 /* BATCH. */
 MUST_USE enum status run_batch(struct cql_request *r, const struct batch *b);
+
+/*
+ * Where `may_overlap` of the request is set, INSERT, UPDATE, DELETE and BATCH return when their
+ * commit has begun: `pending` is set then, STATUS_OK says nothing yet, and nothing is to be sent
+ * until this function has waited for the commit, made what other attempts it needs, and told the
+ * outcome. All that the statement came with lasts until then.
+ */
+MUST_USE enum status run_finish(struct cql_request *r);
 
 #endif

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Statements of one connection that are under way together: answers by streams, commits in groups."""
+
+import struct
+
+from cql_wire import ERROR, PREPARE, QUERY, RESULT, Connection, Door, error_of, rows_of
+from harness import equal, main, test
+
+EXECUTE = 0xa
+REPLICATION = "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+COUNT = 200
+
+
+def begin(door, version=4, **more):
+    c = Connection(door.port, version)
+    c.start(**more)
+    c.query(f"CREATE KEYSPACE IF NOT EXISTS ks {REPLICATION}")
+    c.query("CREATE TABLE IF NOT EXISTS ks.t (k int PRIMARY KEY, v text)")
+    return c
+
+
+def frame(c, opcode, body, stream):
+    return struct.pack(">BBhBI", c.version, 0, stream, opcode, len(body)) + body
+
+
+def ask_all(c, statements):
+    """Sends all at once; the answers (opcode, body) in the order of the statements."""
+    if c.segmented:
+        for stream, text in enumerate(statements):
+            c.send(QUERY, c.query_body(text), stream=stream)
+    else:
+        c.socket.sendall(b"".join(frame(c, QUERY, c.query_body(text), n) for n, text in enumerate(statements)))
+    answers = {}
+    for _ in statements:
+        (_, _, stream, opcode), body = c.read()
+        assert stream not in answers, stream
+        answers[stream] = opcode, body
+    return [answers[n] for n in range(len(statements))]
+
+
+def insert(k):
+    return f"INSERT INTO ks.t (k, v) VALUES ({k}, 'v{k}')"
+
+
+@test
+def each_is_answered_on_its_stream(cwd):
+    with Door(cwd) as door:
+        for version in (3, 4, 5):
+            with begin(door, version) as c:
+                answers = ask_all(c, [insert(k) if k % 10 else f"SELECT nope{k} FROM ks.t" for k in range(COUNT)])
+                for k, (opcode, body) in enumerate(answers):
+                    equal(opcode, RESULT if k % 10 else ERROR)
+                    if not k % 10:
+                        equal(error_of((0, 0, 0, opcode), body)[1], f"Undefined column name nope{k} in table t")
+                equal(len(c.query("SELECT k FROM ks.t")), COUNT - COUNT // 10)
+                c.query("TRUNCATE ks.t")
+
+
+@test
+def what_is_sent_together_commits_in_groups(cwd):
+    with Door(cwd) as door, begin(door) as c:
+        text = "INSERT INTO ks.t (k, v) VALUES (?, 'x')"
+        _, body = c.ask(PREPARE, struct.pack(">I", len(text)) + text.encode())
+        prepared = body[4:6 + struct.unpack(">H", body[4:6])[0]]
+        def execute(k):
+            return prepared + struct.pack(">HBH", 1, 1, 1) + struct.pack(">ii", 4, k)
+        before = door.metrics()["frond_store_batch_transactions_count"]
+        c.socket.sendall(b"".join(frame(c, EXECUTE, execute(k), k) for k in range(COUNT)))
+        equal(sorted(c.read()[0][2] for _ in range(COUNT)), list(range(COUNT)))
+        groups = door.metrics()["frond_store_batch_transactions_count"] - before
+        assert groups <= COUNT / 3, groups
+        equal(len(c.query("SELECT k FROM ks.t")), COUNT)
+
+
+@test
+def writes_of_one_row_are_one_after_the_other(cwd):
+    with Door(cwd) as door, begin(door) as c:
+        answers = ask_all(c, [f"INSERT INTO ks.t (k, v) VALUES (1, '{n}') IF NOT EXISTS" for n in range(20)])
+        applied = [n for n, (_, body) in enumerate(answers) if rows_of(body)[0]["[applied]"] == b"\1"]
+        equal(len(applied), 1)
+        equal(c.query("SELECT v FROM ks.t WHERE k = 1"), [{"v": str(applied[0]).encode()}])
+        c.query("CREATE TABLE ks.counts (k int PRIMARY KEY, n counter)")
+        equal({opcode for opcode, _ in ask_all(c, ["UPDATE ks.counts SET n = n + 1 WHERE k = 1"] * COUNT)}, {RESULT})
+        equal(c.query("SELECT n FROM ks.counts"), [{"n": struct.pack(">q", COUNT)}])
+        batch = "BEGIN BATCH INSERT INTO ks.t (k, v) VALUES (7, '{0}'); INSERT INTO ks.t (k, v) VALUES (8, '{0}'); APPLY BATCH"
+        ask_all(c, [batch.format(n) for n in range(COUNT)])
+        one, two = (c.query(f"SELECT v FROM ks.t WHERE k = {k}") for k in (7, 8))
+        equal(one, two)
+
+
+@test
+def a_keyspace_holds_for_what_comes_behind_use(cwd):
+    with Door(cwd) as door, begin(door) as c:
+        c.query(f"CREATE KEYSPACE other {REPLICATION}")
+        c.query("CREATE TABLE other.t (k int PRIMARY KEY, v text)")
+        c.query("USE ks")
+        many = [f"INSERT INTO t (k, v) VALUES ({k}, 'x')" for k in range(10)]
+        answers = ask_all(c, many + ["USE other"] + many[:5])
+        equal({opcode for opcode, _ in answers}, {RESULT})
+        equal([len(c.query(f"SELECT k FROM {table}")) for table in ("ks.t", "other.t")], [10, 5])
+
+
+@test
+def a_client_that_leaves_has_written_what_it_sent(cwd):
+    with Door(cwd) as door:
+        with begin(door) as c:
+            c.socket.sendall(b"".join(frame(c, QUERY, c.query_body(insert(k)), k) for k in range(30)))
+            equal(c.read()[0][3], RESULT)
+        with begin(door) as c:
+            assert 1 <= len(c.query("SELECT k FROM ks.t")) <= 30
+        equal(door.stop(), 0)
+
+
+main()
