@@ -78,6 +78,7 @@ ROOMS = {
     "door/cql/schema": "base loop cql kv catalog model/timed model/timed/tables settings door/cql/people",
     "door/cql/run": "base loop kv catalog doc cql model/timed model/timed/tables access settings serve door door/cql/wire"
                     " door/cql/people door/cql/conn door/cql/schema",
+    "door/cql/copy": "base catalog cql model/timed/tables door/cql/schema door/cql/run",
     "door/cql": "base loop catalog settings net serve door model/timed/tables door/cql/wire door/cql/conn door/cql/schema door/cql/run",
     "door/mongo/wire": "base loop bson",
     "door/mongo/txn": "base loop js kv catalog bson mql mql/expr model/plain access settings net serve door"
@@ -98,7 +99,7 @@ ROOMS = {
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
-           " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/cql door/mongo door/redis"
+           " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/cql door/cql/copy door/mongo door/redis"
            " door/redis/script",
     "import": "base cli",
 }

@@ -150,6 +150,14 @@ struct catalog_kind {
 	enum status (*move_arrive)(struct kv_tx *tx, const struct catalog_db *db, struct err *err);
 	/* Whether this pair of a database, by its key without the number, stands for a document. */
 	bool (*is_document)(struct str key);
+	/*
+	 * Called before a copied database is handed over, and again before it gets its name; NULL
+	 * if the kind has nothing to do then. Makes at the other store what databases of the kind
+	 * share and this one needs, unless it is there. Fails, explained, if something else is. The
+	 * description is the source's, and has no extension.
+	 */
+	enum status (*move_share)(struct kv_store *from, struct kv_store *to,
+				  const struct catalog_db *db, struct err *err);
 };
 
 void catalog_kind_register(const struct catalog_kind *kind); /* again is fine */

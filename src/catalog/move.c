@@ -186,9 +186,19 @@ hand_over_body(struct kv_tx *tx, void *arg)
 	return catalog_move_set(tx, &move);
 }
 
+/* What the database shares with others of its kind is to be at the target before it is. */
+static enum status
+mover_share(struct mover *m)
+{
+	if (!m->db.kind->move_share)
+		return STATUS_OK;
+	return m->db.kind->move_share(m->o->from, m->o->to, &m->db, m->err);
+}
+
 static enum status
 step_hand_over(struct mover *m)
 {
+	TRY(mover_share(m));
 	return kv_run(m->o->from, hand_over_body, m, NULL, m->err);
 }
 
@@ -238,6 +248,7 @@ step_make_live(struct mover *m)
 	 * The database gets the Incarnation of the store. This call first raises it above every
 	 * Incarnation that the database has had.
 	 */
+	TRY(mover_share(m));
 	TRY(catalog_incarnations_raise_to(m->o->to, m->incarnation, m->err));
 	return kv_run(m->o->to, make_live_body, m, NULL, m->err);
 }

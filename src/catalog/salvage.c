@@ -31,6 +31,7 @@ struct salvage {
 	bool found;                      /* there is one */
 	uint64_t greatest;               /* of all numbers that keys begin with */
 	const char *made;                /* by the kind */
+	struct str known;                /* its name, if it has a description */
 	const struct catalog_kind *kind; /* of it; NULL: nothing tells */
 	char name[CATALOG_NAME_BYTES + 1];
 	struct err *err;
@@ -279,7 +280,7 @@ mend_body(struct kv_tx *tx, void *arg)
 	AUTO(buf_release) struct buf prefix = CATALOG_KEY_INIT;
 	struct salvage *s = arg;
 	uint64_t options[CATALOG_OPTIONS] = { 0 };
-	struct catalog_db db = { .number = s->number };
+	struct catalog_db db = { .number = s->number, .name = s->known };
 
 	tuple_put_u64(&prefix, s->number);
 	TRY(catalog_key_status(&prefix));
@@ -296,6 +297,7 @@ database_mend(struct salvage *s, const struct catalog_db *db)
 {
 	s->number = db->number;
 	s->kind = db->kind;
+	s->known = db->name;
 	TRY(kv_run(s->store, mend_body, s, NULL, s->err));
 	if (s->made)
 		salvage_tell(s, "database \"%.*s\" has lost %s", STR_ARG(db->name), s->made);

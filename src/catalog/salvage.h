@@ -26,7 +26,7 @@ struct catalog_salvage_kind {
 	uint64_t own_space;
 	/*
 	 * Guesses the options of a database whose description is lost by what is in it, and makes
-	 * anew what it needs to be opened and does not have. `db` has a number and a prefix.
+	 * anew what it needs to be opened and does not have. `db` has a number, a prefix, a name.
 	 * `*ret_made`: what was made, for people; or NULL.
 	 */
 	enum status (*adopt)(struct kv_tx *tx, const struct catalog_db *db,

@@ -34,7 +34,8 @@ static const struct argp_option argp_options[] = {
 	  "copy that \"frond load --new-edits false\" takes back",
 	  0 },
 	{ "at", OPTION_AT, "TIME", 0,
-	  "A database of rows or of Redis's clients as it was: see \"frond inspect\"", 0 },
+	  "A database of rows or of Redis's clients, or a table, as it was: see \"frond inspect\"",
+	  0 },
 	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress", 0 },
 	{ 0 },
 };
@@ -47,7 +48,8 @@ static const char argp_doc[] =
 	"\n"
 	"rows:NAME and redis:NUMBER are dumped with their types, write times and expiry: the first "
 	"line describes the database, and each other line is a row or a key, or a part of a large "
-	"one. \"frond load\" takes it back. mongo:DB.COLLECTION is dumped as canonical Extended "
+	"one. \"frond load\" takes it back; likewise table:KEYSPACE.TABLE, whose first "
+	"line has its keyspace and types, too. mongo:DB.COLLECTION is dumped as canonical Extended "
 	"JSON, behind a line that describes the collection.\n"
 	"\n" CLI_EXIT_TEXT;
 
@@ -93,7 +95,7 @@ dump_parse_option(int key, char *text, struct argp_state *state)
 				   args->dump.db);
 		if (args->dump.at_us && (args->dump.named.space == CATALOG_SPACE_COUCH ||
 					 args->dump.named.space == CATALOG_SPACE_MONGO))
-			argp_error(state, "--at goes with rows:NAME and redis:NUMBER");
+			argp_error(state, "--at goes with rows:NAME, redis:NUMBER and table:NAME");
 		if (args->dump.named.space != CATALOG_SPACE_COUCH)
 			return 0;
 		if (!args->from)

@@ -38,8 +38,9 @@ MUST_USE enum status dump_end_line(struct dump *d, uint64_t from, struct err *er
 /* Tells on standard error what is not dumped as it would be shown. */
 void dump_warn(struct dump *d, const char *text);
 
-/* Lines of a database of rows (dump_rows.c), and of items (dump_items.c). */
+/* Lines of a database of rows (dump_rows.c), of a table (dump_tables.c), and of items. */
 MUST_USE enum status dump_timed_rows(struct dump *d, struct timed *t);
+MUST_USE enum status dump_timed_tables(struct dump *d, struct timed *t);
 MUST_USE enum status dump_timed_items(struct dump *d, struct timed *t);
 
 /* Appends the members of a description that say how much of the past is kept (dump_rows.c). */

@@ -5,6 +5,7 @@
 #include "model/revisioned/salvage.h"
 #include "model/timed/items/items.h"
 #include "model/timed/rows/rows.h"
+#include "model/timed/tables/tables.h"
 
 /* Where a line of the dump begins, so that its length is known when it ends. */
 struct line {
@@ -48,6 +49,8 @@ dump_timed(struct dump *d, const struct catalog_dump *dump)
 	timed_init(&t, dump->tx, dump->db, NULL, dump->err);
 	if (d->at_us)
 		timed_at_date_us(&t, d->at_us);
+	if (dump->db->kind == &table_kind)
+		return dump_timed_tables(d, &t);
 	return dump->db->kind == &timed_rows_kind ? dump_timed_rows(d, &t)
 						  : dump_timed_items(d, &t);
 }
@@ -81,7 +84,8 @@ dump_database(struct dump *d, struct kv_tx *tx, struct err *err)
 	if (status == STATUS_NOT_FOUND)
 		return err_set(err, status, "there is no database \"%s\"", d->db);
 	TRY(status);
-	if (dump.db->kind == &timed_rows_kind || dump.db->kind == &timed_redis_kind)
+	if (dump.db->kind == &timed_rows_kind || dump.db->kind == &timed_redis_kind ||
+	    dump.db->kind == &table_kind)
 		status = dump_timed(d, &dump);
 	else if (d->broken && dump.db->kind->dump)
 		status = dump_broken(d, &dump);

@@ -96,7 +96,8 @@ static const char argp_doc[] =
 	"every one of them an object, and none named _id; otherwise it is one document. An object "
 	"too large to be a document is a map.\n"
 	"\n"
-	"rows:NAME and redis:NUMBER take what \"frond dump\" has written of such a database, with "
+	"rows:NAME, redis:NUMBER and table:KEYSPACE.TABLE take what \"frond dump\" has written of "
+	"such a database, with "
 	"--store, --batch, --no-create and --quiet. What is there under the same keys is "
 	"replaced. mongo:DB.COLLECTION takes documents as Extended JSON, such as \"frond dump\" "
 	"and mongoexport write, one a line or with --format array, likewise; with --scheme for a "
@@ -152,8 +153,6 @@ load_check_args(const struct load_args *args, struct argp_state *state)
 		argp_error(state, "which database?");
 	if (args->store && args->to)
 		argp_error(state, "--store and --to exclude each other");
-	if (cli_db_of(o->db).space == CATALOG_SPACE_TABLE)
-		argp_error(state, "\"%s\" is a table, which cannot be loaded", o->db);
 	if (cli_db_of(o->db).space != CATALOG_SPACE_COUCH) {
 		load_check_described(args, state);
 		return;

@@ -1,6 +1,7 @@
 #include "cli/load_timed.h"
 
 #include "cli/dump.h"
+#include "cli/load_tables.h"
 
 enum {
 	HISTORY_SWEEPS = 10, /* transactions */
@@ -64,7 +65,7 @@ key_columns_read(const struct load_line *line, const char *name, struct timed_sc
 }
 
 static enum status
-schema_read(const struct load_line *line, struct timed_schema *ret)
+rows_schema_read(const struct load_line *line, struct timed_schema *ret)
 {
 	struct json_value *items;
 
@@ -105,10 +106,13 @@ static enum status
 header_check(struct timed_load *l, const struct load_line *line)
 {
 	const struct json_value *kind = json_value_find(line->members, line->count, "frond");
-	bool rows = l->options->db.space == timed_rows_kind.space;
+	enum catalog_space space = l->options->db.space;
+	struct str wanted = space == CATALOG_SPACE_TABLE     ? STR("table")
+			    : space == timed_rows_kind.space ? STR("rows")
+							     : STR("redis");
 	uint64_t format = 0;
 
-	if (!str_eq(kind->string, rows ? STR("rows") : STR("redis")))
+	if (!str_eq(kind->string, wanted))
 		return err_set(&l->err, STATUS_INVALID, "this is no dump of such a database as %s",
 			       l->options->name);
 	TRY(load_line_u64(line, "format", &format));
@@ -136,7 +140,9 @@ header_body(struct kv_tx *tx, void *arg)
 	l->created = false;
 	TRY(line_read(l, l->header, &line));
 	TRY(header_check(l, &line));
-	TRY(schema_read(&line, &schema));
+	if (o->db.space == CATALOG_SPACE_TABLE)
+		return load_tables_header(tx, name, o->create, &line, &l->created);
+	TRY(rows_schema_read(&line, &schema));
 	TRY(load_line_u64(&line, "ttl_ms", &ttl_ms));
 	status = catalog_open(tx, NULL, o->db.space, name, &db, &l->err);
 	if (status == STATUS_NOT_FOUND && o->create) {
@@ -156,7 +162,7 @@ header_body(struct kv_tx *tx, void *arg)
 /* ---- Batches ---- */
 
 static enum status
-batch_apply(struct timed_load *l, struct timed *t)
+batch_lines(struct timed_load *l, struct timed *t, struct copy_table *c)
 {
 	struct str rest = buf_str(&l->text);
 	struct timed_item last;
@@ -168,12 +174,28 @@ batch_apply(struct timed_load *l, struct timed *t)
 
 		l->files.line = l->files.first_line + i;
 		TRY(line_read(l, text, &line));
-		if (l->options->db.space == timed_rows_kind.space)
+		if (c)
+			TRY(load_tables_line(t, c, &line));
+		else if (l->options->db.space == timed_rows_kind.space)
 			TRY(load_rows_line(t, &line));
 		else
 			TRY(load_items_line(t, &line, &last, &has_last));
 	}
 	return STATUS_OK;
+}
+
+static enum status
+batch_apply(struct timed_load *l, struct timed *t, struct catalog_db *db)
+{
+	struct copy_table *c;
+	enum status status;
+
+	if (db->kind != &table_kind)
+		return batch_lines(l, t, NULL);
+	TRY(copy_table_open(t->tx, db, l->arena, &l->err, &c));
+	status = batch_lines(l, t, c);
+	copy_table_close(c);
+	return status;
 }
 
 static enum status
@@ -193,7 +215,7 @@ batch_body(struct kv_tx *tx, void *arg)
 			       l->options->name);
 	TRY(status);
 	timed_init(&t, tx, db, NULL, &l->err);
-	status = batch_apply(l, &t);
+	status = batch_apply(l, &t, db);
 	catalog_db_unref(db);
 	return status;
 }

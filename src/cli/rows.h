@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "doc/json_value.h"
 #include "model/timed/rows/rows.h"
+#include "model/timed/tables/tables.h"
 
 /*
  * Reads a scalar: null, true, a number, a text, or {"$type": …} for another type. In the arena.
@@ -64,6 +65,11 @@ void rows_path_write(const struct timed_schema *schema, const struct timed_path 
 const char *rows_type_name(enum timed_type type);
 /* TIMED_TYPES if it is none. NULL is fine. */
 enum timed_type rows_type_read(const struct json_value *value);
+
+/* ---- Tables in dumps (load_tables.c): names of kinds and storages; static. ---- */
+
+const char *tables_kind_name(enum table_column_kind kind);
+const char *tables_storage_name(enum table_storage storage);
 
 /* ---- Moments (moment.c) ---- */
 

@@ -19,7 +19,7 @@ static const struct {
 	{ "$varint", DOC_INTEGER }, { "$decimal", DOC_DECIMAL },   { "$float", DOC_FLOAT },
 	{ "$double", DOC_DOUBLE },  { "$blob", DOC_BYTES },        { "$uuid", DOC_UUID },
 	{ "$timestamp", DOC_DATE }, { "$timeuuid", DOC_TIMEUUID }, { "$date", DOC_DAY },
-	{ "$time", DOC_TIME },      { "$inet", DOC_INET },
+	{ "$time", DOC_TIME },      { "$inet", DOC_INET },         { "$duration", DOC_DURATION },
 };
 
 enum {
@@ -69,7 +69,10 @@ integer_read(struct str text, int64_t least, int64_t most, const char *what, str
 	return STATUS_OK;
 }
 
-/* An integer of any kind as a magnitude. */
+static enum status bytes_read(struct str text, struct str hex, size_t bytes, const char *what,
+			      struct arena *arena, struct doc_scalar *ret, struct err *err);
+
+/* An integer of any kind as a magnitude; long ones are hexadecimal (magnitude_write()). */
 static enum status
 magnitude_read(struct str text, struct arena *arena, struct doc_scalar *ret, struct err *err)
 {
@@ -77,6 +80,10 @@ magnitude_read(struct str text, struct arena *arena, struct doc_scalar *ret, str
 	uint64_t bytes;
 	size_t zeros = 0;
 
+	ret->negative = str_starts_with(text, STR("-0x"));
+	if (ret->negative || str_starts_with(text, STR("0x")))
+		return bytes_read(text, str_skip(text, ret->negative ? 3 : 2), 0, "integer", arena,
+				  ret, err);
 	TRY(number_read(text, arena, &n, err));
 	if (n.kind == DOC_DOUBLE)
 		return fail_value(text, "integer", err);
@@ -172,6 +179,29 @@ double_read(struct str text, struct arena *arena, double *ret, struct err *err)
 	return STATUS_OK;
 }
 
+/* "1mo2d3ns" */
+static enum status
+duration_read(struct str text, struct doc_scalar *ret, struct err *err)
+{
+	struct str rest = text;
+	struct str months = str_cut(&rest, 'm'), days;
+	int64_t m, d;
+
+	if (str_starts_with(rest, STR("o"))) {
+		rest = str_skip(rest, 1);
+		days = str_cut(&rest, 'd');
+		if (str_to_i64(months, &m) && m >= INT32_MIN && m <= INT32_MAX &&
+		    str_to_i64(days, &d) && d >= INT32_MIN && d <= INT32_MAX && rest.len > 2 &&
+		    str_eq(str_skip(rest, rest.len - 2), STR("ns")) &&
+		    str_to_i64(str_of(rest.ptr, rest.len - 2), &ret->n)) {
+			ret->months = (int32_t)m;
+			ret->days = (int32_t)d;
+			return STATUS_OK;
+		}
+	}
+	return fail_value(text, "duration", err);
+}
+
 static enum status
 tagged_read(enum doc_kind kind, struct str text, struct arena *arena, struct doc_scalar *ret,
 	    struct err *err)
@@ -209,6 +239,8 @@ tagged_read(enum doc_kind kind, struct str text, struct arena *arena, struct doc
 		return bytes_read(text, str_skip(text, 2), 0, "blob", arena, ret, err);
 	case DOC_INET:
 		return inet_read(text, arena, ret, err);
+	case DOC_DURATION:
+		return duration_read(text, ret, err);
 	default:
 		return uuid_read(text, arena, ret, err);
 	}
@@ -451,6 +483,9 @@ tagged_write(const struct doc_scalar *s, struct buf *ret)
 		if (inet_ntop(s->text.len == DOC_INET4_BYTES ? AF_INET : AF_INET6, s->text.ptr,
 			      address, sizeof(address)))
 			buf_printf(ret, "\"%s\"", address);
+		return;
+	case DOC_DURATION:
+		buf_printf(ret, "\"%dmo%dd%lldns\"", s->months, s->days, (long long)s->n);
 		return;
 	default:
 		buf_printf(ret, "%lld", (long long)s->n);

@@ -25,6 +25,7 @@
 #include "model/revisioned/shape.h"
 #include "model/timed/items/salvage.h"
 #include "model/timed/rows/salvage.h"
+#include "model/timed/tables/salvage.h"
 
 enum {
 	OPTION_LIMIT = 'n',
@@ -39,9 +40,10 @@ enum {
 
 #define DUMP_SUFFIX "/salvage.dump" /* in the new store, while it is put together */
 
-static const struct catalog_salvage_kind *const kinds[] = { &rev_salvage, &plain_salvage,
-							    &timed_items_salvage,
-							    &timed_rows_salvage, NULL };
+static const struct catalog_salvage_kind *const kinds[] = {
+	&rev_salvage,        &plain_salvage, &timed_items_salvage,
+	&timed_rows_salvage, &table_salvage, NULL
+};
 
 struct salvage {
 	const char *source;

@@ -104,4 +104,27 @@ struct table_types {
 MUST_USE enum status table_type_list(struct kv_tx *tx, struct str keyspace, struct arena *arena,
 				     struct table_types *ret, struct err *err);
 
+/* ---- What a table needs besides itself (needs.c) ---- */
+
+struct table_needs {
+	struct table_keyspace keyspace;
+	/* Those that its columns name, and that these name, by name. A word of a type's text names
+	 * a type, whatever it means there: rather one too many than one too few. */
+	const struct table_type *types;
+	size_t type_count;
+};
+
+/* Reads what an opened table needs. A keyspace that is lost has no properties. */
+MUST_USE enum status table_needs_read(struct kv_tx *tx, const struct catalog_db *db,
+				      struct arena *arena, struct table_needs *ret,
+				      struct err *err);
+
+/*
+ * Makes in this keyspace what is missing of it. A keyspace that is there stays as it is.
+ * STATUS_INVALID, explained, if a type is there that has other fields.
+ */
+MUST_USE enum status table_needs_ensure(struct kv_tx *tx, struct str keyspace,
+					const struct table_needs *needs, struct arena *arena,
+					struct err *err);
+
 #endif

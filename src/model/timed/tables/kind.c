@@ -70,6 +70,7 @@ const struct catalog_kind table_kind = {
 	.verify = timed_verify,
 	.root_part = KV_ROOT_KEYSPACES,
 	.verify_root = table_keyspace_verify,
+	.move_share = table_needs_share,
 	.move_arrive = tables_move_arrive,
 	.is_document = timed_is_document,
 };

@@ -52,6 +52,7 @@ take_own(struct table_reading *r, struct str value)
 	r->row.inserted = true;
 	r->row.write_us = cell.write_us;
 	r->row.expires_ms = timed_cell_expires_ms(r->t->db, &cell);
+	r->row.by_default = cell.by_default;
 	return STATUS_OK;
 }
 
@@ -112,6 +113,7 @@ take_leaf(struct table_reading *r, const struct table_column *column, struct str
 	TRY(cell_add(r, column, rest, &to));
 	to->write_us = cell.write_us;
 	to->expires_ms = timed_cell_expires_ms(r->t->db, &cell);
+	to->by_default = cell.by_default;
 	return timed_cell_scalar(&cell, r->arena, &to->value);
 }
 

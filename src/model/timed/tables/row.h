@@ -114,6 +114,7 @@ struct table_cell {
 	struct doc_scalar value; /* of a set DOC_NULL; of a counter DOC_INT64 */
 	uint64_t write_us;       /* since 1970; 0 of a counter */
 	uint64_t expires_ms;     /* since 1970; 0: never */
+	bool by_default;         /* it expires, or does not, by the table's default TTL */
 };
 
 struct table_row {
@@ -124,6 +125,7 @@ struct table_row {
 	bool inserted;       /* it is there whatever its columns are */
 	uint64_t write_us;   /* of that */
 	uint64_t expires_ms; /* likewise; 0: never */
+	bool by_default;     /* likewise */
 	/* By the ids of their columns, elements in their order. Only columns that were wanted. */
 	struct table_cell *cells;
 	size_t cell_count;

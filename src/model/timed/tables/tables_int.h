@@ -9,6 +9,7 @@
 enum {
 	TABLE_TOKEN_BYTES = 8,
 	TABLE_RECORD_ARENA_BYTES = 4 * 1024 * 1024, /* while a schema is changed */
+	TABLE_NEEDS_ARENA_BYTES = 64 * 1024 * 1024, /* all types of a keyspace */
 };
 
 /* ---- The schema (schema.c) ---- */
@@ -72,6 +73,10 @@ MUST_USE enum status table_keyspace_ensure(struct kv_tx *tx, struct str name);
 /* The check of a pair below (ROOT, 20). */
 void table_keyspace_verify(struct catalog_verify *v, struct tuple_reader key,
 			   const struct kv_pair *pair);
+
+/* See struct catalog_kind, move_share (needs.c). */
+MUST_USE enum status table_needs_share(struct kv_store *from, struct kv_store *to,
+				       const struct catalog_db *db, struct err *err);
 
 /* ---- Keys (keys.c) ---- */
 
