@@ -16,6 +16,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tarfile
@@ -347,7 +348,76 @@ def rows(cwd):
                for n in range(50)))
 
 
+class Cql:
+    """Cassandra's protocol, as much as statements need: version 4, one request at a time."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.answers = self.socket.makefile("rb")
+        version = b"CQL_VERSION", b"3.0.0"
+        self.ask(1, struct.pack(">H", 1) + b"".join(struct.pack(">H", len(s)) + s for s in version))
+        token = b"\0root\0secret"
+        self.ask(15, struct.pack(">i", len(token)) + token)
+
+    def ask(self, opcode, body):
+        self.socket.sendall(struct.pack(">BBhBI", 4, 0, 0, opcode, len(body)) + body)
+        _, _, _, code, length = struct.unpack(">BBhBI", self.answers.read(9))
+        answer = self.answers.read(length)
+        assert code != 0, answer
+
+    def __call__(self, text):
+        text = text.encode()
+        self.ask(7, struct.pack(">I", len(text)) + text + struct.pack(">HB", 1, 0))
+
+
+def tables(cwd):
+    """Tables of Cassandra's clients: keys, columns and values of every kind, dropped columns, counters, lives."""
+    server = Server(cwd, "embedded:store", "--cql", "127.0.0.1:0")
+    log = (cwd / "server.log").read_text()
+    cql = Cql(int(log.split("event=cql address=127.0.0.1:")[1].split()[0]))
+    cql("CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    cql("CREATE TYPE shop.address (street text, no int)")
+    cql("CREATE TYPE shop.person (name text, home frozen<address>)")
+    cql("CREATE TABLE shop.everything (k int, c timeuuid, a ascii, b bigint, bl blob, bo boolean, da date, de decimal, "
+        "d double, du duration, f float, i inet, s smallint, t text, ti time, ts timestamp, y tinyint, u uuid, v varint, "
+        "l list<int>, m map<text, frozen<list<double>>>, n set<inet>, fl frozen<list<text>>, tu tuple<int, text>, "
+        "p person, fp frozen<person>, st text static, sm map<int, text> static, gone text, PRIMARY KEY (k, c)) "
+        "WITH CLUSTERING ORDER BY (c DESC) AND comment = 'everything'")
+    c = "50554d6e-29bb-11e5-b345-feff819cdc9f"
+    values = {
+        "a": "'plain'", "b": "-9223372036854775808", "bl": "0x00ff", "bo": "true", "da": "'1583-01-01'", "de": "-1.50",
+        "d": "NaN", "du": "-1mo2d3ns", "f": "0.1", "i": "'10.0.0.1'", "s": "-32768", "t": "'Gr\u00fc\u00dfe'",
+        "ti": "'23:59:59.999999999'", "ts": "1600000000000", "y": "-128", "u": "00000000-0000-0000-0000-000000000000",
+        "v": "-" + "9" * 900, "l": "[3, 1, 3]", "m": "{'x': [1.5, 2], '': []}", "n": "{'::1', '127.0.0.1'}",
+        "fl": "['b', 'a']", "tu": "(1, null)", "p": "{name: 'ann'}", "fp": "{name: null, home: {street: 'x', no: 3}}",
+        "gone": "'dropped'"}
+    cql(f"INSERT INTO shop.everything (k, c, {', '.join(values)}) VALUES (1, {c}, {', '.join(values.values())})")
+    for column, value in values.items():
+        cql(f"INSERT INTO shop.everything (k, c, {column}) VALUES ({hash_of(column)}, {c}, {value})")
+    cql(f"UPDATE shop.everything SET l = l + [9], m['y'] = [] WHERE k = 1 AND c = {c}")
+    cql(f"UPDATE shop.everything SET l = [0] + l WHERE k = 1 AND c = {c}")
+    cql("UPDATE shop.everything SET st = 'of all', sm = {1: 'one', 2: 'two'} WHERE k = 1")
+    cql("UPDATE shop.everything SET st = 'alone' WHERE k = 2")
+    cql(f"INSERT INTO shop.everything (k, c, t) VALUES (3, {c}, 'for years') USING TTL 630000000")
+    cql("ALTER TABLE shop.everything DROP gone")
+    cql("ALTER TABLE shop.everything ADD later int")
+    cql("CREATE TABLE shop.\"Keys\" (a frozen<set<int>>, \"B b\" decimal, c frozen<person>, d tuple<text, bigint>, "
+        "v boolean, PRIMARY KEY ((a, \"B b\"), c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC)")
+    cql("INSERT INTO shop.\"Keys\" (a, \"B b\", c, d) VALUES ({2, 1}, 1.50, {name: 'x'}, ('y', null))")
+    cql("CREATE TABLE shop.counts (k int, c text, a counter, b counter, PRIMARY KEY (k, c))")
+    cql("UPDATE shop.counts SET a = a + 5, b = b - 7 WHERE k = 1 AND c = 'x'")
+    cql("CREATE TABLE shop.emptied (k int PRIMARY KEY)")
+    cql("INSERT INTO shop.emptied (k) VALUES (1)")
+    cql("TRUNCATE shop.emptied")
+    server.end()
+
+
+def hash_of(name):
+    return int.from_bytes(hashlib.sha1(name.encode()).digest()[:4], "big", signed=True)
+
+
 def fill(cwd):
+    tables(cwd)
     collections(cwd)
     rows(cwd)
     items(cwd)
@@ -396,8 +466,10 @@ def keep(cwd):
         if line.startswith('database "'):
             kind = line.rsplit(", ", 1)[-1]
             kind = "mongo" if kind.endswith("collection") else kind.split()[0]
-            names.append((f"{kind}:" if kind in ("redis", "rows", "mongo") else "") +
-                         line.split('"')[1])
+            name = line.split('"')[1]
+            # Older binaries do not tell whose it is.
+            named = ":" in name or kind not in ("redis", "rows", "mongo")
+            names.append(name if named else f"{kind}:{name}")
     expected = cwd / "expected"
     expected.mkdir()
     (expected / "databases.json").write_text(json.dumps(sorted(names)))
