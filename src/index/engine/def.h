@@ -78,9 +78,13 @@ enum index_flag {
 	 * first colon. Documents without one have no entries.
 	 */
 	INDEX_PARTITIONED = 16,
-	INDEX_BSON = 32,          /* the form is that of BSON (index/bson/form.h), else of JSON */
-	INDEX_FORMS = INDEX_BSON, /* the flags of forms: a definition has that of its own */
-	INDEX_FLAGS = 63,
+	/* The form is that of BSON (index/bson/form.h), or of rows (index/typed/form.h), else of
+	 * JSON. */
+	INDEX_BSON = 32,
+	INDEX_TYPED = 64,
+	/* The flags of forms: a definition has that of its own. */
+	INDEX_FORMS = INDEX_BSON | INDEX_TYPED,
+	INDEX_FLAGS = 127,
 };
 
 /* A column: the names on the way to a value, such as "address", "city". Names may be positions. */

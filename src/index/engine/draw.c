@@ -30,9 +30,13 @@ draw_flags(uint32_t flags, struct buf *ret)
 		uint32_t flag;
 		const char *name;
 	} names[] = {
-		{ INDEX_MULTIKEY, "multikey" },       { INDEX_UNIQUE, "unique" },
-		{ INDEX_SPARSE, "sparse" },           { INDEX_COVERING, "covering" },
-		{ INDEX_PARTITIONED, "partitioned" }, { INDEX_BSON, "BSON" },
+		{ INDEX_MULTIKEY, "multikey" },
+		{ INDEX_UNIQUE, "unique" },
+		{ INDEX_SPARSE, "sparse" },
+		{ INDEX_COVERING, "covering" },
+		{ INDEX_PARTITIONED, "partitioned" },
+		{ INDEX_BSON, "BSON" },
+		{ INDEX_TYPED, "typed" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -9,6 +9,8 @@
 
 #include "kv/kv.h"
 
+struct index_typed_row;
+
 struct index_source {
 	struct str id; /* as entries have it: of BSON the bytes of its key */
 	/*
@@ -19,6 +21,7 @@ struct index_source {
 	struct str rev; /* as clients write it; ptr NULL: there is none, or nobody knows */
 	const struct kv_pair *leaves; /* as struct doc has them */
 	size_t count;
+	const struct index_typed_row *row; /* of a table, in place of both (index/typed/form.h) */
 };
 
 #endif

@@ -52,6 +52,10 @@ timed_space_name(uint64_t space)
 		return "table";
 	case TIMED_SPACE_DROPPED:
 		return "dropped columns";
+	case TIMED_SPACE_STATS:
+		return "counts";
+	case TIMED_SPACE_TALLIES:
+		return "counts of ranges";
 	default:
 		return NULL;
 	}

@@ -28,6 +28,8 @@ enum timed_space {
 	TIMED_SPACE_DROPPED = 46, /* columns of a table that are to be cleared */
 	TIMED_SPACE_HELD = 47,
 	TIMED_SPACE_WEIGH = 48,
+	TIMED_SPACE_STATS = 60,   /* of tables: how many entries all indexes have */
+	TIMED_SPACE_TALLIES = 61, /* and how many of them lie in ranges of keys */
 };
 
 enum {

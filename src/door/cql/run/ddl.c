@@ -7,7 +7,8 @@
 bool
 ddl_is(const struct cql_statement *s)
 {
-	return s->kind >= CQL_TRUNCATE && s->kind <= CQL_DROP_TYPE;
+	return (s->kind >= CQL_TRUNCATE && s->kind <= CQL_DROP_TYPE) ||
+	       s->kind == CQL_CREATE_INDEX || s->kind == CQL_DROP_INDEX;
 }
 
 static enum status
@@ -100,6 +101,10 @@ ddl_run(struct run *run, struct ddl_outcome *ret)
 		return ddl_alter_table(run, ret);
 	case CQL_DROP_TABLE:
 		return ddl_drop_table(run, ret);
+	case CQL_CREATE_INDEX:
+		return ddl_create_index(run, ret);
+	case CQL_DROP_INDEX:
+		return ddl_drop_index(run, ret);
 	case CQL_CREATE_TYPE:
 		return ddl_create_type(run, ret);
 	case CQL_ALTER_TYPE:

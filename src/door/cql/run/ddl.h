@@ -1,5 +1,6 @@
 /*
- * Statements that change the schema: keyspaces (ddl.c), tables (ddl_table.c), types (ddl_type.c).
+ * Statements that change the schema: keyspaces (ddl.c), tables (ddl_table.c),
+ * indexes (ddl_index.c), types (ddl_type.c).
  *
  * Each runs in a transaction and appends its RESULT. Threading: on the connection's fiber.
  */
@@ -15,6 +16,8 @@ struct ddl_outcome {
 	/* The table whose history the statement has switched on: its past is to begin by a
 	 * transaction of its own, ddl_begin_history(). Empty: none. */
 	struct str history_of;
+	uint64_t index;   /* that was created, of `table`; 0: none */
+	struct str table; /* as the store calls it */
 };
 
 /* True for a statement that this is for. */
@@ -42,6 +45,10 @@ MUST_USE enum status ddl_create_table(struct run *run, struct ddl_outcome *ret);
 MUST_USE enum status ddl_alter_table(struct run *run, struct ddl_outcome *ret);
 MUST_USE enum status ddl_drop_table(struct run *run, struct ddl_outcome *ret);
 MUST_USE enum status ddl_truncate(struct run *run, struct ddl_outcome *ret);
+
+/* ddl_index.c */
+MUST_USE enum status ddl_create_index(struct run *run, struct ddl_outcome *ret);
+MUST_USE enum status ddl_drop_index(struct run *run, struct ddl_outcome *ret);
 
 /* ddl_type.c */
 MUST_USE enum status ddl_create_type(struct run *run, struct ddl_outcome *ret);

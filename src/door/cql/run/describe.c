@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "door/cql/run/metadata.h"
+#include "door/cql/schema/indexes.h"
 #include "door/cql/schema/options.h"
 #include "door/cql/schema/system.h"
 
@@ -219,14 +220,31 @@ add_type(struct describing *d, const struct table_type *type)
 }
 
 static enum status
+add_index(struct describing *d, const struct schema_table *t, const struct table_index *index)
+{
+	AUTO(buf_release) struct buf text = cql_buf(d->run->q, STATEMENT_BYTES);
+
+	schema_index_print(&text, t, index);
+	row_add(d, t->keyspace, "index", index->name, &text);
+	return buf_status(&text);
+}
+
+/* A table, and what makes its indexes. */
+static enum status
 add_table(struct describing *d, const struct schema_table *t)
 {
 	AUTO(buf_release) struct buf text = cql_buf(d->run->q, STATEMENT_BYTES);
+	const struct table_index *indexes;
+	size_t count;
 
 	if (d->statements)
 		TRY(put_table(d->run->q, t, &text));
 	row_add(d, t->keyspace, "table", t->name, &text);
-	return buf_status(&text);
+	TRY(buf_status(&text));
+	indexes = table_indexes_of(t->db, &count);
+	for (size_t i = 0; d->statements && i < count; i++)
+		TRY(add_index(d, t, &indexes[i]));
+	return STATUS_OK;
 }
 
 /* ---- What is described ---- */
@@ -286,22 +304,36 @@ fail_missing(struct describing *d, const char *what, struct str keyspace, struct
 			    STR_ARG(name));
 }
 
-/* One table or type of a keyspace. */
+/* True if what is asked for is of that kind, or of any. */
+static bool
+is_any(enum cql_describe_kind kind, enum cql_describe_kind of)
+{
+	return kind == of || kind == CQL_DESCRIBE_ANY;
+}
+
+/* One table, index or type of a keyspace. */
 static enum status
 add_named(struct describing *d, const struct schema_all *all, enum cql_describe_kind kind,
 	  struct str keyspace, struct str name)
 {
 	const struct schema_keyspace *k = all->count ? &all->keyspaces[0] : NULL;
 
-	for (size_t i = 0; k && kind != CQL_DESCRIBE_TYPE && i < k->table_count; i++)
+	for (size_t i = 0; k && is_any(kind, CQL_DESCRIBE_INDEX) && i < k->table_count; i++) {
+		const struct table_index *index = table_index_named(k->tables[i]->db, name);
+
+		if (index)
+			return add_index(d, k->tables[i], index);
+	}
+	for (size_t i = 0; k && is_any(kind, CQL_DESCRIBE_TABLE) && i < k->table_count; i++)
 		if (str_eq(k->tables[i]->name, name))
 			return add_table(d, k->tables[i]);
-	for (size_t i = 0; k && kind != CQL_DESCRIBE_TABLE && i < k->type_count; i++)
+	for (size_t i = 0; k && is_any(kind, CQL_DESCRIBE_TYPE) && i < k->type_count; i++)
 		if (str_eq(k->types[i].name, name))
 			return add_type(d, &k->types[i]);
 	return fail_missing(d,
 			    kind == CQL_DESCRIBE_TYPE    ? "User defined type"
 			    : kind == CQL_DESCRIBE_TABLE ? "Table"
+			    : kind == CQL_DESCRIBE_INDEX ? "Index"
 							 : "Object",
 			    keyspace, name);
 }
@@ -381,7 +413,6 @@ describe_rows(struct describing *d)
 		status = describe_lists(d, &all);
 		schema_close(&all);
 		return status;
-	case CQL_DESCRIBE_INDEX:
 	case CQL_DESCRIBE_VIEW:
 	case CQL_DESCRIBE_FUNCTION:
 	case CQL_DESCRIBE_AGGREGATE:
@@ -390,6 +421,7 @@ describe_rows(struct describing *d)
 	case CQL_DESCRIBE_KEYSPACE:
 	case CQL_DESCRIBE_TABLE:
 	case CQL_DESCRIBE_TYPE:
+	case CQL_DESCRIBE_INDEX:
 	case CQL_DESCRIBE_ANY:
 		break;
 	}

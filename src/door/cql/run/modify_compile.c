@@ -744,6 +744,6 @@ modify_prepare(struct modify *m, struct timed *timed)
 	if (m->kind == CQL_INSERT)
 		return prepare_insert(m);
 	TRY(where_compute(m->run, &m->where));
-	TRY(where_plan(m->run, &m->where, false, &m->plan));
+	TRY(where_plan(m->run, &m->where, NULL, false, &m->plan));
 	return check_conditional_plan(m);
 }

@@ -17,6 +17,8 @@ struct reading {
 	uint64_t owner;   /* page_owner() */
 	struct page at;   /* where it is */
 	struct buf place; /* of a scan, behind the last row */
+	/* With an index: the one in front of the entry whose partition is read. */
+	struct buf before;
 	struct buf state; /* of the next page; empty: there is none */
 	bool resumes;     /* at.token is the one of the row before */
 };
@@ -158,9 +160,43 @@ keep_partition(struct select *s, struct cql_value *last)
 	return STATUS_OK;
 }
 
-/* Goes through a scan. `*ret_more` is false if no more rows are wanted: of this page, or at all. */
+/* Where rows come from. */
+struct source {
+	struct table_scan *scan;        /* or NULL, and … */
+	struct table_index_scan *index; /* … rows of an index; or both, and the scan … */
+	struct str before;              /* … is of a partition behind this place of the index */
+};
+
 static enum status
-go_through(struct reading *r, struct table_scan *scan, bool *ret_more)
+source_next(const struct source *source, struct arena *arena, struct table_row *ret)
+{
+	return source->scan ? table_scan_next(source->scan, arena, ret)
+			    : table_index_next(source->index, arena, ret);
+}
+
+/* Where the next page begins. */
+static enum status
+source_place(const struct source *source, struct buf *ret)
+{
+	AUTO(buf_release) struct buf place = BUF_SHORT(TABLE_PLACE_BYTES);
+
+	buf_clear(ret);
+	if (!source->index)
+		return table_scan_place(source->scan, ret);
+	if (!source->scan)
+		TRY(table_index_place(source->index, &place));
+	else
+		TRY(table_scan_place(source->scan, &place));
+	if (source->scan)
+		page_put_places(ret, source->before, buf_str(&place));
+	else
+		page_put_places(ret, buf_str(&place), STR(""));
+	return buf_status(ret);
+}
+
+/* Goes through rows. `*ret_more` is false if no more rows are wanted: of this page, or at all. */
+static enum status
+go_through(struct reading *r, const struct source *source, bool *ret_more)
 {
 	struct select *s = r->s;
 	struct arena *arena = s->run->r->arena;
@@ -176,7 +212,7 @@ go_through(struct reading *r, struct table_scan *scan, bool *ret_more)
 		s->mark = arena_mark(arena);
 	}
 	for (;;) {
-		enum status status = table_scan_next(scan, arena, &stored);
+		enum status status = source_next(source, arena, &stored);
 
 		if (status == STATUS_NOT_FOUND)
 			return STATUS_OK;
@@ -191,28 +227,27 @@ go_through(struct reading *r, struct table_scan *scan, bool *ret_more)
 		TRY(take_row(r, ret_more, &skips));
 		arena_reset(arena, s->mark);
 		if (*ret_more && page_is_full(s)) {
-			buf_clear(&r->place);
-			TRY(table_scan_place(scan, &r->place));
+			TRY(source_place(source, &r->place));
 			page_end(r, buf_str(&r->place));
 			*ret_more = false;
 		}
 		if (!*ret_more)
 			return STATUS_OK;
-		if (skips)
-			TRY(table_scan_skip_partition(scan));
+		if (skips && source->scan)
+			TRY(table_scan_skip_partition(source->scan));
 	}
 }
 
 static enum status
 scan(struct reading *r, const struct table_scan_options *options, bool *ret_more)
 {
-	struct table_scan *scan;
+	struct source source = { 0 };
 	enum status status;
 
 	*ret_more = true;
-	TRY(table_scan_open(&r->timed, options, &scan));
-	status = go_through(r, scan, ret_more);
-	table_scan_close(scan);
+	TRY(table_scan_open(&r->timed, options, &source.scan));
+	status = go_through(r, &source, ret_more);
+	table_scan_close(source.scan);
 	return status;
 }
 
@@ -332,6 +367,84 @@ moment_fix(struct reading *r)
 	return timed_now(&r->timed);
 }
 
+/* ---- Through an index ---- */
+
+/* The rows of a partition, which an entry of an index of a static column has named. */
+static enum status
+read_named(struct reading *r, struct table_index_scan *index, const struct table_row *named,
+	   struct str after, bool *ret_more)
+{
+	const struct table_key partition = { .token = named->token,
+					     .parts = named->key,
+					     .count = r->s->run->table->partition_count };
+	const struct table_scan_options options = {
+		.partition = &partition,
+		.after = after,
+		.statics = true,
+		.static_alone = true,
+		.rows = rows_wanted(r->s),
+	};
+	struct source source = { .index = index, .before = buf_str(&r->before) };
+	enum status status;
+
+	TRY(table_scan_open(&r->timed, &options, &source.scan));
+	status = go_through(r, &source, ret_more);
+	table_scan_close(source.scan);
+	return status;
+}
+
+/* The partitions that an index of a static column names, one after the other. */
+static enum status
+read_partitions_named(struct reading *r, struct table_index_scan *index, struct str after)
+{
+	struct select *s = r->s;
+	bool more = true;
+
+	while (more) {
+		struct table_row named;
+		enum status status = table_index_next(index, s->run->r->arena, &named);
+
+		if (status == STATUS_NOT_FOUND)
+			return STATUS_OK;
+		TRY(status);
+		/* The rows of it take what is above the mark; the key of the partition stays. */
+		s->mark = arena_mark(s->run->r->arena);
+		TRY(read_named(r, index, &named, after, &more));
+		after = STR("");
+		buf_clear(&r->before);
+		TRY(table_index_place(index, &r->before));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+read_indexed(struct reading *r)
+{
+	struct select *s = r->s;
+	const struct table_index *index = s->index.index;
+	struct source source = { 0 };
+	struct table_index_options options = { .interval = s->index.interval,
+					       .statics = s->run->table->static_count > 0,
+					       .rows = rows_wanted(s) };
+	struct str inside;
+	enum status status;
+	bool more;
+
+	if (page_read_places(r->at.place, &options.after, &inside) != STATUS_OK)
+		return request_fail(s->run->r, CQL_CODE_PROTOCOL,
+				    "Invalid value for the paging state");
+	if (index->of_statics)
+		options.rows = 0;
+	buf_append_str(&r->before, options.after);
+	TRY(buf_status(&r->before));
+	r->at.index = s->index.number;
+	TRY(table_index_open(&r->timed, index, &options, &source.index));
+	status = index->of_statics ? read_partitions_named(r, source.index, inside)
+				   : go_through(r, &source, &more);
+	table_index_close(source.index);
+	return status;
+}
+
 static enum status
 read_stored(struct reading *r)
 {
@@ -339,7 +452,9 @@ read_stored(struct reading *r)
 
 	TRY(moment_fix(r));
 	s->row.now_ms = r->timed.now_us / 1000;
-	return s->plan.by_partitions ? read_partitions(r) : read_tokens(r);
+	if (s->plan.by_partitions)
+		return read_partitions(r);
+	return s->plan.index ? read_indexed(r) : read_tokens(r);
 }
 
 /* ---- Tables that are made up ---- */
@@ -465,7 +580,8 @@ select_run(struct run *run, const struct params *p)
 {
 	struct select s;
 	struct reading r = { .s = &s,
-			     .place = BUF_SHORT(TABLE_PLACE_BYTES),
+			     .place = BUF_SHORT(PAGE_PLACE_BYTES),
+			     .before = BUF_SHORT(TABLE_PLACE_BYTES),
 			     .state = BUF_SHORT(PAGE_STATE_BYTES) };
 	enum status status = select_compile(&s, run);
 
@@ -478,6 +594,7 @@ select_run(struct run *run, const struct params *p)
 	if (status == STATUS_OK)
 		answer(&r, p);
 	buf_release(&r.place);
+	buf_release(&r.before);
 	buf_release(&r.state);
 	select_release(&s);
 	return status;

@@ -9,7 +9,7 @@
 
 #include "door/cql/run/metadata.h"
 #include "door/cql/run/page.h"
-#include "door/cql/run/where.h"
+#include "door/cql/run/where_index.h"
 
 enum {
 	SELECT_SORT_ROWS = 100000, /* that ORDER BY sorts, of several partitions */
@@ -26,6 +26,7 @@ struct select {
 	const struct cql_select *s;
 	struct where where;
 	struct where_plan plan;
+	struct where_index index;
 
 	/* What is asked for. `exprs` are as many as `asked`. */
 	struct cql_expr **exprs;

@@ -293,6 +293,9 @@ check_order(struct select *s)
 {
 	if (!s->order_count)
 		return STATUS_OK;
+	if (s->plan.index)
+		return request_fail(s->run->r, CQL_CODE_INVALID,
+				    "ORDER BY with 2ndary indexes is not supported.");
 	if (!s->plan.by_partitions)
 		return request_fail(s->run->r, CQL_CODE_INVALID,
 				    "ORDER BY is only supported when the partition key is "
@@ -306,12 +309,35 @@ check_order(struct select *s)
 	return STATUS_OK;
 }
 
+/*
+ * Chooses an index, or none, and plans. A page that goes on reads what the one before has read,
+ * whatever indexes there are by now.
+ */
+static enum status
+choose_way(struct select *s, const struct params *p)
+{
+	bool allows = s->s->allow_filtering;
+	uint64_t number = 0;
+	bool goes_on = p->paging_state.len && page_read_index(p->paging_state, &number);
+
+	/* An index knows nothing of the past. */
+	if (!s->s->as_of && (!goes_on || number))
+		TRY(where_index_choose(s->run, &s->where, allows, number, &s->index));
+	if (number && !s->index.index)
+		return request_fail(s->run->r, CQL_CODE_INVALID,
+				    "The secondary index that the page before has read is not "
+				    "there any more: begin anew");
+	/* A page before has read without an index, so nobody has to allow it now. */
+	return where_plan(s->run, &s->where, s->index.index ? &s->index : NULL,
+			  allows || (goes_on && !number), &s->plan);
+}
+
 enum status
 select_prepare(struct select *s, const struct params *p)
 {
 	s->most = p->page_size > 0 && !s->groups ? (size_t)p->page_size : 0;
 	TRY(where_compute(s->run, &s->where));
-	TRY(where_plan(s->run, &s->where, s->s->allow_filtering, &s->plan));
+	TRY(choose_way(s, p));
 	if (s->s->distinct && s->plan.by_partitions && s->plan.range_count == 1 &&
 	    s->plan.ranges[0].from.count)
 		return request_fail(

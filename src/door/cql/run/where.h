@@ -58,7 +58,12 @@ struct where_range {
 	bool is_row;                /* `from` is a whole key: one row, or none */
 };
 
+struct where_index; /* where_index.h */
+
 struct where_plan {
+	/* The index that answers some of the terms; NULL: none. Rows are read through it unless
+	 * `by_partitions`. */
+	const struct where_index *index;
 	bool by_partitions;
 	struct where_partition *partitions; /* in the order of their values */
 	size_t partition_count;
@@ -72,10 +77,11 @@ struct where_plan {
 };
 
 /*
- * What a statement reads. `allows`: ALLOW FILTERING was said. Fails with Cassandra's texts where
- * the relations cannot be served so.
+ * What a statement reads. `index` NULL: no index answers any of it. `allows`: ALLOW FILTERING was
+ * said. Fails with Cassandra's texts where the relations cannot be served so.
  */
-MUST_USE enum status where_plan(struct run *run, const struct where *w, bool allows,
+MUST_USE enum status where_plan(struct run *run, const struct where *w,
+				const struct where_index *index, bool allows,
 				struct where_plan *ret);
 
 #endif

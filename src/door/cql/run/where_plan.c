@@ -1,6 +1,6 @@
 /* What WHERE says of the primary key: partitions, ranges of rows in them, ranges of tokens. */
 #include "cql/murmur3.h"
-#include "door/cql/run/where.h"
+#include "door/cql/run/where_index.h"
 #include "loop/sort.h"
 #include "loop/step.h"
 
@@ -17,6 +17,7 @@ enum {
 struct planning {
 	struct run *run;
 	const struct where *where;
+	const struct where_index *index; /* NULL: none */
 	bool allows;
 	struct where_plan *plan;
 	size_t clustering; /* columns of that key */
@@ -119,6 +120,13 @@ check_terms(struct planning *p)
 	return STATUS_OK;
 }
 
+/* True if an index answers the term. */
+static bool
+is_served(const struct planning *p, const struct where_term *t)
+{
+	return p->index && p->index->served[t - p->where->terms];
+}
+
 static enum status
 needs_filtering(struct planning *p)
 {
@@ -135,12 +143,12 @@ static enum status
 plan_partition_columns(struct planning *p)
 {
 	const struct schema_table *t = p->run->table;
-	size_t exact = 0, restricted = 0;
+	size_t exact = 0, restricted = 0; /* by terms that no index answers */
 
 	for (size_t i = 0; i < t->partition_count; i++) {
 		const struct where_term *term = term_of(p, &t->columns[i]);
 
-		restricted += term != NULL;
+		restricted += term != NULL && !is_served(p, term);
 		exact += term && term->relation->left == CQL_LEFT_COLUMN &&
 			 is_exact(term->relation->op);
 	}
@@ -510,7 +518,7 @@ check_behind(struct planning *p, size_t at, bool sliced)
 	const struct schema_column *columns = t->columns + t->partition_count;
 
 	for (size_t i = at; i < p->clustering; i++)
-		if (term_of(p, &columns[i]))
+		if (term_of(p, &columns[i]) && !is_served(p, term_of(p, &columns[i])))
 			return fail_gap(p, &columns[i], &columns[at - 1], sliced);
 	return STATUS_OK;
 }
@@ -570,6 +578,25 @@ plan_clustering(struct planning *p)
 	return plan_clustering_rest(p);
 }
 
+/*
+ * With an index: relations of the clustering key are checked with each row. They are free as long
+ * as those before them are exact, as if there were partitions.
+ */
+static bool
+is_behind_exact(const struct planning *p, const struct where_term *t)
+{
+	const struct schema_table *table = p->run->table;
+	size_t at = schema_column_at(table, t->columns[0]);
+
+	for (size_t i = table->partition_count; i < at; i++) {
+		const struct where_term *before = term_of(p, &table->columns[i]);
+
+		if (!before || !is_exact(before->relation->op))
+			return false;
+	}
+	return true;
+}
+
 /* Columns outside of the key, and those of the clustering key where partitions are not known. */
 static enum status
 check_others(struct planning *p)
@@ -577,7 +604,9 @@ check_others(struct planning *p)
 	for (size_t i = 0; i < p->where->count; i++) {
 		const struct where_term *t = &p->where->terms[i];
 
-		if (t->relation->left == CQL_LEFT_TOKEN)
+		if (t->relation->left == CQL_LEFT_TOKEN || is_served(p, t))
+			continue;
+		if (p->index && t->columns[0]->kind == SCHEMA_CLUSTERING && is_behind_exact(p, t))
 			continue;
 		if (t->columns[0]->kind > SCHEMA_CLUSTERING ||
 		    (t->columns[0]->kind == SCHEMA_CLUSTERING && !p->plan->by_partitions))
@@ -586,17 +615,36 @@ check_others(struct planning *p)
 	return STATUS_OK;
 }
 
+/* The rules of what stands beside an index. */
+static enum status
+check_index(const struct planning *p)
+{
+	for (size_t i = 0; p->index && i < p->where->count; i++) {
+		const struct where_term *t = &p->where->terms[i];
+
+		if (t->relation->left != CQL_LEFT_TOKEN && t->relation->op == CQL_OP_IN &&
+		    t->columns[0]->kind == SCHEMA_PARTITION)
+			return request_fail(p->run->r, CQL_CODE_INVALID,
+					    "Select on indexed columns and with IN clause for the "
+					    "PRIMARY KEY are not supported");
+	}
+	return STATUS_OK;
+}
+
 enum status
-where_plan(struct run *run, const struct where *w, bool allows, struct where_plan *ret)
+where_plan(struct run *run, const struct where *w, const struct where_index *index, bool allows,
+	   struct where_plan *ret)
 {
 	struct planning p = { .run = run,
 			      .where = w,
+			      .index = index,
 			      .allows = allows,
 			      .plan = ret,
 			      .clustering = run->table->key_count - run->table->partition_count };
 
-	*ret = (struct where_plan){ 0 };
+	*ret = (struct where_plan){ .index = index };
 	TRY(check_terms(&p));
+	TRY(check_index(&p));
 	TRY(plan_partition_columns(&p));
 	TRY(check_others(&p));
 	if (!ret->by_partitions) {

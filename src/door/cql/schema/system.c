@@ -22,7 +22,8 @@ static const struct schema_system systems[] = {
 	  "data_center text|host_id uuid|native_address inet|native_port int|preferred_ip inet|"
 	  "preferred_port int|rack text|release_version text|schema_version uuid|tokens set<text>",
 	  NULL },
-	{ "system", "IndexInfo", "table_name text", "index_name text", "value text", NULL },
+	{ "system", "IndexInfo", "table_name text", "index_name text", "value text",
+	  system_index_info_rows },
 	{ "system", "built_views", "keyspace_name text", "view_name text",
 	  "status_replicated boolean", NULL },
 	{ "system", "size_estimates", "keyspace_name text",
@@ -49,7 +50,7 @@ static const struct schema_system systems[] = {
 	{ "system_schema", "types", "keyspace_name text", "type_name text",
 	  "field_names frozen<list<text>>|field_types frozen<list<text>>", system_types_rows },
 	{ "system_schema", "indexes", "keyspace_name text", "table_name text|index_name text",
-	  "kind text|options " MAP, NULL },
+	  "kind text|options " MAP, system_indexes_rows },
 	{ "system_schema", "triggers", "keyspace_name text", "table_name text|trigger_name text",
 	  "options " MAP, NULL },
 	{ "system_schema", "views", "keyspace_name text", "view_name text",

@@ -39,6 +39,8 @@ enum status system_tables_rows(struct system_making *m);
 enum status system_columns_rows(struct system_making *m);
 enum status system_dropped_rows(struct system_making *m);
 enum status system_types_rows(struct system_making *m);
+enum status system_indexes_rows(struct system_making *m);
+enum status system_index_info_rows(struct system_making *m);
 enum status system_virtual_keyspaces_rows(struct system_making *m);
 enum status system_virtual_tables_rows(struct system_making *m);
 enum status system_virtual_columns_rows(struct system_making *m);

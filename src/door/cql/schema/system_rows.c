@@ -1,8 +1,10 @@
 /* The rows of tables that are made up. */
 #include "base/big_endian.h"
 #include "door/cql/people/role.h"
+#include "door/cql/schema/indexes.h"
 #include "door/cql/schema/options.h"
 #include "door/cql/schema/system_int.h"
+#include "loop/sort.h"
 #include "loop/step.h"
 
 #define PARTITIONER "org.apache.cassandra.dht.Murmur3Partitioner"
@@ -398,6 +400,104 @@ enum status
 system_dropped_rows(struct system_making *m)
 {
 	return each_keyspace(m, stored_dropped_rows);
+}
+
+/* ---- Indexes ---- */
+
+static enum status
+compare_indexes(const void *arg, const void *a, const void *b, int *ret)
+{
+	const struct table_index *const *x = a, *const *y = b;
+
+	(void)arg;
+	return sort_compare_strs((*x)->name, (*y)->name, ret);
+}
+
+/* Those of a table, by name. */
+static enum status
+indexes_by_name(struct system_making *m, const struct schema_table *t,
+		const struct table_index ***ret, size_t *ret_count)
+{
+	const struct table_index *indexes = table_indexes_of(t->db, ret_count);
+
+	*ret = arena_alloc(m->q->arena, (*ret_count + 1) * sizeof(**ret));
+	if (!*ret)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < *ret_count; i++)
+		(*ret)[i] = &indexes[i];
+	return sort_items(*ret, *ret_count, sizeof(**ret), compare_indexes, NULL, m->q->arena);
+}
+
+static enum status
+index_row(struct system_making *m, const struct schema_table *t, const struct table_index *index)
+{
+	AUTO(buf_release) struct buf targets = cql_buf(m->q, CQL_STATEMENT_BYTES);
+	struct schema_pair target = { .name = STR("target") };
+	struct cql_value *row;
+
+	schema_index_targets(&targets, t, index);
+	TRY(buf_copy(&targets, m->q->arena, &target.value));
+	TRY(row_begin(m, &row));
+	row_put(m, row, "keyspace_name", t->keyspace);
+	row_put(m, row, "table_name", t->name);
+	row_put(m, row, "index_name", index->name);
+	row_put(m, row, "kind", STR("COMPOSITES"));
+	return row_put_map(m, row, "options", &target, 1);
+}
+
+static enum status
+index_rows(struct system_making *m, const struct schema_table *t)
+{
+	const struct table_index **indexes;
+	size_t count;
+
+	TRY(indexes_by_name(m, t, &indexes, &count));
+	for (size_t i = 0; i < count; i++)
+		TRY(index_row(m, t, indexes[i]));
+	return STATUS_OK;
+}
+
+static enum status
+stored_index_rows(struct system_making *m, const struct schema_keyspace *k)
+{
+	return stored_tables(m, k, index_rows);
+}
+
+enum status
+system_indexes_rows(struct system_making *m)
+{
+	return each_keyspace(m, stored_index_rows);
+}
+
+/* Those that are built: clients wait for them here. */
+static enum status
+index_info_rows(struct system_making *m, const struct schema_table *t)
+{
+	const struct table_index **indexes;
+	struct cql_value *row;
+	size_t count;
+
+	TRY(indexes_by_name(m, t, &indexes, &count));
+	for (size_t i = 0; i < count; i++) {
+		if (!indexes[i]->is_ready)
+			continue;
+		TRY(row_begin(m, &row));
+		row_put(m, row, "table_name", t->keyspace);
+		row_put(m, row, "index_name", indexes[i]->name);
+	}
+	return STATUS_OK;
+}
+
+static enum status
+stored_index_info_rows(struct system_making *m, const struct schema_keyspace *k)
+{
+	return stored_tables(m, k, index_info_rows);
+}
+
+enum status
+system_index_info_rows(struct system_making *m)
+{
+	return each_keyspace(m, stored_index_info_rows);
 }
 
 static enum status

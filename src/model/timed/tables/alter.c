@@ -64,6 +64,23 @@ alter_rename(struct alter *a, const struct table_rename *rename)
 	return STATUS_OK;
 }
 
+/* STATUS_INVALID, explained, if an index has the column. */
+static enum status
+check_unindexed(struct alter *a, const struct table_column *column)
+{
+	size_t count;
+	const struct table_index *indexes = table_indexes_of(a->t->db, &count);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < indexes[i].column_count; j++)
+			if (indexes[i].columns[j].column == column->id)
+				return err_set(a->t->err, STATUS_INVALID,
+					       "Cannot drop column %.*s because it has dependent "
+					       "secondary indexes (%.*s)",
+					       STR_ARG(column->name), STR_ARG(indexes[i].name));
+	return STATUS_OK;
+}
+
 static enum status
 alter_drop(struct alter *a, struct str name)
 {
@@ -74,6 +91,7 @@ alter_drop(struct alter *a, struct str name)
 	if (at < s->key_count)
 		return err_set(a->t->err, STATUS_INVALID,
 			       "the column \"%.*s\" of the key cannot be dropped", STR_ARG(name));
+	TRY(check_unindexed(a, &a->columns[at]));
 	a->dropped[s->dropped_count++] = (struct table_dropped){ a->columns[at],
 								 timed_write_us(a->t) };
 	s->static_count -= a->columns[at].kind == TABLE_STATIC;

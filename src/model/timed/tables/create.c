@@ -139,6 +139,19 @@ table_drop(struct kv_tx *tx, struct str name, struct err *err)
 	return table_schemas_touch(tx);
 }
 
+/* The table of that name, which has just taken the place of `from`, gets its indexes. */
+static enum status
+indexes_carry(struct kv_tx *tx, const struct catalog_db *from, struct err *err)
+{
+	struct catalog_db *to;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, from->name, &to, err));
+	status = table_indexes_carry(tx, from, to, err);
+	catalog_db_unref(to);
+	return status;
+}
+
 /* Gives the table that has taken the place of another one a history of its own. */
 static enum status
 history_set_new(struct kv_tx *tx, struct str name, const struct timed_clock *clock,
@@ -174,6 +187,7 @@ truncate_opened(struct kv_tx *tx, const struct catalog_db *db, const struct time
 	}
 	TRY(catalog_replace(tx, &table_kind, db->name, options, err));
 	TRY(schema_write_new(tx, db->name, &schema, err));
+	TRY(indexes_carry(tx, db, err));
 	return bounds.seconds ? history_set_new(tx, db->name, clock, bounds, err) : STATUS_OK;
 }
 

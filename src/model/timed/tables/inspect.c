@@ -2,6 +2,8 @@
 #include <endian.h>
 
 #include "catalog/draw.h"
+#include "index/engine/draw.h"
+#include "index/typed/form.h"
 #include "kv/tuple.h"
 #include "model/timed/tables/tables_int.h"
 
@@ -154,6 +156,34 @@ draw_schema(struct str value, struct arena *arena, struct buf *ret)
 	return STATUS_OK;
 }
 
+/* ---- Indexes ---- */
+
+const char *
+table_space_name(uint64_t space)
+{
+	switch (space) {
+	case INDEX_SPACE_DEFS:
+		return "indexes";
+	case INDEX_SPACE_ENTRIES:
+		return "entries";
+	default:
+		return timed_space_name(space);
+	}
+}
+
+/* A definition; what else is in the subspace is drawn as the tuple that it is. */
+static enum status
+draw_index(struct str tail, struct str value, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	uint64_t number;
+
+	if (tuple_next_u64(&r, &number) != STATUS_OK || r.rest.len)
+		return STATUS_NOT_FOUND;
+	buf_printf(ret, "index %llu: ", (unsigned long long)number);
+	return index_draw_def(&index_typed_form, value, ret);
+}
+
 /* ---- Pairs ---- */
 
 static enum status
@@ -169,6 +199,8 @@ draw_any(const struct catalog_db *db, uint64_t space, struct str tail, struct st
 		return draw_entry(db, tail, arena, ret);
 	case TIMED_SPACE_TABLE:
 		return draw_schema(value, arena, ret);
+	case INDEX_SPACE_DEFS:
+		return draw_index(tail, value, ret);
 	default:
 		return timed_draw_pair(db, space, tail, value, ret) ? STATUS_OK : STATUS_NOT_FOUND;
 	}

@@ -1,5 +1,8 @@
 /* What the catalog has to know of tables, and what sweeps and listings have. */
 #include "base/quote.h"
+#include "index/engine/build.h"
+#include "index/engine/update.h"
+#include "index/typed/form.h"
 #include "kv/keyspace.h"
 #include "model/timed/tables/tables_int.h"
 
@@ -50,22 +53,36 @@ tables_move_arrive(struct kv_tx *tx, const struct catalog_db *db, struct err *er
 {
 	struct str keyspace, table;
 
-	(void)err;
 	table_name_split(db->name, &keyspace, &table);
 	TRY(table_keyspace_ensure(tx, keyspace));
+	/* Builds of indexes that were under way go on here. */
+	TRY(index_work_survey(tx, db, err));
 	return table_schemas_touch(tx);
 }
+
+static const struct catalog_tally_list tables_lists[] = {
+	[TABLE_LIST_ENTRIES] = {
+		.space = INDEX_SPACE_ENTRIES,
+		.counters = TIMED_SPACE_TALLIES,
+		.totals = TIMED_SPACE_STATS,
+		.total_names = { INDEX_STAT_ENTRIES },
+	},
+};
 
 const struct catalog_kind table_kind = {
 	.number = CATALOG_KIND_TABLE,
 	.name = "table",
 	.space = CATALOG_SPACE_TABLE,
+	.lists = tables_lists,
+	.lists_count = sizeof(tables_lists) / sizeof(tables_lists[0]),
 	.check_name = tables_check_name,
 	.extend = table_extend,
 	.extension_free = table_extension_free,
+	.extension_indexes = table_extension_indexes,
+	.index_form = &index_typed_form,
 	.watch_key = timed_changed_key,
 	.wake = timed_changed_write,
-	.space_name = timed_space_name,
+	.space_name = table_space_name,
 	.draw_pair = table_draw_pair,
 	.verify = timed_verify,
 	.root_part = KV_ROOT_KEYSPACES,
@@ -92,4 +109,5 @@ void
 tables_register(void)
 {
 	timed_kind_register(&tables_in_time);
+	index_documents_register(&table_indexed_rows);
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <endian.h>
 
+#include "kv/tuple.h"
 #include "model/timed/tables/tables_int.h"
 
 enum status
@@ -177,49 +178,108 @@ table_reading_end(struct table_reading *r)
 
 /* ---- One row ---- */
 
-/* All pairs from one key on. */
-struct one_row {
-	struct timed_cursor cursor;
-	struct buf begin; /* the row's key */
-	struct buf end;
-	struct table_reading reading;
-};
-
+/* Opens the range of all pairs from one key on, which p->begin has. */
 static enum status
-one_open(struct one_row *o, const struct table_key *key, const struct table_wanted *wanted,
-	 struct arena *arena, struct timed *t)
+pick_range(struct table_pick *p, size_t at, struct timed *t, const struct table_wanted *wanted)
 {
-	o->reading = (struct table_reading){
-		.t = t, .schema = table_schema_of(t->db), .wanted = wanted, .arena = arena
-	};
-	TRY(table_key_row(t, key, &o->begin));
-	buf_append_str(&o->end, buf_str(&o->begin));
-	buf_append_byte(&o->end, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(&o->end));
-	return timed_cursor_open(&o->cursor, t, buf_str(&o->begin), buf_str(&o->end), NULL);
-}
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
-static enum status
-one_read(struct one_row *o, bool *ret_there)
-{
-	struct kv_pair pair;
-	enum status status;
-
-	while ((status = timed_cursor_next(&o->cursor, &pair)) == STATUS_OK) {
-		status = table_reading_take(&o->reading, &pair, o->begin.len);
-		if (status != STATUS_OK)
-			return table_fail_corrupt(o->reading.t, status);
-	}
-	*ret_there = table_reading_end(&o->reading);
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	p->reading[at] = (struct table_reading){ .t = t,
+						 .schema = table_schema_of(t->db),
+						 .wanted = wanted };
+	buf_append_str(&end, buf_str(&p->begin[at]));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	return timed_cursor_open(&p->cursor[at], t, buf_str(&p->begin[at]), buf_str(&end), NULL);
 }
 
 static void
-one_close(struct one_row *o)
+pick_init(struct table_pick *p)
 {
-	timed_cursor_close(&o->cursor);
-	buf_release(&o->begin);
-	buf_release(&o->end);
+	*p = (struct table_pick){ .begin = { CATALOG_KEY_INIT, CATALOG_KEY_INIT } };
+}
+
+enum status
+table_pick_open(struct table_pick *p, struct timed *t, struct str tail,
+		const struct table_wanted *wanted, bool statics)
+{
+	const struct table_schema *schema = table_schema_of(t->db);
+	size_t partition = tuple_skip(tail, 0, TUPLE_SKIP_TEXT);
+
+	pick_init(p);
+	timed_key_space(&p->begin[0], t->db, table_space(schema));
+	buf_append_str(&p->begin[0], tail);
+	TRY(catalog_key_status(&p->begin[0]));
+	TRY(timed_ask(t));
+	TRY(pick_range(p, 0, t, wanted));
+	/* The key of the static columns' row ends with an element of two bytes. */
+	p->statics = statics && schema->static_count && tail.len != partition + 2;
+	if (!p->statics)
+		return STATUS_OK;
+	timed_key_space(&p->begin[1], t->db, table_space(schema));
+	buf_append(&p->begin[1], tail.ptr, partition);
+	tuple_put_bytes(&p->begin[1], STR(""));
+	TRY(catalog_key_status(&p->begin[1]));
+	return pick_range(p, 1, t, wanted);
+}
+
+static enum status
+pick_read(struct table_pick *p, size_t at, struct arena *arena, bool *ret_there)
+{
+	struct table_reading *r = &p->reading[at];
+	struct kv_pair pair;
+	enum status status;
+
+	r->arena = arena;
+	while ((status = timed_cursor_next(&p->cursor[at], &pair)) == STATUS_OK) {
+		status = table_reading_take(r, &pair, p->begin[at].len);
+		if (status != STATUS_OK)
+			return table_fail_corrupt(r->t, status);
+	}
+	*ret_there = table_reading_end(r);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Both, or one of them. */
+static enum status
+pick_read_both(struct table_pick *p, struct arena *arena, bool *ret_there, bool *ret_statics)
+{
+	*ret_statics = false;
+	TRY(timed_now(p->reading[0].t));
+	TRY(pick_read(p, 0, arena, ret_there));
+	return p->statics ? pick_read(p, 1, arena, ret_statics) : STATUS_OK;
+}
+
+static void
+pick_row(const struct table_pick *p, bool there, struct table_row *ret)
+{
+	*ret = p->reading[0].row;
+	ret->is_row = there && ret->is_row;
+	if (!p->statics)
+		return;
+	ret->statics = p->reading[1].row.statics;
+	ret->static_count = p->reading[1].row.static_count;
+}
+
+enum status
+table_pick_read(struct table_pick *p, struct arena *arena, struct table_row *ret)
+{
+	bool there, statics;
+
+	TRY(pick_read_both(p, arena, &there, &statics));
+	if (!there)
+		return STATUS_NOT_FOUND;
+	pick_row(p, there, ret);
+	return STATUS_OK;
+}
+
+void
+table_pick_close(struct table_pick *p)
+{
+	for (size_t i = 0; i < 2; i++) {
+		timed_cursor_close(&p->cursor[i]);
+		buf_release(&p->begin[i]);
+	}
 }
 
 /* The key as it was asked for, where no pair has told it. */
@@ -242,28 +302,24 @@ key_of(const struct table_key *key, struct arena *arena, struct table_row *ret)
 
 static enum status
 read_both(struct timed *t, const struct table_key *key, const struct table_key *of_statics,
-	  const struct table_wanted *wanted, struct arena *arena, struct one_row both[2],
+	  const struct table_wanted *wanted, struct arena *arena, struct table_pick *p,
 	  struct table_row *ret)
 {
-	bool there = false, statics = false;
+	bool there, statics;
 
 	/* Both ranges and the clock are asked for before the first answer is waited for. */
 	TRY(timed_ask(t));
-	TRY(one_open(&both[0], key, wanted, arena, t));
-	if (of_statics)
-		TRY(one_open(&both[1], of_statics, wanted, arena, t));
-	TRY(timed_now(t));
-	TRY(one_read(&both[0], &there));
-	if (of_statics)
-		TRY(one_read(&both[1], &statics));
+	TRY(table_key_row(t, key, &p->begin[0]));
+	TRY(pick_range(p, 0, t, wanted));
+	p->statics = of_statics != NULL;
+	if (of_statics) {
+		TRY(table_key_row(t, of_statics, &p->begin[1]));
+		TRY(pick_range(p, 1, t, wanted));
+	}
+	TRY(pick_read_both(p, arena, &there, &statics));
 	if (!there && !statics)
 		return STATUS_NOT_FOUND;
-	*ret = both[0].reading.row;
-	ret->is_row = there && ret->is_row;
-	if (of_statics) {
-		ret->statics = both[1].reading.row.statics;
-		ret->static_count = both[1].reading.row.static_count;
-	}
+	pick_row(p, there, ret);
 	return there ? STATUS_OK : key_of(of_statics, arena, ret);
 }
 
@@ -273,14 +329,13 @@ table_read(struct timed *t, const struct table_key *key, bool statics,
 {
 	const struct table_schema *schema = table_schema_of(t->db);
 	const struct table_key partition = { key->token, key->parts, schema->hash_count };
-	struct one_row both[2] = { { .begin = CATALOG_KEY_INIT, .end = CATALOG_KEY_INIT },
-				   { .begin = CATALOG_KEY_INIT, .end = CATALOG_KEY_INIT } };
 	bool beside = statics && schema->static_count && key->count == schema->key_count;
+	struct table_pick p;
 	enum status status;
 
-	status = read_both(t, key, beside ? &partition : NULL, wanted, arena, both, ret);
-	one_close(&both[0]);
-	one_close(&both[1]);
+	pick_init(&p);
+	status = read_both(t, key, beside ? &partition : NULL, wanted, arena, &p, ret);
+	table_pick_close(&p);
 	return status;
 }
 

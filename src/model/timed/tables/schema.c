@@ -19,12 +19,6 @@ enum {
 	SCHEMA_FORMAT = 1,
 };
 
-/* What an opened table keeps: the schema, in an arena of its own. */
-struct table_extension {
-	struct arena *arena;
-	struct table_schema schema;
-};
-
 /* ---- Properties ---- */
 
 void
@@ -270,17 +264,6 @@ table_schema_parse(struct str value, struct arena *arena, struct table_schema *r
 
 /* ---- With a description ---- */
 
-void
-table_extension_free(void *arg)
-{
-	struct table_extension *extension = arg;
-
-	if (!extension)
-		return;
-	arena_free(extension->arena);
-	mem_free(extension);
-}
-
 enum status
 table_schema_key(const struct catalog_db *db, struct buf *key)
 {
@@ -288,9 +271,9 @@ table_schema_key(const struct catalog_db *db, struct buf *key)
 	return buf_status(key);
 }
 
-static enum status
-schema_get(struct kv_tx *tx, const struct catalog_db *db, enum kv_read mode, struct arena *arena,
-	   struct table_schema *ret, struct err *err)
+enum status
+table_schema_get(struct kv_tx *tx, const struct catalog_db *db, enum kv_read mode,
+		 struct arena *arena, struct table_schema *ret, struct err *err)
 {
 	AUTO(buf_release) struct buf key = BUF_INIT(TIMED_SCHEMA_KEY_BYTES);
 	enum status status;
@@ -312,26 +295,7 @@ enum status
 table_schema_read(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena,
 		  struct table_schema *ret, struct err *err)
 {
-	return schema_get(tx, db, KV_READ, arena, ret, err);
-}
-
-enum status
-table_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret, struct err *err)
-{
-	struct table_extension *extension = mem_zalloc(sizeof(*extension));
-	enum status status;
-
-	if (!extension)
-		return STATUS_NOMEM;
-	extension->arena = arena_new(TIMED_SCHEMA_ARENA_BYTES);
-	status = extension->arena ? schema_get(tx, db, KV_SNAPSHOT, extension->arena,
-					       &extension->schema, err)
-				  : STATUS_NOMEM;
-	if (status == STATUS_OK)
-		*ret = extension;
-	else
-		table_extension_free(extension);
-	return status;
+	return table_schema_get(tx, db, KV_READ, arena, ret, err);
 }
 
 const struct table_schema *

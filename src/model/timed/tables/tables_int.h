@@ -2,6 +2,9 @@
 #ifndef FROND_MODEL_TIMED_TABLES_TABLES_INT_H
 #define FROND_MODEL_TIMED_TABLES_TABLES_INT_H
 
+#include "index/engine/def.h"
+#include "index/engine/source.h"
+#include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
 #include "model/timed/timed_int.h"
@@ -24,10 +27,31 @@ MUST_USE enum status table_schema_check(const struct table_schema *schema, struc
 /* Writes the record of a table. STATUS_INVALID, explained, if it is too long. */
 MUST_USE enum status table_schema_write(struct kv_tx *tx, const struct catalog_db *db,
 					const struct table_schema *schema, struct err *err);
-/* The record as it is stored; the transaction conflicts with changes of it. */
+/* The record as it is stored, in the arena. STATUS_CORRUPT, explained: also if there is none. */
+MUST_USE enum status table_schema_get(struct kv_tx *tx, const struct catalog_db *db,
+				      enum kv_read mode, struct arena *arena,
+				      struct table_schema *ret, struct err *err);
+/* The same; the transaction conflicts with changes of it. */
 MUST_USE enum status table_schema_read(struct kv_tx *tx, const struct catalog_db *db,
 				       struct arena *arena, struct table_schema *ret,
 				       struct err *err);
+/*
+ * What an opened table keeps: the schema and the indexes, in an arena of its own, and the engine's
+ * set of definitions (NULL: there are none). `kept` are the indexes that writers keep, as set->kept
+ * has them.
+ */
+struct table_extension {
+	struct arena *arena;
+	struct table_schema schema;
+	void *set;
+	const struct table_index *indexes;
+	size_t index_count;
+	const struct table_index *kept;
+	size_t kept_count;
+	const uint64_t *used; /* ids of the columns that these look at, ascending */
+	size_t used_count;
+};
+
 enum status table_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret,
 			 struct err *err);
 void table_extension_free(void *extension);
@@ -61,6 +85,73 @@ table_space(const struct table_schema *schema)
 MUST_USE enum status table_dropped_begin(struct timed *t);
 /* Clears such cells among some, TIMED_SWEEP_KEYS at most, if any are to be looked at. */
 MUST_USE enum status table_dropped_tend(struct timed *t, uint64_t *ret_done, bool *ret_more);
+
+/* ---- Indexes (index.c, stored.c, index_write.c, indexed.c, verify_indexes.c) ---- */
+
+enum {
+	TABLE_LIST_ENTRIES = 0,                      /* of the kind's lists */
+	TABLE_INDEX_ARENA_BYTES = 256 * 1024 * 1024, /* of one row and its entries */
+};
+
+extern const struct index_documents table_indexed_rows;
+
+/* See struct catalog_kind. */
+const void *table_extension_indexes(const void *extension);
+/* Loads the definitions into the extension, whose schema is there. */
+MUST_USE enum status table_indexes_load(struct kv_tx *tx, const struct catalog_db *db,
+					struct table_extension *extension, struct err *err);
+/*
+ * Gives a table that this transaction has created anew, without rows, the indexes of the one that
+ * it replaces.
+ */
+MUST_USE enum status table_indexes_carry(struct kv_tx *tx, const struct catalog_db *from,
+					 const struct catalog_db *to, struct err *err);
+
+/* A row as entries are made of it: what is stored of `used` columns, expired or not. */
+struct table_stored {
+	const struct table_extension *extension;
+	struct arena *arena;
+	struct index_typed_cell *cells;
+	size_t cap;
+	struct index_typed_row row;
+};
+
+/* Begins with the columns of the key; `tail` is the row's key behind the subspace. */
+MUST_USE enum status table_stored_begin(struct table_stored *s, const struct catalog_db *db,
+					struct arena *arena, struct str tail);
+/* Adds a pair, by the rest of its key behind the row's: pairs come in the order of keys. */
+MUST_USE enum status table_stored_take(struct table_stored *s, struct str rest, struct str value);
+/*
+ * Reads the row with this key (P, ROWS, …) from the store, as the transaction has written it.
+ * `*ret_there`: it has any pair. STATUS_CORRUPT.
+ */
+MUST_USE enum status table_stored_read(struct table_stored *s, struct kv_tx *tx,
+				       const struct catalog_db *db, struct str key,
+				       enum kv_read mode, struct arena *arena, bool *ret_there);
+
+/* Keeping the indexes of one row, while it is changed. */
+struct table_indexing {
+	struct timed *t;
+	struct arena *arena; /* NULL: no index is touched */
+	struct arena *lasting;
+	struct str key;  /* of the row, in the arena */
+	bool *untouched; /* by the kept indexes */
+	struct table_stored before, after;
+	bool had, has; /* there was a row, and is one */
+};
+
+/*
+ * Before a row is written or cleared, by its key (P, ROWS, …): reads what entries are made of, if
+ * the changes touch an index. `changes` NULL: all of the row goes. The caller ends it in any case.
+ */
+MUST_USE enum status table_indexing_begin(struct table_indexing *x, struct timed *t, struct str key,
+					  const struct table_change *changes, size_t count);
+/* Behind the writes: changes the entries. Explains what indexes cannot have. */
+MUST_USE enum status table_indexing_finish(struct table_indexing *x);
+void table_indexing_end(struct table_indexing *x);
+
+/* Checks the entries of the table that is checked, in both directions. */
+MUST_USE enum status table_verify_indexes(struct catalog_verify *v);
 
 /* ---- Keyspaces (keyspaces.c) ---- */
 
@@ -149,6 +240,25 @@ MUST_USE enum status table_reading_take(struct table_reading *r, const struct kv
 					size_t row_len);
 /* After the last pair. True if the row is there. */
 bool table_reading_end(struct table_reading *r);
+/* One row that is asked for by its key, and with it the static columns of its partition. */
+struct table_pick {
+	struct timed_cursor cursor[2];
+	struct buf begin[2]; /* the keys of both */
+	struct table_reading reading[2];
+	bool statics; /* the second is asked for */
+};
+
+/*
+ * Asks for a row by its key behind the subspace. `statics`: of a row, those of its partition, too.
+ * `wanted` may be NULL. The caller closes it in any case.
+ */
+MUST_USE enum status table_pick_open(struct table_pick *p, struct timed *t, struct str tail,
+				     const struct table_wanted *wanted, bool statics);
+/* Waits for it. STATUS_NOT_FOUND: it is not there. */
+MUST_USE enum status table_pick_read(struct table_pick *p, struct arena *arena,
+				     struct table_row *ret);
+void table_pick_close(struct table_pick *p);
+
 /* Explains STATUS_CORRUPT. */
 enum status table_fail_corrupt(struct timed *t, enum status status);
 
@@ -161,6 +271,7 @@ MUST_USE enum status table_due_sweep(struct timed *t, const struct timed_due *du
 
 /* ---- For people, and the check (inspect.c, verify.c) ---- */
 
+const char *table_space_name(uint64_t space);
 bool table_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);
 /* See struct timed_kind. */

@@ -207,6 +207,7 @@ table_verify(struct catalog_verify *v)
 	TRY(check_keyspace(v));
 	TRY(check_rows(&c));
 	TRY(check_entries(&c));
+	TRY(table_verify_indexes(v));
 	/* The other of the two subspaces that rows may be in is empty. */
 	TRY(timed_verify_single(v, c.schema->counters ? TIMED_SPACE_ROWS : TIMED_SPACE_COUNTER,
 				NULL));

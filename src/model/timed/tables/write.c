@@ -3,6 +3,7 @@
 #include <endian.h>
 
 #include "base/rand.h"
+#include "loop/step.h"
 #include "model/timed/tables/tables_int.h"
 
 /* ---- Places in lists ---- */
@@ -205,16 +206,32 @@ clear_begin(struct timed *t)
 }
 
 static enum status
-row_write_all(struct row_write *w, const struct table_write *write)
+row_write_cells(struct row_write *w, const struct table_write *write)
 {
 	struct timed *t = w->t;
 
-	TRY(table_key_row(t, &write->key, &w->row));
 	if (write->inserts)
 		TRY(timed_cell_write(t, buf_str(&w->row), TIMED_INSERTED, NULL, write->expiry));
 	for (size_t i = 0; i < write->change_count; i++)
 		TRY(write_change(w, &write->changes[i]));
 	return STATUS_OK;
+}
+
+static enum status
+row_write_all(struct row_write *w, const struct table_write *write)
+{
+	struct table_indexing x;
+	enum status status;
+
+	TRY(table_key_row(w->t, &write->key, &w->row));
+	status = table_indexing_begin(&x, w->t, buf_str(&w->row), write->changes,
+				      write->change_count);
+	if (status == STATUS_OK)
+		status = row_write_cells(w, write);
+	if (status == STATUS_OK)
+		status = table_indexing_finish(&x);
+	table_indexing_end(&x);
+	return status;
 }
 
 enum status
@@ -237,6 +254,21 @@ table_write(struct timed *t, const struct table_write *write)
 	return status;
 }
 
+/* Clears a row by its key. */
+static enum status
+row_clear(struct timed *t, struct str row)
+{
+	struct table_indexing x;
+	enum status status = table_indexing_begin(&x, t, row, NULL, 0);
+
+	if (status == STATUS_OK)
+		status = timed_data_clear_below(t, row);
+	if (status == STATUS_OK)
+		status = table_indexing_finish(&x);
+	table_indexing_end(&x);
+	return status;
+}
+
 enum status
 table_clear_row(struct timed *t, const struct table_key *key)
 {
@@ -244,7 +276,80 @@ table_clear_row(struct timed *t, const struct table_key *key)
 
 	TRY(table_key_row(t, key, &row));
 	TRY(clear_begin(t));
-	return timed_data_clear_below(t, buf_str(&row));
+	return row_clear(t, buf_str(&row));
+}
+
+/* A row of a range that is cleared one by one. */
+struct cleared {
+	struct cleared *next;
+	struct str key;
+};
+
+/*
+ * Finds the rows of a range that together have TIMED_CLEAR_KEYS pairs, or one that has more.
+ * `*ret_more`: there are others behind them.
+ */
+static enum status
+rows_find(struct timed *t, struct str begin, struct str end, struct arena *arena,
+	  struct cleared **ret, bool *ret_more)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct cleared *last = NULL, **to = ret;
+	struct kv_pair pair;
+	enum status status;
+
+	*ret = NULL;
+	TRY(kv_scan_init(&scan, t->tx, begin, end, NULL));
+	for (size_t pairs = 0; (status = kv_scan_next(&scan, &pair)) == STATUS_OK; pairs++) {
+		size_t len;
+
+		TRY(step_count(1));
+		TRY(timed_key_row_bytes(t->db, pair.key, &len));
+		if (last && str_eq(last->key, str_of(pair.key.ptr, len)))
+			continue;
+		*ret_more = pairs >= TIMED_CLEAR_KEYS;
+		if (*ret_more)
+			return STATUS_OK;
+		last = arena_zalloc(arena, sizeof(*last));
+		if (!last)
+			return STATUS_LIMIT;
+		TRY(arena_copy(arena, str_of(pair.key.ptr, len), &last->key));
+		*to = last;
+		to = &last->next;
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+rows_clear_each(struct timed *t, struct str begin, struct str end, struct arena *arena,
+		bool *ret_more)
+{
+	struct cleared *rows;
+
+	TRY(table_fail_corrupt(t, rows_find(t, begin, end, arena, &rows, ret_more)));
+	for (const struct cleared *row = rows; row; row = row->next)
+		TRY(row_clear(t, row->key));
+	return STATUS_OK;
+}
+
+/* Clears rows: where there are indexes, whose entries are in many places, one by one. */
+static enum status
+rows_clear(struct timed *t, struct str begin, struct str end, bool *ret_more)
+{
+	const struct table_extension *extension = t->db->extension;
+	struct arena *arena;
+	enum status status;
+
+	if (!extension->kept_count)
+		return timed_data_clear_rows(t, begin, end, ret_more);
+	arena = arena_new(TABLE_INDEX_ARENA_BYTES);
+	if (!arena)
+		return STATUS_NOMEM;
+	status = timed_touch(t);
+	if (status == STATUS_OK)
+		status = rows_clear_each(t, begin, end, arena, ret_more);
+	arena_free(arena);
+	return status;
 }
 
 enum status
@@ -259,7 +364,7 @@ table_clear_range(struct timed *t, const struct table_key *partition, const stru
 	TRY(clear_begin(t));
 	if (str_eq(buf_str(&begin), buf_str(&end)))
 		return STATUS_OK;
-	return timed_data_clear_rows(t, buf_str(&begin), buf_str(&end), ret_more);
+	return rows_clear(t, buf_str(&begin), buf_str(&end), ret_more);
 }
 
 enum status
@@ -274,5 +379,5 @@ table_clear_partition(struct timed *t, const struct table_key *partition, bool *
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(clear_begin(t));
-	return timed_data_clear_rows(t, buf_str(&begin), buf_str(&end), ret_more);
+	return rows_clear(t, buf_str(&begin), buf_str(&end), ret_more);
 }

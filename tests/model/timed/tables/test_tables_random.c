@@ -2,7 +2,8 @@
  * Random operations on a table against a model that keeps every row in an array: single columns,
  * static ones, maps, lists, expiry by the row, the cell and the table, deletions of all sizes,
  * several writes in a transaction; compared by reads, and by scans in both directions that stop and
- * go on from places, now and at moments of the past.
+ * go on from places, now and at moments of the past. Where there are indexes, they come and go, and
+ * are built while others write; what is read through one is compared with what the model has.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 
 #include "base/rand.h"
 #include "catalog/store_format.h"
+#include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
 #include "store.h"
@@ -34,6 +36,8 @@ enum {
 	PASTS = 40,
 	BATCH = 3,
 	BOTH_KEYS = 3, /* components of a row's key */
+	FEW = 6,       /* values where there are indexes, so that rows have the same */
+	CREATED = 50,  /* indexes at most, dropped ones with them */
 };
 
 #define TEXT(literal)                                                                              \
@@ -55,6 +59,7 @@ static const struct table_column columns[] = {
 };
 
 enum {
+	FIRST = 2,
 	S = 4,
 	SM,
 	V,
@@ -114,6 +119,8 @@ struct world {
 	uint64_t pasts_us[PASTS];
 	size_t past_count;
 	int64_t next_value;
+	bool has_indexes;
+	unsigned created;
 	struct err err;
 };
 
@@ -199,6 +206,8 @@ random_change(struct world *w, bool is_static)
 						       TABLE_CHANGE_CLEAR };
 	struct table_change c = { .value = number(w->next_value++), .expiry = random_expiry(w) };
 
+	if (w->has_indexes)
+		c.value = number((int64_t)below(w, FEW));
 	c.element = number((int64_t)below(w, KEYS));
 	switch (below(w, is_static ? 2 : 4)) {
 	case 0:
@@ -708,6 +717,329 @@ write_some(struct world *w)
 	w->pasts_us[w->past_count++ % PASTS] = s.now_us;
 }
 
+/* ---- Indexes ---- */
+
+#define PART(id, how)                                                                              \
+	{                                                                                          \
+		.column = (id), .part = (how)                                                      \
+	}
+
+static const struct table_index_column index_columns[][2] = {
+	{ PART(V, INDEX_TYPED_COLUMN) },
+	{ { .column = W, .descending = true }, PART(FIRST, INDEX_TYPED_COLUMN) },
+	{ PART(FIRST, INDEX_TYPED_COLUMN) },
+	{ PART(M, INDEX_TYPED_KEYS) },
+	{ PART(M, INDEX_TYPED_VALUES) },
+	{ PART(M, INDEX_TYPED_ENTRIES) },
+	{ PART(L, INDEX_TYPED_VALUES) },
+	{ PART(S, INDEX_TYPED_COLUMN) },
+	{ PART(SM, INDEX_TYPED_KEYS) },
+};
+
+enum {
+	INDEXES = sizeof(index_columns) / sizeof(index_columns[0]),
+	ASKED_ROWS = 200,
+};
+
+static struct str
+index_name(size_t which, char room[16])
+{
+	return str_of(room, (size_t)snprintf(room, 16, "i%zu", which));
+}
+
+/* A question: the values of an index's first columns. */
+struct asked {
+	struct world *w;
+	size_t which;
+	struct index_typed_value values[2];
+	struct doc_scalar second; /* of a pair */
+	size_t count;
+	bool bounds; /* of the first column: from the first value to the second */
+	bool ready;
+	size_t page;
+	bool more;
+	struct buf place;
+	uint64_t now_us;
+	struct str lines[ASKED_ROWS]; /* of rows that have the values */
+	size_t line_count;
+	struct buf out;
+	/* One that is created or dropped. */
+	bool creates;
+	uint64_t number;
+};
+
+static bool
+value_is(const struct asked *a, int64_t value)
+{
+	if (a->bounds)
+		return value >= a->values[0].first.n && value <= a->values[1].first.n;
+	return value == a->values[0].first.n;
+}
+
+static bool
+cell_is(const struct asked *a, uint64_t column, int64_t key, int64_t value)
+{
+	const struct table_index_column *c = &index_columns[a->which][0];
+
+	if (c->column != column)
+		return false;
+	switch (c->part) {
+	case INDEX_TYPED_COLUMN:
+	case INDEX_TYPED_VALUES:
+		return value_is(a, value);
+	case INDEX_TYPED_KEYS:
+		return value_is(a, key);
+	case INDEX_TYPED_ENTRIES:
+		return key == a->values[0].first.n && value == a->second.n;
+	}
+	return false;
+}
+
+static bool
+row_is(const struct asked *a, const struct table_row *row)
+{
+	bool is = index_columns[a->which][0].column == FIRST && row->key_count == BOTH_KEYS &&
+		  value_is(a, row->key[1].n);
+
+	for (size_t i = 0; i < row->cell_count; i++)
+		is = is || cell_is(a, row->cells[i].column->id, row->cells[i].element.n,
+				   row->cells[i].value.n);
+	for (size_t i = 0; !row->is_row && i < row->static_count; i++)
+		is = is || cell_is(a, row->statics[i].column->id, row->statics[i].element.n,
+				   row->statics[i].value.n);
+	return is && (a->count < 2 || a->bounds || row->key[1].n == a->values[1].first.n);
+}
+
+static bool
+model_cell_is(const struct asked *a, uint64_t column, int64_t key, const struct cell *c)
+{
+	return lives(c, a->now_us / 1000) && cell_is(a, column, key, c->value);
+}
+
+static bool
+model_is(const struct asked *a, size_t partition, size_t at)
+{
+	const struct model_row *row = &a->w->model.partitions[partition].rows[at];
+	int64_t first = (int64_t)(at / SECONDS);
+	bool is = index_columns[a->which][0].column == FIRST && value_is(a, first);
+
+	is = is || model_cell_is(a, V, 0, &row->v) || model_cell_is(a, W, 0, &row->w);
+	for (int64_t i = 0; i < KEYS; i++)
+		is = is || model_cell_is(a, M, i, &row->m[i]);
+	for (size_t i = 0; i < row->l.count; i++)
+		is = is || model_cell_is(a, L, 0, &row->l.items[i]);
+	return is && (a->count < 2 || a->bounds || first == a->values[1].first.n);
+}
+
+static bool
+model_partition_is(const struct asked *a, size_t partition)
+{
+	const struct model_partition *p = &a->w->model.partitions[partition];
+	bool is = model_cell_is(a, S, 0, &p->s);
+
+	for (int64_t i = 0; i < KEYS; i++)
+		is = is || model_cell_is(a, SM, i, &p->sm[i]);
+	return is;
+}
+
+static void
+asked_draw_model(struct asked *a, struct buf *ret)
+{
+	uint64_t now_ms = a->now_us / 1000;
+
+	for (size_t i = 0; i < PARTITIONS; i++) {
+		if (index_columns[a->which][0].column == S ||
+		    index_columns[a->which][0].column == SM) {
+			if (!model_partition_is(a, i))
+				continue;
+			buf_printf(ret, "(%zu", i);
+			(void)draw_statics(&a->w->model.partitions[i], now_ms, ret);
+			buf_append_cstr(ret, ")\n");
+			continue;
+		}
+		for (size_t j = 0; j < ROWS; j++)
+			if (model_is(a, i, j))
+				(void)draw_model_row(&a->w->model, i, j, now_ms, true, ret);
+	}
+}
+
+/* Keeps what a page has read, unless it is tried again. */
+static enum status
+asked_take(struct asked *a, struct timed *t, struct table_index_scan *scan)
+{
+	size_t rows = 0;
+	struct table_row row;
+	enum status status = STATUS_OK;
+
+	while ((!a->page || rows < a->page) &&
+	       (status = table_index_next(scan, a->w->arena, &row)) == STATUS_OK) {
+		AUTO(buf_release) struct buf line = BUF_INIT(10000);
+
+		rows++;
+		if (!row_is(a, &row))
+			continue;
+		draw_row(&row, &line);
+		assert_true(a->line_count < ASKED_ROWS);
+		a->lines[a->line_count] = arena_dup(a->w->arena, buf_str(&line));
+		assert_non_null(a->lines[a->line_count++].ptr);
+	}
+	a->now_us = t->now_us;
+	a->more = status == STATUS_OK;
+	if (!a->more)
+		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	buf_clear(&a->place);
+	return table_index_place(scan, &a->place);
+}
+
+static enum status
+asked_body(struct kv_tx *tx, void *arg)
+{
+	struct asked *a = arg;
+	struct world *w = a->w;
+	struct table_index_options options = { .statics = true, .rows = a->page };
+	size_t lines = a->line_count;
+	struct table_index_scan *scan;
+	const struct table_index *index;
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+	char room[16];
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.t"), &db, &w->err));
+	timed_init(&t, tx, db, &w->clock, &w->err);
+	index = table_index_named(db, index_name(a->which, room));
+	a->ready = index && index->is_ready;
+	a->more = false;
+	status = STATUS_OK;
+	if (a->ready) {
+		options.after = buf_str(&a->place);
+		options.interval.equal = a->values;
+		options.interval.equal_count = a->bounds ? 0 : a->count;
+		if (a->bounds) {
+			options.interval.low = &a->values[0];
+			options.interval.high = &a->values[1];
+		}
+		status = table_index_open(&t, index, &options, &scan);
+		if (status == STATUS_OK) {
+			status = asked_take(a, &t, scan);
+			table_index_close(scan);
+		}
+	}
+	if (status != STATUS_OK)
+		a->line_count = lines;
+	catalog_db_unref(db);
+	return status;
+}
+
+static int
+compare_lines(const void *x, const void *y)
+{
+	return str_cmp(*(const struct str *)x, *(const struct str *)y);
+}
+
+/* Sorts lines, each with its end. */
+static void
+sort_lines(struct str *lines, size_t count, struct buf *ret)
+{
+	qsort(lines, count, sizeof(*lines), compare_lines);
+	for (size_t i = 0; i < count; i++)
+		buf_append_str(ret, lines[i]);
+}
+
+static void
+sort_text(struct buf *text)
+{
+	AUTO(buf_release) struct buf copy = BUF_INIT(1000 * 1000);
+	struct str lines[ASKED_ROWS], rest;
+	size_t count = 0;
+
+	buf_append_str(&copy, buf_str(text));
+	for (rest = buf_str(&copy); rest.len; count++) {
+		size_t len = (size_t)((const char *)memchr(rest.ptr, '\n', rest.len) - rest.ptr) +
+			     1;
+
+		lines[count] = str_of(rest.ptr, len);
+		rest = str_skip(rest, len);
+	}
+	buf_clear(text);
+	sort_lines(lines, count, text);
+}
+
+/* Asks an index for values, a page in a transaction of its own each time. */
+static void
+compare_index(struct world *w)
+{
+	AUTO(buf_release) struct buf got = BUF_INIT(1000 * 1000);
+	AUTO(buf_release) struct buf wanted = BUF_INIT(1000 * 1000);
+	struct asked a = { .w = w,
+			   .which = below(w, INDEXES),
+			   .page = below(w, 4),
+			   .count = 1,
+			   .place = BUF_INIT(TABLE_PLACE_BYTES) };
+	const struct table_index_column *c = index_columns[a.which];
+
+	a.values[0].first = number((int64_t)below(w, FEW));
+	a.values[1].first = number((int64_t)below(w, FEW));
+	a.second = number((int64_t)below(w, FEW));
+	if (c->part == INDEX_TYPED_ENTRIES)
+		a.values[0].second = &a.second;
+	else if (c[1].column)
+		a.count = 1 + below(w, 2);
+	/* A row has several entries where a collection is asked for several values. */
+	a.bounds = c->part == INDEX_TYPED_COLUMN && a.count == 1 && below(w, 2);
+	arena_clear(w->arena);
+	do
+		assert_int_equal(kv_run(w->store, asked_body, &a, NULL, &w->err), STATUS_OK);
+	while (a.more);
+	if (a.ready) {
+		sort_lines(a.lines, a.line_count, &got);
+		asked_draw_model(&a, &wanted);
+		sort_text(&wanted);
+		same(&got, &wanted);
+	}
+	buf_release(&a.place);
+}
+
+static enum status
+change_body(struct kv_tx *tx, void *arg)
+{
+	struct asked *a = arg;
+	struct table_index terms = { .columns = index_columns[a->which] };
+	const struct table_index *index;
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+	char room[16];
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.t"), &db, &a->w->err));
+	timed_init(&t, tx, db, &a->w->clock, &a->w->err);
+	terms.name = index_name(a->which, room);
+	terms.column_count = terms.columns[1].column ? 2 : 1;
+	index = table_index_named(db, terms.name);
+	a->creates = !index;
+	status = index ? table_index_drop(&t, index) : table_index_create(&t, &terms, &a->number);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* Creates an index, or drops it; a new one is built now, or while others write. */
+static void
+change_index(struct world *w)
+{
+	struct asked a = { .w = w, .which = below(w, INDEXES) };
+
+	if (w->created >= CREATED)
+		return;
+	assert_int_equal(kv_run(w->store, change_body, &a, NULL, &w->err), STATUS_OK);
+	w->created += a.creates;
+	if (!a.creates)
+		return;
+	for (uint64_t i = below(w, 5); i; i--)
+		write_some(w);
+	verified_none(w->store);
+	assert_int_equal(table_index_build(w->store, STR("ks.t"), a.number, 3, &w->err), STATUS_OK);
+}
+
 static void
 run_rounds(struct world *w, int rounds)
 {
@@ -720,6 +1052,12 @@ run_rounds(struct world *w, int rounds)
 			compare_scan(w, &w->model, 0);
 		else
 			compare_row(w);
+		if (w->has_indexes && below(w, 12) == 0)
+			change_index(w);
+		for (int j = 0; w->has_indexes && j < 4; j++)
+			compare_index(w);
+		if (w->has_indexes && below(w, 40) == 0)
+			verified_none(w->store);
 		if (w->has_history && below(w, 3) == 0) {
 			size_t at = below(w, w->past_count < PASTS ? w->past_count : PASTS);
 
@@ -751,7 +1089,23 @@ tables_were_as_the_model_says(void **state)
 	w->now_ms += 1000;
 	sweep(w);
 	w->has_history = true;
-	run_rounds(w, rounds_of_test());
+	run_rounds(w, w->has_indexes ? rounds_of_test() / 3 : rounds_of_test());
+}
+
+static void
+indexes_are_as_the_model_says(void **state)
+{
+	struct world *w = *state;
+
+	w->has_indexes = true;
+	run_rounds(w, rounds_of_test() / 3);
+}
+
+static void
+indexes_are_as_the_model_says_beside_a_past(void **state)
+{
+	((struct world *)*state)->has_indexes = true;
+	tables_were_as_the_model_says(state);
 }
 
 static enum status
@@ -811,6 +1165,10 @@ main(void)
 						world_teardown),
 		cmocka_unit_test_setup_teardown(tables_were_as_the_model_says, world_setup,
 						world_teardown),
+		cmocka_unit_test_setup_teardown(indexes_are_as_the_model_says, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(indexes_are_as_the_model_says_beside_a_past,
+						world_setup, world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("tables_random", tests, NULL, NULL);

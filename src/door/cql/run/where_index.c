@@ -1,0 +1,198 @@
+#include "door/cql/run/where_index.h"
+
+/* An index while it is weighed. */
+struct weighing {
+	struct run *run;
+	const struct where *where;
+	const struct table_index *index;
+	struct where_index *choice;
+	struct index_typed_value values[TABLE_INDEX_COLUMNS];
+	struct index_typed_value bounds[2];
+};
+
+/* The part of a column that a term asks for by equality. False: it asks for none. */
+static bool
+part_of_term(const struct where_term *t, enum index_typed_part *ret)
+{
+	const struct cql_type *type = t->columns[0]->type;
+
+	if (t->relation->left == CQL_LEFT_ELEMENT) {
+		*ret = INDEX_TYPED_ENTRIES;
+		return true;
+	}
+	if (t->relation->left != CQL_LEFT_COLUMN)
+		return false;
+	switch ((int)t->relation->op) {
+	case CQL_OP_EQ:
+		*ret = INDEX_TYPED_COLUMN;
+		return true;
+	case CQL_OP_CONTAINS:
+		*ret = type->kind == CQL_TYPE_SET ? INDEX_TYPED_KEYS : INDEX_TYPED_VALUES;
+		return cql_type_is_multicell(type);
+	case CQL_OP_CONTAINS_KEY:
+		*ret = INDEX_TYPED_KEYS;
+		return cql_type_is_multicell(type);
+	default:
+		return false;
+	}
+}
+
+/* A value as the column's cells have it. */
+static enum status
+value_of_term(struct run *run, const struct where_term *t, enum index_typed_part part,
+	      struct index_typed_value *ret)
+{
+	const struct schema_column *c = t->columns[0];
+	struct doc_scalar *second;
+
+	*ret = (struct index_typed_value){ .second = NULL };
+	if (part == INDEX_TYPED_KEYS)
+		return value_to_key(run->q, t->type, t->values[0].bytes, &ret->first);
+	if (part == INDEX_TYPED_COLUMN && c->kind <= SCHEMA_CLUSTERING)
+		return value_to_key(run->q, c->type, t->values[0].bytes, &ret->first);
+	if (part != INDEX_TYPED_ENTRIES)
+		return cql_value_to_scalar(run->q, t->type, t->values[0].bytes, &ret->first);
+	second = arena_alloc(run->r->arena, sizeof(*second));
+	if (!second)
+		return STATUS_LIMIT;
+	ret->second = second;
+	TRY(value_to_key(run->q, c->type->args[0], t->key_value.bytes, &ret->first));
+	return cql_value_to_scalar(run->q, t->type, t->values[0].bytes, second);
+}
+
+static bool
+is_of_column(const struct where_term *t, const struct table_index_column *column)
+{
+	return t->relation->left != CQL_LEFT_TOKEN && t->columns[0]->stored &&
+	       t->columns[0]->stored->id == column->column;
+}
+
+/* Takes the first term that asks for the column's value. False: there is none. */
+static enum status
+take_equal(struct weighing *g, const struct table_index_column *column, bool *ret)
+{
+	struct where_index *choice = g->choice;
+
+	*ret = false;
+	for (size_t i = 0; i < g->where->count && !*ret; i++) {
+		const struct where_term *t = &g->where->terms[i];
+		enum index_typed_part part;
+
+		if (!is_of_column(t, column) || !part_of_term(t, &part) || part != column->part ||
+		    t->value_count != 1)
+			continue;
+		TRY(value_of_term(g->run, t, part, &g->values[choice->interval.equal_count]));
+		choice->interval.equal_count++;
+		choice->served[i] = *ret = true;
+	}
+	return STATUS_OK;
+}
+
+/* Takes the terms that are bounds of the column. */
+static enum status
+take_bounds(struct weighing *g, const struct table_index_column *column)
+{
+	struct table_index_interval *interval = &g->choice->interval;
+
+	/* Frozen values are stored as bytes in no order of theirs. */
+	for (size_t i = 0; i < g->where->count && column->part == INDEX_TYPED_COLUMN; i++) {
+		const struct where_term *t = &g->where->terms[i];
+		enum cql_operator op = t->relation->op;
+		bool lower = op == CQL_OP_GT || op == CQL_OP_GE;
+		struct index_typed_value *to = &g->bounds[!lower];
+
+		if (!is_of_column(t, column) || t->relation->left != CQL_LEFT_COLUMN ||
+		    (!lower && op != CQL_OP_LT && op != CQL_OP_LE) ||
+		    t->columns[0]->type->kind >= CQL_NATIVE_COUNT)
+			continue;
+		TRY(value_of_term(g->run, t, INDEX_TYPED_COLUMN, to));
+		if (lower) {
+			interval->low = to;
+			interval->low_exclusive = op == CQL_OP_GT;
+		} else {
+			interval->high = to;
+			interval->high_exclusive = op == CQL_OP_LT;
+		}
+		g->choice->served[i] = true;
+	}
+	return STATUS_OK;
+}
+
+/* What the index answers of the statement, as `g->choice`. */
+static enum status
+weigh(struct weighing *g)
+{
+	const struct table_index *index = g->index;
+	size_t at = 0;
+	bool equal = true;
+
+	g->choice->index = index;
+	g->choice->number = index->number;
+	g->choice->interval.equal = g->values;
+	for (; equal && at < index->column_count; at += equal)
+		TRY(take_equal(g, &index->columns[at], &equal));
+	return at < index->column_count ? take_bounds(g, &index->columns[at]) : STATUS_OK;
+}
+
+/* Three for a column with a value, one for each bound; 0: the index is no help. */
+static size_t
+worth(const struct where_index *choice, bool allows)
+{
+	const struct table_index_interval *i = &choice->interval;
+	size_t bounds = (size_t)(i->low != NULL) + (i->high != NULL);
+
+	return i->equal_count || allows ? 3 * i->equal_count + bounds : 0;
+}
+
+static enum status
+weigh_one(struct run *run, const struct where *w, const struct table_index *index,
+	  struct where_index *ret)
+{
+	struct weighing *g = arena_zalloc(run->r->arena, sizeof(*g));
+
+	*ret = (struct where_index){ 0 };
+	ret->served = arena_zalloc(run->r->arena, w->count + 1);
+	if (!g || !ret->served)
+		return STATUS_LIMIT;
+	g->run = run;
+	g->where = w;
+	g->index = index;
+	g->choice = ret;
+	return weigh(g);
+}
+
+enum status
+where_index_choose(struct run *run, const struct where *w, bool allows, uint64_t number,
+		   struct where_index *ret)
+{
+	const struct table_index *building = NULL;
+	const struct table_index *indexes = NULL;
+	size_t count = 0, best = 0;
+
+	*ret = (struct where_index){ 0 };
+	if (run->table->db)
+		indexes = table_indexes_of(run->table->db, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct where_index one;
+
+		if (number && indexes[i].number != number)
+			continue;
+		TRY(weigh_one(run, w, &indexes[i], &one));
+		if (worth(&one, allows) <= best)
+			continue;
+		if (!indexes[i].is_ready) {
+			building = &indexes[i];
+			continue;
+		}
+		best = worth(&one, allows);
+		*ret = one;
+	}
+	if (ret->index || !building || allows || number)
+		return STATUS_OK;
+	return request_fail(run->r, CQL_CODE_INVALID,
+			    building->has_failed
+				    ? "The secondary index '%.*s' could not be built"
+				    : "The secondary index '%.*s' is not yet available as it is "
+				      "still being built",
+			    STR_ARG(building->name));
+}

@@ -1,0 +1,82 @@
+#include "door/cql/schema/indexes.h"
+
+static const struct schema_column *
+column_of(const struct schema_table *t, uint64_t id)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->columns[i].stored && t->columns[i].stored->id == id)
+			return &t->columns[i];
+	return NULL;
+}
+
+static void
+put_target(struct buf *out, const struct schema_column *c, enum index_typed_part part)
+{
+	const char *what = NULL;
+
+	if (cql_type_is_multicell(c->type)) {
+		what = "values";
+		if (part == INDEX_TYPED_ENTRIES)
+			what = "entries";
+		else if (part == INDEX_TYPED_KEYS && c->type->kind == CQL_TYPE_MAP)
+			what = "keys";
+	} else if (cql_type_is_collection(c->type)) {
+		what = "full";
+	}
+	if (what)
+		buf_printf(out, "%s(", what);
+	cql_name_print(out, c->name);
+	if (what)
+		buf_append_byte(out, ')');
+}
+
+void
+schema_index_targets(struct buf *out, const struct schema_table *t, const struct table_index *index)
+{
+	for (size_t i = 0; i < index->column_count; i++) {
+		const struct schema_column *c = column_of(t, index->columns[i].column);
+
+		if (i)
+			buf_append_cstr(out, ", ");
+		if (c)
+			put_target(out, c, index->columns[i].part);
+	}
+}
+
+/* Descending columns. */
+static void
+put_orders(struct buf *out, const struct schema_table *t, const struct table_index *index)
+{
+	const char *before = " WITH CLUSTERING ORDER BY (";
+	bool any = false;
+
+	for (size_t i = 0; i < index->column_count; i++) {
+		const struct schema_column *c = column_of(t, index->columns[i].column);
+
+		if (!index->columns[i].descending || !c)
+			continue;
+		buf_append_cstr(out, before);
+		cql_name_print(out, c->name);
+		buf_append_cstr(out, " DESC");
+		before = ", ";
+		any = true;
+	}
+	if (any)
+		buf_append_byte(out, ')');
+}
+
+void
+schema_index_print(struct buf *out, const struct schema_table *t, const struct table_index *index)
+{
+	buf_append_cstr(out, "CREATE INDEX ");
+	cql_name_print(out, index->name);
+	buf_append_cstr(out, " ON ");
+	cql_name_print(out, t->keyspace);
+	buf_append_byte(out, '.');
+	cql_name_print(out, t->name);
+	buf_append_cstr(out, " (");
+	schema_index_targets(out, t, index);
+	buf_append_byte(out, ')');
+	put_orders(out, t, index);
+	buf_append_byte(out, ';');
+}

@@ -1,0 +1,309 @@
+#include "index/typed/form.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "index/engine/component.h"
+#include "index/engine/entry.h"
+
+enum {
+	ID_DIGITS = 24,
+	RAW_BYTES = 512 * 1024, /* of a component before it is cut */
+};
+
+static const char *const parts[] = {
+	[INDEX_TYPED_KEYS] = "keys",
+	[INDEX_TYPED_VALUES] = "values",
+	[INDEX_TYPED_ENTRIES] = "entries",
+};
+
+enum {
+	PARTS = sizeof(parts) / sizeof(parts[0]),
+};
+
+/* ---- Paths ---- */
+
+enum status
+index_typed_path(uint64_t column, enum index_typed_part part, struct arena *arena,
+		 struct index_column *ret)
+{
+	struct str *path = arena_alloc(arena, INDEX_TYPED_NAMES * sizeof(*path));
+
+	if (!path)
+		return STATUS_LIMIT;
+	path[0] = arena_printf(arena, "%llu", (unsigned long long)column);
+	if (!path[0].ptr)
+		return STATUS_LIMIT;
+	if (part != INDEX_TYPED_COLUMN)
+		path[1] = str_from_cstr(parts[part]);
+	ret->path = path;
+	ret->path_count = part == INDEX_TYPED_COLUMN ? 1 : 2;
+	return STATUS_OK;
+}
+
+bool
+index_typed_path_read(const struct index_column *column, uint64_t *ret_column,
+		      enum index_typed_part *ret_part)
+{
+	*ret_part = INDEX_TYPED_COLUMN;
+	if (!column->path_count || column->path_count > INDEX_TYPED_NAMES ||
+	    !str_to_u64(column->path[0], ret_column))
+		return false;
+	if (column->path_count == 1)
+		return true;
+	for (unsigned i = INDEX_TYPED_KEYS; i < PARTS; i++) {
+		if (str_eq(column->path[1], str_from_cstr(parts[i]))) {
+			*ret_part = (enum index_typed_part)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Only what has a filter or a collation is opened. */
+static enum status
+typed_form_open(struct index_def *def, bool is_current, struct arena *arena, struct err *err)
+{
+	(void)def;
+	(void)is_current;
+	(void)arena;
+	return err_set(err, STATUS_INVALID, "an index of rows has neither filter nor collation");
+}
+
+/* ---- Components ---- */
+
+/*
+ * One value. What has no bytes is less than all other values of its type, and what is not there is
+ * less than that.
+ */
+static enum status
+put_scalar(struct buf *raw, const struct doc_scalar *s)
+{
+	const struct doc_scalar empty = { .kind = DOC_NULL };
+
+	if (s->kind == DOC_BYTES && !s->text.len)
+		s = &empty;
+	return doc_key_put(raw, DOC_KEY_TYPED, s);
+}
+
+static enum status
+put_value(struct buf *raw, const struct index_typed_value *v)
+{
+	if (!v->second)
+		return put_scalar(raw, &v->first);
+	doc_key_begin(raw, DOC_KEY_TYPED, DOC_ARRAY);
+	TRY(put_scalar(raw, &v->first));
+	TRY(put_scalar(raw, v->second));
+	doc_key_end(raw);
+	return buf_status(raw);
+}
+
+static enum status
+typed_form_put_component(struct buf *key, const struct index_def *def, size_t column,
+			 const void *value, struct index_work *w, bool *ret_cut)
+{
+	AUTO(buf_release) struct buf raw = BUF_INIT(RAW_BYTES);
+
+	(void)w;
+	TRY(put_value(&raw, value));
+	return index_component_finish(key, def, column, &raw, ret_cut);
+}
+
+static enum status
+typed_form_compare(const void *a, const void *b, const void *texts, struct index_work *w, int *ret)
+{
+	AUTO(buf_release) struct buf x = BUF_INIT(RAW_BYTES);
+	AUTO(buf_release) struct buf y = BUF_INIT(RAW_BYTES);
+
+	(void)texts;
+	TRY(put_value(&x, a));
+	TRY(put_value(&y, b));
+	*ret = str_cmp(buf_str(&x), buf_str(&y));
+	return index_count_bytes(w, x.len + y.len);
+}
+
+/* ---- Rows ---- */
+
+/* The cells of a column; `*ret_count` is 0 if it is null. */
+static const struct index_typed_cell *
+cells_of(const struct index_typed_row *row, uint64_t column, size_t *ret_count)
+{
+	size_t from = 0, to = row->count;
+
+	while (from < to) {
+		size_t at = from + (to - from) / 2;
+
+		if (row->cells[at].column < column)
+			from = at + 1;
+		else
+			to = at;
+	}
+	for (to = from; to < row->count && row->cells[to].column == column;)
+		to++;
+	*ret_count = to - from;
+	return row->cells ? row->cells + from : NULL;
+}
+
+static enum status
+same_scalar(const struct doc_scalar *a, const struct doc_scalar *b, bool *ret)
+{
+	AUTO(buf_release) struct buf x = BUF_INIT(RAW_BYTES);
+	AUTO(buf_release) struct buf y = BUF_INIT(RAW_BYTES);
+
+	*ret = false;
+	if (a->kind != b->kind)
+		return STATUS_OK;
+	doc_scalar_put(&x, a);
+	doc_scalar_put(&y, b);
+	TRY(buf_status(&x));
+	TRY(buf_status(&y));
+	*ret = str_eq(buf_str(&x), buf_str(&y));
+	return STATUS_OK;
+}
+
+static enum status
+same_cells(const struct index_typed_cell *a, const struct index_typed_cell *b, size_t count,
+	   struct index_work *w, bool *ret)
+{
+	*ret = true;
+	for (size_t i = 0; *ret && i < count; i++) {
+		TRY(index_count_bytes(w, a[i].value.text.len + a[i].element.text.len));
+		TRY(same_scalar(&a[i].element, &b[i].element, ret));
+		if (*ret)
+			TRY(same_scalar(&a[i].value, &b[i].value, ret));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+typed_form_has_same_columns(const struct index_def *def, const struct index_source *before,
+			    const struct index_source *after, struct index_work *w, bool *ret)
+{
+	*ret = true;
+	for (size_t i = 0; *ret && i < def->column_count; i++) {
+		enum index_typed_part part;
+		uint64_t column = 0;
+		const struct index_typed_cell *a, *b;
+		size_t a_count, b_count;
+
+		(void)index_typed_path_read(&def->columns[i], &column, &part);
+		a = cells_of(before->row, column, &a_count);
+		b = cells_of(after->row, column, &b_count);
+		*ret = a_count == b_count;
+		if (*ret)
+			TRY(same_cells(a, b, a_count, w, ret));
+	}
+	return STATUS_OK;
+}
+
+/* ---- Entries ---- */
+
+static struct index_typed_value
+value_of_cell(const struct index_typed_cell *cell, enum index_typed_part part)
+{
+	struct index_typed_value v = { .first = cell->value };
+
+	if (part == INDEX_TYPED_KEYS || part == INDEX_TYPED_ENTRIES)
+		v.first = cell->element;
+	if (part == INDEX_TYPED_ENTRIES)
+		v.second = &cell->value;
+	return v;
+}
+
+/* One entry, whose first column has this value. */
+static enum status
+make_entry(struct index_making *m, const struct index_typed_value *first)
+{
+	const struct index_def *def = m->def;
+	bool cut = false;
+
+	index_key_entries(&m->key, m->db, def->number);
+	TRY(typed_form_put_component(&m->key, def, 0, first, m->w, &cut));
+	for (size_t i = 1; i < def->column_count; i++) {
+		struct index_typed_value v = { .first = { .kind = DOC_UNDEFINED } };
+		enum index_typed_part part;
+		uint64_t column = 0;
+		const struct index_typed_cell *cell;
+		size_t count;
+
+		(void)index_typed_path_read(&def->columns[i], &column, &part);
+		cell = cells_of(m->source->row, column, &count);
+		if (count)
+			v = value_of_cell(cell, part);
+		TRY(typed_form_put_component(&m->key, def, i, &v, m->w, &cut));
+	}
+	(void)index_key_put_id(&m->key, def->form, m->source->id);
+	index_making_flags(m, cut ? INDEX_ENTRY_CUT : 0u);
+	return index_making_add(m);
+}
+
+/* What an id takes of a key: its NULs are escaped. */
+static size_t
+id_bytes(struct str id)
+{
+	size_t bytes = id.len + 2;
+
+	for (size_t i = 0; i < id.len; i++)
+		bytes += !id.ptr[i];
+	return bytes;
+}
+
+static enum status
+typed_form_make_entries(struct index_making *m)
+{
+	enum index_typed_part part;
+	uint64_t column = 0;
+	const struct index_typed_cell *cells;
+	size_t count;
+
+	(void)index_typed_path_read(&m->def->columns[0], &column, &part);
+	cells = cells_of(m->source->row, column, &count);
+	if (count && id_bytes(m->source->id) > INDEX_ID_BYTES)
+		return STATUS_UNSUPPORTED;
+	for (size_t i = 0; i < count; i++) {
+		const struct index_typed_value v = value_of_cell(&cells[i], part);
+
+		TRY(index_count(m->w, 1));
+		TRY(make_entry(m, &v));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+typed_form_parse_values(const struct index_def *def, struct tuple_reader *r, uint64_t flags,
+			struct arena *arena, struct index_entry *ret)
+{
+	(void)def;
+	(void)flags;
+	(void)arena;
+	if (r->rest.len)
+		return STATUS_CORRUPT;
+	ret->has_texts = false;
+	ret->values = STR("");
+	return STATUS_OK;
+}
+
+/* ---- For people ---- */
+
+static void
+typed_form_draw(struct buf *ret, struct str stored)
+{
+	buf_append_byte(ret, '"');
+	buf_append_hex(ret, stored);
+	buf_append_byte(ret, '"');
+}
+
+const struct index_form index_typed_form = {
+	.flag = INDEX_TYPED,
+	.entry_flags = INDEX_ENTRY_CUT,
+	.format = INDEX_FORMAT_MORE,
+	.id_kind = TUPLE_BYTES,
+	.open = typed_form_open,
+	.draw = typed_form_draw,
+	.draw_id = typed_form_draw,
+	.compare = typed_form_compare,
+	.put_component = typed_form_put_component,
+	.has_same_columns = typed_form_has_same_columns,
+	.make_entries = typed_form_make_entries,
+	.parse_values = typed_form_parse_values,
+};

@@ -1,0 +1,62 @@
+/*
+ * Rows of tables as the engine indexes them: typed values by columns' ids. What a column of an
+ * index is made of is told by its path, which index_typed_path() writes: the column's id, and
+ * which part of a collection.
+ *
+ *     a column      its value
+ *     keys          the keys of a map, the members of a set
+ *     values        the values of a map or a list
+ *     entries       the pairs of a map
+ *
+ * A row has an entry for each different value of the first column, and none where that is null.
+ * Other columns may be null. Components are those of doc/key.h in the order DOC_KEY_TYPED: values
+ * of one column are of one type. Values of intervals are struct index_typed_value.
+ *
+ * Everything is borrowed. Threading: none.
+ */
+#ifndef FROND_INDEX_TYPED_FORM_H
+#define FROND_INDEX_TYPED_FORM_H
+
+#include "index/engine/def.h"
+
+extern const struct index_form index_typed_form;
+
+/* Stored as words in paths of definitions: see index_typed_path(). */
+enum index_typed_part {
+	INDEX_TYPED_COLUMN,
+	INDEX_TYPED_KEYS,
+	INDEX_TYPED_VALUES,
+	INDEX_TYPED_ENTRIES,
+};
+
+enum {
+	INDEX_TYPED_NAMES = 2, /* of a path */
+};
+
+/* A value of a column, or an element of a collection. */
+struct index_typed_cell {
+	uint64_t column;
+	struct doc_scalar element; /* of a map its key, of a set its member; else not looked at */
+	struct doc_scalar value;
+};
+
+/* A row that entries are made of (struct index_source has it in `row`). */
+struct index_typed_row {
+	const struct index_typed_cell *cells; /* by the ids of columns */
+	size_t count;
+};
+
+/* What a column of an index has in one entry: a value, or the pair of a map. */
+struct index_typed_value {
+	struct doc_scalar first;
+	const struct doc_scalar *second; /* NULL: there is no pair */
+};
+
+/* What a column of an index is made of, as a path. In the arena; STATUS_LIMIT. */
+MUST_USE enum status index_typed_path(uint64_t column, enum index_typed_part part,
+				      struct arena *arena, struct index_column *ret);
+/* The other way round. False: the path is none. */
+bool index_typed_path_read(const struct index_column *column, uint64_t *ret_column,
+			   enum index_typed_part *ret_part);
+
+#endif

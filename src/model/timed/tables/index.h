@@ -1,0 +1,120 @@
+/*
+ * Indexes of a table: what they are, creating and dropping them, reading rows through them. Writers
+ * keep entries in the transaction that changes a row (row.h), whatever they write with.
+ *
+ * An index knows ids of columns, so renaming one changes nothing. Its first column may be a part of
+ * a collection; a row has an entry for each different value of the first column, and none where
+ * that is null.
+ *
+ * Entries are made of the cells that are stored, whether or not these have expired: a cell and what
+ * it has in indexes go in one transaction, the sweep's. What a reader finds through an index is
+ * read as a row, and so hidden from the moment on at which it expires. Entries may be there without
+ * a row that has their values now: the caller checks what it has asked for.
+ *
+ * An index knows the present alone: a transaction that reads the past cannot read one.
+ *
+ * No function commits. Threading: that of the transaction.
+ */
+#ifndef FROND_MODEL_TIMED_TABLES_INDEX_H
+#define FROND_MODEL_TIMED_TABLES_INDEX_H
+
+#include "index/typed/form.h"
+#include "model/timed/tables/row.h"
+
+enum {
+	TABLE_INDEX_COLUMNS = 16, /* of one index */
+	TABLE_INDEXES = 64,       /* of one table, those that are being cleared included */
+	TABLE_INDEX_AHEAD = 32,   /* rows that a scan asks for before the first is waited for */
+};
+
+struct index_def;
+
+struct table_index_column {
+	uint64_t column; /* its id */
+	enum index_typed_part part;
+	bool descending;
+};
+
+struct table_index {
+	const struct index_def *def;
+	uint64_t number; /* among the indexes that the table has ever had */
+	struct str name; /* the caller's own, one among the live indexes of a table */
+	struct str spec; /* a text of the caller's */
+	/* Every row has its entries. One that is not ready is being built, or has failed. */
+	bool is_ready;
+	bool has_failed;
+	struct str failure;
+	/* Its only column is static: entries stand for partitions. */
+	bool of_statics;
+	const struct table_index_column *columns;
+	size_t column_count;
+};
+
+/* Those of an opened table that were not dropped, for as long as the description lasts. */
+const struct table_index *table_indexes_of(const struct catalog_db *db, size_t *ret_count);
+/* NULL if there is none of that name. */
+const struct table_index *table_index_named(const struct catalog_db *db, struct str name);
+
+/*
+ * Creates an index. Of `terms` name, spec and columns count. `*ret_number` tells it from others of
+ * this table. It is ready at once if the table is empty; otherwise it is built in the background,
+ * which table_index_build() may do sooner. STATUS_INVALID, explained: there is one of that name, or
+ * no index can have these columns. STATUS_LIMIT, explained: TABLE_INDEXES. Touches the metadata
+ * version; writes the stamp of the schema.
+ */
+MUST_USE enum status table_index_create(struct timed *t, const struct table_index *terms,
+					uint64_t *ret_number);
+
+/*
+ * Drops an index, whose entries are cleared in the background. Touches the metadata version; writes
+ * the stamp of the schema.
+ */
+MUST_USE enum status table_index_drop(struct timed *t, const struct table_index *index);
+
+/*
+ * Goes on with the build of an index, which was created in a transaction that has committed, in up
+ * to `steps` transactions of its own. What is left is the background's.
+ */
+MUST_USE enum status table_index_build(struct kv_store *store, struct str table, uint64_t number,
+				       unsigned steps, struct err *err);
+
+/* ---- Reading ---- */
+
+/* What is asked of an index, which is ready: values of its first columns, and then bounds. */
+struct table_index_interval {
+	const struct index_typed_value *equal;
+	size_t equal_count;
+	/* Of the column behind these: the smaller and the larger value; NULL: no bound. */
+	const struct index_typed_value *low, *high;
+	bool low_exclusive, high_exclusive;
+};
+
+struct table_index_options {
+	struct table_index_interval interval;
+	struct str after; /* go on behind a table_index_place() of the same interval; or empty */
+	bool statics;     /* read static columns beside rows */
+	const struct table_wanted *wanted; /* NULL: all columns */
+	size_t rows;                       /* about so many are wanted; 0: all */
+};
+
+struct table_index_scan;
+
+/*
+ * The options' values are read now, and `wanted` while the scan lasts. `*ret` is the caller's to
+ * close. STATUS_INVALID, explained, in a transaction that reads the past.
+ */
+MUST_USE enum status table_index_open(struct timed *t, const struct table_index *index,
+				      const struct table_index_options *options,
+				      struct table_index_scan **ret);
+/*
+ * The next row that is there, in the order of the entries, those of one value in the order in which
+ * rows lie. STATUS_NOT_FOUND at the end. Of an index that is `of_statics` the row has the key of a
+ * partition, and its static columns.
+ */
+MUST_USE enum status table_index_next(struct table_index_scan *scan, struct arena *arena,
+				      struct table_row *ret);
+/* Appends the place behind the row that was returned last: TABLE_PLACE_BYTES at most. */
+MUST_USE enum status table_index_place(const struct table_index_scan *scan, struct buf *ret);
+void table_index_close(struct table_index_scan *scan); /* NULL is fine */
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * Keeping the entries of a row while it is written: what entries are made of is read before the
+ * writes and behind them, and the engine writes the difference. So there is one way for all that
+ * changes a row, and entries are of what is stored in any case.
+ *
+ * Only what touches an index reads: other writers stay blind.
+ */
+#include "index/engine/update.h"
+#include "model/timed/tables/tables_int.h"
+
+/* ---- What is touched ---- */
+
+static bool
+is_in(const struct table_index *index, uint64_t column)
+{
+	for (size_t i = 0; i < index->column_count; i++)
+		if (index->columns[i].column == column)
+			return true;
+	return false;
+}
+
+/* True if the changes may give the row other entries, or the first ones. */
+static bool
+touches(const struct table_schema *schema, const struct table_index *index,
+	const struct table_change *changes, size_t count)
+{
+	const struct table_column *first = table_column_by_id(schema, index->columns[0].column);
+
+	/* A column of the key has a value as soon as the row has anything. */
+	if (!changes || !first || first->kind == TABLE_HASH || first->kind == TABLE_RANGE)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		if (is_in(index, changes[i].column))
+			return true;
+	return false;
+}
+
+/* The row that has a partition's static columns ends with an element without components. */
+static bool
+is_static_row(const struct table_schema *schema, struct str tail)
+{
+	size_t len = tuple_skip(tail, 0, TUPLE_SKIP_TEXT);
+
+	return schema->key_count > schema->hash_count && len && tail.len == len + 2;
+}
+
+/* ---- Before and behind the writes ---- */
+
+static enum status
+read_image(struct table_indexing *x, struct table_stored *s, bool *ret_there)
+{
+	return table_fail_corrupt(x->t, table_stored_read(s, x->t->tx, x->t->db, x->key, KV_READ,
+							  x->arena, ret_there));
+}
+
+enum status
+table_indexing_begin(struct table_indexing *x, struct timed *t, struct str key,
+		     const struct table_change *changes, size_t count)
+{
+	const struct table_extension *extension = t->db->extension;
+	bool is_static = is_static_row(&extension->schema,
+				       str_skip(key, t->db->prefix.len + TIMED_SPACE_BYTES));
+	bool any = false;
+
+	*x = (struct table_indexing){ .t = t };
+	for (size_t i = 0; !any && i < extension->kept_count; i++)
+		any = extension->kept[i].of_statics == is_static &&
+		      touches(&extension->schema, &extension->kept[i], changes, count);
+	if (!any)
+		return STATUS_OK;
+	x->arena = arena_new(TABLE_INDEX_ARENA_BYTES);
+	x->lasting = arena_new(TABLE_INDEX_ARENA_BYTES);
+	if (!x->arena || !x->lasting)
+		return STATUS_NOMEM;
+	x->untouched = arena_alloc(x->arena, extension->kept_count);
+	if (!x->untouched)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < extension->kept_count; i++)
+		x->untouched[i] = extension->kept[i].of_statics != is_static ||
+				  !touches(&extension->schema, &extension->kept[i], changes, count);
+	TRY(arena_copy(x->arena, key, &x->key));
+	return read_image(x, &x->before, &x->had);
+}
+
+/* What the engine is given of a row. */
+static struct index_source
+source_of(const struct table_indexing *x, const struct table_stored *s)
+{
+	return (struct index_source){
+		.id = str_skip(x->key, x->t->db->prefix.len + TIMED_SPACE_BYTES),
+		.row = &s->row,
+	};
+}
+
+static enum status
+change_entries(struct index_writer *writer, void *arg)
+{
+	struct table_indexing *x = arg;
+	const struct index_source before = source_of(x, &x->before);
+	const struct index_source after = source_of(x, &x->after);
+	const struct index_change change = { .before = x->had ? &before : NULL,
+					     .after = x->has ? &after : NULL,
+					     .untouched = x->untouched };
+
+	return index_update(writer, &change, NULL);
+}
+
+enum status
+table_indexing_finish(struct table_indexing *x)
+{
+	enum status status;
+
+	if (!x->arena)
+		return STATUS_OK;
+	TRY(read_image(x, &x->after, &x->has));
+	status = index_writer_run(x->t->tx, x->t->db, TABLE_LIST_ENTRIES, x->arena, x->lasting,
+				  change_entries, x);
+	if (status == STATUS_UNSUPPORTED)
+		return err_set(x->t->err, STATUS_KEY_TOO_LARGE,
+			       "the key of a row in a table with an index may have %d bytes "
+			       "(INDEX_ID_BYTES)",
+			       INDEX_ID_BYTES);
+	return status;
+}
+
+void
+table_indexing_end(struct table_indexing *x)
+{
+	arena_free(x->arena);
+	arena_free(x->lasting);
+}

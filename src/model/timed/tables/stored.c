@@ -1,0 +1,97 @@
+/* Rows as entries of indexes are made of them: what is stored, whether or not it has expired. */
+#include "model/timed/tables/tables_int.h"
+
+static bool
+is_used(const struct table_extension *x, uint64_t column)
+{
+	size_t from = 0, to = x->used_count;
+
+	while (from < to) {
+		size_t at = from + (to - from) / 2;
+
+		if (x->used[at] == column)
+			return true;
+		if (x->used[at] < column)
+			from = at + 1;
+		else
+			to = at;
+	}
+	return false;
+}
+
+static enum status
+cell_add(struct table_stored *s, struct index_typed_cell **ret)
+{
+	s->cells = arena_grow(s->arena, s->cells, s->row.count, &s->cap, sizeof(*s->cells));
+	if (!s->cells)
+		return STATUS_LIMIT;
+	s->row.cells = s->cells;
+	*ret = &s->cells[s->row.count++];
+	**ret = (struct index_typed_cell){ .element = { .kind = DOC_NULL },
+					   .value = { .kind = DOC_NULL } };
+	return STATUS_OK;
+}
+
+enum status
+table_stored_begin(struct table_stored *s, const struct catalog_db *db, struct arena *arena,
+		   struct str tail)
+{
+	const struct table_schema *schema = table_schema_of(db);
+	struct index_typed_cell *cell;
+	struct table_place place;
+	size_t len;
+
+	*s = (struct table_stored){ .extension = db->extension, .arena = arena };
+	TRY(table_place_row(schema, tail, arena, &place, &len));
+	/* No index of static columns has others. The columns of the key have the lowest ids. */
+	for (size_t i = 0; place.key_count == schema->key_count && i < place.key_count; i++) {
+		if (!is_used(s->extension, schema->columns[i].id))
+			continue;
+		TRY(cell_add(s, &cell));
+		cell->column = schema->columns[i].id;
+		cell->value = place.key[i];
+	}
+	return STATUS_OK;
+}
+
+enum status
+table_stored_take(struct table_stored *s, struct str rest, struct str value)
+{
+	struct table_place place = { 0 };
+	struct index_typed_cell *to;
+	struct timed_cell cell;
+
+	TRY(table_place_column(rest, &place.column));
+	if (!is_used(s->extension, place.column))
+		return STATUS_OK;
+	TRY(table_place_cell(rest, s->arena, &place));
+	TRY(timed_cell_parse(value, &cell, NULL));
+	TRY(cell_add(s, &to));
+	to->column = place.column;
+	if (place.has_element)
+		to->element = place.element;
+	return cell.value.len ? timed_cell_scalar(&cell, s->arena, &to->value) : STATUS_OK;
+}
+
+enum status
+table_stored_read(struct table_stored *s, struct kv_tx *tx, const struct catalog_db *db,
+		  struct str key, enum kv_read mode, struct arena *arena, bool *ret_there)
+{
+	const struct kv_range_options options = { .mode = mode };
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_pair pair;
+	enum status status;
+
+	*ret_there = false;
+	TRY(table_stored_begin(s, db, arena, str_skip(key, db->prefix.len + TIMED_SPACE_BYTES)));
+	buf_append_str(&end, key);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	TRY(kv_scan_init(&scan, tx, key, buf_str(&end), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		*ret_there = true;
+		TRY(table_stored_take(s, str_skip(pair.key, key.len), pair.value));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}

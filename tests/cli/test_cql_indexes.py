@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Indexes of tables as the Python driver sees them: what they answer, pages, expiry, builds, checks."""
+
+import signal
+import threading
+import time
+
+from cql_server import KEYSPACE, Cluster, Door, Session
+from harness import contains, equal, main, run, test
+
+FILTERING = "use ALLOW FILTERING"
+
+
+def check(cwd):
+    """What `frond verify` says of the store, which nobody serves."""
+    done = run("verify", cwd=cwd)
+    assert done.returncode == 0, done.stdout + done.stderr
+    contains(done.stdout, "0 findings")
+
+
+@test
+def an_index_answers_without_filtering(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int, c int, v text, w int, PRIMARY KEY (k, c))")
+        s("INSERT INTO ks.t (k, c, v, w) VALUES (1, 1, 'a', 1)")
+        s("CREATE INDEX ON ks.t (v)")
+        s("INSERT INTO ks.t (k, c, v, w) VALUES (1, 2, 'b', 2)")
+        s("INSERT INTO ks.t (k, c, v, w) VALUES (2, 1, 'a', 3)")
+        equal(sorted(s("SELECT k, c FROM ks.t WHERE v = 'a'")), [(1, 1), (2, 1)])
+        equal(s("SELECT k, c FROM ks.t WHERE v = 'x'"), [])
+        equal(s("SELECT c FROM ks.t WHERE k = 1 AND v = 'b'"), [(2,)])
+        contains(s.error("SELECT * FROM ks.t WHERE v = 'a' AND w = 1"), FILTERING)
+        equal(s("SELECT k FROM ks.t WHERE v = 'a' AND w = 3 ALLOW FILTERING"), [(2,)])
+        contains(s.error("SELECT * FROM ks.t WHERE v > 'a'"), FILTERING)
+        equal(s("SELECT k, c FROM ks.t WHERE v > 'a' ALLOW FILTERING"), [(1, 2)])
+        contains(s.error("SELECT * FROM ks.t WHERE k IN (1, 2) AND v = 'a'"), "IN clause for the PRIMARY KEY")
+        contains(s.error("SELECT * FROM ks.t WHERE k = 1 AND v = 'a' ORDER BY c"), "ORDER BY with 2ndary indexes")
+        s("UPDATE ks.t SET v = 'b' WHERE k = 1 AND c = 1")
+        s("DELETE FROM ks.t WHERE k = 2 AND c = 1")
+        equal(s("SELECT k, c FROM ks.t WHERE v = 'a'"), [])
+        equal(s("SELECT k, c FROM ks.t WHERE v = 'b'"), [(1, 1), (1, 2)])
+        s("DELETE FROM ks.t WHERE k = 1")
+        equal(s("SELECT k, c FROM ks.t WHERE v = 'b'"), [])
+        s("INSERT INTO ks.t (k, c, v) VALUES (1, 2, 'b')")
+        s("TRUNCATE ks.t")
+        equal(s("SELECT k, c FROM ks.t WHERE v = 'b'"), [])
+        s("INSERT INTO ks.t (k, c, v) VALUES (3, 3, 'b')")
+        equal(s("SELECT k, c FROM ks.t WHERE v = 'b'"), [(3, 3)])
+        s("DROP INDEX ks.t_v_idx")
+        contains(s.error("SELECT * FROM ks.t WHERE v = 'b'"), FILTERING)
+        contains(s.error("DROP INDEX ks.t_v_idx"), "doesn't exist")
+        s("DROP INDEX IF EXISTS ks.t_v_idx")
+    check(cwd)
+
+
+@test
+def several_columns_are_asked_from_the_first_on(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int PRIMARY KEY, a int, b int, x text)")
+        s("CREATE INDEX ab ON ks.t (a, b) WITH CLUSTERING ORDER BY (b DESC)")
+        for k in range(12):
+            s("INSERT INTO ks.t (k, a, b) VALUES (%s, %s, %s)", (k, k % 2, k))
+        s("INSERT INTO ks.t (k, a) VALUES (100, 1)")
+        equal(s("SELECT b FROM ks.t WHERE a = 1 AND b > 3 AND b <= 9"), [(9,), (7,), (5,)])
+        equal(s("SELECT k FROM ks.t WHERE a = 0 AND b = 4"), [(4,)])
+        equal([b for b, in s("SELECT b FROM ks.t WHERE a = 1")], [11, 9, 7, 5, 3, 1, None])
+        equal(s("SELECT count(*) FROM ks.t WHERE a = 1"), [(7,)])
+        equal(len(s("SELECT b FROM ks.t WHERE a = 1 LIMIT 3")), 3)
+        contains(s.error("SELECT * FROM ks.t WHERE b = 3"), FILTERING)
+        contains(s.error("CREATE INDEX ON ks.t (a, b) WITH CLUSTERING ORDER BY (b DESC)"), "duplicate of existing index")
+        s("CREATE INDEX IF NOT EXISTS ab ON ks.t (a)")
+
+
+@test
+def parts_of_collections_and_keys_and_statics_are_indexed(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (p int, q int, c int, d int, s text static, l list<int>, n set<text>, m map<text, int>, "
+          "f frozen<list<int>>, PRIMARY KEY ((p, q), c, d))")
+        for target in ("l", "n", "keys(m)", "m", "entries(m)", "full(f)", "s", "q", "d"):
+            s(f"CREATE INDEX ON ks.t ({target})")
+        s("INSERT INTO ks.t (p, q, c, d, s, l, n, m, f) VALUES (1, 2, 3, 4, 'one', [7, 8, 7], {'x'}, {'a': 1, 'b': 2}, [1, 2])")
+        s("INSERT INTO ks.t (p, q, c, d, m) VALUES (1, 2, 5, 6, {'a': 2})")
+        s("INSERT INTO ks.t (p, q, s) VALUES (9, 9, 'two')")
+        one, two = (3,), (5,)
+        equal(s("SELECT c FROM ks.t WHERE l CONTAINS 7"), [one])
+        equal(s("SELECT c FROM ks.t WHERE n CONTAINS 'x'"), [one])
+        equal(s("SELECT c FROM ks.t WHERE m CONTAINS KEY 'a'"), [one, two])
+        equal(s("SELECT c FROM ks.t WHERE m CONTAINS 2"), [one, two])
+        equal(s("SELECT c FROM ks.t WHERE m['a'] = 2"), [two])
+        equal(s("SELECT c FROM ks.t WHERE f = [1, 2]"), [one])
+        equal(s("SELECT c FROM ks.t WHERE s = 'one'"), [one, two])
+        equal(s("SELECT p, c FROM ks.t WHERE s = 'two'"), [(9, None)])
+        equal(s("SELECT c FROM ks.t WHERE q = 2"), [one, two])
+        equal(s("SELECT c FROM ks.t WHERE d = 6"), [two])
+        s("UPDATE ks.t SET m['a'] = 3, l = l - [8], n = n + {'y'} WHERE p = 1 AND q = 2 AND c = 3 AND d = 4")
+        equal(s("SELECT c FROM ks.t WHERE m['a'] = 3"), [one])
+        equal(s("SELECT c FROM ks.t WHERE l CONTAINS 8"), [])
+        equal(s("SELECT c FROM ks.t WHERE n CONTAINS 'y'"), [one])
+        pages = s.session.prepare("SELECT c FROM ks.t WHERE s = 'one'")
+        pages.fetch_size = 1
+        equal([r.c for r in s.session.execute(pages)], [3, 5])
+        contains(s.error("CREATE INDEX ON ks.t (f)"), "full(f)")
+        contains(s.error("CREATE INDEX ON ks.t (keys(l))"), "non-map type")
+        contains(s.error("ALTER TABLE ks.t DROP m"), "dependent secondary indexes")
+    check(cwd)
+
+
+@test
+def what_has_expired_is_not_found(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int PRIMARY KEY, v int, w int)")
+        s("CREATE INDEX ON ks.t (v)")
+        s("INSERT INTO ks.t (k, v, w) VALUES (1, 5, 5) USING TTL 1")
+        s("INSERT INTO ks.t (k, w) VALUES (2, 5)")
+        s("UPDATE ks.t USING TTL 1 SET v = 5 WHERE k = 2")
+        s("INSERT INTO ks.t (k, v) VALUES (3, 5)")
+        equal(sorted(s("SELECT k FROM ks.t WHERE v = 5")), [(1,), (2,), (3,)])
+        time.sleep(1.1)
+        equal(s("SELECT k FROM ks.t WHERE v = 5"), [(3,)])
+        s("INSERT INTO ks.t (k, v) VALUES (1, 5)")
+        time.sleep(1.5)
+        equal(sorted(s("SELECT k FROM ks.t WHERE v = 5")), [(1,), (3,)])
+    check(cwd)
+
+
+@test
+def pages_of_an_index_go_on_after_a_restart(cwd):
+    with Door(cwd) as door:
+        with Session(door) as s:
+            s(KEYSPACE)
+            s("CREATE TABLE ks.t (k int PRIMARY KEY, v int)")
+            s("CREATE INDEX ON ks.t (v)")
+            insert = s.session.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)")
+            for k in range(100):
+                s.session.execute(insert, (k, k % 2))
+            query = s.session.prepare("SELECT k FROM ks.t WHERE v = ?")
+            query.fetch_size = 30
+            first = s.session.execute(query, (1,))
+            state, got = first.paging_state, [r.k for r in first.current_rows]
+    with Door(cwd) as door, Session(door) as s:
+        query = s.session.prepare("SELECT k FROM ks.t WHERE v = ?")
+        query.fetch_size = 30
+        rest = s.session.execute(query, (1,), paging_state=state)
+        equal(sorted(got + [r.k for r in rest]), list(range(1, 100, 2)))
+        s("DROP INDEX ks.t_v_idx")
+        try:
+            s.session.execute(query, (1,), paging_state=state)
+        except Exception as error:
+            contains(str(error), "begin anew")
+        else:
+            raise AssertionError("a page of an index that is gone was read")
+
+
+@test
+def clients_are_told_of_indexes(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s('CREATE TABLE ks.t (k int PRIMARY KEY, "V" int, m map<text, int>)')
+        s('CREATE INDEX byv ON ks.t ("V")')
+        s("CREATE INDEX ON ks.t (keys(m))")
+        equal([(t, n, dict(o)) for t, n, o in s("SELECT table_name, index_name, options FROM system_schema.indexes")],
+              [("t", "byv", {"target": '"V"'}), ("t", "t_m_idx", {"target": "keys(m)"})])
+        equal(s('SELECT index_name FROM system."IndexInfo" WHERE table_name = \'ks\''), [("byv",), ("t_m_idx",)])
+        s.cluster.refresh_schema_metadata()
+        equal(sorted(s.cluster.metadata.keyspaces["ks"].tables["t"].indexes), ["byv", "t_m_idx"])
+        text = s.session.execute("DESCRIBE INDEX ks.byv").one().create_statement
+        equal(text, 'CREATE INDEX byv ON ks.t ("V");')
+        equal([r.name for r in s.session.execute("DESCRIBE TABLE ks.t")], ["t", "byv", "t_m_idx"])
+        s("DROP INDEX ks.byv")
+        s(text.rstrip(";"))
+
+
+@test
+def an_index_is_built_beside_writers_and_after_a_kill(cwd):
+    rows = 6000
+    with Door(cwd) as door:
+        with Session(door) as s:
+            s(KEYSPACE)
+            s("CREATE TABLE ks.t (k int PRIMARY KEY, v int)")
+            insert = s.session.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)")
+            for start in range(0, rows, 500):
+                for f in [s.session.execute_async(insert, (k, k % 3)) for k in range(start, start + 500)]:
+                    f.result()
+            stop = threading.Event()
+
+            def write():
+                k = 0
+                while not stop.is_set():
+                    s.session.execute(insert, (k % rows, 7))
+                    k += 11
+
+            writer = threading.Thread(target=write)
+            writer.start()
+            s("CREATE INDEX ON ks.t (v)")
+            stop.set()
+            writer.join()
+        door.stop(signal.SIGKILL)
+    with Door(cwd) as door, Session(door) as s:
+        end = time.time() + 60
+        while not s("SELECT * FROM system.\"IndexInfo\" WHERE table_name = 'ks'"):
+            assert time.time() < end, "the index is not built"
+            time.sleep(0.1)
+        for v in (0, 1, 2, 7):
+            found = sorted(k for k, in s(f"SELECT k FROM ks.t WHERE v = {v}"))
+            equal(found, sorted(k for k, other in s("SELECT k, v FROM ks.t") if other == v))
+    check(cwd)
+
+
+main("needs python3-cassandra" if Cluster is None else None)
