@@ -109,6 +109,44 @@ def parts_of_collections_and_keys_and_statics_are_indexed(cwd):
 
 
 @test
+def a_unique_index_refuses_what_another_row_has(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.users (id int PRIMARY KEY, mail text, n int)")
+        s("CREATE UNIQUE INDEX mails ON ks.users (mail)")
+        s("INSERT INTO ks.users (id, mail) VALUES (1, 'a@b')")
+        told = "Duplicate value disallowed by unique index mails"
+        contains(s.error("INSERT INTO ks.users (id, mail) VALUES (2, 'a@b')"), told)
+        contains(s.error("INSERT INTO ks.users (id, mail) VALUES (2, 'a@b') IF NOT EXISTS"), told)
+        contains(s.error("BEGIN BATCH INSERT INTO ks.users (id, mail) VALUES (3, 'c@d'); "
+                         "UPDATE ks.users SET mail = 'c@d' WHERE id = 4; APPLY BATCH"), told)
+        equal(s("SELECT id FROM ks.users"), [(1,)])
+        equal(s("UPDATE ks.users SET mail = 'x@y' WHERE id = 1 IF mail = 'a@b'"), [(True,)])
+        s("INSERT INTO ks.users (id, mail) VALUES (2, 'a@b')")
+        s("INSERT INTO ks.users (id, mail) VALUES (5, 'e@f') USING TTL 1")
+        contains(s.error("INSERT INTO ks.users (id, mail) VALUES (6, 'e@f')"), told)
+        time.sleep(1.1)
+        s("INSERT INTO ks.users (id, mail) VALUES (6, 'e@f')")
+        equal(s("SELECT id FROM ks.users WHERE mail = 'e@f'"), [(6,)])
+        s("INSERT INTO ks.users (id, n) VALUES (7, 1)")
+        s("INSERT INTO ks.users (id, n) VALUES (8, 1)")
+        s("CREATE UNIQUE INDEX ns ON ks.users (n)")
+        contains(s.error("SELECT * FROM ks.users WHERE n = 1"), "could not be built")
+        equal(s.session.execute("DESCRIBE INDEX ks.ns").one().create_statement, "CREATE UNIQUE INDEX ns ON ks.users (n);")
+        # Of many who want one name at once, one gets it.
+        insert = s.session.prepare("INSERT INTO ks.users (id, mail) VALUES (?, 'one@only')")
+        won = 0
+        for f in [s.session.execute_async(insert, (100 + k,)) for k in range(40)]:
+            try:
+                f.result()
+                won += 1
+            except Exception as error:
+                contains(str(error), told)
+        equal(won, 1)
+    check(cwd)
+
+
+@test
 def what_has_expired_is_not_found(cwd):
     with Door(cwd) as door, Session(door) as s:
         s(KEYSPACE)

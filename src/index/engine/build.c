@@ -234,14 +234,31 @@ step_note_violation(struct step *s, const struct index_source *source)
 	return buf_status(&s->examples) == STATUS_NOMEM ? STATUS_NOMEM : STATUS_OK;
 }
 
+/* Enters the document; what is in its way makes way, if it can. */
+static enum status
+step_enter_document(struct step *s, const struct index_source *source)
+{
+	struct build *b = s->build;
+	bool gone;
+
+	for (;;) {
+		enum status status = index_build_document(s->writer, b->def, source, true);
+
+		if (status != STATUS_DUPLICATE || !b->documents->make_way)
+			return status;
+		TRY(b->documents->make_way(s->tx, b->db, s->writer->taken, &gone));
+		if (!gone)
+			return status;
+	}
+}
+
 static enum status
 step_visit(void *arg, const struct index_source *source)
 {
 	struct step *s = arg;
 	struct arena_mark mark = arena_mark(s->build->arena);
-	enum status status;
+	enum status status = step_enter_document(s, source);
 
-	status = index_build_document(s->writer, s->build->def, source, true);
 	arena_reset(s->build->arena, mark);
 	if (status == STATUS_DUPLICATE || status == STATUS_UNSUPPORTED)
 		return step_note_violation(s, source);

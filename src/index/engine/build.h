@@ -82,6 +82,13 @@ struct index_documents {
 			     const struct index_def *def, const struct index_stretch *stretch,
 			     struct arena *arena, index_visitor *visitor, void *arg,
 			     struct index_passed *ret);
+	/*
+	 * Or NULL. A document that is visited has the values of the entry with this key, in a
+	 * UNIQUE index. `*ret_gone`: what has that entry was only left behind, and this has taken
+	 * it out, so that the document can be entered.
+	 */
+	enum status (*make_way)(struct kv_tx *tx, const struct catalog_db *db, struct str taken,
+				bool *ret_gone);
 };
 
 void index_documents_register(const struct index_documents *documents); /* again is fine */

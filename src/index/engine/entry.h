@@ -40,7 +40,8 @@ enum index_entry_flag {
 	INDEX_ENTRY_TEXTS = 2,   /* the JSON texts of all columns follow */
 	INDEX_ENTRY_LONG_ID = 4, /* the id is here, and the key has a digest in its place */
 	INDEX_ENTRY_BSON = 8,    /* a BSON document of the columns' values follows */
-	INDEX_ENTRY_FLAGS = 15,
+	INDEX_ENTRY_FREE = 16,   /* of a UNIQUE index that others may have the values of, too */
+	INDEX_ENTRY_FLAGS = 31,
 };
 
 /* The name of a null, in `values`, that stands for nothing. */

@@ -257,6 +257,17 @@ diff_begin(struct index_writer *writer, const struct index_change *change, struc
 	return STATUS_OK;
 }
 
+/* True if the values of the entry may be those of others. */
+static bool
+entry_is_free(struct str value)
+{
+	struct tuple_reader r = tuple_reader(value);
+	uint64_t format, flags;
+
+	return tuple_next_u64(&r, &format) == STATUS_OK &&
+	       tuple_next_u64(&r, &flags) == STATUS_OK && (flags & INDEX_ENTRY_FREE);
+}
+
 /* STATUS_DUPLICATE if an entry of another document has the values of one of the new entries. */
 static enum status
 diff_check_unique(struct index_writer *writer, const struct index_diff *diff)
@@ -264,11 +275,15 @@ diff_check_unique(struct index_writer *writer, const struct index_diff *diff)
 	for (size_t i = 0; diff->taken && i < diff->after.count; i++) {
 		struct kv_range range;
 
+		if (entry_is_free(diff->after.pairs[i].value))
+			continue;
 		TRY(kv_future_wait(diff->taken[i]));
 		range = kv_future_range(diff->taken[i]);
 		for (size_t j = 0; j < range.count; j++)
 			if (!str_eq(range.pairs[j].key, diff->after.pairs[i].key)) {
 				writer->duplicate = diff->after.pairs[i].value;
+				TRY(arena_copy(writer->work.arena, range.pairs[j].key,
+					       &writer->taken));
 				return STATUS_DUPLICATE;
 			}
 	}

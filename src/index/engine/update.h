@@ -28,6 +28,7 @@ struct index_writer {
 	int64_t entries_delta;
 	struct index_refusal refusal; /* after STATUS_UNSUPPORTED */
 	struct str duplicate;         /* after STATUS_DUPLICATE: the value of the new entry */
+	struct str taken;             /* and the key of the entry in its way, in the work's arena */
 	bool retired;                 /* indexes of another collation have been put out of use */
 	struct buf key;
 

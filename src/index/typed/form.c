@@ -215,7 +215,7 @@ static enum status
 make_entry(struct index_making *m, const struct index_typed_value *first)
 {
 	const struct index_def *def = m->def;
-	bool cut = false;
+	bool cut = false, null = false;
 
 	index_key_entries(&m->key, m->db, def->number);
 	TRY(typed_form_put_component(&m->key, def, 0, first, m->w, &cut));
@@ -230,10 +230,14 @@ make_entry(struct index_making *m, const struct index_typed_value *first)
 		cell = cells_of(m->source->row, column, &count);
 		if (count)
 			v = value_of_cell(cell, part);
+		else
+			null = true;
 		TRY(typed_form_put_component(&m->key, def, i, &v, m->w, &cut));
 	}
 	(void)index_key_put_id(&m->key, def->form, m->source->id);
-	index_making_flags(m, cut ? INDEX_ENTRY_CUT : 0u);
+	/* Nulls are not equal: rows that have one are no duplicates of each other. */
+	null = null && (def->flags & INDEX_UNIQUE);
+	index_making_flags(m, (cut ? INDEX_ENTRY_CUT : 0u) | (null ? INDEX_ENTRY_FREE : 0u));
 	return index_making_add(m);
 }
 
@@ -295,7 +299,7 @@ typed_form_draw(struct buf *ret, struct str stored)
 
 const struct index_form index_typed_form = {
 	.flag = INDEX_TYPED,
-	.entry_flags = INDEX_ENTRY_CUT,
+	.entry_flags = INDEX_ENTRY_CUT | INDEX_ENTRY_FREE,
 	.format = INDEX_FORMAT_MORE,
 	.id_kind = TUPLE_BYTES,
 	.open = typed_form_open,

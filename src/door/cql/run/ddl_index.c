@@ -157,8 +157,6 @@ check_statement(struct run *run, const struct cql_create_index *s)
 		return FAIL(run,
 			    "Index name '%.*s' is longer than %d characters (TABLE_NAME_BYTES)",
 			    STR_ARG(s->name), TABLE_NAME_BYTES);
-	if (s->unique)
-		return FAIL(run, "UNIQUE indexes are not supported");
 	if (s->where.count)
 		return FAIL(run, "indexes of some rows (WHERE) are not supported");
 	if (s->include_count)
@@ -216,7 +214,7 @@ name_make(struct creating *c, const struct schema_all *all)
 static bool
 is_same(const struct table_index *a, const struct table_index *b)
 {
-	if (a->column_count != b->column_count)
+	if (a->column_count != b->column_count || a->is_unique != b->is_unique)
 		return false;
 	for (size_t i = 0; i < a->column_count; i++)
 		if (a->columns[i].column != b->columns[i].column ||
@@ -270,6 +268,7 @@ take_terms(struct creating *c)
 	for (size_t i = 0; i < c->s->target_count; i++)
 		TRY(take_target(c, i));
 	TRY(take_orders(c));
+	c->terms.is_unique = c->s->unique;
 	c->terms.columns = c->columns;
 	c->terms.column_count = c->s->target_count;
 	return STATUS_OK;

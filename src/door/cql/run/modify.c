@@ -364,8 +364,8 @@ delete_range(struct modify *m, const struct table_key *partition, const struct w
 		TRY(table_clear_range(m->timed, partition, &range->from, &range->to, &more));
 	if (more)
 		return request_fail(m->run->r, CQL_CODE_INVALID,
-				    "one statement deletes %d cells of a table with a history at "
-				    "most (TIMED_CLEAR_KEYS): delete narrower ranges",
+				    "one statement deletes %d cells of a table with a history or "
+				    "an index at most (TIMED_CLEAR_KEYS): delete narrower ranges",
 				    TIMED_CLEAR_KEYS);
 	return STATUS_OK;
 }

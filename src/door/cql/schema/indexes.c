@@ -68,7 +68,7 @@ put_orders(struct buf *out, const struct schema_table *t, const struct table_ind
 void
 schema_index_print(struct buf *out, const struct schema_table *t, const struct table_index *index)
 {
-	buf_append_cstr(out, "CREATE INDEX ");
+	buf_append_cstr(out, index->is_unique ? "CREATE UNIQUE INDEX " : "CREATE INDEX ");
 	cql_name_print(out, index->name);
 	buf_append_cstr(out, " ON ");
 	cql_name_print(out, t->keyspace);

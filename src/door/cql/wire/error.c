@@ -35,6 +35,7 @@ error_code_of(enum status status, bool writes)
 	case STATUS_FORBIDDEN:
 		return CQL_CODE_UNAUTHORIZED;
 	case STATUS_EXISTS:
+	case STATUS_DUPLICATE:
 	case STATUS_INVALID:
 	case STATUS_UNSUPPORTED:
 	case STATUS_NOT_FOUND:

@@ -41,6 +41,7 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 		.name = def->name,
 		.spec = def->spec,
 		.is_ready = index_is_readable(def),
+		.is_unique = def->flags & INDEX_UNIQUE,
 		.has_failed = def->state == INDEX_FAILED,
 		.failure = def->failure,
 		.of_statics = column && column->kind == TABLE_STATIC,
@@ -171,6 +172,10 @@ check_column(struct timed *t, const struct table_index *terms, size_t at)
 		return err_set(t->err, STATUS_INVALID,
 			       "the column \"%.*s\" cannot be indexed in this way",
 			       STR_ARG(column->name));
+	if (terms->is_unique && c->part != INDEX_TYPED_COLUMN)
+		return err_set(t->err, STATUS_INVALID,
+			       "an index of parts of the column \"%.*s\" cannot be unique",
+			       STR_ARG(column->name));
 	if (!alone && (c->part != INDEX_TYPED_COLUMN || column->kind == TABLE_STATIC))
 		return err_set(t->err, STATUS_INVALID,
 			       "the column \"%.*s\" cannot be in an index of several columns",
@@ -235,6 +240,7 @@ create(struct timed *t, const struct table_index *terms, struct arena *arena, ui
 				 .name = terms->name,
 				 .owner = STR(""),
 				 .spec = terms->spec.ptr ? terms->spec : STR(""),
+				 .flags = terms->is_unique ? INDEX_UNIQUE : 0u,
 				 .column_count = terms->column_count };
 	struct index_column *columns = arena_zalloc(arena, terms->column_count * sizeof(*columns));
 	bool empty;

@@ -11,6 +11,11 @@
  * read as a row, and so hidden from the moment on at which it expires. Entries may be there without
  * a row that has their values now: the caller checks what it has asked for.
  *
+ * A unique index refuses a row whose values another row has: STATUS_DUPLICATE, explained, and the
+ * transaction is not to be committed. What has expired is in nobody's way. An index over rows that
+ * have the same values fails. Values that are too long for a key (engine/README.md) are the same if
+ * they begin alike.
+ *
  * An index knows the present alone: a transaction that reads the past cannot read one.
  *
  * No function commits. Threading: that of the transaction.
@@ -43,6 +48,7 @@ struct table_index {
 	/* Every row has its entries. One that is not ready is being built, or has failed. */
 	bool is_ready;
 	bool has_failed;
+	bool is_unique; /* no two rows have the same values; one with a null is like no other */
 	struct str failure;
 	/* Its only column is static: entries stand for partitions. */
 	bool of_statics;
@@ -56,11 +62,11 @@ const struct table_index *table_indexes_of(const struct catalog_db *db, size_t *
 const struct table_index *table_index_named(const struct catalog_db *db, struct str name);
 
 /*
- * Creates an index. Of `terms` name, spec and columns count. `*ret_number` tells it from others of
- * this table. It is ready at once if the table is empty; otherwise it is built in the background,
- * which table_index_build() may do sooner. STATUS_INVALID, explained: there is one of that name, or
- * no index can have these columns. STATUS_LIMIT, explained: TABLE_INDEXES. Touches the metadata
- * version; writes the stamp of the schema.
+ * Creates an index. Of `terms` name, spec, columns and is_unique count. `*ret_number` tells it from
+ * others of this table. It is ready at once if the table is empty; otherwise it is built in the
+ * background, which table_index_build() may do sooner. STATUS_INVALID, explained: there is one of
+ * that name, or no index can have these columns. STATUS_LIMIT, explained: TABLE_INDEXES. Touches
+ * the metadata version; writes the stamp of the schema.
  */
 MUST_USE enum status table_index_create(struct timed *t, const struct table_index *terms,
 					uint64_t *ret_number);

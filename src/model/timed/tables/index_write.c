@@ -6,6 +6,7 @@
  * Only what touches an index reads: other writers stay blind.
  */
 #include "index/engine/update.h"
+#include "kv/tuple.h"
 #include "model/timed/tables/tables_int.h"
 
 /* ---- What is touched ---- */
@@ -102,19 +103,22 @@ change_entries(struct index_writer *writer, void *arg)
 					     .after = x->has ? &after : NULL,
 					     .untouched = x->untouched };
 
-	return index_update(writer, &change, NULL);
+	const struct index_def *def;
+	enum status status = index_update(writer, &change, &def);
+
+	if (status != STATUS_DUPLICATE)
+		return status;
+	TRY(arena_copy(x->lasting, writer->taken, &x->taken));
+	return err_set(x->t->err, status, "Duplicate value disallowed by unique index %.*s",
+		       STR_ARG(def->name));
 }
 
-enum status
-table_indexing_finish(struct table_indexing *x)
+static enum status
+write_entries(struct table_indexing *x)
 {
-	enum status status;
+	enum status status = index_writer_run(x->t->tx, x->t->db, TABLE_LIST_ENTRIES, x->arena,
+					      x->lasting, change_entries, x);
 
-	if (!x->arena)
-		return STATUS_OK;
-	TRY(read_image(x, &x->after, &x->has));
-	status = index_writer_run(x->t->tx, x->t->db, TABLE_LIST_ENTRIES, x->arena, x->lasting,
-				  change_entries, x);
 	if (status == STATUS_UNSUPPORTED)
 		return err_set(x->t->err, STATUS_KEY_TOO_LARGE,
 			       "the key of a row in a table with an index may have %d bytes "
@@ -123,9 +127,135 @@ table_indexing_finish(struct table_indexing *x)
 	return status;
 }
 
+enum status
+table_indexing_finish(struct table_indexing *x)
+{
+	if (!x->arena)
+		return STATUS_OK;
+	TRY(read_image(x, &x->after, &x->has));
+	for (;;) {
+		enum status status = write_entries(x);
+		bool any;
+
+		if (status != STATUS_DUPLICATE)
+			return status;
+		/* What has expired makes way, as if the sweep had been here. */
+		TRY(table_taken_expire(x->t, x->taken, &any));
+		if (!any)
+			return status;
+	}
+}
+
 void
 table_indexing_end(struct table_indexing *x)
 {
 	arena_free(x->arena);
 	arena_free(x->lasting);
+}
+
+/* ---- What has expired ---- */
+
+/* A cell that is cleared. */
+struct expired {
+	struct expired *next;
+	struct str key;
+};
+
+static enum status
+expired_find(struct timed *t, struct str key, struct arena *arena, struct expired **ret)
+{
+	const struct kv_range_options options = { .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_pair pair;
+	struct timed_cell cell;
+	enum status status;
+
+	*ret = NULL;
+	buf_append_str(&end, key);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	/* What is found is read again, with a conflict, before it is cleared. */
+	TRY(kv_scan_init(&scan, t->tx, key, buf_str(&end), &options));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct expired *found;
+
+		TRY(timed_cell_parse(pair.value, &cell, t->err));
+		if (!timed_has_expired(t, &cell))
+			continue;
+		found = arena_alloc(arena, sizeof(*found));
+		if (!found)
+			return STATUS_LIMIT;
+		TRY(arena_copy(arena, pair.key, &found->key));
+		found->next = *ret;
+		*ret = found;
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Clears the cells, and what indexes have of them. */
+static enum status
+expired_clear(struct table_indexing *x, const struct expired *cells, const struct index_def *except)
+{
+	const struct table_extension *extension = x->t->db->extension;
+
+	for (size_t i = 0; x->arena && i < extension->kept_count; i++)
+		if (extension->kept[i].def == except)
+			x->untouched[i] = true;
+	for (; cells; cells = cells->next)
+		TRY(timed_data_clear(x->t, cells->key));
+	if (!x->arena)
+		return STATUS_OK;
+	TRY(read_image(x, &x->after, &x->has));
+	/* The row has less than before, so it is in nobody's way. */
+	return write_entries(x);
+}
+
+enum status
+table_row_expire(struct timed *t, struct str key, const struct index_def *except, bool *ret_any)
+{
+	struct table_indexing x = { 0 };
+	struct arena *arena;
+	struct expired *cells;
+	enum status status;
+
+	TRY(timed_now(t));
+	arena = arena_new(TABLE_INDEX_ARENA_BYTES);
+	if (!arena)
+		return STATUS_NOMEM;
+	status = table_fail_corrupt(t, expired_find(t, key, arena, &cells));
+	*ret_any = status == STATUS_OK && cells;
+	if (*ret_any) {
+		status = timed_write_begin(t);
+		if (status == STATUS_OK)
+			status = table_indexing_begin(&x, t, key, NULL, 0);
+		if (status == STATUS_OK)
+			status = expired_clear(&x, cells, except);
+		table_indexing_end(&x);
+	}
+	arena_free(arena);
+	return status;
+}
+
+enum status
+table_taken_expire(struct timed *t, struct str taken, bool *ret_any)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf id = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct tuple_reader r = tuple_reader(str_skip(taken, t->db->prefix.len));
+	struct str bytes, last = STR("");
+	struct tuple_elem e;
+
+	/* The id is the last element. */
+	while (r.rest.len) {
+		last = r.rest;
+		if (tuple_next(&r, &e) != STATUS_OK)
+			return table_fail_corrupt(t, STATUS_CORRUPT);
+	}
+	r = tuple_reader(last);
+	TRY(table_fail_corrupt(t, tuple_next_bytes(&r, &id, &bytes)));
+	timed_key_space(&key, t->db, TIMED_SPACE_ROWS);
+	buf_append_str(&key, bytes);
+	TRY(catalog_key_status(&key));
+	return table_row_expire(t, buf_str(&key), NULL, ret_any);
 }

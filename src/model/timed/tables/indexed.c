@@ -153,6 +153,27 @@ visit_read(struct visit *v, struct table_stored *s, bool *ret_is_static)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/*
+ * Takes out what has expired of the row, of which the index has no entry yet: it would be in the
+ * way of others.
+ */
+static enum status
+visit_expire(struct visit *v, struct table_stored *s)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct timed t;
+	bool any;
+
+	timed_init(&t, v->tx, v->db, NULL, kv_tx_err(v->tx));
+	timed_key_space(&key, v->db, TIMED_SPACE_ROWS);
+	buf_append_str(&key, buf_str(&v->id));
+	TRY(catalog_key_status(&key));
+	TRY(table_row_expire(&t, buf_str(&key), v->def, &any));
+	if (!any)
+		return STATUS_OK;
+	return table_stored_read(s, v->tx, v->db, buf_str(&key), KV_READ, v->arena, &any);
+}
+
 static enum status
 visit_row(struct visit *v)
 {
@@ -164,6 +185,8 @@ visit_row(struct visit *v)
 	if (is_static != v->of_statics)
 		return STATUS_OK;
 	TRY(visit_is_marked(v, buf_str(&v->id), &marked));
+	if (!marked && (v->def->flags & INDEX_UNIQUE))
+		TRY(visit_expire(v, &s));
 	source = (struct index_source){ .id = buf_str(&v->id), .row = &s.row };
 	return marked ? STATUS_OK : v->visitor(v->arg, &source);
 }
@@ -226,9 +249,20 @@ indexed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_
 	return status;
 }
 
+/* The row that has an entry makes way where it has expired. */
+static enum status
+indexed_make_way(struct kv_tx *tx, const struct catalog_db *db, struct str taken, bool *ret_gone)
+{
+	struct timed t;
+
+	timed_init(&t, tx, db, NULL, kv_tx_err(tx));
+	return table_taken_expire(&t, taken, ret_gone);
+}
+
 const struct index_documents table_indexed_rows = {
 	.kind = CATALOG_KIND_TABLE,
 	.list = TABLE_LIST_ENTRIES,
 	.cut = indexed_cut,
 	.visit = indexed_visit,
+	.make_way = indexed_make_way,
 };

@@ -137,7 +137,8 @@ struct table_indexing {
 	struct str key;  /* of the row, in the arena */
 	bool *untouched; /* by the kept indexes */
 	struct table_stored before, after;
-	bool had, has; /* there was a row, and is one */
+	bool had, has;    /* there was a row, and is one */
+	struct str taken; /* after STATUS_DUPLICATE: the key of the entry in the way */
 };
 
 /*
@@ -149,6 +150,16 @@ MUST_USE enum status table_indexing_begin(struct table_indexing *x, struct timed
 /* Behind the writes: changes the entries. Explains what indexes cannot have. */
 MUST_USE enum status table_indexing_finish(struct table_indexing *x);
 void table_indexing_end(struct table_indexing *x);
+
+/*
+ * Clears the cells of a row that have expired, by its key (P, ROWS, …), as the sweep will do.
+ * `except`: an index that has no entry of the row yet; NULL: none. `*ret_any`: there were such
+ * cells.
+ */
+MUST_USE enum status table_row_expire(struct timed *t, struct str key,
+				      const struct index_def *except, bool *ret_any);
+/* The same of the row that the entry with this key stands for, which is in a unique value's way. */
+MUST_USE enum status table_taken_expire(struct timed *t, struct str taken, bool *ret_any);
 
 /* Checks the entries of the table that is checked, in both directions. */
 MUST_USE enum status table_verify_indexes(struct catalog_verify *v);

@@ -1,0 +1,431 @@
+/*
+ * Indexes of tables: unique values, what has expired, two writers of one value, builds that end
+ * after any step, and damage, which the check finds in both directions. The random test
+ * (test_tables_random.c) has the rest.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "catalog/store_format.h"
+#include "index/engine/entry.h"
+#include "model/timed/tables/index.h"
+#include "model/timed/tables/keyspaces.h"
+#include "store.h"
+#include "test_tables.h"
+#include "verified.h"
+
+enum {
+	K = 1, /* ids of columns */
+	V,
+	W,
+	MANY = 2500, /* rows: more than a step of a build takes */
+	ARENA_BYTES = 64 * 1024 * 1024,
+};
+
+static const struct table_column columns[] = {
+	{ .name = TEXT("k"), .kind = TABLE_HASH },
+	{ .name = TEXT("v"), .kind = TABLE_REGULAR },
+	{ .name = TEXT("w"), .kind = TABLE_REGULAR },
+};
+
+struct fixture {
+	char dir[64];
+	struct kv_store *store;
+	struct arena *arena;
+	struct err err;
+};
+
+/* One transaction: what it does, and how it ends. */
+struct step {
+	struct fixture *f;
+	enum status (*run)(struct timed *t, struct step *s);
+	int64_t k, v, w; /* negative: null */
+	size_t count;
+	uint64_t ttl_ms;
+	bool unique, both;
+	uint64_t number;
+	char found[200];
+};
+
+static enum status
+step_body(struct kv_tx *tx, void *arg)
+{
+	struct step *s = arg;
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.t"), &db, &s->f->err));
+	timed_init(&t, tx, db, NULL, &s->f->err);
+	status = s->run(&t, s);
+	catalog_db_unref(db);
+	return status;
+}
+
+static enum status
+run(struct fixture *f, struct step s)
+{
+	s.f = f;
+	return kv_run(f->store, step_body, &s, NULL, &f->err);
+}
+
+static struct doc_scalar
+value(int64_t n)
+{
+	return n < 0 ? (struct doc_scalar){ .kind = DOC_NULL } : number(n);
+}
+
+static enum status
+put(struct timed *t, struct step *s)
+{
+	for (size_t i = 0; i <= s->count; i++) {
+		const struct doc_scalar k = number(s->k + (int64_t)i);
+		const struct timed_expiry expiry = { s->ttl_ms ? TIMED_EXPIRY_AFTER
+							       : TIMED_EXPIRY_NEVER,
+						     s->ttl_ms };
+		const struct table_change changes[] = {
+			{ .column = V, .value = value(s->v), .expiry = expiry },
+			{ .column = W, .value = value(s->w), .expiry = expiry },
+		};
+		const struct table_write write = { .key = { s->k + (int64_t)i, &k, 1 },
+						   .inserts = true,
+						   .changes = changes,
+						   .change_count = 2 };
+
+		TRY(table_write(t, &write));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+create(struct timed *t, struct step *s)
+{
+	static const struct table_index_column both[] = { { .column = V }, { .column = W } };
+	const struct table_index terms = { .name = STR("i"),
+					   .is_unique = s->unique,
+					   .columns = both,
+					   .column_count = s->both ? 2 : 1 };
+
+	TRY(table_index_create(t, &terms, &s->number));
+	return STATUS_OK;
+}
+
+static uint64_t
+create_index(struct fixture *f, bool unique, bool both)
+{
+	struct step s = { .f = f, .run = create, .unique = unique, .both = both };
+
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	return s.number;
+}
+
+static enum status
+state(struct timed *t, struct step *s)
+{
+	const struct table_index *index = table_index_named(t->db, STR("i"));
+
+	snprintf(s->found, sizeof(s->found), "%s",
+		 index->is_ready     ? "ready"
+		 : index->has_failed ? "failed"
+				     : "building");
+	return STATUS_OK;
+}
+
+static enum status
+find(struct timed *t, struct step *s)
+{
+	const struct index_typed_value v = { .first = number(s->v) };
+	const struct table_index_options options = { .interval = { .equal = &v,
+								   .equal_count = 1 } };
+	struct table_index_scan *scan;
+	struct table_row row;
+	enum status status;
+
+	s->count = 0;
+	TRY(table_index_open(t, table_index_named(t->db, STR("i")), &options, &scan));
+	while ((status = table_index_next(scan, s->f->arena, &row)) == STATUS_OK) {
+		size_t n;
+		const struct table_cell *cell = table_cells_of(
+			row.cells, row.cell_count, table_column_by_id(table_schema_of(t->db), V),
+			&n);
+
+		s->count += n && cell->value.n == s->v;
+	}
+	table_index_close(scan);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static size_t
+count(struct fixture *f, int64_t v)
+{
+	struct step s = { .f = f, .run = find, .v = v };
+
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	return s.count;
+}
+
+static void
+assert_state(struct fixture *f, const char *wanted)
+{
+	struct step s = { .f = f, .run = state };
+
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	assert_string_equal(s.found, wanted);
+}
+
+static enum status
+build(struct fixture *f, uint64_t number, unsigned steps)
+{
+	return table_index_build(f->store, STR("ks.t"), number, steps, &f->err);
+}
+
+/* ---- Tests ---- */
+
+static void
+unique_values_are_refused(void **arg)
+{
+	struct fixture *f = *arg;
+
+	create_index(f, true, false);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 2, .v = 5 }), STATUS_DUPLICATE);
+	assert_non_null(strstr(f->err.text, "unique index i"));
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5 }), STATUS_OK);
+	/* Within one transaction, too. */
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 7, .v = 6, .count = 1 }),
+			 STATUS_DUPLICATE);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 6 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 2, .v = 5 }), STATUS_OK);
+	assert_int_equal(count(f, 5), 1);
+	assert_int_equal(count(f, 6), 1);
+	verified_none(f->store);
+}
+
+static void
+nulls_are_no_duplicates(void **arg)
+{
+	struct fixture *f = *arg;
+
+	create_index(f, true, true);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5, .w = -1 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 2, .v = 5, .w = -1 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 3, .v = -1, .w = 3 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 4, .v = -1, .w = 3 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 5, .v = 5, .w = 3 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 6, .v = 5, .w = 3 }),
+			 STATUS_DUPLICATE);
+	verified_none(f->store);
+}
+
+static void
+what_has_expired_makes_way(void **arg)
+{
+	struct fixture *f = *arg;
+	uint64_t number;
+
+	number = create_index(f, true, false);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5, .ttl_ms = 30 }),
+			 STATUS_OK);
+	usleep(60 * 1000);
+	assert_int_equal(count(f, 5), 0);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 2, .v = 5 }), STATUS_OK);
+	assert_int_equal(count(f, 5), 1);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 3, .v = 5 }), STATUS_DUPLICATE);
+	assert_true(number > 0);
+	verified_none(f->store);
+}
+
+static void
+what_has_expired_fails_no_build(void **arg)
+{
+	struct fixture *f = *arg;
+	uint64_t number;
+
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5, .ttl_ms = 30 }),
+			 STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 2, .v = 5 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 3, .v = 5, .ttl_ms = 30 }),
+			 STATUS_OK);
+	usleep(60 * 1000);
+	number = create_index(f, true, false);
+	assert_int_equal(build(f, number, 5), STATUS_OK);
+	assert_state(f, "ready");
+	assert_int_equal(count(f, 5), 1);
+	verified_none(f->store);
+}
+
+static void
+a_build_over_duplicates_fails(void **arg)
+{
+	struct fixture *f = *arg;
+	uint64_t number;
+
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5, .count = 3 }),
+			 STATUS_OK);
+	number = create_index(f, true, false);
+	assert_int_equal(build(f, number, 5), STATUS_OK);
+	assert_state(f, "failed");
+	/* Nobody keeps it. */
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 9, .v = 5 }), STATUS_OK);
+	verified_none(f->store);
+}
+
+static void
+a_build_goes_on_where_it_ended(void **arg)
+{
+	struct fixture *f = *arg;
+	uint64_t number;
+
+	for (int64_t k = 0; k < MANY; k += 500)
+		assert_int_equal(run(f, (struct step){ .run = put, .k = k, .v = 1, .count = 499 }),
+				 STATUS_OK);
+	number = create_index(f, false, false);
+	assert_int_equal(build(f, number, 1), STATUS_OK);
+	assert_state(f, "building");
+	/* Before the place where it has come to, and behind it. */
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 0, .v = 2 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = MANY - 1, .v = 2 }), STATUS_OK);
+	verified_none(f->store);
+	assert_int_equal(build(f, number, 100), STATUS_OK);
+	assert_state(f, "ready");
+	assert_int_equal(count(f, 1), MANY - 2);
+	assert_int_equal(count(f, 2), 2);
+	verified_none(f->store);
+}
+
+/* Two transactions that have both seen that nobody has a value. */
+static void
+two_writers_of_a_unique_value_conflict(void **arg)
+{
+	struct fixture *f = *arg;
+	struct step a = { .f = f, .run = put, .k = 1, .v = 5 }, b = a;
+	struct kv_tx *x, *y;
+
+	if (getenv("FROND_TEST_FAULTS"))
+		skip();
+	create_index(f, true, false);
+	b.k = 2;
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &x), STATUS_OK);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &y), STATUS_OK);
+	assert_int_equal(step_body(x, &a), STATUS_OK);
+	assert_int_equal(step_body(y, &b), STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(x)), STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(y)), STATUS_TX_CONFLICT);
+	kv_tx_free(x);
+	kv_tx_free(y);
+	verified_none(f->store);
+}
+
+/* Clears the first entry, or adds one that no row has. */
+static enum status
+damage(struct timed *t, struct step *s)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	const struct kv_range_options options = { .limit = 1, .mode = KV_READ };
+	struct kv_range range;
+	struct kv_future *found;
+
+	index_key_entries(&begin, t->db, table_index_named(t->db, STR("i"))->number);
+	buf_append_str(&key, buf_str(&begin));
+	buf_append_byte(&key, 0xff);
+	found = kv_get_range(t->tx, buf_str(&begin), buf_str(&key), &options);
+	TRY(kv_future_wait(found));
+	range = kv_future_range(found);
+	assert_int_equal(range.count, 1);
+	if (s->unique)
+		return kv_clear(t->tx, range.pairs[0].key);
+	buf_clear(&key);
+	buf_append_str(&key, range.pairs[0].key);
+	/* The component is another one, of the same length. */
+	key.ptr[begin.len + 3] ^= 1;
+	return kv_set(t->tx, buf_str(&key), range.pairs[0].value);
+}
+
+static void
+the_check_finds_what_is_missing_and_what_is_too_much(void **arg)
+{
+	struct fixture *f = *arg;
+	struct verified found;
+
+	create_index(f, false, false);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = damage }), STATUS_OK);
+	verified_read(f->store, &found);
+	assert_non_null(strstr(found.all, "table_index_stray: no document has this entry"));
+	assert_non_null(strstr(found.all, "table_index: the counter says"));
+	assert_int_equal(run(f, (struct step){ .run = damage, .unique = true }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = damage, .unique = true }), STATUS_OK);
+	verified_read(f->store, &found);
+	assert_non_null(strstr(found.all, "table_index: the document has no entry in the index"));
+}
+
+/* ---- The store ---- */
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	const struct table_keyspace ks = { .name = STR("ks") };
+	const struct table_schema t = { .columns = columns, .column_count = 3 };
+
+	(void)arg;
+	TRY(table_keyspace_create(tx, &ks, NULL));
+	return table_create(tx, STR("ks.t"), &t, 0, NULL);
+}
+
+static int
+fixture_setup(void **state_arg)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct fixture *f = calloc(1, sizeof(*f));
+	char url[256];
+
+	test_show_failures();
+	tables_register();
+	test_make_dir("table_indexes", f->dir, sizeof(f->dir));
+	test_store_url(f->dir, url, sizeof(url));
+	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
+	f->arena = arena_new(ARENA_BYTES);
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
+	*state_arg = f;
+	return 0;
+}
+
+static int
+fixture_teardown(void **state_arg)
+{
+	struct fixture *f = *state_arg;
+
+	arena_free(f->arena);
+	kv_close(f->store);
+	test_remove_tree(f->dir);
+	free(f);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(unique_values_are_refused),
+		TEST(nulls_are_no_duplicates),
+		TEST(what_has_expired_makes_way),
+		TEST(what_has_expired_fails_no_build),
+		TEST(a_build_over_duplicates_fails),
+		TEST(a_build_goes_on_where_it_ended),
+		TEST(two_writers_of_a_unique_value_conflict),
+		TEST(the_check_finds_what_is_missing_and_what_is_too_much),
+	};
+
+	return cmocka_run_group_tests_name("table_indexes", tests, NULL, NULL);
+}
