@@ -4,6 +4,10 @@
 #include "cql/number.h"
 #include "cql/time.h"
 
+enum {
+	DURATION_SHOWN_BYTES = 256,
+};
+
 struct str
 cql_arith_sign(enum cql_term_kind op)
 {
@@ -28,6 +32,12 @@ is_floating(const struct cql_type *type)
 {
 	return type->kind == CQL_TYPE_DOUBLE || type->kind == CQL_TYPE_FLOAT ||
 	       type->kind == CQL_TYPE_DECIMAL;
+}
+
+static bool
+is_text(const struct cql_type *type)
+{
+	return type->kind == CQL_TYPE_TEXT || type->kind == CQL_TYPE_ASCII;
 }
 
 /* The larger of both: as many bytes as the wider has, floating where one is. */
@@ -62,6 +72,8 @@ cql_arith_type(enum cql_term_kind op, const struct cql_type *left, const struct 
 		return cql_type_is_number(left) ? number_type(left, left) : NULL;
 	if (cql_type_is_number(left) && cql_type_is_number(right))
 		return number_type(left, right);
+	if (op == CQL_TERM_ADD && is_text(left) && is_text(right))
+		return left->kind == CQL_TYPE_ASCII ? right : left;
 	if ((op == CQL_TERM_ADD || op == CQL_TERM_SUBTRACT) && right->kind == CQL_TYPE_DURATION &&
 	    (left->kind == CQL_TYPE_TIMESTAMP || left->kind == CQL_TYPE_DATE))
 		return left;
@@ -137,6 +149,22 @@ compute_floating(const struct cql_expr *e, struct cql *q, struct str a, struct s
 					       : cql_double_put(q, n, ret);
 }
 
+/* What is to be computed with a decimal has to be one. */
+static enum status
+check_finite(const struct cql_expr *e, struct cql *q, const struct cql_type *type, struct str bytes)
+{
+	double d;
+
+	if (type->kind != CQL_TYPE_DOUBLE && type->kind != CQL_TYPE_FLOAT)
+		return STATUS_OK;
+	d = cql_number_to_double(type, bytes);
+	if (isfinite(d))
+		return STATUS_OK;
+	return failed(e, q,
+		      isnan(d) ? STR("A NaN cannot be converted into a decimal")
+			       : STR("An infinite number cannot be converted into a decimal"));
+}
+
 static enum status
 compute_long(const struct cql_expr *e, struct cql *q, struct str a, struct str b, struct str *ret)
 {
@@ -148,13 +176,31 @@ compute_long(const struct cql_expr *e, struct cql *q, struct str a, struct str b
 	struct str x, y;
 	enum status status;
 
+	TRY(check_finite(e, q, e->args[0]->type, a));
+	TRY(check_finite(e, q, e->args[1]->type, b));
 	q->code = 0;
 	TRY(cql_number_cast(q, e->type, e->args[0]->type, a, &x));
 	TRY(cql_number_cast(q, e->type, e->args[1]->type, b, &y));
 	status = e->type->kind == CQL_TYPE_VARINT ? cql_varint_compute(q, op, x, y, ret)
 						  : cql_decimal_compute(q, op, x, y, ret);
 	/* Without a code it is a division by zero, of which only the operands' types are told. */
-	return status == STATUS_INVALID && q->code == 0 ? failed(e, q, STR("/ by zero")) : status;
+	return status == STATUS_INVALID && q->code == 0
+		       ? failed(e, q, STR("BigInteger divide by zero"))
+		       : status;
+}
+
+/* What a moment cannot be moved by. */
+static enum status
+fail_precision(const struct cql_expr *e, struct cql *q, const char *precision,
+	       struct cql_duration d)
+{
+	AUTO(buf_release) struct buf shown = BUF_SHORT(DURATION_SHOWN_BYTES);
+	struct str why;
+
+	cql_duration_print(&shown, d);
+	why = arena_printf(q->arena, "The duration must have a %s precision. Was: %.*s", precision,
+			   STR_ARG(buf_str(&shown)));
+	return why.ptr ? failed(e, q, why) : STATUS_LIMIT;
 }
 
 static enum status
@@ -168,7 +214,9 @@ compute_moment(const struct cql_expr *e, struct cql *q, struct str moment, struc
 	if (!cql_duration_read(by, &d))
 		return STATUS_CORRUPT;
 	if (date && d.nanoseconds)
-		return failed(e, q, STR("The duration must have a day precision"));
+		return fail_precision(e, q, "day", d);
+	if (d.nanoseconds % 1000000)
+		return fail_precision(e, q, "millisecond", d);
 	ms = cql_moment_add(ms, d, e->index == CQL_TERM_SUBTRACT);
 	return date ? cql_date_put(q, ms, ret) : cql_int_put(q, ms, sizeof(ms), ret);
 }
@@ -195,6 +243,21 @@ negate(const struct cql_expr *e, struct cql *q, struct str bytes, struct str *re
 	}
 }
 
+static enum status
+concatenate(struct cql *q, struct str a, struct str b, struct str *ret)
+{
+	char *bytes = arena_bytes(q->arena, a.len + b.len + 1);
+
+	if (!bytes)
+		return STATUS_LIMIT;
+	if (a.len)
+		memcpy(bytes, a.ptr, a.len);
+	if (b.len)
+		memcpy(bytes + a.len, b.ptr, b.len);
+	*ret = str_of(bytes, a.len + b.len);
+	return STATUS_OK;
+}
+
 enum status
 cql_arith_run(const struct cql_expr *e, struct cql *q, struct cql_env *env,
 	      const struct cql_value *args, struct cql_value *ret)
@@ -203,6 +266,11 @@ cql_arith_run(const struct cql_expr *e, struct cql *q, struct cql_env *env,
 
 	(void)env;
 	*ret = CQL_VALUE_NULL;
+	if (is_text(e->type)) {
+		TRY(concatenate(q, args[0].bytes, args[1].bytes, &n));
+		*ret = CQL_VALUE(n);
+		return STATUS_OK;
+	}
 	for (size_t i = 0; i < e->count; i++)
 		if (!args[i].bytes.len)
 			return STATUS_OK; /* "empty" is no number */

@@ -267,14 +267,25 @@ take_vint(struct str *bytes, int64_t *ret)
 }
 
 bool
+cql_duration_parts(struct str bytes, int64_t ret[static 3])
+{
+	for (size_t i = 0; i < 3; i++)
+		if (!take_vint(&bytes, &ret[i]))
+			return false;
+	return !bytes.len;
+}
+
+bool
 cql_duration_read(struct str bytes, struct cql_duration *ret)
 {
-	int64_t months, days, ns;
+	int64_t parts[3], months, days, ns;
 	bool negative, positive;
 
-	if (!take_vint(&bytes, &months) || !take_vint(&bytes, &days) || !take_vint(&bytes, &ns) ||
-	    bytes.len)
+	if (!cql_duration_parts(bytes, parts))
 		return false;
+	months = parts[0];
+	days = parts[1];
+	ns = parts[2];
 	negative = months < 0 || days < 0 || ns < 0;
 	positive = months > 0 || days > 0 || ns > 0;
 	if (months != (int32_t)months || days != (int32_t)days || (negative && positive))

@@ -47,6 +47,7 @@ enum cql_code {
 	  "{} name must not be empty, more than {} characters long, or contain non-alphanumeric-"  \
 	  "underscore characters (got \"{}\")")                                                    \
 	X(UNSUPPORTED, INVALID, "{} is not supported")                                             \
+	X(KEYSPACE_MARKER, SYNTAX, "line {}:{} Bind variables cannot be used for keyspace names")  \
 	X(MULTIPLE_SET, SYNTAX, "Multiple incompatible setting of column {}")                      \
 	X(UNMATCHED, INVALID, "Unmatched column names/values")                                     \
 	X(TTL_REPEATED, SYNTAX, "Multiple definitions for property '{}'")                          \
@@ -64,8 +65,7 @@ enum cql_code {
 	  " only be used in the keyspace they are defined in")                                     \
 	X(TYPE_SYNTAX, SYNTAX, "Could not parse the type {}")                                      \
 	X(UNFROZEN, INVALID, "Non-frozen collections are not allowed inside collections: {}")      \
-	X(UNFROZEN_UDT, INVALID,                                                                   \
-	  "A non-frozen UDT is not supported as type argument of a collection or a tuple: {}")     \
+	X(UNFROZEN_UDT, INVALID, "Non-frozen UDTs are not allowed inside collections: {}")         \
 	X(UNFROZEN_IN_UDT, INVALID,                                                                \
 	  "Non-frozen UDTs with nested non-frozen collections are not"                             \
 	  " supported")                                                                            \
@@ -163,11 +163,14 @@ enum cql_code {
 	  "Invalid element selection: {} is of type {} is not a collection")                       \
 	X(ELEMENT_OF_LIST, INVALID,                                                                \
 	  "Element selection is only allowed on sets and maps, but {} is a list")                  \
+	X(SLICE_OF_LIST, INVALID,                                                                  \
+	  "Slice selection is only allowed on sets and maps, but {} is a list")                    \
 	X(WRITETIME_KEY, INVALID, "Cannot use selection function {} on PRIMARY KEY part {}")       \
 	X(WRITETIME_COLLECTION, INVALID, "Cannot use selection function {} on non-frozen {} {}")   \
 	X(WRITETIME_HERE, INVALID, "Function {} can only be used on a column in a selection")      \
 	X(TOKEN_ARGUMENTS, INVALID,                                                                \
-	  "Invalid number of arguments in call to function token: {} required but {} provided")    \
+	  "Invalid number of arguments in call to function system.token: {} required but {} "      \
+	  "provided")                                                                              \
 	X(NOT_JSONB, INVALID, "The operators -> and ->> need a jsonb column, and {} is {}")        \
 	/* JSON. */                                                                                \
 	X(JSON_DECODE, INVALID, "Could not decode JSON string as a map: {}. (String was: {})")     \
@@ -177,6 +180,7 @@ enum cql_code {
 	X(JSON_NULL_ELEMENT, INVALID, "Invalid null element in {}")                                \
 	X(JSON_NULL_MAP, INVALID, "Invalid null {} in map")                                        \
 	X(FROM_JSON, FUNCTION, "execution of 'system.fromjson[text]' failed: {}")                  \
+	X(TO_JSON_HERE, INVALID, "toJson() may only be used within the selection clause")          \
 	X(FROM_JSON_TYPED, INVALID,                                                                \
 	  "fromJson() may only be used where the type of its result is known")
 

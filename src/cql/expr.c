@@ -164,13 +164,64 @@ constant_type(const struct cql_term *t)
 
 /* ---- Literals ---- */
 
+/* {} may be an empty map or user type, too. */
+static bool
+literal_fits(const struct cql_term *t, const struct cql_type *type)
+{
+	switch ((int)t->kind) {
+	case CQL_TERM_LIST:
+		return type->kind == CQL_TYPE_LIST;
+	case CQL_TERM_SET:
+		return type->kind == CQL_TYPE_SET ||
+		       (!t->count && (type->kind == CQL_TYPE_MAP || type->kind == CQL_TYPE_UDT));
+	case CQL_TERM_MAP:
+		return type->kind == CQL_TYPE_MAP;
+	case CQL_TERM_TUPLE:
+		return type->kind == CQL_TYPE_TUPLE;
+	default:
+		return type->kind == CQL_TYPE_UDT;
+	}
+}
+
+/* False for a constant or a literal that is none of the type by what it looks like. */
+static bool
+could_be(const struct cql_term *t, const struct cql_type *type)
+{
+	if (is_constant(t))
+		return constant_fits(t->kind, type);
+	if (t->kind < CQL_TERM_LIST || t->kind > CQL_TERM_UDT)
+		return true;
+	if (t->kind == CQL_TERM_TUPLE && t->count == 1 && type->kind != CQL_TYPE_TUPLE)
+		return could_be(t->args[0], type);
+	if (!literal_fits(t, type) || (t->kind == CQL_TERM_TUPLE && t->count > type->count))
+		return false;
+	if (t->kind == CQL_TERM_UDT)
+		return true;
+	for (size_t i = 0; i < t->count; i++)
+		if (!could_be(t->args[i], type->args[i % type->count]))
+			return false;
+	return true;
+}
+
+/* An element of a literal for `of`; `error` is that it is of another type. */
 static enum status
 compile_element(struct cql *q, struct cql_scope *s, const struct cql_term *t,
-		const struct cql_type *type, struct str name, struct cql_expr **ret)
+		const struct cql_type *type, enum cql_error error, struct str of, struct str name,
+		struct cql_expr **ret)
 {
 	if (t->kind == CQL_TERM_NULL)
 		return cql_fail(q, CQL_E_NULL_IN_COLLECTION);
+	if (!could_be(t, type))
+		return cql_fail(q, error, of, cql_term_text(q, t), cql_type_text(q, type));
 	return compile_for(q, s, t, type, name, ret);
+}
+
+static enum cql_error
+element_error(const struct cql_type *type, size_t i)
+{
+	if (type->kind == CQL_TYPE_MAP)
+		return i % 2 ? CQL_E_MAP_VALUE : CQL_E_MAP_KEY;
+	return type->kind == CQL_TYPE_LIST ? CQL_E_LIST_ELEMENT : CQL_E_SET_ELEMENT;
 }
 
 static enum status
@@ -184,7 +235,8 @@ compile_collection(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 	TRY(name_of(q, "value", name, &names[1]));
 	for (size_t i = 0; i < t->count; i++)
 		TRY(compile_element(q, s, t->args[i], type->args[i % type->count],
-				    names[i % type->count], &(*ret)->args[i]));
+				    element_error(type, i), name, names[i % type->count],
+				    &(*ret)->args[i]));
 	return STATUS_OK;
 }
 
@@ -206,6 +258,11 @@ compile_tuple(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 
 		if (!part.ptr)
 			return STATUS_LIMIT;
+		if (!could_be(t->args[i], type->args[i])) {
+			snprintf(counts[0], sizeof(counts[0]), "%zu", i);
+			return cql_fail(q, CQL_E_TUPLE_ELEMENT, name, str_from_cstr(counts[0]),
+					cql_type_text(q, type->args[i]));
+		}
 		TRY(compile_for(q, s, t->args[i], type->args[i], part, &(*ret)->args[i]));
 	}
 	return STATUS_OK;
@@ -230,25 +287,6 @@ compile_udt(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 		TRY(compile_for(q, s, t->args[i], type->args[field], part, &(*ret)->args[field]));
 	}
 	return STATUS_OK;
-}
-
-/* {} may be an empty map or user type, too. */
-static bool
-literal_fits(const struct cql_term *t, const struct cql_type *type)
-{
-	switch ((int)t->kind) {
-	case CQL_TERM_LIST:
-		return type->kind == CQL_TYPE_LIST;
-	case CQL_TERM_SET:
-		return type->kind == CQL_TYPE_SET ||
-		       (!t->count && (type->kind == CQL_TYPE_MAP || type->kind == CQL_TYPE_UDT));
-	case CQL_TERM_MAP:
-		return type->kind == CQL_TYPE_MAP;
-	case CQL_TERM_TUPLE:
-		return type->kind == CQL_TYPE_TUPLE;
-	default:
-		return type->kind == CQL_TYPE_UDT;
-	}
 }
 
 static enum status
@@ -311,8 +349,8 @@ free_collection(struct cql *q, struct cql_scope *s, const struct cql_term *t, st
 		const struct cql_type *type = types[i % step];
 
 		if (!e->args[i] || !cql_type_takes(type, e->args[i]->type, false))
-			TRY(compile_element(q, s, t->args[i], type, cql_term_text(q, t),
-					    &e->args[i]));
+			TRY(compile_element(q, s, t->args[i], type, element_error(e->type, i),
+					    cql_term_text(q, t), cql_term_text(q, t), &e->args[i]));
 	}
 	*ret = e;
 	return STATUS_OK;
@@ -343,12 +381,12 @@ free_tuple(struct cql *q, struct cql_scope *s, const struct cql_term *t, struct 
 
 /* ---- Arithmetic ---- */
 
+/* An operation's error that tells its operands as they were written. */
 static enum status
-no_operation(struct cql *q, const struct cql_term *t, const struct cql_expr *left,
-	     const struct cql_expr *right)
+fail_operation(struct cql *q, enum cql_error error, const struct cql_term *t)
 {
-	return cql_fail(q, CQL_E_NO_OPERATION, cql_arith_sign(t->kind),
-			cql_type_text(q, left->type), cql_type_text(q, right->type));
+	return cql_fail(q, error, cql_arith_sign(t->kind), cql_term_text(q, t->args[0]),
+			cql_term_text(q, t->args[t->count - 1]));
 }
 
 static enum status
@@ -359,7 +397,7 @@ call_operation(struct cql *q, const struct cql_term *t, struct cql_expr *left,
 						     right ? right->type : left->type);
 
 	if (!type)
-		return no_operation(q, t, left, right ? right : left);
+		return fail_operation(q, CQL_E_NO_OPERATION, t);
 	TRY(new_expr(q, CQL_EXPR_CALL, type, right ? 2 : 1, ret));
 	(*ret)->call = cql_arith_run;
 	(*ret)->index = t->kind;
@@ -368,36 +406,6 @@ call_operation(struct cql *q, const struct cql_term *t, struct cql_expr *left,
 	if (right)
 		(*ret)->args[1] = right;
 	return STATUS_OK;
-}
-
-/* The type of an operand whose other one has a type. */
-static const struct cql_type *
-other_type(const struct cql_type *type, bool is_right)
-{
-	bool moment = type->kind == CQL_TYPE_TIMESTAMP || type->kind == CQL_TYPE_DATE;
-
-	return moment && is_right ? CQL_NATIVE(DURATION) : type;
-}
-
-static enum status
-free_operation(struct cql *q, struct cql_scope *s, const struct cql_term *t, struct cql_expr **ret)
-{
-	struct cql_expr *left, *right = NULL;
-
-	*ret = NULL;
-	TRY(compile_free(q, s, t->args[0], &left));
-	if (t->kind == CQL_TERM_NEGATE)
-		return left ? call_operation(q, t, left, NULL, ret) : STATUS_OK;
-	TRY(compile_free(q, s, t->args[1], &right));
-	if (!left && !right)
-		return STATUS_OK;
-	if (!left)
-		TRY(compile_for(q, s, t->args[0], other_type(right->type, false), STR("arg0"),
-				&left));
-	if (!right)
-		TRY(compile_for(q, s, t->args[1], other_type(left->type, true), STR("arg1"),
-				&right));
-	return call_operation(q, t, left, right, ret);
 }
 
 static bool
@@ -421,12 +429,67 @@ is_flexible(const struct cql_term *t)
 	return true;
 }
 
+/* A marker that has no type by a hint. */
+static bool
+is_marker(const struct cql_term *t)
+{
+	return t->kind == CQL_TERM_MARKER ||
+	       (t->kind == CQL_TERM_TUPLE && t->count == 1 && is_marker(t->args[0]));
+}
+
+/* The type of an operand whose other one has a type. */
+static const struct cql_type *
+other_type(const struct cql_type *type, bool is_right)
+{
+	bool moment = type->kind == CQL_TYPE_TIMESTAMP || type->kind == CQL_TYPE_DATE;
+
+	return moment && is_right ? CQL_NATIVE(DURATION) : type;
+}
+
+static enum status
+free_operation(struct cql *q, struct cql_scope *s, const struct cql_term *t, struct cql_expr **ret)
+{
+	struct cql_expr *left, *right = NULL;
+
+	*ret = NULL;
+	TRY(compile_free(q, s, t->args[0], &left));
+	if (t->kind == CQL_TERM_NEGATE)
+		return left ? call_operation(q, t, left, NULL, ret) : STATUS_OK;
+	TRY(compile_free(q, s, t->args[1], &right));
+	if (!left && !right)
+		return STATUS_OK;
+	/* A number without a type does not give a marker one. */
+	if ((!left && is_flexible(t->args[1])) || (!right && is_flexible(t->args[0])))
+		return fail_operation(q, CQL_E_OPERATION_AMBIGUOUS, t);
+	if (!left)
+		TRY(compile_for(q, s, t->args[0], other_type(right->type, false), STR("arg0"),
+				&left));
+	if (!right)
+		TRY(compile_for(q, s, t->args[1], other_type(left->type, true), STR("arg1"),
+				&right));
+	return call_operation(q, t, left, right, ret);
+}
+
+/* `? + 1d` for a moment. */
+static enum status
+moment_operation(struct cql *q, struct cql_scope *s, const struct cql_term *t,
+		 const struct cql_type *type, struct str name, struct cql_expr **ret)
+{
+	struct cql_expr *left, *right;
+
+	TRY(compile_for(q, s, t->args[0], type, name, &left));
+	TRY(compile_for(q, s, t->args[1], CQL_NATIVE(DURATION), name, &right));
+	return call_operation(q, t, left, right, ret);
+}
+
 static enum status
 flexible_operation(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 		   const struct cql_type *type, struct str name, struct cql_expr **ret)
 {
 	struct cql_expr *left, *right = NULL;
 
+	if (t->kind != CQL_TERM_NEGATE && (is_marker(t->args[0]) || is_marker(t->args[1])))
+		return fail_operation(q, CQL_E_OPERATION_AMBIGUOUS, t);
 	TRY(compile_for(q, s, t->args[0], type, name, &left));
 	if (t->kind != CQL_TERM_NEGATE)
 		TRY(compile_for(q, s, t->args[1], type, name, &right));
@@ -473,6 +536,17 @@ call_one(struct cql *q, struct cql_scope *s, const struct cql_term *t, cql_call 
 }
 
 static enum status
+wrong_argument(struct cql *q, const struct cql_term *argument, size_t i, struct str function,
+	       const struct cql_type *type)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%zu", i);
+	return cql_fail(q, CQL_E_ARGUMENT_TYPE, cql_term_text(q, argument), str_from_cstr(number),
+			function, cql_type_text(q, type));
+}
+
+static enum status
 compile_token(struct cql *q, struct cql_scope *s, const struct cql_term *t, struct cql_expr **ret)
 {
 	struct cql_expr **args = arena_zalloc(q->arena, (t->count + 1) * sizeof(struct cql_expr *));
@@ -486,8 +560,15 @@ compile_token(struct cql *q, struct cql_scope *s, const struct cql_term *t, stru
 		return cql_fail(q, CQL_E_TOKEN_ARGUMENTS, str_from_cstr(counts[0]),
 				str_from_cstr(counts[1]));
 	}
-	for (size_t i = 0; i < t->count; i++)
-		TRY(compile_for(q, s, t->args[i], s->partition[i], STR("partition key"), &args[i]));
+	for (size_t i = 0; i < t->count; i++) {
+		TRY(compile_free(q, s, t->args[i], &args[i]));
+		if (!args[i] || is_constant(t->args[i]))
+			TRY(compile_for(q, s, t->args[i], s->partition[i], STR("partition key"),
+					&args[i]));
+		else if (!cql_type_takes(s->partition[i], args[i]->type, false))
+			return wrong_argument(q, t->args[i], i, STR("system.token"),
+					      s->partition[i]);
+	}
 	return call(q, t, cql_token_run, CQL_NATIVE(BIGINT), args, false, ret);
 }
 
@@ -729,6 +810,17 @@ compile_function(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 	return compile_scalar_function(q, s, t, ret);
 }
 
+/* CAST(? AS int): "system.castAsInt". */
+static enum status
+ambiguous_cast(struct cql *q, const struct cql_type *type)
+{
+	struct str to = cql_type_text(q, type);
+	struct str name = arena_printf(q->arena, "system.castAs%c%.*s", to.ptr[0] - 'a' + 'A',
+				       (int)(to.len - 1), to.ptr + 1);
+
+	return name.ptr ? cql_fail(q, CQL_E_AMBIGUOUS_CALL, name, STR("any type")) : STATUS_LIMIT;
+}
+
 static enum status
 compile_cast(struct cql *q, struct cql_scope *s, const struct cql_term *t, struct cql_expr **ret)
 {
@@ -737,8 +829,14 @@ compile_cast(struct cql *q, struct cql_scope *s, const struct cql_term *t, struc
 
 	TRY(resolve_type(q, s, t->type, &type));
 	TRY(compile_free(q, s, t->args[0], &inner));
+	if (!inner && is_marker(t->args[0]))
+		return ambiguous_cast(q, type);
 	if (!inner)
 		TRY(compile_for(q, s, t->args[0], type, cql_term_text(q, t->args[0]), &inner));
+	if (cql_type_eq(type, inner->type)) {
+		*ret = inner;
+		return STATUS_OK;
+	}
 	if (!cql_cast_is_possible(type, inner->type))
 		return cql_fail(q, CQL_E_NO_CAST, cql_type_text(q, inner->type),
 				cql_type_text(q, type));
@@ -803,7 +901,8 @@ compile_subscript(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 		return cql_fail(q, CQL_E_NOT_A_COLLECTION, cql_term_text(q, t->args[0]),
 				of ? cql_type_text(q, of->type) : STR("?"));
 	if (of->type->kind == CQL_TYPE_LIST)
-		return cql_fail(q, CQL_E_ELEMENT_OF_LIST, cql_term_text(q, t->args[0]));
+		return cql_fail(q, slice ? CQL_E_SLICE_OF_LIST : CQL_E_ELEMENT_OF_LIST,
+				cql_term_text(q, t->args[0]));
 	TRY(name_of(q, of->type->kind == CQL_TYPE_MAP ? "key" : "value",
 		    cql_term_text(q, t->args[0]), &name));
 	type = slice ? of->type : of->type->args[of->type->count - 1];
@@ -931,6 +1030,10 @@ compile_for(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 		return compile_literal(q, s, t, type, name, ret);
 	if (t->kind == CQL_TERM_FUNCTION && str_eq(t->text, STR("fromjson")))
 		return compile_from_json(q, s, t, type, ret);
+	if ((t->kind == CQL_TERM_ADD || t->kind == CQL_TERM_SUBTRACT) &&
+	    (type->kind == CQL_TYPE_TIMESTAMP || type->kind == CQL_TYPE_DATE) &&
+	    (is_marker(t->args[0]) || t->args[0]->kind == CQL_TERM_STRING))
+		return moment_operation(q, s, t, type, name, ret);
 	if (is_operation(t) && cql_type_is_number(type) && is_flexible(t))
 		return flexible_operation(q, s, t, type, name, ret);
 	return compile_typed(q, s, t, type, name, ret);

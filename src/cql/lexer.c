@@ -228,8 +228,8 @@ number_end(struct str text, size_t from, enum cql_token_kind *ret_kind)
 	}
 	whole = digits_end(text, from);
 	i = whole;
-	/* "1..2" is a slice of two integers. */
-	if (at(text, i) == '.' && at(text, i + 1) != '.')
+	/* "1..2" is a slice of two integers, "1...2" one that begins with a double. */
+	if (at(text, i) == '.' && (at(text, i + 1) != '.' || at(text, i + 2) == '.'))
 		i = digits_end(text, i + 1);
 	i = exponent_end(text, i);
 	*ret_kind = i > whole ? CQL_TOKEN_FLOAT : CQL_TOKEN_INTEGER;

@@ -111,6 +111,8 @@ take_statement(struct cql_parser *p, struct cql_statement *ret)
 		return STATUS_OK;
 	if (cql_skip_word(p, "use")) {
 		ret->kind = CQL_USE;
+		if (cql_at_sign(p, "?") || cql_at_sign(p, ":"))
+			return cql_fail_at(p, CQL_E_KEYSPACE_MARKER, STR(""));
 		return cql_take_keyspace(p, &ret->use);
 	}
 	if (cql_skip_word(p, "begin"))

@@ -166,6 +166,8 @@ take_relation(struct cql_parser *p, struct cql_relation *r)
 {
 	*r = (struct cql_relation){ .at = p->token.at };
 	TRY(take_left(p, r));
+	if (r->left != CQL_LEFT_COLUMN && cql_at_word(p, "contains"))
+		return cql_unexpected(p);
 	TRY(take_operator(p, r));
 	if (r->op == CQL_OP_IN || r->op == CQL_OP_NOT_IN)
 		TRY(take_in_values(p, r));

@@ -17,6 +17,20 @@ take_if_exists(struct cql_parser *p, bool *ret)
 	return *ret ? cql_take_word(p, "exists") : STATUS_OK;
 }
 
+/*
+ * True if another definition follows. In parentheses there may be none between commas, and none
+ * behind the last one.
+ */
+static bool
+skip_commas(struct cql_parser *p, bool enclosed)
+{
+	bool any = cql_skip_sign(p, ",");
+
+	while (any && enclosed && cql_skip_sign(p, ","))
+		;
+	return any && !(enclosed && cql_at_sign(p, ")"));
+}
+
 /* Names with commas between them, up to a parenthesis, which is taken. */
 static enum status
 take_names(struct cql_parser *p, const struct str **ret, size_t *ret_count)
@@ -36,7 +50,14 @@ take_names(struct cql_parser *p, const struct str **ret, size_t *ret_count)
 
 /* ---- Properties ---- */
 
-/* A constant as text: a string, a number, a boolean, a word. */
+static bool
+is_word_of_constants(const struct cql_parser *p)
+{
+	return cql_at_word(p, "true") || cql_at_word(p, "false") || cql_at_word(p, "nan") ||
+	       cql_at_word(p, "infinity");
+}
+
+/* A constant as text: a string, a number, a boolean. */
 static enum status
 take_constant(struct cql_parser *p, struct str *ret, bool *ret_is_text)
 {
@@ -47,7 +68,7 @@ take_constant(struct cql_parser *p, struct str *ret, bool *ret_is_text)
 		return cql_take_string(p, ret);
 	if (cql_at_sign(p, "-"))
 		cql_next(p);
-	if (p->token.kind == CQL_TOKEN_WORD) {
+	if (p->token.kind == CQL_TOKEN_WORD && is_word_of_constants(p)) {
 		TRY(cql_take_word_name(p, ret));
 		return STATUS_OK;
 	}
@@ -87,6 +108,8 @@ static enum status
 take_property(struct cql_parser *p, struct cql_property *to)
 {
 	*to = (struct cql_property){ 0 };
+	if (cql_at_word(p, "with"))
+		return cql_unexpected(p);
 	TRY(cql_take_word_name(p, &to->name));
 	TRY(cql_take_sign(p, "="));
 	if (cql_at_sign(p, "{"))
@@ -251,7 +274,7 @@ take_create_table(struct cql_parser *p, struct cql_create_table *t)
 		} else {
 			TRY(take_column(p, &lists, t));
 		}
-	} while (cql_skip_sign(p, ",") && !cql_at_sign(p, ")"));
+	} while (skip_commas(p, true));
 	TRY(cql_take_sign(p, ")"));
 	t->columns = lists.columns;
 	return cql_skip_word(p, "with") ? take_table_options(p, t) : STATUS_OK;
@@ -275,7 +298,7 @@ take_typed_names(struct cql_parser *p, bool is_table, const struct cql_column **
 		TRY(cql_take_type(p, &list[count].type));
 		list[count].is_static = is_table && cql_skip_word(p, "static");
 		count++;
-	} while (cql_skip_sign(p, ","));
+	} while (skip_commas(p, enclosed));
 	*ret = list;
 	*ret_count = count;
 	return enclosed ? cql_take_sign(p, ")") : STATUS_OK;

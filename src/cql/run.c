@@ -181,6 +181,11 @@ run_slice(const struct cql_expr *e, struct cql *q, struct cql_env *env, struct c
 		if (e->args[i + 1])
 			TRY(run_inner(e->args[i + 1], q, env, &ends[i]));
 	status = slice(e->type, of.bytes, ends[0], ends[1], &elements, &count);
+	/* A collection whose elements are cells of their own is not there without one. */
+	if (status == STATUS_OK && !count && cql_type_is_multicell(e->type)) {
+		buf_release(&elements);
+		return STATUS_OK;
+	}
 	cql_count_put(&out, count);
 	buf_append_str(&out, buf_str(&elements));
 	if (status == STATUS_OK)

@@ -303,6 +303,8 @@ takes_native(enum cql_type_kind to, enum cql_type_kind from)
 	case CQL_TYPE_BIGINT:
 	case CQL_TYPE_COUNTER:
 		return from == CQL_TYPE_BIGINT || from == CQL_TYPE_COUNTER;
+	case CQL_TYPE_TIMESTAMP:
+		return from == CQL_TYPE_BIGINT;
 	default:
 		return false;
 	}

@@ -154,6 +154,14 @@ wrong_length(struct cql *q, const char *wanted, size_t len)
 			str_of(number + at, sizeof(number) - at));
 }
 
+static struct str
+number_text(struct cql *q, int64_t n)
+{
+	struct str text = arena_printf(q->arena, "%lld", (long long)n);
+
+	return text.ptr ? text : STR("?");
+}
+
 /* What Cassandra says of another length than the type's. */
 static const char *
 wanted_length(enum cql_type_kind kind)
@@ -198,9 +206,22 @@ check_long_number(struct cql *q, struct str bytes)
 }
 
 static enum status
+check_duration(struct cql *q, struct str bytes)
+{
+	int64_t parts[3];
+	struct cql_duration d;
+
+	if (cql_duration_read(bytes, &d))
+		return STATUS_OK;
+	if (!cql_duration_parts(bytes, parts))
+		return wrong_length(q, wanted_length(CQL_TYPE_DURATION), bytes.len);
+	return cql_fail(q, CQL_E_DURATION_SIGNS, number_text(q, parts[0]), number_text(q, parts[1]),
+			number_text(q, parts[2]));
+}
+
+static enum status
 check_native(struct cql *q, enum cql_type_kind kind, struct str bytes)
 {
-	struct cql_duration d;
 	struct str jsonb;
 
 	switch ((int)kind) {
@@ -220,9 +241,7 @@ check_native(struct cql *q, enum cql_type_kind kind, struct str bytes)
 			       ? STATUS_OK
 			       : wrong_length(q, wanted_length(kind), bytes.len);
 	case CQL_TYPE_DURATION:
-		return cql_duration_read(bytes, &d)
-			       ? STATUS_OK
-			       : wrong_length(q, wanted_length(kind), bytes.len);
+		return check_duration(q, bytes);
 	case CQL_TYPE_TIME:
 		return cql_int_read(bytes) >= 0 && cql_int_read(bytes) < INT64_C(86400000000000)
 			       ? STATUS_OK

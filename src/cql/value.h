@@ -67,6 +67,8 @@ struct cql_duration {
 	int64_t nanoseconds;
 };
 
+/* Months, days and nanoseconds as they were sent; false for bytes that are not three vints. */
+bool cql_duration_parts(struct str bytes, int64_t ret[static 3]);
 /* False for bytes that are no duration (three zig-zag vints, signs alike). */
 bool cql_duration_read(struct str bytes, struct cql_duration *ret);
 MUST_USE enum status cql_duration_put(struct cql *q, struct cql_duration d, struct str *ret);

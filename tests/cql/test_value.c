@@ -226,7 +226,7 @@ bytes_of_no_value_are_refused(void **state)
 		{ "map<int, text>", "000000010000000400000001", "Not enough bytes to read map" },
 		{ "tuple<int>", "00000004000000010000", "Invalid remaining data" },
 		{ "duration", "0001", "duration (2)" },
-		{ "duration", "020100", "duration (3)" },
+		{ "duration", "020100", "must be all of the same sign (1, -1, 0)" },
 		{ "timeuuid", "550e8400e29b41d4a716446655440000", "version 1" },
 	};
 

@@ -111,6 +111,10 @@ member_open(struct batching *b, enum cql_batch_kind kind, const struct batch_ite
 	TRY(check_kind(r, kind, &m->run));
 	TRY(modify_compile(&m->modify, &m->run));
 	TRY(catalog_db_check_writable(m->run.table->db, &r->err));
+	if (m->run.table->counters != b->members[0].run.table->counters)
+		return request_fail(r, CQL_CODE_INVALID,
+				    "Counter and non-counter mutations cannot exist in the same "
+				    "batch");
 	m->conditional = modify_is_conditional(item->statement);
 	b->conditional |= m->conditional;
 	TRY(run_bind(&m->run));
@@ -135,6 +139,8 @@ check_one_partition(struct batching *b)
 			return request_fail(b->r, CQL_CODE_INVALID,
 					    "Batch with conditions cannot span multiple tables");
 		if (m->modify.kind != CQL_INSERT && !m->modify.plan.partition_count)
+			continue;
+		if (m->modify.plan.nothing)
 			continue;
 		if (m->modify.kind != CQL_INSERT && m->modify.plan.in_partition)
 			return request_fail(b->r, CQL_CODE_INVALID,

@@ -24,6 +24,7 @@ condition_read(struct modify *m, struct condition_state *ret)
 		return STATUS_OK;
 	}
 	TRY(status);
+	ret->has_statics = stored.static_count > 0;
 	ret->exists = m->of_statics ? stored.static_count > 0 : stored.is_row;
 	return row_fill(run->q, &stored, &ret->row);
 }
@@ -73,15 +74,51 @@ condition_value(struct modify *m, const struct modify_condition *c,
 	return STATUS_OK;
 }
 
+static bool
+is_containing(enum cql_operator op)
+{
+	return op == CQL_OP_CONTAINS || op == CQL_OP_CONTAINS_KEY;
+}
+
+/* The whole of a collection whose elements are cells of their own. */
+static bool
+is_collection(const struct modify_condition *c)
+{
+	return c->relation->left == CQL_LEFT_COLUMN && !is_containing(c->relation->op) &&
+	       cql_type_is_multicell(c->column->type) && cql_type_is_collection(c->column->type);
+}
+
 /* An empty collection that is not frozen is null. */
 static struct cql_value
 nullify(const struct modify_condition *c, struct cql_value v)
 {
-	bool whole = c->relation->left == CQL_LEFT_COLUMN &&
-		     cql_type_is_multicell(c->column->type) &&
-		     cql_type_is_collection(c->column->type);
+	return is_collection(c) && v.presence == CQL_SET && !cql_elements_count(v.bytes)
+		       ? CQL_VALUE_NULL
+		       : v;
+}
 
-	return whole && v.presence == CQL_SET && !cql_elements_count(v.bytes) ? CQL_VALUE_NULL : v;
+/* An element that is not set is one that no collection has. */
+static enum status
+compare_contained(struct modify *m, const struct modify_condition *c, struct cql_value have,
+		  struct cql_value want, bool *ret)
+{
+	const struct cql_type *type = c->column->type;
+	bool keys = c->relation->op == CQL_OP_CONTAINS_KEY, is_map = type->kind == CQL_TYPE_MAP;
+	struct cql_elements e;
+	struct cql_value v;
+
+	*ret = false;
+	if (want.presence == CQL_NULL)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "Invalid comparison with null for operator \"%.*s\"",
+				    STR_ARG(cql_operator_text(c->relation->op)));
+	if (want.presence == CQL_UNSET || have.presence != CQL_SET)
+		return STATUS_OK;
+	cql_elements_init(&e, type, have.bytes);
+	for (size_t i = 0; !*ret && cql_elements_next(&e, &v); i++)
+		if (!is_map || (i % 2 == 0) == keys)
+			*ret = cql_value_compare(c->type, v.bytes, want.bytes) == 0;
+	return STATUS_OK;
 }
 
 static enum status
@@ -91,6 +128,8 @@ compare(struct modify *m, const struct modify_condition *c, struct cql_value hav
 	int order;
 
 	want = nullify(c, want);
+	if (is_containing(op))
+		return compare_contained(m, c, have, want, ret);
 	if (want.presence == CQL_UNSET)
 		return request_fail(m->run->r, CQL_CODE_INVALID,
 				    "Invalid 'unset' value in condition");
@@ -103,7 +142,9 @@ compare(struct modify *m, const struct modify_condition *c, struct cql_value hav
 		return STATUS_OK;
 	}
 	if (have.presence != CQL_SET) {
-		*ret = op == CQL_OP_NE;
+		/* A collection without elements is less than any other. */
+		*ret = op == CQL_OP_NE ||
+		       (is_collection(c) && (op == CQL_OP_LT || op == CQL_OP_LE));
 		return STATUS_OK;
 	}
 	order = cql_value_compare(c->type, have.bytes, want.bytes);
@@ -151,8 +192,8 @@ compare_list(struct modify *m, const struct modify_condition *c, struct cql_valu
 	if (!type)
 		return STATUS_LIMIT;
 	if (list.presence != CQL_SET)
-		return request_fail(m->run->r, CQL_CODE_INVALID,
-				    "Invalid null value for IN condition");
+		return request_fail(m->run->r, CQL_CODE_INVALID, "Invalid %s list in IN condition",
+				    list.presence == CQL_UNSET ? "unset" : "null");
 	cql_elements_init(&e, type, list.bytes);
 	while (!*ret && cql_elements_next(&e, &v))
 		TRY(compare(m, c, have, v, CQL_OP_IN, ret));
@@ -169,6 +210,9 @@ one_holds(struct modify *m, const struct modify_condition *c, const struct condi
 	*ret = false;
 	for (size_t i = 0; i < c->count && !*ret; i++) {
 		TRY(run_value(m->run, c->exprs[i], &want));
+		if (want.presence == CQL_UNSET && c->relation->op == CQL_OP_IN &&
+		    c->relation->is_list)
+			continue;
 		if (c->relation->op == CQL_OP_IN && !c->relation->is_list)
 			TRY(compare_list(m, c, have, want, ret));
 		else
@@ -225,7 +269,7 @@ condition_answer(struct modify *m, const struct condition_state *state, bool app
 			columns[result.count++] = (struct result_column){ t->columns[i].name,
 									  t->columns[i].type };
 	/* Of what is not there, conditions tell nothing. */
-	if (!state->exists && !m->of_statics && !state->row.is_row && row)
+	if (!state->exists && !m->of_statics && !state->row.is_row && !state->has_statics && row)
 		result.count = 1;
 	metadata_put_rows(run->r->out, run->r->header.version, &result, false, (struct str){ 0 });
 	frame_put_i32(run->r->out, 1);

@@ -137,6 +137,8 @@ enum status
 run_compile(struct run *run, const struct cql_term *term, const struct cql_type *receiver,
 	    struct str name, struct cql_expr **ret)
 {
+	if (term->kind == CQL_TERM_FUNCTION && str_eq(term->text, STR("tojson")))
+		return cql_fail(run->q, CQL_E_TO_JSON_HERE);
 	return cql_compile(run->q, &run->scope, term, receiver, name, ret);
 }
 

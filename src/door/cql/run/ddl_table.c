@@ -118,7 +118,7 @@ key_column_add(struct creating *c, struct str name, enum table_column_kind kind,
 	return column_add(c, at, kind, descending);
 }
 
-/* CLUSTERING ORDER BY names the clustering columns in their order, and nothing else. */
+/* CLUSTERING ORDER BY names the first clustering columns in their order, and nothing else. */
 static enum status
 check_clustering_order(struct creating *c)
 {
@@ -145,9 +145,6 @@ check_clustering_order(struct creating *c)
 				    "match that of the clustering columns (%.*s)",
 				    STR_ARG(s->clustering_order[i].column));
 	}
-	if (s->order_count < s->clustering_count)
-		return FAIL(c->run, "Missing CLUSTERING ORDER for column %.*s",
-			    STR_ARG(s->clustering[s->order_count]));
 	return STATUS_OK;
 }
 
@@ -198,7 +195,7 @@ make_columns(struct creating *c)
 	TRY(check_clustering_order(c));
 	for (size_t i = 0; i < s->clustering_count; i++)
 		TRY(key_column_add(c, s->clustering[i], TABLE_RANGE,
-				   s->order_count && s->clustering_order[i].descending));
+				   i < s->order_count && s->clustering_order[i].descending));
 	return others_add(c);
 }
 
@@ -249,6 +246,31 @@ ddl_begin_history(struct kv_tx *tx, struct str name, struct err *err)
 	return status;
 }
 
+/* What Cassandra's older form of a table cannot have. */
+static enum status
+check_compact(const struct creating *c)
+{
+	const struct cql_create_table *s = c->s;
+	size_t others = c->count - s->partition_count - s->clustering_count;
+
+	for (size_t i = 0; i < s->column_count; i++) {
+		if (cql_type_is_multicell(c->types[i]))
+			return FAIL(c->run, "Non-frozen collections and UDTs are not supported "
+					    "with COMPACT STORAGE");
+		if (s->columns[i].is_static)
+			return FAIL(c->run, "Static columns are not supported in COMPACT STORAGE "
+					    "tables");
+	}
+	if (!s->clustering_count && !others)
+		return FAIL(c->run, "No definition found that is not part of the PRIMARY KEY");
+	if (s->clustering_count && others > 1)
+		return FAIL(c->run,
+			    "COMPACT STORAGE with composite PRIMARY KEY allows no more than one "
+			    "column not part of the PRIMARY KEY (got: %zu)",
+			    others);
+	return STATUS_OK;
+}
+
 enum status
 ddl_create_table(struct run *run, struct ddl_outcome *ret)
 {
@@ -260,10 +282,13 @@ ddl_create_table(struct run *run, struct ddl_outcome *ret)
 	struct str name;
 
 	TRY(ddl_keyspace(run, GRANT_CREATE, &s->table, &c.keyspace));
-	if (s->compact_storage)
-		return FAIL(run, "COMPACT STORAGE tables are not allowed");
 	TRY(make_columns(&c));
+	if (s->compact_storage)
+		TRY(check_compact(&c));
 	TRY(options_check_table(run->q, &s->with, &said));
+	if (s->compact_storage)
+		said.properties[said.count++] = (struct table_property){ STR(OPTIONS_COMPACT),
+									 STR("true") };
 	schema.properties = said.properties;
 	schema.property_count = said.count;
 	schema.columns = c.columns;
@@ -425,8 +450,12 @@ alteration_make(struct run *run, const struct schema_table *t, struct options_sa
 
 	switch (s->kind) {
 	case CQL_ALTER_ADD:
+		if (t->compact)
+			return FAIL(run, "Cannot add new column to a COMPACT STORAGE table");
 		return alter_add(run, t, s, a);
 	case CQL_ALTER_DROP:
+		if (t->compact)
+			return FAIL(run, "Cannot drop columns from a COMPACT STORAGE table");
 		return alter_drop(run, t, s, a);
 	case CQL_ALTER_RENAME:
 		return alter_rename(run, t, s, a);
@@ -437,7 +466,7 @@ alteration_make(struct run *run, const struct schema_table *t, struct options_sa
 	case CQL_ALTER_DROP_COMPACT:
 		break;
 	}
-	return FAIL(run, "DROP COMPACT STORAGE is not supported: there are no such tables");
+	return FAIL(run, "DROP COMPACT STORAGE is not supported");
 }
 
 enum status

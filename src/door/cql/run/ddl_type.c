@@ -120,6 +120,34 @@ rename_fields(struct run *run, const struct cql_alter_type *s, const struct tabl
 	return STATUS_OK;
 }
 
+/* Another field would change the bytes of partition keys, and with these where their rows are. */
+static enum status
+check_no_partition_key(struct run *run, struct str keyspace, struct str name)
+{
+	enum status status = STATUS_OK;
+	struct schema_all all;
+
+	TRY(schema_read(run->q, &run->types, keyspace, &all));
+	for (size_t i = 0; i < all.count && status == STATUS_OK; i++) {
+		for (size_t j = 0; j < all.keyspaces[i].table_count && status == STATUS_OK; j++) {
+			const struct schema_table *t = all.keyspaces[i].tables[j];
+
+			for (size_t c = 0; c < t->partition_count && status == STATUS_OK; c++)
+				if (cql_type_uses(t->columns[c].type, keyspace, name))
+					status = FAIL(
+						run,
+						"Cannot add new field to user type '%.*s.%.*s' "
+						"as it is used in the partition key column "
+						"%.*s of the table '%.*s.%.*s'",
+						STR_ARG(keyspace), STR_ARG(name),
+						STR_ARG(t->columns[c].name), STR_ARG(t->keyspace),
+						STR_ARG(t->name));
+		}
+	}
+	schema_close(&all);
+	return status;
+}
+
 enum status
 ddl_alter_type(struct run *run, struct ddl_outcome *ret)
 {
@@ -143,6 +171,8 @@ ddl_alter_type(struct run *run, struct ddl_outcome *ret)
 		return STATUS_LIMIT;
 	memcpy(fields, type.fields, type.field_count * sizeof(*fields));
 	type.fields = fields;
+	if (s->kind == CQL_ALTER_ADD)
+		TRY(check_no_partition_key(run, keyspace, type.name));
 	if (s->kind == CQL_ALTER_ADD)
 		TRY(add_fields(run, s, &type, fields));
 	else
@@ -196,7 +226,13 @@ ddl_drop_type(struct run *run, struct ddl_outcome *ret)
 	enum status status;
 	struct str keyspace;
 
-	TRY(ddl_keyspace(run, GRANT_DROP, &s->name, &keyspace));
+	status = ddl_keyspace(run, GRANT_DROP, &s->name, &keyspace);
+	if (status == STATUS_INVALID && s->if_exists && keyspace.len &&
+	    run->r->q.code == CQL_CODE_INVALID) {
+		run->r->q.code = (enum cql_code)0;
+		return ddl_nothing(run);
+	}
+	TRY(status);
 	TRY(check_unused(run, keyspace, s->name.name));
 	status = table_type_drop(run->tx, keyspace, s->name.name, &run->r->err);
 	if (status == STATUS_NOT_FOUND)

@@ -156,8 +156,13 @@ put_table(struct cql *q, const struct schema_table *t, struct buf *out)
 	put_name(out, t->keyspace, t->name);
 	buf_append_cstr(out, " (");
 	put_columns(t, out);
+	if (t->compact) {
+		buf_append_cstr(out, "COMPACT STORAGE");
+		first = false;
+	}
 	if (t->key_count > t->partition_count) {
-		buf_append_cstr(out, "CLUSTERING ORDER BY (");
+		buf_append_cstr(out, first ? "CLUSTERING ORDER BY ("
+					   : "\n    AND CLUSTERING ORDER BY (");
 		for (size_t i = t->partition_count; i < t->key_count; i++) {
 			if (i > t->partition_count)
 				buf_append_cstr(out, ", ");

@@ -236,7 +236,8 @@ add_list_element(struct changes *all, const struct table_key *key, const struct 
 
 	if (index.presence != CQL_SET)
 		return request_fail(all->m->run->r, CQL_CODE_INVALID,
-				    "Invalid null value for list index");
+				    "Invalid %s value for list index",
+				    index.presence == CQL_UNSET ? "unset" : "null");
 	at = cql_int_read(index.bytes);
 	TRY(list_read(all, key, c, &cells, &count));
 	if (!count)
@@ -350,7 +351,12 @@ write_row(struct modify *m, const struct table_key *key, bool inserts)
 	partition.count = m->run->table->partition_count;
 	if (has_statics(m))
 		TRY(write_changes(m, &partition, true, false));
-	return m->of_statics ? STATUS_OK : write_changes(m, key, false, inserts);
+	if (m->of_statics)
+		return STATUS_OK;
+	/* A row of a compact table is there by its columns alone, if it can have some. */
+	if (m->run->table->compact && m->run->table->count > m->run->table->key_count)
+		inserts = false;
+	return write_changes(m, key, false, inserts);
 }
 
 static enum status
@@ -373,14 +379,16 @@ delete_range(struct modify *m, const struct table_key *partition, const struct w
 static enum status
 apply_range(struct modify *m, const struct where_partition *part, const struct where_range *range)
 {
+	/* An UPDATE of a compact table names one row by the front of its key, too. */
+	bool is_row = range->is_row || (m->run->table->compact && m->kind == CQL_UPDATE);
 	struct table_key key;
 
 	if (m->of_statics) {
 		TRY(modify_key_of(m, part, NULL, &key));
 		return write_row(m, &key, false);
 	}
-	TRY(modify_key_of(m, part, range->is_row ? range : NULL, &key));
-	if (!range->is_row)
+	TRY(modify_key_of(m, part, is_row ? range : NULL, &key));
+	if (!is_row)
 		return delete_range(m, &key, range);
 	if (m->kind == CQL_DELETE && !m->change_count)
 		return table_clear_row(m->timed, &key);

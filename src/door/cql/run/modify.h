@@ -73,6 +73,7 @@ MUST_USE enum status modify_prepare(struct modify *m, struct timed *timed);
 struct condition_state {
 	struct row row;
 	bool exists; /* the row, or with only static columns in question the partition's */
+	bool has_statics;
 };
 
 /* Reads what the statement's conditions are about: it names one row, or one partition. */

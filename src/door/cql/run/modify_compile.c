@@ -2,6 +2,14 @@
 #include "cql/json.h"
 #include "door/cql/run/modify.h"
 
+#define NOT_ALL_OF_KEY                                                                             \
+	"DELETE statements must restrict all PRIMARY KEY columns with equality relations in "      \
+	"order to delete non static columns"
+
+enum {
+	OPERATION_SHOWN_BYTES = 4096,
+};
+
 static const char *
 verb(const struct modify *m)
 {
@@ -60,13 +68,42 @@ receiver_name(struct run *run, const char *what, struct str column, struct str *
 
 /* ---- Changes ---- */
 
+/* "Invalid operation (a = a + 1) for non counter column a". */
 static enum status
-field_find(struct run *run, const struct schema_column *c, struct str field, size_t *ret)
+fail_operation(struct run *run, const struct cql_assignment *a, const char *what)
+{
+	AUTO(buf_release) struct buf shown = BUF_SHORT(OPERATION_SHOWN_BYTES);
+	struct str value = cql_term_text(run->q, a->value);
+
+	buf_append_str(&shown, a->column);
+	if (a->kind == CQL_ASSIGN_FIELD)
+		buf_printf(&shown, ".%.*s", STR_ARG(a->field));
+	if (a->kind == CQL_ASSIGN_ELEMENT)
+		buf_printf(&shown, "[%.*s]", STR_ARG(cql_term_text(run->q, a->key)));
+	buf_append_cstr(&shown, " = ");
+	if (a->kind == CQL_ASSIGN_ADD || a->kind == CQL_ASSIGN_SUBTRACT)
+		buf_printf(&shown, "%.*s %c ", STR_ARG(a->column),
+			   a->kind == CQL_ASSIGN_ADD ? '+' : '-');
+	buf_append_str(&shown, value);
+	if (a->kind == CQL_ASSIGN_PREPEND)
+		buf_printf(&shown, " + %.*s", STR_ARG(a->column));
+	return request_fail(run->r, CQL_CODE_INVALID, "Invalid operation (%.*s) for %s %.*s",
+			    STR_ARG(buf_str(&shown)), what, STR_ARG(a->column));
+}
+
+/* The number of a field; without `a` it is for a deletion. */
+static enum status
+field_find(struct run *run, const struct cql_assignment *a, const struct schema_column *c,
+	   struct str field, size_t *ret)
 {
 	if (c->type->kind != CQL_TYPE_UDT)
-		return fail_name(run, "Invalid operation for non-UDT column ", c->name, "");
+		return a ? fail_operation(run, a, "non-UDT column")
+			 : fail_name(run, "Invalid deletion operation for non-UDT column ", c->name,
+				     "");
 	if (!cql_type_is_multicell(c->type))
-		return fail_name(run, "Invalid operation for frozen UDT column ", c->name, "");
+		return a ? fail_operation(run, a, "frozen UDT column")
+			 : fail_name(run, "Frozen UDT column ", c->name,
+				     " does not support field deletion");
 	for (size_t i = 0; i < c->type->count; i++) {
 		if (str_eq(c->type->fields[i], field)) {
 			*ret = i;
@@ -80,14 +117,21 @@ field_find(struct run *run, const struct schema_column *c, struct str field, siz
 
 /* The key of an element of a map or a list. */
 static enum status
-compile_key(struct run *run, struct modify_change *change, const struct cql_term *key)
+compile_key(struct run *run, const struct cql_assignment *a, struct modify_change *change,
+	    const struct cql_term *key)
 {
 	const struct schema_column *c = change->column;
 	struct str name;
 
-	if (!cql_type_is_multicell(c->type) || c->type->kind == CQL_TYPE_UDT)
-		return fail_name(run, "Invalid operation on an element of column ", c->name,
-				 ": it is no list or map that is not frozen");
+	if (!cql_type_is_collection(c->type))
+		return a ? fail_operation(run, a, "non collection column")
+			 : fail_name(run, "Invalid deletion operation for non collection column ",
+				     c->name, "");
+	if (!cql_type_is_multicell(c->type))
+		return a ? fail_operation(run, a, "frozen collection column")
+			 : fail_name(run,
+				     "Invalid deletion operation for frozen collection column ",
+				     c->name, "");
 	if (c->type->kind == CQL_TYPE_LIST) {
 		TRY(receiver_name(run, "idx", c->name, &name));
 		return run_compile(run, key, CQL_NATIVE(INT), name, &change->key);
@@ -111,27 +155,27 @@ subtrahend_type(struct run *run, const struct schema_column *c, const struct cql
 }
 
 static enum status
-check_operation(struct run *run, const struct schema_column *c, enum cql_assign_kind kind)
+check_operation(struct run *run, const struct schema_column *c, const struct cql_assignment *a)
 {
 	bool counter = c->type->kind == CQL_TYPE_COUNTER;
+	enum cql_assign_kind kind = a->kind;
 
 	if (kind == CQL_ASSIGN_SET && counter)
 		return fail_name(run, "Cannot set the value of counter column ", c->name,
 				 " (counters can only be incremented/decremented, not set)");
 	if (kind == CQL_ASSIGN_SET || counter)
-		return kind == CQL_ASSIGN_PREPEND
-			       ? fail_name(run, "Invalid operation for counter column ", c->name,
-					   "")
-			       : STATUS_OK;
+		return kind == CQL_ASSIGN_PREPEND ? fail_operation(run, a, "counter column")
+						  : STATUS_OK;
 	if (kind != CQL_ASSIGN_ADD && kind != CQL_ASSIGN_SUBTRACT && kind != CQL_ASSIGN_PREPEND)
 		return STATUS_OK;
+	if (c->type->kind == CQL_TYPE_TUPLE)
+		return fail_operation(run, a, "tuple column");
 	if (!cql_type_is_collection(c->type))
-		return fail_name(run, "Invalid operation for non counter column ", c->name, "");
+		return fail_operation(run, a, "non counter column");
 	if (!cql_type_is_multicell(c->type))
-		return fail_name(run, "Invalid operation for frozen collection column ", c->name,
-				 "");
+		return fail_operation(run, a, "frozen collection column");
 	if (kind == CQL_ASSIGN_PREPEND && c->type->kind != CQL_TYPE_LIST)
-		return fail_name(run, "Invalid operation for non list column ", c->name, "");
+		return fail_operation(run, a, "non list column");
 	return STATUS_OK;
 }
 
@@ -147,7 +191,7 @@ compile_assignment(struct run *run, const struct cql_assignment *a, struct modif
 	change->column = c;
 	if (c->kind <= SCHEMA_CLUSTERING)
 		return fail_name(run, "PRIMARY KEY part ", c->name, " found in SET part");
-	TRY(check_operation(run, c, a->kind));
+	TRY(check_operation(run, c, a));
 	type = c->type;
 	name = c->name;
 	switch (a->kind) {
@@ -160,14 +204,13 @@ compile_assignment(struct run *run, const struct cql_assignment *a, struct modif
 		break;
 	case CQL_ASSIGN_ELEMENT:
 		if (c->type->kind == CQL_TYPE_SET)
-			return fail_name(run, "Invalid operation on an element of set column ",
-					 c->name, "");
-		TRY(compile_key(run, change, a->key));
+			return fail_operation(run, a, "set column");
+		TRY(compile_key(run, a, change, a->key));
 		type = c->type->args[c->type->kind == CQL_TYPE_MAP];
 		TRY(receiver_name(run, "value", c->name, &name));
 		break;
 	case CQL_ASSIGN_FIELD:
-		TRY(field_find(run, c, a->field, &change->field));
+		TRY(field_find(run, a, c, a->field, &change->field));
 		type = c->type->args[change->field];
 		name = a->field;
 		break;
@@ -190,12 +233,12 @@ compile_deletion(struct run *run, const struct cql_deletion *d, struct modify_ch
 				 " for deletion (should not be a PRIMARY KEY part)");
 	if (d->field.ptr) {
 		change->kind = CQL_ASSIGN_FIELD;
-		return field_find(run, c, d->field, &change->field);
+		return field_find(run, NULL, c, d->field, &change->field);
 	}
 	if (!d->key)
 		return STATUS_OK;
 	change->kind = CQL_ASSIGN_ELEMENT;
-	return compile_key(run, change, d->key);
+	return compile_key(run, NULL, change, d->key);
 }
 
 /* ---- INSERT ---- */
@@ -242,6 +285,34 @@ insert_columns(struct modify *m, const struct cql_insert *s)
 	return STATUS_OK;
 }
 
+/*
+ * In a compact table the last clustering columns may be missing, but not all of them: they are
+ * empty then. Its only column may not be missing.
+ */
+static enum status
+check_compact_key(struct modify *m, bool regulars)
+{
+	const struct schema_table *t = m->run->table;
+	const struct schema_column *missing = NULL;
+
+	for (size_t i = t->partition_count; i < t->key_count; i++) {
+		if (!m->key[i])
+			missing = missing ? missing : &t->columns[i];
+		else if (missing)
+			return request_fail(
+				m->run->r, CQL_CODE_INVALID,
+				"PRIMARY KEY column \"%.*s\" cannot be restricted as preceding "
+				"column \"%.*s\" is not restricted",
+				STR_ARG(t->columns[i].name), STR_ARG(missing->name));
+	}
+	if (missing == &t->columns[t->partition_count])
+		return fail_name(m->run, "Some clustering keys are missing: ", missing->name, "");
+	if (t->key_count > t->partition_count && t->count > t->key_count && !regulars)
+		return fail_name(m->run, "Column ", t->columns[t->key_count].name,
+				 " is mandatory for this COMPACT STORAGE table");
+	return STATUS_OK;
+}
+
 /* Which parts of the key are missing; those of the clustering key may be where only statics are. */
 static enum status
 check_insert_key(struct modify *m)
@@ -261,6 +332,8 @@ check_insert_key(struct modify *m)
 	for (size_t i = t->partition_count; i < t->key_count; i++)
 		clustering |= m->key[i] != NULL;
 	m->of_statics = statics && !regulars && !clustering;
+	if (t->compact)
+		return check_compact_key(m, regulars);
 	for (size_t i = t->partition_count; i < t->key_count && !m->of_statics; i++)
 		if (!m->key[i])
 			return fail_name(
@@ -325,6 +398,11 @@ check_where_partition(struct modify *m)
 				"The token function cannot be used in WHERE clauses for "
 				"%s statements",
 				verb(m));
+		if (term->relation->op == CQL_OP_CONTAINS ||
+		    term->relation->op == CQL_OP_CONTAINS_KEY)
+			return request_fail(m->run->r, CQL_CODE_INVALID, "Cannot use %s with %.*s",
+					    verb(m),
+					    STR_ARG(cql_operator_text(term->relation->op)));
 		if (term->columns[0]->kind > SCHEMA_CLUSTERING)
 			return fail_name(m->run, "Non PRIMARY KEY columns found in where clause: ",
 					 term->columns[0]->name, " ");
@@ -376,11 +454,18 @@ check_where_clustering(struct modify *m)
 				    verb(m));
 	}
 	m->ranged = exact < t->key_count - t->partition_count;
+	if (t->compact && m->kind == CQL_UPDATE && exact) {
+		/* What is missing is empty, as in an INSERT; where_plan() tells of gaps. */
+		m->ranged = false;
+		return STATUS_OK;
+	}
 	if (!m->ranged)
 		return STATUS_OK;
 	if (m->kind == CQL_UPDATE || (missing && m->change_count && exact))
 		return fail_name(m->run, "Some clustering keys are missing: ",
 				 missing ? missing->name : STR(""), "");
+	if (modify_is_conditional(m->run->statement))
+		return request_fail(m->run->r, CQL_CODE_INVALID, NOT_ALL_OF_KEY);
 	if (m->change_count)
 		return request_fail(m->run->r, CQL_CODE_INVALID,
 				    "Range deletions are not supported for specific columns");
@@ -410,19 +495,27 @@ compile_where(struct modify *m, const struct cql_relations *relations)
 			!(c->exists && relations->count > m->run->table->partition_count);
 	TRY(where_compile(m->run, relations, &m->where));
 	TRY(check_where_partition(m));
-	if (statics && m->kind == CQL_UPDATE && m->of_statics) {
-		/* A whole key may name the row all the same. */
-		size_t n = m->run->table->partition_count, key = m->run->table->key_count;
-
-		while (n < key && term_on(m, &m->run->table->columns[n]))
-			n++;
-		if (n == key && key > m->run->table->partition_count && m->condition_count)
-			m->of_statics = false;
-	}
 	return check_where_clustering(m);
 }
 
 /* ---- IF ---- */
+
+/* What CONTAINS and CONTAINS KEY look for. */
+static enum status
+contained_operand(struct run *run, struct modify_condition *c, struct str *name)
+{
+	const struct cql_type *type = c->column->type;
+	bool keys = c->relation->op == CQL_OP_CONTAINS_KEY;
+
+	if (!cql_type_is_collection(type))
+		return fail_name(run, "Cannot use CONTAINS on non-collection column ",
+				 c->column->name, "");
+	if (keys && type->kind != CQL_TYPE_MAP)
+		return fail_name(run, "Cannot use CONTAINS KEY on non-map column ", c->column->name,
+				 "");
+	c->type = type->args[type->kind == CQL_TYPE_MAP && !keys];
+	return receiver_name(run, keys ? "key" : "value", c->column->name, name);
+}
 
 static enum status
 condition_operand(struct run *run, struct modify_condition *c, struct str *name)
@@ -445,6 +538,8 @@ condition_operand(struct run *run, struct modify_condition *c, struct str *name)
 		*name = r->field;
 		return STATUS_OK;
 	}
+	if (r->op == CQL_OP_CONTAINS || r->op == CQL_OP_CONTAINS_KEY)
+		return contained_operand(run, c, name);
 	if (r->left != CQL_LEFT_ELEMENT)
 		return STATUS_OK;
 	if (type->kind == CQL_TYPE_LIST) {
@@ -467,8 +562,7 @@ compile_condition(struct run *run, const struct cql_relation *r, struct modify_c
 	*c = (struct modify_condition){ .relation = r };
 	if (r->left != CQL_LEFT_COLUMN && r->left != CQL_LEFT_ELEMENT && r->left != CQL_LEFT_FIELD)
 		return request_fail(run->r, CQL_CODE_INVALID, "Unsupported condition of IF");
-	if (r->op == CQL_OP_CONTAINS || r->op == CQL_OP_CONTAINS_KEY || r->op == CQL_OP_LIKE ||
-	    r->op == CQL_OP_NOT_IN || r->op == CQL_OP_IS_NOT_NULL)
+	if (r->op == CQL_OP_LIKE || r->op == CQL_OP_NOT_IN || r->op == CQL_OP_IS_NOT_NULL)
 		return request_fail(run->r, CQL_CODE_INVALID, "Unsupported operator of IF: %.*s",
 				    STR_ARG(cql_operator_text(r->op)));
 	TRY(run_column(run, r->columns[0], &c->column));
@@ -548,8 +642,8 @@ compile_update(struct modify *m, const struct cql_update *s)
 	for (size_t i = 0; i < s->count; i++)
 		TRY(compile_assignment(m->run, &s->assignments[i], &m->changes[i]));
 	m->change_count = s->count;
-	TRY(compile_where(m, &s->where));
-	return compile_conditions(m);
+	TRY(compile_conditions(m));
+	return compile_where(m, &s->where);
 }
 
 static enum status
@@ -561,8 +655,8 @@ compile_delete(struct modify *m, const struct cql_delete *s)
 	for (size_t i = 0; i < s->count; i++)
 		TRY(compile_deletion(m->run, &s->what[i], &m->changes[i]));
 	m->change_count = s->count;
-	TRY(compile_where(m, &s->where));
-	return compile_conditions(m);
+	TRY(compile_conditions(m));
+	return compile_where(m, &s->where);
 }
 
 static bool
@@ -673,6 +767,8 @@ prepare_json(struct modify *m)
 	TRY(run_value(run, m->json, &text));
 	if (text.presence != CQL_SET)
 		return request_fail(run->r, CQL_CODE_INVALID, "Got null for INSERT JSON values");
+	if (str_eq(str_trim(text.bytes), STR("null")))
+		return request_fail(run->r, CQL_CODE_INVALID, "Got null for INSERT JSON values");
 	TRY(cql_json_members(run->q, text.bytes, &members, &count));
 	for (size_t i = 0; i < count; i++)
 		if (!schema_column_find(t, members[i].name))
@@ -689,6 +785,13 @@ prepare_json(struct modify *m)
 	return STATUS_OK;
 }
 
+/* The only clustering column of a compact table, which may not be empty. */
+static bool
+is_whole_name(const struct schema_table *t, size_t column)
+{
+	return t->compact && column == t->partition_count && t->key_count == column + 1;
+}
+
 static enum status
 prepare_insert(struct modify *m)
 {
@@ -702,16 +805,33 @@ prepare_insert(struct modify *m)
 		TRY(prepare_json(m));
 	count = m->of_statics ? t->partition_count : t->key_count;
 	for (size_t i = 0; i < count; i++) {
-		if (!m->json)
+		if (!m->json && m->key[i])
 			TRY(run_value(m->run, m->key[i], &m->key_values[i]));
+		else if (!m->json)
+			m->key_values[i] = CQL_VALUE(STR(""));
 		if (m->key_values[i].presence == CQL_UNSET)
 			return fail_name(m->run, "Invalid unset value for column ",
 					 t->columns[i].name, "");
 		if (m->key_values[i].presence == CQL_NULL)
 			return fail_name(m->run, "Invalid null value in condition for column ",
 					 t->columns[i].name, "");
+		if (is_whole_name(t, i) && !m->key_values[i].bytes.len)
+			return fail_name(m->run, "Invalid empty or null value for column ",
+					 t->columns[i].name, "");
 	}
 	return STATUS_OK;
+}
+
+static bool
+has_in(const struct modify *m, enum schema_kind kind)
+{
+	for (size_t i = 0; i < m->where.count; i++) {
+		const struct where_term *t = &m->where.terms[i];
+
+		if (t->relation->op == CQL_OP_IN && t->columns[0]->kind == kind)
+			return true;
+	}
+	return false;
 }
 
 static enum status
@@ -719,19 +839,18 @@ check_conditional_plan(struct modify *m)
 {
 	if (!modify_is_conditional(m->run->statement) || m->kind == CQL_INSERT)
 		return STATUS_OK;
-	if (m->plan.in_partition)
-		return request_fail(m->run->r, CQL_CODE_INVALID,
-				    "IN on the partition key is not supported with conditional %s",
-				    m->kind == CQL_DELETE ? "deletions" : "updates");
-	if (m->ranged)
-		return request_fail(m->run->r, CQL_CODE_INVALID,
-				    "DELETE statements must restrict all PRIMARY KEY columns with "
-				    "equality relations in order to delete non static columns");
-	if (m->plan.range_count > 1)
+	if (has_in(m, SCHEMA_CLUSTERING))
 		return request_fail(m->run->r, CQL_CODE_INVALID,
 				    "IN on the clustering key columns is not supported with "
 				    "conditional %s",
 				    m->kind == CQL_DELETE ? "deletions" : "updates");
+	/* IN of no value names no row that a condition could be about. */
+	if (m->plan.in_partition || m->plan.nothing)
+		return request_fail(m->run->r, CQL_CODE_INVALID,
+				    "IN on the partition key is not supported with conditional %s",
+				    m->kind == CQL_DELETE ? "deletions" : "updates");
+	if (m->ranged)
+		return request_fail(m->run->r, CQL_CODE_INVALID, NOT_ALL_OF_KEY);
 	return STATUS_OK;
 }
 

@@ -19,6 +19,9 @@ modify_key_of(struct modify *m, const struct where_partition *part, const struct
 	memcpy(parts, part->scalars, t->partition_count * sizeof(*parts));
 	if (count)
 		memcpy(parts + t->partition_count, range->from.parts, count * sizeof(*parts));
+	for (; range && t->compact && count < t->key_count - t->partition_count; count++)
+		TRY(value_to_key(m->run->q, t->columns[t->partition_count + count].type, STR(""),
+				 &parts[t->partition_count + count]));
 	*ret = (struct table_key){ .token = part->token,
 				   .parts = parts,
 				   .count = t->partition_count + count };

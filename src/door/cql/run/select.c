@@ -82,7 +82,8 @@ take_row(struct reading *r, bool *ret_more, bool *ret_skips)
 	TRY(where_matches(s->run->q, &s->where, &s->row, &matches));
 	if (!matches)
 		return step_count(1);
-	if (s->part_left != UINT64_MAX) {
+	/* PER PARTITION LIMIT counts groups where there are some (select_emit.c). */
+	if (s->part_left != UINT64_MAX && !s->groups) {
 		*ret_skips = s->part_left <= 1;
 		if (!s->part_left)
 			return STATUS_OK;

@@ -33,6 +33,8 @@ struct select {
 	struct result_column *asked;
 	size_t count;
 	struct result_columns result; /* what clients are told: with JSON one column */
+	/* Of the partition key, that DISTINCT does not ask for. */
+	const struct schema_column *missing;
 	struct cql_expr *limit, *part_limit, *offset, *as_of;
 	bool groups; /* aggregates, or GROUP BY */
 	const struct schema_column **group_by;
@@ -56,8 +58,10 @@ struct select {
 	/* The group that is gathered. */
 	struct cql_aggregate_state *states;
 	bool has_group;
-	struct cql_value *first; /* the values of its first row */
-	struct arena_mark mark;  /* what is above goes with each row */
+	struct cql_value
+		*first;       /* the values of its first row; the last group's, once it has ended */
+	uint64_t part_groups; /* of that partition, so far */
+	struct arena_mark mark; /* what is above goes with each row */
 
 	struct select_sorted *sorted;
 	size_t sorted_count, sorted_cap;

@@ -25,6 +25,17 @@ compile_all(struct select *s)
 	return STATUS_OK;
 }
 
+/* The term that names the result: a CAST to the type that a column has already is that column. */
+static const struct cql_term *
+shown(const struct cql_term *term, const struct cql_expr *e)
+{
+	unsigned at;
+
+	while (term->kind == CQL_TERM_CAST && cql_expr_is_column(e, &at))
+		term = term->args[0];
+	return term;
+}
+
 static enum status
 compile_some(struct select *s)
 {
@@ -33,7 +44,9 @@ compile_some(struct select *s)
 
 		TRY(cql_compile_selector(s->run->q, &s->run->scope, one->term, &s->exprs[i]));
 		s->asked[i] = (struct result_column){
-			.name = one->alias.ptr ? one->alias : cql_term_text(s->run->q, one->term),
+			.name = one->alias.ptr
+					? one->alias
+					: cql_term_text(s->run->q, shown(one->term, s->exprs[i])),
 			.type = cql_expr_type(s->exprs[i]),
 		};
 	}
@@ -97,13 +110,9 @@ check_distinct(struct select *s)
 					    "key columns and/or static columns (not %.*s)",
 					    STR_ARG(t->columns[at].name));
 	}
-	for (size_t i = 0; i < t->partition_count; i++)
+	for (size_t i = t->partition_count; i-- > 0;)
 		if (!seen[i] && !s->groups)
-			return request_fail(
-				s->run->r, CQL_CODE_INVALID,
-				"SELECT DISTINCT queries must request all the partition "
-				"key columns (missing %.*s)",
-				STR_ARG(t->columns[i].name));
+			s->missing = &t->columns[i];
 	return STATUS_OK;
 }
 
@@ -115,9 +124,15 @@ is_fixed(const struct select *s, const struct schema_column *c)
 {
 	for (size_t i = 0; i < s->where.count; i++) {
 		const struct where_term *t = &s->where.terms[i];
+		const struct cql_relation *r = t->relation;
 
-		if (where_term_is(t, c) && t->relation->op == CQL_OP_EQ)
-			return true;
+		if ((r->left != CQL_LEFT_COLUMN && r->left != CQL_LEFT_TUPLE) ||
+		    (r->op != CQL_OP_EQ &&
+		     !(r->op == CQL_OP_IN && r->is_list && r->value_count == 1)))
+			continue;
+		for (size_t j = 0; j < t->column_count; j++)
+			if (t->columns[j] == c)
+				return true;
 	}
 	return false;
 }
@@ -212,6 +227,10 @@ select_compile(struct select *s, struct run *run)
 	TRY(check_distinct(s));
 	TRY(compile_group_by(s));
 	TRY(compile_order_by(s));
+	if (s->s->distinct && s->s->per_partition_limit)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "PER PARTITION LIMIT is not allowed with SELECT DISTINCT "
+				    "queries");
 	if (s->s->per_partition_limit)
 		TRY(run_compile(run, s->s->per_partition_limit, CQL_NATIVE(INT),
 				STR("[per_partition_limit]"), &s->part_limit));
@@ -309,6 +328,16 @@ check_order(struct select *s)
 	return STATUS_OK;
 }
 
+static bool
+has_index(const struct schema_table *t)
+{
+	size_t count = 0;
+
+	if (t->db)
+		(void)table_indexes_of(t->db, &count);
+	return count > 0;
+}
+
 /*
  * Chooses an index, or none, and plans. A page that goes on reads what the one before has read,
  * whatever indexes there are by now.
@@ -336,19 +365,27 @@ enum status
 select_prepare(struct select *s, const struct params *p)
 {
 	s->most = p->page_size > 0 && !s->groups ? (size_t)p->page_size : 0;
+	/* What an index answers shows with the values. */
+	TRY(where_check(s->run, &s->where, s->s->allow_filtering || has_index(s->run->table)));
 	TRY(where_compute(s->run, &s->where));
 	TRY(choose_way(s, p));
+	/* Of partitions that are named one may ask for less. */
+	if (s->missing && !s->plan.by_partitions)
+		return request_fail(s->run->r, CQL_CODE_INVALID,
+				    "SELECT DISTINCT queries must request all the partition key "
+				    "columns (missing %.*s)",
+				    STR_ARG(s->missing->name));
 	if (s->s->distinct && s->plan.by_partitions && s->plan.range_count == 1 &&
 	    s->plan.ranges[0].from.count)
 		return request_fail(
 			s->run->r, CQL_CODE_INVALID,
 			"SELECT DISTINCT with WHERE clause only supports restriction by "
 			"partition key and/or static columns.");
-	TRY(check_order(s));
 	TRY(compute_limit(s, s->limit, "LIMIT", &s->left));
 	TRY(compute_offset(s));
 	TRY(compute_as_of(s));
 	TRY(compute_limit(s, s->part_limit, "PER PARTITION LIMIT", &s->part_most));
+	TRY(check_order(s));
 	if (s->s->distinct)
 		s->part_most = 1;
 	s->part_left = s->part_most;

@@ -138,6 +138,18 @@ same_group(const struct select *s)
 	return true;
 }
 
+/* True if the row is of the partition that the last group was of. */
+static bool
+same_partition(const struct select *s)
+{
+	if (!s->first)
+		return false;
+	for (size_t i = 0; i < s->run->table->partition_count; i++)
+		if (!str_eq(s->first[i].bytes, s->row.values[i].bytes))
+			return false;
+	return true;
+}
+
 static enum status
 group_add(struct select *s, bool *ret_more)
 {
@@ -150,8 +162,14 @@ group_add(struct select *s, bool *ret_more)
 			return STATUS_OK;
 		}
 	}
-	if (!s->has_group)
+	if (!s->has_group) {
+		if (!same_partition(s))
+			s->part_groups = 0;
+		if (s->group_count && s->part_groups == s->part_most)
+			return STATUS_OK;
+		s->part_groups++;
 		TRY(group_begin(s, &s->row));
+	}
 	env = env_of(s, &s->row, NULL);
 	for (size_t i = 0; i < s->run->scope.aggregate_count; i++)
 		TRY(cql_aggregate_add(s->run->scope.aggregates[i], &s->states[i], s->run->q, &env));

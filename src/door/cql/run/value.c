@@ -11,6 +11,12 @@ value_to_key(struct cql *q, const struct cql_type *type, struct str bytes, struc
 {
 	AUTO(buf_release) struct buf key = BUF_SHORT(KEY_BYTES);
 
+	/* "Empty" of a type whose values have a length goes before all of these. */
+	if (!bytes.len && type->kind < CQL_NATIVE_COUNT && type->kind != CQL_TYPE_TEXT &&
+	    type->kind != CQL_TYPE_ASCII && type->kind != CQL_TYPE_BLOB) {
+		*ret = (struct doc_scalar){ .kind = DOC_NULL };
+		return STATUS_OK;
+	}
 	if (type->kind < CQL_NATIVE_COUNT)
 		return cql_value_to_scalar(q, type, bytes, ret);
 	TRY(cql_value_put_key(q, &key, type, bytes));

@@ -60,11 +60,11 @@ check_token(struct run *run, struct where_term *t)
 			    "or none of them");
 }
 
+/* Operators that WHERE has on nothing. */
 static enum status
-check_operator(struct run *run, const struct where_term *t)
+check_supported(struct run *run, const struct where_term *t)
 {
 	const struct cql_relation *r = t->relation;
-	const struct schema_column *c = t->columns[0];
 	AUTO(buf_release) struct buf shown = BUF_SHORT(NAME_SHOWN_BYTES);
 
 	cql_relation_print(&shown, r);
@@ -85,17 +85,26 @@ check_operator(struct run *run, const struct where_term *t)
 	case CQL_OP_LE:
 	case CQL_OP_GT:
 	case CQL_OP_GE:
-		if (cql_type_has(t->type, CQL_TYPE_DURATION))
-			return request_fail(run->r, CQL_CODE_INVALID,
-					    "Slice restrictions are not supported on duration "
-					    "columns");
-		break;
 	case CQL_OP_EQ:
 	case CQL_OP_IN:
 	case CQL_OP_CONTAINS:
 	case CQL_OP_CONTAINS_KEY:
 		break;
 	}
+	return STATUS_OK;
+}
+
+static enum status
+check_operator(struct run *run, const struct where_term *t)
+{
+	const struct cql_relation *r = t->relation;
+	const struct schema_column *c = t->columns[0];
+	bool slice = r->op == CQL_OP_LT || r->op == CQL_OP_LE || r->op == CQL_OP_GT ||
+		     r->op == CQL_OP_GE;
+
+	if (slice && cql_type_has(t->type, CQL_TYPE_DURATION))
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "Slice restrictions are not supported on duration columns");
 	if (r->left == CQL_LEFT_COLUMN && cql_type_is_multicell(c->type) &&
 	    r->op != CQL_OP_CONTAINS && r->op != CQL_OP_CONTAINS_KEY)
 		return request_fail(run->r, CQL_CODE_INVALID,
@@ -214,6 +223,7 @@ term_compile(struct run *run, const struct cql_relation *r, struct where_term *t
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < r->column_count; i++)
 		TRY(run_column(run, r->columns[i], &t->columns[i]));
+	TRY(check_supported(run, t));
 	TRY(compile_operand(run, t, &name));
 	TRY(check_operator(run, t));
 	type = t->type;
@@ -259,6 +269,9 @@ check_value(struct run *run, const struct where_term *t, const struct cql_value 
 		return fail_column(run, "Unsupported unset value for column ", name, "");
 	if (t->relation->op == CQL_OP_IN)
 		return fail_column(run, "Invalid null value for column ", name, "");
+	if (t->columns[0]->type->kind == CQL_TYPE_COUNTER)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "Invalid null value for counter increment/decrement");
 	return fail_column(run, "Unsupported null value for column ", name, "");
 }
 
@@ -294,7 +307,10 @@ term_compute(struct run *run, struct where_term *t)
 	if (t->key) {
 		TRY(run_value(run, t->key, &t->key_value));
 		if (t->key_value.presence != CQL_SET)
-			return fail_column(run, "Unsupported null map key for column ",
+			return fail_column(run,
+					   t->key_value.presence == CQL_UNSET
+						   ? "Unsupported unset map key for column "
+						   : "Unsupported null map key for column ",
 					   t->columns[0]->name, "");
 	}
 	if (t->relation->op == CQL_OP_IN && !t->relation->is_list)

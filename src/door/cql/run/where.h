@@ -77,6 +77,12 @@ struct where_plan {
 };
 
 /*
+ * What can be said of the relations without their values: Cassandra tells that a statement needs
+ * ALLOW FILTERING before it looks at these.
+ */
+MUST_USE enum status where_check(struct run *run, const struct where *w, bool allows);
+
+/*
  * What a statement reads. `index` NULL: no index answers any of it. `allows`: ALLOW FILTERING was
  * said. Fails with Cassandra's texts where the relations cannot be served so.
  */

@@ -631,6 +631,85 @@ check_index(const struct planning *p)
 	return STATUS_OK;
 }
 
+/* A column outside of the key is one value, or a range. */
+static enum status
+check_in(struct planning *p)
+{
+	for (size_t i = 0; i < p->where->count; i++) {
+		const struct where_term *t = &p->where->terms[i];
+
+		if (t->relation->op == CQL_OP_IN && t->columns[0]->kind > SCHEMA_CLUSTERING)
+			return request_fail(p->run->r, CQL_CODE_INVALID,
+					    "IN predicates on non-primary-key columns (%.*s) is "
+					    "not yet supported",
+					    STR_ARG(t->columns[0]->name));
+	}
+	return STATUS_OK;
+}
+
+/* The term of the clustering key that begins furthest behind, among the first `count`. */
+static const struct where_term *
+last_clustering(const struct planning *p, size_t count)
+{
+	const struct where_term *last = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct where_term *t = &p->where->terms[i];
+
+		if (t->relation->left == CQL_LEFT_TOKEN || t->columns[0]->kind != SCHEMA_CLUSTERING)
+			continue;
+		if (!last || t->columns[0]->position >= last->columns[0]->position)
+			last = t;
+	}
+	return last;
+}
+
+/* Without filtering the clustering key is restricted from its front on, by one slice at most. */
+static enum status
+check_clustering(struct planning *p)
+{
+	const struct schema_table *t = p->run->table;
+	const struct schema_column *gap = NULL;
+
+	for (size_t i = 0; i < p->where->count; i++) {
+		const struct where_term *term = &p->where->terms[i];
+		const struct where_term *last = last_clustering(p, i);
+
+		if (term->relation->left == CQL_LEFT_TOKEN ||
+		    term->columns[0]->kind != SCHEMA_CLUSTERING)
+			continue;
+		if (last && is_slice(last->relation->op) &&
+		    term->columns[0]->position > last->columns[0]->position)
+			return fail_gap(p, term->columns[0], last->columns[0], true);
+		if (term->relation->op == CQL_OP_CONTAINS ||
+		    term->relation->op == CQL_OP_CONTAINS_KEY)
+			return request_fail(p->run->r, CQL_CODE_INVALID,
+					    "Clustering columns can only be restricted with "
+					    "CONTAINS with a secondary index or filtering");
+	}
+	for (size_t i = t->partition_count; i < t->key_count; i++) {
+		if (!term_of(p, &t->columns[i]))
+			gap = gap ? gap : &t->columns[i];
+		else if (gap)
+			return fail_gap(p, &t->columns[i], gap, false);
+	}
+	return STATUS_OK;
+}
+
+enum status
+where_check(struct run *run, const struct where *w, bool allows)
+{
+	struct where_plan plan = { 0 };
+	struct planning p = { .run = run, .where = w, .allows = allows, .plan = &plan };
+
+	TRY(check_terms(&p));
+	TRY(check_in(&p));
+	if (!allows)
+		TRY(check_clustering(&p));
+	TRY(plan_partition_columns(&p));
+	return check_others(&p);
+}
+
 enum status
 where_plan(struct run *run, const struct where *w, const struct where_index *index, bool allows,
 	   struct where_plan *ret)

@@ -1,5 +1,7 @@
 #include "door/cql/schema/options.h"
 
+#include "door/cql/schema/options_int.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -168,6 +170,15 @@ map_text(struct cql *q, const struct schema_pair *pairs, size_t count, struct st
 	return buf_copy(&out, q->arena, ret);
 }
 
+static bool
+pair_has(const struct schema_pair *pairs, size_t count, struct str name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_eq(pairs[i].name, name))
+			return true;
+	return false;
+}
+
 static enum status
 map_pairs(struct cql *q, const struct cql_property *p, struct schema_pair **ret)
 {
@@ -175,8 +186,12 @@ map_pairs(struct cql *q, const struct cql_property *p, struct schema_pair **ret)
 
 	if (!pairs)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < p->count; i++)
+	for (size_t i = 0; i < p->count; i++) {
+		if (pair_has(pairs, i, p->entries[i].name))
+			return fail_text(q, CQL_CODE_SYNTAX, "Multiple definition for property '",
+					 p->entries[i].name, "'");
 		pairs[i] = (struct schema_pair){ p->entries[i].name, p->entries[i].value };
+	}
 	*ret = pairs;
 	return STATUS_OK;
 }
@@ -194,7 +209,7 @@ is_replicas(struct str text)
 
 /* The class of a replication strategy becomes its whole name. */
 static enum status
-check_replication(struct cql *q, struct schema_pair *pairs, size_t count)
+check_replication(struct cql *q, bool creates, struct schema_pair *pairs, size_t count)
 {
 	struct str class = pair_find(pairs, count, "class");
 	struct str prefix = STR(STRATEGY_PREFIX), name = class;
@@ -211,7 +226,11 @@ check_replication(struct cql *q, struct schema_pair *pairs, size_t count)
 		return fail_text(q, CQL_CODE_CONFIG,
 				 "Unable to find replication strategy class '" STRATEGY_PREFIX,
 				 name, "'");
-	if (simple && !pair_find(pairs, count, "replication_factor").ptr)
+	if (!creates && network && count == 1)
+		return fail_text(q, CQL_CODE_CONFIG, "",
+				 STR("Configuration for at least one datacenter must be present"),
+				 "");
+	if (!creates && simple && count == 1)
 		return fail_text(
 			q, CQL_CODE_CONFIG, "",
 			STR("SimpleStrategy requires a replication_factor strategy option."), "");
@@ -273,7 +292,7 @@ options_check_keyspace(struct cql *q, const struct cql_properties *with, bool cr
 				return fail_text(q, CQL_CODE_SYNTAX, "Invalid value for property '",
 						 p->name, "'. It should be a map.");
 			TRY(map_pairs(q, p, &pairs));
-			TRY(check_replication(q, pairs, p->count));
+			TRY(check_replication(q, creates, pairs, p->count));
 			TRY(map_text(q, pairs, p->count, &to->value));
 			replicates = true;
 		} else {
@@ -323,6 +342,7 @@ static enum status
 check_option(struct cql *q, const struct cql_property *p, enum options_kind kind, struct str *ret)
 {
 	struct schema_pair *pairs;
+	size_t count;
 
 	*ret = p->value;
 	if (kind == OPTIONS_MAP) {
@@ -330,7 +350,12 @@ check_option(struct cql *q, const struct cql_property *p, enum options_kind kind
 			return fail_text(q, CQL_CODE_SYNTAX, "Invalid value for property '",
 					 p->name, "'. It should be a map.");
 		TRY(map_pairs(q, p, &pairs));
-		return map_text(q, pairs, p->count, ret);
+		count = p->count;
+		if (str_eq(p->name, STR("compression")))
+			TRY(options_compression(q, pairs, &count));
+		if (str_eq(p->name, STR("compaction")))
+			TRY(options_compaction(q, &pairs, &count));
+		return map_text(q, pairs, count, ret);
 	}
 	if (p->is_map)
 		return fail_text(q, CQL_CODE_SYNTAX, "Invalid value for property '", p->name,

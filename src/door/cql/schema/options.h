@@ -11,6 +11,9 @@
 #include "cql/statement.h"
 #include "door/cql/schema/table.h"
 
+/* A table's property that says that it has COMPACT STORAGE. WITH does not know it by this name. */
+#define OPTIONS_COMPACT "compact_storage"
+
 enum {
 	OPTIONS_TABLE_COUNT = 19,
 };

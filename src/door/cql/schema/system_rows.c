@@ -248,7 +248,8 @@ system_table_id(const struct schema_table *t, uint8_t ret[static 16])
 static enum status
 table_row(struct system_making *m, const struct schema_table *t)
 {
-	struct str flags[] = { STR("compound"), STR("counter") };
+	struct str flags[3] = { STR("compound") };
+	size_t flag_count = 1;
 	uint8_t id[16];
 	struct options_table o;
 	struct cql_value *row;
@@ -264,7 +265,12 @@ table_row(struct system_making *m, const struct schema_table *t)
 	row_put(m, row, "keyspace_name", t->keyspace);
 	row_put(m, row, "table_name", t->name);
 	row_put(m, row, "id", bytes);
-	TRY(row_put_texts(m, row, "flags", flags, t->counters ? 2 : 1, false));
+	if (t->counters)
+		flags[flag_count++] = STR("counter");
+	/* Without clustering columns it would be told with columns that it does not have. */
+	if (t->compact && t->key_count > t->partition_count)
+		flags[flag_count++] = STR("dense");
+	TRY(row_put_texts(m, row, "flags", flags, flag_count, false));
 	for (size_t i = 0; i < OPTIONS_TABLE_COUNT; i++) {
 		const struct options_value *v = &o.values[i];
 		const char *name = options_table_name(i);

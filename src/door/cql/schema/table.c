@@ -1,5 +1,7 @@
 #include "door/cql/schema/table.h"
 
+#include "door/cql/schema/options.h"
+
 #include "base/hash.h"
 #include "cql/statement.h"
 #include "loop/sort.h"
@@ -142,6 +144,7 @@ schema_table_of(struct cql *q, struct schema_types *types, struct catalog_db *db
 				    .counters = schema->counters,
 				    .db = db,
 				    .schema = schema };
+	t->compact = table_property_of(schema, STR(OPTIONS_COMPACT)).ptr != NULL;
 	table_name_split(name, &t->keyspace, &t->name);
 	for (size_t i = 0; i < t->count; i++) {
 		status = column_make(q, types, t->keyspace, &schema->columns[i], &columns[i]);

@@ -40,7 +40,8 @@ struct schema_table {
 	size_t key_count; /* with the clustering columns */
 	size_t static_count;
 	bool counters;
-	struct catalog_db *db;              /* NULL: it is made up; else held until it is closed */
+	bool compact;          /* WITH COMPACT STORAGE: columns make rows, INSERT does not */
+	struct catalog_db *db; /* NULL: it is made up; else held until it is closed */
 	const struct table_schema *schema;  /* of `db` */
 	const struct schema_system *system; /* of one that is made up */
 };

@@ -39,6 +39,20 @@ token_get(struct str bytes)
 /* ---- Writing ---- */
 
 /* The components of the key's columns from `from` to `to`, behind what is in the buffer. */
+/* A component; null is one, too: an empty value of a type whose values have a length. */
+static enum status
+component_put(struct timed *t, const struct doc_scalar *s, bool descending, struct buf *ret)
+{
+	size_t from = ret->len;
+
+	if (s->kind != DOC_NULL)
+		return timed_key_component(t, s, descending, ret);
+	TRY(doc_key_put(ret, DOC_KEY_TYPED, s));
+	if (descending)
+		doc_key_invert(ret, from);
+	return STATUS_OK;
+}
+
 static enum status
 components_put(struct timed *t, const struct doc_scalar *parts, size_t from, size_t to,
 	       struct buf *ret)
@@ -46,7 +60,7 @@ components_put(struct timed *t, const struct doc_scalar *parts, size_t from, siz
 	const struct table_schema *schema = table_schema_of(t->db);
 
 	for (size_t i = from; i < to; i++)
-		TRY(timed_key_component(t, &parts[i - from], schema->columns[i].descending, ret));
+		TRY(component_put(t, &parts[i - from], schema->columns[i].descending, ret));
 	return STATUS_OK;
 }
 
@@ -140,7 +154,7 @@ table_key_cell(struct timed *t, uint64_t column, const struct doc_scalar *elemen
 
 	tuple_put_u64(key, column);
 	if (element) {
-		TRY(timed_key_component(t, element, false, &component));
+		TRY(component_put(t, element, false, &component));
 		tuple_put_bytes(key, buf_str(&component));
 	}
 	return timed_key_check_bytes(t, key);
