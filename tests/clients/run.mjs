@@ -33,10 +33,11 @@ import guides from './suites/guides.mjs';
 import ioredis from './suites/ioredis.mjs';
 import nodeRedis from './suites/node-redis.mjs';
 import bullmq from './suites/bullmq.mjs';
+import cassandraDriver from './suites/cassandra-driver.mjs';
 import mongodb from './suites/mongodb.mjs';
 import mongoose from './suites/mongoose.mjs';
 
-const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, fauxton, operator, walk, guides, ioredis, nodeRedis, bullmq, mongodb, mongoose];
+const SUITES = [nano, revisions, feeds, pouch, attachments, couchbackup, garbage, crash, replicator, queries, browser, fauxton, operator, walk, guides, ioredis, nodeRedis, bullmq, mongodb, mongoose, cassandraDriver];
 const SAMPLE_DOCUMENTS = 2000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));
