@@ -101,6 +101,7 @@ enum cql_code {
 	X(DURATION_LARGE, INVALID,                                                                 \
 	  "Invalid duration. The total number of {} must be less or equal to {}")                  \
 	X(DURATION_REPEATED, INVALID, "Invalid duration. The {} are specified multiple times")     \
+	X(DURATION_WIDE, INVALID, "The duration {} must be a 32 bits integer. Was: {}")            \
 	X(DURATION_SIGNS, INVALID,                                                                 \
 	  "The duration months, days and nanoseconds must be all of the same sign ({}, {}, {})")   \
 	X(BAD_JSONB, INVALID, "Invalid JSON value for jsonb: {}")                                  \

@@ -488,7 +488,9 @@ flexible_operation(struct cql *q, struct cql_scope *s, const struct cql_term *t,
 {
 	struct cql_expr *left, *right = NULL;
 
-	if (t->kind != CQL_TERM_NEGATE && (is_marker(t->args[0]) || is_marker(t->args[1])))
+	/* Only numbers of one byte give one: all others could be sums of several types. */
+	if (t->kind != CQL_TERM_NEGATE && type->kind != CQL_TYPE_TINYINT &&
+	    (is_marker(t->args[0]) || is_marker(t->args[1])))
 		return fail_operation(q, CQL_E_OPERATION_AMBIGUOUS, t);
 	TRY(compile_for(q, s, t->args[0], type, name, &left));
 	if (t->kind != CQL_TERM_NEGATE)
@@ -681,6 +683,10 @@ choose_function(struct cql *q, const struct cql_term *t, struct cql_expr *const 
 	}
 	if (weak == 1)
 		return found;
+	if (count == 1 && f->count == t->count && str_eq(t->text, STR("tojson"))) {
+		(void)cql_fail(q, CQL_E_TO_JSON_HERE);
+		return NULL;
+	}
 	if (weak > 1)
 		(void)cql_fail(q, CQL_E_AMBIGUOUS_CALL, t->text, signatures(q, f, count));
 	else if (count == 1 && f->count != t->count)

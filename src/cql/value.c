@@ -215,6 +215,10 @@ check_duration(struct cql *q, struct str bytes)
 		return STATUS_OK;
 	if (!cql_duration_parts(bytes, parts))
 		return wrong_length(q, wanted_length(CQL_TYPE_DURATION), bytes.len);
+	for (size_t i = 0; i < 2; i++)
+		if (parts[i] != (int32_t)parts[i])
+			return cql_fail(q, CQL_E_DURATION_WIDE, i ? STR("days") : STR("months"),
+					number_text(q, parts[i]));
 	return cql_fail(q, CQL_E_DURATION_SIGNS, number_text(q, parts[0]), number_text(q, parts[1]),
 			number_text(q, parts[2]));
 }

@@ -113,11 +113,42 @@ def groups_and_partitions_are_limited(cwd):
               [(1, 1, 2), (1, 2, 2), (2, 1, 2), (2, 2, 2)])
         equal(s("SELECT k, a, count(b) FROM %s GROUP BY k, a PER PARTITION LIMIT 2 LIMIT 3"),
               [(1, 1, 2), (1, 2, 2), (2, 1, 2)])
-        equal(s("SELECT count(b) FROM %s PER PARTITION LIMIT 1"), [(12,)])
+        refused("SELECT count(b) FROM %s PER PARTITION LIMIT 1", "PER PARTITION LIMIT is not allowed with aggregate")
+        equal(s("SELECT DISTINCT k, count(a) FROM %s GROUP BY k"), [(1, 1), (2, 1)])
+        refused("SELECT DISTINCT k, count(a) FROM %s GROUP BY k, a", "Grouping on clustering columns is not allowed")
         equal(s("SELECT DISTINCT s FROM %s WHERE k = 2"), [(20,)])
         refused("SELECT DISTINCT s FROM %s", "must request all the partition key columns (missing k)")
         refused("SELECT DISTINCT k FROM %s PER PARTITION LIMIT 1", "not allowed with SELECT DISTINCT")
         equal(s("SELECT b FROM %s WHERE k = 1 AND (a) IN ((3)) ORDER BY b DESC"), [(2,), (1,)])
+
+
+@test
+def no_partition_is_lost_between_pages(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int, c int, s int static, PRIMARY KEY (k, c))")
+        for k in range(20):
+            s(f"INSERT INTO ks.t (k, s) VALUES ({k}, {k})")
+            for c in range(k % 3):
+                s(f"INSERT INTO ks.t (k, c) VALUES ({k}, {c})")
+        keys = ", ".join(str(k) for k in range(20))
+        for text in (f"SELECT DISTINCT k, s FROM ks.t WHERE k IN ({keys})",
+                     f"SELECT k, s FROM ks.t WHERE k IN ({keys}) PER PARTITION LIMIT 1"):
+            for size in range(1, 22):
+                query = s.session.prepare(text)
+                query.fetch_size = size
+                equal((size, [tuple(row) for row in s.session.execute(query)]), (size, [(k, k) for k in range(20)]))
+
+
+@test
+def an_operation_meets_an_earlier_one_of_its_statement(cwd):
+    with Table(cwd, "(k int PRIMARY KEY, m map<int, int>, s set<int>, l list<int>)") as (s, refused):
+        s("UPDATE %s SET m[1] = 9, m[1] = 6, m[2] = 1, m[2] = 2 WHERE k = 1")
+        equal(dict(s("SELECT m FROM %s")[0][0]), {1: 9, 2: 2})
+        s("UPDATE %s SET m = m - {1}, m[1] = 7, m[3] = 5, m = m - {3} WHERE k = 1")
+        equal(dict(s("SELECT m FROM %s")[0][0]), {2: 2})
+        s("UPDATE %s SET s = s - {3}, s = s + {3, 4} WHERE k = 1")
+        equal(set(s("SELECT s FROM %s")[0][0]), {4})
 
 
 @test

@@ -227,6 +227,7 @@ bytes_of_no_value_are_refused(void **state)
 		{ "tuple<int>", "00000004000000010000", "Invalid remaining data" },
 		{ "duration", "0001", "duration (2)" },
 		{ "duration", "020100", "must be all of the same sign (1, -1, 0)" },
+		{ "duration", "f801000000000000", "The duration months must be a 32 bits integer" },
 		{ "timeuuid", "550e8400e29b41d4a716446655440000", "version 1" },
 	};
 

@@ -248,6 +248,18 @@ tells(const struct modify *m, const struct schema_column *c)
 	return false;
 }
 
+/* The n-th column to tell: with conditions on columns, static ones stand behind the others. */
+static size_t
+column_told(const struct modify *m, size_t n)
+{
+	const struct schema_table *t = m->run->table;
+	size_t statics = t->static_count, others = t->count - t->key_count - statics;
+
+	if (m->condition->not_exists || n < t->key_count)
+		return n;
+	return n < t->key_count + others ? n + statics : n - others;
+}
+
 enum status
 condition_answer(struct modify *m, const struct condition_state *state, bool applied)
 {
@@ -263,11 +275,14 @@ condition_answer(struct modify *m, const struct condition_state *state, bool app
 	if (!columns)
 		return STATUS_LIMIT;
 	columns[0] = (struct result_column){ STR("[applied]"), CQL_NATIVE(BOOLEAN) };
-	for (size_t i = 0; row && i < t->count; i++)
+	for (size_t n = 0; row && n < t->count; n++) {
+		size_t i = column_told(m, n);
+
 		if (tells(m, &t->columns[i]) &&
 		    (state->exists || t->columns[i].kind == SCHEMA_STATIC || m->condition_count))
 			columns[result.count++] = (struct result_column){ t->columns[i].name,
 									  t->columns[i].type };
+	}
 	/* Of what is not there, conditions tell nothing. */
 	if (!state->exists && !m->of_statics && !state->row.is_row && !state->has_statics && row)
 		result.count = 1;

@@ -1,6 +1,7 @@
 /* What INSERT, UPDATE and DELETE write. */
 #include "door/cql/run/modify.h"
 
+#include "doc/key.h"
 #include "loop/step.h"
 
 /* The changes of one row, or of the static columns of a partition, that are gathered. */
@@ -8,14 +9,62 @@ struct changes {
 	struct modify *m;
 	struct table_change *list;
 	size_t count, cap;
+	/* Of the column that is changed: how many changes an earlier operation has left; 0: none. */
+	size_t earlier;
 };
 
 /* ---- Values as changes ---- */
 
+/* True if the values are in this order by their bytes, as Cassandra has them at one moment. */
+static bool
+is_greater(const struct doc_scalar *a, const struct doc_scalar *b)
+{
+	AUTO(buf_release) struct buf x = BUF_INIT(2 * TIMED_VALUE_BYTES);
+	AUTO(buf_release) struct buf y = BUF_INIT(2 * TIMED_VALUE_BYTES);
+
+	return doc_key_put(&x, DOC_KEY_TYPED, a) == STATUS_OK &&
+	       doc_key_put(&y, DOC_KEY_TYPED, b) == STATUS_OK &&
+	       str_cmp(buf_str(&x), buf_str(&y)) > 0;
+}
+
+static bool
+same_element(const struct table_change *a, const struct table_change *b)
+{
+	bool parts = (a->kind == TABLE_CHANGE_PUT_ELEMENT ||
+		      a->kind == TABLE_CHANGE_CLEAR_ELEMENT) &&
+		     (b->kind == TABLE_CHANGE_PUT_ELEMENT || b->kind == TABLE_CHANGE_CLEAR_ELEMENT);
+
+	return parts && a->column == b->column && !is_greater(&a->element, &b->element) &&
+	       !is_greater(&b->element, &a->element);
+}
+
+/*
+ * An operation on an element that an earlier one of the statement was about: a deletion wins, then
+ * the greater value. False: there was none.
+ */
+static bool
+merged(struct changes *all, const struct table_change *change)
+{
+	for (size_t i = 0; i < all->earlier; i++) {
+		struct table_change *before = &all->list[i];
+
+		if (!same_element(before, change))
+			continue;
+		if (before->kind == TABLE_CHANGE_PUT_ELEMENT &&
+		    (change->kind == TABLE_CHANGE_CLEAR_ELEMENT ||
+		     is_greater(&change->value, &before->value)))
+			*before = *change;
+		return true;
+	}
+	return false;
+}
+
 static enum status
 change_add(struct changes *all, const struct table_change *change)
 {
-	TRY(step_count(1));
+	TRY(step_count(1 + (uint32_t)all->earlier));
+	if (merged(all, change))
+		return STATUS_OK;
 	TRY(arena_room(all->m->run->r->arena, &all->list, all->count, &all->cap,
 		       sizeof(*all->list)));
 	all->list[all->count++] = *change;
@@ -234,6 +283,8 @@ add_list_element(struct changes *all, const struct table_key *key, const struct 
 	size_t count;
 	int64_t at;
 
+	if (index.presence == CQL_UNSET && v.presence != CQL_SET)
+		return STATUS_OK;
 	if (index.presence != CQL_SET)
 		return request_fail(all->m->run->r, CQL_CODE_INVALID,
 				    "Invalid %s value for list index",
@@ -318,6 +369,18 @@ add_change(struct changes *all, const struct table_key *key, const struct modify
 /* ---- Rows ---- */
 
 static enum status
+add_in_turn(struct changes *all, const struct table_key *key, size_t at)
+{
+	const struct modify_change *changes = all->m->changes;
+
+	all->earlier = 0;
+	for (size_t i = 0; i < at; i++)
+		if (changes[i].column == changes[at].column)
+			all->earlier = all->count;
+	return add_change(all, key, &changes[at]);
+}
+
+static enum status
 write_changes(struct modify *m, const struct table_key *key, bool of_statics, bool inserts)
 {
 	struct changes all = { .m = m };
@@ -325,7 +388,7 @@ write_changes(struct modify *m, const struct table_key *key, bool of_statics, bo
 
 	for (size_t i = 0; i < m->change_count; i++)
 		if ((m->changes[i].column->kind == SCHEMA_STATIC) == of_statics)
-			TRY(add_change(&all, key, &m->changes[i]));
+			TRY(add_in_turn(&all, key, i));
 	if (!all.count && !inserts)
 		return STATUS_OK;
 	write.changes = all.list;

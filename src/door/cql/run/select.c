@@ -83,7 +83,7 @@ take_row(struct reading *r, bool *ret_more, bool *ret_skips)
 	if (!matches)
 		return step_count(1);
 	/* PER PARTITION LIMIT counts groups where there are some (select_emit.c). */
-	if (s->part_left != UINT64_MAX && !s->groups) {
+	if (s->part_left != UINT64_MAX && (!s->groups || s->s->distinct)) {
 		*ret_skips = s->part_left <= 1;
 		if (!s->part_left)
 			return STATUS_OK;
@@ -306,6 +306,8 @@ read_partitions(struct reading *r)
 			if (!more)
 				return STATUS_OK;
 		}
+		/* A page may have ended with the last row that is wanted of the partition. */
+		r->at.place = STR("");
 		r->at.range = 0;
 		s->part_left = s->part_most;
 	}

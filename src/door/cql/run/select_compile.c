@@ -162,6 +162,10 @@ compile_group_by(struct select *s)
 				"Group by is currently only supported on the columns of "
 				"the PRIMARY KEY, got %.*s",
 				STR_ARG(c->name));
+		if (s->s->distinct && c->kind == SCHEMA_CLUSTERING)
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "Grouping on clustering columns is not allowed for "
+					    "SELECT DISTINCT queries");
 		while (next < at && is_fixed(s, &t->columns[next]))
 			next++;
 		if (next != at)
@@ -227,6 +231,9 @@ select_compile(struct select *s, struct run *run)
 	TRY(check_distinct(s));
 	TRY(compile_group_by(s));
 	TRY(compile_order_by(s));
+	if (s->groups && !s->s->group_count && s->s->per_partition_limit)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "PER PARTITION LIMIT is not allowed with aggregate queries.");
 	if (s->s->distinct && s->s->per_partition_limit)
 		return request_fail(run->r, CQL_CODE_INVALID,
 				    "PER PARTITION LIMIT is not allowed with SELECT DISTINCT "

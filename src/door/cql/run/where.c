@@ -265,6 +265,12 @@ check_value(struct run *run, const struct where_term *t, const struct cql_value 
 		return STATUS_OK;
 	if (t->relation->left == CQL_LEFT_TOKEN)
 		return request_fail(run->r, CQL_CODE_INVALID, "Invalid null token value");
+	if (t->relation->left == CQL_LEFT_ELEMENT)
+		return fail_column(run,
+				   v->presence == CQL_UNSET
+					   ? "Unsupported unset map value for column "
+					   : "Unsupported null map value for column ",
+				   name, "");
 	if (v->presence == CQL_UNSET)
 		return fail_column(run, "Unsupported unset value for column ", name, "");
 	if (t->relation->op == CQL_OP_IN)

@@ -71,12 +71,26 @@ check_ratio(struct cql *q, struct schema_pair *pairs, size_t *count)
 		return fail(q, "Invalid min_compress_ratio");
 	if (d < 0)
 		return fail(q, "Invalid negative min_compress_ratio");
+	if (d > 0 && d < 1)
+		return fail(q, "min_compress_ratio can either be 0 or greater than or equal to 1");
 	if (d == 0) {
 		*ratio = pairs[--*count];
 		return STATUS_OK;
 	}
 	ratio->value = arena_printf(q->arena, d == (double)(int64_t)d ? "%.1f" : "%.17g", d);
 	return ratio->value.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+check_chunk(struct cql *q, const struct schema_pair *chunk)
+{
+	int64_t n;
+
+	if (!chunk)
+		return STATUS_OK;
+	if (!str_to_i64(chunk->value, &n) || n <= 0 || n > INT32_MAX / 1024)
+		return fail(q, "Invalid value for chunk_length_in_kb");
+	return n & (n - 1) ? fail(q, "chunk_length_in_kb must be a power of 2") : STATUS_OK;
 }
 
 static bool
@@ -89,6 +103,8 @@ enum status
 options_compression(struct cql *q, struct schema_pair *pairs, size_t *count)
 {
 	struct schema_pair *class, *enabled = find(pairs, *count, "enabled");
+	const struct schema_pair *old = find(pairs, *count, "sstable_compression");
+	bool disables = old && !old->value.len;
 
 	TRY(rename_option(q, pairs, *count, "sstable_compression", "class",
 			  "The 'sstable_compression' option must not be used if the compression "
@@ -96,6 +112,11 @@ options_compression(struct cql *q, struct schema_pair *pairs, size_t *count)
 	TRY(rename_option(q, pairs, *count, "chunk_length_kb", "chunk_length_in_kb",
 			  "The 'chunk_length_kb' option must not be used if the chunk length is "
 			  "already specified by the 'chunk_length_in_kb' option"));
+	if (disables) {
+		pairs[0] = (struct schema_pair){ STR("enabled"), STR("false") };
+		*count = 1;
+		return STATUS_OK;
+	}
 	if (is_false(enabled))
 		return *count == 1 ? STATUS_OK
 				   : fail(q, "If the 'enabled' option is set to false no other "
@@ -110,6 +131,7 @@ options_compression(struct cql *q, struct schema_pair *pairs, size_t *count)
 		return fail(q, "The 'class' option must not be empty. To disable compression use "
 			       "'enabled' : false");
 	TRY(name_class(q, class, COMPRESSOR_PREFIX));
+	TRY(check_chunk(q, find(pairs, *count, "chunk_length_in_kb")));
 	TRY(check_ratio(q, pairs, count));
 	if (!find(pairs, *count, "chunk_length_in_kb"))
 		pairs[(*count)++] = (struct schema_pair){ STR("chunk_length_in_kb"), STR("16") };
