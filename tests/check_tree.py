@@ -99,6 +99,7 @@ ROOMS = {
     "door/redis/cmd": "base loop doc jtree model/timed/items access lua rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
+    "door/rows/wire": "base",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
            " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/cql door/cql/copy door/mongo door/redis"
            " door/redis/script",
