@@ -100,8 +100,11 @@ ROOMS = {
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
     "door/rows/wire": "base",
+    "door/rows/conn": "base catalog access settings net serve door door/rows/wire",
+    "door/rows/data": "base loop kv catalog doc cql model/timed model/timed/tables net door/rows/wire door/rows/conn",
+    "door/rows": "base loop settings net door model/timed/tables door/rows/wire door/rows/conn door/rows/data",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
-           " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/cql door/cql/copy door/mongo door/redis"
+           " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/cql door/cql/copy door/mongo door/redis door/rows"
            " door/redis/script",
     "import": "base cli",
 }

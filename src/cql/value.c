@@ -309,6 +309,9 @@ cql_value_check(struct cql *q, const struct cql_type *type, struct str bytes)
 {
 	size_t fixed = cql_type_fixed_bytes(type);
 
+	/* Whose type that is knows what its values are. */
+	if (type->kind == CQL_TYPE_CUSTOM)
+		return cql_fail(q, CQL_E_CUSTOM_TYPE, type->name);
 	if (bytes.len == 0 && cql_type_takes_empty(type))
 		return STATUS_OK;
 	if (cql_type_is_collection(type))

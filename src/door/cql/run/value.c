@@ -19,6 +19,8 @@ value_to_key(struct cql *q, const struct cql_type *type, struct str bytes, struc
 	}
 	if (type->kind < CQL_NATIVE_COUNT)
 		return cql_value_to_scalar(q, type, bytes, ret);
+	if (type->kind == CQL_TYPE_CUSTOM)
+		return cql_fail(q, CQL_E_CUSTOM_TYPE, type->name);
 	TRY(cql_value_put_key(q, &key, type, bytes));
 	*ret = (struct doc_scalar){ .kind = DOC_BYTES };
 	if (buf_status(&key) == STATUS_LIMIT) {
@@ -41,6 +43,11 @@ value_of_key(struct cql *q, const struct cql_type *type, const struct doc_scalar
 	if (type->kind >= CQL_NATIVE_COUNT) {
 		if (s->kind != DOC_BYTES)
 			return err_set(q->err, STATUS_CORRUPT, "a key is no bytes");
+		/* Of another door's types only the bytes are known. */
+		if (type->kind == CQL_TYPE_CUSTOM) {
+			*ret = s->text;
+			return STATUS_OK;
+		}
 		return cql_value_of_key(q, type, s->text, false, ret, &len);
 	}
 	/* Keys keep numbers by their value, without their kind, which the type tells again. */

@@ -1,0 +1,66 @@
+/*
+ * A connection's state. A client belongs to its fiber; what others may read or change is its entry
+ * in the list of connections (serve/clients.h).
+ */
+#ifndef FROND_DOOR_ROWS_CONN_CLIENT_H
+#define FROND_DOOR_ROWS_CONN_CLIENT_H
+
+#include "access/follow.h"
+#include "base/buf.h"
+#include "door/rows/conn/rights.h"
+#include "door/rows/conn/rows_int.h"
+
+struct rows_txn; /* data/txn.h */
+
+/* What others tell a client (serve/clients.h). */
+enum rows_client_signal {
+	ROWS_CLIENT_KILLED = 1 << 0, /* its operation is to end */
+};
+
+struct rows_client {
+	struct clients_entry entry; /* first */
+	struct rows_door *door;
+	struct net_stream *stream;
+	bool ends;      /* after what was answered so far */
+	bool greeted;   /* HELLO was right */
+	size_t skips;   /* bytes of a body that was refused, which are still to come */
+	struct buf in;  /* one body */
+	struct buf out; /* answers: frames */
+
+	/* Who it is. */
+	bool authenticated;
+	struct auth_user user; /* its texts are in `user_arena` */
+	struct arena *user_arena;
+	struct rows_rights rights;
+	struct follow follow;
+
+	struct rows_txn *txn; /* NULL: none is open */
+};
+
+/* On its fiber. NULL when out of memory. Adds it to the list. */
+struct rows_client *rows_client_new(struct rows_door *door, struct net_stream *stream);
+/* Its transaction has ended. */
+void rows_client_free(struct rows_client *c);
+
+/* STATUS_CANCELLED if somebody has ended the operation, or the peer is gone. For step_set_ask(). */
+enum status rows_client_ask(void *client);
+
+/* Sends the frames of `out`, and empties it. STATUS_CANCELLED: the connection is lost. */
+MUST_USE enum status rows_client_send(struct rows_client *c);
+
+/* ---- Who it is ---- */
+
+/* A connection begins: everybody is in charge where nobody else is. */
+void rows_client_become_nobody(struct rows_client *c);
+
+/* Logs in. Fails as auth_login() does. */
+MUST_USE enum status rows_client_login(struct rows_client *c, struct str name, struct str password,
+				       struct err *err);
+
+/* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
+void rows_client_check_roles(struct rows_client *c);
+
+/* The peer, for audit lines. */
+struct audit_by rows_client_audit_by(const struct rows_client *c);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * What a scan asks of each row: conditions on columns, and sums over those that pass. Values are
+ * compared by their ordered bytes, so in PostgreSQL's order.
+ *
+ * Threading: none.
+ */
+#ifndef FROND_DOOR_ROWS_DATA_FILTER_H
+#define FROND_DOOR_ROWS_DATA_FILTER_H
+
+#include "door/rows/data/pick.h"
+
+struct filters; /* in the request's arena */
+
+/* Finds the columns. Fails with 0A000 for an interval of a kind without an order. */
+MUST_USE enum status rows_filters_make(struct rows_request *r, const struct table *t,
+				       const struct rows_scan *scan, struct pick *pick,
+				       struct filters **ret);
+void rows_filters_free(struct filters *f); /* NULL is fine */
+MUST_USE enum status rows_filters_pass(struct filters *f, struct rows_request *r,
+				       const struct table_row *row, bool *ret);
+
+struct sums; /* likewise */
+
+/* Fails with 0A000 for a sum or a least one that the kind does not have. */
+MUST_USE enum status rows_sums_make(struct rows_request *r, const struct table *t,
+				    const struct rows_scan *scan, const struct pick *pick,
+				    struct sums **ret);
+void rows_sums_free(struct sums *s); /* NULL is fine */
+MUST_USE enum status rows_sums_add(struct sums *s, struct rows_request *r,
+				   const struct table_row *row);
+/* Appends how many rows there were, and each sum. */
+void rows_sums_put(const struct sums *s, struct buf *out);
+
+#endif

@@ -1,0 +1,230 @@
+#include "base/rand.h"
+#include "door/rows/data/filter.h"
+#include "door/rows/data/rows.h"
+#include "net/memory.h"
+
+enum {
+	SCAN_PAIRS = 50000,            /* that one page reads at most */
+	SCAN_BYTES = 16 * 1024 * 1024, /* likewise, keys and values */
+	SCAN_PAGE_LEAST = 64 * 1024,   /* of a page while memory is short */
+	SEED_BYTES = 8,
+};
+
+struct scanning {
+	struct rows_scan scan;
+	struct pick pick;
+	struct filters *filters;
+	struct sums *sums;
+	struct rand_seq random;
+	uint32_t rows;     /* that were put */
+	size_t page_bytes; /* that the rows of an answer may have, about */
+};
+
+/* ---- The range ---- */
+
+/* An end of the range: what is equal, and what the bound has beyond. */
+static enum status
+edge_make(struct rows_request *r, const struct table *t, const struct rows_scan *scan,
+	  const struct rows_edge *edge, struct table_edge *ret)
+{
+	size_t hash = t->schema->hash_count - t->hidden, equal = scan->equal_count - hash;
+	struct doc_scalar *parts = arena_alloc(r->arena, 2 * TABLE_KEY_COLUMNS * sizeof(*parts));
+
+	if (!parts)
+		return STATUS_LIMIT;
+	if (scan->equal_count + edge->count > rows_table_key_columns(t))
+		return rows_fail(r, ROWS_STATE_DEFINITION, "a key has %zu columns here",
+				 rows_table_key_columns(t));
+	TRY(rows_key_parts(r, t, hash, scan->equal + hash, equal, parts));
+	TRY(rows_key_parts(r, t, hash + equal, edge->values, edge->count, parts + equal));
+	*ret = (struct table_edge){ .parts = parts, .count = equal + edge->count };
+	if (edge->kind != ROWS_BOUND_NONE)
+		ret->kind = edge->kind == ROWS_BOUND_INCLUSIVE ? TIMED_BOUND_INCLUSIVE
+							       : TIMED_BOUND_EXCLUSIVE;
+	else
+		ret->kind = equal ? TIMED_BOUND_INCLUSIVE : TIMED_BOUND_END;
+	return STATUS_OK;
+}
+
+static enum status
+range_make(struct rows_request *r, const struct table *t, const struct rows_scan *scan,
+	   struct table_key *partition, struct table_scan_options *ret)
+{
+	size_t hash = t->schema->hash_count - t->hidden;
+
+	if (scan->equal_count < hash) {
+		if (!scan->equal_count && !scan->from.count && !scan->to.count)
+			return STATUS_OK;
+		return rows_fail(r, ROWS_STATE_UNSUPPORTED,
+				 "only rows with equal values of all %zu hash columns lie together",
+				 hash);
+	}
+	TRY(rows_key_make(r, t, scan->equal, hash, partition));
+	ret->partition = partition;
+	TRY(edge_make(r, t, scan, &scan->from, &ret->from));
+	return edge_make(r, t, scan, &scan->to, &ret->to);
+}
+
+/* ---- Rows ---- */
+
+static bool
+is_sampled(struct scanning *s)
+{
+	return !s->scan.sample || (uint32_t)rand_seq_next(&s->random) < s->scan.sample;
+}
+
+static enum status
+take_row(struct rows_request *r, const struct table *t, struct scanning *s,
+	 const struct table_row *row)
+{
+	bool passes;
+
+	if (!row->is_row || !is_sampled(s))
+		return STATUS_OK;
+	TRY(rows_filters_pass(s->filters, r, row, &passes));
+	if (!passes)
+		return STATUS_OK;
+	s->rows++;
+	if (s->sums)
+		return rows_sums_add(s->sums, r, row);
+	for (size_t i = 0; i < s->pick.count; i++)
+		TRY(rows_pick_put(r, t, s->pick.columns[i], row, r->out));
+	return buf_status(r->out);
+}
+
+static bool
+is_enough(const struct scanning *s, const struct buf *out, size_t from)
+{
+	return (s->scan.rows && s->rows >= s->scan.rows) || out->len - from >= s->page_bytes;
+}
+
+/* `*ret_more`: the scan goes on from its place. */
+static enum status
+take_rows(struct rows_request *r, const struct table *t, struct scanning *s,
+	  struct table_scan *rows, bool *ret_more)
+{
+	struct arena_mark mark = arena_mark(r->arena);
+	size_t from = r->out->len;
+	struct table_row row;
+	enum status status;
+
+	do {
+		arena_reset(r->arena, mark);
+		status = table_scan_next(rows, r->arena, &row);
+		if (status == STATUS_NOT_FOUND) {
+			*ret_more = table_scan_paused(rows);
+			return STATUS_OK;
+		}
+		TRY(status);
+		TRY(take_row(r, t, s, &row));
+	} while (!is_enough(s, r->out, from));
+	arena_reset(r->arena, mark);
+	*ret_more = true;
+	return STATUS_OK;
+}
+
+static enum status
+put_place(struct rows_request *r, const struct table_scan *rows, bool more)
+{
+	size_t at;
+
+	rows_put_u8(r->out, more);
+	at = r->out->len;
+	rows_put_u32(r->out, 0);
+	if (more)
+		TRY(table_scan_place(rows, r->out));
+	rows_set_u32(r->out, at, (uint32_t)(r->out->len - at - 4));
+	return buf_status(r->out);
+}
+
+static enum status
+put_page(struct rows_request *r, const struct table *t, struct scanning *s, struct table_scan *rows)
+{
+	size_t at = r->out->len;
+	bool more;
+
+	if (!s->sums)
+		rows_put_u32(r->out, 0);
+	TRY(take_rows(r, t, s, rows, &more));
+	if (s->sums)
+		rows_sums_put(s->sums, r->out);
+	else
+		rows_set_u32(r->out, at, s->rows);
+	return put_place(r, rows, more);
+}
+
+/* ---- The request ---- */
+
+static enum status
+scan_prepare(struct rows_request *r, const struct table *t, struct scanning *s)
+{
+	TRY(rows_table_check_key(r, t));
+	TRY(rows_pick_make(r, t, s->scan.columns, s->scan.column_count, s->scan.filter_count,
+			   &s->pick));
+	TRY(rows_filters_make(r, t, &s->scan, &s->pick, &s->filters));
+	if (s->scan.sums)
+		TRY(rows_sums_make(r, t, &s->scan, &s->pick, &s->sums));
+	rows_pick_end(&s->pick);
+	return STATUS_OK;
+}
+
+static enum status
+scan_rows(struct unit *u, struct scanning *s)
+{
+	struct table_scan_options options = { .reverse = s->scan.reverse,
+					      .after = s->scan.place,
+					      .wanted = &s->pick.wanted,
+					      .rows = s->scan.rows,
+					      .pairs_most = SCAN_PAIRS,
+					      .bytes_most = SCAN_BYTES };
+	struct rows_request *r = u->r;
+	struct table_key partition;
+	struct unit_table *t;
+	struct table_scan *rows;
+	enum status status;
+
+	TRY(rows_unit_table_open(u, &s->scan.table, &t));
+	TRY(scan_prepare(r, t->table, s));
+	TRY(range_make(r, t->table, &s->scan, &partition, &options));
+	options.statics = s->pick.statics;
+	TRY(table_scan_open(&t->timed, &options, &rows));
+	status = put_page(r, t->table, s, rows);
+	table_scan_close(rows);
+	return status;
+}
+
+static enum status
+scan_body(struct unit *u, void *arg)
+{
+	struct scanning *s = arg;
+	enum status status;
+
+	s->filters = NULL;
+	s->sums = NULL;
+	s->rows = 0;
+	status = scan_rows(u, s);
+	rows_filters_free(s->filters);
+	rows_sums_free(s->sums);
+	return status;
+}
+
+enum status
+rows_serve_scan(struct rows_request *r)
+{
+	struct scanning s = { 0 };
+	uint64_t seed;
+
+	TRY(rows_scan_read(r->body, r->arena, &s.scan, &r->err));
+	r->schema = s.scan.table.schema;
+	r->table = s.scan.table.name;
+	TRY(rows_request_allow(r, ROWS_MAY_SELECT, r->schema, r->table));
+	s.page_bytes = s.scan.bytes ? s.scan.bytes : ROWS_PAGE_BYTES;
+	if (s.page_bytes > ROWS_PAGE_MOST_BYTES)
+		s.page_bytes = ROWS_PAGE_MOST_BYTES;
+	s.page_bytes = net_memory_page_bytes(net_stream_session(r->client->stream), s.page_bytes,
+					     SCAN_PAGE_LEAST < s.page_bytes ? SCAN_PAGE_LEAST
+									    : s.page_bytes);
+	rand_bytes(&seed, SEED_BYTES);
+	s.random.state = seed;
+	return rows_unit_run(r, scan_body, &s, false);
+}

@@ -1,0 +1,193 @@
+#include "door/rows/data/table.h"
+
+#define OWN_PREFIX "frond."
+
+/* The types that CQL has, too. A kind is stored as the first that has it. */
+static const struct {
+	enum cql_type_kind type;
+	const char *text;
+	enum rows_kind kind;
+	enum column_form form;
+	bool ordered;
+} native[] = {
+	{ CQL_TYPE_BOOLEAN, "boolean", ROWS_BOOL, FORM_SAME, true },
+	{ CQL_TYPE_SMALLINT, "smallint", ROWS_INT2, FORM_SAME, true },
+	{ CQL_TYPE_INT, "int", ROWS_INT4, FORM_SAME, true },
+	{ CQL_TYPE_BIGINT, "bigint", ROWS_INT8, FORM_SAME, true },
+	{ CQL_TYPE_FLOAT, "float", ROWS_FLOAT4, FORM_SAME, true },
+	{ CQL_TYPE_DOUBLE, "double", ROWS_FLOAT8, FORM_SAME, true },
+	{ CQL_TYPE_TEXT, "text", ROWS_TEXT, FORM_SAME, true },
+	{ CQL_TYPE_BLOB, "blob", ROWS_BYTES, FORM_SAME, true },
+	{ CQL_TYPE_DATE, "date", ROWS_DATE, FORM_DATE, true },
+	{ CQL_TYPE_TINYINT, NULL, ROWS_INT2, FORM_TINY, true },
+	{ CQL_TYPE_ASCII, NULL, ROWS_TEXT, FORM_ASCII, true },
+	{ CQL_TYPE_VARINT, NULL, ROWS_NUMERIC, FORM_VARINT, true },
+	{ CQL_TYPE_DECIMAL, NULL, ROWS_NUMERIC, FORM_DECIMAL, true },
+	{ CQL_TYPE_TIME, NULL, ROWS_TIME, FORM_TIME, true },
+	{ CQL_TYPE_TIMESTAMP, NULL, ROWS_TIMESTAMPTZ, FORM_MOMENT, true },
+	/* Cassandra orders UUIDs by version and time. */
+	{ CQL_TYPE_UUID, NULL, ROWS_UUID, FORM_SAME, false },
+	{ CQL_TYPE_TIMEUUID, NULL, ROWS_UUID, FORM_SAME, false },
+	{ CQL_TYPE_INET, NULL, ROWS_INET, FORM_ADDRESS, false },
+	{ CQL_TYPE_JSONB, NULL, ROWS_OTHER, FORM_SAME, false },
+};
+
+static const char *const own_texts[ROWS_KINDS] = {
+	[ROWS_NUMERIC] = "'frond.numeric'",
+	[ROWS_TIME] = "'frond.time'",
+	[ROWS_TIMETZ] = "'frond.timetz'",
+	[ROWS_TIMESTAMP] = "'frond.timestamp'",
+	[ROWS_TIMESTAMPTZ] = "'frond.timestamptz'",
+	[ROWS_INTERVAL] = "'frond.interval'",
+	[ROWS_UUID] = "'frond.uuid'",
+	[ROWS_INET] = "'frond.inet'",
+	[ROWS_MACADDR] = "'frond.macaddr'",
+	[ROWS_MACADDR8] = "'frond.macaddr8'",
+	[ROWS_BITS] = "'frond.bits'",
+	[ROWS_OTHER] = "'frond.other'",
+};
+
+const char *
+rows_column_type_text(enum rows_kind kind)
+{
+	if (own_texts[kind])
+		return own_texts[kind];
+	for (size_t i = 0; i < sizeof(native) / sizeof(native[0]); i++)
+		if (native[i].kind == kind)
+			return native[i].text;
+	return "";
+}
+
+/* ---- Columns ---- */
+
+static void
+column_of_native(struct column *c)
+{
+	for (size_t i = 0; i < sizeof(native) / sizeof(native[0]); i++) {
+		if (native[i].type == c->type->kind) {
+			c->kind = native[i].kind;
+			c->form = native[i].form;
+			c->ordered = native[i].ordered;
+		}
+	}
+}
+
+static enum status
+column_init(struct cql *q, const struct table_column *stored, struct column *c)
+{
+	enum status status;
+
+	*c = (struct column){ .stored = stored };
+	status = cql_type_parse(q, stored->type, &c->type);
+	if (status == STATUS_INVALID)
+		return err_set(q->err, STATUS_CORRUPT, "the type of the column \"%.*s\" is none",
+			       STR_ARG(stored->name));
+	TRY(status);
+	if (stored->storage != TABLE_SINGLE)
+		return STATUS_OK;
+	if (c->type->kind == CQL_TYPE_CUSTOM && str_starts_with(c->type->name, STR(OWN_PREFIX))) {
+		if (!rows_kind_named(str_skip(c->type->name, sizeof(OWN_PREFIX) - 1), &c->kind))
+			return STATUS_OK;
+		c->form = FORM_OWN;
+		c->ordered = true;
+		return STATUS_OK;
+	}
+	if (c->type->kind < CQL_NATIVE_COUNT)
+		column_of_native(c);
+	return STATUS_OK;
+}
+
+static enum status
+columns_init(struct rows_request *r, struct arena *arena, struct table *t)
+{
+	struct cql q = { .arena = arena, .err = &r->err };
+	const struct table_column *first = &t->schema->columns[0];
+
+	t->columns = arena_alloc(arena, (t->schema->column_count + 1) * sizeof(*t->columns));
+	if (!t->columns)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < t->schema->column_count; i++)
+		TRY(column_init(&q, &t->schema->columns[i], &t->columns[i]));
+	t->hidden = t->schema->hash_count == 1 && t->schema->key_count > 1 &&
+		    str_eq(first->name, STR(HIDDEN_COLUMN)) &&
+		    str_eq(first->type, STR(HIDDEN_TYPE));
+	return STATUS_OK;
+}
+
+/* ---- Tables ---- */
+
+static enum status
+fail_no_table(struct rows_request *r, const struct rows_table *wanted)
+{
+	return rows_fail(r, ROWS_STATE_TABLE, "the table \"%.*s.%.*s\" does not exist",
+			 STR_ARG(wanted->schema), STR_ARG(wanted->name));
+}
+
+enum status
+rows_table_open(struct rows_request *r, struct kv_tx *tx, struct catalog_cache *cache,
+		const struct rows_table *wanted, struct arena *arena, struct table **ret)
+{
+	AUTO(buf_release) struct buf full = BUF_SHORT(CATALOG_NAME_BYTES);
+	struct table *t = arena_zalloc(arena, sizeof(*t));
+	enum status status;
+
+	if (!t)
+		return STATUS_LIMIT;
+	if (table_name(wanted->schema, wanted->name, &full, NULL) != STATUS_OK)
+		return fail_no_table(r, wanted);
+	status = catalog_open(tx, cache, CATALOG_SPACE_TABLE, buf_str(&full), &t->db, &r->err);
+	if (status == STATUS_NOT_FOUND)
+		return fail_no_table(r, wanted);
+	TRY(status);
+	t->schema = table_schema_of(t->db);
+	status = wanted->id.len && memcmp(wanted->id.ptr, t->schema->id, ROWS_ID_BYTES) != 0
+			 ? rows_fail(r, ROWS_STATE_CHANGED,
+				     "the table \"%.*s.%.*s\" was made anew since",
+				     STR_ARG(wanted->schema), STR_ARG(wanted->name))
+			 : columns_init(r, arena, t);
+	if (status != STATUS_OK) {
+		catalog_db_unref(t->db);
+		return status;
+	}
+	*ret = t;
+	return STATUS_OK;
+}
+
+void
+rows_table_close(struct table *t)
+{
+	if (t)
+		catalog_db_unref(t->db);
+}
+
+static enum status
+check_kind(struct rows_request *r, const struct column *c)
+{
+	if (c->kind != ROWS_NONE)
+		return STATUS_OK;
+	return rows_fail(r, ROWS_STATE_UNSUPPORTED,
+			 "the column \"%.*s\" of type %.*s has no kind here",
+			 STR_ARG(c->stored->name), STR_ARG(c->stored->type));
+}
+
+enum status
+rows_table_column_find(struct rows_request *r, const struct table *t, uint32_t id,
+		       const struct column **ret)
+{
+	const struct table_column *stored = table_column_by_id(t->schema, id);
+	size_t at = stored ? (size_t)(stored - t->schema->columns) : 0;
+
+	if (!stored || at < t->hidden)
+		return rows_fail(r, ROWS_STATE_COLUMN, "the table has no column with the id %u",
+				 (unsigned)id);
+	*ret = &t->columns[at];
+	return check_kind(r, *ret);
+}
+
+enum status
+rows_table_check_key(struct rows_request *r, const struct table *t)
+{
+	for (size_t i = 0; i < t->schema->key_count; i++)
+		TRY(check_kind(r, &t->columns[i]));
+	return STATUS_OK;
+}

@@ -1,0 +1,513 @@
+#include "door/rows/data/txn.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/metric.h"
+#include "door/rows/data/undo.h"
+#include "net/memory.h"
+
+METRIC_COUNTER(conflicts, "frond_rows_conflicts_total", METRIC_NUMBER,
+	       "Transactions of the protocol for rows that ended with a conflict (40001).");
+METRIC_COUNTER(expirations, "frond_rows_transactions_expired_total", METRIC_NUMBER,
+	       "Transactions of the protocol for rows that were rolled back since they had lasted "
+	       "longer than transaction_seconds, or since others needed their memory.");
+
+enum txn_state {
+	TXN_OPEN,
+	TXN_FAILED, /* a savepoint may bring it back */
+	TXN_DEAD,   /* nothing can: there was a conflict */
+	TXN_OVER,   /* it has had its time */
+};
+
+struct savepoint {
+	uint32_t number;
+	size_t undo; /* how much was noted when it was made */
+};
+
+struct rows_txn {
+	struct unit unit;
+	enum txn_state state;
+	bool read_only;
+	uint64_t until_ns;
+	struct budget_part part; /* counts what is written and noted, and the tables */
+	struct buf undo;
+	struct savepoint savepoints[ROWS_SAVEPOINTS];
+	size_t savepoint_count;
+	uint32_t savepoint_last; /* the highest number so far */
+};
+
+/* ---- Units ---- */
+
+static struct unit_table *
+table_find(const struct unit *u, const struct rows_table *wanted)
+{
+	for (struct unit_table *t = u->tables; t; t = t->next) {
+		struct str name = t->table->db->name;
+
+		if (name.len == wanted->schema.len + 1 + wanted->name.len &&
+		    str_starts_with(name, wanted->schema) && name.ptr[wanted->schema.len] == '.' &&
+		    str_eq(str_skip(name, wanted->schema.len + 1), wanted->name))
+			return t;
+	}
+	return NULL;
+}
+
+static enum status
+table_add(struct unit *u, const struct rows_table *wanted, struct unit_table **ret)
+{
+	struct catalog_caches *caches = &u->r->door->caches;
+	struct unit_table *t = arena_zalloc(u->arena, sizeof(*t));
+	struct catalog_cache *cache;
+	enum status status;
+
+	if (!t)
+		return STATUS_LIMIT;
+	if (u->table_count == ROWS_TXN_TABLES)
+		return rows_fail(u->r, ROWS_STATE_TOO_LARGE,
+				 "a transaction may use %d tables (ROWS_TXN_TABLES)",
+				 ROWS_TXN_TABLES);
+	cache = catalog_caches_take(caches);
+	status = rows_table_open(u->r, u->tx, cache, wanted, u->arena, &t->table);
+	catalog_caches_give(caches, cache);
+	TRY(status);
+	timed_init(&t->timed, u->tx, t->table->db, NULL, &u->r->err);
+	t->number = u->table_count++;
+	t->next = u->tables;
+	u->tables = t;
+	*ret = t;
+	return STATUS_OK;
+}
+
+enum status
+rows_unit_table_open(struct unit *u, const struct rows_table *wanted, struct unit_table **ret)
+{
+	*ret = table_find(u, wanted);
+	if (!*ret)
+		return table_add(u, wanted, ret);
+	(*ret)->timed.err = &u->r->err;
+	if (wanted->id.len && memcmp(wanted->id.ptr, (*ret)->table->schema->id, ROWS_ID_BYTES) != 0)
+		return rows_fail(u->r, ROWS_STATE_CHANGED, "the table was made anew since");
+	return STATUS_OK;
+}
+
+static void
+unit_close(struct unit *u)
+{
+	for (struct unit_table *t = u->tables; t; t = t->next)
+		rows_table_close(t->table);
+	u->tables = NULL;
+	u->table_count = 0;
+}
+
+enum status
+rows_unit_note(struct unit *u, struct unit_table *t, const struct table_key *key)
+{
+	struct rows_txn *txn = u->txn;
+	struct arena_mark mark = arena_mark(u->r->arena);
+	enum status status;
+
+	if (!txn || !txn->savepoint_count)
+		return STATUS_OK;
+	status = rows_undo_note(t, key, u->r->arena, &txn->undo);
+	arena_reset(u->r->arena, mark);
+	if (status == STATUS_LIMIT && txn->undo.failed == STATUS_LIMIT && !txn->part.refused &&
+	    !txn->part.exceeded)
+		return rows_fail(u->r, ROWS_STATE_TOO_LARGE,
+				 "savepoints may bring back %d bytes of rows (ROWS_UNDO_BYTES)",
+				 ROWS_UNDO_BYTES);
+	return status;
+}
+
+/* ---- Requests outside of a transaction ---- */
+
+struct single {
+	struct rows_request *r;
+	unit_body *body;
+	void *arg;
+	size_t out;
+	struct arena_mark mark;
+};
+
+static enum status
+single_body(struct kv_tx *tx, void *arg)
+{
+	struct single *s = arg;
+	struct unit u = { .r = s->r, .tx = tx, .arena = s->r->arena };
+	enum status status;
+
+	s->r->out->failed = STATUS_OK;
+	s->r->out->len = s->out;
+	s->r->state = NULL;
+	s->r->at = ROWS_NOWHERE;
+	s->r->err.text[0] = '\0';
+	arena_reset(s->r->arena, s->mark);
+	status = s->body(&u, s->arg);
+	unit_close(&u);
+	return status;
+}
+
+/* ---- The client's transaction ---- */
+
+static void
+txn_release_all(struct rows_txn *txn)
+{
+	unit_close(&txn->unit);
+	kv_tx_free(txn->unit.tx);
+	txn->unit.tx = NULL;
+	buf_release(&txn->undo);
+	arena_free(txn->unit.arena);
+	txn->unit.arena = NULL;
+	budget_part_release(&txn->part);
+}
+
+void
+rows_txn_free(struct rows_client *c)
+{
+	if (!c->txn)
+		return;
+	txn_release_all(c->txn);
+	mem_free(c->txn);
+	c->txn = NULL;
+}
+
+uint64_t
+rows_txn_until_ns(const struct rows_client *c)
+{
+	return c->txn && c->txn->state != TXN_OVER ? c->txn->until_ns : 0;
+}
+
+void
+rows_txn_expire(struct rows_client *c)
+{
+	struct rows_txn *txn = c->txn;
+
+	if (!txn || txn->state == TXN_OVER ||
+	    (clock_mono_ns() < txn->until_ns && !budget_is_unwanted(&txn->part)))
+		return;
+	metric_add(&expirations, 1);
+	txn_release_all(txn);
+	txn->state = TXN_OVER;
+}
+
+static enum status
+fail_none(struct rows_request *r)
+{
+	return rows_fail(r, ROWS_STATE_NO_TXN, "there is no transaction in progress");
+}
+
+static enum status
+fail_over(struct rows_request *r)
+{
+	return rows_fail(r, ROWS_STATE_TXN_OVER,
+			 "the transaction was rolled back: it has lasted longer than "
+			 "transaction_seconds, %llu, or others needed its memory",
+			 (unsigned long long)r->door->config.settings->txn_seconds);
+}
+
+static enum status
+fail_dead(struct rows_request *r)
+{
+	return rows_fail(r, ROWS_STATE_FAILED,
+			 "the transaction has failed: nothing but ROLLBACK is left");
+}
+
+/* Whether the transaction can do something. */
+static enum status
+check_open(struct rows_request *r)
+{
+	rows_txn_expire(r->client);
+	if (!r->client->txn)
+		return fail_none(r);
+	switch (r->client->txn->state) {
+	case TXN_OPEN:
+		return STATUS_OK;
+	case TXN_OVER:
+		return fail_over(r);
+	case TXN_FAILED:
+	case TXN_DEAD:
+		break;
+	}
+	return fail_dead(r);
+}
+
+/* What the store says of a failure, but for conflicts, which are told alike wherever they come. */
+static enum status
+explained(struct rows_request *r, const struct kv_tx *tx, enum status status)
+{
+	if (status != STATUS_OK && status != STATUS_TX_CONFLICT && status != STATUS_TX_TOO_OLD &&
+	    !r->err.text[0] && kv_tx_error(tx)[0])
+		(void)err_set(&r->err, status, "%s", kv_tx_error(tx));
+	return status;
+}
+
+/* After an operation: what it holds is counted, and a failure is kept. */
+static enum status
+settle(struct rows_request *r, enum status status)
+{
+	struct rows_txn *txn = r->client->txn;
+
+	if (status == STATUS_OK &&
+	    !net_memory_part_resize(&txn->part, kv_tx_stats(txn->unit.tx).size_bytes +
+							txn->undo.cap +
+							arena_used_bytes(txn->unit.arena))) {
+		status = net_memory_refuse(net_stream_session(r->client->stream), &r->err);
+		r->state = ROWS_STATE_MEMORY;
+		txn->state = TXN_DEAD;
+	}
+	if (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD ||
+	    status == STATUS_TX_TOO_LARGE) {
+		txn->state = TXN_DEAD;
+		metric_add(&conflicts, status != STATUS_TX_TOO_LARGE);
+	} else if (status != STATUS_OK && txn->state == TXN_OPEN) {
+		txn->state = TXN_FAILED;
+	}
+	return explained(r, txn->unit.tx, status);
+}
+
+/* Whether no table still waits for an answer that it has asked for, as after a failure. */
+static bool
+all_is_answered(const struct unit *u)
+{
+	for (const struct unit_table *t = u->tables; t; t = t->next)
+		if (t->timed.asked || t->timed.asked_state)
+			return false;
+	return true;
+}
+
+enum status
+rows_unit_run(struct rows_request *r, unit_body *body, void *arg, bool writes)
+{
+	struct single s = {
+		.r = r, .body = body, .arg = arg, .out = r->out->len, .mark = arena_mark(r->arena)
+	};
+	struct kv_store *store = r->door->config.store;
+	struct rows_txn *txn = r->client->txn;
+	enum status status;
+	uint64_t mark;
+
+	if (!txn)
+		return writes ? kv_run(store, single_body, &s, NULL, &r->err)
+			      : kv_run_read(store, single_body, &s, &r->err);
+	TRY(check_open(r));
+	if (writes && txn->read_only)
+		return rows_fail(r, ROWS_STATE_READ_ONLY, "the transaction only reads");
+	net_memory_part_rouse(&txn->part);
+	mark = kv_reads_mark(txn->unit.tx);
+	txn->unit.r = r;
+	status = settle(r, body(&txn->unit, arg));
+	txn->unit.r = NULL;
+	if (all_is_answered(&txn->unit))
+		kv_reads_forget(txn->unit.tx, mark);
+	net_memory_part_rest(&txn->part);
+	return status;
+}
+
+/* ---- BEGIN, COMMIT, ROLLBACK ---- */
+
+static enum status
+body_u32(struct rows_request *r, uint32_t *ret)
+{
+	struct rows_in in = { .rest = r->body };
+
+	*ret = rows_in_u32(&in);
+	if (in.bad || in.rest.len)
+		return rows_fail(r, ROWS_STATE_PROTOCOL, "the request is malformed");
+	return STATUS_OK;
+}
+
+static enum status
+body_none(struct rows_request *r)
+{
+	if (r->body.len)
+		return rows_fail(r, ROWS_STATE_PROTOCOL, "the request is malformed");
+	return STATUS_OK;
+}
+
+enum status
+rows_txn_check_none(struct rows_request *r)
+{
+	if (!r->client->txn)
+		return STATUS_OK;
+	return rows_fail(r, ROWS_STATE_IN_TXN, "this cannot be done in a transaction");
+}
+
+enum status
+rows_txn_begin(struct rows_request *r)
+{
+	struct rows_client *c = r->client;
+	struct rows_in in = { .rest = r->body };
+	unsigned flags = rows_in_u8(&in);
+	struct rows_txn *txn;
+	enum status status;
+
+	if (in.bad || in.rest.len || flags > 1)
+		return rows_fail(r, ROWS_STATE_PROTOCOL, "the request is malformed");
+	if (c->txn)
+		return rows_fail(r, ROWS_STATE_IN_TXN,
+				 "there is already a transaction in progress");
+	txn = mem_zalloc(sizeof(*txn));
+	if (!txn)
+		return STATUS_NOMEM;
+	txn->read_only = flags;
+	txn->until_ns = clock_after_ms(c->door->config.settings->txn_seconds * 1000);
+	net_memory_part_init(&txn->part, arena_part(r->arena), false);
+	net_memory_part_keep(&txn->part);
+	txn->undo = BUF_INIT_OF(ROWS_UNDO_BYTES, &txn->part);
+	txn->unit.txn = txn;
+	txn->unit.arena = arena_new(ROWS_TXN_BYTES);
+	c->txn = txn;
+	status = txn->unit.arena ? kv_begin(c->door->config.store, KV_TX_READ_WRITE, &txn->unit.tx)
+				 : STATUS_NOMEM;
+	if (status != STATUS_OK)
+		rows_txn_free(c);
+	else
+		net_memory_part_rest(&txn->part);
+	return status;
+}
+
+enum status
+rows_txn_commit(struct rows_request *r)
+{
+	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES] = { 0 };
+	struct rows_client *c = r->client;
+	enum status status;
+
+	TRY(body_none(r));
+	status = check_open(r);
+	if (status != STATUS_OK) {
+		/* It has ended, whatever was wrong with it. */
+		rows_txn_free(c);
+		return status;
+	}
+	net_memory_part_rouse(&c->txn->part);
+	status = kv_future_wait(kv_commit(c->txn->unit.tx));
+	if (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD)
+		metric_add(&conflicts, 1);
+	status = explained(r, c->txn->unit.tx, status);
+	if (status == STATUS_OK && kv_versionstamp(c->txn->unit.tx, stamp) != STATUS_OK)
+		memset(stamp, 0, sizeof(stamp));
+	rows_txn_free(c);
+	TRY(status);
+	buf_append(r->out, stamp, sizeof(stamp));
+	return STATUS_OK;
+}
+
+enum status
+rows_txn_rollback(struct rows_request *r)
+{
+	TRY(body_none(r));
+	if (!r->client->txn)
+		return fail_none(r);
+	rows_txn_free(r->client);
+	return STATUS_OK;
+}
+
+/* ---- Savepoints ---- */
+
+enum status
+rows_txn_savepoint(struct rows_request *r)
+{
+	struct rows_txn *txn = r->client->txn;
+
+	TRY(body_none(r));
+	TRY(check_open(r));
+	if (txn->savepoint_count == ROWS_SAVEPOINTS)
+		return rows_fail(r, ROWS_STATE_TOO_LARGE,
+				 "a transaction may have %d savepoints (ROWS_SAVEPOINTS)",
+				 ROWS_SAVEPOINTS);
+	txn->savepoints[txn->savepoint_count++] = (struct savepoint){ ++txn->savepoint_last,
+								      txn->undo.len };
+	rows_put_u32(r->out, txn->savepoint_last);
+	return STATUS_OK;
+}
+
+/* Its place among those that are open. */
+static enum status
+savepoint_find(struct rows_request *r, size_t *ret)
+{
+	struct rows_txn *txn = r->client->txn;
+	uint32_t number;
+
+	TRY(body_u32(r, &number));
+	for (size_t i = 0; i < txn->savepoint_count; i++) {
+		if (txn->savepoints[i].number == number) {
+			*ret = i;
+			return STATUS_OK;
+		}
+	}
+	return rows_fail(r, ROWS_STATE_NO_SAVEPOINT, "there is no savepoint %u", (unsigned)number);
+}
+
+enum status
+rows_txn_release(struct rows_request *r)
+{
+	struct rows_txn *txn = r->client->txn;
+	size_t at;
+
+	TRY(check_open(r));
+	TRY(savepoint_find(r, &at));
+	txn->savepoint_count = at;
+	/* What the ones before may bring back is still noted. */
+	if (!at)
+		buf_clear(&txn->undo);
+	return STATUS_OK;
+}
+
+static struct unit_table *
+table_numbered(const struct unit *u, size_t number)
+{
+	struct unit_table *t = u->tables;
+
+	while (t && t->number != number)
+		t = t->next;
+	return t;
+}
+
+/* Takes back what was noted behind `until`. */
+static enum status
+undo_until(struct unit *u, void *arg)
+{
+	const size_t *until = arg;
+	struct buf *undo = &u->txn->undo;
+	struct arena_mark mark = arena_mark(u->r->arena);
+	struct unit_table *t;
+	size_t from;
+
+	/* An entry that found no room was not written, and its row neither. */
+	undo->failed = STATUS_OK;
+	while (undo->len > *until) {
+		t = table_numbered(u, rows_undo_last(undo, &from));
+		/* A note is of a table that the transaction has opened. */
+		if (!t)
+			return STATUS_CORRUPT;
+		t->timed.err = &u->r->err;
+		TRY(rows_undo_take(t, u->r->arena, undo, from));
+		arena_reset(u->r->arena, mark);
+	}
+	return STATUS_OK;
+}
+
+enum status
+rows_txn_rollback_to(struct rows_request *r)
+{
+	struct rows_txn *txn = r->client->txn;
+	enum status status;
+	size_t at;
+
+	rows_txn_expire(r->client);
+	if (!txn)
+		return fail_none(r);
+	if (txn->state == TXN_OVER)
+		return fail_over(r);
+	if (txn->state == TXN_DEAD)
+		return fail_dead(r);
+	TRY(savepoint_find(r, &at));
+	txn->state = TXN_OPEN;
+	status = rows_unit_run(r, undo_until, &txn->savepoints[at].undo, false);
+	/* The savepoint itself stays. */
+	if (status == STATUS_OK)
+		txn->savepoint_count = at + 1;
+	else
+		txn->state = TXN_DEAD;
+	return status;
+}

@@ -1,0 +1,79 @@
+/*
+ * Transactions. A connection has one at most, which is one of the store's, from BEGIN to COMMIT or
+ * ROLLBACK; a request outside of one has a transaction for itself, which is tried again while that
+ * can help.
+ *
+ * What an operation works in is a struct unit: the transaction, and the tables that it has opened,
+ * each with its moment.
+ *
+ * == Savepoints ==
+ *
+ * The store has none. As long as a savepoint is open, each row is read before it is written, and
+ * what it was is noted. Rolling back to the savepoint writes that again, the latest first: in the
+ * same transaction, so all that was read stays checked. A row that comes back has its old write
+ * times and lives.
+ *
+ * A transaction in which a request has failed does nothing more, but for ROLLBACK and ROLLBACK TO a
+ * savepoint. After a conflict only ROLLBACK is left.
+ *
+ * Threading: on the connection's fiber.
+ */
+#ifndef FROND_DOOR_ROWS_DATA_TXN_H
+#define FROND_DOOR_ROWS_DATA_TXN_H
+
+#include "door/rows/data/table.h"
+
+struct unit_table {
+	struct unit_table *next;
+	struct table *table;
+	struct timed timed; /* its moment, of this table, for the whole transaction */
+	size_t number;      /* of the transaction's tables */
+};
+
+struct unit {
+	struct rows_request *r; /* the one that is served now */
+	struct kv_tx *tx;
+	struct rows_txn *txn; /* NULL: a request outside of a transaction */
+	struct arena *arena;  /* of the tables */
+	struct unit_table *tables;
+	size_t table_count;
+};
+
+/* Opens the table, or finds it open. Fails as rows_table_open(). */
+MUST_USE enum status rows_unit_table_open(struct unit *u, const struct rows_table *wanted,
+					  struct unit_table **ret);
+
+/*
+ * What is to be called before a row is written: within a savepoint it notes what the row is now.
+ * Fails with 54000 where there is more to note than ROWS_UNDO_BYTES.
+ */
+MUST_USE enum status rows_unit_note(struct unit *u, struct unit_table *t,
+				    const struct table_key *key);
+
+/* What a request does with rows: `arg` is its own. It may be run again, with an empty answer. */
+typedef enum status unit_body(struct unit *u, void *arg);
+
+/* Runs it, in the client's transaction or in one of its own. `writes`: it may. */
+MUST_USE enum status rows_unit_run(struct rows_request *r, unit_body *body, void *arg, bool writes);
+
+/* ---- The client's transaction ---- */
+
+/* The requests: each answers by itself. */
+MUST_USE enum status rows_txn_begin(struct rows_request *r);
+MUST_USE enum status rows_txn_commit(struct rows_request *r);
+MUST_USE enum status rows_txn_rollback(struct rows_request *r);
+MUST_USE enum status rows_txn_savepoint(struct rows_request *r);
+MUST_USE enum status rows_txn_release(struct rows_request *r);
+MUST_USE enum status rows_txn_rollback_to(struct rows_request *r);
+
+/* Fails with 25001 in a transaction: for what cannot be a part of one. */
+MUST_USE enum status rows_txn_check_none(struct rows_request *r);
+
+/* When an open transaction has had its time (clock_mono_ns()); 0: none is open. */
+uint64_t rows_txn_until_ns(const struct rows_client *c);
+/* Rolls it back if it has had its time, or if others need its memory. */
+void rows_txn_expire(struct rows_client *c);
+/* The connection ends: what was not committed is undone. */
+void rows_txn_free(struct rows_client *c);
+
+#endif

@@ -1,0 +1,192 @@
+#include "door/rows/data/rows.h"
+
+struct writing {
+	struct rows_write write;
+	const struct column **columns;
+	struct rows_value *values;
+	struct table_change *changes;
+};
+
+/* One row while it is written. */
+struct row_op {
+	enum rows_op op;
+	struct table_key key;
+	bool is_there; /* if the operation has to know */
+	bool inserted; /* it is there whatever its columns are */
+};
+
+static bool
+op_reads(enum rows_op op)
+{
+	return op != ROWS_OP_PUT && op != ROWS_OP_REPLACE && op != ROWS_OP_DELETE_ANY;
+}
+
+static enum status
+row_look(struct unit *u, struct unit_table *t, struct row_op *o)
+{
+	const struct table_wanted nothing = { .some = true };
+	struct arena_mark mark = arena_mark(u->r->arena);
+	struct table_row row = { 0 };
+	enum status status;
+
+	if (!op_reads(o->op))
+		return STATUS_OK;
+	status = table_read(&t->timed, &o->key, false, &nothing, u->r->arena, &row);
+	o->is_there = status == STATUS_OK && row.is_row;
+	o->inserted = o->is_there && row.inserted;
+	arena_reset(u->r->arena, mark);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* The changes of the columns; what is null is cleared, unless nothing is there to be cleared. */
+static enum status
+changes_make(struct unit *u, struct writing *w, const struct row_op *o, size_t *ret_count)
+{
+	bool is_new = o->op == ROWS_OP_REPLACE || (op_reads(o->op) && !o->is_there);
+	size_t count = 0;
+
+	for (size_t i = 0; i < w->write.column_count; i++) {
+		struct table_change *c = &w->changes[count];
+
+		*c = (struct table_change){ .column = w->columns[i]->stored->id,
+					    .kind = TABLE_CHANGE_PUT };
+		switch (w->values[i].presence) {
+		case ROWS_ABSENT:
+			continue;
+		case ROWS_NULL:
+			if (is_new)
+				continue;
+			c->kind = TABLE_CHANGE_CLEAR;
+			break;
+		case ROWS_VALUE:
+			TRY(rows_column_to_scalar(u->r, w->columns[i], w->values[i].bytes,
+						  &c->value));
+			break;
+		}
+		count++;
+	}
+	*ret_count = count;
+	return STATUS_OK;
+}
+
+static enum status
+row_put(struct unit *u, struct writing *w, struct unit_table *t, const struct row_op *o)
+{
+	/* A row of CQL's that was only ever updated would go with its last column. */
+	struct table_write write = { .key = o->key,
+				     .inserts = o->op != ROWS_OP_UPDATE || !o->inserted,
+				     .changes = w->changes };
+
+	TRY(changes_make(u, w, o, &write.change_count));
+	TRY(rows_unit_note(u, t, &o->key));
+	if (o->op == ROWS_OP_REPLACE)
+		TRY(table_clear_row(&t->timed, &o->key));
+	return table_write(&t->timed, &write);
+}
+
+static enum status
+row_clear(struct unit *u, struct unit_table *t, const struct row_op *o)
+{
+	TRY(rows_unit_note(u, t, &o->key));
+	return table_clear_row(&t->timed, &o->key);
+}
+
+/* `*ret_done` is false if nothing happened. */
+static enum status
+row_run(struct unit *u, struct writing *w, struct unit_table *t, struct row_op *o, bool *ret_done)
+{
+	TRY(row_look(u, t, o));
+	*ret_done = true;
+	switch (o->op) {
+	case ROWS_OP_INSERT:
+		if (o->is_there)
+			return rows_fail(u->r, ROWS_STATE_UNIQUE,
+					 "the table \"%.*s\" has a row with this key",
+					 STR_ARG(t->table->db->name));
+		return row_put(u, w, t, o);
+	case ROWS_OP_INSERT_NEW:
+		*ret_done = !o->is_there;
+		return o->is_there ? STATUS_OK : row_put(u, w, t, o);
+	case ROWS_OP_UPDATE:
+		*ret_done = o->is_there;
+		return o->is_there ? row_put(u, w, t, o) : STATUS_OK;
+	case ROWS_OP_DELETE:
+		*ret_done = o->is_there;
+		return o->is_there ? row_clear(u, t, o) : STATUS_OK;
+	case ROWS_OP_DELETE_ANY:
+		return row_clear(u, t, o);
+	case ROWS_OP_PUT:
+	case ROWS_OP_REPLACE:
+	case ROWS_OPS_END:
+		break;
+	}
+	return row_put(u, w, t, o);
+}
+
+static enum status
+columns_find(struct unit *u, struct writing *w, const struct table *t)
+{
+	struct rows_request *r = u->r;
+	size_t count = w->write.column_count;
+
+	w->columns = arena_alloc(r->arena, (count + 1) * sizeof(const struct column *));
+	w->values = arena_alloc(r->arena, (count + 1) * sizeof(*w->values));
+	w->changes = arena_alloc(r->arena, (count + 1) * sizeof(*w->changes));
+	if (!w->columns || !w->values || !w->changes)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		TRY(rows_table_column_find(r, t, w->write.columns[i], &w->columns[i]));
+		if (w->columns[i]->stored->kind != TABLE_REGULAR)
+			return rows_fail(r, ROWS_STATE_UNSUPPORTED,
+					 "the column \"%.*s\" is not written by itself",
+					 STR_ARG(w->columns[i]->stored->name));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+write_body(struct unit *u, void *arg)
+{
+	struct writing *w = arg;
+	struct rows_request *r = u->r;
+	struct rows_in ops = w->write.ops;
+	struct arena_mark mark;
+	struct unit_table *t;
+	struct rows_key key;
+	bool done;
+
+	TRY(rows_unit_table_open(u, &w->write.table, &t));
+	TRY(rows_table_check_key(r, t->table));
+	if (t->table->schema->counters)
+		return rows_fail(r, ROWS_STATE_UNSUPPORTED, "a table of counters is only read");
+	TRY(columns_find(u, w, t->table));
+	rows_put_u32(r->out, w->write.count);
+	mark = arena_mark(r->arena);
+	for (uint32_t i = 0; i < w->write.count; i++) {
+		struct row_op o = { 0 };
+
+		r->at = (int32_t)i;
+		rows_write_next(&ops, w->write.column_count, &o.op, &key, w->values);
+		if (key.count != rows_table_key_columns(t->table))
+			return rows_fail(r, ROWS_STATE_DEFINITION, "a key has %zu columns here",
+					 rows_table_key_columns(t->table));
+		TRY(rows_key_make(r, t->table, key.values, key.count, &o.key));
+		TRY(row_run(u, w, t, &o, &done));
+		rows_put_u8(r->out, done);
+		arena_reset(r->arena, mark);
+	}
+	r->at = ROWS_NOWHERE;
+	return buf_status(r->out);
+}
+
+enum status
+rows_serve_write(struct rows_request *r)
+{
+	struct writing w;
+
+	TRY(rows_write_read(r->body, r->arena, &w.write, &r->err));
+	r->schema = w.write.table.schema;
+	r->table = w.write.table.name;
+	TRY(rows_request_allow(r, ROWS_MAY_MODIFY, r->schema, r->table));
+	return rows_unit_run(r, write_body, &w, true);
+}

@@ -1,0 +1,486 @@
+#include "door/rows/serve.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/metric.h"
+#include "door/rows/conn/request.h"
+#include "door/rows/data/rows.h"
+#include "loop/step.h"
+#include "net/memory.h"
+
+enum {
+	SLOW_BYTES = 120,       /* of what is said of a slow request */
+	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next request */
+	IDLE_LOOK_MS = 60 * 60 * 1000,
+	TXN_LOOK_MS = 1000, /* between two looks whether others need a transaction's memory */
+};
+
+METRIC_COUNTER(requests, "frond_rows_requests_total", METRIC_NUMBER,
+	       "Requests of the protocol for rows, those that failed included.");
+METRIC_COUNTER(failures, "frond_rows_failures_total", METRIC_NUMBER,
+	       "Requests of the protocol for rows that were answered with an error.");
+
+/* ---- What begins a connection ---- */
+
+static enum status
+fail_malformed(struct rows_request *r)
+{
+	return rows_fail(r, ROWS_STATE_PROTOCOL, "the request is malformed");
+}
+
+static enum status
+serve_hello(struct rows_request *r)
+{
+	struct rows_in in = { .rest = r->body };
+	uint32_t magic = rows_in_u32(&in);
+	unsigned least = rows_in_u16(&in), most = rows_in_u16(&in);
+
+	if (in.bad || magic != ROWS_MAGIC)
+		return fail_malformed(r);
+	if (least > ROWS_VERSION || most < ROWS_VERSION)
+		return rows_fail(r, ROWS_STATE_PROTOCOL,
+				 "versions %u to %u of the protocol are not served; %d is", least,
+				 most, ROWS_VERSION);
+	r->client->greeted = true;
+	rows_put_u16(r->out, ROWS_VERSION);
+	rows_put_u32(r->out, ROWS_FRAME_BYTES);
+	rows_put_u8(r->out, !r->client->authenticated);
+	rows_put_str(r->out, STR("frond " FROND_VERSION));
+	return buf_status(r->out);
+}
+
+static enum status
+serve_login(struct rows_request *r)
+{
+	struct str name, password;
+	enum status status;
+
+	TRY(rows_names_read(r->body, &name, &password, &r->err));
+	status = rows_client_login(r->client, name, password, &r->err);
+	if (status != STATUS_UNAUTHORIZED)
+		return status;
+	return rows_fail(r, ROWS_STATE_PASSWORD, "the name or the password is wrong");
+}
+
+static enum status
+serve_ping(struct rows_request *r)
+{
+	return r->body.len ? fail_malformed(r) : STATUS_OK;
+}
+
+/* ---- All requests ---- */
+
+struct kind_of_request {
+	const char *name;
+	enum status (*serve)(struct rows_request *r);
+	enum rows_class class;
+	bool by_strangers; /* it may come from one who has not logged in */
+};
+
+static const struct kind_of_request kinds[ROWS_REQUESTS] = {
+	[ROWS_HELLO] = { "HELLO", serve_hello, ROWS_CLASS_CONNECTION, true },
+	[ROWS_LOGIN] = { "LOGIN", serve_login, ROWS_CLASS_CONNECTION, true },
+	[ROWS_PING] = { "PING", serve_ping, ROWS_CLASS_CONNECTION, true },
+	[ROWS_BEGIN] = { "BEGIN", rows_txn_begin, ROWS_CLASS_TRANSACTION, false },
+	[ROWS_COMMIT] = { "COMMIT", rows_txn_commit, ROWS_CLASS_TRANSACTION, false },
+	[ROWS_ROLLBACK] = { "ROLLBACK", rows_txn_rollback, ROWS_CLASS_TRANSACTION, false },
+	[ROWS_SAVEPOINT] = { "SAVEPOINT", rows_txn_savepoint, ROWS_CLASS_TRANSACTION, false },
+	[ROWS_RELEASE] = { "RELEASE", rows_txn_release, ROWS_CLASS_TRANSACTION, false },
+	[ROWS_ROLLBACK_TO] = { "ROLLBACK_TO", rows_txn_rollback_to, ROWS_CLASS_TRANSACTION, false },
+	[ROWS_SCHEMAS] = { "SCHEMAS", rows_serve_schemas, ROWS_CLASS_SCHEMA, false },
+	[ROWS_SCHEMA_CREATE] = { "SCHEMA_CREATE", rows_serve_schema_create, ROWS_CLASS_SCHEMA,
+				 false },
+	[ROWS_SCHEMA_DROP] = { "SCHEMA_DROP", rows_serve_schema_drop, ROWS_CLASS_SCHEMA, false },
+	[ROWS_TABLES] = { "TABLES", rows_serve_tables, ROWS_CLASS_SCHEMA, false },
+	[ROWS_TABLE] = { "TABLE", rows_serve_table, ROWS_CLASS_SCHEMA, false },
+	[ROWS_TABLE_CREATE] = { "TABLE_CREATE", rows_serve_table_create, ROWS_CLASS_SCHEMA, false },
+	[ROWS_TABLE_ALTER] = { "TABLE_ALTER", rows_serve_table_alter, ROWS_CLASS_SCHEMA, false },
+	[ROWS_TABLE_DROP] = { "TABLE_DROP", rows_serve_table_drop, ROWS_CLASS_SCHEMA, false },
+	[ROWS_TABLE_EMPTY] = { "TABLE_EMPTY", rows_serve_table_empty, ROWS_CLASS_SCHEMA, false },
+	[ROWS_SCAN] = { "SCAN", rows_serve_scan, ROWS_CLASS_SCAN, false },
+	[ROWS_GET] = { "GET", rows_serve_get, ROWS_CLASS_GET, false },
+	[ROWS_WRITE] = { "WRITE", rows_serve_write, ROWS_CLASS_WRITE, false },
+};
+
+static const struct kind_of_request *
+kind_find(unsigned code)
+{
+	return code < ROWS_REQUESTS && kinds[code].serve ? &kinds[code] : NULL;
+}
+
+/* ---- One request ---- */
+
+static void
+count_request(struct rows_request *r, const struct kind_of_request *kind, enum status status)
+{
+	struct clients_entry *entry = &r->client->entry;
+	uint64_t took_ns = clock_mono_ns() - r->began_ns;
+	char more[SLOW_BYTES];
+
+	ops_count(&rows_ops, kind->class, took_ns);
+	if (took_ns <= r->door->config.settings->slow_ms * CLOCK_NS_PER_MS)
+		return;
+	snprintf(more, sizeof(more), "status=%s bytes_in=%zu bytes_out=%zu", status_name(status),
+		 r->body.len, r->out->len);
+	clients_note_slow(entry, &entry->op,
+			  (struct ops_slow){ .took_ns = took_ns,
+					     .more = str_from_cstr(more),
+					     .keep = OPS_SLOW_KEPT });
+}
+
+static void
+audit_refusal(const struct rows_request *r, const struct kind_of_request *kind)
+{
+	const struct audit_by by = rows_client_audit_by(r->client);
+	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
+
+	buf_printf(&on, "%.*s%s%.*s", STR_ARG(r->schema), r->table.len ? "." : "",
+		   STR_ARG(r->table));
+	audit_refused(&by, str_from_cstr(kind->name), buf_str(&on), "Unauthorized");
+}
+
+/* Names the limit where it is memory that is missing, and what has ended the request. */
+static void
+explain(struct rows_request *r, enum status status)
+{
+	const struct budget_part *part = r->out->part;
+
+	if (!r->state)
+		r->state = rows_state_of(status);
+	if (r->err.text[0])
+		return;
+	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && (part->refused || part->exceeded))
+		(void)net_memory_refuse(net_stream_session(r->client->stream), &r->err);
+	else if (status == STATUS_LIMIT)
+		err_set(&r->err, status, "the request needs more memory than one may take");
+	else if (status == STATUS_CANCELLED)
+		err_set(&r->err, status, "the request was interrupted");
+	else if (status == STATUS_STEPS)
+		err_set(&r->err, status,
+			"the request needs more computing than one may take: the limit, "
+			"request_steps, is %llu steps",
+			(unsigned long long)step_limit());
+	else if (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD)
+		err_set(&r->err, status,
+			"could not serialize access: another transaction has changed what this one "
+			"has read");
+	else if (status == STATUS_TX_UNKNOWN)
+		err_set(&r->err, status, "it is not known whether the transaction has committed");
+	else if (status == STATUS_TX_TOO_LARGE)
+		err_set(&r->err, status,
+			"the transaction is larger than %d bytes (KV_LIMIT_TX_BYTES)",
+			KV_LIMIT_TX_BYTES);
+	else
+		err_set(&r->err, status, "%s", status_name(status));
+}
+
+/* The status of a request whose answer found no room. */
+static enum status
+check_answer(struct rows_request *r)
+{
+	const struct budget_part *part = r->out->part;
+	enum status status = buf_status(r->out);
+
+	if (status == STATUS_OK || part->refused || part->exceeded)
+		return status;
+	return rows_fail(r, ROWS_STATE_TOO_LARGE,
+			 "the answer has more than %d bytes (ROWS_REPLY_BYTES)", ROWS_REPLY_BYTES);
+}
+
+static enum status
+run_request(struct rows_request *r, const struct kind_of_request *kind)
+{
+	struct rows_client *c = r->client;
+	enum status status;
+
+	clients_op_begin(&c->entry, &rows_ops, kind->name, STR(""), r->began_ns, STR(""), STR(""));
+	step_set_ask(rows_client_ask, c);
+	status = kind->serve(r);
+	step_set_ask(NULL, NULL);
+	if (status == STATUS_OK || (status == STATUS_LIMIT && !r->err.text[0]))
+		status = buf_status(r->out) == STATUS_OK ? status : check_answer(r);
+	count_request(r, kind, status);
+	clients_op_end(&c->entry);
+	return status;
+}
+
+/* Whether the request may come now. */
+static enum status
+check_order(struct rows_request *r, const struct kind_of_request *kind)
+{
+	struct rows_client *c = r->client;
+
+	if (!kind || r->header.reserved)
+		return rows_fail(r, ROWS_STATE_PROTOCOL, "there is no request %u", r->header.code);
+	if (c->greeted == (r->header.code == ROWS_HELLO))
+		return rows_fail(r, ROWS_STATE_PROTOCOL, "a connection begins with HELLO, once");
+	rows_client_check_roles(c);
+	if (c->authenticated || kind->by_strangers)
+		return STATUS_OK;
+	audit_refusal(r, kind);
+	return rows_fail(r, "28000", "nobody has logged in");
+}
+
+/*
+ * The address or the person may ask too often, or for too much ([limits]). What ends a transaction
+ * is never refused: it takes no more, and gives back what others wait for.
+ */
+static enum status
+check_limits(struct rows_request *r)
+{
+	struct clients_entry *entry = &r->client->entry;
+	enum status status;
+
+	if (r->header.code == ROWS_HELLO || r->header.code == ROWS_ROLLBACK) {
+		ops_admit_always(&entry->op);
+		return STATUS_OK;
+	}
+	status = clients_admit(entry, &r->err);
+	if (status != STATUS_OK)
+		r->state = ROWS_STATE_BUSY;
+	return status;
+}
+
+static enum status
+serve_body(struct rows_request *r)
+{
+	const struct kind_of_request *kind = kind_find(r->header.code);
+	enum status status;
+
+	TRY(check_limits(r));
+	TRY(check_order(r, kind));
+	status = run_request(r, kind);
+	if (status != STATUS_OK && r->state && strcmp(r->state, ROWS_STATE_RIGHT) == 0)
+		audit_refusal(r, kind);
+	return status;
+}
+
+/* ---- Answers ---- */
+
+static struct rows_request
+request_of(struct rows_client *c, const struct rows_header *h)
+{
+	return (struct rows_request){ .door = c->door,
+				      .client = c,
+				      .header = *h,
+				      .arena = net_stream_arena(c->stream),
+				      .out = &c->out,
+				      .at = ROWS_NOWHERE,
+				      .schema = STR(""),
+				      .table = STR(""),
+				      .began_ns = clock_mono_ns() };
+}
+
+/* Ends an answer whose body is there, or becomes an error. Sends it. */
+static void
+answer(struct rows_request *r, size_t from, enum status status)
+{
+	struct rows_client *c = r->client;
+
+	if (status != STATUS_OK) {
+		metric_add(&failures, 1);
+		explain(r, status);
+		/* The frame has been begun before, so that there is room for its header. */
+		r->out->failed = STATUS_OK;
+		r->out->len = r->out_from;
+		rows_frame_set_code(r->out, from, ROWS_ERROR);
+		buf_append(r->out, r->state, ROWS_STATE_BYTES);
+		rows_put_u32(r->out, (uint32_t)r->at);
+		rows_put_str(r->out, str_from_cstr(r->err.text));
+	}
+	rows_frame_end(r->out, from);
+	/* What was set aside and is not used is for others while the client reads. */
+	budget_settle(r->out->part);
+	if (rows_client_send(c) != STATUS_OK)
+		c->ends = true;
+}
+
+/* Begins the answer. False: there is no memory for it, and the connection ends. */
+static bool
+answer_begin(struct rows_request *r, size_t *ret_from)
+{
+	buf_clear(r->out);
+	*ret_from = rows_frame_begin(r->out, r->header.number, ROWS_DONE);
+	r->out_from = r->out->len;
+	if (buf_status(r->out) == STATUS_OK)
+		return true;
+	r->client->ends = true;
+	return false;
+}
+
+static void
+serve_frame(struct rows_client *c, const struct rows_header *h)
+{
+	struct rows_request r = request_of(c, h);
+	struct arena_mark mark = arena_mark(r.arena);
+	enum status status;
+	size_t from;
+
+	metric_add(&requests, 1);
+	r.body = buf_str(&c->in);
+	if (!answer_begin(&r, &from))
+		return;
+	status = serve_body(&r);
+	answer(&r, from, status);
+	arena_reset(r.arena, mark);
+}
+
+/* ---- Input ---- */
+
+/* Waits until something comes; meanwhile a transaction may have had its time. */
+static enum status
+wait_for_bytes(struct rows_client *c)
+{
+	struct event *closed = net_stream_closed_event(c->stream);
+	struct event *stopping = net_stream_stopping_event(c->stream);
+	uint64_t until_ns, look_ns;
+	struct str in;
+
+	for (;;) {
+		TRY(net_stream_peek(c->stream, 0, &in));
+		if (in.len)
+			return STATUS_OK;
+		if (event_is_set(closed) || event_is_set(stopping))
+			return STATUS_CANCELLED;
+		rows_txn_expire(c);
+		until_ns = rows_txn_until_ns(c);
+		look_ns = clock_after_ms(until_ns ? TXN_LOOK_MS : IDLE_LOOK_MS);
+		net_stream_rest(c->stream, true, NULL,
+				until_ns && until_ns < look_ns ? until_ns : look_ns);
+	}
+}
+
+/* Drops `c->skips` bytes as they come. */
+static enum status
+skip_bytes(struct rows_client *c)
+{
+	struct str in;
+	size_t n;
+
+	while (c->skips) {
+		TRY(net_stream_peek(c->stream, 1, &in));
+		n = in.len < c->skips ? in.len : c->skips;
+		net_stream_take(c->stream, n);
+		c->skips -= n;
+	}
+	return STATUS_OK;
+}
+
+/* Answers a request whose body is not read. */
+static void
+refuse(struct rows_client *c, const struct rows_header *h, const char *state, const struct err *err)
+{
+	struct rows_request r = request_of(c, h);
+	size_t from;
+
+	metric_add(&requests, 1);
+	r.state = state;
+	r.err = *err;
+	if (answer_begin(&r, &from))
+		answer(&r, from, err->status);
+}
+
+/* A body that is longer than it may be: it is passed over as it comes. */
+static void
+refuse_length(struct rows_client *c, const struct rows_header *h, size_t most)
+{
+	struct err err = { 0 };
+
+	METRIC_REFUSED("ROWS_FRAME_BYTES");
+	err_set(&err, STATUS_LIMIT, "the request has %zu bytes; the limit, %s, is %zu", h->length,
+		most == ROWS_FRAME_BYTES ? "ROWS_FRAME_BYTES" : "ROWS_STRANGER_BYTES", most);
+	c->skips = h->length;
+	refuse(c, h, ROWS_STATE_TOO_LARGE, &err);
+}
+
+static bool
+lacks_memory(struct rows_client *c)
+{
+	return c->in.part->refused || c->in.part->exceeded || net_stream_is_unwanted(c->stream);
+}
+
+static void
+refuse_memory(struct rows_client *c, const struct rows_header *h)
+{
+	struct err err = { 0 };
+
+	(void)net_memory_refuse(net_stream_session(c->stream), &err);
+	err.status = STATUS_LIMIT;
+	refuse(c, h, ROWS_STATE_MEMORY, &err);
+	c->ends |= net_stream_is_unwanted(c->stream);
+}
+
+/*
+ * Reads one request into `in`. STATUS_LIMIT: it was refused, and the connection goes on; another
+ * failure: it ends.
+ */
+static enum status
+read_frame(struct rows_client *c, struct rows_header *ret)
+{
+	size_t most = c->authenticated ? ROWS_FRAME_BYTES : ROWS_STRANGER_BYTES;
+	enum status status;
+	struct str in;
+
+	c->in.part->refused = c->in.part->exceeded = false;
+	buf_clear(&c->in);
+	TRY(skip_bytes(c));
+	TRY(wait_for_bytes(c));
+	TRY(net_stream_peek(c->stream, ROWS_HEADER_BYTES, &in));
+	*ret = rows_header_read(in);
+	net_stream_take(c->stream, ROWS_HEADER_BYTES);
+	ops_moved(&c->entry.op, ROWS_HEADER_BYTES + ret->length);
+	/* Whoever does not begin with a short HELLO speaks another protocol. */
+	if (!c->greeted && (ret->code != ROWS_HELLO || ret->length > ROWS_STRANGER_BYTES))
+		return STATUS_INVALID;
+	if (ret->length > most) {
+		refuse_length(c, ret, most);
+		return STATUS_LIMIT;
+	}
+	/* Buffers grow by doubling. */
+	status = net_stream_read(c->stream, ret->length, 2 * ret->length, &c->in);
+	if (status == STATUS_OK || !lacks_memory(c))
+		return status;
+	refuse_memory(c, ret);
+	return STATUS_LIMIT;
+}
+
+static void
+buf_shrink(struct buf *b)
+{
+	if (b->cap > KEPT_BYTES)
+		buf_release(b);
+	buf_clear(b);
+}
+
+/* Serves one request. False: the connection ends. */
+static bool
+serve_turn(struct rows_client *c)
+{
+	struct rows_header h;
+	enum status status = read_frame(c, &h);
+
+	if (status == STATUS_OK) {
+		step_unit();
+		serve_frame(c, &h);
+	}
+	ops_leave(&c->entry.op);
+	buf_shrink(&c->in);
+	buf_shrink(&c->out);
+	budget_settle(c->out.part);
+	return (status == STATUS_OK || status == STATUS_LIMIT) && !c->ends;
+}
+
+bool
+rows_serve(struct net_stream *s, void *door)
+{
+	struct rows_client *c = rows_client_new(door, s);
+
+	if (!c)
+		return false;
+	while (serve_turn(c))
+		;
+	rows_txn_free(c);
+	rows_client_free(c);
+	return false;
+}
