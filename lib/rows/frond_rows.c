@@ -1,0 +1,1096 @@
+#include "frond_rows.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+enum {
+	HEADER_BYTES = 8,
+	STATE_BYTES = 5,
+	MAGIC = 0x46524f57,
+	FIRST_BYTES = 4096, /* of a buffer that grows */
+
+	REQUEST_HELLO = 1,
+	REQUEST_LOGIN = 2,
+	REQUEST_PING = 3,
+	REQUEST_BEGIN = 4,
+	REQUEST_COMMIT = 5,
+	REQUEST_ROLLBACK = 6,
+	REQUEST_SAVEPOINT = 7,
+	REQUEST_RELEASE = 8,
+	REQUEST_ROLLBACK_TO = 9,
+	REQUEST_SCHEMAS = 10,
+	REQUEST_SCHEMA_CREATE = 11,
+	REQUEST_SCHEMA_DROP = 12,
+	REQUEST_TABLES = 13,
+	REQUEST_TABLE = 14,
+	REQUEST_TABLE_CREATE = 15,
+	REQUEST_TABLE_ALTER = 16,
+	REQUEST_TABLE_DROP = 17,
+	REQUEST_TABLE_EMPTY = 18,
+	REQUEST_SCAN = 19,
+	REQUEST_GET = 20,
+	REQUEST_WRITE = 21,
+	ANSWER_DONE = 128,
+	ANSWER_ERROR = 129,
+
+	SCAN_REVERSE = 1,
+	SCAN_SUMS = 2,
+	COLUMN_DESCENDING = 1,
+	COLUMN_ORDERED = 2,
+};
+
+/* Bytes that grow. `failed`: memory was short; nothing is appended after that. */
+struct bytes {
+	uint8_t *ptr;
+	size_t len, cap;
+	bool failed;
+};
+
+/* Bytes that are read from the front. `bad`: there were fewer than were asked for. */
+struct reader {
+	const uint8_t *at;
+	size_t left;
+	bool bad;
+};
+
+struct frows {
+	int fd; /* -1: the connection is lost */
+	SSL *ssl;
+	SSL_CTX *ssl_context;
+	int timeout_ms;
+	uint16_t number; /* of the last request */
+	uint32_t most;   /* bytes that a request may have */
+	struct frows_failure failure;
+
+	struct bytes out;   /* the request that is made */
+	size_t count_at;    /* of the number of keys or rows in it */
+	uint32_t count;     /* so far */
+	size_t columns;     /* that each of them has, or gives */
+	struct bytes in;    /* the last answer's body */
+	struct reader read; /* what was not taken of it */
+	uint32_t left;      /* rows, names or results that were not taken */
+
+	struct bytes place; /* where the scan goes on */
+	bool more;
+};
+
+/* ---- Bytes ---- */
+
+static bool
+bytes_grow(struct bytes *b, size_t n)
+{
+	size_t cap = b->cap ? b->cap : FIRST_BYTES;
+	uint8_t *ptr;
+
+	if (b->failed)
+		return false;
+	while (cap - b->len < n && cap < FROWS_ANSWER_BYTES)
+		cap *= 2;
+	ptr = cap - b->len < n ? NULL : realloc(b->ptr, cap);
+	if (!ptr) {
+		b->failed = true;
+		return false;
+	}
+	b->ptr = ptr;
+	b->cap = cap;
+	return true;
+}
+
+static void
+put(struct bytes *b, const void *ptr, size_t n)
+{
+	if (!n || (b->cap - b->len < n && !bytes_grow(b, n)) || b->failed)
+		return;
+	memcpy(b->ptr + b->len, ptr, n);
+	b->len += n;
+}
+
+static void
+put_int(struct bytes *b, uint64_t n, size_t bytes)
+{
+	uint8_t room[8];
+
+	frows_put_int(room, (int64_t)n, bytes);
+	put(b, room, bytes);
+}
+
+static void
+put_text(struct bytes *b, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	/* A name that is too long is none; the server says so. */
+	if (len > UINT16_MAX)
+		len = UINT16_MAX;
+	put_int(b, len, 2);
+	put(b, text, len);
+}
+
+static void
+put_value(struct bytes *b, struct frows_value v)
+{
+	put_int(b, (uint32_t)v.len, 4);
+	if (v.len > 0)
+		put(b, v.ptr, (size_t)v.len);
+}
+
+static void
+set_u32(struct bytes *b, size_t at, uint32_t n)
+{
+	if (!b->failed)
+		frows_put_int(b->ptr + at, n, 4);
+}
+
+static const uint8_t *
+take(struct reader *r, size_t n)
+{
+	const uint8_t *at = r->at;
+
+	if (r->bad || r->left < n) {
+		r->bad = true;
+		r->left = 0;
+		return NULL;
+	}
+	r->at += n;
+	r->left -= n;
+	return at;
+}
+
+static uint64_t
+take_int(struct reader *r, size_t bytes)
+{
+	const uint8_t *at = take(r, bytes);
+	uint64_t n = 0;
+
+	for (size_t i = 0; at && i < bytes; i++)
+		n = n << 8 | at[i];
+	return n;
+}
+
+static struct frows_text
+take_text(struct reader *r)
+{
+	size_t len = take_int(r, 2);
+	const uint8_t *at = take(r, len);
+
+	return (struct frows_text){ at ? (const char *)at : "", at ? len : 0 };
+}
+
+static struct frows_value
+take_value(struct reader *r)
+{
+	int32_t len = (int32_t)take_int(r, 4);
+
+	if (len < 0)
+		return (struct frows_value){ NULL, FROWS_NULL };
+	return (struct frows_value){ take(r, (size_t)len), r->bad ? FROWS_NULL : len };
+}
+
+/* ---- Failures ---- */
+
+__attribute__((format(printf, 3, 4))) static bool
+fail(struct frows *c, const char *state, const char *format, ...)
+{
+	va_list args;
+
+	memcpy(c->failure.state, state, STATE_BYTES + 1);
+	c->failure.row = -1;
+	va_start(args, format);
+	vsnprintf(c->failure.text, sizeof(c->failure.text), format, args);
+	va_end(args);
+	return false;
+}
+
+static void
+lose(struct frows *c)
+{
+	if (c->ssl)
+		SSL_free(c->ssl);
+	c->ssl = NULL;
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+static bool
+fail_lost(struct frows *c, const char *why)
+{
+	lose(c);
+	return fail(c, "08006", "the connection is lost: %s", why);
+}
+
+static bool
+fail_memory(struct frows *c)
+{
+	return fail(c, "53200", "out of memory, or more than %d bytes", FROWS_ANSWER_BYTES);
+}
+
+/* ---- Sending and receiving ---- */
+
+/* Waits until the socket can be read, or written. */
+static bool
+wait_for(struct frows *c, short events)
+{
+	struct pollfd p = { .fd = c->fd, .events = events };
+	int n;
+
+	do
+		n = poll(&p, 1, c->timeout_ms ? c->timeout_ms : -1);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		return true;
+	return fail_lost(c, n ? strerror(errno) : "the server does not answer in time");
+}
+
+/* What is left to do after an operation of OpenSSL's that gave no bytes. */
+static bool
+tls_wait(struct frows *c, int result)
+{
+	switch (SSL_get_error(c->ssl, result)) {
+	case SSL_ERROR_WANT_READ:
+		return wait_for(c, POLLIN);
+	case SSL_ERROR_WANT_WRITE:
+		return wait_for(c, POLLOUT);
+	default:
+		ERR_clear_error();
+		return fail_lost(c, "TLS has failed");
+	}
+}
+
+static bool
+send_all(struct frows *c, const uint8_t *at, size_t left)
+{
+	while (left) {
+		ssize_t n = c->ssl ? SSL_write(c->ssl, at, left > INT32_MAX ? INT32_MAX : (int)left)
+				   : send(c->fd, at, left, MSG_NOSIGNAL);
+
+		if (n > 0) {
+			at += n;
+			left -= (size_t)n;
+		} else if (c->ssl) {
+			if (!tls_wait(c, (int)n))
+				return false;
+		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			if (!wait_for(c, POLLOUT))
+				return false;
+		} else {
+			return fail_lost(c, strerror(errno));
+		}
+	}
+	return true;
+}
+
+static bool
+receive_all(struct frows *c, uint8_t *to, size_t left)
+{
+	while (left) {
+		ssize_t n = c->ssl ? SSL_read(c->ssl, to, left > INT32_MAX ? INT32_MAX : (int)left)
+				   : recv(c->fd, to, left, 0);
+
+		if (n > 0) {
+			to += n;
+			left -= (size_t)n;
+		} else if (c->ssl) {
+			if (!tls_wait(c, (int)n))
+				return false;
+		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			if (!wait_for(c, POLLIN))
+				return false;
+		} else {
+			return fail_lost(c, n ? strerror(errno) : "the server has closed it");
+		}
+	}
+	return true;
+}
+
+/* Takes an error out of the answer. */
+static bool
+take_error(struct frows *c)
+{
+	const uint8_t *state = take(&c->read, STATE_BYTES);
+	int32_t row = (int32_t)take_int(&c->read, 4);
+	struct frows_text text = take_text(&c->read);
+
+	if (c->read.bad)
+		return fail_lost(c, "the answer is malformed");
+	(void)fail(c, "XX000", "%.*s", (int)text.len, text.ptr);
+	memcpy(c->failure.state, state, STATE_BYTES);
+	c->failure.row = row;
+	return false;
+}
+
+static bool
+receive(struct frows *c)
+{
+	uint8_t header[HEADER_BYTES];
+	struct reader r = { header, sizeof(header), false };
+	uint64_t length, code, number;
+
+	if (!receive_all(c, header, sizeof(header)))
+		return false;
+	length = take_int(&r, 4);
+	code = take_int(&r, 1);
+	(void)take_int(&r, 1);
+	number = take_int(&r, 2);
+	if ((code != ANSWER_DONE && code != ANSWER_ERROR) || number != c->number ||
+	    length > FROWS_ANSWER_BYTES)
+		return fail_lost(c, "what came is no answer of this protocol");
+	c->in.len = 0;
+	if (c->in.cap < length && !bytes_grow(&c->in, length)) {
+		c->in.failed = false;
+		lose(c);
+		return fail_memory(c);
+	}
+	if (!receive_all(c, c->in.ptr, length))
+		return false;
+	c->in.len = length;
+	c->read = (struct reader){ c->in.ptr, length, false };
+	return code == ANSWER_DONE || take_error(c);
+}
+
+/* Begins a request; what follows goes to c->out. */
+static void
+request(struct frows *c, unsigned code)
+{
+	c->out.len = 0;
+	c->out.failed = false;
+	c->left = 0;
+	put_int(&c->out, 0, 4);
+	put_int(&c->out, code, 1);
+	put_int(&c->out, 0, 1);
+	put_int(&c->out, ++c->number, 2);
+}
+
+/* Sends it, and waits for the answer. */
+static bool
+run(struct frows *c)
+{
+	c->read = (struct reader){ 0 };
+	if (c->fd < 0)
+		return fail(c, "08003", "the connection is lost");
+	if (c->out.failed)
+		return fail_memory(c);
+	set_u32(&c->out, 0, (uint32_t)(c->out.len - HEADER_BYTES));
+	return send_all(c, c->out.ptr, c->out.len) && receive(c);
+}
+
+/* What was to be in the answer was there. */
+static bool
+taken(struct frows *c)
+{
+	return !c->read.bad || fail_lost(c, "the answer is malformed");
+}
+
+/* ---- Connections ---- */
+
+static bool
+connect_one(struct frows *c, const struct addrinfo *to)
+{
+	int one = 1, error = 0;
+	socklen_t len = sizeof(error);
+
+	c->fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       to->ai_protocol);
+	if (c->fd < 0)
+		return fail(c, "08001", "%s", strerror(errno));
+	(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(c->fd, to->ai_addr, to->ai_addrlen) == 0)
+		return true;
+	if (errno == EINPROGRESS) {
+		if (!wait_for(c, POLLOUT))
+			return false;
+		if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && !error)
+			return true;
+		errno = error;
+	}
+	(void)fail(c, "08001", "%s", strerror(errno));
+	lose(c);
+	return false;
+}
+
+static bool
+connect_any(struct frows *c, const struct frows_where *where)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *all;
+	int error = getaddrinfo(where->host, where->port, &hints, &all);
+	bool done = false;
+
+	if (error)
+		return fail(c, "08001", "%s: %s", where->host, gai_strerror(error));
+	for (const struct addrinfo *to = all; to && !done; to = to->ai_next)
+		done = connect_one(c, to);
+	freeaddrinfo(all);
+	return done;
+}
+
+static bool
+is_address(const char *host)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST }, *found;
+
+	if (getaddrinfo(host, NULL, &hints, &found))
+		return false;
+	freeaddrinfo(found);
+	return true;
+}
+
+/* The name that the certificate is to be for, which the server learns, too. */
+static bool
+tls_set_name(struct frows *c, const char *host)
+{
+	char *name = strdup(host);
+	bool done = name && SSL_set1_host(c->ssl, name) == 1 &&
+		    SSL_set_tlsext_host_name(c->ssl, name) == 1;
+
+	free(name);
+	return done;
+}
+
+/* The certificate has to be for the host, and signed by somebody who is trusted. */
+static bool
+tls_begin(struct frows *c, const struct frows_where *where)
+{
+	int result;
+
+	c->ssl_context = SSL_CTX_new(TLS_client_method());
+	if (!c->ssl_context)
+		return fail_memory(c);
+	SSL_CTX_set_min_proto_version(c->ssl_context, TLS1_2_VERSION);
+	SSL_CTX_set_verify(c->ssl_context, SSL_VERIFY_PEER, NULL);
+	if (where->ca_file
+		    ? SSL_CTX_load_verify_locations(c->ssl_context, where->ca_file, NULL) != 1
+		    : SSL_CTX_set_default_verify_paths(c->ssl_context) != 1) {
+		ERR_clear_error();
+		return fail(c, "08001", "the authorities of TLS cannot be read");
+	}
+	c->ssl = SSL_new(c->ssl_context);
+	if (!c->ssl || SSL_set_fd(c->ssl, c->fd) != 1)
+		return fail_memory(c);
+	if (is_address(where->host)) {
+		if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(c->ssl), where->host) != 1)
+			return fail_memory(c);
+	} else if (!tls_set_name(c, where->host)) {
+		return fail_memory(c);
+	}
+	while ((result = SSL_connect(c->ssl)) != 1)
+		if (!tls_wait(c, result))
+			return false;
+	return true;
+}
+
+static bool
+hello(struct frows *c)
+{
+	unsigned version;
+
+	request(c, REQUEST_HELLO);
+	put_int(&c->out, MAGIC, 4);
+	put_int(&c->out, FROWS_VERSION, 2);
+	put_int(&c->out, FROWS_VERSION, 2);
+	if (!run(c))
+		return false;
+	version = (unsigned)take_int(&c->read, 2);
+	c->most = (uint32_t)take_int(&c->read, 4);
+	if (!c->read.bad && version != FROWS_VERSION)
+		return fail_lost(c, "the server speaks another version");
+	return taken(c);
+}
+
+bool
+frows_open(const struct frows_where *where, struct frows **ret)
+{
+	struct frows *c = calloc(1, sizeof(*c));
+
+	*ret = c;
+	if (!c)
+		return false;
+	c->fd = -1;
+	c->timeout_ms = where->timeout_ms;
+	if (!connect_any(c, where) || (where->tls && !tls_begin(c, where)) || !hello(c)) {
+		lose(c);
+		return false;
+	}
+	if (!where->user)
+		return true;
+	request(c, REQUEST_LOGIN);
+	put_text(&c->out, where->user);
+	put_text(&c->out, where->password);
+	if (run(c))
+		return true;
+	lose(c);
+	return false;
+}
+
+static void
+wipe(struct bytes *b)
+{
+	if (b->ptr)
+		OPENSSL_cleanse(b->ptr, b->cap);
+	free(b->ptr);
+}
+
+void
+frows_close(struct frows *c)
+{
+	if (!c)
+		return;
+	lose(c);
+	SSL_CTX_free(c->ssl_context);
+	wipe(&c->out);
+	free(c->in.ptr);
+	free(c->place.ptr);
+	free(c);
+}
+
+const struct frows_failure *
+frows_failure(const struct frows *c)
+{
+	return &c->failure;
+}
+
+bool
+frows_is_open(const struct frows *c)
+{
+	return c->fd >= 0;
+}
+
+int
+frows_socket(const struct frows *c)
+{
+	return c->fd;
+}
+
+/* A request without a body, or with a number. */
+static bool
+run_bare(struct frows *c, unsigned code)
+{
+	request(c, code);
+	return run(c);
+}
+
+bool
+frows_ping(struct frows *c)
+{
+	return run_bare(c, REQUEST_PING);
+}
+
+/* ---- Transactions ---- */
+
+bool
+frows_begin(struct frows *c, bool read_only)
+{
+	request(c, REQUEST_BEGIN);
+	put_int(&c->out, read_only, 1);
+	return run(c);
+}
+
+bool
+frows_commit(struct frows *c, uint8_t *stamp)
+{
+	const uint8_t *at;
+
+	if (!run_bare(c, REQUEST_COMMIT))
+		return false;
+	at = take(&c->read, FROWS_STAMP_BYTES);
+	if (at && stamp)
+		memcpy(stamp, at, FROWS_STAMP_BYTES);
+	return taken(c);
+}
+
+bool
+frows_rollback(struct frows *c)
+{
+	return run_bare(c, REQUEST_ROLLBACK);
+}
+
+bool
+frows_savepoint(struct frows *c, uint32_t *ret)
+{
+	if (!run_bare(c, REQUEST_SAVEPOINT))
+		return false;
+	*ret = (uint32_t)take_int(&c->read, 4);
+	return taken(c);
+}
+
+static bool
+run_number(struct frows *c, unsigned code, uint32_t n)
+{
+	request(c, code);
+	put_int(&c->out, n, 4);
+	return run(c);
+}
+
+bool
+frows_release(struct frows *c, uint32_t savepoint)
+{
+	return run_number(c, REQUEST_RELEASE, savepoint);
+}
+
+bool
+frows_rollback_to(struct frows *c, uint32_t savepoint)
+{
+	return run_number(c, REQUEST_ROLLBACK_TO, savepoint);
+}
+
+/* ---- Schemas ---- */
+
+static bool
+run_names(struct frows *c, unsigned code, const char *schema, const char *table, bool both)
+{
+	request(c, code);
+	put_text(&c->out, schema);
+	if (both)
+		put_text(&c->out, table);
+	return run(c);
+}
+
+bool
+frows_schema_create(struct frows *c, const char *schema)
+{
+	return run_names(c, REQUEST_SCHEMA_CREATE, schema, NULL, false);
+}
+
+bool
+frows_schema_drop(struct frows *c, const char *schema)
+{
+	return run_names(c, REQUEST_SCHEMA_DROP, schema, NULL, false);
+}
+
+bool
+frows_schemas(struct frows *c)
+{
+	if (!run_bare(c, REQUEST_SCHEMAS))
+		return false;
+	c->left = (uint32_t)take_int(&c->read, 4);
+	return taken(c);
+}
+
+bool
+frows_tables(struct frows *c, const char *schema, const char *after)
+{
+	if (!run_names(c, REQUEST_TABLES, schema, after, true))
+		return false;
+	c->left = (uint32_t)take_int(&c->read, 4);
+	return taken(c);
+}
+
+bool
+frows_name_next(struct frows *c, struct frows_text *ret)
+{
+	if (!c->left)
+		return false;
+	c->left--;
+	*ret = take_text(&c->read);
+	return !c->read.bad;
+}
+
+struct frows_text
+frows_names_after(const struct frows *c)
+{
+	struct reader rest = c->read;
+
+	for (uint32_t i = 0; i < c->left; i++)
+		(void)take_text(&rest);
+	return take_text(&rest);
+}
+
+static void
+take_column(struct reader *r, struct frows_column *ret)
+{
+	unsigned flags;
+
+	ret->id = (uint32_t)take_int(r, 4);
+	ret->name = take_text(r);
+	ret->kind = (enum frows_kind)take_int(r, 1);
+	ret->role = (enum frows_role)take_int(r, 1);
+	flags = (unsigned)take_int(r, 1);
+	ret->descending = flags & COLUMN_DESCENDING;
+	ret->ordered = flags & COLUMN_ORDERED;
+	ret->type = take_text(r);
+}
+
+bool
+frows_table(struct frows *c, const char *schema, const char *table, struct frows_table *ret)
+{
+	struct reader r;
+	const uint8_t *id;
+	uint8_t *body;
+
+	*ret = (struct frows_table){ 0 };
+	if (!run_names(c, REQUEST_TABLE, schema, table, true))
+		return false;
+	ret->count = 0;
+	id = take(&c->read, FROWS_ID_BYTES);
+	ret->count = take_int(&c->read, 2);
+	/* The columns, and behind them the texts that they refer to. */
+	ret->memory = calloc(1, ret->count * sizeof(*ret->columns) + c->read.left + 1);
+	if (!ret->memory)
+		return fail_memory(c);
+	ret->columns = ret->memory;
+	body = (uint8_t *)(ret->columns + ret->count);
+	memcpy(body, c->read.at, c->read.left);
+	r = (struct reader){ body, c->read.left, c->read.bad };
+	if (id)
+		memcpy(ret->id, id, FROWS_ID_BYTES);
+	for (size_t i = 0; i < ret->count; i++) {
+		take_column(&r, &ret->columns[i]);
+		ret->key_count += ret->columns[i].role == FROWS_HASH ||
+				  ret->columns[i].role == FROWS_RANGE;
+	}
+	c->read.bad |= r.bad;
+	if (taken(c))
+		return true;
+	frows_table_free(ret);
+	return false;
+}
+
+void
+frows_table_free(struct frows_table *t)
+{
+	free(t->memory);
+	*t = (struct frows_table){ 0 };
+}
+
+bool
+frows_table_create(struct frows *c, const char *schema, const char *table,
+		   const struct frows_new *columns, size_t count, uint8_t *id)
+{
+	const uint8_t *at;
+
+	request(c, REQUEST_TABLE_CREATE);
+	put_text(&c->out, schema);
+	put_text(&c->out, table);
+	put_int(&c->out, count, 2);
+	for (size_t i = 0; i < count; i++) {
+		put_text(&c->out, columns[i].name);
+		put_int(&c->out, columns[i].kind, 1);
+		put_int(&c->out, columns[i].role, 1);
+		put_int(&c->out, columns[i].descending ? COLUMN_DESCENDING : 0, 1);
+	}
+	if (!run(c))
+		return false;
+	at = take(&c->read, FROWS_ID_BYTES);
+	if (at && id)
+		memcpy(id, at, FROWS_ID_BYTES);
+	return taken(c);
+}
+
+static void
+put_of(struct bytes *b, const struct frows_of *of)
+{
+	static const uint8_t any[FROWS_ID_BYTES];
+
+	put_text(b, of->schema);
+	put_text(b, of->table);
+	put(b, of->id ? of->id : any, FROWS_ID_BYTES);
+}
+
+bool
+frows_table_alter(struct frows *c, const char *schema, const char *table,
+		  const struct frows_new *add, size_t add_count, const char *const *drop,
+		  size_t drop_count, const char *const *rename, size_t rename_count)
+{
+	request(c, REQUEST_TABLE_ALTER);
+	put_of(&c->out, &(struct frows_of){ schema, table, NULL });
+	put_int(&c->out, add_count, 2);
+	for (size_t i = 0; i < add_count; i++) {
+		put_text(&c->out, add[i].name);
+		put_int(&c->out, add[i].kind, 1);
+	}
+	put_int(&c->out, drop_count, 2);
+	for (size_t i = 0; i < drop_count; i++)
+		put_text(&c->out, drop[i]);
+	put_int(&c->out, rename_count, 2);
+	for (size_t i = 0; i < 2 * rename_count; i++)
+		put_text(&c->out, rename[i]);
+	return run(c);
+}
+
+bool
+frows_table_drop(struct frows *c, const char *schema, const char *table)
+{
+	return run_names(c, REQUEST_TABLE_DROP, schema, table, true);
+}
+
+bool
+frows_table_empty(struct frows *c, const char *schema, const char *table)
+{
+	return run_names(c, REQUEST_TABLE_EMPTY, schema, table, true);
+}
+
+/* ---- Scans ---- */
+
+static void
+put_values(struct bytes *b, const struct frows_value *values, size_t count)
+{
+	put_int(b, count, 1);
+	for (size_t i = 0; i < count; i++)
+		put_value(b, values[i]);
+}
+
+static void
+put_filter(struct bytes *b, const struct frows_filter *f)
+{
+	const struct frows_value none = { NULL, FROWS_NULL };
+
+	put_int(b, f->column, 4);
+	put_int(b, f->test, 1);
+	put_int(b, f->from_kind, 1);
+	put_value(b, f->from_kind ? f->from : none);
+	put_int(b, f->to_kind, 1);
+	put_value(b, f->to_kind ? f->to : none);
+}
+
+static void
+put_scan(struct frows *c, const struct frows_scan *s, bool sums)
+{
+	struct bytes *b = &c->out;
+
+	put_of(b, &s->of);
+	put_int(b, (s->reverse ? SCAN_REVERSE : 0) | (sums ? SCAN_SUMS : 0), 1);
+	put_int(b, s->column_count, 2);
+	for (size_t i = 0; i < s->column_count; i++) {
+		put_int(b, s->columns[i], 4);
+		if (sums)
+			put_int(b, s->sums[i], 1);
+	}
+	put_values(b, s->equal, s->equal_count);
+	put_int(b, s->from.kind, 1);
+	put_values(b, s->from.values, s->from.count);
+	put_int(b, s->to.kind, 1);
+	put_values(b, s->to.values, s->to.count);
+	put_int(b, s->filter_count, 2);
+	for (size_t i = 0; i < s->filter_count; i++)
+		put_filter(b, &s->filters[i]);
+	put_int(b, s->rows, 4);
+	put_int(b, s->bytes, 4);
+	put_int(b, s->sample, 4);
+}
+
+/* Keeps what stands behind the rows of a page: where the scan goes on. */
+static bool
+keep_place(struct frows *c, bool sums)
+{
+	struct reader rest = c->read;
+	size_t values = (size_t)c->left * c->columns, len;
+	const uint8_t *at;
+
+	if (sums)
+		(void)take_int(&rest, 8);
+	for (size_t i = 0; i < (sums ? c->columns : values) && !rest.bad; i++)
+		(void)take_value(&rest);
+	c->more = take_int(&rest, 1);
+	len = take_int(&rest, 4);
+	at = take(&rest, len);
+	c->place.len = 0;
+	put(&c->place, at, at ? len : 0);
+	c->read.bad |= rest.bad;
+	if (!c->place.failed)
+		return taken(c);
+	c->place.failed = false;
+	return fail_memory(c);
+}
+
+bool
+frows_scan_page(struct frows *c, const struct frows_scan *scan, bool goes_on)
+{
+	bool sums = scan->sums || scan->only_count;
+
+	request(c, REQUEST_SCAN);
+	put_scan(c, scan, sums);
+	put_int(&c->out, goes_on ? c->place.len : 0, 4);
+	if (goes_on)
+		put(&c->out, c->place.ptr, c->place.len);
+	c->more = false;
+	if (!run(c))
+		return false;
+	c->columns = scan->column_count;
+	c->left = sums ? 0 : (uint32_t)take_int(&c->read, 4);
+	return keep_place(c, sums);
+}
+
+bool
+frows_scan_row(struct frows *c, struct frows_value *values)
+{
+	if (!c->left)
+		return false;
+	c->left--;
+	for (size_t i = 0; i < c->columns; i++)
+		values[i] = take_value(&c->read);
+	return true;
+}
+
+uint64_t
+frows_scan_sums(struct frows *c, struct frows_value *values)
+{
+	uint64_t rows = take_int(&c->read, 8);
+
+	for (size_t i = 0; i < c->columns; i++)
+		values[i] = take_value(&c->read);
+	return rows;
+}
+
+bool
+frows_has_more(const struct frows *c)
+{
+	return c->more;
+}
+
+/* ---- Rows by their keys, and writes ---- */
+
+static void
+many_begin(struct frows *c, unsigned code, const struct frows_of *of, const uint32_t *columns,
+	   size_t count)
+{
+	request(c, code);
+	put_of(&c->out, of);
+	put_int(&c->out, 0, 1);
+	put_int(&c->out, count, 2);
+	for (size_t i = 0; i < count; i++)
+		put_int(&c->out, columns[i], 4);
+	c->columns = count;
+	c->count_at = c->out.len;
+	c->count = 0;
+	put_int(&c->out, 0, 4);
+}
+
+static bool
+many_run(struct frows *c)
+{
+	set_u32(&c->out, c->count_at, c->count);
+	if (!run(c))
+		return false;
+	c->left = (uint32_t)take_int(&c->read, 4);
+	if (c->left != c->count)
+		c->read.bad = true;
+	return taken(c);
+}
+
+void
+frows_get(struct frows *c, const struct frows_of *of, const uint32_t *columns, size_t count)
+{
+	many_begin(c, REQUEST_GET, of, columns, count);
+}
+
+void
+frows_get_key(struct frows *c, const struct frows_value *key, size_t count)
+{
+	put_values(&c->out, key, count);
+	c->count++;
+}
+
+bool
+frows_get_run(struct frows *c)
+{
+	return many_run(c);
+}
+
+bool
+frows_get_row(struct frows *c, bool *ret_found, struct frows_value *values)
+{
+	if (!c->left)
+		return false;
+	c->left--;
+	*ret_found = take_int(&c->read, 1);
+	for (size_t i = 0; *ret_found && i < c->columns; i++)
+		values[i] = take_value(&c->read);
+	return taken(c);
+}
+
+void
+frows_write(struct frows *c, const struct frows_of *of, const uint32_t *columns, size_t count)
+{
+	many_begin(c, REQUEST_WRITE, of, columns, count);
+}
+
+void
+frows_write_row(struct frows *c, enum frows_op op, const struct frows_value *key, size_t key_count,
+		const struct frows_value *values)
+{
+	put_int(&c->out, op, 1);
+	put_values(&c->out, key, key_count);
+	for (size_t i = 0; op < FROWS_DELETE && i < c->columns; i++)
+		put_value(&c->out, values[i]);
+	c->count++;
+}
+
+size_t
+frows_request_bytes(const struct frows *c)
+{
+	return c->out.len > HEADER_BYTES ? c->out.len - HEADER_BYTES : 0;
+}
+
+size_t
+frows_request_most(const struct frows *c)
+{
+	return c->most;
+}
+
+bool
+frows_write_run(struct frows *c)
+{
+	return many_run(c);
+}
+
+bool
+frows_write_done(struct frows *c, bool *ret_done)
+{
+	if (!c->left)
+		return false;
+	c->left--;
+	*ret_done = take_int(&c->read, 1);
+	return taken(c);
+}
+
+/* ---- Numbers as bytes ---- */
+
+void
+frows_put_int(uint8_t *to, int64_t n, size_t bytes)
+{
+	uint64_t left = (uint64_t)n;
+
+	for (size_t i = bytes; i; left >>= 8)
+		to[--i] = (uint8_t)left;
+}
+
+int64_t
+frows_int(struct frows_value v)
+{
+	const uint8_t *at = v.ptr;
+	uint64_t n = v.len > 0 && at[0] & 0x80 ? UINT64_MAX : 0;
+
+	for (int32_t i = 0; i < v.len; i++)
+		n = n << 8 | at[i];
+	return (int64_t)n;
+}
+
+void
+frows_put_float8(uint8_t to[8], double d)
+{
+	int64_t bits;
+
+	memcpy(&bits, &d, sizeof(bits));
+	frows_put_int(to, bits, sizeof(bits));
+}
+
+double
+frows_float8(struct frows_value v)
+{
+	int64_t bits = frows_int(v);
+	double d;
+
+	memcpy(&d, &bits, sizeof(d));
+	return d;
+}

@@ -1,0 +1,910 @@
+#!/usr/bin/env python3
+"""The protocol for rows: by the library of its clients (rows_client.c), and byte by byte."""
+
+import base64
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.request
+
+from harness import Server, contains, equal, main, test
+
+CLIENT = os.path.abspath(sys.argv[2])
+INSERT, INSERT_NEW, UPDATE, PUT, REPLACE, DELETE, DELETE_ANY = range(1, 8)
+
+
+class Failure(Exception):
+    """What a command failed with: SQLSTATE, the row of the request, the text."""
+
+    def __init__(self, state, row, text):
+        super().__init__(state, row, text)
+        self.state, self.row, self.text = state, int(row), text
+
+
+class Door(Server):
+    def __init__(self, cwd, *options, **how):
+        super().__init__(cwd, "--rows", "127.0.0.1:0", *options, **how)
+        self.port = int(re.search(r"event=rows address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
+
+
+class Session:
+    """A connection of the library's, by the program of tests."""
+
+    def __init__(self, server, *login):
+        self.process = subprocess.Popen([CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.do("open", "127.0.0.1", str(server.port), *login)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(60)
+        self.process.stdout.close()
+
+    def send(self, *words):
+        self.process.stdin.write("\t".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+
+    def read(self):
+        lines = []
+        while True:
+            line = self.process.stdout.readline()
+            assert line.endswith("\n"), "the client has ended"
+            line = line[:-1]
+            if line == "ok":
+                return lines
+            if line.startswith("error\t"):
+                raise Failure(*line.split("\t", 3)[1:])
+            lines.append(line)
+
+    def do(self, *words):
+        self.send(*words)
+        return self.read()
+
+    def fails(self, state, *words):
+        try:
+            got = self.do(*words)
+        except Failure as failure:
+            equal(failure.state, state)
+            return failure
+        raise AssertionError(f"{words} gave {got}")
+
+    def write(self, op, columns, *rows):
+        """Rows are a key and values."""
+        words = []
+        for key, values in rows:
+            words += [*key, "|", *values, "|"]
+        return self.do("write", op, *columns, "|", *words[:-1])
+
+    def scan(self, *words):
+        """The rows, without the line about pages."""
+        return self.do("scan", *words)[:-1]
+
+
+def shop(session):
+    session.do("schema_create", "shop")
+    session.do("create", "shop", "books", "id", "int4", "range", "title", "text", "regular",
+               "price", "numeric", "regular")
+    session.do("use", "shop", "books")
+
+
+def put_books(session, count):
+    session.write(PUT, ["title", "price"], *(([n], [f"book {n}", f"{n}.50"]) for n in range(count)))
+
+
+def metrics(server):
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    return opener.open(server.url + "/_node/_local/_prometheus").read().decode()
+
+
+# ---- Rows ----
+
+@test
+def rows_are_written_and_read(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        equal(c.write(INSERT, ["title", "price"], ([3], ["c", "3.10"]), ([1], ["a", "\\n"]), ([2], ["b", "-0.00"])),
+              ["1", "1", "1"])
+        equal(c.scan("id", "title", "price", "|"), ["1\ta\t\\n", "2\tb\t-0.00", "3\tc\t3.10"])
+        equal(c.scan("title", "|", "reverse", "rows", 2, "pages", 1), ["c", "b"])
+        equal(c.scan("id", "|", "from", ">=", 2, "|"), ["2", "3"])
+        equal(c.scan("id", "|", "from", ">", 1, "|", "to", "<", 3), ["2"])
+        equal(c.scan("title", "|", "eq", 3), ["c"])
+        equal(c.do("get", "title", "|", 2, "|", 9, "|", 1), ["b", "-", "a"])
+        failure = c.fails("23505", "write", INSERT, "title", "|", 7, "|", "x", "|", 2, "|", "y")
+        equal(failure.row, 1)
+        equal(c.scan("id", "|", "eq", 7), [])
+        equal(c.write(INSERT_NEW, ["title"], ([2], ["y"]), ([4], ["d"])), ["0", "1"])
+        equal(c.write(UPDATE, ["title", "price"], ([2], ["y", "\\a"]), ([9], ["z", "1"])), ["1", "0"])
+        equal(c.do("get", "title", "price", "|", 2), ["y\t-0.00"])
+        equal(c.write(REPLACE, ["title"], ([3], ["only"])), ["1"])
+        equal(c.do("get", "title", "price", "|", 3), ["only\t\\n"])
+        equal(c.do("write", DELETE, "|", 1, "|", "|", 1), ["1", "0"])
+        equal(c.do("write", DELETE_ANY, "|", 2, "|", "|", 99), ["1", "1"])
+        equal(c.scan("id", "|"), ["3", "4"])
+
+
+@test
+def a_row_stays_when_its_last_column_becomes_null(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        c.write(INSERT, ["title"], ([1], ["a"]))
+        c.write(UPDATE, ["title"], ([1], ["\\n"]))
+        equal(c.do("get", "id", "title", "|", 1), ["1\t\\n"])
+
+
+ORDERS = {
+    "bool": ["0", "1"],
+    "int2": ["-32768", "-1", "0", "7"],
+    "int8": ["-9223372036854775808", "-1", "0", "9223372036854775807"],
+    "float8": ["-inf", "-1.5", "0", "2.25", "inf", "nan"],
+    "numeric": ["-Infinity", "-100", "-99.5", "-0.01", "0", "0.001", "12", "12.5", "Infinity", "NaN"],
+    "text": ["", "A", "a", "aa", "\u00e4", "\U0001f600"],
+    "bytes": ["x:", "x:00", "x:0001", "x:01", "x:ff"],
+    "date": ["-2147483648", "-1", "0", "2147483647"],
+    "time": ["0", "1", "86400000000"],
+    "timetz": ["x:0000000000000000fffff1f0", "x:000000000000000000000000"],
+    "timestamp": ["-9223372036854775808", "-1", "0", "1", "9223372036854775807"],
+    "timestamptz": ["-9223372036854775808", "123456", "9223372036854775807"],
+    "interval": ["x:0000000000000000ffffffff00000000", "x:00000000000000000000001d00000000",
+                 "x:00000000000000000000001e00000000"],
+    "uuid": ["x:00000000000010008000000000000000", "x:ff000000000010008000000000000000"],
+    "inet": ["x:04080a000000", "x:04200a000001", "x:068000000000000000000000000000000001"],
+    "macaddr": ["x:000000000001", "x:ff0000000000"],
+    "macaddr8": ["x:0000000000000001", "x:ff00000000000000"],
+    "bits": ["x:00000000", "x:0000000100", "x:0000000180", "x:0000000280"],
+}
+
+
+@test
+def keys_of_every_kind_are_in_the_order_of_postgresql(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        for kind, values in ORDERS.items():
+            for role in ("range", "rangedesc", "hash"):
+                c.do("create", "s", f"{kind}_{role}", "k", kind, role, "v", kind, "regular")
+                c.do("use", "s", f"{kind}_{role}")
+                shuffled = random.sample(values, len(values))
+                c.write(INSERT, ["v"], *(([v], [v]) for v in shuffled))
+                got = c.scan("k", "v", "|")
+                for line in got:
+                    equal(*line.split("\t"))
+                keys = [line.split("\t")[0] for line in got]
+                if role == "hash":
+                    equal(sorted(keys), sorted(values))
+                else:
+                    equal(keys, values[::-1] if role == "rangedesc" else values)
+                    equal(c.scan("k", "|", "eq", values[1]), [values[1]])
+                equal(c.do("get", "v", "|", values[0]), [values[0]])
+                told = c.do("describe", "s", f"{kind}_{role}")[0].split("\t")
+                equal((told[1], told[3]), (kind, "descordered" if role == "rangedesc" else "ordered"))
+
+
+@test
+def what_equals_a_key_is_that_key(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        for kind, one, other, told in (("numeric", "1.00", "1", "1"),
+                                       ("float8", "-0", "0", "0"),
+                                       ("interval", "x:00000000000000000000000000000001",
+                                        "x:00000000000000000000001e00000000", "x:00000000000000000000001e00000000")):
+            c.do("create", "s", kind, "k", kind, "range")
+            c.do("use", "s", kind)
+            c.write(INSERT, [], ([one], []))
+            c.fails("23505", "write", INSERT, "|", other)
+            equal(c.scan("k", "|"), [told])
+
+
+@test
+def keys_of_several_columns_lie_in_ranges(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        c.do("create", "s", "t", "h", "text", "hash", "a", "int4", "range", "b", "int4", "rangedesc")
+        c.do("use", "s", "t")
+        c.write(INSERT, [], *(([h, a, b], []) for h in "xy" for a in range(3) for b in range(3)))
+        equal(c.scan("a", "b", "|", "eq", "x", 1), ["1\t2", "1\t1", "1\t0"])
+        equal(c.scan("a", "b", "|", "eq", "x", "|", "from", ">", 1, 1, "|", "to", "<=", 2, 1),
+              ["1\t0", "2\t2", "2\t1"])
+        equal(c.scan("a", "b", "|", "eq", "x", 2, "|", "from", ">=", 1, "|", "reverse"), ["2\t0", "2\t1"])
+        equal(len(c.scan("h", "|")), 18)
+        c.do("create", "s", "u", "g", "int4", "hash", "h", "int4", "hash", "a", "int4", "range")
+        c.do("use", "s", "u")
+        c.fails("0A000", "scan", "a", "|", "eq", 1)
+        c.fails("42P16", "scan", "a", "|", "eq", 1, 2, 3, 4)
+        c.fails("42P16", "get", "a", "|", 1, 2)
+        c.fails("42P16", "write", PUT, "|", 1)
+
+
+@test
+def scans_filter_count_and_sum(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        c.do("create", "s", "t", "k", "int4", "range", "n", "int8", "regular", "d", "float8", "regular",
+             "t", "text", "regular", "o", "other", "regular")
+        c.do("use", "s", "t")
+        rows = [(k, None if k % 5 == 0 else k * 10 ** 17, k / 4, f"t{k % 3}") for k in range(40)]
+        c.write(PUT, ["n", "d", "t", "o"], *(([k], ["\\n" if n is None else n, d, t, "{}"]) for k, n, d, t in rows))
+        some = [n for _, n, _, _ in rows if n is not None]
+        equal(c.scan("n", "n", "n", "n", "d", "t", "|", "sums", 1, 2, 3, 4, 2, 4),
+              [f"40\t{len(some)}\t{sum(some)}\t{min(some)}\t{max(some)}\t195\tt2"])
+        equal(c.scan("|", "count"), ["40\t"])
+        equal(c.scan("|", "count", "where", "n", "null"), ["8\t"])
+        equal(c.scan("|", "count", "where", "n", "not", "where", "t", "=", "t1"),
+              [f"{sum(n is not None and t == 't1' for _, n, _, t in rows)}\t"])
+        equal(c.scan("k", "|", "where", "d", ">=", 9, "where", "d", "<", "9.5"), ["36", "37"])
+        equal(c.scan("k", "|", "where", "k", ">", 37, "where", "k", "<=", 39), ["38", "39"])
+        equal(c.scan("n", "|", "where", "k", "<", 0, "sums", 2), ["0\t\\n"])
+        c.fails("0A000", "scan", "k", "|", "where", "o", "=", "{}")
+        c.fails("0A000", "scan", "t", "|", "sums", 2)
+        c.fails("0A000", "scan", "o", "|", "sums", 3)
+        sampled = len(c.scan("k", "|", "sample", 2 ** 31))
+        assert 2 <= sampled <= 38, sampled
+        equal(c.scan("k", "|", "sample", 1), [])
+
+
+@test
+def a_scan_goes_on_page_by_page(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        put_books(c, 500)
+        lines = c.do("scan", "id", "|", "rows", 7)
+        equal(lines[:-1], [str(n) for n in range(500)])
+        equal(lines[-1], "pages 72")
+        lines = c.do("scan", "id", "|", "rows", 100, "reverse")
+        equal(lines[:-1], [str(n) for n in reversed(range(500))])
+        lines = c.do("scan", "title", "|", "bytes", 1000, "pages", 1)
+        contains(lines[-1], "more")
+        assert 60 < len(lines) < 120, len(lines)
+
+
+# ---- Schemas ----
+
+@test
+def tables_are_made_changed_and_deleted(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        equal(c.do("schemas"), ["shop"])
+        equal(c.do("tables", "shop"), ["books"])
+        equal(c.do("describe", "shop", "books"),
+              ["id\tint4\trange\tordered\tint", "title\ttext\tregular\tordered\ttext",
+               "price\tnumeric\tregular\tordered\t'frond.numeric'"])
+        c.write(PUT, ["title", "price"], ([1], ["a", "1"]))
+        c.do("alter", "shop", "books", "year", "int2", "regular", "|", "price", "|", "id", "nr")
+        c.do("use", "shop", "books")
+        c.write(PUT, ["year"], ([1], [1999]))
+        equal(c.scan("nr", "title", "year", "|"), ["1\ta\t1999"])
+        c.do("alter", "shop", "books", "price", "numeric", "regular", "|")
+        c.do("use", "shop", "books")
+        equal(c.scan("price", "|"), ["\\n"])
+        c.do("empty", "shop", "books")
+        equal(c.scan("nr", "|"), [])
+        c.do("drop", "shop", "books")
+        c.fails("42P01", "scan", "nr", "|")
+        c.fails("42P01", "drop", "shop", "books")
+        c.fails("3F000", "create", "none", "t", "k", "int4", "range")
+        c.do("create", "shop", "books", "id", "int4", "range")
+        failure = c.fails("0A000", "scan", "nr", "|")
+        contains(failure.text, "made anew")
+        c.fails("42P01", "describe", "shop", "none")
+        c.fails("42P07", "create", "shop", "books", "id", "int4", "range")
+        c.fails("42P06", "schema_create", "shop")
+        c.do("schema_drop", "shop")
+        c.fails("3F000", "schema_drop", "shop")
+        equal(c.do("schemas"), [])
+
+
+@test
+def a_table_that_cannot_be_is_refused(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        for state, *columns in (("42P16",), ("42P16", "v", "int4", "regular"),
+                                ("0A000", "k", "other", "range"), ("0A000", "k", "99", "range"),
+                                ("42P16", "k", "int4", "range", "h", "int4", "hash"),
+                                ("42P16", "k", "int4", "range", "k", "int4", "regular"),
+                                ("42P16", "k", "int4", "hash", "v", "int4", "static"),
+                                ("42P16", "frond_all", "int4", "range")):
+            c.fails(state, "create", "s", "t", *columns)
+        equal(c.do("tables", "s"), [])
+        c.fails("22023", "create", "s", "no name", "k", "int4", "range")
+        c.fails("22023", "schema_create", "no name")
+        c.do("create", "s", "t", "k", "int4", "range")
+        c.fails("42P16", "alter", "s", "t", "|", "k")
+        c.fails("42703", "alter", "s", "t", "|", "|", "frond_all", "x")
+        c.do("use", "s", "t")
+        c.fails("42703", "scan", "nothing", "|")
+        c.fails("22P03", "write", PUT, "|", "x:0000")
+
+
+@test
+def many_tables_are_listed_in_pages(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        for n in range(30):
+            c.do("create", "s", f"t{n:02}", "k", "int4", "range")
+        equal(c.do("tables", "s"), [f"t{n:02}" for n in range(30)])
+        equal(c.do("tables", "s", "t27"), ["t28", "t29"])
+
+
+# ---- Transactions ----
+
+@test
+def a_transaction_commits_all_or_nothing(cwd):
+    with Door(cwd) as server, Session(server) as a, Session(server) as b:
+        shop(a)
+        b.do("use", "shop", "books")
+        a.do("begin")
+        put_books(a, 3)
+        equal(len(a.scan("id", "|")), 3)
+        equal(b.scan("id", "|"), [])
+        assert int(a.do("commit")[0], 16) > 0
+        equal(len(b.scan("id", "|")), 3)
+        a.do("begin")
+        a.do("write", DELETE, "|", 1)
+        a.do("rollback")
+        equal(len(b.scan("id", "|")), 3)
+        equal(int(run_empty(a), 16), 0)
+        a.fails("25P01", "commit")
+        a.fails("25P01", "rollback")
+        a.fails("25P01", "savepoint")
+        a.do("begin", "read")
+        a.fails("25001", "begin")
+        a.fails("25006", "write", PUT, "|", 1)
+        a.do("scan", "id", "|")
+        a.do("rollback")
+        a.do("begin")
+        a.fails("25001", "create", "shop", "t", "k", "int4", "range")
+        a.do("rollback")
+
+
+def run_empty(session):
+    session.do("begin")
+    return session.do("commit")[0]
+
+
+@test
+def of_two_transactions_that_meet_one_fails_with_40001(cwd):
+    with Door(cwd) as server, Session(server) as a, Session(server) as b:
+        shop(a)
+        b.do("use", "shop", "books")
+        put_books(a, 2)
+        for c, other in ((a, 1), (b, 0)):
+            c.do("begin")
+            equal(c.do("get", "title", "|", other), [f"book {other}"])
+        a.write(UPDATE, ["title"], ([0], ["by a"]))
+        b.write(UPDATE, ["title"], ([1], ["by b"]))
+        a.do("commit")
+        failure = b.fails("40001", "commit")
+        contains(failure.text, "serialize")
+        equal(a.scan("title", "|"), ["by a", "book 1"])
+        b.do("begin")
+        b.write(UPDATE, ["title"], ([1], ["by b"]))
+        b.do("commit")
+        equal(a.scan("title", "|"), ["by a", "by b"])
+
+
+@test
+def of_two_inserts_of_a_key_one_fails(cwd):
+    with Door(cwd) as server, Session(server) as a, Session(server) as b:
+        shop(a)
+        b.do("use", "shop", "books")
+        for c in (a, b):
+            c.do("begin")
+            c.write(INSERT, ["title"], ([1], ["x"]))
+        a.do("commit")
+        b.fails("40001", "commit")
+        b.fails("23505", "write", INSERT, "title", "|", 1, "|", "y")
+
+
+@test
+def savepoints_bring_back_what_was(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        put_books(c, 3)
+        c.do("begin")
+        c.write(UPDATE, ["title"], ([0], ["kept"]))
+        one, = c.do("savepoint")
+        c.write(UPDATE, ["title"], ([0], ["gone"]), ([1], ["gone"]))
+        c.do("write", DELETE, "|", 2)
+        two, = c.do("savepoint")
+        c.write(REPLACE, ["price"], ([1], ["9"]))
+        c.write(INSERT, ["title"], ([7], ["new"]), ([2], ["again"]))
+        c.do("rollback_to", two)
+        equal(c.scan("id", "title", "price", "|"), ["0\tgone\t0.50", "1\tgone\t1.50"])
+        c.write(INSERT, ["title"], ([8], ["eight"]))
+        c.do("rollback_to", one)
+        equal(c.scan("id", "title", "price", "|"), ["0\tkept\t0.50", "1\tbook 1\t1.50", "2\tbook 2\t2.50"])
+        c.fails("3B001", "rollback_to", two)
+        c.do("rollback")
+
+
+@test
+def a_failure_is_taken_back_by_a_savepoint(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        put_books(c, 1)
+        c.do("begin")
+        c.write(INSERT, ["title"], ([5], ["five"]))
+        number, = c.do("savepoint")
+        failure = c.fails("23505", "write", INSERT, "title", "|", 6, "|", "six", "|", 0, "|", "x")
+        equal(failure.row, 1)
+        c.fails("25P02", "scan", "id", "|")
+        c.fails("25P02", "savepoint")
+        c.do("rollback_to", number)
+        equal(c.scan("id", "|"), ["0", "5"])
+        again, = c.do("savepoint")
+        c.do("release", number)
+        c.fails("3B001", "release", again)
+        c.fails("3B001", "rollback_to", number)
+        c.do("commit")
+        equal(c.scan("id", "|"), ["0", "5"])
+        c.do("begin")
+        c.fails("22P03", "write", PUT, "|", "x:00")
+        c.fails("25P02", "commit")
+        c.fails("25P01", "rollback")
+
+
+@test
+def random_savepoints_are_as_a_dictionary_says(cwd):
+    seed = int(os.environ.get("FROND_TEST_SEED", random.randrange(2 ** 32)))
+    print(f"# FROND_TEST_SEED={seed}")
+    r = random.Random(seed)
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        rows = {}
+        for _ in range(12):
+            now, saved = dict(rows), []
+            c.do("begin")
+            for _ in range(r.randrange(5, 25)):
+                what, key = r.random(), r.randrange(6)
+                if what < 0.2:
+                    saved.append((c.do("savepoint")[0], dict(now)))
+                elif what < 0.35 and saved:
+                    at = r.randrange(len(saved))
+                    c.do("rollback_to", saved[at][0])
+                    now = dict(saved[at][1])
+                    del saved[at + 1:]
+                elif what < 0.42 and saved:
+                    at = r.randrange(len(saved))
+                    c.do("release", saved[at][0])
+                    del saved[at:]
+                elif what < 0.6:
+                    equal(c.do("write", DELETE, "|", key), ["1" if key in now else "0"])
+                    now.pop(key, None)
+                elif what < 0.8:
+                    title = f"t{r.randrange(100)}"
+                    c.write(REPLACE, ["title"], ([key], [title]))
+                    now[key] = (title, "\\n")
+                else:
+                    price = str(r.randrange(100))
+                    c.write(PUT, ["price"], ([key], [price]))
+                    now[key] = (now.get(key, ("\\n", ""))[0], price)
+                equal(c.scan("id", "title", "price", "|"),
+                      [f"{k}\t{t}\t{p}" for k, (t, p) in sorted(now.items())])
+            if r.random() < 0.3:
+                c.do("rollback")
+            else:
+                c.do("commit")
+                rows = now
+            equal(c.scan("id", "title", "price", "|"),
+                  [f"{k}\t{t}\t{p}" for k, (t, p) in sorted(rows.items())])
+
+
+@test
+def a_client_that_left_has_committed_nothing(cwd):
+    with Door(cwd) as server, Session(server) as a:
+        shop(a)
+        with Session(server) as b:
+            b.do("use", "shop", "books")
+            b.do("begin")
+            put_books(b, 10)
+            b.process.kill()
+        a.write(INSERT, ["title"], ([1], ["a"]))
+        equal(a.scan("id", "|"), ["1"])
+
+
+@test
+def a_transaction_that_lasts_too_long_is_rolled_back(cwd):
+    settings = os.path.join(cwd, "short.ini")
+    with open(settings, "w") as f:
+        f.write("[rows]\ntransaction_seconds = 1\n")
+    with Door(cwd, "--config", settings) as server, Session(server) as c:
+        shop(c)
+        c.do("begin")
+        put_books(c, 1)
+        time.sleep(1.5)
+        failure = c.fails("25P04", "scan", "id", "|")
+        contains(failure.text, "transaction_seconds, 1")
+        c.fails("25P04", "savepoint")
+        c.do("rollback")
+        equal(c.scan("id", "|"), [])
+
+
+@test
+def a_sum_is_kept_by_transactions_that_meet(cwd):
+    """Money goes from account to account, by sessions that try again at 40001."""
+    with Door(cwd) as server, Session(server) as a, Session(server) as b:
+        sessions, conflicts = [a, b], 0
+        a.do("schema_create", "s")
+        a.do("create", "s", "t", "k", "int4", "range", "n", "int8", "regular")
+        for c in sessions:
+            c.do("use", "s", "t")
+        a.write(PUT, ["n"], *(([k], [100]) for k in range(3)))
+        for turn in range(40):
+            waiting = []
+            for c in sessions:
+                x, y = random.sample(range(3), 2)
+                c.do("begin")
+                n, m = map(int, c.do("get", "n", "|", x, "|", y))
+                c.write(UPDATE, ["n"], ([x], [n - 1]), ([y], [m + 1]))
+                waiting.append(c)
+            for c in waiting:
+                try:
+                    c.do("commit")
+                except Failure as failure:
+                    equal(failure.state, "40001")
+                    conflicts += 1
+        equal(a.scan("n", "|", "sums", 2), ["3\t300"])
+        assert conflicts > 5, conflicts
+
+
+@test
+def what_was_committed_is_there_after_kill_9(cwd):
+    with Door(cwd) as server:
+        with Session(server) as a, Session(server) as b:
+            shop(a)
+            b.do("use", "shop", "books")
+            a.do("begin")
+            put_books(a, 5)
+            a.do("commit")
+            b.do("begin")
+            b.write(PUT, ["title"], ([9], ["never"]))
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait(60)
+            b.fails("08006", "commit")
+            b.fails("08003", "ping")
+    with Door(cwd) as server, Session(server) as c:
+        c.do("use", "shop", "books")
+        equal(c.scan("id", "|"), [str(n) for n in range(5)])
+
+
+# ---- Cassandra's clients ----
+
+@test
+def tables_of_cassandras_clients_are_the_same(cwd):
+    with Door(cwd, "--cql", "127.0.0.1:0") as server, Session(server) as c:
+        port = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", server.read_log()).group(1))
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as cql:
+            def ask(opcode, body):
+                cql.sendall(struct.pack(">BBhBI", 4, 0, 1, opcode, len(body)) + body)
+                head = cql.recv(9, socket.MSG_WAITALL)
+                return head[4], cql.recv(struct.unpack(">I", head[5:])[0], socket.MSG_WAITALL)
+
+            def query(text):
+                opcode, body = ask(7, struct.pack(">I", len(text)) + text.encode() + struct.pack(">HB", 1, 0))
+                assert opcode == 8, body
+                return body
+
+            equal(ask(1, b"\0\1\0\x0bCQL_VERSION\0\x053.0.0")[0], 2)
+            query("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+            query("CREATE TABLE ks.t (k text, a int, s text static, n bigint, m timestamp, d decimal, v varint,"
+                  " u uuid, i inet, b tinyint, day date, l list<int>, PRIMARY KEY (k, a)) WITH CLUSTERING ORDER BY (a DESC)")
+            query("INSERT INTO ks.t (k, a, s, n, m, d, v, u, i, b, day, l) VALUES ('x', 1, 'st', 5, 946684800123, 1.50,"
+                  " -123456789012345678901234567890, 123e4567-e89b-12d3-a456-426614174000, '10.0.0.1', -3, '2000-01-02',"
+                  " [1, 2])")
+            query("INSERT INTO ks.t (k, a, n) VALUES ('x', 2, 6)")
+            told = [line.split("\t") for line in c.do("describe", "ks", "t")]
+            equal([(name, kind, role) for name, kind, role, *_ in told],
+                  [("k", "text", "hash"), ("a", "int4", "range"), ("s", "text", "static"),
+                   *((name, kind, "regular") for name, kind in
+                     (("n", "int8"), ("m", "timestamptz"), ("d", "numeric"), ("v", "numeric"), ("u", "uuid"),
+                      ("i", "inet"), ("b", "int2"), ("day", "date"), ("l", "none")))]
+                  )
+            equal(c.scan("k", "a", "s", "n", "m", "d", "v", "u", "i", "b", "day", "|", "eq", "x"),
+                  ["x\t2\tst\t6" + "\t\\n" * 7,
+                   "x\t1\tst\t5\t123000\t1.50\t-123456789012345678901234567890\tx:123e4567e89b12d3a456426614174000"
+                   "\tx:04200a000001\t-3\t1"])
+            c.fails("0A000", "scan", "l", "|")
+            c.fails("0A000", "write", PUT, "s", "|", "x", 1, "|", "y")
+            c.fails("22003", "write", PUT, "m", "|", "x", 1, "|", "1")
+            c.fails("22003", "write", PUT, "b", "|", "x", 1, "|", "200")
+            c.fails("22003", "write", PUT, "d", "|", "x", 1, "|", "NaN")
+            c.fails("22003", "write", PUT, "v", "|", "x", 1, "|", "1.5")
+            c.write(PUT, ["n", "m", "d", "v", "i", "day"],
+                    (["y", 7], [70, -1000, "-0.001", "12", "x:0420ffffffff", -1]))
+            assert b"\0\0\0\x08\0\0\0\0\0\0\0\x46" in query("SELECT n FROM ks.t WHERE k = 'y' AND a = 7")
+            equal(c.do("get", "m", "d", "v", "i", "day", "|", "y", 7), ["-1000\t-0.001\t12\tx:0420ffffffff\t-1"])
+
+            c.do("schema_create", "s")
+            c.do("create", "s", "t", "k", "numeric", "hash", "r", "timestamp", "range", "n", "interval", "regular")
+            c.do("use", "s", "t")
+            c.write(INSERT, ["n"], (["1.5", 5], ["x:0000000000000001" + "00" * 8]))
+            body = query("SELECT * FROM s.t")
+            assert b"frond.numeric" in body and b"\0\0\0\x10\0\0\0\0\0\0\0\x01" in body, body
+            for text in ("INSERT INTO s.t (k, r, n) VALUES (0x00, 0x00, 0x00)", "UPDATE s.t SET n = 0x00 WHERE k = 0x00 AND r = 0x00",
+                         "SELECT * FROM s.t WHERE k = 0x00"):
+                equal(ask(7, struct.pack(">I", len(text)) + text.encode() + struct.pack(">HB", 1, 0))[0], 0)
+            body = query("SELECT r FROM s.t")
+            assert b"\0\0\0\x08\x80\0\0\0\0\0\0\x05" in body, body
+
+
+# ---- People ----
+
+@test
+def people_may_what_their_roles_say(cwd):
+    with Door(cwd, "--admin", "root:secret") as server:
+        base = {"type": "user", "password": "pw"}
+        head = {"Authorization": "Basic " + base64.b64encode(b"root:secret").decode()}
+        server.request("PUT", "/_users", None, head)
+        for name, roles in (("reader", ["rows:select@shop"]), ("writer", ["cql:modify@shop.books"]), ("none", []),
+                            ("maker", ["rows:create@shop", "rows:drop@shop.t"])):
+            status, _ = server.request("PUT", f"/_users/org.couchdb.user:{name}",
+                                       {**base, "name": name, "roles": roles}, head)[:2]
+            assert status in (201, 202), status
+        with Session(server, "root", "secret") as c:
+            shop(c)
+            c.do("schema_create", "other")
+            put_books(c, 1)
+        allowed = {
+            "reader": {"scan", "get", "describe", "tables"},
+            "writer": {"write", "empty", "describe", "tables"},
+            "none": set(),
+            "maker": {"create", "drop", "tables", "describe"},
+        }
+        calls = {
+            "scan": ("scan", "|"), "get": ("get", "|", 0), "write": ("write", PUT, "|", 0),
+            "describe": ("describe", "shop", "books"), "tables": ("tables", "shop"),
+            "create": ("create", "shop", "t", "k", "int4", "range"), "drop": ("drop", "shop", "t"),
+            "alter": ("alter", "shop", "books", "x", "int4", "regular"), "empty": ("empty", "shop", "books"),
+            "schema_create": ("schema_create", "mine"), "schema_drop": ("schema_drop", "shop"),
+        }
+        for name, may in allowed.items():
+            with Session(server, name, "pw") as c:
+                if "describe" in may:
+                    c.do("use", "shop", "books")
+                else:
+                    c.fails("42501", "use", "shop", "books")
+                equal(c.do("schemas"), ["shop"] if may else [])
+                if name != "maker" and may:
+                    equal(c.do("tables", "shop"), ["books"])
+                for call, words in calls.items():
+                    if call in may:
+                        c.do(*words)
+                    else:
+                        c.fails("42501", *words)
+        with Session(server) as c:
+            for words in calls.values():
+                c.fails("28000", *words)
+            c.fails("28000", "begin")
+            c.do("ping")
+        for login in (("root", "wrong"), ("nobody", "pw")):
+            try:
+                Session(server, *login)
+            except Failure as failure:
+                equal(failure.state, "28P01")
+            else:
+                raise AssertionError(login)
+
+
+# ---- Bytes ----
+
+class Raw:
+    """A connection that sends what it likes."""
+
+    def __init__(self, server, greets=True):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        if greets:
+            equal(self.ask(1, struct.pack(">IHH", 0x46524f57, 1, 9))[0], 128)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, code, body=b"", number=7, reserved=0):
+        self.socket.sendall(struct.pack(">IBBH", len(body), code, reserved, number) + body)
+
+    def read_bytes(self, n):
+        data = b""
+        while len(data) < n:
+            more = self.socket.recv(n - len(data))
+            if not more:
+                raise EOFError(data)
+            data += more
+        return data
+
+    def read(self):
+        length, code, _, number = struct.unpack(">IBBH", self.read_bytes(8))
+        return code, number, self.read_bytes(length)
+
+    def ask(self, code, body=b"", **how):
+        self.send(code, body, **how)
+        return self.read()
+
+    def state(self, code, body=b"", **how):
+        got, _, answer = self.ask(code, body, **how)
+        equal(got, 129)
+        return answer[:5].decode()
+
+    def ends(self):
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+@test
+def a_connection_begins_with_hello(cwd):
+    with Door(cwd) as server:
+        with Raw(server, False) as c:
+            equal(c.state(1, struct.pack(">IHH", 0x46524f57, 2, 9)), "08P01")
+            equal(c.state(1, struct.pack(">IHH", 0x46524f58, 1, 9)), "08P01")
+            equal(c.state(1, b"\0"), "08P01")
+            code, number, body = c.ask(1, struct.pack(">IHH", 0x46524f57, 0, 1), number=65535)
+            equal((code, number), (128, 65535))
+            equal(struct.unpack(">HIB", body[:7]), (1, 16 * 1024 * 1024, 0))
+            equal(c.state(1, struct.pack(">IHH", 0x46524f57, 1, 1)), "08P01")
+            for bad in (0, 22, 127, 128, 255):
+                equal(c.state(bad), "08P01")
+            equal(c.state(3, reserved=1), "08P01")
+            equal(c.ask(3), (128, 7, b""))
+        for data in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x04\0\0\0\x01\0\0\0\0", b"\0" * 100, b"\xff" * 100):
+            with Raw(server, False) as c:
+                c.socket.sendall(data)
+                assert c.ends()
+
+
+@test
+def garbage_is_answered_and_hurts_nobody(cwd):
+    seed = int(os.environ.get("FROND_TEST_SEED", random.randrange(2 ** 32)))
+    print(f"# FROND_TEST_SEED={seed}")
+    r = random.Random(seed)
+    with Door(cwd) as server:
+        with Session(server) as s:
+            shop(s)
+            put_books(s, 10)
+        table = struct.pack(">H", 4) + b"shop" + struct.pack(">H", 5) + b"books" + bytes(16)
+        value = struct.pack(">i", 4) + struct.pack(">i", 3)
+        bodies = {
+            13: table[:6] + b"\0\0", 14: table[:-16], 19: table + b"\0\0\1\0\0\0\1\1" + value + bytes(6) + bytes(16),
+            20: table + b"\0\0\1\0\0\0\1\0\0\0\1\1" + value,
+            21: table + b"\0\0\1\0\0\0\2\0\0\0\1\4\1" + value + struct.pack(">i", 1) + b"t",
+            4: b"\0", 7: b"", 8: bytes(4), 9: bytes(4), 5: b"", 6: b"",
+        }
+        with Raw(server) as c:
+            for _ in range(1500):
+                code = r.choice(list(bodies))
+                body = bytearray(bodies[code])
+                for _ in range(r.randrange(4)):
+                    if body:
+                        body[r.randrange(len(body))] = r.choice((0, 1, 255, r.randrange(256)))
+                if r.random() < 0.2:
+                    body = body[:r.randrange(len(body) + 1)]
+                got, number, answer = c.ask(code, bytes(body), number=r.randrange(65536))
+                assert got in (128, 129), got
+                if got == 129:
+                    assert not answer.startswith(b"XX"), (code, body, answer)
+        with Session(server) as s:
+            s.do("use", "shop", "books")
+            s.do("scan", "id", "|")
+        equal(server.stop(), 0)
+
+
+@test
+def places_that_are_made_up_are_refused_or_end(cwd):
+    with Door(cwd) as server:
+        with Session(server) as s:
+            shop(s)
+            put_books(s, 50)
+        table = struct.pack(">H", 4) + b"shop" + struct.pack(">H", 5) + b"books" + bytes(16)
+
+        def scan(place):
+            return table + b"\0\0\0" + bytes(5) + bytes(2) + struct.pack(">III", 5, 0, 0) + struct.pack(">I", len(place)) + place
+
+        with Raw(server) as c:
+            code, _, body = c.ask(19, scan(b""))
+            equal(code, 128)
+            count, more, length = struct.unpack(">IBI", body[:9])
+            equal((count, more), (5, 1))
+            place = body[9:9 + length]
+            for n in range(length):
+                for byte in (0, 255, place[n] ^ 1):
+                    c.ask(19, scan(place[:n] + bytes([byte]) + place[n + 1:]))
+                c.ask(19, scan(place[:n]))
+            equal(c.state(19, scan(b"x" * 30)), "22023")
+            equal(c.state(19, scan(b"x" * 70000)), "22023")
+            equal(c.ask(3)[0], 128)
+
+
+@test
+def limits_are_named_at_their_edge(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        c.do("create", "s", "t", "k", "text", "range", "v", "text", "regular")
+        c.do("use", "s", "t")
+        c.write(PUT, ["v"], (["long"], ["v" * 89000]))
+        failure = c.fails("54000", "write", PUT, "v", "|", "k", "|", "v" * 91000)
+        contains(failure.text, "TIMED_VALUE_BYTES")
+        c.write(PUT, ["v"], (["k" * 9000], ["x"]))
+        failure = c.fails("54000", "write", PUT, "v", "|", "k" * 9900, "|", "x")
+        contains(failure.text, "TIMED_KEY_BYTES")
+        columns = [word for n in range(999) for word in (f"c{n}", "int4", "regular")]
+        c.do("create", "s", "wide", "k", "int4", "hash", *columns)
+        columns += ["more", "int4", "regular"]
+        contains(c.fails("42P16", "create", "s", "wider", "k", "int4", "range", *columns[:-3]).text, "TABLE_COLUMNS")
+        c.fails("22023", "create", "s", "wider", "k", "int4", "hash", *columns)
+        c.do("begin")
+        for _ in range(1000):
+            number, = c.do("savepoint")
+        contains(c.fails("54000", "savepoint").text, "ROWS_SAVEPOINTS")
+        c.do("release", number)
+        c.do("savepoint")
+        c.do("rollback")
+        c.do("begin")
+        for n in range(120):
+            try:
+                c.write(PUT, ["v"], ([f"k{n}"], ["v" * 88000]))
+            except Failure as failure:
+                equal(failure.state, "54000")
+                break
+        else:
+            assert c.fails("54000", "commit")
+        with Raw(server) as raw:
+            raw.socket.sendall(struct.pack(">IBBH", 16 * 1024 * 1024 + 1, 3, 0, 9))
+            raw.socket.sendall(bytes(16 * 1024 * 1024 + 1))
+            code, number, body = raw.read()
+            equal((code, number, body[:5]), (129, 9, b"54000"))
+            contains(body.decode(errors="replace"), "ROWS_FRAME_BYTES")
+            equal(raw.ask(3)[0], 128)
+
+
+@test
+def pages_that_nobody_reads_take_little_memory(cwd):
+    """A client that asks for a thousand pages at once and reads none holds no more than a few."""
+    with Door(cwd) as server:
+        with Session(server) as s:
+            s.do("schema_create", "s")
+            s.do("create", "s", "t", "k", "int4", "range", "v", "text", "regular")
+            s.do("use", "s", "t")
+            for n in range(0, 300, 50):
+                s.write(PUT, ["v"], *(([k], ["v" * 20000]) for k in range(n, n + 50)))
+        table = struct.pack(">H", 1) + b"s" + struct.pack(">H", 1) + b"t" + bytes(16)
+        body = table + b"\0\0\1\0\0\0\3" + bytes(5) + bytes(2) + struct.pack(">III", 0, 4 * 1024 * 1024, 0) + bytes(4)
+
+        lazy = [Raw(server) for _ in range(8)]
+        for c in lazy:
+            c.socket.setblocking(False)
+            try:
+                for n in range(1000):
+                    c.send(19, body, number=n)
+            except BlockingIOError:
+                pass
+        time.sleep(2)
+        with Session(server) as s:
+            s.do("use", "s", "t")
+            equal(s.scan("|", "count"), ["300\t"])
+        held = int(re.search(r"^frond_memory_requests_bytes (\d+)", metrics(server), re.M).group(1))
+        assert held < len(lazy) * 12 * 1024 * 1024, held
+        for c in lazy:
+            c.socket.close()
+
+
+@test
+def counters_and_slow_requests_are_told(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        c.fails("42P01", "describe", "shop", "none")
+        text = metrics(server)
+        for name in ("frond_rows_requests_total", "frond_rows_failures_total 1", "frond_rows_conflicts_total 0",
+                     'door="rows",class="schema"'):
+            contains(text, name)
+
+
+main()
