@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 
-from harness import Server, contains, equal, main, test
+from harness import Server, contains, equal, main, ok, test
 
 CLIENT = os.path.abspath(sys.argv[2])
 INSERT, INSERT_NEW, UPDATE, PUT, REPLACE, DELETE, DELETE_ANY = range(1, 8)
@@ -497,6 +497,23 @@ def random_savepoints_are_as_a_dictionary_says(cwd):
 
 
 @test
+def a_store_is_sound_after_savepoints(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        put_books(c, 20)
+        c.do("begin")
+        number, = c.do("savepoint")
+        c.write(REPLACE, ["title"], *(([n], ["x"]) for n in range(10, 30)))
+        c.do("write", DELETE_ANY, "|", 1, "|", "|", 2)
+        c.do("rollback_to", number)
+        put_books(c, 3)
+        c.do("commit")
+        equal(len(c.scan("id", "|")), 20)
+        equal(server.stop(), 0)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def a_client_that_left_has_committed_nothing(cwd):
     with Door(cwd) as server, Session(server) as a:
         shop(a)
@@ -688,6 +705,28 @@ def people_may_what_their_roles_say(cwd):
                 Session(server, *login)
             except Failure as failure:
                 equal(failure.state, "28P01")
+            else:
+                raise AssertionError(login)
+
+
+@test
+def a_client_with_tls_checks_the_certificate(cwd):
+    for name in ("cert", "other"):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                        "-keyout", cwd / f"{name}.key", "-out", cwd / f"{name}.pem"], check=True, capture_output=True)
+    (cwd / "ini").write_text(f"[ssl]\ncert_file = {cwd}/cert.pem\nkey_file = {cwd}/cert.key\n")
+    with Server(cwd, "--rowss", "127.0.0.1:0", "--config", str(cwd / "ini")) as server:
+        server.port = int(re.search(r"event=rows\w* address=127\.0\.0\.1:(\d+)", server.read_log()).group(1))
+        with Session(server, "", "", cwd / "cert.pem") as c:
+            shop(c)
+            put_books(c, 3)
+            equal(len(c.scan("id", "|")), 3)
+        for login in (("", "", cwd / "other.pem"), ()):
+            try:
+                Session(server, *login)
+            except Failure as failure:
+                equal(failure.state, "08006")
             else:
                 raise AssertionError(login)
 

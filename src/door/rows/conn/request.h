@@ -14,11 +14,12 @@ struct rows_request {
 	struct rows_client *client;
 	struct rows_header header;
 	struct str body;
-	struct arena *arena; /* of the request: cleared behind it */
-	struct buf *out;     /* the answer's body is appended */
-	size_t out_from;     /* where that begins */
-	const char *state;   /* SQLSTATE of the failure; NULL: by its status */
-	int32_t at;          /* the row of the request that it is about; ROWS_NOWHERE */
+	struct arena *arena;    /* of the request: cleared behind it */
+	struct buf *out;        /* the answer's body is appended */
+	size_t out_from;        /* where that begins */
+	struct arena_mark mark; /* of the arena, to which an attempt of a transaction goes back */
+	const char *state;      /* SQLSTATE of the failure; NULL: by its status */
+	int32_t at;             /* the row of the request that it is about; ROWS_NOWHERE */
 	struct err err;
 	struct str schema, table; /* what it works on, for those who look */
 	uint64_t began_ns;

@@ -33,6 +33,7 @@ restart(struct rows_request *r)
 {
 	r->out->failed = STATUS_OK;
 	r->out->len = r->out_from;
+	arena_reset(r->arena, r->mark);
 	r->state = NULL;
 	r->err.text[0] = '\0';
 }
@@ -40,6 +41,7 @@ restart(struct rows_request *r)
 static enum status
 read_in(struct rows_request *r, kv_body *body, void *arg)
 {
+	r->mark = arena_mark(r->arena);
 	return kv_run_read(r->door->config.store, body, arg, &r->err);
 }
 
@@ -48,6 +50,7 @@ static enum status
 change_in(struct rows_request *r, kv_body *body, void *arg)
 {
 	TRY(rows_txn_check_none(r));
+	r->mark = arena_mark(r->arena);
 	return kv_run(r->door->config.store, body, arg, NULL, &r->err);
 }
 
