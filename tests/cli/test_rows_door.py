@@ -527,6 +527,20 @@ def a_client_that_left_has_committed_nothing(cwd):
 
 
 @test
+def a_stop_ends_connections_and_their_transactions(cwd):
+    with Door(cwd) as server, Session(server) as a, Session(server) as b:
+        shop(a)
+        a.do("begin")
+        put_books(a, 3)
+        b.do("begin")
+        equal(server.stop(), 0)
+        a.fails("08006", "commit")
+    with Door(cwd) as server, Session(server) as c:
+        c.do("use", "shop", "books")
+        equal(c.scan("id", "|"), [])
+
+
+@test
 def a_transaction_that_lasts_too_long_is_rolled_back(cwd):
     settings = os.path.join(cwd, "short.ini")
     with open(settings, "w") as f:
