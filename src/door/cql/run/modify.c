@@ -9,7 +9,7 @@ struct changes {
 	struct modify *m;
 	struct table_change *list;
 	size_t count, cap;
-	/* Of the column that is changed: how many changes an earlier operation has left; 0: none. */
+	/* How many changes earlier operations on the same column have left. */
 	size_t earlier;
 };
 
@@ -17,10 +17,10 @@ struct changes {
 
 /* True if the values are in this order by their bytes, as Cassandra has them at one moment. */
 static bool
-is_greater(const struct doc_scalar *a, const struct doc_scalar *b)
+is_greater(struct cql *q, const struct doc_scalar *a, const struct doc_scalar *b)
 {
-	AUTO(buf_release) struct buf x = BUF_INIT(2 * TIMED_VALUE_BYTES);
-	AUTO(buf_release) struct buf y = BUF_INIT(2 * TIMED_VALUE_BYTES);
+	AUTO(buf_release) struct buf x = cql_buf(q, 2 * TIMED_VALUE_BYTES);
+	AUTO(buf_release) struct buf y = cql_buf(q, 2 * TIMED_VALUE_BYTES);
 
 	return doc_key_put(&x, DOC_KEY_TYPED, a) == STATUS_OK &&
 	       doc_key_put(&y, DOC_KEY_TYPED, b) == STATUS_OK &&
@@ -28,14 +28,14 @@ is_greater(const struct doc_scalar *a, const struct doc_scalar *b)
 }
 
 static bool
-same_element(const struct table_change *a, const struct table_change *b)
+same_element(struct cql *q, const struct table_change *a, const struct table_change *b)
 {
 	bool parts = (a->kind == TABLE_CHANGE_PUT_ELEMENT ||
 		      a->kind == TABLE_CHANGE_CLEAR_ELEMENT) &&
 		     (b->kind == TABLE_CHANGE_PUT_ELEMENT || b->kind == TABLE_CHANGE_CLEAR_ELEMENT);
 
-	return parts && a->column == b->column && !is_greater(&a->element, &b->element) &&
-	       !is_greater(&b->element, &a->element);
+	return parts && a->column == b->column && !is_greater(q, &a->element, &b->element) &&
+	       !is_greater(q, &b->element, &a->element);
 }
 
 /*
@@ -45,14 +45,16 @@ same_element(const struct table_change *a, const struct table_change *b)
 static bool
 merged(struct changes *all, const struct table_change *change)
 {
+	struct cql *q = all->m->run->q;
+
 	for (size_t i = 0; i < all->earlier; i++) {
 		struct table_change *before = &all->list[i];
 
-		if (!same_element(before, change))
+		if (!same_element(q, before, change))
 			continue;
 		if (before->kind == TABLE_CHANGE_PUT_ELEMENT &&
 		    (change->kind == TABLE_CHANGE_CLEAR_ELEMENT ||
-		     is_greater(&change->value, &before->value)))
+		     is_greater(q, &change->value, &before->value)))
 			*before = *change;
 		return true;
 	}
