@@ -337,26 +337,6 @@ def rows_of_it_are_written(cwd):
 
 
 @test
-def tables_of_it_are_written(cwd):
-    for name in stores():
-        store = unpack(cwd, name)
-        if "table:shop.everything" not in databases(store):
-            continue
-        described, *rows = dump(store, "table:shop.everything").splitlines()
-        row = json.loads(rows[0])
-        row["key"]["k"] = 12345
-        del row["token"]
-        ok("load", "table:shop.everything", "-", "--quiet", "--store", STORE, cwd=store,
-           stdin="\n".join((described, json.dumps(row))))
-        equal(len(dump(store, "table:shop.everything").splitlines()), len(rows) + 2)
-        whole(store)
-        with Server(store, "--store", STORE, "--cql", "127.0.0.1:0") as server:
-            contains(server.read_log(), "event=cql")
-        ok("move", "--quiet", "--from", STORE, "--to", "embedded:tables", "table:shop.Keys", cwd=store)
-        contains(ok("verify", "--quiet", "--store", "embedded:tables", cwd=store).stdout, " 0 findings")
-
-
-@test
 def a_move_that_its_binary_began_is_undone(cwd):
     for name in stores():
         store = unpack(cwd, name)
