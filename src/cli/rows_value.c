@@ -81,9 +81,15 @@ magnitude_read(struct str text, struct arena *arena, struct doc_scalar *ret, str
 	size_t zeros = 0;
 
 	ret->negative = str_starts_with(text, STR("-0x"));
-	if (ret->negative || str_starts_with(text, STR("0x")))
-		return bytes_read(text, str_skip(text, ret->negative ? 3 : 2), 0, "integer", arena,
-				  ret, err);
+	if (ret->negative || str_starts_with(text, STR("0x"))) {
+		TRY(bytes_read(text, str_skip(text, ret->negative ? 3 : 2), 0, "integer", arena,
+			       ret, err));
+		while (zeros < ret->text.len && !ret->text.ptr[zeros])
+			zeros++;
+		ret->text = str_skip(ret->text, zeros);
+		ret->negative = ret->negative && ret->text.len;
+		return STATUS_OK;
+	}
 	TRY(number_read(text, arena, &n, err));
 	if (n.kind == DOC_DOUBLE)
 		return fail_value(text, "integer", err);
@@ -193,7 +199,8 @@ duration_read(struct str text, struct doc_scalar *ret, struct err *err)
 		if (str_to_i64(months, &m) && m >= INT32_MIN && m <= INT32_MAX &&
 		    str_to_i64(days, &d) && d >= INT32_MIN && d <= INT32_MAX && rest.len > 2 &&
 		    str_eq(str_skip(rest, rest.len - 2), STR("ns")) &&
-		    str_to_i64(str_of(rest.ptr, rest.len - 2), &ret->n)) {
+		    str_to_i64(str_of(rest.ptr, rest.len - 2), &ret->n) &&
+		    ((m <= 0 && d <= 0 && ret->n <= 0) || (m >= 0 && d >= 0 && ret->n >= 0))) {
 			ret->months = (int32_t)m;
 			ret->days = (int32_t)d;
 			return STATUS_OK;

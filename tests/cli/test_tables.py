@@ -200,6 +200,9 @@ def what_does_not_fit_is_refused_by_its_line(cwd):
                       ('{"column":"l","element":1,"value":1}', "cannot be changed in this way"),
                       ('{"column":"st","value":"x"}', "in such rows")):
         contains(refused(row % cell), why)
+    contains(refused(row % '{"column":"du","value":{"$duration":"1mo2d-3ns"}}'), "is no duration")
+    load(cwd, "ks.everything", row % '{"column":"v","value":{"$varint":"-0x000007"}}')
+    contains(dump(cwd, "ks.everything", "copy"), '{"$varint":"-7"}')
     contains(refused(row.replace('"k":7', '"k":"x"') % ""), 'the column "k" is of the type int')
     contains(refused(row.replace('"k":7', '"k":2147483648') % ""), 'the column "k" is of the type int')
     contains(refused(row.replace('"key"', '"token":1,"key"') % ""), "the token of this key is 1634052884888577606")
