@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Clients of Redis's and MongoDB's protocols that ask for much and read nothing, and the memory that they take.
+"""Clients of all doors with connections of their own that ask for much and read nothing, and the memory they take.
 
     unread.py FROND [--only NAME] [--bounded] [--memory-bytes N]
 
 FROND is the binary. For each attack the program starts it on a store of its own, attacks it, and
 prints the resident memory before and at most, and what well-behaved clients of the HTTP API, of
-Redis's and of MongoDB's protocol met meanwhile. An attack fails if the resident memory grew by more than
+Redis's, of MongoDB's and of Cassandra's protocol met meanwhile. An attack fails if the resident memory grew by more than
 `memory_bytes` and a quarter of it, if a well-behaved client was refused, or if the server did not
 end at SIGTERM with code 0. Waiting times are printed, and decide nothing: machines differ.
 """
@@ -27,6 +27,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import mongo  # noqa: E402  a client of MongoDB's protocol
+import unread_cql  # noqa: E402  attacks by Cassandra's protocol
 from resp import Client, Error, encode  # noqa: E402  a client of Redis's protocol
 
 MB = 1024 * 1024
@@ -34,7 +35,7 @@ SMALL_BYTES = 1000
 
 
 class Server:
-    """The process under attack, with both doors."""
+    """The process under attack, with all doors."""
 
     def __init__(self, binary, directory, memory_bytes):
         config = pathlib.Path(directory, "frond.ini")
@@ -43,7 +44,8 @@ class Server:
         self.log = pathlib.Path(directory, "log")
         self.process = subprocess.Popen(
             [binary, "serve", "--store", f"embedded:{directory}/store", "--http", "127.0.0.1:0",
-             "--redis", "127.0.0.1:0", "--mongo", "127.0.0.1:0", "--no-sync", "--config", str(config)],
+             "--redis", "127.0.0.1:0", "--mongo", "127.0.0.1:0", "--cql", "127.0.0.1:0", "--no-sync",
+             "--config", str(config)],
             stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
         line = self.process.stdout.readline()
         if " at http://" not in line:
@@ -53,6 +55,8 @@ class Server:
                                   self.log.read_text()).group(1))
         self.mongo_port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
                                         self.log.read_text()).group(1))
+
+        self.cql_port = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", self.log.read_text()).group(1))
 
     def resident(self):
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -77,7 +81,7 @@ class Others(threading.Thread):
     def __init__(self, server):
         super().__init__(daemon=True)
         self.server = server
-        self.waits = {"GET /_up": [], "GET": [], "find": []}
+        self.waits = {"GET /_up": [], "GET": [], "find": [], "SELECT": []}
         self.refused = []
         self.over = False
 
@@ -101,11 +105,16 @@ class Others(threading.Thread):
             answer = c({"find": "small", "filter": {"_id": 1}}, "db")["cursor"]
             return answer["firstBatch"] == [{"_id": 1, "text": "s" * SMALL_BYTES}]
 
+    def select(self):
+        with unread_cql.Client(self.server.cql_port, timeout=60) as c:
+            return b"s" * SMALL_BYTES in c("SELECT v FROM small.t WHERE k = 1")
+
     def run(self):
         while not self.over:
             self.count("GET /_up", self.server.is_up)
             self.count("GET", self.get)
             self.count("find", self.find)
+            self.count("SELECT", self.select)
             time.sleep(0.02)
 
 
@@ -385,7 +394,7 @@ class MongoCursors(MongoAnswers):
 
 
 ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), References(), Channels(), Members(), UnreadMembers(),
-           Halves(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors()]
+           Halves(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors(), *unread_cql.ATTACKS]
 
 
 def run(attack, options):
@@ -396,6 +405,10 @@ def run(attack, options):
             c("SET", "small", b"s" * SMALL_BYTES)
         with mongo.Client(server.mongo_port) as c:
             c({"insert": "small", "documents": [{"_id": 1, "text": "s" * SMALL_BYTES}]}, "db")
+        with unread_cql.Client(server.cql_port) as c:
+            c(f"CREATE KEYSPACE small {unread_cql.REPLICATION}")
+            c("CREATE TABLE small.t (k int PRIMARY KEY, v text)")
+            c(f"INSERT INTO small.t (k, v) VALUES (1, '{'s' * SMALL_BYTES}')")
         attack.prepare(server, size)
         time.sleep(1)  # what that took is given back
         before = peak = server.resident()
