@@ -147,6 +147,31 @@ def a_unique_index_refuses_what_another_row_has(cwd):
 
 
 @test
+def an_index_of_some_rows_answers_what_implies_its_conditions(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int PRIMARY KEY, v int, w int, x text)")
+        for k in range(10):
+            s("INSERT INTO ks.t (k, v, w, x) VALUES (%s, 1, %s, 'x')", (k, k))
+        s("CREATE INDEX big ON ks.t (v) WHERE w > 5 AND x IS NOT NULL")
+        equal(sorted(s("SELECT k FROM ks.t WHERE v = 1 AND w > 5 AND x = 'x' ALLOW FILTERING")), [(6,), (7,), (8,), (9,)])
+        equal(s("SELECT k FROM ks.t WHERE v = 1 AND w = 7 AND x = 'x' ALLOW FILTERING"), [(7,)])
+        contains(s.error("SELECT k FROM ks.t WHERE v = 1 AND w > 4"), FILTERING)
+        contains(s.error("SELECT k FROM ks.t WHERE v = 1"), FILTERING)
+        s("CREATE UNIQUE INDEX one ON ks.t (v) WHERE w = 3")
+        equal(s("SELECT k FROM ks.t WHERE v = 1 AND w = 3"), [(3,)])
+        contains(s.error("INSERT INTO ks.t (k, v, w) VALUES (20, 1, 3)"), "unique index one")
+        s("UPDATE ks.t SET w = 4 WHERE k = 3")
+        s("INSERT INTO ks.t (k, v, w) VALUES (20, 1, 3)")
+        equal(s("SELECT k FROM ks.t WHERE v = 1 AND w = 3"), [(20,)])
+        equal(s.session.execute("DESCRIBE INDEX ks.big").one().create_statement,
+              "CREATE INDEX big ON ks.t (v) WHERE w > 5 AND x IS NOT NULL;")
+        contains(s.error("ALTER TABLE ks.t DROP w"), "dependent secondary indexes")
+        contains(s.error("CREATE INDEX ON ks.t (v) WHERE w = null"), "null value")
+    check(cwd)
+
+
+@test
 def what_has_expired_is_not_found(cwd):
     with Door(cwd) as door, Session(door) as s:
         s(KEYSPACE)

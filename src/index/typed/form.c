@@ -5,6 +5,7 @@
 
 #include "index/engine/component.h"
 #include "index/engine/entry.h"
+#include "index/typed/filter.h"
 
 enum {
 	ID_DIGITS = 24,
@@ -64,36 +65,29 @@ index_typed_path_read(const struct index_column *column, uint64_t *ret_column,
 static enum status
 typed_form_open(struct index_def *def, bool is_current, struct arena *arena, struct err *err)
 {
-	(void)def;
+	struct index_typed_filter *filter = arena_alloc(arena, sizeof(*filter));
+	enum status status;
+
 	(void)is_current;
-	(void)arena;
-	return err_set(err, STATUS_INVALID, "an index of rows has neither filter nor collation");
+	if (!filter)
+		return STATUS_LIMIT;
+	status = index_typed_filter_read(def->filter, arena, filter);
+	if (status == STATUS_INVALID)
+		return err_set(err, status, "this is no filter of an index of rows");
+	def->opened = filter;
+	return status;
 }
 
 /* ---- Components ---- */
-
-/*
- * One value. What has no bytes is less than all other values of its type, and what is not there is
- * less than that.
- */
-static enum status
-put_scalar(struct buf *raw, const struct doc_scalar *s)
-{
-	const struct doc_scalar empty = { .kind = DOC_NULL };
-
-	if (s->kind == DOC_BYTES && !s->text.len)
-		s = &empty;
-	return doc_key_put(raw, DOC_KEY_TYPED, s);
-}
 
 static enum status
 put_value(struct buf *raw, const struct index_typed_value *v)
 {
 	if (!v->second)
-		return put_scalar(raw, &v->first);
+		return index_typed_put(raw, &v->first);
 	doc_key_begin(raw, DOC_KEY_TYPED, DOC_ARRAY);
-	TRY(put_scalar(raw, &v->first));
-	TRY(put_scalar(raw, v->second));
+	TRY(index_typed_put(raw, &v->first));
+	TRY(index_typed_put(raw, v->second));
 	doc_key_end(raw);
 	return buf_status(raw);
 }
@@ -253,14 +247,36 @@ id_bytes(struct str id)
 }
 
 static enum status
+row_fulfils(const struct index_def *def, const struct index_typed_row *row, bool *ret)
+{
+	const struct index_typed_filter *filter = def->opened;
+
+	*ret = true;
+	for (size_t i = 0; filter && *ret && i < filter->count; i++) {
+		size_t count;
+		const struct index_typed_cell *cell = cells_of(row, filter->conditions[i].column,
+							       &count);
+
+		*ret = count > 0;
+		if (*ret)
+			TRY(index_typed_holds(&filter->conditions[i], &cell->value, ret));
+	}
+	return STATUS_OK;
+}
+
+static enum status
 typed_form_make_entries(struct index_making *m)
 {
 	enum index_typed_part part;
 	uint64_t column = 0;
 	const struct index_typed_cell *cells;
 	size_t count;
+	bool fulfils;
 
 	(void)index_typed_path_read(&m->def->columns[0], &column, &part);
+	TRY(row_fulfils(m->def, m->source->row, &fulfils));
+	if (!fulfils)
+		return STATUS_OK;
 	cells = cells_of(m->source->row, column, &count);
 	if (count && id_bytes(m->source->id) > INDEX_ID_BYTES)
 		return STATUS_UNSUPPORTED;
@@ -289,12 +305,31 @@ typed_form_parse_values(const struct index_def *def, struct tuple_reader *r, uin
 
 /* ---- For people ---- */
 
+/* A filter is a text (filter.c); an id is bytes. */
 static void
 typed_form_draw(struct buf *ret, struct str stored)
 {
 	buf_append_byte(ret, '"');
-	buf_append_hex(ret, stored);
+	buf_append_str(ret, stored);
 	buf_append_byte(ret, '"');
+}
+
+static void
+typed_form_draw_id(struct buf *ret, struct str id)
+{
+	buf_append_byte(ret, '"');
+	buf_append_hex(ret, id);
+	buf_append_byte(ret, '"');
+}
+
+/* A damaged one may have any bytes. */
+static bool
+typed_form_is_whole(struct str stored)
+{
+	for (size_t i = 0; i < stored.len; i++)
+		if (stored.ptr[i] < ' ' || stored.ptr[i] == '"' || stored.ptr[i] > '~')
+			return false;
+	return true;
 }
 
 const struct index_form index_typed_form = {
@@ -304,7 +339,8 @@ const struct index_form index_typed_form = {
 	.id_kind = TUPLE_BYTES,
 	.open = typed_form_open,
 	.draw = typed_form_draw,
-	.draw_id = typed_form_draw,
+	.draw_id = typed_form_draw_id,
+	.is_whole = typed_form_is_whole,
 	.compare = typed_form_compare,
 	.put_component = typed_form_put_component,
 	.has_same_columns = typed_form_has_same_columns,

@@ -1,6 +1,7 @@
 /* CREATE INDEX and DROP INDEX. */
 #include "base/buf.h"
 #include "door/cql/run/ddl.h"
+#include "door/cql/run/value.h"
 #include "door/cql/schema/system.h"
 #include "model/timed/tables/index.h"
 
@@ -18,6 +19,7 @@ struct creating {
 	const struct schema_column *first;
 	struct table_index terms;
 	struct table_index_column *columns;
+	struct index_typed_condition *conditions;
 };
 
 /* ---- What can be indexed ---- */
@@ -137,6 +139,94 @@ take_orders(struct creating *c)
 	return STATUS_OK;
 }
 
+/* ---- WHERE ---- */
+
+static bool
+operator_of(enum cql_operator op, enum index_typed_operator *ret)
+{
+	static const struct {
+		enum cql_operator from;
+		enum index_typed_operator to;
+	} operators[] = {
+		{ CQL_OP_EQ, INDEX_TYPED_EQ },
+		{ CQL_OP_NE, INDEX_TYPED_NE },
+		{ CQL_OP_LT, INDEX_TYPED_LT },
+		{ CQL_OP_LE, INDEX_TYPED_LE },
+		{ CQL_OP_GT, INDEX_TYPED_GT },
+		{ CQL_OP_GE, INDEX_TYPED_GE },
+		{ CQL_OP_IS_NOT_NULL, INDEX_TYPED_NOT_NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+		*ret = operators[i].to;
+		if (operators[i].from == op)
+			return true;
+	}
+	return false;
+}
+
+/* The constant that a column is compared with, as its cells have it. */
+static enum status
+take_constant(struct creating *c, const struct schema_column *column, const struct cql_term *term,
+	      struct doc_scalar *ret)
+{
+	struct run *run = c->run;
+	struct cql_expr *expr;
+	struct cql_value v;
+
+	TRY(run_compile(run, term, column->type, column->name, &expr));
+	TRY(run_value(run, expr, &v));
+	if (v.presence != CQL_SET)
+		return FAIL(run, "Unsupported null value for column %.*s", STR_ARG(column->name));
+	if (column->kind <= SCHEMA_CLUSTERING)
+		return value_to_key(run->q, column->type, v.bytes, ret);
+	return cql_value_to_scalar(run->q, column->type, v.bytes, ret);
+}
+
+static enum status
+take_condition(struct creating *c, const struct cql_relation *r,
+	       struct index_typed_condition *condition)
+{
+	const struct schema_column *column = r->left == CQL_LEFT_COLUMN
+						     ? schema_column_find(c->t, r->columns[0])
+						     : NULL;
+
+	if (r->left == CQL_LEFT_COLUMN && !column)
+		return FAIL(c->run, "Column '%.*s' doesn't exist", STR_ARG(r->columns[0]));
+	if (!column || !operator_of(r->op, &condition->op) ||
+	    (column->type->kind >= CQL_NATIVE_COUNT && r->op != CQL_OP_IS_NOT_NULL))
+		return FAIL(c->run, "Rows of an index are chosen by comparing columns of native "
+				    "types with constants");
+	if (c->run->statement->marker_count)
+		return FAIL(c->run, "Bind variables are not allowed in CREATE INDEX");
+	condition->column = column->stored->id;
+	condition->value.kind = DOC_NULL;
+	if (r->op == CQL_OP_IS_NOT_NULL)
+		return STATUS_OK;
+	return take_constant(c, column, r->values[0], &condition->value);
+}
+
+/* The conditions, and their text for DESCRIBE. */
+static enum status
+take_where(struct creating *c)
+{
+	const struct cql_relations *where = &c->s->where;
+	AUTO(buf_release) struct buf text = cql_buf(c->run->q, CQL_STATEMENT_BYTES);
+
+	c->conditions = arena_zalloc(c->run->r->arena, (where->count + 1) * sizeof(*c->conditions));
+	if (!c->conditions)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < where->count; i++) {
+		TRY(take_condition(c, &where->list[i], &c->conditions[i]));
+		if (i)
+			buf_append_cstr(&text, " AND ");
+		cql_relation_print(&text, &where->list[i]);
+	}
+	c->terms.conditions = c->conditions;
+	c->terms.condition_count = where->count;
+	return buf_copy(&text, c->run->r->arena, &c->terms.spec);
+}
+
 static enum status
 check_statement(struct run *run, const struct cql_create_index *s)
 {
@@ -157,8 +247,6 @@ check_statement(struct run *run, const struct cql_create_index *s)
 		return FAIL(run,
 			    "Index name '%.*s' is longer than %d characters (TABLE_NAME_BYTES)",
 			    STR_ARG(s->name), TABLE_NAME_BYTES);
-	if (s->where.count)
-		return FAIL(run, "indexes of some rows (WHERE) are not supported");
 	if (s->include_count)
 		return FAIL(run, "indexes that INCLUDE other columns are not supported");
 	return STATUS_OK;
@@ -214,7 +302,8 @@ name_make(struct creating *c, const struct schema_all *all)
 static bool
 is_same(const struct table_index *a, const struct table_index *b)
 {
-	if (a->column_count != b->column_count || a->is_unique != b->is_unique)
+	if (!str_eq(a->spec, b->spec) || a->column_count != b->column_count ||
+	    a->is_unique != b->is_unique)
 		return false;
 	for (size_t i = 0; i < a->column_count; i++)
 		if (a->columns[i].column != b->columns[i].column ||
@@ -268,6 +357,7 @@ take_terms(struct creating *c)
 	for (size_t i = 0; i < c->s->target_count; i++)
 		TRY(take_target(c, i));
 	TRY(take_orders(c));
+	TRY(take_where(c));
 	c->terms.is_unique = c->s->unique;
 	c->terms.columns = c->columns;
 	c->terms.column_count = c->s->target_count;

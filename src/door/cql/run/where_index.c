@@ -118,30 +118,101 @@ take_bounds(struct weighing *g, const struct table_index_column *column)
 	return STATUS_OK;
 }
 
+/*
+ * Whether what the term says implies the condition. `*ret_same`: it says nothing more, so a row
+ * of the index need not be checked for it.
+ */
+static enum status
+term_implies(struct run *run, const struct where_term *t, const struct index_typed_condition *c,
+	     bool *ret, bool *ret_same)
+{
+	enum cql_operator op = t->relation->op;
+	bool lower = op == CQL_OP_GT || op == CQL_OP_GE,
+	     exclusive = op == CQL_OP_GT || op == CQL_OP_LT;
+	struct index_typed_value v;
+	int order;
+
+	*ret = *ret_same = false;
+	if (t->relation->left != CQL_LEFT_COLUMN || t->value_count != 1 ||
+	    (op != CQL_OP_EQ && !lower && op != CQL_OP_LT && op != CQL_OP_LE))
+		return STATUS_OK;
+	*ret = c->op == INDEX_TYPED_NOT_NULL;
+	if (*ret)
+		return STATUS_OK;
+	TRY(value_of_term(run, t, INDEX_TYPED_COLUMN, &v));
+	if (op == CQL_OP_EQ)
+		return index_typed_holds(c, &v.first, ret);
+	TRY(index_typed_compare(&v.first, &c->value, &order));
+	if (c->op == INDEX_TYPED_GT || c->op == INDEX_TYPED_GE)
+		*ret = lower &&
+		       (order > 0 || (order == 0 && (exclusive || c->op == INDEX_TYPED_GE)));
+	else if (c->op == INDEX_TYPED_LT || c->op == INDEX_TYPED_LE)
+		*ret = !lower &&
+		       (order < 0 || (order == 0 && (exclusive || c->op == INDEX_TYPED_LE)));
+	*ret_same = *ret && order == 0 &&
+		    exclusive == (c->op == INDEX_TYPED_GT || c->op == INDEX_TYPED_LT);
+	return STATUS_OK;
+}
+
+/* Whether all rows that the statement asks for have entries. */
+static enum status
+takes_all(struct weighing *g, bool *ret)
+{
+	const struct table_index *index = g->index;
+
+	*ret = true;
+	for (size_t i = 0; *ret && i < index->condition_count; i++) {
+		const struct index_typed_condition *c = &index->conditions[i];
+		bool any = false;
+
+		for (size_t j = 0; j < g->where->count; j++) {
+			const struct where_term *t = &g->where->terms[j];
+			bool implies, same;
+
+			if (t->relation->left == CQL_LEFT_TOKEN || !t->columns[0]->stored ||
+			    t->columns[0]->stored->id != c->column)
+				continue;
+			TRY(term_implies(g->run, t, c, &implies, &same));
+			any = any || implies;
+			if (same ||
+			    (implies && t->relation->op == CQL_OP_EQ && c->op == INDEX_TYPED_EQ))
+				g->choice->served[j] = true;
+		}
+		*ret = any;
+	}
+	return STATUS_OK;
+}
+
 /* What the index answers of the statement, as `g->choice`. */
 static enum status
 weigh(struct weighing *g)
 {
 	const struct table_index *index = g->index;
 	size_t at = 0;
-	bool equal = true;
+	bool equal = true, all;
 
 	g->choice->index = index;
 	g->choice->number = index->number;
 	g->choice->interval.equal = g->values;
+	TRY(takes_all(g, &all));
+	if (!all)
+		return STATUS_OK;
 	for (; equal && at < index->column_count; at += equal)
 		TRY(take_equal(g, &index->columns[at], &equal));
 	return at < index->column_count ? take_bounds(g, &index->columns[at]) : STATUS_OK;
 }
 
-/* Three for a column with a value, one for each bound; 0: the index is no help. */
+/* More for a column with a value than for both bounds of one; 0: the index is no help. */
 static size_t
 worth(const struct where_index *choice, bool allows)
 {
 	const struct table_index_interval *i = &choice->interval;
 	size_t bounds = (size_t)(i->low != NULL) + (i->high != NULL);
 
-	return i->equal_count || allows ? 3 * i->equal_count + bounds : 0;
+	if (!i->equal_count && (!allows || !bounds))
+		return 0;
+	/* Of two that say the same, the one of fewer rows. */
+	return 2 * (3 * i->equal_count + bounds) + (choice->index->condition_count > 0);
 }
 
 static enum status

@@ -78,5 +78,9 @@ schema_index_print(struct buf *out, const struct schema_table *t, const struct t
 	schema_index_targets(out, t, index);
 	buf_append_byte(out, ')');
 	put_orders(out, t, index);
+	if (index->condition_count) {
+		buf_append_cstr(out, " WHERE ");
+		buf_append_str(out, index->spec);
+	}
 	buf_append_byte(out, ';');
 }

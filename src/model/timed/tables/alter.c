@@ -64,6 +64,18 @@ alter_rename(struct alter *a, const struct table_rename *rename)
 	return STATUS_OK;
 }
 
+static bool
+index_has(const struct table_index *index, uint64_t column)
+{
+	for (size_t i = 0; i < index->column_count; i++)
+		if (index->columns[i].column == column)
+			return true;
+	for (size_t i = 0; i < index->condition_count; i++)
+		if (index->conditions[i].column == column)
+			return true;
+	return false;
+}
+
 /* STATUS_INVALID, explained, if an index has the column. */
 static enum status
 check_unindexed(struct alter *a, const struct table_column *column)
@@ -72,12 +84,11 @@ check_unindexed(struct alter *a, const struct table_column *column)
 	const struct table_index *indexes = table_indexes_of(a->t->db, &count);
 
 	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < indexes[i].column_count; j++)
-			if (indexes[i].columns[j].column == column->id)
-				return err_set(a->t->err, STATUS_INVALID,
-					       "Cannot drop column %.*s because it has dependent "
-					       "secondary indexes (%.*s)",
-					       STR_ARG(column->name), STR_ARG(indexes[i].name));
+		if (index_has(&indexes[i], column->id))
+			return err_set(a->t->err, STATUS_INVALID,
+				       "Cannot drop column %.*s because it has dependent "
+				       "secondary indexes (%.*s)",
+				       STR_ARG(column->name), STR_ARG(indexes[i].name));
 	return STATUS_OK;
 }
 

@@ -25,6 +25,7 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 {
 	struct table_index_column *columns = arena_alloc(arena,
 							 def->column_count * sizeof(*columns) + 1);
+	const struct index_typed_filter *filter;
 	const struct table_column *column;
 
 	if (!columns)
@@ -35,6 +36,7 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 			return STATUS_CORRUPT;
 	}
 	column = table_column_by_id(schema, columns[0].column);
+	filter = def->opened;
 	*ret = (struct table_index){
 		.def = def,
 		.number = def->number,
@@ -47,6 +49,8 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 		.of_statics = column && column->kind == TABLE_STATIC,
 		.columns = columns,
 		.column_count = def->column_count,
+		.conditions = filter ? filter->conditions : NULL,
+		.condition_count = filter ? filter->count : 0,
 	};
 	return STATUS_OK;
 }
@@ -76,7 +80,7 @@ load_kept(struct table_extension *x, const struct index_set *set)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < set->kept_count; i++) {
 		TRY(index_of_def(&x->schema, set->kept[i], x->arena, &kept[i]));
-		columns += kept[i].column_count;
+		columns += kept[i].column_count + kept[i].condition_count;
 	}
 	used = arena_alloc(x->arena, (columns + 1) * sizeof(*used));
 	if (!used)
@@ -84,6 +88,9 @@ load_kept(struct table_extension *x, const struct index_set *set)
 	for (size_t i = 0; i < set->kept_count; i++)
 		for (size_t j = 0; j < kept[i].column_count; j++)
 			used_add(used, &x->used_count, kept[i].columns[j].column);
+	for (size_t i = 0; i < set->kept_count; i++)
+		for (size_t j = 0; j < kept[i].condition_count; j++)
+			used_add(used, &x->used_count, kept[i].conditions[j].column);
 	x->kept = kept;
 	x->kept_count = set->kept_count;
 	x->used = used;
@@ -189,6 +196,28 @@ check_column(struct timed *t, const struct table_index *terms, size_t at)
 }
 
 static enum status
+check_conditions(struct timed *t, const struct table_index *terms)
+{
+	const struct table_schema *schema = table_schema_of(t->db);
+	const struct table_column *first = table_column_by_id(schema, terms->columns[0].column);
+
+	if (terms->condition_count > INDEX_TYPED_CONDITIONS)
+		return err_set(t->err, STATUS_INVALID,
+			       "an index has %d conditions at most (INDEX_TYPED_CONDITIONS)",
+			       INDEX_TYPED_CONDITIONS);
+	for (size_t i = 0; i < terms->condition_count; i++) {
+		const struct table_column *c = table_column_by_id(schema,
+								  terms->conditions[i].column);
+
+		if (!c || c->storage != TABLE_SINGLE || c->kind == TABLE_STATIC ||
+		    first->kind == TABLE_STATIC)
+			return err_set(t->err, STATUS_INVALID,
+				       "rows of an index are chosen by single values in the row");
+	}
+	return STATUS_OK;
+}
+
+static enum status
 check_terms(struct timed *t, const struct table_index *terms)
 {
 	const struct index_set *set = index_set_of(t->db);
@@ -209,7 +238,7 @@ check_terms(struct timed *t, const struct table_index *terms)
 		return err_set(t->err, STATUS_INVALID, "counters cannot be indexed");
 	for (size_t i = 0; i < terms->column_count; i++)
 		TRY(check_column(t, terms, i));
-	return STATUS_OK;
+	return check_conditions(t, terms);
 }
 
 /* True if the table has no rows, which the transaction then conflicts with. */
@@ -243,10 +272,14 @@ create(struct timed *t, const struct table_index *terms, struct arena *arena, ui
 				 .flags = terms->is_unique ? INDEX_UNIQUE : 0u,
 				 .column_count = terms->column_count };
 	struct index_column *columns = arena_zalloc(arena, terms->column_count * sizeof(*columns));
+	AUTO(buf_release) struct buf filter = BUF_INIT(INDEX_FILTER_BYTES);
 	bool empty;
 
 	if (!columns)
 		return STATUS_LIMIT;
+	TRY(index_typed_filter_put(terms->conditions, terms->condition_count, &filter));
+	if (terms->condition_count)
+		def.filter = buf_str(&filter);
 	for (size_t i = 0; i < terms->column_count; i++) {
 		const struct table_index_column *c = &terms->columns[i];
 

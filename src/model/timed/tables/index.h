@@ -23,7 +23,7 @@
 #ifndef FROND_MODEL_TIMED_TABLES_INDEX_H
 #define FROND_MODEL_TIMED_TABLES_INDEX_H
 
-#include "index/typed/form.h"
+#include "index/typed/filter.h"
 #include "model/timed/tables/row.h"
 
 enum {
@@ -54,6 +54,9 @@ struct table_index {
 	bool of_statics;
 	const struct table_index_column *columns;
 	size_t column_count;
+	/* Only rows that fulfil all of these have entries; none: all have. */
+	const struct index_typed_condition *conditions;
+	size_t condition_count;
 };
 
 /* Those of an opened table that were not dropped, for as long as the description lasts. */
@@ -62,11 +65,11 @@ const struct table_index *table_indexes_of(const struct catalog_db *db, size_t *
 const struct table_index *table_index_named(const struct catalog_db *db, struct str name);
 
 /*
- * Creates an index. Of `terms` name, spec, columns and is_unique count. `*ret_number` tells it from
- * others of this table. It is ready at once if the table is empty; otherwise it is built in the
- * background, which table_index_build() may do sooner. STATUS_INVALID, explained: there is one of
- * that name, or no index can have these columns. STATUS_LIMIT, explained: TABLE_INDEXES. Touches
- * the metadata version; writes the stamp of the schema.
+ * Creates an index. Of `terms` name, spec, columns, conditions and is_unique count. `*ret_number`
+ * tells it from others of this table. It is ready at once if the table is empty; otherwise it is
+ * built in the background, which table_index_build() may do sooner. STATUS_INVALID, explained:
+ * there is one of that name, or no index can have these columns. STATUS_LIMIT, explained:
+ * TABLE_INDEXES. Touches the metadata version; writes the stamp of the schema.
  */
 MUST_USE enum status table_index_create(struct timed *t, const struct table_index *terms,
 					uint64_t *ret_number);

@@ -17,6 +17,9 @@ is_in(const struct table_index *index, uint64_t column)
 	for (size_t i = 0; i < index->column_count; i++)
 		if (index->columns[i].column == column)
 			return true;
+	for (size_t i = 0; i < index->condition_count; i++)
+		if (index->conditions[i].column == column)
+			return true;
 	return false;
 }
 

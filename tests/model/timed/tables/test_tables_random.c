@@ -734,10 +734,19 @@ static const struct table_index_column index_columns[][2] = {
 	{ PART(L, INDEX_TYPED_VALUES) },
 	{ PART(S, INDEX_TYPED_COLUMN) },
 	{ PART(SM, INDEX_TYPED_KEYS) },
+	{ PART(V, INDEX_TYPED_COLUMN) },
+};
+
+/* Of the last one: rows with w >= 3. */
+static const struct index_typed_condition condition = {
+	.column = W,
+	.op = INDEX_TYPED_GE,
+	.value = { .kind = DOC_INT64, .n = 3 },
 };
 
 enum {
 	INDEXES = sizeof(index_columns) / sizeof(index_columns[0]),
+	CONDITIONAL = INDEXES - 1,
 	ASKED_ROWS = 200,
 };
 
@@ -800,6 +809,7 @@ row_is(const struct asked *a, const struct table_row *row)
 {
 	bool is = index_columns[a->which][0].column == FIRST && row->key_count == BOTH_KEYS &&
 		  value_is(a, row->key[1].n);
+	bool chosen = a->which != CONDITIONAL;
 
 	for (size_t i = 0; i < row->cell_count; i++)
 		is = is || cell_is(a, row->cells[i].column->id, row->cells[i].element.n,
@@ -807,7 +817,10 @@ row_is(const struct asked *a, const struct table_row *row)
 	for (size_t i = 0; !row->is_row && i < row->static_count; i++)
 		is = is || cell_is(a, row->statics[i].column->id, row->statics[i].element.n,
 				   row->statics[i].value.n);
-	return is && (a->count < 2 || a->bounds || row->key[1].n == a->values[1].first.n);
+	for (size_t i = 0; i < row->cell_count; i++)
+		chosen = chosen || (row->cells[i].column->id == W &&
+				    row->cells[i].value.n >= condition.value.n);
+	return is && chosen && (a->count < 2 || a->bounds || row->key[1].n == a->values[1].first.n);
 }
 
 static bool
@@ -828,7 +841,10 @@ model_is(const struct asked *a, size_t partition, size_t at)
 		is = is || model_cell_is(a, M, i, &row->m[i]);
 	for (size_t i = 0; i < row->l.count; i++)
 		is = is || model_cell_is(a, L, 0, &row->l.items[i]);
-	return is && (a->count < 2 || a->bounds || first == a->values[1].first.n);
+	return is &&
+	       (a->which != CONDITIONAL ||
+		(lives(&row->w, a->now_us / 1000) && row->w.value >= condition.value.n)) &&
+	       (a->count < 2 || a->bounds || first == a->values[1].first.n);
 }
 
 static bool
@@ -1015,6 +1031,8 @@ change_body(struct kv_tx *tx, void *arg)
 	timed_init(&t, tx, db, &a->w->clock, &a->w->err);
 	terms.name = index_name(a->which, room);
 	terms.column_count = terms.columns[1].column ? 2 : 1;
+	terms.conditions = &condition;
+	terms.condition_count = a->which == CONDITIONAL;
 	index = table_index_named(db, terms.name);
 	a->creates = !index;
 	status = index ? table_index_drop(&t, index) : table_index_create(&t, &terms, &a->number);
