@@ -51,6 +51,8 @@ dump_timed_history(struct timed *t, struct buf *out)
 	buf_printf(out, ",\"history_seconds\":%llu", (unsigned long long)bounds.seconds);
 	if (bounds.bytes)
 		buf_printf(out, ",\"history_bytes\":%llu", (unsigned long long)bounds.bytes);
+	if (bounds.versions)
+		buf_printf(out, ",\"history_versions\":%llu", (unsigned long long)bounds.versions);
 	return STATUS_OK;
 }
 

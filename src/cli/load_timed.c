@@ -120,7 +120,8 @@ header_check(struct timed_load *l, const struct load_line *line)
 		return err_set(&l->err, STATUS_NEWER, "a newer frond has written this dump");
 	l->history = (struct timed_history_bounds){ 0 };
 	TRY(load_line_u64(line, "history_seconds", &l->history.seconds));
-	return load_line_u64(line, "history_bytes", &l->history.bytes);
+	TRY(load_line_u64(line, "history_bytes", &l->history.bytes));
+	return load_line_u64(line, "history_versions", &l->history.versions);
 }
 
 /* Creates the database that the line describes, or compares it with the one that is there. */

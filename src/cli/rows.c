@@ -579,6 +579,8 @@ static enum status
 run_history(struct statement *s, const struct json_value *seconds)
 {
 	const struct json_value *bytes = json_value_find(s->members, s->member_count, "bytes");
+	const struct json_value *versions = json_value_find(s->members, s->member_count,
+							    "versions");
 	struct timed_history_bounds bounds = { 0 };
 
 	if (!str_to_u64(seconds->text, &bounds.seconds))
@@ -587,6 +589,9 @@ run_history(struct statement *s, const struct json_value *seconds)
 	if (bytes && !str_to_u64(bytes->text, &bounds.bytes))
 		return err_set(&s->rows->err, STATUS_INVALID,
 			       "bytes is a whole number of bytes of the history");
+	if (versions && !str_to_u64(versions->text, &bounds.versions))
+		return err_set(&s->rows->err, STATUS_INVALID,
+			       "versions is a whole number of versions of each key");
 	s->history = true;
 	return timed_history_set(&s->t, bounds);
 }

@@ -78,6 +78,12 @@ history_held_more(const struct history *h, uint64_t bucket, uint64_t bytes)
 }
 
 enum status
+history_held_less(const struct history *h, uint64_t bucket, uint64_t bytes)
+{
+	return history_held_more(h, bucket, 0 - bytes);
+}
+
+enum status
 history_held_add(const struct history *h, struct str record, size_t value_bytes)
 {
 	size_t last = h->state->count - 1;

@@ -8,6 +8,8 @@
  *     (P, UNDO, bucket, key…, null, moment, 1) → what was added to the key, little-endian
  *     (P, STATE)                               → (1, (bucket, start), …)
  *                                             or (2, (most bytes), (bucket, start, counts), …)
+ *                                             or (3, (most bytes, most versions, from, until),
+ *                                                 (bucket, start, counts), …)
  *     (P, HELD, bucket)                        → how many bytes the records of the bucket have
  *
  * `key…` is the key behind P. `moment` is the moment of the transaction, in microseconds. If two
@@ -26,6 +28,10 @@
  * slices (history_held_count()); meanwhile the value has the place up to which that has come behind
  * the number. A record of additions to a number counts as often as there were additions. The model
  * may add bytes of its own that belong to a bucket.
+ *
+ * A model may bound the versions of what it keeps, too, and forget single records before their
+ * bucket is cleared (forget.c). It then refuses moments that it has forgotten something of. The
+ * state only says that there is such a bound, and since when.
  *
  * The model numbers the subspaces, and keeps the clock. Memory: what is returned lies in the arena.
  * Threading: that of the transaction.
@@ -57,7 +63,23 @@ struct history_state {
 	/* Writers count the bytes of the records in the bucket. */
 	bool counts[HISTORY_BUCKETS_MOST];
 	uint64_t most_bytes; /* of all records; 0: no bound, and no bytes are kept */
+	/*
+	 * What the model forgets of older versions: how many it keeps, 0: all; if it does not keep
+	 * all, the bucket from which on its writers have said what they change. `until`: it has
+	 * once not kept all, while this bucket or an older one was the newest. 0: not as far back
+	 * as the state goes.
+	 */
+	uint64_t most_versions;
+	uint64_t versions_from;
+	uint64_t versions_until;
 };
+
+/* True if the model may have forgotten versions that are not older than the oldest bucket. */
+static inline bool
+history_state_forgets(const struct history_state *state)
+{
+	return state->most_versions || state->versions_until;
+}
 
 void history_state_put(const struct history_state *state, struct buf *value);
 MUST_USE enum status history_state_parse(struct str value, struct history_state *ret,
@@ -99,8 +121,9 @@ struct history_held {
 MUST_USE enum status history_held_read(const struct history *h, struct history_held *ret);
 /* A new bucket has nothing; whoever writes its records counts them. */
 MUST_USE enum status history_held_begin(const struct history *h, uint64_t bucket);
-/* Adds bytes of another kind to those of a bucket that is counted. */
+/* Adds bytes of another kind to those of a bucket that is counted, or takes them away. */
 MUST_USE enum status history_held_more(const struct history *h, uint64_t bucket, uint64_t bytes);
+MUST_USE enum status history_held_less(const struct history *h, uint64_t bucket, uint64_t bytes);
 /* Forgets the bytes of all buckets before this one. */
 MUST_USE enum status history_held_forget(const struct history *h, uint64_t bucket);
 /* Counts at most HISTORY_CLEAR_KEYS records of the newest bucket that is not counted yet. */
@@ -111,6 +134,55 @@ MUST_USE enum status history_held_count(const struct history *h, const struct hi
 void history_held_key(const struct history *h, uint64_t bucket, struct buf *ret);
 bool history_held_parse(struct str value, uint64_t *ret_bytes, struct str *ret_place);
 uint64_t history_record_bytes(const struct history *h, const struct kv_pair *record);
+
+/* ---- Forgetting single records (forget.c) ---- */
+
+/* The bucket of the state that has this number; its count if there is none. */
+size_t history_bucket_at(const struct history_state *state, uint64_t number);
+
+/* Clears a record of a bucket of the state; bytes that are bounded are all counted. */
+MUST_USE enum status history_forget(const struct history *h, const struct kv_pair *record);
+
+/*
+ * Gets what a key held before the transaction of that bucket and moment changed it. The record's
+ * key lies in the arena, its value as long as the transaction. STATUS_NOT_FOUND: it did not.
+ */
+struct history_record {
+	struct kv_pair pair;
+	struct str key; /* that it is about, behind P */
+	uint64_t us;
+	bool added; /* a number was added to; else: */
+	bool there;
+	struct str value;
+};
+
+MUST_USE enum status history_record_get(const struct history *h, uint64_t bucket, struct str key,
+					uint64_t us, struct arena *arena,
+					struct history_record *ret);
+
+/*
+ * Gets what a key held right after a moment, by the records alone that are later; `ret->ptr` is
+ * NULL if it was not there. For keys that are not added to.
+ */
+MUST_USE enum status history_after(const struct history *h, struct str key, uint64_t us,
+				   struct arena *arena, struct str *ret);
+
+/* A slice of the records of a bucket that are about the keys which begin with some bytes. */
+struct history_slice {
+	uint64_t bucket;
+	struct str prefix; /* with P; whole elements */
+	struct str place;  /* begins behind that key of a record, behind the bucket; empty: first */
+	size_t limit;
+};
+
+/*
+ * Calls `take` for each record of the slice, which may forget it. `*ret_place` is the place behind
+ * the slice, in the arena; empty: that was the last one.
+ */
+typedef enum status history_taker(void *arg, const struct history_record *record);
+MUST_USE enum status history_slice_take(const struct history *h, const struct history_slice *slice,
+					struct arena *arena, history_taker *take, void *arg,
+					size_t *ret_records, struct str *ret_place);
 
 /* ---- Reading at h->moment_us (past.c) ---- */
 

@@ -7,7 +7,8 @@
 
 enum {
 	STATE_FORMAT_PLAIN = 1, /* buckets alone, as many as a bound by seconds makes */
-	STATE_FORMAT = 2,
+	STATE_FORMAT_BYTES = 2, /* bytes may be bounded */
+	STATE_FORMAT = 3,
 };
 
 /* The oldest format that can say all of it. */
@@ -16,27 +17,41 @@ state_format(const struct history_state *state)
 {
 	bool plain = !state->most_bytes && state->count <= HISTORY_BUCKETS_PLAIN;
 
+	if (history_state_forgets(state))
+		return STATE_FORMAT;
 	for (size_t i = 0; i < state->count; i++)
 		plain = plain && !state->counts[i];
-	return plain ? STATE_FORMAT_PLAIN : STATE_FORMAT;
+	return plain ? STATE_FORMAT_PLAIN : STATE_FORMAT_BYTES;
 }
 
 /* The bounds other than that by seconds, which whoever keeps the history has. */
 static void
-bounds_put(const struct history_state *state, struct buf *value)
+bounds_put(const struct history_state *state, uint64_t format, struct buf *value)
 {
 	tuple_open(value);
 	tuple_put_u64(value, state->most_bytes);
+	if (format > STATE_FORMAT_BYTES) {
+		tuple_put_u64(value, state->most_versions);
+		tuple_put_u64(value, state->versions_from);
+		tuple_put_u64(value, state->versions_until);
+	}
 	tuple_close(value);
 }
 
 static enum status
-bounds_parse(struct tuple_reader *r, struct history_state *ret)
+bounds_parse(struct tuple_reader *r, uint64_t format, struct history_state *ret)
 {
 	struct tuple_reader bounds;
 
 	TRY(tuple_next_nested(r, &bounds));
 	TRY(tuple_next_u64(&bounds, &ret->most_bytes));
+	if (format > STATE_FORMAT_BYTES) {
+		TRY(tuple_next_u64(&bounds, &ret->most_versions));
+		TRY(tuple_next_u64(&bounds, &ret->versions_from));
+		TRY(tuple_next_u64(&bounds, &ret->versions_until));
+	}
+	if (!ret->most_versions != !ret->versions_from)
+		return STATUS_CORRUPT;
 	return bounds.rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
@@ -48,7 +63,7 @@ history_state_put(const struct history_state *state, struct buf *value)
 	assert(state->count && state->count <= HISTORY_BUCKETS_MOST);
 	tuple_put_u64(value, format);
 	if (format > STATE_FORMAT_PLAIN)
-		bounds_put(state, value);
+		bounds_put(state, format, value);
 	for (size_t i = 0; i < state->count; i++) {
 		assert(!i || state->buckets[i - 1].number < state->buckets[i].number);
 		tuple_put_u64(value, state->buckets[i].number);
@@ -67,7 +82,7 @@ history_state_parse(struct str value, struct history_state *ret, struct err *err
 	TRY(catalog_format_next(&r, "state of a history", STATE_FORMAT, &format, err));
 	*ret = (struct history_state){ 0 };
 	if (format > STATE_FORMAT_PLAIN)
-		TRY(bounds_parse(&r, ret));
+		TRY(bounds_parse(&r, format, ret));
 	while (r.rest.len) {
 		struct history_bucket *b = &ret->buckets[ret->count];
 

@@ -103,7 +103,7 @@ json.forget J PATH|json.clear J PATH|json.type J PATH|json.resp J PATH|json.debu
 json.numincrby J PATH SCORE|json.nummultby J PATH SCORE|json.toggle J PATH|json.strappend J PATH JSON|json.strlen J PATH
 json.objkeys J PATH|json.objlen J PATH|json.arrlen J PATH|json.arrappend J PATH JSON JSON|json.arrinsert J PATH INT JSON JSON
 json.arrindex J PATH JSON INT INT|json.arrpop J PATH INT|json.arrtrim J PATH INT INT|frond.at MOMENT json.get J PATH|frond.diff K MOMENT MOMENT
-frond.at MOMENT get K|frond.at MOMENT zrange z1 INT INT|frond.history K COUNT|frond.history COUNT bytes COUNT|cluster info|debug sleep 0
+frond.at MOMENT get K|frond.at MOMENT zrange z1 INT INT|frond.history K COUNT|frond.history COUNT bytes COUNT|frond.history COUNT versions COUNT|cluster info|debug sleep 0
 dump K|restore K 0 V|object idletime K
 function list|fcall f 1 K|failover|bgsave
 """

@@ -1,6 +1,8 @@
 """The past of Redis's door: FROND.AT and FROND.HISTORY."""
 
 import re
+import signal
+import time
 
 from harness import contains, equal, main, make_quick_store, ok, test, until
 from redis_server import Redis, later
@@ -250,10 +252,10 @@ def commands_that_do_more_than_read_are_refused(cwd):
 def the_past_is_read_by_commands_of_every_type(cwd):
     with Redis(cwd) as server, server.client() as c:
         equal(c.error("FROND.AT", "-0s", "GET", "a"), 'ERR the database "0" keeps no history')
-        equal(c("FROND.HISTORY"), [b"seconds", 0, b"oldest", None, b"bytes", None, b"held", None])
+        equal(c("FROND.HISTORY"), [b"seconds", 0, b"oldest", None, b"bytes", None, b"held", None, b"versions", None])
         equal(c("FROND.HISTORY", "3600"), "OK")
         answer = c("FROND.HISTORY")
-        equal(answer[:3] + answer[4:], [b"seconds", 3600, b"oldest", b"bytes", None, b"held", None])
+        equal(answer[:3] + answer[4:], [b"seconds", 3600, b"oldest", b"bytes", None, b"held", None, b"versions", None])
         assert later(c) >= answer[3] > 0
         contains(c.error("FROND.AT", answer[3] - 1000, "GET", "a"),
                  'ERR the history of the database "0" begins at')
@@ -372,6 +374,100 @@ def the_past_is_bounded_by_bytes(cwd):
     for store in ("copy", "there"):
         contains(ok("verify", "--store", f"embedded:{store}", cwd=cwd).stdout, "0 findings")
         contains(ok("dump", "redis:0", "--store", f"embedded:{store}", cwd=cwd).stdout, '"history_bytes":100000}')
+
+
+def answer_of(c, *words):
+    c.send(*words)
+    return c.read()
+
+
+@test
+def the_past_is_bounded_by_versions_of_each_key(cwd):
+    with Redis(cwd, "--no-sync") as server, server.client() as c:
+        contains(c.error("FROND.HISTORY", "3600", "VERSIONS", "0"), "the versions of a history are 1 to 10000")
+        contains(c.error("FROND.HISTORY", "3600", "VERSIONS", "10001"), "the versions of a history are 1 to 10000")
+        contains(c.error("FROND.HISTORY", "0", "VERSIONS", "5"), "a history of 0 seconds has no versions")
+        equal(c.error("FROND.HISTORY", "3600", "VERSIONS"), "ERR syntax error")
+        equal(c("FROND.HISTORY", "3600", "VERSIONS", "4"), "OK")
+        equal([history(c)[name] for name in ("seconds", "bytes", "versions")], [3600, None, 4])
+        moments = []
+        for n in range(12):
+            c("SET", "s", str(n))
+            c("HSET", "h", "field", str(n))
+            c("HSET", "h", "other", str(n))
+            if n % 4 == 0:
+                c("SET", "seldom", "x" * 20000 + str(n))
+            moments.append(later(c))
+
+        def forgotten():
+            return server.metrics()["frond_history_versions_forgotten_total"]
+
+        # Of 12 versions of "s" and 24 of "h": the first of those that are kept is the one at the horizon.
+        until(lambda: forgotten() == 12 - 4 + 24 - 4, told=forgotten)
+        for n, at in enumerate(moments):
+            if n >= 12 - 4 - 1:
+                equal(c("FROND.AT", at, "GET", "s"), str(n).encode())
+            else:
+                contains(c.error("FROND.AT", at, "GET", "s"), 'ERR the history of a key of the database "0" begins at ')
+                contains(c.error("FROND.DIFF", "s", at, "-0s"), "begins at")
+            if n >= 12 - 2 - 1:
+                equal(c("FROND.AT", at, "HGETALL", "h"), [b"field", str(n).encode(), b"other", str(n).encode()])
+                equal(sorted(c("FROND.AT", at, "KEYS", "*")), [b"h", b"s", b"seldom"])
+            else:
+                contains(c.error("FROND.AT", at, "HGETALL", "h"), "begins at")
+                contains(c.error("FROND.AT", at, "KEYS", "*"), "begins at")
+                contains(c.error("FROND.AT", at, "SCAN", "0"), "begins at")
+            equal(c("FROND.AT", at, "GET", "seldom"), b"x" * 20000 + str(n // 4 * 4).encode())
+            equal(c("FROND.AT", at, "DBSIZE"), 3)
+        # It goes with the database, and is the same in a new one.
+        c("FLUSHDB")
+        equal([history(c)[name] for name in ("seconds", "versions")], [3600, 4])
+        until(lambda: history(c)["oldest"])
+        for n in range(6):
+            c("SET", "s", str(n))
+            moments.append(later(c))
+        until(lambda: forgotten() == 12 - 4 + 24 - 4 + 2, told=forgotten)
+        server.stop()
+    contains(ok("verify", cwd=cwd).stdout, "0 findings")
+    dump = ok("dump", "redis:0", cwd=cwd).stdout
+    contains(dump, '"history_seconds":3600,"history_versions":4}')
+    ok("load", "redis:0", "--store", "embedded:copy", cwd=cwd, stdin=dump)
+    ok("backup", "backups", cwd=cwd)
+    ok("restore", "backups", "--store", "embedded:backed", cwd=cwd)
+    ok("move", "redis:0", "--from", "embedded:data", "--to", "embedded:there", cwd=cwd)
+    for store in ("copy", "there", "backed"):
+        contains(ok("verify", "--store", f"embedded:{store}", cwd=cwd).stdout, "0 findings")
+        contains(ok("dump", "redis:0", "--store", f"embedded:{store}", cwd=cwd).stdout, '"history_versions":4}')
+    # What was restored has its past, and goes on forgetting it.
+    with Redis(cwd, "--no-sync", "--store", "embedded:backed") as server, server.client() as c:
+        equal(c("FROND.AT", moments[-2], "GET", "s"), b"4")
+        contains(c.error("FROND.AT", moments[-6], "GET", "s"), "begins at")
+        for n in range(6, 12):
+            c("SET", "s", str(n))
+        until(lambda: "begins at" in str(answer_of(c, "FROND.AT", moments[-2], "GET", "s")))
+
+
+@test
+def a_kill_in_the_middle_of_forgetting_versions_loses_nothing(cwd):
+    with Redis(cwd) as server, server.client() as c:
+        c("FROND.HISTORY", "3600", "VERSIONS", "2")
+        for n in range(3):
+            for i in range(20):
+                c.pipeline(*[("HSET", f"h{i}", *sum(([f"f{j}", n] for j in range(50)), [])), ("SET", f"s{i}", "x" * 20000 + str(n))])
+    for turn in range(4):
+        with Redis(cwd) as server, server.client() as c:
+            at = later(c)
+            for n in range(3):
+                for i in range(20):
+                    c.pipeline(("HSET", f"h{i}", *sum(([f"f{j}", f"{turn} {n}"] for j in range(50)), [])), ("SET", f"s{i}", "x" * 20000 + f"{turn} {n}"))
+                if n == 0:
+                    at = later(c)
+            time.sleep(0.4 * (turn + 1))
+            server.stop(signal.SIGKILL)
+        contains(ok("verify", cwd=cwd).stdout, "0 findings")
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("FROND.AT", at, "HGET", "h3", "f7"), b"3 0")
+        equal(c("FROND.AT", at, "GET", "s3"), b"x" * 20000 + b"3 0")
 
 
 def difference(c, key, a, b):

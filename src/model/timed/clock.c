@@ -22,6 +22,7 @@
 enum {
 	CLOCK_BYTES = 8,
 	CLOCK_KEY_BYTES = 32,
+	HISTORY_VALUE_BYTES = 2000, /* of the state of the history */
 };
 
 /* A buffer that never grows beyond `room`, and is not released. */
@@ -89,6 +90,18 @@ take_state(struct timed *t)
 		return err_set(t->err, status, "the history of the database cannot be read");
 	t->has_history = status == STATUS_OK;
 	return status;
+}
+
+enum status
+timed_history_write(struct timed *t)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(HISTORY_VALUE_BYTES);
+
+	TRY(timed_history_key(t->db, &key));
+	history_state_put(&t->state, &value);
+	TRY(buf_status(&value));
+	return kv_set(t->tx, buf_str(&key), buf_str(&value));
 }
 
 void

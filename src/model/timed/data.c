@@ -9,6 +9,7 @@
 #include "kv/few.h"
 #include "loop/step.h"
 #include "model/timed/timed_int.h"
+#include "model/timed/versions.h"
 
 enum {
 	STEPS_A_PAIR = 16, /* to read or to write one, and what goes with that */
@@ -157,6 +158,7 @@ timed_data_wait(struct timed *t, struct timed_got *got, struct arena *arena, str
 	/* What was not asked of the store is of the past. */
 	assert(t->at_us);
 	TRY(timed_now(t));
+	TRY(timed_version_check(t, got->key));
 	h = timed_history_of(t);
 	return history_get(&h, got->key, arena, ret);
 }
@@ -233,7 +235,9 @@ timed_cursor_open_few(struct timed_cursor *c, struct timed *t, struct str begin,
 		return STATUS_NOMEM;
 	c->history = timed_history_of(t);
 	c->left = options->limit ? options->limit : SIZE_MAX;
-	status = history_scan_open(c->past, &c->history, begin, end, options->reverse);
+	status = timed_horizons_open(t, begin, end, options->reverse, &c->horizons);
+	if (status == STATUS_OK)
+		status = history_scan_open(c->past, &c->history, begin, end, options->reverse);
 	if (status != STATUS_OK)
 		timed_cursor_close(c);
 	return status;
@@ -242,13 +246,20 @@ timed_cursor_open_few(struct timed_cursor *c, struct timed *t, struct str begin,
 enum status
 timed_cursor_next(struct timed_cursor *c, struct kv_pair *ret)
 {
+	enum status status;
+
 	TRY(step_count(STEPS_A_PAIR));
 	if (!c->past)
 		return kv_scan_next(&c->scan, ret);
 	if (!c->left)
 		return STATUS_NOT_FOUND;
 	c->left--;
-	return history_scan_next(c->past, ret);
+	status = history_scan_next(c->past, ret);
+	if (status == STATUS_OK)
+		return timed_horizons_pass(c->horizons, ret->key);
+	if (status == STATUS_NOT_FOUND)
+		TRY(timed_horizons_pass(c->horizons, (struct str){ NULL, 0 }));
+	return status;
 }
 
 void
@@ -260,4 +271,6 @@ timed_cursor_close(struct timed_cursor *c)
 		kv_scan_release(&c->scan);
 	mem_free(c->past);
 	c->past = NULL;
+	timed_horizons_close(c->horizons);
+	c->horizons = NULL;
 }

@@ -12,23 +12,11 @@
 #include <assert.h>
 
 #include "model/timed/timed_int.h"
+#include "model/timed/versions.h"
 
 enum {
-	HISTORY_VALUE_BYTES = 2000, /* of the state */
-	HISTORY_NUMBER_SHIFT = 20,  /* of a moment, for the number of the first bucket */
+	HISTORY_NUMBER_SHIFT = 20, /* of a moment, for the number of the first bucket */
 };
-
-static enum status
-state_write(struct kv_tx *tx, const struct catalog_db *db, const struct history_state *state)
-{
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf value = BUF_INIT(HISTORY_VALUE_BYTES);
-
-	TRY(timed_history_key(db, &key));
-	history_state_put(state, &value);
-	TRY(buf_status(&value));
-	return kv_set(tx, buf_str(&key), buf_str(&value));
-}
 
 /* ---- Buckets ---- */
 
@@ -126,9 +114,32 @@ bounds_check(struct timed *t, struct timed_history_bounds bounds)
 	if (bounds.bytes > INT64_MAX)
 		return err_set(t->err, STATUS_INVALID, "a history has %lld bytes at most",
 			       (long long)INT64_MAX);
-	if (!bounds.seconds && bounds.bytes)
-		return err_set(t->err, STATUS_INVALID, "a history of 0 seconds has no bytes");
+	if (bounds.versions > TIMED_HISTORY_VERSIONS)
+		return err_set(t->err, STATUS_INVALID,
+			       "a history has %d versions at most (TIMED_HISTORY_VERSIONS)",
+			       TIMED_HISTORY_VERSIONS);
+	if (bounds.versions && !timed_kind_of(t->db)->body_of)
+		return err_set(t->err, STATUS_INVALID,
+			       "a database of this kind cannot bound versions");
+	if (!bounds.seconds && (bounds.bytes || bounds.versions))
+		return err_set(t->err, STATUS_INVALID,
+			       "a history of 0 seconds has no bytes and no versions");
 	return STATUS_OK;
+}
+
+/* Clears all that is kept for a bound by versions. */
+static enum status
+versions_forget(struct timed *t)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	timed_key_space(&begin, t->db, TIMED_SPACE_VERSIONS);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	TRY(kv_clear_range(t->tx, buf_str(&begin), buf_str(&end)));
+	return timed_trim_end(t);
 }
 
 /* Ends the history: the records that it has left are cleared by the sweep. */
@@ -141,36 +152,62 @@ history_end(struct timed *t)
 	TRY(timed_history_key(t->db, &key));
 	TRY(kv_clear(t->tx, buf_str(&key)));
 	TRY(timed_weigh_forget(t, UINT64_MAX));
-	return history_held_forget(&h, UINT64_MAX);
+	TRY(history_held_forget(&h, UINT64_MAX));
+	return versions_forget(t);
 }
 
 /*
- * Sets the bound by bytes of a history that there is. Writers count the records of a bucket from
- * its beginning or not at all, so where that changes another bucket begins.
+ * Sets the bound by versions, in a bucket that begins with it if there was none. What was forgotten
+ * stays so without one, and cannot be read.
  */
 static enum status
-history_bound(struct timed *t, uint64_t bytes)
+versions_bound(struct timed *t, uint64_t versions)
+{
+	struct history_state *state = &t->state;
+	uint64_t old = state->most_versions, last = state->buckets[state->count - 1].number;
+
+	state->most_versions = versions;
+	if (!versions) {
+		state->versions_from = 0;
+		state->versions_until = last;
+		return old ? timed_trim_end(t) : STATUS_OK;
+	}
+	state->versions_until = 0;
+	if (!old)
+		state->versions_from = last;
+	return versions < old ? timed_trim_all(t) : STATUS_OK;
+}
+
+/*
+ * Sets the bounds of a history that there is. Writers count the records of a bucket, and note what
+ * they change, from its beginning or not at all, so where that changes another bucket begins.
+ */
+static enum status
+history_bound(struct timed *t, const struct timed_history_bounds *bounds)
 {
 	struct history_state *state = &t->state;
 	struct history_bucket *last = &state->buckets[state->count - 1];
 	const struct history h = timed_history_of(t);
-	bool begins = !bytes != !state->most_bytes;
+	bool counts = !bounds->bytes != !state->most_bytes;
+	bool notes = !bounds->versions != !state->most_versions;
 
-	if (bytes == state->most_bytes)
+	if (bounds->bytes == state->most_bytes && bounds->versions == state->most_versions)
 		return STATUS_OK;
-	state->most_bytes = bytes;
-	if (!begins)
-		return state_write(t->tx, t->db, state);
-	if (!bytes) {
+	state->most_bytes = bounds->bytes;
+	if (counts && !bounds->bytes) {
 		TRY(timed_weigh_forget(t, UINT64_MAX));
 		TRY(history_held_forget(&h, UINT64_MAX));
 	}
-	if (!last->start_us)
-		TRY(clock_read(t, &last->start_us));
-	TRY(bucket_begin(t));
-	if (bytes)
+	if (counts || notes) {
+		if (!last->start_us)
+			TRY(clock_read(t, &last->start_us));
+		TRY(bucket_begin(t));
+	}
+	if (counts && bounds->bytes)
 		TRY(timed_weigh_begin(t, state->buckets[state->count - 1].number));
-	return state_write(t->tx, t->db, state);
+	if (bounds->versions != state->most_versions)
+		TRY(versions_bound(t, bounds->versions));
+	return timed_history_write(t);
 }
 
 enum status
@@ -184,17 +221,20 @@ timed_history_set(struct timed *t, struct timed_history_bounds bounds)
 	if (!bounds.seconds)
 		return history_end(t);
 	if (t->has_history)
-		return history_bound(t, bounds.bytes);
+		return history_bound(t, &bounds);
 	/* Greater than the number of every bucket of an earlier history. */
 	t->state = (struct history_state){
 		.buckets = { { .number = t->now_us >> HISTORY_NUMBER_SHIFT } },
 		.count = 1,
 		.counts = { bounds.bytes > 0 },
 		.most_bytes = bounds.bytes,
+		.most_versions = bounds.versions,
 	};
+	if (bounds.versions)
+		t->state.versions_from = t->state.buckets[0].number;
 	if (bounds.bytes)
 		TRY(history_held_begin(&h, t->state.buckets[0].number));
-	return state_write(t->tx, t->db, &t->state);
+	return timed_history_write(t);
 }
 
 /* True if the newest bucket has its share of the window, or of the bytes. */
@@ -229,7 +269,7 @@ timed_history_tend(struct timed *t, struct timed_tended *ret)
 		/* Whoever writes in this bucket has seen it, and with it all that was before. */
 		TRY(clock_read(t, &last->start_us));
 		ret->changed = true;
-		return state_write(t->tx, t->db, state);
+		return timed_history_write(t);
 	}
 	if (state->most_bytes)
 		TRY(history_held_read(&h, &held));
@@ -244,7 +284,7 @@ timed_history_tend(struct timed *t, struct timed_tended *ret)
 	if (full)
 		TRY(bucket_begin(t));
 	ret->changed = true;
-	return state_write(t->tx, t->db, state);
+	return timed_history_write(t);
 }
 
 enum status
@@ -280,8 +320,10 @@ timed_history_bounds_get(struct timed *t, struct timed_history_bounds *ret)
 {
 	TRY(timed_now(t));
 	*ret = (struct timed_history_bounds){ .seconds = timed_history_seconds(t->db) };
-	if (t->has_history)
+	if (t->has_history) {
 		ret->bytes = t->state.most_bytes;
+		ret->versions = t->state.most_versions;
+	}
 	return STATUS_OK;
 }
 

@@ -44,6 +44,12 @@ timed_space_name(uint64_t space)
 		return "history bytes";
 	case TIMED_SPACE_WEIGH:
 		return "bodies to be weighed";
+	case TIMED_SPACE_VERSIONS:
+		return "versions";
+	case TIMED_SPACE_TRIM:
+		return "versions to be removed";
+	case TIMED_SPACE_RETRIM:
+		return "versions to be counted";
 	case TIMED_SPACE_RETIME:
 		return "entries to be written";
 	case TIMED_SPACE_COUNTER:

@@ -7,6 +7,7 @@
  * deletion was of that row or path.
  */
 #include "model/timed/timed_int.h"
+#include "model/timed/versions.h"
 
 /* A key held something, or nothing, from one moment to another. */
 struct interval {
@@ -350,6 +351,8 @@ timed_list(struct timed *t, timed_lister *list, void *arg)
 	struct listing l = { .t = t, .list = list, .arg = arg };
 	enum status status = timed_now(t);
 
+	if (status == STATUS_OK && t->at_us)
+		status = timed_version_check_all(t);
 	if (status != STATUS_OK)
 		return status;
 	l.arena = arena_new(TIMED_LISTING_BYTES);

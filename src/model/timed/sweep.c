@@ -5,6 +5,7 @@
 #include "catalog/chores.h"
 #include "kv/tuple.h"
 #include "model/timed/timed_int.h"
+#include "model/timed/versions.h"
 
 /*
  * Removing what has expired. Reads hide it from its moment on; here it goes, by the entries
@@ -42,6 +43,9 @@ METRIC_COUNTERS(
 	"Stretches of the past of databases that can no longer be read, by the bound that they "
 	"were beyond.",
 	"bound", bounds);
+METRIC_COUNTER(versions_forgotten, "frond_history_versions_forgotten_total", METRIC_NUMBER,
+	       "Versions of keys that can no longer be read, because the past of their database is "
+	       "bounded by versions.");
 
 /* The sweep of one database in one transaction. */
 struct sweep {
@@ -258,7 +262,9 @@ sweep_opened(struct sweep *sweep, struct kv_tx *tx, const struct catalog_db *db)
 		return STATUS_OK;
 	}
 	TRY(timed_history_clear(&t, &sweep->done, &sweep->more));
+	TRY(timed_trim_clear(&t, &sweep->done, &sweep->more));
 	TRY(timed_history_count(&t, &sweep->done, &sweep->more));
+	TRY(timed_trim(&t, &sweep->tended, &sweep->done, &sweep->more));
 	TRY(kind->tend(&t, &sweep->done, &sweep->more));
 	for (unsigned i = 0; i < TIMED_EXPIRY_SHARDS; i++) {
 		shards[i] = (struct sweep_shard){ .sweep = sweep, .kind = kind, .t = t };
@@ -320,6 +326,7 @@ sweep_database(struct kv_store *store, struct sweep *sweep, unsigned *transactio
 		TRY(status);
 		for (unsigned i = 0; i < TIMED_HISTORY_BYS; i++)
 			metric_add_at(&history_ended, i, sweep->tended.ended[i]);
+		metric_add(&versions_forgotten, sweep->tended.forgotten);
 		*ret_done += sweep->done;
 		*transactions -= sweep->done || sweep->more;
 	} while (sweep->more && *transactions);

@@ -28,6 +28,7 @@ enum {
 	TIMED_KEY_BYTES = 9800,
 	TIMED_VALUE_BYTES = 90000, /* of a leaf, encoded */
 	TIMED_CLEAR_KEYS = 1000,   /* that one transaction clears of a range, with a history */
+	TIMED_CHECKED_BYTES = 40,  /* of the id of a body in a key, and the subspace */
 };
 
 /* ---- Databases (schema.c) ---- */
@@ -89,6 +90,9 @@ struct timed {
 	bool has_history;
 	struct history_state state; /* if has_history */
 	uint64_t soonest_ms;        /* the soonest expiry that this transaction writes; 0: none */
+	/* What was found to be readable at `at_us`, the last time (versions.c). */
+	char checked[TIMED_CHECKED_BYTES];
+	size_t checked_len;
 };
 
 void timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
@@ -125,12 +129,18 @@ MUST_USE enum status timed_written_at(struct timed *t, uint64_t us);
 
 enum {
 	TIMED_HISTORY_SECONDS = 1000 * 1000 * 1000, /* at most */
+	TIMED_HISTORY_VERSIONS = 10 * 1000,         /* of an item, if they are bounded */
 };
 
 /* How much of the past a database keeps: what any bound excludes goes, the oldest first. */
 struct timed_history_bounds {
 	uint64_t seconds; /* 0: nothing is kept */
 	uint64_t bytes;   /* of records (history/history.h), up to INT64_MAX; 0: no bound */
+	/*
+	 * Of each item, beside what it is now: how many states it has been in, each from one
+	 * transaction that changed it to the next one; 0: no bound. For databases of items.
+	 */
+	uint64_t versions;
 };
 
 /*
@@ -178,6 +188,7 @@ struct timed_got {
 struct timed_cursor {
 	struct kv_scan scan;
 	struct history_scan *past; /* NULL: the present is read */
+	struct timed_horizons *horizons;
 	struct history history;
 	size_t left;
 };

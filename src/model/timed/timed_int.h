@@ -28,6 +28,9 @@ enum timed_space {
 	TIMED_SPACE_DROPPED = 46, /* columns of a table that are to be cleared */
 	TIMED_SPACE_HELD = 47,
 	TIMED_SPACE_WEIGH = 48,
+	TIMED_SPACE_VERSIONS = 49,
+	TIMED_SPACE_TRIM = 50,
+	TIMED_SPACE_RETRIM = 51,
 	TIMED_SPACE_STATS = 60,   /* of tables: how many entries all indexes have */
 	TIMED_SPACE_TALLIES = 61, /* and how many of them lie in ranges of keys */
 };
@@ -81,6 +84,20 @@ struct timed_kind {
 	enum status (*due_sweep)(struct timed *t, const struct timed_due *due,
 				 struct kv_future *asked, struct arena *arena,
 				 struct timed_due_swept *ret);
+
+	/*
+	 * Or NULL: versions cannot be bounded, since what belongs to a row is not known. Gets the
+	 * id of the body that the value of a key of ROWS names, as it is in keys, and the moment
+	 * in which it was made; `ret_body` stays empty if there is none.
+	 */
+	enum status (*body_of)(struct timed *t, struct str value, struct buf *ret_body,
+			       uint64_t *ret_made_us);
+	/*
+	 * Of a record of a body that is forgotten: gets what else the change has left to GONE, as
+	 * it is there behind the bucket; `ret` stays empty if that is nothing.
+	 */
+	enum status (*left_by)(struct timed *t, const struct history_record *record,
+			       struct buf *ret);
 
 	/* Says whether the value of a key of ROWS has expired at the transaction's moment. */
 	enum status (*has_expired)(struct timed *t, struct str value, bool *ret);
@@ -179,6 +196,9 @@ MUST_USE enum status timed_changed_write(struct kv_tx *tx, struct str prefix);
 /* What every function that writes calls first: the database is writable, the clock moves on. */
 MUST_USE enum status timed_write_begin(struct timed *t);
 
+/* Writes the state of the history as `t` has it. */
+MUST_USE enum status timed_history_write(struct timed *t);
+
 /* ---- Pairs of rows and bodies (data.c) ---- */
 
 MUST_USE enum status timed_data_set(struct timed *t, struct str key, struct str value);
@@ -241,7 +261,7 @@ MUST_USE enum status timed_history_key(const struct catalog_db *db, struct buf *
 MUST_USE enum status timed_history_unread(const struct timed *t, enum timed_space space,
 					  struct buf *begin, struct buf *end);
 
-/* The bounds of a history. */
+/* The bounds of a history that end whole buckets. */
 enum timed_history_bound {
 	TIMED_HISTORY_BY_SECONDS,
 	TIMED_HISTORY_BY_BYTES,
@@ -252,6 +272,7 @@ enum timed_history_bound {
 struct timed_tended {
 	bool changed;
 	unsigned ended[TIMED_HISTORY_BYS]; /* buckets that can no longer be read, by the bound */
+	uint64_t forgotten;                /* versions of items that went by their bound */
 };
 
 /* Begins and ends buckets of the database. Another transaction clears what that makes old. */
@@ -271,8 +292,13 @@ MUST_USE enum status timed_weigh_forget(struct timed *t, uint64_t bucket);
 /* Weighs a slice of what is to be weighed, once all records are counted. */
 MUST_USE enum status timed_weigh(struct timed *t, uint64_t *ret_done, bool *ret_more);
 MUST_USE enum status timed_weigh_is_done(struct timed *t, bool *ret);
+/* True if all that went before bytes were bounded is listed in WEIGH. */
+MUST_USE enum status timed_weigh_is_listed(struct timed *t, bool *ret);
 /* The value of an entry of GONE or of WEIGH; '' is 0. */
 bool timed_weight_parse(struct str value, uint64_t *ret_number, struct str *ret_place);
+
+/* Gives what went in a bucket to the sweep, if there is an entry of GONE with that tail. */
+MUST_USE enum status timed_gone_release(struct timed *t, uint64_t bucket, struct str tail);
 
 /* ---- The schema (schema.c) ---- */
 

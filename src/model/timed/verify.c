@@ -1,5 +1,6 @@
 /* Checks what all databases in time have: the schema, the clock, the past. */
 #include "model/timed/timed_int.h"
+#include "model/timed/versions.h"
 
 #define TIMED_FINDING_HISTORY "row_history" /* a record of the past that cannot be one */
 #define TIMED_FINDING_SCHEMA  "row_schema"  /* none, or one that cannot be read */
@@ -304,6 +305,8 @@ verify_records(struct catalog_verify *v, struct bytes_check *b)
 			/* Records lie in the order of their buckets. */
 			while (i < state->count && state->buckets[i].number < bucket)
 				i++;
+			if (i < state->count && state->buckets[i].number == bucket)
+				TRY(timed_verify_noted(v, state, bucket, r.rest, c.pair.key));
 			if (i < state->count && state->buckets[i].number == bucket &&
 			    (i != b->partial || str_cmp(r.rest, buf_str(&b->place)) <= 0))
 				b->found[i] += history_record_bytes(&h, &c.pair);
@@ -331,6 +334,11 @@ verify_history(struct catalog_verify *v)
 		status = verify_records(v, &b);
 	if (status == STATUS_OK)
 		status = verify_bytes(v, &b);
+	if (status == STATUS_OK)
+		status = timed_verify_versions(v, &state);
+	if (status == STATUS_OK)
+		status = timed_verify_single(v, TIMED_SPACE_RETRIM,
+					     state.most_versions ? timed_walk_is_good : NULL);
 	buf_release(&b.place);
 	buf_release(&b.mark);
 	return status;

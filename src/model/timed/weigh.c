@@ -91,6 +91,42 @@ timed_gone_put(struct timed *t, struct str gone)
 }
 
 enum status
+timed_gone_release(struct timed *t, uint64_t bucket, struct str tail)
+{
+	const struct history h = timed_history_of(t);
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct kv_future *f;
+	struct str value, place;
+	uint64_t bytes;
+
+	timed_key_space(&key, t->db, TIMED_SPACE_GONE);
+	tuple_put_u64(&key, bucket);
+	buf_append_str(&key, tail);
+	TRY(catalog_key_status(&key));
+	/* Whoever weighs it writes this. */
+	f = kv_get(t->tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	if (!kv_future_value(f, &value))
+		return STATUS_OK;
+	if (!timed_weight_parse(value, &bytes, &place))
+		return STATUS_CORRUPT;
+	TRY(kv_clear(t->tx, buf_str(&key)));
+	if (t->state.most_bytes) {
+		TRY(history_held_less(&h, bucket, bytes));
+		timed_key_space(&key, t->db, TIMED_SPACE_WEIGH);
+		tuple_put_u64(&key, bucket);
+		buf_append_str(&key, tail);
+		TRY(catalog_key_status(&key));
+		TRY(kv_clear(t->tx, buf_str(&key)));
+	}
+	timed_key_space(&key, t->db, TIMED_SPACE_GONE);
+	tuple_put_u64(&key, 0);
+	buf_append_str(&key, tail);
+	TRY(catalog_key_status(&key));
+	return kv_set(t->tx, buf_str(&key), STR(""));
+}
+
+enum status
 timed_weigh_begin(struct timed *t, uint64_t bucket)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
@@ -289,6 +325,20 @@ timed_weigh(struct timed *t, uint64_t *ret_done, bool *ret_more)
 		TRY(body_weigh(t, entries.pairs[i].key, &budget));
 		++*ret_done;
 	}
+	return STATUS_OK;
+}
+
+enum status
+timed_weigh_is_listed(struct timed *t, bool *ret)
+{
+	AUTO(buf_release) struct buf mark = CATALOG_KEY_INIT;
+	struct kv_future *f;
+	struct str ignored;
+
+	TRY(mark_key(t, &mark));
+	f = kv_get(t->tx, buf_str(&mark), KV_READ);
+	TRY(kv_future_wait(f));
+	*ret = !kv_future_value(f, &ignored);
 	return STATUS_OK;
 }
 

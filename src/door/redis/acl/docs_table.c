@@ -285,7 +285,7 @@ const struct command_docs docs_table[] = {
 	{ .name = "frond.diff",
 	  .syntax = "key#0 from to" },
 	{ .name = "frond.history",
-	  .syntax = "[bounds(seconds:i [bytes=BYTES:i])]" },
+	  .syntax = "[bounds(seconds:i [bytes=BYTES:i] [versions=VERSIONS:i])]" },
 	{ .name = "function" },
 	{ .name = "function|delete", .since = "7.0.0",
 	  .summary = "Delete a library",

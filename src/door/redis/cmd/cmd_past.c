@@ -284,14 +284,37 @@ history_answer(struct call *c, const struct history_call *h)
 {
 	const struct timed_history_info *info = &h->info;
 
-	reply_map(c->reply, 4);
+	reply_map(c->reply, 5);
 	history_answer_number(c, "seconds", info->bounds.seconds, true);
 	history_answer_number(c, "oldest", info->oldest_ms, info->oldest_ms > 0);
 	history_answer_number(c, "bytes", info->bounds.bytes, info->bounds.bytes > 0);
 	history_answer_number(c, "held", info->held_bytes, info->bounds.bytes > 0);
+	history_answer_number(c, "versions", info->bounds.versions, info->bounds.versions > 0);
 }
 
-/* Reads "seconds [BYTES bytes]". */
+/* Reads what stands behind BYTES or VERSIONS. */
+static enum status
+history_read_bound(struct call *c, size_t i, struct timed_history_bounds *ret)
+{
+	bool bytes = call_arg_is(c, i, "BYTES");
+	int64_t number;
+
+	if (i + 1 == c->argc || (!bytes && !call_arg_is(c, i, "VERSIONS")))
+		return call_error(c, STR(ERROR_SYNTAX));
+	if (bytes) {
+		TRY(call_int_range(c, i + 1, 1, INT64_MAX,
+				   "the bytes of a history are 1 to 9223372036854775807", &number));
+		ret->bytes = (uint64_t)number;
+		return STATUS_OK;
+	}
+	TRY(call_int_range(c, i + 1, 1, TIMED_HISTORY_VERSIONS,
+			   "the versions of a history are 1 to 10000 (TIMED_HISTORY_VERSIONS)",
+			   &number));
+	ret->versions = (uint64_t)number;
+	return STATUS_OK;
+}
+
+/* Reads "seconds [BYTES bytes] [VERSIONS versions]". */
 static enum status
 history_read_bounds(struct call *c, struct timed_history_bounds *ret)
 {
@@ -301,16 +324,13 @@ history_read_bounds(struct call *c, struct timed_history_bounds *ret)
 			   "the history is 0 to 1000000000 seconds (TIMED_HISTORY_SECONDS)",
 			   &number));
 	*ret = (struct timed_history_bounds){ .seconds = (uint64_t)number };
-	for (size_t i = 2; i < c->argc; i += 2) {
-		if (i + 1 == c->argc || !call_arg_is(c, i, "BYTES"))
-			return call_error(c, STR(ERROR_SYNTAX));
-		TRY(call_int_range(c, i + 1, 1, INT64_MAX,
-				   "the bytes of a history are 1 to 9223372036854775807", &number));
-		ret->bytes = (uint64_t)number;
-	}
+	for (size_t i = 2; i < c->argc; i += 2)
+		TRY(history_read_bound(c, i, ret));
 	/* Also of a database that is not there, which would need no change. */
 	if (!ret->seconds && ret->bytes)
 		return call_error(c, STR("ERR a history of 0 seconds has no bytes"));
+	if (!ret->seconds && ret->versions)
+		return call_error(c, STR("ERR a history of 0 seconds has no versions"));
 	return STATUS_OK;
 }
 

@@ -203,7 +203,7 @@ timed_group_set(struct timed_item *item, const struct timed_group *group)
 	struct buf value = timed_arena_buf(item->arena, RECORD_BYTES + group->name.len);
 	struct str cut, key;
 
-	TRY(timed_write_begin(item->t));
+	TRY(timed_item_write_begin(item));
 	TRY(timed_cut(item->arena, group->name, &cut));
 	TRY(group_key(item, cut, &key));
 	timed_group_record_put(group, &value);
@@ -340,7 +340,7 @@ timed_consumer_put(struct timed_item *item, const struct timed_group *group,
 	struct str cut, key;
 
 	TRY(group_check_name(item, consumer->name, "consumer"));
-	TRY(timed_write_begin(item->t));
+	TRY(timed_item_write_begin(item));
 	value = timed_arena_buf(item->arena, RECORD_BYTES + consumer->name.len);
 	TRY(timed_cut(item->arena, consumer->name, &cut));
 	TRY(part_key(item, group, TIMED_GROUP_CONSUMER, cut, NULL, &key));
@@ -360,7 +360,7 @@ timed_consumer_drop(struct timed_item *item, const struct timed_group *group, st
 	struct timed_pendings page;
 	struct str cut, key;
 
-	TRY(timed_write_begin(item->t));
+	TRY(timed_item_write_begin(item));
 	*ret_pending = 0;
 	do {
 		struct arena_mark mark = arena_mark(item->arena);
@@ -505,7 +505,7 @@ timed_pending_give(struct timed_item *item, const struct timed_group *group, str
 
 	if (!count)
 		return STATUS_OK;
-	TRY(timed_write_begin(item->t));
+	TRY(timed_item_write_begin(item));
 	TRY(timed_cut(item->arena, name, &cut));
 	for (size_t i = 0; i < count; i++) {
 		struct timed_pending *e = &entries[i];
@@ -535,7 +535,7 @@ timed_pending_drop(struct timed_item *item, const struct timed_group *group,
 		if (!e->found)
 			continue;
 		gone++;
-		TRY(timed_write_begin(item->t));
+		TRY(timed_item_write_begin(item));
 		TRY(part_key(item, group, TIMED_GROUP_PENDING, NO_NAME, &e->id, &key));
 		TRY(timed_data_clear(item->t, key));
 		TRY(pending_take_from(item, group, e->consumer, e->id));

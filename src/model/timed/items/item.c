@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "model/timed/items/item_int.h"
+#include "model/timed/versions.h"
 
 enum {
 	COUNT_KEY_BYTES = 2 * 9, /* two numbers behind the prefix */
@@ -215,12 +216,19 @@ timed_body_drop(struct timed_item *item)
 }
 
 enum status
+timed_item_write_begin(struct timed_item *item)
+{
+	TRY(timed_write_begin(item->t));
+	return timed_version_note(item->t, item->row, &item->noted_us);
+}
+
+enum status
 timed_item_touch(struct timed_item *item)
 {
 	struct buf value;
 	struct str key;
 
-	TRY(timed_write_begin(item->t));
+	TRY(timed_item_write_begin(item));
 	item->recent = NULL; /* whatever changes a member comes here before */
 	if (item->stamped)
 		return STATUS_OK;
@@ -250,7 +258,7 @@ timed_count(struct timed_item *item, uint64_t *ret)
 	uint64_t hidden = 0;
 
 	*ret = 0;
-	if (item->type == TIMED_LEAF)
+	if (item->type == TIMED_LEAF || !item->body.len)
 		return STATUS_OK;
 	if (!item->counted)
 		TRY(timed_count_part(item, TIMED_PART_COUNT, &item->count));
@@ -285,7 +293,7 @@ timed_expiry_ms(const struct timed *t, struct timed_expiry expiry)
 enum status
 timed_item_renew(struct timed_item *item, enum timed_type type)
 {
-	TRY(timed_write_begin(item->t));
+	TRY(timed_item_write_begin(item));
 	TRY(timed_body_drop(item));
 	if (!item->stored)
 		TRY(items_add(item, 1));
@@ -321,6 +329,8 @@ timed_item_store(struct timed_item *item)
 	item->write_us = h.write_us;
 	timed_header_put(&h, &value);
 	TRY(buf_status(&value));
+	/* A write time that is given may have moved the moment on. */
+	TRY(timed_version_note(item->t, item->row, &item->noted_us));
 	TRY(timed_data_set(item->t, item->row, buf_str(&value)));
 	if (!item->expires_ms)
 		return STATUS_OK;
@@ -352,7 +362,7 @@ timed_item_remove(struct timed_item *item)
 {
 	if (!item->stored)
 		return STATUS_OK;
-	TRY(timed_write_begin(item->t));
+	TRY(timed_item_write_begin(item));
 	TRY(timed_body_drop(item));
 	TRY(items_add(item, -1));
 	item->stored = false;
@@ -389,7 +399,7 @@ timed_item_expire(struct timed_item *item, struct timed_expiry expiry)
 {
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
-	TRY(timed_write_begin(item->t));
+	TRY(timed_item_write_begin(item));
 	item->expires_ms = timed_expiry_ms(item->t, expiry);
 	return timed_item_store(item);
 }
@@ -427,6 +437,7 @@ timed_item_rename(struct timed_item *item, struct timed_item *to)
 	struct str owner;
 
 	TRY(timed_item_replace(to, item));
+	TRY(timed_version_share(item->t, item->body));
 	to->body = item->body;
 	to->stamped = item->stamped;
 	memcpy(to->id, item->id, sizeof(to->id));

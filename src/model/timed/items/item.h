@@ -66,6 +66,7 @@ struct timed_item {
 	bool emptied;               /* it was a hash, all of whose members have expired */
 	bool stored;                /* there is a header, although it may have expired */
 	bool stamped;               /* this transaction has written the stamp of the body */
+	uint64_t noted_us;          /* and noted its change at this moment (timed_version_note()) */
 	bool counted;               /* it knows how many members or elements there are */
 	uint64_t count;             /* if it does */
 	struct str count_key;       /* of the body; NULL: not needed yet */

@@ -226,7 +226,17 @@ MUST_USE enum status timed_run_push(struct timed_item *item, bool left, struct s
 				    struct str place, struct str value);
 MUST_USE enum status timed_run_flush(struct timed_item *item);
 
+/* ---- Versions that are forgotten (forget.c); see struct timed_kind ---- */
+
+MUST_USE enum status timed_items_body_of(struct timed *t, struct str value, struct buf *ret_body,
+					 uint64_t *ret_made_us);
+MUST_USE enum status timed_items_left_by(struct timed *t, const struct history_record *record,
+					 struct buf *ret);
+
 /* ---- What changes an item (item.c) ---- */
+
+/* Before each change of the item: the transaction writes, and notes that it changes the item. */
+MUST_USE enum status timed_item_write_begin(struct timed_item *item);
 
 /* Sets the fields of the struct to what the header says. */
 MUST_USE enum status timed_item_take(struct timed_item *item, const struct timed_header *header);

@@ -62,6 +62,8 @@ static const struct timed_kind items_in_time = {
 	/* First, while the transaction has written no stamps in bodies, which it could not read. */
 	.tend = timed_gone_sweep,
 	.due_sweep = timed_items_due_sweep,
+	.body_of = timed_items_body_of,
+	.left_by = timed_items_left_by,
 	.has_expired = items_has_expired,
 	.draw_key = timed_items_draw_key,
 	.verify = timed_items_verify,
