@@ -2,8 +2,8 @@
  * Key-value pairs as people read them. The catalog draws what every store has; what is in a
  * database is drawn after the custom of its kind.
  *
- * Ownership: everything is appended to the buffer given, and what a drawing takes meanwhile counts as
- * used where that buffer does. Threading: none.
+ * Ownership: everything is appended to the buffer given, and what a drawing takes meanwhile counts
+ * as used where that buffer does. Threading: none.
  */
 #ifndef FROND_CATALOG_DRAW_H
 #define FROND_CATALOG_DRAW_H

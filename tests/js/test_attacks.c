@@ -38,7 +38,7 @@ enum {
 	NEIGHBOUR = 2,
 };
 
-/* What is computed beside, in a process as nice as workers are, and how long that has taken at most. */
+/* A bit of computing in a process as nice as workers are, and how long it has taken at most. */
 struct constant {
 	pid_t pid;
 	_Atomic uint64_t *longest_ms; /* shared with the process */

@@ -134,6 +134,9 @@ data_body(struct kv_tx *tx, void *arg)
 	enum status status;
 	struct run run;
 
+	/* What a scan holds is its client's. A write's transaction is small, or its group's. */
+	if (job->statement->kind == CQL_SELECT)
+		kv_tx_set_memory(tx, arena_part(job->r->arena), 0);
 	job_restart(job);
 	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
 	run.values = job->params->values;
@@ -166,6 +169,7 @@ describe_body(struct kv_tx *tx, void *arg)
 	struct job *job = arg;
 	struct run run;
 
+	kv_tx_set_memory(tx, arena_part(job->r->arena), 0);
 	job_restart(job);
 	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
 	return describe_run(&run);
@@ -359,6 +363,8 @@ run_ddl(struct job *job)
 	/* Where this fails, the next turn of the sweep begins the past of the table. */
 	if (job->outcome.history_of.len)
 		(void)!kv_run(r->door->config.store, history_body, job, NULL, &ignored);
+	if (job->outcome.index)
+		build_index(job);
 	if (job->outcome.changed)
 		cql_news_committed(r->door, &job->outcome.change);
 	return STATUS_OK;

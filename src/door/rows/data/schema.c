@@ -467,8 +467,14 @@ rows_serve_table_drop(struct rows_request *r)
 	return table_remove(r, table_drop, ROWS_MAY_DROP);
 }
 
+static enum status
+empty(struct kv_tx *tx, struct str name, struct err *err)
+{
+	return table_truncate(tx, name, NULL, err);
+}
+
 enum status
 rows_serve_table_empty(struct rows_request *r)
 {
-	return table_remove(r, table_truncate, ROWS_MAY_MODIFY);
+	return table_remove(r, empty, ROWS_MAY_MODIFY);
 }

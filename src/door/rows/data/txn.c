@@ -126,6 +126,7 @@ struct single {
 	void *arg;
 	size_t out;
 	struct arena_mark mark;
+	bool writes;
 };
 
 static enum status
@@ -135,6 +136,9 @@ single_body(struct kv_tx *tx, void *arg)
 	struct unit u = { .r = s->r, .tx = tx, .arena = s->r->arena };
 	enum status status;
 
+	/* What a scan holds is its client's. */
+	if (!s->writes)
+		kv_tx_set_memory(tx, arena_part(s->r->arena), 0);
 	s->r->out->failed = STATUS_OK;
 	s->r->out->len = s->out;
 	s->r->state = NULL;
@@ -277,9 +281,12 @@ all_is_answered(const struct unit *u)
 enum status
 rows_unit_run(struct rows_request *r, unit_body *body, void *arg, bool writes)
 {
-	struct single s = {
-		.r = r, .body = body, .arg = arg, .out = r->out->len, .mark = arena_mark(r->arena)
-	};
+	struct single s = { .r = r,
+			    .body = body,
+			    .arg = arg,
+			    .out = r->out->len,
+			    .mark = arena_mark(r->arena),
+			    .writes = writes };
 	struct kv_store *store = r->door->config.store;
 	struct rows_txn *txn = r->client->txn;
 	enum status status;
