@@ -47,10 +47,11 @@ cql_token(struct str key)
 {
 	uint64_t h1 = 0, h2 = 0;
 	size_t blocks = key.len / 16, rest = key.len % 16;
-	const char *end = key.ptr + blocks * 16;
+	const char *end;
 
 	if (key.len == 0)
 		return INT64_MIN;
+	end = key.ptr + blocks * 16;
 	for (const char *at = key.ptr; at < end; at += 16) {
 		h1 = rotate(h1 ^ mix_first(little_endian_64(at)), 27) + h2;
 		h1 = h1 * 5 + 0x52dce729;

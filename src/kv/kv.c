@@ -221,6 +221,7 @@ kv_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->reads_made = 0;
 	tx->part = NULL;
 	tx->stretch_bytes = 0;
+	tx->overlaps = false;
 	tx_start_over(tx);
 	*ret = tx;
 	return STATUS_OK;

@@ -371,9 +371,13 @@ choose_way(struct select *s, const struct params *p)
 enum status
 select_prepare(struct select *s, const struct params *p)
 {
+	uint64_t number;
+
 	s->most = p->page_size > 0 && !s->groups ? (size_t)p->page_size : 0;
-	/* What an index answers shows with the values. */
-	TRY(where_check(s->run, &s->where, s->s->allow_filtering || has_index(s->run->table)));
+	/* What an index answers shows with the values, or with the page before. */
+	TRY(where_check(s->run, &s->where,
+			s->s->allow_filtering || has_index(s->run->table) ||
+				page_read_index(p->paging_state, &number)));
 	TRY(where_compute(s->run, &s->where));
 	TRY(choose_way(s, p));
 	/* Of partitions that are named one may ask for less. */
