@@ -37,6 +37,8 @@ CHANGES = {
     "ALTER TABLE ks.t WITH default_time_to_live = 100": ("UPDATED", "TABLE", "ks", "t"),
     "ALTER TYPE ks.place ADD town text": ("UPDATED", "TYPE", "ks", "place"),
     f"ALTER KEYSPACE ks {REPLICATION} AND durable_writes = false": ("UPDATED", "KEYSPACE", "ks"),
+    "CREATE INDEX i ON ks.t (v)": ("UPDATED", "TABLE", "ks", "t"),
+    "DROP INDEX ks.i": ("UPDATED", "TABLE", "ks", "t"),
     "DROP TABLE ks.t": ("DROPPED", "TABLE", "ks", "t"),
     "DROP TYPE ks.place": ("DROPPED", "TYPE", "ks", "place"),
     "CREATE TABLE ks.u (k int PRIMARY KEY)": ("CREATED", "TABLE", "ks", "u"),

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "model/timed/tables/index.h"
 
 /* ---- Hashes ---- */
 
@@ -20,12 +21,19 @@ hash_table(const struct schema_table *t)
 {
 	const struct table_schema *s = t->schema;
 	uint64_t hash = schema_table_hash(t);
+	const struct table_index *indexes;
+	size_t index_count;
 
 	hash = hash_keyed(hash, str_of((const char *)s->id, sizeof(s->id)));
 	hash = hash_keyed(hash, str_of((const char *)t->db->options, sizeof(t->db->options)));
 	hash = hash_properties(hash, s->properties, s->property_count);
 	for (size_t i = 0; i < s->dropped_count; i++)
 		hash = hash_keyed(hash + s->dropped[i].dropped_us, s->dropped[i].column.name);
+	indexes = table_indexes_of(t->db, &index_count);
+	for (size_t i = 0; i < index_count; i++) {
+		hash = hash_keyed(hash + indexes[i].number, indexes[i].name);
+		hash = hash_keyed(hash, indexes[i].spec);
+	}
 	return hash;
 }
 
