@@ -293,20 +293,21 @@ static enum status
 check_compact_key(struct modify *m, bool regulars)
 {
 	const struct schema_table *t = m->run->table;
-	const struct schema_column *missing = NULL;
+	size_t missing = t->key_count; /* the first one */
 
 	for (size_t i = t->partition_count; i < t->key_count; i++) {
 		if (!m->key[i])
-			missing = missing ? missing : &t->columns[i];
-		else if (missing)
+			missing = missing < i ? missing : i;
+		else if (missing < i)
 			return request_fail(
 				m->run->r, CQL_CODE_INVALID,
 				"PRIMARY KEY column \"%.*s\" cannot be restricted as preceding "
 				"column \"%.*s\" is not restricted",
-				STR_ARG(t->columns[i].name), STR_ARG(missing->name));
+				STR_ARG(t->columns[i].name), STR_ARG(t->columns[missing].name));
 	}
-	if (missing == &t->columns[t->partition_count])
-		return fail_name(m->run, "Some clustering keys are missing: ", missing->name, "");
+	if (missing == t->partition_count && missing < t->key_count)
+		return fail_name(
+			m->run, "Some clustering keys are missing: ", t->columns[missing].name, "");
 	if (t->key_count > t->partition_count && t->count > t->key_count && !regulars)
 		return fail_name(m->run, "Column ", t->columns[t->key_count].name,
 				 " is mandatory for this COMPACT STORAGE table");
