@@ -36,6 +36,8 @@ def test(fn):
     return fn
 
 
+PATIENCE_SECONDS = 120  # with an answer: on a busy machine a worker is long in coming
+
 # To look for what a command has leaked takes a third of its time under a sanitizer: so is every fourth, which
 # are other ones in each turn of all tests.
 LEAKS_EVERY = 4
@@ -130,7 +132,7 @@ class Server:
             self.url + path, data=data, method=method,
             headers={"Content-Type": "application/json", **(headers or {})})
         try:
-            with opener.open(request, timeout=30) as answer:
+            with opener.open(request, timeout=PATIENCE_SECONDS) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
