@@ -88,14 +88,14 @@ def with_settings(cwd, options):
 
 class Server:
     """`with Server(dir, *options) as server`: a frond that serves on a free port. A file of settings that
-    a test gives to one with an administrator begins with QUICK."""
+    a test gives to one with an administrator begins with QUICK; without `settings` there is none."""
 
-    def __init__(self, cwd, *options, env=None, http="127.0.0.1:0", before=None):
+    def __init__(self, cwd, *options, env=None, http="127.0.0.1:0", before=None, settings=True):
         self.stop_code = None
         listen = ["--http", http] if http else []
         self.log = open(pathlib.Path(cwd) / "server.log", "w+")
         self.process = subprocess.Popen(
-            [FROND, "serve", *listen, *with_settings(cwd, options)], cwd=cwd,
+            [FROND, "serve", *listen, *(with_settings(cwd, options) if settings else options)], cwd=cwd,
             env={**ENV, **(env or {})}, stdout=subprocess.PIPE, stderr=self.log, text=True,
             preexec_fn=before)
         line = self.process.stdout.readline()

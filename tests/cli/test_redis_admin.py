@@ -611,7 +611,7 @@ def info_tells_the_file_of_settings_and_the_rate_of_commands(cwd):
                 c("PING")
             return int(c("INFO", "stats").split(b"instantaneous_ops_per_sec:")[1].split(b"\r")[0])
         until(lambda: rate() > 0)
-    with Redis(cwd, "--store", "embedded:other") as server, server.client() as c:
+    with Redis(cwd, "--store", "embedded:other", settings=False) as server, server.client() as c:
         contains(c("INFO", "server"), b"config_file:\r\n")
 
 
