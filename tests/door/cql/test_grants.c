@@ -55,7 +55,7 @@ permissions_on_roles_are_not_those_on_keyspaces(void **state)
 {
 	const struct grant_resource roles = { .of_roles = true };
 	const struct grant_resource ann = { .of_roles = true, .role = STR("ann") };
-	const struct grant_resource keyspace = { .keyspace = STR("roles") };
+	const struct grant_resource keyspace = { .tables = { .keyspace = STR("roles") } };
 
 	(void)state;
 	assert_true(allows(STR("cql:alter@roles/"), GRANT_ALTER, ann));
@@ -67,9 +67,8 @@ permissions_on_roles_are_not_those_on_keyspaces(void **state)
 	assert_false(allows(STR("cql:alter@roles"), GRANT_ALTER, ann));
 	assert_false(allows(STR("cql:all"), GRANT_ALTER, ann));
 	/* What cannot be given on a resource is not there. */
-	assert_false(
-		allows(STR("cql:all@shop.orders"), GRANT_CREATE,
-		       (struct grant_resource){ .keyspace = STR("shop"), .table = STR("orders") }));
+	assert_false(allows(STR("cql:all@shop.orders"), GRANT_CREATE,
+			    (struct grant_resource){ .tables = { STR("shop"), STR("orders") } }));
 	assert_false(allows(STR("cql:all@roles/ann"), GRANT_CREATE, ann));
 	assert_true(allows(STR("cql:superuser"), GRANT_CREATE, roles));
 	assert_false(allows(STR("cql:superuser@shop"), GRANT_SELECT, keyspace));
@@ -116,8 +115,8 @@ permissions_are_texts_and_back(void **state)
 {
 	const struct grant_resource resources[] = {
 		{ 0 },
-		{ .keyspace = STR("shop") },
-		{ .keyspace = STR("shop"), .table = STR("orders") },
+		{ .tables = { .keyspace = STR("shop") } },
+		{ .tables = { STR("shop"), STR("orders") } },
 		{ .of_roles = true },
 		{ .of_roles = true, .role = STR("a@b/c.d") },
 	};

@@ -75,7 +75,7 @@ a_schema_is_seen_by_whoever_has_a_right_in_it(void **state)
 	assert_false(rows_rights_see(&r, STR("shop")));
 	rows_rights_of_roles(&r, NULL, 0, true, arena);
 	assert_true(rows_rights_see(&r, STR("shop")));
-	assert_true(rows_rights_allow(&r, ROWS_MAY_DROP, STR("x"), STR("y")));
+	assert_true(rows_rights_allow(&r, GRANT_DROP, STR("x"), STR("y")));
 	arena_free(arena);
 }
 

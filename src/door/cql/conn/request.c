@@ -19,5 +19,5 @@ enum status
 request_allow(struct cql_request *r, enum grant wanted, struct str keyspace, struct str table)
 {
 	return request_allow_on(r, wanted,
-				&(struct grant_resource){ .keyspace = keyspace, .table = table });
+				&(struct grant_resource){ .tables = { keyspace, table } });
 }

@@ -9,43 +9,6 @@ enum {
 
 #define ON_ROLES "roles/"
 
-static const struct {
-	const char *role;
-	unsigned grants;
-	const char *name;
-} table[] = {
-	{ "all", GRANT_ALL, "ALL" },
-	{ "select", GRANT_SELECT, "SELECT" },
-	{ "modify", GRANT_MODIFY, "MODIFY" },
-	{ "create", GRANT_CREATE, "CREATE" },
-	{ "alter", GRANT_ALTER, "ALTER" },
-	{ "drop", GRANT_DROP, "DROP" },
-	{ "authorize", GRANT_AUTHORIZE, "AUTHORIZE" },
-	{ "describe", GRANT_DESCRIBE, "DESCRIBE" },
-};
-
-enum {
-	GRANTS_KNOWN = sizeof(table) / sizeof(table[0]),
-};
-
-static unsigned
-grants_named(struct str name)
-{
-	for (size_t i = 0; i < GRANTS_KNOWN; i++)
-		if (str_eq_nocase(name, str_from_cstr(table[i].role)))
-			return table[i].grants;
-	return 0;
-}
-
-const char *
-grant_name(enum grant grant)
-{
-	for (size_t i = 0; i < GRANTS_KNOWN; i++)
-		if (table[i].grants == (unsigned)grant)
-			return table[i].name;
-	return "ALL";
-}
-
 /* ---- Resources ---- */
 
 unsigned
@@ -53,7 +16,7 @@ grant_applicable(const struct grant_resource *on)
 {
 	if (on->of_roles)
 		return on->role.len ? GRANTS_ON_ROLE : GRANTS_ON_ROLES;
-	return on->table.len ? GRANTS_ON_TABLE : GRANTS_ON_KEYSPACE;
+	return on->tables.table.len ? GRANTS_ON_TABLE : GRANTS_ON_KEYSPACE;
 }
 
 bool
@@ -63,7 +26,8 @@ grant_resource_is(const struct grant_resource *a, const struct grant_resource *b
 		return false;
 	if (a->of_roles)
 		return str_eq(a->role, b->role);
-	return str_eq(a->keyspace, b->keyspace) && str_eq(a->table, b->table);
+	return str_eq(a->tables.keyspace, b->tables.keyspace) &&
+	       str_eq(a->tables.table, b->tables.table);
 }
 
 /* True if whoever has a permission on `outer` has it on `on`, too. */
@@ -74,10 +38,7 @@ resource_contains(const struct grant_resource *outer, const struct grant_resourc
 		return false;
 	if (outer->of_roles)
 		return !outer->role.len || str_eq(outer->role, on->role);
-	if (!outer->keyspace.len)
-		return true;
-	return str_eq(outer->keyspace, on->keyspace) &&
-	       (!outer->table.len || str_eq(outer->table, on->table));
+	return grant_tables_contain(&outer->tables, &on->tables);
 }
 
 void
@@ -87,10 +48,11 @@ grant_resource_describe(const struct grant_resource *on, struct buf *out)
 		buf_printf(out, "<role %.*s>", STR_ARG(on->role));
 	else if (on->of_roles)
 		buf_append_cstr(out, "<all roles>");
-	else if (on->table.len)
-		buf_printf(out, "<table %.*s.%.*s>", STR_ARG(on->keyspace), STR_ARG(on->table));
-	else if (on->keyspace.len)
-		buf_printf(out, "<keyspace %.*s>", STR_ARG(on->keyspace));
+	else if (on->tables.table.len)
+		buf_printf(out, "<table %.*s.%.*s>", STR_ARG(on->tables.keyspace),
+			   STR_ARG(on->tables.table));
+	else if (on->tables.keyspace.len)
+		buf_printf(out, "<keyspace %.*s>", STR_ARG(on->tables.keyspace));
 	else
 		buf_append_cstr(out, "<all keyspaces>");
 }
@@ -101,10 +63,10 @@ grant_resource_path(const struct grant_resource *on, struct buf *out)
 	buf_append_cstr(out, on->of_roles ? "roles" : "data");
 	if (on->of_roles && on->role.len)
 		buf_printf(out, "/%.*s", STR_ARG(on->role));
-	if (!on->of_roles && on->keyspace.len)
-		buf_printf(out, "/%.*s", STR_ARG(on->keyspace));
-	if (!on->of_roles && on->table.len)
-		buf_printf(out, "/%.*s", STR_ARG(on->table));
+	if (!on->of_roles && on->tables.keyspace.len)
+		buf_printf(out, "/%.*s", STR_ARG(on->tables.keyspace));
+	if (!on->of_roles && on->tables.table.len)
+		buf_printf(out, "/%.*s", STR_ARG(on->tables.table));
 }
 
 /* ---- Texts ---- */
@@ -118,8 +80,7 @@ resource_read(struct str text)
 		on.role = str_skip(text, sizeof(ON_ROLES) - 1);
 		return on;
 	}
-	on.keyspace = str_cut(&text, '.');
-	on.table = text;
+	on.tables = grant_tables_read(text);
 	return on;
 }
 
@@ -160,10 +121,11 @@ text_put(const char *name, const struct grant_resource *on, struct arena *arena,
 	buf_printf(&text, GRANTS_ROLE "%s", name);
 	if (on->of_roles)
 		buf_printf(&text, "@" ON_ROLES "%.*s", STR_ARG(on->role));
-	else if (on->table.len)
-		buf_printf(&text, "@%.*s.%.*s", STR_ARG(on->keyspace), STR_ARG(on->table));
-	else if (on->keyspace.len)
-		buf_printf(&text, "@%.*s", STR_ARG(on->keyspace));
+	else if (on->tables.table.len)
+		buf_printf(&text, "@%.*s.%.*s", STR_ARG(on->tables.keyspace),
+			   STR_ARG(on->tables.table));
+	else if (on->tables.keyspace.len)
+		buf_printf(&text, "@%.*s", STR_ARG(on->tables.keyspace));
 	return buf_copy(&text, arena, ret);
 }
 
@@ -172,10 +134,10 @@ grants_text_put(unsigned grants, const struct grant_resource *on, struct arena *
 		struct str *texts, size_t *count)
 {
 	if (grants == grant_applicable(on))
-		return text_put("all", on, arena, &texts[(*count)++]);
-	for (size_t i = 0; i < GRANTS_KNOWN; i++)
-		if (table[i].grants != GRANT_ALL && table[i].grants & grants)
-			TRY(text_put(table[i].role, on, arena, &texts[(*count)++]));
+		return text_put(grant_word(GRANT_ALL), on, arena, &texts[(*count)++]);
+	for (unsigned bit = 1; bit < GRANT_ALL; bit <<= 1)
+		if (bit & grants)
+			TRY(text_put(grant_word((enum grant)bit), on, arena, &texts[(*count)++]));
 	return STATUS_OK;
 }
 
@@ -271,6 +233,5 @@ grants_allow_on(const struct grants *g, unsigned wanted, const struct grant_reso
 bool
 grants_allow(const struct grants *g, enum grant wanted, struct str keyspace, struct str on)
 {
-	return grants_allow_on(g, wanted,
-			       &(struct grant_resource){ .keyspace = keyspace, .table = on });
+	return grants_allow_on(g, wanted, &(struct grant_resource){ .tables = { keyspace, on } });
 }

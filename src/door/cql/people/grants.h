@@ -17,6 +17,7 @@
 #ifndef FROND_DOOR_CQL_PEOPLE_GRANTS_H
 #define FROND_DOOR_CQL_PEOPLE_GRANTS_H
 
+#include "access/grant.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/str.h"
@@ -24,28 +25,15 @@
 #define GRANTS_ROLE "cql:"
 
 enum {
-	GRANTS_MOST = 1000,      /* that a person may have; what is beyond does not count */
 	GRANTS_ROLES = 64,       /* roles that a person has, directly and by others */
 	GRANTS_TEXT_BYTES = 512, /* of a grant as a role */
 };
 
-enum grant {
-	GRANT_SELECT = 1 << 0,
-	GRANT_MODIFY = 1 << 1,
-	GRANT_CREATE = 1 << 2,
-	GRANT_ALTER = 1 << 3,
-	GRANT_DROP = 1 << 4,
-	GRANT_AUTHORIZE = 1 << 5,
-	GRANT_DESCRIBE = 1 << 6,
-	GRANT_ALL = (1 << 7) - 1,
-};
-
 /* What a permission is on. Texts are borrowed. */
 struct grant_resource {
-	bool of_roles;       /* `role`, and not keyspaces */
-	struct str role;     /* empty: all of them */
-	struct str keyspace; /* empty: all of them */
-	struct str table;    /* empty: all of the keyspace */
+	bool of_roles;   /* `role`, and not `tables` */
+	struct str role; /* empty: all of them */
+	struct grant_tables tables;
 };
 
 /* Permissions that can be given on it. */
@@ -110,8 +98,5 @@ bool grants_allow_on(const struct grants *g, unsigned wanted, const struct grant
 
 /* True if it may. `table` empty: on the whole keyspace; both empty: on all keyspaces. */
 bool grants_allow(const struct grants *g, enum grant wanted, struct str keyspace, struct str table);
-
-/* "SELECT". */
-const char *grant_name(enum grant grant);
 
 #endif

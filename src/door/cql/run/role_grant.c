@@ -49,10 +49,10 @@ resource_exists_body(struct kv_tx *tx, void *arg)
 	arena_reset(r->arena, res->mark);
 	if (on->of_roles)
 		return role_read(tx, r->door->config.live, on->role, r->arena, &role, &r->err);
-	if (schema_keyspace_is_system(on->keyspace) && !on->table.len)
+	if (schema_keyspace_is_system(on->tables.keyspace) && !on->tables.table.len)
 		return STATUS_OK;
-	if (!on->table.len)
-		return table_keyspace_read(tx, on->keyspace, r->arena, &stored, NULL);
+	if (!on->tables.table.len)
+		return table_keyspace_read(tx, on->tables.keyspace, r->arena, &stored, NULL);
 	TRY(run_begin(&run, r, tx, res->statement, NULL, res->keyspace));
 	status = run_open_table(&run, &res->statement->grant.on);
 	run_close_table(&run);
@@ -68,7 +68,7 @@ resource_check(struct cql_request *r, const struct cql_statement *s, struct str 
 	AUTO(buf_release) struct buf text = BUF_SHORT(GRANTS_TEXT_BYTES);
 	enum status status;
 
-	if (!on->role.len && !on->keyspace.len)
+	if (!on->role.len && !on->tables.keyspace.len)
 		return STATUS_OK;
 	status = kv_run_read(r->door->config.store, resource_exists_body, &res, &r->err);
 	if (status != STATUS_NOT_FOUND && status != STATUS_INVALID)
@@ -90,12 +90,12 @@ role_resource(struct cql_request *r, const struct cql_statement *s, struct str k
 	case CQL_RESOURCE_NONE:
 		break;
 	case CQL_RESOURCE_KEYSPACE:
-		ret->keyspace = g->on.name;
+		ret->tables.keyspace = g->on.name;
 		break;
 	case CQL_RESOURCE_TABLE:
-		ret->keyspace = g->on.keyspace.ptr ? g->on.keyspace : keyspace;
-		ret->table = g->on.name;
-		if (!ret->keyspace.len)
+		ret->tables.keyspace = g->on.keyspace.ptr ? g->on.keyspace : keyspace;
+		ret->tables.table = g->on.name;
+		if (!ret->tables.keyspace.len)
 			return request_fail(r, CQL_CODE_INVALID,
 					    "No keyspace has been specified. USE a keyspace, or "
 					    "explicitly specify keyspace.tablename");

@@ -120,11 +120,11 @@ is_asked_on(const struct listing *l, const struct grant_resource *on)
 		return true;
 	if (!l->recursive)
 		return false;
-	for (; at.table.len || at.keyspace.len || at.role.len;) {
-		if (at.table.len)
-			at.table = STR("");
+	for (; at.tables.table.len || at.tables.keyspace.len || at.role.len;) {
+		if (at.tables.table.len)
+			at.tables.table = STR("");
 		else
-			at.keyspace = at.role = STR("");
+			at.tables.keyspace = at.role = STR("");
 		if (grant_resource_is(on, &at))
 			return true;
 	}

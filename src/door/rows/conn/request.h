@@ -33,7 +33,7 @@ struct rows_request {
 	})
 
 /* Fails with 42501 unless the person has the right. */
-MUST_USE enum status rows_request_allow(struct rows_request *r, enum rows_right wanted,
+MUST_USE enum status rows_request_allow(struct rows_request *r, enum grant wanted,
 					struct str schema, struct str table);
 
 #endif

@@ -11,27 +11,19 @@
 #ifndef FROND_DOOR_ROWS_CONN_RIGHTS_H
 #define FROND_DOOR_ROWS_CONN_RIGHTS_H
 
+#include "access/grant.h"
 #include "base/arena.h"
 #include "base/str.h"
 
 enum {
-	ROWS_RIGHTS = 1000, /* that a person may have; what is beyond does not count */
-};
-
-enum rows_right {
-	ROWS_MAY_SELECT = 1 << 0,
-	ROWS_MAY_MODIFY = 1 << 1,
-	ROWS_MAY_CREATE = 1 << 2,
-	ROWS_MAY_ALTER = 1 << 3,
-	ROWS_MAY_DROP = 1 << 4,
-	ROWS_MAY_ALL = (1 << 5) - 1,
+	/* What the door knows of enum grant. */
+	ROWS_RIGHTS_KNOWN = GRANT_SELECT | GRANT_MODIFY | GRANT_CREATE | GRANT_ALTER | GRANT_DROP,
 };
 
 struct rows_rights {
 	struct {
 		unsigned rights;
-		struct str schema; /* empty: all of them */
-		struct str table;  /* empty: all of the schema */
+		struct grant_tables on; /* a schema is a keyspace */
 	} * of;
 	size_t count;
 	bool everything;
@@ -50,8 +42,5 @@ bool rows_rights_allow(const struct rows_rights *r, unsigned wanted, struct str 
 
 /* True if something of the schema may be read or changed: its name is no secret then. */
 bool rows_rights_see(const struct rows_rights *r, struct str schema);
-
-/* "select"; static. */
-const char *rows_right_name(enum rows_right right);
 
 #endif

@@ -61,6 +61,6 @@ rows_serve_get(struct rows_request *r)
 	TRY(rows_get_read(r->body, r->arena, &g.get, &r->err));
 	r->schema = g.get.table.schema;
 	r->table = g.get.table.name;
-	TRY(rows_request_allow(r, ROWS_MAY_SELECT, r->schema, r->table));
+	TRY(rows_request_allow(r, GRANT_SELECT, r->schema, r->table));
 	return rows_unit_run(r, get_body, &g, false);
 }

@@ -217,7 +217,7 @@ rows_serve_scan(struct rows_request *r)
 	TRY(rows_scan_read(r->body, r->arena, &s.scan, &r->err));
 	r->schema = s.scan.table.schema;
 	r->table = s.scan.table.name;
-	TRY(rows_request_allow(r, ROWS_MAY_SELECT, r->schema, r->table));
+	TRY(rows_request_allow(r, GRANT_SELECT, r->schema, r->table));
 	s.page_bytes = s.scan.bytes ? s.scan.bytes : ROWS_PAGE_BYTES;
 	if (s.page_bytes > ROWS_PAGE_MOST_BYTES)
 		s.page_bytes = ROWS_PAGE_MOST_BYTES;

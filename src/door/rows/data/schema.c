@@ -106,7 +106,7 @@ rows_serve_schema_create(struct rows_request *r)
 	struct str name;
 
 	TRY(names(r, &name, NULL));
-	TRY(rows_request_allow(r, ROWS_MAY_CREATE, name, STR("")));
+	TRY(rows_request_allow(r, GRANT_CREATE, name, STR("")));
 	return change_in(r, schema_create_body, r);
 }
 
@@ -134,7 +134,7 @@ rows_serve_schema_drop(struct rows_request *r)
 	struct str name;
 
 	TRY(names(r, &name, NULL));
-	TRY(rows_request_allow(r, ROWS_MAY_DROP, name, STR("")));
+	TRY(rows_request_allow(r, GRANT_DROP, name, STR("")));
 	return change_in(r, schema_drop_body, r);
 }
 
@@ -163,7 +163,7 @@ tables_body(struct kv_tx *tx, void *arg)
 		struct str name = str_skip(page.names[i], r->schema.len + 1);
 
 		TRY(step_count(1));
-		if (!rows_rights_allow(&r->client->rights, ROWS_MAY_ALL, r->schema, name))
+		if (!rows_rights_allow(&r->client->rights, ROWS_RIGHTS_KNOWN, r->schema, name))
 			continue;
 		rows_put_str(r->out, name);
 		count++;
@@ -183,7 +183,7 @@ rows_serve_tables(struct rows_request *r)
 
 	TRY(rows_names_read(r->body, &r->schema, &l.after, &r->err));
 	if (!rows_rights_see(&r->client->rights, r->schema))
-		return rows_request_allow(r, ROWS_MAY_SELECT, r->schema, STR(""));
+		return rows_request_allow(r, GRANT_SELECT, r->schema, STR(""));
 	if (!r->schema.len)
 		return fail_no_schema(r);
 	return read_in(r, tables_body, &l);
@@ -224,8 +224,8 @@ rows_serve_table(struct rows_request *r)
 	struct str schema, table;
 
 	TRY(names(r, &schema, &table));
-	if (!rows_rights_allow(&r->client->rights, ROWS_MAY_ALL, schema, table))
-		return rows_request_allow(r, ROWS_MAY_SELECT, schema, table);
+	if (!rows_rights_allow(&r->client->rights, ROWS_RIGHTS_KNOWN, schema, table))
+		return rows_request_allow(r, GRANT_SELECT, schema, table);
 	return read_in(r, table_body, r);
 }
 
@@ -331,7 +331,7 @@ rows_serve_table_create(struct rows_request *r)
 	TRY(rows_create_read(r->body, r->arena, &m.create, &r->err));
 	r->schema = m.create.table.schema;
 	r->table = m.create.table.name;
-	TRY(rows_request_allow(r, ROWS_MAY_CREATE, r->schema, STR("")));
+	TRY(rows_request_allow(r, GRANT_CREATE, r->schema, STR("")));
 	m.columns = arena_alloc(r->arena, (m.create.count + 2) * sizeof(*m.columns));
 	if (!m.columns)
 		return STATUS_LIMIT;
@@ -420,7 +420,7 @@ rows_serve_table_alter(struct rows_request *r)
 	TRY(rows_alter_read(r->body, r->arena, &a.alter, &r->err));
 	r->schema = a.alter.table.schema;
 	r->table = a.alter.table.name;
-	TRY(rows_request_allow(r, ROWS_MAY_ALTER, r->schema, r->table));
+	TRY(rows_request_allow(r, GRANT_ALTER, r->schema, r->table));
 	TRY(check_renames(&a));
 	return change_in(r, alter_body, &a);
 }
@@ -450,7 +450,7 @@ remove_body(struct kv_tx *tx, void *arg)
 }
 
 static enum status
-table_remove(struct rows_request *r, remove_table *remove, enum rows_right wanted)
+table_remove(struct rows_request *r, remove_table *remove, enum grant wanted)
 {
 	struct removing m = { .r = r, .remove = remove };
 	struct str schema, table;
@@ -464,7 +464,7 @@ table_remove(struct rows_request *r, remove_table *remove, enum rows_right wante
 enum status
 rows_serve_table_drop(struct rows_request *r)
 {
-	return table_remove(r, table_drop, ROWS_MAY_DROP);
+	return table_remove(r, table_drop, GRANT_DROP);
 }
 
 static enum status
@@ -476,5 +476,5 @@ empty(struct kv_tx *tx, struct str name, struct err *err)
 enum status
 rows_serve_table_empty(struct rows_request *r)
 {
-	return table_remove(r, empty, ROWS_MAY_MODIFY);
+	return table_remove(r, empty, GRANT_MODIFY);
 }

@@ -187,6 +187,6 @@ rows_serve_write(struct rows_request *r)
 	TRY(rows_write_read(r->body, r->arena, &w.write, &r->err));
 	r->schema = w.write.table.schema;
 	r->table = w.write.table.name;
-	TRY(rows_request_allow(r, ROWS_MAY_MODIFY, r->schema, r->table));
+	TRY(rows_request_allow(r, GRANT_MODIFY, r->schema, r->table));
 	return rows_unit_run(r, write_body, &w, true);
 }
