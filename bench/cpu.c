@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -81,4 +83,24 @@ cpu_of_process_us(int pid)
 	uint64_t ns = sum_of_threads_ns(pid);
 
 	return ns ? ns / NS_PER_US : ticks_us(pid);
+}
+
+uint64_t
+cpu_of_processes_us(char **pids, int count)
+{
+	uint64_t us = 0;
+
+	for (int i = 0; i < count; i++)
+		us += cpu_of_process_us(atoi(pids[i]));
+	return us;
+}
+
+uint64_t
+cpu_of_self_us(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -551,26 +550,6 @@ measure(struct run *r, struct conn *conns, int count, uint64_t until_ns)
 	return true;
 }
 
-static uint64_t
-cpu_of_all(char **pids, int count)
-{
-	uint64_t us = 0;
-
-	for (int i = 0; i < count; i++)
-		us += cpu_of_process_us(atoi(pids[i]));
-	return us;
-}
-
-static uint64_t
-own_cpu_us(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -603,8 +582,8 @@ main(int argc, char **argv)
 			perror("cql_load");
 			return 1;
 		}
-	server_us = cpu_of_all(argv + 8, argc - 8);
-	own_us = own_cpu_us();
+	server_us = cpu_of_processes_us(argv + 8, argc - 8);
+	own_us = cpu_of_self_us();
 	begin_ns = clock_mono_ns();
 	if (!measure(&r, conns, connections,
 		     seconds > 0 ? begin_ns + (uint64_t)(seconds * 1e9) : UINT64_MAX)) {
@@ -619,6 +598,7 @@ main(int argc, char **argv)
 	       r.op->name, connections, in_flight, (double)(end_ns - begin_ns) / 1e9, r.requests,
 	       r.units, (double)histogram_at(&r.latencies, 0.5) / 1e3,
 	       (double)histogram_at(&r.latencies, 0.99) / 1e3,
-	       cpu_of_all(argv + 8, argc - 8) - server_us, own_cpu_us() - own_us, r.next);
+	       cpu_of_processes_us(argv + 8, argc - 8) - server_us, cpu_of_self_us() - own_us,
+	       r.next);
 	return 0;
 }

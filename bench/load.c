@@ -199,16 +199,6 @@ server_cpu_us(const struct load *l)
 	return us;
 }
 
-static uint64_t
-own_cpu_us(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
 static void
 hold(double seconds)
 {
@@ -266,10 +256,10 @@ main(int argc, char **argv)
 	if (!load_open(l))
 		return 1;
 	server_us = server_cpu_us(l);
-	own_us = own_cpu_us();
+	own_us = cpu_of_self_us();
 	if (!load_measure(l))
 		return 1;
-	print(l, server_cpu_us(l) - server_us, own_cpu_us() - own_us);
+	print(l, server_cpu_us(l) - server_us, cpu_of_self_us() - own_us);
 	hold(s.hold_seconds);
 	return 0;
 }

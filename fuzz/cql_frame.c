@@ -6,19 +6,13 @@
 
 #include "door/cql/wire/compress.h"
 #include "door/cql/wire/params.h"
+#include "look.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	MOST_BYTES = 1024 * 1024,
 };
-
-static void
-expect_inside(struct str part, struct str whole)
-{
-	if (part.len && (part.ptr < whole.ptr || part.ptr + part.len > whole.ptr + whole.len))
-		abort();
-}
 
 static void
 expect_values(const struct params_value *values, size_t count, struct str body)

@@ -2,6 +2,8 @@
 #ifndef FROND_FUZZ_LOOK_H
 #define FROND_FUZZ_LOOK_H
 
+#include <stdlib.h>
+
 #include "base/status.h"
 #include "base/str.h"
 
@@ -17,6 +19,14 @@ look(struct str s)
 	for (size_t i = 0; i < s.len; i++)
 		sum = sum * 31 + (uint8_t)s.ptr[i];
 	return sum;
+}
+
+/* Ends the process unless a part that was read of the whole lies in it. */
+static inline void
+expect_inside(struct str part, struct str whole)
+{
+	if (part.len && (part.ptr < whole.ptr || part.ptr + part.len > whole.ptr + whole.len))
+		abort();
 }
 
 #endif

@@ -6,19 +6,13 @@
 
 #include "bson/bson.h"
 #include "door/mongo/wire/compress.h"
+#include "look.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	MOST_BYTES = 1024 * 1024,
 };
-
-static void
-expect_inside(struct str part, struct str whole)
-{
-	if (part.len && (part.ptr < whole.ptr || part.ptr + part.len > whole.ptr + whole.len))
-		abort();
-}
 
 static void
 read_documents(struct str docs, struct str message)

@@ -5,19 +5,13 @@
 #include <stdlib.h>
 
 #include "door/rows/wire/request.h"
+#include "look.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	MOST_BYTES = 1024 * 1024,
 };
-
-static void
-expect_inside(struct str part, struct str whole)
-{
-	if (part.len && (part.ptr < whole.ptr || part.ptr + part.len > whole.ptr + whole.len))
-		abort();
-}
 
 static void
 expect_values(const struct rows_value *values, size_t count, struct str body)

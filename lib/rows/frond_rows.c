@@ -269,6 +269,17 @@ tls_wait(struct frows *c, int result)
 	}
 }
 
+/* After a call that moved no byte, and returned `n`: true once it may be made again. */
+static bool
+may_go_on(struct frows *c, ssize_t n, short events)
+{
+	if (c->ssl)
+		return tls_wait(c, (int)n);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return wait_for(c, events);
+	return fail_lost(c, n ? strerror(errno) : "the server has closed it");
+}
+
 static bool
 send_all(struct frows *c, const uint8_t *at, size_t left)
 {
@@ -279,14 +290,8 @@ send_all(struct frows *c, const uint8_t *at, size_t left)
 		if (n > 0) {
 			at += n;
 			left -= (size_t)n;
-		} else if (c->ssl) {
-			if (!tls_wait(c, (int)n))
-				return false;
-		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-			if (!wait_for(c, POLLOUT))
-				return false;
-		} else {
-			return fail_lost(c, strerror(errno));
+		} else if (!may_go_on(c, n, POLLOUT)) {
+			return false;
 		}
 	}
 	return true;
@@ -302,14 +307,8 @@ receive_all(struct frows *c, uint8_t *to, size_t left)
 		if (n > 0) {
 			to += n;
 			left -= (size_t)n;
-		} else if (c->ssl) {
-			if (!tls_wait(c, (int)n))
-				return false;
-		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-			if (!wait_for(c, POLLIN))
-				return false;
-		} else {
-			return fail_lost(c, n ? strerror(errno) : "the server has closed it");
+		} else if (!may_go_on(c, n, POLLIN)) {
+			return false;
 		}
 	}
 	return true;
