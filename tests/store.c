@@ -48,6 +48,8 @@ choose_seed(void)
 		       (turn ? SEEDS_A_TURN * strtoull(turn, NULL, 0) : 0);
 	else
 		rand_bytes(&seed, sizeof(seed));
+	/* At once: a test that ends the process tells nothing afterwards. */
+	(void)fprintf(stderr, "# FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
 }
 
 uint64_t
