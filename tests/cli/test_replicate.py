@@ -147,6 +147,12 @@ def doc_state(server, doc):
     return shown.get("state"), shown.get("info")
 
 
+def written_state(server, name, state):
+    """The document, once that state is written in it; None until then."""
+    doc = server.request("GET", f"/_replicator/{name}", headers=basic("admin", "secret"))[1]
+    return doc if doc.get("_replication_state") == state else None
+
+
 FROM_TO = {"source": "from", "target": "to", "continuous": True}
 
 
@@ -187,8 +193,8 @@ def a_document_whose_owner_is_removed_has_failed(directory):
         until(lambda: server.request("GET", "/to/a", headers=admin)[0] == 200)
         change_person(server, "anna", _deleted=True)
         until(lambda: doc_state(server, "r")[0] == "failed")
-        doc = server.request("GET", "/_replicator/r", headers=admin)[1]
-        equal(doc["_replication_state"], "failed")
+        # The document is told a moment later.
+        doc = until(lambda: written_state(server, "r", "failed"))
         contains(doc["_replication_state_reason"], "anna, is no user of this server any more")
         equal(server.request("PUT", "/from/b", {}, admin)[0], 201)
         # Somebody else of that name gets none of it.
@@ -250,8 +256,8 @@ def a_document_of_replicator_becomes_a_job_and_shows_its_end(directory):
         server.request("PUT", "/_replicator")
         equal(server.request("PUT", "/_replicator/job", {
             "source": "a", "target": other.url + "/b", "create_target": True})[0], 201)
-        until(lambda: server.request("GET", "/_replicator/job")[1].get("_replication_state"))
-        equal(server.request("GET", "/_replicator/job")[1]["_replication_state"], "completed")
+        until(lambda: server.request("GET", "/_replicator/job")[1].get("_replication_state")
+              == "completed")
         same(server, "a", other, "b")
         _, listed = server.request("GET", "/_scheduler/docs?states=completed,failed")
         equal([doc["doc_id"] for doc in listed["docs"]], ["job"])

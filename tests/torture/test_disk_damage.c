@@ -22,7 +22,8 @@ enum {
 	/* Each look opens the store; the seeds of many turns come to all places. */
 	CUT_STEP = 101,
 	FLIPS = 60,
-	LAST_SECTORS = 5, /* that the last transaction may lie in */
+	HEADERS_BYTES = 24, /* of a record, and of the batch in it */
+	LAST_SECTORS = 5,   /* that the last transaction may lie in */
 	HOLES = 20,
 	PATH_BYTES = 600,
 };
@@ -424,12 +425,17 @@ static void
 wrong_byte_in_front_of_a_filling_is_corrupt(void **state)
 {
 	struct damage *d = *state;
+	struct rand_seq rand = { test_seed() };
+	size_t last = record_from_end(&d->log, 1);
+	size_t content = last + HEADERS_BYTES;
 
 	d->filled = true;
 	wrong_byte_in_a_log_is_corrupt_and_loses_nothing_in_silence(state);
 	wrong_length_in_a_log_is_no_torn_end(state);
 	wrong_kind_in_a_log_is_no_end(state);
-	for (size_t at = record_from_end(&d->log, 1); at < d->log.len; at++)
+	for (size_t at = last; at < content; at++)
+		damage_byte(d, at, 1);
+	for (size_t at = content + rand_seq_below(&rand, CUT_STEP); at < d->log.len; at += CUT_STEP)
 		damage_byte(d, at, 1);
 }
 

@@ -348,20 +348,30 @@ timetz_read(struct str ordered, struct buf *out)
 	put_u32(out, (uint32_t)zone);
 }
 
+static __int128
+clamp(__int128 number, __int128 least, __int128 most)
+{
+	return number < least ? least : number > most ? most : number;
+}
+
 static enum status
 interval_read(struct str ordered, struct buf *out)
 {
 	uint64_t high = big_endian_64(ordered.ptr) ^ UINT64_C(1) << 63;
 	__int128 us = (__int128)((unsigned __int128)high << 64 | big_endian_64(ordered.ptr + 8));
-	__int128 days = us / US_PER_DAY, months = 0;
+	__int128 days = us / US_PER_DAY, months = 0, time = us % US_PER_DAY, fit;
 
 	if (days > INT32_MAX || days < INT32_MIN) {
-		months = days / DAYS_PER_MONTH;
-		days %= DAYS_PER_MONTH;
+		months = clamp(days / DAYS_PER_MONTH, INT32_MIN, INT32_MAX);
+		days -= months * DAYS_PER_MONTH;
+		/* What the longest months leave lies in days, and then in time, which holds 292,000 years. */
+		fit = clamp(days, INT32_MIN, INT32_MAX);
+		time += (days - fit) * US_PER_DAY;
+		days = fit;
 	}
-	if (months > INT32_MAX || months < INT32_MIN)
+	if (time > INT64_MAX || time < INT64_MIN)
 		return STATUS_CORRUPT;
-	put_u64(out, (uint64_t)(int64_t)(us % US_PER_DAY));
+	put_u64(out, (uint64_t)(int64_t)time);
 	put_u32(out, (uint32_t)(int32_t)days);
 	put_u32(out, (uint32_t)(int32_t)months);
 	return buf_status(out);
