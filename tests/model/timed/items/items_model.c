@@ -798,9 +798,11 @@ change_list(struct timed_item *item, struct items_model_item *m, struct rand_seq
 	if (kind == 2)
 		model_remove(m, at);
 	if (kind == 3) {
-		while (m->count && m->count > at + n % 200)
+		size_t kept = n % 200;
+
+		while (m->count && (!kept || m->count > at + kept))
 			model_remove(m, m->count - 1);
-		for (size_t i = 0; m->count && n % 200 && i < at; i++)
+		for (size_t i = 0; m->count && i < at; i++)
 			model_remove(m, 0);
 	}
 	return STATUS_OK;
