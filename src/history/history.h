@@ -63,14 +63,14 @@ struct history_state {
 	/* Writers count the bytes of the records in the bucket. */
 	bool counts[HISTORY_BUCKETS_MOST];
 	uint64_t most_bytes; /* of all records; 0: no bound, and no bytes are kept */
-	/*
-	 * What the model forgets of older versions: how many it keeps, 0: all; if it does not keep
-	 * all, the bucket from which on its writers have said what they change. `until`: it has
-	 * once not kept all, while this bucket or an older one was the newest. 0: not as far back
-	 * as the state goes.
-	 */
+	/* How many versions of each key the model keeps; 0: all of the window. */
 	uint64_t most_versions;
+	/* If that is not 0: the first bucket whose writers have noted which keys they change. */
 	uint64_t versions_from;
+	/*
+	 * The newest bucket there was while the model last kept a number of versions only; 0: it
+	 * never did since the oldest bucket began.
+	 */
 	uint64_t versions_until;
 };
 
@@ -145,7 +145,8 @@ MUST_USE enum status history_forget(const struct history *h, const struct kv_pai
 
 /*
  * Gets what a key held before the transaction of that bucket and moment changed it. The record's
- * key lies in the arena, its value as long as the transaction. STATUS_NOT_FOUND: it did not.
+ * key lies in the arena; its value lives as long as the transaction. STATUS_NOT_FOUND: that
+ * transaction did not change the key.
  */
 struct history_record {
 	struct kv_pair pair;

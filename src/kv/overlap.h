@@ -1,7 +1,8 @@
 /*
- * A hint for the commit of a transaction whose caller goes on with others meanwhile
- * (kv_run_begin()): the engine had better commit them together than block the caller's thread for
- * this one alone, which is what is quickest for a lone writer that waits.
+ * A hint for the commit of a transaction whose caller does not wait for it, but goes on with other
+ * transactions (kv_run_begin()). The engine then lets the commit wait a moment for others, and
+ * writes and syncs them together. Without the hint it commits at once on the caller's thread, which
+ * is quickest for a single writer that waits for each commit.
  *
  * Threading: that of the transaction.
  */

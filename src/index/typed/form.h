@@ -1,7 +1,7 @@
 /*
- * Rows of tables as the engine indexes them: typed values by columns' ids. What a column of an
- * index is made of is told by its path, which index_typed_path() writes: the column's id, and
- * which part of a collection.
+ * The form in which the index engine sees rows of tables: a row is a list of typed values, each
+ * with the id of its column. A column of an index is made from one column of the table, or from a
+ * part of a collection; its path says which, and index_typed_path() writes the path:
  *
  *     a column      its value
  *     keys          the keys of a map, the members of a set

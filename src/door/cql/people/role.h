@@ -1,8 +1,9 @@
 /*
- * People as Cassandra's clients see them: roles. Each person of the store is one, until DROP ROLE
- * is said, and so is each administrator, whom the settings name. What a person may do at this door
- * are texts among the person's roles (grants.h); a password of this door alone, and whether the
- * person may log in, are in the record of the person at it (access/person_door.h).
+ * People as Cassandra's clients see them: roles. Each person of the store is a role, unless DROP
+ * ROLE has removed the person from this door, and so is each administrator that the settings name.
+ * What a role may do at this door is written as texts in the list of roles in the person's document
+ * (grants.h). A password for this door alone, and whether the role may log in, lie in a record of
+ * the person for each door (access/person_door.h).
  *
  * Threading: any fiber.
  */

@@ -15,7 +15,7 @@ struct changes {
 
 /* ---- Values as changes ---- */
 
-/* True if the values are in this order by their bytes, as Cassandra has them at one moment. */
+/* True if the bytes of `a` are greater: of two values of one moment Cassandra keeps the greater. */
 static bool
 is_greater(struct cql *q, const struct doc_scalar *a, const struct doc_scalar *b)
 {
@@ -39,8 +39,8 @@ same_element(struct cql *q, const struct table_change *a, const struct table_cha
 }
 
 /*
- * An operation on an element that an earlier one of the statement was about: a deletion wins, then
- * the greater value. False: there was none.
+ * Joins a change of an element with an earlier change of that element by the same statement: a
+ * deletion wins, otherwise the greater value. False: there was no earlier one.
  */
 static bool
 merged(struct changes *all, const struct table_change *change)
@@ -177,7 +177,7 @@ add_counter(struct changes *all, const struct schema_column *c, struct cql_value
 	return change_add(all, &change);
 }
 
-/* Prepending a, b gives a, b: the last one goes first. */
+/* A list [a, b] that is prepended keeps its order, so b is put in front first, and then a. */
 static enum status
 add_prepended(struct changes *all, const struct schema_column *c, struct str bytes)
 {

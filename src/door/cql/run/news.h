@@ -1,11 +1,14 @@
 /*
- * Clients that have registered for it are told of changes of the schema, whichever process has made
- * them. Where nobody else writes to the store, whoever changes the schema tells of it. At a store
- * that others write to, a cluster or a standby's, a chore of each process looks for changes, every
- * NEWS_LOOK_MS and after each statement that this process has committed, and compares the schema
- * with the one of its latest look: so each change is told once, whoever has made it.
+ * Tells clients that have registered for it of changes of the schema, whichever process has made
+ * them.
  *
- * Threading: a snapshot that is there belongs to the chore; a fiber only puts the first one there.
+ * Where this process alone writes to the store, the statement that changes the schema tells of it.
+ * Where other processes write, too (a cluster, or a standby's store), a background task of each
+ * process compares the schema with the one it saw last: every NEWS_LOOK_MS, and after each change
+ * that this process has committed. So each change is told once.
+ *
+ * Threading: the first look is made by the fiber of the first client that registers; from then on
+ * only the background task uses what was seen.
  */
 #ifndef FROND_DOOR_CQL_RUN_NEWS_H
 #define FROND_DOOR_CQL_RUN_NEWS_H

@@ -36,8 +36,8 @@ door_read_body(struct kv_tx *tx, void *arg)
 }
 
 /*
- * The document first, and then what holds at the door: whoever changes either in between changes
- * the document, too, so that writing it fails.
+ * Reads the person's document first, and then the record for this door. Whoever changes that record
+ * in between changes the document, too, so writing the document fails with a conflict.
  */
 static enum status
 change_read(struct role_change *ch)

@@ -23,10 +23,10 @@ MUST_USE enum status run_execute(struct cql_request *r, struct str id, const str
 MUST_USE enum status run_batch(struct cql_request *r, const struct batch *b);
 
 /*
- * Where `may_overlap` of the request is set, INSERT, UPDATE, DELETE and BATCH return when their
- * commit has begun: `pending` is set then, STATUS_OK says nothing yet, and nothing is to be sent
- * until this function has waited for the commit, made what other attempts it needs, and told the
- * outcome. All that the statement came with lasts until then.
+ * Ends a request whose commit has begun. Where `may_overlap` of a request is set, INSERT, UPDATE,
+ * DELETE and BATCH return STATUS_OK as soon as their commit has begun, and set `pending`. The
+ * caller then keeps the statement and its parameters, sends no answer yet, and calls this function,
+ * which waits for the commit, tries again after a conflict, and returns the outcome.
  */
 MUST_USE enum status run_finish(struct cql_request *r);
 

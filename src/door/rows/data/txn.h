@@ -8,10 +8,10 @@
  *
  * == Savepoints ==
  *
- * The store has none. As long as a savepoint is open, each row is read before it is written, and
- * what it was is noted. Rolling back to the savepoint writes that again, the latest first: in the
- * same transaction, so all that was read stays checked. A row that comes back has its old write
- * times and lives.
+ * The store has none. While a savepoint is open, each row is read before it is written, and what it
+ * was is noted in memory. ROLLBACK TO writes the noted rows back, the latest first, in the same
+ * transaction: what was read since stays in its read conflicts. A row that comes back has its old
+ * write times and expiry.
  *
  * A transaction in which a request has failed does nothing more, but for ROLLBACK and ROLLBACK TO a
  * savepoint. After a conflict only ROLLBACK is left.

@@ -364,7 +364,7 @@ interval_read(struct str ordered, struct buf *out)
 	if (days > INT32_MAX || days < INT32_MIN) {
 		months = clamp(days / DAYS_PER_MONTH, INT32_MIN, INT32_MAX);
 		days -= months * DAYS_PER_MONTH;
-		/* What the longest months leave lies in days, and then in time, which holds 292,000 years. */
+		/* What the most months leave lies in days, and the rest in time: 292,000 years. */
 		fit = clamp(days, INT32_MIN, INT32_MAX);
 		time += (days - fit) * US_PER_DAY;
 		days = fit;

@@ -6,10 +6,10 @@
  * a collection; a row has an entry for each different value of the first column, and none where
  * that is null.
  *
- * Entries are made of the cells that are stored, whether or not these have expired: a cell and what
- * it has in indexes go in one transaction, the sweep's. What a reader finds through an index is
- * read as a row, and so hidden from the moment on at which it expires. Entries may be there without
- * a row that has their values now: the caller checks what it has asked for.
+ * Entries are made of the cells that are stored, also of those that have expired: the sweep removes
+ * a cell and its entries in one transaction. Until then a reader who comes through an index reads
+ * the row, and does not see what has expired in it. So an entry may lead to a row that no longer
+ * has the entry's values: the caller compares the row with what it has asked for.
  *
  * A unique index refuses a row whose values another row has: STATUS_DUPLICATE, explained, and the
  * transaction is not to be committed. What has expired is in nobody's way. An index over rows that

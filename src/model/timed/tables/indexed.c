@@ -154,8 +154,8 @@ visit_read(struct visit *v, struct table_stored *s, bool *ret_is_static)
 }
 
 /*
- * Takes out what has expired of the row, of which the index has no entry yet: it would be in the
- * way of others.
+ * Takes the expired cells out of a row that the index has no entry of yet. Their entries would be
+ * in the way of other rows of a unique index.
  */
 static enum status
 visit_expire(struct visit *v, struct table_stored *s)
