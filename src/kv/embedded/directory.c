@@ -193,6 +193,20 @@ emb_directory_check_vacant(const char *path, struct err *err)
 	return status;
 }
 
+size_t
+emb_directory_tables(const char *path)
+{
+	DIR *dir = opendir(path);
+	const char *name;
+	size_t tables = 0;
+
+	while (dir && (name = directory_next_entry(dir)))
+		tables += fnmatch("[0-9]*.sst", name, 0) == 0;
+	if (dir)
+		closedir(dir);
+	return tables;
+}
+
 /* ---- Room ---- */
 
 enum {

@@ -100,6 +100,9 @@ MUST_USE enum status emb_directory_sync_all(const char *path, struct err *err);
  */
 MUST_USE enum status emb_directory_check_vacant(const char *path, struct err *err);
 
+/* How many files of tables are in a store's directory; 0 if it cannot be read. */
+size_t emb_directory_tables(const char *path);
+
 /* Makes sure that a directory which has just been made is still in its parent after a power cut. */
 MUST_USE enum status emb_directory_sync(const char *path, struct err *err);
 

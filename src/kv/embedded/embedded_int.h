@@ -321,12 +321,12 @@ enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
 /* ---- RocksDB's options: options.c ---- */
 
 /*
- * The options of a store whose blocks go into `cache`. Free with rocksdb_options_destroy().
- * Iterators need `total_order_seek`: see emb_entities_extractor(). `entities` must outlive the
- * store.
+ * The options of a store whose blocks go into `cache`, and which has about so many tables. Free
+ * with rocksdb_options_destroy(). Iterators need `total_order_seek`: see emb_entities_extractor().
+ * `entities` must outlive the store.
  */
 rocksdb_options_t *emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities,
-			       bool create);
+			       size_t tables, bool create);
 
 /*
  * Whether the logs of the next opening end in an unfinished write that RocksDB is to stop at; see

@@ -29,6 +29,12 @@ enum {
 	LEVEL_BASE_TABLE_BYTES = 8 * 1024 * 1024,
 	LEVEL_TABLE_GROWTH = 2,
 	BACKGROUND_JOBS = 2,
+	/*
+	 * Tables are opened by several threads, which wait for the disk. RocksDB starts 16 each
+	 * time, however few tables there are: as costly as all else of opening a small store.
+	 */
+	TABLES_A_THREAD = 16,
+	OPENING_THREADS = 16,
 	SYNC_EVERY_BYTES = 1024 * 1024,   /* background writes, so that a sync finds little to do */
 	MANIFEST_AHEAD_BYTES = 64 * 1024, /* set aside; RocksDB's default is 4 MB of every store */
 	TABLE_FORMAT = 5,
@@ -76,8 +82,16 @@ options_open_files(void)
 	return (int)(limit.rlim_cur / 4);
 }
 
+static int
+options_opening_threads(size_t tables)
+{
+	size_t threads = 1 + tables / TABLES_A_THREAD;
+
+	return (int)(threads < OPENING_THREADS ? threads : OPENING_THREADS);
+}
+
 rocksdb_options_t *
-emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, bool create)
+emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, size_t tables, bool create)
 {
 	rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
 	rocksdb_options_t *o = rocksdb_options_create();
@@ -115,6 +129,7 @@ emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, bool cr
 	rocksdb_options_set_min_write_buffer_number_to_merge(o, WRITE_BUFFERS_A_TABLE);
 	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
 	rocksdb_options_set_max_open_files(o, options_open_files());
+	rocksdb_options_set_max_file_opening_threads(o, options_opening_threads(tables));
 	rocksdb_options_set_bytes_per_sync(o, SYNC_EVERY_BYTES);
 	rocksdb_options_set_manifest_preallocation_size(o, MANIFEST_AHEAD_BYTES);
 	rocksdb_options_set_wal_recovery_mode(o, WAL_TOLERATE_TORN_TAIL);

@@ -58,7 +58,8 @@ store_open_rocksdb(struct emb_store *store, const struct kv_options *options, st
 {
 	store->cache = rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes
 								     : EMB_CACHE_BYTES);
-	store->options = emb_options(store->cache, &store->entities, options->create);
+	store->options = emb_options(store->cache, &store->entities,
+				     emb_directory_tables(store->path), options->create);
 	store->keeps_log = emb_kept_options(store, options);
 	store->read_latest = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_total_order_seek(store->read_latest, 1);
