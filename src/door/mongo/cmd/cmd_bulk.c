@@ -432,11 +432,11 @@ static enum status
 do_op(struct bulk *b, struct bulk_op *op, bool *ret_again)
 {
 	struct writing *w = &b->u.w;
-	uint64_t matched = w->now.matched, modified = w->now.modified;
 	size_t errors = w->now.errors;
 	bool more = false, alone = false;
 	enum status status;
 
+	writing_count_from(w);
 	w->item_updates = op->kind == BULK_UPDATE;
 	if (w->errors.len > BULK_RESULTS_BYTES) {
 		status = call_fail(w->call, MONGO_EXCEEDED_MEMORY_LIMIT,
@@ -455,8 +455,7 @@ do_op(struct bulk *b, struct bulk_op *op, bool *ret_again)
 	if (w->data.is_there)
 		b->events = w->data.plain.events;
 	if (status != STATUS_OK) {
-		w->now.matched = matched;
-		w->now.modified = modified;
+		writing_uncount(w);
 		w->upserted.len = w->now.upserted_len = 0;
 	}
 	TRY(writing_settle(w, status));

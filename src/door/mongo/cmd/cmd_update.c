@@ -227,14 +227,11 @@ do_statement(struct updating *u, struct str bytes, bool *ret_more, bool *ret_alo
 	return update_do(u, &s, ret_more, ret_alone);
 }
 
-/* What a statement that failed has counted does not count: MongoDB's does not, either. */
 static enum status
-settle_statement(struct writing *w, enum status status, uint64_t matched, uint64_t modified)
+settle_statement(struct writing *w, enum status status)
 {
-	if (status != STATUS_OK) {
-		w->now.matched = matched;
-		w->now.modified = modified;
-	}
+	if (status != STATUS_OK)
+		writing_uncount(w);
 	return writing_settle(w, status);
 }
 
@@ -247,7 +244,6 @@ update_page(struct kv_tx *tx, void *arg)
 	TRY(writing_attempt(w, tx));
 	while (!w->now.ends) {
 		struct data_list before = w->now.list;
-		uint64_t matched = w->now.matched, modified = w->now.modified;
 		bool more = false, alone = false;
 		struct str statement;
 		enum status status;
@@ -256,8 +252,9 @@ update_page(struct kv_tx *tx, void *arg)
 			w->now.ends = true;
 			break;
 		}
+		writing_count_from(w);
 		status = do_statement(u, statement, &more, &alone);
-		TRY(settle_statement(w, status, matched, modified));
+		TRY(settle_statement(w, status));
 		if (more || alone) {
 			w->now.list = before;
 			w->now.resumes = more;

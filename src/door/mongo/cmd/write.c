@@ -105,6 +105,22 @@ writing_is_full(const struct writing *w)
 }
 
 void
+writing_count_from(struct writing *w)
+{
+	if (w->now.resumes)
+		return;
+	w->now.matched_before = w->now.matched;
+	w->now.modified_before = w->now.modified;
+}
+
+void
+writing_uncount(struct writing *w)
+{
+	w->now.matched = w->now.matched_before;
+	w->now.modified = w->now.modified_before;
+}
+
+void
 writing_keep(struct writing *w)
 {
 	struct buf place = w->place;

@@ -49,6 +49,8 @@ struct progress {
 	size_t upserted_len;
 	uint64_t matched;
 	uint64_t modified;
+	uint64_t matched_before; /* when the first statement that is left was begun */
+	uint64_t modified_before;
 	bool ends;
 	bool resumes; /* the first statement that is left was begun: go on at the place */
 	bool found;   /* it has found a document */
@@ -101,6 +103,14 @@ MUST_USE enum status writing_run(struct writing *w, kv_body *page,
 				 enum status (*before)(struct writing *w));
 /* The attempt has committed; writing_run() does this by itself. */
 void writing_keep(struct writing *w);
+
+/* Before a statement, or the rest of one, that counts what it changes. */
+void writing_count_from(struct writing *w);
+/*
+ * What a statement that failed has counted does not count, though earlier transactions have
+ * committed some of it: MongoDB's does not, either.
+ */
+void writing_uncount(struct writing *w);
 
 /*
  * After a statement that failed for itself: notes it, and gives STATUS_OK. What the store has
