@@ -78,6 +78,28 @@ find_workers(struct worker *ret)
 	return n;
 }
 
+/*
+ * The worker that has computed since `before`; 0: none has. Others may have taken the place of
+ * those that answered slowly.
+ */
+static pid_t
+find_begun(const struct worker *before, size_t n)
+{
+	struct worker now[WORKERS_MAX];
+	size_t count = find_workers(now);
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t had_ns = 0;
+
+		for (size_t j = 0; j < n; j++)
+			if (before[j].pid == now[i].pid)
+				had_ns = before[j].cpu_ns;
+		if (now[i].cpu_ns - had_ns > BEGUN_NS)
+			return now[i].pid;
+	}
+	return 0;
+}
+
 /* Sends a write whose validator takes its time, and stops the validator when it has begun. */
 static struct write
 begin_slowly(const char *method, const char *target, const char *headers, const char *body)
@@ -88,11 +110,7 @@ begin_slowly(const char *method, const char *target, const char *headers, const 
 	struct write w = { .client = client_open(d->port) };
 
 	client_send(w.client, method, target, headers, body);
-	while (!w.worker) {
-		for (size_t i = 0; i < n; i++) {
-			if (cpu_of(workers[i].pid) - workers[i].cpu_ns > BEGUN_NS)
-				w.worker = workers[i].pid;
-		}
+	while (!(w.worker = find_begun(workers, n))) {
 		if (time(NULL) > deadline)
 			fail_msg("no worker has begun with %s %s", method, target);
 		usleep(POLL_US);

@@ -35,7 +35,7 @@ enum {
 	RANDOM_IN_TEST = 20, /* and so many at random moments */
 	STORE_KILLS = 50,    /* then a new store is begun */
 	OPEN_MS = 60000,     /* to the first acknowledgement */
-	WRITING_MS = 400,    /* a random moment is within so long of that */
+	WITHIN_MS = 400,     /* random moments, while it opens the store and while it writes */
 	REACH_MS = 1500,     /* a point that is not reached by then is given up */
 	ARG_BYTES = 32,
 };
@@ -197,7 +197,7 @@ struct torture {
 	struct rand_seq rand;
 	struct ledger ledger;
 	bool failed;
-	uint32_t first_ms; /* what the last process took to its first acknowledgement */
+	uint32_t within_ms; /* random moments; doubled until anything is acknowledged by then */
 	uint32_t kills;
 	uint32_t store_kills; /* of the present store */
 	uint32_t reached[POINTS][2];
@@ -231,7 +231,6 @@ static void
 listen(struct torture *t, const struct fate *fate, pid_t pid, int in)
 {
 	bool at_random = points[fate->point].how == AT_RANDOM;
-	uint64_t began = clock_mono_ns();
 	uint64_t end = clock_after_ms(at_random && !fate->power_cut ? fate->ms : OPEN_MS);
 	struct pollfd pfd = { .fd = in, .events = POLLIN };
 	struct writer_ack ack;
@@ -251,16 +250,15 @@ listen(struct torture *t, const struct fate *fate, pid_t pid, int in)
 			continue;
 		if (read(in, &ack, sizeof(ack)) != (ssize_t)sizeof(ack))
 			break;
-		if (!any) {
-			t->first_ms = (uint32_t)((clock_mono_ns() - began) / CLOCK_NS_PER_MS);
-			if (!at_random)
-				end = clock_after_ms(REACH_MS);
-		}
+		if (!any && !at_random)
+			end = clock_after_ms(REACH_MS);
 		any = true;
 		wrong = ledger_note(&t->ledger, &ack);
 		if (wrong)
 			complain(t, fate, wrong);
 	}
+	if (at_random && !t->ledger.acknowledged && t->within_ms < OPEN_MS)
+		t->within_ms *= 2;
 	if (!ended || at_random)
 		t->reached[fate->point][fate->power_cut]++;
 }
@@ -310,13 +308,11 @@ static struct fate
 draw_fate(struct torture *t, uint32_t point, bool power_cut)
 {
 	const struct point *p = &points[point];
-	/* While it opens the store, and while it writes, however slow the machine is. */
-	uint32_t ms = WRITING_MS + 2 * t->first_ms;
-
 	return (struct fate){
 		.point = point,
 		.nth = p->nth_below ? 1 + (uint32_t)rand_seq_below(&t->rand, p->nth_below) : 0,
-		.ms = p->how == AT_RANDOM ? 1 + (uint32_t)rand_seq_below(&t->rand, ms) : 0,
+		.ms = p->how == AT_RANDOM ? 1 + (uint32_t)rand_seq_below(&t->rand, t->within_ms)
+					  : 0,
 		.power_cut = power_cut,
 		.seed = rand_seq_next(&t->rand),
 	};
@@ -338,6 +334,7 @@ setup(void **state)
 	if (!mkdtemp(dir) || !realpath(dir, t->dir))
 		return -1;
 	snprintf(t->url, sizeof(t->url), "embedded:%s", t->dir);
+	t->within_ms = WITHIN_MS;
 	rand_bytes(&t->rand.state, sizeof(t->rand.state));
 	if (seed)
 		t->rand.state = strtoull(seed, NULL, 0);
