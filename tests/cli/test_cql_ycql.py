@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What Cassandra's door has of YCQL's language and of its own: transactions of several statements, reads of
-the past, OFFSET; and that YCQL's statements of the text on rows leave what it shows."""
+the past, OFFSET, long values; and that YCQL's statements of the text on rows leave what it shows."""
 
 import re
 import time
 
 from cql_server import (KEYSPACE, BatchStatement, Cluster, ConfigurationException, Door, InvalidRequest, Session,
                         SimpleStatement, SyntaxException)
-from harness import contains, equal, main, ok, test
+from harness import contains, equal, main, ok, test, until
 
 
 def accounts(s):
@@ -204,6 +204,93 @@ def offset_leaves_out_the_first_rows(cwd):
         equal(s("SELECT c FROM ks.t WHERE k = 1 OFFSET 100"), [])
         contains(s.error("SELECT c FROM ks.t OFFSET -1"), "OFFSET must not be negative")
         equal(len(s("SELECT key FROM system.local OFFSET 1")), 0)
+
+
+@test
+def values_of_megabytes_lie_in_pieces(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int, c int, v text, b blob, f frozen<list<text>>, m map<text, text>, l list<text>, "
+          "s text static, PRIMARY KEY (k, c)) WITH history_seconds = 3600")
+        insert = s.session.prepare("INSERT INTO ks.t (k, c, v, b, f, m, l, s) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        rows = [(1, c, f"{c}" * (50000 * c + 1), bytes([0, c]) * 100000, [f"{c}" * 300000, "x"],
+                 {"short": "y", "long": "z" * (c * 100000)}, ["a" * 120000, "b", "c" * 90000], "s" * 200000)
+                for c in range(1, 5)]
+        for row in rows:
+            s.session.execute(insert, row)
+        read = s.session.prepare("SELECT * FROM ks.t WHERE k = 1 AND c = ?")
+
+        def plain(row):
+            return (row.k, row.c, row.v, row.b, list(row.f), dict(row.m), list(row.l), row.s)
+
+        def all_rows(order=""):
+            return [plain(row) for row in s.session.execute(f"SELECT * FROM ks.t WHERE k = 1 {order}")]
+
+        for row in rows:
+            equal(plain(s.session.execute(read, (row[1],)).one()) == row, True)
+        equal(all_rows() == rows, True)
+        equal(all_rows("ORDER BY c DESC") == rows[::-1], True)
+        before = moment(s)
+        # A shorter value leaves nothing of a longer one, and a longer one goes where there was a short one.
+        s("UPDATE ks.t SET v = 'short', m['short'] = %s, m['long'] = 'now short' WHERE k = 1 AND c = 2", ("q" * 150000,))
+        s("DELETE b, l[0] FROM ks.t WHERE k = 1 AND c = 3")
+        s("DELETE FROM ks.t WHERE k = 1 AND c = 4")
+        equal(s("SELECT v, m FROM ks.t WHERE k = 1 AND c = 2") ==
+              [("short", {"short": "q" * 150000, "long": "now short"})], True)
+        equal(s("SELECT b, l FROM ks.t WHERE k = 1 AND c = 3") == [(None, ["b", "c" * 90000])], True)
+        drawn = ok("inspect", "table:ks.t", cwd=cwd).stdout
+        contains(drawn, "[200000 bytes in pieces]")
+        contains(drawn, "piece 1 -> [")
+        equal([plain(row) for row in s.session.execute(f"SELECT * FROM ks.t AS OF {before} WHERE k = 1")] == rows, True)
+        ok("inspect", "table:ks.t", "--at", "now", cwd=cwd)
+        contains(s.error("UPDATE ks.t SET v = '" + "v" * 4000001 + "' WHERE k = 1 AND c = 1"), "TABLE_VALUE_BYTES")
+        s("UPDATE ks.t SET v = '" + "v" * 4000000 + "' WHERE k = 1 AND c = 1")
+        s("UPDATE ks.t SET v = '" + "w" * 4000000 + "' WHERE k = 1 AND c = 1")
+        equal(s("SELECT v FROM ks.t WHERE k = 1 AND c = 1") == [("w" * 4000000,)], True)
+        # What expires takes its pieces with it, and so does a column that is dropped.
+        s("UPDATE ks.t USING TTL 1 SET v = %s WHERE k = 1 AND c = 3", ("e" * 200000,))
+        s("ALTER TABLE ks.t DROP f")
+        until(lambda: not s("SELECT c FROM ks.t WHERE k = 1 AND c = 3 AND v > '' ALLOW FILTERING"))
+        place = re.compile(r", 3\), v_column_id|f_column_id")
+        until(lambda: not [line for line in ok("inspect", "table:ks.t", cwd=cwd).stdout.splitlines()
+                           if place.search(line) and " -> [" in line])
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def long_values_are_in_indexes_and_come_back_from_a_dump(cwd):
+    def text(letter, size=200000):
+        return letter * size
+
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int PRIMARY KEY, v text, n int)")
+        put = s.session.prepare("INSERT INTO ks.t (k, v, n) VALUES (?, ?, ?)")
+        find = s.session.prepare("SELECT k FROM ks.t WHERE v = ?")
+
+        def found(value):
+            return sorted(row.k for row in s.session.execute(find, (value,)))
+
+        # One before the index is built, with others that begin alike; and what is written behind that.
+        for k, value in ((1, text("a")), (2, text("a") + "b"), (3, "short")):
+            s.session.execute(put, (k, value, k))
+        s("CREATE INDEX by_v ON ks.t (v)")
+        until(lambda: found("short") == [3])
+        for k, value in ((4, text("c")), (5, text("a"))):
+            s.session.execute(put, (k, value, k))
+        equal((found(text("a")), found(text("a") + "b"), found(text("c"))), ([1, 5], [2], [4]))
+        s.session.execute(put, (1, "short", 1))
+        s.session.execute(put, (3, text("c"), 3))
+        s("DELETE v FROM ks.t WHERE k = 5")
+        s("DELETE FROM ks.t WHERE k = 4")
+        equal((found(text("a")), found(text("c")), found("short")), ([], [3], [1]))
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+    dumped = ok("dump", "table:ks.t", cwd=cwd).stdout
+    (cwd / "other").mkdir()
+    (cwd / "dumped").write_text(dumped)
+    ok("load", "--store", "embedded:other/store", "table:ks.t", "dumped", cwd=cwd)
+    equal(ok("dump", "--store", "embedded:other/store", "table:ks.t", cwd=cwd).stdout == dumped, True)
+    contains(ok("verify", "--store", "embedded:other/store", cwd=cwd).stdout, " 0 findings")
 
 
 main("needs python3-cassandra" if Cluster is None else None)

@@ -6,18 +6,23 @@
 
 enum {
 	CELL_FORMAT = 1,
+	CELL_FORMAT_PIECES = 2, /* its value lies in pieces */
 };
 
 void
 timed_cell_put(const struct timed_cell *cell, struct buf *value)
 {
-	tuple_put_u64(value, CELL_FORMAT);
+	tuple_put_u64(value, cell->piece_bytes ? CELL_FORMAT_PIECES : CELL_FORMAT);
 	tuple_put_u64(value, cell->type);
 	tuple_put_u64(value, cell->write_us);
 	if (cell->by_default)
 		tuple_put_null(value);
 	else
 		tuple_put_u64(value, cell->at_ms);
+	if (cell->piece_bytes) {
+		tuple_put_u64(value, cell->piece_bytes);
+		tuple_put_u64(value, cell->piece_kind);
+	}
 	buf_append_str(value, cell->value);
 }
 
@@ -37,15 +42,28 @@ cell_parse_expiry(struct tuple_reader *r, struct timed_cell *ret)
 	return STATUS_OK;
 }
 
+static enum status
+cell_parse_pieces(struct tuple_reader *r, struct timed_cell *ret)
+{
+	uint64_t kind;
+
+	if (tuple_next_u64(r, &ret->piece_bytes) != STATUS_OK ||
+	    tuple_next_u64(r, &kind) != STATUS_OK || r->rest.len || !ret->piece_bytes ||
+	    ret->type != TIMED_LEAF || (kind != (uint64_t)DOC_TEXT && kind != (uint64_t)DOC_BYTES))
+		return STATUS_CORRUPT;
+	ret->piece_kind = (enum doc_kind)kind;
+	return STATUS_OK;
+}
+
 enum status
 timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
 {
 	struct tuple_reader r = tuple_reader(value);
-	struct timed_cell cell;
+	struct timed_cell cell = { .piece_bytes = 0 };
 	uint64_t format, type;
 	bool has_value;
 
-	TRY(catalog_format_next(&r, "cell of a row", CELL_FORMAT, &format, err));
+	TRY(catalog_format_next(&r, "cell of a row", CELL_FORMAT_PIECES, &format, err));
 	TRY(tuple_next_u64(&r, &type));
 	if (type >= TIMED_TYPES)
 		return STATUS_CORRUPT;
@@ -53,6 +71,11 @@ timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
 	TRY(tuple_next_u64(&r, &cell.write_us));
 	if (cell_parse_expiry(&r, &cell) != STATUS_OK)
 		return STATUS_CORRUPT;
+	if (format == CELL_FORMAT_PIECES) {
+		TRY(cell_parse_pieces(&r, &cell));
+		*ret = cell;
+		return STATUS_OK;
+	}
 	cell.value = r.rest;
 	has_value = cell.type == TIMED_LEAF || cell.type == TIMED_VALUE;
 	if (has_value != (cell.value.len > 0))
@@ -117,15 +140,43 @@ cell_set_expiry(const struct timed *t, struct timed_expiry expiry, struct timed_
 		cell->at_ms = expiry.ms ? expiry.ms : 1; /* 0 is TIMED_CELL_NEVER */
 }
 
+/* Writes the record, and the entry of what expires. */
+static enum status
+cell_store(struct timed *t, struct str key, const struct timed_cell *cell)
+{
+	AUTO(buf_release) struct buf encoded = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
+	uint64_t expires_ms;
+
+	timed_cell_put(cell, &encoded);
+	TRY(buf_status(&encoded));
+	TRY(timed_data_set(t, key, buf_str(&encoded)));
+	expires_ms = timed_cell_expires_ms(t->db, cell);
+	if (!expires_ms)
+		return STATUS_OK;
+	TRY(timed_key_expiry(t->db, key, expires_ms, &entry));
+	return kv_set(t->tx, buf_str(&entry), STR(""));
+}
+
+enum status
+timed_cell_write_pieces(struct timed *t, struct str key, const struct doc_scalar *value,
+			struct timed_expiry expiry)
+{
+	struct timed_cell cell = { .type = TIMED_LEAF,
+				   .write_us = timed_write_us(t),
+				   .piece_bytes = value->text.len,
+				   .piece_kind = value->kind };
+
+	cell_set_expiry(t, expiry, &cell);
+	return cell_store(t, key, &cell);
+}
+
 enum status
 timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 		 const struct doc_scalar *value, struct timed_expiry expiry)
 {
-	AUTO(buf_release) struct buf encoded = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	AUTO(buf_release) struct buf scalar = BUF_INIT(TIMED_VALUE_BYTES);
-	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
 	struct timed_cell cell = { .type = type, .write_us = timed_write_us(t) };
-	uint64_t expires_ms;
 
 	cell_set_expiry(t, expiry, &cell);
 	if (value)
@@ -136,14 +187,7 @@ timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 			       TIMED_VALUE_BYTES);
 	TRY(buf_status(&scalar));
 	cell.value = buf_str(&scalar);
-	timed_cell_put(&cell, &encoded);
-	TRY(buf_status(&encoded));
-	TRY(timed_data_set(t, key, buf_str(&encoded)));
-	expires_ms = timed_cell_expires_ms(t->db, &cell);
-	if (!expires_ms)
-		return STATUS_OK;
-	TRY(timed_key_expiry(t->db, key, expires_ms, &entry));
-	return kv_set(t->tx, buf_str(&entry), STR(""));
+	return cell_store(t, key, &cell);
 }
 
 /* ---- Cells that are due ---- */

@@ -31,6 +31,8 @@ retime_cell(struct timed *t, const struct kv_pair *pair, void *arg)
 	uint64_t ms;
 
 	(void)arg;
+	if (timed_is_piece(pair->value))
+		return STATUS_OK;
 	TRY(timed_cell_parse(pair->value, &cell, t->err));
 	ms = timed_cell_expires_ms(t->db, &cell);
 	/* The entry of the former default stays until the sweep finds that it is not so. */

@@ -332,14 +332,29 @@ enum {
 	TIMED_CELL_NEVER = 0,
 };
 
-/* What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). */
+/*
+ * What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). A value in
+ * pieces, which only tables have (tables/pieces.c), has its bytes and its kind in place of the
+ * scalar, and a format of its own.
+ */
 struct timed_cell {
 	enum timed_type type;
 	uint64_t write_us;
-	bool by_default;  /* it expires as the database says */
-	uint64_t at_ms;   /* else: at that time, or TIMED_CELL_NEVER */
-	struct str value; /* the scalar, encoded; empty: it has none */
+	bool by_default;          /* it expires as the database says */
+	uint64_t at_ms;           /* else: at that time, or TIMED_CELL_NEVER */
+	struct str value;         /* the scalar, encoded; empty: it has none, or lies in pieces */
+	uint64_t piece_bytes;     /* of a value in pieces, all of them; 0: it is none */
+	enum doc_kind piece_kind; /* DOC_TEXT or DOC_BYTES, of a value in pieces */
 };
+
+/* What a piece of a value begins with, and no cell does. */
+#define TIMED_PIECE_MARK '\0'
+
+static inline bool
+timed_is_piece(struct str value)
+{
+	return value.len && value.ptr[0] == TIMED_PIECE_MARK;
+}
 
 void timed_cell_put(const struct timed_cell *cell, struct buf *value);
 /* STATUS_NEWER, explained; STATUS_CORRUPT. */
@@ -360,6 +375,10 @@ bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
  */
 MUST_USE enum status timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 				      const struct doc_scalar *value, struct timed_expiry expiry);
+/* The same of a leaf whose value lies in pieces, which the caller writes. */
+MUST_USE enum status timed_cell_write_pieces(struct timed *t, struct str key,
+					     const struct doc_scalar *value,
+					     struct timed_expiry expiry);
 
 /* For kinds whose entries of EXPIRY are about cells: see struct timed_kind. */
 struct kv_future *timed_due_ask(struct timed *t, const struct timed_due *due);

@@ -182,3 +182,35 @@ table_alter(struct timed *t, const struct table_alteration *change)
 	arena_free(a.arena);
 	return status;
 }
+
+/* ---- Values in pieces ---- */
+
+static enum status
+allow_pieces(struct alter *a, uint64_t column)
+{
+	const struct table_alteration nothing = { 0 };
+	const struct table_column *c;
+
+	TRY(alter_begin(a, &nothing));
+	c = table_column_by_id(&a->schema, column);
+	if (!c || c->has_pieces)
+		return STATUS_OK;
+	a->columns[c - a->schema.columns].has_pieces = true;
+	TRY(table_schema_write(a->t->tx, a->t->db, &a->schema, a->t->err));
+	return kv_touch_metadata_version(a->t->tx);
+}
+
+enum status
+table_allow_pieces(struct timed *t, uint64_t column)
+{
+	struct alter a = { .t = t };
+	enum status status;
+
+	TRY(catalog_db_check_writable(t->db, t->err));
+	a.arena = arena_new(TABLE_RECORD_ARENA_BYTES);
+	if (!a.arena)
+		return STATUS_NOMEM;
+	status = allow_pieces(&a, column);
+	arena_free(a.arena);
+	return status;
+}

@@ -162,6 +162,7 @@ table_indexing_end(struct table_indexing *x)
 struct expired {
 	struct expired *next;
 	struct str key;
+	bool has_pieces;
 };
 
 static enum status
@@ -183,6 +184,8 @@ expired_find(struct timed *t, struct str key, struct arena *arena, struct expire
 	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
 		struct expired *found;
 
+		if (timed_is_piece(pair.value))
+			continue;
 		TRY(timed_cell_parse(pair.value, &cell, t->err));
 		if (!timed_has_expired(t, &cell))
 			continue;
@@ -190,6 +193,7 @@ expired_find(struct timed *t, struct str key, struct arena *arena, struct expire
 		if (!found)
 			return STATUS_LIMIT;
 		TRY(arena_copy(arena, pair.key, &found->key));
+		found->has_pieces = cell.piece_bytes;
 		found->next = *ret;
 		*ret = found;
 	}
@@ -206,7 +210,7 @@ expired_clear(struct table_indexing *x, const struct expired *cells, const struc
 		if (extension->kept[i].def == except)
 			x->untouched[i] = true;
 	for (; cells; cells = cells->next)
-		TRY(timed_data_clear(x->t, cells->key));
+		TRY(table_cell_clear(x->t, cells->key, cells->has_pieces));
 	if (!x->arena)
 		return STATUS_OK;
 	TRY(read_image(x, &x->after, &x->has));

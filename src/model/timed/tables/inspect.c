@@ -41,10 +41,12 @@ draw_place(const struct table_schema *schema, const struct table_place *place, s
 		return;
 	buf_append_cstr(ret, ", ");
 	draw_column(schema, place->column, ret);
-	if (!place->has_element)
-		return;
-	buf_append_cstr(ret, ", ");
-	timed_draw_scalar(&place->element, ret);
+	if (place->has_element) {
+		buf_append_cstr(ret, ", ");
+		timed_draw_scalar(&place->element, ret);
+	}
+	if (place->is_piece)
+		buf_printf(ret, ", piece %llu", (unsigned long long)place->piece);
 }
 
 enum status
@@ -72,9 +74,18 @@ draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct
 	struct doc_scalar s;
 
 	TRY(table_place_parse(schema, tail, arena, &place));
+	if (place.is_piece) {
+		draw_place(schema, &place, ret);
+		buf_printf(ret, " -> [%zu bytes]", value.len ? value.len - 1 : 0);
+		return STATUS_OK;
+	}
 	TRY(timed_cell_parse(value, &cell, NULL));
 	draw_place(schema, &place, ret);
 	timed_draw_written(db, &cell, ret);
+	if (cell.piece_bytes) {
+		buf_printf(ret, "[%llu bytes in pieces]", (unsigned long long)cell.piece_bytes);
+		return STATUS_OK;
+	}
 	if (!cell.value.len) {
 		buf_append_cstr(ret, "[NULL]");
 		return STATUS_OK;
@@ -127,8 +138,8 @@ draw_column_of_schema(const struct table_column *c, struct buf *ret)
 	timed_draw_text(c->name, ret);
 	buf_append_byte(ret, ' ');
 	timed_draw_text(c->type, ret);
-	buf_printf(ret, " %s%s %llu", kinds[c->kind], c->descending ? " descending" : "",
-		   (unsigned long long)c->id);
+	buf_printf(ret, " %s%s%s %llu", kinds[c->kind], c->descending ? " descending" : "",
+		   c->has_pieces ? " in pieces" : "", (unsigned long long)c->id);
 }
 
 static enum status

@@ -225,6 +225,17 @@ table_place_column(struct str rest, uint64_t *ret)
 	return STATUS_OK;
 }
 
+/* The number of a piece, if the key goes on. */
+static enum status
+piece_get(struct tuple_reader *r, struct table_place *ret)
+{
+	ret->is_piece = r->rest.len > 0;
+	if (!ret->is_piece)
+		return STATUS_OK;
+	return tuple_next_u64(r, &ret->piece) == STATUS_OK && !r->rest.len ? STATUS_OK
+									   : STATUS_CORRUPT;
+}
+
 enum status
 table_place_cell(struct str rest, struct arena *arena, struct table_place *ret)
 {
@@ -234,20 +245,21 @@ table_place_cell(struct str rest, struct arena *arena, struct table_place *ret)
 	struct str bytes;
 	size_t len;
 
-	ret->has_element = false;
+	ret->has_element = ret->is_piece = false;
 	TRY(table_place_column(rest, &ret->column));
 	if (!ret->column)
 		return STATUS_OK;
 	TRY(tuple_next_u64(&r, &ret->column));
-	if (!r.rest.len)
-		return STATUS_OK;
-	ret->has_element = true;
-	if (tuple_next_bytes(&r, &scratch, &bytes) != STATUS_OK || r.rest.len)
+	ret->has_element = r.rest.len && r.rest.ptr[0] == TUPLE_CODE_BYTES;
+	if (!ret->has_element)
+		return piece_get(&r, ret);
+	if (tuple_next_bytes(&r, &scratch, &bytes) != STATUS_OK)
 		return STATUS_CORRUPT;
 	status = doc_key_read(bytes, false, arena, &ret->element, &len);
 	if (status == STATUS_INVALID || (status == STATUS_OK && len != bytes.len))
 		return STATUS_CORRUPT;
-	return status;
+	TRY(status);
+	return piece_get(&r, ret);
 }
 
 enum status

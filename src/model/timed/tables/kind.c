@@ -27,6 +27,9 @@ tables_has_expired(struct timed *t, struct str value, bool *ret)
 {
 	struct timed_cell cell;
 
+	*ret = false;
+	if (timed_is_piece(value))
+		return STATUS_OK;
 	TRY(timed_cell_parse(value, &cell, t->err));
 	*ret = timed_has_expired(t, &cell);
 	return STATUS_OK;

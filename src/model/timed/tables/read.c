@@ -58,29 +58,26 @@ take_own(struct table_reading *r, struct str value)
 }
 
 static enum status
-cell_add(struct table_reading *r, const struct table_column *column, struct str rest,
-	 struct table_cell **ret)
+cell_add(struct table_reading *r, const struct table_column *column,
+	 const struct table_place *place, struct table_cell **ret)
 {
-	struct table_place place = { 0 };
-
 	r->row.cells = arena_grow(r->arena, r->row.cells, r->row.cell_count, &r->cap,
 				  sizeof(*r->row.cells));
 	if (!r->row.cells)
 		return STATUS_LIMIT;
-	TRY(table_place_cell(rest, r->arena, &place));
-	if (place.has_element != (column->storage == TABLE_MAP || column->storage == TABLE_SET ||
-				  column->storage == TABLE_LIST))
+	if (place->has_element != (column->storage == TABLE_MAP || column->storage == TABLE_SET ||
+				   column->storage == TABLE_LIST))
 		return STATUS_CORRUPT;
 	*ret = &r->row.cells[r->row.cell_count++];
-	**ret = (struct table_cell){ .column = column, .element = place.element };
-	if (!place.has_element)
+	**ret = (struct table_cell){ .column = column, .element = place->element };
+	if (!place->has_element)
 		(*ret)->element.kind = DOC_NULL;
 	return STATUS_OK;
 }
 
 static enum status
-take_counter(struct table_reading *r, const struct table_column *column, struct str rest,
-	     struct str value)
+take_counter(struct table_reading *r, const struct table_column *column,
+	     const struct table_place *place, struct str value)
 {
 	struct table_cell *to;
 	uint64_t n;
@@ -90,19 +87,60 @@ take_counter(struct table_reading *r, const struct table_column *column, struct 
 	r->lives = true;
 	if (!is_wanted(r->wanted, column->id))
 		return STATUS_OK;
-	TRY(cell_add(r, column, rest, &to));
+	TRY(cell_add(r, column, place, &to));
 	memcpy(&n, value.ptr, sizeof(n));
 	to->value = (struct doc_scalar){ .kind = DOC_INT64, .n = (int64_t)le64toh(n) };
 	return STATUS_OK;
 }
 
+/* The value of a cell in pieces: they have come already, or come next. */
 static enum status
-take_leaf(struct table_reading *r, const struct table_column *column, struct str rest,
-	  struct str value)
+take_pieces(struct table_reading *r, const struct timed_cell *cell, struct table_piece *kept,
+	    struct table_cell *to)
 {
+	char *bytes;
+
+	if (cell->piece_bytes > TABLE_VALUE_BYTES)
+		return STATUS_CORRUPT;
+	bytes = arena_bytes(r->arena, (size_t)cell->piece_bytes);
+	if (!bytes)
+		return STATUS_LIMIT;
+	to->value = (struct doc_scalar){ .kind = cell->piece_kind,
+					 .text = str_of(bytes, (size_t)cell->piece_bytes) };
+	table_pieces_begin(&r->pieces, cell);
+	r->pieces.to = bytes;
+	if (!r->reverse)
+		return STATUS_OK;
+	for (; kept; kept = kept->next)
+		if (!table_pieces_take(&r->pieces, kept->n, kept->value))
+			return STATUS_CORRUPT;
+	return r->pieces.left ? STATUS_CORRUPT : STATUS_OK;
+}
+
+static enum status
+take_piece(struct table_reading *r, const struct table_column *column,
+	   const struct table_place *place, struct str value)
+{
+	if (r->reverse)
+		return is_wanted(r->wanted, column->id)
+			       ? table_pieces_keep(&r->pieces, place->piece, value, r->arena)
+			       : STATUS_OK;
+	if (r->pieces.skips || table_pieces_take(&r->pieces, place->piece, value))
+		return STATUS_OK;
+	return STATUS_CORRUPT;
+}
+
+static enum status
+take_leaf(struct table_reading *r, const struct table_column *column,
+	  const struct table_place *place, struct str value)
+{
+	struct table_piece *kept = r->pieces.kept;
 	struct table_cell *to;
 	struct timed_cell cell;
 
+	if (r->pieces.left)
+		return STATUS_CORRUPT;
+	table_pieces_skip(&r->pieces);
 	TRY(timed_cell_parse(value, &cell, r->t->err));
 	if (cell.type != TIMED_LEAF)
 		return STATUS_CORRUPT;
@@ -111,11 +149,12 @@ take_leaf(struct table_reading *r, const struct table_column *column, struct str
 	r->lives = true;
 	if (!is_wanted(r->wanted, column->id))
 		return STATUS_OK;
-	TRY(cell_add(r, column, rest, &to));
+	TRY(cell_add(r, column, place, &to));
 	to->write_us = cell.write_us;
 	to->expires_ms = timed_cell_expires_ms(r->t->db, &cell);
 	to->by_default = cell.by_default;
-	return timed_cell_scalar(&cell, r->arena, &to->value);
+	return cell.piece_bytes ? take_pieces(r, &cell, kept, to)
+				: timed_cell_scalar(&cell, r->arena, &to->value);
 }
 
 /* The key of the row, from the first pair of it that is read. */
@@ -139,28 +178,33 @@ enum status
 table_reading_take(struct table_reading *r, const struct kv_pair *pair, size_t row_len)
 {
 	const struct table_column *column;
+	struct table_place place = { 0 };
 	struct str rest = str_skip(pair->key, row_len);
-	uint64_t id;
 
 	if (!r->any)
 		TRY(take_key(r, str_skip(pair->key, r->t->db->prefix.len + TIMED_SPACE_BYTES)));
-	TRY(table_place_column(rest, &id));
-	if (!id)
+	TRY(table_place_column(rest, &place.column));
+	if (!place.column)
 		return take_own(r, pair->value);
-	column = table_column_by_id(r->schema, id);
+	column = table_column_by_id(r->schema, place.column);
 	if (!column) /* it was dropped */
 		return STATUS_OK;
 	if (column->kind != (r->is_static ? TABLE_STATIC : TABLE_REGULAR))
 		return STATUS_CORRUPT;
-	return column->storage == TABLE_COUNTER ? take_counter(r, column, rest, pair->value)
-						: take_leaf(r, column, rest, pair->value);
+	TRY(table_place_cell(rest, r->arena, &place));
+	if (place.is_piece)
+		return take_piece(r, column, &place, pair->value);
+	return column->storage == TABLE_COUNTER ? take_counter(r, column, &place, pair->value)
+						: take_leaf(r, column, &place, pair->value);
 }
 
-bool
-table_reading_end(struct table_reading *r)
+enum status
+table_reading_end(struct table_reading *r, bool *ret_there)
 {
 	struct table_row *row = &r->row;
 
+	if (r->pieces.left)
+		return STATUS_CORRUPT;
 	for (size_t i = 0, j = row->cell_count; r->reverse && i + 1 < j; i++) {
 		const struct table_cell cell = row->cells[i];
 
@@ -173,7 +217,8 @@ table_reading_end(struct table_reading *r)
 		row->cells = NULL;
 		row->cell_count = 0;
 	}
-	return r->lives;
+	*ret_there = r->lives;
+	return STATUS_OK;
 }
 
 /* ---- One row ---- */
@@ -236,8 +281,9 @@ pick_read(struct table_pick *p, size_t at, struct arena *arena, bool *ret_there)
 		if (status != STATUS_OK)
 			return table_fail_corrupt(r->t, status);
 	}
-	*ret_there = table_reading_end(r);
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	return table_fail_corrupt(r->t, table_reading_end(r, ret_there));
 }
 
 /* Both, or one of them. */

@@ -365,7 +365,7 @@ statics_take(struct table_scan *s, struct arena *arena, struct table_row *row, b
 
 	for (const struct static_pair *p = s->statics; p; p = p->next)
 		TRY(table_reading_take(&r, &p->pair, s->statics_row_len));
-	*ret_any = table_reading_end(&r);
+	TRY(table_reading_end(&r, ret_any));
 	if (!row->key) {
 		*row = r.row;
 		return STATUS_OK;
@@ -477,7 +477,8 @@ table_scan_next(struct table_scan *s, struct arena *arena, struct table_row *ret
 		TRY(table_fail_corrupt(s->t, scan_step(s, &r, &left, ret)));
 		if (left)
 			return STATUS_OK;
-		if (!r.any || !table_reading_end(&r))
+		TRY(table_fail_corrupt(s->t, table_reading_end(&r, &any)));
+		if (!r.any || !any)
 			continue;
 		s->shown = true;
 		*ret = r.row;

@@ -1,6 +1,6 @@
 /*
  * (P, TABLE) → (format, id, next column id, hash components, key components, counters, (column, …),
- *              ((column…, dropped), …), ((property, value), …))
+ *              ((column…, dropped), …), ((property, value), …)[, (id of a column with pieces, …)])
  *
  *     column = (id, kind, storage, descending, name, type)
  *
@@ -17,6 +17,7 @@
 
 enum {
 	SCHEMA_FORMAT = 1,
+	SCHEMA_FORMAT_PIECES = 2, /* with the columns whose values may lie in pieces */
 };
 
 /* ---- Properties ---- */
@@ -104,10 +105,31 @@ column_put(const struct table_column *column, struct buf *value)
 	tuple_put_str(value, column->type);
 }
 
+static bool
+has_pieces(const struct table_schema *schema)
+{
+	for (size_t i = 0; i < schema->column_count; i++)
+		if (schema->columns[i].has_pieces)
+			return true;
+	return false;
+}
+
+static void
+pieces_put(const struct table_schema *schema, struct buf *value)
+{
+	tuple_open(value);
+	for (size_t i = 0; i < schema->column_count; i++)
+		if (schema->columns[i].has_pieces)
+			tuple_put_u64(value, schema->columns[i].id);
+	tuple_close(value);
+}
+
 void
 table_schema_put(const struct table_schema *schema, struct buf *value)
 {
-	tuple_put_u64(value, SCHEMA_FORMAT);
+	bool pieces = has_pieces(schema);
+
+	tuple_put_u64(value, pieces ? SCHEMA_FORMAT_PIECES : SCHEMA_FORMAT);
 	tuple_put_uuid(value, schema->id);
 	tuple_put_u64(value, schema->next_id);
 	tuple_put_u64(value, schema->hash_count);
@@ -129,6 +151,8 @@ table_schema_put(const struct table_schema *schema, struct buf *value)
 	}
 	tuple_close(value);
 	table_properties_put(schema->properties, schema->property_count, value);
+	if (pieces)
+		pieces_put(schema, value);
 }
 
 static enum status
@@ -140,6 +164,7 @@ column_next(struct tuple_reader *r, struct arena *arena, struct table_column *re
 	TRY(tuple_next_u64(r, &kind));
 	TRY(tuple_next_u64(r, &storage));
 	TRY(tuple_next_bool(r, &ret->descending));
+	ret->has_pieces = false;
 	if (!ret->id || kind < TABLE_HASH || kind > TABLE_REGULAR || storage > TABLE_COUNTER)
 		return STATUS_CORRUPT;
 	ret->kind = (enum table_column_kind)kind;
@@ -149,7 +174,8 @@ column_next(struct tuple_reader *r, struct arena *arena, struct table_column *re
 }
 
 static enum status
-columns_next(struct tuple_reader *r, struct arena *arena, struct table_schema *ret)
+columns_next(struct tuple_reader *r, struct arena *arena, struct table_schema *ret,
+	     struct table_column **ret_columns)
 {
 	struct table_column *columns = NULL;
 	struct tuple_reader list, one;
@@ -167,7 +193,7 @@ columns_next(struct tuple_reader *r, struct arena *arena, struct table_schema *r
 		ret->static_count += columns[count].kind == TABLE_STATIC;
 		count++;
 	}
-	ret->columns = columns;
+	ret->columns = *ret_columns = columns;
 	ret->column_count = count;
 	return STATUS_OK;
 }
@@ -227,9 +253,30 @@ id_next(struct tuple_reader *r, uint8_t ret[TABLE_ID_BYTES])
 	return STATUS_OK;
 }
 
+/* `columns` are those of the schema, which is being read. */
 static enum status
-schema_next(struct tuple_reader *r, struct arena *arena, struct table_schema *ret)
+pieces_next(struct tuple_reader *r, const struct table_schema *schema, struct table_column *columns)
 {
+	struct tuple_reader list;
+	uint64_t id;
+
+	TRY(tuple_next_nested(r, &list));
+	while (list.rest.len) {
+		const struct table_column *c;
+
+		TRY(tuple_next_u64(&list, &id));
+		c = table_column_by_id(schema, id);
+		if (!c || (c->kind != TABLE_STATIC && c->kind != TABLE_REGULAR))
+			return STATUS_CORRUPT;
+		columns[c - schema->columns].has_pieces = true;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+schema_next(struct tuple_reader *r, uint64_t format, struct arena *arena, struct table_schema *ret)
+{
+	struct table_column *columns;
 	uint64_t hash_count, key_count;
 
 	TRY(id_next(r, ret->id));
@@ -239,10 +286,14 @@ schema_next(struct tuple_reader *r, struct arena *arena, struct table_schema *re
 	TRY(tuple_next_bool(r, &ret->counters));
 	ret->hash_count = (size_t)hash_count;
 	ret->key_count = (size_t)key_count;
-	TRY(columns_next(r, arena, ret));
+	TRY(columns_next(r, arena, ret, &columns));
 	TRY(dropped_next(r, arena, ret));
 	TRY(table_properties_next(r, arena, &ret->properties, &ret->property_count));
-	return r->rest.len || !columns_are_in_order(ret) ? STATUS_CORRUPT : STATUS_OK;
+	if (!columns_are_in_order(ret))
+		return STATUS_CORRUPT;
+	if (format == SCHEMA_FORMAT_PIECES)
+		TRY(pieces_next(r, ret, columns));
+	return r->rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
 enum status
@@ -253,8 +304,8 @@ table_schema_parse(struct str value, struct arena *arena, struct table_schema *r
 	enum status status;
 	uint64_t format;
 
-	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT, &format, err));
-	status = schema_next(&r, arena, &schema);
+	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_PIECES, &format, err));
+	status = schema_next(&r, format, arena, &schema);
 	if (status == STATUS_NOT_FOUND) /* an element is missing */
 		status = STATUS_CORRUPT;
 	if (status == STATUS_OK)

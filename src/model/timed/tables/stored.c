@@ -54,6 +54,24 @@ table_stored_begin(struct table_stored *s, const struct catalog_db *db, struct a
 	return STATUS_OK;
 }
 
+/* A value whose pieces come next. */
+static enum status
+take_pieces(struct table_stored *s, const struct timed_cell *cell, struct doc_scalar *ret)
+{
+	char *bytes;
+
+	if (cell->piece_bytes > TABLE_VALUE_BYTES)
+		return STATUS_CORRUPT;
+	bytes = arena_bytes(s->arena, (size_t)cell->piece_bytes);
+	if (!bytes)
+		return STATUS_LIMIT;
+	*ret = (struct doc_scalar){ .kind = cell->piece_kind,
+				    .text = str_of(bytes, (size_t)cell->piece_bytes) };
+	table_pieces_begin(&s->pieces, cell);
+	s->pieces.to = bytes;
+	return STATUS_OK;
+}
+
 enum status
 table_stored_take(struct table_stored *s, struct str rest, struct str value)
 {
@@ -65,11 +83,16 @@ table_stored_take(struct table_stored *s, struct str rest, struct str value)
 	if (!is_used(s->extension, place.column))
 		return STATUS_OK;
 	TRY(table_place_cell(rest, s->arena, &place));
+	if (place.is_piece)
+		return table_pieces_take(&s->pieces, place.piece, value) ? STATUS_OK
+									 : STATUS_CORRUPT;
 	TRY(timed_cell_parse(value, &cell, NULL));
 	TRY(cell_add(s, &to));
 	to->column = place.column;
 	if (place.has_element)
 		to->element = place.element;
+	if (cell.piece_bytes)
+		return take_pieces(s, &cell, &to->value);
 	return cell.value.len ? timed_cell_scalar(&cell, s->arena, &to->value) : STATUS_OK;
 }
 

@@ -86,6 +86,25 @@ MUST_USE enum status table_dropped_begin(struct timed *t);
 /* Clears such cells among some, TIMED_SWEEP_KEYS at most, if any are to be looked at. */
 MUST_USE enum status table_dropped_tend(struct timed *t, uint64_t *ret_done, bool *ret_more);
 
+/* ---- Values in pieces, while they are read (pieces.c) ---- */
+
+/* A piece that came before its cell. */
+struct table_piece {
+	uint64_t n;
+	struct str value;
+	struct table_piece *next;
+};
+
+/* The pieces of a value while they are read. All zero: none are awaited. */
+struct table_pieces {
+	char *to;      /* where the next one goes; NULL: they are only counted */
+	uint64_t left; /* bytes */
+	uint64_t next; /* its number */
+	bool skips;    /* those that come now are of no interest */
+	/* Backward they come before their cell, the last one first. */
+	struct table_piece *kept;
+};
+
 /* ---- Indexes (index.c, stored.c, index_write.c, indexed.c, verify_indexes.c) ---- */
 
 enum {
@@ -114,12 +133,13 @@ struct table_stored {
 	struct index_typed_cell *cells;
 	size_t cap;
 	struct index_typed_row row;
+	struct table_pieces pieces; /* of the value that was taken last */
 };
 
 /* Begins with the columns of the key; `tail` is the row's key behind the subspace. */
 MUST_USE enum status table_stored_begin(struct table_stored *s, const struct catalog_db *db,
 					struct arena *arena, struct str tail);
-/* Adds a pair, by the rest of its key behind the row's: pairs come in the order of keys. */
+/* Adds a pair, by the rest of its key behind the row's: pairs come in the order of keys, all. */
 MUST_USE enum status table_stored_take(struct table_stored *s, struct str rest, struct str value);
 /*
  * Reads the row with this key (P, ROWS, …) from the store, as the transaction has written it.
@@ -216,6 +236,8 @@ struct table_place {
 	uint64_t column;  /* 0: the row's own cell */
 	bool has_element;
 	struct doc_scalar element;
+	bool is_piece; /* of the value whose cell is the rest of the key */
+	uint64_t piece;
 };
 
 /* The row's part of a key behind the subspace; `*ret_len` is its length. STATUS_CORRUPT. */
@@ -229,6 +251,33 @@ MUST_USE enum status table_place_parse(const struct table_schema *schema, struct
 				       struct arena *arena, struct table_place *ret);
 /* Only which column it is, of what is behind the row's part. STATUS_CORRUPT. */
 MUST_USE enum status table_place_column(struct str rest, uint64_t *ret);
+
+/* ---- Values in pieces (pieces.c) ---- */
+
+/* True of a value that is too long for one pair, which only a text or bytes can be. */
+bool table_value_is_long(const struct doc_scalar *value);
+/*
+ * Before a write that fits the schema: see table_write(). STATUS_TX_CONFLICT if the description of
+ * the table had to be changed.
+ */
+MUST_USE enum status table_write_allow_pieces(struct timed *t, const struct table_write *write);
+/* Clears a cell, and if its column has pieces, those that may lie below it. */
+MUST_USE enum status table_cell_clear(struct timed *t, struct str cell, bool has_pieces);
+/*
+ * Writes such a value at the key of a cell, below which there is nothing. STATUS_VALUE_TOO_LARGE,
+ * explained.
+ */
+MUST_USE enum status table_pieces_write(struct timed *t, struct str cell,
+					const struct doc_scalar *value, struct timed_expiry expiry);
+
+/* Behind the cell: its pieces come. `p->to` is the caller's to set. */
+void table_pieces_begin(struct table_pieces *p, const struct timed_cell *cell);
+void table_pieces_skip(struct table_pieces *p);
+/* Takes the value of the next pair. False: it is not the piece that belongs there. */
+bool table_pieces_take(struct table_pieces *p, uint64_t n, struct str value);
+/* Keeps a piece until its cell comes. */
+MUST_USE enum status table_pieces_keep(struct table_pieces *p, uint64_t n, struct str value,
+				       struct arena *arena);
 
 /* ---- Rows from pairs (read.c) ---- */
 
@@ -244,13 +293,14 @@ struct table_reading {
 	bool lives;
 	struct table_row row;
 	size_t cap;
+	struct table_pieces pieces;
 };
 
 /* Takes a pair; `row_len` is how much of its key is the row's. */
 MUST_USE enum status table_reading_take(struct table_reading *r, const struct kv_pair *pair,
 					size_t row_len);
-/* After the last pair. True if the row is there. */
-bool table_reading_end(struct table_reading *r);
+/* After the last pair. `*ret_there`: the row is there. STATUS_CORRUPT: pieces are missing. */
+MUST_USE enum status table_reading_end(struct table_reading *r, bool *ret_there);
 /* One row that is asked for by its key, and with it the static columns of its partition. */
 struct table_pick {
 	struct timed_cursor cursor[2];

@@ -4,6 +4,7 @@
 #include "model/timed/tables/tables_int.h"
 
 #define TABLE_FINDING_CELL     "table_cell"     /* a cell that cannot be where it is */
+#define TABLE_FINDING_PIECES   "table_pieces"   /* a value whose pieces are not all there */
 #define TABLE_FINDING_EXPIRY   "table_expiry"   /* a cell whose expiry no entry tells of */
 #define TABLE_FINDING_KEYSPACE "table_keyspace" /* a table without a keyspace */
 
@@ -11,8 +12,10 @@
 struct table_check {
 	struct catalog_verify *v;
 	const struct table_schema *schema;
-	bool retiming; /* the sweep has yet to write entries for a changed default */
-	bool dropping; /* and to clear cells of columns that were dropped */
+	bool retiming;              /* the sweep has yet to write entries for a changed default */
+	bool dropping;              /* and to clear cells of columns that were dropped */
+	struct table_pieces pieces; /* of the cell before */
+	struct buf pieced;          /* its key; what begins so is a piece of it */
 };
 
 /* ---- Cells ---- */
@@ -45,6 +48,48 @@ place_is_wrong(const struct table_check *c, const struct table_place *place)
 		       : "the values of its column do not lie so";
 }
 
+/* ---- Pieces ---- */
+
+/* Another cell, or the end of the rows: all pieces of the cell before have come. */
+static void
+check_pieces_end(struct table_check *c)
+{
+	if (c->pieces.left)
+		catalog_verify_found(c->v, TABLE_FINDING_PIECES, buf_str(&c->pieced),
+				     "%llu bytes of the value are missing",
+				     (unsigned long long)c->pieces.left);
+	c->pieces = (struct table_pieces){ 0 };
+	buf_clear(&c->pieced);
+}
+
+static enum status
+check_pieces_begin(struct table_check *c, const struct kv_pair *pair,
+		   const struct table_place *place, const struct timed_cell *cell)
+{
+	const struct table_column *column = table_column_by_id(c->schema, place->column);
+
+	if (cell->piece_bytes > TABLE_VALUE_BYTES || (column && !column->has_pieces))
+		catalog_verify_found(c->v, TABLE_FINDING_PIECES, pair->key,
+				     "a value in pieces cannot be at this place");
+	table_pieces_begin(&c->pieces, cell);
+	buf_append_str(&c->pieced, pair->key);
+	return buf_status(&c->pieced);
+}
+
+static void
+check_piece(struct table_check *c, const struct kv_pair *pair, const struct table_place *place)
+{
+	const struct table_column *column = table_column_by_id(c->schema, place->column);
+
+	/* Those of a column that was dropped are cleared one after the other. */
+	if (!column && c->dropping)
+		return;
+	if (!c->pieced.len || !str_starts_with(pair->key, buf_str(&c->pieced)) ||
+	    !table_pieces_take(&c->pieces, place->piece, pair->value))
+		catalog_verify_found(c->v, TABLE_FINDING_PIECES, pair->key,
+				     "not the next piece of the value before it");
+}
+
 static enum status
 check_leaf(struct table_check *c, const struct kv_pair *pair, const struct table_place *place)
 {
@@ -60,6 +105,8 @@ check_leaf(struct table_check *c, const struct kv_pair *pair, const struct table
 		catalog_verify_unreadable(c->v, status, &err, pair->key, "not a cell of a row");
 		return STATUS_OK;
 	}
+	if (cell.piece_bytes)
+		TRY(check_pieces_begin(c, pair, place, &cell));
 	if (cell.type != (place->column ? TIMED_LEAF : TIMED_INSERTED))
 		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key,
 				     "such a cell cannot be at this place");
@@ -83,6 +130,11 @@ check_cell(struct table_check *c, const struct kv_pair *pair, struct str tail)
 	wrong = place_is_wrong(c, &place);
 	if (wrong)
 		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key, "%s", wrong);
+	if (place.is_piece) {
+		check_piece(c, pair, &place);
+		return STATUS_OK;
+	}
+	check_pieces_end(c);
 	if (!c->schema->counters)
 		return check_leaf(c, pair, &place);
 	if (pair->value.len != CATALOG_COUNTER_BYTES)
@@ -112,6 +164,7 @@ check_rows(struct table_check *c)
 		TRY(check_cell(c, &cursor.pair, cursor.tail));
 		TRY(catalog_verify_cursor_next(c->v, &cursor));
 	}
+	check_pieces_end(c);
 	return STATUS_OK;
 }
 
@@ -198,14 +251,19 @@ enum status
 table_verify(struct catalog_verify *v)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	struct table_check c = { .v = v, .schema = table_schema_of(v->db) };
+	struct table_check c = { .v = v,
+				 .schema = table_schema_of(v->db),
+				 .pieced = CATALOG_KEY_INIT };
+	enum status status;
 
 	TRY(timed_walk_key(v->db, TIMED_SPACE_RETIME, &key));
 	TRY(key_is_there(v, &key, &c.retiming));
 	TRY(timed_walk_key(v->db, TIMED_SPACE_DROPPED, &key));
 	TRY(key_is_there(v, &key, &c.dropping));
 	TRY(check_keyspace(v));
-	TRY(check_rows(&c));
+	status = check_rows(&c);
+	buf_release(&c.pieced);
+	TRY(status);
 	TRY(check_entries(&c));
 	TRY(table_verify_indexes(v));
 	/* The other of the two subspaces that rows may be in is empty. */

@@ -60,6 +60,12 @@ cell_key(struct row_write *w, uint64_t column, const struct doc_scalar *element)
 }
 
 static enum status
+cell_clear(struct row_write *w, const struct table_column *column)
+{
+	return table_cell_clear(w->t, buf_str(&w->cell), column->has_pieces);
+}
+
+static enum status
 put_cell(struct row_write *w, const struct table_change *c, const struct doc_scalar *element)
 {
 	static const struct doc_scalar nothing = { .kind = DOC_NULL };
@@ -68,7 +74,12 @@ put_cell(struct row_write *w, const struct table_change *c, const struct doc_sca
 
 	TRY(cell_key(w, c->column, element));
 	if (!set && c->value.kind == DOC_NULL)
-		return timed_data_clear(w->t, buf_str(&w->cell));
+		return cell_clear(w, column);
+	/* A place in a list that this write makes has held nothing. */
+	if (column->has_pieces && c->kind != TABLE_CHANGE_APPEND && c->kind != TABLE_CHANGE_PREPEND)
+		TRY(cell_clear(w, column));
+	if (table_value_is_long(&c->value))
+		return table_pieces_write(w->t, buf_str(&w->cell), &c->value, c->expiry);
 	return timed_cell_write(w->t, buf_str(&w->cell), TIMED_LEAF, set ? &nothing : &c->value,
 				c->expiry);
 }
@@ -91,7 +102,7 @@ clear_column(struct row_write *w, const struct table_change *c)
 
 	TRY(cell_key(w, c->column, NULL));
 	if (column->storage == TABLE_SINGLE || column->storage == TABLE_COUNTER)
-		return timed_data_clear(w->t, buf_str(&w->cell));
+		return cell_clear(w, column);
 	return timed_data_clear_below(w->t, buf_str(&w->cell));
 }
 
@@ -108,7 +119,7 @@ write_change(struct row_write *w, const struct table_change *c)
 		return put_cell(w, c, &c->element);
 	case TABLE_CHANGE_CLEAR_ELEMENT:
 		TRY(cell_key(w, c->column, &c->element));
-		return timed_data_clear(w->t, buf_str(&w->cell));
+		return cell_clear(w, table_column_by_id(w->schema, c->column));
 	case TABLE_CHANGE_APPEND:
 	case TABLE_CHANGE_PREPEND:
 		return put_into_list(w, c);
@@ -247,6 +258,7 @@ table_write(struct timed *t, const struct table_write *write)
 	TRY(check_write(t, write, &writes));
 	if (!write->inserts && !write->change_count)
 		return STATUS_OK;
+	TRY(table_write_allow_pieces(t, write));
 	TRY(writes ? timed_write_begin(t) : clear_begin(t));
 	status = row_write_all(&w, write);
 	buf_release(&w.row);

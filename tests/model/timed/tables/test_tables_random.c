@@ -20,6 +20,7 @@
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
+#include "random_table.h"
 #include "store.h"
 #include "verified.h"
 
@@ -35,37 +36,10 @@ enum {
 	ITEMS = 6, /* of lists, at most */
 	PASTS = 40,
 	BATCH = 3,
-	BOTH_KEYS = 3, /* components of a row's key */
-	FEW = 6,       /* values where there are indexes, so that rows have the same */
-	CREATED = 50,  /* indexes at most, dropped ones with them */
-};
-
-#define TEXT(literal)                                                                              \
-	{                                                                                          \
-		"" literal, sizeof(literal) - 1                                                    \
-	}
-
-/* (h, first, second descending): a static column and a static map; v, w, a map and a list. */
-static const struct table_column columns[] = {
-	{ .name = TEXT("h"), .kind = TABLE_HASH },
-	{ .name = TEXT("first"), .kind = TABLE_RANGE },
-	{ .name = TEXT("second"), .kind = TABLE_RANGE, .descending = true },
-	{ .name = TEXT("s"), .kind = TABLE_STATIC },
-	{ .name = TEXT("sm"), .kind = TABLE_STATIC, .storage = TABLE_MAP },
-	{ .name = TEXT("v"), .kind = TABLE_REGULAR },
-	{ .name = TEXT("w"), .kind = TABLE_REGULAR },
-	{ .name = TEXT("m"), .kind = TABLE_REGULAR, .storage = TABLE_MAP },
-	{ .name = TEXT("l"), .kind = TABLE_REGULAR, .storage = TABLE_LIST },
-};
-
-enum {
-	FIRST = 2,
-	S = 4,
-	SM,
-	V,
-	W,
-	M,
-	L,
+	LONG_ROUNDS = 25, /* each reads megabytes */
+	BOTH_KEYS = 3,    /* components of a row's key */
+	FEW = 6,          /* values where there are indexes, so that rows have the same */
+	CREATED = 50,     /* indexes at most, dropped ones with them */
 };
 
 /* Two partitions have one token; they lie in the order of their hash components then. */
@@ -120,6 +94,7 @@ struct world {
 	size_t past_count;
 	int64_t next_value;
 	bool has_indexes;
+	bool has_long;
 	unsigned created;
 	struct err err;
 };
@@ -164,6 +139,7 @@ struct op {
 	size_t partition;
 	size_t row; /* ROWS: the static columns */
 	bool inserts;
+	bool has_long; /* some values lie in pieces */
 	struct timed_expiry expiry;
 	struct table_change changes[CHANGES];
 	size_t change_count;
@@ -233,7 +209,8 @@ random_op(struct world *w)
 			 .row = below(w, ROWS + 1),
 			 .from = (int64_t)below(w, FIRSTS),
 			 .to = (int64_t)below(w, FIRSTS),
-			 .closed = below(w, 2) };
+			 .closed = below(w, 2),
+			 .has_long = w->has_long };
 	uint64_t kind = below(w, 40);
 
 	if (kind < 34) {
@@ -269,7 +246,7 @@ op_run(struct timed *t, const struct op *op)
 
 	switch (op->kind) {
 	case OP_WRITE:
-		return table_write(t, &write);
+		return op->has_long ? write_long(t, write) : table_write(t, &write);
 	case OP_CLEAR_ROW:
 	case OP_CLEAR_STATICS:
 		return table_clear_row(t, &key);
@@ -493,7 +470,7 @@ draw_cells(const struct table_cell *cells, size_t count, struct buf *ret)
 		buf_printf(ret, " %.*s", STR_ARG(cells[i].column->name));
 		if (cells[i].column->storage == TABLE_MAP)
 			buf_printf(ret, "[%lld]", (long long)cells[i].element.n);
-		buf_printf(ret, "=%lld@%llu", (long long)cells[i].value.n,
+		buf_printf(ret, "=%lld@%llu", (long long)number_of(&cells[i].value),
 			   (unsigned long long)cells[i].expires_ms);
 	}
 }
@@ -1098,15 +1075,21 @@ tables_are_as_the_model_says(void **state)
 }
 
 static void
-tables_were_as_the_model_says(void **state)
+begin_history(struct world *w)
 {
-	struct world *w = *state;
-
 	assert_int_equal(kv_run(w->store, history_body, w, NULL, &w->err), STATUS_OK);
 	sweep(w);
 	w->now_ms += 1000;
 	sweep(w);
 	w->has_history = true;
+}
+
+static void
+tables_were_as_the_model_says(void **state)
+{
+	struct world *w = *state;
+
+	begin_history(w);
 	run_rounds(w, w->has_indexes ? rounds_of_test() / 3 : rounds_of_test());
 }
 
@@ -1124,6 +1107,18 @@ indexes_are_as_the_model_says_beside_a_past(void **state)
 {
 	((struct world *)*state)->has_indexes = true;
 	tables_were_as_the_model_says(state);
+}
+
+/* With values in pieces: at first all columns have short ones. */
+static void
+long_values_are_and_were_as_the_model_says(void **state)
+{
+	struct world *w = *state;
+
+	begin_history(w);
+	run_rounds(w, 15);
+	w->has_long = true;
+	run_rounds(w, LONG_ROUNDS);
 }
 
 static enum status
@@ -1186,6 +1181,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(indexes_are_as_the_model_says, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(indexes_are_as_the_model_says_beside_a_past,
+						world_setup, world_teardown),
+		cmocka_unit_test_setup_teardown(long_values_are_and_were_as_the_model_says,
 						world_setup, world_teardown),
 	};
 
