@@ -1,5 +1,6 @@
 """Manual pages and completions for shells, which packaging/describe.py makes of what commands say by --help."""
 
+import functools
 import pathlib
 import re
 import shutil
@@ -12,14 +13,18 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 
 def described(cwd):
-    subprocess.run([sys.executable, "-B", TOP / "packaging" / "describe.py", FROND, cwd / "out"], check=True)
-    return cwd / "out"
+    """Once for a directory: it begins every command."""
+    out = cwd / "out"
+    if not out.exists():
+        subprocess.run([sys.executable, "-B", TOP / "packaging" / "describe.py", FROND, out], check=True)
+    return out
 
 
 def commands(cwd):
     return re.findall(r"^  frond (\w+) ", ok("--help", cwd=cwd).stdout, re.M)
 
 
+@functools.cache
 def options(cwd, command):
     return set(re.findall(r"^ +(?:-\S, )?(--[\w-]+)", ok(command, "--help", cwd=cwd).stdout, re.M))
 
