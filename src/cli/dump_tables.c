@@ -4,12 +4,12 @@
  *     {"frond":"table","format":1,"keyspace":{"property":"value",…},
  *      "types":[{"name":…,"fields":[["field","type"],…]},…],
  *      "columns":[{"name":…,"type":…,"kind":"hash"},…],"properties":{…},
- *      "ttl_ms":…,"history_seconds":…[,"history_bytes":…]}
+ *      "indexes":[…],"ttl_ms":…,"history_seconds":…[,"history_bytes":…]}
  *
  * A column's kind is "hash", "range", "static" or "regular"; one of the key may be
- * "descending":true; one outside of it has "storage" unless it holds single values. Each other line
- * is a row, or the static columns of a partition, whose key has the hash components only; or a part
- * of one that is long:
+ * "descending":true; one outside of it has "storage" unless it holds single values. What is told of
+ * an index is in tables_indexes.h. Each other line is a row, or the static columns of a partition,
+ * whose key has the hash components only; or a part of one that is long:
  *
  *     {"token":…,"key":{…},"inserted":true,"written_us":…,"expires_ms":…,"cells":[
  *      {"column":…,"element":…,"value":…,"written_us":…,"expires_ms":…},…]}
@@ -20,7 +20,7 @@
  * table's default counts. Values of types that the store does not know are its bytes.
  */
 #include "cli/dump.h"
-#include "cli/rows.h"
+#include "cli/tables_indexes.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
 
@@ -105,6 +105,8 @@ header_write(struct tables_dump *d, struct arena *arena)
 	}
 	buf_append_cstr(out, "],\"properties\":");
 	properties_write(d->schema->properties, d->schema->property_count, out);
+	buf_append_cstr(out, ",\"indexes\":");
+	tables_indexes_write(d->t->db, out);
 	buf_printf(out, ",\"ttl_ms\":%llu", (unsigned long long)timed_ttl_ms(d->t->db));
 	TRY(dump_timed_history(d->t, out));
 	buf_append_cstr(out, "}\n");
@@ -112,17 +114,6 @@ header_write(struct tables_dump *d, struct arena *arena)
 }
 
 /* ---- Rows ---- */
-
-/* The column's type tells of an integer how wide it is. */
-static void
-scalar_write(const struct doc_scalar *s, struct buf *out)
-{
-	struct doc_scalar plain = *s;
-
-	if (s->kind == DOC_INT8 || s->kind == DOC_INT16 || s->kind == DOC_INT32)
-		plain.kind = DOC_INT64;
-	rows_scalar_write(&plain, out);
-}
 
 static void
 times_write(uint64_t write_us, uint64_t expires_ms, bool by_default, struct buf *out)
@@ -141,7 +132,7 @@ key_write(const struct tables_dump *d, const struct doc_scalar *key, size_t coun
 			buf_append_byte(out, ',');
 		json_write_str(out, d->schema->columns[i].name);
 		buf_append_byte(out, ':');
-		scalar_write(&key[i], out);
+		tables_scalar_write(&key[i], out);
 	}
 	buf_append_byte(out, '}');
 }
@@ -181,11 +172,11 @@ cell_write(const struct table_cell *cell, struct buf *out)
 	json_write_str(out, cell->column->name);
 	if (storage != TABLE_SINGLE && storage != TABLE_COUNTER) {
 		buf_append_cstr(out, ",\"element\":");
-		scalar_write(&cell->element, out);
+		tables_scalar_write(&cell->element, out);
 	}
 	if (storage != TABLE_SET) {
 		buf_append_cstr(out, ",\"value\":");
-		scalar_write(&cell->value, out);
+		tables_scalar_write(&cell->value, out);
 	}
 	if (storage != TABLE_COUNTER)
 		times_write(cell->write_us, cell->expires_ms, cell->by_default, out);

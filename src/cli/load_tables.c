@@ -2,6 +2,7 @@
 #include "cli/load_tables.h"
 
 #include "cli/rows.h"
+#include "cli/tables_indexes.h"
 #include "model/timed/tables/keyspaces.h"
 
 static const char *const kind_names[] = {
@@ -189,18 +190,25 @@ schema_is_alike(const struct table_schema *said, const struct table_schema *ther
 	return true;
 }
 
-/* A table whose types nobody can read is refused before anything is loaded into it. */
+/*
+ * Gives a table that this transaction has created its indexes. One whose types nobody can read is
+ * refused here, before anything is loaded into it.
+ */
 static enum status
-types_check(struct kv_tx *tx, struct str name, const struct load_line *line)
+created_finish(struct kv_tx *tx, struct str name, const struct load_line *line)
 {
 	struct copy_table *c;
 	struct catalog_db *db;
+	struct timed t;
 	enum status status;
 
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, name, &db, line->err));
+	timed_init(&t, tx, db, NULL, line->err);
 	status = copy_table_open(tx, db, line->arena, line->err, &c);
-	if (status == STATUS_OK)
+	if (status == STATUS_OK) {
+		status = tables_indexes_create(&t, c, line);
 		copy_table_close(c);
+	}
 	catalog_db_unref(db);
 	return status;
 }
@@ -227,7 +235,7 @@ load_tables_header(struct kv_tx *tx, struct str name, bool create, const struct 
 		table_name_split(name, &keyspace, &table);
 		TRY(table_needs_ensure(tx, keyspace, &needs, line->arena, line->err));
 		TRY(table_create(tx, name, &schema, ttl_ms, line->err));
-		return types_check(tx, name, line);
+		return created_finish(tx, name, line);
 	}
 	TRY(status);
 	if (!schema_is_alike(&schema, table_schema_of(db)))

@@ -222,3 +222,20 @@ copy_change(struct copy_table *c, struct table_change *change)
 	return tell_column(c, column,
 			   change_normalize(c, column->type, column->stored->storage, change));
 }
+
+enum status
+copy_condition(struct copy_table *c, struct index_typed_condition *condition)
+{
+	for (size_t i = 0; i < c->table->count; i++) {
+		const struct schema_column *column = &c->table->columns[i];
+		enum status status;
+
+		if (column->stored->id != condition->column)
+			continue;
+		status = i < c->table->key_count
+				 ? ordered_normalize(c, column->type, &condition->value)
+				 : value_normalize(c, column->type, &condition->value);
+		return tell_column(c, column, status);
+	}
+	return err_set(c->q.err, STATUS_INVALID, "the table has no such column");
+}

@@ -10,6 +10,7 @@
 #define FROND_DOOR_CQL_COPY_COPY_H
 
 #include "door/cql/schema/table.h"
+#include "model/timed/tables/index.h"
 #include "model/timed/tables/row.h"
 
 struct copy_table;
@@ -36,5 +37,8 @@ MUST_USE enum status copy_key(struct copy_table *c, const struct doc_scalar *par
  * write it. STATUS_INVALID, explained, for what the column's type does not allow.
  */
 MUST_USE enum status copy_change(struct copy_table *c, struct table_change *change);
+
+/* Does the same for the value that a condition of an index compares its column with. */
+MUST_USE enum status copy_condition(struct copy_table *c, struct index_typed_condition *condition);
 
 #endif
