@@ -25,6 +25,7 @@ enum {
 	REST_MS = 3000, /* after which the sweep looks at what was changed */
 	CHANGES = 20,
 	LONG_BYTES = 20 * 1000,
+	LARGE = 1000, /* members: more pairs than the sweep clears in one transaction */
 	SNAPSHOTS = 100,
 	SPACE_VERSIONS = 49,
 	SPACE_TRIM = 50,
@@ -843,6 +844,50 @@ check_body(struct kv_tx *tx, void *arg)
 	return catalog_verify_store(tx, &options, &sum, NULL);
 }
 
+static enum status
+large_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_member *members = arena_zalloc(arena, LARGE * sizeof(*members));
+	struct timed_item item;
+
+	(void)arg;
+	for (unsigned i = 0; i < LARGE; i++)
+		members[i] = (struct timed_member){ .name = arena_printf(arena, "member%u", i),
+						    .score = i };
+	TRY(timed_item_open(t, STR("large"), arena, &item));
+	return timed_members_put(&item, TIMED_ZSET, members, LARGE);
+}
+
+static enum status
+large_delete_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("large"), arena, &item));
+	return timed_item_delete(&item);
+}
+
+/* A sorted set without members, whose order is still there, is what the sweep has come to. */
+static void
+what_the_sweep_has_yet_to_clear_is_no_damage(void **state)
+{
+	struct items *f = *state;
+	bool more = true;
+	uint64_t done;
+	int slices = 0;
+
+	items_must(f, large_run, NULL);
+	items_must(f, large_delete_run, NULL);
+	for (; more; slices++) {
+		assert_int_equal(timed_sweep(f->store, &f->clock, 1, &done, &more, &f->err),
+				 STATUS_OK);
+		items_verify(f);
+	}
+	assert_true(slices > 2);
+	assert_int_equal(items_pairs(f, SPACE_GONE), 0);
+}
+
 /* The first pair of a subspace is cleared, or gets another value, or another one is beside it. */
 struct damage {
 	uint64_t space;
@@ -1002,6 +1047,7 @@ main(void)
 		WITH_STORE(bytes_are_counted_of_what_is_left),
 		WITH_STORE(what_is_within_the_versions_is_read_as_it_was),
 		WITH_STORE(what_is_within_all_bounds_is_read_as_it_was),
+		WITH_STORE(what_the_sweep_has_yet_to_clear_is_no_damage),
 		WITH_STORE(versions_that_cannot_be_are_found),
 		WITH_STORE(writers_and_the_sweep_do_not_conflict),
 		WITH_STORE(a_change_costs_two_writes_more),

@@ -1,5 +1,7 @@
 /* Checks a database of items: headers, bodies, that their counts are right. */
 #include <endian.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "base/hash.h"
 #include "model/timed/items/item_int.h"
@@ -8,6 +10,10 @@
 #define FINDING_HEADER "item_header" /* one that cannot be where it is, or whose body lacks */
 #define FINDING_BODY   "item_body"   /* something in a body that cannot be there */
 #define FINDING_COUNT  "item_count"  /* a count that does not equal what is there */
+
+enum {
+	BODY_FOUND_BYTES = 200, /* of what is told of a body */
+};
 
 /*
  * What has been seen of one group of consumers. What is pending is found by its id and by its
@@ -44,6 +50,9 @@ struct body_seen {
 	struct group_seen group; /* the one that is gone through */
 	bool has_tree;           /* it has a document in leaves, or a part of one */
 	struct json_check *json; /* of all bodies, one after the other */
+	bool asked;              /* whether it is gone; the sweep clears such a body in slices */
+	bool gone;
+	enum status failed; /* what asking has given */
 };
 
 /*
@@ -89,74 +98,6 @@ number_parse(struct str value, uint64_t *ret)
 
 /* ---- Bodies ---- */
 
-static void
-group_finish(struct catalog_verify *v, const struct body_seen *b)
-{
-	const struct group_seen *g = &b->group;
-
-	if (!g->there || !g->owned)
-		return;
-	if (g->consumers != g->consumers_counted)
-		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
-				     "a group has %llu consumers and counts %llu",
-				     (unsigned long long)g->consumers,
-				     (unsigned long long)g->consumers_counted);
-	if (g->pending != g->pending_counted || g->pending != g->counted_of)
-		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
-				     "of a group %llu entries are pending; it counts %llu, and its "
-				     "consumers %llu",
-				     (unsigned long long)g->pending,
-				     (unsigned long long)g->pending_counted,
-				     (unsigned long long)g->counted_of);
-	if (g->sum != g->sum_of)
-		catalog_verify_found(v, FINDING_BODY, buf_str(&b->key),
-				     "what is pending in a group is not what is pending for its "
-				     "consumers");
-}
-
-static void
-body_finish(struct catalog_verify *v, const struct body_seen *b)
-{
-	uint64_t entries = b->ordered ? b->ordered : b->members;
-
-	if (!b->key.len)
-		return;
-	group_finish(v, b);
-	if (b->groups != b->groups_counted || b->groups_sum != b->owned_sum)
-		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
-				     "a stream has %llu groups and counts %llu, or others have "
-				     "something",
-				     (unsigned long long)b->groups,
-				     (unsigned long long)b->groups_counted);
-	if (b->has_count && b->count != entries)
-		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
-				     "the body counts %llu entries and has %llu",
-				     (unsigned long long)b->count, (unsigned long long)entries);
-	if (b->ordered && b->members && b->ordered != b->members)
-		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
-				     "a sorted set has %llu members and %llu in its order",
-				     (unsigned long long)b->members,
-				     (unsigned long long)b->ordered);
-	if (b->due != b->expiring || b->dues != b->expiring)
-		catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
-				     "of %llu members that expire %llu have entries, and %llu are "
-				     "counted",
-				     (unsigned long long)b->expiring, (unsigned long long)b->due,
-				     (unsigned long long)b->dues);
-	/* There may be more: what a leaf of the past has, and what was not cleared yet. */
-	if (b->pieces_bytes < b->long_bytes)
-		catalog_verify_found(v, FINDING_BODY, buf_str(&b->key),
-				     "members say that %llu bytes are in pieces, and %llu are",
-				     (unsigned long long)b->long_bytes,
-				     (unsigned long long)b->pieces_bytes);
-	for (unsigned l = 1; l <= b->levels; l++)
-		if (b->blocks[l] != b->ordered)
-			catalog_verify_found(v, FINDING_COUNT, buf_str(&b->key),
-					     "the blocks of level %u count %llu entries of %llu", l,
-					     (unsigned long long)b->blocks[l],
-					     (unsigned long long)b->ordered);
-}
-
 /* True in `*ret` if an entry of GONE names the body. Goes through all of them. */
 static enum status
 body_is_gone(struct catalog_verify *v, const struct body_seen *b, bool *ret)
@@ -196,19 +137,100 @@ body_is_gone(struct catalog_verify *v, const struct body_seen *b, bool *ret)
 	return STATUS_OK;
 }
 
-/* Leaves that do not fit together: a document that is gone is cleared in parts. */
-static enum status
-body_finish_tree(struct catalog_verify *v, const struct body_seen *b)
+/*
+ * Tells what is wrong with a body, unless it is gone: then what is there may be what the sweep has
+ * not cleared yet.
+ */
+__attribute__((format(printf, 5, 6))) static void
+body_found(struct catalog_verify *v, struct body_seen *b, const char *kind, struct str key,
+	   const char *fmt, ...)
 {
-	bool gone;
+	char text[BODY_FOUND_BYTES];
+	va_list ap;
 
-	if (!b->key.len || json_check_end(b->json))
+	if (!b->asked)
+		b->failed = body_is_gone(v, b, &b->gone);
+	b->asked = true;
+	if (b->gone)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	catalog_verify_found(v, kind, key, "%s", text);
+}
+
+static void
+group_finish(struct catalog_verify *v, struct body_seen *b)
+{
+	const struct group_seen *g = &b->group;
+
+	if (!g->there || !g->owned)
+		return;
+	if (g->consumers != g->consumers_counted)
+		body_found(v, b, FINDING_COUNT, buf_str(&b->key),
+			   "a group has %llu consumers and counts %llu",
+			   (unsigned long long)g->consumers,
+			   (unsigned long long)g->consumers_counted);
+	if (g->pending != g->pending_counted || g->pending != g->counted_of)
+		body_found(v, b, FINDING_COUNT, buf_str(&b->key),
+			   "of a group %llu entries are pending; it counts %llu, and its "
+			   "consumers %llu",
+			   (unsigned long long)g->pending, (unsigned long long)g->pending_counted,
+			   (unsigned long long)g->counted_of);
+	if (g->sum != g->sum_of)
+		body_found(v, b, FINDING_BODY, buf_str(&b->key),
+			   "what is pending in a group is not what is pending for its "
+			   "consumers");
+}
+
+static enum status
+body_finish(struct catalog_verify *v, struct body_seen *b)
+{
+	uint64_t entries = b->ordered ? b->ordered : b->members;
+
+	if (!b->key.len)
 		return STATUS_OK;
-	TRY(body_is_gone(v, b, &gone));
-	if (!gone)
-		catalog_verify_found(v, FINDING_BODY, buf_str(&b->key),
-				     "the leaves of a document do not fit together");
-	return STATUS_OK;
+	group_finish(v, b);
+	if (b->groups != b->groups_counted || b->groups_sum != b->owned_sum)
+		body_found(v, b, FINDING_COUNT, buf_str(&b->key),
+			   "a stream has %llu groups and counts %llu, or others have "
+			   "something",
+			   (unsigned long long)b->groups, (unsigned long long)b->groups_counted);
+	if (b->has_count && b->count != entries)
+		body_found(v, b, FINDING_COUNT, buf_str(&b->key),
+			   "the body counts %llu entries and has %llu",
+			   (unsigned long long)b->count, (unsigned long long)entries);
+	if (b->ordered && b->members && b->ordered != b->members)
+		body_found(v, b, FINDING_COUNT, buf_str(&b->key),
+			   "a sorted set has %llu members and %llu in its order",
+			   (unsigned long long)b->members, (unsigned long long)b->ordered);
+	if (b->due != b->expiring || b->dues != b->expiring)
+		body_found(v, b, FINDING_COUNT, buf_str(&b->key),
+			   "of %llu members that expire %llu have entries, and %llu are "
+			   "counted",
+			   (unsigned long long)b->expiring, (unsigned long long)b->due,
+			   (unsigned long long)b->dues);
+	/* There may be more: what a leaf of the past has, and what was not cleared yet. */
+	if (b->pieces_bytes < b->long_bytes)
+		body_found(v, b, FINDING_BODY, buf_str(&b->key),
+			   "members say that %llu bytes are in pieces, and %llu are",
+			   (unsigned long long)b->long_bytes, (unsigned long long)b->pieces_bytes);
+	for (unsigned l = 1; l <= b->levels; l++)
+		if (b->blocks[l] != b->ordered)
+			body_found(v, b, FINDING_COUNT, buf_str(&b->key),
+				   "the blocks of level %u count %llu entries of %llu", l,
+				   (unsigned long long)b->blocks[l],
+				   (unsigned long long)b->ordered);
+	return b->failed;
+}
+
+static enum status
+body_finish_tree(struct catalog_verify *v, struct body_seen *b)
+{
+	if (b->key.len && !json_check_end(b->json))
+		body_found(v, b, FINDING_BODY, buf_str(&b->key),
+			   "the leaves of a document do not fit together");
+	return b->failed;
 }
 
 static void
@@ -438,7 +460,7 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 		struct buf key = b->key;
 
 		TRY(body_finish_tree(v, b));
-		body_finish(v, b);
+		TRY(body_finish(v, b));
 		buf_clear(&key);
 		buf_append_str(&key, prefix);
 		json_check_begin(b->json);
@@ -466,8 +488,7 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 			fine = body_take_part(b, tuple_reader(rest), pair->value);
 		}
 		if (!fine)
-			catalog_verify_found(v, FINDING_BODY, pair->key,
-					     "this cannot be in a body");
+			body_found(v, b, FINDING_BODY, pair->key, "this cannot be in a body");
 		return STATUS_OK;
 	}
 	b->members++;
@@ -495,7 +516,7 @@ verify_bodies(struct catalog_verify *v, struct bodies *there)
 	if (status == STATUS_OK)
 		status = body_finish_tree(v, &b);
 	if (status == STATUS_OK)
-		body_finish(v, &b);
+		status = body_finish(v, &b);
 	buf_release(&b.key);
 	json_check_release(&json);
 	return status;
