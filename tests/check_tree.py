@@ -75,12 +75,13 @@ ROOMS = {
                   " door/couch/query door/couch/view door/couch/look",
     "door/cql/wire": "base loop cql",
     "door/cql/people": "base loop kv access settings",
-    "door/cql/conn": "base catalog cql access settings net serve door door/cql/wire door/cql/people",
-    "door/cql/schema": "base loop cql kv catalog model/timed model/timed/tables settings door/cql/people",
+    "door/cql/trace": "base serve",
+    "door/cql/conn": "base catalog cql access settings net serve door door/cql/wire door/cql/people door/cql/trace",
+    "door/cql/schema": "base loop cql kv catalog model/timed model/timed/tables settings door/cql/people door/cql/trace",
     "door/cql/run": "base loop kv catalog doc cql model/timed model/timed/tables access settings serve door door/cql/wire"
-                    " door/cql/people door/cql/conn door/cql/schema",
+                    " door/cql/people door/cql/trace door/cql/conn door/cql/schema",
     "door/cql/copy": "base catalog cql model/timed/tables door/cql/schema door/cql/run",
-    "door/cql": "base loop catalog settings net serve door model/timed/tables door/cql/wire door/cql/conn door/cql/schema door/cql/run",
+    "door/cql": "base loop catalog settings net serve door model/timed/tables door/cql/wire door/cql/trace door/cql/conn door/cql/schema door/cql/run",
     "door/mongo/wire": "base loop bson",
     "door/mongo/txn": "base loop js kv catalog bson mql mql/expr model/plain access settings net serve door"
                       " door/mongo/wire",

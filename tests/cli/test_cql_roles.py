@@ -3,10 +3,11 @@
 
 import base64
 
-from cql_wire import AUTH_SUCCESS, ERROR, Connection, CqlError, Door
+from cql_wire import AUTH_SUCCESS, ERROR, QUERY, RESULT, Connection, CqlError, Door
 from harness import contains, equal, main, test
 
 UNAUTHORIZED, INVALID = 0x2100, 0x2200
+TRACING = 2  # a flag of frames
 REPLICATION = "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 
 
@@ -312,6 +313,24 @@ def a_role_that_may_not_log_in_does_not(cwd):
         server.login("ann").socket.close()
         contains(server.read_log(), "event=person_changed")
         assert "ann'" not in server.read_log()
+
+
+@test
+def a_trace_is_its_persons_own(cwd):
+    with People(cwd) as server, server.root() as root:
+        begin(root)
+        make(root, "ann", "GRANT SELECT ON ks.t TO ann")
+        make(root, "bob")
+        ann, bob = server.login("ann"), server.login("bob")
+        (_, flags, _, opcode), body = ann.ask(QUERY, ann.query_body("SELECT * FROM ks.t"), flags=TRACING)
+        equal((flags & TRACING, opcode), (TRACING, RESULT))
+
+        def seen(connection):
+            return [row["session_id"] for row in connection.query("SELECT session_id FROM system_traces.sessions")]
+
+        equal((seen(ann), seen(bob), seen(root)), ([body[:16]], [], [body[:16]]))
+        equal(len(ann.query("SELECT activity FROM system_traces.events")), 3)
+        equal(len(bob.query("SELECT activity FROM system_traces.events")), 0)
 
 
 main()

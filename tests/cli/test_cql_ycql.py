@@ -293,4 +293,49 @@ def long_values_are_in_indexes_and_come_back_from_a_dump(cwd):
     contains(ok("verify", "--store", "embedded:other/store", cwd=cwd).stdout, " 0 findings")
 
 
+def traced(s, statement, values=None):
+    """What a statement did, by its trace."""
+    trace = s.session.execute(statement, values, trace=True).get_query_trace()
+    assert trace.duration.total_seconds() > 0 and trace.client == trace.coordinator == "127.0.0.1"
+    equal([event.source_elapsed for event in trace.events], sorted(event.source_elapsed for event in trace.events))
+    return trace.request_type, trace.parameters["query"], [event.description for event in trace.events]
+
+
+@test
+def a_trace_tells_what_a_statement_did(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int PRIMARY KEY, v text)")
+        kind, text, events = traced(s, "INSERT INTO ks.t (k, v) VALUES (1, 'x')")
+        equal((kind, text), ("QUERY", "INSERT INTO ks.t (k, v) VALUES (1, 'x')"))
+        equal(events[0], "Parsed")
+        assert re.match(r"Transaction: \d+ reads of \d+ pairs \(\d+ bytes\); [1-9]\d* pairs set, 0 clears", events[1]), events
+        contains(events[2], "Answered with ")
+        prepared = s.session.prepare("SELECT v FROM ks.t WHERE k = ?")
+        kind, text, events = traced(s, prepared, (1,))
+        equal((kind, text), ("EXECUTE", "SELECT v FROM ks.t WHERE k = ?"))
+        contains(events[0], "; 0 pairs set, 0 clears (0 bytes)")
+        batch = BatchStatement()
+        for k in range(3):
+            batch.add(SimpleStatement("UPDATE ks.t SET v = %s WHERE k = %s"), ("y", k))
+        kind, _, events = traced(s, batch)
+        equal((kind, events[0]), ("BATCH", "A batch of 3 statements"))
+        # A failure has one, too. What is longer than the text of a trace is cut between characters.
+        text = "SELECT v FROM ks.t WHERE k = 1 AND v = '" + "\u00e4" * 1000 + "'"
+        try:
+            s.session.execute(text, trace=True)
+            raise AssertionError("a filter was taken")
+        except InvalidRequest:
+            pass
+        told = [row for row in s("SELECT session_id, parameters FROM system_traces.sessions")
+                if row[1]["query"].startswith("SELECT v FROM ks.t WHERE k = 1")]
+        equal([text.encode()[:1000].decode(errors="ignore")], [row[1]["query"] for row in told])
+        events = [row[0] for row in s("SELECT activity FROM system_traces.events WHERE session_id = %s", (told[0][0],))]
+        contains(events[-1], "Failed: ")
+        for n in range(120):
+            s.session.execute("SELECT v FROM ks.t WHERE k = 1", trace=True)
+        equal(len(s("SELECT session_id FROM system_traces.sessions")), 100)
+        equal(len(s("SELECT session_id FROM system_traces.sessions WHERE session_id = %s", (told[0][0],))), 0)
+
+
 main("needs python3-cassandra" if Cluster is None else None)

@@ -35,6 +35,7 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 	};
 	clients_init(&door->clients, CQL_CLIENT_LOST, CQL_CLIENT_KILLED);
 	catalog_caches_init(&door->caches);
+	traces_init(&door->traces);
 	prepared_init(door);
 	door->stream = (struct net_stream_options){
 		.serve = cql_serve,
@@ -83,6 +84,7 @@ door_free(void *arg)
 	clients_fini(&door->clients);
 	expiring_fini(&door->prepared);
 	catalog_caches_fini(&door->caches);
+	traces_fini(&door->traces);
 	mem_free(door);
 }
 

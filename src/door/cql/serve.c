@@ -458,6 +458,41 @@ serve_body(struct cql_request *r, struct str body)
 	return status;
 }
 
+/* ---- Traces ---- */
+
+/*
+ * Begins the trace that the client asks for, if it is one of a statement: the answer's body begins
+ * with its id. Without memory there is none.
+ */
+static void
+trace_request(struct cql_request *r, size_t from)
+{
+	const struct opcode *opcode = opcode_find(r->header.opcode);
+
+	if (!(r->header.flags & FRAME_TRACING) || !opcode || opcode->before_login)
+		return;
+	r->trace = trace_begin(opcode->name, r->client->user.name);
+	if (!r->trace)
+		return;
+	cql_client_peer(r->client, r->trace->client, &r->trace->client_len);
+	frame_set_flags(r->out, from, FRAME_TRACING);
+	buf_append(r->out, r->trace->id, TRACE_ID_BYTES);
+}
+
+/* The body is there: what is left is sending it. */
+static void
+trace_answer(struct cql_request *r, enum status status, size_t bytes)
+{
+	if (!r->trace)
+		return;
+	if (status == STATUS_OK)
+		trace_note(r->trace, "Answered with %zu bytes", bytes);
+	else
+		trace_note(r->trace, "Failed: %s", r->err.text);
+	trace_keep(&r->door->traces, r->trace);
+	r->trace = NULL;
+}
+
 /* ---- Answers ---- */
 
 /* Ends an answer whose body is there, or becomes an error. Sends it. */
@@ -471,11 +506,12 @@ answer(struct cql_request *r, size_t from, enum status status)
 		explain(r, status);
 		/* The frame has been begun before, so that there is room for its header. */
 		r->out->failed = STATUS_OK;
-		r->out->len = from + FRAME_HEADER_BYTES;
+		r->out->len = from + FRAME_HEADER_BYTES + (r->trace ? TRACE_ID_BYTES : 0);
 		r->answer = FRAME_ERROR;
 		error_put(r->out, r->q.code, str_from_cstr(r->err.text), &r->more);
 	}
 	frame_set_opcode(r->out, from, r->answer);
+	trace_answer(r, status, r->out->len - from - FRAME_HEADER_BYTES);
 	if (!c->segmented)
 		cql_body_pack(c->started ? c->compressor : CQL_COMPRESSOR_NONE, r->out, from);
 	frame_end(r->out, from);
@@ -517,6 +553,7 @@ serve_frame(struct cql_client *c, const struct input_frame *f)
 		c->ends = true;
 		return;
 	}
+	trace_request(&r, from);
 	status = serve_body(&r, f->body);
 	answer(&r, from, status);
 	/* READY and AUTHENTICATE are the last frames that go without a segment. */
@@ -546,6 +583,7 @@ serve_overlapping(struct cql_client *c, const struct input_frame *f)
 		flight_free(fl);
 		return false;
 	}
+	trace_request(&fl->r, fl->from);
 	status = serve_body(&fl->r, buf_str(&fl->body));
 	if (fl->r.pending) {
 		flight_push(c, fl);

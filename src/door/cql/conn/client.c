@@ -86,14 +86,14 @@ cql_client_ask(void *client)
 	return STATUS_OK;
 }
 
-void
-cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len)
+/* The bytes of the address in a text with a port; of none, those of the machine itself. */
+static void
+address_bytes(const char *text, uint8_t ret[static 16], size_t *ret_len)
 {
 	static const uint8_t loopback[] = { 127, 0, 0, 1 };
-	char host[ADDRESS_HOST_BYTES], text[NET_PEER_BYTES];
+	char host[ADDRESS_HOST_BYTES];
 	uint16_t port;
 
-	net_stream_local(c->stream, text);
 	*ret_len = 4;
 	if (address_parse(text, host, &port, NULL) == STATUS_OK) {
 		if (inet_pton(AF_INET, host, ret) == 1)
@@ -104,6 +104,21 @@ cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size_t *r
 		}
 	}
 	memcpy(ret, loopback, sizeof(loopback));
+}
+
+void
+cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len)
+{
+	char text[NET_PEER_BYTES];
+
+	net_stream_local(c->stream, text);
+	address_bytes(text, ret, ret_len);
+}
+
+void
+cql_client_peer(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len)
+{
+	address_bytes(c->entry.peer, ret, ret_len);
 }
 
 /* ---- Sending ---- */

@@ -78,6 +78,9 @@ enum status cql_client_ask(void *client);
 /* The address at which it has reached this process: 4 or 16 bytes. */
 void cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len);
 
+/* Its own address, likewise. */
+void cql_client_peer(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len);
+
 /* ---- Sending ---- */
 
 /* Sends the frames of `out`, and empties it. STATUS_CANCELLED: the connection is lost. */

@@ -30,6 +30,7 @@ struct cql_request {
 	/* What it works on, for those who look; borrowed from its text. */
 	struct str keyspace, table;
 	uint64_t began_ns;
+	struct trace *trace; /* what it does, for its client; NULL: nobody asks */
 };
 
 /* Records a failure with a code of its own; the value of the expression is STATUS_INVALID. */

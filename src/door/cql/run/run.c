@@ -127,6 +127,23 @@ check_prepared(struct job *job, const struct run *run)
 			    "The table of a prepared statement has changed: prepare it again");
 }
 
+/* What an attempt has done; its commit is still to come. */
+static void
+trace_attempt(const struct cql_request *r, struct kv_tx *tx)
+{
+	struct kv_tx_stats s;
+
+	if (!r->trace)
+		return;
+	s = kv_tx_stats(tx);
+	trace_note(r->trace,
+		   "Transaction: %llu reads of %llu pairs (%llu bytes); %llu pairs set, %llu "
+		   "clears (%llu bytes)",
+		   (unsigned long long)s.reads, (unsigned long long)s.keys_read,
+		   (unsigned long long)s.bytes_read, (unsigned long long)s.sets,
+		   (unsigned long long)s.clears, (unsigned long long)s.bytes_written);
+}
+
 static enum status
 data_body(struct kv_tx *tx, void *arg)
 {
@@ -149,6 +166,7 @@ data_body(struct kv_tx *tx, void *arg)
 		status = job->statement->kind == CQL_SELECT ? select_run(&run, job->params)
 							    : modify_run(&run);
 	run_close_table(&run);
+	trace_attempt(job->r, tx);
 	return status;
 }
 
@@ -179,9 +197,12 @@ static enum status
 batch_body(struct kv_tx *tx, void *arg)
 {
 	struct job *job = arg;
+	enum status status;
 
 	job_restart(job);
-	return batch_run(job->r, tx, job->batch_kind, job->items, job->item_count);
+	status = batch_run(job->r, tx, job->batch_kind, job->items, job->item_count);
+	trace_attempt(job->r, tx);
+	return status;
 }
 
 /* ---- Commits under way ---- */
@@ -415,8 +436,10 @@ run_query(struct cql_request *r, struct str text, const struct params *p)
 	struct str keyspace;
 	struct job job;
 
+	trace_set_text(r->trace, text);
 	TRY(keyspace_of(r, p->keyspace, &keyspace));
 	TRY(cql_parse(&r->q, text, &statement));
+	trace_note(r->trace, "Parsed");
 	job_init(&job, r, statement, keyspace, p);
 	return run_statement(&job);
 }
@@ -534,6 +557,7 @@ run_prepare(struct cql_request *r, struct str text, struct str keyspace)
 	struct preparing p = { .prepared = NULL };
 	enum status status;
 
+	trace_set_text(r->trace, text);
 	TRY(keyspace_of(r, keyspace, &keyspace));
 	TRY(prepared_new(r, keyspace, text, &p.prepared));
 	job_init(&p.job, r, p.prepared->statement, p.prepared->keyspace, NULL);
@@ -620,6 +644,7 @@ run_execute(struct cql_request *r, struct str id, const struct params *p)
 	*prepared = prepared_find(r->door, id);
 	if (!*prepared)
 		return fail_unprepared(r, id);
+	trace_set_text(r->trace, (*prepared)->text);
 	job_init(&job, r, (*prepared)->statement, (*prepared)->keyspace, p);
 	job.prepared = *prepared;
 	status = run_statement(&job);
@@ -710,6 +735,7 @@ run_batch(struct cql_request *r, const struct batch *batch)
 
 	job_init(&b.job, r, NULL, STR(""), &batch->params);
 	status = batch_fill(&b, batch);
+	trace_note(r->trace, "A batch of %zu statements", b.count);
 	if (status == STATUS_OK) {
 		b.item_count = b.count;
 		status = batch_take_transaction(&b, &transaction);

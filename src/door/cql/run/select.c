@@ -491,7 +491,11 @@ server_of(const struct cql_request *r, struct schema_server *ret)
 				       .port = r->door->port,
 				       .host_id = r->door->host_id,
 				       .live = r->door->config.live,
-				       .part = r->out->part };
+				       .part = r->out->part,
+				       .traces = &r->door->traces,
+				       .user = r->client->user.name,
+				       .admin = r->client->user.admin ||
+						r->client->grants.everything };
 	cql_client_address(r->client, ret->address, &ret->address_len);
 }
 

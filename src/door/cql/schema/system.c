@@ -81,9 +81,10 @@ static const struct schema_system systems[] = {
 	{ "system_traces", "sessions", "session_id uuid", "",
 	  "client inet|command text|coordinator inet|coordinator_port int|duration int|"
 	  "parameters map<text, text>|request text|started_at timestamp",
-	  NULL },
+	  system_sessions_rows },
 	{ "system_traces", "events", "session_id uuid", "event_id timeuuid",
-	  "activity text|source inet|source_elapsed int|source_port int|thread text", NULL },
+	  "activity text|source inet|source_elapsed int|source_port int|thread text",
+	  system_events_rows },
 	{ "system_virtual_schema", "keyspaces", "keyspace_name text", "", "",
 	  system_virtual_keyspaces_rows },
 	{ "system_virtual_schema", "tables", "keyspace_name text", "table_name text",

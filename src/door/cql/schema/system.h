@@ -12,6 +12,7 @@
 #include "door/cql/schema/table.h"
 
 struct settings_live;
+struct traces;
 
 enum {
 	SYSTEM_ADDRESS_BYTES = 16, /* of an address: IPv6 */
@@ -26,6 +27,9 @@ struct schema_server {
 	const uint8_t *host_id;     /* a UUID */
 	struct settings_live *live; /* whom the settings name (system_auth) */
 	struct budget_part *part;   /* that counts the memory for reading people */
+	struct traces *traces;      /* what requests have done (system_traces) */
+	struct str user;            /* who asks */
+	bool admin;                 /* and may read what others have done */
 };
 
 /* True for a keyspace that is made up, which nobody changes. */

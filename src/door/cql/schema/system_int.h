@@ -48,4 +48,23 @@ enum status system_roles_rows(struct system_making *m);
 enum status system_members_rows(struct system_making *m);
 enum status system_permissions_rows(struct system_making *m);
 
+/* system_traces.c */
+enum status system_sessions_rows(struct system_making *m);
+enum status system_events_rows(struct system_making *m);
+
+/* ---- A row of them (system_rows.c) ---- */
+
+/* A new one, whose columns are null. STATUS_LIMIT when the arena is full; here and below. */
+MUST_USE enum status system_row_begin(struct system_making *m, struct cql_value **ret);
+/* Puts bytes that last as long as the rows into the column of that name. */
+void system_row_put(struct system_making *m, struct cql_value *row, const char *column,
+		    struct str bytes);
+/* An integer of so many bytes. */
+MUST_USE enum status system_row_put_int(struct system_making *m, struct cql_value *row,
+					const char *column, int64_t n, size_t width);
+/* A list, a set, or a map (keys and values by turns; `count` of them together). */
+MUST_USE enum status system_row_put_texts(struct system_making *m, struct cql_value *row,
+					  const char *column, const struct str *texts, size_t count,
+					  bool is_map);
+
 #endif

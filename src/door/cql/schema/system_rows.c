@@ -14,8 +14,8 @@
 
 /* ---- A row ---- */
 
-static enum status
-row_begin(struct system_making *m, struct cql_value **ret)
+enum status
+system_row_begin(struct system_making *m, struct cql_value **ret)
 {
 	size_t count = m->table->count;
 
@@ -27,8 +27,8 @@ row_begin(struct system_making *m, struct cql_value **ret)
 	return STATUS_OK;
 }
 
-static void
-row_put(struct system_making *m, struct cql_value *row, const char *column, struct str bytes)
+void
+system_row_put(struct system_making *m, struct cql_value *row, const char *column, struct str bytes)
 {
 	const struct schema_column *c = schema_column_find(m->table, str_from_cstr(column));
 
@@ -36,21 +36,21 @@ row_put(struct system_making *m, struct cql_value *row, const char *column, stru
 		row[schema_column_at(m->table, c)] = CQL_VALUE(bytes);
 }
 
-static enum status
-row_put_int(struct system_making *m, struct cql_value *row, const char *column, int64_t n,
-	    size_t width)
+enum status
+system_row_put_int(struct system_making *m, struct cql_value *row, const char *column, int64_t n,
+		   size_t width)
 {
 	struct str bytes;
 
 	TRY(cql_int_put(m->q, n, width, &bytes));
-	row_put(m, row, column, bytes);
+	system_row_put(m, row, column, bytes);
 	return STATUS_OK;
 }
 
 static void
 row_put_bool(struct system_making *m, struct cql_value *row, const char *column, bool truth)
 {
-	row_put(m, row, column, truth ? STR("\1") : STR("\0"));
+	system_row_put(m, row, column, truth ? STR("\1") : STR("\0"));
 }
 
 static enum status
@@ -59,14 +59,13 @@ row_put_double(struct system_making *m, struct cql_value *row, const char *colum
 	struct str bytes;
 
 	TRY(cql_double_put(m->q, d, &bytes));
-	row_put(m, row, column, bytes);
+	system_row_put(m, row, column, bytes);
 	return STATUS_OK;
 }
 
-/* A list, a set, or a map (keys and values by turns; `count` of them together). */
-static enum status
-row_put_texts(struct system_making *m, struct cql_value *row, const char *column,
-	      const struct str *texts, size_t count, bool is_map)
+enum status
+system_row_put_texts(struct system_making *m, struct cql_value *row, const char *column,
+		     const struct str *texts, size_t count, bool is_map)
 {
 	AUTO(buf_release) struct buf out = cql_buf(m->q, CQL_STATEMENT_BYTES);
 	struct str bytes;
@@ -75,7 +74,7 @@ row_put_texts(struct system_making *m, struct cql_value *row, const char *column
 	for (size_t i = 0; i < count; i++)
 		cql_element_put(&out, CQL_VALUE(texts[i]));
 	TRY(buf_copy(&out, m->q->arena, &bytes));
-	row_put(m, row, column, bytes);
+	system_row_put(m, row, column, bytes);
 	return STATUS_OK;
 }
 
@@ -91,7 +90,7 @@ row_put_map(struct system_making *m, struct cql_value *row, const char *column,
 		texts[2 * i] = pairs[i].name;
 		texts[2 * i + 1] = pairs[i].value;
 	}
-	return row_put_texts(m, row, column, texts, 2 * count, true);
+	return system_row_put_texts(m, row, column, texts, 2 * count, true);
 }
 
 /* ---- system.local ---- */
@@ -109,26 +108,26 @@ system_local_rows(struct system_making *m)
 	TRY(table_schemas_stamp(m->types->tx, stamp));
 	schema_version_uuid(stamp, version);
 	TRY(arena_copy(m->q->arena, str_of(version, sizeof(version)), &bytes));
-	TRY(row_begin(m, &row));
-	row_put(m, row, "key", STR("local"));
-	row_put(m, row, "bootstrapped", STR("COMPLETED"));
-	row_put(m, row, "broadcast_address", address);
-	TRY(row_put_int(m, row, "broadcast_port", server->port, 4));
-	row_put(m, row, "cluster_name", server->cluster);
-	row_put(m, row, "cql_version", server->language_version);
-	row_put(m, row, "data_center", server->data_center);
-	TRY(row_put_int(m, row, "gossip_generation", 1, 4));
-	row_put(m, row, "host_id", host_id);
-	row_put(m, row, "listen_address", address);
-	TRY(row_put_int(m, row, "listen_port", server->port, 4));
-	row_put(m, row, "native_protocol_version", STR("5"));
-	row_put(m, row, "partitioner", STR(PARTITIONER));
-	row_put(m, row, "rack", server->rack);
-	row_put(m, row, "release_version", server->release_version);
-	row_put(m, row, "rpc_address", address);
-	TRY(row_put_int(m, row, "rpc_port", server->port, 4));
-	row_put(m, row, "schema_version", bytes);
-	return row_put_texts(m, row, "tokens", &STR(TOKEN), 1, false);
+	TRY(system_row_begin(m, &row));
+	system_row_put(m, row, "key", STR("local"));
+	system_row_put(m, row, "bootstrapped", STR("COMPLETED"));
+	system_row_put(m, row, "broadcast_address", address);
+	TRY(system_row_put_int(m, row, "broadcast_port", server->port, 4));
+	system_row_put(m, row, "cluster_name", server->cluster);
+	system_row_put(m, row, "cql_version", server->language_version);
+	system_row_put(m, row, "data_center", server->data_center);
+	TRY(system_row_put_int(m, row, "gossip_generation", 1, 4));
+	system_row_put(m, row, "host_id", host_id);
+	system_row_put(m, row, "listen_address", address);
+	TRY(system_row_put_int(m, row, "listen_port", server->port, 4));
+	system_row_put(m, row, "native_protocol_version", STR("5"));
+	system_row_put(m, row, "partitioner", STR(PARTITIONER));
+	system_row_put(m, row, "rack", server->rack);
+	system_row_put(m, row, "release_version", server->release_version);
+	system_row_put(m, row, "rpc_address", address);
+	TRY(system_row_put_int(m, row, "rpc_port", server->port, 4));
+	system_row_put(m, row, "schema_version", bytes);
+	return system_row_put_texts(m, row, "tokens", &STR(TOKEN), 1, false);
 }
 
 /* ---- system_schema ---- */
@@ -201,8 +200,8 @@ keyspace_row(struct system_making *m, struct str name, bool durable,
 {
 	struct cql_value *row;
 
-	TRY(row_begin(m, &row));
-	row_put(m, row, "keyspace_name", name);
+	TRY(system_row_begin(m, &row));
+	system_row_put(m, row, "keyspace_name", name);
 	row_put_bool(m, row, "durable_writes", durable);
 	return row_put_map(m, row, "replication", replication, count);
 }
@@ -261,26 +260,26 @@ table_row(struct system_making *m, const struct schema_table *t)
 	else
 		system_table_id(t, id);
 	TRY(arena_copy(m->q->arena, str_of(id, sizeof(id)), &bytes));
-	TRY(row_begin(m, &row));
-	row_put(m, row, "keyspace_name", t->keyspace);
-	row_put(m, row, "table_name", t->name);
-	row_put(m, row, "id", bytes);
+	TRY(system_row_begin(m, &row));
+	system_row_put(m, row, "keyspace_name", t->keyspace);
+	system_row_put(m, row, "table_name", t->name);
+	system_row_put(m, row, "id", bytes);
 	if (t->counters)
 		flags[flag_count++] = STR("counter");
 	/* Without clustering columns it would be told with columns that it does not have. */
 	if (t->compact && t->key_count > t->partition_count)
 		flags[flag_count++] = STR("dense");
-	TRY(row_put_texts(m, row, "flags", flags, flag_count, false));
+	TRY(system_row_put_texts(m, row, "flags", flags, flag_count, false));
 	for (size_t i = 0; i < OPTIONS_TABLE_COUNT; i++) {
 		const struct options_value *v = &o.values[i];
 		const char *name = options_table_name(i);
 
 		switch (v->kind) {
 		case OPTIONS_TEXT:
-			row_put(m, row, name, v->text);
+			system_row_put(m, row, name, v->text);
 			break;
 		case OPTIONS_INT:
-			TRY(row_put_int(m, row, name, v->n, 4));
+			TRY(system_row_put_int(m, row, name, v->n, 4));
 			break;
 		case OPTIONS_DOUBLE:
 			TRY(row_put_double(m, row, name, v->d));
@@ -351,15 +350,15 @@ column_rows(struct system_making *m, const struct schema_table *t)
 		bool in_key = c->kind <= SCHEMA_CLUSTERING;
 		struct cql_value *row;
 
-		TRY(row_begin(m, &row));
-		row_put(m, row, "keyspace_name", t->keyspace);
-		row_put(m, row, "table_name", t->name);
-		row_put(m, row, "column_name", c->name);
-		row_put(m, row, "clustering_order", order_text(c));
-		row_put(m, row, "column_name_bytes", c->name);
-		row_put(m, row, "kind", kind_text(c->kind));
-		TRY(row_put_int(m, row, "position", in_key ? (int64_t)c->position : -1, 4));
-		row_put(m, row, "type", cql_type_text(m->q, c->type));
+		TRY(system_row_begin(m, &row));
+		system_row_put(m, row, "keyspace_name", t->keyspace);
+		system_row_put(m, row, "table_name", t->name);
+		system_row_put(m, row, "column_name", c->name);
+		system_row_put(m, row, "clustering_order", order_text(c));
+		system_row_put(m, row, "column_name_bytes", c->name);
+		system_row_put(m, row, "kind", kind_text(c->kind));
+		TRY(system_row_put_int(m, row, "position", in_key ? (int64_t)c->position : -1, 4));
+		system_row_put(m, row, "type", cql_type_text(m->q, c->type));
 	}
 	return STATUS_OK;
 }
@@ -384,14 +383,14 @@ dropped_rows(struct system_making *m, const struct schema_table *t)
 		const struct table_dropped *d = &t->schema->dropped[i];
 		struct cql_value *row;
 
-		TRY(row_begin(m, &row));
-		row_put(m, row, "keyspace_name", t->keyspace);
-		row_put(m, row, "table_name", t->name);
-		row_put(m, row, "column_name", d->column.name);
-		TRY(row_put_int(m, row, "dropped_time", (int64_t)(d->dropped_us / 1000), 8));
-		row_put(m, row, "kind",
-			d->column.kind == TABLE_STATIC ? STR("static") : STR("regular"));
-		row_put(m, row, "type", d->column.type);
+		TRY(system_row_begin(m, &row));
+		system_row_put(m, row, "keyspace_name", t->keyspace);
+		system_row_put(m, row, "table_name", t->name);
+		system_row_put(m, row, "column_name", d->column.name);
+		TRY(system_row_put_int(m, row, "dropped_time", (int64_t)(d->dropped_us / 1000), 8));
+		system_row_put(m, row, "kind",
+			       d->column.kind == TABLE_STATIC ? STR("static") : STR("regular"));
+		system_row_put(m, row, "type", d->column.type);
 	}
 	return STATUS_OK;
 }
@@ -443,11 +442,11 @@ index_row(struct system_making *m, const struct schema_table *t, const struct ta
 
 	schema_index_targets(&targets, t, index);
 	TRY(buf_copy(&targets, m->q->arena, &target.value));
-	TRY(row_begin(m, &row));
-	row_put(m, row, "keyspace_name", t->keyspace);
-	row_put(m, row, "table_name", t->name);
-	row_put(m, row, "index_name", index->name);
-	row_put(m, row, "kind", STR("COMPOSITES"));
+	TRY(system_row_begin(m, &row));
+	system_row_put(m, row, "keyspace_name", t->keyspace);
+	system_row_put(m, row, "table_name", t->name);
+	system_row_put(m, row, "index_name", index->name);
+	system_row_put(m, row, "kind", STR("COMPOSITES"));
 	return row_put_map(m, row, "options", &target, 1);
 }
 
@@ -487,9 +486,9 @@ index_info_rows(struct system_making *m, const struct schema_table *t)
 	for (size_t i = 0; i < count; i++) {
 		if (!indexes[i]->is_ready)
 			continue;
-		TRY(row_begin(m, &row));
-		row_put(m, row, "table_name", t->keyspace);
-		row_put(m, row, "index_name", indexes[i]->name);
+		TRY(system_row_begin(m, &row));
+		system_row_put(m, row, "table_name", t->keyspace);
+		system_row_put(m, row, "index_name", indexes[i]->name);
 	}
 	return STATUS_OK;
 }
@@ -522,11 +521,11 @@ stored_type_rows(struct system_making *m, const struct schema_keyspace *k)
 			names[j] = type->fields[j].name;
 			types[j] = type->fields[j].type;
 		}
-		TRY(row_begin(m, &row));
-		row_put(m, row, "keyspace_name", k->name);
-		row_put(m, row, "type_name", type->name);
-		TRY(row_put_texts(m, row, "field_names", names, type->field_count, false));
-		TRY(row_put_texts(m, row, "field_types", types, type->field_count, false));
+		TRY(system_row_begin(m, &row));
+		system_row_put(m, row, "keyspace_name", k->name);
+		system_row_put(m, row, "type_name", type->name);
+		TRY(system_row_put_texts(m, row, "field_names", names, type->field_count, false));
+		TRY(system_row_put_texts(m, row, "field_types", types, type->field_count, false));
 	}
 	return STATUS_OK;
 }
@@ -544,8 +543,8 @@ virtual_keyspace_row(struct system_making *m, struct str name)
 {
 	struct cql_value *row;
 
-	TRY(row_begin(m, &row));
-	row_put(m, row, "keyspace_name", name);
+	TRY(system_row_begin(m, &row));
+	system_row_put(m, row, "keyspace_name", name);
 	return STATUS_OK;
 }
 
@@ -560,10 +559,10 @@ virtual_table_row(struct system_making *m, const struct schema_table *t)
 {
 	struct cql_value *row;
 
-	TRY(row_begin(m, &row));
-	row_put(m, row, "keyspace_name", t->keyspace);
-	row_put(m, row, "table_name", t->name);
-	row_put(m, row, "comment", STR("virtual schema"));
+	TRY(system_row_begin(m, &row));
+	system_row_put(m, row, "keyspace_name", t->keyspace);
+	system_row_put(m, row, "table_name", t->name);
+	system_row_put(m, row, "comment", STR("virtual schema"));
 	return STATUS_OK;
 }
 
@@ -613,11 +612,11 @@ roles_take(void *arg, const struct role *role)
 			TRY(auth_copy(m, t.member, &members[count++]));
 	}
 	TRY(auth_copy(m, role->name, &name));
-	TRY(row_begin(m, &row));
-	row_put(m, row, "role", name);
+	TRY(system_row_begin(m, &row));
+	system_row_put(m, row, "role", name);
 	row_put_bool(m, row, "can_login", role->login);
 	row_put_bool(m, row, "is_superuser", role->superuser);
-	return count ? row_put_texts(m, row, "member_of", members, count, false) : STATUS_OK;
+	return count ? system_row_put_texts(m, row, "member_of", members, count, false) : STATUS_OK;
 }
 
 enum status
@@ -640,9 +639,9 @@ members_take(void *arg, const struct role *role)
 			continue;
 		TRY(auth_copy(m, t.member, &name));
 		TRY(auth_copy(m, role->name, &member));
-		TRY(row_begin(m, &row));
-		row_put(m, row, "role", name);
-		row_put(m, row, "member", member);
+		TRY(system_row_begin(m, &row));
+		system_row_put(m, row, "role", name);
+		system_row_put(m, row, "member", member);
 	}
 	return STATUS_OK;
 }
@@ -686,10 +685,10 @@ permissions_row(struct system_making *m, const struct role *role, const struct g
 	grant_resource_path(on, &path);
 	TRY(buf_copy(&path, m->q->arena, &resource));
 	TRY(auth_copy(m, role->name, &name));
-	TRY(row_begin(m, &row));
-	row_put(m, row, "role", name);
-	row_put(m, row, "resource", resource);
-	return row_put_texts(m, row, "permissions", names, count, false);
+	TRY(system_row_begin(m, &row));
+	system_row_put(m, row, "role", name);
+	system_row_put(m, row, "resource", resource);
+	return system_row_put_texts(m, row, "permissions", names, count, false);
 }
 
 static enum status
