@@ -28,7 +28,7 @@ static void
 print_help(FILE *out)
 {
 	fputs("Usage: frond COMMAND [OPTION...] [ARGUMENT...]\n\n"
-	      "A document database that speaks CouchDB's HTTP API.\n\n",
+	      "A document database for clients of CouchDB, MongoDB, Redis and Cassandra.\n\n",
 	      out);
 	for (size_t i = 0; i < COMMANDS_COUNT; i++)
 		fprintf(out, "  frond %-8s  %s\n", commands[i]->name, commands[i]->summary);
