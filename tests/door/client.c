@@ -35,6 +35,7 @@
 #define ACCEPT_JSON "Accept: application/json\r\n"
 
 enum {
+	NARROW_BYTES = 64 * 1024, /* of a socket that holds little */
 	TIMEOUT_MS = 120000, /* on a busy machine a cluster takes long to read 10,000 documents */
 	LINE_BYTES = 1 << 20,
 	RECENT_BYTES = 32 * 1024, /* so few pairs in front of RocksDB that some are pushed out */
@@ -53,8 +54,9 @@ struct client {
 	bool ended;
 };
 
-struct client *
-client_open(uint16_t port)
+/* `holds`: what its socket keeps of an answer that is not read; 0: what the system thinks best. */
+static struct client *
+client_open_at(uint16_t port, int holds)
 {
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
@@ -67,9 +69,24 @@ client_open(uint16_t port)
 	assert_non_null(c);
 	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(c->fd >= 0);
+	if (holds)
+		assert_int_equal(setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &holds, sizeof(holds)),
+				 0);
 	assert_int_equal(connect(c->fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return c;
+}
+
+struct client *
+client_open(uint16_t port)
+{
+	return client_open_at(port, 0);
+}
+
+struct client *
+client_open_narrow(uint16_t port)
+{
+	return client_open_at(port, NARROW_BYTES);
 }
 
 void

@@ -14,6 +14,8 @@
 struct client;
 
 struct client *client_open(uint16_t port);
+/* One whose socket holds little of an answer that it does not read. */
+struct client *client_open_narrow(uint16_t port);
 void client_close(struct client *c);
 
 struct response {
