@@ -200,7 +200,7 @@ static void
 keys_that_are_too_long_are_not_kept(void **state)
 {
 	struct gaps *g = gaps_that_are_told(5);
-	char longest[GAPS_KEY_BYTES + 1];
+	char longest[GAPS_KEY_BYTES + 1], very_long[20 * GAPS_KEY_BYTES];
 	struct gaps_found gap;
 	const struct str key = str_of(longest, GAPS_KEY_BYTES);
 
@@ -215,6 +215,15 @@ keys_that_are_too_long_are_not_kept(void **state)
 	gaps_keep(g, STR("a"), STR("b"), 1, true, 5);
 	gaps_write(g, gaps_slot(key, 1), key, 6);
 	assert_false(gaps_find(g, STR("a"), STR("b"), 1, true, 6, &gap));
+	/* One that is written in a gap, and would be its end, takes nothing of the gaps beside it. */
+	memset(very_long, 'a', sizeof(very_long));
+	gaps_keep(g, STR("ac"), STR("ad"), 1, false, 6);
+	gaps_keep(g, STR("ae"), STR("af"), 1, false, 6);
+	gaps_keep(g, STR("a"), STR("ab"), 1, false, 6);
+	gaps_write(g, gaps_slot(key, 1), str_of(very_long, sizeof(very_long)), 7);
+	assert_false(gaps_find(g, STR("a"), STR("ab"), 1, false, 7, &gap));
+	assert_true(gaps_find(g, STR("ae"), STR("af"), 1, false, 7, &gap));
+	assert_true(str_eq(gap.end, STR("af")));
 	gaps_free(g);
 }
 

@@ -248,13 +248,16 @@ gap_write(struct gap *gap, struct str key, bool reverse)
 {
 	if (!gap->from || str_cmp(key, gap_begin(gap)) < 0 || str_cmp(key, gap_end(gap)) >= 0)
 		return;
+	/* A key that is longer than there is room for ends the gap. */
+	if (key.len + reverse > GAPS_KEY_BYTES) {
+		gap->from = 0;
+		return;
+	}
 	if (!reverse) {
 		gap_set_end(gap, key);
-	} else if (key.len < GAPS_KEY_BYTES) {
+	} else {
 		gap_set_begin(gap, key);
 		gap->begin[gap->begin_len++] = '\0';
-	} else {
-		gap->from = 0;
 	}
 	if (str_cmp(gap_begin(gap), gap_end(gap)) >= 0)
 		gap->from = 0;
