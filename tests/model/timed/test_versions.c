@@ -23,6 +23,7 @@ enum {
 	VERSIONS = 5,
 	WINDOW_SECONDS = 1000 * 1000,
 	REST_MS = 3000, /* after which the sweep looks at what was changed */
+	RESTS = 5,      /* random items and members live for six seconds at most */
 	CHANGES = 20,
 	LONG_BYTES = 20 * 1000,
 	LARGE = 1000, /* members: more pairs than the sweep clears in one transaction */
@@ -55,8 +56,8 @@ history_set(struct items *f, struct timed_history_bounds bounds)
 static void
 rest(struct items *f)
 {
-	/* What the sweep removes because it has expired is changed by that. */
-	for (int i = 0; i < 2; i++) {
+	/* What the sweep removes because it has expired is changed by that: until nothing expires. */
+	for (int i = 0; i < RESTS; i++) {
 		f->now_ms += REST_MS;
 		items_sweep(f);
 	}
@@ -789,7 +790,8 @@ random_rounds(struct items *f, struct timed_history_bounds bounds)
 	}
 	rest(f);
 	items_must(f, notes_run, &notes);
-	assert_in_range(notes.notes, bounds.versions, bounds.versions);
+	/* Of what other bounds leave there may be less. */
+	assert_in_range(notes.notes, bounds.bytes ? 0 : bounds.versions, bounds.versions);
 	print_message("# %d items read, %d refused\n", s->seen, s->gone);
 	assert_true(s->seen > rounds / 4);
 	assert_true(s->gone > rounds / 4);
