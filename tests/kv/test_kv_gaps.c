@@ -215,7 +215,7 @@ keys_that_are_too_long_are_not_kept(void **state)
 	gaps_keep(g, STR("a"), STR("b"), 1, true, 5);
 	gaps_write(g, gaps_slot(key, 1), key, 6);
 	assert_false(gaps_find(g, STR("a"), STR("b"), 1, true, 6, &gap));
-	/* One that is written in a gap, and would be its end, takes nothing of the gaps beside it. */
+	/* One that is written in a gap, and would be its end, leaves those beside it alone. */
 	memset(very_long, 'a', sizeof(very_long));
 	gaps_keep(g, STR("ac"), STR("ad"), 1, false, 6);
 	gaps_keep(g, STR("ae"), STR("af"), 1, false, 6);

@@ -56,7 +56,7 @@ history_set(struct items *f, struct timed_history_bounds bounds)
 static void
 rest(struct items *f)
 {
-	/* What the sweep removes because it has expired is changed by that: until nothing expires. */
+	/* What the sweep removes since it has expired is changed by that: until nothing does. */
 	for (int i = 0; i < RESTS; i++) {
 		f->now_ms += REST_MS;
 		items_sweep(f);
