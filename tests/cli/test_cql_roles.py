@@ -331,6 +331,17 @@ def a_trace_is_its_persons_own(cwd):
         equal((seen(ann), seen(bob), seen(root)), ([body[:16]], [], [body[:16]]))
         equal(len(ann.query("SELECT activity FROM system_traces.events")), 3)
         equal(len(bob.query("SELECT activity FROM system_traces.events")), 0)
+        # Somebody else of that name gets none of it.
+        root.query("DROP ROLE ann")
+        make(root, "ann", "ALTER ROLE ann WITH PASSWORD = 'other'")
+        equal(seen(server.login("ann", "other")), [])
+        # Passwords are in no trace, nor where a statement with one cannot be read.
+        for text in ("CREATE ROLE max WITH PASSWORD = 'hush' AND LOGIN = true", "ALTER ROLE max WITH PASSWORD = 'hush'",
+                     "CREATE ROLE joe WITH PASSWORD = 'hush"):
+            root.ask(QUERY, root.query_body(text), flags=TRACING)
+        told = [*root.query("SELECT parameters FROM system_traces.sessions"),
+                *root.query("SELECT activity FROM system_traces.events")]
+        assert len(told) > 4 and "hush" not in str(told), told
 
 
 main()

@@ -1,7 +1,6 @@
 #include "door/cql/flight.h"
 
 #include "base/mem.h"
-#include "door/cql/trace/trace.h"
 
 struct cql_flight *
 flight_new(struct cql_client *c, const struct input_frame *f)
@@ -27,7 +26,6 @@ flight_new(struct cql_client *c, const struct input_frame *f)
 void
 flight_free(struct cql_flight *fl)
 {
-	trace_free(fl->r.trace);
 	arena_free(fl->arena);
 	buf_release(&fl->body);
 	buf_release(&fl->out);

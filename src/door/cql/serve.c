@@ -460,20 +460,24 @@ serve_body(struct cql_request *r, struct str body)
 
 /* ---- Traces ---- */
 
+_Static_assert(TRACE_KEY_BYTES == sizeof(((struct auth_user *)NULL)->key), "a credential's key");
+
 /*
- * Begins the trace that the client asks for, if it is one of a statement: the answer's body begins
- * with its id. Without memory there is none.
+ * Begins a trace if the client asks for one and the message has a statement: the answer's body
+ * begins with its id. When memory is short there is none.
  */
 static void
 trace_request(struct cql_request *r, size_t from)
 {
 	const struct opcode *opcode = opcode_find(r->header.opcode);
 
-	if (!(r->header.flags & FRAME_TRACING) || !opcode || opcode->before_login)
+	if (!(r->header.flags & FRAME_TRACING) || !opcode || opcode->before_login ||
+	    !r->client->authenticated)
 		return;
-	r->trace = trace_begin(opcode->name, r->client->user.name);
+	r->trace = trace_begin(r->arena, opcode->name, r->client->user.name);
 	if (!r->trace)
 		return;
+	memcpy(r->trace->key, r->client->user.key, sizeof(r->trace->key));
 	cql_client_peer(r->client, r->trace->client, &r->trace->client_len);
 	frame_set_flags(r->out, from, FRAME_TRACING);
 	buf_append(r->out, r->trace->id, TRACE_ID_BYTES);
@@ -487,10 +491,11 @@ trace_answer(struct cql_request *r, enum status status, size_t bytes)
 		return;
 	if (status == STATUS_OK)
 		trace_note(r->trace, "Answered with %zu bytes", bytes);
-	else
+	else if (r->trace->text_len)
 		trace_note(r->trace, "Failed: %s", r->err.text);
+	else /* the reason may quote what is not to be told of the statement */
+		trace_note(r->trace, "Failed");
 	trace_keep(&r->door->traces, r->trace);
-	r->trace = NULL;
 }
 
 /* ---- Answers ---- */

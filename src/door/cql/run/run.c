@@ -127,6 +127,14 @@ check_prepared(struct job *job, const struct run *run)
 			    "The table of a prepared statement has changed: prepare it again");
 }
 
+/* A statement that makes or changes a role may have a password, which nobody is to read again. */
+static void
+trace_statement(const struct cql_request *r, const struct cql_statement *statement, struct str text)
+{
+	if (statement->kind != CQL_CREATE_ROLE && statement->kind != CQL_ALTER_ROLE)
+		trace_set_text(r->trace, text);
+}
+
 /* What an attempt has done; its commit is still to come. */
 static void
 trace_attempt(const struct cql_request *r, struct kv_tx *tx)
@@ -436,9 +444,9 @@ run_query(struct cql_request *r, struct str text, const struct params *p)
 	struct str keyspace;
 	struct job job;
 
-	trace_set_text(r->trace, text);
 	TRY(keyspace_of(r, p->keyspace, &keyspace));
 	TRY(cql_parse(&r->q, text, &statement));
+	trace_statement(r, statement, text);
 	trace_note(r->trace, "Parsed");
 	job_init(&job, r, statement, keyspace, p);
 	return run_statement(&job);
@@ -557,9 +565,9 @@ run_prepare(struct cql_request *r, struct str text, struct str keyspace)
 	struct preparing p = { .prepared = NULL };
 	enum status status;
 
-	trace_set_text(r->trace, text);
 	TRY(keyspace_of(r, keyspace, &keyspace));
 	TRY(prepared_new(r, keyspace, text, &p.prepared));
+	trace_statement(r, p.prepared->statement, text);
 	job_init(&p.job, r, p.prepared->statement, p.prepared->keyspace, NULL);
 	status = has_items(p.prepared->statement) ? items_of(&p.job) : STATUS_OK;
 	if (status == STATUS_OK)
@@ -644,7 +652,7 @@ run_execute(struct cql_request *r, struct str id, const struct params *p)
 	*prepared = prepared_find(r->door, id);
 	if (!*prepared)
 		return fail_unprepared(r, id);
-	trace_set_text(r->trace, (*prepared)->text);
+	trace_statement(r, (*prepared)->statement, (*prepared)->text);
 	job_init(&job, r, (*prepared)->statement, (*prepared)->keyspace, p);
 	job.prepared = *prepared;
 	status = run_statement(&job);
@@ -734,6 +742,7 @@ run_batch(struct cql_request *r, const struct batch *batch)
 	enum status status;
 
 	job_init(&b.job, r, NULL, STR(""), &batch->params);
+	trace_set_text(r->trace, STR("BATCH"));
 	status = batch_fill(&b, batch);
 	trace_note(r->trace, "A batch of %zu statements", b.count);
 	if (status == STATUS_OK) {

@@ -494,6 +494,7 @@ server_of(const struct cql_request *r, struct schema_server *ret)
 				       .part = r->out->part,
 				       .traces = &r->door->traces,
 				       .user = r->client->user.name,
+				       .user_key = r->client->user.key,
 				       .admin = r->client->user.admin ||
 						r->client->grants.everything };
 	cql_client_address(r->client, ret->address, &ret->address_len);

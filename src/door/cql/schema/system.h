@@ -28,8 +28,9 @@ struct schema_server {
 	struct settings_live *live; /* whom the settings name (system_auth) */
 	struct budget_part *part;   /* that counts the memory for reading people */
 	struct traces *traces;      /* what requests have done (system_traces) */
-	struct str user;            /* who asks */
-	bool admin;                 /* and may read what others have done */
+	struct str user;            /* who asks, and with which credential */
+	const uint8_t *user_key;
+	bool admin; /* and may read what others have done */
 };
 
 /* True for a keyspace that is made up, which nobody changes. */

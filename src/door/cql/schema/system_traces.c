@@ -11,7 +11,8 @@ enum {
 static bool
 is_seen(const struct system_making *m, const struct trace *t)
 {
-	return m->server->admin || str_eq(m->server->user, str_from_cstr(t->user));
+	return m->server->admin || (str_eq(m->server->user, str_from_cstr(t->user)) &&
+				    memcmp(m->server->user_key, t->key, sizeof(t->key)) == 0);
 }
 
 static enum status

@@ -9,9 +9,9 @@
 #include "base/rand.h"
 
 struct trace *
-trace_begin(const char *message, struct str user)
+trace_begin(struct arena *arena, const char *message, struct str user)
 {
-	struct trace *t = mem_zalloc(sizeof(*t));
+	struct trace *t = arena_zalloc(arena, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -24,12 +24,6 @@ trace_begin(const char *message, struct str user)
 	t->message = message;
 	(void)snprintf(t->user, sizeof(t->user), "%.*s", STR_ARG(user));
 	return t;
-}
-
-void
-trace_free(struct trace *t)
-{
-	mem_free(t);
 }
 
 static uint64_t
@@ -76,7 +70,7 @@ trace_is(const struct expiring_entry *e, const void *key)
 static void
 trace_end(struct expiring_entry *e)
 {
-	trace_free((struct trace *)e);
+	mem_free(e);
 }
 
 static const struct expiring_rules rules = {
@@ -99,18 +93,20 @@ traces_fini(struct traces *traces)
 }
 
 void
-trace_keep(struct traces *traces, struct trace *t)
+trace_keep(struct traces *traces, const struct trace *t)
 {
+	struct trace *kept = mem_alloc(sizeof(*kept));
 	uint64_t hash;
 
-	if (!t)
+	if (!kept)
 		return;
-	t->took_us = trace_age_us(t) + 1;
-	memcpy(&hash, t->id, sizeof(hash)); /* it is random */
-	if (expiring_add(&traces->all, hash, t->id, &t->entry, 0) == STATUS_OK)
-		expiring_give(&traces->all, &t->entry);
+	*kept = *t;
+	kept->took_us = trace_age_us(t) + 1;
+	memcpy(&hash, kept->id, sizeof(hash)); /* it is random */
+	if (expiring_add(&traces->all, hash, kept->id, &kept->entry, 0) == STATUS_OK)
+		expiring_give(&traces->all, &kept->entry);
 	else
-		trace_free(t);
+		mem_free(kept);
 }
 
 struct traces_look {
