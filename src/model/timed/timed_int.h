@@ -333,9 +333,9 @@ enum {
 };
 
 /*
- * What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). A value in
- * pieces, which only tables have (tables/pieces.c), has its bytes and its kind in place of the
- * scalar, and a format of its own.
+ * What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). Where a value
+ * lies in pieces, which is so in tables only (tables/pieces.c), its length and its kind stand in
+ * place of the scalar, in a format of their own.
  */
 struct timed_cell {
 	enum timed_type type;
@@ -343,7 +343,7 @@ struct timed_cell {
 	bool by_default;          /* it expires as the database says */
 	uint64_t at_ms;           /* else: at that time, or TIMED_CELL_NEVER */
 	struct str value;         /* the scalar, encoded; empty: it has none, or lies in pieces */
-	uint64_t piece_bytes;     /* of a value in pieces, all of them; 0: it is none */
+	uint64_t piece_bytes;     /* the length of a value in pieces; 0: it lies in the cell */
 	enum doc_kind piece_kind; /* DOC_TEXT or DOC_BYTES, of a value in pieces */
 };
 

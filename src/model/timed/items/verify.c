@@ -50,9 +50,9 @@ struct body_seen {
 	struct group_seen group; /* the one that is gone through */
 	bool has_tree;           /* it has a document in leaves, or a part of one */
 	struct json_check *json; /* of all bodies, one after the other */
-	bool asked;              /* whether it is gone; the sweep clears such a body in slices */
-	bool gone;
-	enum status failed; /* what asking has given */
+	bool asked;              /* `gone` is known */
+	bool gone;               /* deleted: the sweep clears it, in slices */
+	enum status failed;      /* of the look at whether it is gone */
 };
 
 /*

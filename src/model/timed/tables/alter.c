@@ -185,23 +185,34 @@ table_alter(struct timed *t, const struct table_alteration *change)
 
 /* ---- Values in pieces ---- */
 
+/*
+ * Changes the description so that values may lie in pieces in all columns that get a long value by
+ * the write. Does nothing where that is so already.
+ */
 static enum status
-allow_pieces(struct alter *a, uint64_t column)
+allow_pieces(struct alter *a, const struct table_write *write)
 {
 	const struct table_alteration nothing = { 0 };
-	const struct table_column *c;
+	bool any = false;
 
 	TRY(alter_begin(a, &nothing));
-	c = table_column_by_id(&a->schema, column);
-	if (!c || c->has_pieces)
+	for (size_t i = 0; i < write->change_count; i++) {
+		const struct table_change *change = &write->changes[i];
+		const struct table_column *c = table_column_by_id(&a->schema, change->column);
+
+		if (!c || c->has_pieces || !table_change_is_long(change))
+			continue;
+		a->columns[c - a->schema.columns].has_pieces = true;
+		any = true;
+	}
+	if (!any)
 		return STATUS_OK;
-	a->columns[c - a->schema.columns].has_pieces = true;
 	TRY(table_schema_write(a->t->tx, a->t->db, &a->schema, a->t->err));
 	return kv_touch_metadata_version(a->t->tx);
 }
 
-enum status
-table_allow_pieces(struct timed *t, uint64_t column)
+static enum status
+allow_pieces_by(struct timed *t, const struct table_write *write)
 {
 	struct alter a = { .t = t };
 	enum status status;
@@ -210,7 +221,47 @@ table_allow_pieces(struct timed *t, uint64_t column)
 	a.arena = arena_new(TABLE_RECORD_ARENA_BYTES);
 	if (!a.arena)
 		return STATUS_NOMEM;
-	status = allow_pieces(&a, column);
+	status = allow_pieces(&a, write);
 	arena_free(a.arena);
 	return status;
+}
+
+struct allowing {
+	struct str table;
+	const struct table_write *write;
+	struct err *err;
+};
+
+static enum status
+allow_body(struct kv_tx *tx, void *arg)
+{
+	const struct allowing *a = arg;
+	struct catalog_db *db;
+	enum status status = catalog_open(tx, NULL, CATALOG_SPACE_TABLE, a->table, &db, a->err);
+	struct timed t;
+
+	/* Dropped meanwhile: the writer finds that, too. */
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	timed_init(&t, tx, db, NULL, a->err);
+	status = allow_pieces_by(&t, a->write);
+	catalog_db_unref(db);
+	return status;
+}
+
+enum status
+table_write_allow_pieces(struct timed *t, const struct table_write *write)
+{
+	const struct table_schema *schema = table_schema_of(t->db);
+	struct allowing a = { .table = t->db->name, .write = write, .err = t->err };
+	bool any = false;
+
+	for (size_t i = 0; !any && i < write->change_count; i++)
+		any = table_change_is_long(&write->changes[i]) &&
+		      !table_column_by_id(schema, write->changes[i].column)->has_pieces;
+	if (!any)
+		return STATUS_OK;
+	TRY(kv_run(kv_tx_store(t->tx), allow_body, &a, NULL, t->err));
+	return STATUS_TX_CONFLICT;
 }

@@ -150,7 +150,7 @@ visit_read(struct visit *v, struct table_stored *s, bool *ret_is_static)
 		v->has_pair = false;
 		status = visit_peek(v);
 	}
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	return status == STATUS_OK || status == STATUS_NOT_FOUND ? table_stored_end(s) : status;
 }
 
 /*

@@ -1,13 +1,13 @@
 /*
- * Values that are too long for one pair. The column's cell, or the element's, has the bytes of the
- * value and its kind, and what they are lies below it:
+ * Values that are too long for one pair. The cell of the column, or of the element in it, has the
+ * value's length and kind then, and the bytes of the value lie in pairs below the cell's key:
  *
  *     (cell's key, n) → a byte of zero, then bytes from n * TIMED_VALUE_BYTES on
  *
- * Whoever writes a value knows whether pieces may lie below it: the schema says so of the column,
- * and a writer reads it with the description of the table. So other columns are written blindly,
- * by one pair. Who meets the first long value of a column changes the schema by a transaction of
- * its own, and begins again. A history records pieces as it does cells.
+ * A writer knows from the table's description whether the values of a column may lie in pieces, and
+ * only then clears what is below a cell. So other columns are written without a read, by one pair.
+ * The first writer of a long value in a column changes the description by a transaction of its own,
+ * and then begins its own transaction again. A history records pieces in the way it records cells.
  */
 #include "model/timed/tables/tables_int.h"
 
@@ -31,78 +31,14 @@ table_value_is_long(const struct doc_scalar *value)
 	return bytes > TIMED_VALUE_BYTES;
 }
 
-/* True if the change writes its value into a cell. */
-static bool
-writes_value(enum table_change_kind kind)
+bool
+table_change_is_long(const struct table_change *c)
 {
-	return kind == TABLE_CHANGE_PUT || kind == TABLE_CHANGE_PUT_ELEMENT ||
-	       kind == TABLE_CHANGE_PUT_PLACE || kind == TABLE_CHANGE_APPEND ||
-	       kind == TABLE_CHANGE_PREPEND;
-}
+	bool writes = c->kind == TABLE_CHANGE_PUT || c->kind == TABLE_CHANGE_PUT_ELEMENT ||
+		      c->kind == TABLE_CHANGE_PUT_PLACE || c->kind == TABLE_CHANGE_APPEND ||
+		      c->kind == TABLE_CHANGE_PREPEND;
 
-/* ---- Columns that let values lie so ---- */
-
-/* The changes of a write whose columns have had no long values. */
-struct allowing {
-	struct str table;
-	const struct table_write *write;
-	struct err *err;
-};
-
-static bool
-is_first_of_column(const struct table_schema *schema, const struct table_change *c)
-{
-	const struct table_column *column = table_column_by_id(schema, c->column);
-
-	return !column->has_pieces && writes_value(c->kind) &&
-	       c->value.text.len <= TABLE_VALUE_BYTES && table_value_is_long(&c->value);
-}
-
-static enum status
-allow_all(struct kv_tx *tx, const struct catalog_db *db, const struct allowing *a)
-{
-	const struct table_schema *schema = table_schema_of(db);
-	struct timed t;
-
-	timed_init(&t, tx, db, NULL, a->err);
-	for (size_t i = 0; i < a->write->change_count; i++) {
-		const struct table_change *c = &a->write->changes[i];
-
-		if (table_column_by_id(schema, c->column) && is_first_of_column(schema, c))
-			TRY(table_allow_pieces(&t, c->column));
-	}
-	return STATUS_OK;
-}
-
-static enum status
-allow_body(struct kv_tx *tx, void *arg)
-{
-	const struct allowing *a = arg;
-	struct catalog_db *db;
-	enum status status = catalog_open(tx, NULL, CATALOG_SPACE_TABLE, a->table, &db, a->err);
-
-	/* Dropped meanwhile: the writer finds that, too. */
-	if (status == STATUS_NOT_FOUND)
-		return STATUS_OK;
-	TRY(status);
-	status = allow_all(tx, db, a);
-	catalog_db_unref(db);
-	return status;
-}
-
-enum status
-table_write_allow_pieces(struct timed *t, const struct table_write *write)
-{
-	const struct table_schema *schema = table_schema_of(t->db);
-	struct allowing a = { .table = t->db->name, .write = write, .err = t->err };
-	bool any = false;
-
-	for (size_t i = 0; !any && i < write->change_count; i++)
-		any = is_first_of_column(schema, &write->changes[i]);
-	if (!any)
-		return STATUS_OK;
-	TRY(kv_run(kv_tx_store(t->tx), allow_body, &a, NULL, t->err));
-	return STATUS_TX_CONFLICT;
+	return writes && c->value.text.len <= TABLE_VALUE_BYTES && table_value_is_long(&c->value);
 }
 
 /* ---- Writing ---- */
@@ -154,6 +90,24 @@ void
 table_pieces_begin(struct table_pieces *p, const struct timed_cell *cell)
 {
 	*p = (struct table_pieces){ .left = cell->piece_bytes };
+}
+
+enum status
+table_pieces_open(struct table_pieces *p, const struct timed_cell *cell, struct arena *arena,
+		  struct doc_scalar *ret)
+{
+	char *bytes;
+
+	if (cell->piece_bytes > TABLE_VALUE_BYTES)
+		return STATUS_CORRUPT;
+	bytes = arena_bytes(arena, (size_t)cell->piece_bytes);
+	if (!bytes)
+		return STATUS_LIMIT;
+	*ret = (struct doc_scalar){ .kind = cell->piece_kind,
+				    .text = str_of(bytes, (size_t)cell->piece_bytes) };
+	table_pieces_begin(p, cell);
+	p->to = bytes;
+	return STATUS_OK;
 }
 
 void

@@ -98,17 +98,7 @@ static enum status
 take_pieces(struct table_reading *r, const struct timed_cell *cell, struct table_piece *kept,
 	    struct table_cell *to)
 {
-	char *bytes;
-
-	if (cell->piece_bytes > TABLE_VALUE_BYTES)
-		return STATUS_CORRUPT;
-	bytes = arena_bytes(r->arena, (size_t)cell->piece_bytes);
-	if (!bytes)
-		return STATUS_LIMIT;
-	to->value = (struct doc_scalar){ .kind = cell->piece_kind,
-					 .text = str_of(bytes, (size_t)cell->piece_bytes) };
-	table_pieces_begin(&r->pieces, cell);
-	r->pieces.to = bytes;
+	TRY(table_pieces_open(&r->pieces, cell, r->arena, &to->value));
 	if (!r->reverse)
 		return STATUS_OK;
 	for (; kept; kept = kept->next)

@@ -54,24 +54,6 @@ table_stored_begin(struct table_stored *s, const struct catalog_db *db, struct a
 	return STATUS_OK;
 }
 
-/* A value whose pieces come next. */
-static enum status
-take_pieces(struct table_stored *s, const struct timed_cell *cell, struct doc_scalar *ret)
-{
-	char *bytes;
-
-	if (cell->piece_bytes > TABLE_VALUE_BYTES)
-		return STATUS_CORRUPT;
-	bytes = arena_bytes(s->arena, (size_t)cell->piece_bytes);
-	if (!bytes)
-		return STATUS_LIMIT;
-	*ret = (struct doc_scalar){ .kind = cell->piece_kind,
-				    .text = str_of(bytes, (size_t)cell->piece_bytes) };
-	table_pieces_begin(&s->pieces, cell);
-	s->pieces.to = bytes;
-	return STATUS_OK;
-}
-
 enum status
 table_stored_take(struct table_stored *s, struct str rest, struct str value)
 {
@@ -86,14 +68,21 @@ table_stored_take(struct table_stored *s, struct str rest, struct str value)
 	if (place.is_piece)
 		return table_pieces_take(&s->pieces, place.piece, value) ? STATUS_OK
 									 : STATUS_CORRUPT;
+	TRY(table_stored_end(s));
 	TRY(timed_cell_parse(value, &cell, NULL));
 	TRY(cell_add(s, &to));
 	to->column = place.column;
 	if (place.has_element)
 		to->element = place.element;
 	if (cell.piece_bytes)
-		return take_pieces(s, &cell, &to->value);
+		return table_pieces_open(&s->pieces, &cell, s->arena, &to->value);
 	return cell.value.len ? timed_cell_scalar(&cell, s->arena, &to->value) : STATUS_OK;
+}
+
+enum status
+table_stored_end(const struct table_stored *s)
+{
+	return s->pieces.left ? STATUS_CORRUPT : STATUS_OK;
 }
 
 enum status
@@ -116,5 +105,5 @@ table_stored_read(struct table_stored *s, struct kv_tx *tx, const struct catalog
 		*ret_there = true;
 		TRY(table_stored_take(s, str_skip(pair.key, key.len), pair.value));
 	}
-	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+	return status == STATUS_NOT_FOUND ? table_stored_end(s) : status;
 }

@@ -61,7 +61,7 @@ struct table_column {
 	enum table_column_kind kind;
 	enum table_storage storage; /* TABLE_SINGLE of what belongs to the key */
 	bool descending;            /* of TABLE_RANGE only */
-	bool has_pieces;            /* values may lie in pieces: table_allow_pieces() */
+	bool has_pieces;            /* values may lie in pieces (pieces.c) */
 };
 
 /* A column that is no longer there. */
@@ -154,13 +154,6 @@ struct table_alteration {
  * Touches the metadata version; writes the stamp of the schema.
  */
 MUST_USE enum status table_alter(struct timed *t, const struct table_alteration *alteration);
-
-/*
- * Lets values of the column that are too long for one pair lie in pieces (row.h). From then on a
- * write to the column clears what pieces there may be. Again, or with no such column, it does
- * nothing. Touches the metadata version.
- */
-MUST_USE enum status table_allow_pieces(struct timed *t, uint64_t column);
 
 /*
  * Deletes a table; its keys are cleared in the background. STATUS_NOT_FOUND. Touches the metadata

@@ -139,8 +139,10 @@ struct table_stored {
 /* Begins with the columns of the key; `tail` is the row's key behind the subspace. */
 MUST_USE enum status table_stored_begin(struct table_stored *s, const struct catalog_db *db,
 					struct arena *arena, struct str tail);
-/* Adds a pair, by the rest of its key behind the row's: pairs come in the order of keys, all. */
+/* Adds a pair, by the rest of its key behind the row's. All pairs come, in the order of keys. */
 MUST_USE enum status table_stored_take(struct table_stored *s, struct str rest, struct str value);
+/* After the last pair. STATUS_CORRUPT: pieces of a value are missing. */
+MUST_USE enum status table_stored_end(const struct table_stored *s);
 /*
  * Reads the row with this key (P, ROWS, …) from the store, as the transaction has written it.
  * `*ret_there`: it has any pair. STATUS_CORRUPT.
@@ -236,7 +238,7 @@ struct table_place {
 	uint64_t column;  /* 0: the row's own cell */
 	bool has_element;
 	struct doc_scalar element;
-	bool is_piece; /* of the value whose cell is the rest of the key */
+	bool is_piece; /* the key is that of a piece of the cell's value */
 	uint64_t piece;
 };
 
@@ -256,9 +258,12 @@ MUST_USE enum status table_place_column(struct str rest, uint64_t *ret);
 
 /* True of a value that is too long for one pair, which only a text or bytes can be. */
 bool table_value_is_long(const struct doc_scalar *value);
+/* True of a change that writes such a value, and one that a row may have. */
+bool table_change_is_long(const struct table_change *change);
 /*
- * Before a write that fits the schema: see table_write(). STATUS_TX_CONFLICT if the description of
- * the table had to be changed.
+ * What table_write() calls once the write is known to fit the schema (alter.c). Returns
+ * STATUS_TX_CONFLICT after it has changed the table's description, in another transaction, for the
+ * first long value of a column.
  */
 MUST_USE enum status table_write_allow_pieces(struct timed *t, const struct table_write *write);
 /* Clears a cell, and if its column has pieces, those that may lie below it. */
@@ -270,8 +275,15 @@ MUST_USE enum status table_cell_clear(struct timed *t, struct str cell, bool has
 MUST_USE enum status table_pieces_write(struct timed *t, struct str cell,
 					const struct doc_scalar *value, struct timed_expiry expiry);
 
-/* Behind the cell: its pieces come. `p->to` is the caller's to set. */
+/* Behind a cell whose value lies in pieces: these come, and are only counted. */
 void table_pieces_begin(struct table_pieces *p, const struct timed_cell *cell);
+/*
+ * The same, and the value is put together in the arena: it is whole once no piece is left.
+ * STATUS_LIMIT; STATUS_CORRUPT.
+ */
+MUST_USE enum status table_pieces_open(struct table_pieces *p, const struct timed_cell *cell,
+				       struct arena *arena, struct doc_scalar *ret);
+/* Behind a cell whose value nobody wants: its pieces are passed over. */
 void table_pieces_skip(struct table_pieces *p);
 /* Takes the value of the next pair. False: it is not the piece that belongs there. */
 bool table_pieces_take(struct table_pieces *p, uint64_t n, struct str value);
