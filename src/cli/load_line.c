@@ -23,3 +23,25 @@ load_line_list(const struct load_line *line, const char *name, bool needs, struc
 	*ret_count = 0;
 	return STATUS_OK;
 }
+
+enum status
+load_line_text(const struct load_line *line, const char *name, struct str *ret)
+{
+	const struct json_value *value = json_value_find(line->members, line->count, name);
+
+	*ret = (struct str){ 0 };
+	if (!value)
+		return STATUS_OK;
+	if (value->kind != JSON_STRING)
+		return err_set(line->err, STATUS_INVALID, "\"%s\" is a text", name);
+	*ret = value->string;
+	return STATUS_OK;
+}
+
+bool
+load_line_is_true(const struct load_line *line, const char *name)
+{
+	const struct json_value *value = json_value_find(line->members, line->count, name);
+
+	return value && value->kind == JSON_TRUE;
+}

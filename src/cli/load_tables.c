@@ -1,6 +1,7 @@
 /* Tables of a dump (dump_tables.c): each row is cleared, and then written cell by cell. */
 #include "cli/load_tables.h"
 
+#include "base/words.h"
 #include "cli/rows.h"
 #include "cli/tables_indexes.h"
 #include "model/timed/tables/keyspaces.h"
@@ -116,35 +117,34 @@ needs_read(const struct load_line *line, struct table_needs *ret)
 static size_t
 name_find(const char *const *names, size_t count, const struct json_value *value)
 {
-	for (size_t i = 0; value && value->kind == JSON_STRING && i < count; i++)
-		if (names[i] && str_eq(value->string, str_from_cstr(names[i])))
-			return i;
-	return 0;
+	size_t number = value && value->kind == JSON_STRING
+				? words_find(value->string, names, count)
+				: count;
+
+	return number < count ? number : 0;
 }
 
 static enum status
 column_read(const struct load_line *line, const struct json_value *value, struct table_column *ret)
 {
-	struct json_member *members;
-	const struct json_value *found;
-	size_t count, kind;
+	struct load_line column = *line;
+	size_t kind;
 
-	TRY(json_value_members(value, line->arena, &members, &count, line->err));
-	TRY(text_read(line, json_value_find(members, count, "name"), "a column's name",
-		      &ret->name));
-	TRY(text_read(line, json_value_find(members, count, "type"), "a column's type",
-		      &ret->type));
-	kind = name_find(kind_names, sizeof(kind_names) / sizeof(*kind_names),
-			 json_value_find(members, count, "kind"));
+	TRY(json_value_members(value, line->arena, &column.members, &column.count, line->err));
+	TRY(text_read(line, json_value_find(column.members, column.count, "name"),
+		      "a column's name", &ret->name));
+	TRY(text_read(line, json_value_find(column.members, column.count, "type"),
+		      "a column's type", &ret->type));
+	kind = name_find(kind_names, WORDS_COUNT(kind_names),
+			 json_value_find(column.members, column.count, "kind"));
 	if (!kind)
 		return err_set(line->err, STATUS_INVALID,
 			       "a column's \"kind\" is hash, range, static or regular");
 	ret->kind = (enum table_column_kind)kind;
-	ret->storage = (enum table_storage)name_find(storage_names,
-						     sizeof(storage_names) / sizeof(*storage_names),
-						     json_value_find(members, count, "storage"));
-	found = json_value_find(members, count, "descending");
-	ret->descending = found && found->kind == JSON_TRUE;
+	ret->storage = (enum table_storage)name_find(
+		storage_names, WORDS_COUNT(storage_names),
+		json_value_find(column.members, column.count, "storage"));
+	ret->descending = load_line_is_true(&column, "descending");
 	return STATUS_OK;
 }
 
@@ -303,12 +303,11 @@ static enum status
 own_load(struct table_load *l)
 {
 	const struct load_line *line = l->line;
-	const struct json_value *inserted = json_value_find(line->members, line->count, "inserted");
 	struct table_write write = { .key = l->key, .inserts = true };
 	uint64_t write_us = 0;
 
 	TRY(table_clear_row(l->t, &l->key));
-	if (!inserted || inserted->kind != JSON_TRUE)
+	if (!load_line_is_true(line, "inserted"))
 		return STATUS_OK;
 	TRY(load_line_u64(line, "written_us", &write_us));
 	TRY(expiry_read(line, &write.expiry));

@@ -37,6 +37,12 @@ MUST_USE enum status load_line_u64(const struct load_line *line, const char *nam
 MUST_USE enum status load_line_list(const struct load_line *line, const char *name, bool needs,
 				    struct json_value **ret, size_t *ret_count);
 
+/* The member's text; `ret->ptr` is NULL if there is no such member. STATUS_INVALID. */
+MUST_USE enum status load_line_text(const struct load_line *line, const char *name,
+				    struct str *ret);
+/* True if the member is there, and true. */
+bool load_line_is_true(const struct load_line *line, const char *name);
+
 /* Applies a line about a row. */
 MUST_USE enum status load_rows_line(struct timed *t, const struct load_line *line);
 

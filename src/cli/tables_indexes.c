@@ -1,5 +1,6 @@
 #include "cli/tables_indexes.h"
 
+#include "base/words.h"
 #include "cli/rows.h"
 #include "model/timed/tables/index.h"
 
@@ -19,8 +20,6 @@ static const char *const operator_names[] = {
 	[INDEX_TYPED_GE] = ">=",
 	[INDEX_TYPED_NOT_NULL] = "not null",
 };
-
-#define NAMES(names) (sizeof(names) / sizeof((names)[0]))
 
 /* ---- Writing ---- */
 
@@ -123,45 +122,13 @@ refuse(const struct load_line *line, const char *what)
 	return err_set(line->err, STATUS_INVALID, "an index of the table has %s", what);
 }
 
-/* `ret->ptr` is NULL if there is no such member. */
-static enum status
-text_find(const struct load_line *line, const char *name, struct str *ret)
-{
-	const struct json_value *value = json_value_find(line->members, line->count, name);
-
-	*ret = (struct str){ 0 };
-	if (!value)
-		return STATUS_OK;
-	if (value->kind != JSON_STRING)
-		return err_set(line->err, STATUS_INVALID, "\"%s\" is a text", name);
-	*ret = value->string;
-	return STATUS_OK;
-}
-
-static bool
-is_true(const struct load_line *line, const char *name)
-{
-	const struct json_value *value = json_value_find(line->members, line->count, name);
-
-	return value && value->kind == JSON_TRUE;
-}
-
-static bool
-number_of(const char *const *names, size_t count, struct str name, size_t *ret)
-{
-	for (*ret = 0; *ret < count; ++*ret)
-		if (str_eq(name, str_from_cstr(names[*ret])))
-			return true;
-	return false;
-}
-
 static enum status
 column_find(const struct reading *r, const struct load_line *line, uint64_t *ret)
 {
 	const struct table_column *column;
 	struct str name;
 
-	TRY(text_find(line, "column", &name));
+	TRY(load_line_text(line, "column", &name));
 	column = table_column_named(table_schema_of(r->t->db), name);
 	if (!column)
 		return refuse(line, "a column that the table has not");
@@ -178,11 +145,13 @@ column_read(const struct reading *r, const struct json_value *value, struct tabl
 
 	TRY(json_value_members(value, line.arena, &line.members, &line.count, line.err));
 	TRY(column_find(r, &line, &ret->column));
-	TRY(text_find(&line, "part", &name));
-	if (name.ptr && !number_of(part_names, NAMES(part_names), name, &part))
+	TRY(load_line_text(&line, "part", &name));
+	if (name.ptr)
+		part = WORDS_FIND(part_names, name);
+	if (part == WORDS_COUNT(part_names))
 		return refuse(&line, "no such part of a column");
 	ret->part = (enum index_typed_part)part;
-	ret->descending = is_true(&line, "descending");
+	ret->descending = load_line_is_true(&line, "descending");
 	return STATUS_OK;
 }
 
@@ -197,8 +166,9 @@ condition_read(const struct reading *r, const struct json_value *value,
 
 	TRY(json_value_members(value, line.arena, &line.members, &line.count, line.err));
 	TRY(column_find(r, &line, &ret->column));
-	TRY(text_find(&line, "operator", &name));
-	if (!number_of(operator_names, NAMES(operator_names), name, &op))
+	TRY(load_line_text(&line, "operator", &name));
+	op = WORDS_FIND(operator_names, name);
+	if (op == WORDS_COUNT(operator_names))
 		return refuse(&line, "no such operator");
 	ret->op = (enum index_typed_operator)op;
 	ret->value.kind = DOC_NULL;
@@ -251,11 +221,11 @@ create_one(struct reading *r, const struct json_value *value)
 	uint64_t number;
 
 	TRY(json_value_members(value, line->arena, &line->members, &line->count, line->err));
-	TRY(text_find(line, "name", &terms.name));
-	TRY(text_find(line, "spec", &terms.spec));
+	TRY(load_line_text(line, "name", &terms.name));
+	TRY(load_line_text(line, "spec", &terms.spec));
 	if (!terms.name.ptr)
 		return refuse(line, "no name");
-	terms.is_unique = is_true(line, "unique");
+	terms.is_unique = load_line_is_true(line, "unique");
 	TRY(columns_read(r, &terms));
 	TRY(conditions_read(r, &terms));
 	return table_index_create(r->t, &terms, &number);

@@ -6,9 +6,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
+
 enum {
 	ARENA_BYTES = 256 * 1024 * 1024,
 	PIDS = 16,
+	AWAIT_MS = 30 * 1000,
 };
 
 struct js_config
@@ -109,12 +112,22 @@ map_one(struct fixture *f, const struct js_design *design, const char *view, con
 	return rows;
 }
 
+bool
+workers_become(struct js *js, size_t n, uint64_t ms)
+{
+	uint64_t end_ns = clock_after_ms(ms);
+	long pids[PIDS];
+
+	while (js_workers(js, pids, PIDS) != n) {
+		if (clock_mono_ns() >= end_ns)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
 void
 await_workers(struct js *js, size_t n)
 {
-	long pids[PIDS];
-
-	for (int i = 0; i < 30 * 1000 && js_workers(js, pids, PIDS) != n; i++)
-		usleep(1000);
-	assert_int_equal(js_workers(js, pids, PIDS), n);
+	assert_true(workers_become(js, n, AWAIT_MS));
 }

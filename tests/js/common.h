@@ -29,7 +29,9 @@ struct js_call call_of(struct fixture *f, const struct js_design *design, enum j
 const char *map_one(struct fixture *f, const struct js_design *design, const char *view,
 		    const char *doc);
 
-/* Waits until the pool has that many workers. */
+/* Waits for so long at most until the pool has that many workers; false: it does not get them. */
+bool workers_become(struct js *js, size_t n, uint64_t ms);
+/* The same; the test fails where it does not. */
 void await_workers(struct js *js, size_t n);
 
 #endif

@@ -102,8 +102,8 @@ struct neighbour {
 	pthread_t thread;
 	atomic_bool stop;
 	uint64_t calls;
-	uint64_t took_ms[FELT_MS +
-			 1]; /* calls of so many milliseconds, the last ones of more, too */
+	/* How many calls took so many milliseconds; the last number is of longer ones, too. */
+	uint64_t took_ms[FELT_MS + 1];
 };
 
 static const char neighbours_design[] = "{\"validate_doc_update\":\"function (n, o, u, s) { if "
@@ -570,8 +570,6 @@ give_up(struct fixture *f)
 	struct js_call call = call_of(f, &design, JS_LANE_REQUEST);
 	struct js_verdict verdict;
 	struct event stop;
-	uint64_t end_ns;
-	long pid;
 
 	call.deadline_ns = clock_after_ms(100);
 	assert_int_equal(js_validate(&call, STR("{}"), STR("{}"), &edit, 1, &verdict, &f->err),
@@ -582,10 +580,7 @@ give_up(struct fixture *f)
 	call.deadline_ns = WAIT_FOREVER;
 	assert_int_equal(js_validate(&call, STR("{}"), STR("{}"), &edit, 1, &verdict, &f->err),
 			 STATUS_CANCELLED);
-	end_ns = clock_after_ms(5 * TIMEOUT_MS);
-	while (js_workers(f->js, &pid, 1) > 0 && clock_mono_ns() < end_ns)
-		usleep(1000);
-	return js_workers(f->js, &pid, 1) == 0;
+	return workers_become(f->js, 0, 5 * TIMEOUT_MS);
 }
 
 static void

@@ -158,11 +158,17 @@ is_of_the_beginning(const char *name)
 	       fnmatch("OPTIONS-[0-9]*", name, 0) == 0 || fnmatch("[0-9]*.dbtmp", name, 0) == 0;
 }
 
+static bool
+is_table(const char *name)
+{
+	return fnmatch("[0-9]*.sst", name, 0) == 0;
+}
+
 /* Tables and logs: a store has them only once CURRENT names a manifest. */
 static bool
 is_of_a_store(const char *name)
 {
-	return strcmp(name, "CURRENT") == 0 || fnmatch("[0-9]*.sst", name, 0) == 0 ||
+	return strcmp(name, "CURRENT") == 0 || is_table(name) ||
 	       fnmatch("[0-9]*.log", name, 0) == 0;
 }
 
@@ -201,7 +207,7 @@ emb_directory_tables(const char *path)
 	size_t tables = 0;
 
 	while (dir && (name = directory_next_entry(dir)))
-		tables += fnmatch("[0-9]*.sst", name, 0) == 0;
+		tables += is_table(name);
 	if (dir)
 		closedir(dir);
 	return tables;

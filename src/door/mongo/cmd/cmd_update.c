@@ -228,14 +228,6 @@ do_statement(struct updating *u, struct str bytes, bool *ret_more, bool *ret_alo
 }
 
 static enum status
-settle_statement(struct writing *w, enum status status)
-{
-	if (status != STATUS_OK)
-		writing_uncount(w);
-	return writing_settle(w, status);
-}
-
-static enum status
 update_page(struct kv_tx *tx, void *arg)
 {
 	struct updating *u = arg;
@@ -254,7 +246,9 @@ update_page(struct kv_tx *tx, void *arg)
 		}
 		writing_count_from(w);
 		status = do_statement(u, statement, &more, &alone);
-		TRY(settle_statement(w, status));
+		if (status != STATUS_OK)
+			writing_uncount(w);
+		TRY(writing_settle(w, status));
 		if (more || alone) {
 			w->now.list = before;
 			w->now.resumes = more;
