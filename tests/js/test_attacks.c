@@ -28,8 +28,9 @@ enum {
 	TIMEOUT_MS = 4000,
 	/*
 	 * A call that takes so long has waited for an attack to end, unless the machine is so busy
-	 * that a process as nice as a worker takes a tenth of that for what takes QUICK_MS. One
-	 * call may have that bad luck; where an attack is waited for, hardly another call is made.
+	 * that a process as nice as a worker takes a tenth of that for what takes QUICK_MS. A
+	 * single call may be so unlucky. If calls had to wait for the attack to end, nearly all
+	 * would take so long.
 	 */
 	FELT_MS = 3500,
 	FELT_TIMES = 10,

@@ -30,8 +30,8 @@ enum {
 	LEVEL_TABLE_GROWTH = 2,
 	BACKGROUND_JOBS = 2,
 	/*
-	 * Tables are opened by several threads, which wait for the disk. RocksDB starts 16 each
-	 * time, however few tables there are: as costly as all else of opening a small store.
+	 * Several threads open the tables of a store, since each waits for the disk. RocksDB would
+	 * always start 16 of them, which takes a small store longer than all else of its opening.
 	 */
 	TABLES_A_THREAD = 16,
 	OPENING_THREADS = 16,

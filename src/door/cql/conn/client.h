@@ -78,7 +78,7 @@ enum status cql_client_ask(void *client);
 /* The address at which it has reached this process: 4 or 16 bytes. */
 void cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len);
 
-/* Its own address, likewise. */
+/* The address that the client has itself: 4 or 16 bytes. */
 void cql_client_peer(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len);
 
 /* ---- Sending ---- */

@@ -49,7 +49,7 @@ struct progress {
 	size_t upserted_len;
 	uint64_t matched;
 	uint64_t modified;
-	uint64_t matched_before; /* when the first statement that is left was begun */
+	uint64_t matched_before; /* the same, when the statement began that runs now */
 	uint64_t modified_before;
 	bool ends;
 	bool resumes; /* the first statement that is left was begun: go on at the place */
@@ -104,11 +104,14 @@ MUST_USE enum status writing_run(struct writing *w, kv_body *page,
 /* The attempt has committed; writing_run() does this by itself. */
 void writing_keep(struct writing *w);
 
-/* Before a statement, or the rest of one, that counts what it changes. */
+/*
+ * Before a statement runs, and again before the rest of one that goes on in another transaction:
+ * remembers what was counted when the statement began.
+ */
 void writing_count_from(struct writing *w);
 /*
- * What a statement that failed has counted does not count, though earlier transactions have
- * committed some of it: MongoDB's does not, either.
+ * After a statement that failed: counts what was counted when it began. As in MongoDB, nothing of a
+ * statement that fails is counted, though its earlier transactions may have changed documents.
  */
 void writing_uncount(struct writing *w);
 

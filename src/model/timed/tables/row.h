@@ -76,9 +76,9 @@ struct table_write {
  * STATUS_INVALID, explained, for changes that do not fit the schema; STATUS_VALUE_TOO_LARGE,
  * STATUS_KEY_TOO_LARGE, explained with the limit's name: TABLE_VALUE_BYTES, TIMED_KEY_BYTES.
  *
- * STATUS_TX_CONFLICT, at once: the first value of a column that is too long for one pair. Another
- * transaction has changed the table's description for it, so this one begins again as after any
- * conflict, and finds it changed.
+ * Also STATUS_TX_CONFLICT, before anything is committed: when a column gets its first value that is
+ * too long for one pair. By then another transaction has changed the table's description, so the
+ * caller begins its transaction again, as after any conflict.
  */
 MUST_USE enum status table_write(struct timed *t, const struct table_write *write);
 
