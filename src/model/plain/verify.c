@@ -410,13 +410,21 @@ verify_single(struct catalog_verify *v, enum plain_space space, uint64_t documen
 static enum status
 verify_options(struct catalog_verify *v)
 {
-	struct err err = { 0 };
 	void *extension = NULL;
-	enum status status = plain_extend(v->tx, v->db, &extension, &err);
+	unsigned failures = 0;
+	enum status status;
+	struct err err;
 
-	plain_extension_free(extension);
-	if (status != STATUS_CORRUPT && status != STATUS_NEWER)
-		return status;
+	for (;;) {
+		err = (struct err){ 0 };
+		status = plain_extend(v->tx, v->db, &extension, &err);
+		plain_extension_free(extension);
+		if (status == STATUS_CORRUPT || status == STATUS_NEWER)
+			break;
+		if (status == STATUS_OK)
+			return STATUS_OK;
+		TRY(catalog_verify_again(v, &failures, status));
+	}
 	TRY(plain_key_single(v->db, PLAIN_SPACE_OPTIONS, &v->key));
 	catalog_verify_found(v, PLAIN_FINDING_OPTIONS, buf_str(&v->key), "%s", err.text);
 	return STATUS_OK;

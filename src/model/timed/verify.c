@@ -349,18 +349,24 @@ timed_verify(struct catalog_verify *v)
 {
 	const struct catalog_db *given = v->db;
 	struct catalog_db opened = *given;
-	struct err err = { 0 };
+	unsigned failures = 0;
 	enum status status;
 
 	/* The description may be one of a list, which has no schema with it. */
-	status = given->kind->extend(v->tx, given, &opened.extension, &err);
-	if (status == STATUS_CORRUPT || status == STATUS_NEWER) {
-		timed_key_space(&v->key, given, timed_kind_of(given)->schema_space);
-		TRY(catalog_key_status(&v->key));
-		catalog_verify_found(v, TIMED_FINDING_SCHEMA, buf_str(&v->key), "%s", err.text);
-		return STATUS_OK;
-	}
-	TRY(status);
+	do {
+		struct err err = { 0 };
+
+		status = given->kind->extend(v->tx, given, &opened.extension, &err);
+		if (status == STATUS_CORRUPT || status == STATUS_NEWER) {
+			timed_key_space(&v->key, given, timed_kind_of(given)->schema_space);
+			TRY(catalog_key_status(&v->key));
+			catalog_verify_found(v, TIMED_FINDING_SCHEMA, buf_str(&v->key), "%s",
+					     err.text);
+			return STATUS_OK;
+		}
+		if (status != STATUS_OK)
+			TRY(catalog_verify_again(v, &failures, status));
+	} while (status != STATUS_OK);
 	v->db = &opened;
 	status = timed_kind_of(given)->verify(v);
 	if (status == STATUS_OK)

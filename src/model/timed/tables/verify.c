@@ -209,15 +209,22 @@ key_is_there(struct catalog_verify *v, const struct buf *key, bool *ret)
 static enum status
 is_named(struct catalog_verify *v, bool *ret)
 {
+	unsigned failures = 0;
 	struct catalog_db *db;
-	struct err err = { 0 };
 	enum status status;
 
 	*ret = false;
-	status = catalog_open_bare(v->tx, NULL, CATALOG_SPACE_TABLE, v->db->name, &db, &err);
-	if (status == STATUS_NOT_FOUND)
-		return STATUS_OK;
-	TRY(status);
+	for (;;) {
+		struct err err = { 0 };
+
+		status = catalog_open_bare(v->tx, NULL, CATALOG_SPACE_TABLE, v->db->name, &db,
+					   &err);
+		if (status == STATUS_NOT_FOUND)
+			return STATUS_OK;
+		if (status == STATUS_OK)
+			break;
+		TRY(catalog_verify_again(v, &failures, status));
+	}
 	*ret = db->number == v->db->number;
 	catalog_db_unref(db);
 	return STATUS_OK;
