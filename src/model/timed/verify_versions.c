@@ -5,7 +5,9 @@
  */
 #include "model/timed/versions.h"
 
-#define TIMED_FINDING_VERSIONS "row_versions" /* a note, a horizon or a mark that cannot be one */
+enum {
+	CHANGES_MOST = 1024 * 1024, /* of bodies, that are compared with notes at once: 16 MiB */
+};
 
 /* A row of two elements of bytes, of which `*ret_len` is the length. */
 static bool
@@ -241,5 +243,7 @@ timed_verify_versions(struct catalog_verify *v, const struct history_state *stat
 
 	buf_release(&item.row);
 	buf_release(&item.first);
-	return status == STATUS_OK ? verify_trim(v, state) : status;
+	if (status == STATUS_OK)
+		status = verify_trim(v, state);
+	return status == STATUS_OK ? timed_verify_body_notes(v, state, CHANGES_MOST) : status;
 }

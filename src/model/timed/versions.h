@@ -79,11 +79,20 @@ bool timed_trim_job_parse(struct str value, struct buf *scratch, struct timed_tr
 
 /* ---- The check (verify_versions.c) ---- */
 
+#define TIMED_FINDING_VERSIONS "row_versions" /* a note, a horizon or a mark that cannot be one */
+
 /* Checks what there is for a bound by versions (verify_versions.c); `count` 0: no history. */
 MUST_USE enum status timed_verify_versions(struct catalog_verify *v,
 					   const struct history_state *state);
 /* Checks a record of a bucket of the state: `tail` is its key behind the bucket. */
 MUST_USE enum status timed_verify_noted(struct catalog_verify *v, const struct history_state *state,
 					uint64_t bucket, struct str tail, struct str record);
+/*
+ * Checks that each change of a body has a note at its item (verify_notes.c): goes through all
+ * headers once for every `most` changes, which take 16 bytes each. What one transaction changed is
+ * told once each time.
+ */
+MUST_USE enum status timed_verify_body_notes(struct catalog_verify *v,
+					     const struct history_state *state, size_t most);
 
 #endif

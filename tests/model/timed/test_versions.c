@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "catalog/verify.h"
+#include "catalog/check.h"
 #include "items/items_model.h"
 #include "kv/tuple.h"
 #include "model/timed/items/item_int.h"
@@ -953,6 +953,115 @@ versions_that_cannot_be_are_found(void **state)
 	}
 }
 
+/* One of all notes is missing. */
+struct lost {
+	size_t at;
+	bool put_back;
+	struct buf key, value; /* of the note */
+	bool there;
+	size_t most; /* changes that are compared at once */
+	unsigned found;
+};
+
+static enum status
+lose_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct kv_range_options options = { .limit = 1000 };
+	AUTO(buf_release) struct buf begin = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct kv_future *future;
+	struct lost *lost = arg;
+	struct kv_range range;
+
+	(void)arena;
+	TRY(timed_write_begin(t)); /* reads the state of the history */
+	if (lost->put_back)
+		return kv_set(t->tx, buf_str(&lost->key), buf_str(&lost->value));
+	timed_versions_key(t->db, timed_versions_era(t->state.buckets[0].number),
+			   TIMED_VERSION_NOTE, &begin);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, 0xff);
+	future = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(future));
+	range = kv_future_range(future);
+	assert_false(range.more);
+	lost->there = lost->at < range.count;
+	if (!lost->there)
+		return STATUS_OK;
+	buf_clear(&lost->key);
+	buf_append_str(&lost->key, range.pairs[lost->at].key);
+	buf_clear(&lost->value);
+	buf_append_str(&lost->value, range.pairs[lost->at].value);
+	return kv_clear(t->tx, buf_str(&lost->key));
+}
+
+static enum status
+notes_check_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct lost *lost = arg;
+	const struct catalog_verify_options options = { .found = count_found, .arg = &lost->found };
+	struct catalog_verify v = {
+		.tx = t->tx,
+		.options = &options,
+		.scratch = arena,
+		.key = BUF_INIT(KV_LIMIT_KEY_BYTES),
+		.value = BUF_INIT(KV_LIMIT_VALUE_BYTES),
+		.db = t->db,
+	};
+	enum status status = timed_write_begin(t);
+
+	assert_int_equal(status, STATUS_OK);
+	lost->found = 0;
+	status = timed_verify_body_notes(&v, &t->state, lost->most);
+	buf_release(&v.key);
+	buf_release(&v.value);
+	return status;
+}
+
+/* In one pass over the headers, and in as many as the changes of bodies need by threes. */
+static void
+a_note_that_is_lost_is_found_by_what_changed_of_a_body(void **state)
+{
+	struct lost lost = { .key = BUF_INIT(KV_LIMIT_KEY_BYTES), .value = BUF_INIT(64) };
+	struct items *f = *state;
+	unsigned bodies = 0;
+
+	history_set(f, BOUNDED(CHANGES));
+	for (unsigned i = 0; i < CHANGES; i++) {
+		char key[16];
+
+		f->now_ms += 5;
+		snprintf(key, sizeof(key), "%u", i % 4);
+		items_must(f, hash_run, &(struct change){ .key = key, .n = i });
+	}
+	items_must(f, rename_run, &(struct change){ .key = "1", .other = "renamed" });
+	items_must(f, hash_run, &(struct change){ .key = "renamed", .n = CHANGES });
+	items_verify(f);
+	for (;; lost.at++) {
+		unsigned once;
+
+		items_must(f, lose_run, &lost);
+		if (!lost.there)
+			break;
+		lost.most = 1000;
+		items_must(f, notes_check_run, &lost);
+		once = lost.found;
+		lost.most = 3;
+		items_must(f, notes_check_run, &lost);
+		assert_int_equal(lost.found > 0, once > 0);
+		bodies += once;
+		lost.put_back = true;
+		items_must(f, lose_run, &lost);
+		lost.put_back = false;
+	}
+	items_verify(f);
+	/* Each change of the three that were not renamed, and what came after that to the other. */
+	assert_int_equal(lost.at, CHANGES + 3);
+	assert_int_equal(bodies, CHANGES / 4 * 3 + 1);
+	buf_release(&lost.key);
+	buf_release(&lost.value);
+}
+
 /* ---- Writers ---- */
 
 /* Two transactions that change different members of an item do not conflict, nor does the sweep. */
@@ -1051,6 +1160,7 @@ main(void)
 		WITH_STORE(what_is_within_all_bounds_is_read_as_it_was),
 		WITH_STORE(what_the_sweep_has_yet_to_clear_is_no_damage),
 		WITH_STORE(versions_that_cannot_be_are_found),
+		WITH_STORE(a_note_that_is_lost_is_found_by_what_changed_of_a_body),
 		WITH_STORE(writers_and_the_sweep_do_not_conflict),
 		WITH_STORE(a_change_costs_two_writes_more),
 		WITH_STORE(a_change_that_comes_late_is_forgotten),
