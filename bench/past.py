@@ -3,11 +3,13 @@
 
     bench/past.py [--frond FILE] [--keys N,N] [--writes N] [--rounds N] [--work DIR]
 
-For each number of keys a server without a past, one that keeps it and one whose past is bounded by a tenth of the
-bytes that are written take turns within each round, each with a new store and values of 100 bytes or a little less,
-of digits. Keys are drawn by chance; 50 connections have 16 commands under way each, by redis-benchmark. Prints medians of the rounds: commands a second and the server's processor time of each, for
-writes over keys that are there, for reads, and for reads of the time before the writes; the bytes that a write
-leaves on disk when all is compacted; and how long it takes to count the keys as they were then.
+For each number of keys a server without a past, one that keeps it, one whose past is bounded by a tenth of the bytes
+that are written and one that keeps ten versions of each key take turns within each round, each with a new store and
+values of 100 bytes or a little less, of digits. Keys are drawn by chance; 50 connections have 16 commands under way
+each, by redis-benchmark. Prints medians of the rounds: commands a second and the server's processor time of each, for
+writes over keys that are there, for reads, and for reads of the time before the writes; how long after the writes the
+background work rests, and the processor time of a write until then; the bytes that a write leaves on disk when all is
+compacted; and how long it takes to count the keys as they were then.
 """
 
 import argparse
@@ -24,7 +26,11 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
 VALUE_BYTES = 100
-KINDS = ("none", "kept", "bounded")
+VERSIONS = 10
+KINDS = ("none", "kept", "bounded", "versions")
+REST_S = 2.0       # without work: nothing is left to do in the background
+REST_SHARE = 0.03  # of a processor, which a server takes that has nothing to do
+REST_MOST_S = 600
 
 
 def cpu_s(pid):
@@ -71,6 +77,16 @@ class Server:
         rate = float(answer.strip().splitlines()[-1].rsplit('",', 1)[0].split('","')[1])
         return rate, (cpu_s(self.process.pid) - before) / count * 1e6
 
+    def rest(self, count):
+        """Seconds until the server has nothing left to do, and microseconds of its processor time for each write."""
+        start, before = time.monotonic(), cpu_s(self.process.pid)
+        while time.monotonic() - start < REST_MOST_S:
+            at = cpu_s(self.process.pid)
+            time.sleep(REST_S)
+            if cpu_s(self.process.pid) - at <= REST_S * REST_SHARE:
+                break
+        return time.monotonic() - start - REST_S, (cpu_s(self.process.pid) - before) / count * 1e6
+
     def disk(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=3600)
         connection.request("POST", "/_frond/compact", b"{}", {"Content-Type": "application/json"})
@@ -88,10 +104,13 @@ def measure(options, kind, keys, work):
             server.command("FROND.HISTORY", "86400")
         elif kind == "bounded":
             server.command("FROND.HISTORY", "86400", "BYTES", str(options.writes * VALUE_BYTES // 10))
+        elif kind == "versions":
+            server.command("FROND.HISTORY", "86400", "VERSIONS", str(VERSIONS))
         before = server.disk()
         time.sleep(0.1)
         then = str(int(time.time() * 1000))
         found = {"write": server.run(keys, options.writes, "SET", "KEY", "__rand_int__" * (VALUE_BYTES // 12)),
+                 "rest": server.rest(options.writes),
                  "read": server.run(keys, options.writes, "GET", "KEY")}
         found["disk"] = (server.disk() - before) / options.writes, 0.0
         if kind == "kept":
@@ -120,7 +139,7 @@ def main():
                 rounds[kind].append(measure(options, kind, keys, work))
                 shutil.rmtree(work)
         print(f"{keys:,} keys, {options.writes:,} writes")
-        for name, unit in (("write", "/s, us"), ("read", "/s, us"), ("read then", "/s, us"), ("disk", "bytes a write"),
+        for name, unit in (("write", "/s, us"), ("rest", "s, us a write"), ("read", "/s, us"), ("read then", "/s, us"), ("disk", "bytes a write"),
                            ("count then", "ms")):
             shown = []
             for kind in KINDS:
