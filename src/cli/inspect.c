@@ -63,7 +63,9 @@ static const char argp_doc[] =
 	"Show the key-value pairs beneath a document, a database or the whole store.\v"
 	"The store is opened for reading only, and shows what it held at that moment. A pair is "
 	"drawn as (\"subspace\", key...) = (value...): the database's number is left out, a "
-	"revision's hash is \\x and its digits, a Sequence its 26 digits.\n"
+	"revision's hash is \\x and its digits, a Sequence its 26 digits. DOCID is a document's "
+	"id, "
+	"a key of Redis's, an _id, or what is drawn of a row's key, from its beginning.\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t

@@ -438,6 +438,26 @@ void timed_draw_written(const struct catalog_db *db, const struct timed_cell *ce
 /* The key of a row, and a path below it. */
 void timed_draw_place(const struct timed_schema *schema, const struct timed_place *place,
 		      struct buf *ret);
+/* How a kind whose rows have typed keys keeps these. */
+struct timed_row_form {
+	enum timed_space space;
+	size_t hash_count;
+	size_t key_count;
+	bool (*descends)(const struct catalog_db *db, size_t at);
+	/*
+	 * The components of the row that a key, behind its subspace, is of; fewer than key_count
+	 * for what a partition has once. In the arena. STATUS_CORRUPT.
+	 */
+	enum status (*parse)(const struct catalog_db *db, struct str tail, struct arena *arena,
+			     const struct doc_scalar **ret, size_t *ret_count);
+};
+/*
+ * For a kind's `inspect`: `id` is what is drawn of a row's key, or what that begins with, up to a
+ * whole component (inspect_row.c).
+ */
+MUST_USE enum status timed_inspect_row(struct kv_tx *tx, const struct catalog_db *db,
+				       const struct timed_row_form *form, struct str id,
+				       catalog_draw_prefix *draw, void *arg);
 /* Draws what all kinds have: entries of EXPIRY, the clock, the stamp of the latest change. */
 bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);

@@ -81,3 +81,35 @@ timed_rows_draw_pair(const struct catalog_db *db, uint64_t space, struct str tai
 		ret->len = len;
 	return status == STATUS_OK;
 }
+
+/* ---- One row ---- */
+
+static bool
+rows_descend(const struct catalog_db *db, size_t at)
+{
+	return timed_schema_of(db)->key[at].descending;
+}
+
+static enum status
+rows_parse(const struct catalog_db *db, struct str tail, struct arena *arena,
+	   const struct doc_scalar **ret, size_t *ret_count)
+{
+	struct timed_place place;
+
+	TRY(timed_place_parse(timed_schema_of(db), tail, arena, &place));
+	*ret = place.key;
+	*ret_count = timed_schema_of(db)->key_count;
+	return STATUS_OK;
+}
+
+enum status
+timed_rows_inspect(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+		   struct arena *arena, catalog_draw_prefix *draw, void *arg)
+{
+	const struct timed_schema *schema = timed_schema_of(db);
+	const struct timed_row_form form = { TIMED_SPACE_ROWS, schema->hash_count,
+					     schema->key_count, rows_descend, rows_parse };
+
+	(void)arena;
+	return timed_inspect_row(tx, db, &form, id, draw, arg);
+}

@@ -50,6 +50,7 @@ const struct catalog_kind timed_rows_kind = {
 	.wake = timed_changed_write,
 	.space_name = timed_space_name,
 	.draw_pair = timed_rows_draw_pair,
+	.inspect = timed_rows_inspect,
 	.verify = timed_verify,
 	.is_document = timed_is_document,
 };

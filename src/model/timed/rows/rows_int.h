@@ -33,6 +33,9 @@ MUST_USE enum status timed_rows_due_sweep(struct timed *t, const struct timed_du
 bool timed_rows_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail,
 			  struct str value, struct buf *ret);
 /* See struct timed_kind. */
+MUST_USE enum status timed_rows_inspect(struct kv_tx *tx, const struct catalog_db *db,
+					struct str id, struct arena *arena,
+					catalog_draw_prefix *draw, void *arg);
 MUST_USE enum status timed_rows_draw_key(const struct catalog_db *db, uint64_t space,
 					 struct str tail, struct arena *arena, struct buf *ret);
 MUST_USE enum status timed_rows_verify(struct catalog_verify *v);

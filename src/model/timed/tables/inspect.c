@@ -232,3 +232,36 @@ table_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, st
 		ret->len = len;
 	return status == STATUS_OK;
 }
+
+/* ---- One row ---- */
+
+static bool
+row_descends(const struct catalog_db *db, size_t at)
+{
+	return table_schema_of(db)->columns[at].descending;
+}
+
+static enum status
+row_parse(const struct catalog_db *db, struct str tail, struct arena *arena,
+	  const struct doc_scalar **ret, size_t *ret_count)
+{
+	struct table_place place;
+	size_t len;
+
+	TRY(table_place_row(table_schema_of(db), tail, arena, &place, &len));
+	*ret = place.key;
+	*ret_count = place.key_count;
+	return STATUS_OK;
+}
+
+enum status
+table_inspect(struct kv_tx *tx, const struct catalog_db *db, struct str id, struct arena *arena,
+	      catalog_draw_prefix *draw, void *arg)
+{
+	const struct table_schema *schema = table_schema_of(db);
+	const struct timed_row_form form = { table_space(schema), schema->hash_count,
+					     schema->key_count, row_descends, row_parse };
+
+	(void)arena;
+	return timed_inspect_row(tx, db, &form, id, draw, arg);
+}

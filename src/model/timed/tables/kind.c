@@ -87,6 +87,7 @@ const struct catalog_kind table_kind = {
 	.wake = timed_changed_write,
 	.space_name = table_space_name,
 	.draw_pair = table_draw_pair,
+	.inspect = table_inspect,
 	.verify = timed_verify,
 	.root_part = KV_ROOT_KEYSPACES,
 	.verify_root = table_keyspace_verify,

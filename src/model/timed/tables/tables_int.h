@@ -348,6 +348,8 @@ const char *table_space_name(uint64_t space);
 bool table_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);
 /* See struct timed_kind. */
+MUST_USE enum status table_inspect(struct kv_tx *tx, const struct catalog_db *db, struct str id,
+				   struct arena *arena, catalog_draw_prefix *draw, void *arg);
 MUST_USE enum status table_draw_key(const struct catalog_db *db, uint64_t space, struct str tail,
 				    struct arena *arena, struct buf *ret);
 MUST_USE enum status table_verify(struct catalog_verify *v);
