@@ -8,6 +8,7 @@
 
 enum {
 	LISTENING_PLACES = 2 + 2 * CLI_DOORS + 1, /* two of each door, and that of the metrics */
+	SOCKET_NAMES_BYTES = 1024,
 };
 
 /* ---- Doors ---- */
@@ -198,6 +199,20 @@ listening_tell(const struct listening *l, struct settings *settings, struct err 
 	return STATUS_OK;
 }
 
+static enum status
+check_sockets(struct err *err)
+{
+	struct buf AUTO(buf_release) names = BUF_INIT(SOCKET_NAMES_BYTES);
+
+	buf_append_cstr(&names, "http, https, ");
+	for (size_t i = 0; i < cli_doors_count; i++)
+		buf_printf(&names, "%s, %ss, ", cli_doors[i]->name, cli_doors[i]->name);
+	buf_append_cstr(&names, "or metrics");
+	buf_append_byte(&names, 0);
+	TRY(buf_status(&names));
+	return manager_check_sockets((const char *)names.ptr, err);
+}
+
 enum status
 listening_find(struct listening *l, const struct settings *settings,
 	       const struct listening_given *given, struct err *err)
@@ -213,7 +228,7 @@ listening_find(struct listening *l, const struct settings *settings,
 	tls_wanted = tls_wanted || l->http.tls_wanted;
 	if (couch->metrics_apart)
 		TRY(address_check_host(couch->metrics_host, couch->metrics_host, err));
-	TRY(manager_check_sockets(err));
+	TRY(check_sockets(err));
 	TRY(check_ports(l, couch, err));
 	TRY(check_in_charge(l, settings, err));
 	if (tls_wanted)

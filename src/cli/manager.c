@@ -239,15 +239,14 @@ manager_socket(const char *name, const char *suffix, char ret_host[ADDRESS_HOST_
 }
 
 enum status
-manager_check_sockets(struct err *err)
+manager_check_sockets(const char *names, struct err *err)
 {
 	for (size_t i = 0; i < manager.count; i++)
 		if (!manager.sockets[i].asked_for)
 			return err_set(err, STATUS_INVALID,
 				       "the manager of services hands over a socket \"%s\": no "
 				       "door is called so, or there are two; set "
-				       "FileDescriptorName= of each to http, https, redis, "
-				       "rediss, mongo, mongos, cql, cqls or metrics",
-				       manager.sockets[i].name);
+				       "FileDescriptorName= of each to %s",
+				       manager.sockets[i].name, names);
 	return STATUS_OK;
 }

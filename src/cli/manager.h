@@ -36,8 +36,11 @@ MUST_USE enum status manager_read(struct err *err);
 bool manager_socket(const char *name, const char *suffix, char ret_host[ADDRESS_HOST_BYTES],
 		    uint16_t *ret_port);
 
-/* STATUS_INVALID if a socket was handed over that manager_socket() was never asked for. */
-MUST_USE enum status manager_check_sockets(struct err *err);
+/*
+ * STATUS_INVALID if a socket was handed over that manager_socket() was never asked for. `names`:
+ * all that a socket may be called, for the explanation.
+ */
+MUST_USE enum status manager_check_sockets(const char *names, struct err *err);
 
 /* Has the manager forget what it has kept and no door listens at. After all doors listen. */
 void manager_drop_sockets(void);

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tarfile
@@ -18,19 +19,20 @@ import urllib.request
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests" / "cli"))
+import cql_wire
 import mongo
 import resp
 import readme
 
 WAIT_SECONDS = 120  # only ends what hangs
-DOORS = {"http": 5984, "redis": 6379, "mongo": 27017}
+DOORS = {"http": 5984, "redis": 6379, "mongo": 27017, "cql": 9042, "rows": 9342}
 STORE = "/var/lib/frond/store"
 EXPOSURE_MOST = 2.0  # of systemd-analyze's 10; what it cannot know of is the machine code of the workers
 
 # Calls of the system that are not on the unit's list end the process here, so that none is overlooked. And it is
 # started more often than systemd lets a service be by itself.
 STRICT = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nSystemCallErrorNumber=kill\n"
-DOORS_OPEN = "[redis]\nenable = true\n[mongo]\nenable = true\n"
+DOORS_OPEN = "".join(f"[{door}]\nenable = true\n" for door in DOORS if door != "http")
 
 
 class Failed(Exception):
@@ -219,6 +221,8 @@ def every_door_works_under_its_restrictions(service):
     service.as_its_user("frond", "verify", "--store", f"embedded:{STORE}", "--quiet")
     speak_redis(service)
     speak_mongo(service)
+    speak_cql(service)
+    speak_rows()
     check(service.pid(), before)
     if "SYS" in service.journal():
         raise Failed(service.journal())
@@ -244,6 +248,27 @@ def speak_mongo(service):
         check(client({"insert": "c", "documents": [{"_id": i, "n": i} for i in range(9)]}, "shop")["n"], 9)
         found = client({"find": "c", "filter": {"$where": "this.n > 5"}}, "shop")
         check(len(found["cursor"]["firstBatch"]), 3)
+
+
+def speak_cql(service):
+    with cql_wire.Connection(DOORS["cql"]) as client:
+        client.start()
+        check(client.login("admin", service.password()), cql_wire.AUTH_SUCCESS)
+        client.query("CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        client.query("CREATE TABLE shop.books (id int PRIMARY KEY, title text)")
+        client.query("CREATE INDEX ON shop.books (title)")
+        client.query("INSERT INTO shop.books (id, title) VALUES (1, 'one')")
+        check(client.query("SELECT title FROM shop.books WHERE title = 'one'"), [{"title": b"one"}])
+
+
+def speak_rows():
+    """What begins a connection: the answer says that logging in is next."""
+    with socket.create_connection(("127.0.0.1", DOORS["rows"]), WAIT_SECONDS) as s:
+        s.sendall(struct.pack(">IBBHIHH", 8, 1, 0, 7, 0x46524f57, 0, 1))
+        head = s.recv(8, socket.MSG_WAITALL)
+        check(struct.unpack(">BBH", head[4:]), (128, 0, 7))
+        body = s.recv(struct.unpack(">I", head[:4])[0], socket.MSG_WAITALL)
+        check(struct.unpack(">H", body[:2])[0], 1)
 
 
 class Callers:

@@ -2,7 +2,8 @@
 """Cassandra's clients are told of changes of the schema, of this process and of others at its store."""
 
 
-from cql_wire import READY, REGISTER, Connection, Door, Reader, string
+from cql_wire import READY, REGISTER, Connection, Reader, string
+from cql_wire_server import Door
 from harness import QUICK, equal, main, test
 
 EVENT = 0xc

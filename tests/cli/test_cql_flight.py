@@ -3,7 +3,8 @@
 
 import struct
 
-from cql_wire import ERROR, PREPARE, QUERY, RESULT, Connection, Door, error_of, rows_of
+from cql_wire import ERROR, PREPARE, QUERY, RESULT, Connection, error_of, rows_of
+from cql_wire_server import Door
 from harness import equal, main, test
 
 EXECUTE = 0xa

@@ -4,7 +4,8 @@
 import json
 import struct
 
-from cql_wire import Connection, CqlError, Door
+from cql_wire import Connection, CqlError
+from cql_wire_server import Door
 from harness import contains, equal, main, test, until
 
 REPLICATION = "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"

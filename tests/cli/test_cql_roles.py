@@ -3,7 +3,8 @@
 
 import base64
 
-from cql_wire import AUTH_SUCCESS, ERROR, QUERY, RESULT, Connection, CqlError, Door
+from cql_wire import AUTH_SUCCESS, ERROR, QUERY, RESULT, Connection, CqlError
+from cql_wire_server import Door
 from harness import contains, equal, main, test
 
 UNAUTHORIZED, INVALID = 0x2100, 0x2200

@@ -6,7 +6,8 @@ import socket
 import struct
 
 from cql_wire import (AUTH_RESPONSE, AUTH_SUCCESS, AUTHENTICATE, OPTIONS, QUERY, READY, REGISTER, RESULT, STARTUP,
-                      SUPPORTED, Connection, Door, crc24, error_of, segment, string, string_map)
+                      SUPPORTED, Connection, crc24, error_of, segment, string, string_map)
+from cql_wire_server import Door
 from harness import contains, equal, main, test
 
 

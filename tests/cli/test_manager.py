@@ -186,7 +186,9 @@ def single_socket_without_a_name_is_for_http(cwd):
 def sockets_that_cannot_be_used_are_refused(cwd):
     with Manager(cwd) as manager, listener() as one, listener() as two, \
             listener(kind=socket.SOCK_DGRAM) as datagrams, socket.socket() as deaf:
-        contains(manager.refuses(sockets=[("httpd", one)]), 'a socket "httpd": no door is called so')
+        said = manager.refuses(sockets=[("httpd", one)])
+        contains(said, 'a socket "httpd": no door is called so')
+        contains(said, "http, https, redis, rediss, mongo, mongos, cql, cqls, rows, rowss, or metrics")
         contains(manager.refuses(sockets=[("", one)]), 'a socket "": no door is called so')
         contains(manager.refuses(sockets=[("http", one), ("http", two)]), "or there are two")
         contains(manager.refuses(sockets=[("http", datagrams)]), "no TCP socket that listens")
