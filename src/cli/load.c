@@ -109,7 +109,7 @@ static const char argp_doc[] =
 	"replaced; likewise libraries of functions (FUNCTION LOAD) of the same names. Values of "
 	"modules are not taken, which is told.\n"
 	"\n"
-	"What is refused is told as FILE:LINE: REASON.\n"
+	"What is refused is reported as FILE:LINE: REASON.\n"
 	"\n" CLI_EXIT_TEXT;
 
 static bool

@@ -61,8 +61,8 @@ static const char argp_doc[] =
 	"redis:NUMBER are databases of rows and of Redis's clients; write times, expiry and the "
 	"past that they keep move along.\n"
 	"\n"
-	"Interrupted, in whatever way, it is gone on with by the same command; or undone by the "
-	"same command with --rollback, until all of it is at the target.\n"
+	"Interrupted, in whatever way, the same command goes on with it; with --rollback it undoes "
+	"it, until all of it is at the target.\n"
 	"\n" CLI_EXIT_TEXT;
 
 static error_t

@@ -127,7 +127,7 @@ struct view_sink {
 	enum status status; /* the first failure */
 };
 
-/* Rows of one map that are left out of one document are told as one. */
+/* Rows of one map that are left out of one document are reported as one. */
 static void
 sink_leave_out(struct view_sink *sink, size_t map, const char *limit)
 {

@@ -95,7 +95,7 @@ metrics_report_property(struct emb_store *store, const struct metric *m, size_t 
 		metric_report(m, series, value);
 }
 
-/* The number of files of a level is a property that is only told as text. */
+/* The number of files of a level is a property that comes as text only. */
 static void
 metrics_report_files(struct emb_store *store)
 {

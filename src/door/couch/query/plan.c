@@ -195,7 +195,7 @@ plan_make(struct couch_req *r, struct kv_tx *tx, const struct find_args *args,
 	ret->chosen = m.best->index;
 	ret->incomplete = ret->chosen->ddoc.ptr && !m.best->readable;
 	ret->covers = candidate_covers_all(m.best, n);
-	/* A page of entries cannot be gone on with by sorting. */
+	/* Nothing that is sorted can go on behind a page of entries. */
 	if (terms->after && plan_sorts(ret) && terms->after->place.ptr[0] == PLAN_PLACE_KEY)
 		return STATUS_INVALID;
 	return STATUS_OK;

@@ -246,7 +246,7 @@ role_list_run(struct cql_request *r, const struct cql_statement *s, struct str k
 	TRY(check_of(r, g, permissions));
 	if (l.has_on)
 		TRY(role_resource(r, s, keyspace, &l.on));
-	/* Who may not see others sees the own roles. */
+	/* Who may not see others sees their own roles. */
 	if (!l.one && !may_describe(r)) {
 		own.grant.grantee = r->client->user.name;
 		l.one = true;

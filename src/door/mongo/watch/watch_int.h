@@ -110,7 +110,7 @@ void look_release(struct look *l);
 /* Looks until there is something to tell, or the deadline has come. */
 MUST_USE enum status look_until(struct look *l, uint64_t deadline_ns);
 
-/* An update whose description was left out is told as a replacement. */
+/* An update whose description was left out becomes a replacement. */
 bool watch_has_description(const struct plain_event *e);
 
 /* ---- Large events (watch_split.c) ---- */
@@ -120,7 +120,7 @@ struct watch_field {
 	size_t bytes;
 };
 
-/* How an event is told as several documents. All of it lies in the call's arena. */
+/* How an event is split into several documents. All of it lies in the call's arena. */
 struct watch_split {
 	size_t count;
 	struct watch_field *fields;

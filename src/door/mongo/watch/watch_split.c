@@ -1,5 +1,5 @@
 /*
- * $changeStreamSplitLargeEvent: an event that is larger than a document may be is told as several
+ * $changeStreamSplitLargeEvent: an event that is larger than a document may be becomes several
  * documents, each with some of its fields. Small fields come first, so that the same event is
  * always split alike, and a stream can go on behind any of the fragments.
  */
