@@ -273,7 +273,7 @@ def items(cwd):
     """Keys of Redis's clients of every type, and what they were before: a database with history."""
     server = Server(cwd, "embedded:store", "--redis", "127.0.0.1:0")
     log = (cwd / "server.log").read_text()
-    port = int(log.split("event=redis address=127.0.0.1:")[1].split()[0])
+    port = int(log.split("event=redis address=127.0.0.1:")[-1].split()[0])
     long = "n" * 1500
     commands = [
         ["SET", "value", "before"], ["SET", "chunks", "c" * 200000], ["SET", "k" * 2000, "v"],
@@ -406,9 +406,37 @@ def tables(cwd):
     cql("INSERT INTO shop.\"Keys\" (a, \"B b\", c, d) VALUES ({2, 1}, 1.50, {name: 'x'}, ('y', null))")
     cql("CREATE TABLE shop.counts (k int, c text, a counter, b counter, PRIMARY KEY (k, c))")
     cql("UPDATE shop.counts SET a = a + 5, b = b - 7 WHERE k = 1 AND c = 'x'")
+    cql("CREATE TABLE shop.indexed (k int, c int, t text, n int, long blob, PRIMARY KEY (k, c)) "
+        "WITH transactions = {'enabled': true}")
+    cql("CREATE INDEX indexed_by_text ON shop.indexed (t)")
+    cql("CREATE UNIQUE INDEX indexed_by_both ON shop.indexed (t, n) WITH CLUSTERING ORDER BY (n DESC)")
+    cql("CREATE INDEX indexed_in_part ON shop.indexed (n) WHERE n > 5")
+    for n in range(10):
+        cql(f"INSERT INTO shop.indexed (k, c, t, n) VALUES ({n % 3}, {n}, 'text {n % 4}', {n})")
+    cql(f"UPDATE shop.indexed SET long = 0x{'ab' * 200000} WHERE k = 1 AND c = 1")
+    cql("CREATE TABLE shop.past (k int PRIMARY KEY, v text) WITH history_seconds = 1000000000")
+    for n in range(5):
+        cql(f"INSERT INTO shop.past (k, v) VALUES ({n % 2}, 'version {n}')")
+    cql("DELETE FROM shop.past WHERE k = 0")
     cql("CREATE TABLE shop.emptied (k int PRIMARY KEY)")
     cql("INSERT INTO shop.emptied (k) VALUES (1)")
     cql("TRUNCATE shop.emptied")
+    server.end()
+
+
+def more_items(cwd):
+    """What no dump had when items() was written: documents, groups of streams, a past by versions."""
+    server = Server(cwd, "embedded:store", "--redis", "127.0.0.1:0")
+    log = (cwd / "server.log").read_text()
+    lines = ["AUTH root secret", "SELECT 3", "FROND.HISTORY 1000000000 VERSIONS 3"]
+    lines += [f"HSET versions f{n % 3} {n}" for n in range(8)] + ["SET versioned a", "RENAME versioned renamed"]
+    lines += ["SET renamed b", "SELECT 4", """JSON.SET doc $ '{"a":{"b":[1,2.5,"x",null]},"long":"%s"}'""" % ("y" * 3000),
+              "JSON.SET doc $.a.c true", "XADD s 1-1 f v", "XADD s 1-2 f v", "XGROUP CREATE s g 0",
+              "XREADGROUP GROUP g one COUNT 1 STREAMS s >", "PFADD hll a b c", "GEOADD geo 13.361389 38.115556 Palermo"]
+    with socket.create_connection(("127.0.0.1", int(log.split("event=redis address=127.0.0.1:")[-1].split()[0]))) as s:
+        s.sendall("".join(f"{line}\r\n" for line in [*lines, "QUIT"]).encode())
+        answers = b"".join(iter(lambda: s.recv(65536), b""))
+    assert b"\r\n-" not in answers, answers
     server.end()
 
 
@@ -421,6 +449,7 @@ def fill(cwd):
     collections(cwd)
     rows(cwd)
     items(cwd)
+    more_items(cwd)
     server = Server(cwd, "embedded:store")
     for db, scheme in (("packed", "packed"), ("exploded", "exploded")):
         server.ask("PUT", f"/{db}?scheme={scheme}")

@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
+from cql_wire import Connection, CqlError  # noqa: E402
 from harness import Server, contains, equal, main, ok, run, test  # noqa: E402
 from mongo import Client  # noqa: E402
 from resp import Client as Redis  # noqa: E402
@@ -333,6 +334,40 @@ def rows_of_it_are_written(cwd):
         after = [json.loads(line)["key"] for line in dump(store, "rows:msgs").splitlines()[1:]]
         equal(len(after), len(rows) + 1)
         assert row["key"] in after, after
+        whole(store)
+
+
+def numbers(rows):
+    return sorted(int.from_bytes(row["c"], "big") for row in rows)
+
+
+@test
+def tables_of_it_are_found_by_their_indexes_and_written(cwd):
+    for name in stores():
+        store = unpack(cwd, name)
+        if "table:shop.indexed" not in databases(store):
+            continue
+        with Server(store, "--store", STORE, "--cql", "127.0.0.1:0") as server:
+            port = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", server.read_log()).group(1))
+            with Connection(port) as cql:
+                cql.start()
+                equal(numbers(cql.query("SELECT c FROM shop.indexed WHERE t = 'text 1'")), [1, 5, 9])
+                equal(numbers(cql.query("SELECT c FROM shop.indexed WHERE n = 7")), [7])
+                equal(cql.query("SELECT long FROM shop.indexed WHERE k = 1 AND c = 1")[0]["long"], b"\xab" * 200000)
+                try:
+                    cql.query("INSERT INTO shop.indexed (k, c, t, n) VALUES (9, 9, 'text 1', 5)")
+                    raise AssertionError("a second row has the same values of a unique index")
+                except CqlError:
+                    pass
+                cql.query("INSERT INTO shop.indexed (k, c, t, n) VALUES (9, 90, 'text 1', 6)")
+                cql.query("DELETE FROM shop.indexed WHERE k = 1 AND c = 1")
+                equal(numbers(cql.query("SELECT c FROM shop.indexed WHERE t = 'text 1'")), [5, 9, 90])
+                cql.query("UPDATE shop.counts SET a = a + 1 WHERE k = 1 AND c = 'x'")
+                counts = cql.query("SELECT a, b FROM shop.counts WHERE k = 1 AND c = 'x'")[0]
+                equal([int.from_bytes(counts[c], "big", signed=True) for c in "ab"], [6, -7])
+                cql.query("INSERT INTO shop.past (k, v) VALUES (0, 'since')")
+                cql.query("ALTER TABLE shop.everything ADD since text")
+                cql.query("UPDATE shop.everything SET since = 'x' WHERE k = 1 AND c = 50554d6e-29bb-11e5-b345-feff819cdc9f")
         whole(store)
 
 
