@@ -417,6 +417,56 @@ def the_first_week_is_as_its_page_says(service, deb):
     return f"{lines} lines in {(time.monotonic() - began) / 60:.1f} minutes"
 
 
+def containerfile():
+    """What packaging/Containerfile says behind its last FROM: (instruction, the rest of its line)."""
+    text = (TOP / "packaging" / "Containerfile").read_text().replace("\\\n", "")
+    return re.findall(r"^([A-Z]+) +(.*)$", text[text.rindex("\nFROM ") + 1:], re.M)
+
+
+def in_exec_form(said, instruction):
+    return next(json.loads(rest) for name, rest in said if name == instruction)
+
+
+def an_image_serves_with_a_root_that_is_read_only(service, deb):
+    """What the Containerfile does to its second Debian is done to this one; systemd stands in for who runs images."""
+    service.apt("purge", "frond")
+    service.runs("sh", "-c", "rm -rf /var/lib/frond /etc/frond")
+    said = containerfile()
+    place = {}
+    for instruction, rest in said:
+        if instruction == "COPY":
+            # The package, whose making the first stage is: README's line, which has been typed before.
+            check(rest, "--from=build /src/build/frond_*.deb /tmp/")
+            service.runs("mv", service.put(deb), "/tmp/")
+        elif instruction == "RUN":
+            service.runs("sh", "-c", rest)
+        else:
+            place[instruction] = rest
+    check(place["VOLUME"], place["WORKDIR"])
+    # The package has started its service, which an image has nobody to do.
+    service.runs("systemctl", "disable", "--now", "frond.service", "frond.socket", "frond-standby.service")
+    service.runs("sh", "-c", f"rm -rf {place['VOLUME']}/*")
+    check(service.owner(place["VOLUME"]), f"700 {place['USER']}:{place['USER']}")
+    restrictions = {"User": place["USER"], "WorkingDirectory": place["WORKDIR"], "ProtectSystem": "strict",
+                    "ReadWritePaths": place["VOLUME"], "PrivateTmp": "yes", "KillSignal": place["STOPSIGNAL"]}
+    service.runs("systemd-run", "--unit=image", *(f"--property={name}={value}" for name, value in restrictions.items()),
+                 "--setenv=FROND_ADMIN=admin:a-long-password", *in_exec_form(said, "ENTRYPOINT"),
+                 *in_exec_form(said, "CMD"))
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not listens(int(place["EXPOSE"])):
+        if time.monotonic() > deadline:
+            raise Failed(service.runs("journalctl", "-u", "image", "--no-pager"))
+        time.sleep(0.1)
+    views = {"views": {"n": {"map": "function (doc) { emit(doc.n, 1); }"}}}
+    for path, body in (("", None), ("/_design/d", views), ("/a", {"n": 7})):
+        check(service.ask("PUT", f"/notes{path}", body, "a-long-password")[0], 201)
+    rows = service.ask("GET", "/notes/_design/d/_view/n", password="a-long-password")[1]["rows"]
+    check(rows, [{"id": "a", "key": 7, "value": 1}])
+    service.runs("test", "-d", f"{place['VOLUME']}/store")
+    service.runs("systemctl", "stop", "image")
+    check(service.runs("systemctl", "--failed", "--no-legend"), "")
+
+
 def follow(tap, bare, deb, before):
     """All of that. `before` is a package of a lower version."""
     service = Service(bare)
@@ -427,7 +477,7 @@ def follow(tap, bare, deb, before):
             (its_socket_starts_it,), (every_kept_store_is_served,),
             (an_upgrade_restarts_it_and_keeps_what_is_the_operators, deb), (a_removal_keeps_the_data, deb),
             (a_purge_leaves_nothing,), (a_given_password_is_the_administrators, deb),
-            (the_first_week_is_as_its_page_says, deb)):
+            (the_first_week_is_as_its_page_says, deb), (an_image_serves_with_a_root_that_is_read_only, deb)):
         noted = tap.test(f"package: {proof.__name__.replace('_', ' ')}", proof, service, *more)
         if noted:
             tap.say(noted)
