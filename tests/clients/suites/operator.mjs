@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
+import cassandra from 'cassandra-driver';
 import { createClient } from 'redis';
 
 import { openBrowser, withoutBrowser } from '../lib/browser.mjs';
@@ -17,9 +18,10 @@ async function setup(ctx) {
 	const dir = fs.mkdtempSync(path.join(ctx.tmp, 'operator-'));
 	const ini = path.join(dir, 'frond.ini');
 	fs.writeFileSync(ini, '[frond]\nslow_request_ms = 1\n');
-	const redisPort = await freePort();
+	const [redisPort, cqlPort] = [await freePort(), await freePort()];
 	const frond = await startFrond(ctx, 'operator', [
 		...['--config', ini, '--admin', 'root:secret', '--redis', `127.0.0.1:${redisPort}`],
+		...['--cql', `127.0.0.1:${cqlPort}`],
 	]);
 	await expectStatus(201, 'PUT', `${frond.url}/_users`, undefined, ADMIN);
 	const anna = { name: 'anna', password: 'apple', type: 'user', roles: ['crew'] };
@@ -33,6 +35,21 @@ async function setup(ctx) {
 	redis.on('error', () => {});
 	await redis.connect();
 	await redis.hSet('ship', 'mast', 'oak');
+	const cql = new cassandra.Client({
+		contactPoints: ['127.0.0.1'],
+		localDataCenter: 'datacenter1',
+		protocolOptions: { port: cqlPort },
+		credentials: { username: 'root', password: 'secret' },
+	});
+	await cql.connect();
+	for (const statement of [
+		"CREATE KEYSPACE harbour WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+		'CREATE TABLE harbour.berths (quay text, number int, ship text, PRIMARY KEY (quay, number))',
+		"INSERT INTO harbour.berths (quay, number, ship) VALUES ('north', 1, 'Argo')",
+		"INSERT INTO harbour.berths (quay, number, ship) VALUES ('north', 2, 'Pequod')",
+	])
+		await cql.execute(statement);
+	await cql.shutdown();
 	const context = await openBrowser(path.join(dir, 'profile'));
 	const page = context.pages()[0] ?? (await context.newPage());
 	page.setDefaultTimeout(BUSY_MS);
@@ -118,6 +135,23 @@ const tests = {
 		assert.match(cells[2], /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 		assert.match(cells[3], /oak/);
 		await picture(state, 'redis');
+		assert.deepEqual(errors, []);
+	},
+
+	'a row is found by its key as it is drawn': async (state) => {
+		const { page, errors, frond } = state;
+		await page.goto(`${frond.url}/_frond/#leaves?db=table:harbour.berths`);
+		await shows(page, 'Argo');
+		const key = (await textOf(page)).match(/\(0x[0-9a-f]{4}, 'north', 2\)/)[0];
+		await page.fill('[name=id]', key);
+		await page.click('main form button');
+		await eventually(async () => !(await textOf(page)).includes('Argo'), BUSY_MS);
+		const row = page.locator('tr', { hasText: 'ship_column_id' });
+		const cells = await row.locator('td').allInnerTexts();
+		assert.ok(cells[1].startsWith(`${key}, ship_column_id`), cells[1]);
+		assert.match(cells[2], /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+		assert.match(cells[3], /Pequod/);
+		await picture(state, 'row');
 		assert.deepEqual(errors, []);
 	},
 
