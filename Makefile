@@ -30,10 +30,11 @@ with-tests: build/build.ninja
 build/frond: build/build.ninja
 	ninja -C build programs
 
-# REDIS=HOST:PORT and MONGO=HOST:PORT open the other doors, too.
+# REDIS=HOST:PORT, MONGO=HOST:PORT, CQL=HOST:PORT and ROWS=HOST:PORT open the other doors, too.
 run: build/frond
 	build/frond serve --store $(STORE) --http $(HTTP) \
 		$(if $(REDIS),--redis $(REDIS)) $(if $(MONGO),--mongo $(MONGO)) \
+		$(if $(CQL),--cql $(CQL)) $(if $(ROWS),--rows $(ROWS)) \
 		$(if $(wildcard $(FAUXTON)/index.html),--utils $(FAUXTON))
 
 # CouchDB's pages for a browser, as its authors publish them, mended for who is no administrator;
