@@ -23,6 +23,7 @@
 enum {
 	CQL_STATEMENT_BYTES = 16 << 20, /* of a statement's text */
 	CQL_DEPTH = 64,                 /* of terms, types, values, conditions inside each other */
+	CQL_TYPE_PARTS = 10000,         /* types in a type, those in its user types included */
 	CQL_NAME_BYTES = 48,            /* of a keyspace, a table, an index */
 	CQL_COLUMN_BYTES = 65535,       /* of a column's or a field's name */
 	CQL_MARKERS = 65535,            /* of a statement: their number goes in 16 bits */

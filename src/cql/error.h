@@ -64,6 +64,8 @@ enum cql_code {
 	  "Statement on keyspace {} cannot refer to a user type in keyspace {}; user types can"    \
 	  " only be used in the keyspace they are defined in")                                     \
 	X(TYPE_SYNTAX, SYNTAX, "Could not parse the type {}")                                      \
+	X(TYPE_LARGE, INVALID,                                                                     \
+	  "a type has at most CQL_TYPE_PARTS ({}) others in it, CQL_DEPTH ({}) inside each other") \
 	X(UNFROZEN, INVALID, "Non-frozen collections are not allowed inside collections: {}")      \
 	X(UNFROZEN_UDT, INVALID, "Non-frozen UDTs are not allowed inside collections: {}")         \
 	X(UNFROZEN_IN_UDT, INVALID,                                                                \

@@ -62,19 +62,6 @@ take_args(struct cql_parser *p, enum cql_type_kind kind, const struct cql_type *
 }
 
 static enum status
-take_frozen(struct cql_parser *p, const struct cql_type **ret)
-{
-	const struct cql_type *inner;
-
-	TRY(cql_take_sign(p, "<"));
-	TRY(cql_take_type(p, &inner));
-	if (inner->kind < CQL_NATIVE_COUNT)
-		return cql_fail(p->q, CQL_E_FROZEN_NATIVE, cql_type_text(p->q, inner));
-	TRY(cql_take_sign(p, ">"));
-	return cql_type_freeze(p->q, inner, ret);
-}
-
-static enum status
 take_named(struct cql_parser *p, const struct cql_type **ret)
 {
 	struct str keyspace = { NULL, 0 }, name;
@@ -105,8 +92,6 @@ take_inner(struct cql_parser *p, const struct cql_type **ret)
 	if (p->token.kind == CQL_TOKEN_STRING)
 		return take_class(p, ret);
 	if (p->token.kind == CQL_TOKEN_WORD && has_args) {
-		if (cql_skip_word(p, "frozen"))
-			return take_frozen(p, ret);
 		for (size_t i = 0; i < sizeof(containers) / sizeof(containers[0]); i++)
 			if (cql_skip_word(p, containers[i].name))
 				return take_args(p, containers[i].kind, ret);
@@ -121,13 +106,38 @@ take_inner(struct cql_parser *p, const struct cql_type **ret)
 	return take_named(p, ret);
 }
 
+/* Takes `frozen<` as often as it stands there. */
+static size_t
+skip_frozen(struct cql_parser *p)
+{
+	size_t count = 0;
+
+	while (p->token.kind == CQL_TOKEN_WORD && cql_at_word(p, "frozen") &&
+	       cql_is_sign(p, cql_peek(p), "<")) {
+		cql_next(p);
+		cql_next(p);
+		count++;
+	}
+	return count;
+}
+
+/*
+ * `frozen` counts in no depth: a type's own text has one more of it for each tuple than the text
+ * that the type was made from, and has to be read again.
+ */
 enum status
 cql_take_type(struct cql_parser *p, const struct cql_type **ret)
 {
+	size_t frozen = skip_frozen(p);
+
 	TRY(cql_enter(p));
 	TRY(take_inner(p, ret));
 	cql_leave(p);
-	return STATUS_OK;
+	if (frozen && (*ret)->kind < CQL_NATIVE_COUNT)
+		return cql_fail(p->q, CQL_E_FROZEN_NATIVE, cql_type_text(p->q, *ret));
+	for (size_t i = 0; i < frozen; i++)
+		TRY(cql_take_sign(p, ">"));
+	return frozen ? cql_type_freeze(p->q, *ret, ret) : STATUS_OK;
 }
 
 enum status

@@ -361,8 +361,8 @@ check_element(struct cql *q, const struct cql_type *outer, const struct cql_type
 	return STATUS_OK;
 }
 
-enum status
-cql_type_check(struct cql *q, const struct cql_type *type)
+static enum status
+check_inner(struct cql *q, const struct cql_type *type)
 {
 	if (type->kind == CQL_TYPE_CUSTOM)
 		return cql_fail(q, CQL_E_CUSTOM_TYPE, type->name);
@@ -379,7 +379,30 @@ cql_type_check(struct cql *q, const struct cql_type *type)
 			TRY(check_element(q, type, inner));
 		else if (!type->frozen && cql_type_is_multicell(inner))
 			return cql_fail(q, CQL_E_UNFROZEN_IN_UDT, cql_type_text(q, type));
-		TRY(cql_type_check(q, inner));
+		TRY(check_inner(q, inner));
 	}
 	return STATUS_OK;
+}
+
+/* User types that have each other twice or more make a tree that is far larger than their texts. */
+static bool
+fits(const struct cql_type *type, unsigned depth, size_t *parts)
+{
+	if (!depth || !*parts)
+		return false;
+	--*parts;
+	for (size_t i = 0; i < type->count; i++)
+		if (!fits(type->args[i], depth - 1, parts))
+			return false;
+	return true;
+}
+
+enum status
+cql_type_check(struct cql *q, const struct cql_type *type)
+{
+	size_t parts = CQL_TYPE_PARTS;
+
+	if (!fits(type, CQL_DEPTH, &parts))
+		return cql_fail(q, CQL_E_TYPE_LARGE, STR("10000"), STR("64"));
+	return check_inner(q, type);
 }

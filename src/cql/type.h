@@ -125,9 +125,10 @@ MUST_USE enum status cql_type_resolve(struct cql *q, struct str keyspace,
 				      const struct cql_type **ret);
 
 /*
- * The checks of a column's, a field's or an argument's type: no unfrozen collection inside of
- * another or of a user type that is not frozen, no counter inside, no duration as key of a map or
- * in a set.
+ * The checks of a column's, a field's or an argument's type: not more than CQL_TYPE_PARTS others in
+ * it, nor CQL_DEPTH inside each other, whatever its user types have; no unfrozen collection inside
+ * of another or of a user type that is not frozen, no counter inside, no duration as key of a map
+ * or in a set.
  */
 MUST_USE enum status cql_type_check(struct cql *q, const struct cql_type *type);
 

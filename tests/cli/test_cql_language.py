@@ -141,4 +141,39 @@ def what_has_a_lifetime_ends(cwd):
         equal(struct.pack(">i", 2), c.query("SELECT k FROM u")[0]["k"])
 
 
+@test
+def a_deep_type_is_read_again_or_refused(cwd):
+    def nested(name, depth):
+        return f"CREATE TABLE {name} (k int PRIMARY KEY, v {'tuple<' * depth}int{'>' * depth})"
+
+    with Door(cwd) as door, session(door) as c:
+        # Its own text has `frozen` in front of each tuple.
+        c.query(nested("deep", 63))
+        equal(len(c.query("SELECT type FROM system_schema.columns WHERE keyspace_name = 'ks' AND table_name = 'deep'")), 2)
+        contains(failure(c, nested("deeper", 64)), "CQL_DEPTH (64)")
+        c.query("CREATE TYPE t0 (a int)")
+        for i in range(1, 40):
+            c.query(f"CREATE TYPE t{i} (a frozen<t{i - 1}>)")
+        c.query("CREATE TYPE chain (a frozen<t39>)")
+        # 39 more below t0 would be below all of them.
+        c.query("CREATE TYPE s0 (a int)")
+        for i in range(1, 39):
+            c.query(f"CREATE TYPE s{i} (a frozen<s{i - 1}>)")
+        contains(failure(c, "ALTER TYPE t0 ADD b frozen<s38>"), "CQL_DEPTH (64) inside each other")
+        c.query("ALTER TYPE t0 ADD b frozen<s10>")
+        contains(failure(c, "CREATE TABLE u (k int PRIMARY KEY, v " + "tuple<" * 30 + "chain" + ">" * 30 + ")"), "CQL_DEPTH (64)")
+
+
+@test
+def a_type_whose_parts_multiply_is_refused(cwd):
+    with Door(cwd) as door, session(door) as c:
+        c.query("CREATE TYPE t0 (a int)")
+        for i in range(1, 5):
+            c.query(f"CREATE TYPE t{i} ({', '.join(f'f{n} frozen<t{i - 1}>' for n in range(8))})")
+        contains(failure(c, f"CREATE TYPE t5 ({', '.join(f'f{n} frozen<t4>' for n in range(8))})"), "CQL_TYPE_PARTS (10000)")
+        c.query("CREATE TABLE t (k int PRIMARY KEY, v frozen<t4>)")
+        contains(failure(c, f"ALTER TYPE t0 ADD b frozen<tuple<{', '.join(['int'] * 8)}>>"), "CQL_TYPE_PARTS (10000)")
+        equal(len(c.query("SELECT type FROM system_schema.columns WHERE keyspace_name = 'ks' AND table_name = 't'")), 2)
+
+
 main()

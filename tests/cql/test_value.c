@@ -26,6 +26,7 @@ types_are_printed_as_the_schema_has_them(void **state)
 		{ "map<text,frozen<set<uuid>>>", "map<text, frozen<set<uuid>>>" },
 		{ "tuple<int,list<text>>", "frozen<tuple<int, frozen<list<text>>>>" },
 		{ "frozen<\"My\">", "frozen<\"My\">" },
+		{ "frozen<frozen<tuple<tuple<int>>>>", "frozen<tuple<frozen<tuple<int>>>>" },
 		{ "ks.u", "u" },
 		{ "'org.apache.cassandra.db.marshal.Int32Type'", "int" },
 		{ "'x.y.Z'", "'x.y.Z'" },

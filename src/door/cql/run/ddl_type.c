@@ -33,34 +33,6 @@ field_make(struct run *run, struct str keyspace, struct str name, const struct c
 	return STATUS_OK;
 }
 
-enum status
-ddl_create_type(struct run *run, struct ddl_outcome *ret)
-{
-	const struct cql_create_type *s = &run->statement->create_type;
-	struct table_type type = { .name = s->type.name, .field_count = s->count };
-	struct table_field *fields = arena_alloc(run->r->arena, (s->count + 1) * sizeof(*fields));
-	enum status status;
-
-	if (!fields)
-		return STATUS_LIMIT;
-	TRY(ddl_keyspace(run, GRANT_CREATE, &s->type, &type.keyspace));
-	for (size_t i = 0; i < s->count; i++) {
-		for (size_t j = 0; j < i; j++)
-			if (str_eq(fields[j].name, s->fields[i].name))
-				return FAIL(run, "Duplicate field name '%.*s' in type '%.*s'",
-					    STR_ARG(fields[j].name), STR_ARG(type.name));
-		TRY(field_make(run, type.keyspace, type.name, &s->fields[i], &fields[i]));
-	}
-	type.fields = fields;
-	status = table_type_put(run->tx, &type, false, &run->r->err);
-	if (status == STATUS_EXISTS)
-		return s->if_not_exists ? ddl_nothing(run)
-					: FAIL(run, "A user type with name '%.*s' already exists",
-					       STR_ARG(type.name));
-	TRY(status);
-	return ddl_done(run, ret, "CREATED", "TYPE", type.keyspace, type.name);
-}
-
 static enum status
 fail_no_type(struct run *run, struct str keyspace, struct str name)
 {
@@ -120,30 +92,110 @@ rename_fields(struct run *run, const struct cql_alter_type *s, const struct tabl
 	return STATUS_OK;
 }
 
+/* ---- What a change of a type means to those that use it ---- */
+
 /* Another field would change the bytes of partition keys, and with these where their rows are. */
 static enum status
-check_no_partition_key(struct run *run, struct str keyspace, struct str name)
+check_no_partition_key(struct run *run, const struct schema_keyspace *k, struct str name)
 {
-	enum status status = STATUS_OK;
-	struct schema_all all;
+	for (size_t j = 0; j < k->table_count; j++) {
+		const struct schema_table *t = k->tables[j];
 
-	TRY(schema_read(run->q, &run->types, keyspace, &all));
-	for (size_t i = 0; i < all.count && status == STATUS_OK; i++) {
-		for (size_t j = 0; j < all.keyspaces[i].table_count && status == STATUS_OK; j++) {
-			const struct schema_table *t = all.keyspaces[i].tables[j];
+		for (size_t c = 0; c < t->partition_count; c++)
+			if (cql_type_uses(t->columns[c].type, k->name, name))
+				return FAIL(run,
+					    "Cannot add new field to user type '%.*s.%.*s' as it "
+					    "is used in the partition key column %.*s of the table "
+					    "'%.*s.%.*s'",
+					    STR_ARG(k->name), STR_ARG(name),
+					    STR_ARG(t->columns[c].name), STR_ARG(t->keyspace),
+					    STR_ARG(t->name));
+	}
+	return STATUS_OK;
+}
 
-			for (size_t c = 0; c < t->partition_count && status == STATUS_OK; c++)
-				if (cql_type_uses(t->columns[c].type, keyspace, name))
-					status = FAIL(
-						run,
-						"Cannot add new field to user type '%.*s.%.*s' "
-						"as it is used in the partition key column "
-						"%.*s of the table '%.*s.%.*s'",
-						STR_ARG(keyspace), STR_ARG(name),
-						STR_ARG(t->columns[c].name), STR_ARG(t->keyspace),
-						STR_ARG(t->name));
+/* Whether the type, which the transaction has written, is not too large. */
+static enum status
+check_written(struct run *run, struct schema_types *types, struct str keyspace, struct str name)
+{
+	const struct cql_type *type;
+
+	TRY(schema_type_find(types, run->q, keyspace, name, &type));
+	return type ? cql_type_check(run->q, type) : STATUS_OK;
+}
+
+/* The same of all that may use it. `k` was read before the type was written. */
+static enum status
+check_users(struct run *run, struct schema_types *types, const struct schema_keyspace *k)
+{
+	for (size_t i = 0; i < k->type_count; i++)
+		TRY(check_written(run, types, k->name, k->types[i].name));
+	for (size_t i = 0; i < k->table_count; i++) {
+		for (size_t c = 0; c < k->tables[i]->count; c++) {
+			const struct cql_type *type;
+
+			TRY(cql_type_parse(run->q, k->tables[i]->columns[c].stored->type, &type));
+			TRY(cql_type_resolve(run->q, k->name, type, find_type, types, &type));
+			TRY(cql_type_check(run->q, type));
 		}
 	}
+	return STATUS_OK;
+}
+
+static enum status
+put_checked(struct run *run, const struct table_type *type, bool replaces,
+	    const struct schema_all *all)
+{
+	/* Types as they are now, without those that were found before. */
+	struct schema_types types = { .tx = run->tx, .arena = run->r->arena };
+
+	TRY(table_type_put(run->tx, type, replaces, &run->r->err));
+	TRY(check_written(run, &types, type->keyspace, type->name));
+	return all && all->count ? check_users(run, &types, &all->keyspaces[0]) : STATUS_OK;
+}
+
+enum status
+ddl_create_type(struct run *run, struct ddl_outcome *ret)
+{
+	const struct cql_create_type *s = &run->statement->create_type;
+	struct table_type type = { .name = s->type.name, .field_count = s->count };
+	struct table_field *fields = arena_alloc(run->r->arena, (s->count + 1) * sizeof(*fields));
+	enum status status;
+
+	if (!fields)
+		return STATUS_LIMIT;
+	TRY(ddl_keyspace(run, GRANT_CREATE, &s->type, &type.keyspace));
+	for (size_t i = 0; i < s->count; i++) {
+		for (size_t j = 0; j < i; j++)
+			if (str_eq(fields[j].name, s->fields[i].name))
+				return FAIL(run, "Duplicate field name '%.*s' in type '%.*s'",
+					    STR_ARG(fields[j].name), STR_ARG(type.name));
+		TRY(field_make(run, type.keyspace, type.name, &s->fields[i], &fields[i]));
+	}
+	type.fields = fields;
+	status = put_checked(run, &type, false, NULL);
+	if (status == STATUS_EXISTS)
+		return s->if_not_exists ? ddl_nothing(run)
+					: FAIL(run, "A user type with name '%.*s' already exists",
+					       STR_ARG(type.name));
+	TRY(status);
+	return ddl_done(run, ret, "CREATED", "TYPE", type.keyspace, type.name);
+}
+
+static enum status
+alter_add(struct run *run, const struct cql_alter_type *s, struct table_type *type,
+	  struct table_field *fields)
+{
+	struct schema_all all;
+	enum status status = STATUS_OK;
+
+	TRY(schema_read(run->q, &run->types, type->keyspace, &all));
+	if (all.count)
+		status = check_no_partition_key(run, &all.keyspaces[0], type->name);
+	if (status == STATUS_OK)
+		status = add_fields(run, s, type, fields);
+	if (status == STATUS_OK)
+		status = put_checked(run, type, true, &all);
 	schema_close(&all);
 	return status;
 }
@@ -171,13 +223,12 @@ ddl_alter_type(struct run *run, struct ddl_outcome *ret)
 		return STATUS_LIMIT;
 	memcpy(fields, type.fields, type.field_count * sizeof(*fields));
 	type.fields = fields;
-	if (s->kind == CQL_ALTER_ADD)
-		TRY(check_no_partition_key(run, keyspace, type.name));
-	if (s->kind == CQL_ALTER_ADD)
-		TRY(add_fields(run, s, &type, fields));
-	else
+	if (s->kind == CQL_ALTER_ADD) {
+		TRY(alter_add(run, s, &type, fields));
+	} else {
 		TRY(rename_fields(run, s, &type, fields));
-	TRY(table_type_put(run->tx, &type, true, &run->r->err));
+		TRY(table_type_put(run->tx, &type, true, &run->r->err));
+	}
 	return ddl_done(run, ret, "UPDATED", "TYPE", keyspace, type.name);
 }
 
