@@ -273,4 +273,23 @@ def an_index_is_built_beside_writers_and_after_a_kill(cwd):
     check(cwd)
 
 
+@test
+def an_index_serves_what_the_key_does_not(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (a int, b int, c int, d frozen<set<int>>, v int, PRIMARY KEY ((a, b), c, d))")
+        for column in ("a", "c", "v"):
+            s(f"CREATE INDEX ON ks.t ({column})")
+        for n in range(4):
+            s("INSERT INTO ks.t (a, b, c, d, v) VALUES (0, 0, %s, {1}, %s)", (n, n % 2))
+        # The partition is known, so the index of `a` or `c` would leave `v` to filtering.
+        equal(s("SELECT c FROM ks.t WHERE a = 0 AND b = 0 AND c >= 1 AND v = 1"), [(1,), (3,)])
+        equal(s("SELECT c FROM ks.t WHERE a = 0 AND b = 0 AND c = 1 AND v = 1"), [(1,)])
+        equal(s("SELECT v FROM ks.t WHERE (c) = (2)"), [(0,)])
+        contains(s.error("SELECT * FROM ks.t WHERE (c, d) = (2, {1})"), FILTERING)
+        contains(s.error("SELECT * FROM ks.t WHERE d CONTAINS 1"), "CONTAINS with a secondary index or filtering")
+        equal(len(s("SELECT * FROM ks.t WHERE d CONTAINS 1 ALLOW FILTERING")), 4)
+    check(cwd)
+
+
 main("needs python3-cassandra" if Cluster is None else None)

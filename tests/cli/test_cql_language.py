@@ -176,4 +176,24 @@ def a_type_whose_parts_multiply_is_refused(cwd):
         equal(len(c.query("SELECT type FROM system_schema.columns WHERE keyspace_name = 'ks' AND table_name = 't'")), 2)
 
 
+@test
+def groups_of_several_partitions_are_ordered(cwd):
+    with Door(cwd) as door, session(door) as c:
+        c.query("CREATE TABLE t (k int, a int, b int, v int, PRIMARY KEY (k, a, b))")
+        for k, a, b in ((1, 2, 1), (1, 2, 2), (1, 4, 1), (2, 3, 1), (2, 1, 1), (2, 1, 2)):
+            c.query(f"INSERT INTO t (k, a, b, v) VALUES ({k}, {a}, {b}, {10 * k + b})")
+        ask = "SELECT k, a, count(*), max(v) FROM t WHERE k IN (1, 2) GROUP BY k, a ORDER BY a DESC"
+        equal(numbers(c.query(ask)), [(1, 4, 1, 11), (2, 3, 1, 21), (1, 2, 2, 12), (2, 1, 2, 22)])
+        equal(numbers(c.query(ask + ", b DESC LIMIT 2 OFFSET 1")), [(2, 3, 1, 21), (1, 2, 2, 12)])
+        equal(numbers(c.query("SELECT max(v) FROM t WHERE k IN (1, 2) ORDER BY a DESC")), [(22,)])
+        equal(numbers(c.query("SELECT max(v) FROM t WHERE k IN (8, 9) ORDER BY a DESC")), [(None,)])
+        # The last order that is said of a column counts.
+        equal(numbers(c.query("SELECT a FROM t WHERE k = 2 GROUP BY k, a ORDER BY a ASC, a DESC")), [(3,), (1,)])
+        c.query("CREATE TABLE u (j int, k int, a int, PRIMARY KEY ((j, k), a))")
+        contains(failure(c, "SELECT j, max(a) FROM u GROUP BY j"), "only a part of the partition key")
+        c.query("SELECT j, max(a) FROM u GROUP BY j, k")
+        for where in ("v = 1 ALLOW FILTERING", "k = 1 AND a = 1", "a > 1 ALLOW FILTERING"):
+            contains(failure(c, f"SELECT DISTINCT k FROM t WHERE {where}"), "restriction by partition key and/or static columns")
+
+
 main()

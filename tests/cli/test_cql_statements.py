@@ -213,6 +213,10 @@ def schemas_are_checked(cwd):
              ConfigurationException),
             ("ALTER TABLE ks.t WITH compression = {'class': 'X', 'min_compress_ratio': -1}", "negative",
              ConfigurationException),
+            ("ALTER TABLE ks.t WITH compression = {'class': 'X', 'chunk_length_in_kb': -1}", "Invalid negative or null chunk",
+             ConfigurationException),
+            ("ALTER TABLE ks.t WITH compression = {'class': 'X', 'size': 3}", "Unknown compression options size",
+             ConfigurationException),
         ):
             refused(statement, error, kind=kind)
         s("ALTER TABLE ks.t WITH compression = {'sstable_compression': 'X', 'min_compress_ratio': 2} "

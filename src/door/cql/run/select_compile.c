@@ -94,6 +94,15 @@ check_distinct(struct select *s)
 
 	if (!s->s->distinct)
 		return STATUS_OK;
+	for (size_t i = 0; i < s->where.count; i++) {
+		const struct where_term *term = &s->where.terms[i];
+
+		if (term->columns[0]->kind == SCHEMA_CLUSTERING ||
+		    term->columns[0]->kind == SCHEMA_REGULAR)
+			return request_fail(s->run->r, CQL_CODE_INVALID,
+					    "SELECT DISTINCT with WHERE clause only supports "
+					    "restriction by partition key and/or static columns.");
+	}
 	seen = arena_zalloc(s->run->r->arena, t->count + 1);
 	if (!seen)
 		return STATUS_LIMIT;
@@ -175,7 +184,27 @@ compile_group_by(struct select *s)
 		s->group_by[s->group_count++] = c;
 		next = at + 1;
 	}
+	if (s->group_count && next < t->partition_count)
+		return request_fail(
+			s->run->r, CQL_CODE_INVALID,
+			"Group by is not supported on only a part of the partition key");
 	return STATUS_OK;
+}
+
+/*
+ * The last order that is said of a column counts, in the place of the first. False: an earlier one
+ * stands there already.
+ */
+static bool
+order_of(const struct cql_select *s, size_t at, bool *ret_descending)
+{
+	for (size_t i = 0; i < at; i++)
+		if (str_eq(s->order_by[i].column, s->order_by[at].column))
+			return false;
+	for (size_t i = at; i < s->order_count; i++)
+		if (str_eq(s->order_by[i].column, s->order_by[at].column))
+			*ret_descending = s->order_by[i].descending;
+	return true;
 }
 
 static enum status
@@ -191,11 +220,14 @@ compile_order_by(struct select *s)
 	for (size_t i = 0; i < s->s->order_count; i++) {
 		const struct cql_order *o = &s->s->order_by[i];
 		const struct schema_column *c;
+		bool descending;
 		size_t at;
 
 		if (o->term)
 			return request_fail(s->run->r, CQL_CODE_INVALID,
 					    "ORDER BY is supported on columns alone");
+		if (!order_of(s->s, i, &descending))
+			continue;
 		TRY(run_column(s->run, o->column, &c));
 		at = schema_column_at(t, c);
 		if (c->kind != SCHEMA_CLUSTERING)
@@ -211,10 +243,10 @@ compile_order_by(struct select *s)
 					    "columns following their declared order in the PRIMARY "
 					    "KEY");
 		next = at + 1;
-		if (any && s->reverse != (o->descending != c->descending))
+		if (any && s->reverse != (descending != c->descending))
 			return request_fail(s->run->r, CQL_CODE_INVALID,
 					    "Unsupported order by relation");
-		s->reverse = o->descending != c->descending;
+		s->reverse = descending != c->descending;
 		any = true;
 		s->order_by[s->order_count++] = c;
 	}
@@ -386,12 +418,6 @@ select_prepare(struct select *s, const struct params *p)
 				    "SELECT DISTINCT queries must request all the partition key "
 				    "columns (missing %.*s)",
 				    STR_ARG(s->missing->name));
-	if (s->s->distinct && s->plan.by_partitions && s->plan.range_count == 1 &&
-	    s->plan.ranges[0].from.count)
-		return request_fail(
-			s->run->r, CQL_CODE_INVALID,
-			"SELECT DISTINCT with WHERE clause only supports restriction by "
-			"partition key and/or static columns.");
 	TRY(compute_limit(s, s->limit, "LIMIT", &s->left));
 	TRY(compute_offset(s));
 	TRY(compute_as_of(s));

@@ -62,6 +62,9 @@ put_row(struct select *s, struct row *row, const struct cql_value *aggregates, s
 
 /* ---- Groups ---- */
 
+static bool sorts(const struct select *s);
+static enum status sort_add(struct select *s, struct row *row, const struct cql_value *aggregates);
+
 static enum status
 group_end(struct select *s)
 {
@@ -73,13 +76,16 @@ group_end(struct select *s)
 		return STATUS_LIMIT;
 	row.values = s->first;
 	s->has_group = false;
-	if (s->skip) {
+	if (s->skip && !sorts(s)) {
 		s->skip--;
 		return STATUS_OK;
 	}
 	for (size_t i = 0; i < count; i++)
 		TRY(cql_aggregate_result(s->run->scope.aggregates[i], &s->states[i], s->run->q,
 					 &results[i]));
+	/* A group is sorted by its first row. */
+	if (sorts(s))
+		return sort_add(s, &row, results);
 	TRY(put_row(s, &row, results, &s->rows));
 	s->row_count++;
 	if (s->left != UINT64_MAX)
@@ -185,7 +191,7 @@ sorts(const struct select *s)
 }
 
 static enum status
-sort_add(struct select *s)
+sort_add(struct select *s, struct row *from, const struct cql_value *aggregates)
 {
 	struct arena *arena = s->run->r->arena;
 	AUTO(buf_release) struct buf cells = cql_buf(s->run->q, CQL_REPLY_BYTES);
@@ -196,7 +202,7 @@ sort_add(struct select *s)
 				    "ORDER BY of several partitions sorts %d rows at most "
 				    "(SELECT_SORT_ROWS)",
 				    SELECT_SORT_ROWS);
-	TRY(put_row(s, &s->row, NULL, &cells));
+	TRY(put_row(s, from, aggregates, &cells));
 	TRY(arena_room(arena, &s->sorted, s->sorted_count, &s->sorted_cap, sizeof(*s->sorted)));
 	row = &s->sorted[s->sorted_count];
 	TRY(buf_copy(&cells, arena, &row->cells));
@@ -204,8 +210,9 @@ sort_add(struct select *s)
 	if (!row->by)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < s->order_count; i++) {
-		row->by[i] = s->row.values[schema_column_at(s->run->table, s->order_by[i])];
-		TRY(arena_copy(arena, row->by[i].bytes, &row->by[i].bytes));
+		row->by[i] = from->values[schema_column_at(s->run->table, s->order_by[i])];
+		if (row->by[i].presence == CQL_SET)
+			TRY(arena_copy(arena, row->by[i].bytes, &row->by[i].bytes));
 	}
 	s->sorted_count++;
 	s->mark = arena_mark(arena);
@@ -237,7 +244,7 @@ select_emit(struct select *s, bool *ret_more)
 	if (s->groups)
 		return group_add(s, ret_more);
 	if (sorts(s))
-		return sort_add(s);
+		return sort_add(s, &s->row, NULL);
 	if (s->skip) {
 		s->skip--;
 		return STATUS_OK;
@@ -255,7 +262,7 @@ enum status
 select_finish(struct select *s)
 {
 	/* Aggregates over no rows are one row, but for groups by columns. */
-	if (s->groups && !s->has_group && !s->row_count && !s->group_count)
+	if (s->groups && !s->has_group && !s->row_count && !s->sorted_count && !s->group_count)
 		TRY(group_begin(s, NULL));
 	if (s->has_group && s->left)
 		TRY(group_end(s));

@@ -20,6 +20,10 @@ part_of_term(const struct where_term *t, enum index_typed_part *ret)
 		*ret = INDEX_TYPED_ENTRIES;
 		return true;
 	}
+	if (t->relation->left == CQL_LEFT_TUPLE && t->column_count == 1) {
+		*ret = INDEX_TYPED_COLUMN;
+		return t->relation->op == CQL_OP_EQ;
+	}
 	if (t->relation->left != CQL_LEFT_COLUMN)
 		return false;
 	switch ((int)t->relation->op) {
@@ -37,6 +41,21 @@ part_of_term(const struct where_term *t, enum index_typed_part *ret)
 	}
 }
 
+/* The value of (a) = (1), a clustering column. */
+static enum status
+value_of_tuple(struct run *run, const struct where_term *t, struct doc_scalar *ret)
+{
+	struct cql_elements e;
+	struct cql_value v;
+
+	cql_elements_init(&e, t->type, t->values[0].bytes);
+	if (!cql_elements_next(&e, &v) || v.presence != CQL_SET)
+		return request_fail(run->r, CQL_CODE_INVALID,
+				    "Invalid null value in condition for column %.*s",
+				    STR_ARG(t->columns[0]->name));
+	return value_to_key(run->q, t->columns[0]->type, v.bytes, ret);
+}
+
 /* A value as the column's cells have it. */
 static enum status
 value_of_term(struct run *run, const struct where_term *t, enum index_typed_part part,
@@ -46,6 +65,8 @@ value_of_term(struct run *run, const struct where_term *t, enum index_typed_part
 	struct doc_scalar *second;
 
 	*ret = (struct index_typed_value){ .second = NULL };
+	if (t->relation->left == CQL_LEFT_TUPLE)
+		return value_of_tuple(run, t, &ret->first);
 	if (part == INDEX_TYPED_KEYS)
 		return value_to_key(run->q, t->type, t->values[0].bytes, &ret->first);
 	if (part == INDEX_TYPED_COLUMN && c->kind <= SCHEMA_CLUSTERING)
@@ -202,9 +223,21 @@ weigh(struct weighing *g)
 	return at < index->column_count ? take_bounds(g, &index->columns[at]) : STATUS_OK;
 }
 
+/* What an index begins with that the primary key may answer as well is answered by that. */
+static size_t
+worth_of_first(const struct where *w, const struct where_index *choice)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (choice->served[i] && is_of_column(&w->terms[i], &choice->index->columns[0]))
+			return w->terms[i].columns[0]->kind == SCHEMA_PARTITION    ? 0
+			       : w->terms[i].columns[0]->kind == SCHEMA_CLUSTERING ? 1
+										   : 2;
+	return 0;
+}
+
 /* More for a column with a value than for both bounds of one; 0: the index is no help. */
 static size_t
-worth(const struct where_index *choice, bool allows)
+worth(const struct where *w, const struct where_index *choice, bool allows)
 {
 	const struct table_index_interval *i = &choice->interval;
 	size_t bounds = (size_t)(i->low != NULL) + (i->high != NULL);
@@ -212,7 +245,8 @@ worth(const struct where_index *choice, bool allows)
 	if (!i->equal_count && (!allows || !bounds))
 		return 0;
 	/* Of two that say the same, the one of fewer rows. */
-	return 2 * (3 * i->equal_count + bounds) + (choice->index->condition_count > 0);
+	return 6 * (3 * i->equal_count + bounds) + 2 * worth_of_first(w, choice) +
+	       (choice->index->condition_count > 0);
 }
 
 static enum status
@@ -249,13 +283,13 @@ where_index_choose(struct run *run, const struct where *w, bool allows, uint64_t
 		if (number && indexes[i].number != number)
 			continue;
 		TRY(weigh_one(run, w, &indexes[i], &one));
-		if (worth(&one, allows) <= best)
+		if (worth(w, &one, allows) <= best)
 			continue;
 		if (!indexes[i].is_ready) {
 			building = &indexes[i];
 			continue;
 		}
-		best = worth(&one, allows);
+		best = worth(w, &one, allows);
 		*ret = one;
 	}
 	if (ret->index || !building || allows || number)

@@ -136,6 +136,20 @@ needs_filtering(struct planning *p)
 	return request_fail(p->run->r, CQL_CODE_INVALID, NEEDS_FILTERING);
 }
 
+static bool
+is_containing(const struct where_term *t)
+{
+	return t->relation->op == CQL_OP_CONTAINS || t->relation->op == CQL_OP_CONTAINS_KEY;
+}
+
+static enum status
+fail_containing(struct planning *p)
+{
+	return request_fail(p->run->r, CQL_CODE_INVALID,
+			    "Clustering columns can only be restricted with CONTAINS with a "
+			    "secondary index or filtering");
+}
+
 /* ---- The partition key ---- */
 
 /* Finds out whether each component is = or IN. */
@@ -608,6 +622,8 @@ check_others(struct planning *p)
 			continue;
 		if (p->index && t->columns[0]->kind == SCHEMA_CLUSTERING && is_behind_exact(p, t))
 			continue;
+		if (t->columns[0]->kind == SCHEMA_CLUSTERING && is_containing(t) && !p->allows)
+			return fail_containing(p);
 		if (t->columns[0]->kind > SCHEMA_CLUSTERING ||
 		    (t->columns[0]->kind == SCHEMA_CLUSTERING && !p->plan->by_partitions))
 			return needs_filtering(p);
@@ -681,11 +697,8 @@ check_clustering(struct planning *p)
 		if (last && is_slice(last->relation->op) &&
 		    term->columns[0]->position > last->columns[0]->position)
 			return fail_gap(p, term->columns[0], last->columns[0], true);
-		if (term->relation->op == CQL_OP_CONTAINS ||
-		    term->relation->op == CQL_OP_CONTAINS_KEY)
-			return request_fail(p->run->r, CQL_CODE_INVALID,
-					    "Clustering columns can only be restricted with "
-					    "CONTAINS with a secondary index or filtering");
+		if (is_containing(term))
+			return fail_containing(p);
 	}
 	for (size_t i = t->partition_count; i < t->key_count; i++) {
 		if (!term_of(p, &t->columns[i]))

@@ -88,9 +88,40 @@ check_chunk(struct cql *q, const struct schema_pair *chunk)
 
 	if (!chunk)
 		return STATUS_OK;
-	if (!str_to_i64(chunk->value, &n) || n <= 0 || n > INT32_MAX / 1024)
+	if (!str_to_i64(chunk->value, &n) || n > INT32_MAX / 1024)
 		return fail(q, "Invalid value for chunk_length_in_kb");
+	if (n <= 0)
+		return fail(q, "Invalid negative or null chunk_length_in_kb");
 	return n & (n - 1) ? fail(q, "chunk_length_in_kb must be a power of 2") : STATUS_OK;
+}
+
+/* Those of every compressor, and those that one of Cassandra's has besides. */
+static enum status
+check_known(struct cql *q, const struct schema_pair *pairs, size_t count)
+{
+	static const char *const known[] = {
+		"class",
+		"chunk_length_in_kb",
+		"min_compress_ratio",
+		"max_compressed_length",
+		"crc_check_chance",
+		"compression_level",
+		"lz4_compressor_type",
+		"lz4_high_compressor_level",
+	};
+
+	for (size_t i = 0; i < count; i++) {
+		bool found = false;
+
+		for (size_t j = 0; !found && j < sizeof(known) / sizeof(known[0]); j++)
+			found = str_eq(pairs[i].name, str_from_cstr(known[j]));
+		if (found)
+			continue;
+		q->code = CQL_CODE_CONFIG;
+		return err_set(q->err, STATUS_INVALID, "Unknown compression options %.*s",
+			       STR_ARG(pairs[i].name));
+	}
+	return STATUS_OK;
 }
 
 static bool
@@ -133,6 +164,7 @@ options_compression(struct cql *q, struct schema_pair *pairs, size_t *count)
 	TRY(name_class(q, class, COMPRESSOR_PREFIX));
 	TRY(check_chunk(q, find(pairs, *count, "chunk_length_in_kb")));
 	TRY(check_ratio(q, pairs, count));
+	TRY(check_known(q, pairs, *count));
 	if (!find(pairs, *count, "chunk_length_in_kb"))
 		pairs[(*count)++] = (struct schema_pair){ STR("chunk_length_in_kb"), STR("16") };
 	return STATUS_OK;
