@@ -104,7 +104,72 @@ def a_transaction_is_refused_what_it_is_in_ycql(cwd):
                      "START TRANSACTION; INSERT INTO ks.plain (k) VALUES (1); END TRANSACTION",
                      "BEGIN TRANSACTION INSERT INTO ks.plain (k) VALUES (1)"):
             s.error(text, SyntaxException)
-        contains(s.error("INSERT INTO ks.plain (k) VALUES (2) RETURNS STATUS AS ROW"), "RETURNS STATUS AS ROW is not supported")
+
+
+@test
+def a_statement_tells_its_outcome_as_a_row(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (h int, r int, l list<int>, u int, PRIMARY KEY (h, r))")
+        s("CREATE UNIQUE INDEX ON ks.t (u)")
+        row = " RETURNS STATUS AS ROW"
+        done = (True, None, None, None, None, None)
+        rows = s.session.execute("INSERT INTO ks.t (h, r, l, u) VALUES (1, 1, [1, 2], 7)" + row)
+        equal(rows.column_names, ["[applied]", "[message]", "h", "r", "l", "u"])
+        equal([tuple(one) for one in rows], [done])
+        equal(s("UPDATE ks.t SET u = 8 WHERE h = 1 AND r = 1 IF l[0] = 1" + row), [done])
+        equal(s("UPDATE ks.t SET u = 9 WHERE h = 1 AND r = 1 IF l[0] = 5" + row), [(False, None, 1, 1, [1, 2], 8)])
+        equal(s("UPDATE ks.t SET u = 9 WHERE h = 1 AND r = 5 IF l[0] = 5" + row), [(False, None, None, None, None, None)])
+        # A failure is a row: nothing of the statement is written.
+        [failed] = s("UPDATE ks.t SET u = 1, l[1] = 5 WHERE h = 1 AND r IN (2, 1)" + row)
+        equal((failed[0], failed[2:]), (False, (None, None, None, None)))
+        contains(failed[1], "a list which is null")
+        [failed] = s("UPDATE ks.t SET l[20] = 5 WHERE h = 1 AND r = 1" + row)
+        contains(failed[1], "List index 20 out of bound, list has size 2")
+        [failed] = s("INSERT INTO ks.t (h, r, u) VALUES (2, 2, 8)" + row)
+        contains(failed[1], "unique")
+        equal(s("SELECT h, r, l, u FROM ks.t"), [(1, 1, [1, 2], 8)])
+        equal(s("DELETE FROM ks.t WHERE h = 1" + row), [done])
+        equal(s("SELECT h FROM ks.t"), [])
+        # What is wrong before it runs is an error as ever.
+        contains(s.error("INSERT INTO ks.t (h, r, nope) VALUES (2, 2, 8)" + row), "nope")
+        one = s.session.prepare("INSERT INTO ks.t (h, r, u) VALUES (?, ?, ?)" + row)
+        equal([tuple(r) for r in s.session.execute(one, (3, 3, 3))], [done])
+        contains([tuple(r) for r in s.session.execute(one, (3, 4, 3))][0][1], "unique")
+
+
+@test
+def a_batch_tells_a_row_for_each_statement(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        accounts(s)
+        row, done = " RETURNS STATUS AS ROW; ", (True, None, None, None)
+        both = ("UPDATE ks.accounts SET amount = 6 WHERE name = 'ann' IF amount = {}" + row +
+                "INSERT INTO ks.accounts (name, amount) VALUES ('bob', 4)" + row)
+        for begin, end in (("BEGIN TRANSACTION ", "END TRANSACTION"), ("BEGIN BATCH ", "APPLY BATCH")):
+            if "BATCH" in begin:  # whose conditions are about one partition
+                both = both.replace("'bob'", "'ann'")
+            [first, second] = s(begin + both.format(11) + end)
+            equal((first, second[0], second[2:]), ((False, None, "ann", 10), False, (None, None)))
+            contains(second[1], "a condition of the batch does not hold")
+            equal(amounts(s), {"ann": 10, "bob": 0})
+        equal(s("BEGIN TRANSACTION " + both.format(10) + "END TRANSACTION"), [done, done])
+        equal(amounts(s), {"ann": 4, "bob": 0})
+        s("ALTER TABLE ks.accounts ADD l list<int>")
+        batch = BatchStatement()
+        batch.add("UPDATE ks.accounts SET amount = 1 WHERE name = 'ann' RETURNS STATUS AS ROW")
+        batch.add("UPDATE ks.accounts SET l[3] = 1 WHERE name = 'bob' RETURNS STATUS AS ROW")
+        [first, second] = [tuple(one) for one in s.session.execute(batch)]
+        contains(first[1], "a statement of the batch has failed")
+        contains(second[1], "a list which is null")
+        equal(amounts(s), {"ann": 4, "bob": 0})
+        batch.add("UPDATE ks.accounts SET amount = 1 WHERE name = 'ann'")
+        try:
+            s.session.execute(batch)
+            raise AssertionError("a batch of both kinds was run")
+        except InvalidRequest as error:
+            contains(str(error), "of all statements of a batch, or of none")
+        contains(s.error("BEGIN BATCH INSERT INTO ks.accounts (name) VALUES ('x')" + row +
+                         "INSERT INTO ks.log (name, at) VALUES ('x', 1)" + row + "APPLY BATCH"), "about one table")
 
 
 def moment(s):

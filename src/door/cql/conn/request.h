@@ -22,6 +22,7 @@ struct cql_request {
 	enum frame_opcode answer;    /* of it; FRAME_RESULT at first */
 	enum cql_class class;        /* CQL_CLASS_OTHER at first */
 	bool writes;                 /* what it has begun may have been done when it fails */
+	bool answers_failure;        /* it has failed, and a row tells so (run/status_row.h) */
 	bool may_overlap;            /* a commit may be left under way (run/run.h) */
 	struct run_pending *pending; /* one that is; NULL: there is none */
 	struct cql q;                /* how it fails: its code (0: by the status) and `err` */

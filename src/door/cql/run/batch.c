@@ -2,6 +2,7 @@
 
 #include "door/cql/run/modify.h"
 #include "door/cql/run/prepared.h"
+#include "door/cql/run/status_row.h"
 #include "door/cql/schema/options.h"
 
 /* A statement of the batch that runs. */
@@ -10,6 +11,7 @@ struct member {
 	struct modify modify;
 	struct condition_state state; /* of one with conditions */
 	bool conditional;
+	bool holds; /* its conditions, if it has some */
 };
 
 struct batching {
@@ -20,6 +22,7 @@ struct batching {
 	struct timed *timed; /* one for each table */
 	size_t timed_count;
 	bool conditional;
+	bool tells; /* RETURNS STATUS AS ROW */
 };
 
 /* A table of whose options one says so is in no transaction, as in YCQL; all others may be. */
@@ -160,17 +163,16 @@ check_one_partition(struct batching *b)
 static enum status
 read_conditions(struct batching *b, bool *applied)
 {
-	bool holds;
-
 	*applied = true;
 	for (size_t i = 0; i < b->count; i++) {
 		struct member *m = &b->members[i];
 
+		m->holds = true;
 		if (!m->conditional)
 			continue;
 		TRY(condition_read(&m->modify, &m->state));
-		TRY(condition_holds(&m->modify, &m->state, &holds));
-		*applied &= holds;
+		TRY(condition_holds(&m->modify, &m->state, &m->holds));
+		*applied &= m->holds;
 	}
 	return STATUS_OK;
 }
@@ -244,7 +246,78 @@ conditions_answer(struct batching *b, bool applied)
 	return STATUS_OK;
 }
 
+/* ---- RETURNS STATUS AS ROW ---- */
+
+/* All statements of a batch say so, which are about one table, or none. */
+static enum status
+check_telling(struct batching *b)
+{
+	const struct schema_table *t = b->count ? b->members[0].run.table : NULL;
+	size_t telling = 0;
+
+	for (size_t i = 0; i < b->count; i++)
+		telling += status_row_asked(b->members[i].run.statement);
+	if (telling && telling < b->count)
+		return request_fail(b->r, CQL_CODE_INVALID,
+				    "RETURNS STATUS AS ROW is of all statements of a batch, or of "
+				    "none");
+	for (size_t i = 0; i < telling; i++)
+		if (b->members[i].run.table->db->number != t->db->number)
+			return request_fail(b->r, CQL_CODE_INVALID,
+					    "RETURNS STATUS AS ROW of a batch is about one table");
+	b->tells = telling > 0;
+	return STATUS_OK;
+}
+
+/* A row for each statement: all were applied, or none since a condition does not hold. */
+static enum status
+tell_conditions(struct batching *b, bool applied)
+{
+	const struct schema_table *t = b->members[0].run.table;
+	const struct str others = STR("not applied: a condition of the batch does not hold");
+
+	TRY(status_row_begin(b->r, t, b->count));
+	for (size_t i = 0; i < b->count; i++) {
+		const struct member *m = &b->members[i];
+
+		if (applied || !m->holds)
+			status_row_put(b->r, t, applied, (struct str){ 0 },
+				       applied ? NULL : &m->state.row);
+		else
+			status_row_put(b->r, t, false, others, NULL);
+	}
+	return STATUS_OK;
+}
+
+/* The same where one of them has failed. */
+static enum status
+tell_failure(struct batching *b, size_t failed)
+{
+	const struct schema_table *t = b->members[0].run.table;
+	const struct str others = STR("not applied: a statement of the batch has failed");
+
+	TRY(status_row_begin(b->r, t, b->count));
+	for (size_t i = 0; i < b->count; i++)
+		status_row_put(b->r, t, false, i == failed ? str_from_cstr(b->r->err.text) : others,
+			       NULL);
+	b->r->answers_failure = true;
+	return STATUS_OK;
+}
+
 /* ---- All of it ---- */
+
+static enum status
+apply_all(struct batching *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		enum status status = modify_apply(&b->members[i].modify);
+
+		if (b->tells && status_row_tells(b->r, status))
+			TRY(tell_failure(b, i));
+		TRY(status);
+	}
+	return STATUS_OK;
+}
 
 static enum status
 run_all(struct batching *b, enum cql_batch_kind kind, const struct batch_item *items, size_t count)
@@ -253,14 +326,17 @@ run_all(struct batching *b, enum cql_batch_kind kind, const struct batch_item *i
 
 	for (size_t i = 0; i < count; i++)
 		TRY(member_open(b, kind, &items[i]));
+	TRY(check_telling(b));
 	if (b->conditional) {
 		b->r->more.write = ERROR_WRITE_CAS;
 		if (kind != CQL_BATCH_TRANSACTION)
 			TRY(check_one_partition(b));
 		TRY(read_conditions(b, &applied));
 	}
-	for (size_t i = 0; i < count && applied; i++)
-		TRY(modify_apply(&b->members[i].modify));
+	if (applied)
+		TRY(apply_all(b));
+	if (b->tells)
+		return tell_conditions(b, applied);
 	if (b->conditional)
 		return kind == CQL_BATCH_TRANSACTION ? transaction_answer(b, applied)
 						     : conditions_answer(b, applied);

@@ -1,5 +1,6 @@
 /* What INSERT, UPDATE and DELETE write. */
 #include "door/cql/run/modify.h"
+#include "door/cql/run/status_row.h"
 
 #include "doc/key.h"
 #include "loop/step.h"
@@ -502,6 +503,40 @@ run_conditional(struct modify *m)
 	return condition_answer(m, &state, applied);
 }
 
+static enum status
+apply_telling(struct modify *m, struct timed *timed)
+{
+	const struct schema_table *t = m->run->table;
+	struct condition_state state;
+	bool applied = true;
+
+	TRY(modify_prepare(m, timed));
+	if (modify_is_conditional(m->run->statement)) {
+		TRY(condition_read(m, &state));
+		TRY(condition_holds(m, &state, &applied));
+	}
+	if (applied)
+		TRY(modify_apply(m));
+	TRY(status_row_begin(m->run->r, t, 1));
+	status_row_put(m->run->r, t, applied, (struct str){ 0 }, applied ? NULL : &state.row);
+	return STATUS_OK;
+}
+
+/* RETURNS STATUS AS ROW. */
+static enum status
+run_telling(struct modify *m, struct timed *timed)
+{
+	struct cql_request *r = m->run->r;
+	enum status status = apply_telling(m, timed);
+
+	if (!status_row_tells(r, status))
+		return status;
+	TRY(status_row_begin(r, m->run->table, 1));
+	status_row_put(r, m->run->table, false, str_from_cstr(r->err.text), NULL);
+	r->answers_failure = true;
+	return status;
+}
+
 enum status
 modify_run(struct run *run)
 {
@@ -512,9 +547,11 @@ modify_run(struct run *run)
 	TRY(run_bind(run));
 	timed_init(&timed, run->tx, run->table->db, NULL, &run->r->err);
 	TRY(catalog_db_check_writable(run->table->db, &run->r->err));
-	TRY(modify_prepare(&m, &timed));
 	if (run->table->counters)
 		run->r->more.write = ERROR_WRITE_COUNTER;
+	if (status_row_asked(run->statement))
+		return run_telling(&m, &timed);
+	TRY(modify_prepare(&m, &timed));
 	if (modify_is_conditional(run->statement))
 		return run_conditional(&m);
 	TRY(modify_apply(&m));

@@ -660,14 +660,6 @@ compile_delete(struct modify *m, const struct cql_delete *s)
 	return compile_where(m, &s->where);
 }
 
-static bool
-returns_status(const struct cql_statement *s)
-{
-	return s->kind == CQL_INSERT   ? s->insert.returns_status
-	       : s->kind == CQL_UPDATE ? s->update.returns_status
-				       : s->remove.returns_status;
-}
-
 enum status
 modify_compile(struct modify *m, struct run *run)
 {
@@ -679,9 +671,6 @@ modify_compile(struct modify *m, struct run *run)
 	if (run->table->system)
 		return request_fail(run->r, CQL_CODE_UNAUTHORIZED,
 				    "system keyspace is not user-modifiable.");
-	if (returns_status(s))
-		return request_fail(run->r, CQL_CODE_INVALID,
-				    "RETURNS STATUS AS ROW is not supported");
 	/* Markers are counted as they stand in the text, whatever is compiled first. */
 	TRY(compile_using(m));
 	switch ((int)s->kind) {

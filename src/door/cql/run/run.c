@@ -8,6 +8,7 @@
 #include "door/cql/run/prepared.h"
 #include "door/cql/run/role.h"
 #include "door/cql/run/select.h"
+#include "door/cql/run/status_row.h"
 #include "door/cql/schema/system.h"
 #include "kv/overlap.h"
 #include "model/timed/tables/index.h"
@@ -43,6 +44,7 @@ job_restart(struct job *job)
 	arena_reset(r->arena, job->mark);
 	r->q.code = (enum cql_code)0;
 	r->err.text[0] = '\0';
+	r->answers_failure = false;
 	job->outcome = (struct ddl_outcome){ 0 };
 }
 
@@ -233,6 +235,28 @@ pending_body(struct kv_tx *tx, void *arg)
 	return p->body(tx, &p->job);
 }
 
+/* Whether a failure may be the answer: of a batch by its first statement. */
+static bool
+job_tells(const struct job *job)
+{
+	if (job->item_count)
+		return status_row_asked(job->items[0].statement);
+	return job->statement && status_row_asked(job->statement);
+}
+
+/* Runs the body and commits it; a failure that is told as a row is no failure of the request. */
+static enum status
+job_write_alone(struct job *job, kv_body *body)
+{
+	struct cql_request *r = job->r;
+	enum status status = kv_run(r->door->config.store, body, job, NULL, &r->err);
+
+	if (status == STATUS_OK || !r->answers_failure)
+		return status;
+	r->q.code = (enum cql_code)0;
+	return STATUS_OK;
+}
+
 /* Runs the body and commits it, or leaves the commit under way. */
 static enum status
 job_write(struct job *job, kv_body *body)
@@ -241,8 +265,8 @@ job_write(struct job *job, kv_body *body)
 	struct kv_store *store = r->door->config.store;
 	struct run_pending *p;
 
-	if (!r->may_overlap)
-		return kv_run(store, body, job, NULL, &r->err);
+	if (!r->may_overlap || job_tells(job))
+		return job_write_alone(job, body);
 	p = arena_alloc(r->arena, sizeof(*p));
 	if (!p)
 		return STATUS_LIMIT;

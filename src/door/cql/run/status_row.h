@@ -1,0 +1,31 @@
+/*
+ * RETURNS STATUS AS ROW: what became of a statement as a row, [applied], [message] and the columns
+ * of its table. A failure while it runs is such a row, too: its transaction is given up, and the
+ * answer is sent all the same. One that is found before, such as a column that is not there, stays
+ * an error.
+ *
+ * Threading: on the connection's fiber.
+ */
+#ifndef FROND_DOOR_CQL_RUN_STATUS_ROW_H
+#define FROND_DOOR_CQL_RUN_STATUS_ROW_H
+
+#include "door/cql/run/metadata.h"
+#include "door/cql/run/value.h"
+
+/* True if the statement, an INSERT, UPDATE or DELETE, says so. Others do not. */
+bool status_row_asked(const struct cql_statement *s);
+
+/* True if a failure of this kind becomes a row: it is the statement's own, and no trial helps. */
+bool status_row_tells(const struct cql_request *r, enum status status);
+
+/* Begins the RESULT, of `count` rows. STATUS_LIMIT: the arena is full. */
+MUST_USE enum status status_row_begin(struct cql_request *r, const struct schema_table *t,
+				      size_t count);
+/*
+ * Appends a row. `message` with ptr NULL: there is nothing to be said. `row`: what the statement
+ * has found where its condition did not hold; NULL: nothing.
+ */
+void status_row_put(struct cql_request *r, const struct schema_table *t, bool applied,
+		    struct str message, const struct row *row);
+
+#endif
