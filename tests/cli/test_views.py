@@ -406,7 +406,7 @@ def a_build_that_was_killed_goes_on(cwd):
     store = "embedded:" + str(cwd / "data")
     with Server(cwd, "--store", store) as server:
         server.request("PUT", "/db")
-        fill(server, 20000)
+        fill(server, 5000)
         equal(server.request("PUT", "/db/_design/v", BY_N)[0], 201)
     for wait in (0.05, 0.2, 0.4):
         with Server(cwd, "--store", store) as server:
@@ -418,9 +418,9 @@ def a_build_that_was_killed_goes_on(cwd):
             server.process.wait(timeout=30)
             thread.join()
     with Server(cwd, "--store", store) as server:
-        equal(count_of(server), 20000)
-        status, answer = server.request("GET", "/db/_design/v/_view/n?reduce=false&skip=19990")
-        equal([row["key"] for row in answer["rows"]], list(range(19990, 20000)))
+        equal(count_of(server), 5000)
+        status, answer = server.request("GET", "/db/_design/v/_view/n?reduce=false&skip=4990")
+        equal([row["key"] for row in answer["rows"]], list(range(4990, 5000)))
 
 
 def ask_and_forget(url):
