@@ -1,7 +1,7 @@
 /*
  * Any bytes as a record of model/timed: a header or a member of an item, a run of elements, a leaf
- * of a document, a cell of a row, the state of a history, the description of a database. What is
- * read is written as the same bytes.
+ * of a document, a cell of a row, a mark of a deletion, the state of a history, the description of
+ * a database. What is read is written as the same bytes.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,11 @@
 #include "model/timed/items/items.h"
 #include "model/timed/items/json.h"
 #include "model/timed/rows/rows_int.h"
-#include "model/timed/tables/tables.h"
+#include "model/timed/tables/stamps.h"
+
+enum {
+	ARENA_BYTES = 1024 * 1024, /* of the bounds of a mark */
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,6 +44,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct history_state state;
 	struct timed_header header;
 	struct timed_cell cell;
+	struct table_mark mark;
+	struct arena *arena;
 	struct timed_run run;
 
 	timed_rows_register();
@@ -72,6 +78,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		timed_cell_put(&cell, &written);
 		must_be(&written, value);
 	}
+	if (table_mark_parse(value, &mark, NULL) == STATUS_OK) {
+		table_mark_encode(&mark, false, &written);
+		must_be(&written, value);
+	}
+	arena = arena_new(ARENA_BYTES);
+	must(arena != NULL);
+	if (table_mark_parse_range(value, arena, &mark, NULL) == STATUS_OK) {
+		table_mark_encode(&mark, true, &written);
+		must_be(&written, value);
+	}
+	arena_free(arena);
 	if (history_state_parse(value, &state, NULL) == STATUS_OK) {
 		history_state_put(&state, &written);
 		must_be(&written, value);

@@ -7,18 +7,31 @@
 enum {
 	CELL_FORMAT = 1,
 	CELL_FORMAT_PIECES = 2, /* its value lies in pieces */
+	/* The same two with a client's stamp behind the expiry. */
+	CELL_FORMAT_STAMPED = 3,
+	CELL_FORMAT_STAMPED_PIECES = 4,
 };
+
+static uint64_t
+cell_format(const struct timed_cell *cell)
+{
+	if (cell->has_stamp)
+		return cell->piece_bytes ? CELL_FORMAT_STAMPED_PIECES : CELL_FORMAT_STAMPED;
+	return cell->piece_bytes ? CELL_FORMAT_PIECES : CELL_FORMAT;
+}
 
 void
 timed_cell_put(const struct timed_cell *cell, struct buf *value)
 {
-	tuple_put_u64(value, cell->piece_bytes ? CELL_FORMAT_PIECES : CELL_FORMAT);
+	tuple_put_u64(value, cell_format(cell));
 	tuple_put_u64(value, cell->type);
 	tuple_put_u64(value, cell->write_us);
 	if (cell->by_default)
 		tuple_put_null(value);
 	else
 		tuple_put_u64(value, cell->at_ms);
+	if (cell->has_stamp)
+		tuple_put_i64(value, cell->stamp);
 	if (cell->piece_bytes) {
 		tuple_put_u64(value, cell->piece_bytes);
 		tuple_put_u64(value, cell->piece_kind);
@@ -63,7 +76,7 @@ timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
 	uint64_t format, type;
 	bool has_value;
 
-	TRY(catalog_format_next(&r, "cell of a row", CELL_FORMAT_PIECES, &format, err));
+	TRY(catalog_format_next(&r, "cell of a row", CELL_FORMAT_STAMPED_PIECES, &format, err));
 	TRY(tuple_next_u64(&r, &type));
 	if (type >= TIMED_TYPES)
 		return STATUS_CORRUPT;
@@ -71,7 +84,10 @@ timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
 	TRY(tuple_next_u64(&r, &cell.write_us));
 	if (cell_parse_expiry(&r, &cell) != STATUS_OK)
 		return STATUS_CORRUPT;
-	if (format == CELL_FORMAT_PIECES) {
+	cell.has_stamp = format >= CELL_FORMAT_STAMPED;
+	if (cell.has_stamp && tuple_next_i64(&r, &cell.stamp) != STATUS_OK)
+		return STATUS_CORRUPT;
+	if (format == CELL_FORMAT_PIECES || format == CELL_FORMAT_STAMPED_PIECES) {
 		TRY(cell_parse_pieces(&r, &cell));
 		*ret = cell;
 		return STATUS_OK;
@@ -164,6 +180,8 @@ timed_cell_write_pieces(struct timed *t, struct str key, const struct doc_scalar
 {
 	struct timed_cell cell = { .type = TIMED_LEAF,
 				   .write_us = timed_write_us(t),
+				   .has_stamp = t->has_stamp,
+				   .stamp = t->stamp,
 				   .piece_bytes = value->text.len,
 				   .piece_kind = value->kind };
 
@@ -176,7 +194,10 @@ timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 		 const struct doc_scalar *value, struct timed_expiry expiry)
 {
 	AUTO(buf_release) struct buf scalar = BUF_INIT(TIMED_VALUE_BYTES);
-	struct timed_cell cell = { .type = type, .write_us = timed_write_us(t) };
+	struct timed_cell cell = { .type = type,
+				   .write_us = timed_write_us(t),
+				   .has_stamp = t->has_stamp,
+				   .stamp = t->stamp };
 
 	cell_set_expiry(t, expiry, &cell);
 	if (value)

@@ -56,6 +56,8 @@ timed_space_name(uint64_t space)
 		return "counters";
 	case TIMED_SPACE_TABLE:
 		return "table";
+	case TIMED_SPACE_MARKS:
+		return "marks of deletions";
 	case TIMED_SPACE_DROPPED:
 		return "dropped columns";
 	case TIMED_SPACE_STATS:
@@ -251,6 +253,8 @@ timed_draw_written(const struct catalog_db *db, const struct timed_cell *cell, s
 		buf_append_cstr(ret, ", liveness_column_id");
 	buf_append_cstr(ret, ", ");
 	timed_draw_time(cell->write_us, ret);
+	if (cell->has_stamp)
+		buf_printf(ret, " (TIMESTAMP = %lld)", (long long)cell->stamp);
 	buf_append_cstr(ret, " -> ");
 	draw_ttl(db, cell, ret);
 }

@@ -89,6 +89,11 @@ struct timed {
 	struct kv_future *asked_state; /* of the history, with `asked`; NULL: there is none */
 	bool has_history;
 	struct history_state state; /* if has_history */
+	bool has_stamp;             /* a client says what orders writes: table_stamp_set() */
+	bool restores;              /* what is written was there before: table_restore_begin() */
+	int64_t stamp;              /* if has_stamp */
+	bool knows_highest;         /* `highest_us` is known (tables/stamps.c) */
+	uint64_t highest_us;        /* the highest stamp of the table that was ahead of its time */
 	uint64_t soonest_ms;        /* the soonest expiry that this transaction writes; 0: none */
 	/* What was found to be readable at `at_us`, the last time (versions.c). */
 	char checked[TIMED_CHECKED_BYTES];

@@ -24,6 +24,8 @@ enum timed_space {
 	TIMED_SPACE_HISTORY = 41,
 	TIMED_SPACE_RETIME = 42,
 	TIMED_SPACE_COUNTER = 43, /* of tables: numbers that are added to */
+	TIMED_SPACE_MARKS =
+		44, /* of tables: deletions that writers with stamps of their own read */
 	TIMED_SPACE_TABLE = 45,   /* their schema */
 	TIMED_SPACE_DROPPED = 46, /* columns of a table that are to be cleared */
 	TIMED_SPACE_HELD = 47,
@@ -335,13 +337,16 @@ enum {
 /*
  * What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). Where a value
  * lies in pieces, which is so in tables only (tables/pieces.c), its length and its kind stand in
- * place of the scalar, in a format of their own.
+ * place of the scalar, in a format of their own. A client's stamp, again of tables only, is behind
+ * the expiry, in two more formats.
  */
 struct timed_cell {
 	enum timed_type type;
 	uint64_t write_us;
 	bool by_default;          /* it expires as the database says */
 	uint64_t at_ms;           /* else: at that time, or TIMED_CELL_NEVER */
+	bool has_stamp;           /* a client has said what orders it: tables/stamps.h */
+	int64_t stamp;            /* in microseconds, if it has */
 	struct str value;         /* the scalar, encoded; empty: it has none, or lies in pieces */
 	uint64_t piece_bytes;     /* the length of a value in pieces; 0: it lies in the cell */
 	enum doc_kind piece_kind; /* DOC_TEXT or DOC_BYTES, of a value in pieces */
@@ -354,6 +359,13 @@ static inline bool
 timed_is_piece(struct str value)
 {
 	return value.len && value.ptr[0] == TIMED_PIECE_MARK;
+}
+
+/* What orders a cell among writers with stamps: its own, or else when it was written. */
+static inline int64_t
+timed_cell_stamp(const struct timed_cell *cell)
+{
+	return cell->has_stamp ? cell->stamp : (int64_t)cell->write_us;
 }
 
 void timed_cell_put(const struct timed_cell *cell, struct buf *value);

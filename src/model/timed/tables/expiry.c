@@ -3,7 +3,7 @@
 
 /* Clears the cell, and what indexes have of it. */
 static enum status
-due_clear(struct timed *t, struct str key, bool has_pieces)
+due_clear(struct timed *t, struct str key, const struct timed_cell *cell)
 {
 	struct table_change change = { .kind = TABLE_CHANGE_CLEAR };
 	struct table_indexing x;
@@ -14,7 +14,7 @@ due_clear(struct timed *t, struct str key, bool has_pieces)
 	TRY(table_place_column(str_skip(key, len), &change.column));
 	status = table_indexing_begin(&x, t, str_of(key.ptr, len), &change, 1);
 	if (status == STATUS_OK)
-		status = table_cell_clear(t, key, has_pieces);
+		status = table_expired_clear(t, key, cell);
 	if (status == STATUS_OK)
 		status = table_indexing_finish(&x);
 	table_indexing_end(&x);
@@ -32,7 +32,7 @@ table_due_sweep(struct timed *t, const struct timed_due *due, struct kv_future *
 	TRY(timed_due_cell(t, due, asked, &cell, &is_due));
 	if (!is_due)
 		return STATUS_OK;
-	TRY(due_clear(t, due->key, cell.piece_bytes));
+	TRY(due_clear(t, due->key, &cell));
 	TRY(timed_due_removed(t));
 	*ret = (struct timed_due_swept){ .done = true };
 	return STATUS_OK;

@@ -162,7 +162,7 @@ table_indexing_end(struct table_indexing *x)
 struct expired {
 	struct expired *next;
 	struct str key;
-	bool has_pieces;
+	struct timed_cell cell; /* without its value */
 };
 
 static enum status
@@ -193,7 +193,8 @@ expired_find(struct timed *t, struct str key, struct arena *arena, struct expire
 		if (!found)
 			return STATUS_LIMIT;
 		TRY(arena_copy(arena, pair.key, &found->key));
-		found->has_pieces = cell.piece_bytes;
+		found->cell = cell;
+		found->cell.value = (struct str){ 0 };
 		found->next = *ret;
 		*ret = found;
 	}
@@ -210,7 +211,7 @@ expired_clear(struct table_indexing *x, const struct expired *cells, const struc
 		if (extension->kept[i].def == except)
 			x->untouched[i] = true;
 	for (; cells; cells = cells->next)
-		TRY(table_cell_clear(x->t, cells->key, cells->has_pieces));
+		TRY(table_expired_clear(x->t, cells->key, &cells->cell));
 	if (!x->arena)
 		return STATUS_OK;
 	TRY(read_image(x, &x->after, &x->has));

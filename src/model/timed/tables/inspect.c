@@ -5,7 +5,7 @@
 #include "index/engine/draw.h"
 #include "index/typed/form.h"
 #include "kv/tuple.h"
-#include "model/timed/tables/tables_int.h"
+#include "model/timed/tables/stamps.h"
 
 enum {
 	DRAW_ARENA_BYTES = 4 * 1024 * 1024,
@@ -123,6 +123,113 @@ draw_entry(const struct catalog_db *db, struct str tail, struct arena *arena, st
 	return table_draw_key(db, TIMED_SPACE_ROWS, r.rest, arena, ret);
 }
 
+/* ---- Marks of deletions ---- */
+
+/* What is deleted: a place, by a key of ROWS behind the subspace. */
+static enum status
+draw_mark_place(const struct catalog_db *db, struct str tail, struct arena *arena, struct buf *ret)
+{
+	struct tuple_reader r;
+	struct table_place place;
+	uint64_t column;
+	size_t len;
+
+	TRY(table_place_row(table_schema_of(db), tail, arena, &place, &len));
+	r = tuple_reader(str_skip(tail, len));
+	if (tuple_next_u64(&r, &column) != STATUS_OK || column)
+		return table_draw_key(db, TIMED_SPACE_ROWS, tail, arena, ret);
+	TRY(table_draw_key(db, TIMED_SPACE_ROWS, str_of(tail.ptr, len), arena, ret));
+	buf_append_cstr(ret, ", liveness_column_id");
+	return STATUS_OK;
+}
+
+/* The partition of a range; `*ret_rest` is what is behind it. */
+static enum status
+draw_partition(const struct catalog_db *db, struct str tail, struct arena *arena, struct buf *ret,
+	       struct str *ret_rest)
+{
+	AUTO(buf_release) struct buf row = CATALOG_KEY_INIT;
+	size_t len = tuple_skip(tail, 0, TUPLE_SKIP_TEXT);
+
+	if (!len)
+		return STATUS_CORRUPT;
+	buf_append(&row, tail.ptr, len);
+	tuple_put_bytes(&row, STR(""));
+	TRY(buf_status(&row));
+	*ret_rest = str_skip(tail, len);
+	return table_draw_key(db, TIMED_SPACE_ROWS, buf_str(&row), arena, ret);
+}
+
+static void
+draw_mark(const struct table_mark *mark, struct buf *ret)
+{
+	buf_append_cstr(ret, ", ");
+	timed_draw_time(mark->made_us, ret);
+	buf_printf(ret, " (TIMESTAMP = %lld) -> deleted", (long long)mark->stamp);
+}
+
+static void
+draw_bound(const char *before, struct str bound, struct buf *ret)
+{
+	const struct doc_scalar bytes = { .kind = DOC_BYTES, .text = bound };
+
+	buf_append_cstr(ret, before);
+	timed_draw_scalar(&bytes, ret);
+}
+
+/* What a mark is of, by its key behind MARKS. */
+static enum status
+draw_of(const struct catalog_db *db, struct str tail, struct arena *arena, struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	struct str rest;
+	uint64_t part;
+
+	TRY(tuple_next_u64(&r, &part));
+	if (part == TABLE_MARK_PLACES)
+		return draw_mark_place(db, r.rest, arena, ret);
+	if (part != TABLE_MARK_RANGES)
+		return STATUS_CORRUPT;
+	TRY(draw_partition(db, r.rest, arena, ret, &rest));
+	r = tuple_reader(rest);
+	TRY(tuple_next_u64(&r, &part));
+	buf_printf(ret, ", rows %llu", (unsigned long long)part);
+	return STATUS_OK;
+}
+
+static enum status
+draw_mark_pair(const struct catalog_db *db, struct str tail, struct str value, struct arena *arena,
+	       struct buf *ret)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	struct table_mark mark;
+	uint64_t part, us;
+
+	TRY(tuple_next_u64(&r, &part));
+	if (part == TABLE_MARK_HIGHEST) {
+		TRY(timed_clock_parse(value, &us));
+		buf_printf(ret, "highest TIMESTAMP = %llu", (unsigned long long)us);
+		return STATUS_OK;
+	}
+	if (part == TABLE_MARK_DUES) {
+		TRY(tuple_next_u64(&r, &us));
+		timed_draw_time(us, ret);
+		buf_append_cstr(ret, ", ");
+		return draw_of(db, r.rest, arena, ret);
+	}
+	TRY(draw_of(db, tail, arena, ret));
+	if (part == TABLE_MARK_PLACES) {
+		TRY(table_mark_parse(value, &mark, NULL));
+		draw_mark(&mark, ret);
+		return STATUS_OK;
+	}
+	TRY(table_mark_parse_range(value, arena, &mark, NULL));
+	draw_bound(" from ", mark.begin, ret);
+	draw_bound(" to ", mark.end, ret);
+	draw_mark(&mark, ret);
+	return STATUS_OK;
+}
+
 /* ---- The schema ---- */
 
 static void
@@ -164,6 +271,8 @@ draw_schema(struct str value, struct arena *arena, struct buf *ret)
 		buf_append_cstr(ret, " = ");
 		timed_draw_text(schema.properties[i].value, ret);
 	}
+	if (schema.stamped)
+		buf_append_cstr(ret, "; clients' timestamps count");
 	return STATUS_OK;
 }
 
@@ -208,6 +317,8 @@ draw_any(const struct catalog_db *db, uint64_t space, struct str tail, struct st
 		return draw_counter(db, tail, value, arena, ret);
 	case TIMED_SPACE_EXPIRY:
 		return draw_entry(db, tail, arena, ret);
+	case TIMED_SPACE_MARKS:
+		return draw_mark_pair(db, tail, value, arena, ret);
 	case TIMED_SPACE_TABLE:
 		return draw_schema(value, arena, ret);
 	case INDEX_SPACE_DEFS:

@@ -4,7 +4,7 @@
 #include "index/engine/update.h"
 #include "index/typed/form.h"
 #include "kv/keyspace.h"
-#include "model/timed/tables/tables_int.h"
+#include "model/timed/tables/stamps.h"
 
 static enum status
 tables_check_name(struct str name, struct err *err)
@@ -47,6 +47,7 @@ static enum status
 tables_tend(struct timed *t, uint64_t *ret_done, bool *ret_more)
 {
 	TRY(timed_retime(t, ret_done, ret_more));
+	TRY(table_marks_tend(t, ret_done, ret_more));
 	return table_dropped_tend(t, ret_done, ret_more);
 }
 

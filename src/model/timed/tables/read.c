@@ -52,6 +52,8 @@ take_own(struct table_reading *r, struct str value)
 	r->lives = true;
 	r->row.inserted = true;
 	r->row.write_us = cell.write_us;
+	r->row.has_stamp = cell.has_stamp;
+	r->row.stamp = cell.stamp;
 	r->row.expires_ms = timed_cell_expires_ms(r->t->db, &cell);
 	r->row.by_default = cell.by_default;
 	return STATUS_OK;
@@ -141,6 +143,8 @@ take_leaf(struct table_reading *r, const struct table_column *column,
 		return STATUS_OK;
 	TRY(cell_add(r, column, place, &to));
 	to->write_us = cell.write_us;
+	to->has_stamp = cell.has_stamp;
+	to->stamp = cell.stamp;
 	to->expires_ms = timed_cell_expires_ms(r->t->db, &cell);
 	to->by_default = cell.by_default;
 	return cell.piece_bytes ? take_pieces(r, &cell, kept, to)

@@ -30,7 +30,39 @@ struct table_key {
 	size_t count;
 };
 
-/* ---- Writing (write.c, list.c) ---- */
+/* ---- What orders writes (stamps.c) ---- */
+
+/*
+ * Writes take effect in the order in which they commit, unless a client says otherwise: what is
+ * written and cleared from here on has `stamp`, microseconds that may be any but INT64_MIN, and
+ * takes effect only where nothing has a later one. Of what has no stamp the moment of its
+ * transaction counts. This is so cell by cell. Of equal stamps the deletion wins, as which a value
+ * counts that has expired, then the greater value, then the one that lives longer. Expiry counts
+ * from the moment in any case.
+ *
+ * Such a writer reads what it would overwrite. Its first use in a table sets a flag of the table's
+ * description, by a transaction of its own, and the functions below then return STATUS_TX_CONFLICT:
+ * the caller begins again. From then on deletions of any writer leave marks (marks.c), which such
+ * writers read, for as many seconds as TABLE_PROPERTY_GRACE says. What had been deleted before, or
+ * longer ago, may come back by an older stamp. A writer without a stamp reads nothing else than
+ * whether there were stamps ahead of the moment, and as long as that is so, it compares as well,
+ * with the moment as its stamp, and wins where that is equal.
+ *
+ * STATUS_INVALID, explained, in a table of counters, and for INT64_MIN.
+ */
+MUST_USE enum status table_stamp_set(struct timed *t, int64_t stamp);
+/* Back to the order of commits. */
+void table_stamp_unset(struct timed *t);
+
+/*
+ * From here on rows are put back that were there before, with timed_written_at(), and where they
+ * had one, with a stamp: nothing is compared, clearing leaves no marks, and table_clear_row() takes
+ * away the marks that are in the row's way.
+ */
+void table_restore_begin(struct timed *t);
+void table_restore_end(struct timed *t);
+
+/* ---- Writing (write.c) ---- */
 
 enum table_change_kind {
 	/* A column of TABLE_SINGLE becomes `value`; DOC_NULL clears it. */
@@ -57,6 +89,9 @@ struct table_change {
 	struct doc_scalar element;
 	struct doc_scalar value;
 	struct timed_expiry expiry; /* of what is written; TIMED_EXPIRY_DEFAULT is zero */
+	/* Of TABLE_CHANGE_CLEAR, before a collection gets new elements: it takes effect right
+	 * before what has the same stamp, and not behind that as a deletion does. */
+	bool makes_way;
 };
 
 /*
@@ -96,9 +131,11 @@ struct table_edge {
 
 /*
  * Clears rows of a partition between two edges in the order in which they lie, and not its static
- * columns. Without a history it reads nothing, and all of the range goes at once. With one, a
- * transaction clears whole rows that together have TIMED_CLEAR_KEYS keys, or one that has more, and
- * `*ret_more` is true if rows are left.
+ * columns. Without a history it reads nothing, and all of the range goes at once. With one, or with
+ * a stamp, a transaction clears whole rows that together have TIMED_CLEAR_KEYS keys, or one that
+ * has more, and `*ret_more` is true if rows are left. In a table whose clients use stamps,
+ * STATUS_INVALID, explained, once TABLE_RANGE_MARKS deletions of ranges are remembered of a
+ * partition.
  */
 MUST_USE enum status table_clear_range(struct timed *t, const struct table_key *partition,
 				       const struct table_edge *from, const struct table_edge *to,
@@ -117,6 +154,8 @@ struct table_cell {
 	struct doc_scalar element;
 	struct doc_scalar value; /* of a set DOC_NULL; of a counter DOC_INT64 */
 	uint64_t write_us;       /* since 1970; 0 of a counter */
+	bool has_stamp;          /* a client's stamp orders it */
+	int64_t stamp;           /* if it has one */
 	uint64_t expires_ms;     /* since 1970; 0: never */
 	bool by_default;         /* it expires, or does not, by the table's default TTL */
 };
@@ -128,6 +167,8 @@ struct table_row {
 	bool is_row;         /* false: only static columns are there (see table_scan_options) */
 	bool inserted;       /* it is there whatever its columns are */
 	uint64_t write_us;   /* of that */
+	bool has_stamp;      /* likewise */
+	int64_t stamp;       /* likewise */
 	uint64_t expires_ms; /* likewise; 0: never */
 	bool by_default;     /* likewise */
 	/* By the ids of their columns, elements in their order. Only columns that were wanted. */

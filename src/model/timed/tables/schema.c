@@ -2,6 +2,9 @@
  * (P, TABLE) → (format, id, next column id, hash components, key components, counters, (column, …),
  *              ((column…, dropped), …), ((property, value), …)[, (id of a column with pieces, …)])
  *
+ * In a table whose clients have ordered writes by stamps of their own the list of columns with
+ * pieces is there in any case, and the format is another one, which an older frond refuses.
+ *
  *     column = (id, kind, storage, descending, name, type)
  *
  * what a table is. It is written by the transactions that create and alter the table, and kept in
@@ -17,7 +20,8 @@
 
 enum {
 	SCHEMA_FORMAT = 1,
-	SCHEMA_FORMAT_PIECES = 2, /* with the columns whose values may lie in pieces */
+	SCHEMA_FORMAT_PIECES = 2,  /* with the columns whose values may lie in pieces */
+	SCHEMA_FORMAT_STAMPED = 3, /* the same, and clients' stamps order writes */
 };
 
 /* ---- Properties ---- */
@@ -127,9 +131,11 @@ pieces_put(const struct table_schema *schema, struct buf *value)
 void
 table_schema_put(const struct table_schema *schema, struct buf *value)
 {
-	bool pieces = has_pieces(schema);
+	uint64_t format = schema->stamped      ? SCHEMA_FORMAT_STAMPED
+			  : has_pieces(schema) ? SCHEMA_FORMAT_PIECES
+					       : SCHEMA_FORMAT;
 
-	tuple_put_u64(value, pieces ? SCHEMA_FORMAT_PIECES : SCHEMA_FORMAT);
+	tuple_put_u64(value, format);
 	tuple_put_uuid(value, schema->id);
 	tuple_put_u64(value, schema->next_id);
 	tuple_put_u64(value, schema->hash_count);
@@ -151,7 +157,7 @@ table_schema_put(const struct table_schema *schema, struct buf *value)
 	}
 	tuple_close(value);
 	table_properties_put(schema->properties, schema->property_count, value);
-	if (pieces)
+	if (format >= SCHEMA_FORMAT_PIECES)
 		pieces_put(schema, value);
 }
 
@@ -291,7 +297,8 @@ schema_next(struct tuple_reader *r, uint64_t format, struct arena *arena, struct
 	TRY(table_properties_next(r, arena, &ret->properties, &ret->property_count));
 	if (!columns_are_in_order(ret))
 		return STATUS_CORRUPT;
-	if (format == SCHEMA_FORMAT_PIECES)
+	ret->stamped = format >= SCHEMA_FORMAT_STAMPED;
+	if (format >= SCHEMA_FORMAT_PIECES)
 		TRY(pieces_next(r, ret, columns));
 	return r->rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
@@ -304,7 +311,7 @@ table_schema_parse(struct str value, struct arena *arena, struct table_schema *r
 	enum status status;
 	uint64_t format;
 
-	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_PIECES, &format, err));
+	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_STAMPED, &format, err));
 	status = schema_next(&r, format, arena, &schema);
 	if (status == STATUS_NOT_FOUND) /* an element is missing */
 		status = STATUS_CORRUPT;

@@ -28,6 +28,8 @@ enum {
 	TABLE_ID_BYTES = 16,
 	/* Of a value; what it replaces lies in a history in the same transaction. */
 	TABLE_VALUE_BYTES = 4000000,
+	/* Of a partition: deletions of ranges of rows that are remembered (table_stamp_set()). */
+	TABLE_RANGE_MARKS = 10000,
 };
 
 extern const struct catalog_kind table_kind;
@@ -88,6 +90,7 @@ struct table_schema {
 	size_t column_count;
 	size_t static_count;
 	bool counters;
+	bool stamped; /* clients have ordered writes by stamps of their own: table_stamp_set() */
 	uint64_t next_id;
 	const struct table_dropped *dropped; /* the latest last */
 	size_t dropped_count;
@@ -101,6 +104,9 @@ const struct table_schema *table_schema_of(const struct catalog_db *db);
 /* NULL if there is no such column. */
 const struct table_column *table_column_named(const struct table_schema *schema, struct str name);
 const struct table_column *table_column_by_id(const struct table_schema *schema, uint64_t id);
+
+/* The property that says for how many seconds deletions are remembered (table_stamp_set()). */
+#define TABLE_PROPERTY_GRACE "gc_grace_seconds"
 
 /* The property's value; `ptr` NULL if it was never set. */
 struct str table_property_of(const struct table_schema *schema, struct str name);

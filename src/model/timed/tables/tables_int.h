@@ -254,6 +254,15 @@ MUST_USE enum status table_place_parse(const struct table_schema *schema, struct
 /* Only which column it is, of what is behind the row's part. STATUS_CORRUPT. */
 MUST_USE enum status table_place_column(struct str rest, uint64_t *ret);
 
+/* ---- Cells that have expired (marks.c) ---- */
+
+/*
+ * Clears a cell that has expired. Where clients order writes by stamps it leaves a mark: an older
+ * value must not come back.
+ */
+MUST_USE enum status table_expired_clear(struct timed *t, struct str key,
+					 const struct timed_cell *cell);
+
 /* ---- Values in pieces (pieces.c) ---- */
 
 /* True of a value that is too long for one pair, which only a text or bytes can be. */

@@ -1,7 +1,7 @@
 /* Checks a table: keys, cells, that what expires has an entry, that the keyspace is there. */
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
-#include "model/timed/tables/tables_int.h"
+#include "model/timed/tables/stamps.h"
 
 #define TABLE_FINDING_CELL     "table_cell"     /* a cell that cannot be where it is */
 #define TABLE_FINDING_PIECES   "table_pieces"   /* a value whose pieces are not all there */
@@ -110,6 +110,8 @@ check_leaf(struct table_check *c, const struct kv_pair *pair, const struct table
 	if (cell.type != (place->column ? TIMED_LEAF : TIMED_INSERTED))
 		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key,
 				     "such a cell cannot be at this place");
+	if (cell.has_stamp)
+		TRY(table_verify_stamp(c->v, pair->key, &cell));
 	if (cell.by_default && c->retiming)
 		return STATUS_OK;
 	return timed_verify_entry(c->v, TABLE_FINDING_EXPIRY, pair->key,
@@ -273,6 +275,7 @@ table_verify(struct catalog_verify *v)
 	TRY(status);
 	TRY(check_entries(&c));
 	TRY(table_verify_indexes(v));
+	TRY(table_verify_marks(v));
 	/* The other of the two subspaces that rows may be in is empty. */
 	TRY(timed_verify_single(v, c.schema->counters ? TIMED_SPACE_ROWS : TIMED_SPACE_COUNTER,
 				NULL));

@@ -1,134 +1,6 @@
 /* Writing and clearing rows and cells. */
-#include <assert.h>
-#include <endian.h>
-
-#include "base/rand.h"
 #include "loop/step.h"
-#include "model/timed/tables/tables_int.h"
-
-/* ---- Places in lists ---- */
-
-/*
- * The place of a list's element, whose bytes are in its order:
- *
- *     moment   8 bytes: above the middle when it was appended, below when it was prepended
- *     writer   4 bytes at random, of the transaction
- *     number   4 bytes, of what this transaction has put into lists
- *
- * So writers extend a list blindly: an element lies behind, or before, all that were there when its
- * transaction began, as the moments of transactions that see each other rise. The elements of two
- * that do not lie side by side, those of each together.
- */
-struct list_place {
-	uint64_t moment;
-	uint32_t writer;
-	uint32_t number;
-} __attribute__((packed));
-
-#define LIST_MIDDLE (UINT64_C(1) << 63)
-
-static void
-list_place_next(struct timed *t, bool before, struct list_place *ret)
-{
-	uint32_t number = ++t->places;
-
-	if (!t->writer)
-		rand_bytes(&t->writer, sizeof(t->writer));
-	ret->moment = htobe64(before ? LIST_MIDDLE - t->now_us : LIST_MIDDLE + t->now_us);
-	ret->writer = t->writer;
-	/* What a transaction prepends later lies before what it has prepended. */
-	ret->number = htobe32(before ? UINT32_MAX - number : number);
-}
-
-/* ---- One change ---- */
-
-/* A row while it is written. */
-struct row_write {
-	struct timed *t;
-	const struct table_schema *schema;
-	struct buf row;  /* its key */
-	struct buf cell; /* the key of a cell in it */
-};
-
-/* The key of a column's cell, or of an element in it. */
-static enum status
-cell_key(struct row_write *w, uint64_t column, const struct doc_scalar *element)
-{
-	buf_clear(&w->cell);
-	buf_append_str(&w->cell, buf_str(&w->row));
-	return table_key_cell(w->t, column, element, &w->cell);
-}
-
-static enum status
-cell_clear(struct row_write *w, const struct table_column *column)
-{
-	return table_cell_clear(w->t, buf_str(&w->cell), column->has_pieces);
-}
-
-static enum status
-put_cell(struct row_write *w, const struct table_change *c, const struct doc_scalar *element)
-{
-	static const struct doc_scalar nothing = { .kind = DOC_NULL };
-	const struct table_column *column = table_column_by_id(w->schema, c->column);
-	bool set = column->storage == TABLE_SET;
-
-	TRY(cell_key(w, c->column, element));
-	if (!set && c->value.kind == DOC_NULL)
-		return cell_clear(w, column);
-	/* A place in a list that this write makes has held nothing. */
-	if (column->has_pieces && c->kind != TABLE_CHANGE_APPEND && c->kind != TABLE_CHANGE_PREPEND)
-		TRY(cell_clear(w, column));
-	if (table_value_is_long(&c->value))
-		return table_pieces_write(w->t, buf_str(&w->cell), &c->value, c->expiry);
-	return timed_cell_write(w->t, buf_str(&w->cell), TIMED_LEAF, set ? &nothing : &c->value,
-				c->expiry);
-}
-
-static enum status
-put_into_list(struct row_write *w, const struct table_change *c)
-{
-	struct list_place place;
-	struct doc_scalar element = { .kind = DOC_BYTES };
-
-	list_place_next(w->t, c->kind == TABLE_CHANGE_PREPEND, &place);
-	element.text = str_of(&place, sizeof(place));
-	return put_cell(w, c, &element);
-}
-
-static enum status
-clear_column(struct row_write *w, const struct table_change *c)
-{
-	const struct table_column *column = table_column_by_id(w->schema, c->column);
-
-	TRY(cell_key(w, c->column, NULL));
-	if (column->storage == TABLE_SINGLE || column->storage == TABLE_COUNTER)
-		return cell_clear(w, column);
-	return timed_data_clear_below(w->t, buf_str(&w->cell));
-}
-
-static enum status
-write_change(struct row_write *w, const struct table_change *c)
-{
-	switch (c->kind) {
-	case TABLE_CHANGE_PUT:
-		return put_cell(w, c, NULL);
-	case TABLE_CHANGE_CLEAR:
-		return clear_column(w, c);
-	case TABLE_CHANGE_PUT_ELEMENT:
-	case TABLE_CHANGE_PUT_PLACE:
-		return put_cell(w, c, &c->element);
-	case TABLE_CHANGE_CLEAR_ELEMENT:
-		TRY(cell_key(w, c->column, &c->element));
-		return cell_clear(w, table_column_by_id(w->schema, c->column));
-	case TABLE_CHANGE_APPEND:
-	case TABLE_CHANGE_PREPEND:
-		return put_into_list(w, c);
-	case TABLE_CHANGE_ADD:
-		TRY(cell_key(w, c->column, NULL));
-		return timed_data_add(w->t, buf_str(&w->cell), c->value.n);
-	}
-	return STATUS_OK;
-}
+#include "model/timed/tables/stamps.h"
 
 /* ---- Checking ---- */
 
@@ -154,13 +26,13 @@ change_fits(enum table_change_kind kind, enum table_storage storage)
 	return false;
 }
 
-/* An element at such a place was made by list_place_next(). */
+/* An element at such a place was made when it was appended or prepended (change.c). */
 static bool
 place_fits(const struct table_change *c, const struct table_column *column)
 {
 	return column->storage != TABLE_LIST || c->kind == TABLE_CHANGE_CLEAR ||
 	       c->kind == TABLE_CHANGE_APPEND || c->kind == TABLE_CHANGE_PREPEND ||
-	       (c->element.kind == DOC_BYTES && c->element.text.len == sizeof(struct list_place));
+	       (c->element.kind == DOC_BYTES && c->element.text.len == TABLE_LIST_PLACE_BYTES);
 }
 
 /* Sets *ret_writes if something is written and not only cleared. */
@@ -205,31 +77,22 @@ check_write(struct timed *t, const struct table_write *write, bool *ret_writes)
 
 /* ---- Writing ---- */
 
-/* What every function that only clears calls first. */
 static enum status
-clear_begin(struct timed *t)
-{
-	/* Without a history it needs no moment, and reads nothing. */
-	if (timed_history_seconds(t->db))
-		return timed_write_begin(t);
-	TRY(catalog_db_check_writable(t->db, t->err));
-	return timed_touch(t);
-}
-
-static enum status
-row_write_cells(struct row_write *w, const struct table_write *write)
+row_write_cells(struct table_writing *w, const struct table_write *write)
 {
 	struct timed *t = w->t;
 
+	if (w->order.compares)
+		return table_contest_write(w, write);
 	if (write->inserts)
 		TRY(timed_cell_write(t, buf_str(&w->row), TIMED_INSERTED, NULL, write->expiry));
 	for (size_t i = 0; i < write->change_count; i++)
-		TRY(write_change(w, &write->changes[i]));
+		TRY(table_writing_change(w, &write->changes[i]));
 	return STATUS_OK;
 }
 
 static enum status
-row_write_all(struct row_write *w, const struct table_write *write)
+row_write_all(struct table_writing *w, const struct table_write *write)
 {
 	struct table_indexing x;
 	enum status status;
@@ -248,10 +111,10 @@ row_write_all(struct row_write *w, const struct table_write *write)
 enum status
 table_write(struct timed *t, const struct table_write *write)
 {
-	struct row_write w = { .t = t,
-			       .schema = table_schema_of(t->db),
-			       .row = CATALOG_KEY_INIT,
-			       .cell = CATALOG_KEY_INIT };
+	struct table_writing w = { .t = t,
+				   .schema = table_schema_of(t->db),
+				   .row = CATALOG_KEY_INIT,
+				   .cell = CATALOG_KEY_INIT };
 	enum status status;
 	bool writes;
 
@@ -259,7 +122,7 @@ table_write(struct timed *t, const struct table_write *write)
 	if (!write->inserts && !write->change_count)
 		return STATUS_OK;
 	TRY(table_write_allow_pieces(t, write));
-	TRY(writes ? timed_write_begin(t) : clear_begin(t));
+	TRY(table_order_begin(t, writes, &w.order));
 	status = row_write_all(&w, write);
 	buf_release(&w.row);
 	buf_release(&w.cell);
@@ -281,14 +144,32 @@ row_clear(struct timed *t, struct str row)
 	return status;
 }
 
+/* Clears of a row what a deletion wins against. */
+static enum status
+row_clear_losers(struct timed *t, const struct table_order *o, struct str row)
+{
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	bool more;
+
+	buf_append_str(&end, row);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	return table_contest_clear(t, o, row, buf_str(&end), SIZE_MAX, &more);
+}
+
 enum status
 table_clear_row(struct timed *t, const struct table_key *key)
 {
 	AUTO(buf_release) struct buf row = CATALOG_KEY_INIT;
+	struct table_order o;
 
 	TRY(table_key_row(t, key, &row));
-	TRY(clear_begin(t));
-	return row_clear(t, buf_str(&row));
+	TRY(table_order_begin(t, false, &o));
+	if (t->restores && table_schema_of(t->db)->stamped)
+		TRY(table_marks_forget(t, buf_str(&row)));
+	if (o.marks)
+		TRY(table_mark_raise(t, &o, buf_str(&row), false, o.stamp));
+	return o.compares ? row_clear_losers(t, &o, buf_str(&row)) : row_clear(t, buf_str(&row));
 }
 
 /* A row of a range that is cleared one by one. */
@@ -346,12 +227,17 @@ rows_clear_each(struct timed *t, struct str begin, struct str end, struct arena 
 
 /* Clears rows: where there are indexes, whose entries are in many places, one by one. */
 static enum status
-rows_clear(struct timed *t, struct str begin, struct str end, bool *ret_more)
+rows_clear(struct timed *t, const struct table_order *o, struct str begin, struct str end,
+	   bool *ret_more)
 {
 	const struct table_extension *extension = t->db->extension;
 	struct arena *arena;
 	enum status status;
 
+	if (o->marks)
+		TRY(table_range_mark_put(t, begin, end, o->stamp));
+	if (o->compares)
+		return table_contest_clear(t, o, begin, end, TIMED_CLEAR_KEYS, ret_more);
 	if (!extension->kept_count)
 		return timed_data_clear_rows(t, begin, end, ret_more);
 	arena = arena_new(TABLE_INDEX_ARENA_BYTES);
@@ -370,13 +256,14 @@ table_clear_range(struct timed *t, const struct table_key *partition, const stru
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct table_order o;
 
 	*ret_more = false;
 	TRY(table_key_range(t, partition, from, to, &begin, &end));
-	TRY(clear_begin(t));
+	TRY(table_order_begin(t, false, &o));
 	if (str_eq(buf_str(&begin), buf_str(&end)))
 		return STATUS_OK;
-	return rows_clear(t, buf_str(&begin), buf_str(&end), ret_more);
+	return rows_clear(t, &o, buf_str(&begin), buf_str(&end), ret_more);
 }
 
 enum status
@@ -384,12 +271,13 @@ table_clear_partition(struct timed *t, const struct table_key *partition, bool *
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct table_order o;
 
 	*ret_more = false;
 	TRY(table_key_partition(t, partition, &begin));
 	buf_append_str(&end, buf_str(&begin));
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
-	TRY(clear_begin(t));
-	return rows_clear(t, buf_str(&begin), buf_str(&end), ret_more);
+	TRY(table_order_begin(t, false, &o));
+	return rows_clear(t, &o, buf_str(&begin), buf_str(&end), ret_more);
 }
