@@ -13,7 +13,9 @@ enum {
 	DUMP_LINE_BYTES = 1024 * 1024, /* a longer row or item goes on in another line */
 	DUMP_LINE_ENTRIES = 1000,      /* leaves or members in a line */
 	DUMP_ARENA_BYTES = 256 * 1024 * 1024,
-	DUMP_TIMED_FORMAT = 1, /* of dumps of rows and items */
+	DUMP_TIMED_FORMAT = 1, /* of dumps of rows, tables and items */
+	/* Of tables whose clients have timestamps of their own. */
+	DUMP_TIMED_FORMAT_STAMPED = 2,
 };
 
 struct timed;

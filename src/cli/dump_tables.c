@@ -18,9 +18,20 @@
  * The token need not be there: it is what tells keys of decimals apart that have other zeros at the
  * end. An element of a list has its place. An "expires_ms" of 0 means never. Without it, the
  * table's default counts. Values of types that the store does not know are its bytes.
+ *
+ * In a table whose clients have timestamps of their own the format is 2. Cells that have one have
+ * it as "timestamp", and behind all rows are the deletions that the table remembers for such
+ * clients, unless the dump is of the past: of a row or its partition's static columns, by the key;
+ * that it was inserted; of a column, or an element in it; of a range of a partition's rows.
+ *
+ *     {"token":…,"key":{…},"deleted":"row","timestamp":…}
+ *     {"token":…,"key":{…},"deleted":"inserted","timestamp":…}
+ *     {"token":…,"key":{…},"deleted":"column","column":…[,"element":…],"timestamp":…}
+ *     {"token":…,"key":{…},"deleted":"range","from":…,"to":…,"timestamp":…}
  */
 #include "cli/dump.h"
 #include "cli/tables_indexes.h"
+#include "model/timed/tables/deletions.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
 
@@ -89,7 +100,8 @@ header_write(struct tables_dump *d, struct arena *arena)
 	struct table_needs needs;
 
 	TRY(table_needs_read(d->t->tx, d->t->db, arena, &needs, d->t->err));
-	buf_printf(out, "{\"frond\":\"table\",\"format\":%d,\"keyspace\":", DUMP_TIMED_FORMAT);
+	buf_printf(out, "{\"frond\":\"table\",\"format\":%d,\"keyspace\":",
+		   d->schema->stamped ? DUMP_TIMED_FORMAT_STAMPED : DUMP_TIMED_FORMAT);
 	properties_write(needs.keyspace.properties, needs.keyspace.property_count, out);
 	buf_append_cstr(out, ",\"types\":[");
 	for (size_t i = 0; i < needs.type_count; i++) {
@@ -116,9 +128,12 @@ header_write(struct tables_dump *d, struct arena *arena)
 /* ---- Rows ---- */
 
 static void
-times_write(uint64_t write_us, uint64_t expires_ms, bool by_default, struct buf *out)
+times_write(uint64_t write_us, const int64_t *stamp, uint64_t expires_ms, bool by_default,
+	    struct buf *out)
 {
 	buf_printf(out, ",\"written_us\":%llu", (unsigned long long)write_us);
+	if (stamp)
+		buf_printf(out, ",\"timestamp\":%lld", (long long)*stamp);
 	if (!by_default)
 		buf_printf(out, ",\"expires_ms\":%llu", (unsigned long long)expires_ms);
 }
@@ -151,7 +166,8 @@ line_begin(struct tables_dump *d, const struct table_row *row, size_t count, boo
 		buf_append_cstr(out, ",\"more\":true");
 	} else if (count == row->key_count && row->is_row && row->inserted) {
 		buf_append_cstr(out, ",\"inserted\":true");
-		times_write(row->write_us, row->expires_ms, row->by_default, out);
+		times_write(row->write_us, row->has_stamp ? &row->stamp : NULL, row->expires_ms,
+			    row->by_default, out);
 	}
 	buf_append_cstr(out, ",\"cells\":[");
 }
@@ -179,7 +195,8 @@ cell_write(const struct table_cell *cell, struct buf *out)
 		tables_scalar_write(&cell->value, out);
 	}
 	if (storage != TABLE_COUNTER)
-		times_write(cell->write_us, cell->expires_ms, cell->by_default, out);
+		times_write(cell->write_us, cell->has_stamp ? &cell->stamp : NULL, cell->expires_ms,
+			    cell->by_default, out);
 	buf_append_byte(out, '}');
 }
 
@@ -262,6 +279,60 @@ rows_write(struct tables_dump *d, struct arena *arena)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* ---- Deletions ---- */
+
+static enum status
+deletion_write(struct tables_dump *d, const struct table_deletion *deletion)
+{
+	const struct table_column *column = table_column_by_id(d->schema, deletion->column);
+	struct buf *out = output_buf(&d->dump->output);
+
+	d->from = output_position(&d->dump->output);
+	buf_printf(out, "{\"token\":%lld,\"key\":", (long long)deletion->key.token);
+	key_write(d, deletion->key.parts, deletion->key.count, out);
+	buf_printf(out, ",\"deleted\":\"%s\"", tables_deletion_name(deletion->kind));
+	if (column) {
+		buf_append_cstr(out, ",\"column\":");
+		json_write_str(out, column->name);
+	}
+	if (deletion->has_element) {
+		buf_append_cstr(out, ",\"element\":");
+		tables_scalar_write(&deletion->element, out);
+	}
+	if (deletion->kind == TABLE_DELETION_RANGE) {
+		const struct doc_scalar from = { .kind = DOC_BYTES, .text = deletion->from };
+		const struct doc_scalar to = { .kind = DOC_BYTES, .text = deletion->to };
+
+		buf_append_cstr(out, ",\"from\":");
+		tables_scalar_write(&from, out);
+		buf_append_cstr(out, ",\"to\":");
+		tables_scalar_write(&to, out);
+	}
+	buf_printf(out, ",\"timestamp\":%lld}", (long long)deletion->stamp);
+	return dump_end_line(d->dump, d->from, d->t->err);
+}
+
+static enum status
+deletions_write(struct tables_dump *d, struct arena *arena)
+{
+	struct table_deletions *deletions;
+	enum status status;
+
+	if (!d->schema->stamped || d->t->at_us)
+		return STATUS_OK;
+	TRY(table_deletions_open(d->t, &deletions));
+	do {
+		struct table_deletion deletion;
+
+		arena_clear(arena);
+		status = table_deletions_next(deletions, arena, &deletion);
+		if (status == STATUS_OK)
+			status = deletion_write(d, &deletion);
+	} while (status == STATUS_OK);
+	table_deletions_close(deletions);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 enum status
 dump_timed_tables(struct dump *d, struct timed *t)
 {
@@ -274,6 +345,8 @@ dump_timed_tables(struct dump *d, struct timed *t)
 
 	if (status == STATUS_OK)
 		status = rows_write(&tables, arena);
+	if (status == STATUS_OK)
+		status = deletions_write(&tables, arena);
 	buf_release(&tables.partition);
 	arena_free(arena);
 	return status;

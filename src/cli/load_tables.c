@@ -4,6 +4,7 @@
 #include "base/words.h"
 #include "cli/rows.h"
 #include "cli/tables_indexes.h"
+#include "model/timed/tables/deletions.h"
 #include "model/timed/tables/keyspaces.h"
 
 static const char *const kind_names[] = {
@@ -17,6 +18,19 @@ static const char *const storage_names[] = {
 	[TABLE_SINGLE] = "single", [TABLE_MAP] = "map",         [TABLE_SET] = "set",
 	[TABLE_LIST] = "list",     [TABLE_COUNTER] = "counter",
 };
+
+static const char *const deletion_names[] = {
+	[TABLE_DELETION_ROW] = "row",
+	[TABLE_DELETION_INSERTED] = "inserted",
+	[TABLE_DELETION_COLUMN] = "column",
+	[TABLE_DELETION_RANGE] = "range",
+};
+
+const char *
+tables_deletion_name(enum table_deletion_kind kind)
+{
+	return deletion_names[kind];
+}
 
 const char *
 tables_kind_name(enum table_column_kind kind)
@@ -267,6 +281,42 @@ expiry_read(const struct load_line *members, struct timed_expiry *ret)
 	return STATUS_OK;
 }
 
+/* When something was written, and what a client has said that orders it. */
+struct times {
+	uint64_t write_us;
+	bool has_stamp;
+	int64_t stamp;
+};
+
+static enum status
+times_read(const struct load_line *members, struct times *ret)
+{
+	const struct json_value *said = json_value_find(members->members, members->count,
+							"timestamp");
+
+	*ret = (struct times){ .has_stamp = said != NULL };
+	if (said && (said->kind != JSON_NUMBER || !str_to_i64(said->text, &ret->stamp)))
+		return err_set(members->err, STATUS_INVALID, "\"timestamp\" is a whole number");
+	return load_line_u64(members, "written_us", &ret->write_us);
+}
+
+static bool
+times_equal(const struct times *a, const struct times *b)
+{
+	return a->write_us == b->write_us && a->has_stamp == b->has_stamp && a->stamp == b->stamp;
+}
+
+/* What is written next was written then. */
+static enum status
+times_set(struct timed *t, const struct times *times)
+{
+	if (times->has_stamp)
+		TRY(table_stamp_set(t, times->stamp));
+	else
+		table_stamp_unset(t);
+	return timed_written_at(t, times->write_us);
+}
+
 /* The components of the key, which its members have by the names of columns. */
 static enum status
 key_read(struct table_load *l)
@@ -304,14 +354,14 @@ own_load(struct table_load *l)
 {
 	const struct load_line *line = l->line;
 	struct table_write write = { .key = l->key, .inserts = true };
-	uint64_t write_us = 0;
+	struct times times;
 
 	TRY(table_clear_row(l->t, &l->key));
 	if (!load_line_is_true(line, "inserted"))
 		return STATUS_OK;
-	TRY(load_line_u64(line, "written_us", &write_us));
+	TRY(times_read(line, &times));
 	TRY(expiry_read(line, &write.expiry));
-	TRY(timed_written_at(l->t, write_us));
+	TRY(times_set(l->t, &times));
 	return table_write(l->t, &write);
 }
 
@@ -334,7 +384,7 @@ change_kind(enum table_storage storage)
 
 static enum status
 cell_read(struct table_load *l, const struct json_value *cell, struct table_change *ret,
-	  uint64_t *ret_write_us)
+	  struct times *ret_times)
 {
 	struct load_line fields = *l->line;
 	const struct json_value *value;
@@ -357,8 +407,7 @@ cell_read(struct table_load *l, const struct json_value *cell, struct table_chan
 	value = json_value_find(fields.members, fields.count, "value");
 	if (value)
 		TRY(rows_scalar_read(value, fields.arena, &ret->value, fields.err));
-	*ret_write_us = 0;
-	TRY(load_line_u64(&fields, "written_us", ret_write_us));
+	TRY(times_read(&fields, ret_times));
 	TRY(expiry_read(&fields, &ret->expiry));
 	return copy_change(l->c, ret);
 }
@@ -366,7 +415,7 @@ cell_read(struct table_load *l, const struct json_value *cell, struct table_chan
 /* Writes cells that were written at the same time. */
 static enum status
 cells_write(struct table_load *l, const struct table_change *changes, size_t count,
-	    uint64_t write_us)
+	    const struct times *times)
 {
 	const struct table_write write = { .key = l->key,
 					   .changes = changes,
@@ -374,7 +423,7 @@ cells_write(struct table_load *l, const struct table_change *changes, size_t cou
 
 	if (!count)
 		return STATUS_OK;
-	TRY(timed_written_at(l->t, write_us));
+	TRY(times_set(l->t, times));
 	return table_write(l->t, &write);
 }
 
@@ -384,7 +433,7 @@ cells_load(struct table_load *l)
 	const struct load_line *line = l->line;
 	struct table_change *changes;
 	struct json_value *items;
-	uint64_t group_us = 0;
+	struct times group = { 0 };
 	size_t count, from = 0;
 
 	TRY(load_line_list(line, "cells", false, &items, &count));
@@ -392,29 +441,102 @@ cells_load(struct table_load *l)
 	if (!changes)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t write_us;
+		struct times times;
 
-		TRY(cell_read(l, &items[i], &changes[i], &write_us));
-		if (i > from && write_us != group_us) {
-			TRY(cells_write(l, changes + from, i - from, group_us));
+		TRY(cell_read(l, &items[i], &changes[i], &times));
+		if (i > from && !times_equal(&times, &group)) {
+			TRY(cells_write(l, changes + from, i - from, &group));
 			from = i;
 		}
-		group_us = write_us;
+		group = times;
 	}
-	return cells_write(l, changes + from, count - from, group_us);
+	return cells_write(l, changes + from, count - from, &group);
+}
+
+/* ---- Deletions ---- */
+
+static enum status
+bound_read(const struct load_line *line, const char *name, struct str *ret)
+{
+	const struct json_value *value = json_value_find(line->members, line->count, name);
+	struct doc_scalar s = { .kind = DOC_NULL };
+
+	if (value)
+		TRY(rows_scalar_read(value, line->arena, &s, line->err));
+	if (s.kind != DOC_BYTES)
+		return err_set(line->err, STATUS_INVALID, "\"%s\" of a range are bytes", name);
+	*ret = s.text;
+	return STATUS_OK;
+}
+
+static enum status
+deleted_column_read(struct table_load *l, struct table_deletion *ret)
+{
+	const struct load_line *line = l->line;
+	const struct table_column *column;
+	const struct json_value *value;
+	struct str name;
+
+	TRY(text_read(line, json_value_find(line->members, line->count, "column"),
+		      "a deleted column", &name));
+	column = table_column_named(l->schema, name);
+	if (!column)
+		return err_set(line->err, STATUS_INVALID, "there is no column \"%.*s\"",
+			       STR_ARG(name));
+	ret->column = column->id;
+	value = json_value_find(line->members, line->count, "element");
+	if (!value)
+		return STATUS_OK;
+	ret->has_element = true;
+	TRY(rows_scalar_read(value, line->arena, &ret->element, line->err));
+	return copy_element(l->c, column->id, &ret->element);
+}
+
+static enum status
+deletion_load(struct table_load *l, const struct json_value *kind)
+{
+	const struct load_line *line = l->line;
+	struct table_deletion d = { .key = l->key };
+	struct times times;
+	size_t i = kind->kind == JSON_STRING
+			   ? words_find(kind->string, deletion_names, WORDS_COUNT(deletion_names))
+			   : WORDS_COUNT(deletion_names);
+
+	if (i == WORDS_COUNT(deletion_names))
+		return err_set(line->err, STATUS_INVALID,
+			       "\"deleted\" is row, inserted, column or range");
+	d.kind = (enum table_deletion_kind)i;
+	TRY(times_read(line, &times));
+	if (!times.has_stamp)
+		return err_set(line->err, STATUS_INVALID, "\"timestamp\" is missing");
+	d.stamp = times.stamp;
+	if (d.kind == TABLE_DELETION_COLUMN)
+		TRY(deleted_column_read(l, &d));
+	if (d.kind == TABLE_DELETION_RANGE) {
+		TRY(bound_read(line, "from", &d.from));
+		TRY(bound_read(line, "to", &d.to));
+	}
+	return table_deletion_restore(l->t, &d);
 }
 
 enum status
 load_tables_line(struct timed *t, struct copy_table *c, const struct load_line *line)
 {
 	struct table_load l = { .t = t, .c = c, .schema = table_schema_of(t->db), .line = line };
+	const struct json_value *deleted = json_value_find(line->members, line->count, "deleted");
 	bool more = json_value_find(line->members, line->count, "more") != NULL;
+	enum status status;
 
 	TRY(key_read(&l));
-	if (!more)
-		TRY(own_load(&l));
-	else if (l.schema->counters)
+	if (deleted)
+		return deletion_load(&l, deleted);
+	if (more && l.schema->counters)
 		return err_set(line->err, STATUS_INVALID,
 			       "a row of counters is one line: what is added twice counts twice");
-	return cells_load(&l);
+	table_restore_begin(t);
+	status = more ? STATUS_OK : own_load(&l);
+	if (status == STATUS_OK)
+		status = cells_load(&l);
+	table_restore_end(t);
+	return status;
 }

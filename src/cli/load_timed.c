@@ -116,7 +116,7 @@ header_check(struct timed_load *l, const struct load_line *line)
 		return err_set(&l->err, STATUS_INVALID, "this is no dump of such a database as %s",
 			       l->options->name);
 	TRY(load_line_u64(line, "format", &format));
-	if (format > DUMP_TIMED_FORMAT)
+	if (format > DUMP_TIMED_FORMAT_STAMPED)
 		return err_set(&l->err, STATUS_NEWER, "a newer frond has written this dump");
 	l->history = (struct timed_history_bounds){ 0 };
 	TRY(load_line_u64(line, "history_seconds", &l->history.seconds));

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "doc/json_value.h"
 #include "model/timed/rows/rows.h"
+#include "model/timed/tables/deletions.h"
 #include "model/timed/tables/tables.h"
 
 /*
@@ -69,6 +70,7 @@ enum timed_type rows_type_read(const struct json_value *value);
 /* ---- Tables in dumps (load_tables.c): names of kinds and storages; static. ---- */
 
 const char *tables_kind_name(enum table_column_kind kind);
+const char *tables_deletion_name(enum table_deletion_kind kind);
 const char *tables_storage_name(enum table_storage storage);
 
 /* ---- Moments (moment.c) ---- */

@@ -178,16 +178,22 @@ value_normalize(struct copy_table *c, const struct cql_type *type, struct doc_sc
 	return cql_value_to_scalar(&c->q, type, bytes, s);
 }
 
+/* The number of a field of a user type. */
 static enum status
-field_normalize(struct copy_table *c, const struct cql_type *type, struct table_change *change)
+field_number(const struct cql_type *type, struct doc_scalar *field)
 {
-	struct doc_scalar *field = &change->element;
-
 	if ((field->kind != DOC_INT64 && field->kind != DOC_INT16) || field->n < 0 ||
 	    (uint64_t)field->n >= type->count)
 		return STATUS_INVALID;
 	field->kind = DOC_INT16;
-	return value_normalize(c, type->args[field->n], &change->value);
+	return STATUS_OK;
+}
+
+static enum status
+field_normalize(struct copy_table *c, const struct cql_type *type, struct table_change *change)
+{
+	TRY(field_number(type, &change->element));
+	return value_normalize(c, type->args[change->element.n], &change->value);
 }
 
 static enum status
@@ -221,6 +227,37 @@ copy_change(struct copy_table *c, struct table_change *change)
 		return err_set(c->q.err, STATUS_INVALID, "the table has no such column");
 	return tell_column(c, column,
 			   change_normalize(c, column->type, column->stored->storage, change));
+}
+
+static enum status
+element_normalize(struct copy_table *c, const struct schema_column *column,
+		  struct doc_scalar *element)
+{
+	const struct cql_type *type = column->type;
+
+	switch (column->stored->storage) {
+	case TABLE_LIST: /* a place, whose bytes the model checks */
+		return element->kind == DOC_BYTES ? STATUS_OK : STATUS_INVALID;
+	case TABLE_SET:
+	case TABLE_MAP:
+		break;
+	case TABLE_SINGLE:
+	case TABLE_COUNTER:
+		return STATUS_INVALID;
+	}
+	if (type->kind == CQL_TYPE_UDT)
+		return field_number(type, element);
+	return ordered_normalize(c, type->args[0], element);
+}
+
+enum status
+copy_element(struct copy_table *c, uint64_t column, struct doc_scalar *element)
+{
+	const struct schema_column *of = column_of(c, column);
+
+	if (!of)
+		return err_set(c->q.err, STATUS_INVALID, "the table has no such column");
+	return tell_column(c, of, element_normalize(c, of, element));
 }
 
 enum status

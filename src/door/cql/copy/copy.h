@@ -38,6 +38,10 @@ MUST_USE enum status copy_key(struct copy_table *c, const struct doc_scalar *par
  */
 MUST_USE enum status copy_change(struct copy_table *c, struct table_change *change);
 
+/* Does the same for an element of a column whose value does not matter. */
+MUST_USE enum status copy_element(struct copy_table *c, uint64_t column,
+				  struct doc_scalar *element);
+
 /* Does the same for the value that a condition of an index compares its column with. */
 MUST_USE enum status copy_condition(struct copy_table *c, struct index_typed_condition *condition);
 

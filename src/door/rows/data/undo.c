@@ -2,8 +2,9 @@
  * An entry, in the order of its parts; the last one is read first:
  *
  *     key        token (8), parts (4): each as a leaf's value (doc/scalar.h) with its length (4)
- *     row        is it there, inserted (1 each), its write time and expiry (8 each)
- *     cells      how many (4): column (8), element, value, write time, expiry
+ *     row        is it there, inserted (1 each), its times
+ *     cells      how many (4): column (8), element, value, times
+ *     times      write time, expiry (8 each), has it a stamp (1), the stamp (8)
  *     end        the number of the table (4), the length of all before (4)
  */
 #include "door/rows/data/undo.h"
@@ -28,19 +29,27 @@ put_scalar(struct buf *undo, const struct doc_scalar *s)
 }
 
 static void
+put_times(struct buf *undo, uint64_t write_us, uint64_t expires_ms, bool has_stamp, int64_t stamp)
+{
+	rows_put_u64(undo, write_us);
+	rows_put_u64(undo, expires_ms);
+	rows_put_u8(undo, has_stamp);
+	rows_put_u64(undo, (uint64_t)stamp);
+}
+
+static void
 put_row(struct buf *undo, const struct table_row *row)
 {
 	rows_put_u8(undo, row->is_row);
 	rows_put_u8(undo, row->inserted);
-	rows_put_u64(undo, row->write_us);
-	rows_put_u64(undo, row->expires_ms);
+	put_times(undo, row->write_us, row->expires_ms, row->has_stamp, row->stamp);
 	rows_put_u32(undo, (uint32_t)row->cell_count);
 	for (size_t i = 0; i < row->cell_count; i++) {
 		rows_put_u64(undo, row->cells[i].column->id);
 		put_scalar(undo, &row->cells[i].element);
 		put_scalar(undo, &row->cells[i].value);
-		rows_put_u64(undo, row->cells[i].write_us);
-		rows_put_u64(undo, row->cells[i].expires_ms);
+		put_times(undo, row->cells[i].write_us, row->cells[i].expires_ms,
+			  row->cells[i].has_stamp, row->cells[i].stamp);
 	}
 }
 
@@ -129,6 +138,22 @@ expiry_of(const struct timed *t, uint64_t write_us, uint64_t expires_ms)
 	return (struct timed_expiry){ .kind = TIMED_EXPIRY_AT, .ms = expires_ms };
 }
 
+/* The times of what is written next. */
+static enum status
+take_times(struct taking *k, struct timed *t, struct timed_expiry *ret)
+{
+	uint64_t write_us = take_u64(k), expires_ms = take_u64(k);
+	bool has_stamp = rows_in_u8(&k->in);
+	int64_t stamp = (int64_t)take_u64(k);
+
+	*ret = expiry_of(t, write_us, expires_ms);
+	if (has_stamp)
+		TRY(table_stamp_set(t, stamp));
+	else
+		table_stamp_unset(t);
+	return timed_written_at(t, write_us);
+}
+
 static enum table_change_kind
 change_of(enum table_storage storage)
 {
@@ -151,42 +176,33 @@ take_cell(struct taking *k, struct unit_table *t, const struct table_key *key)
 	struct table_change change = { .column = take_u64(k) };
 	const struct table_column *column = table_column_by_id(t->table->schema, change.column);
 	struct table_write write = { .key = *key, .changes = &change, .change_count = 1 };
-	uint64_t write_us, expires_ms;
 
 	TRY(take_scalar(k, &change.element));
 	TRY(take_scalar(k, &change.value));
-	write_us = take_u64(k);
-	expires_ms = take_u64(k);
+	TRY(take_times(k, &t->timed, &change.expiry));
 	/* No transaction that changes the schema is under way in this one. */
 	assert(column);
 	change.kind = change_of(column->storage);
-	change.expiry = expiry_of(&t->timed, write_us, expires_ms);
-	TRY(timed_written_at(&t->timed, write_us));
 	return table_write(&t->timed, &write);
 }
 
 static enum status
 take_row(struct taking *k, struct unit_table *t)
 {
-	uint64_t write_us, expires_ms;
 	bool is_row, inserted;
 	struct table_key key;
+	struct table_write write;
 	uint32_t cells;
 
 	TRY(take_key(k, &key));
 	is_row = rows_in_u8(&k->in);
 	inserted = rows_in_u8(&k->in);
-	write_us = take_u64(k);
-	expires_ms = take_u64(k);
-	cells = rows_in_u32(&k->in);
 	TRY(table_clear_row(&t->timed, &key));
-	if (is_row && inserted) {
-		struct table_write write = { .key = key, .inserts = true };
-
-		write.expiry = expiry_of(&t->timed, write_us, expires_ms);
-		TRY(timed_written_at(&t->timed, write_us));
+	write = (struct table_write){ .key = key, .inserts = true };
+	TRY(take_times(k, &t->timed, &write.expiry));
+	if (is_row && inserted)
 		TRY(table_write(&t->timed, &write));
-	}
+	cells = rows_in_u32(&k->in);
 	for (uint32_t i = 0; i < cells; i++)
 		TRY(take_cell(k, t, &key));
 	assert(!k->in.bad);
@@ -214,8 +230,12 @@ rows_undo_take(struct unit_table *t, struct arena *arena, struct buf *undo, size
 	struct taking k = { .in = { .rest = str_skip(buf_str(undo), from) },
 			    .arena = arena,
 			    .scratch = BUF_SHORT(SCALAR_BYTES) };
-	enum status status = take_row(&k, t), reset = timed_written_at(&t->timed, 0);
+	enum status status, reset;
 
+	table_restore_begin(&t->timed);
+	status = take_row(&k, t);
+	table_restore_end(&t->timed);
+	reset = timed_written_at(&t->timed, 0);
 	buf_release(&k.scratch);
 	TRY(status);
 	TRY(reset);
