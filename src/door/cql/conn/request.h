@@ -25,6 +25,8 @@ struct cql_request {
 	bool answers_failure;        /* it has failed, and a row tells so (run/status_row.h) */
 	bool may_overlap;            /* a commit may be left under way (run/run.h) */
 	struct run_pending *pending; /* one that is; NULL: there is none */
+	bool has_timestamp;          /* the client has sent one beside the statement */
+	int64_t timestamp;           /* in microseconds, if it has */
 	struct cql q;                /* how it fails: its code (0: by the status) and `err` */
 	struct err err;              /* of `q` */
 	struct error_more more;      /* what stands behind the text of an error */

@@ -333,6 +333,9 @@ run_all(struct batching *b, enum cql_batch_kind kind, const struct batch_item *i
 			TRY(check_one_partition(b));
 		TRY(read_conditions(b, &applied));
 	}
+	/* Beside conditions only what a statement says itself counts. */
+	for (size_t i = 0; i < count && b->conditional; i++)
+		b->members[i].modify.has_stamp = b->members[i].modify.stamp_is_said;
 	if (applied)
 		TRY(apply_all(b));
 	if (b->tells)

@@ -19,7 +19,8 @@ condition_read(struct modify *m, struct condition_state *ret)
 	if (status == STATUS_NOT_FOUND) {
 		for (size_t i = 0; i < t->count; i++) {
 			ret->row.values[i] = CQL_VALUE_NULL;
-			ret->row.write_us[i] = ret->row.expires_ms[i] = 0;
+			ret->row.write_us[i] = ROW_UNWRITTEN;
+			ret->row.expires_ms[i] = 0;
 		}
 		return STATUS_OK;
 	}

@@ -84,11 +84,13 @@ change_of(const struct changes *all, const struct schema_column *c, enum table_c
 				      .expiry = all->m->expiry };
 }
 
+/* `makes_way`: for what is assigned, and not since it is deleted. */
 static enum status
-add_clear(struct changes *all, const struct schema_column *c)
+add_clear(struct changes *all, const struct schema_column *c, bool makes_way)
 {
 	struct table_change change = change_of(all, c, TABLE_CHANGE_CLEAR);
 
+	change.makes_way = makes_way;
 	return change_add(all, &change);
 }
 
@@ -138,21 +140,21 @@ add_field(struct changes *all, const struct schema_column *c, size_t field, stru
 	return change_add(all, &change);
 }
 
-/* The whole column becomes the value. */
+/* The whole column becomes the value, or is deleted. */
 static enum status
-add_value(struct changes *all, const struct schema_column *c, struct cql_value v)
+add_value(struct changes *all, const struct schema_column *c, struct cql_value v, bool assigned)
 {
 	struct table_change change = change_of(all, c, TABLE_CHANGE_PUT);
 	struct cql_elements e;
 	struct cql_value field;
 
 	if (v.presence != CQL_SET)
-		return add_clear(all, c);
+		return add_clear(all, c, assigned);
 	if (c->stored->storage == TABLE_SINGLE) {
 		TRY(cql_value_to_scalar(all->m->run->q, c->type, v.bytes, &change.value));
 		return change_add(all, &change);
 	}
-	TRY(add_clear(all, c));
+	TRY(add_clear(all, c, true));
 	if (c->type->kind != CQL_TYPE_UDT)
 		return add_elements(all, c, v.bytes);
 	cql_elements_init(&e, c->type, v.bytes);
@@ -365,7 +367,7 @@ add_change(struct changes *all, const struct table_key *key, const struct modify
 	if (mc->column->type->kind == CQL_TYPE_COUNTER && mc->value)
 		return add_counter(all, mc->column, v, mc->kind == CQL_ASSIGN_SUBTRACT);
 	if (mc->kind == CQL_ASSIGN_SET)
-		return add_value(all, mc->column, v);
+		return add_value(all, mc->column, v, mc->is_json || mc->value);
 	return add_part(all, key, mc, v);
 }
 
@@ -437,7 +439,8 @@ delete_range(struct modify *m, const struct table_key *partition, const struct w
 	if (more)
 		return request_fail(m->run->r, CQL_CODE_INVALID,
 				    "one statement deletes %d cells of a table with a history or "
-				    "an index at most (TIMED_CLEAR_KEYS): delete narrower ranges",
+				    "an index, or by a timestamp, at most (TIMED_CLEAR_KEYS): "
+				    "delete narrower ranges",
 				    TIMED_CLEAR_KEYS);
 	return STATUS_OK;
 }
@@ -481,6 +484,11 @@ modify_apply(struct modify *m)
 	struct table_key key;
 
 	m->run->r->writes = true;
+	/* The statements of a batch share the transaction of a table. */
+	if (m->has_stamp)
+		TRY(table_stamp_set(m->timed, m->stamp));
+	else
+		table_stamp_unset(m->timed);
 	if (m->kind != CQL_INSERT)
 		return apply_plan(m);
 	TRY(modify_key(m, &key));

@@ -58,6 +58,9 @@ struct modify {
 	/* Behind modify_prepare(). */
 	struct timed *timed;
 	struct timed_expiry expiry;
+	bool has_stamp;               /* the client says what orders the writes */
+	bool stamp_is_said;           /* by USING */
+	int64_t stamp;                /* in microseconds, if has_stamp */
 	struct cql_value *key_values; /* INSERT */
 };
 

@@ -1,6 +1,7 @@
 /* INSERT, UPDATE and DELETE as trees with types. */
 #include "cql/json.h"
 #include "door/cql/run/modify.h"
+#include "door/cql/schema/options.h"
 
 #define NOT_ALL_OF_KEY                                                                             \
 	"DELETE statements must restrict all PRIMARY KEY columns with equality relations in "      \
@@ -615,11 +616,56 @@ compile_conditions(struct modify *m)
 
 /* ---- All of it ---- */
 
+/* What a BATCH says for all its statements; NULL: it is none. */
+static const struct cql_using *
+using_of_batch(const struct run *run)
+{
+	return run->outer && run->outer->kind == CQL_BATCH ? &run->outer->batch.using : NULL;
+}
+
+static bool
+batch_is_conditional(const struct cql_batch *b)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (modify_is_conditional(b->statements[i]))
+			return true;
+	return false;
+}
+
+/* The timestamp of the BATCH, which each of its statements has. */
+static enum status
+compile_batch_using(struct modify *m)
+{
+	const struct cql_using *using = using_of_batch(m->run);
+	struct cql_request *r = m->run->r;
+
+	if (!using)
+		return STATUS_OK;
+	if (using->ttl)
+		return request_fail(r, CQL_CODE_INVALID,
+				    "Global TTL on the BATCH statement is not supported.");
+	if (!using->timestamp)
+		return STATUS_OK;
+	if (batch_is_conditional(&m->run->outer->batch))
+		return request_fail(r, CQL_CODE_INVALID,
+				    "Cannot provide custom timestamp for conditional BATCH");
+	if (m->run->table->counters)
+		return request_fail(r, CQL_CODE_INVALID,
+				    "Cannot provide custom timestamp for counter BATCH");
+	if (m->using->timestamp)
+		return request_fail(
+			r, CQL_CODE_INVALID,
+			"Timestamp must be set either on BATCH or individual statements");
+	return run_compile(m->run, using->timestamp, CQL_NATIVE(BIGINT), STR("[timestamp]"),
+			   &m->timestamp);
+}
+
 static enum status
 compile_using(struct modify *m)
 {
 	struct run *run = m->run;
 
+	TRY(compile_batch_using(m));
 	if (run->table->counters && m->using->timestamp)
 		return request_fail(run->r, CQL_CODE_INVALID,
 				    "Cannot provide custom timestamp for counter updates");
@@ -712,17 +758,25 @@ prepare_ttl(struct modify *m)
 	return STATUS_OK;
 }
 
-/* A timestamp is checked, and orders nothing: docs/CQL.md. */
+/*
+ * What the client says that orders the writes: by USING, or by the driver's timestamp if the table
+ * honours these. Counters and statements with conditions have none.
+ */
 static enum status
 prepare_timestamp(struct modify *m)
 {
-	struct cql_value v;
+	const struct cql_request *r = m->run->r;
+	struct cql_value v = CQL_VALUE_UNSET;
 
-	if (!m->timestamp)
-		return STATUS_OK;
-	TRY(run_value(m->run, m->timestamp, &v));
+	if (m->timestamp)
+		TRY(run_value(m->run, m->timestamp, &v));
 	if (v.presence == CQL_NULL)
 		return request_fail(m->run->r, CQL_CODE_INVALID, "Invalid null value of timestamp");
+	m->stamp_is_said = v.presence == CQL_SET;
+	m->has_stamp = m->stamp_is_said || (r->has_timestamp && !m->run->table->counters &&
+					    !modify_is_conditional(m->run->statement) &&
+					    options_honour_timestamps(m->run->table));
+	m->stamp = m->stamp_is_said ? cql_int_read(v.bytes) : r->timestamp;
 	return STATUS_OK;
 }
 

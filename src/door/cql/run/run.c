@@ -58,6 +58,8 @@ job_init(struct job *job, struct cql_request *r, const struct cql_statement *sta
 			     .params = p,
 			     .out = r->out->len,
 			     .mark = arena_mark(r->arena) };
+	r->has_timestamp = p && p->flags & PARAMS_HAS_TIMESTAMP;
+	r->timestamp = r->has_timestamp ? p->timestamp : 0;
 }
 
 static enum cql_class

@@ -513,7 +513,8 @@ take_made_up(struct reading *r, const struct schema_rows *rows)
 	if (r->at.place.len && !str_to_u64(r->at.place, &from))
 		return request_fail(s->run->r, CQL_CODE_PROTOCOL,
 				    "Invalid value for the paging state");
-	memset(s->row.write_us, 0, t->count * sizeof(*s->row.write_us));
+	for (size_t i = 0; i < t->count; i++)
+		s->row.write_us[i] = ROW_UNWRITTEN;
 	memset(s->row.expires_ms, 0, t->count * sizeof(*s->row.expires_ms));
 	s->row.is_row = true;
 	for (uint64_t i = from; i < rows->count && more; i++) {

@@ -139,12 +139,16 @@ udt_make(struct cql *q, const struct cql_type *type, const struct table_cell *ce
 
 /* The latest write, and the soonest expiry, of what a column has. */
 static void
-times_of(const struct table_cell *cells, size_t count, uint64_t *write_us, uint64_t *expires_ms)
+times_of(const struct table_cell *cells, size_t count, int64_t *write_us, uint64_t *expires_ms)
 {
-	*write_us = *expires_ms = 0;
+	*write_us = ROW_UNWRITTEN;
+	*expires_ms = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (cells[i].write_us > *write_us)
-			*write_us = cells[i].write_us;
+		int64_t us = cells[i].has_stamp ? cells[i].stamp : (int64_t)cells[i].write_us;
+
+		/* A counter has neither. */
+		if ((us || cells[i].has_stamp) && us > *write_us)
+			*write_us = us;
 		if (cells[i].expires_ms && (!*expires_ms || cells[i].expires_ms < *expires_ms))
 			*expires_ms = cells[i].expires_ms;
 	}
@@ -185,7 +189,8 @@ row_fill(struct cql *q, const struct table_row *stored, struct row *ret)
 	ret->token = stored->token;
 	for (size_t i = 0; i < t->count; i++) {
 		ret->values[i] = CQL_VALUE_NULL;
-		ret->write_us[i] = ret->expires_ms[i] = 0;
+		ret->write_us[i] = ROW_UNWRITTEN;
+		ret->expires_ms[i] = 0;
 		if (i >= t->key_count) {
 			TRY(column_fill(q, &t->columns[i], stored, ret, i));
 		} else if (i < stored->key_count) {
@@ -217,9 +222,9 @@ row_cell(void *arg, struct cql *q, unsigned column, enum cql_cell_part part, str
 	if (row->values[column].presence != CQL_SET)
 		return STATUS_OK;
 	if (part == CQL_CELL_WRITETIME) {
-		if (!row->write_us[column])
+		if (row->write_us[column] == ROW_UNWRITTEN)
 			return STATUS_OK;
-		TRY(cql_int_put(q, (int64_t)row->write_us[column], 8, &bytes));
+		TRY(cql_int_put(q, row->write_us[column], 8, &bytes));
 	} else {
 		if (row->expires_ms[column] <= row->now_ms)
 			return STATUS_OK;

@@ -19,11 +19,14 @@ MUST_USE enum status value_of_key(struct cql *q, const struct cql_type *type,
 /* How values of a type lie in a column. */
 enum table_storage value_storage(const struct cql_type *type, bool in_key);
 
+/* In place of a write time: it has none. No client's timestamp is this. */
+#define ROW_UNWRITTEN INT64_MIN
+
 /* A row, its columns as values; for cql_env. */
 struct row {
 	const struct schema_table *table;
 	struct cql_value *values; /* by the numbers of columns */
-	uint64_t *write_us;       /* likewise; 0: it has none */
+	int64_t *write_us;        /* likewise: a client's timestamp, or when that was */
 	uint64_t *expires_ms;     /* 0: never */
 	bool is_row;              /* false: only static columns are there */
 	int64_t token;

@@ -9,6 +9,8 @@
 
 /* How many seconds of the table's past can be read. */
 #define OPTION_HISTORY "history_seconds"
+/* Whether the timestamps that drivers send beside statements order its writes. */
+#define OPTION_TIMESTAMPS "client_timestamps"
 
 enum {
 	NUMBER_BYTES = 64, /* of a number's text */
@@ -29,6 +31,7 @@ static const struct {
 	{ "additional_write_policy", OPTIONS_TEXT, "99p", OF_CASSANDRA },
 	{ "bloom_filter_fp_chance", OPTIONS_DOUBLE, "0.01", OF_CASSANDRA },
 	{ "caching", OPTIONS_MAP, "{'keys': 'ALL', 'rows_per_partition': 'NONE'}", OF_CASSANDRA },
+	{ OPTION_TIMESTAMPS, OPTIONS_BOOL, "false", OWN },
 	{ "comment", OPTIONS_TEXT, "", OF_CASSANDRA },
 	{ "compaction", OPTIONS_MAP,
 	  "{'class': 'org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy', "
@@ -157,6 +160,13 @@ options_forbid_transactions(struct cql *q, const struct schema_table *t, bool *r
 	TRY(schema_map_read(q, said, &pairs, &count));
 	*ret = str_eq_nocase(pair_find(pairs, count, "enabled"), STR("false"));
 	return STATUS_OK;
+}
+
+bool
+options_honour_timestamps(const struct schema_table *t)
+{
+	return t->schema &&
+	       str_eq(table_property_of(t->schema, STR(OPTION_TIMESTAMPS)), STR("true"));
 }
 
 /* ---- What WITH says ---- */

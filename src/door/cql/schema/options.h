@@ -15,7 +15,7 @@
 #define OPTIONS_COMPACT "compact_storage"
 
 enum {
-	OPTIONS_TABLE_COUNT = 19,
+	OPTIONS_TABLE_COUNT = 20,
 };
 
 enum options_kind {
@@ -53,6 +53,9 @@ bool options_table_is_own(size_t i);
 /* Sets *ret if the table's option `transactions` says that no transaction may write it. */
 MUST_USE enum status options_forbid_transactions(struct cql *q, const struct schema_table *t,
 						 bool *ret);
+
+/* True if the timestamps that drivers send beside statements order what is written to the table. */
+bool options_honour_timestamps(const struct schema_table *t);
 
 /* What holds for a keyspace or a table, in the arena. */
 MUST_USE enum status options_of_keyspace(struct cql *q, const struct table_keyspace *stored,

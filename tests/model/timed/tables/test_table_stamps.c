@@ -144,6 +144,7 @@ struct step {
 	bool gone; /* the past does not go back so far */
 	enum status (*body)(struct timed *t, struct step *s);
 	struct kv_tx_stats cost; /* of the writes: reads */
+	unsigned part;           /* of MARKS, where something is damaged */
 };
 
 static enum status
@@ -770,6 +771,61 @@ rows_are_put_back_as_they_were(void **state)
 	expect_v(w, 6);
 }
 
+/* Gives the first mark of the table a later stamp, or takes away what tells the sweep of marks. */
+static enum status
+damage_mark_body(struct timed *t, struct step *s)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(100);
+	AUTO(buf_release) struct buf end = BUF_INIT(100);
+	AUTO(buf_release) struct buf value = BUF_INIT(100);
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct tuple_reader r;
+	struct kv_pair pair;
+	uint64_t format, made_us;
+	int64_t stamp;
+
+	buf_append_str(&begin, t->db->prefix);
+	tuple_put_u64(&begin, SPACE_MARKS);
+	tuple_put_u64(&begin, s->part);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, 0xff);
+	if (s->part)
+		return kv_clear_range(t->tx, buf_str(&begin), buf_str(&end));
+	TRY(kv_scan_init(&scan, t->tx, buf_str(&begin), buf_str(&end), NULL));
+	TRY(kv_scan_next(&scan, &pair));
+	r = tuple_reader(pair.value);
+	TRY(tuple_next_u64(&r, &format));
+	TRY(tuple_next_i64(&r, &stamp));
+	TRY(tuple_next_u64(&r, &made_us));
+	tuple_put_u64(&value, format);
+	tuple_put_i64(&value, stamp + 10);
+	tuple_put_u64(&value, made_us);
+	return kv_set(t->tx, pair.key, buf_str(&value));
+}
+
+static void
+damage_is_found(void **state)
+{
+	struct world *w = *state;
+	struct op clear = { .kind = OP_CLEAR_ROW };
+	struct step s = { .w = w, .body = damage_mark_body };
+	struct verified v;
+
+	(void)run_op(w, stamped(put_v(1), 5));
+	(void)run_op(w, stamped(clear, 3));
+	verified_none(w->store);
+	step_run(&s);
+	verified_read(w->store, &v);
+	assert_int_equal(v.count, 1);
+	assert_string_equal(v.last, "table_stamp: its stamp is 5, and a mark says that what has 13 "
+				    "or less is deleted");
+	s.part = 2; /* TABLE_MARK_DUES */
+	step_run(&s);
+	verified_read(w->store, &v);
+	assert_int_equal(v.count, 2);
+	assert_string_equal(v.last, "table_mark: no entry says when the mark was made");
+}
+
 static void
 some_stamps_are_refused(void **state)
 {
@@ -873,6 +929,7 @@ main(void)
 		SHORT(marks_are_drawn_and_go_after_the_grace),
 		SHORT(a_mark_that_is_made_anew_lasts_anew),
 		SHORT(rows_are_put_back_as_they_were),
+		SHORT(damage_is_found),
 		SHORT(some_stamps_are_refused),
 		RANDOM(stamped_writes_in_any_order_end_alike),
 		RANDOM(a_copy_remembers_what_was_deleted),
