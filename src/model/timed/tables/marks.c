@@ -69,7 +69,9 @@ bound_next(struct tuple_reader *r, struct arena *arena, struct str *ret)
 	AUTO(buf_release) struct buf scratch = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct str bytes;
 
-	if (tuple_next_bytes(r, &scratch, &bytes) != STATUS_OK)
+	/* A string is read as well, and is none. */
+	if (!r->rest.len || r->rest.ptr[0] != TUPLE_CODE_BYTES ||
+	    tuple_next_bytes(r, &scratch, &bytes) != STATUS_OK)
 		return STATUS_CORRUPT;
 	return arena_copy(arena, bytes, ret);
 }
