@@ -172,6 +172,55 @@ def a_batch_tells_a_row_for_each_statement(cwd):
                          "INSERT INTO ks.log (name, at) VALUES ('x', 1)" + row + "APPLY BATCH"), "about one table")
 
 
+@test
+def documents_of_json_are_asked_and_changed_at_paths(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int, c int, j jsonb, s jsonb static, n int, PRIMARY KEY (k, c))")
+        for k, text in enumerate(('{"a": {"b": "x", "n": 5}, "l": [1, {"z": true}]}', '{"a": {"b": "y"}}', '{"a": null}', '7')):
+            s("INSERT INTO ks.t (k, c, j) VALUES (%s, 1, %s)", (k, text))
+        s("INSERT INTO ks.t (k, c) VALUES (9, 1)")
+
+        def found(where, values=None):
+            return sorted(row[0] for row in s(f"SELECT k FROM ks.t WHERE {where} ALLOW FILTERING", values))
+
+        equal(found("j->'a'->>'b' = 'x'"), [0])
+        equal(found("j->'a'->>'b' > 'x'"), [1])
+        equal(found("j->'a'->'b' = '\"y\"'"), [1])
+        equal(found("j->'l'->1 = '{\"z\":  true}'"), [0])
+        equal(found("j->'a'->>'b' >= 'x' AND j->'a'->>'b' < 'z' AND j->'a'->>'n' = '5'"), [0])
+        equal(found("j->>'a' = 'null'"), [])
+        equal(found("j->'a'->>'b' = %s AND k = 1", ("y",)), [1])
+        contains(s.error("SELECT k FROM ks.t WHERE j->>'a' = 'x'"), "use ALLOW FILTERING")
+        equal(s("SELECT j->'a'->>'b' FROM ks.t WHERE k = 0 AND c = 1"), [("x",)])
+        one = s.session.prepare("SELECT k FROM ks.t WHERE j->?->>? = ? ALLOW FILTERING")
+        equal([row.k for row in s.session.execute(one, ("a", "b", "x"))], [0])
+        contains(s.error("SELECT k FROM ks.t WHERE n->>'a' = 'x' ALLOW FILTERING"), "need a jsonb column")
+        contains(s.error("SELECT k FROM ks.t WHERE j->'a' = '{' ALLOW FILTERING"), "JSON")
+
+        def document(k):
+            return s(f"SELECT j FROM ks.t WHERE k = {k} AND c = 1")[0][0]
+
+        s("UPDATE ks.t SET j->'a'->'b' = '\"w\"', j->'l'->0 = '[]', j->'m' = '1' WHERE k = 0 AND c = 1")
+        equal(document(0), '{"a":{"b":"w","n":5},"l":[[],{"z":true}],"m":1}')
+        s("UPDATE ks.t SET j = '{}', j->'q' = '2' WHERE k = 1 AND c = 1")
+        equal(document(1), '{"q":2}')
+        s("UPDATE ks.t SET j->'new' = 'null' WHERE k = 9 AND c = 1")
+        equal(document(9), '{"new":null}')
+        s("UPDATE ks.t SET s->'shared' = '1' WHERE k = 9")
+        equal(s("SELECT s FROM ks.t WHERE k = 9"), [('{"shared":1}',)])
+        contains(s.error("UPDATE ks.t SET j->'x'->'y' = '1' WHERE k = 1 AND c = 1"), "JSON")
+        contains(s.error("UPDATE ks.t SET j->'l'->7 = '1' WHERE k = 0 AND c = 1"), "JSON")
+        contains(s.error("UPDATE ks.t SET j->'x' = null WHERE k = 1 AND c = 1"), "null of its own")
+        contains(s.error("UPDATE ks.t SET n->'x' = '1' WHERE k = 1 AND c = 1"), "need a jsonb column")
+        equal(document(1), '{"q":2}')
+        change = "UPDATE ks.t SET j->'q' = '3' WHERE k = 1 AND c = 1 IF j->>'q' = '{}'"
+        equal(s(change.format(7)), [(False, '{"q":2}')])
+        equal(s(change.format(2)), [(True,)])
+        equal(s("UPDATE ks.t SET j->'r' = '4' WHERE k = 1 AND c = 1 IF j->'q' > '2' AND j->'none' = null"), [(True,)])
+        equal(document(1), '{"q":3,"r":4}')
+
+
 def moment(s):
     """The millisecond of now, in microseconds by the server's clock, which what is written later is behind."""
     us = s("SELECT toUnixTimestamp(now()) FROM system.local")[0][0] * 1000

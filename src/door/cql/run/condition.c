@@ -34,8 +34,8 @@ condition_read(struct modify *m, struct condition_state *ret)
 
 /* The value that a condition is about. */
 static enum status
-condition_value(struct modify *m, const struct modify_condition *c,
-		const struct condition_state *state, struct cql_value *ret)
+condition_value(struct modify *m, struct modify_condition *c, const struct condition_state *state,
+		struct cql_value *ret)
 {
 	struct cql_value whole = state->row.values[schema_column_at(m->run->table, c->column)];
 	const struct cql_type *type = c->column->type;
@@ -46,6 +46,10 @@ condition_value(struct modify *m, const struct modify_condition *c,
 	if (c->relation->left == CQL_LEFT_COLUMN || whole.presence != CQL_SET)
 		return STATUS_OK;
 	*ret = CQL_VALUE_NULL;
+	if (c->relation->left == CQL_LEFT_JSON) {
+		TRY(json_path_compute(m->run, &c->path));
+		return json_path_get(m->run->q, &c->path, whole.bytes, ret);
+	}
 	cql_elements_init(&e, type, whole.bytes);
 	if (c->relation->left == CQL_LEFT_FIELD) {
 		for (size_t i = 0; cql_elements_next(&e, &v); i++)
@@ -202,7 +206,7 @@ compare_list(struct modify *m, const struct modify_condition *c, struct cql_valu
 }
 
 static enum status
-one_holds(struct modify *m, const struct modify_condition *c, const struct condition_state *state,
+one_holds(struct modify *m, struct modify_condition *c, const struct condition_state *state,
 	  bool *ret)
 {
 	struct cql_value have, want;

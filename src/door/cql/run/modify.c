@@ -2,6 +2,7 @@
 #include "door/cql/run/modify.h"
 #include "door/cql/run/status_row.h"
 
+#include "cql/json.h"
 #include "doc/key.h"
 #include "loop/step.h"
 
@@ -311,6 +312,62 @@ add_list_element(struct changes *all, const struct table_key *key, const struct 
 	return change_add(all, &change);
 }
 
+/* ---- Documents of JSON, of which a part is set ---- */
+
+/* The document that the statement has made so far; NULL: it has said nothing of it yet. */
+static struct table_change *
+json_changed(const struct changes *all, const struct schema_column *c)
+{
+	struct table_change *found = NULL;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i].column == c->stored->id)
+			found = &all->list[i];
+	return found;
+}
+
+/* The document before. One that is not there is as one without members. */
+static enum status
+json_before(struct changes *all, const struct table_key *key, const struct schema_column *c,
+	    const struct table_change *changed, struct str *ret)
+{
+	const struct table_cell *cells;
+	size_t count;
+
+	*ret = STR("{}");
+	if (changed && changed->kind == TABLE_CHANGE_PUT)
+		return cql_value_of_scalar(all->m->run->q, c->type, &changed->value, ret);
+	if (changed)
+		return STATUS_OK;
+	TRY(list_read(all, key, c, &cells, &count));
+	return count ? cql_value_of_scalar(all->m->run->q, c->type, &cells[0].value, ret)
+		     : STATUS_OK;
+}
+
+static enum status
+add_json(struct changes *all, const struct table_key *key, struct modify_change *mc,
+	 struct cql_value v)
+{
+	struct cql *q = all->m->run->q;
+	struct table_change change = change_of(all, mc->column, TABLE_CHANGE_PUT);
+	struct table_change *changed = json_changed(all, mc->column);
+	struct str json;
+
+	if (v.presence != CQL_SET)
+		return request_fail(all->m->run->r, CQL_CODE_INVALID,
+				    "Invalid null value at a path of %.*s: JSON has a null of its "
+				    "own, 'null'",
+				    STR_ARG(mc->column->name));
+	TRY(json_path_compute(all->m->run, &mc->path));
+	TRY(json_before(all, key, mc->column, changed, &json));
+	TRY(cql_jsonb_set(q, json, mc->path.keys, mc->path.count, v.bytes, &json));
+	TRY(cql_value_to_scalar(q, mc->column->type, json, &change.value));
+	if (!changed)
+		return change_add(all, &change);
+	*changed = change;
+	return STATUS_OK;
+}
+
 /* ---- A change of the statement ---- */
 
 static enum status
@@ -332,13 +389,15 @@ add_map_element(struct changes *all, const struct schema_column *c, struct cql_v
 }
 
 static enum status
-add_part(struct changes *all, const struct table_key *key, const struct modify_change *mc,
+add_part(struct changes *all, const struct table_key *key, struct modify_change *mc,
 	 struct cql_value v)
 {
 	const struct schema_column *c = mc->column;
 	bool is_list = c->type->kind == CQL_TYPE_LIST;
 	struct cql_value k = CQL_VALUE_NULL;
 
+	if (mc->kind == CQL_ASSIGN_JSON)
+		return add_json(all, key, mc, v);
 	if (mc->kind == CQL_ASSIGN_FIELD)
 		return add_field(all, c, mc->field, v);
 	if (mc->kind == CQL_ASSIGN_ELEMENT) {
@@ -356,7 +415,7 @@ add_part(struct changes *all, const struct table_key *key, const struct modify_c
 }
 
 static enum status
-add_change(struct changes *all, const struct table_key *key, const struct modify_change *mc)
+add_change(struct changes *all, const struct table_key *key, struct modify_change *mc)
 {
 	struct cql_value v = mc->json;
 
@@ -376,7 +435,7 @@ add_change(struct changes *all, const struct table_key *key, const struct modify
 static enum status
 add_in_turn(struct changes *all, const struct table_key *key, size_t at)
 {
-	const struct modify_change *changes = all->m->changes;
+	struct modify_change *changes = all->m->changes;
 
 	all->earlier = 0;
 	for (size_t i = 0; i < at; i++)

@@ -21,6 +21,7 @@ struct modify_change {
 	struct cql_expr *key;   /* of an element */
 	struct cql_expr *value; /* NULL: it is deleted */
 	size_t field;           /* of CQL_ASSIGN_FIELD */
+	struct json_path path;  /* of CQL_ASSIGN_JSON */
 	struct cql_value json;  /* of INSERT JSON: the value, with `is_json` */
 	bool is_json;
 };
@@ -31,6 +32,7 @@ struct modify_condition {
 	const struct schema_column *column;
 	const struct cql_type *type; /* of what is compared */
 	size_t field;                /* of CQL_LEFT_FIELD */
+	struct json_path path;       /* of CQL_LEFT_JSON */
 	struct cql_expr *key;
 	struct cql_expr **exprs;
 	size_t count;

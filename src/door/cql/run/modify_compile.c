@@ -216,7 +216,8 @@ compile_assignment(struct run *run, const struct cql_assignment *a, struct modif
 		name = a->field;
 		break;
 	case CQL_ASSIGN_JSON:
-		return fail_name(run, "Updates at a path of ", c->name, " are not supported");
+		TRY(json_path_compile(run, c, a->path, a->path_count, false, &change->path, &type));
+		break;
 	}
 	return run_compile(run, a->value, type, name, &change->value);
 }
@@ -540,6 +541,9 @@ condition_operand(struct run *run, struct modify_condition *c, struct str *name)
 		*name = r->field;
 		return STATUS_OK;
 	}
+	if (r->left == CQL_LEFT_JSON)
+		return json_path_compile(run, c->column, r->path, r->path_count, r->is_text,
+					 &c->path, &c->type);
 	if (r->op == CQL_OP_CONTAINS || r->op == CQL_OP_CONTAINS_KEY)
 		return contained_operand(run, c, name);
 	if (r->left != CQL_LEFT_ELEMENT)
@@ -562,7 +566,8 @@ compile_condition(struct run *run, const struct cql_relation *r, struct modify_c
 	struct str name;
 
 	*c = (struct modify_condition){ .relation = r };
-	if (r->left != CQL_LEFT_COLUMN && r->left != CQL_LEFT_ELEMENT && r->left != CQL_LEFT_FIELD)
+	if (r->left != CQL_LEFT_COLUMN && r->left != CQL_LEFT_ELEMENT &&
+	    r->left != CQL_LEFT_FIELD && r->left != CQL_LEFT_JSON)
 		return request_fail(run->r, CQL_CODE_INVALID, "Unsupported condition of IF");
 	if (r->op == CQL_OP_LIKE || r->op == CQL_OP_NOT_IN || r->op == CQL_OP_IS_NOT_NULL)
 		return request_fail(run->r, CQL_CODE_INVALID, "Unsupported operator of IF: %.*s",

@@ -201,12 +201,15 @@ compile_operand(struct run *run, struct where_term *t, struct str *name)
 		t->type = CQL_NATIVE(BIGINT);
 		*name = STR("partition key token");
 		return STATUS_OK;
-	case CQL_LEFT_FIELD:
 	case CQL_LEFT_JSON:
+		*name = t->columns[0]->name;
+		return json_path_compile(run, t->columns[0], t->relation->path,
+					 t->relation->path_count, t->relation->is_text, &t->path,
+					 &t->type);
+	case CQL_LEFT_FIELD:
 		break;
 	}
-	return request_fail(run->r, CQL_CODE_INVALID,
-			    "conditions on fields and on paths are not supported");
+	return request_fail(run->r, CQL_CODE_INVALID, "conditions on fields are not supported");
 }
 
 static enum status
@@ -319,6 +322,8 @@ term_compute(struct run *run, struct where_term *t)
 						   : "Unsupported null map key for column ",
 					   t->columns[0]->name, "");
 	}
+	if (t->relation->left == CQL_LEFT_JSON)
+		TRY(json_path_compute(run, &t->path));
 	if (t->relation->op == CQL_OP_IN && !t->relation->is_list)
 		return compute_list(run, t);
 	t->values = arena_alloc(run->r->arena, (t->expr_count + 1) * sizeof(*t->values));
@@ -426,8 +431,8 @@ where_term_matches(struct cql *q, const struct where_term *t, const struct row *
 {
 	const struct schema_column *c = t->columns[0];
 	const struct cql_value *v = &row->values[schema_column_at(row->table, c)];
+	struct cql_value inner;
 
-	(void)q;
 	*ret = false;
 	if (t->relation->left == CQL_LEFT_TOKEN) {
 		int64_t token = cql_int_read(t->values[0].bytes);
@@ -440,6 +445,12 @@ where_term_matches(struct cql *q, const struct where_term *t, const struct row *
 	if (t->relation->left == CQL_LEFT_ELEMENT) {
 		*ret = element_equals(t, c->type, v->bytes);
 		return STATUS_OK;
+	}
+	if (t->relation->left == CQL_LEFT_JSON) {
+		TRY(json_path_get(q, &t->path, v->bytes, &inner));
+		if (inner.presence != CQL_SET)
+			return STATUS_OK;
+		v = &inner;
 	}
 	if (t->relation->op == CQL_OP_CONTAINS || t->relation->op == CQL_OP_CONTAINS_KEY) {
 		*ret = contains(t, c->type, v->bytes);

@@ -7,6 +7,7 @@
 #ifndef FROND_DOOR_CQL_RUN_WHERE_H
 #define FROND_DOOR_CQL_RUN_WHERE_H
 
+#include "door/cql/run/json_path.h"
 #include "door/cql/run/value.h"
 
 /* A relation. */
@@ -16,6 +17,7 @@ struct where_term {
 	size_t column_count;
 	const struct cql_type *type; /* of what is compared */
 	struct cql_expr *key;        /* of an element; or NULL */
+	struct json_path path;       /* of CQL_LEFT_JSON */
 	struct cql_expr **exprs;
 	size_t expr_count;
 	/* Behind where_compute(). IN has as many values as its list. */

@@ -74,7 +74,8 @@ check_pair(struct run *run, const struct where_term *a, const struct where_term 
 		return STATUS_OK;
 	if (op == CQL_OP_CONTAINS || op == CQL_OP_CONTAINS_KEY || other == CQL_OP_CONTAINS ||
 	    other == CQL_OP_CONTAINS_KEY || a->relation->left == CQL_LEFT_ELEMENT ||
-	    b->relation->left == CQL_LEFT_ELEMENT)
+	    b->relation->left == CQL_LEFT_ELEMENT || a->relation->left == CQL_LEFT_JSON ||
+	    b->relation->left == CQL_LEFT_JSON)
 		return STATUS_OK;
 	if (op == CQL_OP_EQ || other == CQL_OP_EQ)
 		return request_fail(run->r, CQL_CODE_INVALID,
