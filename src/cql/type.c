@@ -398,11 +398,18 @@ fits(const struct cql_type *type, unsigned depth, size_t *parts)
 }
 
 enum status
-cql_type_check(struct cql *q, const struct cql_type *type)
+cql_type_check_size(struct cql *q, const struct cql_type *type)
 {
 	size_t parts = CQL_TYPE_PARTS;
 
-	if (!fits(type, CQL_DEPTH, &parts))
-		return cql_fail(q, CQL_E_TYPE_LARGE, STR("10000"), STR("64"));
+	if (fits(type, CQL_DEPTH, &parts))
+		return STATUS_OK;
+	return cql_fail(q, CQL_E_TYPE_LARGE, STR("10000"), STR("64"));
+}
+
+enum status
+cql_type_check(struct cql *q, const struct cql_type *type)
+{
+	TRY(cql_type_check_size(q, type));
 	return check_inner(q, type);
 }

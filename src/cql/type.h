@@ -125,10 +125,15 @@ MUST_USE enum status cql_type_resolve(struct cql *q, struct str keyspace,
 				      const struct cql_type **ret);
 
 /*
- * The checks of a column's, a field's or an argument's type: not more than CQL_TYPE_PARTS others in
- * it, nor CQL_DEPTH inside each other, whatever its user types have; no unfrozen collection inside
- * of another or of a user type that is not frozen, no counter inside, no duration as key of a map
- * or in a set.
+ * Whether the type has at most CQL_TYPE_PARTS others in it, and CQL_DEPTH inside each other,
+ * whatever its user types have: CQL_E_TYPE_LARGE.
+ */
+MUST_USE enum status cql_type_check_size(struct cql *q, const struct cql_type *type);
+
+/*
+ * The checks of a column's, a field's or an argument's type: its size; no unfrozen collection
+ * inside of another or of a user type that is not frozen, no counter inside, no duration as key of
+ * a map or in a set.
  */
 MUST_USE enum status cql_type_check(struct cql *q, const struct cql_type *type);
 

@@ -167,6 +167,8 @@ def a_deep_type_is_read_again_or_refused(cwd):
 @test
 def a_type_whose_parts_multiply_is_refused(cwd):
     with Door(cwd) as door, session(door) as c:
+        c.query("CREATE TYPE plain (l list<int>, m map<text, int>)")
+        c.query("ALTER TYPE plain ADD s set<int>")
         c.query("CREATE TYPE t0 (a int)")
         for i in range(1, 5):
             c.query(f"CREATE TYPE t{i} ({', '.join(f'f{n} frozen<t{i - 1}>' for n in range(8))})")

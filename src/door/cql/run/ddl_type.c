@@ -121,7 +121,7 @@ check_written(struct run *run, struct schema_types *types, struct str keyspace, 
 	const struct cql_type *type;
 
 	TRY(schema_type_find(types, run->q, keyspace, name, &type));
-	return type ? cql_type_check(run->q, type) : STATUS_OK;
+	return type ? cql_type_check_size(run->q, type) : STATUS_OK;
 }
 
 /* The same of all that may use it. `k` was read before the type was written. */
@@ -136,7 +136,7 @@ check_users(struct run *run, struct schema_types *types, const struct schema_key
 
 			TRY(cql_type_parse(run->q, k->tables[i]->columns[c].stored->type, &type));
 			TRY(cql_type_resolve(run->q, k->name, type, find_type, types, &type));
-			TRY(cql_type_check(run->q, type));
+			TRY(cql_type_check_size(run->q, type));
 		}
 	}
 	return STATUS_OK;
