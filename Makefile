@@ -12,7 +12,7 @@ MUTANTS ?= 400
 FAUXTON_VERSION = 1.2.6
 FAUXTON = build/share/frond/fauxton
 
-.PHONY: all run fauxton test test-quick bare torture attack ladder soak bench bench-publish fuzz install deb tarball lint clean format mutants
+.PHONY: all run fauxton pg pg-install pg-run test test-quick bare torture attack ladder soak bench bench-publish fuzz install deb tarball lint clean format mutants
 
 all: build/frond
 
@@ -49,6 +49,22 @@ fauxton:
 		package/dist/release
 	node scripts/mend-fauxton.js $(FAUXTON)
 	rm build/fauxton-$(FAUXTON_VERSION).tgz
+
+# The extension of PostgreSQL, whose tables are in frond; docs/SQL.md tells of it.
+PG_DIR ?= ./data-pg
+PG_MAKE = mkdir -p build/pg/ext && $(MAKE) -s -C build/pg/ext -f $(CURDIR)/pg/Makefile SOURCE=$(CURDIR)/pg
+
+pg:
+	scripts/deps pg
+	$(PG_MAKE)
+
+# Into the PostgreSQL that is installed.
+pg-install: pg
+	$(PG_MAKE) install
+
+# A PostgreSQL of its own in PG_DIR, with the extension, and frond beside it: psql at once.
+pg-run: build/frond pg
+	pg/run build/frond build/pg/ext $(PG_DIR)
 
 # tests/run has stages, of which `tests/run --only STAGE` runs one; CONTRIBUTING.md tells which.
 test:

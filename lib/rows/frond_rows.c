@@ -20,6 +20,7 @@ enum {
 	STATE_BYTES = 5,
 	MAGIC = 0x46524f57,
 	FIRST_BYTES = 4096, /* of a buffer that grows */
+	ASK_MS = 500,       /* between two questions to `interrupted` */
 
 	REQUEST_HELLO = 1,
 	REQUEST_LOGIN = 2,
@@ -70,6 +71,8 @@ struct frows {
 	SSL *ssl;
 	SSL_CTX *ssl_context;
 	int timeout_ms;
+	bool (*interrupted)(void *arg);
+	void *interrupted_arg;
 	uint16_t number; /* of the last request */
 	uint32_t most;   /* bytes that a request may have */
 	struct frows_failure failure;
@@ -244,13 +247,21 @@ static bool
 wait_for(struct frows *c, short events)
 {
 	struct pollfd p = { .fd = c->fd, .events = events };
-	int n;
+	int left = c->timeout_ms ? c->timeout_ms : -1, n;
 
-	do
-		n = poll(&p, 1, c->timeout_ms ? c->timeout_ms : -1);
-	while (n < 0 && errno == EINTR);
-	if (n > 0)
-		return true;
+	do {
+		int turn = c->interrupted && (left < 0 || left > ASK_MS) ? ASK_MS : left;
+
+		n = poll(&p, 1, turn);
+		if (n > 0)
+			return true;
+		if (c->interrupted && c->interrupted(c->interrupted_arg)) {
+			lose(c);
+			return fail(c, "57014", "interrupted while frond was waited for");
+		}
+		if (!n && left > 0)
+			left -= turn;
+	} while ((!n && left) || (n < 0 && errno == EINTR));
 	return fail_lost(c, n ? strerror(errno) : "the server does not answer in time");
 }
 
@@ -517,6 +528,8 @@ frows_open(const struct frows_where *where, struct frows **ret)
 		return false;
 	c->fd = -1;
 	c->timeout_ms = where->timeout_ms;
+	c->interrupted = where->interrupted;
+	c->interrupted_arg = where->interrupted_arg;
 	if (!connect_any(c, where) || (where->tls && !tls_begin(c, where)) || !hello(c)) {
 		lose(c);
 		return false;
@@ -902,16 +915,27 @@ keep_place(struct frows *c, bool sums)
 	return fail_memory(c);
 }
 
+struct frows_value
+frows_scan_place(const struct frows *c)
+{
+	return (struct frows_value){ c->place.ptr, (int32_t)c->place.len };
+}
+
 bool
 frows_scan_page(struct frows *c, const struct frows_scan *scan, bool goes_on)
+{
+	return frows_scan_page_at(c, scan,
+				  goes_on ? frows_scan_place(c) : (struct frows_value){ NULL, 0 });
+}
+
+bool
+frows_scan_page_at(struct frows *c, const struct frows_scan *scan, struct frows_value place)
 {
 	bool sums = scan->sums || scan->only_count;
 
 	request(c, REQUEST_SCAN);
 	put_scan(c, scan, sums);
-	put_int(&c->out, goes_on ? c->place.len : 0, 4);
-	if (goes_on)
-		put(&c->out, c->place.ptr, c->place.len);
+	put_value(&c->out, place);
 	c->more = false;
 	if (!run(c))
 		return false;

@@ -90,6 +90,12 @@ struct frows_where {
 	bool tls;            /* the server's certificate is checked, for `host` */
 	const char *ca_file; /* by the authorities in this file; NULL: by the system's */
 	int timeout_ms;      /* of connecting, and of each wait for an answer; 0: none */
+	/*
+	 * Asked while the socket is waited for: at each signal, and twice a second. True: the wait
+	 * ends, and with it the connection; the failure is 57014. NULL: nobody is asked.
+	 */
+	bool (*interrupted)(void *arg);
+	void *interrupted_arg;
 };
 
 /*
@@ -232,6 +238,12 @@ struct frows_scan {
  * same scan. frows_scan_row() gives the rows, and frows_has_more() tells whether others are left.
  */
 bool frows_scan_page(struct frows *c, const struct frows_scan *scan, bool goes_on);
+/*
+ * The same for whoever has several scans under way: a copy of what frows_scan_place() gives behind
+ * a page asks for the one behind it. A place of no bytes is the beginning.
+ */
+bool frows_scan_page_at(struct frows *c, const struct frows_scan *scan, struct frows_value place);
+struct frows_value frows_scan_place(const struct frows *c);
 /* The next row of the page: a value for each column. False: the page has no more. */
 bool frows_scan_row(struct frows *c, struct frows_value *values);
 /* Of a page of sums: how many rows there were, and a value for each column. */

@@ -1,0 +1,417 @@
+/*
+ * ALTER TABLE of tables in frond: columns come and go, a table without rows gets a primary key, and
+ * names change here only, since an option keeps the one that frond has.
+ */
+#include "frond_pg.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "executor/spi.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+
+static void
+refuse(const char *what)
+{
+	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		errmsg("tables in frond have no %s", what));
+}
+
+static bool
+is_empty(const struct frond_table *t)
+{
+	struct frows *c = frond_link_inside(t->server, GetUserId(), false);
+	struct frows_scan scan = { .of = frond_table_of(t), .rows = 1 };
+	struct frows_value place = { NULL, 0 }, none;
+
+	for (;;) {
+		if (!frows_scan_page_at(c, &scan, place))
+			frond_fail(c);
+		if (frows_scan_row(c, &none))
+			return false;
+		if (!frows_has_more(c))
+			return true;
+		place = frows_scan_place(c);
+		place.ptr = memcpy(palloc(place.len), place.ptr, place.len);
+	}
+}
+
+/* ---- ADD COLUMN ---- */
+
+static bool
+has_constraint(const ColumnDef *column, ConstrType type)
+{
+	ListCell *cell;
+
+	foreach (cell, column->constraints)
+		if (((Constraint *)lfirst(cell))->contype == type)
+			return true;
+	return false;
+}
+
+static void
+check_new_column(const struct frond_table *t, ColumnDef *column)
+{
+	if (has_constraint(column, CONSTR_UNIQUE))
+		refuse("UNIQUE constraints beside the primary key");
+	if (has_constraint(column, CONSTR_FOREIGN))
+		refuse("FOREIGN KEY constraints");
+	if (has_constraint(column, CONSTR_PRIMARY))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a column that is added cannot be the primary key in frond"));
+	if ((has_constraint(column, CONSTR_GENERATED) || has_constraint(column, CONSTR_IDENTITY)) &&
+	    !is_empty(t))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a column that is computed cannot be added to a table in frond that "
+			       "has rows"));
+	if ((column->is_not_null || has_constraint(column, CONSTR_NOTNULL)) &&
+	    !has_constraint(column, CONSTR_DEFAULT) && !column->raw_default && !is_empty(t))
+		ereport(ERROR, errcode(ERRCODE_NOT_NULL_VIOLATION),
+			errmsg("column \"%s\" of relation \"%s\" contains null values",
+			       column->colname, t->table));
+}
+
+static void
+run_sql(const char *sql)
+{
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "no SPI");
+	if (SPI_execute(sql, false, 0) < 0)
+		elog(ERROR, "the statement failed: %s", sql);
+	SPI_finish();
+}
+
+/* PostgreSQL has the column: makes it in frond, and fills it in the rows that are there. */
+static void
+column_added(Oid relid, const ColumnDef *column)
+{
+	AttrNumber attnum = get_attnum(relid, column->colname);
+	Relation rel = relation_open(relid, NoLock);
+	struct frows_new made = {
+		.name = column->colname,
+		.kind = frond_kind_of(get_atttype(relid, attnum)),
+		.role = FROWS_REGULAR,
+	};
+	bool has_default = has_constraint(column, CONSTR_DEFAULT) || column->raw_default;
+	const char *schema, *table, *name;
+	struct frows *c;
+	Oid server;
+
+	frond_table_names(relid, &server, &schema, &table);
+	c = frond_link_for_schema(server, GetUserId());
+	if (!frows_table_alter(c, schema, table, &made, 1, NULL, 0, NULL, 0))
+		frond_fail(c);
+	frond_link_made(server, GetUserId(), schema, table, column->colname, NULL, 0);
+	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+					  RelationGetRelationName(rel));
+	relation_close(rel, NoLock);
+	frond_table_forget();
+	if (has_default)
+		run_sql(psprintf("UPDATE %s SET %s = DEFAULT", name,
+				 quote_identifier(column->colname)));
+}
+
+/* ---- ADD PRIMARY KEY ---- */
+
+/* A table without rows is made anew with its key. */
+static void
+key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
+	  frond_run_utility *run, void *arg)
+{
+	const struct frond_table *t = frond_table_get(relid, GetUserId());
+	struct frond_key_spec key = { constraint->keys, NIL, NIL };
+	AlterTableStmt *not_null = copyObject(statement);
+	ListCell *cell;
+	Relation rel;
+
+	if (constraint->indexname)
+		refuse("indexes beside the primary key");
+	if (!t->has_hidden_key)
+		ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+			errmsg("a table has one primary key"));
+	if (!is_empty(t))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a table in frond that has rows cannot get a primary key"));
+	not_null->cmds = NIL;
+	foreach (cell, constraint->keys) {
+		AlterTableCmd *cmd = makeNode(AlterTableCmd);
+
+		cmd->subtype = AT_SetNotNull;
+		cmd->name = strVal(lfirst(cell));
+		not_null->cmds = lappend(not_null->cmds, cmd);
+	}
+	run((Node *)not_null, arg);
+	CommandCounterIncrement();
+	rel = relation_open(relid, AccessExclusiveLock);
+	frond_table_make(rel, &key, true);
+	/* Other backends have the old one's id. */
+	CacheInvalidateRelcache(rel);
+	relation_close(rel, NoLock);
+	frond_table_forget();
+}
+
+/* ---- ALTER TABLE ---- */
+
+static void
+check_constraint_added(const Constraint *c)
+{
+	switch (c->contype) {
+	case CONSTR_UNIQUE:
+		refuse("UNIQUE constraints beside the primary key");
+		break;
+	case CONSTR_FOREIGN:
+		refuse("FOREIGN KEY constraints");
+		break;
+	case CONSTR_EXCLUSION:
+		refuse("EXCLUDE constraints");
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+check_column_dropped(const struct frond_table *t, const AlterTableCmd *cmd)
+{
+	AttrNumber attnum = get_attnum(t->relid, cmd->name);
+
+	if (attnum > 0 && t->columns[attnum - 1].is_key)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("the column \"%s\" is in the primary key, which stays in frond",
+			       cmd->name));
+}
+
+static void
+check_rows(Oid relid, const char *condition, const char *what)
+{
+	Relation rel = relation_open(relid, NoLock);
+	const char *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+						      RelationGetRelationName(rel));
+	bool found;
+
+	relation_close(rel, NoLock);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "no SPI");
+	(void)SPI_execute(psprintf("SELECT 1 FROM %s WHERE %s LIMIT 1", name, condition), false, 1);
+	found = SPI_processed > 0;
+	SPI_finish();
+	if (found)
+		ereport(ERROR, errcode(ERRCODE_CHECK_VIOLATION), errmsg("%s", what));
+}
+
+static void
+check_before(const struct frond_table *t, AlterTableCmd *cmd)
+{
+	switch (cmd->subtype) {
+	case AT_AddColumn:
+		check_new_column(t, (ColumnDef *)cmd->def);
+		break;
+	case AT_AddConstraint:
+		check_constraint_added((Constraint *)cmd->def);
+		break;
+	case AT_DropColumn:
+		check_column_dropped(t, cmd);
+		break;
+	case AT_SetNotNull:
+		check_rows(t->relid, psprintf("%s IS NULL", quote_identifier(cmd->name)),
+			   psprintf("column \"%s\" contains null values", cmd->name));
+		break;
+	case AT_AddInherit:
+	case AT_AttachPartition:
+		refuse("inheritance");
+		break;
+	case AT_SetAccessMethod:
+		refuse("other access methods");
+		break;
+	default:
+		break;
+	}
+}
+
+/* The type of a column may change while its values stay what they are for frond. */
+static void
+check_type_after(Oid relid, const AlterTableCmd *cmd, enum frows_kind was, Oid type_was)
+{
+	Oid type = get_atttype(relid, get_attnum(relid, cmd->name));
+
+	if (frond_kind_of(type) == was && (was != FROWS_OTHER || type == type_was) &&
+	    (was != FROWS_INT8 || type == type_was))
+		return;
+	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		errmsg("the column \"%s\" keeps its type in frond, which %s is not", cmd->name,
+		       format_type_be(type)));
+}
+
+static const char *
+check_text(Relation rel, const char *binary)
+{
+	List *context = deparse_context_for(RelationGetRelationName(rel), RelationGetRelid(rel));
+
+	return deparse_expression(stringToNode(binary), context, false, false);
+}
+
+/* A CHECK that PostgreSQL does not look through the rows for. */
+static void
+check_check(Oid relid, const Constraint *c)
+{
+	const char *name;
+	Relation rel;
+
+	if (c->contype != CONSTR_CHECK || c->skip_validation)
+		return;
+	rel = relation_open(relid, NoLock);
+	for (int i = 0; rel->rd_att->constr && i < rel->rd_att->constr->num_check; i++) {
+		name = rel->rd_att->constr->check[i].ccname;
+		if (c->conname && strcmp(name, c->conname) != 0)
+			continue;
+		check_rows(
+			relid,
+			psprintf("NOT (%s)", check_text(rel, rel->rd_att->constr->check[i].ccbin)),
+			psprintf("check constraint \"%s\" of relation \"%s\" is violated by some "
+				 "row",
+				 name, RelationGetRelationName(rel)));
+	}
+	relation_close(rel, NoLock);
+}
+
+/* One command of ALTER TABLE, with what it was before. */
+struct altered {
+	AlterTableCmd *cmd;
+	bool was_there; /* the column that it adds */
+	Oid type;       /* of its column */
+	enum frows_kind kind;
+};
+
+static bool
+is_primary_key(const AlterTableCmd *cmd)
+{
+	return (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddIndex) &&
+	       IsA(cmd->def, Constraint) && ((Constraint *)cmd->def)->contype == CONSTR_PRIMARY;
+}
+
+static void
+altered_note(Oid relid, AlterTableCmd *cmd, struct altered *ret)
+{
+	const char *name = cmd->subtype == AT_AddColumn ? ((ColumnDef *)cmd->def)->colname
+							: cmd->name;
+	AttrNumber attnum = name ? get_attnum(relid, name) : InvalidAttrNumber;
+
+	ret->cmd = cmd;
+	ret->was_there = attnum != InvalidAttrNumber;
+	ret->type = attnum > 0 ? get_atttype(relid, attnum) : InvalidOid;
+	ret->kind = attnum > 0 ? frond_kind_of(ret->type) : FROWS_NONE;
+}
+
+static void
+alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond_run_utility *run,
+	    void *arg)
+{
+	switch (a->cmd->subtype) {
+	case AT_AddColumn:
+		if (!a->was_there)
+			column_added(relid, (ColumnDef *)a->cmd->def);
+		break;
+	case AT_AlterColumnType:
+		check_type_after(relid, a->cmd, a->kind, a->type);
+		break;
+	case AT_AddConstraint:
+	case AT_AddIndex:
+		if (is_primary_key(a->cmd))
+			key_added(relid, (Constraint *)a->cmd->def, statement, run, arg);
+		else
+			check_check(relid, (Constraint *)a->cmd->def);
+		break;
+	default:
+		break;
+	}
+}
+
+static Oid
+own_table(const RangeVar *name)
+{
+	Oid relid = name ? RangeVarGetRelid(name, AccessExclusiveLock, true) : InvalidOid;
+
+	if (!OidIsValid(relid) || !frond_is_table(relid))
+		return InvalidOid;
+	if (!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, name->relname);
+	return relid;
+}
+
+bool
+frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
+{
+	AlterTableStmt *statement;
+	struct altered *all;
+	ListCell *cell;
+	int count = 0;
+	Oid relid;
+
+	if (from->objtype != OBJECT_TABLE && from->objtype != OBJECT_FOREIGN_TABLE)
+		return false;
+	relid = own_table(from->relation);
+	if (!OidIsValid(relid))
+		return false;
+	all = palloc((list_length(from->cmds) + 1) * sizeof(*all));
+	statement = copyObject(from);
+	statement->cmds = NIL;
+	foreach (cell, copyObject(from)->cmds) {
+		AlterTableCmd *cmd = lfirst(cell);
+
+		check_before(frond_table_get(relid, GetUserId()), cmd);
+		altered_note(relid, cmd, &all[count++]);
+		if (!is_primary_key(cmd))
+			statement->cmds = lappend(statement->cmds, copyObject(cmd));
+	}
+	if (statement->cmds) {
+		run((Node *)statement, arg);
+		CommandCounterIncrement();
+	}
+	for (int i = 0; i < count; i++)
+		alter_after(relid, &all[i], statement, run, arg);
+	return true;
+}
+
+/* ---- RENAME ---- */
+
+bool
+frond_rename(RenameStmt *from, frond_run_utility *run, void *arg)
+{
+	AlterTableStmt *statement = makeNode(AlterTableStmt);
+	AlterTableCmd *cmd = makeNode(AlterTableCmd);
+	AttrNumber attnum;
+	List *options;
+	Oid relid;
+
+	if (from->renameType != OBJECT_COLUMN)
+		return false;
+	relid = own_table(from->relation);
+	if (!OidIsValid(relid))
+		return false;
+	attnum = get_attnum(relid, from->subname);
+	options = attnum > 0 ? GetForeignColumnOptions(relid, attnum) : NIL;
+	run((Node *)copyObject(from), arg);
+	if (frond_option(options, FROND_OPTION_COLUMN))
+		return true;
+	CommandCounterIncrement();
+	cmd->subtype = AT_AlterColumnGenericOptions;
+	cmd->name = from->newname;
+	cmd->def = (Node *)list_make1(makeDefElemExtended(
+		NULL, FROND_OPTION_COLUMN, (Node *)makeString(from->subname), DEFELEM_ADD, -1));
+	statement->objtype = OBJECT_FOREIGN_TABLE;
+	statement->relation = from->relation;
+	statement->cmds = list_make1(cmd);
+	run((Node *)statement, arg);
+	return true;
+}

@@ -1,0 +1,614 @@
+/*
+ * Statements that define tables. CREATE TABLE … USING frond becomes CREATE FOREIGN TABLE: the key
+ * is taken out before PostgreSQL refuses it, and the table is made in frond with it. What frond
+ * cannot do is refused here with its reason.
+ */
+#include "frond_pg.h"
+
+#include "access/tableam.h"
+#include "lib/stringinfo.h"
+#include "parser/parser.h"
+#include "parser/parsetree.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "executor/executor.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+/* What PostgreSQL gives with a statement. */
+struct utility {
+	PlannedStmt *planned;
+	const char *text;
+	bool read_only_tree;
+	ProcessUtilityContext context;
+	ParamListInfo params;
+	QueryEnvironment *environment;
+	DestReceiver *dest;
+	QueryCompletion *completion;
+};
+
+bool frond_at_top_level;
+
+static ProcessUtility_hook_type next_utility;
+static ExecutorStart_hook_type next_executor_start;
+static object_access_hook_type next_object_access;
+
+static void
+run_next(const struct utility *u)
+{
+	(next_utility ? next_utility
+		      : standard_ProcessUtility)(u->planned, u->text, u->read_only_tree, u->context,
+						 u->params, u->environment, u->dest, u->completion);
+}
+
+static void
+run_other(Node *statement, void *arg)
+{
+	struct utility other = *(const struct utility *)arg;
+
+	other.planned = copyObject(other.planned);
+	other.planned->utilityStmt = statement;
+	other.read_only_tree = false;
+	run_next(&other);
+}
+
+static void
+refuse(const char *what)
+{
+	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		errmsg("tables in frond have no %s", what));
+}
+
+/* ---- The key of CREATE TABLE ---- */
+
+static bool
+has_name(List *names, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, names)
+		if (strcmp(strVal(lfirst(cell)), name) == 0)
+			return true;
+	return false;
+}
+
+static void
+key_take(const Constraint *c, List *columns, struct frond_key_spec *key)
+{
+	if (key->columns)
+		ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+			errmsg("a table has one primary key"));
+	if (c->deferrable)
+		refuse("deferrable primary keys");
+	if (c->including)
+		refuse("columns that a primary key includes: each row is kept with its key");
+	key->columns = columns;
+}
+
+/* Refuses a constraint, takes the key, or leaves the constraint to PostgreSQL. */
+static bool
+constraint_stays(const Constraint *c, List *columns, struct frond_key_spec *key)
+{
+	switch (c->contype) {
+	case CONSTR_PRIMARY:
+		key_take(c, columns, key);
+		return false;
+	case CONSTR_UNIQUE:
+		refuse("UNIQUE constraints beside the primary key");
+		return false;
+	case CONSTR_EXCLUSION:
+		refuse("EXCLUDE constraints");
+		return false;
+	case CONSTR_FOREIGN:
+		refuse("FOREIGN KEY constraints");
+		return false;
+	default:
+		return true;
+	}
+}
+
+static List *
+constraints_kept(List *constraints, const char *column, struct frond_key_spec *key)
+{
+	List *kept = NIL;
+	ListCell *cell;
+
+	foreach (cell, constraints) {
+		Constraint *c = lfirst(cell);
+
+		if (constraint_stays(c, list_make1(makeString(pstrdup(column))), key))
+			kept = lappend(kept, c);
+		else if (lnext(constraints, cell) &&
+			 ((Constraint *)lfirst(lnext(constraints, cell)))->contype ==
+				 CONSTR_ATTR_NOT_DEFERRABLE)
+			continue;
+	}
+	return kept;
+}
+
+/* The elements of the statement without what the store takes over. */
+static List *
+elements_kept(List *elements, struct frond_key_spec *key)
+{
+	List *kept = NIL;
+	ListCell *cell;
+
+	foreach (cell, elements) {
+		Node *element = lfirst(cell);
+
+		if (IsA(element, ColumnDef)) {
+			ColumnDef *column = (ColumnDef *)element;
+
+			column->constraints = constraints_kept(column->constraints, column->colname,
+							       key);
+		} else if (IsA(element, Constraint)) {
+			Constraint *c = (Constraint *)element;
+
+			if (!constraint_stays(c, c->keys, key))
+				continue;
+		}
+		kept = lappend(kept, element);
+	}
+	foreach (cell, kept) {
+		ColumnDef *column = lfirst(cell);
+
+		if (IsA(column, ColumnDef) && has_name(key->columns, column->colname))
+			column->is_not_null = true;
+	}
+	return kept;
+}
+
+/* "a, b desc" as names; with `descending` those with "desc" go there, too. */
+static List *
+option_columns(DefElem *option, List **descending)
+{
+	char *rest = pstrdup(defGetString(option)), *one;
+	List *names = NIL;
+
+	while ((one = strsep(&rest, ","))) {
+		char *name = strtok(one, " \t"), *order = strtok(NULL, " \t");
+		bool is_descending = order && pg_strcasecmp(order, "desc") == 0;
+
+		if (!name || strtok(NULL, " \t") ||
+		    (order &&
+		     (!descending || (!is_descending && pg_strcasecmp(order, "asc") != 0))))
+			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				errmsg("%s = '%s' is no list of columns", option->defname,
+				       defGetString(option)));
+		names = lappend(names, makeString(pstrdup(name)));
+		if (is_descending)
+			*descending = lappend(*descending, makeString(pstrdup(name)));
+	}
+	return names;
+}
+
+/* WITH (hash = 'a', range = 'b desc') beside the primary key. */
+static void
+options_take(List *options, struct frond_key_spec *key)
+{
+	List *range = NIL;
+	ListCell *cell;
+
+	foreach (cell, options) {
+		DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, "hash") == 0)
+			key->hash = option_columns(option, NULL);
+		else if (strcmp(option->defname, "range") == 0)
+			range = option_columns(option, &key->descending);
+		else
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("tables in frond have no storage parameter \"%s\"",
+				       option->defname));
+	}
+	if (!key->columns && (key->hash || range))
+		ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+			errmsg("\"hash\" and \"range\" name columns of the primary key"));
+	if (range && list_length(range) + list_length(key->hash) != list_length(key->columns))
+		ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+			errmsg("\"hash\" and \"range\" do not name the columns of the key"));
+	foreach (cell, list_concat_copy(key->hash, range))
+		if (!has_name(key->columns, strVal(lfirst(cell))))
+			ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				errmsg("the column \"%s\" is none of the primary key",
+				       strVal(lfirst(cell))));
+	/* The order of the key in frond: hashed columns first. */
+	if (range)
+		key->columns = list_concat_copy(key->hash, range);
+	else if (key->hash) {
+		List *all = list_copy(key->hash);
+
+		foreach (cell, key->columns)
+			if (!has_name(key->hash, strVal(lfirst(cell))))
+				all = lappend(all, lfirst(cell));
+		key->columns = all;
+	}
+}
+
+/* ---- Making the table in frond ---- */
+
+static void
+column_new(Relation rel, AttrNumber attnum, struct frows_new *ret)
+{
+	Form_pg_attribute a = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+
+	*ret = (struct frows_new){
+		.name = frond_column_name(rel, attnum),
+		.kind = frond_kind_of(a->atttypid),
+		.role = FROWS_REGULAR,
+	};
+}
+
+static void
+key_column_new(Relation rel, const struct frond_key_spec *key, const char *name,
+	       struct frows_new *ret)
+{
+	AttrNumber attnum = get_attnum(RelationGetRelid(rel), name);
+	Oid collation;
+
+	if (attnum <= 0)
+		ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+			errmsg("column \"%s\" named in key does not exist", name));
+	column_new(rel, attnum, ret);
+	if (ret->kind == FROWS_OTHER)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("the column \"%s\" cannot be in a key: frond does not know the "
+			       "order of %s",
+			       name, format_type_be(get_atttype(RelationGetRelid(rel), attnum))));
+	collation = TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attcollation;
+	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("the column \"%s\" cannot be in a key: its collation takes "
+			       "different texts for equal",
+			       name));
+	ret->role = has_name(key->hash, name) ? FROWS_HASH : FROWS_RANGE;
+	ret->descending = has_name(key->descending, name);
+}
+
+/* The columns that the table has in frond. Returns how many. */
+static size_t
+columns_new(Relation rel, const struct frond_key_spec *key, struct frows_new *ret)
+{
+	TupleDesc all = RelationGetDescr(rel);
+	size_t count = 0;
+	ListCell *cell;
+
+	foreach (cell, key->columns)
+		key_column_new(rel, key, strVal(lfirst(cell)), &ret[count++]);
+	if (!key->columns)
+		ret[count++] = (struct frows_new){ .name = FROND_HIDDEN_KEY,
+						   .kind = FROWS_INT8,
+						   .role = FROWS_RANGE };
+	for (int i = 0; i < all->natts; i++) {
+		Form_pg_attribute a = TupleDescAttr(all, i);
+
+		if (!a->attisdropped && !has_name(key->columns, NameStr(a->attname)))
+			column_new(rel, a->attnum, &ret[count++]);
+	}
+	return count;
+}
+
+void
+frond_table_make(Relation rel, const struct frond_key_spec *key, bool again)
+{
+	const struct frond_key_spec no_key = { NIL, NIL, NIL };
+	size_t room = (RelationGetNumberOfAttributes(rel) + 1) * sizeof(struct frows_new);
+	struct frows_new *columns = palloc(room), *before = palloc(room);
+	size_t count = columns_new(rel, key, columns);
+	size_t before_count = again ? columns_new(rel, &no_key, before) : 0;
+	const char *schema, *table;
+	struct frows *c;
+	Oid server;
+
+	frond_table_names(RelationGetRelid(rel), &server, &schema, &table);
+	c = frond_link_for_schema(server, GetUserId());
+	if (again && !frows_table_drop(c, schema, table))
+		frond_fail(c);
+	if (!frows_table_create(c, schema, table, columns, count, NULL)) {
+		if (strcmp(frows_failure(c)->state, "3F000") != 0)
+			frond_fail(c);
+		if (!frows_schema_create(c, schema) &&
+		    strcmp(frows_failure(c)->state, "42P06") != 0)
+			frond_fail(c);
+		if (!frows_table_create(c, schema, table, columns, count, NULL))
+			frond_fail(c);
+	}
+	frond_link_made(server, GetUserId(), schema, table, NULL, before, before_count);
+}
+
+/* ---- CREATE TABLE ---- */
+
+static bool
+is_frond(const char *method)
+{
+	return method && strcmp(method, "frond") == 0;
+}
+
+/* Whether CREATE TABLE is for frond. What that cannot make becomes a heap where nobody named it. */
+static bool
+create_is_ours(CreateStmt *statement)
+{
+	const char *why = NULL;
+
+	if (statement->accessMethod ? !is_frond(statement->accessMethod)
+				    : !is_frond(default_table_access_method))
+		return false;
+	if (statement->relation->relpersistence == RELPERSISTENCE_TEMP)
+		why = "temporary tables";
+	else if (statement->relation->relpersistence == RELPERSISTENCE_UNLOGGED)
+		why = "unlogged tables";
+	else if (statement->partspec || statement->partbound)
+		why = "partitions";
+	else if (statement->inhRelations)
+		why = "inheritance";
+	else if (statement->ofTypename)
+		why = "tables of a type";
+	if (!why)
+		return true;
+	if (statement->accessMethod)
+		refuse(why);
+	if (!statement->partspec)
+		statement->accessMethod = pstrdup("heap");
+	return false;
+}
+
+static void
+create_run(const struct utility *u, CreateStmt *from)
+{
+	CreateForeignTableStmt *statement = makeNode(CreateForeignTableStmt);
+	CreateStmt *base = copyObject(from);
+	struct frond_key_spec key = { NIL, NIL, NIL };
+	Oid existing, namespace;
+	Relation rel;
+
+	namespace = RangeVarGetAndCheckCreationNamespace(base->relation, NoLock, &existing);
+	base->tableElts = elements_kept(base->tableElts, &key);
+	options_take(base->options, &key);
+	base->options = NIL;
+	base->accessMethod = NULL;
+	base->tablespacename = NULL;
+	statement->base = *base;
+	NodeSetTag(statement, T_CreateForeignTableStmt);
+	statement->servername = frond_server_name;
+	statement->options = list_make3(
+		makeDefElem(FROND_OPTION_SCHEMA, (Node *)makeString(get_namespace_name(namespace)),
+			    -1),
+		makeDefElem(FROND_OPTION_TABLE, (Node *)makeString(base->relation->relname), -1),
+		makeDefElem(FROND_OPTION_MADE, (Node *)makeString(pstrdup("true")), -1));
+	run_other((Node *)statement, (void *)u);
+	if (OidIsValid(existing))
+		return;
+	CommandCounterIncrement();
+	rel = relation_open(get_relname_relid(base->relation->relname, namespace),
+			    AccessExclusiveLock);
+	frond_table_make(rel, &key, false);
+	relation_close(rel, NoLock);
+	if (u->completion)
+		SetQueryCompletion(u->completion, CMDTAG_CREATE_TABLE, 0);
+}
+
+/* ---- Other statements ---- */
+
+/* DROP TABLE of tables of both sorts is two statements. */
+static void
+drop_run(const struct utility *u, DropStmt *from)
+{
+	DropStmt *ours = copyObject(from), *others = copyObject(from);
+	ListCell *cell;
+
+	ours->removeType = OBJECT_FOREIGN_TABLE;
+	ours->objects = others->objects = NIL;
+	foreach (cell, from->objects) {
+		Oid relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
+
+		if (OidIsValid(relid) && frond_is_table(relid))
+			ours->objects = lappend(ours->objects, lfirst(cell));
+		else
+			others->objects = lappend(others->objects, lfirst(cell));
+	}
+	if (others->objects || !ours->objects)
+		run_other((Node *)others, (void *)u);
+	if (ours->objects)
+		run_other((Node *)ours, (void *)u);
+	if (u->completion)
+		SetQueryCompletion(u->completion, CMDTAG_DROP_TABLE, 0);
+}
+
+/* COPY … TO is of a query: PostgreSQL does it so for views, and refuses foreign tables. */
+static void
+copy_to_query(CopyStmt *statement, Oid relid)
+{
+	Relation rel = relation_open(relid, AccessShareLock);
+	List *names = statement->attlist;
+	StringInfoData sql;
+	ListCell *cell;
+
+	for (int i = 0; !statement->attlist && i < RelationGetNumberOfAttributes(rel); i++) {
+		Form_pg_attribute a = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!a->attisdropped && !a->attgenerated)
+			names = lappend(names, makeString(NameStr(a->attname)));
+	}
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	foreach (cell, names)
+		appendStringInfo(&sql, "%s%s", foreach_current_index(cell) ? ", " : "",
+				 quote_identifier(strVal(lfirst(cell))));
+	appendStringInfo(&sql, " FROM %s",
+			 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+						    RelationGetRelationName(rel)));
+	statement->query = linitial_node(RawStmt, raw_parser(sql.data, RAW_PARSE_DEFAULT))->stmt;
+	statement->relation = NULL;
+	statement->attlist = NIL;
+	relation_close(rel, NoLock);
+}
+
+/* FREEZE means nothing where there are no old versions of rows. */
+static void
+copy_run(const struct utility *u, CopyStmt *from)
+{
+	CopyStmt *statement = copyObject(from);
+	Oid relid = statement->relation ? RangeVarGetRelid(statement->relation, NoLock, true)
+					: InvalidOid;
+	ListCell *cell;
+
+	if (statement->is_from && OidIsValid(relid)) {
+		if (!frond_is_table(relid)) {
+			if (get_rel_persistence(relid) != RELPERSISTENCE_TEMP)
+				frond_link_local_write();
+		} else {
+			foreach (cell, statement->options)
+				if (strcmp(((DefElem *)lfirst(cell))->defname, "freeze") == 0)
+					statement->options = foreach_delete_current(
+						statement->options, cell);
+		}
+	}
+	if (!statement->is_from && OidIsValid(relid) && frond_is_table(relid))
+		copy_to_query(statement, relid);
+	run_other((Node *)statement, (void *)u);
+}
+
+static bool
+is_ours(const RangeVar *name)
+{
+	Oid relid = name ? RangeVarGetRelid(name, NoLock, true) : InvalidOid;
+
+	return OidIsValid(relid) && frond_is_table(relid);
+}
+
+static void
+utility_run(const struct utility *u)
+{
+	Node *statement = u->planned->utilityStmt;
+
+	switch (nodeTag(statement)) {
+	case T_CreateStmt:
+		if (create_is_ours((CreateStmt *)statement)) {
+			create_run(u, (CreateStmt *)statement);
+			return;
+		}
+		break;
+	case T_DropStmt:
+		if (((DropStmt *)statement)->removeType == OBJECT_TABLE) {
+			drop_run(u, (DropStmt *)statement);
+			return;
+		}
+		break;
+	case T_CopyStmt:
+		copy_run(u, (CopyStmt *)statement);
+		return;
+	case T_AlterTableStmt:
+		if (frond_alter_table((AlterTableStmt *)statement, run_other, (void *)u))
+			return;
+		break;
+	case T_RenameStmt:
+		if (frond_rename((RenameStmt *)statement, run_other, (void *)u))
+			return;
+		break;
+	case T_IndexStmt:
+		if (is_ours(((IndexStmt *)statement)->relation))
+			refuse("indexes beside the primary key");
+		break;
+	default:
+		break;
+	}
+	run_next(u);
+}
+
+static void
+at_utility(PlannedStmt *planned, const char *text, bool read_only_tree,
+	   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
+	   DestReceiver *dest, QueryCompletion *completion)
+{
+	struct utility u = { planned, text,        read_only_tree, context,
+			     params,  environment, dest,           completion };
+	bool was = frond_at_top_level;
+
+	if (!IsTransactionState()) {
+		run_next(&u);
+		return;
+	}
+	frond_at_top_level = context == PROCESS_UTILITY_TOPLEVEL;
+	PG_TRY();
+	{
+		utility_run(&u);
+	}
+	PG_FINALLY();
+	{
+		frond_at_top_level = was;
+	}
+	PG_END_TRY();
+}
+
+/* ---- What else is heard ---- */
+
+/* A statement that changes local tables. */
+static void
+at_executor_start(QueryDesc *query, int eflags)
+{
+	ListCell *cell;
+
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		foreach (cell, query->plannedstmt->resultRelations) {
+			Oid relid = rt_fetch(lfirst_int(cell), query->plannedstmt->rtable)->relid;
+			char kind = get_rel_relkind(relid);
+
+			if ((kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
+			    get_rel_persistence(relid) != RELPERSISTENCE_TEMP)
+				frond_link_local_write();
+		}
+	(next_executor_start ? next_executor_start : standard_ExecutorStart)(query, eflags);
+}
+
+/* A table that CREATE TABLE has made, or a column of one, goes: by whatever statement. */
+static void
+dropped(Oid relid, int column)
+{
+	const char *schema, *table, *name = NULL;
+	Relation rel;
+	Oid server;
+
+	if (!frond_is_table(relid) ||
+	    !frond_option(GetForeignTable(relid)->options, FROND_OPTION_MADE))
+		return;
+	frond_table_names(relid, &server, &schema, &table);
+	if (column) {
+		rel = relation_open(relid, NoLock);
+		name = frond_column_name(rel, (AttrNumber)column);
+		relation_close(rel, NoLock);
+	}
+	frond_link_drop_later(server, GetUserId(), schema, table, name);
+}
+
+static void
+at_object_access(ObjectAccessType access, Oid catalog, Oid object, int part, void *arg)
+{
+	if (next_object_access)
+		next_object_access(access, catalog, object, part, arg);
+	if (access == OAT_DROP && catalog == RelationRelationId && part >= 0)
+		dropped(object, part);
+}
+
+void
+frond_ddl_init(void)
+{
+	next_utility = ProcessUtility_hook;
+	ProcessUtility_hook = at_utility;
+	next_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = at_executor_start;
+	next_object_access = object_access_hook;
+	object_access_hook = at_object_access;
+}

@@ -1,0 +1,268 @@
+/*
+ * The extension of PostgreSQL: what its files share. README.md has the map, docs/SQL.md what users
+ * see.
+ *
+ * Errors are PostgreSQL's: a function that fails does not return. Memory is of the current memory
+ * context unless a comment says otherwise.
+ *
+ * Threading: a backend is one thread.
+ */
+#ifndef FROND_PG_FROND_PG_H
+#define FROND_PG_FROND_PG_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "nodes/execnodes.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
+#include "utils/relcache.h"
+
+#include "frond_rows.h"
+
+/* The key of a table without a primary key: a column that PostgreSQL does not see but as ctid. */
+#define FROND_HIDDEN_KEY "frond_row"
+
+/* Options of tables and columns. `made`: CREATE TABLE has made it, and DROP TABLE drops it. */
+#define FROND_OPTION_SCHEMA "schema"
+#define FROND_OPTION_TABLE  "table"
+#define FROND_OPTION_MADE   "made"
+#define FROND_OPTION_COLUMN "column"
+
+/* ---- Settings (settings.c) ---- */
+
+extern char *frond_server_name; /* the server in which CREATE TABLE makes tables */
+extern bool frond_allow_mixed_writes;
+extern bool frond_bulk_load;
+
+void frond_settings_init(void);
+/* What options servers, user mappings, tables and columns may have; fails for others. */
+void frond_options_check(List *options, Oid catalog);
+/* The value of an option, or NULL. */
+const char *frond_option(List *options, const char *name);
+
+/* ---- Connections and transactions (link.c) ---- */
+
+struct ExplainState; /* of commands/explain.h */
+
+/* A connection to a frond of one person, for as long as the backend lives. */
+struct frond_link;
+
+void frond_link_init(void);
+
+/* The connection, in whatever state its transaction is: for what stands outside of them. */
+struct frows *frond_link_outside(Oid server, Oid user);
+/*
+ * The connection, within the transaction and the savepoint that belong to PostgreSQL's. `writes`:
+ * the transaction changes rows; fails with 0A000 where a local table was changed, too.
+ */
+struct frows *frond_link_inside(Oid server, Oid user, bool writes);
+/* Before schemas change: fails where rows were changed in this transaction, forgets what was read.
+ * The connection is in no transaction then. */
+struct frows *frond_link_for_schema(Oid server, Oid user);
+/* A second connection, in no transaction, that commits beside PostgreSQL's transaction. */
+struct frows *frond_link_beside(Oid server, Oid user);
+/* With frond.bulk_load: commits what was written so far if it is much. */
+void frond_link_wrote(Oid server, Oid user, size_t bytes);
+
+/* Fails with what the connection's last request has failed with. */
+void frond_fail(struct frows *c) pg_attribute_noreturn();
+
+/* A table that this transaction has made, or a column of one, which is dropped if it aborts. With
+ * `before` the table is made again as it was. */
+void frond_link_made(Oid server, Oid user, const char *schema, const char *table,
+		     const char *column, const struct frows_new *before, size_t before_count);
+/* Tables and, with `column`, columns that are dropped when it has committed. */
+void frond_link_drop_later(Oid server, Oid user, const char *schema, const char *table,
+			   const char *column);
+/* A local table is changed by this transaction; fails if one of frond's was, too. */
+void frond_link_local_write(void);
+
+/* A number for a hidden key: never given twice by one frond, and what a ctid can hold. */
+int64 frond_next_row(Oid server, Oid user);
+
+/* ---- Tables (table.c) ---- */
+
+struct frond_column {
+	bool is_there; /* false: of a column that was dropped */
+	Oid type;      /* without domains */
+	int32 typmod;
+	enum frows_kind kind;
+	uint32 id;
+	bool ordered; /* keys are in PostgreSQL's order */
+	bool is_key;
+	FmgrInfo in, out; /* of a type that goes as its text */
+	Oid io_param;
+};
+
+struct frond_key_column {
+	AttrNumber attnum; /* 0: the hidden key */
+	bool descending;
+};
+
+struct frond_table {
+	Oid relid;
+	Oid server;
+	const char *schema, *table; /* in frond */
+	uint8 id[FROWS_ID_BYTES];
+	int natts;
+	struct frond_column *columns; /* by attnum - 1 */
+	int key_count, hash_count;
+	struct frond_key_column key[FROWS_KEY_COLUMNS];
+	bool has_hidden_key;
+	struct frond_column hidden;
+};
+
+void frond_table_init(void);
+/*
+ * What frond has of a foreign table: asked once, then kept until the table changes. Valid until
+ * the transaction ends. `user`: on whose behalf.
+ */
+const struct frond_table *frond_table_get(Oid relid, Oid user);
+/* Forgets all tables: frond has made one anew. */
+void frond_table_forget(void);
+/* Whether a relation is a table of this extension's. */
+bool frond_is_table(Oid relid);
+/* The names that a table has in frond, and its server. */
+void frond_table_names(Oid relid, Oid *ret_server, const char **ret_schema, const char **ret_table);
+/* The name of a column in frond. */
+const char *frond_column_name(Relation rel, AttrNumber attnum);
+struct frows_of frond_table_of(const struct frond_table *t);
+/* The column of the key. */
+const struct frond_column *frond_key_column(const struct frond_table *t, int key);
+/* Whose rights hold for a relation of a query. */
+Oid frond_user_of(const RangeTblEntry *rte);
+
+/* ---- Values (value.c) ---- */
+
+/* The kind of a type of PostgreSQL; FROWS_OTHER for all that go as their text. */
+enum frows_kind frond_kind_of(Oid type);
+/* PostgreSQL's type for a column of frond's that has none, as text; NULL for FROWS_NONE. */
+const char *frond_type_of_kind(enum frows_kind kind);
+void frond_column_set_type(struct frond_column *c, Oid type, int32 typmod);
+struct frows_value frond_value_put(const struct frond_column *c, Datum d);
+Datum frond_value_get(const struct frond_column *c, struct frows_value v);
+
+/* ---- What is pushed down (push.c) ---- */
+
+enum frond_place {
+	FROND_EQUAL,  /* a column of the key has this value */
+	FROND_IN,     /* … one of these */
+	FROND_BOUND,  /* the column of the key behind those lies there */
+	FROND_FILTER, /* any column */
+};
+
+enum frond_op {
+	FROND_LT,
+	FROND_LE,
+	FROND_EQ,
+	FROND_GE,
+	FROND_GT,
+	FROND_NULL,
+	FROND_NOT_NULL
+};
+
+struct frond_test {
+	enum frond_place place;
+	enum frond_op op;
+	AttrNumber attnum;
+	Expr *clause;
+	Expr *value; /* NULL for the last two operators */
+	Oid type;    /* of the value */
+};
+
+/* What a scan asks of frond. */
+struct frond_push {
+	List *tests; /* of struct frond_test, in the order of the key, then filters */
+	int equal;   /* columns of the key that have one value, or one of several */
+	bool has_in;
+	bool is_whole_key; /* each value of the key has one row at most */
+	bool is_exact;     /* nothing is left to PostgreSQL */
+};
+
+/* `clauses`: expressions, or RestrictInfos. */
+void frond_push_make(RelOptInfo *rel, const struct frond_table *t, List *clauses,
+		     struct frond_push *ret);
+/* Whether rows come in the order of these pathkeys, forwards, or with *ret_reverse backwards. */
+bool frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
+		      const struct frond_push *push, List *pathkeys, bool *ret_reverse);
+
+/* ---- Scans: plan.c, scan.c ---- */
+
+/* The lists of a ForeignScan's fdw_private. */
+enum frond_private {
+	FROND_PRIVATE_TESTS,   /* for each test: place, operator, attnum, type of its value */
+	FROND_PRIVATE_COLUMNS, /* attnums; 0: the hidden key */
+	FROND_PRIVATE_SCAN,    /* reverse, rows of the first page, whole key */
+};
+
+void frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid);
+void frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid);
+ForeignScan *frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path,
+			     List *tlist, List *clauses, Plan *outer);
+
+void frond_scan_begin(ForeignScanState *node, int eflags);
+TupleTableSlot *frond_scan_next(ForeignScanState *node);
+void frond_scan_again(ForeignScanState *node);
+void frond_scan_end(ForeignScanState *node);
+/* Before rows of the table are written: all open scans of it read what is left of their pages. */
+void frond_scan_read_all(Oid relid);
+/* A transaction, or a subtransaction of this level, has aborted: its scans are forgotten. */
+void frond_scan_forget(int level);
+/* A subtransaction of this level has committed: its scans are its parent's. */
+void frond_scan_rise(int level);
+void frond_scan_explain(ForeignScanState *node, struct ExplainState *es);
+
+/* ---- Writes (modify.c) ---- */
+
+void frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation rel);
+List *frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan);
+void frond_modify_begin(ModifyTableState *state, ResultRelInfo *rel, List *private, int subplan,
+			int eflags);
+void frond_modify_begin_insert(ModifyTableState *state, ResultRelInfo *rel);
+TupleTableSlot *frond_modify_insert(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
+				    TupleTableSlot *plan_slot);
+TupleTableSlot **frond_modify_insert_batch(EState *estate, ResultRelInfo *rel,
+					   TupleTableSlot **slots, TupleTableSlot **plan_slots,
+					   int *count);
+int frond_modify_batch_size(ResultRelInfo *rel);
+TupleTableSlot *frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
+				    TupleTableSlot *plan_slot);
+TupleTableSlot *frond_modify_delete(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
+				    TupleTableSlot *plan_slot);
+void frond_modify_end(EState *estate, ResultRelInfo *rel);
+void frond_modify_truncate(List *rels, DropBehavior behavior, bool restart_seqs);
+/* Before a query reads the table: sends what other queries of the backend have written to it. */
+void frond_modify_flush(Oid relid, const EState *reader);
+/* A transaction, or a subtransaction of this level, has aborted: its writes are forgotten. */
+void frond_modify_forget(int level);
+
+/* ---- Definitions (ddl.c, alter.c) ---- */
+
+void frond_ddl_init(void);
+/* The statement that runs is a client's, and no function's or block's. */
+extern bool frond_at_top_level;
+
+/* A key as CREATE TABLE, or ADD PRIMARY KEY, has it. */
+struct frond_key_spec {
+	List *columns; /* names */
+	List *hash;    /* those of them that are hashed */
+	List *descending;
+};
+
+/* Makes the table in frond: its columns are the relation's. `again`: it had no primary key. */
+void frond_table_make(Relation rel, const struct frond_key_spec *key, bool again);
+/* Runs a statement in the place of another. */
+typedef void frond_run_utility(Node *statement, void *arg);
+/* True if ALTER TABLE, or RENAME, was of a table of this extension's and was done. */
+bool frond_alter_table(AlterTableStmt *statement, frond_run_utility *run, void *arg);
+bool frond_rename(RenameStmt *statement, frond_run_utility *run, void *arg);
+
+/* ---- What else there is (import.c) ---- */
+
+List *frond_import(ImportForeignSchemaStmt *statement, Oid server);
+bool frond_analyze(Relation rel,
+		   int (**ret_sample)(Relation, int, HeapTuple *, int, double *, double *),
+		   uint32 *pages);
+
+#endif

@@ -1,0 +1,609 @@
+/*
+ * Connections to frond, one for each server and person, and their transactions.
+ *
+ * The first request in a transaction of PostgreSQL's begins one of the store's, and the first in a
+ * subtransaction makes a savepoint. PostgreSQL commits by callbacks: before its own commit frond's
+ * transaction commits, and may still fail; nothing of PostgreSQL's has happened then.
+ *
+ * Definitions of tables are no part of frond's transactions. What CREATE TABLE has made is dropped
+ * if PostgreSQL's transaction aborts; what DROP TABLE drops goes when it has committed.
+ */
+#include "frond_pg.h"
+
+#include "utils/builtins.h"
+#include "access/xact.h"
+#include "catalog/pg_user_mapping.h"
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+enum {
+	LINKS_FIRST = 8,
+	BULK_BYTES = 2 * 1024 * 1024, /* of writes, which frond.bulk_load commits together */
+	TIMEOUT_MS = 60 * 1000,
+};
+
+struct link_key {
+	Oid server, user;
+	bool beside; /* commits by itself */
+};
+
+struct frond_link {
+	struct link_key key;
+	struct frows *rows; /* NULL: none is open */
+	bool is_stale;      /* its server or user mapping has changed */
+	bool in_txn, wrote;
+	int depth; /* of the innermost subtransaction that has a savepoint; 1: the transaction */
+	uint32 *savepoints;
+	int savepoint_room;
+	size_t bulk_bytes;
+};
+
+/* A table that was made, or a table or column that is to be dropped. */
+struct change {
+	struct frond_link *link;
+	char *schema, *table, *column;
+	int level;                      /* of the subtransaction */
+	const struct frows_new *before; /* of a table that was made anew */
+	size_t before_count;
+};
+
+static HTAB *links;
+static List *made, *drops; /* of struct change, in TopTransactionContext */
+static bool local_wrote;
+
+static bool
+link_is_interrupted(void *arg)
+{
+	return InterruptPending && (QueryCancelPending || ProcDiePending);
+}
+
+void
+frond_fail(struct frows *c)
+{
+	const struct frows_failure *f = frows_failure(c);
+	char state[6];
+
+	/* Cancelled by a user, or by statement_timeout: PostgreSQL says which. */
+	CHECK_FOR_INTERRUPTS();
+	/* A table that others have changed is asked for again by the next statement. */
+	if (strcmp(f->state, "0A000") == 0 || strncmp(f->state, "42", 2) == 0)
+		frond_table_forget();
+	memcpy(state, f->state, sizeof(state));
+	ereport(ERROR, errcode(MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4])),
+		errmsg("frond: %s", f->text));
+}
+
+/* ---- Opening ---- */
+
+/* The options of the user's mapping, or of everybody's; NIL where there is none. */
+static List *
+mapping_options(Oid server, Oid user)
+{
+	HeapTuple tuple = SearchSysCache2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(user),
+					  ObjectIdGetDatum(server));
+
+	if (!HeapTupleIsValid(tuple))
+		tuple = SearchSysCache2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
+					ObjectIdGetDatum(server));
+	if (!HeapTupleIsValid(tuple))
+		return NIL;
+	ReleaseSysCache(tuple);
+	return GetUserMapping(user, server)->options;
+}
+
+static void
+link_open(struct frond_link *l)
+{
+	ForeignServer *server = GetForeignServer(l->key.server);
+	List *mapping = mapping_options(l->key.server, l->key.user);
+	struct frows_where where = {
+		.host = frond_option(server->options, "host"),
+		.port = frond_option(server->options, "port"),
+		.user = frond_option(mapping, "user"),
+		.password = frond_option(mapping, "password"),
+		.ca_file = frond_option(server->options, "ca_file"),
+		.timeout_ms = TIMEOUT_MS,
+		.interrupted = link_is_interrupted,
+	};
+	ListCell *cell;
+
+	foreach (cell, server->options) {
+		DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, "tls") == 0)
+			where.tls = defGetBoolean(option);
+		else if (strcmp(option->defname, "timeout_ms") == 0)
+			where.timeout_ms = pg_strtoint32(defGetString(option));
+	}
+	if (!where.host)
+		where.host = "127.0.0.1";
+	if (!where.port)
+		where.port = "9342";
+	frows_close(l->rows);
+	l->rows = NULL;
+	l->is_stale = false;
+	if (frows_open(&where, &l->rows))
+		return;
+	if (!l->rows)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	frond_fail(l->rows);
+}
+
+static struct frond_link *
+link_get(Oid server, Oid user, bool beside)
+{
+	struct link_key key;
+	struct frond_link *l;
+	bool found;
+
+	memset(&key, 0, sizeof(key));
+	key.server = server;
+	key.user = user;
+	key.beside = beside;
+	l = hash_search(links, &key, HASH_ENTER, &found);
+	if (!found)
+		memset((char *)l + sizeof(key), 0, sizeof(*l) - sizeof(key));
+	if (l->in_txn) {
+		if (!l->rows || !frows_is_open(l->rows))
+			ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+				errmsg("frond: the connection was lost in this transaction"));
+		return l;
+	}
+	if (!l->rows || l->is_stale || !frows_is_open(l->rows))
+		link_open(l);
+	return l;
+}
+
+/* One that is open; a connection that has ended while nobody used it is replaced. */
+static struct frond_link *
+link_get_alive(Oid server, Oid user, bool beside)
+{
+	struct frond_link *l = link_get(server, user, beside);
+
+	if (!l->in_txn && !frows_ping(l->rows))
+		link_open(l);
+	return l;
+}
+
+struct frows *
+frond_link_outside(Oid server, Oid user)
+{
+	return link_get_alive(server, user, false)->rows;
+}
+
+struct frows *
+frond_link_beside(Oid server, Oid user)
+{
+	return link_get_alive(server, user, true)->rows;
+}
+
+/* ---- Within the transaction ---- */
+
+static void
+link_begin(struct frond_link *l)
+{
+	if (!frows_begin(l->rows, XactReadOnly)) {
+		if (frows_is_open(l->rows))
+			frond_fail(l->rows);
+		/* It has ended since the last transaction. */
+		link_open(l);
+		if (!frows_begin(l->rows, XactReadOnly))
+			frond_fail(l->rows);
+	}
+	l->in_txn = true;
+	l->wrote = false;
+	l->bulk_bytes = 0;
+	l->depth = 1;
+}
+
+static void
+link_save(struct frond_link *l)
+{
+	int next = l->depth + 1;
+
+	if (next >= l->savepoint_room) {
+		int room = 2 * next + LINKS_FIRST;
+
+		l->savepoints = l->savepoints
+					? repalloc(l->savepoints, room * sizeof(*l->savepoints))
+					: MemoryContextAlloc(TopMemoryContext,
+							     room * sizeof(*l->savepoints));
+		l->savepoint_room = room;
+	}
+	if (!frows_savepoint(l->rows, &l->savepoints[next]))
+		frond_fail(l->rows);
+	l->depth = next;
+}
+
+static void
+check_writes(const struct frond_link *l)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *other;
+
+	if (local_wrote && !frond_allow_mixed_writes)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("this transaction has changed local tables, and cannot change "
+			       "tables in frond, too"),
+			errhint("Their commits are two. With frond.allow_mixed_writes = on the "
+				"changes in frond may stay alone."));
+	hash_seq_init(&all, links);
+	while ((other = hash_seq_search(&all)))
+		if (other != l && other->in_txn && other->wrote) {
+			hash_seq_term(&all);
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("a transaction writes to one frond, as one person"));
+		}
+}
+
+struct frows *
+frond_link_inside(Oid server, Oid user, bool writes)
+{
+	struct frond_link *l = link_get(server, user, false);
+
+	if (!l->in_txn)
+		link_begin(l);
+	while (l->depth < GetCurrentTransactionNestLevel())
+		link_save(l);
+	if (writes && !l->wrote) {
+		check_writes(l);
+		l->wrote = true;
+	}
+	return l->rows;
+}
+
+struct frows *
+frond_link_for_schema(Oid server, Oid user)
+{
+	struct frond_link *l = link_get(server, user, false);
+
+	if (l->in_txn && l->wrote)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a transaction that has changed rows in frond cannot make or "
+			       "change tables there"));
+	if (l->in_txn) {
+		/* Nothing was written, and the next statement may see a later state. */
+		l->in_txn = false;
+		if (!frows_rollback(l->rows) && frows_is_open(l->rows))
+			frond_fail(l->rows);
+	}
+	return link_get_alive(server, user, false)->rows;
+}
+
+void
+frond_link_wrote(Oid server, Oid user, size_t bytes)
+{
+	struct frond_link *l = link_get(server, user, false);
+
+	l->bulk_bytes += bytes;
+	if (!frond_bulk_load || l->bulk_bytes < BULK_BYTES || l->depth > 1)
+		return;
+	if (!frows_commit(l->rows, NULL)) {
+		if (!frows_is_open(l->rows))
+			ereport(ERROR, errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+				errmsg("frond: it is not known whether a part was committed"));
+		frond_fail(l->rows);
+	}
+	l->in_txn = false;
+	link_begin(l);
+	l->wrote = true;
+}
+
+void
+frond_link_local_write(void)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+
+	if (local_wrote)
+		return;
+	hash_seq_init(&all, links);
+	while (!frond_allow_mixed_writes && (l = hash_seq_search(&all)))
+		if (l->in_txn && l->wrote) {
+			hash_seq_term(&all);
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("this transaction has changed tables in frond, and cannot "
+				       "change local tables, too"),
+				errhint("Their commits are two. With frond.allow_mixed_writes = on "
+					"the changes in frond may stay alone."));
+		}
+	local_wrote = true;
+}
+
+/* ---- Tables that are made and dropped with a transaction ---- */
+
+static struct change *
+change_new(Oid server, Oid user, const char *schema, const char *table, const char *column)
+{
+	struct change *c = palloc0(sizeof(*c));
+
+	/* Opened now: after a commit nothing may fail. */
+	c->link = link_get_alive(server, user, true);
+	c->schema = pstrdup(schema);
+	c->table = pstrdup(table);
+	c->column = column ? pstrdup(column) : NULL;
+	c->level = GetCurrentTransactionNestLevel();
+	return c;
+}
+
+void
+frond_link_made(Oid server, Oid user, const char *schema, const char *table, const char *column,
+		const struct frows_new *before, size_t before_count)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	struct change *c = change_new(server, user, schema, table, column);
+	struct frows_new *columns = palloc((before_count + 1) * sizeof(*columns));
+
+	for (size_t i = 0; i < before_count; i++) {
+		columns[i] = before[i];
+		columns[i].name = pstrdup(before[i].name);
+	}
+	c->before = columns;
+	c->before_count = before_count;
+	made = lappend(made, c);
+	MemoryContextSwitchTo(old);
+}
+
+void
+frond_link_drop_later(Oid server, Oid user, const char *schema, const char *table,
+		      const char *column)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+	drops = lappend(drops, change_new(server, user, schema, table, column));
+	MemoryContextSwitchTo(old);
+}
+
+/* After the transaction: a failure is only told. */
+static void
+change_drop(const struct change *c)
+{
+	struct frows *rows = c->link->rows;
+	const char *columns[] = { c->column };
+	bool done = c->column ? frows_table_alter(rows, c->schema, c->table, NULL, 0, columns, 1,
+						  NULL, 0)
+			      : frows_table_drop(rows, c->schema, c->table);
+
+	if (!done && strcmp(frows_failure(rows)->state, "42P01") != 0)
+		ereport(WARNING,
+			errmsg("%s.%s could not be dropped in frond: %s", c->schema,
+			       c->column ? c->column : c->table, frows_failure(rows)->text));
+	if (c->before_count &&
+	    !frows_table_create(rows, c->schema, c->table, c->before, c->before_count, NULL))
+		ereport(WARNING, errmsg("%s.%s could not be made again in frond: %s", c->schema,
+					c->table, frows_failure(rows)->text));
+}
+
+static void
+changes_drop(List *changes, int level)
+{
+	ListCell *cell;
+
+	foreach (cell, changes) {
+		const struct change *c = lfirst(cell);
+
+		if (c->level >= level)
+			change_drop(c);
+	}
+}
+
+static List *
+changes_without(List *changes, int level)
+{
+	ListCell *cell;
+
+	foreach (cell, changes)
+		if (((struct change *)lfirst(cell))->level >= level)
+			changes = foreach_delete_current(changes, cell);
+	return changes;
+}
+
+static void
+changes_rise(List *changes, int level)
+{
+	ListCell *cell;
+
+	foreach (cell, changes) {
+		struct change *c = lfirst(cell);
+
+		if (c->level >= level)
+			c->level = level - 1;
+	}
+}
+
+/* ---- PostgreSQL's transactions end ---- */
+
+static void
+link_commit(struct frond_link *l)
+{
+	bool done = l->wrote ? frows_commit(l->rows, NULL) : frows_rollback(l->rows);
+
+	l->in_txn = false;
+	if (done || (!l->wrote && !frows_is_open(l->rows)))
+		return;
+	if (!frows_is_open(l->rows))
+		ereport(ERROR, errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+			errmsg("frond: the connection was lost while the transaction committed"),
+			errdetail("It is not known whether it has committed."));
+	frond_fail(l->rows);
+}
+
+static void
+links_commit(void)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+
+	hash_seq_init(&all, links);
+	while ((l = hash_seq_search(&all))) {
+		if (!l->in_txn)
+			continue;
+		if (!l->wrote) {
+			link_commit(l);
+			continue;
+		}
+		/* One at most, which is why the search may end here. */
+		hash_seq_term(&all);
+		link_commit(l);
+		links_commit();
+		return;
+	}
+}
+
+static void
+links_abort(void)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+
+	hash_seq_init(&all, links);
+	while ((l = hash_seq_search(&all))) {
+		if (l->in_txn && l->rows && frows_is_open(l->rows))
+			(void)frows_rollback(l->rows);
+		l->in_txn = false;
+	}
+}
+
+static void
+check_prepare(void)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+	bool used = made || drops;
+
+	hash_seq_init(&all, links);
+	while ((l = hash_seq_search(&all)))
+		used |= l->in_txn;
+	if (used)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a transaction that has used tables in frond cannot be prepared"));
+}
+
+static void
+forget_all(void)
+{
+	made = NIL;
+	drops = NIL;
+	local_wrote = false;
+	frond_modify_forget(1);
+	frond_scan_forget(1);
+}
+
+static void
+at_xact(XactEvent event, void *arg)
+{
+	switch (event) {
+	case XACT_EVENT_PRE_COMMIT:
+		links_commit();
+		break;
+	case XACT_EVENT_PRE_PREPARE:
+		check_prepare();
+		break;
+	case XACT_EVENT_COMMIT:
+		changes_drop(drops, 1);
+		forget_all();
+		break;
+	case XACT_EVENT_ABORT:
+		links_abort();
+		changes_drop(made, 1);
+		forget_all();
+		break;
+	case XACT_EVENT_PREPARE:
+	case XACT_EVENT_PARALLEL_PRE_COMMIT:
+	case XACT_EVENT_PARALLEL_COMMIT:
+	case XACT_EVENT_PARALLEL_ABORT:
+		break;
+	}
+}
+
+static void
+links_release(int level)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+
+	hash_seq_init(&all, links);
+	while ((l = hash_seq_search(&all))) {
+		if (!l->in_txn || l->depth < level)
+			continue;
+		l->depth = level - 1;
+		if (!frows_release(l->rows, l->savepoints[level])) {
+			hash_seq_term(&all);
+			frond_fail(l->rows);
+		}
+	}
+}
+
+/* A failure here makes all that follows in the transaction fail: frond says why. */
+static void
+links_roll_back_to(int level)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+
+	hash_seq_init(&all, links);
+	while ((l = hash_seq_search(&all))) {
+		if (!l->in_txn || l->depth < level)
+			continue;
+		l->depth = level - 1;
+		if (frows_is_open(l->rows) && frows_rollback_to(l->rows, l->savepoints[level]))
+			(void)frows_release(l->rows, l->savepoints[level]);
+	}
+}
+
+static void
+at_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int level = GetCurrentTransactionNestLevel();
+
+	switch (event) {
+	case SUBXACT_EVENT_PRE_COMMIT_SUB:
+		links_release(level);
+		break;
+	case SUBXACT_EVENT_COMMIT_SUB:
+		changes_rise(made, level);
+		changes_rise(drops, level);
+		frond_scan_rise(level);
+		break;
+	case SUBXACT_EVENT_ABORT_SUB:
+		frond_modify_forget(level);
+		frond_scan_forget(level);
+		links_roll_back_to(level);
+		changes_drop(made, level);
+		made = changes_without(made, level);
+		drops = changes_without(drops, level);
+		break;
+	case SUBXACT_EVENT_START_SUB:
+		break;
+	}
+}
+
+/* A server or a user mapping has changed: each connection is made anew when it is free. */
+static void
+at_change(Datum arg, int cache, uint32 hash)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+
+	hash_seq_init(&all, links);
+	while ((l = hash_seq_search(&all)))
+		l->is_stale = true;
+}
+
+void
+frond_link_init(void)
+{
+	HASHCTL how = { .keysize = sizeof(struct link_key),
+			.entrysize = sizeof(struct frond_link) };
+
+	links = hash_create("frond's connections", LINKS_FIRST, &how, HASH_ELEM | HASH_BLOBS);
+	RegisterXactCallback(at_xact, NULL);
+	RegisterSubXactCallback(at_subxact, NULL);
+	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, at_change, (Datum)0);
+	CacheRegisterSyscacheCallback(USERMAPPINGOID, at_change, (Datum)0);
+}

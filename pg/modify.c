@@ -1,0 +1,729 @@
+/*
+ * Writes. What a statement writes is kept and sent in few requests: when it is much, when another
+ * query of the backend reads the table, and when the statement ends. So a statement does not see
+ * its own rows, as PostgreSQL has it, and a duplicate key may be told at its end.
+ */
+#include "frond_pg.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "foreign/fdwapi.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/appendinfo.h"
+#include "parser/parsetree.h"
+#include "storage/itemptr.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+enum {
+	SEND_BYTES = 256 * 1024, /* of rows that are kept, where the statement does not read them */
+	BATCH_ROWS = 1000,       /* of an INSERT that asks of each row whether it was there */
+	VALUE_BYTES = 8,         /* about: of a value in a request, beside its own bytes */
+	ROW_BITS = 16,           /* of a hidden key, which a ctid has as its offset */
+	ROWS_FIRST = 64,
+	TOUCHED_FIRST = 1024,
+};
+
+struct kept {
+	enum frows_op op;
+	struct frows_value *key, *values;
+	size_t bytes;
+};
+
+struct modify {
+	struct modify *next; /* of those that are open */
+	const struct frond_table *table;
+	Relation rel;
+	Oid user;
+	EState *estate;
+	int level; /* of the subtransaction that it began in */
+
+	AttrNumber junk[FROWS_KEY_COLUMNS]; /* where the old key stands in the plan's rows */
+	AttrNumber whole_row;
+	bool asks;        /* ON CONFLICT DO NOTHING: each row's answer is waited for */
+	bool reads_it;    /* the statement reads the table: nothing is sent before it ends */
+	bool key_changes; /* an UPDATE sets columns of the key */
+	int *attnums;     /* of the columns that are written */
+	uint32 *columns;
+	int column_count;
+	HTAB *touched; /* rows that a join may bring twice */
+
+	MemoryContext memory; /* of the rows that are kept */
+	struct kept *rows;
+	int count, room;
+	size_t bytes;
+};
+
+struct touched {
+	uint64 a, b;
+};
+
+static struct modify *open_first;
+
+/* ---- Plans ---- */
+
+static const char *
+junk_name(int key)
+{
+	return psprintf("frond_key%d", key);
+}
+
+void
+frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation rel)
+{
+	const struct frond_table *t = frond_table_get(RelationGetRelid(rel), frond_user_of(rte));
+
+	for (int i = 0; i < t->key_count; i++) {
+		AttrNumber attnum = t->key[i].attnum;
+		Var *var;
+
+		if (attnum) {
+			Form_pg_attribute a = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+
+			var = makeVar(rti, attnum, a->atttypid, a->atttypmod, a->attcollation, 0);
+		} else {
+			var = makeVar(rti, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid,
+				      0);
+		}
+		add_row_identity_var(root, var, rti, junk_name(i));
+	}
+	/* RETURNING of a deletion has all columns. */
+	if (root->parse->commandType == CMD_DELETE && root->parse->returningList)
+		add_row_identity_var(root, makeWholeRowVar(rte, rti, 0, false), rti, "wholerow");
+}
+
+List *
+frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan)
+{
+	if (plan->onConflictAction == ONCONFLICT_UPDATE)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("ON CONFLICT DO UPDATE is not supported on tables in frond"));
+	return list_make1_int(plan->onConflictAction == ONCONFLICT_NOTHING);
+}
+
+/* ---- Beginning ---- */
+
+static bool
+estate_reads(EState *estate, Oid relid)
+{
+	ListCell *cell;
+	int times = 0;
+
+	foreach (cell, estate->es_range_table) {
+		const RangeTblEntry *rte = lfirst(cell);
+
+		times += rte->rtekind == RTE_RELATION && rte->relid == relid;
+	}
+	return times > 1;
+}
+
+/* The columns that are written: none of the key. `some`: those with these numbers; NULL: all. */
+static void
+columns_init(struct modify *m, const Bitmapset *some)
+{
+	const struct frond_table *t = m->table;
+
+	m->attnums = palloc((t->natts + 1) * sizeof(*m->attnums));
+	m->columns = palloc((t->natts + 1) * sizeof(*m->columns));
+	for (int i = 1; i <= t->natts; i++) {
+		const struct frond_column *c = &t->columns[i - 1];
+
+		if (!c->is_there || c->is_key ||
+		    (some && !bms_is_member(i - FirstLowInvalidHeapAttributeNumber, some)))
+			continue;
+		m->attnums[m->column_count] = i;
+		m->columns[m->column_count++] = c->id;
+	}
+}
+
+static struct modify *
+modify_new(EState *estate, ResultRelInfo *rel, Index rti)
+{
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	struct modify *m = palloc0(sizeof(*m));
+	Oid relid = RelationGetRelid(rel->ri_RelationDesc);
+
+	m->rel = rel->ri_RelationDesc;
+	m->user = rti ? frond_user_of(exec_rt_fetch(rti, estate)) : GetUserId();
+	m->table = frond_table_get(relid, m->user);
+	m->estate = estate;
+	m->level = GetCurrentTransactionNestLevel();
+	m->reads_it = estate_reads(estate, relid);
+	m->memory = AllocSetContextCreate(estate->es_query_cxt, "rows for frond",
+					  ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(old);
+	frond_modify_flush(relid, estate);
+	m->next = open_first;
+	open_first = m;
+	rel->ri_FdwState = m;
+	return m;
+}
+
+static void
+junk_find(struct modify *m, ModifyTableState *state)
+{
+	List *targets = outerPlanState(state)->plan->targetlist;
+	HASHCTL how = { .keysize = sizeof(struct touched), .entrysize = sizeof(struct touched) };
+
+	for (int i = 0; i < m->table->key_count; i++) {
+		m->junk[i] = ExecFindJunkAttributeInTlist(targets, junk_name(i));
+		if (!AttributeNumberIsValid(m->junk[i]))
+			elog(ERROR, "the plan has no %s", junk_name(i));
+	}
+	m->whole_row = ExecFindJunkAttributeInTlist(targets, "wholerow");
+	if (list_length(m->estate->es_range_table) > 1) {
+		how.hcxt = m->estate->es_query_cxt;
+		m->touched = hash_create("rows of frond's that were changed", TOUCHED_FIRST, &how,
+					 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+}
+
+/* What an UPDATE writes; triggers may set what they like. */
+static void
+columns_init_update(struct modify *m, ResultRelInfo *rel)
+{
+	Bitmapset *set = bms_union(ExecGetUpdatedCols(rel, m->estate),
+				   ExecGetExtraUpdatedCols(rel, m->estate));
+	bool all = rel->ri_TrigDesc && rel->ri_TrigDesc->trig_update_before_row;
+
+	m->key_changes = all;
+	for (int i = 0; i < m->table->key_count; i++)
+		if (bms_is_member(m->table->key[i].attnum - FirstLowInvalidHeapAttributeNumber,
+				  set))
+			m->key_changes = true;
+	columns_init(m, m->key_changes ? NULL : set);
+}
+
+void
+frond_modify_begin(ModifyTableState *state, ResultRelInfo *rel, List *private, int subplan,
+		   int eflags)
+{
+	EState *estate = state->ps.state;
+	MemoryContext old;
+	struct modify *m;
+
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+	m = modify_new(estate, rel, rel->ri_RangeTableIndex);
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	if (state->operation == CMD_INSERT) {
+		m->asks = linitial_int(private);
+		columns_init(m, NULL);
+	} else {
+		m->reads_it = true;
+		junk_find(m, state);
+		if (state->operation == CMD_UPDATE)
+			columns_init_update(m, rel);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+void
+frond_modify_begin_insert(ModifyTableState *state, ResultRelInfo *rel)
+{
+	struct modify *m = modify_new(state->ps.state, rel, rel->ri_RangeTableIndex);
+	MemoryContext old = MemoryContextSwitchTo(m->estate->es_query_cxt);
+
+	columns_init(m, NULL);
+	MemoryContextSwitchTo(old);
+}
+
+/* ---- Sending ---- */
+
+static char *
+key_text(const struct modify *m, const struct frows_value *key, bool names)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < m->table->key_count; i++) {
+		const struct frond_column *c = frond_key_column(m->table, i);
+		AttrNumber attnum = m->table->key[i].attnum;
+		FmgrInfo out = c->out;
+
+		appendStringInfoString(&text, i ? ", " : "");
+		if (names)
+			appendStringInfoString(
+				&text, NameStr(TupleDescAttr(RelationGetDescr(m->rel), attnum - 1)
+						       ->attname));
+		else
+			appendStringInfoString(
+				&text, OutputFunctionCall(&out, frond_value_get(c, key[i])));
+	}
+	return text.data;
+}
+
+/* `first`: the first row of the request that has failed. */
+static void
+fail_write(const struct modify *m, struct frows *c, int first)
+{
+	const struct frows_failure *f = frows_failure(c);
+	const struct frows_value *key;
+
+	if (strcmp(f->state, "23505") != 0 || f->row < 0 || first + f->row >= m->count ||
+	    m->table->has_hidden_key)
+		frond_fail(c);
+	key = m->rows[first + f->row].key;
+	ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
+		errmsg("duplicate key value violates unique constraint \"%s_pkey\"",
+		       RelationGetRelationName(m->rel)),
+		errdetail("Key (%s)=(%s) already exists.", key_text(m, key, true),
+			  key_text(m, key, false)),
+		err_generic_string(PG_DIAG_TABLE_NAME, RelationGetRelationName(m->rel)),
+		err_generic_string(PG_DIAG_CONSTRAINT_NAME,
+				   psprintf("%s_pkey", RelationGetRelationName(m->rel))));
+}
+
+/* Sends rows from `first` on, as many as a request takes. Returns the row behind them. */
+static int
+send_some(struct modify *m, struct frows *c, int first)
+{
+	const struct frows_of of = frond_table_of(m->table);
+	int i = first;
+
+	frows_write(c, &of, m->columns, m->column_count);
+	for (; i < m->count; i++) {
+		const struct kept *row = &m->rows[i];
+
+		if (i > first && frows_request_bytes(c) + row->bytes > frows_request_most(c))
+			break;
+		frows_write_row(c, row->op, row->key, m->table->key_count, row->values);
+	}
+	if (!frows_write_run(c))
+		fail_write(m, c, first);
+	return i;
+}
+
+static void
+rows_forget(struct modify *m)
+{
+	MemoryContextReset(m->memory);
+	m->rows = NULL;
+	m->count = m->room = 0;
+	m->bytes = 0;
+}
+
+static void
+rows_send(struct modify *m)
+{
+	size_t bytes = m->bytes;
+
+	if (!m->count)
+		return;
+	frond_scan_read_all(m->table->relid);
+	for (int i = 0; i < m->count;)
+		i = send_some(m, frond_link_inside(m->table->server, m->user, true), i);
+	rows_forget(m);
+	frond_link_wrote(m->table->server, m->user, bytes);
+}
+
+void
+frond_modify_flush(Oid relid, const EState *reader)
+{
+	for (struct modify *m = open_first; m; m = m->next)
+		if (m->table->relid == relid && m->estate != reader)
+			rows_send(m);
+}
+
+void
+frond_modify_forget(int level)
+{
+	struct modify **at = &open_first;
+
+	while (*at)
+		if ((*at)->level >= level)
+			*at = (*at)->next;
+		else
+			at = &(*at)->next;
+}
+
+/* ---- Keeping ---- */
+
+/* A row that is kept, whose bytes are the current memory context's, m->memory. */
+static void
+row_keep(struct modify *m, enum frows_op op, struct frows_value *key, struct frows_value *values)
+{
+	struct kept *row;
+
+	if (m->count == m->room) {
+		m->room = m->room ? 2 * m->room : ROWS_FIRST;
+		m->rows = m->rows ? repalloc_huge(m->rows, m->room * sizeof(*m->rows))
+				  : palloc(m->room * sizeof(*m->rows));
+	}
+	row = &m->rows[m->count++];
+	*row = (struct kept){ op, key, values, VALUE_BYTES };
+	for (int i = 0; i < m->table->key_count; i++)
+		row->bytes += key[i].len + VALUE_BYTES;
+	for (int i = 0; values && i < m->column_count; i++)
+		row->bytes += Max(values[i].len, 0) + VALUE_BYTES;
+	m->bytes += row->bytes;
+}
+
+/* Copies what may be in memory that is shorter lived than the row. */
+static struct frows_value
+value_keep(const struct frond_column *c, Datum d)
+{
+	struct frows_value v = frond_value_put(c, d);
+	char *copy;
+
+	if (v.len <= 0)
+		return v;
+	copy = palloc(v.len);
+	memcpy(copy, v.ptr, v.len);
+	return (struct frows_value){ copy, v.len };
+}
+
+static struct frows_value *
+slot_values(const struct modify *m, TupleTableSlot *slot)
+{
+	struct frows_value *values = palloc((m->column_count + 1) * sizeof(*values));
+	bool is_null;
+
+	for (int i = 0; i < m->column_count; i++) {
+		Datum d = slot_getattr(slot, m->attnums[i], &is_null);
+
+		values[i] = is_null ? (struct frows_value){ NULL, FROWS_NULL }
+				    : value_keep(&m->table->columns[m->attnums[i] - 1], d);
+	}
+	return values;
+}
+
+static struct frows_value
+hidden_value(int64 row)
+{
+	uint8 *bytes = palloc(sizeof(row));
+
+	frows_put_int(bytes, row, sizeof(row));
+	return (struct frows_value){ bytes, sizeof(row) };
+}
+
+/* The key of a new row; a hidden one is made. */
+static struct frows_value *
+slot_key(const struct modify *m, TupleTableSlot *slot)
+{
+	struct frows_value *key = palloc(m->table->key_count * sizeof(*key));
+
+	for (int i = 0; i < m->table->key_count; i++) {
+		AttrNumber attnum = m->table->key[i].attnum;
+		bool is_null;
+		Datum d;
+
+		if (!attnum) {
+			key[i] = hidden_value(frond_next_row(m->table->server, m->user));
+			continue;
+		}
+		d = slot_getattr(slot, attnum, &is_null);
+		if (is_null)
+			ereport(ERROR, errcode(ERRCODE_NOT_NULL_VIOLATION),
+				errmsg("null value in a column of the primary key of \"%s\"",
+				       RelationGetRelationName(m->rel)));
+		key[i] = value_keep(frond_key_column(m->table, i), d);
+	}
+	return key;
+}
+
+/* The key of the row that the plan has found. */
+static struct frows_value *
+old_key(const struct modify *m, TupleTableSlot *plan_slot)
+{
+	struct frows_value *key = palloc(m->table->key_count * sizeof(*key));
+
+	for (int i = 0; i < m->table->key_count; i++) {
+		bool is_null;
+		Datum d = ExecGetJunkAttribute(plan_slot, m->junk[i], &is_null);
+
+		if (is_null)
+			elog(ERROR, "a row has no key");
+		if (m->table->key[i].attnum) {
+			key[i] = value_keep(frond_key_column(m->table, i), d);
+		} else {
+			ItemPointer tid = (ItemPointer)DatumGetPointer(d);
+			int64 row = (int64)ItemPointerGetBlockNumberNoCheck(tid) << ROW_BITS |
+				    ItemPointerGetOffsetNumberNoCheck(tid);
+
+			key[i] = hidden_value(row);
+		}
+	}
+	return key;
+}
+
+static bool
+keys_equal(const struct modify *m, const struct frows_value *a, const struct frows_value *b)
+{
+	for (int i = 0; i < m->table->key_count; i++)
+		if (a[i].len != b[i].len || memcmp(a[i].ptr, b[i].ptr, a[i].len) != 0)
+			return false;
+	return true;
+}
+
+/* True if this statement has changed the row already: it does so once. */
+static bool
+is_touched(struct modify *m, const struct frows_value *key)
+{
+	struct touched hash = { 0, 0 };
+	bool found;
+
+	if (!m->touched)
+		return false;
+	for (int i = 0; i < m->table->key_count; i++) {
+		hash.a = hash_bytes_extended(key[i].ptr, key[i].len, hash.a + 1);
+		hash.b = hash_bytes_extended(key[i].ptr, key[i].len, ~hash.b);
+	}
+	(void)hash_search(m->touched, &hash, HASH_ENTER, &found);
+	return found;
+}
+
+/* Sends what is kept if it is much, and nobody may see it too early. */
+static void
+settle(struct modify *m)
+{
+	if (m->bytes > SEND_BYTES && !m->reads_it)
+		rows_send(m);
+}
+
+static void
+check_constraints(ResultRelInfo *rel, TupleTableSlot *slot, EState *estate)
+{
+	/* PostgreSQL leaves those of foreign tables to whoever has the rows. */
+	if (rel->ri_RelationDesc->rd_att->constr)
+		ExecConstraints(rel, slot, estate);
+}
+
+/* ---- INSERT ---- */
+
+static void
+insert_keep(struct modify *m, ResultRelInfo *rel, EState *estate, TupleTableSlot *slot)
+{
+	enum frows_op op = m->table->has_hidden_key ? FROWS_PUT
+			   : m->asks                ? FROWS_INSERT_NEW
+						    : FROWS_INSERT;
+	struct frows_value *key;
+	MemoryContext old;
+
+	check_constraints(rel, slot, estate);
+	old = MemoryContextSwitchTo(m->memory);
+	key = slot_key(m, slot);
+	row_keep(m, op, key, slot_values(m, slot));
+	MemoryContextSwitchTo(old);
+}
+
+/* Sends the rows, and keeps those slots whose rows were new. */
+static int
+ask(struct modify *m, TupleTableSlot **slots)
+{
+	struct frows *c;
+	int kept = 0, at = 0;
+	bool done;
+
+	frond_scan_read_all(m->table->relid);
+	c = frond_link_inside(m->table->server, m->user, true);
+	while (at < m->count) {
+		int first = at;
+
+		at = send_some(m, c, first);
+		for (int i = first; frows_write_done(c, &done); i++)
+			if (done)
+				slots[kept++] = slots[i];
+	}
+	rows_forget(m);
+	return kept;
+}
+
+TupleTableSlot *
+frond_modify_insert(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
+		    TupleTableSlot *plan_slot)
+{
+	struct modify *m = rel->ri_FdwState;
+
+	insert_keep(m, rel, estate, slot);
+	if (m->asks)
+		return ask(m, &slot) ? slot : NULL;
+	settle(m);
+	return slot;
+}
+
+TupleTableSlot **
+frond_modify_insert_batch(EState *estate, ResultRelInfo *rel, TupleTableSlot **slots,
+			  TupleTableSlot **plan_slots, int *count)
+{
+	struct modify *m = rel->ri_FdwState;
+	/* PostgreSQL's own array keeps all of them. */
+	TupleTableSlot **kept = palloc(*count * sizeof(*kept));
+
+	for (int i = 0; i < *count; i++)
+		insert_keep(m, rel, estate, kept[i] = slots[i]);
+	*count = ask(m, kept);
+	return kept;
+}
+
+/* More than one only where each row's answer is waited for, and nobody looks at the rows. */
+int
+frond_modify_batch_size(ResultRelInfo *rel)
+{
+	const struct modify *m = rel->ri_FdwState;
+
+	if (!m || !m->asks || rel->ri_projectReturning || rel->ri_WithCheckOptions ||
+	    rel->ri_TrigDesc)
+		return 1;
+	return BATCH_ROWS;
+}
+
+/* ---- UPDATE, DELETE ---- */
+
+TupleTableSlot *
+frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
+		    TupleTableSlot *plan_slot)
+{
+	struct modify *m = rel->ri_FdwState;
+	struct frows_value *was, *is;
+	MemoryContext old;
+
+	check_constraints(rel, slot, estate);
+	old = MemoryContextSwitchTo(m->memory);
+	was = old_key(m, plan_slot);
+	if (is_touched(m, was)) {
+		MemoryContextSwitchTo(old);
+		return NULL;
+	}
+	is = m->key_changes && !m->table->has_hidden_key ? slot_key(m, slot) : was;
+	if (!keys_equal(m, was, is)) {
+		row_keep(m, FROWS_DELETE, was, NULL);
+		row_keep(m, FROWS_INSERT, is, slot_values(m, slot));
+	} else {
+		row_keep(m, FROWS_UPDATE, was, slot_values(m, slot));
+	}
+	MemoryContextSwitchTo(old);
+	settle(m);
+	return slot;
+}
+
+TupleTableSlot *
+frond_modify_delete(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
+		    TupleTableSlot *plan_slot)
+{
+	struct modify *m = rel->ri_FdwState;
+	MemoryContext old = MemoryContextSwitchTo(m->memory);
+	struct frows_value *key = old_key(m, plan_slot);
+	bool again = is_touched(m, key), is_null;
+
+	if (!again)
+		row_keep(m, FROWS_DELETE, key, NULL);
+	MemoryContextSwitchTo(old);
+	if (again)
+		return NULL;
+	if (AttributeNumberIsValid(m->whole_row) && rel->ri_projectReturning) {
+		Datum row = ExecGetJunkAttribute(plan_slot, m->whole_row, &is_null);
+		HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+		HeapTupleData tuple;
+
+		tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+		ItemPointerSetInvalid(&tuple.t_self);
+		tuple.t_tableOid = m->table->relid;
+		tuple.t_data = header;
+		ExecForceStoreHeapTuple(heap_copytuple(&tuple), slot, true);
+	}
+	settle(m);
+	return slot;
+}
+
+void
+frond_modify_end(EState *estate, ResultRelInfo *rel)
+{
+	struct modify *m = rel->ri_FdwState, **at = &open_first;
+
+	if (!m)
+		return;
+	rows_send(m);
+	while (*at && *at != m)
+		at = &(*at)->next;
+	if (*at)
+		*at = m->next;
+	MemoryContextDelete(m->memory);
+	rel->ri_FdwState = NULL;
+}
+
+/* ---- TRUNCATE ---- */
+
+/* Within a transaction that may still abort: the rows are deleted one by one. */
+static void
+delete_all(const struct frond_table *t, Oid user)
+{
+	struct frows_value key[FROWS_KEY_COLUMNS];
+	uint32 columns[FROWS_KEY_COLUMNS];
+	struct frows_scan scan = { .of = frond_table_of(t),
+				   .columns = columns,
+				   .column_count = t->key_count };
+	struct frows_value place = { NULL, 0 };
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "keys of frond's rows",
+						     ALLOCSET_DEFAULT_SIZES);
+	bool more = true;
+
+	for (int i = 0; i < t->key_count; i++)
+		columns[i] = frond_key_column(t, i)->id;
+	while (more) {
+		struct frows *c = frond_link_inside(t->server, user, true);
+		MemoryContext old = MemoryContextSwitchTo(memory);
+		StringInfoData bytes;
+		int count = 0;
+
+		if (!frows_scan_page_at(c, &scan, place))
+			frond_fail(c);
+		initStringInfo(&bytes);
+		while (frows_scan_row(c, key)) {
+			for (int i = 0; i < t->key_count; i++) {
+				appendBinaryStringInfo(&bytes, (char *)&key[i].len,
+						       sizeof(key[i].len));
+				appendBinaryStringInfo(&bytes, key[i].ptr, key[i].len);
+			}
+			count++;
+		}
+		more = frows_has_more(c);
+		place = frows_scan_place(c);
+		place.ptr = memcpy(palloc(place.len + 1), place.ptr ? place.ptr : "", place.len);
+		frows_write(c, &scan.of, NULL, 0);
+		for (const char *at = bytes.data; count; count--) {
+			for (int i = 0; i < t->key_count; i++) {
+				memcpy(&key[i].len, at, sizeof(key[i].len));
+				key[i].ptr = at + sizeof(key[i].len);
+				at = (const char *)key[i].ptr + key[i].len;
+			}
+			frows_write_row(c, FROWS_DELETE_ANY, key, t->key_count, NULL);
+		}
+		if (!frows_write_run(c))
+			frond_fail(c);
+		MemoryContextSwitchTo(old);
+	}
+	MemoryContextDelete(memory);
+}
+
+void
+frond_modify_truncate(List *rels, DropBehavior behavior, bool restart_seqs)
+{
+	ListCell *cell;
+
+	foreach (cell, rels) {
+		Oid relid = RelationGetRelid((Relation)lfirst(cell));
+		const struct frond_table *t = frond_table_get(relid, GetUserId());
+		struct frows *c;
+
+		frond_modify_flush(relid, NULL);
+		frond_scan_read_all(relid);
+		if (!frond_at_top_level || IsTransactionBlock() || IsSubTransaction() ||
+		    list_length(rels) > 1) {
+			delete_all(t, GetUserId());
+			continue;
+		}
+		c = frond_link_for_schema(t->server, GetUserId());
+		if (!frows_table_empty(c, t->schema, t->table))
+			frond_fail(c);
+	}
+}

@@ -1,0 +1,92 @@
+/* Settings of the extension, and the options of its servers, user mappings, tables and columns. */
+#include "frond_pg.h"
+
+#include "utils/builtins.h"
+#include "access/table.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_user_mapping.h"
+#include "commands/defrem.h"
+#include "utils/guc.h"
+
+char *frond_server_name;
+bool frond_allow_mixed_writes;
+bool frond_bulk_load;
+
+static const struct {
+	Oid catalog;
+	const char *name;
+} options_known[] = {
+	{ ForeignServerRelationId, "host" },
+	{ ForeignServerRelationId, "port" },
+	{ ForeignServerRelationId, "tls" },
+	{ ForeignServerRelationId, "ca_file" },
+	{ ForeignServerRelationId, "timeout_ms" },
+	{ UserMappingRelationId, "user" },
+	{ UserMappingRelationId, "password" },
+	{ ForeignTableRelationId, FROND_OPTION_SCHEMA },
+	{ ForeignTableRelationId, FROND_OPTION_TABLE },
+	{ ForeignTableRelationId, FROND_OPTION_MADE },
+	{ AttributeRelationId, FROND_OPTION_COLUMN },
+};
+
+void
+frond_settings_init(void)
+{
+	DefineCustomStringVariable("frond.server", "The server in which CREATE TABLE makes tables.",
+				   NULL, &frond_server_name, "frond", PGC_USERSET, 0, NULL, NULL,
+				   NULL);
+	DefineCustomBoolVariable(
+		"frond.allow_mixed_writes",
+		"Lets a transaction write to frond's and to local tables.",
+		"If the server ends between the two commits, only frond's changes are there.",
+		&frond_allow_mixed_writes, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"frond.bulk_load", "Commits what a long transaction writes in parts.",
+		"A transaction that fails leaves the parts that were committed before.",
+		&frond_bulk_load, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	MarkGUCPrefixReserved("frond");
+}
+
+static void
+check_value(DefElem *option)
+{
+	if (strcmp(option->defname, "tls") == 0)
+		(void)defGetBoolean(option);
+	else if (strcmp(option->defname, "timeout_ms") == 0)
+		(void)pg_strtoint32(defGetString(option));
+}
+
+void
+frond_options_check(List *options, Oid catalog)
+{
+	ListCell *cell;
+
+	foreach (cell, options) {
+		DefElem *option = lfirst(cell);
+		bool is_known = false;
+
+		for (size_t i = 0; i < lengthof(options_known); i++)
+			is_known |= options_known[i].catalog == catalog &&
+				    strcmp(options_known[i].name, option->defname) == 0;
+		if (!is_known)
+			ereport(ERROR, errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+				errmsg("invalid option \"%s\"", option->defname));
+		check_value(option);
+	}
+}
+
+const char *
+frond_option(List *options, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, options) {
+		DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, name) == 0)
+			return defGetString(option);
+	}
+	return NULL;
+}

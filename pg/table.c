@@ -1,0 +1,285 @@
+/* What frond has of the foreign tables: their ids, columns and keys, kept until one changes. */
+#include "frond_pg.h"
+
+#include "catalog/pg_type.h"
+#include "foreign/fdwapi.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_foreign_table.h"
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+enum {
+	TABLES_FIRST = 64,
+};
+
+struct entry {
+	Oid relid;
+	MemoryContext memory; /* NULL: it has to be asked for */
+	struct frond_table *table;
+};
+
+static HTAB *entries;
+static List *stale; /* of MemoryContext: somebody may still use what is there */
+
+/* ---- Names ---- */
+
+bool
+frond_is_table(Oid relid)
+{
+	ForeignServer *server;
+	ForeignDataWrapper *wrapper;
+
+	if (get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE)
+		return false;
+	server = GetForeignServer(GetForeignServerIdByRelId(relid));
+	wrapper = GetForeignDataWrapper(server->fdwid);
+	return strcmp(wrapper->fdwname, "frond") == 0;
+}
+
+void
+frond_table_names(Oid relid, Oid *ret_server, const char **ret_schema, const char **ret_table)
+{
+	ForeignTable *table = GetForeignTable(relid);
+	const char *schema = frond_option(table->options, FROND_OPTION_SCHEMA);
+	const char *name = frond_option(table->options, FROND_OPTION_TABLE);
+
+	*ret_server = table->serverid;
+	*ret_schema = schema ? schema : get_namespace_name(get_rel_namespace(relid));
+	*ret_table = name ? name : get_rel_name(relid);
+}
+
+const char *
+frond_column_name(Relation rel, AttrNumber attnum)
+{
+	List *options = GetForeignColumnOptions(RelationGetRelid(rel), attnum);
+	const char *name = frond_option(options, FROND_OPTION_COLUMN);
+
+	return name ? name : NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname);
+}
+
+Oid
+frond_user_of(const RangeTblEntry *rte)
+{
+	return OidIsValid(rte->checkAsUser) ? rte->checkAsUser : GetUserId();
+}
+
+struct frows_of
+frond_table_of(const struct frond_table *t)
+{
+	return (struct frows_of){ t->schema, t->table, t->id };
+}
+
+const struct frond_column *
+frond_key_column(const struct frond_table *t, int key)
+{
+	AttrNumber attnum = t->key[key].attnum;
+
+	return attnum ? &t->columns[attnum - 1] : &t->hidden;
+}
+
+/* ---- Asking frond ---- */
+
+static const struct frows_column *
+find_column(const struct frows_table *f, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < f->count; i++)
+		if (f->columns[i].name.len == len && memcmp(f->columns[i].name.ptr, name, len) == 0)
+			return &f->columns[i];
+	return NULL;
+}
+
+/* A column of PostgreSQL's beside the one of frond's that it is. */
+static void
+column_fill(Relation rel, const struct frows_table *f, int i, struct frond_table *t)
+{
+	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(rel), i);
+	struct frond_column *c = &t->columns[i];
+	const struct frows_column *from;
+	const char *name;
+
+	if (attribute->attisdropped)
+		return;
+	name = frond_column_name(rel, attribute->attnum);
+	from = find_column(f, name);
+	if (!from)
+		ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+			errmsg("the table \"%s\" has no column \"%s\" in frond",
+			       RelationGetRelationName(rel), name));
+	frond_column_set_type(c, attribute->atttypid, attribute->atttypmod);
+	/* What goes as its text may be read as that. */
+	if (from->kind == FROWS_OTHER && (c->type == TEXTOID || c->type == VARCHAROID))
+		c->kind = FROWS_OTHER;
+	if (c->kind != from->kind)
+		ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+			errmsg("the column \"%s\" of \"%s\" has another type in frond: %.*s", name,
+			       RelationGetRelationName(rel), (int)from->type.len, from->type.ptr));
+	c->is_there = true;
+	c->id = from->id;
+	c->ordered = from->ordered;
+	if (from < f->columns + f->key_count) {
+		struct frond_key_column *key = &t->key[from - f->columns];
+
+		c->is_key = true;
+		key->attnum = attribute->attnum;
+		key->descending = from->descending;
+	}
+}
+
+static void
+hidden_fill(const struct frows_column *from, struct frond_table *t)
+{
+	t->has_hidden_key = true;
+	t->hidden.is_there = t->hidden.is_key = t->hidden.ordered = true;
+	t->hidden.kind = FROWS_INT8;
+	t->hidden.type = INT8OID;
+	t->hidden.id = from->id;
+}
+
+static void
+key_check(Relation rel, const struct frows_table *f, struct frond_table *t)
+{
+	if (f->key_count == 1 && !t->key[0].attnum && f->columns[0].kind == FROWS_INT8 &&
+	    find_column(f, FROND_HIDDEN_KEY) == f->columns) {
+		hidden_fill(f->columns, t);
+		return;
+	}
+	for (int i = 0; i < t->key_count; i++)
+		if (!t->key[i].attnum)
+			ereport(ERROR, errcode(ERRCODE_FDW_INCONSISTENT_DESCRIPTOR_INFORMATION),
+				errmsg("the foreign table \"%s\" lacks the column \"%.*s\" of the "
+				       "key",
+				       RelationGetRelationName(rel), (int)f->columns[i].name.len,
+				       f->columns[i].name.ptr));
+}
+
+static void
+table_fill(Relation rel, const struct frows_table *f, struct frond_table *t)
+{
+	memcpy(t->id, f->id, sizeof(t->id));
+	t->natts = RelationGetNumberOfAttributes(rel);
+	t->columns = palloc0((t->natts + 1) * sizeof(*t->columns));
+	if (f->key_count > FROWS_KEY_COLUMNS)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a key has %d columns at most", FROWS_KEY_COLUMNS));
+	t->key_count = (int)f->key_count;
+	for (size_t i = 0; i < f->key_count; i++)
+		t->hash_count += f->columns[i].role == FROWS_HASH;
+	for (int i = 0; i < t->natts; i++)
+		column_fill(rel, f, i, t);
+	key_check(rel, f, t);
+}
+
+static void
+entry_load(struct entry *e, Oid user)
+{
+	Relation rel = relation_open(e->relid, NoLock);
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "a table of frond's",
+						     ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(memory);
+	struct frond_table *t = palloc0(sizeof(*t));
+	struct frows_table f;
+	struct frows *c;
+
+	t->relid = e->relid;
+	frond_table_names(e->relid, &t->server, &t->schema, &t->table);
+	c = frond_link_outside(t->server, user);
+	if (!frows_table(c, t->schema, t->table, &f))
+		frond_fail(c);
+	PG_TRY();
+	{
+		table_fill(rel, &f, t);
+	}
+	PG_FINALLY();
+	{
+		frows_table_free(&f);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
+	relation_close(rel, NoLock);
+	MemoryContextSetParent(memory, CacheMemoryContext);
+	e->memory = memory;
+	e->table = t;
+}
+
+const struct frond_table *
+frond_table_get(Oid relid, Oid user)
+{
+	struct entry *e;
+	bool found;
+
+	e = hash_search(entries, &relid, HASH_ENTER, &found);
+	if (!found)
+		e->memory = NULL;
+	if (!e->memory)
+		entry_load(e, user);
+	return e->table;
+}
+
+/* ---- Forgetting ---- */
+
+static void
+entry_forget(struct entry *e)
+{
+	MemoryContext old;
+
+	if (!e->memory)
+		return;
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	stale = lappend(stale, e->memory);
+	MemoryContextSwitchTo(old);
+	e->memory = NULL;
+}
+
+static void
+at_change(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS all;
+	struct entry *e;
+
+	hash_seq_init(&all, entries);
+	while ((e = hash_seq_search(&all)))
+		if (!OidIsValid(relid) || e->relid == relid)
+			entry_forget(e);
+}
+
+void
+frond_table_forget(void)
+{
+	at_change((Datum)0, InvalidOid);
+}
+
+static void
+at_xact(XactEvent event, void *arg)
+{
+	ListCell *cell;
+
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT)
+		return;
+	foreach (cell, stale)
+		MemoryContextDelete(lfirst(cell));
+	list_free(stale);
+	stale = NIL;
+}
+
+void
+frond_table_init(void)
+{
+	HASHCTL how = { .keysize = sizeof(Oid), .entrysize = sizeof(struct entry) };
+
+	entries = hash_create("frond's tables", TABLES_FIRST, &how, HASH_ELEM | HASH_BLOBS);
+	CacheRegisterRelcacheCallback(at_change, (Datum)0);
+	RegisterXactCallback(at_xact, NULL);
+}

@@ -1,0 +1,619 @@
+#!/usr/bin/env python3
+"""PostgreSQL with its tables in frond: the extension, by psql."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import pathlib
+
+from harness import FROND, contains, equal, main, seed, test
+from pg_server import OWNER, TOP, Door, Failure, Postgres, missing
+
+_shared = {}
+
+
+def shared():
+    """One PostgreSQL and one frond for all tests; each has a database, and a schema, of its own."""
+    if not _shared:
+        home = pathlib.Path(tempfile.mkdtemp(prefix="frond-pg-"))
+        _shared["home"] = home
+        (home / "frond").mkdir()
+        _shared["door"] = Door(home / "frond")
+        _shared["postgres"] = Postgres(home)
+        _shared["count"] = 0
+    return _shared["postgres"], _shared["door"]
+
+
+def fresh():
+    """Makes a session's opener: of an empty database, whose schema no other test has."""
+    postgres, door = shared()
+    _shared["count"] += 1
+    name = f"test{_shared['count']}"
+    opener = postgres.database(name, door.port)
+    with opener() as s:
+        s.do(f"CREATE SCHEMA {name}")
+        s.do(f"ALTER DATABASE {name} SET search_path = {name}")
+    return opener
+
+
+def end_shared():
+    if _shared:
+        _shared["postgres"].__exit__()
+        _shared["door"].__exit__()
+        shutil.rmtree(_shared["home"], ignore_errors=True)
+
+
+# ---- Tables ----
+
+@test
+def the_five_minutes_of_the_page_run_as_printed(cwd):
+    page = (TOP / "docs/SQL.md").read_text()
+    block = re.search(r"```psql\n(.*?)```", page, re.S).group(1)
+    statements, printed = [], []
+    for line in block.splitlines():
+        if found := re.match(r"postgres=\*?# (.*)", line):
+            statements.append(found[1])
+            printed.append([])
+        elif line.startswith("postgres-# "):
+            statements[-1] += "\n" + line[len("postgres-# "):]
+        else:
+            printed[-1].append(line)
+    assert len(statements) > 10
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    home = pathlib.Path(tempfile.mkdtemp(prefix="frond-pgrun-"))
+    home.chmod(0o755)
+    shared()
+    try:
+        text = "".join(f"{statement}\n\\echo --next--\n" for statement in statements)
+        got = subprocess.run([TOP / "pg/run", FROND, _shared["home"] / "ext", home / "dir", "-X"], input=text,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
+                             env={**os.environ, "ROWS": f"127.0.0.1:{port}", "HTTP": "127.0.0.1:0"})
+        parts = got.stdout.split("--next--\n")
+        equal(len(parts) - 1, len(statements))
+        for statement, part, expected in zip(statements, parts, printed):
+            lines = [line.rstrip() for line in part.splitlines()]
+            assert [line for line in lines if line] == [line.rstrip() for line in expected if line.strip()], (
+                f"{statement}\nprinted\n{part}")
+        assert not (home / "dir/postgres/postmaster.pid").exists()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@test
+def a_table_is_made_written_read_and_dropped(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE books (id int PRIMARY KEY, title text NOT NULL, price numeric(8,2) CHECK (price >= 0))")
+        equal(s.one("SELECT relkind FROM pg_class WHERE relname = 'books'"), "f")
+        equal(s.do("INSERT INTO books VALUES (2, 'b', 1.50), (1, 'a', NULL) RETURNING id, price"),
+              [["2", "1.50"], ["1", "NULL"]])
+        equal(s.do("SELECT * FROM books"), [["1", "a", "NULL"], ["2", "b", "1.50"]])
+        contains(s.fails("23505", "INSERT INTO books VALUES (3, 'c'), (1, 'x')"), "Key (id)=(1) already exists.")
+        s.fails("23505", "INSERT INTO books VALUES (4, 'c'), (4, 'x')")
+        s.fails("23514", "INSERT INTO books VALUES (3, 'c', -1)")
+        s.fails("23502", "INSERT INTO books VALUES (3, NULL)")
+        s.fails("23502", "INSERT INTO books VALUES (NULL, 'a')")
+        s.fails("23514", "UPDATE books SET price = -1 WHERE id = 2")
+        s.fails("23502", "COPY books FROM STDIN", "9\t\\N\t1")
+        equal(s.do("UPDATE books SET price = 3 WHERE id = 1 RETURNING *"), [["1", "a", "3.00"]])
+        s.do("UPDATE books SET id = id + 10")
+        equal(s.do("SELECT id FROM books"), [["11"], ["12"]])
+        s.fails("23505", "UPDATE books SET id = 12 WHERE id = 11")
+        equal(s.do("DELETE FROM books WHERE id = 12 RETURNING *"), [["12", "b", "1.50"]])
+        equal(s.do("INSERT INTO books VALUES (11, 'x'), (5, 'e') ON CONFLICT DO NOTHING RETURNING id"), [["5"]])
+        s.do("INSERT INTO books SELECT i, 't' FROM generate_series(1, 6) i ON CONFLICT DO NOTHING")
+        equal(s.one("SELECT string_agg(id || title, ',' ORDER BY id) FROM books"), "1t,2t,3t,4t,5e,6t,11a")
+        s.do("DROP TABLE books")
+        s.do("CREATE TABLE books (id int PRIMARY KEY)")
+        equal(s.do("SELECT * FROM books"), [])
+
+
+@test
+def a_table_without_a_key_has_rows_that_can_be_changed(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE log (n serial, msg text)")
+        s.do("INSERT INTO log (msg) SELECT 'same' FROM generate_series(1, 4)")
+        s.do("UPDATE log SET msg = 'other' WHERE n = 2")
+        s.do("DELETE FROM log WHERE n = 3")
+        s.do("INSERT INTO log SELECT * FROM log")
+        equal(s.do("SELECT n, msg FROM log ORDER BY n"), [[n, m] for n, m in [
+            ("1", "same"), ("1", "same"), ("2", "other"), ("2", "other"), ("4", "same"), ("4", "same")]])
+        equal(s.one("SELECT count(DISTINCT ctid) FROM log"), "6")
+        s.fails("0A000", "ALTER TABLE log ADD PRIMARY KEY (n)")
+        s.do("TRUNCATE log")
+        s.do("ALTER TABLE log ADD PRIMARY KEY (n)")
+        s.do("INSERT INTO log VALUES (1, 'a')")
+        s.fails("23505", "INSERT INTO log VALUES (1, 'b')")
+
+
+@test
+def definitions_follow_their_transaction(cwd):
+    opener = fresh()
+    with opener() as s:
+        s.do("CREATE TABLE kept (a int PRIMARY KEY, b text)")
+        s.do("INSERT INTO kept VALUES (1, 'x')")
+        s.do("BEGIN")
+        s.do("CREATE TABLE made (a int PRIMARY KEY)")
+        s.do("INSERT INTO made VALUES (1)")
+        s.do("DROP TABLE kept")
+        s.do("ROLLBACK")
+        equal(s.do("SELECT * FROM kept"), [["1", "x"]])
+        s.do("CREATE TABLE made (a int PRIMARY KEY)")
+        equal(s.do("SELECT * FROM made"), [])
+        s.do("BEGIN")
+        s.do("ALTER TABLE kept ADD COLUMN c int")
+        s.do("ROLLBACK")
+        s.do("ALTER TABLE kept ADD COLUMN c int NOT NULL DEFAULT 7")
+        s.do("ALTER TABLE kept RENAME COLUMN b TO title")
+        s.do("ALTER TABLE kept RENAME TO renamed")
+        equal(s.do("SELECT title, c FROM renamed"), [["x", "7"]])
+        s.do("BEGIN")
+        s.do("ALTER TABLE renamed DROP COLUMN title")
+        s.do("ROLLBACK")
+        equal(s.do("SELECT title FROM renamed"), [["x"]])
+        s.do("ALTER TABLE renamed DROP COLUMN title")
+        s.do("ALTER TABLE renamed ADD COLUMN b text")
+        equal(s.do("SELECT * FROM renamed"), [["1", "7", "NULL"]])
+        s.do("BEGIN")
+        s.do("TRUNCATE renamed")
+        equal(s.one("SELECT count(*) FROM renamed"), "0")
+        s.do("ROLLBACK")
+        equal(s.one("SELECT count(*) FROM renamed"), "1")
+        s.do("CREATE TABLE nokey (a int)")
+        s.do("BEGIN")
+        s.do("ALTER TABLE nokey ADD PRIMARY KEY (a)")
+        s.do("ROLLBACK")
+        s.do("INSERT INTO nokey VALUES (1), (1), (NULL)")
+        with opener() as other:
+            equal(other.one("SELECT count(*) FROM nokey"), "3")
+
+
+@test
+def what_frond_has_not_is_refused_by_name(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (a int PRIMARY KEY, b text)")
+        for statement, part in [
+                ("CREATE TABLE x (a int UNIQUE)", "UNIQUE"),
+                ("CREATE TABLE x (a int, UNIQUE (a))", "UNIQUE"),
+                ("CREATE TABLE x (a int REFERENCES t)", "FOREIGN KEY"),
+                ("CREATE TABLE x (a jsonb PRIMARY KEY)", "jsonb"),
+                ("CREATE TABLE x (a int PRIMARY KEY) WITH (fillfactor = 10)", "fillfactor"),
+                ("CREATE TEMP TABLE x (a int) USING frond", "temporary"),
+                ("CREATE UNLOGGED TABLE x (a int) USING frond", "unlogged"),
+                ("CREATE TABLE x USING frond AS SELECT 1 AS a", "cannot make a table"),
+                ("CREATE MATERIALIZED VIEW x AS SELECT 1 AS a", "cannot make a table"),
+                ("CREATE INDEX ON t (b)", "indexes"),
+                ("ALTER TABLE t ADD UNIQUE (b)", "UNIQUE"),
+                ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES t", "FOREIGN KEY"),
+                ("ALTER TABLE t DROP COLUMN a", "primary key"),
+                ("ALTER TABLE t ALTER COLUMN b TYPE int USING 1", "not a table"),
+                ("ALTER TABLE t ALTER COLUMN b TYPE json", "keeps its type")]:
+            state = "42809" if part == "not a table" else "0A000"
+            contains(s.fails(state, statement), part)
+        s.do("ALTER TABLE t ALTER COLUMN b TYPE varchar(20)")
+        s.do("CREATE TEMP TABLE x (a int UNIQUE)")
+        s.do("CREATE TABLE y (a int UNIQUE) USING heap")
+        s.do("INSERT INTO t VALUES (1, NULL)")
+        s.fails("23502", "ALTER TABLE t ADD COLUMN c int NOT NULL")
+        s.fails("23514", "ALTER TABLE t ADD CHECK (a > 1)")
+        s.fails("23514", "ALTER TABLE t ALTER COLUMN b SET NOT NULL")
+
+
+# ---- Values ----
+
+# Of each type: values in PostgreSQL's order, each of which may be a key.
+KEYS = {
+    "bool": ["false", "true"],
+    "int2": ["-32768", "-1", "0", "32767"],
+    "int4": ["-2147483648", "-1", "0", "2147483647"],
+    "int8": ["-9223372036854775808", "0", "9223372036854775807"],
+    "oid": ["0", "42", "4294967295"],
+    "money": ["-$5.00", "$0.00", "$12.34"],
+    "float4": ["-Infinity", "-1.5", "0", "1e-30", "Infinity", "NaN"],
+    "float8": ["-Infinity", "-2.25e+300", "0", "5e-324", "Infinity", "NaN"],
+    "numeric": ["-Infinity", "-12.5", "-0.001", "0", "0.1", "99999999999999999999.5", "Infinity", "NaN"],
+    "numeric(8,2)": ["-1.50", "0.00", "1.00", "10.00"],
+    "text": ["", "a", "a b", "b", "z̈", "ä", "😀"],
+    "varchar(9)": ["a", "ab", "b"],
+    "char(4)": ["a   ", "ab  ", "b   "],
+    "bytea": ["\\x", "\\x00", "\\x00ff", "\\xff"],
+    "date": ["-infinity", "0044-03-15 BC", "1999-12-31", "2024-02-29", "infinity"],
+    "time": ["00:00:00", "12:34:56.789012", "24:00:00"],
+    "timetz": ["12:00:00+02", "12:00:00+01", "12:00:00-05"],
+    "timestamp": ["-infinity", "2024-01-01 01:02:03.456789", "infinity"],
+    "timestamptz": ["-infinity", "1970-01-01 00:00:00.000001+00", "infinity"],
+    "interval": ["-00:00:01", "00:00:00", "29 days", "31 days"],
+    "uuid": ["00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"],
+    "inet": ["10.0.0.0/8", "10.0.0.5", "192.168.0.1", "::1", "fe80::1/64"],
+    "cidr": ["10.0.0.0/8", "10.0.0.0/16", "192.168.0.0/24"],
+    "macaddr": ["08:00:2b:01:02:03", "08:00:2b:01:02:04"],
+    "macaddr8": ["08:00:2b:01:02:03:04:05", "08:00:2b:01:02:03:04:06"],
+    "bit(3)": ["000", "101", "111"],
+    "varbit": ["", "0", "00", "01", "1", "11111111", "111111111"],
+}
+OTHERS = {
+    "jsonb": ['{"a": [1, null]}', "3"],
+    "json": ['{"z" : 1}'],
+    "int[]": ["{1,2,NULL}"],
+    "text[]": ['{"a,b",c}'],
+    "point": ["(1,2)"],
+    "int4range": ["[1,5)"],
+    "name": ["some name"],
+    "tsvector": ["'a' 'b'"],
+    "xid": ["7"],
+}
+
+
+@test
+def every_type_comes_back_as_a_value(cwd):
+    with fresh()() as s:
+        types = {**KEYS, **OTHERS}
+        columns = {f"c{i}": (name, values) for i, (name, values) in enumerate(types.items())}
+        s.do("CREATE TABLE t (k int PRIMARY KEY, " + ", ".join(f"{c} {name}" for c, (name, _) in columns.items()) + ")")
+        s.do("CREATE TABLE h (k int PRIMARY KEY, " + ", ".join(f"{c} {name}" for c, (name, _) in columns.items())
+             + ") USING heap")
+        for table in ("t", "h"):
+            for k in range(max(len(values) for _, values in columns.values())):
+                cells = ", ".join(f"'{values[k % len(values)].replace(chr(39), 2 * chr(39))}'" for _, values in columns.values())
+                s.do(f"INSERT INTO {table} VALUES ({k}, {cells})")
+            s.do(f"INSERT INTO {table} (k) VALUES (99)")
+        equal(s.do("SELECT * FROM t"), s.do("SELECT * FROM h ORDER BY k"))
+
+
+@test
+def every_type_is_a_key_in_postgresqls_order(cwd):
+    with fresh()() as s:
+        draw = random.Random(1)
+        for name, values in KEYS.items():
+            s.do(f"CREATE TABLE t (k {name} PRIMARY KEY, v int)")
+            shuffled = draw.sample(range(len(values)), len(values))
+            s.do("INSERT INTO t VALUES " + ", ".join(f"('{values[i]}', {i})" for i in shuffled))
+            for order in ("", "DESC"):
+                plan = "\n".join(line[0] for line in s.do(f"EXPLAIN SELECT v FROM t ORDER BY k {order}"))
+                assert "Sort" not in plan, f"{name}: {plan}"
+                got = [int(row[0]) for row in s.do(f"SELECT v FROM t ORDER BY k {order}")]
+                want = list(range(len(values)))
+                equal((name, got), (name, want[::-1] if order else want))
+            for i, value in enumerate(values):
+                equal((name, value, s.do(f"SELECT v FROM t WHERE k = '{value}'")), (name, value, [[str(i)]]))
+                equal((name, value, s.one(f"SELECT count(*) FROM t WHERE k < '{value}'")), (name, value, str(i)))
+                equal((name, value, s.one(f"SELECT count(*) FROM t WHERE k >= '{value}'")),
+                      (name, value, str(len(values) - i)))
+            equal((name, [r[0] for r in s.do("SELECT k FROM t")]),
+                  (name, [r[0] for r in s.do(f"SELECT x::{name} FROM unnest(ARRAY["
+                                             + ", ".join(f"'{v}'" for v in values) + "]) x")]))
+            s.fails("23505", f"INSERT INTO t VALUES ('{values[-1]}')")
+            s.do("DROP TABLE t")
+
+
+# ---- What is pushed down ----
+
+def plan_of(s, query):
+    return "\n".join(line[0] for line in s.do(f"EXPLAIN (COSTS OFF) {query}"))
+
+
+@test
+def plans_tell_what_is_pushed_down(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (a int, b text, c int, v int, PRIMARY KEY (a, b, c)) WITH (hash = 'a', range = 'b desc, c')")
+        s.do("INSERT INTO t SELECT i % 3, 'b' || i % 5, i, i FROM generate_series(1, 60) i")
+        s.do("CREATE TABLE h (LIKE t) USING heap")
+        s.do("INSERT INTO h SELECT * FROM t")
+        for where, wanted in [
+                ("a = 1 AND b = 'b2' AND c = 22", ["Frond Key: ((a = 1) AND (b = 'b2'::text) AND (c = 22))"]),
+                ("a = 1 AND b = 'b2' AND c > 20", ["Frond Key: ((a = 1) AND (b = 'b2'::text) AND (c > 20))"]),
+                ("a = 1 AND b > 'b2'", ["Frond Key: ((a = 1) AND (b > 'b2'::text))"]),
+                ("a = 1 AND b > 'b1' AND b <= 'b3'", ["Frond Key", "b <= 'b3'"]),
+                ("b = 'b2'", ["Frond Filter: (b = 'b2'::text)"]),
+                ("a IN (2, 1, 1) AND b = 'b1'", ["Frond Key: ((a = ANY"]),
+                ("a = 2 AND b IN ('b1', 'b3', 'nothing') AND c = 11", ["Frond Key"]),
+                ("a = 1 AND v BETWEEN 10 AND 30", ["Frond Key: (a = 1)", "Frond Filter: ((v >= 10) AND (v <= 30))"]),
+                ("a = 1 AND v IS NULL", ["Frond Filter: (v IS NULL)"]),
+                ("a = 1 AND v IS NOT NULL AND v % 2 = 0", ["Frond Filter: (v IS NOT NULL)"]),
+                ("a = 30000000000", ["Frond Key"]),
+                ("a = 1 AND b = 'b2' AND c < 30000000000", ["Frond Key"]),
+                ("a = 1 AND b = NULL", []),
+                ("a = 1 AND (c = 4 OR c = 7)", ["Frond Key: (a = 1)"])]:
+            plan = plan_of(s, f"SELECT * FROM t WHERE {where}")
+            for part in wanted:
+                contains(plan, part)
+            equal((where, s.do(f"SELECT * FROM t WHERE {where} ORDER BY a, b, c")),
+                  (where, s.do(f"SELECT * FROM h WHERE {where} ORDER BY a, b, c")))
+        for order, is_pushed in [("b DESC, c", True), ("b, c DESC", True), ("b", True), ("b, c", False), ("c", False)]:
+            query = f"WHERE a = 1 ORDER BY {order}, v LIMIT 7" if order == "c" else f"WHERE a = 1 ORDER BY {order} LIMIT 7"
+            plan = plan_of(s, f"SELECT b, c FROM t {query}")
+            equal((order, "Sort" not in plan), (order, is_pushed))
+            if order != "b":
+                equal((order, s.do(f"SELECT b, c FROM t {query}")), (order, s.do(f"SELECT b, c FROM h {query}")))
+        contains(plan_of(s, "SELECT * FROM t WHERE a = 1 ORDER BY b DESC LIMIT 7"), "Frond Rows: 7")
+        s.do("CREATE TABLE small (x int PRIMARY KEY)")
+        s.do("INSERT INTO small VALUES (1), (2)")
+        s.do("ANALYZE t, small")
+        equal(s.one("SELECT reltuples FROM pg_class WHERE oid = 't'::regclass"), "60")
+        s.do("CREATE TABLE wide (k int PRIMARY KEY, v int)")
+        s.do("INSERT INTO wide SELECT i, -i FROM generate_series(1, 3000) i")
+        s.do("ANALYZE wide")
+        join = "SELECT x, v FROM small JOIN wide ON k = x"
+        contains(plan_of(s, join), "Frond Key: ($0 = wide.k)")
+        equal(s.do(join + " ORDER BY x"), [["1", "-1"], ["2", "-2"]])
+
+
+@test
+def random_queries_answer_as_those_of_heaps(cwd):
+    draw = random.Random(seed(0))
+    with fresh()() as s:
+        key = draw.choice(["PRIMARY KEY (a, b)", "PRIMARY KEY (b, a)", "PRIMARY KEY (a, b, c)"])
+        columns = f"a int, b text, c numeric, d timestamptz, {key}"
+        how = draw.choice(["", "WITH (hash = 'a')"])
+        s.do(f"CREATE TABLE t ({columns}) {how}")
+        s.do(f"CREATE TABLE h ({columns}) USING heap")
+
+        def value(column):
+            return {"a": lambda: str(draw.randint(-3, 12)), "b": lambda: f"'{draw.choice('abcde')}'",
+                    "c": lambda: draw.choice(["1", "1.50", "-2", "'NaN'", "10"]),
+                    "d": lambda: f"'2024-01-0{draw.randint(1, 9)}Z'"}[column]()
+
+        def condition():
+            column = draw.choice("abcd")
+            return draw.choice([
+                lambda: f"{column} {draw.choice(['=', '<', '<=', '>', '>=', '<>'])} {value(column)}",
+                lambda: f"{value(column)} {draw.choice(['=', '<', '>='])} {column}",
+                lambda: f"{column} IN ({', '.join(value(column) for _ in range(3))})",
+                lambda: f"{column} IS {draw.choice(['', 'NOT '])}NULL",
+                lambda: f"{column} BETWEEN {value(column)} AND {value(column)}",
+                lambda: f"({column} = {value(column)} OR a = {value('a')})"])()
+
+        for step in range(150):
+            where = " AND ".join(condition() for _ in range(draw.randint(1, 3)))
+            action = draw.random()
+            if action < 0.25:
+                d = draw.choice([value("d"), "NULL"])
+                statement = f"INSERT INTO % VALUES ({value('a')}, {value('b')}, {value('c')}, {d}) RETURNING *"
+            elif action < 0.35:
+                statement = f"UPDATE % SET d = {value('d')} WHERE {where}"
+            elif action < 0.4:
+                statement = f"DELETE FROM % WHERE {where}"
+            elif action < 0.7:
+                statement = f"SELECT * FROM % WHERE {where} ORDER BY a, b, c, d"
+            elif action < 0.85:
+                order = draw.choice(["a, b", "a DESC, b DESC", "b, a", "b DESC, a DESC", "a DESC, b"])
+                statement = f"SELECT a, b FROM % WHERE {where} ORDER BY {order} LIMIT {draw.randint(1, 5)}"
+            else:
+                statement = f"SELECT count(*), min(c), max(d) FROM % x JOIN % y USING (a, b) WHERE x.{where.split(' AND ')[0].lstrip('(')}" \
+                    if where[0] in "abcd" and " AND " not in where else f"SELECT count(*), min(c), max(d) FROM % WHERE {where}"
+                statement = statement.replace("min(c), max(d) FROM % x", "min(x.c), max(y.d) FROM % x")
+            answers = []
+            for table in "th":
+                try:
+                    answers.append(s.do(statement.replace("%", table)))
+                except Failure as failure:
+                    answers.append(failure.state)
+            assert answers[0] == answers[1], f"step {step}: {statement}\n{answers[0]}\nof a heap\n{answers[1]}"
+        equal(s.do("SELECT * FROM t ORDER BY a, b, c"), s.do("SELECT * FROM h ORDER BY a, b, c"))
+
+
+# ---- Transactions ----
+
+@test
+def transactions_and_savepoints_are_frond_s(cwd):
+    opener = fresh()
+    with opener() as s, opener() as other:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (1, 1)")
+        equal(other.do("SELECT * FROM t"), [])
+        s.do("SAVEPOINT a")
+        s.do("INSERT INTO t VALUES (2, 2)")
+        s.do("SAVEPOINT b")
+        s.fails("23505", "INSERT INTO t VALUES (2, 3)")
+        s.do("ROLLBACK TO b")
+        s.do("UPDATE t SET v = 9 WHERE k = 1")
+        s.do("ROLLBACK TO a")
+        s.do("INSERT INTO t VALUES (3, 3)")
+        s.do("COMMIT")
+        equal(other.do("SELECT * FROM t"), [["1", "1"], ["3", "3"]])
+        s.do("DO $$ BEGIN INSERT INTO t VALUES (4, 4); BEGIN INSERT INTO t VALUES (5, 5); INSERT INTO t VALUES (1, 1);"
+             " EXCEPTION WHEN unique_violation THEN NULL; END; INSERT INTO t VALUES (6, 6); END $$")
+        equal(s.one("SELECT string_agg(k::text, ',') FROM t"), "1,3,4,6")
+        s.do("BEGIN")
+        s.do("DELETE FROM t")
+        s.do("ROLLBACK")
+        equal(s.one("SELECT count(*) FROM t"), "4")
+        s.do("BEGIN READ ONLY")
+        s.fails("25006", "DELETE FROM t")
+        s.do("ROLLBACK")
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (7, 7)")
+        s.fails("0A000", "PREPARE TRANSACTION 'p'")
+        equal(s.one("SELECT count(*) FROM t"), "4")
+
+
+@test
+def a_statement_does_not_see_its_own_rows(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        s.do("INSERT INTO t SELECT i, 0 FROM generate_series(1, 3000) i")
+        s.do("INSERT INTO t SELECT k + 3000, 1 FROM t")
+        equal(s.one("SELECT count(*) FROM t"), "6000")
+        s.do("UPDATE t SET k = k + 10000 WHERE v = 0")
+        equal(s.do("SELECT min(k), max(k), count(*) FROM t WHERE v = 0"), [["10001", "13000", "3000"]])
+        s.do("UPDATE t SET v = (SELECT count(*) FROM t x WHERE x.v = 0)  WHERE v = 0 AND k < 10010")
+        equal(s.do("SELECT DISTINCT v FROM t WHERE k BETWEEN 10001 AND 10009"), [["3000"]])
+        s.do("CREATE TABLE r (k int PRIMARY KEY, v text)")
+        s.do("INSERT INTO r SELECT i, repeat('x', 100) FROM generate_series(1, 2000) i")
+        s.do("DO $$ DECLARE x record; BEGIN FOR x IN SELECT k FROM r LOOP"
+             " INSERT INTO r VALUES (x.k + 10000, 'y'); END LOOP; END $$")
+        equal(s.one("SELECT count(*) FROM r"), "4000")
+        s.do("BEGIN")
+        s.do("DECLARE c CURSOR FOR SELECT k FROM r WHERE v <> 'y'")
+        s.do("FETCH 1 FROM c")
+        s.do("DELETE FROM r")
+        equal(len(s.do("FETCH ALL FROM c")), 1999)
+        s.do("ROLLBACK")
+        s.do("CREATE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS"
+             " $$ BEGIN IF (SELECT v FROM t WHERE k = NEW.k) <> NEW.v THEN RAISE 'not seen'; END IF; RETURN NULL; END $$")
+        s.do("CREATE TRIGGER seen AFTER INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION seen()")
+        s.do("UPDATE t SET v = 5 WHERE k < 3010")
+        s.do("INSERT INTO t VALUES (1, 2), (2, 3)")
+
+
+@test
+def conflicts_are_40001_and_no_write_is_lost(cwd):
+    opener = fresh()
+    with opener() as s, opener() as other:
+        s.do("CREATE TABLE doctors (name text PRIMARY KEY, on_call bool)")
+        s.do("INSERT INTO doctors VALUES ('a', true), ('b', true)")
+        for session, name in ((s, "a"), (other, "b")):
+            session.do("BEGIN")
+            equal(session.one("SELECT count(*) FROM doctors WHERE on_call"), "2")
+            session.do(f"UPDATE doctors SET on_call = false WHERE name = '{name}'")
+        s.do("COMMIT")
+        other.fails("40001", "COMMIT")
+        equal(s.one("SELECT count(*) FROM doctors WHERE on_call"), "1")
+        s.do("CREATE TABLE sums (k int PRIMARY KEY, n int)")
+        s.do("INSERT INTO sums VALUES (1, 0)")
+        done = 0
+        for _ in range(20):
+            for session in (s, other):
+                session.send("UPDATE sums SET n = n + 1 WHERE k = 1")
+            for session in (s, other):
+                try:
+                    session.read()
+                    done += 1
+                except Failure as failure:
+                    equal(failure.state, "40001")
+        equal(s.one("SELECT n FROM sums"), str(done))
+
+
+@test
+def local_and_frond_s_tables_are_not_written_together(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE ours (a int)")
+        s.do("CREATE TABLE heap (a int) USING heap")
+        s.do("CREATE TEMP TABLE brief (a int)")
+        for first, second in (("ours", "heap"), ("heap", "ours")):
+            s.do("BEGIN")
+            s.do("INSERT INTO brief VALUES (1)")
+            s.do(f"INSERT INTO {first} VALUES (1)")
+            s.fails("0A000", f"INSERT INTO {second} VALUES (1)")
+            s.do("ROLLBACK")
+        s.do("BEGIN")
+        s.do("COPY heap FROM STDIN", "1")
+        s.fails("0A000", "COPY ours FROM STDIN", "1")
+        s.do("ROLLBACK")
+        s.do("SET frond.allow_mixed_writes = on")
+        s.do("WITH x AS (INSERT INTO ours VALUES (1)) INSERT INTO heap VALUES (1)")
+        equal(s.one("SELECT count(*) FROM ours JOIN heap USING (a)"), "1")
+
+
+@test
+def much_is_copied(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        s.do("COPY t FROM STDIN WITH (FREEZE)", *(f"{i}\tvalue {i}" for i in range(5000)))
+        equal(s.do("SELECT count(*), max(v) FROM t"), [["5000", "value 999"]])
+        s.fails("23505", "COPY t FROM STDIN", *(f"{i}\tx" for i in (7000, 7001, 17)))
+        equal(s.one("SELECT count(*) FROM t"), "5000")
+        equal(s.do("COPY t (v, k) TO STDOUT")[17], ["value 17", "17"])
+        s.fails("54000", "INSERT INTO t SELECT i, repeat('x', 4000) FROM generate_series(10000, 13000) i")
+        s.do("SET frond.bulk_load = on")
+        s.do("INSERT INTO t SELECT i, repeat('x', 4000) FROM generate_series(10000, 13000) i")
+        equal(s.one("SELECT count(*) FROM t"), "8001")
+
+
+@test
+def a_statement_that_waits_for_frond_is_cancelled(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY)")
+        s.do("INSERT INTO t VALUES (1)")
+        door = shared()[1]
+        door.process.send_signal(signal.SIGSTOP)
+        try:
+            s.do("SET statement_timeout = '300ms'")
+            s.fails("57014", "SELECT * FROM t")
+        finally:
+            door.process.send_signal(signal.SIGCONT)
+        s.do("SET statement_timeout = 0")
+        equal(s.do("SELECT * FROM t"), [["1"]])
+
+
+@test
+def frond_ends_and_comes_back(cwd):
+    postgres, _ = shared()
+    with Door(cwd, "--store", f"embedded:{cwd}/store") as door:
+        opener = postgres.database("ends", door.port)
+        with opener() as s:
+            s.do("CREATE TABLE t (k int PRIMARY KEY, v text)")
+            s.do("INSERT INTO t VALUES (1, 'a')")
+            s.do("BEGIN")
+            s.do("INSERT INTO t VALUES (2, 'b')")
+            door.process.kill()
+            door.process.wait()
+            s.fails("08007", "COMMIT")
+            s.fails("08001", "SELECT * FROM t")
+            with Door(cwd, "--store", f"embedded:{cwd}/store", port=door.port) as again:
+                equal(s.do("SELECT * FROM t"), [["1", "a"]])
+                s.do("BEGIN")
+                s.do("SELECT * FROM t")
+                again.process.kill()
+                again.process.wait()
+                s.fails("08006", "SELECT * FROM t")
+                s.do("ROLLBACK")
+            with Door(cwd, "--store", f"embedded:{cwd}/store", port=door.port):
+                s.do("INSERT INTO t VALUES (3, 'c')")
+                equal(s.do("SELECT k FROM t"), [["1"], ["3"]])
+
+
+# ---- Others ----
+
+@test
+def tables_of_others_are_imported(cwd):
+    opener = fresh()
+    with opener() as s:
+        s.do("CREATE SCHEMA made")
+        s.do("CREATE TABLE made.t (k uuid PRIMARY KEY, j jsonb, n numeric)")
+        s.do("CREATE TABLE made.nokey (a int)")
+        s.do("INSERT INTO made.t VALUES ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{\"a\": 1}', 2.50)")
+        s.do("INSERT INTO made.nokey VALUES (7)")
+        s.do("CREATE SCHEMA seen")
+        s.do("IMPORT FOREIGN SCHEMA made FROM SERVER frond INTO seen")
+        equal(s.do("SELECT * FROM seen.t"), [["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", '{"a": 1}', "2.50"]])
+        s.do("UPDATE seen.nokey SET a = 8")
+        equal(s.do("SELECT * FROM made.nokey"), [["8"]])
+        # What was imported is not dropped with its foreign table.
+        s.do("DROP SCHEMA seen CASCADE")
+        equal(s.do("SELECT * FROM made.nokey"), [["8"]])
+        s.do("DROP SCHEMA made CASCADE")
+        s.do("IMPORT FOREIGN SCHEMA made FROM SERVER frond INTO public")
+        equal(s.do("SELECT count(*) FROM pg_foreign_table"), [["0"]])
+
+
+@test
+def people_of_frond_have_their_rights(cwd):
+    postgres, _ = shared()
+    with Door(cwd, env={"FROND_ADMIN": "root:secret"}) as door:
+        opener = postgres.database("people", door.port)
+        with opener() as s:
+            contains(s.fails("28000", "CREATE TABLE t (k int PRIMARY KEY)"), "frond")
+            s.do("CREATE USER MAPPING FOR owner SERVER frond OPTIONS (user 'root', password 'wrong')")
+            s.fails("28P01", "CREATE TABLE t (k int PRIMARY KEY)")
+            s.do("ALTER USER MAPPING FOR owner SERVER frond OPTIONS (SET password 'secret')")
+            s.do("CREATE TABLE t (k int PRIMARY KEY)")
+            s.do("INSERT INTO t VALUES (1)")
+            s.do("CREATE USER reader")
+            s.do("GRANT ALL ON t TO reader")
+            with opener("reader") as reader:
+                reader.fails("28000", "SELECT * FROM t")
+                reader.fails("42501", "CREATE TABLE x (k int) USING frond")
+
+
+try:
+    main(missing())
+finally:
+    end_shared()
