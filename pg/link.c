@@ -165,7 +165,7 @@ link_get_alive(Oid server, Oid user, bool beside)
 {
 	struct frond_link *l = link_get(server, user, beside);
 
-	if (!l->in_txn && !frows_ping(l->rows))
+	if (!l->in_txn && !frows_is_alive(l->rows))
 		link_open(l);
 	return l;
 }
@@ -187,14 +187,10 @@ frond_link_beside(Oid server, Oid user)
 static void
 link_begin(struct frond_link *l)
 {
-	if (!frows_begin(l->rows, XactReadOnly)) {
-		if (frows_is_open(l->rows))
-			frond_fail(l->rows);
-		/* It has ended since the last transaction. */
+	/* It may have ended since the last transaction. */
+	if (!frows_is_alive(l->rows))
 		link_open(l);
-		if (!frows_begin(l->rows, XactReadOnly))
-			frond_fail(l->rows);
-	}
+	frows_begin_later(l->rows, XactReadOnly);
 	l->in_txn = true;
 	l->wrote = false;
 	l->bulk_bytes = 0;
@@ -421,10 +417,12 @@ changes_rise(List *changes, int level)
 static void
 link_commit(struct frond_link *l)
 {
-	bool done = l->wrote ? frows_commit(l->rows, NULL) : frows_rollback(l->rows);
-
 	l->in_txn = false;
-	if (done || (!l->wrote && !frows_is_open(l->rows)))
+	if (!l->wrote) {
+		frows_rollback_later(l->rows);
+		return;
+	}
+	if (frows_commit(l->rows, NULL))
 		return;
 	if (!frows_is_open(l->rows))
 		ereport(ERROR, errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
@@ -463,8 +461,8 @@ links_abort(void)
 
 	hash_seq_init(&all, links);
 	while ((l = hash_seq_search(&all))) {
-		if (l->in_txn && l->rows && frows_is_open(l->rows))
-			(void)frows_rollback(l->rows);
+		if (l->in_txn && l->rows)
+			frows_rollback_later(l->rows);
 		l->in_txn = false;
 	}
 }

@@ -1,4 +1,4 @@
-#include "frond_rows.h"
+#include "frond_rows_bytes.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -19,8 +19,7 @@ enum {
 	HEADER_BYTES = 8,
 	STATE_BYTES = 5,
 	MAGIC = 0x46524f57,
-	FIRST_BYTES = 4096, /* of a buffer that grows */
-	ASK_MS = 500,       /* between two questions to `interrupted` */
+	ASK_MS = 500, /* between two questions to `interrupted` */
 
 	REQUEST_HELLO = 1,
 	REQUEST_LOGIN = 2,
@@ -52,20 +51,6 @@ enum {
 	COLUMN_ORDERED = 2,
 };
 
-/* Bytes that grow. `failed`: memory was short; nothing is appended after that. */
-struct bytes {
-	uint8_t *ptr;
-	size_t len, cap;
-	bool failed;
-};
-
-/* Bytes that are read from the front. `bad`: there were fewer than were asked for. */
-struct reader {
-	const uint8_t *at;
-	size_t left;
-	bool bad;
-};
-
 struct frows {
 	int fd; /* -1: the connection is lost */
 	SSL *ssl;
@@ -73,10 +58,12 @@ struct frows {
 	int timeout_ms;
 	bool (*interrupted)(void *arg);
 	void *interrupted_arg;
-	uint16_t number; /* of the last request */
-	uint32_t most;   /* bytes that a request may have */
+	uint16_t number;   /* of the last request */
+	uint16_t answered; /* of the last answer: those behind it are still to come */
+	uint32_t most;     /* bytes that a request may have */
 	struct frows_failure failure;
 
+	struct bytes front; /* a BEGIN that goes with the next request; what was sent is none */
 	struct bytes out;   /* the request that is made */
 	size_t count_at;    /* of the number of keys or rows in it */
 	uint32_t count;     /* so far */
@@ -88,118 +75,6 @@ struct frows {
 	struct bytes place; /* where the scan goes on */
 	bool more;
 };
-
-/* ---- Bytes ---- */
-
-static bool
-bytes_grow(struct bytes *b, size_t n)
-{
-	size_t cap = b->cap ? b->cap : FIRST_BYTES;
-	uint8_t *ptr;
-
-	if (b->failed)
-		return false;
-	while (cap - b->len < n && cap < FROWS_ANSWER_BYTES)
-		cap *= 2;
-	ptr = cap - b->len < n ? NULL : realloc(b->ptr, cap);
-	if (!ptr) {
-		b->failed = true;
-		return false;
-	}
-	b->ptr = ptr;
-	b->cap = cap;
-	return true;
-}
-
-static void
-put(struct bytes *b, const void *ptr, size_t n)
-{
-	if (!n || (b->cap - b->len < n && !bytes_grow(b, n)) || b->failed)
-		return;
-	memcpy(b->ptr + b->len, ptr, n);
-	b->len += n;
-}
-
-static void
-put_int(struct bytes *b, uint64_t n, size_t bytes)
-{
-	uint8_t room[8];
-
-	frows_put_int(room, (int64_t)n, bytes);
-	put(b, room, bytes);
-}
-
-static void
-put_text(struct bytes *b, const char *text)
-{
-	size_t len = text ? strlen(text) : 0;
-
-	/* A name that is too long is none; the server says so. */
-	if (len > UINT16_MAX)
-		len = UINT16_MAX;
-	put_int(b, len, 2);
-	put(b, text, len);
-}
-
-static void
-put_value(struct bytes *b, struct frows_value v)
-{
-	put_int(b, (uint32_t)v.len, 4);
-	if (v.len > 0)
-		put(b, v.ptr, (size_t)v.len);
-}
-
-static void
-set_u32(struct bytes *b, size_t at, uint32_t n)
-{
-	if (!b->failed)
-		frows_put_int(b->ptr + at, n, 4);
-}
-
-static const uint8_t *
-take(struct reader *r, size_t n)
-{
-	const uint8_t *at = r->at;
-
-	if (r->bad || r->left < n) {
-		r->bad = true;
-		r->left = 0;
-		return NULL;
-	}
-	r->at += n;
-	r->left -= n;
-	return at;
-}
-
-static uint64_t
-take_int(struct reader *r, size_t bytes)
-{
-	const uint8_t *at = take(r, bytes);
-	uint64_t n = 0;
-
-	for (size_t i = 0; at && i < bytes; i++)
-		n = n << 8 | at[i];
-	return n;
-}
-
-static struct frows_text
-take_text(struct reader *r)
-{
-	size_t len = take_int(r, 2);
-	const uint8_t *at = take(r, len);
-
-	return (struct frows_text){ at ? (const char *)at : "", at ? len : 0 };
-}
-
-static struct frows_value
-take_value(struct reader *r)
-{
-	int32_t len = (int32_t)take_int(r, 4);
-
-	if (len < 0)
-		return (struct frows_value){ NULL, FROWS_NULL };
-	return (struct frows_value){ take(r, (size_t)len), r->bad ? FROWS_NULL : len };
-}
 
 /* ---- Failures ---- */
 
@@ -354,9 +229,10 @@ receive(struct frows *c)
 	code = take_int(&r, 1);
 	(void)take_int(&r, 1);
 	number = take_int(&r, 2);
-	if ((code != ANSWER_DONE && code != ANSWER_ERROR) || number != c->number ||
-	    length > FROWS_ANSWER_BYTES)
+	if ((code != ANSWER_DONE && code != ANSWER_ERROR) ||
+	    number != (uint16_t)(c->answered + 1) || length > FROWS_ANSWER_BYTES)
 		return fail_lost(c, "what came is no answer of this protocol");
+	c->answered++;
 	c->in.len = 0;
 	if (c->in.cap < length && !bytes_grow(&c->in, length)) {
 		c->in.failed = false;
@@ -370,30 +246,108 @@ receive(struct frows *c)
 	return code == ANSWER_DONE || take_error(c);
 }
 
+static void
+frame_begin(struct bytes *b, unsigned code)
+{
+	b->len = 0;
+	b->failed = false;
+	put_int(b, 0, 4);
+	put_int(b, code, 1);
+	put_int(b, 0, 1);
+	put_int(b, 0, 2);
+}
+
 /* Begins a request; what follows goes to c->out. */
 static void
 request(struct frows *c, unsigned code)
 {
-	c->out.len = 0;
-	c->out.failed = false;
+	frame_begin(&c->out, code);
 	c->left = 0;
-	put_int(&c->out, 0, 4);
-	put_int(&c->out, code, 1);
-	put_int(&c->out, 0, 1);
-	put_int(&c->out, ++c->number, 2);
+}
+
+/* Its length and its number: answers come in the order of these. */
+static void
+frame_end(struct frows *c, struct bytes *b)
+{
+	if (b->failed)
+		return;
+	frows_put_int(b->ptr, (int64_t)(b->len - HEADER_BYTES), 4);
+	frows_put_int(b->ptr + 6, ++c->number, 2);
+}
+
+/* Sends it, behind a BEGIN that waits for it. */
+static bool
+send_request(struct frows *c)
+{
+	bool done;
+
+	if (c->front.len)
+		frame_end(c, &c->front);
+	frame_end(c, &c->out);
+	if (!c->front.len)
+		return send_all(c, c->out.ptr, c->out.len);
+	put(&c->front, c->out.ptr, c->out.len);
+	if (c->front.failed) {
+		lose(c);
+		return fail_memory(c);
+	}
+	done = send_all(c, c->front.ptr, c->front.len);
+	c->front.len = 0;
+	return done;
+}
+
+/* Reads the answers of earlier requests: false if the connection is lost, or one has failed. */
+static bool
+receive_earlier(struct frows *c, uint16_t until)
+{
+	struct frows_failure first;
+	bool failed = false;
+
+	while (c->answered != until) {
+		if (receive(c))
+			continue;
+		if (c->fd < 0)
+			return false;
+		if (!failed)
+			first = c->failure;
+		failed = true;
+	}
+	if (failed)
+		c->failure = first;
+	return !failed;
 }
 
 /* Sends it, and waits for the answer. */
 static bool
 run(struct frows *c)
 {
+	bool begins = c->front.len, done;
+	struct frows_failure failure;
+	uint16_t before;
+
 	c->read = (struct reader){ 0 };
 	if (c->fd < 0)
 		return fail(c, "08003", "the connection is lost");
 	if (c->out.failed)
 		return fail_memory(c);
-	set_u32(&c->out, 0, (uint32_t)(c->out.len - HEADER_BYTES));
-	return send_all(c, c->out.ptr, c->out.len) && receive(c);
+	before = c->number;
+	if (!send_request(c))
+		return false;
+	/* How a ROLLBACK that nobody waited for has ended is nobody's business. */
+	if (!receive_earlier(c, before) && c->fd < 0)
+		return false;
+	if (!begins)
+		return receive(c);
+	done = receive(c);
+	failure = c->failure;
+	if (c->fd < 0)
+		return false;
+	if (done)
+		return receive(c);
+	(void)receive(c);
+	if (c->fd >= 0)
+		c->failure = failure;
+	return false;
 }
 
 /* What was to be in the answer was there. */
@@ -561,6 +515,7 @@ frows_close(struct frows *c)
 	lose(c);
 	SSL_CTX_free(c->ssl_context);
 	wipe(&c->out);
+	free(c->front.ptr);
 	free(c->in.ptr);
 	free(c->place.ptr);
 	free(c);
@@ -576,6 +531,21 @@ bool
 frows_is_open(const struct frows *c)
 {
 	return c->fd >= 0;
+}
+
+bool
+frows_is_alive(struct frows *c)
+{
+	uint8_t byte;
+	ssize_t n;
+
+	if (c->fd < 0 || (!receive_earlier(c, c->number) && c->fd < 0))
+		return false;
+	n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return true;
+	lose(c);
+	return false;
 }
 
 int
@@ -599,6 +569,16 @@ frows_ping(struct frows *c)
 }
 
 /* ---- Transactions ---- */
+
+/* Forgets a BEGIN that was not sent. */
+static bool
+front_drop(struct frows *c)
+{
+	if (!c->front.len)
+		return false;
+	c->front.len = 0;
+	return true;
+}
 
 bool
 frows_begin(struct frows *c, bool read_only)
@@ -624,7 +604,32 @@ frows_commit(struct frows *c, uint8_t *stamp)
 bool
 frows_rollback(struct frows *c)
 {
+	/* It has not begun. */
+	if (front_drop(c))
+		return true;
 	return run_bare(c, REQUEST_ROLLBACK);
+}
+
+void
+frows_begin_later(struct frows *c, bool read_only)
+{
+	(void)front_drop(c);
+	frame_begin(&c->front, REQUEST_BEGIN);
+	put_int(&c->front, read_only, 1);
+	if (c->front.failed)
+		lose(c);
+}
+
+void
+frows_rollback_later(struct frows *c)
+{
+	if (front_drop(c) || c->fd < 0)
+		return;
+	request(c, REQUEST_ROLLBACK);
+	if (c->out.failed)
+		lose(c);
+	else
+		(void)send_request(c);
 }
 
 bool

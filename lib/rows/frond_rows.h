@@ -108,6 +108,8 @@ void frows_close(struct frows *c); /* NULL is fine */
 const struct frows_failure *frows_failure(const struct frows *c);
 /* False once the connection is lost: nothing but frows_close() is left. */
 bool frows_is_open(const struct frows *c);
+/* Looks whether the server has closed the connection, without asking it anything. */
+bool frows_is_alive(struct frows *c);
 /* The socket, for whoever waits for several things. */
 int frows_socket(const struct frows *c);
 
@@ -119,6 +121,12 @@ bool frows_begin(struct frows *c, bool read_only);
 /* `stamp` may be NULL: FROWS_STAMP_BYTES that grow with each commit; zeros: nothing was written. */
 bool frows_commit(struct frows *c, uint8_t *stamp);
 bool frows_rollback(struct frows *c);
+/*
+ * The same without a round trip of their own. BEGIN goes with the next request, which fails as it
+ * does; ROLLBACK goes at once, and its answer is read before the next one.
+ */
+void frows_begin_later(struct frows *c, bool read_only);
+void frows_rollback_later(struct frows *c);
 bool frows_savepoint(struct frows *c, uint32_t *ret);
 bool frows_release(struct frows *c, uint32_t savepoint);
 bool frows_rollback_to(struct frows *c, uint32_t savepoint);

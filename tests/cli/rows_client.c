@@ -543,6 +543,16 @@ command(struct session *s)
 		return frows_begin(s->c, word_is(s, "read"));
 	if (strcmp(what, "commit") == 0)
 		return commit(s);
+	if (strcmp(what, "begin_later") == 0) {
+		frows_begin_later(s->c, word_is(s, "read"));
+		return true;
+	}
+	if (strcmp(what, "rollback_later") == 0) {
+		frows_rollback_later(s->c);
+		return true;
+	}
+	if (strcmp(what, "alive") == 0)
+		return frows_is_alive(s->c);
 	if (strcmp(what, "rollback") == 0)
 		return frows_rollback(s->c);
 	if (strcmp(what, "savepoint") == 0)

@@ -369,6 +369,32 @@ def run_empty(session):
 
 
 @test
+def begin_and_rollback_go_with_other_requests(cwd):
+    with Door(cwd) as server, Session(server) as a, Session(server) as b:
+        shop(a)
+        b.do("use", "shop", "books")
+        a.do("begin_later")
+        equal(a.write(INSERT, ["title"], ([1], ["a"])), ["1"])
+        equal(b.scan("id", "|"), [])
+        a.do("rollback_later")
+        equal(a.scan("id", "|"), [])
+        a.do("begin_later")
+        a.do("rollback")  # nothing has begun
+        a.do("begin_later", "read")
+        a.fails("25006", "write", INSERT, "title", "|", 1, "|", "x")
+        a.do("rollback_later")
+        a.do("rollback_later")  # there is none, which nobody hears
+        a.do("begin_later")
+        equal(a.write(INSERT, ["title"], ([2], ["b"])), ["1"])
+        a.do("begin_later")
+        # The BEGIN within a transaction fails, and what went with it is not told as done.
+        equal(a.fails("25001", "get", "title", "|", 2).text[:5], "there")
+        a.do("commit")
+        equal(b.scan("id", "|"), ["2"])
+        a.do("alive")
+
+
+@test
 def of_two_transactions_that_meet_one_fails_with_40001(cwd):
     with Door(cwd) as server, Session(server) as a, Session(server) as b:
         shop(a)

@@ -1,0 +1,138 @@
+/* frond-rows: bytes of requests, which grow, and of answers, which are read. It is private. */
+#ifndef FROND_ROWS_BYTES_H
+#define FROND_ROWS_BYTES_H
+
+#include "frond_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FIRST_BYTES = 4096, /* of a buffer that grows */
+};
+
+/* Bytes that grow. `failed`: memory was short; nothing is appended after that. */
+struct bytes {
+	uint8_t *ptr;
+	size_t len, cap;
+	bool failed;
+};
+
+/* Bytes that are read from the front. `bad`: there were fewer than were asked for. */
+struct reader {
+	const uint8_t *at;
+	size_t left;
+	bool bad;
+};
+
+static inline bool
+bytes_grow(struct bytes *b, size_t n)
+{
+	size_t cap = b->cap ? b->cap : FIRST_BYTES;
+	uint8_t *ptr;
+
+	if (b->failed)
+		return false;
+	while (cap - b->len < n && cap < FROWS_ANSWER_BYTES)
+		cap *= 2;
+	ptr = cap - b->len < n ? NULL : realloc(b->ptr, cap);
+	if (!ptr) {
+		b->failed = true;
+		return false;
+	}
+	b->ptr = ptr;
+	b->cap = cap;
+	return true;
+}
+
+static inline void
+put(struct bytes *b, const void *ptr, size_t n)
+{
+	if (!n || (b->cap - b->len < n && !bytes_grow(b, n)) || b->failed)
+		return;
+	memcpy(b->ptr + b->len, ptr, n);
+	b->len += n;
+}
+
+static inline void
+put_int(struct bytes *b, uint64_t n, size_t bytes)
+{
+	uint8_t room[8];
+
+	frows_put_int(room, (int64_t)n, bytes);
+	put(b, room, bytes);
+}
+
+static inline void
+put_text(struct bytes *b, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	/* A name that is too long is none; the server says so. */
+	if (len > UINT16_MAX)
+		len = UINT16_MAX;
+	put_int(b, len, 2);
+	put(b, text, len);
+}
+
+static inline void
+put_value(struct bytes *b, struct frows_value v)
+{
+	put_int(b, (uint32_t)v.len, 4);
+	if (v.len > 0)
+		put(b, v.ptr, (size_t)v.len);
+}
+
+static inline void
+set_u32(struct bytes *b, size_t at, uint32_t n)
+{
+	if (!b->failed)
+		frows_put_int(b->ptr + at, n, 4);
+}
+
+static inline const uint8_t *
+take(struct reader *r, size_t n)
+{
+	const uint8_t *at = r->at;
+
+	if (r->bad || r->left < n) {
+		r->bad = true;
+		r->left = 0;
+		return NULL;
+	}
+	r->at += n;
+	r->left -= n;
+	return at;
+}
+
+static inline uint64_t
+take_int(struct reader *r, size_t bytes)
+{
+	const uint8_t *at = take(r, bytes);
+	uint64_t n = 0;
+
+	for (size_t i = 0; at && i < bytes; i++)
+		n = n << 8 | at[i];
+	return n;
+}
+
+static inline struct frows_text
+take_text(struct reader *r)
+{
+	size_t len = take_int(r, 2);
+	const uint8_t *at = take(r, len);
+
+	return (struct frows_text){ at ? (const char *)at : "", at ? len : 0 };
+}
+
+static inline struct frows_value
+take_value(struct reader *r)
+{
+	int32_t len = (int32_t)take_int(r, 4);
+
+	if (len < 0)
+		return (struct frows_value){ NULL, FROWS_NULL };
+	return (struct frows_value){ take(r, (size_t)len), r->bad ? FROWS_NULL : len };
+}
+
+#endif
