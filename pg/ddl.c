@@ -19,14 +19,17 @@
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "executor/executor.h"
+#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/ruleutils.h"
 
 /* What PostgreSQL gives with a statement. */
 struct utility {
@@ -400,6 +403,76 @@ create_run(const struct utility *u, CreateStmt *from)
 		SetQueryCompletion(u->completion, CMDTAG_CREATE_TABLE, 0);
 }
 
+/* ---- CREATE TABLE AS ---- */
+
+static bool
+create_as_is_ours(const CreateTableAsStmt *statement)
+{
+	const IntoClause *into = statement->into;
+
+	if (statement->objtype != OBJECT_TABLE ||
+	    into->rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		return false;
+	return is_frond(into->accessMethod ? into->accessMethod : default_table_access_method);
+}
+
+/* The table that the query's columns say. */
+static CreateStmt *
+create_of_query(const CreateTableAsStmt *from, const Query *query)
+{
+	const ListCell *name = list_head(from->into->colNames), *cell;
+	CreateStmt *statement = makeNode(CreateStmt);
+
+	foreach (cell, query->targetList) {
+		const TargetEntry *entry = lfirst(cell);
+		Node *e = (Node *)entry->expr;
+
+		if (entry->resjunk)
+			continue;
+		statement->tableElts = lappend(
+			statement->tableElts,
+			makeColumnDef(name ? strVal(lfirst(name)) : entry->resname, exprType(e),
+				      exprTypmod(e), exprCollation(e)));
+		name = name ? lnext(from->into->colNames, name) : NULL;
+	}
+	if (name)
+		ereport(ERROR, errcode(ERRCODE_SYNTAX_ERROR),
+			errmsg("too many column names were specified"));
+	statement->relation = copyObject(from->into->rel);
+	statement->options = copyObject(from->into->options);
+	statement->if_not_exists = from->if_not_exists;
+	return statement;
+}
+
+/* The table is made, and the query's rows are inserted. */
+static void
+create_as_run(const struct utility *u, CreateTableAsStmt *from)
+{
+	Query *query = castNode(Query, copyObject(from->query));
+	CreateStmt *statement;
+	Oid existing, namespace;
+	uint64 rows = 0;
+
+	if (query->commandType == CMD_UTILITY)
+		refuse("CREATE TABLE AS EXECUTE");
+	namespace = RangeVarGetAndCheckCreationNamespace(from->into->rel, NoLock, &existing);
+	statement = create_of_query(from, query);
+	create_run(u, statement);
+	if (!OidIsValid(existing) && !from->into->skipData) {
+		const char *sql = psprintf("INSERT INTO %s %s",
+					   quote_qualified_identifier(get_namespace_name(namespace),
+								      from->into->rel->relname),
+					   pg_get_querydef(query, false));
+
+		if (SPI_connect() != SPI_OK_CONNECT || SPI_execute(sql, false, 0) < 0)
+			elog(ERROR, "the statement failed: %s", sql);
+		rows = SPI_processed;
+		SPI_finish();
+	}
+	if (u->completion)
+		SetQueryCompletion(u->completion, CMDTAG_SELECT, rows);
+}
+
 /* ---- Other statements ---- */
 
 /* DROP TABLE of tables of both sorts is two statements. */
@@ -498,6 +571,12 @@ utility_run(const struct utility *u)
 	case T_CreateStmt:
 		if (create_is_ours((CreateStmt *)statement)) {
 			create_run(u, (CreateStmt *)statement);
+			return;
+		}
+		break;
+	case T_CreateTableAsStmt:
+		if (create_as_is_ours((CreateTableAsStmt *)statement)) {
+			create_as_run(u, (CreateTableAsStmt *)statement);
 			return;
 		}
 		break;

@@ -237,6 +237,20 @@ void frond_modify_flush(Oid relid, const EState *reader);
 /* A transaction, or a subtransaction of this level, has aborted: its writes are forgotten. */
 void frond_modify_forget(int level);
 
+/* ---- INSERT … ON CONFLICT (conflict.c) ---- */
+
+enum frond_conflict {
+	FROND_CONFLICT_NONE,    /* no row has the key */
+	FROND_CONFLICT_SKIPPED, /* one has, and WHERE does not hold */
+	FROND_CONFLICT_UPDATED, /* … what it becomes is in rel->ri_onConflict->oc_ProjSlot */
+};
+
+void frond_conflict_init(void);
+/* What DO UPDATE makes of the row that has this key; `slot`: the one that was to be inserted. */
+enum frond_conflict frond_conflict_update(const struct frond_table *t, Oid user, ResultRelInfo *rel,
+					  ExprContext *context, const struct frows_value *key,
+					  TupleTableSlot *slot);
+
 /* ---- Definitions (ddl.c, alter.c) ---- */
 
 void frond_ddl_init(void);

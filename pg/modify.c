@@ -49,7 +49,8 @@ struct modify {
 
 	AttrNumber junk[FROWS_KEY_COLUMNS]; /* where the old key stands in the plan's rows */
 	AttrNumber whole_row;
-	bool asks;        /* ON CONFLICT DO NOTHING: each row's answer is waited for */
+	ModifyTableState *conflict; /* ON CONFLICT DO UPDATE */
+	bool asks;                  /* ON CONFLICT DO NOTHING: each row's answer is waited for */
 	bool reads_it;    /* the statement reads the table: nothing is sent before it ends */
 	bool key_changes; /* an UPDATE sets columns of the key */
 	int *attnums;     /* of the columns that are written */
@@ -104,10 +105,7 @@ frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation 
 List *
 frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan)
 {
-	if (plan->onConflictAction == ONCONFLICT_UPDATE)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("ON CONFLICT DO UPDATE is not supported on tables in frond"));
-	return list_make1_int(plan->onConflictAction == ONCONFLICT_NOTHING);
+	return list_make1_int(plan->onConflictAction);
 }
 
 /* ---- Beginning ---- */
@@ -169,10 +167,34 @@ modify_new(EState *estate, ResultRelInfo *rel, Index rti)
 }
 
 static void
+touched_init(struct modify *m)
+{
+	HASHCTL how = { .keysize = sizeof(struct touched), .entrysize = sizeof(struct touched) };
+
+	how.hcxt = m->estate->es_query_cxt;
+	m->touched = hash_create("rows of frond's that were changed", TOUCHED_FIRST, &how,
+				 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+static void
+conflict_init(struct modify *m, ModifyTableState *state, ResultRelInfo *rel)
+{
+	if (rel->ri_TrigDesc)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("ON CONFLICT DO UPDATE is not supported on tables in frond that "
+			       "have triggers"));
+	if (m->table->has_hidden_key)
+		ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+			errmsg("there is no primary key for ON CONFLICT DO UPDATE"));
+	m->conflict = state;
+	m->reads_it = true;
+	touched_init(m);
+}
+
+static void
 junk_find(struct modify *m, ModifyTableState *state)
 {
 	List *targets = outerPlanState(state)->plan->targetlist;
-	HASHCTL how = { .keysize = sizeof(struct touched), .entrysize = sizeof(struct touched) };
 
 	for (int i = 0; i < m->table->key_count; i++) {
 		m->junk[i] = ExecFindJunkAttributeInTlist(targets, junk_name(i));
@@ -180,11 +202,8 @@ junk_find(struct modify *m, ModifyTableState *state)
 			elog(ERROR, "the plan has no %s", junk_name(i));
 	}
 	m->whole_row = ExecFindJunkAttributeInTlist(targets, "wholerow");
-	if (list_length(m->estate->es_range_table) > 1) {
-		how.hcxt = m->estate->es_query_cxt;
-		m->touched = hash_create("rows of frond's that were changed", TOUCHED_FIRST, &how,
-					 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
+	if (list_length(m->estate->es_range_table) > 1)
+		touched_init(m);
 }
 
 /* What an UPDATE writes; triggers may set what they like. */
@@ -216,7 +235,9 @@ frond_modify_begin(ModifyTableState *state, ResultRelInfo *rel, List *private, i
 	m = modify_new(estate, rel, rel->ri_RangeTableIndex);
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
 	if (state->operation == CMD_INSERT) {
-		m->asks = linitial_int(private);
+		m->asks = linitial_int(private) == ONCONFLICT_NOTHING;
+		if (linitial_int(private) == ONCONFLICT_UPDATE)
+			conflict_init(m, state, rel);
 		columns_init(m, NULL);
 	} else {
 		m->reads_it = true;
@@ -538,12 +559,66 @@ ask(struct modify *m, TupleTableSlot **slots)
 	return kept;
 }
 
+/* A row that changes: under another key it is another row. */
+static void
+update_keep(struct modify *m, struct frows_value *was, TupleTableSlot *slot)
+{
+	struct frows_value *is = slot_key(m, slot);
+
+	if (keys_equal(m, was, is)) {
+		row_keep(m, FROWS_UPDATE, was, slot_values(m, slot));
+		return;
+	}
+	row_keep(m, FROWS_DELETE, was, NULL);
+	row_keep(m, FROWS_INSERT, is, slot_values(m, slot));
+}
+
+/* ON CONFLICT DO UPDATE: the row is inserted, or the one that is there is changed, or left. */
+static TupleTableSlot *
+upsert(struct modify *m, ResultRelInfo *rel, TupleTableSlot *slot)
+{
+	/* PostgreSQL has made it since the beginning. */
+	ExprContext *context = m->conflict->ps.ps_ExprContext;
+	TupleTableSlot *result = slot;
+	enum frond_conflict outcome;
+	struct frows_value *key;
+	MemoryContext old;
+
+	check_constraints(rel, slot, m->estate);
+	old = MemoryContextSwitchTo(m->memory);
+	key = slot_key(m, slot);
+	if (is_touched(m, key))
+		ereport(ERROR, errcode(ERRCODE_CARDINALITY_VIOLATION),
+			errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"));
+	/* The row that is read, and what SET makes of it, live as long as this row does. */
+	MemoryContextSwitchTo(GetPerTupleMemoryContext(m->estate));
+	outcome = frond_conflict_update(m->table, m->user, rel, context, key, slot);
+	MemoryContextSwitchTo(m->memory);
+	switch (outcome) {
+	case FROND_CONFLICT_NONE:
+		row_keep(m, FROWS_INSERT, key, slot_values(m, slot));
+		break;
+	case FROND_CONFLICT_SKIPPED:
+		result = NULL;
+		break;
+	case FROND_CONFLICT_UPDATED:
+		result = rel->ri_onConflict->oc_ProjSlot;
+		check_constraints(rel, result, m->estate);
+		update_keep(m, key, result);
+		break;
+	}
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
 TupleTableSlot *
 frond_modify_insert(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 		    TupleTableSlot *plan_slot)
 {
 	struct modify *m = rel->ri_FdwState;
 
+	if (m->conflict)
+		return upsert(m, rel, slot);
 	insert_keep(m, rel, estate, slot);
 	if (m->asks)
 		return ask(m, &slot) ? slot : NULL;
@@ -584,7 +659,7 @@ frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 		    TupleTableSlot *plan_slot)
 {
 	struct modify *m = rel->ri_FdwState;
-	struct frows_value *was, *is;
+	struct frows_value *was;
 	MemoryContext old;
 
 	check_constraints(rel, slot, estate);
@@ -594,13 +669,10 @@ frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 		MemoryContextSwitchTo(old);
 		return NULL;
 	}
-	is = m->key_changes && !m->table->has_hidden_key ? slot_key(m, slot) : was;
-	if (!keys_equal(m, was, is)) {
-		row_keep(m, FROWS_DELETE, was, NULL);
-		row_keep(m, FROWS_INSERT, is, slot_values(m, slot));
-	} else {
+	if (m->key_changes && !m->table->has_hidden_key)
+		update_keep(m, was, slot);
+	else
 		row_keep(m, FROWS_UPDATE, was, slot_values(m, slot));
-	}
 	MemoryContextSwitchTo(old);
 	settle(m);
 	return slot;

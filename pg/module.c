@@ -22,6 +22,7 @@ _PG_init(void)
 	frond_link_init();
 	frond_table_init();
 	frond_ddl_init();
+	frond_conflict_init();
 }
 
 Datum
@@ -67,6 +68,5 @@ frond_access_method(PG_FUNCTION_ARGS)
 	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 		errmsg("this statement cannot make a table in frond"),
 		errhint("CREATE TABLE does, where session_preload_libraries has \"frond\"; "
-			"partitioned and temporary tables, materialized views and "
-			"CREATE TABLE AS need USING heap."));
+			"materialized views need USING heap."));
 }
