@@ -198,6 +198,20 @@ option_columns(DefElem *option, List **descending)
 	return names;
 }
 
+/* What only says how a heap lies on its pages, and when these are swept. */
+static bool
+is_of_heaps(const DefElem *option)
+{
+	static const char *const names[] = { "fillfactor", "parallel_workers",
+					     "toast_tuple_target" };
+
+	for (size_t i = 0; i < lengthof(names); i++)
+		if (strcmp(option->defname, names[i]) == 0)
+			return true;
+	return strncmp(option->defname, "autovacuum_", strlen("autovacuum_")) == 0 ||
+	       (option->defnamespace && strcmp(option->defnamespace, "toast") == 0);
+}
+
 /* WITH (hash = 'a', range = 'b desc') beside the primary key. */
 static void
 options_take(List *options, struct frond_key_spec *key)
@@ -212,6 +226,10 @@ options_take(List *options, struct frond_key_spec *key)
 			key->hash = option_columns(option, NULL);
 		else if (strcmp(option->defname, "range") == 0)
 			range = option_columns(option, &key->descending);
+		else if (is_of_heaps(option))
+			ereport(NOTICE, errmsg("the storage parameter \"%s\" means nothing in "
+					       "frond",
+					       option->defname));
 		else
 			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				errmsg("tables in frond have no storage parameter \"%s\"",

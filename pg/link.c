@@ -23,7 +23,7 @@
 
 enum {
 	LINKS_FIRST = 8,
-	BULK_BYTES = 2 * 1024 * 1024, /* of writes, which frond.bulk_load commits together */
+	BULK_BYTES = 4 * 1024 * 1024, /* in the store, which frond.bulk_load commits together */
 	TIMEOUT_MS = 60 * 1000,
 };
 

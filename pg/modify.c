@@ -28,7 +28,8 @@ enum {
 	SEND_BYTES = 256 * 1024, /* of rows that are kept, where the statement does not read them */
 	BATCH_ROWS = 1000,       /* of an INSERT that asks of each row whether it was there */
 	VALUE_BYTES = 8,         /* about: of a value in a request, beside its own bytes */
-	ROW_BITS = 16,           /* of a hidden key, which a ctid has as its offset */
+	CELL_BYTES = 128, /* about: of what the store keeps of a column of a row beside its value */
+	ROW_BITS = 16,    /* of a hidden key, which a ctid has as its offset */
 	ROWS_FIRST = 64,
 	TOUCHED_FIRST = 1024,
 };
@@ -336,7 +337,7 @@ rows_forget(struct modify *m)
 static void
 rows_send(struct modify *m)
 {
-	size_t bytes = m->bytes;
+	size_t bytes = m->bytes + (size_t)m->count * (m->column_count + 1) * CELL_BYTES;
 
 	if (!m->count)
 		return;
