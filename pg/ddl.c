@@ -127,17 +127,26 @@ static List *
 constraints_kept(List *constraints, const char *column, struct frond_key_spec *key)
 {
 	List *kept = NIL;
+	bool was_taken = false;
 	ListCell *cell;
 
 	foreach (cell, constraints) {
 		Constraint *c = lfirst(cell);
+		bool is_attribute = c->contype == CONSTR_ATTR_DEFERRABLE ||
+				    c->contype == CONSTR_ATTR_NOT_DEFERRABLE ||
+				    c->contype == CONSTR_ATTR_DEFERRED ||
+				    c->contype == CONSTR_ATTR_IMMEDIATE;
 
-		if (constraint_stays(c, list_make1(makeString(pstrdup(column))), key))
-			kept = lappend(kept, c);
-		else if (lnext(constraints, cell) &&
-			 ((Constraint *)lfirst(lnext(constraints, cell)))->contype ==
-				 CONSTR_ATTR_NOT_DEFERRABLE)
+		/* Of the key that was taken out before it. */
+		if (is_attribute && was_taken) {
+			if (c->contype == CONSTR_ATTR_DEFERRABLE ||
+			    c->contype == CONSTR_ATTR_DEFERRED)
+				refuse("deferrable primary keys");
 			continue;
+		}
+		was_taken = !constraint_stays(c, list_make1(makeString(pstrdup(column))), key);
+		if (!was_taken)
+			kept = lappend(kept, c);
 	}
 	return kept;
 }
@@ -358,15 +367,20 @@ is_frond(const char *method)
 	return method && strcmp(method, "frond") == 0;
 }
 
-/* Whether CREATE TABLE is for frond. What that cannot make becomes a heap where nobody named it. */
-static bool
-create_is_ours(CreateStmt *statement)
+enum created {
+	CREATED_BY_OTHERS,
+	CREATED_HERE,
+	CREATED_AS_HEAP, /* frond is the default, and cannot make it */
+};
+
+static enum created
+create_is_ours(const CreateStmt *statement)
 {
 	const char *why = NULL;
 
 	if (statement->accessMethod ? !is_frond(statement->accessMethod)
 				    : !is_frond(default_table_access_method))
-		return false;
+		return CREATED_BY_OTHERS;
 	if (statement->relation->relpersistence == RELPERSISTENCE_TEMP)
 		why = "temporary tables";
 	else if (statement->relation->relpersistence == RELPERSISTENCE_UNLOGGED)
@@ -378,12 +392,20 @@ create_is_ours(CreateStmt *statement)
 	else if (statement->ofTypename)
 		why = "tables of a type";
 	if (!why)
-		return true;
+		return CREATED_HERE;
 	if (statement->accessMethod)
 		refuse(why);
-	if (!statement->partspec)
-		statement->accessMethod = pstrdup("heap");
-	return false;
+	/* A partitioned table has no access method. */
+	return statement->partspec ? CREATED_BY_OTHERS : CREATED_AS_HEAP;
+}
+
+static void
+create_heap(const struct utility *u, CreateStmt *from)
+{
+	CreateStmt *statement = copyObject(from);
+
+	statement->accessMethod = pstrdup("heap");
+	run_other((Node *)statement, (void *)u);
 }
 
 static void
@@ -587,9 +609,15 @@ utility_run(const struct utility *u)
 
 	switch (nodeTag(statement)) {
 	case T_CreateStmt:
-		if (create_is_ours((CreateStmt *)statement)) {
+		switch (create_is_ours((CreateStmt *)statement)) {
+		case CREATED_HERE:
 			create_run(u, (CreateStmt *)statement);
 			return;
+		case CREATED_AS_HEAP:
+			create_heap(u, (CreateStmt *)statement);
+			return;
+		case CREATED_BY_OTHERS:
+			break;
 		}
 		break;
 	case T_CreateTableAsStmt:

@@ -361,10 +361,16 @@ change_drop(const struct change *c)
 {
 	struct frows *rows = c->link->rows;
 	const char *columns[] = { c->column };
-	bool done = c->column ? frows_table_alter(rows, c->schema, c->table, NULL, 0, columns, 1,
-						  NULL, 0)
-			      : frows_table_drop(rows, c->schema, c->table);
+	bool done;
 
+	if (!rows) {
+		ereport(WARNING, errmsg("%s.%s is left in frond: out of memory", c->schema,
+					c->column ? c->column : c->table));
+		return;
+	}
+	done = c->column
+		       ? frows_table_alter(rows, c->schema, c->table, NULL, 0, columns, 1, NULL, 0)
+		       : frows_table_drop(rows, c->schema, c->table);
 	if (!done && strcmp(frows_failure(rows)->state, "42P01") != 0)
 		ereport(WARNING,
 			errmsg("%s.%s could not be dropped in frond: %s", c->schema,

@@ -28,6 +28,7 @@ enum {
 	SEND_BYTES = 256 * 1024, /* of rows that are kept, where the statement does not read them */
 	BATCH_ROWS = 1000,       /* of an INSERT that asks of each row whether it was there */
 	VALUE_BYTES = 8,         /* about: of a value in a request, beside its own bytes */
+	KEPT_BYTES = 16 * 1024 * 1024, /* of rows otherwise: more than a transaction may have */
 	CELL_BYTES = 128, /* about: of what the store keeps of a column of a row beside its value */
 	ROW_BITS = 16,    /* of a hidden key, which a ctid has as its offset */
 	ROWS_FIRST = 64,
@@ -504,11 +505,11 @@ is_touched(struct modify *m, const struct frows_value *key)
 	return found;
 }
 
-/* Sends what is kept if it is much, and nobody may see it too early. */
+/* Sends what is kept if it is much: later where the statement itself might see it. */
 static void
 settle(struct modify *m)
 {
-	if (m->bytes > SEND_BYTES && !m->reads_it)
+	if (m->bytes > (m->reads_it && !frond_bulk_load ? KEPT_BYTES : SEND_BYTES))
 		rows_send(m);
 }
 
@@ -609,6 +610,7 @@ upsert(struct modify *m, ResultRelInfo *rel, TupleTableSlot *slot)
 		break;
 	}
 	MemoryContextSwitchTo(old);
+	settle(m);
 	return result;
 }
 
