@@ -771,6 +771,57 @@ rows_are_put_back_as_they_were(void **state)
 	expect_v(w, 6);
 }
 
+/* What another writer does between the writes of this one and its commit, once. */
+struct meanwhile {
+	struct world *w;
+	struct op op, other;
+	bool done;
+};
+
+static enum status
+meanwhile_body(struct kv_tx *tx, void *arg)
+{
+	struct meanwhile *m = arg;
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.t"), &db, &m->w->err));
+	timed_init(&t, tx, db, &m->w->clock, &m->w->err);
+	status = op_run(&t, &m->op);
+	catalog_db_unref(db);
+	if (status == STATUS_OK && !m->done) {
+		(void)run_op(m->w, m->other);
+		m->done = true;
+	}
+	return status;
+}
+
+static void
+writers_see_what_has_come_meanwhile(void **state)
+{
+	struct world *w = *state;
+	struct op clear = { .kind = OP_CLEAR_ROW }, partition = { .kind = OP_CLEAR_PARTITION };
+	struct meanwhile m = { .w = w, .op = put_v(2) };
+
+	(void)run_op(w, stamped(put_v(1), 1));
+	/* A writer without a stamp is blind, but for the highest one. */
+	m.other = stamped(put_v(3), (START_MS + 1000) * 1000);
+	assert_int_equal(kv_run(w->store, meanwhile_body, &m, NULL, &w->err), STATUS_OK);
+	expect_v(w, 3);
+	w->now_ms += 2000;
+	(void)run_op(w, clear);
+	m = (struct meanwhile){ .w = w, .op = stamped(put_v(4), (START_MS + 3000) * 1000) };
+	m.other = stamped(clear, (START_MS + 4000) * 1000);
+	assert_int_equal(kv_run(w->store, meanwhile_body, &m, NULL, &w->err), STATUS_OK);
+	expect_v(w, 0);
+	m = (struct meanwhile){ .w = w, .op = stamped(put_v(5), (START_MS + 5000) * 1000) };
+	m.other = stamped(partition, (START_MS + 6000) * 1000);
+	assert_int_equal(kv_run(w->store, meanwhile_body, &m, NULL, &w->err), STATUS_OK);
+	expect_v(w, 0);
+	verified_none(w->store);
+}
+
 /* Gives the first mark of the table a later stamp, or takes away what tells the sweep of marks. */
 static enum status
 damage_mark_body(struct timed *t, struct step *s)
@@ -929,6 +980,7 @@ main(void)
 		SHORT(marks_are_drawn_and_go_after_the_grace),
 		SHORT(a_mark_that_is_made_anew_lasts_anew),
 		SHORT(rows_are_put_back_as_they_were),
+		SHORT(writers_see_what_has_come_meanwhile),
 		SHORT(damage_is_found),
 		SHORT(some_stamps_are_refused),
 		RANDOM(stamped_writes_in_any_order_end_alike),
