@@ -201,7 +201,8 @@ order_of(const struct cql_select *s, size_t at, bool *ret_descending)
 	for (size_t i = 0; i < at; i++)
 		if (str_eq(s->order_by[i].column, s->order_by[at].column))
 			return false;
-	for (size_t i = at; i < s->order_count; i++)
+	*ret_descending = s->order_by[at].descending;
+	for (size_t i = at + 1; i < s->order_count; i++)
 		if (str_eq(s->order_by[i].column, s->order_by[at].column))
 			*ret_descending = s->order_by[i].descending;
 	return true;
