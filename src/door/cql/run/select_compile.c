@@ -221,7 +221,7 @@ compile_order_by(struct select *s)
 	for (size_t i = 0; i < s->s->order_count; i++) {
 		const struct cql_order *o = &s->s->order_by[i];
 		const struct schema_column *c;
-		bool descending;
+		bool descending = o->descending;
 		size_t at;
 
 		if (o->term)
