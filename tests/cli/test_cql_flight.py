@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Statements of one connection that are under way together: answers by streams, commits in groups."""
 
+import socket
 import struct
 
-from cql_wire import ERROR, PREPARE, QUERY, RESULT, Connection, error_of, rows_of
+from cql_wire import ERROR, OPTIONS, PREPARE, QUERY, RESULT, Connection, error_of, rows_of
 from cql_wire_server import Door
-from harness import equal, main, test
+from harness import equal, main, test, until
 
 EXECUTE = 0xa
 REPLICATION = "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
@@ -101,14 +102,97 @@ def a_keyspace_holds_for_what_comes_behind_use(cwd):
         equal([len(c.query(f"SELECT k FROM {table}")) for table in ("ks.t", "other.t")], [10, 5])
 
 
+def fill(c, rows):
+    """A table that takes a while to be read."""
+    c.query("CREATE TABLE ks.many (k int PRIMARY KEY, v text)")
+    for first in range(0, rows, 500):
+        items = "; ".join(f"INSERT INTO ks.many (k, v) VALUES ({k}, 'v{k}')" for k in range(first, first + 500))
+        c.query(f"BEGIN UNLOGGED BATCH {items}; APPLY BATCH")
+
+
+SLOW = "SELECT count(*) FROM ks.many WHERE v = 'none' ALLOW FILTERING"
+
+
+def order_of(c, *frames):
+    """The streams of the answers, in the order in which they come."""
+    c.socket.sendall(b"".join(frame(c, *f, stream=n) for n, f in enumerate(frames)))
+    answers = [c.read() for _ in frames]
+    for (_, _, stream, opcode), body in answers:
+        assert opcode != ERROR, (stream, body)
+    return [head[2] for head, _ in answers]
+
+
+@test
+def what_reads_for_long_holds_up_nothing_behind_it(cwd):
+    with Door(cwd) as door, begin(door) as c:
+        fill(c, 5000)
+        c.query(insert(1))
+        slow, quick = (QUERY, c.query_body(SLOW)), (QUERY, c.query_body("SELECT v FROM ks.t WHERE k = 1"))
+        write, prepare = (QUERY, c.query_body(insert(2))), (PREPARE, struct.pack(">I", 6) + b"USE ks")
+        equal(order_of(c, slow, (OPTIONS, b""), quick, write, prepare)[-1], 0)
+        # So it is for one that is alone when it begins.
+        c.send(QUERY, c.query_body(SLOW), stream=7)
+        c.send(OPTIONS, stream=8)
+        equal([c.read()[0][2] for _ in range(2)], [8, 7])
+        # What changes the connection waits for what came before it.
+        equal(order_of(c, slow, (QUERY, c.query_body("USE ks")), quick), [0, 1, 2])
+
+
+@test
+def a_statement_behind_an_answer_sees_its_effects(cwd):
+    with Door(cwd) as door, begin(door) as c:
+        fill(c, 5000)
+        c.send(QUERY, c.query_body(SLOW), stream=900)
+        for n in range(30):
+            c.send(QUERY, c.query_body(f"INSERT INTO ks.t (k, v) VALUES (1, 'v{n}')"), stream=1)
+            while c.read()[0][2] != 1:
+                pass
+            c.send(QUERY, c.query_body("SELECT v FROM ks.t WHERE k = 1"), stream=2)
+            answer = c.read()
+            while answer[0][2] != 2:
+                answer = c.read()
+            equal(rows_of(answer[1]), [{"v": f"v{n}".encode()}])
+
+
+@test
+def answers_for_which_there_is_no_memory_together_are_made_one_by_one(cwd):
+    """24 answers of 2 MB, of which eight have room in the memory of all connections."""
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\n")
+    with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
+        for k in range(20):
+            c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * 100000}')")
+        # Each waits for the others' turns of the processor, and holds what it has read.
+        answers = ask_all(c, ["SELECT * FROM ks.t"] * 24)
+        for opcode, body in answers:
+            assert opcode == RESULT, body
+            equal(len(rows_of(body)), 20)
+        equal(c.query("SELECT count(*) FROM ks.t"), [{"count": struct.pack(">q", 20)}])
+
+
 @test
 def a_client_that_leaves_has_written_what_it_sent(cwd):
     with Door(cwd) as door:
         with begin(door) as c:
             c.socket.sendall(b"".join(frame(c, QUERY, c.query_body(insert(k)), k) for k in range(30)))
-            equal(c.read()[0][3], RESULT)
+            c.socket.shutdown(socket.SHUT_WR)
+            equal({c.read()[0][3] for _ in range(30)}, {RESULT})
+            assert c.ends()
         with begin(door) as c:
-            assert 1 <= len(c.query("SELECT k FROM ks.t")) <= 30
+            equal(len(c.query("SELECT k FROM ks.t")), 30)
+        equal(door.stop(), 0)
+
+
+@test
+def a_client_that_leaves_ends_what_reads_for_it(cwd):
+    with Door(cwd) as door:
+        with begin(door) as c:
+            fill(c, 20000)
+            c.socket.sendall(b"".join(frame(c, QUERY, c.query_body(SLOW), n) for n in range(32)))
+            until(lambda: door.metrics()["frond_fibers"] > 10)
+        # All of it would take 32 times as long as one.
+        until(lambda: door.metrics()["frond_fibers"] < 10)
+        counted = door.metrics()
+        assert 2 <= counted["frond_cql_failures_total"] <= 32, counted["frond_cql_failures_total"]
         equal(door.stop(), 0)
 
 

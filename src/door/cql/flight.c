@@ -1,56 +1,256 @@
 #include "door/cql/flight.h"
 
-#include "base/mem.h"
+#include <assert.h>
 
-struct cql_flight *
-flight_new(struct cql_client *c, const struct input_frame *f)
+#include "base/clock.h"
+#include "base/mem.h"
+#include "loop/task.h"
+#include "net/beside.h"
+
+enum {
+	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next one */
+	IDLE_LOOK_MS = 60 * 60 * 1000,
+};
+
+static void
+append(struct cql_flight ***end, struct cql_flight *fl)
 {
-	struct arena *whole = net_stream_arena(c->stream);
-	struct budget_part *part = arena_part(whole);
-	struct cql_flight *fl = mem_zalloc(sizeof(*fl));
+	fl->next = NULL;
+	**end = fl;
+	*end = &fl->next;
+}
+
+static struct cql_flight *
+take_first(struct cql_flight **first, struct cql_flight ***end)
+{
+	struct cql_flight *fl = *first;
 
 	if (!fl)
 		return NULL;
-	fl->body = BUF_INIT_OF(CQL_IN_FLIGHT_BYTES, part);
-	fl->out = BUF_INIT_OF(CQL_REPLY_BYTES, part);
-	fl->arena = arena_new(arena_limit_bytes(whole));
-	buf_append_str(&fl->body, f->body);
-	if (!fl->arena || buf_status(&fl->body) != STATUS_OK) {
-		flight_free(fl);
-		return NULL;
-	}
-	arena_set_part(fl->arena, part);
+	*first = fl->next;
+	if (!*first)
+		*end = first;
 	return fl;
 }
 
-void
+/* ---- One ---- */
+
+static void
 flight_free(struct cql_flight *fl)
 {
-	arena_free(fl->arena);
 	buf_release(&fl->body);
 	buf_release(&fl->out);
 	mem_free(fl);
 }
 
-void
-flight_push(struct cql_client *c, struct cql_flight *fl)
+/* Keeps it for the next one. */
+static void
+flight_spare(struct cql_client *c, struct cql_flight *fl)
 {
-	fl->next = NULL;
-	*c->flights_end = fl;
-	c->flights_end = &fl->next;
-	c->flight_count++;
+	if (fl->out.cap > KEPT_BYTES)
+		buf_release(&fl->out);
+	fl->next = c->flights.spare;
+	c->flights.spare = fl;
+}
+
+static struct cql_flight *
+flight_take(struct cql_client *c)
+{
+	struct budget_part *part = c->out.part;
+	struct cql_flight *fl = c->flights.spare;
+
+	if (fl) {
+		c->flights.spare = fl->next;
+		return fl;
+	}
+	fl = mem_zalloc(sizeof(*fl));
+	if (!fl)
+		return NULL;
+	fl->body = BUF_INIT_OF(CQL_IN_FLIGHT_BYTES, part);
+	fl->out = BUF_INIT_OF(CQL_REPLY_BYTES, part);
+	return fl;
 }
 
 struct cql_flight *
-flight_pop(struct cql_client *c)
+flight_new(struct cql_client *c, const struct input_frame *f)
 {
-	struct cql_flight *fl = c->flights;
+	struct cql_flight *fl = flight_take(c);
 
 	if (!fl)
 		return NULL;
-	c->flights = fl->next;
-	if (!c->flights)
-		c->flights_end = &c->flights;
-	c->flight_count--;
+	buf_clear(&fl->out);
+	buf_clear(&fl->body);
+	buf_append_str(&fl->body, f->body);
+	fl->from = frame_begin(&fl->out, f->header.version, f->header.stream, FRAME_RESULT);
+	fl->waited = false;
+	atomic_store_explicit(&fl->op.killed, false, memory_order_relaxed);
+	if (buf_status(&fl->body) == STATUS_OK && buf_status(&fl->out) == STATUS_OK)
+		fl->task = net_beside_take(net_stream_session(c->stream));
+	else
+		fl->task = NULL;
+	if (!fl->task) {
+		flight_free(fl);
+		return NULL;
+	}
+	fl->arena = fl->task->arena;
 	return fl;
+}
+
+/* The first that waits goes on where all others do, too, and nothing is left to be sent. */
+static void
+flights_call_next(struct cql_flights *all)
+{
+	struct cql_flight *fl;
+
+	assert(all->waiting_count <= all->count);
+	if (all->waiting_count < all->count)
+		return;
+	assert(!all->only);
+	fl = take_first(&all->waiting, &all->waiting_end);
+	if (fl) {
+		all->waiting_count--;
+		all->only = fl;
+		event_set(&fl->turn);
+	}
+}
+
+static void
+flight_run(void *arg)
+{
+	struct cql_flight *fl = arg;
+
+	fl->run(fl);
+}
+
+/* On the loop, behind its fiber: nothing can come between. */
+static void
+flight_done(void *arg)
+{
+	struct cql_flight *fl = arg;
+	struct cql_client *c = fl->r.client;
+	struct cql_flights *all = &c->flights;
+
+	net_beside_put(net_stream_session(c->stream), fl->task);
+	append(&all->done_end, fl);
+	if (all->rests)
+		clients_signal(&c->entry, 0);
+	else if (all->ended)
+		event_set(all->ended);
+	all->rests = false; /* the first one wakes it */
+}
+
+void
+flight_begin(struct cql_flight *fl, void (*run)(struct cql_flight *fl))
+{
+	struct cql_client *c = fl->r.client;
+
+	fl->run = run;
+	c->flights.count++;
+	task_start_soon(fl->task, flight_run, flight_done, fl);
+}
+
+bool
+flight_wait_for_others(struct cql_flight *fl)
+{
+	struct cql_flights *all = &fl->r.client->flights;
+
+	if (fl->waited || all->count == 1)
+		return false;
+	fl->waited = true;
+	event_init(&fl->turn);
+	append(&all->waiting_end, fl);
+	all->waiting_count++;
+	flights_call_next(all);
+	event_wait(&fl->turn, WAIT_FOREVER);
+	return true;
+}
+
+/* ---- All of a client ---- */
+
+bool
+flights_have_room(const struct cql_client *c)
+{
+	return c->flights.count < CQL_IN_FLIGHT && !c->flights.waiting && !c->flights.only;
+}
+
+void
+flights_send(struct cql_client *c)
+{
+	struct cql_flights *all = &c->flights;
+	struct cql_flight *fl;
+
+	/* Writing may wait for the client, and others are done meanwhile. */
+	while ((fl = take_first(&all->done, &all->done_end))) {
+		if (!c->ends && cql_client_write(c, buf_str(&fl->out)) != STATUS_OK)
+			c->ends = true;
+		flight_spare(c, fl);
+		all->count--;
+		if (all->only == fl)
+			all->only = NULL;
+		flights_call_next(all);
+	}
+}
+
+/* Waits until one is done, for a client that says nothing more or whose next frame has to wait. */
+static void
+wait_for_done(struct cql_flights *all)
+{
+	struct event ended;
+
+	event_init(&ended);
+	all->ended = &ended; /* on this stack: nobody uses it behind the wait */
+	event_wait(&ended, WAIT_FOREVER);
+	all->ended = NULL;
+}
+
+void
+flights_wait(struct cql_client *c)
+{
+	struct cql_flights *all = &c->flights;
+	struct event *wake;
+
+	assert(all->count);
+	if (!c->ends && cql_client_send_events(c) != STATUS_OK)
+		c->ends = true;
+	if (all->done)
+		return;
+	if (c->ends || !flights_have_room(c) || !cql_input_grows(c) ||
+	    net_stream_is_lost(c->stream) || event_is_set(net_stream_closed_event(c->stream)) ||
+	    event_is_set(net_stream_stopping_event(c->stream))) {
+		wait_for_done(all);
+		return;
+	}
+	wake = clients_wait_begin(&c->entry);
+	if (wake) {
+		all->rests = true;
+		net_stream_rest(c->stream, true, wake, clock_after_ms(IDLE_LOOK_MS));
+		all->rests = false;
+	}
+	(void)clients_wait_end(&c->entry);
+}
+
+void
+flights_finish(struct cql_client *c)
+{
+	struct cql_flights *all = &c->flights;
+
+	while (all->count) {
+		if (!all->done)
+			wait_for_done(all);
+		flights_send(c);
+	}
+}
+
+void
+flights_trim(struct cql_client *c, size_t most)
+{
+	struct cql_flight **at = &c->flights.spare;
+	struct cql_flight *fl;
+
+	for (; *at && most; most--)
+		at = &(*at)->next;
+	while ((fl = *at)) {
+		*at = fl->next;
+		flight_free(fl);
+	}
 }

@@ -1,14 +1,24 @@
 /*
- * Statements of a connection that are under way together. While a statement that writes waits for
- * its commit, the connection's fiber serves the next frames that are there already; so what a
- * client has sent without waiting is committed in few groups, and each is answered when the group
- * of the oldest one is. Statements of one connection that are under way together may take effect in
- * any order, as in Cassandra: a client that minds waits for the answer.
+ * Statements of a connection that are under way together, each on a fiber of its own. The
+ * connection's fiber reads frames, begins a flight for each statement that is small and there as a
+ * whole, and sends the answers as they come: so a statement that reads for long, or waits for a
+ * cluster, holds up none behind it, and what is written together is committed in few groups.
+ * Statements that are under way together may take effect, and are answered, in any order, as in
+ * Cassandra: a client that minds waits for the answer. One that is sent behind an answer sees its
+ * effects, since it is answered when it has committed.
  *
- * Only what is small and is there whole overlaps (cql_input_has_next()): a fiber that waits for its
- * client, or for memory, has nothing under way.
+ * == Who waits for whom ==
  *
- * Threading: on the connection's fiber.
+ * - The connection's fiber alone reads from the stream and writes to it. It waits for memory, or
+ *   for the rest of a frame, only when nothing is under way.
+ * - What changes the connection (USE, logins, a person's roles) is served when nothing is under
+ *   way; so a flight may use all that is known of the client.
+ * - A flight for which there is no memory gives back what it has, waits until the others are done
+ *   and their answers sent, and begins again; it never waits for memory. No further ones begin
+ *   meanwhile. Where all wait the first goes on, so this ends.
+ * - The connection's fiber does not end before all flights have.
+ *
+ * Threading: all of it on the connection's loop.
  */
 #ifndef FROND_DOOR_CQL_FLIGHT_H
 #define FROND_DOOR_CQL_FLIGHT_H
@@ -16,23 +26,55 @@
 #include "door/cql/conn/request.h"
 #include "door/cql/input.h"
 
-/* One of them: its request, with memory of its own. */
+struct task;
+
 struct cql_flight {
 	struct cql_flight *next;
+	struct task *task;
+	struct cql_op op;
+	struct arena *arena; /* the task's */
 	struct cql_request r;
-	struct arena *arena;
 	struct buf body; /* as it came */
 	struct buf out;
 	size_t from; /* of `out`: where the answer begins */
+	void (*run)(struct cql_flight *fl);
+	struct event turn; /* to be the only one */
+	bool waited;       /* for that, once */
 };
 
-/* With a copy of the frame. NULL when memory is short: the frame is served alone. */
-struct cql_flight *flight_new(struct cql_client *c, const struct input_frame *f);
-void flight_free(struct cql_flight *fl);
+/* True if another one may begin. */
+bool flights_have_room(const struct cql_client *c);
 
-/* Its commit is under way: it becomes the newest one of the connection's. */
-void flight_push(struct cql_client *c, struct cql_flight *fl);
-/* The oldest one, which is the caller's; NULL: there is none. */
-struct cql_flight *flight_pop(struct cql_client *c);
+/*
+ * With a copy of the frame, and `out` and `body` ready; the caller fills `r` in, and begins it.
+ * NULL when memory is short.
+ */
+struct cql_flight *flight_new(struct cql_client *c, const struct input_frame *f);
+
+/*
+ * Has `run` called on a fiber of its own, before anything else of the client is served. It leaves
+ * an answer in `out`, all of which is sent.
+ */
+void flight_begin(struct cql_flight *fl, void (*run)(struct cql_flight *fl));
+
+/*
+ * On its fiber, which holds no answer: waits until the others of its client are answered or wait,
+ * too. False: it has waited so before, or there are no others.
+ */
+bool flight_wait_for_others(struct cql_flight *fl);
+
+/* ---- On the connection's fiber ---- */
+
+/* Sends the answers that are there. Where the connection is lost, drops them and sets `ends`. */
+void flights_send(struct cql_client *c);
+
+/* Waits until one is done, or the client says more, and sends the client its events. */
+void flights_wait(struct cql_client *c);
+
+/* Waits until all are done, and sends their answers. */
+void flights_finish(struct cql_client *c);
+
+/* Frees what is kept for further ones, but for `most` of them. */
+void flights_trim(struct cql_client *c, size_t most);
 
 #endif

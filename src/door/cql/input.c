@@ -267,7 +267,9 @@ cql_input_next(struct cql_client *c, struct input_frame *ret)
 	enum status status;
 
 	*ret = (struct input_frame){ 0 };
-	c->in.part->refused = c->in.part->exceeded = false;
+	/* What is under way may have failed for that, and has not told yet. */
+	if (!c->flights.count)
+		c->in.part->refused = c->in.part->exceeded = false;
 	if (c->segmented) {
 		result = next_in_segments(c, ret);
 	} else {
@@ -323,13 +325,17 @@ cql_input_has_next(struct cql_client *c)
 {
 	struct str in;
 
-	if (c->skips)
-		return false;
-	if (c->segmented && c->at < c->in.len)
-		return is_small_frame(c, str_skip(buf_str(&c->in), c->at));
+	if (!cql_input_grows(c))
+		return !c->skips && is_small_frame(c, str_skip(buf_str(&c->in), c->at));
 	if (net_stream_peek(c->stream, 0, &in) != STATUS_OK)
 		return false;
 	return c->segmented ? is_small_segment(c, in) : is_small_frame(c, in);
+}
+
+bool
+cql_input_grows(const struct cql_client *c)
+{
+	return !c->skips && !(c->segmented && c->at < c->in.len);
 }
 
 static void

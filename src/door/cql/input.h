@@ -33,6 +33,9 @@ enum input_result cql_input_next(struct cql_client *c, struct input_frame *ret);
  */
 bool cql_input_has_next(struct cql_client *c);
 
+/* True if more bytes of the client may make that true. */
+bool cql_input_grows(const struct cql_client *c);
+
 /* The frame was served: gives its memory back. */
 void cql_input_done(struct cql_client *c);
 

@@ -11,10 +11,13 @@
 #include "door/cql/run/run.h"
 #include "door/cql/wire/params.h"
 #include "loop/step.h"
+#include "loop/wait.h"
 #include "net/memory.h"
+#include "serve/beside.h"
 
 enum {
 	SLOW_BYTES = 120, /* of what is said of a slow request */
+	FLIGHTS_KEPT = 4, /* with their buffers, while a connection has none under way */
 };
 
 METRIC_COUNTER(requests, "frond_cql_requests_total", METRIC_NUMBER,
@@ -315,7 +318,6 @@ skip_payload(const struct frame_header *h, struct frame_in *in)
 static void
 count_request(struct cql_request *r, enum status status)
 {
-	struct clients_entry *entry = &r->client->entry;
 	uint64_t took_ns = clock_mono_ns() - r->began_ns;
 	char more[SLOW_BYTES];
 
@@ -324,7 +326,7 @@ count_request(struct cql_request *r, enum status status)
 		return;
 	snprintf(more, sizeof(more), "code=%d bytes_in=%zu bytes_out=%zu",
 		 status == STATUS_OK ? -1 : (int)r->q.code, r->header.length, r->out->len);
-	clients_note_slow(entry, &entry->op,
+	clients_note_slow(&r->client->entry, r->op,
 			  (struct ops_slow){ .took_ns = took_ns,
 					     .more = str_from_cstr(more),
 					     .keep = OPS_SLOW_KEPT });
@@ -382,22 +384,79 @@ explain(struct cql_request *r, enum status status)
 		err_set(&r->err, status, "%s", status_name(status));
 }
 
-static enum status
-run_request(struct cql_request *r, const struct opcode *opcode, struct frame_in *in)
+/*
+ * True if the request lacks memory that other statements of its connection may have, and they are
+ * done now: it is to be run again. What it has made is dropped before it waits for them.
+ */
+static bool
+may_run_again(struct cql_request *r, enum status status, size_t begun, struct arena_mark mark)
 {
-	struct cql_client *c = r->client;
+	struct budget_part *part = r->out->part;
+	struct buf head = BUF_INIT_OF(CQL_REPLY_BYTES, part);
+
+	if (!r->flight || (status != STATUS_LIMIT && status != STATUS_NOMEM))
+		return false;
+	/* The beginning of the frame stays in any case: the answer may be an error. */
+	buf_append(&head, r->out->ptr, begun);
+	if (buf_status(&head) != STATUS_OK) {
+		buf_release(&head);
+		return false;
+	}
+	arena_reset(r->arena, mark);
+	buf_release(r->out);
+	*r->out = head;
+	if (!flight_wait_for_others(r->flight))
+		return false;
+	part->refused = part->exceeded = false;
+	return true;
+}
+
+/* Runs the request, again where it has lacked memory only because of others. */
+static enum status
+run_attempts(struct cql_request *r, const struct frame_in *in)
+{
+	const struct arena_mark mark = arena_mark(r->arena);
+	size_t begun = r->out->len;
+	struct frame_in from = *in;
+	enum status status = dispatch(r, &from);
+
+	if (status == STATUS_OK)
+		status = check_answer(r);
+	if (!may_run_again(r, status, begun, mark))
+		return status;
+	r->q.code = (enum cql_code)0;
+	r->err.text[0] = '\0';
+	from = *in;
+	status = dispatch(r, &from);
+	return status == STATUS_OK ? check_answer(r) : status;
+}
+
+static void
+begin_op(struct cql_request *r, const struct opcode *opcode)
+{
+	struct clients_entry *entry = &r->client->entry;
+
+	if (r->flight)
+		beside_op_begin(entry, r->op, &cql_ops, opcode->name, r->began_ns);
+	else
+		clients_op_begin(entry, &cql_ops, opcode->name, STR(""), r->began_ns, STR(""),
+				 STR(""));
+}
+
+static enum status
+run_request(struct cql_request *r, const struct opcode *opcode, const struct frame_in *in)
+{
 	enum status status;
 
-	clients_op_begin(&c->entry, &cql_ops, opcode->name, STR(""), r->began_ns, STR(""), STR(""));
-	step_set_ask(cql_client_ask, c);
-	status = dispatch(r, in);
+	begin_op(r, opcode);
+	step_set_ask(request_ask, r);
+	status = run_attempts(r, in);
 	step_set_ask(NULL, NULL);
-	if (!r->pending) {
-		if (status == STATUS_OK)
-			status = check_answer(r);
-		count_request(r, status);
-	}
-	clients_op_end(&c->entry);
+	count_request(r, status);
+	if (r->flight)
+		ops_end(r->op);
+	else
+		clients_op_end(&r->client->entry);
 	return status;
 }
 
@@ -413,7 +472,8 @@ check_order(struct cql_request *r, const struct opcode *opcode)
 		return request_fail(r, CQL_CODE_PROTOCOL,
 				    "Unexpected message %s, expecting STARTUP or OPTIONS",
 				    opcode->name);
-	cql_client_check_roles(c);
+	if (!c->flights.count)
+		cql_client_check_roles(c);
 	if (!c->authenticated && !opcode->before_login) {
 		audit_refusal(r, opcode);
 		return request_fail(r, CQL_CODE_PROTOCOL,
@@ -429,14 +489,14 @@ check_order(struct cql_request *r, const struct opcode *opcode)
 static enum status
 check_limits(struct cql_request *r, const struct opcode *opcode)
 {
-	struct clients_entry *entry = &r->client->entry;
 	enum status status;
 
 	if (opcode && opcode->before_startup) {
-		ops_admit_always(&entry->op);
+		ops_admit_always(r->op);
 		return STATUS_OK;
 	}
-	status = clients_admit(entry, &r->err);
+	status = r->flight ? beside_admit(&r->client->entry, r->op, &r->err)
+			   : clients_admit(&r->client->entry, &r->err);
 	if (status != STATUS_OK)
 		r->q.code = CQL_CODE_OVERLOADED;
 	return status;
@@ -500,9 +560,9 @@ trace_answer(struct cql_request *r, enum status status, size_t bytes)
 
 /* ---- Answers ---- */
 
-/* Ends an answer whose body is there, or becomes an error. Sends it. */
+/* Ends an answer whose body is there, or becomes an error. */
 static void
-answer(struct cql_request *r, size_t from, enum status status)
+finish_answer(struct cql_request *r, size_t from, enum status status)
 {
 	struct cql_client *c = r->client;
 
@@ -520,14 +580,25 @@ answer(struct cql_request *r, size_t from, enum status status)
 	if (!c->segmented)
 		cql_body_pack(c->started ? c->compressor : CQL_COMPRESSOR_NONE, r->out, from);
 	frame_end(r->out, from);
+}
+
+/* The same, and sends it. */
+static void
+answer(struct cql_request *r, size_t from, enum status status)
+{
+	struct cql_client *c = r->client;
+
+	finish_answer(r, from, status);
 	/* What was set aside and is not used is for others while the client reads. */
-	budget_settle(r->out->part);
+	if (!c->flights.count)
+		budget_settle(r->out->part);
 	if (cql_client_send(c, r->out) != STATUS_OK)
 		c->ends = true;
 }
 
 static struct cql_request
-request_of(struct cql_client *c, const struct frame_header *h, struct arena *arena, struct buf *out)
+request_of(struct cql_client *c, const struct frame_header *h, struct arena *arena, struct buf *out,
+	   struct ops_op *op)
 {
 	bool is_statement = h->opcode == FRAME_QUERY || h->opcode == FRAME_EXECUTE;
 
@@ -539,6 +610,7 @@ request_of(struct cql_client *c, const struct frame_header *h, struct arena *are
 				     .out = out,
 				     .answer = FRAME_RESULT,
 				     .class = is_statement ? CQL_CLASS_OTHER : CQL_CLASS_CONNECTION,
+				     .op = op,
 				     .began_ns = clock_mono_ns() };
 }
 
@@ -547,7 +619,7 @@ serve_frame(struct cql_client *c, const struct input_frame *f)
 {
 	struct arena *arena = net_stream_arena(c->stream);
 	struct arena_mark mark = arena_mark(arena);
-	struct cql_request r = request_of(c, &f->header, arena, &c->out);
+	struct cql_request r = request_of(c, &f->header, arena, &c->out, &c->entry.op);
 	enum status status;
 	size_t from;
 
@@ -568,75 +640,107 @@ serve_frame(struct cql_client *c, const struct input_frame *f)
 
 /* ---- Several under way ---- */
 
+/* On the fiber of the flight. */
+static void
+serve_flight(struct cql_flight *fl)
+{
+	struct cql_request *r = &fl->r;
+	enum status status;
+
+	trace_request(r, fl->from);
+	status = serve_body(r, buf_str(&fl->body));
+	finish_answer(r, fl->from, status);
+	if (buf_status(&fl->out) != STATUS_OK)
+		r->client->ends = true;
+	ops_moved(r->op, fl->out.len);
+	ops_leave(r->op);
+}
+
+/* The first words of the statements that leave the connection and the schema as they are. */
+static bool
+is_of_data(struct str text)
+{
+	static const char *const words[] = { "SELECT", "INSERT", "UPDATE", "DELETE", "BEGIN" };
+	size_t blank = 0, len = 0;
+	struct str word;
+
+	while (blank < text.len && strchr(" \t\r\n", text.ptr[blank]))
+		blank++;
+	word = str_skip(text, blank);
+	while (len < word.len && ((unsigned char)word.ptr[len] | 0x20) >= 'a' &&
+	       ((unsigned char)word.ptr[len] | 0x20) <= 'z')
+		len++;
+	word.len = len;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_eq_nocase(word, str_from_cstr(words[i])))
+			return true;
+	return false;
+}
+
+/* True if the frame may be served beside others: a small statement that works on rows. */
+static bool
+may_overlap(const struct cql_client *c, const struct input_frame *f)
+{
+	struct frame_in in = frame_in_of(f->body);
+
+	if (!c->started || !c->authenticated || f->body.len > CQL_IN_FLIGHT_BYTES)
+		return false;
+	if (f->header.opcode != FRAME_QUERY)
+		return f->header.opcode == FRAME_EXECUTE || f->header.opcode == FRAME_BATCH;
+	skip_payload(&f->header, &in);
+	return is_of_data(frame_long(&in));
+}
+
 /*
- * Serves a frame behind which another one is there already: if it writes, its commit stays under
- * way. False: there is no memory for that, and nothing was done.
+ * True if the frame is served at once while statements are under way: it changes nothing that they
+ * use, and clients take a server for dead that does not answer OPTIONS.
  */
 static bool
-serve_overlapping(struct cql_client *c, const struct input_frame *f)
+is_aside(const struct input_frame *f)
+{
+	return f->header.opcode == FRAME_OPTIONS || f->header.opcode == FRAME_PREPARE ||
+	       f->header.opcode == FRAME_REGISTER;
+}
+
+/* Begins a flight. False: there is no memory for that, and nothing was done. */
+static bool
+begin_flight(struct cql_client *c, const struct input_frame *f)
 {
 	struct cql_flight *fl = flight_new(c, f);
-	enum status status;
+	bool more;
 
 	if (!fl)
 		return false;
-	fl->r = request_of(c, &f->header, fl->arena, &fl->out);
+	fl->r = request_of(c, &f->header, fl->arena, &fl->out, &fl->op.op);
 	fl->r.q = (struct cql){ .arena = fl->arena, .err = &fl->r.err };
-	fl->r.may_overlap = true;
-	fl->from = frame_begin(&fl->out, f->header.version, f->header.stream, FRAME_RESULT);
-	if (buf_status(&fl->out) != STATUS_OK) {
-		flight_free(fl);
-		return false;
-	}
-	trace_request(&fl->r, fl->from);
-	status = serve_body(&fl->r, buf_str(&fl->body));
-	if (fl->r.pending) {
-		flight_push(c, fl);
-		return true;
-	}
-	answer(&fl->r, fl->from, status);
-	flight_free(fl);
+	fl->r.flight = fl;
+	/* What has come of it was counted for the connection. */
+	fl->op.op.moved_bytes = c->entry.op.moved_bytes;
+	c->entry.op.moved_bytes = 0;
+	more = cql_input_has_next(c);
+	fl->r.beside = more || c->flights.count;
+	flight_begin(fl, serve_flight);
+	/* It has its turn before the next one, which then finds its stack and buffers warm. */
+	if (more)
+		wait_yield();
 	return true;
 }
 
-/* Waits for the commit of one of them, and answers it. */
 static void
-finish_flight(struct cql_client *c, struct cql_flight *fl)
+serve_next(struct cql_client *c, const struct input_frame *f)
 {
-	const struct opcode *opcode = &opcodes[fl->r.header.opcode]; /* one that may_overlap() */
-	enum status status;
-
-	clients_op_begin(&c->entry, &cql_ops, opcode->name, STR(""), fl->r.began_ns, STR(""),
-			 STR(""));
-	step_set_ask(cql_client_ask, c);
-	status = run_finish(&fl->r);
-	step_set_ask(NULL, NULL);
-	if (status == STATUS_OK)
-		status = check_answer(&fl->r);
-	count_request(&fl->r, status);
-	clients_op_end(&c->entry);
-	if (fl->r.q.code == CQL_CODE_UNAUTHORIZED)
-		audit_refusal(&fl->r, opcode);
-	answer(&fl->r, fl->from, status);
-	flight_free(fl);
-}
-
-static void
-finish_flights(struct cql_client *c)
-{
-	struct cql_flight *fl;
-
-	while ((fl = flight_pop(c)))
-		finish_flight(c, fl);
-}
-
-static bool
-may_overlap(const struct input_frame *f)
-{
-	const enum frame_opcode opcode = f->header.opcode;
-
-	return (opcode == FRAME_QUERY || opcode == FRAME_EXECUTE || opcode == FRAME_BATCH) &&
-	       f->body.len <= CQL_IN_FLIGHT_BYTES;
+	/* Who the client is, and what it may, changes between statements only. */
+	if (!cql_client_is_current(c)) {
+		flights_finish(c);
+		cql_client_check_roles(c);
+	}
+	if (may_overlap(c, f) && begin_flight(c, f))
+		return;
+	if (!is_aside(f)) {
+		flights_finish(c);
+		c->in.part->refused = c->in.part->exceeded = false;
+	}
+	serve_frame(c, f);
 }
 
 /* Answers a frame that cannot be served. */
@@ -648,6 +752,7 @@ refuse(struct cql_client *c, struct input_frame *f, enum cql_code code, const st
 				 .header = f->header,
 				 .arena = net_stream_arena(c->stream),
 				 .out = &c->out,
+				 .op = &c->entry.op,
 				 .err = *err };
 	unsigned version = f->header.version;
 	size_t from;
@@ -712,29 +817,43 @@ refuse_input(struct cql_client *c, struct input_frame *f, enum input_result resu
 	return false;
 }
 
-/* Serves one frame. False: the connection ends. */
+/* Nothing is under way: what is kept for the next request is little. */
+static void
+settle(struct cql_client *c)
+{
+	ops_leave(&c->entry.op);
+	flights_trim(c, FLIGHTS_KEPT);
+	budget_settle(c->out.part);
+}
+
+/* Serves one frame, or sends what is there to be sent. False: the connection ends. */
 static bool
 serve_turn(struct cql_client *c)
 {
+	enum input_result result;
 	struct input_frame f;
-	enum input_result result = cql_input_next(c, &f);
-	bool goes_on = true, more = false;
 
+	flights_send(c);
+	if (c->ends)
+		return false;
+	if (c->flights.count && !(flights_have_room(c) && cql_input_has_next(c))) {
+		flights_wait(c);
+		return true;
+	}
+	if (!c->flights.count)
+		settle(c);
+	result = cql_input_next(c, &f);
 	if (result == INPUT_FRAME) {
 		step_unit();
-		more = cql_input_has_next(c);
-		if (!(more && may_overlap(&f) && serve_overlapping(c, &f)))
-			serve_frame(c, &f);
+		serve_next(c, &f);
+		cql_input_done(c);
+		return !c->ends;
 	}
-	if (!more || c->flight_count == CQL_IN_FLIGHT || c->ends)
-		finish_flights(c);
-	if (result != INPUT_FRAME)
-		goes_on = refuse_input(c, &f, result);
-	if (!c->flight_count)
-		ops_leave(&c->entry.op);
+	flights_finish(c);
+	if (!refuse_input(c, &f, result))
+		return false;
 	cql_input_done(c);
-	budget_settle(c->out.part);
-	return goes_on && !c->ends;
+	return !c->ends;
 }
 
 bool
@@ -746,7 +865,8 @@ cql_serve(struct net_stream *s, void *door)
 		return false;
 	while (serve_turn(c))
 		;
-	finish_flights(c);
+	flights_finish(c);
+	flights_trim(c, 0);
 	cql_client_free(c);
 	return false;
 }

@@ -1,6 +1,7 @@
 #include "door/cql/conn/client.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 
 #include "access/people.h"
 #include "base/address.h"
@@ -27,7 +28,10 @@ static const char *const classes[CQL_CLASSES] = {
 static void
 cql_op_end(struct ops_op *op)
 {
-	clients_signal(op->client, CQL_CLIENT_KILLED);
+	if (op == &op->client->op)
+		clients_signal(op->client, CQL_CLIENT_KILLED);
+	else
+		atomic_store(&((struct cql_op *)op)->killed, true);
 }
 
 OPS_DOOR(cql_ops, "cql", classes, LOG_LEVEL_WARN, cql_op_end);
@@ -42,7 +46,8 @@ cql_client_new(struct cql_door *door, struct net_stream *stream)
 		return NULL;
 	c->door = door;
 	c->stream = stream;
-	c->flights_end = &c->flights;
+	c->flights.done_end = &c->flights.done;
+	c->flights.waiting_end = &c->flights.waiting;
 	clients_entry_init(&c->entry, &door->clients, net_stream_peer(stream));
 	net_stream_give_up_on(stream, (struct net_patience){ .event = &c->entry.ended });
 	/* A frame that is not whole lies in front of the payload that has its rest. */
@@ -73,17 +78,6 @@ cql_client_free(struct cql_client *c)
 	arena_free(c->user_arena);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
-}
-
-enum status
-cql_client_ask(void *client)
-{
-	struct cql_client *c = client;
-
-	if (clients_signals(&c->entry) & CQL_CLIENT_KILLED ||
-	    event_is_set(net_stream_closed_event(c->stream)) || net_stream_is_lost(c->stream))
-		return STATUS_CANCELLED;
-	return STATUS_OK;
 }
 
 /* The bytes of the address in a text with a port; of none, those of the machine itself. */
@@ -123,14 +117,11 @@ cql_client_peer(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_
 
 /* ---- Sending ---- */
 
-static enum status
-client_write(struct cql_client *c, struct str frames)
+enum status
+cql_client_write(struct cql_client *c, struct str frames)
 {
 	enum status status;
 
-	if (!frames.len)
-		return STATUS_OK;
-	ops_moved(&c->entry.op, frames.len);
 	if (!c->segmented)
 		return net_stream_write(c->stream, frames);
 	buf_clear(&c->packed);
@@ -139,6 +130,15 @@ client_write(struct cql_client *c, struct str frames)
 	if (status == STATUS_OK)
 		status = net_stream_write(c->stream, buf_str(&c->packed));
 	return status;
+}
+
+static enum status
+client_write(struct cql_client *c, struct str frames)
+{
+	if (!frames.len)
+		return STATUS_OK;
+	ops_moved(&c->entry.op, frames.len);
+	return cql_client_write(c, frames);
 }
 
 enum status
@@ -367,6 +367,12 @@ user_copy(const struct auth_user *user, struct arena *arena, struct auth_user *r
 	return true;
 }
 
+bool
+cql_client_is_current(const struct cql_client *c)
+{
+	return !c->authenticated || follow_is_current(&c->follow, c->door->config.news);
+}
+
 void
 cql_client_check_roles(struct cql_client *c)
 {
@@ -375,8 +381,9 @@ cql_client_check_roles(struct cql_client *c)
 	struct auth_user user;
 	struct arena *arena;
 
-	if (!c->authenticated || follow_is_current(&c->follow, config->news))
+	if (cql_client_is_current(c))
 		return;
+	assert(!c->flights.count);
 	arena = arena_new(CQL_USER_BYTES);
 	if (!arena)
 		return;

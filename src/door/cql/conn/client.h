@@ -28,6 +28,24 @@ enum cql_event_kind {
 
 struct cql_flight;
 
+/* Statements of a connection that are under way together (door/cql/flight.h). */
+struct cql_flights {
+	size_t count;                        /* that have begun and whose answers were not sent */
+	size_t waiting_count;                /* of these: that wait to be the only one */
+	struct cql_flight *only;             /* that has waited so, and goes on */
+	struct cql_flight *done, **done_end; /* to be answered, the oldest first */
+	struct cql_flight *waiting, **waiting_end; /* to be the only one, likewise */
+	struct cql_flight *spare;                  /* to be used again */
+	bool rests;          /* the connection's fiber waits for the client and for them */
+	struct event *ended; /* that fiber waits for them alone: set when one is done */
+};
+
+/* The operation of one of them; that of any other request is its connection's entry's. */
+struct cql_op {
+	struct ops_op op; /* first */
+	_Atomic bool killed;
+};
+
 struct cql_client {
 	struct clients_entry entry; /* first; its name is the driver's */
 	struct cql_door *door;
@@ -47,11 +65,9 @@ struct cql_client {
 	struct buf out;    /* answers: frames */
 	struct buf packed; /* segments that are sent */
 
-	/* Statements whose commits are under way (flight.h), the oldest first. */
-	struct cql_flight *flights, **flights_end;
-	size_t flight_count;
+	struct cql_flights flights;
 
-	/* Who it is. */
+	/* Who it is. It changes only while none of its statements is under way beside others. */
 	bool authenticated;
 	struct auth_user user; /* its texts are in `user_arena` */
 	struct arena *user_arena;
@@ -72,9 +88,6 @@ void cql_client_free(struct cql_client *c);
 
 /* ---- What it does ---- */
 
-/* STATUS_CANCELLED if somebody has ended the operation, or the peer is gone. For step_set_ask(). */
-enum status cql_client_ask(void *client);
-
 /* The address at which it has reached this process: 4 or 16 bytes. */
 void cql_client_address(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_len);
 
@@ -85,6 +98,8 @@ void cql_client_peer(const struct cql_client *c, uint8_t ret[static 16], size_t 
 
 /* Sends the frames of `out`, and empties it. STATUS_CANCELLED: the connection is lost. */
 MUST_USE enum status cql_client_send(struct cql_client *c, struct buf *out);
+/* Sends frames that somebody else has, and that were counted (ops_moved()). Fails likewise. */
+MUST_USE enum status cql_client_write(struct cql_client *c, struct str frames);
 /* Sends the events that have come. STATUS_CANCELLED likewise, and where some were lost. */
 MUST_USE enum status cql_client_send_events(struct cql_client *c);
 
@@ -120,6 +135,8 @@ MUST_USE enum status cql_client_login(struct cql_client *c, struct str name, str
 
 /* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
 void cql_client_check_roles(struct cql_client *c);
+/* True if that has nothing to do now. */
+bool cql_client_is_current(const struct cql_client *c);
 
 /* The client, for access/: people of this door. */
 struct auth_client cql_client_of_auth(struct cql_client *c);

@@ -19,7 +19,7 @@ enum {
 	CQL_KEYSPACE_BYTES = 48,               /* of a keyspace's name */
 	CQL_PREPARED_BYTES = 32 * 1024 * 1024, /* of prepared statements that are kept */
 	CQL_PREPARED_ONE_BYTES = 1024 * 1024,  /* of one, with its tree */
-	CQL_IN_FLIGHT = 32,                    /* statements of a connection that commit together */
+	CQL_IN_FLIGHT = 32,                    /* statements of a connection at a time */
 	CQL_IN_FLIGHT_BYTES = 16 * 1024,       /* of one of them, as it came */
 	CQL_PARTITIONS = 10000,                /* that IN on the partition key may name */
 	CQL_RANGES = 10000, /* of clustering keys that IN may name, in a partition */

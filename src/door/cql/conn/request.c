@@ -1,5 +1,31 @@
 #include "door/cql/conn/request.h"
 
+static bool
+is_killed(const struct cql_request *r)
+{
+	struct clients_entry *entry = &r->client->entry;
+
+	if (r->op == &entry->op)
+		return clients_signals(entry) & CQL_CLIENT_KILLED;
+	return atomic_load_explicit(&((struct cql_op *)r->op)->killed, memory_order_relaxed);
+}
+
+enum status
+request_ask(void *request)
+{
+	const struct cql_request *r = request;
+	struct net_stream *s = r->client->stream;
+	bool lost = net_stream_is_lost(s);
+
+	if (is_killed(r))
+		return STATUS_CANCELLED;
+	/* A stop of the process ends it, once its time is over and the connection is lost. */
+	if (r->lasts)
+		return lost && event_is_set(net_stream_stopping_event(s)) ? STATUS_CANCELLED
+									  : STATUS_OK;
+	return lost || event_is_set(net_stream_closed_event(s)) ? STATUS_CANCELLED : STATUS_OK;
+}
+
 enum status
 request_allow_on(struct cql_request *r, unsigned wanted, const struct grant_resource *on)
 {

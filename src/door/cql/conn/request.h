@@ -1,7 +1,7 @@
 /*
  * One request of a client, while it is served: what it came with, where its answer goes, and how it
- * fails. Lives until it is answered, on the fiber's stack or beside others whose commits are under
- * way.
+ * fails. Lives until it is answered, on the fiber's stack or as one of those that are under way
+ * together (door/cql/flight.h).
  */
 #ifndef FROND_DOOR_CQL_CONN_REQUEST_H
 #define FROND_DOOR_CQL_CONN_REQUEST_H
@@ -11,25 +11,27 @@
 #include "door/cql/wire/error.h"
 #include "door/cql/wire/frame.h"
 
-struct run_pending;
+struct cql_flight;
 
 struct cql_request {
 	struct cql_door *door;
 	struct cql_client *client;
 	struct frame_header header;
-	struct arena *arena;         /* of the request: cleared behind it */
-	struct buf *out;             /* the answer's body is appended */
-	enum frame_opcode answer;    /* of it; FRAME_RESULT at first */
-	enum cql_class class;        /* CQL_CLASS_OTHER at first */
-	bool writes;                 /* what it has begun may have been done when it fails */
-	bool answers_failure;        /* it has failed, and a row tells so (run/status_row.h) */
-	bool may_overlap;            /* a commit may be left under way (run/run.h) */
-	struct run_pending *pending; /* one that is; NULL: there is none */
-	bool has_timestamp;          /* the client has sent one beside the statement */
-	int64_t timestamp;           /* in microseconds, if it has */
-	struct cql q;                /* how it fails: its code (0: by the status) and `err` */
-	struct err err;              /* of `q` */
-	struct error_more more;      /* what stands behind the text of an error */
+	struct arena *arena;       /* of the request: cleared behind it */
+	struct buf *out;           /* the answer's body is appended */
+	enum frame_opcode answer;  /* of it; FRAME_RESULT at first */
+	enum cql_class class;      /* CQL_CLASS_OTHER at first */
+	struct ops_op *op;         /* its operation's */
+	struct cql_flight *flight; /* that it is of; NULL: nothing of its client runs beside it */
+	bool beside;               /* others of its connection are under way */
+	bool lasts;                /* it is done also for a client that has left */
+	bool writes;               /* what it has begun may have been done when it fails */
+	bool answers_failure;      /* it has failed, and a row tells so (run/status_row.h) */
+	bool has_timestamp;        /* the client has sent one beside the statement */
+	int64_t timestamp;         /* in microseconds, if it has */
+	struct cql q;              /* how it fails: its code (0: by the status) and `err` */
+	struct err err;            /* of `q` */
+	struct error_more more;    /* what stands behind the text of an error */
 	/* What it works on, for those who look; borrowed from its text. */
 	struct str keyspace, table;
 	uint64_t began_ns;
@@ -42,6 +44,12 @@ struct cql_request {
 		(r)->q.code = (number);                                                            \
 		err_set(&(r)->err, STATUS_INVALID, __VA_ARGS__);                                   \
 	})
+
+/*
+ * STATUS_CANCELLED if the request is to end: somebody has ended its operation, or its client has
+ * left and it is none that `lasts`. For step_set_ask().
+ */
+enum status request_ask(void *request);
 
 /* Fails with the code for somebody who may not do that, unless he may. */
 MUST_USE enum status request_allow(struct cql_request *r, enum grant wanted, struct str keyspace,

@@ -8,7 +8,6 @@
 #include "door/cql/run/prepared.h"
 #include "door/cql/run/role.h"
 #include "door/cql/run/select.h"
-#include "door/cql/run/status_row.h"
 #include "door/cql/schema/system.h"
 #include "kv/overlap.h"
 #include "model/timed/tables/index.h"
@@ -166,6 +165,8 @@ data_body(struct kv_tx *tx, void *arg)
 	/* What a scan holds is its client's. A write's transaction is small, or its group's. */
 	if (job->statement->kind == CQL_SELECT)
 		kv_tx_set_memory(tx, arena_part(job->r->arena), 0);
+	else if (job->r->beside)
+		kv_tx_overlap(tx);
 	job_restart(job);
 	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
 	run.values = job->params->values;
@@ -211,71 +212,30 @@ batch_body(struct kv_tx *tx, void *arg)
 	struct job *job = arg;
 	enum status status;
 
+	if (job->r->beside)
+		kv_tx_overlap(tx);
 	job_restart(job);
 	status = batch_run(job->r, tx, job->batch_kind, job->items, job->item_count);
 	trace_attempt(job->r, tx);
 	return status;
 }
 
-/* ---- Commits under way ---- */
-
-struct run_pending {
-	struct job job;
-	kv_body *body;
-	struct kv_running *running;
-	struct str id;              /* of EXECUTE; ptr NULL: it is another one */
-	struct prepared **prepared; /* references that it holds */
-	size_t prepared_count;
-};
-
-static enum status
-pending_body(struct kv_tx *tx, void *arg)
-{
-	struct run_pending *p = arg;
-
-	kv_tx_overlap(tx);
-	return p->body(tx, &p->job);
-}
-
-/* Whether a failure may be the answer: of a batch by its first statement. */
-static bool
-job_tells(const struct job *job)
-{
-	if (job->item_count)
-		return status_row_asked(job->items[0].statement);
-	return job->statement && status_row_asked(job->statement);
-}
-
-/* Runs the body and commits it; a failure that is told as a row is no failure of the request. */
-static enum status
-job_write_alone(struct job *job, kv_body *body)
-{
-	struct cql_request *r = job->r;
-	enum status status = kv_run(r->door->config.store, body, job, NULL, &r->err);
-
-	if (status == STATUS_OK || !r->answers_failure)
-		return status;
-	r->q.code = (enum cql_code)0;
-	return STATUS_OK;
-}
-
-/* Runs the body and commits it, or leaves the commit under way. */
+/*
+ * Runs the body and commits it, together with what others of the connection write meanwhile. A
+ * client that leaves does not end it: what has come as a whole is done. A failure that is told as a
+ * row is no failure of the request.
+ */
 static enum status
 job_write(struct job *job, kv_body *body)
 {
 	struct cql_request *r = job->r;
-	struct kv_store *store = r->door->config.store;
-	struct run_pending *p;
+	enum status status;
 
-	if (!r->may_overlap || job_tells(job))
-		return job_write_alone(job, body);
-	p = arena_alloc(r->arena, sizeof(*p));
-	if (!p)
-		return STATUS_LIMIT;
-	*p = (struct run_pending){ .job = *job, .body = body };
-	p->job.mark = arena_mark(r->arena); /* attempts begin behind it */
-	TRY(kv_run_begin(store, pending_body, p, &p->running, &r->err));
-	r->pending = p;
+	r->lasts = true;
+	status = kv_run(r->door->config.store, body, job, NULL, &r->err);
+	if (status == STATUS_OK || !r->answers_failure)
+		return status;
+	r->q.code = (enum cql_code)0;
 	return STATUS_OK;
 }
 
@@ -414,6 +374,7 @@ run_ddl(struct job *job)
 	struct cql_request *r = job->r;
 	struct err ignored;
 
+	r->lasts = true;
 	TRY(kv_run(r->door->config.store, ddl_body, job, NULL, &r->err));
 	/* Where this fails, the next turn of the sweep begins the past of the table. */
 	if (job->outcome.history_of.len)
@@ -635,19 +596,13 @@ keep_error_id(struct cql_request *r, struct str id, enum status status)
 }
 
 /*
- * A statement has run, or its commit is under way: gives the references back to prepared
- * statements, or leaves them to what is pending. `id` is of EXECUTE, `ptr` NULL of others.
+ * A statement has run: gives the references back to prepared statements. `id` is of EXECUTE, `ptr`
+ * NULL of others.
  */
 static enum status
 run_end(struct cql_request *r, struct str id, struct prepared **prepared, size_t count,
 	enum status status)
 {
-	if (r->pending) {
-		r->pending->id = id;
-		r->pending->prepared = prepared;
-		r->pending->prepared_count = count;
-		return status;
-	}
 	if (id.ptr)
 		status = keep_error_id(r, id, status);
 	keep_told(r);
@@ -657,32 +612,17 @@ run_end(struct cql_request *r, struct str id, struct prepared **prepared, size_t
 }
 
 enum status
-run_finish(struct cql_request *r)
-{
-	struct run_pending p = *r->pending;
-	enum status status = kv_run_end(p.running, &r->err);
-
-	r->pending = NULL;
-	return run_end(r, p.id, p.prepared, p.prepared_count, status);
-}
-
-enum status
 run_execute(struct cql_request *r, struct str id, const struct params *p)
 {
-	struct prepared **prepared = arena_alloc(r->arena, sizeof(struct prepared *));
-	enum status status;
+	struct prepared *prepared = prepared_find(r->door, id);
 	struct job job;
 
 	if (!prepared)
-		return STATUS_LIMIT;
-	*prepared = prepared_find(r->door, id);
-	if (!*prepared)
 		return fail_unprepared(r, id);
-	trace_statement(r, (*prepared)->statement, (*prepared)->text);
-	job_init(&job, r, (*prepared)->statement, (*prepared)->keyspace, p);
-	job.prepared = *prepared;
-	status = run_statement(&job);
-	return run_end(r, id, prepared, 1, status);
+	trace_statement(r, prepared->statement, prepared->text);
+	job_init(&job, r, prepared->statement, prepared->keyspace, p);
+	job.prepared = prepared;
+	return run_end(r, id, &prepared, 1, run_statement(&job));
 }
 
 /* A batch of the protocol: texts and prepared statements. */

@@ -2,7 +2,7 @@
  * Statements: texts and ids of prepared ones become results.
  *
  * Each function appends the body of a RESULT to the request's `out`, or fails as requests do
- * (conn/request.h). Nothing of a failed one is kept. On the connection's fiber.
+ * (conn/request.h). Nothing of a failed one is kept. On the request's fiber.
  */
 #ifndef FROND_DOOR_CQL_RUN_RUN_H
 #define FROND_DOOR_CQL_RUN_RUN_H
@@ -21,13 +21,5 @@ MUST_USE enum status run_execute(struct cql_request *r, struct str id, const str
 
 /* BATCH. */
 MUST_USE enum status run_batch(struct cql_request *r, const struct batch *b);
-
-/*
- * Ends a request whose commit has begun. Where `may_overlap` of a request is set, INSERT, UPDATE,
- * DELETE and BATCH return STATUS_OK as soon as their commit has begun, and set `pending`. The
- * caller then keeps the statement and its parameters, sends no answer yet, and calls this function,
- * which waits for the commit, tries again after a conflict, and returns the outcome.
- */
-MUST_USE enum status run_finish(struct cql_request *r);
 
 #endif

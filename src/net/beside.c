@@ -1,0 +1,33 @@
+#include "net/beside.h"
+
+#include <assert.h>
+
+struct task *
+net_beside_take(struct net_session *s)
+{
+	struct task *t;
+
+	assert(s->task);
+	if (!budget_use(&s->part, BUDGET_PART_BYTES))
+		return NULL;
+	t = task_take(&s->loop->loop);
+	if (!t) {
+		budget_unuse(&s->part, BUDGET_PART_BYTES);
+		return NULL;
+	}
+	arena_set_part(t->arena, &s->part);
+	/* As the session's own. */
+	t->steps.limit = s->loop->request_steps;
+	t->steps.ask = s->task->steps.ask;
+	t->steps.ask_arg = s->task->steps.ask_arg;
+	watchdog_label_copy(t->label, s->task->label);
+	return t;
+}
+
+void
+net_beside_put(struct net_session *s, struct task *t)
+{
+	assert(s->task);
+	task_put(t);
+	budget_unuse(&s->part, BUDGET_PART_BYTES);
+}

@@ -1,0 +1,23 @@
+/*
+ * Fibers beside the one that serves a connection, for a protocol whose requests may be under way
+ * together: each does a part of what the peer asks, while the session's own fiber reads from the
+ * connection and writes to it. Theirs is the memory of the session: its part, which they use in
+ * turns as they run.
+ *
+ * Threading: on the session's loop.
+ */
+#ifndef FROND_NET_BESIDE_H
+#define FROND_NET_BESIDE_H
+
+#include "net/session.h"
+
+/*
+ * On the session's fiber: a task for a part of the work, with the limit of steps that a request
+ * has. What it and its arena take counts in the session's part. NULL when there is no memory. The
+ * caller gives it something to do (task_start_soon()), and puts it back when that has returned, in
+ * the task's `done`. The session's fiber returns after that.
+ */
+struct task *net_beside_take(struct net_session *s);
+void net_beside_put(struct net_session *s, struct task *t);
+
+#endif

@@ -1,0 +1,20 @@
+#include "serve/beside.h"
+
+enum status
+beside_admit(struct clients_entry *e, struct ops_op *op, struct err *err)
+{
+	op->peer = e->peer;
+	return ops_admit(op, e->limited ? str_from_cstr(e->user) : STR(""), err);
+}
+
+void
+beside_op_begin(struct clients_entry *e, struct ops_op *op, struct ops_door *door, const char *name,
+		uint64_t began_ns)
+{
+	op->door = door;
+	op->name = str_from_cstr(name);
+	op->client = e;
+	op->peer = e->peer;
+	op->began_ns = began_ns;
+	ops_begin(op);
+}
