@@ -11,6 +11,7 @@ scope_column(void *arg, struct str name, struct cql_known_column *ret)
 
 	if (!c)
 		return false;
+	run->named[schema_column_at(run->table, c)] = true;
 	*ret = (struct cql_known_column){ .index = (unsigned)schema_column_at(run->table, c),
 					  .type = c->type,
 					  .is_key = c->kind <= SCHEMA_CLUSTERING };
@@ -93,6 +94,11 @@ run_open_table(struct run *run, const struct cql_name *name)
 	if (status == STATUS_NOT_FOUND)
 		return run_no_table(run, keyspace, name->name);
 	TRY(status);
+	run->named = arena_zalloc(run->r->arena, run->table->count + 1);
+	if (!run->named) {
+		run_close_table(run);
+		return STATUS_LIMIT;
+	}
 	run->scope.keyspace = run->table->keyspace;
 	run->scope.table = run->table->name;
 	run->scope.column = scope_column;
@@ -125,8 +131,10 @@ run_column(struct run *run, struct str name, const struct schema_column **ret)
 	AUTO(buf_release) struct buf full = BUF_SHORT(2 * TABLE_NAME_BYTES + 1);
 
 	*ret = schema_column_find(run->table, name);
-	if (*ret)
+	if (*ret) {
+		run->named[schema_column_at(run->table, *ret)] = true;
 		return STATUS_OK;
+	}
 	buf_append_str(&full, run->table->keyspace);
 	buf_append_byte(&full, '.');
 	buf_append_str(&full, run->table->name);

@@ -27,6 +27,7 @@ struct run {
 	int64_t now_us; /* since 1970 */
 
 	struct schema_table *table;
+	bool *named; /* by the places of its columns: the statement names them */
 	struct cql_scope scope;
 	struct cql_value *markers; /* once they are bound */
 	struct cql_env env;        /* without a row */

@@ -230,6 +230,7 @@ list_read(struct changes *all, const struct table_key *key, const struct schema_
 	bool is_static = c->kind == SCHEMA_STATIC;
 	struct table_key partition = *key;
 	struct table_row *stored = arena_zalloc(run->r->arena, sizeof(*stored));
+	const struct table_wanted wanted = { .some = true, .ids = &c->stored->id, .count = 1 };
 	enum status status;
 
 	*ret_count = 0;
@@ -238,7 +239,7 @@ list_read(struct changes *all, const struct table_key *key, const struct schema_
 		return STATUS_LIMIT;
 	if (is_static)
 		partition.count = run->table->partition_count;
-	status = table_read(all->m->timed, is_static ? &partition : key, is_static, NULL,
+	status = table_read(all->m->timed, is_static ? &partition : key, is_static, &wanted,
 			    run->r->arena, stored);
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;

@@ -114,7 +114,7 @@ read_one(struct reading *r, const struct where_partition *part, const struct whe
 		memcpy(parts + t->partition_count, range->from.parts,
 		       range->from.count * sizeof(*parts));
 	key.parts = parts;
-	status = table_read(&r->timed, &key, t->static_count > 0, NULL, s->run->r->arena, &stored);
+	status = table_read(&r->timed, &key, s->statics, &s->wanted, s->run->r->arena, &stored);
 	if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !stored.is_row))
 		return STATUS_OK;
 	TRY(status);
@@ -268,8 +268,9 @@ scan_range(struct reading *r, const struct where_partition *part, const struct w
 		.to = range->to,
 		.reverse = s->reverse,
 		.after = r->at.place,
-		.statics = t->static_count > 0,
+		.statics = s->statics,
 		.static_alone = t->static_count > 0 && !edges,
+		.wanted = &s->wanted,
 		.rows = rows_wanted(s),
 	};
 
@@ -326,6 +327,7 @@ read_tokens(struct reading *r)
 		.after = r->at.place,
 		.statics = statics,
 		.static_alone = statics,
+		.wanted = &s->wanted,
 		.rows = rows_wanted(s),
 	};
 
@@ -385,6 +387,7 @@ read_named(struct reading *r, struct table_index_scan *index, const struct table
 		.after = after,
 		.statics = true,
 		.static_alone = true,
+		.wanted = &r->s->wanted,
 		.rows = rows_wanted(r->s),
 	};
 	struct source source = { .index = index, .before = buf_str(&r->before) };
@@ -427,7 +430,8 @@ read_indexed(struct reading *r)
 	const struct table_index *index = s->index.index;
 	struct source source = { 0 };
 	struct table_index_options options = { .interval = s->index.interval,
-					       .statics = s->run->table->static_count > 0,
+					       .statics = s->statics,
+					       .wanted = &s->wanted,
 					       .rows = rows_wanted(s) };
 	struct str inside;
 	enum status status;

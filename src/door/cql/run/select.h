@@ -44,6 +44,8 @@ struct select {
 	bool reverse;
 
 	/* While it runs. */
+	struct table_wanted wanted; /* the columns that the statement names, but for the key's */
+	bool statics;               /* static ones are among them */
 	struct row row;
 	struct buf rows; /* the cells of the rows, as they are sent */
 	size_t row_count;

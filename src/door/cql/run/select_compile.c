@@ -1,6 +1,8 @@
 /* What a SELECT asks for. */
 #include "door/cql/run/select.h"
 
+#include "loop/sort.h"
+
 #define MOMENT_MOST_MS (INT64_MAX / 2000)
 
 /* ---- Selectors ---- */
@@ -401,6 +403,36 @@ choose_way(struct select *s, const struct params *p)
 			  allows || (goes_on && !number), &s->plan);
 }
 
+static int
+id_compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* All that it computes with is compiled: other columns need not be read. */
+static enum status
+find_wanted(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+	uint64_t *ids = arena_alloc(s->run->r->arena, (t->count + 1) * sizeof(*ids));
+	size_t count = 0;
+
+	if (!ids)
+		return STATUS_LIMIT;
+	for (size_t i = t->key_count; i < t->count; i++) {
+		if (!s->run->named[i])
+			continue;
+		ids[count++] = t->columns[i].stored->id;
+		s->statics |= t->columns[i].kind == SCHEMA_STATIC;
+	}
+	s->wanted = (struct table_wanted){ .some = count < t->count - t->key_count,
+					   .ids = ids,
+					   .count = count };
+	return sort_items_by(ids, count, sizeof(*ids), id_compare, s->run->r->arena);
+}
+
 enum status
 select_prepare(struct select *s, const struct params *p)
 {
@@ -427,5 +459,7 @@ select_prepare(struct select *s, const struct params *p)
 	if (s->s->distinct)
 		s->part_most = 1;
 	s->part_left = s->part_most;
+	if (!s->run->table->system)
+		TRY(find_wanted(s));
 	return row_init(s->run->q, s->run->table, &s->row);
 }

@@ -23,15 +23,21 @@ is_in(const struct table_index *index, uint64_t column)
 	return false;
 }
 
+/* True if entries of the index are there as soon as the row has anything. */
+static bool
+needs_any(const struct table_schema *schema, const struct table_index *index)
+{
+	const struct table_column *first = table_column_by_id(schema, index->columns[0].column);
+
+	return !first || first->kind == TABLE_HASH || first->kind == TABLE_RANGE;
+}
+
 /* True if the changes may give the row other entries, or the first ones. */
 static bool
 touches(const struct table_schema *schema, const struct table_index *index,
 	const struct table_change *changes, size_t count)
 {
-	const struct table_column *first = table_column_by_id(schema, index->columns[0].column);
-
-	/* A column of the key has a value as soon as the row has anything. */
-	if (!changes || !first || first->kind == TABLE_HASH || first->kind == TABLE_RANGE)
+	if (!changes || needs_any(schema, index))
 		return true;
 	for (size_t i = 0; i < count; i++)
 		if (is_in(index, changes[i].column))
@@ -53,8 +59,43 @@ is_static_row(const struct table_schema *schema, struct str tail)
 static enum status
 read_image(struct table_indexing *x, struct table_stored *s, bool *ret_there)
 {
-	return table_fail_corrupt(x->t, table_stored_read(s, x->t->tx, x->t->db, x->key, KV_READ,
-							  x->arena, ret_there));
+	return table_fail_corrupt(x->t, table_stored_read(s, x->t->tx, x->t->db, x->key, &x->span,
+							  KV_READ, x->arena, ret_there));
+}
+
+static void
+span_add(const struct table_schema *schema, uint64_t id, struct table_span *span)
+{
+	const struct table_column *column = table_column_by_id(schema, id);
+
+	/* The row's key tells those of the key. */
+	if (!column || column->kind == TABLE_HASH || column->kind == TABLE_RANGE)
+		return;
+	if (!span->some || id < span->first)
+		span->first = id;
+	if (!span->some || id > span->last)
+		span->last = id;
+	span->some = true;
+}
+
+/* The columns that the touched indexes look at, and what lies between: one range is read. */
+static void
+find_span(struct table_indexing *x, const struct table_extension *extension)
+{
+	for (size_t i = 0; i < extension->kept_count; i++) {
+		const struct table_index *index = &extension->kept[i];
+
+		if (x->untouched[i])
+			continue;
+		if (needs_any(&extension->schema, index)) {
+			x->span = (struct table_span){ 0 };
+			return;
+		}
+		for (size_t j = 0; j < index->column_count; j++)
+			span_add(&extension->schema, index->columns[j].column, &x->span);
+		for (size_t j = 0; j < index->condition_count; j++)
+			span_add(&extension->schema, index->conditions[j].column, &x->span);
+	}
 }
 
 enum status
@@ -82,6 +123,7 @@ table_indexing_begin(struct table_indexing *x, struct timed *t, struct str key,
 	for (size_t i = 0; i < extension->kept_count; i++)
 		x->untouched[i] = extension->kept[i].of_statics != is_static ||
 				  !touches(&extension->schema, &extension->kept[i], changes, count);
+	find_span(x, extension);
 	TRY(arena_copy(x->arena, key, &x->key));
 	return read_image(x, &x->before, &x->had);
 }

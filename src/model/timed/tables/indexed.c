@@ -171,7 +171,7 @@ visit_expire(struct visit *v, struct table_stored *s)
 	TRY(table_row_expire(&t, buf_str(&key), v->def, &any));
 	if (!any)
 		return STATUS_OK;
-	return table_stored_read(s, v->tx, v->db, buf_str(&key), KV_READ, v->arena, &any);
+	return table_stored_read(s, v->tx, v->db, buf_str(&key), NULL, KV_READ, v->arena, &any);
 }
 
 static enum status

@@ -217,25 +217,49 @@ table_reading_end(struct table_reading *r, bool *ret_there)
 
 /* ---- One row ---- */
 
-/* Opens the range of all pairs from one key on, which p->begin has. */
+/* Opens the range of all pairs of a row from a key of it on. */
+static enum status
+pick_rest(struct table_pick *p, size_t at, struct str from)
+{
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+
+	buf_append_str(&end, buf_str(&p->begin[at]));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&end));
+	return timed_cursor_open(&p->cursor[at], p->reading[at].t, from, buf_str(&end), NULL);
+}
+
+/*
+ * Opens the range of the pairs from p->begin on: as far as there are wanted columns. A row is there
+ * if any pair of it lives, so what is behind is read where none of these does (pick_go_on()).
+ */
 static enum status
 pick_range(struct table_pick *p, size_t at, struct timed *t, const struct table_wanted *wanted)
 {
-	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct buf *middle = &p->middle[at];
 
 	p->reading[at] = (struct table_reading){ .t = t,
 						 .schema = table_schema_of(t->db),
 						 .wanted = wanted };
-	buf_append_str(&end, buf_str(&p->begin[at]));
-	buf_append_byte(&end, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(&end));
-	return timed_cursor_open(&p->cursor[at], t, buf_str(&p->begin[at]), buf_str(&end), NULL);
+	if (!wanted || !wanted->some)
+		return pick_rest(p, at, buf_str(&p->begin[at]));
+	buf_append_str(middle, buf_str(&p->begin[at]));
+	if (wanted->count) {
+		tuple_put_u64(middle, wanted->ids[wanted->count - 1]);
+		buf_append_byte(middle, CATALOG_KEY_LAST);
+	} else {
+		/* Right behind the key without a column, which says that the row was inserted. */
+		buf_append_byte(middle, 0);
+	}
+	TRY(catalog_key_status(middle));
+	return timed_cursor_open(&p->cursor[at], t, buf_str(&p->begin[at]), buf_str(middle), NULL);
 }
 
 static void
 pick_init(struct table_pick *p)
 {
-	*p = (struct table_pick){ .begin = { CATALOG_KEY_INIT, CATALOG_KEY_INIT } };
+	*p = (struct table_pick){ .begin = { CATALOG_KEY_INIT, CATALOG_KEY_INIT },
+				  .middle = { CATALOG_KEY_INIT, CATALOG_KEY_INIT } };
 }
 
 enum status
@@ -262,21 +286,41 @@ table_pick_open(struct table_pick *p, struct timed *t, struct str tail,
 	return pick_range(p, 1, t, wanted);
 }
 
+/* Takes the pairs of the range that is open. */
 static enum status
-pick_read(struct table_pick *p, size_t at, struct arena *arena, bool *ret_there)
+pick_take(struct table_pick *p, size_t at)
 {
 	struct table_reading *r = &p->reading[at];
 	struct kv_pair pair;
 	enum status status;
 
-	r->arena = arena;
 	while ((status = timed_cursor_next(&p->cursor[at], &pair)) == STATUS_OK) {
 		status = table_reading_take(r, &pair, p->begin[at].len);
 		if (status != STATUS_OK)
 			return table_fail_corrupt(r->t, status);
 	}
-	if (status != STATUS_NOT_FOUND)
-		return status;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* What was read of the row does not live: looks behind it. */
+static enum status
+pick_go_on(struct table_pick *p, size_t at)
+{
+	timed_cursor_close(&p->cursor[at]);
+	p->cursor[at] = (struct timed_cursor){ 0 };
+	TRY(pick_rest(p, at, buf_str(&p->middle[at])));
+	return pick_take(p, at);
+}
+
+static enum status
+pick_read(struct table_pick *p, size_t at, struct arena *arena, bool *ret_there)
+{
+	struct table_reading *r = &p->reading[at];
+
+	r->arena = arena;
+	TRY(pick_take(p, at));
+	if (!r->lives && p->middle[at].len)
+		TRY(pick_go_on(p, at));
 	return table_fail_corrupt(r->t, table_reading_end(r, ret_there));
 }
 
@@ -319,6 +363,7 @@ table_pick_close(struct table_pick *p)
 	for (size_t i = 0; i < 2; i++) {
 		timed_cursor_close(&p->cursor[i]);
 		buf_release(&p->begin[i]);
+		buf_release(&p->middle[i]);
 	}
 }
 

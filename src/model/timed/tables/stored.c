@@ -1,4 +1,5 @@
 /* Rows as entries of indexes are made of them: what is stored, whether or not it has expired. */
+#include "kv/tuple.h"
 #include "model/timed/tables/tables_int.h"
 
 static bool
@@ -87,9 +88,11 @@ table_stored_end(const struct table_stored *s)
 
 enum status
 table_stored_read(struct table_stored *s, struct kv_tx *tx, const struct catalog_db *db,
-		  struct str key, enum kv_read mode, struct arena *arena, bool *ret_there)
+		  struct str key, const struct table_span *span, enum kv_read mode,
+		  struct arena *arena, bool *ret_there)
 {
 	const struct kv_range_options options = { .mode = mode };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
 	struct kv_pair pair;
@@ -97,10 +100,16 @@ table_stored_read(struct table_stored *s, struct kv_tx *tx, const struct catalog
 
 	*ret_there = false;
 	TRY(table_stored_begin(s, db, arena, str_skip(key, db->prefix.len + TIMED_SPACE_BYTES)));
+	buf_append_str(&begin, key);
 	buf_append_str(&end, key);
+	if (span && span->some) {
+		tuple_put_u64(&begin, span->first);
+		tuple_put_u64(&end, span->last);
+	}
 	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
-	TRY(kv_scan_init(&scan, tx, key, buf_str(&end), &options));
+	TRY(kv_scan_init(&scan, tx, buf_str(&begin), buf_str(&end), &options));
 	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
 		*ret_there = true;
 		TRY(table_stored_take(s, str_skip(pair.key, key.len), pair.value));

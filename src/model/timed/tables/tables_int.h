@@ -143,21 +143,30 @@ MUST_USE enum status table_stored_begin(struct table_stored *s, const struct cat
 MUST_USE enum status table_stored_take(struct table_stored *s, struct str rest, struct str value);
 /* After the last pair. STATUS_CORRUPT: pieces of a value are missing. */
 MUST_USE enum status table_stored_end(const struct table_stored *s);
+/* Columns whose ids lie side by side. All zero: all, and that the row was inserted. */
+struct table_span {
+	bool some;
+	uint64_t first, last;
+};
+
 /*
- * Reads the row with this key (P, ROWS, …) from the store, as the transaction has written it.
- * `*ret_there`: it has any pair. STATUS_CORRUPT.
+ * Reads the row with this key (P, ROWS, …) from the store, as the transaction has written it, or
+ * those columns of it that lie in the span (NULL: all). `*ret_there`: there is any pair.
+ * STATUS_CORRUPT.
  */
 MUST_USE enum status table_stored_read(struct table_stored *s, struct kv_tx *tx,
 				       const struct catalog_db *db, struct str key,
-				       enum kv_read mode, struct arena *arena, bool *ret_there);
+				       const struct table_span *span, enum kv_read mode,
+				       struct arena *arena, bool *ret_there);
 
 /* Keeping the indexes of one row, while it is changed. */
 struct table_indexing {
 	struct timed *t;
 	struct arena *arena; /* NULL: no index is touched */
 	struct arena *lasting;
-	struct str key;  /* of the row, in the arena */
-	bool *untouched; /* by the kept indexes */
+	struct str key;         /* of the row, in the arena */
+	bool *untouched;        /* by the kept indexes */
+	struct table_span span; /* of the columns that the others look at */
 	struct table_stored before, after;
 	bool had, has;    /* there was a row, and is one */
 	struct str taken; /* after STATUS_DUPLICATE: the key of the entry in the way */
@@ -326,6 +335,8 @@ MUST_USE enum status table_reading_end(struct table_reading *r, bool *ret_there)
 struct table_pick {
 	struct timed_cursor cursor[2];
 	struct buf begin[2]; /* the keys of both */
+	/* Where what is read first of them ends, unless empty: behind the last wanted column. */
+	struct buf middle[2];
 	struct table_reading reading[2];
 	bool statics; /* the second is asked for */
 };

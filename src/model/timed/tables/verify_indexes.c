@@ -43,8 +43,8 @@ source(struct index_verify_on *on, struct str id, struct index_source *ret)
 	timed_key_space(&key, &on->db, TIMED_SPACE_ROWS);
 	buf_append_str(&key, id);
 	TRY(catalog_key_status(&key));
-	status = table_stored_read(s, on->v->tx, &on->db, buf_str(&key), KV_SNAPSHOT, on->arena,
-				   &there);
+	status = table_stored_read(s, on->v->tx, &on->db, buf_str(&key), NULL, KV_SNAPSHOT,
+				   on->arena, &there);
 	/* The check of cells tells what cannot be read. */
 	if (status == STATUS_CORRUPT || status == STATUS_NEWER || (status == STATUS_OK && !there))
 		return STATUS_NOT_FOUND;

@@ -1,6 +1,7 @@
 /*
  * Indexes of tables: unique values, what has expired, two writers of one value, builds that end
- * after any step, and damage, which the check finds in both directions. The random test
+ * after any step, and damage, which the check finds in both directions; what is read of a row for
+ * an index, and for some of its columns. The random test
  * (test_tables_random.c) has the rest.
  */
 #include <setjmp.h>
@@ -50,8 +51,9 @@ struct step {
 	int64_t k, v, w; /* negative: null */
 	size_t count;
 	uint64_t ttl_ms;
-	bool unique, both;
+	bool unique, both, updates;
 	uint64_t number;
+	struct table_row row;
 	char found[200];
 };
 
@@ -96,13 +98,21 @@ put(struct timed *t, struct step *s)
 			{ .column = W, .value = value(s->w), .expiry = expiry },
 		};
 		const struct table_write write = { .key = { s->k + (int64_t)i, &k, 1 },
-						   .inserts = true,
+						   .inserts = !s->updates,
 						   .changes = changes,
 						   .change_count = 2 };
 
 		TRY(table_write(t, &write));
 	}
 	return STATUS_OK;
+}
+
+static enum status
+clear(struct timed *t, struct step *s)
+{
+	const struct doc_scalar k = number(s->k);
+
+	return table_clear_row(t, &(struct table_key){ s->k, &k, 1 });
 }
 
 static enum status
@@ -223,6 +233,102 @@ nulls_are_no_duplicates(void **arg)
 	assert_int_equal(run(f, (struct step){ .run = put, .k = 6, .v = 5, .w = 3 }),
 			 STATUS_DUPLICATE);
 	verified_none(f->store);
+}
+
+static enum status
+put_counted(struct timed *t, struct step *s)
+{
+	const uint64_t before = kv_tx_stats(t->tx).keys_read;
+	enum status status = put(t, s);
+
+	s->number = kv_tx_stats(t->tx).keys_read - before;
+	return status;
+}
+
+/* How many pairs are read to write the row, in a transaction of its own. */
+static uint64_t
+pairs_read(struct fixture *f, struct step s)
+{
+	s.f = f;
+	s.run = put_counted;
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	return s.number;
+}
+
+static void
+only_what_an_index_looks_at_is_read(void **arg)
+{
+	struct fixture *f = *arg;
+	uint64_t narrow, wide;
+
+	assert_int_equal(build(f, create_index(f, false, false), 5), STATUS_OK);
+	assert_state(f, "ready");
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 6, .w = -1 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 2, .v = 6, .w = 4 }), STATUS_OK);
+	/* What the other column has makes no difference, before and behind the write. */
+	narrow = pairs_read(f, (struct step){ .k = 1, .v = 5, .w = -1 });
+	wide = pairs_read(f, (struct step){ .k = 2, .v = 5, .w = 3 });
+	if (!getenv("FROND_TEST_FAULTS"))
+		assert_int_equal(wide, narrow);
+	assert_int_equal(count(f, 5), 2);
+	assert_int_equal(count(f, 6), 0);
+	verified_none(f->store);
+}
+
+/* Reads one column of the row: how many pairs that takes, and whether it has a value. */
+static enum status
+read_one(struct timed *t, struct step *s)
+{
+	const struct doc_scalar k = number(s->k);
+	const struct table_key key = { s->k, &k, 1 };
+	const uint64_t ids[] = { s->number };
+	const struct table_wanted wanted = { .some = true, .ids = ids, .count = s->number != 0 };
+	const uint64_t before = kv_tx_stats(t->tx).keys_read;
+	enum status status = table_read(t, &key, false, &wanted, s->f->arena, &s->row);
+
+	s->number = kv_tx_stats(t->tx).keys_read - before;
+	return status;
+}
+
+/* The pairs for a column of row 1, or for none (0); the row has so many of its cells. */
+static uint64_t
+pairs_of(struct fixture *f, uint64_t column, size_t cells)
+{
+	struct step s = { .f = f, .run = read_one, .k = 1, .number = column };
+
+	assert_int_equal(kv_run_read(f->store, step_body, &s, &f->err), STATUS_OK);
+	assert_int_equal(s.row.cell_count, cells);
+	assert_true(s.row.is_row);
+	return s.number;
+}
+
+static void
+what_lies_behind_wanted_columns_is_not_read(void **arg)
+{
+	struct fixture *f = *arg;
+	uint64_t none, v, w;
+
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5, .w = 3 }), STATUS_OK);
+	none = pairs_of(f, 0, 0);
+	v = pairs_of(f, V, 1);
+	w = pairs_of(f, W, 1);
+	if (!getenv("FROND_TEST_FAULTS")) {
+		assert_int_equal(v, none + 1);
+		assert_int_equal(w, none + 2);
+	}
+	/* It is there by a column that is not wanted, before and behind the one that is. */
+	assert_int_equal(run(f, (struct step){ .run = clear, .k = 1 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = read_one, .k = 1, .number = V }),
+			 STATUS_NOT_FOUND);
+	assert_int_equal(
+		run(f, (struct step){ .run = put, .k = 1, .v = -1, .w = 3, .updates = true }),
+		STATUS_OK);
+	(void)pairs_of(f, V, 0);
+	(void)pairs_of(f, 0, 0);
+	assert_int_equal(
+		run(f, (struct step){ .run = put, .k = 1, .v = 5, .w = -1, .updates = true }),
+		STATUS_OK);
+	(void)pairs_of(f, W, 0);
 }
 
 static void
@@ -419,6 +525,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(unique_values_are_refused),
 		TEST(nulls_are_no_duplicates),
+		TEST(only_what_an_index_looks_at_is_read),
+		TEST(what_lies_behind_wanted_columns_is_not_read),
 		TEST(what_has_expired_makes_way),
 		TEST(what_has_expired_fails_no_build),
 		TEST(a_build_over_duplicates_fails),
