@@ -4,13 +4,14 @@
     guard.py SERVER            compares with figures.json
     guard.py SERVER --record   writes figures.json
     guard.py SERVER --profile  tells the functions that took the most instructions
-    guard.py SERVER --only DB  the operations of one database: mongo
+    guard.py SERVER --only DB  the operations of one database: mongo, cql
 
 SERVER is tests/guard/server.c's program, of an optimised build. For each of a handful of operations
 it counts the key-value pairs read and written, the allocations, the bytes copied and, under
 callgrind, the instructions, all of frond's own code. Fewer than recorded is fine, and worth a new
 record; more, beyond the tolerance, fails. Instructions are compared only where the compiler is the
-one that they were recorded with, and where valgrind runs.
+one that they were recorded with, and where valgrind runs. What a compiler decides may be absent from
+the record of an operation that was recorded with another one; all else must be there.
 """
 
 import http.client
@@ -20,6 +21,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,10 +29,12 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
+import cql_wire  # noqa: E402  a client of Cassandra's protocol
 import mongo  # noqa: E402  a client of MongoDB's protocol
 
 FIGURES = HERE / "figures.json"
 EXACT = ("reads", "keys_read", "sets", "clears")  # no tolerance: a pair more is a decision
+COMPILED = ("bytes_copied", "instructions")  # by compilers, which copy small and known lengths without a call
 TOLERANCE = {"bytes_written": 0.02, "allocations": 0.05, "bytes_copied": 0.10,
              "instructions": 0.10}
 # Of an operation that has next to none, or whose next stretch another thread may have come to read.
@@ -110,11 +114,12 @@ class Guarded:
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the server did not start")
-        port, redis_port, mongo_port, self.compiler = line.strip().split(" ", 3)
+        port, redis_port, mongo_port, cql_port, self.compiler = line.strip().split(" ", 4)
         self.client = WholeRequests("127.0.0.1", int(port), timeout=120)
         self.redis_address = ("127.0.0.1", int(redis_port))
         self.redis = self.redis_client()
         self.mongo = mongo.Client(int(mongo_port), timeout=120)
+        self.cql_port = int(cql_port)
         self.valgrind = valgrind
         self.dumps = 0
         self.names = {}  # of objects and functions, by their numbers
@@ -518,6 +523,116 @@ def fill_collections(guarded, db):
     guarded.mongo({"createIndexes": "g", "indexes": [{"key": {"group": 1}, "name": "group_1"}]}, db=db)
 
 
+CQL_EXECUTE, CQL_VALUES = 0xa, 1
+CQL_COLUMNS = ("a", "b", "c", "d", "e", "f")
+CQL_VALUE = "v" * 166  # 1,000 bytes in all
+CQL_TABLES = (
+    "CREATE KEYSPACE {0} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}",
+    "CREATE TABLE {0}.t (k bigint PRIMARY KEY, a text, b text, c text, d text, e text, f text)",
+    "CREATE TABLE {0}.i (k bigint PRIMARY KEY, a text, b text, c text, d text, e text, f text)",
+    "CREATE TABLE {0}.p (k bigint, c bigint, v text, PRIMARY KEY (k, c))",
+    "CREATE TABLE {0}.n (k bigint PRIMARY KEY, n counter)",
+)
+
+
+class Prepared:
+    """A prepared statement on a connection of Cassandra's door: its frames, and what answers them."""
+
+    def __init__(self, client, text):
+        (_, _, _, opcode), body = client.ask(cql_wire.PREPARE, struct.pack(">I", len(text)) + text.encode())
+        if opcode != cql_wire.RESULT:
+            raise RuntimeError(f"{text}: {body[:200]}")
+        self.client, self.text = client, text
+        self.id = body[4:6 + struct.unpack(">H", body[4:6])[0]]
+
+    def frame(self, *values, stream=1):
+        body = self.id + struct.pack(">HBH", 1, CQL_VALUES, len(values))
+        for value in values:
+            encoded = struct.pack(">q", value) if isinstance(value, int) else value.encode()
+            body += struct.pack(">i", len(encoded)) + encoded
+        return struct.pack(">BBhBI", 4, 0, stream, CQL_EXECUTE, len(body)) + body
+
+    def __call__(self, *each, rows=None):
+        """Executes it with each of these tuples of values, all of them sent together."""
+        self.client.socket.sendall(b"".join(self.frame(*values, stream=i) for i, values in enumerate(each)))
+        for _ in each:
+            (_, _, _, opcode), body = self.client.read()
+            if opcode != cql_wire.RESULT:
+                raise RuntimeError(f"{self.text}: {body[:200]}")
+            if rows is not None and len(cql_wire.rows_of(body)) != rows:
+                raise RuntimeError(f"{self.text}: {len(cql_wire.rows_of(body))} rows")
+
+
+def cql_client(guarded):
+    client = cql_wire.Connection(guarded.cql_port)
+    client.socket.settimeout(120)
+    client.start()
+    return client
+
+
+def table_rows(guarded, db):
+    """Of Cassandra's door: rows of six columns, as hashes of Redis's door may have."""
+    client = cql_client(guarded)
+    used = [DOCS]
+    columns = ", ".join(CQL_COLUMNS)
+    inserts = {table: Prepared(client, f"INSERT INTO {db}.{table} (k, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?)")
+               for table in "ti"}
+    select = Prepared(client, f"SELECT * FROM {db}.t WHERE k = ?")
+    one_column = Prepared(client, f"SELECT a FROM {db}.t WHERE k = ?")
+    update = Prepared(client, f"UPDATE {db}.t SET a = ? WHERE k = ?")
+    update_other = Prepared(client, f"UPDATE {db}.i SET b = ? WHERE k = ?")
+    update_indexed = Prepared(client, f"UPDATE {db}.i SET a = ? WHERE k = ?")
+    conditional = Prepared(client, f"UPDATE {db}.t SET a = ? WHERE k = ? IF b = ?")
+    count = Prepared(client, f"UPDATE {db}.n SET n = n + 1 WHERE k = ?")
+    remove = Prepared(client, f"DELETE FROM {db}.t WHERE k = ?")
+    partition = Prepared(client, f"SELECT * FROM {db}.p WHERE k = ?")
+    found = Prepared(client, f"SELECT k FROM {db}.i WHERE a = ?")
+    listing = Prepared(client, f"SELECT * FROM {db}.t LIMIT {PAGE}")
+
+    def row(n=None):
+        used[0] += 1
+        return (used[0] if n is None else n, *[CQL_VALUE] * len(CQL_COLUMNS))
+
+    def fresh():
+        used[0] += 1
+        return f"{used[0]:<166}"
+
+    return [
+        ("INSERT of a row", lambda: inserts["t"](row())),
+        (f"INSERT of {PIPELINE} rows together", lambda: inserts["t"](*[row() for _ in range(PIPELINE)])),
+        ("SELECT of a row", lambda: select((42,), rows=1)),
+        (f"SELECT of {PIPELINE} rows together", lambda: select(*[(n,) for n in range(PIPELINE)], rows=1)),
+        ("SELECT of a column", lambda: one_column((42,), rows=1)),
+        ("SELECT of no row", lambda: select((-1,), rows=0)),
+        ("UPDATE of a column", lambda: update((CQL_VALUE, 42))),
+        ("UPDATE that no index looks at", lambda: update_other((fresh(), 42))),
+        ("UPDATE of a column of an index", lambda: update_indexed((fresh(), 42))),
+        ("INSERT of a row with an index", lambda: inserts["i"](row())),
+        ("UPDATE with a condition", lambda: conditional((CQL_VALUE, 42, CQL_VALUE))),
+        ("UPDATE of a counter", lambda: count((42,))),
+        ("DELETE of a row", lambda: remove((used[0],))),
+        (f"SELECT of {PAGE} rows of a partition", lambda: partition((1,), rows=PAGE)),
+        (f"SELECT of {PAGE} rows of a table", lambda: listing((), rows=PAGE)),
+        ("SELECT by an index", lambda: found((CQL_VALUE + "7",), rows=1)),
+    ]
+
+
+def fill_tables(guarded, db):
+    client = cql_client(guarded)
+    for text in CQL_TABLES:
+        client.query(text.format(db))
+    client.query(f"CREATE INDEX ON {db}.i (a)")
+    columns = ", ".join(CQL_COLUMNS)
+    for table in "ti":
+        insert = Prepared(client, f"INSERT INTO {db}.{table} (k, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?)")
+        for n in range(DOCS):
+            insert((n, f"{CQL_VALUE}{n}", *[CQL_VALUE] * 5))
+    insert = Prepared(client, f"INSERT INTO {db}.p (k, c, v) VALUES (?, ?, ?)")
+    for n in range(PAGE):
+        insert((1, n, CQL_VALUE))
+    client.socket.close()
+
+
 def wait_until_built(guarded, db):
     """A build's end would make what is measured read the definitions again."""
     end = time.monotonic() + START_S
@@ -570,6 +685,7 @@ def measure(program, valgrind, profile=False, only=None):
                                        ("indexed", fill_indexed, (indexed,)),
                                        ("redis", fill_commands, (commands, tracked)),
                                        ("mongo", fill_collections, (collections,)),
+                                       ("cql", fill_tables, (table_rows,)),
                                        ("viewed", fill_viewed, (viewed,))):
                 if only and db != only:
                     continue
@@ -598,7 +714,7 @@ def judge(name, recorded, found, compiler_is_same):
     for what, now in found.items():
         before = recorded.get(name, {}).get(what)
         if before is None:
-            if what != "instructions":
+            if what not in COMPILED:
                 more.append(f"{what}: nothing is recorded")
             continue
         if what == "instructions" and not compiler_is_same:
@@ -634,7 +750,12 @@ def main():
         if not valgrind:
             sys.exit("a record needs valgrind")
         if only:
-            found = json.loads(FIGURES.read_text())["operations"] | found
+            recorded = json.loads(FIGURES.read_text())
+            if recorded["compiler"] != compiler:
+                found = {name: {k: v for k, v in counts.items() if k not in COMPILED}
+                         for name, counts in found.items()}
+                compiler = recorded["compiler"]
+            found = recorded["operations"] | found
         FIGURES.write_text(json.dumps({"compiler": compiler, "operations": found}, indent=1) + "\n")
         return 0
     recorded = json.loads(FIGURES.read_text())
