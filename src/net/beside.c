@@ -2,12 +2,16 @@
 
 #include <assert.h>
 
+_Static_assert((int)NET_BESIDE_FIBERS == (int)TASK_IDLE_MAX, "as many as are kept");
+
 struct task *
 net_beside_take(struct net_session *s)
 {
 	struct task *t;
 
 	assert(s->task);
+	if (s->loop->loop.running - s->loop->loop.resting >= NET_BESIDE_FIBERS)
+		return NULL;
 	if (!budget_use(&s->part, BUDGET_PART_BYTES))
 		return NULL;
 	t = task_take(&s->loop->loop);

@@ -11,9 +11,18 @@
 
 #include "net/session.h"
 
+enum {
+	/*
+	 * Fibers of a loop, of all its connections, beyond which it has no further ones beside: as
+	 * many as it keeps for reuse, since making a stack costs more than a small request does.
+	 */
+	NET_BESIDE_FIBERS = 128,
+};
+
 /*
  * On the session's fiber: a task for a part of the work, with the limit of steps that a request
- * has. What it and its arena take counts in the session's part. NULL when there is no memory. The
+ * has. What it and its arena take counts in the session's part. NULL when there is no memory, or
+ * the loop has NET_BESIDE_FIBERS: the session's own fiber does the work then. The
  * caller gives it something to do (task_start_soon()), and puts it back when that has returned, in
  * the task's `done`. The session's fiber returns after that.
  */

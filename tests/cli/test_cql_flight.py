@@ -170,6 +170,23 @@ def answers_for_which_there_is_no_memory_together_are_made_one_by_one(cwd):
 
 
 @test
+def a_loop_has_so_many_fibers_for_all_connections(cwd):
+    (cwd / "ini").write_text("[frond]\nloops = 1\n")
+    with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
+        fill(c, 1000)
+        at_rest = door.metrics()["frond_fibers"]
+        clients = [begin(door) for _ in range(10)]
+        for client in clients:
+            client.socket.sendall(b"".join(frame(client, QUERY, client.query_body(SLOW), n) for n in range(32)))
+        # 128 (NET_BESIDE_FIBERS) and one of each connection's own; all 320 would be more.
+        most = max(door.metrics()["frond_fibers"] for _ in range(10)) - at_rest
+        assert 20 < most <= 128 + len(clients) + 10, most
+        for client in clients:
+            equal(sorted(client.read()[0][2:] for _ in range(32)), [(n, RESULT) for n in range(32)])
+            client.socket.close()
+
+
+@test
 def a_client_that_leaves_has_written_what_it_sent(cwd):
     with Door(cwd) as door:
         with begin(door) as c:

@@ -89,7 +89,7 @@ flight_new(struct cql_client *c, const struct input_frame *f)
 	else
 		fl->task = NULL;
 	if (!fl->task) {
-		flight_free(fl);
+		flight_spare(c, fl);
 		return NULL;
 	}
 	fl->arena = fl->task->arena;
@@ -230,15 +230,19 @@ flights_wait(struct cql_client *c)
 }
 
 void
+flights_finish_one(struct cql_client *c)
+{
+	assert(c->flights.count);
+	if (!c->flights.done)
+		wait_for_done(&c->flights);
+	flights_send(c);
+}
+
+void
 flights_finish(struct cql_client *c)
 {
-	struct cql_flights *all = &c->flights;
-
-	while (all->count) {
-		if (!all->done)
-			wait_for_done(all);
-		flights_send(c);
-	}
+	while (c->flights.count)
+		flights_finish_one(c);
 }
 
 void

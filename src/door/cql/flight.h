@@ -47,7 +47,7 @@ bool flights_have_room(const struct cql_client *c);
 
 /*
  * With a copy of the frame, and `out` and `body` ready; the caller fills `r` in, and begins it.
- * NULL when memory is short.
+ * NULL when memory is short, or fibers are (NET_BESIDE_FIBERS).
  */
 struct cql_flight *flight_new(struct cql_client *c, const struct input_frame *f);
 
@@ -71,7 +71,8 @@ void flights_send(struct cql_client *c);
 /* Waits until one is done, or the client says more, and sends the client its events. */
 void flights_wait(struct cql_client *c);
 
-/* Waits until all are done, and sends their answers. */
+/* Waits until one is done, or all are, and sends the answers that are there. */
+void flights_finish_one(struct cql_client *c);
 void flights_finish(struct cql_client *c);
 
 /* Frees what is kept for further ones, but for `most` of them. */

@@ -631,6 +631,7 @@ serve_frame(struct cql_client *c, const struct input_frame *f)
 		return;
 	}
 	trace_request(&r, from);
+	r.beside = cql_input_has_next(c);
 	status = serve_body(&r, f->body);
 	answer(&r, from, status);
 	/* READY and AUTHENTICATE are the last frames that go without a segment. */
@@ -702,7 +703,7 @@ is_aside(const struct input_frame *f)
 	       f->header.opcode == FRAME_REGISTER;
 }
 
-/* Begins a flight. False: there is no memory for that, and nothing was done. */
+/* Begins a flight. False: there is no memory or fiber for that, and nothing was done. */
 static bool
 begin_flight(struct cql_client *c, const struct input_frame *f)
 {
@@ -734,8 +735,14 @@ serve_next(struct cql_client *c, const struct input_frame *f)
 		flights_finish(c);
 		cql_client_check_roles(c);
 	}
-	if (may_overlap(c, f) && begin_flight(c, f))
-		return;
+	/* With many fibers at work it waits for one of its own, or else does the work itself. */
+	while (may_overlap(c, f)) {
+		if (begin_flight(c, f))
+			return;
+		if (!c->flights.count)
+			break;
+		flights_finish_one(c);
+	}
 	if (!is_aside(f)) {
 		flights_finish(c);
 		c->in.part->refused = c->in.part->exceeded = false;
