@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """
-The size ladder: what a list of n elements costs at every endpoint that takes or returns one, and what a
-document (JSON) of n values costs at each command of Redis's door.
+The size ladder: what a list of n elements costs at every endpoint that takes or returns one, what a
+document (JSON) of n values costs at each command of Redis's door, and what rows, columns, elements and
+statements cost at Cassandra's door.
 
 Starts a frond of its own for each endpoint, climbs n = 10 … 10^6, and prints a table: the time at each
 n, the exponent of growth, the most resident memory, and what a light reader at the side had of it. With
---write it puts the table of endpoints between the markers of docs/LIMITS.md; rows of commands are printed.
+--write it puts the table of endpoints between the markers of docs/LIMITS.md; rows of commands and of
+statements are printed.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import time
 
 import others
 import server
+import unread_cql
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from resp import Client, Error  # noqa: E402  a client of Redis's protocol
@@ -33,7 +36,7 @@ LEAST = 0.004          # shorter times tell nothing about growth
 EXPONENT = 1.1
 BEGIN, END = "<!-- ladder: begin -->", "<!-- ladder: end -->"
 LIMITS = re.compile(r"max_http_request_size|max_document_size|request_bytes|memory_bytes|request_steps"
-                    r"|header_bytes|JSONPATH_[A-Z]+|JTREE_DEPTH|limit[^.:]*? (?:is|of) [0-9]+|(?:more than|at most) [0-9]+ [A-Za-z]+"
+                    r"|header_bytes|CQL_[A-Z_]+|FRAME_BYTES|SELECT_[A-Z_]+|TABLE_[A-Z_]+|TIMED_[A-Z_]+|JSONPATH_[A-Z]+|JTREE_DEPTH|limit[^.:]*? (?:is|of) [0-9]+|(?:more than|at most) [0-9]+ [A-Za-z]+"
                     r"|[0-9]+ bytes")
 
 
@@ -73,6 +76,34 @@ class CommandRung(Rung):
                     answer = client(*words)
                     status, head = 200, repr(answer)[:SHOWN].encode()
                 except Error as error:
+                    status, head = 400, json.dumps({"reason": str(error)}).encode()
+                return status, head, time.monotonic() - begin
+        except (OSError, EOFError) as error:
+            return None, repr(error).encode(), time.monotonic() - begin
+
+
+class StatementRung(Rung):
+    """
+    One statement of Cassandra's door. `make(n)` gives its text, or a frame, and `prepare(client, n)` what
+    it needs. Answers count as those of commands do.
+    """
+
+    def fill(self, frond, n):
+        with frond.cql() as client:
+            client(f"CREATE KEYSPACE k {unread_cql.REPLICATION}")
+            if self.prepare:
+                self.prepare(client, n)
+
+    def ask(self, frond, n):
+        what = self.make(n)
+        begin = time.monotonic()
+        try:
+            with frond.cql() as client:
+                begin = time.monotonic()
+                try:
+                    answer = client.ask(what if isinstance(what, bytes) else unread_cql.query(what))
+                    status, head = 200, answer[:SHOWN]
+                except unread_cql.Refused as error:
                     status, head = 400, json.dumps({"reason": str(error)}).encode()
                 return status, head, time.monotonic() - begin
         except (OSError, EOFError) as error:
@@ -351,6 +382,87 @@ def command_rungs():
     ]
 
 
+# ---- Tables of Cassandra's door ----
+
+def rows(client, n, table="k.p", columns="k, c, v", form="1, {0}, {0}"):
+    """A table with n rows, by default of one partition."""
+    client("CREATE TABLE k.p (k int, c int, v int, PRIMARY KEY (k, c))")
+    client("CREATE TABLE k.t (k int PRIMARY KEY, v int)")
+    for begin in range(0, n, 1000):
+        client.ask(unread_cql.batch([f"INSERT INTO {table} ({columns}) VALUES ({form.format(i)})"
+                                     for i in range(begin, min(n, begin + 1000))]))
+
+
+def partitions(client, n):
+    rows(client, n, "k.t", "k, v", "{0}, {0}")
+
+
+def rows_indexed(client, n):
+    rows(client, 0)
+    client("CREATE INDEX ON k.t (v)")
+    for begin in range(0, n, 1000):
+        client.ask(unread_cql.batch([f"INSERT INTO k.t (k, v) VALUES ({i}, 1)"
+                                     for i in range(begin, min(n, begin + 1000))]))
+
+
+def collection(kind, form, each="{}"):
+    """A table with a row that has a collection of n elements."""
+    def prepare(client, n):
+        client(f"CREATE TABLE k.l (k int PRIMARY KEY, l {kind})")
+        for begin in range(0, n, 10000):
+            elements_text = ",".join(each.format(i) for i in range(begin, min(n, begin + 10000)))
+            client(f"UPDATE k.l SET l = l + {form.format(elements_text)} WHERE k = 1")
+    return prepare
+
+
+def statement(name, counts, make, prepare, most=10 ** 5):
+    return StatementRung(f"`{name}`", counts, make if callable(make) else lambda n: make, most, prepare)
+
+
+def inserts(n, table="k.t", columns="k, v", form="{0}, {0}"):
+    return [f"INSERT INTO {table} ({columns}) VALUES ({form.format(i)})" for i in range(n)]
+
+
+def statement_rungs():
+    of_partition, of_table = "rows of a partition", "rows of a table"
+    of_list = collection("list<int>", "[{}]")
+    return [
+        statement("SELECT", of_partition, "SELECT * FROM k.p WHERE k = 1", rows),
+        statement("SELECT", f"{of_partition}, the last", "SELECT * FROM k.p WHERE k = 1 ORDER BY c DESC LIMIT 1",
+                  rows),
+        statement("SELECT", of_table, "SELECT * FROM k.t", partitions),
+        statement("SELECT", f"{of_table}, of which none is wanted",
+                  "SELECT * FROM k.t WHERE v = -1 ALLOW FILTERING", partitions),
+        statement("SELECT", "rows by an index", "SELECT * FROM k.t WHERE v = 1", rows_indexed),
+        statement("SELECT", "partitions that IN names",
+                  lambda n: f"SELECT * FROM k.t WHERE k IN ({listed(n)})", partitions),
+        statement("SELECT", "rows of a partition that IN names",
+                  lambda n: f"SELECT * FROM k.p WHERE k = 1 AND c IN ({listed(n)})", rows),
+        statement("SELECT", "columns", lambda n: f"SELECT {listed(n, 'v')} FROM k.t", partitions, 10 ** 4),
+        statement("SELECT count(*)", of_table, "SELECT count(*) FROM k.t", partitions),
+        statement("SELECT … GROUP BY", of_partition, "SELECT c, max(v) FROM k.p WHERE k = 1 GROUP BY c", rows),
+        statement("SELECT … GROUP BY", of_table, "SELECT k, max(v) FROM k.t GROUP BY k", partitions),
+        statement("SELECT", "elements of a list", "SELECT l FROM k.l WHERE k = 1", of_list),
+        statement("SELECT", "members of a set", "SELECT l FROM k.l WHERE k = 1", collection("set<int>", "{{{}}}")),
+        statement("SELECT", "entries of a map", "SELECT l FROM k.l WHERE k = 1",
+                  collection("map<int, int>", "{{{}}}", "{0}:{0}")),
+        statement("UPDATE", "elements of a list, of one", "UPDATE k.l SET l[5] = 7 WHERE k = 1", of_list),
+        statement("UPDATE", "elements of a list, without one", "UPDATE k.l SET l = l - [5] WHERE k = 1", of_list),
+        statement("INSERT", "elements of a list",
+                  lambda n: f"INSERT INTO k.l (k, l) VALUES (1, [{listed(n)}])",
+                  lambda client, n: of_list(client, 0)),
+        statement("DELETE", of_partition, "DELETE FROM k.p WHERE k = 1", rows),
+        statement("DELETE", f"{of_partition}, a range of them", "DELETE FROM k.p WHERE k = 1 AND c > 3", rows),
+        statement("BATCH", "statements", lambda n: unread_cql.batch(inserts(n)), lambda c, n: rows(c, 0)),
+        statement("BATCH", "statements of one partition",
+                  lambda n: unread_cql.batch(inserts(n, "k.p", "k, c, v", "1, {0}, {0}")),
+                  lambda c, n: rows(c, 0)),
+        statement("CREATE TABLE", "columns",
+                  lambda n: f"CREATE TABLE k.w (k int PRIMARY KEY, {listed(n, 'c{} int')})", None, 10 ** 4),
+        statement("TRUNCATE", of_table, "TRUNCATE k.t", partitions),
+    ]
+
+
 # ---- The reader at the side ----
 
 def read_aside(port, ending, results):
@@ -522,7 +634,7 @@ def main():
     lines = table_head().split("\n")
     print("\n".join(lines), flush=True)
     bad = []
-    for rung in rungs() + command_rungs():
+    for rung in rungs() + command_rungs() + statement_rungs():
         if options.only not in rung.name + " " + rung.counts:
             continue
         if "_view" in rung.name and not (pathlib.Path(options.frond).parent / "frond-js").exists():
@@ -535,7 +647,7 @@ def main():
             print(f"# {bad[-1]}", flush=True)
             continue
         print(row(rung, reached), flush=True)
-        if not isinstance(rung, CommandRung):
+        if not isinstance(rung, (CommandRung, StatementRung)):
             lines.append(row(rung, reached))
         bad += [f"{rung.name}, {rung.counts}: {fault}" for fault in faults(rung, reached)]
     if options.write:

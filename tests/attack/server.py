@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+import unread_cql
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from resp import Client  # noqa: E402  a client of Redis's protocol
 
@@ -81,7 +83,7 @@ class Frond(Server):
     """A frond with a store of its own in `directory`, which a later one finds again."""
 
     def __init__(self, program, directory, memory_bytes, drain_ms, admin=None):
-        self.port, self.redis_port = free_port(), free_port()
+        self.port, self.redis_port, self.cql_port = free_port(), free_port(), free_port()
         self.auth = base64.b64encode(admin.encode()).decode() if admin else None
         config = pathlib.Path(directory) / "attack.ini"
         config.write_text(
@@ -89,14 +91,20 @@ class Frond(Server):
             f"drain_timeout_ms = {drain_ms}\n")
         super().__init__([program, "serve", "--config", str(config), "--store", "embedded:store",
                           "--http", f"127.0.0.1:{self.port}",
-                          "--redis", f"127.0.0.1:{self.redis_port}"], directory,
+                          "--redis", f"127.0.0.1:{self.redis_port}",
+                          "--cql", f"127.0.0.1:{self.cql_port}"], directory,
                          {"FROND_ADMIN": admin} if admin else None)
         self.await_port(self.port)
         self.await_port(self.redis_port)
+        self.await_port(self.cql_port)
 
     def redis(self):
         """A client of Redis's door."""
         return Client(self.redis_port, timeout=120)
+
+    def cql(self):
+        """A client of Cassandra's door."""
+        return unread_cql.Client(self.cql_port)
 
     def headers(self):
         headers = {"Content-Type": "application/json"}

@@ -33,6 +33,10 @@ def batch(texts):
     return frame(BATCH, body + b"\0\1\0")
 
 
+class Refused(OSError):
+    """An answer that is an error, with its text."""
+
+
 class Client:
     """One that reads its answers."""
 
@@ -61,7 +65,7 @@ class Client:
         head = self.read(9)
         body = self.read(struct.unpack(">I", head[5:])[0])
         if head[4] == ERROR:
-            raise OSError(body)
+            raise Refused(body[6:].decode("utf-8", "replace"))
         return body
 
     def __call__(self, text):
