@@ -110,13 +110,15 @@ header_check(struct timed_load *l, const struct load_line *line)
 	struct str wanted = space == CATALOG_SPACE_TABLE     ? STR("table")
 			    : space == timed_rows_kind.space ? STR("rows")
 							     : STR("redis");
+	uint64_t newest = space == CATALOG_SPACE_TABLE ? DUMP_TIMED_FORMAT_STAMPED
+						       : DUMP_TIMED_FORMAT;
 	uint64_t format = 0;
 
 	if (!str_eq(kind->string, wanted))
 		return err_set(&l->err, STATUS_INVALID, "this is no dump of such a database as %s",
 			       l->options->name);
 	TRY(load_line_u64(line, "format", &format));
-	if (format > DUMP_TIMED_FORMAT_STAMPED)
+	if (format > newest)
 		return err_set(&l->err, STATUS_NEWER, "a newer frond has written this dump");
 	l->history = (struct timed_history_bounds){ 0 };
 	TRY(load_line_u64(line, "history_seconds", &l->history.seconds));
