@@ -20,9 +20,9 @@ enum {
 	ANSWER_BYTES = 2 * KV_LOG_RECORD_BYTES,
 	READ_BYTES = 256 * 1024,
 	PATH_BYTES = 512,
-	WAIT_MS = 1000,    /* for something new at the first */
-	ASK_EVERY_MS = 20, /* at most: a question costs the first as much as a few writes */
-	AGAIN_MS = 200,    /* after a failure; twice as long after each further one, up to */
+	WAIT_MS = 1000,     /* for something new at the first */
+	ASK_EVERY_MS = 100, /* once it has all: a question costs the first as much as ten writes */
+	AGAIN_MS = 200,     /* after a failure; twice as long after each further one, up to */
 	AGAIN_MOST_MS = 5000,
 	LOG_EVERY_MS = 60 * 1000,
 };
@@ -279,7 +279,10 @@ follow_ask(struct following *f, struct err *err)
 	if (http_status != 200)
 		return remote_refused(f->remote, buf_str(&path), http_status, buf_str(&f->answer),
 				      err);
-	return follow_apply(f, err);
+	TRY(follow_apply(f, err));
+	if (f->version < f->first_version)
+		f->ask_due_ns = 0;
+	return STATUS_OK;
 }
 
 /* One step: opens the standby, copies the first, or applies an answer. */
