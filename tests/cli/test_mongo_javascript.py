@@ -807,10 +807,10 @@ def clients_end_what_they_have_begun(cwd):
 
 @test
 def a_worker_that_is_killed_fails_its_call_only(cwd):
-    with Mongo(cwd, "[couchdb]\nos_process_timeout = 120000\n") as server, Client(server.port) as c:
+    with Mongo(cwd, "[couchdb]\nos_process_timeout = 600000\n") as server, Client(server.port) as c:
         insert(c, {"_id": 1})
         failed = []
-        with Client(server.port) as other:
+        with Client(server.port, timeout=600) as other:
             equal(find(c, "true"), [1])
             [pid] = workers(server)
             idle = computed(pid)
@@ -818,9 +818,9 @@ def a_worker_that_is_killed_fails_its_call_only(cwd):
                 {"find": "c", "filter": {"$where": LOOP}}, "d")))
             thread.start()
             # A worker that computes has a call.
-            until(lambda: computed(pid) > idle + 0.05)
+            until(lambda: computed(pid) > idle + 0.05, 600)
             os.kill(pid, signal.SIGKILL)
-            thread.join(60)
+            thread.join(600)
         equal(failed[0]["code"], 139)
         equal(find(c, "true"), [1])
 
