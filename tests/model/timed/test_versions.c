@@ -1010,9 +1010,9 @@ notes_check_run(struct timed *t, struct arena *arena, void *arg)
 	};
 	enum status status = timed_write_begin(t);
 
-	assert_int_equal(status, STATUS_OK);
 	lost->found = 0;
-	status = timed_verify_body_notes(&v, &t->state, lost->most);
+	if (status == STATUS_OK)
+		status = timed_verify_body_notes(&v, &t->state, lost->most);
 	buf_release(&v.key);
 	buf_release(&v.value);
 	return status;
