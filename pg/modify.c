@@ -43,6 +43,7 @@ struct kept {
 
 struct modify {
 	struct modify *next; /* of those that are open */
+	MemoryContextCallback gone;
 	const struct frond_table *table;
 	Relation rel;
 	Oid user;
@@ -145,6 +146,18 @@ columns_init(struct modify *m, const Bitmapset *some)
 	}
 }
 
+/* An abort frees the executor's memory, this with it, before it says that it aborts. */
+static void
+modify_unlink(void *arg)
+{
+	struct modify **at = &open_first;
+
+	while (*at && *at != arg)
+		at = &(*at)->next;
+	if (*at)
+		*at = (*at)->next;
+}
+
 static struct modify *
 modify_new(EState *estate, ResultRelInfo *rel, Index rti)
 {
@@ -164,6 +177,8 @@ modify_new(EState *estate, ResultRelInfo *rel, Index rti)
 	frond_modify_flush(relid, estate);
 	m->next = open_first;
 	open_first = m;
+	m->gone = (MemoryContextCallback){ .func = modify_unlink, .arg = m };
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, &m->gone);
 	rel->ri_FdwState = m;
 	return m;
 }
@@ -713,15 +728,12 @@ frond_modify_delete(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 void
 frond_modify_end(EState *estate, ResultRelInfo *rel)
 {
-	struct modify *m = rel->ri_FdwState, **at = &open_first;
+	struct modify *m = rel->ri_FdwState;
 
 	if (!m)
 		return;
 	rows_send(m);
-	while (*at && *at != m)
-		at = &(*at)->next;
-	if (*at)
-		*at = m->next;
+	modify_unlink(m);
 	MemoryContextDelete(m->memory);
 	rel->ri_FdwState = NULL;
 }

@@ -45,6 +45,7 @@ struct scan_test {
 
 struct scan {
 	struct scan *next; /* of those that are open */
+	MemoryContextCallback gone;
 	const struct frond_table *table;
 	int level; /* of the subtransaction that it began in */
 	Oid user;
@@ -110,6 +111,18 @@ columns_init(struct scan *s, List *attnums)
 	}
 }
 
+/* An abort frees the executor's memory, this with it, before it says that it aborts. */
+static void
+scan_unlink(void *arg)
+{
+	struct scan **at = &open_first;
+
+	while (*at && *at != arg)
+		at = &(*at)->next;
+	if (*at)
+		*at = (*at)->next;
+}
+
 void
 frond_scan_begin(ForeignScanState *node, int eflags)
 {
@@ -121,7 +134,7 @@ frond_scan_begin(ForeignScanState *node, int eflags)
 
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
-	s = palloc0(sizeof(*s));
+	s = MemoryContextAllocZero(estate->es_query_cxt, sizeof(*s));
 	s->user = frond_user_of(rte);
 	s->table = frond_table_get(rte->relid, s->user);
 	s->reverse = linitial_int(how);
@@ -136,6 +149,8 @@ frond_scan_begin(ForeignScanState *node, int eflags)
 	s->level = GetCurrentTransactionNestLevel();
 	s->next = open_first;
 	open_first = s;
+	s->gone = (MemoryContextCallback){ .func = scan_unlink, .arg = s };
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, &s->gone);
 	node->fdw_state = s;
 }
 
@@ -567,14 +582,11 @@ frond_scan_again(ForeignScanState *node)
 void
 frond_scan_end(ForeignScanState *node)
 {
-	struct scan *s = node->fdw_state, **at = &open_first;
+	struct scan *s = node->fdw_state;
 
 	if (!s)
 		return;
-	while (*at && *at != s)
-		at = &(*at)->next;
-	if (*at)
-		*at = s->next;
+	scan_unlink(s);
 	MemoryContextDelete(s->memory);
 	MemoryContextDelete(s->page_memory);
 }
