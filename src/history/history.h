@@ -187,6 +187,12 @@ MUST_USE enum status history_slice_take(const struct history *h, const struct hi
 
 /* ---- Reading at h->moment_us (past.c) ---- */
 
+/*
+ * Gets the key that a record of UNDO is about, behind `skip` bytes, its moment and its kind.
+ * STATUS_CORRUPT: it is none.
+ */
+MUST_USE enum status history_record_parse(struct str record, size_t skip, struct str *ret_key,
+					  uint64_t *ret_us, uint64_t *ret_kind);
 /* True if this can be a record, by its key behind the bucket; for checks. */
 bool history_record_is_good(struct str tail, struct str value);
 

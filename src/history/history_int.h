@@ -74,8 +74,4 @@ history_added_parse(struct str value, struct history_added *ret)
 MUST_USE enum status history_held_add(const struct history *h, struct str record,
 				      size_t value_bytes);
 
-/* Gets the key that a record of UNDO is about, behind `skip` bytes, its moment and its kind. */
-MUST_USE enum status history_record_parse(struct str record, size_t skip, struct str *ret_key,
-					  uint64_t *ret_us, uint64_t *ret_kind);
-
 #endif

@@ -1,9 +1,9 @@
 /*
  * Checks that whoever changed a body has left a note at the item that the body belongs to.
  *
- * Which item that is stands in its header alone, and records of bodies lie in the order of the
- * bodies. So the changes are collected in memory, as many as there is room for, all headers are
- * gone through with them, and so on.
+ * Only the header of an item says which body it has, and the records of bodies lie in the order of
+ * the bodies. So changes are collected in memory until there is no more room, and compared with all
+ * headers. Then the next changes are collected, until there are no others.
  */
 #include <stdlib.h>
 
@@ -101,25 +101,22 @@ changes_find(const struct changes *c, uint64_t body)
 	return low < c->count && c->at[low].body == body ? low : c->count;
 }
 
-/* The change that a record of a body tells of. False: it is none, which another check tells. */
+/*
+ * The change that a record tells of, by its key from the body on. False: it is no record, which
+ * another check tells.
+ */
 static bool
 change_parse(struct str tail, struct change *ret)
 {
-	size_t id = tuple_skip(tail, 0, TUPLE_SKIP_TEXT), at = id;
-	struct tuple_reader r;
+	uint64_t kind;
+	struct str key;
+	size_t id;
 
-	if (!id)
+	if (history_record_parse(tail, 0, &key, &ret->us, &kind) != STATUS_OK)
 		return false;
-	ret->body = body_hash(str_of(tail.ptr, id));
-	while (at < tail.len && tail.ptr[at]) {
-		at = tuple_skip(tail, at, TUPLE_SKIP_ANY);
-		if (!at)
-			return false;
-	}
-	if (at >= tail.len)
-		return false;
-	r = tuple_reader(str_skip(tail, at + 1)); /* the null that ends the key */
-	return tuple_next_u64(&r, &ret->us) == STATUS_OK;
+	id = tuple_skip(key, 0, TUPLE_SKIP_TEXT);
+	ret->body = body_hash(str_of(key.ptr, id));
+	return id > 0;
 }
 
 /* ---- One item ---- */
@@ -131,7 +128,7 @@ struct owner {
 	struct str body; /* its id, as it is in keys */
 };
 
-/* The latest moment that VERSIONS has of the kind for what `tail` says; 0: none. */
+/* The greatest number that VERSIONS has of the kind behind `tail`, of all eras; 0: there is none. */
 static enum status
 latest(const struct owner *o, enum timed_version_key kind, struct str tail, uint64_t *ret)
 {
@@ -143,14 +140,15 @@ latest(const struct owner *o, enum timed_version_key kind, struct str tail, uint
 	for (uint64_t era = timed_versions_era(state->buckets[0].number); era <= last; era++) {
 		struct kv_future *f;
 		struct str value;
-		uint64_t us;
+		uint64_t number;
 
 		timed_versions_key(o->v->db, era, kind, &key);
 		buf_append_str(&key, tail);
 		TRY(catalog_key_status(&key));
 		TRY(catalog_verify_get(o->v, buf_str(&key), &f));
-		if (kv_future_value(f, &value) && timed_version_number(value, &us) && us > *ret)
-			*ret = us;
+		if (kv_future_value(f, &value) && timed_version_number(value, &number) &&
+		    number > *ret)
+			*ret = number;
 		kv_future_free(f);
 	}
 	return STATUS_OK;
@@ -168,8 +166,8 @@ horizon(const struct owner *o, enum timed_space space, struct str group, uint64_
 }
 
 /*
- * True in `*ret` if the change of that moment needs no note any more, since nobody may read what
- * was before it, or never had one here: its body belonged to another header then.
+ * True in `*ret` if there need be no note of a change at that moment. Either nobody can read the
+ * states before it any more, or its body belonged to the header of another item then.
  */
 static enum status
 is_excused(const struct owner *o, uint64_t us, bool *ret)
@@ -183,27 +181,18 @@ is_excused(const struct owner *o, uint64_t us, bool *ret)
 	return STATUS_OK;
 }
 
+/* A note has the number of a bucket, which is never 0. */
 static enum status
 is_noted(const struct owner *o, uint64_t us, bool *ret)
 {
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	const struct history_state *state = o->state;
-	uint64_t last = timed_versions_era(state->buckets[state->count - 1].number);
+	AUTO(buf_release) struct buf tail = CATALOG_KEY_INIT;
+	uint64_t bucket;
 
-	*ret = false;
-	for (uint64_t era = timed_versions_era(state->buckets[0].number); era <= last && !*ret;
-	     era++) {
-		struct kv_future *f;
-		struct str ignored;
-
-		timed_versions_key(o->v->db, era, TIMED_VERSION_NOTE, &key);
-		buf_append_str(&key, o->row);
-		tuple_put_u64(&key, us);
-		TRY(catalog_key_status(&key));
-		TRY(catalog_verify_get(o->v, buf_str(&key), &f));
-		*ret = kv_future_value(f, &ignored);
-		kv_future_free(f);
-	}
+	buf_append_str(&tail, o->row);
+	tuple_put_u64(&tail, us);
+	TRY(catalog_key_status(&tail));
+	TRY(latest(o, TIMED_VERSION_NOTE, buf_str(&tail), &bucket));
+	*ret = bucket != 0;
 	return STATUS_OK;
 }
 
