@@ -128,7 +128,7 @@ struct owner {
 	struct str body; /* its id, as it is in keys */
 };
 
-/* The greatest number that VERSIONS has of the kind behind `tail`, of all eras; 0: there is none. */
+/* The greatest number that VERSIONS has of the kind behind `tail`, in any era; 0: none. */
 static enum status
 latest(const struct owner *o, enum timed_version_key kind, struct str tail, uint64_t *ret)
 {
