@@ -21,10 +21,10 @@ enum {
 
 /*
  * On the session's fiber: a task for a part of the work, with the limit of steps that a request
- * has. What it and its arena take counts in the session's part. NULL when there is no memory, or
- * the loop has NET_BESIDE_FIBERS: the session's own fiber does the work then. The
- * caller gives it something to do (task_start_soon()), and puts it back when that has returned, in
- * the task's `done`. The session's fiber returns after that.
+ * has. Its memory and that of its arena count in the session's part. NULL if there is no memory,
+ * or if the loop has NET_BESIDE_FIBERS already: then the session's own fiber does the work. The
+ * caller starts the task (task_start_soon()), and puts it back in the task's `done`, when the work
+ * has returned. The session's fiber must not return before that.
  */
 struct task *net_beside_take(struct net_session *s);
 void net_beside_put(struct net_session *s, struct task *t);

@@ -1,8 +1,8 @@
 /*
  * Operations of one connection that run beside each other, each on a fiber of its own, where an
  * entry (serve/clients.h) has one at a time. They are in the registry as all others are
- * (serve/ops.h), with the entry's peer and person. An operation is all zero when it is used first,
- * and ended by ops_end() and ops_leave() before its connection's entry leaves the list.
+ * (serve/ops.h), with the entry's peer and person. An operation is all zero before its first use.
+ * The caller ends it by ops_end() and ops_leave() before the connection's entry leaves the list.
  *
  * Threading: on the connection's loop.
  */

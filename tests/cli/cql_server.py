@@ -1,7 +1,6 @@
 """Cassandra's door and the Python driver: a server with the door, a session that gives rows as tuples."""
 
 import os
-import re
 import sys
 
 try:
@@ -16,14 +15,10 @@ except ImportError:
     AlreadyExists = BatchStatement = Cluster = ConfigurationException = None
     InvalidRequest = SimpleStatement = SyntaxException = None
 
-from harness import Server
+import cql_wire_server
 
 
-class Door(Server):
-    def __init__(self, cwd, *options, **how):
-        super().__init__(cwd, "--cql", "127.0.0.1:0", *options, **how)
-        self.port = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
-
+class Door(cql_wire_server.Door):
     def cluster(self, **how):
         return Cluster(["127.0.0.1"], port=self.port, **how)
 

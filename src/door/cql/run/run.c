@@ -596,8 +596,8 @@ keep_error_id(struct cql_request *r, struct str id, enum status status)
 }
 
 /*
- * A statement has run: gives the references back to prepared statements. `id` is of EXECUTE, `ptr`
- * NULL of others.
+ * After a statement has run: gives up the references to prepared statements. `id` is the one that
+ * EXECUTE has named; its `ptr` is NULL for other requests.
  */
 static enum status
 run_end(struct cql_request *r, struct str id, struct prepared **prepared, size_t count,

@@ -1,8 +1,8 @@
 /*
- * RETURNS STATUS AS ROW: what became of a statement as a row, [applied], [message] and the columns
- * of its table. A failure while it runs is such a row, too: its transaction is given up, and the
- * answer is sent all the same. One that is found before, such as a column that is not there, stays
- * an error.
+ * RETURNS STATUS AS ROW: the answer is a row that says what became of the statement: [applied],
+ * [message] and the columns of its table. If the statement fails while it runs, its transaction is
+ * given up, and the answer is such a row, too. If it is refused before it runs, since it names a
+ * column that is not there, for example, the answer is an error.
  *
  * Threading: on the connection's fiber.
  */

@@ -38,10 +38,10 @@ MUST_USE enum status table_deletions_next(struct table_deletions *d, struct aren
 void table_deletions_close(struct table_deletions *d); /* NULL is fine */
 
 /*
- * Remembers a deletion that was before, as a load does, from now on. Of what is there only values
- * with stamps that it wins against are cleared: one without may be of a writer that committed
- * behind the deletion at an earlier moment. STATUS_INVALID, explained, for one that does not fit
- * the schema; otherwise as table_write() fails with a stamp.
+ * Has the table remember a deletion that was made earlier, as a load does. Values with stamps that
+ * it wins against are cleared. Values without a stamp stay: their writer may have committed after
+ * the deletion, at an earlier moment. STATUS_INVALID, explained, for a deletion that does not fit
+ * the schema. Other errors are those of table_write() after table_stamp_set().
  */
 MUST_USE enum status table_deletion_restore(struct timed *t, const struct table_deletion *deletion);
 

@@ -11,9 +11,10 @@
  * are read by writers that compare (contest.c), and by nobody else. The sweep takes them away by
  * their moments. A mark that was made anew has another moment, so an entry of before says nothing.
  *
- * Marks of ranges have their bounds in their values, since two keys do not fit into one. Whoever
- * adds one reads all of the partition's: it gets the next number, and marks that lie within it and
- * are not later go. So a queue whose front is deleted again and again has one.
+ * Marks of ranges have their bounds in their values, since two keys do not fit into one. A writer
+ * that adds one first reads all marks of ranges of the partition. It gives the new one the next
+ * number, and removes those whose ranges lie within the new one's and whose stamps are not later.
+ * So a queue whose front is deleted again and again keeps one mark.
  */
 #include "catalog/format.h"
 #include "kv/tuple.h"
