@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "access/people.h"
+#include "catalog/catalog.h"
 #include "door/redis/redis.h"
 #include "door/redis/txn/trackers.h"
 #include "kv/faulty/faulty.h"
@@ -23,6 +24,7 @@ enum {
 	PATH_BYTES = 256,
 	ANSWER_BYTES = 16 * 1024,
 	PIPELINE = 16,
+	CREATION_READS = 16, /* more than the first command about a database makes */
 };
 
 static struct kv_store *store;
@@ -200,6 +202,23 @@ say(const char *commands)
 	assert_int_equal(write(client, commands, len), (ssize_t)len);
 }
 
+/* The next line that the server says. */
+static const char *
+read_line(void)
+{
+	static char got[ANSWER_BYTES];
+	size_t len = 0;
+
+	do {
+		ssize_t n = read(client, got + len, sizeof(got) - len - 1);
+
+		assert_true(n > 0);
+		len += (size_t)n;
+		got[len] = '\0';
+	} while (!strchr(got, '\n'));
+	return got;
+}
+
 /* Reads until that has come. */
 static void
 expect_text(const char *text)
@@ -257,6 +276,36 @@ who_tracks_is_told_that_all_may_be_wrong_when_its_process_was_forgotten(void **s
 	expect_text(">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n");
 }
 
+static enum status
+remove_database(struct kv_tx *tx, void *name)
+{
+	enum status status = catalog_delete(tx, CATALOG_SPACE_REDIS, *(struct str *)name, NULL);
+
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Keys are asked for ahead, and whatever fails there is passed over: so nothing may be written. */
+static void
+a_read_that_fails_before_the_first_key_of_a_database_leaves_no_half_of_it(void **state)
+{
+	struct str name = STR("3");
+	const char *answer;
+
+	(void)state;
+	ask("SELECT 3\r\n", 1);
+	for (uint32_t reads = 1; reads <= CREATION_READS; reads++) {
+		assert_int_equal(kv_run(store, remove_database, &name, NULL, NULL), STATUS_OK);
+		kv_faulty_wear_out(store, reads);
+		say("SET k v\r\n");
+		answer = read_line();
+		kv_faulty_wear_out(store, 0);
+		if (strcmp(answer, "+OK\r\n") != 0 && !strstr(answer, "gave up after"))
+			fail_msg("after %u reads: %s", reads, answer);
+		ask("SET k v\r\n", 1);
+	}
+	ask("SELECT 0\r\n", 1);
+}
+
 int
 main(void)
 {
@@ -264,6 +313,8 @@ main(void)
 		cmocka_unit_test(keys_of_a_pipeline_are_read_together),
 		cmocka_unit_test(
 			who_tracks_is_told_that_all_may_be_wrong_when_its_process_was_forgotten),
+		cmocka_unit_test(
+			a_read_that_fails_before_the_first_key_of_a_database_leaves_no_half_of_it),
 	};
 
 	test_show_failures();

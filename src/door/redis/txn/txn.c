@@ -309,25 +309,34 @@ txn_lacks(struct txn *x, unsigned db, struct str key)
 	return i && i->item.type == TIMED_LEAF;
 }
 
-/* Asks for the header of an item that the transaction does not have. */
+/*
+ * Asks for the header of an item that the transaction does not have, in a database that it has
+ * opened. `t` NULL: there is none.
+ */
 static enum status
-item_ask(struct call *c, unsigned db, struct str key, struct txn_item **ret)
+item_ask_in(struct txn *x, struct timed *t, unsigned db, struct str key, struct txn_item **ret)
 {
-	struct txn *x = c->x;
 	struct txn_item *i = arena_zalloc(x->arena, sizeof(*i));
-	struct timed *t;
 
 	if (!i)
 		return STATUS_LIMIT;
-	TRY(step_count(1));
 	i->db = db;
 	i->item.key = key;
-	TRY(txn_db(c, db, &t));
 	*ret = i;
 	if (!t)
 		return STATUS_OK; /* it is not kept: another command may create the database */
 	TRY(timed_item_ask(t, key, x->arena, &i->item));
 	return item_keep(x, i);
+}
+
+static enum status
+item_ask(struct call *c, unsigned db, struct str key, struct txn_item **ret)
+{
+	struct timed *t;
+
+	TRY(step_count(1));
+	TRY(txn_db(c, db, &t));
+	return item_ask_in(c->x, t, db, key, ret);
 }
 
 static enum status
@@ -438,8 +447,13 @@ enum status
 txn_ask(struct call *c, unsigned db, struct str key)
 {
 	struct txn_item *ignored;
+	struct timed *t;
 
-	return item_find(c->x, db, key) ? STATUS_OK : item_ask(c, db, key, &ignored);
+	if (item_find(c->x, db, key))
+		return STATUS_OK;
+	TRY(step_count(1));
+	TRY(txn_db_there(c, db, &t));
+	return t ? item_ask_in(c->x, t, db, key, &ignored) : STATUS_OK;
 }
 
 enum status

@@ -170,7 +170,10 @@ MUST_USE enum status txn_looked_up(struct call *c, const struct timed_item *item
 /* Counts a hit or a miss, without an event. Returns true for a miss. */
 bool txn_count_look(struct call *c, const struct timed_item *item);
 
-/* Asks for an item without waiting for it, if the transaction does not have it yet. */
+/*
+ * Asks for an item without waiting for it, if the transaction does not have it yet. Writes nothing:
+ * a caller may go on after a failure, and what only half of was written would be committed.
+ */
 MUST_USE enum status txn_ask(struct call *c, unsigned db, struct str key);
 /* The versions of items (timed_item_version()), in one more round trip. */
 MUST_USE enum status txn_versions(struct call *c, struct timed_item *const *items, size_t count,
