@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/metric.h"
 #include "common.h"
 
 /* All tests but those of starting and ending share the workers of one pool. */
@@ -562,9 +563,23 @@ a_worker_loads_more_design_documents_than_it_can_hold(void **state)
 
 /* ---- Starting and ending ---- */
 
+/* Worker processes that this test's program has started so far. */
+static int64_t
+starts(void)
+{
+	const struct metric *m = metric_find("frond_js_worker_starts_total");
+	int64_t value = 0;
+
+	metric_hold();
+	assert_true(metric_value(m, 0, &value));
+	metric_release();
+	return value;
+}
+
 static void
 workers_start_on_first_use_and_end_when_idle(void **state)
 {
+	int64_t before = starts();
 	struct js_config config = fixture_config();
 	struct js_design design = design_of(1, "{\"views\":{\"v\":{\"map\":\"d => emit(1)\"}}}");
 	struct fixture f;
@@ -573,10 +588,12 @@ workers_start_on_first_use_and_end_when_idle(void **state)
 	config.idle_ms = 200;
 	fixture_open(&f, &config);
 	await_workers(f.js, 0);
-	assert_string_equal(map_one(&f, &design, "v", "{}"), "1=null;");
-	await_workers(f.js, 1);
-	await_workers(f.js, 0);
-	assert_string_equal(map_one(&f, &design, "v", "{}"), "1=null;");
+	assert_int_equal(starts(), before);
+	for (int64_t i = 1; i <= 2; i++) {
+		assert_string_equal(map_one(&f, &design, "v", "{}"), "1=null;");
+		assert_int_equal(starts(), before + i);
+		await_workers(f.js, 0);
+	}
 	fixture_close(&f);
 }
 

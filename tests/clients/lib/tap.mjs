@@ -4,8 +4,10 @@
  *     { name, setup(ctx) → state, tests: { 'sentence': async (state, ctx) => … }, teardown(state) }
  *
  * and a test fails by throwing. A suite with `skip()` that returns a text is skipped for that reason.
+ * What it has begun comes to a good end: that is the last test of each suite.
  */
 const TEST_TIMEOUT_MS = 60000;
+const END = 'what was begun ends well';
 
 function diagnose(text) {
 	for (const line of String(text).split('\n')) console.log(`  # ${line}`);
@@ -21,7 +23,7 @@ function withTimeout(promise, ms) {
 
 /* Returns the number of failures. */
 export async function runSuites(suites, ctx) {
-	const total = suites.reduce((sum, suite) => sum + Object.keys(suite.tests).length, 0);
+	const total = suites.reduce((sum, suite) => sum + Object.keys(suite.tests).length + 1, 0);
 	let number = 0;
 	let failures = 0;
 
@@ -31,7 +33,7 @@ export async function runSuites(suites, ctx) {
 		const limit = ctx.full ? 10 * TEST_TIMEOUT_MS : TEST_TIMEOUT_MS;
 		const reason = suite.skip?.();
 		if (reason) {
-			for (const name of Object.keys(suite.tests))
+			for (const name of [...Object.keys(suite.tests), END])
 				console.log(`ok ${++number} - ${suite.name}: ${name} # SKIP ${reason}`);
 			continue;
 		}
@@ -41,7 +43,7 @@ export async function runSuites(suites, ctx) {
 		} catch (err) {
 			broken = err;
 		}
-		for (const [name, test] of Object.entries(suite.tests)) {
+		const run = async (name, test) => {
 			const begin = performance.now();
 			number++;
 			try {
@@ -59,13 +61,9 @@ export async function runSuites(suites, ctx) {
 				);
 				if (state?.frond) diagnose(`server said: ${state.frond.logTail()}`);
 			}
-		}
-		try {
-			if (suite.teardown && state) await suite.teardown(state, ctx);
-		} catch (err) {
-			failures++;
-			diagnose(`Bail out of ${suite.name}: ${err?.stack ?? err}`);
-		}
+		};
+		for (const [name, test] of Object.entries(suite.tests)) await run(name, test);
+		await run(END, async () => suite.teardown?.(state, ctx));
 	}
 	return failures;
 }
