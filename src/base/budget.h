@@ -190,6 +190,20 @@ struct budget_part {
 	_Atomic bool unwanted; /* it was told to end */
 };
 
+/* A use failed, for either reason, since budget_forgive(). */
+static inline bool
+budget_has_failed(const struct budget_part *p)
+{
+	return p->refused || p->exceeded;
+}
+
+/* Something new begins, which is to know of its own failures only. */
+static inline void
+budget_forgive(struct budget_part *p)
+{
+	p->refused = p->exceeded = false;
+}
+
 void budget_init(struct budget *b, size_t limit_bytes);
 void budget_fini(struct budget *b); /* The caller has released every part before. */
 

@@ -21,7 +21,7 @@ body_limit(const struct cql_client *c)
 static bool
 lacks_memory(struct cql_client *c)
 {
-	return c->in.part->refused || c->in.part->exceeded || net_stream_is_unwanted(c->stream);
+	return budget_has_failed(c->in.part) || net_stream_is_unwanted(c->stream);
 }
 
 /* The connection ends, unless it is memory that is missing. */
@@ -269,7 +269,7 @@ cql_input_next(struct cql_client *c, struct input_frame *ret)
 	*ret = (struct input_frame){ 0 };
 	/* What is under way may have failed for that, and has not told yet. */
 	if (!c->flights.count)
-		c->in.part->refused = c->in.part->exceeded = false;
+		budget_forgive(c->in.part);
 	if (c->segmented) {
 		result = next_in_segments(c, ret);
 	} else {

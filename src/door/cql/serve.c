@@ -352,7 +352,7 @@ check_answer(struct cql_request *r)
 
 	if (status == STATUS_OK)
 		return STATUS_OK;
-	if (part->refused || part->exceeded)
+	if (budget_has_failed(part))
 		return status;
 	return request_fail(r, CQL_CODE_INVALID,
 			    "the answer has more than %d bytes (CQL_REPLY_BYTES): ask for pages",
@@ -369,7 +369,7 @@ explain(struct cql_request *r, enum status status)
 		r->q.code = error_code_of(status, r->writes);
 	if (r->err.text[0])
 		return;
-	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && (part->refused || part->exceeded))
+	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && budget_has_failed(part))
 		(void)net_memory_refuse(net_stream_session(r->client->stream), &r->err);
 	else if (status == STATUS_LIMIT)
 		err_set(&r->err, status, "the request needs more memory than one may take");
@@ -407,7 +407,7 @@ may_run_again(struct cql_request *r, enum status status, size_t begun, struct ar
 	*r->out = head;
 	if (!flight_wait_for_others(r->flight))
 		return false;
-	part->refused = part->exceeded = false;
+	budget_forgive(part);
 	return true;
 }
 
@@ -745,7 +745,7 @@ serve_next(struct cql_client *c, const struct input_frame *f)
 	}
 	if (!is_aside(f)) {
 		flights_finish(c);
-		c->in.part->refused = c->in.part->exceeded = false;
+		budget_forgive(c->in.part);
 	}
 	serve_frame(c, f);
 }

@@ -191,8 +191,7 @@ lacks_memory(const struct call *c, enum status status)
 {
 	const struct budget_part *part = c->client->out.part;
 
-	return (status == STATUS_LIMIT || status == STATUS_NOMEM) &&
-	       (part->refused || part->exceeded);
+	return (status == STATUS_LIMIT || status == STATUS_NOMEM) && budget_has_failed(part);
 }
 
 /* The command has run. What is logged of it are none of the values that the client has sent. */
@@ -413,7 +412,7 @@ run_attempts(struct request *q, struct call *c, const struct command *command,
 				    .exhaust = q->msg.flags & WIRE_EXHAUST_ALLOWED };
 		if (q->op == WIRE_OP_QUERY)
 			c->db = STR("admin");
-		session->part.refused = session->part.exceeded = false;
+		budget_forgive(&session->part);
 		answer_begin(q, 0);
 		status = run_command(c);
 		if (!may_run_again(c, status))
@@ -633,7 +632,7 @@ serve_turn(struct mongo_client *c)
 
 	if (wait_for_message(c) != STATUS_OK)
 		return false;
-	c->out.part->refused = c->out.part->exceeded = false;
+	budget_forgive(c->out.part);
 	status = read_message(&q);
 	if (status == STATUS_OK) {
 		step_unit();
@@ -643,7 +642,7 @@ serve_turn(struct mongo_client *c)
 	}
 	c->ends = c->ends || net_stream_is_unwanted(c->stream);
 	if (net_stream_is_unwanted(c->stream) ||
-	    (status == STATUS_LIMIT && (c->out.part->refused || c->out.part->exceeded))) {
+	    (status == STATUS_LIMIT && budget_has_failed(c->out.part))) {
 		refuse_message(&q);
 		status = STATUS_OK;
 	}

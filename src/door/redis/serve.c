@@ -661,12 +661,12 @@ multi_queue(struct request_call *q)
 			unit.argv = NULL;
 	}
 	if (!unit.argv) {
-		serve_refuse(q, c->part->refused
+		serve_refuse(q, budget_has_failed(c->part)
 					? "OOM there is no memory for the commands of MULTI "
 					  "(memory_bytes)"
 					: "ERR the commands of MULTI are too long together "
 					  "(REDIS_MULTI_BYTES)");
-		c->part->refused = false;
+		budget_forgive(c->part);
 		return;
 	}
 	c->queued[c->queued_count++] = unit;

@@ -150,7 +150,7 @@ explain(struct rows_request *r, enum status status)
 		r->state = rows_state_of(status);
 	if (r->err.text[0])
 		return;
-	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && (part->refused || part->exceeded))
+	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && budget_has_failed(part))
 		(void)net_memory_refuse(net_stream_session(r->client->stream), &r->err);
 	else if (status == STATUS_LIMIT)
 		err_set(&r->err, status, "the request needs more memory than one may take");
@@ -182,7 +182,7 @@ check_answer(struct rows_request *r)
 	const struct budget_part *part = r->out->part;
 	enum status status = buf_status(r->out);
 
-	if (status == STATUS_OK || part->refused || part->exceeded)
+	if (status == STATUS_OK || budget_has_failed(part))
 		return status;
 	return rows_fail(r, ROWS_STATE_TOO_LARGE,
 			 "the answer has more than %d bytes (ROWS_REPLY_BYTES)", ROWS_REPLY_BYTES);
@@ -397,7 +397,7 @@ refuse_length(struct rows_client *c, const struct rows_header *h, size_t most)
 static bool
 lacks_memory(struct rows_client *c)
 {
-	return c->in.part->refused || c->in.part->exceeded || net_stream_is_unwanted(c->stream);
+	return budget_has_failed(c->in.part) || net_stream_is_unwanted(c->stream);
 }
 
 static void
@@ -422,7 +422,7 @@ read_frame(struct rows_client *c, struct rows_header *ret)
 	enum status status;
 	struct str in;
 
-	c->in.part->refused = c->in.part->exceeded = false;
+	budget_forgive(c->in.part);
 	buf_clear(&c->in);
 	TRY(skip_bytes(c));
 	TRY(wait_for_bytes(c));

@@ -302,8 +302,7 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 	if (!(u->command->flags & COMMAND_SCRIPT))
 		TRY(group_show(g, job, u, *db));
 	*ret_blocks = call.blocks;
-	if (buf_status(job->out) == STATUS_LIMIT &&
-	    (job->out->part->refused || job->out->part->exceeded))
+	if (buf_status(job->out) == STATUS_LIMIT && budget_has_failed(job->out->part))
 		return err_set(&g->err, STATUS_NOMEM,
 			       "there is no memory for the answer (memory_bytes)");
 	if (buf_status(job->out) == STATUS_LIMIT)
@@ -470,7 +469,7 @@ group_serve(struct group *g, struct job *job)
 		group_add_lanes(g, job->lanes);
 	}
 	job->units->began_ns = clock_mono_ns();
-	job->out->part->refused = job->out->part->exceeded = false;
+	budget_forgive(job->out->part);
 	job->client->saw_other = false;
 	g->x.stages = (struct timed_stages){ 0 };
 	status = group_run_unit(g, job, job->units, &job->waits);
@@ -1140,7 +1139,7 @@ job_begin_answers(struct job *job)
 	job->most_bytes = part->budget ? budget_output_portion(part->budget, RUN_ANSWERS_BYTES,
 							       RUN_ANSWERS_LEAST_BYTES)
 				       : RUN_ANSWERS_BYTES;
-	part->refused = part->exceeded = false;
+	budget_forgive(part);
 }
 
 void

@@ -110,8 +110,8 @@ rows_unit_note(struct unit *u, struct unit_table *t, const struct table_key *key
 		return STATUS_OK;
 	status = rows_undo_note(t, key, u->r->arena, &txn->undo);
 	arena_reset(u->r->arena, mark);
-	if (status == STATUS_LIMIT && txn->undo.failed == STATUS_LIMIT && !txn->part.refused &&
-	    !txn->part.exceeded)
+	if (status == STATUS_LIMIT && txn->undo.failed == STATUS_LIMIT &&
+	    !budget_has_failed(&txn->part))
 		return rows_fail(u->r, ROWS_STATE_TOO_LARGE,
 				 "savepoints may bring back %d bytes of rows (ROWS_UNDO_BYTES)",
 				 ROWS_UNDO_BYTES);
