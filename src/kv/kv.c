@@ -204,6 +204,7 @@ tx_start_over(struct kv_tx *tx)
 	tx->err.status = STATUS_OK;
 	tx->err.text[0] = '\0';
 	tx->reads = NULL; /* the engine has freed them */
+	tx->unread = STATUS_OK;
 }
 
 enum status
@@ -347,6 +348,17 @@ count_answer(struct kv_future *f)
 	}
 }
 
+/*
+ * A read has failed in a way after which a body is run again. A body that goes on instead, having
+ * read part of what it needs, may not commit what it then writes.
+ */
+static void
+read_failed(struct kv_tx *tx, enum status status)
+{
+	if (status == STATUS_TX_TOO_OLD || status == STATUS_TX_CONFLICT)
+		tx->unread = status;
+}
+
 static void
 settle(struct kv_future *f)
 {
@@ -362,8 +374,10 @@ kv_future_wait(struct kv_future *f)
 		event_wait(&f->event, WAIT_FOREVER);
 	if (f->status != STATUS_OK && f->engine && f->engine->future_explain)
 		f->engine->future_explain(f);
-	if (!f->counted && (f->kind == KV_FUTURE_VALUE || f->kind == KV_FUTURE_RANGE))
+	if (!f->counted && (f->kind == KV_FUTURE_VALUE || f->kind == KV_FUTURE_RANGE)) {
 		count_answer(f);
+		read_failed(f->tx, f->status);
+	}
 	return f->status;
 }
 
@@ -458,8 +472,10 @@ kv_future_range(struct kv_future *f)
 static void
 key_asked(struct kv_tx *tx, struct str key, enum kv_read mode, struct kv_future *f)
 {
-	if (!f->engine)
+	if (!f->engine) {
+		read_failed(tx, f->status);
 		return;
+	}
 	if (read_conflicts(tx, mode))
 		tx->stats.size_bytes += size_of_key(stored_bytes(tx, key));
 	f->wave = tx->wave;
@@ -521,6 +537,8 @@ kv_get_range(struct kv_tx *tx, struct str begin, struct str end,
 			tx->stats.size_bytes += size_of_range(tx, begin, end);
 		f->wave = tx->wave;
 		reads_link(tx, f);
+	} else {
+		read_failed(tx, f->status);
 	}
 	return f;
 }
@@ -540,7 +558,10 @@ kv_estimate_bytes(struct kv_store *store, struct str begin, struct str end, uint
 enum status
 kv_get_metadata_version(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
 {
-	TRY(tx->engine->get_metadata_version(tx, ret));
+	enum status status = tx->engine->get_metadata_version(tx, ret);
+
+	read_failed(tx, status);
+	TRY(status);
 	if (read_conflicts(tx, KV_READ))
 		tx->stats.size_bytes += size_of_key(METADATA_KEY_BYTES);
 	return STATUS_OK;
@@ -745,6 +766,8 @@ kv_commit(struct kv_tx *tx)
 			(unsigned long long)tx->stats.size_bytes, KV_LIMIT_TX_BYTES);
 		return kv_future_failed(STATUS_TX_TOO_LARGE);
 	}
+	if (writes && tx->unread != STATUS_OK)
+		return kv_future_failed(tx->unread);
 	return tx->engine->commit(tx);
 }
 

@@ -326,6 +326,11 @@ MUST_USE enum status kv_touch_metadata_version(struct kv_tx *tx);
  * comes back the writes are on disk. After STATUS_FULL they are not, and never will be; after
  * STATUS_IO neither, unless the explanation says that this is not known. Afterwards the transaction
  * can only be asked for its version, reset or freed.
+ *
+ * A transaction that has written does not commit once one of its reads has failed with
+ * STATUS_TX_TOO_OLD or STATUS_TX_CONFLICT, whoever was told of that: the commit's status is the
+ * same. So code that may go on without an answer, because it only asks ahead, commits nothing that
+ * lacks it.
  */
 struct kv_future *kv_commit(struct kv_tx *tx);
 

@@ -104,6 +104,53 @@ settings_that_make_no_sense_are_invalid(void **state)
 	store = NULL;
 }
 
+/* Whatever fails in it once is passed over. */
+static enum status
+add_in_spite_of_failures(struct kv_tx *tx, void *arg)
+{
+	unsigned *runs = arg;
+
+	++*runs;
+	if (add_one(tx, NULL) != STATUS_OK)
+		return add_one(tx, NULL);
+	return STATUS_OK;
+}
+
+static void
+what_a_failed_read_was_passed_over_for_is_not_committed(void **state)
+{
+	static const enum status statuses[] = { STATUS_TX_TOO_OLD, STATUS_TX_CONFLICT };
+	uint64_t version;
+	unsigned runs;
+
+	(void)state;
+	open_with("rate=0,delay=0,watch=0");
+	for (uint64_t i = 0; i < 2; i++) {
+		struct kv_faulty_tap tap = { .fail_call = 1, .fail_with = statuses[i] };
+		struct kv_tx *tx = begin(store);
+		struct kv_future *committed;
+
+		kv_faulty_tap(store, &tap);
+		assert_int_equal(kv_future_wait(kv_get(tx, STR("t/n"), KV_SNAPSHOT)), statuses[i]);
+		assert_ok(add_one(tx, NULL));
+		committed = kv_commit(tx);
+		assert_int_equal(kv_future_wait(committed), statuses[i]);
+		kv_future_free(committed);
+		assert_int_not_equal(kv_committed_version(tx, &version), STATUS_OK);
+		kv_tx_reset(tx);
+		assert_ok(add_one(tx, NULL));
+		commit(tx);
+		assert_int_equal(number_in(store, "t/n"), 2 * i + 1);
+
+		tap = (struct kv_faulty_tap){ .fail_call = 1, .fail_with = statuses[i] };
+		runs = 0;
+		assert_ok(kv_run(store, add_in_spite_of_failures, &runs, NULL, NULL));
+		assert_int_equal(runs, 2);
+		kv_faulty_tap(store, NULL);
+		assert_int_equal(number_in(store, "t/n"), 2 * i + 2);
+	}
+}
+
 static void
 without_faults_nothing_fails(void **state)
 {
@@ -628,6 +675,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(settings_that_make_no_sense_are_invalid),
+		T(what_a_failed_read_was_passed_over_for_is_not_committed),
 		T(without_faults_nothing_fails),
 		T(commit_has_happened_when_it_says_so),
 		T(retried_bodies_count_once_and_get_their_own_stamp),
