@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from './http.mjs';
 
 const START_TIMEOUT_MS = 30000;
-const STOP_TIMEOUT_MS = 20000;
+const STOP_TIMEOUT_MS = 45000; // more than the 30 s of drain_timeout_ms, and less than a test has
 const LOG_TAIL_BYTES = 4000;
 
 export function freePort() {
