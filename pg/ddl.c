@@ -44,6 +44,7 @@ struct utility {
 };
 
 bool frond_at_top_level;
+bool frond_in_utility;
 
 static ProcessUtility_hook_type next_utility;
 static ExecutorStart_hook_type next_executor_start;
@@ -660,13 +661,14 @@ at_utility(PlannedStmt *planned, const char *text, bool read_only_tree,
 {
 	struct utility u = { planned, text,        read_only_tree, context,
 			     params,  environment, dest,           completion };
-	bool was = frond_at_top_level;
+	bool was = frond_at_top_level, was_in = frond_in_utility;
 
 	if (!IsTransactionState()) {
 		run_next(&u);
 		return;
 	}
 	frond_at_top_level = context == PROCESS_UTILITY_TOPLEVEL;
+	frond_in_utility = true;
 	PG_TRY();
 	{
 		utility_run(&u);
@@ -674,6 +676,7 @@ at_utility(PlannedStmt *planned, const char *text, bool read_only_tree,
 	PG_FINALLY();
 	{
 		frond_at_top_level = was;
+		frond_in_utility = was_in;
 	}
 	PG_END_TRY();
 }

@@ -34,6 +34,7 @@
 extern char *frond_server_name; /* the server in which CREATE TABLE makes tables */
 extern bool frond_allow_mixed_writes;
 extern bool frond_bulk_load;
+extern int frond_retries; /* of a statement that is a transaction by itself */
 
 void frond_settings_init(void);
 /* What options servers, user mappings, tables and columns may have; fails for others. */
@@ -77,6 +78,17 @@ void frond_link_drop_later(Oid server, Oid user, const char *schema, const char 
 			   const char *column);
 /* A local table is changed by this transaction; fails if one of frond's was, too. */
 void frond_link_local_write(void);
+
+/* Whether a transaction of frond's is open. */
+bool frond_link_is_used(void);
+/*
+ * The subtransaction that has just begun is a try of a statement: frond's transaction begins in it,
+ * and is rolled back as a whole if it aborts. No transaction of frond's may be open.
+ */
+void frond_link_try(void);
+/* The try has succeeded. `commit`: frond's transaction commits now, which may fail, and nothing
+ * cancels PostgreSQL's any more; otherwise both go on. */
+void frond_link_try_end(bool commit);
 
 /* A number for a hidden key: never given twice by one frond, and what a ctid can hold. */
 int64 frond_next_row(Oid server, Oid user);
@@ -251,11 +263,17 @@ enum frond_conflict frond_conflict_update(const struct frond_table *t, Oid user,
 					  ExprContext *context, const struct frows_value *key,
 					  TupleTableSlot *slot);
 
+/* ---- Statements that are tried again (retry.c) ---- */
+
+void frond_retry_init(void);
+
 /* ---- Definitions (ddl.c, alter.c) ---- */
 
 void frond_ddl_init(void);
 /* The statement that runs is a client's, and no function's or block's. */
 extern bool frond_at_top_level;
+/* A statement runs that is none of the planner's: what is planned now is a part of it. */
+extern bool frond_in_utility;
 
 /* A key as CREATE TABLE, or ADD PRIMARY KEY, has it. */
 struct frond_key_spec {

@@ -55,6 +55,8 @@ struct change {
 static HTAB *links;
 static List *made, *drops; /* of struct change, in TopTransactionContext */
 static bool local_wrote;
+static int try_level;        /* of the subtransaction that is a try of a statement; 0: none */
+static bool committed_early; /* frond's transaction has, and PostgreSQL's is about to */
 
 static bool
 link_is_interrupted(void *arg)
@@ -194,7 +196,7 @@ link_begin(struct frond_link *l)
 	l->in_txn = true;
 	l->wrote = false;
 	l->bulk_bytes = 0;
-	l->depth = 1;
+	l->depth = try_level ? try_level : 1;
 }
 
 static void
@@ -473,17 +475,66 @@ links_abort(void)
 	}
 }
 
-static void
-check_prepare(void)
+/* ---- Statements that are tried ---- */
+
+bool
+frond_link_is_used(void)
 {
 	HASH_SEQ_STATUS all;
 	struct frond_link *l;
-	bool used = made || drops;
+	bool used = false;
 
 	hash_seq_init(&all, links);
 	while ((l = hash_seq_search(&all)))
 		used |= l->in_txn;
-	if (used)
+	return used;
+}
+
+void
+frond_link_try(void)
+{
+	try_level = GetCurrentTransactionNestLevel();
+}
+
+void
+frond_link_try_end(bool commit)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+
+	bool wrote = false;
+
+	hash_seq_init(&all, links);
+	while ((l = hash_seq_search(&all))) {
+		wrote |= l->in_txn && l->wrote;
+		l->depth = 1;
+	}
+	if (commit && wrote) {
+		links_commit();
+		committed_early = true;
+		/* Whoever is told that it was cancelled would take it for undone. */
+		HOLD_CANCEL_INTERRUPTS();
+	}
+	try_level = 0;
+}
+
+/* PostgreSQL's transaction has ended behind frond's. */
+static void
+try_forget(bool aborted)
+{
+	if (committed_early && aborted)
+		ereport(WARNING, errmsg("what this statement has changed in frond is committed"));
+	/* An error has let go of it. */
+	if (committed_early && !aborted && QueryCancelHoldoffCount > 0)
+		RESUME_CANCEL_INTERRUPTS();
+	committed_early = false;
+	try_level = 0;
+}
+
+static void
+check_prepare(void)
+{
+	if (made || drops || frond_link_is_used())
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("a transaction that has used tables in frond cannot be prepared"));
 }
@@ -510,11 +561,13 @@ at_xact(XactEvent event, void *arg)
 		break;
 	case XACT_EVENT_COMMIT:
 		changes_drop(drops, 1);
+		try_forget(false);
 		forget_all();
 		break;
 	case XACT_EVENT_ABORT:
 		links_abort();
 		changes_drop(made, 1);
+		try_forget(true);
 		forget_all();
 		break;
 	case XACT_EVENT_PREPARE:
@@ -577,7 +630,13 @@ at_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, v
 	case SUBXACT_EVENT_ABORT_SUB:
 		frond_modify_forget(level);
 		frond_scan_forget(level);
-		links_roll_back_to(level);
+		if (level == try_level) {
+			links_abort();
+			local_wrote = false;
+			try_level = 0;
+		} else {
+			links_roll_back_to(level);
+		}
 		changes_drop(made, level);
 		made = changes_without(made, level);
 		drops = changes_without(drops, level);

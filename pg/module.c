@@ -23,6 +23,7 @@ _PG_init(void)
 	frond_table_init();
 	frond_ddl_init();
 	frond_conflict_init();
+	frond_retry_init();
 }
 
 Datum

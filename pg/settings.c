@@ -13,6 +13,12 @@
 char *frond_server_name;
 bool frond_allow_mixed_writes;
 bool frond_bulk_load;
+int frond_retries;
+
+enum {
+	RETRIES = 100,
+	RETRIES_MOST = 10000,
+};
 
 static const struct {
 	Oid catalog;
@@ -46,6 +52,10 @@ frond_settings_init(void)
 		"frond.bulk_load", "Commits what a long transaction writes in parts.",
 		"A transaction that fails leaves the parts that were committed before.",
 		&frond_bulk_load, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"frond.retries", "How often a statement is tried again that has met others.",
+		"Of statements that are a transaction by themselves; 0: they fail with 40001.",
+		&frond_retries, RETRIES, 0, RETRIES_MOST, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("frond");
 }
 

@@ -520,19 +520,94 @@ def conflicts_are_40001_and_no_write_is_lost(cwd):
         s.do("COMMIT")
         other.fails("40001", "COMMIT")
         equal(s.one("SELECT count(*) FROM doctors WHERE on_call"), "1")
+
+
+def meets(s, other, statement):
+    """Sends the statement, which waits, and changes its row meanwhile."""
+    s.send(statement)
+    until(lambda: other.one("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1")
+    other.do("UPDATE sums SET n = n + 100 WHERE k = 1")
+
+
+@test
+def a_statement_that_is_a_transaction_is_tried_again(cwd):
+    opener = fresh()
+    slowly = "UPDATE sums SET n = n + 1 WHERE k = 1 AND pg_sleep(1) IS NOT NULL"
+    with opener() as s, opener() as other:
         s.do("CREATE TABLE sums (k int PRIMARY KEY, n int)")
         s.do("INSERT INTO sums VALUES (1, 0)")
-        done = 0
-        for _ in range(20):
-            for session in (s, other):
-                session.send("UPDATE sums SET n = n + 1 WHERE k = 1")
-            for session in (s, other):
-                try:
-                    session.read()
-                    done += 1
-                except Failure as failure:
-                    equal(failure.state, "40001")
-        equal(s.one("SELECT n FROM sums"), str(done))
+        meets(s, other, slowly)
+        s.read()
+        meets(s, other, slowly + " RETURNING n")
+        equal(s.read(), [["202"]])
+        meets(s, other, f"BEGIN; {slowly}; COMMIT")
+        failure = read_failure(s)
+        equal(failure.state, "40001")
+        s.do("SET frond.retries = 0")
+        meets(s, other, slowly)
+        equal(read_failure(s).state, "40001")
+        s.do("RESET frond.retries")
+        # What a trigger has changed here commits with the statement.
+        s.do("CREATE TEMP TABLE brief (a int)")
+        s.do("CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+             " IF to_regclass('pg_temp.brief') IS NOT NULL THEN INSERT INTO brief VALUES (1); END IF; RETURN NEW; END $$")
+        s.do("CREATE TRIGGER note BEFORE UPDATE ON sums FOR EACH ROW EXECUTE FUNCTION note()")
+        meets(s, other, slowly)
+        equal(read_failure(s).state, "40001")
+        s.do("UPDATE sums SET n = 5 WHERE k = 1")
+        equal(s.one("SELECT count(*) FROM brief"), "1")
+        # A failure that is none of others' is told at once.
+        s.fails("22012", "UPDATE sums SET n = 1 / (n - 5)")
+        s.fails("23505", "INSERT INTO sums VALUES (1, 1) RETURNING n")
+        equal(s.one("SELECT n FROM sums"), "5")
+
+
+def read_failure(session):
+    try:
+        got = session.read()
+    except Failure as failure:
+        return failure
+    raise AssertionError(f"it gave {got}")
+
+
+@test
+def a_storm_of_conflicts_ends(cwd):
+    postgres, _ = shared()
+    opener = fresh()
+    clients, times = 6, 20
+    with opener() as s:
+        s.do("CREATE TABLE sums (k int PRIMARY KEY, n int)")
+        s.do("INSERT INTO sums VALUES (1, 0)")
+        database = s.one("SELECT current_database()")
+        command = [postgres.bin / "pgbench", "-n", "-h", postgres.home / "socket", "-U", "owner", "-c", str(clients),
+                   "-t", str(times), "-f", cwd / "script"]
+        for count, (protocol, returning) in enumerate(
+                [("simple", ""), ("extended", ""), ("prepared", " RETURNING n")], 1):
+            (cwd / "script").write_text(f"UPDATE sums SET n = n + 1 WHERE k = 1{returning};\n")
+            done = subprocess.run([*command, "-M", protocol, database], capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0 and "failed transactions: 0 " in done.stdout, done.stdout + done.stderr
+            equal(s.one("SELECT n FROM sums"), str(count * clients * times))
+
+
+@test
+def what_follows_a_statement_belongs_to_its_transaction(cwd):
+    postgres, _ = shared()
+    opener = fresh()
+    with opener() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY)")
+        database = s.one("SELECT current_database()")
+        at = ["-h", postgres.home / "socket", "-U", "owner"]
+        (cwd / "pipeline").write_text("\\startpipeline\nINSERT INTO t VALUES (1);\nSELECT 1 / 0;\n\\endpipeline\n")
+        (cwd / "alone").write_text("INSERT INTO t VALUES (2);\nSELECT 1 / 0;\n")
+        for script in ("pipeline", "alone"):
+            failed = subprocess.run([postgres.bin / "pgbench", "-n", *at, "-t", "1", "-M", "extended", "-f", cwd / script,
+                                     database], capture_output=True, text=True, timeout=60)
+            contains(failed.stderr, "division by zero")
+        subprocess.run([postgres.bin / "psql", "-Xq", *at, "-d", database, "-c", "INSERT INTO t VALUES (3); SELECT 1 / 0"],
+                       capture_output=True, timeout=60)
+        s.do("PREPARE p AS INSERT INTO t VALUES ($1)")
+        s.do("EXECUTE p(4)")
+        equal(s.do("SELECT k FROM t"), [["2"], ["4"]])
 
 
 @test

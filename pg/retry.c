@@ -1,0 +1,205 @@
+/*
+ * A statement that meets other transactions is tried again, where nobody has heard of it yet.
+ *
+ * That is an INSERT, UPDATE or DELETE which is a whole transaction: it runs in a subtransaction,
+ * and frond's transaction commits at the end of that, before the client is told anything. If that
+ * fails with 40001, the subtransaction is rolled back and the statement runs anew. What RETURNING
+ * gives lies in its portal until the statement has ended.
+ *
+ * It is not tried in the middle of a pipeline: the statements there are one transaction until the
+ * client sends Sync, and only where that has come already nothing can follow.
+ */
+#include "frond_pg.h"
+
+#include "access/xact.h"
+#include "common/pg_prng.h"
+#include "executor/executor.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "parser/parsetree.h"
+#include "storage/latch.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/wait_event.h"
+
+enum {
+	PAUSE_MS = 1, /* before the first repetition, and twice as long before each other one */
+	PAUSE_MOST_MS = 64,
+	SYNC = 'S', /* the message */
+};
+
+/* Of libpq/libpq.h, which wants headers of Kerberos that PostgreSQL's package does not bring. */
+extern bool pq_buffer_has_data(void);
+extern void pq_startmsgread(void);
+extern int pq_peekbyte(void);
+extern void pq_endmsgread(void);
+
+static ExecutorRun_hook_type next_executor_run;
+static bool is_trying;
+
+/* ---- Which statements ---- */
+
+/* No other statement of the client's can come before this one's transaction ends. */
+static bool
+is_alone(Portal portal)
+{
+	int next;
+
+	if (IsInTransactionBlock(true) || whereToSendOutput != DestRemote)
+		return false;
+	/* A portal that nobody sees is a query by itself; PostgreSQL makes blocks of several. */
+	if (!portal->visible)
+		return true;
+	if (!pq_buffer_has_data())
+		return false;
+	pq_startmsgread();
+	next = pq_peekbyte();
+	pq_endmsgread();
+	return next == SYNC;
+}
+
+static bool
+changes_only_frond(const PlannedStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->resultRelations)
+		if (!frond_is_table(rt_fetch(lfirst_int(cell), statement->rtable)->relid))
+			return false;
+	return statement->resultRelations && !statement->hasModifyingCTE;
+}
+
+/* Whether the query is the client's own statement, and no part of another one. */
+static bool
+is_whole_statement(const QueryDesc *query, Portal portal)
+{
+	return !frond_in_utility && portal && list_length(portal->stmts) == 1 &&
+	       linitial(portal->stmts) == query->plannedstmt &&
+	       (portal->strategy == PORTAL_MULTI_QUERY || portal->strategy == PORTAL_ONE_RETURNING);
+}
+
+static bool
+can_try(const QueryDesc *query, Portal portal)
+{
+	if (is_trying || frond_retries == 0 || frond_bulk_load ||
+	    !is_whole_statement(query, portal) || !changes_only_frond(query->plannedstmt))
+		return false;
+	/* Once the transaction has committed, no text may turn out to be none for the client. */
+	if (query->plannedstmt->hasReturning && pg_get_client_encoding() != GetDatabaseEncoding())
+		return false;
+	return is_alone(portal) && !frond_link_is_used();
+}
+
+/* ---- Trying ---- */
+
+/* PostgreSQL has started the query itself, which never runs: each try has one of its own. */
+static void
+run_copy(QueryDesc *query)
+{
+	QueryDesc *copy;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	copy = CreateQueryDesc(query->plannedstmt, query->sourceText, GetActiveSnapshot(),
+			       InvalidSnapshot, query->dest, query->params, query->queryEnv,
+			       query->instrument_options);
+	ExecutorStart(copy, 0);
+	ExecutorRun(copy, ForwardScanDirection, 0, true);
+	query->estate->es_processed = copy->estate->es_processed;
+	ExecutorFinish(copy);
+	ExecutorEnd(copy);
+	FreeQueryDesc(copy);
+	PopActiveSnapshot();
+}
+
+/* False: it has met another transaction, and nothing has happened. */
+static bool
+try_once(QueryDesc *query, bool is_last)
+{
+	MemoryContext before = CurrentMemoryContext;
+	MemoryContext memory = AllocSetContextCreate(before, "a statement that frond may refuse",
+						     ALLOCSET_DEFAULT_SIZES);
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool is_done = true;
+
+	BeginInternalSubTransaction(NULL);
+	frond_link_try();
+	is_trying = true;
+	MemoryContextSwitchTo(memory);
+	PG_TRY();
+	{
+		run_copy(query);
+		/* What has changed local tables has to commit with them. */
+		frond_link_try_end(!TransactionIdIsValid(GetCurrentTransactionIdIfAny()));
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		MemoryContextSwitchTo(before);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(before);
+		CurrentResourceOwner = owner;
+		is_trying = false;
+		if (is_last || error->sqlerrcode != ERRCODE_T_R_SERIALIZATION_FAILURE)
+			ReThrowError(error);
+		FreeErrorData(error);
+		is_done = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(before);
+	CurrentResourceOwner = owner;
+	is_trying = false;
+	MemoryContextDelete(memory);
+	return is_done;
+}
+
+/* Those that have met shall not meet again: nobody waits as long as the others. */
+static void
+pause_random(int most_ms)
+{
+	double ms = (0.5 + pg_prng_double(&pg_global_prng_state) / 2) * most_ms;
+
+	(void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, (long)ms + 1,
+			PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+static void
+run_until_done(QueryDesc *query, Portal portal)
+{
+	int pause_ms = PAUSE_MS;
+
+	for (int left = frond_retries; !try_once(query, left == 0); left--) {
+		if (portal->holdStore)
+			tuplestore_clear(portal->holdStore);
+		pause_random(pause_ms);
+		pause_ms = Min(2 * pause_ms, PAUSE_MOST_MS);
+	}
+}
+
+static void
+at_executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
+{
+	Portal portal = ActivePortal;
+
+	if (can_try(query, portal))
+		run_until_done(query, portal);
+	else
+		(next_executor_run ? next_executor_run : standard_ExecutorRun)(query, direction,
+									       count, execute_once);
+}
+
+void
+frond_retry_init(void)
+{
+	next_executor_run = ExecutorRun_hook;
+	ExecutorRun_hook = at_executor_run;
+}
