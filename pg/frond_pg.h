@@ -195,6 +195,13 @@ struct frond_push {
 /* `clauses`: expressions, or RestrictInfos. */
 void frond_push_make(RelOptInfo *rel, const struct frond_table *t, List *clauses,
 		     struct frond_push *ret);
+/* The tests as a plan has them, their values, and the clauses that they are. */
+List *frond_push_plan(const struct frond_push *push, List **ret_values, List **ret_clauses);
+/* The column of the relation that an expression is, or NULL. */
+const struct frond_column *frond_push_column(RelOptInfo *rel, const struct frond_table *t, Expr *e,
+					     AttrNumber *ret);
+/* Whether an operator compares two values of the column as frond does; *ret: how. */
+bool frond_push_orders(const struct frond_column *c, Oid opno, Oid collation, enum frond_op *ret);
 /* Whether rows come in the order of these pathkeys, forwards, or with *ret_reverse backwards. */
 bool frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
 		      const struct frond_push *push, List *pathkeys, bool *ret_reverse);
@@ -206,12 +213,18 @@ enum frond_private {
 	FROND_PRIVATE_TESTS,   /* for each test: place, operator, attnum, type of its value */
 	FROND_PRIVATE_COLUMNS, /* attnums; 0: the hidden key */
 	FROND_PRIVATE_SCAN,    /* reverse, rows of the first page, whole key */
+	FROND_PRIVATE_SUMS,    /* only of sums: each of them, as sums.c has it */
+	FROND_PRIVATE_CLAUSES, /* only of sums: the tests, as conditions on a table alone */
 };
 
 void frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 void frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 ForeignScan *frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path,
 			     List *tlist, List *clauses, Plan *outer);
+
+const struct frond_table *frond_plan_table(PlannerInfo *root, RelOptInfo *rel);
+/* What it costs that frond reads the rows. */
+Cost frond_plan_cost(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push);
 
 void frond_scan_begin(ForeignScanState *node, int eflags);
 TupleTableSlot *frond_scan_next(ForeignScanState *node);
@@ -224,6 +237,24 @@ void frond_scan_forget(int level);
 /* A subtransaction of this level has committed: its scans are its parent's. */
 void frond_scan_rise(int level);
 void frond_scan_explain(ForeignScanState *node, struct ExplainState *es);
+
+/* ---- Aggregates (sums.c) ---- */
+
+/* Those of one scan: what is asked of frond, and what came. Values are of the memory context in
+ * which they are added. */
+struct frond_sums;
+
+void frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned,
+		      RelOptInfo *rel, void *extra);
+ForeignScan *frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer);
+
+/* `plans`: FROND_PRIVATE_SUMS. */
+struct frond_sums *frond_sums_new(List *plans, const struct frond_table *t);
+void frond_sums_ask(const struct frond_sums *s, struct frows_scan *scan);
+void frond_sums_clear(struct frond_sums *s);
+/* The page that the connection has. */
+void frond_sums_add(struct frond_sums *s, struct frows *c);
+void frond_sums_store(const struct frond_sums *s, TupleTableSlot *slot);
 
 /* ---- Writes (modify.c) ---- */
 

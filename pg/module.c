@@ -33,6 +33,7 @@ frond_handler(PG_FUNCTION_ARGS)
 
 	routine->GetForeignRelSize = frond_plan_size;
 	routine->GetForeignPaths = frond_plan_paths;
+	routine->GetForeignUpperPaths = frond_plan_upper;
 	routine->GetForeignPlan = frond_plan_scan;
 	routine->BeginForeignScan = frond_scan_begin;
 	routine->IterateForeignScan = frond_scan_next;

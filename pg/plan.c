@@ -17,6 +17,7 @@
 #define COST_TRIP      20.0   /* of a request and its answer */
 #define COST_ROW       0.02   /* of a row that frond reads */
 #define COST_ROW_SENT  0.02   /* of a row that comes here */
+#define TRIPS_OF_IN    10     /* about: one for each value */
 #define PAGE_ROWS_MOST 100000.0
 
 /* A path's private list: reverse, rows of the first page. */
@@ -28,8 +29,8 @@ path_private(bool reverse, double limit)
 	return list_make2_int(reverse, rows);
 }
 
-static const struct frond_table *
-table_of(PlannerInfo *root, RelOptInfo *rel)
+const struct frond_table *
+frond_plan_table(PlannerInfo *root, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
 
@@ -46,7 +47,7 @@ frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 		rel->pages = 10;
 	}
 	set_baserel_size_estimates(root, rel);
-	frond_push_make(rel, table_of(root, rel), rel->baserestrictinfo, &push);
+	frond_push_make(rel, frond_plan_table(root, rel), rel->baserestrictinfo, &push);
 	if (push.is_whole_key && !push.has_in)
 		rel->rows = 1;
 }
@@ -70,15 +71,20 @@ rows_read(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push)
 			     clauselist_selectivity(root, clauses, rel->relid, JOIN_INNER, NULL));
 }
 
+Cost
+frond_plan_cost(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push)
+{
+	int trips = push->has_in && !push->is_whole_key ? TRIPS_OF_IN : 1;
+
+	return trips * COST_TRIP + rows_read(root, rel, push) * COST_ROW;
+}
+
 static void
 path_add(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push, double rows,
 	 List *pathkeys, Relids outer, List *private)
 {
-	double read = rows_read(root, rel, push);
-	Cost total = COST_TRIP + read * COST_ROW + rows * (COST_ROW_SENT + cpu_tuple_cost);
+	Cost total = frond_plan_cost(root, rel, push) + rows * (COST_ROW_SENT + cpu_tuple_cost);
 
-	if (push->has_in && !push->is_whole_key)
-		total += 9 * COST_TRIP;
 	add_path(rel, (Path *)create_foreignscan_path(root, rel, NULL, rows, COST_TRIP, total,
 						      pathkeys, outer, NULL, private));
 }
@@ -167,7 +173,7 @@ add_parameterized(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *
 void
 frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
-	const struct frond_table *t = table_of(root, rel);
+	const struct frond_table *t = frond_plan_table(root, rel);
 	double limit = limit_of(root, rel);
 	struct frond_push push;
 	bool reverse = false, in_order;
@@ -209,22 +215,16 @@ ForeignScan *
 frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path, List *tlist,
 		List *clauses, Plan *outer)
 {
-	const struct frond_table *t = table_of(root, rel);
-	List *tests = NIL, *values = NIL, *pushed = NIL;
+	List *tests, *values, *pushed;
+	const struct frond_table *t;
 	struct frond_push push;
-	ListCell *cell;
 
+	if (IS_UPPER_REL(rel))
+		return frond_plan_sums(root, rel, tlist, outer);
+	t = frond_plan_table(root, rel);
 	clauses = extract_actual_clauses(clauses, false);
 	frond_push_make(rel, t, clauses, &push);
-	foreach (cell, push.tests) {
-		const struct frond_test *test = lfirst(cell);
-
-		tests = lappend(tests, list_make4_int(test->place, test->op, test->attnum,
-						      (int)test->type));
-		pushed = lappend(pushed, test->clause);
-		if (test->value)
-			values = lappend(values, test->value);
-	}
+	tests = frond_push_plan(&push, &values, &pushed);
 	return make_foreignscan(tlist, clauses, rel->relid, values,
 				list_make3(tests, columns_wanted(rel, t, clauses),
 					   list_concat(list_copy(path->fdw_private),

@@ -68,9 +68,8 @@ op_of_operator(Oid opno, Oid left, enum frond_op *ret)
 	return true;
 }
 
-/* The column of the relation that an expression is, or NULL. */
-static const struct frond_column *
-column_of(RelOptInfo *rel, const struct frond_table *t, Expr *e, AttrNumber *ret)
+const struct frond_column *
+frond_push_column(RelOptInfo *rel, const struct frond_table *t, Expr *e, AttrNumber *ret)
 {
 	const struct frond_column *c;
 	Var *var;
@@ -84,6 +83,16 @@ column_of(RelOptInfo *rel, const struct frond_table *t, Expr *e, AttrNumber *ret
 	c = &t->columns[var->varattno - 1];
 	*ret = var->varattno;
 	return c->is_there && c->kind != FROWS_NONE ? c : NULL;
+}
+
+bool
+frond_push_orders(const struct frond_column *c, Oid opno, Oid collation, enum frond_op *ret)
+{
+	Oid left, right;
+
+	op_input_types(opno, &left, &right);
+	return left == right && types_fit(c, left, right) && op_of_operator(opno, left, ret) &&
+	       collation_allows(c, collation, false);
 }
 
 /* Whether an expression has one value for the whole scan. */
@@ -119,11 +128,11 @@ test_of_operator(RelOptInfo *rel, const struct frond_table *t, OpExpr *e)
 
 	if (list_length(e->args) != 2)
 		return NULL;
-	c = column_of(rel, t, linitial(e->args), &attnum);
+	c = frond_push_column(rel, t, linitial(e->args), &attnum);
 	value = lsecond(e->args);
 	if (!c || !is_known_before(rel, value)) {
 		opno = get_commutator(opno);
-		c = column_of(rel, t, lsecond(e->args), &attnum);
+		c = frond_push_column(rel, t, lsecond(e->args), &attnum);
 		value = linitial(e->args);
 		if (!c || !OidIsValid(opno) || !is_known_before(rel, value))
 			return NULL;
@@ -152,7 +161,7 @@ test_of_array(RelOptInfo *rel, const struct frond_table *t, ScalarArrayOpExpr *e
 	Oid left, right;
 	Expr *value = lsecond(e->args);
 
-	c = column_of(rel, t, linitial(e->args), &attnum);
+	c = frond_push_column(rel, t, linitial(e->args), &attnum);
 	if (!c || !e->useOr || !c->is_key || !bytes_are_one(c->kind) ||
 	    !is_known_before(rel, value))
 		return NULL;
@@ -173,7 +182,7 @@ test_of_null(RelOptInfo *rel, const struct frond_table *t, NullTest *e)
 {
 	AttrNumber attnum;
 
-	if (e->argisrow || !column_of(rel, t, e->arg, &attnum))
+	if (e->argisrow || !frond_push_column(rel, t, e->arg, &attnum))
 		return NULL;
 	return test_new(e->nulltesttype == IS_NULL ? FROND_NULL : FROND_NOT_NULL, attnum, (Expr *)e,
 			NULL, InvalidOid);
@@ -317,6 +326,25 @@ frond_push_make(RelOptInfo *rel, const struct frond_table *t, List *clauses, str
 	take_filters(t, tests, ret);
 }
 
+List *
+frond_push_plan(const struct frond_push *push, List **ret_values, List **ret_clauses)
+{
+	List *tests = NIL;
+	ListCell *cell;
+
+	*ret_values = *ret_clauses = NIL;
+	foreach (cell, push->tests) {
+		const struct frond_test *test = lfirst(cell);
+
+		tests = lappend(tests, list_make4_int(test->place, test->op, test->attnum,
+						      (int)test->type));
+		*ret_clauses = lappend(*ret_clauses, test->clause);
+		if (test->value)
+			*ret_values = lappend(*ret_values, test->value);
+	}
+	return tests;
+}
+
 /* ---- Order ---- */
 
 /* Whether a pathkey orders by this column of the key. */
@@ -335,7 +363,7 @@ pathkey_is_of(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
 		AttrNumber attnum;
 		Oid type = c->type == VARCHAROID ? TEXTOID : c->type == CIDROID ? INETOID : c->type;
 
-		if (column_of(rel, t, member->em_expr, &attnum) == c &&
+		if (frond_push_column(rel, t, member->em_expr, &attnum) == c &&
 		    lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf ==
 			    pathkey->pk_opfamily)
 			return true;

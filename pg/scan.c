@@ -55,7 +55,8 @@ struct scan {
 	uint32 *columns; /* the ids of these */
 	int column_count;
 	bool reverse, is_whole_key;
-	int first_rows; /* of the first page; 0: as many as fit */
+	int first_rows;          /* of the first page; 0: as many as fit */
+	struct frond_sums *sums; /* in place of rows; NULL: none */
 
 	MemoryContext memory; /* of what is below, reset at each beginning */
 	bool is_begun, is_empty;
@@ -128,7 +129,8 @@ frond_scan_begin(ForeignScanState *node, int eflags)
 {
 	ForeignScan *plan = (ForeignScan *)node->ss.ps.plan;
 	EState *estate = node->ss.ps.state;
-	RangeTblEntry *rte = exec_rt_fetch(plan->scan.scanrelid, estate);
+	/* A scan of sums is of no relation's rows, but of one relation. */
+	RangeTblEntry *rte = exec_rt_fetch(bms_singleton_member(plan->fs_relids), estate);
 	List *how = list_nth(plan->fdw_private, FROND_PRIVATE_SCAN);
 	struct scan *s;
 
@@ -142,6 +144,8 @@ frond_scan_begin(ForeignScanState *node, int eflags)
 	s->is_whole_key = lthird_int(how);
 	tests_init(s, node, list_nth(plan->fdw_private, FROND_PRIVATE_TESTS), plan->fdw_exprs);
 	columns_init(s, list_nth(plan->fdw_private, FROND_PRIVATE_COLUMNS));
+	if (list_length(plan->fdw_private) > FROND_PRIVATE_SUMS)
+		s->sums = frond_sums_new(list_nth(plan->fdw_private, FROND_PRIVATE_SUMS), s->table);
 	s->memory = AllocSetContextCreate(estate->es_query_cxt, "a scan of frond's",
 					  ALLOCSET_DEFAULT_SIZES);
 	s->page_memory = AllocSetContextCreate(estate->es_query_cxt, "a page of frond's",
@@ -337,6 +341,8 @@ request_make(struct scan *s)
 	r->columns = s->columns;
 	r->column_count = s->column_count;
 	r->equal = s->equal;
+	if (s->sums)
+		frond_sums_ask(s->sums, r);
 	r->filters = filters;
 	s->choice_key = -1;
 	for (int i = 0; i < s->test_count; i++) {
@@ -410,21 +416,22 @@ page_row(struct scan *s)
 }
 
 static void
-page_scan(struct scan *s, struct frows *c)
+page_ask(struct scan *s, struct frows *c)
 {
-	struct frows_value place;
-	int first = s->rows;
-
 	if (s->choice_key >= 0)
 		s->equal[s->choice_key] = s->choices[s->choice];
 	s->request.rows = s->pages ? 0 : s->first_rows;
 	s->request.bytes = s->pages ? 0 : FIRST_PAGE_BYTES;
 	if (!frows_scan_page_at(c, &s->request, s->place))
 		frond_fail(c);
-	while (frows_scan_row(c, page_row(s)))
-		s->rows++;
-	page_keep(s, first);
-	place = frows_scan_place(c);
+}
+
+/* Where the next page begins, once this one was read. */
+static void
+page_end(struct scan *s, struct frows *c)
+{
+	struct frows_value place = frows_scan_place(c);
+
 	s->has_more = frows_has_more(c);
 	if (s->has_more) {
 		void *copy = MemoryContextAlloc(s->page_memory, place.len);
@@ -435,6 +442,18 @@ page_scan(struct scan *s, struct frows *c)
 	}
 	s->place = (struct frows_value){ NULL, 0 };
 	s->has_more = s->choice_key >= 0 && ++s->choice < s->choice_count;
+}
+
+static void
+page_scan(struct scan *s, struct frows *c)
+{
+	int first = s->rows;
+
+	page_ask(s, c);
+	while (frows_scan_row(c, page_row(s)))
+		s->rows++;
+	page_keep(s, first);
+	page_end(s, c);
 }
 
 static void
@@ -483,6 +502,29 @@ page_next(struct scan *s, ForeignScanState *node)
 	s->page = NULL;
 	s->rows = s->room = s->at = 0;
 	page_read(s);
+}
+
+/* All pages, of which one row is left. */
+static void
+sums_read(struct scan *s, ForeignScanState *node)
+{
+	MemoryContext old = MemoryContextSwitchTo(s->memory);
+
+	frond_sums_clear(s->sums);
+	MemoryContextReset(s->page_memory);
+	while (s->has_more) {
+		struct frows *c;
+
+		CHECK_FOR_INTERRUPTS();
+		frond_modify_flush(s->table->relid, node->ss.ps.state);
+		c = frond_link_inside(s->table->server, s->user, false);
+		page_ask(s, c);
+		frond_sums_add(s->sums, c);
+		page_end(s, c);
+		s->pages++;
+	}
+	s->rows = 1;
+	MemoryContextSwitchTo(old);
 }
 
 void
@@ -552,15 +594,21 @@ frond_scan_next(ForeignScanState *node)
 	struct scan *s = node->fdw_state;
 
 	ExecClearTuple(slot);
-	if (!s->is_begun)
+	if (!s->is_begun) {
 		scan_start(s, node);
+		if (s->sums)
+			sums_read(s, node);
+	}
 	while (s->at == s->rows) {
 		CHECK_FOR_INTERRUPTS();
 		if (!s->has_more)
 			return slot;
 		page_next(s, node);
 	}
-	row_store(s, s->page + (size_t)s->at * s->column_count, slot);
+	if (s->sums)
+		frond_sums_store(s->sums, slot);
+	else
+		row_store(s, s->page + (size_t)s->at * s->column_count, slot);
 	s->at++;
 	return slot;
 }
@@ -573,7 +621,7 @@ frond_scan_again(ForeignScanState *node)
 	if (!s || !s->is_begun)
 		return;
 	/* All that there is, is here, unless it is another question. */
-	if (!node->ss.ps.chgParam && !s->has_more && s->pages <= 1)
+	if (!node->ss.ps.chgParam && !s->has_more && (s->sums || s->pages <= 1))
 		s->at = 0;
 	else
 		s->is_begun = false;
@@ -594,15 +642,27 @@ frond_scan_end(ForeignScanState *node)
 /* ---- EXPLAIN ---- */
 
 static void
-explain_clauses(const char *label, List *clauses, List *context, ExplainState *es)
+explain_clauses(const char *label, List *clauses, List *context, bool prefix, ExplainState *es)
 {
-	bool prefix = list_length(es->rtable) > 1 || es->verbose;
-
 	if (clauses)
 		ExplainPropertyText(label,
 				    deparse_expression((Node *)make_ands_explicit(clauses), context,
 						       prefix, false),
 				    es);
+}
+
+/* The aggregates, and the table, which PostgreSQL does not name itself then. */
+static void
+explain_sums(const ForeignScan *plan, const RangeTblEntry *rte, List *context, ExplainState *es)
+{
+	List *sums = NIL;
+	ListCell *cell;
+
+	foreach (cell, plan->fdw_scan_tlist)
+		sums = lappend(sums, deparse_expression((Node *)((TargetEntry *)lfirst(cell))->expr,
+							context, false, false));
+	ExplainPropertyText("Frond Table", get_rel_name(rte->relid), es);
+	ExplainPropertyList("Frond Sums", sums, es);
 }
 
 void
@@ -612,18 +672,28 @@ frond_scan_explain(ForeignScanState *node, ExplainState *es)
 	List *tests = list_nth(plan->fdw_private, FROND_PRIVATE_TESTS);
 	List *how = list_nth(plan->fdw_private, FROND_PRIVATE_SCAN);
 	List *context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, NIL);
-	List *key = NIL, *filters = NIL;
+	List *key = NIL, *filters = NIL, *clauses = plan->fdw_recheck_quals;
+	bool prefix = list_length(es->rtable) > 1 || es->verbose;
 	ListCell *test, *clause;
 
-	forboth(test, tests, clause, plan->fdw_recheck_quals)
+	if (list_length(plan->fdw_private) > FROND_PRIVATE_SUMS) {
+		const RangeTblEntry *rte = exec_rt_fetch(bms_singleton_member(plan->fs_relids),
+							 node->ss.ps.state);
+
+		explain_sums(plan, rte, context, es);
+		clauses = list_nth(plan->fdw_private, FROND_PRIVATE_CLAUSES);
+		context = deparse_context_for(get_rel_name(rte->relid), rte->relid);
+		prefix = false;
+	}
+	forboth(test, tests, clause, clauses)
 	{
 		if (linitial_int(lfirst(test)) == FROND_FILTER)
 			filters = lappend(filters, lfirst(clause));
 		else
 			key = lappend(key, lfirst(clause));
 	}
-	explain_clauses("Frond Key", key, context, es);
-	explain_clauses("Frond Filter", filters, context, es);
+	explain_clauses("Frond Key", key, context, prefix, es);
+	explain_clauses("Frond Filter", filters, context, prefix, es);
 	if (linitial_int(how))
 		ExplainPropertyText("Frond Order", "backward", es);
 	if (lsecond_int(how))

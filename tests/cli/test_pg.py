@@ -430,7 +430,7 @@ def random_queries_answer_as_those_of_heaps(cwd):
                 statement = f"SELECT a, b FROM % WHERE {where} ORDER BY {order} LIMIT {draw.randint(1, 5)}"
             else:
                 statement = f"SELECT count(*), min(c), max(d) FROM % x JOIN % y USING (a, b) WHERE x.{where.split(' AND ')[0].lstrip('(')}" \
-                    if where[0] in "abcd" and " AND " not in where else f"SELECT count(*), min(c), max(d) FROM % WHERE {where}"
+                    if where[0] in "abcd" and " AND " not in where else f"SELECT count(*), count(c), sum(a), avg(a), min(b), max(c), min(d) FROM % WHERE {where}"
                 statement = statement.replace("min(c), max(d) FROM % x", "min(x.c), max(y.d) FROM % x")
             answers = []
             for table in "th":
@@ -440,6 +440,82 @@ def random_queries_answer_as_those_of_heaps(cwd):
                     answers.append(failure.state)
             assert answers[0] == answers[1], f"step {step}: {statement}\n{answers[0]}\nof a heap\n{answers[1]}"
         equal(s.do("SELECT * FROM t ORDER BY a, b, c"), s.do("SELECT * FROM h ORDER BY a, b, c"))
+
+
+def same_answers(s, *queries):
+    """The queries have % for a table, of which there is one in frond, t, and a heap, h."""
+    for query in queries:
+        answers = []
+        for table in "th":
+            try:
+                answers.append(s.do(query.replace("%", table)))
+            except Failure as failure:
+                answers.append(failure.state)
+        equal((query, answers[0]), (query, answers[1]))
+
+
+@test
+def aggregates_are_computed_in_frond(cwd):
+    with fresh()() as s:
+        columns = {"a": "int", "b": "text", "i2": "int2", "i8": "int8", "n": "numeric", "f": "float8", "d": "date", "c": 'text COLLATE "en-x-icu"',
+                   "v": "varchar(9)", "p": "char(4)", "ok": "bool", "z": "interval", "j": "jsonb", "m": "money", "u": "timestamptz"}
+        declared = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        s.do(f"CREATE TABLE t ({declared}, PRIMARY KEY (a, b))")
+        s.do(f"CREATE TABLE h ({declared}, PRIMARY KEY (a, b)) USING heap")
+        every = [f"count({c})" for c in columns] + ["count(*)", "count(1)", "count(NULL)", "bool_and(ok)", "every(ok)", "bool_or(ok)"]
+        every += [f"{f}({c})" for f in ("sum", "avg") for c in ("a", "i2", "i8")]
+        every += [f"{f}({c})" for f in ("min", "max") for c in columns if c not in ("ok", "j")]
+        # The first or last row by the key is one row.
+        pushed = [e for e in every if e not in ("min(a)", "max(a)", "min(c)", "max(c)", "count(NULL)")]
+        left = ["min(c)", "sum(n)", "sum(f)", "avg(f)", "sum(m)", "count(DISTINCT a)", "sum(a) FILTER (WHERE a > 1)", "string_agg(b, ',')",
+                "sum(a + 1)", "count(t)", "min(a::text)", "min(a::oid)", "sum(i2::int)", "count(*) + max(j::text)::int"]
+        for e in pushed:
+            contains(plan_of(s, f"SELECT {e} FROM t WHERE i8 > 0"), "Frond Sums: " + re.sub(r"(m..)\(v\)", r"\1((v)::text)", e))
+        for e in left:
+            assert "Frond Sums" not in plan_of(s, f"SELECT {e} FROM t"), e
+        for where in ("a % 2 = 0", "a = 1 OR a = 2", "a IN (1, 2) AND b IN ('a', 'b')", "b LIKE 'b%'"):
+            assert "Frond Sums" not in plan_of(s, f"SELECT count(*) FROM t WHERE {where}"), where
+        plan = plan_of(s, "SELECT count(*), sum(a) + 1 FROM t WHERE a = 3 AND b > 'x' AND ok IS NULL")
+        equal(plan, "Foreign Scan\n  Frond Table: t\n  Frond Sums: count(*), sum(a)\n  Frond Key: ((a = 3) AND (b > 'x'::text))\n"
+                    "  Frond Filter: (ok IS NULL)")
+        queries = [f"SELECT {', '.join(every)} FROM %",
+                   *(f"SELECT {', '.join(every)} FROM % WHERE {where}" for where in [
+                       "a = 2", "a = 2 AND b < 'b3'", "a IN (1, 3, 1, 9)", "i8 IS NULL", "n >= 1.5 AND ok", "a = 77", "a = NULL",
+                       "i8 < -5 AND d IS NOT NULL", "a > 30000000000", "a < 30000000000"]),
+                   "SELECT sum(a) * 2 + count(*), max(b) || 'x' FROM %", "SELECT count(*) FROM % HAVING count(*) > 3",
+                   "SELECT (SELECT count(*) FROM % x WHERE x.a = y.a AND x.b > y.b), a, b FROM % y ORDER BY a, b",
+                   "SELECT x, (SELECT max(i8) FROM % WHERE a = x) FROM generate_series(-1, 5) x",
+                   "SELECT * FROM (SELECT count(*) AS c, avg(i8) FROM % WHERE a > 1) s JOIN (SELECT min(a) AS m FROM %) r ON m < c",
+                   "SELECT count(*), generate_series(1, 2) FROM %", "SELECT 1 FROM % WHERE a = 1 HAVING true",
+                   "SELECT count(*) OVER (), sum(count(*)) OVER () FROM %", "SELECT count(*) FROM % LIMIT 0"]
+        same_answers(s, *queries)
+        s.do("INSERT INTO h SELECT i % 4, 'b' || i, CASE WHEN i % 5 > 0 THEN i END, CASE WHEN i % 7 > 0 THEN 9000000000000000000 - i END,"
+             " CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN 'NaN' ELSE i / 10.0 END, CASE WHEN i = 3 THEN 'NaN' ELSE i / 3.0 END,"
+             " '2024-01-01'::date + i, chr(64 + i % 26), 'v' || i, 'p' || i % 7, i % 2 = 0 AND i % 3 > 0, i * interval '1 hour',"
+             " '{}', i::money, '2024-01-01Z'::timestamptz - i * interval '1 day' FROM generate_series(1, 300) i")
+        s.do("INSERT INTO t SELECT * FROM h")
+        same_answers(s, *queries)
+        # A sum of bigints is a numeric, which has no end.
+        assert int(s.one("SELECT sum(i8) FROM t")) > 2 ** 63
+        same_answers(s, "SELECT sum(i8), avg(i8), sum(i8)::bigint FROM %")
+        s.do("PREPARE p (int) AS SELECT count(*), min(b) FROM t WHERE a = $1")
+        for _ in range(7):
+            equal(s.do("EXECUTE p (1)"), s.do("SELECT count(*), min(b) FROM h WHERE a = 1"))
+        # What the transaction has written is counted, and not what its statement writes.
+        s.do("BEGIN")
+        s.do("INSERT INTO t (a, b) VALUES (100, 'x')")
+        s.do("INSERT INTO t (a, b) SELECT 100 + count(*), 'y' FROM t")
+        equal(s.do("SELECT count(*), max(a) FROM t"), [["302", "401"]])
+        s.do("ROLLBACK")
+        # More rows than frond reads for one answer.
+        s.do("CREATE TABLE nokey (a int)")
+        s.do("SET frond.bulk_load = on")
+        s.do("INSERT INTO nokey SELECT i FROM generate_series(1, 60000) i")
+        equal(s.do("SELECT count(*), sum(a), min(a), max(a), avg(a) FROM nokey"),
+              [["60000", "1800030000", "1", "60000", "30000.500000000000"]])
+        plan = "\n".join(line[0] for line in s.do("EXPLAIN (ANALYZE, COSTS OFF) SELECT count(*) FROM nokey"))
+        contains(plan, "Frond Sums: count(*)")
+        assert int(re.search(r"Frond Pages: (\d+)", plan)[1]) > 1, plan
 
 
 # ---- Transactions ----

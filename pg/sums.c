@@ -1,0 +1,376 @@
+/*
+ * Aggregates that frond computes: counts, sums of integers, the least and the greatest. It answers
+ * for the rows of a page, and what the pages have is put together here.
+ *
+ * Nobody looks at the rows again, so all conditions have to be pushed down. What depends on the
+ * order of additions, as sums of floats do, is left to PostgreSQL.
+ */
+#include "frond_pg.h"
+
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planmain.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+#include "utils/syscache.h"
+
+enum sum_op {
+	SUM_ROWS, /* count(*) */
+	SUM_COUNT,
+	SUM_INT8, /* the sum as a bigint */
+	SUM_NUMERIC,
+	SUM_AVG,
+	SUM_LEAST,
+	SUM_GREATEST,
+};
+
+/* What the plan has of an aggregate: a list of these numbers. */
+enum sum_plan {
+	SUM_PLAN_OP,
+	SUM_PLAN_ATTNUM,
+	SUM_PLAN_OPERATOR, /* that says which of two values comes first */
+	SUM_PLAN_COLLATION,
+};
+
+/* ---- Which aggregates ---- */
+
+/*
+ * The operator by which an aggregate is the first one of its values, as min and max are. Those of
+ * users may be something else for no values.
+ */
+static Oid
+sort_operator(Oid aggregate)
+{
+	HeapTuple tuple;
+	Oid opno = InvalidOid;
+
+	if (aggregate >= FirstNormalObjectId)
+		return InvalidOid;
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	if (HeapTupleIsValid(tuple)) {
+		opno = ((Form_pg_aggregate)GETSTRUCT(tuple))->aggsortop;
+		ReleaseSysCache(tuple);
+	}
+	return opno;
+}
+
+/* Sums and averages of integers: of columns that have the function's own type. */
+static bool
+sum_of_ints(Oid aggregate, enum sum_op *ret_op, Oid *ret_type)
+{
+	static const struct {
+		Oid aggregate;
+		enum sum_op op;
+		Oid type;
+	} known[] = {
+		{ F_SUM_INT2, SUM_INT8, INT2OID },    { F_SUM_INT4, SUM_INT8, INT4OID },
+		{ F_SUM_INT8, SUM_NUMERIC, INT8OID }, { F_AVG_INT2, SUM_AVG, INT2OID },
+		{ F_AVG_INT4, SUM_AVG, INT4OID },     { F_AVG_INT8, SUM_AVG, INT8OID },
+	};
+
+	for (size_t i = 0; i < lengthof(known); i++)
+		if (known[i].aggregate == aggregate) {
+			*ret_op = known[i].op;
+			*ret_type = known[i].type;
+			return true;
+		}
+	return false;
+}
+
+/* An aggregate as the plan has it; NIL: PostgreSQL has to compute it. */
+static List *
+sum_plan(RelOptInfo *rel, const struct frond_table *t, const Aggref *a)
+{
+	Expr *arg = list_length(a->args) == 1 ? ((TargetEntry *)linitial(a->args))->expr : NULL;
+	const struct frond_column *c;
+	AttrNumber attnum = 0;
+	enum frond_op first;
+	enum sum_op op;
+	Oid type, opno;
+
+	if (a->aggorder || a->aggdistinct || a->aggfilter || a->agglevelsup || a->aggvariadic ||
+	    a->aggkind != AGGKIND_NORMAL || a->aggsplit != AGGSPLIT_SIMPLE)
+		return NIL;
+	if (a->aggfnoid == F_COUNT_ ||
+	    (a->aggfnoid == F_COUNT_ANY && IsA(arg, Const) && !((Const *)arg)->constisnull))
+		return list_make4_int(SUM_ROWS, 0, 0, 0);
+	c = arg ? frond_push_column(rel, t, arg, &attnum) : NULL;
+	if (!c)
+		return NIL;
+	if (a->aggfnoid == F_COUNT_ANY)
+		return list_make4_int(SUM_COUNT, attnum, 0, 0);
+	if (sum_of_ints(a->aggfnoid, &op, &type))
+		return c->type == type ? list_make4_int(op, attnum, 0, 0) : NIL;
+	opno = sort_operator(a->aggfnoid);
+	if (!OidIsValid(opno) || !frond_push_orders(c, opno, a->inputcollid, &first))
+		return NIL;
+	return list_make4_int(first == FROND_LT ? SUM_LEAST : SUM_GREATEST, attnum, (int)opno,
+			      (int)a->inputcollid);
+}
+
+/* ---- Plans ---- */
+
+/* Of a relation of sums: what its paths need to become plans. */
+struct upper {
+	RelOptInfo *scanned;
+	List *aggregates; /* of Aggref */
+	List *sums;       /* how the plan has each of them */
+};
+
+/* Aggregates, all of which frond can compute; NIL: it cannot. */
+static List *
+aggregates_of(RelOptInfo *rel, const struct frond_table *t, List *expressions, List **ret_sums)
+{
+	List *found = pull_var_clause((Node *)expressions,
+				      PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS);
+	List *aggregates = NIL;
+	ListCell *cell;
+
+	*ret_sums = NIL;
+	foreach (cell, found) {
+		Node *node = lfirst(cell);
+		List *sum = IsA(node, Aggref) ? sum_plan(rel, t, (Aggref *)node) : NIL;
+
+		if (!sum)
+			return NIL;
+		if (list_member(aggregates, node))
+			continue;
+		aggregates = lappend(aggregates, node);
+		*ret_sums = lappend(*ret_sums, sum);
+	}
+	return aggregates;
+}
+
+void
+frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned, RelOptInfo *rel,
+		 void *extra)
+{
+	const Query *query = root->parse;
+	const struct frond_table *t;
+	struct frond_push push;
+	struct upper *upper;
+	List *aggregates, *sums;
+	Cost cost;
+
+	if (stage != UPPERREL_GROUP_AGG || rel->fdw_private ||
+	    scanned->reloptkind != RELOPT_BASEREL || !query->hasAggs || query->groupClause ||
+	    query->groupingSets || query->havingQual || scanned->lateral_relids ||
+	    bms_membership(root->all_baserels) != BMS_SINGLETON)
+		return;
+	t = frond_plan_table(root, scanned);
+	frond_push_make(scanned, t, scanned->baserestrictinfo, &push);
+	/* Many whole keys are got in one request. */
+	if (!push.is_exact || (push.has_in && push.is_whole_key))
+		return;
+	aggregates = aggregates_of(scanned, t, rel->reltarget->exprs, &sums);
+	if (!aggregates)
+		return;
+	upper = palloc(sizeof(*upper));
+	*upper = (struct upper){ scanned, aggregates, sums };
+	rel->fdw_private = upper;
+	cost = frond_plan_cost(root, scanned, &push);
+	add_path(rel, (Path *)create_foreign_upper_path(root, rel, rel->reltarget, 1, cost,
+							cost + cpu_tuple_cost, NIL, NULL, NIL));
+}
+
+ForeignScan *
+frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer)
+{
+	const struct upper *upper = rel->fdw_private;
+	RelOptInfo *scanned = upper->scanned;
+	List *values, *pushed, *tests, *private;
+	struct frond_push push;
+
+	frond_push_make(scanned, frond_plan_table(root, scanned), scanned->baserestrictinfo, &push);
+	tests = frond_push_plan(&push, &values, &pushed);
+	/* PostgreSQL does not know these as conditions of the plan: they are of a table alone. */
+	pushed = copyObject(pushed);
+	ChangeVarNodes((Node *)pushed, (int)scanned->relid, 1, 0);
+	private = list_make5(tests, NIL, list_make3_int(false, 0, false), upper->sums, pushed);
+	return make_foreignscan(tlist, NIL, 0, values, private,
+				add_to_flat_tlist(NIL, upper->aggregates), NIL, outer);
+}
+
+/* ---- Adding up ---- */
+
+struct sum {
+	enum sum_op op;
+	const struct frond_column *column;
+	FmgrInfo comes_first;
+	Oid collation;
+	int at; /* of what is asked: its first value */
+	int64 count;
+	bool has_value;
+	Datum value; /* a numeric, or the least or greatest so far */
+};
+
+struct frond_sums {
+	struct sum *all;
+	int count;
+	int64 rows;
+	uint32 *columns; /* what is asked of frond */
+	enum frows_sum *ops;
+	int asked;
+	struct frows_value *answer;
+};
+
+static void
+ask(struct frond_sums *s, const struct sum *sum, enum frows_sum op)
+{
+	s->columns[s->asked] = sum->column->id;
+	s->ops[s->asked++] = op;
+}
+
+static void
+sum_init(struct frond_sums *s, struct sum *sum, List *plan, const struct frond_table *t)
+{
+	sum->op = list_nth_int(plan, SUM_PLAN_OP);
+	sum->at = s->asked;
+	if (sum->op == SUM_ROWS)
+		return;
+	sum->column = &t->columns[list_nth_int(plan, SUM_PLAN_ATTNUM) - 1];
+	switch (sum->op) {
+	case SUM_ROWS:
+		break;
+	case SUM_COUNT:
+		ask(s, sum, FROWS_COUNT);
+		break;
+	case SUM_INT8:
+	case SUM_NUMERIC:
+		ask(s, sum, FROWS_SUM);
+		break;
+	case SUM_AVG:
+		ask(s, sum, FROWS_SUM);
+		ask(s, sum, FROWS_COUNT);
+		break;
+	case SUM_LEAST:
+	case SUM_GREATEST:
+		ask(s, sum, sum->op == SUM_LEAST ? FROWS_LEAST : FROWS_GREATEST);
+		fmgr_info(get_opcode((Oid)list_nth_int(plan, SUM_PLAN_OPERATOR)),
+			  &sum->comes_first);
+		sum->collation = (Oid)list_nth_int(plan, SUM_PLAN_COLLATION);
+		break;
+	}
+}
+
+struct frond_sums *
+frond_sums_new(List *plans, const struct frond_table *t)
+{
+	struct frond_sums *s = palloc0(sizeof(*s));
+	size_t most = 2 * (size_t)list_length(plans) + 1;
+	ListCell *cell;
+
+	s->all = palloc0(most * sizeof(*s->all));
+	s->columns = palloc(most * sizeof(*s->columns));
+	s->ops = palloc(most * sizeof(*s->ops));
+	s->answer = palloc(most * sizeof(*s->answer));
+	foreach (cell, plans)
+		sum_init(s, &s->all[s->count++], lfirst(cell), t);
+	return s;
+}
+
+void
+frond_sums_ask(const struct frond_sums *s, struct frows_scan *scan)
+{
+	scan->columns = s->columns;
+	scan->sums = s->ops;
+	scan->column_count = s->asked;
+	scan->only_count = s->asked == 0;
+}
+
+void
+frond_sums_clear(struct frond_sums *s)
+{
+	s->rows = 0;
+	for (int i = 0; i < s->count; i++) {
+		s->all[i].count = 0;
+		s->all[i].has_value = false;
+	}
+}
+
+static void
+sum_add_numeric(struct sum *sum, struct frows_value v)
+{
+	Datum more = DirectFunctionCall3(numeric_in, CStringGetDatum(pnstrdup(v.ptr, v.len)),
+					 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+
+	sum->value = sum->has_value ? DirectFunctionCall2(numeric_add, sum->value, more) : more;
+	sum->has_value = true;
+}
+
+static void
+sum_add_best(struct sum *sum, struct frows_value v)
+{
+	Datum other = frond_value_get(sum->column, v);
+
+	if (!sum->has_value ||
+	    DatumGetBool(FunctionCall2Coll(&sum->comes_first, sum->collation, other, sum->value)))
+		sum->value = other;
+	sum->has_value = true;
+}
+
+void
+frond_sums_add(struct frond_sums *s, struct frows *c)
+{
+	s->rows += (int64)frows_scan_sums(c, s->answer);
+	for (int i = 0; i < s->count; i++) {
+		struct sum *sum = &s->all[i];
+		const struct frows_value *v = &s->answer[sum->at];
+
+		if (sum->op == SUM_COUNT)
+			sum->count += frows_int(v[0]);
+		if (sum->op == SUM_AVG)
+			sum->count += frows_int(v[1]);
+		if (sum->op == SUM_ROWS || sum->op == SUM_COUNT || v->len < 0)
+			continue;
+		if (sum->op == SUM_LEAST || sum->op == SUM_GREATEST)
+			sum_add_best(sum, *v);
+		else
+			sum_add_numeric(sum, *v);
+	}
+}
+
+static Datum
+sum_result(const struct frond_sums *s, const struct sum *sum)
+{
+	switch (sum->op) {
+	case SUM_ROWS:
+		return Int64GetDatum(s->rows);
+	case SUM_COUNT:
+		return Int64GetDatum(sum->count);
+	case SUM_INT8:
+		return DirectFunctionCall1(numeric_int8, sum->value);
+	case SUM_AVG:
+		return DirectFunctionCall2(numeric_div, sum->value,
+					   NumericGetDatum(int64_to_numeric(sum->count)));
+	case SUM_NUMERIC:
+	case SUM_LEAST:
+	case SUM_GREATEST:
+		break;
+	}
+	return sum->value;
+}
+
+void
+frond_sums_store(const struct frond_sums *s, TupleTableSlot *slot)
+{
+	for (int i = 0; i < s->count; i++) {
+		const struct sum *sum = &s->all[i];
+
+		slot->tts_isnull[i] = !sum->has_value && sum->op != SUM_ROWS &&
+				      sum->op != SUM_COUNT;
+		slot->tts_values[i] = slot->tts_isnull[i] ? (Datum)0 : sum_result(s, sum);
+	}
+	ExecStoreVirtualTuple(slot);
+}
