@@ -6,8 +6,6 @@ import re
 import shutil
 import subprocess
 
-from harness import Server
-
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 CONFIG = pathlib.Path("/usr/lib/postgresql/15/bin/pg_config")
 HEADER = pathlib.Path("/usr/include/postgresql/15/server/postgres.h")
@@ -144,11 +142,3 @@ class Session:
             assert failure.state == state, f"{sql}: {state} was expected\n{failure}"
             return str(failure)
         raise AssertionError(f"{sql} gave {got}")
-
-
-class Door(Server):
-    """A frond with a door for rows."""
-
-    def __init__(self, cwd, *options, port=0, **how):
-        super().__init__(cwd, "--rows", f"127.0.0.1:{port}", *options, **how)
-        self.port = int(re.search(r"event=rows address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))

@@ -12,7 +12,8 @@ import tempfile
 import pathlib
 
 from harness import FROND, contains, equal, main, seed, test, until
-from pg_server import OWNER, TOP, Door, Failure, Postgres, missing
+from pg_server import OWNER, TOP, Failure, Postgres, missing
+from rows_server import Door
 
 _shared = {}
 

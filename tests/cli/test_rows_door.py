@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 from harness import Server, contains, equal, main, ok, test
+from rows_server import Door
 
 CLIENT = os.path.abspath(sys.argv[2])
 INSERT, INSERT_NEW, UPDATE, PUT, REPLACE, DELETE, DELETE_ANY = range(1, 8)
@@ -25,12 +26,6 @@ class Failure(Exception):
     def __init__(self, state, row, text):
         super().__init__(state, row, text)
         self.state, self.row, self.text = state, int(row), text
-
-
-class Door(Server):
-    def __init__(self, cwd, *options, **how):
-        super().__init__(cwd, "--rows", "127.0.0.1:0", *options, **how)
-        self.port = int(re.search(r"event=rows address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
 
 
 class Session:
