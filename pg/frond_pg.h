@@ -277,7 +277,8 @@ void frond_modify_end(EState *estate, ResultRelInfo *rel);
 void frond_modify_truncate(List *rels, DropBehavior behavior, bool restart_seqs);
 /* Before a query reads the table: sends what other queries of the backend have written to it. */
 void frond_modify_flush(Oid relid, const EState *reader);
-/* A transaction, or a subtransaction of this level, has aborted: its writes are forgotten. */
+/* A transaction, or a subtransaction of this level, has aborted: its writes are forgotten. What is
+ * in the memory of a function that has not ended may be there for longer. */
 void frond_modify_forget(int level);
 
 /* ---- INSERT … ON CONFLICT (conflict.c) ---- */

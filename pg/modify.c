@@ -13,6 +13,7 @@
 #include "executor/executor.h"
 #include "foreign/fdwapi.h"
 #include "funcapi.h"
+#include "lib/ilist.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -42,7 +43,8 @@ struct kept {
 };
 
 struct modify {
-	struct modify *next; /* of those that are open */
+	dlist_node open; /* of those that are open, while `is_open` */
+	bool is_open;
 	MemoryContextCallback gone;
 	const struct frond_table *table;
 	Relation rel;
@@ -71,7 +73,7 @@ struct touched {
 	uint64 a, b;
 };
 
-static struct modify *open_first;
+static dlist_head open_writes = DLIST_STATIC_INIT(open_writes);
 
 /* ---- Plans ---- */
 
@@ -150,12 +152,11 @@ columns_init(struct modify *m, const Bitmapset *some)
 static void
 modify_unlink(void *arg)
 {
-	struct modify **at = &open_first;
+	struct modify *m = arg;
 
-	while (*at && *at != arg)
-		at = &(*at)->next;
-	if (*at)
-		*at = (*at)->next;
+	if (m->is_open)
+		dlist_delete(&m->open);
+	m->is_open = false;
 }
 
 static struct modify *
@@ -175,8 +176,8 @@ modify_new(EState *estate, ResultRelInfo *rel, Index rti)
 					  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(old);
 	frond_modify_flush(relid, estate);
-	m->next = open_first;
-	open_first = m;
+	dlist_push_head(&open_writes, &m->open);
+	m->is_open = true;
 	m->gone = (MemoryContextCallback){ .func = modify_unlink, .arg = m };
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &m->gone);
 	rel->ri_FdwState = m;
@@ -367,21 +368,29 @@ rows_send(struct modify *m)
 void
 frond_modify_flush(Oid relid, const EState *reader)
 {
-	for (struct modify *m = open_first; m; m = m->next)
+	dlist_iter at;
+
+	dlist_foreach(at, &open_writes)
+	{
+		struct modify *m = dlist_container(struct modify, open, at.cur);
+
 		if (m->table->relid == relid && m->estate != reader)
 			rows_send(m);
+	}
 }
 
 void
 frond_modify_forget(int level)
 {
-	struct modify **at = &open_first;
+	dlist_mutable_iter at;
 
-	while (*at)
-		if ((*at)->level >= level)
-			*at = (*at)->next;
-		else
-			at = &(*at)->next;
+	dlist_foreach_modify(at, &open_writes)
+	{
+		struct modify *m = dlist_container(struct modify, open, at.cur);
+
+		if (m->level >= level)
+			modify_unlink(m);
+	}
 }
 
 /* ---- Keeping ---- */

@@ -14,6 +14,7 @@
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "foreign/fdwapi.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "storage/itemptr.h"
@@ -44,7 +45,8 @@ struct scan_test {
 };
 
 struct scan {
-	struct scan *next; /* of those that are open */
+	dlist_node open; /* of those that are open, while `is_open` */
+	bool is_open;
 	MemoryContextCallback gone;
 	const struct frond_table *table;
 	int level; /* of the subtransaction that it began in */
@@ -73,7 +75,7 @@ struct scan {
 	int pages;
 };
 
-static struct scan *open_first;
+static dlist_head open_scans = DLIST_STATIC_INIT(open_scans);
 
 /* ---- Beginning ---- */
 
@@ -116,12 +118,11 @@ columns_init(struct scan *s, List *attnums)
 static void
 scan_unlink(void *arg)
 {
-	struct scan **at = &open_first;
+	struct scan *s = arg;
 
-	while (*at && *at != arg)
-		at = &(*at)->next;
-	if (*at)
-		*at = (*at)->next;
+	if (s->is_open)
+		dlist_delete(&s->open);
+	s->is_open = false;
 }
 
 void
@@ -151,8 +152,8 @@ frond_scan_begin(ForeignScanState *node, int eflags)
 	s->page_memory = AllocSetContextCreate(estate->es_query_cxt, "a page of frond's",
 					       ALLOCSET_DEFAULT_SIZES);
 	s->level = GetCurrentTransactionNestLevel();
-	s->next = open_first;
-	open_first = s;
+	dlist_push_head(&open_scans, &s->open);
+	s->is_open = true;
 	s->gone = (MemoryContextCallback){ .func = scan_unlink, .arg = s };
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &s->gone);
 	node->fdw_state = s;
@@ -530,7 +531,12 @@ sums_read(struct scan *s, ForeignScanState *node)
 void
 frond_scan_read_all(Oid relid)
 {
-	for (struct scan *s = open_first; s; s = s->next) {
+	dlist_iter at;
+
+	dlist_foreach(at, &open_scans)
+	{
+		struct scan *s = dlist_container(struct scan, open, at.cur);
+
 		while (s->table->relid == relid && s->is_begun && s->has_more) {
 			CHECK_FOR_INTERRUPTS();
 			if (MemoryContextMemAllocated(s->page_memory, true) > KEPT_BYTES)
@@ -546,20 +552,28 @@ frond_scan_read_all(Oid relid)
 void
 frond_scan_forget(int level)
 {
-	struct scan **at = &open_first;
+	dlist_mutable_iter at;
 
-	while (*at)
-		if ((*at)->level >= level)
-			*at = (*at)->next;
-		else
-			at = &(*at)->next;
+	dlist_foreach_modify(at, &open_scans)
+	{
+		struct scan *s = dlist_container(struct scan, open, at.cur);
+
+		if (s->level >= level)
+			scan_unlink(s);
+	}
 }
 
 void
 frond_scan_rise(int level)
 {
-	for (struct scan *s = open_first; s; s = s->next)
+	dlist_iter at;
+
+	dlist_foreach(at, &open_scans)
+	{
+		struct scan *s = dlist_container(struct scan, open, at.cur);
+
 		s->level = Min(s->level, level - 1);
+	}
 }
 
 /* ---- Rows ---- */

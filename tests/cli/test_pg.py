@@ -585,6 +585,18 @@ def a_statement_does_not_see_its_own_rows(cwd):
 
 
 @test
+def what_a_savepoint_has_undone_is_not_written_later(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        # A function of SQL keeps its statement for as long as the block that calls it.
+        s.do("CREATE FUNCTION add() RETURNS int LANGUAGE sql AS"
+             " $$ INSERT INTO t SELECT i, 1 / (3 - i) FROM generate_series(1, 5) i; SELECT 1 $$")
+        s.do("DO $$ DECLARE x int; n int; BEGIN BEGIN x := add(); EXCEPTION WHEN division_by_zero THEN NULL; END;"
+             " SELECT count(*) INTO n FROM t; IF n > 0 THEN RAISE 'there are %', n; END IF; INSERT INTO t VALUES (9, n); END $$")
+        equal(s.do("SELECT * FROM t"), [["9", "0"]])
+
+
+@test
 def conflicts_are_40001_and_no_write_is_lost(cwd):
     opener = fresh()
     with opener() as s, opener() as other:
