@@ -3,6 +3,7 @@
 
 #include "index/bson/form.h"
 #include "index/json/form.h"
+#include "index/typed/form.h"
 
 enum {
 	MAX_BYTES = 1 << 20,
@@ -33,5 +34,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	read_as(&index_json_form, str_of(data, size));
 	read_as(&index_bson_form, str_of(data, size));
+	read_as(&index_typed_form, str_of(data, size));
 	return 0;
 }

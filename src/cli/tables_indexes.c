@@ -5,10 +5,9 @@
 #include "model/timed/tables/index.h"
 
 static const char *const part_names[] = {
-	[INDEX_TYPED_COLUMN] = "column",
-	[INDEX_TYPED_KEYS] = "keys",
-	[INDEX_TYPED_VALUES] = "values",
-	[INDEX_TYPED_ENTRIES] = "entries",
+	[INDEX_TYPED_COLUMN] = "column", [INDEX_TYPED_KEYS] = "keys",
+	[INDEX_TYPED_VALUES] = "values", [INDEX_TYPED_ENTRIES] = "entries",
+	[INDEX_TYPED_JSON] = "json",     [INDEX_TYPED_JSON_TEXT] = "json text",
 };
 
 static const char *const operator_names[] = {
@@ -48,6 +47,12 @@ column_write(const struct table_schema *schema, const struct table_index_column 
 	name_write(schema, c->column, out);
 	if (c->part != INDEX_TYPED_COLUMN)
 		buf_printf(out, ",\"part\":\"%s\"", part_names[c->part]);
+	for (size_t i = 0; i < c->step_count; i++) {
+		buf_append_cstr(out, i ? "," : ",\"path\":[");
+		json_write_str(out, c->steps[i]);
+	}
+	if (c->step_count)
+		buf_append_byte(out, ']');
 	buf_append_cstr(out, c->descending ? ",\"descending\":true}" : "}");
 }
 
@@ -136,6 +141,32 @@ column_find(const struct reading *r, const struct load_line *line, uint64_t *ret
 	return STATUS_OK;
 }
 
+/* The path of an index into documents of JSON: there is one just where the part is of JSON. */
+static enum status
+path_read(const struct load_line *line, const struct table_column *column,
+	  struct table_index_column *ret)
+{
+	bool is_document;
+	struct json_value *items;
+	struct str *steps;
+
+	TRY(load_line_list(line, "path", false, &items, &ret->step_count));
+	steps = arena_alloc(line->arena, (ret->step_count + 1) * sizeof(*steps));
+	if (!steps)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < ret->step_count; i++) {
+		if (items[i].kind != JSON_STRING)
+			return refuse(line, "a path of other things than texts");
+		steps[i] = items[i].string;
+	}
+	ret->steps = steps;
+	is_document = str_eq(column->type, STR("jsonb"));
+	return index_typed_is_json(ret->part) == (ret->step_count > 0) &&
+			       (is_document || !ret->step_count)
+		       ? STATUS_OK
+		       : refuse(line, "a path where no document is, or none where one is");
+}
+
 static enum status
 column_read(const struct reading *r, const struct json_value *value, struct table_index_column *ret)
 {
@@ -152,7 +183,7 @@ column_read(const struct reading *r, const struct json_value *value, struct tabl
 		return refuse(&line, "no such part of a column");
 	ret->part = (enum index_typed_part)part;
 	ret->descending = load_line_is_true(&line, "descending");
-	return STATUS_OK;
+	return path_read(&line, table_column_by_id(table_schema_of(r->t->db), ret->column), ret);
 }
 
 static enum status

@@ -111,38 +111,16 @@ element_number(struct str name, size_t count, size_t *ret)
 	return true;
 }
 
-/* One step of a path; NULL: nothing is there. */
-static enum status
-step_into(struct cql *q, const struct json_value *v, struct str name, const struct json_value **ret)
-{
-	struct json_member *members;
-	struct json_value *items;
-	size_t count, n;
-
-	*ret = NULL;
-	if (v->kind == JSON_OBJECT_BEGIN) {
-		TRY(json_value_members(v, q->arena, &members, &count, NULL));
-		for (size_t i = 0; i < count; i++)
-			if (str_eq(members[i].name, name))
-				*ret = &members[i].value;
-	} else if (v->kind == JSON_ARRAY_BEGIN) {
-		TRY(json_value_items(v, q->arena, &items, &count, NULL));
-		if (element_number(name, count, &n))
-			*ret = &items[n];
-	}
-	return STATUS_OK;
-}
-
 enum status
 cql_jsonb_get(struct cql *q, struct str json, const struct str *path, size_t count, bool as_text,
 	      struct str *ret)
 {
 	struct json_value root;
-	const struct json_value *v = &root;
+	const struct json_value *v = NULL;
 	enum status status = json_value_read(json, q->arena, &root, NULL);
 
-	for (size_t i = 0; i < count && v && status == STATUS_OK; i++)
-		status = step_into(q, v, path[i], &v);
+	if (status == STATUS_OK)
+		status = json_value_at(&root, path, count, q->arena, &v);
 	if (status != STATUS_OK)
 		return bad(q, status, json);
 	if (!v || (as_text && v->kind == JSON_NULL))

@@ -121,3 +121,37 @@ json_value_find(const struct json_member *members, size_t count, const char *nam
 	}
 	return NULL;
 }
+
+/* One step of a path; NULL: nothing is there. */
+static enum status
+step_into(const struct json_value *v, struct str name, struct arena *arena,
+	  const struct json_value **ret)
+{
+	struct json_member *members;
+	struct json_value *items;
+	uint64_t n;
+	size_t count;
+
+	*ret = NULL;
+	if (v->kind == JSON_OBJECT_BEGIN) {
+		TRY(json_value_members(v, arena, &members, &count, NULL));
+		for (size_t i = 0; i < count; i++)
+			if (str_eq(members[i].name, name))
+				*ret = &members[i].value;
+	} else if (v->kind == JSON_ARRAY_BEGIN) {
+		TRY(json_value_items(v, arena, &items, &count, NULL));
+		if (str_to_u64(name, &n) && n < count)
+			*ret = &items[n];
+	}
+	return STATUS_OK;
+}
+
+enum status
+json_value_at(const struct json_value *value, const struct str *path, size_t count,
+	      struct arena *arena, const struct json_value **ret)
+{
+	*ret = value;
+	for (size_t i = 0; i < count && *ret; i++)
+		TRY(step_into(*ret, path[i], arena, ret));
+	return STATUS_OK;
+}

@@ -43,6 +43,14 @@ MUST_USE enum status json_value_items(const struct json_value *array, struct are
 const struct json_value *json_value_find(const struct json_member *members, size_t count,
 					 const char *name);
 
+/*
+ * What lies at a path of members' names and, in arrays, numbers of elements. `*ret` NULL: nothing
+ * does. The failures of json_value_members().
+ */
+MUST_USE enum status json_value_at(const struct json_value *value, const struct str *path,
+				   size_t count, struct arena *arena,
+				   const struct json_value **ret);
+
 /* Reads the value whose first token `first` has just been read, to its end. */
 MUST_USE enum status json_value_take(struct json_reader *reader, enum json_token first,
 				     struct arena *arena, struct json_value *ret);

@@ -109,6 +109,76 @@ def parts_of_collections_and_keys_and_statics_are_indexed(cwd):
 
 
 @test
+def paths_into_documents_are_indexed(cwd):
+    documents = ('{"a": {"b": "x", "n": 5}, "l": [1, {"z": true}]}', '{"a": {"b": "y", "n": "5"}}', '{"a": {"b": null}}', '7',
+                 '{"a": {"b": ""}, "it\'s": 1}', '{"a": {"b": {"c": [1]}}}')
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int, c int, j jsonb, s jsonb static, n int, PRIMARY KEY (k, c))")
+        insert = s.session.prepare("INSERT INTO ks.t (k, c, j, n) VALUES (?, 1, ?, ?)")
+        for k, text in enumerate(documents):
+            s.session.execute(insert, (k, text, k % 2))
+        # Some rows are there before the indexes are.
+        for target in ("j->'a'->>'b'", "j->'a'->'b'", "j->'l'->1->'z'", "s->>'x'"):
+            s(f"CREATE INDEX ON ks.t ({target})")
+        s("CREATE INDEX two ON ks.t (n, j->'a'->>'n')")
+        # Without ALLOW FILTERING it is an index that answers.
+        equal(s("SELECT k FROM ks.t WHERE j->'a'->>'b' = 'x'"), [(0,)])
+        equal(s("SELECT k FROM ks.t WHERE j->'a'->>'b' = ''"), [(4,)])
+        equal(s("SELECT k FROM ks.t WHERE j->'a'->>'b' = 'null'"), [])
+        equal(s("SELECT k FROM ks.t WHERE j->'a'->>'b' = %s", ('{"c":[1]}',)), [(5,)])
+        equal(s("SELECT k FROM ks.t WHERE j->'a'->'b' = 'null'"), [(2,)])
+        equal(s("SELECT k FROM ks.t WHERE j->'a'->'b' = '{\"c\": [ 1]}'"), [(5,)])
+        equal(s("SELECT k FROM ks.t WHERE j->'l'->1->'z' = 'true'"), [(0,)])
+        equal(s("SELECT k FROM ks.t WHERE n = 1 AND j->'a'->>'n' = '5'"), [(1,)])
+        contains(s.error("SELECT k FROM ks.t WHERE j->'a'->>'n' = '5'"), FILTERING)
+        contains(s.error("SELECT k FROM ks.t WHERE j->'l'->1->>'z' = 'true'"), FILTERING)
+        contains(s.error("SELECT k FROM ks.t WHERE j->'a'->>'b' > 'x'"), FILTERING)
+        # The order of the values, which is not that of the tokens, is an index's.
+        equal(s("SELECT k FROM ks.t WHERE j->'a'->>'b' >= '' AND j->'a'->>'b' <= 'y' ALLOW FILTERING"), [(4,), (0,), (1,)])
+        one = s.session.prepare("SELECT k FROM ks.t WHERE j->?->>? = ?")
+        equal([row.k for row in s.session.execute(one, ("a", "b", "y"))], [1])
+        # Each way to write keeps the entries.
+        s("UPDATE ks.t SET j->'a'->'b' = '\"q\"' WHERE k = 0 AND c = 1 IF j->'l'->0 = '1'")
+        s.session.execute(insert, (1, '{"a": {"b": "q"}}', 1))
+        s("INSERT INTO ks.t (k, c, j) VALUES (9, 1, '{\"a\": {\"b\": \"q\"}}') USING TTL 1")
+        s("DELETE j FROM ks.t WHERE k = 5 AND c = 1")
+        equal(sorted(s("SELECT k FROM ks.t WHERE j->'a'->>'b' = 'q'")), [(0,), (1,), (9,)])
+        for gone in ("x", "y", '{"c":[1]}'):
+            equal(s("SELECT k FROM ks.t WHERE j->'a'->>'b' = %s", (gone,)), [])
+        time.sleep(1.1)
+        equal(sorted(s("SELECT k FROM ks.t WHERE j->'a'->>'b' = 'q'")), [(0,), (1,)])
+        s("UPDATE ks.t SET s = '{\"x\": 1}' WHERE k = 4")
+        equal(s("SELECT k FROM ks.t WHERE s->>'x' = '1'"), [(4,)])
+        # What is longer than an entry's share of a key is compared with the document.
+        for n in range(2):
+            s.session.execute(insert, (20 + n, '{"a": {"b": "%s%d"}}' % ("m" * 5000, n), 0))
+        equal(s("SELECT k FROM ks.t WHERE j->'a'->>'b' = %s", ("m" * 5000 + "1",)), [(21,)])
+        s("CREATE UNIQUE INDEX one ON ks.t (j->>'id')")
+        s.session.execute(insert, (30, '{"id": 7}', 0))
+        try:
+            s.session.execute(insert, (31, '{"id": "7"}', 0))
+            raise AssertionError("a unique index let another document have the same value")
+        except Exception as error:
+            contains(str(error), "unique index one")
+        s("CREATE INDEX odd ON ks.t (j->'it''s'->'007'->'7')")
+        equal({n: o["target"] for n, o in s("SELECT index_name, options FROM system_schema.indexes")},
+              {"t_j_idx": "j->'a'->>'b'", "t_j_idx_1": "j->'a'->'b'", "t_j_idx_2": "j->'l'->1->'z'", "t_s_idx": "s->>'x'",
+               "two": "n, j->'a'->>'n'", "one": "j->>'id'", "odd": "j->'it''s'->'007'->7"})
+        text = s.session.execute("DESCRIBE INDEX ks.odd").one().create_statement
+        equal(text, "CREATE INDEX odd ON ks.t (j->'it''s'->'007'->7);")
+        contains(s.error("CREATE INDEX ON ks.t (j->'it''s'->'007'->7)"), "duplicate of existing index odd")
+        s("DROP INDEX ks.odd")
+        s(text.rstrip(";"))
+        contains(s.error("CREATE INDEX ON ks.t (n->>'a')"), "need a jsonb column")
+        contains(s.error("CREATE INDEX ON ks.t (nope->>'a')"), "doesn't exist")
+        contains(s.error("CREATE INDEX ON ks.t (j->null)"), "null value in a path into jsonb")
+        contains(s.error("CREATE INDEX ON ks.t (j->>'a', s->>'b')"), "in an index of several columns")
+        contains(s.error("ALTER TABLE ks.t DROP j"), "dependent secondary indexes")
+    check(cwd)
+
+
+@test
 def a_unique_index_refuses_what_another_row_has(cwd):
     with Door(cwd) as door, Session(door) as s:
         s(KEYSPACE)

@@ -398,21 +398,24 @@ def indexes_come_with_their_table(cwd):
     statements = ("CREATE INDEX by_v ON ks.t (v)",
                   "CREATE INDEX two ON ks.t (a, v) WITH CLUSTERING ORDER BY (v DESC)",
                   "CREATE INDEX parts ON ks.t (entries(m))", "CREATE INDEX ON ks.t (c)", "CREATE INDEX ON ks.t (s)",
+                  "CREATE INDEX paths ON ks.t (a, j->'b'->>'d', j->7)", "CREATE INDEX ON ks.t (j->>'b')",
                   "CREATE UNIQUE INDEX one ON ks.t (u) WHERE a = 3 AND v IS NOT NULL AND c > 1")
     with Door(cwd) as s:
         s(KEYSPACE.format("ks"))
-        s("CREATE TABLE ks.t (k int, c int, v text, a int, m map<text, int>, u bigint, s text static, PRIMARY KEY (k, c))")
+        s("CREATE TABLE ks.t (k int, c int, v text, a int, m map<text, int>, u bigint, s text static, "
+          "j jsonb, PRIMARY KEY (k, c))")
         for statement in statements:
             s(statement)
         for n in range(30):
-            s("INSERT INTO ks.t (k, c, v, a, m, u, s) VALUES (%s, %s, %s, %s, %s, %s, %s)",
-              (n % 4, n, f"v{n % 3}", n % 5, {"x": n % 2}, n, f"s{n % 4}"))
+            s("INSERT INTO ks.t (k, c, v, a, m, u, s, j) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+              (n % 4, n, f"v{n % 3}", n % 5, {"x": n % 2}, n, f"s{n % 4}", '{"b": {"d": "%d"}}' % (n % 3)))
         described = [row[3] for row in s("DESCRIBE TABLE ks.t")]
     there_and_back(cwd, ["ks.t"])
     with Door(cwd, "copy") as s:
         equal([row[3] for row in s("DESCRIBE TABLE ks.t")], described)
         equal(sorted(row[0] for row in s("SELECT c FROM ks.t WHERE v = 'v1'")), list(range(1, 30, 3)))
         equal(sorted(row[0] for row in s("SELECT c FROM ks.t WHERE m['x'] = 1")), list(range(1, 30, 2)))
+        equal(sorted(row[0] for row in s("SELECT c FROM ks.t WHERE a = 1 AND j->'b'->>'d' = '2'")), [11, 26])
         try:
             s("INSERT INTO ks.t (k, c, v, a, u) VALUES (9, 99, 'x', 3, 13)")
             raise AssertionError("a unique index let another row have the same value")
@@ -421,6 +424,8 @@ def indexes_come_with_their_table(cwd):
     whole(cwd, "copy")
     text = dump(cwd, "ks.t")
     for wrong in (text.replace('"part":"entries"', '"part":"halves"'), text.replace('"operator":">"', '"operator":"~"'),
+                  text.replace('"path":["b"]', '"path":[]'), text.replace('"path":["b"]', '"path":[1]'),
+                  text.replace('"column":"a"},{"column":"j"', '"column":"j"},{"column":"a"'),
                   text.replace('"column":"u"', '"column":"none"', 1)):
         shutil.rmtree(cwd / "other", ignore_errors=True)
         result = run("load", "table:ks.t", "--store", "embedded:other", cwd=cwd, stdin=wrong)

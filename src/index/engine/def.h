@@ -44,8 +44,9 @@ enum {
 	INDEX_COLLATOR_BYTES = 120, /* versions of what orders texts */
 	INDEX_COLLATION_BYTES = 1024,
 	INDEX_SPEC_BYTES = 32768, /* what a door keeps with a definition */
-	INDEX_FORMAT = 3,         /* the newest format of a definition: with a collation */
-	INDEX_FORMAT_MORE = 2,    /* without a collation: with a spec, `hashed` and `many` */
+	INDEX_FORMAT = 4,         /* the newest format of a definition: as 2, with longer paths */
+	INDEX_FORMAT_ORDERED = 3, /* as 2, with a collation */
+	INDEX_FORMAT_MORE = 2,    /* with a spec, `hashed` and `many` */
 	INDEX_FORMAT_LEAST = 1,   /* without these */
 };
 
@@ -158,12 +159,8 @@ index_def_cuts(const struct index_def *def)
 	return (uint32_t)(def->many >> INDEX_CUTS_SHIFT);
 }
 
-/* The format that the definition is stored in. */
-static inline unsigned
-index_def_format(const struct index_def *def)
-{
-	return def->collation.len ? INDEX_FORMAT : def->form->format;
-}
+/* The format that the definition is stored in: the least that has all of it. */
+unsigned index_def_format(const struct index_def *def);
 
 /* True for an index that is there for its owner, be it out of use until it is built again. */
 static inline bool

@@ -3,6 +3,26 @@
 #include "catalog/keys.h"
 #include "index/engine/def.h"
 
+/* Older fronds, whose form knew no longer paths, are not to take them for damage. */
+static bool
+has_longer_paths(const struct index_def *def)
+{
+	size_t most = def->form->path_names;
+
+	for (size_t i = 0; most && i < def->column_count; i++)
+		if (def->columns[i].path_count > most)
+			return true;
+	return false;
+}
+
+unsigned
+index_def_format(const struct index_def *def)
+{
+	if (has_longer_paths(def))
+		return INDEX_FORMAT;
+	return def->collation.len ? INDEX_FORMAT_ORDERED : def->form->format;
+}
+
 size_t
 index_def_put(struct buf *value, const struct index_def *def)
 {
@@ -152,7 +172,7 @@ def_parse_more(struct tuple_reader *r, struct arena *arena, uint64_t format, str
 		return STATUS_CORRUPT;
 	ret->hashed = (uint32_t)hashed;
 	ret->many = many;
-	return format == INDEX_FORMAT ? def_parse_collation(r, arena, ret) : STATUS_OK;
+	return format == INDEX_FORMAT_ORDERED ? def_parse_collation(r, arena, ret) : STATUS_OK;
 }
 
 enum status

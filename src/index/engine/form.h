@@ -92,6 +92,9 @@ struct index_form {
 	/* Reads what follows the flags in an entry's value, to its end. */
 	enum status (*parse_values)(const struct index_def *def, struct tuple_reader *r,
 				    uint64_t flags, struct arena *arena, struct index_entry *ret);
+
+	/* Of a column's path in definitions of `format`, at most; 0: any number of names. */
+	size_t path_names;
 };
 
 #endif

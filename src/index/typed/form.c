@@ -3,19 +3,20 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "doc/json_value.h"
 #include "index/engine/component.h"
 #include "index/engine/entry.h"
 #include "index/typed/filter.h"
 
 enum {
-	ID_DIGITS = 24,
 	RAW_BYTES = 512 * 1024, /* of a component before it is cut */
+	PATH_NAMES = 2,         /* of a path that does not go into a document */
 };
 
 static const char *const parts[] = {
-	[INDEX_TYPED_KEYS] = "keys",
-	[INDEX_TYPED_VALUES] = "values",
-	[INDEX_TYPED_ENTRIES] = "entries",
+	[INDEX_TYPED_KEYS] = "keys",           [INDEX_TYPED_VALUES] = "values",
+	[INDEX_TYPED_ENTRIES] = "entries",     [INDEX_TYPED_JSON] = "json",
+	[INDEX_TYPED_JSON_TEXT] = "json text",
 };
 
 enum {
@@ -24,41 +25,64 @@ enum {
 
 /* ---- Paths ---- */
 
+bool
+index_typed_is_json(enum index_typed_part part)
+{
+	return part == INDEX_TYPED_JSON || part == INDEX_TYPED_JSON_TEXT;
+}
+
+bool
+index_typed_is_single(enum index_typed_part part)
+{
+	return part == INDEX_TYPED_COLUMN || index_typed_is_json(part);
+}
+
+bool
+index_typed_same_origin(const struct index_typed_origin *a, const struct index_typed_origin *b)
+{
+	bool same = a->column == b->column && a->part == b->part && a->step_count == b->step_count;
+
+	for (size_t i = 0; same && i < a->step_count; i++)
+		same = str_eq(a->steps[i], b->steps[i]);
+	return same;
+}
+
 enum status
-index_typed_path(uint64_t column, enum index_typed_part part, struct arena *arena,
+index_typed_path(const struct index_typed_origin *origin, struct arena *arena,
 		 struct index_column *ret)
 {
-	struct str *path = arena_alloc(arena, INDEX_TYPED_NAMES * sizeof(*path));
+	struct str *path = arena_alloc(arena, (2 + origin->step_count) * sizeof(*path));
 
 	if (!path)
 		return STATUS_LIMIT;
-	path[0] = arena_printf(arena, "%llu", (unsigned long long)column);
+	path[0] = arena_printf(arena, "%llu", (unsigned long long)origin->column);
 	if (!path[0].ptr)
 		return STATUS_LIMIT;
-	if (part != INDEX_TYPED_COLUMN)
-		path[1] = str_from_cstr(parts[part]);
 	ret->path = path;
-	ret->path_count = part == INDEX_TYPED_COLUMN ? 1 : 2;
+	ret->path_count = 1;
+	if (origin->part == INDEX_TYPED_COLUMN)
+		return STATUS_OK;
+	path[ret->path_count++] = str_from_cstr(parts[origin->part]);
+	for (size_t i = 0; i < origin->step_count; i++)
+		path[ret->path_count++] = origin->steps[i];
 	return STATUS_OK;
 }
 
 bool
-index_typed_path_read(const struct index_column *column, uint64_t *ret_column,
-		      enum index_typed_part *ret_part)
+index_typed_path_read(const struct index_column *column, struct index_typed_origin *ret)
 {
-	*ret_part = INDEX_TYPED_COLUMN;
-	if (!column->path_count || column->path_count > INDEX_TYPED_NAMES ||
-	    !str_to_u64(column->path[0], ret_column))
+	*ret = (struct index_typed_origin){ .part = INDEX_TYPED_COLUMN };
+	if (!column->path_count || !str_to_u64(column->path[0], &ret->column))
 		return false;
 	if (column->path_count == 1)
 		return true;
-	for (unsigned i = INDEX_TYPED_KEYS; i < PARTS; i++) {
-		if (str_eq(column->path[1], str_from_cstr(parts[i]))) {
-			*ret_part = (enum index_typed_part)i;
-			return true;
-		}
-	}
-	return false;
+	for (unsigned i = INDEX_TYPED_KEYS; i < PARTS; i++)
+		if (str_eq(column->path[1], str_from_cstr(parts[i])))
+			ret->part = (enum index_typed_part)i;
+	ret->steps = column->path + 2;
+	ret->step_count = column->path_count - 2;
+	return ret->part != INDEX_TYPED_COLUMN &&
+	       (ret->step_count > 0) == index_typed_is_json(ret->part);
 }
 
 /* Only what has a filter or a collation is opened. */
@@ -175,14 +199,13 @@ typed_form_has_same_columns(const struct index_def *def, const struct index_sour
 {
 	*ret = true;
 	for (size_t i = 0; *ret && i < def->column_count; i++) {
-		enum index_typed_part part;
-		uint64_t column = 0;
+		struct index_typed_origin origin;
 		const struct index_typed_cell *a, *b;
 		size_t a_count, b_count;
 
-		(void)index_typed_path_read(&def->columns[i], &column, &part);
-		a = cells_of(before->row, column, &a_count);
-		b = cells_of(after->row, column, &b_count);
+		(void)index_typed_path_read(&def->columns[i], &origin);
+		a = cells_of(before->row, origin.column, &a_count);
+		b = cells_of(after->row, origin.column, &b_count);
 		*ret = a_count == b_count;
 		if (*ret)
 			TRY(same_cells(a, b, a_count, w, ret));
@@ -192,47 +215,50 @@ typed_form_has_same_columns(const struct index_def *def, const struct index_sour
 
 /* ---- Entries ---- */
 
-static struct index_typed_value
-value_of_cell(const struct index_typed_cell *cell, enum index_typed_part part)
+/* What lies at the path in a document. One that is damaged has nothing there. */
+static enum status
+value_of_json(const struct doc_scalar *document, const struct index_typed_origin *origin,
+	      struct index_work *w, struct index_typed_value *ret, bool *ret_there)
 {
-	struct index_typed_value v = { .first = cell->value };
+	bool as_text = origin->part == INDEX_TYPED_JSON_TEXT;
+	const struct json_value *v = NULL;
+	struct json_value root;
+	enum status status;
 
-	if (part == INDEX_TYPED_KEYS || part == INDEX_TYPED_ENTRIES)
-		v.first = cell->element;
-	if (part == INDEX_TYPED_ENTRIES)
-		v.second = &cell->value;
-	return v;
+	*ret_there = false;
+	if (document->kind != DOC_TEXT)
+		return STATUS_OK;
+	TRY(index_count_bytes(w, document->text.len));
+	status = json_value_read(document->text, w->arena, &root, NULL);
+	if (status == STATUS_OK)
+		status = json_value_at(&root, origin->steps, origin->step_count, w->arena, &v);
+	if (status == STATUS_LIMIT || status == STATUS_NOMEM || status == STATUS_CANCELLED ||
+	    status == STATUS_STEPS)
+		return status;
+	*ret_there = status == STATUS_OK && v && !(as_text && v->kind == JSON_NULL);
+	if (*ret_there)
+		ret->first = (struct doc_scalar){
+			.kind = DOC_TEXT,
+			.text = as_text && v->kind == JSON_STRING ? v->string : v->text,
+		};
+	return STATUS_OK;
 }
 
-/* One entry, whose first column has this value. */
 static enum status
-make_entry(struct index_making *m, const struct index_typed_value *first)
+value_of_cell(const struct index_typed_cell *cell, const struct index_typed_origin *origin,
+	      struct index_work *w, struct index_typed_value *ret, bool *ret_there)
 {
-	const struct index_def *def = m->def;
-	bool cut = false, null = false;
+	enum index_typed_part part = origin->part;
 
-	index_key_entries(&m->key, m->db, def->number);
-	TRY(typed_form_put_component(&m->key, def, 0, first, m->w, &cut));
-	for (size_t i = 1; i < def->column_count; i++) {
-		struct index_typed_value v = { .first = { .kind = DOC_UNDEFINED } };
-		enum index_typed_part part;
-		uint64_t column = 0;
-		const struct index_typed_cell *cell;
-		size_t count;
-
-		(void)index_typed_path_read(&def->columns[i], &column, &part);
-		cell = cells_of(m->source->row, column, &count);
-		if (count)
-			v = value_of_cell(cell, part);
-		else
-			null = true;
-		TRY(typed_form_put_component(&m->key, def, i, &v, m->w, &cut));
-	}
-	(void)index_key_put_id(&m->key, def->form, m->source->id);
-	/* Nulls are not equal: rows that have one are no duplicates of each other. */
-	null = null && (def->flags & INDEX_UNIQUE);
-	index_making_flags(m, (cut ? INDEX_ENTRY_CUT : 0u) | (null ? INDEX_ENTRY_FREE : 0u));
-	return index_making_add(m);
+	*ret = (struct index_typed_value){ .first = cell->value };
+	*ret_there = true;
+	if (index_typed_is_json(part))
+		return value_of_json(&cell->value, origin, w, ret, ret_there);
+	if (part == INDEX_TYPED_KEYS || part == INDEX_TYPED_ENTRIES)
+		ret->first = cell->element;
+	if (part == INDEX_TYPED_ENTRIES)
+		ret->second = &cell->value;
+	return STATUS_OK;
 }
 
 /* What an id takes of a key: its NULs are escaped. */
@@ -244,6 +270,40 @@ id_bytes(struct str id)
 	for (size_t i = 0; i < id.len; i++)
 		bytes += !id.ptr[i];
 	return bytes;
+}
+
+/* One entry, whose first column has this value. */
+static enum status
+make_entry(struct index_making *m, const struct index_typed_value *first)
+{
+	const struct index_def *def = m->def;
+	bool cut = false, null = false;
+
+	if (id_bytes(m->source->id) > INDEX_ID_BYTES)
+		return STATUS_UNSUPPORTED;
+	index_key_entries(&m->key, m->db, def->number);
+	TRY(typed_form_put_component(&m->key, def, 0, first, m->w, &cut));
+	for (size_t i = 1; i < def->column_count; i++) {
+		struct index_typed_value v;
+		struct index_typed_origin origin;
+		const struct index_typed_cell *cell;
+		bool there = false;
+		size_t count;
+
+		(void)index_typed_path_read(&def->columns[i], &origin);
+		cell = cells_of(m->source->row, origin.column, &count);
+		if (count)
+			TRY(value_of_cell(cell, &origin, m->w, &v, &there));
+		if (!there)
+			v = (struct index_typed_value){ .first = { .kind = DOC_UNDEFINED } };
+		null = null || !there;
+		TRY(typed_form_put_component(&m->key, def, i, &v, m->w, &cut));
+	}
+	(void)index_key_put_id(&m->key, def->form, m->source->id);
+	/* Nulls are not equal: rows that have one are no duplicates of each other. */
+	null = null && (def->flags & INDEX_UNIQUE);
+	index_making_flags(m, (cut ? INDEX_ENTRY_CUT : 0u) | (null ? INDEX_ENTRY_FREE : 0u));
+	return index_making_add(m);
 }
 
 static enum status
@@ -267,24 +327,23 @@ row_fulfils(const struct index_def *def, const struct index_typed_row *row, bool
 static enum status
 typed_form_make_entries(struct index_making *m)
 {
-	enum index_typed_part part;
-	uint64_t column = 0;
+	struct index_typed_origin origin;
 	const struct index_typed_cell *cells;
+	bool fulfils, there;
 	size_t count;
-	bool fulfils;
 
-	(void)index_typed_path_read(&m->def->columns[0], &column, &part);
+	(void)index_typed_path_read(&m->def->columns[0], &origin);
 	TRY(row_fulfils(m->def, m->source->row, &fulfils));
 	if (!fulfils)
 		return STATUS_OK;
-	cells = cells_of(m->source->row, column, &count);
-	if (count && id_bytes(m->source->id) > INDEX_ID_BYTES)
-		return STATUS_UNSUPPORTED;
+	cells = cells_of(m->source->row, origin.column, &count);
 	for (size_t i = 0; i < count; i++) {
-		const struct index_typed_value v = value_of_cell(&cells[i], part);
+		struct index_typed_value v;
 
 		TRY(index_count(m->w, 1));
-		TRY(make_entry(m, &v));
+		TRY(value_of_cell(&cells[i], &origin, m->w, &v, &there));
+		if (there)
+			TRY(make_entry(m, &v));
 	}
 	return STATUS_OK;
 }
@@ -346,4 +405,5 @@ const struct index_form index_typed_form = {
 	.has_same_columns = typed_form_has_same_columns,
 	.make_entries = typed_form_make_entries,
 	.parse_values = typed_form_parse_values,
+	.path_names = PATH_NAMES,
 };

@@ -7,6 +7,8 @@
  *     keys          the keys of a map, the members of a set
  *     values        the values of a map or a list
  *     entries       the pairs of a map
+ *     json          what lies at a path in a document of JSON, as it is written there
+ *     json text     the same, of a string what is between its quotes; nothing where null is
  *
  * A row has an entry for each different value of the first column, and none where that is null.
  * Other columns may be null. Components are those of doc/key.h in the order DOC_KEY_TYPED: values
@@ -27,11 +29,24 @@ enum index_typed_part {
 	INDEX_TYPED_KEYS,
 	INDEX_TYPED_VALUES,
 	INDEX_TYPED_ENTRIES,
+	INDEX_TYPED_JSON,
+	INDEX_TYPED_JSON_TEXT,
 };
 
-enum {
-	INDEX_TYPED_NAMES = 2, /* of a path */
+/* What a column of an index is made of. */
+struct index_typed_origin {
+	uint64_t column;
+	enum index_typed_part part;
+	const struct str *steps; /* of JSON and JSON_TEXT: names of members, numbers of elements */
+	size_t step_count;
 };
+
+/* True of a part that a row has once at most. */
+bool index_typed_is_single(enum index_typed_part part);
+/* True of a part that is at a path in a document. */
+bool index_typed_is_json(enum index_typed_part part);
+bool index_typed_same_origin(const struct index_typed_origin *a,
+			     const struct index_typed_origin *b);
 
 /* A value of a column, or an element of a collection. */
 struct index_typed_cell {
@@ -53,10 +68,9 @@ struct index_typed_value {
 };
 
 /* What a column of an index is made of, as a path. In the arena; STATUS_LIMIT. */
-MUST_USE enum status index_typed_path(uint64_t column, enum index_typed_part part,
-				      struct arena *arena, struct index_column *ret);
-/* The other way round. False: the path is none. */
-bool index_typed_path_read(const struct index_column *column, uint64_t *ret_column,
-			   enum index_typed_part *ret_part);
+MUST_USE enum status index_typed_path(const struct index_typed_origin *origin, struct arena *arena,
+				      struct index_column *ret);
+/* The other way round; the steps are borrowed. False: the path is none. */
+bool index_typed_path_read(const struct index_column *column, struct index_typed_origin *ret);
 
 #endif

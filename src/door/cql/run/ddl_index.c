@@ -1,6 +1,7 @@
 /* CREATE INDEX and DROP INDEX. */
 #include "base/buf.h"
 #include "door/cql/run/ddl.h"
+#include "door/cql/run/json_path.h"
 #include "door/cql/run/value.h"
 #include "door/cql/schema/system.h"
 #include "model/timed/tables/index.h"
@@ -95,6 +96,54 @@ part_of(enum cql_index_part part, const struct cql_type *type)
 								    : INDEX_TYPED_VALUES;
 }
 
+/* The column that the target is, or that its path begins at. */
+static enum status
+column_of_target(struct creating *c, const struct cql_index_target *target,
+		 const struct schema_column **ret)
+{
+	struct str name = target->column;
+
+	for (const struct cql_term *t = target->term; t; t = t->args[0]) {
+		if (t->kind == CQL_TERM_COLUMN) {
+			name = t->text;
+			break;
+		}
+		if (t->kind != CQL_TERM_JSON && t->kind != CQL_TERM_JSON_TEXT)
+			return FAIL(c->run, "A path into jsonb begins at a column");
+	}
+	*ret = schema_column_find(c->t, name);
+	return *ret ? STATUS_OK : FAIL(c->run, "Column '%.*s' doesn't exist", STR_ARG(name));
+}
+
+/* The steps of a path, which are constants. */
+static enum status
+take_path(struct creating *c, const struct cql_term *term, const struct schema_column *column,
+	  struct table_index_column *ret)
+{
+	bool is_text = term->kind == CQL_TERM_JSON_TEXT;
+	const struct cql_type *type;
+	const struct cql_term **path;
+	struct json_path found;
+	size_t count = 0, at;
+
+	for (const struct cql_term *t = term; t->kind != CQL_TERM_COLUMN; t = t->args[0])
+		count++;
+	path = arena_alloc(c->run->r->arena, (count + 1) * sizeof(struct cql_term *));
+	if (!path)
+		return STATUS_LIMIT;
+	at = count;
+	for (const struct cql_term *t = term; t->kind != CQL_TERM_COLUMN; t = t->args[0])
+		path[--at] = t->args[1];
+	if (c->run->statement->marker_count)
+		return FAIL(c->run, "Bind variables are not allowed in CREATE INDEX");
+	TRY(json_path_compile(c->run, column, path, count, is_text, &found, &type));
+	TRY(json_path_compute(c->run, &found));
+	ret->part = is_text ? INDEX_TYPED_JSON_TEXT : INDEX_TYPED_JSON;
+	ret->steps = found.keys;
+	ret->step_count = count;
+	return STATUS_OK;
+}
+
 static enum status
 take_target(struct creating *c, size_t at)
 {
@@ -102,11 +151,7 @@ take_target(struct creating *c, size_t at)
 	const struct schema_table *t = c->t;
 	const struct schema_column *column;
 
-	if (target->term)
-		return FAIL(c->run, "indexes on paths into jsonb are not supported");
-	column = schema_column_find(t, target->column);
-	if (!column)
-		return FAIL(c->run, "Column '%.*s' doesn't exist", STR_ARG(target->column));
+	TRY(column_of_target(c, target, &column));
 	TRY(check_duration(c->run, column->type));
 	if (column->kind == SCHEMA_PARTITION && t->partition_count == 1)
 		return FAIL(c->run,
@@ -119,7 +164,7 @@ take_target(struct creating *c, size_t at)
 		.column = column->stored->id,
 		.part = part_of(target->part, column->type),
 	};
-	return STATUS_OK;
+	return target->term ? take_path(c, target->term, column, &c->columns[at]) : STATUS_OK;
 }
 
 /* WITH CLUSTERING ORDER BY: of the columns behind the first. */
@@ -305,11 +350,16 @@ is_same(const struct table_index *a, const struct table_index *b)
 	if (!str_eq(a->spec, b->spec) || a->column_count != b->column_count ||
 	    a->is_unique != b->is_unique)
 		return false;
-	for (size_t i = 0; i < a->column_count; i++)
-		if (a->columns[i].column != b->columns[i].column ||
-		    a->columns[i].part != b->columns[i].part ||
-		    a->columns[i].descending != b->columns[i].descending)
+	for (size_t i = 0; i < a->column_count; i++) {
+		const struct table_index_column *x = &a->columns[i], *y = &b->columns[i];
+		const struct index_typed_origin of = { x->column, x->part, x->steps,
+						       x->step_count };
+		const struct index_typed_origin other = { y->column, y->part, y->steps,
+							  y->step_count };
+
+		if (!index_typed_same_origin(&of, &other) || x->descending != y->descending)
 			return false;
+	}
 	return true;
 }
 

@@ -20,6 +20,10 @@ part_of_term(const struct where_term *t, enum index_typed_part *ret)
 		*ret = INDEX_TYPED_ENTRIES;
 		return true;
 	}
+	if (t->relation->left == CQL_LEFT_JSON) {
+		*ret = t->path.is_text ? INDEX_TYPED_JSON_TEXT : INDEX_TYPED_JSON;
+		return t->relation->op == CQL_OP_EQ;
+	}
 	if (t->relation->left == CQL_LEFT_TUPLE && t->column_count == 1) {
 		*ret = INDEX_TYPED_COLUMN;
 		return t->relation->op == CQL_OP_EQ;
@@ -81,11 +85,23 @@ value_of_term(struct run *run, const struct where_term *t, enum index_typed_part
 	return cql_value_to_scalar(run->q, t->type, t->values[0].bytes, second);
 }
 
+/* A term on a path asks for the same path; of others neither has one. */
+static bool
+is_of_path(const struct where_term *t, const struct table_index_column *column)
+{
+	if (t->path.count != column->step_count)
+		return false;
+	for (size_t i = 0; i < t->path.count; i++)
+		if (!str_eq(t->path.keys[i], column->steps[i]))
+			return false;
+	return true;
+}
+
 static bool
 is_of_column(const struct where_term *t, const struct table_index_column *column)
 {
 	return t->relation->left != CQL_LEFT_TOKEN && t->columns[0]->stored &&
-	       t->columns[0]->stored->id == column->column;
+	       t->columns[0]->stored->id == column->column && is_of_path(t, column);
 }
 
 /* Takes the first term that asks for the column's value. False: there is none. */
@@ -109,24 +125,32 @@ take_equal(struct weighing *g, const struct table_index_column *column, bool *re
 	return STATUS_OK;
 }
 
+/* Frozen values are stored as bytes in no order of theirs; parts of collections have no bounds. */
+static bool
+is_bound_of(const struct where_term *t, const struct table_index_column *column)
+{
+	if (!is_of_column(t, column) || t->columns[0]->type->kind >= CQL_NATIVE_COUNT)
+		return false;
+	if (t->relation->left == CQL_LEFT_JSON)
+		return column->part == (t->path.is_text ? INDEX_TYPED_JSON_TEXT : INDEX_TYPED_JSON);
+	return t->relation->left == CQL_LEFT_COLUMN && column->part == INDEX_TYPED_COLUMN;
+}
+
 /* Takes the terms that are bounds of the column. */
 static enum status
 take_bounds(struct weighing *g, const struct table_index_column *column)
 {
 	struct table_index_interval *interval = &g->choice->interval;
 
-	/* Frozen values are stored as bytes in no order of theirs. */
-	for (size_t i = 0; i < g->where->count && column->part == INDEX_TYPED_COLUMN; i++) {
+	for (size_t i = 0; i < g->where->count; i++) {
 		const struct where_term *t = &g->where->terms[i];
 		enum cql_operator op = t->relation->op;
 		bool lower = op == CQL_OP_GT || op == CQL_OP_GE;
 		struct index_typed_value *to = &g->bounds[!lower];
 
-		if (!is_of_column(t, column) || t->relation->left != CQL_LEFT_COLUMN ||
-		    (!lower && op != CQL_OP_LT && op != CQL_OP_LE) ||
-		    t->columns[0]->type->kind >= CQL_NATIVE_COUNT)
+		if (!is_bound_of(t, column) || (!lower && op != CQL_OP_LT && op != CQL_OP_LE))
 			continue;
-		TRY(value_of_term(g->run, t, INDEX_TYPED_COLUMN, to));
+		TRY(value_of_term(g->run, t, column->part, to));
 		if (lower) {
 			interval->low = to;
 			interval->low_exclusive = op == CQL_OP_GT;

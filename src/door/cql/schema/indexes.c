@@ -9,9 +9,35 @@ column_of(const struct schema_table *t, uint64_t id)
 	return NULL;
 }
 
-static void
-put_target(struct buf *out, const struct schema_column *c, enum index_typed_part part)
+/* True of what comes back the same from an int in a statement. */
+static bool
+is_number(struct str step)
 {
+	uint64_t number;
+
+	return str_to_u64(step, &number) && number <= INT32_MAX &&
+	       (step.len == 1 || step.ptr[0] != '0');
+}
+
+/* j->'a'->1->>'b'. A number is an element's, or the name of a member that looks like one. */
+static void
+put_path(struct buf *out, const struct table_index_column *column)
+{
+	for (size_t i = 0; i < column->step_count; i++) {
+		bool is_text = i + 1 == column->step_count && column->part == INDEX_TYPED_JSON_TEXT;
+
+		buf_append_cstr(out, is_text ? "->>" : "->");
+		if (is_number(column->steps[i]))
+			buf_append_str(out, column->steps[i]);
+		else
+			cql_text_print(out, column->steps[i]);
+	}
+}
+
+static void
+put_target(struct buf *out, const struct schema_column *c, const struct table_index_column *column)
+{
+	enum index_typed_part part = column->part;
 	const char *what = NULL;
 
 	if (cql_type_is_multicell(c->type)) {
@@ -26,6 +52,7 @@ put_target(struct buf *out, const struct schema_column *c, enum index_typed_part
 	if (what)
 		buf_printf(out, "%s(", what);
 	cql_name_print(out, c->name);
+	put_path(out, column);
 	if (what)
 		buf_append_byte(out, ')');
 }
@@ -39,7 +66,7 @@ schema_index_targets(struct buf *out, const struct schema_table *t, const struct
 		if (i)
 			buf_append_cstr(out, ", ");
 		if (c)
-			put_target(out, c, index->columns[i].part);
+			put_target(out, c, &index->columns[i]);
 	}
 }
 

@@ -31,9 +31,17 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 	if (!columns)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < def->column_count; i++) {
-		columns[i].descending = def->columns[i].descending;
-		if (!index_typed_path_read(&def->columns[i], &columns[i].column, &columns[i].part))
+		struct index_typed_origin origin;
+
+		if (!index_typed_path_read(&def->columns[i], &origin))
 			return STATUS_CORRUPT;
+		columns[i] = (struct table_index_column){
+			.column = origin.column,
+			.part = origin.part,
+			.descending = def->columns[i].descending,
+			.steps = origin.steps,
+			.step_count = origin.step_count,
+		};
 	}
 	column = table_column_by_id(schema, columns[0].column);
 	filter = def->opened;
@@ -149,11 +157,19 @@ table_index_named(const struct catalog_db *db, struct str name)
 
 /* ---- Creating ---- */
 
+static struct index_typed_origin
+origin_of(const struct table_index_column *c)
+{
+	return (struct index_typed_origin){ c->column, c->part, c->steps, c->step_count };
+}
+
 static bool
 part_fits(enum index_typed_part part, enum table_storage storage)
 {
 	switch (part) {
 	case INDEX_TYPED_COLUMN:
+	case INDEX_TYPED_JSON:
+	case INDEX_TYPED_JSON_TEXT:
 		return storage == TABLE_SINGLE;
 	case INDEX_TYPED_KEYS:
 		return storage == TABLE_MAP || storage == TABLE_SET;
@@ -175,23 +191,27 @@ check_column(struct timed *t, const struct table_index *terms, size_t at)
 	if (!column)
 		return err_set(t->err, STATUS_INVALID, "no column of the table has the id %llu",
 			       (unsigned long long)c->column);
-	if (!part_fits(c->part, column->storage))
+	if (!part_fits(c->part, column->storage) ||
+	    index_typed_is_json(c->part) != (c->step_count > 0))
 		return err_set(t->err, STATUS_INVALID,
 			       "the column \"%.*s\" cannot be indexed in this way",
 			       STR_ARG(column->name));
-	if (terms->is_unique && c->part != INDEX_TYPED_COLUMN)
+	if (terms->is_unique && !index_typed_is_single(c->part))
 		return err_set(t->err, STATUS_INVALID,
 			       "an index of parts of the column \"%.*s\" cannot be unique",
 			       STR_ARG(column->name));
-	if (!alone && (c->part != INDEX_TYPED_COLUMN || column->kind == TABLE_STATIC))
+	if (!alone && (!index_typed_is_single(c->part) || column->kind == TABLE_STATIC))
 		return err_set(t->err, STATUS_INVALID,
 			       "the column \"%.*s\" cannot be in an index of several columns",
 			       STR_ARG(column->name));
-	for (size_t i = 0; i < at; i++)
-		if (terms->columns[i].column == c->column)
+	for (size_t i = 0; i < at; i++) {
+		const struct index_typed_origin a = origin_of(&terms->columns[i]), b = origin_of(c);
+
+		if (index_typed_same_origin(&a, &b))
 			return err_set(t->err, STATUS_INVALID,
 				       "the column \"%.*s\" is in the index twice",
 				       STR_ARG(column->name));
+	}
 	return STATUS_OK;
 }
 
@@ -282,10 +302,11 @@ create(struct timed *t, const struct table_index *terms, struct arena *arena, ui
 		def.filter = buf_str(&filter);
 	for (size_t i = 0; i < terms->column_count; i++) {
 		const struct table_index_column *c = &terms->columns[i];
+		const struct index_typed_origin origin = origin_of(c);
 
-		TRY(index_typed_path(c->column, c->part, arena, &columns[i]));
+		TRY(index_typed_path(&origin, arena, &columns[i]));
 		columns[i].descending = c->descending;
-		if (c->part != INDEX_TYPED_COLUMN)
+		if (!index_typed_is_single(c->part))
 			def.flags |= INDEX_MULTIKEY;
 	}
 	def.columns = columns;

@@ -38,6 +38,8 @@ struct table_index_column {
 	uint64_t column; /* its id */
 	enum index_typed_part part;
 	bool descending;
+	const struct str *steps; /* of a path into a document: members' names, elements' numbers */
+	size_t step_count;
 };
 
 struct table_index {

@@ -128,6 +128,13 @@ create(struct timed *t, struct step *s)
 	return STATUS_OK;
 }
 
+static enum status
+drop(struct timed *t, struct step *s)
+{
+	(void)s;
+	return table_index_drop(t, table_index_named(t->db, STR("i")));
+}
+
 static uint64_t
 create_index(struct fixture *f, bool unique, bool both)
 {
@@ -474,6 +481,177 @@ the_check_finds_what_is_missing_and_what_is_too_much(void **arg)
 	assert_non_null(strstr(found.all, "table_index: the document has no entry in the index"));
 }
 
+/* ---- Paths into documents ---- */
+
+static const struct str path[] = { TEXT("a"), TEXT("1") };
+static const struct table_index_column into_document[] = {
+	{ .column = W, .part = INDEX_TYPED_JSON_TEXT, .steps = path, .step_count = 2 },
+};
+
+static enum status
+create_of_path(struct timed *t, struct step *s)
+{
+	const struct table_index terms = { .name = STR("i"),
+					   .columns = into_document,
+					   .column_count = 1 };
+
+	return table_index_create(t, &terms, &s->number);
+}
+
+/* A path of no steps, or with a part that has none. */
+static enum status
+create_of_no_path(struct timed *t, struct step *s)
+{
+	const struct table_index_column column = { .column = W,
+						   .part = s->unique ? INDEX_TYPED_JSON
+								     : INDEX_TYPED_COLUMN,
+						   .steps = path,
+						   .step_count = s->unique ? 0 : 2 };
+	const struct table_index terms = { .name = STR("i"),
+					   .columns = &column,
+					   .column_count = 1 };
+
+	return table_index_create(t, &terms, &s->number);
+}
+
+/* Row k has the document, or a value that is none. */
+static enum status
+put_document(struct timed *t, struct step *s)
+{
+	const struct doc_scalar k = number(s->k);
+	const struct table_change change = {
+		.column = W, .value = { .kind = DOC_TEXT, .text = str_from_cstr(s->found) }
+	};
+	const struct table_write write = {
+		.key = { s->k, &k, 1 }, .inserts = true, .changes = &change, .change_count = 1
+	};
+
+	return table_write(t, &write);
+}
+
+static void
+put_text(struct fixture *f, int64_t k, const char *text)
+{
+	struct step s = { .run = put_document, .k = k };
+
+	snprintf(s.found, sizeof(s.found), "%s", text);
+	assert_int_equal(run(f, s), STATUS_OK);
+}
+
+/* Counts the rows that have the text at the path. */
+static enum status
+find_text(struct timed *t, struct step *s)
+{
+	const struct index_typed_value v = { .first = { .kind = DOC_TEXT,
+							.text = str_from_cstr(s->found) } };
+	const struct table_index_options options = { .interval = { .equal = &v,
+								   .equal_count = 1 } };
+	struct table_index_scan *scan;
+	struct table_row row;
+	enum status status;
+
+	s->count = 0;
+	TRY(table_index_open(t, table_index_named(t->db, STR("i")), &options, &scan));
+	while ((status = table_index_next(scan, s->f->arena, &row)) == STATUS_OK)
+		s->count++;
+	table_index_close(scan);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static size_t
+count_text(struct fixture *f, const char *text)
+{
+	struct step s = { .f = f, .run = find_text };
+
+	snprintf(s.found, sizeof(s.found), "%s", text);
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	return s.count;
+}
+
+static void
+a_path_leads_into_documents(void **arg)
+{
+	struct fixture *f = *arg;
+	struct step s = { .f = f, .run = create_of_path };
+	struct verified found;
+
+	put_text(f, 1, "{\"a\":[0,\"x\"]}");
+	put_text(f, 2, "{\"a\":{\"1\":7}}");
+	/* There is nothing in these. */
+	put_text(f, 3, "{\"a\":[0]}");
+	put_text(f, 4, "{\"a\":[0,null]}");
+	put_text(f, 5, "this is no document");
+	put_text(f, 6, "{\"a\":{\"01\":1}}");
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	assert_int_equal(build(f, s.number, 5), STATUS_OK);
+	assert_state(f, "ready");
+	put_text(f, 7, "{\"a\":[0,\"x\"]}");
+	put_text(f, 2, "{\"a\":[0,[1,2]]}");
+	assert_int_equal(count_text(f, "x"), 2);
+	assert_int_equal(count_text(f, "7"), 0);
+	assert_int_equal(count_text(f, "[1,2]"), 1);
+	assert_int_equal(count_text(f, "null"), 0);
+	assert_int_equal(count_text(f, "1"), 0);
+	verified_none(f->store);
+	/* One entry of another text, and one that is not there. */
+	assert_int_equal(run(f, (struct step){ .run = damage }), STATUS_OK);
+	verified_read(f->store, &found);
+	assert_non_null(strstr(found.all, "table_index_stray: no document has this entry"));
+	assert_int_equal(run(f, (struct step){ .run = damage, .unique = true }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = damage, .unique = true }), STATUS_OK);
+	verified_read(f->store, &found);
+	assert_non_null(strstr(found.all, "table_index: the document has no entry in the index"));
+}
+
+static void
+a_path_has_steps_and_leads_into_a_document(void **arg)
+{
+	struct fixture *f = *arg;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(run(f, (struct step){ .run = create_of_no_path, .unique = i }),
+				 STATUS_INVALID);
+		assert_non_null(strstr(f->err.text, "cannot be indexed in this way"));
+	}
+}
+
+/* The format that the definition is stored in: the first element of its record. */
+static enum status
+read_format(struct timed *t, struct step *s)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct kv_future *record;
+	struct tuple_reader r;
+	struct str value;
+
+	index_key_def(&key, t->db, table_index_named(t->db, STR("i"))->number);
+	record = kv_get(t->tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(record));
+	assert_true(kv_future_value(record, &value));
+	r = tuple_reader(value);
+	return tuple_next_u64(&r, &s->number);
+}
+
+/* A frond that knows nothing of paths takes the format for a newer one's, and not for damage. */
+static void
+only_paths_raise_the_format(void **arg)
+{
+	struct fixture *f = *arg;
+	struct step s = { .f = f, .run = create };
+
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	s.run = read_format;
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	assert_int_equal(s.number, INDEX_FORMAT_MORE);
+	s.run = drop;
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	s.run = create_of_path;
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	s.run = read_format;
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	assert_int_equal(s.number, INDEX_FORMAT);
+}
+
 /* ---- The store ---- */
 
 static enum status
@@ -533,6 +711,9 @@ main(void)
 		TEST(a_build_goes_on_where_it_ended),
 		TEST(two_writers_of_a_unique_value_conflict),
 		TEST(the_check_finds_what_is_missing_and_what_is_too_much),
+		TEST(a_path_leads_into_documents),
+		TEST(a_path_has_steps_and_leads_into_a_document),
+		TEST(only_paths_raise_the_format),
 	};
 
 	return cmocka_run_group_tests_name("table_indexes", tests, NULL, NULL);

@@ -777,6 +777,9 @@ cell_is(const struct asked *a, uint64_t column, int64_t key, int64_t value)
 		return value_is(a, key);
 	case INDEX_TYPED_ENTRIES:
 		return key == a->values[0].first.n && value == a->second.n;
+	case INDEX_TYPED_JSON: /* there are no documents here */
+	case INDEX_TYPED_JSON_TEXT:
+		break;
 	}
 	return false;
 }
