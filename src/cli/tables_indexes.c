@@ -84,7 +84,15 @@ index_write(const struct table_schema *schema, const struct table_index *index, 
 			buf_append_byte(out, ',');
 		column_write(schema, &index->columns[i], out);
 	}
-	buf_append_cstr(out, "],\"where\":[");
+	buf_append_byte(out, ']');
+	for (size_t i = 0; i < index->carried_count; i++) {
+		buf_append_cstr(out, i ? "," : ",\"include\":[");
+		name_write(schema, index->carried[i], out);
+		buf_append_byte(out, '}');
+	}
+	if (index->carried_count)
+		buf_append_byte(out, ']');
+	buf_append_cstr(out, ",\"where\":[");
 	for (size_t i = 0; i < index->condition_count; i++) {
 		if (i)
 			buf_append_byte(out, ',');
@@ -229,6 +237,26 @@ columns_read(const struct reading *r, struct table_index *ret)
 }
 
 static enum status
+includes_read(const struct reading *r, struct table_index *ret)
+{
+	struct load_line line = r->line;
+	struct json_value *items;
+	uint64_t *ids;
+
+	TRY(load_line_list(&r->line, "include", false, &items, &ret->carried_count));
+	ids = arena_alloc(line.arena, (ret->carried_count + 1) * sizeof(*ids));
+	if (!ids)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < ret->carried_count; i++) {
+		TRY(json_value_members(&items[i], line.arena, &line.members, &line.count,
+				       line.err));
+		TRY(column_find(r, &line, &ids[i]));
+	}
+	ret->carried = ids;
+	return STATUS_OK;
+}
+
+static enum status
 conditions_read(const struct reading *r, struct table_index *ret)
 {
 	struct index_typed_condition *conditions;
@@ -258,6 +286,7 @@ create_one(struct reading *r, const struct json_value *value)
 		return refuse(line, "no name");
 	terms.is_unique = load_line_is_true(line, "unique");
 	TRY(columns_read(r, &terms));
+	TRY(includes_read(r, &terms));
 	TRY(conditions_read(r, &terms));
 	return table_index_create(r->t, &terms, &number);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Indexes of tables as the Python driver sees them: what they answer, pages, expiry, builds, checks."""
 
+import re
 import signal
 import threading
 import time
@@ -359,6 +360,104 @@ def an_index_serves_what_the_key_does_not(cwd):
         contains(s.error("SELECT * FROM ks.t WHERE (c, d) = (2, {1})"), FILTERING)
         contains(s.error("SELECT * FROM ks.t WHERE d CONTAINS 1"), "CONTAINS with a secondary index or filtering")
         equal(len(s("SELECT * FROM ks.t WHERE d CONTAINS 1 ALLOW FILTERING")), 4)
+    check(cwd)
+
+
+def pairs_read(s, statement):
+    """How many pairs a SELECT has read, by its trace."""
+    events = s.session.execute(statement, trace=True).get_query_trace().events
+    return next(int(m.group(1)) for m in (re.match(r"Transaction: \d+ reads of (\d+) pairs", e.description) for e in events) if m)
+
+
+@test
+def an_index_that_includes_columns_answers_without_rows(cwd):
+    with Door(cwd) as door, Session(door) as s:
+        s(KEYSPACE)
+        s("CREATE TABLE ks.t (k int, c int, v text, a int, b text, w int, j jsonb, l list<int>, s int static, PRIMARY KEY (k, c))")
+        insert = s.session.prepare("INSERT INTO ks.t (k, c, v, a, b, w, j) VALUES (?, ?, ?, ?, ?, ?, ?)")
+        for n in range(40):
+            s.session.execute(insert, (n, n % 2, "few" if n < 10 else "many", n, f"b{n}", n, '{"x": "%d"}' % (n % 4)))
+        s("CREATE INDEX cov ON ks.t (v) INCLUDE (a, b)")
+        s("CREATE INDEX ON ks.t (j->>'x') INCLUDE (a)")
+        s("CREATE UNIQUE INDEX one ON ks.t (w) INCLUDE (b) WHERE w > 30")
+        s("CREATE INDEX of_c ON ks.t (c) INCLUDE (a)")
+
+        def for_each(columns, where="v = '{}'"):
+            """The pairs that are read of a row more: of 30 rows, 20 more than of 10."""
+            s("SELECT k FROM ks.t LIMIT 1")  # whoever comes first reads what the table is
+            counts = [pairs_read(s, f"SELECT {columns} FROM ks.t WHERE {where.format(which)}") for which in ("few", "many")]
+            return (counts[1] - counts[0]) / 20
+
+        # An entry, and nothing of the row.
+        for columns in ("k, c", "k, c, v, a, b", "count(*)", "token(k), max(a)", "CAST(a AS text)"):
+            equal((columns, for_each(columns)), (columns, 1))
+        for columns in ("w", "*", "a, s", "writetime(a)", "a, ttl(b)"):
+            assert for_each(columns) >= 3, columns
+        rows = sorted(s("SELECT k, c, v, a, b FROM ks.t WHERE v = 'few'"))
+        equal(rows, [(n, n % 2, "few", n, f"b{n}") for n in range(10)])
+        # What is asked besides is looked at in the entry, too.
+        equal(s("SELECT k FROM ks.t WHERE v = 'few' AND a = 7 ALLOW FILTERING"), [(7,)])
+        equal(for_each("k", "v = '{}' AND a > 3 ALLOW FILTERING"), 1)
+        # The document is not there, and need not be.
+        equal(sorted(s("SELECT k, a FROM ks.t WHERE j->>'x' = '3'")), [(n, n) for n in range(3, 40, 4)])
+        covered, read = (pairs_read(s, f"SELECT {c} FROM ks.t WHERE j->>'x' = '3'") for c in ("k, a", "k, a, j"))
+        assert read - covered >= 20, (read, covered)
+        equal(s("SELECT b FROM ks.t WHERE w = 33"), [("b33",)])
+        contains(s.error("INSERT INTO ks.t (k, c, w) VALUES (90, 1, 33)"), "unique index one")
+        pages = s.session.prepare("SELECT k, a FROM ks.t WHERE v = 'many'")
+        pages.fetch_size = 7
+        equal(sorted(r.a for r in s.session.execute(pages)), list(range(10, 40)))
+
+        def found(where="v = 'few'", columns="k, a, b"):
+            """The same from entries and from rows, which have more columns."""
+            more = sorted(row[:-1] for row in s(f"SELECT {columns}, w FROM ks.t WHERE {where}"))
+            equal(sorted(s(f"SELECT {columns} FROM ks.t WHERE {where}")), more)
+            return {row[0]: row[1:] for row in more}
+
+        # A change of what is included changes the entry alone.
+        s("UPDATE ks.t SET a = 70 WHERE k = 7 AND c = 1")
+        s("DELETE b FROM ks.t WHERE k = 7 AND c = 1")
+        equal(found()[7], (70, None))
+        s("UPDATE ks.t SET b = 'if' WHERE k = 7 AND c = 1 IF a = 70")
+        s("BEGIN BATCH UPDATE ks.t SET a = 1 WHERE k = 6 AND c = 0; UPDATE ks.t SET a = 2 WHERE k = 6 AND c = 0; APPLY BATCH")
+        s("DELETE FROM ks.t WHERE k = 5")
+        equal((found()[7], found()[6][0], 5 in found()), ((70, "if"), 2, False))
+        # What is too long is read of the row, and so is what has a life of its own.
+        s("UPDATE ks.t SET b = %s WHERE k = 1 AND c = 1", ("x" * 3000,))
+        s("UPDATE ks.t USING TTL 1 SET a = 99 WHERE k = 2 AND c = 0")
+        s("UPDATE ks.t USING TTL 1 SET v = 'few' WHERE k = 3 AND c = 1")
+        s("INSERT INTO ks.t (k, c, v, a) VALUES (4, 0, 'few', 44) USING TTL 1")
+        equal(found()[2], (99, "b2"))
+        time.sleep(1.1)
+        after = found()
+        equal((after[1], after[2], 3 in after, 4 in after), ((1, "x" * 3000), (None, "b2"), False, False))
+        # Entries by a column of the key: the row is there by what else it has.
+        s("INSERT INTO ks.t (k, c) VALUES (200, 9)")
+        s("UPDATE ks.t SET a = 5 WHERE k = 201 AND c = 9")
+        equal(found("c = 9", "k, a"), {200: (None,), 201: (5,)})
+        s("DELETE a FROM ks.t WHERE k = 201 AND c = 9")
+        equal(found("c = 9", "k, a"), {200: (None,)})
+        # With a default TTL rows that were there before may have expired, so they are read.
+        s("ALTER TABLE ks.t WITH default_time_to_live = 1000")
+        assert for_each("a") >= 3
+        found()
+        s("ALTER TABLE ks.t WITH default_time_to_live = 0")
+        equal({n: (o["target"], o.get("include")) for n, o in s("SELECT index_name, options FROM system_schema.indexes")},
+              {"cov": ("v", "a, b"), "t_j_idx": ("j->>'x'", "a"), "one": ("w", "b"), "of_c": ("c", "a")})
+        texts = {r.name: r.create_statement for r in s.session.execute("DESCRIBE TABLE ks.t")}
+        equal(texts["one"], "CREATE UNIQUE INDEX one ON ks.t (w) INCLUDE (b) WHERE w > 30;")
+        contains(s.error("ALTER TABLE ks.t DROP b"), "dependent secondary indexes")
+        contains(s.error("CREATE INDEX ON ks.t (v) INCLUDE (a, b)"), "duplicate of existing index cov")
+        s("CREATE INDEX other ON ks.t (v) INCLUDE (b)")
+        for wrong, told in (("(v) INCLUDE (k)", "behind its key"), ("(v) INCLUDE (l)", "single values"), ("(v) INCLUDE (s)", "single values"),
+                            ("(v) INCLUDE (v)", "twice"), ("(v) INCLUDE (a, a)", "twice"), ("(v) INCLUDE (nope)", "doesn't exist"),
+                            ("(l) INCLUDE (a)", "includes no columns"), ("(s) INCLUDE (a)", "includes no columns")):
+            contains(s.error(f"CREATE INDEX ON ks.t {wrong}"), told)
+        s("DROP INDEX ks.cov")
+        s(texts["cov"].rstrip(";"))
+        s("TRUNCATE ks.t")
+        s.session.execute(insert, (1, 1, "few", 1, "b", 40, "{}"))
+        equal(s("SELECT a, b FROM ks.t WHERE v = 'few'"), [(1, "b")])
     check(cwd)
 
 

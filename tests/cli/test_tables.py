@@ -398,7 +398,7 @@ def indexes_come_with_their_table(cwd):
     statements = ("CREATE INDEX by_v ON ks.t (v)",
                   "CREATE INDEX two ON ks.t (a, v) WITH CLUSTERING ORDER BY (v DESC)",
                   "CREATE INDEX parts ON ks.t (entries(m))", "CREATE INDEX ON ks.t (c)", "CREATE INDEX ON ks.t (s)",
-                  "CREATE INDEX paths ON ks.t (a, j->'b'->>'d', j->7)", "CREATE INDEX ON ks.t (j->>'b')",
+                  "CREATE INDEX paths ON ks.t (a, j->'b'->>'d', j->7)", "CREATE INDEX ON ks.t (j->>'b') INCLUDE (v, a)",
                   "CREATE UNIQUE INDEX one ON ks.t (u) WHERE a = 3 AND v IS NOT NULL AND c > 1")
     with Door(cwd) as s:
         s(KEYSPACE.format("ks"))
@@ -415,6 +415,7 @@ def indexes_come_with_their_table(cwd):
         equal([row[3] for row in s("DESCRIBE TABLE ks.t")], described)
         equal(sorted(row[0] for row in s("SELECT c FROM ks.t WHERE v = 'v1'")), list(range(1, 30, 3)))
         equal(sorted(row[0] for row in s("SELECT c FROM ks.t WHERE m['x'] = 1")), list(range(1, 30, 2)))
+        equal(sorted(s("SELECT c, v, a FROM ks.t WHERE j->>'b' = '{\"d\":\"0\"}'")), [(n, "v0", n % 5) for n in range(0, 30, 3)])
         equal(sorted(row[0] for row in s("SELECT c FROM ks.t WHERE a = 1 AND j->'b'->>'d' = '2'")), [11, 26])
         try:
             s("INSERT INTO ks.t (k, c, v, a, u) VALUES (9, 99, 'x', 3, 13)")
@@ -424,6 +425,7 @@ def indexes_come_with_their_table(cwd):
     whole(cwd, "copy")
     text = dump(cwd, "ks.t")
     for wrong in (text.replace('"part":"entries"', '"part":"halves"'), text.replace('"operator":">"', '"operator":"~"'),
+                  text.replace('"include":[{"column":"v"}', '"include":[{"column":"m"}'),
                   text.replace('"path":["b"]', '"path":[]'), text.replace('"path":["b"]', '"path":[1]'),
                   text.replace('"column":"a"},{"column":"j"', '"column":"j"},{"column":"a"'),
                   text.replace('"column":"u"', '"column":"none"', 1)):

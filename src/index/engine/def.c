@@ -312,9 +312,9 @@ terms_check_columns(const struct index_def *terms, struct err *err)
 {
 	if (terms->column_count == 0)
 		return err_set(err, STATUS_INVALID, "An index needs at least one field.");
-	if (terms->column_count > INDEX_COLUMNS)
+	if (terms->column_count + terms->carried > INDEX_COLUMNS)
 		return err_set(err, STATUS_LIMIT, "An index has at most %d fields.", INDEX_COLUMNS);
-	for (size_t i = 0; i < terms->column_count; i++) {
+	for (size_t i = 0; i < terms->column_count + terms->carried; i++) {
 		if (terms->columns[i].path_count == 0)
 			return err_set(err, STATUS_INVALID, "A field of an index has no name.");
 		if (terms->columns[i].path_count > INDEX_PATH_NAMES)

@@ -44,7 +44,8 @@ enum {
 	INDEX_COLLATOR_BYTES = 120, /* versions of what orders texts */
 	INDEX_COLLATION_BYTES = 1024,
 	INDEX_SPEC_BYTES = 32768, /* what a door keeps with a definition */
-	INDEX_FORMAT = 4,         /* the newest format of a definition: as 2, with longer paths */
+	INDEX_FORMAT = 5,       /* the newest format of a definition: as 2, with carried columns */
+	INDEX_FORMAT_PATHS = 4, /* as 2, with longer paths than the form had in that format */
 	INDEX_FORMAT_ORDERED = 3, /* as 2, with a collation */
 	INDEX_FORMAT_MORE = 2,    /* with a spec, `hashed` and `many` */
 	INDEX_FORMAT_LEAST = 1,   /* without these */
@@ -132,6 +133,11 @@ struct index_def {
 	struct str collation;
 	/* A column of which entries have a hash in the value's place: its number and 1; 0: none. */
 	uint32_t hashed;
+	/*
+	 * So many more columns lie behind these in `columns`, which are no part of keys: entries
+	 * carry values of all of them where they are short enough. INDEX_COLUMNS counts them, too.
+	 */
+	uint32_t carried;
 	/*
 	 * Columns (by bits) at whose paths a document has had an array: only there may a document
 	 * have several entries. The same 32 bits higher: columns that a value was cut in, so that
@@ -290,9 +296,10 @@ MUST_USE enum status index_forget(struct kv_tx *tx, const struct catalog_db *db,
 
 /*
  * Appends (format, state, flags, order, name, owner, collator, (Incarnation, versionstamp),
- * (((name…), descending)…), filter or null, failure), in format 2 (spec, hashed, many) behind it,
- * and in format 3 also (b"collation"). The offset of the versionstamp in
- * the value is returned, for a definition that is being created.
+ * (((name…), descending)…), filter or null, failure), from format 2 on (spec, hashed, many) behind
+ * it, in format 3 also (b"collation"), and in format 5 (carried): so many of the columns, the last
+ * ones. The offset of the versionstamp in the value is returned, for a definition that is being
+ * created.
  */
 size_t index_def_put(struct buf *value, const struct index_def *def);
 

@@ -1,7 +1,7 @@
 /* The record of a definition, put and parsed. */
 #include "catalog/format.h"
 #include "catalog/keys.h"
-#include "index/engine/def.h"
+#include "index/engine/entry.h"
 
 /* Older fronds, whose form knew no longer paths, are not to take them for damage. */
 static bool
@@ -18,8 +18,10 @@ has_longer_paths(const struct index_def *def)
 unsigned
 index_def_format(const struct index_def *def)
 {
-	if (has_longer_paths(def))
+	if (def->carried)
 		return INDEX_FORMAT;
+	if (has_longer_paths(def))
+		return INDEX_FORMAT_PATHS;
 	return def->collation.len ? INDEX_FORMAT_ORDERED : def->form->format;
 }
 
@@ -38,7 +40,7 @@ index_def_put(struct buf *value, const struct index_def *def)
 	tuple_put_u64(value, def->created.bytes[0]);
 	offset = tuple_put_versionstamp(value, def->created.bytes + 1);
 	tuple_open(value);
-	for (size_t i = 0; i < def->column_count; i++) {
+	for (size_t i = 0; i < def->column_count + def->carried; i++) {
 		const struct index_column *column = &def->columns[i];
 
 		tuple_open(value);
@@ -59,6 +61,8 @@ index_def_put(struct buf *value, const struct index_def *def)
 		tuple_put_u64(value, def->many);
 		if (def->collation.len)
 			tuple_put_bytes(value, def->collation);
+		if (def->carried)
+			tuple_put_u64(value, def->carried);
 	}
 	return offset;
 }
@@ -157,6 +161,20 @@ def_parse_collation(struct tuple_reader *r, struct arena *arena, struct index_de
 	return def_check_stored(ret->form, ret->collation);
 }
 
+/* The last columns are carried, and one at least is not. */
+static enum status
+def_parse_carried(struct tuple_reader *r, struct index_def *ret)
+{
+	uint64_t carried;
+
+	TRY(tuple_next_u64(r, &carried));
+	if (!(ret->form->entry_flags & INDEX_ENTRY_CARRIES) || carried >= ret->column_count)
+		return STATUS_CORRUPT;
+	ret->column_count -= carried;
+	ret->carried = (uint32_t)carried;
+	return STATUS_OK;
+}
+
 /* What INDEX_FORMAT_LEAST does not have. */
 static enum status
 def_parse_more(struct tuple_reader *r, struct arena *arena, uint64_t format, struct index_def *ret)
@@ -172,7 +190,9 @@ def_parse_more(struct tuple_reader *r, struct arena *arena, uint64_t format, str
 		return STATUS_CORRUPT;
 	ret->hashed = (uint32_t)hashed;
 	ret->many = many;
-	return format == INDEX_FORMAT_ORDERED ? def_parse_collation(r, arena, ret) : STATUS_OK;
+	if (format == INDEX_FORMAT_ORDERED)
+		return def_parse_collation(r, arena, ret);
+	return format == INDEX_FORMAT ? def_parse_carried(r, ret) : STATUS_OK;
 }
 
 enum status

@@ -65,6 +65,12 @@ draw_columns(const struct index_def *def, struct buf *ret)
 		draw_column(&def->columns[i], ret);
 	}
 	buf_append_byte(ret, ']');
+	for (size_t i = 0; i < def->carried; i++) {
+		buf_append_cstr(ret, i ? ", " : ", with [");
+		draw_column(&def->columns[def->column_count + i], ret);
+	}
+	if (def->carried)
+		buf_append_byte(ret, ']');
 }
 
 /* The columns of which documents are known to have something, a bit for each. */

@@ -36,12 +36,13 @@ enum {
 
 /* Stored: never renumber. */
 enum index_entry_flag {
-	INDEX_ENTRY_CUT = 1,     /* a component was cut: compare the document */
-	INDEX_ENTRY_TEXTS = 2,   /* the JSON texts of all columns follow */
-	INDEX_ENTRY_LONG_ID = 4, /* the id is here, and the key has a digest in its place */
-	INDEX_ENTRY_BSON = 8,    /* a BSON document of the columns' values follows */
-	INDEX_ENTRY_FREE = 16,   /* of a UNIQUE index that others may have the values of, too */
-	INDEX_ENTRY_FLAGS = 31,
+	INDEX_ENTRY_CUT = 1,      /* a component was cut: compare the document */
+	INDEX_ENTRY_TEXTS = 2,    /* the JSON texts of all columns follow */
+	INDEX_ENTRY_LONG_ID = 4,  /* the id is here, and the key has a digest in its place */
+	INDEX_ENTRY_BSON = 8,     /* a BSON document of the columns' values follows */
+	INDEX_ENTRY_FREE = 16,    /* of a UNIQUE index that others may have the values of, too */
+	INDEX_ENTRY_CARRIES = 32, /* values of columns follow, as the form has them */
+	INDEX_ENTRY_FLAGS = 63,
 };
 
 /* The name of a null, in `values`, that stands for nothing. */
@@ -58,7 +59,7 @@ struct index_entry {
 	/*
 	 * Of a BSON index that is covering: a document of the columns' values in their order. The
 	 * name of each is empty, or INDEX_MISSING where the document has nothing; empty: they were
-	 * too long.
+	 * too long. Of an entry that carries values these; ptr NULL: it carries none.
 	 */
 	struct str values;
 };

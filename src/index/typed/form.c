@@ -198,7 +198,7 @@ typed_form_has_same_columns(const struct index_def *def, const struct index_sour
 			    const struct index_source *after, struct index_work *w, bool *ret)
 {
 	*ret = true;
-	for (size_t i = 0; *ret && i < def->column_count; i++) {
+	for (size_t i = 0; *ret && i < def->column_count + def->carried; i++) {
 		struct index_typed_origin origin;
 		const struct index_typed_cell *a, *b;
 		size_t a_count, b_count;
@@ -207,6 +207,9 @@ typed_form_has_same_columns(const struct index_def *def, const struct index_sour
 		a = cells_of(before->row, origin.column, &a_count);
 		b = cells_of(after->row, origin.column, &b_count);
 		*ret = a_count == b_count;
+		/* Whether one expires decides what entries carry. */
+		for (size_t j = 0; *ret && def->carried && j < a_count; j++)
+			*ret = a[j].expires == b[j].expires;
 		if (*ret)
 			TRY(same_cells(a, b, a_count, w, ret));
 	}
@@ -261,6 +264,66 @@ value_of_cell(const struct index_typed_cell *cell, const struct index_typed_orig
 	return STATUS_OK;
 }
 
+/* Whether the column is one of the index's: `*ret_whole`: by its whole value. */
+static bool
+has_column(const struct index_def *def, uint64_t column, bool *ret_whole)
+{
+	bool any = false;
+
+	*ret_whole = false;
+	for (size_t i = 0; i < def->column_count + def->carried; i++) {
+		struct index_typed_origin origin;
+
+		(void)index_typed_path_read(&def->columns[i], &origin);
+		if (origin.column != column)
+			continue;
+		any = true;
+		*ret_whole = *ret_whole || origin.part == INDEX_TYPED_COLUMN;
+	}
+	return any;
+}
+
+/* Appends what an entry of the row carries. False: it does not carry anything. */
+static bool
+put_carried(const struct index_def *def, const struct index_typed_row *row, struct buf *values)
+{
+	bool lives = false, whole;
+
+	for (size_t i = 0; i < row->count; i++) {
+		const struct index_typed_cell *cell = &row->cells[i];
+
+		if (cell->is_key || !has_column(def, cell->column, &whole))
+			continue;
+		if (cell->expires)
+			return false;
+		lives = true;
+		if (!whole)
+			continue;
+		if (cell->value.text.len > INDEX_PAYLOAD_BYTES)
+			return false;
+		tuple_put_u64(values, cell->column);
+		doc_scalar_put(values, &cell->value);
+	}
+	return lives && buf_status(values) == STATUS_OK;
+}
+
+enum status
+index_typed_carried_next(struct str *values, uint64_t *ret_column, struct str *ret)
+{
+	struct tuple_reader r = tuple_reader(*values);
+	struct tuple_elem e;
+
+	if (!values->len)
+		return STATUS_NOT_FOUND;
+	TRY(tuple_next_u64(&r, ret_column));
+	*ret = r.rest;
+	if (tuple_next(&r, &e) != STATUS_OK)
+		return STATUS_CORRUPT;
+	ret->len -= r.rest.len;
+	*values = r.rest;
+	return STATUS_OK;
+}
+
 /* What an id takes of a key: its NULs are escaped. */
 static size_t
 id_bytes(struct str id)
@@ -277,7 +340,8 @@ static enum status
 make_entry(struct index_making *m, const struct index_typed_value *first)
 {
 	const struct index_def *def = m->def;
-	bool cut = false, null = false;
+	AUTO(buf_release) struct buf values = BUF_INIT(INDEX_PAYLOAD_BYTES);
+	bool cut = false, null = false, carries;
 
 	if (id_bytes(m->source->id) > INDEX_ID_BYTES)
 		return STATUS_UNSUPPORTED;
@@ -302,7 +366,11 @@ make_entry(struct index_making *m, const struct index_typed_value *first)
 	(void)index_key_put_id(&m->key, def->form, m->source->id);
 	/* Nulls are not equal: rows that have one are no duplicates of each other. */
 	null = null && (def->flags & INDEX_UNIQUE);
-	index_making_flags(m, (cut ? INDEX_ENTRY_CUT : 0u) | (null ? INDEX_ENTRY_FREE : 0u));
+	carries = def->carried && put_carried(def, m->source->row, &values);
+	index_making_flags(m, (cut ? INDEX_ENTRY_CUT : 0u) | (null ? INDEX_ENTRY_FREE : 0u) |
+				      (carries ? INDEX_ENTRY_CARRIES : 0u));
+	if (carries)
+		buf_append_str(&m->value, buf_str(&values));
 	return index_making_add(m);
 }
 
@@ -352,13 +420,20 @@ static enum status
 typed_form_parse_values(const struct index_def *def, struct tuple_reader *r, uint64_t flags,
 			struct arena *arena, struct index_entry *ret)
 {
-	(void)def;
-	(void)flags;
+	struct str left = r->rest, scalar;
+	enum status status;
+	uint64_t column;
+
 	(void)arena;
-	if (r->rest.len)
-		return STATUS_CORRUPT;
 	ret->has_texts = false;
-	ret->values = STR("");
+	ret->values = (struct str){ NULL, 0 };
+	if (!(flags & INDEX_ENTRY_CARRIES))
+		return r->rest.len ? STATUS_CORRUPT : STATUS_OK;
+	while ((status = index_typed_carried_next(&left, &column, &scalar)) == STATUS_OK)
+		;
+	if (status != STATUS_NOT_FOUND || !def->carried)
+		return STATUS_CORRUPT;
+	ret->values = r->rest.len ? r->rest : STR("");
 	return STATUS_OK;
 }
 
@@ -393,7 +468,7 @@ typed_form_is_whole(struct str stored)
 
 const struct index_form index_typed_form = {
 	.flag = INDEX_TYPED,
-	.entry_flags = INDEX_ENTRY_CUT | INDEX_ENTRY_FREE,
+	.entry_flags = INDEX_ENTRY_CUT | INDEX_ENTRY_FREE | INDEX_ENTRY_CARRIES,
 	.format = INDEX_FORMAT_MORE,
 	.id_kind = TUPLE_BYTES,
 	.open = typed_form_open,

@@ -14,6 +14,15 @@
  * Other columns may be null. Components are those of doc/key.h in the order DOC_KEY_TYPED: values
  * of one column are of one type. Values of intervals are struct index_typed_value.
  *
+ * An index may carry further columns, each with a single value. An entry then has the values of
+ * these and of the index's own columns, so that a reader need not look at the row:
+ *
+ *     … flags, (column, scalar)…        by the ids of columns; one that is null is left out
+ *
+ * It carries them only if they are certain to be there as long as the entry is: none of the cells
+ * that it is made of expires by itself, and one at least is none of the key, since it is such cells
+ * that a row is there by. Nor does one whose values have more than INDEX_PAYLOAD_BYTES.
+ *
  * Everything is borrowed. Threading: none.
  */
 #ifndef FROND_INDEX_TYPED_FORM_H
@@ -53,6 +62,8 @@ struct index_typed_cell {
 	uint64_t column;
 	struct doc_scalar element; /* of a map its key, of a set its member; else not looked at */
 	struct doc_scalar value;
+	bool is_key;  /* the row's key has it, and entries need not carry it */
+	bool expires; /* at a time of its own */
 };
 
 /* A row that entries are made of (struct index_source has it in `row`). */
@@ -72,5 +83,12 @@ MUST_USE enum status index_typed_path(const struct index_typed_origin *origin, s
 				      struct index_column *ret);
 /* The other way round; the steps are borrowed. False: the path is none. */
 bool index_typed_path_read(const struct index_column *column, struct index_typed_origin *ret);
+
+/*
+ * Reads the next of the values that an entry carries (struct index_entry, `values`): `*ret` is the
+ * scalar as doc_scalar_put() writes it. STATUS_NOT_FOUND behind the last one.
+ */
+MUST_USE enum status index_typed_carried_next(struct str *values, uint64_t *ret_column,
+					      struct str *ret);
 
 #endif

@@ -184,6 +184,27 @@ take_orders(struct creating *c)
 	return STATUS_OK;
 }
 
+/* INCLUDE: what can be included the table says. */
+static enum status
+take_includes(struct creating *c)
+{
+	uint64_t *ids = arena_alloc(c->run->r->arena, (c->s->include_count + 1) * sizeof(*ids));
+
+	if (!ids)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < c->s->include_count; i++) {
+		const struct schema_column *column = schema_column_find(c->t, c->s->include[i]);
+
+		if (!column)
+			return FAIL(c->run, "Column '%.*s' doesn't exist",
+				    STR_ARG(c->s->include[i]));
+		ids[i] = column->stored->id;
+	}
+	c->terms.carried = ids;
+	c->terms.carried_count = c->s->include_count;
+	return STATUS_OK;
+}
+
 /* ---- WHERE ---- */
 
 static bool
@@ -292,8 +313,6 @@ check_statement(struct run *run, const struct cql_create_index *s)
 		return FAIL(run,
 			    "Index name '%.*s' is longer than %d characters (TABLE_NAME_BYTES)",
 			    STR_ARG(s->name), TABLE_NAME_BYTES);
-	if (s->include_count)
-		return FAIL(run, "indexes that INCLUDE other columns are not supported");
 	return STATUS_OK;
 }
 
@@ -348,8 +367,11 @@ static bool
 is_same(const struct table_index *a, const struct table_index *b)
 {
 	if (!str_eq(a->spec, b->spec) || a->column_count != b->column_count ||
-	    a->is_unique != b->is_unique)
+	    a->carried_count != b->carried_count || a->is_unique != b->is_unique)
 		return false;
+	for (size_t i = 0; i < a->carried_count; i++)
+		if (a->carried[i] != b->carried[i])
+			return false;
 	for (size_t i = 0; i < a->column_count; i++) {
 		const struct table_index_column *x = &a->columns[i], *y = &b->columns[i];
 		const struct index_typed_origin of = { x->column, x->part, x->steps,
@@ -407,6 +429,7 @@ take_terms(struct creating *c)
 	for (size_t i = 0; i < c->s->target_count; i++)
 		TRY(take_target(c, i));
 	TRY(take_orders(c));
+	TRY(take_includes(c));
 	TRY(take_where(c));
 	c->terms.is_unique = c->s->unique;
 	c->terms.columns = c->columns;

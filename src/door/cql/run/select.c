@@ -67,6 +67,17 @@ page_begin(struct reading *r, const struct params *p)
 
 /* ---- A row ---- */
 
+/* Entries do not carry the documents that paths lead into. */
+static enum status
+row_matches(const struct select *s, bool *ret)
+{
+	*ret = true;
+	for (size_t i = 0; i < s->where.count && *ret; i++)
+		if (!s->carried || !select_is_settled(s, i))
+			TRY(where_term_matches(s->run->q, &s->where.terms[i], &s->row, ret));
+	return STATUS_OK;
+}
+
 /*
  * Takes the row that was filled, if it matches. `*ret_more`: others are wanted, of the partition
  * too unless `*ret_skips`.
@@ -79,7 +90,7 @@ take_row(struct reading *r, bool *ret_more, bool *ret_skips)
 
 	*ret_more = true;
 	*ret_skips = false;
-	TRY(where_matches(s->run->q, &s->where, &s->row, &matches));
+	TRY(row_matches(s, &matches));
 	if (!matches)
 		return step_count(1);
 	/* PER PARTITION LIMIT counts groups where there are some (select_emit.c). */
@@ -218,6 +229,7 @@ go_through(struct reading *r, const struct source *source, bool *ret_more)
 		if (status == STATUS_NOT_FOUND)
 			return STATUS_OK;
 		TRY(status);
+		s->carried = !source->scan && table_index_is_carried(source->index);
 		TRY(row_fill(s->run->q, &stored, &s->row));
 		if (counts && is_other_partition(s, last)) {
 			if (!r->resumes || s->row.token != r->at.token)
@@ -432,6 +444,7 @@ read_indexed(struct reading *r)
 	struct table_index_options options = { .interval = s->index.interval,
 					       .statics = s->statics,
 					       .wanted = &s->wanted,
+					       .of_entry = &s->of_entry,
 					       .rows = rows_wanted(s) };
 	struct str inside;
 	enum status status;

@@ -44,8 +44,11 @@ struct select {
 	bool reverse;
 
 	/* While it runs. */
-	struct table_wanted wanted; /* the columns that the statement names, but for the key's */
-	bool statics;               /* static ones are among them */
+	struct table_wanted wanted;   /* the columns that the statement names, but for the key's */
+	struct table_wanted of_entry; /* of a row that an index has found by its values */
+	bool *selected; /* by the places of columns: what is asked for names them, not WHERE */
+	bool statics;   /* static ones are among them */
+	bool carried;   /* the row comes from the entry of an index (table_index_is_carried()) */
 	struct row row;
 	struct buf rows; /* the cells of the rows, as they are sent */
 	size_t row_count;
@@ -73,6 +76,9 @@ struct select {
 MUST_USE enum status select_compile(struct select *s, struct run *run);
 /* Behind run_bind(): the values of its relations and limits, its plan, its order. */
 MUST_USE enum status select_prepare(struct select *s, const struct params *p);
+
+/* True of a condition on a path that rows of the index's entries fulfil: only with an index. */
+bool select_is_settled(const struct select *s, size_t term);
 
 /* select_emit.c: a row that matches. `*ret_more`: more rows are wanted. */
 MUST_USE enum status select_emit(struct select *s, bool *ret_more);

@@ -256,12 +256,25 @@ compile_order_by(struct select *s)
 	return STATUS_OK;
 }
 
+static enum status
+note_selected(struct select *s)
+{
+	size_t bytes = s->run->table->count * sizeof(*s->selected);
+
+	s->selected = arena_alloc(s->run->r->arena, bytes + 1);
+	if (!s->selected)
+		return STATUS_LIMIT;
+	memcpy(s->selected, s->run->named, bytes);
+	return STATUS_OK;
+}
+
 enum status
 select_compile(struct select *s, struct run *run)
 {
 	*s = (struct select){ .run = run, .s = &run->statement->select };
 	s->rows = BUF_INIT_OF(CQL_REPLY_BYTES, run->r->out->part);
 	TRY(compile_selectors(s));
+	TRY(note_selected(s));
 	TRY(where_compile(run, &s->s->where, &s->where));
 	TRY(check_distinct(s));
 	TRY(compile_group_by(s));
@@ -411,9 +424,9 @@ id_compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* All that it computes with is compiled: other columns need not be read. */
+/* Columns behind the key, by flags at their places. */
 static enum status
-find_wanted(struct select *s)
+wanted_make(struct select *s, const bool *flags, struct table_wanted *ret)
 {
 	const struct schema_table *t = s->run->table;
 	uint64_t *ids = arena_alloc(s->run->r->arena, (t->count + 1) * sizeof(*ids));
@@ -421,16 +434,65 @@ find_wanted(struct select *s)
 
 	if (!ids)
 		return STATUS_LIMIT;
-	for (size_t i = t->key_count; i < t->count; i++) {
-		if (!s->run->named[i])
-			continue;
-		ids[count++] = t->columns[i].stored->id;
-		s->statics |= t->columns[i].kind == SCHEMA_STATIC;
-	}
-	s->wanted = (struct table_wanted){ .some = count < t->count - t->key_count,
-					   .ids = ids,
-					   .count = count };
+	for (size_t i = t->key_count; i < t->count; i++)
+		if (flags[i])
+			ids[count++] = t->columns[i].stored->id;
+	*ret = (struct table_wanted){ .some = count < t->count - t->key_count,
+				      .ids = ids,
+				      .count = count };
 	return sort_items_by(ids, count, sizeof(*ids), id_compare, s->run->r->arena);
+}
+
+/* Entries tell neither write times nor lives of cells. */
+static bool
+asks_for_times(const struct cql_term *term)
+{
+	bool asks = term->kind == CQL_TERM_FUNCTION &&
+		    (str_eq(term->text, STR("ttl")) || str_eq(term->text, STR("writetime")));
+
+	for (size_t i = 0; !asks && i < term->count; i++)
+		asks = term->args[i] && asks_for_times(term->args[i]);
+	return asks;
+}
+
+/* What a path leads to need not be looked at again in a row that the index has found by it. */
+bool
+select_is_settled(const struct select *s, size_t term)
+{
+	return s->index.served[term] && s->where.terms[term].relation->left == CQL_LEFT_JSON;
+}
+
+/* Of a row that an index has found: what is asked for, and what WHERE says besides. */
+static enum status
+find_of_entry(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+
+	for (size_t i = 0; i < s->s->selector_count; i++)
+		if (asks_for_times(s->s->selectors[i].term))
+			return STATUS_OK;
+	for (size_t i = 0; i < s->where.count; i++) {
+		const struct where_term *term = &s->where.terms[i];
+
+		for (size_t j = 0; !select_is_settled(s, i) && j < term->column_count; j++)
+			s->selected[schema_column_at(t, term->columns[j])] = true;
+	}
+	TRY(wanted_make(s, s->selected, &s->of_entry));
+	s->of_entry.some = true;
+	return STATUS_OK;
+}
+
+/* All that it computes with is compiled: other columns need not be read. */
+static enum status
+find_wanted(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+
+	for (size_t i = t->key_count; i < t->count; i++)
+		s->statics |= s->run->named[i] && t->columns[i].kind == SCHEMA_STATIC;
+	if (s->index.index)
+		TRY(find_of_entry(s));
+	return wanted_make(s, s->run->named, &s->wanted);
 }
 
 enum status

@@ -465,12 +465,3 @@ where_term_matches(struct cql *q, const struct where_term *t, const struct row *
 	}
 	return STATUS_OK;
 }
-
-enum status
-where_matches(struct cql *q, const struct where *w, const struct row *row, bool *ret)
-{
-	*ret = true;
-	for (size_t i = 0; i < w->count && *ret; i++)
-		TRY(where_term_matches(q, &w->terms[i], row, ret));
-	return STATUS_OK;
-}

@@ -40,9 +40,6 @@ MUST_USE enum status where_compute(struct run *run, struct where *w);
 /* Whether a row is as the term says. */
 MUST_USE enum status where_term_matches(struct cql *q, const struct where_term *term,
 					const struct row *row, bool *ret);
-/* The same for all terms. */
-MUST_USE enum status where_matches(struct cql *q, const struct where *w, const struct row *row,
-				   bool *ret);
 
 /* True if the term restricts this column alone, by one of these operators. */
 bool where_term_is(const struct where_term *term, const struct schema_column *c);

@@ -93,6 +93,20 @@ put_orders(struct buf *out, const struct schema_table *t, const struct table_ind
 }
 
 void
+schema_index_includes(struct buf *out, const struct schema_table *t,
+		      const struct table_index *index)
+{
+	for (size_t i = 0; i < index->carried_count; i++) {
+		const struct schema_column *c = column_of(t, index->carried[i]);
+
+		if (i)
+			buf_append_cstr(out, ", ");
+		if (c)
+			cql_name_print(out, c->name);
+	}
+}
+
+void
 schema_index_print(struct buf *out, const struct schema_table *t, const struct table_index *index)
 {
 	buf_append_cstr(out, index->is_unique ? "CREATE UNIQUE INDEX " : "CREATE INDEX ");
@@ -104,6 +118,11 @@ schema_index_print(struct buf *out, const struct schema_table *t, const struct t
 	buf_append_cstr(out, " (");
 	schema_index_targets(out, t, index);
 	buf_append_byte(out, ')');
+	if (index->carried_count) {
+		buf_append_cstr(out, " INCLUDE (");
+		schema_index_includes(out, t, index);
+		buf_append_byte(out, ')');
+	}
 	put_orders(out, t, index);
 	if (index->condition_count) {
 		buf_append_cstr(out, " WHERE ");

@@ -437,17 +437,22 @@ static enum status
 index_row(struct system_making *m, const struct schema_table *t, const struct table_index *index)
 {
 	AUTO(buf_release) struct buf targets = cql_buf(m->q, CQL_STATEMENT_BYTES);
-	struct schema_pair target = { .name = STR("target") };
+	AUTO(buf_release) struct buf includes = cql_buf(m->q, CQL_STATEMENT_BYTES);
+	/* By their names; the first one only where columns are included. */
+	struct schema_pair options[] = { { .name = STR("include") }, { .name = STR("target") } };
+	size_t first = index->carried_count ? 0 : 1;
 	struct cql_value *row;
 
+	schema_index_includes(&includes, t, index);
 	schema_index_targets(&targets, t, index);
-	TRY(buf_copy(&targets, m->q->arena, &target.value));
+	TRY(buf_copy(&includes, m->q->arena, &options[0].value));
+	TRY(buf_copy(&targets, m->q->arena, &options[1].value));
 	TRY(system_row_begin(m, &row));
 	system_row_put(m, row, "keyspace_name", t->keyspace);
 	system_row_put(m, row, "table_name", t->name);
 	system_row_put(m, row, "index_name", index->name);
 	system_row_put(m, row, "kind", STR("COMPOSITES"));
-	return row_put_map(m, row, "options", &target, 1);
+	return row_put_map(m, row, "options", options + first, 2 - first);
 }
 
 static enum status

@@ -64,18 +64,6 @@ alter_rename(struct alter *a, const struct table_rename *rename)
 	return STATUS_OK;
 }
 
-static bool
-index_has(const struct table_index *index, uint64_t column)
-{
-	for (size_t i = 0; i < index->column_count; i++)
-		if (index->columns[i].column == column)
-			return true;
-	for (size_t i = 0; i < index->condition_count; i++)
-		if (index->conditions[i].column == column)
-			return true;
-	return false;
-}
-
 /* STATUS_INVALID, explained, if an index has the column. */
 static enum status
 check_unindexed(struct alter *a, const struct table_column *column)
@@ -84,7 +72,7 @@ check_unindexed(struct alter *a, const struct table_column *column)
 	const struct table_index *indexes = table_indexes_of(a->t->db, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (index_has(&indexes[i], column->id))
+		if (table_index_looks_at(&indexes[i], column->id))
 			return err_set(a->t->err, STATUS_INVALID,
 				       "Cannot drop column %.*s because it has dependent "
 				       "secondary indexes (%.*s)",

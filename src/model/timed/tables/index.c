@@ -25,10 +25,11 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 {
 	struct table_index_column *columns = arena_alloc(arena,
 							 def->column_count * sizeof(*columns) + 1);
+	uint64_t *carried = arena_alloc(arena, def->carried * sizeof(*carried) + 1);
 	const struct index_typed_filter *filter;
 	const struct table_column *column;
 
-	if (!columns)
+	if (!columns || !carried)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < def->column_count; i++) {
 		struct index_typed_origin origin;
@@ -42,6 +43,14 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 			.steps = origin.steps,
 			.step_count = origin.step_count,
 		};
+	}
+	for (size_t i = 0; i < def->carried; i++) {
+		struct index_typed_origin origin;
+
+		if (!index_typed_path_read(&def->columns[def->column_count + i], &origin) ||
+		    origin.part != INDEX_TYPED_COLUMN)
+			return STATUS_CORRUPT;
+		carried[i] = origin.column;
 	}
 	column = table_column_by_id(schema, columns[0].column);
 	filter = def->opened;
@@ -57,6 +66,8 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 		.of_statics = column && column->kind == TABLE_STATIC,
 		.columns = columns,
 		.column_count = def->column_count,
+		.carried = carried,
+		.carried_count = def->carried,
 		.conditions = filter ? filter->conditions : NULL,
 		.condition_count = filter ? filter->count : 0,
 	};
@@ -88,7 +99,7 @@ load_kept(struct table_extension *x, const struct index_set *set)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < set->kept_count; i++) {
 		TRY(index_of_def(&x->schema, set->kept[i], x->arena, &kept[i]));
-		columns += kept[i].column_count + kept[i].condition_count;
+		columns += kept[i].column_count + kept[i].carried_count + kept[i].condition_count;
 	}
 	used = arena_alloc(x->arena, (columns + 1) * sizeof(*used));
 	if (!used)
@@ -96,6 +107,9 @@ load_kept(struct table_extension *x, const struct index_set *set)
 	for (size_t i = 0; i < set->kept_count; i++)
 		for (size_t j = 0; j < kept[i].column_count; j++)
 			used_add(used, &x->used_count, kept[i].columns[j].column);
+	for (size_t i = 0; i < set->kept_count; i++)
+		for (size_t j = 0; j < kept[i].carried_count; j++)
+			used_add(used, &x->used_count, kept[i].carried[j]);
 	for (size_t i = 0; i < set->kept_count; i++)
 		for (size_t j = 0; j < kept[i].condition_count; j++)
 			used_add(used, &x->used_count, kept[i].conditions[j].column);
@@ -153,6 +167,21 @@ table_index_named(const struct catalog_db *db, struct str name)
 		if (str_eq(x->indexes[i].name, name))
 			return &x->indexes[i];
 	return NULL;
+}
+
+bool
+table_index_looks_at(const struct table_index *index, uint64_t column)
+{
+	for (size_t i = 0; i < index->column_count; i++)
+		if (index->columns[i].column == column)
+			return true;
+	for (size_t i = 0; i < index->carried_count; i++)
+		if (index->carried[i] == column)
+			return true;
+	for (size_t i = 0; i < index->condition_count; i++)
+		if (index->conditions[i].column == column)
+			return true;
+	return false;
 }
 
 /* ---- Creating ---- */
@@ -215,6 +244,46 @@ check_column(struct timed *t, const struct table_index *terms, size_t at)
 	return STATUS_OK;
 }
 
+/* Entries carry the values of rows, whose parts and static columns they do not have. */
+static enum status
+check_carried(struct timed *t, const struct table_index *terms)
+{
+	const struct table_schema *schema = table_schema_of(t->db);
+
+	if (terms->carried_count > TABLE_INDEX_CARRIED)
+		return err_set(t->err, STATUS_INVALID,
+			       "an index includes %d columns at most (TABLE_INDEX_CARRIED)",
+			       TABLE_INDEX_CARRIED);
+	for (size_t i = 0; terms->carried_count && i < terms->column_count; i++) {
+		const struct table_index_column *c = &terms->columns[i];
+
+		if (!index_typed_is_single(c->part) ||
+		    table_column_by_id(schema, c->column)->kind == TABLE_STATIC)
+			return err_set(t->err, STATUS_INVALID,
+				       "an index of parts of collections or of a static column "
+				       "includes no columns");
+	}
+	for (size_t i = 0; i < terms->carried_count; i++) {
+		const struct table_column *column = table_column_by_id(schema, terms->carried[i]);
+		bool twice = false;
+
+		if (!column || column->kind != TABLE_REGULAR || column->storage != TABLE_SINGLE)
+			return err_set(
+				t->err, STATUS_INVALID,
+				"an index includes single values in the row, behind its key");
+		for (size_t j = 0; j < i; j++)
+			twice = twice || terms->carried[j] == column->id;
+		for (size_t j = 0; j < terms->column_count; j++)
+			twice = twice || (terms->columns[j].column == column->id &&
+					  terms->columns[j].part == INDEX_TYPED_COLUMN);
+		if (twice)
+			return err_set(t->err, STATUS_INVALID,
+				       "the column \"%.*s\" is in the index twice",
+				       STR_ARG(column->name));
+	}
+	return STATUS_OK;
+}
+
 static enum status
 check_conditions(struct timed *t, const struct table_index *terms)
 {
@@ -258,6 +327,7 @@ check_terms(struct timed *t, const struct table_index *terms)
 		return err_set(t->err, STATUS_INVALID, "counters cannot be indexed");
 	for (size_t i = 0; i < terms->column_count; i++)
 		TRY(check_column(t, terms, i));
+	TRY(check_carried(t, terms));
 	return check_conditions(t, terms);
 }
 
@@ -290,8 +360,10 @@ create(struct timed *t, const struct table_index *terms, struct arena *arena, ui
 				 .owner = STR(""),
 				 .spec = terms->spec.ptr ? terms->spec : STR(""),
 				 .flags = terms->is_unique ? INDEX_UNIQUE : 0u,
-				 .column_count = terms->column_count };
-	struct index_column *columns = arena_zalloc(arena, terms->column_count * sizeof(*columns));
+				 .column_count = terms->column_count,
+				 .carried = (uint32_t)terms->carried_count };
+	size_t count = terms->column_count + terms->carried_count;
+	struct index_column *columns = arena_zalloc(arena, count * sizeof(*columns));
 	AUTO(buf_release) struct buf filter = BUF_INIT(INDEX_FILTER_BYTES);
 	bool empty;
 
@@ -309,6 +381,14 @@ create(struct timed *t, const struct table_index *terms, struct arena *arena, ui
 		if (!index_typed_is_single(c->part))
 			def.flags |= INDEX_MULTIKEY;
 	}
+	for (size_t i = 0; i < terms->carried_count; i++) {
+		const struct index_typed_origin origin = { .column = terms->carried[i],
+							   .part = INDEX_TYPED_COLUMN };
+
+		TRY(index_typed_path(&origin, arena, &columns[terms->column_count + i]));
+	}
+	if (def.carried)
+		def.flags |= INDEX_COVERING;
 	def.columns = columns;
 	TRY(is_empty(t, &empty));
 	if (empty)

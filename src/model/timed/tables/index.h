@@ -28,6 +28,7 @@
 
 enum {
 	TABLE_INDEX_COLUMNS = 16, /* of one index */
+	TABLE_INDEX_CARRIED = 16, /* columns that one index includes */
 	TABLE_INDEXES = 64,       /* of one table, those that are being cleared included */
 	TABLE_INDEX_AHEAD = 32,   /* rows that a scan asks for before the first is waited for */
 };
@@ -56,6 +57,12 @@ struct table_index {
 	bool of_statics;
 	const struct table_index_column *columns;
 	size_t column_count;
+	/*
+	 * Ids of columns that it includes: entries carry the values of these and of its own, in
+	 * most cases (index/typed/form.h), for readers who want no others.
+	 */
+	const uint64_t *carried;
+	size_t carried_count;
 	/* Only rows that fulfil all of these have entries; none: all have. */
 	const struct index_typed_condition *conditions;
 	size_t condition_count;
@@ -67,11 +74,11 @@ const struct table_index *table_indexes_of(const struct catalog_db *db, size_t *
 const struct table_index *table_index_named(const struct catalog_db *db, struct str name);
 
 /*
- * Creates an index. Of `terms` name, spec, columns, conditions and is_unique count. `*ret_number`
- * tells it from others of this table. It is ready at once if the table is empty; otherwise it is
- * built in the background, which table_index_build() may do sooner. STATUS_INVALID, explained:
- * there is one of that name, or no index can have these columns. STATUS_LIMIT, explained:
- * TABLE_INDEXES. Touches the metadata version; writes the stamp of the schema.
+ * Creates an index. Of `terms` name, spec, columns, carried, conditions and is_unique count.
+ * `*ret_number` tells it from others of this table. It is ready at once if the table is empty;
+ * otherwise it is built in the background, which table_index_build() may do sooner. STATUS_INVALID,
+ * explained: there is one of that name, or no index can have these columns. STATUS_LIMIT,
+ * explained: TABLE_INDEXES. Touches the metadata version; writes the stamp of the schema.
  */
 MUST_USE enum status table_index_create(struct timed *t, const struct table_index *terms,
 					uint64_t *ret_number);
@@ -105,7 +112,13 @@ struct table_index_options {
 	struct str after; /* go on behind a table_index_place() of the same interval; or empty */
 	bool statics;     /* read static columns beside rows */
 	const struct table_wanted *wanted; /* NULL: all columns */
-	size_t rows;                       /* about so many are wanted; 0: all */
+	/*
+	 * What is wanted of a row that is sure to have the values that were asked for. Where
+	 * entries carry all of that, such a row comes from its entry, and is not read: see
+	 * table_index_is_carried(). NULL: each row is read.
+	 */
+	const struct table_wanted *of_entry;
+	size_t rows; /* about so many are wanted; 0: all */
 };
 
 struct table_index_scan;
@@ -124,6 +137,11 @@ MUST_USE enum status table_index_open(struct timed *t, const struct table_index 
  */
 MUST_USE enum status table_index_next(struct table_index_scan *scan, struct arena *arena,
 				      struct table_row *ret);
+/*
+ * True if the row that was returned last comes from its entry: it has the values that were asked
+ * for and the columns of `of_entry`, and of its cells neither write times nor stamps.
+ */
+bool table_index_is_carried(const struct table_index_scan *scan);
 /* Appends the place behind the row that was returned last: TABLE_PLACE_BYTES at most. */
 MUST_USE enum status table_index_place(const struct table_index_scan *scan, struct buf *ret);
 void table_index_close(struct table_index_scan *scan); /* NULL is fine */

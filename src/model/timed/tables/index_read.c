@@ -12,10 +12,12 @@ enum {
 	ENTRIES_BYTES = 16 * 1024 * 1024, /* keys of one stretch, and of the interval */
 };
 
-/* A row that has been asked for. */
+/* A row that has been asked for, or that its entry has. */
 struct ahead {
-	struct table_pick pick;
-	struct str place; /* of its entry */
+	struct table_pick pick; /* unless it is carried */
+	struct str place;       /* of its entry */
+	bool carried;
+	struct str id, values; /* of the entry, if it is */
 };
 
 struct table_index_scan {
@@ -27,13 +29,43 @@ struct table_index_scan {
 	struct index_work work;
 	struct index_scan entries;
 	bool open;
-	bool done; /* there are no more entries */
+	bool done;    /* there are no more entries */
+	bool covers;  /* entries carry all that is wanted */
+	bool carried; /* the row that was returned last comes from its entry */
 	struct ahead ahead[TABLE_INDEX_AHEAD];
 	size_t count, at; /* of those: how many there are, and which is next */
 	struct buf place; /* behind the row that was returned last */
 };
 
 /* ---- Opening and closing ---- */
+
+static bool
+carries(const struct table_index *index, uint64_t column)
+{
+	for (size_t i = 0; i < index->carried_count; i++)
+		if (index->carried[i] == column)
+			return true;
+	for (size_t i = 0; i < index->column_count; i++)
+		if (index->columns[i].column == column &&
+		    index->columns[i].part == INDEX_TYPED_COLUMN)
+			return true;
+	return false;
+}
+
+/* True if an entry can have all that is wanted. By the table's default TTL any cell may expire. */
+static bool
+scan_covers(const struct table_index_scan *s)
+{
+	const struct table_wanted *wanted = s->options.of_entry;
+
+	if (!s->index->carried_count || !wanted || !wanted->some || s->options.statics ||
+	    timed_ttl_ms(s->t->db))
+		return false;
+	for (size_t i = 0; i < wanted->count; i++)
+		if (!carries(s->index, wanted->ids[i]))
+			return false;
+	return true;
+}
 
 static enum status
 scan_begin(struct table_index_scan *s)
@@ -63,6 +95,7 @@ scan_begin(struct table_index_scan *s)
 	TRY(timed_ask(s->t));
 	TRY(index_scan_init(&s->entries, s->t->tx, s->t->db, s->index->def, &range, &options));
 	s->open = true;
+	s->covers = scan_covers(s);
 	s->mark = arena_mark(s->arena);
 	return timed_now(s->t);
 }
@@ -98,7 +131,8 @@ static void
 ahead_close(struct table_index_scan *s)
 {
 	for (; s->at < s->count; s->at++)
-		table_pick_close(&s->ahead[s->at].pick);
+		if (!s->ahead[s->at].carried)
+			table_pick_close(&s->ahead[s->at].pick);
 	s->at = s->count = 0;
 }
 
@@ -117,6 +151,17 @@ table_index_close(struct table_index_scan *s)
 
 /* ---- Rows ---- */
 
+/* Keeps what the entry carries. One that was cut may be of other values than were asked for. */
+static enum status
+ahead_keep(struct table_index_scan *s, const struct index_entry *entry, struct ahead *a)
+{
+	a->carried = s->covers && entry->values.ptr && !entry->cut;
+	if (!a->carried)
+		return STATUS_OK;
+	TRY(arena_copy(s->arena, entry->id, &a->id));
+	return arena_copy(s->arena, entry->values, &a->values);
+}
+
 /* Asks for the row of the next entry. STATUS_NOT_FOUND: there are no more. */
 static enum status
 ahead_ask(struct table_index_scan *s)
@@ -130,6 +175,11 @@ ahead_ask(struct table_index_scan *s)
 			       STR_ARG(s->index->name));
 	TRY(status);
 	TRY(arena_copy(s->arena, entry.key, &a->place));
+	TRY(ahead_keep(s, &entry, a));
+	if (a->carried) {
+		s->count++;
+		return STATUS_OK;
+	}
 	status = table_pick_open(&a->pick, s->t, entry.id, s->options.wanted, s->options.statics);
 	if (status == STATUS_OK)
 		s->count++;
@@ -161,6 +211,68 @@ ahead_fill(struct table_index_scan *s)
 	return s->done ? STATUS_OK : status;
 }
 
+/* How many values there are: each has an end. */
+static size_t
+values_count(struct str values)
+{
+	struct str scalar;
+	uint64_t column;
+	size_t count = 0;
+
+	while (index_typed_carried_next(&values, &column, &scalar) == STATUS_OK)
+		count++;
+	return count;
+}
+
+/* The row as its entry has it, in the arena. */
+static enum status
+carried_row(const struct table_index_scan *s, const struct ahead *a, struct arena *arena,
+	    struct table_row *ret)
+{
+	const struct table_schema *schema = table_schema_of(s->t->db);
+	struct table_place place = { 0 };
+	struct str values = a->values;
+	struct timed_cell cell = { 0 };
+	uint64_t column;
+	size_t len;
+
+	TRY(table_place_row(schema, a->id, arena, &place, &len));
+	*ret = (struct table_row){
+		.token = place.token,
+		.key = place.key,
+		.key_count = place.key_count,
+		.is_row = true,
+		.cells = arena_zalloc(arena, (values_count(values) + 1) * sizeof(*ret->cells)),
+	};
+	if (!ret->cells)
+		return STATUS_LIMIT;
+	while (index_typed_carried_next(&values, &column, &cell.value) == STATUS_OK) {
+		struct table_cell *to = &ret->cells[ret->cell_count];
+
+		to->column = table_column_by_id(schema, column);
+		if (!to->column)
+			return STATUS_CORRUPT;
+		to->element.kind = DOC_NULL;
+		TRY(timed_cell_scalar(&cell, arena, &to->value));
+		ret->cell_count++;
+	}
+	return STATUS_OK;
+}
+
+/* The next row that was asked for. STATUS_NOT_FOUND: it is not there. */
+static enum status
+ahead_take(struct table_index_scan *s, struct ahead *a, struct arena *arena, struct table_row *ret)
+{
+	enum status status;
+
+	s->carried = a->carried;
+	if (a->carried)
+		return table_fail_corrupt(s->t, carried_row(s, a, arena, ret));
+	status = table_pick_read(&a->pick, arena, ret);
+	table_pick_close(&a->pick);
+	return status;
+}
+
 enum status
 table_index_next(struct table_index_scan *s, struct arena *arena, struct table_row *ret)
 {
@@ -177,13 +289,18 @@ table_index_next(struct table_index_scan *s, struct arena *arena, struct table_r
 		a = &s->ahead[s->at++];
 		buf_clear(&s->place);
 		buf_append_str(&s->place, a->place);
-		status = table_pick_read(&a->pick, arena, ret);
-		table_pick_close(&a->pick);
+		status = ahead_take(s, a, arena, ret);
 		TRY(buf_status(&s->place));
 		/* What has expired has its entries until the sweep comes by. */
 		if (status != STATUS_NOT_FOUND)
 			return status;
 	}
+}
+
+bool
+table_index_is_carried(const struct table_index_scan *s)
+{
+	return s->carried;
 }
 
 enum status

@@ -11,18 +11,6 @@
 
 /* ---- What is touched ---- */
 
-static bool
-is_in(const struct table_index *index, uint64_t column)
-{
-	for (size_t i = 0; i < index->column_count; i++)
-		if (index->columns[i].column == column)
-			return true;
-	for (size_t i = 0; i < index->condition_count; i++)
-		if (index->conditions[i].column == column)
-			return true;
-	return false;
-}
-
 /* True if entries of the index are there as soon as the row has anything. */
 static bool
 needs_any(const struct table_schema *schema, const struct table_index *index)
@@ -40,7 +28,7 @@ touches(const struct table_schema *schema, const struct table_index *index,
 	if (!changes || needs_any(schema, index))
 		return true;
 	for (size_t i = 0; i < count; i++)
-		if (is_in(index, changes[i].column))
+		if (table_index_looks_at(index, changes[i].column))
 			return true;
 	return false;
 }
@@ -93,6 +81,8 @@ find_span(struct table_indexing *x, const struct table_extension *extension)
 		}
 		for (size_t j = 0; j < index->column_count; j++)
 			span_add(&extension->schema, index->columns[j].column, &x->span);
+		for (size_t j = 0; j < index->carried_count; j++)
+			span_add(&extension->schema, index->carried[j], &x->span);
 		for (size_t j = 0; j < index->condition_count; j++)
 			span_add(&extension->schema, index->conditions[j].column, &x->span);
 	}

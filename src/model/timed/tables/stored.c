@@ -51,6 +51,7 @@ table_stored_begin(struct table_stored *s, const struct catalog_db *db, struct a
 		TRY(cell_add(s, &cell));
 		cell->column = schema->columns[i].id;
 		cell->value = place.key[i];
+		cell->is_key = true;
 	}
 	return STATUS_OK;
 }
@@ -73,6 +74,7 @@ table_stored_take(struct table_stored *s, struct str rest, struct str value)
 	TRY(timed_cell_parse(value, &cell, NULL));
 	TRY(cell_add(s, &to));
 	to->column = place.column;
+	to->expires = !cell.by_default && cell.at_ms != TIMED_CELL_NEVER;
 	if (place.has_element)
 		to->element = place.element;
 	if (cell.piece_bytes)

@@ -126,6 +126,9 @@ MUST_USE enum status table_indexes_load(struct kv_tx *tx, const struct catalog_d
 MUST_USE enum status table_indexes_carry(struct kv_tx *tx, const struct catalog_db *from,
 					 const struct catalog_db *to, struct err *err);
 
+/* True if entries of the index depend on the column. */
+bool table_index_looks_at(const struct table_index *index, uint64_t column);
+
 /* A row as entries are made of it: what is stored of `used` columns, expired or not. */
 struct table_stored {
 	const struct table_extension *extension;

@@ -649,7 +649,7 @@ only_paths_raise_the_format(void **arg)
 	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
 	s.run = read_format;
 	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
-	assert_int_equal(s.number, INDEX_FORMAT);
+	assert_int_equal(s.number, INDEX_FORMAT_PATHS);
 }
 
 /* ---- The store ---- */
