@@ -39,6 +39,7 @@ enum {
 	GIVEN_UP = 5, /* times, until one has had its worker */
 	ATTACKER = 1,
 	NEIGHBOUR = 2,
+	LOOKS = 10, /* at a worker in a long call */
 };
 
 /* A bit of computing in a process as nice as workers are, and how long it has taken at most. */
@@ -654,33 +655,47 @@ long_call_run(void *arg)
 	return NULL;
 }
 
-static void
-a_worker_gives_way_in_a_long_call_and_is_replaced(void **state)
+/* How nice the worker is in a long call at last, as far as this thread has come to look. */
+static int
+nicest_in_long_call(struct fixture *f, long worker)
 {
-	const int own = getpriority(PRIO_PROCESS, 0);
-	const int quick = own + 5;
 	pthread_t thread;
-	struct fixture f;
-	long first, second;
-	int lowest = quick;
+	int nicest = -20;
 
-	(void)state;
-	open_attacked(&f);
-	(void)attack_once(&f, "function () {}");
-	assert_int_equal(js_workers(f.js, &first, 1), 1);
-	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)first), quick < 19 ? quick : 19);
-	assert_int_equal(pthread_create(&thread, NULL, long_call_run, &f), 0);
+	assert_int_equal(pthread_create(&thread, NULL, long_call_run, f), 0);
 	/* Until the worker ends, which it does once it has answered. */
 	for (errno = 0; errno == 0; usleep(1000)) {
 		int nice;
 
 		errno = 0;
-		nice = getpriority(PRIO_PROCESS, (id_t)first);
+		nice = getpriority(PRIO_PROCESS, (id_t)worker);
 		if (errno == 0)
-			lowest = nice > lowest ? nice : lowest;
+			nicest = nice > nicest ? nice : nicest;
 	}
 	pthread_join(thread, NULL);
-	assert_int_equal(lowest, own < 0 ? own + 19 : 19);
+	return nicest;
+}
+
+static void
+a_worker_gives_way_in_a_long_call_and_is_replaced(void **state)
+{
+	const int own = getpriority(PRIO_PROCESS, 0);
+	const int quick = own + 5;
+	const int least = own < 0 ? own + 19 : 19;
+	struct fixture f;
+	long first, second;
+	int nicest = quick;
+
+	(void)state;
+	open_attacked(&f);
+	/* On a busy machine a call may be over before this thread has had a turn. */
+	for (int attempt = 0; attempt < LOOKS && nicest < least; attempt++) {
+		(void)attack_once(&f, "function () {}");
+		assert_int_equal(js_workers(f.js, &first, 1), 1);
+		assert_int_equal(getpriority(PRIO_PROCESS, (id_t)first), quick < 19 ? quick : 19);
+		nicest = nicest_in_long_call(&f, first);
+	}
+	assert_int_equal(nicest, least);
 	(void)attack_once(&f, "function () {}");
 	assert_int_equal(js_workers(f.js, &second, 1), 1);
 	assert_int_not_equal(first, second);
