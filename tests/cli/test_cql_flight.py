@@ -125,7 +125,7 @@ def order_of(c, *frames):
 @test
 def what_reads_for_long_holds_up_nothing_behind_it(cwd):
     with Door(cwd) as door, begin(door) as c:
-        fill(c, 5000)
+        fill(c, 20000)  # so that what gcc has optimised takes longer than a sync, too
         c.query(insert(1))
         slow, quick = (QUERY, c.query_body(SLOW)), (QUERY, c.query_body("SELECT v FROM ks.t WHERE k = 1"))
         write, prepare = (QUERY, c.query_body(insert(2))), (PREPARE, struct.pack(">I", 6) + b"USE ks")
