@@ -10,7 +10,7 @@
 #include "js/pool_int.h"
 
 enum {
-	START_MS = 20 * 1000,  /* a new worker must be ready within this time */
+	START_MS = 20 * 1000,  /* until a new worker is ready; see start_ms() */
 	START_AGAIN_MS = 1000, /* pause after a failed start */
 	ANSWER_BYTES = 8 * 1024 * 1024,
 	RETIRE_SHARE = 2, /* a worker that keeps 1/RETIRE_SHARE of its memory limit is replaced */
@@ -253,6 +253,13 @@ worker_give_way(struct js_worker *w, uint64_t now)
 	w->gave_way = true;
 }
 
+/* Where a call may take longer than a start, the machine is expected to be slow. */
+static uint64_t
+start_ms(const struct js *js)
+{
+	return js->config.timeout_ms > START_MS ? js->config.timeout_ms : START_MS;
+}
+
 /* Finds a reason to kill the worker; false if there is none. */
 static bool
 worker_is_over(const struct js *js, const struct js_worker *w, uint64_t now, enum js_end *ret)
@@ -268,7 +275,7 @@ worker_is_over(const struct js *js, const struct js_worker *w, uint64_t now, enu
 	if ((w->state == JS_WORKER_BUSY && ms >= js->config.timeout_ms + POOL_SLICE_MS) ||
 	    (w->state == JS_WORKER_BUSY && w->run && w->run->abandoned &&
 	     now - w->run->abandoned_ns >= 2 * POOL_SLICE_MS * CLOCK_NS_PER_MS) ||
-	    (w->state == JS_WORKER_STARTING && ms >= START_MS)) {
+	    (w->state == JS_WORKER_STARTING && ms >= start_ms(js))) {
 		*ret = JS_END_TIMEOUT;
 		return true;
 	}
