@@ -24,7 +24,7 @@ enum {
 	PATH_BYTES = 256,
 	ANSWER_BYTES = 16 * 1024,
 	PIPELINE = 16,
-	CREATION_READS = 16, /* more than the first command about a database makes */
+	CREATION_READS = 12, /* more than the first command about a database makes */
 };
 
 static struct kv_store *store;
