@@ -24,7 +24,7 @@
 enum {
 	MESSAGES_SHARDS = 8,              /* stored messages depend on it: never change */
 	MESSAGES_BYTES = 90000,           /* of a channel and a message together, and of keys */
-	MESSAGES_COUNT = 60000,           /* that one transaction publishes */
+	MESSAGES_COUNT = 30000,           /* that one transaction publishes */
 	MESSAGES_KEPT_MS = 10000,         /* at least */
 	MESSAGES_NOBODY = 0,              /* instead of a process: all of them tell their clients */
 	MESSAGES_READ_BYTES = 256 * 1024, /* of each shard at once */
