@@ -99,18 +99,6 @@ cql_jsonb_normalize(struct cql *q, struct str json, struct str *ret)
 	return status == STATUS_OK ? STATUS_OK : bad(q, status, json);
 }
 
-/* The number of an element; false for a name. */
-static bool
-element_number(struct str name, size_t count, size_t *ret)
-{
-	uint64_t n;
-
-	if (!str_to_u64(name, &n) || n >= count)
-		return false;
-	*ret = (size_t)n;
-	return true;
-}
-
 enum status
 cql_jsonb_get(struct cql *q, struct str json, const struct str *path, size_t count, bool as_text,
 	      struct str *ret)
@@ -177,10 +165,11 @@ set_element(struct cql *q, struct buf *out, const struct json_value *v, const st
 	    size_t count, struct str value)
 {
 	struct json_value *items;
-	size_t items_count, n;
+	size_t items_count;
+	uint64_t n;
 
 	TRY(json_value_items(v, q->arena, &items, &items_count, NULL));
-	if (!element_number(path[0], items_count, &n))
+	if (!str_to_u64(path[0], &n) || n >= items_count)
 		return STATUS_INVALID;
 	buf_append_byte(out, '[');
 	for (size_t i = 0; i < items_count; i++) {
