@@ -151,7 +151,7 @@ struct kv_tx {
 	bool uses_reserve;
 	bool has_write_conflict; /* a range that was added, not one of a mutation */
 	bool overlaps;           /* kv/overlap.h */
-	enum status unread;      /* why a read has failed that is to be made again; STATUS_OK */
+	enum status unread;      /* of a failed read, see kv_commit(); STATUS_OK: none has */
 	/* The futures of reads that have not been freed, the newest first: see kv_reads_mark(). */
 	struct kv_future *reads;
 	uint64_t reads_made;

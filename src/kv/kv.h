@@ -328,9 +328,8 @@ MUST_USE enum status kv_touch_metadata_version(struct kv_tx *tx);
  * can only be asked for its version, reset or freed.
  *
  * A transaction that has written does not commit once one of its reads has failed with
- * STATUS_TX_TOO_OLD or STATUS_TX_CONFLICT, whoever was told of that: the commit's status is the
- * same. So code that may go on without an answer, because it only asks ahead, commits nothing that
- * lacks it.
+ * STATUS_TX_TOO_OLD or STATUS_TX_CONFLICT, even if the caller went on: the commit fails with that
+ * status. So nothing is committed that was decided without an answer.
  */
 struct kv_future *kv_commit(struct kv_tx *tx);
 

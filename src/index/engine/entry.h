@@ -59,7 +59,8 @@ struct index_entry {
 	/*
 	 * Of a BSON index that is covering: a document of the columns' values in their order. The
 	 * name of each is empty, or INDEX_MISSING where the document has nothing; empty: they were
-	 * too long. Of an entry that carries values these; ptr NULL: it carries none.
+	 * too long. Of an entry with INDEX_ENTRY_CARRIES: the values that it carries. ptr NULL: it
+	 * carries none.
 	 */
 	struct str values;
 };

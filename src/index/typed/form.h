@@ -19,9 +19,10 @@
  *
  *     … flags, (column, scalar)…        by the ids of columns; one that is null is left out
  *
- * It carries them only if they are certain to be there as long as the entry is: none of the cells
- * that it is made of expires by itself, and one at least is none of the key, since it is such cells
- * that a row is there by. Nor does one whose values have more than INDEX_PAYLOAD_BYTES.
+ * An entry carries values only if they last as long as the entry itself: none of its cells expires
+ * by itself, and at least one of them is not of the key. A row exists because it has such a cell;
+ * of the key alone it cannot be told whether the row still exists. An entry carries nothing if its
+ * values have more than INDEX_PAYLOAD_BYTES.
  *
  * Everything is borrowed. Threading: none.
  */
@@ -85,8 +86,8 @@ MUST_USE enum status index_typed_path(const struct index_typed_origin *origin, s
 bool index_typed_path_read(const struct index_column *column, struct index_typed_origin *ret);
 
 /*
- * Reads the next of the values that an entry carries (struct index_entry, `values`): `*ret` is the
- * scalar as doc_scalar_put() writes it. STATUS_NOT_FOUND behind the last one.
+ * Takes the next value off `*values`, which an entry carries (struct index_entry): `*ret` is the
+ * scalar as doc_scalar_put() writes it, borrowed. STATUS_NOT_FOUND: there are no more.
  */
 MUST_USE enum status index_typed_carried_next(struct str *values, uint64_t *ret_column,
 					      struct str *ret);

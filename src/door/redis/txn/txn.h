@@ -171,8 +171,8 @@ MUST_USE enum status txn_looked_up(struct call *c, const struct timed_item *item
 bool txn_count_look(struct call *c, const struct timed_item *item);
 
 /*
- * Asks for an item without waiting for it, if the transaction does not have it yet. Writes nothing:
- * a caller may go on after a failure, and what only half of was written would be committed.
+ * Asks for an item without waiting for it, if the transaction does not have it yet. It never
+ * writes, so a caller may ignore a failure and go on: no half-made change is in the transaction.
  */
 MUST_USE enum status txn_ask(struct call *c, unsigned db, struct str key);
 /* The versions of items (timed_item_version()), in one more round trip. */

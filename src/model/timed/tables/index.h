@@ -58,8 +58,8 @@ struct table_index {
 	const struct table_index_column *columns;
 	size_t column_count;
 	/*
-	 * Ids of columns that it includes: entries carry the values of these and of its own, in
-	 * most cases (index/typed/form.h), for readers who want no others.
+	 * Ids of columns that it includes. Most entries carry the values of these and of the
+	 * index's own columns (index/typed/form.h), so readers who want no others read no row.
 	 */
 	const uint64_t *carried;
 	size_t carried_count;
@@ -113,9 +113,9 @@ struct table_index_options {
 	bool statics;     /* read static columns beside rows */
 	const struct table_wanted *wanted; /* NULL: all columns */
 	/*
-	 * What is wanted of a row that is sure to have the values that were asked for. Where
-	 * entries carry all of that, such a row comes from its entry, and is not read: see
-	 * table_index_is_carried(). NULL: each row is read.
+	 * The columns that are wanted of a row whose entry is known to match. If the entry carries
+	 * all of them, the row comes from its entry and is not read: see table_index_is_carried().
+	 * NULL: each row is read.
 	 */
 	const struct table_wanted *of_entry;
 	size_t rows; /* about so many are wanted; 0: all */
@@ -138,8 +138,8 @@ MUST_USE enum status table_index_open(struct timed *t, const struct table_index 
 MUST_USE enum status table_index_next(struct table_index_scan *scan, struct arena *arena,
 				      struct table_row *ret);
 /*
- * True if the row that was returned last comes from its entry: it has the values that were asked
- * for and the columns of `of_entry`, and of its cells neither write times nor stamps.
+ * True if the row that was returned last comes from its entry. It then matches the interval and has
+ * the columns of `of_entry`, and its cells have neither write times nor stamps.
  */
 bool table_index_is_carried(const struct table_index_scan *scan);
 /* Appends the place behind the row that was returned last: TABLE_PLACE_BYTES at most. */
