@@ -50,8 +50,10 @@ open_stream(struct mongo *m, mongoc_change_stream_t **ret, struct err *err)
 	stream = db ? mongoc_database_watch(db, &pipeline, &options)
 		    : mongoc_client_watch(m->source, &pipeline, &options);
 	/* The first look says whether there can be one; an event that it brings is applied. */
-	if (mongoc_change_stream_next(stream, &event))
+	if (mongoc_change_stream_next(stream, &event)) {
+		m->has_stream = true;
 		status = mongo_apply(m, event, err);
+	}
 	if (status == STATUS_OK && mongoc_change_stream_error_document(stream, &why, &answer)) {
 		if (resumes) {
 			status = mongo_failed("the change stream cannot go on where it was", &why,
@@ -71,6 +73,7 @@ open_stream(struct mongo *m, mongoc_change_stream_t **ret, struct err *err)
 		mongoc_change_stream_destroy(stream);
 		stream = NULL;
 	}
+	m->has_stream = stream != NULL;
 	*ret = stream;
 	mongoc_database_destroy(db);
 	bson_destroy(&options);

@@ -18,6 +18,7 @@ struct mongo {
 	mongoc_client_t *source;
 	mongoc_client_t *target;
 	const char *only; /* the database that the URL names; NULL: all */
+	bool has_stream;  /* the source tells what is changed meanwhile */
 
 	/* The state: what is done, and where the collection is that is not. */
 	bson_t done;  /* names as members */

@@ -5,7 +5,9 @@
 #include "import/mongo.h"
 
 enum {
-	CODE_EXISTS = 48, /* NamespaceExists */
+	CODE_GONE = 26,    /* NamespaceNotFound */
+	CODE_EXISTS = 48,  /* NamespaceExists */
+	CODE_KILLED = 175, /* QueryPlanKilled: of a cursor whose collection went */
 };
 
 static void
@@ -255,7 +257,8 @@ copy_found(struct batch *b, mongoc_cursor_t *cursor, struct err *err)
 		TRY(batch_write(b, err));
 		TRY(batch_keep_place(b, err));
 	}
-	if (mongoc_cursor_error(cursor, &why))
+	/* What became of a collection that was dropped or renamed meanwhile, the stream tells. */
+	if (mongoc_cursor_error(cursor, &why) && !(why.code == CODE_KILLED && b->m->has_stream))
 		return mongo_failed(b->name, &why, err);
 	TRY(batch_write(b, err));
 	return batch_keep_place(b, err);
@@ -306,26 +309,40 @@ copy_documents(struct mongo *m, const char *db, const char *name, const char *ns
 	return status;
 }
 
-enum status
-mongo_copy_collection(struct mongo *m, const char *db, const bson_t *info, struct err *err)
+static enum status
+copy_whole(struct mongo *m, const char *db, const bson_t *info, bool replaces, struct err *err)
 {
 	char ns[MONGO_NS_BYTES], name[MONGO_NAME_BYTES];
 	uint64_t before = m->import->copied;
-	bool resumes = !bson_empty(&m->place) || !bson_empty(&m->done);
 
 	(void)snprintf(name, sizeof(name), "%s", name_of(info));
 	(void)snprintf(ns, sizeof(ns), "%s.%s", db, name);
-	if (bson_has_field(&m->done, ns))
-		return STATUS_OK;
 	TRY(make_collection(m, db, info, err));
-	TRY(copy_documents(m, db, name, ns, resumes, err));
+	TRY(copy_documents(m, db, name, ns, replaces, err));
 	if (import_stopped())
 		return STATUS_OK;
 	TRY(copy_indexes(m, db, name, err));
-	BSON_APPEND_BOOL(&m->done, ns, true);
-	bson_reinit(&m->place);
 	import_tell(m->import, "%s: %llu documents", ns,
 		    (unsigned long long)(m->import->copied - before));
+	return STATUS_OK;
+}
+
+enum status
+mongo_copy_collection(struct mongo *m, const char *db, const bson_t *info, struct err *err)
+{
+	bool resumes = !bson_empty(&m->place) || !bson_empty(&m->done);
+	char ns[MONGO_NS_BYTES];
+	bson_iter_t it;
+
+	(void)snprintf(ns, sizeof(ns), "%s.%s", db, name_of(info));
+	/* Not bson_has_field(), which takes the points of a name for a path. */
+	if (bson_iter_init_find(&it, &m->done, ns))
+		return STATUS_OK;
+	TRY(copy_whole(m, db, info, resumes, err));
+	if (import_stopped())
+		return STATUS_OK;
+	BSON_APPEND_BOOL(&m->done, ns, true);
+	bson_reinit(&m->place);
 	return m->import->state ? mongo_state_write(m, err) : STATUS_OK;
 }
 
@@ -381,19 +398,50 @@ apply_command(struct mongo *m, const char *run_on, const bson_t *command, const 
 	bson_error_t why;
 
 	if (!mongoc_client_command_simple(m->target, run_on, command, NULL, NULL, &why) &&
-	    why.code != 26 /* NamespaceNotFound: it was not copied yet */)
+	    why.code != CODE_GONE /* it was not copied yet */)
 		misfit(m, db, name, what, why.message);
 }
 
-static void
-apply_rename(struct mongo *m, const bson_t *event, const char *db, const char *name)
+/* Copies a collection over what the target has of it; nothing if the source has none such. */
+static enum status
+copy_again(struct mongo *m, const char *db, const char *name, struct err *err)
+{
+	bson_t options = BSON_INITIALIZER, filter = BSON_INITIALIZER;
+	mongoc_database_t *source = mongoc_client_get_database(m->source, db);
+	enum status status = STATUS_OK;
+	mongoc_cursor_t *cursor;
+	const bson_t *info;
+	bson_error_t why;
+
+	BSON_APPEND_UTF8(&filter, "name", name);
+	BSON_APPEND_DOCUMENT(&options, "filter", &filter);
+	cursor = mongoc_database_find_collections_with_opts(source, &options);
+	bson_reinit(&m->place);
+	if (mongoc_cursor_next(cursor, &info))
+		status = copy_whole(m, db, info, true, err);
+	else if (mongoc_cursor_error(cursor, &why))
+		status = mongo_failed(name, &why, err);
+	mongoc_cursor_destroy(cursor);
+	mongoc_database_destroy(source);
+	bson_destroy(&options);
+	bson_destroy(&filter);
+	return status;
+}
+
+/*
+ * A renamed collection is copied again: under its old name the source had nothing of it any more
+ * when that was to be copied, nor when documents were looked up that updates had changed before.
+ */
+static enum status
+apply_rename(struct mongo *m, const bson_t *event, const char *db, const char *name,
+	     struct err *err)
 {
 	char from[MONGO_NS_BYTES], to[MONGO_NS_BYTES];
 	const char *to_db, *to_name;
 	bson_t command = BSON_INITIALIZER;
 
 	if (!names_of(event, "to", &to_db, &to_name))
-		return;
+		return STATUS_OK;
 	(void)snprintf(from, sizeof(from), "%s.%s", db, name);
 	(void)snprintf(to, sizeof(to), "%s.%s", to_db, to_name);
 	BSON_APPEND_UTF8(&command, "renameCollection", from);
@@ -401,6 +449,7 @@ apply_rename(struct mongo *m, const bson_t *event, const char *db, const char *n
 	BSON_APPEND_BOOL(&command, "dropTarget", true);
 	apply_command(m, "admin", &command, db, name, "its new name");
 	bson_destroy(&command);
+	return copy_again(m, to_db, to_name, err);
 }
 
 static bool
@@ -414,10 +463,10 @@ enum status
 mongo_apply(struct mongo *m, const bson_t *event, struct err *err)
 {
 	const char *db, *name, *type = "";
+	enum status status = STATUS_OK;
 	bson_t command = BSON_INITIALIZER;
 	bson_iter_t it;
 
-	(void)err;
 	if (bson_iter_init_find(&it, event, "operationType") && BSON_ITER_HOLDS_UTF8(&it))
 		type = bson_iter_utf8(&it, NULL);
 	if (!names_of(event, "ns", &db, &name) || !namespace_is_copied(db, name))
@@ -429,11 +478,11 @@ mongo_apply(struct mongo *m, const bson_t *event, struct err *err)
 		BSON_APPEND_INT32(&command, "dropDatabase", 1);
 		apply_command(m, db, &command, db, name, "dropping the database");
 	} else if (strcmp(type, "rename") == 0) {
-		apply_rename(m, event, db, name);
+		status = apply_rename(m, event, db, name, err);
 	} else if (strcmp(type, "insert") == 0 || strcmp(type, "update") == 0 ||
 		   strcmp(type, "replace") == 0 || strcmp(type, "delete") == 0) {
 		apply_to_document(m, event, db, name);
 	}
 	bson_destroy(&command);
-	return STATUS_OK;
+	return status;
 }

@@ -262,6 +262,31 @@ def a_mongodb_s_changes_come_behind_the_copy(cwd):
 
 
 @test
+def a_mongodb_s_collections_are_renamed_while_they_are_copied(cwd):
+    needs_helper()
+    with two(cwd, MongoServer) as (source, target), source.client() as a, target.client() as b:
+        fill_mongo(a)
+        a({"insert": "last", "documents": [{"_id": i} for i in range(100)]}, db="shop")
+        a({"createIndexes": "last", "indexes": [{"key": {"n": 1}, "name": "n_1"}]}, db="shop")
+        process = begin(cwd, mongo_url(source), mongo_url(target), "--follow")
+        # The names of the collections are read by now, and hardly one is copied.
+        until(lambda: len(docs_of(b, "log", "other")) == 1)
+        process.send_signal(signal.SIGSTOP)
+        a({"update": "last", "updates": [{"q": {"_id": 7}, "u": {"$set": {"n": 700}}}]}, db="shop")
+        for name in ("orders", "mixed", "last"):
+            a({"renameCollection": f"shop.{name}", "to": f"shop.renamed_{name}"}, db="admin")
+        a({"renameCollection": "shop.renamed_last", "to": "shop.thrice"}, db="admin")
+        a({"update": "thrice", "updates": [{"q": {"_id": 8}, "u": {"$set": {"n": 800}}}]}, db="shop")
+        process.send_signal(signal.SIGCONT)
+        for name in ("renamed_orders", "renamed_mixed", "thrice"):
+            until(lambda name=name: docs_of(b, name) == docs_of(a, name))
+        until(lambda: len(b({"listIndexes": "thrice"}, db="shop")["cursor"]["firstBatch"]) == 2)
+        for name in ("orders", "mixed", "last", "renamed_last"):
+            until(lambda name=name: not docs_of(b, name))
+        stopped(process)
+
+
+@test
 def a_mongodb_s_import_goes_on_where_it_was_killed(cwd):
     needs_helper()
     chance = random.Random(5)
