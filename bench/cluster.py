@@ -34,6 +34,7 @@ import foundationdb  # noqa: E402  the tests' clusters
 DOCS = 20000
 KEYS = 100000
 GOAL_RATE, GOAL_CPU = 0.8, 2.0  # of raw's
+TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
 
 # What is measured: its title, what cluster_raw calls it, the door, what the door's client calls it.
 OPERATIONS = {
@@ -72,7 +73,7 @@ class Bench:
         self.found = {}
         self.next = {}  # the first new document of each door
 
-    # -- one operation at one server: (operations a second) --
+    # -- one operation at one server: operations a second, and the server's processor time for each in µs --
 
     def couch(self, frond, operation, connections, part):
         options = {"db": "bench", "connections": connections, "seconds": self.o.seconds}
@@ -81,29 +82,33 @@ class Bench:
         else:
             options["docs"] = DOCS
         done = self.load.run(frond, operation, **options)
-        return done["units"] / done["seconds"]
+        return done["units"] / done["seconds"], done["server_cpu_us"] / max(1, done["units"])
 
     def redis(self, frond, operation, connections, part):
         count = self.counts.get((operation, connections), 200 * connections)
         words = ["redis-benchmark", "-h", "127.0.0.1", "-p", str(frond.redis_port), "-c", str(connections),
                  "-n", str(count), "-r", str(KEYS), "-t", operation, "--csv"]
+        before = frond.cpu_ticks()
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        ticks = frond.cpu_ticks() - before
         rows = list(csv.DictReader(io.StringIO(done.stdout)))
         if done.returncode or not rows:
             sides.fail(f"redis-benchmark -t {operation}: {done.stderr or done.stdout}")
         rate = float(rows[-1]["rps"])
         self.counts[operation, connections] = max(100, int(rate * self.o.seconds))
-        return rate
+        return rate, ticks * TICK_US / count
 
     def mongo(self, frond, operation, connections, part):
         first = self.take(part) if operation == "insert" else 0
+        before = frond.cpu_ticks()
         done = subprocess.run([str(self.build / "bench" / "mongo_load"), operation, str(frond.mongo_port),
                                str(connections), str(self.o.seconds), str(first), str(DOCS)],
                               stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             sides.fail(f"mongo_load {operation} failed")
+        ticks = frond.cpu_ticks() - before
         found = json.loads(done.stdout)
-        return found["units"] / found["seconds"]
+        return found["units"] / found["seconds"], ticks * TICK_US / max(1, found["units"])
 
     def take(self, part):
         """The number of the first new document, far from all others."""
@@ -122,16 +127,14 @@ class Bench:
         return found["rate"], found["cpu_us"]
 
     def fronds(self, fronds, name, in_flight):
-        """Their rates together, and the processor time that all took for one operation."""
+        """Their rates together, and the processor time of an operation."""
         _, _, door, operation = OPERATIONS[name]
         run = getattr(self, door)
         share = max(1, in_flight // len(fronds))
-        before = sum(frond.cpu_ticks() for frond in fronds)
         with concurrent.futures.ThreadPoolExecutor(len(fronds)) as pool:
-            rates = list(pool.map(lambda at: run(at[1], operation, share, at[0]), enumerate(fronds)))
-        ticks = sum(frond.cpu_ticks() for frond in fronds) - before
-        units = sum(rates) * self.o.seconds
-        return sum(rates), ticks * 1e6 / os.sysconf("SC_CLK_TCK") / max(1, units)
+            found = list(pool.map(lambda at: run(at[1], operation, share, at[0]), enumerate(fronds)))
+        rate = sum(one for one, _ in found)
+        return rate, sum(one * cpu for one, cpu in found) / max(1, rate)
 
     def round(self, cluster, fronds):
         for name, (title, raw, _, _) in OPERATIONS.items():
@@ -152,6 +155,7 @@ class Bench:
         programs = foundationdb.installed()
         if programs.missing:
             sides.fail(f"FoundationDB's programs are not installed: {', '.join(programs.missing)}")
+        os.environ.setdefault("FROND_LIBFDB_C", str(programs.library))
         self.counts = {}
         with tempfile.TemporaryDirectory(dir=self.o.work) as work, \
                 foundationdb.Cluster(programs, pathlib.Path(work) / "cluster") as cluster:

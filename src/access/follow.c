@@ -138,7 +138,7 @@ news_look(void *arg, struct chore_turn *turn, struct err *err)
 	(void)turn;
 	if (!r.arena)
 		return STATUS_NOMEM;
-	status = settings_live_take(news->live, &news->cached, &held, &tx, err);
+	status = settings_live_take(news->live, &news->cached, KV_TX_READ_ONLY, &held, &tx, err);
 	generation = held->generation;
 	settings_held_unref(held);
 	/* That transaction has its read version already. */

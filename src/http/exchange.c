@@ -261,6 +261,12 @@ http_stopping_event(struct http_exchange *x)
 
 /* ---- Its body ---- */
 
+bool
+http_body_has_come(const struct http_exchange *x)
+{
+	return x->parser.complete;
+}
+
 static void
 exchange_send_continue(struct http_exchange *x)
 {

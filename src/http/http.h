@@ -56,6 +56,9 @@ struct str http_peer(const struct http_exchange *x);
  */
 MUST_USE enum status http_read(struct http_exchange *x, struct str *ret);
 
+/* Whether all of the body is here, or there is none: reading it waits for nothing. */
+bool http_body_has_come(const struct http_exchange *x);
+
 /*
  * Reads the whole body into memory that the exchange owns. Returns STATUS_LIMIT when the body is,
  * or is announced to be, larger than `max_bytes` (the caller answers 413 and need not read more),

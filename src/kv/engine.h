@@ -151,6 +151,7 @@ struct kv_tx {
 	bool uses_reserve;
 	bool has_write_conflict; /* a range that was added, not one of a mutation */
 	bool overlaps;           /* kv/overlap.h */
+	bool wants_stamp;        /* kv_want_versionstamp() */
 	enum status unread;      /* of a failed read, see kv_commit(); STATUS_OK: none has */
 	/* The futures of reads that have not been freed, the newest first: see kv_reads_mark(). */
 	struct kv_future *reads;

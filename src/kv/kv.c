@@ -205,6 +205,7 @@ tx_start_over(struct kv_tx *tx)
 	tx->err.text[0] = '\0';
 	tx->reads = NULL; /* the engine has freed them */
 	tx->unread = STATUS_OK;
+	tx->wants_stamp = false;
 }
 
 enum status
@@ -780,5 +781,12 @@ kv_committed_version(struct kv_tx *tx, uint64_t *ret)
 enum status
 kv_versionstamp(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
 {
+	assert(tx->wants_stamp);
 	return tx->engine->versionstamp(tx, ret);
+}
+
+void
+kv_want_versionstamp(struct kv_tx *tx)
+{
+	tx->wants_stamp = true;
 }

@@ -334,11 +334,12 @@ MUST_USE enum status kv_touch_metadata_version(struct kv_tx *tx);
 struct kv_future *kv_commit(struct kv_tx *tx);
 
 /*
- * After a commit that wrote: its version, and the stamp that it put into keys and values.
- * STATUS_NOT_FOUND when there was none.
+ * After a commit that wrote: its version, and the stamp that it put into keys and values, which
+ * kv_want_versionstamp() has asked for before. STATUS_NOT_FOUND when there was none.
  */
 MUST_USE enum status kv_committed_version(struct kv_tx *tx, uint64_t *ret);
 MUST_USE enum status kv_versionstamp(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
+void kv_want_versionstamp(struct kv_tx *tx);
 
 /*
  * Completes when the key's value has changed from what the transaction sees, once the transaction
@@ -427,6 +428,9 @@ typedef enum status kv_body(struct kv_tx *tx, void *arg);
 
 MUST_USE enum status kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp,
 			    struct err *err);
+/* The same, first in a KV_TX_READ_WRITE transaction that has only read, which it frees, or NULL. */
+MUST_USE enum status kv_run_in(struct kv_store *store, struct kv_tx *begun, kv_body *body,
+			       void *arg, struct err *err);
 
 /*
  * kv_run() in two halves, for a caller that has something else to prepare while a commit is under

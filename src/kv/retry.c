@@ -181,6 +181,8 @@ attempt_begin(struct kv_attempts *run, struct kv_tx *tx, struct kv_future **ret_
 		if (done)
 			return STATUS_OK;
 	}
+	if (run->ret_stamp)
+		kv_want_versionstamp(tx);
 	TRY(run->body(tx, run->arg));
 	if (!run->commits)
 		return STATUS_OK;
@@ -302,20 +304,28 @@ run_begin_tx(const struct kv_attempts *run, enum kv_tx_kind kind, struct kv_tx *
 	return STATUS_OK;
 }
 
+/* Frees the transaction. */
 static enum status
-run_all(struct kv_attempts *run, enum kv_tx_kind kind, struct err *err)
+run_all_in(struct kv_attempts *run, struct kv_tx *tx, struct err *err)
 {
 	struct kv_future *commit;
-	struct kv_tx *tx;
 	enum status status;
 	bool settled;
 
-	TRY(run_begin_tx(run, kind, &tx, err));
 	status = attempt_begin(run, tx, &commit, &settled);
 	status = run_until_settled(run, tx, status, commit, err);
 	kv_tx_free(tx);
 	run_release(run);
 	return status;
+}
+
+static enum status
+run_all(struct kv_attempts *run, enum kv_tx_kind kind, struct err *err)
+{
+	struct kv_tx *tx;
+
+	TRY(run_begin_tx(run, kind, &tx, err));
+	return run_all_in(run, tx, err);
 }
 
 enum status
@@ -330,6 +340,17 @@ kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp, str
 	};
 
 	return run_all(&r, KV_TX_READ_WRITE, err);
+}
+
+enum status
+kv_run_in(struct kv_store *store, struct kv_tx *begun, kv_body *body, void *arg, struct err *err)
+{
+	struct kv_attempts r = { .store = store, .body = body, .arg = arg, .commits = true };
+
+	if (!begun)
+		return run_all(&r, KV_TX_READ_WRITE, err);
+	assert((begun->kind == KV_TX_READ_WRITE || store->read_only) && !tx_has_written(begun));
+	return run_all_in(&r, begun, err);
 }
 
 enum status

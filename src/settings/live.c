@@ -261,12 +261,12 @@ newest_of_thread(struct settings_live *live, struct settings_held **cached)
 
 /* Reads the metadata version in a transaction that the caller then owns. */
 static enum status
-version_read(struct settings_live *live, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES],
-	     struct kv_tx **ret_tx, struct err *err)
+version_read(struct settings_live *live, enum kv_tx_kind kind,
+	     uint8_t ret[KV_VERSIONSTAMP_TX_BYTES], struct kv_tx **ret_tx, struct err *err)
 {
 	struct kv_tx *tx;
 
-	TRY(kv_begin(live->store, KV_TX_READ_ONLY, &tx));
+	TRY(kv_begin(live->store, kind, &tx));
 	for (unsigned failures = 0;; failures++) {
 		enum status status = kv_get_metadata_version(tx, ret);
 
@@ -285,7 +285,7 @@ version_read(struct settings_live *live, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES],
 }
 
 enum status
-settings_live_take(struct settings_live *live, struct settings_held **cached,
+settings_live_take(struct settings_live *live, struct settings_held **cached, enum kv_tx_kind kind,
 		   struct settings_held **ret, struct kv_tx **ret_tx, struct err *err)
 {
 	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
@@ -295,7 +295,7 @@ settings_live_take(struct settings_live *live, struct settings_held **cached,
 	*ret_tx = NULL;
 	if (!kv_is_shared(live->store))
 		return STATUS_OK;
-	TRY(version_read(live, version, ret_tx, err));
+	TRY(version_read(live, kind, version, ret_tx, err));
 	if (memcmp(version, (*ret)->version, sizeof(version)) <= 0)
 		return STATUS_OK;
 	status = settings_live_reload(live, err);

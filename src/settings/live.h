@@ -75,12 +75,12 @@ void settings_held_unref(struct settings_held *held); /* NULL is fine */
  * asked first whether there are newer settings, so that what another server has answered holds
  * here: one read version for each request. `*ret` has a new reference also when this fails.
  *
- * `*ret_tx` is then the read-only transaction that has asked, whose read version is known: what the
- * request reads in it costs no other one. It is the caller's; NULL if nothing was asked.
+ * `*ret_tx` is then the transaction of that kind that has asked, whose read version is known: what
+ * the request reads in it costs no other one. It is the caller's; NULL if nothing was asked.
  */
 MUST_USE enum status settings_live_take(struct settings_live *live, struct settings_held **cached,
-					struct settings_held **ret, struct kv_tx **ret_tx,
-					struct err *err);
+					enum kv_tx_kind kind, struct settings_held **ret,
+					struct kv_tx **ret_tx, struct err *err);
 
 /*
  * What is set on this server and for all of them, as the transaction sees it, in the arena, sorted

@@ -827,6 +827,7 @@ fdb_transaction_get_versionstamp(FDBTransaction *t)
 
 	f->ready = false;
 	t->stamp = f;
+	kv_want_versionstamp(t->tx);
 	return f;
 }
 

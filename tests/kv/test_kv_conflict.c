@@ -301,6 +301,7 @@ transactions_of_one_batch_have_their_own_stamps(void **state)
 		tx[i] = begin(store_of(state));
 		assert_ok(kv_set_versionstamped_key(tx[i], STR("t/s.........."), 3, STR("")));
 		assert_ok(kv_atomic(tx[i], KV_ADD, STR("t/n"), STR("\1")));
+		kv_want_versionstamp(tx[i]);
 	}
 	for (int i = 0; i < TXS; i++)
 		f[i] = kv_commit(tx[i]);

@@ -325,6 +325,7 @@ commit_without_writes_has_no_version(void **state)
 
 	assert_int_equal(kv_committed_version(tx, &version), STATUS_NOT_FOUND);
 	assert_get(tx, "t/a", NULL);
+	kv_want_versionstamp(tx);
 	assert_ok(kv_future_wait(kv_commit(tx)));
 	assert_int_equal(kv_committed_version(tx, &version), STATUS_NOT_FOUND);
 	assert_int_equal(kv_versionstamp(tx, stamp), STATUS_NOT_FOUND);
@@ -862,6 +863,7 @@ stamped_key_and_value_get_the_commits_stamp(void **state)
 	assert_ok(kv_set_versionstamped_key(tx, STR("t/k..........\0\1"), 3, STR("one")));
 	assert_ok(kv_set_versionstamped_key(tx, STR("t/k..........\0\2"), 3, STR("two")));
 	assert_ok(kv_set_versionstamped_value(tx, STR("t/v"), STR("<..........>"), 1));
+	kv_want_versionstamp(tx);
 	assert_ok(kv_future_wait(kv_commit(tx)));
 	assert_ok(kv_versionstamp(tx, stamp));
 	assert_ok(kv_committed_version(tx, &version));
@@ -907,6 +909,7 @@ stamps_ascend_and_lie_above_the_read_version(void **state)
 
 		assert_ok(kv_get_read_version(tx, &read));
 		put(tx, "t/a", "1");
+		kv_want_versionstamp(tx);
 		assert_ok(kv_future_wait(kv_commit(tx)));
 		assert_ok(kv_versionstamp(tx, stamp));
 		assert_ok(kv_committed_version(tx, &committed));
@@ -1033,6 +1036,7 @@ metadata_version_changes_with_each_touch(void **state)
 	assert_ok(kv_get_metadata_version(old, before));
 	assert_ok(kv_touch_metadata_version(tx));
 	assert_int_equal(kv_get_metadata_version(tx, after), STATUS_TX_UNREADABLE);
+	kv_want_versionstamp(tx);
 	assert_ok(kv_future_wait(kv_commit(tx)));
 	assert_ok(kv_versionstamp(tx, stamp));
 	kv_tx_reset(tx);

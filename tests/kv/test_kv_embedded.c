@@ -44,6 +44,7 @@ committed_data_is_there_after_a_restart(void **state)
 			assert_memory_equal(metadata, stamp, sizeof(stamp));
 		put(tx, "t/a", "1");
 		assert_ok(kv_touch_metadata_version(tx));
+		kv_want_versionstamp(tx);
 		assert_ok(kv_future_wait(kv_commit(tx)));
 		assert_ok(kv_committed_version(tx, &version));
 		assert_ok(kv_versionstamp(tx, stamp));

@@ -186,6 +186,7 @@ commit_has_happened_when_it_says_so(void **state)
 		bool there;
 
 		assert_ok(kv_set(tx, STR("t/i"), str_of(&i, sizeof(i))));
+		kv_want_versionstamp(tx);
 		status = kv_future_wait(kv_commit(tx));
 		assert_int_equal(kv_versionstamp(tx, stamp),
 				 status == STATUS_OK ? STATUS_OK : STATUS_NOT_FOUND);
@@ -518,6 +519,7 @@ interrupted_commit_fails_if_what_it_read_has_changed(void **state)
 	assert_false(kv_faulty_interrupt(store, 1, add_one_between, NULL));
 	tx = begin(store);
 	assert_ok(add_one(tx, NULL));
+	kv_want_versionstamp(tx);
 	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_TX_CONFLICT);
 	assert_int_equal(kv_versionstamp(tx, stamp), STATUS_NOT_FOUND);
 	kv_tx_free(tx);

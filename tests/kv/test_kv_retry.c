@@ -156,6 +156,50 @@ conflicting_body_runs_again(void **state)
 	assert_stored(store_of(state), "t/n", "6");
 }
 
+struct versions {
+	uint64_t read[2]; /* of each run */
+	int runs;
+};
+
+static enum status
+note_version(struct kv_tx *tx, void *arg)
+{
+	struct versions *v = arg;
+	struct body body = { 0 };
+
+	assert_in_range(v->runs, 0, 1);
+	TRY(kv_get_read_version(tx, &v->read[v->runs++]));
+	return increment(tx, &body);
+}
+
+static void
+run_goes_on_in_a_transaction_that_has_begun(void **state)
+{
+	struct kv_store *store = store_of(state);
+	struct kv_tx *tx = begin(store);
+	struct versions v = { .runs = 0 };
+	uint64_t version;
+
+	assert_ok(kv_get_read_version(tx, &version));
+	assert_get(tx, "t/n", NULL);
+	assert_ok(kv_run_in(store, tx, note_version, &v, NULL));
+	assert_int_equal(v.runs, 1);
+	assert_true(v.read[0] == version);
+	assert_stored(store, "t/n", "1");
+	/* What has changed since it began makes it run again, as new as any other. */
+	tx = begin(store);
+	assert_ok(kv_get_read_version(tx, &version));
+	put_now(store, "t/n", "5");
+	v.runs = 0;
+	assert_ok(kv_run_in(store, tx, note_version, &v, NULL));
+	assert_int_equal(v.runs, 2);
+	assert_true(v.read[0] == version && v.read[1] > version);
+	assert_stored(store, "t/n", "6");
+	v.runs = 0;
+	assert_ok(kv_run_in(store, NULL, note_version, &v, NULL));
+	assert_stored(store, "t/n", "7");
+}
+
 static enum status
 append_letter(struct kv_tx *tx, void *arg)
 {
@@ -378,6 +422,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(body_is_committed_once_when_nothing_interferes),
 		T(conflicting_body_runs_again),
+		T(run_goes_on_in_a_transaction_that_has_begun),
 		T(runs_that_overlap_commit_in_the_order_they_began),
 		T(second_half_tries_again_what_has_conflicted),
 		T(second_half_tells_how_the_first_one_failed),

@@ -119,6 +119,7 @@ write_once(struct writer *w, struct kv_tx *tx)
 				      WRITER_LOG_BEGIN.len, str_of(entry, sizeof(*entry))));
 	TRY(kv_atomic(tx, KV_ADD, WRITER_TOTAL, str_of(&one, sizeof(one))));
 	TRY(transfer(w, tx));
+	kv_want_versionstamp(tx);
 	return kv_future_wait(kv_commit(tx));
 }
 

@@ -114,7 +114,7 @@ settings_chore_run(void *arg, struct chore_turn *turn, struct err *err)
 	enum status status;
 
 	(void)turn;
-	status = settings_live_take(couch->config.live, &cached, &held, &tx, err);
+	status = settings_live_take(couch->config.live, &cached, KV_TX_READ_ONLY, &held, &tx, err);
 	kv_tx_free(tx);
 	settings_held_unref(held);
 	settings_held_unref(cached);
@@ -251,8 +251,11 @@ couch_set_standby(struct couch_req *r)
 static enum status
 couch_hold_settings(struct couch_req *r)
 {
-	enum status status = settings_live_take(r->couch->config.live, &r->loop->held, &r->held,
-						&r->begun, &r->fail.err);
+	enum kv_tx_kind kind = r->method == COUCH_GET ? KV_TX_READ_ONLY : KV_TX_READ_WRITE;
+	enum status status = settings_live_take(r->couch->config.live, &r->loop->held, kind,
+						&r->held, &r->begun, &r->fail.err);
+
+	r->begun_ns = clock_mono_ns();
 
 	r->settings = settings_of(r->held->settings, &couch_setting_group);
 	return status;
@@ -334,10 +337,11 @@ couch_serve(struct couch_req *r)
 	TRY(couch_check_user(r));
 	if (r->user.name.len)
 		TRY(ops_set_user(&r->op, r->user.name, !r->user.admin, &r->fail.err));
-	/* A request with a body waits for it, and the transaction would be too old by then. */
 	if (r->method != COUCH_GET) {
 		couch_security_keep(r);
-		couch_drop_begun(r);
+		/* It would be held while the body comes, and be too old by then. */
+		if (!http_body_has_come(r->x))
+			couch_drop_begun(r);
 	}
 	TRY(couch_require_valid_user(r));
 	TRY(couch_session_renew(r));

@@ -257,7 +257,7 @@ route_call(struct couch_req *r, const struct route *route)
 								: NULL;
 
 	r->endpoint = route->endpoint;
-	/* Documents and attachments alone are read in the transaction that there is already. */
+	/* Documents and attachments alone are read and written in the transaction that there is. */
 	couch_drop_begun(r);
 	if (r->parts_count > route->parts)
 		return couch_fail_set(&r->fail, COUCH_ERROR_NOT_FOUND, "missing");

@@ -510,6 +510,8 @@ faulty_commit(struct kv_tx *base)
 		commit_interrupt(tx->store);
 	fate = tx_draw_commit(tx);
 	if (fate == FAULTY_COMMIT_WELL || fate == FAULTY_COMMIT_UNKNOWN_APPLIED) {
+		if (tx->base.wants_stamp)
+			kv_want_versionstamp(tx->inner);
 		inner = kv_commit(tx->inner);
 		if (!inner->engine) {
 			(void)tx_explain(tx, inner->status);

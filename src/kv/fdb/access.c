@@ -129,30 +129,41 @@ fdb_tx_estimate(struct fdb_tx *tx, struct str begin, struct str end, uint64_t *r
 	return tx_wait_for_number(tx, part, ret);
 }
 
+static enum status
+tx_read_metadata(struct fdb_tx *tx)
+{
+	struct fdb_future *f;
+	enum status status;
+
+	TRY(tx_get(tx, KEY_METADATA, KV_READ, &f));
+	status = fdb_future_wait(f);
+	if (status != STATUS_OK)
+		fdb_future_explain(&f->base);
+	else if (!f->base.present)
+		memset(tx->metadata, 0, sizeof(tx->metadata));
+	else if (f->base.value.len == sizeof(tx->metadata))
+		memcpy(tx->metadata, f->base.value.ptr, sizeof(tx->metadata));
+	else
+		status = STATUS_CORRUPT;
+	fdb_future_release(tx, f);
+	return status;
+}
+
 enum status
 fdb_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
-	struct fdb_future *f;
-	enum status status;
 
 	TRY(fdb_tx_check(tx));
 	/* The library would say the same, and would refuse the commit because of the read. */
 	if (tx->touched_metadata)
 		return err_set(&base->err, STATUS_TX_UNREADABLE,
 			       "the transaction has touched the metadata version");
-	TRY(tx_get(tx, KEY_METADATA, KV_READ, &f));
-	status = fdb_future_wait(f);
-	if (status != STATUS_OK)
-		fdb_future_explain(&f->base);
-	else if (!f->base.present)
-		memset(ret, 0, KV_VERSIONSTAMP_TX_BYTES);
-	else if (f->base.value.len == KV_VERSIONSTAMP_TX_BYTES)
-		memcpy(ret, f->base.value.ptr, KV_VERSIONSTAMP_TX_BYTES);
-	else
-		status = STATUS_CORRUPT;
-	fdb_future_release(tx, f);
-	return status;
+	if (!tx->metadata_known)
+		TRY(tx_read_metadata(tx));
+	tx->metadata_known = true;
+	memcpy(ret, tx->metadata, KV_VERSIONSTAMP_TX_BYTES);
+	return STATUS_OK;
 }
 
 struct kv_future *

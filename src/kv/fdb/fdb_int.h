@@ -234,6 +234,9 @@ struct fdb_tx {
 	struct fdb_future *commit;
 	struct fdb_future *stamp;
 	bool touched_metadata;
+	/* The metadata version, once it has been read: several parts of a request ask for it. */
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+	bool metadata_known;
 	bool ranges_open; /* ranges may be under way: writes wait for them */
 	/*
 	 * Where the store has a prefix: two buffers of FDB_KEY_BYTES that begin with it, for the

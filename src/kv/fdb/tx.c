@@ -16,6 +16,7 @@ fdb_tx_start_over(struct fdb_tx *tx)
 	tx->written = false;
 	tx->ranges_open = false;
 	tx->touched_metadata = false;
+	tx->metadata_known = false;
 	tx->futures = NULL;
 	tx->commit = NULL;
 	tx->stamp = NULL;
@@ -171,7 +172,7 @@ tx_commit(struct fdb_tx *tx)
 
 	TRY(fdb_tx_check(tx));
 	fdb_tx_settle_ranges(tx);
-	if (tx->written)
+	if (tx->written && tx->base.wants_stamp)
 		TRY(tx_ask_stamp(tx));
 	f = fdb_future_new(tx, FDB_COMMIT, NULL, 0);
 	if (!f)

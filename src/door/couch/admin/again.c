@@ -12,8 +12,8 @@ again_find_user(struct couch_req *r, struct auth_user *user)
 	struct kv_tx *tx;
 	enum status status;
 
-	status = settings_live_take(r->couch->config.live, &r->loop->held, &held, &tx,
-				    &r->fail.err);
+	status = settings_live_take(r->couch->config.live, &r->loop->held, KV_TX_READ_ONLY, &held,
+				    &tx, &r->fail.err);
 	client.tx = tx;
 	if (status == STATUS_OK)
 		status = auth_again(people_of(held), &client, r->arena, user, &r->fail.err);

@@ -283,7 +283,7 @@ peruser_hold_settings(struct couch *couch, struct settings_held **ret, struct er
 	struct kv_tx *tx = NULL;
 	enum status status;
 
-	status = settings_live_take(couch->config.live, &cached, ret, &tx, err);
+	status = settings_live_take(couch->config.live, &cached, KV_TX_READ_ONLY, ret, &tx, err);
 	kv_tx_free(tx);
 	settings_held_unref(cached);
 	return status;

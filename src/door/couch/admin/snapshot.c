@@ -52,7 +52,7 @@ snapshot_begin_tx(struct couch_snapshot *s)
 	struct budget_part *part = http_memory(s->r->x);
 	size_t n = COUCH_READ_MOST_BYTES;
 
-	if (!s->lists && s->r->begun) {
+	if (!s->lists && s->r->begun && s->r->method == COUCH_GET) {
 		/* On a cluster its read version is known, so that it costs no round trip. */
 		s->tx = s->r->begun;
 		s->r->begun = NULL;

@@ -3,6 +3,12 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
+
+enum {
+	BEGUN_MOST_MS = 20, /* of a transaction that a write goes on in */
+};
+
 /* One attempt. The request's own arena is back in its place when the attempt is over. */
 static enum status
 tx_attempt_in_db(struct kv_tx *tx, void *arg)
@@ -57,6 +63,25 @@ couch_db_read(struct couch_req *r, enum couch_access access, couch_tx_body *body
 	return kv_run_read(r->couch->config.store, tx_attempt_in_db, &t, &r->fail.err);
 }
 
+/*
+ * The transaction that the request began with, for its first attempt to write; NULL: none. Its read
+ * version costs no other round trip. What others write after that is a conflict, so it has to be
+ * young.
+ */
+static struct kv_tx *
+tx_take_begun(struct couch_req *r)
+{
+	struct kv_tx *tx = r->begun;
+
+	if (tx && clock_mono_ns() - r->begun_ns > (uint64_t)BEGUN_MOST_MS * CLOCK_NS_PER_MS) {
+		couch_drop_begun(r);
+		return NULL;
+	}
+	assert(!tx || r->ahead.tx != tx);
+	r->begun = NULL;
+	return tx;
+}
+
 enum status
 couch_db_write(struct couch_req *r, enum couch_access access, couch_tx_body *body, void *arg)
 {
@@ -65,7 +90,8 @@ couch_db_write(struct couch_req *r, enum couch_access access, couch_tx_body *bod
 		enum status status;
 
 		t.writes = true;
-		status = kv_run(r->couch->config.store, tx_attempt_in_db, &t, NULL, &r->fail.err);
+		status = kv_run_in(r->couch->config.store, tx_take_begun(r), tx_attempt_in_db, &t,
+				   &r->fail.err);
 		if (status != STATUS_UNVETTED)
 			return status;
 		/* What the attempt has left for the validators stays in the arena. */

@@ -387,6 +387,7 @@ rows_txn_commit(struct rows_request *r)
 		return status;
 	}
 	net_memory_part_rouse(&c->txn->part);
+	kv_want_versionstamp(c->txn->unit.tx);
 	status = kv_future_wait(kv_commit(c->txn->unit.tx));
 	if (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD)
 		metric_add(&conflicts, 1);
