@@ -90,13 +90,6 @@ MUST_USE enum status catalog_drop_clear(struct kv_store *store, bool *ret_more, 
 
 MUST_USE enum status catalog_store_incarnation_set(struct kv_tx *tx, uint8_t incarnation);
 
-/*
- * Raises the store's Incarnation and that of every database in it to `least` where they are below:
- * a database with that one is coming, and events of all databases are in one order.
- */
-MUST_USE enum status catalog_incarnations_raise_to(struct kv_store *store, uint8_t least,
-						   struct err *err);
-
 /* Notes that the database has been created or deleted by this transaction, and wakes feeds. */
 MUST_USE enum status catalog_event_put(struct kv_tx *tx, const struct catalog_kind *kind,
 				       struct str name, enum catalog_event_kind event,

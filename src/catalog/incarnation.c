@@ -1,6 +1,7 @@
 /* What a store needs that goes on elsewhere than where its readers have known it. */
 #include "kv/keyspace.h"
 #include "catalog/catalog_int.h"
+#include "catalog/incarnation.h"
 
 enum {
 	RELOCATE_NAMES = 500, /* databases in one transaction */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/rand.h"
+#include "catalog/incarnation.h"
 #include "catalog/move_int.h"
 #include "kv/prefix.h"
 

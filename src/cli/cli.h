@@ -47,6 +47,7 @@ extern const struct cli_command cli_move;
 extern const struct cli_command cli_user;
 extern const struct cli_command cli_rows;
 extern const struct cli_command cli_follow, cli_import;
+extern const struct cli_command cli_incarnation;
 extern const struct cli_command cli_promote;
 
 /* Prints one line to standard error, with "frond: " before it. */

@@ -14,9 +14,10 @@
 #include "model/timed/tables/tables.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_serve,   &cli_config, &cli_metrics, &cli_top,     &cli_load,   &cli_dump,
-	&cli_inspect, &cli_verify, &cli_salvage, &cli_compact, &cli_backup, &cli_restore,
-	&cli_move,    &cli_user,   &cli_rows,    &cli_import,  &cli_follow, &cli_promote,
+	&cli_serve,  &cli_config,  &cli_metrics, &cli_top,         &cli_load,
+	&cli_dump,   &cli_inspect, &cli_verify,  &cli_salvage,     &cli_compact,
+	&cli_backup, &cli_restore, &cli_move,    &cli_user,        &cli_rows,
+	&cli_import, &cli_follow,  &cli_promote, &cli_incarnation,
 };
 
 enum {
@@ -31,7 +32,7 @@ print_help(FILE *out)
 	      "A document database for clients of CouchDB, MongoDB, Redis and Cassandra.\n\n",
 	      out);
 	for (size_t i = 0; i < COMMANDS_COUNT; i++)
-		fprintf(out, "  frond %-8s  %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(out, "  frond %-11s  %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n"
 	      "\"frond COMMAND --help\" lists a command's options; \"frond --version\" tells the "
 	      "version.\n" CLI_EXIT_TEXT "\n",

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import threading
 import time
 
@@ -326,6 +327,45 @@ def reader_goes_on_after_a_restore_without_missing_anything(cwd):
             equal(server.stop(), 0)
         contains(ok("verify", "--store", store, cwd=cwd).stdout, " 0 findings")
     equal(since[:2], "01")
+
+
+@test
+def copied_directory_gets_a_higher_incarnation_by_hand(cwd):
+    """A copy that another tool has made comes back after more was written, twice."""
+    with Server(cwd) as server:
+        for name in ("db", "other"):
+            equal(server.request("PUT", f"/{name}")[0], 201)
+            equal(server.request("PUT", f"/{name}/old", {})[0], 201)
+        equal(server.stop(), 0)
+    shutil.copytree(cwd / "data", cwd / "copy")
+    with Server(cwd) as server:
+        for i in range(20):
+            equal(server.request("PUT", f"/db/lost{i}", {})[0], 201)
+        since = server.request("GET", "/db/_changes")[1]["last_seq"]
+        equal(server.stop(), 0)
+    for how, shown in ((("--raise",), 1), (("--least", "2"), 2)):
+        shutil.rmtree(cwd / "data")
+        shutil.copytree(cwd / "copy", cwd / "data")
+        equal(ok("incarnation", cwd=cwd).stdout, "incarnation 0\n")
+        equal(ok("incarnation", *how, cwd=cwd).stdout, f"incarnation {shown}\n")
+        equal(ok("incarnation", "--least", "1", cwd=cwd).stdout, f"incarnation {shown}\n")
+        with Server(cwd) as server:
+            equal(server.request("GET", f"/db/_changes?since={since}")[1]["results"], [])
+            equal(server.request("PUT", "/db/new", {})[0], 201)
+            answer = server.request("GET", f"/db/_changes?since={since}")[1]
+            equal([row["id"] for row in answer["results"]], ["new"])
+            assert answer["last_seq"] > since
+            since = answer["last_seq"]
+            equal(server.request("PUT", "/other/new", {})[0], 201)
+            equal(server.request("GET", "/other/_changes")[1]["last_seq"][:2], f"{shown:02x}")
+            equal(server.stop(), 0)
+        contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+    ok("incarnation", "--least", "255", cwd=cwd)
+    answer = run("incarnation", "--raise", cwd=cwd)
+    equal(answer.returncode, 1)
+    contains(answer.stderr, "cannot be raised")
+    equal(run("incarnation", "--raise", "--least", "3", cwd=cwd).returncode, 2)
+    equal(run("incarnation", "--least", "256", cwd=cwd).returncode, 2)
 
 
 main()
