@@ -8,13 +8,16 @@ import json
 import os
 import pathlib
 import random
+import re
+import signal
 import sys
 import threading
 import time
+import types
 import urllib.error
 import urllib.request
 
-from harness import ENV, FROND, Server, equal, foundationdb, main, ok, test, until
+from harness import ENV, FROND, QUICK, Server, contains, equal, foundationdb, main, ok, test, until
 
 ENV.pop("FDB_NETWORK_OPTION_KNOB", None)  # a client as patient as users' clients are
 HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
@@ -255,6 +258,51 @@ def slow_server_is_waited_for(cwd):
             time.sleep(2)
             cluster.pause(1)
         ok_store(cwd, cluster)
+
+
+def metrics_apart(server):
+    """Those at the port of their own, which asks the store for nothing."""
+    address = re.search(r"event=metrics_port address=(\S+)", server.read_log()).group(1)
+    return Server.metrics(types.SimpleNamespace(url=f"http://{address}"))
+
+
+@test
+def cluster_that_is_away_or_locked_is_told_by_up_and_by_metrics(cwd):
+    (cwd / "frond.ini").write_text(QUICK + "[prometheus]\nadditional_port = true\nport = 0\n")
+    options = ("--config", str(cwd / "frond.ini"))
+    with Cluster(cwd) as cluster, Server(cwd, "--store", cluster.url, *options) as server:
+        def failures(reason):
+            return metrics_apart(server)[f'frond_cluster_failures_total{{reason="{reason}"}}']
+
+        code, up = ask(server, "GET", "/_up")
+        equal((code, up["status"]), (200, "ok"))
+        assert 0 < up["cluster"]["answer_ms"] < 60000, up
+        before = metrics_apart(server)
+        for method, path, body in (("PUT", "/db", None), ("PUT", "/db/d", {}), ("GET", "/db/d", None)):
+            assert ask(server, method, path, body)[0] in (200, 201)
+        after = metrics_apart(server)
+        for name in ("transactions", "round_trips", "keys_read", "read_bytes", "keys_written",
+                     "written_bytes"):
+            name = f"frond_cluster_{name}_total"
+            assert after[name] > before[name], name
+        assert after["frond_cluster_answer_duration_seconds_count"] > 0
+
+        equal((failures("timed_out"), failures("locked")), (0, 0))
+        cluster.process.send_signal(signal.SIGSTOP)
+        try:
+            begun = time.monotonic()
+            code, up = ask(server, "GET", "/_up")
+            assert 9 < time.monotonic() - begun < 60
+            equal((code, up["error"]), (503, "service unavailable"))
+            assert failures("timed_out") > 0
+        finally:
+            cluster.process.send_signal(signal.SIGCONT)
+        until_answered(server, "/_up")
+
+        contains(cluster.ask("lock").stdout, "Database locked")
+        code, up = ask(server, "GET", "/_up")
+        equal((code, up["error"]), (503, "service unavailable"))
+        until(lambda: failures("locked") > 0)
 
 
 def ok_store(cwd, cluster):

@@ -228,6 +228,7 @@ struct fdb_tx {
 	uint64_t life;
 	_Atomic bool cancelled;
 	_Atomic bool answered;      /* it has a read version, which ages */
+	uint64_t asked_ns;          /* when its first question was asked; 0: none was */
 	bool used;                  /* kv_commit() has been called */
 	bool written;               /* the commit will have a version */
 	struct fdb_future *futures; /* all but watches */
@@ -282,6 +283,17 @@ void fdb_future_explain(struct kv_future *f);
 
 /* Completes the watches of a transaction's life with STATUS_CANCELLED; 0: all watches. */
 void fdb_watches_cancel(struct fdb_store *store, uint64_t life);
+
+/* ---- Metrics (metrics.c) ---- */
+
+/* A transaction, or an attempt of one, is over. */
+void fdb_count_transaction(const struct kv_tx_stats *stats);
+
+/* A transaction has got its first answer. `asked_ns` is when it asked, by clock_mono_ns(). */
+void fdb_count_answer(uint64_t asked_ns);
+
+/* An answer of the library's. Any code: those that tell nothing of the cluster are not counted. */
+void fdb_count_failure(int code);
 
 /* ---- Transactions ---- */
 

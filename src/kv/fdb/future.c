@@ -23,6 +23,7 @@
  */
 #include <assert.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
 
@@ -151,6 +152,9 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	} else {
 		future_link(&tx->futures, f);
 	}
+	/* Before the future is started, so that the answer's thread sees it. */
+	if (!tx->asked_ns && (op == FDB_GET || op == FDB_RANGE || op == FDB_NUMBER))
+		tx->asked_ns = clock_mono_ns();
 	return f;
 }
 
@@ -349,6 +353,7 @@ future_answer_commit(struct fdb_future *f, FDBFuture *part)
 {
 	f->code = fdb.future_get_error(part);
 	f->base.status = fdb_status(f->code);
+	fdb_count_failure(f->code);
 	if (f->base.status == STATUS_OK && f->counts)
 		atomic_fetch_add_explicit(&f->store->commits, 1, memory_order_relaxed);
 	else if (f->base.status == STATUS_TX_CONFLICT)
@@ -382,11 +387,16 @@ future_note_age(struct fdb_future *f)
 		TIMED_OUT = 1031,
 	};
 	struct fdb_tx *tx = (struct fdb_tx *)f->base.tx;
+	bool answered = atomic_load_explicit(&tx->answered, memory_order_relaxed);
 
-	if (f->base.status == STATUS_OK)
+	if (f->base.status == STATUS_OK && !answered) {
 		atomic_store_explicit(&tx->answered, true, memory_order_relaxed);
-	else if (f->code == TIMED_OUT && atomic_load_explicit(&tx->answered, memory_order_relaxed))
+		fdb_count_answer(tx->asked_ns);
+	} else if (f->code == TIMED_OUT && answered) {
 		f->base.status = STATUS_TX_TOO_OLD;
+	} else {
+		fdb_count_failure(f->code);
+	}
 }
 
 /*

@@ -12,6 +12,7 @@ fdb_tx_start_over(struct fdb_tx *tx)
 	tx->committing = false;
 	atomic_store(&tx->cancelled, false);
 	atomic_store(&tx->answered, false);
+	tx->asked_ns = 0;
 	tx->used = false;
 	tx->written = false;
 	tx->ranges_open = false;
@@ -67,6 +68,7 @@ fdb_tx_free(struct kv_tx *base)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
+	fdb_count_transaction(&base->stats);
 	tx_release_futures(tx);
 	fdb.transaction_destroy(tx->tx);
 	pthread_mutex_destroy(&tx->lock);
@@ -78,6 +80,7 @@ fdb_tx_reset(struct kv_tx *base)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
+	fdb_count_transaction(&base->stats);
 	tx_release_futures(tx);
 	pthread_mutex_lock(&tx->lock);
 	fdb.transaction_reset(tx->tx);

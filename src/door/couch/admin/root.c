@@ -1,4 +1,5 @@
 /* Endpoints of the server as a whole: /, /_up, /_uuids, /_membership. */
+#include "base/clock.h"
 #include "doc/json.h"
 #include "door/couch/admin/access.h"
 #include "door/couch/admin/endpoints.h"
@@ -11,6 +12,7 @@
 #include "door/couch/wire/uuid.h"
 #include "kv/damage.h"
 #include "kv/log.h"
+#include "kv/state.h"
 
 /* The CouchDB release whose behaviour clients may expect. */
 #define COUCHDB_VERSION "3.5.0"
@@ -65,8 +67,10 @@ root_reach_store(struct couch_req *r, struct kv_tx *tx, void *arg)
 }
 
 /*
- * 200 if this server can reach the store and the store takes writes. 200 for a standby, too, with
- * how far it is behind. Files that are damaged are named: what is in others can be used.
+ * 200 if this server can reach the store and the store takes writes; of a cluster with how long a
+ * read version has taken, since a slow or full one makes its clients wait for that. 200 for a
+ * standby, too, with how far it is behind. Files that are damaged are named: what is in others can
+ * be used.
  */
 enum status
 couch_root_up(struct couch_req *r)
@@ -74,9 +78,12 @@ couch_root_up(struct couch_req *r)
 	struct buf AUTO(buf_release) out = BUF_SHORT(COUCH_SMALL_BODY_BYTES);
 	enum kv_store_state state;
 	struct kv_damage damage;
+	uint64_t asked_ns = clock_mono_ns();
+	uint64_t answered_ns;
 	size_t at = 0;
 
 	TRY(couch_store_read(r, root_reach_store, NULL));
+	answered_ns = clock_mono_ns();
 	state = kv_store_stats(r->couch->config.store).state;
 	if (state == KV_STORE_FULL)
 		return err_set(&r->fail.err, STATUS_UNAVAILABLE,
@@ -92,6 +99,9 @@ couch_root_up(struct couch_req *r)
 		json_write_str(&out, str_from_cstr(damage.file));
 	}
 	buf_append_cstr(&out, at ? "]" : "");
+	if (kv_is_shared(r->couch->config.store) && state != KV_STORE_STANDBY)
+		buf_printf(&out, ",\"cluster\":{\"answer_ms\":%.1f}",
+			   (double)(answered_ns - asked_ns) / 1e6);
 	if (state == KV_STORE_STANDBY) {
 		const struct kv_log_behind behind = kv_log_behind(r->couch->config.store);
 
