@@ -1,4 +1,5 @@
 /* What transactions read and write. */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
 
@@ -129,6 +130,38 @@ fdb_tx_estimate(struct fdb_tx *tx, struct str begin, struct str end, uint64_t *r
 	return tx_wait_for_number(tx, part, ret);
 }
 
+/*
+ * Waits for a read of the metadata version. The library answers it together with the transaction's
+ * read version, and does not answer it at all if that fails, as in a locked database. So if the
+ * answer is late, this asks for the read version, whose failure is the answer then.
+ */
+static enum status
+tx_wait_for_metadata(struct fdb_tx *tx, struct fdb_future *f)
+{
+	uint64_t version;
+	enum status status;
+
+	if (!event_wait(&f->settled, clock_after_ms(FDB_METADATA_LATE_MS)))
+		TRY(tx_wait_for_number(tx, fdb.transaction_get_read_version(tx->tx), &version));
+	status = fdb_future_wait(f);
+	if (status != STATUS_OK)
+		fdb_future_explain(&f->base);
+	return status;
+}
+
+/* Takes it out of an answer. It is all zero as long as nobody has touched it. */
+static enum status
+tx_keep_metadata(struct fdb_tx *tx, const struct kv_future *f)
+{
+	if (f->present && f->value.len != sizeof(tx->metadata))
+		return STATUS_CORRUPT;
+	if (f->present)
+		memcpy(tx->metadata, f->value.ptr, sizeof(tx->metadata));
+	else
+		memset(tx->metadata, 0, sizeof(tx->metadata));
+	return STATUS_OK;
+}
+
 static enum status
 tx_read_metadata(struct fdb_tx *tx)
 {
@@ -136,15 +169,9 @@ tx_read_metadata(struct fdb_tx *tx)
 	enum status status;
 
 	TRY(tx_get(tx, KEY_METADATA, KV_READ, &f));
-	status = fdb_future_wait(f);
-	if (status != STATUS_OK)
-		fdb_future_explain(&f->base);
-	else if (!f->base.present)
-		memset(tx->metadata, 0, sizeof(tx->metadata));
-	else if (f->base.value.len == sizeof(tx->metadata))
-		memcpy(tx->metadata, f->base.value.ptr, sizeof(tx->metadata));
-	else
-		status = STATUS_CORRUPT;
+	status = tx_wait_for_metadata(tx, f);
+	if (status == STATUS_OK)
+		status = tx_keep_metadata(tx, &f->base);
 	fdb_future_release(tx, f);
 	return status;
 }

@@ -37,6 +37,7 @@ enum {
 	FDB_OPEN_TIMEOUT_MS = 5000, /* to find the cluster when a store is opened */
 	/* A transaction's reads give up; a commit waits until its end is known. */
 	FDB_READ_TIMEOUT_MS = 10000,
+	FDB_METADATA_LATE_MS = 1000, /* see tx_wait_for_metadata() */
 
 	FDB_PREFIX_NAME_BYTES = 32, /* of the name behind "?prefix=" */
 	/* That name as an element of a tuple: between a byte of its type and one that ends it. */
