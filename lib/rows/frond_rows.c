@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <openssl/err.h>
@@ -20,6 +21,7 @@ enum {
 	STATE_BYTES = 5,
 	MAGIC = 0x46524f57,
 	ASK_MS = 500, /* between two questions to `interrupted` */
+	BUSY_MS = 10, /* between two tries at a Unix socket where too many wait to connect */
 
 	REQUEST_HELLO = 1,
 	REQUEST_LOGIN = 2,
@@ -384,13 +386,43 @@ connect_one(struct frows *c, const struct addrinfo *to)
 	return false;
 }
 
+/* At a Unix socket, where connecting never is under way: it is done, or there is no room yet. */
+static bool
+connect_path(struct frows *c, const struct frows_where *where)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int left = where->timeout_ms;
+
+	if (where->tls)
+		return fail(c, "08001", "%s: there is no TLS at a Unix socket", where->host);
+	if (strlen(where->host) >= sizeof(to.sun_path))
+		return fail(c, "08001", "%s: the path is too long", where->host);
+	strcpy(to.sun_path, where->host);
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->fd < 0)
+		return fail(c, "08001", "%s", strerror(errno));
+	while (connect(c->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			return fail(c, "08001", "%s: %s", where->host, strerror(errno));
+		if (c->interrupted && c->interrupted(c->interrupted_arg))
+			return fail(c, "57014", "interrupted while frond was waited for");
+		if (where->timeout_ms && (left -= BUSY_MS) < 0)
+			return fail(c, "08001", "%s: the server is busy", where->host);
+		(void)poll(NULL, 0, BUSY_MS);
+	}
+	return true;
+}
+
 static bool
 connect_any(struct frows *c, const struct frows_where *where)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *all;
-	int error = getaddrinfo(where->host, where->port, &hints, &all);
 	bool done = false;
+	int error;
 
+	if (where->host[0] == '/')
+		return connect_path(c, where);
+	error = getaddrinfo(where->host, where->port, &hints, &all);
 	if (error)
 		return fail(c, "08001", "%s: %s", where->host, gai_strerror(error));
 	for (const struct addrinfo *to = all; to && !done; to = to->ai_next)

@@ -83,11 +83,12 @@ struct frows;
 /* ---- Connections ---- */
 
 struct frows_where {
-	const char *host; /* a name or an address */
-	const char *port;
+	const char
+		*host; /* a name or an address; or the path of a Unix socket, from its slash on */
+	const char *port; /* not looked at where `host` is a path */
 	const char *user; /* NULL: nobody logs in */
 	const char *password;
-	bool tls;            /* the server's certificate is checked, for `host` */
+	bool tls;            /* the server's certificate is checked, for `host`, which is no path */
 	const char *ca_file; /* by the authorities in this file; NULL: by the system's */
 	int timeout_ms;      /* of connecting, and of each wait for an answer; 0: none */
 	/*

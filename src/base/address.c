@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/address_path.h"
+
 enum {
 	ADDRESS_PORT_MAX = 65535,
 };
@@ -33,6 +35,26 @@ address_parse(const char *host_port, char ret_host[ADDRESS_HOST_BYTES], uint16_t
 	memcpy(ret_host, host.ptr, host.len);
 	ret_host[host.len] = '\0';
 	*ret_port = (uint16_t)port;
+	return STATUS_OK;
+}
+
+bool
+address_is_path(const char *text)
+{
+	return text[0] == '/';
+}
+
+enum status
+address_check_path(const char *path, struct err *err)
+{
+	size_t len = strlen(path);
+
+	if (len >= ADDRESS_PATH_BYTES)
+		return err_set(err, STATUS_INVALID,
+			       "\"%s\": the path of a Unix socket has %d bytes at most", path,
+			       ADDRESS_PATH_BYTES - 1);
+	if (path[len - 1] == '/')
+		return err_set(err, STATUS_INVALID, "\"%s\" is no path of a Unix socket", path);
 	return STATUS_OK;
 }
 
@@ -73,6 +95,8 @@ address_overlaps(const char *a, const char *b)
 	struct in6_addr x, y;
 	int family = address_read(a, &x);
 
+	if (address_is_path(a))
+		return strcmp(a, b) == 0;
 	if (family == AF_UNSPEC || family != address_read(b, &y))
 		return false;
 	return memcmp(&x, &any, sizeof(any)) == 0 || memcmp(&y, &any, sizeof(any)) == 0 ||
@@ -161,6 +185,10 @@ address_block_of(struct str peer, struct address_block *ret)
 void
 address_write(const char *host, uint16_t port, char ret[ADDRESS_TEXT_BYTES])
 {
+	if (address_is_path(host)) {
+		snprintf(ret, ADDRESS_TEXT_BYTES, "%s", host);
+		return;
+	}
 	if (strcasecmp(host, "localhost") == 0)
 		host = "127.0.0.1";
 	snprintf(ret, ADDRESS_TEXT_BYTES, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host,

@@ -1,4 +1,4 @@
-/* Addresses as operators write them: HOST:PORT, with brackets around an IPv6 address. */
+/* Addresses as operators write them: HOST:PORT, IPv6 in brackets. See base/address_path.h, too. */
 #ifndef FROND_BASE_ADDRESS_H
 #define FROND_BASE_ADDRESS_H
 
@@ -27,8 +27,8 @@ MUST_USE enum status address_check_host(const char *host, const char *text, stru
 
 /*
  * True if two servers on this machine cannot listen at the same port of these hosts: they are the
- * same, or one is all addresses of the other's kind. What is no IP address or "localhost" overlaps
- * with nothing.
+ * same, or one is all addresses of the other's kind. A path overlaps with itself, what else is no
+ * IP address or "localhost" with nothing.
  */
 bool address_overlaps(const char *a, const char *b);
 
@@ -38,7 +38,7 @@ bool address_is_loopback(const char *host);
 /* The same for the host of a URL or a Host header, with or without a port: IPv6 has brackets. */
 bool address_names_loopback(struct str host);
 
-/* Writes "HOST:PORT", with brackets around an IPv6 address. "localhost" becomes 127.0.0.1. */
+/* Writes "HOST:PORT", IPv6 in brackets, "localhost" as 127.0.0.1; of a path, the path alone. */
 void address_write(const char *host, uint16_t port, char ret[ADDRESS_TEXT_BYTES]);
 
 /*
@@ -55,7 +55,7 @@ struct address_block {
 	uint8_t bytes[16];
 };
 
-/* Of a peer such as "127.0.0.1:40312" or "[::1]:40312". Another text is taken as it is. */
+/* Of a peer such as "[::1]:40312". Another text is taken as it is, up to its last colon. */
 void address_block_of(struct str peer, struct address_block *ret);
 
 static inline bool

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/address_path.h"
 #include "base/log.h"
 #include "cli/manager.h"
 #include "door/door.h"
@@ -17,6 +18,12 @@ static enum status
 door_place(const struct door_wish *wish, const char *given, uint64_t port,
 	   char ret_host[ADDRESS_HOST_BYTES], uint16_t *ret_port, struct err *err)
 {
+	if (wish->takes_paths && address_is_path(given ? given : wish->host)) {
+		TRY(address_check_path(given ? given : wish->host, err));
+		(void)snprintf(ret_host, ADDRESS_HOST_BYTES, "%s", given ? given : wish->host);
+		*ret_port = 0;
+		return STATUS_OK;
+	}
 	if (given) {
 		TRY(address_parse(given, ret_host, ret_port, err));
 		return address_check_host(ret_host, given, err);
@@ -28,8 +35,9 @@ door_place(const struct door_wish *wish, const char *given, uint64_t port,
 	*ret_port = (uint16_t)port;
 	if (address_check_host(ret_host, wish->host, err) == STATUS_OK)
 		return STATUS_OK;
-	return err_set(err, STATUS_INVALID, "[%s] bind_address: \"%s\" is no IP address",
-		       wish->section, wish->host);
+	return err_set(err, STATUS_INVALID, "[%s] bind_address: \"%s\" is no IP address%s",
+		       wish->section, wish->host,
+		       wish->takes_paths ? ", and no path of a Unix socket" : "");
 }
 
 static enum status
@@ -44,6 +52,11 @@ door_find_one(const struct door_wish *wish, const char *suffix, bool enabled, co
 			       "--%s%s %s, and the manager of services hands over a socket for it: "
 			       "one of them has to go",
 			       wish->name, suffix, given);
+	if (handed && address_is_path(ret_host) && !wish->takes_paths)
+		return err_set(err, STATUS_INVALID,
+			       "the manager of services hands over a socket \"%s%s\" at %s: this "
+			       "door listens at IP addresses alone",
+			       wish->name, suffix, ret_host);
 	*ret_wanted = handed || given || enabled;
 	if (handed || !*ret_wanted)
 		return STATUS_OK;
@@ -59,12 +72,18 @@ door_find(struct door *d, const struct door_wish *wish, struct err *err)
 			     &d->tls_wanted, d->tls_host, &d->tls_port, err);
 }
 
+static bool
+is_local(const char *host)
+{
+	return address_is_path(host) || address_is_loopback(host);
+}
+
 const char *
 door_exposed(const struct door *d)
 {
-	if (d->wanted && !address_is_loopback(d->host))
+	if (d->wanted && !is_local(d->host))
 		return d->host;
-	return d->tls_wanted && !address_is_loopback(d->tls_host) ? d->tls_host : NULL;
+	return d->tls_wanted && !is_local(d->tls_host) ? d->tls_host : NULL;
 }
 
 static enum status

@@ -18,7 +18,7 @@ struct net_tls;
 struct door {
 	bool wanted;
 	bool tls_wanted;
-	char host[ADDRESS_HOST_BYTES];
+	char host[ADDRESS_HOST_BYTES]; /* or the path of a Unix socket, with port 0 */
 	char tls_host[ADDRESS_HOST_BYTES];
 	uint16_t port; /* of both: the one that is listened on, once door_listen() has returned */
 	uint16_t tls_port;
@@ -34,8 +34,9 @@ struct door_wish {
 	const char *host; /* bind_address, of both */
 	uint64_t port;
 	uint64_t tls_port;
-	const char *given;     /* HOST:PORT of the command line, instead of the above; NULL: none */
+	const char *given; /* an address of the command line, instead of the above; NULL: none */
 	const char *tls_given; /* the same for TLS */
+	bool takes_paths;      /* it may listen at a Unix socket */
 };
 
 /*
@@ -52,7 +53,7 @@ door_is_wanted(const struct door *d)
 	return d->wanted || d->tls_wanted;
 }
 
-/* The address of it that other machines can reach; NULL: there is none. */
+/* The address of it that other machines can reach, as no path is; NULL: there is none. */
 const char *door_exposed(const struct door *d);
 
 /*

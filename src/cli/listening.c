@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/address_path.h"
 #include "cli/manager.h"
 #include "cli/serve_settings.h"
 #include "door/couch/couch.h"
@@ -54,6 +55,7 @@ find_door(struct listening *l, size_t i, const struct settings *settings,
 		.tls_port = s->tls_port,
 		.given = given->doors[i].clear,
 		.tls_given = given->doors[i].tls,
+		.takes_paths = true,
 	};
 
 	return door_find(&l->doors[i], &wish, err);
@@ -104,14 +106,21 @@ check_ports(const struct listening *l, const struct couch_settings *metrics, str
 	size_t count = list_places(l, metrics, places);
 
 	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < i; j++)
-			if (places[i].port && places[i].port == places[j].port &&
-			    address_overlaps(places[i].host, places[j].host))
+		for (size_t j = 0; j < i; j++) {
+			if (!address_overlaps(places[i].host, places[j].host))
+				continue;
+			if (address_is_path(places[i].host))
+				return err_set(err, STATUS_INVALID,
+					       "%s%s and %s%s cannot both listen at %s",
+					       places[j].name, places[j].suffix, places[i].name,
+					       places[i].suffix, places[i].host);
+			if (places[i].port && places[i].port == places[j].port)
 				return err_set(err, STATUS_INVALID,
 					       "%s%s and %s%s cannot both listen at port %u of %s",
 					       places[j].name, places[j].suffix, places[i].name,
 					       places[i].suffix, (unsigned)places[i].port,
 					       places[i].host);
+		}
 	return STATUS_OK;
 }
 

@@ -14,7 +14,7 @@
 /* The word that `--http` takes instead of an address. */
 #define LISTENING_NOWHERE "none"
 
-/* The options of the command line, each HOST:PORT; NULL: the settings say. */
+/* The options of the command line, each an address or a path; NULL: the settings say. */
 struct listening_given {
 	const char *http, *https;
 	struct {

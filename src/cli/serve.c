@@ -171,8 +171,8 @@ door_options(size_t i, struct argp_option ret[OPTIONS_OF_DOOR])
 
 	(void)snprintf(texts[i].tls_name, OPTION_NAME_BYTES, "%ss", type->name);
 	(void)snprintf(texts[i].help, OPTION_HELP_BYTES,
-		       "Listen there for clients of %s, too; any address but the loopback needs an "
-		       "administrator. Port 0: any free one",
+		       "Listen there for clients of %s, too, or at the path of a Unix socket; any "
+		       "address but the loopback needs an administrator. Port 0: any free one",
 		       type->clients);
 	ret[0] = (struct argp_option){ type->name, key + OPTION_OF_CLEAR, "HOST:PORT",
 				       0,          texts[i].help,         0 };

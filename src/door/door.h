@@ -46,7 +46,8 @@ struct door_settings {
 	     " of frond serve says so, too, with an address of its own.")                          \
 	TEXT(S, host, name, "bind_address", 1, NULL, "127.0.0.1", SETTING_AT_START,                \
 	     "The IP address that is listened on for clients of " clients ", an IPv6 one without " \
-	     "brackets. Any but the loopback address needs an administrator.")                     \
+	     "brackets; or the path of a Unix socket, which has no port. Any address but the "     \
+	     "loopback needs an administrator.")                                                   \
 	NUMBER(S, port, name, "port", "", 0, 65535, port_number, SETTING_AT_START,                 \
 	       "The port that is listened on. 0: any free one.")                                   \
 	FLAG(S, tls_enabled, name, "tls_enable", false, SETTING_AT_START,                          \
@@ -71,9 +72,9 @@ struct door_settings {
 
 /* Where clients in clear reach a door, or those with TLS where there is nothing else. */
 struct door_place {
-	const char *host;
-	uint16_t port; /* 0, until the door listens, if any free one was asked for */
-	bool tls;      /* it listens for TLS, whether or not also in clear */
+	const char *host; /* or the path of a Unix socket, with port 0 */
+	uint16_t port;    /* 0, until the door listens, if any free one was asked for */
+	bool tls;         /* it listens for TLS, whether or not also in clear */
 };
 
 /* What the doors of a process stand on. All of it outlives them. */

@@ -42,14 +42,20 @@ net_addresses_fini(struct net_addresses *a)
 	pthread_mutex_destroy(&a->lock);
 }
 
-/* True if connections of that peer are counted: it has an IP address that the limit is for. */
+/*
+ * True if connections of that peer are counted: it has an IP address that the limit is for. A user
+ * at a Unix socket (net/tcp.h) is like the loopback.
+ */
 static bool
 net_addresses_count(const struct net_addresses *a, const char *peer, struct address_block *ret)
 {
 	bool is_ip = peer[0] == '[' || (peer[0] >= '0' && peer[0] <= '9');
+	bool is_user = strncmp(peer, "unix-", 5) == 0;
 
-	if (!is_ip || (a->spares_loopback &&
-		       (strncmp(peer, "127.", 4) == 0 || strncmp(peer, "[::1]:", 6) == 0)))
+	if (is_user ? a->spares_loopback : !is_ip)
+		return false;
+	if (is_ip && (a->spares_loopback &&
+		      (strncmp(peer, "127.", 4) == 0 || strncmp(peer, "[::1]:", 6) == 0)))
 		return false;
 	address_block_of(str_from_cstr(peer), ret);
 	return true;

@@ -23,8 +23,8 @@ struct net_addresses {
 };
 
 /*
- * `limit` 0: three quarters of `max_connections`, and no limit for the loopback, where a proxy may
- * be, whose clients would all be one address. STATUS_NOMEM.
+ * `limit` 0: three quarters of `max_connections`, and none for the loopback and Unix sockets, where
+ * a proxy's clients would all be one. Else a user at those is one address. STATUS_NOMEM.
  */
 MUST_USE enum status net_addresses_init(struct net_addresses *a, size_t limit,
 					size_t max_connections);

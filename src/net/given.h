@@ -19,9 +19,10 @@ enum {
 };
 
 /*
- * Keeps a socket for the listener at its address, which `ret_host` and `ret_port` tell. The process
- * owns it from now on, and a program that it starts does not get it. STATUS_INVALID if it is no TCP
- * socket that listens; STATUS_LIMIT.
+ * Keeps a socket for the listener at its address, which `ret_host` and `ret_port` tell; of a Unix
+ * socket they are its path and 0. The process owns it from now on, and a program that it starts
+ * does not get it. STATUS_INVALID if it is no socket of TCP or of a path that listens;
+ * STATUS_LIMIT.
  */
 MUST_USE enum status net_given_add(int fd, char ret_host[ADDRESS_HOST_BYTES], uint16_t *ret_port,
 				   struct err *err);
@@ -33,8 +34,9 @@ int net_given_take(const struct sockaddr *address);
 void net_given_drop(void (*tell)(const char *host, uint16_t port));
 
 /*
- * From now on `keep` is called with each socket that a listener makes for itself, which stays the
- * listener's: it may be given to the process that serves next.
+ * From now on `keep` is called with each socket of TCP that a listener makes for itself, which
+ * stays the listener's: it may be given to the process that serves next. Not with one of a path,
+ * whose file goes with its listener.
  */
 typedef void net_given_keep(int fd, const char *host, uint16_t port);
 void net_given_set_keep(net_given_keep *keep);

@@ -69,8 +69,8 @@ MUST_USE enum status net_host_secure(struct net_host *h, unsigned service, struc
 				     unsigned *ret, struct err *err);
 
 /*
- * "127.0.0.1:5984", "[::1]:0"; port 0 picks a free one, which `ret_port` tells (may be NULL).
- * Before net_host_run(). STATUS_INVALID, STATUS_IO (in use), STATUS_NOMEM.
+ * "[::1]:0", or a path (net/path.h). Port 0 picks a free one, which `ret_port` tells (may be
+ * NULL). Before net_host_run(). STATUS_INVALID, STATUS_IO (in use), STATUS_NOMEM.
  */
 MUST_USE enum status net_host_listen(struct net_host *h, unsigned service, const char *host_port,
 				     uint16_t *ret_port, struct err *err);

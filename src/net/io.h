@@ -59,8 +59,8 @@ struct net_io {
 	size_t stream_bytes;         /* of its state for a connection, given zeroed */
 
 	/*
-	 * Opens a place named "HOST:PORT", where nobody is accepted yet. STATUS_INVALID for a name
-	 * that makes no sense, STATUS_IO, STATUS_NOMEM.
+	 * Opens a place named "HOST:PORT", or by a path (base/address_path.h), where nobody is
+	 * accepted yet. STATUS_INVALID for a name without sense, STATUS_IO, STATUS_NOMEM.
 	 */
 	enum status (*listen)(const char *host_port, struct net_acceptor **ret, struct err *err);
 	uint16_t (*port)(const struct net_acceptor *a);

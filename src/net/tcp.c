@@ -11,14 +11,17 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/address_path.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/libuv.h"
 #include "net/conn.h"
 #include "net/given.h"
+#include "net/path.h"
 
 enum {
 	TCP_BACKLOG = 1024,
@@ -40,6 +43,7 @@ union tcp_address {
 	struct sockaddr any;
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
 };
 
 struct tcp_acceptor {
@@ -47,13 +51,20 @@ struct tcp_acceptor {
 	int fd;
 	int fd_limit; /* the first descriptor that is no socket's any more */
 	bool polled;  /* `poll` is a handle of the loop */
+	bool made;    /* the file of `path`, which goes with it */
+	struct net_path path;
 	uv_poll_t poll;
 	struct timer pause;
 	uint64_t log_ns; /* not to tell of failures before */
 };
 
 struct tcp_stream {
-	uv_tcp_t tcp;
+	union {
+		uv_handle_t any;
+		uv_stream_t stream;
+		uv_tcp_t tcp;
+		uv_pipe_t pipe; /* of a Unix socket */
+	} uv;
 	uint32_t given;  /* bytes of output that the kernel has taken, up to TCP_PROOF_BYTES */
 	bool has_filled; /* the last read filled the buffer, so others come before the next */
 };
@@ -102,6 +113,11 @@ tcp_parse_address(const char *host_port, union tcp_address *ret)
 	struct str name;
 	uint64_t port;
 
+	if (address_is_path(host_port)) {
+		ret->un.sun_family = AF_UNIX;
+		(void)snprintf(ret->un.sun_path, sizeof(ret->un.sun_path), "%s", host_port);
+		return address_check_path(host_port, NULL) == STATUS_OK;
+	}
 	if (!colon || !str_to_u64(str_from_cstr(colon + 1), &port) || port > UINT16_MAX)
 		return false;
 	name = str_of(text.ptr, (size_t)(colon - text.ptr));
@@ -146,37 +162,53 @@ tcp_bind(int fd, const union tcp_address *address, const char *host_port, struct
 	return STATUS_OK;
 }
 
+/* Makes a socket that listens. `a` keeps what is to be done when it does no more. */
+static enum status
+tcp_make(const union tcp_address *address, const char *host_port, struct tcp_acceptor *a,
+	 struct err *err)
+{
+	enum status status;
+
+	a->fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (a->fd < 0)
+		return err_set(err, STATUS_IO, "cannot make a socket: %s", strerror(errno));
+	if (address->any.sa_family == AF_UNIX) {
+		status = net_path_listen(a->fd, &address->un, TCP_BACKLOG, &a->path, err);
+		a->made = status == STATUS_OK;
+	} else {
+		status = tcp_bind(a->fd, address, host_port, err);
+		if (status == STATUS_OK)
+			net_given_made(a->fd);
+	}
+	if (status != STATUS_OK)
+		close(a->fd);
+	return status;
+}
+
 static enum status
 tcp_listen(const char *host_port, struct net_acceptor **ret, struct err *err)
 {
 	union tcp_address address = { 0 };
 	struct tcp_acceptor *a;
 	enum status status = STATUS_OK;
-	int fd;
 
 	if (!tcp_parse_address(host_port, &address))
 		return err_set(err, STATUS_INVALID,
 			       "cannot listen on \"%s\": not an address and port, as in "
-			       "127.0.0.1:5984 or [::1]:5984",
+			       "127.0.0.1:5984 or [::1]:5984, nor the path of a Unix socket",
 			       host_port);
-	fd = net_given_take(&address.any);
-	if (fd < 0) {
-		fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-		if (fd < 0)
-			return err_set(err, STATUS_IO, "cannot make a socket: %s", strerror(errno));
-		status = tcp_bind(fd, &address, host_port, err);
-		if (status == STATUS_OK)
-			net_given_made(fd);
+	a = mem_zalloc(sizeof(*a));
+	if (!a)
+		return err_set(err, STATUS_NOMEM, "out of memory for a listener");
+	a->fd = net_given_take(&address.any);
+	if (a->fd < 0)
+		status = tcp_make(&address, host_port, a, err);
+	if (status != STATUS_OK) {
+		mem_free(a);
+		return status;
 	}
-	tcp_keep_alive(fd);
-	a = status == STATUS_OK ? mem_zalloc(sizeof(*a)) : NULL;
-	if (!a) {
-		close(fd);
-		return status != STATUS_OK
-			       ? status
-			       : err_set(err, STATUS_NOMEM, "out of memory for a listener");
-	}
-	a->fd = fd;
+	if (address.any.sa_family != AF_UNIX)
+		tcp_keep_alive(a->fd);
 	a->fd_limit = tcp_fd_limit();
 	*ret = &a->base;
 	return STATUS_OK;
@@ -189,7 +221,7 @@ tcp_port(const struct net_acceptor *base)
 	union tcp_address address = { 0 };
 	socklen_t len = sizeof(address);
 
-	if (getsockname(a->fd, &address.any, &len) != 0)
+	if (getsockname(a->fd, &address.any, &len) != 0 || address.any.sa_family == AF_UNIX)
 		return 0;
 	return ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port
 						       : address.in.sin_port);
@@ -197,12 +229,25 @@ tcp_port(const struct net_acceptor *base)
 
 /* ---- Accepting ---- */
 
+/* Of a peer at a Unix socket: the numbers of its user and of its process. */
 static void
-tcp_format_peer(const union tcp_address *address, char *ret, size_t n)
+tcp_format_user(int fd, char *ret, size_t n)
+{
+	struct ucred who = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(who);
+
+	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
+	(void)snprintf(ret, n, "unix-%u:%d", (unsigned)who.uid, (int)who.pid);
+}
+
+static void
+tcp_format_address(const union tcp_address *address, char *ret, size_t n)
 {
 	char host[INET6_ADDRSTRLEN] = "";
 
-	if (address->any.sa_family == AF_INET6) {
+	if (address->any.sa_family == AF_UNIX) {
+		snprintf(ret, n, "%.*s", (int)n - 1, address->un.sun_path);
+	} else if (address->any.sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof(host));
 		snprintf(ret, n, "[%s]:%u", host, ntohs(address->in6.sin6_port));
 	} else {
@@ -244,7 +289,10 @@ tcp_on_acceptable(uv_poll_t *poll, int status, int events)
 			break;
 		}
 		if (fd >= 0) {
-			tcp_format_peer(&address, peer, sizeof(peer));
+			if (address.any.sa_family == AF_UNIX)
+				tcp_format_user(fd, peer, sizeof(peer));
+			else
+				tcp_format_address(&address, peer, sizeof(peer));
 			a->base.arrived(&a->base, fd, peer);
 			continue;
 		}
@@ -282,12 +330,16 @@ tcp_accept(struct net_acceptor *base, struct err *err)
 }
 
 static void
-tcp_on_poll_closed(uv_handle_t *handle)
+tcp_free_acceptor(struct tcp_acceptor *a)
 {
-	struct tcp_acceptor *a = handle->data;
-
 	close(a->fd);
 	mem_free(a);
+}
+
+static void
+tcp_on_poll_closed(uv_handle_t *handle)
+{
+	tcp_free_acceptor(handle->data);
 }
 
 static void
@@ -295,13 +347,14 @@ tcp_close_acceptor(struct net_acceptor *base)
 {
 	struct tcp_acceptor *a = (struct tcp_acceptor *)base;
 
+	if (a->made)
+		net_path_remove(&a->path);
 	if (a->polled) {
 		loop_detach_timer(base->loop, &a->pause);
 		uv_close((uv_handle_t *)&a->poll, tcp_on_poll_closed);
 		return;
 	}
-	close(a->fd);
-	mem_free(a);
+	tcp_free_acceptor(a);
 }
 
 /* ---- Streams ---- */
@@ -315,7 +368,13 @@ tcp_of(const struct net_conn *c)
 static uv_stream_t *
 tcp_uv(const struct net_conn *c)
 {
-	return (uv_stream_t *)&tcp_of(c)->tcp;
+	return &tcp_of(c)->uv.stream;
+}
+
+static bool
+tcp_is_unix(const struct net_conn *c)
+{
+	return tcp_of(c)->uv.any.type == UV_NAMED_PIPE;
 }
 
 static void
@@ -327,11 +386,15 @@ tcp_drop(intptr_t handle)
 /*
  * Without this the kernel takes megabytes of output for a client that reads nothing. Only bytes
  * that it cannot send yet are limited; how much may be on its way follows from the path, as before.
+ * Of a Unix socket, where nothing is on its way, it is all that the peer has not read.
  */
 static void
-tcp_limit_unsent(int fd, int bytes)
+tcp_limit_unsent(const struct net_conn *c, int fd, int bytes)
 {
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
+	if (tcp_is_unix(c))
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	else
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
 }
 
 /*
@@ -350,8 +413,8 @@ tcp_count_given(struct net_conn *c, size_t n)
 	if (s->given >= TCP_PROOF_BYTES)
 		return;
 	s->given = n < TCP_PROOF_BYTES - s->given ? s->given + (uint32_t)n : TCP_PROOF_BYTES;
-	if (s->given == TCP_PROOF_BYTES && uv_fileno((uv_handle_t *)&s->tcp, &fd) == 0)
-		tcp_limit_unsent(fd, TCP_UNSENT_BYTES);
+	if (s->given == TCP_PROOF_BYTES && uv_fileno(&s->uv.any, &fd) == 0)
+		tcp_limit_unsent(c, fd, TCP_UNSENT_BYTES);
 }
 
 static bool
@@ -359,14 +422,25 @@ tcp_open(struct net_conn *c, intptr_t handle)
 {
 	struct tcp_stream *s = tcp_of(c);
 
-	uv_tcp_init(loop_uv(&c->loop->loop), &s->tcp);
-	s->tcp.data = c;
-	if (uv_tcp_open(&s->tcp, (int)handle) != 0) {
+	int family = AF_INET, error;
+	socklen_t len = sizeof(family);
+
+	(void)getsockopt((int)handle, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	if (family == AF_UNIX) {
+		uv_pipe_init(loop_uv(&c->loop->loop), &s->uv.pipe, 0);
+		error = uv_pipe_open(&s->uv.pipe, (int)handle);
+	} else {
+		uv_tcp_init(loop_uv(&c->loop->loop), &s->uv.tcp);
+		error = uv_tcp_open(&s->uv.tcp, (int)handle);
+	}
+	s->uv.any.data = c;
+	if (error) {
 		close((int)handle);
 		return false;
 	}
-	uv_tcp_nodelay(&s->tcp, 1);
-	tcp_limit_unsent((int)handle, TCP_UNSENT_FIRST_BYTES);
+	if (family != AF_UNIX)
+		uv_tcp_nodelay(&s->uv.tcp, 1);
+	tcp_limit_unsent(c, (int)handle, TCP_UNSENT_FIRST_BYTES);
 	return true;
 }
 
@@ -416,9 +490,13 @@ static enum net_peer
 tcp_probe(const struct net_conn *c)
 {
 	struct pollfd p = { .events = POLLRDHUP };
+	int left = 0;
 
 	if (uv_fileno((uv_handle_t *)tcp_uv(c), &p.fd) != 0 || poll(&p, 1, 0) <= 0)
 		return NET_PEER_THERE;
+	/* A Unix socket tells at once that its peer has closed it, behind bytes that count. */
+	if (tcp_is_unix(c) && ioctl(p.fd, FIONREAD, &left) == 0 && left > 0)
+		return NET_PEER_ENDED;
 	if (p.revents & (POLLERR | POLLHUP | POLLNVAL))
 		return NET_PEER_GONE;
 	return p.revents & POLLRDHUP ? NET_PEER_ENDED : NET_PEER_THERE;
@@ -428,11 +506,13 @@ static void
 tcp_local(const struct net_conn *c, char ret[static NET_PEER_BYTES])
 {
 	union tcp_address address = { 0 };
-	int len = sizeof(address);
+	socklen_t len = sizeof(address);
+	int fd;
 
 	*ret = '\0';
-	if (uv_tcp_getsockname(&tcp_of(c)->tcp, &address.any, &len) == 0)
-		tcp_format_peer(&address, ret, NET_PEER_BYTES);
+	if (uv_fileno((uv_handle_t *)tcp_uv(c), &fd) == 0 &&
+	    getsockname(fd, &address.any, &len) == 0)
+		tcp_format_address(&address, ret, NET_PEER_BYTES);
 }
 
 static uv_buf_t
@@ -516,9 +596,11 @@ tcp_on_closed(uv_handle_t *handle)
 static void
 tcp_close(struct net_conn *c, bool reset)
 {
-	if (reset && uv_tcp_close_reset(&tcp_of(c)->tcp, tcp_on_closed) == 0)
+	struct tcp_stream *s = tcp_of(c);
+
+	if (reset && !tcp_is_unix(c) && uv_tcp_close_reset(&s->uv.tcp, tcp_on_closed) == 0)
 		return;
-	uv_close((uv_handle_t *)&tcp_of(c)->tcp, tcp_on_closed);
+	uv_close(&s->uv.any, tcp_on_closed);
 }
 
 const struct net_io net_tcp = {

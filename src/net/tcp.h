@@ -1,4 +1,8 @@
-/* Streams and listeners of struct net_io: TCP, on libuv. */
+/*
+ * Streams and listeners of struct net_io, on libuv: TCP, and Unix sockets where an address is a
+ * path. A peer at a Unix socket is named by its user and its process, as in "unix-1000:4711". Such
+ * a stream cannot be reset: its peer reads what it got, and then the end.
+ */
 #ifndef FROND_NET_TCP_H
 #define FROND_NET_TCP_H
 

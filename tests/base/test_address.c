@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/address.h"
+#include "base/address_path.h"
 
 static void
 addresses_are_taken_apart_and_put_together(void **state)
@@ -55,6 +56,35 @@ hosts_overlap_where_one_port_cannot_serve_both(void **state)
 	assert_false(address_overlaps("127.0.0.1", "127.0.0.2"));
 	assert_false(address_overlaps("0.0.0.0", "::1"));
 	assert_false(address_overlaps("nowhere", "nowhere"));
+	assert_true(address_overlaps("/run/frond/rows", "/run/frond/rows"));
+	assert_false(address_overlaps("/run/frond/rows", "/run/frond/cql"));
+	assert_false(address_overlaps("/run/frond/rows", "127.0.0.1"));
+}
+
+static void
+paths_of_unix_sockets_are_addresses_without_a_port(void **state)
+{
+	char longest[ADDRESS_PATH_BYTES + 1] = "";
+	char text[ADDRESS_TEXT_BYTES];
+	struct err err = { 0 };
+
+	(void)state;
+	assert_true(address_is_path("/run/frond/rows"));
+	assert_false(address_is_path("127.0.0.1:5984"));
+	assert_false(address_is_path(""));
+	address_write("/run/frond/rows", 0, text);
+	assert_string_equal(text, "/run/frond/rows");
+	memset(longest, '/', 1);
+	memset(longest + 1, 'p', ADDRESS_PATH_BYTES - 2);
+	assert_int_equal(address_check_path(longest, &err), STATUS_OK);
+	longest[ADDRESS_PATH_BYTES - 1] = 'p';
+	assert_int_equal(address_check_path(longest, &err), STATUS_INVALID);
+	assert_non_null(strstr(err.text, "107 bytes at most"));
+	assert_int_equal(address_check_path("/run/frond/", &err), STATUS_INVALID);
+	assert_int_equal(address_check_path("/", &err), STATUS_INVALID);
+	/* A header of a request may say anything; only settings have paths. */
+	assert_false(address_is_loopback("/run/frond/rows"));
+	assert_false(address_names_loopback(STR("/run/frond/rows")));
 }
 
 static void
@@ -148,6 +178,7 @@ main(void)
 		cmocka_unit_test(addresses_are_taken_apart_and_put_together),
 		cmocka_unit_test(hosts_to_listen_on_are_ip_addresses),
 		cmocka_unit_test(hosts_overlap_where_one_port_cannot_serve_both),
+		cmocka_unit_test(paths_of_unix_sockets_are_addresses_without_a_port),
 		cmocka_unit_test(only_the_loopback_is_the_loopback),
 		cmocka_unit_test(addresses_are_told_apart_by_host_or_network),
 		cmocka_unit_test(what_is_no_address_changes_nothing),

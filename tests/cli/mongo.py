@@ -152,9 +152,16 @@ class Failure(Exception):
 
 
 class Client:
+    """At a port of the loopback address, or, where `port` is a path, at a Unix socket."""
+
     def __init__(self, port, timeout=120, context=None):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if isinstance(port, int):
+            self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        else:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(timeout)
+            self.socket.connect(str(port))
         if context:
             self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
         self.file = self.socket.makefile("rb")

@@ -174,6 +174,36 @@ def doors_listen_at_the_sockets_that_have_their_names(cwd):
 
 
 @test
+def sockets_of_paths_are_taken_and_their_files_stay(cwd):
+    with Manager(cwd) as manager, listener() as http, socket.socket(socket.AF_UNIX) as redis:
+        redis.bind(str(cwd / "redis.sock"))
+        redis.listen(16)
+        with socket.socket(socket.AF_UNIX) as early:
+            early.connect(str(cwd / "redis.sock"))
+            early.sendall(b"PING\r\nCONFIG GET unixsocket\r\nCONFIG GET bind\r\n")
+            manager.start(sockets=[("http", http), ("redis", redis)])
+            manager.expect("READY")
+            answer = early.makefile("rb")
+            equal(answer.readline(), b"+PONG\r\n")
+            contains([answer.readline() for _ in range(5)][-1].decode(), str(cwd / "redis.sock"))
+            equal([answer.readline() for _ in range(5)][-1], b"\r\n")
+            answer.close()
+        manager.stop()
+        assert (cwd / "redis.sock").is_socket()
+        contains(manager.refuses(sockets=[("http", redis)]), "this door listens at IP addresses alone")
+
+
+@test
+def sockets_of_paths_are_not_given_to_be_kept(cwd):
+    with Manager(cwd) as manager:
+        manager.start("--http", "127.0.0.1:0", "--redis", str(cwd / "redis.sock"))
+        manager.expect("READY")
+        equal(len(manager.kept), 1)
+        manager.stop()
+        assert not (cwd / "redis.sock").exists()
+
+
+@test
 def single_socket_without_a_name_is_for_http(cwd):
     with Manager(cwd) as manager, listener("::1") as http:
         manager.start(sockets=[(None, http)])
@@ -191,8 +221,8 @@ def sockets_that_cannot_be_used_are_refused(cwd):
         contains(said, "http, https, redis, rediss, mongo, mongos, cql, cqls, rows, rowss, or metrics")
         contains(manager.refuses(sockets=[("", one)]), 'a socket "": no door is called so')
         contains(manager.refuses(sockets=[("http", one), ("http", two)]), "or there are two")
-        contains(manager.refuses(sockets=[("http", datagrams)]), "no TCP socket that listens")
-        contains(manager.refuses(sockets=[("http", deaf)]), "no TCP socket that listens")
+        contains(manager.refuses(sockets=[("http", datagrams)]), "no socket of TCP or of a path that listens")
+        contains(manager.refuses(sockets=[("http", deaf)]), "no socket of TCP or of a path that listens")
         contains(manager.refuses("--http", "127.0.0.1:0", sockets=[("http", one)]),
                  "--http 127.0.0.1:0, and the manager")
         contains(manager.refuses(sockets=[(f"kept-{i}", one) for i in range(17)]), "16 are the most")

@@ -98,6 +98,14 @@ def settings_name_the_set_and_its_member(cwd):
 
 
 @test
+def a_set_is_not_told_at_a_unix_socket(cwd):
+    with Server(cwd, "--mongo", cwd / "mongo.sock"), Client(cwd / "mongo.sock") as c:
+        assert "setName" not in c({"hello": 1})
+        c({"insert": "c", "$db": "d", "documents": [{"_id": 1}]})
+        equal(c({"count": "c", "$db": "d"})["n"], 1)
+
+
+@test
 def a_set_is_not_told_where_its_member_has_no_address_that_is_known(cwd):
     for more, name in (("", None), ("[mongo]\nhost = db.example:27018\n", "frond")):
         (cwd / "ini").write_text(ROUNDS + more)

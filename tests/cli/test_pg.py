@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import pathlib
 
-from harness import FROND, contains, equal, main, seed, test, until
+from harness import FROND, Server, contains, equal, main, seed, test, until
 from pg_server import OWNER, TOP, Failure, Postgres, missing
 from rows_server import Door
 
@@ -860,6 +860,31 @@ def people_of_frond_have_their_rights(cwd):
             with opener("reader") as reader:
                 reader.fails("28000", "SELECT * FROM t")
                 reader.fails("42501", "CREATE TABLE x (k int) USING frond")
+
+
+@test
+def a_unix_socket_leads_to_frond(cwd):
+    postgres, _ = shared()
+    # A directory whose group is PostgreSQL's: the file is of that group, too.
+    home = pathlib.Path(tempfile.mkdtemp(prefix="frond-pg-socket-"))
+    if OWNER:
+        shutil.chown(home, group=OWNER)
+    home.chmod(0o2750)
+    try:
+        with Server(cwd, "--rows", home / "rows.sock", env={"FROND_ADMIN": "root:secret"}):
+            with postgres.session() as s:
+                s.do("CREATE DATABASE socketed")
+            with postgres.session("socketed") as s:
+                s.do("CREATE EXTENSION frond")
+                s.do(f"CREATE SERVER frond FOREIGN DATA WRAPPER frond OPTIONS (host '{home}/rows.sock')")
+                s.do("CREATE USER MAPPING FOR owner SERVER frond OPTIONS (user 'root', password 'secret')")
+                s.do("CREATE TABLE t (k int PRIMARY KEY, v text) USING frond")
+                s.do("INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 1000) i")
+                equal(s.do("SELECT count(*), sum(k), sum(length(v)) FROM t"), [["1000", "500500", "1000000"]])
+                s.do("ALTER SERVER frond OPTIONS (ADD tls 'on')")
+                contains(s.fails("08001", "SELECT * FROM t"), "there is no TLS at a Unix socket")
+    finally:
+        shutil.rmtree(home)
 
 
 try:

@@ -31,9 +31,9 @@ class Failure(Exception):
 class Session:
     """A connection of the library's, by the program of tests."""
 
-    def __init__(self, server, *login):
+    def __init__(self, server, *login, host="127.0.0.1"):
         self.process = subprocess.Popen([CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.do("open", "127.0.0.1", str(server.port), *login)
+        self.do("open", host, str(server.port), *login)
 
     def __enter__(self):
         return self
@@ -124,6 +124,33 @@ def rows_are_written_and_read(cwd):
         equal(c.do("write", DELETE, "|", 1, "|", "|", 1), ["1", "0"])
         equal(c.do("write", DELETE_ANY, "|", 2, "|", "|", 99), ["1", "1"])
         equal(c.scan("id", "|"), ["3", "4"])
+
+
+@test
+def a_unix_socket_is_a_way_in(cwd):
+    path = cwd / "rows.sock"
+    with Server(cwd, "--rows", path, env={"FROND_ADMIN": "root:secret"}) as server:
+        server.port = "none"
+        with Session(server, "root", "secret", host=path) as c:
+            shop(c)
+            # More than its buffers hold, both ways.
+            text = "é" * 100000
+            c.write(PUT, ["title"], *(([n], [f"{n}{text}"]) for n in range(40)))
+            equal([row[:2] for row in c.scan("title", "|")], [f"{n}é"[:2] for n in range(40)])
+            with Session(server, "root", "secret", host=path) as other:
+                other.do("use", "shop", "books")
+                other.do("begin")
+                equal(other.scan("id", "|", "eq", 7), ["7"])
+                equal(c.do("write", DELETE, "|", 7), ["1"])
+                other.do("write", UPDATE, "title", "|", 7, "|", "x")
+                other.fails("40001", "commit")
+            # A login is one, as everywhere.
+            contains(server.read_log(), f'event=login name="root" method=password left_out=0 user="root" from=unix-{os.getuid()}:')
+            for said in (("root", "wrong"), ("nobody", "secret")):
+                c.fails("28P01", "open", path, "none", *said)
+        with Session(server, host=path, *("root", "secret")) as c:
+            c.fails("08001", "open", cwd / "other.sock", "none", "root", "secret")
+            c.fails("08001", "open", "/" + "p" * 200, "none", "root", "secret")
 
 
 @test

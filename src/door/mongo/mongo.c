@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/address.h"
+#include "base/address_path.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/steady.h"
@@ -179,6 +180,7 @@ mongo_set_address(struct mongo *m, const char *host, uint16_t port, bool tls)
 		snprintf(m->host, sizeof(m->host), "%s", s->told_host);
 	else
 		address_write(host, port, m->host);
-	if (!s->standalone && (s->told_host || !(everywhere || tls)))
+	/* Drivers do not find a member of a set by the path of a Unix socket. */
+	if (!s->standalone && (s->told_host || !(everywhere || tls || address_is_path(host))))
 		m->set = s->replica_set;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/address_path.h"
 #include "base/mem.h"
 #include "door/redis/cmd/commands.h"
 #include "door/redis/cmd/config.h"
@@ -265,7 +266,9 @@ config_of_process(const struct redis *r, const char *name, char text[static NUMB
 	bool is_port = strcmp(name, "port") == 0;
 
 	if (strcmp(name, "bind") == 0)
-		return r->config.host;
+		return address_is_path(r->config.host) ? "" : r->config.host;
+	if (strcmp(name, "unixsocket") == 0)
+		return address_is_path(r->config.host) ? r->config.host : "";
 	if (!is_port && strcmp(name, "maxclients") != 0)
 		return NULL;
 	snprintf(text, NUMBER_BYTES, "%zu", is_port ? r->config.port : r->config.max_clients);
