@@ -75,6 +75,8 @@ read_scan(struct str body, struct arena *arena, struct err *err)
 		expect_values(&scan.filters[i].to, 1, body);
 	}
 	expect_inside(scan.place, body);
+	if (scan.groups > ROWS_KEY_COLUMNS || (scan.groups && !scan.sums))
+		abort();
 }
 
 static void

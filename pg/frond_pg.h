@@ -202,6 +202,8 @@ const struct frond_column *frond_push_column(RelOptInfo *rel, const struct frond
 					     AttrNumber *ret);
 /* Whether an operator compares two values of the column as frond does; *ret: how. */
 bool frond_push_orders(const struct frond_column *c, Oid opno, Oid collation, enum frond_op *ret);
+/* Whether an operator takes two values of the column for equal exactly if frond does. */
+bool frond_push_equals(const struct frond_column *c, Oid opno, Oid collation);
 /* Whether rows come in the order of these pathkeys, forwards, or with *ret_reverse backwards. */
 bool frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
 		      const struct frond_push *push, List *pathkeys, bool *ret_reverse);
@@ -215,6 +217,7 @@ enum frond_private {
 	FROND_PRIVATE_SCAN,    /* reverse, rows of the first page, whole key */
 	FROND_PRIVATE_SUMS,    /* only of sums: each of them, as sums.c has it */
 	FROND_PRIVATE_CLAUSES, /* only of sums: the tests, as conditions on a table alone */
+	FROND_PRIVATE_GROUPS,  /* likewise: groups, as sums.c has them; NIL: there are none */
 };
 
 void frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid);
@@ -225,6 +228,8 @@ ForeignScan *frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, Fore
 const struct frond_table *frond_plan_table(PlannerInfo *root, RelOptInfo *rel);
 /* What it costs that frond reads the rows. */
 Cost frond_plan_cost(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push);
+/* What it costs that so many rows come here. */
+Cost frond_plan_sent(double rows);
 
 void frond_scan_begin(ForeignScanState *node, int eflags);
 TupleTableSlot *frond_scan_next(ForeignScanState *node);
@@ -248,12 +253,20 @@ void frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *sc
 		      RelOptInfo *rel, void *extra);
 ForeignScan *frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer);
 
-/* `plans`: FROND_PRIVATE_SUMS. */
-struct frond_sums *frond_sums_new(List *plans, const struct frond_table *t);
+/* `plans`: FROND_PRIVATE_SUMS; `groups`: FROND_PRIVATE_GROUPS. */
+struct frond_sums *frond_sums_new(List *plans, List *groups, const struct frond_table *t);
 void frond_sums_ask(const struct frond_sums *s, struct frows_scan *scan);
 void frond_sums_clear(struct frond_sums *s);
 /* The page that the connection has. */
 void frond_sums_add(struct frond_sums *s, struct frows *c);
+/*
+ * Of groups: how many values a page has of each (0: there are no groups). One is begun with its
+ * values, which are then added as those of every further page that has it.
+ */
+int frond_sums_group_values(const struct frond_sums *s);
+void frond_sums_begin_group(struct frond_sums *s, const struct frows_value *values);
+bool frond_sums_is_group(const struct frond_sums *s, const struct frows_value *values);
+void frond_sums_add_group(struct frond_sums *s, const struct frows_value *values);
 void frond_sums_store(const struct frond_sums *s, TupleTableSlot *slot);
 
 /* ---- Writes (modify.c) ---- */

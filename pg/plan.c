@@ -79,11 +79,18 @@ frond_plan_cost(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *pus
 	return trips * COST_TRIP + rows_read(root, rel, push) * COST_ROW;
 }
 
+Cost
+frond_plan_sent(double rows)
+{
+	return rows * COST_ROW_SENT;
+}
+
 static void
 path_add(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push, double rows,
 	 List *pathkeys, Relids outer, List *private)
 {
-	Cost total = frond_plan_cost(root, rel, push) + rows * (COST_ROW_SENT + cpu_tuple_cost);
+	Cost total = frond_plan_cost(root, rel, push) + frond_plan_sent(rows) +
+		     rows * cpu_tuple_cost;
 
 	add_path(rel, (Path *)create_foreignscan_path(root, rel, NULL, rows, COST_TRIP, total,
 						      pathkeys, outer, NULL, private));

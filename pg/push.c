@@ -95,6 +95,17 @@ frond_push_orders(const struct frond_column *c, Oid opno, Oid collation, enum fr
 	       collation_allows(c, collation, false);
 }
 
+bool
+frond_push_equals(const struct frond_column *c, Oid opno, Oid collation)
+{
+	enum frond_op op;
+	Oid left, right;
+
+	op_input_types(opno, &left, &right);
+	return left == right && types_fit(c, left, right) && op_of_operator(opno, left, &op) &&
+	       op == FROND_EQ && collation_allows(c, collation, true);
+}
+
 /* Whether an expression has one value for the whole scan. */
 static bool
 is_known_before(RelOptInfo *rel, Expr *e)

@@ -59,6 +59,7 @@ struct scan {
 	bool reverse, is_whole_key;
 	int first_rows;          /* of the first page; 0: as many as fit */
 	struct frond_sums *sums; /* in place of rows; NULL: none */
+	bool is_grouped;         /* … one for each group: a page has groups as its rows */
 
 	MemoryContext memory; /* of what is below, reset at each beginning */
 	bool is_begun, is_empty;
@@ -67,6 +68,7 @@ struct scan {
 	struct frows_value *choices; /* of a column that may have several values */
 	int choice_count, choice, choice_key;
 
+	MemoryContext group_memory; /* of the group that was given last; NULL: there are none */
 	MemoryContext page_memory;
 	struct frows_value *page; /* rows * columns */
 	int rows, room, at;
@@ -114,6 +116,18 @@ columns_init(struct scan *s, List *attnums)
 	}
 }
 
+static void
+sums_init(struct scan *s, const ForeignScan *plan, MemoryContext parent)
+{
+	s->sums = frond_sums_new(list_nth(plan->fdw_private, FROND_PRIVATE_SUMS),
+				 list_nth(plan->fdw_private, FROND_PRIVATE_GROUPS), s->table);
+	s->is_grouped = frond_sums_group_values(s->sums) > 0;
+	if (!s->is_grouped)
+		return;
+	s->column_count = frond_sums_group_values(s->sums);
+	s->group_memory = AllocSetContextCreate(parent, "a group of frond's", ALLOCSET_SMALL_SIZES);
+}
+
 /* An abort frees the executor's memory, this with it, before it says that it aborts. */
 static void
 scan_unlink(void *arg)
@@ -146,7 +160,7 @@ frond_scan_begin(ForeignScanState *node, int eflags)
 	tests_init(s, node, list_nth(plan->fdw_private, FROND_PRIVATE_TESTS), plan->fdw_exprs);
 	columns_init(s, list_nth(plan->fdw_private, FROND_PRIVATE_COLUMNS));
 	if (list_length(plan->fdw_private) > FROND_PRIVATE_SUMS)
-		s->sums = frond_sums_new(list_nth(plan->fdw_private, FROND_PRIVATE_SUMS), s->table);
+		sums_init(s, plan, estate->es_query_cxt);
 	s->memory = AllocSetContextCreate(estate->es_query_cxt, "a scan of frond's",
 					  ALLOCSET_DEFAULT_SIZES);
 	s->page_memory = AllocSetContextCreate(estate->es_query_cxt, "a page of frond's",
@@ -601,6 +615,47 @@ row_store(struct scan *s, const struct frows_value *values, TupleTableSlot *slot
 	ExecStoreVirtualTuple(slot);
 }
 
+/* Reads pages until a row is here that was not given. False: there are no more. */
+static bool
+row_find(struct scan *s, ForeignScanState *node)
+{
+	while (s->at == s->rows) {
+		CHECK_FOR_INTERRUPTS();
+		if (!s->has_more)
+			return false;
+		page_next(s, node);
+	}
+	return true;
+}
+
+static const struct frows_value *
+row_values(const struct scan *s)
+{
+	return s->page + (size_t)s->at * s->column_count;
+}
+
+/* One group, which may have parts in several pages. */
+static void
+group_next(struct scan *s, ForeignScanState *node, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(s->group_memory);
+	bool is_begun = false;
+
+	MemoryContextReset(s->group_memory);
+	while (row_find(s, node)) {
+		if (!is_begun)
+			frond_sums_begin_group(s->sums, row_values(s));
+		else if (!frond_sums_is_group(s->sums, row_values(s)))
+			break;
+		is_begun = true;
+		frond_sums_add_group(s->sums, row_values(s));
+		s->at++;
+	}
+	if (is_begun)
+		frond_sums_store(s->sums, slot);
+	MemoryContextSwitchTo(old);
+}
+
 TupleTableSlot *
 frond_scan_next(ForeignScanState *node)
 {
@@ -610,19 +665,19 @@ frond_scan_next(ForeignScanState *node)
 	ExecClearTuple(slot);
 	if (!s->is_begun) {
 		scan_start(s, node);
-		if (s->sums)
+		if (s->sums && !s->is_grouped)
 			sums_read(s, node);
 	}
-	while (s->at == s->rows) {
-		CHECK_FOR_INTERRUPTS();
-		if (!s->has_more)
-			return slot;
-		page_next(s, node);
+	if (s->is_grouped) {
+		group_next(s, node, slot);
+		return slot;
 	}
+	if (!row_find(s, node))
+		return slot;
 	if (s->sums)
 		frond_sums_store(s->sums, slot);
 	else
-		row_store(s, s->page + (size_t)s->at * s->column_count, slot);
+		row_store(s, row_values(s), slot);
 	s->at++;
 	return slot;
 }
@@ -635,7 +690,7 @@ frond_scan_again(ForeignScanState *node)
 	if (!s || !s->is_begun)
 		return;
 	/* All that there is, is here, unless it is another question. */
-	if (!node->ss.ps.chgParam && !s->has_more && (s->sums || s->pages <= 1))
+	if (!node->ss.ps.chgParam && !s->has_more && ((s->sums && !s->is_grouped) || s->pages <= 1))
 		s->at = 0;
 	else
 		s->is_begun = false;
@@ -651,6 +706,8 @@ frond_scan_end(ForeignScanState *node)
 	scan_unlink(s);
 	MemoryContextDelete(s->memory);
 	MemoryContextDelete(s->page_memory);
+	if (s->group_memory)
+		MemoryContextDelete(s->group_memory);
 }
 
 /* ---- EXPLAIN ---- */
@@ -669,14 +726,23 @@ explain_clauses(const char *label, List *clauses, List *context, bool prefix, Ex
 static void
 explain_sums(const ForeignScan *plan, const RangeTblEntry *rte, List *context, ExplainState *es)
 {
-	List *sums = NIL;
+	List *sums = NIL, *groups = NIL;
 	ListCell *cell;
 
-	foreach (cell, plan->fdw_scan_tlist)
-		sums = lappend(sums, deparse_expression((Node *)((TargetEntry *)lfirst(cell))->expr,
-							context, false, false));
+	foreach (cell, plan->fdw_scan_tlist) {
+		Node *e = (Node *)((TargetEntry *)lfirst(cell))->expr;
+		char *text = deparse_expression(e, context, false, false);
+
+		if (IsA(e, Aggref))
+			sums = lappend(sums, text);
+		else
+			groups = lappend(groups, text);
+	}
 	ExplainPropertyText("Frond Table", get_rel_name(rte->relid), es);
-	ExplainPropertyList("Frond Sums", sums, es);
+	if (groups)
+		ExplainPropertyList("Frond Groups", groups, es);
+	if (sums)
+		ExplainPropertyList("Frond Sums", sums, es);
 }
 
 void

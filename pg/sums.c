@@ -1,6 +1,9 @@
 /*
  * Aggregates that frond computes: counts, sums of integers, the least and the greatest. It answers
- * for the rows of a page, and what the pages have is put together here.
+ * for the rows of a page, or for each group of them, and what the pages have is put together here.
+ *
+ * Groups are rows that lie together: those with the first columns of the key equal. HAVING is a
+ * condition on what the plan gives, which PostgreSQL checks.
  *
  * Nobody looks at the rows again, so all conditions have to be pushed down. What depends on the
  * order of additions, as sums of floats do, is left to PostgreSQL.
@@ -13,6 +16,7 @@
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/planmain.h"
@@ -23,6 +27,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
+#include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
 enum sum_op {
@@ -119,37 +124,149 @@ sum_plan(RelOptInfo *rel, const struct frond_table *t, const Aggref *a)
 			      (int)a->inputcollid);
 }
 
+/* ---- Groups ---- */
+
+/* What the plan has of groups: these numbers, and then the column of the key of each expression. */
+enum groups_plan {
+	GROUPS_PLAN_PREFIX, /* columns of the key, from the first, that a group has equal */
+	GROUPS_PLAN_FIRST,
+};
+
+/* The column of the key that GROUP BY names; -1: it is none, or compared otherwise. */
+static int
+group_key(RelOptInfo *rel, const struct frond_table *t, const SortGroupClause *clause, Expr *e)
+{
+	const struct frond_column *c;
+	AttrNumber attnum;
+	int key = 0;
+
+	c = IsA(e, Var) ? frond_push_column(rel, t, e, &attnum) : NULL;
+	if (!c || !c->is_key || !frond_push_equals(c, clause->eqop, ((Var *)e)->varcollid))
+		return -1;
+	while (t->key[key].attnum != attnum)
+		key++;
+	return key;
+}
+
+/* Whether the scan has one value of this column of the key. */
+static bool
+has_one_value(const struct frond_table *t, const struct frond_push *push, int key)
+{
+	ListCell *cell;
+
+	if (key >= push->equal)
+		return false;
+	foreach (cell, push->tests) {
+		const struct frond_test *test = lfirst(cell);
+
+		if (test->place == FROND_IN && test->attnum == t->key[key].attnum)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * How many columns of the key rows of a group have equal, if these columns are what it is grouped
+ * by: it has to be the first ones, but for those of which the scan has one value. 0: rows of a
+ * group do not lie together.
+ */
+static int
+group_prefix(const struct frond_table *t, const struct frond_push *push, const Bitmapset *keys)
+{
+	int left = bms_num_members(keys), prefix = 0;
+
+	for (; prefix < t->key_count && (left || prefix < t->hash_count); prefix++) {
+		bool is_grouped = bms_is_member(prefix, keys);
+
+		if (!is_grouped && !has_one_value(t, push, prefix))
+			return 0;
+		left -= is_grouped;
+	}
+	return left ? 0 : prefix;
+}
+
+/* GROUP BY as the plan has it, and its expressions; NIL: it is PostgreSQL's. */
+static List *
+groups_of(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
+	  const struct frond_push *push, List **ret_expressions)
+{
+	Bitmapset *keys = NULL;
+	List *plan = NIL;
+	ListCell *cell;
+	int prefix;
+
+	*ret_expressions = NIL;
+	foreach (cell, root->parse->groupClause) {
+		SortGroupClause *clause = lfirst(cell);
+		TargetEntry *entry = get_sortgroupclause_tle(clause, root->processed_tlist);
+		int key = group_key(rel, t, clause, entry->expr);
+
+		if (key < 0)
+			return NIL;
+		if (bms_is_member(key, keys))
+			continue;
+		keys = bms_add_member(keys, key);
+		plan = lappend_int(plan, key);
+		*ret_expressions = lappend(*ret_expressions, entry->expr);
+	}
+	prefix = group_prefix(t, push, keys);
+	return prefix ? lcons_int(prefix, plan) : NIL;
+}
+
 /* ---- Plans ---- */
 
 /* Of a relation of sums: what its paths need to become plans. */
 struct upper {
 	RelOptInfo *scanned;
-	List *aggregates; /* of Aggref */
-	List *sums;       /* how the plan has each of them */
+	List *values; /* what the plan gives: expressions of GROUP BY, then Aggrefs */
+	List *sums;   /* how the plan has each aggregate */
+	List *groups; /* as the plan has them; NIL: there is one row of sums */
+	List *having;
+	bool reverse;
 };
 
-/* Aggregates, all of which frond can compute; NIL: it cannot. */
-static List *
-aggregates_of(RelOptInfo *rel, const struct frond_table *t, List *expressions, List **ret_sums)
+/* Adds aggregates, all of which frond can compute, behind the groups. False: it cannot. */
+static bool
+add_aggregates(struct upper *u, const struct frond_table *t, List *expressions)
 {
 	List *found = pull_var_clause((Node *)expressions,
 				      PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS);
-	List *aggregates = NIL;
 	ListCell *cell;
 
-	*ret_sums = NIL;
 	foreach (cell, found) {
 		Node *node = lfirst(cell);
-		List *sum = IsA(node, Aggref) ? sum_plan(rel, t, (Aggref *)node) : NIL;
+		List *sum;
 
-		if (!sum)
-			return NIL;
-		if (list_member(aggregates, node))
+		if (list_member(u->values, node))
 			continue;
-		aggregates = lappend(aggregates, node);
-		*ret_sums = lappend(*ret_sums, sum);
+		sum = IsA(node, Aggref) ? sum_plan(u->scanned, t, (Aggref *)node) : NIL;
+		if (!sum)
+			return false;
+		u->values = lappend(u->values, node);
+		u->sums = lappend(u->sums, sum);
 	}
-	return aggregates;
+	return true;
+}
+
+/* What frond is asked for; NULL: it cannot compute it. */
+static struct upper *
+upper_make(PlannerInfo *root, RelOptInfo *scanned, RelOptInfo *rel, const struct frond_table *t,
+	   const struct frond_push *push)
+{
+	const Query *query = root->parse;
+	struct upper *u = palloc0(sizeof(*u));
+
+	u->scanned = scanned;
+	u->having = (List *)query->havingQual;
+	if (query->groupClause) {
+		u->groups = groups_of(root, scanned, t, push, &u->values);
+		if (!u->groups)
+			return NULL;
+	}
+	if (contain_subplans((Node *)u->having) || !add_aggregates(u, t, rel->reltarget->exprs) ||
+	    !add_aggregates(u, t, u->having))
+		return NULL;
+	return u->groups || u->sums ? u : NULL;
 }
 
 void
@@ -159,13 +276,15 @@ frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned
 	const Query *query = root->parse;
 	const struct frond_table *t;
 	struct frond_push push;
-	struct upper *upper;
-	List *aggregates, *sums;
+	List *pathkeys = NIL;
+	bool reverse = false;
+	struct upper *u;
+	double rows = 1;
 	Cost cost;
 
 	if (stage != UPPERREL_GROUP_AGG || rel->fdw_private ||
-	    scanned->reloptkind != RELOPT_BASEREL || !query->hasAggs || query->groupClause ||
-	    query->groupingSets || query->havingQual || scanned->lateral_relids ||
+	    scanned->reloptkind != RELOPT_BASEREL || !(query->hasAggs || query->groupClause) ||
+	    query->groupingSets || scanned->lateral_relids ||
 	    bms_membership(root->all_baserels) != BMS_SINGLETON)
 		return;
 	t = frond_plan_table(root, scanned);
@@ -173,22 +292,32 @@ frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned
 	/* Many whole keys are got in one request. */
 	if (!push.is_exact || (push.has_in && push.is_whole_key))
 		return;
-	aggregates = aggregates_of(scanned, t, rel->reltarget->exprs, &sums);
-	if (!aggregates)
+	u = upper_make(root, scanned, rel, t, &push);
+	if (!u)
 		return;
-	upper = palloc(sizeof(*upper));
-	*upper = (struct upper){ scanned, aggregates, sums };
-	rel->fdw_private = upper;
+	rel->fdw_private = u;
+	if (u->groups) {
+		List *by = list_copy_head(u->values, list_length(u->groups) - GROUPS_PLAN_FIRST);
+
+		rows = estimate_num_groups(root, by, scanned->rows, NULL, NULL);
+		if (root->sort_pathkeys &&
+		    frond_push_order(root, scanned, t, &push, root->sort_pathkeys, &reverse)) {
+			pathkeys = root->sort_pathkeys;
+			u->reverse = reverse;
+		}
+	}
 	cost = frond_plan_cost(root, scanned, &push);
-	add_path(rel, (Path *)create_foreign_upper_path(root, rel, rel->reltarget, 1, cost,
-							cost + cpu_tuple_cost, NIL, NULL, NIL));
+	add_path(rel, (Path *)create_foreign_upper_path(root, rel, rel->reltarget, rows, cost,
+							cost + frond_plan_sent(rows) +
+								rows * cpu_tuple_cost,
+							pathkeys, NULL, NIL));
 }
 
 ForeignScan *
 frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer)
 {
-	const struct upper *upper = rel->fdw_private;
-	RelOptInfo *scanned = upper->scanned;
+	const struct upper *u = rel->fdw_private;
+	RelOptInfo *scanned = u->scanned;
 	List *values, *pushed, *tests, *private;
 	struct frond_push push;
 
@@ -197,9 +326,10 @@ frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer)
 	/* PostgreSQL does not know these as conditions of the plan: they are of a table alone. */
 	pushed = copyObject(pushed);
 	ChangeVarNodes((Node *)pushed, (int)scanned->relid, 1, 0);
-	private = list_make5(tests, NIL, list_make3_int(false, 0, false), upper->sums, pushed);
-	return make_foreignscan(tlist, NIL, 0, values, private,
-				add_to_flat_tlist(NIL, upper->aggregates), NIL, outer);
+	private = list_make5(tests, NIL, list_make3_int(u->reverse, 0, false), u->sums, pushed);
+	private = lappend(private, u->groups);
+	return make_foreignscan(tlist, u->having, 0, values, private,
+				add_to_flat_tlist(NIL, u->values), NIL, outer);
 }
 
 /* ---- Adding up ---- */
@@ -215,10 +345,20 @@ struct sum {
 	Datum value; /* a numeric, or the least or greatest so far */
 };
 
+/* A column of the key that rows are grouped by. */
+struct group_column {
+	int key;
+	const struct frond_column *column;
+};
+
 struct frond_sums {
 	struct sum *all;
 	int count;
 	int64 rows;
+	int prefix; /* columns of the key that a group has equal; 0: there is one row of sums */
+	struct frows_value *key; /* these of the group */
+	struct group_column *groups;
+	int group_count;
 	uint32 *columns; /* what is asked of frond */
 	enum frows_sum *ops;
 	int asked;
@@ -264,8 +404,22 @@ sum_init(struct frond_sums *s, struct sum *sum, List *plan, const struct frond_t
 	}
 }
 
+static void
+groups_init(struct frond_sums *s, List *plan, const struct frond_table *t)
+{
+	s->prefix = list_nth_int(plan, GROUPS_PLAN_PREFIX);
+	s->group_count = list_length(plan) - GROUPS_PLAN_FIRST;
+	s->key = palloc((size_t)s->prefix * sizeof(*s->key));
+	s->groups = palloc((size_t)s->group_count * sizeof(*s->groups));
+	for (int i = 0; i < s->group_count; i++) {
+		int key = list_nth_int(plan, GROUPS_PLAN_FIRST + i);
+
+		s->groups[i] = (struct group_column){ key, frond_key_column(t, key) };
+	}
+}
+
 struct frond_sums *
-frond_sums_new(List *plans, const struct frond_table *t)
+frond_sums_new(List *plans, List *groups, const struct frond_table *t)
 {
 	struct frond_sums *s = palloc0(sizeof(*s));
 	size_t most = 2 * (size_t)list_length(plans) + 1;
@@ -277,7 +431,15 @@ frond_sums_new(List *plans, const struct frond_table *t)
 	s->answer = palloc(most * sizeof(*s->answer));
 	foreach (cell, plans)
 		sum_init(s, &s->all[s->count++], lfirst(cell), t);
+	if (groups)
+		groups_init(s, groups, t);
 	return s;
+}
+
+int
+frond_sums_group_values(const struct frond_sums *s)
+{
+	return s->prefix ? s->prefix + 1 + s->asked : 0;
 }
 
 void
@@ -287,6 +449,7 @@ frond_sums_ask(const struct frond_sums *s, struct frows_scan *scan)
 	scan->sums = s->ops;
 	scan->column_count = s->asked;
 	scan->only_count = s->asked == 0;
+	scan->groups = (size_t)s->prefix;
 }
 
 void
@@ -320,13 +483,13 @@ sum_add_best(struct sum *sum, struct frows_value v)
 	sum->has_value = true;
 }
 
-void
-frond_sums_add(struct frond_sums *s, struct frows *c)
+static void
+sums_add(struct frond_sums *s, int64 rows, const struct frows_value *answer)
 {
-	s->rows += (int64)frows_scan_sums(c, s->answer);
+	s->rows += rows;
 	for (int i = 0; i < s->count; i++) {
 		struct sum *sum = &s->all[i];
-		const struct frows_value *v = &s->answer[sum->at];
+		const struct frows_value *v = &answer[sum->at];
 
 		if (sum->op == SUM_COUNT)
 			sum->count += frows_int(v[0]);
@@ -339,6 +502,42 @@ frond_sums_add(struct frond_sums *s, struct frows *c)
 		else
 			sum_add_numeric(sum, *v);
 	}
+}
+
+void
+frond_sums_add(struct frond_sums *s, struct frows *c)
+{
+	int64 rows = (int64)frows_scan_sums(c, s->answer);
+
+	sums_add(s, rows, s->answer);
+}
+
+void
+frond_sums_begin_group(struct frond_sums *s, const struct frows_value *values)
+{
+	frond_sums_clear(s);
+	for (int i = 0; i < s->prefix; i++) {
+		char *copy = palloc((size_t)values[i].len + 1);
+
+		memcpy(copy, values[i].ptr, (size_t)values[i].len);
+		s->key[i] = (struct frows_value){ copy, values[i].len };
+	}
+}
+
+bool
+frond_sums_is_group(const struct frond_sums *s, const struct frows_value *values)
+{
+	for (int i = 0; i < s->prefix; i++)
+		if (values[i].len != s->key[i].len ||
+		    memcmp(values[i].ptr, s->key[i].ptr, (size_t)values[i].len) != 0)
+			return false;
+	return true;
+}
+
+void
+frond_sums_add_group(struct frond_sums *s, const struct frows_value *values)
+{
+	sums_add(s, frows_int(values[s->prefix]), values + s->prefix + 1);
 }
 
 static Datum
@@ -365,12 +564,20 @@ sum_result(const struct frond_sums *s, const struct sum *sum)
 void
 frond_sums_store(const struct frond_sums *s, TupleTableSlot *slot)
 {
-	for (int i = 0; i < s->count; i++) {
+	int at = 0;
+
+	for (; at < s->group_count; at++) {
+		const struct group_column *g = &s->groups[at];
+
+		slot->tts_isnull[at] = false;
+		slot->tts_values[at] = frond_value_get(g->column, s->key[g->key]);
+	}
+	for (int i = 0; i < s->count; i++, at++) {
 		const struct sum *sum = &s->all[i];
 
-		slot->tts_isnull[i] = !sum->has_value && sum->op != SUM_ROWS &&
-				      sum->op != SUM_COUNT;
-		slot->tts_values[i] = slot->tts_isnull[i] ? (Datum)0 : sum_result(s, sum);
+		slot->tts_isnull[at] = !sum->has_value && sum->op != SUM_ROWS &&
+				       sum->op != SUM_COUNT;
+		slot->tts_values[at] = slot->tts_isnull[at] ? (Datum)0 : sum_result(s, sum);
 	}
 	ExecStoreVirtualTuple(slot);
 }

@@ -49,6 +49,7 @@ enum {
 
 	SCAN_REVERSE = 1,
 	SCAN_SUMS = 2,
+	SCAN_GROUPS = 4,
 	COLUMN_DESCENDING = 1,
 	COLUMN_ORDERED = 2,
 };
@@ -908,7 +909,12 @@ put_scan(struct frows *c, const struct frows_scan *s, bool sums)
 	struct bytes *b = &c->out;
 
 	put_of(b, &s->of);
-	put_int(b, (s->reverse ? SCAN_REVERSE : 0) | (sums ? SCAN_SUMS : 0), 1);
+	put_int(b,
+		(s->reverse ? SCAN_REVERSE : 0) | (sums ? SCAN_SUMS : 0) |
+			(s->groups ? SCAN_GROUPS : 0),
+		1);
+	if (s->groups)
+		put_int(b, s->groups, 1);
 	put_int(b, s->column_count, 2);
 	for (size_t i = 0; i < s->column_count; i++) {
 		put_int(b, s->columns[i], 4);
@@ -976,7 +982,8 @@ frows_scan_page_at(struct frows *c, const struct frows_scan *scan, struct frows_
 	c->more = false;
 	if (!run(c))
 		return false;
-	c->columns = scan->column_count;
+	c->columns = scan->column_count + (scan->groups ? scan->groups + 1 : 0);
+	sums = sums && !scan->groups;
 	c->left = sums ? 0 : (uint32_t)take_int(&c->read, 4);
 	return keep_place(c, sums);
 }

@@ -240,6 +240,12 @@ struct frows_scan {
 	uint32_t bytes;  /* of a page, about; 0: as the server likes */
 	uint32_t sample; /* each row by the chance of this over 2^32; 0: all */
 	bool only_count; /* sums of no column: how many rows there are */
+	/*
+	 * With sums: one of each group of rows that have so many columns of the key equal, from the
+	 * first. Pages have rows then, of the values of these columns, the number of rows as an
+	 * int8, and the sums; the last group of a page may go on as the first one of the next.
+	 */
+	size_t groups; /* 0: no groups */
 };
 
 /*
@@ -255,7 +261,7 @@ bool frows_scan_page_at(struct frows *c, const struct frows_scan *scan, struct f
 struct frows_value frows_scan_place(const struct frows *c);
 /* The next row of the page: a value for each column. False: the page has no more. */
 bool frows_scan_row(struct frows *c, struct frows_value *values);
-/* Of a page of sums: how many rows there were, and a value for each column. */
+/* Of a page of sums without groups: how many rows there were, and a value for each column. */
 uint64_t frows_scan_sums(struct frows *c, struct frows_value *values);
 bool frows_has_more(const struct frows *c);
 

@@ -411,36 +411,63 @@ filter_of(struct session *s, struct frows_filter *f)
 	}
 }
 
+/* What sums of columns of these kinds are. */
+static void
+kinds_of_sums(const struct frows_scan *scan, enum frows_kind *sum_kinds)
+{
+	for (size_t i = 0; scan->sums && i < scan->column_count; i++)
+		if (scan->sums[i] == FROWS_COUNT)
+			sum_kinds[i] = FROWS_INT8;
+		else if (scan->sums[i] == FROWS_SUM && sum_kinds[i] != FROWS_FLOAT8)
+			sum_kinds[i] = FROWS_NUMERIC;
+}
+
+/* What a page of groups has: columns of the key, the number of rows, sums. */
+static size_t
+kinds_of_groups(const struct session *s, const struct frows_scan *scan, const enum frows_kind *sums,
+		enum frows_kind *ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < scan->groups; i++)
+		ret[count++] = i < s->table.count ? s->table.columns[i].kind : FROWS_NONE;
+	ret[count++] = FROWS_INT8;
+	for (size_t i = 0; i < scan->column_count; i++)
+		ret[count++] = sums[i];
+	return count;
+}
+
 static bool
 print_pages(struct session *s, struct frows_scan *scan, enum frows_kind *their_kinds,
 	    unsigned pages)
 {
-	static struct frows_value values[COLUMNS];
+	static enum frows_kind group_kinds[2 * COLUMNS];
+	static struct frows_value values[2 * COLUMNS];
+	size_t count = scan->column_count;
 	unsigned n = 0;
 
+	kinds_of_sums(scan, their_kinds);
+	if (scan->groups) {
+		count = kinds_of_groups(s, scan, their_kinds, group_kinds);
+		their_kinds = group_kinds;
+	}
 	do {
 		if (!frows_scan_page(s->c, scan, n > 0))
 			return false;
-		if (scan->sums || scan->only_count) {
+		if ((scan->sums || scan->only_count) && !scan->groups) {
 			printf("%" PRIu64 "\t", frows_scan_sums(s->c, values));
-			for (size_t i = 0; scan->sums && i < scan->column_count; i++)
-				if (scan->sums[i] == FROWS_COUNT)
-					their_kinds[i] = FROWS_INT8;
-				else if (scan->sums[i] == FROWS_SUM &&
-					 their_kinds[i] != FROWS_FLOAT8)
-					their_kinds[i] = FROWS_NUMERIC;
-			print_row(scan->column_count, their_kinds, values);
+			print_row(count, their_kinds, values);
 		}
 		while (frows_scan_row(s->c, values))
-			print_row(scan->column_count, their_kinds, values);
+			print_row(count, their_kinds, values);
 		n++;
 	} while (frows_has_more(s->c) && n != pages);
 	printf("pages %u%s\n", n, frows_has_more(s->c) ? " more" : "");
 	return true;
 }
 
-/* columns | then any of: reverse, rows N, bytes N, sample N, pages N, count, sums OP…, eq key |,
- * from >= key |, to < key |, where column op value */
+/* columns | then any of: reverse, rows N, bytes N, sample N, pages N, count, sums OP…, groups N,
+ * eq key |, from >= key |, to < key |, where column op value */
 static bool
 scan_rows(struct session *s)
 {
@@ -469,6 +496,8 @@ scan_rows(struct session *s)
 			pages = (unsigned)atoi(word(s));
 		else if (word_is(s, "count"))
 			scan.only_count = true;
+		else if (word_is(s, "groups"))
+			scan.groups = (size_t)atoi(word(s));
 		else if (word_is(s, "sums"))
 			for (size_t i = 0; i < scan.column_count; i++)
 				sums[i] = (enum frows_sum)atoi(word(s)), scan.sums = sums;

@@ -429,6 +429,11 @@ def random_queries_answer_as_those_of_heaps(cwd):
             elif action < 0.85:
                 order = draw.choice(["a, b", "a DESC, b DESC", "b, a", "b DESC, a DESC", "a DESC, b"])
                 statement = f"SELECT a, b FROM % WHERE {where} ORDER BY {order} LIMIT {draw.randint(1, 5)}"
+            elif action < 0.93:
+                by = draw.choice(["a", "b", "a, b", "b, a", "a, b, c", "c"])
+                having = draw.choice(["", " HAVING count(*) > 1", " HAVING min(d) IS NOT NULL AND sum(a) > 2"])
+                order = draw.choice([by, by.replace(",", " DESC,") + " DESC"])
+                statement = f"SELECT {by}, count(*), sum(a), max(d) FROM % WHERE {where} GROUP BY {by}{having} ORDER BY {order}"
             else:
                 statement = f"SELECT count(*), min(c), max(d) FROM % x JOIN % y USING (a, b) WHERE x.{where.split(' AND ')[0].lstrip('(')}" \
                     if where[0] in "abcd" and " AND " not in where else f"SELECT count(*), count(c), sum(a), avg(a), min(b), max(c), min(d) FROM % WHERE {where}"
@@ -517,6 +522,79 @@ def aggregates_are_computed_in_frond(cwd):
         plan = "\n".join(line[0] for line in s.do("EXPLAIN (ANALYZE, COSTS OFF) SELECT count(*) FROM nokey"))
         contains(plan, "Frond Sums: count(*)")
         assert int(re.search(r"Frond Pages: (\d+)", plan)[1]) > 1, plan
+
+
+@test
+def groups_by_the_key_are_computed_in_frond(cwd):
+    with fresh()() as s:
+        columns = "a int, b text, c numeric(6, 1), d varchar(5), n int, m float8"
+        s.do(f"CREATE TABLE t ({columns}, PRIMARY KEY (a, b, c, d))")
+        s.do(f"CREATE TABLE h ({columns}, PRIMARY KEY (a, b, c, d)) USING heap")
+        s.do("INSERT INTO h SELECT i % 4, 'b' || i % 3, i % 5 / 2.0, 'd' || i, CASE WHEN i % 7 > 0 THEN i END, i FROM generate_series(1, 400) i")
+        s.do("INSERT INTO t SELECT * FROM h")
+        s.do("ANALYZE t")
+        pushed = ["SELECT a, count(*) FROM % GROUP BY a", "SELECT a FROM % GROUP BY a", "SELECT sum(n), min(d) FROM % GROUP BY a, b",
+                  "SELECT b, a, avg(n), max(c) FROM % GROUP BY b, a", "SELECT b, count(n) FROM % WHERE a = 2 GROUP BY b",
+                  "SELECT b, count(n) FROM % WHERE a = 2 GROUP BY a, b", "SELECT c, count(*) FROM % WHERE a = 2 AND b = 'b1' GROUP BY c",
+                  "SELECT a, count(*) FROM % WHERE a IN (1, 3, 9) AND n > 5 GROUP BY a", "SELECT a, count(*) FROM % WHERE a > 1 GROUP BY a",
+                  "SELECT a + 1, count(*) * 2 FROM % GROUP BY a", "SELECT b FROM % WHERE a = 1 AND c = 1.0 GROUP BY b",
+                  "SELECT DISTINCT count(*) FROM % GROUP BY a, b",
+                  "SELECT a, count(*) FROM % GROUP BY a HAVING count(*) > (SELECT 3)", "SELECT count(*) FROM % WHERE a = 1 GROUP BY a"]
+        # Few rows, or as many groups as rows: it hardly matters who computes it.
+        either = ["SELECT a, b, c, d, sum(n) FROM % WHERE n < 9 GROUP BY d, c, b, a", "SELECT a, count(*) FROM % WHERE a = 77 GROUP BY a"]
+        left = ["SELECT b, count(*) FROM % GROUP BY b", "SELECT a, c, count(*) FROM % GROUP BY a, c", "SELECT n, count(*) FROM % GROUP BY n",
+                "SELECT a % 2, count(*) FROM % GROUP BY a % 2", "SELECT a, sum(m) FROM % GROUP BY a",
+                "SELECT b, count(*) FROM % WHERE a IN (1, 2) GROUP BY b", "SELECT a, b, count(*) FROM % GROUP BY ROLLUP (a, b)",
+                "SELECT a, count(*) FROM % GROUP BY a HAVING count(*) > (SELECT x FROM generate_series(3, 3) x WHERE x > a)",
+                "SELECT a, count(*) FROM % WHERE m = 1 OR a = 1 GROUP BY a",
+                "SELECT x.a, count(*) FROM % x JOIN % y USING (a) GROUP BY x.a"]
+        for query in pushed:
+            contains(plan_of(s, query.replace("%", "t", 1)), "Frond Groups: ")
+        for query in left[:-1]:
+            assert "Frond Groups" not in plan_of(s, query.replace("%", "t") if "a % 2" not in query else query.replace("FROM %", "FROM t")), query
+        # (a % 2 has the sign that names a table.)
+        same_answers(s, *(f"SELECT * FROM ({query}) q ORDER BY 1, 2" if "," in query.split(" FROM ")[0] else f"SELECT * FROM ({query}) q ORDER BY 1"
+                          for query in pushed + either + left if "a % 2" not in query))
+        equal(plan_of(s, "SELECT a, b, count(*), sum(n) FROM t WHERE n > 1 GROUP BY a, b HAVING max(n) > 390 ORDER BY a DESC, b DESC"),
+              "Foreign Scan\n  Filter: ((max(n)) > 390)\n  Frond Table: t\n  Frond Groups: a, b\n  Frond Sums: count(*), sum(n), max(n)\n"
+              "  Frond Filter: (n > 1)\n  Frond Order: backward")
+        ordered = ["SELECT a, b, count(*), sum(n) FROM % WHERE n > 1 GROUP BY a, b HAVING max(n) > 390 ORDER BY a DESC, b DESC",
+                   "SELECT a, count(*) FROM % GROUP BY a ORDER BY a LIMIT 2", "SELECT a, b, max(d) FROM % GROUP BY a, b ORDER BY a, b"]
+        for query in ordered:
+            assert "Sort" not in plan_of(s, query.replace("%", "t")), query
+        same_answers(s, *ordered, "SELECT a, b, count(*) FROM % GROUP BY a, b ORDER BY b, a", "SELECT a, sum(n) FROM % GROUP BY a ORDER BY sum(n), a",
+                     "SELECT x, (SELECT string_agg(b || k, ' ' ORDER BY b) FROM (SELECT b, count(*) AS k FROM % WHERE a = x GROUP BY b) q)"
+                     " FROM generate_series(-1, 5) x")
+        # By hash columns, which lie together in another order.
+        s.do("CREATE TABLE hashed (a int, b int, n int, PRIMARY KEY (a, b)) WITH (hash = 'a')")
+        s.do("INSERT INTO hashed SELECT i % 10, i, i FROM generate_series(1, 300) i")
+        contains(plan_of(s, "SELECT a, count(*) FROM hashed GROUP BY a"), "Frond Groups: a")
+        contains(plan_of(s, "SELECT a, count(*) FROM hashed GROUP BY a ORDER BY a"), "Sort")
+        equal(s.do("SELECT a, count(*), sum(n) FROM hashed GROUP BY a ORDER BY a"),
+              s.do("SELECT i % 10, count(*), sum(i) FROM generate_series(1, 300) i GROUP BY 1 ORDER BY 1"))
+        # Texts that a collation takes for equal are one group for PostgreSQL alone.
+        s.do("CREATE COLLATION mild (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        s.do("CREATE TABLE strictly (k text, i int, PRIMARY KEY (k, i))")
+        s.do("INSERT INTO strictly VALUES ('a', 1), ('A', 2), ('b', 3)")
+        s.do("CREATE FOREIGN TABLE mildly (k text COLLATE mild, i int) SERVER frond"
+             f" OPTIONS (schema '{s.one('SELECT current_schema()')}', table 'strictly')")
+        equal(s.do("SELECT lower(k), count(*) FROM mildly GROUP BY k ORDER BY 1"), [["a", "2"], ["b", "1"]])
+        # Groups that are longer than a page, or go on in the next one; written to while they are read.
+        s.do("CREATE TABLE long (g int, i int, PRIMARY KEY (g, i))")
+        s.do("SET frond.bulk_load = on")
+        s.do("INSERT INTO long SELECT CASE WHEN i <= 60000 THEN 1 ELSE i END, i FROM generate_series(1, 65000) i")
+        s.do("RESET frond.bulk_load")
+        plan = "\n".join(line[0] for line in s.do("EXPLAIN (ANALYZE, COSTS OFF) SELECT g, count(*) FROM long GROUP BY g"))
+        assert int(re.search(r"Frond Pages: (\d+)", plan)[1]) > 1, plan
+        equal(s.do("SELECT g, count(*), sum(i), max(i) FROM long GROUP BY g ORDER BY g LIMIT 2"),
+              [["1", "60000", "1800030000", "60000"], ["60001", "1", "60001", "60001"]])
+        equal(s.do("SELECT count(*), sum(k) FROM (SELECT count(*) AS k FROM long GROUP BY g) q"), [["5001", "65000"]])
+        s.do("BEGIN")
+        s.do("DECLARE c CURSOR FOR SELECT g, count(*) FROM long GROUP BY g")
+        equal(s.do("FETCH 1 FROM c"), [["1", "60000"]])
+        s.do("DELETE FROM long WHERE g > 60500")
+        equal(len(s.do("FETCH ALL FROM c")), 5000)
+        s.do("ROLLBACK")
 
 
 # ---- Transactions ----

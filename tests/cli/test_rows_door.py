@@ -271,6 +271,56 @@ def scans_filter_count_and_sum(cwd):
         equal(c.scan("k", "|", "sample", 1), [])
 
 
+def added(lines):
+    """Groups of pages, counts and sums of the same key added up; of one that came back, it fails."""
+    groups = {}
+    for line in lines:
+        a, b, *numbers = line.split("\t")
+        assert (a, b) not in groups or list(groups)[-1] == (a, b), f"{a} {b} has come twice"
+        groups[a, b] = [x + int(y) for x, y in zip(groups.get((a, b), [0, 0]), numbers)]
+    return groups
+
+
+@test
+def sums_come_for_each_group_of_rows_that_lie_together(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        c.do("create", "s", "t", "a", "int4", "range", "b", "text", "range", "c", "int4", "range", "n", "int8", "regular")
+        c.do("use", "s", "t")
+        rows = [(i % 3, "xy"[i % 2], i, i * i) for i in range(60)]
+        c.write(PUT, ["n"], *(([a, b, i], [n]) for a, b, i, n in rows))
+        expected = {}
+        for a, b, i, n in rows:
+            one = expected.setdefault((str(a), b), [0, 0])
+            one[0] += 1
+            one[1] += n
+        lines = c.scan("n", "|", "sums", 2, "groups", 2)
+        equal(added(lines), expected)
+        equal([line.split("\t")[:2] for line in lines], [[str(a), b] for a in range(3) for b in "xy"])
+        # A page ends in the middle of a group, which goes on in the next one.
+        for page in (("rows", 1), ("rows", 7), ("bytes", 1)):
+            for order in ((), ("reverse",)):
+                equal(added(c.scan("n", "|", "sums", 2, "groups", 2, *page, *order)), expected)
+        equal(c.scan("n", "n", "|", "sums", 3, 4, "groups", 1, "where", "n", ">", 3000),
+              [f"{a}\t{len(ns)}\t{min(ns)}\t{max(ns)}"
+               for a in range(3) if (ns := [n for x, _, _, n in rows if x == a and n > 3000])])
+        equal(c.scan("|", "count", "groups", 2, "eq", 1), ["1\tx\t10", "1\ty\t10"])
+        equal(c.scan("|", "count", "groups", 1, "eq", 1, "y"), ["1\t10"])
+        equal(len(c.scan("|", "count", "groups", 3)), 60)
+        # A group without rows is none.
+        equal(c.scan("|", "count", "groups", 1, "where", "n", "<", 0), [])
+        c.fails("42P16", "scan", "|", "count", "groups", 4)
+        c.fails("22023", "scan", "|", "count", "groups", 33)
+        c.fails("22023", "scan", "n", "|", "groups", 1)
+        c.do("create", "s", "u", "g", "int4", "hash", "h", "int4", "hash", "a", "int4", "range", "n", "int4", "regular")
+        c.do("use", "s", "u")
+        c.write(PUT, ["n"], *(([g, h, a], [1]) for g in range(3) for h in range(3) for a in range(5)))
+        c.fails("0A000", "scan", "|", "count", "groups", 1)
+        equal(sorted(added(c.scan("n", "|", "sums", 2, "groups", 2, "rows", 4)).items()),
+              [((str(g), str(h)), [5, 5]) for g in range(3) for h in range(3)])
+        equal(sorted(c.scan("|", "count", "groups", 2)), [f"{g}\t{h}\t5" for g in range(3) for h in range(3)])
+
+
 @test
 def a_scan_goes_on_page_by_page(cwd):
     with Door(cwd) as server, Session(server) as c:

@@ -176,6 +176,47 @@ a_scan_is_read_as_it_was_written(void **state)
 	arena_free(arena);
 }
 
+/* Without its sums, or without a column, it asks for nothing. */
+static void
+groups_of_a_scan_are_of_columns_and_with_sums(void **state)
+{
+	static const struct {
+		unsigned flags, columns;
+		enum status status;
+	} cases[] = {
+		{ ROWS_SCAN_SUMS | ROWS_SCAN_GROUPS, 1, STATUS_OK },
+		{ ROWS_SCAN_SUMS | ROWS_SCAN_GROUPS, ROWS_KEY_COLUMNS, STATUS_OK },
+		{ ROWS_SCAN_SUMS | ROWS_SCAN_GROUPS, ROWS_KEY_COLUMNS + 1, STATUS_INVALID },
+		{ ROWS_SCAN_SUMS | ROWS_SCAN_GROUPS, 0, STATUS_INVALID },
+		{ ROWS_SCAN_GROUPS, 1, STATUS_INVALID },
+	};
+	struct buf out = BUF_SHORT(MOST_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct arena *arena = arena_new(ARENA_BYTES);
+		struct err err = { 0 };
+		struct rows_scan scan;
+
+		buf_clear(&out);
+		put_table(&out);
+		rows_put_u8(&out, (uint8_t)cases[i].flags);
+		rows_put_u8(&out, (uint8_t)cases[i].columns);
+		rows_put_u16(&out, 0);
+		for (unsigned zero = 0; zero < 1 + 2 + 2; zero++)
+			rows_put_u8(&out, 0);
+		rows_put_u16(&out, 0);
+		for (unsigned zero = 0; zero < 4; zero++)
+			rows_put_u32(&out, 0);
+		assert_int_equal(rows_scan_read(buf_str(&out), arena, &scan, &err),
+				 cases[i].status);
+		if (cases[i].status == STATUS_OK)
+			assert_int_equal(scan.groups, cases[i].columns);
+		arena_free(arena);
+	}
+	buf_release(&out);
+}
+
 static void
 keys_and_writes_are_taken_one_by_one(void **state)
 {
@@ -341,6 +382,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_header_is_read_as_it_was_written),
 		cmocka_unit_test(a_scan_is_read_as_it_was_written),
+		cmocka_unit_test(groups_of_a_scan_are_of_columns_and_with_sums),
 		cmocka_unit_test(keys_and_writes_are_taken_one_by_one),
 		cmocka_unit_test(schemas_are_read_as_they_were_written),
 		cmocka_unit_test(a_body_that_is_cut_or_longer_is_malformed),

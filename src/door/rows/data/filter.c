@@ -350,3 +350,103 @@ rows_sums_put(const struct sums *s, struct buf *out)
 	for (size_t i = 0; i < s->count; i++)
 		put_sum(&s->all[i], out);
 }
+
+static void
+sums_clear(struct sums *s)
+{
+	s->rows = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		struct sum *one = &s->all[i];
+
+		one->count = 0;
+		one->whole = 0;
+		one->real = 0;
+		buf_clear(&one->best);
+		buf_clear(&one->best_ordered);
+	}
+}
+
+/* ---- Groups ---- */
+
+struct groups {
+	const struct table *table;
+	struct sums *sums;
+	size_t columns;      /* of the key, the hidden one not counted */
+	struct buf key, row; /* what these are in the group, and in a row, as messages have them */
+	bool is_open;        /* the group has rows */
+	uint32_t count;      /* of groups that were appended */
+};
+
+enum status
+rows_groups_make(struct rows_request *r, const struct table *t, size_t columns, struct sums *sums,
+		 struct groups **ret)
+{
+	size_t hash = t->schema->hash_count - t->hidden;
+	struct groups *g;
+
+	if (columns > rows_table_key_columns(t))
+		return rows_fail(r, ROWS_STATE_DEFINITION, "a key has %zu columns here",
+				 rows_table_key_columns(t));
+	if (columns < hash)
+		return rows_fail(r, ROWS_STATE_UNSUPPORTED,
+				 "only rows with equal values of all %zu hash columns lie together",
+				 hash);
+	g = arena_zalloc(r->arena, sizeof(*g));
+	if (!g)
+		return STATUS_LIMIT;
+	*g = (struct groups){ .table = t,
+			      .sums = sums,
+			      .columns = columns,
+			      .key = BUF_INIT_OF(ROWS_REPLY_BYTES, arena_part(r->arena)),
+			      .row = BUF_INIT_OF(ROWS_REPLY_BYTES, arena_part(r->arena)) };
+	*ret = g;
+	return STATUS_OK;
+}
+
+void
+rows_groups_free(struct groups *g)
+{
+	if (!g)
+		return;
+	buf_release(&g->key);
+	buf_release(&g->row);
+}
+
+static void
+group_put(struct groups *g, struct buf *out)
+{
+	buf_append_str(out, buf_str(&g->key));
+	/* A value as the others are: a client reads a group as it reads a row. */
+	rows_put_u32(out, sizeof(g->sums->rows));
+	rows_sums_put(g->sums, out);
+	sums_clear(g->sums);
+	g->is_open = false;
+	g->count++;
+}
+
+enum status
+rows_groups_add(struct groups *g, struct rows_request *r, const struct table_row *row)
+{
+	size_t hidden = g->table->hidden;
+
+	buf_clear(&g->row);
+	for (size_t i = hidden; i < hidden + g->columns; i++)
+		TRY(rows_pick_put(r, g->table, &g->table->columns[i], row, &g->row));
+	TRY(buf_status(&g->row));
+	if (g->is_open && !str_eq(buf_str(&g->row), buf_str(&g->key)))
+		group_put(g, r->out);
+	if (!g->is_open) {
+		buf_set(&g->key, buf_str(&g->row));
+		TRY(buf_status(&g->key));
+		g->is_open = true;
+	}
+	return rows_sums_add(g->sums, r, row);
+}
+
+uint32_t
+rows_groups_end(struct groups *g, struct buf *out)
+{
+	if (g->is_open)
+		group_put(g, out);
+	return g->count;
+}

@@ -15,6 +15,7 @@ struct scanning {
 	struct pick pick;
 	struct filters *filters;
 	struct sums *sums;
+	struct groups *groups; /* NULL: the sums are of all rows of the page */
 	struct rand_seq random;
 	uint32_t rows;     /* that were put */
 	size_t page_bytes; /* that the rows of an answer may have, about */
@@ -85,6 +86,8 @@ take_row(struct rows_request *r, const struct table *t, struct scanning *s,
 	if (!passes)
 		return STATUS_OK;
 	s->rows++;
+	if (s->groups)
+		return rows_groups_add(s->groups, r, row);
 	if (s->sums)
 		return rows_sums_add(s->sums, r, row);
 	for (size_t i = 0; i < s->pick.count; i++)
@@ -140,16 +143,17 @@ put_place(struct rows_request *r, const struct table_scan *rows, bool more)
 static enum status
 put_page(struct rows_request *r, const struct table *t, struct scanning *s, struct table_scan *rows)
 {
+	bool is_list = !s->sums || s->groups;
 	size_t at = r->out->len;
 	bool more;
 
-	if (!s->sums)
+	if (is_list)
 		rows_put_u32(r->out, 0);
 	TRY(take_rows(r, t, s, rows, &more));
-	if (s->sums)
-		rows_sums_put(s->sums, r->out);
+	if (is_list)
+		rows_set_u32(r->out, at, s->groups ? rows_groups_end(s->groups, r->out) : s->rows);
 	else
-		rows_set_u32(r->out, at, s->rows);
+		rows_sums_put(s->sums, r->out);
 	return put_place(r, rows, more);
 }
 
@@ -164,6 +168,8 @@ scan_prepare(struct rows_request *r, const struct table *t, struct scanning *s)
 	TRY(rows_filters_make(r, t, &s->scan, &s->pick, &s->filters));
 	if (s->scan.sums)
 		TRY(rows_sums_make(r, t, &s->scan, &s->pick, &s->sums));
+	if (s->scan.groups)
+		TRY(rows_groups_make(r, t, s->scan.groups, s->sums, &s->groups));
 	rows_pick_end(&s->pick);
 	return STATUS_OK;
 }
@@ -201,10 +207,12 @@ scan_body(struct unit *u, void *arg)
 
 	s->filters = NULL;
 	s->sums = NULL;
+	s->groups = NULL;
 	s->rows = 0;
 	status = scan_rows(u, s);
 	rows_filters_free(s->filters);
 	rows_sums_free(s->sums);
+	rows_groups_free(s->groups);
 	return status;
 }
 

@@ -229,8 +229,13 @@ rows_scan_read(struct str body, struct arena *arena, struct rows_scan *ret, stru
 	flags = rows_in_u8(&in);
 	ret->reverse = flags & ROWS_SCAN_REVERSE;
 	ret->sums = flags & ROWS_SCAN_SUMS;
-	if (flags & ~(unsigned)(ROWS_SCAN_REVERSE | ROWS_SCAN_SUMS))
+	if (flags & ~(unsigned)(ROWS_SCAN_REVERSE | ROWS_SCAN_SUMS | ROWS_SCAN_GROUPS))
 		in.bad = true;
+	if (flags & ROWS_SCAN_GROUPS) {
+		ret->groups = rows_in_u8(&in);
+		if (!ret->sums || !ret->groups || ret->groups > ROWS_KEY_COLUMNS)
+			in.bad = true;
+	}
 	TRY(read_columns(&in, arena, ret->sums, &ret->columns, &ret->ops, &ret->column_count));
 	TRY(read_values(&in, arena, &ret->equal, &ret->equal_count));
 	TRY(read_edge(&in, arena, &ret->from));

@@ -113,13 +113,15 @@ enum rows_sum {
 
 enum rows_scan_flag {
 	ROWS_SCAN_REVERSE = 1 << 0,
-	ROWS_SCAN_SUMS = 1 << 1, /* no rows: how many, and a sum for each column */
+	ROWS_SCAN_SUMS = 1 << 1,   /* no rows: how many, and a sum for each column */
+	ROWS_SCAN_GROUPS = 1 << 2, /* the same for each group of rows; with sums only */
 };
 
 struct rows_scan {
 	struct rows_table table;
 	bool reverse;
 	bool sums;
+	size_t groups; /* columns of the key, from the first, that are equal in a group; 0: none */
 	const uint32_t *columns;
 	const uint8_t *ops; /* enum rows_sum, with `sums` */
 	size_t column_count;
