@@ -738,6 +738,34 @@ def read_failure(session):
 
 
 @test
+def a_statement_that_frond_has_committed_says_so_if_it_fails_behind_that(cwd):
+    opener = fresh()
+    with opener() as s, opener() as other:
+        s.do("CREATE TABLE t (k int PRIMARY KEY)")
+        s.do("CREATE TABLE mine (a int) USING heap")
+        s.do("INSERT INTO mine VALUES (7)")
+        s.do("CREATE TEMP TABLE brief (a int) ON COMMIT DELETE ROWS")
+        # PostgreSQL's commit empties the temporary table that was read, which waits for the one who has locked
+        # it; that one waits for the other table that was read: the commit finds it, and fails.
+        s.do("SET deadlock_timeout = '10ms'")
+        other.do("SET deadlock_timeout = '1000s'")
+        other.do("BEGIN")
+        other.do(f"LOCK TABLE {s.one('SELECT pg_my_temp_schema()::regnamespace')}.brief IN ACCESS SHARE MODE")
+        s.send("INSERT INTO t SELECT a + (SELECT count(*) FROM brief) FROM mine WHERE pg_sleep(2) IS NOT NULL")
+        until(lambda: other.one("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1")
+        other.send("LOCK TABLE mine IN ACCESS EXCLUSIVE MODE")
+        failure = read_failure(s)
+        equal(failure.state, "40P01")
+        contains(str(failure), "WARNING:  01000: what this statement has changed in frond is committed")
+        other.read()
+        other.do("ROLLBACK")
+        equal(s.do("SELECT * FROM t"), [["7"]])
+        # The transaction is over, and the next one is as any.
+        s.do("INSERT INTO t VALUES (8)")
+        equal(s.one("SELECT count(*) FROM t"), "2")
+
+
+@test
 def a_storm_of_conflicts_ends(cwd):
     postgres, _ = shared()
     opener = fresh()
