@@ -640,6 +640,9 @@ utility_run(const struct utility *u)
 		if (frond_alter_table((AlterTableStmt *)statement, run_other, (void *)u))
 			return;
 		break;
+	case T_AlterSeqStmt:
+		run_other((Node *)frond_sequence_owned((AlterSeqStmt *)statement), (void *)u);
+		return;
 	case T_RenameStmt:
 		if (frond_rename((RenameStmt *)statement, run_other, (void *)u))
 			return;

@@ -12,3 +12,7 @@ CREATE FUNCTION frond_access_method(internal) RETURNS table_am_handler
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 CREATE ACCESS METHOD frond TYPE TABLE HANDLER frond_access_method;
+
+-- Puts numbers of frond in the place of nextval(), where a column of a table there owns the sequence.
+CREATE FUNCTION frond_nextval(regclass) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;

@@ -90,6 +90,12 @@ void frond_link_try(void);
  * cancels PostgreSQL's any more; otherwise both go on. */
 void frond_link_try_end(bool commit);
 
+/*
+ * Adds to a counter in frond, in a transaction of its own, and gives what it was before: `least`,
+ * if it was less or not there. PG_INT64_MAX is where it ends.
+ */
+int64 frond_counter_take(Oid server, Oid user, const char *name, int64 least, int64 add);
+void frond_counter_forget(Oid server, Oid user, const char *name);
 /* A number for a hidden key: never given twice by one frond, and what a ctid can hold. */
 int64 frond_next_row(Oid server, Oid user);
 
@@ -307,6 +313,15 @@ void frond_conflict_init(void);
 enum frond_conflict frond_conflict_update(const struct frond_table *t, Oid user, ResultRelInfo *rel,
 					  ExprContext *context, const struct frows_value *key,
 					  TupleTableSlot *slot);
+
+/* ---- SERIAL and identity columns (sequence.c) ---- */
+
+void frond_sequence_init(void);
+extern int frond_sequence_block; /* numbers that a session draws at once */
+/* ALTER SEQUENCE, which makes it a column's: of a column in frond it gets blocks of that size. */
+AlterSeqStmt *frond_sequence_owned(AlterSeqStmt *statement);
+/* TRUNCATE … RESTART IDENTITY: the counters of the table's sequences begin anew. */
+void frond_sequences_restart(Oid relid);
 
 /* ---- Statements that are tried again (retry.c) ---- */
 

@@ -1,16 +1,18 @@
 /*
- * Numbers for the hidden keys of tables without a primary key. A backend takes a block of them from
- * a counter in frond, in a transaction of its own, and counts on by itself.
+ * Counters in frond, each a row of a table there: a backend takes a block of numbers from one, in a
+ * transaction of its own, and counts on by itself. The hidden keys of tables without a primary key
+ * are such numbers, and so are those of sequences (sequence.c).
  *
- * A number is what a ctid can hold: 32 bits of the block, and 16 bits that are never 0.
+ * A hidden key is what a ctid can hold: 32 bits of the block, and 16 bits that are never 0.
  */
 #include "frond_pg.h"
 
+#include "common/int.h"
 #include "storage/itemptr.h"
 
 #define COUNTER_SCHEMA "frond_pg"
 #define COUNTER_TABLE  "counters"
-#define COUNTER_NAME   "rows"
+#define COUNTER_ROWS   "rows" /* of hidden keys */
 
 enum {
 	BLOCK_BITS = 16,
@@ -61,25 +63,37 @@ counter_column(struct frows *c)
 	return id;
 }
 
-/* Reads the counter and writes it, greater by one. False: another backend was faster. */
+/* What is added to a counter, and what it was before. */
+struct counting {
+	const char *name;
+	int64 least; /* a counter that is less counts as this */
+	int64 add;
+	int64 before;
+};
+
+static const struct frows_of counters = { COUNTER_SCHEMA, COUNTER_TABLE, NULL };
+
+/* Reads the counter and writes it. False: another backend was faster. */
 static bool
-counter_try(struct frows *c, uint32 column, int64 *ret)
+counter_try(struct frows *c, uint32 column, struct counting *n)
 {
-	const struct frows_of of = { COUNTER_SCHEMA, COUNTER_TABLE, NULL };
-	const struct frows_value key = { COUNTER_NAME, sizeof(COUNTER_NAME) - 1 };
+	const struct frows_value key = { n->name, (int32_t)strlen(n->name) };
 	struct frows_value value;
 	uint8 bytes[8];
+	int64 after;
 	bool found;
 
 	if (!frows_begin(c, false))
 		frond_fail(c);
-	frows_get(c, &of, &column, 1);
+	frows_get(c, &counters, &column, 1);
 	frows_get_key(c, &key, 1);
 	if (frows_get_run(c) && frows_get_row(c, &found, &value)) {
-		*ret = found && value.len > 0 ? frows_int(value) + 1 : 1;
-		frows_put_int(bytes, *ret, sizeof(bytes));
+		n->before = found && value.len > 0 ? Max(frows_int(value), n->least) : n->least;
+		if (pg_add_s64_overflow(n->before, n->add, &after))
+			after = PG_INT64_MAX;
+		frows_put_int(bytes, after, sizeof(bytes));
 		value = (struct frows_value){ bytes, sizeof(bytes) };
-		frows_write(c, &of, &column, 1);
+		frows_write(c, &counters, &column, 1);
 		frows_write_row(c, FROWS_PUT, &key, 1, &value);
 		if (frows_write_run(c) && frows_commit(c, NULL))
 			return true;
@@ -89,7 +103,7 @@ counter_try(struct frows *c, uint32 column, int64 *ret)
 
 		(void)frows_rollback(c);
 		ereport(ERROR, errcode(ERRCODE_FDW_ERROR),
-			errmsg("frond: no number for a row: %s", failure.text));
+			errmsg("frond: no numbers from a counter: %s", failure.text));
 	}
 	/* A conflict at COMMIT has ended the transaction, one before has not. */
 	if (!frows_rollback(c) && !failed_with(c, "25P01"))
@@ -98,20 +112,40 @@ counter_try(struct frows *c, uint32 column, int64 *ret)
 }
 
 int64
+frond_counter_take(Oid server, Oid user, const char *name, int64 least, int64 add)
+{
+	struct counting n = { .name = name, .least = least, .add = add };
+	struct frows *c = frond_link_beside(server, user);
+	uint32 column = counter_column(c);
+
+	for (int i = 0; !counter_try(c, column, &n); i++)
+		if (i == ATTEMPTS)
+			ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				errmsg("frond: the counter \"%s\" is in use all the time", name));
+	return n.before;
+}
+
+void
+frond_counter_forget(Oid server, Oid user, const char *name)
+{
+	const struct frows_value key = { name, (int32_t)strlen(name) };
+	struct frows *c = frond_link_beside(server, user);
+
+	(void)counter_column(c);
+	frows_write(c, &counters, NULL, 0);
+	frows_write_row(c, FROWS_DELETE_ANY, &key, 1, NULL);
+	if (!frows_write_run(c))
+		frond_fail(c);
+}
+
+int64
 frond_next_row(Oid server, Oid user)
 {
-	struct frows *c;
-	uint32 column;
 	int64 block;
 
 	if (block_server == server && next <= last)
 		return next++;
-	c = frond_link_beside(server, user);
-	column = counter_column(c);
-	for (int i = 0; !counter_try(c, column, &block); i++)
-		if (i == ATTEMPTS)
-			ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				errmsg("frond: the counter of rows is in use all the time"));
+	block = frond_counter_take(server, user, COUNTER_ROWS, 0, 1) + 1;
 	if (block >= InvalidBlockNumber)
 		ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			errmsg("frond: all numbers of rows without a primary key are used up"));

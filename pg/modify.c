@@ -813,6 +813,8 @@ frond_modify_truncate(List *rels, DropBehavior behavior, bool restart_seqs)
 
 		frond_modify_flush(relid, NULL);
 		frond_scan_read_all(relid);
+		if (restart_seqs)
+			frond_sequences_restart(relid);
 		if (!frond_at_top_level || IsTransactionBlock() || IsSubTransaction() ||
 		    list_length(rels) > 1) {
 			delete_all(t, GetUserId());

@@ -24,6 +24,7 @@ _PG_init(void)
 	frond_ddl_init();
 	frond_conflict_init();
 	frond_retry_init();
+	frond_sequence_init();
 }
 
 Datum

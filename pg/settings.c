@@ -18,6 +18,8 @@ int frond_retries;
 enum {
 	RETRIES = 100,
 	RETRIES_MOST = 10000,
+	SEQUENCE_BLOCK = 100,
+	SEQUENCE_BLOCK_MOST = 1000000,
 };
 
 static const struct {
@@ -56,6 +58,12 @@ frond_settings_init(void)
 		"frond.retries", "How often a statement is tried again that has met others.",
 		"Of statements that are a transaction by themselves; 0: they fail with 40001.",
 		&frond_retries, RETRIES, 0, RETRIES_MOST, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"frond.sequence_block",
+		"How many numbers a session draws at once for SERIAL and identity columns.",
+		"The CACHE of sequences that such columns of tables in frond get.",
+		&frond_sequence_block, SEQUENCE_BLOCK, 1, SEQUENCE_BLOCK_MOST, PGC_USERSET, 0, NULL,
+		NULL, NULL);
 	MarkGUCPrefixReserved("frond");
 }
 
