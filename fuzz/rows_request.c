@@ -60,6 +60,30 @@ read_schemas(struct str body, struct arena *arena, struct err *err)
 }
 
 static void
+read_indexes(struct str body, struct arena *arena, struct err *err)
+{
+	struct rows_index_create create;
+	struct rows_table table;
+	uint32_t number;
+
+	if (rows_index_create_read(body, arena, &create, err) == STATUS_OK) {
+		expect_table(&create.table, body);
+		expect_inside(create.name, body);
+		expect_inside(create.spec, body);
+		if (create.count > ROWS_KEY_COLUMNS || create.included_count > ROWS_KEY_COLUMNS)
+			abort();
+		for (size_t i = 0; i < create.condition_count; i++) {
+			expect_values(&create.conditions[i].value, 1, body);
+			if ((create.conditions[i].op == ROWS_CONDITION_NOT_NULL) !=
+			    (create.conditions[i].value.presence == ROWS_NULL))
+				abort();
+		}
+	}
+	if (rows_index_build_read(body, &table, &number, err) == STATUS_OK)
+		expect_table(&table, body);
+}
+
+static void
 read_scan(struct str body, struct arena *arena, struct err *err)
 {
 	struct rows_scan scan;
@@ -118,6 +142,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!arena)
 		return 0;
 	read_schemas(body, arena, &err);
+	read_indexes(body, arena, &err);
 	read_scan(body, arena, &err);
 	read_many(body, arena, &err);
 	arena_free(arena);

@@ -50,33 +50,7 @@ enum {
 	SCAN_REVERSE = 1,
 	SCAN_SUMS = 2,
 	SCAN_GROUPS = 4,
-	COLUMN_DESCENDING = 1,
-	COLUMN_ORDERED = 2,
-};
-
-struct frows {
-	int fd; /* -1: the connection is lost */
-	SSL *ssl;
-	SSL_CTX *ssl_context;
-	int timeout_ms;
-	bool (*interrupted)(void *arg);
-	void *interrupted_arg;
-	uint16_t number;   /* of the last request */
-	uint16_t answered; /* of the last answer: those behind it are still to come */
-	uint32_t most;     /* bytes that a request may have */
-	struct frows_failure failure;
-
-	struct bytes front; /* a BEGIN that goes with the next request; what was sent is none */
-	struct bytes out;   /* the request that is made */
-	size_t count_at;    /* of the number of keys or rows in it */
-	uint32_t count;     /* so far */
-	size_t columns;     /* that each of them has, or gives */
-	struct bytes in;    /* the last answer's body */
-	struct reader read; /* what was not taken of it */
-	uint32_t left;      /* rows, names or results that were not taken */
-
-	struct bytes place; /* where the scan goes on */
-	bool more;
+	SCAN_INDEX = 8,
 };
 
 /* ---- Failures ---- */
@@ -88,6 +62,7 @@ fail(struct frows *c, const char *state, const char *format, ...)
 
 	memcpy(c->failure.state, state, STATE_BYTES + 1);
 	c->failure.row = -1;
+	c->failure.index[0] = '\0';
 	va_start(args, format);
 	vsnprintf(c->failure.text, sizeof(c->failure.text), format, args);
 	va_end(args);
@@ -112,8 +87,8 @@ fail_lost(struct frows *c, const char *why)
 	return fail(c, "08006", "the connection is lost: %s", why);
 }
 
-static bool
-fail_memory(struct frows *c)
+bool
+frows_fail_memory(struct frows *c)
 {
 	return fail(c, "53200", "out of memory, or more than %d bytes", FROWS_ANSWER_BYTES);
 }
@@ -211,9 +186,12 @@ take_error(struct frows *c)
 	int32_t row = (int32_t)take_int(&c->read, 4);
 	struct frows_text text = take_text(&c->read);
 
+	struct frows_text index = take_text(&c->read);
+
 	if (c->read.bad)
 		return fail_lost(c, "the answer is malformed");
 	(void)fail(c, "XX000", "%.*s", (int)text.len, text.ptr);
+	snprintf(c->failure.index, sizeof(c->failure.index), "%.*s", (int)index.len, index.ptr);
 	memcpy(c->failure.state, state, STATE_BYTES);
 	c->failure.row = row;
 	return false;
@@ -240,7 +218,7 @@ receive(struct frows *c)
 	if (c->in.cap < length && !bytes_grow(&c->in, length)) {
 		c->in.failed = false;
 		lose(c);
-		return fail_memory(c);
+		return frows_fail_memory(c);
 	}
 	if (!receive_all(c, c->in.ptr, length))
 		return false;
@@ -260,9 +238,8 @@ frame_begin(struct bytes *b, unsigned code)
 	put_int(b, 0, 2);
 }
 
-/* Begins a request; what follows goes to c->out. */
-static void
-request(struct frows *c, unsigned code)
+void
+frows_make_request(struct frows *c, unsigned code)
 {
 	frame_begin(&c->out, code);
 	c->left = 0;
@@ -292,7 +269,7 @@ send_request(struct frows *c)
 	put(&c->front, c->out.ptr, c->out.len);
 	if (c->front.failed) {
 		lose(c);
-		return fail_memory(c);
+		return frows_fail_memory(c);
 	}
 	done = send_all(c, c->front.ptr, c->front.len);
 	c->front.len = 0;
@@ -320,9 +297,8 @@ receive_earlier(struct frows *c, uint16_t until)
 	return !failed;
 }
 
-/* Sends it, and waits for the answer. */
-static bool
-run(struct frows *c)
+bool
+frows_run(struct frows *c)
 {
 	bool begins = c->front.len, done;
 	struct frows_failure failure;
@@ -332,7 +308,7 @@ run(struct frows *c)
 	if (c->fd < 0)
 		return fail(c, "08003", "the connection is lost");
 	if (c->out.failed)
-		return fail_memory(c);
+		return frows_fail_memory(c);
 	before = c->number;
 	if (!send_request(c))
 		return false;
@@ -353,9 +329,8 @@ run(struct frows *c)
 	return false;
 }
 
-/* What was to be in the answer was there. */
-static bool
-taken(struct frows *c)
+bool
+frows_taken(struct frows *c)
 {
 	return !c->read.bad || fail_lost(c, "the answer is malformed");
 }
@@ -463,7 +438,7 @@ tls_begin(struct frows *c, const struct frows_where *where)
 
 	c->ssl_context = SSL_CTX_new(TLS_client_method());
 	if (!c->ssl_context)
-		return fail_memory(c);
+		return frows_fail_memory(c);
 	SSL_CTX_set_min_proto_version(c->ssl_context, TLS1_2_VERSION);
 	SSL_CTX_set_verify(c->ssl_context, SSL_VERIFY_PEER, NULL);
 	if (where->ca_file
@@ -474,12 +449,12 @@ tls_begin(struct frows *c, const struct frows_where *where)
 	}
 	c->ssl = SSL_new(c->ssl_context);
 	if (!c->ssl || SSL_set_fd(c->ssl, c->fd) != 1)
-		return fail_memory(c);
+		return frows_fail_memory(c);
 	if (is_address(where->host)) {
 		if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(c->ssl), where->host) != 1)
-			return fail_memory(c);
+			return frows_fail_memory(c);
 	} else if (!tls_set_name(c, where->host)) {
-		return fail_memory(c);
+		return frows_fail_memory(c);
 	}
 	while ((result = SSL_connect(c->ssl)) != 1)
 		if (!tls_wait(c, result))
@@ -492,17 +467,17 @@ hello(struct frows *c)
 {
 	unsigned version;
 
-	request(c, REQUEST_HELLO);
+	frows_make_request(c, REQUEST_HELLO);
 	put_int(&c->out, MAGIC, 4);
 	put_int(&c->out, FROWS_VERSION, 2);
 	put_int(&c->out, FROWS_VERSION, 2);
-	if (!run(c))
+	if (!frows_run(c))
 		return false;
 	version = (unsigned)take_int(&c->read, 2);
 	c->most = (uint32_t)take_int(&c->read, 4);
 	if (!c->read.bad && version != FROWS_VERSION)
 		return fail_lost(c, "the server speaks another version");
-	return taken(c);
+	return frows_taken(c);
 }
 
 bool
@@ -523,10 +498,10 @@ frows_open(const struct frows_where *where, struct frows **ret)
 	}
 	if (!where->user)
 		return true;
-	request(c, REQUEST_LOGIN);
+	frows_make_request(c, REQUEST_LOGIN);
 	put_text(&c->out, where->user);
 	put_text(&c->out, where->password);
-	if (run(c))
+	if (frows_run(c))
 		return true;
 	lose(c);
 	return false;
@@ -591,8 +566,8 @@ frows_socket(const struct frows *c)
 static bool
 run_bare(struct frows *c, unsigned code)
 {
-	request(c, code);
-	return run(c);
+	frows_make_request(c, code);
+	return frows_run(c);
 }
 
 bool
@@ -616,9 +591,9 @@ front_drop(struct frows *c)
 bool
 frows_begin(struct frows *c, bool read_only)
 {
-	request(c, REQUEST_BEGIN);
+	frows_make_request(c, REQUEST_BEGIN);
 	put_int(&c->out, read_only, 1);
-	return run(c);
+	return frows_run(c);
 }
 
 bool
@@ -631,7 +606,7 @@ frows_commit(struct frows *c, uint8_t *stamp)
 	at = take(&c->read, FROWS_STAMP_BYTES);
 	if (at && stamp)
 		memcpy(stamp, at, FROWS_STAMP_BYTES);
-	return taken(c);
+	return frows_taken(c);
 }
 
 bool
@@ -658,7 +633,7 @@ frows_rollback_later(struct frows *c)
 {
 	if (front_drop(c) || c->fd < 0)
 		return;
-	request(c, REQUEST_ROLLBACK);
+	frows_make_request(c, REQUEST_ROLLBACK);
 	if (c->out.failed)
 		lose(c);
 	else
@@ -671,15 +646,15 @@ frows_savepoint(struct frows *c, uint32_t *ret)
 	if (!run_bare(c, REQUEST_SAVEPOINT))
 		return false;
 	*ret = (uint32_t)take_int(&c->read, 4);
-	return taken(c);
+	return frows_taken(c);
 }
 
 static bool
 run_number(struct frows *c, unsigned code, uint32_t n)
 {
-	request(c, code);
+	frows_make_request(c, code);
 	put_int(&c->out, n, 4);
-	return run(c);
+	return frows_run(c);
 }
 
 bool
@@ -696,26 +671,26 @@ frows_rollback_to(struct frows *c, uint32_t savepoint)
 
 /* ---- Schemas ---- */
 
-static bool
-run_names(struct frows *c, unsigned code, const char *schema, const char *table, bool both)
+bool
+frows_run_names(struct frows *c, unsigned code, const char *schema, const char *table, bool both)
 {
-	request(c, code);
+	frows_make_request(c, code);
 	put_text(&c->out, schema);
 	if (both)
 		put_text(&c->out, table);
-	return run(c);
+	return frows_run(c);
 }
 
 bool
 frows_schema_create(struct frows *c, const char *schema)
 {
-	return run_names(c, REQUEST_SCHEMA_CREATE, schema, NULL, false);
+	return frows_run_names(c, REQUEST_SCHEMA_CREATE, schema, NULL, false);
 }
 
 bool
 frows_schema_drop(struct frows *c, const char *schema)
 {
-	return run_names(c, REQUEST_SCHEMA_DROP, schema, NULL, false);
+	return frows_run_names(c, REQUEST_SCHEMA_DROP, schema, NULL, false);
 }
 
 bool
@@ -724,16 +699,16 @@ frows_schemas(struct frows *c)
 	if (!run_bare(c, REQUEST_SCHEMAS))
 		return false;
 	c->left = (uint32_t)take_int(&c->read, 4);
-	return taken(c);
+	return frows_taken(c);
 }
 
 bool
 frows_tables(struct frows *c, const char *schema, const char *after)
 {
-	if (!run_names(c, REQUEST_TABLES, schema, after, true))
+	if (!frows_run_names(c, REQUEST_TABLES, schema, after, true))
 		return false;
 	c->left = (uint32_t)take_int(&c->read, 4);
-	return taken(c);
+	return frows_taken(c);
 }
 
 bool
@@ -766,8 +741,8 @@ take_column(struct reader *r, struct frows_column *ret)
 	ret->kind = (enum frows_kind)take_int(r, 1);
 	ret->role = (enum frows_role)take_int(r, 1);
 	flags = (unsigned)take_int(r, 1);
-	ret->descending = flags & COLUMN_DESCENDING;
-	ret->ordered = flags & COLUMN_ORDERED;
+	ret->descending = flags & FROWS_FLAG_DESCENDING;
+	ret->ordered = flags & FROWS_FLAG_ORDERED;
 	ret->type = take_text(r);
 }
 
@@ -779,7 +754,7 @@ frows_table(struct frows *c, const char *schema, const char *table, struct frows
 	uint8_t *body;
 
 	*ret = (struct frows_table){ 0 };
-	if (!run_names(c, REQUEST_TABLE, schema, table, true))
+	if (!frows_run_names(c, REQUEST_TABLE, schema, table, true))
 		return false;
 	ret->count = 0;
 	id = take(&c->read, FROWS_ID_BYTES);
@@ -787,7 +762,7 @@ frows_table(struct frows *c, const char *schema, const char *table, struct frows
 	/* The columns, and behind them the texts that they refer to. */
 	ret->memory = calloc(1, ret->count * sizeof(*ret->columns) + c->read.left + 1);
 	if (!ret->memory)
-		return fail_memory(c);
+		return frows_fail_memory(c);
 	ret->columns = ret->memory;
 	body = (uint8_t *)(ret->columns + ret->count);
 	memcpy(body, c->read.at, c->read.left);
@@ -800,7 +775,7 @@ frows_table(struct frows *c, const char *schema, const char *table, struct frows
 				  ret->columns[i].role == FROWS_RANGE;
 	}
 	c->read.bad |= r.bad;
-	if (taken(c))
+	if (frows_taken(c))
 		return true;
 	frows_table_free(ret);
 	return false;
@@ -819,7 +794,7 @@ frows_table_create(struct frows *c, const char *schema, const char *table,
 {
 	const uint8_t *at;
 
-	request(c, REQUEST_TABLE_CREATE);
+	frows_make_request(c, REQUEST_TABLE_CREATE);
 	put_text(&c->out, schema);
 	put_text(&c->out, table);
 	put_int(&c->out, count, 2);
@@ -827,18 +802,18 @@ frows_table_create(struct frows *c, const char *schema, const char *table,
 		put_text(&c->out, columns[i].name);
 		put_int(&c->out, columns[i].kind, 1);
 		put_int(&c->out, columns[i].role, 1);
-		put_int(&c->out, columns[i].descending ? COLUMN_DESCENDING : 0, 1);
+		put_int(&c->out, columns[i].descending ? FROWS_FLAG_DESCENDING : 0, 1);
 	}
-	if (!run(c))
+	if (!frows_run(c))
 		return false;
 	at = take(&c->read, FROWS_ID_BYTES);
 	if (at && id)
 		memcpy(id, at, FROWS_ID_BYTES);
-	return taken(c);
+	return frows_taken(c);
 }
 
-static void
-put_of(struct bytes *b, const struct frows_of *of)
+void
+frows_put_of(struct bytes *b, const struct frows_of *of)
 {
 	static const uint8_t any[FROWS_ID_BYTES];
 
@@ -852,8 +827,8 @@ frows_table_alter(struct frows *c, const char *schema, const char *table,
 		  const struct frows_new *add, size_t add_count, const char *const *drop,
 		  size_t drop_count, const char *const *rename, size_t rename_count)
 {
-	request(c, REQUEST_TABLE_ALTER);
-	put_of(&c->out, &(struct frows_of){ schema, table, NULL });
+	frows_make_request(c, REQUEST_TABLE_ALTER);
+	frows_put_of(&c->out, &(struct frows_of){ schema, table, NULL });
 	put_int(&c->out, add_count, 2);
 	for (size_t i = 0; i < add_count; i++) {
 		put_text(&c->out, add[i].name);
@@ -865,19 +840,19 @@ frows_table_alter(struct frows *c, const char *schema, const char *table,
 	put_int(&c->out, rename_count, 2);
 	for (size_t i = 0; i < 2 * rename_count; i++)
 		put_text(&c->out, rename[i]);
-	return run(c);
+	return frows_run(c);
 }
 
 bool
 frows_table_drop(struct frows *c, const char *schema, const char *table)
 {
-	return run_names(c, REQUEST_TABLE_DROP, schema, table, true);
+	return frows_run_names(c, REQUEST_TABLE_DROP, schema, table, true);
 }
 
 bool
 frows_table_empty(struct frows *c, const char *schema, const char *table)
 {
-	return run_names(c, REQUEST_TABLE_EMPTY, schema, table, true);
+	return frows_run_names(c, REQUEST_TABLE_EMPTY, schema, table, true);
 }
 
 /* ---- Scans ---- */
@@ -908,13 +883,15 @@ put_scan(struct frows *c, const struct frows_scan *s, bool sums)
 {
 	struct bytes *b = &c->out;
 
-	put_of(b, &s->of);
+	frows_put_of(b, &s->of);
 	put_int(b,
 		(s->reverse ? SCAN_REVERSE : 0) | (sums ? SCAN_SUMS : 0) |
-			(s->groups ? SCAN_GROUPS : 0),
+			(s->groups ? SCAN_GROUPS : 0) | (s->index ? SCAN_INDEX : 0),
 		1);
 	if (s->groups)
 		put_int(b, s->groups, 1);
+	if (s->index)
+		put_int(b, s->index, 4);
 	put_int(b, s->column_count, 2);
 	for (size_t i = 0; i < s->column_count; i++) {
 		put_int(b, s->columns[i], 4);
@@ -953,9 +930,9 @@ keep_place(struct frows *c, bool sums)
 	put(&c->place, at, at ? len : 0);
 	c->read.bad |= rest.bad;
 	if (!c->place.failed)
-		return taken(c);
+		return frows_taken(c);
 	c->place.failed = false;
-	return fail_memory(c);
+	return frows_fail_memory(c);
 }
 
 struct frows_value
@@ -976,11 +953,11 @@ frows_scan_page_at(struct frows *c, const struct frows_scan *scan, struct frows_
 {
 	bool sums = scan->sums || scan->only_count;
 
-	request(c, REQUEST_SCAN);
+	frows_make_request(c, REQUEST_SCAN);
 	put_scan(c, scan, sums);
 	put_value(&c->out, place);
 	c->more = false;
-	if (!run(c))
+	if (!frows_run(c))
 		return false;
 	c->columns = scan->column_count + (scan->groups ? scan->groups + 1 : 0);
 	sums = sums && !scan->groups;
@@ -1021,8 +998,8 @@ static void
 many_begin(struct frows *c, unsigned code, const struct frows_of *of, const uint32_t *columns,
 	   size_t count)
 {
-	request(c, code);
-	put_of(&c->out, of);
+	frows_make_request(c, code);
+	frows_put_of(&c->out, of);
 	put_int(&c->out, 0, 1);
 	put_int(&c->out, count, 2);
 	for (size_t i = 0; i < count; i++)
@@ -1037,12 +1014,12 @@ static bool
 many_run(struct frows *c)
 {
 	set_u32(&c->out, c->count_at, c->count);
-	if (!run(c))
+	if (!frows_run(c))
 		return false;
 	c->left = (uint32_t)take_int(&c->read, 4);
 	if (c->left != c->count)
 		c->read.bad = true;
-	return taken(c);
+	return frows_taken(c);
 }
 
 void
@@ -1073,7 +1050,7 @@ frows_get_row(struct frows *c, bool *ret_found, struct frows_value *values)
 	*ret_found = take_int(&c->read, 1);
 	for (size_t i = 0; *ret_found && i < c->columns; i++)
 		values[i] = take_value(&c->read);
-	return taken(c);
+	return frows_taken(c);
 }
 
 void
@@ -1118,7 +1095,7 @@ frows_write_done(struct frows *c, bool *ret_done)
 		return false;
 	c->left--;
 	*ret_done = take_int(&c->read, 1);
-	return taken(c);
+	return frows_taken(c);
 }
 
 /* ---- Numbers as bytes ---- */

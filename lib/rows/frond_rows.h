@@ -16,10 +16,11 @@
 #include <stdint.h>
 
 enum {
-	FROWS_VERSION = 1,
+	FROWS_VERSION = 2,
 	FROWS_ID_BYTES = 16,
 	FROWS_KEY_COLUMNS = 32,
 	FROWS_STAMP_BYTES = 10,
+	FROWS_NAME_BYTES = 1000,               /* of an index in a failure, likewise */
 	FROWS_TEXT_BYTES = 1000,               /* of a failure's text; what is beyond is cut */
 	FROWS_ANSWER_BYTES = 64 * 1024 * 1024, /* of an answer; a longer one is no answer */
 };
@@ -76,6 +77,7 @@ struct frows_failure {
 	char state[6]; /* SQLSTATE; "08006": the connection is lost */
 	int32_t row;   /* of the request, which it is about, from 0; -1: none */
 	char text[FROWS_TEXT_BYTES];
+	char index[FROWS_NAME_BYTES]; /* 23505: the unique index, or empty: it is the key */
 };
 
 struct frows;
@@ -184,14 +186,78 @@ bool frows_table_alter(struct frows *c, const char *schema, const char *table,
 bool frows_table_drop(struct frows *c, const char *schema, const char *table);
 bool frows_table_empty(struct frows *c, const char *schema, const char *table);
 
-/* ---- Rows ---- */
-
 /* A table in a request. `id`: the one that is meant, or NULL: whichever has this name. */
 struct frows_of {
 	const char *schema;
 	const char *table;
 	const uint8_t *id;
 };
+
+/* ---- Indexes ---- */
+
+struct frows_index_column {
+	uint32_t id;
+	bool descending;
+	bool ordered; /* entries are in PostgreSQL's order of its values; in answers */
+};
+
+enum frows_condition_op {
+	FROWS_CONDITION_EQ = 0,
+	FROWS_CONDITION_NE = 1,
+	FROWS_CONDITION_LT = 2,
+	FROWS_CONDITION_LE = 3,
+	FROWS_CONDITION_GT = 4,
+	FROWS_CONDITION_GE = 5,
+	FROWS_CONDITION_NOT_NULL = 6,
+};
+
+struct frows_condition {
+	uint32_t column;
+	enum frows_condition_op op;
+	struct frows_value value; /* null of FROWS_CONDITION_NOT_NULL */
+};
+
+/* An index: as it was told, or as it is to be. */
+struct frows_index {
+	uint32_t number; /* in answers, as are `ready`, `failed` and `known` */
+	struct frows_text name;
+	bool unique;
+	bool ready;  /* rows can be found by it, if it is known */
+	bool failed; /* its build has found rows with the same values */
+	bool known;  /* its columns can be told; if not, it is one of Cassandra's clients alone */
+	const struct frows_index_column *columns;
+	size_t count;
+	const uint32_t *included;
+	size_t included_count;
+	/* Only rows that fulfil all of these have entries. */
+	const struct frows_condition *conditions;
+	size_t condition_count;
+};
+
+/* Those of a table: all of it is the struct's, until frows_indexes_free(). */
+struct frows_indexes {
+	struct frows_index *all;
+	size_t count;
+	void *memory;
+};
+
+bool frows_indexes(struct frows *c, const char *schema, const char *table,
+		   struct frows_indexes *ret);
+void frows_indexes_free(struct frows_indexes *x);
+/* `spec`: the conditions, as people read them; NULL: there are none. `ret`: its number. */
+bool frows_index_create(struct frows *c, const struct frows_of *of, const struct frows_index *index,
+			const char *spec, uint32_t *ret);
+/*
+ * Goes on with its build for a while: to be called until it is ready or has failed, and then with
+ * frows_name_next() for what it has found.
+ */
+bool frows_index_build(struct frows *c, const struct frows_of *of, uint32_t number, bool *ret_ready,
+		       bool *ret_failed);
+bool frows_index_drop(struct frows *c, const char *schema, const char *index);
+/* Whose index it is: a name for frows_name_next(). */
+bool frows_index_find(struct frows *c, const char *schema, const char *index);
+
+/* ---- Rows ---- */
 
 enum frows_bound {
 	FROWS_NO_BOUND = 0,
@@ -228,10 +294,11 @@ enum frows_sum {
 struct frows_scan {
 	struct frows_of of;
 	bool reverse;
+	uint32_t index; /* by this index, and in its order; 0: by the key */
 	const uint32_t *columns;
 	const enum frows_sum *sums; /* one for each column: sums come in place of rows; or NULL */
 	size_t column_count;
-	const struct frows_value *equal; /* the first columns of the key */
+	const struct frows_value *equal; /* the first columns of the key, or of the index */
 	size_t equal_count;
 	struct frows_edge from, to; /* of those behind them, in the order of the table */
 	const struct frows_filter *filters;

@@ -1,14 +1,21 @@
-/* frond-rows: bytes of requests, which grow, and of answers, which are read. It is private. */
+/*
+ * frond-rows: what its files share. Bytes of requests, which grow, and of answers, which are read;
+ * a connection. It is private.
+ */
 #ifndef FROND_ROWS_BYTES_H
 #define FROND_ROWS_BYTES_H
 
 #include "frond_rows.h"
 
+#include <openssl/ssl.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	FIRST_BYTES = 4096, /* of a buffer that grows */
+	FIRST_BYTES = 4096,        /* of a buffer that grows */
+	FROWS_FLAG_DESCENDING = 1, /* of a column */
+	FROWS_FLAG_ORDERED = 2,
 };
 
 /* Bytes that grow. `failed`: memory was short; nothing is appended after that. */
@@ -134,5 +141,45 @@ take_value(struct reader *r)
 		return (struct frows_value){ NULL, FROWS_NULL };
 	return (struct frows_value){ take(r, (size_t)len), r->bad ? FROWS_NULL : len };
 }
+
+/* ---- Connections ---- */
+
+struct frows {
+	int fd; /* -1: the connection is lost */
+	SSL *ssl;
+	SSL_CTX *ssl_context;
+	int timeout_ms;
+	bool (*interrupted)(void *arg);
+	void *interrupted_arg;
+	uint16_t number;   /* of the last request */
+	uint16_t answered; /* of the last answer: those behind it are still to come */
+	uint32_t most;     /* bytes that a request may have */
+	struct frows_failure failure;
+
+	struct bytes front; /* a BEGIN that goes with the next request; what was sent is none */
+	struct bytes out;   /* the request that is made */
+	size_t count_at;    /* of the number of keys or rows in it */
+	uint32_t count;     /* so far */
+	size_t columns;     /* that each of them has, or gives */
+	struct bytes in;    /* the last answer's body */
+	struct reader read; /* what was not taken of it */
+	uint32_t left;      /* rows, names or results that were not taken */
+
+	struct bytes place; /* where the scan goes on */
+	bool more;
+};
+
+/* Fails with 53200, as what its result is returned for. */
+bool frows_fail_memory(struct frows *c);
+/* Begins a request; what follows goes to c->out. */
+void frows_make_request(struct frows *c, unsigned code);
+/* Sends it, and waits for the answer. */
+bool frows_run(struct frows *c);
+/* Makes and runs a request of one name, or of `both`. */
+bool frows_run_names(struct frows *c, unsigned code, const char *schema, const char *table,
+		     bool both);
+/* Whether what was to be in the answer was there. */
+bool frows_taken(struct frows *c);
+void frows_put_of(struct bytes *b, const struct frows_of *of);
 
 #endif

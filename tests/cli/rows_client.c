@@ -288,6 +288,129 @@ print_names(struct session *s, bool done)
 	return done;
 }
 
+/* ---- Indexes ---- */
+
+static const char *const conditions[] = { "=", "!=", "<", "<=", ">", ">=", "set" };
+
+static const struct frows_column *
+column_with_id(const struct session *s, uint32_t id)
+{
+	for (size_t i = 0; i < s->table.count; i++)
+		if (s->table.columns[i].id == id)
+			return &s->table.columns[i];
+	return NULL;
+}
+
+static void
+print_index(const struct session *s, const struct frows_index *x)
+{
+	printf("%.*s\t%s%s%s%s", (int)x->name.len, x->name.ptr, x->unique ? "unique " : "",
+	       x->ready ? "ready" : "building", x->failed ? " failed" : "",
+	       x->known ? "" : " unknown");
+	for (size_t i = 0; i < x->count; i++) {
+		struct frows_text name = column_with_id(s, x->columns[i].id)->name;
+
+		printf("\t%.*s%s%s", (int)name.len, name.ptr,
+		       x->columns[i].descending ? " desc" : "",
+		       x->columns[i].ordered ? "" : " equal");
+	}
+	for (size_t i = 0; i < x->included_count; i++) {
+		struct frows_text name = column_with_id(s, x->included[i])->name;
+
+		printf("\tinclude %.*s", (int)name.len, name.ptr);
+	}
+	for (size_t i = 0; i < x->condition_count; i++) {
+		const struct frows_column *c = column_with_id(s, x->conditions[i].column);
+
+		printf("\twhere %.*s %s ", (int)c->name.len, c->name.ptr,
+		       conditions[x->conditions[i].op]);
+		print_value(c->kind, x->conditions[i].value);
+	}
+	putchar('\n');
+}
+
+static bool
+list_indexes(struct session *s)
+{
+	struct frows_indexes all;
+
+	if (!frows_indexes(s->c, s->schema, s->name, &all))
+		return false;
+	for (size_t i = 0; i < all.count; i++)
+		print_index(s, &all.all[i]);
+	frows_indexes_free(&all);
+	return true;
+}
+
+/* NAME [unique] columns ("-a" descends) | columns included | then column op value … */
+static bool
+create_index(struct session *s)
+{
+	struct frows_index_column columns[FROWS_KEY_COLUMNS];
+	struct frows_condition terms[FROWS_KEY_COLUMNS];
+	uint32_t included[FROWS_KEY_COLUMNS], number = 0;
+	struct frows_index x = { .columns = columns, .included = included, .conditions = terms };
+	const struct frows_of of = { s->schema, s->name, s->table.id };
+	bool ready = false, failed = false;
+	struct frows_text why = { "", 0 };
+
+	x.name.ptr = word(s);
+	x.name.len = strlen(x.name.ptr);
+	x.unique = word_is(s, "unique");
+	while (!ends(s) && !word_is(s, "|")) {
+		const char *name = word(s);
+		bool descending = name[0] == '-';
+		const struct frows_column *c = column_named(s, name + descending);
+
+		columns[x.count++] = (struct frows_index_column){ .id = c ? c->id : 99999,
+								  .descending = descending };
+	}
+	while (!ends(s) && !word_is(s, "|"))
+		included[x.included_count++] = column_named(s, word(s))->id;
+	while (!ends(s)) {
+		const struct frows_column *c = column_named(s, word(s));
+		const char *op = word(s);
+		size_t i = 0;
+
+		while (strcmp(conditions[i], op) != 0)
+			i++;
+		terms[x.condition_count++] = (struct frows_condition){
+			c->id, (enum frows_condition_op)i,
+			i == FROWS_CONDITION_NOT_NULL ? (struct frows_value){ NULL, FROWS_NULL }
+						      : value_of(s, c->kind, word(s))
+		};
+	}
+	if (!frows_index_create(s->c, &of, &x, NULL, &number))
+		return false;
+	while (!ready && !failed)
+		if (!frows_index_build(s->c, &of, number, &ready, &failed))
+			return false;
+	(void)frows_name_next(s->c, &why);
+	printf("%u\t%s\t%.*s\n", number, ready ? "ready" : "failed", (int)why.len, why.ptr);
+	return true;
+}
+
+/* Values of columns of the index of that number, up to "|". */
+static size_t
+index_values(struct session *s, uint32_t number, size_t first, struct frows_value *ret)
+{
+	struct frows_indexes all;
+	size_t n = 0;
+
+	if (!frows_indexes(s->c, s->schema, s->name, &all))
+		return 0;
+	for (size_t i = 0; i < all.count; i++)
+		while (all.all[i].number == number && !ends(s) && !word_is(s, "|")) {
+			const struct frows_column *c = NULL;
+
+			if (first + n < all.all[i].count)
+				c = column_with_id(s, all.all[i].columns[first + n].id);
+			ret[n++] = value_of(s, c ? c->kind : FROWS_TEXT, word(s));
+		}
+	frows_indexes_free(&all);
+	return n;
+}
+
 /* ---- Rows ---- */
 
 /* Names up to "|". False: there is no such column; its id is then one that no column has. */
@@ -375,12 +498,13 @@ get_rows(struct session *s)
 }
 
 static enum frows_bound
-edge_of(struct session *s, struct frows_value *room, size_t first, struct frows_edge *ret)
+edge_of(struct session *s, struct frows_value *room, uint32_t index, size_t first,
+	struct frows_edge *ret)
 {
 	ret->kind = word_is(s, ">=") || word_is(s, "<=") ? FROWS_INCLUSIVE : FROWS_EXCLUSIVE;
 	if (ret->kind == FROWS_EXCLUSIVE)
 		(void)word(s);
-	ret->count = key_values(s, first, room);
+	ret->count = index ? index_values(s, index, first, room) : key_values(s, first, room);
 	ret->values = room;
 	return ret->kind;
 }
@@ -466,8 +590,8 @@ print_pages(struct session *s, struct frows_scan *scan, enum frows_kind *their_k
 	return true;
 }
 
-/* columns | then any of: reverse, rows N, bytes N, sample N, pages N, count, sums OP…, groups N,
- * eq key |, from >= key |, to < key |, where column op value */
+/* columns | then any of: index NUMBER, reverse, rows N, bytes N, sample N, pages N, count,
+ * sums OP…, groups N, eq key |, from >= key |, to < key |, where column op value */
 static bool
 scan_rows(struct session *s)
 {
@@ -502,11 +626,14 @@ scan_rows(struct session *s)
 			for (size_t i = 0; i < scan.column_count; i++)
 				sums[i] = (enum frows_sum)atoi(word(s)), scan.sums = sums;
 		else if (word_is(s, "eq"))
-			scan.equal_count = key_values(s, 0, equal);
+			scan.equal_count = scan.index ? index_values(s, scan.index, 0, equal)
+						      : key_values(s, 0, equal);
+		else if (word_is(s, "index"))
+			scan.index = (uint32_t)atoi(word(s));
 		else if (word_is(s, "from"))
-			(void)edge_of(s, from, scan.equal_count, &scan.from);
+			(void)edge_of(s, from, scan.index, scan.equal_count, &scan.from);
 		else if (word_is(s, "to"))
-			(void)edge_of(s, to, scan.equal_count, &scan.to);
+			(void)edge_of(s, to, scan.index, scan.equal_count, &scan.to);
 		else if (word_is(s, "where"))
 			filter_of(s, &filters[scan.filter_count++]);
 		else
@@ -622,6 +749,18 @@ command(struct session *s)
 		return get_rows(s);
 	if (strcmp(what, "scan") == 0)
 		return scan_rows(s);
+	if (strcmp(what, "indexes") == 0)
+		return list_indexes(s);
+	if (strcmp(what, "index_create") == 0)
+		return create_index(s);
+	if (strcmp(what, "index_drop") == 0) {
+		schema = word(s);
+		return frows_index_drop(s->c, schema, word(s));
+	}
+	if (strcmp(what, "index_find") == 0) {
+		schema = word(s);
+		return print_names(s, frows_index_find(s->c, schema, word(s)));
+	}
 	fprintf(stderr, "there is no command %s\n", what);
 	exit(2);
 }
@@ -639,7 +778,8 @@ main(void)
 		if (done)
 			puts("ok");
 		else
-			printf("error\t%s\t%d\t%s\n", f->state, (int)f->row, f->text);
+			printf("error\t%s\t%d\t%s%s%s\n", f->state, (int)f->row, f->text,
+			       f->index[0] ? "\t" : "", f->index);
 		fflush(stdout);
 	}
 	frows_table_free(&s.table);

@@ -895,7 +895,7 @@ class Raw:
 def a_connection_begins_with_hello(cwd):
     with Door(cwd) as server:
         with Raw(server, False) as c:
-            equal(c.state(1, struct.pack(">IHH", 0x46524f57, 2, 9)), "08P01")
+            equal(c.state(1, struct.pack(">IHH", 0x46524f57, 3, 9)), "08P01")
             equal(c.state(1, struct.pack(">IHH", 0x46524f58, 1, 9)), "08P01")
             equal(c.state(1, b"\0"), "08P01")
             code, number, body = c.ask(1, struct.pack(">IHH", 0x46524f57, 0, 1), number=65535)
@@ -1050,6 +1050,111 @@ def pages_that_nobody_reads_take_little_memory(cwd):
         assert held < len(lazy) * 12 * 1024 * 1024, held
         for c in lazy:
             c.socket.close()
+
+
+# ---- Indexes ----
+
+def people(c):
+    c.do("schema_create", "s")
+    c.do("create", "s", "people", "id", "int4", "range", "name", "text", "regular", "age", "int4", "regular",
+         "since", "timestamp", "regular", "pay", "numeric", "regular", "doc", "other", "regular")
+    c.do("use", "s", "people")
+
+
+@test
+def an_index_is_made_told_read_and_dropped(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        people(c)
+        rows = [(n, f"name {n % 7}", n % 50 - 25, (n % 90 - 45) * 10**9) for n in range(600)]
+        c.write(PUT, ["name", "age", "since"], *(([n], [name, age, since]) for n, name, age, since in rows))
+        c.write(PUT, ["name"], ([1000], ["name 3"]), ([1001], ["\\n"]))
+        number, state, _ = c.do("index_create", "by_age", "name", "-age")[0].split("\t")
+        equal(state, "ready")
+        equal(c.do("indexes"), ["by_age\tready\tname\tage desc"])
+        equal(c.do("index_find", "s", "by_age"), ["people"])
+        found = c.scan("id", "|", "index", number, "eq", "name 3", "|")
+        wanted = sorted((row for row in rows if row[1] == "name 3"), key=lambda row: (-row[2], row[0]))
+        equal(found, [str(row[0]) for row in wanted] + ["1000"])
+        equal(c.scan("id", "|", "index", number, "reverse", "eq", "name 3", "|"), found[::-1])
+        equal(c.scan("id", "|", "index", number, "eq", "name 3", "|", "rows", 7), found)
+        equal(c.scan("id", "|", "index", number, "reverse", "eq", "name 3", "|", "rows", 7), found[::-1])
+        # A range lies in the order of the index: the greater value comes first.
+        equal(c.scan("id", "|", "index", number, "eq", "name 3", "|", "from", ">=", 9, "|", "to", "<", -3, "|"),
+              [str(row[0]) for row in wanted if -3 < row[2] <= 9])
+        equal(c.scan("|", "index", number, "eq", "name 3", "|", "count", "where", "age", ">", 20), [
+            f"{sum(row[2] > 20 for row in wanted)}\t"])
+        since, state, _ = c.do("index_create", "by_since", "since")[0].split("\t")
+        equal(c.scan("id", "|", "index", since, "from", ">", -5 * 10**9, "|", "to", "<=", 3 * 10**9, "|"),
+              [str(row[0]) for row in sorted(rows, key=lambda row: (row[3], row[0])) if -5 * 10**9 < row[3] <= 3 * 10**9])
+        equal(len(c.scan("id", "|", "index", number)), 601)
+        c.fails("42P07", "index_create", "by_age", "age")
+        c.fails("0A000", "index_create", "by_pay", "pay")
+        c.fails("0A000", "index_create", "by_doc", "doc")
+        c.fails("42703", "index_create", "by_none", "none")
+        c.fails("42P16", "scan", "id", "|", "index", number, "eq", "a", 1, 2, "|")
+        c.fails("42704", "scan", "id", "|", "index", 99)
+        c.do("begin")
+        c.fails("25001", "index_create", "late", "age")
+        c.do("rollback")
+        c.do("index_drop", "s", "by_age")
+        c.fails("42704", "index_drop", "s", "by_age")
+        c.fails("42704", "index_find", "s", "by_age")
+        c.fails("42704", "scan", "id", "|", "index", number)
+        equal(c.do("indexes"), ["by_since\tready\tsince"])
+
+
+@test
+def a_unique_index_refuses_and_names_itself(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        people(c)
+        c.write(PUT, ["name", "age"], ([1], ["a", 1]), ([2], ["a", 2]), ([3], ["\\n", 1]), ([4], ["\\n", 1]))
+        number, state, why = c.do("index_create", "one_name", "unique", "name")[0].split("\t")
+        equal(state, "failed")
+        contains(why, "have the values of others")
+        c.do("index_drop", "s", "one_name")
+        equal(c.do("index_create", "one", "unique", "name", "age")[0].split("\t")[1], "ready")
+        failure = c.fails("23505", "write", INSERT, "name", "age", "|", 5, "|", "b", 1, "|", 6, "|", "a", 2)
+        equal((failure.row, failure.text.split("\t")[1]), (1, "one"))
+        equal(c.scan("id", "|", "eq", 5), [])
+        c.fails("23505", "write", UPDATE, "age", "|", 1, "|", 2)
+        # Null is like no other, and a savepoint brings back what was.
+        c.write(INSERT, ["name", "age"], ([7], ["\\n", 1]), ([8], ["z", "\\n"]), ([9], ["z", "\\n"]))
+        c.do("begin")
+        point = c.do("savepoint")[0]
+        c.write(UPDATE, ["age"], ([1], [3]))
+        c.fails("23505", "write", UPDATE, "age", "|", 1, "|", 2)
+        c.do("rollback_to", point)
+        c.write(UPDATE, ["age"], ([2], [3]))
+        c.fails("23505", "write", INSERT, "name", "age", "|", 10, "|", "a", 1)
+        c.do("rollback")
+        c.write(DELETE, [], ([2], []))
+        c.write(UPDATE, ["age"], ([1], [2]))
+        c.fails("23505", "write", INSERT, "name", "age", "|", 10, "|", "a", 2)
+        c.write(INSERT, ["name", "age"], ([10], ["a", 1]))
+
+
+@test
+def an_index_has_some_rows_and_includes_columns(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        people(c)
+        c.write(PUT, ["name", "age", "pay"], *(([n], [f"n{n % 3}", n % 20, f"{n}.50"]) for n in range(100)))
+        number = c.do("index_create", "old", "name", "|", "age", "pay", "|", "age", ">=", 10)[0].split("\t")[0]
+        equal(c.do("indexes"), ["old\tready\tname\tinclude age\tinclude pay\twhere age >= 10"])
+        equal(c.scan("id", "pay", "|", "index", number, "eq", "n1", "|"),
+              [f"{n}\t{n}.50" for n in range(100) if n % 3 == 1 and n % 20 >= 10])
+        c.fails("0A000", "index_create", "x", "name", "|", "|", "pay", ">", "1")
+
+
+@test
+def a_client_of_version_1_knows_no_indexes(cwd):
+    with Door(cwd) as server:
+        c = Raw(server, greets=False)
+        equal(c.ask(1, struct.pack(">IHH", 0x46524F57, 1, 1))[2][:2], b"\0\1")
+        code, _, body = c.ask(19, b"")
+        equal(code, 129)
+        equal(len(body), 5 + 4 + 2 + struct.unpack(">H", body[9:11])[0])
+        code, _, body = Raw(server, greets=False).ask(1, struct.pack(">IHH", 0x46524F57, 3, 9))
+        equal((code, body[:5]), (129, b"08P01"))
 
 
 @test

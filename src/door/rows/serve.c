@@ -38,12 +38,13 @@ serve_hello(struct rows_request *r)
 
 	if (in.bad || magic != ROWS_MAGIC)
 		return fail_malformed(r);
-	if (least > ROWS_VERSION || most < ROWS_VERSION)
+	if (least > ROWS_VERSION || most < ROWS_VERSION_LEAST || least > most)
 		return rows_fail(r, ROWS_STATE_PROTOCOL,
-				 "versions %u to %u of the protocol are not served; %d is", least,
-				 most, ROWS_VERSION);
+				 "versions %u to %u of the protocol are not served; %d to %d are",
+				 least, most, ROWS_VERSION_LEAST, ROWS_VERSION);
 	r->client->greeted = true;
-	rows_put_u16(r->out, ROWS_VERSION);
+	r->client->version = most < ROWS_VERSION ? most : ROWS_VERSION;
+	rows_put_u16(r->out, r->client->version);
 	rows_put_u32(r->out, ROWS_FRAME_BYTES);
 	rows_put_u8(r->out, !r->client->authenticated);
 	rows_put_str(r->out, STR("frond " FROND_VERSION));
@@ -101,6 +102,11 @@ static const struct kind_of_request kinds[ROWS_REQUESTS] = {
 	[ROWS_SCAN] = { "SCAN", rows_serve_scan, ROWS_CLASS_SCAN, false },
 	[ROWS_GET] = { "GET", rows_serve_get, ROWS_CLASS_GET, false },
 	[ROWS_WRITE] = { "WRITE", rows_serve_write, ROWS_CLASS_WRITE, false },
+	[ROWS_INDEXES] = { "INDEXES", rows_serve_indexes, ROWS_CLASS_SCHEMA, false },
+	[ROWS_INDEX_CREATE] = { "INDEX_CREATE", rows_serve_index_create, ROWS_CLASS_SCHEMA, false },
+	[ROWS_INDEX_BUILD] = { "INDEX_BUILD", rows_serve_index_build, ROWS_CLASS_SCHEMA, false },
+	[ROWS_INDEX_DROP] = { "INDEX_DROP", rows_serve_index_drop, ROWS_CLASS_SCHEMA, false },
+	[ROWS_INDEX_FIND] = { "INDEX_FIND", rows_serve_index_find, ROWS_CLASS_SCHEMA, false },
 };
 
 static const struct kind_of_request *
@@ -269,6 +275,7 @@ request_of(struct rows_client *c, const struct rows_header *h)
 				      .at = ROWS_NOWHERE,
 				      .schema = STR(""),
 				      .table = STR(""),
+				      .unique = STR(""),
 				      .began_ns = clock_mono_ns() };
 }
 
@@ -288,6 +295,8 @@ answer(struct rows_request *r, size_t from, enum status status)
 		buf_append(r->out, r->state, ROWS_STATE_BYTES);
 		rows_put_u32(r->out, (uint32_t)r->at);
 		rows_put_str(r->out, str_from_cstr(r->err.text));
+		if (c->version > ROWS_VERSION_LEAST)
+			rows_put_str(r->out, r->unique);
 	}
 	rows_frame_end(r->out, from);
 	/* What was set aside and is not used is for others while the client reads. */

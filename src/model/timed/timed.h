@@ -95,6 +95,7 @@ struct timed {
 	bool knows_highest;         /* `highest_us` is known (tables/stamps.c) */
 	uint64_t highest_us;        /* the highest stamp of the table that was ahead of its time */
 	uint64_t soonest_ms;        /* the soonest expiry that this transaction writes; 0: none */
+	uint64_t refused_by;        /* the number of the index that said STATUS_DUPLICATE last */
 	/* What was found to be readable at `at_us`, the last time (versions.c). */
 	char checked[TIMED_CHECKED_BYTES];
 	size_t checked_len;

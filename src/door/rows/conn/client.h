@@ -21,11 +21,12 @@ struct rows_client {
 	struct clients_entry entry; /* first */
 	struct rows_door *door;
 	struct net_stream *stream;
-	bool ends;      /* after what was answered so far */
-	bool greeted;   /* HELLO was right */
-	size_t skips;   /* bytes of a body that was refused, which are still to come */
-	struct buf in;  /* one body */
-	struct buf out; /* answers: frames */
+	bool ends;        /* after what was answered so far */
+	bool greeted;     /* HELLO was right */
+	unsigned version; /* of the protocol, which it speaks from then on */
+	size_t skips;     /* bytes of a body that was refused, which are still to come */
+	struct buf in;    /* one body */
+	struct buf out;   /* answers: frames */
 
 	/* Who it is. */
 	bool authenticated;

@@ -20,6 +20,7 @@ struct rows_request {
 	struct arena_mark mark; /* of the arena, to which an attempt of a transaction goes back */
 	const char *state;      /* SQLSTATE of the failure; NULL: by its status */
 	int32_t at;             /* the row of the request that it is about; ROWS_NOWHERE */
+	struct str unique; /* the unique index that has refused it, in the arena; empty: none */
 	struct err err;
 	struct str schema, table; /* what it works on, for those who look */
 	uint64_t began_ns;

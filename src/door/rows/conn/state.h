@@ -22,6 +22,8 @@
 #define ROWS_STATE_RIGHT         "42501"
 #define ROWS_STATE_COLUMN        "42703"
 #define ROWS_STATE_TABLE         "42P01"
+#define ROWS_STATE_INDEX         "42704" /* there is none, or it is not ready */
+#define ROWS_STATE_INDEX_EXISTS  "42P07"
 #define ROWS_STATE_SCHEMA        "3F000"
 #define ROWS_STATE_TABLE_EXISTS  "42P07"
 #define ROWS_STATE_SCHEMA_EXISTS "42P06"

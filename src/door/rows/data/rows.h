@@ -20,6 +20,13 @@ MUST_USE enum status rows_serve_table_alter(struct rows_request *r);
 MUST_USE enum status rows_serve_table_drop(struct rows_request *r);
 MUST_USE enum status rows_serve_table_empty(struct rows_request *r);
 
+/* index.c */
+MUST_USE enum status rows_serve_indexes(struct rows_request *r);
+MUST_USE enum status rows_serve_index_create(struct rows_request *r);
+MUST_USE enum status rows_serve_index_build(struct rows_request *r);
+MUST_USE enum status rows_serve_index_drop(struct rows_request *r);
+MUST_USE enum status rows_serve_index_find(struct rows_request *r);
+
 /* scan.c, get.c, write.c */
 MUST_USE enum status rows_serve_scan(struct rows_request *r);
 MUST_USE enum status rows_serve_get(struct rows_request *r);

@@ -1,17 +1,20 @@
 #include "base/rand.h"
 #include "door/rows/data/filter.h"
+#include "door/rows/data/index.h"
 #include "door/rows/data/rows.h"
 #include "net/memory.h"
 
 enum {
 	SCAN_PAIRS = 50000,            /* that one page reads at most */
+	SCAN_ENTRIES = 10000,          /* rows that one page looks at most, by an index */
 	SCAN_BYTES = 16 * 1024 * 1024, /* likewise, keys and values */
 	SCAN_PAGE_LEAST = 64 * 1024,   /* of a page while memory is short */
 	SEED_BYTES = 8,
 };
 
 struct scanning {
-	struct rows_scan scan;
+	struct rows_scan asked; /* by the request */
+	struct rows_scan scan;  /* that this attempt does */
 	struct pick pick;
 	struct filters *filters;
 	struct sums *sums;
@@ -19,6 +22,13 @@ struct scanning {
 	struct rand_seq random;
 	uint32_t rows;     /* that were put */
 	size_t page_bytes; /* that the rows of an answer may have, about */
+};
+
+/* Where rows come from: the table, or one of its indexes. */
+struct source {
+	struct table_scan *scan;        /* in the order of the key; or … */
+	struct table_index_scan *index; /* … of the entries */
+	size_t entries;                 /* rows that the index has given */
 };
 
 /* ---- The range ---- */
@@ -66,6 +76,74 @@ range_make(struct rows_request *r, const struct table *t, const struct rows_scan
 	return edge_make(r, t, scan, &scan->to, &ret->to);
 }
 
+/* ---- Where rows come from ---- */
+
+static enum status
+source_open_table(struct rows_request *r, struct unit_table *t, struct scanning *s,
+		  struct source *ret)
+{
+	struct table_scan_options options = { .reverse = s->scan.reverse,
+					      .after = s->scan.place,
+					      .wanted = &s->pick.wanted,
+					      .statics = s->pick.statics,
+					      .rows = s->scan.rows,
+					      .pairs_most = SCAN_PAIRS,
+					      .bytes_most = SCAN_BYTES };
+	struct table_key partition;
+
+	TRY(range_make(r, t->table, &s->scan, &partition, &options));
+	return table_scan_open(&t->timed, &options, &ret->scan);
+}
+
+static enum status
+source_open_index(struct unit_table *t, struct scanning *s, const struct table_index *index,
+		  const struct table_index_interval *interval, struct source *ret)
+{
+	const struct table_index_options options = { .interval = *interval,
+						     .reverse = s->scan.reverse,
+						     .after = s->scan.place,
+						     .statics = s->pick.statics,
+						     .wanted = &s->pick.wanted,
+						     .of_entry = &s->pick.wanted,
+						     .rows = s->scan.rows };
+
+	return table_index_open(&t->timed, index, &options, &ret->index);
+}
+
+static void
+source_close(struct source *source)
+{
+	table_scan_close(source->scan);
+	table_index_close(source->index);
+}
+
+/* STATUS_NOT_FOUND at the end, and where the scan is to go on by another request. */
+static enum status
+source_next(struct source *source, struct arena *arena, struct table_row *ret, bool *ret_paused)
+{
+	enum status status;
+
+	*ret_paused = false;
+	if (source->scan) {
+		status = table_scan_next(source->scan, arena, ret);
+		if (status == STATUS_NOT_FOUND)
+			*ret_paused = table_scan_paused(source->scan);
+		return status;
+	}
+	*ret_paused = source->entries == SCAN_ENTRIES;
+	if (*ret_paused)
+		return STATUS_NOT_FOUND;
+	source->entries++;
+	return table_index_next(source->index, arena, ret);
+}
+
+static enum status
+source_place(const struct source *source, struct buf *ret)
+{
+	return source->scan ? table_scan_place(source->scan, ret)
+			    : table_index_place(source->index, ret);
+}
+
 /* ---- Rows ---- */
 
 static bool
@@ -103,8 +181,8 @@ is_enough(const struct scanning *s, const struct buf *out, size_t from)
 
 /* `*ret_more`: the scan goes on from its place. */
 static enum status
-take_rows(struct rows_request *r, const struct table *t, struct scanning *s,
-	  struct table_scan *rows, bool *ret_more)
+take_rows(struct rows_request *r, const struct table *t, struct scanning *s, struct source *source,
+	  bool *ret_more)
 {
 	struct arena_mark mark = arena_mark(r->arena);
 	size_t from = r->out->len;
@@ -113,11 +191,9 @@ take_rows(struct rows_request *r, const struct table *t, struct scanning *s,
 
 	do {
 		arena_reset(r->arena, mark);
-		status = table_scan_next(rows, r->arena, &row);
-		if (status == STATUS_NOT_FOUND) {
-			*ret_more = table_scan_paused(rows);
+		status = source_next(source, r->arena, &row, ret_more);
+		if (status == STATUS_NOT_FOUND)
 			return STATUS_OK;
-		}
 		TRY(status);
 		TRY(take_row(r, t, s, &row));
 	} while (!is_enough(s, r->out, from));
@@ -127,7 +203,7 @@ take_rows(struct rows_request *r, const struct table *t, struct scanning *s,
 }
 
 static enum status
-put_place(struct rows_request *r, const struct table_scan *rows, bool more)
+put_place(struct rows_request *r, const struct source *source, bool more)
 {
 	size_t at;
 
@@ -135,13 +211,13 @@ put_place(struct rows_request *r, const struct table_scan *rows, bool more)
 	at = r->out->len;
 	rows_put_u32(r->out, 0);
 	if (more)
-		TRY(table_scan_place(rows, r->out));
+		TRY(source_place(source, r->out));
 	rows_set_u32(r->out, at, (uint32_t)(r->out->len - at - 4));
 	return buf_status(r->out);
 }
 
 static enum status
-put_page(struct rows_request *r, const struct table *t, struct scanning *s, struct table_scan *rows)
+put_page(struct rows_request *r, const struct table *t, struct scanning *s, struct source *source)
 {
 	bool is_list = !s->sums || s->groups;
 	size_t at = r->out->len;
@@ -149,12 +225,12 @@ put_page(struct rows_request *r, const struct table *t, struct scanning *s, stru
 
 	if (is_list)
 		rows_put_u32(r->out, 0);
-	TRY(take_rows(r, t, s, rows, &more));
+	TRY(take_rows(r, t, s, source, &more));
 	if (is_list)
 		rows_set_u32(r->out, at, s->groups ? rows_groups_end(s->groups, r->out) : s->rows);
 	else
 		rows_sums_put(s->sums, r->out);
-	return put_place(r, rows, more);
+	return put_place(r, source, more);
 }
 
 /* ---- The request ---- */
@@ -177,25 +253,23 @@ scan_prepare(struct rows_request *r, const struct table *t, struct scanning *s)
 static enum status
 scan_rows(struct unit *u, struct scanning *s)
 {
-	struct table_scan_options options = { .reverse = s->scan.reverse,
-					      .after = s->scan.place,
-					      .wanted = &s->pick.wanted,
-					      .rows = s->scan.rows,
-					      .pairs_most = SCAN_PAIRS,
-					      .bytes_most = SCAN_BYTES };
+	struct table_index_interval interval;
+	const struct table_index *index = NULL;
 	struct rows_request *r = u->r;
-	struct table_key partition;
+	struct source source = { 0 };
 	struct unit_table *t;
-	struct table_scan *rows;
 	enum status status;
 
 	TRY(rows_unit_table_open(u, &s->scan.table, &t));
+	if (s->scan.index)
+		TRY(rows_index_scan_make(r, t->table, &s->scan, &index, &interval, &s->scan.filters,
+					 &s->scan.filter_count));
 	TRY(scan_prepare(r, t->table, s));
-	TRY(range_make(r, t->table, &s->scan, &partition, &options));
-	options.statics = s->pick.statics;
-	TRY(table_scan_open(&t->timed, &options, &rows));
-	status = put_page(r, t->table, s, rows);
-	table_scan_close(rows);
+	status = index ? source_open_index(t, s, index, &interval, &source)
+		       : source_open_table(r, t, s, &source);
+	if (status == STATUS_OK)
+		status = put_page(r, t->table, s, &source);
+	source_close(&source);
 	return status;
 }
 
@@ -205,6 +279,7 @@ scan_body(struct unit *u, void *arg)
 	struct scanning *s = arg;
 	enum status status;
 
+	s->scan = s->asked;
 	s->filters = NULL;
 	s->sums = NULL;
 	s->groups = NULL;
@@ -222,11 +297,11 @@ rows_serve_scan(struct rows_request *r)
 	struct scanning s = { 0 };
 	uint64_t seed;
 
-	TRY(rows_scan_read(r->body, r->arena, &s.scan, &r->err));
-	r->schema = s.scan.table.schema;
-	r->table = s.scan.table.name;
+	TRY(rows_scan_read(r->body, r->arena, &s.asked, &r->err));
+	r->schema = s.asked.table.schema;
+	r->table = s.asked.table.name;
 	TRY(rows_request_allow(r, GRANT_SELECT, r->schema, r->table));
-	s.page_bytes = s.scan.bytes ? s.scan.bytes : ROWS_PAGE_BYTES;
+	s.page_bytes = s.asked.bytes ? s.asked.bytes : ROWS_PAGE_BYTES;
 	if (s.page_bytes > ROWS_PAGE_MOST_BYTES)
 		s.page_bytes = ROWS_PAGE_MOST_BYTES;
 	s.page_bytes = net_memory_page_bytes(net_stream_session(r->client->stream), s.page_bytes,

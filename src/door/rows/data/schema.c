@@ -1,6 +1,7 @@
 /* Schemas, which are CQL's keyspaces, and tables: told, made, changed, deleted. */
 #include "base/rand.h"
 #include "door/rows/data/rows.h"
+#include "door/rows/data/schema.h"
 #include "loop/step.h"
 #include "model/timed/tables/keyspaces.h"
 
@@ -27,27 +28,26 @@ full_name(struct rows_request *r, struct str schema, struct str table, struct st
 	return buf_copy(&full, r->arena, ret);
 }
 
-/* What begins each attempt anew: the answer, and how it fails. */
-static void
-restart(struct rows_request *r)
+void
+rows_schema_restart(struct rows_request *r)
 {
 	r->out->failed = STATUS_OK;
 	r->out->len = r->out_from;
 	arena_reset(r->arena, r->mark);
 	r->state = NULL;
+	r->unique = STR("");
 	r->err.text[0] = '\0';
 }
 
-static enum status
-read_in(struct rows_request *r, kv_body *body, void *arg)
+enum status
+rows_schema_read(struct rows_request *r, kv_body *body, void *arg)
 {
 	r->mark = arena_mark(r->arena);
 	return kv_run_read(r->door->config.store, body, arg, &r->err);
 }
 
-/* Changes of a schema are transactions of their own. */
-static enum status
-change_in(struct rows_request *r, kv_body *body, void *arg)
+enum status
+rows_schema_change(struct rows_request *r, kv_body *body, void *arg)
 {
 	TRY(rows_txn_check_none(r));
 	r->mark = arena_mark(r->arena);
@@ -64,7 +64,7 @@ schemas_body(struct kv_tx *tx, void *arg)
 	size_t at = r->out_from;
 	uint32_t count = 0;
 
-	restart(r);
+	rows_schema_restart(r);
 	TRY(table_keyspace_list(tx, r->arena, &all, &r->err));
 	rows_put_u32(r->out, 0);
 	for (size_t i = 0; i < all.count; i++) {
@@ -82,7 +82,7 @@ rows_serve_schemas(struct rows_request *r)
 {
 	if (r->body.len)
 		return rows_fail(r, ROWS_STATE_PROTOCOL, "the request is malformed");
-	return read_in(r, schemas_body, r);
+	return rows_schema_read(r, schemas_body, r);
 }
 
 static enum status
@@ -92,7 +92,7 @@ schema_create_body(struct kv_tx *tx, void *arg)
 	const struct table_keyspace made = { .name = r->schema };
 	enum status status;
 
-	restart(r);
+	rows_schema_restart(r);
 	status = table_keyspace_create(tx, &made, &r->err);
 	if (status == STATUS_EXISTS)
 		return rows_fail(r, ROWS_STATE_SCHEMA_EXISTS, "the schema \"%.*s\" exists already",
@@ -107,7 +107,7 @@ rows_serve_schema_create(struct rows_request *r)
 
 	TRY(names(r, &name, NULL));
 	TRY(rows_request_allow(r, GRANT_CREATE, name, STR("")));
-	return change_in(r, schema_create_body, r);
+	return rows_schema_change(r, schema_create_body, r);
 }
 
 static enum status
@@ -123,7 +123,7 @@ schema_drop_body(struct kv_tx *tx, void *arg)
 	struct rows_request *r = arg;
 	enum status status;
 
-	restart(r);
+	rows_schema_restart(r);
 	status = table_keyspace_drop(tx, r->schema, &r->err);
 	return status == STATUS_NOT_FOUND ? fail_no_schema(r) : status;
 }
@@ -135,7 +135,7 @@ rows_serve_schema_drop(struct rows_request *r)
 
 	TRY(names(r, &name, NULL));
 	TRY(rows_request_allow(r, GRANT_DROP, name, STR("")));
-	return change_in(r, schema_drop_body, r);
+	return rows_schema_change(r, schema_drop_body, r);
 }
 
 /* ---- Tables, told ---- */
@@ -154,7 +154,7 @@ tables_body(struct kv_tx *tx, void *arg)
 	struct name_page page;
 	uint32_t count = 0;
 
-	restart(r);
+	rows_schema_restart(r);
 	if (l->after.len)
 		TRY(full_name(r, r->schema, l->after, &after));
 	TRY(table_list(tx, r->schema, after, TABLES_PAGE, r->arena, &page));
@@ -186,7 +186,7 @@ rows_serve_tables(struct rows_request *r)
 		return rows_request_allow(r, GRANT_SELECT, r->schema, STR(""));
 	if (!r->schema.len)
 		return fail_no_schema(r);
-	return read_in(r, tables_body, &l);
+	return rows_schema_read(r, tables_body, &l);
 }
 
 static void
@@ -208,7 +208,7 @@ table_body(struct kv_tx *tx, void *arg)
 	const struct rows_table wanted = { .schema = r->schema, .name = r->table };
 	struct table *t;
 
-	restart(r);
+	rows_schema_restart(r);
 	TRY(rows_table_open(r, tx, NULL, &wanted, r->arena, &t));
 	buf_append(r->out, t->schema->id, TABLE_ID_BYTES);
 	rows_put_u16(r->out, (unsigned)(t->schema->column_count - t->hidden));
@@ -226,7 +226,7 @@ rows_serve_table(struct rows_request *r)
 	TRY(names(r, &schema, &table));
 	if (!rows_rights_allow(&r->client->rights, ROWS_RIGHTS_KNOWN, schema, table))
 		return rows_request_allow(r, GRANT_SELECT, schema, table);
-	return read_in(r, table_body, r);
+	return rows_schema_read(r, table_body, r);
 }
 
 /* ---- CREATE TABLE ---- */
@@ -249,7 +249,8 @@ column_make(struct rows_request *r, const struct rows_column *from, struct table
 				 "no column can be called " HIDDEN_COLUMN);
 	*ret = (struct table_column){
 		.name = from->name,
-		.type = str_from_cstr(rows_column_type_text((enum rows_kind)from->kind)),
+		.type = str_from_cstr(rows_column_type_text((enum rows_kind)from->kind,
+							    from->role != ROWS_ROLE_REGULAR)),
 		.descending = from->descending,
 	};
 	return STATUS_OK;
@@ -309,7 +310,7 @@ create_body(struct kv_tx *tx, void *arg)
 	struct rows_request *r = m->r;
 	enum status status;
 
-	restart(r);
+	rows_schema_restart(r);
 	status = table_create(tx, m->name, &m->schema, 0, &r->err);
 	if (status == STATUS_EXISTS)
 		return rows_fail(r, ROWS_STATE_TABLE_EXISTS, "the table \"%.*s\" exists already",
@@ -342,7 +343,7 @@ rows_serve_table_create(struct rows_request *r)
 	m.schema.id[6] = (uint8_t)((m.schema.id[6] & 0x0f) | 0x40);
 	m.schema.id[8] = (uint8_t)((m.schema.id[8] & 0x3f) | 0x80);
 	TRY(full_name(r, r->schema, r->table, &m.name));
-	return change_in(r, create_body, &m);
+	return rows_schema_change(r, create_body, &m);
 }
 
 /* ---- ALTER TABLE ---- */
@@ -400,7 +401,7 @@ alter_body(struct kv_tx *tx, void *arg)
 	struct timed timed;
 	struct table *t;
 
-	restart(r);
+	rows_schema_restart(r);
 	TRY(alteration_make(a, &alteration));
 	/* Without a cache: what is altered is what the store has now. */
 	TRY(rows_table_open(r, tx, NULL, &a->alter.table, r->arena, &t));
@@ -422,7 +423,7 @@ rows_serve_table_alter(struct rows_request *r)
 	r->table = a.alter.table.name;
 	TRY(rows_request_allow(r, GRANT_ALTER, r->schema, r->table));
 	TRY(check_renames(&a));
-	return change_in(r, alter_body, &a);
+	return rows_schema_change(r, alter_body, &a);
 }
 
 /* ---- DROP TABLE, TRUNCATE ---- */
@@ -441,7 +442,7 @@ remove_body(struct kv_tx *tx, void *arg)
 	struct removing *m = arg;
 	enum status status;
 
-	restart(m->r);
+	rows_schema_restart(m->r);
 	status = m->remove(tx, m->name, &m->r->err);
 	if (status != STATUS_NOT_FOUND)
 		return status;
@@ -458,7 +459,7 @@ table_remove(struct rows_request *r, remove_table *remove, enum grant wanted)
 	TRY(names(r, &schema, &table));
 	TRY(rows_request_allow(r, wanted, schema, table));
 	TRY(full_name(r, schema, table, &m.name));
-	return change_in(r, remove_body, &m);
+	return rows_schema_change(r, remove_body, &m);
 }
 
 enum status

@@ -1,6 +1,7 @@
 #include "door/rows/data/table.h"
 
-#define OWN_PREFIX "frond."
+#define OWN_PREFIX     "frond."
+#define ORDERED_PREFIX "ordered."
 
 /* The types that CQL has, too. A kind is stored as the first that has it. */
 static const struct {
@@ -47,9 +48,19 @@ static const char *const own_texts[ROWS_KINDS] = {
 	[ROWS_OTHER] = "'frond.other'",
 };
 
+/* Kinds whose ordered bytes are short, and tell the value exactly. */
+static const char *const ordered_texts[ROWS_KINDS] = {
+	[ROWS_TIMETZ] = "'frond.ordered.timetz'",
+	[ROWS_TIMESTAMP] = "'frond.ordered.timestamp'",
+	[ROWS_TIMESTAMPTZ] = "'frond.ordered.timestamptz'",
+	[ROWS_INET] = "'frond.ordered.inet'",
+};
+
 const char *
-rows_column_type_text(enum rows_kind kind)
+rows_column_type_text(enum rows_kind kind, bool is_key)
 {
+	if (!is_key && ordered_texts[kind])
+		return ordered_texts[kind];
 	if (own_texts[kind])
 		return own_texts[kind];
 	for (size_t i = 0; i < sizeof(native) / sizeof(native[0]); i++)
@@ -86,9 +97,16 @@ column_init(struct cql *q, const struct table_column *stored, struct column *c)
 	if (stored->storage != TABLE_SINGLE)
 		return STATUS_OK;
 	if (c->type->kind == CQL_TYPE_CUSTOM && str_starts_with(c->type->name, STR(OWN_PREFIX))) {
-		if (!rows_kind_named(str_skip(c->type->name, sizeof(OWN_PREFIX) - 1), &c->kind))
+		struct str name = str_skip(c->type->name, sizeof(OWN_PREFIX) - 1);
+		bool ordered = str_starts_with(name, STR(ORDERED_PREFIX));
+
+		if (ordered)
+			name = str_skip(name, sizeof(ORDERED_PREFIX) - 1);
+		if (!rows_kind_named(name, &c->kind) || (ordered && !ordered_texts[c->kind])) {
+			c->kind = ROWS_NONE;
 			return STATUS_OK;
-		c->form = FORM_OWN;
+		}
+		c->form = ordered ? FORM_ORDERED : FORM_OWN;
 		c->ordered = true;
 		return STATUS_OK;
 	}

@@ -3,7 +3,9 @@
  * kinds of wire/kind.h.
  *
  * A type that CQL has, too, is stored as it is there. Any other kind is a custom type of CQL,
- * 'frond.numeric': its values are bytes, in keys the ordered ones, otherwise as in messages. A
+ * 'frond.numeric': its values are bytes, in keys the ordered ones, otherwise as in messages. Of
+ * some kinds, whose ordered bytes lose nothing, 'frond.ordered.timestamp' has the ordered bytes
+ * everywhere, so that an index on such a column is in PostgreSQL's order. A
  * table whose key has no hash columns has a hidden one, HIDDEN_COLUMN, in front, which is always 0,
  * so that all of its rows lie in one range in the order of their keys.
  *
@@ -24,10 +26,11 @@
 
 /* How a value of a message becomes one of CQL's type. */
 enum column_form {
-	FORM_NONE, /* not at all */
-	FORM_OWN,  /* the type is this door's */
-	FORM_SAME, /* the bytes are the same */
-	FORM_TINY, /* tinyint, as an int2 */
+	FORM_NONE,    /* not at all */
+	FORM_OWN,     /* the type is this door's */
+	FORM_ORDERED, /* likewise, and values are ordered bytes outside of keys, too */
+	FORM_SAME,    /* the bytes are the same */
+	FORM_TINY,    /* tinyint, as an int2 */
 	FORM_ASCII,
 	FORM_DATE,    /* days since 1970, unsigned from 2^31 */
 	FORM_TIME,    /* nanoseconds */
@@ -52,8 +55,9 @@ struct table {
 	size_t hidden;          /* 1: the first column is */
 };
 
-/* The type that a kind is stored as; in quotes where it is this door's own. Static. */
-const char *rows_column_type_text(enum rows_kind kind);
+/* The type that a kind is stored as, in a key or outside of it; in quotes where it is this door's
+ * own. Static. */
+const char *rows_column_type_text(enum rows_kind kind, bool is_key);
 
 /*
  * Opens a table, which is in the arena. Fails with 42P01, or with 0A000 where it is not the one

@@ -143,6 +143,7 @@ single_body(struct kv_tx *tx, void *arg)
 	s->r->out->len = s->out;
 	s->r->state = NULL;
 	s->r->at = ROWS_NOWHERE;
+	s->r->unique = STR("");
 	s->r->err.text[0] = '\0';
 	arena_reset(s->r->arena, s->mark);
 	status = s->body(&u, s->arg);

@@ -118,6 +118,7 @@ value_to_cql(struct rows_request *r, const struct column *c, struct str value, s
 	case FORM_NONE:
 		return fail_format(r, c);
 	case FORM_OWN:
+	case FORM_ORDERED:
 		return STATUS_OK;
 	case FORM_TINY:
 		n = cql_int_read(value);
@@ -264,6 +265,7 @@ value_of_cql(struct rows_request *r, const struct column *c, struct str cql, str
 		return address_of_cql(r, c, cql, out);
 	case FORM_NONE:
 	case FORM_OWN:
+	case FORM_ORDERED:
 	case FORM_SAME:
 	case FORM_ASCII:
 		break;
@@ -273,6 +275,34 @@ value_of_cql(struct rows_request *r, const struct column *c, struct str cql, str
 
 /* ---- Scalars ---- */
 
+static bool
+is_own(const struct column *c)
+{
+	return c->form == FORM_OWN || c->form == FORM_ORDERED;
+}
+
+static enum status
+ordered_of(struct rows_request *r, const struct column *c, struct str value, struct str *ret)
+{
+	AUTO(buf_release) struct buf ordered = BUF_SHORT(ROWS_ORDERED_BYTES);
+
+	TRY(rows_ordered_put(c->kind, value, &ordered));
+	return buf_copy(&ordered, r->arena, ret);
+}
+
+/* Appends the value that ordered bytes stand for. */
+static enum status
+put_ordered(struct rows_request *r, const struct column *c, const struct doc_scalar *s,
+	    struct buf *out)
+{
+	AUTO(buf_release) struct buf bytes = BUF_SHORT(ROWS_ORDERED_BYTES);
+
+	if (s->kind != DOC_BYTES)
+		return STATUS_CORRUPT;
+	TRY(rows_ordered_read(c->kind, s->text, &bytes));
+	return put_checked(r, c, buf_str(&bytes), out);
+}
+
 enum status
 rows_column_to_scalar(struct rows_request *r, const struct column *c, struct str value,
 		      struct doc_scalar *ret)
@@ -281,8 +311,10 @@ rows_column_to_scalar(struct rows_request *r, const struct column *c, struct str
 	struct str cql;
 
 	TRY(value_to_cql(r, c, value, &cql));
-	if (c->form != FORM_OWN)
+	if (!is_own(c))
 		return cql_value_to_scalar(&q, c->type, cql, ret);
+	if (c->form == FORM_ORDERED)
+		TRY(ordered_of(r, c, cql, &cql));
 	*ret = (struct doc_scalar){ .kind = DOC_BYTES, .text = cql };
 	return STATUS_OK;
 }
@@ -298,6 +330,8 @@ rows_column_put_scalar(struct rows_request *r, const struct column *c, const str
 		rows_put_null(out);
 		return buf_status(out);
 	}
+	if (c->form == FORM_ORDERED)
+		return put_ordered(r, c, s, out);
 	if (c->form != FORM_OWN) {
 		TRY(cql_value_of_scalar(&q, c->type, s, &cql));
 		return value_of_cql(r, c, cql, out);
@@ -333,16 +367,14 @@ static enum status
 part_make(struct rows_request *r, const struct column *c, struct str value, struct doc_scalar *ret,
 	  struct str *ret_cql)
 {
-	AUTO(buf_release) struct buf ordered = BUF_SHORT(ROWS_ORDERED_BYTES);
 	struct cql q = { .arena = r->arena, .err = &r->err };
 
 	TRY(value_to_cql(r, c, value, ret_cql));
-	if (c->form != FORM_OWN) {
+	if (!is_own(c)) {
 		*ret_cql = float_without_sign(r, c, *ret_cql);
 		return cql_value_to_scalar(&q, c->type, *ret_cql, ret);
 	}
-	TRY(rows_ordered_put(c->kind, value, &ordered));
-	TRY(buf_copy(&ordered, r->arena, ret_cql));
+	TRY(ordered_of(r, c, value, ret_cql));
 	*ret = (struct doc_scalar){ .kind = DOC_BYTES, .text = *ret_cql };
 	return STATUS_OK;
 }
@@ -356,12 +388,8 @@ rows_column_put_part(struct rows_request *r, const struct column *c, const struc
 	struct str cql;
 	size_t len;
 
-	if (c->form == FORM_OWN) {
-		if (s->kind != DOC_BYTES)
-			return STATUS_CORRUPT;
-		TRY(rows_ordered_read(c->kind, s->text, &bytes));
-		return put_checked(r, c, buf_str(&bytes), out);
-	}
+	if (is_own(c))
+		return put_ordered(r, c, s, out);
 	/* Keys keep numbers by their value, without their kind, which the type tells again. */
 	TRY(doc_key_put(&bytes, DOC_KEY_TYPED, s));
 	TRY(cql_value_of_key(&q, c->type, buf_str(&bytes), false, &cql, &len));

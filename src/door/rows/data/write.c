@@ -1,3 +1,4 @@
+#include "door/rows/data/index.h"
 #include "door/rows/data/rows.h"
 
 struct writing {
@@ -144,6 +145,20 @@ columns_find(struct unit *u, struct writing *w, const struct table *t)
 	return STATUS_OK;
 }
 
+/* Says which unique index has another row with the values of this one. */
+static enum status
+fail_unique(struct rows_request *r, const struct unit_table *t)
+{
+	const struct table_index *index = rows_index_numbered(t->table, t->timed.refused_by);
+
+	if (index)
+		TRY(arena_copy(r->arena, index->name, &r->unique));
+	return rows_fail(r, ROWS_STATE_UNIQUE,
+			 "the table \"%.*s\" has a row with the same values in the unique index "
+			 "\"%.*s\"",
+			 STR_ARG(t->table->db->name), STR_ARG(r->unique));
+}
+
 static enum status
 write_body(struct unit *u, void *arg)
 {
@@ -153,6 +168,7 @@ write_body(struct unit *u, void *arg)
 	struct arena_mark mark;
 	struct unit_table *t;
 	struct rows_key key;
+	enum status status;
 	bool done;
 
 	TRY(rows_unit_table_open(u, &w->write.table, &t));
@@ -171,7 +187,10 @@ write_body(struct unit *u, void *arg)
 			return rows_fail(r, ROWS_STATE_DEFINITION, "a key has %zu columns here",
 					 rows_table_key_columns(t->table));
 		TRY(rows_key_make(r, t->table, key.values, key.count, &o.key));
-		TRY(row_run(u, w, t, &o, &done));
+		status = row_run(u, w, t, &o, &done);
+		if (status == STATUS_DUPLICATE)
+			return fail_unique(r, t);
+		TRY(status);
 		rows_put_u8(r->out, done);
 		arena_reset(r->arena, mark);
 	}

@@ -13,7 +13,8 @@
 #include "base/buf.h"
 
 enum {
-	ROWS_VERSION = 1, /* of the protocol */
+	ROWS_VERSION = 2,       /* of the protocol */
+	ROWS_VERSION_LEAST = 1, /* that is still served: without indexes */
 	ROWS_MAGIC = 0x46524f57,
 	ROWS_HEADER_BYTES = 8,
 	ROWS_FRAME_BYTES = 16 * 1024 * 1024, /* of a request's body */
@@ -44,6 +45,11 @@ enum rows_code {
 	ROWS_SCAN = 19,
 	ROWS_GET = 20,
 	ROWS_WRITE = 21,
+	ROWS_INDEXES = 22,
+	ROWS_INDEX_CREATE = 23,
+	ROWS_INDEX_BUILD = 24,
+	ROWS_INDEX_DROP = 25,
+	ROWS_INDEX_FIND = 26,
 	ROWS_REQUESTS,
 
 	ROWS_DONE = 128,

@@ -9,6 +9,8 @@ enum {
 	KEY_BYTES = 1,
 	OP_BYTES = 2,
 	FILTER_BYTES = 15,
+	INDEX_COLUMN_BYTES = 5, /* of an index: its id, flags */
+	CONDITION_BYTES = 9,
 	MANY_MOST = INT32_MAX,
 };
 
@@ -142,6 +144,100 @@ rows_names_read(struct str body, struct str *first, struct str *second, struct e
 	return check_end(&in, err);
 }
 
+/* ---- Indexes ---- */
+
+static enum status
+read_index_columns(struct rows_in *in, struct arena *arena, struct rows_index_create *ret)
+{
+	size_t count = rows_in_count(in, rows_in_u8(in), ROWS_KEY_COLUMNS, INDEX_COLUMN_BYTES);
+	struct rows_index_column *columns = arena_alloc(arena, (count + 1) * sizeof(*columns));
+	unsigned flags;
+
+	if (!columns)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		columns[i].id = rows_in_u32(in);
+		flags = rows_in_u8(in);
+		columns[i].descending = flags & ROWS_COLUMN_DESCENDING;
+		if (flags & ~(unsigned)ROWS_COLUMN_DESCENDING)
+			in->bad = true;
+	}
+	ret->columns = columns;
+	ret->count = count;
+	return STATUS_OK;
+}
+
+static enum status
+read_included(struct rows_in *in, struct arena *arena, struct rows_index_create *ret)
+{
+	size_t count = rows_in_count(in, rows_in_u8(in), ROWS_KEY_COLUMNS, COLUMN_BYTES);
+	uint32_t *included = arena_alloc(arena, (count + 1) * sizeof(*included));
+
+	if (!included)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		included[i] = rows_in_u32(in);
+	ret->included = included;
+	ret->included_count = count;
+	return STATUS_OK;
+}
+
+static enum status
+read_conditions(struct rows_in *in, struct arena *arena, struct rows_index_create *ret)
+{
+	size_t count = rows_in_count(in, rows_in_u8(in), ROWS_KEY_COLUMNS, CONDITION_BYTES);
+	struct rows_condition *conditions = arena_alloc(arena, (count + 1) * sizeof(*conditions));
+
+	if (!conditions)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++) {
+		struct rows_condition *c = &conditions[i];
+		unsigned op;
+
+		c->column = rows_in_u32(in);
+		op = rows_in_u8(in);
+		c->op = (enum rows_condition_op)op;
+		c->value = rows_in_value(in);
+		if (op > ROWS_CONDITION_NOT_NULL ||
+		    c->value.presence != (op == ROWS_CONDITION_NOT_NULL ? ROWS_NULL : ROWS_VALUE))
+			in->bad = true;
+	}
+	ret->conditions = conditions;
+	ret->condition_count = count;
+	return STATUS_OK;
+}
+
+enum status
+rows_index_create_read(struct str body, struct arena *arena, struct rows_index_create *ret,
+		       struct err *err)
+{
+	struct rows_in in = { .rest = body };
+	unsigned flags;
+
+	*ret = (struct rows_index_create){ .table = read_table(&in) };
+	ret->name = rows_in_str(&in);
+	flags = rows_in_u8(&in);
+	ret->unique = flags & ROWS_INDEX_UNIQUE;
+	if (flags & ~(unsigned)ROWS_INDEX_UNIQUE)
+		in.bad = true;
+	TRY(read_index_columns(&in, arena, ret));
+	TRY(read_included(&in, arena, ret));
+	TRY(read_conditions(&in, arena, ret));
+	ret->spec = rows_in_str(&in);
+	return check_end(&in, err);
+}
+
+enum status
+rows_index_build_read(struct str body, struct rows_table *ret, uint32_t *ret_number,
+		      struct err *err)
+{
+	struct rows_in in = { .rest = body };
+
+	*ret = read_table(&in);
+	*ret_number = rows_in_u32(&in);
+	return check_end(&in, err);
+}
+
 /* ---- Reading rows ---- */
 
 static enum status
@@ -229,12 +325,19 @@ rows_scan_read(struct str body, struct arena *arena, struct rows_scan *ret, stru
 	flags = rows_in_u8(&in);
 	ret->reverse = flags & ROWS_SCAN_REVERSE;
 	ret->sums = flags & ROWS_SCAN_SUMS;
-	if (flags & ~(unsigned)(ROWS_SCAN_REVERSE | ROWS_SCAN_SUMS | ROWS_SCAN_GROUPS))
+	if (flags &
+	    ~(unsigned)(ROWS_SCAN_REVERSE | ROWS_SCAN_SUMS | ROWS_SCAN_GROUPS | ROWS_SCAN_INDEX))
 		in.bad = true;
 	if (flags & ROWS_SCAN_GROUPS) {
 		ret->groups = rows_in_u8(&in);
-		if (!ret->sums || !ret->groups || ret->groups > ROWS_KEY_COLUMNS)
+		/* Entries of an index do not lie in the order of the key. */
+		if (!ret->sums || !ret->groups || ret->groups > ROWS_KEY_COLUMNS ||
+		    (flags & ROWS_SCAN_INDEX))
 			in.bad = true;
+	}
+	if (flags & ROWS_SCAN_INDEX) {
+		ret->index = rows_in_u32(&in);
+		in.bad = in.bad || !ret->index;
 	}
 	TRY(read_columns(&in, arena, ret->sums, &ret->columns, &ret->ops, &ret->column_count));
 	TRY(read_values(&in, arena, &ret->equal, &ret->equal_count));

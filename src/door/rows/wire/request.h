@@ -77,6 +77,56 @@ MUST_USE enum status rows_alter_read(struct str body, struct arena *arena, struc
 MUST_USE enum status rows_names_read(struct str body, struct str *first, struct str *second,
 				     struct err *err);
 
+/* ---- Indexes ---- */
+
+enum rows_index_flag {
+	ROWS_INDEX_UNIQUE = 1 << 0,
+	ROWS_INDEX_READY = 1 << 1,  /* rows can be found by it; in answers only, as those below */
+	ROWS_INDEX_FAILED = 1 << 2, /* its build has found rows with the same values */
+	ROWS_INDEX_KNOWN = 1 << 3,  /* its columns and conditions can be told */
+};
+
+struct rows_index_column {
+	uint32_t id;
+	bool descending;
+};
+
+/* In messages: never renumber. */
+enum rows_condition_op {
+	ROWS_CONDITION_EQ = 0,
+	ROWS_CONDITION_NE = 1,
+	ROWS_CONDITION_LT = 2,
+	ROWS_CONDITION_LE = 3,
+	ROWS_CONDITION_GT = 4,
+	ROWS_CONDITION_GE = 5,
+	ROWS_CONDITION_NOT_NULL = 6,
+};
+
+struct rows_condition {
+	uint32_t column;
+	enum rows_condition_op op;
+	struct rows_value value; /* null for NOT_NULL */
+};
+
+struct rows_index_create {
+	struct rows_table table;
+	struct str name;
+	bool unique;
+	const struct rows_index_column *columns;
+	size_t count;
+	const uint32_t *included;
+	size_t included_count;
+	const struct rows_condition *conditions;
+	size_t condition_count;
+	struct str spec; /* the conditions for people */
+};
+
+MUST_USE enum status rows_index_create_read(struct str body, struct arena *arena,
+					    struct rows_index_create *ret, struct err *err);
+/* Of INDEX_BUILD: a table, and the number of its index. */
+MUST_USE enum status rows_index_build_read(struct str body, struct rows_table *ret,
+					   uint32_t *ret_number, struct err *err);
+
 /* ---- Reading rows ---- */
 
 enum rows_bound {
@@ -115,17 +165,19 @@ enum rows_scan_flag {
 	ROWS_SCAN_REVERSE = 1 << 0,
 	ROWS_SCAN_SUMS = 1 << 1,   /* no rows: how many, and a sum for each column */
 	ROWS_SCAN_GROUPS = 1 << 2, /* the same for each group of rows; with sums only */
+	ROWS_SCAN_INDEX = 1 << 3,  /* by an index, in the order of its entries; not of groups */
 };
 
 struct rows_scan {
 	struct rows_table table;
 	bool reverse;
 	bool sums;
-	size_t groups; /* columns of the key, from the first, that are equal in a group; 0: none */
+	size_t groups;  /* columns of the key, from the first, that are equal in a group; 0: none */
+	uint32_t index; /* its number; 0: by the key */
 	const uint32_t *columns;
 	const uint8_t *ops; /* enum rows_sum, with `sums` */
 	size_t column_count;
-	const struct rows_value *equal; /* the first columns of the key */
+	const struct rows_value *equal; /* the first columns of the key, or of the index */
 	size_t equal_count;
 	struct rows_edge from, to; /* of the columns behind these */
 	const struct rows_filter *filters;

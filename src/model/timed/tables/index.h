@@ -109,6 +109,7 @@ struct table_index_interval {
 
 struct table_index_options {
 	struct table_index_interval interval;
+	bool reverse;     /* from the last entry to the first, rows of one value likewise */
 	struct str after; /* go on behind a table_index_place() of the same interval; or empty */
 	bool statics;     /* read static columns beside rows */
 	const struct table_wanted *wanted; /* NULL: all columns */
@@ -132,8 +133,8 @@ MUST_USE enum status table_index_open(struct timed *t, const struct table_index 
 				      struct table_index_scan **ret);
 /*
  * The next row that is there, in the order of the entries, those of one value in the order in which
- * rows lie. STATUS_NOT_FOUND at the end. Of an index that is `of_statics` the row has the key of a
- * partition, and its static columns.
+ * rows lie; with `reverse` in the opposite one. STATUS_NOT_FOUND at the end. Of an index
+ * that is `of_statics` the row has the key of a partition, and its static columns.
  */
 MUST_USE enum status table_index_next(struct table_index_scan *scan, struct arena *arena,
 				      struct table_row *ret);

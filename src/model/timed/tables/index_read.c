@@ -81,6 +81,7 @@ scan_begin(struct table_index_scan *s)
 		.high_exclusive = wanted->high_exclusive,
 	};
 	const struct index_scan_options options = {
+		.reverse = s->options.reverse,
 		.mode = KV_READ,
 		.after = s->options.after.len ? s->options.after : (struct str){ NULL, 0 },
 		.first = s->options.rows,

@@ -144,6 +144,7 @@ change_entries(struct index_writer *writer, void *arg)
 	if (status != STATUS_DUPLICATE)
 		return status;
 	TRY(arena_copy(x->lasting, writer->taken, &x->taken));
+	x->t->refused_by = def->number;
 	return err_set(x->t->err, status, "Duplicate value disallowed by unique index %.*s",
 		       STR_ARG(def->name));
 }

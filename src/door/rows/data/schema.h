@@ -1,0 +1,17 @@
+/*
+ * Transactions of requests that tell or change schemas: each is one by itself, whatever transaction
+ * the client has. Threading: on the connection's fiber.
+ */
+#ifndef FROND_DOOR_ROWS_DATA_SCHEMA_H
+#define FROND_DOOR_ROWS_DATA_SCHEMA_H
+
+#include "door/rows/data/txn.h"
+
+/* What a body begins with, since it may be run again: empties the answer, and how it failed. */
+void rows_schema_restart(struct rows_request *r);
+/* Runs a body that only reads. */
+MUST_USE enum status rows_schema_read(struct rows_request *r, kv_body *body, void *arg);
+/* Runs one that changes schemas. Fails with 25001 in a transaction of the client's. */
+MUST_USE enum status rows_schema_change(struct rows_request *r, kv_body *body, void *arg);
+
+#endif
