@@ -5,16 +5,19 @@
 #include "frond_pg.h"
 
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "commands/defrem.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -130,7 +133,7 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	  frond_run_utility *run, void *arg)
 {
 	const struct frond_table *t = frond_table_get(relid, GetUserId());
-	struct frond_key_spec key = { constraint->keys, NIL, NIL };
+	struct frond_key_spec key = { .columns = constraint->keys };
 	AlterTableStmt *not_null = copyObject(statement);
 	ListCell *cell;
 	Relation rel;
@@ -167,9 +170,6 @@ static void
 check_constraint_added(const Constraint *c)
 {
 	switch (c->contype) {
-	case CONSTR_UNIQUE:
-		refuse("UNIQUE constraints beside the primary key");
-		break;
 	case CONSTR_FOREIGN:
 		refuse("FOREIGN KEY constraints");
 		break;
@@ -181,6 +181,30 @@ check_constraint_added(const Constraint *c)
 	}
 }
 
+/* Whether the index has something of the column. */
+static bool
+is_of_column(const struct frond_index *index, AttrNumber attnum)
+{
+	Bitmapset *used = bms_copy(index->carried);
+
+	for (int i = 0; i < index->count; i++)
+		used = bms_add_member(used, index->columns[i].attnum);
+	if (bms_is_member(attnum, used))
+		return true;
+	used = NULL;
+	pull_varattnos((Node *)index->predicate, 1, &used);
+	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used);
+}
+
+/* A column takes its indexes with it. */
+static void
+indexes_dropped(const struct frond_table *t, AttrNumber attnum)
+{
+	for (int i = 0; attnum > 0 && i < t->index_count; i++)
+		if (is_of_column(&t->indexes[i], attnum))
+			(void)frond_index_drop(t->relid, t->indexes[i].name);
+}
+
 static void
 check_column_dropped(const struct frond_table *t, const AlterTableCmd *cmd)
 {
@@ -190,6 +214,7 @@ check_column_dropped(const struct frond_table *t, const AlterTableCmd *cmd)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("the column \"%s\" is in the primary key, which stays in frond",
 			       cmd->name));
+	indexes_dropped(t, attnum);
 }
 
 static void
@@ -291,6 +316,7 @@ struct altered {
 	bool was_there; /* the column that it adds */
 	Oid type;       /* of its column */
 	enum frows_kind kind;
+	bool drops_index;
 };
 
 static bool
@@ -298,6 +324,22 @@ is_primary_key(const AlterTableCmd *cmd)
 {
 	return (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddIndex) &&
 	       IsA(cmd->def, Constraint) && ((Constraint *)cmd->def)->contype == CONSTR_PRIMARY;
+}
+
+static bool
+is_unique(const AlterTableCmd *cmd)
+{
+	return (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddIndex) &&
+	       IsA(cmd->def, Constraint) && ((Constraint *)cmd->def)->contype == CONSTR_UNIQUE;
+}
+
+/* A constraint that is an index in frond. */
+static bool
+drops_index(Oid relid, const AlterTableCmd *cmd)
+{
+	return cmd->subtype == AT_DropConstraint &&
+	       !OidIsValid(get_relation_constraint_oid(relid, cmd->name, true)) &&
+	       frond_index_named(frond_table_get(relid, GetUserId()), cmd->name);
 }
 
 static void
@@ -310,6 +352,7 @@ altered_note(Oid relid, AlterTableCmd *cmd, struct altered *ret)
 	ret->cmd = cmd;
 	ret->was_there = attnum != InvalidAttrNumber;
 	ret->type = attnum > 0 ? get_atttype(relid, attnum) : InvalidOid;
+	ret->drops_index = drops_index(relid, cmd);
 	ret->kind = attnum > 0 ? frond_kind_of(ret->type) : FROWS_NONE;
 }
 
@@ -329,8 +372,14 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 	case AT_AddIndex:
 		if (is_primary_key(a->cmd))
 			key_added(relid, (Constraint *)a->cmd->def, statement, run, arg);
+		else if (is_unique(a->cmd))
+			frond_index_add_unique(relid, (Constraint *)a->cmd->def);
 		else
 			check_check(relid, (Constraint *)a->cmd->def);
+		break;
+	case AT_DropConstraint:
+		if (a->drops_index)
+			(void)frond_index_drop(relid, a->cmd->name);
 		break;
 	default:
 		break;
@@ -371,7 +420,7 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 
 		check_before(frond_table_get(relid, GetUserId()), cmd);
 		altered_note(relid, cmd, &all[count++]);
-		if (!is_primary_key(cmd))
+		if (!is_primary_key(cmd) && !is_unique(cmd) && !all[count - 1].drops_index)
 			statement->cmds = lappend(statement->cmds, copyObject(cmd));
 	}
 	if (statement->cmds) {

@@ -102,6 +102,16 @@ key_take(const Constraint *c, List *columns, struct frond_key_spec *key)
 	key->columns = columns;
 }
 
+/* An index is made for it when the table is there. */
+static void
+unique_take(const Constraint *from, List *columns, struct frond_key_spec *key)
+{
+	Constraint *c = copyObject((Constraint *)from);
+
+	c->keys = columns;
+	key->unique = lappend(key->unique, c);
+}
+
 /* Refuses a constraint, takes the key, or leaves the constraint to PostgreSQL. */
 static bool
 constraint_stays(const Constraint *c, List *columns, struct frond_key_spec *key)
@@ -111,7 +121,7 @@ constraint_stays(const Constraint *c, List *columns, struct frond_key_spec *key)
 		key_take(c, columns, key);
 		return false;
 	case CONSTR_UNIQUE:
-		refuse("UNIQUE constraints beside the primary key");
+		unique_take(c, columns, key);
 		return false;
 	case CONSTR_EXCLUSION:
 		refuse("EXCLUDE constraints");
@@ -142,7 +152,7 @@ constraints_kept(List *constraints, const char *column, struct frond_key_spec *k
 		if (is_attribute && was_taken) {
 			if (c->contype == CONSTR_ATTR_DEFERRABLE ||
 			    c->contype == CONSTR_ATTR_DEFERRED)
-				refuse("deferrable primary keys");
+				refuse("deferrable keys");
 			continue;
 		}
 		was_taken = !constraint_stays(c, list_make1(makeString(pstrdup(column))), key);
@@ -335,7 +345,7 @@ columns_new(Relation rel, const struct frond_key_spec *key, struct frows_new *re
 void
 frond_table_make(Relation rel, const struct frond_key_spec *key, bool again)
 {
-	const struct frond_key_spec no_key = { NIL, NIL, NIL };
+	const struct frond_key_spec no_key = { NIL };
 	size_t room = (RelationGetNumberOfAttributes(rel) + 1) * sizeof(struct frows_new);
 	struct frows_new *columns = palloc(room), *before = palloc(room);
 	size_t count = columns_new(rel, key, columns);
@@ -414,8 +424,9 @@ create_run(const struct utility *u, CreateStmt *from)
 {
 	CreateForeignTableStmt *statement = makeNode(CreateForeignTableStmt);
 	CreateStmt *base = copyObject(from);
-	struct frond_key_spec key = { NIL, NIL, NIL };
+	struct frond_key_spec key = { NIL };
 	Oid existing, namespace;
+	ListCell *cell;
 	Relation rel;
 
 	namespace = RangeVarGetAndCheckCreationNamespace(base->relation, NoLock, &existing);
@@ -439,6 +450,8 @@ create_run(const struct utility *u, CreateStmt *from)
 	rel = relation_open(get_relname_relid(base->relation->relname, namespace),
 			    AccessExclusiveLock);
 	frond_table_make(rel, &key, false);
+	foreach (cell, key.unique)
+		frond_index_add_unique(RelationGetRelid(rel), lfirst(cell));
 	relation_close(rel, NoLock);
 	if (u->completion)
 		SetQueryCompletion(u->completion, CMDTAG_CREATE_TABLE, 0);
@@ -541,6 +554,27 @@ drop_run(const struct utility *u, DropStmt *from)
 		SetQueryCompletion(u->completion, CMDTAG_DROP_TABLE, 0);
 }
 
+/* Indexes of frond's go when the transaction commits; PostgreSQL drops, or misses, all others. */
+static void
+drop_indexes_run(const struct utility *u, DropStmt *from)
+{
+	DropStmt *others = copyObject(from);
+	ListCell *cell;
+
+	others->objects = NIL;
+	foreach (cell, from->objects) {
+		List *name = lfirst(cell);
+		Oid relid = frond_index_find(name);
+
+		if (!OidIsValid(relid) || !frond_index_drop(relid, strVal(llast(name))))
+			others->objects = lappend(others->objects, name);
+	}
+	if (others->objects)
+		run_other((Node *)others, (void *)u);
+	if (u->completion)
+		SetQueryCompletion(u->completion, CMDTAG_DROP_INDEX, 0);
+}
+
 /* COPY … TO is of a query: PostgreSQL does it so for views, and refuses foreign tables. */
 static void
 copy_to_query(CopyStmt *statement, Oid relid)
@@ -604,6 +638,20 @@ is_ours(const RangeVar *name)
 }
 
 static void
+create_index_run(const struct utility *u, IndexStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->options)
+		ereport(NOTICE, errmsg("the storage parameter \"%s\" means nothing in frond",
+				       ((DefElem *)lfirst(cell))->defname));
+	frond_index_create(RangeVarGetRelid(statement->relation, AccessExclusiveLock, false),
+			   copyObject(statement));
+	if (u->completion)
+		SetQueryCompletion(u->completion, CMDTAG_CREATE_INDEX, 0);
+}
+
+static void
 utility_run(const struct utility *u)
 {
 	Node *statement = u->planned->utilityStmt;
@@ -632,6 +680,10 @@ utility_run(const struct utility *u)
 			drop_run(u, (DropStmt *)statement);
 			return;
 		}
+		if (((DropStmt *)statement)->removeType == OBJECT_INDEX) {
+			drop_indexes_run(u, (DropStmt *)statement);
+			return;
+		}
 		break;
 	case T_CopyStmt:
 		copy_run(u, (CopyStmt *)statement);
@@ -648,8 +700,10 @@ utility_run(const struct utility *u)
 			return;
 		break;
 	case T_IndexStmt:
-		if (is_ours(((IndexStmt *)statement)->relation))
-			refuse("indexes beside the primary key");
+		if (is_ours(((IndexStmt *)statement)->relation)) {
+			create_index_run(u, (IndexStmt *)statement);
+			return;
+		}
 		break;
 	default:
 		break;

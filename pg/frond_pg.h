@@ -73,6 +73,9 @@ void frond_fail(struct frows *c) pg_attribute_noreturn();
  * `before` the table is made again as it was. */
 void frond_link_made(Oid server, Oid user, const char *schema, const char *table,
 		     const char *column, const struct frows_new *before, size_t before_count);
+/* The same of indexes. */
+void frond_link_made_index(Oid server, Oid user, const char *schema, const char *index);
+void frond_link_drop_index_later(Oid server, Oid user, const char *schema, const char *index);
 /* Tables and, with `column`, columns that are dropped when it has committed. */
 void frond_link_drop_later(Oid server, Oid user, const char *schema, const char *table,
 			   const char *column);
@@ -109,6 +112,7 @@ struct frond_column {
 	uint32 id;
 	bool ordered; /* keys are in PostgreSQL's order */
 	bool is_key;
+	bool not_null;    /* as PostgreSQL has it */
 	FmgrInfo in, out; /* of a type that goes as its text */
 	Oid io_param;
 };
@@ -116,6 +120,19 @@ struct frond_column {
 struct frond_key_column {
 	AttrNumber attnum; /* 0: the hidden key */
 	bool descending;
+};
+
+/* An index of frond's, which PostgreSQL's catalog does not have. */
+struct frond_index {
+	uint32 number;
+	const char *name;
+	bool is_unique;
+	bool is_usable; /* rows can be found by it */
+	int count;      /* 0 of one that only Cassandra's clients can use */
+	struct frond_key_column columns[FROWS_KEY_COLUMNS];
+	bool ordered[FROWS_KEY_COLUMNS]; /* its entries are in PostgreSQL's order */
+	List *predicate;                 /* of rows that have entries: Vars have the number 1 */
+	Bitmapset *carried;              /* attnums that entries have */
 };
 
 struct frond_table {
@@ -129,6 +146,8 @@ struct frond_table {
 	struct frond_key_column key[FROWS_KEY_COLUMNS];
 	bool has_hidden_key;
 	struct frond_column hidden;
+	int index_count;
+	struct frond_index *indexes;
 };
 
 void frond_table_init(void);
@@ -146,6 +165,9 @@ void frond_table_names(Oid relid, Oid *ret_server, const char **ret_schema, cons
 /* The name of a column in frond. */
 const char *frond_column_name(Relation rel, AttrNumber attnum);
 struct frows_of frond_table_of(const struct frond_table *t);
+/* An index of the table by its number, or by its name; NULL: there is none. */
+const struct frond_index *frond_index_numbered(const struct frond_table *t, uint32 number);
+const struct frond_index *frond_index_named(const struct frond_table *t, const char *name);
 /* The column of the key. */
 const struct frond_column *frond_key_column(const struct frond_table *t, int key);
 /* Whose rights hold for a relation of a query. */
@@ -191,16 +213,22 @@ struct frond_test {
 
 /* What a scan asks of frond. */
 struct frond_push {
+	const struct frond_index *index; /* by which rows are found; NULL: by the key */
 	List *tests; /* of struct frond_test, in the order of the key, then filters */
-	int equal;   /* columns of the key that have one value, or one of several */
+	int equal; /* columns of the key, or of the index, that have one value, or one of several */
 	bool has_in;
 	bool is_whole_key; /* each value of the key has one row at most */
 	bool is_exact;     /* nothing is left to PostgreSQL */
 };
 
 /* `clauses`: expressions, or RestrictInfos. */
-void frond_push_make(RelOptInfo *rel, const struct frond_table *t, List *clauses,
-		     struct frond_push *ret);
+void frond_push_make(RelOptInfo *rel, const struct frond_table *t, const struct frond_index *index,
+		     List *clauses, struct frond_push *ret);
+/* The same by an index: false if it may lack rows that the clauses ask for. */
+bool frond_push_make_index(RelOptInfo *rel, const struct frond_table *t,
+			   const struct frond_index *index, List *clauses, struct frond_push *ret);
+/* Whether one row at most passes. */
+bool frond_push_is_one(const struct frond_push *push);
 /* The tests as a plan has them, their values, and the clauses that they are. */
 List *frond_push_plan(const struct frond_push *push, List **ret_values, List **ret_clauses);
 /* The column of the relation that an expression is, or NULL. */
@@ -220,7 +248,7 @@ bool frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_tab
 enum frond_private {
 	FROND_PRIVATE_TESTS,   /* for each test: place, operator, attnum, type of its value */
 	FROND_PRIVATE_COLUMNS, /* attnums; 0: the hidden key */
-	FROND_PRIVATE_SCAN,    /* reverse, rows of the first page, whole key */
+	FROND_PRIVATE_SCAN,    /* reverse, rows of the first page, index, whole key */
 	FROND_PRIVATE_SUMS,    /* only of sums: each of them, as sums.c has it */
 	FROND_PRIVATE_CLAUSES, /* only of sums: the tests, as conditions on a table alone */
 	FROND_PRIVATE_GROUPS,  /* likewise: groups, as sums.c has them; NIL: there are none */
@@ -236,6 +264,9 @@ const struct frond_table *frond_plan_table(PlannerInfo *root, RelOptInfo *rel);
 Cost frond_plan_cost(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push);
 /* What it costs that so many rows come here. */
 Cost frond_plan_sent(double rows);
+/* By the key or an index: what costs the least. */
+void frond_plan_best(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t, List *clauses,
+		     struct frond_push *ret);
 
 void frond_scan_begin(ForeignScanState *node, int eflags);
 TupleTableSlot *frond_scan_next(ForeignScanState *node);
@@ -309,6 +340,14 @@ enum frond_conflict {
 };
 
 void frond_conflict_init(void);
+/* The columns of a target that target_take() has kept, as attnums; NULL: there is none. */
+Bitmapset *frond_conflict_target(const OnConflictExpr *conflict);
+/* Whether a unique index is the one of such columns. */
+bool frond_conflict_fits(const struct frond_index *index, const Bitmapset *target);
+/* The key of the row that has the values of the slot in a unique index, copied. False: there is
+ * none. */
+bool frond_conflict_find(const struct frond_table *t, Oid user, const struct frond_index *index,
+			 TupleTableSlot *slot, struct frows_value *ret_key);
 /* What DO UPDATE makes of the row that has this key; `slot`: the one that was to be inserted. */
 enum frond_conflict frond_conflict_update(const struct frond_table *t, Oid user, ResultRelInfo *rel,
 					  ExprContext *context, const struct frows_value *key,
@@ -340,7 +379,16 @@ struct frond_key_spec {
 	List *columns; /* names */
 	List *hash;    /* those of them that are hashed */
 	List *descending;
+	List *unique; /* of Constraint: UNIQUE */
 };
+
+/* CREATE INDEX, and UNIQUE of a table that is there. */
+void frond_index_create(Oid relid, IndexStmt *statement);
+void frond_index_add_unique(Oid relid, const Constraint *constraint);
+/* Drops an index when the transaction has committed. False: the table has none of that name. */
+bool frond_index_drop(Oid relid, const char *name);
+/* The table whose index a name is; InvalidOid: it is none of frond's. */
+Oid frond_index_find(List *name);
 
 /* Makes the table in frond: its columns are the relation's. `again`: it had no primary key. */
 void frond_table_make(Relation rel, const struct frond_key_spec *key, bool again);

@@ -47,6 +47,7 @@ struct frond_link {
 struct change {
 	struct frond_link *link;
 	char *schema, *table, *column;
+	bool is_index;                  /* its name is `table` */
 	int level;                      /* of the subtransaction */
 	const struct frows_new *before; /* of a table that was made anew */
 	size_t before_count;
@@ -357,6 +358,33 @@ frond_link_drop_later(Oid server, Oid user, const char *schema, const char *tabl
 	MemoryContextSwitchTo(old);
 }
 
+static struct change *
+index_change_new(Oid server, Oid user, const char *schema, const char *index)
+{
+	struct change *c = change_new(server, user, schema, index, NULL);
+
+	c->is_index = true;
+	return c;
+}
+
+void
+frond_link_made_index(Oid server, Oid user, const char *schema, const char *index)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+	made = lappend(made, index_change_new(server, user, schema, index));
+	MemoryContextSwitchTo(old);
+}
+
+void
+frond_link_drop_index_later(Oid server, Oid user, const char *schema, const char *index)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+	drops = lappend(drops, index_change_new(server, user, schema, index));
+	MemoryContextSwitchTo(old);
+}
+
 /* After the transaction: a failure is only told. */
 static void
 change_drop(const struct change *c)
@@ -370,10 +398,13 @@ change_drop(const struct change *c)
 					c->column ? c->column : c->table));
 		return;
 	}
-	done = c->column
+	done = c->is_index ? frows_index_drop(rows, c->schema, c->table)
+	       : c->column
 		       ? frows_table_alter(rows, c->schema, c->table, NULL, 0, columns, 1, NULL, 0)
 		       : frows_table_drop(rows, c->schema, c->table);
-	if (!done && strcmp(frows_failure(rows)->state, "42P01") != 0)
+	/* It may have gone with its table. */
+	if (!done && strcmp(frows_failure(rows)->state, "42P01") != 0 &&
+	    !(c->is_index && strcmp(frows_failure(rows)->state, "42704") == 0))
 		ereport(WARNING,
 			errmsg("%s.%s could not be dropped in frond: %s", c->schema,
 			       c->column ? c->column : c->table, frows_failure(rows)->text));

@@ -56,6 +56,11 @@ struct modify {
 	AttrNumber whole_row;
 	ModifyTableState *conflict; /* ON CONFLICT DO UPDATE */
 	bool asks;                  /* ON CONFLICT DO NOTHING: each row's answer is waited for */
+	bool skips_key;             /* … and one whose key is there is none */
+	const struct frond_index *arbiter; /* of ON CONFLICT; NULL: the key */
+	const struct frond_index **looked; /* unique indexes that DO NOTHING looks at */
+	ExprState **predicates;            /* of these */
+	int looked_count;
 	bool reads_it;    /* the statement reads the table: nothing is sent before it ends */
 	bool key_changes; /* an UPDATE sets columns of the key */
 	int *attnums;     /* of the columns that are written */
@@ -107,10 +112,18 @@ frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation 
 		add_row_identity_var(root, makeWholeRowVar(rte, rti, 0, false), rti, "wholerow");
 }
 
+/* What the plan has: the action of ON CONFLICT, and the columns of its target. */
 List *
 frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan)
 {
-	return list_make1_int(plan->onConflictAction);
+	Bitmapset *target = root->parse->onConflict ? frond_conflict_target(root->parse->onConflict)
+						    : NULL;
+	List *private = list_make1_int(plan->onConflictAction);
+	int at = -1;
+
+	while ((at = bms_next_member(target, at)) >= 0)
+	private = lappend_int(private, at);
+	return private;
 }
 
 /* ---- Beginning ---- */
@@ -201,12 +214,80 @@ conflict_init(struct modify *m, ModifyTableState *state, ResultRelInfo *rel)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("ON CONFLICT DO UPDATE is not supported on tables in frond that "
 			       "have triggers"));
-	if (m->table->has_hidden_key)
+	if (m->table->has_hidden_key && !m->arbiter)
 		ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
 			errmsg("there is no primary key for ON CONFLICT DO UPDATE"));
 	m->conflict = state;
 	m->reads_it = true;
 	touched_init(m);
+}
+
+static void
+look_at(struct modify *m, const struct frond_index *index)
+{
+	m->looked[m->looked_count] = index;
+	m->predicates[m->looked_count++] = ExecPrepareQual(index->predicate, m->estate);
+}
+
+static bool
+is_key(const struct frond_table *t, const Bitmapset *columns)
+{
+	Bitmapset *key = NULL;
+
+	for (int i = 0; i < t->key_count; i++)
+		key = bms_add_member(key, t->key[i].attnum);
+	return bms_equal(columns, key);
+}
+
+/*
+ * What ON CONFLICT looks at. Without a target DO NOTHING looks at the key and at all unique
+ * indexes.
+ */
+static void
+target_init(struct modify *m, List *private)
+{
+	Bitmapset *target = NULL;
+	const struct frond_table *t = m->table;
+
+	m->looked = palloc((t->index_count + 1) * sizeof(*m->looked));
+	m->predicates = palloc((t->index_count + 1) * sizeof(*m->predicates));
+	for (int i = 1; i < list_length(private); i++)
+		target = bms_add_member(target, list_nth_int(private, i));
+	if (target && is_key(t, target)) {
+		m->skips_key = m->asks;
+		return;
+	}
+	m->skips_key = m->asks && !target;
+	for (int i = 0; i < t->index_count; i++) {
+		const struct frond_index *index = &t->indexes[i];
+
+		if (!index->is_unique || !index->is_usable)
+			continue;
+		if (!target)
+			look_at(m, index);
+		else if (!m->arbiter && frond_conflict_fits(index, target))
+			look_at(m, m->arbiter = index);
+	}
+	if (target && !m->arbiter)
+		ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+			errmsg("there is no unique or exclusion constraint matching the ON "
+			       "CONFLICT specification"));
+}
+
+/* Whether a row has the values of this one in a unique index that DO NOTHING looks at. */
+static bool
+is_taken(struct modify *m, TupleTableSlot *slot)
+{
+	ExprContext *context = m->looked_count ? GetPerTupleExprContext(m->estate) : NULL;
+	struct frows_value key[FROWS_KEY_COLUMNS];
+
+	for (int i = 0; i < m->looked_count; i++) {
+		context->ecxt_scantuple = slot;
+		if (ExecQual(m->predicates[i], context) &&
+		    frond_conflict_find(m->table, m->user, m->looked[i], slot, key))
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -224,6 +305,26 @@ junk_find(struct modify *m, ModifyTableState *state)
 		touched_init(m);
 }
 
+/* With all columns of a unique index of which some are set: a violation is told by its values. */
+static Bitmapset *
+with_unique_columns(const struct frond_table *t, Bitmapset *set)
+{
+	Bitmapset *all = set;
+
+	for (int i = 0; i < t->index_count; i++) {
+		const struct frond_index *index = &t->indexes[i];
+		Bitmapset *columns = NULL;
+
+		for (int j = 0; j < index->count && index->is_unique; j++)
+			columns = bms_add_member(columns,
+						 index->columns[j].attnum -
+							 FirstLowInvalidHeapAttributeNumber);
+		if (bms_overlap(columns, set))
+			all = bms_union(all, columns);
+	}
+	return all;
+}
+
 /* What an UPDATE writes; triggers may set what they like. */
 static void
 columns_init_update(struct modify *m, ResultRelInfo *rel)
@@ -237,6 +338,8 @@ columns_init_update(struct modify *m, ResultRelInfo *rel)
 		if (bms_is_member(m->table->key[i].attnum - FirstLowInvalidHeapAttributeNumber,
 				  set))
 			m->key_changes = true;
+	if (!m->key_changes)
+		set = with_unique_columns(m->table, set);
 	columns_init(m, m->key_changes ? NULL : set);
 }
 
@@ -254,6 +357,8 @@ frond_modify_begin(ModifyTableState *state, ResultRelInfo *rel, List *private, i
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
 	if (state->operation == CMD_INSERT) {
 		m->asks = linitial_int(private) == ONCONFLICT_NOTHING;
+		if (linitial_int(private) != ONCONFLICT_NONE)
+			target_init(m, private);
 		if (linitial_int(private) == ONCONFLICT_UPDATE)
 			conflict_init(m, state, rel);
 		columns_init(m, NULL);
@@ -301,6 +406,61 @@ key_text(const struct modify *m, const struct frows_value *key, bool names)
 	return text.data;
 }
 
+/* What a row that is kept has in a column; NULL: it does not write that. */
+static const struct frows_value *
+kept_value(const struct modify *m, const struct kept *row, AttrNumber attnum)
+{
+	for (int i = 0; i < m->table->key_count; i++)
+		if (m->table->key[i].attnum == attnum)
+			return &row->key[i];
+	for (int i = 0; i < m->column_count && row->values; i++)
+		if (m->attnums[i] == attnum)
+			return &row->values[i];
+	return NULL;
+}
+
+/* "Key (a, b)=(1, 2) already exists." of a unique index; NULL: not all values are known. */
+static const char *
+unique_text(const struct modify *m, const struct frond_index *index, const struct kept *row)
+{
+	StringInfoData names, values;
+
+	initStringInfo(&names);
+	initStringInfo(&values);
+	for (int i = 0; i < index->count; i++) {
+		AttrNumber attnum = index->columns[i].attnum;
+		const struct frond_column *c = &m->table->columns[attnum - 1];
+		const struct frows_value *value = kept_value(m, row, attnum);
+		FmgrInfo out = c->out;
+
+		if (!value || value->len < 0)
+			return NULL;
+		appendStringInfo(
+			&names, "%s%s", i ? ", " : "",
+			NameStr(TupleDescAttr(RelationGetDescr(m->rel), attnum - 1)->attname));
+		appendStringInfo(&values, "%s%s", i ? ", " : "",
+				 OutputFunctionCall(&out, frond_value_get(c, *value)));
+	}
+	return psprintf("Key (%s)=(%s) already exists.", names.data, values.data);
+}
+
+static void
+fail_unique(const struct modify *m, const char *name, int at)
+{
+	const struct frond_index *index = frond_index_named(m->table, name);
+	const char *detail = index && index->count && at < m->count
+				     ? unique_text(m, index, &m->rows[at])
+				     : NULL;
+
+	ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
+		errmsg("duplicate key value violates unique constraint \"%s\"", name),
+		detail ? errdetail("%s", detail) : 0,
+		err_generic_string(PG_DIAG_SCHEMA_NAME,
+				   get_namespace_name(RelationGetNamespace(m->rel))),
+		err_generic_string(PG_DIAG_TABLE_NAME, RelationGetRelationName(m->rel)),
+		err_generic_string(PG_DIAG_CONSTRAINT_NAME, name));
+}
+
 /* `first`: the first row of the request that has failed. */
 static void
 fail_write(const struct modify *m, struct frows *c, int first)
@@ -308,6 +468,8 @@ fail_write(const struct modify *m, struct frows *c, int first)
 	const struct frows_failure *f = frows_failure(c);
 	const struct frows_value *key;
 
+	if (strcmp(f->state, "23505") == 0 && f->index[0] && f->row >= 0)
+		fail_unique(m, pstrdup(f->index), first + f->row);
 	if (strcmp(f->state, "23505") != 0 || f->row < 0 || first + f->row >= m->count ||
 	    m->table->has_hidden_key)
 		frond_fail(c);
@@ -512,16 +674,16 @@ keys_equal(const struct modify *m, const struct frows_value *a, const struct fro
 	return true;
 }
 
-/* True if this statement has changed the row already: it does so once. */
+/* True if this statement has met these values already: it changes a row once. */
 static bool
-is_touched(struct modify *m, const struct frows_value *key)
+is_touched(struct modify *m, const struct frows_value *key, int count)
 {
 	struct touched hash = { 0, 0 };
 	bool found;
 
 	if (!m->touched)
 		return false;
-	for (int i = 0; i < m->table->key_count; i++) {
+	for (int i = 0; i < count; i++) {
 		hash.a = hash_bytes_extended(key[i].ptr, key[i].len, hash.a + 1);
 		hash.b = hash_bytes_extended(key[i].ptr, key[i].len, ~hash.b);
 	}
@@ -551,7 +713,7 @@ static void
 insert_keep(struct modify *m, ResultRelInfo *rel, EState *estate, TupleTableSlot *slot)
 {
 	enum frows_op op = m->table->has_hidden_key ? FROWS_PUT
-			   : m->asks                ? FROWS_INSERT_NEW
+			   : m->skips_key           ? FROWS_INSERT_NEW
 						    : FROWS_INSERT;
 	struct frows_value *key;
 	MemoryContext old;
@@ -589,14 +751,45 @@ ask(struct modify *m, TupleTableSlot **slots)
 static void
 update_keep(struct modify *m, struct frows_value *was, TupleTableSlot *slot)
 {
-	struct frows_value *is = slot_key(m, slot);
+	struct frows_value *is = m->table->has_hidden_key ? was : slot_key(m, slot);
 
-	if (keys_equal(m, was, is)) {
+	if (m->table->has_hidden_key || keys_equal(m, was, is)) {
 		row_keep(m, FROWS_UPDATE, was, slot_values(m, slot));
 		return;
 	}
 	row_keep(m, FROWS_DELETE, was, NULL);
 	row_keep(m, FROWS_INSERT, is, slot_values(m, slot));
+}
+
+/* The key of the row that is in the way of an INSERT … DO UPDATE, copied. False: there is none. */
+static bool
+conflict_find(struct modify *m, TupleTableSlot *slot, const struct frows_value *key,
+	      struct frows_value *ret)
+{
+	struct frows_value values[FROWS_KEY_COLUMNS];
+	bool is_null = false;
+	int count = m->table->key_count;
+
+	if (!m->arbiter) {
+		memcpy(ret, key, count * sizeof(*ret));
+		memcpy(values, key, count * sizeof(*values));
+	} else {
+		count = m->arbiter->count;
+		for (int i = 0; i < count && !is_null; i++) {
+			AttrNumber attnum = m->arbiter->columns[i].attnum;
+			Datum d = slot_getattr(slot, attnum, &is_null);
+
+			if (!is_null)
+				values[i] = frond_value_put(&m->table->columns[attnum - 1], d);
+		}
+		/* Null is like no other. */
+		if (is_null)
+			return false;
+	}
+	if (is_touched(m, values, count))
+		ereport(ERROR, errcode(ERRCODE_CARDINALITY_VIOLATION),
+			errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"));
+	return !m->arbiter || frond_conflict_find(m->table, m->user, m->arbiter, slot, ret);
 }
 
 /* ON CONFLICT DO UPDATE: the row is inserted, or the one that is there is changed, or left. */
@@ -605,24 +798,25 @@ upsert(struct modify *m, ResultRelInfo *rel, TupleTableSlot *slot)
 {
 	/* PostgreSQL has made it since the beginning. */
 	ExprContext *context = m->conflict->ps.ps_ExprContext;
+	enum frond_conflict outcome = FROND_CONFLICT_NONE;
 	TupleTableSlot *result = slot;
-	enum frond_conflict outcome;
-	struct frows_value *key;
+	struct frows_value *key, *there;
 	MemoryContext old;
 
 	check_constraints(rel, slot, m->estate);
 	old = MemoryContextSwitchTo(m->memory);
 	key = slot_key(m, slot);
-	if (is_touched(m, key))
-		ereport(ERROR, errcode(ERRCODE_CARDINALITY_VIOLATION),
-			errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"));
-	/* The row that is read, and what SET makes of it, live as long as this row does. */
-	MemoryContextSwitchTo(GetPerTupleMemoryContext(m->estate));
-	outcome = frond_conflict_update(m->table, m->user, rel, context, key, slot);
-	MemoryContextSwitchTo(m->memory);
+	there = palloc(m->table->key_count * sizeof(*there));
+	if (conflict_find(m, slot, key, there)) {
+		/* The row that is read, and what SET makes of it, live as long as this row does. */
+		MemoryContextSwitchTo(GetPerTupleMemoryContext(m->estate));
+		outcome = frond_conflict_update(m->table, m->user, rel, context, there, slot);
+		MemoryContextSwitchTo(m->memory);
+	}
 	switch (outcome) {
 	case FROND_CONFLICT_NONE:
-		row_keep(m, FROWS_INSERT, key, slot_values(m, slot));
+		row_keep(m, m->table->has_hidden_key ? FROWS_PUT : FROWS_INSERT, key,
+			 slot_values(m, slot));
 		break;
 	case FROND_CONFLICT_SKIPPED:
 		result = NULL;
@@ -630,7 +824,7 @@ upsert(struct modify *m, ResultRelInfo *rel, TupleTableSlot *slot)
 	case FROND_CONFLICT_UPDATED:
 		result = rel->ri_onConflict->oc_ProjSlot;
 		check_constraints(rel, result, m->estate);
-		update_keep(m, key, result);
+		update_keep(m, there, result);
 		break;
 	}
 	MemoryContextSwitchTo(old);
@@ -646,6 +840,8 @@ frond_modify_insert(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 
 	if (m->conflict)
 		return upsert(m, rel, slot);
+	if (is_taken(m, slot))
+		return NULL;
 	insert_keep(m, rel, estate, slot);
 	if (m->asks)
 		return ask(m, &slot) ? slot : NULL;
@@ -673,8 +869,8 @@ frond_modify_batch_size(ResultRelInfo *rel)
 {
 	const struct modify *m = rel->ri_FdwState;
 
-	if (!m || !m->asks || rel->ri_projectReturning || rel->ri_WithCheckOptions ||
-	    rel->ri_TrigDesc)
+	if (!m || !m->asks || m->looked_count || rel->ri_projectReturning ||
+	    rel->ri_WithCheckOptions || rel->ri_TrigDesc)
 		return 1;
 	return BATCH_ROWS;
 }
@@ -692,7 +888,7 @@ frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 	check_constraints(rel, slot, estate);
 	old = MemoryContextSwitchTo(m->memory);
 	was = old_key(m, plan_slot);
-	if (is_touched(m, was)) {
+	if (is_touched(m, was, m->table->key_count)) {
 		MemoryContextSwitchTo(old);
 		return NULL;
 	}
@@ -712,7 +908,7 @@ frond_modify_delete(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 	struct modify *m = rel->ri_FdwState;
 	MemoryContext old = MemoryContextSwitchTo(m->memory);
 	struct frows_value *key = old_key(m, plan_slot);
-	bool again = is_touched(m, key), is_null;
+	bool again = is_touched(m, key, m->table->key_count), is_null;
 
 	if (!again)
 		row_keep(m, FROWS_DELETE, key, NULL);

@@ -10,23 +10,25 @@
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #define ROWS_UNKNOWN   1000.0 /* of a table that was never analyzed */
 #define COST_TRIP      20.0   /* of a request and its answer */
 #define COST_ROW       0.02   /* of a row that frond reads */
+#define COST_ROW_FOUND 0.06   /* of a row that it looks up for an entry of an index */
 #define COST_ROW_SENT  0.02   /* of a row that comes here */
 #define TRIPS_OF_IN    10     /* about: one for each value */
 #define PAGE_ROWS_MOST 100000.0
 
-/* A path's private list: reverse, rows of the first page. */
+/* A path's private list: reverse, rows of the first page, the number of the index or 0. */
 static List *
-path_private(bool reverse, double limit)
+path_private(bool reverse, double limit, const struct frond_index *index)
 {
 	int rows = limit > 0 && limit < PAGE_ROWS_MOST ? (int)limit : 0;
 
-	return list_make2_int(reverse, rows);
+	return list_make3_int(reverse, rows, index ? (int)index->number : 0);
 }
 
 const struct frond_table *
@@ -47,12 +49,12 @@ frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 		rel->pages = 10;
 	}
 	set_baserel_size_estimates(root, rel);
-	frond_push_make(rel, frond_plan_table(root, rel), rel->baserestrictinfo, &push);
-	if (push.is_whole_key && !push.has_in)
+	frond_plan_best(root, rel, frond_plan_table(root, rel), rel->baserestrictinfo, &push);
+	if (frond_push_is_one(&push))
 		rel->rows = 1;
 }
 
-/* The rows that frond reads: those that lie where the tests of the key say. */
+/* The rows that frond reads: those that lie where the tests of the key, or of the index, say. */
 static double
 rows_read(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push)
 {
@@ -65,18 +67,74 @@ rows_read(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push)
 		if (test->place != FROND_FILTER)
 			clauses = lappend(clauses, test->clause);
 	}
-	if (push->is_whole_key && !push->has_in)
+	if (push->index) {
+		List *predicate = copyObject(push->index->predicate);
+
+		if (rel->relid != 1)
+			ChangeVarNodes((Node *)predicate, 1, rel->relid, 0);
+		clauses = list_concat(clauses, predicate);
+	}
+	if (frond_push_is_one(push))
 		return 1;
 	return clamp_row_est(rel->tuples *
 			     clauselist_selectivity(root, clauses, rel->relid, JOIN_INNER, NULL));
+}
+
+/* Whether entries have all columns that the query asks for. */
+static bool
+is_covering(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push)
+{
+	Bitmapset *used = NULL;
+	ListCell *cell;
+	int at = -1;
+
+	if (!push->index->carried)
+		return false;
+	pull_varattnos((Node *)rel->reltarget->exprs, rel->relid, &used);
+	foreach (cell, rel->baserestrictinfo)
+		pull_varattnos((Node *)((RestrictInfo *)lfirst(cell))->clause, rel->relid, &used);
+	while ((at = bms_next_member(used, at)) >= 0) {
+		int attnum = at + FirstLowInvalidHeapAttributeNumber;
+
+		if (attnum <= 0 || (!bms_is_member(attnum, push->index->carried) &&
+				    !frond_plan_table(root, rel)->columns[attnum - 1].is_key))
+			return false;
+	}
+	return true;
 }
 
 Cost
 frond_plan_cost(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push)
 {
 	int trips = push->has_in && !push->is_whole_key ? TRIPS_OF_IN : 1;
+	Cost row = push->index && !is_covering(root, rel, push) ? COST_ROW_FOUND : COST_ROW;
 
-	return trips * COST_TRIP + rows_read(root, rel, push) * COST_ROW;
+	return trips * COST_TRIP + rows_read(root, rel, push) * row;
+}
+
+void
+frond_plan_best(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t, List *clauses,
+		struct frond_push *ret)
+{
+	struct frond_push push;
+	Cost best;
+
+	frond_push_make(rel, t, NULL, clauses, ret);
+	if (ret->is_whole_key)
+		return;
+	best = frond_plan_cost(root, rel, ret);
+	for (int i = 0; i < t->index_count; i++) {
+		Cost cost;
+
+		if (!frond_push_make_index(rel, t, &t->indexes[i], clauses, &push) ||
+		    push.is_exact < ret->is_exact)
+			continue;
+		cost = frond_plan_cost(root, rel, &push);
+		if (cost < best) {
+			best = cost;
+			*ret = push;
+		}
+	}
 }
 
 Cost
@@ -117,12 +175,29 @@ matches_column(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Equival
 	return equal(e, arg);
 }
 
-/* Clauses of joins that compare a column of the key with columns of other tables. */
+/* The columns that the key or an index begins with, as attnums. */
+static Bitmapset *
+columns_found_by(const struct frond_table *t)
+{
+	Bitmapset *all = NULL;
+
+	for (int i = 0; i < t->key_count; i++)
+		if (t->key[i].attnum)
+			all = bms_add_member(all, t->key[i].attnum);
+	for (int i = 0; i < t->index_count; i++)
+		for (int j = 0; j < t->indexes[i].count; j++)
+			all = bms_add_member(all, t->indexes[i].columns[j].attnum);
+	return all;
+}
+
+/* Clauses of joins that compare a column of the key or of an index with columns of other tables. */
 static List *
 join_clauses(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t)
 {
+	Bitmapset *columns = columns_found_by(t);
 	List *found = NIL;
 	ListCell *cell;
+	int at = -1;
 
 	foreach (cell, rel->joininfo) {
 		RestrictInfo *info = lfirst(cell);
@@ -130,16 +205,14 @@ join_clauses(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t)
 		if (join_clause_is_movable_to(info, rel))
 			found = lappend(found, info);
 	}
-	for (int i = 0; rel->has_eclass_joins && i < t->key_count; i++) {
+	while (rel->has_eclass_joins && (at = bms_next_member(columns, at)) >= 0) {
 		RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
 		int32 typmod;
 		Oid type, collation;
 		Var *var;
 
-		if (!t->key[i].attnum)
-			continue;
-		get_atttypetypmodcoll(rte->relid, t->key[i].attnum, &type, &typmod, &collation);
-		var = makeVar(rel->relid, t->key[i].attnum, type, typmod, collation, 0);
+		get_atttypetypmodcoll(rte->relid, (AttrNumber)at, &type, &typmod, &collation);
+		var = makeVar(rel->relid, (AttrNumber)at, type, typmod, collation, 0);
 		found = list_concat(
 			found, generate_implied_equalities_for_column(
 				       root, rel, matches_column, var, rel->lateral_referencers));
@@ -147,9 +220,36 @@ join_clauses(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t)
 	return found;
 }
 
-/* A path for each set of other tables whose columns say where to read in this one. */
+/* By the key and by each index, where columns of other tables say more than constants do. */
 static void
-add_parameterized(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t, int equal_alone)
+add_parameterized_with(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
+		       ParamPathInfo *param)
+{
+	List *clauses = list_concat_copy(rel->baserestrictinfo, param->ppi_clauses);
+
+	for (int i = -1; i < t->index_count; i++) {
+		const struct frond_index *index = i < 0 ? NULL : &t->indexes[i];
+		struct frond_push push, alone;
+
+		if (!index) {
+			frond_push_make(rel, t, NULL, clauses, &push);
+			frond_push_make(rel, t, NULL, rel->baserestrictinfo, &alone);
+		} else {
+			if (!frond_push_make_index(rel, t, index, clauses, &push))
+				continue;
+			frond_push_make(rel, t, index, rel->baserestrictinfo, &alone);
+		}
+		if (frond_push_is_one(&push))
+			param->ppi_rows = 1;
+		if (push.equal > alone.equal)
+			path_add(root, rel, &push, param->ppi_rows, NIL, param->ppi_req_outer,
+				 path_private(false, -1, index));
+	}
+}
+
+/* Paths for each set of other tables whose columns say where to read in this one. */
+static void
+add_parameterized(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t)
 {
 	List *clauses = join_clauses(root, rel, t), *seen = NIL;
 	ListCell *cell;
@@ -157,7 +257,6 @@ add_parameterized(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *
 	foreach (cell, clauses) {
 		RestrictInfo *info = lfirst(cell);
 		Relids outer = bms_union(info->clause_relids, rel->lateral_relids);
-		struct frond_push push;
 		ParamPathInfo *param;
 
 		outer = bms_del_member(outer, rel->relid);
@@ -167,31 +266,37 @@ add_parameterized(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *
 		if (list_member_ptr(seen, param))
 			continue;
 		seen = lappend(seen, param);
-		frond_push_make(rel, t, list_concat_copy(rel->baserestrictinfo, param->ppi_clauses),
-				&push);
-		if (push.is_whole_key && !push.has_in)
-			param->ppi_rows = 1;
-		if (push.equal > equal_alone)
-			path_add(root, rel, &push, param->ppi_rows, NIL, param->ppi_req_outer,
-				 path_private(false, -1));
+		add_parameterized_with(root, rel, t, param);
 	}
+}
+
+static void
+add_scan(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
+	 const struct frond_push *push)
+{
+	double limit = limit_of(root, rel);
+	bool reverse = false, in_order;
+
+	in_order = root->query_pathkeys &&
+		   frond_push_order(root, rel, t, push, root->query_pathkeys, &reverse);
+	path_add(root, rel, push, rel->rows, in_order ? root->query_pathkeys : NIL,
+		 rel->lateral_relids,
+		 path_private(in_order && reverse, in_order || !root->query_pathkeys ? limit : -1,
+			      push->index));
 }
 
 void
 frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
 	const struct frond_table *t = frond_plan_table(root, rel);
-	double limit = limit_of(root, rel);
 	struct frond_push push;
-	bool reverse = false, in_order;
 
-	frond_push_make(rel, t, rel->baserestrictinfo, &push);
-	in_order = root->query_pathkeys &&
-		   frond_push_order(root, rel, t, &push, root->query_pathkeys, &reverse);
-	path_add(root, rel, &push, rel->rows, in_order ? root->query_pathkeys : NIL,
-		 rel->lateral_relids,
-		 path_private(in_order && reverse, in_order || !root->query_pathkeys ? limit : -1));
-	add_parameterized(root, rel, t, push.equal);
+	frond_push_make(rel, t, NULL, rel->baserestrictinfo, &push);
+	add_scan(root, rel, t, &push);
+	for (int i = 0; i < t->index_count; i++)
+		if (frond_push_make_index(rel, t, &t->indexes[i], rel->baserestrictinfo, &push))
+			add_scan(root, rel, t, &push);
+	add_parameterized(root, rel, t);
 }
 
 /* The columns that a scan has to fetch, as attnums; 0: the hidden key. */
@@ -225,12 +330,15 @@ frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path
 	List *tests, *values, *pushed;
 	const struct frond_table *t;
 	struct frond_push push;
+	int number;
 
 	if (IS_UPPER_REL(rel))
 		return frond_plan_sums(root, rel, tlist, outer);
 	t = frond_plan_table(root, rel);
 	clauses = extract_actual_clauses(clauses, false);
-	frond_push_make(rel, t, clauses, &push);
+	number = lthird_int(path->fdw_private);
+	frond_push_make(rel, t, number ? frond_index_numbered(t, (uint32)number) : NULL, clauses,
+			&push);
 	tests = frond_push_plan(&push, &values, &pushed);
 	return make_foreignscan(tlist, clauses, rel->relid, values,
 				list_make3(tests, columns_wanted(rel, t, clauses),

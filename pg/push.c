@@ -12,8 +12,10 @@
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "rewrite/rewriteManip.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "utils/lsyscache.h"
@@ -173,8 +175,7 @@ test_of_array(RelOptInfo *rel, const struct frond_table *t, ScalarArrayOpExpr *e
 	Expr *value = lsecond(e->args);
 
 	c = frond_push_column(rel, t, linitial(e->args), &attnum);
-	if (!c || !e->useOr || !c->is_key || !bytes_are_one(c->kind) ||
-	    !is_known_before(rel, value))
+	if (!c || !e->useOr || !bytes_are_one(c->kind) || !is_known_before(rel, value))
 		return NULL;
 	op_input_types(e->opno, &left, &right);
 	if (!types_fit(c, left, right) || !op_of_operator(e->opno, left, &op) || op != FROND_EQ ||
@@ -199,6 +200,18 @@ test_of_null(RelOptInfo *rel, const struct frond_table *t, NullTest *e)
 			NULL, InvalidOid);
 }
 
+/* A column that is true or false by itself. */
+static struct frond_test *
+test_of_bool(RelOptInfo *rel, const struct frond_table *t, Expr *clause, Expr *e, bool is)
+{
+	AttrNumber attnum;
+	const struct frond_column *c = frond_push_column(rel, t, e, &attnum);
+
+	if (!c || c->kind != FROWS_BOOL)
+		return NULL;
+	return test_new(FROND_EQ, attnum, clause, (Expr *)makeBoolConst(is, false), BOOLOID);
+}
+
 static struct frond_test *
 test_of(RelOptInfo *rel, const struct frond_table *t, Expr *e)
 {
@@ -209,6 +222,10 @@ test_of(RelOptInfo *rel, const struct frond_table *t, Expr *e)
 		return test_of_array(rel, t, (ScalarArrayOpExpr *)e);
 	case T_NullTest:
 		return test_of_null(rel, t, (NullTest *)e);
+	case T_Var:
+		return test_of_bool(rel, t, e, e, true);
+	case T_BoolExpr:
+		return is_notclause(e) ? test_of_bool(rel, t, e, get_notclausearg(e), false) : NULL;
 	default:
 		return NULL;
 	}
@@ -259,14 +276,38 @@ take_bound(List **tests, AttrNumber attnum, bool lower, struct frond_push *push)
 	}
 }
 
-/* The first columns of the key that have to be equal to something. */
+/* The columns by which rows are found. */
+static const struct frond_key_column *
+push_columns(const struct frond_table *t, const struct frond_push *push, int *ret_count)
+{
+	*ret_count = push->index ? push->index->count : t->key_count;
+	return push->index ? push->index->columns : t->key;
+}
+
+/* Whether rows lie in PostgreSQL's order of the values of such a column. */
+static bool
+is_ordered(const struct frond_table *t, const struct frond_push *push, int at)
+{
+	return push->index ? push->index->ordered[at] : frond_key_column(t, at)->ordered;
+}
+
+static int
+hash_count(const struct frond_table *t, const struct frond_push *push)
+{
+	return push->index ? 0 : t->hash_count;
+}
+
+/* The first columns that have to be equal to something. */
 static void
 take_key(const struct frond_table *t, List **tests, struct frond_push *push)
 {
 	List *rest = list_copy(*tests);
+	const struct frond_key_column *columns;
+	int count;
 
-	while (push->equal < t->key_count && t->key[push->equal].attnum) {
-		AttrNumber attnum = t->key[push->equal].attnum;
+	columns = push_columns(t, push, &count);
+	while (push->equal < count && columns[push->equal].attnum) {
+		AttrNumber attnum = columns[push->equal].attnum;
 		struct frond_test *test = take_equal(&rest, attnum, false);
 
 		if (!test && !push->has_in) {
@@ -279,7 +320,7 @@ take_key(const struct frond_table *t, List **tests, struct frond_push *push)
 		push->equal++;
 	}
 	/* Only rows with equal values of all hash columns lie together. */
-	if (push->equal < t->hash_count) {
+	if (push->equal < hash_count(t, push)) {
 		push->tests = NIL;
 		push->equal = 0;
 		push->has_in = false;
@@ -304,12 +345,16 @@ take_filters(const struct frond_table *t, List *tests, struct frond_push *push)
 }
 
 void
-frond_push_make(RelOptInfo *rel, const struct frond_table *t, List *clauses, struct frond_push *ret)
+frond_push_make(RelOptInfo *rel, const struct frond_table *t, const struct frond_index *index,
+		List *clauses, struct frond_push *ret)
 {
+	const struct frond_key_column *columns;
 	List *tests = NIL;
 	ListCell *cell;
+	int count;
 
 	memset(ret, 0, sizeof(*ret));
+	ret->index = index;
 	ret->is_exact = true;
 	foreach (cell, clauses) {
 		Node *node = lfirst(cell);
@@ -328,13 +373,56 @@ frond_push_make(RelOptInfo *rel, const struct frond_table *t, List *clauses, str
 		if (test->place != FROND_IN)
 			test->place = FROND_EQUAL;
 	}
-	ret->is_whole_key = ret->equal == t->key_count;
-	if (ret->equal >= t->hash_count && !ret->is_whole_key && t->key[ret->equal].attnum &&
-	    frond_key_column(t, ret->equal)->ordered) {
-		take_bound(&tests, t->key[ret->equal].attnum, true, ret);
-		take_bound(&tests, t->key[ret->equal].attnum, false, ret);
+	columns = push_columns(t, ret, &count);
+	ret->is_whole_key = !index && ret->equal == count;
+	if (ret->equal >= hash_count(t, ret) && ret->equal < count && columns[ret->equal].attnum &&
+	    is_ordered(t, ret, ret->equal)) {
+		take_bound(&tests, columns[ret->equal].attnum, true, ret);
+		take_bound(&tests, columns[ret->equal].attnum, false, ret);
 	}
 	take_filters(t, tests, ret);
+}
+
+/* Whether no row that passes has null in the column. */
+static bool
+is_never_null(const struct frond_table *t, const struct frond_push *push, AttrNumber attnum)
+{
+	ListCell *cell;
+
+	foreach (cell, push->tests) {
+		const struct frond_test *test = lfirst(cell);
+
+		if (test->attnum == attnum && test->op != FROND_NULL)
+			return true;
+	}
+	return t->columns[attnum - 1].not_null;
+}
+
+bool
+frond_push_make_index(RelOptInfo *rel, const struct frond_table *t, const struct frond_index *index,
+		      List *clauses, struct frond_push *ret)
+{
+	List *predicate;
+
+	if (!index->is_usable)
+		return false;
+	predicate = copyObject(index->predicate);
+	if (rel->relid != 1)
+		ChangeVarNodes((Node *)predicate, 1, rel->relid, 0);
+	if (predicate && !predicate_implied_by(predicate, clauses, false))
+		return false;
+	frond_push_make(rel, t, index, clauses, ret);
+	/* A row whose first column is null has no entry. */
+	return is_never_null(t, ret, index->columns[0].attnum);
+}
+
+bool
+frond_push_is_one(const struct frond_push *push)
+{
+	if (push->has_in)
+		return false;
+	return push->is_whole_key ||
+	       (push->index && push->index->is_unique && push->equal == push->index->count);
 }
 
 List *
@@ -358,16 +446,80 @@ frond_push_plan(const struct frond_push *push, List **ret_values, List **ret_cla
 
 /* ---- Order ---- */
 
-/* Whether a pathkey orders by this column of the key. */
+/* One column of the order in which rows come. */
+struct order_column {
+	AttrNumber attnum; /* 0: the hidden key */
+	bool descending;
+	bool ordered;
+	bool may_be_null;
+};
+
+enum {
+	ENTRY_BYTES = 2600, /* of values in an entry: what is longer is cut, and in no order */
+	CHARACTER_BYTES = 4,
+};
+
+/* Whether a value is never too long for its part of an entry. */
 static bool
-pathkey_is_of(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
-	      const PathKey *pathkey, int key)
+fits_entry(const struct frond_index *index, const struct frond_column *c)
 {
-	const struct frond_column *c = frond_key_column(t, key);
+	if (c->kind == FROWS_BYTES)
+		return false;
+	return c->kind != FROWS_TEXT ||
+	       (c->typmod >= (int32)VARHDRSZ &&
+		(c->typmod - (int32)VARHDRSZ + 2) * CHARACTER_BYTES * index->count < ENTRY_BYTES);
+}
+
+/* The columns of the index, and then of the key, since entries of one value are in its order. */
+static int
+order_of(const struct frond_table *t, const struct frond_push *push, struct order_column *ret)
+{
+	const struct frond_key_column *columns;
+	bool is_total = push->index && push->index->is_unique;
+	int count, all = 0;
+
+	columns = push_columns(t, push, &count);
+	for (int i = 0; i < count; i++) {
+		const struct frond_column *c = columns[i].attnum
+						       ? &t->columns[columns[i].attnum - 1]
+						       : &t->hidden;
+
+		ret[all] = (struct order_column){ columns[i].attnum, columns[i].descending,
+						  is_ordered(t, push, i), false };
+		if (push->index) {
+			ret[all].ordered &= fits_entry(push->index, c);
+			ret[all].may_be_null = !is_never_null(t, push, columns[i].attnum);
+			is_total &= !ret[all].may_be_null;
+		}
+		all++;
+	}
+	if (!push->index || is_total)
+		return all;
+	/* Rows that are hashed come in no order that PostgreSQL has. */
+	if (t->hash_count) {
+		ret[all++] = (struct order_column){ 0, false, false, false };
+		return all;
+	}
+	for (int i = 0; i < t->key_count; i++)
+		ret[all++] = (struct order_column){ t->key[i].attnum, t->key[i].descending,
+						    frond_key_column(t, i)->ordered, false };
+	return all;
+}
+
+/* Whether a pathkey orders by this column. */
+static bool
+pathkey_is_of(RelOptInfo *rel, const struct frond_table *t, const PathKey *pathkey,
+	      const struct order_column *at)
+{
+	const struct frond_column *c = at->attnum ? &t->columns[at->attnum - 1] : &t->hidden;
 	ListCell *cell;
 
-	if (!c->ordered || pathkey->pk_eclass->ec_has_volatile ||
+	if (!at->ordered || pathkey->pk_eclass->ec_has_volatile ||
 	    !collation_allows(c, pathkey->pk_eclass->ec_collation, false))
+		return false;
+	/* Null is before all others where the column ascends. */
+	if (at->may_be_null &&
+	    pathkey->pk_nulls_first != (pathkey->pk_strategy == BTLessStrategyNumber))
 		return false;
 	foreach (cell, pathkey->pk_eclass->ec_members) {
 		EquivalenceMember *member = lfirst(cell);
@@ -386,28 +538,28 @@ bool
 frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
 		 const struct frond_push *push, List *pathkeys, bool *ret_reverse)
 {
-	int key = push->equal;
+	struct order_column order[2 * FROWS_KEY_COLUMNS];
+	int at = push->equal, count = order_of(t, push, order);
 	bool is_first = true;
 	ListCell *cell;
 
-	if (push->has_in || push->equal < t->hash_count)
+	if (push->has_in || push->equal < hash_count(t, push))
 		return false;
 	foreach (cell, pathkeys) {
 		const PathKey *pathkey = lfirst(cell);
 		bool reverse;
 
-		/* A unique key ends what an order can say. */
-		if (key == t->key_count)
+		/* What has one row for each value ends what an order can say. */
+		if (at == count)
 			return true;
-		if (!pathkey_is_of(root, rel, t, pathkey, key))
+		if (!pathkey_is_of(rel, t, pathkey, &order[at]))
 			return false;
-		reverse = (pathkey->pk_strategy == BTGreaterStrategyNumber) !=
-			  t->key[key].descending;
+		reverse = (pathkey->pk_strategy == BTGreaterStrategyNumber) != order[at].descending;
 		if (!is_first && reverse != *ret_reverse)
 			return false;
 		*ret_reverse = reverse;
 		is_first = false;
-		key++;
+		at++;
 	}
 	return true;
 }

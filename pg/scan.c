@@ -49,7 +49,8 @@ struct scan {
 	bool is_open;
 	MemoryContextCallback gone;
 	const struct frond_table *table;
-	int level; /* of the subtransaction that it began in */
+	const struct frond_index *index; /* by which rows are found; NULL: by the key */
+	int level;                       /* of the subtransaction that it began in */
 	Oid user;
 	struct scan_test *tests;
 	int test_count;
@@ -139,6 +140,18 @@ scan_unlink(void *arg)
 	s->is_open = false;
 }
 
+/* The plan's index, which others may have dropped in frond since. */
+static const struct frond_index *
+index_of(const struct frond_table *t, uint32 number)
+{
+	const struct frond_index *index = frond_index_numbered(t, number);
+
+	if (!index || !index->is_usable)
+		ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
+			errmsg("an index of \"%s\" was dropped while it was used", t->table));
+	return index;
+}
+
 void
 frond_scan_begin(ForeignScanState *node, int eflags)
 {
@@ -156,7 +169,9 @@ frond_scan_begin(ForeignScanState *node, int eflags)
 	s->table = frond_table_get(rte->relid, s->user);
 	s->reverse = linitial_int(how);
 	s->first_rows = lsecond_int(how);
-	s->is_whole_key = lthird_int(how);
+	if (lthird_int(how))
+		s->index = index_of(s->table, (uint32)lthird_int(how));
+	s->is_whole_key = lfourth_int(how);
 	tests_init(s, node, list_nth(plan->fdw_private, FROND_PRIVATE_TESTS), plan->fdw_exprs);
 	columns_init(s, list_nth(plan->fdw_private, FROND_PRIVATE_COLUMNS));
 	if (list_length(plan->fdw_private) > FROND_PRIVATE_SUMS)
@@ -303,7 +318,8 @@ bound_put(struct scan *s, const struct scan_test *test, int key)
 {
 	bool lower = test->op == FROND_GT || test->op == FROND_GE;
 	/* The order of the table begins with the greatest value of a column that descends. */
-	bool is_from = lower != s->table->key[key].descending;
+	bool is_from = lower != (s->index ? s->index->columns[key].descending
+					  : s->table->key[key].descending);
 	struct frows_edge *edge = is_from ? &s->request.from : &s->request.to;
 	struct frows_value *value = is_from ? &s->from : &s->to;
 
@@ -353,6 +369,7 @@ request_make(struct scan *s)
 	memset(r, 0, sizeof(*r));
 	r->of = frond_table_of(s->table);
 	r->reverse = s->reverse;
+	r->index = s->index ? s->index->number : 0;
 	r->columns = s->columns;
 	r->column_count = s->column_count;
 	r->equal = s->equal;
@@ -754,12 +771,11 @@ frond_scan_explain(ForeignScanState *node, ExplainState *es)
 	List *context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, NIL);
 	List *key = NIL, *filters = NIL, *clauses = plan->fdw_recheck_quals;
 	bool prefix = list_length(es->rtable) > 1 || es->verbose;
+	const RangeTblEntry *rte = exec_rt_fetch(bms_singleton_member(plan->fs_relids),
+						 node->ss.ps.state);
 	ListCell *test, *clause;
 
 	if (list_length(plan->fdw_private) > FROND_PRIVATE_SUMS) {
-		const RangeTblEntry *rte = exec_rt_fetch(bms_singleton_member(plan->fs_relids),
-							 node->ss.ps.state);
-
 		explain_sums(plan, rte, context, es);
 		clauses = list_nth(plan->fdw_private, FROND_PRIVATE_CLAUSES);
 		context = deparse_context_for(get_rel_name(rte->relid), rte->relid);
@@ -771,6 +787,12 @@ frond_scan_explain(ForeignScanState *node, ExplainState *es)
 			filters = lappend(filters, lfirst(clause));
 		else
 			key = lappend(key, lfirst(clause));
+	}
+	if (lthird_int(how)) {
+		const struct frond_index *index = frond_index_numbered(
+			frond_table_get(rte->relid, frond_user_of(rte)), (uint32)lthird_int(how));
+
+		ExplainPropertyText("Frond Index", index ? index->name : "dropped", es);
 	}
 	explain_clauses("Frond Key", key, context, prefix, es);
 	explain_clauses("Frond Filter", filters, context, prefix, es);

@@ -269,6 +269,17 @@ upper_make(PlannerInfo *root, RelOptInfo *scanned, RelOptInfo *rel, const struct
 	return u->groups || u->sums ? u : NULL;
 }
 
+/* By the key where there are groups, since entries of an index lie in another order. */
+static void
+upper_push(PlannerInfo *root, RelOptInfo *scanned, const struct frond_table *t,
+	   struct frond_push *ret)
+{
+	if (root->parse->groupClause)
+		frond_push_make(scanned, t, NULL, scanned->baserestrictinfo, ret);
+	else
+		frond_plan_best(root, scanned, t, scanned->baserestrictinfo, ret);
+}
+
 void
 frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned, RelOptInfo *rel,
 		 void *extra)
@@ -288,7 +299,7 @@ frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned
 	    bms_membership(root->all_baserels) != BMS_SINGLETON)
 		return;
 	t = frond_plan_table(root, scanned);
-	frond_push_make(scanned, t, scanned->baserestrictinfo, &push);
+	upper_push(root, scanned, t, &push);
 	/* Many whole keys are got in one request. */
 	if (!push.is_exact || (push.has_in && push.is_whole_key))
 		return;
@@ -321,12 +332,15 @@ frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer)
 	List *values, *pushed, *tests, *private;
 	struct frond_push push;
 
-	frond_push_make(scanned, frond_plan_table(root, scanned), scanned->baserestrictinfo, &push);
+	upper_push(root, scanned, frond_plan_table(root, scanned), &push);
 	tests = frond_push_plan(&push, &values, &pushed);
 	/* PostgreSQL does not know these as conditions of the plan: they are of a table alone. */
 	pushed = copyObject(pushed);
 	ChangeVarNodes((Node *)pushed, (int)scanned->relid, 1, 0);
-	private = list_make5(tests, NIL, list_make3_int(u->reverse, 0, false), u->sums, pushed);
+	private = list_make5(
+		tests, NIL,
+		list_make4_int(u->reverse, 0, push.index ? (int)push.index->number : 0, false),
+		u->sums, pushed);
 	private = lappend(private, u->groups);
 	return make_foreignscan(tlist, u->having, 0, values, private,
 				add_to_flat_tlist(NIL, u->values), NIL, outer);

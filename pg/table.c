@@ -1,7 +1,10 @@
-/* What frond has of the foreign tables: their ids, columns and keys, kept until one changes. */
+/* What frond has of foreign tables: ids, columns, keys and indexes, kept until one changes. */
 #include "frond_pg.h"
 
 #include "catalog/pg_type.h"
+#include "access/stratnum.h"
+#include "nodes/makefuncs.h"
+#include "utils/typcache.h"
 #include "foreign/fdwapi.h"
 #include "access/relation.h"
 #include "access/table.h"
@@ -127,6 +130,7 @@ column_fill(Relation rel, const struct frows_table *f, int i, struct frond_table
 			errmsg("the column \"%s\" of \"%s\" has another type in frond: %.*s", name,
 			       RelationGetRelationName(rel), (int)from->type.len, from->type.ptr));
 	c->is_there = true;
+	c->not_null = attribute->attnotnull;
 	c->id = from->id;
 	c->ordered = from->ordered;
 	if (from < f->columns + f->key_count) {
@@ -182,6 +186,137 @@ table_fill(Relation rel, const struct frows_table *f, struct frond_table *t)
 	key_check(rel, f, t);
 }
 
+/* ---- Indexes ---- */
+
+const struct frond_index *
+frond_index_numbered(const struct frond_table *t, uint32 number)
+{
+	for (int i = 0; i < t->index_count; i++)
+		if (t->indexes[i].number == number)
+			return &t->indexes[i];
+	return NULL;
+}
+
+const struct frond_index *
+frond_index_named(const struct frond_table *t, const char *name)
+{
+	for (int i = 0; i < t->index_count; i++)
+		if (strcmp(t->indexes[i].name, name) == 0)
+			return &t->indexes[i];
+	return NULL;
+}
+
+/* 0: PostgreSQL's table has no column for it. */
+static AttrNumber
+attnum_of(const struct frond_table *t, uint32 id)
+{
+	for (int i = 0; i < t->natts; i++)
+		if (t->columns[i].is_there && t->columns[i].id == id)
+			return (AttrNumber)(i + 1);
+	return InvalidAttrNumber;
+}
+
+/* A condition on a column as PostgreSQL would write it; NULL: it has no such operator. */
+static Expr *
+condition_expr(Relation rel, const struct frond_table *t, const struct frows_condition *from)
+{
+	static const int strategies[] = {
+		[FROWS_CONDITION_EQ] = BTEqualStrategyNumber,
+		[FROWS_CONDITION_NE] = InvalidStrategy,
+		[FROWS_CONDITION_LT] = BTLessStrategyNumber,
+		[FROWS_CONDITION_LE] = BTLessEqualStrategyNumber,
+		[FROWS_CONDITION_GT] = BTGreaterStrategyNumber,
+		[FROWS_CONDITION_GE] = BTGreaterEqualStrategyNumber,
+	};
+	AttrNumber attnum = attnum_of(t, from->column);
+	const struct frond_column *c = attnum ? &t->columns[attnum - 1] : NULL;
+	Form_pg_attribute a = attnum ? TupleDescAttr(RelationGetDescr(rel), attnum - 1) : NULL;
+	Expr *var, *value;
+	Oid type, opno;
+	int16 len;
+	bool by_value;
+
+	if (!c)
+		return NULL;
+	var = (Expr *)makeVar(1, attnum, a->atttypid, a->atttypmod, a->attcollation, 0);
+	if (from->op == FROWS_CONDITION_NOT_NULL) {
+		NullTest *test = makeNode(NullTest);
+
+		test->arg = var;
+		test->nulltesttype = IS_NOT_NULL;
+		test->location = -1;
+		return (Expr *)test;
+	}
+	if (c->type == BOOLOID && from->op == FROWS_CONDITION_EQ)
+		return DatumGetBool(frond_value_get(c, from->value)) ? var : make_notclause(var);
+	type = c->type == VARCHAROID ? TEXTOID : c->type == CIDROID ? INETOID : c->type;
+	if (from->op > FROWS_CONDITION_GE || strategies[from->op] == InvalidStrategy)
+		return NULL;
+	opno = get_opfamily_member(lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf,
+				   type, type, (int16)strategies[from->op]);
+	if (!OidIsValid(opno))
+		return NULL;
+	if (a->atttypid != type)
+		var = (Expr *)makeRelabelType(var, type, -1, a->attcollation, COERCE_IMPLICIT_CAST);
+	get_typlenbyval(type, &len, &by_value);
+	value = (Expr *)makeConst(type, -1, get_typcollation(type), len,
+				  frond_value_get(c, from->value), false, by_value);
+	return make_opclause(opno, BOOLOID, false, var, value, InvalidOid, a->attcollation);
+}
+
+/* An index whose columns or conditions PostgreSQL does not have is not usable. */
+static void
+index_fill(Relation rel, const struct frond_table *t, const struct frows_index *from,
+	   struct frond_index *ret)
+{
+	ret->number = from->number;
+	ret->name = pnstrdup(from->name.ptr, from->name.len);
+	ret->is_unique = from->unique;
+	ret->is_usable = from->known && from->ready && from->count <= FROWS_KEY_COLUMNS;
+	for (size_t i = 0; i < from->count && i < FROWS_KEY_COLUMNS; i++) {
+		AttrNumber attnum = attnum_of(t, from->columns[i].id);
+
+		ret->columns[i].attnum = attnum;
+		ret->columns[i].descending = from->columns[i].descending;
+		ret->ordered[i] = from->columns[i].ordered;
+		ret->carried = bms_add_member(ret->carried, attnum);
+		ret->is_usable &= attnum != InvalidAttrNumber;
+	}
+	for (size_t i = 0; i < from->included_count; i++)
+		ret->carried = bms_add_member(ret->carried, attnum_of(t, from->included[i]));
+	if (!from->included_count)
+		ret->carried = NULL;
+	for (size_t i = 0; i < from->condition_count; i++) {
+		Expr *e = condition_expr(rel, t, &from->conditions[i]);
+
+		if (e)
+			ret->predicate = lappend(ret->predicate, e);
+		else
+			ret->is_usable = false;
+	}
+	ret->count = ret->is_usable ? (int)from->count : 0;
+}
+
+static void
+indexes_load(Relation rel, struct frows *c, struct frond_table *t)
+{
+	struct frows_indexes all;
+
+	if (!frows_indexes(c, t->schema, t->table, &all))
+		frond_fail(c);
+	PG_TRY();
+	{
+		t->indexes = palloc0((all.count + 1) * sizeof(*t->indexes));
+		for (size_t i = 0; i < all.count; i++)
+			index_fill(rel, t, &all.all[i], &t->indexes[t->index_count++]);
+	}
+	PG_FINALLY();
+	{
+		frows_indexes_free(&all);
+	}
+	PG_END_TRY();
+}
+
 static void
 entry_load(struct entry *e, Oid user)
 {
@@ -207,6 +342,7 @@ entry_load(struct entry *e, Oid user)
 		frows_table_free(&f);
 	}
 	PG_END_TRY();
+	indexes_load(rel, c, t);
 	MemoryContextSwitchTo(old);
 	relation_close(rel, NoLock);
 	MemoryContextSetParent(memory, CacheMemoryContext);

@@ -217,16 +217,20 @@ def what_frond_has_not_is_refused_by_name(cwd):
     with fresh()() as s:
         s.do("CREATE TABLE t (a int PRIMARY KEY, b text)")
         for statement, part in [
-                ("CREATE TABLE x (a int UNIQUE)", "UNIQUE"),
-                ("CREATE TABLE x (a int, UNIQUE (a))", "UNIQUE"),
+                ("CREATE TABLE x (a jsonb UNIQUE)", "jsonb"),
+                ("CREATE TABLE x (a int UNIQUE DEFERRABLE)", "deferrable"),
+                ("CREATE INDEX ON t (lower(b))", "expressions"),
+                ("CREATE INDEX ON t (b text_pattern_ops)", "operator classes"),
+                ("CREATE INDEX ON t USING gin (b)", "gin"),
+                ("CREATE UNIQUE INDEX ON t (b) NULLS NOT DISTINCT", "NULLS NOT DISTINCT"),
+                ("CREATE INDEX ON t (b) WHERE b IS NULL", "cannot choose rows"),
+                ("CREATE INDEX ON t (b) WHERE a > 1 OR a < 0", "cannot choose rows"),
                 ("CREATE TABLE x (a int REFERENCES t)", "FOREIGN KEY"),
                 ("CREATE TABLE x (a jsonb PRIMARY KEY)", "jsonb"),
                 ("CREATE TABLE x (a int PRIMARY KEY) WITH (user_catalog_table = true)", "user_catalog_table"),
                 ("CREATE TEMP TABLE x (a int) USING frond", "temporary"),
                 ("CREATE UNLOGGED TABLE x (a int) USING frond", "unlogged"),
                 ("CREATE MATERIALIZED VIEW x AS SELECT 1 AS a", "cannot make a table"),
-                ("CREATE INDEX ON t (b)", "indexes"),
-                ("ALTER TABLE t ADD UNIQUE (b)", "UNIQUE"),
                 ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES t", "FOREIGN KEY"),
                 ("ALTER TABLE t DROP COLUMN a", "primary key"),
                 ("ALTER TABLE t ALTER COLUMN b TYPE int USING 1", "not a table"),
@@ -247,6 +251,188 @@ def what_frond_has_not_is_refused_by_name(cwd):
         s.fails("23502", "ALTER TABLE t ADD COLUMN c int NOT NULL")
         s.fails("23514", "ALTER TABLE t ADD CHECK (a > 1)")
         s.fails("23514", "ALTER TABLE t ALTER COLUMN b SET NOT NULL")
+
+
+# ---- Indexes ----
+
+def plan(s, query):
+    return "\n".join(line[0] for line in s.do("EXPLAIN (COSTS OFF) " + query))
+
+
+@test
+def an_index_is_made_used_and_dropped(cwd):
+    opener = fresh()
+    with opener() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a int NOT NULL, b varchar(20), at timestamptz, n numeric)")
+        s.do("INSERT INTO t SELECT i, i % 100, 'b' || i % 7, '1999-12-31'::timestamptz + i * interval '1 hour', i"
+             " FROM generate_series(1, 2000) i")
+        s.do("ANALYZE t")
+        s.do("CREATE INDEX ON t (a, at DESC)")
+        s.do("CREATE INDEX by_time ON t (at)")
+        s.do("CREATE INDEX IF NOT EXISTS by_time ON t (at)")
+        s.fails("42P07", "CREATE INDEX by_time ON t (a)")
+        contains(s.fails("0A000", "CREATE INDEX ON t (n)"), "numeric")
+        text = plan(s, "SELECT id FROM t WHERE a = 17 AND at < '2000-02-01' ORDER BY at DESC LIMIT 3")
+        contains(text, "Frond Index: t_a_at_idx")
+        contains(text, "Frond Rows: 3")
+        assert "Sort" not in text, text
+        equal(s.do("SELECT id FROM t WHERE a = 17 AND at < '2000-02-01' ORDER BY at DESC LIMIT 3"), [["717"], ["617"], ["517"]])
+        contains(plan(s, "SELECT * FROM t WHERE at BETWEEN '2000-01-01' AND '2000-01-02'"), "Frond Index: by_time")
+        equal(s.one("SELECT count(*) FROM t WHERE at BETWEEN '2000-01-01' AND '2000-01-02'"), "25")
+        contains(plan(s, "SELECT count(*) FROM t WHERE a = 3"), "Frond Index: t_a_at_idx")
+        equal(s.one("SELECT count(*) FROM t WHERE a = 3"), "20")
+        equal(s.one("SELECT count(*) FROM t WHERE a IN (3, 4, 3)"), "40")
+        contains(plan(s, "SELECT * FROM generate_series(1, 3) g JOIN t ON t.a = g"), "Frond Index: t_a_at_idx")
+        equal(s.one("SELECT count(*) FROM generate_series(1, 3) g JOIN t ON t.a = g"), "60")
+        text = plan(s, "SELECT id FROM t ORDER BY a DESC, at NULLS FIRST LIMIT 2")
+        contains(text, "Frond Order: backward")
+        s.do("PREPARE p AS SELECT count(*) FROM t WHERE a = 5")
+        equal(s.one("EXECUTE p"), "20")
+        with opener() as other:
+            other.do("BEGIN")
+            other.do("CREATE INDEX gone ON t (b)")
+            contains(plan(other, "SELECT * FROM t WHERE b = 'b1' AND a = 1000"), "Frond")
+            other.do("ROLLBACK")
+            other.do("CREATE INDEX gone ON t (b)")
+            other.do("DROP INDEX t_a_at_idx, gone")
+        equal(s.one("EXECUTE p"), "20")
+        assert "Frond Index" not in plan(s, "SELECT * FROM t WHERE a = 3")
+        s.fails("42704", "DROP INDEX gone")
+        s.do("DROP INDEX IF EXISTS gone")
+        s.do("CREATE INDEX goes ON t (a) WHERE b > 'b3'")
+        s.do("ALTER TABLE t DROP COLUMN b")
+        s.fails("42704", "DROP INDEX goes")
+        s.do("CREATE TABLE h (a int) USING heap")
+        s.do("CREATE INDEX local ON h (a)")
+        s.do("DROP INDEX local, by_time")
+
+
+@test
+def a_unique_constraint_is_kept(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, mail text UNIQUE, a int, b int, CONSTRAINT pair UNIQUE (a, b))")
+        s.do("INSERT INTO t VALUES (1, 'x@y', 1, 1), (2, NULL, 1, 2), (3, NULL, NULL, 2), (4, 'z', NULL, 2)")
+        text = s.fails("23505", "INSERT INTO t VALUES (5, 'x@y', 7, 7)")
+        contains(text, 'duplicate key value violates unique constraint "t_mail_key"')
+        contains(text, "Key (mail)=(x@y) already exists.")
+        contains(s.fails("23505", "UPDATE t SET b = 1 WHERE id = 2"), "Key (a, b)=(1, 1) already exists.")
+        s.fails("23505", "INSERT INTO t VALUES (8, 'twice', 8, 8), (9, 'twice', 9, 9)")
+        s.do("BEGIN")
+        s.do("SAVEPOINT p")
+        s.fails("23505", "INSERT INTO t VALUES (5, 'x@y', 7, 7)")
+        s.do("ROLLBACK TO p")
+        s.do("DELETE FROM t WHERE id = 1")
+        s.do("INSERT INTO t VALUES (5, 'x@y', 1, 1)")
+        s.do("COMMIT")
+        equal(s.do("SELECT id FROM t ORDER BY id"), [["2"], ["3"], ["4"], ["5"]])
+        # What is there already.
+        s.do("CREATE TABLE u (id int PRIMARY KEY, v int)")
+        s.do("INSERT INTO u SELECT i, i / 2 FROM generate_series(1, 300) i")
+        contains(s.fails("23505", "CREATE UNIQUE INDEX v ON u (v)"), 'could not create unique index "v"')
+        s.do("INSERT INTO u VALUES (1000, 1)")
+        s.do("DELETE FROM u WHERE id % 2 = 1 OR id = 1000")
+        s.do("ALTER TABLE u ADD CONSTRAINT v UNIQUE (v)")
+        s.fails("23505", "INSERT INTO u VALUES (1000, 1)")
+        s.do("ALTER TABLE u DROP CONSTRAINT v")
+        s.do("INSERT INTO u VALUES (1000, 1)")
+        # A table without a key.
+        s.do("CREATE TABLE w (v int UNIQUE, n int)")
+        s.do("INSERT INTO w VALUES (1, 1)")
+        contains(s.fails("23505", "INSERT INTO w VALUES (1, 2)"), "Key (v)=(1) already exists.")
+
+
+@test
+def a_conflict_with_a_unique_index_updates_the_row(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, mail text UNIQUE, n int DEFAULT 0)")
+        add = "ON CONFLICT (mail) DO UPDATE SET n = t.n + 1"
+        s.do(f"INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, NULL) {add}")
+        equal(s.do(f"INSERT INTO t VALUES (7, 'a'), (8, 'c'), (9, NULL), (10, NULL) {add} RETURNING id, n"),
+              [["1", "1"], ["8", "0"], ["9", "0"], ["10", "0"]])
+        s.fails("21000", f"INSERT INTO t VALUES (20, 'q'), (21, 'q') {add}")
+        s.fails("23505", f"INSERT INTO t VALUES (1, 'q') {add}")
+        equal(s.do("INSERT INTO t VALUES (30, 'a'), (31, 'e') ON CONFLICT (mail) DO NOTHING RETURNING id"), [["31"]])
+        s.fails("23505", "INSERT INTO t VALUES (31, 'f') ON CONFLICT (mail) DO NOTHING")
+        s.fails("23505", "INSERT INTO t VALUES (40, 'a') ON CONFLICT (id) DO NOTHING")
+        equal(s.do("INSERT INTO t VALUES (1, 'x'), (41, 'a'), (42, 'g'), (43, 'g') ON CONFLICT DO NOTHING RETURNING id"),
+              [["42"]])
+        s.fails("42P10", "INSERT INTO t VALUES (1, 'x') ON CONFLICT (n) DO NOTHING")
+        s.do("CREATE TABLE w (v int UNIQUE, n int)")
+        for _ in range(3):
+            s.do("INSERT INTO w VALUES (1, 1), (2, 1) ON CONFLICT (v) DO UPDATE SET n = w.n + 1")
+        equal(s.do("SELECT * FROM w ORDER BY v"), [["1", "3"], ["2", "3"]])
+
+
+@test
+def an_index_of_some_rows_is_used_where_they_are_asked_for(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, state text, active bool, n int, v text)")
+        s.do("INSERT INTO t SELECT i, 's' || i % 5, i % 3 = 0, i % 50, 'v' || i FROM generate_series(1, 1000) i")
+        s.do("ANALYZE t")
+        s.do("CREATE INDEX part ON t (state) INCLUDE (v, n) WHERE n > 40 AND active")
+        query = "SELECT state, v FROM t WHERE state = 's1' AND active AND n > {}"
+        contains(plan(s, query.format(45)), "Frond Index: part")
+        assert "Frond Index" not in plan(s, query.format(30))
+        for n in (30, 40, 45):
+            got = s.do(query.format(n))
+            equal(sorted(got), sorted([f"s{i % 5}", f"v{i}"] for i in range(1, 1001)
+                                      if i % 5 == 1 and i % 3 == 0 and i % 50 > n))
+        s.do("CREATE UNIQUE INDEX one ON t (v) WHERE n = 7")
+        s.do("INSERT INTO t VALUES (2000, 's', true, 8, 'v7')")
+        s.fails("23505", "INSERT INTO t VALUES (2001, 's', true, 7, 'v7')")
+        equal(s.do("INSERT INTO t VALUES (2001, 's', true, 7, 'v7'), (2002, 's', true, 9, 'v7') ON CONFLICT DO NOTHING"
+                   " RETURNING id"), [["2002"]])
+
+
+@test
+def random_queries_by_indexes_answer_as_on_heap_tables(cwd):
+    draw = random.Random(seed(3))
+    with fresh()() as s:
+        columns = "id int PRIMARY KEY, a int, b varchar(30), c timestamp, d date NOT NULL, e bool, f bigint"
+        s.do(f"CREATE TABLE ours ({columns})")
+        s.do(f"CREATE TABLE heap ({columns}) USING heap")
+        s.do("SET frond.allow_mixed_writes = on")
+        for statement in ("CREATE INDEX ON ours (a, c DESC)", "CREATE INDEX ON ours (b, a)", "CREATE INDEX ON ours (c)",
+                          "CREATE INDEX ON ours (d DESC, f) INCLUDE (a)", "CREATE INDEX ON ours (f) WHERE a >= 5",
+                          "CREATE UNIQUE INDEX ON ours (f, id)"):
+            s.do(statement)
+        values = {
+            "a": lambda: draw.choice(["NULL", *map(str, range(12))]),
+            "b": lambda: draw.choice(["NULL", "''", "'x'", "'xy'", "'y'", "'é'"]),
+            "c": lambda: draw.choice(["NULL", *(f"'{1998 + n}-03-01 12:00'" for n in range(5)), "'infinity'"]),
+            "d": lambda: f"'{draw.randrange(1995, 2006)}-01-01'",
+            "e": lambda: draw.choice(["NULL", "true", "false"]),
+            "f": lambda: draw.choice(["NULL", "-5000000000", "-1", "0", "7", "5000000000"]),
+        }
+        write = lambda sql: [s.do(sql.format(table)) for table in ("ours", "heap")]
+        write("INSERT INTO {} VALUES " + ", ".join(
+            f"({i}, " + ", ".join(make() for make in values.values()) + ")" for i in range(300)))
+        s.do("ANALYZE ours")
+        used = 0
+        for turn in range(150):
+            if turn % 5 == 0:
+                name = draw.choice(list(values))
+                write(draw.choice([
+                    f"UPDATE {{}} SET {name} = {values[name]()} WHERE id % 17 = {draw.randrange(17)}",
+                    f"DELETE FROM {{}} WHERE id % 61 = {draw.randrange(61)}",
+                    f"INSERT INTO {{}} SELECT {1000 + turn}, " + ", ".join(make() for make in values.values())]))
+            tests = []
+            for name in draw.sample(list(values), draw.randrange(1, 4)):
+                op = draw.choice(["=", "=", "=", "<", "<=", ">", ">=", "IS NULL", "IS NOT NULL", "IN"])
+                tests.append(f"{name} {op}" if op.startswith("IS") else
+                             f"{name} IN ({values[name]()}, {values[name]()})" if op == "IN" else
+                             f"{name} {op} {values[name]()}")
+            order = draw.choice([["id"], ["a", "c DESC", "id"], ["b", "a", "id"], ["c", "id"], ["d DESC", "f", "id"],
+                                 ["d", "f DESC NULLS LAST", "id DESC"], ["f", "id"], ["c DESC", "id DESC"]])
+            query = f"SELECT * FROM {{}} WHERE {' AND '.join(tests)} ORDER BY {', '.join(order)}"
+            if draw.random() < 0.5:
+                query += f" LIMIT {draw.randrange(1, 20)}"
+            ours, heap = (s.do(query.format(table)) for table in ("ours", "heap"))
+            used += "Frond Index" in plan(s, query.format("ours"))
+            assert ours == heap, f"{query}\n{plan(s, query.format('ours'))}\n{ours}\n{heap}"
+            count = f"SELECT count(*), min(a), max(c), sum(f) FROM {{}} WHERE {' AND '.join(tests)}"
+            equal(*(s.do(count.format(table)) for table in ("ours", "heap")))
+        assert used > 40, used
 
 
 # ---- Values ----

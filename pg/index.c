@@ -1,0 +1,459 @@
+/*
+ * CREATE INDEX, UNIQUE, DROP INDEX. PostgreSQL has no indexes of foreign tables: frond has them,
+ * PostgreSQL's catalog knows nothing of them, and plans ask frond's table (table.c). A UNIQUE
+ * constraint is a unique index. What frond cannot do is refused here with its reason.
+ */
+#include "frond_pg.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_clause.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_relation.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+
+enum {
+	BUILD_PAUSE_US = 20 * 1000, /* between two questions about a build that others do */
+};
+
+/* An index that is to be. */
+struct making {
+	Relation rel;
+	const struct frond_table *t;
+	struct frows_index index;
+	struct frows_index_column columns[FROWS_KEY_COLUMNS];
+	uint32 included[FROWS_KEY_COLUMNS];
+	struct frows_condition conditions[FROWS_KEY_COLUMNS];
+	StringInfoData names; /* of the columns, for the name of the index */
+	char *spec;
+};
+
+static void
+refuse(const char *what)
+{
+	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		errmsg("indexes in frond have no %s", what));
+}
+
+/* ---- Columns ---- */
+
+static const struct frond_column *
+column_named(const struct making *m, const char *name)
+{
+	AttrNumber attnum = get_attnum(m->t->relid, name);
+
+	if (attnum <= 0)
+		ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+			errmsg("column \"%s\" does not exist", name));
+	return &m->t->columns[attnum - 1];
+}
+
+static void
+check_collation(const struct making *m, const IndexElem *e)
+{
+	AttrNumber attnum = get_attnum(m->t->relid, e->name);
+	Oid collation = TupleDescAttr(RelationGetDescr(m->rel), attnum - 1)->attcollation;
+
+	if (e->collation)
+		collation = get_collation_oid(e->collation, false);
+	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("the column \"%s\" cannot be in an index: its collation takes "
+			       "different texts for equal",
+			       e->name));
+}
+
+static void
+column_take(struct making *m, const IndexElem *e)
+{
+	const struct frond_column *c;
+
+	if (!e->name)
+		refuse("expressions");
+	if (e->opclass)
+		refuse("operator classes other than the default");
+	if (m->index.count == FROWS_KEY_COLUMNS)
+		ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
+			errmsg("an index has %d columns at most", FROWS_KEY_COLUMNS));
+	c = column_named(m, e->name);
+	if (c->kind == FROWS_OTHER)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("the column \"%s\" cannot be in an index: frond does not know the "
+			       "order of %s",
+			       e->name, format_type_be(c->type)));
+	check_collation(m, e);
+	m->columns[m->index.count++] = (struct frows_index_column){
+		.id = c->id, .descending = e->ordering == SORTBY_DESC
+	};
+	appendStringInfo(&m->names, "%s%s", m->names.len ? "_" : "", e->name);
+}
+
+static void
+included_take(struct making *m, const IndexElem *e)
+{
+	if (!e->name)
+		refuse("expressions");
+	if (m->index.included_count == FROWS_KEY_COLUMNS)
+		ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
+			errmsg("an index includes %d columns at most", FROWS_KEY_COLUMNS));
+	m->included[m->index.included_count++] = column_named(m, e->name)->id;
+}
+
+/* ---- WHERE ---- */
+
+/* The conditions of the statement, as PostgreSQL's planner has them. */
+static List *
+where_analyze(struct making *m, Node *raw)
+{
+	ParseState *state = make_parsestate(NULL);
+	ParseNamespaceItem *item = addRangeTableEntryForRelation(state, m->rel, AccessShareLock,
+								 NULL, false, true);
+	Node *where;
+
+	addNSItemToQuery(state, item, false, true, true);
+	where = transformWhereClause(state, raw, EXPR_KIND_INDEX_PREDICATE, "WHERE");
+	assign_expr_collations(state, where);
+	m->spec = deparse_expression(
+		where, deparse_context_for(RelationGetRelationName(m->rel), m->t->relid), false,
+		false);
+	return make_ands_implicit(
+		canonicalize_qual((Expr *)eval_const_expressions(NULL, where), false));
+}
+
+static void
+refuse_condition(const struct making *m)
+{
+	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		errmsg("frond cannot choose rows of an index by %s", m->spec),
+		errdetail("Columns are compared with constants by <, <=, =, >=, >, or with IS NOT "
+			  "NULL, and all conditions have to hold."));
+}
+
+/* The constant as the column has it. */
+static struct frows_value
+condition_value(const struct making *m, const struct frond_column *c, const struct frond_test *test)
+{
+	const Const *value = (const Const *)test->value;
+	struct frond_column of = { 0 };
+	uint8 *bytes;
+	int64 n;
+	int size;
+
+	if (!IsA(value, Const) || value->constisnull)
+		refuse_condition(m);
+	if (c->kind != FROWS_INT2 && c->kind != FROWS_INT4 && c->kind != FROWS_INT8) {
+		frond_column_set_type(&of, test->type, -1);
+		return frond_value_put(&of, value->constvalue);
+	}
+	n = test->type == INT2OID   ? DatumGetInt16(value->constvalue)
+	    : test->type == INT4OID ? DatumGetInt32(value->constvalue)
+	    : test->type == OIDOID  ? (int64)DatumGetObjectId(value->constvalue)
+				    : DatumGetInt64(value->constvalue);
+	size = c->kind == FROWS_INT2 ? 2 : c->kind == FROWS_INT4 ? 4 : 8;
+	if (size < 8 &&
+	    (n >= INT64CONST(1) << (8 * size - 1) || n < -(INT64CONST(1) << (8 * size - 1))))
+		refuse_condition(m);
+	bytes = palloc(size);
+	frows_put_int(bytes, n, size);
+	return (struct frows_value){ bytes, size };
+}
+
+static void
+where_take(struct making *m, Node *raw)
+{
+	static const enum frows_condition_op ops[] = {
+		[FROND_LT] = FROWS_CONDITION_LT, [FROND_LE] = FROWS_CONDITION_LE,
+		[FROND_EQ] = FROWS_CONDITION_EQ, [FROND_GE] = FROWS_CONDITION_GE,
+		[FROND_GT] = FROWS_CONDITION_GT, [FROND_NOT_NULL] = FROWS_CONDITION_NOT_NULL,
+	};
+	RelOptInfo *rel = makeNode(RelOptInfo);
+	struct frond_push push;
+	ListCell *cell;
+
+	rel->relid = 1;
+	rel->relids = bms_make_singleton(1);
+	frond_push_make(rel, m->t, NULL, where_analyze(m, raw), &push);
+	if (!push.is_exact || list_length(push.tests) > FROWS_KEY_COLUMNS)
+		refuse_condition(m);
+	foreach (cell, push.tests) {
+		const struct frond_test *test = lfirst(cell);
+		const struct frond_column *c = &m->t->columns[test->attnum - 1];
+		struct frows_condition *to = &m->conditions[m->index.condition_count++];
+
+		if (test->op == FROND_NULL || test->place == FROND_IN)
+			refuse_condition(m);
+		*to = (struct frows_condition){ .column = c->id, .op = ops[test->op] };
+		to->value = test->op == FROND_NOT_NULL ? (struct frows_value){ NULL, FROWS_NULL }
+						       : condition_value(m, c, test);
+	}
+}
+
+/* ---- Names ---- */
+
+/* Whether frond's schema has an index of that name: *ret is its table, if it is wanted. */
+static bool
+index_is_there(Oid server, const char *schema, const char *name, char **ret)
+{
+	struct frows *c = frond_link_outside(server, GetUserId());
+	struct frows_text table;
+
+	if (!frows_index_find(c, schema, name)) {
+		if (strcmp(frows_failure(c)->state, "42704") != 0)
+			frond_fail(c);
+		return false;
+	}
+	if (ret && frows_name_next(c, &table))
+		*ret = pnstrdup(table.ptr, table.len);
+	return true;
+}
+
+static bool
+name_is_taken(const struct making *m, const char *name)
+{
+	return OidIsValid(get_relname_relid(name, RelationGetNamespace(m->rel))) ||
+	       index_is_there(m->t->server, m->t->schema, name, NULL);
+}
+
+/* table_column_idx, with a number behind it where there is one already. */
+static const char *
+name_choose(const struct making *m, const char *label)
+{
+	const char *name = makeObjectName(RelationGetRelationName(m->rel), m->names.data, label);
+
+	for (int n = 1; name_is_taken(m, name); n++)
+		name = makeObjectName(RelationGetRelationName(m->rel), m->names.data,
+				      psprintf("%s%d", label, n));
+	return name;
+}
+
+/* ---- Making ---- */
+
+/* Waits until all rows have their entries. What was made goes if this fails. */
+static void
+build(const struct making *m, uint32 number)
+{
+	const struct frows_of of = frond_table_of(m->t);
+	bool ready = false, failed = false;
+
+	for (;;) {
+		struct frows *c = frond_link_outside(m->t->server, GetUserId());
+
+		CHECK_FOR_INTERRUPTS();
+		if (!frows_index_build(c, &of, number, &ready, &failed))
+			frond_fail(c);
+		if (ready)
+			return;
+		if (failed)
+			break;
+		pg_usleep(BUILD_PAUSE_US);
+	}
+	ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
+		errmsg("could not create unique index \"%.*s\"", (int)m->index.name.len,
+		       m->index.name.ptr),
+		errdetail("Several rows have the same values."));
+}
+
+static void
+making_init(struct making *m, Oid relid)
+{
+	memset(m, 0, sizeof(*m));
+	m->rel = relation_open(relid, AccessExclusiveLock);
+	m->t = frond_table_get(relid, GetUserId());
+	m->index.columns = m->columns;
+	m->index.included = m->included;
+	m->index.conditions = m->conditions;
+	initStringInfo(&m->names);
+}
+
+static void
+index_make(struct making *m, const char *name)
+{
+	const struct frows_of of = frond_table_of(m->t);
+	struct frows *c = frond_link_for_schema(m->t->server, GetUserId());
+	uint32 number;
+
+	m->index.name = (struct frows_text){ name, strlen(name) };
+	if (!frows_index_create(c, &of, &m->index, m->spec, &number))
+		frond_fail(c);
+	frond_link_made_index(m->t->server, GetUserId(), m->t->schema, name);
+	build(m, number);
+	/* Other backends have plans without it. */
+	CacheInvalidateRelcache(m->rel);
+	relation_close(m->rel, NoLock);
+	frond_table_forget();
+}
+
+static void
+check_statement(const IndexStmt *s)
+{
+	if (s->accessMethod && strcmp(s->accessMethod, "btree") != 0 &&
+	    strcmp(s->accessMethod, "frond") != 0)
+		refuse(psprintf("access method \"%s\"", s->accessMethod));
+	if (s->excludeOpNames)
+		refuse("EXCLUDE constraints");
+	if (s->nulls_not_distinct)
+		refuse("NULLS NOT DISTINCT");
+	if (s->deferrable)
+		refuse("deferrable constraints");
+}
+
+void
+frond_index_create(Oid relid, IndexStmt *s)
+{
+	struct making m;
+	const char *name;
+	ListCell *cell;
+
+	check_statement(s);
+	if (!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	making_init(&m, relid);
+	m.index.unique = s->unique;
+	foreach (cell, s->indexParams)
+		column_take(&m, lfirst(cell));
+	foreach (cell, s->indexIncludingParams)
+		included_take(&m, lfirst(cell));
+	if (s->whereClause)
+		where_take(&m, s->whereClause);
+	name = s->idxname ? s->idxname : name_choose(&m, s->isconstraint ? "key" : "idx");
+	if (s->idxname && name_is_taken(&m, name)) {
+		if (!s->if_not_exists)
+			ereport(ERROR, errcode(ERRCODE_DUPLICATE_TABLE),
+				errmsg("relation \"%s\" already exists", name));
+		ereport(NOTICE, errcode(ERRCODE_DUPLICATE_TABLE),
+			errmsg("relation \"%s\" already exists, skipping", name));
+		relation_close(m.rel, NoLock);
+		return;
+	}
+	index_make(&m, name);
+}
+
+static List *
+elements_of(List *names)
+{
+	List *elements = NIL;
+	ListCell *cell;
+
+	foreach (cell, names) {
+		IndexElem *e = makeNode(IndexElem);
+
+		e->name = strVal(lfirst(cell));
+		elements = lappend(elements, e);
+	}
+	return elements;
+}
+
+void
+frond_index_add_unique(Oid relid, const Constraint *c)
+{
+	IndexStmt *s = makeNode(IndexStmt);
+
+	if (c->indexname)
+		refuse("UNIQUE USING INDEX");
+	s->idxname = c->conname;
+	s->indexParams = elements_of(c->keys);
+	s->indexIncludingParams = elements_of(c->including);
+	s->unique = s->isconstraint = true;
+	s->deferrable = c->deferrable;
+	s->nulls_not_distinct = c->nulls_not_distinct;
+	frond_index_create(relid, s);
+}
+
+/* ---- Dropping ---- */
+
+bool
+frond_index_drop(Oid relid, const char *name)
+{
+	const struct frond_table *t = frond_table_get(relid, GetUserId());
+	Relation rel;
+
+	if (!frond_index_named(t, name))
+		return false;
+	if (!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, name);
+	(void)frond_link_for_schema(t->server, GetUserId());
+	frond_link_drop_index_later(t->server, GetUserId(), t->schema, name);
+	rel = relation_open(relid, AccessExclusiveLock);
+	CacheInvalidateRelcache(rel);
+	relation_close(rel, NoLock);
+	frond_table_forget();
+	return true;
+}
+
+/* The foreign table of the namespace that is frond's table of this name. */
+static Oid
+table_called(Oid server, Oid namespace, const char *schema, const char *table)
+{
+	Relation all = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(all, InvalidOid, false, NULL, 0, NULL);
+	Oid found = InvalidOid;
+	HeapTuple tuple;
+
+	while (!OidIsValid(found) && (tuple = systable_getnext(scan))) {
+		Form_pg_foreign_table form = (Form_pg_foreign_table)GETSTRUCT(tuple);
+		const char *its_schema, *its_table;
+		Oid its_server;
+
+		if (form->ftserver != server || get_rel_namespace(form->ftrelid) != namespace)
+			continue;
+		frond_table_names(form->ftrelid, &its_server, &its_schema, &its_table);
+		if (strcmp(its_schema, schema) == 0 && strcmp(its_table, table) == 0)
+			found = form->ftrelid;
+	}
+	systable_endscan(scan);
+	table_close(all, AccessShareLock);
+	return found;
+}
+
+static Oid
+find_in(Oid server, Oid namespace, const char *name)
+{
+	const char *schema = get_namespace_name(namespace);
+	char *table = NULL;
+
+	if (!schema || !index_is_there(server, schema, name, &table) || !table)
+		return InvalidOid;
+	return table_called(server, namespace, schema, table);
+}
+
+Oid
+frond_index_find(List *names)
+{
+	ForeignServer *server = GetForeignServerByName(frond_server_name, true);
+	RangeVar *name = makeRangeVarFromNameList(names);
+	Oid found = InvalidOid;
+	ListCell *cell;
+
+	if (!server || OidIsValid(RangeVarGetRelid(name, NoLock, true)))
+		return InvalidOid;
+	if (name->schemaname) {
+		Oid namespace = get_namespace_oid(name->schemaname, true);
+
+		return OidIsValid(namespace) ? find_in(server->serverid, namespace, name->relname)
+					     : InvalidOid;
+	}
+	foreach (cell, fetch_search_path(false)) {
+		found = find_in(server->serverid, lfirst_oid(cell), name->relname);
+		if (OidIsValid(found))
+			break;
+	}
+	return found;
+}
