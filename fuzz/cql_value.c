@@ -1,10 +1,12 @@
 /*
  * A line with a type, and bytes: of a value of that type, then of the texts of one. Values that
  * were checked have one form, which compares as equal to them; as keys and scalars they come back,
- * and keys compare as the values do. What is printed as JSON reads as the same value.
+ * and keys compare as the values do. What is printed as JSON, or for a file of COPY, reads as the
+ * same value.
  */
 #include <stdlib.h>
 
+#include "cql/copy.h"
 #include "cql/json.h"
 #include "doc/key.h"
 
@@ -78,6 +80,29 @@ check_json(struct cql *q, const struct cql_type *type, struct str bytes)
 	buf_release(&json);
 }
 
+/* Numbers of more digits than CQL_DIGITS are written, and not read. */
+static void
+check_copy(struct cql *q, const struct cql_type *type, struct str bytes)
+{
+	struct buf texts[2] = { BUF_INIT(ARENA_BYTES), BUF_INIT(ARENA_BYTES) };
+	struct str back;
+
+	cql_copy_print(&texts[0], type, bytes);
+	if (buf_status(&texts[0]) == STATUS_OK && texts[0].len < CQL_DIGITS &&
+	    !arena_is_full(q->arena)) {
+		enum status status = cql_copy_read(q, type, buf_str(&texts[0]), &back);
+
+		must(status == STATUS_OK || status == STATUS_LIMIT);
+		if (status == STATUS_OK) {
+			cql_copy_print(&texts[1], type, back);
+			must(str_eq(buf_str(&texts[0]), buf_str(&texts[1])));
+			must(type->kind >= CQL_NATIVE_COUNT || str_eq(back, bytes));
+		}
+	}
+	buf_release(&texts[0]);
+	buf_release(&texts[1]);
+}
+
 /* A value and what follows it as another one. */
 static void
 check_bytes(struct cql *q, const struct cql_type *type, struct str bytes)
@@ -98,6 +123,7 @@ check_bytes(struct cql *q, const struct cql_type *type, struct str bytes)
 	cql_value_print(&out, type, CQL_VALUE(a), CQL_FORM_LITERAL);
 	check_scalar(q, type, a);
 	check_json(q, type, a);
+	check_copy(q, type, a);
 	b = a;
 	if (cql_value_check(q, type, half) == STATUS_OK)
 		must(cql_value_normalize(q, type, half, &b) == STATUS_OK);
@@ -126,6 +152,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_bytes(&q, type, bytes);
 		if (cql_json_read(&q, type, rest, &v) == STATUS_OK && v.presence == CQL_SET)
 			check_bytes(&q, type, v.bytes);
+		if (cql_copy_read(&q, type, rest, &bytes) == STATUS_OK)
+			check_bytes(&q, type, bytes);
 		if (cql_value_of_key(&q, type, rest, false, &bytes, &len) == STATUS_OK)
 			must(len <= rest.len);
 	}

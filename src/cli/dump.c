@@ -14,6 +14,9 @@ enum {
 	OPTION_QUIET = 'q',
 	OPTION_REVS = 256,
 	OPTION_AT,
+	OPTION_FORMAT,
+	OPTION_HEADER,
+	OPTION_COLUMNS,
 };
 
 struct dump_args {
@@ -36,6 +39,11 @@ static const struct argp_option argp_options[] = {
 	{ "at", OPTION_AT, "TIME", 0,
 	  "A database of rows or of Redis's clients, or a table, as it was: see \"frond inspect\"",
 	  0 },
+	{ "format", OPTION_FORMAT, "FORMAT", 0,
+	  "lines (default), or csv: the rows of a table as cqlsh's COPY writes them", 0 },
+	{ "header", OPTION_HEADER, NULL, 0, "csv: begin with the names of the columns", 0 },
+	{ "columns", OPTION_COLUMNS, "NAMES", 0,
+	  "csv: only these columns, in this order, with commas between them", 0 },
 	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress", 0 },
 	{ 0 },
 };
@@ -49,7 +57,9 @@ static const char argp_doc[] =
 	"rows:NAME and redis:NUMBER are dumped with their types, write times and expiry: the first "
 	"line describes the database, and each other line is a row or a key, or a part of a large "
 	"one. \"frond load\" takes it back; likewise table:KEYSPACE.TABLE, whose first "
-	"line has its keyspace and types, too. mongo:DB.COLLECTION is dumped as canonical Extended "
+	"line has its keyspace and types, too. --format csv has the values of a table's rows "
+	"alone, "
+	"for cqlsh and spreadsheets. mongo:DB.COLLECTION is dumped as canonical Extended "
 	"JSON, behind a line that describes the collection.\n"
 	"\n" CLI_EXIT_TEXT;
 
@@ -75,6 +85,17 @@ dump_parse_option(int key, char *text, struct argp_state *state)
 		if (!cli_parse_moment(str_from_cstr(text), &args->dump.at_us))
 			argp_error(state, "what time is \"%s\"?", text);
 		return 0;
+	case OPTION_FORMAT:
+		args->dump.csv = strcmp(text, "csv") == 0;
+		if (!args->dump.csv && strcmp(text, "lines") != 0)
+			argp_error(state, "--format: \"%s\" is neither lines nor csv", text);
+		return 0;
+	case OPTION_HEADER:
+		args->dump.header = true;
+		return 0;
+	case OPTION_COLUMNS:
+		args->dump.columns = text;
+		return 0;
 	case OPTION_REVS:
 		args->dump.revs = true;
 		return 0;
@@ -96,6 +117,10 @@ dump_parse_option(int key, char *text, struct argp_state *state)
 		if (args->dump.at_us && (args->dump.named.space == CATALOG_SPACE_COUCH ||
 					 args->dump.named.space == CATALOG_SPACE_MONGO))
 			argp_error(state, "--at goes with rows:NAME, redis:NUMBER and table:NAME");
+		if (args->dump.csv && args->dump.named.space != CATALOG_SPACE_TABLE)
+			argp_error(state, "--format csv goes with table:NAME");
+		if (!args->dump.csv && (args->dump.header || args->dump.columns))
+			argp_error(state, "--header and --columns go with --format csv");
 		if (args->dump.named.space != CATALOG_SPACE_COUCH)
 			return 0;
 		if (!args->from)

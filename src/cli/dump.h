@@ -25,6 +25,9 @@ struct dump {
 	struct cli_db named;
 	uint64_t at_us; /* of rows and items: the moment of the past; 0: the present */
 	bool revs;      /* every leaf with its history, tombstones too; otherwise winners' bodies */
+	bool csv;       /* of a table: its rows as cqlsh's COPY has them (dump_csv.c) */
+	bool header;    /* of CSV: the first record has the names of the columns */
+	const char *columns; /* of CSV: which they are, in a record; NULL: all */
 	struct output output;
 	struct progress progress;
 	uint64_t docs; /* lines written */
@@ -44,6 +47,9 @@ void dump_warn(struct dump *d, const char *text);
 MUST_USE enum status dump_timed_rows(struct dump *d, struct timed *t);
 MUST_USE enum status dump_timed_tables(struct dump *d, struct timed *t);
 MUST_USE enum status dump_timed_items(struct dump *d, struct timed *t);
+
+/* Rows of a table as CSV (dump_csv.c). `db` is the one of `t`. */
+MUST_USE enum status dump_timed_csv(struct dump *d, struct timed *t, struct catalog_db *db);
 
 /* Appends the members of a description that say how much of the past is kept (dump_rows.c). */
 MUST_USE enum status dump_timed_history(struct timed *t, struct buf *out);

@@ -50,7 +50,7 @@ dump_timed(struct dump *d, const struct catalog_dump *dump)
 	if (d->at_us)
 		timed_at_date_us(&t, d->at_us);
 	if (dump->db->kind == &table_kind)
-		return dump_timed_tables(d, &t);
+		return d->csv ? dump_timed_csv(d, &t, dump->db) : dump_timed_tables(d, &t);
 	return dump->db->kind == &timed_rows_kind ? dump_timed_rows(d, &t)
 						  : dump_timed_items(d, &t);
 }

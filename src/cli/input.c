@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/csv.h"
 #include "doc/json.h"
 
 enum {
@@ -41,13 +42,14 @@ struct input {
 static const char *const format_names[] = {
 	[INPUT_AUTO] = "auto", [INPUT_LINES] = "lines",       [INPUT_ARRAY] = "array",
 	[INPUT_MAP] = "map",   [INPUT_DOCUMENT] = "document", [INPUT_ROWS] = "rows",
+	[INPUT_CSV] = "csv",
 };
 
 bool
 input_format_parse(struct str name, enum input_format *ret)
 {
-	for (enum input_format f = INPUT_AUTO; f < INPUT_ROWS; f++) {
-		if (str_eq(name, str_from_cstr(format_names[f]))) {
+	for (enum input_format f = INPUT_AUTO; f <= INPUT_CSV; f++) {
+		if (f != INPUT_ROWS && str_eq(name, str_from_cstr(format_names[f]))) {
 			*ret = f;
 			return true;
 		}
@@ -367,6 +369,56 @@ input_next_line(struct input *in, struct input_item *ret, struct err *err)
 	}
 }
 
+static bool
+input_is_blank(struct str record)
+{
+	return str_eq(record, STR("\n")) || str_eq(record, STR("\r\n"));
+}
+
+/* Consumes the rest of a record of which `n` bytes were scanned. */
+static enum status
+input_skip_record(struct input *in, struct csv_scan *s, size_t n, struct err *err)
+{
+	for (;;) {
+		input_use(in, n);
+		if (s->done || (in->eof && in->at == in->end))
+			return STATUS_OK;
+		if (in->at == in->end)
+			TRY(input_fill(in, err));
+		n = csv_scan(s, str_of(in->window + in->at, in->end - in->at));
+	}
+}
+
+/* A record of CSV, which has lines' ends in its quotes. Blank lines are skipped. */
+static enum status
+input_next_record(struct input *in, struct input_item *ret, struct err *err)
+{
+	for (;;) {
+		struct csv_scan s = { 0 };
+		size_t n = 0;
+
+		for (;;) {
+			n += csv_scan(&s, str_of(in->window + in->at + n, in->end - in->at - n));
+			if (s.done || in->eof || n > INPUT_VALUE_BYTES)
+				break;
+			TRY(input_fill(in, err));
+		}
+		ret->line = in->line;
+		if (n == 0)
+			return STATUS_NOT_FOUND;
+		if (n > INPUT_VALUE_BYTES) {
+			ret->too_large = true;
+			return input_skip_record(in, &s, n, err);
+		}
+		ret->text = str_of(in->window + in->at, n);
+		if (!input_is_blank(ret->text)) {
+			in->given = n;
+			return STATUS_OK;
+		}
+		input_use(in, n);
+	}
+}
+
 /* Consumes the byte that must come next. */
 static enum status
 input_expect(struct input *in, char wanted, struct err *err)
@@ -597,6 +649,8 @@ input_next(struct input *in, struct input_item *ret, struct err *err)
 		return input_next_line(in, ret, err);
 	case INPUT_DOCUMENT:
 		return input_next_document(in, ret, err);
+	case INPUT_CSV:
+		return input_next_record(in, ret, err);
 	case INPUT_ARRAY:
 	case INPUT_MAP:
 	case INPUT_ROWS:

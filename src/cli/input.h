@@ -9,6 +9,7 @@
  *   map       {"id": document, ...}
  *   document  one document
  *   rows      {..., "rows": [row, ...], ...}: what a CouchDB answers; the member's name is given
+ *   csv       a record a line, or several lines inside of quotes (csv.h); no documents
  *
  * INPUT_AUTO tells them apart by this rule, in this order:
  *   1. The first character that is not white space is '[': an array.
@@ -38,6 +39,7 @@ enum input_format {
 	INPUT_MAP,
 	INPUT_DOCUMENT,
 	INPUT_ROWS,
+	INPUT_CSV,
 };
 
 /* False if there is no format of that name; INPUT_ROWS has none. */
@@ -58,10 +60,10 @@ struct input *input_new(input_reader *read, void *arg, enum input_format format,
 void input_free(struct input *in);
 
 struct input_item {
-	struct str text;
-	struct str id;  /* map: the member's name, escapes undone; ptr NULL otherwise */
-	uint64_t line;  /* where `text` begins, from 1 */
-	bool too_large; /* over INPUT_VALUE_BYTES: skipped, `text` is empty */
+	struct str text; /* of a record with its end, if it has one */
+	struct str id;   /* map: the member's name, escapes undone; ptr NULL otherwise */
+	uint64_t line;   /* where `text` begins, from 1 */
+	bool too_large;  /* over INPUT_VALUE_BYTES: skipped, `text` is empty */
 };
 
 /*

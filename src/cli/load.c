@@ -16,6 +16,7 @@
 #include "cli/load_plain.h"
 #include "cli/load_rdb.h"
 #include "cli/load_timed.h"
+#include "cli/table_csv.h"
 
 enum {
 	OPTION_STORE = 's',
@@ -33,6 +34,8 @@ enum {
 	OPTION_UPDATE,
 	OPTION_DOC_BYTES,
 	OPTION_RDB,
+	OPTION_HEADER,
+	OPTION_COLUMNS,
 };
 
 struct load_args {
@@ -40,6 +43,8 @@ struct load_args {
 	const char *to;
 	const char *id_member;
 	const char *rdb;
+	const char *columns;
+	bool header;
 	char **files;
 	int files_count;
 	enum input_format format;
@@ -53,7 +58,8 @@ static const struct argp_option argp_options[] = {
 	{ "to", OPTION_TO, "URL", 0,
 	  "Load into a server, http://[NAME:PASSWORD@]HOST:PORT, instead of a store", 0 },
 	{ "format", OPTION_FORMAT, "FORMAT", 0,
-	  "lines, array, map, document, or auto (default), which tells them apart", 0 },
+	  "lines, array, map, document, or auto (default), which tells them apart; csv: of a table",
+	  0 },
 	{ "id", OPTION_ID, "MEMBER", 0,
 	  "Take each document's id from this member, a string or a number", 0 },
 	{ "create", OPTION_CREATE, NULL, 0, "Create the database if it is missing (default)", 0 },
@@ -77,6 +83,12 @@ static const struct argp_option argp_options[] = {
 	  "Refuse larger documents (default and at most 8000000)", 0 },
 	{ "rdb", OPTION_RDB, "FILE", 0,
 	  "Load a file of Redis, such as dump.rdb, with all of its databases, instead of DB", 0 },
+	{ "header", OPTION_HEADER, NULL, 0, "csv: the first line of each file names its columns",
+	  0 },
+	{ "columns", OPTION_COLUMNS, "NAMES", 0,
+	  "csv: the columns of a record, in this order, with commas between them (default: those "
+	  "of the header, or all)",
+	  0 },
 	{ "quiet", OPTION_QUIET, NULL, 0, "Show no progress and no summary", 0 },
 	{ 0 },
 };
@@ -99,7 +111,9 @@ static const char argp_doc[] =
 	"rows:NAME, redis:NUMBER and table:KEYSPACE.TABLE take what \"frond dump\" has written of "
 	"such a database, with "
 	"--store, --batch, --no-create and --quiet. What is there under the same keys is "
-	"replaced. mongo:DB.COLLECTION takes documents as Extended JSON, such as \"frond dump\" "
+	"replaced. --format csv takes rows of a table as cqlsh's COPY writes them, and writes each "
+	"as INSERT does. mongo:DB.COLLECTION takes documents as Extended JSON, such as \"frond "
+	"dump\" "
 	"and mongoexport write, one a line or with --format array, likewise; with --scheme for a "
 	"collection that is created.\n"
 	"\n"
@@ -128,12 +142,18 @@ load_check_described(const struct load_args *args, struct argp_state *state)
 {
 	const struct load_options *o = &args->options;
 	bool documents = cli_db_of(o->db).space == CATALOG_SPACE_MONGO;
+	bool table = cli_db_of(o->db).space == CATALOG_SPACE_TABLE;
+	bool csv = args->format == INPUT_CSV;
 
 	if (args->to || args->id_member || args->on_error_continue || o->partitioned || o->update ||
 	    !o->new_edits || o->doc_bytes != DOC_LIMIT_DEFAULT_BYTES ||
-	    (!documents && (args->format != INPUT_AUTO || o->scheme)) || args->format == INPUT_MAP)
+	    (!documents && !csv && (args->format != INPUT_AUTO || o->scheme)) ||
+	    args->format == INPUT_MAP || (csv && (!table || o->scheme)))
 		argp_error(state, "with \"%s\" go --store, --batch, --no-create%s and --quiet only",
-			   o->db, documents ? ", --scheme, --format (but map)" : "");
+			   o->db,
+			   documents ? ", --scheme, --format (but map and csv)"
+			   : table   ? ", --format csv"
+				     : "");
 }
 
 static void
@@ -151,12 +171,16 @@ load_check_args(const struct load_args *args, struct argp_state *state)
 	}
 	if (!o->db)
 		argp_error(state, "which database?");
+	if (args->format != INPUT_CSV && (args->header || args->columns))
+		argp_error(state, "--header and --columns go with --format csv");
 	if (args->store && args->to)
 		argp_error(state, "--store and --to exclude each other");
 	if (cli_db_of(o->db).space != CATALOG_SPACE_COUCH) {
 		load_check_described(args, state);
 		return;
 	}
+	if (args->format == INPUT_CSV)
+		argp_error(state, "--format csv goes with table:NAME");
 	if (!args->to)
 		cli_check_db(o->db, state);
 	if (o->update && (args->to || !o->new_edits))
@@ -179,7 +203,7 @@ load_parse_option(int key, char *text, struct argp_state *state)
 		if (!input_format_parse(str_from_cstr(text), &args->format))
 			argp_error(state,
 				   "--format: \"%s\" is none of auto, lines, array, map, "
-				   "document",
+				   "document, csv",
 				   text);
 		return 0;
 	case OPTION_ID:
@@ -218,6 +242,12 @@ load_parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_QUIET:
 		args->quiet = true;
+		return 0;
+	case OPTION_HEADER:
+		args->header = true;
+		return 0;
+	case OPTION_COLUMNS:
+		args->columns = text;
 		return 0;
 	case OPTION_RDB:
 		args->rdb = text;
@@ -452,11 +482,15 @@ load_described(const struct load_args *args)
 		.exploded = args->options.scheme == REV_SCHEME_EXPLODED,
 		.quiet = args->quiet,
 		.format = args->format == INPUT_AUTO ? INPUT_LINES : args->format,
+		.header = args->header,
+		.columns = args->columns,
 		.batch_lines = args->options.batch_docs,
 		.files = args->files,
 		.files_count = args->files_count,
 	};
 
+	if (request.format == INPUT_CSV)
+		return load_csv(&request);
 	return request.db.space == CATALOG_SPACE_MONGO ? load_plain(&request)
 						       : load_timed(&request);
 }

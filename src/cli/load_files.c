@@ -10,7 +10,7 @@
 static enum status
 file_take(struct load_files *l, struct input *in)
 {
-	enum status status = STATUS_OK;
+	enum status status = l->begin ? l->begin(l->arg) : STATUS_OK;
 	struct input_item item;
 
 	while (status == STATUS_OK) {
@@ -19,9 +19,12 @@ file_take(struct load_files *l, struct input *in)
 			*l->err = (struct err){ 0 };
 			return l->flush(l->arg);
 		}
-		if (status == STATUS_OK && item.too_large)
-			return err_set(l->err, STATUS_LIMIT, "the line is longer than %d bytes",
+		if (status == STATUS_OK && item.too_large) {
+			l->line = item.line;
+			return err_set(l->err, STATUS_LIMIT,
+				       "the line is longer than %d bytes (INPUT_VALUE_BYTES)",
 				       INPUT_VALUE_BYTES);
+		}
 		if (status == STATUS_OK)
 			status = l->take(l->arg, &item);
 	}
@@ -51,7 +54,7 @@ file_load(struct load_files *l, const char *path)
 		cli_complain("%s:%llu: %s; nothing from line %llu on was loaded",
 			     standard ? "standard input" : path, (unsigned long long)l->line,
 			     l->err->text[0] ? l->err->text : status_name(status),
-			     (unsigned long long)l->first_line);
+			     (unsigned long long)(l->first_line ? l->first_line : l->line));
 	return status;
 }
 

@@ -17,6 +17,9 @@ struct load_request {
 	bool exploded; /* a collection that is made keeps its documents so */
 	bool quiet;
 	enum input_format format;
+	bool header; /* of CSV: the first record of each file names its columns */
+	const char
+		*columns; /* of CSV: which they are, in a record; NULL: the header tells, or all */
 	size_t batch_lines;
 	char *const *files;
 	int files_count;
@@ -24,6 +27,8 @@ struct load_request {
 
 struct load_files {
 	const struct load_request *request;
+	/* A file begins. NULL: nothing is to be done then. */
+	enum status (*begin)(void *arg);
 	/* Takes a line, and may apply the batch. `item` is valid until it returns. */
 	enum status (*take)(void *arg, const struct input_item *item);
 	/* Applies what was taken: a file has ended. */
@@ -32,7 +37,7 @@ struct load_files {
 	struct err *err; /* why one of these has failed */
 
 	/* What the functions above keep: the batch's first line, and the one that is applied. */
-	uint64_t first_line;
+	uint64_t first_line; /* 0: there is none */
 	uint64_t line;
 	uint64_t loaded; /* lines */
 };

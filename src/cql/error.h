@@ -97,6 +97,7 @@ enum cql_code {
 	X(BAD_TIMEUUID, INVALID, "TimeUUID supports only version 1 UUIDs")                         \
 	X(BAD_INET, INVALID, "Unable to make inet address from '{}'")                              \
 	X(BAD_BLOB, INVALID, "{}")                                                                 \
+	X(BAD_COPY, INVALID, "Unable to make {} from '{}'")                                        \
 	X(BAD_DURATION, INVALID, "Unable to convert '{}' to a duration")                           \
 	X(DURATION_ORDER, INVALID,                                                                 \
 	  "Invalid duration. The units should be in the following order: {}")                      \

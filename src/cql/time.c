@@ -187,7 +187,10 @@ cql_timestamp_print(struct buf *out, int64_t ms, enum cql_moment_form form)
 	cql_day_print(out, days);
 	buf_printf(out, "%c%02d:%02d:%02d.%03d", form == CQL_MOMENT_ISO ? 'T' : ' ', hours, minutes,
 		   seconds, thousandths);
-	buf_append_cstr(out, form == CQL_MOMENT_CQLSH ? "000+0000" : "Z");
+	if (form == CQL_MOMENT_CQLSH || form == CQL_MOMENT_COPY)
+		buf_append_cstr(out, form == CQL_MOMENT_CQLSH ? "000+0000" : "+0000");
+	else
+		buf_append_byte(out, 'Z');
 }
 
 void

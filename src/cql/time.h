@@ -16,11 +16,12 @@ bool cql_day_parse(struct str text, int64_t *ret_days);
 /* hh:mm:ss[.fffffffff], or nanoseconds. */
 bool cql_time_parse(struct str text, int64_t *ret_ns);
 
-/* 2011-02-03T04:05:00.000Z, and with a space and +0000: as JSON and CAST, and as cqlsh have it. */
+/* A moment as JSON and CAST, as cqlsh and as the files of its COPY have it. */
 enum cql_moment_form {
 	CQL_MOMENT_ISO,   /* 2011-02-03T04:05:00.000Z */
 	CQL_MOMENT_JSON,  /* 2011-02-03 04:05:00.000Z */
 	CQL_MOMENT_CQLSH, /* 2011-02-03 04:05:00.000000+0000 */
+	CQL_MOMENT_COPY,  /* 2011-02-03 04:05:00.000+0000 */
 };
 void cql_timestamp_print(struct buf *out, int64_t ms, enum cql_moment_form form);
 void cql_day_print(struct buf *out, int64_t days);

@@ -139,6 +139,18 @@ object_with_other_members_is_a_document(void **state)
 }
 
 static void
+records_of_csv_may_have_lines_in_quotes(void **state)
+{
+	(void)state;
+	assert_input("a,\"b\nc\"\r\n\r\n\nd\\\n,e\nf", INPUT_CSV, INPUT_CSV,
+		     "1:a,\"b\nc\"\r\n;5:d\\\n,e\n;7:f;");
+	assert_input("\"a\"\"\nb\"\n\"\"\nc\"d\n", INPUT_CSV, INPUT_CSV,
+		     "1:\"a\"\"\nb\"\n;3:\"\"\n;4:c\"d\n;");
+	assert_input("a\n\"b\nc\n", INPUT_CSV, INPUT_CSV, "1:a\n;2:\"b\nc\n;");
+	assert_input("\n\r\n", INPUT_CSV, INPUT_CSV, "");
+}
+
+static void
 nothing_is_nothing(void **state)
 {
 	(void)state;
@@ -316,6 +328,7 @@ main(void)
 		cmocka_unit_test(array_is_told_by_its_bracket),
 		cmocka_unit_test(object_of_objects_is_a_map),
 		cmocka_unit_test(object_with_other_members_is_a_document),
+		cmocka_unit_test(records_of_csv_may_have_lines_in_quotes),
 		cmocka_unit_test(nothing_is_nothing),
 		cmocka_unit_test(format_that_is_named_is_not_guessed),
 		cmocka_unit_test(broken_brackets_end_the_input_with_a_reason),

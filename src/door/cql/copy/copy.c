@@ -1,16 +1,10 @@
-#include "door/cql/copy/copy.h"
+#include "door/cql/copy/copy_int.h"
 
 #include "cql/murmur3.h"
 #include "door/cql/run/value.h"
 
 enum {
 	COPY_KEY_BYTES = 64 * 1024 * TABLE_KEY_COLUMNS, /* the serialized key of a partition */
-};
-
-struct copy_table {
-	struct cql q;
-	struct schema_types types;
-	struct schema_table *table;
 };
 
 enum status
@@ -127,24 +121,19 @@ token_choose(struct copy_table *c, struct str key, const int64_t *said, int64_t 
 }
 
 enum status
-copy_key(struct copy_table *c, const struct doc_scalar *parts, size_t count, const int64_t *said,
-	 struct table_key *ret)
+copy_key_of_values(struct copy_table *c, const struct str *values, size_t count,
+		   const int64_t *said, struct table_key *ret)
 {
 	const struct schema_table *t = c->table;
 	struct doc_scalar *own = arena_alloc(c->q.arena, (count + 1) * sizeof(*own));
-	struct str *bytes = arena_alloc(c->q.arena, (count + 1) * sizeof(*bytes));
 	AUTO(buf_release) struct buf key = cql_buf(&c->q, COPY_KEY_BYTES);
 
-	if (!own || !bytes)
+	if (!own)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < count; i++) {
-		enum status status = ordered_bytes(c, t->columns[i].type, &parts[i], &bytes[i]);
-
-		if (status == STATUS_OK)
-			status = value_to_key(&c->q, t->columns[i].type, bytes[i], &own[i]);
-		TRY(tell_column(c, &t->columns[i], status));
-	}
-	if (cql_partition_key_put(&key, bytes, t->partition_count) != STATUS_OK)
+	for (size_t i = 0; i < count; i++)
+		TRY(tell_column(c, &t->columns[i],
+				value_to_key(&c->q, t->columns[i].type, values[i], &own[i])));
+	if (cql_partition_key_put(&key, values, t->partition_count) != STATUS_OK)
 		return err_set(c->q.err, STATUS_INVALID,
 			       "a column of the partition key has more than %d bytes "
 			       "(CQL_KEY_PART_BYTES)",
@@ -152,6 +141,21 @@ copy_key(struct copy_table *c, const struct doc_scalar *parts, size_t count, con
 	TRY(buf_status(&key));
 	*ret = (struct table_key){ .parts = own, .count = count };
 	return token_choose(c, buf_str(&key), said, &ret->token);
+}
+
+enum status
+copy_key(struct copy_table *c, const struct doc_scalar *parts, size_t count, const int64_t *said,
+	 struct table_key *ret)
+{
+	const struct schema_column *columns = c->table->columns;
+	struct str *values = arena_alloc(c->q.arena, (count + 1) * sizeof(*values));
+
+	if (!values)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		TRY(tell_column(c, &columns[i],
+				ordered_bytes(c, columns[i].type, &parts[i], &values[i])));
+	return copy_key_of_values(c, values, count, said, ret);
 }
 
 /* ---- Cells ---- */

@@ -1,174 +1,21 @@
 /* What INSERT, UPDATE and DELETE write. */
+#include "door/cql/run/changes.h"
 #include "door/cql/run/modify.h"
 #include "door/cql/run/status_row.h"
 
 #include "cql/json.h"
-#include "doc/key.h"
 #include "loop/step.h"
 
-/* The changes of one row, or of the static columns of a partition, that are gathered. */
-struct changes {
+/* The changes that a statement makes to a row, or to the static columns of a partition. */
+struct modified {
+	struct changes c;
 	struct modify *m;
-	struct table_change *list;
-	size_t count, cap;
-	/* How many changes earlier operations on the same column have left. */
-	size_t earlier;
 };
 
-/* ---- Values as changes ---- */
-
-/* True if the bytes of `a` are greater: of two values of one moment Cassandra keeps the greater. */
-static bool
-is_greater(struct cql *q, const struct doc_scalar *a, const struct doc_scalar *b)
-{
-	AUTO(buf_release) struct buf x = cql_buf(q, 2 * TIMED_VALUE_BYTES);
-	AUTO(buf_release) struct buf y = cql_buf(q, 2 * TIMED_VALUE_BYTES);
-
-	return doc_key_put(&x, DOC_KEY_TYPED, a) == STATUS_OK &&
-	       doc_key_put(&y, DOC_KEY_TYPED, b) == STATUS_OK &&
-	       str_cmp(buf_str(&x), buf_str(&y)) > 0;
-}
-
-static bool
-same_element(struct cql *q, const struct table_change *a, const struct table_change *b)
-{
-	bool parts = (a->kind == TABLE_CHANGE_PUT_ELEMENT ||
-		      a->kind == TABLE_CHANGE_CLEAR_ELEMENT) &&
-		     (b->kind == TABLE_CHANGE_PUT_ELEMENT || b->kind == TABLE_CHANGE_CLEAR_ELEMENT);
-
-	return parts && a->column == b->column && !is_greater(q, &a->element, &b->element) &&
-	       !is_greater(q, &b->element, &a->element);
-}
-
-/*
- * Joins a change of an element with an earlier change of that element by the same statement: a
- * deletion wins, otherwise the greater value. False: there was no earlier one.
- */
-static bool
-merged(struct changes *all, const struct table_change *change)
-{
-	struct cql *q = all->m->run->q;
-
-	for (size_t i = 0; i < all->earlier; i++) {
-		struct table_change *before = &all->list[i];
-
-		if (!same_element(q, before, change))
-			continue;
-		if (before->kind == TABLE_CHANGE_PUT_ELEMENT &&
-		    (change->kind == TABLE_CHANGE_CLEAR_ELEMENT ||
-		     is_greater(q, &change->value, &before->value)))
-			*before = *change;
-		return true;
-	}
-	return false;
-}
-
 static enum status
-change_add(struct changes *all, const struct table_change *change)
+add_counter(struct modified *all, const struct schema_column *c, struct cql_value v, bool subtracts)
 {
-	TRY(step_count(1 + (uint32_t)all->earlier));
-	if (merged(all, change))
-		return STATUS_OK;
-	TRY(arena_room(all->m->run->r->arena, &all->list, all->count, &all->cap,
-		       sizeof(*all->list)));
-	all->list[all->count++] = *change;
-	return STATUS_OK;
-}
-
-static struct table_change
-change_of(const struct changes *all, const struct schema_column *c, enum table_change_kind kind)
-{
-	return (struct table_change){ .kind = kind,
-				      .column = c->stored->id,
-				      .element = { .kind = DOC_NULL },
-				      .value = { .kind = DOC_NULL },
-				      .expiry = all->m->expiry };
-}
-
-/* `makes_way`: for what is assigned, and not since it is deleted. */
-static enum status
-add_clear(struct changes *all, const struct schema_column *c, bool makes_way)
-{
-	struct table_change change = change_of(all, c, TABLE_CHANGE_CLEAR);
-
-	change.makes_way = makes_way;
-	return change_add(all, &change);
-}
-
-/* The elements of a collection, each by a change of its own. */
-static enum status
-add_elements(struct changes *all, const struct schema_column *c, struct str bytes)
-{
-	struct cql *q = all->m->run->q;
-	struct cql_elements e;
-	struct cql_value key, value;
-
-	cql_elements_init(&e, c->type, bytes);
-	while (cql_elements_next(&e, &key)) {
-		struct table_change change = change_of(all, c, TABLE_CHANGE_PUT_ELEMENT);
-
-		switch ((int)c->type->kind) {
-		case CQL_TYPE_LIST:
-			change.kind = TABLE_CHANGE_APPEND;
-			TRY(cql_value_to_scalar(q, c->type->args[0], key.bytes, &change.value));
-			break;
-		case CQL_TYPE_MAP:
-			if (!cql_elements_next(&e, &value))
-				return STATUS_OK;
-			TRY(value_to_key(q, c->type->args[0], key.bytes, &change.element));
-			TRY(cql_value_to_scalar(q, c->type->args[1], value.bytes, &change.value));
-			break;
-		default:
-			TRY(value_to_key(q, c->type->args[0], key.bytes, &change.element));
-			break;
-		}
-		TRY(change_add(all, &change));
-	}
-	return STATUS_OK;
-}
-
-static enum status
-add_field(struct changes *all, const struct schema_column *c, size_t field, struct cql_value v)
-{
-	struct table_change change = change_of(all, c,
-					       v.presence == CQL_SET ? TABLE_CHANGE_PUT_ELEMENT
-								     : TABLE_CHANGE_CLEAR_ELEMENT);
-
-	change.element = (struct doc_scalar){ .kind = DOC_INT16, .n = (int64_t)field };
-	if (v.presence == CQL_SET)
-		TRY(cql_value_to_scalar(all->m->run->q, c->type->args[field], v.bytes,
-					&change.value));
-	return change_add(all, &change);
-}
-
-/* The whole column becomes the value, or is deleted. */
-static enum status
-add_value(struct changes *all, const struct schema_column *c, struct cql_value v, bool assigned)
-{
-	struct table_change change = change_of(all, c, TABLE_CHANGE_PUT);
-	struct cql_elements e;
-	struct cql_value field;
-
-	if (v.presence != CQL_SET)
-		return add_clear(all, c, assigned);
-	if (c->stored->storage == TABLE_SINGLE) {
-		TRY(cql_value_to_scalar(all->m->run->q, c->type, v.bytes, &change.value));
-		return change_add(all, &change);
-	}
-	TRY(add_clear(all, c, true));
-	if (c->type->kind != CQL_TYPE_UDT)
-		return add_elements(all, c, v.bytes);
-	cql_elements_init(&e, c->type, v.bytes);
-	for (size_t i = 0; cql_elements_next(&e, &field); i++)
-		if (field.presence == CQL_SET)
-			TRY(add_field(all, c, i, field));
-	return STATUS_OK;
-}
-
-static enum status
-add_counter(struct changes *all, const struct schema_column *c, struct cql_value v, bool subtracts)
-{
-	struct table_change change = change_of(all, c, TABLE_CHANGE_ADD);
+	struct table_change change = changes_of(&all->c, c, TABLE_CHANGE_ADD);
 	uint64_t n;
 
 	if (v.presence != CQL_SET)
@@ -178,30 +25,30 @@ add_counter(struct changes *all, const struct schema_column *c, struct cql_value
 	change.value = (struct doc_scalar){ .kind = DOC_INT64,
 					    .n = (int64_t)(subtracts ? 0 - n : n) };
 	change.expiry = (struct timed_expiry){ .kind = TIMED_EXPIRY_DEFAULT };
-	return change_add(all, &change);
+	return changes_put(&all->c, &change);
 }
 
 /* A list [a, b] that is prepended keeps its order, so b is put in front first, and then a. */
 static enum status
-add_prepended(struct changes *all, const struct schema_column *c, struct str bytes)
+add_prepended(struct modified *all, const struct schema_column *c, struct str bytes)
 {
-	size_t from = all->count;
+	size_t from = all->c.count;
 
-	TRY(add_elements(all, c, bytes));
-	for (size_t i = from, j = all->count; i < j; i++) {
-		struct table_change last = all->list[--j];
+	TRY(changes_put_elements(&all->c, c, bytes));
+	for (size_t i = from, j = all->c.count; i < j; i++) {
+		struct table_change last = all->c.list[--j];
 
-		all->list[j] = all->list[i];
-		all->list[i] = last;
+		all->c.list[j] = all->c.list[i];
+		all->c.list[i] = last;
 	}
-	for (size_t i = from; i < all->count; i++)
-		all->list[i].kind = TABLE_CHANGE_PREPEND;
+	for (size_t i = from; i < all->c.count; i++)
+		all->c.list[i].kind = TABLE_CHANGE_PREPEND;
 	return STATUS_OK;
 }
 
 /* Keys of a map, members of a set. */
 static enum status
-add_removed(struct changes *all, const struct schema_column *c, struct str bytes)
+add_removed(struct modified *all, const struct schema_column *c, struct str bytes)
 {
 	const struct cql_type *args[] = { c->type->args[0] };
 	const struct cql_type *set = cql_type_of(all->m->run->q, CQL_TYPE_SET, false, args, 1);
@@ -212,10 +59,10 @@ add_removed(struct changes *all, const struct schema_column *c, struct str bytes
 		return STATUS_LIMIT;
 	cql_elements_init(&e, set, bytes);
 	while (cql_elements_next(&e, &key)) {
-		struct table_change change = change_of(all, c, TABLE_CHANGE_CLEAR_ELEMENT);
+		struct table_change change = changes_of(&all->c, c, TABLE_CHANGE_CLEAR_ELEMENT);
 
 		TRY(value_to_key(all->m->run->q, c->type->args[0], key.bytes, &change.element));
-		TRY(change_add(all, &change));
+		TRY(changes_put(&all->c, &change));
 	}
 	return STATUS_OK;
 }
@@ -223,7 +70,7 @@ add_removed(struct changes *all, const struct schema_column *c, struct str bytes
 /* ---- Lists, whose elements are found by reading them ---- */
 
 static enum status
-list_read(struct changes *all, const struct table_key *key, const struct schema_column *c,
+list_read(struct modified *all, const struct table_key *key, const struct schema_column *c,
 	  const struct table_cell **ret, size_t *ret_count)
 {
 	struct run *run = all->m->run;
@@ -251,8 +98,8 @@ list_read(struct changes *all, const struct table_key *key, const struct schema_
 }
 
 static enum status
-add_list_subtracted(struct changes *all, const struct table_key *key, const struct schema_column *c,
-		    struct str bytes)
+add_list_subtracted(struct modified *all, const struct table_key *key,
+		    const struct schema_column *c, struct str bytes)
 {
 	struct cql *q = all->m->run->q;
 	const struct table_cell *cells;
@@ -266,13 +113,14 @@ add_list_subtracted(struct changes *all, const struct table_key *key, const stru
 		TRY(cql_value_of_scalar(q, c->type->args[0], &cells[i].value, &have));
 		cql_elements_init(&e, c->type, bytes);
 		while (cql_elements_next(&e, &v)) {
-			struct table_change change = change_of(all, c, TABLE_CHANGE_CLEAR_ELEMENT);
+			struct table_change change = changes_of(&all->c, c,
+								TABLE_CHANGE_CLEAR_ELEMENT);
 
 			TRY(step_count(1));
 			if (cql_value_compare(c->type->args[0], have, v.bytes) != 0)
 				continue;
 			change.element = cells[i].element;
-			TRY(change_add(all, &change));
+			TRY(changes_put(&all->c, &change));
 			break;
 		}
 	}
@@ -280,12 +128,12 @@ add_list_subtracted(struct changes *all, const struct table_key *key, const stru
 }
 
 static enum status
-add_list_element(struct changes *all, const struct table_key *key, const struct schema_column *c,
+add_list_element(struct modified *all, const struct table_key *key, const struct schema_column *c,
 		 struct cql_value index, struct cql_value v)
 {
-	struct table_change change = change_of(all, c,
-					       v.presence == CQL_SET ? TABLE_CHANGE_PUT_PLACE
-								     : TABLE_CHANGE_CLEAR_ELEMENT);
+	struct table_change change = changes_of(&all->c, c,
+						v.presence == CQL_SET ? TABLE_CHANGE_PUT_PLACE
+								      : TABLE_CHANGE_CLEAR_ELEMENT);
 	const struct table_cell *cells;
 	size_t count;
 	int64_t at;
@@ -310,26 +158,26 @@ add_list_element(struct changes *all, const struct table_key *key, const struct 
 	change.element = cells[at].element;
 	if (v.presence == CQL_SET)
 		TRY(cql_value_to_scalar(all->m->run->q, c->type->args[0], v.bytes, &change.value));
-	return change_add(all, &change);
+	return changes_put(&all->c, &change);
 }
 
 /* ---- Documents of JSON, of which a part is set ---- */
 
 /* The document that the statement has made so far; NULL: it has said nothing of it yet. */
 static struct table_change *
-json_changed(const struct changes *all, const struct schema_column *c)
+json_changed(const struct modified *all, const struct schema_column *c)
 {
 	struct table_change *found = NULL;
 
-	for (size_t i = 0; i < all->count; i++)
-		if (all->list[i].column == c->stored->id)
-			found = &all->list[i];
+	for (size_t i = 0; i < all->c.count; i++)
+		if (all->c.list[i].column == c->stored->id)
+			found = &all->c.list[i];
 	return found;
 }
 
 /* The document before. One that is not there is as one without members. */
 static enum status
-json_before(struct changes *all, const struct table_key *key, const struct schema_column *c,
+json_before(struct modified *all, const struct table_key *key, const struct schema_column *c,
 	    const struct table_change *changed, struct str *ret)
 {
 	const struct table_cell *cells;
@@ -346,11 +194,11 @@ json_before(struct changes *all, const struct table_key *key, const struct schem
 }
 
 static enum status
-add_json(struct changes *all, const struct table_key *key, struct modify_change *mc,
+add_json(struct modified *all, const struct table_key *key, struct modify_change *mc,
 	 struct cql_value v)
 {
 	struct cql *q = all->m->run->q;
-	struct table_change change = change_of(all, mc->column, TABLE_CHANGE_PUT);
+	struct table_change change = changes_of(&all->c, mc->column, TABLE_CHANGE_PUT);
 	struct table_change *changed = json_changed(all, mc->column);
 	struct str json;
 
@@ -364,7 +212,7 @@ add_json(struct changes *all, const struct table_key *key, struct modify_change 
 	TRY(cql_jsonb_set(q, json, mc->path.keys, mc->path.count, v.bytes, &json));
 	TRY(cql_value_to_scalar(q, mc->column->type, json, &change.value));
 	if (!changed)
-		return change_add(all, &change);
+		return changes_put(&all->c, &change);
 	*changed = change;
 	return STATUS_OK;
 }
@@ -372,12 +220,12 @@ add_json(struct changes *all, const struct table_key *key, struct modify_change 
 /* ---- A change of the statement ---- */
 
 static enum status
-add_map_element(struct changes *all, const struct schema_column *c, struct cql_value key,
+add_map_element(struct modified *all, const struct schema_column *c, struct cql_value key,
 		struct cql_value v)
 {
-	struct table_change change = change_of(all, c,
-					       v.presence == CQL_SET ? TABLE_CHANGE_PUT_ELEMENT
-								     : TABLE_CHANGE_CLEAR_ELEMENT);
+	struct table_change change = changes_of(&all->c, c,
+						v.presence == CQL_SET ? TABLE_CHANGE_PUT_ELEMENT
+								      : TABLE_CHANGE_CLEAR_ELEMENT);
 
 	if (key.presence != CQL_SET)
 		return request_fail(all->m->run->r, CQL_CODE_INVALID,
@@ -386,11 +234,11 @@ add_map_element(struct changes *all, const struct schema_column *c, struct cql_v
 	TRY(value_to_key(all->m->run->q, c->type->args[0], key.bytes, &change.element));
 	if (v.presence == CQL_SET && c->type->kind == CQL_TYPE_MAP)
 		TRY(cql_value_to_scalar(all->m->run->q, c->type->args[1], v.bytes, &change.value));
-	return change_add(all, &change);
+	return changes_put(&all->c, &change);
 }
 
 static enum status
-add_part(struct changes *all, const struct table_key *key, struct modify_change *mc,
+add_part(struct modified *all, const struct table_key *key, struct modify_change *mc,
 	 struct cql_value v)
 {
 	const struct schema_column *c = mc->column;
@@ -400,7 +248,7 @@ add_part(struct changes *all, const struct table_key *key, struct modify_change 
 	if (mc->kind == CQL_ASSIGN_JSON)
 		return add_json(all, key, mc, v);
 	if (mc->kind == CQL_ASSIGN_FIELD)
-		return add_field(all, c, mc->field, v);
+		return changes_put_field(&all->c, c, mc->field, v);
 	if (mc->kind == CQL_ASSIGN_ELEMENT) {
 		TRY(run_value(all->m->run, mc->key, &k));
 		return is_list ? add_list_element(all, key, c, k, v)
@@ -409,14 +257,14 @@ add_part(struct changes *all, const struct table_key *key, struct modify_change 
 	if (v.presence != CQL_SET)
 		return STATUS_OK;
 	if (mc->kind == CQL_ASSIGN_ADD)
-		return add_elements(all, c, v.bytes);
+		return changes_put_elements(&all->c, c, v.bytes);
 	if (mc->kind == CQL_ASSIGN_PREPEND)
 		return add_prepended(all, c, v.bytes);
 	return is_list ? add_list_subtracted(all, key, c, v.bytes) : add_removed(all, c, v.bytes);
 }
 
 static enum status
-add_change(struct changes *all, const struct table_key *key, struct modify_change *mc)
+add_change(struct modified *all, const struct table_key *key, struct modify_change *mc)
 {
 	struct cql_value v = mc->json;
 
@@ -427,37 +275,37 @@ add_change(struct changes *all, const struct table_key *key, struct modify_chang
 	if (mc->column->type->kind == CQL_TYPE_COUNTER && mc->value)
 		return add_counter(all, mc->column, v, mc->kind == CQL_ASSIGN_SUBTRACT);
 	if (mc->kind == CQL_ASSIGN_SET)
-		return add_value(all, mc->column, v, mc->is_json || mc->value);
+		return changes_put_value(&all->c, mc->column, v, mc->is_json || mc->value);
 	return add_part(all, key, mc, v);
 }
 
 /* ---- Rows ---- */
 
 static enum status
-add_in_turn(struct changes *all, const struct table_key *key, size_t at)
+add_in_turn(struct modified *all, const struct table_key *key, size_t at)
 {
 	struct modify_change *changes = all->m->changes;
 
-	all->earlier = 0;
+	all->c.earlier = 0;
 	for (size_t i = 0; i < at; i++)
 		if (changes[i].column == changes[at].column)
-			all->earlier = all->count;
+			all->c.earlier = all->c.count;
 	return add_change(all, key, &changes[at]);
 }
 
 static enum status
 write_changes(struct modify *m, const struct table_key *key, bool of_statics, bool inserts)
 {
-	struct changes all = { .m = m };
+	struct modified all = { .c = { .q = m->run->q, .expiry = m->expiry }, .m = m };
 	struct table_write write = { .key = *key, .inserts = inserts, .expiry = m->expiry };
 
 	for (size_t i = 0; i < m->change_count; i++)
 		if ((m->changes[i].column->kind == SCHEMA_STATIC) == of_statics)
 			TRY(add_in_turn(&all, key, i));
-	if (!all.count && !inserts)
+	if (!all.c.count && !inserts)
 		return STATUS_OK;
-	write.changes = all.list;
-	write.change_count = all.count;
+	write.changes = all.c.list;
+	write.change_count = all.c.count;
 	return table_write(m->timed, &write);
 }
 
