@@ -18,6 +18,40 @@ is_live(const struct index_def *def)
 	       def->state == INDEX_FAILED;
 }
 
+/* Puts the column in its place in the ascending list, unless it is there. */
+static void
+used_add(uint64_t *used, size_t *count, uint64_t column)
+{
+	size_t at = *count;
+
+	for (size_t i = 0; i < *count; i++)
+		if (used[i] == column)
+			return;
+	for (; at && used[at - 1] > column; at--)
+		used[at] = used[at - 1];
+	used[at] = column;
+	++*count;
+}
+
+/* Fills in `used`. */
+static enum status
+index_find_used(struct table_index *index, struct arena *arena)
+{
+	size_t most = index->column_count + index->carried_count + index->condition_count;
+	uint64_t *used = arena_alloc(arena, (most + 1) * sizeof(*used));
+
+	if (!used)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < index->column_count; i++)
+		used_add(used, &index->used_count, index->columns[i].column);
+	for (size_t i = 0; i < index->carried_count; i++)
+		used_add(used, &index->used_count, index->carried[i]);
+	for (size_t i = 0; i < index->condition_count; i++)
+		used_add(used, &index->used_count, index->conditions[i].column);
+	index->used = used;
+	return STATUS_OK;
+}
+
 /* STATUS_CORRUPT: no index of a table has such columns. */
 static enum status
 index_of_def(const struct table_schema *schema, const struct index_def *def, struct arena *arena,
@@ -71,21 +105,7 @@ index_of_def(const struct table_schema *schema, const struct index_def *def, str
 		.conditions = filter ? filter->conditions : NULL,
 		.condition_count = filter ? filter->count : 0,
 	};
-	return STATUS_OK;
-}
-
-static void
-used_add(uint64_t *used, size_t *count, uint64_t column)
-{
-	size_t at = *count;
-
-	for (size_t i = 0; i < *count; i++)
-		if (used[i] == column)
-			return;
-	for (; at && used[at - 1] > column; at--)
-		used[at] = used[at - 1];
-	used[at] = column;
-	++*count;
+	return index_find_used(ret, arena);
 }
 
 static enum status
@@ -99,20 +119,14 @@ load_kept(struct table_extension *x, const struct index_set *set)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < set->kept_count; i++) {
 		TRY(index_of_def(&x->schema, set->kept[i], x->arena, &kept[i]));
-		columns += kept[i].column_count + kept[i].carried_count + kept[i].condition_count;
+		columns += kept[i].used_count;
 	}
 	used = arena_alloc(x->arena, (columns + 1) * sizeof(*used));
 	if (!used)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < set->kept_count; i++)
-		for (size_t j = 0; j < kept[i].column_count; j++)
-			used_add(used, &x->used_count, kept[i].columns[j].column);
-	for (size_t i = 0; i < set->kept_count; i++)
-		for (size_t j = 0; j < kept[i].carried_count; j++)
-			used_add(used, &x->used_count, kept[i].carried[j]);
-	for (size_t i = 0; i < set->kept_count; i++)
-		for (size_t j = 0; j < kept[i].condition_count; j++)
-			used_add(used, &x->used_count, kept[i].conditions[j].column);
+		for (size_t j = 0; j < kept[i].used_count; j++)
+			used_add(used, &x->used_count, kept[i].used[j]);
 	x->kept = kept;
 	x->kept_count = set->kept_count;
 	x->used = used;
@@ -172,14 +186,8 @@ table_index_named(const struct catalog_db *db, struct str name)
 bool
 table_index_looks_at(const struct table_index *index, uint64_t column)
 {
-	for (size_t i = 0; i < index->column_count; i++)
-		if (index->columns[i].column == column)
-			return true;
-	for (size_t i = 0; i < index->carried_count; i++)
-		if (index->carried[i] == column)
-			return true;
-	for (size_t i = 0; i < index->condition_count; i++)
-		if (index->conditions[i].column == column)
+	for (size_t i = 0; i < index->used_count; i++)
+		if (index->used[i] == column)
 			return true;
 	return false;
 }

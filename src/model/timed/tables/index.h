@@ -66,6 +66,12 @@ struct table_index {
 	/* Only rows that fulfil all of these have entries; none: all have. */
 	const struct index_typed_condition *conditions;
 	size_t condition_count;
+	/*
+	 * Ids of all of these columns, ascending, each once: a change of one of them may change
+	 * entries. Of an opened table's index only.
+	 */
+	const uint64_t *used;
+	size_t used_count;
 };
 
 /* Those of an opened table that were not dropped, for as long as the description lasts. */

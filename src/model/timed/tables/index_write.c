@@ -79,12 +79,8 @@ find_span(struct table_indexing *x, const struct table_extension *extension)
 			x->span = (struct table_span){ 0 };
 			return;
 		}
-		for (size_t j = 0; j < index->column_count; j++)
-			span_add(&extension->schema, index->columns[j].column, &x->span);
-		for (size_t j = 0; j < index->carried_count; j++)
-			span_add(&extension->schema, index->carried[j], &x->span);
-		for (size_t j = 0; j < index->condition_count; j++)
-			span_add(&extension->schema, index->conditions[j].column, &x->span);
+		for (size_t j = 0; j < index->used_count; j++)
+			span_add(&extension->schema, index->used[j], &x->span);
 	}
 }
 
