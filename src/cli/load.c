@@ -161,6 +161,8 @@ load_check_args(const struct load_args *args, struct argp_state *state)
 {
 	const struct load_options *o = &args->options;
 
+	if (args->format != INPUT_CSV && (args->header || args->columns))
+		argp_error(state, "--header and --columns go with --format csv");
 	if (args->rdb) {
 		if (o->db || args->to || args->id_member || args->on_error_continue ||
 		    o->partitioned || o->update || o->scheme || !o->new_edits ||
@@ -171,8 +173,6 @@ load_check_args(const struct load_args *args, struct argp_state *state)
 	}
 	if (!o->db)
 		argp_error(state, "which database?");
-	if (args->format != INPUT_CSV && (args->header || args->columns))
-		argp_error(state, "--header and --columns go with --format csv");
 	if (args->store && args->to)
 		argp_error(state, "--store and --to exclude each other");
 	if (cli_db_of(o->db).space != CATALOG_SPACE_COUCH) {

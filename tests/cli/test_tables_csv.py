@@ -167,6 +167,7 @@ def mistakes_are_told_by_their_lines(cwd):
     for command in ("dump", "load"):
         for more in (("couch", *COPY), ("table:ks.t", "--header"), ("table:ks.t", "--columns", "k"), ("redis:0", *COPY)):
             equal(run(command, *more, "--store", "embedded:data", cwd=cwd).returncode, 2)
+    equal(run("load", "--rdb", "dump.rdb", "--header", cwd=cwd).returncode, 2)
 
 
 @test
