@@ -902,7 +902,7 @@ def a_connection_begins_with_hello(cwd):
             equal((code, number), (128, 65535))
             equal(struct.unpack(">HIB", body[:7]), (1, 16 * 1024 * 1024, 0))
             equal(c.state(1, struct.pack(">IHH", 0x46524f57, 1, 1)), "08P01")
-            for bad in (0, 22, 127, 128, 255):
+            for bad in (0, 27, 127, 128, 255):
                 equal(c.state(bad), "08P01")
             equal(c.state(3, reserved=1), "08P01")
             equal(c.ask(3), (128, 7, b""))
