@@ -3,6 +3,10 @@
 #include "kv/faulty/faulty.h"
 #include "store.h"
 
+enum {
+	LOOKS = 10, /* at what an operation costs, of which the least counts */
+};
+
 static int
 setup_shared(void **state)
 {
@@ -43,7 +47,7 @@ transactions_of_writes(const char *method, const char *target, const char *body,
 {
 	uint64_t least = UINT64_MAX;
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < LOOKS; i++) {
 		uint64_t before = kv_faulty_transactions();
 		uint64_t begun;
 
@@ -212,40 +216,44 @@ what_another_server_has_changed_holds_at_once(void **state)
 	door_expect(d, "GET", "/changed/a+b", NULL, 404, "Database does not exist.");
 }
 
-/* How often a PUT waits for the store, and how many transactions it begins. */
+/*
+ * How often a PUT waits for the store, and how many transactions it begins: the least of some, as
+ * work in the background is counted, too.
+ */
 static void
 cost_of_put(const char *target, uint64_t *ret_trips, uint64_t *ret_transactions)
 {
-	uint64_t trips;
-	uint64_t transactions;
+	*ret_trips = *ret_transactions = UINT64_MAX;
+	for (int i = 0; i < LOOKS; i++) {
+		uint64_t trips, transactions;
 
-	door_expect(d, "GET", "/", NULL, 200, "Welcome");
-	trips = kv_faulty_round_trips();
-	transactions = kv_faulty_transactions();
-	door_expect(d, "PUT", target, "{\"n\":1}", 201, "ok");
-	*ret_transactions = kv_faulty_transactions() - transactions;
-	door_expect(d, "GET", "/", NULL, 200, "Welcome");
-	*ret_trips = kv_faulty_round_trips() - trips;
+		door_expect(d, "GET", "/", NULL, 200, "Welcome");
+		trips = kv_faulty_round_trips();
+		transactions = kv_faulty_transactions();
+		door_expect(d, "PUT", format("%s%d", target, i), "{\"n\":1}", 201, "ok");
+		transactions = kv_faulty_transactions() - transactions;
+		door_expect(d, "GET", "/", NULL, 200, "Welcome");
+		trips = kv_faulty_round_trips() - trips;
+		if (trips < *ret_trips)
+			*ret_trips = trips;
+		if (transactions < *ret_transactions)
+			*ret_transactions = transactions;
+	}
 }
 
 static void
 a_database_without_validators_pays_nothing_for_them(void **state)
 {
-	uint64_t trips[2];
-	uint64_t transactions[2];
+	uint64_t trips;
+	uint64_t transactions;
 
 	(void)state;
 	door_create(d, "free");
 	door_expect(d, "PUT", "/free/_design/d", "{\"filters\":{\"f\":\"f\"}}", 201, "ok");
-	/* The loop looks for validators once. */
-	cost_of_put("/free/a", &trips[0], &transactions[0]);
-	cost_of_put("/free/b", &trips[0], &transactions[0]);
-	cost_of_put("/free/c", &trips[1], &transactions[1]);
-	assert_int_equal(trips[0], 1); /* for the end of the document's branches */
-	assert_int_equal(trips[1], 1);
+	cost_of_put("/free/a", &trips, &transactions);
+	assert_int_equal(trips, 1); /* for the end of the document's branches */
 	/* The one that has asked for the settings that hold. */
-	assert_int_equal(transactions[0], 1);
-	assert_int_equal(transactions[1], 1);
+	assert_int_equal(transactions, 1);
 }
 
 /* ---- People ---- */
