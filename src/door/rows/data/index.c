@@ -151,7 +151,7 @@ put_parts(struct rows_request *r, const struct table *t, const struct table_inde
 		const struct column *c = column_of(t, index->columns[i].column);
 		bool ordered = rows_index_use(t, c) == INDEX_USE_ORDERED;
 
-		rows_put_u32(r->out, (uint32_t)c->stored->id);
+		rows_put_u32(r->out, (uint32_t)index->columns[i].column);
 		rows_put_u8(r->out, (index->columns[i].descending ? ROWS_COLUMN_DESCENDING : 0) |
 					    (ordered ? ROWS_COLUMN_ORDERED : 0));
 	}
