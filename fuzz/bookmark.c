@@ -4,19 +4,13 @@
 #include <stdlib.h>
 
 #include "door/couch/query/bookmark.h"
+#include "look.h"
 
 enum {
 	MAX_BYTES = 1 << 20,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

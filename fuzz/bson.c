@@ -9,6 +9,7 @@
 #include "bson/json.h"
 #include "bson/order.h"
 #include "doc/key.h"
+#include "look.h"
 
 enum {
 	MAX_BYTES = 1 << 24,
@@ -16,13 +17,6 @@ enum {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
 
 /* Goes through the containers of a document, valid or not, to a small depth. */
 static void

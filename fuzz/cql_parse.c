@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cql/expr.h"
+#include "look.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,13 +13,6 @@ enum {
 	ARENA_BYTES = 16 * 1024 * 1024,
 	MARKERS = 64,
 };
-
-static void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
 
 /* Every statement has a kind, and its markers are counted. */
 static void

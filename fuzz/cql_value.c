@@ -9,19 +9,13 @@
 #include "cql/copy.h"
 #include "cql/json.h"
 #include "doc/key.h"
+#include "look.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	ARENA_BYTES = 16 * 1024 * 1024,
 };
-
-static void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
 
 static int
 sign(int n)

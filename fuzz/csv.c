@@ -11,13 +11,6 @@ enum {
 	ARENA_BYTES = 16 * 1024 * 1024,
 };
 
-static void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
-
 /* The length of the record that the text begins with, read in pieces. */
 static size_t
 record_length(struct str text, size_t piece)

@@ -4,17 +4,8 @@
 #ifndef FROND_FUZZ_DOCUMENTS_H
 #define FROND_FUZZ_DOCUMENTS_H
 
-#include <stdlib.h>
-
 #include "bson/bson.h"
-
-/* Ends the process, as a finding, unless the claim holds. */
-static inline void
-must(bool good)
-{
-	if (!good)
-		abort();
-}
+#include "look.h"
 
 /* Takes the next valid document off the input; false if there is none. */
 static inline bool

@@ -21,6 +21,14 @@ look(struct str s)
 	return sum;
 }
 
+/* Ends the process, as a finding, unless the claim holds. */
+static inline void
+must(bool good)
+{
+	if (!good)
+		abort();
+}
+
 /* Ends the process unless a part that was read of the whole lies in it. */
 static inline void
 expect_inside(struct str part, struct str whole)

@@ -23,8 +23,9 @@ struct net_addresses {
 };
 
 /*
- * `limit` 0: three quarters of `max_connections`, and none for the loopback and Unix sockets, where
- * a proxy's clients would all be one. Else a user at those is one address. STATUS_NOMEM.
+ * `limit` 0: three quarters of `max_connections`, but no limit for the loopback and Unix sockets,
+ * where all clients of a proxy come from one address. A user at a Unix socket counts as an address
+ * where a limit is given. STATUS_NOMEM.
  */
 MUST_USE enum status net_addresses_init(struct net_addresses *a, size_t limit,
 					size_t max_connections);

@@ -386,7 +386,8 @@ tcp_drop(intptr_t handle)
 /*
  * Without this the kernel takes megabytes of output for a client that reads nothing. Only bytes
  * that it cannot send yet are limited; how much may be on its way follows from the path, as before.
- * Of a Unix socket, where nothing is on its way, it is all that the peer has not read.
+ * At a Unix socket nothing is ever on its way, so there the limit is for all bytes that the peer
+ * has not read.
  */
 static void
 tcp_limit_unsent(const struct net_conn *c, int fd, int bytes)

@@ -255,7 +255,8 @@ couch_hold_settings(struct couch_req *r)
 	enum status status = settings_live_take(r->couch->config.live, &r->loop->held, kind,
 						&r->held, &r->begun, &r->fail.err);
 
-	r->begun_ns = clock_mono_ns();
+	if (r->begun)
+		r->begun_ns = clock_mono_ns();
 
 	r->settings = settings_of(r->held->settings, &couch_setting_group);
 	return status;

@@ -99,7 +99,7 @@ struct couch_req {
 	struct couch_vettings vettings;      /* of a write of one document */
 	/* Set by an attempt that ends with STATUS_UNVETTED: called before the next one. */
 	enum status (*vet)(struct couch_req *r);
-	/* Has asked for the settings; is for the first that reads, or writes, in one. Owned. */
+	/* It has asked for the settings. Whoever reads or writes first takes it over. */
 	struct kv_tx *begun;
 	uint64_t begun_ns;        /* when it began, by clock_mono_ns() */
 	struct couch_ahead ahead; /* in `begun`, or in the transaction that has taken it over */

@@ -30,10 +30,11 @@ struct copy_text {
 };
 
 /*
- * Writes a row as INSERT does: these columns, and the row itself. A null takes away what the column
- * had; to counters is added, and a null adds nothing. The partition key has to be there, and all of
- * the clustering key: without all of it, only static columns are written. STATUS_INVALID, explained
- * with the column's name; those of table_write().
+ * Writes a row as INSERT does: these columns, and the row itself. A null deletes the column's
+ * value. The values of counters are added to what the counters have, and a null adds nothing. All
+ * columns of the partition key need a value. If no clustering column has one, only static columns
+ * are written; otherwise all of them need one. STATUS_INVALID, explained with the column's name;
+ * the errors of table_write().
  */
 MUST_USE enum status copy_row_write(struct copy_table *c, struct timed *t, const size_t *columns,
 				    const struct copy_text *texts, size_t count);

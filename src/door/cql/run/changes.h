@@ -33,8 +33,8 @@ MUST_USE enum status changes_put_elements(struct changes *all, const struct sche
 MUST_USE enum status changes_put_field(struct changes *all, const struct schema_column *c,
 				       size_t field, struct cql_value v);
 /*
- * The whole column becomes the value; null: it is deleted. `assigned`: a value is written, if only
- * a null, and takes effect where a deletion of the same stamp does not.
+ * The whole column becomes the value; a null deletes it. With `assigned` a null is written like a
+ * value: it makes way for values that are written at the same stamp, which a deletion would hide.
  */
 MUST_USE enum status changes_put_value(struct changes *all, const struct schema_column *c,
 				       struct cql_value v, bool assigned);

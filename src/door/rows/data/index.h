@@ -33,9 +33,10 @@ MUST_USE enum status rows_index_value(struct rows_request *r, const struct table
 /* ---- Scans by an index (index_scan.c) ---- */
 
 /*
- * The index of a scan, what of it is read, and, in `*ret_filters`, the scan's conditions behind
- * those that the rows have to fulfil because of that: an entry may be older than its row, or cut.
- * All of it is in the arena. Fails with 42704 for an index that is not there or not ready, with
+ * The index of a scan, and the interval of its entries that is read. An entry may be older than its
+ * row, and long values are cut in it; so the rows are compared with the interval once more:
+ * `*ret_filters` has these comparisons, and behind them the scan's own conditions. All of it is in
+ * the arena. Fails with 42704 for an index that is not there or not ready, with
  * 0A000 for one that is not known, with 42P16 for more values than it has columns.
  */
 MUST_USE enum status

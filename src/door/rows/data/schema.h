@@ -1,6 +1,6 @@
 /*
- * Transactions of requests that tell or change schemas: each is one by itself, whatever transaction
- * the client has. Threading: on the connection's fiber.
+ * Requests that tell or change schemas. Each has a transaction of its own, even while the client
+ * has one open. Threading: on the connection's fiber.
  */
 #ifndef FROND_DOOR_ROWS_DATA_SCHEMA_H
 #define FROND_DOOR_ROWS_DATA_SCHEMA_H

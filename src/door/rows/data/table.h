@@ -3,10 +3,10 @@
  * kinds of wire/kind.h.
  *
  * A type that CQL has, too, is stored as it is there. Any other kind is a custom type of CQL,
- * 'frond.numeric': its values are bytes, in keys the ordered ones, otherwise as in messages. Of
- * some kinds, whose ordered bytes lose nothing, 'frond.ordered.timestamp' has the ordered bytes
- * everywhere, so that an index on such a column is in PostgreSQL's order. A
- * table whose key has no hash columns has a hidden one, HIDDEN_COLUMN, in front, which is always 0,
+ * 'frond.numeric': its values are bytes, in keys the ordered ones, otherwise as in messages. Where
+ * the ordered bytes of a kind lose nothing, a column has a type such as 'frond.ordered.timestamp'
+ * and the ordered bytes outside of keys, too: an index on it is in PostgreSQL's order then. A table
+ * whose key has no hash columns has a hidden one, HIDDEN_COLUMN, in front, which is always 0,
  * so that all of its rows lie in one range in the order of their keys.
  *
  * A struct table belongs to its transaction. Threading: that of the transaction.

@@ -138,9 +138,9 @@ MUST_USE enum status table_index_open(struct timed *t, const struct table_index 
 				      const struct table_index_options *options,
 				      struct table_index_scan **ret);
 /*
- * The next row that is there, in the order of the entries, those of one value in the order in which
- * rows lie; with `reverse` in the opposite one. STATUS_NOT_FOUND at the end. Of an index
- * that is `of_statics` the row has the key of a partition, and its static columns.
+ * The next row that is there, in the order of the entries; rows with equal values come in the order
+ * of the table. With `reverse` both orders are the opposite ones. STATUS_NOT_FOUND at the end. An
+ * index that is `of_statics` gives a partition's key and its static columns.
  */
 MUST_USE enum status table_index_next(struct table_index_scan *scan, struct arena *arena,
 				      struct table_row *ret);
