@@ -20,7 +20,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from foundationdb import die_with_parent
 
 SUITE = "bookworm"
-PACKAGES = "git,make,sudo"  # what README wants to be there, beside Debian
+# What README wants to be there, beside Debian; and ccache, which meson takes where it is installed.
+PACKAGES = "git,make,sudo,ccache"
 SERVICES = "systemd,systemd-sysv,dbus"  # a machine whose first process is systemd
 BASE_DAYS = 30  # after which the base is made anew
 USER = "someone"
@@ -35,8 +36,9 @@ CERTIFICATES = pathlib.Path("/usr/local/share/ca-certificates")
 # What the machine takes is far less; where so much is available, it is there and no disk is in the way.
 MEMORY_BYTES = 4 << 30
 
-# Run in new namespaces, with the folder of the machine, its base, the folder of its packages, and the bytes
-# of memory that it may take, or "disk". The shell that it ends as is the machine's first process, and reaps those that others leave behind.
+# Run in new namespaces, with the folder of the machine, its base, the folder of its packages, the bytes of memory
+# that it may take, or "disk", what its first process is, and the folder of what was compiled. The shell that it ends
+# as is the machine's first process, and reaps those that others leave behind.
 START = r"""
 set -eu
 hostname bare
@@ -59,6 +61,8 @@ ln -s /proc/self/fd/1 "$1/dev/stdout"
 ln -s /proc/self/fd/2 "$1/dev/stderr"
 mount -t tmpfs -o mode=755 run "$1/run"
 mount --bind "$3" "$1/var/cache/apt/archives"
+mkdir "$1/var/cache/compiled"
+mount --bind "$6" "$1/var/cache/compiled"
 [ "$5" = shell ] || exec sh -c "$BOOT" boot "$1"
 exec chroot "$1" /bin/bash -c 'echo started; sleep infinity & wait'
 """
@@ -151,10 +155,13 @@ class Cache:
         home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         self.dir = pathlib.Path(home, "frond", "bare")
         self.packages = self.dir / "packages"
+        self.compiled = self.dir / "compiled"
 
     def __enter__(self):
         self.dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.packages.mkdir(exist_ok=True)
+        self.compiled.mkdir(exist_ok=True)
+        self.compiled.chmod(0o777)  # a user of the machine writes here; nobody of the host gets as far
         self.lock = open(self.dir / "lock", "w")
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -241,7 +248,8 @@ class Machine:
         root.mkdir()
         self.process = subprocess.Popen(
             in_namespaces("sh", "-c", START, "start", root, base, self.cache.packages,
-                          "disk" if self.on_disk else MEMORY_BYTES, "systemd" if self.boots else "shell"),
+                          "disk" if self.on_disk else MEMORY_BYTES, "systemd" if self.boots else "shell",
+                          self.cache.compiled),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=dict(os.environ, BOOT=BOOT), preexec_fn=die_with_parent)
         if self.process.stdout.readline() != "started\n":
@@ -287,7 +295,7 @@ class Machine:
         (etc / "dpkg/dpkg.cfg.d/90fast").write_text("force-unsafe-io\n")
         if CERTIFICATES.is_dir():
             shutil.copytree(CERTIFICATES, self.root / CERTIFICATES.relative_to("/"), dirs_exist_ok=True)
-        variables = dict(proxies(), NPM_CONFIG_USERCONFIG="/run/npmrc")
+        variables = dict(proxies(), NPM_CONFIG_USERCONFIG="/run/npmrc", CCACHE_DIR="/var/cache/compiled")
         (etc / "environment").write_text("".join(f'{name}="{value}"\n' for name, value in variables.items()))
         if self.boots:
             return self.check_mirror()
