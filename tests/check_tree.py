@@ -76,7 +76,7 @@ ROOMS = {
     "door/cql/wire": "base loop cql",
     "door/cql/people": "base loop kv access settings",
     "door/cql/trace": "base serve",
-    "door/cql/conn": "base catalog cql access settings net serve door door/cql/wire door/cql/people door/cql/trace",
+    "door/cql/conn": "base loop catalog cql access settings net serve door door/cql/wire door/cql/people door/cql/trace",
     "door/cql/schema": "base loop cql kv catalog model/timed model/timed/tables settings door/cql/people door/cql/trace",
     "door/cql/run": "base loop kv catalog doc cql model/timed model/timed/tables access settings serve door door/cql/wire"
                     " door/cql/people door/cql/trace door/cql/conn door/cql/schema",
@@ -290,7 +290,6 @@ DOOR_LOCKS = {
     "door/redis/txn/latency.c": 1,         # samples of what took long
     "door/redis/txn/others.c": 1,          # what the thread that waits for other processes has to do
     "door/redis/txn/redis_int.h": 5,       # subscriptions, MONITOR, clients that wait, settings, scripts that run
-    "door/redis/txn/run.h": 1,             # the queue of groups
     "door/redis/txn/stats.c": 1,           # words of errors
     "door/redis/txn/trackers.h": 1,        # what was read last of the processes whose clients track
     "door/redis/txn/tracking.c": 1,        # which clients have read which keys

@@ -66,7 +66,7 @@ redis_new(const struct redis_config *config)
 	catalog_caches_init(&r->caches);
 	clients_init(&r->clients, CLIENT_ENDED, 0);
 	recent_init(&r->acl_log);
-	run_queue_init(&r->queue);
+	lanes_init(&r->queue, REDIS_GROUP_JOBS);
 	r->stream = (struct net_stream_options){
 		.serve = redis_serve,
 		.arg = r,
@@ -143,7 +143,7 @@ redis_free(struct redis *r)
 	recent_fini(&r->acl_log);
 	config_fini(r);
 	clients_fini(&r->clients);
-	run_queue_fini(&r->queue);
+	lanes_fini(&r->queue);
 	waited_fini(&r->waited);
 	redis_fini_locks(r);
 	mem_free(r);

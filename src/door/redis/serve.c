@@ -248,7 +248,7 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 	size_t count;
 
 	client_send(c);
-	job.lanes = run_lanes(unit->command, unit->argv, unit->argc, unit->db, arena);
+	job.lane.lanes = run_lanes(unit->command, unit->argv, unit->argc, unit->db, arena);
 	status = command_keys(unit->command, unit->argv, unit->argc, arena, &places, &count);
 	if (status == STATUS_OK && waits_for_source(unit->command))
 		count = 1;
@@ -356,7 +356,7 @@ batch_run(struct batch *b)
 			   .units = b->units,
 			   .count = b->count,
 			   .reads = b->reads,
-			   .lanes = b->lanes,
+			   .lane = { .lanes = b->lanes },
 			   .out = &c->out };
 
 	if (!b->count)

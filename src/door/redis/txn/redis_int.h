@@ -33,7 +33,7 @@ struct config_value {
 struct redis {
 	struct redis_config config;
 	struct net_stream_options stream;
-	struct run_queue queue;
+	struct lanes queue;    /* of jobs: run.h */
 	struct others *others; /* NULL: the store is this process's alone */
 	uint64_t origin;       /* of this process, in the log of messages */
 	struct chores *chores; /* that sweep what expires; NULL: none do */

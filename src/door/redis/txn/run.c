@@ -23,25 +23,10 @@ METRIC_COUNTER(transactions, "frond_redis_transactions_total", METRIC_NUMBER,
 
 /* ---- Lanes ---- */
 
-void
-run_queue_init(struct run_queue *q)
-{
-	*q = (struct run_queue){ 0 };
-	pthread_mutex_init(&q->lock, NULL);
-	q->end = &q->first;
-}
-
-void
-run_queue_fini(struct run_queue *q)
-{
-	assert(!q->first && !q->busy && !q->fences);
-	pthread_mutex_destroy(&q->lock);
-}
-
 uint64_t
 run_lane(unsigned db, struct str key)
 {
-	return UINT64_C(1) << (((hash_quick(key) >> 32) + db) % RUN_LANES);
+	return lanes_of((hash_quick(key) >> 32) + db);
 }
 
 uint64_t
@@ -61,154 +46,32 @@ run_lanes(const struct command *command, const struct str *argv, size_t argc, un
 	return lanes;
 }
 
-/* ---- Those who hold lanes without being a group ---- */
-
-struct run_fence {
-	struct run_fence *next;
-	uint64_t lanes; /* that it waits for */
-	struct event complete;
-};
-
-/* With the lock held: the lanes are free again, but for those that a fence takes at once. */
-static void
-queue_give_back(struct run_queue *q, uint64_t lanes)
-{
-	for (struct run_fence **at = &q->fences; *at;) {
-		struct run_fence *fence = *at;
-		uint64_t taken = fence->lanes & lanes;
-
-		fence->lanes &= ~taken;
-		lanes &= ~taken;
-		if (fence->lanes) {
-			at = &fence->next;
-			continue;
-		}
-		*at = fence->next;
-		event_set(&fence->complete);
-	}
-	q->busy &= ~lanes;
-}
-
 void
 run_hold(struct redis *r, uint64_t lanes)
 {
-	struct run_queue *q = &r->queue;
-	struct run_fence fence;
-
-	event_init(&fence.complete);
-	pthread_mutex_lock(&q->lock);
-	fence.lanes = q->busy & lanes;
-	q->busy |= lanes;
-	if (fence.lanes) {
-		fence.next = q->fences;
-		q->fences = &fence;
-	}
-	pthread_mutex_unlock(&q->lock);
-	if (!fence.lanes)
-		return;
-	(void)event_wait(&fence.complete, WAIT_FOREVER);
-	/* queue_give_back() holds the lock until it has left `fence` alone. */
-	pthread_mutex_lock(&q->lock);
-	pthread_mutex_unlock(&q->lock);
-}
-
-/* ---- The queue: its lock is held ---- */
-
-static void
-queue_remove(struct run_queue *q, struct job **at)
-{
-	struct job *job = *at;
-
-	*at = job->next;
-	if (q->end == &job->next)
-		q->end = at;
-	job->next = NULL;
-	assert(q->waiting);
-	q->waiting--;
-}
-
-/*
- * Adds jobs that wait to the group that begins with `job`, and takes the lanes of all of them.
- * `job` is in no queue. A job can be added if nobody else has its lanes, or waits for them longer,
- * and if it wants a lane of the group's: it would have to wait for the group. Small jobs are added
- * to a group of small ones whatever their lanes are: together they cost one transaction.
- */
-static void
-queue_gather(struct run_queue *q, struct job *job)
-{
-	struct job **end = &job->group;
-	struct job **at = &q->first;
-	uint64_t lanes = job->lanes;
-	bool small = job->small;
-	size_t count = 1;
-	uint64_t taken;
-
-	for (; *end; end = &(*end)->group) {
-		lanes |= (*end)->lanes;
-		small &= (*end)->small;
-		count++;
-	}
-	taken = q->busy & ~lanes;
-	while (*at && count < REDIS_GROUP_JOBS) {
-		struct job *other = *at;
-		bool fits = other->lanes & lanes || (small && other->small);
-
-		if (other->lanes & taken || !fits) {
-			taken |= other->lanes;
-			at = &other->next;
-			continue;
-		}
-		lanes |= other->lanes;
-		small &= other->small;
-		queue_remove(q, at);
-		other->group = NULL;
-		*end = other;
-		end = &other->group;
-		count++;
-	}
-	q->busy |= lanes;
-}
-
-/* Starts every job whose lanes are free and that nobody waits for longer. */
-static void
-queue_start(struct run_queue *q)
-{
-	uint64_t taken = q->busy;
-	struct job **at = &q->first;
-
-	while (*at) {
-		struct job *job = *at;
-
-		if (job->lanes & taken) {
-			taken |= job->lanes;
-			at = &job->next;
-			continue;
-		}
-		queue_remove(q, at);
-		job->group = NULL;
-		queue_gather(q, job);
-		job->leads = true;
-		event_set(&job->woken);
-		/* The lanes are other ones now, and the jobs before this one may have gone. */
-		taken = q->busy;
-		at = &q->first;
-	}
+	lanes_hold(&r->queue, lanes);
 }
 
 void
 run_release(struct redis *r, uint64_t lanes)
 {
-	struct run_queue *q = &r->queue;
-
-	if (!lanes)
-		return;
-	pthread_mutex_lock(&q->lock);
-	queue_give_back(q, lanes);
-	queue_start(q);
-	pthread_mutex_unlock(&q->lock);
+	lanes_release(&r->queue, lanes);
 }
 
 /* ---- A group, on the fiber of its first job ---- */
+
+static struct job *
+job_of(struct lanes_job *lane)
+{
+	return (struct job *)lane;
+}
+
+/* The next job of the group; NULL: it is the last one. */
+static struct job *
+group_next(const struct job *job)
+{
+	return job_of(job->lane.group);
+}
 
 struct group {
 	struct redis *redis;
@@ -444,13 +307,7 @@ group_note_wanted(struct group *g, struct job *job)
 static void
 group_add_lanes(struct group *g, uint64_t lanes)
 {
-	struct run_queue *q = &g->redis->queue;
-
-	pthread_mutex_lock(&q->lock);
-	lanes &= ~q->busy;
-	q->busy |= lanes;
-	g->lanes |= lanes;
-	pthread_mutex_unlock(&q->lock);
+	g->lanes |= lanes_take_free(&g->redis->queue, lanes);
 }
 
 /*
@@ -466,7 +323,7 @@ group_serve(struct group *g, struct job *job)
 		job->claimed = true;
 		job->next_claimed = g->claimed;
 		g->claimed = job;
-		group_add_lanes(g, job->lanes);
+		group_add_lanes(g, job->lane.lanes);
 	}
 	job->units->began_ns = clock_mono_ns();
 	budget_forgive(job->out->part);
@@ -580,7 +437,7 @@ group_begin(struct group *g)
 		j->end = 0;
 		buf_clear(j->out);
 	}
-	for (struct job *j = g->first; j; j = j->group) {
+	for (struct job *j = g->first; j; j = group_next(j)) {
 		j->end = j->done;
 		j->waits = j->fills = false;
 		if (!j->blocked)
@@ -653,7 +510,7 @@ group_ask_ahead(struct group *g)
 	size_t left = RUN_ASK_AHEAD;
 	bool more = kv_is_shared(g->redis->config.store);
 
-	for (const struct job *j = g->first; j && more; j = j->group)
+	for (const struct job *j = g->first; j && more; j = group_next(j))
 		for (size_t i = j->done; more && i < j->count && !j->blocked && !j->full; i++)
 			more = group_ask_unit(g, j, &j->units[i], &left);
 	g->err = (struct err){ 0 };
@@ -675,7 +532,7 @@ group_body(struct kv_tx *tx, void *arg)
 	if (!g->reads)
 		TRY(txn_ask_tracked(&g->x));
 	group_ask_ahead(g);
-	for (struct job *j = g->first; j && !g->stopped && status == STATUS_OK; j = j->group)
+	for (struct job *j = g->first; j && !g->stopped && status == STATUS_OK; j = group_next(j))
 		if (!j->blocked && !j->full)
 			status = group_run_job(g, j);
 	if (status == STATUS_OK)
@@ -720,7 +577,7 @@ group_settle(struct group *g)
 
 	for (struct job *j = g->claimed; j; j = j->next_claimed)
 		job_settle(g, j, now_ns);
-	for (struct job *j = g->first; j; j = j->group) {
+	for (struct job *j = g->first; j; j = group_next(j)) {
 		job_settle(g, j, now_ns);
 		j->blocked |= j->waits;
 		j->full |= j->fills;
@@ -783,7 +640,7 @@ group_settle_failure(struct group *g, enum status status)
 	/* Nobody knows whether it has taken place: what clients keep may be wrong. */
 	if (g->ran && !g->reads)
 		tracking_doubt(g->redis);
-	for (struct job *j = g->first; j; j = j->group) {
+	for (struct job *j = g->first; j; j = group_next(j)) {
 		/* Without any that ran, the transaction could not even begin. */
 		size_t end = g->ran ? j->end + j->waits : j->count;
 
@@ -795,7 +652,7 @@ group_settle_failure(struct group *g, enum status status)
 static bool
 group_is_done(const struct group *g)
 {
-	for (const struct job *j = g->first; j; j = j->group)
+	for (const struct job *j = g->first; j; j = group_next(j))
 		if (j->done < j->count && !j->blocked && !j->full)
 			return false;
 	return true;
@@ -813,7 +670,7 @@ group_goes_on(void *arg)
 
 	if (!client_is_given_up(g->first->client))
 		return STATUS_OK;
-	for (const struct job *j = g->first->group; j; j = j->group)
+	for (const struct job *j = group_next(g->first); j; j = group_next(j))
 		if (!event_is_set(net_stream_closed_event(j->client->stream)))
 			return STATUS_OK;
 	return STATUS_CANCELLED;
@@ -857,222 +714,15 @@ group_run(struct group *g)
 
 /* ---- A job ---- */
 
-/* What the leader of a group that has not begun yet sees of the queue. */
-struct gathering {
-	size_t there;         /* jobs that the group would have, or nearly so */
-	size_t expected;      /* jobs that it may come to have; 0: nobody knows */
-	uint64_t patience_ns; /* how long it may wait for those */
-};
-
-/* With the lock held. */
-static void
-queue_look_locked(const struct run_queue *q, const struct job *job, struct gathering *ret)
-{
-	*ret = (struct gathering){ .there = q->waiting };
-	for (const struct job *j = job; j; j = j->group)
-		ret->there++;
-	if (q->crowd_lanes & job->lanes)
-		ret->expected = q->crowd < REDIS_GROUP_JOBS ? q->crowd : REDIS_GROUP_JOBS;
-	ret->patience_ns = q->crowd_ns / RUN_GATHER_SHARE;
-	if (ret->patience_ns > RUN_GATHER_NS)
-		ret->patience_ns = RUN_GATHER_NS;
-}
-
-static void
-queue_look(struct run_queue *q, const struct job *job, struct gathering *ret)
-{
-	pthread_mutex_lock(&q->lock);
-	queue_look_locked(q, job, ret);
-	pthread_mutex_unlock(&q->lock);
-}
-
-/* Sleeps until as many jobs are there as are expected, or the patience has come to its end. */
-static void
-queue_sleep(struct run_queue *q, const struct job *job)
-{
-	uint64_t begin_ns = clock_mono_ns();
-	struct event crowded;
-	struct gathering g;
-	bool sleeps;
-
-	event_init(&crowded);
-	pthread_mutex_lock(&q->lock);
-	queue_look_locked(q, job, &g);
-	sleeps = !q->crowded && g.there < g.expected;
-	if (sleeps) {
-		q->crowded = &crowded;
-		q->crowd_missing = g.expected - g.there;
-	}
-	pthread_mutex_unlock(&q->lock);
-	if (!sleeps)
-		return;
-	(void)event_wait(&crowded, begin_ns + g.patience_ns);
-	pthread_mutex_lock(&q->lock);
-	if (q->crowded == &crowded)
-		q->crowded = NULL;
-	pthread_mutex_unlock(&q->lock);
-}
-
-/* With the lock held: one more job has come. */
-static void
-queue_note_arrival(struct run_queue *q)
-{
-	if (!q->crowded || --q->crowd_missing)
-		return;
-	event_set(q->crowded);
-	q->crowded = NULL;
-}
-
-/*
- * Waits for the clients that have just been answered, and are about to send their next commands. A
- * group that began without them would make them wait for its fsync, and then for their own: 50
- * clients at one key would be two groups for ever, which take turns.
- */
-static void
-job_await_crowd(struct run_queue *q, const struct job *job)
-{
-	uint64_t begin_ns = clock_mono_ns();
-	unsigned turns = 0;
-	struct gathering g;
-
-	queue_look(q, job, &g);
-	if (g.there < g.expected && g.patience_ns >= RUN_GATHER_SLEEP_NS) {
-		queue_sleep(q, job);
-		return;
-	}
-	while (g.there < g.expected && turns < RUN_GATHER_TURNS &&
-	       clock_mono_ns() - begin_ns < g.patience_ns) {
-		size_t before = g.there;
-
-		wait_yield();
-		queue_look(q, job, &g);
-		turns = g.there > before ? 0 : turns + 1;
-	}
-}
-
-/*
- * A job that leads a group does not run at once. It lets the fibers of its loop go on that are
- * ready, too, so that what has come with it is in the group, and not in the next one, which would
- * have to wait for this one's fsync.
- */
-static void
-job_gather(struct run_queue *q, struct job *job)
-{
-	if (!wait_is_alone()) {
-		wait_yield();
-		job_await_crowd(q, job);
-	}
-	pthread_mutex_lock(&q->lock);
-	if (q->gathering == job)
-		q->gathering = NULL;
-	queue_gather(q, job);
-	pthread_mutex_unlock(&q->lock);
-}
-
-/* With the lock held, after the group has ended: notes what the next one may expect. */
-static void
-queue_note_crowd(struct run_queue *q, const struct group *g, uint64_t took_ns)
-{
-	q->crowd = q->waiting;
-	for (const struct job *j = g->first; j; j = j->group)
-		q->crowd++;
-	q->crowd_lanes = g->lanes;
-	q->crowd_ns = took_ns;
-}
-
 static void
 job_lead(struct redis *r, struct job *job, struct arena *arena)
 {
-	struct run_queue *q = &r->queue;
-	struct group g = { .redis = r, .first = job, .arena = arena };
-	uint64_t begin_ns;
+	struct group g = {
+		.redis = r, .first = job, .arena = arena, .lanes = lanes_of_group(&job->lane)
+	};
 
-	job_gather(q, job);
-	for (struct job *j = job; j; j = j->group)
-		g.lanes |= j->lanes;
-	begin_ns = clock_mono_ns();
 	group_run(&g);
-	pthread_mutex_lock(&q->lock);
-	queue_note_crowd(q, &g, clock_mono_ns() - begin_ns);
-	queue_give_back(q, g.lanes);
-	queue_start(q);
-	pthread_mutex_unlock(&q->lock);
-	for (struct job *j = job->group; j;) {
-		struct job *next = j->group;
-
-		event_set(&j->woken); /* from here on it is its own fiber's again */
-		j = next;
-	}
-}
-
-/* With the lock held: the job joins the group that gathers, if it may. */
-static bool
-queue_join(struct run_queue *q, struct job *job)
-{
-	if (!q->gathering || !job->small || q->gathered == REDIS_GROUP_JOBS)
-		return false;
-	job->group = NULL;
-	*q->gathering_end = job;
-	q->gathering_end = &job->group;
-	q->gathered++;
-	return true;
-}
-
-/*
- * With the lock held: decides whether the job takes the lane that single small commands have in
- * common. Without it, commands of different keys that come while a group waits for its fsync form
- * another group, which waits for that fsync and then for its own; the two take turns for ever. With
- * it they wait for the group's end, and form one group with the next commands of its clients. With
- * many clients or with pipelines two groups are better: one runs while the other one is written.
- */
-static void
-job_share_lane(const struct run_queue *q, struct job *job)
-{
-	const uint64_t shared = UINT64_C(1) << RUN_LANES;
-
-	if (job->lanes == UINT64_MAX)
-		return;
-	job->lanes &= ~shared; /* of a turn before */
-	if (job->small && job->count - job->done == 1 && q->crowd <= RUN_SHARED_JOBS)
-		job->lanes |= shared;
-}
-
-/*
- * Takes the job's lanes, and has it lead a group or join one that gathers; or has it wait for
- * somebody who runs it, or for its turn to lead. True if it leads. Otherwise the job is others'
- * until it is woken, and its fiber reads nothing of it.
- */
-static bool
-job_enqueue(struct run_queue *q, struct job *job)
-{
-	uint64_t taken;
-	bool leads;
-
-	pthread_mutex_lock(&q->lock);
-	job_share_lane(q, job);
-	taken = q->busy;
-	for (const struct job *j = q->first; j; j = j->next)
-		taken |= j->lanes;
-	if (job->lanes & taken) {
-		*q->end = job;
-		q->end = &job->next;
-		q->waiting++;
-	} else {
-		q->busy |= job->lanes;
-		if (!queue_join(q, job)) {
-			job->leads = true;
-			job->group = NULL;
-		}
-		if (job->leads && job->small && !q->gathering) {
-			q->gathering = job;
-			q->gathering_end = &job->group;
-			q->gathered = 1;
-		}
-	}
-	queue_note_arrival(q);
-	leads = job->leads;
-	pthread_mutex_unlock(&q->lock);
-	return leads;
+	lanes_leave(&r->queue, &job->lane, g.lanes);
 }
 
 static bool
@@ -1085,16 +735,16 @@ job_is_small(const struct job *job)
 	return true;
 }
 
+/*
+ * Single small commands share a lane, whatever their keys are, and so a commit. With pipelines two
+ * groups are better: one runs while the other one is written.
+ */
 static void
 job_run_in_turn(struct redis *r, struct job *job, struct arena *arena)
 {
-	job->next = job->group = NULL;
-	job->leads = false;
-	job->small = job_is_small(job);
-	event_init(&job->woken);
-	if (!job_enqueue(&r->queue, job))
-		(void)event_wait(&job->woken, WAIT_FOREVER);
-	if (job->leads)
+	job->lane.small = job_is_small(job);
+	job->lane.shares = job->lane.small && job->count - job->done == 1;
+	if (lanes_enter(&r->queue, &job->lane))
 		job_lead(r, job, arena);
 }
 
@@ -1111,8 +761,8 @@ job_mend(struct redis *r, struct job *job, struct arena *arena)
 
 	job->blocked = false;
 	if (job->strays) {
-		assert(job->lanes != UINT64_MAX);
-		job->lanes = UINT64_MAX;
+		assert(job->lane.lanes != UINT64_MAX);
+		job->lane.lanes = UINT64_MAX;
 	} else {
 		status = stage_value(r, job, arena, &err);
 	}
@@ -1145,8 +795,7 @@ job_begin_answers(struct job *job)
 void
 run_job(struct redis *r, struct job *job, struct arena *arena)
 {
-	job->next = job->group = NULL;
-	job->leads = false;
+	job->lane.group = NULL;
 	job->blocked = false;
 	job->strays = job->wants_stage = false;
 	job->out_len = job->out->len;

@@ -14,28 +14,11 @@
 #ifndef FROND_DOOR_REDIS_TXN_RUN_H
 #define FROND_DOOR_REDIS_TXN_RUN_H
 
-#include <pthread.h>
-
 #include "door/redis/acl/command.h"
-#include "loop/wait.h"
+#include "loop/lanes.h"
 #include "model/timed/items/item.h"
 
 enum {
-	RUN_LANES = 63, /* of keys */
-	/*
-	 * Single small commands have a lane in common as long as so many clients write at most, see
-	 * job_share_lane().
-	 */
-	RUN_SHARED_JOBS = 128,
-	/*
-	 * A group waits for the jobs that its queue expects: at most this share of what the last
-	 * transaction took, and not as long as RUN_GATHER_NS.
-	 */
-	RUN_GATHER_SHARE = 4,
-	RUN_GATHER_NS = 5000000,
-	RUN_GATHER_TURNS = 256, /* of the loop that have brought no job: then none is expected */
-	/* From here on it sleeps: a loop that turns takes the processor from the clients. */
-	RUN_GATHER_SLEEP_NS = 1000000,
 	RUN_ASK_AHEAD = 512, /* items of a transaction, in a store that others use, too */
 	/* Of answers to a pipeline, before they are sent and it goes on: at most, at least. */
 	RUN_ANSWERS_BYTES = 256 * 1024,
@@ -69,14 +52,14 @@ struct unit {
 };
 
 struct job {
+	struct lanes_job lane; /* first; `lanes` is its maker's */
 	struct client *client;
 	struct unit *units;
 	size_t count;
-	size_t done;       /* units that were answered */
-	bool blocked;      /* units[done] wants to wait */
-	bool reads;        /* none of them writes */
-	bool cannot_block; /* a unit that would wait answers as after its timeout */
-	uint64_t lanes;
+	size_t done;        /* units that were answered */
+	bool blocked;       /* units[done] wants to wait */
+	bool reads;         /* none of them writes */
+	bool cannot_block;  /* a unit that would wait answers as after its timeout */
 	bool strays;        /* a script wants to write what is in none of its lanes */
 	struct buf *out;    /* its answers */
 	bool full;          /* its answers are long, and are to be sent before units[done] is run */
@@ -92,48 +75,15 @@ struct job {
 	size_t stage_count;
 
 	/* run.c's */
-	struct job *next;
-	struct event woken;
 	bool claimed;
 	struct job *next_claimed; /* of the group that runs it while its fiber waits */
-	bool leads;               /* it was woken to run a group, and not because it has been run */
-	bool small;               /* it may be in one transaction with jobs that want other lanes */
-	struct job *group;
-	size_t begun;      /* units that were answered when run_job() was called */
-	size_t most_bytes; /* of answers, from which on it is full */
-	size_t end;        /* of the attempt under way */
-	bool waits;        /* in that attempt */
-	bool fills;        /* likewise: it is going to be full */
+	size_t begun;             /* units that were answered when run_job() was called */
+	size_t most_bytes;        /* of answers, from which on it is full */
+	size_t end;               /* of the attempt under way */
+	bool waits;               /* in that attempt */
+	bool fills;               /* likewise: it is going to be full */
 	size_t out_len;
 };
-
-/* The queue of the jobs of a process. */
-struct run_queue {
-	/* Owns the lanes, the queue and the jobs in it. A group runs without it. */
-	pthread_mutex_t lock;
-	uint64_t busy; /* lanes that groups have */
-	struct job *first;
-	struct job **end;
-	size_t waiting; /* jobs from `first` on */
-	/*
-	 * Of the last group that has ended: its jobs and those that waited then, which is how many
-	 * clients are likely to write; its lanes, and how long its transactions took.
-	 */
-	size_t crowd;
-	uint64_t crowd_lanes;
-	uint64_t crowd_ns;
-	/* The leader that sleeps until so many more jobs have come; NULL: none does. */
-	struct event *crowded;
-	size_t crowd_missing;
-	/* The first job of a group that has not begun to run: small ones may join it. Or NULL. */
-	struct job *gathering;
-	struct job **gathering_end;
-	size_t gathered;
-	struct run_fence *fences; /* those who wait in run_hold() */
-};
-
-void run_queue_init(struct run_queue *q);
-void run_queue_fini(struct run_queue *q);
 
 /* The lanes of a call: those of its keys. All of them where that is not known. */
 uint64_t run_lanes(const struct command *command, const struct str *argv, size_t argc, unsigned db,
@@ -150,10 +100,8 @@ uint64_t run_lane(unsigned db, struct str key);
 void run_job(struct redis *r, struct job *job, struct arena *arena);
 
 /*
- * run_hold() takes these lanes, each as soon as the group that has it has ended and has told what
- * it has done. run_release() gives them back. A caller that has lanes must not wait for a job,
- * which may want these lanes, nor take lanes that another caller of run_hold() may have: both would
- * wait for ever. Any thread.
+ * lanes_hold() and lanes_release() (loop/lanes.h) for lanes of keys: of a group that has ended and
+ * has told what it has done. Any thread.
  */
 void run_hold(struct redis *r, uint64_t lanes);
 void run_release(struct redis *r, uint64_t lanes);

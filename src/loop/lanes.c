@@ -1,0 +1,427 @@
+#include "loop/lanes.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+
+#define LANE_SHARED (UINT64_C(1) << LANES)
+
+void
+lanes_init(struct lanes *q, size_t group_jobs)
+{
+	*q = (struct lanes){ .group_jobs = group_jobs };
+	pthread_mutex_init(&q->lock, NULL);
+	q->end = &q->first;
+}
+
+void
+lanes_fini(struct lanes *q)
+{
+	assert(!q->first && !q->busy && !q->fences);
+	pthread_mutex_destroy(&q->lock);
+}
+
+/* ---- Those who hold lanes without being a group ---- */
+
+struct lanes_fence {
+	struct lanes_fence *next;
+	uint64_t lanes; /* that it waits for */
+	struct event complete;
+};
+
+/* With the lock held: the lanes are free again, but for those that a fence takes at once. */
+static void
+lanes_give_back(struct lanes *q, uint64_t lanes)
+{
+	for (struct lanes_fence **at = &q->fences; *at;) {
+		struct lanes_fence *fence = *at;
+		uint64_t taken = fence->lanes & lanes;
+
+		fence->lanes &= ~taken;
+		lanes &= ~taken;
+		if (fence->lanes) {
+			at = &fence->next;
+			continue;
+		}
+		*at = fence->next;
+		event_set(&fence->complete);
+	}
+	q->busy &= ~lanes;
+}
+
+void
+lanes_hold(struct lanes *q, uint64_t lanes)
+{
+	struct lanes_fence fence;
+
+	event_init(&fence.complete);
+	pthread_mutex_lock(&q->lock);
+	fence.lanes = q->busy & lanes;
+	q->busy |= lanes;
+	if (fence.lanes) {
+		fence.next = q->fences;
+		q->fences = &fence;
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (!fence.lanes)
+		return;
+	(void)event_wait(&fence.complete, WAIT_FOREVER);
+	/* lanes_give_back() holds the lock until it has left `fence` alone. */
+	pthread_mutex_lock(&q->lock);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- The queue: its lock is held ---- */
+
+static void
+lanes_remove(struct lanes *q, struct lanes_job **at)
+{
+	struct lanes_job *job = *at;
+
+	*at = job->next;
+	if (q->end == &job->next)
+		q->end = at;
+	job->next = NULL;
+	assert(q->waiting);
+	q->waiting--;
+}
+
+/*
+ * Adds jobs that wait to the group that begins with `job`, and takes the lanes of all of them.
+ * `job` is in no queue. A job can be added if nobody else has its lanes, or waits for them longer,
+ * and if it wants a lane of the group's: it would have to wait for the group. Small jobs are added
+ * to a group of small ones whatever their lanes are: together they cost one transaction.
+ */
+static void
+lanes_gather(struct lanes *q, struct lanes_job *job)
+{
+	struct lanes_job **end = &job->group;
+	struct lanes_job **at = &q->first;
+	uint64_t lanes = job->lanes;
+	bool small = job->small;
+	size_t count = 1;
+	uint64_t taken;
+
+	for (; *end; end = &(*end)->group) {
+		lanes |= (*end)->lanes;
+		small &= (*end)->small;
+		count++;
+	}
+	taken = q->busy & ~lanes;
+	while (*at && count < q->group_jobs) {
+		struct lanes_job *other = *at;
+		bool fits = other->lanes & lanes || (small && other->small);
+
+		if (other->lanes & taken || !fits) {
+			taken |= other->lanes;
+			at = &other->next;
+			continue;
+		}
+		lanes |= other->lanes;
+		small &= other->small;
+		lanes_remove(q, at);
+		other->group = NULL;
+		*end = other;
+		end = &other->group;
+		count++;
+	}
+	q->busy |= lanes;
+}
+
+/* Starts every job whose lanes are free and that nobody waits for longer. */
+static void
+lanes_start(struct lanes *q)
+{
+	uint64_t taken = q->busy;
+	struct lanes_job **at = &q->first;
+
+	while (*at) {
+		struct lanes_job *job = *at;
+
+		if (job->lanes & taken) {
+			taken |= job->lanes;
+			at = &job->next;
+			continue;
+		}
+		lanes_remove(q, at);
+		job->group = NULL;
+		lanes_gather(q, job);
+		job->leads = true;
+		event_set(&job->woken);
+		/* The lanes are other ones now, and the jobs before this one may have gone. */
+		taken = q->busy;
+		at = &q->first;
+	}
+}
+
+void
+lanes_release(struct lanes *q, uint64_t lanes)
+{
+	if (!lanes)
+		return;
+	pthread_mutex_lock(&q->lock);
+	lanes_give_back(q, lanes);
+	lanes_start(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+uint64_t
+lanes_take_free(struct lanes *q, uint64_t lanes)
+{
+	pthread_mutex_lock(&q->lock);
+	lanes &= ~q->busy;
+	q->busy |= lanes;
+	pthread_mutex_unlock(&q->lock);
+	return lanes;
+}
+
+/* ---- Waiting for a crowd ---- */
+
+/* What the leader of a group that has not begun yet sees of the queue. */
+struct gathering {
+	size_t there;         /* jobs that the group would have, or nearly so */
+	size_t expected;      /* jobs that it may come to have; 0: nobody knows */
+	uint64_t patience_ns; /* how long it may wait for those */
+};
+
+/* With the lock held. */
+static void
+lanes_look_locked(const struct lanes *q, const struct lanes_job *job, struct gathering *ret)
+{
+	*ret = (struct gathering){ .there = q->waiting };
+	for (const struct lanes_job *j = job; j; j = j->group)
+		ret->there++;
+	if (q->crowd_lanes & job->lanes)
+		ret->expected = q->crowd < q->group_jobs ? q->crowd : q->group_jobs;
+	ret->patience_ns = q->crowd_ns / LANES_GATHER_SHARE;
+	if (ret->patience_ns > LANES_GATHER_NS)
+		ret->patience_ns = LANES_GATHER_NS;
+}
+
+static void
+lanes_look(struct lanes *q, const struct lanes_job *job, struct gathering *ret)
+{
+	pthread_mutex_lock(&q->lock);
+	lanes_look_locked(q, job, ret);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Sleeps until as many jobs are there as are expected, or the patience has come to its end. */
+static void
+lanes_sleep(struct lanes *q, const struct lanes_job *job)
+{
+	uint64_t begin_ns = clock_mono_ns();
+	struct event crowded;
+	struct gathering g;
+	bool sleeps;
+
+	event_init(&crowded);
+	pthread_mutex_lock(&q->lock);
+	lanes_look_locked(q, job, &g);
+	sleeps = !q->crowded && g.there < g.expected;
+	if (sleeps) {
+		q->crowded = &crowded;
+		q->crowd_missing = g.expected - g.there;
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (!sleeps)
+		return;
+	(void)event_wait(&crowded, begin_ns + g.patience_ns);
+	pthread_mutex_lock(&q->lock);
+	if (q->crowded == &crowded)
+		q->crowded = NULL;
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* With the lock held: one more job has come. */
+static void
+lanes_note_arrival(struct lanes *q)
+{
+	if (!q->crowded || --q->crowd_missing)
+		return;
+	event_set(q->crowded);
+	q->crowded = NULL;
+}
+
+/*
+ * Waits for the clients that have just been answered, and are about to send their next commands. A
+ * group that began without them would make them wait for its commit, and then for their own: 50
+ * clients at one key would be two groups for ever, which take turns.
+ */
+static void
+job_await_crowd(struct lanes *q, const struct lanes_job *job)
+{
+	uint64_t begin_ns = clock_mono_ns();
+	unsigned turns = 0;
+	struct gathering g;
+
+	lanes_look(q, job, &g);
+	if (g.there < g.expected && g.patience_ns >= LANES_GATHER_SLEEP_NS) {
+		lanes_sleep(q, job);
+		return;
+	}
+	while (g.there < g.expected && turns < LANES_GATHER_TURNS &&
+	       clock_mono_ns() - begin_ns < g.patience_ns) {
+		size_t before = g.there;
+
+		wait_yield();
+		lanes_look(q, job, &g);
+		turns = g.there > before ? 0 : turns + 1;
+	}
+}
+
+/* True for a job that begins at once: it is prompt, and met nobody at its lanes last time. */
+static bool
+job_is_lonely(struct lanes *q, const struct lanes_job *job)
+{
+	struct gathering g;
+
+	if (!job->prompt)
+		return false;
+	lanes_look(q, job, &g);
+	return g.there <= 1 && g.expected <= 1;
+}
+
+/*
+ * A job that leads a group does not run at once. It lets the fibers of its loop go on that are
+ * ready, too, so that what has come with it is in the group, and not in the next one, which would
+ * have to wait for this one's commit.
+ */
+static void
+job_gather(struct lanes *q, struct lanes_job *job)
+{
+	if (!wait_is_alone() && !job_is_lonely(q, job)) {
+		wait_yield();
+		job_await_crowd(q, job);
+	}
+	pthread_mutex_lock(&q->lock);
+	if (q->gathering == job)
+		q->gathering = NULL;
+	lanes_gather(q, job);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- A job ---- */
+
+/* With the lock held: the job joins the group that gathers, if it may. */
+static bool
+lanes_join(struct lanes *q, struct lanes_job *job)
+{
+	if (!q->gathering || !job->small || q->gathered == q->group_jobs)
+		return false;
+	job->group = NULL;
+	*q->gathering_end = job;
+	q->gathering_end = &job->group;
+	q->gathered++;
+	return true;
+}
+
+/*
+ * With the lock held: decides whether the job takes the lane in common. Without it, commands of
+ * different keys that come while a group waits for its commit form another group, which waits for
+ * that commit and then for its own; the two take turns for ever. With it they wait for the group's
+ * end, and form one group with the next commands of its clients. With many clients two groups are
+ * better: one runs while the other one is written.
+ */
+static void
+job_share_lane(const struct lanes *q, struct lanes_job *job)
+{
+	if (job->lanes == UINT64_MAX)
+		return;
+	job->lanes &= ~LANE_SHARED; /* of a turn before */
+	if (job->shares && q->crowd <= LANES_SHARED_JOBS)
+		job->lanes |= LANE_SHARED;
+}
+
+/*
+ * Takes the job's lanes, and has it lead a group or join one that gathers; or has it wait for
+ * somebody who runs it, or for its turn to lead. True if it leads. Otherwise the job is others'
+ * until it is woken, and its fiber reads nothing of it.
+ */
+static bool
+job_enqueue(struct lanes *q, struct lanes_job *job)
+{
+	uint64_t taken;
+	bool leads;
+
+	pthread_mutex_lock(&q->lock);
+	job_share_lane(q, job);
+	taken = q->busy;
+	for (const struct lanes_job *j = q->first; j; j = j->next)
+		taken |= j->lanes;
+	if (job->lanes & taken) {
+		*q->end = job;
+		q->end = &job->next;
+		q->waiting++;
+	} else {
+		q->busy |= job->lanes;
+		if (!lanes_join(q, job)) {
+			job->leads = true;
+			job->group = NULL;
+		}
+		if (job->leads && job->small && !q->gathering) {
+			q->gathering = job;
+			q->gathering_end = &job->group;
+			q->gathered = 1;
+		}
+	}
+	lanes_note_arrival(q);
+	leads = job->leads;
+	pthread_mutex_unlock(&q->lock);
+	return leads;
+}
+
+bool
+lanes_enter(struct lanes *q, struct lanes_job *job)
+{
+	assert(!job->shares || job->small);
+	job->next = job->group = NULL;
+	job->leads = false;
+	event_init(&job->woken);
+	if (!job_enqueue(q, job))
+		(void)event_wait(&job->woken, WAIT_FOREVER);
+	if (!job->leads)
+		return false;
+	job_gather(q, job);
+	job->began_ns = clock_mono_ns();
+	return true;
+}
+
+uint64_t
+lanes_of_group(const struct lanes_job *leader)
+{
+	uint64_t lanes = 0;
+
+	for (const struct lanes_job *j = leader; j; j = j->group)
+		lanes |= j->lanes;
+	return lanes;
+}
+
+/* With the lock held, after the group has ended: notes what the next one may expect. */
+static void
+lanes_note_crowd(struct lanes *q, const struct lanes_job *leader, uint64_t lanes, uint64_t took_ns)
+{
+	q->crowd = q->waiting;
+	for (const struct lanes_job *j = leader; j; j = j->group)
+		q->crowd++;
+	q->crowd_lanes = lanes;
+	q->crowd_ns = took_ns;
+}
+
+void
+lanes_leave(struct lanes *q, struct lanes_job *leader, uint64_t lanes)
+{
+	uint64_t took_ns = clock_mono_ns() - leader->began_ns;
+
+	pthread_mutex_lock(&q->lock);
+	lanes_note_crowd(q, leader, lanes, took_ns);
+	lanes_give_back(q, lanes);
+	lanes_start(q);
+	pthread_mutex_unlock(&q->lock);
+	for (struct lanes_job *j = leader->group; j;) {
+		struct lanes_job *next = j->group;
+
+		event_set(&j->woken); /* from here on it is its own fiber's again */
+		j = next;
+	}
+}

@@ -1,0 +1,125 @@
+/*
+ * Lanes: jobs of many fibers that would meet at the same keys take turns, in groups.
+ *
+ * A job names its lanes, which the hashes of its keys say. While somebody has a lane, jobs that
+ * want it queue. When it is free again, the first of those that wait leads a group of all others
+ * that may be in it: its fiber runs them all, in one transaction, say, while theirs wait. So jobs
+ * of one process that meet do not conflict, and what many write costs one commit for all that came
+ * during the last one. Lanes are for speed: what is right is the business of transactions, and two
+ * keys may share a lane.
+ *
+ * A leader may wait before its group begins for those who were answered last and are about to come
+ * again: a group that began without them would be one of two that take turns, each of which waits
+ * for its own commit and for the other's.
+ *
+ * A waiting job is its fiber's, which cannot be taken out of the queue: whoever runs it looks
+ * whether it is still wanted. So as many jobs wait as there are fibers that have one.
+ *
+ * Threading: any thread; a job belongs to its fiber but between lanes_enter() and its return. The
+ * lock of a struct lanes owns its lanes, its queue, and the jobs in it. It is held for a few
+ * instructions at a time: a group runs without it.
+ */
+#ifndef FROND_LOOP_LANES_H
+#define FROND_LOOP_LANES_H
+
+#include <pthread.h>
+
+#include "loop/wait.h"
+
+enum {
+	LANES = 63, /* of keys, in one struct lanes */
+	/*
+	 * Jobs that share (lanes_job.shares) have a 64th lane in common as long as so many jobs
+	 * come together at most.
+	 */
+	LANES_SHARED_JOBS = 128,
+	/*
+	 * A group waits for the jobs that are expected: at most this share of what the last group
+	 * took, and not as long as LANES_GATHER_NS.
+	 */
+	LANES_GATHER_SHARE = 4,
+	LANES_GATHER_NS = 5000000,
+	LANES_GATHER_TURNS = 256, /* of the loop that have brought no job: then none is expected */
+	/* From here on it sleeps: a loop that turns takes the processor from the clients. */
+	LANES_GATHER_SLEEP_NS = 1000000,
+};
+
+struct lanes_job {
+	uint64_t lanes; /* that it wants, a bit each */
+	bool small;     /* it may be in one group with jobs that want other lanes */
+	bool shares;    /* it is small, and may take the lane in common, too: `lanes` then has it */
+	bool prompt;    /* it waits for others only where some were met at its lanes last time */
+	/* Behind lanes_enter(), of the job that leads: the next one of its group, or NULL. */
+	struct lanes_job *group;
+
+	/* Private. */
+	struct lanes_job *next; /* of those that wait */
+	struct event woken;
+	uint64_t began_ns; /* the group of the one that leads */
+	bool leads;
+};
+
+struct lanes {
+	pthread_mutex_t lock;
+	size_t group_jobs; /* of a group, at most */
+	uint64_t busy;     /* lanes that groups have */
+	struct lanes_job *first;
+	struct lanes_job **end;
+	size_t waiting; /* jobs from `first` on */
+	/*
+	 * Of the last group that has ended: its jobs and those that waited then, which is how many
+	 * are likely to come; its lanes, and how long it took.
+	 */
+	size_t crowd;
+	uint64_t crowd_lanes;
+	uint64_t crowd_ns;
+	/* The leader that sleeps until so many more jobs have come; NULL: none does. */
+	struct event *crowded;
+	size_t crowd_missing;
+	/* The first job of a group that has not begun to run: small ones may join it. Or NULL. */
+	struct lanes_job *gathering;
+	struct lanes_job **gathering_end;
+	size_t gathered;
+	struct lanes_fence *fences; /* those who wait in lanes_hold() */
+};
+
+void lanes_init(struct lanes *q, size_t group_jobs);
+/* Nobody has a lane, or waits for one. */
+void lanes_fini(struct lanes *q);
+
+/* The lane of a key, by its hash. */
+static inline uint64_t
+lanes_of(uint64_t hash)
+{
+	return UINT64_C(1) << (hash % LANES);
+}
+
+/*
+ * Takes the job's lanes, or waits for its turn. True: it leads its group, by `group`, and the
+ * caller runs all of them and calls lanes_leave(). False: another fiber has run it. `lanes`,
+ * `small`, `shares` and `prompt` are set; the job stays where it is until this returns.
+ */
+bool lanes_enter(struct lanes *q, struct lanes_job *job);
+
+/* The lanes of all jobs of the group that this one leads, which the group has. */
+uint64_t lanes_of_group(const struct lanes_job *leader);
+
+/* Takes those of the lanes that are free, for a group that runs, and returns which these are. */
+uint64_t lanes_take_free(struct lanes *q, uint64_t lanes);
+
+/*
+ * The group has ended: gives back `lanes`, those of lanes_of_group() and what the group has taken
+ * besides. The other jobs are their own fibers' again, which go on.
+ */
+void lanes_leave(struct lanes *q, struct lanes_job *leader, uint64_t lanes);
+
+/*
+ * For those who have lanes without being a group. lanes_hold() takes these, each as soon as the
+ * group that has it has ended; lanes_release() gives them back. A caller that has lanes must not
+ * wait for a job, which may want these lanes, nor take lanes that another caller of lanes_hold()
+ * may have: both would wait for ever.
+ */
+void lanes_hold(struct lanes *q, uint64_t lanes);
+void lanes_release(struct lanes *q, uint64_t lanes);
+
+#endif

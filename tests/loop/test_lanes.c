@@ -1,0 +1,394 @@
+/* Jobs that meet take turns in groups: of threads, and of fibers of several loops. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "loop/lanes.h"
+#include "loop/loop.h"
+#include "loop/pool.h"
+#include "loop/task.h"
+
+/* ---- Threads, one after the other ---- */
+
+enum {
+	QUEUED = 4
+};
+
+struct queued {
+	struct lanes_job job; /* first */
+	struct lanes *lanes;
+	pthread_t thread;
+	bool led;
+	size_t others;         /* in the group that it has led */
+	_Atomic bool returned; /* of lanes_enter() */
+};
+
+static size_t
+waiting_in(struct lanes *q)
+{
+	size_t n;
+
+	pthread_mutex_lock(&q->lock);
+	n = q->waiting;
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+static void *
+queued_run(void *arg)
+{
+	struct queued *one = arg;
+
+	one->led = lanes_enter(one->lanes, &one->job);
+	atomic_store(&one->returned, true);
+	if (!one->led)
+		return NULL;
+	for (const struct lanes_job *j = one->job.group; j; j = j->group)
+		one->others++;
+	lanes_leave(one->lanes, &one->job, lanes_of_group(&one->job));
+	return NULL;
+}
+
+/* Has `count` jobs of one lane queue in their order, behind somebody who has it. */
+static void
+queue_behind(struct lanes *q, struct lanes_job *holder, struct queued *all, size_t count)
+{
+	assert_true(lanes_enter(q, holder));
+	assert_null(holder->group);
+	for (size_t i = 0; i < count; i++) {
+		all[i].lanes = q;
+		all[i].job.lanes = holder->lanes;
+		assert_int_equal(pthread_create(&all[i].thread, NULL, queued_run, &all[i]), 0);
+		while (waiting_in(q) != i + 1)
+			usleep(100);
+	}
+}
+
+static void
+join(struct queued *all, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		pthread_join(all[i].thread, NULL);
+}
+
+static void
+the_first_that_waits_runs_all_others_in_their_order(void **state)
+{
+	struct queued all[QUEUED] = { 0 };
+	struct lanes_job holder = { .lanes = lanes_of(5) };
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	queue_behind(&q, &holder, all, QUEUED);
+	for (size_t i = 0; i < QUEUED; i++)
+		assert_false(atomic_load(&all[i].returned));
+	lanes_leave(&q, &holder, holder.lanes);
+	join(all, QUEUED);
+	assert_true(all[0].led);
+	assert_int_equal(all[0].others, QUEUED - 1);
+	for (size_t i = 1; i < QUEUED; i++) {
+		assert_false(all[i].led);
+		assert_ptr_equal(all[i - 1].job.group, &all[i].job);
+	}
+	lanes_fini(&q);
+}
+
+static void
+a_group_has_no_more_jobs_than_it_may(void **state)
+{
+	struct queued all[QUEUED] = { 0 };
+	struct lanes_job holder = { .lanes = lanes_of(5) };
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 3);
+	queue_behind(&q, &holder, all, QUEUED);
+	lanes_leave(&q, &holder, holder.lanes);
+	join(all, QUEUED);
+	assert_true(all[0].led);
+	assert_int_equal(all[0].others, 2);
+	assert_true(all[3].led);
+	assert_int_equal(all[3].others, 0);
+	lanes_fini(&q);
+}
+
+static void
+another_lane_is_free_meanwhile(void **state)
+{
+	struct queued all[QUEUED] = { 0 };
+	struct lanes_job holder = { .lanes = lanes_of(5) };
+	struct lanes_job other = { .lanes = lanes_of(6), .prompt = true };
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	queue_behind(&q, &holder, all, QUEUED);
+	assert_true(lanes_enter(&q, &other));
+	assert_null(other.group);
+	lanes_leave(&q, &other, other.lanes);
+	for (size_t i = 0; i < QUEUED; i++)
+		assert_false(atomic_load(&all[i].returned));
+	lanes_leave(&q, &holder, holder.lanes);
+	join(all, QUEUED);
+	lanes_fini(&q);
+}
+
+/* One that wants two lanes keeps its place: later jobs of the free one of them do not pass it. */
+static void
+nobody_passes_a_job_that_waits_for_several_lanes(void **state)
+{
+	struct queued both = { 0 }, later = { 0 };
+	struct lanes_job holder = { .lanes = lanes_of(1) };
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_enter(&q, &holder));
+	both.lanes = later.lanes = &q;
+	both.job.lanes = lanes_of(1) | lanes_of(2);
+	later.job.lanes = lanes_of(2);
+	assert_int_equal(pthread_create(&both.thread, NULL, queued_run, &both), 0);
+	while (waiting_in(&q) != 1)
+		usleep(100);
+	assert_int_equal(pthread_create(&later.thread, NULL, queued_run, &later), 0);
+	while (waiting_in(&q) != 2)
+		usleep(100);
+	lanes_leave(&q, &holder, holder.lanes);
+	pthread_join(both.thread, NULL);
+	pthread_join(later.thread, NULL);
+	assert_true(both.led);
+	assert_int_equal(both.others, 1);
+	assert_false(later.led);
+	lanes_fini(&q);
+}
+
+static void
+small_jobs_of_other_lanes_are_in_one_group(void **state)
+{
+	struct queued all[2] = { 0 };
+	struct lanes_job holder = { .lanes = lanes_of(1) | lanes_of(2) };
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_enter(&q, &holder));
+	for (size_t i = 0; i < 2; i++) {
+		all[i].lanes = &q;
+		all[i].job = (struct lanes_job){ .lanes = lanes_of(1 + i), .small = true };
+		assert_int_equal(pthread_create(&all[i].thread, NULL, queued_run, &all[i]), 0);
+		while (waiting_in(&q) != i + 1)
+			usleep(100);
+	}
+	lanes_leave(&q, &holder, holder.lanes);
+	join(all, 2);
+	assert_int_equal(all[0].led + all[1].led, 1);
+	assert_int_equal(all[0].others + all[1].others, 1);
+	lanes_fini(&q);
+}
+
+static bool
+is_fenced(struct lanes *q)
+{
+	bool fenced;
+
+	pthread_mutex_lock(&q->lock);
+	fenced = q->fences != NULL;
+	pthread_mutex_unlock(&q->lock);
+	return fenced;
+}
+
+static void *
+hold(void *arg)
+{
+	struct queued *one = arg;
+
+	lanes_hold(one->lanes, one->job.lanes);
+	atomic_store(&one->returned, true);
+	return NULL;
+}
+
+static void
+lanes_that_are_held_are_nobody_elses(void **state)
+{
+	struct queued fence = { 0 }, job = { 0 };
+	struct lanes_job holder = { .lanes = lanes_of(1) };
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_enter(&q, &holder));
+	fence.lanes = job.lanes = &q;
+	fence.job.lanes = lanes_of(1) | lanes_of(2);
+	job.job.lanes = lanes_of(2);
+	assert_int_equal(pthread_create(&fence.thread, NULL, hold, &fence), 0);
+	while (!is_fenced(&q))
+		usleep(100);
+	assert_int_equal(lanes_take_free(&q, lanes_of(1) | lanes_of(2) | lanes_of(3)), lanes_of(3));
+	assert_int_equal(pthread_create(&job.thread, NULL, queued_run, &job), 0);
+	while (waiting_in(&q) != 1)
+		usleep(100);
+	assert_false(atomic_load(&fence.returned));
+	lanes_leave(&q, &holder, holder.lanes | lanes_of(3));
+	pthread_join(fence.thread, NULL);
+	assert_false(atomic_load(&job.returned));
+	lanes_release(&q, fence.job.lanes);
+	pthread_join(job.thread, NULL);
+	assert_true(job.led);
+	lanes_fini(&q);
+}
+
+/* ---- Fibers of several loops ---- */
+
+enum {
+	LOOPS = 3,
+	FIBERS = 24, /* of each loop */
+	ROUNDS = 60,
+	KEYS = 4, /* the first one half of the time */
+	GROUP = 16,
+};
+
+struct crowd_loop {
+	struct loop loop;
+	pthread_t thread;
+	unsigned left; /* fibers */
+};
+
+/* What `counts` has is guarded by the lanes alone, which the thread sanitizer sees. */
+static struct {
+	struct lanes lanes;
+	struct crowd_loop loops[LOOPS];
+	struct crowd_fiber {
+		struct crowd_loop *loop;
+		unsigned seed;
+	} fibers[LOOPS][FIBERS];
+	bool busy[KEYS];
+	unsigned counts[KEYS];
+	_Atomic unsigned jobs[KEYS], groups, largest, sum;
+} crowd;
+
+struct crowd_job {
+	struct lanes_job lane; /* first */
+	unsigned key;
+	unsigned got; /* what the count was when it was run; 0: it was not */
+};
+
+static void
+crowd_lead(struct crowd_job *leader)
+{
+	struct event never;
+	unsigned size = 0;
+
+	assert_false(crowd.busy[leader->key]);
+	crowd.busy[leader->key] = true;
+	for (struct crowd_job *j = leader; j; j = (struct crowd_job *)j->lane.group) {
+		assert_int_equal(j->key, leader->key);
+		assert_int_equal(j->got, 0);
+		j->got = ++crowd.counts[j->key];
+		size++;
+		if (size % 5 == 0)
+			wait_yield();
+	}
+	/* As a commit does. */
+	event_init(&never);
+	if (leader->got % 3 == 0)
+		(void)event_wait(&never, clock_mono_ns() + 50000);
+	crowd.busy[leader->key] = false;
+	assert_true(size <= GROUP);
+	for (unsigned most = atomic_load(&crowd.largest);
+	     size > most && !atomic_compare_exchange_weak(&crowd.largest, &most, size);)
+		;
+	atomic_fetch_add(&crowd.groups, 1);
+	lanes_leave(&crowd.lanes, &leader->lane, lanes_of_group(&leader->lane));
+}
+
+static void
+crowd_run(void *arg)
+{
+	struct crowd_fiber *f = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned draw = (unsigned)rand_r(&f->seed);
+		struct crowd_job job = { .key = draw % 2 ? 0 : draw / 2 % KEYS };
+
+		job.lane.lanes = lanes_of(job.key);
+		job.lane.prompt = draw % 3 == 0;
+		if (lanes_enter(&crowd.lanes, &job.lane))
+			crowd_lead(&job);
+		assert_int_not_equal(job.got, 0);
+		atomic_fetch_add(&crowd.jobs[job.key], 1);
+		atomic_fetch_add(&crowd.sum, 1);
+		if (draw % 7 == 0)
+			wait_yield();
+	}
+	if (--f->loop->left == 0)
+		loop_stop(&f->loop->loop);
+}
+
+static void *
+crowd_serve(void *arg)
+{
+	loop_run(arg);
+	return NULL;
+}
+
+static void
+fibers_of_several_loops_never_meet_at_a_lane(void **state)
+{
+	struct loop_config config = { .task_bytes = 1 << 20 };
+	struct err err;
+
+	(void)state;
+	assert_int_equal(pool_new(1, &config.pool, &err), STATUS_OK);
+	lanes_init(&crowd.lanes, GROUP);
+	for (unsigned i = 0; i < LOOPS; i++) {
+		struct crowd_loop *l = &crowd.loops[i];
+
+		assert_int_equal(loop_init(&l->loop, &config, &err), STATUS_OK);
+		l->left = FIBERS;
+		for (unsigned j = 0; j < FIBERS; j++) {
+			crowd.fibers[i][j] = (struct crowd_fiber){ l, i * FIBERS + j + 1 };
+			assert_int_equal(task_spawn(&l->loop, crowd_run, &crowd.fibers[i][j]),
+					 STATUS_OK);
+		}
+	}
+	for (unsigned i = 0; i < LOOPS; i++)
+		assert_int_equal(pthread_create(&crowd.loops[i].thread, NULL, crowd_serve,
+						&crowd.loops[i].loop),
+				 0);
+	for (unsigned i = 0; i < LOOPS; i++)
+		pthread_join(crowd.loops[i].thread, NULL);
+	for (unsigned i = 0; i < LOOPS; i++)
+		loop_fini(&crowd.loops[i].loop);
+	pool_free(config.pool);
+	lanes_fini(&crowd.lanes);
+	assert_int_equal(atomic_load(&crowd.sum), LOOPS * FIBERS * ROUNDS);
+	for (unsigned i = 0; i < KEYS; i++)
+		assert_int_equal(crowd.counts[i], atomic_load(&crowd.jobs[i]));
+	/* Half of all jobs want one lane: they share groups. */
+	assert_true(atomic_load(&crowd.largest) > 1);
+	assert_true(atomic_load(&crowd.groups) < LOOPS * FIBERS * ROUNDS / 2);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_that_waits_runs_all_others_in_their_order),
+		cmocka_unit_test(a_group_has_no_more_jobs_than_it_may),
+		cmocka_unit_test(another_lane_is_free_meanwhile),
+		cmocka_unit_test(nobody_passes_a_job_that_waits_for_several_lanes),
+		cmocka_unit_test(small_jobs_of_other_lanes_are_in_one_group),
+		cmocka_unit_test(lanes_that_are_held_are_nobody_elses),
+		cmocka_unit_test(fibers_of_several_loops_never_meet_at_a_lane),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
