@@ -36,6 +36,8 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 	clients_init(&door->clients, CQL_CLIENT_LOST, CQL_CLIENT_KILLED);
 	catalog_caches_init(&door->caches);
 	traces_init(&door->traces);
+	for (size_t i = 0; i < CQL_LANE_TABLES; i++)
+		lanes_init(&door->lanes[i], CQL_LANE_JOBS);
 	prepared_init(door);
 	door->stream = (struct net_stream_options){
 		.serve = cql_serve,
@@ -85,6 +87,8 @@ door_free(void *arg)
 	expiring_fini(&door->prepared);
 	catalog_caches_fini(&door->caches);
 	traces_fini(&door->traces);
+	for (size_t i = 0; i < CQL_LANE_TABLES; i++)
+		lanes_fini(&door->lanes[i]);
 	mem_free(door);
 }
 

@@ -23,6 +23,11 @@ enum {
 	CQL_IN_FLIGHT_BYTES = 16 * 1024,       /* of one of them, as it came */
 	CQL_PARTITIONS = 10000,                /* that IN on the partition key may name */
 	CQL_RANGES = 10000, /* of clustering keys that IN may name, in a partition */
+	/* Conditional statements of one partition (run/lane.h). */
+	CQL_LANE_TABLES = 64,              /* of LANES lanes each */
+	CQL_LANE_JOBS = 128,               /* that share a transaction */
+	CQL_LANE_BYTES = 4 * 1024 * 1024,  /* of its size, from which on it takes no further one */
+	CQL_LANE_ANSWER_BYTES = 16 * 1024, /* of the answer to one; a longer one is made alone */
 };
 
 /* What clients take this server for: they choose by it what they ask. */

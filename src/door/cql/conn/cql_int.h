@@ -8,6 +8,7 @@
 #include "door/cql/conn/cql_config.h"
 #include "door/cql/conn/settings.h"
 #include "door/cql/trace/trace.h"
+#include "loop/lanes.h"
 #include "net/stream.h"
 #include "serve/clients.h"
 #include "serve/expiring.h"
@@ -40,7 +41,8 @@ struct cql_door {
 	struct catalog_caches caches; /* of descriptions of tables */
 	struct expiring prepared;     /* statements, by their ids */
 	struct expiring_rules prepared_rules;
-	struct traces traces; /* of requests whose clients wanted one */
+	struct lanes lanes[CQL_LANE_TABLES]; /* of conditional statements: run/lane.h */
+	struct traces traces;                /* of requests whose clients wanted one */
 	/* Of a store that others write to (run/news.h). */
 	struct chores *chores; /* NULL: nobody else writes to it */
 	_Atomic(struct schema_snapshot *) known;

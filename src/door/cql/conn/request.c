@@ -1,7 +1,7 @@
 #include "door/cql/conn/request.h"
 
-static bool
-is_killed(const struct cql_request *r)
+bool
+request_is_killed(const struct cql_request *r)
 {
 	struct clients_entry *entry = &r->client->entry;
 
@@ -10,20 +10,26 @@ is_killed(const struct cql_request *r)
 	return atomic_load_explicit(&((struct cql_op *)r->op)->killed, memory_order_relaxed);
 }
 
+bool
+request_is_given_up(const struct cql_request *r)
+{
+	struct net_stream *s = r->client->stream;
+
+	return net_stream_is_lost(s) && event_is_set(net_stream_stopping_event(s));
+}
+
 enum status
 request_ask(void *request)
 {
 	const struct cql_request *r = request;
 	struct net_stream *s = r->client->stream;
-	bool lost = net_stream_is_lost(s);
 
-	if (is_killed(r))
+	if (request_is_killed(r))
 		return STATUS_CANCELLED;
-	/* A stop of the process ends it, once its time is over and the connection is lost. */
 	if (r->lasts)
-		return lost && event_is_set(net_stream_stopping_event(s)) ? STATUS_CANCELLED
-									  : STATUS_OK;
-	return lost || event_is_set(net_stream_closed_event(s)) ? STATUS_CANCELLED : STATUS_OK;
+		return request_is_given_up(r) ? STATUS_CANCELLED : STATUS_OK;
+	return net_stream_is_lost(s) || event_is_set(net_stream_closed_event(s)) ? STATUS_CANCELLED
+										 : STATUS_OK;
 }
 
 enum status

@@ -45,6 +45,12 @@ struct cql_request {
 		err_set(&(r)->err, STATUS_INVALID, __VA_ARGS__);                                   \
 	})
 
+/* Any thread: somebody has ended its operation. */
+bool request_is_killed(const struct cql_request *r);
+
+/* On its loop: a stop of the process, whose time is over, has ended its connection. */
+bool request_is_given_up(const struct cql_request *r);
+
 /*
  * STATUS_CANCELLED if the request is to end: somebody has ended its operation, or its client has
  * left and it is none that `lasts`. For step_set_ask().

@@ -453,21 +453,27 @@ run_telling(struct modify *m, struct timed *timed)
 	return status;
 }
 
-enum status
-modify_run(struct run *run)
+const struct cql_value *
+modify_partition(const struct modify *m)
 {
-	struct timed timed;
+	if (m->kind == CQL_INSERT)
+		return m->key_values;
+	return m->plan.partition_count == 1 ? m->plan.partitions[0].values : NULL;
+}
+
+enum status
+modify_run(struct run *run, struct timed *timed)
+{
 	struct modify m;
 
 	TRY(modify_compile(&m, run));
 	TRY(run_bind(run));
-	timed_init(&timed, run->tx, run->table->db, NULL, &run->r->err);
 	TRY(catalog_db_check_writable(run->table->db, &run->r->err));
 	if (run->table->counters)
 		run->r->more.write = ERROR_WRITE_COUNTER;
 	if (status_row_asked(run->statement))
-		return run_telling(&m, &timed);
-	TRY(modify_prepare(&m, &timed));
+		return run_telling(&m, timed);
+	TRY(modify_prepare(&m, timed));
 	if (modify_is_conditional(run->statement))
 		return run_conditional(&m);
 	TRY(modify_apply(&m));

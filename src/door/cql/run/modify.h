@@ -91,8 +91,17 @@ MUST_USE enum status condition_answer(struct modify *m, const struct condition_s
 
 /* modify.c: writes. */
 MUST_USE enum status modify_apply(struct modify *m);
-/* A statement of its own in a transaction, whose table is open: with its RESULT. */
-MUST_USE enum status modify_run(struct run *run);
+/*
+ * A statement that is no part of a batch, whose table is open: with its RESULT. `timed` is the
+ * transaction of the table.
+ */
+MUST_USE enum status modify_run(struct run *run, struct timed *timed);
+
+/*
+ * Behind modify_prepare(): the values of the partition key, one for each column of it. NULL: the
+ * statement is not about one partition.
+ */
+const struct cql_value *modify_partition(const struct modify *m);
 
 /* modify_key.c: the key of a row of the plan, or of its partition where `range` is NULL. */
 MUST_USE enum status modify_key_of(struct modify *m, const struct where_partition *part,

@@ -24,6 +24,9 @@ struct prepared {
 	struct str keyspace; /* of the client that prepared it */
 	struct str text;
 	const struct cql_statement *statement;
+	/* The numbers of the markers that are the partition key; none where not all of it is. */
+	const unsigned *partition;
+	size_t partition_count;
 	uint64_t hash; /* of the columns of its table (schema_table_hash()); 0: it has none */
 };
 

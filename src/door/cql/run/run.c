@@ -1,8 +1,10 @@
 #include "door/cql/run/run.h"
 
+#include "base/hash.h"
 #include "door/cql/run/batch.h"
 #include "door/cql/run/ddl.h"
 #include "door/cql/run/describe.h"
+#include "door/cql/run/lane.h"
 #include "door/cql/run/modify.h"
 #include "door/cql/run/news.h"
 #include "door/cql/run/prepared.h"
@@ -18,6 +20,7 @@ enum {
 
 /* A statement that is run, in as many attempts as its transaction needs. */
 struct job {
+	struct lane_member member; /* first; of a conditional statement */
 	struct cql_request *r;
 	const struct cql_statement *statement;
 	const struct prepared *prepared; /* NULL: it is none */
@@ -155,19 +158,27 @@ trace_attempt(const struct cql_request *r, struct kv_tx *tx)
 		   (unsigned long long)s.clears, (unsigned long long)s.bytes_written);
 }
 
+/* `shared`: of the group that the statement is in; NULL: it has the transaction for itself. */
 static enum status
-data_body(struct kv_tx *tx, void *arg)
+change_run(struct run *run, struct lane_table *shared)
 {
-	struct job *job = arg;
+	struct timed own;
+
+	if (shared) {
+		TRY(lane_share(shared, run));
+		return modify_run(run, &shared->timed);
+	}
+	timed_init(&own, run->tx, run->table->db, NULL, &run->r->err);
+	return modify_run(run, &own);
+}
+
+/* Runs a statement on a table. `shared`: as in change_run(). */
+static enum status
+data_run(struct job *job, struct kv_tx *tx, struct lane_table *shared)
+{
 	enum status status;
 	struct run run;
 
-	/* What a scan holds is its client's. A write's transaction is small, or its group's. */
-	if (job->statement->kind == CQL_SELECT)
-		kv_tx_set_memory(tx, arena_part(job->r->arena), 0);
-	else if (job->r->beside)
-		kv_tx_overlap(tx);
-	job_restart(job);
 	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
 	run.values = job->params->values;
 	run.value_count = job->params->value_count;
@@ -177,10 +188,25 @@ data_body(struct kv_tx *tx, void *arg)
 		status = check_prepared(job, &run);
 	if (status == STATUS_OK)
 		status = job->statement->kind == CQL_SELECT ? select_run(&run, job->params)
-							    : modify_run(&run);
-	run_close_table(&run);
+							    : change_run(&run, shared);
+	if (!shared || shared->table != run.table)
+		run_close_table(&run);
 	trace_attempt(job->r, tx);
 	return status;
+}
+
+static enum status
+data_body(struct kv_tx *tx, void *arg)
+{
+	struct job *job = arg;
+
+	/* What a scan holds is its client's. A write's transaction is small, or its group's. */
+	if (job->statement->kind == CQL_SELECT)
+		kv_tx_set_memory(tx, arena_part(job->r->arena), 0);
+	else if (job->r->beside)
+		kv_tx_overlap(tx);
+	job_restart(job);
+	return data_run(job, tx, NULL);
 }
 
 static enum status
@@ -237,6 +263,126 @@ job_write(struct job *job, kv_body *body)
 		return status;
 	r->q.code = (enum cql_code)0;
 	return STATUS_OK;
+}
+
+/* ---- Statements with conditions, which meet others at their partition ---- */
+
+/* The hash that a partition has in this process: of its table's name and of the key's values. */
+static uint64_t
+hash_of_table(const struct job *job)
+{
+	const struct cql_name *name = table_of(job->statement);
+
+	if (!name)
+		return 0;
+	return hash_keyed(hash_keyed(0, name->keyspace.ptr ? name->keyspace : job->keyspace),
+			  name->name);
+}
+
+/* Finds it without the table, of a prepared statement whose partition key is markers. */
+static bool
+hash_markers(const struct job *job, uint64_t *ret)
+{
+	const struct params_value *values = job->params->values;
+	const struct prepared *p = job->prepared;
+	size_t count = job->params->value_count;
+
+	if (!p || !p->partition_count || !count || values[0].name.len)
+		return false;
+	*ret = hash_of_table(job);
+	for (size_t i = 0; i < p->partition_count; i++) {
+		unsigned at = p->partition[i];
+
+		if (at >= count || values[at].kind != FRAME_BYTES_VALUE)
+			return false;
+		*ret = hash_keyed(*ret, values[at].bytes);
+	}
+	return true;
+}
+
+struct probing {
+	struct job *job;
+	uint64_t hash;
+	bool found;
+};
+
+static void
+probe_partition(struct probing *p, struct run *run)
+{
+	const struct cql_value *values;
+	struct timed timed;
+	struct modify m;
+
+	timed_init(&timed, run->tx, run->table->db, NULL, &run->r->err);
+	if (modify_compile(&m, run) != STATUS_OK || run_bind(run) != STATUS_OK ||
+	    modify_prepare(&m, &timed) != STATUS_OK)
+		return;
+	values = modify_partition(&m);
+	p->found = values != NULL;
+	p->hash = hash_of_table(p->job);
+	for (size_t i = 0; values && i < run->table->partition_count; i++)
+		p->hash = hash_keyed(p->hash, values[i].bytes);
+}
+
+static enum status
+probe_body(struct kv_tx *tx, void *arg)
+{
+	struct probing *p = arg;
+	struct job *job = p->job;
+	struct run run;
+
+	job_restart(job);
+	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
+	run.values = job->params->values;
+	run.value_count = job->params->value_count;
+	TRY(run_open_table(&run, table_of(job->statement)));
+	probe_partition(p, &run);
+	run_close_table(&run);
+	return STATUS_OK;
+}
+
+/*
+ * Finds the hash of the partition. False: it is not known, and the statement takes no lane; if
+ * something is wrong with it, running it tells what.
+ */
+static bool
+hash_partition(struct job *job, uint64_t *ret)
+{
+	struct probing p = { .job = job };
+	struct err ignored;
+
+	if (hash_markers(job, ret))
+		return true;
+	if (kv_run_read(job->r->door->config.store, probe_body, &p, &ignored) != STATUS_OK)
+		return false;
+	*ret = p.hash;
+	return p.found;
+}
+
+static enum status
+member_run(struct lane_member *m, struct kv_tx *tx, struct lane_table *shared)
+{
+	return data_run((struct job *)m, tx, shared);
+}
+
+static enum status
+member_run_alone(struct lane_member *m)
+{
+	return job_write((struct job *)m, data_body);
+}
+
+static enum status
+run_change(struct job *job)
+{
+	uint64_t hash;
+
+	if (!modify_is_conditional(job->statement) || !hash_partition(job, &hash))
+		return job_write(job, data_body);
+	job->r->lasts = true;
+	job->member.r = job->r;
+	job->member.run = member_run;
+	job->member.alone = member_run_alone;
+	return lane_run(&job->member, hash);
 }
 
 /* ---- USE ---- */
@@ -401,7 +547,7 @@ run_statement(struct job *job)
 	case CQL_INSERT:
 	case CQL_UPDATE:
 	case CQL_DELETE:
-		return job_write(job, data_body);
+		return run_change(job);
 	case CQL_BATCH:
 	case CQL_TRANSACTION:
 		r->more.write = ERROR_WRITE_BATCH;
@@ -477,6 +623,19 @@ partition_markers(const struct run *run, const struct where *w, struct cql_expr 
 	return t->partition_count;
 }
 
+static enum status
+keep_partition(struct prepared *p, const unsigned *markers, size_t count)
+{
+	unsigned *kept = arena_alloc(p->arena, (count + 1) * sizeof(*kept));
+
+	if (!kept)
+		return STATUS_LIMIT;
+	memcpy(kept, markers, count * sizeof(*kept));
+	p->partition = kept;
+	p->partition_count = count;
+	return STATUS_OK;
+}
+
 /* Compiles it, for the types of its markers and its result. */
 static enum status
 describe_data(struct job *job, struct run *run, struct prepared *p)
@@ -505,6 +664,7 @@ describe_data(struct job *job, struct run *run, struct prepared *p)
 	}
 	TRY(modify_compile(&m, run));
 	count = partition_markers(run, &m.where, m.key, partition);
+	TRY(keep_partition(p, partition, count));
 	metadata_put_prepared(r->out, r->header.version, id, run, partition, count, NULL);
 	return STATUS_OK;
 }
