@@ -101,7 +101,8 @@ kv_scan_init_few(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struc
 		scan->options.limit_bytes = stretch_bytes;
 	scan->stretch_bytes = scan->options.limit_bytes / FIRST_STRETCH + 1;
 	scan->remaining = scan->options.limit ? scan->options.limit : SIZE_MAX;
-	scan->options.limit = first <= FEW_PAIRS ? first : 0;
+	/* Many that are asked for ahead come in stretches that grow, each while one is used. */
+	scan->options.limit = first <= FEW_PAIRS || !scan->options.ahead ? first : 0;
 	TRY(scan_set_bounds(scan, begin, false, end));
 	scan_ask_now(scan);
 	return STATUS_OK;
@@ -133,6 +134,19 @@ scan_ask_ahead(struct kv_scan *scan)
 	return STATUS_OK;
 }
 
+/* How many pairs the stretch behind the one that is used up has; 0: no such limit. */
+static size_t
+scan_next_limit(const struct kv_scan *scan)
+{
+	size_t limit = scan->options.limit;
+
+	/* Its bytes may have ended it before all was there that is likely to be wanted. */
+	if (limit > FEW_PAIRS)
+		return limit - scan->range.count > FEW_PAIRS ? limit - scan->range.count
+							     : FEW_PAIRS;
+	return limit > FEW_PAIRS / FEW_GROWTH ? 0 : limit * FEW_GROWTH;
+}
+
 /* The stretch is used up: takes the next one, or asks for it. */
 static enum status
 scan_go_on(struct kv_scan *scan)
@@ -143,9 +157,7 @@ scan_go_on(struct kv_scan *scan)
 	kv_future_free(scan->future);
 	scan->future = NULL;
 	if (!scan->following) {
-		scan->options.limit = scan->options.limit > FEW_PAIRS / FEW_GROWTH
-					      ? 0
-					      : scan->options.limit * FEW_GROWTH;
+		scan->options.limit = scan_next_limit(scan);
 		scan_ask_now(scan);
 		return STATUS_OK;
 	}

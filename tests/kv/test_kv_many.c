@@ -1,9 +1,10 @@
-/* Many keys at once: the same on all engines, and how the embedded one reads them. */
+/* Many keys and pairs at once: the same on all engines, and how the embedded one reads them. */
 #include "fixture.h"
 
 #include <stdio.h>
 
 #include "kv/embedded/embedded_int.h"
+#include "kv/few.h"
 #include "kv/many.h"
 
 /* ---- On all engines ---- */
@@ -197,6 +198,46 @@ fiber_leaves_many_keys_to_others_while_the_disk_is_slow(void **state)
 	kv_close(store);
 }
 
+/* ---- Scans of many pairs ---- */
+
+/* Who wants many pairs, and does not ask ahead, is given so many, and then some. */
+static void
+scan_of_many_reads_no_more_than_are_wanted(void **state)
+{
+	enum {
+		PAIRS = 5000,
+		WANTED = 2000,
+		MORE = 1000, /* FEW_PAIRS */
+	};
+	struct kv_store *store = store_of(state);
+	struct kv_tx *tx = begin(store);
+	struct kv_scan scan;
+	struct kv_pair pair;
+	int n = 0;
+
+	for (int i = 0; i < PAIRS; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "t/%04d", i);
+		put(tx, key, "v");
+	}
+	commit(tx);
+	tx = begin_read(store);
+	assert_ok(kv_scan_init_few(&scan, tx, STR("t/"), STR("t0"), NULL, WANTED));
+	for (; n < WANTED; n++)
+		assert_ok(kv_scan_next(&scan, &pair));
+	assert_int_equal(kv_tx_stats(tx).keys_read, WANTED);
+	assert_int_equal(kv_tx_stats(tx).round_trips, 1);
+	assert_ok(kv_scan_next(&scan, &pair));
+	assert_int_equal(kv_tx_stats(tx).keys_read, WANTED + MORE);
+	for (n++; kv_scan_next(&scan, &pair) == STATUS_OK;)
+		n++;
+	assert_int_equal(n, PAIRS);
+	assert_int_equal(kv_tx_stats(tx).round_trips, 3);
+	kv_scan_release(&scan);
+	kv_tx_free(tx);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 #define E(name) cmocka_unit_test_setup_teardown(name, embedded_setup, fixture_dir_teardown)
 
@@ -207,6 +248,7 @@ main(void)
 		T(many_keys_are_read_as_one_after_the_other),
 		T(many_keys_conflict_as_single_ones),
 		T(many_keys_of_a_transaction_that_is_over_fail),
+		T(scan_of_many_reads_no_more_than_are_wanted),
 		E(store_that_is_only_read_gives_many_keys),
 		E(fiber_leaves_many_keys_to_others_while_the_disk_is_slow),
 	};

@@ -140,6 +140,9 @@ cursor_open(struct table_scan *s)
 	const struct kv_range_options options = { .reverse = s->options.reverse };
 	size_t first = s->options.rows * (s->schema->column_count - s->schema->key_count + 1);
 
+	/* Only the pair behind a row says that the row has no others. */
+	first += first != 0;
+
 	/* The edges the wrong way round are a range without rows. */
 	if (str_cmp(buf_str(&s->begin), buf_str(&s->end)) > 0) {
 		buf_clear(&s->end);
