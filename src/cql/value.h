@@ -157,5 +157,11 @@ MUST_USE enum status cql_value_put_key(struct cql *q, struct buf *key, const str
  */
 MUST_USE enum status cql_value_of_key(struct cql *q, const struct cql_type *type, struct str key,
 				      bool descending, struct str *ret, size_t *ret_len);
+/*
+ * The same of a component of a native type that doc_key_read() has read as a scalar, or that
+ * cql_value_to_scalar() gave. Texts are borrowed from the scalar; else the bytes are in the arena.
+ */
+MUST_USE enum status cql_value_of_part(struct cql *q, const struct cql_type *type,
+				       const struct doc_scalar *s, struct str *ret);
 
 #endif

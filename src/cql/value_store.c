@@ -4,6 +4,10 @@
 #include "cql/value_int.h"
 #include "doc/key_read.h"
 
+enum {
+	PART_BYTES = 16 * 1024, /* of a component: the store's limit is shorter */
+};
+
 /* The scalar's kind of a native type's values. */
 static enum doc_kind
 scalar_kind(enum cql_type_kind kind)
@@ -289,6 +293,27 @@ native_of_key(struct cql *q, const struct cql_type *type, struct str key, bool d
 	return scalar_bytes(q, type, &s, ret);
 }
 
+/*
+ * True of a scalar whose bytes need no look at the component: not of numbers of any length, which
+ * a key has in another form than a value.
+ */
+static bool
+part_is_value(enum cql_type_kind type, enum doc_kind kind)
+{
+	switch ((int)type) {
+	case CQL_TYPE_VARINT:
+	case CQL_TYPE_DECIMAL:
+		return false;
+	case CQL_TYPE_BIGINT:
+	case CQL_TYPE_INT:
+	case CQL_TYPE_SMALLINT:
+	case CQL_TYPE_TINYINT:
+		return kind == DOC_INT64 || kind == scalar_kind(type);
+	default:
+		return type < CQL_NATIVE_COUNT && kind == scalar_kind(type);
+	}
+}
+
 /* The first byte of a component, as if it were ascending; -1 behind the end. */
 static int
 first_byte(struct str key, size_t at, bool descending)
@@ -355,6 +380,21 @@ elements_of_key(struct cql *q, const struct cql_type *type, struct str key, bool
 	buf_release(&out);
 	*ret_len = at + 1;
 	return status;
+}
+
+enum status
+cql_value_of_part(struct cql *q, const struct cql_type *type, const struct doc_scalar *s,
+		  struct str *ret)
+{
+	AUTO(buf_release) struct buf key = BUF_SHORT(PART_BYTES);
+	struct str bytes;
+	size_t len;
+
+	if (part_is_value(type->kind, s->kind))
+		return scalar_bytes(q, type, s, ret);
+	TRY(doc_key_put(&key, DOC_KEY_TYPED, s));
+	TRY(cql_value_of_key(q, type, buf_str(&key), false, &bytes, &len));
+	return arena_copy(q->arena, bytes, ret);
 }
 
 enum status

@@ -77,6 +77,12 @@ bool key_is_number(enum doc_kind kind);
 /* Appends a number; as doc_key_put(). */
 MUST_USE enum status key_put_number(struct buf *key, const struct doc_scalar *s);
 
+/*
+ * Reads a number whose first byte has been read, if it is an integer of at most 63 bits, as nearly
+ * all are. Returns false for every other one; the reader then stays.
+ */
+bool key_read_integer(struct key_reader *r, uint8_t first, int64_t *ret);
+
 /* Passes over a number whose first byte has been read; checks no more than where it ends. */
 MUST_USE enum status key_skip_number(struct key_reader *r, uint8_t first);
 

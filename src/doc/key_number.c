@@ -727,6 +727,34 @@ key_skip_number(struct key_reader *r, uint8_t first)
 	return number_read_class(r, first, NULL, &ignored);
 }
 
+bool
+key_read_integer(struct key_reader *r, uint8_t first, int64_t *ret)
+{
+	bool negative = first == KEY_MINUS;
+	struct key_reader next = *r;
+	struct key_head h;
+	uint64_t n;
+	int behind;
+
+	*ret = 0;
+	if (first == KEY_ZERO)
+		return true;
+	if (first != KEY_PLUS && !negative)
+		return false;
+	next.mask ^= negative ? 0xff : 0;
+	if (number_read_head(&next, &h) != STATUS_OK || !h.exact || h.exponent < 0 ||
+	    h.exponent >= HEAD_BITS)
+		return false;
+	behind = HEAD_BITS - h.exponent; /* bits of a fraction */
+	n = h.significand >> behind;
+	if (n << behind != h.significand)
+		return false;
+	next.mask = r->mask;
+	*r = next;
+	*ret = negative ? -(int64_t)n : (int64_t)n;
+	return true;
+}
+
 /* STATUS_CORRUPT unless the number's own key is what was read. */
 static enum status
 number_check_decimal(struct str key, bool descending, const struct doc_key_number *n)

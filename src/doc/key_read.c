@@ -266,6 +266,20 @@ component_read_u32(struct key_reader *r, uint32_t *ret)
 	return STATUS_OK;
 }
 
+/* Copies what comes before the first NUL, which most texts end with, and returns its length. */
+static size_t
+component_read_plain(struct key_reader *r, char *to)
+{
+	size_t left = (size_t)(r->end - r->at);
+	const uint8_t *nul = left ? memchr(r->at, 0, left) : NULL;
+	size_t len = nul ? (size_t)(nul - r->at) : left;
+
+	if (len)
+		memcpy(to, r->at, len);
+	r->at += len;
+	return len;
+}
+
 /* Escaped bytes up to their end, into the arena. */
 static enum status
 component_read_escaped(struct key_reader *r, struct arena *arena, struct str *ret)
@@ -276,6 +290,8 @@ component_read_escaped(struct key_reader *r, struct arena *arena, struct str *re
 
 	if (!to)
 		return STATUS_LIMIT;
+	if (!r->mask)
+		len = component_read_plain(r, to);
 	for (;;) {
 		TRY(key_next_byte(r, &c));
 		if (!c) {
@@ -472,15 +488,18 @@ doc_key_read(struct str key, bool descending, struct arena *arena, struct doc_sc
 	r.at = (const uint8_t *)key.ptr;
 	r.end = key.len ? r.at + key.len : r.at;
 	TRY(key_next_byte(&r, &first));
-	if (first >= KEY_NAN && first <= KEY_PLUS_INFINITY) {
+	if (key_read_integer(&r, first, &s.n)) {
+		s.kind = DOC_INT64;
+	} else if (first >= KEY_NAN && first <= KEY_PLUS_INFINITY) {
 		TRY(component_read_number(key, descending, arena, &s));
 		TRY(doc_key_skip(key, descending, ret_len));
 		*ret = s;
 		return STATUS_OK;
+	} else {
+		TRY(component_kind(first, &s.kind));
+		s.truth = first == KEY_TRUE;
+		TRY(component_read_content(&r, arena, &s));
 	}
-	TRY(component_kind(first, &s.kind));
-	s.truth = first == KEY_TRUE;
-	TRY(component_read_content(&r, arena, &s));
 	*ret = s;
 	*ret_len = (size_t)(r.at - (const uint8_t *)key.ptr);
 	return STATUS_OK;

@@ -36,24 +36,18 @@ enum status
 value_of_key(struct cql *q, const struct cql_type *type, const struct doc_scalar *s,
 	     struct str *ret)
 {
-	AUTO(buf_release) struct buf key = BUF_SHORT(KEY_BYTES);
-	struct str bytes;
 	size_t len;
 
-	if (type->kind >= CQL_NATIVE_COUNT) {
-		if (s->kind != DOC_BYTES)
-			return err_set(q->err, STATUS_CORRUPT, "a key is no bytes");
-		/* Of another door's types only the bytes are known. */
-		if (type->kind == CQL_TYPE_CUSTOM) {
-			*ret = s->text;
-			return STATUS_OK;
-		}
-		return cql_value_of_key(q, type, s->text, false, ret, &len);
+	if (type->kind < CQL_NATIVE_COUNT)
+		return cql_value_of_part(q, type, s, ret);
+	if (s->kind != DOC_BYTES)
+		return err_set(q->err, STATUS_CORRUPT, "a key is no bytes");
+	/* Of another door's types only the bytes are known. */
+	if (type->kind == CQL_TYPE_CUSTOM) {
+		*ret = s->text;
+		return STATUS_OK;
 	}
-	/* Keys keep numbers by their value, without their kind, which the type tells again. */
-	TRY(doc_key_put(&key, DOC_KEY_TYPED, s));
-	TRY(cql_value_of_key(q, type, buf_str(&key), false, &bytes, &len));
-	return arena_copy(q->arena, bytes, ret);
+	return cql_value_of_key(q, type, s->text, false, ret, &len);
 }
 
 enum table_storage

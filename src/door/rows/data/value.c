@@ -7,7 +7,6 @@
 #include "cql/murmur3.h"
 #include "cql/number.h"
 #include "cql/value.h"
-#include "doc/key.h"
 #include "door/rows/data/table.h"
 
 #define NS_PER_US     INT64_C(1000)
@@ -383,16 +382,12 @@ enum status
 rows_column_put_part(struct rows_request *r, const struct column *c, const struct doc_scalar *s,
 		     struct buf *out)
 {
-	AUTO(buf_release) struct buf bytes = BUF_SHORT(ROWS_ORDERED_BYTES);
 	struct cql q = { .arena = r->arena, .err = &r->err };
 	struct str cql;
-	size_t len;
 
 	if (is_own(c))
 		return put_ordered(r, c, s, out);
-	/* Keys keep numbers by their value, without their kind, which the type tells again. */
-	TRY(doc_key_put(&bytes, DOC_KEY_TYPED, s));
-	TRY(cql_value_of_key(&q, c->type, buf_str(&bytes), false, &cql, &len));
+	TRY(cql_value_of_part(&q, c->type, s, &cql));
 	return value_of_cql(r, c, cql, out);
 }
 
