@@ -12,6 +12,11 @@ enum {
 	CELL_FORMAT_STAMPED_PIECES = 4,
 };
 
+enum {
+	/* About what a record takes beside a text: format, type, times, a stamp, its ends. */
+	CELL_HEAD_BYTES = 48,
+};
+
 static uint64_t
 cell_format(const struct timed_cell *cell)
 {
@@ -104,23 +109,14 @@ enum status
 timed_cell_scalar(const struct timed_cell *cell, struct arena *arena, struct doc_scalar *ret)
 {
 	AUTO(buf_release) struct buf scratch = BUF_INIT(KV_LIMIT_VALUE_BYTES);
-	/* The scalar borrows from the value, which lives as long as a future. */
-	struct str value = arena_dup(arena, cell->value);
 	struct doc_scalar s = { 0 };
 
-	if (!value.ptr)
-		return STATUS_LIMIT;
-	TRY(doc_scalar_read(value, &scratch, &s));
-	if (s.text.len) {
-		s.text = arena_dup(arena, s.text);
-		if (!s.text.ptr)
-			return STATUS_LIMIT;
-	}
-	if (s.more.len) {
-		s.more = arena_dup(arena, s.more);
-		if (!s.more.ptr)
-			return STATUS_LIMIT;
-	}
+	TRY(doc_scalar_read(cell->value, &scratch, &s));
+	/* It borrows from the value, which lives as long as a future, or from the scratch. */
+	if (s.text.ptr)
+		TRY(arena_copy(arena, s.text, &s.text));
+	if (s.more.ptr)
+		TRY(arena_copy(arena, s.more, &s.more));
 	*ret = s;
 	return STATUS_OK;
 }
@@ -156,17 +152,15 @@ cell_set_expiry(const struct timed *t, struct timed_expiry expiry, struct timed_
 		cell->at_ms = expiry.ms ? expiry.ms : 1; /* 0 is TIMED_CELL_NEVER */
 }
 
-/* Writes the record, and the entry of what expires. */
+/* Writes the record, which was put, and the entry of what expires. */
 static enum status
-cell_store(struct timed *t, struct str key, const struct timed_cell *cell)
+cell_store(struct timed *t, struct str key, const struct timed_cell *cell, const struct buf *record)
 {
-	AUTO(buf_release) struct buf encoded = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	AUTO(buf_release) struct buf entry = CATALOG_KEY_INIT;
 	uint64_t expires_ms;
 
-	timed_cell_put(cell, &encoded);
-	TRY(buf_status(&encoded));
-	TRY(timed_data_set(t, key, buf_str(&encoded)));
+	TRY(buf_status(record));
+	TRY(timed_data_set(t, key, buf_str(record)));
 	expires_ms = timed_cell_expires_ms(t->db, cell);
 	if (!expires_ms)
 		return STATUS_OK;
@@ -178,6 +172,7 @@ enum status
 timed_cell_write_pieces(struct timed *t, struct str key, const struct doc_scalar *value,
 			struct timed_expiry expiry)
 {
+	AUTO(buf_release) struct buf record = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct timed_cell cell = { .type = TIMED_LEAF,
 				   .write_us = timed_write_us(t),
 				   .has_stamp = t->has_stamp,
@@ -186,29 +181,34 @@ timed_cell_write_pieces(struct timed *t, struct str key, const struct doc_scalar
 				   .piece_kind = value->kind };
 
 	cell_set_expiry(t, expiry, &cell);
-	return cell_store(t, key, &cell);
+	timed_cell_put(&cell, &record);
+	return cell_store(t, key, &cell, &record);
 }
 
 enum status
 timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 		 const struct doc_scalar *value, struct timed_expiry expiry)
 {
-	AUTO(buf_release) struct buf scalar = BUF_INIT(TIMED_VALUE_BYTES);
+	AUTO(buf_release) struct buf record = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 	struct timed_cell cell = { .type = type,
 				   .write_us = timed_write_us(t),
 				   .has_stamp = t->has_stamp,
 				   .stamp = t->stamp };
+	size_t head;
 
 	cell_set_expiry(t, expiry, &cell);
+	/* One allocation for nearly all: a value with NULs in it is longer than its text. */
+	if (value && value->text.len <= TIMED_VALUE_BYTES)
+		(void)buf_reserve(&record, CELL_HEAD_BYTES + value->text.len);
+	timed_cell_put(&cell, &record);
+	head = record.len;
 	if (value)
-		doc_scalar_put(&scalar, value);
-	if (buf_status(&scalar) == STATUS_LIMIT)
+		doc_scalar_put(&record, value);
+	if (buf_status(&record) == STATUS_LIMIT || record.len - head > TIMED_VALUE_BYTES)
 		return err_set(t->err, STATUS_VALUE_TOO_LARGE,
 			       "a value in a row may have %d bytes (TIMED_VALUE_BYTES)",
 			       TIMED_VALUE_BYTES);
-	TRY(buf_status(&scalar));
-	cell.value = buf_str(&scalar);
-	return cell_store(t, key, &cell);
+	return cell_store(t, key, &cell, &record);
 }
 
 /* ---- Cells that are due ---- */

@@ -180,11 +180,31 @@ components_get(struct str bytes, const struct table_column *columns, size_t coun
 	return bytes.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
+/* The content of an element of bytes: borrowed, or in the arena where NULs in it are escaped. */
+static enum status
+element_get(struct tuple_reader *r, struct arena *arena, struct str *ret)
+{
+	struct tuple_elem e;
+	struct buf plain;
+
+	if (tuple_next_plain(r, TUPLE_BYTES, ret))
+		return STATUS_OK;
+	if (tuple_next(r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
+		return STATUS_CORRUPT;
+	plain = BUF_INIT(e.raw.len);
+	plain.ptr = arena_bytes(arena, e.raw.len);
+	plain.cap = e.raw.len;
+	if (!plain.ptr)
+		return STATUS_LIMIT;
+	tuple_unescape(&e, &plain);
+	*ret = buf_str(&plain);
+	return buf_status(&plain);
+}
+
 enum status
 table_place_row(const struct table_schema *schema, struct str tail, struct arena *arena,
 		struct table_place *ret, size_t *ret_len)
 {
-	AUTO(buf_release) struct buf scratch = BUF_INIT(KV_LIMIT_KEY_BYTES);
 	struct tuple_reader r = tuple_reader(tail);
 	size_t range_count = schema->key_count - schema->hash_count;
 	struct str bytes;
@@ -193,15 +213,14 @@ table_place_row(const struct table_schema *schema, struct str tail, struct arena
 	ret->key = arena_zalloc(arena, schema->key_count * sizeof(*ret->key));
 	if (!ret->key)
 		return STATUS_LIMIT;
-	TRY(tuple_next_bytes(&r, &scratch, &bytes));
+	TRY(element_get(&r, arena, &bytes));
 	if (bytes.len < TABLE_TOKEN_BYTES)
 		return STATUS_CORRUPT;
 	ret->hash = (uint16_t)((uint8_t)bytes.ptr[0] << 8 | (uint8_t)bytes.ptr[1]);
 	ret->token = token_get(bytes);
 	TRY(components_get(str_skip(bytes, TABLE_TOKEN_BYTES), schema->columns, schema->hash_count,
 			   arena, ret->key));
-	buf_clear(&scratch);
-	TRY(tuple_next_bytes(&r, &scratch, &bytes));
+	TRY(element_get(&r, arena, &bytes));
 	*ret_len = tail.len - r.rest.len;
 	/* Without components it is the row of the static columns. */
 	if (bytes.len || !range_count) {
@@ -239,22 +258,21 @@ piece_get(struct tuple_reader *r, struct table_place *ret)
 enum status
 table_place_cell(struct str rest, struct arena *arena, struct table_place *ret)
 {
-	AUTO(buf_release) struct buf scratch = BUF_INIT(KV_LIMIT_KEY_BYTES);
 	struct tuple_reader r = tuple_reader(rest);
 	enum status status;
 	struct str bytes;
 	size_t len;
 
 	ret->has_element = ret->is_piece = false;
-	TRY(table_place_column(rest, &ret->column));
-	if (!ret->column)
+	ret->column = 0;
+	if (!rest.len)
 		return STATUS_OK;
-	TRY(tuple_next_u64(&r, &ret->column));
+	if (tuple_next_u64(&r, &ret->column) != STATUS_OK || !ret->column)
+		return STATUS_CORRUPT;
 	ret->has_element = r.rest.len && r.rest.ptr[0] == TUPLE_CODE_BYTES;
 	if (!ret->has_element)
 		return piece_get(&r, ret);
-	if (tuple_next_bytes(&r, &scratch, &bytes) != STATUS_OK)
-		return STATUS_CORRUPT;
+	TRY(element_get(&r, arena, &bytes));
 	status = doc_key_read(bytes, false, arena, &ret->element, &len);
 	if (status == STATUS_INVALID || (status == STATUS_OK && len != bytes.len))
 		return STATUS_CORRUPT;

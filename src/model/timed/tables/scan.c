@@ -37,6 +37,7 @@ struct table_scan {
 	struct kv_pair pair; /* the next one */
 	bool has_pair;
 	size_t row_len, partition_len; /* of its key */
+	bool same_row;                 /* it is of the row whose key the place is */
 	size_t pairs, bytes;           /* read since the scan was opened */
 	bool paused;
 
@@ -282,6 +283,19 @@ table_scan_open(struct timed *t, const struct table_scan_options *options, struc
 
 /* ---- Pairs ---- */
 
+/* True if the pair goes on with the row of the pair before it, so that its lengths are the same. */
+static bool
+pair_goes_on(const struct table_scan *s)
+{
+	struct str key = s->pair.key;
+	size_t len = s->place.len;
+
+	if (!len || s->place_done || s->row_len != len || !str_starts_with(key, buf_str(&s->place)))
+		return false;
+	/* Otherwise the NUL at the end of the place is content of a longer element. */
+	return key.len == len || (uint8_t)key.ptr[len] != TUPLE_CODE_ESCAPE;
+}
+
 /* Makes s->pair the next pair, unless it is there already. STATUS_NOT_FOUND. */
 static enum status
 scan_peek(struct table_scan *s)
@@ -291,11 +305,13 @@ scan_peek(struct table_scan *s)
 	if (s->has_pair)
 		return STATUS_OK;
 	TRY(timed_cursor_next(&s->cursor, &s->pair));
-	s->partition_len = tuple_skip(s->pair.key, at, TUPLE_SKIP_TEXT);
-	s->row_len = s->partition_len ? tuple_skip(s->pair.key, s->partition_len, TUPLE_SKIP_TEXT)
-				      : 0;
-	if (!s->row_len)
-		return STATUS_CORRUPT;
+	s->same_row = pair_goes_on(s);
+	if (!s->same_row) {
+		s->partition_len = tuple_skip_text(s->pair.key, at);
+		s->row_len = s->partition_len ? tuple_skip_text(s->pair.key, s->partition_len) : 0;
+		if (!s->row_len)
+			return STATUS_CORRUPT;
+	}
 	s->has_pair = true;
 	s->pairs++;
 	s->bytes += s->pair.key.len + s->pair.value.len;
@@ -413,8 +429,7 @@ row_read(struct table_scan *s, struct table_reading *r)
 		s->has_pair = false;
 		/* The pair goes with the cursor's next step; what the row keeps is a copy. */
 		status = scan_peek(s);
-	} while (status == STATUS_OK && s->row_len == len &&
-		 str_eq(str_of(s->pair.key.ptr, len), buf_str(&s->place)));
+	} while (status == STATUS_OK && s->same_row);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
