@@ -327,7 +327,7 @@ def doors_take_memory_by_the_calls_of_net():
     wrong = []
     for path in sources():
         name = path.relative_to(TOP).as_posix().removeprefix("src/")
-        if not name.startswith(("door/", "mql/")):
+        if not name.startswith(("door/", "mql/", "cql/", "jtree/", "lua/", "rdb/")):
             continue
         code = without_comments(path)
         count = len(re.findall(r"\bBUF_INIT\(|\bbuf_init\(", code))
@@ -368,10 +368,19 @@ def limits_are_asked_by_one_registry():
                                      without_comments(path))]
 
 
+def people_on_connections_are_followed_below_the_doors():
+    """Who is on a connection that stays is for access/visitor.h, so that no door forgets to look again. CouchDB's door
+    has none but feeds: each of its requests has credentials, and POST /_session checks a password."""
+    around = re.compile(r"\b(?:follow_look|follow_is_current|auth_login|auth_check)\(")
+    return [f"{path.relative_to(TOP)}: {found[0]})" for path in tracked("src/door/*.c", "src/door/**/*.c")
+            if not path.relative_to(TOP).as_posix().startswith("src/door/couch/")
+            for found in around.finditer(without_comments(path))]
+
+
 def what_clients_make_long_is_sorted_in_steps():
     """loop/sort.h lets others have their turns, and ends with whoever waits; qsort() does neither."""
     return [path.relative_to(TOP).as_posix() for path in sources()
-            if re.match(r"src/(door|mql|index/(plan|selector|view))/", path.relative_to(TOP).as_posix())
+            if re.match(r"src/(door|mql|cql|jtree|lua|rdb|index/(plan|selector|view))/", path.relative_to(TOP).as_posix())
             and "qsort(" in without_comments(path)]
 
 
@@ -452,7 +461,7 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
           large_folders_have_a_map, doors_have_few_locks, doors_take_memory_by_the_calls_of_net,
           what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
-          limits_are_asked_by_one_registry,
+          limits_are_asked_by_one_registry, people_on_connections_are_followed_below_the_doors,
           what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are,
           promises_are_kept_below_the_doors, versions_are_told_alike,

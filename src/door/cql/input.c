@@ -15,7 +15,7 @@ enum {
 static size_t
 body_limit(const struct cql_client *c)
 {
-	return c->authenticated ? FRAME_BYTES : CQL_STRANGER_BYTES;
+	return c->who.authenticated ? FRAME_BYTES : CQL_STRANGER_BYTES;
 }
 
 static bool

@@ -138,7 +138,7 @@ serve_startup(struct cql_request *r, struct frame_in *in)
 	TRY(startup_compression(r, compression));
 	clients_set_text(&c->entry, &c->entry.name, driver);
 	c->started = true;
-	if (c->authenticated) {
+	if (c->who.authenticated) {
 		r->answer = FRAME_READY;
 		return STATUS_OK;
 	}
@@ -474,7 +474,7 @@ check_order(struct cql_request *r, const struct opcode *opcode)
 				    opcode->name);
 	if (!c->flights.count)
 		cql_client_check_roles(c);
-	if (!c->authenticated && !opcode->before_login) {
+	if (!c->who.authenticated && !opcode->before_login) {
 		audit_refusal(r, opcode);
 		return request_fail(r, CQL_CODE_PROTOCOL,
 				    "Unexpected message %s, expecting AUTH_RESPONSE", opcode->name);
@@ -487,7 +487,7 @@ check_order(struct cql_request *r, const struct opcode *opcode)
  * and what keeps it alive is never refused: drivers would take the server for one that is gone.
  */
 static enum status
-check_limits(struct cql_request *r, const struct opcode *opcode)
+statement_admit(struct cql_request *r, const struct opcode *opcode)
 {
 	enum status status;
 
@@ -509,7 +509,7 @@ serve_body(struct cql_request *r, struct str body)
 	struct frame_in in = frame_in_of(body);
 	enum status status;
 
-	TRY(check_limits(r, opcode));
+	TRY(statement_admit(r, opcode));
 	TRY(check_order(r, opcode));
 	skip_payload(&r->header, &in);
 	status = run_request(r, opcode, &in);
@@ -532,12 +532,12 @@ trace_request(struct cql_request *r, size_t from)
 	const struct opcode *opcode = opcode_find(r->header.opcode);
 
 	if (!(r->header.flags & FRAME_TRACING) || !opcode || opcode->before_login ||
-	    !r->client->authenticated)
+	    !r->client->who.authenticated)
 		return;
-	r->trace = trace_begin(r->arena, opcode->name, r->client->user.name);
+	r->trace = trace_begin(r->arena, opcode->name, r->client->who.user.name);
 	if (!r->trace)
 		return;
-	memcpy(r->trace->key, r->client->user.key, sizeof(r->trace->key));
+	memcpy(r->trace->key, r->client->who.user.key, sizeof(r->trace->key));
 	cql_client_peer(r->client, r->trace->client, &r->trace->client_len);
 	frame_set_flags(r->out, from, FRAME_TRACING);
 	buf_append(r->out, r->trace->id, TRACE_ID_BYTES);
@@ -684,7 +684,7 @@ may_overlap(const struct cql_client *c, const struct input_frame *f)
 {
 	struct frame_in in = frame_in_of(f->body);
 
-	if (!c->started || !c->authenticated || f->body.len > CQL_IN_FLIGHT_BYTES)
+	if (!c->started || !c->who.authenticated || f->body.len > CQL_IN_FLIGHT_BYTES)
 		return false;
 	if (f->header.opcode != FRAME_QUERY)
 		return f->header.opcode == FRAME_EXECUTE || f->header.opcode == FRAME_BATCH;
@@ -727,14 +727,20 @@ begin_flight(struct cql_client *c, const struct input_frame *f)
 	return true;
 }
 
+/* Who the client is, and what it may, changes between statements only. */
+static void
+follow_person(struct cql_client *c)
+{
+	if (cql_client_is_current(c))
+		return;
+	flights_finish(c);
+	cql_client_check_roles(c);
+}
+
 static void
 serve_next(struct cql_client *c, const struct input_frame *f)
 {
-	/* Who the client is, and what it may, changes between statements only. */
-	if (!cql_client_is_current(c)) {
-		flights_finish(c);
-		cql_client_check_roles(c);
-	}
+	follow_person(c);
 	/* With many fibers at work it waits for one of its own, or else does the work itself. */
 	while (may_overlap(c, f)) {
 		if (begin_flight(c, f))
@@ -752,7 +758,8 @@ serve_next(struct cql_client *c, const struct input_frame *f)
 
 /* Answers a frame that cannot be served. */
 static void
-refuse(struct cql_client *c, struct input_frame *f, enum cql_code code, const struct err *err)
+answer_unread_frame(struct cql_client *c, struct input_frame *f, enum cql_code code,
+		    const struct err *err)
 {
 	struct cql_request r = { .door = c->door,
 				 .client = c,
@@ -788,7 +795,7 @@ refuse_input(struct cql_client *c, struct input_frame *f, enum input_result resu
 			"Invalid or unsupported protocol version (%u); supported versions are "
 			"(3/v3, 4/v4, 5/v5)",
 			f->header.version);
-		refuse(c, f, CQL_CODE_PROTOCOL, &err);
+		answer_unread_frame(c, f, CQL_CODE_PROTOCOL, &err);
 		return false;
 	case INPUT_MIXED:
 		metric_add(&broken, 1);
@@ -797,25 +804,25 @@ refuse_input(struct cql_client *c, struct input_frame *f, enum input_result resu
 			"connection had version %u/v%u",
 			f->header.version, f->header.version, c->version, c->version);
 		f->header.version = c->version;
-		refuse(c, f, CQL_CODE_PROTOCOL, &err);
+		answer_unread_frame(c, f, CQL_CODE_PROTOCOL, &err);
 		return false;
 	case INPUT_LENGTH:
 		METRIC_REFUSED("FRAME_BYTES");
 		err_set(&err, STATUS_INVALID,
 			"Request is too big: length %zu exceeds maximum allowed length %zu (%s)",
 			f->header.length, f->limit,
-			c->authenticated ? "FRAME_BYTES" : "CQL_STRANGER_BYTES");
-		refuse(c, f, CQL_CODE_INVALID, &err);
+			c->who.authenticated ? "FRAME_BYTES" : "CQL_STRANGER_BYTES");
+		answer_unread_frame(c, f, CQL_CODE_INVALID, &err);
 		return !c->ends;
 	case INPUT_MEMORY:
 		(void)net_memory_refuse(net_stream_session(c->stream), &err);
 		err.status = STATUS_LIMIT;
-		refuse(c, f, CQL_CODE_OVERLOADED, &err);
+		answer_unread_frame(c, f, CQL_CODE_OVERLOADED, &err);
 		return !c->ends && !net_stream_is_unwanted(c->stream);
 	case INPUT_CORRUPT:
 		metric_add(&broken, 1);
 		err_set(&err, STATUS_INVALID, "the bytes are no frame that can be read");
-		refuse(c, f, CQL_CODE_PROTOCOL, &err);
+		answer_unread_frame(c, f, CQL_CODE_PROTOCOL, &err);
 		return false;
 	case INPUT_FRAME:
 	case INPUT_ENDED:
@@ -826,7 +833,7 @@ refuse_input(struct cql_client *c, struct input_frame *f, enum input_result resu
 
 /* Nothing is under way: what is kept for the next request is little. */
 static void
-settle(struct cql_client *c)
+client_settle(struct cql_client *c)
 {
 	ops_leave(&c->entry.op);
 	flights_trim(c, FLIGHTS_KEPT);
@@ -835,7 +842,7 @@ settle(struct cql_client *c)
 
 /* Serves one frame, or sends what is there to be sent. False: the connection ends. */
 static bool
-serve_turn(struct cql_client *c)
+cql_serve_turn(struct cql_client *c)
 {
 	enum input_result result;
 	struct input_frame f;
@@ -848,7 +855,7 @@ serve_turn(struct cql_client *c)
 		return true;
 	}
 	if (!c->flights.count)
-		settle(c);
+		client_settle(c);
 	result = cql_input_next(c, &f);
 	if (result == INPUT_FRAME) {
 		step_unit();
@@ -870,7 +877,7 @@ cql_serve(struct net_stream *s, void *door)
 
 	if (!c)
 		return false;
-	while (serve_turn(c))
+	while (cql_serve_turn(c))
 		;
 	flights_finish(c);
 	flights_trim(c, 0);

@@ -79,7 +79,7 @@ static enum status
 read_message(struct request *q)
 {
 	struct mongo_client *c = q->client;
-	size_t most = c->authenticated ? WIRE_MESSAGE_BYTES : MONGO_STRANGER_BYTES;
+	size_t most = c->who.authenticated ? WIRE_MESSAGE_BYTES : MONGO_STRANGER_BYTES;
 	struct wire_header header;
 	size_t cost;
 	struct str in;
@@ -279,7 +279,7 @@ run_permitted(struct call *c)
 	enum status status;
 
 	mongo_client_check_roles(c->client);
-	if (!c->client->authenticated && !(c->command->flags & COMMAND_NO_AUTH))
+	if (!c->client->who.authenticated && !(c->command->flags & COMMAND_NO_AUTH))
 		return call_fail(c, MONGO_UNAUTHORIZED, "Command %s requires authentication",
 				 c->command->name);
 	TRY(call_read_args(c));
@@ -582,7 +582,7 @@ serve_message(struct request *q, struct str message)
 	struct wire_error error;
 
 	if (q->op == WIRE_OP_COMPRESSED) {
-		size_t most = c->authenticated ? WIRE_MESSAGE_BYTES : MONGO_STRANGER_BYTES;
+		size_t most = c->who.authenticated ? WIRE_MESSAGE_BYTES : MONGO_STRANGER_BYTES;
 
 		TRY(compress_unpack(message, most, &c->raw, &q->by, NULL));
 		q->compressed = true;

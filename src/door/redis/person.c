@@ -103,16 +103,16 @@ static bool
 client_look_up_default(struct client *c)
 {
 	uint64_t count = people_news_count(c->redis->config.news);
-	bool was_in = c->authenticated;
+	bool was_in = c->who.authenticated;
 
 	if (!users_are_open(c->redis))
 		return client_lose_person(c);
 	client_login_default(c);
 	if (c->undecided)
 		return !client_has_subscriptions(c) && !atomic_load(&c->monitors);
-	c->authenticated = was_in;
+	c->who.authenticated = was_in;
 	c->request.stranger = !was_in;
-	c->follow.seen = count;
+	c->who.follow.seen = count;
 	return client_check_what_it_has(c);
 }
 
@@ -121,23 +121,17 @@ client_look_up_person(struct client *c)
 {
 	const struct redis_config *config = &c->redis->config;
 	struct auth_client client = client_of_auth(c);
-	struct arena *arena = arena_new(CLIENT_USER_BYTES);
-	struct auth_user user;
+	struct visitor_found found;
 
-	if (!arena)
-		return true;
-	switch (follow_look(&c->follow, config->news, config->live, &client, &c->user, arena,
-			    &user)) {
+	switch (visitor_look(&c->who, config->news, config->live, &client, &found)) {
 	case FOLLOW_SAME:
 		break;
 	case FOLLOW_CHANGED:
-		client_become(c, &user, arena);
+		client_become(c, &found);
 		return client_check_what_it_has(c);
 	case FOLLOW_GONE:
-		arena_free(arena);
 		return client_lose_person(c);
 	}
-	arena_free(arena);
 	return true;
 }
 
@@ -148,7 +142,7 @@ client_look(struct client *c)
 	bool goes_on = c->anonymous ? client_look_up_default(c) : client_look_up_person(c);
 
 	if (goes_on)
-		atomic_store(&c->followed, c->follow.seen);
+		atomic_store(&c->followed, c->who.follow.seen);
 	return goes_on;
 }
 
@@ -157,7 +151,7 @@ client_follow(struct client *c)
 {
 	if (c->undecided)
 		client_login_default(c);
-	if (!c->authenticated || follow_is_current(&c->follow, c->redis->config.news))
+	if (visitor_is_current(&c->who, c->redis->config.news))
 		return true;
 	return client_look(c);
 }
@@ -167,9 +161,9 @@ client_may_wait(struct client *c, const struct unit *unit, struct arena *arena)
 {
 	struct str ignored;
 
-	if (!c->authenticated || follow_is_current(&c->follow, c->redis->config.news))
+	if (visitor_is_current(&c->who, c->redis->config.news))
 		return true;
-	return client_look(c) && c->authenticated &&
+	return client_look(c) && c->who.authenticated &&
 	       acl_check(&c->acl, unit->command, unit->argv, unit->argc, arena, &ignored) ==
 		       ACL_ALLOWED;
 }

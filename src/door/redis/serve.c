@@ -163,7 +163,7 @@ block_wait(struct client *c, struct job *job, uint64_t deadline, bool *ret_serve
 		effects_offer(c, job);
 	client_set_blocked(c, true);
 	/* Only those who are blocked already are told of changes of rights. */
-	if (!first || !c->authenticated || follow_is_current(&c->follow, c->redis->config.news))
+	if (!first || visitor_is_current(&c->who, c->redis->config.news))
 		signals = client_wait(c, false, deadline);
 	*ret_served = effects_withdraw(c);
 	job->out = &c->out;
@@ -581,7 +581,7 @@ check_rights(struct request_call *q)
 
 	if (q->command->flags & COMMAND_NO_AUTH)
 		return true;
-	if (!c->authenticated) {
+	if (!c->who.authenticated) {
 		refuse_stranger(q);
 		return false;
 	}
@@ -874,7 +874,7 @@ dispatch(struct request_call *q)
 	if (!check_limits(q))
 		return;
 	if (!q->command) {
-		if (c->authenticated)
+		if (c->who.authenticated)
 			refuse_unknown(q);
 		else
 			refuse_stranger(q);

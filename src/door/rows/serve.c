@@ -46,7 +46,7 @@ serve_hello(struct rows_request *r)
 	r->client->version = most < ROWS_VERSION ? most : ROWS_VERSION;
 	rows_put_u16(r->out, r->client->version);
 	rows_put_u32(r->out, ROWS_FRAME_BYTES);
-	rows_put_u8(r->out, !r->client->authenticated);
+	rows_put_u8(r->out, !r->client->who.authenticated);
 	rows_put_str(r->out, STR("frond " FROND_VERSION));
 	return buf_status(r->out);
 }
@@ -222,7 +222,7 @@ check_order(struct rows_request *r, const struct kind_of_request *kind)
 	if (c->greeted == (r->header.code == ROWS_HELLO))
 		return rows_fail(r, ROWS_STATE_PROTOCOL, "a connection begins with HELLO, once");
 	rows_client_check_roles(c);
-	if (c->authenticated || kind->by_strangers)
+	if (c->who.authenticated || kind->by_strangers)
 		return STATUS_OK;
 	audit_refusal(r, kind);
 	return rows_fail(r, "28000", "nobody has logged in");
@@ -233,7 +233,7 @@ check_order(struct rows_request *r, const struct kind_of_request *kind)
  * is never refused: it takes no more, and gives back what others wait for.
  */
 static enum status
-check_limits(struct rows_request *r)
+request_admit(struct rows_request *r)
 {
 	struct clients_entry *entry = &r->client->entry;
 	enum status status;
@@ -254,7 +254,7 @@ serve_body(struct rows_request *r)
 	const struct kind_of_request *kind = kind_find(r->header.code);
 	enum status status;
 
-	TRY(check_limits(r));
+	TRY(request_admit(r));
 	TRY(check_order(r, kind));
 	status = run_request(r, kind);
 	if (status != STATUS_OK && r->state && strcmp(r->state, ROWS_STATE_RIGHT) == 0)
@@ -378,7 +378,8 @@ skip_bytes(struct rows_client *c)
 
 /* Answers a request whose body is not read. */
 static void
-refuse(struct rows_client *c, const struct rows_header *h, const char *state, const struct err *err)
+answer_unread(struct rows_client *c, const struct rows_header *h, const char *state,
+	      const struct err *err)
 {
 	struct rows_request r = request_of(c, h);
 	size_t from;
@@ -400,7 +401,7 @@ refuse_length(struct rows_client *c, const struct rows_header *h, size_t most)
 	err_set(&err, STATUS_LIMIT, "the request has %zu bytes; the limit, %s, is %zu", h->length,
 		most == ROWS_FRAME_BYTES ? "ROWS_FRAME_BYTES" : "ROWS_STRANGER_BYTES", most);
 	c->skips = h->length;
-	refuse(c, h, ROWS_STATE_TOO_LARGE, &err);
+	answer_unread(c, h, ROWS_STATE_TOO_LARGE, &err);
 }
 
 static bool
@@ -416,7 +417,7 @@ refuse_memory(struct rows_client *c, const struct rows_header *h)
 
 	(void)net_memory_refuse(net_stream_session(c->stream), &err);
 	err.status = STATUS_LIMIT;
-	refuse(c, h, ROWS_STATE_MEMORY, &err);
+	answer_unread(c, h, ROWS_STATE_MEMORY, &err);
 	c->ends |= net_stream_is_unwanted(c->stream);
 }
 
@@ -427,7 +428,7 @@ refuse_memory(struct rows_client *c, const struct rows_header *h)
 static enum status
 read_frame(struct rows_client *c, struct rows_header *ret)
 {
-	size_t most = c->authenticated ? ROWS_FRAME_BYTES : ROWS_STRANGER_BYTES;
+	size_t most = c->who.authenticated ? ROWS_FRAME_BYTES : ROWS_STRANGER_BYTES;
 	enum status status;
 	struct str in;
 
@@ -464,7 +465,7 @@ buf_shrink(struct buf *b)
 
 /* Serves one request. False: the connection ends. */
 static bool
-serve_turn(struct rows_client *c)
+rows_serve_turn(struct rows_client *c)
 {
 	struct rows_header h;
 	enum status status = read_frame(c, &h);
@@ -487,7 +488,7 @@ rows_serve(struct net_stream *s, void *door)
 
 	if (!c)
 		return false;
-	while (serve_turn(c))
+	while (rows_serve_turn(c))
 		;
 	rows_txn_free(c);
 	rows_client_free(c);

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <assert.h>
 
-#include "access/people.h"
 #include "base/address.h"
 #include "base/mem.h"
 #include "base/metric.h"
@@ -11,7 +10,6 @@
 #include "door/cql/wire/frame.h"
 #include "door/cql/wire/segment.h"
 #include "net/memory.h"
-#include "settings/live.h"
 
 METRIC_COUNTER(losses, "frond_cql_events_lost_total", METRIC_NUMBER,
 	       "Clients of Cassandra's protocol that were closed since they left more events "
@@ -75,7 +73,7 @@ cql_client_free(struct cql_client *c)
 	buf_release(&c->packed);
 	buf_release(&c->events);
 	budget_part_release(&c->events_part);
-	arena_free(c->user_arena);
+	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
@@ -256,7 +254,7 @@ cql_client_audit_by(const struct cql_client *c)
 {
 	return (struct audit_by){ .door = "cql",
 				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->user.name };
+				  .user = c->who.user.name };
 }
 
 struct auth_client
@@ -268,67 +266,50 @@ cql_client_of_auth(struct cql_client *c)
 				     .door = ROLE_DOOR };
 }
 
-/* What a user may, by own roles and by those of the roles that these name. In the arena. */
+/* What a user may, by own roles and by those of the roles that these name. In their arena. */
 static enum status
-grants_read(struct cql_client *c, const struct auth_user *user, struct arena *arena,
-	    struct grants *ret, struct err *err)
+grants_read(struct cql_client *c, const struct visitor_found *found, struct grants *ret,
+	    struct err *err)
 {
 	const struct cql_config *config = &c->door->config;
+	const struct auth_user *user = &found->user;
 
-	grants_of_roles(ret, user->roles, user->roles_count, user->admin, arena);
-	return role_follow_all(config->store, config->live, ret, arena, err);
+	grants_of_roles(ret, user->roles, user->roles_count, user->admin, found->arena);
+	return role_follow_all(config->store, config->live, ret, found->arena, err);
 }
 
-/* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
+/* What the person may, and whom others see. */
 static void
-client_become(struct cql_client *c, const struct auth_user *user, const struct grants *grants,
-	      struct arena *arena)
+client_know(struct cql_client *c, const struct grants *grants)
 {
-	arena_free(c->user_arena);
-	c->user_arena = arena;
-	c->user = *user;
-	c->authenticated = true;
 	c->grants = *grants;
-	clients_set_user(&c->entry, c->user.name, c->user.name.len && !user->admin);
+	clients_set_user(&c->entry, c->who.user.name, visitor_is_limited(&c->who));
 }
 
 void
 cql_client_become_nobody(struct cql_client *c)
 {
-	struct settings_held *held = settings_live_hold(c->door->config.live);
-
-	c->authenticated = !auth_has_admins(people_of(held));
-	settings_held_unref(held);
-	c->user = (struct auth_user){ .admin = c->authenticated };
-	c->follow = (struct follow){ 0 };
-	arena_free(c->user_arena);
-	c->user_arena = NULL;
-	c->grants = (struct grants){ .everything = c->authenticated };
-	clients_set_user(&c->entry, c->user.name, false);
+	visitor_reset(&c->who, c->door->config.live);
+	c->grants = (struct grants){ .everything = c->who.authenticated };
+	clients_set_user(&c->entry, STR(""), false);
 }
 
 enum status
 cql_client_login(struct cql_client *c, struct str name, struct str password, struct err *err)
 {
-	struct settings_held *held = settings_live_hold(c->door->config.live);
 	struct auth_client client = cql_client_of_auth(c);
-	struct arena *arena = arena_new(CQL_USER_BYTES);
-	struct auth_user user = { 0 };
+	struct visitor_found found;
 	struct grants grants;
-	enum status status = STATUS_NOMEM;
+	enum status status;
 
-	if (arena)
-		status = auth_login(people_of(held), "password", name, password, &client, arena,
-				    &user, err);
-	settings_held_unref(held);
-	if (status == STATUS_OK)
-		status = grants_read(c, &user, arena, &grants, err);
+	TRY(visitor_login(c->door->config.live, "password", name, password, &client, &found, err));
+	status = grants_read(c, &found, &grants, err);
 	if (status != STATUS_OK) {
-		arena_free(arena);
+		arena_free(found.arena);
 		return status;
 	}
-	client_become(c, &user, &grants, arena);
-	c->follow = (struct follow){ 0 };
+	visitor_enter(&c->who, &found);
+	client_know(c, &grants);
 	return STATUS_OK;
 }
 
@@ -338,70 +319,58 @@ cql_client_login(struct cql_client *c, struct str name, struct str password, str
  * looks again.
  */
 static void
-client_renew(struct cql_client *c, const struct auth_user *user, struct arena *arena)
+client_renew(struct cql_client *c, const struct visitor_found *found)
 {
 	struct grants grants;
 
-	if (grants_read(c, user, arena, &grants, NULL) != STATUS_OK) {
-		c->follow.seen = 0;
-		arena_free(arena);
+	if (grants_read(c, found, &grants, NULL) != STATUS_OK) {
+		c->who.follow.seen = 0;
+		arena_free(found->arena);
 		return;
 	}
-	client_become(c, user, &grants, arena);
+	visitor_change(&c->who, found);
+	client_know(c, &grants);
 }
 
-/* True for a copy of the user in the arena. */
-static bool
-user_copy(const struct auth_user *user, struct arena *arena, struct auth_user *ret)
+/* The same for a person who has not changed. */
+static void
+client_renew_roles(struct cql_client *c)
 {
-	*ret = *user;
-	ret->name = arena_dup(arena, user->name);
-	ret->roles = arena_alloc(arena, (user->roles_count + 1) * sizeof(*ret->roles));
-	if (!ret->name.ptr || !ret->roles)
-		return false;
-	for (size_t i = 0; i < user->roles_count; i++) {
-		ret->roles[i] = arena_dup(arena, user->roles[i]);
-		if (!ret->roles[i].ptr)
-			return false;
-	}
-	return true;
+	struct visitor_found found;
+
+	if (!c->grants.role_count)
+		return;
+	if (visitor_copy(&c->who, &found))
+		client_renew(c, &found);
+	else
+		c->who.follow.seen = 0;
 }
 
 bool
 cql_client_is_current(const struct cql_client *c)
 {
-	return !c->authenticated || follow_is_current(&c->follow, c->door->config.news);
+	return visitor_is_current(&c->who, c->door->config.news);
 }
 
 void
 cql_client_check_roles(struct cql_client *c)
 {
 	const struct cql_config *config = &c->door->config;
+	struct visitor_found found;
 	struct auth_client client;
-	struct auth_user user;
-	struct arena *arena;
 
 	if (cql_client_is_current(c))
 		return;
 	assert(!c->flights.count);
-	arena = arena_new(CQL_USER_BYTES);
-	if (!arena)
-		return;
 	client = cql_client_of_auth(c);
-	switch (follow_look(&c->follow, config->news, config->live, &client, &c->user, arena,
-			    &user)) {
+	switch (visitor_look(&c->who, config->news, config->live, &client, &found)) {
 	case FOLLOW_SAME:
-		arena_clear(arena);
-		if (c->grants.role_count && user_copy(&c->user, arena, &user))
-			client_renew(c, &user, arena);
-		else
-			arena_free(arena);
+		client_renew_roles(c);
 		break;
 	case FOLLOW_CHANGED:
-		client_renew(c, &user, arena);
+		client_renew(c, &found);
 		break;
 	case FOLLOW_GONE:
-		arena_free(arena);
 		cql_client_become_nobody(c);
 		break;
 	}

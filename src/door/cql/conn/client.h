@@ -6,7 +6,7 @@
 #ifndef FROND_DOOR_CQL_CONN_CLIENT_H
 #define FROND_DOOR_CQL_CONN_CLIENT_H
 
-#include "access/follow.h"
+#include "access/visitor.h"
 #include "base/buf.h"
 #include "door/cql/conn/cql_int.h"
 #include "door/cql/people/grants.h"
@@ -68,11 +68,8 @@ struct cql_client {
 	struct cql_flights flights;
 
 	/* Who it is. It changes only while none of its statements is under way beside others. */
-	bool authenticated;
-	struct auth_user user; /* its texts are in `user_arena` */
-	struct arena *user_arena;
-	struct grants grants;
-	struct follow follow;
+	struct visitor who;
+	struct grants grants; /* in its arena */
 
 	char keyspace[CQL_KEYSPACE_BYTES + 1]; /* of USE; empty: none */
 

@@ -15,7 +15,6 @@ enum {
 	CQL_REPLY_BYTES = 64 * 1024 * 1024,    /* of one answer */
 	CQL_STRANGER_BYTES = 64 * 1024,        /* of a request of one who has not logged in */
 	CQL_EVENTS_BYTES = 64 * 1024,          /* of events that a client has not read */
-	CQL_USER_BYTES = 256 * 1024,           /* what is kept of a person: roles */
 	CQL_KEYSPACE_BYTES = 48,               /* of a keyspace's name */
 	CQL_PREPARED_BYTES = 32 * 1024 * 1024, /* of prepared statements that are kept */
 	CQL_PREPARED_ONE_BYTES = 1024 * 1024,  /* of one, with its tree */

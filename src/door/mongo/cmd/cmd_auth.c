@@ -56,9 +56,7 @@ plain_login(struct call *c, struct str payload, struct bson_builder *ret)
 {
 	struct mongo_client *client = c->client;
 	struct auth_client of = mongo_client_of_auth(client);
-	struct settings_held *held;
-	struct auth_user user;
-	struct arena *arena;
+	struct visitor_found found;
 	struct str name;
 	enum status status;
 
@@ -67,17 +65,12 @@ plain_login(struct call *c, struct str payload, struct bson_builder *ret)
 				 "PLAIN sends the password, so it is taken over TLS only");
 	(void)str_cut(&payload, '\0'); /* on whose behalf: nobody else's */
 	name = str_cut(&payload, '\0');
-	arena = arena_new(CLIENT_USER_BYTES);
-	if (!arena)
-		return STATUS_NOMEM;
-	held = settings_live_hold(c->mongo->config.live);
-	status = auth_login(people_of(held), "plain", name, payload, &of, arena, &user, &c->err);
-	settings_held_unref(held);
-	if (status != STATUS_OK) {
-		arena_free(arena);
+	status = visitor_login(c->mongo->config.live, "plain", name, payload, &of, &found, &c->err);
+	if (status == STATUS_NOMEM)
+		return status;
+	if (status != STATUS_OK)
 		return login_failed(c, status);
-	}
-	mongo_client_become(client, &user, arena);
+	mongo_client_become(client, &found);
 	put_step(c, ret, true, STR(""));
 	return STATUS_OK;
 }
@@ -108,24 +101,23 @@ scram_confirm(struct call *c, struct str payload)
 	struct mongo_client *client = c->client;
 	struct mongo_login *login = &client->login;
 	struct auth_client of = mongo_client_of_auth(client);
-	struct arena *arena = arena_new(CLIENT_USER_BYTES);
+	struct visitor_found found = { .arena = arena_new(VISITOR_BYTES) };
 	struct settings_held *held;
-	struct auth_user user;
 	struct str answer;
 	enum status status;
 
-	if (!arena)
+	if (!found.arena)
 		return STATUS_NOMEM;
 	held = settings_live_hold(c->mongo->config.live);
-	status = auth_scram_end(login->scram, people_of(held), payload, &of, arena, &answer, &user,
-				&c->err);
+	status = auth_scram_end(login->scram, people_of(held), payload, &of, found.arena, &answer,
+				&found.user, &c->err);
 	settings_held_unref(held);
 	if (status != STATUS_OK) {
-		arena_free(arena);
+		arena_free(found.arena);
 		return login_failed(c, status);
 	}
 	put_step(c, c->reply, login->skips_empty, answer);
-	mongo_client_become(client, &user, arena);
+	mongo_client_become(client, &found);
 	if (login->skips_empty)
 		mongo_client_forget_login(client);
 	else
@@ -202,13 +194,13 @@ mongo_run_connection_status(struct call *c)
 {
 	const struct mongo_client *client = c->client;
 	const struct rights *r = &client->rights;
-	bool known = client->user.name.len;
+	bool known = client->who.user.name.len;
 
 	bson_begin_document(c->reply, STR("authInfo"));
 	bson_begin_array(c->reply, STR("authenticatedUsers"));
 	if (known) {
 		bson_begin_document(c->reply, STR(""));
-		bson_put_string(c->reply, STR("user"), client->user.name);
+		bson_put_string(c->reply, STR("user"), client->who.user.name);
 		bson_put_string(c->reply, STR("db"), STR("admin"));
 		bson_end(c->reply);
 	}

@@ -459,7 +459,7 @@ tell_person(struct call *c, struct str name, struct str db)
 	struct door_person p;
 	enum status status;
 
-	if (!may_see(c, db) && !str_eq(name, c->client->user.name))
+	if (!may_see(c, db) && !str_eq(name, c->client->who.user.name))
 		return call_fail(c, MONGO_UNAUTHORIZED,
 				 "not authorized on %.*s to execute command usersInfo",
 				 STR_ARG(db));

@@ -2,11 +2,9 @@
 
 #include <string.h>
 
-#include "access/people.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "net/memory.h"
-#include "settings/live.h"
 
 static const char *const kinds[USAGE_KINDS] = {
 	[USAGE_COMMAND] = "command",  [USAGE_CHANGE] = "change", [USAGE_QUERY] = "query",
@@ -50,7 +48,7 @@ mongo_client_free(struct mongo_client *c)
 	buf_release(&c->in);
 	buf_release(&c->raw);
 	buf_release(&c->out);
-	arena_free(c->user_arena);
+	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
@@ -116,7 +114,7 @@ mongo_client_audit_by(const struct mongo_client *c)
 {
 	return (struct audit_by){ .door = "mongo",
 				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->user.name };
+				  .user = c->who.user.name };
 }
 
 struct auth_client
@@ -134,64 +132,53 @@ mongo_client_forget_login(struct mongo_client *c)
 	c->login = (struct mongo_login){ .id = c->login.id };
 }
 
-void
-mongo_client_become(struct mongo_client *c, const struct auth_user *user, struct arena *arena)
+/* What the person may, and whom others see. */
+static void
+client_know(struct mongo_client *c)
 {
-	arena_free(c->user_arena);
-	c->user_arena = arena;
-	c->user = *user;
-	c->authenticated = true;
-	c->follow = (struct follow){ 0 };
-	rights_of_roles(&c->rights, user->roles, user->roles_count, user->admin, arena);
-	clients_set_user(&c->entry, c->user.name, c->user.name.len && !user->admin);
+	const struct visitor *who = &c->who;
+
+	rights_of_roles(&c->rights, who->user.roles, who->user.roles_count, who->user.admin,
+			who->arena);
+	clients_set_user(&c->entry, who->user.name, visitor_is_limited(who));
+}
+
+void
+mongo_client_become(struct mongo_client *c, const struct visitor_found *found)
+{
+	visitor_enter(&c->who, found);
+	client_know(c);
 }
 
 void
 mongo_client_become_nobody(struct mongo_client *c)
 {
-	struct settings_held *held = settings_live_hold(c->mongo->config.live);
-
-	c->authenticated = !auth_has_admins(people_of(held));
-	settings_held_unref(held);
-	c->user = (struct auth_user){ .admin = c->authenticated };
-	c->follow = (struct follow){ 0 };
-	arena_free(c->user_arena);
-	c->user_arena = NULL;
-	if (c->authenticated)
+	visitor_reset(&c->who, c->mongo->config.live);
+	if (c->who.authenticated)
 		rights_of_everybody(&c->rights);
 	else
 		c->rights = (struct rights){ 0 };
-	clients_set_user(&c->entry, c->user.name, false);
+	clients_set_user(&c->entry, STR(""), false);
 }
 
 void
 mongo_client_check_roles(struct mongo_client *c)
 {
 	const struct mongo_config *config = &c->mongo->config;
+	struct visitor_found found;
 	struct auth_client client;
-	struct auth_user user;
-	struct arena *arena;
 
-	if (!c->authenticated || follow_is_current(&c->follow, config->news))
-		return;
-	arena = arena_new(CLIENT_USER_BYTES);
-	if (!arena)
+	if (visitor_is_current(&c->who, config->news))
 		return;
 	client = mongo_client_of_auth(c);
-	switch (follow_look(&c->follow, config->news, config->live, &client, &c->user, arena,
-			    &user)) {
+	switch (visitor_look(&c->who, config->news, config->live, &client, &found)) {
 	case FOLLOW_SAME:
-		arena_free(arena);
 		break;
-	case FOLLOW_CHANGED: {
-		struct follow follow = c->follow;
-
-		mongo_client_become(c, &user, arena);
-		c->follow = follow;
+	case FOLLOW_CHANGED:
+		visitor_change(&c->who, &found);
+		client_know(c);
 		break;
-	}
 	case FOLLOW_GONE:
-		arena_free(arena);
 		mongo_client_become_nobody(c);
 		break;
 	}

@@ -6,7 +6,7 @@
 #define FROND_DOOR_MONGO_TXN_CLIENT_H
 
 #include "access/auth_scram.h"
-#include "access/follow.h"
+#include "access/visitor.h"
 #include "base/buf.h"
 #include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/rights.h"
@@ -14,8 +14,7 @@
 #include "serve/clients.h"
 
 enum {
-	CLIENT_APP_BYTES = 128,         /* of the name that an application gives itself */
-	CLIENT_USER_BYTES = 256 * 1024, /* what is kept of a person: roles */
+	CLIENT_APP_BYTES = 128, /* of the name that an application gives itself */
 };
 
 /* What others tell a client (serve/clients.h). */
@@ -43,11 +42,8 @@ struct mongo_client {
 	bool compressors[COMPRESSORS]; /* that both sides know */
 
 	/* Who it is. */
-	bool authenticated;
-	struct auth_user user; /* its texts are in `user_arena` */
-	struct arena *user_arena;
-	struct rights rights;
-	struct follow follow;
+	struct visitor who;
+	struct rights rights; /* in its arena */
 	struct mongo_login login;
 
 	uint64_t until_ns; /* when the command has had its time; 0: it has as much as it wants */
@@ -82,8 +78,8 @@ bool mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns);
 
 /* ---- Who it is ---- */
 
-/* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
-void mongo_client_become(struct mongo_client *c, const struct auth_user *user, struct arena *arena);
+/* Somebody has logged in. Takes the arena of `found`. */
+void mongo_client_become(struct mongo_client *c, const struct visitor_found *found);
 
 /* A connection begins, or has logged out: everybody is in charge where nobody else is. */
 void mongo_client_become_nobody(struct mongo_client *c);

@@ -197,7 +197,7 @@ cmd_hello(struct call *c)
 	}
 	if (auth)
 		TRY(log_in(c, c->argv[auth], c->argv[auth + 1]));
-	if (!client->authenticated)
+	if (!client->who.authenticated)
 		return call_error(
 			c, STR("NOAUTH HELLO must be called with the client already "
 			       "authenticated, otherwise the HELLO <proto> AUTH <user> <pass> "

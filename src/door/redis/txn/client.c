@@ -172,7 +172,7 @@ client_free(struct client *c)
 	buf_release(&c->block_ids);
 	buf_release(&c->lib_name);
 	buf_release(&c->lib_version);
-	arena_free(c->user_arena);
+	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
@@ -380,14 +380,14 @@ client_is_subscriber(const struct client *c)
 struct str
 client_user_name(const struct client *c)
 {
-	return c->user.name.len ? c->user.name : USER_DEFAULT;
+	return c->who.user.name.len ? c->who.user.name : USER_DEFAULT;
 }
 
 static void
 client_tell_user(struct client *c)
 {
 	clients_set_user(&c->entry, client_user_name(c),
-			 c->user.name.len && !c->user.admin && !c->anonymous);
+			 visitor_is_limited(&c->who) && !c->anonymous);
 }
 
 /*
@@ -406,7 +406,7 @@ client_meet_default(struct client *c)
 	/* Nothing was to be said when people changed last. */
 	if (count && atomic_load(&r->free_default) == count)
 		return true;
-	arena = arena_new(CLIENT_USER_BYTES);
+	arena = arena_new(VISITOR_BYTES);
 	if (!arena || user_read(r, USER_DEFAULT, arena, &user, NULL) != STATUS_OK) {
 		arena_free(arena);
 		return false;
@@ -416,10 +416,10 @@ client_meet_default(struct client *c)
 		arena_free(arena);
 		return true;
 	}
-	c->authenticated = !user.at.off && user.at.by == PERSON_DOOR_BY_ANY;
-	c->user = (struct auth_user){ .name = user.name };
+	c->who.authenticated = !user.at.off && user.at.by == PERSON_DOOR_BY_ANY;
+	c->who.user = (struct auth_user){ .name = user.name };
 	c->acl = user.acl;
-	c->user_arena = arena;
+	c->who.arena = arena;
 	return true;
 }
 
@@ -427,16 +427,12 @@ void
 client_login_default(struct client *c)
 {
 	c->anonymous = true;
-	c->authenticated = users_are_open(c->redis);
-	c->user = (struct auth_user){ .admin = c->authenticated };
-	c->follow = (struct follow){ 0 };
-	arena_free(c->user_arena);
-	c->user_arena = NULL;
+	visitor_reset(&c->who, c->redis->config.live);
 	acl_allow_all(&c->acl);
-	c->undecided = c->authenticated && !client_meet_default(c);
+	c->undecided = c->who.authenticated && !client_meet_default(c);
 	if (c->undecided)
-		c->authenticated = false;
-	c->request.stranger = !c->authenticated;
+		c->who.authenticated = false;
+	c->request.stranger = !c->who.authenticated;
 	client_tell_user(c);
 }
 
@@ -445,7 +441,7 @@ client_audit_by(const struct client *c)
 {
 	return (struct audit_by){ .door = "redis",
 				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->anonymous ? STR("") : c->user.name };
+				  .user = c->anonymous ? STR("") : c->who.user.name };
 }
 
 struct auth_client
@@ -458,40 +454,29 @@ client_of_auth(const struct client *c)
 }
 
 void
-client_become(struct client *c, const struct auth_user *user, struct arena *arena)
+client_become(struct client *c, const struct visitor_found *found)
 {
-	arena_free(c->user_arena);
-	c->user_arena = arena;
-	c->user = *user;
+	const struct auth_user *user = &found->user;
+
+	visitor_change(&c->who, found);
 	c->anonymous = c->undecided = false;
-	c->authenticated = true;
 	c->request.stranger = false;
 	if (user->admin)
 		acl_allow_all(&c->acl);
 	else
-		acl_of_roles(&c->acl, user->roles, user->roles_count, arena);
+		acl_of_roles(&c->acl, user->roles, user->roles_count, found->arena);
 	client_tell_user(c);
 }
 
 enum status
 client_login(struct client *c, struct str name, struct str password, struct err *err)
 {
-	struct settings_held *held = settings_live_hold(c->redis->config.live);
 	struct auth_client client = client_of_auth(c);
-	struct arena *arena = arena_new(CLIENT_USER_BYTES);
-	struct auth_user user = { 0 };
-	enum status status = STATUS_NOMEM;
+	struct visitor_found found;
 
-	if (arena)
-		status = auth_login(people_of(held), "auth", name, password, &client, arena, &user,
-				    err);
-	settings_held_unref(held);
-	if (status != STATUS_OK) {
-		arena_free(arena);
-		return status;
-	}
-	client_become(c, &user, arena);
-	c->follow = (struct follow){ 0 };
+	TRY(visitor_login(c->redis->config.live, "auth", name, password, &client, &found, err));
+	client_become(c, &found);
+	c->who.follow = (struct follow){ 0 };
 	return STATUS_OK;
 }
 

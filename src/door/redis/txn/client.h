@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "access/auth.h"
-#include "access/follow.h"
+#include "access/visitor.h"
 #include "base/buf.h"
 #include "door/redis/acl/acl.h"
 #include "base/hash_table.h"
@@ -20,8 +20,7 @@
 #include "serve/clients.h"
 
 enum {
-	CLIENT_USER_BYTES = 256 * 1024, /* what is kept of a person: roles and rules */
-	CLIENT_SUBCOMMAND_BYTES = 32,   /* of a subcommand's name, that CLIENT LIST shows */
+	CLIENT_SUBCOMMAND_BYTES = 32, /* of a subcommand's name, that CLIENT LIST shows */
 	/* The most that a client may leave unread of messages and of what MONITOR shows. */
 	CLIENT_PUSH_BYTES = 32 * 1024 * 1024,
 	CLIENT_SLICE_BYTES = 64 * 1024, /* of those that are written at once */
@@ -96,16 +95,13 @@ struct client {
 
 	/*
 	 * Who it is. An anonymous client is one that nobody has logged in to; where there is no
-	 * administrator, `user` is then the user `default`, or an unnamed one in charge.
+	 * administrator, `who` is then the user `default`, or an unnamed one in charge.
 	 */
-	bool authenticated;
+	struct visitor who;
 	bool anonymous;
-	bool undecided;           /* the store could not tell what an anonymous client may do */
-	struct auth_user user;    /* its texts are in `user_arena` */
-	struct arena *user_arena; /* NULL: nobody has logged in */
-	struct acl acl;
-	struct follow follow;
-	_Atomic uint64_t followed; /* follow.seen, once what it gets is what it may have */
+	bool undecided;            /* the store could not tell what an anonymous client may do */
+	struct acl acl;            /* in the arena of `who` */
+	_Atomic uint64_t followed; /* who.follow.seen, once what it gets is what it may have */
 
 	/* MULTI. */
 	_Atomic bool multi;
@@ -254,8 +250,8 @@ MUST_USE enum status client_login(struct client *c, struct str name, struct str 
  * `default` (user.h).
  */
 void client_login_default(struct client *c);
-/* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
-void client_become(struct client *c, const struct auth_user *user, struct arena *arena);
+/* Makes `found` the client's person, and takes its arena. */
+void client_become(struct client *c, const struct visitor_found *found);
 /* The peer, for audit lines. */
 struct audit_by client_audit_by(const struct client *c);
 /* The peer, as access/ wants to know it. */

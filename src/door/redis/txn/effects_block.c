@@ -269,7 +269,7 @@ blocked_is_leaving(struct client *c)
 static bool
 blocked_has_news(const struct client *c)
 {
-	return c->authenticated && !follow_is_current(&c->follow, c->redis->config.news);
+	return !visitor_is_current(&c->who, c->redis->config.news);
 }
 
 /* The lock is held. As effects_claim(), for one client that waits for the key. */

@@ -33,7 +33,7 @@ struct change {
 bool
 user_may_change(struct client *c)
 {
-	return c->user.admin || users_are_open(c->redis);
+	return c->who.user.admin || users_are_open(c->redis);
 }
 
 /* ---- Rules about passwords ---- */
@@ -536,7 +536,7 @@ remove_attempt(struct change *ch, void *arg)
 		TRY(change_write(ch));
 	*removed = true;
 	(void)clients_signal_each(&ch->redis->clients, CLIENT_KILLED, is_of_user, &f);
-	if (str_eq(ch->user.name, ch->client->user.name))
+	if (str_eq(ch->user.name, ch->client->who.user.name))
 		ch->client->end = CLIENT_ENDS;
 	change_tell(ch);
 	return STATUS_OK;

@@ -1,10 +1,8 @@
 #include "door/rows/conn/client.h"
 
-#include "access/people.h"
 #include "base/mem.h"
 #include "door/rows/wire/frame.h"
 #include "net/memory.h"
-#include "settings/live.h"
 
 static const char *const classes[ROWS_CLASSES] = {
 	[ROWS_CLASS_CONNECTION] = "connection",
@@ -49,7 +47,7 @@ rows_client_free(struct rows_client *c)
 	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
 	buf_release(&c->in);
 	buf_release(&c->out);
-	arena_free(c->user_arena);
+	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
@@ -85,7 +83,7 @@ rows_client_audit_by(const struct rows_client *c)
 {
 	return (struct audit_by){ .door = "rows",
 				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->user.name };
+				  .user = c->who.user.name };
 }
 
 static struct auth_client
@@ -96,52 +94,34 @@ client_of_auth(struct rows_client *c)
 				     .store = c->door->config.store };
 }
 
-/* Makes `user` the client's. The arena, in which it lies, becomes the client's. */
+/* What the person may, and whom others see. */
 static void
-client_become(struct rows_client *c, const struct auth_user *user, struct arena *arena)
+client_know(struct rows_client *c)
 {
-	arena_free(c->user_arena);
-	c->user_arena = arena;
-	c->user = *user;
-	c->authenticated = true;
-	rows_rights_of_roles(&c->rights, user->roles, user->roles_count, user->admin, arena);
-	clients_set_user(&c->entry, c->user.name, c->user.name.len && !user->admin);
+	const struct visitor *who = &c->who;
+
+	rows_rights_of_roles(&c->rights, who->user.roles, who->user.roles_count, who->user.admin,
+			     who->arena);
+	clients_set_user(&c->entry, who->user.name, visitor_is_limited(who));
 }
 
 void
 rows_client_become_nobody(struct rows_client *c)
 {
-	struct settings_held *held = settings_live_hold(c->door->config.live);
-
-	c->authenticated = !auth_has_admins(people_of(held));
-	settings_held_unref(held);
-	c->user = (struct auth_user){ .admin = c->authenticated };
-	c->follow = (struct follow){ 0 };
-	arena_free(c->user_arena);
-	c->user_arena = NULL;
-	c->rights = (struct rows_rights){ .everything = c->authenticated };
-	clients_set_user(&c->entry, c->user.name, false);
+	visitor_reset(&c->who, c->door->config.live);
+	c->rights = (struct rows_rights){ .everything = c->who.authenticated };
+	clients_set_user(&c->entry, STR(""), false);
 }
 
 enum status
 rows_client_login(struct rows_client *c, struct str name, struct str password, struct err *err)
 {
-	struct settings_held *held = settings_live_hold(c->door->config.live);
 	struct auth_client client = client_of_auth(c);
-	struct arena *arena = arena_new(ROWS_USER_BYTES);
-	struct auth_user user = { 0 };
-	enum status status = STATUS_NOMEM;
+	struct visitor_found found;
 
-	if (arena)
-		status = auth_login(people_of(held), "password", name, password, &client, arena,
-				    &user, err);
-	settings_held_unref(held);
-	if (status != STATUS_OK) {
-		arena_free(arena);
-		return status;
-	}
-	client_become(c, &user, arena);
-	c->follow = (struct follow){ 0 };
+	TRY(visitor_login(c->door->config.live, "password", name, password, &client, &found, err));
+	visitor_enter(&c->who, &found);
+	client_know(c);
 	return STATUS_OK;
 }
 
@@ -149,29 +129,20 @@ void
 rows_client_check_roles(struct rows_client *c)
 {
 	const struct rows_config *config = &c->door->config;
+	struct visitor_found found;
 	struct auth_client client;
-	struct auth_user user;
-	struct follow follow;
-	struct arena *arena;
 
-	if (!c->authenticated || follow_is_current(&c->follow, config->news))
-		return;
-	arena = arena_new(ROWS_USER_BYTES);
-	if (!arena)
+	if (visitor_is_current(&c->who, config->news))
 		return;
 	client = client_of_auth(c);
-	switch (follow_look(&c->follow, config->news, config->live, &client, &c->user, arena,
-			    &user)) {
+	switch (visitor_look(&c->who, config->news, config->live, &client, &found)) {
 	case FOLLOW_SAME:
-		arena_free(arena);
 		break;
 	case FOLLOW_CHANGED:
-		follow = c->follow;
-		client_become(c, &user, arena);
-		c->follow = follow;
+		visitor_change(&c->who, &found);
+		client_know(c);
 		break;
 	case FOLLOW_GONE:
-		arena_free(arena);
 		rows_client_become_nobody(c);
 		break;
 	}

@@ -5,7 +5,7 @@
 #ifndef FROND_DOOR_ROWS_CONN_CLIENT_H
 #define FROND_DOOR_ROWS_CONN_CLIENT_H
 
-#include "access/follow.h"
+#include "access/visitor.h"
 #include "base/buf.h"
 #include "door/rows/conn/rights.h"
 #include "door/rows/conn/rows_int.h"
@@ -29,11 +29,8 @@ struct rows_client {
 	struct buf out;   /* answers: frames */
 
 	/* Who it is. */
-	bool authenticated;
-	struct auth_user user; /* its texts are in `user_arena` */
-	struct arena *user_arena;
-	struct rows_rights rights;
-	struct follow follow;
+	struct visitor who;
+	struct rows_rights rights; /* in its arena */
 
 	struct rows_txn *txn; /* NULL: none is open */
 };
