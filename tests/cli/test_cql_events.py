@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Cassandra's clients are told of changes of the schema, of this process and of others at its store."""
 
+import socket
+import time
 
-from cql_wire import READY, REGISTER, Connection, Reader, string
+from cql_wire import AUTH_SUCCESS, READY, REGISTER, Connection, Reader, string
 from cql_wire_server import Door
 from harness import QUICK, equal, main, test
 
@@ -99,6 +101,34 @@ def nobody_is_told_who_has_not_registered(cwd):
         # The answer of the next statement comes next on the connection that has not registered.
         equal(c.query("SELECT * FROM ks.t"), [])
         equal(c.error(REGISTER, b"\0\1" + string("RAIN"))[0], 0xa)
+
+
+@test
+def who_is_removed_hears_nothing_more(cwd):
+    with Door(cwd, env={"FROND_ADMIN": "root:secret"}) as door, Connection(door.port) as root:
+        root.start()
+        equal(root.login("root", "secret"), AUTH_SUCCESS)
+        for name in ("ann", "bob"):
+            root.query(f"CREATE ROLE {name} WITH PASSWORD = '{name}' AND LOGIN = true")
+        heard = {}
+        for name in ("ann", "bob"):
+            heard[name] = Connection(door.port)
+            heard[name].start()
+            equal(heard[name].login(name, name), AUTH_SUCCESS)
+            equal(heard[name].ask(REGISTER, b"\0\1" + string("SCHEMA_CHANGE"))[0][3], READY)
+        root.query("DROP ROLE ann")
+        time.sleep(1.5)  # each process looks for changes of people twice a second
+        root.query(f"CREATE KEYSPACE ks {REPLICATION}")
+        equal(events(heard["bob"], 1), [("CREATED", "KEYSPACE", "ks")])
+        heard["ann"].socket.settimeout(1)
+        try:
+            heard["ann"].read()
+        except socket.timeout:
+            pass
+        else:
+            raise AssertionError("ann has been told")
+        for c in heard.values():
+            c.socket.close()
 
 
 main()

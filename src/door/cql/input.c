@@ -50,6 +50,8 @@ wait_for_bytes(struct cql_client *c)
 	struct str in;
 
 	for (;;) {
+		if (!c->flights.count)
+			cql_client_check_roles(c);
 		TRY(cql_client_send_events(c));
 		TRY(net_stream_peek(c->stream, 0, &in));
 		if (in.len)

@@ -847,6 +847,8 @@ cql_serve_turn(struct cql_client *c)
 	enum input_result result;
 	struct input_frame f;
 
+	/* Also without a request: events that wait are for those who may hear them. */
+	follow_person(c);
 	flights_send(c);
 	if (c->ends)
 		return false;

@@ -247,6 +247,17 @@ cql_end_registered(struct cql_door *door)
 	(void)clients_signal_each(&door->clients, CQL_CLIENT_EVENTS, entry_is_lost, NULL);
 }
 
+/* Somebody who has to log in first hears nothing. */
+static void
+client_forget_events(struct cql_client *c)
+{
+	pthread_mutex_lock(&c->entry.lock);
+	c->registered = 0;
+	buf_release(&c->events);
+	c->entry.pending = false;
+	pthread_mutex_unlock(&c->entry.lock);
+}
+
 /* ---- Who it is ---- */
 
 struct audit_by
@@ -372,6 +383,8 @@ cql_client_check_roles(struct cql_client *c)
 		break;
 	case FOLLOW_GONE:
 		cql_client_become_nobody(c);
+		if (!c->who.authenticated)
+			client_forget_events(c);
 		break;
 	}
 }
