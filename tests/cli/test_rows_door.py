@@ -656,6 +656,54 @@ def a_transaction_that_lasts_too_long_is_rolled_back(cwd):
 
 
 @test
+def a_transaction_ends_in_its_time_while_a_request_trickles(cwd):
+    """Nothing that a client does slowly keeps what others write meanwhile for longer."""
+    (cwd / "short.ini").write_text("[rows]\ntransaction_seconds = 1\n")
+    with Door(cwd, "--config", "short.ini") as server, Raw(server) as c:
+        equal(c.ask(4, b"\0")[0], 128)
+        c.socket.sendall(struct.pack(">IBBH", 100, 3, 0, 8))
+        deadline = time.monotonic() + 30
+        while "frond_rows_transactions_expired_total 1\n" not in metrics(server):
+            assert time.monotonic() < deadline, "it is open"
+            c.socket.sendall(b"x")
+            time.sleep(0.5)
+        sent = c.socket.send(bytes(200))
+        equal(c.read()[0], 129)
+        assert sent == 200
+
+
+@test
+def nothing_of_a_person_who_is_gone_is_committed(cwd):
+    def login(c, name, password):
+        return c.ask(2, struct.pack(">H", len(name)) + name + struct.pack(">H", len(password)) + password)
+
+    with Door(cwd, "--admin", "root:secret") as server:
+        head = {"Authorization": "Basic " + base64.b64encode(b"root:secret").decode()}
+        server.request("PUT", "/_users", None, head)
+        user = {"type": "user", "name": "ann", "password": "pw", "roles": ["rows:all"]}
+        status, answer = server.request("PUT", "/_users/org.couchdb.user:ann", user, head)[:2]
+        assert status in (201, 202), status
+        with Session(server, "root", "secret") as root, Raw(server) as c:
+            root.do("schema_create", "s")
+            root.do("create", "s", "t", "k", "int4", "range")
+            equal(login(c, b"ann", b"pw")[0], 128)
+            equal(c.ask(4, b"\0")[0], 128)
+            # One row of the key 1, by put.
+            table = struct.pack(">H", 1) + b"s" + struct.pack(">H", 1) + b"t" + bytes(16)
+            row = struct.pack(">BBii", PUT, 1, 4, 1)
+            equal(c.ask(21, table + b"\0" + struct.pack(">HI", 0, 1) + row)[0], 128)
+            # Somebody else does not commit what she has written.
+            equal(login(c, b"root", b"secret")[2][:5], b"25001")
+            server.request("DELETE", f"/_users/org.couchdb.user:ann?rev={answer['rev']}", None, head)
+            time.sleep(1.5)  # each process looks for changes of people twice a second
+            equal(c.state(5), "28000")
+            equal(login(c, b"root", b"secret")[0], 128)
+            equal(c.state(5), "25P01")
+            root.do("use", "s", "t")
+            equal(root.scan("k", "|"), [])
+
+
+@test
 def a_sum_is_kept_by_transactions_that_meet(cwd):
     """Money goes from account to account, by sessions that try again at 40001."""
     with Door(cwd) as server, Session(server) as a, Session(server) as b:

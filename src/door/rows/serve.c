@@ -58,6 +58,8 @@ serve_login(struct rows_request *r)
 	enum status status;
 
 	TRY(rows_names_read(r->body, &name, &password, &r->err));
+	/* What one person has written another one does not commit. */
+	TRY(rows_txn_check_none(r));
 	status = rows_client_login(r->client, name, password, &r->err);
 	if (status != STATUS_UNAUTHORIZED)
 		return status;
@@ -222,6 +224,9 @@ check_order(struct rows_request *r, const struct kind_of_request *kind)
 	if (c->greeted == (r->header.code == ROWS_HELLO))
 		return rows_fail(r, ROWS_STATE_PROTOCOL, "a connection begins with HELLO, once");
 	rows_client_check_roles(c);
+	/* Whoever is gone leaves nothing that a later login could commit. */
+	if (!c->who.authenticated)
+		rows_txn_free(c);
 	if (c->who.authenticated || kind->by_strangers)
 		return STATUS_OK;
 	audit_refusal(r, kind);
@@ -488,6 +493,9 @@ rows_serve(struct net_stream *s, void *door)
 
 	if (!c)
 		return false;
+	net_stream_give_up_on(s, (struct net_patience){ .event = &c->entry.ended,
+							.until_ns = rows_txn_look,
+							.arg = c });
 	while (rows_serve_turn(c))
 		;
 	rows_txn_free(c);

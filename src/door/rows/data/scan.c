@@ -153,8 +153,8 @@ is_sampled(struct scanning *s)
 }
 
 static enum status
-take_row(struct rows_request *r, const struct table *t, struct scanning *s,
-	 const struct table_row *row)
+scan_take_row(struct rows_request *r, const struct table *t, struct scanning *s,
+	      const struct table_row *row)
 {
 	bool passes;
 
@@ -195,7 +195,7 @@ take_rows(struct rows_request *r, const struct table *t, struct scanning *s, str
 		if (status == STATUS_NOT_FOUND)
 			return STATUS_OK;
 		TRY(status);
-		TRY(take_row(r, t, s, &row));
+		TRY(scan_take_row(r, t, s, &row));
 	} while (!is_enough(s, r->out, from));
 	arena_reset(r->arena, mark);
 	*ret_more = true;

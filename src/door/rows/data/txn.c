@@ -29,17 +29,35 @@ struct rows_txn {
 	enum txn_state state;
 	bool read_only;
 	uint64_t until_ns;
-	struct budget_part part; /* counts what is written and noted, and the tables */
+	struct budget_part part; /* counts the transaction, and what it keeps until it ends */
 	struct buf undo;
-	struct savepoint savepoints[ROWS_SAVEPOINTS];
-	size_t savepoint_count;
+	struct buf savepoints;   /* struct savepoint, the oldest first */
 	uint32_t savepoint_last; /* the highest number so far */
 };
+
+static struct savepoint *
+savepoints_of(const struct rows_txn *txn)
+{
+	return (struct savepoint *)(void *)txn->savepoints.ptr;
+}
+
+static size_t
+savepoint_count(const struct rows_txn *txn)
+{
+	return txn->savepoints.len / sizeof(struct savepoint);
+}
+
+/* Keeps the first `count` of them. */
+static void
+savepoints_cut(struct rows_txn *txn, size_t count)
+{
+	txn->savepoints.len = count * sizeof(struct savepoint);
+}
 
 /* ---- Units ---- */
 
 static struct unit_table *
-table_find(const struct unit *u, const struct rows_table *wanted)
+unit_table_find(const struct unit *u, const struct rows_table *wanted)
 {
 	for (struct unit_table *t = u->tables; t; t = t->next) {
 		struct str name = t->table->db->name;
@@ -81,7 +99,7 @@ table_add(struct unit *u, const struct rows_table *wanted, struct unit_table **r
 enum status
 rows_unit_table_open(struct unit *u, const struct rows_table *wanted, struct unit_table **ret)
 {
-	*ret = table_find(u, wanted);
+	*ret = unit_table_find(u, wanted);
 	if (!*ret)
 		return table_add(u, wanted, ret);
 	(*ret)->timed.err = &u->r->err;
@@ -106,7 +124,7 @@ rows_unit_note(struct unit *u, struct unit_table *t, const struct table_key *key
 	struct arena_mark mark = arena_mark(u->r->arena);
 	enum status status;
 
-	if (!txn || !txn->savepoint_count)
+	if (!txn || !savepoint_count(txn))
 		return STATUS_OK;
 	status = rows_undo_note(t, key, u->r->arena, &txn->undo);
 	arena_reset(u->r->arena, mark);
@@ -160,6 +178,7 @@ txn_release_all(struct rows_txn *txn)
 	kv_tx_free(txn->unit.tx);
 	txn->unit.tx = NULL;
 	buf_release(&txn->undo);
+	buf_release(&txn->savepoints);
 	arena_free(txn->unit.arena);
 	txn->unit.arena = NULL;
 	budget_part_release(&txn->part);
@@ -179,6 +198,17 @@ uint64_t
 rows_txn_until_ns(const struct rows_client *c)
 {
 	return c->txn && c->txn->state != TXN_OVER ? c->txn->until_ns : 0;
+}
+
+uint64_t
+rows_txn_look(void *client)
+{
+	struct rows_client *c = client;
+
+	/* While a request is served its end looks. */
+	if (c->txn && !c->txn->unit.r)
+		rows_txn_expire(c);
+	return UINT64_MAX;
 }
 
 void
@@ -245,19 +275,28 @@ explained(struct rows_request *r, const struct kv_tx *tx, enum status status)
 	return status;
 }
 
+/* Counts what it holds. STATUS_LIMIT, explained: there is no room for that. */
+static enum status
+count_memory(struct rows_request *r, struct rows_txn *txn)
+{
+	if (net_memory_part_resize(&txn->part, sizeof(*txn) + kv_tx_stats(txn->unit.tx).size_bytes +
+						       txn->undo.cap + txn->savepoints.cap +
+						       arena_used_bytes(txn->unit.arena)))
+		return STATUS_OK;
+	r->state = ROWS_STATE_MEMORY;
+	return net_memory_refuse(net_stream_session(r->client->stream), &r->err);
+}
+
 /* After an operation: what it holds is counted, and a failure is kept. */
 static enum status
-settle(struct rows_request *r, enum status status)
+txn_settle(struct rows_request *r, enum status status)
 {
 	struct rows_txn *txn = r->client->txn;
 
-	if (status == STATUS_OK &&
-	    !net_memory_part_resize(&txn->part, kv_tx_stats(txn->unit.tx).size_bytes +
-							txn->undo.cap +
-							arena_used_bytes(txn->unit.arena))) {
-		status = net_memory_refuse(net_stream_session(r->client->stream), &r->err);
-		r->state = ROWS_STATE_MEMORY;
-		txn->state = TXN_DEAD;
+	if (status == STATUS_OK) {
+		status = count_memory(r, txn);
+		if (status != STATUS_OK)
+			txn->state = TXN_DEAD;
 	}
 	if (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD ||
 	    status == STATUS_TX_TOO_LARGE) {
@@ -302,7 +341,7 @@ rows_unit_run(struct rows_request *r, unit_body *body, void *arg, bool writes)
 	net_memory_part_rouse(&txn->part);
 	mark = kv_reads_mark(txn->unit.tx);
 	txn->unit.r = r;
-	status = settle(r, body(&txn->unit, arg));
+	status = txn_settle(r, body(&txn->unit, arg));
 	txn->unit.r = NULL;
 	if (all_is_answered(&txn->unit))
 		kv_reads_forget(txn->unit.tx, mark);
@@ -361,11 +400,14 @@ rows_txn_begin(struct rows_request *r)
 	net_memory_part_init(&txn->part, arena_part(r->arena), false);
 	net_memory_part_keep(&txn->part);
 	txn->undo = BUF_INIT_OF(ROWS_UNDO_BYTES, &txn->part);
+	txn->savepoints = BUF_INIT_OF(ROWS_SAVEPOINTS * sizeof(struct savepoint), &txn->part);
 	txn->unit.txn = txn;
 	txn->unit.arena = arena_new(ROWS_TXN_BYTES);
 	c->txn = txn;
 	status = txn->unit.arena ? kv_begin(c->door->config.store, KV_TX_READ_WRITE, &txn->unit.tx)
 				 : STATUS_NOMEM;
+	if (status == STATUS_OK)
+		status = count_memory(r, txn);
 	if (status != STATUS_OK)
 		rows_txn_free(c);
 	else
@@ -420,12 +462,17 @@ rows_txn_savepoint(struct rows_request *r)
 
 	TRY(body_none(r));
 	TRY(check_open(r));
-	if (txn->savepoint_count == ROWS_SAVEPOINTS)
+	if (savepoint_count(txn) == ROWS_SAVEPOINTS)
 		return rows_fail(r, ROWS_STATE_TOO_LARGE,
 				 "a transaction may have %d savepoints (ROWS_SAVEPOINTS)",
 				 ROWS_SAVEPOINTS);
-	txn->savepoints[txn->savepoint_count++] = (struct savepoint){ ++txn->savepoint_last,
-								      txn->undo.len };
+	buf_append(&txn->savepoints, &(struct savepoint){ ++txn->savepoint_last, txn->undo.len },
+		   sizeof(struct savepoint));
+	if (buf_status(&txn->savepoints) != STATUS_OK) {
+		txn->savepoints.failed = STATUS_OK;
+		r->state = ROWS_STATE_MEMORY;
+		return net_memory_refuse(net_stream_session(r->client->stream), &r->err);
+	}
 	rows_put_u32(r->out, txn->savepoint_last);
 	return STATUS_OK;
 }
@@ -438,8 +485,8 @@ savepoint_find(struct rows_request *r, size_t *ret)
 	uint32_t number;
 
 	TRY(body_u32(r, &number));
-	for (size_t i = 0; i < txn->savepoint_count; i++) {
-		if (txn->savepoints[i].number == number) {
+	for (size_t i = 0; i < savepoint_count(txn); i++) {
+		if (savepoints_of(txn)[i].number == number) {
 			*ret = i;
 			return STATUS_OK;
 		}
@@ -455,7 +502,7 @@ rows_txn_release(struct rows_request *r)
 
 	TRY(check_open(r));
 	TRY(savepoint_find(r, &at));
-	txn->savepoint_count = at;
+	savepoints_cut(txn, at);
 	/* What the ones before may bring back is still noted. */
 	if (!at)
 		buf_clear(&txn->undo);
@@ -512,10 +559,10 @@ rows_txn_rollback_to(struct rows_request *r)
 		return fail_dead(r);
 	TRY(savepoint_find(r, &at));
 	txn->state = TXN_OPEN;
-	status = rows_unit_run(r, undo_until, &txn->savepoints[at].undo, false);
+	status = rows_unit_run(r, undo_until, &savepoints_of(txn)[at].undo, false);
 	/* The savepoint itself stays. */
 	if (status == STATUS_OK)
-		txn->savepoint_count = at + 1;
+		savepoints_cut(txn, at + 1);
 	else
 		txn->state = TXN_DEAD;
 	return status;

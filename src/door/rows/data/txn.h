@@ -73,6 +73,11 @@ MUST_USE enum status rows_txn_check_none(struct rows_request *r);
 uint64_t rows_txn_until_ns(const struct rows_client *c);
 /* Rolls it back if it has had its time, or if others need its memory. */
 void rows_txn_expire(struct rows_client *c);
+/*
+ * The same for a struct net_patience of the client, while its fiber waits for the rest of a request
+ * or until an answer is read: the connection itself goes on, so the result is UINT64_MAX.
+ */
+uint64_t rows_txn_look(void *client);
 /* The connection ends: what was not committed is undone. */
 void rows_txn_free(struct rows_client *c);
 

@@ -187,7 +187,7 @@ take_cell(struct taking *k, struct unit_table *t, const struct table_key *key)
 }
 
 static enum status
-take_row(struct taking *k, struct unit_table *t)
+undo_take_row(struct taking *k, struct unit_table *t)
 {
 	bool is_row, inserted;
 	struct table_key key;
@@ -233,7 +233,7 @@ rows_undo_take(struct unit_table *t, struct arena *arena, struct buf *undo, size
 	enum status status, reset;
 
 	table_restore_begin(&t->timed);
-	status = take_row(&k, t);
+	status = undo_take_row(&k, t);
 	table_restore_end(&t->timed);
 	reset = timed_written_at(&t->timed, 0);
 	buf_release(&k.scratch);
