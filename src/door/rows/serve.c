@@ -352,10 +352,13 @@ wait_for_bytes(struct rows_client *c)
 	struct str in;
 
 	for (;;) {
+		/* However many requests have come together, a stop waits for one of them. */
+		if (event_is_set(stopping))
+			return STATUS_CANCELLED;
 		TRY(net_stream_peek(c->stream, 0, &in));
 		if (in.len)
 			return STATUS_OK;
-		if (event_is_set(closed) || event_is_set(stopping))
+		if (event_is_set(closed))
 			return STATUS_CANCELLED;
 		rows_txn_expire(c);
 		until_ns = rows_txn_until_ns(c);
