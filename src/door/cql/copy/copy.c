@@ -133,7 +133,7 @@ copy_key_of_values(struct copy_table *c, const struct str *values, size_t count,
 	for (size_t i = 0; i < count; i++)
 		TRY(tell_column(c, &t->columns[i],
 				value_to_key(&c->q, t->columns[i].type, values[i], &own[i])));
-	if (cql_partition_key_put(&key, values, t->partition_count) != STATUS_OK)
+	if (cql_partition_key_put(&key, values, t->partition_count) == STATUS_INVALID)
 		return err_set(c->q.err, STATUS_INVALID,
 			       "a column of the partition key has more than %d bytes "
 			       "(CQL_KEY_PART_BYTES)",

@@ -44,7 +44,7 @@ insert_key(struct modify *m, struct table_key *ret)
 		bytes[i] = m->key_values[i].bytes;
 		TRY(value_to_key(run->q, t->columns[i].type, bytes[i], &parts[i]));
 	}
-	if (cql_partition_key_put(&key, bytes, t->partition_count) != STATUS_OK)
+	if (cql_partition_key_put(&key, bytes, t->partition_count) == STATUS_INVALID)
 		return request_fail(run->r, CQL_CODE_INVALID,
 				    "Key length is longer than maximum of 65535");
 	TRY(buf_status(&key));

@@ -186,7 +186,7 @@ partition_token(struct planning *p, struct where_partition *part)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < t->partition_count; i++)
 		columns[i] = part->values[i].bytes;
-	if (cql_partition_key_put(&key, columns, t->partition_count) != STATUS_OK)
+	if (cql_partition_key_put(&key, columns, t->partition_count) == STATUS_INVALID)
 		return request_fail(p->run->r, CQL_CODE_INVALID,
 				    "Key length is longer than maximum of 65535");
 	TRY(buf_status(&key));

@@ -410,7 +410,7 @@ key_token(struct rows_request *r, const struct str *cql, size_t count, int64_t *
 	AUTO(buf_release)
 	struct buf key = BUF_INIT_OF(TABLE_KEY_COLUMNS * KEY_PART_BYTES, arena_part(r->arena));
 
-	if (cql_partition_key_put(&key, cql, count) != STATUS_OK)
+	if (cql_partition_key_put(&key, cql, count) == STATUS_INVALID)
 		return rows_fail(r, ROWS_STATE_TOO_LARGE,
 				 "a hash column of a key may have %d bytes (CQL_KEY_PART_BYTES)",
 				 CQL_KEY_PART_BYTES);
