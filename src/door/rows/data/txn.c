@@ -12,6 +12,14 @@ METRIC_COUNTER(expirations, "frond_rows_transactions_expired_total", METRIC_NUMB
 	       "Transactions of the protocol for rows that were rolled back since they had lasted "
 	       "longer than transaction_seconds, or since others needed their memory.");
 
+enum {
+	/*
+	 * What an open transaction takes before it does anything, measured: its struct, the first
+	 * block of its arena, and what the store has of it.
+	 */
+	TXN_FLAT_BYTES = 24 * 1024,
+};
+
 enum txn_state {
 	TXN_OPEN,
 	TXN_FAILED, /* a savepoint may bring it back */
@@ -279,7 +287,8 @@ explained(struct rows_request *r, const struct kv_tx *tx, enum status status)
 static enum status
 count_memory(struct rows_request *r, struct rows_txn *txn)
 {
-	if (net_memory_part_resize(&txn->part, sizeof(*txn) + kv_tx_stats(txn->unit.tx).size_bytes +
+	if (net_memory_part_resize(&txn->part, TXN_FLAT_BYTES +
+						       kv_tx_stats(txn->unit.tx).size_bytes +
 						       txn->undo.cap + txn->savepoints.cap +
 						       arena_used_bytes(txn->unit.arena)))
 		return STATUS_OK;
