@@ -17,7 +17,7 @@
  * given as that digest, too. All of a record have one salt and one number of rounds: a login costs
  * one slow hash, however many passwords there are, as it does for a name that nobody has.
  *
- * Threading: that of the transaction; plain values otherwise.
+ * Threading: on the thread or fiber that has the transaction; plain values otherwise.
  */
 #ifndef FROND_ACCESS_PERSON_DOOR_H
 #define FROND_ACCESS_PERSON_DOOR_H

@@ -3,7 +3,7 @@
  *
  *     (ROOT, 9, section, name)  → format, text or null
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_CATALOG_STORED_SETTINGS_H
 #define FROND_CATALOG_STORED_SETTINGS_H

@@ -34,7 +34,7 @@
  * state only says that there is such a bound, and since when.
  *
  * The model numbers the subspaces, and keeps the clock. Memory: what is returned lies in the arena.
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_HISTORY_HISTORY_H
 #define FROND_HISTORY_HISTORY_H

@@ -9,7 +9,7 @@
  * The index must be readable (index_is_readable()). With MULTIKEY a document comes once for each of
  * its entries in the range: index_entry_is_first() tells which one counts.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_INDEX_ENGINE_SCAN_H
 #define FROND_INDEX_ENGINE_SCAN_H

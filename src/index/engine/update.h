@@ -5,7 +5,7 @@
  * entries and the one that gets them. Entries that both have are neither cleared nor set. No
  * transaction is committed here.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_INDEX_ENGINE_UPDATE_H
 #define FROND_INDEX_ENGINE_UPDATE_H

@@ -6,7 +6,7 @@
  * the document's id last, so those of different documents are never equal. Ranges of several
  * indexes may find a document more than once: its entries are then equal, and one is given.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_INDEX_PLAN_MERGE_H
 #define FROND_INDEX_PLAN_MERGE_H

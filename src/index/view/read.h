@@ -6,7 +6,7 @@
  * group (`after`). If the group has another number then, the view has been rebuilt meanwhile, and
  * keys go on to be good places all the same.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_INDEX_VIEW_READ_H
 #define FROND_INDEX_VIEW_READ_H

@@ -14,7 +14,7 @@
  *         …                            // STATUS_NOT_FOUND: the range is over
  *     sums_walk_end(&walk);
  *
- * All reads are snapshot reads. Threading: that of the transaction.
+ * All reads are snapshot reads. Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_INDEX_VIEW_WALK_H
 #define FROND_INDEX_VIEW_WALK_H

@@ -6,7 +6,7 @@
  * The write of a design document makes a note in the same transaction. The chore that builds views
  * clears a note in a transaction that has read the note and found nothing to build.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_INDEX_VIEW_WRITTEN_H
 #define FROND_INDEX_VIEW_WRITTEN_H

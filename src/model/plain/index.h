@@ -8,7 +8,7 @@
  * index_set_of() (index/engine/def.h) has those of an opened collection, whose `spec` is that
  * document. Writers (plain.h) keep all of them in the transaction of the write.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_MODEL_PLAIN_INDEX_H
 #define FROND_MODEL_PLAIN_INDEX_H

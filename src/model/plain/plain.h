@@ -11,7 +11,7 @@
  * `_id`. Functions that change a document write an event of it to the collection's log.
  *
  * A struct plain is a collection in one transaction. Nothing here commits. What is returned lies in
- * the arena that is passed. Threading: that of the transaction.
+ * the arena that is passed. Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_MODEL_PLAIN_PLAIN_H
 #define FROND_MODEL_PLAIN_PLAIN_H

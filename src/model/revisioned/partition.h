@@ -17,7 +17,9 @@
  * `active` has the attachments as they are stored. An attachment that several heads have counts for
  * each of them.
  *
- * Threading: that of the transaction. What is returned lives in the arena given.
+ * What is returned lives in the arena given.
+ *
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_MODEL_PARTITION_H
 #define FROND_MODEL_PARTITION_H

@@ -4,7 +4,7 @@
  * outside, and becomes a row only by way of these.
  *
  * A struct copy_table lies in the arena that it was opened in, and belongs to one transaction.
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_DOOR_CQL_COPY_COPY_H
 #define FROND_DOOR_CQL_COPY_COPY_H

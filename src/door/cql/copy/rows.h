@@ -1,7 +1,7 @@
 /*
  * Rows of a table as texts of their columns, as the files of cqlsh's COPY have them (cql/copy.h),
  * both ways. Columns have the numbers of the order in which SELECT * has them: the key, static
- * columns, the others. Threading: that of the transaction.
+ * columns, the others. Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_DOOR_CQL_COPY_ROWS_H
 #define FROND_DOOR_CQL_COPY_ROWS_H

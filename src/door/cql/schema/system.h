@@ -3,7 +3,7 @@
  * ask of a node (system), what they ask of the schema (system_schema), and tables of which nothing
  * is kept here, so that a question about them is answered with no rows.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_DOOR_CQL_SCHEMA_SYSTEM_H
 #define FROND_DOOR_CQL_SCHEMA_SYSTEM_H

@@ -3,7 +3,7 @@
  * makes up (system.h).
  *
  * A struct schema_table lies in the arena that it was made in, and belongs to one transaction.
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_DOOR_CQL_SCHEMA_TABLE_H
 #define FROND_DOOR_CQL_SCHEMA_TABLE_H

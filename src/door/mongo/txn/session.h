@@ -11,7 +11,7 @@
  * them. A session that has not been written for MONGO_SESSION_MINUTES is removed by the chore
  * `sweep_mongo_sessions`.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_DOOR_MONGO_TXN_SESSION_H
 #define FROND_DOOR_MONGO_TXN_SESSION_H

@@ -12,7 +12,7 @@
  * commits. So nothing is stored for a subscriber but what a process keeps in memory: how far it has
  * read. A chore clears messages after some seconds.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_DOOR_REDIS_TXN_MESSAGES_H
 #define FROND_DOOR_REDIS_TXN_MESSAGES_H

@@ -22,7 +22,7 @@
  * a process that finds its own gone puts another one, and then tells its clients that all they keep
  * may be wrong, since nobody may have told it of changes in between.
  *
- * Threading: that of the transaction, unless a function says otherwise.
+ * Threading: on the thread or fiber that has the transaction, unless a function says otherwise.
  */
 #ifndef FROND_DOOR_REDIS_TXN_TRACKERS_H
 #define FROND_DOOR_REDIS_TXN_TRACKERS_H

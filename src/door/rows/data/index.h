@@ -3,7 +3,7 @@
  * of plain columns outside of static ones, whose equal values have equal components. Any other one,
  * which Cassandra's clients have made, is kept like all, and told by its name alone.
  *
- * Threading: that of the transaction.
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_DOOR_ROWS_DATA_INDEX_H
 #define FROND_DOOR_ROWS_DATA_INDEX_H

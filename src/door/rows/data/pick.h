@@ -1,4 +1,8 @@
-/* The columns that a request wants of rows. Threading: that of the transaction. */
+/*
+ * The columns that a request wants of rows.
+ *
+ * Threading: on the thread or fiber that has the transaction.
+ */
 #ifndef FROND_DOOR_ROWS_DATA_PICK_H
 #define FROND_DOOR_ROWS_DATA_PICK_H
 

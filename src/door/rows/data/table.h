@@ -9,7 +9,9 @@
  * whose key has no hash columns has a hidden one, HIDDEN_COLUMN, in front, which is always 0,
  * so that all of its rows lie in one range in the order of their keys.
  *
- * A struct table belongs to its transaction. Threading: that of the transaction.
+ * A struct table belongs to its transaction.
+ *
+ * Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_DOOR_ROWS_DATA_TABLE_H
 #define FROND_DOOR_ROWS_DATA_TABLE_H

@@ -18,7 +18,7 @@
  *
  * An index knows the present alone: a transaction that reads the past cannot read one.
  *
- * No function commits. Threading: that of the transaction.
+ * No function commits. Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_MODEL_TIMED_TABLES_INDEX_H
 #define FROND_MODEL_TIMED_TABLES_INDEX_H

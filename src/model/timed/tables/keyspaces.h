@@ -8,7 +8,7 @@
  *     (ROOT, 20, keyspace, type)  → (format, ((field, type), …))
  *
  * No function commits. Each that changes something writes the stamp. What is returned lies in the
- * caller's arena. Threading: that of the transaction.
+ * caller's arena. Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_MODEL_TIMED_TABLES_KEYSPACES_H
 #define FROND_MODEL_TIMED_TABLES_KEYSPACES_H

@@ -9,7 +9,7 @@
  * A table knows no language. The type of a column is a text that only the caller understands; what
  * the model has to know of it is its storage. The token of a row comes from the caller.
  *
- * No function commits. Threading: that of the transaction.
+ * No function commits. Threading: on the thread or fiber that has the transaction.
  */
 #ifndef FROND_MODEL_TIMED_TABLES_TABLES_H
 #define FROND_MODEL_TIMED_TABLES_TABLES_H
