@@ -49,6 +49,7 @@ def request(method, path, body=b"", headers=(), close=True):
 class Attack:
     name = ""
     title = ""
+    door = "http"  # by whose protocol it comes
     processes = 2
     full = 1
     bounded = 1

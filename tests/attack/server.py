@@ -78,25 +78,31 @@ class Constant(Server):
         super().__init__([program, str(self.port)], directory)
         self.await_port(self.port)
 
+    def port_of(self, _):
+        """Whatever protocol an attacker speaks: one that is not HTTP is answered with 400, and cut off."""
+        return self.port
+
 
 class Frond(Server):
     """A frond with a store of its own in `directory`, which a later one finds again."""
 
     def __init__(self, program, directory, memory_bytes, drain_ms, admin=None):
-        self.port, self.redis_port, self.cql_port = free_port(), free_port(), free_port()
+        self.ports = {door: free_port() for door in ("http", "redis", "mongo", "cql", "rows")}
+        self.port, self.redis_port, self.mongo_port, self.cql_port, self.rows_port = self.ports.values()
         self.auth = base64.b64encode(admin.encode()).decode() if admin else None
         config = pathlib.Path(directory) / "attack.ini"
         config.write_text(
             f"[frond]\nloops = {LOOPS}\nmemory_bytes = {memory_bytes}\n"
             f"drain_timeout_ms = {drain_ms}\n")
         super().__init__([program, "serve", "--config", str(config), "--store", "embedded:store",
-                          "--http", f"127.0.0.1:{self.port}",
-                          "--redis", f"127.0.0.1:{self.redis_port}",
-                          "--cql", f"127.0.0.1:{self.cql_port}"], directory,
+                          *(word for door, port in self.ports.items()
+                            for word in (f"--{door}", f"127.0.0.1:{port}"))], directory,
                          {"FROND_ADMIN": admin} if admin else None)
-        self.await_port(self.port)
-        self.await_port(self.redis_port)
-        self.await_port(self.cql_port)
+        for port in self.ports.values():
+            self.await_port(port)
+
+    def port_of(self, door):
+        return self.ports[door]
 
     def redis(self):
         """A client of Redis's door."""

@@ -5,12 +5,14 @@
 
 FROND is the binary. For each attack the program starts it on a store of its own, attacks it, and
 prints the resident memory before and at most, and what well-behaved clients of the HTTP API, of
-Redis's, of MongoDB's and of Cassandra's protocol met meanwhile. An attack fails if the resident memory grew by more than
-`memory_bytes` and a quarter of it, if a well-behaved client was refused, or if the server did not
-end at SIGTERM with code 0. Waiting times are printed, and decide nothing: machines differ.
+Redis's, of MongoDB's, of Cassandra's protocol and of the one for rows met meanwhile. An attack fails if the resident
+memory grew by more than `memory_bytes` and a quarter of it, if a well-behaved client was refused, if the server still
+works for clients that have left, or if it did not end with code 0 in `drain_timeout_ms` and two seconds at a SIGTERM
+in the middle of the attack. Waiting times are printed, and decide nothing: machines differ.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import resource
@@ -28,10 +30,14 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import mongo  # noqa: E402  a client of MongoDB's protocol
 import unread_cql  # noqa: E402  attacks by Cassandra's protocol
+import unread_rows  # noqa: E402  attacks by the protocol for rows
 from resp import Client, Error, encode  # noqa: E402  a client of Redis's protocol
 
 MB = 1024 * 1024
 SMALL_BYTES = 1000
+DRAIN_SECONDS = 3
+END_SECONDS = 2    # beyond those, for the process to have ended
+IDLE_SECONDS = 30  # within which nothing is done any more for clients that have left
 
 
 class Server:
@@ -39,24 +45,22 @@ class Server:
 
     def __init__(self, binary, directory, memory_bytes):
         config = pathlib.Path(directory, "frond.ini")
-        config.write_text(f"[frond]\nmemory_bytes = {memory_bytes}\n")
+        config.write_text(f"[frond]\nmemory_bytes = {memory_bytes}\n"
+                          f"drain_timeout_ms = {DRAIN_SECONDS * 1000}\n")
         self.memory_bytes = memory_bytes
         self.log = pathlib.Path(directory, "log")
         self.process = subprocess.Popen(
             [binary, "serve", "--store", f"embedded:{directory}/store", "--http", "127.0.0.1:0",
-             "--redis", "127.0.0.1:0", "--mongo", "127.0.0.1:0", "--cql", "127.0.0.1:0", "--no-sync",
-             "--config", str(config)],
+             "--redis", "127.0.0.1:0", "--mongo", "127.0.0.1:0", "--cql", "127.0.0.1:0", "--rows", "127.0.0.1:0",
+             "--no-sync", "--config", str(config)],
             stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
         line = self.process.stdout.readline()
         if " at http://" not in line:
             sys.exit(f"no server: {line}{self.log.read_text()}")
         self.http = re.search(r"http://127\.0\.0\.1:(\d+)", line).group(1)
-        self.port = int(re.search(r"event=redis address=127\.0\.0\.1:(\d+)",
-                                  self.log.read_text()).group(1))
-        self.mongo_port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)",
-                                        self.log.read_text()).group(1))
-
-        self.cql_port = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", self.log.read_text()).group(1))
+        ports = dict(re.findall(r"event=(\w+) address=127\.0\.0\.1:(\d+)", self.log.read_text()))
+        self.port, self.mongo_port = int(ports["redis"]), int(ports["mongo"])
+        self.cql_port, self.rows_port = int(ports["cql"]), int(ports["rows"])
 
     def resident(self):
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -66,13 +70,30 @@ class Server:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/_up", timeout=60) as answer:
             return answer.status == 200
 
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def becomes_idle(self):
+        """True once it has nothing to do for anybody."""
+        deadline = time.monotonic() + IDLE_SECONDS
+        while time.monotonic() < deadline:
+            before = self.cpu_seconds()
+            time.sleep(1)
+            if self.cpu_seconds() - before <= 0.1:
+                return True
+        return False
+
     def stop(self):
+        """The exit code, and the seconds until then."""
+        begin = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(60)
+            code = self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return self.process.wait()
+            code = self.process.wait()
+        return code, time.monotonic() - begin
 
 
 class Others(threading.Thread):
@@ -81,7 +102,7 @@ class Others(threading.Thread):
     def __init__(self, server):
         super().__init__(daemon=True)
         self.server = server
-        self.waits = {"GET /_up": [], "GET": [], "find": [], "SELECT": []}
+        self.waits = {"GET /_up": [], "GET": [], "find": [], "SELECT": [], "SCAN": []}
         self.refused = []
         self.over = False
 
@@ -109,12 +130,17 @@ class Others(threading.Thread):
         with unread_cql.Client(self.server.cql_port, timeout=60) as c:
             return b"s" * SMALL_BYTES in c("SELECT v FROM small.t WHERE k = 1")
 
+    def scan(self):
+        with unread_rows.Client(self.server.rows_port, timeout=60) as c:
+            return b"s" * SMALL_BYTES in c.ask(unread_rows.scan("small_rows", self.server.rows_column))
+
     def run(self):
         while not self.over:
             self.count("GET /_up", self.server.is_up)
             self.count("GET", self.get)
             self.count("find", self.find)
             self.count("SELECT", self.select)
+            self.count("SCAN", self.scan)
             time.sleep(0.02)
 
 
@@ -394,7 +420,13 @@ class MongoCursors(MongoAnswers):
 
 
 ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), References(), Channels(), Members(), UnreadMembers(),
-           Halves(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors(), *unread_cql.ATTACKS]
+           Halves(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors(), *unread_cql.ATTACKS,
+           *unread_rows.ATTACKS]
+
+
+def close_all(sockets):
+    for s in sockets:
+        s.close()
 
 
 def run(attack, options):
@@ -409,6 +441,9 @@ def run(attack, options):
             c(f"CREATE KEYSPACE small {unread_cql.REPLICATION}")
             c("CREATE TABLE small.t (k int PRIMARY KEY, v text)")
             c(f"INSERT INTO small.t (k, v) VALUES (1, '{'s' * SMALL_BYTES}')")
+        with unread_rows.Client(server.rows_port) as c:
+            server.rows_column = c.make("small_rows")
+            c.ask(unread_rows.write("small_rows", server.rows_column, [(1, b"s" * SMALL_BYTES)]))
         attack.prepare(server, size)
         time.sleep(1)  # what that took is given back
         before = peak = server.resident()
@@ -420,8 +455,7 @@ def run(attack, options):
             sockets = attack.attack(server, size)
             end[0] = time.monotonic() + options.seconds
             time.sleep(options.seconds)
-            for s in sockets:
-                s.close()
+            close_all(sockets)
 
         attacker = threading.Thread(target=work, daemon=True)
         attacker.start()
@@ -431,7 +465,10 @@ def run(attack, options):
         others.over = True
         others.join(120)
         attacker.join(120)
-        code = server.stop()
+        idle = server.becomes_idle()
+        sockets = attack.attack(server, size)
+        code, took = server.stop()
+        close_all(sockets)
         log = server.log.read_text().splitlines()
         errors = [one for one in log if "level=error" in one] + log[-1:] * (code != 0)
     grown, bound = peak - before, options.memory_bytes + options.memory_bytes // 4
@@ -440,9 +477,11 @@ def run(attack, options):
     failures = [f"{grown // MB} MiB more than at rest"] * (grown > bound)
     failures += [f"{len(others.refused)} of others were refused: {others.refused[:1]}"] \
         * bool(others.refused)
+    failures += ["it still works for clients that have left"] * (not idle)
+    failures += [f"ended after {took:.1f} s"] * (took > DRAIN_SECONDS + END_SECONDS)
     failures += [f"ended with {code}"] * (code != 0) + errors[:1]
     print(f"{'not ok' if failures else 'ok'} - {attack.name}: {before // MB} MiB at rest, "
-          f"{grown // MB} MiB more at most of {bound // MB}; the slowest of others: {slowest}"
+          f"{grown // MB} MiB more at most of {bound // MB}; ended in {took:.1f} s; the slowest of others: {slowest}"
           + "".join(f"\n# {one}" for one in failures), flush=True)
     return not failures
 

@@ -167,4 +167,53 @@ class Listeners(Attack):
         return clients
 
 
-ATTACKS = [Many(), Batches(), Writes(), Listeners()]
+class Filtering(Attack):
+    """ALLOW FILTERING over everything, in one answer."""
+
+    name = "filtering_over_everything"
+    full = {"clients": 300, "rows": 3000, "bytes": 5_000}
+    bounded = {"clients": 40, "rows": 500, "bytes": 5_000}
+    text = "SELECT * FROM ks.t WHERE v > 'a' ALLOW FILTERING"
+    times = 5
+
+
+class Halves(Attack):
+    """Frames whose ends do not come."""
+
+    name = "halves_of_frames"
+    full = {"clients": 4000, "rows": 0, "bytes": 200_000}
+    bounded = {"clients": 500, "rows": 0, "bytes": 200_000}
+
+    def attack(self, server, size):
+        half = frame(QUERY, b"\0" * size["bytes"], 2 * size["bytes"])
+        clients = [self.connect(server) for _ in range(size["clients"])]
+        for s in clients:
+            s.setblocking(False)
+            try:
+                s.send(half)
+            except OSError:
+                pass
+        return clients
+
+
+class Garbage(Attack):
+    """Bytes that are no messages, in frames that are whole."""
+
+    name = "garbage_in_frames"
+    full = {"clients": 2000, "rows": 0, "bytes": 2_000}
+    bounded = {"clients": 300, "rows": 0, "bytes": 2_000}
+
+    def attack(self, server, size):
+        some = bytes((n * 167 + 13) & 255 for n in range(size["bytes"]))
+        data = b"".join(frame(code, some) for code in range(0x11)) * 4
+        clients = [self.connect(server) for _ in range(size["clients"])]
+        for s in clients:
+            s.settimeout(0.2)
+            try:
+                s.sendall(data)
+            except OSError:
+                pass
+        return clients
+
+
+ATTACKS = [Many(), Batches(), Writes(), Listeners(), Filtering(), Halves(), Garbage()]
