@@ -1,5 +1,6 @@
 #include "cql/value.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/big_endian.h"
@@ -25,12 +26,13 @@ cql_int_read(struct str bytes)
 enum status
 cql_int_put(struct cql *q, int64_t n, size_t width, struct str *ret)
 {
-	char *bytes = arena_bytes(q->arena, width);
+	char all[sizeof(n)], *bytes = arena_bytes(q->arena, width);
 
 	if (!bytes)
 		return STATUS_LIMIT;
-	for (size_t i = 0; i < width; i++)
-		bytes[i] = (char)((uint64_t)n >> (8 * (width - 1 - i)));
+	assert(width <= sizeof(all));
+	big_endian_put_64(all, (uint64_t)n);
+	memcpy(bytes, all + sizeof(all) - width, width);
 	*ret = str_of(bytes, width);
 	return STATUS_OK;
 }

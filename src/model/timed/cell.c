@@ -49,15 +49,12 @@ cell_parse_expiry(struct tuple_reader *r, struct timed_cell *ret)
 {
 	struct tuple_elem e;
 
-	TRY(tuple_next(r, &e));
-	ret->by_default = e.kind == TUPLE_NULL;
+	ret->by_default = false;
 	ret->at_ms = TIMED_CELL_NEVER;
-	if (ret->by_default)
+	if (tuple_next_u64(r, &ret->at_ms) == STATUS_OK)
 		return STATUS_OK;
-	if (e.kind != TUPLE_INT || e.negative)
-		return STATUS_CORRUPT;
-	ret->at_ms = e.magnitude;
-	return STATUS_OK;
+	ret->by_default = tuple_next(r, &e) == STATUS_OK && e.kind == TUPLE_NULL;
+	return ret->by_default ? STATUS_OK : STATUS_CORRUPT;
 }
 
 static enum status

@@ -63,8 +63,9 @@ static enum status
 cell_add(struct table_reading *r, const struct table_column *column,
 	 const struct table_place *place, struct table_cell **ret)
 {
-	r->row.cells = arena_grow(r->arena, r->row.cells, r->row.cell_count, &r->cap,
-				  sizeof(*r->row.cells));
+	if (r->row.cell_count == r->cap)
+		r->row.cells = arena_grow(r->arena, r->row.cells, r->row.cell_count, &r->cap,
+					  sizeof(*r->row.cells));
 	if (!r->row.cells)
 		return STATUS_LIMIT;
 	if (place->has_element != (column->storage == TABLE_MAP || column->storage == TABLE_SET ||
@@ -174,18 +175,21 @@ table_reading_take(struct table_reading *r, const struct kv_pair *pair, size_t r
 	const struct table_column *column;
 	struct table_place place = { 0 };
 	struct str rest = str_skip(pair->key, row_len);
+	struct tuple_reader cell = tuple_reader(rest);
 
 	if (!r->any)
 		TRY(take_key(r, str_skip(pair->key, r->t->db->prefix.len + TIMED_SPACE_BYTES)));
-	TRY(table_place_column(rest, &place.column));
-	if (!place.column)
+	if (!rest.len)
 		return take_own(r, pair->value);
+	if (tuple_next_u64(&cell, &place.column) != STATUS_OK || !place.column)
+		return STATUS_CORRUPT;
 	column = table_column_by_id(r->schema, place.column);
 	if (!column) /* it was dropped */
 		return STATUS_OK;
 	if (column->kind != (r->is_static ? TABLE_STATIC : TABLE_REGULAR))
 		return STATUS_CORRUPT;
-	TRY(table_place_cell(rest, r->arena, &place));
+	if (cell.rest.len)
+		TRY(table_place_cell(rest, r->arena, &place));
 	if (place.is_piece)
 		return take_piece(r, column, &place, pair->value);
 	return column->storage == TABLE_COUNTER ? take_counter(r, column, &place, pair->value)
