@@ -66,10 +66,6 @@ has_constraint(const ColumnDef *column, ConstrType type)
 static void
 check_new_column(const struct frond_table *t, ColumnDef *column)
 {
-	if (has_constraint(column, CONSTR_UNIQUE))
-		refuse("UNIQUE constraints beside the primary key");
-	if (has_constraint(column, CONSTR_FOREIGN))
-		refuse("FOREIGN KEY constraints");
 	if (has_constraint(column, CONSTR_PRIMARY))
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("a column that is added cannot be the primary key in frond"));
@@ -95,19 +91,17 @@ run_sql(const char *sql)
 	SPI_finish();
 }
 
-/* PostgreSQL has the column: makes it in frond, and fills it in the rows that are there. */
+/* PostgreSQL has the column: makes it in frond. */
 static void
-column_added(Oid relid, const ColumnDef *column)
+column_made(Oid relid, const ColumnDef *column)
 {
 	AttrNumber attnum = get_attnum(relid, column->colname);
-	Relation rel = relation_open(relid, NoLock);
 	struct frows_new made = {
 		.name = column->colname,
 		.kind = frond_kind_of(get_atttype(relid, attnum)),
 		.role = FROWS_REGULAR,
 	};
-	bool has_default = has_constraint(column, CONSTR_DEFAULT) || column->raw_default;
-	const char *schema, *table, *name;
+	const char *schema, *table;
 	struct frows *c;
 	Oid server;
 
@@ -116,13 +110,19 @@ column_added(Oid relid, const ColumnDef *column)
 	if (!frows_table_alter(c, schema, table, &made, 1, NULL, 0, NULL, 0))
 		frond_fail(c);
 	frond_link_made(server, GetUserId(), schema, table, column->colname, NULL, 0);
-	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-					  RelationGetRelationName(rel));
-	relation_close(rel, NoLock);
 	frond_table_forget();
-	if (has_default)
-		run_sql(psprintf("UPDATE %s SET %s = DEFAULT", name,
-				 quote_identifier(column->colname)));
+}
+
+/* Fills a column that was made in the rows that are there. */
+static void
+column_filled(Oid relid, const ColumnDef *column)
+{
+	if (has_constraint(column, CONSTR_DEFAULT) || column->raw_default)
+		run_sql(psprintf(
+			"UPDATE %s SET %s = DEFAULT",
+			quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+						   get_rel_name(relid)),
+			quote_identifier(column->colname)));
 }
 
 /* ---- ADD PRIMARY KEY ---- */
@@ -170,9 +170,6 @@ static void
 check_constraint_added(const Constraint *c)
 {
 	switch (c->contype) {
-	case CONSTR_FOREIGN:
-		refuse("FOREIGN KEY constraints");
-		break;
 	case CONSTR_EXCLUSION:
 		refuse("EXCLUDE constraints");
 		break;
@@ -202,7 +199,7 @@ indexes_dropped(const struct frond_table *t, AttrNumber attnum)
 {
 	for (int i = 0; attnum > 0 && i < t->index_count; i++)
 		if (is_of_column(&t->indexes[i], attnum))
-			(void)frond_index_drop(t->relid, t->indexes[i].name);
+			(void)frond_index_drop(t->relid, t->indexes[i].name, true);
 }
 
 static void
@@ -251,6 +248,9 @@ check_before(const struct frond_table *t, AlterTableCmd *cmd)
 	case AT_SetNotNull:
 		check_rows(t->relid, psprintf("%s IS NULL", quote_identifier(cmd->name)),
 			   psprintf("column \"%s\" contains null values", cmd->name));
+		break;
+	case AT_ValidateConstraint:
+		frond_foreign_validate(t->relid, cmd->name);
 		break;
 	case AT_AddInherit:
 	case AT_AttachPartition:
@@ -317,6 +317,7 @@ struct altered {
 	Oid type;       /* of its column */
 	enum frows_kind kind;
 	bool drops_index;
+	struct frond_key_spec constraints; /* of a column that is added */
 };
 
 static bool
@@ -331,6 +332,13 @@ is_unique(const AlterTableCmd *cmd)
 {
 	return (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddIndex) &&
 	       IsA(cmd->def, Constraint) && ((Constraint *)cmd->def)->contype == CONSTR_UNIQUE;
+}
+
+static bool
+is_foreign(const AlterTableCmd *cmd)
+{
+	return cmd->subtype == AT_AddConstraint && IsA(cmd->def, Constraint) &&
+	       ((Constraint *)cmd->def)->contype == CONSTR_FOREIGN;
 }
 
 /* A constraint that is an index in frond. */
@@ -349,7 +357,13 @@ altered_note(Oid relid, AlterTableCmd *cmd, struct altered *ret)
 							: cmd->name;
 	AttrNumber attnum = name ? get_attnum(relid, name) : InvalidAttrNumber;
 
-	ret->cmd = cmd;
+	*ret = (struct altered){ .cmd = cmd };
+	if (cmd->subtype == AT_AddColumn) {
+		ColumnDef *column = (ColumnDef *)cmd->def;
+
+		column->constraints = frond_constraints_take(column->constraints, column->colname,
+							     &ret->constraints);
+	}
 	ret->was_there = attnum != InvalidAttrNumber;
 	ret->type = attnum > 0 ? get_atttype(relid, attnum) : InvalidOid;
 	ret->drops_index = drops_index(relid, cmd);
@@ -361,10 +375,6 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 	    void *arg)
 {
 	switch (a->cmd->subtype) {
-	case AT_AddColumn:
-		if (!a->was_there)
-			column_added(relid, (ColumnDef *)a->cmd->def);
-		break;
 	case AT_AlterColumnType:
 		check_type_after(relid, a->cmd, a->kind, a->type);
 		break;
@@ -374,16 +384,46 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 			key_added(relid, (Constraint *)a->cmd->def, statement, run, arg);
 		else if (is_unique(a->cmd))
 			frond_index_add_unique(relid, (Constraint *)a->cmd->def);
+		else if (is_foreign(a->cmd))
+			frond_foreign_add(relid, (Constraint *)a->cmd->def, false);
 		else
 			check_check(relid, (Constraint *)a->cmd->def);
 		break;
 	case AT_DropConstraint:
 		if (a->drops_index)
-			(void)frond_index_drop(relid, a->cmd->name);
+			(void)frond_index_drop(relid, a->cmd->name, false);
 		break;
 	default:
 		break;
 	}
+}
+
+static bool
+adds_column(const struct altered *a)
+{
+	return a->cmd->subtype == AT_AddColumn && !a->was_there;
+}
+
+/* All definitions come first: none can follow rows that were written. */
+static void
+columns_added(Oid relid, const struct altered *all, int count)
+{
+	ListCell *cell;
+
+	for (int i = 0; i < count; i++)
+		if (adds_column(&all[i]))
+			column_made(relid, (ColumnDef *)all[i].cmd->def);
+	for (int i = 0; i < count; i++)
+		if (adds_column(&all[i]))
+			foreach (cell, all[i].constraints.unique)
+				frond_index_add_unique(relid, lfirst(cell));
+	for (int i = 0; i < count; i++)
+		if (adds_column(&all[i]))
+			column_filled(relid, (ColumnDef *)all[i].cmd->def);
+	for (int i = 0; i < count; i++)
+		if (adds_column(&all[i]))
+			foreach (cell, all[i].constraints.foreign)
+				frond_foreign_add(relid, lfirst(cell), false);
 }
 
 static Oid
@@ -420,13 +460,15 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 
 		check_before(frond_table_get(relid, GetUserId()), cmd);
 		altered_note(relid, cmd, &all[count++]);
-		if (!is_primary_key(cmd) && !is_unique(cmd) && !all[count - 1].drops_index)
+		if (!is_primary_key(cmd) && !is_unique(cmd) && !is_foreign(cmd) &&
+		    !all[count - 1].drops_index)
 			statement->cmds = lappend(statement->cmds, copyObject(cmd));
 	}
 	if (statement->cmds) {
 		run((Node *)statement, arg);
 		CommandCounterIncrement();
 	}
+	columns_added(relid, all, count);
 	for (int i = 0; i < count; i++)
 		alter_after(relid, &all[i], statement, run, arg);
 	return true;

@@ -112,6 +112,35 @@ unique_take(const Constraint *from, List *columns, struct frond_key_spec *key)
 	key->unique = lappend(key->unique, c);
 }
 
+/* It is added when the table is there, which it may refer to. */
+static void
+foreign_take(const Constraint *from, List *columns, struct frond_key_spec *key)
+{
+	Constraint *c = copyObject((Constraint *)from);
+
+	/* At a column the statement does not name it again. */
+	if (!c->fk_attrs)
+		c->fk_attrs = columns;
+	key->foreign = lappend(key->foreign, c);
+}
+
+/* DEFERRABLE and its kin stand behind the constraint that they are about. */
+static void
+attribute_take(ConstrType attribute, ConstrType of, struct frond_key_spec *key)
+{
+	Constraint *c = of == CONSTR_FOREIGN ? llast(key->foreign) : NULL;
+	bool defers = attribute == CONSTR_ATTR_DEFERRABLE || attribute == CONSTR_ATTR_DEFERRED;
+
+	if (!c && defers)
+		refuse("deferrable keys");
+	if (!c)
+		return;
+	if (defers)
+		c->deferrable = true;
+	if (attribute == CONSTR_ATTR_DEFERRED)
+		c->initdeferred = true;
+}
+
 /* Refuses a constraint, takes the key, or leaves the constraint to PostgreSQL. */
 static bool
 constraint_stays(const Constraint *c, List *columns, struct frond_key_spec *key)
@@ -127,18 +156,19 @@ constraint_stays(const Constraint *c, List *columns, struct frond_key_spec *key)
 		refuse("EXCLUDE constraints");
 		return false;
 	case CONSTR_FOREIGN:
-		refuse("FOREIGN KEY constraints");
+		foreign_take(c, columns, key);
 		return false;
 	default:
 		return true;
 	}
 }
 
-static List *
-constraints_kept(List *constraints, const char *column, struct frond_key_spec *key)
+List *
+frond_constraints_take(List *constraints, const char *column, struct frond_key_spec *key)
 {
-	List *kept = NIL;
+	ConstrType last = CONSTR_NULL;
 	bool was_taken = false;
+	List *kept = NIL;
 	ListCell *cell;
 
 	foreach (cell, constraints) {
@@ -148,13 +178,12 @@ constraints_kept(List *constraints, const char *column, struct frond_key_spec *k
 				    c->contype == CONSTR_ATTR_DEFERRED ||
 				    c->contype == CONSTR_ATTR_IMMEDIATE;
 
-		/* Of the key that was taken out before it. */
+		/* Of the one that was taken out before it. */
 		if (is_attribute && was_taken) {
-			if (c->contype == CONSTR_ATTR_DEFERRABLE ||
-			    c->contype == CONSTR_ATTR_DEFERRED)
-				refuse("deferrable keys");
+			attribute_take(c->contype, last, key);
 			continue;
 		}
+		last = c->contype;
 		was_taken = !constraint_stays(c, list_make1(makeString(pstrdup(column))), key);
 		if (!was_taken)
 			kept = lappend(kept, c);
@@ -175,8 +204,8 @@ elements_kept(List *elements, struct frond_key_spec *key)
 		if (IsA(element, ColumnDef)) {
 			ColumnDef *column = (ColumnDef *)element;
 
-			column->constraints = constraints_kept(column->constraints, column->colname,
-							       key);
+			column->constraints = frond_constraints_take(column->constraints,
+								     column->colname, key);
 		} else if (IsA(element, Constraint)) {
 			Constraint *c = (Constraint *)element;
 
@@ -415,6 +444,7 @@ create_heap(const struct utility *u, CreateStmt *from)
 {
 	CreateStmt *statement = copyObject(from);
 
+	frond_foreign_check_local(statement->tableElts);
 	statement->accessMethod = pstrdup("heap");
 	run_other((Node *)statement, (void *)u);
 }
@@ -452,6 +482,8 @@ create_run(const struct utility *u, CreateStmt *from)
 	frond_table_make(rel, &key, false);
 	foreach (cell, key.unique)
 		frond_index_add_unique(RelationGetRelid(rel), lfirst(cell));
+	foreach (cell, key.foreign)
+		frond_foreign_add(RelationGetRelid(rel), lfirst(cell), true);
 	relation_close(rel, NoLock);
 	if (u->completion)
 		SetQueryCompletion(u->completion, CMDTAG_CREATE_TABLE, 0);
@@ -566,7 +598,7 @@ drop_indexes_run(const struct utility *u, DropStmt *from)
 		List *name = lfirst(cell);
 		Oid relid = frond_index_find(name);
 
-		if (!OidIsValid(relid) || !frond_index_drop(relid, strVal(llast(name))))
+		if (!OidIsValid(relid) || !frond_index_drop(relid, strVal(llast(name)), false))
 			others->objects = lappend(others->objects, name);
 	}
 	if (others->objects)
@@ -666,6 +698,7 @@ utility_run(const struct utility *u)
 			create_heap(u, (CreateStmt *)statement);
 			return;
 		case CREATED_BY_OTHERS:
+			frond_foreign_check_local(((CreateStmt *)statement)->tableElts);
 			break;
 		}
 		break;
@@ -691,7 +724,12 @@ utility_run(const struct utility *u)
 	case T_AlterTableStmt:
 		if (frond_alter_table((AlterTableStmt *)statement, run_other, (void *)u))
 			return;
+		frond_foreign_check_local(((AlterTableStmt *)statement)->cmds);
 		break;
+	case T_ConstraintsSetStmt:
+		run_next(u);
+		frond_references_set((ConstraintsSetStmt *)statement);
+		return;
 	case T_AlterSeqStmt:
 		run_other((Node *)frond_sequence_owned((AlterSeqStmt *)statement), (void *)u);
 		return;

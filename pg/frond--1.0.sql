@@ -16,3 +16,10 @@ CREATE ACCESS METHOD frond TYPE TABLE HANDLER frond_access_method;
 -- Puts numbers of frond in the place of nextval(), where a column of a table there owns the sequence.
 CREATE FUNCTION frond_nextval(regclass) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+
+-- The triggers of FOREIGN KEY constraints: of a table that refers to another, and of that other one.
+CREATE FUNCTION frond_reference() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+
+CREATE FUNCTION frond_referenced() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C;

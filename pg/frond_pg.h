@@ -135,6 +135,15 @@ struct frond_index {
 	Bitmapset *carried;              /* attnums that entries have */
 };
 
+/* A FOREIGN KEY of a table, which refers to another one. */
+struct frond_reference {
+	Oid constraint, parent;
+	int count;
+	AttrNumber own[INDEX_MAX_KEYS], theirs[INDEX_MAX_KEYS];
+	bool is_full;     /* MATCH FULL */
+	bool is_deferred; /* INITIALLY DEFERRED */
+};
+
 struct frond_table {
 	Oid relid;
 	Oid server;
@@ -148,6 +157,8 @@ struct frond_table {
 	struct frond_column hidden;
 	int index_count;
 	struct frond_index *indexes;
+	int reference_count;
+	struct frond_reference *references;
 };
 
 void frond_table_init(void);
@@ -170,6 +181,8 @@ const struct frond_index *frond_index_numbered(const struct frond_table *t, uint
 const struct frond_index *frond_index_named(const struct frond_table *t, const char *name);
 /* The column of the key. */
 const struct frond_column *frond_key_column(const struct frond_table *t, int key);
+/* The person as whom all queries ask frond, in place of their own; InvalidOid: none. */
+extern Oid frond_acting_user;
 /* Whose rights hold for a relation of a query. */
 Oid frond_user_of(const RangeTblEntry *rte);
 
@@ -330,6 +343,8 @@ void frond_modify_flush(Oid relid, const EState *reader);
 /* A transaction, or a subtransaction of this level, has aborted: its writes are forgotten. What is
  * in the memory of a function that has not ended may be there for longer. */
 void frond_modify_forget(int level);
+/* The person who writes in this transaction. */
+Oid frond_modify_writer(void);
 
 /* ---- INSERT … ON CONFLICT (conflict.c) ---- */
 
@@ -352,6 +367,39 @@ bool frond_conflict_find(const struct frond_table *t, Oid user, const struct fro
 enum frond_conflict frond_conflict_update(const struct frond_table *t, Oid user, ResultRelInfo *rel,
 					  ExprContext *context, const struct frows_value *key,
 					  TupleTableSlot *slot);
+
+/* ---- FOREIGN KEY: foreign.c defines it, reference.c keeps it ---- */
+
+/* Adds a constraint to a table. `is_new`: the table has no rows that it has to hold for. */
+void frond_foreign_add(Oid relid, const Constraint *constraint, bool is_new);
+/* Before VALIDATE CONSTRAINT: fails if rows do not fulfil the foreign key of that name. */
+void frond_foreign_validate(Oid relid, const char *name);
+/* Fails if a statement would make a local table refer to one in frond. */
+void frond_foreign_check_local(const List *elements);
+/* Fails if a foreign key needs the unique index. */
+void frond_foreign_check_index(const struct frond_table *t, const char *name);
+
+void frond_references_load(Oid relid, struct frond_table *t);
+/* How rows are found by these columns: *ret: by this index, or NULL: by the key. False: they are
+ * not unique. */
+bool frond_reference_target(const struct frond_table *t, const AttrNumber *columns, int count,
+			    const struct frond_index **ret);
+/* The columns that other tables refer to, as attnums. */
+Bitmapset *frond_referenced_columns(const TriggerDesc *triggers);
+/* A row of `t` is written that refers to these values; they are copied. */
+void frond_reference_note(const struct frond_table *t, Oid user, const struct frond_reference *r,
+			  const struct frows_value *values);
+/*
+ * Looks for what was noted, and fails if something is missing: of the table `child`, or of all;
+ * only of constraints that are not deferred, or `at_commit` of all.
+ */
+void frond_references_check(Oid child, bool at_commit);
+/* SET CONSTRAINTS. */
+void frond_references_set(const ConstraintsSetStmt *statement);
+/* A subtransaction of this level has aborted; has committed; the transaction has ended. */
+void frond_references_forget(int level);
+void frond_references_rise(int level);
+void frond_references_end(void);
 
 /* ---- SERIAL and identity columns (sequence.c) ---- */
 
@@ -379,14 +427,19 @@ struct frond_key_spec {
 	List *columns; /* names */
 	List *hash;    /* those of them that are hashed */
 	List *descending;
-	List *unique; /* of Constraint: UNIQUE */
+	List *unique;  /* of Constraint: UNIQUE */
+	List *foreign; /* of Constraint: FOREIGN KEY */
 };
+
+/* Takes the constraints of a column that frond keeps, and gives the others. */
+List *frond_constraints_take(List *constraints, const char *column, struct frond_key_spec *key);
 
 /* CREATE INDEX, and UNIQUE of a table that is there. */
 void frond_index_create(Oid relid, IndexStmt *statement);
 void frond_index_add_unique(Oid relid, const Constraint *constraint);
-/* Drops an index when the transaction has committed. False: the table has none of that name. */
-bool frond_index_drop(Oid relid, const char *name);
+/* Drops an index when the transaction has committed. False: the table has none of that name.
+ * `with_column`: since a column of it is dropped. */
+bool frond_index_drop(Oid relid, const char *name, bool with_column);
 /* The table whose index a name is; InvalidOid: it is none of frond's. */
 Oid frond_index_find(List *name);
 

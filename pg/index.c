@@ -380,7 +380,7 @@ frond_index_add_unique(Oid relid, const Constraint *c)
 /* ---- Dropping ---- */
 
 bool
-frond_index_drop(Oid relid, const char *name)
+frond_index_drop(Oid relid, const char *name, bool with_column)
 {
 	const struct frond_table *t = frond_table_get(relid, GetUserId());
 	Relation rel;
@@ -389,6 +389,8 @@ frond_index_drop(Oid relid, const char *name)
 		return false;
 	if (!pg_class_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, name);
+	if (!with_column)
+		frond_foreign_check_index(t, name);
 	(void)frond_link_for_schema(t->server, GetUserId());
 	frond_link_drop_index_later(t->server, GetUserId(), t->schema, name);
 	rel = relation_open(relid, AccessExclusiveLock);

@@ -282,6 +282,7 @@ frond_link_wrote(Oid server, Oid user, size_t bytes)
 	l->bulk_bytes += bytes;
 	if (!frond_bulk_load || l->bulk_bytes < BULK_BYTES || l->depth > 1)
 		return;
+	frond_references_check(InvalidOid, true);
 	if (!frows_commit(l->rows, NULL)) {
 		if (!frows_is_open(l->rows))
 			ereport(ERROR, errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
@@ -535,6 +536,8 @@ frond_link_try_end(bool commit)
 
 	bool wrote = false;
 
+	if (commit)
+		frond_references_check(InvalidOid, true);
 	hash_seq_init(&all, links);
 	while ((l = hash_seq_search(&all))) {
 		wrote |= l->in_txn && l->wrote;
@@ -578,6 +581,7 @@ forget_all(void)
 	local_wrote = false;
 	frond_modify_forget(1);
 	frond_scan_forget(1);
+	frond_references_end();
 }
 
 static void
@@ -585,6 +589,7 @@ at_xact(XactEvent event, void *arg)
 {
 	switch (event) {
 	case XACT_EVENT_PRE_COMMIT:
+		frond_references_check(InvalidOid, true);
 		links_commit();
 		break;
 	case XACT_EVENT_PRE_PREPARE:
@@ -657,10 +662,12 @@ at_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, v
 		changes_rise(made, level);
 		changes_rise(drops, level);
 		frond_scan_rise(level);
+		frond_references_rise(level);
 		break;
 	case SUBXACT_EVENT_ABORT_SUB:
 		frond_modify_forget(level);
 		frond_scan_forget(level);
+		frond_references_forget(level);
 		if (level == try_level) {
 			links_abort();
 			local_wrote = false;

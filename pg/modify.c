@@ -67,6 +67,9 @@ struct modify {
 	uint32 *columns;
 	int column_count;
 	HTAB *touched; /* rows that a join may bring twice */
+	/* Rows may go to which others refer, which is known when the statement ends: before that
+	 * nothing is committed. */
+	bool ends_whole;
 
 	MemoryContext memory; /* of the rows that are kept */
 	struct kept *rows;
@@ -79,6 +82,13 @@ struct touched {
 };
 
 static dlist_head open_writes = DLIST_STATIC_INIT(open_writes);
+static Oid writer; /* of what was written last */
+
+Oid
+frond_modify_writer(void)
+{
+	return writer;
+}
 
 /* ---- Plans ---- */
 
@@ -181,6 +191,7 @@ modify_new(EState *estate, ResultRelInfo *rel, Index rti)
 
 	m->rel = rel->ri_RelationDesc;
 	m->user = rti ? frond_user_of(exec_rt_fetch(rti, estate)) : GetUserId();
+	writer = m->user;
 	m->table = frond_table_get(relid, m->user);
 	m->estate = estate;
 	m->level = GetCurrentTransactionNestLevel();
@@ -207,10 +218,35 @@ touched_init(struct modify *m)
 				 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
+static bool
+has_users_triggers(const TriggerDesc *triggers)
+{
+	for (int i = 0; triggers && i < triggers->numtriggers; i++)
+		if (!triggers->triggers[i].tgisinternal)
+			return true;
+	return false;
+}
+
+/* PostgreSQL takes the row for a new one, and asks nobody whether the old one may go. */
+static void
+check_conflict_sets(const struct modify *m, ResultRelInfo *rel)
+{
+	Bitmapset *referenced = frond_referenced_columns(rel->ri_TrigDesc);
+	int at = -1;
+
+	while ((at = bms_next_member(referenced, at)) >= 0)
+		if (bms_is_member(at - FirstLowInvalidHeapAttributeNumber,
+				  ExecGetUpdatedCols(rel, m->estate)))
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("ON CONFLICT DO UPDATE cannot set columns in frond to which "
+				       "a foreign key refers"));
+}
+
 static void
 conflict_init(struct modify *m, ModifyTableState *state, ResultRelInfo *rel)
 {
-	if (rel->ri_TrigDesc)
+	check_conflict_sets(m, rel);
+	if (has_users_triggers(rel->ri_TrigDesc))
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("ON CONFLICT DO UPDATE is not supported on tables in frond that "
 			       "have triggers"));
@@ -305,23 +341,33 @@ junk_find(struct modify *m, ModifyTableState *state)
 		touched_init(m);
 }
 
-/* With all columns of a unique index of which some are set: a violation is told by its values. */
 static Bitmapset *
-with_unique_columns(const struct frond_table *t, Bitmapset *set)
+with_columns(Bitmapset *all, const Bitmapset *set, const AttrNumber *columns, int count)
+{
+	Bitmapset *some = NULL;
+
+	for (int i = 0; i < count; i++)
+		some = bms_add_member(some, columns[i] - FirstLowInvalidHeapAttributeNumber);
+	return bms_overlap(some, set) ? bms_union(all, some) : all;
+}
+
+/* With all columns of a unique index, or of a foreign key, of which some are set: a violation is
+ * told by its values. */
+static Bitmapset *
+with_whole_keys(const struct frond_table *t, Bitmapset *set)
 {
 	Bitmapset *all = set;
 
 	for (int i = 0; i < t->index_count; i++) {
 		const struct frond_index *index = &t->indexes[i];
-		Bitmapset *columns = NULL;
+		AttrNumber columns[FROWS_KEY_COLUMNS];
 
-		for (int j = 0; j < index->count && index->is_unique; j++)
-			columns = bms_add_member(columns,
-						 index->columns[j].attnum -
-							 FirstLowInvalidHeapAttributeNumber);
-		if (bms_overlap(columns, set))
-			all = bms_union(all, columns);
+		for (int j = 0; j < index->count; j++)
+			columns[j] = index->columns[j].attnum;
+		all = with_columns(all, set, columns, index->is_unique ? index->count : 0);
 	}
+	for (int i = 0; i < t->reference_count; i++)
+		all = with_columns(all, set, t->references[i].own, t->references[i].count);
 	return all;
 }
 
@@ -339,7 +385,7 @@ columns_init_update(struct modify *m, ResultRelInfo *rel)
 				  set))
 			m->key_changes = true;
 	if (!m->key_changes)
-		set = with_unique_columns(m->table, set);
+		set = with_whole_keys(m->table, set);
 	columns_init(m, m->key_changes ? NULL : set);
 }
 
@@ -365,6 +411,8 @@ frond_modify_begin(ModifyTableState *state, ResultRelInfo *rel, List *private, i
 	} else {
 		m->reads_it = true;
 		junk_find(m, state);
+		m->ends_whole = rel->ri_TrigDesc && (rel->ri_TrigDesc->trig_delete_after_row ||
+						     rel->ri_TrigDesc->trig_update_after_row);
 		if (state->operation == CMD_UPDATE)
 			columns_init_update(m, rel);
 	}
@@ -524,7 +572,8 @@ rows_send(struct modify *m)
 	for (int i = 0; i < m->count;)
 		i = send_some(m, frond_link_inside(m->table->server, m->user, true), i);
 	rows_forget(m);
-	frond_link_wrote(m->table->server, m->user, bytes);
+	if (!m->ends_whole)
+		frond_link_wrote(m->table->server, m->user, bytes);
 }
 
 void
@@ -557,6 +606,29 @@ frond_modify_forget(int level)
 
 /* ---- Keeping ---- */
 
+/* What a row that is written refers to. */
+static void
+references_note(const struct modify *m, const struct kept *row)
+{
+	struct frows_value values[INDEX_MAX_KEYS];
+
+	for (int i = 0; i < m->table->reference_count && row->op != FROWS_DELETE; i++) {
+		const struct frond_reference *r = &m->table->references[i];
+		int count = 0;
+
+		for (; count < r->count; count++) {
+			const struct frows_value *v = kept_value(m, row, r->own[count]);
+
+			if (!v)
+				break;
+			values[count] = *v;
+		}
+		/* An UPDATE that writes none of its columns. */
+		if (count == r->count)
+			frond_reference_note(m->table, m->user, r, values);
+	}
+}
+
 /* A row that is kept, whose bytes are the current memory context's, m->memory. */
 static void
 row_keep(struct modify *m, enum frows_op op, struct frows_value *key, struct frows_value *values)
@@ -575,6 +647,9 @@ row_keep(struct modify *m, enum frows_op op, struct frows_value *key, struct fro
 	for (int i = 0; values && i < m->column_count; i++)
 		row->bytes += Max(values[i].len, 0) + VALUE_BYTES;
 	m->bytes += row->bytes;
+	/* With ON CONFLICT DO NOTHING it is not known yet whether the row is written. */
+	if (!m->asks)
+		references_note(m, row);
 }
 
 /* Copies what may be in memory that is shorter lived than the row. */
@@ -740,8 +815,10 @@ ask(struct modify *m, TupleTableSlot **slots)
 
 		at = send_some(m, c, first);
 		for (int i = first; frows_write_done(c, &done); i++)
-			if (done)
+			if (done) {
+				references_note(m, &m->rows[i]);
 				slots[kept++] = slots[i];
+			}
 	}
 	rows_forget(m);
 	return kept;
@@ -870,7 +947,7 @@ frond_modify_batch_size(ResultRelInfo *rel)
 	const struct modify *m = rel->ri_FdwState;
 
 	if (!m || !m->asks || m->looked_count || rel->ri_projectReturning ||
-	    rel->ri_WithCheckOptions || rel->ri_TrigDesc)
+	    rel->ri_WithCheckOptions || has_users_triggers(rel->ri_TrigDesc))
 		return 1;
 	return BATCH_ROWS;
 }

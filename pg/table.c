@@ -32,6 +32,8 @@ struct entry {
 	struct frond_table *table;
 };
 
+Oid frond_acting_user;
+
 static HTAB *entries;
 static List *stale; /* of MemoryContext: somebody may still use what is there */
 
@@ -74,6 +76,8 @@ frond_column_name(Relation rel, AttrNumber attnum)
 Oid
 frond_user_of(const RangeTblEntry *rte)
 {
+	if (OidIsValid(frond_acting_user))
+		return frond_acting_user;
 	return OidIsValid(rte->checkAsUser) ? rte->checkAsUser : GetUserId();
 }
 
@@ -343,6 +347,7 @@ entry_load(struct entry *e, Oid user)
 	}
 	PG_END_TRY();
 	indexes_load(rel, c, t);
+	frond_references_load(e->relid, t);
 	MemoryContextSwitchTo(old);
 	relation_close(rel, NoLock);
 	MemoryContextSetParent(memory, CacheMemoryContext);

@@ -5,6 +5,9 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
+
+from rows_server import Door
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 CONFIG = pathlib.Path("/usr/lib/postgresql/15/bin/pg_config")
@@ -142,3 +145,37 @@ class Session:
             assert failure.state == state, f"{sql}: {state} was expected\n{failure}"
             return str(failure)
         raise AssertionError(f"{sql} gave {got}")
+
+
+_shared = {}
+
+
+def shared():
+    """One PostgreSQL and one frond for all tests; each has a database, and a schema, of its own."""
+    if not _shared:
+        home = pathlib.Path(tempfile.mkdtemp(prefix="frond-pg-"))
+        _shared["home"] = home
+        (home / "frond").mkdir()
+        _shared["door"] = Door(home / "frond")
+        _shared["postgres"] = Postgres(home)
+        _shared["count"] = 0
+    return _shared["postgres"], _shared["door"]
+
+
+def fresh():
+    """Makes a session's opener: of an empty database, whose schema no other test has."""
+    postgres, door = shared()
+    _shared["count"] += 1
+    name = f"test{_shared['count']}"
+    opener = postgres.database(name, door.port)
+    with opener() as s:
+        s.do(f"CREATE SCHEMA {name}")
+        s.do(f"ALTER DATABASE {name} SET search_path = {name}")
+    return opener
+
+
+def end_shared():
+    if _shared:
+        _shared["postgres"].__exit__()
+        _shared["door"].__exit__()
+        shutil.rmtree(_shared["home"], ignore_errors=True)
