@@ -294,9 +294,12 @@ frond_reference_note(const struct frond_table *t, Oid user, const struct frond_r
 		key.a = hash_bytes_extended(values[i].ptr, values[i].len, key.a + 1);
 		key.b = hash_bytes_extended(values[i].ptr, values[i].len, ~key.b);
 	}
-	if (r->is_full && nulls && nulls < r->count)
+	if (r->is_full && nulls && nulls < r->count) {
+		/* What the store refuses of the rows themselves is told first. */
+		frond_modify_flush(t->relid, NULL);
 		fail_missing(t, r,
 			     "MATCH FULL does not allow mixing of null and nonnull key values.");
+	}
 	if (nulls)
 		return;
 	old = MemoryContextSwitchTo(memory_get());
