@@ -842,6 +842,7 @@ serve(struct serve *s, struct err *err)
 	enum status status;
 
 	stopping_prepare(server->drain_timeout_ms);
+	kv_set_commit_wait(s->kv->commit_wait_ms);
 	TRY(prepare_standby(s, err));
 	if (s->following.url) {
 		options.create = false;

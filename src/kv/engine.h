@@ -16,6 +16,7 @@
 #include "kv/salvage.h"
 #include "kv/kv.h"
 
+struct fates;
 struct prefixes;
 struct txids;
 
@@ -113,6 +114,8 @@ struct kv_store {
 	size_t prefix_bytes; /* that the engine puts before each key, of the longest key's bytes */
 	/* What kv_run() has left behind (txid.h); NULL until it first does. Zero when opened. */
 	_Atomic(struct txids *) txids;
+	/* Commits that clients do not wait for any more (fate.h); NULL until there is one. */
+	_Atomic(struct fates *) fates;
 	/* The store's block of numbers (prefix.h); NULL until the first one is taken. */
 	_Atomic(struct prefixes *) prefixes;
 };

@@ -11,6 +11,7 @@
 #include "base/metric.h"
 #include "base/rand.h"
 #include "kv/engine.h"
+#include "kv/fate.h"
 #include "kv/txid.h"
 
 enum {
@@ -59,6 +60,7 @@ struct kv_attempts {
 	uint64_t commit_ns; /* when the commit under way has begun */
 	/* Ids of earlier runs that the attempt under way clears as well; NULL: none. */
 	struct txid_span *clearing;
+	bool left; /* a commit under way is the store's now, with its transaction and the ids */
 };
 
 enum status
@@ -186,6 +188,8 @@ attempt_begin(struct kv_attempts *run, struct kv_tx *tx, struct kv_future **ret_
 	TRY(run->body(tx, run->arg));
 	if (!run->commits)
 		return STATUS_OK;
+	if (tx_has_written(tx))
+		TRY(fates_check(tx));
 	if (tx_has_written(tx) && tx->engine->unknown_results && !run->repeatable)
 		TRY(attempt_leave_id(run, tx));
 	if (tx_has_written(tx))
@@ -214,6 +218,24 @@ retry_reason(enum status status)
 	return status == STATUS_TX_UNKNOWN ? RETRY_UNKNOWN : RETRY_OTHER;
 }
 
+/*
+ * Waits for the commit for a while. Returns true if a cluster has not answered it by then: the
+ * store keeps the transaction and the ids until it has, and this run is over.
+ */
+static bool
+attempt_leave(struct kv_attempts *run, struct kv_tx *tx, struct kv_future *commit)
+{
+	const struct fate_ids ids = { .taken = run->id.span, .clearing = run->clearing };
+
+	run->left = fates_wait(tx, commit, &ids);
+	if (!run->left)
+		return false;
+	run->id.span = NULL;
+	run->clearing = NULL;
+	metric_add(&unknown_results, 1);
+	return true;
+}
+
 static enum status
 attempt_end(struct kv_attempts *run, struct kv_tx *tx, struct kv_future *commit)
 {
@@ -221,6 +243,8 @@ attempt_end(struct kv_attempts *run, struct kv_tx *tx, struct kv_future *commit)
 
 	if (!commit)
 		return STATUS_OK;
+	if (attempt_leave(run, tx, commit))
+		return STATUS_TX_UNKNOWN;
 	status = kv_future_wait(commit);
 	if (tx_has_written(tx))
 		attempt_count_commit(run, status);
@@ -260,6 +284,10 @@ run_until_settled(struct kv_attempts *run, struct kv_tx *tx, enum status first,
 
 		if (status == STATUS_OK)
 			status = attempt_end(run, tx, commit);
+		if (run->left)
+			return err_set(err, STATUS_TX_UNKNOWN,
+				       "the cluster has not answered in time, and the change may "
+				       "have taken place, or may still take place");
 		attempt_settle_clearing(run, status == STATUS_OK);
 		if (status == STATUS_OK)
 			return STATUS_OK;
@@ -314,7 +342,8 @@ run_all_in(struct kv_attempts *run, struct kv_tx *tx, struct err *err)
 
 	status = attempt_begin(run, tx, &commit, &settled);
 	status = run_until_settled(run, tx, status, commit, err);
-	kv_tx_free(tx);
+	if (!run->left)
+		kv_tx_free(tx);
 	run_release(run);
 	return status;
 }
@@ -398,7 +427,8 @@ kv_run_end(struct kv_running *r, struct err *err)
 {
 	enum status status = run_until_settled(&r->run, r->tx, r->status, r->commit, err);
 
-	kv_tx_free(r->tx);
+	if (!r->run.left)
+		kv_tx_free(r->tx);
 	run_release(&r->run);
 	mem_free(r);
 	return status;
@@ -460,6 +490,7 @@ txids_clear_spans(struct kv_store *store, bool last_of_all, struct err *err)
 enum status
 kv_txids_clear(struct kv_store *store, struct err *err)
 {
+	fates_settle(store);
 	return txids_clear_spans(store, false, err);
 }
 

@@ -3,6 +3,7 @@
 #define FROND_KV_SETTINGS_H
 
 #include "base/setting.h"
+#include "kv/fate.h"
 
 #define KV_STORE_URL "embedded:./data"
 
@@ -17,6 +18,10 @@
 	       UINT64_C(16) << 20, SETTING_AT_START,                                               \
 	       "The embedded engine's memory for single pairs that were read or written lately, "  \
 	       "in front of the cache of blocks. 0: none.")                                        \
+	NUMBER(S, commit_wait_ms, "frond", "commit_wait_ms", "ms", 100, 3600 * 1000,               \
+	       KV_COMMIT_WAIT_MS, SETTING_AT_START,                                                \
+	       "How long a client waits for a commit that a cluster does not answer. It is then "  \
+	       "told that the outcome is not known, and the commit goes on by itself.")            \
 	NUMBER(S, log_bytes, "frond", "keep_log_bytes", "bytes", 0, UINT64_C(1) << 50, 0,          \
 	       SETTING_AT_START,                                                                   \
 	       "How much of the embedded engine's log is kept for standbys, which need a new "     \

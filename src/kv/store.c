@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kv/engine.h"
+#include "kv/fate.h"
 #include "kv/prefix.h"
 
 enum {
@@ -86,7 +87,15 @@ kv_close(struct kv_store *store)
 {
 	if (!store)
 		return;
+	/*
+	 * The library may still answer commits that have been left. What it then writes to stays
+	 * where it is: the process is about to end.
+	 */
+	if (!fates_finish(store))
+		return;
 	kv_txids_finish(store);
+	if (!fates_finish(store))
+		return;
 	prefixes_free(atomic_exchange(&store->prefixes, NULL));
 	store->engine->close(store);
 }

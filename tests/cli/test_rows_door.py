@@ -14,73 +14,10 @@ import time
 import urllib.request
 
 from harness import Server, contains, equal, main, ok, test
-from rows_server import Door
+from rows_server import Door, Failure, Session
 
-CLIENT = os.path.abspath(sys.argv[2])
+Session.client = os.path.abspath(sys.argv[2])
 INSERT, INSERT_NEW, UPDATE, PUT, REPLACE, DELETE, DELETE_ANY = range(1, 8)
-
-
-class Failure(Exception):
-    """What a command failed with: SQLSTATE, the row of the request, the text."""
-
-    def __init__(self, state, row, text):
-        super().__init__(state, row, text)
-        self.state, self.row, self.text = state, int(row), text
-
-
-class Session:
-    """A connection of the library's, by the program of tests."""
-
-    def __init__(self, server, *login, host="127.0.0.1"):
-        self.process = subprocess.Popen([CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.do("open", host, str(server.port), *login)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait(60)
-        self.process.stdout.close()
-
-    def send(self, *words):
-        self.process.stdin.write("\t".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-
-    def read(self):
-        lines = []
-        while True:
-            line = self.process.stdout.readline()
-            assert line.endswith("\n"), "the client has ended"
-            line = line[:-1]
-            if line == "ok":
-                return lines
-            if line.startswith("error\t"):
-                raise Failure(*line.split("\t", 3)[1:])
-            lines.append(line)
-
-    def do(self, *words):
-        self.send(*words)
-        return self.read()
-
-    def fails(self, state, *words):
-        try:
-            got = self.do(*words)
-        except Failure as failure:
-            equal(failure.state, state)
-            return failure
-        raise AssertionError(f"{words} gave {got}")
-
-    def write(self, op, columns, *rows):
-        """Rows are a key and values."""
-        words = []
-        for key, values in rows:
-            words += [*key, "|", *values, "|"]
-        return self.do("write", op, *columns, "|", *words[:-1])
-
-    def scan(self, *words):
-        """The rows, without the line about pages."""
-        return self.do("scan", *words)[:-1]
 
 
 def shop(session):

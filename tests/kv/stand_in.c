@@ -6,6 +6,11 @@
  * library answers: a part of a range at a time, early or late, from a thread of its own. What a
  * cluster does that one process does not, only a cluster shows.
  *
+ * FILE.hold, beside the cluster file, makes it silent as long as it is there. What is in it says of
+ * what: "commits", which take place and are not answered; "lost", commits which do not take place,
+ * and of which it is not known when the file is gone; "all", every question, too. Reads then fail
+ * when their transaction's time is over.
+ *
  * == Threads ==
  *
  * The lock of a transaction is around each use of its kv_tx, since parts of a range are asked for
@@ -25,7 +30,9 @@
 
 enum {
 	CODE_OK = 0,
+	CODE_UNKNOWN_RESULT = 1021,
 	CODE_CANCELLED = 1025,
+	CODE_TIMED_OUT = 1031,
 	CODE_OPERATION_CANCELLED = 1101,
 	CODE_NO_CLUSTER_FILE = 1515,
 	CODE_UNKNOWN_ERROR = 4000,
@@ -34,6 +41,7 @@ enum {
 	PART_PAIRS = 100, /* of a range in an answer, at most */
 	LATE_ONE_IN = 4,  /* answers to reads */
 	POLL_US = 200,
+	LOOKS = 25, /* of POLL_US, between two looks for FILE.hold */
 	PATH_BYTES = 512,
 };
 
@@ -53,6 +61,7 @@ static const struct {
 	{ STATUS_TX_CONFLICT, 1020 },
 	{ STATUS_TX_UNKNOWN, 1021 },
 	{ STATUS_CANCELLED, CODE_CANCELLED },
+	{ STATUS_UNAVAILABLE, CODE_TIMED_OUT },
 	{ STATUS_BUSY, 1032 },
 	{ STATUS_TX_UNREADABLE, 1036 },
 	{ STATUS_IO, 1500 },
@@ -76,6 +85,7 @@ code_of(enum status status)
 struct FDB_database {
 	char path[PATH_BYTES];
 	struct kv_store *store; /* NULL: the place is free; otherwise open until the process ends */
+	_Atomic uint64_t timeout_ms; /* of its transactions; 0: none */
 };
 
 struct FDB_transaction {
@@ -86,6 +96,7 @@ struct FDB_transaction {
 	bool met_unreadable; /* such a transaction cannot commit */
 	bool without_range;  /* the next set makes no conflict range */
 	FDBFuture *stamp;    /* pending until the commit has ended */
+	uint64_t begun_ns;
 };
 
 struct FDB_future {
@@ -97,7 +108,9 @@ struct FDB_future {
 	struct kv_future *inner; /* of a commit or a watch */
 	bool is_watch;
 	FDBTransaction *tx; /* of a commit */
+	bool is_lost;       /* a commit that does not take place */
 	uint64_t due_ns;    /* of what is there, and is told later */
+	uint64_t late_ns;   /* then its transaction's time is over */
 	struct FDB_future *next;
 	bool present;
 	char *bytes; /* owned: what values, keys and pairs are made of */
@@ -114,6 +127,16 @@ static pthread_mutex_t watches_lock = PTHREAD_MUTEX_INITIALIZER;
 static FDBFuture *pending;
 static FDBDatabase stores[STORES];
 static bool stopping;
+
+/* What is held back, see above. Written by the network's thread. */
+enum hold {
+	HOLD_NONE,
+	HOLD_COMMITS,
+	HOLD_LOST,
+	HOLD_ALL,
+};
+
+static _Atomic enum hold held;
 
 static uint64_t
 now_ns(void)
@@ -162,9 +185,12 @@ future_pend(FDBFuture *f)
 
 /* Now and then an answer is there only later. */
 static FDBFuture *
-future_answered(FDBFuture *f)
+future_answered(const FDBTransaction *t, FDBFuture *f)
 {
-	if (draw(LATE_ONE_IN) == 0) {
+	uint64_t timeout_ms = atomic_load(&t->db->timeout_ms);
+
+	f->late_ns = timeout_ms ? t->begun_ns + timeout_ms * 1000000 : UINT64_MAX;
+	if (atomic_load(&held) == HOLD_ALL || draw(LATE_ONE_IN) == 0) {
 		f->due_ns = now_ns() + draw(1000000);
 		future_pend(f);
 	}
@@ -223,7 +249,7 @@ commit_end(FDBFuture *f)
 	FDBFuture *waiting;
 
 	pthread_mutex_lock(&t->lock);
-	f->code = code_of(kv_future_wait(f->inner));
+	f->code = f->is_lost ? CODE_UNKNOWN_RESULT : code_of(kv_future_wait(f->inner));
 	f->inner = NULL; /* the transaction's */
 	waiting = t->stamp;
 	t->stamp = NULL;
@@ -257,6 +283,19 @@ watch_end(FDBFuture *f)
 	future_complete(f);
 }
 
+/* True if the answer may be told now. */
+static bool
+is_due(const FDBFuture *f, uint64_t now)
+{
+	enum hold hold = atomic_load(&held);
+
+	if (f->tx)
+		return hold == HOLD_NONE && (f->is_lost || kv_future_ready(f->inner));
+	if (f->is_watch)
+		return hold != HOLD_ALL && kv_future_ready(f->inner);
+	return f->due_ns <= now && (hold != HOLD_ALL || f->late_ns <= now);
+}
+
 /* The first that has come, out of the list; NULL: none has. */
 static FDBFuture *
 take_ready(void)
@@ -265,11 +304,12 @@ take_ready(void)
 	uint64_t now = now_ns();
 
 	pthread_mutex_lock(&lock);
-	for (f = pending; f; f = f->next)
-		if (f->inner ? kv_future_ready(f->inner) : f->due_ns <= now)
-			break;
+	for (f = pending; f && !is_due(f, now);)
+		f = f->next;
 	if (f)
 		future_unpend(f);
+	if (f && !f->tx && !f->is_watch && atomic_load(&held) == HOLD_ALL)
+		f->code = CODE_TIMED_OUT;
 	pthread_mutex_unlock(&lock);
 	return f;
 }
@@ -285,20 +325,45 @@ is_stopping(void)
 	return ret;
 }
 
+/* What FILE.hold of any of the stores says. */
+static void
+hold_look(void)
+{
+	char path[PATH_BYTES + 8], text[16];
+	enum hold hold = HOLD_NONE;
+
+	for (size_t i = 0; i < STORES && stores[i].path[0]; i++) {
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "%.*s.hold", PATH_BYTES - 1, stores[i].path);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fgets(text, sizeof(text), file))
+			hold = text[0] == 'a'   ? HOLD_ALL
+			       : text[0] == 'l' ? HOLD_LOST
+						: HOLD_COMMITS;
+		(void)fclose(file);
+	}
+	atomic_store(&held, hold);
+}
+
 int
 fdb_run_network(void)
 {
-	while (!is_stopping()) {
+	for (unsigned i = 0; !is_stopping(); i++) {
 		FDBFuture *f = take_ready();
 
+		if (i % LOOKS == 0)
+			hold_look();
 		if (!f)
 			(void)usleep(POLL_US);
-		else if (!f->inner)
-			future_complete(f);
+		else if (f->tx)
+			commit_end(f);
 		else if (f->is_watch)
 			watch_end(f);
 		else
-			commit_end(f);
+			future_complete(f);
 	}
 	return CODE_OK;
 }
@@ -499,7 +564,12 @@ fdb_database_destroy(FDBDatabase *db)
 int
 fdb_database_set_option(FDBDatabase *db, int option, const uint8_t *value, int len)
 {
-	(void)db, (void)option, (void)value, (void)len;
+	uint64_t n = 0;
+
+	for (int i = 0; i < len; i++)
+		n |= (uint64_t)value[i] << (8 * i);
+	if (option == FDB_TX_TIMEOUT)
+		atomic_store(&db->timeout_ms, n);
 	return CODE_OK;
 }
 
@@ -520,6 +590,7 @@ fdb_database_create_transaction(FDBDatabase *db, FDBTransaction **ret)
 	}
 	t->tx->uses_reserve = true; /* a cluster knows nothing of it */
 	t->db = db;
+	t->begun_ns = now_ns();
 	pthread_mutex_init(&t->lock, NULL);
 	*ret = t;
 	return CODE_OK;
@@ -564,6 +635,7 @@ fdb_transaction_reset(FDBTransaction *t)
 	kv_tx_reset(t->tx);
 	pthread_mutex_unlock(&watches_lock);
 	t->tx->uses_reserve = true;
+	t->begun_ns = now_ns();
 	t->failed = CODE_OK;
 	t->met_unreadable = false;
 	t->without_range = false;
@@ -591,7 +663,7 @@ fdb_transaction_get_read_version(FDBTransaction *t)
 	pthread_mutex_unlock(&t->lock);
 	f = future_new(code_of(status));
 	f->number = (int64_t)version;
-	return future_answered(f);
+	return future_answered(t, f);
 }
 
 static bool
@@ -623,7 +695,7 @@ fdb_transaction_get(FDBTransaction *t, const uint8_t *key_bytes, int len, int sn
 	}
 	t->met_unreadable |= f->code == code_of(STATUS_TX_UNREADABLE);
 	pthread_mutex_unlock(&t->lock);
-	return future_answered(f);
+	return future_answered(t, f);
 }
 
 static void
@@ -687,7 +759,7 @@ fdb_transaction_get_range(FDBTransaction *t, const uint8_t *begin, int begin_len
 	kv_future_free(got);
 	pthread_mutex_unlock(&t->lock);
 	free(first);
-	return future_answered(f);
+	return future_answered(t, f);
 }
 
 FDBFuture *
@@ -700,7 +772,7 @@ fdb_transaction_get_estimated_range_size_bytes(FDBTransaction *t, const uint8_t 
 	FDBFuture *f = future_new(code_of(status));
 
 	f->number = (int64_t)bytes;
-	return future_answered(f);
+	return future_answered(t, f);
 }
 
 /* ---- Writes: what is refused is told by the commit ---- */
@@ -844,9 +916,11 @@ fdb_transaction_commit(FDBTransaction *t)
 	}
 	f = future_new(CODE_OK);
 	f->tx = t;
+	f->is_lost = atomic_load(&held) == HOLD_LOST;
 	pthread_mutex_lock(&t->lock);
 	pthread_mutex_lock(&watches_lock);
-	f->inner = kv_commit(t->tx);
+	if (!f->is_lost)
+		f->inner = kv_commit(t->tx);
 	pthread_mutex_unlock(&watches_lock);
 	pthread_mutex_unlock(&t->lock);
 	future_pend(f);

@@ -3,6 +3,7 @@
 #include "index/versions.h"
 #include "index/view/build.h"
 #include "index/view/keys.h"
+#include "kv/fate.h"
 
 enum {
 	DOCUMENTS_MOST = 8, /* kinds of databases */
@@ -262,11 +263,15 @@ view_step_run(struct kv_store *store, view_step_body *body, void *arg, struct vi
 {
 	struct kv_tx *tx;
 	enum status status;
+	bool left = false;
 
 	TRY(kv_begin(store, KV_TX_READ_WRITE, &tx));
 	status = body(tx, arg);
 	if (status == STATUS_OK)
-		status = kv_future_wait(kv_commit(tx));
+		status = kv_commit_in_time(tx, &left);
+	/* The next step reads the record that this one has read and written: one of them fails. */
+	if (left)
+		return STATUS_BUSY;
 	if (status != STATUS_OK && status != STATUS_BUSY) {
 		enum status failed = status;
 		bool smaller = (failed == STATUS_TX_TOO_OLD || failed == STATUS_TX_TOO_LARGE) &&

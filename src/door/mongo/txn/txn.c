@@ -10,6 +10,7 @@
 #include "door/mongo/txn/data.h"
 #include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/settings.h"
+#include "kv/fate.h"
 #include "model/plain/plain.h"
 #include "net/memory.h"
 
@@ -623,6 +624,7 @@ commit_open(struct call *c)
 	enum txn_state state;
 	enum status status;
 	uint64_t version;
+	bool left;
 
 	TRY(txn_check(c));
 	if (!stats.sets && !stats.clears) {
@@ -631,7 +633,9 @@ commit_open(struct call *c)
 	}
 	TRY(txn_explain(
 		c, session_write(tx, &id, &c->txn->row, c->number, SESSION_COMMITTED, STR(""))));
-	status = kv_future_wait(kv_commit(tx));
+	status = kv_commit_in_time(tx, &left);
+	if (left)
+		c->txn->tx = NULL;
 	if (status == STATUS_OK) {
 		TRY(kv_committed_version(tx, &version));
 		time_note(c, version);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/metric.h"
 #include "door/rows/data/undo.h"
+#include "kv/fate.h"
 #include "net/memory.h"
 
 METRIC_COUNTER(conflicts, "frond_rows_conflicts_total", METRIC_NUMBER,
@@ -430,6 +431,7 @@ rows_txn_commit(struct rows_request *r)
 	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES] = { 0 };
 	struct rows_client *c = r->client;
 	enum status status;
+	bool left;
 
 	TRY(body_none(r));
 	status = check_open(r);
@@ -440,10 +442,13 @@ rows_txn_commit(struct rows_request *r)
 	}
 	net_memory_part_rouse(&c->txn->part);
 	kv_want_versionstamp(c->txn->unit.tx);
-	status = kv_future_wait(kv_commit(c->txn->unit.tx));
+	status = kv_commit_in_time(c->txn->unit.tx, &left);
 	if (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD)
 		metric_add(&conflicts, 1);
-	status = explained(r, c->txn->unit.tx, status);
+	if (left)
+		c->txn->unit.tx = NULL;
+	else
+		status = explained(r, c->txn->unit.tx, status);
 	if (status == STATUS_OK && kv_versionstamp(c->txn->unit.tx, stamp) != STATUS_OK)
 		memset(stamp, 0, sizeof(stamp));
 	rows_txn_free(c);

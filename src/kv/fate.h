@@ -1,0 +1,73 @@
+/*
+ * Commits that are waited for in the background. A cluster that is away leaves a commit under way
+ * without an answer for as long as it stays away: nobody can say meanwhile whether it takes place,
+ * so it must neither be given up nor made again. But a client is not to wait for that. So after
+ * KV_COMMIT_WAIT_MS its commit is left to the store, and the client is told that the outcome is not
+ * known. The store keeps the transaction, and the transaction id that kv_run() left in it, until
+ * the cluster has answered.
+ *
+ * What waits is bounded: while KV_LIMIT_FATES commits have been left, none begins. So there are
+ * never more than that and those that were under way when the limit was reached, each of a request
+ * or of a chore.
+ *
+ * kv_txids_clear() and the next commit that is left look whether a cluster has answered; no thread
+ * waits. Directories do not need any of this: their commits end.
+ *
+ * Threads: any.
+ */
+#ifndef FROND_KV_FATE_H
+#define FROND_KV_FATE_H
+
+#include "kv/kv.h"
+
+struct txid;
+struct txid_span;
+
+enum {
+	KV_COMMIT_WAIT_MS = 10000,
+	KV_LIMIT_FATES = 1000,
+};
+
+/*
+ * Commits, and waits for that, for whoever does not use kv_run(). STATUS_TX_UNKNOWN with
+ * `*ret_left`: the cluster has not answered in time, and the transaction is the store's: it is not
+ * touched any more. STATUS_UNAVAILABLE, besides: KV_LIMIT_FATES commits have been left, and this
+ * one was not begun. Otherwise as kv_commit() and kv_future_wait(). `*ret_left` is set in any case.
+ */
+MUST_USE enum status kv_commit_in_time(struct kv_tx *tx, bool *ret_left);
+
+/* After so long a commit is left, in this process; KV_COMMIT_WAIT_MS by default. */
+void kv_set_commit_wait(uint64_t ms);
+
+/* How many commits of the store have been left and are not answered. */
+size_t kv_fates(struct kv_store *store);
+
+/* ---- For kv/ ---- */
+
+struct fates;
+
+/* STATUS_UNAVAILABLE, explained in the transaction: too many commits have been left. */
+MUST_USE enum status fates_check(struct kv_tx *tx);
+
+/* What a run has left in a transaction. */
+struct fate_ids {
+	struct txid_span *taken;    /* the span of the run's own id; NULL: it took none */
+	struct txid_span *clearing; /* that the transaction clears; NULL: none */
+};
+
+/*
+ * Waits for a commit as kv_future_wait() does, but no longer than has been set. Returns true if it
+ * was left to the store then, with `ids`. Returns false if it has an answer.
+ */
+bool fates_wait(struct kv_tx *tx, struct kv_future *commit, const struct fate_ids *ids);
+
+/* Ends those that have been answered. */
+void fates_settle(struct kv_store *store);
+
+/*
+ * Before a store closes: waits for all of them as long as for one. Returns false if some are still
+ * not answered. Their transactions, and the store with them, then last as long as the process.
+ */
+bool fates_finish(struct kv_store *store);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * Commits that a cluster leaves without an answer: who is told what and when, that they are made
+ * once, and what they hold until they have an answer. Over the library that stands in for
+ * FoundationDB's (stand_in.c), which is silent as long as a file says so.
+ */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "kv/fate.h"
+#include "kv/txid.h"
+
+enum {
+	WAIT_MS = 100,
+	LOOK_MS = 10,
+	PATIENCE_MS = 30000,
+	HOLD_LOOKED_MS = 100, /* until the library has seen that its file has changed */
+};
+
+static struct kv_store *store;
+static char url[512];
+static char hold_path[512];
+static unsigned bodies; /* how often one was run */
+
+static void
+sleep_ms(uint64_t ms)
+{
+	struct event never;
+
+	event_init(&never);
+	event_wait(&never, clock_after_ms(ms));
+}
+
+static void
+hold(const char *what)
+{
+	FILE *file = fopen(hold_path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(what, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	sleep_ms(HOLD_LOOKED_MS);
+}
+
+static void
+hold_nothing(void)
+{
+	(void)unlink(hold_path);
+	sleep_ms(HOLD_LOOKED_MS);
+}
+
+static int
+setup(void **state)
+{
+	const char *cluster = getenv("FROND_TEST_FDB");
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(cluster);
+	(void)snprintf(hold_path, sizeof(hold_path), "%s.hold", cluster);
+	(void)snprintf(url, sizeof(url), "fdb:%s", cluster);
+	(void)unlink(hold_path);
+	kv_set_commit_wait(WAIT_MS);
+	assert_ok(kv_open(url, NULL, &store, &err));
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	hold_nothing();
+	kv_set_commit_wait(PATIENCE_MS);
+	kv_close(store);
+	return 0;
+}
+
+static enum status
+add_body(struct kv_tx *tx, void *arg)
+{
+	static const uint8_t one[8] = { 1 };
+
+	bodies++;
+	return kv_atomic(tx, KV_ADD, str_from_cstr(arg), str_of(one, sizeof(one)));
+}
+
+static uint64_t
+number_of(const char *key)
+{
+	struct kv_tx *tx = begin_read(store);
+	struct kv_future *f = kv_get(tx, str_from_cstr(key), KV_READ);
+	struct str value;
+	uint64_t n = 0;
+
+	assert_ok(kv_future_wait(f));
+	if (kv_future_value(f, &value))
+		memcpy(&n, value.ptr, sizeof(n));
+	kv_tx_free(tx);
+	return n;
+}
+
+static size_t
+count_ids(void)
+{
+	struct kv_tx *tx = begin_read(store);
+	struct txid_range range;
+	struct kv_future *ids;
+	size_t n;
+
+	assert_ok(txid_range_init(&range));
+	ids = kv_get_range(tx, range.begin, range.end, NULL);
+	assert_ok(kv_future_wait(ids));
+	n = kv_future_range(ids).count;
+	kv_tx_free(tx);
+	return n;
+}
+
+static void
+until_settled(void)
+{
+	uint64_t until_ns = clock_after_ms(PATIENCE_MS);
+
+	while (kv_fates(store)) {
+		assert_true(clock_mono_ns() < until_ns);
+		sleep_ms(LOOK_MS);
+		assert_ok(kv_txids_clear(store, NULL));
+	}
+}
+
+/* Runs it, and asserts that its client is told in time that the outcome is not known. */
+static void
+run_left(char *key)
+{
+	uint64_t begun_ns = clock_mono_ns();
+	struct err err = { 0 };
+
+	assert_int_equal(kv_run(store, add_body, key, NULL, &err), STATUS_TX_UNKNOWN);
+	assert_true(strstr(err.text, "has not answered in time") != NULL);
+	assert_in_range(clock_mono_ns() - begun_ns, 0, 5000 * CLOCK_NS_PER_MS);
+}
+
+static void
+a_commit_without_an_answer_is_left_and_takes_place_once(void **state)
+{
+	char key[] = "t/a";
+
+	(void)state;
+	bodies = 0;
+	hold("commits");
+	run_left(key);
+	assert_int_equal(kv_fates(store), 1);
+	assert_int_equal(bodies, 1);
+	/* Reads go on, and nothing that the commit has left is cleared under it. */
+	sleep_ms(TXIDS_SPAN_MS + 50);
+	assert_ok(kv_txids_clear(store, NULL));
+	assert_int_equal(kv_fates(store), 1);
+	assert_int_equal(count_ids(), 1);
+	hold_nothing();
+	until_settled();
+	assert_int_equal(number_of(key), 1);
+	assert_int_equal(bodies, 1);
+	assert_ok(kv_txids_clear(store, NULL));
+	assert_int_equal(count_ids(), 0);
+}
+
+static void
+a_commit_that_was_lost_is_not_made_again(void **state)
+{
+	char key[] = "t/b";
+
+	(void)state;
+	bodies = 0;
+	hold("lost");
+	run_left(key);
+	hold_nothing();
+	until_settled();
+	assert_int_equal(number_of(key), 0);
+	assert_int_equal(bodies, 1);
+	/* The same client asks once more. */
+	assert_ok(kv_run(store, add_body, key, NULL, NULL));
+	assert_int_equal(number_of(key), 1);
+}
+
+static void
+the_second_half_of_a_run_is_left_too(void **state)
+{
+	char key[] = "t/c";
+	struct kv_running *running;
+	struct err err = { 0 };
+
+	(void)state;
+	hold("commits");
+	assert_ok(kv_run_begin(store, add_body, key, &running, &err));
+	assert_int_equal(kv_run_end(running, &err), STATUS_TX_UNKNOWN);
+	assert_int_equal(kv_fates(store), 1);
+	hold_nothing();
+	until_settled();
+	assert_int_equal(number_of(key), 1);
+}
+
+static void
+a_transaction_of_several_calls_is_left_too(void **state)
+{
+	char key[] = "t/d";
+	struct kv_tx *tx = begin(store);
+	bool left;
+
+	(void)state;
+	hold("commits");
+	assert_ok(add_body(tx, key));
+	assert_int_equal(kv_commit_in_time(tx, &left), STATUS_TX_UNKNOWN);
+	assert_true(left);
+	hold_nothing();
+	until_settled();
+	assert_int_equal(number_of(key), 1);
+	tx = begin(store);
+	assert_ok(add_body(tx, key));
+	assert_ok(kv_commit_in_time(tx, &left));
+	assert_false(left);
+	kv_tx_free(tx);
+	assert_int_equal(number_of(key), 2);
+}
+
+static void
+no_commit_begins_while_too_many_are_left(void **state)
+{
+	char key[] = "t/e";
+	struct err err = { 0 };
+
+	(void)state;
+	hold("commits");
+	kv_set_commit_wait(1);
+	for (int i = 0; i < KV_LIMIT_FATES; i++)
+		assert_int_equal(kv_run(store, add_body, key, NULL, NULL), STATUS_TX_UNKNOWN);
+	assert_int_equal(kv_fates(store), KV_LIMIT_FATES);
+	assert_int_equal(kv_run(store, add_body, key, NULL, &err), STATUS_UNAVAILABLE);
+	assert_true(strstr(err.text, "KV_LIMIT_FATES") != NULL);
+	assert_int_equal(kv_fates(store), KV_LIMIT_FATES);
+	hold_nothing();
+	kv_set_commit_wait(PATIENCE_MS);
+	until_settled();
+	assert_int_equal(number_of(key), KV_LIMIT_FATES);
+	assert_ok(kv_run(store, add_body, key, NULL, &err));
+}
+
+static void *
+let_go(void *arg)
+{
+	(void)arg;
+	sleep_ms(WAIT_MS);
+	hold_nothing();
+	return NULL;
+}
+
+static void
+closing_a_store_waits_for_what_was_left(void **state)
+{
+	char key[] = "t/f";
+	struct err err = { 0 };
+	pthread_t thread;
+
+	(void)state;
+	hold("commits");
+	run_left(key);
+	kv_set_commit_wait(PATIENCE_MS);
+	assert_int_equal(pthread_create(&thread, NULL, let_go, NULL), 0);
+	kv_close(store);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_ok(kv_open(url, NULL, &store, &err));
+	assert_int_equal(number_of(key), 1);
+	assert_int_equal(count_ids(), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_commit_without_an_answer_is_left_and_takes_place_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_commit_that_was_lost_is_not_made_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_second_half_of_a_run_is_left_too, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_transaction_of_several_calls_is_left_too, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(no_commit_begins_while_too_many_are_left, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(closing_a_store_waits_for_what_was_left, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
