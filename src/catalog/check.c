@@ -29,7 +29,9 @@ catalog_verify_found(struct catalog_verify *v, const char *kind, struct str key,
 		finding.of = v->db->kind;
 	}
 	v->sum.findings++;
-	v->options->found(&finding, v->options->arg);
+	/* Without memory for it, it is told at once, and once more if the range is read again. */
+	if (!v->held || !v->hold(v, &finding))
+		v->options->found(&finding, v->options->arg);
 }
 
 void
@@ -141,9 +143,9 @@ catalog_verify_cursor_next(struct catalog_verify *v, struct catalog_verify_curso
 	return STATUS_OK;
 }
 
-/* Everything that begins with the bytes in v->key. */
-enum status
-catalog_verify_cursor_open_at(struct catalog_verify *v, struct catalog_verify_cursor *c)
+/* What begins with the bytes in v->key, from `from` behind them on. */
+static enum status
+cursor_open(struct catalog_verify *v, struct catalog_verify_cursor *c, struct str from)
 {
 	struct kv_range_options options = { .limit_bytes = VERIFY_READ_BYTES, .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
@@ -152,6 +154,8 @@ catalog_verify_cursor_open_at(struct catalog_verify *v, struct catalog_verify_cu
 	TRY(tuple_prefix_end(buf_str(&v->key), &end));
 	TRY(buf_status(&end));
 	*c = (struct catalog_verify_cursor){ .prefix_len = v->key.len };
+	buf_append_str(&v->key, from);
+	TRY(buf_status(&v->key));
 	if (v->still)
 		TRY(kv_begin(kv_tx_store(v->tx), KV_TX_READ_ONLY, &c->own));
 	TRY(kv_scan_init(&c->scan, c->own ? c->own : v->tx, buf_str(&v->key), buf_str(&end),
@@ -160,13 +164,26 @@ catalog_verify_cursor_open_at(struct catalog_verify *v, struct catalog_verify_cu
 }
 
 enum status
-catalog_verify_cursor_open(struct catalog_verify *v, struct catalog_verify_cursor *c,
-			   uint64_t space)
+catalog_verify_cursor_open_at(struct catalog_verify *v, struct catalog_verify_cursor *c)
+{
+	return cursor_open(v, c, STR(""));
+}
+
+enum status
+catalog_verify_cursor_open_from(struct catalog_verify *v, struct catalog_verify_cursor *c,
+				uint64_t space, struct str from)
 {
 	buf_clear(&v->key);
 	buf_append_str(&v->key, v->db->prefix);
 	tuple_put_u64(&v->key, space);
-	return catalog_verify_cursor_open_at(v, c);
+	return cursor_open(v, c, from);
+}
+
+enum status
+catalog_verify_cursor_open(struct catalog_verify *v, struct catalog_verify_cursor *c,
+			   uint64_t space)
+{
+	return catalog_verify_cursor_open_from(v, c, space, STR(""));
 }
 
 void

@@ -19,7 +19,10 @@
 #define CATALOG_FINDING_NEWER       "newer_format"     /* a record of a newer frond */
 #define CATALOG_FINDING_NO_DATABASE "no_database"      /* keys of a database that does not exist */
 #define CATALOG_FINDING_DATABASE    "database"         /* its name or number cannot be right */
-#define CATALOG_FINDING_TALLY       "tally" /* counters of a range do not equal the count */
+#define CATALOG_FINDING_TALLY       "tally"     /* counters of a range do not equal the count */
+#define CATALOG_FINDING_UNCHECKED   "unchecked" /* in ranges: it takes too long for one version */
+
+struct catalog_verify_held;
 
 struct catalog_verify {
 	struct kv_tx *tx;
@@ -28,6 +31,11 @@ struct catalog_verify {
 	 * has a transaction of its own, and reads that fail are made again.
 	 */
 	bool still;
+	bool gone; /* in ranges: the database was deleted meanwhile */
+	/* Findings of the range that is being checked; NULL: no range is, and they are told. */
+	struct catalog_verify_held *held;
+	/* Keeps a finding for the range's end. False without memory for that. */
+	bool (*hold)(struct catalog_verify *v, const struct catalog_finding *finding);
 	const struct catalog_verify_options *options;
 	struct catalog_verify_sum sum;
 	uint64_t read_version;
@@ -91,8 +99,68 @@ MUST_USE enum status catalog_verify_cursor_next(struct catalog_verify *v,
 						struct catalog_verify_cursor *c);
 void catalog_verify_cursor_close(struct catalog_verify_cursor *c);
 
+/* The same from prefix and subspace on, behind which `from` is put. */
+MUST_USE enum status catalog_verify_cursor_open_from(struct catalog_verify *v,
+						     struct catalog_verify_cursor *c,
+						     uint64_t space, struct str from);
+
 /* One pair has been read: counts it. */
 void catalog_verify_count(struct catalog_verify *v, const struct kv_pair *pair);
+
+/* ---- Ranges, while others write (verify_ranges.c) ---- */
+
+/* The part of a list, in the order of its keys, that is checked at one version. */
+struct catalog_verify_range {
+	struct buf from; /* it begins there; empty: at the beginning of the list */
+	struct buf next; /* the body puts where the next one begins */
+	bool more;       /* and sets this if there is one */
+	bool skips;      /* the first unit of it cannot be read in time: pass it over */
+	size_t most;     /* units, such as documents, that it has at most */
+	size_t units;    /* counted by catalog_verify_range_is_full() */
+	uint64_t until_ns;
+	void *arg;
+};
+
+/*
+ * True if the range ends in front of the unit that comes now. Its first one is always in it.
+ */
+bool catalog_verify_range_is_full(struct catalog_verify_range *range);
+
+/*
+ * Checks a range in v->tx. May be called again for the same range, so that all that it leaves
+ * elsewhere has to be left at its successful end.
+ */
+typedef enum status catalog_verify_range_body(struct catalog_verify *v,
+					      struct catalog_verify_range *range);
+
+/*
+ * Calls the body for one range after the other, each in a transaction of its own, as fast as
+ * options->rate_bytes lets it. Ends early, with STATUS_OK, once the database is gone.
+ */
+MUST_USE enum status catalog_verify_ranges(struct catalog_verify *v,
+					   catalog_verify_range_body *body, void *arg);
+
+typedef enum status catalog_verify_part(struct catalog_verify *v);
+
+/*
+ * The same for what has to be read at one version, whatever its size. If that takes too long, it is
+ * told as not checked, with `what` it is.
+ */
+MUST_USE enum status catalog_verify_once(struct catalog_verify *v, catalog_verify_part *part,
+					 const char *what);
+
+/* True if the check of a kind has to cut itself into ranges now, which it has not done yet. */
+static inline bool
+catalog_verify_needs_ranges(const struct catalog_verify *v)
+{
+	return v->options->ranges && !v->still && !v->held;
+}
+
+/* Tells that something was not checked. `key`: where it begins. */
+void catalog_verify_unchecked(struct catalog_verify *v, struct str key, const char *what);
+
+/* For the catalog: a database, in ranges. */
+MUST_USE enum status catalog_verify_in_ranges(struct catalog_verify *v);
 
 /* ---- Parts of the root that belong to modules above the catalog ---- */
 
@@ -125,5 +193,7 @@ bool catalog_verify_seq_next(struct tuple_reader *r, struct catalog_seq *ret);
 
 /* The counters by range of v->db, of all lists of its kind. */
 MUST_USE enum status catalog_verify_tallies(struct catalog_verify *v);
+/* The same in ranges, and that the counters of whole lists are the sums of theirs. */
+MUST_USE enum status catalog_verify_tallies_in_ranges(struct catalog_verify *v);
 
 #endif

@@ -5,7 +5,9 @@
  *
  * One transaction sees one version, so writers may go on. An engine that keeps versions for seconds
  * only answers STATUS_TX_TOO_OLD to what takes longer; it can be read at several versions while
- * nobody writes (`still`).
+ * nobody writes (`still`), or in ranges of its keys while others write (`ranges`). Of a range
+ * everything that belongs to its documents is read at one version, so writers cannot make it
+ * differ. What only all ranges together tell is left out (docs/OPERATING.md lists it).
  *
  * Threading: any thread that may wait.
  */
@@ -39,6 +41,7 @@ struct catalog_verify_sum {
 	uint64_t bytes;     /* of those keys and their values */
 	uint64_t functions; /* that reduce, and could not be called to compare stored results */
 	uint64_t findings;
+	uint64_t unchecked; /* of these: what took too long to be read at one version */
 };
 
 /* Lends functions of design documents, to compare results that they have made. Borrowed. */
@@ -58,7 +61,10 @@ struct catalog_verify_options {
 	void (*progress)(const struct catalog_verify_sum *sum, void *arg);
 	void *arg;
 	const struct catalog_verify_lender *lender; /* NULL: no function is called */
-	bool still; /* nobody writes: as many transactions as it takes, on any engine */
+	bool still;          /* nobody writes: as many transactions as it takes, on any engine */
+	bool ranges;         /* others write: each range at a version of its own */
+	uint64_t rate_bytes; /* of keys and values that are gone through in a second; 0: no limit */
+	size_t range_units;  /* documents or keys of a range at most; 0: the default */
 };
 
 /*

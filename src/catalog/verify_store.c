@@ -11,6 +11,7 @@
 
 enum {
 	VERIFY_SCRATCH_BYTES = 1024 * 1024,
+	VERIFY_PAGE = 1000,                       /* of databases */
 	VERIFY_NUMBERS_BYTES = 256 * 1024 * 1024, /* eight for each database, and as much again */
 };
 
@@ -79,7 +80,7 @@ verify_db(struct catalog_verify *v, const struct catalog_db *db)
 
 	v->db = db;
 	v->sum.databases++;
-	status = db->kind->verify(v);
+	status = v->options->ranges ? catalog_verify_in_ranges(v) : db->kind->verify(v);
 	/* What cannot be read ends the check of this database, and of no other. */
 	if (status == STATUS_CORRUPT) {
 		catalog_verify_found(
@@ -479,6 +480,79 @@ is_dropped(struct store_check *s, uint64_t number, bool *ret)
 	return STATUS_OK;
 }
 
+/* Does a database have this number? */
+static enum status
+number_is_used(struct catalog_verify *v, uint64_t number, bool *ret)
+{
+	AUTO(buf_release) struct buf last = CATALOG_KEY_INIT;
+	struct arena *arena = arena_new(VERIFY_SCRATCH_BYTES);
+	struct catalog_page page = { .more = true };
+	enum status status = arena ? STATUS_OK : STATUS_NOMEM;
+	unsigned failures = 0;
+
+	*ret = false;
+	while (status == STATUS_OK && page.more && !*ret) {
+		arena_clear(arena);
+		status = catalog_all(v->tx, &last, VERIFY_PAGE, arena, &page, NULL);
+		if (status == STATUS_NEWER) {
+			status = STATUS_OK; /* `last` is the one that cannot be read */
+			page = (struct catalog_page){ .more = true };
+		} else if (status != STATUS_OK) {
+			status = catalog_verify_again(v, &failures, status);
+			page = (struct catalog_page){ .more = true };
+		}
+		for (size_t i = 0; i < page.count && !*ret; i++)
+			*ret = page.dbs[i].number == number;
+	}
+	arena_free(arena);
+	/* A description that cannot be read has been told, and its database is not known here. */
+	return status == STATUS_CORRUPT ? STATUS_OK : status;
+}
+
+/* A database that is on its way has a number and no name. */
+static enum status
+any_moves(struct catalog_verify *v, bool *ret)
+{
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	enum status status;
+
+	tuple_put_u64(&begin, KV_ROOT);
+	tuple_put_u64(&begin, KV_ROOT_MOVES);
+	TRY(buf_status(&begin));
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	status = catalog_verify_first_key(v, buf_str(&begin), buf_str(&end), &key);
+	*ret = status == STATUS_OK;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/*
+ * In ranges: looks once more, since databases may have been made, moved and deleted after the list
+ * of them was read.
+ */
+static enum status
+number_look_again(struct store_check *s, uint64_t number, struct str key, bool *used, bool *dropped)
+{
+	AUTO(buf_release) struct buf prefix = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf first = CATALOG_KEY_INIT;
+	enum status status;
+	bool moves;
+
+	kv_tx_reset(s->v->tx);
+	TRY(number_is_used(s->v, number, used));
+	TRY(is_dropped(s, number, dropped));
+	TRY(any_moves(s->v, &moves));
+	tuple_put_u64(&prefix, number);
+	TRY(buf_status(&prefix));
+	TRY(tuple_prefix_end(buf_str(&prefix), &end));
+	status = catalog_verify_first_key(s->v, key, buf_str(&end), &first);
+	if (status == STATUS_NOT_FOUND || (status == STATUS_OK && moves && !*used))
+		*dropped = !*used;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 /* There are keys that begin with this number. */
 static enum status
 check_prefix(struct store_check *s, uint64_t number, struct str key)
@@ -491,6 +565,8 @@ check_prefix(struct store_check *s, uint64_t number, struct str key)
 	if (s->count)
 		used = bsearch(&number, s->numbers, s->count, sizeof(number), compare_numbers) !=
 		       NULL;
+	if (used == dropped && s->v->options->ranges)
+		TRY(number_look_again(s, number, key, &used, &dropped));
 	if (used && dropped)
 		catalog_verify_found(s->v, CATALOG_FINDING_DATABASE, buf_str(&s->v->key),
 				     "the database with number %llu is there, and is to be cleared",
@@ -593,7 +669,8 @@ verify_run(struct kv_tx *tx, struct subject subject, const struct catalog_verify
 {
 	struct catalog_verify v = {
 		.tx = tx,
-		.still = options->still || subject.db,
+		/* In ranges, the store's own keys are looked at one by one. */
+		.still = options->still || options->ranges || subject.db,
 		.options = options,
 		.scratch = arena_new(VERIFY_SCRATCH_BYTES),
 		.key = CATALOG_KEY_INIT,

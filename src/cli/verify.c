@@ -25,6 +25,8 @@ enum {
 	OPTION_QUIET = 'q',
 	OPTION_STILL = 'w',
 	OPTION_AGAINST = 'a',
+	OPTION_RANGES = 'r',
+	OPTION_RATE = 'b',
 	LIMIT_DEFAULT = 20,
 	FINDING_KINDS = 64, /* more than all models have: others are not counted apart */
 	NAMES_PAGE = 1000,
@@ -42,6 +44,8 @@ struct verify {
 	uint64_t limit; /* findings of a kind to tell of */
 	bool quiet;
 	bool still;
+	bool ranges;
+	uint64_t rate_bytes; /* 0: no limit */
 
 	struct settings *settings; /* what workers begin with, as of a server without a file */
 	struct js *js;
@@ -69,6 +73,10 @@ static const struct argp_option argp_options[] = {
 	{ "still", OPTION_STILL, NULL, 0,
 	  "Nobody writes meanwhile: read at several moments, as large databases of a cluster need",
 	  0 },
+	{ "ranges", OPTION_RANGES, NULL, 0,
+	  "Others write meanwhile: read each range of documents at a moment of its own", 0 },
+	{ "rate", OPTION_RATE, "BYTES", 0,
+	  "With --ranges: read so many bytes a second at most, on average", 0 },
 	{ 0 },
 };
 
@@ -102,9 +110,19 @@ verify_parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_STILL:
 		v->still = true;
 		return 0;
+	case OPTION_RANGES:
+		v->ranges = true;
+		return 0;
+	case OPTION_RATE:
+		v->rate_bytes = cli_parse_number("rate", text, 1, UINT64_MAX, state);
+		return 0;
 	case ARGP_KEY_END:
-		if (v->against && (v->names_count || v->still))
+		if (v->against && (v->names_count || v->still || v->ranges))
 			argp_error(state, "--against compares whole stores, and nothing else");
+		if (v->ranges && v->still)
+			argp_error(state, "--still and --ranges exclude each other");
+		if (v->rate_bytes && !v->ranges)
+			argp_error(state, "--rate needs --ranges");
 		return 0;
 	case ARGP_KEY_ARGS:
 		v->names = state->argv + state->next;
@@ -156,6 +174,7 @@ add(struct catalog_verify_sum *sum, const struct catalog_verify_sum *more)
 	sum->bytes += more->bytes;
 	sum->functions += more->functions;
 	sum->findings += more->findings;
+	sum->unchecked += more->unchecked;
 }
 
 static void
@@ -186,7 +205,9 @@ check(struct verify *v, struct kv_tx *tx, const char *name, struct err *err)
 						  .progress = show_progress,
 						  .arg = v,
 						  .lender = v->lender.functions ? &v->lender : NULL,
-						  .still = v->still };
+						  .still = v->still,
+						  .ranges = v->ranges,
+						  .rate_bytes = v->rate_bytes };
 	struct catalog_verify_sum sum;
 	struct cli_db db;
 	enum status status;
@@ -355,6 +376,8 @@ check_all(struct verify *v, struct kv_store *store, struct err *err)
 		return err_set(err, status, "cannot read the store: %s", status_name(status));
 	if (v->names_count == 0)
 		status = check(v, tx, NULL, err);
+	if (v->ranges && status == STATUS_OK)
+		kv_tx_reset(tx); /* it has become old */
 	if (v->names_count == 0 && status == STATUS_OK)
 		status = check_doors(v, tx, err);
 	for (size_t i = 0; i < v->names_count && status == STATUS_OK; i++)
@@ -363,11 +386,11 @@ check_all(struct verify *v, struct kv_store *store, struct err *err)
 	files = check_files(v, store, &file_err);
 	if (status == STATUS_OK && files != STATUS_OK)
 		return err_set(err, files, "%s", file_err.text);
-	if (status == STATUS_TX_TOO_OLD && !v->still)
+	if (status == STATUS_TX_TOO_OLD && !v->still && !v->ranges)
 		return err_set(
 			err, status,
 			"the check takes longer than the store keeps one moment to read; with "
-			"--still it reads at several, while nobody writes");
+			"--ranges it reads at several, with --still as well, while nobody writes");
 	return status;
 }
 

@@ -66,6 +66,10 @@ def good_store_has_nothing_to_be_found(cwd):
     equal(ok("verify", "other", cwd=cwd).stdout,
           "1 databases, 1 documents, 0 leaves, 1 packed, 0 findings\n")
     equal(ok("verify", "other", "db", cwd=cwd).stdout, result.stdout)
+    for how in (), ("--rate", "100000000"):
+        equal(ok("verify", "--ranges", *how, cwd=cwd).stdout, result.stdout)
+    for wrong in ("--ranges", "--still"), ("--rate", "1"):
+        equal(run("verify", *wrong, cwd=cwd).returncode, 2)
     missing = run("verify", "none", cwd=cwd)
     equal(missing.returncode, 1)
     contains(missing.stderr, 'there is no database "none"')
@@ -93,6 +97,9 @@ def damage_is_told_with_its_place(cwd):
     contains(result.stdout, "the counters of this range say 500, and there are 491\n")
     assert result.stdout.endswith("1 databases, 500 documents, 0 leaves, 500 packed, 13 findings\n")
     equal(run("verify", "db", cwd=cwd).returncode, 1)
+    ranges = run("verify", "--ranges", cwd=cwd)
+    equal(ranges.returncode, 1)
+    equal(sorted(ranges.stdout.splitlines()), sorted(run("verify", cwd=cwd).stdout.splitlines()))
 
 
 @test

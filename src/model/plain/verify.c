@@ -435,6 +435,8 @@ plain_verify(struct catalog_verify *v)
 {
 	uint64_t before = v->sum.documents, images = 0;
 
+	if (catalog_verify_needs_ranges(v))
+		return catalog_verify_once(v, plain_verify, "the collection");
 	TRY(verify_options(v));
 	TRY(verify_records(v));
 	TRY(verify_texts(v));

@@ -151,14 +151,6 @@ verify_key_exists(struct catalog_verify *v, bool *ret)
 	return STATUS_OK;
 }
 
-/* The attachment or text whose chunks are being read. */
-struct verify_data {
-	bool open;
-	uint8_t id[REV_ATT_ID_BYTES];
-	uint64_t chunks;
-	size_t last_bytes; /* of the last one */
-};
-
 /* Begins other data. Reports them unless a counter or the record of an upload names them. */
 static enum status
 verify_data_begin(struct catalog_verify *v, struct verify_data *d, const struct verify_att_key *k,
@@ -334,26 +326,61 @@ verify_find_wrong_counters(struct catalog_verify *v)
 
 /* ---- ATTACHMENTS ---- */
 
+/* A pair of ATTACHMENTS. Adds what a counter says to `*counters`. */
+static enum status
+verify_att_pair(struct catalog_verify *v, struct verify_data *data,
+		const struct catalog_verify_cursor *c, uint64_t *counters)
+{
+	struct verify_att_key k;
+	uint64_t n;
+
+	if (!verify_att_key_parse(c->tail, &k))
+		catalog_verify_found(v, CATALOG_FINDING_KEY, c->pair.key,
+				     "not the key of an attachment");
+	else if (k.data)
+		return verify_data_chunk(v, data, &k, &c->pair);
+	else if (verify_att_counter_parse(c->pair.value, &n))
+		*counters += n * att_fingerprint(k.id);
+	else
+		catalog_verify_found(v, CATALOG_FINDING_VALUE, c->pair.key, "not a counter");
+	return STATUS_OK;
+}
+
 enum status
 verify_attachments(struct catalog_verify *v)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 	struct verify_data data = { 0 };
-	uint64_t counters = 0, n;
-	struct verify_att_key k;
+	uint64_t counters = 0;
 
 	TRY(catalog_verify_cursor_open(v, &c, REV_SUBSPACE_ATTACHMENTS));
 	while (!c.done) {
-		if (!verify_att_key_parse(c.tail, &k))
-			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
-					     "not the key of an attachment");
-		else if (k.data)
-			TRY(verify_data_chunk(v, &data, &k, &c.pair));
-		else if (verify_att_counter_parse(c.pair.value, &n))
-			counters += n * att_fingerprint(k.id);
-		else
-			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key, "not a counter");
+		TRY(verify_att_pair(v, &data, &c, &counters));
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return counters == rev_verify_of(v)->pointers ? STATUS_OK : verify_find_wrong_counters(v);
+}
+
+/*
+ * Chunks are written once, in their order, and cleared together. So an attachment may go on in the
+ * next range, at a later version.
+ */
+enum status
+verify_attachments_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct verify_data data = *(struct verify_data *)range->arg;
+	uint64_t counters = 0;
+
+	TRY(catalog_verify_cursor_open_from(v, &c, REV_SUBSPACE_ATTACHMENTS,
+					    buf_str(&range->from)));
+	while (!c.done && !catalog_verify_range_is_full(range)) {
+		TRY(verify_att_pair(v, &data, &c, &counters));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	range->more = !c.done;
+	if (range->more)
+		buf_append_str(&range->next, c.tail);
+	*(struct verify_data *)range->arg = data;
+	return STATUS_OK;
 }

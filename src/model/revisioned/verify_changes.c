@@ -126,23 +126,32 @@ change_is_of_winner(struct catalog_verify *v, const struct verify_change_entry *
 	return STATUS_OK;
 }
 
+/* An entry that can be read has a winner that carries its Sequence. */
+static enum status
+verify_change_has_winner(struct catalog_verify *v, const struct catalog_verify_cursor *c)
+{
+	struct verify_change_entry change;
+	bool right;
+
+	if (!verify_change_parse(c, &change)) /* it has been reported */
+		return STATUS_OK;
+	arena_clear(v->scratch);
+	TRY(change_is_of_winner(v, &change, &right));
+	if (!right)
+		catalog_verify_found(v, REV_FINDING_CHANGE_STRAY, c->pair.key,
+				     "no winner has this Sequence");
+	return STATUS_OK;
+}
+
 /* Finds the entries that belong to no winner. Called only if there are some. */
 static enum status
 verify_find_stray_changes(struct catalog_verify *v)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	struct verify_change_entry change;
-	bool right;
 
 	TRY(catalog_verify_cursor_open(v, &c, REV_SUBSPACE_CHANGES));
 	while (!c.done) {
-		if (verify_change_parse(&c, &change)) { /* otherwise it has been reported */
-			arena_clear(v->scratch);
-			TRY(change_is_of_winner(v, &change, &right));
-			if (!right)
-				catalog_verify_found(v, REV_FINDING_CHANGE_STRAY, c.pair.key,
-						     "no winner has this Sequence");
-		}
+		TRY(verify_change_has_winner(v, &c));
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;
@@ -165,4 +174,46 @@ verify_changes(struct catalog_verify *v)
 	 */
 	return entries == rev_verify_of(v)->changes_there ? STATUS_OK
 							  : verify_find_stray_changes(v);
+}
+
+enum status
+verify_changes_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct rev_verify own = { 0 };
+
+	v->own = &own;
+	TRY(catalog_verify_cursor_open_from(v, &c, REV_SUBSPACE_CHANGES, buf_str(&range->from)));
+	while (!c.done && !catalog_verify_range_is_full(range)) {
+		verify_change_alone(v, &c);
+		TRY(verify_change_has_winner(v, &c));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	range->more = !c.done;
+	if (range->more)
+		buf_append_str(&range->next, c.tail);
+	return STATUS_OK;
+}
+
+enum status
+verify_newest_change(struct catalog_verify *v)
+{
+	struct kv_range_options options = { .limit = 1, .reverse = true, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct tuple_reader r;
+	struct kv_future *f;
+	struct kv_range range;
+
+	rev_key_space(&v->key, v->db, REV_SUBSPACE_CHANGES);
+	TRY(catalog_key_status(&v->key));
+	TRY(tuple_prefix_end(buf_str(&v->key), &end));
+	TRY(catalog_verify_get_range(v, buf_str(&v->key), buf_str(&end), &options, &f));
+	range = kv_future_range(f);
+	if (range.count) {
+		r = tuple_reader(str_skip(range.pairs[0].key, v->key.len));
+		/* Another key is told by verify_changes_range(). */
+		(void)catalog_verify_seq_next(&r, &rev_verify_of(v)->newest);
+	}
+	kv_future_free(f);
+	return STATUS_OK;
 }

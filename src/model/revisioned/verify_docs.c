@@ -28,6 +28,7 @@ struct walked_document {
 
 struct documents_walk {
 	struct catalog_verify *v;
+	struct catalog_verify_range *range; /* NULL: all documents */
 	struct catalog_verify_cursor branches;
 	struct catalog_verify_cursor entries;
 	struct catalog_verify_cursor bodies;
@@ -374,38 +375,65 @@ walk_visit_branch(struct documents_walk *w)
 	return walk_check_body(w, &rev);
 }
 
-/* Reports what ALL_DOCS and DOCUMENTS still have when all branches have been read. */
+/*
+ * Reports what ALL_DOCS and DOCUMENTS still have in front of `end`, an id as it is encoded, when
+ * all branches there have been read.
+ */
 static enum status
-walk_finish(struct documents_walk *w)
+walk_finish(struct documents_walk *w, struct str end)
 {
 	struct verify_rev at;
 	bool there;
 
 	TRY(walk_end_document(w));
-	TRY(verify_partitions_end(w->v, &w->partitions));
-	TRY(walk_seek_entry(w, STR("\xff"), &there));
-	return walk_seek_body(w, STR("\xff"), &at, &there);
+	if (!w->range)
+		TRY(verify_partitions_end(w->v, &w->partitions));
+	TRY(walk_seek_entry(w, end, &there));
+	return walk_seek_body(w, end, &at, &there);
+}
+
+/* True if the branch under the cursor is another document's, and the range ends in front of it. */
+static bool
+walk_range_ends(struct documents_walk *w)
+{
+	struct catalog_verify_range *range = w->range;
+	struct verify_rev rev;
+
+	if (!range || !verify_rev_parse(w->branches.tail, &rev) ||
+	    (w->doc.open && str_eq(rev.id, buf_str(&w->doc.id))) ||
+	    !catalog_verify_range_is_full(range))
+		return false;
+	range->more = true;
+	buf_append_str(&range->next, rev.id);
+	return true;
 }
 
 static enum status
 walk_documents(struct documents_walk *w)
 {
-	TRY(catalog_verify_cursor_open(w->v, &w->branches, REV_SUBSPACE_REVISIONS));
-	TRY(catalog_verify_cursor_open(w->v, &w->entries, REV_SUBSPACE_ALL_DOCS));
-	TRY(catalog_verify_cursor_open(w->v, &w->bodies, REV_SUBSPACE_DOCUMENTS));
+	struct str from = w->range ? buf_str(&w->range->from) : STR("");
+	bool more = false;
+
+	TRY(catalog_verify_cursor_open_from(w->v, &w->branches, REV_SUBSPACE_REVISIONS, from));
+	TRY(catalog_verify_cursor_open_from(w->v, &w->entries, REV_SUBSPACE_ALL_DOCS, from));
+	TRY(catalog_verify_cursor_open_from(w->v, &w->bodies, REV_SUBSPACE_DOCUMENTS, from));
 	TRY(verify_partitions_open(w->v, &w->partitions));
 	w->doc.prefix_len = w->branches.prefix_len;
-	while (!w->branches.done) {
+	while (!w->branches.done && !more) {
+		more = walk_range_ends(w);
+		if (more)
+			break;
 		TRY(walk_visit_branch(w));
 		TRY(catalog_verify_cursor_next(w->v, &w->branches));
 	}
-	return walk_finish(w);
+	return walk_finish(w, more ? buf_str(&w->range->next) : STR("\xff"));
 }
 
-enum status
-verify_documents(struct catalog_verify *v)
+static enum status
+verify_walk(struct catalog_verify *v, struct catalog_verify_range *range)
 {
 	struct documents_walk w = {
+		.range = range,
 		.v = v,
 		.branches.done = true,
 		.entries.done = true,
@@ -427,4 +455,44 @@ verify_documents(struct catalog_verify *v)
 	catalog_verify_cursor_close(&w.entries);
 	catalog_verify_cursor_close(&w.branches);
 	return status;
+}
+
+enum status
+verify_documents(struct catalog_verify *v)
+{
+	return verify_walk(v, NULL);
+}
+
+/* Finds the document behind the first one from range->from on, which cannot be read in time. */
+static enum status
+walk_pass_over(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	AUTO(buf_release) struct buf id = CATALOG_KEY_INIT;
+	struct verify_rev rev;
+
+	TRY(catalog_verify_cursor_open_from(v, &c, REV_SUBSPACE_REVISIONS, buf_str(&range->from)));
+	while (!c.done && range->next.len == 0) {
+		bool parsed = verify_rev_parse(c.tail, &rev);
+
+		if (parsed && id.len == 0) {
+			catalog_verify_unchecked(v, c.pair.key, "the document");
+			buf_append_str(&id, rev.id);
+		} else if (parsed && !str_eq(rev.id, buf_str(&id))) {
+			buf_append_str(&range->next, rev.id);
+		}
+		TRY(buf_status(&id));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	range->more = range->next.len > 0;
+	return STATUS_OK;
+}
+
+enum status
+verify_documents_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	struct rev_verify own = { 0 };
+
+	v->own = &own;
+	return range->skips ? walk_pass_over(v, range) : verify_walk(v, range);
 }

@@ -107,6 +107,16 @@ MUST_USE enum status verify_text(struct catalog_verify *v, struct str key, struc
 
 /* REVISIONS, ALL_DOCS and DOCUMENTS, side by side (verify_docs.c). */
 MUST_USE enum status verify_documents(struct catalog_verify *v);
+/*
+ * In ranges: documents with all that is theirs; changes, each with its winner; attachments, each
+ * with its counter. `arg` of the last is a struct verify_data, zeroed.
+ */
+MUST_USE enum status verify_documents_range(struct catalog_verify *v,
+					    struct catalog_verify_range *range);
+MUST_USE enum status verify_changes_range(struct catalog_verify *v,
+					  struct catalog_verify_range *range);
+MUST_USE enum status verify_attachments_range(struct catalog_verify *v,
+					      struct catalog_verify_range *range);
 /* LOCAL (verify_body.c). */
 MUST_USE enum status verify_locals(struct catalog_verify *v);
 /* PURGES, when `purged` is known (verify_purges.c). */
@@ -149,6 +159,14 @@ MUST_USE enum status verify_view_values_compare(struct verify_view_values *value
 
 /* VIEWS (verify_views.c). */
 MUST_USE enum status verify_views(struct catalog_verify *v);
+/* The attachment or text whose chunks are being read. */
+struct verify_data {
+	bool open;
+	uint8_t id[REV_ATT_ID_BYTES];
+	uint64_t chunks;
+	size_t last_bytes; /* of the last one */
+};
+
 /* ATTACHMENTS, after verify_documents(), which calls the second, and adds to `sizes`
  * (verify_atts.c). */
 MUST_USE enum status verify_attachments(struct catalog_verify *v);
@@ -159,6 +177,8 @@ MUST_USE enum status verify_text_pointer(struct catalog_verify *v, struct str ke
 					 const struct doc_root *root);
 /* CHANGES, after verify_documents() (verify_changes.c). */
 MUST_USE enum status verify_changes(struct catalog_verify *v);
+/* Puts the Sequence of the newest change where verify_changes() would have. */
+MUST_USE enum status verify_newest_change(struct catalog_verify *v);
 /* The entry of a winner (verify_changes.c). `rev` and `count` as REVISIONS has them. */
 MUST_USE enum status verify_change(struct catalog_verify *v, const struct catalog_seq *seq,
 				   const struct verify_rev *rev, uint64_t count);

@@ -352,6 +352,8 @@ timed_verify(struct catalog_verify *v)
 	unsigned failures = 0;
 	enum status status;
 
+	if (catalog_verify_needs_ranges(v))
+		return catalog_verify_once(v, timed_verify, "the database");
 	/* The description may be one of a list, which has no schema with it. */
 	do {
 		struct err err = { 0 };

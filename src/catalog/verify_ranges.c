@@ -1,0 +1,250 @@
+/*
+ * A check in ranges (verify.h): each in a transaction of its own, at a version of its own, while
+ * others write. What belongs together is read in one of them, so writers cannot make it differ.
+ */
+#include "catalog/check.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+enum {
+	RANGE_UNITS = 10000,
+	RANGE_MS = 1000,  /* then a range ends: a cluster keeps its version for five seconds */
+	RANGE_TRIES = 10, /* of one range, each with half as much in it */
+	HELD_BYTES = 1024 * 1024, /* of findings of a range that is under way */
+};
+
+/* ---- Findings of a range that is not done ---- */
+
+struct held {
+	struct catalog_finding finding;
+	struct held *next;
+};
+
+struct catalog_verify_held {
+	struct arena *arena;
+	struct held *first;
+	struct held **last;
+	struct catalog_verify_sum sum; /* before the range */
+};
+
+static bool
+held_add(struct catalog_verify *v, const struct catalog_finding *finding)
+{
+	struct catalog_verify_held *held = v->held;
+	struct held *one = arena_alloc(held->arena, sizeof(*one));
+	struct str text;
+
+	if (!one)
+		return false;
+	*one = (struct held){ .finding = *finding };
+	if (arena_copy(held->arena, finding->key, &one->finding.key) != STATUS_OK ||
+	    arena_copy(held->arena, finding->database, &one->finding.database) != STATUS_OK ||
+	    arena_copy(held->arena, str_of(finding->text, strlen(finding->text) + 1), &text) !=
+		    STATUS_OK)
+		return false;
+	one->finding.text = text.ptr;
+	*held->last = one;
+	held->last = &one->next;
+	return true;
+}
+
+static void
+held_begin(struct catalog_verify *v, struct catalog_verify_held *held)
+{
+	arena_clear(held->arena);
+	held->first = NULL;
+	held->last = &held->first;
+	held->sum = v->sum;
+	v->held = held;
+	v->hold = held_add;
+}
+
+/* The range is done: what was found in it is told. */
+static void
+held_tell(struct catalog_verify *v)
+{
+	const struct held *one = v->held->first;
+
+	v->held = NULL;
+	for (; one; one = one->next)
+		v->options->found(&one->finding, v->options->arg);
+}
+
+static void
+held_drop(struct catalog_verify *v)
+{
+	v->sum = v->held->sum;
+	v->held = NULL;
+}
+
+/* ---- One range ---- */
+
+/*
+ * Reads the version, and that the database is there. It may have been deleted since the range
+ * before, with some of its keys left for a while.
+ */
+static enum status
+range_open(struct catalog_verify *v)
+{
+	struct catalog_db *db;
+	struct err err = { 0 };
+	enum status status;
+
+	TRY(kv_get_read_version(v->tx, &v->read_version));
+	status = catalog_open_bare(v->tx, NULL, v->db->kind->space, v->db->name, &db, &err);
+	if (status == STATUS_OK) {
+		if (db->number != v->db->number)
+			status = STATUS_NOT_FOUND;
+		catalog_db_unref(db);
+	}
+	v->gone = status == STATUS_NOT_FOUND;
+	return status;
+}
+
+bool
+catalog_verify_range_is_full(struct catalog_verify_range *range)
+{
+	if (range->units && (range->units >= range->most || clock_mono_ns() >= range->until_ns))
+		return true;
+	range->units++;
+	return false;
+}
+
+static enum status
+range_try(struct catalog_verify *v, struct catalog_verify_range *range,
+	  catalog_verify_range_body *body)
+{
+	range->until_ns = clock_after_ms(RANGE_MS);
+	range->units = 0;
+	range->more = false;
+	buf_clear(&range->next);
+	TRY(range_open(v));
+	TRY(body(v, range));
+	return buf_status(&range->next);
+}
+
+/* Pauses for as long as what was read may take. */
+static void
+range_pace(const struct catalog_verify *v, uint64_t begun_ns, uint64_t bytes)
+{
+	uint64_t due_ns, rate = v->options->rate_bytes;
+	struct event never;
+
+	if (!rate)
+		return;
+	due_ns = begun_ns + (uint64_t)((double)bytes / (double)rate * 1e9);
+	event_init(&never);
+	if (clock_mono_ns() < due_ns)
+		(void)event_wait(&never, due_ns);
+}
+
+/*
+ * After a failure of a range: STATUS_OK to try again, with less in it. Once that is one unit, it is
+ * passed over.
+ */
+static enum status
+range_again(struct catalog_verify *v, struct catalog_verify_range *range, unsigned tries,
+	    enum status failed)
+{
+	TRY(kv_on_error(v->tx, failed));
+	if (failed == STATUS_TX_TOO_OLD)
+		range->most = range->most > 1 ? range->most / 2 : 1;
+	range->skips = tries >= RANGE_TRIES;
+	return tries < 2 * RANGE_TRIES ? STATUS_OK : failed;
+}
+
+void
+catalog_verify_unchecked(struct catalog_verify *v, struct str key, const char *what)
+{
+	v->sum.unchecked++;
+	catalog_verify_found(v, CATALOG_FINDING_UNCHECKED, key,
+			     "%s takes longer than the store keeps one moment to read", what);
+}
+
+enum status
+catalog_verify_ranges(struct catalog_verify *v, catalog_verify_range_body *body, void *arg)
+{
+	struct catalog_verify_held held = { .arena = arena_new(HELD_BYTES) };
+	size_t units = v->options->range_units ? v->options->range_units : RANGE_UNITS;
+	struct catalog_verify_range range = {
+		.from = CATALOG_KEY_INIT,
+		.next = CATALOG_KEY_INIT,
+		.most = units,
+		.more = true,
+		.arg = arg,
+	};
+	enum status status = held.arena ? STATUS_OK : STATUS_NOMEM;
+	unsigned tries = 0;
+
+	while (status == STATUS_OK && range.more && !v->gone) {
+		uint64_t begun_ns = clock_mono_ns();
+
+		held_begin(v, &held);
+		status = range_try(v, &range, body);
+		if (status == STATUS_OK) {
+			range_pace(v, begun_ns, v->sum.bytes - held.sum.bytes);
+			held_tell(v);
+			buf_clear(&range.from);
+			buf_append_str(&range.from, buf_str(&range.next));
+			status = buf_status(&range.from);
+			range.most = range.most < units ? 2 * range.most : units;
+			range.skips = false;
+			tries = 0;
+			kv_tx_reset(v->tx);
+			continue;
+		}
+		held_drop(v);
+		range.more = true;
+		if (!v->gone)
+			status = range_again(v, &range, ++tries, status);
+	}
+	buf_release(&range.from);
+	buf_release(&range.next);
+	arena_free(held.arena);
+	return v->gone ? STATUS_OK : status;
+}
+
+/* ---- What has to be read at once ---- */
+
+struct once {
+	catalog_verify_part *part;
+	const char *what;
+};
+
+static enum status
+once_body(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	const struct once *once = range->arg;
+
+	if (!range->skips)
+		return once->part(v);
+	catalog_verify_unchecked(v, v->db->prefix, once->what);
+	return STATUS_OK;
+}
+
+enum status
+catalog_verify_once(struct catalog_verify *v, catalog_verify_part *part, const char *what)
+{
+	struct once once = { part, what };
+
+	return catalog_verify_ranges(v, once_body, &once);
+}
+
+enum status
+catalog_verify_in_ranges(struct catalog_verify *v)
+{
+	struct kv_tx *outer = v->tx;
+	enum status status;
+
+	TRY(kv_begin(kv_tx_store(outer), KV_TX_READ_ONLY, &v->tx));
+	v->still = false;
+	v->gone = false;
+	status = v->db->kind->verify(v);
+	if (status == STATUS_CORRUPT)
+		err_write(kv_tx_err(outer), status, "%s", kv_tx_error(v->tx));
+	kv_tx_free(v->tx);
+	v->tx = outer;
+	v->still = true;
+	return status;
+}

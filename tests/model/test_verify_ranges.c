@@ -1,0 +1,105 @@
+/* The check in ranges beside a writer: what it changes meanwhile is no finding. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "fixture.h"
+#include "catalog/verify.h"
+
+static void
+found(const struct catalog_finding *finding, void *arg)
+{
+	(void)arg;
+	fail_msg("%s: %s", finding->kind, finding->text);
+}
+
+/* Each document is a range, which is read at a version of its own. */
+static void
+verify_in_ranges(struct fixture *f)
+{
+	struct catalog_verify_options options = { .found = found,
+						  .ranges = true,
+						  .range_units = 1 };
+	struct catalog_verify_sum sum;
+	struct err err = { 0 };
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(catalog_verify_store(tx, &options, &sum, &err), STATUS_OK);
+	kv_tx_free(tx);
+	assert_int_equal(sum.unchecked, 0);
+}
+
+/* ---- Beside a writer ---- */
+
+enum {
+	WRITER_IDS = 40,
+	WRITER_LEAST = 60, /* transactions beside the checks */
+	RANGED_CHECKS = 5, /* of one document at a time */
+};
+
+struct writer {
+	struct fixture *f;
+	struct arena *arena;
+	char id[16];
+	char history[32];
+	unsigned round;
+	_Atomic unsigned written;
+	_Atomic bool ends;
+	enum status status;
+};
+
+/* Makes, changes and deletes documents, by revisions that need no parent. */
+static enum status
+writer_body(struct kv_tx *tx, void *arg)
+{
+	struct writer *w = arg;
+	struct rev_edit edit;
+	struct rev_result result;
+
+	arena_clear(w->arena);
+	edit = fixture_copy(w->f, w->id, w->history, w->round % 3 == 2, "{\"n\":[1,2,3]}");
+	return rev_write(tx, w->f->db, &edit, 1, 0, w->arena, &result, NULL);
+}
+
+static void *
+writer_run(void *arg)
+{
+	struct writer *w = arg;
+
+	while (!atomic_load(&w->ends) && w->status == STATUS_OK) {
+		(void)snprintf(w->id, sizeof(w->id), "w%02u", w->round * 7 % WRITER_IDS);
+		(void)snprintf(w->history, sizeof(w->history), "%u-%x", w->round + 1, w->round + 1);
+		w->status = kv_run(w->f->store, writer_body, w, NULL, NULL);
+		w->round++;
+		atomic_fetch_add(&w->written, 1);
+	}
+	return NULL;
+}
+
+static void
+ranges_beside_a_writer_find_nothing(void **state)
+{
+	struct writer w = { .f = *state, .arena = arena_new(1024 * 1024) };
+	pthread_t thread;
+
+	assert_non_null(w.arena);
+	assert_int_equal(pthread_create(&thread, NULL, writer_run, &w), 0);
+	for (int i = 0; i < RANGED_CHECKS || atomic_load(&w.written) < WRITER_LEAST; i++)
+		verify_in_ranges(w.f);
+	atomic_store(&w.ends, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(w.status, STATUS_OK);
+	arena_free(w.arena);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(ranges_beside_a_writer_find_nothing, fixture_setup,
+						fixture_teardown),
+	};
+
+	return cmocka_run_group_tests_name("verify_ranges", tests, NULL, NULL);
+}
