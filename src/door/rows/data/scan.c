@@ -307,6 +307,8 @@ rows_serve_scan(struct rows_request *r)
 	s.page_bytes = net_memory_page_bytes(net_stream_session(r->client->stream), s.page_bytes,
 					     SCAN_PAGE_LEAST < s.page_bytes ? SCAN_PAGE_LEAST
 									    : s.page_bytes);
+	/* The rows as the store has them, and what is made of them. */
+	TRY(net_memory_turn_to_read(net_stream_session(r->client->stream), 2 * s.page_bytes));
 	rand_bytes(&seed, SEED_BYTES);
 	s.random.state = seed;
 	return rows_unit_run(r, scan_body, &s, false);

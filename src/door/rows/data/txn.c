@@ -37,6 +37,7 @@ struct rows_txn {
 	struct unit unit;
 	enum txn_state state;
 	bool read_only;
+	bool counted; /* among those that are open */
 	uint64_t until_ns;
 	struct budget_part part; /* counts the transaction, and what it keeps until it ends */
 	struct buf undo;
@@ -181,8 +182,13 @@ single_body(struct kv_tx *tx, void *arg)
 /* ---- The client's transaction ---- */
 
 static void
-txn_release_all(struct rows_txn *txn)
+txn_release_all(struct rows_client *c)
 {
+	struct rows_txn *txn = c->txn;
+
+	if (txn->counted)
+		atomic_fetch_sub(&c->door->open_txns, 1);
+	txn->counted = false;
 	unit_close(&txn->unit);
 	kv_tx_free(txn->unit.tx);
 	txn->unit.tx = NULL;
@@ -198,7 +204,7 @@ rows_txn_free(struct rows_client *c)
 {
 	if (!c->txn)
 		return;
-	txn_release_all(c->txn);
+	txn_release_all(c);
 	mem_free(c->txn);
 	c->txn = NULL;
 }
@@ -229,7 +235,7 @@ rows_txn_expire(struct rows_client *c)
 	    (clock_mono_ns() < txn->until_ns && !budget_is_unwanted(&txn->part)))
 		return;
 	metric_add(&expirations, 1);
-	txn_release_all(txn);
+	txn_release_all(c);
 	txn->state = TXN_OVER;
 }
 
@@ -414,6 +420,14 @@ rows_txn_begin(struct rows_request *r)
 	txn->unit.txn = txn;
 	txn->unit.arena = arena_new(ROWS_TXN_BYTES);
 	c->txn = txn;
+	txn->counted = true;
+	if (atomic_fetch_add(&c->door->open_txns, 1) >= ROWS_TXN_OPEN_MOST) {
+		rows_txn_free(c);
+		return rows_fail(r, ROWS_STATE_BUSY,
+				 "there are %d open transactions, as many as a server may have "
+				 "(ROWS_TXN_OPEN_MOST)",
+				 ROWS_TXN_OPEN_MOST);
+	}
 	status = txn->unit.arena ? kv_begin(c->door->config.store, KV_TX_READ_WRITE, &txn->unit.tx)
 				 : STATUS_NOMEM;
 	if (status == STATUS_OK)
