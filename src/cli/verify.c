@@ -389,8 +389,8 @@ check_all(struct verify *v, struct kv_store *store, struct err *err)
 	if (status == STATUS_TX_TOO_OLD && !v->still && !v->ranges)
 		return err_set(
 			err, status,
-			"the check takes longer than the store keeps one moment to read; with "
-			"--ranges it reads at several, with --still as well, while nobody writes");
+			"the check takes longer than the store keeps one moment to read; it reads "
+			"at several with --ranges, and with --still, while nobody writes");
 	return status;
 }
 

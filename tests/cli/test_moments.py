@@ -47,7 +47,7 @@ def verify_reads_at_several_moments_where_it_may(cwd):
         if result.returncode:
             refused += 1
             equal(result.returncode, 1)
-            contains(result.stderr, "with --still it reads at several, while nobody writes")
+            contains(result.stderr, "it reads at several with --ranges, and with --still, while nobody writes")
         else:
             contains(result.stdout, " 0 findings")
     assert 0 < refused < SEEDS, refused
