@@ -26,10 +26,13 @@ class Failure(Exception):
     """Something that an attack must not be able to cause."""
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def free_ports(count):
+    """Each is another one, since all are held until all are there."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
 
 
 def resident_bytes_of(pid):
@@ -74,7 +77,7 @@ class Constant(Server):
     """Costs the machine the attacker's own work and next to nothing else."""
 
     def __init__(self, program, directory):
-        self.port = free_port()
+        [self.port] = free_ports(1)
         super().__init__([program, str(self.port)], directory)
         self.await_port(self.port)
 
@@ -87,7 +90,8 @@ class Frond(Server):
     """A frond with a store of its own in `directory`, which a later one finds again."""
 
     def __init__(self, program, directory, memory_bytes, drain_ms, admin=None):
-        self.ports = {door: free_port() for door in ("http", "redis", "mongo", "cql", "rows")}
+        doors = ("http", "redis", "mongo", "cql", "rows")
+        self.ports = dict(zip(doors, free_ports(len(doors))))
         self.port, self.redis_port, self.mongo_port, self.cql_port, self.rows_port = self.ports.values()
         self.auth = base64.b64encode(admin.encode()).decode() if admin else None
         config = pathlib.Path(directory) / "attack.ini"
