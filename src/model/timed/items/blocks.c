@@ -230,8 +230,7 @@ timed_blocks_find(struct timed_item *item, uint64_t index, struct str *ret, uint
 	struct str at = STR("");
 	uint64_t before = 0;
 
-	/* The first entry is at the beginning of the first blocks: none has to be read. */
-	for (unsigned l = index ? item->height : 0; l; l--)
+	for (unsigned l = item->height; l; l--)
 		TRY(level_walk(item, l, index, &at, &before));
 	*ret = at;
 	*ret_before = before;

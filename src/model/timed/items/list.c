@@ -15,7 +15,6 @@
 enum {
 	FIRST_BYTES = 8,
 	MORE_BYTES = 4,
-	FIRST_ELEMENTS = 128, /* that there is room for before any was read */
 };
 
 #define LIST_MIDDLE (UINT64_C(1) << 63) /* of the first number */
@@ -208,14 +207,11 @@ elements_read(struct timed_item *item, struct str begin, struct str end,
 	enum status status = STATUS_NOT_FOUND;
 	uint64_t skip = wanted->skip;
 	struct kv_pair pair;
-	size_t cap = wanted->count < FIRST_ELEMENTS ? wanted->count : FIRST_ELEMENTS;
+	size_t cap = 0;
 
 	*ret = (struct timed_elements){ 0 };
 	if (!wanted->count)
 		return STATUS_OK;
-	ret->elements = arena_alloc(item->arena, cap * sizeof(*ret->elements));
-	if (!ret->elements)
-		return STATUS_LIMIT;
 	if (wanted->count < SIZE_MAX - skip)
 		options.limit = skip + wanted->count;
 	/* Pairs may be whole runs: then there are so many fewer. */
