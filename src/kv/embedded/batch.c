@@ -20,11 +20,6 @@
 #include "kv/embedded/batch.h"
 #include "kv/embedded/gaps.h"
 #include "kv/embedded/kept.h"
-#include "kv/embedded/sorted.h"
-
-enum {
-	SORT_WRITES = 64, /* fewer lie in the fastest memory, and sorting them saves nothing */
-};
 
 /*
  * A key that the batch writes, and what it comes to. RocksDB gets each key once, however many
@@ -283,51 +278,14 @@ batch_apply_mutation(struct batch *b, const struct emb_tx *tx, const struct muta
 	return STATUS_OK;
 }
 
-static bool
-batch_sorts(const struct emb_tx *tx)
-{
-	const struct mutation *m = tx->first;
-
-	/* A clear of a range must stay between what was written before it and behind it. */
-	if (tx->has_range_clears)
-		return false;
-	for (int i = 0; m && i < SORT_WRITES; i++)
-		m = m->next;
-	return m;
-}
-
-/*
- * Enters the writes in the order of their keys, so that each place is right behind the last one.
- * Writes of different keys do not depend on each other. A key with a stamp has to be complete
- * before it is compared.
- */
-static enum status
-batch_apply_sorted(struct batch *b, const struct emb_tx *tx)
-{
-	const struct sorted_write *writes;
-	size_t count;
-
-	for (const struct mutation *m = tx->first; m; m = m->next)
-		if (m->kind == MUTATION_STAMPED_KEY)
-			batch_stamp(b, m->key, m->stamp_offset);
-	TRY(sorted_writes(tx->first, b->arena, &writes, &count));
-	for (size_t i = 0; i < count; i++)
-		TRY(batch_apply_mutation(b, tx, writes[i].mutation));
-	return STATUS_OK;
-}
-
 enum status
 batch_apply(struct batch *b, struct emb_tx *tx)
 {
 	assert(tx->committed_version == 0 || tx->committed_version < b->version);
 	if (tx->has_range_clears)
 		batch_check_found_keys(b, tx);
-	if (batch_sorts(tx)) {
-		TRY(batch_apply_sorted(b, tx));
-	} else {
-		for (const struct mutation *m = tx->first; m; m = m->next)
-			TRY(batch_apply_mutation(b, tx, m));
-	}
+	for (const struct mutation *m = tx->first; m; m = m->next)
+		TRY(batch_apply_mutation(b, tx, m));
 	for (const struct emb_conflict *c = tx->write_conflicts.first; c; c = c->next)
 		if (str_cmp(c->begin, c->end) < 0)
 			TRY(span_add(&b->ranges, b->arena, c->begin, c->end));
