@@ -345,17 +345,6 @@ keys_answer(struct emb_tx *tx, struct keys_read *job, enum kv_read mode, struct 
 	}
 }
 
-/* True if the answer takes more than what the snapshot has. */
-static bool
-keys_has_own(struct emb_tx *tx, struct str key)
-{
-	struct key_own own;
-
-	if (!tx->unentered && overlay_is_empty(&tx->overlay))
-		return false;
-	return key_look(tx, key, &own) != STATUS_OK || own.kind != OVERLAY_NONE;
-}
-
 /* Answers what was read or written lately, and enters the other keys into the job. */
 static void
 keys_answer_recent(struct emb_tx *tx, const struct str *keys, size_t count, enum kv_read mode,
@@ -363,16 +352,10 @@ keys_answer_recent(struct emb_tx *tx, const struct str *keys, size_t count, enum
 {
 	struct recent_answer recent;
 
-	for (size_t i = 0; i < count; i++)
-		recent_prefetch(tx->store->recent, keys[i]);
 	for (size_t i = 0; i < count; i++) {
 		struct str key = keys[i].ptr ? keys[i] : STR("");
 		size_t n = job->count;
 
-		if (keys_has_own(tx, key)) {
-			ret[i] = emb_get(&tx->base, key, mode);
-			continue;
-		}
 		if (key_find_recent(tx, key, &recent)) {
 			ret[i] = keys_answer_one(tx, key, mode, STATUS_OK, recent_cell(&recent));
 			continue;
@@ -387,13 +370,17 @@ keys_answer_recent(struct emb_tx *tx, const struct str *keys, size_t count, enum
 	}
 }
 
-/* False: the transaction may not read any more, and says so for each key. */
+/*
+ * True if all of it lies in RocksDB. A transaction that has written looks at its own writes for
+ * each key, and one that may not read any more says so for each.
+ */
 static bool
 keys_may_be_read(struct emb_tx *tx)
 {
 	struct emb_snapshot *snapshot;
 
 	return emb_tx_check(tx) == STATUS_OK && emb_tx_check_age(tx) == STATUS_OK &&
+	       !tx->unentered && overlay_is_empty(&tx->overlay) &&
 	       emb_tx_snapshot(tx, &snapshot) == STATUS_OK;
 }
 

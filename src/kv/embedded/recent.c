@@ -418,13 +418,6 @@ recent_find(struct recent *r, struct str key, uint64_t version, struct recent_an
 	return found;
 }
 
-void
-recent_prefetch(struct recent *r, struct str key)
-{
-	if (r)
-		__builtin_prefetch(spot_of(r, key).bucket);
-}
-
 /*
  * False if the ring has been full and the key has not been asked for lately: then it is asked for
  * now, and kept the next time.

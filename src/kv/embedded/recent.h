@@ -85,12 +85,6 @@ recent_cell(const struct recent_answer *a)
 	return (struct cell){ a->present, { a->value, a->len } };
 }
 
-/*
- * The key will be looked up soon: its place in the index is fetched from memory meanwhile, beside
- * those of others. Nothing else happens.
- */
-void recent_prefetch(struct recent *r, struct str key);
-
 /* Looks the key up for a reader at `version`. False: it is not known here, ask RocksDB. */
 MUST_USE bool recent_find(struct recent *r, struct str key, uint64_t version,
 			  struct recent_answer *ret);

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "kv/few.h"
-#include "kv/many.h"
 #include "loop/step.h"
 #include "model/timed/timed_int.h"
 #include "model/timed/versions.h"
@@ -143,22 +142,6 @@ timed_data_ask(struct timed *t, struct str key, enum kv_read mode, struct timed_
 	if (!t->at_us)
 		ret->future = kv_get(t->tx, key, mode);
 	return STATUS_OK;
-}
-
-void
-timed_data_ask_many(struct timed *t, const struct str *keys, size_t count, enum kv_read mode,
-		    struct timed_got *ret)
-{
-	for (size_t from = 0; from < count; from += KV_MANY) {
-		size_t n = count - from < KV_MANY ? count - from : KV_MANY;
-		struct kv_future *futures[KV_MANY] = { NULL };
-
-		if (!t->at_us)
-			kv_get_many(t->tx, keys + from, n, mode, futures);
-		for (size_t i = 0; i < n; i++)
-			ret[from + i] = (struct timed_got){ .future = futures[i],
-							    .key = keys[from + i] };
-	}
 }
 
 enum status

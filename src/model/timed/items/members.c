@@ -63,23 +63,21 @@ members_read(struct timed_item *item, const struct timed_member *members, size_t
 	     struct str *ret_keys, struct str *ret_found)
 {
 	struct timed_got asked[MEMBERS_WAVE];
-	struct str wanted[MEMBERS_WAVE];
 
 	for (size_t from = 0; from < count; from += MEMBERS_WAVE) {
 		size_t n = count - from < MEMBERS_WAVE ? count - from : MEMBERS_WAVE;
-		size_t unknown = 0, at = 0;
 
-		for (size_t i = from; i < from + n; i++) {
-			TRY(timed_member_key(item, members[i].name, &ret_keys[i]));
-			if (!members[i].known)
-				wanted[unknown++] = ret_keys[i];
+		for (size_t i = 0; i < n; i++) {
+			TRY(timed_member_key(item, members[from + i].name, &ret_keys[from + i]));
+			if (!members[from + i].known)
+				TRY(timed_data_ask(item->t, ret_keys[from + i], KV_READ,
+						   &asked[i]));
 		}
-		timed_data_ask_many(item->t, wanted, unknown, KV_READ, asked);
-		for (size_t i = from; i < from + n; i++) {
-			ret_found[i] = (struct str){ NULL, 0 };
-			if (!members[i].known)
-				TRY(timed_data_wait(item->t, &asked[at++], item->arena,
-						    &ret_found[i]));
+		for (size_t i = 0; i < n; i++) {
+			ret_found[from + i] = (struct str){ NULL, 0 };
+			if (!members[from + i].known)
+				TRY(timed_data_wait(item->t, &asked[i], item->arena,
+						    &ret_found[from + i]));
 		}
 	}
 	return STATUS_OK;
@@ -302,17 +300,15 @@ timed_members_put(struct timed_item *item, enum timed_type type, struct timed_me
 		  size_t count)
 {
 	struct members_read r;
-	size_t *twins, alone = 0;
 	int64_t added = 0;
+	size_t *twins;
 
-	twins = &alone; /* a single member is its own */
 	for (size_t i = 0; i < count; i++)
 		TRY(check_member(item, &members[i]));
 	if (!count)
 		return STATUS_OK;
 	TRY(members_begin(item, type, members, count, &r));
-	if (count > 1)
-		TRY(members_twins(item, members, count, &twins));
+	TRY(members_twins(item, members, count, &twins));
 	if (item->type == TIMED_HASH)
 		TRY(timed_item_touch(item));
 	TRY(members_note_dues(item, members, count));
