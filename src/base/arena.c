@@ -21,12 +21,7 @@
 
 enum {
 	ARENA_BLOCK_BYTES = 16 * 1024,
-	/*
-	 * A larger allocation gets a block of its own size. With what malloc and the block itself
-	 * need, the largest usual block stays below what mem.c has mapped separately, so that a
-	 * large request finds the pages of the one before and need not fault each of them in.
-	 */
-	ARENA_BLOCK_MOST_BYTES = 1024 * 1024 - 4096,
+	ARENA_BLOCK_MOST_BYTES = 1024 * 1024, /* a larger allocation gets a block of its own size */
 	ARENA_ALIGN = 16,
 	/*
 	 * Under the address sanitizer, bytes behind each allocation that belong to none, so that

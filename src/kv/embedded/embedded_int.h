@@ -214,7 +214,7 @@ enum emb_tx_state {
 };
 
 enum {
-	EMB_FUTURE_CLASSES = 7,
+	EMB_FUTURE_CLASSES = 3,
 };
 
 struct emb_ahead;

@@ -12,7 +12,7 @@
 #include "loop/wait.h"
 #include "kv/embedded/range_int.h"
 
-static const size_t class_bytes[EMB_FUTURE_CLASSES] = { 256, 384, 512, 768, 1024, 2048, 4096 };
+static const size_t class_bytes[EMB_FUTURE_CLASSES] = { 256, 1024, 4096 };
 
 /* The smallest class of blocks that holds `bytes`; EMB_FUTURE_CLASSES if none does. */
 static int
