@@ -249,7 +249,7 @@ put_counted(struct timed *t, struct step *s)
 	const uint64_t before = kv_tx_stats(t->tx).keys_read;
 	enum status status = put(t, s);
 
-	s->pairs = kv_tx_stats(t->tx).keys_read - before;
+	s->number = kv_tx_stats(t->tx).keys_read - before;
 	return status;
 }
 
@@ -294,7 +294,7 @@ read_one(struct timed *t, struct step *s)
 	const uint64_t before = kv_tx_stats(t->tx).keys_read;
 	enum status status = table_read(t, &key, false, &wanted, s->f->arena, &s->row);
 
-	s->number = kv_tx_stats(t->tx).keys_read - before;
+	s->pairs = kv_tx_stats(t->tx).keys_read - before;
 	return status;
 }
 
