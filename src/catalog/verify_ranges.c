@@ -1,6 +1,7 @@
 /*
- * A check in ranges (verify.h): each in a transaction of its own, at a version of its own, while
- * others write. What belongs together is read in one of them, so writers cannot make it differ.
+ * A check in ranges (verify.h), while others write. Each range is read in a transaction of its own.
+ * What is compared with each other is read in the same transaction, so that no writer can change
+ * one of it and not the other.
  */
 #include "catalog/check.h"
 
@@ -81,8 +82,8 @@ held_drop(struct catalog_verify *v)
 /* ---- One range ---- */
 
 /*
- * Reads the version, and that the database is there. It may have been deleted since the range
- * before, with some of its keys left for a while.
+ * Takes a version to read, and looks whether the database is still there. A database that was
+ * deleted since the last range keeps some of its keys for a while.
  */
 static enum status
 range_open(struct catalog_verify *v)
@@ -140,8 +141,8 @@ range_pace(const struct catalog_verify *v, uint64_t begun_ns, uint64_t bytes)
 }
 
 /*
- * After a failure of a range: STATUS_OK to try again, with less in it. Once that is one unit, it is
- * passed over.
+ * After a failure of a range: STATUS_OK to try again, with less in it. A range of a single unit
+ * cannot have less: the next attempt passes over the unit.
  */
 static enum status
 range_again(struct catalog_verify *v, struct catalog_verify_range *range, unsigned tries,

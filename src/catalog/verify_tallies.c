@@ -92,20 +92,35 @@ check_region(struct catalog_verify *v, size_t list, struct str lo, struct str hi
 	return STATUS_OK;
 }
 
+/*
+ * Joins the ranges from `*at` on that overlap into one region. Returns the sum of their counters;
+ * `*at` is then the first range behind the region.
+ */
+static int64_t
+region_next(const struct catalog_ranges *all, size_t *at, struct str *ret_lo, struct str *ret_hi)
+{
+	const struct catalog_range *ranges = all->ranges;
+	int64_t count = ranges[*at].count;
+
+	*ret_lo = ranges[*at].lo;
+	*ret_hi = ranges[*at].hi;
+	for (++*at; *at < all->count && str_cmp(ranges[*at].lo, *ret_hi) < 0; ++*at) {
+		count += ranges[*at].count;
+		if (str_cmp(ranges[*at].hi, *ret_hi) > 0)
+			*ret_hi = ranges[*at].hi;
+	}
+	return count;
+}
+
 static enum status
 check_ranges(struct catalog_verify *v, size_t list, const struct catalog_ranges *all)
 {
 	struct str at = { NULL, 0 };
 
 	for (size_t i = 0; i < all->count;) {
-		struct str lo = all->ranges[i].lo, hi = all->ranges[i].hi;
-		int64_t count = all->ranges[i].count;
+		struct str lo, hi;
+		int64_t count = region_next(all, &i, &lo, &hi);
 
-		for (i++; i < all->count && str_cmp(all->ranges[i].lo, hi) < 0; i++) {
-			count += all->ranges[i].count;
-			if (str_cmp(all->ranges[i].hi, hi) > 0)
-				hi = all->ranges[i].hi;
-		}
 		TRY(check_region(v, list, at, lo, 0));
 		TRY(check_region(v, list, lo, hi, count));
 		at = hi;
@@ -178,14 +193,9 @@ check_ranges_from(struct catalog_verify *v, size_t list, const struct catalog_ra
 	struct str from = buf_str(&range->from), at = from;
 
 	for (size_t i = 0; i < all->count;) {
-		struct str lo = all->ranges[i].lo, hi = all->ranges[i].hi;
-		int64_t count = all->ranges[i].count;
+		struct str lo, hi;
+		int64_t count = region_next(all, &i, &lo, &hi);
 
-		for (i++; i < all->count && str_cmp(all->ranges[i].lo, hi) < 0; i++) {
-			count += all->ranges[i].count;
-			if (str_cmp(all->ranges[i].hi, hi) > 0)
-				hi = all->ranges[i].hi;
-		}
 		if (str_cmp(hi, from) <= 0)
 			continue;
 		if (catalog_verify_range_is_full(range)) {

@@ -88,9 +88,10 @@ lanes_remove(struct lanes *q, struct lanes_job **at)
 
 /*
  * Adds jobs that wait to the group that begins with `job`, and takes the lanes of all of them.
- * `job` is in no queue. A job can be added if nobody else has its lanes, or waits for them longer,
- * and if it wants a lane of the group's: it would have to wait for the group. Small jobs are added
- * to a group of small ones whatever their lanes are: together they cost one transaction.
+ * `job` is in no queue. A job can be added if nobody else has its lanes or has waited longer for
+ * them, and if it wants a lane of the group, since it would otherwise wait until the group has
+ * ended. Small jobs are added to a group of small ones whatever their lanes are, since together
+ * they cost one transaction.
  */
 static void
 lanes_gather(struct lanes *q, struct lanes_job *job)
@@ -334,9 +335,9 @@ job_share_lane(const struct lanes *q, struct lanes_job *job)
 }
 
 /*
- * Takes the job's lanes, and has it lead a group or join one that gathers; or has it wait for
- * somebody who runs it, or for its turn to lead. True if it leads. Otherwise the job is others'
- * until it is woken, and its fiber reads nothing of it.
+ * Takes the job's lanes. The job then leads a new group, joins one that still gathers, or waits in
+ * the queue until a leader runs it or it leads itself. True if it leads now. Otherwise its fiber
+ * must not read the job until it is woken, since other fibers change it.
  */
 static bool
 job_enqueue(struct lanes *q, struct lanes_job *job)

@@ -15,9 +15,9 @@
  * A waiting job is its fiber's, which cannot be taken out of the queue: whoever runs it looks
  * whether it is still wanted. So as many jobs wait as there are fibers that have one.
  *
- * Threading: any thread; a job belongs to its fiber but between lanes_enter() and its return. The
- * lock of a struct lanes owns its lanes, its queue, and the jobs in it. It is held for a few
- * instructions at a time: a group runs without it.
+ * Threading: any thread. A job belongs to its fiber, except while that is in lanes_enter(). The
+ * lock of a struct lanes owns its lanes, its queue, and the jobs in the queue. It is held for a few
+ * instructions at a time, and never while a group runs.
  */
 #ifndef FROND_LOOP_LANES_H
 #define FROND_LOOP_LANES_H
@@ -108,16 +108,17 @@ uint64_t lanes_of_group(const struct lanes_job *leader);
 uint64_t lanes_take_free(struct lanes *q, uint64_t lanes);
 
 /*
- * The group has ended: gives back `lanes`, those of lanes_of_group() and what the group has taken
- * besides. The other jobs are their own fibers' again, which go on.
+ * The group has ended: gives back `lanes`, which are those of lanes_of_group() and those that
+ * lanes_take_free() has taken. The fibers of the group's other jobs go on, and own their jobs
+ * again.
  */
 void lanes_leave(struct lanes *q, struct lanes_job *leader, uint64_t lanes);
 
 /*
  * For those who have lanes without being a group. lanes_hold() takes these, each as soon as the
  * group that has it has ended; lanes_release() gives them back. A caller that has lanes must not
- * wait for a job, which may want these lanes, nor take lanes that another caller of lanes_hold()
- * may have: both would wait for ever.
+ * wait for a job: the job may be waiting for these lanes. Nor may it call lanes_hold() again: two
+ * callers, each waiting for a lane that the other one has, would wait for ever.
  */
 void lanes_hold(struct lanes *q, uint64_t lanes);
 void lanes_release(struct lanes *q, uint64_t lanes);
