@@ -43,6 +43,7 @@ enum {
 	POLL_US = 200,
 	LOOKS = 25, /* of POLL_US, between two looks for FILE.hold */
 	PATH_BYTES = 512,
+	HOLD_PATH_BYTES = PATH_BYTES + 8,
 };
 
 /* What the engine looks for in the library, which is all that others see of this one. */
@@ -325,18 +326,30 @@ is_stopping(void)
 	return ret;
 }
 
+/* Gives the path of FILE.hold of a store, or nothing if there is no such store yet. */
+static bool
+hold_path(size_t i, char path[HOLD_PATH_BYTES])
+{
+	bool is_open;
+
+	/* Another thread may be just making it. */
+	pthread_mutex_lock(&lock);
+	is_open = stores[i].path[0] != '\0';
+	(void)snprintf(path, HOLD_PATH_BYTES, "%s.hold", stores[i].path);
+	pthread_mutex_unlock(&lock);
+	return is_open;
+}
+
 /* What FILE.hold of any of the stores says. */
 static void
 hold_look(void)
 {
-	char path[PATH_BYTES + 8], text[16];
+	char path[HOLD_PATH_BYTES], text[16];
 	enum hold hold = HOLD_NONE;
 
-	for (size_t i = 0; i < STORES && stores[i].path[0]; i++) {
-		FILE *file;
+	for (size_t i = 0; i < STORES && hold_path(i, path); i++) {
+		FILE *file = fopen(path, "re");
 
-		(void)snprintf(path, sizeof(path), "%.*s.hold", PATH_BYTES - 1, stores[i].path);
-		file = fopen(path, "re");
 		if (!file)
 			continue;
 		if (fgets(text, sizeof(text), file))
