@@ -19,12 +19,12 @@ file_take(struct load_files *l, struct input *in)
 			*l->err = (struct err){ 0 };
 			return l->flush(l->arg);
 		}
-		if (status == STATUS_OK && item.too_large) {
-			l->line = item.line;
+		if (status != STATUS_OK || item.too_large)
+			l->line = status == STATUS_OK ? item.line : input_line(in);
+		if (status == STATUS_OK && item.too_large)
 			return err_set(l->err, STATUS_LIMIT,
 				       "the line is longer than %d bytes (INPUT_VALUE_BYTES)",
 				       INPUT_VALUE_BYTES);
-		}
 		if (status == STATUS_OK)
 			status = l->take(l->arg, &item);
 	}

@@ -165,10 +165,12 @@ batch_flush(void *arg)
 	TRY(batch_prepare(l));
 	for (l->from = 0; l->from < l->count; l->from = l->to) {
 		l->to = l->count;
+		l->files.first_line = l->items[l->from].line;
 		TRY(kv_run(l->store, batch_body, l, NULL, &l->err));
 		l->files.loaded += l->to - l->from;
 	}
 	l->count = 0;
+	l->files.first_line = 0;
 	buf_clear(&l->text);
 	return STATUS_OK;
 }

@@ -1,5 +1,6 @@
 #include "cli/load_timed.h"
 
+#include "base/mem.h"
 #include "cli/dump.h"
 #include "cli/load_tables.h"
 
@@ -15,8 +16,9 @@ struct timed_load {
 	struct arena *arena; /* of one attempt at a batch */
 	struct err err;
 
-	/* The lines of the batch, each with its end. */
+	/* The lines of the batch, each with its end, and where each is in its file. */
 	struct buf text;
+	uint64_t *numbers; /* batch_lines of them */
 	size_t lines;
 
 	struct str header; /* the line that describes the database */
@@ -175,7 +177,7 @@ batch_lines(struct timed_load *l, struct timed *t, struct copy_table *c)
 		struct str text = str_cut(&rest, '\n');
 		struct load_line line;
 
-		l->files.line = l->files.first_line + i;
+		l->files.line = l->numbers[i];
 		TRY(line_read(l, text, &line));
 		if (c)
 			TRY(load_tables_line(t, c, &line));
@@ -233,6 +235,7 @@ batch_flush(void *arg)
 	TRY(kv_run(l->store, batch_body, l, NULL, &l->err));
 	l->files.loaded += l->lines;
 	l->lines = 0;
+	l->files.first_line = 0;
 	buf_clear(&l->text);
 	return STATUS_OK;
 }
@@ -256,7 +259,7 @@ line_take(void *arg, const struct input_item *item)
 	buf_append_str(&l->text, item->text);
 	buf_append_byte(&l->text, '\n');
 	TRY(buf_status(&l->text));
-	l->lines++;
+	l->numbers[l->lines++] = item->line;
 	if (l->lines < l->options->batch_lines && l->text.len < LOAD_TIMED_BATCH_BYTES)
 		return STATUS_OK;
 	return batch_flush(l);
@@ -307,9 +310,10 @@ load_timed(const struct load_request *request)
 		.options = request,
 		.files = { .request = request, .take = line_take, .flush = batch_flush },
 		.text = BUF_INIT(LOAD_TIMED_TEXT_BYTES),
+		.numbers = mem_alloc(request->batch_lines * sizeof(*l.numbers)),
 		.arena = arena_new(LOAD_ARENA_BYTES),
 	};
-	enum status status = l.arena ? STATUS_OK : STATUS_NOMEM;
+	enum status status = l.arena && l.numbers ? STATUS_OK : STATUS_NOMEM;
 
 	l.files.arg = &l;
 	l.files.err = &l.err;
@@ -321,6 +325,7 @@ load_timed(const struct load_request *request)
 		status = history_begin(&l);
 	kv_close(l.store);
 	arena_free(l.arena);
+	mem_free(l.numbers);
 	buf_release(&l.text);
 	return status == STATUS_OK ? CLI_OK : CLI_FAILED;
 }

@@ -480,10 +480,16 @@ def a_dump_that_makes_no_sense_is_refused_with_the_line(cwd):
             (head + "\n" + row.replace('"id":', '"x":'), 'the component "id" of the key is missing'),
             (head + "\n" + row.replace('"inserted"', '"hash"'), 'no row here can have this "type"'),
             (head + "\n" + row.replace('"c"', '"d"'), 'there is no column "d"'),
+            # A line is told where it stands in the file, whatever blank ones are before it.
+            (head + "\n\n\n" + row + "\n \n{", "standard input:6: "),
             (head + "\n{", "standard input:2: ")):
         result = run("load", "rows:new", "-", *target, cwd=cwd, stdin=text)
         equal(result.returncode, 1)
         contains(result.stderr, reason)
+    # What was loaded is not told to be loaded again.
+    result = run("load", "rows:new", "-", "--batch", "1", *target, cwd=cwd, stdin=f"{head}\n\n{row}\n\n{{")
+    contains(result.stderr, "standard input:5: ")
+    contains(result.stderr, "nothing from line 5 on was loaded")
     equal(run("load", "rows:new", "-", "--no-create", *target, cwd=cwd, stdin="").returncode, 0)
     result = run("load", "rows:t", "-", cwd=cwd, stdin=head.replace('["c"]', '["c","d"]'))
     contains(result.stderr, "look different from those of the dump")
