@@ -26,9 +26,9 @@ MUST_USE enum status address_parse(const char *host_port, char ret_host[ADDRESS_
 MUST_USE enum status address_check_host(const char *host, const char *text, struct err *err);
 
 /*
- * True if two servers on this machine cannot listen at the same port of these hosts: they are the
- * same, or one is all addresses of the other's kind. A path overlaps with itself, what else is no
- * IP address or "localhost" with nothing.
+ * True if two servers of this machine could not both listen at one port of these hosts: they are
+ * the same, or one stands for all addresses of the other's kind, IPv4 or IPv6. A path overlaps only
+ * with itself. Any other text than an IP address or "localhost" never does.
  */
 bool address_overlaps(const char *a, const char *b);
 

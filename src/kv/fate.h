@@ -1,17 +1,17 @@
 /*
- * Commits that are waited for in the background. A cluster that is away leaves a commit under way
- * without an answer for as long as it stays away: nobody can say meanwhile whether it takes place,
- * so it must neither be given up nor made again. But a client is not to wait for that. So after
- * KV_COMMIT_WAIT_MS its commit is left to the store, and the client is told that the outcome is not
- * known. The store keeps the transaction, and the transaction id that kv_run() left in it, until
+ * Commits that go on without their client. A cluster that is away does not answer a commit under
+ * way for as long as it stays away. Nobody can say meanwhile whether the commit takes place, so it
+ * must be neither given up nor repeated. But its client cannot wait that long: after
+ * KV_COMMIT_WAIT_MS the commit is left to the store, and the client hears that the outcome is not
+ * known. The store keeps the transaction, and the transaction id that kv_run() wrote in it, until
  * the cluster has answered.
  *
- * What waits is bounded: while KV_LIMIT_FATES commits have been left, none begins. So there are
- * never more than that and those that were under way when the limit was reached, each of a request
- * or of a chore.
+ * The number of such commits is bounded: while the store has KV_LIMIT_FATES of them, no other
+ * commit begins. Those under way at that moment, one for each request or chore, may still be left
+ * besides.
  *
- * kv_txids_clear() and the next commit that is left look whether a cluster has answered; no thread
- * waits. Directories do not need any of this: their commits end.
+ * No thread waits for the answers: kv_txids_clear(), and each commit that is left, look for those
+ * that have come. The embedded engine needs none of this, since its commits always end.
  *
  * Threads: any.
  */

@@ -5,10 +5,10 @@
 #include "kv/kv.h"
 
 /*
- * As kv_scan_init(), where `first` pairs are likely to be wanted, and others maybe. The first
- * stretch has no more, later ones have eight times as many each, and none is asked for ahead before
- * there are about a thousand in one. More than a thousand count only without the option `ahead`,
- * and behind these comes a stretch of a thousand. 0: as many as there are.
+ * As kv_scan_init(), for a caller that will probably stop after `first` pairs. The first stretch
+ * has so many, and each later one eight times as many, up to about a thousand; none is asked for
+ * ahead before they are that long. A `first` above a thousand makes the first stretch that long
+ * only without the option `ahead`. 0: the caller wants all pairs.
  */
 MUST_USE enum status kv_scan_init_few(struct kv_scan *scan, struct kv_tx *tx, struct str begin,
 				      struct str end, const struct kv_range_options *options,
