@@ -267,6 +267,8 @@ enum frond_private {
 	FROND_PRIVATE_GROUPS,  /* likewise: groups, as sums.c has them; NIL: there are none */
 };
 
+/* Tells the planner of unique keys, by its hook (unique.c). */
+void frond_unique_init(void);
 void frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 void frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 ForeignScan *frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path,

@@ -25,6 +25,7 @@ _PG_init(void)
 	frond_conflict_init();
 	frond_retry_init();
 	frond_sequence_init();
+	frond_unique_init();
 }
 
 Datum

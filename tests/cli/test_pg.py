@@ -539,6 +539,32 @@ def plans_tell_what_is_pushed_down(cwd):
 
 
 @test
+def plans_know_what_is_unique(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE p (id int PRIMARY KEY, code int UNIQUE, n int)")
+        s.do("CREATE TABLE c (a int, b int, p int, PRIMARY KEY (a, b))")
+        s.do("CREATE TABLE bare (id int)")
+
+        def is_left_out(join):
+            return " p" not in plan_of(s, f"SELECT c.a FROM c {join}")
+
+        # What adds no row and no column to a query is not read.
+        assert is_left_out("LEFT JOIN p ON p.id = c.p")
+        assert not is_left_out("LEFT JOIN p ON p.n = c.p")
+        assert not is_left_out("JOIN p ON p.id = c.p")
+        # Others can drop an index, and a plan that is kept would not hear of it.
+        assert not is_left_out("LEFT JOIN p ON p.code = c.p")
+        equal("c1" in plan_of(s, "SELECT p.n FROM p LEFT JOIN c c1 ON c1.a = p.n AND c1.b = 1"), False)
+        assert "c1" in plan_of(s, "SELECT p.n FROM p LEFT JOIN c c1 ON c1.a = p.n")
+        assert "bare" in plan_of(s, "SELECT p.n FROM p LEFT JOIN bare ON bare.id = p.n")
+        # A join finds one row at most for each, by a key as by an index.
+        rows = "SELECT {0} FROM c JOIN p ON p.{0} = c.p"
+        for column, most in (("id", 1000), ("code", 1000), ("n", 5000)):
+            plan = s.do(f"EXPLAIN {rows.format(column)}")[0][0]
+            equal((column, re.search(r"rows=(\d+)", plan)[1]), (column, str(most)))
+
+
+@test
 def random_queries_answer_as_those_of_heaps(cwd):
     draw = random.Random(seed(0))
     with fresh()() as s:
