@@ -1,8 +1,8 @@
 /*
  * Which columns have each value once. PostgreSQL's catalog has no index of a table in frond, so the
- * planner is told of its keys as it is told of indexes elsewhere: it then knows how many rows a join
- * has, leaves out one that adds nothing, and need not look for a second match. It never makes a path
- * of these, since only plan.c makes paths of foreign tables.
+ * planner is told of its keys as it is told of indexes elsewhere: it then knows how many rows a
+ * join has, leaves out one that adds nothing, and need not look for a second match. It never makes
+ * a path of these, since only plan.c makes paths of foreign tables.
  */
 #include "frond_pg.h"
 
@@ -15,7 +15,7 @@
 
 static get_relation_info_hook_type next_hook;
 
-/* Adds a column to an index. False if PostgreSQL may take values for equal that frond tells apart. */
+/* Adds a column. False if PostgreSQL may take values for equal that frond tells apart. */
 static bool
 column_add(IndexOptInfo *index, const struct frond_table *t, Oid relid, AttrNumber attnum)
 {

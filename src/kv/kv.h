@@ -428,7 +428,7 @@ typedef enum status kv_body(struct kv_tx *tx, void *arg);
 
 MUST_USE enum status kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp,
 			    struct err *err);
-/* kv_run() whose first attempt takes `begun`, which has only read, and frees it; NULL: a new one. */
+/* kv_run() that begins with `begun`, which has only read, and frees it, unless it is NULL. */
 MUST_USE enum status kv_run_in(struct kv_store *store, struct kv_tx *begun, kv_body *body,
 			       void *arg, struct err *err);
 
