@@ -49,6 +49,11 @@ struct arena {
 	struct budget_part *part;
 	bool starved; /* the system had no memory for a block */
 	bool full;    /* an allocation would have passed the limit */
+	/*
+	 * In front of the first block: the newest one while there is no other. More of it is used
+	 * than it has, so that nothing fits, not even an allocation of no bytes.
+	 */
+	struct arena_block none;
 };
 
 /* The sanitizer reports every access to these bytes until they are handed out. */
@@ -104,17 +109,33 @@ arena_new(size_t limit_bytes)
 
 	if (!a)
 		return NULL;
-	a->block = arena_block_new(NULL, ARENA_BLOCK_BYTES);
-	if (!a->block) {
-		mem_free(a);
-		return NULL;
-	}
+	a->none = (struct arena_block){ .used = 1 };
+	a->block = &a->none;
 	a->total = 0;
 	a->limit_bytes = limit_bytes;
 	a->part = NULL;
 	a->starved = false;
 	a->full = false;
 	return a;
+}
+
+static bool
+arena_is_empty(const struct arena *a)
+{
+	return a->block == &a->none || (a->block->used == 0 && a->block->prev == &a->none);
+}
+
+/* The first block, when it is first needed. NULL when memory is short. */
+static struct arena_block *
+arena_add_first_block(struct arena *a)
+{
+	struct arena_block *b = arena_block_new(&a->none, ARENA_BLOCK_BYTES);
+
+	if (b)
+		a->block = b;
+	else
+		a->starved = true;
+	return b;
 }
 
 static struct arena_block *
@@ -133,6 +154,7 @@ arena_add_block(struct arena *a, size_t cap)
 	return b;
 }
 
+/* Not the first one. */
 static void
 arena_drop_block(struct arena *a)
 {
@@ -144,21 +166,32 @@ arena_drop_block(struct arena *a)
 	a->block = prev;
 }
 
+/* Empties the first block, if there is one, and drops all others. */
+static void
+arena_drop_blocks(struct arena *a)
+{
+	if (a->block == &a->none)
+		return;
+	while (a->block->prev != &a->none)
+		arena_drop_block(a);
+	arena_block_cut(a->block, 0);
+}
+
 void
 arena_free(struct arena *a)
 {
 	if (!a)
 		return;
-	while (a->block->prev)
-		arena_drop_block(a);
-	mem_free(a->block);
+	arena_drop_blocks(a);
+	if (a->block != &a->none)
+		mem_free(a->block);
 	mem_free(a);
 }
 
 void
 arena_set_part(struct arena *a, struct budget_part *part)
 {
-	assert(!a->block->prev);
+	assert(a->block == &a->none || a->block->prev == &a->none);
 	a->part = part;
 }
 
@@ -182,12 +215,17 @@ arena_take_beyond(struct arena *a, size_t n)
 		a->full = true;
 		return NULL;
 	}
-	if (cap > ARENA_BLOCK_MOST_BYTES)
-		cap = ARENA_BLOCK_MOST_BYTES;
-	b = arena_add_block(a, n > cap ? n : cap);
-	if (!b)
+	if (a->block == &a->none && !arena_add_first_block(a))
 		return NULL;
-	a->block = b;
+	b = a->block;
+	if (b->used || n > b->cap) {
+		if (cap > ARENA_BLOCK_MOST_BYTES)
+			cap = ARENA_BLOCK_MOST_BYTES;
+		b = arena_add_block(a, n > cap ? n : cap);
+		if (!b)
+			return NULL;
+		a->block = b;
+	}
 	a->total += n;
 	b->used = n + ARENA_GAP_BYTES;
 	assert(n <= b->cap);
@@ -292,24 +330,29 @@ arena_printf(struct arena *a, const char *fmt, ...)
 struct arena_mark
 arena_mark(const struct arena *a)
 {
+	/* An empty arena may give its first block back and get another, while the mark stands. */
+	if (arena_is_empty(a))
+		return (struct arena_mark){ .total = a->total };
 	return (struct arena_mark){ a->block, a->block->used, a->total };
 }
 
 void
 arena_reset(struct arena *a, struct arena_mark mark)
 {
+	a->total = mark.total;
+	if (!mark.block) {
+		arena_drop_blocks(a);
+		return;
+	}
 	while (a->block != mark.block)
 		arena_drop_block(a);
 	arena_block_cut(a->block, mark.used);
-	a->total = mark.total;
 }
 
 void
 arena_clear(struct arena *a)
 {
-	while (a->block->prev)
-		arena_drop_block(a);
-	arena_block_cut(a->block, 0);
+	arena_drop_blocks(a);
 	a->total = 0;
 	a->starved = false;
 	a->full = false;
@@ -319,13 +362,18 @@ void
 arena_trim(struct arena *a)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t from = ((uintptr_t)(a->block->data + a->block->used) + page - 1) & ~(page - 1);
+	char *unused = a->block->data + a->block->used;
+	uintptr_t from = ((uintptr_t)unused + page - 1) & ~(page - 1);
 	uintptr_t to = (uintptr_t)(a->block->data + a->block->cap) & ~(page - 1);
 
 	/* Nobody looks at what is there: an arena hands out memory without any content. */
 	if (from < to)
-		(void)madvise((char *)a->block->data + (from - (uintptr_t)a->block->data),
-			      to - from, MADV_DONTNEED);
+		(void)madvise(unused + (from - (uintptr_t)unused), to - from, MADV_DONTNEED);
+	/* After its pages: malloc keeps what is freed as it is. */
+	if (a->block != &a->none && arena_is_empty(a)) {
+		mem_free(a->block);
+		a->block = &a->none;
+	}
 }
 
 size_t

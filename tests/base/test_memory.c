@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/budget.h"
 #include "base/buf.h"
 #include "base/mem.h"
 
@@ -136,6 +137,74 @@ a_reset_frees_what_came_after_the_mark_only(void **state)
 	arena_free(a);
 }
 
+/* The mark was set before the arena had a block, or while it had another one. */
+static void
+an_empty_arena_holds_no_block(void **state)
+{
+	enum {
+		TURNS = 3,
+		SECOND_BYTES = 32 * 1024, /* more than the first block has */
+	};
+	struct budget budget;
+	struct budget_part part;
+	struct arena *a;
+
+	(void)state;
+	budget_init(&budget, 1 << 20);
+	budget_part_init(&part, &budget);
+	mem_fail_after(0);
+	a = arena_new(1 << 20);
+	assert_int_equal(mem_fail_after(0), 1); /* none but itself */
+	arena_set_part(a, &part);
+	for (int turn = 0; turn < TURNS; turn++) {
+		struct arena_mark mark = arena_mark(a);
+
+		arena_trim(a);
+		assert_non_null(arena_alloc(a, 0));
+		assert_non_null(arena_alloc(a, 100));
+		assert_int_equal(mem_fail_after(0), 1);
+		assert_int_equal(part.used_bytes, 0);
+		assert_non_null(arena_alloc(a, SECOND_BYTES));
+		assert_int_equal(mem_fail_after(0), 1);
+		assert_int_equal(part.used_bytes, SECOND_BYTES);
+		arena_reset(a, mark);
+		assert_int_equal(arena_used_bytes(a), 0);
+		assert_int_equal(part.used_bytes, 0);
+		/* The first block is there for the next one, until the arena is trimmed. */
+		assert_non_null(arena_alloc(a, 100));
+		assert_int_equal(mem_fail_after(0), 0);
+		arena_clear(a);
+	}
+	mem_fail_after(1);
+	arena_trim(a);
+	assert_null(arena_alloc(a, 1));
+	mem_fail_after(0);
+	assert_true(arena_is_starved(a));
+	arena_set_part(a, NULL);
+	arena_free(a);
+	budget_part_release(&part);
+	budget_fini(&budget);
+}
+
+/* What was allocated stays where it is and as it is. */
+static void
+a_trimmed_arena_keeps_what_was_allocated(void **state)
+{
+	struct arena *a = arena_new(1 << 20);
+	struct str kept = arena_dup(a, STR("kept"));
+	struct arena_mark mark = arena_mark(a);
+
+	(void)state;
+	assert_non_null(arena_bytes(a, 12 * 1024));
+	arena_reset(a, mark);
+	arena_trim(a);
+	assert_true(str_eq(kept, STR("kept")));
+	assert_non_null(arena_zalloc(a, 12 * 1024));
+	arena_reset(a, mark);
+	assert_true(str_eq(kept, STR("kept")));
+	arena_free(a);
+}
+
 static void
 an_arena_formats(void **state)
 {
@@ -256,6 +325,8 @@ main(void)
 		cmocka_unit_test(a_buffer_remembers_that_memory_was_short),
 		cmocka_unit_test(an_arena_hands_out_aligned_memory_up_to_its_limit),
 		cmocka_unit_test(a_reset_frees_what_came_after_the_mark_only),
+		cmocka_unit_test(an_empty_arena_holds_no_block),
+		cmocka_unit_test(a_trimmed_arena_keeps_what_was_allocated),
 		cmocka_unit_test(an_arena_formats),
 		cmocka_unit_test(a_copy_is_whole_or_is_left_alone),
 		cmocka_unit_test(an_array_keeps_its_elements_as_it_grows),
