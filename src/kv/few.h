@@ -14,4 +14,7 @@ MUST_USE enum status kv_scan_init_few(struct kv_scan *scan, struct kv_tx *tx, st
 				      struct str end, const struct kv_range_options *options,
 				      size_t first);
 
+/* What has come tells that about so many more pairs are wanted: the next stretch gets them. */
+void kv_scan_expect(struct kv_scan *scan, size_t pairs);
+
 #endif

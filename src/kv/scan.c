@@ -108,6 +108,13 @@ kv_scan_init_few(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struc
 	return STATUS_OK;
 }
 
+void
+kv_scan_expect(struct kv_scan *scan, size_t pairs)
+{
+	/* The next stretch has so many times as many as the one before. */
+	scan->options.limit = pairs / FEW_GROWTH + 1;
+}
+
 enum status
 kv_scan_init(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struct str end,
 	     const struct kv_range_options *options)

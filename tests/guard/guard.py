@@ -379,6 +379,7 @@ def commands(guarded, db):
     """
     used = [0]
     documents = []
+    lists = []
 
     def once(*words, count=1):
         def run():
@@ -399,6 +400,14 @@ def commands(guarded, db):
             guarded.command((name, "document", *words), lines=2 if name == "JSON.GET" else 1)
         return run
 
+    def elements():
+        """Of a list whose elements were pushed one by one, so that each has a pair of its own."""
+        if not lists:
+            lists.append(True)
+            for _ in range(PAGE):
+                guarded.command(("RPUSH", f"{db}-e", "element"))
+        guarded.command(("LRANGE", f"{db}-e", 0, PAGE - 1), lines=1 + 2 * PAGE)
+
     value = "v" * 100
     return [
         ("SET of one key", once("SET", f"{db}-s", value)),
@@ -412,6 +421,7 @@ def commands(guarded, db):
          once("ZADD", f"{db}-z", "1", "member", count=PIPELINE)),
         (f"LPUSH, {PIPELINE} in a pipeline", once("LPUSH", f"{db}-l", value, count=PIPELINE)),
         (f"RPUSH, {PIPELINE} in a pipeline", once("RPUSH", f"{db}-r", value, count=PIPELINE)),
+        (f"LRANGE of {PAGE} elements", elements),
         (f"HSET, {PIPELINE} in a pipeline", once("HSET", f"{db}-h", "#", value, count=PIPELINE)),
         ("JSON.GET of a member", of_document("JSON.GET", "$.section-007.entry-03.support")),
         ("JSON.SET of a member", of_document("JSON.SET", "$.section-007.entry-03.status.score", "7")),

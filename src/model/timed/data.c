@@ -243,6 +243,13 @@ timed_cursor_open_few(struct timed_cursor *c, struct timed *t, struct str begin,
 	return status;
 }
 
+void
+timed_cursor_expect(struct timed_cursor *c, size_t pairs)
+{
+	if (!c->past)
+		kv_scan_expect(&c->scan, pairs);
+}
+
 enum status
 timed_cursor_next(struct timed_cursor *c, struct kv_pair *ret)
 {

@@ -245,6 +245,8 @@ MUST_USE enum status timed_cursor_open(struct timed_cursor *c, struct timed *t, 
 MUST_USE enum status timed_cursor_open_few(struct timed_cursor *c, struct timed *t,
 					   struct str begin, struct str end,
 					   const struct kv_range_options *options, size_t first);
+/* As kv_scan_expect(). */
+void timed_cursor_expect(struct timed_cursor *c, size_t pairs);
 /* Counts steps (loop/step.h): whoever goes through many pairs lets others run. */
 MUST_USE enum status timed_cursor_next(struct timed_cursor *c, struct kv_pair *ret);
 void timed_cursor_close(struct timed_cursor *c);

@@ -117,32 +117,36 @@ cmd_lset(struct call *c)
 	return txn_changed(c, c->argv[1], EVENT_LIST, "lset");
 }
 
+static void
+lrange_reply(void *reply, struct str value)
+{
+	reply_bulk(reply, value);
+}
+
 enum status
 cmd_lrange(struct call *c)
 {
-	struct timed_elements e;
+	const struct timed_values to = { .fn = lrange_reply, .arg = c->reply };
 	struct timed_item *item;
 	uint64_t count = 0, left;
-	int64_t from, to;
+	int64_t from, to_index;
 
 	TRY(call_int(c, 2, &from));
-	TRY(call_int(c, 3, &to));
+	TRY(call_int(c, 3, &to_index));
 	TRY(data_item(c, 1, TIMED_LIST, &item));
 	if (item->type != TIMED_LEAF)
 		TRY(timed_count(item, &count));
-	left = data_clip_range(&from, &to, count) ? (uint64_t)(to - from) + 1 : 0;
+	left = data_clip_range(&from, &to_index, count) ? (uint64_t)(to_index - from) + 1 : 0;
 	reply_array(c->reply, left);
 	while (left) {
-		size_t n = left < RANGE_PAGE ? left : RANGE_PAGE;
+		uint64_t n = left < RANGE_PAGE ? left : RANGE_PAGE, told;
 		struct arena_mark mark = arena_mark(item->arena);
 
 		TRY(step_count((uint32_t)n));
-		TRY(timed_list_range(item, (uint64_t)from, n, &e));
+		TRY(timed_list_values(item, (uint64_t)from, n, &to, &told));
 		/* The answer has promised as many as the list has counted. */
-		if (e.count != n)
+		if (told != n)
 			return err_set(c->x->err, STATUS_CORRUPT, "a list lacks elements");
-		for (size_t i = 0; i < n; i++)
-			reply_bulk(c->reply, e.elements[i].value);
 		arena_reset(item->arena, mark);
 		from += (int64_t)n;
 		left -= n;

@@ -9,6 +9,7 @@
 enum {
 	ERROR_BYTES = 1024, /* of a text that is put together here */
 	HEADER_BYTES = 32,
+	BULK_BYTES = 5, /* of a bulk string beside its bytes and the digits of its length */
 };
 
 /* Writes the number so that it ends where `end` points. Returns where it begins. */
@@ -91,9 +92,26 @@ reply_int(struct reply *r, int64_t n)
 void
 reply_bulk(struct reply *r, struct str s)
 {
-	reply_line(r, '$', (int64_t)s.len);
-	buf_append_str(r->out, s);
-	buf_append_cstr(r->out, "\r\n");
+	unsigned digits = 1;
+	char *to;
+
+	for (size_t n = s.len; n >= 10; n /= 10)
+		digits++;
+	/* Long answers are made of these, so that room is asked for once. */
+	if (!buf_reserve(r->out, s.len + digits + BULK_BYTES))
+		return;
+	to = r->out->ptr + r->out->len;
+	*to++ = '$';
+	to += digits;
+	(void)number_write((int64_t)s.len, to);
+	*to++ = '\r';
+	*to++ = '\n';
+	if (s.len)
+		memcpy(to, s.ptr, s.len);
+	to += s.len;
+	*to++ = '\r';
+	*to++ = '\n';
+	r->out->len = (size_t)(to - r->out->ptr);
 }
 
 void

@@ -230,7 +230,8 @@ timed_blocks_find(struct timed_item *item, uint64_t index, struct str *ret, uint
 	struct str at = STR("");
 	uint64_t before = 0;
 
-	for (unsigned l = item->height; l; l--)
+	/* The first entry is in the first blocks, however many these have: none need be read. */
+	for (unsigned l = index ? item->height : 0; l; l--)
 		TRY(level_walk(item, l, index, &at, &before));
 	*ret = at;
 	*ret_before = before;

@@ -380,6 +380,17 @@ MUST_USE enum status timed_list_pop(struct timed_item *item, bool left, size_t c
 /* The elements from index `from` on (0: the left end), at most `count`. Logarithmic in `from`. */
 MUST_USE enum status timed_list_range(struct timed_item *item, uint64_t from, size_t count,
 				      struct timed_elements *ret);
+/* Who is told values one after the other. Each is valid during the call alone. */
+struct timed_values {
+	void (*fn)(void *arg, struct str value);
+	void *arg;
+};
+/*
+ * Tells the values of the same elements, for whoever wants nothing else of them: nothing is copied
+ * or allocated for each. `*ret_count`: how many there were.
+ */
+MUST_USE enum status timed_list_values(struct timed_item *item, uint64_t from, uint64_t count,
+				       const struct timed_values *to, uint64_t *ret_count);
 /* Replaces an element that timed_list_range() has returned. */
 MUST_USE enum status timed_list_set(struct timed_item *item, const struct timed_element *element,
 				    struct str value);

@@ -15,6 +15,8 @@
 enum {
 	FIRST_BYTES = 8,
 	MORE_BYTES = 4,
+	/* Of a pair, likely: runs end with transactions, and where blocks begin. */
+	LIKELY_ELEMENTS = TIMED_RUN_ELEMENTS / 2,
 };
 
 #define LIST_MIDDLE (UINT64_C(1) << 63) /* of the first number */
@@ -120,6 +122,44 @@ place_beyond(struct timed_item *item, struct str end, bool left, struct str *ret
 
 /* ---- Reading ---- */
 
+/* Going through pairs, of which some have many elements. */
+struct pairs {
+	struct timed_cursor scan;
+	uint64_t wanted; /* elements, with those that are to be left out */
+	size_t first;    /* pairs that were asked for at first */
+	size_t seen;
+};
+
+static void
+pairs_close(struct pairs *p)
+{
+	timed_cursor_close(&p->scan);
+}
+
+static enum status
+pairs_open(struct timed_item *item, struct str begin, struct str end, uint64_t wanted, bool reverse,
+	   struct pairs *ret)
+{
+	struct kv_range_options options = { .reverse = reverse };
+
+	if (wanted < SIZE_MAX)
+		options.limit = wanted;
+	*ret = (struct pairs){ .wanted = wanted, .first = options.limit / LIKELY_ELEMENTS + 2 };
+	return timed_cursor_open_few(&ret->scan, item->t, begin, end, &options, ret->first);
+}
+
+/* `got`: so many elements were in the pairs so far. */
+static enum status
+pairs_next(struct pairs *p, uint64_t got, struct kv_pair *ret)
+{
+	uint64_t left = p->wanted - got;
+
+	/* Twice as many as what has come tells of: one more stretch costs more than their half. */
+	if (p->seen++ == p->first && got && left < UINT32_MAX)
+		timed_cursor_expect(&p->scan, (size_t)(2 * left * p->first / got));
+	return timed_cursor_next(&p->scan, ret);
+}
+
 struct elements_wanted {
 	uint64_t skip;
 	size_t count;
@@ -202,8 +242,7 @@ static enum status
 elements_read(struct timed_item *item, struct str begin, struct str end,
 	      const struct elements_wanted *wanted, struct timed_elements *ret)
 {
-	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
-	struct kv_range_options options = { .reverse = wanted->reverse };
+	AUTO(pairs_close) struct pairs pairs = { 0 };
 	enum status status = STATUS_NOT_FOUND;
 	uint64_t skip = wanted->skip;
 	struct kv_pair pair;
@@ -212,13 +251,12 @@ elements_read(struct timed_item *item, struct str begin, struct str end,
 	*ret = (struct timed_elements){ 0 };
 	if (!wanted->count)
 		return STATUS_OK;
-	if (wanted->count < SIZE_MAX - skip)
-		options.limit = skip + wanted->count;
-	/* Pairs may be whole runs: then there are so many fewer. */
-	TRY(timed_cursor_open_few(&scan, item->t, begin, end, &options,
-				  options.limit / TIMED_RUN_ELEMENTS + 2));
+	TRY(pairs_open(item, begin, end,
+		       wanted->count < SIZE_MAX - skip ? skip + wanted->count : SIZE_MAX,
+		       wanted->reverse, &pairs));
 	while (ret->count < wanted->count &&
-	       (status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
+	       (status = pairs_next(&pairs, wanted->skip - skip + ret->count, &pair)) ==
+		       STATUS_OK) {
 		if (timed_is_run(pair.value))
 			TRY(run_take(item, &pair, wanted, &skip, ret, &cap));
 		else if (skip)
@@ -237,23 +275,98 @@ list_bounds(struct timed_item *item, struct str *ret_begin, struct str *ret_end)
 	return timed_part_key(item, TIMED_PART_BLOCKS, ret_end);
 }
 
+/* Where to read from for the element of an index: `*ret_skip` elements behind the first key. */
+static enum status
+list_find(struct timed_item *item, uint64_t index, struct str *ret_begin, struct str *ret_end,
+	  uint64_t *ret_skip)
+{
+	uint64_t before;
+	struct str order;
+
+	TRY(timed_blocks_find(item, index, &order, &before));
+	assert(before <= index);
+	*ret_skip = index - before;
+	TRY(list_bounds(item, ret_begin, ret_end));
+	return timed_order_key(item, order, ret_begin);
+}
+
 enum status
 timed_list_range(struct timed_item *item, uint64_t from, size_t count, struct timed_elements *ret)
 {
-	struct str begin, end, order;
-	uint64_t before;
+	struct elements_wanted wanted = { .count = count, .load = true };
+	struct str begin, end;
 
 	*ret = (struct timed_elements){ 0 };
 	if (item->type == TIMED_LEAF || !count)
 		return STATUS_OK;
-	TRY(timed_blocks_find(item, from, &order, &before));
-	TRY(list_bounds(item, &begin, &end));
-	assert(before <= from);
-	TRY(timed_order_key(item, order, &begin));
-	return elements_read(
-		item, begin, end,
-		&(struct elements_wanted){ .skip = from - before, .count = count, .load = true },
-		ret);
+	TRY(list_find(item, from, &begin, &end, &wanted.skip));
+	return elements_read(item, begin, end, &wanted, ret);
+}
+
+/* Tells the value of an element that is alone in its pair. */
+static enum status
+element_tell(struct timed_item *item, struct str value, const struct timed_values *to)
+{
+	struct arena_mark mark = arena_mark(item->arena);
+	struct timed_leaf_record leaf;
+	enum status status = timed_leaf_parse(value, &leaf, item->t->err);
+
+	if (status == STATUS_CORRUPT)
+		return timed_item_corrupt(item);
+	TRY(status);
+	TRY(timed_leaf_load(item, &leaf));
+	to->fn(to->arg, leaf.value);
+	if (leaf.pieces.there)
+		arena_reset(item->arena, mark);
+	return STATUS_OK;
+}
+
+/* Tells the values of a run between two places among its elements, in the list's order. */
+static enum status
+run_tell(struct timed_item *item, struct str value, uint64_t *skip, uint64_t left,
+	 const struct timed_values *to, uint64_t *told)
+{
+	struct timed_run run;
+	unsigned n;
+
+	if (timed_run_parse(value, &run) != STATUS_OK)
+		return timed_item_corrupt(item);
+	n = *skip < run.count ? (unsigned)*skip : run.count;
+	*skip -= n;
+	for (; n < run.count && left; n++, left--, ++*told)
+		to->fn(to->arg, run.values[run.leftwards ? run.count - 1 - n : n]);
+	return STATUS_OK;
+}
+
+enum status
+timed_list_values(struct timed_item *item, uint64_t from, uint64_t count,
+		  const struct timed_values *to, uint64_t *ret_count)
+{
+	AUTO(pairs_close) struct pairs pairs = { 0 };
+	enum status status = STATUS_NOT_FOUND;
+	uint64_t skip, skipped;
+	struct str begin, end;
+	struct kv_pair pair;
+
+	*ret_count = 0;
+	if (item->type == TIMED_LEAF || !count)
+		return STATUS_OK;
+	TRY(list_find(item, from, &begin, &end, &skip));
+	skipped = skip;
+	TRY(pairs_open(item, begin, end, count < SIZE_MAX - skip ? skip + count : SIZE_MAX, false,
+		       &pairs));
+	while (*ret_count < count &&
+	       (status = pairs_next(&pairs, skipped - skip + *ret_count, &pair)) == STATUS_OK) {
+		if (timed_is_run(pair.value)) {
+			TRY(run_tell(item, pair.value, &skip, count - *ret_count, to, ret_count));
+		} else if (skip) {
+			skip--;
+		} else {
+			TRY(element_tell(item, pair.value, to));
+			++*ret_count;
+		}
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- Writing ---- */

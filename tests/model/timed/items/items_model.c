@@ -504,10 +504,28 @@ compare_zset(struct timed_item *item, const struct items_compare *c)
 	return status;
 }
 
+/* What timed_list_range() has given, and how many of its values were told so far. */
+struct told {
+	struct timed_elements got;
+	size_t count;
+};
+
+static void
+compare_told(void *arg, struct str value)
+{
+	struct told *told = arg;
+
+	assert_true(told->count < told->got.count);
+	assert_true(str_eq(value, told->got.elements[told->count++].value));
+}
+
 static enum status
 compare_list(struct timed_item *item, const struct items_compare *c)
 {
+	struct told told;
+	const struct timed_values to = { compare_told, &told };
 	struct timed_elements got;
+	uint64_t values;
 	struct rand_seq r = { c->random };
 
 	for (int i = 0; i < 6; i++) {
@@ -522,6 +540,10 @@ compare_list(struct timed_item *item, const struct items_compare *c)
 			assert_true(
 				str_eq(got.elements[j].value,
 				       value_of(item->arena, 'e', c->m->entries[from + j].name)));
+		told = (struct told){ .got = got };
+		TRY(timed_list_values(item, from, limit, &to, &values));
+		assert_int_equal(values, count);
+		assert_int_equal(told.count, count);
 	}
 	return STATUS_OK;
 }

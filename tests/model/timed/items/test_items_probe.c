@@ -558,6 +558,21 @@ list_range(struct probe *p, struct timed *t, struct timed_item *item)
 	return say_elements(p, &got);
 }
 
+static void
+say_value(void *p, struct str value)
+{
+	say(p, value);
+}
+
+static enum status
+list_values(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	uint64_t count;
+
+	(void)t;
+	return timed_list_values(item, 97, 4, &(struct timed_values){ say_value, p }, &count);
+}
+
 static enum status
 list_set(struct probe *p, struct timed *t, struct timed_item *item)
 {
@@ -602,6 +617,7 @@ list_trim(struct probe *p, struct timed *t, struct timed_item *item)
 OF("l", list_push)
 OF("l", list_pop)
 OF("l", list_range)
+OF("l", list_values)
 OF("l", list_set)
 OF("l", list_insert)
 OF("l", list_remove)
@@ -625,25 +641,33 @@ static const struct probe_op of_lists[] = {
 	  "8: "
 	  "~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~COCOCOC/"
 	  "~COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC~C~C~C~COCOCO "
-	  "9: O/O" },
+	  "9-10: O/O" },
+	{ "values of a list", list_values_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6-7: "
+	  "~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C/"
+	  "~COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
+	  "8: "
+	  "~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~COCOCOC/"
+	  "~COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC~C~C~C~COCOCO "
+	  "9-10: O/O" },
 	{ "set in a list", list_set_of,
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6: "
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
-	  "7: O/O" },
+	  "7-8: O/O" },
 	{ "insert in a list", list_insert_of,
 	  "ok, conflicts 5 2+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6: "
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
-	  "7: O/O 8: "
+	  "7-8: O/O 9: "
 	  "COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
 	  "CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
-	  "9: C/O" },
+	  "10: C/O" },
 	{ "remove from a list", list_remove_of,
 	  "ok, conflicts 5 8+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6: "
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
-	  "7: O/O 8-11: C/O 12: O/O" },
+	  "7-8: O/O 9-12: C/O" },
 	{ "trim a list", list_trim_of,
 	  "ok, conflicts 6 5+0; 1: C/O 2: C/CNCOCOC 3: C/O 4: "
 	  "COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
