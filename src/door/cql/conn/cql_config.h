@@ -16,8 +16,8 @@ enum {
 	CQL_STRANGER_BYTES = 64 * 1024,        /* of a request of one who has not logged in */
 	CQL_EVENTS_BYTES = 64 * 1024,          /* of events that a client has not read */
 	CQL_KEYSPACE_BYTES = 48,               /* of a keyspace's name */
-	CQL_PREPARED_BYTES = 32 * 1024 * 1024, /* of prepared statements that are kept */
-	CQL_PREPARED_ONE_BYTES = 1024 * 1024,  /* of one, with its tree */
+	CQL_PREPARED_BYTES = 64 * 1024 * 1024, /* of prepared statements that are kept */
+	CQL_PREPARED_ONE_BYTES = 1024 * 1024,  /* of one, with what it is compiled to */
 	CQL_IN_FLIGHT = 32,                    /* statements of a connection at a time */
 	CQL_IN_FLIGHT_BYTES = 16 * 1024,       /* of one of them, as it came */
 	CQL_PARTITIONS = 10000,                /* that IN on the partition key may name */

@@ -1,7 +1,6 @@
 #include "door/cql/run/batch.h"
 
 #include "door/cql/run/modify.h"
-#include "door/cql/run/prepared.h"
 #include "door/cql/run/status_row.h"
 #include "door/cql/schema/options.h"
 
@@ -87,32 +86,24 @@ timed_of(struct batching *b, const struct catalog_db *db)
 }
 
 static enum status
-check_prepared(struct cql_request *r, const struct batch_item *item, const struct run *run)
-{
-	if (!item->hash || item->hash == schema_table_hash(run->table))
-		return STATUS_OK;
-	prepared_forget(r->door, item->id);
-	r->more.id = item->id;
-	return request_fail(r, CQL_CODE_UNPREPARED,
-			    "The table of a prepared statement has changed: prepare it again");
-}
-
-static enum status
 member_open(struct batching *b, enum cql_batch_kind kind, const struct batch_item *item)
 {
 	struct member *m = &b->members[b->count];
+	struct prepared *prepared = item->prepared;
 	struct cql_request *r = b->r;
 
 	TRY(check_statement(r, kind, item->statement));
 	TRY(run_begin(&m->run, r, b->tx, item->statement, item->outer, item->keyspace));
 	m->run.values = item->values;
 	m->run.value_count = item->value_count;
-	TRY(run_open_table(&m->run, table_of(item->statement)));
+	TRY(run_open_compiled(&m->run, table_of(item->statement),
+			      prepared ? prepared->compiled : NULL));
 	b->count++;
 	TRY(request_allow(r, GRANT_MODIFY, m->run.table->keyspace, m->run.table->name));
-	TRY(check_prepared(r, item, &m->run));
+	if (prepared)
+		TRY(prepared_check(prepared, item->id, &m->run));
 	TRY(check_kind(r, kind, &m->run));
-	TRY(modify_compile(&m->modify, &m->run));
+	TRY(modify_begin(&m->modify, &m->run));
 	TRY(catalog_db_check_writable(m->run.table->db, &r->err));
 	if (m->run.table->counters != b->members[0].run.table->counters)
 		return request_fail(r, CQL_CODE_INVALID,

@@ -6,7 +6,7 @@
 #ifndef FROND_DOOR_CQL_RUN_BATCH_H
 #define FROND_DOOR_CQL_RUN_BATCH_H
 
-#include "door/cql/run/context.h"
+#include "door/cql/run/prepared.h"
 
 /* A statement of a batch, and what came for it. */
 struct batch_item {
@@ -15,8 +15,8 @@ struct batch_item {
 	struct str keyspace;
 	const struct params_value *values;
 	size_t value_count;
-	uint64_t hash; /* of the table that it was prepared for; 0: it was not */
-	struct str id; /* likewise */
+	struct prepared *prepared; /* borrowed; NULL: it is none */
+	struct str id;             /* of the one that is prepared */
 };
 
 /* Runs them in a transaction, in their order, and appends the RESULT. */

@@ -78,6 +78,26 @@ run_no_table(struct run *run, struct str keyspace, struct str name)
 }
 
 enum status
+run_set_scope(struct run *run)
+{
+	const struct schema_table *t = run->table;
+	const struct cql_type **types = arena_alloc(run->r->arena,
+						    (t->partition_count + 1) * sizeof(*types));
+
+	run->named = arena_zalloc(run->r->arena, t->count + 1);
+	if (!run->named || !types)
+		return STATUS_LIMIT;
+	run->scope.keyspace = t->keyspace;
+	run->scope.table = t->name;
+	run->scope.column = scope_column;
+	run->scope.partition_count = t->partition_count;
+	for (size_t i = 0; i < t->partition_count; i++)
+		types[i] = t->columns[i].type;
+	run->scope.partition = types;
+	return STATUS_OK;
+}
+
+enum status
 run_open_table(struct run *run, const struct cql_name *name)
 {
 	struct cql_door *door = run->r->door;
@@ -94,28 +114,73 @@ run_open_table(struct run *run, const struct cql_name *name)
 	if (status == STATUS_NOT_FOUND)
 		return run_no_table(run, keyspace, name->name);
 	TRY(status);
-	run->named = arena_zalloc(run->r->arena, run->table->count + 1);
-	if (!run->named) {
+	status = run_set_scope(run);
+	if (status != STATUS_OK)
 		run_close_table(run);
+	return status;
+}
+
+/* Takes the table and the scope as compiled. The reference to `db` becomes the table's. */
+static enum status
+take_compiled(struct run *run, const struct compiled *c, struct catalog_db *db)
+{
+	struct schema_table *t = arena_alloc(run->r->arena, sizeof(*t));
+
+	if (!t) {
+		catalog_db_unref(db);
 		return STATUS_LIMIT;
 	}
-	run->scope.keyspace = run->table->keyspace;
-	run->scope.table = run->table->name;
-	run->scope.column = scope_column;
-	run->scope.partition_count = run->table->partition_count;
-	if (run->table->partition_count) {
-		const struct cql_type **types = arena_alloc(
-			run->r->arena, run->table->partition_count * sizeof(*types));
-
-		if (!types) {
-			run_close_table(run);
-			return STATUS_LIMIT;
-		}
-		for (size_t i = 0; i < run->table->partition_count; i++)
-			types[i] = run->table->columns[i].type;
-		run->scope.partition = types;
-	}
+	*t = *c->table;
+	t->db = db;
+	t->schema = table_schema_of(db);
+	run->table = t;
+	run->named = c->named;
+	run->scope = c->scope;
+	run->scope.arg = run;
+	run->compiled = c;
 	return STATUS_OK;
+}
+
+enum status
+run_take_compiled(struct run *run, const struct compiled *c)
+{
+	struct catalog_db *db = run->table->db;
+
+	run->table = NULL;
+	return take_compiled(run, c, db);
+}
+
+/* True if the catalog says in this transaction what it said when the statement was compiled. */
+static bool
+holds(const struct run *run, const struct compiled *c)
+{
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+
+	return kv_get_metadata_version(run->tx, version) == STATUS_OK &&
+	       memcmp(version, c->version, sizeof(version)) == 0;
+}
+
+enum status
+run_open_compiled(struct run *run, const struct cql_name *name, const struct compiled *c)
+{
+	struct cql_door *door = run->r->door;
+	struct catalog_cache *cache;
+	struct catalog_db *db;
+	enum status status;
+	struct str keyspace;
+
+	if (!c || !holds(run, c))
+		return run_open_table(run, name);
+	TRY(run_keyspace_of(run, name->keyspace, &keyspace));
+	run->r->keyspace = keyspace;
+	run->r->table = name->name;
+	cache = catalog_caches_take(&door->caches);
+	status = catalog_open(run->tx, cache, CATALOG_SPACE_TABLE, c->name, &db, NULL);
+	catalog_caches_give(&door->caches, cache);
+	if (status == STATUS_NOT_FOUND)
+		return run_no_table(run, keyspace, name->name);
+	TRY(status);
+	return take_compiled(run, c, db);
 }
 
 void

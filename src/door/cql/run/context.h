@@ -13,6 +13,27 @@
 #include "door/cql/wire/params.h"
 #include "model/timed/tables/row.h"
 
+struct modify;
+struct select;
+
+/*
+ * A statement on a table of the store as it was compiled: what is the same each time that it runs,
+ * for as long as no description in the catalog changes. compiled_new() makes one.
+ *
+ * It never changes, and any thread may run statements by it. It lies in the arena that it was made
+ * in, all of it, but for the statement that it was made of.
+ */
+struct compiled {
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES]; /* the metadata version at which it is valid */
+	struct str name;                           /* of the table, as the catalog has it */
+	const struct schema_table *table;          /* without `db` and `schema` */
+	bool *named;
+	struct cql_scope scope; /* without `arg` */
+	/* One of these two. */
+	const struct select *select;
+	const struct modify *modify;
+};
+
 struct run {
 	struct cql_request *r;
 	struct cql *q; /* the request's */
@@ -26,6 +47,7 @@ struct run {
 	bool describes; /* nothing is run: only the types of markers and results are wanted */
 	int64_t now_us; /* since 1970 */
 
+	const struct compiled *compiled; /* NULL: its terms are still to be compiled */
 	struct schema_table *table;
 	bool *named; /* by the places of its columns: the statement names them */
 	struct cql_scope scope;
@@ -47,6 +69,22 @@ MUST_USE enum status run_begin(struct run *run, struct cql_request *r, struct kv
  */
 MUST_USE enum status run_open_table(struct run *run, const struct cql_name *name);
 void run_close_table(struct run *run);
+/*
+ * The same for a statement that was compiled: as that says, if it still holds in this transaction.
+ * Otherwise `run->compiled` is NULL, as after run_open_table(). `c` may be NULL.
+ */
+MUST_USE enum status run_open_compiled(struct run *run, const struct cql_name *name,
+				       const struct compiled *c);
+/*
+ * The table is open: what the statement was compiled to for it takes its place. STATUS_LIMIT when
+ * the arena is full; then the table is closed.
+ */
+MUST_USE enum status run_take_compiled(struct run *run, const struct compiled *c);
+/*
+ * Gives the names that terms of the statement may have a meaning, once `run->table` is set.
+ * STATUS_LIMIT when the arena is full.
+ */
+MUST_USE enum status run_set_scope(struct run *run);
 
 /* The keyspace that a name lies in. Fails where none is said and no USE was. */
 MUST_USE enum status run_keyspace_of(struct run *run, struct str said, struct str *ret);

@@ -11,8 +11,7 @@ json_path_compile(struct run *run, const struct schema_column *c,
 	if (c->type->kind != CQL_TYPE_JSONB)
 		return cql_fail(run->q, CQL_E_NOT_JSONB, c->name, cql_type_text(run->q, c->type));
 	ret->steps = arena_alloc(run->r->arena, (count + 1) * sizeof(struct cql_expr *));
-	ret->keys = arena_alloc(run->r->arena, (count + 1) * sizeof(*ret->keys));
-	if (!ret->steps || !ret->keys)
+	if (!ret->steps)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++)
 		TRY(run_compile(run, path[i],
@@ -26,6 +25,9 @@ json_path_compile(struct run *run, const struct schema_column *c,
 enum status
 json_path_compute(struct run *run, struct json_path *p)
 {
+	p->keys = arena_alloc(run->r->arena, (p->count + 1) * sizeof(*p->keys));
+	if (!p->keys)
+		return STATUS_LIMIT;
 	for (size_t i = 0; i < p->count; i++) {
 		struct cql_value v;
 

@@ -466,7 +466,7 @@ modify_run(struct run *run, struct timed *timed)
 {
 	struct modify m;
 
-	TRY(modify_compile(&m, run));
+	TRY(modify_begin(&m, run));
 	TRY(run_bind(run));
 	TRY(catalog_db_check_writable(run->table->db, &run->r->err));
 	if (run->table->counters)

@@ -69,8 +69,13 @@ struct modify {
 /* True if the statement has an IF. */
 bool modify_is_conditional(const struct cql_statement *s);
 
-/* modify_compile.c: the terms, between run_open_table() and run_bind(). */
+/* modify_compile.c: the terms, once the table is open. */
 MUST_USE enum status modify_compile(struct modify *m, struct run *run);
+/*
+ * The statement of a transaction, whose terms are compiled, or were before (run->compiled), up to
+ * run_bind().
+ */
+MUST_USE enum status modify_begin(struct modify *m, struct run *run);
 /* Behind run_bind(): values, plan, expiry. `timed` is the transaction of the table. */
 MUST_USE enum status modify_prepare(struct modify *m, struct timed *timed);
 

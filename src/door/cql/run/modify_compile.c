@@ -735,6 +735,35 @@ modify_compile(struct modify *m, struct run *run)
 	}
 }
 
+/* INSERT JSON finds out with its text which columns it changes: at most all of them. */
+static size_t
+changes_most(const struct modify *m)
+{
+	return m->json ? m->run->table->count : m->change_count;
+}
+
+enum status
+modify_begin(struct modify *m, struct run *run)
+{
+	struct modify_condition *conditions;
+	struct modify_change *changes;
+
+	if (!run->compiled)
+		return modify_compile(m, run);
+	*m = *run->compiled->modify;
+	m->run = run;
+	/* These get values, as the terms of WHERE do. */
+	changes = arena_alloc(run->r->arena, (changes_most(m) + 1) * sizeof(*changes));
+	conditions = arena_alloc(run->r->arena, (m->condition_count + 1) * sizeof(*conditions));
+	if (!changes || !conditions)
+		return STATUS_LIMIT;
+	memcpy(changes, m->changes, m->change_count * sizeof(*changes));
+	memcpy(conditions, m->conditions, m->condition_count * sizeof(*conditions));
+	m->changes = changes;
+	m->conditions = conditions;
+	return m->kind == CQL_INSERT ? STATUS_OK : where_copy(run, &m->where);
+}
+
 /* ---- Behind the values ---- */
 
 static enum status

@@ -149,9 +149,107 @@ prepared_find(struct cql_door *door, struct str id)
 	return found;
 }
 
-void
-prepared_forget(struct cql_door *door, struct str id)
+/* ---- Statements whose table has changed ---- */
+
+struct replacing {
+	const struct prepared *old;
+	struct prepared *by;
+	bool replaced;
+};
+
+/* Nobody who executes it may find none meanwhile. It counts as many bytes as the old one. */
+static enum expiring_look
+kept_replace(void *arg, struct expiring_entry *e)
 {
-	if (id.len == PREPARED_ID_BYTES)
-		(void)expiring_end(&door->prepared, id_hash(id.ptr), id.ptr);
+	struct replacing *x = arg;
+	struct kept *k = (struct kept *)e;
+
+	if (e->taken || k->prepared != x->old ||
+	    arena_used_bytes(x->by->arena) > arena_used_bytes(x->old->arena))
+		return EXPIRING_LEAVE;
+	atomic_fetch_add(&x->by->refs, 1);
+	k->prepared = x->by;
+	x->replaced = true;
+	return EXPIRING_USE;
+}
+
+static bool
+is_kept(struct cql_door *door, const struct prepared *p)
+{
+	struct prepared *found = prepared_find(door, str_of(p->id, sizeof(p->id)));
+
+	prepared_unref(found);
+	return found == p;
+}
+
+/* The same statement, compiled in the transaction. NULL: memory is short. */
+static struct prepared *
+compile_again(const struct prepared *p, const struct run *run)
+{
+	struct cql_request *r = run->r;
+	struct run again = *run;
+	struct prepared *new;
+	struct cql q = r->q;
+	struct err err = r->err;
+	unsigned *partition;
+
+	if (prepared_new(r, p->keyspace, p->text, &new) != STATUS_OK) {
+		r->q = q;
+		r->err = err;
+		return NULL;
+	}
+	partition = arena_alloc(new->arena, (p->partition_count + 1) * sizeof(*partition));
+	if (!partition) {
+		prepared_unref(new);
+		return NULL;
+	}
+	if (p->partition_count)
+		memcpy(partition, p->partition, p->partition_count * sizeof(*partition));
+	new->partition = partition;
+	new->partition_count = p->partition_count;
+	new->hash = p->hash;
+	again.statement = again.outer = new->statement;
+	again.keyspace = new->keyspace;
+	new->compiled = compiled_new(&again, new->arena);
+	return new;
+}
+
+static void
+renew(struct prepared *p, const struct run *run)
+{
+	struct cql_door *door = run->r->door;
+	struct prepared *new;
+	struct replacing x;
+
+	/* Another client has done it, or none has executed it for long. */
+	if (!is_kept(door, p))
+		return;
+	new = compile_again(p, run);
+	if (!new)
+		return;
+	x = (struct replacing){ .old = p, .by = new };
+	(void)expiring_look(&door->prepared, id_hash(p->id), p->id, kept_replace, &x);
+	if (x.replaced)
+		prepared_unref(p);
+	else
+		(void)!prepared_keep(door, new);
+	prepared_unref(new);
+}
+
+enum status
+prepared_check(struct prepared *p, struct str id, const struct run *run)
+{
+	struct cql_request *r = run->r;
+
+	if (run->compiled || !p->hash)
+		return STATUS_OK;
+	if (p->hash == schema_table_hash(run->table)) {
+		if (p->compiled)
+			renew(p, run);
+		return STATUS_OK;
+	}
+	(void)expiring_end(&r->door->prepared, id_hash(p->id), p->id);
+	r->more.id = id;
+	return request_fail(r, CQL_CODE_UNPREPARED,
+			    "The table of a prepared statement has changed: prepare it again");
 }

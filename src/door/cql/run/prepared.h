@@ -10,8 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "cql/statement.h"
-#include "door/cql/conn/request.h"
+#include "door/cql/run/compiled.h"
 
 enum {
 	PREPARED_ID_BYTES = 16,
@@ -28,6 +27,8 @@ struct prepared {
 	const unsigned *partition;
 	size_t partition_count;
 	uint64_t hash; /* of the columns of its table (schema_table_hash()); 0: it has none */
+	/* What it was compiled to for the table as it was then; NULL: it is compiled each time. */
+	const struct compiled *compiled;
 };
 
 void prepared_init(struct cql_door *door);
@@ -38,12 +39,19 @@ void prepared_init(struct cql_door *door);
  */
 MUST_USE enum status prepared_new(struct cql_request *r, struct str keyspace, struct str text,
 				  struct prepared **ret);
-/* Keeps it for clients that execute it; an older one of the same id goes. STATUS_NOMEM. */
+/*
+ * Keeps it for clients that execute it; an older one of the same id goes. It does not change any
+ * more. STATUS_NOMEM.
+ */
 MUST_USE enum status prepared_keep(struct cql_door *door, struct prepared *p);
 /* A new reference. NULL: there is none of that id. */
 struct prepared *prepared_find(struct cql_door *door, struct str id);
-/* Forgets it: its table is another one by now. */
-void prepared_forget(struct cql_door *door, struct str id);
+/*
+ * For a transaction in which the statement runs, whose table is open: fails if clients know another
+ * table by its id (`id`, the request's), and have to prepare it again. Where its table is the same,
+ * but what it was compiled to holds no more, it is compiled anew for those who execute it next.
+ */
+MUST_USE enum status prepared_check(struct prepared *p, struct str id, const struct run *run);
 void prepared_unref(struct prepared *p); /* NULL is fine */
 
 #endif

@@ -23,7 +23,9 @@ struct job {
 	struct lane_member member; /* first; of a conditional statement */
 	struct cql_request *r;
 	const struct cql_statement *statement;
-	const struct prepared *prepared; /* NULL: it is none */
+	struct prepared *prepared;       /* borrowed; NULL: it is none */
+	struct str id;                   /* of the one that is prepared, as the request has it */
+	const struct compiled *compiled; /* NULL: it was not compiled before its transaction */
 	struct str keyspace;
 	const struct params *params;
 	/* The answer and the arena go back to these in each attempt. */
@@ -117,22 +119,6 @@ allow_table(struct run *run)
 			     run->table->name);
 }
 
-/* The table of a prepared statement is another one: its client is to prepare it again. */
-static enum status
-check_prepared(struct job *job, const struct run *run)
-{
-	const struct prepared *p = job->prepared;
-	struct str id;
-
-	if (!p || !p->hash || p->hash == schema_table_hash(run->table))
-		return STATUS_OK;
-	id = str_of(p->id, sizeof(p->id));
-	prepared_forget(job->r->door, id);
-	job->r->more.id = id;
-	return request_fail(job->r, CQL_CODE_UNPREPARED,
-			    "The table of a prepared statement has changed: prepare it again");
-}
-
 /* A statement that makes or changes a role may have a password, which nobody is to read again. */
 static void
 trace_statement(const struct cql_request *r, const struct cql_statement *statement, struct str text)
@@ -182,10 +168,10 @@ data_run(struct job *job, struct kv_tx *tx, struct lane_table *shared)
 	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
 	run.values = job->params->values;
 	run.value_count = job->params->value_count;
-	TRY(run_open_table(&run, table_of(job->statement)));
+	TRY(run_open_compiled(&run, table_of(job->statement), job->compiled));
 	status = allow_table(&run);
-	if (status == STATUS_OK)
-		status = check_prepared(job, &run);
+	if (status == STATUS_OK && job->prepared)
+		status = prepared_check(job->prepared, job->id, &run);
 	if (status == STATUS_OK)
 		status = job->statement->kind == CQL_SELECT ? select_run(&run, job->params)
 							    : change_run(&run, shared);
@@ -314,7 +300,7 @@ probe_partition(struct probing *p, struct run *run)
 	struct modify m;
 
 	timed_init(&timed, run->tx, run->table->db, NULL, &run->r->err);
-	if (modify_compile(&m, run) != STATUS_OK || run_bind(run) != STATUS_OK ||
+	if (modify_begin(&m, run) != STATUS_OK || run_bind(run) != STATUS_OK ||
 	    modify_prepare(&m, &timed) != STATUS_OK)
 		return;
 	values = modify_partition(&m);
@@ -324,21 +310,43 @@ probe_partition(struct probing *p, struct run *run)
 		p->hash = hash_keyed(p->hash, values[i].bytes);
 }
 
+/*
+ * What a statement is compiled to for its lane it is also run by. One that was prepared has been
+ * compiled before, unless its table has changed; it is compiled anew then as it runs.
+ */
+static enum status
+keep_compiled(struct job *job, struct run *run)
+{
+	const struct compiled *c;
+
+	if (run->compiled || job->prepared)
+		return STATUS_OK;
+	c = compiled_new(run, job->r->arena);
+	if (!c)
+		return STATUS_OK;
+	job->compiled = c;
+	job->mark = arena_mark(job->r->arena);
+	return run_take_compiled(run, c);
+}
+
 static enum status
 probe_body(struct kv_tx *tx, void *arg)
 {
 	struct probing *p = arg;
 	struct job *job = p->job;
+	enum status status;
 	struct run run;
 
 	job_restart(job);
 	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
 	run.values = job->params->values;
 	run.value_count = job->params->value_count;
-	TRY(run_open_table(&run, table_of(job->statement)));
-	probe_partition(p, &run);
+	TRY(run_open_compiled(&run, table_of(job->statement), job->compiled));
+	status = keep_compiled(job, &run);
+	if (status == STATUS_OK)
+		probe_partition(p, &run);
 	run_close_table(&run);
-	return STATUS_OK;
+	return status;
 }
 
 /*
@@ -636,7 +644,7 @@ keep_partition(struct prepared *p, const unsigned *markers, size_t count)
 	return STATUS_OK;
 }
 
-/* Compiles it, for the types of its markers and its result. */
+/* Compiles it, to keep that, and for the types of its markers and its result. */
 static enum status
 describe_data(struct job *job, struct run *run, struct prepared *p)
 {
@@ -644,6 +652,7 @@ describe_data(struct job *job, struct run *run, struct prepared *p)
 	unsigned *partition = arena_alloc(r->arena,
 					  (run->table->partition_count + 1) * sizeof(*partition));
 	struct str id = str_of(p->id, sizeof(p->id));
+	const struct compiled *c;
 	struct select s;
 	struct modify m;
 	size_t count;
@@ -652,8 +661,11 @@ describe_data(struct job *job, struct run *run, struct prepared *p)
 	if (!partition)
 		return STATUS_LIMIT;
 	p->hash = schema_table_hash(run->table);
+	p->compiled = c = compiled_new(run, p->arena);
+	if (c)
+		TRY(run_take_compiled(run, c));
 	if (job->statement->kind == CQL_SELECT) {
-		status = select_compile(&s, run);
+		status = select_begin(&s, run);
 		if (status == STATUS_OK) {
 			count = partition_markers(run, &s.where, NULL, partition);
 			metadata_put_prepared(r->out, r->header.version, id, run, partition, count,
@@ -662,7 +674,7 @@ describe_data(struct job *job, struct run *run, struct prepared *p)
 		select_release(&s);
 		return status;
 	}
-	TRY(modify_compile(&m, run));
+	TRY(modify_begin(&m, run));
 	count = partition_markers(run, &m.where, m.key, partition);
 	TRY(keep_partition(p, partition, count));
 	metadata_put_prepared(r->out, r->header.version, id, run, partition, count, NULL);
@@ -692,6 +704,7 @@ prepare_in(struct job *job, struct run *run, struct prepared *p)
 struct preparing {
 	struct job job;
 	struct prepared *prepared;
+	struct arena_mark mark; /* in its arena: what an attempt keeps goes with the next one */
 };
 
 static enum status
@@ -701,6 +714,9 @@ prepare_body(struct kv_tx *tx, void *arg)
 	struct run run;
 
 	job_restart(&p->job);
+	p->prepared->compiled = NULL;
+	p->prepared->partition_count = 0;
+	arena_reset(p->prepared->arena, p->mark);
 	TRY(run_begin(&run, p->job.r, tx, p->job.statement, NULL, p->job.keyspace));
 	run.describes = true;
 	return prepare_in(&p->job, &run, p->prepared);
@@ -714,6 +730,7 @@ run_prepare(struct cql_request *r, struct str text, struct str keyspace)
 
 	TRY(keyspace_of(r, keyspace, &keyspace));
 	TRY(prepared_new(r, keyspace, text, &p.prepared));
+	p.mark = arena_mark(p.prepared->arena);
 	trace_statement(r, p.prepared->statement, text);
 	job_init(&p.job, r, p.prepared->statement, p.prepared->keyspace, NULL);
 	status = has_items(p.prepared->statement) ? items_of(&p.job) : STATUS_OK;
@@ -746,25 +763,10 @@ fail_unprepared(struct cql_request *r, struct str id)
 		STR_ARG(buf_str(&hex)));
 }
 
-/* The id of an error is the request's, which outlives the prepared statement. */
+/* After a statement has run: gives up the references to prepared statements. */
 static enum status
-keep_error_id(struct cql_request *r, struct str id, enum status status)
+run_end(struct cql_request *r, struct prepared **prepared, size_t count, enum status status)
 {
-	if (status != STATUS_OK && r->q.code == CQL_CODE_UNPREPARED)
-		r->more.id = id;
-	return status;
-}
-
-/*
- * After a statement has run: gives up the references to prepared statements. `id` is the one that
- * EXECUTE has named; its `ptr` is NULL for other requests.
- */
-static enum status
-run_end(struct cql_request *r, struct str id, struct prepared **prepared, size_t count,
-	enum status status)
-{
-	if (id.ptr)
-		status = keep_error_id(r, id, status);
 	keep_told(r);
 	for (size_t i = 0; i < count; i++)
 		prepared_unref(prepared[i]);
@@ -782,7 +784,9 @@ run_execute(struct cql_request *r, struct str id, const struct params *p)
 	trace_statement(r, prepared->statement, prepared->text);
 	job_init(&job, r, prepared->statement, prepared->keyspace, p);
 	job.prepared = prepared;
-	return run_end(r, id, &prepared, 1, run_statement(&job));
+	job.compiled = prepared->compiled;
+	job.id = id;
+	return run_end(r, &prepared, 1, run_statement(&job));
 }
 
 /* A batch of the protocol: texts and prepared statements. */
@@ -813,7 +817,7 @@ batch_add(struct batch_job *b, const struct batch_statement *s, struct str keysp
 		b->prepared[b->count] = p;
 		item->statement = p->statement;
 		item->keyspace = p->keyspace;
-		item->hash = p->hash;
+		item->prepared = p;
 		item->id = s->text;
 	} else {
 		TRY(cql_parse(&r->q, s->text, &statement));
@@ -882,5 +886,5 @@ run_batch(struct cql_request *r, const struct batch *batch)
 		b.job.mark = arena_mark(r->arena);
 		status = job_write(&b.job, batch_body);
 	}
-	return run_end(r, (struct str){ 0 }, b.prepared, b.count, status);
+	return run_end(r, b.prepared, b.count, status);
 }

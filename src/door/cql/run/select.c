@@ -609,7 +609,7 @@ select_run(struct run *run, const struct params *p)
 			     .place = BUF_SHORT(PAGE_PLACE_BYTES),
 			     .before = BUF_SHORT(TABLE_PLACE_BYTES),
 			     .state = BUF_SHORT(PAGE_STATE_BYTES) };
-	enum status status = select_compile(&s, run);
+	enum status status = select_begin(&s, run);
 
 	if (status == STATUS_OK)
 		status = run_bind(run);

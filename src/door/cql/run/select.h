@@ -44,6 +44,7 @@ struct select {
 	bool reverse;
 
 	/* While it runs. */
+	bool checked;                 /* where_check() has found nothing, whatever the values are */
 	struct table_wanted wanted;   /* the columns that the statement names, but for the key's */
 	struct table_wanted of_entry; /* of a row that an index has found by its values */
 	bool *selected; /* by the places of columns: what is asked for names them, not WHERE */
@@ -72,8 +73,21 @@ struct select {
 	size_t sorted_count, sorted_cap;
 };
 
-/* select_compile.c: the statement's terms, between run_open_table() and run_bind(). */
+/*
+ * select_compile.c: the statement's terms, and what follows from these alone, once the table is
+ * open.
+ */
 MUST_USE enum status select_compile(struct select *s, struct run *run);
+/*
+ * What can be said of WHERE without its values. `goes_on`: it is a page behind another, which may
+ * read through an index that the statement would not choose now.
+ */
+MUST_USE enum status select_check(struct select *s, bool goes_on);
+/*
+ * The statement of a transaction, whose terms are compiled, or were before (run->compiled), up to
+ * run_bind(). The caller calls select_release() in any case.
+ */
+MUST_USE enum status select_begin(struct select *s, struct run *run);
 /* Behind run_bind(): the values of its relations and limits, its plan, its order. */
 MUST_USE enum status select_prepare(struct select *s, const struct params *p);
 

@@ -268,17 +268,11 @@ note_selected(struct select *s)
 	return STATUS_OK;
 }
 
-enum status
-select_compile(struct select *s, struct run *run)
+static enum status
+compile_limits(struct select *s)
 {
-	*s = (struct select){ .run = run, .s = &run->statement->select };
-	s->rows = BUF_INIT_OF(CQL_REPLY_BYTES, run->r->out->part);
-	TRY(compile_selectors(s));
-	TRY(note_selected(s));
-	TRY(where_compile(run, &s->s->where, &s->where));
-	TRY(check_distinct(s));
-	TRY(compile_group_by(s));
-	TRY(compile_order_by(s));
+	struct run *run = s->run;
+
 	if (s->groups && !s->s->group_count && s->s->per_partition_limit)
 		return request_fail(run->r, CQL_CODE_INVALID,
 				    "PER PARTITION LIMIT is not allowed with aggregate queries.");
@@ -297,6 +291,91 @@ select_compile(struct select *s, struct run *run)
 		TRY(run_compile(run, s->s->as_of, CQL_NATIVE(TIMESTAMP), STR("[as of]"),
 				&s->as_of));
 	return STATUS_OK;
+}
+
+static int
+id_compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Columns behind the key, by flags at their places. */
+static enum status
+wanted_make(struct select *s, const bool *flags, struct table_wanted *ret)
+{
+	const struct schema_table *t = s->run->table;
+	uint64_t *ids = arena_alloc(s->run->r->arena, (t->count + 1) * sizeof(*ids));
+	size_t count = 0;
+
+	if (!ids)
+		return STATUS_LIMIT;
+	for (size_t i = t->key_count; i < t->count; i++)
+		if (flags[i])
+			ids[count++] = t->columns[i].stored->id;
+	*ret = (struct table_wanted){ .some = count < t->count - t->key_count,
+				      .ids = ids,
+				      .count = count };
+	return sort_items_by(ids, count, sizeof(*ids), id_compare, s->run->r->arena);
+}
+
+/* All that it computes with is compiled: other columns need not be read. */
+static enum status
+find_wanted(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+
+	for (size_t i = t->key_count; i < t->count; i++)
+		s->statics |= s->run->named[i] && t->columns[i].kind == SCHEMA_STATIC;
+	return wanted_make(s, s->run->named, &s->wanted);
+}
+
+enum status
+select_compile(struct select *s, struct run *run)
+{
+	*s = (struct select){ .run = run, .s = &run->statement->select };
+	TRY(compile_selectors(s));
+	TRY(note_selected(s));
+	TRY(where_compile(run, &s->s->where, &s->where));
+	TRY(check_distinct(s));
+	TRY(compile_group_by(s));
+	TRY(compile_order_by(s));
+	TRY(compile_limits(s));
+	return run->table->system ? STATUS_OK : find_wanted(s);
+}
+
+static bool
+has_index(const struct schema_table *t)
+{
+	size_t count = 0;
+
+	if (t->db)
+		(void)table_indexes_of(t->db, &count);
+	return count > 0;
+}
+
+enum status
+select_check(struct select *s, bool goes_on)
+{
+	return where_check(s->run, &s->where,
+			   s->s->allow_filtering || has_index(s->run->table) || goes_on);
+}
+
+enum status
+select_begin(struct select *s, struct run *run)
+{
+	enum status status;
+
+	if (run->compiled) {
+		*s = *run->compiled->select;
+		s->run = run;
+		status = where_copy(run, &s->where);
+	} else {
+		status = select_compile(s, run);
+	}
+	s->rows = BUF_INIT_OF(CQL_REPLY_BYTES, run->r->out->part);
+	return status;
 }
 
 /* ---- Behind the values ---- */
@@ -383,16 +462,6 @@ check_order(struct select *s)
 	return STATUS_OK;
 }
 
-static bool
-has_index(const struct schema_table *t)
-{
-	size_t count = 0;
-
-	if (t->db)
-		(void)table_indexes_of(t->db, &count);
-	return count > 0;
-}
-
 /*
  * Chooses an index, or none, and plans. A page that goes on reads what the one before has read,
  * whatever indexes there are by now.
@@ -414,33 +483,6 @@ choose_way(struct select *s, const struct params *p)
 	/* A page before has read without an index, so nobody has to allow it now. */
 	return where_plan(s->run, &s->where, s->index.index ? &s->index : NULL,
 			  allows || (goes_on && !number), &s->plan);
-}
-
-static int
-id_compare(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* Columns behind the key, by flags at their places. */
-static enum status
-wanted_make(struct select *s, const bool *flags, struct table_wanted *ret)
-{
-	const struct schema_table *t = s->run->table;
-	uint64_t *ids = arena_alloc(s->run->r->arena, (t->count + 1) * sizeof(*ids));
-	size_t count = 0;
-
-	if (!ids)
-		return STATUS_LIMIT;
-	for (size_t i = t->key_count; i < t->count; i++)
-		if (flags[i])
-			ids[count++] = t->columns[i].stored->id;
-	*ret = (struct table_wanted){ .some = count < t->count - t->key_count,
-				      .ids = ids,
-				      .count = count };
-	return sort_items_by(ids, count, sizeof(*ids), id_compare, s->run->r->arena);
 }
 
 /* Entries tell neither write times nor lives of cells. */
@@ -467,7 +509,11 @@ static enum status
 find_of_entry(struct select *s)
 {
 	const struct schema_table *t = s->run->table;
+	bool *wanted = arena_alloc(s->run->r->arena, t->count + 1);
 
+	if (!wanted)
+		return STATUS_LIMIT;
+	memcpy(wanted, s->selected, t->count);
 	for (size_t i = 0; i < s->s->selector_count; i++)
 		if (asks_for_times(s->s->selectors[i].term))
 			return STATUS_OK;
@@ -475,24 +521,11 @@ find_of_entry(struct select *s)
 		const struct where_term *term = &s->where.terms[i];
 
 		for (size_t j = 0; !select_is_settled(s, i) && j < term->column_count; j++)
-			s->selected[schema_column_at(t, term->columns[j])] = true;
+			wanted[schema_column_at(t, term->columns[j])] = true;
 	}
-	TRY(wanted_make(s, s->selected, &s->of_entry));
+	TRY(wanted_make(s, wanted, &s->of_entry));
 	s->of_entry.some = true;
 	return STATUS_OK;
-}
-
-/* All that it computes with is compiled: other columns need not be read. */
-static enum status
-find_wanted(struct select *s)
-{
-	const struct schema_table *t = s->run->table;
-
-	for (size_t i = t->key_count; i < t->count; i++)
-		s->statics |= s->run->named[i] && t->columns[i].kind == SCHEMA_STATIC;
-	if (s->index.index)
-		TRY(find_of_entry(s));
-	return wanted_make(s, s->run->named, &s->wanted);
 }
 
 enum status
@@ -502,9 +535,8 @@ select_prepare(struct select *s, const struct params *p)
 
 	s->most = p->page_size > 0 && !s->groups ? (size_t)p->page_size : 0;
 	/* What an index answers shows with the values, or with the page before. */
-	TRY(where_check(s->run, &s->where,
-			s->s->allow_filtering || has_index(s->run->table) ||
-				page_read_index(p->paging_state, &number)));
+	if (!s->checked)
+		TRY(select_check(s, page_read_index(p->paging_state, &number)));
 	TRY(where_compute(s->run, &s->where));
 	TRY(choose_way(s, p));
 	/* Of partitions that are named one may ask for less. */
@@ -521,7 +553,7 @@ select_prepare(struct select *s, const struct params *p)
 	if (s->s->distinct)
 		s->part_most = 1;
 	s->part_left = s->part_most;
-	if (!s->run->table->system)
-		TRY(find_wanted(s));
+	if (s->index.index)
+		TRY(find_of_entry(s));
 	return row_init(s->run->q, s->run->table, &s->row);
 }

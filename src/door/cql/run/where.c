@@ -257,6 +257,18 @@ where_compile(struct run *run, const struct cql_relations *relations, struct whe
 	return STATUS_OK;
 }
 
+enum status
+where_copy(struct run *run, struct where *w)
+{
+	struct where_term *terms = arena_alloc(run->r->arena, (w->count + 1) * sizeof(*terms));
+
+	if (!terms)
+		return STATUS_LIMIT;
+	memcpy(terms, w->terms, w->count * sizeof(*terms));
+	w->terms = terms;
+	return STATUS_OK;
+}
+
 /* ---- Computing ---- */
 
 static enum status

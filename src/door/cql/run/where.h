@@ -34,6 +34,11 @@ struct where {
 /* Compiles relations, between run_open_table() and run_bind(). */
 MUST_USE enum status where_compile(struct run *run, const struct cql_relations *relations,
 				   struct where *ret);
+/*
+ * Gives the transaction relations of its own to compute, of those that were compiled. STATUS_LIMIT
+ * when the arena is full.
+ */
+MUST_USE enum status where_copy(struct run *run, struct where *w);
 /* Computes their values, behind run_bind(). Refuses nulls and what is not set. */
 MUST_USE enum status where_compute(struct run *run, struct where *w);
 

@@ -121,48 +121,72 @@ column_make(struct cql *q, struct schema_types *types, struct str keyspace,
 	return cql_type_resolve(q, keyspace, type, schema_type_find, types, &ret->type);
 }
 
-enum status
-schema_table_of(struct cql *q, struct schema_types *types, struct catalog_db *db,
-		struct schema_table **ret)
+/* `stored` are the columns of the schema, or copies of them: the table's borrow from these. */
+static enum status
+table_make(struct cql *q, struct schema_types *types, const struct catalog_db *db,
+	   const struct table_column *stored, struct schema_table **ret)
 {
 	const struct table_schema *schema = table_schema_of(db);
 	struct schema_table *t = arena_zalloc(q->arena, sizeof(*t));
 	struct schema_column *columns = arena_alloc(q->arena,
 						    (schema->column_count + 1) * sizeof(*columns));
-	enum status status;
 	struct str name;
 
-	if (!t || !columns || arena_copy(q->arena, db->name, &name) != STATUS_OK) {
-		catalog_db_unref(db);
+	if (!t || !columns)
 		return STATUS_LIMIT;
-	}
+	TRY(arena_copy(q->arena, db->name, &name));
 	*t = (struct schema_table){ .columns = columns,
 				    .count = schema->column_count,
 				    .partition_count = schema->hash_count,
 				    .key_count = schema->key_count,
 				    .static_count = schema->static_count,
-				    .counters = schema->counters,
-				    .db = db,
-				    .schema = schema };
+				    .counters = schema->counters };
 	t->compact = table_property_of(schema, STR(OPTIONS_COMPACT)).ptr != NULL;
 	table_name_split(name, &t->keyspace, &t->name);
 	for (size_t i = 0; i < t->count; i++) {
-		status = column_make(q, types, t->keyspace, &schema->columns[i], &columns[i]);
-		if (status != STATUS_OK) {
-			catalog_db_unref(db);
-			return status;
-		}
+		TRY(column_make(q, types, t->keyspace, &stored[i], &columns[i]));
 		columns[i].position = (unsigned)(i < t->partition_count ? i
 									: i - t->partition_count);
 	}
+	*ret = t;
 	/* A schema has those outside of the key by their ids. */
-	status = sort_items_by(columns, t->count, sizeof(*columns), compare_columns, q->arena);
+	return sort_items_by(columns, t->count, sizeof(*columns), compare_columns, q->arena);
+}
+
+enum status
+schema_table_of(struct cql *q, struct schema_types *types, struct catalog_db *db,
+		struct schema_table **ret)
+{
+	const struct table_schema *schema = table_schema_of(db);
+	struct schema_table *t;
+	enum status status = table_make(q, types, db, schema->columns, &t);
+
 	if (status != STATUS_OK) {
 		catalog_db_unref(db);
 		return status;
 	}
+	t->db = db;
+	t->schema = schema;
 	*ret = t;
 	return STATUS_OK;
+}
+
+enum status
+schema_table_apart(struct cql *q, struct schema_types *types, const struct catalog_db *db,
+		   struct schema_table **ret)
+{
+	const struct table_schema *schema = table_schema_of(db);
+	struct table_column *copies = arena_alloc(q->arena,
+						  (schema->column_count + 1) * sizeof(*copies));
+
+	if (!copies)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < schema->column_count; i++) {
+		copies[i] = schema->columns[i];
+		TRY(arena_copy(q->arena, copies[i].name, &copies[i].name));
+		TRY(arena_copy(q->arena, copies[i].type, &copies[i].type));
+	}
+	return table_make(q, types, db, copies, ret);
 }
 
 void

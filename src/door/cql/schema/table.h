@@ -75,6 +75,14 @@ enum status schema_type_find(void *arg, struct cql *q, struct str keyspace, stru
 MUST_USE enum status schema_table_of(struct cql *q, struct schema_types *types,
 				     struct catalog_db *db, struct schema_table **ret);
 
+/*
+ * The table of a database as what is kept for later transactions has it: all of it lies in the
+ * arena, and nothing of it in the database, so `db` and `schema` are NULL. Fails as
+ * schema_table_of() does.
+ */
+MUST_USE enum status schema_table_apart(struct cql *q, struct schema_types *types,
+					const struct catalog_db *db, struct schema_table **ret);
+
 void schema_table_close(struct schema_table *t); /* NULL is fine */
 
 /*
