@@ -96,6 +96,40 @@ def count_up(c, times, key=1):
 
 
 @test
+def a_condition_sees_that_its_row_is_there_whatever_column_makes_it(cwd):
+    """A condition reads the columns that it names; the row may be there by others, before or behind them."""
+    with Door(cwd) as door, begin(door, "ks.r (k int PRIMARY KEY, a int, b int, c int, l list<int>)",
+                                  "ks.s (k int, i int, a int, b int, s int STATIC, PRIMARY KEY (k, i))") as c:
+        for k, column in ((1, "a"), (2, "b"), (3, "c")):
+            c.query(f"UPDATE ks.r SET {column} = 5 WHERE k = {k}")
+        c.query("INSERT INTO ks.r (k) VALUES (4)")
+        c.query("UPDATE ks.r SET l = [7, 8] WHERE k = 5")
+        five, none = struct.pack(">i", 5), None
+        for k in range(1, 6):
+            # Of a row that is there a refusal tells the columns; all of them where it was not to be there.
+            have = {1: "a", 2: "b", 3: "c"}.get(k)
+            equal(c.query(f"UPDATE ks.r SET a = 1 WHERE k = {k} IF b = 6"),
+                  [{"[applied]": REFUSED, "b": five if have == "b" else none}])
+            equal(c.query(f"DELETE FROM ks.r WHERE k = {k} IF c = 6 AND a = 6 AND c = 7"),
+                  [{"[applied]": REFUSED, "a": five if have == "a" else none, "c": five if have == "c" else none}])
+            told, = c.query(f"INSERT INTO ks.r (k, a) VALUES ({k}, 1) IF NOT EXISTS")
+            equal((told["[applied]"], told["k"], told["a"], told["b"], told["c"], told["l"] is not None),
+                  (REFUSED, struct.pack(">i", k), *(five if have == x else none for x in "abc"), k == 5))
+            equal(c.query(f"UPDATE ks.r SET b = 9 WHERE k = {k} IF EXISTS"), [{"[applied]": APPLIED}])
+            equal(c.query(f"DELETE FROM ks.r WHERE k = {k} IF b = 9 AND a = {5 if have == 'a' else 'null'}"),
+                  [{"[applied]": APPLIED}])
+            for condition in ("EXISTS", "b = 9"):
+                equal(c.query(f"UPDATE ks.r SET b = 9 WHERE k = {k} IF {condition}"), [{"[applied]": REFUSED}])
+            equal(c.query(f"UPDATE ks.r SET c = 1 WHERE k = {k} IF b = null AND l = null"), [{"[applied]": APPLIED}])
+        c.query("UPDATE ks.s SET s = 5 WHERE k = 1")
+        c.query("UPDATE ks.s SET b = 5 WHERE k = 2 AND i = 1")
+        equal(c.query("UPDATE ks.s SET a = 1 WHERE k = 1 AND i = 1 IF EXISTS"), [{"[applied]": REFUSED}])
+        equal(c.query("UPDATE ks.s SET a = 1 WHERE k = 1 AND i = 1 IF a = 2"), [{"[applied]": REFUSED, "a": none}])
+        equal(c.query("UPDATE ks.s SET a = 1 WHERE k = 2 AND i = 1 IF a = null AND s = null"), [{"[applied]": APPLIED}])
+        equal(c.query("UPDATE ks.s SET s = 6 WHERE k = 1 IF s = 5"), [{"[applied]": APPLIED}])
+
+
+@test
 def counters_under_conditions_lose_nothing(cwd):
     with Door(cwd) as door, begin(door) as c:
         for k in (1, 2):

@@ -161,7 +161,7 @@ read_conditions(struct batching *b, bool *applied)
 		m->holds = true;
 		if (!m->conditional)
 			continue;
-		TRY(condition_read(&m->modify, &m->state));
+		TRY(condition_read(&m->modify, true, &m->state));
 		TRY(condition_holds(&m->modify, &m->state, &m->holds));
 		*applied &= m->holds;
 	}

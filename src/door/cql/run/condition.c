@@ -2,7 +2,7 @@
 #include "door/cql/run/modify.h"
 
 enum status
-condition_read(struct modify *m, struct condition_state *ret)
+condition_read(struct modify *m, bool all, struct condition_state *ret)
 {
 	struct run *run = m->run;
 	const struct schema_table *t = run->table;
@@ -15,7 +15,9 @@ condition_read(struct modify *m, struct condition_state *ret)
 	TRY(row_init(run->q, t, &ret->row));
 	ret->row.now_ms = m->timed->now_us / 1000;
 	TRY(modify_key(m, &key));
-	status = table_read(m->timed, &key, t->static_count > 0, NULL, run->r->arena, &stored);
+	/* Any static column tells that a partition has some, not only those that are named. */
+	status = table_read(m->timed, &key, t->static_count > 0,
+			    all || t->static_count ? NULL : &m->wanted, run->r->arena, &stored);
 	if (status == STATUS_NOT_FOUND) {
 		for (size_t i = 0; i < t->count; i++) {
 			ret->row.values[i] = CQL_VALUE_NULL;

@@ -412,7 +412,7 @@ run_conditional(struct modify *m)
 	bool applied;
 
 	m->run->r->more.write = ERROR_WRITE_CAS;
-	TRY(condition_read(m, &state));
+	TRY(condition_read(m, m->condition->not_exists, &state));
 	TRY(condition_holds(m, &state, &applied));
 	if (applied)
 		TRY(modify_apply(m));
@@ -428,7 +428,7 @@ apply_telling(struct modify *m, struct timed *timed)
 
 	TRY(modify_prepare(m, timed));
 	if (modify_is_conditional(m->run->statement)) {
-		TRY(condition_read(m, &state));
+		TRY(condition_read(m, true, &state));
 		TRY(condition_holds(m, &state, &applied));
 	}
 	if (applied)

@@ -54,8 +54,9 @@ struct modify {
 	struct where_plan plan;
 	struct modify_condition *conditions;
 	size_t condition_count;
-	bool of_statics; /* it is about a partition, and not about rows */
-	bool ranged;     /* DELETE: of rows by ranges, or of whole partitions */
+	struct table_wanted wanted; /* the columns that the conditions are about */
+	bool of_statics;            /* it is about a partition, and not about rows */
+	bool ranged;                /* DELETE: of rows by ranges, or of whole partitions */
 
 	/* Behind modify_prepare(). */
 	struct timed *timed;
@@ -86,8 +87,11 @@ struct condition_state {
 	bool has_statics;
 };
 
-/* Reads what the statement's conditions are about: it names one row, or one partition. */
-MUST_USE enum status condition_read(struct modify *m, struct condition_state *ret);
+/*
+ * Reads what the statement's conditions are about: it names one row, or one partition. `all`: the
+ * other columns, too, for an answer that tells them.
+ */
+MUST_USE enum status condition_read(struct modify *m, bool all, struct condition_state *ret);
 MUST_USE enum status condition_holds(struct modify *m, const struct condition_state *state,
 				     bool *ret);
 /* Appends the RESULT of a conditional statement. */

@@ -2,6 +2,7 @@
 #include "cql/json.h"
 #include "door/cql/run/modify.h"
 #include "door/cql/schema/options.h"
+#include "loop/sort.h"
 
 #define NOT_ALL_OF_KEY                                                                             \
 	"DELETE statements must restrict all PRIMARY KEY columns with equality relations in "      \
@@ -599,6 +600,27 @@ compile_condition(struct run *run, const struct cql_relation *r, struct modify_c
 	return STATUS_OK;
 }
 
+static int
+compare_ids(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static enum status
+find_wanted(struct modify *m)
+{
+	uint64_t *ids = arena_alloc(m->run->r->arena, (m->condition_count + 1) * sizeof(*ids));
+
+	if (!ids)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < m->condition_count; i++)
+		ids[i] = m->conditions[i].column->stored->id;
+	m->wanted = (struct table_wanted){ .some = true, .ids = ids, .count = m->condition_count };
+	return sort_items_by(ids, m->wanted.count, sizeof(*ids), compare_ids, m->run->r->arena);
+}
+
 static enum status
 compile_conditions(struct modify *m)
 {
@@ -616,7 +638,7 @@ compile_conditions(struct modify *m)
 	for (size_t i = 0; i < all->count; i++)
 		TRY(compile_condition(m->run, &all->list[i], &m->conditions[i]));
 	m->condition_count = all->count;
-	return STATUS_OK;
+	return find_wanted(m);
 }
 
 /* ---- All of it ---- */
