@@ -14,7 +14,6 @@ enum {
 struct reading {
 	struct select *s;
 	struct timed timed;
-	uint64_t owner;   /* page_owner() */
 	struct page at;   /* where it is */
 	struct buf place; /* of a scan, behind the last row */
 	/* With an index: the one in front of the entry whose partition is read. */
@@ -44,7 +43,7 @@ page_end(struct reading *r, struct str place)
 	r->at.at_us = r->timed.at_us;
 	r->at.place = place;
 	buf_clear(&r->state);
-	page_put(&r->state, r->owner, &r->at);
+	page_put(&r->state, page_owner(s->run), &r->at);
 }
 
 static enum status
@@ -52,10 +51,9 @@ page_begin(struct reading *r, const struct params *p)
 {
 	struct select *s = r->s;
 
-	r->owner = page_owner(s->run);
 	if (!p->paging_state.len)
 		return STATUS_OK;
-	if (page_read(p->paging_state, r->owner, &r->at) != STATUS_OK)
+	if (page_read(p->paging_state, page_owner(s->run), &r->at) != STATUS_OK)
 		return request_fail(s->run->r, CQL_CODE_PROTOCOL,
 				    "Invalid value for the paging state");
 	s->left = r->at.left < s->left ? r->at.left : s->left;
