@@ -1,7 +1,7 @@
 /*
  * Any bytes as a record of model/timed: a header or a member of an item, a run of elements, a leaf
- * of a document, a cell of a row, a mark of a deletion, the state of a history, the description of
- * a database. What is read is written as the same bytes.
+ * of a document, a cell of a row and what is packed in it, a mark of a deletion, the state of a
+ * history, the description of a database. What is read is written as the same bytes.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "model/timed/items/items.h"
 #include "model/timed/items/json.h"
 #include "model/timed/rows/rows_int.h"
-#include "model/timed/tables/stamps.h"
+#include "model/timed/tables/packed.h"
 
 enum {
 	ARENA_BYTES = 1024 * 1024, /* of the bounds of a mark */
@@ -30,6 +30,27 @@ must_be(struct buf *written, struct str value)
 {
 	must(buf_status(written) == STATUS_OK && str_eq(buf_str(written), value));
 	buf_clear(written);
+}
+
+/* As far as it can be read, what is packed is written as the same bytes. */
+static void
+check_packed(const struct timed_cell *own, struct buf *written, struct arena *arena)
+{
+	struct buf again = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct table_packed p = table_packed_of(own);
+	struct doc_scalar s;
+	uint64_t column;
+	struct str value;
+
+	while (table_packed_next(&p, &column, &value) == STATUS_OK) {
+		table_packed_put(column, value, written);
+		if (table_packed_scalar(value, arena, &s) != STATUS_OK)
+			continue;
+		doc_scalar_put(&again, &s);
+		must_be(&again, value);
+	}
+	buf_release(&again);
+	must_be(written, str_of(own->packed.ptr, own->packed.len - p.rest.len));
 }
 
 int
@@ -74,16 +95,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		timed_json_leaf_put(&part, &written);
 		must_be(&written, value);
 	}
+	arena = arena_new(ARENA_BYTES);
+	must(arena != NULL);
 	if (timed_cell_parse(value, &cell, NULL) == STATUS_OK) {
 		timed_cell_put(&cell, &written);
 		must_be(&written, value);
+		check_packed(&cell, &written, arena);
 	}
 	if (table_mark_parse(value, &mark, NULL) == STATUS_OK) {
 		table_mark_encode(&mark, false, &written);
 		must_be(&written, value);
 	}
-	arena = arena_new(ARENA_BYTES);
-	must(arena != NULL);
 	if (table_mark_parse_range(value, arena, &mark, NULL) == STATUS_OK) {
 		table_mark_encode(&mark, true, &written);
 		must_be(&written, value);

@@ -10,6 +10,7 @@ enum {
 	/* The same two with a client's stamp behind the expiry. */
 	CELL_FORMAT_STAMPED = 3,
 	CELL_FORMAT_STAMPED_PIECES = 4,
+	CELL_FORMAT_PACKED = 5, /* of a row, with columns: tables/packed.h */
 };
 
 enum {
@@ -20,6 +21,10 @@ enum {
 static uint64_t
 cell_format(const struct timed_cell *cell)
 {
+	/* Whoever gives a packed row a stamp unpacks it first. */
+	assert(!cell->packed.len || (!cell->has_stamp && !cell->value.len && !cell->piece_bytes));
+	if (cell->packed.len)
+		return CELL_FORMAT_PACKED;
 	if (cell->has_stamp)
 		return cell->piece_bytes ? CELL_FORMAT_STAMPED_PIECES : CELL_FORMAT_STAMPED;
 	return cell->piece_bytes ? CELL_FORMAT_PIECES : CELL_FORMAT;
@@ -42,6 +47,7 @@ timed_cell_put(const struct timed_cell *cell, struct buf *value)
 		tuple_put_u64(value, cell->piece_kind);
 	}
 	buf_append_str(value, cell->value);
+	buf_append_str(value, cell->packed);
 }
 
 static enum status
@@ -78,7 +84,7 @@ timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
 	uint64_t format, type;
 	bool has_value;
 
-	TRY(catalog_format_next(&r, "cell of a row", CELL_FORMAT_STAMPED_PIECES, &format, err));
+	TRY(catalog_format_next(&r, "cell of a row", CELL_FORMAT_PACKED, &format, err));
 	TRY(tuple_next_u64(&r, &type));
 	if (type >= TIMED_TYPES)
 		return STATUS_CORRUPT;
@@ -86,13 +92,18 @@ timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
 	TRY(tuple_next_u64(&r, &cell.write_us));
 	if (cell_parse_expiry(&r, &cell) != STATUS_OK)
 		return STATUS_CORRUPT;
-	cell.has_stamp = format >= CELL_FORMAT_STAMPED;
+	cell.has_stamp = format == CELL_FORMAT_STAMPED || format == CELL_FORMAT_STAMPED_PIECES;
 	if (cell.has_stamp && tuple_next_i64(&r, &cell.stamp) != STATUS_OK)
 		return STATUS_CORRUPT;
 	if (format == CELL_FORMAT_PIECES || format == CELL_FORMAT_STAMPED_PIECES) {
 		TRY(cell_parse_pieces(&r, &cell));
 		*ret = cell;
 		return STATUS_OK;
+	}
+	if (format == CELL_FORMAT_PACKED) {
+		cell.packed = r.rest;
+		*ret = cell;
+		return cell.type == TIMED_INSERTED && r.rest.len ? STATUS_OK : STATUS_CORRUPT;
 	}
 	cell.value = r.rest;
 	has_value = cell.type == TIMED_LEAF || cell.type == TIMED_VALUE;
@@ -138,9 +149,14 @@ timed_has_expired(const struct timed *t, const struct timed_cell *cell)
 
 /* ---- Writing ---- */
 
-static void
-cell_set_expiry(const struct timed *t, struct timed_expiry expiry, struct timed_cell *cell)
+void
+timed_cell_init(const struct timed *t, enum timed_type type, struct timed_expiry expiry,
+		struct timed_cell *cell)
 {
+	*cell = (struct timed_cell){ .type = type,
+				     .write_us = timed_write_us(t),
+				     .has_stamp = t->has_stamp,
+				     .stamp = t->stamp };
 	cell->by_default = expiry.kind == TIMED_EXPIRY_DEFAULT;
 	cell->at_ms = TIMED_CELL_NEVER;
 	if (expiry.kind == TIMED_EXPIRY_AFTER)
@@ -170,16 +186,22 @@ timed_cell_write_pieces(struct timed *t, struct str key, const struct doc_scalar
 			struct timed_expiry expiry)
 {
 	AUTO(buf_release) struct buf record = BUF_INIT(KV_LIMIT_VALUE_BYTES);
-	struct timed_cell cell = { .type = TIMED_LEAF,
-				   .write_us = timed_write_us(t),
-				   .has_stamp = t->has_stamp,
-				   .stamp = t->stamp,
-				   .piece_bytes = value->text.len,
-				   .piece_kind = value->kind };
+	struct timed_cell cell;
 
-	cell_set_expiry(t, expiry, &cell);
+	timed_cell_init(t, TIMED_LEAF, expiry, &cell);
+	cell.piece_bytes = value->text.len;
+	cell.piece_kind = value->kind;
 	timed_cell_put(&cell, &record);
 	return cell_store(t, key, &cell, &record);
+}
+
+enum status
+timed_cell_store(struct timed *t, struct str key, const struct timed_cell *cell)
+{
+	AUTO(buf_release) struct buf record = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+
+	timed_cell_put(cell, &record);
+	return cell_store(t, key, cell, &record);
 }
 
 enum status
@@ -187,13 +209,10 @@ timed_cell_write(struct timed *t, struct str key, enum timed_type type,
 		 const struct doc_scalar *value, struct timed_expiry expiry)
 {
 	AUTO(buf_release) struct buf record = BUF_INIT(KV_LIMIT_VALUE_BYTES);
-	struct timed_cell cell = { .type = type,
-				   .write_us = timed_write_us(t),
-				   .has_stamp = t->has_stamp,
-				   .stamp = t->stamp };
+	struct timed_cell cell;
 	size_t head;
 
-	cell_set_expiry(t, expiry, &cell);
+	timed_cell_init(t, type, expiry, &cell);
 	/* One allocation for nearly all: a value with NULs in it is longer than its text. */
 	if (value && value->text.len <= TIMED_VALUE_BYTES)
 		(void)buf_reserve(&record, CELL_HEAD_BYTES + value->text.len);

@@ -340,7 +340,8 @@ enum {
  * What is at a row's key or at a path: (format, type, write time, expiry[, scalar]). Where a value
  * lies in pieces, which is so in tables only (tables/pieces.c), its length and its kind stand in
  * place of the scalar, in a format of their own. A client's stamp, again of tables only, is behind
- * the expiry, in two more formats.
+ * the expiry, in two more formats. One more is of a table's rows with columns packed into their own
+ * cell (tables/packed.h).
  */
 struct timed_cell {
 	enum timed_type type;
@@ -350,6 +351,7 @@ struct timed_cell {
 	bool has_stamp;           /* a client has said what orders it: tables/stamps.h */
 	int64_t stamp;            /* in microseconds, if it has */
 	struct str value;         /* the scalar, encoded; empty: it has none, or lies in pieces */
+	struct str packed;        /* of a row's own cell: columns with its times, or empty */
 	uint64_t piece_bytes;     /* the length of a value in pieces; 0: it lies in the cell */
 	enum doc_kind piece_kind; /* DOC_TEXT or DOC_BYTES, of a value in pieces */
 };
@@ -383,6 +385,12 @@ uint64_t timed_cell_expires_ms(const struct catalog_db *db, const struct timed_c
 
 bool timed_has_expired(const struct timed *t, const struct timed_cell *cell);
 
+/* A cell without a value as it is written now, by what the transaction says. */
+void timed_cell_init(const struct timed *t, enum timed_type type, struct timed_expiry expiry,
+		     struct timed_cell *ret);
+/* Writes a cell, and its entry of EXPIRY, with the times that it has. */
+MUST_USE enum status timed_cell_store(struct timed *t, struct str key,
+				      const struct timed_cell *cell);
 /*
  * Writes a cell, and the entry by which the sweep finds it when it has expired. `value` NULL: it
  * has none. timed_write_begin() has been called. STATUS_VALUE_TOO_LARGE, explained.

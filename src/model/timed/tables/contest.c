@@ -10,7 +10,7 @@
 #include <assert.h>
 
 #include "loop/step.h"
-#include "model/timed/tables/stamps.h"
+#include "model/timed/tables/packed.h"
 
 enum {
 	CONTEST_AHEAD = 32, /* changes of which is asked side by side what is there */
@@ -395,8 +395,12 @@ losers_clear_row(struct timed *t, const struct loser *first, const struct loser 
 	enum status status = table_indexing_begin(&x, t, str_of(first->key.ptr, first->row_len),
 						  NULL, 0);
 
-	for (; status == STATUS_OK && l && same_row(first, l); l = l->next)
-		status = table_cell_clear(t, l->key, l->has_pieces);
+	for (; status == STATUS_OK && l && same_row(first, l); l = l->next) {
+		if (l->key.len > l->row_len)
+			status = table_packed_forget(t, l->key, l->row_len);
+		if (status == STATUS_OK)
+			status = table_cell_clear(t, l->key, l->has_pieces);
+	}
 	*ret_rest = l;
 	if (status == STATUS_OK)
 		status = table_indexing_finish(&x);

@@ -7,12 +7,48 @@
  * and the sweep goes through the rows from there, and clears the cells of columns that are not in
  * the schema. Another drop begins again.
  */
-#include "model/timed/tables/tables_int.h"
+#include "model/timed/tables/packed.h"
 
 enum status
 table_dropped_begin(struct timed *t)
 {
 	return timed_walk_begin(t, TIMED_SPACE_DROPPED, table_space(table_schema_of(t->db)));
+}
+
+static bool
+is_dropped(const void *schema, uint64_t column)
+{
+	return !table_column_by_id(schema, column);
+}
+
+/* Takes such columns out of what is packed in a row's own cell. */
+static enum status
+packed_look(struct timed *t, const struct kv_pair *pair, bool *ret_cleared)
+{
+	const struct table_schema *schema = table_schema_of(t->db);
+	AUTO(buf_release) struct buf next = CATALOG_KEY_INIT;
+	struct table_packed p;
+	struct timed_cell own;
+	enum status status;
+	struct str ignored;
+	uint64_t column;
+	bool any = false;
+
+	TRY(table_fail_corrupt(t, timed_cell_parse(pair->value, &own, t->err)));
+	p = table_packed_of(&own);
+	while ((status = table_packed_next(&p, &column, &ignored)) == STATUS_OK)
+		any = any || is_dropped(schema, column);
+	if (status != STATUS_NOT_FOUND)
+		return table_fail_corrupt(t, status);
+	if (!any)
+		return STATUS_OK;
+	/* The walk reads by snapshot, and what a writer puts here meanwhile must not be lost. */
+	buf_append_str(&next, pair->key);
+	buf_append_byte(&next, CATALOG_KEY_NEXT);
+	TRY(catalog_key_status(&next));
+	TRY(kv_add_read_conflict_range(t->tx, pair->key, buf_str(&next)));
+	*ret_cleared = true;
+	return table_packed_filter(t, pair->key, pair->value, is_dropped, schema);
 }
 
 /* Clears the cell if its column was dropped. */
@@ -27,7 +63,9 @@ dropped_look(struct timed *t, const struct kv_pair *pair, void *ret_cleared)
 
 	TRY(timed_key_row_bytes(t->db, key, &len));
 	TRY(table_place_column(str_skip(key, len), &column));
-	if (!column || table_column_by_id(schema, column))
+	if (!column)
+		return schema->packed ? packed_look(t, pair, cleared) : STATUS_OK;
+	if (table_column_by_id(schema, column))
 		return STATUS_OK;
 	*cleared = true;
 	return timed_data_clear(t, key);

@@ -191,7 +191,7 @@ table_indexing_end(struct table_indexing *x)
 struct expired {
 	struct expired *next;
 	struct str key;
-	struct timed_cell cell; /* without its value */
+	struct timed_cell cell; /* without its value, but for what is packed */
 };
 
 static enum status
@@ -224,6 +224,7 @@ expired_find(struct timed *t, struct str key, struct arena *arena, struct expire
 		TRY(arena_copy(arena, pair.key, &found->key));
 		found->cell = cell;
 		found->cell.value = (struct str){ 0 };
+		TRY(arena_copy(arena, cell.packed, &found->cell.packed));
 		found->next = *ret;
 		*ret = found;
 	}

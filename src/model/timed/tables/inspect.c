@@ -5,7 +5,7 @@
 #include "index/engine/draw.h"
 #include "index/typed/form.h"
 #include "kv/tuple.h"
-#include "model/timed/tables/stamps.h"
+#include "model/timed/tables/packed.h"
 
 enum {
 	DRAW_ARENA_BYTES = 4 * 1024 * 1024,
@@ -64,6 +64,30 @@ table_draw_key(const struct catalog_db *db, uint64_t space, struct str tail, str
 
 /* ---- Cells ---- */
 
+/* {name_column_id: value, …} */
+static enum status
+draw_packed(const struct catalog_db *db, const struct timed_cell *own, struct arena *arena,
+	    struct buf *ret)
+{
+	struct table_packed p = table_packed_of(own);
+	const char *before = "{";
+	struct doc_scalar s;
+	enum status status;
+	struct str value;
+	uint64_t id;
+
+	while ((status = table_packed_next(&p, &id, &value)) == STATUS_OK) {
+		buf_append_cstr(ret, before);
+		draw_column(table_schema_of(db), id, ret);
+		buf_append_cstr(ret, ": ");
+		TRY(table_packed_scalar(value, arena, &s));
+		timed_draw_scalar(&s, ret);
+		before = ", ";
+	}
+	buf_append_byte(ret, '}');
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 static enum status
 draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct arena *arena,
 	  struct buf *ret)
@@ -86,6 +110,8 @@ draw_cell(const struct catalog_db *db, struct str tail, struct str value, struct
 		buf_printf(ret, "[%llu bytes in pieces]", (unsigned long long)cell.piece_bytes);
 		return STATUS_OK;
 	}
+	if (cell.packed.len)
+		return draw_packed(db, &cell, arena, ret);
 	if (!cell.value.len) {
 		buf_append_cstr(ret, "[NULL]");
 		return STATUS_OK;
@@ -273,6 +299,8 @@ draw_schema(struct str value, struct arena *arena, struct buf *ret)
 	}
 	if (schema.stamped)
 		buf_append_cstr(ret, "; clients' timestamps count");
+	if (schema.packed)
+		buf_append_cstr(ret, "; rows may be packed");
 	return STATUS_OK;
 }
 

@@ -19,7 +19,7 @@
 #include "catalog/format.h"
 #include "kv/tuple.h"
 #include "loop/step.h"
-#include "model/timed/tables/stamps.h"
+#include "model/timed/tables/packed.h"
 
 enum {
 	MARK_FORMAT = 1,
@@ -184,11 +184,37 @@ table_mark_raise(struct timed *t, const struct table_order *o, struct str key, b
 	return table_mark_put(t, key, own, stamp);
 }
 
+/* The marks of the columns that are packed in a row's own cell. */
+static enum status
+packed_marks_put(struct timed *t, struct str row, const struct timed_cell *own)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct table_packed p = table_packed_of(own);
+	enum status status;
+	struct str ignored;
+	uint64_t column;
+
+	while ((status = table_packed_next(&p, &column, &ignored)) == STATUS_OK) {
+		buf_clear(&key);
+		buf_append_str(&key, row);
+		TRY(table_key_cell(t, column, NULL, &key));
+		TRY(table_mark_put(t, buf_str(&key), false, timed_cell_stamp(own)));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : table_fail_corrupt(t, status);
+}
+
 enum status
 table_expired_clear(struct timed *t, struct str key, const struct timed_cell *cell)
 {
-	if (table_schema_of(t->db)->stamped)
+	size_t len;
+
+	if (table_schema_of(t->db)->stamped) {
 		TRY(table_mark_put(t, key, cell->type == TIMED_INSERTED, timed_cell_stamp(cell)));
+		TRY(packed_marks_put(t, key, cell));
+	}
+	TRY(timed_key_row_bytes(t->db, key, &len));
+	if (key.len > len)
+		TRY(table_packed_forget(t, key, len));
 	return table_cell_clear(t, key, cell->piece_bytes);
 }
 

@@ -3,7 +3,7 @@
 #include <endian.h>
 
 #include "kv/tuple.h"
-#include "model/timed/tables/tables_int.h"
+#include "model/timed/tables/packed.h"
 
 enum status
 table_fail_corrupt(struct timed *t, enum status status)
@@ -37,6 +37,40 @@ is_wanted(const struct table_wanted *wanted, uint64_t id)
 	return false;
 }
 
+/* What the row's own cell has packed of columns that are wanted. */
+static enum status
+take_packed(struct table_reading *r, const struct timed_cell *own)
+{
+	struct table_packed p = table_packed_of(own);
+	enum status status;
+	struct str value;
+	uint64_t id;
+
+	while ((status = table_packed_next(&p, &id, &value)) == STATUS_OK) {
+		const struct table_column *column = table_column_by_id(r->schema, id);
+		struct table_cell *to;
+
+		if (!column) /* it was dropped */
+			continue;
+		if (!table_column_packs(column))
+			return STATUS_CORRUPT;
+		if (!is_wanted(r->wanted, id))
+			continue;
+		r->packed = arena_grow(r->arena, r->packed, r->packed_count, &r->packed_cap,
+				       sizeof(*r->packed));
+		if (!r->packed)
+			return STATUS_LIMIT;
+		to = &r->packed[r->packed_count++];
+		*to = (struct table_cell){ .column = column,
+					   .element = { .kind = DOC_NULL },
+					   .write_us = r->row.write_us,
+					   .expires_ms = r->row.expires_ms,
+					   .by_default = r->row.by_default };
+		TRY(table_packed_scalar(value, r->arena, &to->value));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 static enum status
 take_own(struct table_reading *r, struct str value)
 {
@@ -45,7 +79,7 @@ take_own(struct table_reading *r, struct str value)
 	if (r->is_static || r->schema->counters)
 		return STATUS_CORRUPT;
 	TRY(timed_cell_parse(value, &cell, r->t->err));
-	if (cell.type != TIMED_INSERTED)
+	if (cell.type != TIMED_INSERTED || (cell.packed.len && !r->schema->packed))
 		return STATUS_CORRUPT;
 	if (timed_has_expired(r->t, &cell))
 		return STATUS_OK;
@@ -56,7 +90,7 @@ take_own(struct table_reading *r, struct str value)
 	r->row.stamp = cell.stamp;
 	r->row.expires_ms = timed_cell_expires_ms(r->t->db, &cell);
 	r->row.by_default = cell.by_default;
-	return STATUS_OK;
+	return take_packed(r, &cell);
 }
 
 static enum status
@@ -123,6 +157,20 @@ take_piece(struct table_reading *r, const struct table_column *column,
 	return STATUS_CORRUPT;
 }
 
+/* A leaf that has expired still hides what is packed of its column. */
+static enum status
+take_expired(struct table_reading *r, const struct table_column *column)
+{
+	if (!r->schema->packed || !table_column_packs(column))
+		return STATUS_OK;
+	r->hidden = arena_grow(r->arena, r->hidden, r->hidden_count, &r->hidden_cap,
+			       sizeof(*r->hidden));
+	if (!r->hidden)
+		return STATUS_LIMIT;
+	r->hidden[r->hidden_count++] = column->id;
+	return STATUS_OK;
+}
+
 static enum status
 take_leaf(struct table_reading *r, const struct table_column *column,
 	  const struct table_place *place, struct str value)
@@ -138,7 +186,7 @@ take_leaf(struct table_reading *r, const struct table_column *column,
 	if (cell.type != TIMED_LEAF)
 		return STATUS_CORRUPT;
 	if (timed_has_expired(r->t, &cell))
-		return STATUS_OK;
+		return take_expired(r, column);
 	r->lives = true;
 	if (!is_wanted(r->wanted, column->id))
 		return STATUS_OK;
@@ -196,6 +244,50 @@ table_reading_take(struct table_reading *r, const struct kv_pair *pair, size_t r
 						: take_leaf(r, column, &place, pair->value);
 }
 
+static bool
+is_hidden(const struct table_reading *r, uint64_t column)
+{
+	for (size_t i = 0; i < r->hidden_count; i++)
+		if (r->hidden[i] == column)
+			return true;
+	return false;
+}
+
+/* Puts what is packed between the leaves, by the ids of columns, where no leaf hides it. */
+static enum status
+merge_packed(struct table_reading *r)
+{
+	struct table_row *row = &r->row;
+	size_t count = 0, leaf = 0;
+	struct table_cell *all;
+
+	if (!r->packed_count)
+		return STATUS_OK;
+	if (!row->cell_count && !r->hidden_count) {
+		row->cells = r->packed;
+		row->cell_count = r->packed_count;
+		return STATUS_OK;
+	}
+	all = arena_alloc(r->arena, (r->packed_count + row->cell_count) * sizeof(*all));
+	if (!all)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < r->packed_count; i++) {
+		uint64_t id = r->packed[i].column->id;
+
+		while (leaf < row->cell_count && row->cells[leaf].column->id < id)
+			all[count++] = row->cells[leaf++];
+		if (leaf < row->cell_count && row->cells[leaf].column->id == id)
+			continue;
+		if (!is_hidden(r, id))
+			all[count++] = r->packed[i];
+	}
+	while (leaf < row->cell_count)
+		all[count++] = row->cells[leaf++];
+	row->cells = all;
+	row->cell_count = count;
+	return STATUS_OK;
+}
+
 enum status
 table_reading_end(struct table_reading *r, bool *ret_there)
 {
@@ -209,6 +301,7 @@ table_reading_end(struct table_reading *r, bool *ret_there)
 		row->cells[i] = row->cells[--j];
 		row->cells[j] = cell;
 	}
+	TRY(merge_packed(r));
 	if (r->is_static) {
 		row->statics = row->cells;
 		row->static_count = row->cell_count;

@@ -4,6 +4,8 @@
  *
  * In a table whose clients have ordered writes by stamps of their own the list of columns with
  * pieces is there in any case, and the format is another one, which an older frond refuses.
+ * In a table whose rows may be packed that list is followed by whether clients have done so, in one
+ * more format.
  *
  *     column = (id, kind, storage, descending, name, type)
  *
@@ -22,6 +24,7 @@ enum {
 	SCHEMA_FORMAT = 1,
 	SCHEMA_FORMAT_PIECES = 2,  /* with the columns whose values may lie in pieces */
 	SCHEMA_FORMAT_STAMPED = 3, /* the same, and clients' stamps order writes */
+	SCHEMA_FORMAT_PACKED = 4,  /* rows may be packed; whether stamps order writes is behind */
 };
 
 /* ---- Properties ---- */
@@ -131,7 +134,8 @@ pieces_put(const struct table_schema *schema, struct buf *value)
 void
 table_schema_put(const struct table_schema *schema, struct buf *value)
 {
-	uint64_t format = schema->stamped      ? SCHEMA_FORMAT_STAMPED
+	uint64_t format = schema->packed       ? SCHEMA_FORMAT_PACKED
+			  : schema->stamped    ? SCHEMA_FORMAT_STAMPED
 			  : has_pieces(schema) ? SCHEMA_FORMAT_PIECES
 					       : SCHEMA_FORMAT;
 
@@ -159,6 +163,8 @@ table_schema_put(const struct table_schema *schema, struct buf *value)
 	table_properties_put(schema->properties, schema->property_count, value);
 	if (format >= SCHEMA_FORMAT_PIECES)
 		pieces_put(schema, value);
+	if (format == SCHEMA_FORMAT_PACKED)
+		tuple_put_bool(value, schema->stamped);
 }
 
 static enum status
@@ -297,9 +303,15 @@ schema_next(struct tuple_reader *r, uint64_t format, struct arena *arena, struct
 	TRY(table_properties_next(r, arena, &ret->properties, &ret->property_count));
 	if (!columns_are_in_order(ret))
 		return STATUS_CORRUPT;
-	ret->stamped = format >= SCHEMA_FORMAT_STAMPED;
+	ret->stamped = format == SCHEMA_FORMAT_STAMPED;
+	ret->packed = format == SCHEMA_FORMAT_PACKED;
 	if (format >= SCHEMA_FORMAT_PIECES)
 		TRY(pieces_next(r, ret, columns));
+	if (ret->packed)
+		TRY(tuple_next_bool(r, &ret->stamped));
+	if (ret->packed && ret->counters)
+		return STATUS_CORRUPT;
+	ret->packs = ret->packed && table_schema_asks_to_pack(ret);
 	return r->rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
@@ -311,7 +323,7 @@ table_schema_parse(struct str value, struct arena *arena, struct table_schema *r
 	enum status status;
 	uint64_t format;
 
-	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_STAMPED, &format, err));
+	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_PACKED, &format, err));
 	status = schema_next(&r, format, arena, &schema);
 	if (status == STATUS_NOT_FOUND) /* an element is missing */
 		status = STATUS_CORRUPT;
@@ -404,6 +416,13 @@ table_property_of(const struct table_schema *schema, struct str name)
 		if (str_eq(schema->properties[i].name, name))
 			return schema->properties[i].value;
 	return (struct str){ NULL, 0 };
+}
+
+bool
+table_schema_asks_to_pack(const struct table_schema *schema)
+{
+	return !schema->counters &&
+	       str_eq(table_property_of(schema, STR(TABLE_PROPERTY_PACKED)), STR("true"));
 }
 
 /* ---- Checking ---- */

@@ -1,6 +1,6 @@
 /* Rows as entries of indexes are made of them: what is stored, whether or not it has expired. */
 #include "kv/tuple.h"
-#include "model/timed/tables/tables_int.h"
+#include "model/timed/tables/packed.h"
 
 static bool
 is_used(const struct table_extension *x, uint64_t column)
@@ -20,15 +20,29 @@ is_used(const struct table_extension *x, uint64_t column)
 	return false;
 }
 
+/*
+ * Makes room for a cell of the column. Cells are in the order of columns, and what is packed came
+ * before all leaves. `single`: it takes the place of what is packed of the column.
+ */
 static enum status
-cell_add(struct table_stored *s, struct index_typed_cell **ret)
+cell_add(struct table_stored *s, uint64_t column, bool single, struct index_typed_cell **ret)
 {
-	s->cells = arena_grow(s->arena, s->cells, s->row.count, &s->cap, sizeof(*s->cells));
-	if (!s->cells)
-		return STATUS_LIMIT;
-	s->row.cells = s->cells;
-	*ret = &s->cells[s->row.count++];
-	**ret = (struct index_typed_cell){ .element = { .kind = DOC_NULL },
+	size_t at = s->row.count;
+
+	while (at && s->cells[at - 1].column > column)
+		at--;
+	if (!single || !at || s->cells[at - 1].column != column) {
+		s->cells = arena_grow(s->arena, s->cells, s->row.count, &s->cap, sizeof(*s->cells));
+		if (!s->cells)
+			return STATUS_LIMIT;
+		memmove(&s->cells[at + 1], &s->cells[at], (s->row.count - at) * sizeof(*s->cells));
+		s->row.cells = s->cells;
+		s->row.count++;
+		at++;
+	}
+	*ret = &s->cells[at - 1];
+	**ret = (struct index_typed_cell){ .column = column,
+					   .element = { .kind = DOC_NULL },
 					   .value = { .kind = DOC_NULL } };
 	return STATUS_OK;
 }
@@ -48,12 +62,34 @@ table_stored_begin(struct table_stored *s, const struct catalog_db *db, struct a
 	for (size_t i = 0; place.key_count == schema->key_count && i < place.key_count; i++) {
 		if (!is_used(s->extension, schema->columns[i].id))
 			continue;
-		TRY(cell_add(s, &cell));
-		cell->column = schema->columns[i].id;
+		TRY(cell_add(s, schema->columns[i].id, false, &cell));
 		cell->value = place.key[i];
 		cell->is_key = true;
 	}
 	return STATUS_OK;
+}
+
+/* What the row's own cell has packed. */
+static enum status
+take_own(struct table_stored *s, struct str value)
+{
+	struct timed_cell own;
+	struct table_packed p;
+	enum status status;
+	uint64_t column;
+
+	TRY(timed_cell_parse(value, &own, NULL));
+	p = table_packed_of(&own);
+	while ((status = table_packed_next(&p, &column, &value)) == STATUS_OK) {
+		struct index_typed_cell *to;
+
+		if (!is_used(s->extension, column))
+			continue;
+		TRY(cell_add(s, column, false, &to));
+		to->expires = !own.by_default && own.at_ms != TIMED_CELL_NEVER;
+		TRY(table_packed_scalar(value, s->arena, &to->value));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 enum status
@@ -63,6 +99,8 @@ table_stored_take(struct table_stored *s, struct str rest, struct str value)
 	struct index_typed_cell *to;
 	struct timed_cell cell;
 
+	if (!rest.len && s->extension->schema.packed)
+		return take_own(s, value);
 	TRY(table_place_column(rest, &place.column));
 	if (!is_used(s->extension, place.column))
 		return STATUS_OK;
@@ -72,8 +110,7 @@ table_stored_take(struct table_stored *s, struct str rest, struct str value)
 									 : STATUS_CORRUPT;
 	TRY(table_stored_end(s));
 	TRY(timed_cell_parse(value, &cell, NULL));
-	TRY(cell_add(s, &to));
-	to->column = place.column;
+	TRY(cell_add(s, place.column, !place.has_element, &to));
 	to->expires = !cell.by_default && cell.at_ms != TIMED_CELL_NEVER;
 	if (place.has_element)
 		to->element = place.element;
@@ -105,7 +142,9 @@ table_stored_read(struct table_stored *s, struct kv_tx *tx, const struct catalog
 	buf_append_str(&begin, key);
 	buf_append_str(&end, key);
 	if (span && span->some) {
-		tuple_put_u64(&begin, span->first);
+		/* What is packed lies in front of all columns. */
+		if (!table_schema_of(db)->packed)
+			tuple_put_u64(&begin, span->first);
 		tuple_put_u64(&end, span->last);
 	}
 	buf_append_byte(&end, CATALOG_KEY_LAST);

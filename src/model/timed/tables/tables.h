@@ -91,6 +91,8 @@ struct table_schema {
 	size_t static_count;
 	bool counters;
 	bool stamped; /* clients have ordered writes by stamps of their own: table_stamp_set() */
+	bool packed;  /* rows may be packed (packed.h) */
+	bool packs;   /* INSERT packs them */
 	uint64_t next_id;
 	const struct table_dropped *dropped; /* the latest last */
 	size_t dropped_count;
@@ -107,6 +109,12 @@ const struct table_column *table_column_by_id(const struct table_schema *schema,
 
 /* The property that says for how many seconds deletions are remembered (table_stamp_set()). */
 #define TABLE_PROPERTY_GRACE "gc_grace_seconds"
+
+/*
+ * The property by which INSERT packs rows, if it is "true": set by the model where the caller does
+ * so. A table that ever had it stays one that may have such rows.
+ */
+#define TABLE_PROPERTY_PACKED "packed"
 
 /* The property's value; `ptr` NULL if it was never set. */
 struct str table_property_of(const struct table_schema *schema, struct str name);

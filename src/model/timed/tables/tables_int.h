@@ -22,6 +22,8 @@ MUST_USE enum status table_schema_key(const struct catalog_db *db, struct buf *k
 void table_schema_put(const struct table_schema *schema, struct buf *value);
 MUST_USE enum status table_schema_parse(struct str value, struct arena *arena,
 					struct table_schema *ret, struct err *err);
+/* True if INSERT packs rows by the properties: counters have nothing to pack. */
+bool table_schema_asks_to_pack(const struct table_schema *schema);
 /* STATUS_INVALID, explained, if no table can have this schema. */
 MUST_USE enum status table_schema_check(const struct table_schema *schema, struct err *err);
 /* Writes the record of a table. STATUS_INVALID, explained, if it is too long. */
@@ -327,12 +329,20 @@ struct table_reading {
 	struct table_row row;
 	size_t cap;
 	struct table_pieces pieces;
+	/* Of a packed row: what its own cell has, and columns whose leaves have expired. */
+	struct table_cell *packed;
+	size_t packed_count, packed_cap;
+	uint64_t *hidden;
+	size_t hidden_count, hidden_cap;
 };
 
 /* Takes a pair; `row_len` is how much of its key is the row's. */
 MUST_USE enum status table_reading_take(struct table_reading *r, const struct kv_pair *pair,
 					size_t row_len);
-/* After the last pair. `*ret_there`: the row is there. STATUS_CORRUPT: pieces are missing. */
+/*
+ * After the last pair. `*ret_there`: the row is there. STATUS_CORRUPT: pieces are missing;
+ * STATUS_LIMIT.
+ */
 MUST_USE enum status table_reading_end(struct table_reading *r, bool *ret_there);
 /* One row that is asked for by its key, and with it the static columns of its partition. */
 struct table_pick {

@@ -1,7 +1,7 @@
 /* Checks a table: keys, cells, that what expires has an entry, that the keyspace is there. */
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
-#include "model/timed/tables/stamps.h"
+#include "model/timed/tables/packed.h"
 
 #define TABLE_FINDING_CELL     "table_cell"     /* a cell that cannot be where it is */
 #define TABLE_FINDING_PIECES   "table_pieces"   /* a value whose pieces are not all there */
@@ -90,6 +90,47 @@ check_piece(struct table_check *c, const struct kv_pair *pair, const struct tabl
 				     "not the next piece of the value before it");
 }
 
+/* ---- What is packed ---- */
+
+/* NULL, or what is wrong with a packed column. */
+static const char *
+packed_is_wrong(const struct table_check *c, uint64_t id)
+{
+	const struct table_column *column = table_column_by_id(c->schema, id);
+
+	if (!column && id < c->schema->next_id && c->dropping)
+		return NULL;
+	if (!column)
+		return "a column is packed that is not there";
+	return table_column_packs(column) ? NULL : "a column is packed that cannot be";
+}
+
+static void
+check_packed(struct table_check *c, const struct kv_pair *pair, const struct timed_cell *own)
+{
+	struct table_packed p = table_packed_of(own);
+	struct err err = { 0 };
+	struct doc_scalar s;
+	enum status status;
+	struct str value;
+	uint64_t id;
+
+	if (own->packed.len && !c->schema->packed)
+		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key,
+				     "a packed row in a table that has none");
+	while ((status = table_packed_next(&p, &id, &value)) == STATUS_OK) {
+		const char *wrong = packed_is_wrong(c, id);
+
+		if (wrong)
+			catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key, "%s", wrong);
+		status = table_packed_scalar(value, c->v->scratch, &s);
+		if (status != STATUS_OK)
+			break;
+	}
+	if (status != STATUS_NOT_FOUND)
+		catalog_verify_unreadable(c->v, status, &err, pair->key, "not a packed row");
+}
+
 static enum status
 check_leaf(struct table_check *c, const struct kv_pair *pair, const struct table_place *place)
 {
@@ -110,6 +151,7 @@ check_leaf(struct table_check *c, const struct kv_pair *pair, const struct table
 	if (cell.type != (place->column ? TIMED_LEAF : TIMED_INSERTED))
 		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key,
 				     "such a cell cannot be at this place");
+	check_packed(c, pair, &cell);
 	if (cell.has_stamp)
 		TRY(table_verify_stamp(c->v, pair->key, &cell));
 	if (cell.by_default && c->retiming)

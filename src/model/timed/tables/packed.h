@@ -1,0 +1,77 @@
+/*
+ * Packed rows. In a table whose description has the flag `packed`, the row's own cell may have what
+ * one INSERT has written beside it: single columns with the cell's write time and expiry. So such a
+ * row is one pair. Cells of columns, the leaves, lie over it:
+ *
+ *     a leaf, expired or not, hides what is packed of its column;
+ *     whatever takes a leaf away takes the column out of what is packed, too, so that nothing
+ *     older comes back;
+ *     whoever writes the row's own cell anew takes the leaves of the columns that it packs away,
+ *     and keeps what else was packed, as leaves.
+ *
+ * Writing a column without a null therefore reads nothing, as without packing; INSERT reads the
+ * row, and a null the row's own cell, with a conflict.
+ *
+ *     packed = column, length, scalar, column, …   by the ids of columns
+ *
+ * Collections, static columns, counters, values in pieces, and values with another expiry than the
+ * row's are leaves, and so are those for which TABLE_PACKED_BYTES have no room. A packed cell has
+ * no stamp: writers with stamps unpack a row first.
+ */
+#ifndef FROND_MODEL_TIMED_TABLES_PACKED_H
+#define FROND_MODEL_TIMED_TABLES_PACKED_H
+
+#include "model/timed/tables/stamps.h"
+
+enum {
+	TABLE_PACKED_BYTES = 16 * 1024, /* of what is packed in one row */
+};
+
+/* ---- What is packed (packed.c) ---- */
+
+struct table_packed {
+	struct str rest;
+	uint64_t last; /* the column before */
+};
+
+static inline struct table_packed
+table_packed_of(const struct timed_cell *own)
+{
+	return (struct table_packed){ .rest = own->packed };
+}
+
+/* The next column and its scalar, encoded and borrowed. STATUS_NOT_FOUND: none; STATUS_CORRUPT. */
+MUST_USE enum status table_packed_next(struct table_packed *p, uint64_t *ret_column,
+				       struct str *ret_value);
+/* Columns come by their ids. */
+void table_packed_put(uint64_t column, struct str value, struct buf *packed);
+
+/* The scalar; its text is in the arena. STATUS_CORRUPT. */
+MUST_USE enum status table_packed_scalar(struct str value, struct arena *arena,
+					 struct doc_scalar *ret);
+
+/* True of a column that may be packed, if its value is not too long. */
+static inline bool
+table_column_packs(const struct table_column *column)
+{
+	return column->kind == TABLE_REGULAR && column->storage == TABLE_SINGLE;
+}
+
+/* ---- Changing what is packed (repack.c) ---- */
+
+/*
+ * Writes a row's own cell, which was read as `value`, again without the columns of which `drops`
+ * says so. Does nothing if there are none.
+ */
+MUST_USE enum status table_packed_filter(struct timed *t, struct str row, struct str value,
+					 bool (*drops)(const void *arg, uint64_t column),
+					 const void *arg);
+/*
+ * Takes the column of a leaf that goes, by its key, out of what is packed in its row, whose key is
+ * the first `row_len` bytes. Does nothing in a table without packed rows.
+ */
+MUST_USE enum status table_packed_forget(struct timed *t, struct str leaf, size_t row_len);
+/* Makes leaves of what is packed in a row; those that are there stay. */
+MUST_USE enum status table_packed_unpack(struct timed *t, struct str row);
+
+#endif
