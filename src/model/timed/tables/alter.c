@@ -145,6 +145,8 @@ alter(struct alter *a, const struct table_alteration *change)
 	TRY(table_properties_merge(s->properties, s->property_count, change->properties,
 				   change->property_count, a->arena, &s->properties,
 				   &s->property_count));
+	/* What was packed stays so where INSERT no longer packs. */
+	s->packed = s->packed || table_schema_asks_to_pack(s);
 	if (change->sets_ttl && change->ttl_ms && s->counters)
 		return err_set(t->err, STATUS_INVALID, "counters do not expire");
 	TRY(table_schema_write(t->tx, t->db, s, t->err));

@@ -75,8 +75,10 @@ schema_make(const struct table_schema *given, struct arena *arena, struct table_
 	columns_take(given, TABLE_RANGE, TABLE_RANGE, columns, ret);
 	ret->key_count = ret->column_count;
 	columns_take(given, TABLE_STATIC, TABLE_REGULAR, columns, ret);
-	return table_properties_merge(NULL, 0, given->properties, given->property_count, arena,
-				      &ret->properties, &ret->property_count);
+	TRY(table_properties_merge(NULL, 0, given->properties, given->property_count, arena,
+				   &ret->properties, &ret->property_count));
+	ret->packed = table_schema_asks_to_pack(ret);
+	return STATUS_OK;
 }
 
 /* Writes the schema of a table that this transaction has created. */

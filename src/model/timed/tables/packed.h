@@ -74,4 +74,22 @@ MUST_USE enum status table_packed_forget(struct timed *t, struct str leaf, size_
 /* Makes leaves of what is packed in a row; those that are there stay. */
 MUST_USE enum status table_packed_unpack(struct timed *t, struct str row);
 
+/* ---- Writing rows of such a table (packing.c) ---- */
+
+struct table_packing {
+	struct table_writing *w;
+	const struct table_write *write;
+	bool needed;           /* the write is none of those that read nothing */
+	struct kv_scan scan;   /* of an INSERT: the row's own cell, and the leaves beside it */
+	size_t scanned;        /* the first column that the scan does not reach */
+	struct kv_future *own; /* of others */
+};
+
+/* Asks for what the write has to know; `w->row` is there. The caller ends it in any case. */
+MUST_USE enum status table_packing_ask(struct table_packing *p, struct table_writing *w,
+				       const struct table_write *write);
+/* Makes the changes, in a table without stamps, if `needed`. */
+MUST_USE enum status table_packing_write(struct table_packing *p);
+void table_packing_end(struct table_packing *p);
+
 #endif

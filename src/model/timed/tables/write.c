@@ -1,6 +1,6 @@
 /* Writing and clearing rows and cells. */
 #include "loop/step.h"
-#include "model/timed/tables/stamps.h"
+#include "model/timed/tables/packed.h"
 
 /* ---- Checking ---- */
 
@@ -78,10 +78,14 @@ check_write(struct timed *t, const struct table_write *write, bool *ret_writes)
 /* ---- Writing ---- */
 
 static enum status
-row_write_cells(struct table_writing *w, const struct table_write *write)
+row_write_cells(struct table_writing *w, const struct table_write *write, struct table_packing *p)
 {
 	struct timed *t = w->t;
 
+	if (p->needed && !w->schema->stamped)
+		return table_packing_write(p);
+	if (p->needed || w->order.compares)
+		TRY(table_packed_unpack(t, buf_str(&w->row)));
 	if (w->order.compares)
 		return table_contest_write(w, write);
 	if (write->inserts)
@@ -92,19 +96,33 @@ row_write_cells(struct table_writing *w, const struct table_write *write)
 }
 
 static enum status
-row_write_all(struct table_writing *w, const struct table_write *write)
+row_write_all(struct table_writing *w, const struct table_write *write, struct table_packing *p)
 {
 	struct table_indexing x;
-	enum status status;
+	enum status status = table_indexing_begin(&x, w->t, buf_str(&w->row), write->changes,
+						  write->change_count);
 
-	TRY(table_key_row(w->t, &write->key, &w->row));
-	status = table_indexing_begin(&x, w->t, buf_str(&w->row), write->changes,
-				      write->change_count);
 	if (status == STATUS_OK)
-		status = row_write_cells(w, write);
+		status = row_write_cells(w, write, p);
 	if (status == STATUS_OK)
 		status = table_indexing_finish(&x);
 	table_indexing_end(&x);
+	return status;
+}
+
+static enum status
+row_write(struct table_writing *w, const struct table_write *write, bool writes)
+{
+	struct table_packing p;
+	enum status status;
+
+	TRY(table_key_row(w->t, &write->key, &w->row));
+	status = table_packing_ask(&p, w, write);
+	if (status == STATUS_OK)
+		status = table_order_begin(w->t, writes || p.needed, &w->order);
+	if (status == STATUS_OK)
+		status = row_write_all(w, write, &p);
+	table_packing_end(&p);
 	return status;
 }
 
@@ -122,8 +140,7 @@ table_write(struct timed *t, const struct table_write *write)
 	if (!write->inserts && !write->change_count)
 		return STATUS_OK;
 	TRY(table_write_allow_pieces(t, write));
-	TRY(table_order_begin(t, writes, &w.order));
-	status = row_write_all(&w, write);
+	status = row_write(&w, write, writes);
 	buf_release(&w.row);
 	buf_release(&w.cell);
 	return status;

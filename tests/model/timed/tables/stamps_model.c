@@ -129,6 +129,9 @@ random_op(struct world *w, bool lists)
 	op.change_count = w->has_long ? 1 : 1 + below(w, CHANGES);
 	for (size_t i = 0; i < op.change_count; i++)
 		op.changes[i] = random_change(w, op.row == ROWS, lists);
+	/* As INSERT has it; such values are packed, where rows are. */
+	for (size_t i = 0; i < op.change_count && op.inserts && kind < 8; i++)
+		op.changes[i].expiry = op.expiry;
 	return op;
 }
 

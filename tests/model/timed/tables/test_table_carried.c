@@ -18,6 +18,7 @@
 #include "index/engine/def.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
+#include "packing.h"
 #include "store.h"
 #include "test_tables.h"
 #include "verified.h"
@@ -398,7 +399,7 @@ create_body(struct kv_tx *tx, void *arg)
 
 	(void)arg;
 	TRY(table_keyspace_create(tx, &ks, NULL));
-	return table_create(tx, STR("ks.t"), &t, 0, NULL);
+	return packing_create(tx, STR("ks.t"), &t, 0);
 }
 
 static int

@@ -20,6 +20,7 @@
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
+#include "packing.h"
 #include "random_table.h"
 #include "store.h"
 #include "verified.h"
@@ -219,6 +220,9 @@ random_op(struct world *w)
 		op.change_count = 1 + below(w, CHANGES);
 		for (size_t i = 0; i < op.change_count; i++)
 			op.changes[i] = random_change(w, op.row == ROWS);
+		/* As INSERT has it; such values are packed, where rows are. */
+		for (size_t i = 0; i < op.change_count && op.inserts && kind < 24; i++)
+			op.changes[i].expiry = op.expiry;
 	} else if (kind < 37) {
 		op.kind = op.row == ROWS ? OP_CLEAR_STATICS : OP_CLEAR_ROW;
 	} else {
@@ -1133,7 +1137,7 @@ create_body(struct kv_tx *tx, void *arg)
 
 	(void)arg;
 	TRY(table_keyspace_create(tx, &ks, NULL));
-	return table_create(tx, STR("ks.t"), &t, TTL_MS, NULL);
+	return packing_create(tx, STR("ks.t"), &t, TTL_MS);
 }
 
 static int
