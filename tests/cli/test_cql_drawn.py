@@ -5,7 +5,7 @@ then draws of the table, compared with what the text prints."""
 import re
 
 from cql_server import KEYSPACE, Cluster, Door, Session
-from harness import equal, main, ok, test
+from harness import contains, equal, main, ok, test
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
@@ -146,6 +146,34 @@ def durations_are_drawn_with_all_of_their_parts(cwd):
         drawn = ok("inspect", "table:ks.t", cwd=cwd).stdout
         equal(sorted(re.findall(r", (\d)\), d_column_id, .* -> (.*)", drawn)),
               [("0", "14mo3d4ns"), ("1", "-5d6ns"), ("2", "7000000000ns"), ("3", "0ns")])
+
+
+@test
+def packed_rows_are_one_pair(cwd):
+    table = "CREATE TABLE ks.t (k int PRIMARY KEY, a int, b text, m map<text, int>)"
+    row = "a_column_id: 1, b_column_id: 'x'"
+    with Door(cwd) as door, Session(door) as session:
+        session(KEYSPACE)
+        session(f"{table} WITH packed = true AND history_seconds = 3600")
+        contains(session("DESCRIBE TABLE ks.t")[0][3], "packed = true")
+        session("INSERT INTO ks.t (k, a, b, m) VALUES (1, 1, 'x', {'y': 2})")
+        session("INSERT INTO ks.t (k, a, b) VALUES (2, 1, 'x') USING TTL 1000")
+        session("UPDATE ks.t SET a = 3 WHERE k = 2")
+        session("INSERT INTO ks.t (k, a, b) VALUES (3, 1, 'x')")
+        session("DELETE a FROM ks.t WHERE k = 3")
+        read = "SELECT k, a, b, m FROM ks.t"
+        rows = [(1, 1, "x", {"y": 2}), (2, 3, "x", None), (3, None, "x", None)]
+        equal(sorted(session(read), key=lambda row: row[0]), rows)
+        drawn = [line for line in ok("inspect", "table:ks.t", cwd=cwd).stdout.splitlines() if "liveness" in line]
+        equal(sorted(re.sub(r".*, (\d)\), liveness_column_id, .* -> ", r"\1 ", line) for line in drawn),
+              [f"1 {{{row}}}", f"2 (TTL = 1000) {{{row}}}", "3 {b_column_id: 'x'}"])
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+    ok("load", "table:ks.u", "--quiet", cwd=cwd, stdin=ok("dump", "table:ks.t", cwd=cwd).stdout)
+    with Door(cwd) as door, Session(door) as session:
+        equal(sorted(session(read.replace("ks.t", "ks.u")), key=lambda row: row[0]), rows)
+        session("INSERT INTO ks.u (k, a) VALUES (4, 4)")
+        contains(ok("inspect", "table:ks.u", cwd=cwd).stdout, "{a_column_id: 4}")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 
 
 main("needs python3-cassandra" if Cluster is None else None)

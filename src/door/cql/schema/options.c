@@ -50,6 +50,7 @@ static const struct {
 	{ "max_index_interval", OPTIONS_INT, "2048", OF_CASSANDRA },
 	{ "memtable_flush_period_in_ms", OPTIONS_INT, "0", OF_CASSANDRA },
 	{ "min_index_interval", OPTIONS_INT, "128", OF_CASSANDRA },
+	{ TABLE_PROPERTY_PACKED, OPTIONS_BOOL, "false", OWN },
 	{ "read_repair", OPTIONS_TEXT, "BLOCKING", OF_CASSANDRA },
 	{ "read_repair_chance", OPTIONS_DOUBLE, "0.0", OF_CASSANDRA },
 	{ "speculative_retry", OPTIONS_TEXT, "99p", OF_CASSANDRA },

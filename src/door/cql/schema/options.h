@@ -15,7 +15,7 @@
 #define OPTIONS_COMPACT "compact_storage"
 
 enum {
-	OPTIONS_TABLE_COUNT = 20,
+	OPTIONS_TABLE_COUNT = 21,
 };
 
 enum options_kind {
