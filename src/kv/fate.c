@@ -10,6 +10,7 @@
 #include "base/metric.h"
 #include "kv/engine.h"
 #include "kv/txid.h"
+#include "loop/lanes.h"
 
 static _Atomic int64_t awaited;
 
@@ -28,12 +29,14 @@ METRIC_READ(awaited_gauge, METRIC_KIND_GAUGE, "frond_kv_commits_awaited", METRIC
 struct fate {
 	struct kv_tx *tx;
 	struct kv_future *commit;
-	struct fate_ids ids;
+	struct fate_ids ids; /* but `lanes`, which is gone */
+	struct lanes *lanes; /* that are owed until then; NULL: none */
+	uint64_t owed;
 	struct fate *next;
 };
 
 struct fates {
-	pthread_mutex_t lock; /* of the list */
+	pthread_mutex_t lock; /* of the list; lanes are paid with it held */
 	struct fate *list;
 	_Atomic size_t count; /* of those in it, and of those that are being ended */
 };
@@ -44,6 +47,12 @@ void
 kv_set_commit_wait(uint64_t ms)
 {
 	atomic_store(&commit_wait_ms, ms);
+}
+
+uint64_t
+kv_commit_wait(void)
+{
+	return atomic_load(&commit_wait_ms);
 }
 
 static struct fates *
@@ -104,6 +113,13 @@ fate_leave(struct kv_tx *tx, struct kv_future *commit, const struct fate_ids *id
 		budget_unuse(tx->part, KV_TX_BYTES);
 	tx->part = NULL;
 	*fate = (struct fate){ .tx = tx, .commit = commit, .ids = *ids };
+	fate->ids.lanes = NULL;
+	if (ids->lanes) {
+		/* Before anybody may find that it is answered, and pay them. */
+		fate->lanes = ids->lanes->of;
+		fate->owed = ids->lanes->which;
+		lanes_owe(fate->lanes, fate->owed);
+	}
 	atomic_fetch_add(&fates->count, 1);
 	atomic_fetch_add_explicit(&awaited, 1, memory_order_relaxed);
 	metric_add(&left, 1);
@@ -182,12 +198,29 @@ fates_settle(struct kv_store *store)
 		*at = fate->next;
 		fate->next = ready;
 		ready = fate;
+		/* With the lock held, so that kv_lanes_forget() returns behind the last use. */
+		if (fate->lanes)
+			lanes_pay(fate->lanes, fate->owed);
 	}
 	pthread_mutex_unlock(&fates->lock);
 	for (; ready; ready = next) {
 		next = ready->next;
 		fate_end(fates, ready);
 	}
+}
+
+void
+kv_lanes_forget(struct kv_store *store, const struct lanes *lanes)
+{
+	struct fates *fates = atomic_load_explicit(&store->fates, memory_order_acquire);
+
+	if (!fates)
+		return;
+	pthread_mutex_lock(&fates->lock);
+	for (struct fate *fate = fates->list; fate; fate = fate->next)
+		if (fate->lanes == lanes)
+			fate->lanes = NULL;
+	pthread_mutex_unlock(&fates->lock);
 }
 
 bool

@@ -10,6 +10,10 @@
  * commit begins. Those under way at that moment, one for each request or chore, may still be left
  * besides.
  *
+ * What such a commit writes may appear after what its client writes next, unless one of the two
+ * reads what the other writes. So a caller whose lanes order the writes of its clients
+ * (loop/lanes.h) runs by kv_run_in_lanes(): nothing begins in these lanes until the commit is over.
+ *
  * No thread waits for the answers: kv_txids_clear(), and each commit that is left, look for those
  * that have come. The embedded engine needs none of this, since its commits always end.
  *
@@ -20,6 +24,7 @@
 
 #include "kv/kv.h"
 
+struct lanes;
 struct txid;
 struct txid_span;
 
@@ -36,8 +41,26 @@ enum {
  */
 MUST_USE enum status kv_commit_in_time(struct kv_tx *tx, bool *ret_left);
 
+/* The lanes that whoever calls kv_run_in_lanes() has. */
+struct kv_lanes {
+	struct lanes *of;
+	uint64_t which; /* may grow while the body runs */
+	bool ret_left;  /* the commit was left, and the lanes are owed until it is over */
+};
+
+/*
+ * As kv_run(). If the commit is left, the lanes are owed before this returns (lanes_owe()), and
+ * paid by whichever thread finds that the cluster has answered.
+ */
+MUST_USE enum status kv_run_in_lanes(struct kv_store *store, kv_body *body, void *arg,
+				     struct kv_lanes *lanes, struct err *err);
+
+/* The lanes are about to end: what is owed of them is not paid any more. */
+void kv_lanes_forget(struct kv_store *store, const struct lanes *lanes);
+
 /* After so long a commit is left, in this process; KV_COMMIT_WAIT_MS by default. */
 void kv_set_commit_wait(uint64_t ms);
+uint64_t kv_commit_wait(void);
 
 /* How many commits of the store have been left and are not answered. */
 size_t kv_fates(struct kv_store *store);
@@ -51,8 +74,9 @@ MUST_USE enum status fates_check(struct kv_tx *tx);
 
 /* What a run has left in a transaction. */
 struct fate_ids {
-	struct txid_span *taken;    /* the span of the run's own id; NULL: it took none */
-	struct txid_span *clearing; /* that the transaction clears; NULL: none */
+	struct txid_span *taken;      /* the span of the run's own id; NULL: it took none */
+	struct txid_span *clearing;   /* that the transaction clears; NULL: none */
+	const struct kv_lanes *lanes; /* that it was run in; NULL: none */
 };
 
 /*

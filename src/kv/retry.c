@@ -61,6 +61,7 @@ struct kv_attempts {
 	/* Ids of earlier runs that the attempt under way clears as well; NULL: none. */
 	struct txid_span *clearing;
 	bool left; /* a commit under way is the store's now, with its transaction and the ids */
+	struct kv_lanes *lanes; /* that the caller has; NULL: none that it tells of */
 };
 
 enum status
@@ -225,11 +226,17 @@ retry_reason(enum status status)
 static bool
 attempt_leave(struct kv_attempts *run, struct kv_tx *tx, struct kv_future *commit)
 {
-	const struct fate_ids ids = { .taken = run->id.span, .clearing = run->clearing };
+	const struct fate_ids ids = {
+		.taken = run->id.span,
+		.clearing = run->clearing,
+		.lanes = run->lanes,
+	};
 
 	run->left = fates_wait(tx, commit, &ids);
 	if (!run->left)
 		return false;
+	if (run->lanes)
+		run->lanes->ret_left = true;
 	run->id.span = NULL;
 	run->clearing = NULL;
 	metric_add(&unknown_results, 1);
@@ -368,6 +375,22 @@ kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp, str
 		.ret_stamp = ret_stamp,
 	};
 
+	return run_all(&r, KV_TX_READ_WRITE, err);
+}
+
+enum status
+kv_run_in_lanes(struct kv_store *store, kv_body *body, void *arg, struct kv_lanes *lanes,
+		struct err *err)
+{
+	struct kv_attempts r = {
+		.store = store,
+		.body = body,
+		.arg = arg,
+		.commits = true,
+		.lanes = lanes,
+	};
+
+	lanes->ret_left = false;
 	return run_all(&r, KV_TX_READ_WRITE, err);
 }
 

@@ -108,7 +108,7 @@ lanes_gather(struct lanes *q, struct lanes_job *job)
 		small &= (*end)->small;
 		count++;
 	}
-	taken = q->busy & ~lanes;
+	taken = (q->busy & ~lanes) | q->owed;
 	while (*at && count < q->group_jobs) {
 		struct lanes_job *other = *at;
 		bool fits = other->lanes & lanes || (small && other->small);
@@ -133,7 +133,7 @@ lanes_gather(struct lanes *q, struct lanes_job *job)
 static void
 lanes_start(struct lanes *q)
 {
-	uint64_t taken = q->busy;
+	uint64_t taken = q->busy | q->owed;
 	struct lanes_job **at = &q->first;
 
 	while (*at) {
@@ -150,7 +150,7 @@ lanes_start(struct lanes *q)
 		job->leads = true;
 		event_set(&job->woken);
 		/* The lanes are other ones now, and the jobs before this one may have gone. */
-		taken = q->busy;
+		taken = q->busy | q->owed;
 		at = &q->first;
 	}
 }
@@ -170,10 +170,59 @@ uint64_t
 lanes_take_free(struct lanes *q, uint64_t lanes)
 {
 	pthread_mutex_lock(&q->lock);
-	lanes &= ~q->busy;
+	lanes &= ~(q->busy | q->owed);
 	q->busy |= lanes;
 	pthread_mutex_unlock(&q->lock);
 	return lanes;
+}
+
+/* ---- Lanes that are owed ---- */
+
+void
+lanes_owe(struct lanes *q, uint64_t lanes)
+{
+	lanes &= ~LANE_SHARED;
+	pthread_mutex_lock(&q->lock);
+	assert((q->busy & lanes) == lanes && !(q->owed & lanes));
+	q->owed |= lanes;
+	pthread_mutex_unlock(&q->lock);
+}
+
+void
+lanes_pay(struct lanes *q, uint64_t lanes)
+{
+	lanes &= ~LANE_SHARED;
+	pthread_mutex_lock(&q->lock);
+	assert((q->owed & lanes) == lanes);
+	q->owed &= ~lanes;
+	lanes_start(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/*
+ * Takes the job out of the queue if it waits for a lane that is owed, or behind a job that does.
+ * False: it waits for a group only, or was started.
+ */
+static bool
+lanes_refuse_owed(struct lanes *q, struct lanes_job *job)
+{
+	struct lanes_job **at = &q->first;
+	bool waits = false;
+	uint64_t taken;
+
+	pthread_mutex_lock(&q->lock);
+	taken = q->owed;
+	for (; *at && *at != job; at = &(*at)->next)
+		if ((*at)->lanes & taken)
+			taken |= (*at)->lanes;
+	if (*at)
+		waits = job->lanes & taken;
+	if (waits) {
+		lanes_remove(q, at);
+		lanes_start(q); /* those that have waited behind it alone */
+	}
+	pthread_mutex_unlock(&q->lock);
+	return waits;
 }
 
 /* ---- Waiting for a crowd ---- */
@@ -347,7 +396,7 @@ job_enqueue(struct lanes *q, struct lanes_job *job)
 
 	pthread_mutex_lock(&q->lock);
 	job_share_lane(q, job);
-	taken = q->busy;
+	taken = q->busy | q->owed;
 	for (const struct lanes_job *j = q->first; j; j = j->next)
 		taken |= j->lanes;
 	if (job->lanes & taken) {
@@ -372,15 +421,35 @@ job_enqueue(struct lanes *q, struct lanes_job *job)
 	return leads;
 }
 
+/*
+ * Waits until the job leads, or another fiber has run it. False: it was refused. Reads nothing of
+ * the job that others change.
+ */
+static bool
+job_await_turn(struct lanes *q, struct lanes_job *job)
+{
+	uint64_t patience_ms = job->patience_ms;
+	uint64_t until_ns = patience_ms ? clock_after_ms(patience_ms) : WAIT_FOREVER;
+
+	while (!event_wait(&job->woken, until_ns)) {
+		if (lanes_refuse_owed(q, job))
+			return false;
+		until_ns = clock_after_ms(LANES_OWED_LOOK_MS);
+	}
+	return true;
+}
+
 bool
 lanes_enter(struct lanes *q, struct lanes_job *job)
 {
 	assert(!job->shares || job->small);
 	job->next = job->group = NULL;
-	job->leads = false;
+	job->leads = job->ret_refused = false;
 	event_init(&job->woken);
-	if (!job_enqueue(q, job))
-		(void)event_wait(&job->woken, WAIT_FOREVER);
+	if (!job_enqueue(q, job) && !job_await_turn(q, job)) {
+		job->ret_refused = true;
+		return false;
+	}
 	if (!job->leads)
 		return false;
 	job_gather(q, job);

@@ -5,15 +5,18 @@
  * want it queue. When it is free again, the first of those that wait leads a group of all others
  * that may be in it: its fiber runs them all, in one transaction, say, while theirs wait. So jobs
  * of one process that meet do not conflict, and what many write costs one commit for all that came
- * during the last one. Lanes are for speed: what is right is the business of transactions, and two
- * keys may share a lane.
+ * during the last one. But for lanes that are owed, see below, they are for speed: what is right is
+ * the business of transactions, and two keys may share a lane.
  *
  * A leader may wait before its group begins for those who were answered last and are about to come
  * again: a group that began without them would be one of two that take turns, each of which waits
  * for its own commit and for the other's.
  *
- * A waiting job is its fiber's, which cannot be taken out of the queue: whoever runs it looks
- * whether it is still wanted. So as many jobs wait as there are fibers that have one.
+ * A group may end while nobody knows yet what becomes of its work. Its lanes are then owed: no job
+ * that wants one of them begins until lanes_pay(). Such a job waits for its `patience_ms` and is
+ * then refused. Apart from that a waiting job is its fiber's, which cannot be taken out of the
+ * queue: whoever runs it looks whether it is still wanted. So as many jobs wait as there are fibers
+ * that have one.
  *
  * Threading: any thread. A job belongs to its fiber, except while that is in lanes_enter(). The
  * lock of a struct lanes owns its lanes, its queue, and the jobs in the queue. It is held for a few
@@ -42,6 +45,8 @@ enum {
 	LANES_GATHER_TURNS = 256, /* of the loop that have brought no job: then none is expected */
 	/* From here on it sleeps: a loop that turns takes the processor from the clients. */
 	LANES_GATHER_SLEEP_NS = 1000000,
+	/* How often a job whose patience has ended looks whether a lane that is owed delays it. */
+	LANES_OWED_LOOK_MS = 50,
 };
 
 struct lanes_job {
@@ -49,6 +54,9 @@ struct lanes_job {
 	bool small;     /* it may be in one group with jobs that want other lanes */
 	bool shares;    /* it is small, and may take the lane in common, too: `lanes` then has it */
 	bool prompt;    /* it waits for others only where some were met at its lanes last time */
+	/* How long it waits for owed lanes before it is refused; 0: until they are paid. */
+	uint64_t patience_ms;
+	bool ret_refused; /* behind lanes_enter() that was false: nobody has run it, or will */
 	/* Behind lanes_enter(), of the job that leads: the next one of its group, or NULL. */
 	struct lanes_job *group;
 
@@ -63,6 +71,7 @@ struct lanes {
 	pthread_mutex_t lock;
 	size_t group_jobs; /* of a group, at most */
 	uint64_t busy;     /* lanes that groups have */
+	uint64_t owed;     /* lanes whose group has ended, and that no job gets until lanes_pay() */
 	struct lanes_job *first;
 	struct lanes_job **end;
 	size_t waiting; /* jobs from `first` on */
@@ -84,7 +93,7 @@ struct lanes {
 };
 
 void lanes_init(struct lanes *q, size_t group_jobs);
-/* Nobody has a lane, or waits for one. */
+/* Nobody has a lane, or waits for one. Lanes may be owed, and are not paid any more. */
 void lanes_fini(struct lanes *q);
 
 /* The lane of a key, by its hash. */
@@ -96,8 +105,9 @@ lanes_of(uint64_t hash)
 
 /*
  * Takes the job's lanes, or waits for its turn. True: it leads its group, by `group`, and the
- * caller runs all of them and calls lanes_leave(). False: another fiber has run it. `lanes`,
- * `small`, `shares` and `prompt` are set; the job stays where it is until this returns.
+ * caller runs all of them and calls lanes_leave(). False: another fiber has run it, or it was
+ * refused (`ret_refused`). `lanes`, `small`, `shares`, `prompt` and `patience_ms` are set; the job
+ * stays where it is until this returns.
  */
 bool lanes_enter(struct lanes *q, struct lanes_job *job);
 
@@ -115,10 +125,18 @@ uint64_t lanes_take_free(struct lanes *q, uint64_t lanes);
 void lanes_leave(struct lanes *q, struct lanes_job *leader, uint64_t lanes);
 
 /*
+ * Of a group that runs: when it has left its lanes, no job begins in them before lanes_pay() with
+ * the same lanes. The lane in common is not owed, since it says nothing about keys. Any thread.
+ */
+void lanes_owe(struct lanes *q, uint64_t lanes);
+void lanes_pay(struct lanes *q, uint64_t lanes);
+
+/*
  * For those who have lanes without being a group. lanes_hold() takes these, each as soon as the
  * group that has it has ended; lanes_release() gives them back. A caller that has lanes must not
  * wait for a job: the job may be waiting for these lanes. Nor may it call lanes_hold() again: two
- * callers, each waiting for a lane that the other one has, would wait for ever.
+ * callers, each waiting for a lane that the other one has, would wait for ever. Lanes that are owed
+ * are not waited for.
  */
 void lanes_hold(struct lanes *q, uint64_t lanes);
 void lanes_release(struct lanes *q, uint64_t lanes);

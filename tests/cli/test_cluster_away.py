@@ -134,6 +134,33 @@ def commits_that_are_not_answered_are_told_as_unknown_and_take_place_once(cwd):
 
 
 @test
+def no_write_passes_one_to_the_same_key_whose_outcome_is_not_known(cwd):
+    with Doors(cwd) as server, Cql(server.ports["cql"]) as cql:
+        other = Redis(server.ports["redis"], timeout=120)
+        server.cql.query("INSERT INTO k.t (id, v) VALUES ('delayed', 1)")
+        server.hold("key delayed")
+        contains(server.redis.error("SET", "delayed", "first"), "ERR the cluster has not answered in time")
+        # Of another client, too: what waits is told so after its own time, and nothing of it was done.
+        begun = time.monotonic()
+        contains(other.error("SET", "delayed", "second"), "LOADING nothing was done")
+        assert COMMIT_WAIT_MS / 1000 <= time.monotonic() - begun < IN_TIME
+        equal(other("GET", "delayed"), None)
+        other("SET", "elsewhere", "1")
+        # A pipeline ends there, each of its commands with an answer.
+        for answer in other.pipeline(("SET", "delayed", "third"), ("APPEND", "delayed", "x")):
+            contains(str(answer), "LOADING")
+        equal(server.cql.code("UPDATE k.t SET v = 2 WHERE id = 'delayed' IF v = 1"), 0x1100)
+        cql.start()
+        equal(cql.code("UPDATE k.t SET v = 3 WHERE id = 'delayed' IF v = 1"), 0x1000)
+        server.hold(None)
+        until(lambda: server.metrics()["frond_kv_commits_awaited"] == 0)
+        equal(other("GET", "delayed"), b"first")
+        equal(other("APPEND", "delayed", "-last"), 10)
+        equal(len(server.cql.query("SELECT v FROM k.t WHERE id = 'delayed'")), 1)
+        other.close()
+
+
+@test
 def commits_that_were_lost_are_not_made_again(cwd):
     with Doors(cwd) as server:
         server.hold("lost")

@@ -9,13 +9,14 @@
  * FILE.hold, beside the cluster file, makes it silent as long as it is there. What is in it says of
  * what: "commits", which take place and are not answered; "lost", commits which do not take place,
  * and of which it is not known when the file is gone; "all", every question, too. Reads then fail
- * when their transaction's time is over.
+ * when their transaction's time is over. "key TEXT" holds back commits alone that write a key with
+ * that text in it, and these are made only when the file is gone.
  *
  * == Threads ==
  *
  * The lock of a transaction is around each use of its kv_tx, since parts of a range are asked for
- * from callbacks. `lock` guards the stores, what is pending, and of each future `ready`, `callback`
- * and `pending`. No callback runs under either.
+ * from callbacks. `lock` guards the stores, `held_key`, what is pending, and of each future
+ * `ready`, `callback` and `pending`. No callback runs under either.
  */
 #include <ftw.h>
 #include <pthread.h>
@@ -44,6 +45,7 @@ enum {
 	LOOKS = 25, /* of POLL_US, between two looks for FILE.hold */
 	PATH_BYTES = 512,
 	HOLD_PATH_BYTES = PATH_BYTES + 8,
+	HOLD_TEXT_BYTES = 64,
 };
 
 /* What the engine looks for in the library, which is all that others see of this one. */
@@ -96,6 +98,7 @@ struct FDB_transaction {
 	int failed;          /* the code of the first write that was refused */
 	bool met_unreadable; /* such a transaction cannot commit */
 	bool without_range;  /* the next set makes no conflict range */
+	bool is_late;        /* its commit is held back because of a key that it writes */
 	FDBFuture *stamp;    /* pending until the commit has ended */
 	uint64_t begun_ns;
 };
@@ -110,6 +113,7 @@ struct FDB_future {
 	bool is_watch;
 	FDBTransaction *tx; /* of a commit */
 	bool is_lost;       /* a commit that does not take place */
+	bool is_late;       /* a commit that is not made before FILE.hold is gone */
 	uint64_t due_ns;    /* of what is there, and is told later */
 	uint64_t late_ns;   /* then its transaction's time is over */
 	struct FDB_future *next;
@@ -135,9 +139,13 @@ enum hold {
 	HOLD_COMMITS,
 	HOLD_LOST,
 	HOLD_ALL,
+	HOLD_KEY, /* what writes `held_key` */
 };
 
+#define KEY "key " /* the text of HOLD_KEY, in front of the key */
+
 static _Atomic enum hold held;
+static char held_key[HOLD_TEXT_BYTES];
 
 static uint64_t
 now_ns(void)
@@ -250,6 +258,11 @@ commit_end(FDBFuture *f)
 	FDBFuture *waiting;
 
 	pthread_mutex_lock(&t->lock);
+	if (f->is_late) {
+		pthread_mutex_lock(&watches_lock);
+		f->inner = kv_commit(t->tx);
+		pthread_mutex_unlock(&watches_lock);
+	}
 	f->code = f->is_lost ? CODE_UNKNOWN_RESULT : code_of(kv_future_wait(f->inner));
 	f->inner = NULL; /* the transaction's */
 	waiting = t->stamp;
@@ -290,8 +303,10 @@ is_due(const FDBFuture *f, uint64_t now)
 {
 	enum hold hold = atomic_load(&held);
 
+	if (f->tx && hold == HOLD_KEY)
+		return !f->is_late && (f->is_lost || kv_future_ready(f->inner));
 	if (f->tx)
-		return hold == HOLD_NONE && (f->is_lost || kv_future_ready(f->inner));
+		return hold == HOLD_NONE && (!f->inner || kv_future_ready(f->inner));
 	if (f->is_watch)
 		return hold != HOLD_ALL && kv_future_ready(f->inner);
 	return f->due_ns <= now && (hold != HOLD_ALL || f->late_ns <= now);
@@ -340,11 +355,23 @@ hold_path(size_t i, char path[HOLD_PATH_BYTES])
 	return is_open;
 }
 
+static enum hold
+hold_of(const char *text)
+{
+	if (strncmp(text, KEY, strlen(KEY)) == 0) {
+		pthread_mutex_lock(&lock);
+		(void)snprintf(held_key, sizeof(held_key), "%s", text + strlen(KEY));
+		pthread_mutex_unlock(&lock);
+		return HOLD_KEY;
+	}
+	return text[0] == 'a' ? HOLD_ALL : text[0] == 'l' ? HOLD_LOST : HOLD_COMMITS;
+}
+
 /* What FILE.hold of any of the stores says. */
 static void
 hold_look(void)
 {
-	char path[HOLD_PATH_BYTES], text[16];
+	char path[HOLD_PATH_BYTES], text[HOLD_TEXT_BYTES + sizeof(KEY)];
 	enum hold hold = HOLD_NONE;
 
 	for (size_t i = 0; i < STORES && hold_path(i, path); i++) {
@@ -353,9 +380,7 @@ hold_look(void)
 		if (!file)
 			continue;
 		if (fgets(text, sizeof(text), file))
-			hold = text[0] == 'a'   ? HOLD_ALL
-			       : text[0] == 'l' ? HOLD_LOST
-						: HOLD_COMMITS;
+			hold = hold_of(text);
 		(void)fclose(file);
 	}
 	atomic_store(&held, hold);
@@ -651,7 +676,7 @@ fdb_transaction_reset(FDBTransaction *t)
 	t->begun_ns = now_ns();
 	t->failed = CODE_OK;
 	t->met_unreadable = false;
-	t->without_range = false;
+	t->without_range = t->is_late = false;
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -798,6 +823,17 @@ write_done(FDBTransaction *t, enum status status)
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* With the lock of the transaction held: it writes a key. */
+static void
+write_note(FDBTransaction *t, struct str key)
+{
+	if (atomic_load(&held) != HOLD_KEY)
+		return;
+	pthread_mutex_lock(&lock);
+	t->is_late |= memmem(key.ptr, key.len, held_key, strlen(held_key)) != NULL;
+	pthread_mutex_unlock(&lock);
+}
+
 void
 fdb_transaction_set(FDBTransaction *t, const uint8_t *key, int key_len, const uint8_t *value,
 		    int len)
@@ -805,6 +841,7 @@ fdb_transaction_set(FDBTransaction *t, const uint8_t *key, int key_len, const ui
 	struct str k = str_of(key, (size_t)key_len), v = str_of(value, (size_t)len);
 
 	pthread_mutex_lock(&t->lock);
+	write_note(t, k);
 	write_done(t, t->without_range ? kv_set_no_conflict(t->tx, k, v) : kv_set(t->tx, k, v));
 	t->without_range = false;
 }
@@ -873,6 +910,7 @@ fdb_transaction_atomic_op(FDBTransaction *t, const uint8_t *key, int key_len,
 			  const uint8_t *operand, int len, int type)
 {
 	pthread_mutex_lock(&t->lock);
+	write_note(t, str_of(key, (size_t)key_len));
 	write_done(t, mutate(t, str_of(key, (size_t)key_len), str_of(operand, (size_t)len), type));
 }
 
@@ -932,7 +970,8 @@ fdb_transaction_commit(FDBTransaction *t)
 	f->is_lost = atomic_load(&held) == HOLD_LOST;
 	pthread_mutex_lock(&t->lock);
 	pthread_mutex_lock(&watches_lock);
-	if (!f->is_lost)
+	f->is_late = t->is_late;
+	if (!f->is_lost && !f->is_late)
 		f->inner = kv_commit(t->tx);
 	pthread_mutex_unlock(&watches_lock);
 	pthread_mutex_unlock(&t->lock);

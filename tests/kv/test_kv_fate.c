@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "kv/fate.h"
 #include "kv/txid.h"
+#include "loop/lanes.h"
 
 enum {
 	WAIT_MS = 100,
@@ -248,6 +249,82 @@ no_commit_begins_while_too_many_are_left(void **state)
 	assert_ok(kv_run(store, add_body, key, NULL, &err));
 }
 
+static enum status
+set_body(struct kv_tx *tx, void *arg)
+{
+	return kv_set(tx, STR("t/g"), str_from_cstr(arg));
+}
+
+/* Runs a write that reads nothing, in the lane of its key. False: it was refused. */
+static bool
+set_in_lane(struct lanes *q, char *value, enum status *ret, bool *ret_left)
+{
+	struct lanes_job job = { .lanes = lanes_of(7), .patience_ms = WAIT_MS };
+	struct kv_lanes lanes = { .of = q, .which = job.lanes };
+
+	if (!lanes_enter(q, &job))
+		return false;
+	*ret = kv_run_in_lanes(store, set_body, value, &lanes, NULL);
+	*ret_left = lanes.ret_left;
+	lanes_leave(q, &job, job.lanes);
+	return true;
+}
+
+/*
+ * The commit that was left is made when the file is gone. A later write of the same key would be
+ * committed before it, and be overwritten: none of them reads the key.
+ */
+static void
+what_comes_later_in_a_lane_is_not_overwritten(void **state)
+{
+	char first[] = "first", second[] = "second", elsewhere[] = "t/h";
+	enum status status;
+	struct lanes lanes;
+	struct kv_tx *tx;
+	bool left;
+
+	(void)state;
+	lanes_init(&lanes, 10);
+	hold("key t/g");
+	assert_true(set_in_lane(&lanes, first, &status, &left));
+	assert_int_equal(status, STATUS_TX_UNKNOWN);
+	assert_true(left);
+	assert_false(set_in_lane(&lanes, second, &status, &left));
+	/* Other keys are written meanwhile. */
+	assert_ok(kv_run(store, add_body, elsewhere, NULL, NULL));
+	hold_nothing();
+	until_settled();
+	assert_true(set_in_lane(&lanes, second, &status, &left));
+	assert_ok(status);
+	assert_false(left);
+	tx = begin_read(store);
+	assert_get(tx, "t/g", "second");
+	kv_tx_free(tx);
+	lanes_fini(&lanes);
+}
+
+/* Whoever has the lanes may end before the cluster has answered. */
+static void
+lanes_may_end_before_a_commit_does(void **state)
+{
+	char value[] = "any";
+	struct lanes *lanes = malloc(sizeof(*lanes));
+	enum status status;
+	bool left;
+
+	(void)state;
+	assert_non_null(lanes);
+	lanes_init(lanes, 10);
+	hold("commits");
+	assert_true(set_in_lane(lanes, value, &status, &left));
+	assert_true(left);
+	kv_lanes_forget(store, lanes);
+	lanes_fini(lanes);
+	free(lanes);
+	hold_nothing();
+	until_settled();
+}
+
 static void *
 let_go(void *arg)
 {
@@ -289,6 +366,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_transaction_of_several_calls_is_left_too, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(no_commit_begins_while_too_many_are_left, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_comes_later_in_a_lane_is_not_overwritten,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(lanes_may_end_before_a_commit_does, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(closing_a_store_waits_for_what_was_left, setup,
 						teardown),

@@ -245,6 +245,103 @@ lanes_that_are_held_are_nobody_elses(void **state)
 	lanes_fini(&q);
 }
 
+enum {
+	PATIENCE_MS = 50,
+	LONG_MS = 60000
+};
+
+static void
+queue_one(struct lanes *q, struct queued *one, uint64_t lanes, uint64_t patience_ms)
+{
+	size_t before = waiting_in(q);
+
+	*one = (struct queued){ .lanes = q };
+	one->job.lanes = lanes;
+	one->job.patience_ms = patience_ms;
+	assert_int_equal(pthread_create(&one->thread, NULL, queued_run, one), 0);
+	while (waiting_in(q) == before)
+		usleep(100);
+}
+
+static void
+lanes_that_are_owed_are_nobodys_until_they_are_paid(void **state)
+{
+	struct lanes_job holder = { .lanes = lanes_of(1) };
+	struct lanes_job other = { .lanes = lanes_of(2), .prompt = true };
+	struct queued patient;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_enter(&q, &holder));
+	queue_one(&q, &patient, lanes_of(1), LONG_MS);
+	lanes_owe(&q, lanes_of_group(&holder));
+	lanes_leave(&q, &holder, lanes_of_group(&holder));
+	assert_int_equal(lanes_take_free(&q, lanes_of(1) | lanes_of(3)), lanes_of(3));
+	lanes_release(&q, lanes_of(3));
+	/* Whoever is no group passes, and another lane is free. */
+	lanes_hold(&q, lanes_of(1));
+	lanes_release(&q, lanes_of(1));
+	assert_true(lanes_enter(&q, &other));
+	assert_null(other.group);
+	lanes_leave(&q, &other, other.lanes);
+	usleep(1000 * PATIENCE_MS);
+	assert_false(atomic_load(&patient.returned));
+	lanes_pay(&q, lanes_of(1));
+	pthread_join(patient.thread, NULL);
+	assert_true(patient.led);
+	lanes_fini(&q);
+}
+
+/* Also one that waits behind it; what has waited for the two alone begins then. */
+static void
+a_job_that_waits_for_an_owed_lane_is_refused_in_time(void **state)
+{
+	struct lanes_job holder = { .lanes = lanes_of(1) };
+	struct queued first, second, third;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_enter(&q, &holder));
+	lanes_owe(&q, holder.lanes);
+	lanes_leave(&q, &holder, holder.lanes);
+	queue_one(&q, &first, lanes_of(1) | lanes_of(2), LONG_MS);
+	queue_one(&q, &second, lanes_of(2) | lanes_of(3), PATIENCE_MS);
+	queue_one(&q, &third, lanes_of(3), LONG_MS);
+	pthread_join(second.thread, NULL);
+	assert_false(second.led);
+	assert_true(second.job.ret_refused);
+	pthread_join(third.thread, NULL);
+	assert_true(third.led);
+	assert_false(atomic_load(&first.returned));
+	lanes_pay(&q, holder.lanes);
+	pthread_join(first.thread, NULL);
+	assert_true(first.led);
+	lanes_fini(&q);
+}
+
+/* A group may take as long as it takes: its members and those that wait for it are not refused. */
+static void
+a_job_that_waits_for_a_group_is_not_refused(void **state)
+{
+	struct lanes_job holder = { .lanes = lanes_of(1) };
+	struct queued one;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_enter(&q, &holder));
+	queue_one(&q, &one, lanes_of(1), PATIENCE_MS);
+	usleep(1000 * (2 * PATIENCE_MS + LANES_OWED_LOOK_MS));
+	assert_int_equal(waiting_in(&q), 1);
+	lanes_leave(&q, &holder, holder.lanes);
+	pthread_join(one.thread, NULL);
+	assert_true(one.led);
+	assert_false(one.job.ret_refused);
+	lanes_fini(&q);
+}
+
 /* ---- Fibers of several loops ---- */
 
 enum {
@@ -387,6 +484,9 @@ main(void)
 		cmocka_unit_test(nobody_passes_a_job_that_waits_for_several_lanes),
 		cmocka_unit_test(small_jobs_of_other_lanes_are_in_one_group),
 		cmocka_unit_test(lanes_that_are_held_are_nobody_elses),
+		cmocka_unit_test(lanes_that_are_owed_are_nobodys_until_they_are_paid),
+		cmocka_unit_test(a_job_that_waits_for_an_owed_lane_is_refused_in_time),
+		cmocka_unit_test(a_job_that_waits_for_a_group_is_not_refused),
 		cmocka_unit_test(fibers_of_several_loops_never_meet_at_a_lane),
 	};
 

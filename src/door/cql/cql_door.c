@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "door/cql/conn/client.h"
+#include "door/cql/run/lane.h"
 #include "door/cql/run/news.h"
 #include "door/cql/run/prepared.h"
 #include "door/cql/serve.h"
@@ -88,7 +89,7 @@ door_free(void *arg)
 	catalog_caches_fini(&door->caches);
 	traces_fini(&door->traces);
 	for (size_t i = 0; i < CQL_LANE_TABLES; i++)
-		lanes_fini(&door->lanes[i]);
+		lane_fini(door->config.store, &door->lanes[i]);
 	mem_free(door);
 }
 

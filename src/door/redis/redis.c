@@ -13,6 +13,7 @@
 #include "door/redis/txn/latency.h"
 #include "door/redis/txn/others.h"
 #include "door/redis/txn/redis_int.h"
+#include "door/redis/txn/run.h"
 #include "door/redis/txn/stats.h"
 
 enum {
@@ -143,7 +144,7 @@ redis_free(struct redis *r)
 	recent_fini(&r->acl_log);
 	config_fini(r);
 	clients_fini(&r->clients);
-	lanes_fini(&r->queue);
+	run_lanes_fini(r);
 	waited_fini(&r->waited);
 	redis_fini_locks(r);
 	mem_free(r);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/metric.h"
+#include "kv/fate.h"
 #include "loop/step.h"
 
 METRIC_COUNTER(shared_statements, "frond_cql_shared_statements_total", METRIC_NUMBER,
@@ -221,7 +222,7 @@ group_goes_on(void *arg)
 }
 
 static void
-group_run(struct lane_member *leader)
+group_run(struct lane_member *leader, struct kv_lanes *lanes)
 {
 	struct arena *arena = leader->r->arena;
 	struct lane_group g = { .first = leader, .arena = arena, .mark = arena_mark(arena) };
@@ -233,7 +234,7 @@ group_run(struct lane_member *leader)
 	step_set_ask(group_goes_on, &g);
 	/* Each turn takes at least one member out. */
 	while (group_waits(&g)) {
-		enum status status = kv_run(store, group_body, &g, NULL, &g.err);
+		enum status status = kv_run_in_lanes(store, group_body, &g, lanes, &g.err);
 
 		if (status == STATUS_OK)
 			group_settle(&g);
@@ -257,6 +258,10 @@ member_take(struct lane_member *m)
 		TRY(step_ask());
 		return m->alone(m);
 	}
+	if (m->lane.ret_refused)
+		return err_set(&r->err, STATUS_UNAVAILABLE,
+			       "nothing was done: the cluster has not answered an earlier commit "
+			       "to this partition");
 	assert(m->outcome == LANE_DONE);
 	if (m->status == STATUS_OK)
 		buf_append_str(r->out, buf_str(&m->answer));
@@ -268,23 +273,41 @@ lane_run(struct lane_member *m, uint64_t hash)
 {
 	struct cql_door *door = m->r->door;
 	struct lanes *lanes = &door->lanes[(hash >> 32) % CQL_LANE_TABLES];
+	struct kv_lanes held = { .of = lanes, .which = lanes_of(hash & UINT32_MAX) };
 	enum status status;
 
-	m->lane = (struct lanes_job){ .lanes = lanes_of(hash & UINT32_MAX), .prompt = true };
+	m->lane = (struct lanes_job){
+		.lanes = held.which,
+		.prompt = true,
+		.patience_ms = kv_commit_wait(),
+	};
+	m->lanes = NULL;
 	m->outcome = LANE_WAITS;
 	m->answer = BUF_SHORT(CQL_LANE_ANSWER_BYTES);
 	if (lanes_enter(lanes, &m->lane)) {
 		bool lone = !m->lane.group;
 
-		if (lone)
+		/* One lane is all that a group has, since none of these jobs is small. */
+		assert(lanes_of_group(&m->lane) == held.which);
+		if (lone) {
+			m->lanes = &held;
 			status = m->alone(m);
-		else
-			group_run(m);
-		lanes_leave(lanes, &m->lane, lanes_of_group(&m->lane));
+			m->lanes = NULL;
+		} else {
+			group_run(m, &held);
+		}
+		lanes_leave(lanes, &m->lane, held.which);
 		if (lone)
 			return status;
 	}
 	status = member_take(m);
 	buf_release(&m->answer);
 	return status;
+}
+
+void
+lane_fini(struct kv_store *store, struct lanes *lanes)
+{
+	kv_lanes_forget(store, lanes);
+	lanes_fini(lanes);
 }

@@ -14,9 +14,10 @@
  *   dropped, and the others are run again without it.
  * - A client that leaves, or somebody who ends its operation, ends no other's: the leader goes on
  *   until the process stops and all clients of its group are lost.
- * - If the commit fails, or nobody knows whether it took place, all that were in it are told so. A
- *   conflict with another process, or with a write that has no condition, has the whole group run
- *   again.
+ * - If the commit fails, or nobody knows whether it took place, all of the group are told so. While
+ *   a cluster has not answered it (kv/fate.h), no statement of the lane is run: one that has waited
+ *   for as long as a commit may take is told that nothing was done. A conflict with another
+ *   process, or with a write that has no condition, has the whole group run again.
  *
  * == Whose memory it is ==
  *
@@ -58,13 +59,14 @@ struct lane_member {
 	 * keeps nothing in the request's arena, and calls lane_share().
 	 */
 	enum status (*run)(struct lane_member *m, struct kv_tx *tx, struct lane_table *shared);
-	/* Runs it in a transaction of its own. */
+	/* Runs it in a transaction of its own, with `lanes`. */
 	enum status (*alone)(struct lane_member *m);
 
 	/* Private. */
 	enum lane_outcome outcome;
 	enum status status;
-	struct buf answer; /* of one that has run in a group */
+	struct kv_lanes *lanes; /* that `alone` has; NULL: none */
+	struct buf answer;      /* of one that has run in a group */
 };
 
 /*
@@ -72,6 +74,9 @@ struct lane_member {
  * does. `r`, `run` and `alone` are set.
  */
 MUST_USE enum status lane_run(struct lane_member *m, uint64_t hash);
+
+/* Behind the last statement; the lanes may be owed. */
+void lane_fini(struct kv_store *store, struct lanes *lanes);
 
 /*
  * For `run`: the transaction of the table that the run has opened. The table is the group's from

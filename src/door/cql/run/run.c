@@ -11,6 +11,7 @@
 #include "door/cql/run/role.h"
 #include "door/cql/run/select.h"
 #include "door/cql/schema/system.h"
+#include "kv/fate.h"
 #include "kv/overlap.h"
 #include "model/timed/tables/index.h"
 
@@ -235,16 +236,18 @@ batch_body(struct kv_tx *tx, void *arg)
 /*
  * Runs the body and commits it, together with what others of the connection write meanwhile. A
  * client that leaves does not end it: what has come as a whole is done. A failure that is told as a
- * row is no failure of the request.
+ * row is no failure of the request. `lanes` are those that the job has, or NULL.
  */
 static enum status
-job_write(struct job *job, kv_body *body)
+job_write(struct job *job, kv_body *body, struct kv_lanes *lanes)
 {
 	struct cql_request *r = job->r;
+	struct kv_store *store = r->door->config.store;
 	enum status status;
 
 	r->lasts = true;
-	status = kv_run(r->door->config.store, body, job, NULL, &r->err);
+	status = lanes ? kv_run_in_lanes(store, body, job, lanes, &r->err)
+		       : kv_run(store, body, job, NULL, &r->err);
 	if (status == STATUS_OK || !r->answers_failure)
 		return status;
 	r->q.code = (enum cql_code)0;
@@ -376,7 +379,7 @@ member_run(struct lane_member *m, struct kv_tx *tx, struct lane_table *shared)
 static enum status
 member_run_alone(struct lane_member *m)
 {
-	return job_write((struct job *)m, data_body);
+	return job_write((struct job *)m, data_body, m->lanes);
 }
 
 static enum status
@@ -385,7 +388,7 @@ run_change(struct job *job)
 	uint64_t hash;
 
 	if (!modify_is_conditional(job->statement) || !hash_partition(job, &hash))
-		return job_write(job, data_body);
+		return job_write(job, data_body, NULL);
 	job->r->lasts = true;
 	job->member.r = job->r;
 	job->member.run = member_run;
@@ -560,7 +563,7 @@ run_statement(struct job *job)
 	case CQL_TRANSACTION:
 		r->more.write = ERROR_WRITE_BATCH;
 		TRY(items_of(job));
-		return job_write(job, batch_body);
+		return job_write(job, batch_body, NULL);
 	case CQL_DESCRIBE:
 		return kv_run_read(store, describe_body, job, &r->err);
 	default:
@@ -884,7 +887,7 @@ run_batch(struct cql_request *r, const struct batch *batch)
 		b.job.item_count = b.item_count;
 		b.job.batch_kind = transaction ? CQL_BATCH_TRANSACTION : kind_of_batch(batch->type);
 		b.job.mark = arena_mark(r->arena);
-		status = job_write(&b.job, batch_body);
+		status = job_write(&b.job, batch_body, NULL);
 	}
 	return run_end(r, b.prepared, b.count, status);
 }

@@ -14,6 +14,7 @@
 #include "door/redis/txn/stage.h"
 #include "door/redis/txn/stats.h"
 #include "door/redis/wire/error.h"
+#include "kv/fate.h"
 #include "loop/step.h"
 
 METRIC_COUNTER(commands, "frond_redis_commands_total", METRIC_NUMBER,
@@ -58,6 +59,13 @@ run_release(struct redis *r, uint64_t lanes)
 	lanes_release(&r->queue, lanes);
 }
 
+void
+run_lanes_fini(struct redis *r)
+{
+	kv_lanes_forget(r->config.store, &r->queue);
+	lanes_fini(&r->queue);
+}
+
 /* ---- A group, on the fiber of its first job ---- */
 
 static struct job *
@@ -82,7 +90,7 @@ struct group {
 	struct txn x;
 	struct err err;
 	bool reads;
-	uint64_t lanes;
+	struct kv_lanes lanes;
 	size_t limit;        /* units of the next transaction */
 	bool serves;         /* it also runs commands of clients that wait for what it brings */
 	struct job *claimed; /* jobs of those, by `next_claimed` */
@@ -138,7 +146,7 @@ group_run_command(struct group *g, struct job *job, struct unit *u, unsigned *db
 		.db = *db,
 		.in_exec = in_exec,
 		.waited = u->waited,
-		.lanes = g->lanes,
+		.lanes = g->lanes.which,
 		.arena = g->arena,
 	};
 	size_t from = job->out->len;
@@ -307,7 +315,7 @@ group_note_wanted(struct group *g, struct job *job)
 static void
 group_add_lanes(struct group *g, uint64_t lanes)
 {
-	g->lanes |= lanes_take_free(&g->redis->queue, lanes);
+	g->lanes.which |= lanes_take_free(&g->redis->queue, lanes);
 }
 
 /*
@@ -608,6 +616,22 @@ group_leave(struct group *g, enum status status)
 	return true;
 }
 
+/*
+ * Answers that the units of the job from the next one to `end` have not been run, since it is not
+ * known yet what becomes of a commit to their keys.
+ */
+static void
+job_refuse_owed(struct job *job, size_t end)
+{
+	struct err err = { 0 };
+
+	(void)err_set(&err, STATUS_UNAVAILABLE,
+		      "nothing was done: the cluster has not answered an earlier commit to these "
+		      "keys");
+	while (job->done < end)
+		group_refuse(job, STATUS_UNAVAILABLE, &err);
+}
+
 /* It did not. The unit at fault, or all that were run, are told why; others are run again. */
 static void
 group_settle_failure(struct group *g, enum status status)
@@ -646,6 +670,9 @@ group_settle_failure(struct group *g, enum status status)
 
 		while (!j->blocked && !j->full && j->done < end)
 			group_refuse(j, status, &g->err);
+		/* The lanes are owed: this group may run nothing more in them. */
+		if (g->lanes.ret_left && !j->blocked && !j->full)
+			job_refuse_owed(j, j->count);
 	}
 }
 
@@ -697,7 +724,8 @@ group_run(struct group *g)
 		group_begin(g);
 		metric_add(&transactions, 1);
 		status = g->reads ? kv_run_read(g->redis->config.store, group_body, g, &g->err)
-				  : kv_run(g->redis->config.store, group_body, g, NULL, &g->err);
+				  : kv_run_in_lanes(g->redis->config.store, group_body, g,
+						    &g->lanes, &g->err);
 		if (status == STATUS_OK) {
 			g->limit = REDIS_GROUP_UNITS;
 			group_settle(g);
@@ -718,11 +746,14 @@ static void
 job_lead(struct redis *r, struct job *job, struct arena *arena)
 {
 	struct group g = {
-		.redis = r, .first = job, .arena = arena, .lanes = lanes_of_group(&job->lane)
+		.redis = r,
+		.first = job,
+		.arena = arena,
+		.lanes = { .of = &r->queue, .which = lanes_of_group(&job->lane) },
 	};
 
 	group_run(&g);
-	lanes_leave(&r->queue, &job->lane, g.lanes);
+	lanes_leave(&r->queue, &job->lane, g.lanes.which);
 }
 
 static bool
@@ -744,8 +775,11 @@ job_run_in_turn(struct redis *r, struct job *job, struct arena *arena)
 {
 	job->lane.small = job_is_small(job);
 	job->lane.shares = job->lane.small && job->count - job->done == 1;
+	job->lane.patience_ms = kv_commit_wait();
 	if (lanes_enter(&r->queue, &job->lane))
 		job_lead(r, job, arena);
+	else if (job->lane.ret_refused)
+		job_refuse_owed(job, job->count);
 }
 
 /*
@@ -804,7 +838,11 @@ run_job(struct redis *r, struct job *job, struct arena *arena)
 		assert(unit_is_data(&job->units[i]));
 	if (job->reads) {
 		struct group g = {
-			.redis = r, .first = job, .arena = arena, .reads = true, .lanes = UINT64_MAX
+			.redis = r,
+			.first = job,
+			.arena = arena,
+			.reads = true,
+			.lanes = { .which = UINT64_MAX },
 		};
 
 		group_run(&g);

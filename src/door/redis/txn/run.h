@@ -106,6 +106,9 @@ void run_job(struct redis *r, struct job *job, struct arena *arena);
 void run_hold(struct redis *r, uint64_t lanes);
 void run_release(struct redis *r, uint64_t lanes);
 
+/* Behind the last job; the door's lanes may be owed. */
+void run_lanes_fini(struct redis *r);
+
 /* Answers that the unit that comes next in the job has failed. */
 void run_refuse(struct job *job, enum status status, const struct err *err);
 
