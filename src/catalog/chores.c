@@ -148,7 +148,7 @@ chores_leases_run(void *arg)
 
 	do
 		chores_exchange_leases(t->chores, false);
-	while (!event_wait(&t->stop, clock_after_ms(LEASE_BEAT_MS)));
+	while (!event_wait(&t->stop, clock_after_ms(leases_beat_ms())));
 	chores_exchange_leases(t->chores, true);
 	return NULL;
 }

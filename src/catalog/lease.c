@@ -9,13 +9,40 @@
 #include "base/rand.h"
 #include "kv/tuple.h"
 
-_Static_assert(LEASE_GIVE_UP_MS < LEASE_MS, "a holder stops before its leases are taken");
+enum {
+	/* Parts of the time of a process: a holder stops before its leases are taken. */
+	LEASE_PARTS = 12,
+	LEASE_BEAT_PARTS = 2,
+	LEASE_GIVE_UP_PARTS = 7,
+};
+
+static _Atomic uint64_t lease_ms = LEASE_MS;
+
+void
+leases_set_time(uint64_t ms)
+{
+	assert(ms >= LEASE_LEAST_MS && ms <= LEASE_MS);
+	atomic_store(&lease_ms, ms);
+}
+
+uint64_t
+leases_beat_ms(void)
+{
+	return atomic_load(&lease_ms) * LEASE_BEAT_PARTS / LEASE_PARTS;
+}
+
+uint64_t
+leases_give_up_ms(void)
+{
+	return atomic_load(&lease_ms) * LEASE_GIVE_UP_PARTS / LEASE_PARTS;
+}
 
 /* What this process knows of another one. */
 struct beat {
 	struct beat *next;
 	uint8_t process[LEASE_PROCESS_BYTES];
 	uint64_t value;   /* a hash of its record, which changes with each beat */
+	uint64_t ms;      /* after so long in silence it is dead */
 	uint64_t seen_ns; /* when that last changed, as far as this process has seen */
 	bool there;       /* the last exchange has met its record */
 };
@@ -91,17 +118,18 @@ beat_is_overdue(struct leases *leases, struct str process)
 {
 	struct beat *b = beat_find(leases, process);
 
-	return !b || clock_mono_ns() - b->seen_ns > LEASE_MS * CLOCK_NS_PER_MS;
+	return !b || clock_mono_ns() - b->seen_ns > b->ms * CLOCK_NS_PER_MS;
 }
 
 /*
  * Notes the record of a process. One that is new here counts as alive at first: only its silence
- * for LEASE_MS will tell whether it is.
+ * will tell whether it is.
  */
 static enum status
-beat_note(struct leases *leases, struct str process, uint64_t value)
+beat_note(struct leases *leases, struct str process, struct str record)
 {
 	struct beat *b = beat_find(leases, process);
+	uint64_t value = str_hash(record);
 
 	if (!b) {
 		b = mem_zalloc(sizeof(*b));
@@ -114,6 +142,7 @@ beat_note(struct leases *leases, struct str process, uint64_t value)
 		b->seen_ns = clock_mono_ns();
 	}
 	b->there = true;
+	b->ms = lease_record_beat_ms(record);
 	if (b->value != value) {
 		b->value = value;
 		b->seen_ns = clock_mono_ns();
@@ -160,7 +189,7 @@ beats_read(struct kv_tx *tx, struct leases *leases)
 		if (lease_record_key_name(pair.key, key.len, &scratch, &process) != STATUS_OK ||
 		    process.len != LEASE_PROCESS_BYTES)
 			continue;
-		status = beat_note(leases, process, str_hash(pair.value));
+		status = beat_note(leases, process, pair.value);
 		if (status != STATUS_OK)
 			break;
 	}
@@ -308,7 +337,7 @@ leases_exchange_body(struct kv_tx *tx, void *arg)
 	TRY(beats_read(tx, leases));
 	TRY(leases_read(tx, leases));
 	TRY(lease_record_key(LEASE_BEATS, lease_own_process(leases), &key));
-	lease_record_put_beat(++leases->beat_count, &value);
+	lease_record_put_beat(++leases->beat_count, atomic_load(&lease_ms), &value);
 	TRY(buf_status(&value));
 	TRY(x->leave ? kv_clear(tx, buf_str(&key)) : kv_set(tx, buf_str(&key), buf_str(&value)));
 	/* Nothing waits for the store from here on: the writes are buffered until the commit. */
@@ -365,7 +394,7 @@ bool
 leases_are_certain(const struct leases *leases)
 {
 	/* While the machine was suspended, others counted on: clock_mono_ns() would stand still. */
-	return leases && clock_boot_us() - leases->beaten_us <= LEASE_GIVE_UP_MS * UINT64_C(1000);
+	return leases && clock_boot_us() - leases->beaten_us <= leases_give_up_ms() * 1000;
 }
 
 const struct lease_entry *

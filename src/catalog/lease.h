@@ -2,25 +2,27 @@
  * Leases: which of the processes at one store does a piece of work, by the name of the work.
  *
  * A process does the work only while it holds the lease of that name. It shows that it lives by a
- * beat, a record that it changes every LEASE_BEAT_MS. A process takes a lease that nobody has, or
- * whose holder's beat has not changed for LEASE_MS by the taker's own clock, so clocks need not
- * agree. A process that could not store a beat for LEASE_GIVE_UP_MS stops what it does, before
- * others may take its leases. Whether it asks again for a lease that somebody else has cleared, its
- * owner decides.
+ * beat, a record that it changes every leases_beat_ms(). A process takes a lease that nobody has,
+ * or whose holder's beat has not changed for that holder's time (leases_set_time(), which the beat
+ * tells) by the taker's own clock, so clocks need not agree. A process that could not store a beat
+ * for leases_give_up_ms() stops what it does, before others may take its leases. Whether it asks
+ * again for a lease that somebody else has cleared, its owner decides.
  *
  * A struct leases is one process's side of one space of leases. Its owner calls leases_exchange()
- * every LEASE_BEAT_MS, says in a callback which leases it wants, and takes over what came of it
+ * every leases_beat_ms(), says in a callback which leases it wants, and takes over what came of it
  * with leases_adopt(). A store that belongs to one process (kv_is_shared()) needs none of this.
  *
  * What is stored is written and read in lease_record.c:
  *
- *     (ROOT, REPLICATOR, 1, process)  = (count): the process lives, and counts up to show it
+ *     (ROOT, REPLICATOR, 1, process)  = (count[, ms]): the process lives, and counts up to show it;
+ *                                       its time, unless that is LEASE_MS
  *     (ROOT, REPLICATOR, 2, job)      = (process, texts…): the lease of a replication job
  *     (ROOT, REPLICATOR, 3, chore)    = (process): the lease of a chore
  *
  * Processes of different versions may share a store. A lease of format 1, which is the present one,
  * begins with the process; one of a later format begins with its number. A beat has no format: what
- * matters is only that its value changes.
+ * matters is that its value changes. A process that does not know of the time in it waits for
+ * LEASE_MS, which is the longest.
  *
  * Threading: one thread or fiber exchanges. leases_adopt(), leases_forget() and the functions that
  * look at what is known are to be called under one lock of the owner's.
@@ -33,9 +35,8 @@
 #include "kv/kv.h"
 
 enum {
-	LEASE_BEAT_MS = 2000,
-	LEASE_MS = 12 * 1000,
-	LEASE_GIVE_UP_MS = 7 * 1000,
+	LEASE_MS = 12 * 1000, /* the time of a process, by default and at most */
+	LEASE_LEAST_MS = 600,
 	LEASE_PROCESS_BYTES = 16,
 	LEASE_KEY_BYTES = 1024,
 	LEASE_FORMAT = 1,
@@ -66,6 +67,12 @@ struct lease_entry {
 
 struct leases;
 struct lease_exchange;
+
+/* How long this process may be silent before others take its leases. Before there are leases. */
+void leases_set_time(uint64_t ms);
+/* How often it exchanges, which is a sixth of that, and when it stops its work by itself. */
+uint64_t leases_beat_ms(void);
+uint64_t leases_give_up_ms(void);
 
 /*
  * Asks for leases by lease_hold(), in the transaction of an exchange. It is called again when the
@@ -142,9 +149,12 @@ MUST_USE enum status lease_record_key(enum lease_space space, struct str name, s
 MUST_USE enum status lease_record_key_name(struct str key, size_t prefix_bytes, struct buf *scratch,
 					   struct str *ret);
 
-/* Append values. */
-void lease_record_put_beat(uint64_t count, struct buf *value);
+/* Append values. `ms`: the time of the process. */
+void lease_record_put_beat(uint64_t count, uint64_t ms, struct buf *value);
 void lease_record_put(const struct lease_record *lease, size_t texts, struct buf *value);
+
+/* The time that a beat tells of its process; LEASE_MS if it tells none. */
+uint64_t lease_record_beat_ms(struct str value);
 
 /*
  * Reads a lease with that many texts into the arena. STATUS_NEWER if a newer frond has written it,

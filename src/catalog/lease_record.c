@@ -28,9 +28,23 @@ lease_record_key_name(struct str key, size_t prefix_bytes, struct buf *scratch, 
 }
 
 void
-lease_record_put_beat(uint64_t count, struct buf *value)
+lease_record_put_beat(uint64_t count, uint64_t ms, struct buf *value)
 {
 	tuple_put_u64(value, count);
+	if (ms != LEASE_MS)
+		tuple_put_u64(value, ms);
+}
+
+uint64_t
+lease_record_beat_ms(struct str value)
+{
+	struct tuple_reader r = tuple_reader(value);
+	uint64_t count, ms;
+
+	if (tuple_next_u64(&r, &count) != STATUS_OK || tuple_next_u64(&r, &ms) != STATUS_OK ||
+	    ms > LEASE_MS)
+		return LEASE_MS;
+	return ms;
 }
 
 void

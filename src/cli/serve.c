@@ -18,6 +18,7 @@
 #include "catalog/chores.h"
 #include "catalog/keys.h"
 #include "catalog/move.h"
+#include "catalog/settings.h"
 #include "cli/cli.h"
 #include "cli/following.h"
 #include "cli/manager.h"
@@ -839,10 +840,13 @@ serve(struct serve *s, struct err *err)
 		.told_arg = s,
 	};
 	const struct server_settings *server = settings_of(s->settings, &server_setting_group);
+	const struct lease_settings *leases;
 	enum status status;
 
 	stopping_prepare(server->drain_timeout_ms);
 	kv_set_commit_wait(s->kv->commit_wait_ms);
+	leases = settings_of(s->settings, &lease_setting_group);
+	leases_set_time(leases->lease_ms);
 	TRY(prepare_standby(s, err));
 	if (s->following.url) {
 		options.create = false;

@@ -2,6 +2,7 @@
 
 #include "access/settings.h"
 #include "base/log.h"
+#include "catalog/settings.h"
 #include "cli/doors.h"
 #include "door/couch/couch.h"
 #include "js/settings.h"
@@ -15,6 +16,7 @@ static const struct setting_group *const own_groups[] = {
 	&couch_setting_group, &server_setting_group, &access_setting_group,
 	&log_setting_group,   &kv_setting_group,     &replicator_setting_group,
 	&js_setting_group,    &index_setting_group,  &tls_setting_group,
+	&lease_setting_group,
 };
 
 enum {

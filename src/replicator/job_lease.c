@@ -156,7 +156,7 @@ job_leases_renew(void *replicator)
 
 	while (!over) {
 		job_leases_exchange(r, false);
-		(void)event_wait(&r->leases_bell, clock_after_ms(LEASE_BEAT_MS));
+		(void)event_wait(&r->leases_bell, clock_after_ms(leases_beat_ms()));
 		pthread_mutex_lock(&r->lock);
 		event_init(&r->leases_bell);
 		over = r->stopping && r->drained;

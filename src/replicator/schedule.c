@@ -400,8 +400,8 @@ schedule_next_look_ns(struct replicator *r, uint64_t room_ns)
 {
 	uint64_t next = room_ns;
 
-	if (r->shared && clock_after_ms(LEASE_BEAT_MS) < next)
-		next = clock_after_ms(LEASE_BEAT_MS);
+	if (r->shared && clock_after_ms(leases_beat_ms()) < next)
+		next = clock_after_ms(leases_beat_ms());
 
 	for (struct job *j = job_next(r, NULL); j; j = job_next(r, j))
 		if (j->state == JOB_CRASHING && j->rested_ns < next)

@@ -390,7 +390,7 @@ one_process_runs_a_leased_chore_and_another_follows_it(void **state)
 	wait_for(&own[0]);
 	wait_for(&own[1]);
 	turns = atomic_load(&leased[0].turns);
-	wait_ms(LEASE_BEAT_MS + LEASE_BEAT_MS / 2);
+	wait_ms(leases_beat_ms() + leases_beat_ms() / 2);
 	assert_true(atomic_load(&leased[0].turns) > turns);
 	assert_int_equal(atomic_load(&leased[1].turns), 0);
 	/* A process that stops gives its leases back. */
@@ -403,6 +403,8 @@ one_process_runs_a_leased_chore_and_another_follows_it(void **state)
 	chores_free(second);
 }
 
+static uint64_t lost_ms = LEASE_MS; /* the time of the process that is lost */
+
 /* What a process leaves that is killed while it holds the lease. */
 static enum status
 store_lost_process(struct kv_tx *tx, void *arg)
@@ -414,7 +416,7 @@ store_lost_process(struct kv_tx *tx, void *arg)
 
 	(void)arg;
 	assert_int_equal(lease_record_key(LEASE_BEATS, lease.process, &key), STATUS_OK);
-	lease_record_put_beat(77, &value);
+	lease_record_put_beat(77, lost_ms, &value);
 	status = kv_set(tx, buf_str(&key), buf_str(&value));
 	assert_int_equal(lease_record_key(LEASE_CHORES, STR("leased"), &key), STATUS_OK);
 	buf_clear(&value);
@@ -439,6 +441,27 @@ lease_of_a_lost_process_is_taken_when_its_beat_stands_still(void **state)
 	wait_for(&own);
 	wait_for(&leased);
 	assert_true(clock_mono_ns() - begun_ns >= LEASE_MS * CLOCK_NS_PER_MS);
+	chores_stop(chores);
+	chores_free(chores);
+}
+
+/* The time of the process that is lost counts, not that of the one which takes its leases. */
+static void
+lease_of_a_process_with_a_shorter_time_is_taken_sooner(void **state)
+{
+	struct fixture *f = *state;
+	struct work leased, own;
+	struct chores *chores;
+	uint64_t begun_ns = clock_mono_ns(), took_ns;
+
+	lost_ms = LEASE_MS / 4;
+	assert_int_equal(kv_run(f->store, store_lost_process, NULL, NULL, NULL), STATUS_OK);
+	lost_ms = LEASE_MS;
+	chores = start_process(f->store, &leased, &own);
+	wait_for(&leased);
+	took_ns = clock_mono_ns() - begun_ns;
+	assert_true(took_ns >= LEASE_MS / 4 * CLOCK_NS_PER_MS);
+	assert_true(took_ns < LEASE_MS * CLOCK_NS_PER_MS);
 	chores_stop(chores);
 	chores_free(chores);
 }
@@ -476,6 +499,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			lease_of_a_lost_process_is_taken_when_its_beat_stands_still, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(
+			lease_of_a_process_with_a_shorter_time_is_taken_sooner, setup, teardown),
 		cmocka_unit_test_setup_teardown(store_of_one_process_needs_no_lease, setup,
 						teardown),
 	};

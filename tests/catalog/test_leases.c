@@ -93,9 +93,24 @@ keys_and_values_are_the_same_bytes_in_every_version(void **state)
 					      "j\0\x01\0\x01"
 					      "x\0")));
 	buf_clear(&out);
-	lease_record_put_beat(5, &out);
+	lease_record_put_beat(5, LEASE_MS, &out);
 	assert_true(str_eq(buf_str(&out), STR("\x15\x05")));
 	buf_release(&out);
+}
+
+static void
+a_beat_tells_the_time_of_its_process(void **state)
+{
+	struct buf value = BUF_INIT(LEASE_KEY_BYTES);
+
+	(void)state;
+	lease_record_put_beat(5, LEASE_LEAST_MS, &value);
+	assert_int_equal(lease_record_beat_ms(buf_str(&value)), LEASE_LEAST_MS);
+	/* Of an older process, and of one that is said to be silent for longer than any may be. */
+	assert_int_equal(lease_record_beat_ms(STR("\x15\x05")), LEASE_MS);
+	assert_int_equal(lease_record_beat_ms(STR("\x15\x05\x17\xff\xff\xff")), LEASE_MS);
+	assert_int_equal(lease_record_beat_ms(STR("")), LEASE_MS);
+	buf_release(&value);
 }
 
 static void
@@ -127,6 +142,7 @@ main(void)
 		cmocka_unit_test(a_lease_comes_back_as_it_was_put),
 		cmocka_unit_test(a_lease_of_a_newer_format_is_told_from_a_broken_one),
 		cmocka_unit_test(keys_and_values_are_the_same_bytes_in_every_version),
+		cmocka_unit_test(a_beat_tells_the_time_of_its_process),
 		cmocka_unit_test(keys_have_names_behind_their_space),
 	};
 

@@ -475,7 +475,7 @@ leases_body(struct kv_tx *tx, void *arg)
 		TRY(kv_clear_range(tx, buf_str(&key), buf_str(&end)));
 	}
 	TRY(lease_record_key(LEASE_BEATS, STR(OTHER), &key));
-	lease_record_put_beat(7, &value);
+	lease_record_put_beat(7, LEASE_MS, &value);
 	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
 	buf_clear(&value);
 	TRY(lease_record_key(LEASE_JOBS, STR("taken"), &key));

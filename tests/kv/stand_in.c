@@ -2,9 +2,9 @@
  * A library that stands in for libfdb_c, so that the engine of clusters is tested where there is
  * no cluster, and with sanitizers: the functions that kv/fdb/ uses, over an embedded store in a
  * directory beside the cluster file (FILE.store), which is one process's and empty when that
- * begins. The embedded engine keeps the same contract, so what is added here is how a client
- * library answers: a part of a range at a time, early or late, from a thread of its own. What a
- * cluster does that one process does not, only a cluster shows.
+ * begins, unless there is a file FILE.keep. The embedded engine keeps the same contract, so what is
+ * added here is how a client library answers: a part of a range at a time, early or late, from a
+ * thread of its own. What a cluster does that one process does not, only a cluster shows.
  *
  * FILE.hold, beside the cluster file, makes it silent as long as it is there. What is in it says of
  * what: "commits", which take place and are not answered; "lost", commits which do not take place,
@@ -552,7 +552,18 @@ stores_close(void)
 		kv_close(stores[i].store);
 }
 
-/* An empty one: what an earlier process has left is removed. */
+/* Removes what an earlier process has left, unless that is to be kept. */
+static void
+store_clear(const char *path)
+{
+	char keep[PATH_BYTES + 8], store[PATH_BYTES + 8];
+
+	(void)snprintf(keep, sizeof(keep), "%s.keep", path);
+	(void)snprintf(store, sizeof(store), "%s.store", path);
+	if (access(keep, F_OK) != 0)
+		(void)nftw(store, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static int
 store_open(FDBDatabase *db, const char *path)
 {
@@ -561,7 +572,7 @@ store_open(FDBDatabase *db, const char *path)
 	struct err err = { 0 };
 
 	(void)snprintf(url, sizeof(url), "embedded:%s.store", path);
-	(void)nftw(strchr(url, ':') + 1, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	store_clear(path);
 	if (kv_open(url, &options, &db->store, &err) != STATUS_OK) {
 		(void)fprintf(stderr, "stand-in: %s\n", err.text);
 		return CODE_UNKNOWN_ERROR;

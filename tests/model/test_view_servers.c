@@ -187,7 +187,7 @@ pass_lease(struct world *w, const struct view_server *servers)
 		 * the lease went at the same point of their beats.
 		 */
 		assert_int_equal(kv_run(w->f->calm, clear_lease, NULL, NULL, NULL), STATUS_OK);
-		nap(LEASE_BEAT_MS / 2 + rand_seq_below(&w->rand, LEASE_BEAT_MS));
+		nap(leases_beat_ms() / 2 + rand_seq_below(&w->rand, leases_beat_ms()));
 	}
 }
 

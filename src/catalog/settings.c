@@ -1,0 +1,3 @@
+#include "catalog/settings.h"
+
+SETTING_GROUP(lease_setting_group, lease_settings, LEASE_SETTINGS);
