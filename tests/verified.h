@@ -1,4 +1,7 @@
-/* What `frond verify` finds in a store, for tests. The model's kinds have been registered. */
+/*
+ * What `frond verify` finds in a store, at one moment and in ranges, for tests. The model's kinds
+ * have been registered.
+ */
 #ifndef FROND_TESTS_VERIFIED_H
 #define FROND_TESTS_VERIFIED_H
 
@@ -12,7 +15,10 @@ struct verified {
 	char all[1000]; /* one a line, cut */
 };
 
-/* Checks the whole store in one transaction. */
+/*
+ * Checks the whole store in one transaction. Fails the test if a check in ranges of one and of five
+ * units finds something where this one does not, or nothing where it does.
+ */
 void verified_read(struct kv_store *store, struct verified *ret);
 
 /* Fails the test if there are findings. */

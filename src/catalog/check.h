@@ -126,6 +126,21 @@ struct catalog_verify_range {
  */
 bool catalog_verify_range_is_full(struct catalog_verify_range *range);
 
+enum catalog_verify_unit {
+	CATALOG_VERIFY_CHECK, /* it is to be checked */
+	CATALOG_VERIFY_PASS,  /* it takes too long, and was told as not checked */
+	CATALOG_VERIFY_END,   /* the range ends in front of it, and the next one begins there */
+};
+
+/*
+ * For a body that goes through a list: what becomes of the unit whose first key the cursor is at,
+ * `what` it is. The next range begins at the key's tail.
+ */
+enum catalog_verify_unit catalog_verify_range_unit(struct catalog_verify *v,
+						   struct catalog_verify_range *range,
+						   const struct catalog_verify_cursor *c,
+						   const char *what);
+
 /*
  * Checks a range in v->tx. May be called again for the same range, so that all that it leaves
  * elsewhere has to be left at its successful end.

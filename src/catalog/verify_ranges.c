@@ -112,6 +112,23 @@ catalog_verify_range_is_full(struct catalog_verify_range *range)
 	return false;
 }
 
+enum catalog_verify_unit
+catalog_verify_range_unit(struct catalog_verify *v, struct catalog_verify_range *range,
+			  const struct catalog_verify_cursor *c, const char *what)
+{
+	bool ends = range->skips ? range->units++ > 0 : catalog_verify_range_is_full(range);
+
+	if (ends) {
+		range->more = true;
+		buf_append_str(&range->next, c->tail);
+		return CATALOG_VERIFY_END;
+	}
+	if (!range->skips)
+		return CATALOG_VERIFY_CHECK;
+	catalog_verify_unchecked(v, c->pair.key, what);
+	return CATALOG_VERIFY_PASS;
+}
+
 static enum status
 range_try(struct catalog_verify *v, struct catalog_verify_range *range,
 	  catalog_verify_range_body *body)

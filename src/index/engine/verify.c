@@ -118,7 +118,8 @@ tell_if_stale(struct verify *x, const struct index_def *def)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 
-	if (!def->collation.len || (def->state != INDEX_STALE && !index_is_stale(def)))
+	if (x->on.again || !def->collation.len ||
+	    (def->state != INDEX_STALE && !index_is_stale(def)))
 		return;
 	index_key_def(&key, &x->on.db, def->number);
 	catalog_verify_found(x->on.v, x->model->finding, buf_str(&key),
@@ -363,23 +364,134 @@ check_indexes(struct verify *x, uint64_t *ret_entries)
 	return differ ? check_entries(x) : STATUS_OK;
 }
 
+/* STATUS_NOMEM; verify_end() in any case. */
+static enum status
+verify_begin(struct verify *x, struct catalog_verify *v, const struct index_verify_model *model)
+{
+	*x = (struct verify){
+		.model = model,
+		.on = { .v = v, .db = *v->db, .arena = arena_new(model->arena_bytes) },
+	};
+	x->on.db.extension = NULL;
+	x->work.arena = x->on.arena;
+	return x->on.arena ? STATUS_OK : STATUS_NOMEM;
+}
+
+static void
+verify_end(struct verify *x)
+{
+	x->model->unload(x->on.db.extension);
+	mem_free(x->indexes);
+	arena_free(x->on.arena);
+}
+
 enum status
 index_verify(struct catalog_verify *v, const struct index_verify_model *model,
 	     uint64_t *ret_entries)
 {
-	struct verify x = {
-		.model = model,
-		.on = { .v = v, .db = *v->db, .arena = arena_new(model->arena_bytes) }
-	};
-	enum status status = STATUS_NOMEM;
+	struct verify x;
+	enum status status;
 
 	*ret_entries = 0;
-	x.on.db.extension = NULL;
-	x.work.arena = x.on.arena;
-	if (x.on.arena)
+	status = verify_begin(&x, v, model);
+	if (status == STATUS_OK)
 		status = check_indexes(&x, ret_entries);
-	model->unload(x.on.db.extension);
-	mem_free(x.indexes);
-	arena_free(x.on.arena);
+	verify_end(&x);
 	return status;
+}
+
+/* ---- In ranges: each with the definitions of its moment ---- */
+
+typedef enum status range_walk(struct verify *x, struct catalog_verify_range *range);
+
+struct verify_ranges {
+	const struct index_verify_model *model;
+	range_walk *walk; /* NULL: the definitions are checked */
+};
+
+static enum status
+walk_documents(struct verify *x, struct catalog_verify_range *range)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct catalog_verify *v = x->on.v;
+	struct str id;
+
+	TRY(catalog_verify_cursor_open_from(v, &c, x->model->documents, buf_str(&range->from)));
+	while (!c.done) {
+		enum catalog_verify_unit unit = CATALOG_VERIFY_PASS;
+
+		arena_clear(x->on.arena);
+		/* Other keys of a document follow its first one. */
+		if (x->model->id(&x->on, c.tail, &id))
+			unit = catalog_verify_range_unit(v, range, &c, "entries of a document");
+		if (unit == CATALOG_VERIFY_END)
+			return STATUS_OK;
+		if (unit == CATALOG_VERIFY_CHECK)
+			TRY(check_document(x, &c));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+walk_entry(struct verify *x, const struct catalog_verify_cursor *c)
+{
+	struct str tail;
+	struct verify_index *index = index_of_entry(x, c, &tail);
+
+	if (!index)
+		catalog_verify_found(x->on.v, x->model->finding_stray, c->pair.key,
+				     "there is no such index");
+	return index && index->compared ? check_entry(x, index->def, c, tail) : STATUS_OK;
+}
+
+static enum status
+walk_entries(struct verify *x, struct catalog_verify_range *range)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct catalog_verify *v = x->on.v;
+
+	TRY(catalog_verify_cursor_open_from(v, &c, INDEX_SPACE_ENTRIES, buf_str(&range->from)));
+	while (!c.done) {
+		enum catalog_verify_unit unit = catalog_verify_range_unit(v, range, &c,
+									  "an entry of an index");
+
+		if (unit == CATALOG_VERIFY_END)
+			return STATUS_OK;
+		if (unit == CATALOG_VERIFY_CHECK)
+			TRY(walk_entry(x, &c));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+ranges_body(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	const struct verify_ranges *ranges = range->arg;
+	struct verify x;
+	enum status status = verify_begin(&x, v, ranges->model);
+
+	x.on.again = ranges->walk != NULL;
+	if (status == STATUS_OK && !ranges->walk)
+		status = check_definitions(&x);
+	if (status == STATUS_OK)
+		status = load_definitions(&x);
+	if (status == STATUS_OK && ranges->walk && (x.count || ranges->walk == walk_entries))
+		status = ranges->walk(&x, range);
+	verify_end(&x);
+	return status;
+}
+
+enum status
+index_verify_in_ranges(struct catalog_verify *v, const struct index_verify_model *model)
+{
+	static range_walk *const walks[] = { NULL, walk_documents, walk_entries };
+	struct verify_ranges ranges = { .model = model };
+
+	for (size_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++) {
+		ranges.walk = walks[i];
+		TRY(catalog_verify_ranges(v, ranges_body, &ranges));
+	}
+	return STATUS_OK;
 }

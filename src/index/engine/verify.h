@@ -19,6 +19,7 @@ struct index_verify_on {
 	struct catalog_verify *v;
 	struct catalog_db db; /* with its definitions */
 	struct arena *arena;  /* of one document and its entries */
+	bool again;           /* the definitions were checked before: nothing is told of them */
 };
 
 struct index_verify_model {
@@ -45,5 +46,12 @@ struct index_verify_model {
 /* `*ret_entries`: how many entries there are of all indexes, strays as well. */
 MUST_USE enum status index_verify(struct catalog_verify *v, const struct index_verify_model *model,
 				  uint64_t *ret_entries);
+
+/*
+ * The same in ranges (catalog_verify_ranges()), while others write: documents with their entries,
+ * and every entry with its document. How many entries there are is not told.
+ */
+MUST_USE enum status index_verify_in_ranges(struct catalog_verify *v,
+					    const struct index_verify_model *model);
 
 #endif

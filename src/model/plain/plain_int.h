@@ -280,8 +280,11 @@ struct catalog_verify;
 enum status plain_verify(struct catalog_verify *v);
 #define PLAIN_FINDING_EVENT "plain_event"
 MUST_USE enum status plain_verify_indexes(struct catalog_verify *v);
+MUST_USE enum status plain_verify_indexes_in_ranges(struct catalog_verify *v);
 /* `staged`: how many were written ahead and have no event yet. */
 MUST_USE enum status plain_verify_images(struct catalog_verify *v, uint64_t staged);
+/* The same in ranges (catalog_verify_ranges()); how many images there are is not compared. */
+MUST_USE enum status plain_verify_images_in_ranges(struct catalog_verify *v);
 void plain_notices_verify(struct catalog_verify *v, struct tuple_reader key,
 			  const struct kv_pair *pair);
 enum status plain_dump(const struct catalog_dump *dump);

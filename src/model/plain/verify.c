@@ -154,21 +154,49 @@ record_pair(struct catalog_verify *v, struct verify_record *record, const struct
 			       pair->value);
 }
 
+/* What becomes of the pair under the cursor; `before` became of the one in front of it. */
+static enum catalog_verify_unit
+record_unit(struct catalog_verify *v, struct catalog_verify_range *range,
+	    const struct catalog_verify_cursor *c, enum catalog_verify_unit before)
+{
+	size_t len;
+
+	if (!range || plain_key_record_bytes(v->db, c->pair.key, &len) != STATUS_OK ||
+	    len != c->pair.key.len)
+		return before;
+	return catalog_verify_range_unit(v, range, c, "the document");
+}
+
 static enum status
-verify_records(struct catalog_verify *v)
+walk_records(struct catalog_verify *v, struct catalog_verify_range *range,
+	     struct verify_record *record)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	enum catalog_verify_unit unit = CATALOG_VERIFY_CHECK;
+
+	TRY(catalog_verify_cursor_open_from(v, &c, PLAIN_SPACE_RECORDS,
+					    range ? buf_str(&range->from) : STR("")));
+	while (!c.done) {
+		unit = record_unit(v, range, &c, unit);
+		if (unit == CATALOG_VERIFY_END)
+			break;
+		if (unit == CATALOG_VERIFY_CHECK)
+			TRY(record_pair(v, record, &c.pair));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+/* `range`: NULL for all of them. */
+static enum status
+records_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
 	struct verify_record record = { .arena = arena_new(VERIFY_ARENA_BYTES),
 					.key = CATALOG_KEY_INIT };
 	enum status status = record.arena ? STATUS_OK : STATUS_NOMEM;
 
 	if (status == STATUS_OK)
-		status = catalog_verify_cursor_open(v, &c, PLAIN_SPACE_RECORDS);
-	while (status == STATUS_OK && !c.done) {
-		status = record_pair(v, &record, &c.pair);
-		if (status == STATUS_OK)
-			status = catalog_verify_cursor_next(v, &c);
-	}
+		status = walk_records(v, range, &record);
 	if (status == STATUS_OK)
 		status = record_end(v, &record);
 	buf_release(&record.key);
@@ -284,18 +312,43 @@ text_pair(struct catalog_verify *v, struct verify_text *t, const struct kv_pair 
 	return STATUS_OK;
 }
 
+/* True for the key of a text's header. */
+static bool
+begins_text(struct str tail)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	struct tuple_elem e;
+
+	return tuple_next(&r, &e) == STATUS_OK && !r.rest.len;
+}
+
 static enum status
-verify_texts(struct catalog_verify *v)
+walk_texts(struct catalog_verify *v, struct catalog_verify_range *range, struct verify_text *t)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	struct verify_text t = { .key = CATALOG_KEY_INIT };
-	enum status status = catalog_verify_cursor_open(v, &c, PLAIN_SPACE_TEXTS);
+	enum catalog_verify_unit unit = CATALOG_VERIFY_CHECK;
 
-	while (status == STATUS_OK && !c.done) {
-		status = text_pair(v, &t, &c.pair, c.tail);
-		if (status == STATUS_OK)
-			status = catalog_verify_cursor_next(v, &c);
+	TRY(catalog_verify_cursor_open_from(v, &c, PLAIN_SPACE_TEXTS,
+					    range ? buf_str(&range->from) : STR("")));
+	while (!c.done) {
+		if (range && begins_text(c.tail))
+			unit = catalog_verify_range_unit(v, range, &c, "the text");
+		if (unit == CATALOG_VERIFY_END)
+			break;
+		if (unit == CATALOG_VERIFY_CHECK)
+			TRY(text_pair(v, t, &c.pair, c.tail));
+		TRY(catalog_verify_cursor_next(v, &c));
 	}
+	return STATUS_OK;
+}
+
+/* `range`: NULL for all of them. */
+static enum status
+texts_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	struct verify_text t = { .key = CATALOG_KEY_INIT };
+	enum status status = walk_texts(v, range, &t);
+
 	if (status == STATUS_OK)
 		text_end(v, &t);
 	buf_release(&t.key);
@@ -336,49 +389,79 @@ staged_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, uin
 	return STATUS_OK;
 }
 
-/* The list of texts that were written ahead names those, and no others. */
+/* Checks a pair under the cursor; `arg` is its own. */
+typedef enum status pair_check(struct catalog_verify *v, const struct catalog_verify_cursor *c,
+			       void *arg);
+
+/* A subspace whose pairs are checked one by one. */
+struct pairs_of {
+	enum plain_space space;
+	pair_check *check;
+	void *arg;
+};
+
+/* `range`: NULL for all of them. */
 static enum status
-verify_staged(struct catalog_verify *v, uint64_t *images)
+walk_pairs(struct catalog_verify *v, const struct pairs_of *of, struct catalog_verify_range *range)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	enum catalog_verify_unit unit = CATALOG_VERIFY_CHECK;
 
-	TRY(catalog_verify_cursor_open(v, &c, PLAIN_SPACE_STAGED));
+	TRY(catalog_verify_cursor_open_from(v, &c, of->space,
+					    range ? buf_str(&range->from) : STR("")));
 	while (!c.done) {
-		TRY(staged_pair(v, &c, images));
+		if (range)
+			unit = catalog_verify_range_unit(v, range, &c, "the pair");
+		if (unit == CATALOG_VERIFY_END)
+			break;
+		if (unit == CATALOG_VERIFY_CHECK)
+			TRY(of->check(v, &c, of->arg));
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;
+}
+
+static enum status
+pairs_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	return walk_pairs(v, range->arg, range);
+}
+
+/* A pair of the list of texts that were written ahead, which names those, and no others. */
+static enum status
+staged_check(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *images)
+{
+	return staged_pair(v, c, images);
 }
 
 /* ---- The rest ---- */
 
 static enum status
-verify_log(struct catalog_verify *v)
+event_check(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct plain_event event = { 0 };
+	struct err err = { 0 };
+	enum status status = plain_seq_parse(c->tail, &event.seq);
 
-	TRY(catalog_verify_cursor_open(v, &c, PLAIN_SPACE_LOG));
-	while (!c.done) {
-		struct plain_event event = { 0 };
-		struct err err = { 0 };
-		enum status status = plain_seq_parse(c.tail, &event.seq);
-
-		arena_clear(v->scratch);
-		if (status == STATUS_OK)
-			status = plain_event_parse(c.pair.value, v->scratch, &event, &err);
-		if (status == STATUS_NEWER)
-			catalog_verify_unreadable(v, status, &err, c.pair.key, "not an event");
-		else if (status != STATUS_OK ||
-			 (event.detail.len && bson_check(event.detail, NULL) != STATUS_OK))
-			catalog_verify_found(v, PLAIN_FINDING_EVENT, c.pair.key, "not an event");
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
+	(void)arg;
+	arena_clear(v->scratch);
+	if (status == STATUS_OK)
+		status = plain_event_parse(c->pair.value, v->scratch, &event, &err);
+	if (status == STATUS_NEWER)
+		catalog_verify_unreadable(v, status, &err, c->pair.key, "not an event");
+	else if (status != STATUS_OK ||
+		 (event.detail.len && bson_check(event.detail, NULL) != STATUS_OK))
+		catalog_verify_found(v, PLAIN_FINDING_EVENT, c->pair.key, "not an event");
 	return STATUS_OK;
 }
 
+enum {
+	ANY_COUNT = -1, /* that documents are not counted, and the counter is not compared */
+};
+
 /* A subspace that is one key. */
 static enum status
-verify_single(struct catalog_verify *v, enum plain_space space, uint64_t documents)
+verify_single(struct catalog_verify *v, enum plain_space space, int64_t documents)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 	uint64_t count = 0;
@@ -398,12 +481,14 @@ verify_single(struct catalog_verify *v, enum plain_space space, uint64_t documen
 			memcpy(&count, c.pair.value.ptr, sizeof(count));
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
-	if (space != PLAIN_SPACE_COUNT || (good && le64toh(count) == documents))
+	if (space != PLAIN_SPACE_COUNT ||
+	    (good && (documents == ANY_COUNT || (int64_t)le64toh(count) == documents)))
 		return STATUS_OK;
 	TRY(plain_key_single(v->db, space, &v->key));
 	catalog_verify_found(v, PLAIN_FINDING_COUNT, buf_str(&v->key),
-			     "the counter says %llu, and there are %llu documents",
-			     (unsigned long long)le64toh(count), (unsigned long long)documents);
+			     good ? "the counter says %lld, and there are %lld documents"
+				  : "not a counter (%lld, of %lld documents)",
+			     (long long)le64toh(count), (long long)documents);
 	return STATUS_OK;
 }
 
@@ -430,21 +515,49 @@ verify_options(struct catalog_verify *v)
 	return STATUS_OK;
 }
 
+static enum status
+verify_singles(struct catalog_verify *v)
+{
+	TRY(verify_options(v));
+	TRY(verify_single(v, PLAIN_SPACE_OPTIONS, ANY_COUNT));
+	TRY(verify_single(v, PLAIN_SPACE_CHANGED, ANY_COUNT));
+	return verify_single(v, PLAIN_SPACE_COUNT, ANY_COUNT);
+}
+
+/* How many documents and images there are takes all of them at one version, and is not told. */
+static enum status
+verify_in_ranges(struct catalog_verify *v)
+{
+	uint64_t ignored = 0;
+	struct pairs_of staged = { PLAIN_SPACE_STAGED, staged_check, &ignored };
+	struct pairs_of log = { PLAIN_SPACE_LOG, event_check, NULL };
+
+	TRY(catalog_verify_ranges(v, records_range, NULL));
+	TRY(catalog_verify_ranges(v, texts_range, NULL));
+	TRY(catalog_verify_ranges(v, pairs_range, &staged));
+	TRY(catalog_verify_ranges(v, pairs_range, &log));
+	TRY(plain_verify_images_in_ranges(v));
+	TRY(plain_verify_indexes_in_ranges(v));
+	return catalog_verify_once(v, verify_singles, "options and counters");
+}
+
 enum status
 plain_verify(struct catalog_verify *v)
 {
 	uint64_t before = v->sum.documents, images = 0;
+	const struct pairs_of staged = { PLAIN_SPACE_STAGED, staged_check, &images };
+	const struct pairs_of log = { PLAIN_SPACE_LOG, event_check, NULL };
 
 	if (catalog_verify_needs_ranges(v))
-		return catalog_verify_once(v, plain_verify, "the collection");
+		return verify_in_ranges(v);
 	TRY(verify_options(v));
-	TRY(verify_records(v));
-	TRY(verify_texts(v));
-	TRY(verify_staged(v, &images));
-	TRY(verify_log(v));
+	TRY(records_range(v, NULL));
+	TRY(texts_range(v, NULL));
+	TRY(walk_pairs(v, &staged, NULL));
+	TRY(walk_pairs(v, &log, NULL));
 	TRY(plain_verify_images(v, images));
 	TRY(plain_verify_indexes(v));
 	TRY(verify_single(v, PLAIN_SPACE_OPTIONS, 0));
 	TRY(verify_single(v, PLAIN_SPACE_CHANGED, 0));
-	return verify_single(v, PLAIN_SPACE_COUNT, v->sum.documents - before);
+	return verify_single(v, PLAIN_SPACE_COUNT, (int64_t)(v->sum.documents - before));
 }

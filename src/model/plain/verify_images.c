@@ -99,6 +99,43 @@ check_pair(struct image_check *check, struct str tail, const struct kv_pair *pai
 	return STATUS_OK;
 }
 
+/* True unless the pair is a part of an image that was written ahead, behind its first one. */
+static bool
+begins_unit(const struct image_check *check, struct str tail)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	struct tuple_elem e;
+
+	return tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_UUID || !check->texts ||
+	       memcmp(check->text, e.raw.ptr, sizeof(check->text)) != 0;
+}
+
+static enum status
+images_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	enum catalog_verify_unit unit = CATALOG_VERIFY_CHECK;
+	struct image_check check = { .v = v };
+
+	TRY(catalog_verify_cursor_open_from(v, &c, PLAIN_SPACE_IMAGES, buf_str(&range->from)));
+	while (!c.done) {
+		if (begins_unit(&check, c.tail))
+			unit = catalog_verify_range_unit(v, range, &c, "the image");
+		if (unit == CATALOG_VERIFY_END)
+			return STATUS_OK;
+		if (unit == CATALOG_VERIFY_CHECK)
+			TRY(check_pair(&check, c.tail, &c.pair));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
+enum status
+plain_verify_images_in_ranges(struct catalog_verify *v)
+{
+	return catalog_verify_ranges(v, images_range, NULL);
+}
+
 enum status
 plain_verify_images(struct catalog_verify *v, uint64_t staged)
 {

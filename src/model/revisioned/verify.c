@@ -277,7 +277,7 @@ verify_in_ranges(struct catalog_verify *v)
 	TRY(catalog_verify_once(v, verify_stats_now, "settings and counters"));
 	TRY(catalog_verify_once(v, verify_locals_now, "local documents"));
 	TRY(catalog_verify_once(v, verify_entry_count, "the number of entries of indexes"));
-	TRY(catalog_verify_once(v, verify_indexes, "entries of indexes"));
+	TRY(verify_indexes_in_ranges(v));
 	TRY(catalog_verify_once(v, verify_views_now, "views"));
 	return catalog_verify_once(v, verify_spaces, "the list of parts");
 }

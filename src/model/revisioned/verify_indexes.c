@@ -36,19 +36,26 @@ source(struct index_verify_on *on, struct str id, struct index_source *ret)
 	return rev_index_source(&on->db, id, &doc, on->arena, ret);
 }
 
+static const struct index_verify_model model = {
+	.finding = REV_FINDING_INDEX,
+	.finding_stray = REV_FINDING_INDEX_STRAY,
+	.arena_bytes = VERIFY_INDEX_ARENA_BYTES,
+	.documents = REV_SUBSPACE_ALL_DOCS,
+	.load = load,
+	.unload = index_set_free,
+	.id = document_id,
+	.source = source,
+};
+
+enum status
+verify_indexes_in_ranges(struct catalog_verify *v)
+{
+	return index_verify_in_ranges(v, &model);
+}
+
 enum status
 verify_indexes(struct catalog_verify *v)
 {
-	static const struct index_verify_model model = {
-		.finding = REV_FINDING_INDEX,
-		.finding_stray = REV_FINDING_INDEX_STRAY,
-		.arena_bytes = VERIFY_INDEX_ARENA_BYTES,
-		.documents = REV_SUBSPACE_ALL_DOCS,
-		.load = load,
-		.unload = index_set_free,
-		.id = document_id,
-		.source = source,
-	};
 	uint64_t entries;
 
 	return index_verify(v, &model, &entries);

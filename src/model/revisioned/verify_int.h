@@ -123,6 +123,7 @@ MUST_USE enum status verify_locals(struct catalog_verify *v);
 MUST_USE enum status verify_purges(struct catalog_verify *v);
 /* INDEXES and ENTRIES (verify_indexes.c). */
 MUST_USE enum status verify_indexes(struct catalog_verify *v);
+MUST_USE enum status verify_indexes_in_ranges(struct catalog_verify *v);
 /* ---- Results of reduces (verify_view_values.c) ---- */
 
 /* Of one group, while its sums are gone through. All fields are private. */
