@@ -6,7 +6,7 @@ CREATE FUNCTION frond_validator(text[], oid) RETURNS void
 
 CREATE FOREIGN DATA WRAPPER frond HANDLER frond_handler VALIDATOR frond_validator;
 
--- The name that CREATE TABLE … USING knows. No table has it: the library makes foreign tables of
+-- The name that CREATE TABLE ... USING knows. No table has it: the library makes foreign tables of
 -- such statements, and the handler refuses what is left.
 CREATE FUNCTION frond_access_method(internal) RETURNS table_am_handler
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

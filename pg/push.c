@@ -12,6 +12,7 @@
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -24,6 +25,15 @@
 
 /* ---- One comparison ---- */
 
+/* Whether characters of the database's encoding are in the order of those of UTF-8. */
+static bool
+encoding_orders(void)
+{
+	int encoding = GetDatabaseEncoding();
+
+	return encoding == PG_UTF8 || encoding == PG_LATIN1 || encoding == PG_SQL_ASCII;
+}
+
 /* What a comparison of a text with a text has to be, to be frond's. */
 static bool
 collation_allows(const struct frond_column *c, Oid collation, bool is_equality)
@@ -32,7 +42,8 @@ collation_allows(const struct frond_column *c, Oid collation, bool is_equality)
 		return true;
 	if (!OidIsValid(collation))
 		return false;
-	return is_equality ? get_collation_isdeterministic(collation) : lc_collate_is_c(collation);
+	return is_equality ? get_collation_isdeterministic(collation)
+			   : lc_collate_is_c(collation) && encoding_orders();
 }
 
 static bool
