@@ -1089,6 +1089,31 @@ def an_index_is_made_told_read_and_dropped(cwd):
 
 
 @test
+def nulls_are_found_by_an_index(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        people(c)
+        ages = {n: None if n % 3 == 0 else n % 10 for n in range(40)}
+        c.write(PUT, ["name", "age"], *(([n], ["a", "\\n" if age is None else age]) for n, age in ages.items()))
+        c.write(PUT, ["name", "age"], ([50], ["b", 1]), ([51], ["\\n", "\\n"]), ([52], ["\\n", 1]))
+        falls, rises = (c.do("index_create", name, *how)[0].split("\t")[0] for name, how in (
+            ("falls", ["name", "-age"]), ("rises", ["unique", "name", "age", "id"])))
+        nulls = [str(n) for n, age in ages.items() if age is None]
+        there = [str(n) for age in range(10) for n in ages if ages[n] == age]
+        for number, edge, values in ((falls, ("to", "<"), [str(n) for age in range(9, -1, -1) for n in ages if ages[n] == age]),
+                                     (rises, ("from", ">"), there)):
+            ask = lambda *more: c.scan("id", "|", "index", number, *more)
+            equal(ask("eq", "a", "\\n", "|"), nulls)
+            equal(ask("reverse", "eq", "a", "\\n", "|", "rows", 5), nulls[::-1])
+            equal(ask("eq", "a", "|", *edge, "\\n", "|"), values)
+            equal(ask("eq", "\\n", "|"), [])
+            equal(ask("eq", "b", "\\n", "|"), [])
+            c.fails("22023", "scan", "id", "|", "index", number, "eq", "a", "|", edge[0], edge[1] + "=", "\\n", "|")
+        equal(c.scan("id", "|", "index", rises, "eq", "a", "|", "to", "<", 4, "|"), [n for n in there if ages[int(n)] < 4])
+        equal(c.scan("|", "index", rises, "eq", "a", "\\n", "|", "count"), [f"{len(nulls)}\t"])
+        c.fails("22023", "scan", "id", "|", "eq", "\\n", "|")
+
+
+@test
 def a_unique_index_refuses_and_names_itself(cwd):
     with Door(cwd) as server, Session(server) as c:
         people(c)

@@ -32,15 +32,23 @@ scan_index_find(struct making *m)
 	return STATUS_OK;
 }
 
+/* A value of a column of the index; what entries have where it is null. */
 static enum status
-value_make(struct making *m, size_t at, struct rows_value value, struct index_typed_value **ret)
+value_make(struct making *m, size_t at, struct rows_value value, struct index_typed_value *ret)
 {
-	struct index_typed_value *v = arena_zalloc(m->r->arena, sizeof(*v));
+	if (value.presence == ROWS_VALUE)
+		return rows_index_value(m->r, m->t, column_at(m, at), value, &ret->first);
+	ret->first = (struct doc_scalar){ .kind = DOC_UNDEFINED };
+	return STATUS_OK;
+}
 
-	if (!v)
-		return STATUS_LIMIT;
-	*ret = v;
-	return rows_index_value(m->r, m->t, column_at(m, at), value, &v->first);
+static struct rows_filter *
+filter_add(struct making *m, size_t at, enum rows_test test)
+{
+	struct rows_filter *f = &m->filters[m->filter_count++];
+
+	*f = (struct rows_filter){ .column = (uint32_t)column_at(m, at)->stored->id, .test = test };
+	return f;
 }
 
 static enum status
@@ -52,16 +60,16 @@ equal_make(struct making *m, struct table_index_interval *ret)
 	if (!values)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {
-		TRY(rows_index_value(m->r, m->t, column_at(m, i), m->scan->equal[i],
-				     &values[i].first));
-		m->filters[m->filter_count++] = (struct rows_filter){
-			.column = (uint32_t)column_at(m, i)->stored->id,
-			.test = ROWS_TEST_INTERVAL,
-			.from_kind = ROWS_BOUND_INCLUSIVE,
-			.to_kind = ROWS_BOUND_INCLUSIVE,
-			.from = m->scan->equal[i],
-			.to = m->scan->equal[i],
-		};
+		struct rows_value value = m->scan->equal[i];
+		struct rows_filter *f;
+
+		TRY(value_make(m, i, value, &values[i]));
+		f = filter_add(m, i,
+			       value.presence == ROWS_VALUE ? ROWS_TEST_INTERVAL : ROWS_TEST_NULL);
+		if (value.presence != ROWS_VALUE)
+			continue;
+		f->from_kind = f->to_kind = ROWS_BOUND_INCLUSIVE;
+		f->from = f->to = value;
 	}
 	ret->equal = values;
 	ret->equal_count = count;
@@ -87,21 +95,46 @@ bound_make(struct making *m, const struct rows_edge *edge, bool smaller,
 		return rows_fail(m->r, ROWS_STATE_UNSUPPORTED,
 				 "entries are not in the order of the values of \"%.*s\"",
 				 STR_ARG(column_at(m, at)->stored->name));
-	TRY(value_make(m, at, edge->values[0], &v));
-	f = &m->filters[m->filter_count++];
-	*f = (struct rows_filter){ .column = (uint32_t)column_at(m, at)->stored->id,
-				   .test = ROWS_TEST_INTERVAL };
+	v = arena_zalloc(m->r->arena, sizeof(*v));
+	if (!v)
+		return STATUS_LIMIT;
+	TRY(value_make(m, at, edge->values[0], v));
 	if (smaller) {
 		ret->low = v;
 		ret->low_exclusive = exclusive;
-		f->from_kind = edge->kind;
-		f->from = edge->values[0];
 	} else {
 		ret->high = v;
 		ret->high_exclusive = exclusive;
+	}
+	if (edge->values[0].presence != ROWS_VALUE) {
+		(void)filter_add(m, at, ROWS_TEST_NOT_NULL);
+		return STATUS_OK;
+	}
+	f = filter_add(m, at, ROWS_TEST_INTERVAL);
+	if (smaller) {
+		f->from_kind = edge->kind;
+		f->from = edge->values[0];
+	} else {
 		f->to_kind = edge->kind;
 		f->to = edge->values[0];
 	}
+	return STATUS_OK;
+}
+
+/* Null is before all values, and no comparison asks for it. */
+static enum status
+low_complete(struct making *m, struct table_index_interval *ret)
+{
+	struct index_typed_value *null;
+
+	if (ret->low || !ret->high)
+		return STATUS_OK;
+	null = arena_zalloc(m->r->arena, sizeof(*null));
+	if (!null)
+		return STATUS_LIMIT;
+	null->first.kind = DOC_UNDEFINED;
+	ret->low = null;
+	ret->low_exclusive = true;
 	return STATUS_OK;
 }
 
@@ -127,6 +160,7 @@ rows_index_scan_make(struct rows_request *r, const struct table *t, const struct
 		     m.index->columns[scan->equal_count].descending;
 	TRY(bound_make(&m, &scan->from, !descending, ret_interval));
 	TRY(bound_make(&m, &scan->to, descending, ret_interval));
+	TRY(low_complete(&m, ret_interval));
 	for (size_t i = 0; i < scan->filter_count; i++)
 		m.filters[m.filter_count++] = scan->filters[i];
 	*ret = m.index;

@@ -240,8 +240,9 @@ rows_index_build_read(struct str body, struct rows_table *ret, uint32_t *ret_num
 
 /* ---- Reading rows ---- */
 
+/* `nulls`: one may be null. */
 static enum status
-read_values(struct rows_in *in, struct arena *arena, const struct rows_value **ret,
+read_values(struct rows_in *in, struct arena *arena, bool nulls, const struct rows_value **ret,
 	    size_t *ret_count)
 {
 	size_t count = rows_in_count(in, rows_in_u8(in), ROWS_KEY_COLUMNS, VALUE_BYTES);
@@ -251,7 +252,7 @@ read_values(struct rows_in *in, struct arena *arena, const struct rows_value **r
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {
 		values[i] = rows_in_value(in);
-		if (values[i].presence != ROWS_VALUE)
+		if (values[i].presence != ROWS_VALUE && (!nulls || values[i].presence != ROWS_NULL))
 			in->bad = true;
 	}
 	*ret = values;
@@ -270,11 +271,13 @@ read_bound(struct rows_in *in)
 	return ROWS_BOUND_NONE;
 }
 
+/* What is not null lies beyond null: a range never includes it. */
 static enum status
-read_edge(struct rows_in *in, struct arena *arena, struct rows_edge *ret)
+read_edge(struct rows_in *in, struct arena *arena, bool nulls, struct rows_edge *ret)
 {
 	ret->kind = read_bound(in);
-	TRY(read_values(in, arena, &ret->values, &ret->count));
+	TRY(read_values(in, arena, nulls && ret->kind == ROWS_BOUND_EXCLUSIVE, &ret->values,
+			&ret->count));
 	if (!ret->count != (ret->kind == ROWS_BOUND_NONE))
 		in->bad = true;
 	return STATUS_OK;
@@ -340,9 +343,9 @@ rows_scan_read(struct str body, struct arena *arena, struct rows_scan *ret, stru
 		in.bad = in.bad || !ret->index;
 	}
 	TRY(read_columns(&in, arena, ret->sums, &ret->columns, &ret->ops, &ret->column_count));
-	TRY(read_values(&in, arena, &ret->equal, &ret->equal_count));
-	TRY(read_edge(&in, arena, &ret->from));
-	TRY(read_edge(&in, arena, &ret->to));
+	TRY(read_values(&in, arena, ret->index, &ret->equal, &ret->equal_count));
+	TRY(read_edge(&in, arena, ret->index, &ret->from));
+	TRY(read_edge(&in, arena, ret->index, &ret->to));
 	TRY(read_filters(&in, arena, ret));
 	ret->rows = rows_in_u32(&in);
 	ret->bytes = rows_in_u32(&in);
