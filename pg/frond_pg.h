@@ -199,7 +199,7 @@ Datum frond_value_get(const struct frond_column *c, struct frows_value v);
 /* ---- What is pushed down (push.c) ---- */
 
 enum frond_place {
-	FROND_EQUAL,  /* a column of the key has this value */
+	FROND_EQUAL,  /* a column of the key has this value; of an index: or is null */
 	FROND_IN,     /* … one of these */
 	FROND_BOUND,  /* the column of the key behind those lies there */
 	FROND_FILTER, /* any column */
@@ -220,8 +220,9 @@ struct frond_test {
 	enum frond_op op;
 	AttrNumber attnum;
 	Expr *clause;
-	Expr *value; /* NULL for the last two operators */
-	Oid type;    /* of the value */
+	Expr *value;     /* NULL for the last two operators */
+	Oid type;        /* of the value */
+	bool is_implied; /* it follows from the condition, which is another one */
 };
 
 /* What a scan asks of frond. */
@@ -230,6 +231,7 @@ struct frond_push {
 	List *tests; /* of struct frond_test, in the order of the key, then filters */
 	int equal; /* columns of the key, or of the index, that have one value, or one of several */
 	bool has_in;
+	bool has_null;     /* one of these is null */
 	bool is_whole_key; /* each value of the key has one row at most */
 	bool is_exact;     /* nothing is left to PostgreSQL */
 };
@@ -254,6 +256,14 @@ bool frond_push_equals(const struct frond_column *c, Oid opno, Oid collation);
 /* Whether rows come in the order of these pathkeys, forwards, or with *ret_reverse backwards. */
 bool frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
 		      const struct frond_push *push, List *pathkeys, bool *ret_reverse);
+
+/* ---- What conditions imply (implied.c) ---- */
+
+/*
+ * Comparisons of its first argument that follow from a call of an operator or a function, as
+ * OpExprs; NIL: none is known. *ret_exact: it follows from them, too.
+ */
+List *frond_implied(Expr *clause, bool *ret_exact);
 
 /* ---- Scans: plan.c, scan.c ---- */
 

@@ -198,7 +198,7 @@ where_take(struct making *m, Node *raw)
 		const struct frond_column *c = &m->t->columns[test->attnum - 1];
 		struct frows_condition *to = &m->conditions[m->index.condition_count++];
 
-		if (test->op == FROND_NULL || test->place == FROND_IN)
+		if (test->op == FROND_NULL || test->place == FROND_IN || test->is_implied)
 			refuse_condition(m);
 		*to = (struct frows_condition){ .column = c->id, .op = ops[test->op] };
 		to->value = test->op == FROND_NOT_NULL ? (struct frows_value){ NULL, FROWS_NULL }

@@ -223,6 +223,31 @@ test_of_bool(RelOptInfo *rel, const struct frond_table *t, Expr *clause, Expr *e
 	return test_new(FROND_EQ, attnum, clause, (Expr *)makeBoolConst(is, false), BOOLOID);
 }
 
+/* What follows from a condition of a column that is no comparison. */
+static List *
+tests_implied(RelOptInfo *rel, const struct frond_table *t, Expr *clause, const List *args,
+	      bool *ret_exact)
+{
+	List *tests = NIL;
+	AttrNumber attnum;
+	ListCell *cell;
+
+	*ret_exact = false;
+	if (args == NIL || !frond_push_column(rel, t, linitial(args), &attnum))
+		return NIL;
+	foreach (cell, frond_implied(clause, ret_exact)) {
+		struct frond_test *test = test_of_operator(rel, t, lfirst(cell));
+
+		if (test) {
+			test->is_implied = true;
+			tests = lappend(tests, test);
+		} else {
+			*ret_exact = false;
+		}
+	}
+	return tests;
+}
+
 static struct frond_test *
 test_of(RelOptInfo *rel, const struct frond_table *t, Expr *e)
 {
@@ -240,6 +265,22 @@ test_of(RelOptInfo *rel, const struct frond_table *t, Expr *e)
 	default:
 		return NULL;
 	}
+}
+
+/* *ret_exact: rows that pass these tests fulfil the condition. */
+static List *
+tests_of(RelOptInfo *rel, const struct frond_table *t, Expr *e, bool *ret_exact)
+{
+	struct frond_test *test = test_of(rel, t, e);
+
+	*ret_exact = test != NULL;
+	if (test)
+		return list_make1(test);
+	if (IsA(e, OpExpr))
+		return tests_implied(rel, t, e, ((OpExpr *)e)->args, ret_exact);
+	if (IsA(e, FuncExpr))
+		return tests_implied(rel, t, e, ((FuncExpr *)e)->args, ret_exact);
+	return NIL;
 }
 
 /* ---- All of them ---- */
@@ -262,29 +303,44 @@ take_equal(List **tests, AttrNumber attnum, bool in)
 	return NULL;
 }
 
-static bool
-is_bound_of(const struct frond_test *test, AttrNumber attnum, bool lower)
-{
-	return test->attnum == attnum && test->place == FROND_FILTER &&
-	       (lower ? test->op == FROND_GT || test->op == FROND_GE
-		      : test->op == FROND_LT || test->op == FROND_LE);
-}
-
-static void
-take_bound(List **tests, AttrNumber attnum, bool lower, struct frond_push *push)
+/* Takes the first test of the column that is by one of these operators. */
+static struct frond_test *
+take_op(List **tests, AttrNumber attnum, enum frond_op op, enum frond_op other)
 {
 	ListCell *cell;
 
 	foreach (cell, *tests) {
 		struct frond_test *test = lfirst(cell);
 
-		if (is_bound_of(test, attnum, lower)) {
-			test->place = FROND_BOUND;
-			push->tests = lappend(push->tests, test);
+		if (test->attnum == attnum && test->place == FROND_FILTER &&
+		    (test->op == op || test->op == other)) {
 			*tests = foreach_delete_current(*tests, cell);
-			return;
+			return test;
 		}
 	}
+	return NULL;
+}
+
+static void
+put_bound(struct frond_push *push, struct frond_test *test)
+{
+	test->place = FROND_BOUND;
+	push->tests = lappend(push->tests, test);
+}
+
+static void
+take_bounds(List **tests, AttrNumber attnum, struct frond_push *push)
+{
+	struct frond_test *lower = take_op(tests, attnum, FROND_GT, FROND_GE);
+	struct frond_test *upper = take_op(tests, attnum, FROND_LT, FROND_LE);
+
+	/* Null is before all values of an index, so what is not null lies behind it. */
+	if (!lower && !upper && push->index)
+		lower = take_op(tests, attnum, FROND_NOT_NULL, FROND_NOT_NULL);
+	if (lower)
+		put_bound(push, lower);
+	if (upper)
+		put_bound(push, upper);
 }
 
 /* The columns by which rows are found. */
@@ -325,6 +381,11 @@ take_key(const struct frond_table *t, List **tests, struct frond_push *push)
 			test = take_equal(&rest, attnum, true);
 			push->has_in = test != NULL;
 		}
+		/* A row whose first column is null has no entry. */
+		if (!test && push->index && push->equal) {
+			test = take_op(&rest, attnum, FROND_NULL, FROND_NULL);
+			push->has_null |= test != NULL;
+		}
 		if (!test)
 			break;
 		push->tests = lappend(push->tests, test);
@@ -334,7 +395,7 @@ take_key(const struct frond_table *t, List **tests, struct frond_push *push)
 	if (push->equal < hash_count(t, push)) {
 		push->tests = NIL;
 		push->equal = 0;
-		push->has_in = false;
+		push->has_in = push->has_null = false;
 		return;
 	}
 	*tests = rest;
@@ -370,12 +431,10 @@ frond_push_make(RelOptInfo *rel, const struct frond_table *t, const struct frond
 	foreach (cell, clauses) {
 		Node *node = lfirst(cell);
 		Expr *e = IsA(node, RestrictInfo) ? ((RestrictInfo *)node)->clause : (Expr *)node;
-		struct frond_test *test = test_of(rel, t, e);
+		bool is_exact;
 
-		if (test)
-			tests = lappend(tests, test);
-		else
-			ret->is_exact = false;
+		tests = list_concat(tests, tests_of(rel, t, e, &is_exact));
+		ret->is_exact &= is_exact;
 	}
 	take_key(t, &tests, ret);
 	foreach (cell, ret->tests) {
@@ -387,10 +446,8 @@ frond_push_make(RelOptInfo *rel, const struct frond_table *t, const struct frond
 	columns = push_columns(t, ret, &count);
 	ret->is_whole_key = !index && ret->equal == count;
 	if (ret->equal >= hash_count(t, ret) && ret->equal < count && columns[ret->equal].attnum &&
-	    is_ordered(t, ret, ret->equal)) {
-		take_bound(&tests, columns[ret->equal].attnum, true, ret);
-		take_bound(&tests, columns[ret->equal].attnum, false, ret);
-	}
+	    is_ordered(t, ret, ret->equal))
+		take_bounds(&tests, columns[ret->equal].attnum, ret);
 	take_filters(t, tests, ret);
 }
 
@@ -430,7 +487,8 @@ frond_push_make_index(RelOptInfo *rel, const struct frond_table *t, const struct
 bool
 frond_push_is_one(const struct frond_push *push)
 {
-	if (push->has_in)
+	/* Rows that have a null are like no other: a unique index has many of them. */
+	if (push->has_in || push->has_null)
 		return false;
 	return push->is_whole_key ||
 	       (push->index && push->index->is_unique && push->equal == push->index->count);

@@ -41,7 +41,9 @@ struct scan_test {
 	struct frond_column value_column; /* of the type that the operator takes */
 	ExprState *expression;            /* NULL: none */
 	struct frows_value value;
-	bool is_open; /* an interval whose end is out of the column's range has none */
+	/* The operator in this execution: all values are on this side of one that the column
+	 * cannot have, so that only null fails. */
+	enum frond_op now;
 };
 
 struct scan {
@@ -95,8 +97,9 @@ tests_init(struct scan *s, ForeignScanState *node, List *tests, List *values)
 		List *from = list_nth(tests, i);
 
 		test->place = linitial_int(from);
-		test->op = lsecond_int(from);
+		test->op = test->now = lsecond_int(from);
 		test->column = &s->table->columns[lthird_int(from) - 1];
+		test->value = (struct frows_value){ NULL, FROWS_NULL };
 		if (test->op == FROND_NULL || test->op == FROND_NOT_NULL)
 			continue;
 		test->expression = list_nth(states, next++);
@@ -245,16 +248,18 @@ is_integer(const struct scan_test *test)
 static bool
 test_set(struct scan_test *test, Datum d)
 {
-	bool above;
+	bool above, all;
 
-	test->is_open = false;
-	if (is_integer(test) && !int_fits(test, d, &above)) {
-		test->is_open = above ? test->op == FROND_LT || test->op == FROND_LE
-				      : test->op == FROND_GT || test->op == FROND_GE;
-		return test->is_open;
+	test->now = test->op;
+	if (!is_integer(test) || int_fits(test, d, &above)) {
+		test->value = value_of(test, d);
+		return true;
 	}
-	test->value = value_of(test, d);
-	return true;
+	all = above ? test->op == FROND_LT || test->op == FROND_LE
+		    : test->op == FROND_GT || test->op == FROND_GE;
+	test->now = FROND_NOT_NULL;
+	test->value = (struct frows_value){ NULL, FROWS_NULL };
+	return all;
 }
 
 static int
@@ -316,18 +321,19 @@ test_evaluate(struct scan *s, struct scan_test *test, ExprContext *context)
 static void
 bound_put(struct scan *s, const struct scan_test *test, int key)
 {
-	bool lower = test->op == FROND_GT || test->op == FROND_GE;
+	bool lower = test->now != FROND_LT && test->now != FROND_LE;
 	/* The order of the table begins with the greatest value of a column that descends. */
 	bool is_from = lower != (s->index ? s->index->columns[key].descending
 					  : s->table->key[key].descending);
 	struct frows_edge *edge = is_from ? &s->request.from : &s->request.to;
 	struct frows_value *value = is_from ? &s->from : &s->to;
 
-	if (test->is_open)
+	/* No key has null, and what has a bound already is behind null. */
+	if (test->now == FROND_NOT_NULL && (!s->index || edge->kind != FROWS_NO_BOUND))
 		return;
 	*value = test->value;
-	edge->kind = test->op == FROND_LE || test->op == FROND_GE ? FROWS_INCLUSIVE
-								  : FROWS_EXCLUSIVE;
+	edge->kind = test->now == FROND_LE || test->now == FROND_GE ? FROWS_INCLUSIVE
+								    : FROWS_EXCLUSIVE;
 	edge->values = value;
 	edge->count = 1;
 }
@@ -336,7 +342,7 @@ static void
 filter_put(const struct scan_test *test, struct frows_filter *f)
 {
 	*f = (struct frows_filter){ .column = test->column->id };
-	switch (test->op) {
+	switch (test->now) {
 	case FROND_NULL:
 		f->test = FROWS_IS_NULL;
 		return;
@@ -349,12 +355,12 @@ filter_put(const struct scan_test *test, struct frows_filter *f)
 		return;
 	case FROND_LT:
 	case FROND_LE:
-		f->to_kind = test->op == FROND_LE ? FROWS_INCLUSIVE : FROWS_EXCLUSIVE;
+		f->to_kind = test->now == FROND_LE ? FROWS_INCLUSIVE : FROWS_EXCLUSIVE;
 		f->to = test->value;
 		return;
 	case FROND_GT:
 	case FROND_GE:
-		f->from_kind = test->op == FROND_GE ? FROWS_INCLUSIVE : FROWS_EXCLUSIVE;
+		f->from_kind = test->now == FROND_GE ? FROWS_INCLUSIVE : FROWS_EXCLUSIVE;
 		f->from = test->value;
 		return;
 	}
@@ -386,7 +392,7 @@ request_make(struct scan *s)
 			s->equal[r->equal_count++] = test->value;
 		else if (test->place == FROND_BOUND)
 			bound_put(s, test, (int)r->equal_count);
-		else if (!test->is_open)
+		else
 			filter_put(test, &filters[r->filter_count++]);
 	}
 }

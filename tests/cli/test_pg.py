@@ -655,7 +655,7 @@ def aggregates_are_computed_in_frond(cwd):
             contains(plan_of(s, f"SELECT {e} FROM t WHERE i8 > 0"), "Frond Sums: " + re.sub(r"(m..)\(v\)", r"\1((v)::text)", e))
         for e in left:
             assert "Frond Sums" not in plan_of(s, f"SELECT {e} FROM t"), e
-        for where in ("a % 2 = 0", "a = 1 OR a = 2", "a IN (1, 2) AND b IN ('a', 'b')", "b LIKE 'b%'"):
+        for where in ("a % 2 = 0", "a = 1 OR a = 2", "a IN (1, 2) AND b IN ('a', 'b')", "b LIKE 'b%1'"):
             assert "Frond Sums" not in plan_of(s, f"SELECT count(*) FROM t WHERE {where}"), where
         plan = plan_of(s, "SELECT count(*), sum(a) + 1 FROM t WHERE a = 3 AND b > 'x' AND ok IS NULL")
         equal(plan, "Foreign Scan\n  Frond Table: t\n  Frond Sums: count(*), sum(a)\n  Frond Key: ((a = 3) AND (b > 'x'::text))\n"

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What a scan of the extension's looks at: texts, beside what heap tables answer."""
+"""What a scan of the extension's looks at: prefixes, nulls, numbers, beside what heap tables answer."""
 
-from harness import main, test
-from pg_server import end_shared, missing, shared
+import random
+
+from harness import contains, equal, main, seed, test
+from pg_server import end_shared, fresh, missing, shared
 
 
 def plan(s, query):
@@ -36,6 +38,90 @@ def quoted(text):
     return "'" + text.replace("'", "''") + "'"
 
 
+# ---- Prefixes ----
+
+ENDS = ["", "a", "z", "%", "_", "\\", "'", "\x01", "\x7f", "\x80", "é", "߿", "ࠀ", "퟿", "\ue000", "￿", "\U00010000", "\U0010ffff"]
+
+
+@test
+def a_prefix_is_looked_for(cwd):
+    with fresh()() as s:
+        both(s, "k text PRIMARY KEY, v varchar(20), n int", "(v, n)")
+        texts = sorted({a + b + c for a in ["", "a", "\U0010ffff", "퟿"] for b in ENDS for c in ["", "x", "\U0010ffff"]})
+        write(s, "INSERT INTO § VALUES " + ", ".join(f"({quoted(text)}, {quoted(text)}, {i})" for i, text in enumerate(texts)))
+        for prefix in random.Random(seed(4)).sample(texts, 40):
+            like = "".join("\\" + c if c in "%_\\" else c for c in prefix)
+            for column in "kv":
+                for pattern in (like + "%", like, like + "_", like + "%x"):
+                    same(s, f"SELECT n FROM § WHERE {column} LIKE {quoted(pattern)} ORDER BY n")
+                same(s, f"SELECT count(*), max(n) FROM § WHERE {column} LIKE {quoted(like + '%')}")
+            if prefix:
+                contains(plan(s, f"SELECT n FROM t WHERE k LIKE {quoted(like + '%')}"), "Frond Key: ")
+        equal(s.one("SELECT count(*) FROM t WHERE k LIKE '퟿%'"), str(sum(text.startswith("퟿") for text in texts)))
+        text = plan(s, "SELECT n FROM t WHERE k LIKE 'ab%'")
+        contains(text, "Filter: (k ~~ 'ab%'::text)\n")
+        contains(text, "Frond Key: ((k >= 'ab'::text) AND (k < 'ac'::text))")
+        text = plan(s, "SELECT n FROM t WHERE v LIKE 'ab%' AND n = 3")
+        contains(text, "Frond Index: t_v_n_idx\n")
+        contains(text, "AND ((v)::text < 'ac'::text)")
+        # A prefix and no more is all that the condition says, so that sums need no rows.
+        for where, is_exact in (("k LIKE 'a%'", True), ("k LIKE 'a'", True), ("k ^@ 'a'", True), ("starts_with(k, 'é')", True),
+                                ("v LIKE 'a%'", True), (r"k LIKE 'a\%%'", True), ("k LIKE 'a$%%' ESCAPE '$'", True),
+                                ("k LIKE 'a%x'", False), ("k LIKE 'a_'", False), ("k LIKE 'a_%'", False), ("k ~ '^a'", False),
+                                ("k ILIKE '%%'", False)):
+            query = f"SELECT count(*) FROM § WHERE {where}"
+            equal((where, "Frond Sums" in plan(s, query.replace("§", "t"))), (where, is_exact))
+            same(s, query)
+        for where, part in ((r"k ~ '^a[xz]'", "Frond Key: ((k >= 'a'"), ("k ~* '^é'", "Filter"), ("k ILIKE '\x01%'", "Frond Key"),
+                            ("k ~ '^(ax)$'", "Frond Key"), ("k NOT LIKE 'a%'", "Filter"), ("k LIKE '%a'", "Filter"),
+                            ("k LIKE ''", "Frond Key: (k = ''::text)"), ("n > 5 AND v LIKE 'a%'", "Frond"),
+                            ("k LIKE 'a%' AND k > 'ay'", "Frond Filter: "), ("k LIKE NULL", "One-Time Filter: false")):
+            contains(plan(s, f"SELECT n FROM t WHERE {where}"), part)
+            same(s, f"SELECT n FROM § WHERE {where} ORDER BY n")
+        s.do("PREPARE q (text) AS SELECT count(*) FROM t WHERE k LIKE $1")
+        for generic in ("off", "on"):
+            s.do(f"SET plan_cache_mode = {'force_generic_plan' if generic == 'on' else 'force_custom_plan'}")
+            equal(s.one("EXECUTE q ('a%')"), str(sum(text.startswith("a") for text in texts)))
+        contains(s.fails("0A000", "CREATE INDEX ON t (n) WHERE k LIKE 'a%'"), "frond cannot choose rows")
+
+
+@test
+def prefixes_of_other_types_and_collations_are_looked_for(cwd):
+    with fresh()() as s:
+        both(s, """k bytea PRIMARY KEY, c char(6), i text COLLATE "en-x-icu", a inet, n int""",
+             "(c)", "(i)", "(a)")
+        ends = ["", "00", "61", "25", "5f", "5c", "7f", "fe", "ff"]
+        keys = sorted({a + b + c for a in ends for b in ends for c in ("", "ff")})
+        texts = ["", "a", "ab", "ab x", "A", "aB", "b", "é", "e", "a b", "\x1f", "a\x1f"]
+        nets = ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "10.255.255.255", "11.0.0.0", "9.255.255.255", "::1", "fe80::/10"]
+        write(s, "INSERT INTO § VALUES " + ", ".join(
+            f"('\\x{key}', {quoted(texts[i % len(texts)])}, {quoted(texts[-i % len(texts)])}, '{nets[i % len(nets)]}', {i})"
+            for i, key in enumerate(keys)))
+        s.do("CREATE TABLE few (x int PRIMARY KEY)")
+        for a in ends:
+            for b in ends:
+                escaped = "".join("5c" + byte if byte in ("25", "5f", "5c") else byte for byte in (a, b) if byte)
+                for pattern in (escaped + "25", escaped + "5f", escaped, escaped + "2561"):
+                    same(s, f"SELECT n FROM § WHERE k LIKE '\\x{pattern}'::bytea ORDER BY n")
+                same(s, f"SELECT count(*) FROM § WHERE k LIKE '\\x{escaped}25'::bytea")
+        contains(plan(s, r"SELECT n FROM t WHERE k LIKE '\x61ff25'::bytea"), r"""((k >= '\x61ff'::bytea) AND (k < '\x62'::bytea))""")
+        text = plan(s, r"SELECT n FROM t WHERE k LIKE '\xff25'::bytea")
+        contains(text, r"Frond Key: (k >= '\xff'::bytea)")
+        for column in "ci":
+            for prefix in ("a", "ab", "ab ", "a ", "é", "A", "\x1f", "a\x1f", "e"):
+                for pattern in (prefix + "%", prefix, prefix + "_", prefix + "   "):
+                    same(s, f"SELECT n FROM § WHERE {column} LIKE {quoted(pattern)} ORDER BY n")
+                    same(s, f"SELECT count(*) FROM § WHERE {column} LIKE {quoted(pattern)}")
+        # What begins alike lies together whatever the collation, but is in no order of it.
+        text = plan(s, "SELECT n FROM t WHERE i LIKE 'a%'")
+        contains(text, "Frond Index: t_i_idx")
+        assert "Frond" not in plan(s, "SELECT n FROM t WHERE i >= 'a' AND i < 'b'").replace("Foreign", "")
+        for net in nets:
+            for op in ("<<", "<<=", "&&"):
+                same(s, f"SELECT n FROM § WHERE a {op} '{net}' ORDER BY n")
+        contains(plan(s, "SELECT n FROM t WHERE a <<= '10.0.0.0/8'"), "Frond Index: t_a_idx")
+
+
 @test
 def texts_of_another_encoding_are_in_its_own_order(cwd):
     postgres, door = shared()
@@ -54,6 +140,95 @@ def texts_of_another_encoding_are_in_its_own_order(cwd):
             same(s, f"SELECT n FROM § WHERE {where} ORDER BY n")
         same(s, "SELECT k FROM § ORDER BY k")
         same(s, "SELECT min(k), max(k) FROM §")
+
+
+# ---- Nulls ----
+
+@test
+def nulls_are_looked_for_by_an_index(cwd):
+    with fresh()() as s:
+        both(s, "id int PRIMARY KEY, a int, b varchar(8), c bigint", "(a, b, c DESC)", "(b DESC, a)", "(c)")
+        s.do("CREATE UNIQUE INDEX one ON t (c, a)")
+        write(s, "INSERT INTO § SELECT i, nullif(i % 4, 0), CASE WHEN i % 3 > 0 THEN 'b' || i % 5 END,"
+                 " CASE WHEN i % 7 = 1 THEN i END FROM generate_series(1, 400) i")
+        write(s, "INSERT INTO § VALUES (1000, NULL, NULL, 5000), (1001, NULL, NULL, 5000)")
+        s.do("ANALYZE t")
+        for where, parts in (
+                ("a = 1 AND b IS NULL", ["Frond Index: t_a_b_c_idx", "Frond Key: ((a = 1) AND (b IS NULL))"]),
+                ("a = 1 AND b IS NULL AND c > 20", ["Frond Key: ((a = 1) AND (b IS NULL) AND (c > 20))"]),
+                ("a = 1 AND b IS NULL AND c IS NULL", ["Frond Key: ((a = 1) AND (b IS NULL) AND (c IS NULL))"]),
+                ("c IS NOT NULL", ["Frond Key: (c IS NOT NULL)"]),
+                ("a = 1 AND b IS NOT NULL", ["Frond Key: ((a = 1) AND (b IS NOT NULL))"]),
+                ("c = 5000 AND a IS NULL", ["Frond Index: one", "Frond Key: ((c = 5000) AND (a IS NULL))"]),
+                ("a IS NULL", ["Frond Filter: (a IS NULL)"]),
+                ("a = 2 AND b < 'b3'", ["Frond Key"]),
+                ("a IN (1, 3) AND b IS NULL", ["Frond"]),
+                ("b IS NULL AND b IS NOT NULL AND a = 1", ["Frond"]),
+                ("a < 30000000000", ["Frond"]),
+                ("a > -30000000000 AND b = 'b1'", ["Frond"]),
+                ("b = 'b2' AND a < 30000000000", ["Frond"]),
+                ("b = 'b2' AND a < 30000000000 AND a > 1", ["Frond"]),
+                ("b = 'b2' AND a > 30000000000", ["Frond"])):
+            text = plan(s, f"SELECT * FROM t WHERE {where}")
+            for part in parts:
+                contains(text, part)
+            same(s, f"SELECT * FROM § WHERE {where} ORDER BY id")
+            same(s, f"SELECT count(*), count(a), sum(c) FROM § WHERE {where}")
+        for order in ("c", "c DESC"):
+            query = f"SELECT c FROM § WHERE a = 1 AND b IS NULL AND c IS NOT NULL ORDER BY {order} LIMIT 3"
+            assert "Sort" not in plan(s, query.replace("§", "t"))
+            same(s, query)
+
+
+# ---- All of it, by chance ----
+
+@test
+def random_conditions_find_what_they_find_in_heaps(cwd):
+    draw = random.Random(seed(5))
+    with fresh()() as s:
+        key = draw.choice(["a", "b", "a, b", "b, a"])
+        both(s, f"a varchar(6), b text, c int, d varchar(9), e bytea, id int, PRIMARY KEY ({key}, id)",
+             draw.choice(["(d, c)", "(c, d DESC)", "(d DESC)"]), draw.choice(["(e, d)", "(c, e)", "(e DESC, c DESC)"]),
+             how=draw.choice(["", f"WITH (hash = '{key.split(',')[0]}')"]))
+        letters = ["a", "b", "%", "_", "\\", "é", "퟿", "\U0010ffff", " "]
+        text = lambda n: "".join(draw.choice(letters) for _ in range(draw.randint(0, n)))
+        literal = {"a": lambda: quoted(text(3)), "b": lambda: quoted(text(3)), "c": lambda: str(draw.randint(0, 4)),
+                   "d": lambda: quoted(text(2)), "e": lambda: "'\\x" + "".join(draw.choice(["00", "61", "ff"]) for _ in range(draw.randint(0, 3))) + "'"}
+        or_null = lambda column: "NULL" if column in "cde" and draw.random() < 0.3 else literal[column]()
+
+        def condition():
+            column = draw.choice("aabbcddee")
+            kind = draw.random()
+            if kind < 0.3:
+                return f"{column} {draw.choice(['=', '=', '<', '<=', '>', '>='])} {literal[column]()}"
+            if kind < 0.5:
+                return f"{column} IS {draw.choice(['', 'NOT '])}NULL"
+            if column in "ce":
+                return f"{column} IS NOT NULL" if column == "c" else f"e LIKE '\\x{draw.choice(['61', 'ff', '61ff'])}{draw.choice(['', '25'])}'::bytea"
+            return draw.choice([
+                lambda: f"{column} LIKE {quoted(text(3).replace(chr(92), chr(92) * 2) + draw.choice(['%', '', '_', 'a%']))}",
+                lambda: f"{column} ^@ {quoted(text(2))}",
+                lambda: f"{column} ~ {quoted('^' + draw.choice(['a', 'ab', 'é', 'a|b', '(a)']))}",
+                lambda: f"{column} IN ({literal[column]()}, {literal[column]()})"])()
+
+        rows = [f"({', '.join(or_null(column) for column in 'abcde')}, {i})" for i in range(400)]
+        write(s, "INSERT INTO § VALUES " + ", ".join(rows))
+        if draw.random() < 0.5:
+            s.do("ANALYZE t")
+        found = 0
+        for step in range(120):
+            if step % 10 == 0:
+                column = draw.choice("cde")
+                write(s, draw.choice([f"UPDATE § SET {column} = {or_null(column)} WHERE id % 13 = {draw.randrange(13)}",
+                                      f"DELETE FROM § WHERE id % 97 = {draw.randrange(97)}"]))
+            where = " AND ".join(condition() for _ in range(draw.randint(1, 3)))
+            order = draw.choice(["id", "a, b, id", "b, a, id", "d, id", "d DESC, id DESC", "e, d, id", "c, d DESC, id"])
+            limit = draw.choice(["", f" LIMIT {draw.randint(1, 9)}"])
+            query = f"SELECT * FROM § WHERE {where} ORDER BY {order}{limit}"
+            same(s, query)
+            found += "Frond Key" in plan(s, query.replace("§", "t"))
+            same(s, f"SELECT count(*), min(a), max(d), count(c) FROM § WHERE {where}")
+        assert found > 20, found
 
 
 try:
