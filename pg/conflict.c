@@ -6,6 +6,7 @@
  * row and evaluates SET and WHERE itself: modify.c calls frond_conflict_update().
  */
 #include "frond_pg.h"
+#include "frond_lock.h"
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
@@ -201,44 +202,6 @@ frond_conflict_find(const struct frond_table *t, Oid user, const struct frond_in
 
 /* ---- DO UPDATE ---- */
 
-/* The row that has the key, as PostgreSQL's. False: there is none. */
-static bool
-row_read(const struct frond_table *t, Oid user, Relation rel, const struct frows_value *key,
-	 TupleTableSlot *ret)
-{
-	const struct frows_of of = frond_table_of(t);
-	struct frows_value *values = palloc((t->natts + 1) * sizeof(*values));
-	uint32 *columns = palloc((t->natts + 1) * sizeof(*columns));
-	Datum *datums = palloc0((t->natts + 1) * sizeof(*datums));
-	bool *nulls = palloc((t->natts + 1) * sizeof(*nulls)), found = false;
-	struct frows *c = frond_link_inside(t->server, user, true);
-	size_t count = 0;
-
-	for (int i = 0; i < t->natts; i++)
-		if (t->columns[i].is_there)
-			columns[count++] = t->columns[i].id;
-	frows_get(c, &of, columns, count);
-	frows_get_key(c, key, t->key_count);
-	if (!frows_get_run(c) || !frows_get_row(c, &found, values))
-		frond_fail(c);
-	if (!found)
-		return false;
-	count = 0;
-	for (int i = 0; i < t->natts; i++) {
-		const struct frows_value *v;
-
-		nulls[i] = true;
-		if (!t->columns[i].is_there)
-			continue;
-		v = &values[count++];
-		nulls[i] = v->len < 0;
-		if (!nulls[i])
-			datums[i] = frond_value_get(&t->columns[i], *v);
-	}
-	ExecForceStoreHeapTuple(heap_form_tuple(RelationGetDescr(rel), datums, nulls), ret, false);
-	return true;
-}
-
 enum frond_conflict
 frond_conflict_update(const struct frond_table *t, Oid user, ResultRelInfo *rel,
 		      ExprContext *context, const struct frows_value *key, TupleTableSlot *slot)
@@ -246,7 +209,7 @@ frond_conflict_update(const struct frond_table *t, Oid user, ResultRelInfo *rel,
 	OnConflictSetState *how = rel->ri_onConflict;
 
 	ExecClearTuple(how->oc_Existing);
-	if (!row_read(t, user, rel->ri_RelationDesc, key, how->oc_Existing))
+	if (!frond_row_read(t, user, rel->ri_RelationDesc, key, how->oc_Existing))
 		return FROND_CONFLICT_NONE;
 	context->ecxt_scantuple = how->oc_Existing;
 	context->ecxt_innertuple = slot;

@@ -66,6 +66,10 @@ struct frows *frond_link_beside(Oid server, Oid user);
 /* With frond.bulk_load: commits what was written so far if it is much. */
 void frond_link_wrote(Oid server, Oid user, size_t bytes);
 
+/* Whether a transaction with this connection is open; whether it has changed rows. */
+bool frond_link_is_open(Oid server, Oid user);
+bool frond_link_has_written(Oid server, Oid user);
+
 /* Fails with what the connection's last request has failed with. */
 void frond_fail(struct frows *c) pg_attribute_noreturn();
 

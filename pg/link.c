@@ -9,6 +9,7 @@
  * if PostgreSQL's transaction aborts; what DROP TABLE drops goes when it has committed.
  */
 #include "frond_pg.h"
+#include "frond_lock.h"
 
 #include "utils/builtins.h"
 #include "access/xact.h"
@@ -238,6 +239,33 @@ check_writes(const struct frond_link *l)
 			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				errmsg("a transaction writes to one frond, as one person"));
 		}
+}
+
+static const struct frond_link *
+link_find(Oid server, Oid user)
+{
+	struct link_key key;
+
+	memset(&key, 0, sizeof(key));
+	key.server = server;
+	key.user = user;
+	return hash_search(links, &key, HASH_FIND, NULL);
+}
+
+bool
+frond_link_is_open(Oid server, Oid user)
+{
+	const struct frond_link *l = link_find(server, user);
+
+	return l && l->in_txn;
+}
+
+bool
+frond_link_has_written(Oid server, Oid user)
+{
+	const struct frond_link *l = link_find(server, user);
+
+	return l && l->in_txn && l->wrote;
 }
 
 struct frows *
@@ -582,6 +610,7 @@ forget_all(void)
 	frond_modify_forget(1);
 	frond_scan_forget(1);
 	frond_references_end();
+	frond_locks_forget(1);
 }
 
 static void
@@ -663,11 +692,13 @@ at_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, v
 		changes_rise(drops, level);
 		frond_scan_rise(level);
 		frond_references_rise(level);
+		frond_locks_rise(level);
 		break;
 	case SUBXACT_EVENT_ABORT_SUB:
 		frond_modify_forget(level);
 		frond_scan_forget(level);
 		frond_references_forget(level);
+		frond_locks_forget(level);
 		if (level == try_level) {
 			links_abort();
 			local_wrote = false;

@@ -4,6 +4,7 @@
  * its own rows, as PostgreSQL has it, and a duplicate key may be told at its end.
  */
 #include "frond_pg.h"
+#include "frond_lock.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -884,7 +885,12 @@ upsert(struct modify *m, ResultRelInfo *rel, TupleTableSlot *slot)
 	old = MemoryContextSwitchTo(m->memory);
 	key = slot_key(m, slot);
 	there = palloc(m->table->key_count * sizeof(*there));
+	/* Where it is known which row may be in the way, it is locked before it is read. */
+	if (!m->arbiter)
+		frond_lock_wait(m->table, m->user, key, ExclusiveLock);
 	if (conflict_find(m, slot, key, there)) {
+		if (m->arbiter)
+			frond_lock_wait(m->table, m->user, there, ExclusiveLock);
 		/* The row that is read, and what SET makes of it, live as long as this row does. */
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(m->estate));
 		outcome = frond_conflict_update(m->table, m->user, rel, context, there, slot);
@@ -969,6 +975,8 @@ frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 		MemoryContextSwitchTo(old);
 		return NULL;
 	}
+	frond_lock_wait(m->table, m->user, was,
+			m->key_changes ? AccessExclusiveLock : ExclusiveLock);
 	if (m->key_changes && !m->table->has_hidden_key)
 		update_keep(m, was, slot);
 	else
@@ -987,8 +995,10 @@ frond_modify_delete(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 	struct frows_value *key = old_key(m, plan_slot);
 	bool again = is_touched(m, key, m->table->key_count), is_null;
 
-	if (!again)
+	if (!again) {
+		frond_lock_wait(m->table, m->user, key, AccessExclusiveLock);
 		row_keep(m, FROWS_DELETE, key, NULL);
+	}
 	MemoryContextSwitchTo(old);
 	if (again)
 		return NULL;

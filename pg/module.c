@@ -1,5 +1,6 @@
 /* What PostgreSQL calls first: the library is loaded; the functions that the extension declares. */
 #include "frond_pg.h"
+#include "frond_lock.h"
 
 #include "access/reloptions.h"
 #include "foreign/fdwapi.h"
@@ -54,6 +55,8 @@ frond_handler(PG_FUNCTION_ARGS)
 	routine->BeginForeignInsert = frond_modify_begin_insert;
 	routine->EndForeignInsert = frond_modify_end;
 	routine->ExecForeignTruncate = frond_modify_truncate;
+	routine->GetForeignRowMarkType = frond_mark_type;
+	routine->RefetchForeignRow = frond_row_refetch;
 	routine->AnalyzeForeignTable = frond_analyze;
 	routine->ImportForeignSchema = frond_import;
 	PG_RETURN_POINTER(routine);

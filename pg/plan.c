@@ -306,19 +306,21 @@ columns_wanted(RelOptInfo *rel, const struct frond_table *t, List *clauses)
 	Bitmapset *used = NULL;
 	List *wanted = NIL;
 	ListCell *cell;
-	bool all;
+	bool all, by_key;
 
 	pull_varattnos((Node *)rel->reltarget->exprs, rel->relid, &used);
 	foreach (cell, clauses)
 		pull_varattnos(lfirst(cell), rel->relid, &used);
 	all = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	/* A row that is locked has a ctid that stands for its key. */
+	by_key = bms_is_member(SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber,
+			       used);
 	for (int i = 1; i <= t->natts; i++)
 		if (t->columns[i - 1].is_there &&
-		    (all || bms_is_member(i - FirstLowInvalidHeapAttributeNumber, used)))
+		    (all || (by_key && t->columns[i - 1].is_key) ||
+		     bms_is_member(i - FirstLowInvalidHeapAttributeNumber, used)))
 			wanted = lappend_int(wanted, i);
-	if (t->has_hidden_key &&
-	    bms_is_member(SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber,
-			  used))
+	if (t->has_hidden_key && by_key)
 		wanted = lappend_int(wanted, 0);
 	return wanted;
 }

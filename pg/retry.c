@@ -6,14 +6,19 @@
  * fails with 40001, the subtransaction is rolled back and the statement runs anew. What RETURNING
  * gives lies in its portal until the statement has ended.
  *
- * It is not tried in the middle of a pipeline: the statements there are one transaction until the
- * client sends Sync, and only where that has come already nothing can follow.
+ * It is not committed in the middle of a pipeline: the statements there are one transaction until
+ * the client sends Sync, and only where that has come already nothing can follow.
+ *
+ * A statement that is the first of a longer transaction, and so is SELECT … FOR UPDATE, runs in
+ * such a subtransaction, too, which commits nothing: it is tried again if it has waited for a row
+ * that has changed meanwhile. The rows of a SELECT are kept until it has them all.
  */
 #include "frond_pg.h"
 
 #include "access/xact.h"
 #include "common/pg_prng.h"
 #include "executor/executor.h"
+#include "executor/tstoreReceiver.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "parser/parsetree.h"
@@ -73,38 +78,68 @@ changes_only_frond(const PlannedStmt *statement)
 	return statement->resultRelations && !statement->hasModifyingCTE;
 }
 
+static bool
+locks_frond(const PlannedStmt *statement)
+{
+	ListCell *cell;
+	bool locks = false;
+
+	foreach (cell, statement->rowMarks) {
+		const PlanRowMark *mark = lfirst(cell);
+
+		if (RowMarkRequiresRowShareLock(mark->markType))
+			locks |= frond_is_table(rt_fetch(mark->rti, statement->rtable)->relid);
+	}
+	return locks && !statement->hasModifyingCTE;
+}
+
 /* Whether the query is the client's own statement, and no part of another one. */
 static bool
 is_whole_statement(const QueryDesc *query, Portal portal)
 {
 	return !frond_in_utility && portal && list_length(portal->stmts) == 1 &&
-	       linitial(portal->stmts) == query->plannedstmt &&
-	       (portal->strategy == PORTAL_MULTI_QUERY || portal->strategy == PORTAL_ONE_RETURNING);
+	       linitial(portal->stmts) == query->plannedstmt;
 }
 
 static bool
 can_try(const QueryDesc *query, Portal portal)
 {
 	if (is_trying || frond_retries == 0 || frond_bulk_load ||
-	    !is_whole_statement(query, portal) || !changes_only_frond(query->plannedstmt))
+	    !is_whole_statement(query, portal))
+		return false;
+	/* In a savepoint of the client's, frond's transaction would begin without one. */
+	if (GetCurrentTransactionNestLevel() > 1 || frond_link_is_used())
+		return false;
+	if (portal->strategy == PORTAL_ONE_SELECT)
+		return locks_frond(query->plannedstmt);
+	return (portal->strategy == PORTAL_MULTI_QUERY ||
+		portal->strategy == PORTAL_ONE_RETURNING) &&
+	       changes_only_frond(query->plannedstmt);
+}
+
+/* Whether the transaction ends with the statement. */
+static bool
+can_commit(const QueryDesc *query, Portal portal)
+{
+	if (query->operation == CMD_SELECT)
 		return false;
 	/* Once the transaction has committed, no text may turn out to be none for the client. */
 	if (query->plannedstmt->hasReturning && pg_get_client_encoding() != GetDatabaseEncoding())
 		return false;
-	return is_alone(portal) && !frond_link_is_used();
+	return is_alone(portal);
 }
 
 /* ---- Trying ---- */
 
 /* PostgreSQL has started the query itself, which never runs: each try has one of its own. */
 static void
-run_copy(QueryDesc *query)
+run_copy(QueryDesc *query, DestReceiver *to)
 {
 	QueryDesc *copy;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	copy = CreateQueryDesc(query->plannedstmt, query->sourceText, GetActiveSnapshot(),
-			       InvalidSnapshot, query->dest, query->params, query->queryEnv,
+			       InvalidSnapshot, to, query->params, query->queryEnv,
 			       query->instrument_options);
 	ExecutorStart(copy, 0);
 	ExecutorRun(copy, ForwardScanDirection, 0, true);
@@ -117,7 +152,7 @@ run_copy(QueryDesc *query)
 
 /* False: it has met another transaction, and nothing has happened. */
 static bool
-try_once(QueryDesc *query, bool is_last)
+try_once(QueryDesc *query, DestReceiver *to, bool commits, bool is_last)
 {
 	MemoryContext before = CurrentMemoryContext;
 	MemoryContext memory = AllocSetContextCreate(before, "a statement that frond may refuse",
@@ -131,9 +166,10 @@ try_once(QueryDesc *query, bool is_last)
 	MemoryContextSwitchTo(memory);
 	PG_TRY();
 	{
-		run_copy(query);
+		run_copy(query, to);
 		/* What has changed local tables has to commit with them. */
-		frond_link_try_end(!TransactionIdIsValid(GetCurrentTransactionIdIfAny()));
+		frond_link_try_end(commits &&
+				   !TransactionIdIsValid(GetCurrentTransactionIdIfAny()));
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -172,17 +208,43 @@ pause_random(int most_ms)
 	CHECK_FOR_INTERRUPTS();
 }
 
+/* `rows`: what they are put into in place of the client; NULL: a statement's own is kept. */
 static void
-run_until_done(QueryDesc *query, Portal portal)
+run_until_done(QueryDesc *query, Portal portal, Tuplestorestate *rows)
 {
+	bool commits = can_commit(query, portal);
+	DestReceiver *to = query->dest;
 	int pause_ms = PAUSE_MS;
 
-	for (int left = frond_retries; !try_once(query, left == 0); left--) {
-		if (portal->holdStore)
-			tuplestore_clear(portal->holdStore);
+	if (rows) {
+		to = CreateTuplestoreDestReceiver();
+		SetTuplestoreDestReceiverParams(to, rows, CurrentMemoryContext, false, NULL, NULL);
+	} else {
+		rows = portal->holdStore;
+	}
+	for (int left = frond_retries; !try_once(query, to, commits, left == 0); left--) {
+		if (rows)
+			tuplestore_clear(rows);
 		pause_random(pause_ms);
 		pause_ms = Min(2 * pause_ms, PAUSE_MOST_MS);
 	}
+}
+
+/* A SELECT: the client gets the rows when they are all there and locked. */
+static void
+select_until_done(QueryDesc *query, Portal portal)
+{
+	Tuplestorestate *rows = tuplestore_begin_heap(false, false, work_mem);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(query->tupDesc, &TTSOpsMinimalTuple);
+
+	run_until_done(query, portal, rows);
+	query->dest->rStartup(query->dest, CMD_SELECT, query->tupDesc);
+	while (tuplestore_gettupleslot(rows, true, false, slot) &&
+	       query->dest->receiveSlot(slot, query->dest))
+		;
+	query->dest->rShutdown(query->dest);
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(rows);
 }
 
 static void
@@ -190,11 +252,18 @@ at_executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool ex
 {
 	Portal portal = ActivePortal;
 
-	if (can_try(query, portal))
-		run_until_done(query, portal);
-	else
+	/* A client that wants all rows at once, and may not come back for others. */
+	bool is_whole = count == 0 && ScanDirectionIsForward(direction) &&
+			(query->dest->mydest == DestRemote ||
+			 query->dest->mydest == DestRemoteExecute);
+
+	if (!can_try(query, portal) || (query->operation == CMD_SELECT && !is_whole))
 		(next_executor_run ? next_executor_run : standard_ExecutorRun)(query, direction,
 									       count, execute_once);
+	else if (query->operation == CMD_SELECT)
+		select_until_done(query, portal);
+	else
+		run_until_done(query, portal, NULL);
 }
 
 void

@@ -6,6 +6,7 @@
  * So before rows are sent, the scans of the table that are open read what they have left.
  */
 #include "frond_pg.h"
+#include "frond_lock.h"
 
 #include "nodes/makefuncs.h"
 #include "access/htup_details.h"
@@ -60,9 +61,11 @@ struct scan {
 	uint32 *columns; /* the ids of these */
 	int column_count;
 	bool reverse, is_whole_key;
-	int first_rows;          /* of the first page; 0: as many as fit */
-	struct frond_sums *sums; /* in place of rows; NULL: none */
-	bool is_grouped;         /* … one for each group: a page has groups as its rows */
+	LOCKMODE lock;             /* of the keys that are known, before they are asked for */
+	struct frond_marks *marks; /* of rows that are locked later; NULL: none */
+	int first_rows;            /* of the first page; 0: as many as fit */
+	struct frond_sums *sums;   /* in place of rows; NULL: none */
+	bool is_grouped;           /* … one for each group: a page has groups as its rows */
 
 	MemoryContext memory; /* of what is below, reset at each beginning */
 	bool is_begun, is_empty;
@@ -177,6 +180,9 @@ frond_scan_begin(ForeignScanState *node, int eflags)
 	s->is_whole_key = lfourth_int(how);
 	tests_init(s, node, list_nth(plan->fdw_private, FROND_PRIVATE_TESTS), plan->fdw_exprs);
 	columns_init(s, list_nth(plan->fdw_private, FROND_PRIVATE_COLUMNS));
+	s->lock = frond_lock_beforehand(estate, plan->scan.scanrelid);
+	s->marks = frond_marks_new(estate, plan->scan.scanrelid, s->table, s->user, s->attnums,
+				   s->column_count);
 	if (list_length(plan->fdw_private) > FROND_PRIVATE_SUMS)
 		sums_init(s, plan, estate->es_query_cxt);
 	s->memory = AllocSetContextCreate(estate->es_query_cxt, "a scan of frond's",
@@ -494,10 +500,28 @@ page_scan(struct scan *s, struct frows *c)
 	page_end(s, c);
 }
 
+/* Which keys the next request gets; of one that may have one value only it is the first. */
+static int
+keys_end(const struct scan *s)
+{
+	return s->choice_key < 0 ? 1 : Min(s->choice_count, s->choice + GET_KEYS);
+}
+
+/* In the order of their bytes, as everybody does. */
+static void
+keys_lock(struct scan *s)
+{
+	for (int i = s->choice; i < keys_end(s); i++) {
+		if (s->choice_key >= 0)
+			s->equal[s->choice_key] = s->choices[i];
+		frond_lock_wait(s->table, s->user, s->equal, s->lock);
+	}
+}
+
 static void
 page_get(struct scan *s, struct frows *c)
 {
-	int last = s->choice_key < 0 ? 1 : Min(s->choice_count, s->choice + GET_KEYS);
+	int last = keys_end(s);
 	int first = s->rows;
 	bool found;
 
@@ -519,8 +543,12 @@ page_get(struct scan *s, struct frows *c)
 static void
 page_read(struct scan *s)
 {
-	struct frows *c = frond_link_inside(s->table->server, s->user, false);
+	struct frows *c;
 
+	if (s->is_whole_key && s->lock != NoLock)
+		keys_lock(s);
+	c = frond_marks_are_beside(s->marks) ? frond_link_beside(s->table->server, s->user)
+					     : frond_link_inside(s->table->server, s->user, false);
 	if (s->is_whole_key)
 		page_get(s, c);
 	else
@@ -635,6 +663,8 @@ row_store(struct scan *s, const struct frows_value *values, TupleTableSlot *slot
 							       values[i]);
 		slot->tts_isnull[attnum - 1] = false;
 	}
+	if (s->marks)
+		frond_marks_give(s->marks, values, slot);
 	ExecStoreVirtualTuple(slot);
 }
 

@@ -1,5 +1,6 @@
 /* Settings of the extension, and the options of its servers, user mappings, tables and columns. */
 #include "frond_pg.h"
+#include "frond_lock.h"
 
 #include "utils/builtins.h"
 #include "access/table.h"
@@ -19,6 +20,10 @@ enum {
 	RETRIES = 100,
 	RETRIES_MOST = 10000,
 	SEQUENCE_BLOCK = 100,
+	ROW_LOCKS = 200,
+	ROW_LOCKS_MOST = 1000000,
+	LOCK_TIMEOUT_MS = 60 * 1000,
+	LOCK_TIMEOUT_MOST_MS = 24 * 3600 * 1000,
 	SEQUENCE_BLOCK_MOST = 1000000,
 };
 
@@ -64,6 +69,14 @@ frond_settings_init(void)
 		"The CACHE of sequences that such columns of tables in frond get.",
 		&frond_sequence_block, SEQUENCE_BLOCK, 1, SEQUENCE_BLOCK_MOST, PGC_USERSET, 0, NULL,
 		NULL, NULL);
+	DefineCustomIntVariable("frond.row_locks", "How many rows in frond a transaction locks.",
+				"Others are only checked when it commits; 0: no row is locked.",
+				&frond_row_locks, ROW_LOCKS, 0, ROW_LOCKS_MOST, PGC_USERSET, 0,
+				NULL, NULL, NULL);
+	DefineCustomIntVariable("frond.lock_timeout",
+				"How long a row in frond is waited for, where lock_timeout is 0.",
+				NULL, &frond_lock_timeout, LOCK_TIMEOUT_MS, 1, LOCK_TIMEOUT_MOST_MS,
+				PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("frond");
 }
 
