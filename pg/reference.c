@@ -730,8 +730,21 @@ frond_referenced(PG_FUNCTION_ARGS)
 
 /* ---- Transactions end ---- */
 
-void
-frond_references_forget(int level)
+/*
+ * A subtransaction of the level `ended` is over, and so are those within it. What it has noted
+ * becomes its parent's, or goes if it has aborted: then this gives false.
+ */
+static bool
+level_end(int *level, int ended, bool committed)
+{
+	if (*level < ended)
+		return true;
+	*level = ended - 1;
+	return committed;
+}
+
+static void
+levels_end(int ended, bool committed)
 {
 	HASH_SEQ_STATUS seq;
 	struct pending *p;
@@ -741,38 +754,26 @@ frond_references_forget(int level)
 		return;
 	hash_seq_init(&seq, pending);
 	while ((p = hash_seq_search(&seq)))
-		if (p->level >= level)
+		if (!level_end(&p->level, ended, committed))
 			(void)hash_search(pending, &p->key, HASH_REMOVE, NULL);
 	foreach (cell, gone_rows)
-		if (((struct gone *)lfirst(cell))->level >= level)
+		if (!level_end(&((struct gone *)lfirst(cell))->level, ended, committed))
 			gone_rows = foreach_delete_current(gone_rows, cell);
 	foreach (cell, modes)
-		if (((struct mode *)lfirst(cell))->level >= level)
+		if (!level_end(&((struct mode *)lfirst(cell))->level, ended, committed))
 			modes = foreach_delete_current(modes, cell);
+}
+
+void
+frond_references_forget(int level)
+{
+	levels_end(level, false);
 }
 
 void
 frond_references_rise(int level)
 {
-	HASH_SEQ_STATUS seq;
-	struct pending *p;
-	ListCell *cell;
-
-	if (!memory)
-		return;
-	hash_seq_init(&seq, pending);
-	while ((p = hash_seq_search(&seq)))
-		p->level = Min(p->level, level - 1);
-	foreach (cell, gone_rows) {
-		struct gone *g = lfirst(cell);
-
-		g->level = Min(g->level, level - 1);
-	}
-	foreach (cell, modes) {
-		struct mode *mode = lfirst(cell);
-
-		mode->level = Min(mode->level, level - 1);
-	}
+	levels_end(level, true);
 }
 
 /* Its memory goes with the transaction's. */
