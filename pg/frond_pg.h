@@ -58,8 +58,8 @@ struct frows *frond_link_outside(Oid server, Oid user);
  * the transaction changes rows; fails with 0A000 where a local table was changed, too.
  */
 struct frows *frond_link_inside(Oid server, Oid user, bool writes);
-/* Before schemas change: fails where rows were changed in this transaction, forgets what was read.
- * The connection is in no transaction then. */
+/* Before schemas change: fails where rows were changed in this transaction, unless frond.bulk_load
+ * lets these be committed; forgets what was read. The connection is in no transaction then. */
 struct frows *frond_link_for_schema(Oid server, Oid user);
 /* A second connection, in no transaction, that commits beside PostgreSQL's transaction. */
 struct frows *frond_link_beside(Oid server, Oid user);

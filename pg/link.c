@@ -284,15 +284,36 @@ frond_link_inside(Oid server, Oid user, bool writes)
 	return l->rows;
 }
 
+/* With frond.bulk_load: commits what was written so far. */
+static void
+part_commit(struct frond_link *l)
+{
+	frond_references_check(InvalidOid, true);
+	if (!frows_commit(l->rows, NULL)) {
+		if (!frows_is_open(l->rows))
+			ereport(ERROR, errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+				errmsg("frond: it is not known whether a part was committed"));
+		frond_fail(l->rows);
+	}
+	l->in_txn = false;
+}
+
 struct frows *
 frond_link_for_schema(Oid server, Oid user)
 {
 	struct frond_link *l = link_get(server, user, false);
 
+	if (l->in_txn && l->wrote && frond_bulk_load && l->depth == 1)
+		part_commit(l);
 	if (l->in_txn && l->wrote)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("a transaction that has changed rows in frond cannot make or "
-			       "change tables there"));
+			       "change tables there"),
+			errdetail("What it has written belongs to the definitions that were there "
+				  "when it began."),
+			errhint("Put definitions first, or into a transaction of their own. With "
+				"frond.bulk_load = on, what was written before a definition is "
+				"committed there."));
 	if (l->in_txn) {
 		/* Nothing was written, and the next statement may see a later state. */
 		l->in_txn = false;
@@ -310,14 +331,7 @@ frond_link_wrote(Oid server, Oid user, size_t bytes)
 	l->bulk_bytes += bytes;
 	if (!frond_bulk_load || l->bulk_bytes < BULK_BYTES || l->depth > 1)
 		return;
-	frond_references_check(InvalidOid, true);
-	if (!frows_commit(l->rows, NULL)) {
-		if (!frows_is_open(l->rows))
-			ereport(ERROR, errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
-				errmsg("frond: it is not known whether a part was committed"));
-		frond_fail(l->rows);
-	}
-	l->in_txn = false;
+	part_commit(l);
 	link_begin(l);
 	l->wrote = true;
 }

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""PostgreSQL with its tables in frond: definitions in transactions, and what its tools tell of them."""
+
+import os
+import subprocess
+
+from harness import contains, equal, main, test
+from pg_server import end_shared, fresh, missing, shared
+
+
+def tool(s, name, *args, text=None, database=None, settings=""):
+    """A program of PostgreSQL's, at the database of the session or another one: what it prints."""
+    postgres, _ = shared()
+    done = subprocess.run([postgres.bin / name, "-h", postgres.home / "socket", "-U", "owner", *args,
+                           database or s.one("SELECT current_database()")], input=text, capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "PGOPTIONS": f"-c client_min_messages=warning {settings}"})
+    return done.returncode, done.stdout, done.stderr
+
+
+# ---- Behind rows that were written ----
+
+@test
+def definitions_come_before_rows_in_a_transaction(cwd):
+    with fresh()() as s:
+        s.do("BEGIN")
+        s.do("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        s.do("CREATE TABLE u (k int PRIMARY KEY, t int REFERENCES t)")
+        s.do("CREATE INDEX ON t (v)")
+        s.do("ALTER TABLE t ADD COLUMN w int DEFAULT 7")
+        s.do("INSERT INTO t VALUES (1, 1)")
+        s.do("COMMIT")
+        for definition in ("CREATE TABLE x (k int)", "CREATE INDEX ON t (w)", "ALTER TABLE t ADD COLUMN x int", "DROP INDEX t_v_idx"):
+            s.do("BEGIN")
+            s.do("INSERT INTO t VALUES (2, 2)")
+            text = s.fails("0A000", definition)
+            contains(text, "has changed rows in frond")
+            contains(text, "HINT:  Put definitions first")
+            s.do("ROLLBACK")
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (2, 2)")
+        for definition in ("ALTER TABLE t RENAME COLUMN w TO x", "ALTER TABLE t ALTER x SET DEFAULT 5", "ALTER TABLE t ADD CHECK (v > 0)",
+                           "ALTER TABLE t DROP COLUMN x", "TRUNCATE u", "DROP TABLE u"):
+            s.do(definition)
+        s.do("COMMIT")
+        equal(s.do("SELECT * FROM t"), [["1", "1"], ["2", "2"]])
+
+
+@test
+def rows_are_committed_before_definitions_when_they_are_loaded(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        s.do("SET frond.bulk_load = on")
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (1, 1)")
+        s.do("CREATE TABLE u (k int PRIMARY KEY, t int REFERENCES t)")
+        s.do("INSERT INTO u VALUES (1, 1)")
+        s.do("CREATE INDEX ON u (t)")
+        s.do("INSERT INTO u VALUES (2, 1)")
+        s.do("ROLLBACK")
+        # What was made is gone; what was written into others has stayed.
+        s.fails("42P01", "SELECT * FROM u")
+        equal(s.do("SELECT * FROM t"), [["1", "1"]])
+        s.do("BEGIN")
+        s.do("SAVEPOINT p")
+        s.do("INSERT INTO t VALUES (2, 1)")
+        s.fails("0A000", "CREATE TABLE u (k int)")
+        s.do("ROLLBACK")
+        s.do("CREATE TABLE u (k int PRIMARY KEY, t int REFERENCES t DEFERRABLE INITIALLY DEFERRED)")
+        s.do("BEGIN")
+        s.do("INSERT INTO u VALUES (1, 99)")
+        s.fails("23503", "CREATE INDEX ON u (t)")
+        s.do("ROLLBACK")
+        equal(s.do("SELECT * FROM u"), [])
+
+
+@test
+def a_script_with_rows_and_definitions_is_read_in_one_transaction(cwd):
+    script = """
+CREATE TABLE shops (id int PRIMARY KEY, name text);
+COPY shops FROM STDIN;
+1\tone
+2\ttwo
+\\.
+CREATE TABLE sales (id bigint, shop int, at date);
+COPY sales (id, shop, at) FROM STDIN;
+1\t1\t2024-01-01
+2\t2\t2024-01-02
+3\t2\t2024-01-03
+\\.
+CREATE INDEX sales_at ON sales (at);
+ALTER TABLE ONLY sales ADD CONSTRAINT sales_shop_fkey FOREIGN KEY (shop) REFERENCES shops (id);
+ALTER TABLE sales ADD COLUMN cents int DEFAULT 5;
+CREATE UNIQUE INDEX sales_id ON sales (id);
+"""
+    with fresh()() as s:
+        code, _, error = tool(s, "psql", "-Xq1", "-v", "ON_ERROR_STOP=1", text=script)
+        equal(code, 3)
+        contains(error, "has changed rows in frond")
+        s.fails("42P01", "SELECT * FROM shops")
+        code, _, error = tool(s, "psql", "-Xq1", "-v", "ON_ERROR_STOP=1", text=script, settings="-c frond.bulk_load=on")
+        equal((code, error), (0, ""))
+        equal(s.do("SELECT id, name, count(*), sum(cents) FROM shops JOIN sales s (i, id, at, cents) USING (id) GROUP BY 1, 2 ORDER BY 1"),
+              [["1", "one", "1", "5"], ["2", "two", "2", "10"]])
+        s.fails("23505", "INSERT INTO sales VALUES (3, 1)")
+        s.fails("23503", "INSERT INTO sales VALUES (4, 9)")
+
+
+# ---- What tools tell ----
+
+@test
+def psql_and_pg_dump_know_foreign_keys(cwd):
+    postgres, door = shared()
+    opener = fresh()
+    with opener() as s:
+        schema = s.one("SELECT current_schema()")
+        s.do("CREATE TABLE shops (id int PRIMARY KEY, code text UNIQUE)")
+        s.do("CREATE TABLE sales (id int PRIMARY KEY, shop int REFERENCES shops ON DELETE CASCADE, code text,"
+             " up int CONSTRAINT above REFERENCES sales DEFERRABLE INITIALLY DEFERRED)")
+        s.do("ALTER TABLE sales ADD CONSTRAINT by_code FOREIGN KEY (code) REFERENCES shops (code) ON UPDATE SET NULL NOT VALID")
+        s.do("INSERT INTO shops VALUES (1, 'a'), (2, 'b')")
+        s.do("INSERT INTO sales VALUES (1, 1, 'a', 1), (2, 2, NULL, 1)")
+        _, text, _ = tool(s, "psql", "-X", "-c", "\\d sales", "-c", "\\d shops")
+        for line in ("Foreign-key constraints:", '"above" FOREIGN KEY (up) REFERENCES sales(id) DEFERRABLE INITIALLY DEFERRED',
+                     '"by_code" FOREIGN KEY (code) REFERENCES shops(code) ON UPDATE SET NULL NOT VALID',
+                     '"sales_shop_fkey" FOREIGN KEY (shop) REFERENCES shops(id) ON DELETE CASCADE', "Referenced by:",
+                     'TABLE "sales" CONSTRAINT "sales_shop_fkey" FOREIGN KEY (shop) REFERENCES shops(id) ON DELETE CASCADE'):
+            contains(text, line)
+        assert "RI_ConstraintTrigger" not in text, text
+        code, dump, error = tool(s, "pg_dump", "-n", schema)
+        equal((code, error), (0, ""))
+        for line in (f"CREATE FOREIGN TABLE {schema}.sales", f"ADD CONSTRAINT above FOREIGN KEY (up) REFERENCES {schema}.sales(id) DEFERRABLE",
+                     f"ADD CONSTRAINT sales_shop_fkey FOREIGN KEY (shop) REFERENCES {schema}.shops(id) ON DELETE CASCADE;", "NOT VALID"):
+            contains(dump, line)
+        assert "TRIGGER" not in dump, dump
+        # Another database, over the same tables.
+        other_opener = postgres.database(f"{schema}_restored", door.port)
+        with other_opener() as other:
+            code, _, error = tool(s, "psql", "-Xq1", "-v", "ON_ERROR_STOP=1", text=dump, database=f"{schema}_restored")
+            equal((code, error), (0, ""))
+            other.do(f"SET search_path = {schema}")
+            equal(other.do("SELECT id, shop FROM sales ORDER BY id"), [["1", "1"], ["2", "2"]])
+            keys = "SELECT conname, convalidated, pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' ORDER BY 1"
+            equal(other.do(keys), s.do(keys))
+            contains(other.fails("23503", "INSERT INTO sales VALUES (3, 7)"), '"sales_shop_fkey"')
+            other.do("BEGIN")
+            other.do("INSERT INTO sales VALUES (4, 1, NULL, 99)")
+            contains(other.fails("23503", "COMMIT"), '"above"')
+            other.do("DELETE FROM shops WHERE id = 2")
+        equal(s.do("SELECT id FROM sales"), [["1"]])
+        # Rows are in it where they are asked for.
+        code, dump, error = tool(s, "pg_dump", "-n", schema, "--include-foreign-data=frond")
+        equal((code, error), (0, ""))
+        contains(dump, f"COPY {schema}.sales (id, shop, code, up) FROM stdin;")
+
+
+try:
+    main(missing())
+finally:
+    end_shared()
