@@ -658,6 +658,14 @@ copy_run(const struct utility *u, CopyStmt *from)
 	}
 	if (!statement->is_from && OidIsValid(relid) && frond_is_table(relid))
 		copy_to_query(statement, relid);
+	if (OidIsValid(relid) && frond_is_table(relid) &&
+	    frond_copy_has_numbers(statement, relid)) {
+		uint64 rows = frond_copy_from(statement, u->text, u->environment);
+
+		if (u->completion)
+			SetQueryCompletion(u->completion, CMDTAG_COPY, rows);
+		return;
+	}
 	run_other((Node *)statement, (void *)u);
 }
 

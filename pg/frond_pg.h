@@ -423,8 +423,18 @@ void frond_sequence_init(void);
 extern int frond_sequence_block; /* numbers that a session draws at once */
 /* ALTER SEQUENCE, which makes it a column's: of a column in frond it gets blocks of that size. */
 AlterSeqStmt *frond_sequence_owned(AlterSeqStmt *statement);
+/* An expression with the store's numbers in the place of nextval(). NULL: it calls that of no
+ * sequence of a column in frond. */
+Node *frond_sequence_numbers(Node *expression);
 /* TRUNCATE … RESTART IDENTITY: the counters of the table's sequences begin anew. */
 void frond_sequences_restart(Oid relid);
+
+/* ---- COPY (copy.c) ---- */
+
+/* Whether COPY … FROM leaves out columns of the table that have numbers from the store. */
+bool frond_copy_has_numbers(const CopyStmt *statement, Oid relid);
+/* Runs it, and gives how many rows there were. */
+uint64 frond_copy_from(const CopyStmt *statement, const char *text, QueryEnvironment *environment);
 
 /* ---- Statements that are tried again (retry.c) ---- */
 

@@ -9,8 +9,8 @@
  * next one drawn.
  *
  * There is no hook in nextval(): the planner's puts frond_nextval() in its place, where a query
- * calls it of a sequence that a column of frond's owns. COPY plans no query; what it leaves out
- * comes from PostgreSQL's sequence alone.
+ * calls it of a sequence that a column of frond's owns. COPY plans no query, and copy.c does it
+ * there.
  */
 #include "frond_pg.h"
 
@@ -357,6 +357,17 @@ put_calls(Node *node, void *query)
 	if (OidIsValid(seq) && sequence_is_ours(seq, &owner))
 		call = call_make(seq, type);
 	return call ? call : expression_tree_mutator(node, put_calls, query);
+}
+
+Node *
+frond_sequence_numbers(Node *expression)
+{
+	Node *numbers;
+
+	if (!calls_nextval(expression, NULL))
+		return NULL;
+	numbers = put_calls(expression, makeNode(Query));
+	return equal(numbers, expression) ? NULL : numbers;
 }
 
 static PlannedStmt *

@@ -1168,7 +1168,7 @@ def numbers_of_columns_come_by_blocks_from_the_store(cwd):
         assert 5000 < raised <= 5020, raised
         with other_opener() as late:
             assert int(late.one("INSERT INTO t (who) VALUES ('h') RETURNING id")) > raised
-        # So do rows of COPY, whose numbers are PostgreSQL's.
+        # So do rows of COPY, which draws blocks as any statement does.
         s.do("SELECT setval('t_id_seq', 9000)")
         s.do("COPY t (who) FROM STDIN", *["x"] * 25)
         with opener() as late:

@@ -105,6 +105,47 @@ CREATE UNIQUE INDEX sales_id ON sales (id);
         s.fails("23503", "INSERT INTO sales VALUES (4, 9)")
 
 
+# ---- Numbers of columns ----
+
+@test
+def rows_that_are_copied_have_numbers_of_the_store(cwd):
+    postgres, door = shared()
+    opener = fresh()
+    other_opener = postgres.database("copies", door.port)
+    with opener() as s, opener() as t, other_opener() as u:
+        schema = s.one("SELECT current_schema()")
+        s.do("SET frond.sequence_block = 10")
+        s.do("CREATE TABLE t (id serial PRIMARY KEY, who text, n int GENERATED ALWAYS AS IDENTITY, twice int GENERATED ALWAYS AS"
+             " (length(who) * 2) STORED, at text DEFAULT 'd')")
+        u.do(f"CREATE FOREIGN TABLE t (id int NOT NULL, who text, n int, at text) SERVER frond OPTIONS (schema '{schema}', table 't')")
+        u.do("CREATE SEQUENCE own CACHE 10 OWNED BY t.id")
+        u.do("ALTER FOREIGN TABLE t ALTER id SET DEFAULT nextval('own') + 0")
+        for i in range(3):
+            s.do("COPY t (who) FROM STDIN", *["s"] * 12)
+            t.do("COPY t (at, who) FROM STDIN WITH (FORMAT csv)", *["x,t"] * 12)
+            u.do("COPY t (who) FROM STDIN WHERE who > 'a'", *["u", "U"] * 12)
+        equal(s.do("SELECT who, count(*), count(DISTINCT id), count(DISTINCT n), max(twice), min(at) FROM t GROUP BY who ORDER BY who"),
+              [["s", "36", "36", "36", "2", "d"], ["t", "36", "36", "36", "2", "x"], ["u", "36", "36", "0", "NULL", "NULL"]])
+        equal(s.one("SELECT count(DISTINCT id) FROM t"), "108")
+        equal(s.one("SELECT currval('t_id_seq') = max(id) FROM t WHERE who = 's'"), "t")
+        # What a file has is taken as it is.
+        s.do("COPY t (id, who) FROM STDIN", "5000\tv")
+        contains(s.fails("22P02", "COPY t (who, n) FROM STDIN", "a\tb"), "COPY t, line 1, column n")
+        s.do("CREATE USER copier")
+        s.do(f"GRANT USAGE ON SCHEMA {schema} TO copier")
+        s.do("GRANT USAGE ON FOREIGN SERVER frond TO copier")
+        with opener("copier") as copier:
+            copier.fails("42501", "COPY t (who) FROM STDIN", "c")
+            s.do("GRANT INSERT (who) ON t TO copier")
+            copier.fails("42501", "COPY t (who) FROM STDIN", "c")
+            s.do("GRANT USAGE ON SEQUENCE t_id_seq TO copier")
+            copier.do("COPY t (who) FROM STDIN", "c")
+            copier.fails("42501", "COPY t (who) FROM '/etc/hostname'")
+            copier.do("BEGIN READ ONLY")
+            copier.fails("25006", "COPY t (who) FROM STDIN", "c")
+            copier.do("ROLLBACK")
+
+
 # ---- What tools tell ----
 
 @test
