@@ -103,6 +103,9 @@ void frond_link_try_end(bool commit);
  */
 int64 frond_counter_take(Oid server, Oid user, const char *name, int64 least, int64 add);
 void frond_counter_forget(Oid server, Oid user, const char *name);
+/* Forgets all with names that lie from one up to, and without, another: as far as it can. `c` is in
+ * no transaction. */
+void frond_counters_forget(struct frows *c, const char *from, const char *to);
 /* A number for a hidden key: never given twice by one frond, and what a ctid can hold. */
 int64 frond_next_row(Oid server, Oid user);
 
@@ -428,6 +431,9 @@ AlterSeqStmt *frond_sequence_owned(AlterSeqStmt *statement);
 Node *frond_sequence_numbers(Node *expression);
 /* TRUNCATE … RESTART IDENTITY: the counters of the table's sequences begin anew. */
 void frond_sequences_restart(Oid relid);
+/* After a table, or with `column` that column of it, was dropped in frond: its counters go. It does
+ * not fail, and a counter that stays means nothing. `c` is in no transaction. */
+void frond_sequences_forget(struct frows *c, const struct frows_table *t, const char *column);
 
 /* ---- COPY (copy.c) ---- */
 

@@ -434,17 +434,23 @@ change_drop(const struct change *c)
 {
 	struct frows *rows = c->link->rows;
 	const char *columns[] = { c->column };
-	bool done;
+	struct frows_table t;
+	bool done, is_known;
 
 	if (!rows) {
 		ereport(WARNING, errmsg("%s.%s is left in frond: out of memory", c->schema,
 					c->column ? c->column : c->table));
 		return;
 	}
+	is_known = !c->is_index && frows_table(rows, c->schema, c->table, &t);
 	done = c->is_index ? frows_index_drop(rows, c->schema, c->table)
 	       : c->column
 		       ? frows_table_alter(rows, c->schema, c->table, NULL, 0, columns, 1, NULL, 0)
 		       : frows_table_drop(rows, c->schema, c->table);
+	if (is_known && done)
+		frond_sequences_forget(rows, &t, c->column);
+	if (is_known)
+		frows_table_free(&t);
 	/* It may have gone with its table. */
 	if (!done && strcmp(frows_failure(rows)->state, "42P01") != 0 &&
 	    !(c->is_index && strcmp(frows_failure(rows)->state, "42704") == 0))

@@ -17,6 +17,8 @@
 enum {
 	BLOCK_BITS = 16,
 	ATTEMPTS = 1000, /* while other backends take blocks, too */
+	FORGET_AT_ONCE = 64,
+	NAME_BYTES = 128, /* of a counter that is forgotten: more than any has */
 };
 
 static Oid block_server;
@@ -136,6 +138,53 @@ frond_counter_forget(Oid server, Oid user, const char *name)
 	frows_write_row(c, FROWS_DELETE_ANY, &key, 1, NULL);
 	if (!frows_write_run(c))
 		frond_fail(c);
+}
+
+/* Some of them. False: there are no more, or it cannot be done. */
+static bool
+counters_forget_some(struct frows *c, uint32 column, const struct frows_value *from,
+		     const struct frows_value *to)
+{
+	static char names[FORGET_AT_ONCE][NAME_BYTES];
+	struct frows_scan scan = { .of = counters,
+				   .columns = &column,
+				   .column_count = 1,
+				   .from = { FROWS_INCLUSIVE, from, 1 },
+				   .to = { FROWS_EXCLUSIVE, to, 1 },
+				   .rows = FORGET_AT_ONCE };
+	struct frows_value name, keys[FORGET_AT_ONCE];
+	int count = 0;
+
+	if (!frows_scan_page(c, &scan, false))
+		return false;
+	while (count < FORGET_AT_ONCE && frows_scan_row(c, &name)) {
+		if (name.len <= 0 || name.len > NAME_BYTES)
+			continue;
+		keys[count] = (struct frows_value){ memcpy(names[count], name.ptr, name.len),
+						    name.len };
+		count++;
+	}
+	frows_write(c, &counters, NULL, 0);
+	for (int i = 0; i < count; i++)
+		frows_write_row(c, FROWS_DELETE_ANY, &keys[i], 1, NULL);
+	return count && frows_write_run(c);
+}
+
+void
+frond_counters_forget(struct frows *c, const char *from, const char *to)
+{
+	const struct frows_value first = { from, (int32_t)strlen(from) };
+	const struct frows_value end = { to, (int32_t)strlen(to) };
+	struct frows_table t;
+	uint32 column;
+
+	/* Nobody may ever have drawn a number. */
+	if (!frows_table(c, COUNTER_SCHEMA, COUNTER_TABLE, &t))
+		return;
+	column = t.count ? t.columns[0].id : 0;
+	frows_table_free(&t);
+	while (counters_forget_some(c, column, &first, &end))
+		;
 }
 
 int64

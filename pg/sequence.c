@@ -39,7 +39,8 @@
 #include "utils/syscache.h"
 
 enum {
-	NAME_BYTES = 2 * FROWS_ID_BYTES + 32, /* of a counter's name */
+	PREFIX_BYTES = 2 * FROWS_ID_BYTES + 16, /* of what a counter's name begins with */
+	NAME_BYTES = PREFIX_BYTES + 16,         /* of the name */
 	ATTEMPTS = 1000, /* while others take numbers of the sequence between two steps of ours */
 };
 
@@ -75,14 +76,24 @@ sequence_is_ours(Oid seq, struct owner *ret)
 	return rises;
 }
 
-/* The name of its counter: the id of a table is never another one's, nor is that of a column. */
+/* What the names of a table's counters begin with: its id is never another one's. */
 static void
-counter_name(const struct frond_table *t, AttrNumber attnum, char ret[NAME_BYTES])
+counter_prefix(const uint8 id[FROWS_ID_BYTES], char ret[PREFIX_BYTES])
 {
 	char hex[2 * FROWS_ID_BYTES + 1];
 
-	hex[hex_encode((const char *)t->id, FROWS_ID_BYTES, hex)] = '\0';
-	snprintf(ret, NAME_BYTES, "sequence %s %u", hex, t->columns[attnum - 1].id);
+	hex[hex_encode((const char *)id, FROWS_ID_BYTES, hex)] = '\0';
+	snprintf(ret, PREFIX_BYTES, "sequence %s ", hex);
+}
+
+/* Behind that stands the id of a column, which is never another one's of the table. */
+static void
+counter_name(const struct frond_table *t, AttrNumber attnum, char ret[NAME_BYTES])
+{
+	char prefix[PREFIX_BYTES];
+
+	counter_prefix(t->id, prefix);
+	snprintf(ret, NAME_BYTES, "%s%u", prefix, t->columns[attnum - 1].id);
 }
 
 /* ---- Blocks ---- */
@@ -266,6 +277,29 @@ frond_sequences_restart(Oid relid)
 			continue;
 		counter_name(t, owner.attnum, name);
 		frond_counter_forget(t->server, GetUserId(), name);
+	}
+}
+
+void
+frond_sequences_forget(struct frows *c, const struct frows_table *t, const char *column)
+{
+	char prefix[PREFIX_BYTES], from[NAME_BYTES], to[NAME_BYTES];
+
+	counter_prefix(t->id, prefix);
+	if (!column) {
+		snprintf(to, sizeof(to), "%s:", prefix);
+		frond_counters_forget(c, prefix, to);
+		return;
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		const struct frows_column *one = &t->columns[i];
+
+		if (one->name.len != strlen(column) ||
+		    memcmp(one->name.ptr, column, one->name.len) != 0)
+			continue;
+		snprintf(from, sizeof(from), "%s%u", prefix, one->id);
+		snprintf(to, sizeof(to), "%s ", from);
+		frond_counters_forget(c, from, to);
 	}
 }
 

@@ -146,6 +146,40 @@ def rows_that_are_copied_have_numbers_of_the_store(cwd):
             copier.do("ROLLBACK")
 
 
+@test
+def counters_go_with_what_they_count(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE first (k serial PRIMARY KEY)")
+        s.do("INSERT INTO first DEFAULT VALUES")
+        s.do("CREATE SCHEMA frond_pg")
+        s.do("IMPORT FOREIGN SCHEMA frond_pg FROM SERVER frond INTO frond_pg")
+        counters = lambda: int(s.one("SELECT count(*) FROM frond_pg.counters WHERE name LIKE 'sequence %'"))
+        before = counters()
+        many = ", ".join(f"c{i} int GENERATED ALWAYS AS IDENTITY" for i in range(70))
+        s.do(f"CREATE TABLE t (k serial PRIMARY KEY, {many})")
+        s.do("CREATE TABLE u (k serial PRIMARY KEY)")
+        s.do("INSERT INTO t DEFAULT VALUES")
+        s.do("INSERT INTO u DEFAULT VALUES")
+        equal(counters(), before + 72)
+        s.do("ALTER TABLE t DROP COLUMN c1")
+        equal(counters(), before + 71)
+        s.do("BEGIN")
+        s.do("DROP TABLE t")
+        s.do("ROLLBACK")
+        equal(counters(), before + 71)
+        s.do("DROP TABLE t")
+        equal(counters(), before + 1)
+        s.do("BEGIN")
+        s.do("CREATE TABLE v (k serial PRIMARY KEY)")
+        s.do("INSERT INTO v DEFAULT VALUES")
+        equal(counters(), before + 2)
+        s.do("ROLLBACK")
+        equal(counters(), before + 1)
+        s.do("INSERT INTO u DEFAULT VALUES")
+        s.do("DROP TABLE u, first")
+        equal(counters(), before - 1)
+
+
 # ---- What tools tell ----
 
 @test
