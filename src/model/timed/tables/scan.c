@@ -9,7 +9,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "model/timed/tables/tables_int.h"
+#include "model/timed/tables/packed.h"
 
 enum {
 	PLACE_FORMAT = 1,
@@ -135,11 +135,22 @@ range_go_on(struct table_scan *s, struct str after)
 	return catalog_key_status(&s->end);
 }
 
+/* About how many pairs a row has: where INSERT packs rows, one and what cannot be packed. */
+static size_t
+pairs_of_row(const struct table_schema *schema)
+{
+	size_t count = 1;
+
+	for (size_t i = schema->key_count; i < schema->column_count; i++)
+		count += !schema->packs || !table_column_packs(&schema->columns[i]);
+	return count;
+}
+
 static enum status
 cursor_open(struct table_scan *s)
 {
 	const struct kv_range_options options = { .reverse = s->options.reverse };
-	size_t first = s->options.rows * (s->schema->column_count - s->schema->key_count + 1);
+	size_t first = s->options.rows * pairs_of_row(s->schema);
 
 	/* Only the pair behind a row says that the row has no others. */
 	first += first != 0;
