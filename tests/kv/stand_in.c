@@ -350,7 +350,7 @@ hold_path(size_t i, char path[HOLD_PATH_BYTES])
 	/* Another thread may be just making it. */
 	pthread_mutex_lock(&lock);
 	is_open = stores[i].path[0] != '\0';
-	(void)snprintf(path, HOLD_PATH_BYTES, "%s.hold", stores[i].path);
+	(void)snprintf(path, HOLD_PATH_BYTES, "%.*s.hold", PATH_BYTES - 1, stores[i].path);
 	pthread_mutex_unlock(&lock);
 	return is_open;
 }
@@ -371,7 +371,7 @@ hold_of(const char *text)
 static void
 hold_look(void)
 {
-	char path[HOLD_PATH_BYTES], text[HOLD_TEXT_BYTES + sizeof(KEY)];
+	char path[HOLD_PATH_BYTES], text[HOLD_TEXT_BYTES + sizeof(KEY) - 1];
 	enum hold hold = HOLD_NONE;
 
 	for (size_t i = 0; i < STORES && hold_path(i, path); i++) {
