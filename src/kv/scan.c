@@ -97,7 +97,7 @@ kv_scan_init_few(struct kv_scan *scan, struct kv_tx *tx, struct str begin, struc
 		scan->options = *options;
 	if (!scan->options.limit_bytes)
 		scan->options.limit_bytes = KV_LIMIT_RANGE_BYTES;
-	if (scan->options.ahead && stretch_bytes && scan->options.limit_bytes > stretch_bytes)
+	if (stretch_bytes && scan->options.limit_bytes > stretch_bytes)
 		scan->options.limit_bytes = stretch_bytes;
 	scan->stretch_bytes = scan->options.limit_bytes / FIRST_STRETCH + 1;
 	scan->remaining = scan->options.limit ? scan->options.limit : SIZE_MAX;

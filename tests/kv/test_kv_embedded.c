@@ -813,6 +813,34 @@ small_stretch_is_read_when_it_is_asked_for(void **state)
 	kv_close(store);
 }
 
+/* Whoever has room for so much gets no more at a time, ahead or not. */
+static void
+scan_asks_for_no_more_than_its_transaction_may(void **state)
+{
+	enum {
+		STRETCH_BYTES = 100
+	};
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+
+	put_ahead_pairs(store);
+	for (int ahead = 0; ahead < 2; ahead++) {
+		struct kv_range_options options = { .ahead = ahead };
+		struct kv_tx *tx = begin_read(store);
+		struct kv_scan scan;
+		struct kv_pair pair;
+
+		kv_tx_set_memory(tx, NULL, STRETCH_BYTES);
+		assert_ok(kv_scan_init(&scan, tx, STR("t/"), STR("t0"), &options));
+		assert_ok(kv_scan_next(&scan, &pair));
+		/* The pair that reaches the limit is the last. */
+		assert_in_range(kv_tx_stats(tx).bytes_read, 1,
+				STRETCH_BYTES + pair.key.len + pair.value.len);
+		kv_scan_release(&scan);
+		kv_tx_free(tx);
+	}
+	kv_close(store);
+}
+
 static void
 range_on_its_way_is_cancelled_with_its_transaction(void **state)
 {
@@ -1075,6 +1103,7 @@ main(int argc, char **argv)
 		T(fiber_leaves_the_disk_and_ranges_to_others_and_finds_keys_in_memory_itself),
 		T(fiber_scans_with_the_next_stretch_on_its_way),
 		T(small_stretch_is_read_when_it_is_asked_for),
+		T(scan_asks_for_no_more_than_its_transaction_may),
 		T(range_on_its_way_is_cancelled_with_its_transaction),
 		T(fiber_misses_nothing_in_a_table_that_is_not_open),
 		T(fiber_misses_nothing_that_is_not_in_memory),

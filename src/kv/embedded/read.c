@@ -8,8 +8,9 @@
 #include "kv/many.h"
 
 enum {
-	SCRATCH_KEEP_BYTES = 64 * 1024, /* a larger buffer is freed after use */
-	RANGE_PASSED = 8,               /* cleared keys, which a span then stands for */
+	/* A larger buffer is freed after use: the transaction may stay open for long. */
+	SCRATCH_KEEP_BYTES = 8 * 1024,
+	RANGE_PASSED = 8, /* cleared keys, which a span then stands for */
 };
 
 /* ---- Keys ---- */
@@ -462,6 +463,8 @@ range_answer(struct range_job *job, struct emb_future **ret)
 	f->base.range = (struct kv_range){ pairs, job->count, job->more };
 	if (bytes->cap > SCRATCH_KEEP_BYTES)
 		buf_release(bytes);
+	if (tx->scratch_pairs.cap > SCRATCH_KEEP_BYTES)
+		buf_release(&tx->scratch_pairs);
 	*ret = f;
 	return STATUS_OK;
 }

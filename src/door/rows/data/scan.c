@@ -9,6 +9,7 @@ enum {
 	SCAN_ENTRIES = 10000,          /* rows that one page looks at most, by an index */
 	SCAN_BYTES = 16 * 1024 * 1024, /* likewise, keys and values */
 	SCAN_PAGE_LEAST = 64 * 1024,   /* of a page while memory is short */
+	SCAN_STRETCH = 64 * 1024,      /* that the store is asked for at a time beyond a page */
 	SEED_BYTES = 8,
 };
 
@@ -20,8 +21,9 @@ struct scanning {
 	struct sums *sums;
 	struct groups *groups; /* NULL: the sums are of all rows of the page */
 	struct rand_seq random;
-	uint32_t rows;     /* that were put */
-	size_t page_bytes; /* that the rows of an answer may have, about */
+	uint32_t rows;        /* that were put */
+	size_t page_bytes;    /* that the rows of an answer may have, about */
+	size_t stretch_bytes; /* that the store is asked for at a time in a transaction */
 };
 
 /* Where rows come from: the table, or one of its indexes. */
@@ -284,6 +286,9 @@ scan_body(struct unit *u, void *arg)
 	s->sums = NULL;
 	s->groups = NULL;
 	s->rows = 0;
+	/* Nothing counts what such a transaction reads: it has had its turn for so much. */
+	if (u->txn)
+		kv_tx_set_memory(u->tx, NULL, s->stretch_bytes);
 	status = scan_rows(u, s);
 	rows_filters_free(s->filters);
 	rows_sums_free(s->sums);
@@ -307,8 +312,11 @@ rows_serve_scan(struct rows_request *r)
 	s.page_bytes = net_memory_page_bytes(net_stream_session(r->client->stream), s.page_bytes,
 					     SCAN_PAGE_LEAST < s.page_bytes ? SCAN_PAGE_LEAST
 									    : s.page_bytes);
-	/* The rows as the store has them, and what is made of them. */
-	TRY(net_memory_turn_to_read(net_stream_session(r->client->stream), 2 * s.page_bytes));
+	s.stretch_bytes = s.page_bytes + SCAN_STRETCH;
+	/* The rows as the store has them, twice in a transaction, and what is made of them. */
+	TRY(net_memory_turn_to_read(net_stream_session(r->client->stream),
+				    r->client->txn ? s.page_bytes + 2 * s.stretch_bytes
+						   : 2 * s.page_bytes));
 	rand_bytes(&seed, SEED_BYTES);
 	s.random.state = seed;
 	return rows_unit_run(r, scan_body, &s, false);
