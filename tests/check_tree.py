@@ -54,7 +54,7 @@ ROOMS = {
     "model/plain": "base loop kv catalog doc bson mql index index/engine index/bson",
     "net": "base loop",
     "http": "base loop net",
-    "serve": "base loop access",
+    "serve": "base loop kv access net",
     "replicator": "base loop kv catalog doc model/revisioned http",
     "door": "base",
     "door/couch/wire": "base loop kv catalog doc model/revisioned access http serve settings replicator",
@@ -102,8 +102,9 @@ ROOMS = {
                   " door/redis/txn door/redis/script door/redis/cmd",
     "door/rows/wire": "base",
     "door/rows/conn": "base catalog access settings net serve door door/rows/wire",
-    "door/rows/data": "base loop kv catalog doc cql model/timed model/timed/tables net door/rows/wire door/rows/conn",
-    "door/rows": "base loop settings net door model/timed/tables door/rows/wire door/rows/conn door/rows/data",
+    "door/rows/data": "base loop kv catalog doc cql model/timed model/timed/tables net serve door/rows/wire"
+                      " door/rows/conn",
+    "door/rows": "base loop settings net serve door model/timed/tables door/rows/wire door/rows/conn door/rows/data",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
            " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/cql door/cql/copy door/mongo door/redis door/rows"
            " door/redis/script",
@@ -368,6 +369,13 @@ def limits_are_asked_by_one_registry():
                                      without_comments(path))]
 
 
+def open_transactions_are_counted_below_the_doors():
+    """A transaction that stays open between requests is serve/open_txn.h's: how many there are, and when one is over.
+    Others that doors begin by themselves only read; what writes runs in kv_run(), which ends it."""
+    return [f"{path.relative_to(TOP)}: {found[0]}" for path in tracked("src/door/*.c", "src/door/**/*.c")
+            for found in re.finditer(r"\bkv_begin\((?![^;]*\bKV_TX_READ_ONLY,)", without_comments(path))]
+
+
 def people_on_connections_are_followed_below_the_doors():
     """Who is on a connection that stays is for access/visitor.h, so that no door forgets to look again. CouchDB's door
     has none but feeds: each of its requests has credentials, and POST /_session checks a password."""
@@ -461,7 +469,8 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
           large_folders_have_a_map, doors_have_few_locks, doors_take_memory_by_the_calls_of_net,
           what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
-          limits_are_asked_by_one_registry, people_on_connections_are_followed_below_the_doors,
+          limits_are_asked_by_one_registry, open_transactions_are_counted_below_the_doors,
+          people_on_connections_are_followed_below_the_doors,
           what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are,
           promises_are_kept_below_the_doors, versions_are_told_alike,

@@ -600,7 +600,7 @@ def a_transaction_ends_in_its_time_while_a_request_trickles(cwd):
         equal(c.ask(4, b"\0")[0], 128)
         c.socket.sendall(struct.pack(">IBBH", 100, 3, 0, 8))
         deadline = time.monotonic() + 30
-        while "frond_rows_transactions_expired_total 1\n" not in metrics(server):
+        while 'frond_open_transactions_expired_total{door="rows"} 1\n' not in metrics(server):
             assert time.monotonic() < deadline, "it is open"
             c.socket.sendall(b"x")
             time.sleep(0.5)

@@ -12,7 +12,7 @@ from mongo import Client, Int64  # noqa: E402
 
 HOUR = 60 * 60 * 1000
 LOST = 286
-TXN_OPEN_MOST = 1000
+OPEN_TXN_MOST = 2000
 
 
 class Clocked:
@@ -152,7 +152,7 @@ def a_session_that_is_forgotten_to_make_room_begins_anew(cwd):
         c(command(find, 0, 1, startTransaction=True), "d")
         c(command(commit, 0, 1))
         server.say(f"wait {HOUR}")
-        for session in range(1, TXN_OPEN_MOST + 1):
+        for session in range(1, OPEN_TXN_MOST + 1):
             c(command(find, session, 1, startTransaction=True), "d")
         server.say(f"wait {HOUR}")
         c(command({"insert": "c", "documents": [{"_id": 1}]}, 0, 2, startTransaction=True), "d")

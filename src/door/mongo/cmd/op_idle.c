@@ -59,7 +59,7 @@ put_transaction(void *arg, const struct expiring_entry *e)
 	struct call *c = idle->call;
 	struct bson_builder *b = idle->b;
 	uint64_t life_ns = txn_life_ms(c->mongo) * CLOCK_NS_PER_MS, now_ns = clock_mono_ns();
-	uint64_t began_ns = t->until_ns > life_ns ? t->until_ns - life_ns : 0;
+	uint64_t began_ns = t->open.until_ns > life_ns ? t->open.until_ns - life_ns : 0;
 	uint64_t open_us = now_ns > began_ns ? (now_ns - began_ns) / 1000 : 0;
 	uint64_t idle_us = now_ns > e->used_ns ? (now_ns - e->used_ns) / 1000 : 0;
 

@@ -210,7 +210,7 @@ query_begin(struct query *q)
 	}
 	TRY(txn_check(c));
 	/* Borrowed: it is the client's transaction, which goes on when this query is closed. */
-	q->tx = c->txn->tx;
+	q->tx = c->txn->open.tx;
 	q->shared = true;
 	q->reads = kv_reads_mark(q->tx);
 	return STATUS_OK;

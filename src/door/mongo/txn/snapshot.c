@@ -20,13 +20,13 @@ snapshot_is(const struct expiring_entry *e, const void *version)
 static bool
 snapshot_is_over(const struct expiring_entry *e, uint64_t now_ns)
 {
-	return now_ns >= snapshot_of(e)->txn.until_ns;
+	return now_ns >= snapshot_of(e)->txn.open.until_ns;
 }
 
 static void
 snapshot_free(struct expiring_entry *e)
 {
-	kv_tx_free(snapshot_of(e)->txn.tx);
+	kv_tx_free(snapshot_of(e)->txn.open.tx);
 	mem_free(e);
 }
 
@@ -49,7 +49,7 @@ snapshots_init(struct expiring *snapshots)
 static uint64_t
 life_ms(const struct kv_store *store)
 {
-	return kv_is_shared(store) ? TXN_LIFE_SHARED_MS : SNAPSHOT_LIFE_MS;
+	return kv_is_shared(store) ? OPEN_TXN_SHARED_MS : SNAPSHOT_LIFE_MS;
 }
 
 /* The version that the command names. */
@@ -85,10 +85,10 @@ snapshot_begin(struct call *c, struct snapshot **ret)
 
 	if (!s)
 		return STATUS_NOMEM;
-	s->txn.until_ns = clock_after_ms(life_ms(store));
-	status = kv_begin(store, KV_TX_READ_ONLY, &s->txn.tx);
+	s->txn.open.until_ns = clock_after_ms(life_ms(store));
+	status = kv_begin(store, KV_TX_READ_ONLY, &s->txn.open.tx);
 	if (status == STATUS_OK)
-		status = kv_get_read_version(s->txn.tx, &s->version);
+		status = kv_get_read_version(s->txn.open.tx, &s->version);
 	if (status == STATUS_OK && expiring_add(&c->mongo->snapshots, s->version, &s->version,
 						&s->txn.entry, 0) != STATUS_OK)
 		status = call_fail(c, MONGO_TEMPORARILY_UNAVAILABLE,

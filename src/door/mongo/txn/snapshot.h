@@ -17,7 +17,7 @@
 enum {
 	SNAPSHOT_MOST =
 		64, /* that are kept; one more takes the place of the one used longest ago */
-	SNAPSHOT_LIFE_MS = 300 * 1000, /* on a cluster TXN_LIFE_SHARED_MS */
+	SNAPSHOT_LIFE_MS = 300 * 1000, /* on a cluster OPEN_TXN_SHARED_MS */
 };
 
 /* One of a table of the door's (serve/expiring.h). */

@@ -46,7 +46,7 @@ txn_is_over(const struct expiring_entry *e, uint64_t now_ns)
 	const struct txn *t = txn_seen(e);
 
 	if (t->state == TXN_OPEN)
-		return now_ns >= t->until_ns || budget_is_unwanted(&t->part);
+		return open_txn_is_over(&t->open, now_ns);
 	return now_ns - e->used_ns >= TXN_KNOWN_NS;
 }
 
@@ -57,15 +57,20 @@ txn_is_over(const struct expiring_entry *e, uint64_t now_ns)
 static struct kv_tx *
 txn_settle(struct txn *t, enum txn_state state)
 {
-	struct kv_tx *tx = t->tx;
-
-	if (t->state == TXN_OPEN)
-		atomic_fetch_sub(&t->all->open, 1);
 	t->state = state;
-	t->tx = NULL;
 	holder_release(&t->all->holds, &t->holder);
-	budget_part_release(&t->part);
-	return tx;
+	return open_txn_end(&t->open);
+}
+
+/* The same of one that is given up, perhaps since it is over. */
+static struct kv_tx *
+txn_give_up(struct txn *t, uint64_t now_ns)
+{
+	if (!open_txn_is_over(&t->open, now_ns))
+		return txn_settle(t, TXN_ABORTED);
+	t->state = TXN_ABORTED;
+	holder_release(&t->all->holds, &t->holder);
+	return open_txn_expire(&t->open);
 }
 
 /* An open one stays, to tell its client what became of it. */
@@ -74,7 +79,7 @@ txn_end(struct expiring_entry *e, uint64_t now_ns, void **ret_close)
 {
 	if (txn_of(e)->state != TXN_OPEN)
 		return txn_is_over(e, now_ns);
-	*ret_close = txn_settle(txn_of(e), TXN_ABORTED);
+	*ret_close = txn_give_up(txn_of(e), now_ns);
 	return false;
 }
 
@@ -131,9 +136,7 @@ txns_end_sessions(struct txns *all, const struct session_pattern *which)
 uint64_t
 txn_life_ms(const struct mongo *m)
 {
-	uint64_t ms = atomic_load(&m->txn_seconds) * 1000;
-
-	return kv_is_shared(m->config.store) && ms > TXN_LIFE_SHARED_MS ? TXN_LIFE_SHARED_MS : ms;
+	return open_txn_life_ms(m->config.store, atomic_load(&m->txn_seconds));
 }
 
 /* ---- Failures ---- */
@@ -207,7 +210,7 @@ txn_explain(struct call *c, enum status status)
 enum status
 txn_check(struct call *c)
 {
-	return clock_mono_ns() < c->txn->until_ns ? STATUS_OK : fail_expired(c);
+	return clock_mono_ns() < c->txn->open.until_ns ? STATUS_OK : fail_expired(c);
 }
 
 /* ---- Entering ---- */
@@ -233,6 +236,7 @@ look_begun(void *arg, struct expiring_entry *e)
 	struct entering *in = arg;
 	struct call *c = in->call;
 	struct txn *t = txn_of(e);
+	uint64_t now_ns = clock_mono_ns();
 
 	in->known = true;
 	if (t->number > c->number) {
@@ -245,8 +249,8 @@ look_begun(void *arg, struct expiring_entry *e)
 				       (long long)c->number);
 		return EXPIRING_LEAVE;
 	}
-	if (!e->taken && t->state == TXN_OPEN && clock_mono_ns() >= t->until_ns)
-		in->close = txn_settle(t, TXN_ABORTED);
+	if (!e->taken && t->state == TXN_OPEN && now_ns >= t->open.until_ns)
+		in->close = txn_give_up(t, now_ns);
 	if (t->number == c->number && t->state == TXN_OPEN)
 		return EXPIRING_TAKE;
 	if (c->command->flags & COMMAND_ENDS_TRANSACTION)
@@ -272,7 +276,7 @@ enter_begun(struct call *c)
 	kv_tx_free(in.close);
 	if (e) {
 		c->txn = txn_of(e);
-		net_memory_part_rouse(&c->txn->part);
+		open_txn_use(&c->txn->open);
 	} else if (!in.known && !(c->command->flags & COMMAND_ENDS_TRANSACTION))
 		return fail_missing(c, -1);
 	return in.status;
@@ -283,28 +287,21 @@ fail_too_many(struct call *c)
 {
 	return call_fail(c, MONGO_TEMPORARILY_UNAVAILABLE,
 			 "there are too many transactions; the limits are %d open ones "
-			 "(TXN_OPEN_MOST), and %d sessions (TXN_KNOWN_MOST)",
-			 TXN_OPEN_MOST, TXN_KNOWN_MOST);
+			 "(OPEN_TXN_MOST), and %d sessions (TXN_KNOWN_MOST)",
+			 OPEN_TXN_MOST, TXN_KNOWN_MOST);
 }
 
 /* Opens one that nobody else has, or with the table's lock. */
 static enum status
 txn_open(struct call *c, struct txn *t)
 {
-	struct txns *all = t->all;
-
-	if (atomic_fetch_add(&all->open, 1) >= TXN_OPEN_MOST) {
-		atomic_fetch_sub(&all->open, 1);
+	if (open_txn_open(&t->open, OPEN_TXN_MONGO, txn_life_ms(c->mongo), arena_part(c->arena)) !=
+	    STATUS_OK)
 		return fail_too_many(c);
-	}
-	assert(!t->tx);
 	t->state = TXN_OPEN;
 	t->number = c->number;
 	t->events = 0;
-	t->until_ns = clock_after_ms(txn_life_ms(c->mongo));
-	net_memory_part_init(&t->part, arena_part(c->arena), false);
-	net_memory_part_keep(&t->part);
-	t->holder = (struct holder){ .until_ns = t->until_ns };
+	t->holder = (struct holder){ .until_ns = t->open.until_ns };
 	return STATUS_OK;
 }
 
@@ -333,7 +330,7 @@ look_new(void *arg, struct expiring_entry *e)
 	if (in->status != STATUS_OK)
 		return EXPIRING_LEAVE;
 	if (t->state == TXN_OPEN)
-		in->close = txn_settle(t, TXN_ABORTED);
+		in->close = txn_give_up(t, clock_mono_ns());
 	in->status = txn_open(c, t);
 	return in->status == STATUS_OK ? EXPIRING_TAKE : EXPIRING_LEAVE;
 }
@@ -359,7 +356,7 @@ enter_first(struct call *c, const struct session_id *id)
 			c->txn = t;
 			return STATUS_OK;
 		}
-		(void)txn_settle(t, TXN_ABORTED);
+		kv_tx_free(txn_settle(t, TXN_ABORTED));
 	}
 	mem_free(t);
 	return status == STATUS_LIMIT ? fail_too_many(c) : status;
@@ -376,7 +373,7 @@ enter_new(struct call *c)
 	enum status status;
 
 	/* Where there is no place for one more, those go first whose time is over. */
-	if (atomic_load(&all->open) >= TXN_OPEN_MOST)
+	if (open_txn_number() >= OPEN_TXN_MOST)
 		expiring_sweep(&all->table);
 	do {
 		in = (struct entering){ .call = c };
@@ -457,7 +454,7 @@ txn_enter(struct call *c)
 	if (!c->starts)
 		return enter_begun(c);
 	TRY(enter_new(c));
-	status = kv_begin(c->mongo->config.store, KV_TX_READ_WRITE, &c->txn->tx);
+	status = open_txn_begin(&c->txn->open, c->mongo->config.store);
 	if (status == STATUS_OK)
 		status = txn_run(c, read_row, c);
 	return status == STATUS_OK ? status : txn_leave(c, status);
@@ -471,14 +468,13 @@ txn_leave(struct call *c, enum status status)
 	if (!t)
 		return status;
 	/* What it has written is staged until it ends, as long as its client likes. */
-	if (t->state == TXN_OPEN && status == STATUS_OK &&
-	    !net_memory_part_resize(&t->part, kv_tx_stats(t->tx).size_bytes)) {
+	if (t->state == TXN_OPEN && status == STATUS_OK && !open_txn_count(&t->open, 0)) {
 		c->code = MONGO_EXCEEDED_MEMORY_LIMIT;
 		status = net_memory_refuse(net_stream_session(c->client->stream), &c->err);
 	}
 	if (t->state == TXN_OPEN && (status != STATUS_OK || c->spoils))
 		kv_tx_free(txn_settle(t, TXN_ABORTED));
-	net_memory_part_rest(&t->part);
+	open_txn_rest(&t->open);
 	/* Where somebody has ended the session meanwhile, this gives the transaction up. */
 	expiring_give(&c->mongo->txns.table, &t->entry);
 	c->txn = NULL;
@@ -489,19 +485,19 @@ enum status
 txn_run(struct call *c, kv_body *body, void *arg)
 {
 	struct txn *t = c->txn;
-	uint64_t mark = kv_reads_mark(t->tx);
+	uint64_t mark = kv_reads_mark(t->open.tx);
 	enum status status;
 	uint64_t version;
 
 	TRY(txn_check(c));
-	status = body(t->tx, arg);
+	status = body(t->open.tx, arg);
 	if (status == STATUS_OK)
-		status = kv_get_read_version(t->tx, &version);
+		status = kv_get_read_version(t->open.tx, &version);
 	if (status == STATUS_OK)
 		time_note(c, version);
-	else if (!c->code && !c->err.text[0] && kv_tx_error(t->tx)[0])
-		(void)err_set(&c->err, status, "%s", kv_tx_error(t->tx));
-	kv_reads_forget(t->tx, mark);
+	else if (!c->code && !c->err.text[0] && kv_tx_error(t->open.tx)[0])
+		(void)err_set(&c->err, status, "%s", kv_tx_error(t->open.tx));
+	kv_reads_forget(t->open.tx, mark);
 	return txn_explain(c, status);
 }
 
@@ -618,7 +614,7 @@ commit_again(struct call *c)
 static enum status
 commit_open(struct call *c)
 {
-	struct kv_tx *tx = c->txn->tx;
+	struct kv_tx *tx = c->txn->open.tx;
 	struct session_id id = session_of(c);
 	struct kv_tx_stats stats = kv_tx_stats(tx);
 	enum txn_state state;
@@ -635,7 +631,7 @@ commit_open(struct call *c)
 		c, session_write(tx, &id, &c->txn->row, c->number, SESSION_COMMITTED, STR(""))));
 	status = kv_commit_in_time(tx, &left);
 	if (left)
-		c->txn->tx = NULL;
+		c->txn->open.tx = NULL;
 	if (status == STATUS_OK) {
 		TRY(kv_committed_version(tx, &version));
 		time_note(c, version);

@@ -6,7 +6,7 @@
  * Its commit writes the session's row (session.h) with all the rest, so what became of a commit
  * whose answer was lost can be told by any process, and after a crash. One that nobody uses is
  * given up after transaction_seconds of the settings, and on a cluster, which keeps no version for
- * longer, after TXN_LIFE_SHARED_MS at the latest.
+ * longer, after OPEN_TXN_SHARED_MS at the latest.
  *
  * Reads are those of a snapshot, and make no conflict. A document that is written, and that
  * somebody else has written since the transaction began, makes the write fail with WriteConflict
@@ -17,18 +17,14 @@
 #ifndef FROND_DOOR_MONGO_TXN_TXN_H
 #define FROND_DOOR_MONGO_TXN_TXN_H
 
-#include <stdatomic.h>
-
-#include "base/budget.h"
 #include "door/mongo/txn/command.h"
 #include "door/mongo/txn/hold.h"
 #include "door/mongo/txn/session.h"
 #include "kv/kv.h"
 #include "serve/expiring.h"
+#include "serve/open_txn.h"
 
 enum {
-	TXN_LIFE_SHARED_MS = 5 * 1000,
-	TXN_OPEN_MOST = 1000,   /* that are open in the process */
 	TXN_KNOWN_MOST = 10000, /* those included of which only the end is known */
 	TXN_USER_BYTES = 257,
 };
@@ -56,18 +52,15 @@ struct txn {
 	enum txn_state state;
 
 	/* While it is open. */
-	uint64_t until_ns;
-	struct kv_tx *tx;
-	struct session_row row;  /* of the session before it, without results */
-	unsigned events;         /* that it has logged */
-	struct holder holder;    /* of the documents that it has changed */
-	struct budget_part part; /* of what it has staged */
+	struct open_txn open;
+	struct session_row row; /* of the session before it, without results */
+	unsigned events;        /* that it has logged */
+	struct holder holder;   /* of the documents that it has changed */
 };
 
 /* All of the process. */
 struct txns {
 	struct expiring table; /* of sessions' latest ones, open or ended */
-	_Atomic size_t open;
 	struct holds holds;
 };
 

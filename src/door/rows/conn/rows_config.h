@@ -16,7 +16,6 @@ enum {
 	ROWS_SAVEPOINTS = 1000,                 /* of a transaction that are open at a time */
 	ROWS_UNDO_BYTES = 16 * 1024 * 1024,     /* of rows that a savepoint may bring back */
 	ROWS_TXN_TABLES = 1000,                 /* that a transaction uses */
-	ROWS_TXN_OPEN_MOST = 2000,              /* that are open in the process */
 	ROWS_TXN_BYTES = 16 * 1024 * 1024,      /* of what is kept of these */
 };
 

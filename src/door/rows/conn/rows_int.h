@@ -2,8 +2,6 @@
 #ifndef FROND_DOOR_ROWS_CONN_ROWS_INT_H
 #define FROND_DOOR_ROWS_CONN_ROWS_INT_H
 
-#include <stdatomic.h>
-
 #include "catalog/caches.h"
 #include "door/rows/conn/rows_config.h"
 #include "door/rows/conn/settings.h"
@@ -28,7 +26,6 @@ struct rows_door {
 	struct net_stream_options stream;
 	struct clients clients;       /* of struct rows_client */
 	struct catalog_caches caches; /* of descriptions of tables */
-	atomic_size_t open_txns;      /* at most ROWS_TXN_OPEN_MOST, but while one is refused */
 };
 
 #endif

@@ -6,19 +6,14 @@
 #include "door/rows/data/undo.h"
 #include "kv/fate.h"
 #include "net/memory.h"
+#include "serve/open_txn.h"
 
 METRIC_COUNTER(conflicts, "frond_rows_conflicts_total", METRIC_NUMBER,
 	       "Transactions of the protocol for rows that ended with a conflict (40001).");
-METRIC_COUNTER(expirations, "frond_rows_transactions_expired_total", METRIC_NUMBER,
-	       "Transactions of the protocol for rows that were rolled back since they had lasted "
-	       "longer than transaction_seconds, or since others needed their memory.");
 
 enum {
-	/*
-	 * What an open transaction takes before it does anything, measured: its struct, the first
-	 * block of its arena, and what the store has of it.
-	 */
-	TXN_FLAT_BYTES = 24 * 1024,
+	/* What one takes beside what the store has: its struct, the first block of its arena. */
+	TXN_FLAT_BYTES = 17 * 1024,
 };
 
 enum txn_state {
@@ -37,9 +32,7 @@ struct rows_txn {
 	struct unit unit;
 	enum txn_state state;
 	bool read_only;
-	bool counted; /* among those that are open */
-	uint64_t until_ns;
-	struct budget_part part; /* counts the transaction, and what it keeps until it ends */
+	struct open_txn open; /* the unit has its `tx`, too */
 	struct buf undo;
 	struct buf savepoints;   /* struct savepoint, the oldest first */
 	uint32_t savepoint_last; /* the highest number so far */
@@ -139,7 +132,7 @@ rows_unit_note(struct unit *u, struct unit_table *t, const struct table_key *key
 	status = rows_undo_note(t, key, u->r->arena, &txn->undo);
 	arena_reset(u->r->arena, mark);
 	if (status == STATUS_LIMIT && txn->undo.failed == STATUS_LIMIT &&
-	    !budget_has_failed(&txn->part))
+	    !budget_has_failed(&txn->open.part))
 		return rows_fail(u->r, ROWS_STATE_TOO_LARGE,
 				 "savepoints may bring back %d bytes of rows (ROWS_UNDO_BYTES)",
 				 ROWS_UNDO_BYTES);
@@ -181,22 +174,19 @@ single_body(struct kv_tx *tx, void *arg)
 
 /* ---- The client's transaction ---- */
 
-static void
+/* Everything but what tells that there was one. Returns what is still to be ended. */
+static struct open_txn *
 txn_release_all(struct rows_client *c)
 {
 	struct rows_txn *txn = c->txn;
 
-	if (txn->counted)
-		atomic_fetch_sub(&c->door->open_txns, 1);
-	txn->counted = false;
 	unit_close(&txn->unit);
-	kv_tx_free(txn->unit.tx);
 	txn->unit.tx = NULL;
 	buf_release(&txn->undo);
 	buf_release(&txn->savepoints);
 	arena_free(txn->unit.arena);
 	txn->unit.arena = NULL;
-	budget_part_release(&txn->part);
+	return &txn->open;
 }
 
 void
@@ -204,7 +194,7 @@ rows_txn_free(struct rows_client *c)
 {
 	if (!c->txn)
 		return;
-	txn_release_all(c);
+	kv_tx_free(open_txn_end(txn_release_all(c)));
 	mem_free(c->txn);
 	c->txn = NULL;
 }
@@ -212,7 +202,7 @@ rows_txn_free(struct rows_client *c)
 uint64_t
 rows_txn_until_ns(const struct rows_client *c)
 {
-	return c->txn && c->txn->state != TXN_OVER ? c->txn->until_ns : 0;
+	return c->txn && c->txn->state != TXN_OVER ? c->txn->open.until_ns : 0;
 }
 
 uint64_t
@@ -231,12 +221,16 @@ rows_txn_expire(struct rows_client *c)
 {
 	struct rows_txn *txn = c->txn;
 
-	if (!txn || txn->state == TXN_OVER ||
-	    (clock_mono_ns() < txn->until_ns && !budget_is_unwanted(&txn->part)))
+	if (!txn || !open_txn_is_over(&txn->open, clock_mono_ns()))
 		return;
-	metric_add(&expirations, 1);
-	txn_release_all(c);
+	kv_tx_free(open_txn_expire(txn_release_all(c)));
 	txn->state = TXN_OVER;
+}
+
+static uint64_t
+txn_life_ms(const struct rows_request *r)
+{
+	return open_txn_life_ms(r->door->config.store, r->door->config.settings->txn_seconds);
 }
 
 static enum status
@@ -251,7 +245,7 @@ fail_over(struct rows_request *r)
 	return rows_fail(r, ROWS_STATE_TXN_OVER,
 			 "the transaction was rolled back: it has lasted longer than "
 			 "transaction_seconds, %llu, or others needed its memory",
-			 (unsigned long long)r->door->config.settings->txn_seconds);
+			 (unsigned long long)(txn_life_ms(r) / 1000));
 }
 
 static enum status
@@ -294,10 +288,8 @@ explained(struct rows_request *r, const struct kv_tx *tx, enum status status)
 static enum status
 count_memory(struct rows_request *r, struct rows_txn *txn)
 {
-	if (net_memory_part_resize(&txn->part, TXN_FLAT_BYTES +
-						       kv_tx_stats(txn->unit.tx).size_bytes +
-						       txn->undo.cap + txn->savepoints.cap +
-						       arena_used_bytes(txn->unit.arena)))
+	if (open_txn_count(&txn->open, TXN_FLAT_BYTES + txn->undo.cap + txn->savepoints.cap +
+					       arena_used_bytes(txn->unit.arena)))
 		return STATUS_OK;
 	r->state = ROWS_STATE_MEMORY;
 	return net_memory_refuse(net_stream_session(r->client->stream), &r->err);
@@ -354,14 +346,14 @@ rows_unit_run(struct rows_request *r, unit_body *body, void *arg, bool writes)
 	TRY(check_open(r));
 	if (writes && txn->read_only)
 		return rows_fail(r, ROWS_STATE_READ_ONLY, "the transaction only reads");
-	net_memory_part_rouse(&txn->part);
+	open_txn_use(&txn->open);
 	mark = kv_reads_mark(txn->unit.tx);
 	txn->unit.r = r;
 	status = txn_settle(r, body(&txn->unit, arg));
 	txn->unit.r = NULL;
 	if (all_is_answered(&txn->unit))
 		kv_reads_forget(txn->unit.tx, mark);
-	net_memory_part_rest(&txn->part);
+	open_txn_rest(&txn->open);
 	return status;
 }
 
@@ -411,31 +403,28 @@ rows_txn_begin(struct rows_request *r)
 	txn = mem_zalloc(sizeof(*txn));
 	if (!txn)
 		return STATUS_NOMEM;
-	txn->read_only = flags;
-	txn->until_ns = clock_after_ms(c->door->config.settings->txn_seconds * 1000);
-	net_memory_part_init(&txn->part, arena_part(r->arena), false);
-	net_memory_part_keep(&txn->part);
-	txn->undo = BUF_INIT_OF(ROWS_UNDO_BYTES, &txn->part);
-	txn->savepoints = BUF_INIT_OF(ROWS_SAVEPOINTS * sizeof(struct savepoint), &txn->part);
-	txn->unit.txn = txn;
-	txn->unit.arena = arena_new(ROWS_TXN_BYTES);
-	c->txn = txn;
-	txn->counted = true;
-	if (atomic_fetch_add(&c->door->open_txns, 1) >= ROWS_TXN_OPEN_MOST) {
-		rows_txn_free(c);
+	if (open_txn_open(&txn->open, OPEN_TXN_ROWS, txn_life_ms(r), arena_part(r->arena)) !=
+	    STATUS_OK) {
+		mem_free(txn);
 		return rows_fail(r, ROWS_STATE_BUSY,
 				 "there are %d open transactions, as many as a server may have "
-				 "(ROWS_TXN_OPEN_MOST)",
-				 ROWS_TXN_OPEN_MOST);
+				 "(OPEN_TXN_MOST)",
+				 OPEN_TXN_MOST);
 	}
-	status = txn->unit.arena ? kv_begin(c->door->config.store, KV_TX_READ_WRITE, &txn->unit.tx)
-				 : STATUS_NOMEM;
+	c->txn = txn;
+	txn->read_only = flags;
+	txn->undo = BUF_INIT_OF(ROWS_UNDO_BYTES, &txn->open.part);
+	txn->savepoints = BUF_INIT_OF(ROWS_SAVEPOINTS * sizeof(struct savepoint), &txn->open.part);
+	txn->unit.txn = txn;
+	txn->unit.arena = arena_new(ROWS_TXN_BYTES);
+	status = txn->unit.arena ? open_txn_begin(&txn->open, c->door->config.store) : STATUS_NOMEM;
+	txn->unit.tx = txn->open.tx;
 	if (status == STATUS_OK)
 		status = count_memory(r, txn);
 	if (status != STATUS_OK)
 		rows_txn_free(c);
 	else
-		net_memory_part_rest(&txn->part);
+		open_txn_rest(&txn->open);
 	return status;
 }
 
@@ -454,13 +443,13 @@ rows_txn_commit(struct rows_request *r)
 		rows_txn_free(c);
 		return status;
 	}
-	net_memory_part_rouse(&c->txn->part);
+	open_txn_use(&c->txn->open);
 	kv_want_versionstamp(c->txn->unit.tx);
 	status = kv_commit_in_time(c->txn->unit.tx, &left);
 	if (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD)
 		metric_add(&conflicts, 1);
 	if (left)
-		c->txn->unit.tx = NULL;
+		c->txn->open.tx = c->txn->unit.tx = NULL;
 	else
 		status = explained(r, c->txn->unit.tx, status);
 	if (status == STATUS_OK && kv_versionstamp(c->txn->unit.tx, stamp) != STATUS_OK)
