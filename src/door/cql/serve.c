@@ -14,6 +14,7 @@
 #include "loop/wait.h"
 #include "net/memory.h"
 #include "serve/beside.h"
+#include "serve/explain.h"
 
 enum {
 	SLOW_BYTES = 120, /* of what is said of a slow request */
@@ -359,29 +360,12 @@ check_answer(struct cql_request *r)
 			    CQL_REPLY_BYTES);
 }
 
-/* Names the limit where it is memory that is missing, and what has ended the request. */
 static void
 explain(struct cql_request *r, enum status status)
 {
-	const struct budget_part *part = r->out->part;
-
 	if (!r->q.code)
 		r->q.code = error_code_of(status, r->writes);
-	if (r->err.text[0])
-		return;
-	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && budget_has_failed(part))
-		(void)net_memory_refuse(net_stream_session(r->client->stream), &r->err);
-	else if (status == STATUS_LIMIT)
-		err_set(&r->err, status, "the request needs more memory than one may take");
-	else if (status == STATUS_CANCELLED)
-		err_set(&r->err, status, "the request was interrupted");
-	else if (status == STATUS_STEPS)
-		err_set(&r->err, status,
-			"the request needs more computing than one may take: the limit, "
-			"request_steps, is %llu steps",
-			(unsigned long long)step_limit());
-	else
-		err_set(&r->err, status, "%s", status_name(status));
+	explain_failure(net_stream_session(r->client->stream), r->out->part, status, &r->err);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "door/rows/data/rows.h"
 #include "loop/step.h"
 #include "net/memory.h"
+#include "serve/explain.h"
 
 enum {
 	SLOW_BYTES = 120,       /* of what is said of a slow request */
@@ -148,39 +149,17 @@ audit_refusal(const struct rows_request *r, const struct kind_of_request *kind)
 	audit_refused(&by, str_from_cstr(kind->name), buf_str(&on), "Unauthorized");
 }
 
-/* Names the limit where it is memory that is missing, and what has ended the request. */
 static void
 explain(struct rows_request *r, enum status status)
 {
-	const struct budget_part *part = r->out->part;
-
 	if (!r->state)
 		r->state = rows_state_of(status);
-	if (r->err.text[0])
-		return;
-	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && budget_has_failed(part))
-		(void)net_memory_refuse(net_stream_session(r->client->stream), &r->err);
-	else if (status == STATUS_LIMIT)
-		err_set(&r->err, status, "the request needs more memory than one may take");
-	else if (status == STATUS_CANCELLED)
-		err_set(&r->err, status, "the request was interrupted");
-	else if (status == STATUS_STEPS)
-		err_set(&r->err, status,
-			"the request needs more computing than one may take: the limit, "
-			"request_steps, is %llu steps",
-			(unsigned long long)step_limit());
-	else if (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD)
+	/* In PostgreSQL's words: clients look for these. */
+	if (!r->err.text[0] && (status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD))
 		err_set(&r->err, status,
 			"could not serialize access: another transaction has changed what this one "
 			"has read");
-	else if (status == STATUS_TX_UNKNOWN)
-		err_set(&r->err, status, "it is not known whether the transaction has committed");
-	else if (status == STATUS_TX_TOO_LARGE)
-		err_set(&r->err, status,
-			"the transaction is larger than %d bytes (KV_LIMIT_TX_BYTES)",
-			KV_LIMIT_TX_BYTES);
-	else
-		err_set(&r->err, status, "%s", status_name(status));
+	explain_failure(net_stream_session(r->client->stream), r->out->part, status, &r->err);
 }
 
 /* The status of a request whose answer found no room. */
