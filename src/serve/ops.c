@@ -183,14 +183,19 @@ slow_write_on(const struct ops_op *op, struct str rest, struct buf *out)
 static void
 slow_write_line(const struct ops_op *op, const struct ops_slow *slow, struct buf *out)
 {
-	buf_printf(out, "door=%s name=", op->door->name);
+	buf_append_cstr(out, "door=");
+	buf_append_cstr(out, op->door->name);
+	buf_append_cstr(out, " name=");
 	quote_word(out, op->name, OPS_NAME_BYTES);
 	slow_write_on(op, slow->on_rest, out);
-	buf_printf(out, " took_ms=%llu ", (unsigned long long)(slow->took_ns / CLOCK_NS_PER_MS));
+	buf_append_cstr(out, " took_ms=");
+	buf_append_u64(out, slow->took_ns / CLOCK_NS_PER_MS);
+	buf_append_byte(out, ' ');
 	buf_append_str(out, slow->more);
 	buf_append_cstr(out, " user=\"");
 	quote_word(out, slow->user, OPS_NAME_BYTES);
-	buf_printf(out, "\" client=%s", op->peer);
+	buf_append_cstr(out, "\" client=");
+	buf_append_cstr(out, op->peer);
 }
 
 /* Copies a text behind an entry. */
@@ -226,16 +231,23 @@ slow_keep(const struct ops_op *op, const struct ops_slow *slow, struct str line,
 	slow_list_door(op->door);
 }
 
+/*
+ * Where the disk is slow, every command of a pipeline may be one of these: so no memory is asked
+ * for, and nothing is formatted by printf().
+ */
 void
 ops_note_slow(const struct ops_op *op, const struct ops_slow *slow)
 {
-	AUTO(buf_release) struct buf line = BUF_INIT(OPS_LINE_BYTES);
+	char room[OPS_LINE_BYTES];
+	struct buf line = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
 	struct ops_door *door = op->door;
 	uint64_t now_ms = clock_wall_ms();
 	size_t from;
 
 	metric_add(door->slow_count, 1);
-	buf_printf(&line, "time_ms=%llu event=slow_operation ", (unsigned long long)now_ms);
+	buf_append_cstr(&line, "time_ms=");
+	buf_append_u64(&line, now_ms);
+	buf_append_cstr(&line, " event=slow_operation ");
 	from = line.len;
 	slow_write_line(op, slow, &line);
 	if (buf_status(&line) != STATUS_OK)

@@ -7,6 +7,7 @@
 #include "door/redis/txn/redis_int.h"
 
 enum {
+	MORE_BYTES = 64,
 	ARGS_BYTES = 2 * REDIS_ARGS_SHOWN * (REDIS_BYTES_SHOWN + 64),
 };
 
@@ -45,17 +46,21 @@ static void
 slow_keep(struct redis *r, struct client *c, const struct unit *u, uint64_t took_ns)
 {
 	AUTO(buf_release) struct buf args = BUF_SHORT(ARGS_BYTES);
-	char more[64];
+	char room[MORE_BYTES];
+	struct buf more = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
 
 	slow_write_args(u, &args);
-	snprintf(more, sizeof(more), "db=%u args=%zu", u->db, u->argc);
+	buf_append_cstr(&more, "db=");
+	buf_append_u64(&more, u->db);
+	buf_append_cstr(&more, " args=");
+	buf_append_u64(&more, u->argc);
 	clients_note_slow(&c->entry,
 			  &(struct ops_op){ .door = &redis_ops,
 					    .name = str_from_cstr(u->command->name),
 					    .peer = c->entry.peer },
 			  (struct ops_slow){ .took_ns = took_ns,
 					     .args = buf_str(&args),
-					     .more = str_from_cstr(more),
+					     .more = buf_str(&more),
 					     .keep = atomic_load(&r->slow_max) });
 }
 
