@@ -526,17 +526,23 @@ struct order_column {
 enum {
 	ENTRY_BYTES = 2600, /* of values in an entry: what is longer is cut, and in no order */
 	CHARACTER_BYTES = 4,
+	NUMERIC_MORE_BYTES = 12, /* of a numeric: what it has beside its digits */
 };
 
 /* Whether a value is never too long for its part of an entry. */
 static bool
 fits_entry(const struct frond_index *index, const struct frond_column *c)
 {
-	if (c->kind == FROWS_BYTES)
+	if (c->kind != FROWS_BYTES && c->kind != FROWS_TEXT && c->kind != FROWS_NUMERIC)
+		return true;
+	if (c->kind == FROWS_BYTES || c->typmod < (int32)VARHDRSZ)
 		return false;
-	return c->kind != FROWS_TEXT ||
-	       (c->typmod >= (int32)VARHDRSZ &&
-		(c->typmod - (int32)VARHDRSZ + 2) * CHARACTER_BYTES * index->count < ENTRY_BYTES);
+	/* Two digits have a byte. */
+	if (c->kind == FROWS_NUMERIC)
+		return (((c->typmod - VARHDRSZ) >> 16 & 0xffff) / 2 + NUMERIC_MORE_BYTES) *
+			       index->count <
+		       ENTRY_BYTES;
+	return (c->typmod - (int32)VARHDRSZ + 2) * CHARACTER_BYTES * index->count < ENTRY_BYTES;
 }
 
 /* The columns of the index, and then of the key, since entries of one value are in its order. */

@@ -100,7 +100,7 @@ ROOMS = {
     "door/redis/cmd": "base loop doc jtree model/timed/items access lua rdb rdb/items door/redis/wire door/redis/acl door/redis/txn door/redis/script",
     "door/redis": "base loop catalog model/timed settings net door door/redis/wire door/redis/acl"
                   " door/redis/txn door/redis/script door/redis/cmd",
-    "door/rows/wire": "base",
+    "door/rows/wire": "base doc",
     "door/rows/conn": "base catalog access settings net serve door door/rows/wire",
     "door/rows/data": "base loop kv catalog doc cql model/timed model/timed/tables net serve door/rows/wire"
                       " door/rows/conn",

@@ -8,6 +8,7 @@ static const char *const part_names[] = {
 	[INDEX_TYPED_COLUMN] = "column", [INDEX_TYPED_KEYS] = "keys",
 	[INDEX_TYPED_VALUES] = "values", [INDEX_TYPED_ENTRIES] = "entries",
 	[INDEX_TYPED_JSON] = "json",     [INDEX_TYPED_JSON_TEXT] = "json text",
+	[INDEX_TYPED_ORDER] = "order",
 };
 
 static const char *const operator_names[] = {
@@ -149,7 +150,7 @@ column_find(const struct reading *r, const struct load_line *line, uint64_t *ret
 	return STATUS_OK;
 }
 
-/* The path of an index into documents of JSON: there is one just where the part is of JSON. */
+/* The path of an index into documents of JSON, or the name of an order. */
 static enum status
 path_read(const struct load_line *line, const struct table_column *column,
 	  struct table_index_column *ret)
@@ -169,8 +170,8 @@ path_read(const struct load_line *line, const struct table_column *column,
 	}
 	ret->steps = steps;
 	is_document = str_eq(column->type, STR("jsonb"));
-	return index_typed_is_json(ret->part) == (ret->step_count > 0) &&
-			       (is_document || !ret->step_count)
+	return index_typed_steps_fit(ret->part, steps, ret->step_count) &&
+			       (is_document || !index_typed_is_json(ret->part))
 		       ? STATUS_OK
 		       : refuse(line, "a path where no document is, or none where one is");
 }

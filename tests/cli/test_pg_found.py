@@ -180,6 +180,82 @@ def nulls_are_looked_for_by_an_index(cwd):
             same(s, query)
 
 
+# ---- Numbers that are equal and look otherwise ----
+
+NUMBERS = {
+    "n": ["0", "-0", "0.00", "1", "1.0", "1.00", "1.5", "-1.50", "NaN", "Infinity", "-Infinity", "1e30", "1e-20", "100", "1e2"],
+    "m": ["0", "1", "1.10", "-1.1", "NaN", "99999999.99"],
+    "i": ["1 mon", "30 days", "720 hours", "29 days 24 hours", "-1 mon", "0", "1 day", "24 hours", "-24:00:00", "1 year", "360 days",
+          "178000000 years", "-178000000 years", "178000000 years 1 us"],
+    "f": ["0", "-0", "NaN", "Infinity", "-Infinity", "1", "1.5", "-1e300", "5e-324"],
+    "g": ["0", "-0", "NaN", "Infinity", "-Infinity", "1", "1.5", "-1e30", "1e-45"]}
+COLUMNS = "n numeric, m numeric(10,2), i interval, f float8, g float4"
+
+
+@test
+def numbers_are_found_by_indexes_as_in_heaps(cwd):
+    draw = random.Random(seed(6))
+    with fresh()() as s:
+        both(s, f"id int PRIMARY KEY, {COLUMNS}", "(n, f)", "(m DESC, id)", "(i DESC)", "(f DESC, n)", "(g, i) INCLUDE (n)")
+        value = lambda column: f"'{draw.choice(NUMBERS[column])}'::{dict(c.split() for c in COLUMNS.split(', '))[column]}"
+        or_null = lambda column: "NULL" if draw.random() < 0.1 else value(column)
+        row = lambda i: f"({i}, {', '.join(or_null(column) for column in 'nmifg')})"
+        write(s, "INSERT INTO § VALUES " + ", ".join(row(i) for i in range(300)))
+        s.do("ANALYZE t")
+        used = 0
+        for step in range(120):
+            if step % 8 == 0:
+                column = draw.choice("nmifg")
+                write(s, draw.choice([f"UPDATE § SET {column} = {or_null(column)} WHERE id % 11 = {draw.randrange(11)}",
+                                      f"DELETE FROM § WHERE id % 41 = {draw.randrange(41)}", f"INSERT INTO § VALUES {row(1000 + step)}"]))
+            tests = [f"{column} " + (draw.choice(["IS NULL", "IS NOT NULL"]) if draw.random() < 0.1 else
+                                     f"IN ({value(column)}, {value(column)})" if draw.random() < 0.1 else
+                                     f"{draw.choice(['=', '=', '<', '<=', '>', '>='])} {value(column)}")
+                     for column in draw.sample("nmifg", draw.randint(1, 2))]
+            order = draw.choice(["id", "n, f, id", "m DESC, id", "i, id", "f DESC, n DESC, id", "g, i, id"])
+            query = f"SELECT * FROM § WHERE {' AND '.join(tests)} ORDER BY {order}{draw.choice(['', ' LIMIT 7'])}"
+            same(s, query)
+            used += "Frond Index" in plan(s, query.replace("§", "t"))
+            same(s, f"SELECT count(*), count(f) FROM § WHERE {' AND '.join(tests)}")
+        assert used > 20, used
+        contains(plan(s, "SELECT * FROM t WHERE n = 1.00"), "Frond Index: t_n_f_idx")
+        assert "Sort" not in plan(s, "SELECT m FROM t WHERE m IS NOT NULL ORDER BY m DESC LIMIT 2")
+        # An entry has so many bytes that digits of a numeric without a limit may be cut.
+        contains(plan(s, "SELECT n FROM t WHERE n IS NOT NULL ORDER BY n LIMIT 2"), "Sort")
+
+
+@test
+def equal_numbers_are_one_in_a_unique_index(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, n numeric UNIQUE, i interval UNIQUE, f float8 UNIQUE)")
+        s.do("INSERT INTO t VALUES (1, 1.0, '1 mon', '-0'), (2, 2.50, '1 day', 'NaN')")
+        for column, values in (("n", ["1", "1.00", "2.5"]), ("i", ["30 days", "24 hours"]), ("f", ["0", "NaN"])):
+            for value in values:
+                s.fails("23505", f"INSERT INTO t (id, {column}) VALUES (3, '{value}')")
+                s.fails("23505", f"UPDATE t SET {column} = '{value}'")
+        s.do("INSERT INTO t VALUES (3, 1.000, '9 days', 9) ON CONFLICT (n) DO UPDATE SET n = excluded.n, f = t.f")
+        equal(s.do("SELECT * FROM t"), [["1", "1.000", "1 mon", "-0"], ["2", "2.50", "1 day", "NaN"]])
+        s.do("UPDATE t SET n = 1.0 WHERE n = 1")
+        equal(s.do("SELECT id, n FROM t WHERE n = 1.00000"), [["1", "1.0"]])
+        s.do("INSERT INTO t (id, n) VALUES (4, NULL), (5, NULL), (6, 1.01)")
+
+
+@test
+def numbers_are_keys_as_in_heaps(cwd):
+    draw = random.Random(seed(7))
+    with fresh()() as s:
+        key = draw.sample("nifg", 2)
+        both(s, f"{COLUMNS}, id int, PRIMARY KEY ({', '.join(key)})", how=draw.choice(["", f"WITH (hash = '{key[0]}')"]))
+        types = dict(c.split() for c in COLUMNS.split(", "))
+        value = lambda column: f"'{draw.choice(NUMBERS[column])}'::{types[column]}"
+        for i in range(120):
+            write(s, f"INSERT INTO § VALUES ({', '.join(value(column) for column in 'nmifg')}, {i}) ON CONFLICT DO NOTHING")
+        same(s, f"SELECT id FROM § ORDER BY {', '.join(key)}")
+        for _ in range(80):
+            tests = [f"{column} {draw.choice(['=', '=', '<', '<=', '>', '>='])} {value(column)}" for column in key[:draw.randint(1, 2)]]
+            same(s, f"SELECT id, m FROM § WHERE {' AND '.join(tests)} ORDER BY {', '.join(key)}")
+
+
 # ---- All of it, by chance ----
 
 @test

@@ -7,6 +7,7 @@
 #include "index/engine/component.h"
 #include "index/engine/entry.h"
 #include "index/typed/filter.h"
+#include "index/typed/order.h"
 
 enum {
 	RAW_BYTES = 512 * 1024, /* of a component before it is cut */
@@ -16,7 +17,7 @@ enum {
 static const char *const parts[] = {
 	[INDEX_TYPED_KEYS] = "keys",           [INDEX_TYPED_VALUES] = "values",
 	[INDEX_TYPED_ENTRIES] = "entries",     [INDEX_TYPED_JSON] = "json",
-	[INDEX_TYPED_JSON_TEXT] = "json text",
+	[INDEX_TYPED_JSON_TEXT] = "json text", [INDEX_TYPED_ORDER] = "order",
 };
 
 enum {
@@ -34,7 +35,15 @@ index_typed_is_json(enum index_typed_part part)
 bool
 index_typed_is_single(enum index_typed_part part)
 {
-	return part == INDEX_TYPED_COLUMN || index_typed_is_json(part);
+	return part == INDEX_TYPED_COLUMN || part == INDEX_TYPED_ORDER || index_typed_is_json(part);
+}
+
+bool
+index_typed_steps_fit(enum index_typed_part part, const struct str *steps, size_t count)
+{
+	if (part == INDEX_TYPED_ORDER)
+		return count == 1 && index_typed_order_is_known(steps[0]);
+	return (count > 0) == index_typed_is_json(part);
 }
 
 bool
@@ -82,7 +91,7 @@ index_typed_path_read(const struct index_column *column, struct index_typed_orig
 	ret->steps = column->path + 2;
 	ret->step_count = column->path_count - 2;
 	return ret->part != INDEX_TYPED_COLUMN &&
-	       (ret->step_count > 0) == index_typed_is_json(ret->part);
+	       index_typed_steps_fit(ret->part, ret->steps, ret->step_count);
 }
 
 /* Only what has a filter or a collation is opened. */
@@ -257,6 +266,9 @@ value_of_cell(const struct index_typed_cell *cell, const struct index_typed_orig
 	*ret_there = true;
 	if (index_typed_is_json(part))
 		return value_of_json(&cell->value, origin, w, ret, ret_there);
+	if (part == INDEX_TYPED_ORDER)
+		return index_typed_order(origin->steps[0], &cell->value, w->arena, &ret->first,
+					 ret_there);
 	if (part == INDEX_TYPED_KEYS || part == INDEX_TYPED_ENTRIES)
 		ret->first = cell->element;
 	if (part == INDEX_TYPED_ENTRIES)

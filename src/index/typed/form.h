@@ -9,6 +9,7 @@
  *     entries       the pairs of a map
  *     json          what lies at a path in a document of JSON, as it is written there
  *     json text     the same, of a string what is between its quotes; nothing where null is
+ *     order         what stands for all values that are equal to it (order.h)
  *
  * A row has an entry for each different value of the first column, and none where that is null.
  * Other columns may be null. Components are those of doc/key.h in the order DOC_KEY_TYPED: values
@@ -41,13 +42,15 @@ enum index_typed_part {
 	INDEX_TYPED_ENTRIES,
 	INDEX_TYPED_JSON,
 	INDEX_TYPED_JSON_TEXT,
+	INDEX_TYPED_ORDER,
 };
 
 /* What a column of an index is made of. */
 struct index_typed_origin {
 	uint64_t column;
 	enum index_typed_part part;
-	const struct str *steps; /* of JSON and JSON_TEXT: names of members, numbers of elements */
+	/* Of JSON and JSON_TEXT: names of members, numbers of elements. Of ORDER: its name. */
+	const struct str *steps;
 	size_t step_count;
 };
 
@@ -55,6 +58,8 @@ struct index_typed_origin {
 bool index_typed_is_single(enum index_typed_part part);
 /* True of a part that is at a path in a document. */
 bool index_typed_is_json(enum index_typed_part part);
+/* True if a column of the part may have these steps. */
+bool index_typed_steps_fit(enum index_typed_part part, const struct str *steps, size_t count);
 bool index_typed_same_origin(const struct index_typed_origin *a,
 			     const struct index_typed_origin *b);
 

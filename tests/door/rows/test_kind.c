@@ -230,10 +230,10 @@ a_numeric_has_as_many_digits_as_in_postgresql(void **state)
 	struct buf back = BUF_SHORT(MOST_BYTES);
 
 	(void)state;
-	for (unsigned i = 0; i < ROWS_NUMERIC_WHOLE; i++)
+	for (unsigned i = 0; i < DOC_NUMERIC_WHOLE; i++)
 		buf_append_byte(&text, '7');
 	buf_append_byte(&text, '.');
-	for (unsigned i = 0; i < ROWS_NUMERIC_FRACTION; i++)
+	for (unsigned i = 0; i < DOC_NUMERIC_FRACTION; i++)
 		buf_append_byte(&text, '1');
 	assert_true(rows_value_check(ROWS_NUMERIC, buf_str(&text)));
 	assert_int_equal(rows_ordered_put(ROWS_NUMERIC, buf_str(&text), &ordered), STATUS_OK);

@@ -23,7 +23,7 @@ is_number(struct str step)
 static void
 put_path(struct buf *out, const struct table_index_column *column)
 {
-	for (size_t i = 0; i < column->step_count; i++) {
+	for (size_t i = 0; index_typed_is_json(column->part) && i < column->step_count; i++) {
 		bool is_text = i + 1 == column->step_count && column->part == INDEX_TYPED_JSON_TEXT;
 
 		buf_append_cstr(out, is_text ? "->>" : "->");

@@ -43,9 +43,23 @@ use_of_own(enum rows_kind kind)
 	case ROWS_INET:
 	case ROWS_BITS:
 		return INDEX_USE_EQUAL;
-	default: /* 1.0 and 1.00 are equal, as are a month and 30 days */
+	default:
 		return INDEX_USE_NONE;
 	}
+}
+
+struct str
+rows_index_order(const struct table *t, const struct column *c)
+{
+	if (is_key(t, c) || c->stored->kind == TABLE_STATIC)
+		return STR("");
+	if (c->kind == ROWS_FLOAT4 || c->kind == ROWS_FLOAT8)
+		return STR("float");
+	if (c->form != FORM_OWN)
+		return STR("");
+	return c->kind == ROWS_NUMERIC    ? STR("numeric")
+	       : c->kind == ROWS_INTERVAL ? STR("interval")
+					  : STR("");
 }
 
 enum index_use
@@ -55,12 +69,25 @@ rows_index_use(const struct table *t, const struct column *c)
 		return INDEX_USE_NONE;
 	if (is_key(t, c) || c->form == FORM_ORDERED)
 		return c->ordered ? INDEX_USE_ORDERED : INDEX_USE_EQUAL;
+	if (rows_index_order(t, c).len)
+		return INDEX_USE_NONE;
 	if (c->form == FORM_OWN)
 		return use_of_own(c->kind);
-	/* -0 and 0 have two components. */
-	if (c->kind == ROWS_FLOAT4 || c->kind == ROWS_FLOAT8)
-		return INDEX_USE_NONE;
 	return c->ordered ? INDEX_USE_ORDERED : INDEX_USE_EQUAL;
+}
+
+enum index_use
+rows_index_column_use(const struct table *t, const struct table_index_column *column)
+{
+	const struct column *c = column_of(t, column->column);
+
+	if (!c)
+		return INDEX_USE_NONE;
+	if (column->part == INDEX_TYPED_COLUMN)
+		return rows_index_use(t, c);
+	return column->part == INDEX_TYPED_ORDER && str_eq(column->steps[0], rows_index_order(t, c))
+		       ? INDEX_USE_ORDERED
+		       : INDEX_USE_NONE;
 }
 
 /* Whether a condition compares values as PostgreSQL does. */
@@ -90,12 +117,8 @@ rows_index_is_known(const struct table *t, const struct table_index *index)
 {
 	bool known = !index->of_statics;
 
-	for (size_t i = 0; i < index->column_count && known; i++) {
-		const struct column *c = column_of(t, index->columns[i].column);
-
-		known = c && index->columns[i].part == INDEX_TYPED_COLUMN &&
-			rows_index_use(t, c) != INDEX_USE_NONE;
-	}
+	for (size_t i = 0; i < index->column_count && known; i++)
+		known = rows_index_column_use(t, &index->columns[i]) != INDEX_USE_NONE;
 	for (size_t i = 0; i < index->condition_count && known; i++)
 		known = condition_is_known(t, &index->conditions[i]);
 	return known;
@@ -117,9 +140,18 @@ enum status
 rows_index_value(struct rows_request *r, const struct table *t, const struct column *c,
 		 struct rows_value value, struct doc_scalar *ret)
 {
+	struct str order = rows_index_order(t, c);
+	struct doc_scalar stored;
+	bool is_there;
+
 	if (is_key(t, c))
 		return rows_key_parts(r, t, (size_t)(c - t->columns) - t->hidden, &value, 1, ret);
-	return rows_column_to_scalar(r, c, value.bytes, ret);
+	if (!order.len)
+		return rows_column_to_scalar(r, c, value.bytes, ret);
+	TRY(rows_column_to_scalar(r, c, value.bytes, &stored));
+	/* Any value that was checked has its place. */
+	TRY(index_typed_order(order, &stored, r->arena, ret, &is_there));
+	return is_there ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* ---- INDEXES ---- */
@@ -148,8 +180,7 @@ put_parts(struct rows_request *r, const struct table *t, const struct table_inde
 {
 	rows_put_u8(r->out, known ? (unsigned)index->column_count : 0);
 	for (size_t i = 0; i < index->column_count && known; i++) {
-		const struct column *c = column_of(t, index->columns[i].column);
-		bool ordered = rows_index_use(t, c) == INDEX_USE_ORDERED;
+		bool ordered = rows_index_column_use(t, &index->columns[i]) == INDEX_USE_ORDERED;
 
 		rows_put_u32(r->out, (uint32_t)index->columns[i].column);
 		rows_put_u8(r->out, (index->columns[i].descending ? ROWS_COLUMN_DESCENDING : 0) |
@@ -301,9 +332,28 @@ static enum status
 fail_use(struct rows_request *r, const struct column *c)
 {
 	return rows_fail(r, ROWS_STATE_UNSUPPORTED,
-			 "the column \"%.*s\" cannot be in an index: equal values of %s are not "
-			 "always stored alike",
+			 "the column \"%.*s\" cannot be in an index in this way: equal values "
+			 "of %s are not always stored alike",
 			 STR_ARG(c->stored->name), rows_kind_name(c->kind));
+}
+
+/* Of a column whose values have entries by what they equal. */
+static enum status
+take_order(struct rows_request *r, const struct table *t, const struct column *c,
+	   struct table_index_column *ret)
+{
+	struct str order = rows_index_order(t, c), *steps;
+
+	if (!order.len)
+		return STATUS_OK;
+	steps = arena_alloc(r->arena, sizeof(*steps));
+	if (!steps)
+		return STATUS_LIMIT;
+	*steps = order;
+	ret->part = INDEX_TYPED_ORDER;
+	ret->steps = steps;
+	ret->step_count = 1;
+	return STATUS_OK;
 }
 
 static enum status
@@ -325,9 +375,10 @@ take_columns(struct creating *k, const struct table *t, struct table_index *term
 					 "the column \"%.*s\" cannot be in an index: values of %s "
 					 "have no order",
 					 STR_ARG(c->stored->name), rows_kind_name(c->kind));
-		if (rows_index_use(t, c) == INDEX_USE_NONE)
-			return fail_use(r, c);
 		columns[i].column = c->stored->id;
+		TRY(take_order(r, t, c, &columns[i]));
+		if (rows_index_column_use(t, &columns[i]) == INDEX_USE_NONE)
+			return fail_use(r, c);
 		columns[i].descending = k->create.columns[i].descending;
 	}
 	for (size_t i = 0; i < k->create.included_count; i++) {

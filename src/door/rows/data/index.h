@@ -18,7 +18,14 @@ enum index_use {
 	INDEX_USE_ORDERED, /* and which is the greater one */
 };
 
+/* Of a column by its values as they are stored. */
 enum index_use rows_index_use(const struct table *t, const struct column *c);
+/* The order (index/typed/order.h) by which an index has to have the column, since equal values are
+ * stored in several ways; empty: as it is. Static. */
+struct str rows_index_order(const struct table *t, const struct column *c);
+/* Of a column of an index. */
+enum index_use rows_index_column_use(const struct table *t,
+				     const struct table_index_column *column);
 /* Whether rows can be found by the index, once it is ready. */
 bool rows_index_is_known(const struct table *t, const struct table_index *index);
 

@@ -91,7 +91,7 @@ bound_make(struct making *m, const struct rows_edge *edge, bool smaller,
 	if (edge->count != 1 || at == m->index->column_count)
 		return rows_fail(m->r, ROWS_STATE_DEFINITION,
 				 "a range of the index is of its next column alone");
-	if (rows_index_use(m->t, column_at(m, at)) != INDEX_USE_ORDERED)
+	if (rows_index_column_use(m->t, &m->index->columns[at]) != INDEX_USE_ORDERED)
 		return rows_fail(m->r, ROWS_STATE_UNSUPPORTED,
 				 "entries are not in the order of the values of \"%.*s\"",
 				 STR_ARG(column_at(m, at)->stored->name));

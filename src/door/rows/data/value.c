@@ -208,7 +208,7 @@ number_of_cql(struct rows_request *r, const struct column *c, struct str cql, st
 		buf_append_byte(&plain, '-');
 		digits = str_skip(digits, 1);
 	}
-	if (scale > ROWS_NUMERIC_FRACTION || scale < -ROWS_NUMERIC_WHOLE)
+	if (scale > DOC_NUMERIC_FRACTION || scale < -DOC_NUMERIC_WHOLE)
 		return fail_stored(r, c);
 	if ((int64_t)digits.len <= scale)
 		buf_append_byte(&plain, '0');

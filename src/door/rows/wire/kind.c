@@ -1,11 +1,10 @@
-#include "door/rows/wire/kind_int.h"
+#include "door/rows/wire/kind.h"
 
 #include <string.h>
 
 #include "base/big_endian.h"
 #include "base/utf8.h"
 
-#define US_PER_DAY       INT64_C(86400000000)
 #define TIMESTAMP_LEAST  INT64_C(-211813488000000000) /* 4714-11-24 BC */
 #define TIMESTAMP_BEYOND INT64_C(9223371331200000000) /* the year 294277 */
 
@@ -13,11 +12,9 @@ enum {
 	DATE_LEAST = -2451545,    /* days since 2000: 4714-11-24 BC */
 	DATE_BEYOND = 2145031949, /* the year 5874898 */
 	ZONE_BEYOND_S = 16 * 3600,
-	DAYS_PER_MONTH = 30,
 	INET_HEAD_BYTES = 2,
 	INET4_BYTES = 4,
 	INET6_BYTES = 16,
-	INTERVAL_BYTES = 16,
 	TIMETZ_BYTES = 12,
 	BITS_HEAD_BYTES = 4,
 };
@@ -41,7 +38,7 @@ static const struct {
 	[ROWS_TIMETZ] = { "timetz", TIMETZ_BYTES },
 	[ROWS_TIMESTAMP] = { "timestamp", 8 },
 	[ROWS_TIMESTAMPTZ] = { "timestamptz", 8 },
-	[ROWS_INTERVAL] = { "interval", INTERVAL_BYTES },
+	[ROWS_INTERVAL] = { "interval", DOC_INTERVAL_BYTES },
 	[ROWS_UUID] = { "uuid", 16 },
 	[ROWS_INET] = { "inet", 0 },
 	[ROWS_MACADDR] = { "macaddr", 6 },
@@ -144,7 +141,7 @@ rows_value_check(enum rows_kind kind, struct str value)
 	case ROWS_BOOL:
 		return (uint8_t)value.ptr[0] <= 1;
 	case ROWS_NUMERIC:
-		return rows_numeric_check(value);
+		return doc_numeric_check(value);
 	case ROWS_TEXT:
 	case ROWS_OTHER:
 		return utf8_valid_prefix(value) == value.len;
@@ -153,7 +150,7 @@ rows_value_check(enum rows_kind kind, struct str value)
 	case ROWS_TIME:
 	case ROWS_TIMETZ:
 		us = int64_at(value, 0);
-		return us >= 0 && us <= US_PER_DAY &&
+		return us >= 0 && us <= DOC_US_PER_DAY &&
 		       (kind == ROWS_TIME || (int32_at(value, 8) > -ZONE_BEYOND_S &&
 					      int32_at(value, 8) < ZONE_BEYOND_S));
 	case ROWS_TIMESTAMP:
@@ -225,16 +222,6 @@ timetz_put(struct str value, struct buf *out)
 	put_u32(out, (uint32_t)zone ^ UINT32_C(1) << 31);
 }
 
-static void
-interval_put(struct str value, struct buf *out)
-{
-	int64_t days = int32_at(value, 8) + (int64_t)int32_at(value, 12) * DAYS_PER_MONTH;
-	__int128 us = (__int128)days * US_PER_DAY + int64_at(value, 0);
-
-	put_u64(out, (uint64_t)(us >> 64) ^ UINT64_C(1) << 63);
-	put_u64(out, (uint64_t)us);
-}
-
 /* The address without what is behind its first `bits` bits. */
 static void
 network_put(struct str address, unsigned bits, struct buf *out)
@@ -298,13 +285,13 @@ rows_ordered_put(enum rows_kind kind, struct str value, struct buf *out)
 		put_u64(out, float8_ordered(big_endian_64(value.ptr)));
 		break;
 	case ROWS_NUMERIC:
-		rows_numeric_put(value, out);
+		doc_numeric_put(value, out);
 		break;
 	case ROWS_TIMETZ:
 		timetz_put(value, out);
 		break;
 	case ROWS_INTERVAL:
-		interval_put(value, out);
+		(void)doc_interval_put(value, out);
 		break;
 	case ROWS_INET:
 		inet_put(value, out);
@@ -359,14 +346,14 @@ interval_read(struct str ordered, struct buf *out)
 {
 	uint64_t high = big_endian_64(ordered.ptr) ^ UINT64_C(1) << 63;
 	__int128 us = (__int128)((unsigned __int128)high << 64 | big_endian_64(ordered.ptr + 8));
-	__int128 days = us / US_PER_DAY, months = 0, time = us % US_PER_DAY, fit;
+	__int128 days = us / DOC_US_PER_DAY, months = 0, time = us % DOC_US_PER_DAY, fit;
 
 	if (days > INT32_MAX || days < INT32_MIN) {
-		months = clamp(days / DAYS_PER_MONTH, INT32_MIN, INT32_MAX);
-		days -= months * DAYS_PER_MONTH;
+		months = clamp(days / DOC_DAYS_PER_MONTH, INT32_MIN, INT32_MAX);
+		days -= months * DOC_DAYS_PER_MONTH;
 		/* What the most months leave lies in days, and the rest in time: 292,000 years. */
 		fit = clamp(days, INT32_MIN, INT32_MAX);
-		time += (days - fit) * US_PER_DAY;
+		time += (days - fit) * DOC_US_PER_DAY;
 		days = fit;
 	}
 	if (time > INT64_MAX || time < INT64_MIN)
@@ -429,7 +416,7 @@ read_kind(enum rows_kind kind, struct str ordered, struct buf *out)
 		float8_read(ordered, out);
 		break;
 	case ROWS_NUMERIC:
-		return rows_numeric_read(ordered, out);
+		return doc_numeric_read(ordered, out);
 	case ROWS_TIMETZ:
 		timetz_read(ordered, out);
 		break;

@@ -8,7 +8,7 @@
  *     bool       0, 1                          as it is
  *     int…       the number                    its sign inverted
  *     float…     IEEE 754                      -0 as 0, every NaN as one, negative ones inverted
- *     numeric    "-12.50", "NaN", "-Infinity"  class, exponent, pairs of digits: number.c
+ *     numeric    "-12.50", "NaN", "-Infinity"  class, exponent, pairs of digits: doc/ordered.c
  *     text       UTF-8                         as it is, which is the order of the collation "C"
  *     bytes      any                           as they are
  *     date       4: days since 2000            its sign inverted
@@ -30,6 +30,7 @@
 #define FROND_DOOR_ROWS_WIRE_KIND_H
 
 #include "base/buf.h"
+#include "doc/ordered.h"
 
 /* In messages: never renumber. */
 enum rows_kind {
@@ -59,10 +60,8 @@ enum rows_kind {
 };
 
 enum {
-	ROWS_NUMERIC_WHOLE = 131072,   /* digits before the point, as PostgreSQL has them */
-	ROWS_NUMERIC_FRACTION = 16383, /* and behind it */
 	/* Of a numeric's text. */
-	ROWS_NUMERIC_BYTES = ROWS_NUMERIC_WHOLE + ROWS_NUMERIC_FRACTION + 2,
+	ROWS_NUMERIC_BYTES = DOC_NUMERIC_WHOLE + DOC_NUMERIC_FRACTION + 2,
 	ROWS_ORDERED_BYTES = 192 * 1024, /* of the ordered bytes of one value, at most */
 };
 

@@ -207,6 +207,7 @@ part_fits(enum index_typed_part part, enum table_storage storage)
 	case INDEX_TYPED_COLUMN:
 	case INDEX_TYPED_JSON:
 	case INDEX_TYPED_JSON_TEXT:
+	case INDEX_TYPED_ORDER:
 		return storage == TABLE_SINGLE;
 	case INDEX_TYPED_KEYS:
 		return storage == TABLE_MAP || storage == TABLE_SET;
@@ -229,7 +230,7 @@ check_column(struct timed *t, const struct table_index *terms, size_t at)
 		return err_set(t->err, STATUS_INVALID, "no column of the table has the id %llu",
 			       (unsigned long long)c->column);
 	if (!part_fits(c->part, column->storage) ||
-	    index_typed_is_json(c->part) != (c->step_count > 0))
+	    !index_typed_steps_fit(c->part, c->steps, c->step_count))
 		return err_set(t->err, STATUS_INVALID,
 			       "the column \"%.*s\" cannot be indexed in this way",
 			       STR_ARG(column->name));

@@ -24,6 +24,7 @@
 #define FROND_MODEL_TIMED_TABLES_INDEX_H
 
 #include "index/typed/filter.h"
+#include "index/typed/order.h"
 #include "model/timed/tables/row.h"
 
 enum {
@@ -39,7 +40,7 @@ struct table_index_column {
 	uint64_t column; /* its id */
 	enum index_typed_part part;
 	bool descending;
-	const struct str *steps; /* of a path into a document: members' names, elements' numbers */
+	const struct str *steps; /* as struct index_typed_origin has them */
 	size_t step_count;
 };
 

@@ -783,6 +783,7 @@ cell_is(const struct asked *a, uint64_t column, int64_t key, int64_t value)
 		return key == a->values[0].first.n && value == a->second.n;
 	case INDEX_TYPED_JSON: /* there are no documents here */
 	case INDEX_TYPED_JSON_TEXT:
+	case INDEX_TYPED_ORDER: /* nor values of other equality than their bytes' */
 		break;
 	}
 	return false;

@@ -9,7 +9,7 @@
  * Only finite numbers but 0 have more than a class. Of negative ones all behind it is inverted.
  */
 #include "base/big_endian.h"
-#include "door/rows/wire/kind_int.h"
+#include "doc/ordered.h"
 
 enum numeric_class {
 	CLASS_MINUS_INFINITY = 0x10,
@@ -70,7 +70,7 @@ numeric_parse(struct str text, struct numeric *ret)
 		text = str_skip(text, 1);
 	}
 	ret->whole = take_digits(&text);
-	if (!ret->whole.len || ret->whole.len > ROWS_NUMERIC_WHOLE)
+	if (!ret->whole.len || ret->whole.len > DOC_NUMERIC_WHOLE)
 		return false;
 	if (!text.len)
 		return true;
@@ -78,7 +78,7 @@ numeric_parse(struct str text, struct numeric *ret)
 		return false;
 	text = str_skip(text, 1);
 	ret->fraction = take_digits(&text);
-	return ret->fraction.len && ret->fraction.len <= ROWS_NUMERIC_FRACTION && !text.len;
+	return ret->fraction.len && ret->fraction.len <= DOC_NUMERIC_FRACTION && !text.len;
 }
 
 static bool
@@ -94,7 +94,7 @@ word_find(struct str text, enum numeric_class *ret)
 }
 
 bool
-rows_numeric_check(struct str text)
+doc_numeric_check(struct str text)
 {
 	enum numeric_class class;
 	struct numeric n;
@@ -124,7 +124,7 @@ significant(const struct numeric *n, size_t *from, size_t *to)
 }
 
 void
-rows_numeric_put(struct str text, struct buf *out)
+doc_numeric_put(struct str text, struct buf *out)
 {
 	enum numeric_class class;
 	size_t from, to, begin;
@@ -215,15 +215,15 @@ finite_read(struct str ordered, uint8_t mask, struct buf *out)
 		return STATUS_CORRUPT;
 	exponent = (int32_t)((big_endian_32(ordered.ptr + 1) ^ (mask ? UINT32_MAX : 0)) ^ 1u << 31);
 	count = 2 * p.bytes.len - (pair_at(&p, p.bytes.len - 1) % 10 == 0);
-	if (exponent > ROWS_NUMERIC_WHOLE || exponent < -ROWS_NUMERIC_FRACTION ||
-	    (int64_t)count - exponent > ROWS_NUMERIC_FRACTION)
+	if (exponent > DOC_NUMERIC_WHOLE || exponent < -DOC_NUMERIC_FRACTION ||
+	    (int64_t)count - exponent > DOC_NUMERIC_FRACTION)
 		return STATUS_CORRUPT;
 	numeric_print(&p, exponent, out);
 	return buf_status(out);
 }
 
 enum status
-rows_numeric_read(struct str ordered, struct buf *out)
+doc_numeric_read(struct str ordered, struct buf *out)
 {
 	enum numeric_class class = ordered.len ? (enum numeric_class)(uint8_t)ordered.ptr[0]
 					       : CLASS_ZERO;
@@ -243,4 +243,24 @@ rows_numeric_read(struct str ordered, struct buf *out)
 		}
 	}
 	return STATUS_CORRUPT;
+}
+
+/* ---- Intervals ---- */
+
+bool
+doc_interval_put(struct str value, struct buf *out)
+{
+	char ordered[DOC_INTERVAL_BYTES];
+	int64_t days;
+	__int128 us;
+
+	if (value.len != DOC_INTERVAL_BYTES)
+		return false;
+	days = (int32_t)big_endian_32(value.ptr + 8) +
+	       (int64_t)(int32_t)big_endian_32(value.ptr + 12) * DOC_DAYS_PER_MONTH;
+	us = (__int128)days * DOC_US_PER_DAY + (int64_t)big_endian_64(value.ptr);
+	big_endian_put_64(ordered, (uint64_t)(us >> 64) ^ UINT64_C(1) << 63);
+	big_endian_put_64(ordered + 8, (uint64_t)us);
+	buf_append(out, ordered, sizeof(ordered));
+	return true;
 }
