@@ -107,7 +107,7 @@ ROOMS = {
     "door/rows": "base loop settings net serve door model/timed/tables door/rows/wire door/rows/conn door/rows/data",
     "cli": "base loop js kv catalog doc bson jtree index/engine index/view model/revisioned model/timed"
            " model/timed/rows model/timed/tables model/timed/items rdb rdb/items model/plain access net http serve settings replicator door door/couch door/cql door/cql/copy door/mongo door/redis door/rows"
-           " door/redis/script",
+           " door/rows/data door/redis/script",
     "import": "base cli",
 }
 # Rooms that must never know each other, whatever the table says: two models, two doors; and the

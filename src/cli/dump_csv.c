@@ -89,7 +89,7 @@ table_write_all(struct csv_dump *d)
 	struct str names = d->dump->columns ? str_from_cstr(d->dump->columns) : STR("");
 	enum status status;
 
-	TRY(copy_table_open(d->t->tx, d->db, d->arena, d->t->err, &d->c));
+	TRY(copy_table_open(d->t->tx, d->db, rows_type_has, d->arena, d->t->err, &d->c));
 	status = csv_columns(d->c, names, d->arena, &d->columns, &d->column_count, d->t->err);
 	if (status == STATUS_OK && d->dump->header)
 		status = header_write(d);

@@ -17,7 +17,8 @@
  *
  * The token need not be there: it is what tells keys of decimals apart that have other zeros at the
  * end. An element of a list has its place. An "expires_ms" of 0 means never. Without it, the
- * table's default counts. Values of types that the store does not know are its bytes.
+ * table's default counts. Values of types that CQL does not know, which are PostgreSQL's, are
+ * the bytes that the store has.
  *
  * In a table whose clients have timestamps of their own the format is 2. Cells that have one have
  * it as "timestamp", and behind all rows are the deletions that the table remembers for such

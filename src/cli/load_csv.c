@@ -104,7 +104,7 @@ batch_body(struct kv_tx *tx, void *arg)
 			       l->request->name);
 	TRY(status);
 	timed_init(&t, tx, db, NULL, &l->err);
-	status = copy_table_open(tx, db, l->arena, &l->err, &c);
+	status = copy_table_open(tx, db, rows_type_has, l->arena, &l->err, &c);
 	if (status == STATUS_OK) {
 		status = batch_write(l, &t, c);
 		copy_table_close(c);

@@ -218,7 +218,7 @@ created_finish(struct kv_tx *tx, struct str name, const struct load_line *line)
 
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, name, &db, line->err));
 	timed_init(&t, tx, db, NULL, line->err);
-	status = copy_table_open(tx, db, line->arena, line->err, &c);
+	status = copy_table_open(tx, db, rows_type_has, line->arena, line->err, &c);
 	if (status == STATUS_OK) {
 		status = tables_indexes_create(&t, c, line);
 		copy_table_close(c);

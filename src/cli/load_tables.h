@@ -7,6 +7,7 @@
 
 #include "cli/load_timed.h"
 #include "door/cql/copy/copy.h"
+#include "door/rows/data/table.h"
 
 /*
  * Makes the table that the line describes, with its keyspace and its types where they are missing,

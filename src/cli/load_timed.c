@@ -197,7 +197,7 @@ batch_apply(struct timed_load *l, struct timed *t, struct catalog_db *db)
 
 	if (db->kind != &table_kind)
 		return batch_lines(l, t, NULL);
-	TRY(copy_table_open(t->tx, db, l->arena, &l->err, &c));
+	TRY(copy_table_open(t->tx, db, rows_type_has, l->arena, &l->err, &c));
 	status = batch_lines(l, t, c);
 	copy_table_close(c);
 	return status;

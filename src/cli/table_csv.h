@@ -7,6 +7,7 @@
 
 #include "cli/load_files.h"
 #include "door/cql/copy/rows.h"
+#include "door/rows/data/table.h"
 
 /*
  * The columns that a record of their names says; all if it is empty. They lie in `arena`, which is

@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 
-from harness import Server, contains, equal, main, ok, test
+from harness import Server, contains, equal, main, ok, run, test
 from rows_server import Door, Failure, Session
 
 Session.client = os.path.abspath(sys.argv[2])
@@ -1179,6 +1179,42 @@ def equal_numbers_have_one_place_in_an_index(cwd):
         equal(c.scan("id", "|", "index", number, "eq", "1.5", "|"), [])
     contains(ok("verify", "--quiet", cwd=cwd).stdout, " 0 findings")
     contains(ok("dump", "table:s.people", "--quiet", cwd=cwd).stdout, '"part":"order","path":["numeric"]')
+
+
+@test
+def a_dump_brings_values_of_every_kind_back(cwd):
+    def read(c):
+        got = {}
+        for table in c.do("tables", "s"):
+            c.do("use", "s", table)
+            got[table] = (c.do("describe", "s", table), c.do("indexes"), c.scan("k", "v", "|"))
+        return got
+
+    with Door(cwd) as server, Session(server) as c:
+        c.do("schema_create", "s")
+        for kind, values in ORDERS.items():
+            for role in ("hash", "range"):
+                c.do("create", "s", f"{kind}_{role}", "k", kind, role, "v", kind, "regular")
+                c.do("use", "s", f"{kind}_{role}")
+                c.write(INSERT, ["v"], *(([v], [v]) for v in values))
+            c.do("index_create", f"{kind}_v", "v")
+        before = read(c)
+        equal(len(before), 2 * len(ORDERS))
+    copy = ("--quiet", "--store", "embedded:copy")
+    for table in before:
+        text = ok("dump", f"table:s.{table}", "--quiet", cwd=cwd).stdout
+        ok("load", f"table:s.{table}", *copy, cwd=cwd, stdin=text)
+        equal(ok("dump", f"table:s.{table}", *copy, cwd=cwd).stdout, text)
+        for kind in ("timestamptz", "numeric"):
+            # A value that its type does not have.
+            if table == f"{kind}_range":
+                lines = text.splitlines()
+                lines[1] = re.sub(r'("k":\{"\$blob":")[^"]*', r"\g<1>0x01", lines[1])
+                told = run("load", f"table:s.{table}", *copy, cwd=cwd, stdin="\n".join(lines)).stderr
+                contains(told, f"the column \"k\" is of the type 'frond.{kind}'")
+    contains(ok("verify", "--quiet", "--store", "embedded:copy", cwd=cwd).stdout, " 0 findings")
+    with Door(cwd, "--store", "embedded:copy") as server, Session(server) as c:
+        equal(read(c), before)
 
 
 @test

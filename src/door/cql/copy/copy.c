@@ -8,14 +8,15 @@ enum {
 };
 
 enum status
-copy_table_open(struct kv_tx *tx, struct catalog_db *db, struct arena *arena, struct err *err,
-		struct copy_table **ret)
+copy_table_open(struct kv_tx *tx, struct catalog_db *db, copy_custom *custom, struct arena *arena,
+		struct err *err, struct copy_table **ret)
 {
 	struct copy_table *c = arena_zalloc(arena, sizeof(*c));
 
 	if (!c)
 		return STATUS_LIMIT;
 	c->q = (struct cql){ .arena = arena, .err = err };
+	c->custom = custom;
 	c->types = (struct schema_types){ .tx = tx, .arena = arena };
 	TRY(schema_table_of(&c->q, &c->types, catalog_db_ref(db), &c->table));
 	*ret = c;
@@ -67,6 +68,17 @@ integer_fit(const struct cql_type *type, struct doc_scalar *s)
 	return true; /* of another type, which tells */
 }
 
+/* ---- Types of other doors ---- */
+
+/* Of their values only the bytes are known here. */
+static enum status
+custom_check(struct copy_table *c, const struct cql_type *type, bool in_key,
+	     const struct doc_scalar *s)
+{
+	return s->kind == DOC_BYTES && c->custom(type->name, in_key, s->text) ? STATUS_OK
+									      : STATUS_INVALID;
+}
+
 /* ---- Keys ---- */
 
 /* A scalar that is ordered by its value: its bytes, checked. */
@@ -76,10 +88,25 @@ ordered_bytes(struct copy_table *c, const struct cql_type *type, const struct do
 {
 	struct doc_scalar fit = *s;
 
+	if (type->kind == CQL_TYPE_CUSTOM) {
+		*ret = s->text;
+		return custom_check(c, type, true, s);
+	}
 	if (!integer_fit(type, &fit))
 		return STATUS_INVALID;
 	TRY(value_of_key(&c->q, type, &fit, ret));
 	return cql_value_check(&c->q, type, *ret);
+}
+
+/* The component of a key of bytes that were checked. */
+static enum status
+part_of_bytes(struct copy_table *c, const struct cql_type *type, struct str bytes,
+	      struct doc_scalar *ret)
+{
+	if (type->kind != CQL_TYPE_CUSTOM)
+		return value_to_key(&c->q, type, bytes, ret);
+	*ret = (struct doc_scalar){ .kind = DOC_BYTES, .text = bytes };
+	return STATUS_OK;
 }
 
 static enum status
@@ -88,7 +115,7 @@ ordered_normalize(struct copy_table *c, const struct cql_type *type, struct doc_
 	struct str bytes;
 
 	TRY(ordered_bytes(c, type, s, &bytes));
-	return value_to_key(&c->q, type, bytes, s);
+	return part_of_bytes(c, type, bytes, s);
 }
 
 /* What was no value of the column's is told by the column's name. */
@@ -132,7 +159,7 @@ copy_key_of_values(struct copy_table *c, const struct str *values, size_t count,
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++)
 		TRY(tell_column(c, &t->columns[i],
-				value_to_key(&c->q, t->columns[i].type, values[i], &own[i])));
+				part_of_bytes(c, t->columns[i].type, values[i], &own[i])));
 	if (cql_partition_key_put(&key, values, t->partition_count) == STATUS_INVALID)
 		return err_set(c->q.err, STATUS_INVALID,
 			       "a column of the partition key has more than %d bytes "
@@ -174,6 +201,8 @@ value_normalize(struct copy_table *c, const struct cql_type *type, struct doc_sc
 {
 	struct str bytes;
 
+	if (type->kind == CQL_TYPE_CUSTOM)
+		return custom_check(c, type, false, s);
 	if (s->kind == DOC_NULL || !integer_fit(type, s))
 		return STATUS_INVALID;
 	TRY(cql_value_of_scalar(&c->q, type, s, &bytes));

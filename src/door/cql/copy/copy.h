@@ -15,12 +15,15 @@
 
 struct copy_table;
 
+/* Whether bytes are a value, as columns have it, of a custom type: one of another door. */
+typedef bool copy_custom(struct str type, bool in_key, struct str bytes);
+
 /*
  * Opens the types of an opened table. The caller closes it. STATUS_LIMIT when the arena is full;
  * STATUS_CORRUPT, explained, for a type that cannot be read.
  */
-MUST_USE enum status copy_table_open(struct kv_tx *tx, struct catalog_db *db, struct arena *arena,
-				     struct err *err, struct copy_table **ret);
+MUST_USE enum status copy_table_open(struct kv_tx *tx, struct catalog_db *db, copy_custom *custom,
+				     struct arena *arena, struct err *err, struct copy_table **ret);
 void copy_table_close(struct copy_table *c); /* NULL is fine */
 
 /*

@@ -8,6 +8,7 @@ struct copy_table {
 	struct cql q;
 	struct schema_types types;
 	struct schema_table *table;
+	copy_custom *custom;
 };
 
 /*

@@ -69,6 +69,37 @@ rows_column_type_text(enum rows_kind kind, bool is_key)
 	return "";
 }
 
+/* ---- Types of its own ---- */
+
+/* False for any other type. `*ret_ordered`: values outside of keys are ordered bytes, too. */
+static bool
+own_type_read(struct str type, enum rows_kind *ret, bool *ret_ordered)
+{
+	struct str name;
+
+	if (!str_starts_with(type, STR(OWN_PREFIX)))
+		return false;
+	name = str_skip(type, sizeof(OWN_PREFIX) - 1);
+	*ret_ordered = str_starts_with(name, STR(ORDERED_PREFIX));
+	if (*ret_ordered)
+		name = str_skip(name, sizeof(ORDERED_PREFIX) - 1);
+	return rows_kind_named(name, ret) && (!*ret_ordered || ordered_texts[*ret]);
+}
+
+bool
+rows_type_has(struct str type, bool in_key, struct str bytes)
+{
+	AUTO(buf_release) struct buf value = BUF_SHORT(ROWS_ORDERED_BYTES);
+	enum rows_kind kind;
+	bool ordered;
+
+	if (!own_type_read(type, &kind, &ordered))
+		return false;
+	if (!in_key && !ordered)
+		return rows_value_check(kind, bytes);
+	return rows_ordered_read(kind, bytes, &value) == STATUS_OK;
+}
+
 /* ---- Columns ---- */
 
 static void
@@ -87,6 +118,7 @@ static enum status
 column_init(struct cql *q, const struct table_column *stored, struct column *c)
 {
 	enum status status;
+	bool in_order;
 
 	*c = (struct column){ .stored = stored };
 	status = cql_type_parse(q, stored->type, &c->type);
@@ -96,18 +128,12 @@ column_init(struct cql *q, const struct table_column *stored, struct column *c)
 	TRY(status);
 	if (stored->storage != TABLE_SINGLE)
 		return STATUS_OK;
-	if (c->type->kind == CQL_TYPE_CUSTOM && str_starts_with(c->type->name, STR(OWN_PREFIX))) {
-		struct str name = str_skip(c->type->name, sizeof(OWN_PREFIX) - 1);
-		bool ordered = str_starts_with(name, STR(ORDERED_PREFIX));
-
-		if (ordered)
-			name = str_skip(name, sizeof(ORDERED_PREFIX) - 1);
-		if (!rows_kind_named(name, &c->kind) || (ordered && !ordered_texts[c->kind])) {
+	if (c->type->kind == CQL_TYPE_CUSTOM) {
+		c->ordered = own_type_read(c->type->name, &c->kind, &in_order);
+		if (!c->ordered)
 			c->kind = ROWS_NONE;
-			return STATUS_OK;
-		}
-		c->form = ordered ? FORM_ORDERED : FORM_OWN;
-		c->ordered = true;
+		else
+			c->form = in_order ? FORM_ORDERED : FORM_OWN;
 		return STATUS_OK;
 	}
 	if (c->type->kind < CQL_NATIVE_COUNT)

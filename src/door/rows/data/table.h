@@ -61,6 +61,9 @@ struct table {
  * own. Static. */
 const char *rows_column_type_text(enum rows_kind kind, bool is_key);
 
+/* Whether a type is one of this door's own, in which bytes are a value as columns have it. */
+bool rows_type_has(struct str type, bool in_key, struct str bytes);
+
 /*
  * Opens a table, which is in the arena. Fails with 42P01, or with 0A000 where it is not the one
  * that the client knows (`wanted->id`). `cache` may be NULL.
