@@ -60,9 +60,12 @@ struct find_groups {
 	bool end_is_cut; /* that index does not tell which value is the first */
 };
 
+/* There is no room in the groups' arena. */
 static enum status
 groups_refuse_bytes(const struct find_groups *g)
 {
+	if (!arena_is_full(g->arena))
+		return STATUS_NOMEM;
 	METRIC_REFUSED("sort_bytes");
 	return couch_fail_set(
 		&g->f->r->fail, COUCH_ERROR_NO_USABLE_INDEX,

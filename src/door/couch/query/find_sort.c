@@ -167,8 +167,9 @@ sorter_take(struct find *f, const struct find_doc *d)
 		TRY(sorter_settle(s));
 		status = row_copy(s, &row, s->arena, &s->rows[s->count]);
 	}
-	if (status != STATUS_OK)
-		return status == STATUS_LIMIT ? sort_refuse_bytes(s) : status;
+	if (status == STATUS_LIMIT)
+		return arena_is_full(s->arena) ? sort_refuse_bytes(s) : STATUS_NOMEM;
+	TRY(status);
 	s->count++;
 	return STATUS_OK;
 }
