@@ -8,8 +8,9 @@
 #include "kv/many.h"
 
 enum {
-	/* A larger buffer is freed after use: the transaction may stay open for long. */
-	SCRATCH_KEEP_BYTES = 8 * 1024,
+	/* A larger buffer is freed after use. One that may write may be left open by its client. */
+	SCRATCH_KEEP_BYTES = 64 * 1024,
+	SCRATCH_KEEP_OPEN_BYTES = 8 * 1024,
 	RANGE_PASSED = 8, /* cleared keys, which a span then stands for */
 };
 
@@ -447,6 +448,8 @@ range_answer(struct range_job *job, struct emb_future **ret)
 	struct emb_tx *tx = job->tx;
 	struct buf *bytes = &tx->scratch;
 	size_t pairs_bytes = job->count * sizeof(struct kv_pair);
+	size_t kept = tx->base.kind == KV_TX_READ_WRITE ? SCRATCH_KEEP_OPEN_BYTES
+							: SCRATCH_KEEP_BYTES;
 	struct emb_future *f;
 	struct kv_pair *pairs;
 	char *room;
@@ -461,9 +464,9 @@ range_answer(struct range_job *job, struct emb_future **ret)
 		memcpy(room + pairs_bytes, bytes->ptr, bytes->len);
 	emb_range_lay_out(job, pairs, room + pairs_bytes);
 	f->base.range = (struct kv_range){ pairs, job->count, job->more };
-	if (bytes->cap > SCRATCH_KEEP_BYTES)
+	if (bytes->cap > kept)
 		buf_release(bytes);
-	if (tx->scratch_pairs.cap > SCRATCH_KEEP_BYTES)
+	if (tx->scratch_pairs.cap > kept)
 		buf_release(&tx->scratch_pairs);
 	*ret = f;
 	return STATUS_OK;
