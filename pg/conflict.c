@@ -59,8 +59,7 @@ frond_conflict_fits(const struct frond_index *index, const Bitmapset *target)
 
 	for (int i = 0; i < index->count; i++)
 		columns = bms_add_member(columns, index->columns[i].attnum);
-	return index->is_unique && index->is_usable && !index->predicate &&
-	       bms_equal(columns, target);
+	return frond_index_tells_apart(index) && bms_equal(columns, target);
 }
 
 static bool

@@ -142,6 +142,13 @@ struct frond_index {
 	Bitmapset *carried;              /* attnums that entries have */
 };
 
+/* Whether no two rows of its table have the same values in its columns, nulls aside. */
+static inline bool
+frond_index_tells_apart(const struct frond_index *index)
+{
+	return index->is_unique && index->is_usable && !index->predicate;
+}
+
 /* A FOREIGN KEY of a table, which refers to another one. */
 struct frond_reference {
 	Oid constraint, parent;

@@ -79,7 +79,7 @@ unique_tell(PlannerInfo *root, Oid relid, bool is_parent, RelOptInfo *rel)
 	for (int i = 0; i < t->index_count; i++) {
 		const struct frond_index *index = &t->indexes[i];
 
-		if (index->is_unique && index->is_usable && index->count && !index->predicate)
+		if (frond_index_tells_apart(index))
 			unique_add(rel, t, relid, index->columns, index->count, false);
 	}
 }

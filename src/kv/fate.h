@@ -7,8 +7,8 @@
  * the cluster has answered.
  *
  * The number of such commits is bounded: while the store has KV_LIMIT_FATES of them, no other
- * commit begins. Those under way at that moment, one for each request or chore, may still be left
- * besides.
+ * commit begins. Those that are under way by then may still be added to them: at most one for each
+ * request or chore.
  *
  * What such a commit writes may appear after what its client writes next, unless one of the two
  * reads what the other writes. So a caller whose lanes order the writes of its clients

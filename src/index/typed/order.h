@@ -1,7 +1,8 @@
 /*
- * Values that are stored as they were written, and compared otherwise: 1.0 and 1.00 are equal
- * numerics, a month and 30 days equal intervals, -0 and 0 equal floats. A column of an index that
- * is of their order (INDEX_TYPED_ORDER) has the value that stands for all equal ones.
+ * Values that are equal though they are written differently: the numerics 1.0 and 1.00, the
+ * intervals of a month and of 30 days, the floats -0 and 0. Rows keep each as it was written. A
+ * column of an index that has an order (INDEX_TYPED_ORDER) keeps one value in place of all equal
+ * ones.
  *
  * Plain functions. Threading: none.
  */
@@ -14,8 +15,8 @@
 /* Whether there is an order of that name, which definitions of indexes have as a path. */
 bool index_typed_order_is_known(struct str order);
 /*
- * What entries have of a value: in the arena where it has bytes. *ret_there is false for a value
- * that has no place in the order.
+ * Gives the value that entries of an index have in place of this one; its bytes, if it has any, are
+ * in the arena. *ret_there is false if it is no value of the order's type.
  */
 MUST_USE enum status index_typed_order(struct str order, const struct doc_scalar *value,
 				       struct arena *arena, struct doc_scalar *ret,

@@ -70,14 +70,15 @@ MUST_USE enum status run_begin(struct run *run, struct cql_request *r, struct kv
 MUST_USE enum status run_open_table(struct run *run, const struct cql_name *name);
 void run_close_table(struct run *run);
 /*
- * The same for a statement that was compiled: as that says, if it still holds in this transaction.
- * Otherwise `run->compiled` is NULL, as after run_open_table(). `c` may be NULL.
+ * Opens the table of a statement that was compiled before. The run uses `c` if the table is still
+ * the same in this transaction. Otherwise, or if `c` is NULL, `run->compiled` is NULL, as after
+ * run_open_table().
  */
 MUST_USE enum status run_open_compiled(struct run *run, const struct cql_name *name,
 				       const struct compiled *c);
 /*
- * The table is open: what the statement was compiled to for it takes its place. STATUS_LIMIT when
- * the arena is full; then the table is closed.
+ * Has the run use `c` in place of its table, which is open, and whose statement `c` was compiled
+ * from. STATUS_LIMIT when the arena is full; then the table is closed.
  */
 MUST_USE enum status run_take_compiled(struct run *run, const struct compiled *c);
 /*

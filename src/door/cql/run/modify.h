@@ -88,8 +88,8 @@ struct condition_state {
 };
 
 /*
- * Reads what the statement's conditions are about: it names one row, or one partition. `all`: the
- * other columns, too, for an answer that tells them.
+ * Reads the row, or the static columns of the partition, that the statement's conditions look at:
+ * the columns that they name, or with `all` every column, for an answer that shows the row.
  */
 MUST_USE enum status condition_read(struct modify *m, bool all, struct condition_state *ret);
 MUST_USE enum status condition_holds(struct modify *m, const struct condition_state *state,

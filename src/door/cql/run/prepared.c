@@ -149,6 +149,20 @@ prepared_find(struct cql_door *door, struct str id)
 	return found;
 }
 
+enum status
+prepared_set_partition(struct prepared *p, const unsigned *markers, size_t count)
+{
+	unsigned *kept = arena_alloc(p->arena, (count + 1) * sizeof(*kept));
+
+	if (!kept)
+		return STATUS_LIMIT;
+	if (count)
+		memcpy(kept, markers, count * sizeof(*kept));
+	p->partition = kept;
+	p->partition_count = count;
+	return STATUS_OK;
+}
+
 /* ---- Statements whose table has changed ---- */
 
 struct replacing {
@@ -157,7 +171,10 @@ struct replacing {
 	bool replaced;
 };
 
-/* Nobody who executes it may find none meanwhile. It counts as many bytes as the old one. */
+/*
+ * Swaps it in place, so that no client that executes it meanwhile finds it missing. The table of
+ * statements goes on counting the old one's bytes, so the new one may not have more.
+ */
 static enum expiring_look
 kept_replace(void *arg, struct expiring_entry *e)
 {
@@ -191,22 +208,16 @@ compile_again(const struct prepared *p, const struct run *run)
 	struct prepared *new;
 	struct cql q = r->q;
 	struct err err = r->err;
-	unsigned *partition;
 
 	if (prepared_new(r, p->keyspace, p->text, &new) != STATUS_OK) {
 		r->q = q;
 		r->err = err;
 		return NULL;
 	}
-	partition = arena_alloc(new->arena, (p->partition_count + 1) * sizeof(*partition));
-	if (!partition) {
+	if (prepared_set_partition(new, p->partition, p->partition_count) != STATUS_OK) {
 		prepared_unref(new);
 		return NULL;
 	}
-	if (p->partition_count)
-		memcpy(partition, p->partition, p->partition_count * sizeof(*partition));
-	new->partition = partition;
-	new->partition_count = p->partition_count;
 	new->hash = p->hash;
 	again.statement = again.outer = new->statement;
 	again.keyspace = new->keyspace;

@@ -39,9 +39,12 @@ void prepared_init(struct cql_door *door);
  */
 MUST_USE enum status prepared_new(struct cql_request *r, struct str keyspace, struct str text,
 				  struct prepared **ret);
+/* Copies the markers of its partition key into its arena. STATUS_LIMIT when that is full. */
+MUST_USE enum status prepared_set_partition(struct prepared *p, const unsigned *markers,
+					    size_t count);
 /*
- * Keeps it for clients that execute it; an older one of the same id goes. It does not change any
- * more. STATUS_NOMEM.
+ * Keeps it for the clients that execute it, in place of an older one with the same id. Nothing in
+ * it changes from then on. STATUS_NOMEM when memory is short.
  */
 MUST_USE enum status prepared_keep(struct cql_door *door, struct prepared *p);
 /* A new reference. NULL: there is none of that id. */

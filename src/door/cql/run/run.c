@@ -314,8 +314,9 @@ probe_partition(struct probing *p, struct run *run)
 }
 
 /*
- * What a statement is compiled to for its lane it is also run by. One that was prepared has been
- * compiled before, unless its table has changed; it is compiled anew then as it runs.
+ * Compiles a statement before its transaction, since its lane has to be known by then; the
+ * transaction uses the same result. A prepared statement was compiled when it was prepared; if its
+ * table has changed since, it is compiled anew while it runs.
  */
 static enum status
 keep_compiled(struct job *job, struct run *run)
@@ -634,19 +635,6 @@ partition_markers(const struct run *run, const struct where *w, struct cql_expr 
 	return t->partition_count;
 }
 
-static enum status
-keep_partition(struct prepared *p, const unsigned *markers, size_t count)
-{
-	unsigned *kept = arena_alloc(p->arena, (count + 1) * sizeof(*kept));
-
-	if (!kept)
-		return STATUS_LIMIT;
-	memcpy(kept, markers, count * sizeof(*kept));
-	p->partition = kept;
-	p->partition_count = count;
-	return STATUS_OK;
-}
-
 /* Compiles it, to keep that, and for the types of its markers and its result. */
 static enum status
 describe_data(struct job *job, struct run *run, struct prepared *p)
@@ -679,7 +667,7 @@ describe_data(struct job *job, struct run *run, struct prepared *p)
 	}
 	TRY(modify_begin(&m, run));
 	count = partition_markers(run, &m.where, m.key, partition);
-	TRY(keep_partition(p, partition, count));
+	TRY(prepared_set_partition(p, partition, count));
 	metadata_put_prepared(r->out, r->header.version, id, run, partition, count, NULL);
 	return STATUS_OK;
 }

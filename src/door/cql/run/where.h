@@ -35,8 +35,8 @@ struct where {
 MUST_USE enum status where_compile(struct run *run, const struct cql_relations *relations,
 				   struct where *ret);
 /*
- * Gives the transaction relations of its own to compute, of those that were compiled. STATUS_LIMIT
- * when the arena is full.
+ * Replaces the compiled relations, which other transactions may be using, by copies in the arena of
+ * this request, which then get values. STATUS_LIMIT when the arena is full.
  */
 MUST_USE enum status where_copy(struct run *run, struct where *w);
 /* Computes their values, behind run_bind(). Refuses nulls and what is not set. */
