@@ -46,8 +46,22 @@ verified_body(struct kv_tx *tx, void *arg)
 static bool
 needs_one_moment(const struct verified *v)
 {
-	return strstr(v->all, "plain_count: the counter says") ||
-	       strstr(v->all, "images were written ahead");
+	static const char *const told[] = {
+		"plain_count: the counter says",
+		"images were written ahead",
+		" are counted\n",                       /* items */
+		"; headers and entries name ",          /* bodies, and documents in leaves */
+		"bytes are kept, and the records have", /* the past */
+		"it is weighed, and is to be weighed again",
+		"it is not weighed, and is not to be",
+		"notes of an item, which nobody will look at",
+		"no note says that what belongs to the item was changed",
+	};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (strstr(v->all, told[i]))
+			return true;
+	return false;
 }
 
 /* The check in ranges finds something where the other one does, and nothing where it does not. */
@@ -80,6 +94,17 @@ verified_none(struct kv_store *store)
 	struct verified v;
 
 	verified_read(store, &v);
+	if (v.count)
+		fail_msg("%zu findings:\n%s", v.count, v.all);
+}
+
+void
+verified_beside_writers(struct kv_store *store)
+{
+	struct verified v;
+	struct verifying x = { .ret = &v, .range_units = 1 };
+
+	assert_int_equal(kv_run_read(store, verified_body, &x, NULL), STATUS_OK);
 	if (v.count)
 		fail_msg("%zu findings:\n%s", v.count, v.all);
 }

@@ -24,4 +24,7 @@ void verified_read(struct kv_store *store, struct verified *ret);
 /* Fails the test if there are findings. */
 void verified_none(struct kv_store *store);
 
+/* The same of a check in ranges of one unit each, beside which others may write. */
+void verified_beside_writers(struct kv_store *store);
+
 #endif

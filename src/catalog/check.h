@@ -155,6 +155,25 @@ typedef enum status catalog_verify_range_body(struct catalog_verify *v,
 MUST_USE enum status catalog_verify_ranges(struct catalog_verify *v,
 					   catalog_verify_range_body *body, void *arg);
 
+/* A subspace of v->db, in the order of its keys, in units whose pairs are read at one version. */
+struct catalog_verify_walk {
+	uint64_t space;
+	const char *what; /* a unit is, such as "the document" */
+	/*
+	 * How much of a tail all pairs of its unit begin with; 0 for a pair that belongs to the
+	 * one in front of it. NULL: each pair is a unit.
+	 */
+	size_t (*unit)(const struct catalog_verify *v, const struct catalog_verify_cursor *c);
+	enum status (*check)(struct catalog_verify *v, const struct catalog_verify_cursor *c,
+			     void *arg);
+	void *arg;
+};
+
+/* Checks pair by pair what belongs to the range, or all of the subspace. `range`: NULL for all. */
+MUST_USE enum status catalog_verify_walk(struct catalog_verify *v,
+					 const struct catalog_verify_walk *walk,
+					 struct catalog_verify_range *range);
+
 typedef enum status catalog_verify_part(struct catalog_verify *v);
 
 /*

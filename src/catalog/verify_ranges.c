@@ -223,6 +223,45 @@ catalog_verify_ranges(struct catalog_verify *v, catalog_verify_range_body *body,
 	return v->gone ? STATUS_OK : status;
 }
 
+/* ---- One subspace ---- */
+
+/* True if the pair under the cursor begins a unit, whose tail's first bytes `unit` then has. */
+static bool
+walk_begins_unit(const struct catalog_verify *v, const struct catalog_verify_walk *walk,
+		 const struct catalog_verify_cursor *c, struct buf *unit)
+{
+	size_t len = walk->unit ? walk->unit(v, c) : c->tail.len;
+
+	if (walk->unit && (!len || str_eq(str_of(c->tail.ptr, len), buf_str(unit))))
+		return false;
+	buf_clear(unit);
+	buf_append(unit, c->tail.ptr, len);
+	return true;
+}
+
+enum status
+catalog_verify_walk(struct catalog_verify *v, const struct catalog_verify_walk *walk,
+		    struct catalog_verify_range *range)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	AUTO(buf_release) struct buf unit = CATALOG_KEY_INIT;
+	enum catalog_verify_unit of = CATALOG_VERIFY_CHECK;
+
+	TRY(catalog_verify_cursor_open_from(v, &c, walk->space,
+					    range ? buf_str(&range->from) : STR("")));
+	while (!c.done) {
+		if (range && walk_begins_unit(v, walk, &c, &unit))
+			of = catalog_verify_range_unit(v, range, &c, walk->what);
+		TRY(buf_status(&unit));
+		if (of == CATALOG_VERIFY_END)
+			break;
+		if (of == CATALOG_VERIFY_CHECK)
+			TRY(walk->check(v, &c, walk->arg));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	return STATUS_OK;
+}
+
 /* ---- What has to be read at once ---- */
 
 struct once {

@@ -1,8 +1,11 @@
 #include "index/engine/verify.h"
 
+#include <endian.h>
+
 #include "base/mem.h"
 #include "catalog/keys.h"
 #include "index/engine/build.h"
+#include "index/engine/update.h"
 
 struct verify_index {
 	const struct index_def *def;
@@ -221,17 +224,13 @@ read_document(struct verify *x, struct str id, struct index_source *ret)
 	}
 }
 
+/* `id`: of the document whose first pair the cursor is at, in the arena. */
 static enum status
-check_document(struct verify *x, const struct catalog_verify_cursor *c)
+check_document(struct verify *x, const struct catalog_verify_cursor *c, struct str id)
 {
 	struct index_source source;
-	enum status status;
-	struct str id;
+	enum status status = read_document(x, id, &source);
 
-	arena_clear(x->on.arena);
-	if (!x->model->id(&x->on, c->tail, &id))
-		return STATUS_OK;
-	status = read_document(x, id, &source);
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
 	TRY(status);
@@ -245,10 +244,13 @@ static enum status
 check_documents(struct verify *x)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct str id;
 
 	TRY(catalog_verify_cursor_open(x->on.v, &c, x->model->documents));
 	while (!c.done) {
-		TRY(check_document(x, &c));
+		arena_clear(x->on.arena);
+		if (x->model->id(&x->on, c.tail, &id))
+			TRY(check_document(x, &c, id));
 		TRY(catalog_verify_cursor_next(x->on.v, &c));
 	}
 	return STATUS_OK;
@@ -400,6 +402,40 @@ index_verify(struct catalog_verify *v, const struct index_verify_model *model,
 	return status;
 }
 
+enum status
+index_verify_total(struct catalog_verify *v, const struct index_verify_model *model, uint64_t space,
+		   const uint64_t *entries)
+{
+	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	AUTO(buf_release) struct buf name = BUF_INIT(64);
+	uint64_t count = 0;
+
+	tuple_put_str(&name, STR(INDEX_STAT_ENTRIES));
+	TRY(buf_status(&name));
+	TRY(catalog_verify_cursor_open(v, &c, space));
+	while (!c.done) {
+		if (!str_eq(c.tail, buf_str(&name)))
+			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
+					     "no counter is called so");
+		else if (c.pair.value.len != CATALOG_COUNTER_BYTES)
+			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key, "not a counter");
+		else
+			memcpy(&count, c.pair.value.ptr, sizeof(count));
+		TRY(catalog_verify_cursor_next(v, &c));
+	}
+	count = le64toh(count);
+	if (!entries || count == *entries)
+		return STATUS_OK;
+	buf_clear(&v->key);
+	buf_append_str(&v->key, v->db->prefix);
+	tuple_put_u64(&v->key, space);
+	TRY(catalog_key_status(&v->key));
+	catalog_verify_found(v, model->finding, buf_str(&v->key),
+			     "the counter says %llu, and there are %llu entries",
+			     (unsigned long long)count, (unsigned long long)*entries);
+	return STATUS_OK;
+}
+
 /* ---- In ranges: each with the definitions of its moment ---- */
 
 typedef enum status range_walk(struct verify *x, struct catalog_verify_range *range);
@@ -427,7 +463,7 @@ walk_documents(struct verify *x, struct catalog_verify_range *range)
 		if (unit == CATALOG_VERIFY_END)
 			return STATUS_OK;
 		if (unit == CATALOG_VERIFY_CHECK)
-			TRY(check_document(x, &c));
+			TRY(check_document(x, &c, id));
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
 	return STATUS_OK;

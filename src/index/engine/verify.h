@@ -33,7 +33,8 @@ struct index_verify_model {
 	void (*unload)(void *extension);
 	/*
 	 * The id of the document with this key, as entries have it, in the arena; the key is given
-	 * from behind the subspace's prefix. False: it is not that of a document with entries.
+	 * from behind the subspace's prefix. False: it is not the first one of a document with
+	 * entries. Asked once for each key, in their order, from a new beginning after load().
 	 */
 	bool (*id)(struct index_verify_on *on, struct str tail, struct str *ret);
 	/*
@@ -53,5 +54,13 @@ MUST_USE enum status index_verify(struct catalog_verify *v, const struct index_v
  */
 MUST_USE enum status index_verify_in_ranges(struct catalog_verify *v,
 					    const struct index_verify_model *model);
+
+/*
+ * Checks (P, space, INDEX_STAT_ENTRIES), the counter of all entries, which is alone there. Compares
+ * it with `*entries`; NULL: how many there are is not known.
+ */
+MUST_USE enum status index_verify_total(struct catalog_verify *v,
+					const struct index_verify_model *model, uint64_t space,
+					const uint64_t *entries);
 
 #endif

@@ -154,37 +154,20 @@ record_pair(struct catalog_verify *v, struct verify_record *record, const struct
 			       pair->value);
 }
 
-/* What becomes of the pair under the cursor; `before` became of the one in front of it. */
-static enum catalog_verify_unit
-record_unit(struct catalog_verify *v, struct catalog_verify_range *range,
-	    const struct catalog_verify_cursor *c, enum catalog_verify_unit before)
+/* A document and its leaves. */
+static size_t
+record_unit(const struct catalog_verify *v, const struct catalog_verify_cursor *c)
 {
 	size_t len;
 
-	if (!range || plain_key_record_bytes(v->db, c->pair.key, &len) != STATUS_OK ||
-	    len != c->pair.key.len)
-		return before;
-	return catalog_verify_range_unit(v, range, c, "the document");
+	return plain_key_record_bytes(v->db, c->pair.key, &len) == STATUS_OK ? len - c->prefix_len
+									     : 0;
 }
 
 static enum status
-walk_records(struct catalog_verify *v, struct catalog_verify_range *range,
-	     struct verify_record *record)
+record_check(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *record)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	enum catalog_verify_unit unit = CATALOG_VERIFY_CHECK;
-
-	TRY(catalog_verify_cursor_open_from(v, &c, PLAIN_SPACE_RECORDS,
-					    range ? buf_str(&range->from) : STR("")));
-	while (!c.done) {
-		unit = record_unit(v, range, &c, unit);
-		if (unit == CATALOG_VERIFY_END)
-			break;
-		if (unit == CATALOG_VERIFY_CHECK)
-			TRY(record_pair(v, record, &c.pair));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return STATUS_OK;
+	return record_pair(v, record, &c->pair);
 }
 
 /* `range`: NULL for all of them. */
@@ -193,10 +176,12 @@ records_range(struct catalog_verify *v, struct catalog_verify_range *range)
 {
 	struct verify_record record = { .arena = arena_new(VERIFY_ARENA_BYTES),
 					.key = CATALOG_KEY_INIT };
+	const struct catalog_verify_walk walk = { PLAIN_SPACE_RECORDS, "the document", record_unit,
+						  record_check, &record };
 	enum status status = record.arena ? STATUS_OK : STATUS_NOMEM;
 
 	if (status == STATUS_OK)
-		status = walk_records(v, range, &record);
+		status = catalog_verify_walk(v, &walk, range);
 	if (status == STATUS_OK)
 		status = record_end(v, &record);
 	buf_release(&record.key);
@@ -312,34 +297,22 @@ text_pair(struct catalog_verify *v, struct verify_text *t, const struct kv_pair 
 	return STATUS_OK;
 }
 
-/* True for the key of a text's header. */
-static bool
-begins_text(struct str tail)
+/* A text's header and its chunks. */
+static size_t
+text_unit(const struct catalog_verify *v, const struct catalog_verify_cursor *c)
 {
-	struct tuple_reader r = tuple_reader(tail);
+	struct tuple_reader r = tuple_reader(c->tail);
 	struct tuple_elem e;
 
-	return tuple_next(&r, &e) == STATUS_OK && !r.rest.len;
+	(void)v;
+	return tuple_next(&r, &e) == STATUS_OK && e.kind == TUPLE_UUID ? c->tail.len - r.rest.len
+								       : 0;
 }
 
 static enum status
-walk_texts(struct catalog_verify *v, struct catalog_verify_range *range, struct verify_text *t)
+text_check(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *text)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	enum catalog_verify_unit unit = CATALOG_VERIFY_CHECK;
-
-	TRY(catalog_verify_cursor_open_from(v, &c, PLAIN_SPACE_TEXTS,
-					    range ? buf_str(&range->from) : STR("")));
-	while (!c.done) {
-		if (range && begins_text(c.tail))
-			unit = catalog_verify_range_unit(v, range, &c, "the text");
-		if (unit == CATALOG_VERIFY_END)
-			break;
-		if (unit == CATALOG_VERIFY_CHECK)
-			TRY(text_pair(v, t, &c.pair, c.tail));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return STATUS_OK;
+	return text_pair(v, text, &c->pair, c->tail);
 }
 
 /* `range`: NULL for all of them. */
@@ -347,7 +320,9 @@ static enum status
 texts_range(struct catalog_verify *v, struct catalog_verify_range *range)
 {
 	struct verify_text t = { .key = CATALOG_KEY_INIT };
-	enum status status = walk_texts(v, range, &t);
+	const struct catalog_verify_walk walk = { PLAIN_SPACE_TEXTS, "the text", text_unit,
+						  text_check, &t };
+	enum status status = catalog_verify_walk(v, &walk, range);
 
 	if (status == STATUS_OK)
 		text_end(v, &t);
@@ -389,42 +364,10 @@ staged_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, uin
 	return STATUS_OK;
 }
 
-/* Checks a pair under the cursor; `arg` is its own. */
-typedef enum status pair_check(struct catalog_verify *v, const struct catalog_verify_cursor *c,
-			       void *arg);
-
-/* A subspace whose pairs are checked one by one. */
-struct pairs_of {
-	enum plain_space space;
-	pair_check *check;
-	void *arg;
-};
-
-/* `range`: NULL for all of them. */
-static enum status
-walk_pairs(struct catalog_verify *v, const struct pairs_of *of, struct catalog_verify_range *range)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	enum catalog_verify_unit unit = CATALOG_VERIFY_CHECK;
-
-	TRY(catalog_verify_cursor_open_from(v, &c, of->space,
-					    range ? buf_str(&range->from) : STR("")));
-	while (!c.done) {
-		if (range)
-			unit = catalog_verify_range_unit(v, range, &c, "the pair");
-		if (unit == CATALOG_VERIFY_END)
-			break;
-		if (unit == CATALOG_VERIFY_CHECK)
-			TRY(of->check(v, &c, of->arg));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return STATUS_OK;
-}
-
 static enum status
 pairs_range(struct catalog_verify *v, struct catalog_verify_range *range)
 {
-	return walk_pairs(v, range->arg, range);
+	return catalog_verify_walk(v, range->arg, range);
 }
 
 /* A pair of the list of texts that were written ahead, which names those, and no others. */
@@ -432,6 +375,13 @@ static enum status
 staged_check(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *images)
 {
 	return staged_pair(v, c, images);
+}
+
+static struct catalog_verify_walk
+staged_walk(uint64_t *images)
+{
+	return (struct catalog_verify_walk){ PLAIN_SPACE_STAGED, "the pair", NULL, staged_check,
+					     images };
 }
 
 /* ---- The rest ---- */
@@ -453,6 +403,13 @@ event_check(struct catalog_verify *v, const struct catalog_verify_cursor *c, voi
 		 (event.detail.len && bson_check(event.detail, NULL) != STATUS_OK))
 		catalog_verify_found(v, PLAIN_FINDING_EVENT, c->pair.key, "not an event");
 	return STATUS_OK;
+}
+
+static struct catalog_verify_walk
+log_walk(void)
+{
+	return (struct catalog_verify_walk){ PLAIN_SPACE_LOG, "the event", NULL, event_check,
+					     NULL };
 }
 
 enum {
@@ -529,8 +486,7 @@ static enum status
 verify_in_ranges(struct catalog_verify *v)
 {
 	uint64_t ignored = 0;
-	struct pairs_of staged = { PLAIN_SPACE_STAGED, staged_check, &ignored };
-	struct pairs_of log = { PLAIN_SPACE_LOG, event_check, NULL };
+	struct catalog_verify_walk staged = staged_walk(&ignored), log = log_walk();
 
 	TRY(catalog_verify_ranges(v, records_range, NULL));
 	TRY(catalog_verify_ranges(v, texts_range, NULL));
@@ -545,16 +501,15 @@ enum status
 plain_verify(struct catalog_verify *v)
 {
 	uint64_t before = v->sum.documents, images = 0;
-	const struct pairs_of staged = { PLAIN_SPACE_STAGED, staged_check, &images };
-	const struct pairs_of log = { PLAIN_SPACE_LOG, event_check, NULL };
+	const struct catalog_verify_walk staged = staged_walk(&images), log = log_walk();
 
 	if (catalog_verify_needs_ranges(v))
 		return verify_in_ranges(v);
 	TRY(verify_options(v));
 	TRY(records_range(v, NULL));
 	TRY(texts_range(v, NULL));
-	TRY(walk_pairs(v, &staged, NULL));
-	TRY(walk_pairs(v, &log, NULL));
+	TRY(catalog_verify_walk(v, &staged, NULL));
+	TRY(catalog_verify_walk(v, &log, NULL));
 	TRY(plain_verify_images(v, images));
 	TRY(plain_verify_indexes(v));
 	TRY(verify_single(v, PLAIN_SPACE_OPTIONS, 0));

@@ -99,35 +99,41 @@ check_pair(struct image_check *check, struct str tail, const struct kv_pair *pai
 	return STATUS_OK;
 }
 
-/* True unless the pair is a part of an image that was written ahead, behind its first one. */
-static bool
-begins_unit(const struct image_check *check, struct str tail)
+/* An image that was written ahead, with all its parts; what refers to one is a pair. */
+static size_t
+image_unit(const struct catalog_verify *v, const struct catalog_verify_cursor *c)
 {
-	struct tuple_reader r = tuple_reader(tail);
+	struct tuple_reader r = tuple_reader(c->tail);
 	struct tuple_elem e;
 
-	return tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_UUID || !check->texts ||
-	       memcmp(check->text, e.raw.ptr, sizeof(check->text)) != 0;
+	(void)v;
+	return tuple_next(&r, &e) == STATUS_OK && e.kind == TUPLE_UUID ? c->tail.len - r.rest.len
+								       : c->tail.len;
+}
+
+static enum status
+image_check(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *check)
+{
+	(void)v;
+	return check_pair(check, c->tail, &c->pair);
+}
+
+/* `range`: NULL for all of them. */
+static enum status
+walk_images(struct catalog_verify *v, struct catalog_verify_range *range, struct image_check *check)
+{
+	const struct catalog_verify_walk walk = { PLAIN_SPACE_IMAGES, "the image", image_unit,
+						  image_check, check };
+
+	return catalog_verify_walk(v, &walk, range);
 }
 
 static enum status
 images_range(struct catalog_verify *v, struct catalog_verify_range *range)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	enum catalog_verify_unit unit = CATALOG_VERIFY_CHECK;
 	struct image_check check = { .v = v };
 
-	TRY(catalog_verify_cursor_open_from(v, &c, PLAIN_SPACE_IMAGES, buf_str(&range->from)));
-	while (!c.done) {
-		if (begins_unit(&check, c.tail))
-			unit = catalog_verify_range_unit(v, range, &c, "the image");
-		if (unit == CATALOG_VERIFY_END)
-			return STATUS_OK;
-		if (unit == CATALOG_VERIFY_CHECK)
-			TRY(check_pair(&check, c.tail, &c.pair));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return STATUS_OK;
+	return walk_images(v, range, &check);
 }
 
 enum status
@@ -139,14 +145,9 @@ plain_verify_images_in_ranges(struct catalog_verify *v)
 enum status
 plain_verify_images(struct catalog_verify *v, uint64_t staged)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 	struct image_check check = { .v = v };
 
-	TRY(catalog_verify_cursor_open(v, &c, PLAIN_SPACE_IMAGES));
-	while (!c.done) {
-		TRY(check_pair(&check, c.tail, &c.pair));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
+	TRY(walk_images(v, NULL, &check));
 	if (check.texts == check.refs + staged)
 		return STATUS_OK;
 	plain_key_space(&v->key, v->db, PLAIN_SPACE_IMAGES);

@@ -1,9 +1,4 @@
-/*
- * What the check of indexes (index/engine/verify.h) knows of collections, and the counters of
- * their entries.
- */
-#include <endian.h>
-
+/* What the check of indexes (index/engine/verify.h) knows of collections. */
 #include "index/engine/verify.h"
 #include "model/plain/index.h"
 #include "model/plain/plain_int.h"
@@ -72,47 +67,6 @@ source(struct index_verify_on *on, struct str id, struct index_source *ret)
 	return STATUS_OK;
 }
 
-/* (P, STATS, "entry_count"): its value, as far as that can be one. */
-static enum status
-read_total(struct catalog_verify *v, uint64_t *ret)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	AUTO(buf_release) struct buf name = BUF_INIT(64);
-	uint64_t count = 0;
-
-	*ret = 0;
-	tuple_put_str(&name, STR(INDEX_STAT_ENTRIES));
-	TRY(buf_status(&name));
-	TRY(catalog_verify_cursor_open(v, &c, PLAIN_SPACE_STATS));
-	while (!c.done) {
-		if (!str_eq(c.tail, buf_str(&name)))
-			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
-					     "no counter is called so");
-		else if (c.pair.value.len != CATALOG_COUNTER_BYTES)
-			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key, "not a counter");
-		else
-			memcpy(&count, c.pair.value.ptr, sizeof(count));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	*ret = le64toh(count);
-	return STATUS_OK;
-}
-
-static enum status
-check_total(struct catalog_verify *v, uint64_t entries)
-{
-	uint64_t count;
-
-	TRY(read_total(v, &count));
-	if (count == entries)
-		return STATUS_OK;
-	plain_key_space(&v->key, v->db, PLAIN_SPACE_STATS);
-	catalog_verify_found(v, PLAIN_FINDING_INDEX, buf_str(&v->key),
-			     "the counter says %llu, and there are %llu entries",
-			     (unsigned long long)count, (unsigned long long)entries);
-	return STATUS_OK;
-}
-
 static const struct index_verify_model model = {
 	.finding = PLAIN_FINDING_INDEX,
 	.finding_stray = PLAIN_FINDING_INDEX_STRAY,
@@ -127,9 +81,7 @@ static const struct index_verify_model model = {
 static enum status
 verify_total(struct catalog_verify *v)
 {
-	uint64_t ignored;
-
-	return read_total(v, &ignored);
+	return index_verify_total(v, &model, PLAIN_SPACE_STATS, NULL);
 }
 
 enum status
@@ -146,6 +98,6 @@ plain_verify_indexes(struct catalog_verify *v)
 	uint64_t entries;
 
 	TRY(index_verify(v, &model, &entries));
-	TRY(check_total(v, entries));
+	TRY(index_verify_total(v, &model, PLAIN_SPACE_STATS, &entries));
 	return catalog_verify_tallies(v);
 }

@@ -108,6 +108,8 @@ struct timed_kind {
 				struct arena *arena, struct buf *ret);
 	/* Checks the subspaces that are this kind's own; v->db has its schema. */
 	enum status (*verify)(struct catalog_verify *v);
+	/* The same in ranges, by timed_verify_ranges() and timed_verify_once(). */
+	enum status (*verify_in_ranges)(struct catalog_verify *v);
 };
 
 enum {
@@ -443,7 +445,7 @@ bool timed_walk_is_good(struct str value);
 /* Writes the entries of some cells, TIMED_SWEEP_KEYS at most, if the default was changed. */
 MUST_USE enum status timed_retime(struct timed *t, uint64_t *ret_done, bool *ret_more);
 
-/* ---- For people, and the check (inspect.c, verify.c) ---- */
+/* ---- For people (inspect.c) ---- */
 
 const char *timed_space_name(uint64_t space);
 /* In quotes, doubled inside. Control characters and what is no UTF-8 are \x and digits. */
@@ -483,18 +485,5 @@ MUST_USE enum status timed_inspect_row(struct kv_tx *tx, const struct catalog_db
 /* Draws what all kinds have: entries of EXPIRY, the clock, the stamp of the latest change. */
 bool timed_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 		     struct buf *ret);
-/* Checks a database of any kind: what all have, and the rest by its kind. */
-MUST_USE enum status timed_verify(struct catalog_verify *v);
-/*
- * Checks a subspace that is one key at most, whose value is good by `is_good`. NULL: the subspace
- * is to be empty.
- */
-MUST_USE enum status timed_verify_single(struct catalog_verify *v, enum timed_space space,
-					 bool (*is_good)(struct str value));
-/*
- * Checks that EXPIRY has an entry for what lies at the key of ROWS and expires at `ms` (0: never).
- * Without an entry the sweep would never remove it. `finding` is the kind of the finding then.
- */
-MUST_USE enum status timed_verify_entry(struct catalog_verify *v, const char *finding,
-					struct str key, uint64_t ms);
+
 #endif

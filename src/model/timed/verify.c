@@ -1,5 +1,5 @@
 /* Checks what all databases in time have: the schema, the clock, the past. */
-#include "model/timed/timed_int.h"
+#include "model/timed/check.h"
 #include "model/timed/versions.h"
 
 #define TIMED_FINDING_HISTORY "row_history" /* a record of the past that cannot be one */
@@ -62,19 +62,23 @@ stamp_is_good(struct str value)
 	return value.len == KV_VERSIONSTAMP_BYTES;
 }
 
-/* The buckets that there are; none without a history. */
+/* The buckets that there are; none without a history. `tell`: what is wrong with them. */
 static enum status
-verify_buckets(struct catalog_verify *v, struct history_state *ret)
+verify_buckets(struct catalog_verify *v, bool tell, struct history_state *ret, bool *ret_readable)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 	struct history_state state;
 	struct err err = { 0 };
 	enum status status;
 
+	*ret_readable = true;
 	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_HISTORY));
 	while (!c.done) {
 		status = history_state_parse(c.pair.value, &state, &err);
-		if (c.tail.len)
+		*ret_readable = *ret_readable && status == STATUS_OK;
+		if (!tell)
+			*ret = status == STATUS_OK ? state : (struct history_state){ 0 };
+		else if (c.tail.len)
 			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
 					     "nothing can be at this place");
 		else if (status != STATUS_OK)
@@ -213,9 +217,9 @@ verify_gone_bytes(struct catalog_verify *v, struct bytes_check *b)
 
 /* The mark, by which GONE is read afterwards; and that everything to be weighed is in GONE. */
 static enum status
-verify_weigh_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c,
-		  struct bytes_check *b)
+verify_weigh_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
 {
+	struct bytes_check *b = arg;
 	AUTO(buf_release) struct buf gone = CATALOG_KEY_INIT;
 	struct tuple_reader r = tuple_reader(c->tail);
 	struct str place, ignored;
@@ -245,17 +249,14 @@ verify_weigh_pair(struct catalog_verify *v, const struct catalog_verify_cursor *
 	return STATUS_OK;
 }
 
+/* `range`: NULL for all of it. */
 static enum status
-verify_weigh(struct catalog_verify *v, struct bytes_check *b)
+verify_weigh(struct catalog_verify *v, struct catalog_verify_range *range, struct bytes_check *b)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	const struct catalog_verify_walk walk = { TIMED_SPACE_WEIGH, "the entry", NULL,
+						  verify_weigh_pair, b };
 
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_WEIGH));
-	while (!c.done) {
-		TRY(verify_weigh_pair(v, &c, b));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return verify_gone_bytes(v, b);
+	return catalog_verify_walk(v, &walk, range);
 }
 
 /* ---- Records, and all bytes ---- */
@@ -282,38 +283,49 @@ verify_bytes(struct catalog_verify *v, const struct bytes_check *b)
 
 /* Records of the past; those of a history that was switched off may be left for a while. */
 static enum status
-verify_records(struct catalog_verify *v, struct bytes_check *b)
+record_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct bytes_check *b = arg;
 	const struct history h = { .prefix = v->db->prefix };
 	const struct history_state *state = b->state;
 	uint64_t newest = state->count ? state->buckets[state->count - 1].number : 0;
-	size_t i = 0;
+	struct tuple_reader r = tuple_reader(c->tail);
+	uint64_t bucket;
+	size_t i;
 
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_UNDO));
-	while (!c.done) {
-		struct tuple_reader r = tuple_reader(c.tail);
-		uint64_t bucket;
-
-		if (tuple_next_u64(&r, &bucket) != STATUS_OK || (newest && bucket > newest)) {
-			catalog_verify_found(v, TIMED_FINDING_HISTORY, c.pair.key,
-					     "no bucket can have this number");
-		} else if (!history_record_is_good(r.rest, c.pair.value)) {
-			catalog_verify_found(v, TIMED_FINDING_HISTORY, c.pair.key,
-					     "not a record of what a key held");
-		} else {
-			/* Records lie in the order of their buckets. */
-			while (i < state->count && state->buckets[i].number < bucket)
-				i++;
-			if (i < state->count && state->buckets[i].number == bucket)
-				TRY(timed_verify_noted(v, state, bucket, r.rest, c.pair.key));
-			if (i < state->count && state->buckets[i].number == bucket &&
-			    (i != b->partial || str_cmp(r.rest, buf_str(&b->place)) <= 0))
-				b->found[i] += history_record_bytes(&h, &c.pair);
-		}
-		TRY(catalog_verify_cursor_next(v, &c));
+	if (tuple_next_u64(&r, &bucket) != STATUS_OK || (newest && bucket > newest)) {
+		catalog_verify_found(v, TIMED_FINDING_HISTORY, c->pair.key,
+				     "no bucket can have this number");
+		return STATUS_OK;
 	}
-	return STATUS_OK;
+	if (!history_record_is_good(r.rest, c->pair.value)) {
+		catalog_verify_found(v, TIMED_FINDING_HISTORY, c->pair.key,
+				     "not a record of what a key held");
+		return STATUS_OK;
+	}
+	i = bucket_at(state, bucket);
+	if (i == state->count)
+		return STATUS_OK;
+	if (i != b->partial || str_cmp(r.rest, buf_str(&b->place)) <= 0)
+		b->found[i] += history_record_bytes(&h, &c->pair);
+	return timed_verify_noted(v, state, bucket, r.rest, c->pair.key);
+}
+
+/* `range`: NULL for all of them. */
+static enum status
+verify_records(struct catalog_verify *v, struct catalog_verify_range *range, struct bytes_check *b)
+{
+	const struct catalog_verify_walk walk = { TIMED_SPACE_UNDO, "the record", NULL, record_pair,
+						  b };
+
+	return catalog_verify_walk(v, &walk, range);
+}
+
+static enum status
+verify_retrim(struct catalog_verify *v, const struct history_state *state)
+{
+	return timed_verify_single(v, TIMED_SPACE_RETRIM,
+				   state->most_versions ? timed_walk_is_good : NULL);
 }
 
 static enum status
@@ -324,24 +336,129 @@ verify_history(struct catalog_verify *v)
 				 .place = CATALOG_KEY_INIT,
 				 .mark = CATALOG_KEY_INIT };
 	enum status status;
+	bool ignored;
 
-	TRY(verify_buckets(v, &state));
+	TRY(verify_buckets(v, true, &state, &ignored));
 	b.partial = state.count;
 	status = verify_held(v, &b);
 	if (status == STATUS_OK)
-		status = verify_weigh(v, &b);
+		status = verify_weigh(v, NULL, &b);
 	if (status == STATUS_OK)
-		status = verify_records(v, &b);
+		status = verify_gone_bytes(v, &b);
+	if (status == STATUS_OK)
+		status = verify_records(v, NULL, &b);
 	if (status == STATUS_OK)
 		status = verify_bytes(v, &b);
 	if (status == STATUS_OK)
 		status = timed_verify_versions(v, &state);
 	if (status == STATUS_OK)
-		status = timed_verify_single(v, TIMED_SPACE_RETRIM,
-					     state.most_versions ? timed_walk_is_good : NULL);
+		status = verify_retrim(v, &state);
 	buf_release(&b.place);
 	buf_release(&b.mark);
 	return status;
+}
+
+/* ---- What all kinds have, in ranges ---- */
+
+enum past {
+	PAST_SINGLES, /* read at once; what follows is a list */
+	PAST_RECORDS,
+	PAST_WEIGH,
+	PAST_VERSIONS,
+	PAST_TRIM,
+};
+
+static enum status
+past_of_state(struct catalog_verify *v, struct catalog_verify_range *range, enum past past,
+	      struct bytes_check *b)
+{
+	switch (past) {
+	case PAST_SINGLES:
+		TRY(verify_held(v, b));
+		return verify_retrim(v, b->state);
+	case PAST_RECORDS:
+		return verify_records(v, range, b);
+	case PAST_WEIGH:
+		return verify_weigh(v, range, b);
+	case PAST_VERSIONS:
+		return timed_verify_versions_range(v, b->state, range);
+	case PAST_TRIM:
+		return timed_verify_trim(v, b->state, range);
+	}
+	return STATUS_OK;
+}
+
+/* By the state that the past has at the range's moment. */
+static enum status
+past_in_range(struct catalog_verify *v, struct catalog_verify_range *range, enum past past)
+{
+	struct history_state state = { 0 };
+	struct bytes_check b = { .state = &state,
+				 .place = CATALOG_KEY_INIT,
+				 .mark = CATALOG_KEY_INIT };
+	enum status status;
+	bool readable;
+
+	TRY(verify_buckets(v, past == PAST_SINGLES, &state, &readable));
+	b.partial = state.count;
+	status = readable ? past_of_state(v, range, past, &b) : STATUS_OK;
+	buf_release(&b.place);
+	buf_release(&b.mark);
+	return status;
+}
+
+static enum status
+past_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	return past_in_range(v, range, *(const enum past *)range->arg);
+}
+
+static enum status
+verify_singles(struct catalog_verify *v)
+{
+	TRY(timed_verify_single(v, timed_kind_of(v->db)->schema_space, schema_is_good));
+	TRY(timed_verify_single(v, TIMED_SPACE_CLOCK, clock_is_good));
+	return timed_verify_single(v, TIMED_SPACE_CHANGED, stamp_is_good);
+}
+
+static enum status
+once_all_have(struct catalog_verify *v)
+{
+	TRY(verify_singles(v));
+	return past_in_range(v, NULL, PAST_SINGLES);
+}
+
+/* Tells if the schema cannot be read: then most else is not checked. */
+static enum status
+verify_schema(struct catalog_verify *v)
+{
+	const struct catalog_db *given = v->db;
+	void *extension = NULL;
+	struct err err = { 0 };
+	enum status status = given->kind->extend(v->tx, given, &extension, &err);
+
+	given->kind->extension_free(extension);
+	if (status != STATUS_CORRUPT && status != STATUS_NEWER)
+		return status;
+	timed_key_space(&v->key, given, timed_kind_of(given)->schema_space);
+	TRY(catalog_key_status(&v->key));
+	catalog_verify_found(v, TIMED_FINDING_SCHEMA, buf_str(&v->key), "%s", err.text);
+	return STATUS_OK;
+}
+
+/*
+ * How many bytes of the past are kept, and that each change of a body has its note, takes all of it
+ * at one version, and is not told.
+ */
+static enum status
+verify_in_ranges(struct catalog_verify *v)
+{
+	TRY(catalog_verify_once(v, verify_schema, "the schema"));
+	TRY(timed_kind_of(v->db)->verify_in_ranges(v));
+	TRY(timed_verify_once(v, once_all_have, "the schema and the clock"));
+	for (enum past past = PAST_RECORDS; past <= PAST_TRIM; past++)
+		TRY(timed_verify_ranges(v, past_range, &past));
+	return STATUS_OK;
 }
 
 enum status
@@ -353,7 +470,7 @@ timed_verify(struct catalog_verify *v)
 	enum status status;
 
 	if (catalog_verify_needs_ranges(v))
-		return catalog_verify_once(v, timed_verify, "the database");
+		return verify_in_ranges(v);
 	/* The description may be one of a list, which has no schema with it. */
 	do {
 		struct err err = { 0 };
@@ -372,11 +489,7 @@ timed_verify(struct catalog_verify *v)
 	v->db = &opened;
 	status = timed_kind_of(given)->verify(v);
 	if (status == STATUS_OK)
-		status = timed_verify_single(v, timed_kind_of(given)->schema_space, schema_is_good);
-	if (status == STATUS_OK)
-		status = timed_verify_single(v, TIMED_SPACE_CLOCK, clock_is_good);
-	if (status == STATUS_OK)
-		status = timed_verify_single(v, TIMED_SPACE_CHANGED, stamp_is_good);
+		status = verify_singles(v);
 	if (status == STATUS_OK)
 		status = verify_history(v);
 	v->db = given;

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "model/timed/check.h"
 #include "model/timed/versions.h"
 
 enum {

@@ -3,6 +3,7 @@
  * note is one of something; that what a horizon hides is on its way out; that items with too many
  * versions will be looked at.
  */
+#include "model/timed/check.h"
 #include "model/timed/versions.h"
 
 enum {
@@ -201,49 +202,79 @@ item_take(struct catalog_verify *v, const struct history_state *state,
 	return STATUS_OK;
 }
 
-static enum status
-verify_version_pairs(struct catalog_verify *v, const struct history_state *state,
-		     struct item_notes *item)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+struct versions_check {
+	const struct history_state *state;
+	struct item_notes *item; /* NULL: notes are not counted */
+};
 
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_VERSIONS));
-	while (!c.done) {
-		if (!state->count || !history_state_forgets(state) ||
-		    !version_is_good(state, c.tail, c.pair.value))
-			catalog_verify_found(v, TIMED_FINDING_VERSIONS, c.pair.key,
-					     "nothing that versions of items can have");
-		else if (state->most_versions)
-			TRY(item_take(v, state, &c, item));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return item_finish(v, state, item);
+static enum status
+version_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
+{
+	const struct versions_check *check = arg;
+	const struct history_state *state = check->state;
+
+	if (!state->count || !history_state_forgets(state) ||
+	    !version_is_good(state, c->tail, c->pair.value))
+		catalog_verify_found(v, TIMED_FINDING_VERSIONS, c->pair.key,
+				     "nothing that versions of items can have");
+	else if (state->most_versions && check->item)
+		return item_take(v, state, c, check->item);
+	return STATUS_OK;
 }
 
 static enum status
-verify_trim(struct catalog_verify *v, const struct history_state *state)
+verify_version_pairs(struct catalog_verify *v, struct versions_check *check,
+		     struct catalog_verify_range *range)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	const struct catalog_verify_walk walk = { TIMED_SPACE_VERSIONS, "the pair", NULL,
+						  version_pair, check };
 
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_TRIM));
-	while (!c.done) {
-		if (!state->most_versions || !trim_is_good(c.tail, c.pair.value))
-			catalog_verify_found(v, TIMED_FINDING_VERSIONS, c.pair.key,
-					     "no item that is to be looked at");
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
+	return catalog_verify_walk(v, &walk, range);
+}
+
+enum status
+timed_verify_versions_range(struct catalog_verify *v, const struct history_state *state,
+			    struct catalog_verify_range *range)
+{
+	struct versions_check check = { state, NULL };
+
+	return verify_version_pairs(v, &check, range);
+}
+
+static enum status
+trim_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
+{
+	const struct versions_check *check = arg;
+
+	if (!check->state->most_versions || !trim_is_good(c->tail, c->pair.value))
+		catalog_verify_found(v, TIMED_FINDING_VERSIONS, c->pair.key,
+				     "no item that is to be looked at");
 	return STATUS_OK;
+}
+
+enum status
+timed_verify_trim(struct catalog_verify *v, const struct history_state *state,
+		  struct catalog_verify_range *range)
+{
+	struct versions_check check = { state, NULL };
+	const struct catalog_verify_walk walk = { TIMED_SPACE_TRIM, "the pair", NULL, trim_pair,
+						  &check };
+
+	return catalog_verify_walk(v, &walk, range);
 }
 
 enum status
 timed_verify_versions(struct catalog_verify *v, const struct history_state *state)
 {
 	struct item_notes item = { .row = CATALOG_KEY_INIT, .first = CATALOG_KEY_INIT };
-	enum status status = verify_version_pairs(v, state, &item);
+	struct versions_check check = { state, &item };
+	enum status status = verify_version_pairs(v, &check, NULL);
 
+	if (status == STATUS_OK)
+		status = item_finish(v, state, &item);
 	buf_release(&item.row);
 	buf_release(&item.first);
 	if (status == STATUS_OK)
-		status = verify_trim(v, state);
+		status = timed_verify_trim(v, state, NULL);
 	return status == STATUS_OK ? timed_verify_body_notes(v, state, CHANGES_MOST) : status;
 }

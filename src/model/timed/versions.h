@@ -84,6 +84,12 @@ bool timed_trim_job_parse(struct str value, struct buf *scratch, struct timed_tr
 /* Checks what there is for a bound by versions (verify_versions.c); `count` 0: no history. */
 MUST_USE enum status timed_verify_versions(struct catalog_verify *v,
 					   const struct history_state *state);
+/* Of that, pair by pair: what VERSIONS and TRIM have. */
+MUST_USE enum status timed_verify_versions_range(struct catalog_verify *v,
+						 const struct history_state *state,
+						 struct catalog_verify_range *range);
+MUST_USE enum status timed_verify_trim(struct catalog_verify *v, const struct history_state *state,
+				       struct catalog_verify_range *range);
 /* Checks a record of a bucket of the state: `tail` is its key behind the bucket. */
 MUST_USE enum status timed_verify_noted(struct catalog_verify *v, const struct history_state *state,
 					uint64_t bucket, struct str tail, struct str record);

@@ -459,5 +459,6 @@ MUST_USE enum status timed_items_inspect(struct kv_tx *tx, const struct catalog_
 MUST_USE enum status timed_items_draw_key(const struct catalog_db *db, uint64_t space,
 					  struct str tail, struct arena *arena, struct buf *ret);
 MUST_USE enum status timed_items_verify(struct catalog_verify *v);
+MUST_USE enum status timed_items_verify_in_ranges(struct catalog_verify *v);
 
 #endif

@@ -1,5 +1,6 @@
 /* What the catalog has to know of databases of items, and what sweeps and listings have. */
 #include "base/quote.h"
+#include "model/timed/check.h"
 #include "model/timed/items/item_int.h"
 #include "model/timed/items/items.h"
 
@@ -67,6 +68,7 @@ static const struct timed_kind items_in_time = {
 	.has_expired = items_has_expired,
 	.draw_key = timed_items_draw_key,
 	.verify = timed_items_verify,
+	.verify_in_ranges = timed_items_verify_in_ranges,
 };
 
 void

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "model/timed/check.h"
 #include "model/timed/items/item_int.h"
 #include "model/timed/items/json_int.h"
 
@@ -500,26 +501,52 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 	return STATUS_OK;
 }
 
-static enum status
-verify_bodies(struct catalog_verify *v, struct bodies *there)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	struct json_check json = JSON_CHECK_INIT;
-	struct body_seen b = { .key = CATALOG_KEY_INIT, .json = &json };
-	enum status status = catalog_verify_cursor_open(v, &c, TIMED_SPACE_BODY);
+/* A body is checked, and there is one of them after the other. */
+struct bodies_check {
+	struct body_seen seen;
+	struct bodies *there;
+};
 
-	while (status == STATUS_OK && !c.done) {
-		status = body_take(v, &b, &c.pair, c.tail, there);
-		if (status == STATUS_OK)
-			status = catalog_verify_cursor_next(v, &c);
-	}
+static size_t
+body_unit(const struct catalog_verify *v, const struct catalog_verify_cursor *c)
+{
+	(void)v;
+	return tuple_skip(c->tail, 0, TUPLE_SKIP_TEXT);
+}
+
+static enum status
+body_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
+{
+	struct bodies_check *check = arg;
+
+	return body_take(v, &check->seen, &c->pair, c->tail, check->there);
+}
+
+/* `range`: NULL for all of them. */
+static enum status
+verify_bodies(struct catalog_verify *v, struct catalog_verify_range *range, struct bodies *there)
+{
+	struct json_check json = JSON_CHECK_INIT;
+	struct bodies_check check = { { .key = CATALOG_KEY_INIT, .json = &json }, there };
+	const struct catalog_verify_walk walk = { TIMED_SPACE_BODY, "the body", body_unit,
+						  body_pair, &check };
+	enum status status = catalog_verify_walk(v, &walk, range);
+
 	if (status == STATUS_OK)
-		status = body_finish_tree(v, &b);
+		status = body_finish_tree(v, &check.seen);
 	if (status == STATUS_OK)
-		status = body_finish(v, &b);
-	buf_release(&b.key);
+		status = body_finish(v, &check.seen);
+	buf_release(&check.seen.key);
 	json_check_release(&json);
 	return status;
+}
+
+static enum status
+bodies_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	struct bodies ignored = { 0 };
+
+	return verify_bodies(v, range, &ignored);
 }
 
 /* ---- Headers ---- */
@@ -607,22 +634,42 @@ verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str t
 	return timed_verify_entry(v, FINDING_HEADER, pair->key, h.expires_ms);
 }
 
-static enum status
-verify_headers(struct catalog_verify *v, uint64_t *ret_count, struct bodies *named)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+struct headers_check {
+	uint64_t count;
+	struct bodies named;
+};
 
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_ROWS));
-	while (!c.done) {
-		++*ret_count;
-		TRY(verify_header(v, &c.pair, c.tail, named));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return STATUS_OK;
+static enum status
+header_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
+{
+	struct headers_check *check = arg;
+
+	check->count++;
+	return verify_header(v, &c->pair, c->tail, &check->named);
+}
+
+/* `range`: NULL for all of them. */
+static enum status
+verify_headers(struct catalog_verify *v, struct catalog_verify_range *range,
+	       struct headers_check *check)
+{
+	const struct catalog_verify_walk walk = { TIMED_SPACE_ROWS, "the item", NULL, header_pair,
+						  check };
+
+	return catalog_verify_walk(v, &walk, range);
 }
 
 static enum status
-verify_count(struct catalog_verify *v, uint64_t headers)
+headers_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	struct headers_check ignored = { 0 };
+
+	return verify_headers(v, range, &ignored);
+}
+
+/* `headers`: NULL if it is not known how many there are. */
+static enum status
+verify_count(struct catalog_verify *v, const uint64_t *headers)
 {
 	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
 	uint64_t sum = 0, n;
@@ -635,12 +682,12 @@ verify_count(struct catalog_verify *v, uint64_t headers)
 			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key, "not a count");
 		TRY(catalog_verify_cursor_next(v, &c));
 	}
-	if (sum == headers)
+	if (!headers || sum == *headers)
 		return STATUS_OK;
 	timed_key_space(&v->key, v->db, TIMED_SPACE_COUNT);
 	TRY(catalog_key_status(&v->key));
 	catalog_verify_found(v, FINDING_COUNT, buf_str(&v->key), "%llu items, and %llu are counted",
-			     (unsigned long long)headers, (unsigned long long)sum);
+			     (unsigned long long)*headers, (unsigned long long)sum);
 	return STATUS_OK;
 }
 
@@ -699,82 +746,117 @@ verify_gone_tree(struct catalog_verify *v, struct str id, struct bodies *named)
 }
 
 static enum status
-verify_gone(struct catalog_verify *v, struct bodies *named)
+gone_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *named)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct tuple_reader r = tuple_reader(c->tail);
+	uint64_t bucket;
+	bool there = false;
 
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_GONE));
-	while (!c.done) {
-		struct tuple_reader r = tuple_reader(c.tail);
-		uint64_t bucket;
-		bool there = false;
-
-		if (tuple_next_u64(&r, &bucket) == STATUS_OK)
-			TRY(verify_is_there(v, r.rest, &there));
-		else
-			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
-					     "no body that is gone can be here");
-		if (there && verify_is_named(r.rest)) {
-			bodies_add(&named->all, r.rest);
-			TRY(verify_gone_tree(v, r.rest, named));
-		}
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return STATUS_OK;
+	if (tuple_next_u64(&r, &bucket) == STATUS_OK)
+		TRY(verify_is_there(v, r.rest, &there));
+	else
+		catalog_verify_found(v, CATALOG_FINDING_KEY, c->pair.key,
+				     "no body that is gone can be here");
+	if (!there || !verify_is_named(r.rest))
+		return STATUS_OK;
+	bodies_add(&((struct bodies *)named)->all, r.rest);
+	return verify_gone_tree(v, r.rest, named);
 }
 
 /* Most entries are of what expires, and say only where to look. */
 static enum status
-verify_expiry(struct catalog_verify *v, struct bodies *named)
+expiry_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *named)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct tuple_reader r = tuple_reader(c->tail);
+	uint64_t shard, ms;
+	struct tuple_elem e;
+	size_t id;
 
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_EXPIRY));
-	while (!c.done) {
-		struct tuple_reader r = tuple_reader(c.tail);
-		uint64_t shard, ms;
-		struct tuple_elem e;
-		size_t id;
-
-		if (tuple_next_u64(&r, &shard) != STATUS_OK ||
-		    tuple_next_u64(&r, &ms) != STATUS_OK || tuple_next(&r, &e) != STATUS_OK) {
-			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
-					     "nothing that expires can be here");
-		} else if (e.kind == TUPLE_NULL) {
-			id = tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT);
-			if (id && id == r.rest.len)
-				bodies_add(&named->all, r.rest);
-		}
-		TRY(catalog_verify_cursor_next(v, &c));
+	if (tuple_next_u64(&r, &shard) != STATUS_OK || tuple_next_u64(&r, &ms) != STATUS_OK ||
+	    tuple_next(&r, &e) != STATUS_OK) {
+		catalog_verify_found(v, CATALOG_FINDING_KEY, c->pair.key,
+				     "nothing that expires can be here");
+	} else if (e.kind == TUPLE_NULL) {
+		id = tuple_skip(r.rest, 0, TUPLE_SKIP_TEXT);
+		if (id && id == r.rest.len)
+			bodies_add(&((struct bodies *)named)->all, r.rest);
 	}
 	return STATUS_OK;
+}
+
+static struct catalog_verify_walk
+gone_walk(struct bodies *named)
+{
+	return (struct catalog_verify_walk){ TIMED_SPACE_GONE, "the entry", NULL, gone_pair,
+					     named };
+}
+
+static struct catalog_verify_walk
+expiry_walk(struct bodies *named)
+{
+	return (struct catalog_verify_walk){ TIMED_SPACE_EXPIRY, "the entry", NULL, expiry_pair,
+					     named };
+}
+
+/* ---- Whole, and in ranges ---- */
+
+static void
+compare_bodies(struct catalog_verify *v, const struct bodies *named, const struct bodies *there)
+{
+	if (!bodies_are_equal(&named->trees, &there->trees))
+		catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
+				     "%llu documents lie in leaves; headers and entries name %llu, "
+				     "or others",
+				     (unsigned long long)there->trees.count,
+				     (unsigned long long)named->trees.count);
+	if (!bodies_are_equal(&named->all, &there->all))
+		catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
+				     "%llu bodies are there; headers and entries name %llu, or "
+				     "others",
+				     (unsigned long long)there->all.count,
+				     (unsigned long long)named->all.count);
 }
 
 enum status
 timed_items_verify(struct catalog_verify *v)
 {
-	struct bodies named = { 0 }, there = { 0 };
-	uint64_t headers = 0;
+	struct headers_check headers = { 0 };
+	struct catalog_verify_walk gone = gone_walk(&headers.named);
+	struct catalog_verify_walk expiry = expiry_walk(&headers.named);
+	struct bodies there = { 0 };
 
-	TRY(verify_headers(v, &headers, &named));
-	TRY(verify_count(v, headers));
-	TRY(verify_bodies(v, &there));
-	TRY(verify_gone(v, &named));
-	TRY(verify_expiry(v, &named));
+	TRY(verify_headers(v, NULL, &headers));
+	TRY(verify_count(v, &headers.count));
+	TRY(verify_bodies(v, NULL, &there));
+	TRY(catalog_verify_walk(v, &gone, NULL));
+	TRY(catalog_verify_walk(v, &expiry, NULL));
 	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, NULL)); /* rows alone have a default */
 	timed_key_space(&v->key, v->db, TIMED_SPACE_BODY);
 	TRY(catalog_key_status(&v->key));
-	if (!bodies_are_equal(&named.trees, &there.trees))
-		catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
-				     "%llu documents lie in leaves; headers and entries name %llu, "
-				     "or others",
-				     (unsigned long long)there.trees.count,
-				     (unsigned long long)named.trees.count);
-	if (bodies_are_equal(&named.all, &there.all))
-		return STATUS_OK;
-	catalog_verify_found(v, FINDING_BODY, buf_str(&v->key),
-			     "%llu bodies are there; headers and entries name %llu, or others",
-			     (unsigned long long)there.all.count,
-			     (unsigned long long)named.all.count);
+	compare_bodies(v, &headers.named, &there);
 	return STATUS_OK;
+}
+
+static enum status
+verify_singles(struct catalog_verify *v)
+{
+	TRY(verify_count(v, NULL));
+	return timed_verify_single(v, TIMED_SPACE_RETIME, NULL);
+}
+
+/*
+ * How many items there are, and that nothing is left of a body which nobody names, takes all of
+ * them at one version, and is not told.
+ */
+enum status
+timed_items_verify_in_ranges(struct catalog_verify *v)
+{
+	struct bodies ignored = { 0 };
+	struct catalog_verify_walk gone = gone_walk(&ignored), expiry = expiry_walk(&ignored);
+
+	TRY(timed_verify_ranges(v, headers_range, NULL));
+	TRY(timed_verify_ranges(v, bodies_range, NULL));
+	TRY(timed_verify_pairs(v, &gone));
+	TRY(timed_verify_pairs(v, &expiry));
+	return timed_verify_once(v, verify_singles, "the counters of items");
 }

@@ -1,5 +1,6 @@
 /* What the catalog has to know of databases of rows, and what sweeps and listings have. */
 #include "base/quote.h"
+#include "model/timed/check.h"
 #include "model/timed/rows/rows_int.h"
 
 static enum status
@@ -66,6 +67,7 @@ static const struct timed_kind rows_in_time = {
 	.has_expired = rows_has_expired,
 	.draw_key = timed_rows_draw_key,
 	.verify = timed_rows_verify,
+	.verify_in_ranges = timed_rows_verify_in_ranges,
 };
 
 void

@@ -39,5 +39,6 @@ MUST_USE enum status timed_rows_inspect(struct kv_tx *tx, const struct catalog_d
 MUST_USE enum status timed_rows_draw_key(const struct catalog_db *db, uint64_t space,
 					 struct str tail, struct arena *arena, struct buf *ret);
 MUST_USE enum status timed_rows_verify(struct catalog_verify *v);
+MUST_USE enum status timed_rows_verify_in_ranges(struct catalog_verify *v);
 
 #endif

@@ -1,4 +1,5 @@
 /* Checks a database of rows: keys, cells, that what expires has an entry. */
+#include "model/timed/check.h"
 #include "model/timed/rows/rows_int.h"
 
 #define TIMED_FINDING_CELL   "row_cell"   /* a cell that cannot be where it is */
@@ -68,60 +69,82 @@ verify_is_retiming(struct catalog_verify *v, bool *ret)
 	return STATUS_OK;
 }
 
-static enum status
-verify_rows(struct catalog_verify *v)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	AUTO(buf_release) struct buf row = CATALOG_KEY_INIT;
+struct rows_check {
 	bool retiming;
+	struct buf row; /* what all pairs of the row have behind the subspace */
+};
 
-	TRY(verify_is_retiming(v, &retiming));
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_ROWS));
-	while (!c.done) {
-		size_t len;
+static enum status
+row_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
+{
+	struct rows_check *check = arg;
+	size_t len = timed_verify_row(v, c);
+	struct str row = str_of(c->tail.ptr, len);
 
-		if (timed_key_row_bytes(v->db, c.pair.key, &len) == STATUS_OK &&
-		    !str_eq(str_of(c.pair.key.ptr, len), buf_str(&row))) {
-			v->sum.documents++;
-			buf_clear(&row);
-			buf_append(&row, c.pair.key.ptr, len);
-			TRY(buf_status(&row));
-		}
-		v->sum.leaves++;
-		TRY(verify_cell(v, &c.pair, c.tail, retiming));
-		TRY(catalog_verify_cursor_next(v, &c));
+	if (len && !str_eq(row, buf_str(&check->row))) {
+		v->sum.documents++;
+		buf_clear(&check->row);
+		buf_append_str(&check->row, row);
+		TRY(buf_status(&check->row));
 	}
-	return STATUS_OK;
+	v->sum.leaves++;
+	return verify_cell(v, &c->pair, c->tail, check->retiming);
+}
+
+/* `range`: NULL for all of them. */
+static enum status
+verify_rows(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	struct rows_check check = { .row = CATALOG_KEY_INIT };
+	const struct catalog_verify_walk walk = { TIMED_SPACE_ROWS, "the row", timed_verify_row,
+						  row_pair, &check };
+	enum status status = verify_is_retiming(v, &check.retiming);
+
+	if (status == STATUS_OK)
+		status = catalog_verify_walk(v, &walk, range);
+	buf_release(&check.row);
+	return status;
 }
 
 /* Entries may outlive their cells; each of them names a place all the same. */
 static enum status
-verify_entries(struct catalog_verify *v)
+verify_entry(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	struct tuple_reader r = tuple_reader(c->tail);
+	struct timed_place place;
+	uint64_t shard, ms;
 
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_EXPIRY));
-	while (!c.done) {
-		struct tuple_reader r = tuple_reader(c.tail);
-		struct timed_place place;
-		uint64_t shard, ms;
-
-		arena_clear(v->scratch);
-		if (tuple_next_u64(&r, &shard) != STATUS_OK || shard >= TIMED_EXPIRY_SHARDS ||
-		    tuple_next_u64(&r, &ms) != STATUS_OK ||
-		    timed_place_parse(timed_schema_of(v->db), r.rest, v->scratch, &place) !=
-			    STATUS_OK)
-			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
-					     "not the place of a cell that expires");
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
+	(void)arg;
+	arena_clear(v->scratch);
+	if (tuple_next_u64(&r, &shard) != STATUS_OK || shard >= TIMED_EXPIRY_SHARDS ||
+	    tuple_next_u64(&r, &ms) != STATUS_OK ||
+	    timed_place_parse(timed_schema_of(v->db), r.rest, v->scratch, &place) != STATUS_OK)
+		catalog_verify_found(v, CATALOG_FINDING_KEY, c->pair.key,
+				     "not the place of a cell that expires");
 	return STATUS_OK;
+}
+
+static const struct catalog_verify_walk entries = { TIMED_SPACE_EXPIRY, "the entry", NULL,
+						    verify_entry, NULL };
+
+static enum status
+verify_walk(struct catalog_verify *v)
+{
+	return timed_verify_single(v, TIMED_SPACE_RETIME, timed_walk_is_good);
 }
 
 enum status
 timed_rows_verify(struct catalog_verify *v)
 {
-	TRY(verify_rows(v));
-	TRY(verify_entries(v));
-	return timed_verify_single(v, TIMED_SPACE_RETIME, timed_walk_is_good);
+	TRY(verify_rows(v, NULL));
+	TRY(catalog_verify_walk(v, &entries, NULL));
+	return verify_walk(v);
+}
+
+enum status
+timed_rows_verify_in_ranges(struct catalog_verify *v)
+{
+	TRY(timed_verify_ranges(v, verify_rows, NULL));
+	TRY(timed_verify_pairs(v, &entries));
+	return timed_verify_once(v, verify_walk, "what is left for later");
 }

@@ -4,6 +4,7 @@
 #include "index/engine/update.h"
 #include "index/typed/form.h"
 #include "kv/keyspace.h"
+#include "model/timed/check.h"
 #include "model/timed/tables/stamps.h"
 
 static enum status
@@ -108,6 +109,7 @@ static const struct timed_kind tables_in_time = {
 	.has_expired = tables_has_expired,
 	.draw_key = table_draw_key,
 	.verify = table_verify,
+	.verify_in_ranges = table_verify_in_ranges,
 };
 
 void

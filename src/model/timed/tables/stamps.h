@@ -139,8 +139,9 @@ MUST_USE enum status table_marks_tend(struct timed *t, uint64_t *ret_done, bool 
 
 /* ---- The check (verify_marks.c) ---- */
 
-/* Checks all marks of the table that is checked. */
-MUST_USE enum status table_verify_marks(struct catalog_verify *v);
+/* Checks the marks of the table that is checked. `range`: NULL for all of them. */
+MUST_USE enum status table_verify_marks(struct catalog_verify *v,
+					struct catalog_verify_range *range);
 /* Checks that a cell with a stamp is under no mark that is as late. Clears v->scratch. */
 MUST_USE enum status table_verify_stamp(struct catalog_verify *v, struct str key,
 					const struct timed_cell *cell);

@@ -199,6 +199,7 @@ MUST_USE enum status table_taken_expire(struct timed *t, struct str taken, bool 
 
 /* Checks the entries of the table that is checked, in both directions. */
 MUST_USE enum status table_verify_indexes(struct catalog_verify *v);
+MUST_USE enum status table_verify_indexes_in_ranges(struct catalog_verify *v);
 
 /* ---- Keyspaces (keyspaces.c) ---- */
 
@@ -386,5 +387,6 @@ MUST_USE enum status table_inspect(struct kv_tx *tx, const struct catalog_db *db
 MUST_USE enum status table_draw_key(const struct catalog_db *db, uint64_t space, struct str tail,
 				    struct arena *arena, struct buf *ret);
 MUST_USE enum status table_verify(struct catalog_verify *v);
+MUST_USE enum status table_verify_in_ranges(struct catalog_verify *v);
 
 #endif

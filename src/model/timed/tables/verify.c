@@ -1,6 +1,7 @@
 /* Checks a table: keys, cells, that what expires has an entry, that the keyspace is there. */
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
+#include "model/timed/check.h"
 #include "model/timed/tables/packed.h"
 
 #define TABLE_FINDING_CELL     "table_cell"     /* a cell that cannot be where it is */
@@ -16,6 +17,7 @@ struct table_check {
 	bool dropping;              /* and to clear cells of columns that were dropped */
 	struct table_pieces pieces; /* of the cell before */
 	struct buf pieced;          /* its key; what begins so is a piece of it */
+	struct buf row;             /* what all pairs of the row have behind the subspace */
 };
 
 /* ---- Cells ---- */
@@ -186,56 +188,7 @@ check_cell(struct table_check *c, const struct kv_pair *pair, struct str tail)
 	return STATUS_OK;
 }
 
-static enum status
-check_rows(struct table_check *c)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor cursor = { .done = true };
-	AUTO(buf_release) struct buf row = CATALOG_KEY_INIT;
-
-	TRY(catalog_verify_cursor_open(c->v, &cursor, table_space(c->schema)));
-	while (!cursor.done) {
-		struct str key = cursor.pair.key;
-		size_t len;
-
-		if (timed_key_row_bytes(c->v->db, key, &len) == STATUS_OK &&
-		    !str_eq(str_of(key.ptr, len), buf_str(&row))) {
-			c->v->sum.documents++;
-			buf_clear(&row);
-			buf_append(&row, key.ptr, len);
-			TRY(buf_status(&row));
-		}
-		c->v->sum.leaves++;
-		TRY(check_cell(c, &cursor.pair, cursor.tail));
-		TRY(catalog_verify_cursor_next(c->v, &cursor));
-	}
-	check_pieces_end(c);
-	return STATUS_OK;
-}
-
-/* ---- Entries, and what is left for later ---- */
-
-/* Entries may outlive their cells; each of them names a place all the same. */
-static enum status
-check_entries(struct table_check *c)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor cursor = { .done = true };
-
-	TRY(catalog_verify_cursor_open(c->v, &cursor, TIMED_SPACE_EXPIRY));
-	while (!cursor.done) {
-		struct tuple_reader r = tuple_reader(cursor.tail);
-		struct table_place place;
-		uint64_t shard, ms;
-
-		arena_clear(c->v->scratch);
-		if (tuple_next_u64(&r, &shard) != STATUS_OK || shard >= TIMED_EXPIRY_SHARDS ||
-		    tuple_next_u64(&r, &ms) != STATUS_OK ||
-		    table_place_parse(c->schema, r.rest, c->v->scratch, &place) != STATUS_OK)
-			catalog_verify_found(c->v, CATALOG_FINDING_KEY, cursor.pair.key,
-					     "not the place of a cell that expires");
-		TRY(catalog_verify_cursor_next(c->v, &cursor));
-	}
-	return STATUS_OK;
-}
+/* ---- Rows ---- */
 
 static enum status
 key_is_there(struct catalog_verify *v, const struct buf *key, bool *ret)
@@ -248,6 +201,79 @@ key_is_there(struct catalog_verify *v, const struct buf *key, bool *ret)
 	kv_future_free(f);
 	return STATUS_OK;
 }
+
+/* True in `*ret` if a walk of the sweep has yet to look at rows. */
+static enum status
+is_walked(struct catalog_verify *v, enum timed_space record, bool *ret)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	TRY(timed_walk_key(v->db, record, &key));
+	return key_is_there(v, &key, ret);
+}
+
+static enum status
+row_pair(struct catalog_verify *v, const struct catalog_verify_cursor *cursor, void *arg)
+{
+	struct table_check *c = arg;
+	size_t len = timed_verify_row(v, cursor);
+	struct str row = str_of(cursor->tail.ptr, len);
+
+	if (len && !str_eq(row, buf_str(&c->row))) {
+		v->sum.documents++;
+		buf_clear(&c->row);
+		buf_append_str(&c->row, row);
+		TRY(buf_status(&c->row));
+	}
+	v->sum.leaves++;
+	return check_cell(c, &cursor->pair, cursor->tail);
+}
+
+/* `range`: NULL for all of them. */
+static enum status
+check_rows(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	struct table_check c = { .v = v,
+				 .schema = table_schema_of(v->db),
+				 .pieced = CATALOG_KEY_INIT,
+				 .row = CATALOG_KEY_INIT };
+	const struct catalog_verify_walk walk = { table_space(c.schema), "the row",
+						  timed_verify_row, row_pair, &c };
+	enum status status = is_walked(v, TIMED_SPACE_RETIME, &c.retiming);
+
+	if (status == STATUS_OK)
+		status = is_walked(v, TIMED_SPACE_DROPPED, &c.dropping);
+	if (status == STATUS_OK)
+		status = catalog_verify_walk(v, &walk, range);
+	if (status == STATUS_OK)
+		check_pieces_end(&c);
+	buf_release(&c.pieced);
+	buf_release(&c.row);
+	return status;
+}
+
+/* ---- Entries, and what is left for later ---- */
+
+/* Entries may outlive their cells; each of them names a place all the same. */
+static enum status
+check_entry(struct catalog_verify *v, const struct catalog_verify_cursor *cursor, void *arg)
+{
+	struct tuple_reader r = tuple_reader(cursor->tail);
+	struct table_place place;
+	uint64_t shard, ms;
+
+	(void)arg;
+	arena_clear(v->scratch);
+	if (tuple_next_u64(&r, &shard) != STATUS_OK || shard >= TIMED_EXPIRY_SHARDS ||
+	    tuple_next_u64(&r, &ms) != STATUS_OK ||
+	    table_place_parse(table_schema_of(v->db), r.rest, v->scratch, &place) != STATUS_OK)
+		catalog_verify_found(v, CATALOG_FINDING_KEY, cursor->pair.key,
+				     "not the place of a cell that expires");
+	return STATUS_OK;
+}
+
+static const struct catalog_verify_walk entries = { TIMED_SPACE_EXPIRY, "the entry", NULL,
+						    check_entry, NULL };
 
 /* False for the copy of a table that is being moved here: its keyspace may come with its name. */
 static enum status
@@ -298,29 +324,34 @@ check_keyspace(struct catalog_verify *v)
 	return STATUS_OK;
 }
 
+static enum status
+check_rest(struct catalog_verify *v)
+{
+	TRY(check_keyspace(v));
+	/* The other of the two subspaces that rows may be in is empty. */
+	TRY(timed_verify_single(
+		v, table_schema_of(v->db)->counters ? TIMED_SPACE_ROWS : TIMED_SPACE_COUNTER,
+		NULL));
+	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, timed_walk_is_good));
+	return timed_verify_single(v, TIMED_SPACE_DROPPED, timed_walk_is_good);
+}
+
 enum status
 table_verify(struct catalog_verify *v)
 {
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-	struct table_check c = { .v = v,
-				 .schema = table_schema_of(v->db),
-				 .pieced = CATALOG_KEY_INIT };
-	enum status status;
-
-	TRY(timed_walk_key(v->db, TIMED_SPACE_RETIME, &key));
-	TRY(key_is_there(v, &key, &c.retiming));
-	TRY(timed_walk_key(v->db, TIMED_SPACE_DROPPED, &key));
-	TRY(key_is_there(v, &key, &c.dropping));
-	TRY(check_keyspace(v));
-	status = check_rows(&c);
-	buf_release(&c.pieced);
-	TRY(status);
-	TRY(check_entries(&c));
+	TRY(check_rows(v, NULL));
+	TRY(catalog_verify_walk(v, &entries, NULL));
 	TRY(table_verify_indexes(v));
-	TRY(table_verify_marks(v));
-	/* The other of the two subspaces that rows may be in is empty. */
-	TRY(timed_verify_single(v, c.schema->counters ? TIMED_SPACE_ROWS : TIMED_SPACE_COUNTER,
-				NULL));
-	TRY(timed_verify_single(v, TIMED_SPACE_RETIME, timed_walk_is_good));
-	return timed_verify_single(v, TIMED_SPACE_DROPPED, timed_walk_is_good);
+	TRY(table_verify_marks(v, NULL));
+	return check_rest(v);
+}
+
+enum status
+table_verify_in_ranges(struct catalog_verify *v)
+{
+	TRY(timed_verify_ranges(v, check_rows, NULL));
+	TRY(timed_verify_pairs(v, &entries));
+	TRY(table_verify_indexes_in_ranges(v));
+	TRY(timed_verify_ranges(v, table_verify_marks, NULL));
+	return timed_verify_once(v, check_rest, "the keyspace and what is left for later");
 }

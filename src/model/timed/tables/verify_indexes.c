@@ -1,8 +1,6 @@
-/* What the check of indexes (index/engine/verify.h) knows of tables, and the count of entries. */
-#include <endian.h>
-
-#include "index/engine/update.h"
+/* What the check of indexes (index/engine/verify.h) knows of tables. */
 #include "index/engine/verify.h"
+#include "model/timed/check.h"
 #include "model/timed/tables/tables_int.h"
 
 #define TABLE_FINDING_INDEX       "table_index"       /* an entry that is not as its row */
@@ -11,6 +9,7 @@
 static enum status
 load(struct index_verify_on *on, struct err *err)
 {
+	buf_clear(on->v->own);
 	return table_extend(on->v->tx, &on->db, &on->db.extension, err);
 }
 
@@ -52,49 +51,40 @@ source(struct index_verify_on *on, struct str id, struct index_source *ret)
 	return status;
 }
 
-/* (P, STATS, "entry_count") */
-static enum status
-check_total(struct catalog_verify *v, uint64_t entries)
-{
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-	AUTO(buf_release) struct buf name = BUF_INIT(64);
-	uint64_t count = 0;
+static const struct index_verify_model model = {
+	.finding = TABLE_FINDING_INDEX,
+	.finding_stray = TABLE_FINDING_INDEX_STRAY,
+	.arena_bytes = TABLE_INDEX_ARENA_BYTES,
+	.documents = TIMED_SPACE_ROWS,
+	.load = load,
+	.unload = table_extension_free,
+	.id = row_id,
+	.source = source,
+};
 
-	tuple_put_str(&name, STR(INDEX_STAT_ENTRIES));
-	TRY(buf_status(&name));
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_STATS));
-	while (!c.done) {
-		if (!str_eq(c.tail, buf_str(&name)))
-			catalog_verify_found(v, CATALOG_FINDING_KEY, c.pair.key,
-					     "no counter is called so");
-		else if (c.pair.value.len != CATALOG_COUNTER_BYTES)
-			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key, "not a counter");
-		else
-			memcpy(&count, c.pair.value.ptr, sizeof(count));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	if (le64toh(count) == entries)
-		return STATUS_OK;
-	timed_key_space(&v->key, v->db, TIMED_SPACE_STATS);
-	catalog_verify_found(v, TABLE_FINDING_INDEX, buf_str(&v->key),
-			     "the counter says %llu, and there are %llu entries",
-			     (unsigned long long)le64toh(count), (unsigned long long)entries);
-	return STATUS_OK;
+static enum status
+verify_total(struct catalog_verify *v)
+{
+	return index_verify_total(v, &model, TIMED_SPACE_STATS, NULL);
+}
+
+enum status
+table_verify_indexes_in_ranges(struct catalog_verify *v)
+{
+	AUTO(buf_release) struct buf last = CATALOG_KEY_INIT;
+	enum status status;
+
+	v->own = &last;
+	status = index_verify_in_ranges(v, &model);
+	v->own = NULL;
+	TRY(status);
+	TRY(catalog_verify_once(v, verify_total, "the number of entries"));
+	return catalog_verify_tallies_in_ranges(v);
 }
 
 enum status
 table_verify_indexes(struct catalog_verify *v)
 {
-	static const struct index_verify_model model = {
-		.finding = TABLE_FINDING_INDEX,
-		.finding_stray = TABLE_FINDING_INDEX_STRAY,
-		.arena_bytes = TABLE_INDEX_ARENA_BYTES,
-		.documents = TIMED_SPACE_ROWS,
-		.load = load,
-		.unload = table_extension_free,
-		.id = row_id,
-		.source = source,
-	};
 	AUTO(buf_release) struct buf last = CATALOG_KEY_INIT;
 	uint64_t entries;
 	enum status status;
@@ -103,6 +93,6 @@ table_verify_indexes(struct catalog_verify *v)
 	status = index_verify(v, &model, &entries);
 	v->own = NULL;
 	TRY(status);
-	TRY(check_total(v, entries));
+	TRY(index_verify_total(v, &model, TIMED_SPACE_STATS, &entries));
 	return catalog_verify_tallies(v);
 }

@@ -5,6 +5,7 @@
  * be earlier than that of a deletion which committed before.
  */
 #include "kv/tuple.h"
+#include "model/timed/check.h"
 #include "model/timed/tables/stamps.h"
 
 #define TABLE_FINDING_MARK  "table_mark"  /* a mark that cannot be where it is */
@@ -93,19 +94,22 @@ check_pair(struct catalog_verify *v, const struct kv_pair *pair, struct str tail
 	return check_mark(v, part, pair);
 }
 
-enum status
-table_verify_marks(struct catalog_verify *v)
+static enum status
+mark_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
+	(void)arg;
+	return check_pair(v, &c->pair, c->tail);
+}
+
+enum status
+table_verify_marks(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	const struct catalog_verify_walk walk = { TIMED_SPACE_MARKS, "the mark", NULL, mark_pair,
+						  NULL };
 
 	if (!table_schema_of(v->db)->stamped)
 		return timed_verify_single(v, TIMED_SPACE_MARKS, NULL);
-	TRY(catalog_verify_cursor_open(v, &c, TIMED_SPACE_MARKS));
-	while (!c.done) {
-		TRY(check_pair(v, &c.pair, c.tail));
-		TRY(catalog_verify_cursor_next(v, &c));
-	}
-	return STATUS_OK;
+	return catalog_verify_walk(v, &walk, range);
 }
 
 /* ---- Cells under marks ---- */

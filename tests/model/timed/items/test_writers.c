@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "items_model.h"
 #include "store.h"
+#include "verified.h"
 
 /* ---- Threads that write as they like ---- */
 
@@ -28,6 +30,7 @@ struct writer {
 	struct rand_seq r;
 	unsigned number;
 	int64_t pushed; /* elements in the list, by what this one has done */
+	_Atomic bool ended;
 	bool there[WRITER_MEMBERS];
 };
 
@@ -96,6 +99,7 @@ writer_main(void *arg)
 		(void)rand_seq_next(&w->r);
 	}
 	w->pushed = pushed;
+	atomic_store(&w->ended, true);
 	return NULL;
 }
 
@@ -141,6 +145,9 @@ writers_of_one_collection_keep_its_counts_right(void **state)
 		writers[i].f.now_ms += 10 * (uint64_t)i;
 		assert_int_equal(pthread_create(&threads[i], NULL, writer_main, &writers[i]), 0);
 	}
+	do
+		verified_beside_writers(f->store);
+	while (!atomic_load(&writers[0].ended));
 	for (unsigned i = 0; i < WRITERS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 		arena_free(writers[i].f.arena);

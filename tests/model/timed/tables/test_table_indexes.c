@@ -4,8 +4,10 @@
  * an index, and for some of its columns. The random test
  * (test_tables_random.c) has the rest.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -242,6 +244,54 @@ nulls_are_no_duplicates(void **arg)
 	assert_int_equal(run(f, (struct step){ .run = put, .k = 6, .v = 5, .w = 3 }),
 			 STATUS_DUPLICATE);
 	verified_none(f->store);
+}
+
+/* ---- A check in ranges, beside a writer ---- */
+
+enum {
+	WRITER_ROWS = 20,
+	WRITER_LEAST = 60, /* transactions */
+};
+
+struct writer {
+	struct fixture *f;
+	_Atomic unsigned written;
+	_Atomic bool ends;
+	enum status status;
+};
+
+static void *
+writer_main(void *arg)
+{
+	struct writer *w = arg;
+	struct fixture own = *w->f; /* with an error of its own */
+
+	for (unsigned i = 0; !atomic_load(&w->ends) && w->status == STATUS_OK; i++) {
+		w->status = run(&own, (struct step){ .run = i % 4 == 3 ? clear : put,
+						     .k = i * 7 % WRITER_ROWS,
+						     .v = i % 5,
+						     .w = i,
+						     .ttl_ms = i % 2 ? 1000000 : 0 });
+		atomic_fetch_add(&w->written, 1);
+	}
+	return NULL;
+}
+
+static void
+rows_and_entries_fit_beside_a_writer(void **arg)
+{
+	struct writer w = { .f = *arg };
+	pthread_t thread;
+
+	create_index(w.f, false, true);
+	assert_int_equal(pthread_create(&thread, NULL, writer_main, &w), 0);
+	do
+		verified_beside_writers(w.f->store);
+	while (atomic_load(&w.written) < WRITER_LEAST);
+	atomic_store(&w.ends, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(w.status, STATUS_OK);
+	verified_none(w.f->store);
 }
 
 static enum status
@@ -706,6 +756,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(unique_values_are_refused),
 		TEST(nulls_are_no_duplicates),
+		TEST(rows_and_entries_fit_beside_a_writer),
 		TEST(only_what_an_index_looks_at_is_read),
 		TEST(what_lies_behind_wanted_columns_is_not_read),
 		TEST(what_has_expired_makes_way),
