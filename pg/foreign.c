@@ -57,8 +57,10 @@ refuse_mixed(const char *what)
 static void
 check_local(const Constraint *c)
 {
-	Oid parent = c->contype == CONSTR_FOREIGN ? RangeVarGetRelid(c->pktable, NoLock, true)
-						  : InvalidOid;
+	/* ALTER CONSTRAINT names none. */
+	Oid parent = c->contype == CONSTR_FOREIGN && c->pktable
+			     ? RangeVarGetRelid(c->pktable, NoLock, true)
+			     : InvalidOid;
 
 	if (OidIsValid(parent) && frond_is_table(parent))
 		refuse_mixed("a local table cannot refer to a table in frond");
