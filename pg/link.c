@@ -336,16 +336,14 @@ frond_link_wrote(Oid server, Oid user, size_t bytes)
 	l->wrote = true;
 }
 
-void
-frond_link_local_write(void)
+static void
+check_local_write(void)
 {
 	HASH_SEQ_STATUS all;
 	struct frond_link *l;
 
-	if (local_wrote)
-		return;
 	hash_seq_init(&all, links);
-	while (!frond_allow_mixed_writes && (l = hash_seq_search(&all)))
+	while ((l = hash_seq_search(&all)))
 		if (l->in_txn && l->wrote) {
 			hash_seq_term(&all);
 			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -354,6 +352,13 @@ frond_link_local_write(void)
 				errhint("Their commits are two. With frond.allow_mixed_writes = on "
 					"the changes in frond may stay alone."));
 		}
+}
+
+void
+frond_link_local_write(void)
+{
+	if (!local_wrote && !frond_allow_mixed_writes)
+		check_local_write();
 	local_wrote = true;
 }
 
