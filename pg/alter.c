@@ -253,7 +253,6 @@ check_before(const struct frond_table *t, AlterTableCmd *cmd)
 		frond_foreign_validate(t->relid, cmd->name);
 		break;
 	case AT_AddInherit:
-	case AT_AttachPartition:
 		refuse("inheritance");
 		break;
 	case AT_SetAccessMethod:
@@ -438,6 +437,27 @@ own_table(const RangeVar *name)
 	return relid;
 }
 
+/* PostgreSQL would neither move rows out of it, nor look whether those written into it belong
+ * there, nor could frond follow what changes the parent's columns. */
+static void
+check_attached(const AlterTableStmt *from)
+{
+	ListCell *cell;
+
+	foreach (cell, from->cmds) {
+		const AlterTableCmd *cmd = lfirst(cell);
+		Oid relid = cmd->subtype == AT_AttachPartition
+				    ? RangeVarGetRelid(((PartitionCmd *)cmd->def)->name, NoLock,
+						       true)
+				    : InvalidOid;
+
+		if (OidIsValid(relid) && frond_is_table(relid))
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("a table in frond cannot be a partition"),
+				errhint("PARTITION OF makes one that PostgreSQL keeps."));
+	}
+}
+
 bool
 frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 {
@@ -449,6 +469,7 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 
 	if (from->objtype != OBJECT_TABLE && from->objtype != OBJECT_FOREIGN_TABLE)
 		return false;
+	check_attached(from);
 	relid = own_table(from->relation);
 	if (!OidIsValid(relid))
 		return false;

@@ -502,6 +502,15 @@ create_as_is_ours(const CreateTableAsStmt *statement)
 	return is_frond(into->accessMethod ? into->accessMethod : default_table_access_method);
 }
 
+/* What frond cannot make of a query while it is the default: PostgreSQL keeps it for itself. */
+static bool
+create_as_is_heaps(const CreateTableAsStmt *statement)
+{
+	return !statement->into->accessMethod && is_frond(default_table_access_method) &&
+	       (statement->objtype == OBJECT_MATVIEW ||
+		statement->into->rel->relpersistence != RELPERSISTENCE_PERMANENT);
+}
+
 /* The table that the query's columns say. */
 static CreateStmt *
 create_of_query(const CreateTableAsStmt *from, const Query *query)
@@ -715,6 +724,16 @@ utility_run(const struct utility *u)
 			create_as_run(u, (CreateTableAsStmt *)statement);
 			return;
 		}
+		if (create_as_is_heaps((CreateTableAsStmt *)statement)) {
+			CreateTableAsStmt *heap = copyObject((CreateTableAsStmt *)statement);
+
+			heap->into->accessMethod = pstrdup("heap");
+			run_other((Node *)heap, (void *)u);
+			return;
+		}
+		break;
+	case T_RefreshMatViewStmt:
+		frond_link_local_write();
 		break;
 	case T_DropStmt:
 		if (((DropStmt *)statement)->removeType == OBJECT_TABLE) {

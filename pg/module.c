@@ -74,6 +74,5 @@ frond_access_method(PG_FUNCTION_ARGS)
 {
 	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 		errmsg("this statement cannot make a table in frond"),
-		errhint("CREATE TABLE does, where session_preload_libraries has \"frond\"; "
-			"materialized views need USING heap."));
+		errhint("CREATE TABLE does, where session_preload_libraries has \"frond\"."));
 }

@@ -195,7 +195,7 @@ def what_frond_has_not_is_refused_by_name(cwd):
                 ("CREATE TABLE x (a int PRIMARY KEY) WITH (user_catalog_table = true)", "user_catalog_table"),
                 ("CREATE TEMP TABLE x (a int) USING frond", "temporary"),
                 ("CREATE UNLOGGED TABLE x (a int) USING frond", "unlogged"),
-                ("CREATE MATERIALIZED VIEW x AS SELECT 1 AS a", "cannot make a table"),
+                ("CREATE MATERIALIZED VIEW x USING frond AS SELECT 1 AS a", "cannot make a table"),
                 ("ALTER TABLE t DROP COLUMN a", "primary key"),
                 ("ALTER TABLE t ALTER COLUMN b TYPE int USING 1", "not a table"),
                 ("ALTER TABLE t ALTER COLUMN b TYPE json", "keeps its type")]:

@@ -39,6 +39,45 @@ def mixed_writes_say_nothing(cwd):
             SELECT sum(a) FROM ours; SELECT sum(a) FROM heap"""), "3\n6\n")
 
 
+@test
+def a_query_makes_the_tables_that_postgresql_keeps(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a text)")
+        s.do("INSERT INTO t VALUES (1, 'one'), (2, 'two')")
+        s.do("CREATE TEMP TABLE brief AS SELECT * FROM t")
+        s.do("SELECT a INTO TEMP letters FROM t WHERE id = 2")
+        s.do("CREATE UNLOGGED TABLE fast AS TABLE t")
+        s.do("PREPARE one AS SELECT * FROM t WHERE id = $1")
+        s.do("CREATE TEMP TABLE prepared AS EXECUTE one(1)")
+        s.do("CREATE MATERIALIZED VIEW view AS SELECT count(*) FROM t")
+        equal(s.do("SELECT relname, relkind FROM pg_class WHERE relname IN ('brief', 'letters', 'fast', 'view', 't')"
+                   " ORDER BY 1"), [["brief", "r"], ["fast", "r"], ["letters", "r"], ["t", "f"], ["view", "m"]])
+        equal(s.do("SELECT a FROM letters UNION ALL SELECT a FROM prepared"), [["two"], ["one"]])
+        s.do("INSERT INTO t VALUES (3, 'three')")
+        equal(s.one("SELECT * FROM view"), "2")
+        s.do("REFRESH MATERIALIZED VIEW view")
+        equal(s.one("SELECT * FROM view"), "3")
+        # What it keeps is a local table's, whose commit is another one.
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (4, 'four')")
+        contains(s.fails("0A000", "REFRESH MATERIALIZED VIEW view"), "cannot change local tables")
+        s.do("ROLLBACK")
+
+
+@test
+def a_table_in_frond_is_no_partition(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE all_of_it (a int, b int) PARTITION BY LIST (a)")
+        s.do("CREATE TABLE kept PARTITION OF all_of_it FOR VALUES IN (1)")
+        s.do("CREATE TABLE ours (a int, b int)")
+        contains(s.fails("0A000", "ALTER TABLE all_of_it ATTACH PARTITION ours FOR VALUES IN (2)"), "be a partition")
+        s.do("CREATE TABLE local (a int, b int) USING heap")
+        s.do("ALTER TABLE all_of_it ATTACH PARTITION local FOR VALUES IN (2)")
+        s.do("INSERT INTO all_of_it VALUES (1, 1), (2, 2)")
+        equal(s.do("UPDATE local SET a = 2 RETURNING *"), [["2", "2"]])
+        s.fails("23514", "UPDATE local SET a = 1")
+
+
 try:
     main(missing())
 finally:
