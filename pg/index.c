@@ -10,6 +10,7 @@
 #include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -19,6 +20,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_clause.h"
+#include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
 #include "parser/parse_relation.h"
 #include "utils/acl.h"
@@ -81,6 +83,18 @@ check_collation(const struct making *m, const IndexElem *e)
 			       e->name));
 }
 
+/* Whether an index has the order that the type has anyway: frond knows no other. */
+static bool
+is_default_order(const IndexElem *e, Oid type)
+{
+	Oid named = get_opclass_oid(BTREE_AM_OID, e->opclass, false);
+	Oid usual = GetDefaultOpClass(type, BTREE_AM_OID);
+
+	return !e->opclassopts && OidIsValid(usual) &&
+	       get_opclass_family(named) == get_opclass_family(usual) &&
+	       IsBinaryCoercible(type, get_opclass_input_type(named));
+}
+
 static void
 column_take(struct making *m, const IndexElem *e)
 {
@@ -88,8 +102,6 @@ column_take(struct making *m, const IndexElem *e)
 
 	if (!e->name)
 		refuse("expressions");
-	if (e->opclass)
-		refuse("operator classes other than the default");
 	if (m->index.count == FROWS_KEY_COLUMNS)
 		ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
 			errmsg("an index has %d columns at most", FROWS_KEY_COLUMNS));
@@ -99,6 +111,9 @@ column_take(struct making *m, const IndexElem *e)
 			errmsg("the column \"%s\" cannot be in an index: frond does not know the "
 			       "order of %s",
 			       e->name, format_type_be(c->type)));
+	if (e->opclass &&
+	    !is_default_order(e, get_atttype(m->t->relid, get_attnum(m->t->relid, e->name))))
+		refuse("operator classes other than the default");
 	check_collation(m, e);
 	m->columns[m->index.count++] = (struct frows_index_column){
 		.id = c->id, .descending = e->ordering == SORTBY_DESC

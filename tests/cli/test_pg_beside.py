@@ -78,6 +78,20 @@ def a_table_in_frond_is_no_partition(cwd):
         s.fails("23514", "UPDATE local SET a = 1")
 
 
+# ---- Indexes ----
+
+@test
+def an_index_may_name_the_order_that_it_has_anyway(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (a char(10), b text, c varchar(5), d int, e bigint)")
+        s.do("CREATE UNIQUE INDEX named ON t (a bpchar_ops, b text_ops, c varchar_ops, d int4_ops)")
+        s.do("INSERT INTO t VALUES ('a', 'b', 'c', 1)")
+        s.fails("23505", "INSERT INTO t VALUES ('a', 'b', 'c', 1)")
+        for column in ("b text_pattern_ops", "c varchar_pattern_ops", "e int4_ops", "a text_ops"):
+            contains(s.fails("0A000", f"CREATE INDEX ON t ({column})"), "operator classes")
+        s.fails("42704", "CREATE INDEX ON t (b no_ops)")
+
+
 try:
     main(missing())
 finally:
