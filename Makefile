@@ -111,12 +111,13 @@ soak: with-tests build/frond
 		--seconds $(SOAK_SECONDS)
 
 # frond beside its peers and its limits; bench/README.md tells the settings.
-bench: with-tests build/frond
+bench: with-tests build/frond pg
 	scripts/deps bench
 	ninja -C build bench/load bench/constant bench/raw bench/mongo_load bench/mongo_constant
 	python3 bench/run.py --build build $(BENCH_OPTIONS)
 	python3 bench/redis.py --build build $(BENCH_OPTIONS)
 	python3 bench/mongo.py --build build $(BENCH_OPTIONS)
+	python3 bench/sql.py --build build $(BENCH_OPTIONS)
 
 # The same, how cost grows, and both into README.md and docs/PERFORMANCE.md.
 bench-publish:
