@@ -13,6 +13,7 @@
 #include "kv/engine.h"
 #include "kv/fate.h"
 #include "kv/txid.h"
+#include "loop/step.h"
 
 enum {
 	SWEEP_TX_IDS = 2000, /* ids that one transaction of the sweep looks at */
@@ -308,6 +309,10 @@ run_until_settled(struct kv_attempts *run, struct kv_tx *tx, enum status first,
 			return verdict;
 		if (attempts == KV_RETRY_LIMIT)
 			break;
+		/* A client that has gone waits for no further attempt. None has taken place. */
+		if (!run->unknown && step_ask() != STATUS_OK)
+			return err_set(err, STATUS_CANCELLED,
+				       "the transaction was not tried again: nobody waits for it");
 		metric_add_at(&retries, retry_reason(status), 1);
 		status = attempt_begin(run, tx, &commit, &settled);
 	}

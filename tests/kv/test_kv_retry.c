@@ -10,6 +10,7 @@
 #include "kv/engine.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
+#include "loop/step.h"
 
 /* ---- An engine with unknown results ---- */
 
@@ -284,6 +285,38 @@ endless_conflicts_are_given_up(void **state)
 	assert_non_null(strstr(err.text, "100"));
 }
 
+static enum status
+nobody_waits(void *arg)
+{
+	*(int *)arg += 1;
+	return STATUS_CANCELLED;
+}
+
+/* As of a fiber whose client has gone. An attempt of unknown outcome is settled all the same. */
+static void
+what_nobody_waits_for_is_not_tried_again(void **state)
+{
+	struct body body = { .conflicts = 2 * KV_RETRY_LIMIT };
+	struct kv_store *store = store_of(state);
+	struct step_meter meter;
+	struct err err = { 0 };
+	int asked = 0;
+
+	step_init(&meter);
+	step_enter(&meter);
+	step_set_ask(nobody_waits, &asked);
+	assert_int_equal(kv_run(store, increment, &body, NULL, &err), STATUS_CANCELLED);
+	assert_int_equal(body.runs, 1);
+	assert_true(asked > 0);
+	assert_non_null(strstr(err.text, "nobody waits"));
+	make_flaky(store, 1, false);
+	body = (struct body){ 0 };
+	assert_ok(kv_run(store, increment, &body, NULL, &err));
+	assert_int_equal(body.runs, 2);
+	step_set_ask(NULL, NULL);
+	step_leave();
+}
+
 static void
 body_that_gives_up_leaves_no_trace(void **state)
 {
@@ -427,6 +460,7 @@ main(void)
 		T(second_half_tries_again_what_has_conflicted),
 		T(second_half_tells_how_the_first_one_failed),
 		T(endless_conflicts_are_given_up),
+		T(what_nobody_waits_for_is_not_tried_again),
 		T(body_that_gives_up_leaves_no_trace),
 		T(failure_without_explanation_gets_one),
 		T(unknown_commit_that_happened_is_not_repeated),
