@@ -605,6 +605,17 @@ range_find_last(struct range_job *job)
 		range_drop_lookup(tx);
 }
 
+/*
+ * A reading that was given up is done again elsewhere, and waits for its turn there, perhaps behind
+ * thousands. What it has collected is of no use to it meanwhile.
+ */
+static void
+range_drop_answer(struct range_job *job)
+{
+	buf_release(job->bytes);
+	buf_release(job->lengths);
+}
+
 void
 emb_range_run(struct emb_disk_read *read)
 {
@@ -628,6 +639,8 @@ emb_range_run(struct emb_disk_read *read)
 	if (entered)
 		gate_leave(pass);
 	range_tell_progress(job);
+	if (read->incomplete)
+		range_drop_answer(job);
 }
 
 void
