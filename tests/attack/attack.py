@@ -117,7 +117,7 @@ def run_attack(attack, options):
 
 
 def end_under_attack(attack, options, size, frond):
-    """The seconds that the process took to end after SIGTERM, in the middle of the attack."""
+    """How the process ended after SIGTERM, in the middle of the attack."""
     attackers = Attackers(attack, frond, size)
     try:
         time.sleep(options.warm_up)
@@ -172,10 +172,7 @@ def faults_of(row, options):
     limit = options.memory * 1.25 + options.allowance
     if row["peak"] > limit:
         faults.append(f"{row['peak'] / MIB:.0f} MiB resident, of {limit / MIB:.0f}")
-    if row["ended"] is None:
-        faults.append("SIGTERM did not end the process")
-    elif row["ended"] > DRAIN_MS / 1000 + END_SLACK_SECONDS:
-        faults.append(f"SIGTERM took {row['ended']:.1f} s to end the process")
+    faults += row["ended"].faults(DRAIN_MS / 1000 + END_SLACK_SECONDS)
     if row["lost"]:
         faults.append(f"{len(row['lost'])} acknowledged writes are lost: {row['lost'][:3]}")
     return faults
@@ -195,12 +192,11 @@ def percentiles(row):
 
 def describe(row):
     frond, writer = row["frond"], row["writer"]
-    ended = "never" if row["ended"] is None else f"{row['ended']:.1f} s"
     workers = f" and {row['workers'] / MIB:.0f} of workers" if row["workers"] else ""
     return (f"tried {frond['tried']} times; {percentiles(row)}; longest {frond['max_us'] / 1000:.0f} ms; "
             f"{len(writer.acknowledged)} writes, longest {writer.longest_seconds * 1000:.0f} ms, "
             f"refused {writer.refused or 'none'}; {row['peak'] / MIB:.0f} MiB{workers}; "
-            f"ended in {ended}")
+            f"{row['ended']}")
 
 
 def allow_descriptors():

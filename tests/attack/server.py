@@ -6,13 +6,13 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 
+import ending
 import unread_cql
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
@@ -168,15 +168,8 @@ class Frond(Server):
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self, limit_seconds):
-        """Sends SIGTERM. Returns the seconds that the process took, None if it did not end."""
-        begin = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(timeout=limit_seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return None
-        return time.monotonic() - begin
+        """Sends SIGTERM. Returns how the process ended."""
+        return ending.end(self.process, limit_seconds)
 
 
 class Directory:

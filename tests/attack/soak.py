@@ -369,8 +369,7 @@ def tell(options, reports, samples, tried, ended, acknowledged, lost):
     print(f"# {compared(reports)}")
     if max(samples) > limit:
         faults.append(f"{max(samples) / MIB:.0f} MiB resident, of {limit / MIB:.0f}")
-    if ended is None or ended > DRAIN_MS / 1000 + 1:
-        faults.append(f"SIGTERM: {'never ended' if ended is None else f'{ended:.1f} s'}")
+    faults += ended.faults(DRAIN_MS / 1000 + 1)
     if lost:
         faults.append(f"{len(lost)} acknowledged documents are lost: {lost[:3]}")
     return faults

@@ -16,7 +16,6 @@ import os
 import pathlib
 import re
 import resource
-import signal
 import socket
 import struct
 import subprocess
@@ -26,6 +25,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
+
+import ending
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import mongo  # noqa: E402  a client of MongoDB's protocol
@@ -37,6 +38,7 @@ MB = 1024 * 1024
 SMALL_BYTES = 1000
 DRAIN_SECONDS = 3
 END_SECONDS = 2    # beyond those, for the process to have ended
+SAMPLE_SECONDS = 0.05
 IDLE_SECONDS = 30  # within which nothing is done any more for clients that have left
 
 
@@ -63,8 +65,12 @@ class Server:
         self.cql_port, self.rows_port = int(ports["cql"]), int(ports["rows"])
 
     def resident(self):
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s*(\d+)", text).group(1)) * 1024
+        """0 once it has ended."""
+        try:
+            fields = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()
+        except OSError:
+            return 0
+        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def is_up(self):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/_up", timeout=60) as answer:
@@ -84,16 +90,24 @@ class Server:
                 return True
         return False
 
-    def stop(self):
-        """The exit code, and the seconds until then."""
-        begin = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            code = self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            code = self.process.wait()
-        return code, time.monotonic() - begin
+
+class Peak(threading.Thread):
+    """The most resident memory from its start on: also while clients leave, and while the server ends."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server = server
+        self.bytes = server.resident()
+        self.over = threading.Event()
+
+    def run(self):
+        while not self.over.wait(SAMPLE_SECONDS):
+            self.bytes = max(self.bytes, self.server.resident())
+
+    def end(self):
+        self.over.set()
+        self.join()
+        return self.bytes
 
 
 class Others(threading.Thread):
@@ -446,42 +460,34 @@ def run(attack, options):
             c.ask(unread_rows.write("small_rows", server.rows_column, [(1, b"s" * SMALL_BYTES)]))
         attack.prepare(server, size)
         time.sleep(1)  # what that took is given back
-        before = peak = server.resident()
+        before = server.resident()
+        peak = Peak(server)
         others = Others(server)
+        peak.start()
         others.start()
-        end = [time.monotonic() + 120]
-
-        def work():
-            sockets = attack.attack(server, size)
-            end[0] = time.monotonic() + options.seconds
-            time.sleep(options.seconds)
-            close_all(sockets)
-
-        attacker = threading.Thread(target=work, daemon=True)
-        attacker.start()
-        while time.monotonic() < end[0] and attacker.is_alive():
-            time.sleep(0.05)
-            peak = max(peak, server.resident())
+        sockets = attack.attack(server, size)
+        time.sleep(options.seconds)
+        close_all(sockets)
         others.over = True
         others.join(120)
-        attacker.join(120)
         idle = server.becomes_idle()
         sockets = attack.attack(server, size)
-        code, took = server.stop()
+        end = ending.end(server.process, 60)
         close_all(sockets)
+        grown = peak.end() - before
         log = server.log.read_text().splitlines()
-        errors = [one for one in log if "level=error" in one] + log[-1:] * (code != 0)
-    grown, bound = peak - before, options.memory_bytes + options.memory_bytes // 4
+        errors = [one for one in log if "level=error" in one] + log[-1:] * (end.code != 0)
+    bound = options.memory_bytes + options.memory_bytes // 4
     slowest = ", ".join(f"{name} {max(waits, default=0):.2f} s"
                         for name, waits in others.waits.items())
     failures = [f"{grown // MB} MiB more than at rest"] * (grown > bound)
     failures += [f"{len(others.refused)} of others were refused: {others.refused[:1]}"] \
         * bool(others.refused)
     failures += ["it still works for clients that have left"] * (not idle)
-    failures += [f"ended after {took:.1f} s"] * (took > DRAIN_SECONDS + END_SECONDS)
-    failures += [f"ended with {code}"] * (code != 0) + errors[:1]
+    ended = end.faults(DRAIN_SECONDS + END_SECONDS)
+    failures += ended + errors[:1] * bool(ended)
     print(f"{'not ok' if failures else 'ok'} - {attack.name}: {before // MB} MiB at rest, "
-          f"{grown // MB} MiB more at most of {bound // MB}; ended in {took:.1f} s; the slowest of others: {slowest}"
+          f"{grown // MB} MiB more at most of {bound // MB}; {end}; the slowest of others: {slowest}"
           + "".join(f"\n# {one}" for one in failures), flush=True)
     return not failures
 
