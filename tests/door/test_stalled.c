@@ -2,7 +2,9 @@
  * Databases and documents that go while a client has stopped reading: the answer under way ends as
  * what it is, cut or whole, and the server goes on. And what an answer under way does not hold.
  */
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -25,6 +27,7 @@ enum {
 	EVENTS = ANSWER_BYTES / (EVENT_NAME_BYTES + 70),
 	EVENTS_AT_ONCE = 10000, /* in a transaction */
 	SLOW_MS = 2500,         /* that a function takes, less than it may */
+	LOG_BYTES = 1 << 20,
 };
 
 /* ---- What is stored ---- */
@@ -224,6 +227,72 @@ documents_that_are_purged_leave_no_answer_that_seems_whole(void **state)
 {
 	(void)state;
 	check_all(purge_documents, true);
+}
+
+static int log_file = -1;
+static int stderr_before = -1;
+
+static bool
+log_has(const char *part)
+{
+	char *text = test_malloc(LOG_BYTES);
+	ssize_t n;
+	bool has;
+
+	(void)fflush(stderr);
+	n = pread(log_file, text, LOG_BYTES - 1, 0);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	has = strstr(text, part);
+	test_free(text);
+	return has;
+}
+
+static int
+setup_log(void **state)
+{
+	char path[] = "/tmp/frond-stalled-XXXXXX";
+
+	(void)state;
+	log_file = mkstemp(path);
+	assert_true(log_file >= 0);
+	(void)unlink(path);
+	(void)fflush(stderr);
+	stderr_before = dup(STDERR_FILENO);
+	return dup2(log_file, STDERR_FILENO) == STDERR_FILENO ? 0 : -1;
+}
+
+static int
+teardown_log(void **state)
+{
+	(void)state;
+	(void)fflush(stderr);
+	if (dup2(stderr_before, STDERR_FILENO) != STDERR_FILENO)
+		return -1;
+	(void)close(stderr_before);
+	(void)close(log_file);
+	return 0;
+}
+
+/* It runs first: the log has one line in ten seconds of each status. */
+static void
+an_attachment_that_goes_with_its_database_is_told_as_deleted(void **state)
+{
+	(void)state;
+	store_content(CONTENT_ATTACHMENT);
+	assert_false(answer_is_whole(&answers[0], delete_database));
+	assert_true(log_has("event=answer_cut status=deleted code=404 reason=\"the database was"));
+	assert_false(log_has("status=corrupt"));
+}
+
+static void
+an_attachment_that_is_purged_is_not_told_as_damage(void **state)
+{
+	(void)state;
+	store_content(CONTENT_ATTACHMENT);
+	assert_false(answer_is_whole(&answers[0], purge_documents));
+	assert_false(log_has("status=corrupt"));
+	delete_database(&answers[0]);
 }
 
 /* ---- Events of databases ---- */
@@ -443,6 +512,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			an_attachment_that_goes_with_its_database_is_told_as_deleted, setup_log,
+			teardown_log),
+		cmocka_unit_test_setup_teardown(an_attachment_that_is_purged_is_not_told_as_damage,
+						setup_log, teardown_log),
 		cmocka_unit_test(a_database_that_is_deleted_cuts_what_is_read_of_it),
 		cmocka_unit_test(a_database_that_is_replaced_cuts_what_is_read_of_the_one_before),
 		cmocka_unit_test(documents_that_are_purged_leave_no_answer_that_seems_whole),

@@ -96,6 +96,12 @@ MUST_USE enum status rev_att_reader_next(struct rev_att_reader *reader, struct k
 					 struct str *ret);
 /* True after STATUS_CORRUPT if the bytes are there as they were uploaded, and are not gzip. */
 bool rev_att_reader_is_invalid(const struct rev_att_reader *reader);
+/*
+ * Whether a revision has the attachment still, as the transaction sees it. If none has, its data is
+ * gone, and STATUS_CORRUPT of a read in the same transaction tells of no damage. One key.
+ */
+MUST_USE enum status rev_att_reader_is_kept(struct rev_att_reader *reader, struct kv_tx *tx,
+					    bool *ret);
 
 /*
  * From the next read on a range has about `read_bytes`, at least one chunk, and a piece that is not

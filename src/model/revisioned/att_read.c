@@ -247,3 +247,19 @@ rev_att_reader_is_invalid(const struct rev_att_reader *r)
 {
 	return r->invalid;
 }
+
+enum status
+rev_att_reader_is_kept(struct rev_att_reader *r, struct kv_tx *tx, bool *ret)
+{
+	struct kv_future *f;
+	enum status status;
+	struct str value;
+
+	rev_key_att(&r->key, r->db, REV_ATT_SPACE_REFS, r->att.id);
+	TRY(catalog_key_status(&r->key));
+	f = kv_get(tx, buf_str(&r->key), KV_SNAPSHOT);
+	status = kv_future_wait(f);
+	*ret = status == STATUS_OK && kv_future_value(f, &value);
+	kv_future_free(f);
+	return status;
+}

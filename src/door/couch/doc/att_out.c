@@ -181,6 +181,7 @@ struct att_sending {
 	bool base64;
 	bool owned; /* the pieces are the reader's, and not bytes of a read */
 	bool rested;
+	bool renewed;      /* the view is a later one than that which had the pointer */
 	size_t read_bytes; /* of the next range: more and more, while the client takes it all */
 	struct net_wait_hook before;
 	struct buf carry;
@@ -200,22 +201,50 @@ att_out_let_go(void *arg)
 	if (a->before.let_go)
 		a->before.let_go(a->before.arg);
 	couch_snapshot_rest(a->s);
-	a->rested = true;
+	a->rested = a->renewed = true;
 	a->read_bytes = REV_ATT_CHUNK_BYTES;
+}
+
+static enum status
+att_out_database_gone(struct couch_req *r)
+{
+	return err_set(&r->fail.err, STATUS_DELETED,
+		       "the database was deleted while an attachment of it was sent");
+}
+
+/*
+ * A chunk is not there, or not as it was written. In a later view that is no damage if the last
+ * revision that had the attachment has gone.
+ */
+static enum status
+att_out_explain_missing(struct att_sending *a)
+{
+	bool kept;
+
+	if (!a->renewed || rev_att_reader_is_invalid(a->reader))
+		return STATUS_CORRUPT;
+	TRY(rev_att_reader_is_kept(a->reader, a->s->tx, &kept));
+	if (kept)
+		return STATUS_CORRUPT;
+	return err_set(&a->s->r->fail.err, STATUS_DELETED,
+		       "an attachment was deleted while it was sent");
 }
 
 /*
  * Renews the snapshot after a failure, since an attachment's data never changes. STATUS_OK: read
- * the piece again. The end and corrupt data are returned as they are.
+ * the piece again. The end, corrupt and deleted data are returned as they are.
  */
 static enum status
-att_out_renew(struct couch_snapshot *s, enum status status)
+att_out_renew(struct att_sending *a, enum status status)
 {
-	if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT)
+	if (status == STATUS_CORRUPT)
+		status = att_out_explain_missing(a);
+	if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT || status == STATUS_DELETED)
 		return status;
-	status = couch_snapshot_renew(s, status);
-	/* Not the end of the attachment: the database has been deleted meanwhile. */
-	return status == STATUS_NOT_FOUND ? STATUS_CORRUPT : status;
+	a->renewed = true;
+	status = couch_snapshot_renew(a->s, status);
+	/* Not the end of the attachment. */
+	return status == STATUS_NOT_FOUND ? att_out_database_gone(a->s->r) : status;
 }
 
 static enum status
@@ -249,9 +278,9 @@ att_out_read(struct att_sending *a, struct str *ret)
 	size_t most = a->read_bytes;
 	enum status status = couch_snapshot_resume(a->s);
 
-	/* Not the end of the attachment: the database has been deleted meanwhile. */
+	/* Not the end of the attachment. */
 	if (status == STATUS_NOT_FOUND)
-		return STATUS_CORRUPT;
+		return att_out_database_gone(a->s->r);
 	TRY(status);
 	if (b)
 		n = budget_portion(b, REV_ATT_READ_BYTES, REV_ATT_CHUNK_BYTES);
@@ -299,7 +328,7 @@ att_out_send_pieces(struct att_sending *a, struct str first)
 
 		status = att_out_read(a, &piece);
 		if (status != STATUS_OK) {
-			status = att_out_renew(a->s, status);
+			status = att_out_renew(a, status);
 			continue;
 		}
 		a->s->failures = 0;
@@ -332,6 +361,7 @@ att_out_send(struct couch_snapshot *s, struct rev_att_reader *reader, struct str
 		.base64 = base64,
 		.owned = decodes,
 		.rested = s->resting,
+		.renewed = s->resting,
 		.read_bytes = REV_ATT_CHUNK_BYTES,
 		.carry = BUF_SHORT(REV_ATT_BASE64_BYTES),
 		.text = BUF_SHORT(REV_ATT_BASE64_BYTES),
