@@ -17,7 +17,8 @@ struct verified {
 
 /*
  * Checks the whole store in one transaction. Fails the test if a check in ranges of one and of five
- * units finds something where this one does not, or nothing where it does.
+ * units, of more in a large store, finds something where this one does not, or nothing where it
+ * does.
  */
 void verified_read(struct kv_store *store, struct verified *ret);
 
