@@ -296,7 +296,9 @@ frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned
 	if (stage != UPPERREL_GROUP_AGG || rel->fdw_private ||
 	    scanned->reloptkind != RELOPT_BASEREL || !(query->hasAggs || query->groupClause) ||
 	    query->groupingSets || scanned->lateral_relids ||
-	    bms_membership(root->all_baserels) != BMS_SINGLETON)
+	    bms_membership(root->all_baserels) != BMS_SINGLETON ||
+	    /* Rows of its children, which PostgreSQL keeps, belong to the sums. */
+	    planner_rt_fetch(scanned->relid, root)->inh)
 		return;
 	t = frond_plan_table(root, scanned);
 	upper_push(root, scanned, t, &push);

@@ -70,7 +70,8 @@ unique_tell(PlannerInfo *root, Oid relid, bool is_parent, RelOptInfo *rel)
 {
 	if (next_hook)
 		next_hook(root, relid, is_parent, rel);
-	if (!frond_is_table(relid))
+	/* Its children may have the same values again. */
+	if (is_parent || !frond_is_table(relid))
 		return;
 
 	const struct frond_table *t = frond_plan_table(root, rel);

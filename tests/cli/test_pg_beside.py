@@ -92,6 +92,25 @@ def an_index_may_name_the_order_that_it_has_anyway(cwd):
         s.fails("42704", "CREATE INDEX ON t (b no_ops)")
 
 
+# ---- Children ----
+
+@test
+def a_parent_has_the_rows_of_its_children(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE parent (id int PRIMARY KEY, a int)")
+        s.do("CREATE TABLE child () INHERITS (parent)")
+        s.do("INSERT INTO parent VALUES (1, 1)")
+        s.do("INSERT INTO child VALUES (1, 10), (2, 20)")
+        equal(s.do("SELECT sum(a), count(*), max(a) FROM parent"), [["31", "3", "20"]])
+        equal(s.do("SELECT id, count(*) FROM parent GROUP BY id ORDER BY id"), [["1", "2"], ["2", "1"]])
+        equal(s.do("SELECT sum(a), count(*) FROM ONLY parent"), [["1", "1"]])
+        # A key is the table's own, so a join by it is not left out.
+        s.do("CREATE TABLE other (id int)")
+        s.do("INSERT INTO other VALUES (1)")
+        equal(s.do("SELECT o.id FROM other o LEFT JOIN parent p ON p.id = o.id"), [["1"], ["1"]])
+        equal(s.do("SELECT o.id FROM other o LEFT JOIN ONLY parent p ON p.id = o.id"), [["1"]])
+
+
 try:
     main(missing())
 finally:
