@@ -83,9 +83,9 @@ void frond_link_drop_index_later(Oid server, Oid user, const char *schema, const
 /* Tables and, with `column`, columns that are dropped when it has committed. */
 void frond_link_drop_later(Oid server, Oid user, const char *schema, const char *table,
 			   const char *column);
+bool frond_link_drops(const char *schema, const char *table); /* when it has committed */
 /* A local table is changed by this transaction; fails if one of frond's was, too. */
 void frond_link_local_write(void);
-
 /* Whether a transaction of frond's is open. */
 bool frond_link_is_used(void);
 /*
@@ -364,7 +364,7 @@ TupleTableSlot *frond_modify_delete(EState *estate, ResultRelInfo *rel, TupleTab
 				    TupleTableSlot *plan_slot);
 void frond_modify_end(EState *estate, ResultRelInfo *rel);
 void frond_modify_truncate(List *rels, DropBehavior behavior, bool restart_seqs);
-/* Before a query reads the table: sends what other queries of the backend have written to it. */
+/* Before a query reads the table: sends what others of the backend have written that it sees. */
 void frond_modify_flush(Oid relid, const EState *reader);
 /* A transaction, or a subtransaction of this level, has aborted: its writes are forgotten. What is
  * in the memory of a function that has not ended may be there for longer. */
@@ -469,10 +469,8 @@ struct frond_key_spec {
 	List *unique;  /* of Constraint: UNIQUE */
 	List *foreign; /* of Constraint: FOREIGN KEY */
 };
-
 /* Takes the constraints of a column that frond keeps, and gives the others. */
 List *frond_constraints_take(List *constraints, const char *column, struct frond_key_spec *key);
-
 /* CREATE INDEX, and UNIQUE of a table that is there. */
 void frond_index_create(Oid relid, IndexStmt *statement);
 void frond_index_add_unique(Oid relid, const Constraint *constraint);
@@ -489,6 +487,8 @@ typedef void frond_run_utility(Node *statement, void *arg);
 /* True if ALTER TABLE, or RENAME, was of a table of this extension's and was done. */
 bool frond_alter_table(AlterTableStmt *statement, frond_run_utility *run, void *arg);
 bool frond_rename(RenameStmt *statement, frond_run_utility *run, void *arg);
+/* After ALTER DOMAIN: fails if a column in frond has a value that it refuses (domain.c). */
+void frond_domain_check(const AlterDomainStmt *statement);
 
 /* ---- What else there is (import.c) ---- */
 

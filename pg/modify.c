@@ -577,6 +577,14 @@ rows_send(struct modify *m)
 		frond_link_wrote(m->table->server, m->user, bytes);
 }
 
+/* A STABLE function that a statement calls sees what was there when that began. */
+static bool
+is_seen(const struct modify *m, const EState *reader)
+{
+	return m->estate != reader && (!reader || !reader->es_snapshot ||
+				       reader->es_snapshot->curcid > m->estate->es_output_cid);
+}
+
 void
 frond_modify_flush(Oid relid, const EState *reader)
 {
@@ -586,7 +594,7 @@ frond_modify_flush(Oid relid, const EState *reader)
 	{
 		struct modify *m = dlist_container(struct modify, open, at.cur);
 
-		if (m->table->relid == relid && m->estate != reader)
+		if (m->table->relid == relid && is_seen(m, reader))
 			rows_send(m);
 	}
 }
@@ -866,7 +874,10 @@ conflict_find(struct modify *m, TupleTableSlot *slot, const struct frows_value *
 	}
 	if (is_touched(m, values, count))
 		ereport(ERROR, errcode(ERRCODE_CARDINALITY_VIOLATION),
-			errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"));
+			errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"),
+			errhint("Ensure that no rows proposed for insertion within the same "
+				"command "
+				"have duplicate constrained values."));
 	return !m->arbiter || frond_conflict_find(m->table, m->user, m->arbiter, slot, ret);
 }
 

@@ -111,6 +111,31 @@ def a_parent_has_the_rows_of_its_children(cwd):
         equal(s.do("SELECT o.id FROM other o LEFT JOIN ONLY parent p ON p.id = o.id"), [["1"]])
 
 
+# ---- What a statement sees ----
+
+@test
+def a_stable_function_sees_what_was_there_when_its_statement_began(cwd):
+    opener = fresh()
+    with opener() as s:
+        for access in ("frond", "heap"):
+            s.do(f"CREATE TABLE {access} (id int, n int) USING {access}")
+            s.do(f"INSERT INTO {access} VALUES (1, 1), (2, 2), (3, 3)")
+            for kind in ("stable", "volatile"):
+                most = f"SELECT max(n) FROM {access}"
+                s.do(f"CREATE FUNCTION {access}_{kind}() RETURNS int LANGUAGE sql {kind} AS '{most}'")
+                s.do(f"CREATE FUNCTION {access}_pl_{kind}() RETURNS int LANGUAGE plpgsql {kind} AS"
+                     f" 'BEGIN RETURN ({most}); END'")
+        for name, expected in [("stable", ["13", "13", "13"]), ("pl_stable", ["13", "13", "13"]),
+                               ("volatile", ["13", "23", "33"]), ("pl_volatile", ["13", "23", "33"])]:
+            for access in ("frond", "heap"):
+                s.do("BEGIN")
+                s.do(f"UPDATE {access} SET n = {access}_{name}() + 10")
+                equal(s.do(f"SELECT n FROM {access} ORDER BY id"), [[n] for n in expected])
+                s.do(f"INSERT INTO {access} SELECT 4, {access}_{name}() FROM generate_series(1, 2)")
+                equal(s.one(f"SELECT max(n) FROM {access} WHERE id = 4"), expected[2])
+                s.do("ROLLBACK")
+
+
 try:
     main(missing())
 finally:
