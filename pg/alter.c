@@ -18,11 +18,13 @@
 #include "utils/acl.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
+#include "utils/typcache.h"
 
 static void
 refuse(const char *what)
@@ -69,8 +71,7 @@ check_new_column(const struct frond_table *t, ColumnDef *column)
 	if (has_constraint(column, CONSTR_PRIMARY))
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("a column that is added cannot be the primary key in frond"));
-	if ((has_constraint(column, CONSTR_GENERATED) || has_constraint(column, CONSTR_IDENTITY)) &&
-	    !is_empty(t))
+	if (has_constraint(column, CONSTR_GENERATED) && !is_empty(t))
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("a column that is computed cannot be added to a table in frond that "
 			       "has rows"));
@@ -91,13 +92,65 @@ run_sql(const char *sql)
 	SPI_finish();
 }
 
+/* Notes what frond calls a column. */
+static void
+column_named(RangeVar *relation, const char *column, const char *name, frond_run_utility *run,
+	     void *arg)
+{
+	AlterTableStmt *statement = makeNode(AlterTableStmt);
+	AlterTableCmd *cmd = makeNode(AlterTableCmd);
+
+	cmd->subtype = AT_AlterColumnGenericOptions;
+	cmd->name = pstrdup(column);
+	cmd->def = (Node *)list_make1(makeDefElemExtended(
+		NULL, FROND_OPTION_COLUMN, (Node *)makeString(pstrdup(name)), DEFELEM_ADD, -1));
+	statement->objtype = OBJECT_FOREIGN_TABLE;
+	statement->relation = copyObject(relation);
+	statement->cmds = list_make1(cmd);
+	run((Node *)statement, arg);
+	CommandCounterIncrement();
+}
+
+static bool
+has_column(const struct frows_table *f, const char *name)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->columns[i].name.len == strlen(name) &&
+		    memcmp(f->columns[i].name.ptr, name, strlen(name)) == 0)
+			return true;
+	return false;
+}
+
+/* What frond may call a new column: a renamed one keeps its name there, and one that this
+ * transaction has dropped is there until it commits. */
+static const char *
+column_name_free(Oid server, const char *schema, const char *table, const char *name)
+{
+	struct frows *c = frond_link_outside(server, GetUserId());
+	const char *ret = name;
+	struct frows_table f;
+
+	if (!frows_table(c, schema, table, &f))
+		frond_fail(c);
+	PG_TRY();
+	{
+		for (int n = 1; has_column(&f, ret); n++)
+			ret = makeObjectName(name, NULL, psprintf("%d", n));
+	}
+	PG_FINALLY();
+	{
+		frows_table_free(&f);
+	}
+	PG_END_TRY();
+	return ret;
+}
+
 /* PostgreSQL has the column: makes it in frond. */
 static void
-column_made(Oid relid, const ColumnDef *column)
+column_made(RangeVar *name, Oid relid, const ColumnDef *column, frond_run_utility *run, void *arg)
 {
 	AttrNumber attnum = get_attnum(relid, column->colname);
 	struct frows_new made = {
-		.name = column->colname,
 		.kind = frond_kind_of(get_atttype(relid, attnum)),
 		.role = FROWS_REGULAR,
 	};
@@ -106,23 +159,37 @@ column_made(Oid relid, const ColumnDef *column)
 	Oid server;
 
 	frond_table_names(relid, &server, &schema, &table);
+	made.name = column_name_free(server, schema, table, column->colname);
 	c = frond_link_for_schema(server, GetUserId());
 	if (!frows_table_alter(c, schema, table, &made, 1, NULL, 0, NULL, 0))
 		frond_fail(c);
-	frond_link_made(server, GetUserId(), schema, table, column->colname, NULL, 0);
+	frond_link_made(server, GetUserId(), schema, table, made.name, NULL, 0);
+	if (strcmp(made.name, column->colname) != 0)
+		column_named(name, column->colname, made.name, run, arg);
 	frond_table_forget();
 }
 
-/* Fills a column that was made in the rows that are there. */
+/* Fills a column that was made in the rows that are there; children fill theirs. Its type may have
+ * a default, too, and may refuse null, which the rows have otherwise. */
 static void
 column_filled(Oid relid, const ColumnDef *column)
 {
-	if (has_constraint(column, CONSTR_DEFAULT) || column->raw_default)
+	AttrNumber attnum = get_attnum(relid, column->colname);
+	Relation rel = relation_open(relid, NoLock);
+	bool has_default = !has_constraint(column, CONSTR_GENERATED) &&
+			   build_column_default(rel, attnum) != NULL;
+
+	relation_close(rel, NoLock);
+	if (has_default)
 		run_sql(psprintf(
-			"UPDATE %s SET %s = DEFAULT",
+			"UPDATE ONLY %s SET %s = DEFAULT",
 			quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 						   get_rel_name(relid)),
 			quote_identifier(column->colname)));
+	else if (DomainHasConstraints(get_atttype(relid, attnum)) &&
+		 !is_empty(frond_table_get(relid, GetUserId())))
+		run_sql(psprintf("SELECT CAST(NULL AS %s)",
+				 format_type_be_qualified(get_atttype(relid, attnum))));
 }
 
 /* ---- ADD PRIMARY KEY ---- */
@@ -225,11 +292,22 @@ check_rows(Oid relid, const char *condition, const char *what)
 	relation_close(rel, NoLock);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "no SPI");
-	(void)SPI_execute(psprintf("SELECT 1 FROM %s WHERE %s LIMIT 1", name, condition), false, 1);
+	(void)SPI_execute(psprintf("SELECT 1 FROM ONLY %s WHERE %s LIMIT 1", name, condition),
+			  false, 1);
 	found = SPI_processed > 0;
 	SPI_finish();
 	if (found)
 		ereport(ERROR, errcode(ERRCODE_CHECK_VIOLATION), errmsg("%s", what));
+}
+
+static void
+check_nullable(const struct frond_table *t, const AlterTableCmd *cmd)
+{
+	AttrNumber attnum = get_attnum(t->relid, cmd->name);
+
+	if (attnum > 0 && t->columns[attnum - 1].is_key)
+		ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+			errmsg("column \"%s\" is in a primary key", cmd->name));
 }
 
 static void
@@ -248,6 +326,9 @@ check_before(const struct frond_table *t, AlterTableCmd *cmd)
 	case AT_SetNotNull:
 		check_rows(t->relid, psprintf("%s IS NULL", quote_identifier(cmd->name)),
 			   psprintf("column \"%s\" contains null values", cmd->name));
+		break;
+	case AT_DropNotNull:
+		check_nullable(t, cmd);
 		break;
 	case AT_ValidateConstraint:
 		frond_foreign_validate(t->relid, cmd->name);
@@ -285,19 +366,17 @@ check_text(Relation rel, const char *binary)
 	return deparse_expression(stringToNode(binary), context, false, false);
 }
 
-/* A CHECK that PostgreSQL does not look through the rows for. */
+/* A CHECK that PostgreSQL does not look through the rows for: of that name, or all of them. */
 static void
-check_check(Oid relid, const Constraint *c)
+check_checks(Oid relid, const char *wanted)
 {
 	const char *name;
 	Relation rel;
 
-	if (c->contype != CONSTR_CHECK || c->skip_validation)
-		return;
 	rel = relation_open(relid, NoLock);
 	for (int i = 0; rel->rd_att->constr && i < rel->rd_att->constr->num_check; i++) {
 		name = rel->rd_att->constr->check[i].ccname;
-		if (c->conname && strcmp(name, c->conname) != 0)
+		if (wanted && strcmp(name, wanted) != 0)
 			continue;
 		check_rows(
 			relid,
@@ -338,6 +417,14 @@ is_foreign(const AlterTableCmd *cmd)
 {
 	return cmd->subtype == AT_AddConstraint && IsA(cmd->def, Constraint) &&
 	       ((Constraint *)cmd->def)->contype == CONSTR_FOREIGN;
+}
+
+static bool
+is_checked(const AlterTableCmd *cmd)
+{
+	const Constraint *c = (const Constraint *)cmd->def;
+
+	return c->contype == CONSTR_CHECK && !c->skip_validation;
 }
 
 /* A constraint that is an index in frond. */
@@ -385,8 +472,11 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 			frond_index_add_unique(relid, (Constraint *)a->cmd->def);
 		else if (is_foreign(a->cmd))
 			frond_foreign_add(relid, (Constraint *)a->cmd->def, false);
-		else
-			check_check(relid, (Constraint *)a->cmd->def);
+		else if (is_checked(a->cmd))
+			check_checks(relid, ((Constraint *)a->cmd->def)->conname);
+		break;
+	case AT_ValidateConstraint:
+		check_checks(relid, a->cmd->name);
 		break;
 	case AT_DropConstraint:
 		if (a->drops_index)
@@ -405,13 +495,14 @@ adds_column(const struct altered *a)
 
 /* All definitions come first: none can follow rows that were written. */
 static void
-columns_added(Oid relid, const struct altered *all, int count)
+columns_added(RangeVar *name, Oid relid, const struct altered *all, int count,
+	      frond_run_utility *run, void *arg)
 {
 	ListCell *cell;
 
 	for (int i = 0; i < count; i++)
 		if (adds_column(&all[i]))
-			column_made(relid, (ColumnDef *)all[i].cmd->def);
+			column_made(name, relid, (ColumnDef *)all[i].cmd->def, run, arg);
 	for (int i = 0; i < count; i++)
 		if (adds_column(&all[i]))
 			foreach (cell, all[i].constraints.unique)
@@ -489,7 +580,7 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 		run((Node *)statement, arg);
 		CommandCounterIncrement();
 	}
-	columns_added(relid, all, count);
+	columns_added(from->relation, relid, all, count, run, arg);
 	for (int i = 0; i < count; i++)
 		alter_after(relid, &all[i], statement, run, arg);
 	return true;
@@ -500,8 +591,6 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 bool
 frond_rename(RenameStmt *from, frond_run_utility *run, void *arg)
 {
-	AlterTableStmt *statement = makeNode(AlterTableStmt);
-	AlterTableCmd *cmd = makeNode(AlterTableCmd);
 	AttrNumber attnum;
 	List *options;
 	Oid relid;
@@ -517,13 +606,6 @@ frond_rename(RenameStmt *from, frond_run_utility *run, void *arg)
 	if (frond_option(options, FROND_OPTION_COLUMN))
 		return true;
 	CommandCounterIncrement();
-	cmd->subtype = AT_AlterColumnGenericOptions;
-	cmd->name = from->newname;
-	cmd->def = (Node *)list_make1(makeDefElemExtended(
-		NULL, FROND_OPTION_COLUMN, (Node *)makeString(from->subname), DEFELEM_ADD, -1));
-	statement->objtype = OBJECT_FOREIGN_TABLE;
-	statement->relation = from->relation;
-	statement->cmds = list_make1(cmd);
-	run((Node *)statement, arg);
+	column_named(from->relation, from->newname, from->subname, run, arg);
 	return true;
 }

@@ -16,6 +16,7 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "executor/executor.h"
@@ -25,6 +26,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "tcop/utility.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -449,6 +451,41 @@ create_heap(const struct utility *u, CreateStmt *from)
 	run_other((Node *)statement, (void *)u);
 }
 
+/* Whether a table of this database, which may have been renamed, has that name in frond, or one
+ * that this transaction has dropped and frond still has. */
+static bool
+is_name_used(const char *schema, const char *table)
+{
+	Oid types[] = { TEXTARRAYOID };
+	Datum options[] = { CStringGetTextDatum(psprintf("%s=%s", FROND_OPTION_SCHEMA, schema)),
+			    CStringGetTextDatum(psprintf("%s=%s", FROND_OPTION_TABLE, table)) };
+	Datum values[] = { PointerGetDatum(
+		construct_array(options, lengthof(options), TEXTOID, -1, false, TYPALIGN_INT)) };
+	bool ret;
+
+	if (frond_link_drops(schema, table))
+		return true;
+	if (SPI_connect() != SPI_OK_CONNECT ||
+	    SPI_execute_with_args("SELECT 1 FROM pg_catalog.pg_foreign_table"
+				  " WHERE ftoptions OPERATOR(pg_catalog.@>) $1",
+				  1, types, values, NULL, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "the foreign tables are not found");
+	ret = SPI_processed > 0;
+	SPI_finish();
+	return ret;
+}
+
+/* What frond shall call a new table. */
+static char *
+name_in_frond(const char *schema, char *table)
+{
+	char *ret = table;
+
+	for (int n = 1; is_name_used(schema, ret); n++)
+		ret = makeObjectName(table, NULL, psprintf("%d", n));
+	return ret;
+}
+
 static void
 create_run(const struct utility *u, CreateStmt *from)
 {
@@ -457,6 +494,7 @@ create_run(const struct utility *u, CreateStmt *from)
 	struct frond_key_spec key = { NIL };
 	Oid existing, namespace;
 	ListCell *cell;
+	char *schema;
 	Relation rel;
 
 	namespace = RangeVarGetAndCheckCreationNamespace(base->relation, NoLock, &existing);
@@ -468,10 +506,11 @@ create_run(const struct utility *u, CreateStmt *from)
 	statement->base = *base;
 	NodeSetTag(statement, T_CreateForeignTableStmt);
 	statement->servername = frond_server_name;
+	schema = get_namespace_name(namespace);
 	statement->options = list_make3(
-		makeDefElem(FROND_OPTION_SCHEMA, (Node *)makeString(get_namespace_name(namespace)),
-			    -1),
-		makeDefElem(FROND_OPTION_TABLE, (Node *)makeString(base->relation->relname), -1),
+		makeDefElem(FROND_OPTION_SCHEMA, (Node *)makeString(schema), -1),
+		makeDefElem(FROND_OPTION_TABLE,
+			    (Node *)makeString(name_in_frond(schema, base->relation->relname)), -1),
 		makeDefElem(FROND_OPTION_MADE, (Node *)makeString(pstrdup("true")), -1));
 	run_other((Node *)statement, (void *)u);
 	if (OidIsValid(existing))
@@ -536,6 +575,8 @@ create_of_query(const CreateTableAsStmt *from, const Query *query)
 	statement->relation = copyObject(from->into->rel);
 	statement->options = copyObject(from->into->options);
 	statement->if_not_exists = from->if_not_exists;
+	/* Which is refused of a table that stays. */
+	statement->oncommit = from->into->onCommit;
 	return statement;
 }
 
@@ -633,9 +674,17 @@ copy_to_query(CopyStmt *statement, Oid relid)
 	}
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
-	foreach (cell, names)
+	foreach (cell, names) {
+		const char *name = strVal(lfirst(cell));
+		AttrNumber attnum = get_attnum(relid, name);
+
+		if (attnum > 0 && TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attgenerated)
+			ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+				errmsg("column \"%s\" is a generated column", name),
+				errdetail("Generated columns cannot be used in COPY."));
 		appendStringInfo(&sql, "%s%s", foreach_current_index(cell) ? ", " : "",
-				 quote_identifier(strVal(lfirst(cell))));
+				 quote_identifier(name));
+	}
 	appendStringInfo(&sql, " FROM %s",
 			 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 						    RelationGetRelationName(rel)));
@@ -753,6 +802,10 @@ utility_run(const struct utility *u)
 			return;
 		frond_foreign_check_local(((AlterTableStmt *)statement)->cmds);
 		break;
+	case T_AlterDomainStmt:
+		run_next(u);
+		frond_domain_check((AlterDomainStmt *)statement);
+		return;
 	case T_ConstraintsSetStmt:
 		run_next(u);
 		frond_references_set((ConstraintsSetStmt *)statement);

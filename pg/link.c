@@ -406,6 +406,21 @@ frond_link_drop_later(Oid server, Oid user, const char *schema, const char *tabl
 	MemoryContextSwitchTo(old);
 }
 
+bool
+frond_link_drops(const char *schema, const char *table)
+{
+	ListCell *cell;
+
+	foreach (cell, drops) {
+		const struct change *c = lfirst(cell);
+
+		if (!c->column && !c->is_index && strcmp(c->schema, schema) == 0 &&
+		    strcmp(c->table, table) == 0)
+			return true;
+	}
+	return false;
+}
+
 static struct change *
 index_change_new(Oid server, Oid user, const char *schema, const char *index)
 {

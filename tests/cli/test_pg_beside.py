@@ -111,6 +111,60 @@ def a_parent_has_the_rows_of_its_children(cwd):
         equal(s.do("SELECT o.id FROM other o LEFT JOIN ONLY parent p ON p.id = o.id"), [["1"]])
 
 
+@test
+def a_column_that_is_added_is_filled(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY)")
+        s.do("INSERT INTO t VALUES (1), (2)")
+        s.do("ALTER TABLE t ADD COLUMN a serial")
+        s.do("ALTER TABLE t ADD COLUMN b bigint GENERATED ALWAYS AS IDENTITY (START 7)")
+        equal(s.do("SELECT id, a, b FROM t"), [["1", "1", "7"], ["2", "2", "8"]])
+        s.do("INSERT INTO t (id) VALUES (3)")
+        equal(s.one("SELECT count(DISTINCT a) + count(DISTINCT b) FROM t"), "6")
+        contains(s.fails("0A000", "ALTER TABLE t ADD COLUMN c int GENERATED ALWAYS AS (id) STORED"), "computed")
+        # PostgreSQL fills those of children.
+        s.do("CREATE TABLE child () INHERITS (t)")
+        s.do("INSERT INTO child (id, b) VALUES (9, 9)")
+        s.do("ALTER TABLE t ADD COLUMN d int DEFAULT 4")
+        equal(s.do("SELECT id, d FROM t ORDER BY id"), [["1", "4"], ["2", "4"], ["3", "4"], ["9", "4"]])
+
+
+@test
+def a_name_that_was_left_is_free(cwd):
+    opener = fresh()
+    with opener() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a int)")
+        s.do("INSERT INTO t VALUES (1, 1)")
+        s.do("ALTER TABLE t RENAME COLUMN a TO was")
+        s.do("ALTER TABLE t ADD COLUMN a text DEFAULT 'new'")
+        equal(s.do("SELECT * FROM t"), [["1", "1", "new"]])
+        s.do("BEGIN")
+        s.do("ALTER TABLE t DROP COLUMN a")
+        s.do("ALTER TABLE t ADD COLUMN a int")
+        s.do("COMMIT")
+        s.do("UPDATE t SET a = 7")
+        s.do("BEGIN")
+        s.do("ALTER TABLE t RENAME TO old")
+        s.do("CREATE TABLE t (id int PRIMARY KEY, n int)")
+        s.do("INSERT INTO t SELECT id, a FROM old")
+        s.do("COMMIT")
+        s.do("ALTER TABLE t RENAME TO older")
+        s.do("CREATE TABLE t (id int)")
+        with opener() as other:
+            equal(other.do("SELECT * FROM old, older"), [["1", "1", "7", "1", "7"]])
+            equal(other.do("SELECT * FROM t"), [])
+        s.do("DROP TABLE old, older, t")
+        s.do("CREATE TABLE t (id int)")
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (1)")
+        s.do("COMMIT")
+        s.do("BEGIN")
+        s.do("DROP TABLE t")
+        s.do("CREATE TABLE t (id int, b int)")
+        s.do("ROLLBACK")
+        equal(s.do("SELECT * FROM t"), [["1"]])
+
+
 # ---- What a statement sees ----
 
 @test
@@ -134,6 +188,59 @@ def a_stable_function_sees_what_was_there_when_its_statement_began(cwd):
                 s.do(f"INSERT INTO {access} SELECT 4, {access}_{name}() FROM generate_series(1, 2)")
                 equal(s.one(f"SELECT max(n) FROM {access} WHERE id = 4"), expected[2])
                 s.do("ROLLBACK")
+
+
+# ---- Constraints ----
+
+@test
+def a_domain_refuses_what_columns_in_frond_have(cwd):
+    with fresh()() as s:
+        s.do("CREATE DOMAIN small AS int")
+        s.do("CREATE DOMAIN smaller AS small")
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a small, b smaller)")
+        s.do("INSERT INTO t VALUES (1, 1, NULL), (2, 5, 7)")
+        contains(s.fails("23514", "ALTER DOMAIN small ADD CONSTRAINT most CHECK (VALUE < 6)"), 'column "b" of table "t"')
+        s.do("INSERT INTO t VALUES (3, 6, 6)")
+        s.do("ALTER DOMAIN small ADD CONSTRAINT most CHECK (VALUE < 6) NOT VALID")
+        contains(s.fails("23514", "ALTER DOMAIN small VALIDATE CONSTRAINT most"), 'column "a" of table "t"')
+        s.do("ALTER DOMAIN small DROP CONSTRAINT most")
+        s.do("ALTER DOMAIN small ADD CONSTRAINT most CHECK (VALUE < 8)")
+        contains(s.fails("23502", "ALTER DOMAIN small SET NOT NULL"), 'column "b" of table "t" contains null values')
+        s.do("DELETE FROM t WHERE b IS NULL")
+        s.do("ALTER DOMAIN small SET NOT NULL")
+        s.fails("23502", "INSERT INTO t VALUES (4, 4, NULL)")
+        # A column that is added has null in the rows that are there, or what the domain says.
+        s.fails("23502", "ALTER TABLE t ADD COLUMN c small")
+        s.do("CREATE DOMAIN five AS int DEFAULT 5 CHECK (VALUE IS NOT NULL)")
+        s.do("ALTER TABLE t ADD COLUMN c five")
+        equal(s.do("SELECT id, c FROM t"), [["2", "5"], ["3", "5"]])
+        s.do("CREATE DOMAIN never AS int CHECK (VALUE IS NOT NULL)")
+        s.fails("23514", "ALTER TABLE t ADD COLUMN d never")
+        s.do("DELETE FROM t")
+        s.do("ALTER TABLE t ADD COLUMN d never")
+
+
+@test
+def a_check_is_validated_and_a_key_stays_not_null(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a int)")
+        s.do("INSERT INTO t VALUES (1, 5)")
+        s.do("ALTER TABLE t ADD CONSTRAINT most CHECK (a < 5) NOT VALID")
+        contains(s.fails("23514", "ALTER TABLE t VALIDATE CONSTRAINT most"), "is violated by some row")
+        equal(s.one("SELECT convalidated FROM pg_constraint WHERE conname = 'most'"), "f")
+        s.do("UPDATE t SET a = 4")
+        s.do("ALTER TABLE t VALIDATE CONSTRAINT most")
+        equal(s.one("SELECT convalidated FROM pg_constraint WHERE conname = 'most'"), "t")
+        contains(s.fails("42P16", "ALTER TABLE t ALTER COLUMN id DROP NOT NULL"), "in a primary key")
+        # Rows of a child are its own constraint's.
+        s.do("CREATE TABLE child () INHERITS (t)")
+        s.do("INSERT INTO child VALUES (2, 4)")
+        s.do("ALTER TABLE t ADD CONSTRAINT own CHECK (a = 4) NO INHERIT")
+        s.do("INSERT INTO child VALUES (3, 3)")
+        s.do("ALTER TABLE t ADD CONSTRAINT again CHECK (a = 4) NO INHERIT")
+        s.fails("42P16", "CREATE TABLE x ON COMMIT DROP AS SELECT 1")
+        s.do("CREATE TABLE sums (a int, b int GENERATED ALWAYS AS (a * 2) STORED)")
+        s.fails("42P10", "COPY sums (a, b) TO STDOUT")
 
 
 try:
