@@ -1,9 +1,9 @@
 /*
  * INSERT … ON CONFLICT. PostgreSQL looks for an index that the conflict's target names, and foreign
  * tables have none. So a target that is the primary key, or a unique index, is taken out of the
- * analyzed query. Its columns stay in the condition of the target, where the planner looks at
- * nothing then and the plan finds them: "a IS NOT NULL AND b IS NOT NULL". The wrapper finds the
- * row and evaluates SET and WHERE itself: modify.c calls frond_conflict_update().
+ * query before it is planned. Its columns stay in the condition of the target, where the planner
+ * looks at nothing then and the plan finds them: "a IS NOT NULL AND b IS NOT NULL". The wrapper
+ * finds the row and evaluates SET and WHERE itself: modify.c calls frond_conflict_update().
  */
 #include "frond_pg.h"
 #include "frond_lock.h"
@@ -15,11 +15,11 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "parser/analyze.h"
+#include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "utils/rel.h"
 
-static post_parse_analyze_hook_type next_analyze;
+static planner_hook_type next_planner;
 
 /* ---- The target ---- */
 
@@ -137,21 +137,21 @@ targets_take(Node *node, void *arg)
 	return query_tree_walker((Query *)node, targets_take, arg, 0);
 }
 
-static void
-at_analyze(ParseState *state, Query *query, JumbleState *jumble)
+/* Views stand for their tables here, which they do not when a statement is analyzed. */
+static PlannedStmt *
+at_planner(Query *query, const char *text, int options, ParamListInfo params)
 {
 	/* An INSERT stands at the top, or in a WITH. */
-	if (query->commandType != CMD_UTILITY && (query->onConflict || query->hasModifyingCTE))
+	if (query->onConflict || query->hasModifyingCTE)
 		(void)targets_take((Node *)query, NULL);
-	if (next_analyze)
-		next_analyze(state, query, jumble);
+	return (next_planner ? next_planner : standard_planner)(query, text, options, params);
 }
 
 void
 frond_conflict_init(void)
 {
-	next_analyze = post_parse_analyze_hook;
-	post_parse_analyze_hook = at_analyze;
+	next_planner = planner_hook;
+	planner_hook = at_planner;
 }
 
 /* ---- Finding what is in the way ---- */

@@ -243,6 +243,24 @@ def a_check_is_validated_and_a_key_stays_not_null(cwd):
         s.fails("42P10", "COPY sums (a, b) TO STDOUT")
 
 
+# ---- ON CONFLICT ----
+
+@test
+def a_view_takes_on_conflict(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a int, b text UNIQUE)")
+        s.do("CREATE VIEW v AS SELECT b AS name, a AS n, id AS number FROM t WHERE a < 100 WITH CHECK OPTION")
+        s.do("INSERT INTO v VALUES ('one', 1, 1)")
+        equal(s.do("INSERT INTO v VALUES ('x', 5, 1) ON CONFLICT (number) DO UPDATE SET n = v.n + excluded.n"
+                   " RETURNING *"), [["one", "6", "1"]])
+        equal(s.do("WITH w AS (INSERT INTO v VALUES ('one', 7, 2) ON CONFLICT (name) DO UPDATE SET n = excluded.n"
+                   " RETURNING n) SELECT * FROM w"), [["7"]])
+        s.do("INSERT INTO v VALUES ('one', 9, 3) ON CONFLICT (name) DO NOTHING")
+        s.fails("44000", "INSERT INTO v VALUES ('y', 100, 1) ON CONFLICT (number) DO UPDATE SET n = excluded.n")
+        s.fails("42P10", "INSERT INTO v VALUES ('y', 1, 1) ON CONFLICT (n) DO NOTHING")
+        equal(s.do("SELECT * FROM t"), [["1", "7", "one"]])
+
+
 try:
     main(missing())
 finally:
