@@ -23,9 +23,11 @@
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
+#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/hsearch.h"
@@ -424,8 +426,8 @@ find_by_index(const struct finder *f, struct frows *c, int count, const struct f
 	}
 }
 
-/* The first of them that is not there; NULL: all are. */
-static struct pending *
+/* The first of them that is not there; `count`: all are. */
+static int
 find_by_key(const struct finder *f, struct frows *c, int columns, struct pending **all, int count)
 {
 	const struct frows_of of = frond_table_of(f->t);
@@ -435,15 +437,77 @@ find_by_key(const struct finder *f, struct frows *c, int columns, struct pending
 	frows_get(c, &of, NULL, 0);
 	for (int i = 0; i < count; i++) {
 		if (!finder_values(f, columns, all[i]->values, key))
-			return all[i];
+			return i;
 		frows_get_key(c, key, columns);
 	}
 	if (!frows_get_run(c))
 		frond_fail(c);
 	for (int i = 0; i < count && frows_get_row(c, &found, &none); i++)
 		if (!found)
-			return all[i];
-	return NULL;
+			return i;
+	return count;
+}
+
+static int
+find_by_indexes(const struct finder *f, struct frows *c, int columns, struct pending **all,
+		int count)
+{
+	for (int i = 0; i < count; i++)
+		if (!find_by_index(f, c, columns, all[i]->values))
+			return i;
+	return count;
+}
+
+/* Whether a row still refers to these values, which may be long ago: it may have been deleted, or
+ * refer to others. The owner of the table asks, as in PostgreSQL's own functions for this. */
+static bool
+still_refers(const struct frond_table *t, const struct frond_reference *r, const struct pending *p)
+{
+	Oid was_acting = frond_acting_user, was_user, types[FROWS_KEY_COLUMNS];
+	bool has_snapshot = ActiveSnapshotSet(), found = false;
+	Datum values[FROWS_KEY_COLUMNS];
+	StringInfoData sql;
+	Relation rel = relation_open(t->relid, AccessShareLock);
+	int was_context;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT 1 FROM %s",
+			 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+						    RelationGetRelationName(rel)));
+	for (int i = 0; i < r->count; i++) {
+		const struct frond_column *c = &t->columns[r->own[i] - 1];
+
+		appendStringInfo(&sql, " %s %s OPERATOR(pg_catalog.=) $%d", i ? "AND" : "WHERE",
+				 quote_identifier(get_attname(t->relid, r->own[i], false)), i + 1);
+		types[i] = c->type;
+		values[i] = frond_value_get(c, p->values[i]);
+	}
+	GetUserIdAndSecContext(&was_user, &was_context);
+	if (!has_snapshot)
+		PushActiveSnapshot(GetTransactionSnapshot());
+	PG_TRY();
+	{
+		frond_acting_user = p->user;
+		SetUserIdAndSecContext(rel->rd_rel->relowner, was_context |
+								      SECURITY_LOCAL_USERID_CHANGE |
+								      SECURITY_NOFORCE_RLS);
+		if (SPI_connect() != SPI_OK_CONNECT ||
+		    SPI_execute_with_args(sql.data, r->count, types, values, NULL, false, 1) !=
+			    SPI_OK_SELECT)
+			elog(ERROR, "the statement failed: %s", sql.data);
+		found = SPI_processed > 0;
+		SPI_finish();
+	}
+	PG_FINALLY();
+	{
+		frond_acting_user = was_acting;
+		SetUserIdAndSecContext(was_user, was_context);
+	}
+	PG_END_TRY();
+	if (!has_snapshot)
+		PopActiveSnapshot();
+	relation_close(rel, AccessShareLock);
+	return found;
 }
 
 /* Of one constraint. */
@@ -453,7 +517,6 @@ check_all(struct pending **all, int count)
 	const struct frond_table *child = frond_table_get(all[0]->child, all[0]->user);
 	const struct frond_reference *r = reference_of(child, all[0]->key.constraint);
 	const struct frond_table *parent;
-	struct pending *missing = NULL;
 	struct finder f;
 	struct frows *c;
 
@@ -466,21 +529,22 @@ check_all(struct pending **all, int count)
 	frond_modify_flush(r->parent, NULL);
 	c = frond_link_inside(parent->server, all[0]->user, false);
 	finder_init(&f, parent, r);
-	for (int i = 0; i < count && !missing; i += KEYS_AT_ONCE) {
+	for (int i = 0; i < count;) {
 		int some = Min(count - i, KEYS_AT_ONCE);
+		int there = f.index ? find_by_indexes(&f, c, r->count, all + i, some)
+				    : find_by_key(&f, c, r->count, all + i, some);
 
 		CHECK_FOR_INTERRUPTS();
-		if (!f.index)
-			missing = find_by_key(&f, c, r->count, all + i, some);
-		for (int j = i; f.index && j < i + some && !missing; j++)
-			if (!find_by_index(&f, c, r->count, all[j]->values))
-				missing = all[j];
+		i += there;
+		if (there == some)
+			continue;
+		if (still_refers(child, r, all[i]))
+			fail_missing(child, r,
+				     psprintf("%s is not present in table \"%s\".",
+					      values_text(child, r, all[i]->values),
+					      get_rel_name(r->parent)));
+		i++;
 	}
-	if (missing)
-		fail_missing(child, r,
-			     psprintf("%s is not present in table \"%s\".",
-				      values_text(child, r, missing->values),
-				      get_rel_name(r->parent)));
 }
 
 static int

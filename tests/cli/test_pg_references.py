@@ -52,7 +52,7 @@ def a_row_refers_to_one_that_is_there(cwd):
         s.fails("2BP01", "DROP TABLE p")
         s.fails("2BP01", "DROP INDEX p_name_key")
         s.do("ALTER TABLE c DROP CONSTRAINT c_name_fkey")
-        s.do("DROP INDEX p_name_key")
+        s.do("ALTER TABLE p DROP CONSTRAINT p_name_key")
         s.do("TRUNCATE p CASCADE")
         equal(s.one("SELECT count(*) FROM c"), "0")
         s.do("DROP TABLE p CASCADE")
@@ -296,6 +296,28 @@ def much_is_loaded_with_a_key(cwd):
         equal(s.one("SELECT count(*) FROM c WHERE p > 3000"), "0")
         s.fails("23503", "DELETE FROM p")
         equal(s.one("SELECT count(*) FROM p"), "3000")
+
+
+@test
+def a_deferred_row_that_is_gone_needs_no_other(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE p (id int PRIMARY KEY)")
+        s.do("CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p DEFERRABLE INITIALLY DEFERRED)")
+        for undo in ("DELETE FROM c WHERE id = 1", "UPDATE c SET p = NULL WHERE id = 1", "UPDATE c SET p = 2 WHERE id = 1"):
+            for end in ("SET CONSTRAINTS ALL IMMEDIATE", "COMMIT"):
+                s.do("BEGIN")
+                s.do("INSERT INTO p VALUES (2) ON CONFLICT DO NOTHING")
+                s.do("INSERT INTO c VALUES (1, 1), (5, 2)")
+                s.do(undo)
+                s.do(end)
+                if end != "COMMIT":
+                    s.do("COMMIT")
+                s.do("DELETE FROM c")
+        # One of several that refer is left.
+        s.do("BEGIN")
+        s.do("INSERT INTO c VALUES (1, 1), (2, 1), (3, 3)")
+        s.do("DELETE FROM c WHERE id IN (1, 3)")
+        contains(s.fails("23503", "COMMIT"), "(p)=(1)")
 
 
 try:
