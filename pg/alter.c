@@ -3,7 +3,9 @@
  * names change here only, since an option keeps the one that frond has.
  */
 #include "frond_pg.h"
+#include "frond_catalog.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -18,12 +20,14 @@
 #include "utils/acl.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_type.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 static void
@@ -200,7 +204,7 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	  frond_run_utility *run, void *arg)
 {
 	const struct frond_table *t = frond_table_get(relid, GetUserId());
-	struct frond_key_spec key = { .columns = constraint->keys };
+	struct frond_key_spec key = { .name = constraint->conname, .columns = constraint->keys };
 	AlterTableStmt *not_null = copyObject(statement);
 	ListCell *cell;
 	Relation rel;
@@ -213,6 +217,11 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	if (!is_empty(t))
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("a table in frond that has rows cannot get a primary key"));
+	/* They would go with the table that is made anew. */
+	if (t->index_count > 0)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a table in frond that has indexes cannot get a primary key"),
+			errhint("Add the primary key before indexes and UNIQUE constraints."));
 	not_null->cmds = NIL;
 	foreach (cell, constraint->keys) {
 		AlterTableCmd *cmd = makeNode(AlterTableCmd);
@@ -225,6 +234,7 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	CommandCounterIncrement();
 	rel = relation_open(relid, AccessExclusiveLock);
 	frond_table_make(rel, &key, true);
+	frond_catalog_key_add(rel, &key);
 	/* Other backends have the old one's id. */
 	CacheInvalidateRelcache(rel);
 	relation_close(rel, NoLock);
@@ -266,7 +276,7 @@ indexes_dropped(const struct frond_table *t, AttrNumber attnum)
 {
 	for (int i = 0; attnum > 0 && i < t->index_count; i++)
 		if (is_of_column(&t->indexes[i], attnum))
-			(void)frond_index_drop(t->relid, t->indexes[i].name, true);
+			(void)frond_index_drop(t->relid, t->indexes[i].name, FROND_INDEX_OF_COLUMN);
 }
 
 static void
@@ -300,6 +310,23 @@ check_rows(Oid relid, const char *condition, const char *what)
 		ereport(ERROR, errcode(ERRCODE_CHECK_VIOLATION), errmsg("%s", what));
 }
 
+/* Values stay as they are in frond: a type with a length or a scale has to have room for them. */
+static void
+check_values_fit(const struct frond_table *t, const AlterTableCmd *cmd)
+{
+	AttrNumber attnum = get_attnum(t->relid, cmd->name);
+	const char *name = quote_identifier(cmd->name), *to;
+	int32 typmod;
+	Oid type;
+
+	typenameTypeIdAndMod(NULL, ((ColumnDef *)cmd->def)->typeName, &type, &typmod);
+	if (attnum <= 0 || typmod < 0 || frond_kind_of(type) != t->columns[attnum - 1].kind)
+		return;
+	to = format_type_with_typemod(type, typmod);
+	check_rows(t->relid, psprintf("%s IS DISTINCT FROM %s::text::%s", name, name, to),
+		   psprintf("values of the column \"%s\" do not fit into %s", cmd->name, to));
+}
+
 static void
 check_nullable(const struct frond_table *t, const AlterTableCmd *cmd)
 {
@@ -329,6 +356,9 @@ check_before(const struct frond_table *t, AlterTableCmd *cmd)
 		break;
 	case AT_DropNotNull:
 		check_nullable(t, cmd);
+		break;
+	case AT_AlterColumnType:
+		check_values_fit(t, cmd);
 		break;
 	case AT_ValidateConstraint:
 		frond_foreign_validate(t->relid, cmd->name);
@@ -388,6 +418,31 @@ check_checks(Oid relid, const char *wanted)
 	relation_close(rel, NoLock);
 }
 
+/*
+ * USING: PostgreSQL refuses it of foreign tables. One that is the column, or a cast of it, as ORMs
+ * write, says what happens without it, too; frond has nothing to compute others with.
+ */
+static void
+using_take(AlterTableCmd *cmd)
+{
+	ColumnDef *column = (ColumnDef *)cmd->def;
+	Node *e = column->raw_default;
+	const ColumnRef *ref;
+
+	while (e && IsA(e, TypeCast))
+		e = ((TypeCast *)e)->arg;
+	if (!e)
+		return;
+	ref = (const ColumnRef *)e;
+	if (!IsA(e, ColumnRef) || list_length(ref->fields) != 1 ||
+	    !IsA(linitial(ref->fields), String) ||
+	    strcmp(strVal(linitial(ref->fields)), cmd->name) != 0)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("columns of tables in frond keep their values: USING may cast the "
+			       "column itself only"));
+	column->raw_default = NULL;
+}
+
 /* One command of ALTER TABLE, with what it was before. */
 struct altered {
 	AlterTableCmd *cmd;
@@ -427,12 +482,33 @@ is_checked(const AlterTableCmd *cmd)
 	return c->contype == CONSTR_CHECK && !c->skip_validation;
 }
 
-/* A constraint that is an index in frond. */
+/* What sort of constraint has that name; 0: none has. */
+static char
+constraint_type(Oid relid, const char *name)
+{
+	Oid oid = get_relation_constraint_oid(relid, name, true);
+	HeapTuple tuple = OidIsValid(oid) ? SearchSysCache1(CONSTROID, ObjectIdGetDatum(oid))
+					  : NULL;
+	char type = 0;
+
+	if (HeapTupleIsValid(tuple)) {
+		type = ((Form_pg_constraint)GETSTRUCT(tuple))->contype;
+		ReleaseSysCache(tuple);
+	}
+	return type;
+}
+
+/* A constraint that is an index in frond. One of a table that an earlier frond has made is not in
+ * PostgreSQL's catalog. */
 static bool
 drops_index(Oid relid, const AlterTableCmd *cmd)
 {
-	return cmd->subtype == AT_DropConstraint &&
-	       !OidIsValid(get_relation_constraint_oid(relid, cmd->name, true)) &&
+	char type = cmd->subtype == AT_DropConstraint ? constraint_type(relid, cmd->name) : 0;
+
+	if (type == CONSTRAINT_PRIMARY)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("the primary key of a table stays in frond"));
+	return cmd->subtype == AT_DropConstraint && (!type || type == CONSTRAINT_UNIQUE) &&
 	       frond_index_named(frond_table_get(relid, GetUserId()), cmd->name);
 }
 
@@ -480,7 +556,7 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 		break;
 	case AT_DropConstraint:
 		if (a->drops_index)
-			(void)frond_index_drop(relid, a->cmd->name, false);
+			(void)frond_index_drop(relid, a->cmd->name, FROND_INDEX_OF_CONSTRAINT);
 		break;
 	default:
 		break;
@@ -570,6 +646,8 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 	foreach (cell, copyObject(from)->cmds) {
 		AlterTableCmd *cmd = lfirst(cell);
 
+		if (cmd->subtype == AT_AlterColumnType)
+			using_take(cmd);
 		check_before(frond_table_get(relid, GetUserId()), cmd);
 		altered_note(relid, cmd, &all[count++]);
 		if (!is_primary_key(cmd) && !is_unique(cmd) && !is_foreign(cmd) &&
@@ -588,6 +666,25 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 
 /* ---- RENAME ---- */
 
+/* frond's indexes keep their names: PostgreSQL's catalog would have another one. */
+static void
+check_index_renamed(const RenameStmt *from)
+{
+	Oid relid = from->relation && (from->renameType == OBJECT_TABCONSTRAINT ||
+				       from->renameType == OBJECT_TABLE ||
+				       from->renameType == OBJECT_INDEX)
+			    ? RangeVarGetRelid(from->relation, NoLock, true)
+			    : InvalidOid;
+	bool is_index = OidIsValid(relid) && from->renameType != OBJECT_TABCONSTRAINT &&
+			OidIsValid(frond_catalog_table_of(relid));
+
+	if (from->renameType == OBJECT_TABCONSTRAINT && OidIsValid(relid) && frond_is_table(relid))
+		is_index = constraint_type(relid, from->subname) == CONSTRAINT_UNIQUE;
+	if (is_index)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("indexes in frond keep their names"));
+}
+
 bool
 frond_rename(RenameStmt *from, frond_run_utility *run, void *arg)
 {
@@ -595,6 +692,7 @@ frond_rename(RenameStmt *from, frond_run_utility *run, void *arg)
 	List *options;
 	Oid relid;
 
+	check_index_renamed(from);
 	if (from->renameType != OBJECT_COLUMN)
 		return false;
 	relid = own_table(from->relation);

@@ -11,12 +11,14 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 static planner_hook_type next_planner;
@@ -105,25 +107,57 @@ frond_conflict_target(const OnConflictExpr *conflict)
 	return target;
 }
 
+/* The target that ON CONSTRAINT is: the columns of the constraint. */
+static List *
+elements_of_constraint(Oid constraint, const RangeTblEntry *rte, int rti)
+{
+	char *name = get_constraint_name(constraint);
+	Bitmapset *columns;
+	List *elements = NIL;
+	int at = -1;
+
+	if (!name)
+		return NIL;
+	columns = get_relation_constraint_attnos(rte->relid, name, false, &constraint);
+	while ((at = bms_next_member(columns, at)) >= 0) {
+		AttrNumber attnum = (AttrNumber)(at + FirstLowInvalidHeapAttributeNumber);
+		InferenceElem *element = makeNode(InferenceElem);
+		Oid type, collation;
+		int32 typmod;
+
+		get_atttypetypmodcoll(rte->relid, attnum, &type, &typmod, &collation);
+		element->expr = (Node *)makeVar(rti, attnum, type, typmod, collation, 0);
+		elements = lappend(elements, element);
+	}
+	return elements;
+}
+
 static void
 target_take(Query *query)
 {
 	OnConflictExpr *conflict = query->onConflict;
 	const struct frond_table *t;
 	const RangeTblEntry *rte;
+	List *elements;
 	Bitmapset *named;
 
-	if (!conflict || !conflict->arbiterElems || conflict->arbiterWhere)
+	if (!conflict || conflict->arbiterWhere ||
+	    (!conflict->arbiterElems && !OidIsValid(conflict->constraint)))
 		return;
 	rte = rt_fetch(query->resultRelation, query->rtable);
 	if (rte->relkind != RELKIND_FOREIGN_TABLE || !frond_is_table(rte->relid))
 		return;
 	t = frond_table_get(rte->relid, frond_user_of(rte));
-	named = target_columns(conflict->arbiterElems, query->resultRelation);
+	elements = OidIsValid(conflict->constraint)
+			   ? elements_of_constraint(conflict->constraint, rte,
+						    query->resultRelation)
+			   : conflict->arbiterElems;
+	named = target_columns(elements, query->resultRelation);
 	if (!named || (!is_key(t, named) && !is_unique(t, named)))
 		return;
-	conflict->arbiterWhere = target_kept(conflict->arbiterElems);
+	conflict->arbiterWhere = target_kept(elements);
 	conflict->arbiterElems = NIL;
+	conflict->constraint = InvalidOid;
 }
 
 static bool

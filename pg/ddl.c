@@ -4,6 +4,7 @@
  * cannot do is refused here with its reason.
  */
 #include "frond_pg.h"
+#include "frond_catalog.h"
 
 #include "access/tableam.h"
 #include "lib/stringinfo.h"
@@ -101,6 +102,7 @@ key_take(const Constraint *c, List *columns, struct frond_key_spec *key)
 		refuse("deferrable primary keys");
 	if (c->including)
 		refuse("columns that a primary key includes: each row is kept with its key");
+	key->name = c->conname;
 	key->columns = columns;
 }
 
@@ -519,6 +521,7 @@ create_run(const struct utility *u, CreateStmt *from)
 	rel = relation_open(get_relname_relid(base->relation->relname, namespace),
 			    AccessExclusiveLock);
 	frond_table_make(rel, &key, false);
+	frond_catalog_key_add(rel, &key);
 	foreach (cell, key.unique)
 		frond_index_add_unique(RelationGetRelid(rel), lfirst(cell));
 	foreach (cell, key.foreign)
@@ -648,7 +651,8 @@ drop_indexes_run(const struct utility *u, DropStmt *from)
 		List *name = lfirst(cell);
 		Oid relid = frond_index_find(name);
 
-		if (!OidIsValid(relid) || !frond_index_drop(relid, strVal(llast(name)), false))
+		if (!OidIsValid(relid) ||
+		    !frond_index_drop(relid, strVal(llast(name)), FROND_INDEX_ALONE))
 			others->objects = lappend(others->objects, name);
 	}
 	if (others->objects)

@@ -466,19 +466,12 @@ struct frond_key_spec {
 	List *columns; /* names */
 	List *hash;    /* those of them that are hashed */
 	List *descending;
-	List *unique;  /* of Constraint: UNIQUE */
-	List *foreign; /* of Constraint: FOREIGN KEY */
+	List *unique;     /* of Constraint: UNIQUE */
+	List *foreign;    /* of Constraint: FOREIGN KEY */
+	const char *name; /* NULL: one is chosen */
 };
 /* Takes the constraints of a column that frond keeps, and gives the others. */
 List *frond_constraints_take(List *constraints, const char *column, struct frond_key_spec *key);
-/* CREATE INDEX, and UNIQUE of a table that is there. */
-void frond_index_create(Oid relid, IndexStmt *statement);
-void frond_index_add_unique(Oid relid, const Constraint *constraint);
-/* Drops an index when the transaction has committed. False: the table has none of that name.
- * `with_column`: since a column of it is dropped. */
-bool frond_index_drop(Oid relid, const char *name, bool with_column);
-/* The table whose index a name is; InvalidOid: it is none of frond's. */
-Oid frond_index_find(List *name);
 
 /* Makes the table in frond: its columns are the relation's. `again`: it had no primary key. */
 void frond_table_make(Relation rel, const struct frond_key_spec *key, bool again);

@@ -1,9 +1,10 @@
 /*
  * CREATE INDEX, UNIQUE, DROP INDEX. PostgreSQL has no indexes of foreign tables: frond has them,
- * PostgreSQL's catalog knows nothing of them, and plans ask frond's table (table.c). A UNIQUE
- * constraint is a unique index. What frond cannot do is refused here with its reason.
+ * and plans ask frond's table (table.c); PostgreSQL's catalog only tells of them (catalog.c). A
+ * UNIQUE constraint is a unique index. What frond cannot do is refused here with its reason.
  */
 #include "frond_pg.h"
+#include "frond_catalog.h"
 
 #include "access/genam.h"
 #include "access/relation.h"
@@ -46,6 +47,7 @@ struct making {
 	struct frows_condition conditions[FROWS_KEY_COLUMNS];
 	StringInfoData names; /* of the columns, for the name of the index */
 	char *spec;
+	struct frond_catalog_index catalog;
 };
 
 static void
@@ -68,7 +70,8 @@ column_named(const struct making *m, const char *name)
 	return &m->t->columns[attnum - 1];
 }
 
-static void
+/* Gives the collation of the column in the index. */
+static Oid
 check_collation(const struct making *m, const IndexElem *e)
 {
 	AttrNumber attnum = get_attnum(m->t->relid, e->name);
@@ -81,23 +84,24 @@ check_collation(const struct making *m, const IndexElem *e)
 			errmsg("the column \"%s\" cannot be in an index: its collation takes "
 			       "different texts for equal",
 			       e->name));
+	return collation;
 }
 
-/* Whether an index has the order that the type has anyway: frond knows no other. */
-static bool
-is_default_order(const IndexElem *e, Oid type)
+/* InvalidOid: the default. */
+static Oid
+check_opclass(const IndexElem *e, Oid type)
 {
-	Oid named = get_opclass_oid(BTREE_AM_OID, e->opclass, false);
-	Oid usual = GetDefaultOpClass(type, BTREE_AM_OID);
+	Oid opclass = e->opclass ? frond_catalog_opclass(e->opclass, type) : InvalidOid;
 
-	return !e->opclassopts && OidIsValid(usual) &&
-	       get_opclass_family(named) == get_opclass_family(usual) &&
-	       IsBinaryCoercible(type, get_opclass_input_type(named));
+	if (e->opclass && !OidIsValid(opclass))
+		refuse("operator classes with another order than the default or that of bytes");
+	return opclass;
 }
 
 static void
 column_take(struct making *m, const IndexElem *e)
 {
+	struct frond_catalog_column *to = &m->catalog.columns[m->catalog.count];
 	const struct frond_column *c;
 
 	if (!e->name)
@@ -111,10 +115,13 @@ column_take(struct making *m, const IndexElem *e)
 			errmsg("the column \"%s\" cannot be in an index: frond does not know the "
 			       "order of %s",
 			       e->name, format_type_be(c->type)));
-	if (e->opclass &&
-	    !is_default_order(e, get_atttype(m->t->relid, get_attnum(m->t->relid, e->name))))
-		refuse("operator classes other than the default");
-	check_collation(m, e);
+	*to = (struct frond_catalog_column){
+		.attnum = get_attnum(m->t->relid, e->name),
+		.descending = e->ordering == SORTBY_DESC,
+		.collation = check_collation(m, e),
+		.opclass = check_opclass(e, c->type),
+	};
+	m->catalog.key_count = ++m->catalog.count;
 	m->columns[m->index.count++] = (struct frows_index_column){
 		.id = c->id, .descending = e->ordering == SORTBY_DESC
 	};
@@ -130,6 +137,7 @@ included_take(struct making *m, const IndexElem *e)
 		ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
 			errmsg("an index includes %d columns at most", FROWS_KEY_COLUMNS));
 	m->included[m->index.included_count++] = column_named(m, e->name)->id;
+	m->catalog.columns[m->catalog.count++].attnum = get_attnum(m->t->relid, e->name);
 }
 
 /* ---- WHERE ---- */
@@ -205,7 +213,8 @@ where_take(struct making *m, Node *raw)
 
 	rel->relid = 1;
 	rel->relids = bms_make_singleton(1);
-	frond_push_make(rel, m->t, NULL, where_analyze(m, raw), &push);
+	m->catalog.predicate = where_analyze(m, raw);
+	frond_push_make(rel, m->t, NULL, copyObject(m->catalog.predicate), &push);
 	if (!push.is_exact || list_length(push.tests) > FROWS_KEY_COLUMNS)
 		refuse_condition(m);
 	foreach (cell, push.tests) {
@@ -310,6 +319,9 @@ index_make(struct making *m, const char *name)
 		frond_fail(c);
 	frond_link_made_index(m->t->server, GetUserId(), m->t->schema, name);
 	build(m, number);
+	m->catalog.name = name;
+	m->catalog.unique = m->index.unique;
+	frond_catalog_index_add(m->rel, &m->catalog);
 	/* Other backends have plans without it. */
 	CacheInvalidateRelcache(m->rel);
 	relation_close(m->rel, NoLock);
@@ -342,6 +354,7 @@ frond_index_create(Oid relid, IndexStmt *s)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	making_init(&m, relid);
 	m.index.unique = s->unique;
+	m.catalog.is_constraint = s->isconstraint;
 	foreach (cell, s->indexParams)
 		column_take(&m, lfirst(cell));
 	foreach (cell, s->indexIncludingParams)
@@ -395,7 +408,7 @@ frond_index_add_unique(Oid relid, const Constraint *c)
 /* ---- Dropping ---- */
 
 bool
-frond_index_drop(Oid relid, const char *name, bool with_column)
+frond_index_drop(Oid relid, const char *name, enum frond_index_dropped what)
 {
 	const struct frond_table *t = frond_table_get(relid, GetUserId());
 	Relation rel;
@@ -404,8 +417,9 @@ frond_index_drop(Oid relid, const char *name, bool with_column)
 		return false;
 	if (!pg_class_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, name);
-	if (!with_column)
+	if (what != FROND_INDEX_OF_COLUMN)
 		frond_foreign_check_index(t, name);
+	(void)frond_catalog_index_drop(relid, name, what != FROND_INDEX_ALONE);
 	(void)frond_link_for_schema(t->server, GetUserId());
 	frond_link_drop_index_later(t->server, GetUserId(), t->schema, name);
 	rel = relation_open(relid, AccessExclusiveLock);
@@ -456,11 +470,15 @@ frond_index_find(List *names)
 {
 	ForeignServer *server = GetForeignServerByName(frond_server_name, true);
 	RangeVar *name = makeRangeVarFromNameList(names);
-	Oid found = InvalidOid;
+	Oid found = InvalidOid, relid;
 	ListCell *cell;
 
-	if (!server || OidIsValid(RangeVarGetRelid(name, NoLock, true)))
+	if (!server)
 		return InvalidOid;
+	relid = RangeVarGetRelid(name, NoLock, true);
+	if (OidIsValid(relid))
+		return frond_catalog_table_of(relid);
+	/* The catalog lacks those that an earlier frond, or another PostgreSQL, has made. */
 	if (name->schemaname) {
 		Oid namespace = get_namespace_oid(name->schemaname, true);
 

@@ -228,6 +228,100 @@ def psql_and_pg_dump_know_foreign_keys(cwd):
         contains(dump, f"COPY {schema}.sales (id, shop, code, up) FROM stdin;")
 
 
+# ---- PostgreSQL's catalog ----
+
+INDEXES = """SELECT c.relname, i.indisunique, i.indisprimary, pg_get_indexdef(i.indexrelid)
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = 't'::regclass ORDER BY 1"""
+CONSTRAINTS = """SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE conrelid = 't'::regclass AND contype IN ('p', 'u') ORDER BY 1"""
+
+
+@test
+def the_catalog_has_indexes_and_keys(cwd):
+    with fresh()() as s:
+        schema = s.one("SELECT current_schema()")
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a varchar(20), n int UNIQUE, CONSTRAINT pair UNIQUE (a, n))")
+        s.do("CREATE INDEX t_like ON t (a varchar_pattern_ops)")
+        s.do("CREATE INDEX part ON t (n DESC) INCLUDE (a) WHERE n > 3")
+        equal(s.do(CONSTRAINTS), [["pair", "u", "UNIQUE (a, n)"], ["t_n_key", "u", "UNIQUE (n)"], ["t_pkey", "p", "PRIMARY KEY (id)"]])
+        on = f"ON ONLY {schema}.t USING btree"
+        equal(s.do(INDEXES), [
+            ["pair", "t", "f", f"CREATE UNIQUE INDEX pair {on} (a, n)"],
+            ["part", "f", "f", f"CREATE INDEX part {on} (n DESC) INCLUDE (a) WHERE (n > 3)"],
+            ["t_like", "f", "f", f"CREATE INDEX t_like {on} (a varchar_pattern_ops)"],
+            ["t_n_key", "t", "f", f"CREATE UNIQUE INDEX t_n_key {on} (n)"],
+            ["t_pkey", "t", "t", f"CREATE UNIQUE INDEX t_pkey {on} (id)"]])
+        contains("\n".join(row[0] for row in s.do("EXPLAIN SELECT * FROM t WHERE a LIKE 'a1%'")), "Frond Index")
+        # PostgreSQL has nothing to do with them when rows are planned, written, read or counted.
+        s.do("INSERT INTO t SELECT i, 'a' || i, i FROM generate_series(1, 20) i")
+        s.do("COPY t FROM stdin", "21\ta21\t21")
+        s.do("ANALYZE t")
+        s.do("UPDATE t SET n = n + 100")
+        equal(s.one("SELECT relhasindex FROM pg_class WHERE oid = 't'::regclass"), "f")
+        # A failed definition leaves it so.
+        s.do("BEGIN")
+        s.do("CREATE INDEX gone ON t (n)")
+        s.do("ROLLBACK")
+        equal(s.one("SELECT relhasindex FROM pg_class WHERE oid = 't'::regclass"), "f")
+        equal(len(s.do(INDEXES)), 5)
+        s.fails("42P07", "CREATE TABLE part (a int)")
+
+
+@test
+def the_catalog_forgets_what_is_dropped(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a text, n int UNIQUE, CONSTRAINT pair UNIQUE (a, n))")
+        s.do("CREATE INDEX plain ON t (n)")
+        contains(s.fails("2BP01", "DROP INDEX t_n_key"), "constraint t_n_key on foreign table t requires it")
+        s.fails("2BP01", "DROP INDEX t_pkey")
+        s.do("DROP INDEX plain")
+        s.do("ALTER TABLE t DROP CONSTRAINT t_n_key")
+        equal([row[0] for row in s.do(INDEXES)], ["pair", "t_pkey"])
+        s.do("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1)")
+        contains(s.fails("0A000", "ALTER INDEX pair RENAME TO x"), "keep their names")
+        s.fails("0A000", "ALTER TABLE t RENAME CONSTRAINT pair TO x")
+        s.do("ALTER TABLE t RENAME CONSTRAINT t_pkey TO pk")
+        s.do("ALTER TABLE t DROP COLUMN n")
+        equal(s.do(CONSTRAINTS), [["pk", "p", "PRIMARY KEY (id)"]])
+        s.do("DROP TABLE t")
+        equal(s.do("SELECT relname FROM pg_class WHERE relkind = 'I'"), [])
+        s.do("CREATE TABLE t (id int, n int UNIQUE)")
+        contains(s.fails("0A000", "ALTER TABLE t ADD PRIMARY KEY (id)"), "has indexes")
+        s.do("ALTER TABLE t DROP CONSTRAINT t_n_key")
+        s.do("ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (id)")
+        equal(s.do(CONSTRAINTS), [["k", "p", "PRIMARY KEY (id)"]])
+
+
+@test
+def queries_rely_on_keys_in_the_catalog(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a text, n int UNIQUE)")
+        s.do("CREATE TABLE u (id int PRIMARY KEY, t int REFERENCES t)")
+        s.do("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2)")
+        s.do("INSERT INTO u VALUES (1, 1), (2, 1)")
+        equal(s.do("SELECT t.*, count(u.id) FROM t LEFT JOIN u ON u.t = t.id GROUP BY t.id ORDER BY 1"),
+              [["1", "a", "1", "2"], ["2", "b", "2", "0"]])
+        upsert = "INSERT INTO t VALUES ({}) ON CONFLICT ON CONSTRAINT {} DO UPDATE SET a = excluded.a || '!' RETURNING *"
+        equal(s.do(upsert.format("1, 'x', 9", "t_pkey")), [["1", "x!", "1"]])
+        equal(s.do(upsert.format("9, 'y', 2", "t_n_key")), [["2", "y!", "2"]])
+        equal(s.do("INSERT INTO t VALUES (1, 'z', 5) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING RETURNING *"), [])
+        s.fails("23505", "INSERT INTO t VALUES (1, 'z', 5) ON CONFLICT ON CONSTRAINT t_n_key DO NOTHING")
+
+
+@test
+def the_type_of_a_column_may_be_cast_from_itself(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a varchar(10) UNIQUE, m numeric(10, 2))")
+        s.do("INSERT INTO t VALUES (1, 'abcdef', 1.25)")
+        s.do('ALTER TABLE t ALTER COLUMN "a" TYPE varchar(20) USING "a"::varchar(20)')
+        s.do("ALTER TABLE t ALTER COLUMN m TYPE numeric(12, 3)")
+        s.fails("23514", "ALTER TABLE t ALTER COLUMN a TYPE varchar(3) USING a::varchar(3)")
+        s.fails("23514", "ALTER TABLE t ALTER COLUMN m TYPE numeric(10, 1)")
+        s.fails("23505", "INSERT INTO t VALUES (2, 'abcdef')")
+        s.do("INSERT INTO t VALUES (2, 'abcdefghijklmnop')")
+        equal(s.do("SELECT a, m FROM t WHERE id = 1"), [["abcdef", "1.250"]])
+
+
 try:
     main(missing())
 finally:

@@ -1,0 +1,180 @@
+/*
+ * Indexes of frond's in PostgreSQL's catalog: rows of pg_class, pg_index and, for primary keys and
+ * UNIQUE, pg_constraint. Tools that look there find them, GROUP BY knows a primary key by them,
+ * and names are taken once.
+ *
+ * PostgreSQL does nothing with them. They are of the kind of partitioned tables' indexes, which
+ * have no storage and which no plan uses; and relhasindex of the table stays false, so nothing
+ * opens them when rows are planned, written, analyzed or dumped. They depend on their table and
+ * not on its columns, since PostgreSQL would make an index anew by its own means when a column's
+ * type changes: alter.c drops them with columns.
+ */
+#include "frond_pg.h"
+#include "frond_catalog.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/heap.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_opfamily.h"
+#include "commands/defrem.h"
+#include "nodes/makefuncs.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+/* ---- Operator classes ---- */
+
+Oid
+frond_catalog_opclass(List *named, Oid type)
+{
+	Oid opclass = ResolveOpClass(named, type, "btree", BTREE_AM_OID);
+	Oid family = get_opclass_family(opclass);
+
+	/* The order of bytes is the one that frond has of texts anyway. */
+	if (opclass == GetDefaultOpClass(type, BTREE_AM_OID) ||
+	    family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID)
+		return opclass;
+	/* varchar_ops and its like are names for the default one. */
+	return family == get_opclass_family(GetDefaultOpClass(type, BTREE_AM_OID)) ? opclass
+										   : InvalidOid;
+}
+
+/* ---- Making ---- */
+
+static void
+depend_on_table(Oid catalog, Oid oid, Oid relid)
+{
+	ObjectAddress from, to;
+
+	ObjectAddressSet(from, catalog, oid);
+	ObjectAddressSet(to, RelationRelationId, relid);
+	(void)deleteDependencyRecordsForClass(catalog, oid, RelationRelationId, DEPENDENCY_AUTO);
+	recordDependencyOn(&from, &to, DEPENDENCY_AUTO);
+}
+
+/* index_create() has said that the table has indexes. It writes that in place, whatever becomes of
+ * the transaction, and so does this. */
+static void
+hide_from_planner(Oid relid)
+{
+	Relation classes = table_open(RelationRelationId, RowExclusiveLock);
+	HeapTuple tuple;
+
+	CommandCounterIncrement();
+	tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	((Form_pg_class)GETSTRUCT(tuple))->relhasindex = false;
+	heap_inplace_update(classes, tuple);
+	heap_freetuple(tuple);
+	table_close(classes, RowExclusiveLock);
+}
+
+void
+frond_catalog_index_add(Relation rel, const struct frond_catalog_index *index)
+{
+	IndexInfo *info = makeIndexInfo(index->count, index->key_count, BTREE_AM_OID, NIL,
+					index->predicate, index->unique, false, false, false);
+	Oid collations[FROND_CATALOG_COLUMNS] = { InvalidOid };
+	Oid opclasses[FROND_CATALOG_COLUMNS] = { InvalidOid };
+	int16 options[FROND_CATALOG_COLUMNS] = { 0 };
+	bits16 flags = INDEX_CREATE_PARTITIONED | INDEX_CREATE_SKIP_BUILD;
+	Oid relid = RelationGetRelid(rel), constraint = InvalidOid, oid;
+	List *names = NIL;
+
+	for (int i = 0; i < index->count; i++) {
+		const struct frond_catalog_column *c = &index->columns[i];
+		Form_pg_attribute a = TupleDescAttr(RelationGetDescr(rel), c->attnum - 1);
+
+		info->ii_IndexAttrNumbers[i] = c->attnum;
+		names = lappend(names, pstrdup(NameStr(a->attname)));
+		if (i >= index->key_count)
+			continue;
+		collations[i] = OidIsValid(c->collation) ? c->collation : a->attcollation;
+		opclasses[i] = OidIsValid(c->opclass)
+				       ? c->opclass
+				       : GetDefaultOpClass(a->atttypid, BTREE_AM_OID);
+		if (c->descending)
+			options[i] = INDOPTION_DESC | INDOPTION_NULLS_FIRST;
+	}
+	if (index->is_constraint)
+		flags |= INDEX_CREATE_ADD_CONSTRAINT;
+	if (index->is_primary)
+		flags |= INDEX_CREATE_IS_PRIMARY;
+	oid = index_create(rel, index->name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, info,
+			   names, BTREE_AM_OID, InvalidOid, collations, opclasses, options,
+			   (Datum)0, flags, 0, false, false, &constraint);
+	if (OidIsValid(constraint))
+		depend_on_table(ConstraintRelationId, constraint, relid);
+	else
+		depend_on_table(RelationRelationId, oid, relid);
+	hide_from_planner(relid);
+	CommandCounterIncrement();
+}
+
+void
+frond_catalog_key_add(Relation rel, const struct frond_key_spec *key)
+{
+	struct frond_catalog_index index = {
+		.name = key->name, .unique = true, .is_primary = true, .is_constraint = true
+	};
+	ListCell *cell;
+
+	if (!key->columns)
+		return;
+	if (!index.name)
+		index.name = ChooseRelationName(RelationGetRelationName(rel), NULL, "pkey",
+						RelationGetNamespace(rel), true);
+	foreach (cell, key->columns)
+		index.columns[index.count++].attnum = get_attnum(RelationGetRelid(rel),
+								 strVal(lfirst(cell)));
+	index.key_count = index.count;
+	frond_catalog_index_add(rel, &index);
+}
+
+/* ---- Looking, dropping ---- */
+
+Oid
+frond_catalog_table_of(Oid index)
+{
+	Oid relid = get_rel_relkind(index) == RELKIND_PARTITIONED_INDEX
+			    ? IndexGetRelation(index, true)
+			    : InvalidOid;
+
+	return OidIsValid(relid) && frond_is_table(relid) ? relid : InvalidOid;
+}
+
+bool
+frond_catalog_index_drop(Oid relid, const char *name, bool is_constraint)
+{
+	Oid oid = get_relname_relid(name, get_rel_namespace(relid)), constraint;
+	ObjectAddress object;
+
+	if (!OidIsValid(oid) || frond_catalog_table_of(oid) != relid)
+		return false;
+	constraint = get_index_constraint(oid);
+	if (OidIsValid(constraint) && !is_constraint)
+		ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+			errmsg("cannot drop index %s because constraint %s on foreign table %s "
+			       "requires it",
+			       name, get_constraint_name(constraint), get_rel_name(relid)),
+			errhint("ALTER TABLE … DROP CONSTRAINT drops both."));
+	if (OidIsValid(constraint))
+		ObjectAddressSet(object, ConstraintRelationId, constraint);
+	else
+		ObjectAddressSet(object, RelationRelationId, oid);
+	performDeletion(&object, DROP_RESTRICT, 0);
+	CommandCounterIncrement();
+	return true;
+}

@@ -1,0 +1,55 @@
+/*
+ * Indexes: their definition (index.c), and what PostgreSQL's catalog tells of them and of primary
+ * keys (catalog.c).
+ */
+#ifndef FROND_PG_FROND_CATALOG_H
+#define FROND_PG_FROND_CATALOG_H
+
+#include "frond_pg.h"
+
+/* ---- Definitions (index.c) ---- */
+
+/* CREATE INDEX, and UNIQUE of a table that is there. */
+void frond_index_create(Oid relid, IndexStmt *statement);
+void frond_index_add_unique(Oid relid, const Constraint *constraint);
+/* What is dropped by a statement that drops an index. */
+enum frond_index_dropped {
+	FROND_INDEX_ALONE,
+	FROND_INDEX_OF_CONSTRAINT,
+	FROND_INDEX_OF_COLUMN, /* a column of it: nothing may keep it */
+};
+
+/* Drops an index when the transaction has committed. False: the table has none of that name. */
+bool frond_index_drop(Oid relid, const char *name, enum frond_index_dropped what);
+/* The table whose index a name is; InvalidOid: it is none of frond's. */
+Oid frond_index_find(List *name);
+
+/* ---- PostgreSQL's catalog (catalog.c) ---- */
+
+/* Columns of an index, and those that it includes. */
+#define FROND_CATALOG_COLUMNS (2 * FROWS_KEY_COLUMNS)
+
+/* An index, or a primary key, as PostgreSQL's catalog has it. */
+struct frond_catalog_index {
+	const char *name;
+	bool unique, is_primary, is_constraint;
+	int key_count, count; /* without, and with what it includes */
+	struct frond_catalog_column {
+		AttrNumber attnum;
+		bool descending;
+		Oid collation, opclass; /* InvalidOid: the column's, and its type's */
+	} columns[FROND_CATALOG_COLUMNS];
+	List *predicate; /* as the planner has it */
+};
+
+void frond_catalog_index_add(Relation rel, const struct frond_catalog_index *index);
+void frond_catalog_key_add(Relation rel, const struct frond_key_spec *key);
+/* The table in frond whose index in the catalog it is; InvalidOid: it is none. */
+Oid frond_catalog_table_of(Oid index);
+/* Drops an index from the catalog; one that a constraint needs only with that (`is_constraint`).
+ * False: the catalog does not have it. */
+bool frond_catalog_index_drop(Oid relid, const char *name, bool is_constraint);
+/* The operator class of that name, or InvalidOid: it has another order than frond's indexes. */
+Oid frond_catalog_opclass(List *named, Oid type);
+
+#endif
