@@ -1,14 +1,23 @@
 #include "serve/explain.h"
 
+#include <string.h>
+
 #include "kv/kv.h"
 #include "loop/step.h"
 #include "net/memory.h"
+
+/* The retry loop puts the status's name where nobody has explained: that explains nothing. */
+static bool
+is_explained(const struct err *err, enum status status)
+{
+	return err->text[0] && strcmp(err->text, status_name(status)) != 0;
+}
 
 void
 explain_failure(const struct net_session *session, const struct budget_part *part,
 		enum status status, struct err *err)
 {
-	if (err->text[0])
+	if (is_explained(err, status))
 		return;
 	if ((status == STATUS_LIMIT || status == STATUS_NOMEM) && budget_has_failed(part))
 		(void)net_memory_refuse(session, err);

@@ -11,8 +11,9 @@
 struct net_session;
 
 /*
- * On the request's fiber. Puts the text into `err`, unless there is one already. `part` is what has
- * counted the request's memory: where that was refused, the refusal is counted and named.
+ * On the request's fiber. Puts the text into `err`, unless it has one that is more than the
+ * status's name. `part` is what has counted the request's memory: where that was refused, the
+ * refusal is counted and named.
  */
 void explain_failure(const struct net_session *session, const struct budget_part *part,
 		     enum status status, struct err *err);
