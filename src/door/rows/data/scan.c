@@ -9,7 +9,9 @@ enum {
 	SCAN_ENTRIES = 10000,          /* rows that one page looks at most, by an index */
 	SCAN_BYTES = 16 * 1024 * 1024, /* likewise, keys and values */
 	SCAN_PAGE_LEAST = 64 * 1024,   /* of a page while memory is short */
-	SCAN_STRETCH = 64 * 1024,      /* that the store is asked for at a time beyond a page */
+	/* What the store is asked for at a time: twice a page, or so much beyond it; at least. */
+	SCAN_STRETCH_BEYOND = 64 * 1024,
+	SCAN_STRETCH_LEAST = 16 * 1024,
 	SEED_BYTES = 8,
 };
 
@@ -23,7 +25,7 @@ struct scanning {
 	struct rand_seq random;
 	uint32_t rows;        /* that were put */
 	size_t page_bytes;    /* that the rows of an answer may have, about */
-	size_t stretch_bytes; /* that the store is asked for at a time in a transaction */
+	size_t stretch_bytes; /* that the store is asked for at a time */
 };
 
 /* Where rows come from: the table, or one of its indexes. */
@@ -286,14 +288,23 @@ scan_body(struct unit *u, void *arg)
 	s->sums = NULL;
 	s->groups = NULL;
 	s->rows = 0;
-	/* Nothing counts what such a transaction reads: it has had its turn for so much. */
-	if (u->txn)
-		kv_tx_set_memory(u->tx, NULL, s->stretch_bytes);
+	/* The scan has had its turn for so much. In a transaction nothing else counts it. */
+	kv_tx_set_memory(u->tx, u->txn ? NULL : arena_part(u->r->arena), s->stretch_bytes);
 	status = scan_rows(u, s);
 	rows_filters_free(s->filters);
 	rows_sums_free(s->sums);
 	rows_groups_free(s->groups);
 	return status;
+}
+
+/* Thousands of small pages wait for turns to read: none takes much more than it needs. */
+static size_t
+stretch_for(size_t page_bytes)
+{
+	size_t beyond = page_bytes < SCAN_STRETCH_BEYOND ? page_bytes : SCAN_STRETCH_BEYOND;
+	size_t stretch = page_bytes + beyond;
+
+	return stretch > SCAN_STRETCH_LEAST ? stretch : SCAN_STRETCH_LEAST;
 }
 
 enum status
@@ -312,11 +323,10 @@ rows_serve_scan(struct rows_request *r)
 	s.page_bytes = net_memory_page_bytes(net_stream_session(r->client->stream), s.page_bytes,
 					     SCAN_PAGE_LEAST < s.page_bytes ? SCAN_PAGE_LEAST
 									    : s.page_bytes);
-	s.stretch_bytes = s.page_bytes + SCAN_STRETCH;
-	/* The rows as the store has them, twice in a transaction, and what is made of them. */
+	s.stretch_bytes = stretch_for(s.page_bytes);
+	/* The rows as the store has them, twice, and what is made of them. */
 	TRY(net_memory_turn_to_read(net_stream_session(r->client->stream),
-				    r->client->txn ? s.page_bytes + 2 * s.stretch_bytes
-						   : 2 * s.page_bytes));
+				    s.page_bytes + 2 * s.stretch_bytes));
 	rand_bytes(&seed, SEED_BYTES);
 	s.random.state = seed;
 	return rows_unit_run(r, scan_body, &s, false);
