@@ -634,7 +634,7 @@ def main():
     lines = table_head().split("\n")
     print("\n".join(lines), flush=True)
     bad = []
-    for rung in rungs() + command_rungs() + statement_rungs():
+    for rung in server.of_this_turn(rungs() + command_rungs() + statement_rungs()):
         if options.only not in rung.name + " " + rung.counts:
             continue
         if "_view" in rung.name and not (pathlib.Path(options.frond).parent / "frond-js").exists():

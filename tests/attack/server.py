@@ -22,6 +22,15 @@ START_SECONDS = 30
 LOOPS = 2  # of frond, whatever the machine has: figures of different machines stay comparable
 
 
+TURNS = 3  # of all tests, after which each attack and each rung has run
+
+
+def of_this_turn(things):
+    """Every third of them, other ones in each turn of all tests; all of them where no turn is told."""
+    turn = os.environ.get("FROND_TEST_TURN")
+    return things[int(turn) % TURNS::TURNS] if turn else things
+
+
 class Failure(Exception):
     """Something that an attack must not be able to cause."""
 
