@@ -51,6 +51,21 @@ net_memory_page_bytes(const struct net_session *s, size_t most, size_t least)
 	return n > least ? n : least;
 }
 
+size_t
+net_memory_stretch_bytes(const struct net_session *s)
+{
+	const struct budget *b = s->part.budget;
+	size_t n;
+
+	if (!b)
+		return 0;
+	n = b->limit_bytes / NET_MEMORY_STRETCH_SHARE /
+	    (1 + atomic_load_explicit(&b->parts, memory_order_relaxed));
+	if (n > NET_MEMORY_STRETCH_MOST)
+		return NET_MEMORY_STRETCH_MOST;
+	return n > NET_MEMORY_STRETCH_LEAST ? n : NET_MEMORY_STRETCH_LEAST;
+}
+
 enum status
 net_memory_turn_to_last(struct net_session *s, size_t n)
 {

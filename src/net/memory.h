@@ -42,6 +42,10 @@ enum {
 	 */
 	NET_MEMORY_LOOK_MS = 250,
 	NET_MEMORY_LOOK_BYTES = 16 * 1024,
+	/* net_memory_stretch_bytes(): all requests together about one such part of the budget. */
+	NET_MEMORY_STRETCH_SHARE = 16,
+	NET_MEMORY_STRETCH_MOST = 512 * 1024,
+	NET_MEMORY_STRETCH_LEAST = 16 * 1024,
 };
 
 /* ---- Of a request, on its fiber ---- */
@@ -64,6 +68,12 @@ MUST_USE enum status net_memory_turn_to_read(struct net_session *s, size_t n);
  * less the more of it is held, never below `least`. A turn to read has room for twice as much.
  */
 size_t net_memory_page_bytes(const struct net_session *s, size_t most, size_t least);
+
+/*
+ * How many bytes a request that reads without a turn should ask the store for at a time: the less,
+ * the more requests there are. 0: memory is not limited.
+ */
+size_t net_memory_stretch_bytes(const struct net_session *s);
 
 /*
  * Waits until the request may last for as long as its client likes. A request that has this turn
