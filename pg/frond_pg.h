@@ -181,6 +181,13 @@ void frond_table_init(void);
  * the transaction ends. `user`: on whose behalf.
  */
 const struct frond_table *frond_table_get(Oid relid, Oid user);
+/*
+ * About how many rows a table has, with those that this transaction has added: frond's estimate,
+ * which is kept for some seconds. Less than 0: it cannot be told. Asks beside the transaction.
+ */
+double frond_table_rows(const struct frond_table *t, Oid user, bool *ret_exact);
+/* Rows were written, and so many more are there now. */
+void frond_table_wrote(const struct frond_table *t, int rows, int added);
 /* Forgets all tables: frond has made one anew. */
 void frond_table_forget(void);
 /* Whether a relation is a table of this extension's. */
@@ -318,32 +325,6 @@ void frond_scan_forget(int level);
 /* A subtransaction of this level has committed: its scans are its parent's. */
 void frond_scan_rise(int level);
 void frond_scan_explain(ForeignScanState *node, struct ExplainState *es);
-
-/* ---- Aggregates (sums.c) ---- */
-
-/* Those of one scan: what is asked of frond, and what came. Values are of the memory context in
- * which they are added. */
-struct frond_sums;
-
-void frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned,
-		      RelOptInfo *rel, void *extra);
-ForeignScan *frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer);
-
-/* `plans`: FROND_PRIVATE_SUMS; `groups`: FROND_PRIVATE_GROUPS. */
-struct frond_sums *frond_sums_new(List *plans, List *groups, const struct frond_table *t);
-void frond_sums_ask(const struct frond_sums *s, struct frows_scan *scan);
-void frond_sums_clear(struct frond_sums *s);
-/* The page that the connection has. */
-void frond_sums_add(struct frond_sums *s, struct frows *c);
-/*
- * Of groups: how many values a page has of each (0: there are no groups). One is begun with its
- * values, which are then added as those of every further page that has it.
- */
-int frond_sums_group_values(const struct frond_sums *s);
-void frond_sums_begin_group(struct frond_sums *s, const struct frows_value *values);
-bool frond_sums_is_group(const struct frond_sums *s, const struct frows_value *values);
-void frond_sums_add_group(struct frond_sums *s, const struct frows_value *values);
-void frond_sums_store(const struct frond_sums *s, TupleTableSlot *slot);
 
 /* ---- Writes (modify.c) ---- */
 

@@ -538,7 +538,7 @@ static int
 send_some(struct modify *m, struct frows *c, int first)
 {
 	const struct frows_of of = frond_table_of(m->table);
-	int i = first;
+	int i = first, added = 0;
 
 	frows_write(c, &of, m->columns, m->column_count);
 	for (; i < m->count; i++) {
@@ -550,6 +550,9 @@ send_some(struct modify *m, struct frows *c, int first)
 	}
 	if (!frows_write_run(c))
 		fail_write(m, c, first);
+	for (int j = first; j < i; j++)
+		added += m->rows[j].op == FROWS_DELETE ? -1 : m->rows[j].op != FROWS_UPDATE;
+	frond_table_wrote(m->table, i - first, added);
 	return i;
 }
 

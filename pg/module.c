@@ -1,5 +1,6 @@
 /* What PostgreSQL calls first: the library is loaded; the functions that the extension declares. */
 #include "frond_pg.h"
+#include "frond_sums.h"
 #include "frond_lock.h"
 
 #include "access/reloptions.h"

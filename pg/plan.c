@@ -1,5 +1,6 @@
 /* Paths and plans of scans: what is pushed down, what it costs, in which order rows come. */
 #include "frond_pg.h"
+#include "frond_sums.h"
 
 #include "parser/parsetree.h"
 #include "access/sysattr.h"
@@ -14,7 +15,9 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#define ROWS_UNKNOWN   1000.0 /* of a table that was never analyzed */
+#define ROWS_UNKNOWN   1000.0 /* of a table of which nothing can be told */
+#define ROWS_LEAST     1000.0 /* that a table has for costs: a scan meets all who write there */
+#define ROW_BYTES      64     /* about: of a row, for a number of pages */
 #define COST_TRIP      20.0   /* of a request and its answer */
 #define COST_ROW       0.02   /* of a row that frond reads */
 #define COST_ROW_FOUND 0.06   /* of a row that it looks up for an entry of an index */
@@ -39,17 +42,33 @@ frond_plan_table(PlannerInfo *root, RelOptInfo *rel)
 	return frond_table_get(rte->relid, frond_user_of(rte));
 }
 
+/*
+ * What ANALYZE has counted is exact for its time, and an estimate of frond's is too low rather than
+ * too high: it counts if there was no ANALYZE, if it is a number, or if it is more.
+ */
+static void
+size_estimate(RelOptInfo *rel, const struct frond_table *t, Oid user)
+{
+	bool is_known = rel->tuples > 0 || (rel->tuples == 0 && rel->pages > 0), is_exact = false;
+	double rows = frond_table_rows(t, user, &is_exact);
+
+	if (rows >= 0 && (!is_known || is_exact || rows > rel->tuples))
+		rel->tuples = rows;
+	else if (!is_known)
+		rel->tuples = ROWS_UNKNOWN;
+	if (!is_known)
+		rel->pages = (BlockNumber)(rel->tuples * ROW_BYTES / BLCKSZ) + 1;
+}
+
 void
 frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
+	const struct frond_table *t = frond_plan_table(root, rel);
 	struct frond_push push;
 
-	if (rel->tuples < 0 || (rel->tuples == 0 && rel->pages == 0)) {
-		rel->tuples = ROWS_UNKNOWN;
-		rel->pages = 10;
-	}
+	size_estimate(rel, t, frond_user_of(planner_rt_fetch(rel->relid, root)));
 	set_baserel_size_estimates(root, rel);
-	frond_plan_best(root, rel, frond_plan_table(root, rel), rel->baserestrictinfo, &push);
+	frond_plan_best(root, rel, t, rel->baserestrictinfo, &push);
 	if (frond_push_is_one(&push))
 		rel->rows = 1;
 }
@@ -76,7 +95,7 @@ rows_read(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push)
 	}
 	if (frond_push_is_one(push))
 		return 1;
-	return clamp_row_est(rel->tuples *
+	return clamp_row_est(Max(rel->tuples, ROWS_LEAST) *
 			     clauselist_selectivity(root, clauses, rel->relid, JOIN_INNER, NULL));
 }
 

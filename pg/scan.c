@@ -6,6 +6,7 @@
  * So before rows are sent, the scans of the table that are open read what they have left.
  */
 #include "frond_pg.h"
+#include "frond_sums.h"
 #include "frond_lock.h"
 
 #include "nodes/makefuncs.h"

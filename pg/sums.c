@@ -9,6 +9,7 @@
  * order of additions, as sums of floats do, is left to PostgreSQL.
  */
 #include "frond_pg.h"
+#include "frond_sums.h"
 
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"

@@ -21,15 +21,24 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 enum {
 	TABLES_FIRST = 64,
+	ROWS_KEPT_MS = 10 * 1000, /* for so long an estimate is good */
+	ROWS_WRITTEN_LEAST = 50,  /* and until this backend has written so many rows, and … */
+	ROWS_WRITTEN_PART = 5,    /* … more than this part of them */
 };
 
 struct entry {
 	Oid relid;
 	MemoryContext memory; /* NULL: it has to be asked for */
 	struct frond_table *table;
+	TimestampTz rows_at; /* when frond has estimated the rows; 0: it has to be asked */
+	double rows;
+	bool rows_exact;
+	double added;   /* by this transaction; less than 0: more were deleted */
+	double written; /* since frond was asked: by this transaction and by earlier ones */
 };
 
 Oid frond_acting_user;
@@ -363,10 +372,70 @@ frond_table_get(Oid relid, Oid user)
 
 	e = hash_search(entries, &relid, HASH_ENTER, &found);
 	if (!found)
-		e->memory = NULL;
+		*e = (struct entry){ .relid = relid };
 	if (!e->memory)
 		entry_load(e, user);
 	return e->table;
+}
+
+/* ---- How many rows there are ---- */
+
+/* Whether frond has to be asked. What this transaction has written it does not count. */
+static bool
+estimate_is_old(const struct entry *e, TimestampTz now)
+{
+	if (!e->rows_at)
+		return true;
+	return !e->added &&
+	       (TimestampDifferenceExceeds(e->rows_at, now, ROWS_KEPT_MS) ||
+		(e->written > ROWS_WRITTEN_LEAST && e->written > e->rows / ROWS_WRITTEN_PART));
+}
+
+double
+frond_table_rows(const struct frond_table *t, Oid user, bool *ret_exact)
+{
+	struct entry *e = hash_search(entries, &t->relid, HASH_FIND, NULL);
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (estimate_is_old(e, now)) {
+		uint64_t rows;
+		bool exact;
+
+		if (!frows_estimate(frond_link_outside(t->server, user), t->schema, t->table, &rows,
+				    &exact))
+			return -1;
+		e->rows = (double)rows;
+		e->rows_exact = exact;
+		e->rows_at = now;
+		e->written = 0;
+	}
+	*ret_exact = e->rows_exact;
+	return Max(e->rows + e->added, 0);
+}
+
+void
+frond_table_wrote(const struct frond_table *t, int rows, int added)
+{
+	struct entry *e = hash_search(entries, &t->relid, HASH_FIND, NULL);
+
+	e->written += rows;
+	e->added += added;
+}
+
+/* The transaction has ended: what it has added counts, or what it has written is to be asked. */
+static void
+estimates_settle(bool committed)
+{
+	HASH_SEQ_STATUS all;
+	struct entry *e;
+
+	hash_seq_init(&all, entries);
+	while ((e = hash_seq_search(&all))) {
+		if (!committed && e->added)
+			e->rows_at = 0;
+		e->rows = Max(e->rows + e->added, 0);
+		e->added = 0;
+	}
 }
 
 /* ---- Forgetting ---- */
@@ -409,6 +478,7 @@ at_xact(XactEvent event, void *arg)
 
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT)
 		return;
+	estimates_settle(event == XACT_EVENT_COMMIT);
 	foreach (cell, stale)
 		MemoryContextDelete(lfirst(cell));
 	list_free(stale);

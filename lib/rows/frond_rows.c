@@ -20,6 +20,7 @@ enum {
 	HEADER_BYTES = 8,
 	STATE_BYTES = 5,
 	MAGIC = 0x46524f57,
+	VERSION_ESTIMATES = 3,
 	ASK_MS = 500, /* between two questions to `interrupted` */
 	BUSY_MS = 10, /* between two tries at a Unix socket where too many wait to connect */
 
@@ -44,6 +45,7 @@ enum {
 	REQUEST_SCAN = 19,
 	REQUEST_GET = 20,
 	REQUEST_WRITE = 21,
+	REQUEST_ESTIMATE = 27,
 	ANSWER_DONE = 128,
 	ANSWER_ERROR = 129,
 
@@ -465,17 +467,15 @@ tls_begin(struct frows *c, const struct frows_where *where)
 static bool
 hello(struct frows *c)
 {
-	unsigned version;
-
 	frows_make_request(c, REQUEST_HELLO);
 	put_int(&c->out, MAGIC, 4);
-	put_int(&c->out, FROWS_VERSION, 2);
+	put_int(&c->out, FROWS_VERSION_LEAST, 2);
 	put_int(&c->out, FROWS_VERSION, 2);
 	if (!frows_run(c))
 		return false;
-	version = (unsigned)take_int(&c->read, 2);
+	c->version = (unsigned)take_int(&c->read, 2);
 	c->most = (uint32_t)take_int(&c->read, 4);
-	if (!c->read.bad && version != FROWS_VERSION)
+	if (!c->read.bad && (c->version < FROWS_VERSION_LEAST || c->version > FROWS_VERSION))
 		return fail_lost(c, "the server speaks another version");
 	return frows_taken(c);
 }
@@ -786,6 +786,19 @@ frows_table_free(struct frows_table *t)
 {
 	free(t->memory);
 	*t = (struct frows_table){ 0 };
+}
+
+bool
+frows_estimate(struct frows *c, const char *schema, const char *table, uint64_t *ret_rows,
+	       bool *ret_exact)
+{
+	if (c->version < VERSION_ESTIMATES)
+		return fail(c, "0A000", "the server has no estimates");
+	if (!frows_run_names(c, REQUEST_ESTIMATE, schema, table, true))
+		return false;
+	*ret_exact = take_int(&c->read, 1);
+	*ret_rows = take_int(&c->read, 8);
+	return frows_taken(c);
 }
 
 bool

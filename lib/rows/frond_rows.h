@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 enum {
-	FROWS_VERSION = 2,
+	FROWS_VERSION = 3,
+	FROWS_VERSION_LEAST = 2, /* of a server that can still be talked to: no estimates */
 	FROWS_ID_BYTES = 16,
 	FROWS_KEY_COLUMNS = 32,
 	FROWS_STAMP_BYTES = 10,
@@ -167,6 +168,13 @@ struct frows_table {
 
 bool frows_table(struct frows *c, const char *schema, const char *table, struct frows_table *ret);
 void frows_table_free(struct frows_table *t);
+
+/*
+ * About how many rows the table has, without reading it all: for planning. `*ret_exact`: it is the
+ * number. Fails with 0A000 at a server of version 2.
+ */
+bool frows_estimate(struct frows *c, const char *schema, const char *table, uint64_t *ret_rows,
+		    bool *ret_exact);
 
 /* A column that is to be: the key's first. */
 struct frows_new {

@@ -153,6 +153,7 @@ struct frows {
 	void *interrupted_arg;
 	uint16_t number;   /* of the last request */
 	uint16_t answered; /* of the last answer: those behind it are still to come */
+	unsigned version;  /* that the server speaks */
 	uint32_t most;     /* bytes that a request may have */
 	struct frows_failure failure;
 

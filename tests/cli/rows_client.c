@@ -207,6 +207,19 @@ key_values(struct session *s, size_t first, struct frows_value *ret)
 /* ---- Tables ---- */
 
 static bool
+estimate(struct session *s)
+{
+	const char *schema = word(s);
+	uint64_t rows;
+	bool exact;
+
+	if (!frows_estimate(s->c, schema, word(s), &rows, &exact))
+		return false;
+	printf("%" PRIu64 " %s\n", rows, exact ? "exactly" : "about");
+	return true;
+}
+
+static bool
 use(struct session *s)
 {
 	frows_table_free(&s->table);
@@ -729,6 +742,8 @@ command(struct session *s)
 		schema = word(s);
 		return print_names(s, frows_tables(s->c, schema, word(s)));
 	}
+	if (strcmp(what, "estimate") == 0)
+		return estimate(s);
 	if (strcmp(what, "use") == 0)
 		return use(s);
 	if (strcmp(what, "describe") == 0)

@@ -2,6 +2,7 @@
 """What a scan of the extension's looks at: prefixes, nulls, numbers, beside what heap tables answer."""
 
 import random
+import re
 
 from harness import contains, equal, main, seed, test
 from pg_server import end_shared, fresh, missing, shared
@@ -257,6 +258,43 @@ def numbers_are_keys_as_in_heaps(cwd):
 
 
 # ---- All of it, by chance ----
+
+@test
+def tables_that_were_not_analyzed_have_estimates(cwd):
+    def rows(s, table="t"):
+        return int(re.search(r"rows=(\d+)", s.do(f"EXPLAIN SELECT * FROM {table}")[0][0])[1])
+
+    opener = fresh()
+    with opener() as s, opener() as other:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a int, b text)")
+        s.do("INSERT INTO t SELECT i, i % 10, 'text' FROM generate_series(1, 200) i")
+        equal((rows(s), rows(other)), (200, 200))
+        # What a transaction has written counts in it alone, and where it commits.
+        s.do("BEGIN")
+        s.do("INSERT INTO t SELECT i, i % 10, 'text' FROM generate_series(201, 300) i")
+        s.do("DELETE FROM t WHERE id <= 20")
+        equal((rows(s), rows(other)), (280, 200))
+        s.do("ROLLBACK")
+        equal(rows(s), 200)
+        # An ANALYZE counts for as long as frond does not know better.
+        s.do("ANALYZE t")
+        s.do("DELETE FROM t WHERE id > 60")
+        equal(rows(s), 60)
+        s.do("CREATE TABLE long (id int PRIMARY KEY, a int, b text)")
+        s.do("INSERT INTO long SELECT i, i, repeat(md5(i::text), 10) FROM generate_series(1, 5000) i")
+        assert 1000 < rows(other, "long") < 20000, rows(other, "long")
+        s.do("ANALYZE long")
+        assert 5000 <= rows(s, "long") < 20000, rows(s, "long")
+        # A small table is found by its index, so that a query meets those alone who write there.
+        s.do("CREATE INDEX ON t (a)")
+        contains("\n".join(line[0] for line in s.do("EXPLAIN SELECT * FROM t WHERE a = 3")), "Frond Index: t_a_idx")
+        # A join of small tables costs too little for PostgreSQL to compile it.
+        for name in "uvwxyz":
+            s.do(f"CREATE TABLE {name} AS SELECT i AS a, i AS b FROM generate_series(1, 100) i")
+        join = "SELECT * FROM u JOIN v ON u.b = v.a JOIN w ON v.b = w.a JOIN x ON w.b = x.a JOIN y ON x.b = y.a JOIN z ON y.b = z.a"
+        cost = float(re.search(r"\.\.([\d.]+)", s.do(f"EXPLAIN {join}")[0][0])[1])
+        assert cost < float(s.one("SHOW jit_above_cost")) / 10, cost
+
 
 @test
 def random_conditions_find_what_they_find_in_heaps(cwd):

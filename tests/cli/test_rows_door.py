@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -880,14 +881,14 @@ class Raw:
 def a_connection_begins_with_hello(cwd):
     with Door(cwd) as server:
         with Raw(server, False) as c:
-            equal(c.state(1, struct.pack(">IHH", 0x46524f57, 3, 9)), "08P01")
+            equal(c.state(1, struct.pack(">IHH", 0x46524f57, 4, 9)), "08P01")
             equal(c.state(1, struct.pack(">IHH", 0x46524f58, 1, 9)), "08P01")
             equal(c.state(1, b"\0"), "08P01")
             code, number, body = c.ask(1, struct.pack(">IHH", 0x46524f57, 0, 1), number=65535)
             equal((code, number), (128, 65535))
             equal(struct.unpack(">HIB", body[:7]), (1, 16 * 1024 * 1024, 0))
             equal(c.state(1, struct.pack(">IHH", 0x46524f57, 1, 1)), "08P01")
-            for bad in (0, 27, 127, 128, 255):
+            for bad in (0, 28, 127, 128, 255):
                 equal(c.state(bad), "08P01")
             equal(c.state(3, reserved=1), "08P01")
             equal(c.ask(3), (128, 7, b""))
@@ -1225,8 +1226,49 @@ def a_client_of_version_1_knows_no_indexes(cwd):
         code, _, body = c.ask(19, b"")
         equal(code, 129)
         equal(len(body), 5 + 4 + 2 + struct.unpack(">H", body[9:11])[0])
-        code, _, body = Raw(server, greets=False).ask(1, struct.pack(">IHH", 0x46524F57, 3, 9))
+        code, _, body = Raw(server, greets=False).ask(1, struct.pack(">IHH", 0x46524F57, 4, 9))
         equal((code, body[:5]), (129, b"08P01"))
+
+
+@test
+def rows_are_estimated_beside_a_transaction(cwd):
+    with Door(cwd) as server, Session(server) as c, Session(server) as other:
+        c.fails("42P01", "estimate", "shop", "books")
+        shop(c)
+        equal(c.do("estimate", "shop", "books"), ["0 exactly"])
+        put_books(c, 500)
+        equal(c.do("estimate", "shop", "books"), ["500 exactly"])
+        for first in range(500, 3000, 500):
+            c.write(PUT, ["title", "price"], *(([first + n], ["a book", "1.50"]) for n in range(500)))
+        rows, how = c.do("estimate", "shop", "books")[0].split()
+        assert how == "about" and 1000 < int(rows) < 9000, (rows, how)
+        # It reads nothing that a commit would be checked for, and sees what is committed.
+        other.do("use", "shop", "books")
+        c.do("begin")
+        c.do("write", DELETE, "|", 7)
+        c.do("estimate", "shop", "books")
+        put_books(other, 5)
+        c.do("commit")
+        equal(c.scan("id", "|", "to", "<", 9), ["0", "1", "2", "3", "4", "5", "6", "8"])
+
+
+@test
+def a_server_of_version_2_estimates_nothing(cwd):
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = type("Old", (), {"port": listener.getsockname()[1]})
+
+    def greet():
+        with listener.accept()[0] as conn:
+            number = conn.recv(100)[6:8]
+            conn.sendall(struct.pack(">IBB", 9, 128, 0) + number + struct.pack(">HIBH", 2, 1 << 20, 0, 0))
+            conn.recv(100)
+
+    with listener:
+        thread = threading.Thread(target=greet)
+        thread.start()
+        with Session(server) as c:
+            contains(c.fails("0A000", "estimate", "shop", "books").text, "no estimates")
+        thread.join()
 
 
 @test

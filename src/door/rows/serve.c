@@ -110,6 +110,7 @@ static const struct kind_of_request kinds[ROWS_REQUESTS] = {
 	[ROWS_INDEX_BUILD] = { "INDEX_BUILD", rows_serve_index_build, ROWS_CLASS_SCHEMA, false },
 	[ROWS_INDEX_DROP] = { "INDEX_DROP", rows_serve_index_drop, ROWS_CLASS_SCHEMA, false },
 	[ROWS_INDEX_FIND] = { "INDEX_FIND", rows_serve_index_find, ROWS_CLASS_SCHEMA, false },
+	[ROWS_ESTIMATE] = { "ESTIMATE", rows_serve_estimate, ROWS_CLASS_SCHEMA, false },
 };
 
 static const struct kind_of_request *

@@ -19,6 +19,7 @@ MUST_USE enum status rows_serve_table_create(struct rows_request *r);
 MUST_USE enum status rows_serve_table_alter(struct rows_request *r);
 MUST_USE enum status rows_serve_table_drop(struct rows_request *r);
 MUST_USE enum status rows_serve_table_empty(struct rows_request *r);
+MUST_USE enum status rows_serve_estimate(struct rows_request *r);
 
 /* index.c */
 MUST_USE enum status rows_serve_indexes(struct rows_request *r);

@@ -3,6 +3,7 @@
 #include "door/rows/data/rows.h"
 #include "door/rows/data/schema.h"
 #include "loop/step.h"
+#include "model/timed/tables/estimate.h"
 #include "model/timed/tables/keyspaces.h"
 
 enum {
@@ -227,6 +228,38 @@ rows_serve_table(struct rows_request *r)
 	if (!rows_rights_allow(&r->client->rights, ROWS_RIGHTS_KNOWN, schema, table))
 		return rows_request_allow(r, GRANT_SELECT, schema, table);
 	return rows_schema_read(r, table_body, r);
+}
+
+/* What somebody may see of the table's definition is enough: PostgreSQL tells as much to all. */
+static enum status
+estimate_body(struct kv_tx *tx, void *arg)
+{
+	struct rows_request *r = arg;
+	const struct rows_table wanted = { .schema = r->schema, .name = r->table };
+	struct table_estimate estimate = { 0 };
+	struct timed timed;
+	enum status status;
+	struct table *t;
+
+	rows_schema_restart(r);
+	TRY(rows_table_open(r, tx, NULL, &wanted, r->arena, &t));
+	timed_init(&timed, tx, t->db, NULL, &r->err);
+	status = table_estimate_rows(&timed, r->arena, &estimate);
+	rows_table_close(t);
+	rows_put_u8(r->out, estimate.is_exact);
+	rows_put_u64(r->out, estimate.rows);
+	return status == STATUS_OK ? buf_status(r->out) : status;
+}
+
+enum status
+rows_serve_estimate(struct rows_request *r)
+{
+	struct str schema, table;
+
+	TRY(names(r, &schema, &table));
+	if (!rows_rights_allow(&r->client->rights, ROWS_RIGHTS_KNOWN, schema, table))
+		return rows_request_allow(r, GRANT_SELECT, schema, table);
+	return rows_schema_read(r, estimate_body, r);
 }
 
 /* ---- CREATE TABLE ---- */

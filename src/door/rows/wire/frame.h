@@ -13,7 +13,7 @@
 #include "base/buf.h"
 
 enum {
-	ROWS_VERSION = 2,       /* of the protocol */
+	ROWS_VERSION = 3,       /* of the protocol */
 	ROWS_VERSION_LEAST = 1, /* that is still served: without indexes */
 	ROWS_MAGIC = 0x46524f57,
 	ROWS_HEADER_BYTES = 8,
@@ -50,6 +50,7 @@ enum rows_code {
 	ROWS_INDEX_BUILD = 24,
 	ROWS_INDEX_DROP = 25,
 	ROWS_INDEX_FIND = 26,
+	ROWS_ESTIMATE = 27,
 	ROWS_REQUESTS,
 
 	ROWS_DONE = 128,

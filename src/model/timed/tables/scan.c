@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "model/timed/tables/estimate.h"
 #include "model/timed/tables/packed.h"
 
 enum {
@@ -555,4 +556,46 @@ table_scan_skip_partition(struct table_scan *s)
 		TRY(put_behind(buf_str(&s->partition), &s->begin));
 	}
 	return cursor_open(s);
+}
+
+/* ---- Estimates ---- */
+
+/* What was not counted is taken to be like what was. */
+static enum status
+estimate_rest(const struct table_scan *s, uint64_t *rows)
+{
+	uint64_t bytes;
+
+	TRY(kv_estimate_bytes(kv_tx_store(s->t->tx), buf_str(&s->begin), buf_str(&s->end), &bytes));
+	if (bytes <= s->bytes)
+		bytes = s->bytes + 1;
+	*rows = (uint64_t)((double)*rows * ((double)bytes / (double)s->bytes)) + 1;
+	return STATUS_OK;
+}
+
+enum status
+table_estimate_rows(struct timed *t, struct arena *arena, struct table_estimate *ret)
+{
+	const struct table_scan_options options = { .pairs_most = TABLE_ESTIMATE_PAIRS,
+						    .bytes_most = TABLE_ESTIMATE_BYTES };
+	struct arena_mark mark = arena_mark(arena);
+	struct table_estimate estimate = { 0 };
+	struct table_scan *s;
+	struct table_row row;
+	enum status status;
+
+	TRY(table_scan_open(t, &options, &s));
+	while ((status = table_scan_next(s, arena, &row)) == STATUS_OK) {
+		estimate.rows++;
+		arena_reset(arena, mark);
+	}
+	arena_reset(arena, mark);
+	if (status == STATUS_NOT_FOUND) {
+		estimate.is_exact = !s->paused;
+		status = s->paused ? estimate_rest(s, &estimate.rows) : STATUS_OK;
+	}
+	table_scan_close(s);
+	if (status == STATUS_OK)
+		*ret = estimate;
+	return status;
 }
