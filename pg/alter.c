@@ -233,7 +233,7 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	run((Node *)not_null, arg);
 	CommandCounterIncrement();
 	rel = relation_open(relid, AccessExclusiveLock);
-	frond_table_make(rel, &key, true);
+	frond_table_make(rel, &key, true, false);
 	frond_catalog_key_add(rel, &key);
 	/* Other backends have the old one's id. */
 	CacheInvalidateRelcache(rel);

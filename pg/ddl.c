@@ -375,8 +375,22 @@ columns_new(Relation rel, const struct frond_key_spec *key, struct frows_new *re
 	return count;
 }
 
+static void
+schema_ensure(struct frows *c, const char *schema)
+{
+	struct frows_text name;
+	bool is_there = false;
+
+	if (!frows_schemas(c))
+		frond_fail(c);
+	while (frows_name_next(c, &name))
+		is_there |= name.len == strlen(schema) && memcmp(name.ptr, schema, name.len) == 0;
+	if (!is_there && !frows_schema_create(c, schema))
+		frond_fail(c);
+}
+
 void
-frond_table_make(Relation rel, const struct frond_key_spec *key, bool again)
+frond_table_make(Relation rel, const struct frond_key_spec *key, bool again, bool within)
 {
 	const struct frond_key_spec no_key = { NIL };
 	size_t room = (RelationGetNumberOfAttributes(rel) + 1) * sizeof(struct frows_new);
@@ -388,9 +402,13 @@ frond_table_make(Relation rel, const struct frond_key_spec *key, bool again)
 	Oid server;
 
 	frond_table_names(RelationGetRelid(rel), &server, &schema, &table);
-	c = frond_link_for_schema(server, GetUserId());
+	c = within ? frond_link_define_within(server, GetUserId())
+		   : frond_link_for_schema(server, GetUserId());
 	if (again && !frows_table_drop(c, schema, table))
 		frond_fail(c);
+	/* A request that fails makes the transaction fail. */
+	if (frond_link_has_written(server, GetUserId()) && !again)
+		schema_ensure(c, schema);
 	if (!frows_table_create(c, schema, table, columns, count, NULL)) {
 		if (strcmp(frows_failure(c)->state, "3F000") != 0)
 			frond_fail(c);
@@ -520,7 +538,7 @@ create_run(const struct utility *u, CreateStmt *from)
 	CommandCounterIncrement();
 	rel = relation_open(get_relname_relid(base->relation->relname, namespace),
 			    AccessExclusiveLock);
-	frond_table_make(rel, &key, false);
+	frond_table_make(rel, &key, false, false);
 	frond_catalog_key_add(rel, &key);
 	foreach (cell, key.unique)
 		frond_index_add_unique(RelationGetRelid(rel), lfirst(cell));

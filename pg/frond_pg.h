@@ -45,6 +45,7 @@ const char *frond_option(List *options, const char *name);
 /* ---- Connections and transactions (link.c) ---- */
 
 struct ExplainState; /* of commands/explain.h */
+struct frond_table;
 
 /* A connection to a frond of one person, for as long as the backend lives. */
 struct frond_link;
@@ -58,9 +59,15 @@ struct frows *frond_link_outside(Oid server, Oid user);
  * the transaction changes rows; fails with 0A000 where a local table was changed, too.
  */
 struct frows *frond_link_inside(Oid server, Oid user, bool writes);
-/* Before schemas change: fails where rows were changed in this transaction, unless frond.bulk_load
- * lets these be committed; forgets what was read. The connection is in no transaction then. */
+/*
+ * Before schemas change. Where rows were changed in this transaction, definitions are a part of it
+ * (frond_link_define_within()), unless frond.bulk_load lets the rows be committed. Otherwise what
+ * was read is forgotten, and the connection is in no transaction.
+ */
 struct frows *frond_link_for_schema(Oid server, Oid user);
+/* The connection, within the transaction, of which definitions become a part. Fails with 0A000 in a
+ * subtransaction. */
+struct frows *frond_link_define_within(Oid server, Oid user);
 /* A second connection, in no transaction, that commits beside PostgreSQL's transaction. */
 struct frows *frond_link_beside(Oid server, Oid user);
 /* With frond.bulk_load: commits what was written so far if it is much. */
@@ -74,12 +81,17 @@ bool frond_link_has_written(Oid server, Oid user);
 void frond_fail(struct frows *c) pg_attribute_noreturn();
 
 /* A table that this transaction has made, or a column of one, which is dropped if it aborts. With
- * `before` the table is made again as it was. */
+ * `before` the table is made again as it was. Nothing is kept of what frond's transaction made. */
 void frond_link_made(Oid server, Oid user, const char *schema, const char *table,
 		     const char *column, const struct frows_new *before, size_t before_count);
 /* The same of indexes. */
 void frond_link_made_index(Oid server, Oid user, const char *schema, const char *index);
 void frond_link_drop_index_later(Oid server, Oid user, const char *schema, const char *index);
+/* An index that frond's transaction has made over rows: it is built when that has committed. */
+void frond_link_build_later(const struct frond_table *t, Oid user, uint32 number,
+			    const struct frows_index *index);
+/* Fails with 0A000 if the table has a unique index that waits for that. */
+void frond_link_check_built(Oid relid);
 /* Tables and, with `column`, columns that are dropped when it has committed. */
 void frond_link_drop_later(Oid server, Oid user, const char *schema, const char *table,
 			   const char *column);
@@ -454,8 +466,11 @@ struct frond_key_spec {
 /* Takes the constraints of a column that frond keeps, and gives the others. */
 List *frond_constraints_take(List *constraints, const char *column, struct frond_key_spec *key);
 
-/* Makes the table in frond: its columns are the relation's. `again`: it had no primary key. */
-void frond_table_make(Relation rel, const struct frond_key_spec *key, bool again);
+/*
+ * Makes the table in frond: its columns are the relation's. `again`: in the place of the one that
+ * is there. `within`: as a part of frond's transaction, whether or not that has written before.
+ */
+void frond_table_make(Relation rel, const struct frond_key_spec *key, bool again, bool within);
 /* Runs a statement in the place of another. */
 typedef void frond_run_utility(Node *statement, void *arg);
 /* True if ALTER TABLE, or RENAME, was of a table of this extension's and was done. */

@@ -15,6 +15,7 @@
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -270,6 +271,25 @@ name_choose(const struct making *m, const char *label)
 
 /* ---- Making ---- */
 
+static void
+fail_equal(const struct making *m)
+{
+	ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
+		errmsg("could not create unique index \"%.*s\"", (int)m->index.name.len,
+		       m->index.name.ptr),
+		errdetail("Several rows have the same values."));
+}
+
+static AttrNumber
+attnum_of_id(const struct frond_table *t, uint32 id)
+{
+	int i = 0;
+
+	while (i < t->natts && (!t->columns[i].is_there || t->columns[i].id != id))
+		i++;
+	return (AttrNumber)(i + 1);
+}
+
 /* Waits until all rows have their entries. What was made goes if this fails. */
 static void
 build(const struct making *m, uint32 number)
@@ -289,10 +309,58 @@ build(const struct making *m, uint32 number)
 			break;
 		pg_usleep(BUILD_PAUSE_US);
 	}
-	ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
-		errmsg("could not create unique index \"%.*s\"", (int)m->index.name.len,
-		       m->index.name.ptr),
-		errdetail("Several rows have the same values."));
+	fail_equal(m);
+}
+
+/*
+ * An index of rows that a transaction has changed is built behind its commit, when nothing may fail
+ * any more. So this looks for equal rows before.
+ */
+static void
+check_unique(const struct making *m)
+{
+	const char *table = quote_qualified_identifier(
+		get_namespace_name(RelationGetNamespace(m->rel)), RelationGetRelationName(m->rel));
+	StringInfoData columns, present;
+
+	if (m->index.condition_count)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a transaction that has changed rows in frond cannot make a unique "
+			       "index with WHERE"));
+	initStringInfo(&columns);
+	initStringInfo(&present);
+	for (size_t i = 0; i < m->index.count; i++) {
+		const char *name = quote_identifier(
+			get_attname(m->t->relid, attnum_of_id(m->t, m->columns[i].id), false));
+
+		appendStringInfo(&columns, "%s%s", i ? ", " : "", name);
+		appendStringInfo(&present, "%s%s IS NOT NULL", i ? " AND " : "", name);
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "no SPI");
+	(void)SPI_execute(
+		psprintf("SELECT 1 FROM %s WHERE %s GROUP BY %s HAVING count(*) > 1 LIMIT 1", table,
+			 present.data, columns.data),
+		false, 1);
+	if (SPI_processed)
+		fail_equal(m);
+	SPI_finish();
+}
+
+/* Whether an index that was made is ready: its table has no rows. */
+static bool
+is_ready(const struct making *m, uint32 number)
+{
+	struct frows *c = frond_link_outside(m->t->server, GetUserId());
+	struct frows_indexes all;
+	bool ready = false;
+
+	if (!frows_indexes(c, m->t->schema, m->t->table, &all))
+		frond_fail(c);
+	for (size_t i = 0; i < all.count; i++)
+		ready |= all.all[i].number == number && all.all[i].ready;
+	frows_indexes_free(&all);
+	return ready;
 }
 
 static void
@@ -313,12 +381,19 @@ index_make(struct making *m, const char *name)
 	const struct frows_of of = frond_table_of(m->t);
 	struct frows *c = frond_link_for_schema(m->t->server, GetUserId());
 	uint32 number;
+	bool within;
 
 	m->index.name = (struct frows_text){ name, strlen(name) };
+	within = frond_link_has_written(m->t->server, GetUserId());
+	if (within && m->index.unique)
+		check_unique(m);
 	if (!frows_index_create(c, &of, &m->index, m->spec, &number))
 		frond_fail(c);
 	frond_link_made_index(m->t->server, GetUserId(), m->t->schema, name);
-	build(m, number);
+	if (!within)
+		build(m, number);
+	else if (!is_ready(m, number))
+		frond_link_build_later(m->t, GetUserId(), number, &m->index);
 	m->catalog.name = name;
 	m->catalog.unique = m->index.unique;
 	frond_catalog_index_add(m->rel, &m->catalog);
@@ -420,7 +495,6 @@ frond_index_drop(Oid relid, const char *name, enum frond_index_dropped what)
 	if (what != FROND_INDEX_OF_COLUMN)
 		frond_foreign_check_index(t, name);
 	(void)frond_catalog_index_drop(relid, name, what != FROND_INDEX_ALONE);
-	(void)frond_link_for_schema(t->server, GetUserId());
 	frond_link_drop_index_later(t->server, GetUserId(), t->schema, name);
 	rel = relation_open(relid, AccessExclusiveLock);
 	CacheInvalidateRelcache(rel);

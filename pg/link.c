@@ -26,6 +26,7 @@ enum {
 	LINKS_FIRST = 8,
 	BULK_BYTES = 4 * 1024 * 1024, /* in the store, which frond.bulk_load commits together */
 	TIMEOUT_MS = 60 * 1000,
+	BUILD_PAUSE_US = 20 * 1000, /* between two questions about a build that others do */
 };
 
 struct link_key {
@@ -54,8 +55,18 @@ struct change {
 	size_t before_count;
 };
 
+/* An index that frond's transaction has made, and that waits for its commit to be built. */
+struct build {
+	struct frond_link *link;
+	char *schema, *table, *name;
+	Oid relid;
+	uint32 number;
+	bool is_unique;
+};
+
 static HTAB *links;
 static List *made, *drops; /* of struct change, in TopTransactionContext */
+static List *builds;       /* of struct build, likewise */
 static bool local_wrote;
 static int try_level;        /* of the subtransaction that is a try of a statement; 0: none */
 static bool committed_early; /* frond's transaction has, and PostgreSQL's is about to */
@@ -306,14 +317,7 @@ frond_link_for_schema(Oid server, Oid user)
 	if (l->in_txn && l->wrote && frond_bulk_load && l->depth == 1)
 		part_commit(l);
 	if (l->in_txn && l->wrote)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("a transaction that has changed rows in frond cannot make or "
-			       "change tables there"),
-			errdetail("What it has written belongs to the definitions that were there "
-				  "when it began."),
-			errhint("Put definitions first, or into a transaction of their own. With "
-				"frond.bulk_load = on, what was written before a definition is "
-				"committed there."));
+		return frond_link_define_within(server, user);
 	if (l->in_txn) {
 		/* Nothing was written, and the next statement may see a later state. */
 		l->in_txn = false;
@@ -321,6 +325,18 @@ frond_link_for_schema(Oid server, Oid user)
 			frond_fail(l->rows);
 	}
 	return link_get_alive(server, user, false)->rows;
+}
+
+struct frows *
+frond_link_define_within(Oid server, Oid user)
+{
+	if (GetCurrentTransactionNestLevel() > 1)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("a savepoint in which rows in frond were changed cannot make or "
+			       "change tables there"),
+			errdetail("frond brings back rows to a savepoint, and no definitions."),
+			errhint("Put definitions before the savepoint, or before the rows."));
+	return frond_link_inside(server, user, true);
 }
 
 void
@@ -382,9 +398,16 @@ void
 frond_link_made(Oid server, Oid user, const char *schema, const char *table, const char *column,
 		const struct frows_new *before, size_t before_count)
 {
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	struct change *c = change_new(server, user, schema, table, column);
-	struct frows_new *columns = palloc((before_count + 1) * sizeof(*columns));
+	MemoryContext old;
+	struct frows_new *columns;
+	struct change *c;
+
+	/* What frond's transaction has made goes with it. */
+	if (frond_link_has_written(server, user))
+		return;
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	c = change_new(server, user, schema, table, column);
+	columns = palloc((before_count + 1) * sizeof(*columns));
 
 	for (size_t i = 0; i < before_count; i++) {
 		columns[i] = before[i];
@@ -433,8 +456,11 @@ index_change_new(Oid server, Oid user, const char *schema, const char *index)
 void
 frond_link_made_index(Oid server, Oid user, const char *schema, const char *index)
 {
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	MemoryContext old;
 
+	if (frond_link_has_written(server, user))
+		return;
+	old = MemoryContextSwitchTo(TopTransactionContext);
 	made = lappend(made, index_change_new(server, user, schema, index));
 	MemoryContextSwitchTo(old);
 }
@@ -518,6 +544,79 @@ changes_rise(List *changes, int level)
 		if (c->level >= level)
 			c->level = level - 1;
 	}
+}
+
+/* ---- Indexes that frond's transaction has made over rows ---- */
+
+void
+frond_link_build_later(const struct frond_table *t, Oid user, uint32 number,
+		       const struct frows_index *index)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	struct build *b = palloc0(sizeof(*b));
+
+	/* Opened now: after a commit nothing may fail. */
+	b->link = link_get_alive(t->server, user, true);
+	b->schema = pstrdup(t->schema);
+	b->table = pstrdup(t->table);
+	b->name = pnstrdup(index->name.ptr, index->name.len);
+	b->relid = t->relid;
+	b->number = number;
+	b->is_unique = index->unique;
+	builds = lappend(builds, b);
+	MemoryContextSwitchTo(old);
+}
+
+void
+frond_link_check_built(Oid relid)
+{
+	ListCell *cell;
+
+	foreach (cell, builds) {
+		const struct build *b = lfirst(cell);
+
+		if (b->relid == relid && b->is_unique)
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("the rows of \"%s\" cannot be changed before the end of the "
+				       "transaction that has made the unique index \"%s\"",
+				       b->table, b->name));
+	}
+}
+
+/*
+ * PostgreSQL holds the locks of the transaction's tables still, so nobody comes between but other
+ * clients of frond's.
+ */
+static void
+build_run(const struct build *b)
+{
+	const struct frows_of of = { b->schema, b->table, NULL };
+	bool ready = false, failed = false;
+
+	while (b->link->rows && !ready && !failed && !link_is_interrupted(NULL)) {
+		if (!frows_index_build(b->link->rows, &of, b->number, &ready, &failed))
+			break;
+		if (!ready && !failed)
+			pg_usleep(BUILD_PAUSE_US);
+	}
+	if (failed)
+		ereport(WARNING, errmsg("the unique index \"%s\" could not be built, and is to be "
+					"dropped: several rows have the same values",
+					b->name));
+	else if (!ready)
+		ereport(WARNING,
+			errmsg("frond goes on building the index \"%s\" by itself", b->name));
+}
+
+static void
+builds_run(void)
+{
+	ListCell *cell;
+
+	foreach (cell, builds)
+		build_run(lfirst(cell));
+	if (builds)
+		frond_table_forget();
 }
 
 /* ---- PostgreSQL's transactions end ---- */
@@ -646,6 +745,7 @@ forget_all(void)
 {
 	made = NIL;
 	drops = NIL;
+	builds = NIL;
 	local_wrote = false;
 	frond_modify_forget(1);
 	frond_scan_forget(1);
@@ -666,6 +766,7 @@ at_xact(XactEvent event, void *arg)
 		break;
 	case XACT_EVENT_COMMIT:
 		changes_drop(drops, 1);
+		builds_run();
 		try_forget(false);
 		forget_all();
 		break;

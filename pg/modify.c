@@ -573,6 +573,7 @@ rows_send(struct modify *m)
 	if (!m->count)
 		return;
 	frond_scan_read_all(m->table->relid);
+	frond_link_check_built(m->table->relid);
 	for (int i = 0; i < m->count;)
 		i = send_some(m, frond_link_inside(m->table->server, m->user, true), i);
 	rows_forget(m);

@@ -368,8 +368,8 @@ def a_transaction_commits_all_or_nothing(cwd):
         a.fails("25006", "write", PUT, "|", 1)
         a.do("scan", "id", "|")
         a.do("rollback")
-        a.do("begin")
-        a.fails("25001", "create", "shop", "t", "k", "int4", "range")
+        a.do("begin", "read")
+        a.fails("25006", "create", "shop", "t", "k", "int4", "range")
         a.do("rollback")
 
 
@@ -1228,6 +1228,57 @@ def a_client_of_version_1_knows_no_indexes(cwd):
         equal(len(body), 5 + 4 + 2 + struct.unpack(">H", body[9:11])[0])
         code, _, body = Raw(server, greets=False).ask(1, struct.pack(">IHH", 0x46524F57, 4, 9))
         equal((code, body[:5]), (129, b"08P01"))
+
+
+@test
+def definitions_are_a_part_of_their_transaction(cwd):
+    with Door(cwd) as server, Session(server) as c, Session(server) as other:
+        shop(c)
+        put_books(c, 3)
+
+        def define():
+            c.do("begin")
+            c.write(PUT, ["title"], ([7], ["seven"]))
+            c.do("alter", "shop", "books", "more", "int4", "regular", "|", "|")
+            c.do("schema_create", "late")
+            c.do("create", "late", "t", "k", "int4", "range", "v", "int4", "regular")
+            # It sees what it has made, and others do not.
+            c.do("use", "late", "t")
+            c.write(INSERT, ["v"], ([1], [2]))
+            equal(c.scan("k", "v", "|"), ["1\t2"])
+            c.do("use", "shop", "books")
+            c.write(UPDATE, ["more"], ([7], [70]))
+            equal(c.scan("id", "title", "more", "|", "eq", 7), ["7\tseven\t70"])
+            equal(c.do("estimate", "shop", "books"), ["4 exactly"])
+            other.fails("42P01", "describe", "late", "t")
+            equal(other.do("estimate", "shop", "books"), ["3 exactly"])
+
+        define()
+        c.do("rollback")
+        c.fails("42P01", "describe", "late", "t")
+        c.do("use", "shop", "books")
+        c.fails("42P16", "alter", "shop", "books", "|", "more", "|")
+        define()
+        c.do("commit")
+        other.do("use", "late", "t")
+        equal(other.scan("k", "v", "|"), ["1\t2"])
+        # A savepoint brings back rows, and no definitions: none may be there to be brought back.
+        c.do("begin")
+        c.do("savepoint")
+        c.fails("0A000", "create", "late", "u", "k", "int4", "range")
+        c.do("rollback")
+        # A table that is made anew within a transaction, whose rows others change meanwhile.
+        c.do("begin")
+        c.do("use", "late", "t")
+        c.do("scan", "k", "|")
+        c.do("drop", "late", "t")
+        c.do("create", "late", "t", "v", "int4", "range", "k", "int4", "regular")
+        c.do("use", "late", "t")
+        c.write(INSERT, ["k"], ([2], [1]))
+        other.write(INSERT, ["v"], ([5], [6]))
+        c.fails("40001", "commit")
+        equal(other.scan("k", "v", "|"), ["1\t2", "5\t6"])
+    contains(ok("verify", "--quiet", cwd=cwd).stdout, " 0 findings")
 
 
 @test

@@ -44,14 +44,17 @@ enum status
 rows_schema_read(struct rows_request *r, kv_body *body, void *arg)
 {
 	r->mark = arena_mark(r->arena);
+	if (rows_txn_has_defined(r->client))
+		return rows_txn_define(r, body, arg, false);
 	return kv_run_read(r->door->config.store, body, arg, &r->err);
 }
 
 enum status
 rows_schema_change(struct rows_request *r, kv_body *body, void *arg)
 {
-	TRY(rows_txn_check_none(r));
 	r->mark = arena_mark(r->arena);
+	if (r->client->txn)
+		return rows_txn_define(r, body, arg, true);
 	return kv_run(r->door->config.store, body, arg, NULL, &r->err);
 }
 

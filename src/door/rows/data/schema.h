@@ -1,6 +1,5 @@
 /*
- * Requests that tell or change schemas. Each has a transaction of its own, even while the client
- * has one open. Threading: on the connection's fiber.
+ * Requests that tell or change schemas. Threading: on the connection's fiber.
  */
 #ifndef FROND_DOOR_ROWS_DATA_SCHEMA_H
 #define FROND_DOOR_ROWS_DATA_SCHEMA_H
@@ -9,9 +8,12 @@
 
 /* What a body begins with, since it may be run again: empties the answer, and how it failed. */
 void rows_schema_restart(struct rows_request *r);
-/* Runs a body that only reads. */
+/*
+ * Runs a body that only reads: in a transaction of its own, unless the client's has changed
+ * definitions, which nobody else sees yet.
+ */
 MUST_USE enum status rows_schema_read(struct rows_request *r, kv_body *body, void *arg);
-/* Runs one that changes schemas. Fails with 25001 in a transaction of the client's. */
+/* Runs one that changes schemas: in the client's transaction, or in one of its own. */
 MUST_USE enum status rows_schema_change(struct rows_request *r, kv_body *body, void *arg);
 
 #endif

@@ -1,5 +1,7 @@
 #include "door/rows/data/txn.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
@@ -32,6 +34,7 @@ struct rows_txn {
 	struct unit unit;
 	enum txn_state state;
 	bool read_only;
+	bool has_defined;     /* it has changed definitions */
 	struct open_txn open; /* the unit has its `tx`, too */
 	struct buf undo;
 	struct buf savepoints;   /* struct savepoint, the oldest first */
@@ -353,6 +356,43 @@ rows_unit_run(struct rows_request *r, unit_body *body, void *arg, bool writes)
 	txn->unit.r = NULL;
 	if (all_is_answered(&txn->unit))
 		kv_reads_forget(txn->unit.tx, mark);
+	open_txn_rest(&txn->open);
+	return status;
+}
+
+/* ---- Definitions ---- */
+
+bool
+rows_txn_has_defined(const struct rows_client *c)
+{
+	return c->txn && c->txn->state == TXN_OPEN && c->txn->has_defined;
+}
+
+enum status
+rows_txn_define(struct rows_request *r, kv_body *body, void *arg, bool changes)
+{
+	struct rows_txn *txn = r->client->txn;
+	enum status status;
+
+	TRY(check_open(r));
+	if (changes && txn->read_only)
+		return rows_fail(r, ROWS_STATE_READ_ONLY, "the transaction only reads");
+	if (changes && savepoint_count(txn))
+		return rows_fail(r, ROWS_STATE_UNSUPPORTED,
+				 "definitions cannot change while a savepoint is open");
+	open_txn_use(&txn->open);
+	txn->unit.r = r;
+	status = body(txn->unit.tx, arg);
+	if (status == STATUS_OK && changes) {
+		/* What rows are written by is read again. No note of a savepoint names a table. */
+		assert(!txn->undo.len);
+		txn->has_defined = true;
+		unit_close(&txn->unit);
+	}
+	/* A table that is not there is no reason to fail for a transaction that has only asked. */
+	if (changes || status == STATUS_TX_CONFLICT || status == STATUS_TX_TOO_OLD)
+		status = txn_settle(r, status);
+	txn->unit.r = NULL;
 	open_txn_rest(&txn->open);
 	return status;
 }

@@ -66,6 +66,16 @@ MUST_USE enum status rows_txn_savepoint(struct rows_request *r);
 MUST_USE enum status rows_txn_release(struct rows_request *r);
 MUST_USE enum status rows_txn_rollback_to(struct rows_request *r);
 
+/*
+ * Runs a body about schemas in the client's transaction, which is open. `changes`: it changes
+ * definitions, and the tables of the unit are opened again behind it. Fails with 0A000 then while a
+ * savepoint is open, which could not bring definitions back.
+ */
+MUST_USE enum status rows_txn_define(struct rows_request *r, kv_body *body, void *arg,
+				     bool changes);
+/* Whether an open transaction has changed definitions. */
+bool rows_txn_has_defined(const struct rows_client *c);
+
 /* Fails with 25001 in a transaction: for what cannot be a part of one. */
 MUST_USE enum status rows_txn_check_none(struct rows_request *r);
 
