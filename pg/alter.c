@@ -1,5 +1,5 @@
 /*
- * ALTER TABLE of tables in frond: columns come and go, a table without rows gets a primary key, and
+ * ALTER TABLE of tables in frond: columns come and go, a table gets a primary key, and
  * names change here only, since an option keeps the one that frond has.
  */
 #include "frond_pg.h"
@@ -198,7 +198,7 @@ column_filled(Oid relid, const ColumnDef *column)
 
 /* ---- ADD PRIMARY KEY ---- */
 
-/* A table without rows is made anew with its key. */
+/* The table is made anew with its key: within a transaction if it has rows. */
 static void
 key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	  frond_run_utility *run, void *arg)
@@ -207,6 +207,7 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	struct frond_key_spec key = { .name = constraint->conname, .columns = constraint->keys };
 	AlterTableStmt *not_null = copyObject(statement);
 	ListCell *cell;
+	bool has_rows;
 	Relation rel;
 
 	if (constraint->indexname)
@@ -214,14 +215,12 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	if (!t->has_hidden_key)
 		ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 			errmsg("a table has one primary key"));
-	if (!is_empty(t))
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("a table in frond that has rows cannot get a primary key"));
 	/* They would go with the table that is made anew. */
 	if (t->index_count > 0)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("a table in frond that has indexes cannot get a primary key"),
 			errhint("Add the primary key before indexes and UNIQUE constraints."));
+	has_rows = !is_empty(t);
 	not_null->cmds = NIL;
 	foreach (cell, constraint->keys) {
 		AlterTableCmd *cmd = makeNode(AlterTableCmd);
@@ -232,13 +231,27 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	}
 	run((Node *)not_null, arg);
 	CommandCounterIncrement();
+	if (has_rows)
+		frond_rekey(relid, &key);
 	rel = relation_open(relid, AccessExclusiveLock);
-	frond_table_make(rel, &key, true, false);
+	if (!has_rows)
+		frond_table_make(rel, &key, true, false);
 	frond_catalog_key_add(rel, &key);
 	/* Other backends have the old one's id. */
 	CacheInvalidateRelcache(rel);
 	relation_close(rel, NoLock);
 	frond_table_forget();
+}
+
+/* The columns stay NOT NULL, as in PostgreSQL. */
+static void
+key_dropped(Oid relid, const char *name)
+{
+	const struct frond_key_spec none = { NIL };
+
+	frond_foreign_check_index(frond_table_get(relid, GetUserId()), NULL);
+	frond_rekey(relid, &none);
+	(void)frond_catalog_index_drop(relid, name, true);
 }
 
 /* ---- ALTER TABLE ---- */
@@ -449,7 +462,7 @@ struct altered {
 	bool was_there; /* the column that it adds */
 	Oid type;       /* of its column */
 	enum frows_kind kind;
-	bool drops_index;
+	bool drops_index, drops_key;
 	struct frond_key_spec constraints; /* of a column that is added */
 };
 
@@ -505,11 +518,21 @@ drops_index(Oid relid, const AlterTableCmd *cmd)
 {
 	char type = cmd->subtype == AT_DropConstraint ? constraint_type(relid, cmd->name) : 0;
 
-	if (type == CONSTRAINT_PRIMARY)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("the primary key of a table stays in frond"));
 	return cmd->subtype == AT_DropConstraint && (!type || type == CONSTRAINT_UNIQUE) &&
 	       frond_index_named(frond_table_get(relid, GetUserId()), cmd->name);
+}
+
+/* The primary key. One of a table that an earlier frond has made has the usual name. */
+static bool
+drops_key(Oid relid, const AlterTableCmd *cmd)
+{
+	char type = cmd->subtype == AT_DropConstraint ? constraint_type(relid, cmd->name) : 0;
+
+	if (cmd->subtype != AT_DropConstraint ||
+	    frond_table_get(relid, GetUserId())->has_hidden_key)
+		return false;
+	return type == CONSTRAINT_PRIMARY ||
+	       (!type && strcmp(cmd->name, psprintf("%s_pkey", get_rel_name(relid))) == 0);
 }
 
 static void
@@ -529,6 +552,7 @@ altered_note(Oid relid, AlterTableCmd *cmd, struct altered *ret)
 	ret->was_there = attnum != InvalidAttrNumber;
 	ret->type = attnum > 0 ? get_atttype(relid, attnum) : InvalidOid;
 	ret->drops_index = drops_index(relid, cmd);
+	ret->drops_key = !ret->drops_index && drops_key(relid, cmd);
 	ret->kind = attnum > 0 ? frond_kind_of(ret->type) : FROWS_NONE;
 }
 
@@ -557,6 +581,8 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 	case AT_DropConstraint:
 		if (a->drops_index)
 			(void)frond_index_drop(relid, a->cmd->name, FROND_INDEX_OF_CONSTRAINT);
+		if (a->drops_key)
+			key_dropped(relid, a->cmd->name);
 		break;
 	default:
 		break;
@@ -651,7 +677,7 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 		check_before(frond_table_get(relid, GetUserId()), cmd);
 		altered_note(relid, cmd, &all[count++]);
 		if (!is_primary_key(cmd) && !is_unique(cmd) && !is_foreign(cmd) &&
-		    !all[count - 1].drops_index)
+		    !all[count - 1].drops_index && !all[count - 1].drops_key)
 			statement->cmds = lappend(statement->cmds, copyObject(cmd));
 	}
 	if (statement->cmds) {

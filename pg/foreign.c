@@ -382,14 +382,15 @@ frond_foreign_check_index(const struct frond_table *t, const char *name)
 			continue;
 		DeconstructFkConstraintRow(tuple, &count, own, theirs, operators, NULL, NULL, NULL,
 					   NULL);
-		if (frond_reference_target(t, theirs, count, &index) && index &&
-		    strcmp(index->name, name) == 0)
-			ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				errmsg("cannot drop index %s because other objects depend on it",
-				       name),
-				errdetail("constraint %s on foreign table %s depends on index %s",
-					  NameStr(form->conname), get_rel_name(form->conrelid),
-					  name));
+		if (!frond_reference_target(t, theirs, count, &index) ||
+		    (name ? !index || strcmp(index->name, name) != 0 : index != NULL))
+			continue;
+		if (!name)
+			name = psprintf("%s_pkey", get_rel_name(t->relid));
+		ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+			errmsg("cannot drop index %s because other objects depend on it", name),
+			errdetail("constraint %s on foreign table %s depends on index %s",
+				  NameStr(form->conname), get_rel_name(form->conrelid), name));
 	}
 	systable_endscan(scan);
 	table_close(all, AccessShareLock);

@@ -395,7 +395,7 @@ void frond_foreign_add(Oid relid, const Constraint *constraint, bool is_new);
 void frond_foreign_validate(Oid relid, const char *name);
 /* Fails if a statement would make a local table refer to one in frond. */
 void frond_foreign_check_local(const List *elements);
-/* Fails if a foreign key needs the unique index. */
+/* Fails if a foreign key needs the unique index; NULL: the primary key. */
 void frond_foreign_check_index(const struct frond_table *t, const char *name);
 
 void frond_references_load(Oid relid, struct frond_table *t);
@@ -471,6 +471,8 @@ List *frond_constraints_take(List *constraints, const char *column, struct frond
  * is there. `within`: as a part of frond's transaction, whether or not that has written before.
  */
 void frond_table_make(Relation rel, const struct frond_key_spec *key, bool again, bool within);
+/* Makes a table that has rows anew with another key, or without columns in it with a hidden one. */
+void frond_rekey(Oid relid, const struct frond_key_spec *key);
 /* Runs a statement in the place of another. */
 typedef void frond_run_utility(Node *statement, void *arg);
 /* True if ALTER TABLE, or RENAME, was of a table of this extension's and was done. */

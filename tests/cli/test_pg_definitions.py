@@ -161,6 +161,61 @@ CREATE UNIQUE INDEX sales_id ON sales (id);
         s.fails("23503", "INSERT INTO sales VALUES (4, 9)")
 
 
+# ---- Primary keys ----
+
+@test
+def a_table_with_rows_gets_and_loses_a_primary_key(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (a int, b text, c numeric, d jsonb)")
+        s.do("""INSERT INTO t SELECT 3000 - i, 'b' || i % 1000, i + 0.50, '{"n": 1}' FROM generate_series(1, 3000) i""")
+        rows = s.do("SELECT * FROM t ORDER BY a")
+        contains(s.fails("23505", "ALTER TABLE t ADD PRIMARY KEY (b)"), "DETAIL:  Key (b)=(b")
+        s.do("INSERT INTO t VALUES (NULL, 'null')")
+        contains(s.fails("23502", "ALTER TABLE t ADD PRIMARY KEY (a)"), 'column "a" of relation "t" contains null values')
+        s.do("DELETE FROM t WHERE a IS NULL")
+        equal(s.do("SELECT * FROM t ORDER BY a"), rows)
+        # A transaction that aborts leaves the table as it was.
+        s.do("BEGIN")
+        s.do("ALTER TABLE t ADD PRIMARY KEY (a)")
+        contains(plan(s, "SELECT * FROM t WHERE a = 5"), "Frond Key")
+        s.do("ROLLBACK")
+        assert "Frond Key" not in plan(s, "SELECT * FROM t WHERE a = 5")
+        equal(s.do("SELECT * FROM t ORDER BY a"), rows)
+        s.do("ALTER TABLE t ADD CONSTRAINT named PRIMARY KEY (a)")
+        equal(s.do("SELECT * FROM t ORDER BY a"), rows)
+        contains(plan(s, "SELECT * FROM t WHERE a = 5"), "Frond Key")
+        s.fails("23505", "INSERT INTO t VALUES (5)")
+        s.fails("23502", "INSERT INTO t VALUES (NULL)")
+        s.fails("42P16", "ALTER TABLE t ADD PRIMARY KEY (b)")
+        s.do("CREATE TABLE child (k int PRIMARY KEY, t int REFERENCES t)")
+        s.fails("2BP01", "ALTER TABLE t DROP CONSTRAINT t_pkey")
+        s.do("DROP TABLE child")
+        s.do("ALTER TABLE t DROP CONSTRAINT t_pkey")
+        s.do("INSERT INTO t VALUES (5, 'again')")
+        equal(s.do("SELECT * FROM t WHERE b <> 'again' ORDER BY a"), rows)
+        s.fails("23505", "ALTER TABLE t ADD PRIMARY KEY (a)")
+        s.do("DELETE FROM t WHERE b = 'again'")
+        # Behind rows that the transaction has written, as a dump has it.
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (9999, 'last')")
+        s.do("ALTER TABLE ONLY t ADD CONSTRAINT t_pkey PRIMARY KEY (b, a)")
+        s.do("CREATE INDEX ON t (c)")
+        s.do("COMMIT")
+        contains(plan(s, "SELECT * FROM t WHERE b = 'b7'"), "Frond Key: (b = 'b7'::text)")
+        equal(s.one("SELECT count(*) FROM t"), "3001")
+        contains(s.fails("0A000", "ALTER TABLE t DROP CONSTRAINT t_pkey"), "indexes")
+
+
+@test
+def rows_that_are_too_many_for_another_key_stay(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (a int, b text)")
+        s.do("INSERT INTO t SELECT i, repeat('x', 20000) FROM generate_series(1, 300) i")
+        s.do("INSERT INTO t SELECT i, repeat('x', 20000) FROM generate_series(301, 600) i")
+        contains(s.fails("54000", "ALTER TABLE t ADD PRIMARY KEY (a)"), "frond.bulk_load")
+        equal(s.one("SELECT count(*) FROM t"), "600")
+
+
 # ---- Numbers of columns ----
 
 @test
