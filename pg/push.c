@@ -609,6 +609,23 @@ pathkey_is_of(RelOptInfo *rel, const struct frond_table *t, const PathKey *pathk
 	return false;
 }
 
+/* Whether the pathkey is computed of columns of the table alone. */
+static bool
+pathkey_is_of_table(const RelOptInfo *rel, const PathKey *pathkey)
+{
+	ListCell *cell;
+
+	if (pathkey->pk_eclass->ec_has_volatile)
+		return false;
+	foreach (cell, pathkey->pk_eclass->ec_members) {
+		const EquivalenceMember *m = lfirst(cell);
+
+		if (!bms_is_empty(m->em_relids) && bms_is_subset(m->em_relids, rel->relids))
+			return true;
+	}
+	return false;
+}
+
 bool
 frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
 		 const struct frond_push *push, List *pathkeys, bool *ret_reverse)
@@ -624,9 +641,13 @@ frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t
 		const PathKey *pathkey = lfirst(cell);
 		bool reverse;
 
-		/* What has one row for each value ends what an order can say. */
-		if (at == count)
-			return true;
+		/* There is one row for each value: its other columns have any order, but another
+		 * table's do not, of which several rows may be joined to it. */
+		if (at == count) {
+			if (!pathkey_is_of_table(rel, pathkey))
+				return false;
+			continue;
+		}
 		if (!pathkey_is_of(rel, t, pathkey, &order[at]))
 			return false;
 		reverse = (pathkey->pk_strategy == BTGreaterStrategyNumber) != order[at].descending;

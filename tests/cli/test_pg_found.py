@@ -345,6 +345,25 @@ def random_conditions_find_what_they_find_in_heaps(cwd):
         assert found > 20, found
 
 
+@test
+def the_order_of_a_key_says_nothing_of_joined_rows(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE p (id int PRIMARY KEY, name text)")
+        s.do("CREATE TABLE g (id int PRIMARY KEY, p int, n int)")
+        s.do("INSERT INTO p SELECT i, 'p' || i FROM generate_series(1, 4) i")
+        s.do("INSERT INTO g SELECT i, i % 4 + 1, i * 7 % 20 FROM generate_series(1, 20) i")
+        wanted = sorted(([str(i % 4 + 1), str(i * 7 % 20)] for i in range(1, 21)), key=lambda row: (int(row[0]), -int(row[1])))
+        join = "FROM p JOIN g ON g.p = p.id"
+        for settings in ("", "enable_hashjoin", "enable_mergejoin", "enable_nestloop"):
+            if settings:
+                s.do(f"SET {settings} = off")
+            equal(s.do(f"SELECT p.id, g.n {join} ORDER BY p.id, g.n DESC"), wanted)
+            equal(s.do(f"SELECT p.id, g.n {join} WHERE p.id = 2 ORDER BY g.n DESC"), [row for row in wanted if row[0] == "2"])
+            equal(s.do(f"SELECT DISTINCT p.id, g.n % 3 {join} WHERE p.id = 2 ORDER BY 2"), [["2", str(n)] for n in range(3)])
+        # Its own columns have any order behind the key.
+        assert "Sort" not in plan(s, "SELECT * FROM p ORDER BY id, name DESC")
+
+
 try:
     main(missing())
 finally:
