@@ -61,6 +61,7 @@ rows_write(struct csv_dump *d)
 		.to_token.kind = TIMED_BOUND_END,
 		.statics = statics,
 		.static_alone = statics,
+		.borrows = true,
 	};
 	struct arena_mark mark = arena_mark(d->arena);
 	struct table_scan *scan;

@@ -259,6 +259,7 @@ rows_write(struct tables_dump *d, struct arena *arena)
 		.to_token.kind = TIMED_BOUND_END,
 		.statics = d->schema->static_count > 0,
 		.static_alone = d->schema->static_count > 0,
+		.borrows = true,
 	};
 	struct table_scan *scan;
 	enum status status;

@@ -130,15 +130,16 @@ cql_count_put(struct buf *out, size_t count)
 void
 cql_element_put(struct buf *out, struct cql_value v)
 {
-	char bytes[sizeof(uint32_t)];
-	int32_t len = v.presence == CQL_SET    ? (int32_t)v.bytes.len
-		      : v.presence == CQL_NULL ? -1
-					       : -2;
+	size_t len = v.presence == CQL_SET ? v.bytes.len : 0;
+	int32_t told = v.presence == CQL_SET ? (int32_t)len : v.presence == CQL_NULL ? -1 : -2;
 
-	big_endian_put_32(bytes, (uint32_t)len);
-	buf_append(out, bytes, sizeof(bytes));
-	if (v.presence == CQL_SET)
-		buf_append_str(out, v.bytes);
+	if (!buf_reserve(out, sizeof(uint32_t) + len))
+		return;
+	big_endian_put_32(out->ptr + out->len, (uint32_t)told);
+	out->len += sizeof(uint32_t);
+	if (len)
+		memcpy(out->ptr + out->len, v.bytes.ptr, len);
+	out->len += len;
 }
 
 /* ---- Checking ---- */

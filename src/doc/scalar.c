@@ -522,7 +522,16 @@ doc_scalar_read(struct str value, struct buf *scratch, struct doc_scalar *ret)
 	struct tuple_reader tuple = tuple_reader(value);
 	struct tuple_elem e;
 	enum status status;
+	struct str text;
 
+	/* As most leaves are: a text without a NUL. */
+	if (tuple_next_plain(&tuple, TUPLE_STRING, &text)) {
+		if (tuple.rest.len || utf8_valid_prefix(text) < text.len)
+			return STATUS_CORRUPT;
+		ret->kind = DOC_TEXT;
+		ret->text = text;
+		return STATUS_OK;
+	}
 	if (tuple_next(&tuple, &e) != STATUS_OK || tuple.rest.len)
 		return STATUS_CORRUPT;
 	if (e.kind == TUPLE_STRING || e.kind == TUPLE_BYTES)

@@ -1,5 +1,6 @@
 #include <assert.h>
 
+#include "base/big_endian.h"
 #include "catalog/format.h"
 #include "kv/tuple.h"
 #include "model/timed/timed_int.h"
@@ -16,6 +17,11 @@ enum {
 enum {
 	/* About what a record takes beside a text: format, type, times, a stamp, its ends. */
 	CELL_HEAD_BYTES = 48,
+	/* What a head as it mostly is consists of; each integer has a code in front. */
+	CELL_NULL = 0x00,
+	CELL_SMALL = TUPLE_CODE_INT_ZERO + 1,   /* of an integer of one byte */
+	CELL_WRITTEN = TUPLE_CODE_INT_ZERO + 7, /* microseconds since 1970, from 1972 to 4253 */
+	CELL_PLAIN_BYTES = 13,                  /* the longest such head */
 };
 
 static uint64_t
@@ -76,22 +82,71 @@ cell_parse_pieces(struct tuple_reader *r, struct timed_cell *ret)
 	return STATUS_OK;
 }
 
+/*
+ * Reads the head of a record if it is as nearly all are: integers of one byte, a write time of
+ * seven, and an expiry that is the table's, or never. Returns false for any other, of which
+ * nothing is taken.
+ */
+static bool
+cell_parse_plain_head(struct tuple_reader *r, uint64_t *ret_format, struct timed_cell *ret)
+{
+	const char *begin = r->rest.ptr, *at = begin;
+	uint8_t type = 0;
+
+	/* Even a leaf, whose type is shorter, has a value behind its head. */
+	if (r->rest.len < CELL_PLAIN_BYTES || at[0] != CELL_SMALL || at[1] < CELL_FORMAT ||
+	    at[1] > CELL_FORMAT_PACKED)
+		return false;
+	*ret_format = (uint8_t)at[1];
+	at += 2;
+	if (*at == CELL_SMALL) {
+		type = (uint8_t) * ++at;
+		/* A zero has a code of its own. */
+		if (!type || type >= TIMED_TYPES)
+			return false;
+	} else if (*at != TUPLE_CODE_INT_ZERO) {
+		return false;
+	}
+	at++;
+	/* What begins with a zero is no integer in its shortest form. */
+	if (at[0] != CELL_WRITTEN || !at[1])
+		return false;
+	ret->write_us = big_endian_64(at) & UINT64_MAX >> 8;
+	at += sizeof(uint64_t);
+	if (*at != CELL_NULL && *at != TUPLE_CODE_INT_ZERO)
+		return false;
+	ret->type = (enum timed_type)type;
+	ret->by_default = *at == CELL_NULL;
+	ret->at_ms = TIMED_CELL_NEVER;
+	r->rest = str_skip(r->rest, (size_t)(at + 1 - begin));
+	return true;
+}
+
+static enum status
+cell_parse_head(struct tuple_reader *r, uint64_t *ret_format, struct timed_cell *ret,
+		struct err *err)
+{
+	uint64_t type;
+
+	TRY(catalog_format_next(r, "cell of a row", CELL_FORMAT_PACKED, ret_format, err));
+	TRY(tuple_next_u64(r, &type));
+	if (type >= TIMED_TYPES)
+		return STATUS_CORRUPT;
+	ret->type = (enum timed_type)type;
+	TRY(tuple_next_u64(r, &ret->write_us));
+	return cell_parse_expiry(r, ret);
+}
+
 enum status
 timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
 {
 	struct tuple_reader r = tuple_reader(value);
 	struct timed_cell cell = { .piece_bytes = 0 };
-	uint64_t format, type;
+	uint64_t format;
 	bool has_value;
 
-	TRY(catalog_format_next(&r, "cell of a row", CELL_FORMAT_PACKED, &format, err));
-	TRY(tuple_next_u64(&r, &type));
-	if (type >= TIMED_TYPES)
-		return STATUS_CORRUPT;
-	cell.type = (enum timed_type)type;
-	TRY(tuple_next_u64(&r, &cell.write_us));
-	if (cell_parse_expiry(&r, &cell) != STATUS_OK)
-		return STATUS_CORRUPT;
+	if (!cell_parse_plain_head(&r, &format, &cell))
+		TRY(cell_parse_head(&r, &format, &cell, err));
 	cell.has_stamp = format == CELL_FORMAT_STAMPED || format == CELL_FORMAT_STAMPED_PIECES;
 	if (cell.has_stamp && tuple_next_i64(&r, &cell.stamp) != STATUS_OK)
 		return STATUS_CORRUPT;
@@ -113,6 +168,37 @@ timed_cell_parse(struct str value, struct timed_cell *ret, struct err *err)
 	return STATUS_OK;
 }
 
+/* Copies a text, unless it lies in `from`. */
+static enum status
+text_keep(struct str from, struct arena *arena, struct str *text)
+{
+	uintptr_t at = (uintptr_t)text->ptr, begin = (uintptr_t)from.ptr;
+
+	if (!text->ptr || (at >= begin && at - begin < from.len))
+		return STATUS_OK;
+	return arena_copy(arena, *text, text);
+}
+
+enum status
+timed_cell_scalar_borrow(const struct timed_cell *cell, struct arena *arena, struct doc_scalar *ret)
+{
+	AUTO(buf_release) struct buf scratch = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+
+	*ret = (struct doc_scalar){ 0 };
+	TRY(doc_scalar_read(cell->value, &scratch, ret));
+	/* What is not as it lies in the value is in the scratch buffer. */
+	TRY(text_keep(cell->value, arena, &ret->text));
+	return text_keep(cell->value, arena, &ret->more);
+}
+
+enum status
+timed_scalar_own(struct arena *arena, struct doc_scalar *s)
+{
+	if (s->text.ptr)
+		TRY(arena_copy(arena, s->text, &s->text));
+	return s->more.ptr ? arena_copy(arena, s->more, &s->more) : STATUS_OK;
+}
+
 enum status
 timed_cell_scalar(const struct timed_cell *cell, struct arena *arena, struct doc_scalar *ret)
 {
@@ -121,10 +207,7 @@ timed_cell_scalar(const struct timed_cell *cell, struct arena *arena, struct doc
 
 	TRY(doc_scalar_read(cell->value, &scratch, &s));
 	/* It borrows from the value, which lives as long as a future, or from the scratch. */
-	if (s.text.ptr)
-		TRY(arena_copy(arena, s.text, &s.text));
-	if (s.more.ptr)
-		TRY(arena_copy(arena, s.more, &s.more));
+	TRY(timed_scalar_own(arena, &s));
 	*ret = s;
 	return STATUS_OK;
 }

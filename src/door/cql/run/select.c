@@ -282,6 +282,7 @@ scan_range(struct reading *r, const struct where_partition *part, const struct w
 		.static_alone = t->static_count > 0 && !edges,
 		.wanted = &s->wanted,
 		.rows = rows_wanted(s),
+		.borrows = true,
 	};
 
 	return scan(r, &options, ret_more);
@@ -339,6 +340,7 @@ read_tokens(struct reading *r)
 		.static_alone = statics,
 		.wanted = &s->wanted,
 		.rows = rows_wanted(s),
+		.borrows = true,
 	};
 
 	return scan(r, &options, &more);
@@ -399,6 +401,7 @@ read_named(struct reading *r, struct table_index_scan *index, const struct table
 		.static_alone = true,
 		.wanted = &r->s->wanted,
 		.rows = rows_wanted(r->s),
+		.borrows = true,
 	};
 	struct source source = { .index = index, .before = buf_str(&r->before) };
 	enum status status;

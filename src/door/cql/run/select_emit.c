@@ -24,7 +24,12 @@ put_cells(struct select *s, struct cql_env *env, struct buf *out)
 	struct cql_value v;
 
 	for (size_t i = 0; i < s->count; i++) {
-		TRY(cql_run(s->exprs[i], s->run->q, env, &v));
+		unsigned column;
+
+		if (cql_expr_is_column(s->exprs[i], &column))
+			TRY(env->get(env->arg, s->run->q, column, &v));
+		else
+			TRY(cql_run(s->exprs[i], s->run->q, env, &v));
 		cql_element_put(out, v);
 	}
 	return STATUS_OK;

@@ -78,7 +78,9 @@ row_init(struct cql *q, const struct schema_table *t, struct row *ret)
 	ret->values = arena_alloc(q->arena, (t->count + 1) * sizeof(*ret->values));
 	ret->write_us = arena_alloc(q->arena, (t->count + 1) * sizeof(*ret->write_us));
 	ret->expires_ms = arena_alloc(q->arena, (t->count + 1) * sizeof(*ret->expires_ms));
-	return ret->values && ret->write_us && ret->expires_ms ? STATUS_OK : STATUS_LIMIT;
+	ret->at = arena_zalloc(q->arena, (t->count + 1) * sizeof(*ret->at));
+	return ret->values && ret->write_us && ret->expires_ms && ret->at ? STATUS_OK
+									  : STATUS_LIMIT;
 }
 
 /* An element of a list, set or map, key and value. */
@@ -148,18 +150,38 @@ times_of(const struct table_cell *cells, size_t count, int64_t *write_us, uint64
 	}
 }
 
+/*
+ * The cells of a column. Rows of a table are mostly alike, so they are first looked for where they
+ * were in the last row.
+ */
+static const struct table_cell *
+column_cells(const struct schema_column *c, const struct table_row *stored, size_t *at,
+	     size_t *ret_count)
+{
+	bool is_static = c->kind == SCHEMA_STATIC;
+	const struct table_cell *cells = is_static ? stored->statics : stored->cells, *found;
+	size_t count = is_static ? stored->static_count : stored->cell_count;
+
+	if (*at < count && c->stored->storage == TABLE_SINGLE &&
+	    cells[*at].column->id == c->stored->id) {
+		*ret_count = 1;
+		return &cells[*at];
+	}
+	found = table_cells_of(cells, count, c->stored, ret_count);
+	if (*ret_count)
+		*at = (size_t)(found - cells);
+	return found;
+}
+
 static enum status
 column_fill(struct cql *q, const struct schema_column *c, const struct table_row *stored,
 	    struct row *ret, size_t at)
 {
-	bool is_static = c->kind == SCHEMA_STATIC;
 	const struct table_cell *cells;
 	size_t count;
 	struct str bytes;
 
-	cells = table_cells_of(is_static ? stored->statics : stored->cells,
-			       is_static ? stored->static_count : stored->cell_count, c->stored,
-			       &count);
+	cells = column_cells(c, stored, &ret->at[at], &count);
 	if (!count)
 		return STATUS_OK;
 	times_of(cells, count, &ret->write_us[at], &ret->expires_ms[at]);

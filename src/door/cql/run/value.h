@@ -28,6 +28,7 @@ struct row {
 	struct cql_value *values; /* by the numbers of columns */
 	int64_t *write_us;        /* likewise: a client's timestamp, or when that was */
 	uint64_t *expires_ms;     /* 0: never */
+	size_t *at;               /* likewise: where its cell was in the last row */
 	bool is_row;              /* false: only static columns are there */
 	int64_t token;
 	uint64_t now_ms;

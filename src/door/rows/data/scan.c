@@ -91,6 +91,7 @@ source_open_table(struct rows_request *r, struct unit_table *t, struct scanning 
 					      .wanted = &s->pick.wanted,
 					      .statics = s->pick.statics,
 					      .rows = s->scan.rows,
+					      .borrows = true,
 					      .pairs_most = SCAN_PAIRS,
 					      .bytes_most = SCAN_BYTES };
 	struct table_key partition;

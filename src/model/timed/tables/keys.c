@@ -201,12 +201,29 @@ element_get(struct tuple_reader *r, struct arena *arena, struct str *ret)
 	return buf_status(&plain);
 }
 
+/* The element with the range components. */
+static enum status
+range_get(const struct table_schema *schema, struct tuple_reader *r, struct arena *arena,
+	  struct table_place *ret)
+{
+	size_t range_count = schema->key_count - schema->hash_count;
+	struct str bytes;
+
+	TRY(element_get(r, arena, &bytes));
+	/* Without components it is the row of the static columns. */
+	if (bytes.len || !range_count) {
+		TRY(components_get(bytes, schema->columns + schema->hash_count, range_count, arena,
+				   ret->key + schema->hash_count));
+		ret->key_count = schema->key_count;
+	}
+	return STATUS_OK;
+}
+
 enum status
 table_place_row(const struct table_schema *schema, struct str tail, struct arena *arena,
 		struct table_place *ret, size_t *ret_len)
 {
 	struct tuple_reader r = tuple_reader(tail);
-	size_t range_count = schema->key_count - schema->hash_count;
 	struct str bytes;
 
 	*ret = (struct table_place){ .key_count = schema->hash_count };
@@ -220,15 +237,25 @@ table_place_row(const struct table_schema *schema, struct str tail, struct arena
 	ret->token = token_get(bytes);
 	TRY(components_get(str_skip(bytes, TABLE_TOKEN_BYTES), schema->columns, schema->hash_count,
 			   arena, ret->key));
-	TRY(element_get(&r, arena, &bytes));
+	TRY(range_get(schema, &r, arena, ret));
 	*ret_len = tail.len - r.rest.len;
-	/* Without components it is the row of the static columns. */
-	if (bytes.len || !range_count) {
-		TRY(components_get(bytes, schema->columns + schema->hash_count, range_count, arena,
-				   ret->key + schema->hash_count));
-		ret->key_count = schema->key_count;
-	}
 	return STATUS_OK;
+}
+
+enum status
+table_place_row_beside(const struct table_schema *schema, const struct table_place *of,
+		       struct str rest, struct arena *arena, struct table_place *ret)
+{
+	struct tuple_reader r = tuple_reader(rest);
+
+	*ret = (struct table_place){ .key_count = schema->hash_count,
+				     .hash = of->hash,
+				     .token = of->token };
+	ret->key = arena_zalloc(arena, schema->key_count * sizeof(*ret->key));
+	if (!ret->key)
+		return STATUS_LIMIT;
+	memcpy(ret->key, of->key, schema->hash_count * sizeof(*ret->key));
+	return range_get(schema, &r, arena, ret);
 }
 
 enum status

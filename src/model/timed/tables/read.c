@@ -16,25 +16,60 @@ table_fail_corrupt(struct timed *t, enum status status)
 
 /* ---- Rows from pairs ---- */
 
-static bool
-is_wanted(const struct table_wanted *wanted, uint64_t id)
+/* The place of an id among those that are wanted, or of the first one behind it. */
+static size_t
+wanted_place(const struct table_wanted *wanted, uint64_t id)
 {
-	size_t from = 0, to;
+	size_t from = 0, to = wanted->count;
 
-	if (!wanted || !wanted->some)
-		return true;
-	to = wanted->count;
 	while (from < to) {
 		size_t at = from + (to - from) / 2;
 
-		if (wanted->ids[at] == id)
-			return true;
 		if (wanted->ids[at] < id)
 			from = at + 1;
 		else
 			to = at;
 	}
-	return false;
+	return from;
+}
+
+static bool
+is_wanted(struct table_reading *r, uint64_t id)
+{
+	const struct table_wanted *wanted = r->wanted;
+
+	if (!wanted || !wanted->some)
+		return true;
+	/* Columns come by their ids, so mostly it is the one behind the last. */
+	if (r->wanted_at >= wanted->count || wanted->ids[r->wanted_at] != id)
+		r->wanted_at = wanted_place(wanted, id);
+	if (r->wanted_at == wanted->count || wanted->ids[r->wanted_at] != id)
+		return false;
+	r->wanted_at++;
+	return true;
+}
+
+/* NULL: it was dropped. */
+static const struct table_column *
+column_of(struct table_reading *r, uint64_t id)
+{
+	const struct table_schema *schema = r->schema;
+	const struct table_column *column;
+
+	/* As in is_wanted(). */
+	if (r->column_at < schema->column_count && schema->columns[r->column_at].id == id)
+		return &schema->columns[r->column_at++];
+	column = table_column_by_id(schema, id);
+	if (column)
+		r->column_at = (size_t)(column - schema->columns) + 1;
+	return column;
+}
+
+static enum status
+scalar_read(const struct table_reading *r, const struct timed_cell *cell, struct doc_scalar *ret)
+{
+	return r->borrows ? timed_cell_scalar_borrow(cell, r->arena, ret)
+			  : timed_cell_scalar(cell, r->arena, ret);
 }
 
 /* What the row's own cell has packed of columns that are wanted. */
@@ -47,14 +82,14 @@ take_packed(struct table_reading *r, const struct timed_cell *own)
 	uint64_t id;
 
 	while ((status = table_packed_next(&p, &id, &value)) == STATUS_OK) {
-		const struct table_column *column = table_column_by_id(r->schema, id);
+		const struct table_column *column = column_of(r, id);
 		struct table_cell *to;
 
 		if (!column) /* it was dropped */
 			continue;
 		if (!table_column_packs(column))
 			return STATUS_CORRUPT;
-		if (!is_wanted(r->wanted, id))
+		if (!is_wanted(r, id))
 			continue;
 		r->packed = arena_grow(r->arena, r->packed, r->packed_count, &r->packed_cap,
 				       sizeof(*r->packed));
@@ -66,7 +101,7 @@ take_packed(struct table_reading *r, const struct timed_cell *own)
 					   .write_us = r->row.write_us,
 					   .expires_ms = r->row.expires_ms,
 					   .by_default = r->row.by_default };
-		TRY(table_packed_scalar(value, r->arena, &to->value));
+		TRY(scalar_read(r, &(struct timed_cell){ .value = value }, &to->value));
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -106,9 +141,9 @@ cell_add(struct table_reading *r, const struct table_column *column,
 				   column->storage == TABLE_LIST))
 		return STATUS_CORRUPT;
 	*ret = &r->row.cells[r->row.cell_count++];
-	**ret = (struct table_cell){ .column = column, .element = place->element };
-	if (!place->has_element)
-		(*ret)->element.kind = DOC_NULL;
+	**ret = (struct table_cell){ .column = column, .element.kind = DOC_NULL };
+	if (place->has_element)
+		(*ret)->element = place->element;
 	return STATUS_OK;
 }
 
@@ -122,7 +157,7 @@ take_counter(struct table_reading *r, const struct table_column *column,
 	if (value.len != sizeof(n))
 		return STATUS_CORRUPT;
 	r->lives = true;
-	if (!is_wanted(r->wanted, column->id))
+	if (!is_wanted(r, column->id))
 		return STATUS_OK;
 	TRY(cell_add(r, column, place, &to));
 	memcpy(&n, value.ptr, sizeof(n));
@@ -149,7 +184,7 @@ take_piece(struct table_reading *r, const struct table_column *column,
 	   const struct table_place *place, struct str value)
 {
 	if (r->reverse)
-		return is_wanted(r->wanted, column->id)
+		return is_wanted(r, column->id)
 			       ? table_pieces_keep(&r->pieces, place->piece, value, r->arena)
 			       : STATUS_OK;
 	if (r->pieces.skips || table_pieces_take(&r->pieces, place->piece, value))
@@ -188,26 +223,37 @@ take_leaf(struct table_reading *r, const struct table_column *column,
 	if (timed_has_expired(r->t, &cell))
 		return take_expired(r, column);
 	r->lives = true;
-	if (!is_wanted(r->wanted, column->id))
+	if (!is_wanted(r, column->id))
 		return STATUS_OK;
+	if (cell.piece_bytes)
+		TRY(table_reading_own(r));
 	TRY(cell_add(r, column, place, &to));
 	to->write_us = cell.write_us;
 	to->has_stamp = cell.has_stamp;
 	to->stamp = cell.stamp;
 	to->expires_ms = timed_cell_expires_ms(r->t->db, &cell);
 	to->by_default = cell.by_default;
-	return cell.piece_bytes ? take_pieces(r, &cell, kept, to)
-				: timed_cell_scalar(&cell, r->arena, &to->value);
+	if (!cell.piece_bytes)
+		return scalar_read(r, &cell, &to->value);
+	/* Pieces that are still to come are written to where the value lies now. */
+	r->cells_owned = r->row.cell_count;
+	return take_pieces(r, &cell, kept, to);
 }
 
 /* The key of the row, from the first pair of it that is read. */
 static enum status
-take_key(struct table_reading *r, struct str tail)
+take_key(struct table_reading *r, struct str key)
 {
 	struct table_place place;
 	size_t len;
 
-	TRY(table_place_row(r->schema, tail, r->arena, &place, &len));
+	if (r->beside)
+		TRY(table_place_row_beside(r->schema, r->beside, str_skip(key, r->partition_len),
+					   r->arena, &place));
+	else
+		TRY(table_place_row(r->schema,
+				    str_skip(key, r->t->db->prefix.len + TIMED_SPACE_BYTES),
+				    r->arena, &place, &len));
 	r->any = true;
 	r->is_static = place.key_count < r->schema->key_count;
 	r->row.is_row = !r->is_static;
@@ -217,31 +263,61 @@ take_key(struct table_reading *r, struct str tail)
 	return STATUS_OK;
 }
 
+static enum status
+take_cell(struct table_reading *r, const struct table_column *column,
+	  const struct table_place *place, struct str value)
+{
+	if (place->is_piece)
+		return take_piece(r, column, place, value);
+	return column->storage == TABLE_COUNTER ? take_counter(r, column, place, value)
+						: take_leaf(r, column, place, value);
+}
+
+/* An element of a collection, or a piece of a value. */
+static enum status
+take_part(struct table_reading *r, const struct table_column *column, struct str rest,
+	  struct str value)
+{
+	struct table_place place = { 0 };
+
+	TRY(table_place_cell(rest, r->arena, &place));
+	return take_cell(r, column, &place, value);
+}
+
 enum status
 table_reading_take(struct table_reading *r, const struct kv_pair *pair, size_t row_len)
 {
+	static const struct table_place whole; /* no element of a collection, and no piece */
 	const struct table_column *column;
-	struct table_place place = { 0 };
 	struct str rest = str_skip(pair->key, row_len);
 	struct tuple_reader cell = tuple_reader(rest);
+	uint64_t id;
 
 	if (!r->any)
-		TRY(take_key(r, str_skip(pair->key, r->t->db->prefix.len + TIMED_SPACE_BYTES)));
+		TRY(take_key(r, pair->key));
 	if (!rest.len)
 		return take_own(r, pair->value);
-	if (tuple_next_u64(&cell, &place.column) != STATUS_OK || !place.column)
+	if (tuple_next_u64(&cell, &id) != STATUS_OK || !id)
 		return STATUS_CORRUPT;
-	column = table_column_by_id(r->schema, place.column);
+	column = column_of(r, id);
 	if (!column) /* it was dropped */
 		return STATUS_OK;
 	if (column->kind != (r->is_static ? TABLE_STATIC : TABLE_REGULAR))
 		return STATUS_CORRUPT;
-	if (cell.rest.len)
-		TRY(table_place_cell(rest, r->arena, &place));
-	if (place.is_piece)
-		return take_piece(r, column, &place, pair->value);
-	return column->storage == TABLE_COUNTER ? take_counter(r, column, &place, pair->value)
-						: take_leaf(r, column, &place, pair->value);
+	return cell.rest.len ? take_part(r, column, rest, pair->value)
+			     : take_cell(r, column, &whole, pair->value);
+}
+
+enum status
+table_reading_own(struct table_reading *r)
+{
+	if (!r->borrows)
+		return STATUS_OK;
+	for (; r->cells_owned < r->row.cell_count; r->cells_owned++)
+		TRY(timed_scalar_own(r->arena, &r->row.cells[r->cells_owned].value));
+	for (; r->packed_owned < r->packed_count; r->packed_owned++)
+		TRY(timed_scalar_own(r->arena, &r->packed[r->packed_owned].value));
+	return STATUS_OK;
 }
 
 static bool

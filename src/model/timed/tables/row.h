@@ -221,6 +221,11 @@ struct table_scan_options {
 			      with edges */
 	const struct table_wanted *wanted; /* NULL: all columns */
 	size_t rows;                       /* about so many are wanted; 0: all */
+	/*
+	 * Texts of a row may be borrowed from what the scan has read: they last until the next
+	 * call, or until it is closed, and are not in the arena.
+	 */
+	bool borrows;
 	/* The scan pauses behind a row when it has read so much; 0: never. */
 	size_t pairs_most;
 	size_t bytes_most; /* keys and values */

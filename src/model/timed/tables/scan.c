@@ -39,13 +39,16 @@ struct table_scan {
 	bool has_pair;
 	size_t row_len, partition_len; /* of its key */
 	bool same_row;                 /* it is of the row whose key the place is */
+	bool same_partition;           /* it is of the partition that the scan is in */
 	size_t pairs, bytes;           /* read since the scan was opened */
 	bool paused;
 
-	struct buf partition; /* the key of the one that the scan is in; empty: none yet */
-	bool inside;          /* the scan begins in the middle of its first partition */
-	bool shown;           /* a row of it was returned */
-	struct arena *kept;   /* the pairs of its static columns */
+	struct buf partition;      /* the key of the one that the scan is in; empty: none yet */
+	bool inside;               /* the scan begins in the middle of its first partition */
+	bool shown;                /* a row of it was returned */
+	struct arena *kept;        /* the pairs of its static columns, and … */
+	struct table_place beside; /* … a row of it, as far as its key is the partition's */
+	bool has_beside;
 	struct static_pair *statics;
 	struct static_pair **statics_end;
 	size_t statics_row_len;
@@ -216,6 +219,7 @@ statics_forget(struct table_scan *s)
 	arena_clear(s->kept);
 	s->statics = NULL;
 	s->statics_end = &s->statics;
+	s->has_beside = false;
 }
 
 static enum status
@@ -323,6 +327,8 @@ scan_peek(struct table_scan *s)
 		s->row_len = s->partition_len ? tuple_skip_text(s->pair.key, s->partition_len) : 0;
 		if (!s->row_len)
 			return STATUS_CORRUPT;
+		s->same_partition = str_eq(str_of(s->pair.key.ptr, s->partition_len),
+					   buf_str(&s->partition));
 	}
 	s->has_pair = true;
 	s->pairs++;
@@ -335,12 +341,6 @@ pair_is_static(const struct table_scan *s)
 {
 	/* The element without components: its code, and its end. */
 	return s->schema->key_count > s->schema->hash_count && s->row_len == s->partition_len + 2;
-}
-
-static bool
-pair_is_in(const struct table_scan *s, const struct buf *partition)
-{
-	return str_eq(str_of(s->pair.key.ptr, s->partition_len), buf_str(partition));
 }
 
 static enum status
@@ -361,7 +361,7 @@ pass_statics(struct table_scan *s, bool keeps)
 {
 	enum status status = STATUS_OK;
 
-	while (status == STATUS_OK && pair_is_in(s, &s->partition) && pair_is_static(s)) {
+	while (status == STATUS_OK && s->same_partition && pair_is_static(s)) {
 		if (keeps)
 			TRY(statics_keep(s, &s->pair, s->row_len));
 		s->has_pair = false;
@@ -379,6 +379,7 @@ partition_enter(struct table_scan *s)
 	buf_clear(&s->partition);
 	buf_append(&s->partition, s->pair.key.ptr, s->partition_len);
 	TRY(buf_status(&s->partition));
+	s->same_partition = true;
 	s->shown = false;
 	statics_forget(s);
 	if (s->options.reverse || inside)
@@ -390,9 +391,12 @@ partition_enter(struct table_scan *s)
 static enum status
 statics_take(struct table_scan *s, struct arena *arena, struct table_row *row, bool *ret_any)
 {
-	struct table_reading r = {
-		.t = s->t, .schema = s->schema, .wanted = s->options.wanted, .arena = arena
-	};
+	/* The pairs stay until the next call enters another partition. */
+	struct table_reading r = { .t = s->t,
+				   .schema = s->schema,
+				   .wanted = s->options.wanted,
+				   .arena = arena,
+				   .borrows = s->options.borrows };
 
 	for (const struct static_pair *p = s->statics; p; p = p->next)
 		TRY(table_reading_take(&r, &p->pair, s->statics_row_len));
@@ -428,6 +432,23 @@ partition_leave(struct table_scan *s, struct arena *arena, struct table_row *ret
 
 /* ---- Rows ---- */
 
+/* Keeps the partition's part of a row's key, so that it is not read again for each of its rows. */
+static enum status
+beside_keep(struct table_scan *s, const struct table_row *row)
+{
+	size_t count = s->schema->hash_count;
+
+	s->beside = (struct table_place){ .token = row->token, .key_count = count };
+	s->beside.key = arena_alloc(s->kept, count * sizeof(*s->beside.key));
+	if (!s->beside.key)
+		return STATUS_LIMIT;
+	memcpy(s->beside.key, row->key, count * sizeof(*s->beside.key));
+	for (size_t i = 0; i < count; i++)
+		TRY(timed_scalar_own(s->kept, &s->beside.key[i]));
+	s->has_beside = true;
+	return STATUS_OK;
+}
+
 /* All pairs of the row that the cursor stands before. */
 static enum status
 row_read(struct table_scan *s, struct table_reading *r)
@@ -436,12 +457,19 @@ row_read(struct table_scan *s, struct table_reading *r)
 	enum status status;
 
 	TRY(place_set(s, str_of(s->pair.key.ptr, len), false));
+	if (s->has_beside)
+		r->beside = &s->beside;
+	r->partition_len = s->partition_len;
 	do {
 		TRY(table_reading_take(r, &s->pair, len));
 		s->has_pair = false;
-		/* The pair goes with the cursor's next step; what the row keeps is a copy. */
+		if (!timed_cursor_stays(&s->cursor))
+			TRY(table_reading_own(r));
 		status = scan_peek(s);
 	} while (status == STATUS_OK && s->same_row);
+	/* Without range components no other row is in the partition. */
+	if (s->options.borrows && !s->has_beside && s->schema->key_count > s->schema->hash_count)
+		TRY(beside_keep(s, &r->row));
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -467,7 +495,7 @@ scan_step(struct table_scan *s, struct table_reading *r, bool *ret_left, struct 
 
 	*ret_left = false;
 	if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
-		bool ends = status == STATUS_NOT_FOUND || !pair_is_in(s, &s->partition);
+		bool ends = status == STATUS_NOT_FOUND || !s->same_partition;
 
 		if (ends && s->partition.len) {
 			enum status left = partition_leave(s, r->arena, ret);
@@ -481,13 +509,13 @@ scan_step(struct table_scan *s, struct table_reading *r, bool *ret_left, struct 
 	TRY(status);
 	if (scan_has_read_enough(s))
 		return STATUS_NOT_FOUND;
-	if (!pair_is_in(s, &s->partition))
+	if (!s->same_partition)
 		TRY(partition_enter(s));
 	else if (pair_is_static(s))
 		TRY(pass_statics(s, false));
 	/* The cursor has come by static columns, and stands before another partition, or at the
 	 * end. */
-	if (!s->has_pair || !pair_is_in(s, &s->partition) || pair_is_static(s))
+	if (!s->has_pair || !s->same_partition || pair_is_static(s))
 		return STATUS_OK;
 	return row_read(s, r);
 }
@@ -501,6 +529,7 @@ table_scan_next(struct table_scan *s, struct arena *arena, struct table_row *ret
 					   .schema = s->schema,
 					   .wanted = s->options.wanted,
 					   .arena = arena,
+					   .borrows = s->options.borrows,
 					   .reverse = s->options.reverse };
 		bool left, any;
 
@@ -543,7 +572,7 @@ table_scan_skip_partition(struct table_scan *s)
 	TRY(place_set(s, buf_str(&s->partition), true));
 	s->shown = true;
 	/* The next pair is often there already: no other range is asked for then. */
-	if (s->has_pair && !pair_is_in(s, &s->partition))
+	if (s->has_pair && !s->same_partition)
 		return STATUS_OK;
 	timed_cursor_close(&s->cursor);
 	s->open = s->has_pair = false;

@@ -260,6 +260,13 @@ struct table_place {
 /* The row's part of a key behind the subspace; `*ret_len` is its length. STATUS_CORRUPT. */
 MUST_USE enum status table_place_row(const struct table_schema *schema, struct str tail,
 				     struct arena *arena, struct table_place *ret, size_t *ret_len);
+/*
+ * The same of another row of the partition that the place `of` is in, from what is behind the
+ * partition's part of the key on. Texts of the partition's components are borrowed from `of`.
+ */
+MUST_USE enum status table_place_row_beside(const struct table_schema *schema,
+					    const struct table_place *of, struct str rest,
+					    struct arena *arena, struct table_place *ret);
 /* The rest of the key. STATUS_CORRUPT. */
 MUST_USE enum status table_place_cell(struct str rest, struct arena *arena,
 				      struct table_place *ret);
@@ -323,6 +330,9 @@ struct table_reading {
 	const struct table_schema *schema;
 	const struct table_wanted *wanted; /* NULL: all */
 	struct arena *arena;
+	const struct table_place *beside; /* of the row's partition, read before; or NULL */
+	size_t partition_len;             /* of its key */
+	bool borrows; /* texts stay where the pairs are, until table_reading_own() */
 	bool reverse;
 	bool is_static;
 	bool any; /* a pair was read, so the row has its key */
@@ -335,11 +345,19 @@ struct table_reading {
 	size_t packed_count, packed_cap;
 	uint64_t *hidden;
 	size_t hidden_count, hidden_cap;
+	/* Where the next column is looked for first: of the schema, of those that are wanted. */
+	size_t column_at, wanted_at;
+	size_t cells_owned, packed_owned; /* whose texts no longer lie in pairs */
 };
 
 /* Takes a pair; `row_len` is how much of its key is the row's. */
 MUST_USE enum status table_reading_take(struct table_reading *r, const struct kv_pair *pair,
 					size_t row_len);
+/*
+ * Copies the texts that were borrowed from pairs, which are about to go, into the arena. May be
+ * called again, until table_reading_end(). STATUS_LIMIT.
+ */
+MUST_USE enum status table_reading_own(struct table_reading *r);
 /*
  * After the last pair. `*ret_there`: the row is there. STATUS_CORRUPT: pieces are missing;
  * STATUS_LIMIT.

@@ -512,6 +512,7 @@ static_columns_are_beside_every_row_of_their_partition(void **state)
 		for (size_t pairs = 0; pairs < 4; pairs++) {
 			const struct table_scan_options all = { .statics = true,
 								.static_alone = true,
+								.borrows = pairs % 2,
 								.pairs_most = pairs };
 			struct scan s = { .options = all, .page = page };
 

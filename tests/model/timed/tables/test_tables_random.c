@@ -614,6 +614,7 @@ compare_scan(struct world *w, const struct model *m, uint64_t at_us)
 						 .statics = true,
 						 .static_alone = true,
 						 .rows = s.page,
+						 .borrows = below(w, 2),
 						 .pairs_most = below(w, 2) ? below(w, 30) : 0 };
 	do
 		step_run(&s);
