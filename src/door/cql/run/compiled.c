@@ -48,8 +48,6 @@ compile(struct compiled *c, const struct run *of)
 	TRY(run.statement->kind == CQL_SELECT ? compile_select(c, &run) : compile_modify(c, &run));
 	run.table->db = NULL;
 	run.table->schema = NULL;
-	if (run.types.found)
-		return STATUS_UNSUPPORTED;
 	c->named = run.named;
 	c->scope = run.scope;
 	c->scope.arg = NULL;
@@ -67,7 +65,7 @@ compiled_new(const struct run *run, struct arena *arena)
 	struct compiled *c;
 	enum status status = STATUS_LIMIT;
 
-	if (!run->table->db || run->types.found)
+	if (!run->table->db)
 		return NULL;
 	r->arena = r->q.arena = arena;
 	c = arena_zalloc(arena, sizeof(*c));

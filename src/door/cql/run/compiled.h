@@ -12,8 +12,8 @@
  * outlives the transaction, as the statement does. The arena may be the request's.
  *
  * NULL: it cannot be kept. It has a mistake, which compiling it for the transaction tells; its
- * table is made up, or has user types, which are no part of the table's description; memory is
- * short. Then nothing is left in the arena. Nothing of `run` or of its request changes.
+ * table is made up; memory is short. Then nothing is left in the arena. Nothing of `run` or of its
+ * request changes.
  */
 const struct compiled *compiled_new(const struct run *run, struct arena *arena);
 

@@ -249,6 +249,14 @@ table_keyspace_alter(struct kv_tx *tx, const struct table_keyspace *keyspace, st
 	return status;
 }
 
+/* What was made of a type, such as a compiled statement, holds while the metadata version does. */
+static enum status
+types_touch(struct kv_tx *tx)
+{
+	TRY(table_schemas_touch(tx));
+	return kv_touch_metadata_version(tx);
+}
+
 enum status
 table_keyspace_clear(struct kv_tx *tx, struct str name)
 {
@@ -260,7 +268,7 @@ table_keyspace_clear(struct kv_tx *tx, struct str name)
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(kv_clear_range(tx, buf_str(&begin), buf_str(&end)));
-	return table_schemas_touch(tx);
+	return types_touch(tx);
 }
 
 static enum status
@@ -425,7 +433,8 @@ table_type_put(struct kv_tx *tx, const struct table_type *type, bool replaces, s
 		return err_set(err, STATUS_EXISTS, "there is a type \"%.*s.%.*s\" already",
 			       STR_ARG(type->keyspace), STR_ARG(type->name));
 	type_put(type, &value);
-	return root_set(tx, type->keyspace, type->name, &value, err);
+	TRY(root_set(tx, type->keyspace, type->name, &value, err));
+	return replaces ? kv_touch_metadata_version(tx) : STATUS_OK;
 }
 
 enum status
@@ -441,7 +450,7 @@ table_type_drop(struct kv_tx *tx, struct str keyspace, struct str name, struct e
 		return fail_no_type(keyspace, name, err);
 	TRY(root_key(keyspace, name, &key));
 	TRY(kv_clear(tx, buf_str(&key)));
-	return table_schemas_touch(tx);
+	return types_touch(tx);
 }
 
 enum status

@@ -80,9 +80,10 @@ struct table_type {
 };
 
 /*
- * Creates a type, or with `replaces` changes one that is there. Who uses it is the caller's to
- * know. STATUS_EXISTS; STATUS_NOT_FOUND, explained: the keyspace, or the type that is to be
- * replaced; STATUS_INVALID, explained.
+ * Creates a type, or with `replaces` changes one that is there, which touches the metadata
+ * version, as dropping one does. Who uses it is the caller's to know. STATUS_EXISTS;
+ * STATUS_NOT_FOUND, explained: the keyspace, or the type that is to be replaced; STATUS_INVALID,
+ * explained.
  */
 MUST_USE enum status table_type_put(struct kv_tx *tx, const struct table_type *type, bool replaces,
 				    struct err *err);
