@@ -388,3 +388,9 @@ cql_client_check_roles(struct cql_client *c)
 		break;
 	}
 }
+
+size_t
+cql_client_stretch_bytes(const struct cql_client *c)
+{
+	return net_memory_stretch_bytes(net_stream_session(c->stream));
+}

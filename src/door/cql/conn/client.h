@@ -141,4 +141,7 @@ struct auth_client cql_client_of_auth(struct cql_client *c);
 /* The peer, for audit lines. */
 struct audit_by cql_client_audit_by(const struct cql_client *c);
 
+/* What a scan of its asks the store for at a time (net_memory_stretch_bytes()). */
+size_t cql_client_stretch_bytes(const struct cql_client *c);
+
 #endif

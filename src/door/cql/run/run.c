@@ -14,7 +14,6 @@
 #include "kv/fate.h"
 #include "kv/overlap.h"
 #include "model/timed/tables/index.h"
-#include "net/memory.h"
 
 enum {
 	INDEX_STEPS = 2, /* of the build of an index that the statement creating it waits for */
@@ -190,9 +189,8 @@ data_body(struct kv_tx *tx, void *arg)
 
 	/* What a scan holds is its client's. A write's transaction is small, or its group's. */
 	if (job->statement->kind == CQL_SELECT)
-		kv_tx_set_memory(
-			tx, arena_part(job->r->arena),
-			net_memory_stretch_bytes(net_stream_session(job->r->client->stream)));
+		kv_tx_set_memory(tx, arena_part(job->r->arena),
+				 cql_client_stretch_bytes(job->r->client));
 	else if (job->r->beside)
 		kv_tx_overlap(tx);
 	job_restart(job);
