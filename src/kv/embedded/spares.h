@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 enum {
-	EMB_SPARE_TXS = 32,             /* each with 16 KiB of its arena */
-	EMB_SPARE_SCRATCH_BYTES = 4096, /* of a buffer that such a transaction keeps */
+	EMB_SPARE_TXS = 32,              /* each with 16 KiB of its arena */
+	EMB_SPARE_SCRATCH_BYTES = 16384, /* of a buffer that such a transaction keeps */
 };
 
 struct emb_store;
