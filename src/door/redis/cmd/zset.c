@@ -6,23 +6,9 @@ enum status
 zset_pop(struct call *c, struct timed_item *item, struct str key, bool greatest, uint64_t most,
 	 struct timed_members *ret)
 {
-	const struct timed_zset_range range = {
-		.by = TIMED_BY_RANK,
-		.to = most,
-		.reverse = greatest,
-		.limit = SIZE_MAX,
-	};
-	struct timed_member *gone;
-
-	TRY(timed_zset_range(item, &range, ret));
+	TRY(timed_zset_pop(item, greatest, most, ret));
 	if (!ret->count)
 		return STATUS_OK;
-	/* What was found is answered later, and deleting changes what it is given. */
-	gone = arena_alloc(c->arena, ret->count * sizeof(*gone));
-	if (!gone)
-		return STATUS_LIMIT;
-	memcpy(gone, ret->members, ret->count * sizeof(*gone));
-	TRY(timed_members_delete(item, gone, ret->count));
 	return data_changed(c, item, key, EVENT_ZSET, greatest ? "zpopmax" : "zpopmin");
 }
 

@@ -432,13 +432,18 @@ static enum status
 blocks_find_first(struct timed_item *item, struct str order, struct block *blocks)
 {
 	struct str key, value;
+	enum status status;
 
 	for (unsigned l = 1; l <= item->height; l++) {
 		if (timed_known_find(item, l, order, &blocks[l].order))
 			continue;
-		TRY(timed_block_key(item, l, order, &key));
-		TRY(timed_data_get(item->t, key, KV_SNAPSHOT, item->arena, &value));
-		blocks[l].order = value.ptr ? order : STR("");
+		status = timed_map_find(item, l, order, &blocks[l].order);
+		if (status == STATUS_NOT_FOUND) {
+			TRY(timed_block_key(item, l, order, &key));
+			status = timed_data_get(item->t, key, KV_SNAPSHOT, item->arena, &value);
+			blocks[l].order = status == STATUS_OK && value.ptr ? order : STR("");
+		}
+		TRY(status);
 		TRY(block_keep(item, l, blocks[l].order, order));
 	}
 	return STATUS_OK;

@@ -170,6 +170,8 @@ timed_item_forget(struct timed_item *item)
 	item->count_key = (struct str){ NULL, 0 };
 	item->known = NULL;
 	item->recent = NULL;
+	item->rest = (struct str){ NULL, 0 };
+	item->popping = NULL;
 	item->ends[0] = item->ends[1] = (struct str){ NULL, 0 };
 	item->pushed = NULL;
 	timed_map_drop(item);
@@ -229,7 +231,9 @@ timed_item_touch(struct timed_item *item)
 	struct str key;
 
 	TRY(timed_item_write_begin(item));
-	item->recent = NULL; /* whatever changes a member comes here before */
+	/* Whatever changes a member comes here before. */
+	item->recent = NULL;
+	item->popping = NULL;
 	if (item->stamped)
 		return STATUS_OK;
 	item->stamped = true;
@@ -372,25 +376,67 @@ timed_item_remove(struct timed_item *item)
 }
 
 enum status
+timed_item_clear(struct timed_item *item, struct str key)
+{
+	if (item->rest.ptr && str_eq(item->rest, key))
+		item->rest = (struct str){ NULL, 0 };
+	return timed_data_clear(item->t, key);
+}
+
+/* Where the pairs lie of which there is one for each member or element, or a few elements. */
+static enum status
+rest_bounds(struct timed_item *item, struct str *ret_begin, struct str *ret_end)
+{
+	bool ordered = item->type == TIMED_LIST || item->type == TIMED_ZSET;
+
+	*ret_begin = item->body;
+	if (ordered)
+		TRY(timed_part_key(item, TIMED_PART_ORDER, ret_begin));
+	return timed_key_with(item->arena, *ret_begin,
+			      ordered ? CATALOG_KEY_LAST : TUPLE_CODE_BYTES + 1, ret_end);
+}
+
+/*
+ * Reads one of these pairs; of a sorted set the last one, since those that go are mostly the first.
+ * The transaction conflicts with whoever changes that pair, and not with those who put others
+ * beside it.
+ */
+static enum status
+rest_read(struct timed_item *item)
+{
+	const struct kv_range_options options = { .limit = 1,
+						  .reverse = item->type == TIMED_ZSET,
+						  .mode = KV_SNAPSHOT };
+	struct str begin, end;
+	struct timed_one one;
+	struct kv_pair pair;
+	enum status status;
+
+	TRY(rest_bounds(item, &begin, &end));
+	TRY(timed_one_ask(item->t, begin, end, &options, &one));
+	status = timed_one_wait(item->t, &one, item->arena, &pair);
+	if (status == STATUS_NOT_FOUND)
+		TRY(kv_add_read_conflict_range(item->t->tx, begin, end));
+	TRY(status);
+	item->rest = arena_dup(item->arena, pair.key);
+	if (!item->rest.ptr)
+		return STATUS_LIMIT;
+	TRY(timed_key_with(item->arena, item->rest, CATALOG_KEY_NEXT, &end));
+	return kv_add_read_conflict_range(item->t->tx, item->rest, end);
+}
+
+enum status
 timed_item_delete_empty(struct timed_item *item)
 {
-	const struct kv_range_options options = { .limit = 1 };
-	struct str begin = item->body, end;
-	struct timed_one one;
-	struct kv_pair ignored;
 	enum status status;
 
 	if (item->has_dues) {
 		TRY(timed_dues_look(item));
 		return item->type == TIMED_LEAF ? timed_item_remove(item) : STATUS_OK;
 	}
-	if (item->type == TIMED_LIST)
-		TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
-	TRY(timed_key_with(item->arena, begin,
-			   item->type == TIMED_LIST ? CATALOG_KEY_LAST : TUPLE_CODE_BYTES + 1,
-			   &end));
-	TRY(timed_one_ask(item->t, begin, end, &options, &one));
-	status = timed_one_wait(item->t, &one, item->arena, &ignored);
+	if ((item->counted && item->count) || item->rest.ptr)
+		return STATUS_OK;
+	status = rest_read(item);
 	return status == STATUS_NOT_FOUND ? timed_item_remove(item) : status;
 }
 

@@ -76,6 +76,8 @@ struct timed_item {
 	struct str ends[2];         /* of a list: the places at its left and right end; or NULL */
 	struct timed_pushed *pushed; /* of a list: what may be pushed into the same pair; or NULL */
 	struct timed_member *recent; /* the member that was looked up last, alone; NULL: none */
+	struct str rest;             /* the key of a member or an element that is there; or NULL */
+	struct timed_ends *popping;  /* of a sorted set: members that may be popped next; or NULL */
 };
 
 /*
@@ -345,6 +347,12 @@ struct timed_zset_range {
 /* Members of the range with their scores. Logarithmic in what lies before, by counts of blocks. */
 MUST_USE enum status timed_zset_range(struct timed_item *item, const struct timed_zset_range *range,
 				      struct timed_members *ret);
+/*
+ * Removes at most `most` members with the least scores, or the greatest, and returns them in that
+ * order. Reads them at their end of the order, and nothing else of most.
+ */
+MUST_USE enum status timed_zset_pop(struct timed_item *item, bool greatest, uint64_t most,
+				    struct timed_members *ret);
 /* How many members are in the range (`skip` and `limit` do not count). Logarithmic. */
 MUST_USE enum status timed_zset_range_count(struct timed_item *item,
 					    const struct timed_zset_range *range, uint64_t *ret);

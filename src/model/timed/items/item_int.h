@@ -262,7 +262,12 @@ MUST_USE enum status timed_item_remove(struct timed_item *item);
  * is a value in the header, its value. The caller gives `to` a body and writes its header.
  */
 MUST_USE enum status timed_item_replace(struct timed_item *to, const struct timed_item *item);
-/* Deletes the item if no member, or element, is left. Reads one of them. */
+/* Clears a pair that stands for a member or an element. */
+MUST_USE enum status timed_item_clear(struct timed_item *item, struct str key);
+/*
+ * Deletes the item if no member, or element, is left. Reads one of them, once in a transaction as
+ * long as that one stays; none if item->rest is one, or if the transaction has read the count.
+ */
 MUST_USE enum status timed_item_delete_empty(struct timed_item *item);
 /* The time at which an expiry that is written by this transaction comes. 0: never. */
 uint64_t timed_expiry_ms(const struct timed *t, struct timed_expiry expiry);
@@ -427,7 +432,9 @@ void timed_map_join(struct timed_item *item, unsigned level, struct str order);
 MUST_USE enum status timed_zset_order(struct timed_item *item, double score, struct str name,
 				      struct str *ret);
 MUST_USE enum status timed_zset_insert(struct timed_item *item, struct str name, double score);
-MUST_USE enum status timed_zset_erase(struct timed_item *item, struct str name, double score);
+/* `first`: as timed_blocks_remove() has it. */
+MUST_USE enum status timed_zset_erase(struct timed_item *item, struct str name, double score,
+				      bool first);
 
 /* ---- Removing in the background (expiry.c, gone.c) ---- */
 

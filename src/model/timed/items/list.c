@@ -164,7 +164,8 @@ struct elements_wanted {
 	uint64_t skip;
 	size_t count;
 	bool reverse;
-	bool load; /* also what is in pieces */
+	bool load;   /* also what is in pieces */
+	bool beside; /* look at the pair behind them, for item->rest */
 };
 
 static enum status
@@ -237,6 +238,17 @@ run_take(struct timed_item *item, const struct kv_pair *pair, const struct eleme
 	return STATUS_OK;
 }
 
+/* Notes the pair behind those that were read as one that is there. */
+static enum status
+beside_read(struct timed_item *item, struct pairs *pairs, uint64_t got)
+{
+	struct kv_pair pair;
+
+	TRY(pairs_next(pairs, got, &pair));
+	item->rest = arena_dup(item->arena, pair.key);
+	return item->rest.ptr ? STATUS_OK : STATUS_LIMIT;
+}
+
 /* At most `count` elements between two keys, but for the first `skip`. */
 static enum status
 elements_read(struct timed_item *item, struct str begin, struct str end,
@@ -244,16 +256,16 @@ elements_read(struct timed_item *item, struct str begin, struct str end,
 {
 	AUTO(pairs_close) struct pairs pairs = { 0 };
 	enum status status = STATUS_NOT_FOUND;
-	uint64_t skip = wanted->skip;
+	uint64_t skip = wanted->skip, pairs_wanted = SIZE_MAX;
 	struct kv_pair pair;
 	size_t cap = 0;
 
 	*ret = (struct timed_elements){ 0 };
 	if (!wanted->count)
 		return STATUS_OK;
-	TRY(pairs_open(item, begin, end,
-		       wanted->count < SIZE_MAX - skip ? skip + wanted->count : SIZE_MAX,
-		       wanted->reverse, &pairs));
+	if (wanted->count < SIZE_MAX - skip - 1)
+		pairs_wanted = skip + wanted->count + wanted->beside;
+	TRY(pairs_open(item, begin, end, pairs_wanted, wanted->reverse, &pairs));
 	while (ret->count < wanted->count &&
 	       (status = pairs_next(&pairs, wanted->skip - skip + ret->count, &pair)) ==
 		       STATUS_OK) {
@@ -265,6 +277,8 @@ elements_read(struct timed_item *item, struct str begin, struct str end,
 			TRY(element_take(item, &pair, wanted->load, ret, &cap));
 	}
 	assert(ret->count <= wanted->count);
+	if (status == STATUS_OK && wanted->beside)
+		status = beside_read(item, &pairs, wanted->skip - skip + ret->count);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -466,7 +480,7 @@ element_clear(struct timed_item *item, const struct timed_element *e)
 	struct str key;
 
 	TRY(timed_order_key(item, e->place, &key));
-	TRY(timed_data_clear(item->t, key));
+	TRY(timed_item_clear(item, key));
 	return timed_leaf_drop(item, &e->pieces);
 }
 
@@ -530,9 +544,10 @@ timed_list_pop(struct timed_item *item, bool left, size_t count, struct timed_el
 	*ret = (struct timed_elements){ 0 };
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
-	return list_take(
-		item, &(struct elements_wanted){ .reverse = !left, .count = count, .load = true },
-		ret);
+	return list_take(item,
+			 &(struct elements_wanted){
+				 .reverse = !left, .count = count, .load = true, .beside = true },
+			 ret);
 }
 
 enum status
@@ -610,7 +625,8 @@ list_cut(struct timed_item *item, bool left, uint64_t count)
 	struct timed_elements ignored;
 
 	return list_take(item,
-			 &(struct elements_wanted){ .reverse = !left, .count = (size_t)count },
+			 &(struct elements_wanted){
+				 .reverse = !left, .count = (size_t)count, .beside = true },
 			 &ignored);
 }
 

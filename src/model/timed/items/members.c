@@ -213,7 +213,7 @@ member_write_order(struct timed_item *item, const struct timed_member *member, b
 	if (old && memcmp(was, is, sizeof(is)) == 0)
 		return STATUS_OK;
 	if (old)
-		TRY(timed_zset_erase(item, member->name, member->old_score));
+		TRY(timed_zset_erase(item, member->name, member->old_score, false));
 	return timed_zset_insert(item, member->name, member->score);
 }
 
@@ -351,8 +351,8 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 		TRY(timed_item_touch(item));
 		TRY(timed_leaf_drop(item, &members[i].pieces));
 		if (item->type == TIMED_ZSET)
-			TRY(timed_zset_erase(item, members[i].name, members[i].score));
-		TRY(timed_data_clear(item->t, r.keys[i]));
+			TRY(timed_zset_erase(item, members[i].name, members[i].score, false));
+		TRY(timed_item_clear(item, r.keys[i]));
 		if (members[i].expires_ms)
 			TRY(timed_due_change(item, r.keys[i], members[i].expires_ms, 0));
 		gone++;

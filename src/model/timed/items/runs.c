@@ -82,7 +82,7 @@ timed_run_divide(struct timed_item *item, const struct timed_run *run, uint64_t 
 
 	if (gone & 1) {
 		TRY(timed_order_key(item, run->place, &key));
-		TRY(timed_data_clear(item->t, key));
+		TRY(timed_item_clear(item, key));
 	}
 	for (from = 0; from < run->count; from = to) {
 		to = from + 1;
@@ -94,6 +94,7 @@ timed_run_divide(struct timed_item *item, const struct timed_run *run, uint64_t 
 		TRY(timed_order_key(item, place, &key));
 		TRY(pair_write(item, key, run->leftwards, run->write_us, run->values + from,
 			       to - from));
+		item->rest = key;
 	}
 	return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* Sorted sets by rank, by score and by name. */
+/* Sorted sets by rank, by score and by name; their ends. */
 #include <assert.h>
 #include <endian.h>
 
@@ -8,6 +8,17 @@
 struct span {
 	struct str begin;
 	struct str end;
+};
+
+enum {
+	POP_AHEAD = 31, /* members that a further pop of a transaction reads beyond its own */
+};
+
+/* Members that were read at one end of the order, some of which have been popped. */
+struct timed_ends {
+	struct timed_members page;
+	size_t taken;
+	bool greatest;
 };
 
 /* ---- Bounds ---- */
@@ -290,4 +301,89 @@ timed_zset_range(struct timed_item *item, const struct timed_zset_range *range,
 	TRY(range_ranks(item, range, &from, &to));
 	ranks_cut(range, &from, &to);
 	return to > from ? ranks_read(item, range, from, to, ret) : STATUS_OK;
+}
+
+/* ---- Popping ---- */
+
+/*
+ * Clears the record of a member that was found in the order. Only a name that is cut may be one
+ * whose record has pieces, and is read for them.
+ */
+static enum status
+member_clear(struct timed_item *item, struct str name)
+{
+	struct timed_leaf_record leaf;
+	struct str key, value;
+	enum status status;
+
+	static_assert(TIMED_WHOLE_BYTES + TIMED_SCORE_BYTES <= TIMED_RECORD_BYTES,
+		      "a name that is in the key needs no pieces");
+	TRY(timed_member_key(item, name, &key));
+	if (name.len <= TIMED_WHOLE_BYTES)
+		return timed_data_clear(item->t, key);
+	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
+	if (!value.ptr)
+		return timed_item_corrupt(item);
+	status = timed_leaf_parse(value, &leaf, item->t->err);
+	if (status == STATUS_CORRUPT)
+		return timed_item_corrupt(item);
+	TRY(status);
+	TRY(timed_leaf_drop(item, &leaf.pieces));
+	return timed_data_clear(item->t, key);
+}
+
+/*
+ * Takes members at one end of the order. Reads one more, by which it knows that something is left.
+ * A transaction that pops again reads some more for the pops that may follow, since each read is an
+ * iterator, which costs as much as many pairs.
+ */
+static enum status
+ends_take(struct timed_item *item, bool greatest, size_t most, struct timed_members *ret)
+{
+	const struct span all = { .begin = STR("") };
+	struct timed_ends *e = item->popping;
+	struct timed_members page = { 0 };
+	size_t ahead = e ? POP_AHEAD : 1;
+
+	if (!e)
+		e = arena_zalloc(item->arena, sizeof(*e));
+	if (!e)
+		return STATUS_LIMIT;
+	if (e->greatest != greatest || e->page.count - e->taken < most) {
+		TRY(span_read(item, &all, greatest, 0,
+			      most < SIZE_MAX - ahead ? most + ahead : SIZE_MAX, &page));
+		*e = (struct timed_ends){ .page = page, .greatest = greatest };
+	}
+	item->popping = e;
+	if (!e->page.count)
+		return STATUS_OK;
+	ret->members = e->page.members + e->taken;
+	ret->count = e->page.count - e->taken < most ? e->page.count - e->taken : most;
+	e->taken += ret->count;
+	return STATUS_OK;
+}
+
+enum status
+timed_zset_pop(struct timed_item *item, bool greatest, uint64_t most, struct timed_members *ret)
+{
+	struct timed_ends *popping;
+
+	*ret = (struct timed_members){ 0 };
+	if (item->type == TIMED_LEAF || !most)
+		return STATUS_OK;
+	TRY(ends_take(item, greatest, most < SIZE_MAX ? (size_t)most : SIZE_MAX, ret));
+	if (!ret->count)
+		return STATUS_OK;
+	popping = item->popping; /* stays right, unlike with any other change */
+	TRY(timed_item_touch(item));
+	for (size_t i = 0; i < ret->count; i++) {
+		const struct timed_member *m = &ret->members[i];
+
+		/* Whoever changes the score writes the entry, which was read. */
+		TRY(timed_zset_erase(item, m->name, m->score, !greatest));
+		TRY(member_clear(item, m->name));
+	}
+	TRY(timed_item_add(item, -(int64_t)ret->count));
+	item->popping = popping;
+	return popping->taken < popping->page.count ? STATUS_OK : timed_item_delete_empty(item);
 }

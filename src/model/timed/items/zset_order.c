@@ -42,12 +42,12 @@ timed_zset_insert(struct timed_item *item, struct str name, double score)
 }
 
 enum status
-timed_zset_erase(struct timed_item *item, struct str name, double score)
+timed_zset_erase(struct timed_item *item, struct str name, double score, bool first)
 {
 	struct str order, key;
 
 	TRY(timed_zset_order(item, score, name, &order));
-	TRY(timed_blocks_remove(item, order, false));
+	TRY(timed_blocks_remove(item, order, first));
 	TRY(timed_order_key(item, order, &key));
-	return timed_data_clear(item->t, key);
+	return timed_item_clear(item, key);
 }

@@ -771,17 +771,58 @@ change_push(struct timed_item *item, struct items_model_item *m, struct rand_seq
 	return STATUS_OK;
 }
 
-static enum status
-change_pop(struct timed_item *item, struct items_model_item *m, struct rand_seq *r)
+static unsigned
+number_of(struct arena *arena, struct str name)
 {
-	size_t count = rand_seq_below(r, 60);
-	bool left = rand_seq_below(r, 2);
-	struct timed_elements got;
+	struct arena_mark mark = arena_mark(arena);
+	unsigned n = 0;
 
-	if (item)
-		return item->type == TIMED_LIST ? timed_list_pop(item, left, count, &got)
-						: STATUS_OK;
-	for (size_t i = 0; i < count && m->type == TIMED_LIST; i++)
+	while (n < ITEMS_NAMES && !str_eq(name_of(arena, n), name))
+		n++;
+	assert_true(n < ITEMS_NAMES);
+	arena_reset(arena, mark);
+	return n;
+}
+
+/* Removes the members of the model that the store has popped, each of which was at the end. */
+static void
+model_pop(struct items_model_item *m, bool greatest, size_t most, const struct items_change *c)
+{
+	assert_int_equal(c->popped_count, most < m->count ? most : m->count);
+	for (size_t i = 0; i < c->popped_count; i++) {
+		size_t at = model_find(m, c->popped[i]);
+		double score;
+
+		assert_true(at < m->count);
+		score = m->entries[at].score;
+		for (size_t k = 0; k < m->count; k++)
+			assert_true(greatest ? m->entries[k].score <= score
+					     : m->entries[k].score >= score);
+		model_remove(m, at);
+	}
+}
+
+static enum status
+change_pop(struct timed_item *item, struct items_model_item *m, struct rand_seq *r,
+	   struct items_change *c)
+{
+	size_t count = rand_seq_below(r, ITEMS_POPPED);
+	bool left = rand_seq_below(r, 2);
+	struct timed_elements ignored;
+	struct timed_members got;
+
+	if (item && item->type == TIMED_LIST)
+		return timed_list_pop(item, left, count, &ignored);
+	if (item && item->type == TIMED_ZSET) {
+		TRY(timed_zset_pop(item, !left, count, &got));
+		c->popped_count = got.count;
+		for (size_t i = 0; i < got.count; i++)
+			c->popped[i] = number_of(item->arena, got.members[i].name);
+		return STATUS_OK;
+	}
+	if (!item && m->type == TIMED_ZSET)
+		model_pop(m, !left, count, c);
+	for (size_t i = 0; i < count && !item && m->type == TIMED_LIST; i++)
 		model_remove(m, left ? 0 : m->count - 1);
 	return STATUS_OK;
 }
@@ -917,7 +958,7 @@ change_model(struct items_change *c, struct rand_seq *r)
 	case CHANGE_PUSH:
 		return change_push(NULL, m, r);
 	case CHANGE_POP:
-		return change_pop(NULL, m, r);
+		return change_pop(NULL, m, r, c);
 	case CHANGE_LIST:
 		return change_list(NULL, m, r, m->count);
 	default:
@@ -966,7 +1007,7 @@ change_store(struct timed *t, struct arena *arena, void *arg)
 			return timed_item_delete(&item);
 		return change_push(&item, NULL, &r);
 	case CHANGE_POP:
-		return change_pop(&item, NULL, &r);
+		return change_pop(&item, NULL, &r, c);
 	case CHANGE_LIST:
 		TRY(timed_count(&item, &length));
 		return change_list(&item, NULL, &r, (size_t)length);

@@ -44,6 +44,7 @@ enum {
 	ITEMS_KEYS = 5,
 	ITEMS_NAMES = 600,
 	ITEMS_ENTRIES = 3000,
+	ITEMS_POPPED = 60,
 };
 
 struct items_model_entry {
@@ -82,6 +83,9 @@ struct items_change {
 	uint64_t seed;
 	uint64_t now_ms;
 	uint64_t now_us; /* of the transaction */
+	/* Names of members that were popped: those that are cut have an order of their own. */
+	unsigned popped[ITEMS_POPPED];
+	size_t popped_count;
 };
 
 /* setup and teardown of cmocka */

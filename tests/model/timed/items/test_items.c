@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <rocksdb/c.h>
 
 #include "catalog/move.h"
 #include "catalog/store_format.h"
@@ -1075,97 +1074,11 @@ a_sweep_tells_what_has_gone_and_when_the_next_expires(void **state)
 	items_verify(f);
 }
 
-/* ---- What is stepped over ---- */
-
-enum {
-	QUEUE_ELEMENTS = 10,
-	QUEUE_ROUNDS = 200,
-	QUEUE_TURNS = 8,
-	QUEUE_TURNS_CLUSTER = 1, /* what is counted is the embedded engine's alone */
-	QUEUE_STEPS = 80,        /* in each round, at most */
-	COUNT_ALL = 2,           /* rocksdb/perf_level.h */
-};
-
-static unsigned queue_runs; /* of these two, those that were tried again included */
-
-static enum status
-queue_push_run(struct timed *t, struct arena *arena, void *left)
-{
-	struct timed_item item;
-
-	queue_runs++;
-	TRY(timed_item_open(t, STR("queue"), arena, &item));
-	return timed_list_push(&item, *(const bool *)left, &STR("job"), 1);
-}
-
-static enum status
-queue_pop_run(struct timed *t, struct arena *arena, void *left)
-{
-	struct timed_elements got;
-	struct timed_item item;
-
-	queue_runs++;
-	TRY(timed_item_open(t, STR("queue"), arena, &item));
-	TRY(timed_list_pop(&item, *(const bool *)left, 1, &got));
-	assert_int_equal(got.count, 1);
-	return STATUS_OK;
-}
-
-/* Keys, deleted ones mostly, that RocksDB has stepped over on this thread since the last call. */
-static uint64_t
-keys_stepped_over(void)
-{
-	rocksdb_perfcontext_t *context = rocksdb_perfcontext_create();
-	uint64_t keys = rocksdb_perfcontext_metric(context, rocksdb_internal_key_skipped_count) +
-			rocksdb_perfcontext_metric(context, rocksdb_internal_delete_skipped_count);
-
-	rocksdb_perfcontext_reset(context);
-	rocksdb_perfcontext_destroy(context);
-	return keys;
-}
-
-/*
- * How many keys are stepped over by each round of a push at one end and a pop at the other. Where
- * transactions fail, each attempt steps, so a round counts as often as it was tried.
- */
-static uint64_t
-queue_rounds(struct items *f, bool left)
-{
-	bool right = !left;
-
-	queue_runs = 0;
-	(void)keys_stepped_over();
-	for (unsigned i = 0; i < QUEUE_ROUNDS; i++) {
-		items_must(f, queue_push_run, &left);
-		items_must(f, queue_pop_run, &right);
-	}
-	return keys_stepped_over() * 2 / queue_runs;
-}
-
-static void
-a_queue_does_not_step_over_what_has_gone(void **state)
-{
-	unsigned turns = test_store_is_cluster() ? QUEUE_TURNS_CLUSTER : QUEUE_TURNS;
-	struct items *f = *state;
-
-	for (unsigned left = 0; left < 2; left++) {
-		for (unsigned i = 0; i < QUEUE_ELEMENTS; i++)
-			items_must(f, queue_push_run, &(bool){ left });
-		rocksdb_set_perf_level(COUNT_ALL);
-		for (unsigned i = 0; i < turns; i++)
-			assert_in_range(queue_rounds(f, left), 0, QUEUE_STEPS);
-		for (unsigned i = 0; i < QUEUE_ELEMENTS; i++)
-			items_must(f, queue_pop_run, &(bool){ left });
-	}
-	items_verify(f);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
-		WITH_STORE(a_queue_does_not_step_over_what_has_gone),
 		WITH_STORE(a_collection_is_deleted_renamed_and_counted_without_reading_it),
 		WITH_STORE(a_page_reads_what_it_answers),
 		WITH_STORE(members_are_drawn_alike_and_few_are_read),

@@ -425,7 +425,7 @@ static const struct probe_op of_members[] = {
 	  "CO/CNCOC~OCO 6: C~/CNCOC~ 7: C/CNCOC 8: C~/CNCOC~C~ 9: C/~" },
 	{ "put in a set", set_put_of, "ok, conflicts 3 0+0; 1: C/O 2: C/CNCOC~C 3: C/CNCOC" },
 	{ "delete a set", set_delete_all_of,
-	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC~C 3-4: C/CNCOC" },
+	  "ok, conflicts 3 1+0; 1: C/O 2: C/CNCOC~C 3-4: C/CNCOC" },
 };
 
 /* ---- Sorted sets ---- */
@@ -449,6 +449,18 @@ zset_delete(struct probe *p, struct timed *t, struct timed_item *item)
 	(void)t;
 	TRY(timed_members_delete(item, members, 2));
 	return say_members(p, members, 2);
+}
+
+static enum status
+zset_pop(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_members got;
+
+	(void)t;
+	TRY(timed_zset_pop(item, false, 2, &got));
+	TRY(say_members(p, got.members, got.count));
+	TRY(timed_zset_pop(item, true, 2, &got));
+	return say_members(p, got.members, got.count);
 }
 
 static enum status
@@ -497,6 +509,7 @@ zset_rank(struct probe *p, struct timed *t, struct timed_item *item)
 
 OF("z", zset_put)
 OF("z", zset_delete)
+OF("z", zset_pop)
 OF("z", zset_by_rank)
 OF("z", zset_by_score)
 OF("z", zset_rank)
@@ -505,8 +518,10 @@ static const struct probe_op of_zsets[] = {
 	{ "put in a sorted set", zset_put_of,
 	  "ok, conflicts 3 5+0; 1: C/O 2: C/CNCOC 3: C/CNCOC~O 4-6: C/O" },
 	{ "delete from a sorted set", zset_delete_of,
-	  "ok, conflicts 4 3+0; 1: C/O 2: C/CNCOC~C 3: C/CNCOC~ 4: C/CNCOC~O 5-6: C/O 7: "
+	  "ok, conflicts 3 4+0; 1: C/O 2: C/CNCOC~C 3: C/CNCOC~ 4: C/CNCOC~O 5-6: C/O 7: "
 	  "O/O" },
+	{ "pop from a sorted set", zset_pop_of,
+	  "ok, conflicts 3 4+0; 1: C/O 2: C/CNCOC~C 3: C/~ 4: C/~O 5: C/O 6-7: C/~O 8-12: C/O" },
 	{ "by rank", zset_by_rank_of,
 	  "ok, conflicts 5 0+0; 1: C/O 2: C/CNCOC~C 3-9: C/O 10-12: O/O" },
 	{ "by score", zset_by_score_of,
@@ -629,11 +644,11 @@ static const struct probe_op of_lists[] = {
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO 4: "
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO 5: C/O" },
 	{ "pop from a list", list_pop_of,
-	  "ok, conflicts 5 5+0; 1: C/O 2: C/CNCOC~C 3: "
+	  "ok, conflicts 3 5+0; 1: C/O 2: C/CNCOC~C 3: "
 	  "C~COCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/CNCOC~C~C~COCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
-	  "4-5: O/O 6: "
-	  "C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC~C~C~ 7: O/O "
-	  "8: C/O 9: O/O" },
+	  "4: O/O 5: "
+	  "C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC~C~C~ 6: O/O "
+	  "7: C/O" },
 	{ "range of a list", list_range_of,
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6-7: "
 	  "~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C~C/"
@@ -664,16 +679,16 @@ static const struct probe_op of_lists[] = {
 	  "CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
 	  "10: C/O" },
 	{ "remove from a list", list_remove_of,
-	  "ok, conflicts 5 8+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6: "
+	  "ok, conflicts 4 8+0; 1: C/O 2: C/CNCOC 3-4: C/O 5: O/O 6: "
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/"
 	  "OCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
 	  "7-8: O/O 9-12: C/O" },
 	{ "trim a list", list_trim_of,
-	  "ok, conflicts 6 5+0; 1: C/O 2: C/CNCOCOC 3: C/O 4: "
+	  "ok, conflicts 4 5+0; 1: C/O 2: C/CNCOCOC 3: C/O 4: "
 	  "COCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO "
-	  "5-6: O/O 7: "
-	  "COCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO 8: O/O "
-	  "9: C/O 10: O/O" },
+	  "5: O/O 6: "
+	  "COCOCOCOCOCOCOCOCOCOCOCOCOCOCOC/CNCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCOCO 7: O/O "
+	  "8: C/O" },
 };
 
 /* ---- Streams ---- */
