@@ -142,7 +142,7 @@ void clients_op_begin(struct clients_entry *e, struct ops_door *door, const char
 void clients_op_end(struct clients_entry *e);
 
 /*
- * Logs a command of a connection that was slow, with the connection's texts, on any thread that
+ * ops_note_slow() for a command of a connection, with the connection's texts, on any thread that
  * knows that the connection is there. `op` tells its door and name, and what it worked on.
  */
 void clients_note_slow(struct clients_entry *e, const struct ops_op *op, struct ops_slow slow);

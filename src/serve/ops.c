@@ -231,10 +231,24 @@ slow_keep(const struct ops_op *op, const struct ops_slow *slow, struct str line,
 	slow_list_door(op->door);
 }
 
-/*
- * Where the disk is slow, every command of a pipeline may be one of these: so no memory is asked
- * for, and nothing is formatted by printf().
- */
+bool
+ops_count_slow(struct ops_door *door)
+{
+	metric_add(door->slow_count, 1);
+	if (log_rate_allows(&door->noted, OPS_SLOW_NOTED_PER_S))
+		return true;
+	metric_add(door->slow_left_out, 1);
+	return false;
+}
+
+/* How many operations of the door were slow and not logged since its last line. */
+static uint64_t
+slow_left_out(struct ops_door *door)
+{
+	return log_rate_left_out(&door->rate) + log_rate_left_out(&door->noted);
+}
+
+/* OPS_SLOW_NOTED_PER_S times a second, so only what is logged is formatted by printf(). */
 void
 ops_note_slow(const struct ops_op *op, const struct ops_slow *slow)
 {
@@ -244,7 +258,6 @@ ops_note_slow(const struct ops_op *op, const struct ops_slow *slow)
 	uint64_t now_ms = clock_wall_ms();
 	size_t from;
 
-	metric_add(door->slow_count, 1);
 	buf_append_cstr(&line, "time_ms=");
 	buf_append_u64(&line, now_ms);
 	buf_append_cstr(&line, " event=slow_operation ");
@@ -255,7 +268,7 @@ ops_note_slow(const struct ops_op *op, const struct ops_slow *slow)
 	if (log_rate_allows(&door->rate, OPS_SLOW_LINES_PER_S))
 		log_event(door->level, "slow_operation", "%.*s left_out=%llu",
 			  STR_ARG(str_skip(buf_str(&line), from)),
-			  (unsigned long long)log_rate_left_out(&door->rate));
+			  (unsigned long long)slow_left_out(door));
 	if (slow->keep)
 		slow_keep(op, slow, buf_str(&line), now_ms);
 }

@@ -35,9 +35,10 @@
 #include "serve/recent.h"
 
 enum {
-	OPS_SLOW_LINES_PER_S = 10, /* of a door; further ones are counted in a later line */
-	OPS_SLOW_KEPT = 128,       /* slow operations that a door keeps where no setting says */
-	OPS_NAME_BYTES = 256,      /* of a name that a client chose, in a line of the log */
+	OPS_SLOW_LINES_PER_S = 10,   /* of a door; further ones are counted in a later line */
+	OPS_SLOW_NOTED_PER_S = 1000, /* of a door; further ones are only counted */
+	OPS_SLOW_KEPT = 128,         /* slow operations that a door keeps where no setting says */
+	OPS_NAME_BYTES = 256,        /* of a name that a client chose, in a line of the log */
 	OPS_LINE_BYTES = 4096,
 };
 
@@ -49,13 +50,15 @@ struct ops_door {
 	const char *name; /* "http" */
 	const struct metric *time;
 	const struct metric *slow_count;
+	const struct metric *slow_left_out;
 	enum log_level level; /* of the lines about slow operations */
 	/*
 	 * Signals an operation that it should end, and does not wait until it has. Called on any
 	 * thread, with the lock of the operation's list.
 	 */
 	void (*end)(struct ops_op *op);
-	struct recent slow; /* of struct ops_slow_entry */
+	struct recent slow;    /* of struct ops_slow_entry */
+	struct log_rate noted; /* what ops_count_slow() allows; `lines` of it */
 	struct log_rate rate;
 	/* Private to ops.c: the list of the doors that have kept a slow operation. */
 	struct ops_door *next_slow;
@@ -99,6 +102,10 @@ struct ops_op {
 	"Operations that took longer than their door's setting, by door, logged or left out: "     \
 	"slow_request_ms for http, slow_ms or what profile has set for mongo, "                    \
 	"slowlog-log-slower-than for redis."
+#define OPS_SLOW_LEFT_OUT_NAME "frond_slow_operations_left_out_total"
+#define OPS_SLOW_LEFT_OUT_HELP                                                                     \
+	"Slow operations, by door, that were only counted, since their door had 1000 in that "     \
+	"second: neither logged nor kept for those who ask for the newest."
 
 /*
  * Defines a door. `classes_`, a static array, has the values of the label `class` of its
@@ -114,9 +121,12 @@ struct ops_op {
 		      METRIC_LABEL(1, "class", classes_));                                         \
 	METRIC_COUNTERS(variable##_slow, OPS_SLOW_NAME, METRIC_NUMBER, OPS_SLOW_HELP, "door",      \
 			variable##_names);                                                         \
+	METRIC_COUNTERS(variable##_slow_left_out, OPS_SLOW_LEFT_OUT_NAME, METRIC_NUMBER,           \
+			OPS_SLOW_LEFT_OUT_HELP, "door", variable##_names);                         \
 	struct ops_door variable = { .name = (name_),                                              \
 				     .time = &variable##_time,                                     \
 				     .slow_count = &variable##_slow,                               \
+				     .slow_left_out = &variable##_slow_left_out,                   \
 				     .level = (level_),                                            \
 				     .end = (end_),                                                \
 				     .slow = RECENT_INIT }
@@ -200,6 +210,14 @@ ops_computed_ns(const struct ops_op *op)
 	return steps ? steps->computed_ns - op->computed_before_ns : 0;
 }
 
+/*
+ * Counts an operation that took longer than its door's setting. Returns whether ops_note_slow()
+ * should follow: false if OPS_SLOW_NOTED_PER_S of the door have been noted in this second. Where a
+ * disk is slow that may be every command of every pipeline, and telling of one costs as much as a
+ * small command does.
+ */
+MUST_USE bool ops_count_slow(struct ops_door *door);
+
 /* What a door tells of a slow operation. The texts are the caller's, and are copied. */
 struct ops_slow {
 	uint64_t took_ns;
@@ -224,7 +242,7 @@ struct ops_slow_entry {
 	struct str line; /* as it was logged, or would have been */
 };
 
-/* Logs an operation that took longer than its door's setting, and keeps it. */
+/* Logs and keeps a slow operation, after ops_count_slow() has returned true. */
 void ops_note_slow(const struct ops_op *op, const struct ops_slow *slow);
 
 /* ---- The registry: any thread ---- */

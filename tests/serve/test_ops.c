@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,6 +20,7 @@ enum {
 	ROUNDS = 300,
 	NEVER_MS = 60 * 1000, /* an end that was lost makes the test fail, and not hang */
 	LOG_BYTES = 64 * 1024,
+	SLOW = 20 * OPS_SLOW_NOTED_PER_S,
 };
 
 /* What a door keeps for an operation. */
@@ -36,6 +39,7 @@ end_work(struct ops_op *op)
 
 OPS_DOOR(one, "one", classes, LOG_LEVEL_WARN, end_work);
 OPS_DOOR(other, "other", classes, LOG_LEVEL_INFO, end_work);
+OPS_DOOR(crowd, "crowd", classes, LOG_LEVEL_INFO, end_work);
 
 static void
 work_begin(struct work *w, struct ops_door *door, const char *name)
@@ -159,7 +163,7 @@ count_lines(const char *text)
 	return count;
 }
 
-static void
+static bool
 note(struct ops_door *door, const char *name, size_t keep)
 {
 	const struct ops_op op = { .door = door,
@@ -175,26 +179,29 @@ note(struct ops_door *door, const char *name, size_t keep)
 				       .more = STR("status=200"),
 				       .keep = keep };
 
+	if (!ops_count_slow(door))
+		return false;
 	ops_note_slow(&op, &slow);
+	return true;
 }
 
 static void
 note_one(void)
 {
-	note(&one, "GET", 2);
+	assert_true(note(&one, "GET", 2));
 }
 
 static void
 note_none_kept(void)
 {
-	note(&other, "GET", 0);
+	assert_true(note(&other, "GET", 0));
 }
 
 static void
 note_many(void)
 {
 	for (size_t i = 0; i < ROUNDS; i++)
-		note(&one, "find", 2);
+		(void)note(&one, "find", 2);
 }
 
 static uint64_t
@@ -253,6 +260,53 @@ the_newest_are_kept_and_lines_are_bounded(void **state)
 	assert_int_equal(count_noted(&one) - before, ROUNDS);
 	ops_each_slow(see_slow, &kept);
 	assert_int_equal(kept, 2);
+}
+
+static size_t noted;
+
+static void
+note_too_many(void)
+{
+	for (size_t i = 0; i < SLOW; i++)
+		noted += note(&crowd, "set", 2);
+}
+
+static void
+note_crowd_again(void)
+{
+	usleep(1100 * 1000); /* until another second, which allows a line as well */
+	assert_true(note(&crowd, "set", 2));
+}
+
+/* The lines tell of all that were slow: each of itself, and how many were left out before it. */
+static size_t
+count_told(const char *log)
+{
+	size_t told = 0;
+
+	for (; (log = strstr(log, " left_out=")); log++)
+		told += 1 + strtoul(log + strlen(" left_out="), NULL, 10);
+	return told;
+}
+
+static void
+more_slow_ones_than_a_second_may_note_are_only_counted(void **state)
+{
+	uint64_t before_ns = clock_mono_ns();
+	int64_t left_out;
+	size_t told;
+
+	(void)state;
+	told = count_told(log_of(note_too_many));
+	/* The seconds of the limit begin when they like. */
+	assert_in_range(noted, 1,
+			OPS_SLOW_NOTED_PER_S *
+				(2 + (clock_mono_ns() - before_ns) / (1000 * CLOCK_NS_PER_MS)));
+	assert_true(metric_value(crowd.slow_left_out, 0, &left_out));
+	assert_int_equal(count_noted(&crowd), SLOW);
+	assert_int_equal(left_out, SLOW - noted);
+	told += count_told(log_of(note_crowd_again));
+	assert_int_equal(told, count_noted(&crowd));
 }
 
 static void
@@ -331,6 +385,7 @@ main(void)
 		cmocka_unit_test(only_what_may_be_ended_is_ended),
 		cmocka_unit_test(what_was_slow_is_one_line_without_what_clients_have_sent),
 		cmocka_unit_test(the_newest_are_kept_and_lines_are_bounded),
+		cmocka_unit_test(more_slow_ones_than_a_second_may_note_are_only_counted),
 		cmocka_unit_test(times_are_counted_by_door_and_class),
 		cmocka_unit_test(what_is_ended_is_what_was_seen),
 	};

@@ -323,7 +323,8 @@ count_request(struct cql_request *r, enum status status)
 	char more[SLOW_BYTES];
 
 	ops_count(&cql_ops, r->class, took_ns);
-	if (took_ns <= r->door->config.settings->slow_ms * CLOCK_NS_PER_MS)
+	if (took_ns <= r->door->config.settings->slow_ms * CLOCK_NS_PER_MS ||
+	    !ops_count_slow(&cql_ops))
 		return;
 	snprintf(more, sizeof(more), "code=%d bytes_in=%zu bytes_out=%zu",
 		 status == STATUS_OK ? -1 : (int)r->q.code, r->header.length, r->out->len);

@@ -207,7 +207,8 @@ count_call(const struct call *c, enum status status)
 
 	usage_count(&c->mongo->usages, c, (c->is_watch ? computed_ns : took_ns) / 1000,
 		    status == STATUS_OK);
-	if ((waits ? computed_ns : took_ns) <= atomic_load(&c->mongo->slow_ms) * CLOCK_NS_PER_MS)
+	if ((waits ? computed_ns : took_ns) <= atomic_load(&c->mongo->slow_ms) * CLOCK_NS_PER_MS ||
+	    !ops_count_slow(&mongo_ops))
 		return;
 	snprintf(more, sizeof(more), "computed_ms=%llu code=%d bytes_in=%zu bytes_out=%zu",
 		 (unsigned long long)(computed_ns / CLOCK_NS_PER_MS),

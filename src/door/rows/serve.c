@@ -129,7 +129,8 @@ count_request(struct rows_request *r, const struct kind_of_request *kind, enum s
 	char more[SLOW_BYTES];
 
 	ops_count(&rows_ops, kind->class, took_ns);
-	if (took_ns <= r->door->config.settings->slow_ms * CLOCK_NS_PER_MS)
+	if (took_ns <= r->door->config.settings->slow_ms * CLOCK_NS_PER_MS ||
+	    !ops_count_slow(&rows_ops))
 		return;
 	snprintf(more, sizeof(more), "status=%s bytes_in=%zu bytes_out=%zu", status_name(status),
 		 r->body.len, r->out->len);

@@ -216,7 +216,8 @@ meter_check_slow(const struct couch_req *r, uint64_t took_ns)
 	if (!r->settings)
 		return;
 	slow_ns = r->settings->slow_ms * CLOCK_NS_PER_MS;
-	if (took_ns >= slow_ns && (!r->feed || (steps && steps->longest_ns >= slow_ns)))
+	if (took_ns >= slow_ns && (!r->feed || (steps && steps->longest_ns >= slow_ns)) &&
+	    ops_count_slow(&couch_requests))
 		meter_note_slow(r, took_ns);
 }
 

@@ -71,7 +71,7 @@ slow_note(struct redis *r, struct client *c, const struct unit *u, uint64_t now_
 	uint64_t took_ns = now_ns - u->began_ns;
 
 	latency_note(r->latency, u->command, took_ns);
-	if (took_ns / 1000 >= limit && limit != UINT64_MAX)
+	if (took_ns / 1000 >= limit && limit != UINT64_MAX && ops_count_slow(&redis_ops))
 		slow_keep(r, c, u, took_ns);
 }
 
