@@ -14,6 +14,7 @@ struct row_op {
 	struct table_key key;
 	bool is_there; /* if the operation has to know */
 	bool inserted; /* it is there whatever its columns are */
+	bool is_new;   /* not even what has expired of it is there */
 };
 
 static bool
@@ -35,6 +36,7 @@ row_look(struct unit *u, struct unit_table *t, struct row_op *o)
 	status = table_read(&t->timed, &o->key, false, &nothing, u->r->arena, &row);
 	o->is_there = status == STATUS_OK && row.is_row;
 	o->inserted = o->is_there && row.inserted;
+	o->is_new = status == STATUS_NOT_FOUND && !row.has_pairs;
 	arena_reset(u->r->arena, mark);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -76,6 +78,7 @@ row_put(struct unit *u, struct writing *w, struct unit_table *t, const struct ro
 	/* A row of CQL's that was only ever updated would go with its last column. */
 	struct table_write write = { .key = o->key,
 				     .inserts = o->op != ROWS_OP_UPDATE || !o->inserted,
+				     .is_new = o->is_new || o->op == ROWS_OP_REPLACE,
 				     .changes = w->changes };
 
 	TRY(changes_make(u, w, o, &write.change_count));

@@ -115,6 +115,8 @@ table_packing_ask(struct table_packing *p, struct table_writing *w, const struct
 		return STATUS_OK;
 	/* In the same round trip as the clock. */
 	TRY(timed_ask(w->t));
+	if (write->inserts && write->is_new)
+		return STATUS_OK;
 	if (!write->inserts) {
 		p->own = kv_get(w->t->tx, buf_str(&w->row), KV_READ);
 		return STATUS_OK;
@@ -303,8 +305,10 @@ insert(struct insert *x)
 	for (size_t i = 0; i < write->change_count; i++)
 		slot_of(x, table_column_by_id(x->schema, write->changes[i].column))->change =
 			&write->changes[i];
-	TRY(table_fail_corrupt(x->t, row_take(x)));
-	TRY(table_fail_corrupt(x->t, old_take(x)));
+	if (!write->is_new) {
+		TRY(table_fail_corrupt(x->t, row_take(x)));
+		TRY(table_fail_corrupt(x->t, old_take(x)));
+	}
 	timed_cell_init(x->t, TIMED_INSERTED, write->expiry, &x->own);
 	TRY(slots_pack(x));
 	x->own.packed = buf_str(&x->packed);

@@ -575,9 +575,11 @@ read_both(struct timed *t, const struct table_key *key, const struct table_key *
 		TRY(pick_range(p, 1, t, wanted));
 	}
 	TRY(pick_read_both(p, arena, &there, &statics));
+	if (there || statics)
+		pick_row(p, there, ret);
+	ret->has_pairs = p->reading[0].any;
 	if (!there && !statics)
 		return STATUS_NOT_FOUND;
-	pick_row(p, there, ret);
 	return there ? STATUS_OK : key_of(of_statics, arena, ret);
 }
 

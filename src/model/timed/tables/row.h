@@ -102,6 +102,12 @@ struct table_write {
 	struct table_key key;
 	/* The row is there even if no column has a value (as after INSERT, not UPDATE). */
 	bool inserts;
+	/*
+	 * The transaction has cleared the row, or has read that no pair of it is there (`has_pairs`
+	 * of table_row), and conflicts with whoever writes one: what an INSERT would pack is not
+	 * looked for again.
+	 */
+	bool is_new;
 	struct timed_expiry expiry; /* of that; of nothing else */
 	const struct table_change *changes;
 	size_t change_count;
@@ -165,6 +171,7 @@ struct table_row {
 	struct doc_scalar *key; /* the components of the schema; of statics alone hash_count */
 	size_t key_count;
 	bool is_row;         /* false: only static columns are there (see table_scan_options) */
+	bool has_pairs;      /* of table_read(), also of a row that is not there: it has expired */
 	bool inserted;       /* it is there whatever its columns are */
 	uint64_t write_us;   /* of that */
 	bool has_stamp;      /* likewise */

@@ -23,6 +23,7 @@
 
 enum {
 	ARENA_BYTES = 64 * 1024 * 1024,
+	LOOK_BYTES = 1024 * 1024,
 	START_MS = 1000 * 1000,
 	TTL_MS = 5000,
 	CHANGES = 6,
@@ -100,13 +101,28 @@ run(struct fixture *f, work_body *body, void *arg)
 
 /* A write of the row 1, or several in one transaction. */
 struct put {
-	bool inserts;
+	bool inserts, looks;        /* at the row before, as INSERT of SQL's does */
 	struct timed_expiry expiry; /* of all of it */
 	bool has_stamp;
 	int64_t stamp;
 	struct table_change changes[CHANGES];
 	const struct put *then;
 };
+
+/* Says that the row is new if no pair of it is there. */
+static enum status
+look(struct timed *t, struct table_write *write)
+{
+	const struct table_wanted nothing = { .some = true };
+	struct arena *arena = arena_new(LOOK_BYTES);
+	struct table_row row = { 0 };
+	enum status status = arena ? table_read(t, &write->key, false, &nothing, arena, &row)
+				   : STATUS_NOMEM;
+
+	write->is_new = status == STATUS_NOT_FOUND && !row.has_pairs;
+	arena_free(arena);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
 
 static enum status
 put_body(struct timed *t, void *arg)
@@ -120,6 +136,8 @@ put_body(struct timed *t, void *arg)
 					     .expiry = p->expiry,
 					     .changes = changes };
 
+		if (p->looks)
+			TRY(look(t, &write));
 		memcpy(changes, p->changes, sizeof(changes));
 		for (; write.change_count < CHANGES && changes[write.change_count].column;
 		     write.change_count++)
@@ -129,6 +147,15 @@ put_body(struct timed *t, void *arg)
 		TRY(table_write(t, &write));
 	}
 	return STATUS_OK;
+}
+
+static enum status
+clear_body(struct timed *t, void *arg)
+{
+	const struct doc_scalar k = number(1);
+
+	(void)arg;
+	return table_clear_row(t, &(struct table_key){ 1, &k, 1 });
 }
 
 static struct kv_tx_stats
@@ -408,6 +435,34 @@ nothing_older_comes_back_behind_a_leaf_that_has_expired(void **state)
 }
 
 static void
+a_row_that_is_new_is_not_looked_for_again(void **state)
+{
+	struct fixture *f = *state;
+	const struct put leaf = { .expiry = { TIMED_EXPIRY_AFTER, 1000 },
+				  .changes = { SET(A, number(3)) } };
+	struct put insert = { .inserts = true, .changes = { SET(B, number(2)) } };
+	const uint64_t reads = put(f, insert).reads;
+
+	assert_int_equal(run(f, clear_body, NULL), STATUS_OK);
+	insert.looks = true;
+	/* Faults cost reads of their own. */
+	if (getenv("FROND_TEST_FAULTS"))
+		put(f, insert);
+	else
+		assert_int_equal(put(f, insert).reads, reads);
+	expect_pairs(f, "liveness_column_id -> {b_column_id: 2}\n");
+	assert_int_equal(run(f, clear_body, NULL), STATUS_OK);
+	/* A leaf that has expired is there all the same, and the row is not new. */
+	put(f, leaf);
+	f->now_ms += 1000;
+	insert.changes[0] = (struct table_change)SET(A, number(4));
+	put(f, insert);
+	expect_pairs(f, "liveness_column_id -> {a_column_id: 4}\n");
+	sweep(f);
+	expect_row(f, "(1* a=4)");
+}
+
+static void
 a_packed_row_expires_as_one(void **state)
 {
 	struct fixture *f = *state;
@@ -676,6 +731,7 @@ main(void)
 		TEST(inserts_of_one_transaction_are_packed_together),
 		TEST(a_null_takes_a_column_out),
 		TEST(nothing_older_comes_back_behind_a_leaf_that_has_expired),
+		TEST(a_row_that_is_new_is_not_looked_for_again),
 		TEST(a_packed_row_expires_as_one),
 		TEST(what_does_not_fit_is_not_packed),
 		TEST(a_packed_column_outlives_others_that_get_pieces),
