@@ -253,8 +253,12 @@ catalog_verify_walk(struct catalog_verify *v, const struct catalog_verify_walk *
 		if (range && walk_begins_unit(v, walk, &c, &unit))
 			of = catalog_verify_range_unit(v, range, &c, walk->what);
 		TRY(buf_status(&unit));
-		if (of == CATALOG_VERIFY_END)
+		if (of == CATALOG_VERIFY_END) {
+			/* By then the unit may have got pairs in front of this one. */
+			buf_clear(&range->next);
+			buf_append_str(&range->next, buf_str(&unit));
 			break;
+		}
 		if (of == CATALOG_VERIFY_CHECK)
 			TRY(walk->check(v, &c, walk->arg));
 		TRY(catalog_verify_cursor_next(v, &c));

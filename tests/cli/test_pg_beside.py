@@ -88,8 +88,8 @@ def an_index_may_name_the_order_that_it_has_anyway(cwd):
         s.do("INSERT INTO t VALUES ('a', 'b', 'c', 1)")
         s.fails("23505", "INSERT INTO t VALUES ('a', 'b', 'c', 1)")
         s.do("CREATE INDEX ON t (b text_pattern_ops, c varchar_pattern_ops)")  # that of bytes, as frond's
-        contains(s.fails("0A000", "CREATE INDEX ON t (a text_ops)"), "operator classes")
-        s.fails("42804", "CREATE INDEX ON t (e int4_ops)")
+        for column in ("e int4_ops", "a text_ops"):
+            contains(s.fails("42804", f"CREATE INDEX ON t ({column})"), "does not accept")
         s.fails("42704", "CREATE INDEX ON t (b no_ops)")
 
 
