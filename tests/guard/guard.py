@@ -14,7 +14,6 @@ one that they were recorded with, and where valgrind runs. What a compiler decid
 the record of an operation that was recorded with another one; all else must be there.
 """
 
-import contextlib
 import http.client
 import json
 import os
@@ -109,7 +108,7 @@ class Guarded:
         self.object = pathlib.Path(program).resolve().name  # as callgrind names it, behind its folder
         command = [program, str(self.directory / "store")]
         if valgrind:
-            command = ["valgrind", "--tool=callgrind", "--collect-systime=no", "--instr-atstart=no", "-q",
+            command = ["valgrind", "--tool=callgrind", "--collect-systime=no", "-q",
                        f"--callgrind-out-file={self.directory}/calls", *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                                         env=os.environ | {"FROND_JS_WORKER": worker_of(program)})
@@ -176,13 +175,6 @@ class Guarded:
             if not counts["instructions"]:
                 raise RuntimeError(f"callgrind has counted no instructions of {self.object}")
         return counts
-
-    @contextlib.contextmanager
-    def counting(self):
-        """Instructions are counted in the block alone: elsewhere the server is several times faster."""
-        self.ask("GET", "/_mark/on")
-        yield
-        self.ask("GET", "/_mark/off")
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -731,15 +723,12 @@ def measure(program, valgrind, profile=False, only=None, seems=lambda name, coun
                 if db == "viewed" and not os.access(worker_of(program), os.X_OK):
                     continue
                 fill_it(guarded, db)
-                # What the parts prepare is not counted, either.
-                for pairs in (part(guarded, db) for part in parts):
-                    with guarded.counting():
-                        for name, once in pairs:
-                            once()  # whatever is made once is not counted
-                            found[f"{db}: {name}"] = least(guarded, name, once,
-                                                           lambda name, counts: seems(f"{db}: {name}", counts))
-                            if profile:
-                                print_profile(f"{db}: {name}", guarded.costs)
+                for name, once in (pair for part in parts for pair in part(guarded, db)):
+                    once()  # whatever is made once is not counted
+                    found[f"{db}: {name}"] = least(guarded, name, once,
+                                                   lambda name, counts: seems(f"{db}: {name}", counts))
+                    if profile:
+                        print_profile(f"{db}: {name}", guarded.costs)
             return found, guarded.compiler
         finally:
             guarded.stop()

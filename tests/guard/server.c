@@ -2,10 +2,9 @@
  * A server that counts its own work, for guard.py: key-value pairs read and written, allocations,
  * bytes copied. Under callgrind it also has the instructions between two marks dumped.
  *
- * GET /_mark/NAME answers what has been counted since the last mark, and begins anew. Callgrind
- * counts from GET /_mark/on to GET /_mark/off, where the server is several times slower for it.
- * What the libraries do is not counted: the linker puts the counting functions in front of those
- * that frond's own objects call (`--wrap`), so the figures depend on frond and its compiler alone.
+ * GET /_mark/NAME answers what has been counted since the last mark, and begins anew. What the
+ * libraries do is not counted: the linker puts the counting functions in front of those that
+ * frond's own objects call (`--wrap`), so the figures depend on frond and its compiler alone.
  *
  * server DIRECTORY prints its port, those of Redis's, MongoDB's and Cassandra's doors and what
  * compiled it, and serves until it is asked to stop. The workers that run functions of design
@@ -198,12 +197,7 @@ answer_mark(struct http_exchange *x, struct str name)
 	char mark[64];
 
 	(void)snprintf(mark, sizeof(mark), "%.*s", STR_ARG(name));
-	if (str_eq(name, STR("on")))
-		CALLGRIND_START_INSTRUMENTATION;
-	else if (str_eq(name, STR("off")))
-		CALLGRIND_STOP_INSTRUMENTATION;
-	else
-		CALLGRIND_DUMP_STATS_AT(mark);
+	CALLGRIND_DUMP_STATS_AT(mark);
 	(void)snprintf(text, sizeof(text),
 		       "{\"reads\":%llu,\"keys_read\":%llu,\"sets\":%llu,\"clears\":%llu,"
 		       "\"bytes_written\":%llu,\"allocations\":%llu,\"bytes_copied\":%llu}\n",
