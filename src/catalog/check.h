@@ -87,6 +87,7 @@ struct catalog_verify_cursor {
 	struct str tail;     /* the key behind the subspace's prefix */
 	size_t prefix_len;
 	bool done;
+	bool begins_unit; /* in a catalog_verify_walk(): the pair is the first one of a unit */
 };
 
 /* Stands at the first pair of a subspace of v->db, and then at the next one, if there is one. */
@@ -176,10 +177,16 @@ MUST_USE enum status catalog_verify_walk(struct catalog_verify *v,
 
 typedef enum status catalog_verify_part(struct catalog_verify *v);
 
-/*
- * The same for what has to be read at one version, whatever its size. If that takes too long, it is
- * told as not checked, with `what` it is.
- */
+/* What has to be read at one version, whatever its size. */
+struct catalog_verify_whole {
+	catalog_verify_part *part;
+	const char *what; /* it is, for the finding that it was not checked */
+};
+
+/* A range that is all of it: `arg` is a struct catalog_verify_whole. */
+MUST_USE enum status catalog_verify_whole_body(struct catalog_verify *v,
+					       struct catalog_verify_range *range);
+/* Checks it. If that takes too long, it is told as not checked, with `what` it is. */
 MUST_USE enum status catalog_verify_once(struct catalog_verify *v, catalog_verify_part *part,
 					 const char *what);
 

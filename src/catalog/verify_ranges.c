@@ -250,9 +250,10 @@ catalog_verify_walk(struct catalog_verify *v, const struct catalog_verify_walk *
 	TRY(catalog_verify_cursor_open_from(v, &c, walk->space,
 					    range ? buf_str(&range->from) : STR("")));
 	while (!c.done) {
-		if (range && walk_begins_unit(v, walk, &c, &unit))
-			of = catalog_verify_range_unit(v, range, &c, walk->what);
+		c.begins_unit = walk_begins_unit(v, walk, &c, &unit);
 		TRY(buf_status(&unit));
+		if (range && c.begins_unit)
+			of = catalog_verify_range_unit(v, range, &c, walk->what);
 		if (of == CATALOG_VERIFY_END) {
 			/* By then the unit may have got pairs in front of this one. */
 			buf_clear(&range->next);
@@ -268,28 +269,23 @@ catalog_verify_walk(struct catalog_verify *v, const struct catalog_verify_walk *
 
 /* ---- What has to be read at once ---- */
 
-struct once {
-	catalog_verify_part *part;
-	const char *what;
-};
-
-static enum status
-once_body(struct catalog_verify *v, struct catalog_verify_range *range)
+enum status
+catalog_verify_whole_body(struct catalog_verify *v, struct catalog_verify_range *range)
 {
-	const struct once *once = range->arg;
+	const struct catalog_verify_whole *whole = range->arg;
 
 	if (!range->skips)
-		return once->part(v);
-	catalog_verify_unchecked(v, v->db->prefix, once->what);
+		return whole->part(v);
+	catalog_verify_unchecked(v, v->db->prefix, whole->what);
 	return STATUS_OK;
 }
 
 enum status
 catalog_verify_once(struct catalog_verify *v, catalog_verify_part *part, const char *what)
 {
-	struct once once = { part, what };
+	struct catalog_verify_whole whole = { part, what };
 
-	return catalog_verify_ranges(v, once_body, &once);
+	return catalog_verify_ranges(v, catalog_verify_whole_body, &whole);
 }
 
 enum status

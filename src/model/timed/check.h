@@ -20,7 +20,7 @@ MUST_USE enum status timed_verify_once(struct catalog_verify *v, catalog_verify_
 /* Checks the pairs of a subspace one by one, in ranges, with such a schema. */
 MUST_USE enum status timed_verify_pairs(struct catalog_verify *v,
 					const struct catalog_verify_walk *walk);
-/* How far the key under the cursor of ROWS is that of its row: for a walk's `unit`. */
+/* The `unit` of a walk through rows: a row, with all its cells. */
 size_t timed_verify_row(const struct catalog_verify *v, const struct catalog_verify_cursor *c);
 /*
  * Checks a subspace that is one key at most, whose value is good by `is_good`. NULL: the subspace

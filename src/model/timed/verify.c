@@ -428,22 +428,26 @@ once_all_have(struct catalog_verify *v)
 	return past_in_range(v, NULL, PAST_SINGLES);
 }
 
+static enum status
+schema_is_unreadable(struct catalog_verify *v, const struct err *err)
+{
+	timed_key_space(&v->key, v->db, timed_kind_of(v->db)->schema_space);
+	TRY(catalog_key_status(&v->key));
+	catalog_verify_found(v, TIMED_FINDING_SCHEMA, buf_str(&v->key), "%s", err->text);
+	return STATUS_OK;
+}
+
 /* Tells if the schema cannot be read: then most else is not checked. */
 static enum status
 verify_schema(struct catalog_verify *v)
 {
-	const struct catalog_db *given = v->db;
 	void *extension = NULL;
 	struct err err = { 0 };
-	enum status status = given->kind->extend(v->tx, given, &extension, &err);
+	enum status status = v->db->kind->extend(v->tx, v->db, &extension, &err);
 
-	given->kind->extension_free(extension);
-	if (status != STATUS_CORRUPT && status != STATUS_NEWER)
-		return status;
-	timed_key_space(&v->key, given, timed_kind_of(given)->schema_space);
-	TRY(catalog_key_status(&v->key));
-	catalog_verify_found(v, TIMED_FINDING_SCHEMA, buf_str(&v->key), "%s", err.text);
-	return STATUS_OK;
+	v->db->kind->extension_free(extension);
+	return status == STATUS_CORRUPT || status == STATUS_NEWER ? schema_is_unreadable(v, &err)
+								  : status;
 }
 
 /*
@@ -476,13 +480,8 @@ timed_verify(struct catalog_verify *v)
 		struct err err = { 0 };
 
 		status = given->kind->extend(v->tx, given, &opened.extension, &err);
-		if (status == STATUS_CORRUPT || status == STATUS_NEWER) {
-			timed_key_space(&v->key, given, timed_kind_of(given)->schema_space);
-			TRY(catalog_key_status(&v->key));
-			catalog_verify_found(v, TIMED_FINDING_SCHEMA, buf_str(&v->key), "%s",
-					     err.text);
-			return STATUS_OK;
-		}
+		if (status == STATUS_CORRUPT || status == STATUS_NEWER)
+			return schema_is_unreadable(v, &err);
 		if (status != STATUS_OK)
 			TRY(catalog_verify_again(v, &failures, status));
 	} while (status != STATUS_OK);

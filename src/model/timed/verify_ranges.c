@@ -49,28 +49,12 @@ timed_verify_pairs(struct catalog_verify *v, const struct catalog_verify_walk *w
 	return timed_verify_ranges(v, pairs_body, &copy);
 }
 
-struct once {
-	catalog_verify_part *part;
-	const char *what;
-};
-
-static enum status
-once_body(struct catalog_verify *v, struct catalog_verify_range *range)
-{
-	const struct once *once = range->arg;
-
-	if (!range->skips)
-		return once->part(v);
-	catalog_verify_unchecked(v, v->db->prefix, once->what);
-	return STATUS_OK;
-}
-
 enum status
 timed_verify_once(struct catalog_verify *v, catalog_verify_part *part, const char *what)
 {
-	struct once once = { part, what };
+	struct catalog_verify_whole whole = { part, what };
 
-	return timed_verify_ranges(v, once_body, &once);
+	return timed_verify_ranges(v, catalog_verify_whole_body, &whole);
 }
 
 size_t
