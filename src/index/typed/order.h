@@ -1,8 +1,8 @@
 /*
  * Values that are equal though they are written differently: the numerics 1.0 and 1.00, the
- * intervals of a month and of 30 days, the floats -0 and 0. Rows keep each as it was written. A
- * column of an index that has an order (INDEX_TYPED_ORDER) keeps one value in place of all equal
- * ones.
+ * intervals of a month and of 30 days, the floats -0 and 0. Rows keep each as it was written. In
+ * a column of an index that has an order (INDEX_TYPED_ORDER) all values that are equal are stored
+ * as the same one, so that a search for one finds the others.
  *
  * Plain functions. Threading: none.
  */

@@ -11,9 +11,9 @@
  * Compiles the statement of `run`, whose table is open and is not compiled itself, in an arena that
  * outlives the transaction, as the statement does. The arena may be the request's.
  *
- * NULL: it cannot be kept. It has a mistake, which compiling it for the transaction tells; its
- * table is made up; memory is short. Then nothing is left in the arena. Nothing of `run` or of its
- * request changes.
+ * Returns NULL, and leaves nothing in the arena, if the statement has a mistake (which is told when
+ * it is compiled for the transaction), if its table is one of those that the door computes, or if
+ * memory is short. `run` and its request stay as they are.
  */
 const struct compiled *compiled_new(const struct run *run, struct arena *arena);
 

@@ -67,9 +67,9 @@ MUST_USE enum status rows_txn_release(struct rows_request *r);
 MUST_USE enum status rows_txn_rollback_to(struct rows_request *r);
 
 /*
- * Runs a body about schemas in the client's transaction, which is open. `changes`: it changes
- * definitions, and the tables of the unit are opened again behind it. Fails with 0A000 then while a
- * savepoint is open, which could not bring definitions back.
+ * Runs `body`, which reads definitions of tables, or changes them if `changes` says so, in the
+ * client's open transaction. After a change the unit opens its tables again. While a savepoint is
+ * open a change fails with 0A000: rolling back to it could not bring definitions back.
  */
 MUST_USE enum status rows_txn_define(struct rows_request *r, kv_body *body, void *arg,
 				     bool changes);

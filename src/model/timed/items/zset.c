@@ -306,8 +306,8 @@ timed_zset_range(struct timed_item *item, const struct timed_zset_range *range,
 /* ---- Popping ---- */
 
 /*
- * Clears the record of a member that was found in the order. Only a name that is cut may be one
- * whose record has pieces, and is read for them.
+ * Clears the record of a member that was found in the order. It has pieces only if the name is too
+ * long for a key; only such a record is read first, to clear its pieces as well.
  */
 static enum status
 member_clear(struct timed_item *item, struct str name)
@@ -333,9 +333,9 @@ member_clear(struct timed_item *item, struct str name)
 }
 
 /*
- * Takes members at one end of the order. Reads one more, by which it knows that something is left.
- * A transaction that pops again reads some more for the pops that may follow, since each read is an
- * iterator, which costs as much as many pairs.
+ * Takes members at one end of the order. Reads one member more, which shows that something is left.
+ * The second pop of a transaction reads POP_AHEAD members more, for the pops that may follow: to
+ * begin a read costs as much as to read many pairs.
  */
 static enum status
 ends_take(struct timed_item *item, bool greatest, size_t most, struct timed_members *ret)
