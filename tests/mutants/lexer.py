@@ -118,6 +118,18 @@ class Body:
         name, type_ = self.tokens[i - 1], self.tokens[i - 2]
         return name.kind == "word" and type_.kind == "word" and type_.text not in NO_TYPES
 
+    def has_only_what_is_left_out(self, i):
+        """True at an `if` under which nothing is but lines for the log, and which has no `else`."""
+        at = self.partners[i + 1] + 1
+        braces = self.tokens[at].text == "{"
+        end = self.partners[at] if braces else at + 1
+        at += braces
+        while at < end:
+            if not (self.is_call(at) and LEFT_OUT.fullmatch(self.tokens[at].text)):
+                return False
+            at = self.partners[at + 1] + 2  # behind its `;`
+        return self.tokens[end + 1 if braces else at].text != "else"
+
     def changes(self):
         i = self.first + 1
         while i < self.last:
@@ -125,6 +137,9 @@ class Body:
             if (self.is_call(i) and LEFT_OUT.fullmatch(token.text)) or (
                     token.text == "[" and self.is_size_of_array(i)):
                 i = self.partners[i + 1 if self.is_call(i) else i]
+                continue
+            if token.text == "if" and self.has_only_what_is_left_out(i):
+                i = self.partners[i + 1]
                 continue
             yield from self.changes_at(i)
             i += 1

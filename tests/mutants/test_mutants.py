@@ -40,6 +40,20 @@ thing_check(struct thing *t, int a, int b)
 	if (t->n[a] > b)
 		b = t->n[b];
 	a = t->n[b] < b * 2 ? t->n[b] : b * 2;
+	if (a > 5)
+		log_info("a=%d", a);
+	if (a > 6) {
+		log_info("a=%d", a);
+		assert(b);
+	}
+	if (a > 7) {
+		log_info("a=%d", a);
+		b = a;
+	}
+	if (a > 8)
+		log_info("a=%d", a);
+	else
+		b = a;
 	return STATUS_OK;
 }
 
@@ -69,7 +83,11 @@ WANTED = [
     (23, "if (!(a < b))"),
     (25, "if (!(t->n[a] > b))"),
     (25, "if (t->n[a] >= b)"),
-    (34, "return false;"),
+    (34, "if (!(a > 7)) {"),
+    (34, "if (a >= 7) {"),
+    (38, "if (!(a > 8))"),
+    (38, "if (a >= 8)"),
+    (48, "return false;"),
 ]
 REASON = """# a comment
 
