@@ -1,0 +1,216 @@
+/*
+ * What the check of a store says of the records that belong to the whole store: nothing of a good
+ * one, and of one that cannot be read whether its key, its value, or a newer format is why.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "catalog/check.h"
+#include "catalog/store_format.h"
+#include "catalog/verify.h"
+#include "kv/keyspace.h"
+#include "kv/tuple.h"
+#include "store.h"
+#include "tiny.h"
+
+enum {
+	KEY_BYTES = 1024,
+	NAMES_BYTES = 256,
+};
+
+/* Elements of tuples. */
+#define ONE    "\x15\x01"
+#define NUMBER "\x15\x46"
+#define WORD   "\x02word\0"
+#define BYTES  "\x01some\0"
+#define NAME                                                                                       \
+	"\x15\x09\x02"                                                                             \
+	"7\0" /* of a tiny database, behind its space */
+#define NEWER  "\x15\x63\x02whatever comes then\0"
+#define FORMAT CATALOG_FINDING_NEWER
+#define VALUE  CATALOG_FINDING_VALUE
+#define KEY    CATALOG_FINDING_KEY
+
+struct fixture {
+	char dir[64];
+	struct kv_store *store;
+	struct str key;
+	struct str value; /* ptr NULL: to clear */
+};
+
+static int
+setup(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct fixture *f = calloc(1, sizeof(*f));
+	char path[128], url[256];
+	struct err err = { 0 };
+
+	assert_non_null(f);
+	tiny_register();
+	test_make_dir("root", f->dir, sizeof(f->dir));
+	snprintf(path, sizeof(path), "%s/store", f->dir);
+	test_store_url(path, url, sizeof(url));
+	if (catalog_store_open(url, &options, &f->store, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	*state = f;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	kv_close(f->store);
+	test_remove_tree(f->dir);
+	free(f);
+	return 0;
+}
+
+static enum status
+write_body(struct kv_tx *tx, void *arg)
+{
+	const struct fixture *f = arg;
+
+	return f->value.ptr ? kv_set(tx, f->key, f->value) : kv_clear(tx, f->key);
+}
+
+static void
+write_value(struct fixture *f, struct str value)
+{
+	struct err err = { 0 };
+
+	f->value = value;
+	if (kv_run(f->store, write_body, f, NULL, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+}
+
+static void
+found(const struct catalog_finding *finding, void *arg)
+{
+	char *names = arg;
+	size_t len = strlen(names);
+
+	snprintf(names + len, NAMES_BYTES - len, "%s%s", len ? " " : "", finding->kind);
+}
+
+/* What the check says while there is such a record. */
+static void
+assert_says(struct fixture *f, uint64_t part, struct str rest, struct str value,
+	    const char *expected)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(KEY_BYTES);
+	char names[NAMES_BYTES] = "";
+	const struct catalog_verify_options options = { .found = found, .arg = names };
+	struct catalog_verify_sum sum = { 0 };
+	struct err err = { 0 };
+	struct kv_tx *tx;
+
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, part);
+	buf_append_str(&key, rest);
+	assert_int_equal(buf_status(&key), STATUS_OK);
+	f->key = buf_str(&key);
+	write_value(f, value);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(catalog_verify_store(tx, &options, &sum, &err), STATUS_OK);
+	kv_tx_free(tx);
+	if (strcmp(names, expected) != 0)
+		fail_msg("of a record of part %llu: \"%s\", and not \"%s\"",
+			 (unsigned long long)part, names, expected);
+	write_value(f, (struct str){ 0 });
+}
+
+static void
+values_that_cannot_be_read_are_found(void **state)
+{
+	static const struct {
+		uint64_t part;
+		struct str rest;
+	} records[] = {
+		{ KV_ROOT_DATABASES, STR(NAME) },        { KV_ROOT_DROPPED, STR(NUMBER) },
+		{ KV_ROOT_EVENTS, STR(NAME) },           { KV_ROOT_MOVES, STR(NAME) },
+		{ KV_ROOT_SETTINGS, STR(WORD WORD) },    { KV_ROOT_INDEX_WORK, STR(NUMBER) },
+		{ KV_ROOT_VIEW_WORK, STR(NUMBER WORD) }, { KV_ROOT_KEPT, STR(ONE NUMBER) },
+		{ KV_ROOT_CLOCKS, STR(BYTES) },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		assert_says(f, records[i].part, records[i].rest, STR("x"), VALUE);
+		assert_says(f, records[i].part, records[i].rest, STR(NEWER), FORMAT);
+	}
+	/* Numbers and a stamp have no format. */
+	assert_says(f, KV_ROOT_INCARNATION, STR(""), STR("x"), VALUE);
+	assert_says(f, KV_ROOT_INCARNATION, STR(""), STR(ONE ONE), VALUE);
+	assert_says(f, KV_ROOT_EVENTS, STR(""), STR("no stamp"), VALUE);
+	assert_says(f, KV_ROOT_TXIDS, STR(BYTES), STR("x"), VALUE);
+}
+
+static void
+keys_that_cannot_be_read_are_found(void **state)
+{
+	static const struct {
+		uint64_t part;
+		struct str rest;
+	} records[] = {
+		{ KV_ROOT_DATABASES, STR("\x15\x09") },
+		{ KV_ROOT_DROPPED, STR("") },
+		{ KV_ROOT_DROPPED, STR(NUMBER ONE) },
+		{ KV_ROOT_EVENTS, STR("\x15\x09") },
+		{ KV_ROOT_INCARNATION, STR(ONE) },
+		{ KV_ROOT_MOVES, STR("\x15\x09") },
+		{ KV_ROOT_SETTINGS, STR(WORD) },
+		{ KV_ROOT_SETTINGS, STR(ONE WORD) },
+		{ KV_ROOT_SETTINGS, STR(WORD ONE) },
+		{ KV_ROOT_SETTINGS, STR(WORD WORD ONE) },
+		{ KV_ROOT_INDEX_WORK, STR(WORD) },
+		{ KV_ROOT_INDEX_WORK, STR(NUMBER WORD) },
+		{ KV_ROOT_VIEW_WORK, STR(NUMBER) },
+		{ KV_ROOT_VIEW_WORK, STR(NUMBER ONE) },
+		{ KV_ROOT_VIEW_WORK, STR(NUMBER WORD ONE) },
+		{ KV_ROOT_KEPT, STR(ONE) },
+		{ KV_ROOT_KEPT, STR(WORD NUMBER) },
+		{ KV_ROOT_KEPT, STR(ONE NUMBER ONE) },
+		{ KV_ROOT_CLOCKS, STR(ONE) },
+		{ KV_ROOT_CLOCKS, STR(BYTES ONE) },
+		{ KV_ROOT_TXIDS, STR(ONE) },
+		{ KV_ROOT_TXIDS, STR(BYTES ONE) },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
+		assert_says(f, records[i].part, records[i].rest, STR(ONE), KEY);
+}
+
+static void
+a_deleted_database_is_kept_until_the_time_in_its_key(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_says(f, KV_ROOT_KEPT, STR("\x15\x05" NUMBER), STR("\x15\x02\x15\x4d\x15\x05"), "");
+	assert_says(f, KV_ROOT_KEPT, STR("\x15\x05" NUMBER), STR("\x15\x02\x15\x4d\x15\x06"),
+		    VALUE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		T(values_that_cannot_be_read_are_found),
+		T(keys_that_cannot_be_read_are_found),
+		T(a_deleted_database_is_kept_until_the_time_in_its_key),
+#undef T
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
