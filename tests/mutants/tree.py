@@ -44,17 +44,29 @@ SUITES = {
                          "door/couch_attachments", "door/couch_partitions", "door/couch_listing",
                          "door/couch_views", "cli/cli_attachments", "cli/cli_large", "cli/cli_move"],
     "model/timed": ["model/timed", "cli/cli_rows", "cli/cli_redis", "cli/cli_redis_past",
+                    "cli/cli_cql", "cli/cli_cql_timestamps", "cli/cli_tables",
                     "cli/cli_redis_streams", "cli/cli_redis_differential"],
+    "model/timed/items": ["model/timed/timed_[ijqvw]*", "model/timed", "cli/cli_redis",
+                          "cli/cli_redis_past", "cli/cli_redis_streams",
+                          "cli/cli_redis_differential"],
+    "model/timed/rows": ["model/timed/timed_rows*", "model/timed/timed_past", "model/timed",
+                         "cli/cli_rows"],
+    "model/timed/tables": ["model/timed/timed_table*", "model/timed", "cli/cli_cql",
+                           "cli/cli_cql_drawn", "cli/cli_cql_language", "cli/cli_cql_statements",
+                           "cli/cli_tables", "cli/cli_cql_timestamps", "cli/cli_cql_indexes",
+                           "cli/cli_cql_lwt", "cli/cli_cql_ycql", "cli/cli_rows_door"],
     "model/plain": ["model/plain", "cli/cli_collections", "cli/cli_mongo", "cli/cli_mongo_changes",
                     "cli/cli_mongo_indexes", "cli/cli_mongo_collections", "cli/cli_mongo_queries",
                     "cli/cli_mongo_schemes", "cli/cli_mongo_bulk", "cli/cli_mongo_builds"],
-    "index": ["index", "model/revisioned_indexes", "model/revisioned_index_build",
+    "index": ["index", "index/plan", "model/revisioned_indexes", "model/revisioned_index_build",
               "model/revisioned_view_build", "model/revisioned_view_groups", "model/revisioned_views",
-              "model/revisioned_verify", "model/plain", "door/couch_find", "door/couch_mango",
-              "door/couch_partition_queries", "door/couch_aggregate", "door/couch_views",
-              "cli/cli_indexed", "cli/cli_mongo_indexes"],
+              "model/revisioned_verify", "model/plain", "model/timed/timed_table_indexes*",
+              "door/couch_find", "door/couch_mango", "door/couch_partition_queries",
+              "door/couch_aggregate", "door/couch_views", "cli/cli_indexed",
+              "cli/cli_mongo_indexes", "cli/cli_cql_indexes"],
     "access": ["access", "door/couch_access", "door/couch_people", "door/couch_rights",
-               "door/couch_tokens", "cli/cli_users", "cli/cli_redis_people", "cli/cli_mongo_people"],
+               "door/couch_tokens", "door/cql/cql_grants", "cli/cli_users", "cli/cli_redis_people",
+               "cli/cli_mongo_people", "cli/cli_cql_roles"],
     "serve": ["serve", "cli/cli_redis", "cli/cli_redis_admin", "cli/cli_mongo", "cli/cli_mongo_sessions",
               "cli/cli_mongo_transactions"],
     "mql": ["mql", "model/plain", "cli/cli_mongo_queries", "cli/cli_mongo_aggregate", "cli/cli_mongo"],
@@ -97,17 +109,18 @@ def run(command, **kwargs):
 def sources(near=False):
     """The C sources that are changed, and the suites of their tests; `near`: without servers."""
     found = {}
-    for folder, suites in SUITES.items():
-        tests = [suite for suite in suites if not near or not suite.startswith(("cli/", "door/"))]
+    for folder in SUITES:
         for path in sorted((COPY / "src" / folder).rglob("*.c")):
             name = str(path.relative_to(COPY))
             if not any(name.startswith(f"src/{left}/") for left in LEFT_OUT):
-                found[name] = tests
+                found[name] = [suite for suite in SUITES[room_of(name)]
+                               if not near or not suite.startswith(("cli/", "door/"))]
     return found
 
 
 def room_of(path):
-    return path.split("/")[1]
+    """The folder of SUITES that a source is of."""
+    return max((folder for folder in SUITES if path.startswith(f"src/{folder}/")), key=len)
 
 
 def copy_tree():
