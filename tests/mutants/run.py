@@ -9,6 +9,7 @@ code is 1. README.md has the rules.
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -22,10 +23,14 @@ import lexer
 import tree
 
 RATE = 0.9
+USUAL_COUNT = 400
 CONFLICT_SHARE = 0.1  # of what is drawn: there are few, and each matters
 TIME_FACTOR = 5    # of what a test takes without a change, after which it counts as noticed
 TIME_LEAST = 20.0  # seconds
 TIME_MOST = 900.0  # without a change
+LATELY = 900.0     # seconds in which a test that has passed does not start to fail by itself
+SCRIPT_SECONDS, PROGRAM_SECONDS, LEAST_SECONDS = 20.0, 2.0, 0.3  # of a test that has not run yet; of any
+KNOWN_FILE = "known"  # in tree.HOME: what tests take, and what they kill
 OUTCOMES_FILE = "outcomes"  # in tree.HOME: a line for each mutant, written when it is judged
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons"
 KILLED, TIME, SURVIVED, EXCUSED, SAME, REFUSED = OUTCOMES = (
@@ -56,8 +61,14 @@ def stale_reasons(reasons, changes):
     return sorted(reason for reason in reasons if reason not in there)
 
 
-def draw(changes, count, seed):
+def draw(changes, count, seed, even=False):
     rng = random.Random(seed)
+    if even:
+        rooms = collections.defaultdict(list)
+        for change in changes:
+            rooms[tree.room_of(change.path)].append(change)
+        turns = [rng.sample(rooms[room], min(len(rooms[room]), -(-count // len(rooms)))) for room in rooms]
+        return [change for turn in itertools.zip_longest(*turns) for change in turn if change][:count]
     conflicts = [change for change in changes if change.kind == lexer.CONFLICT]
     others = [change for change in changes if change.kind != lexer.CONFLICT]
     share = min(len(conflicts), int(count * CONFLICT_SHARE))
@@ -88,9 +99,41 @@ class Outcomes:
         return {fingerprint for fingerprint, outcome in last.items() if outcome == SURVIVED}
 
 
+class Known:
+    """What is known of the tests, also of runs before: how long each takes, and what it kills by rooms."""
+
+    def __init__(self, path=None):
+        self.path = path
+        self.seconds, self.tries, self.kills = {}, collections.Counter(), collections.Counter()
+        if path and path.exists():
+            told = json.loads(path.read_text())
+            self.seconds.update(told["seconds"])
+            self.tries.update(told["tries"])
+            self.kills.update(told["kills"])
+
+    def save(self):
+        if self.path:
+            self.path.write_text(json.dumps(
+                {"seconds": self.seconds, "tries": self.tries, "kills": self.kills}, indent=1))
+
+    def note(self, room, test, killed):
+        key = f"{room} {test.name}"
+        self.tries[key] += 1
+        self.kills[key] += killed
+
+    def worth(self, room, near, test):
+        """Kills that are to be expected of a second; of a test that was not tried yet, by its nearness."""
+        key = f"{room} {test.name}"
+        guess = 0.1 if test.is_variant() else 0.5
+        expected = (self.kills[key] + guess / (near + 1)) / (self.tries[key] + 1)
+        took = self.seconds.get(test.name, test.seconds) or (
+            SCRIPT_SECONDS if test.program == tree.SERVER else PROGRAM_SECONDS)
+        return expected / max(took, LEAST_SECONDS)
+
+
 class Run:
-    def __init__(self, tests, texts, folders, workers, outcomes=None):
-        self.outcomes = outcomes
+    def __init__(self, tests, texts, folders, workers, outcomes=None, known=None):
+        self.outcomes, self.known = outcomes, known or Known()
         self.tests, self.texts, self.suites = tests, texts, folders
         self.commands = workers[0].commands
         self.programs = workers[0].programs
@@ -98,46 +141,62 @@ class Run:
         self.lock = threading.Lock()
         self.kills = 0
         self.last_kill = {}  # of a test by changes of a path: the how manieth kill it was
-        self.killers = collections.Counter()  # (room, name of a test)
+        self.passed = {}   # when a test has passed last, with a change or without
         self.unsound = {}  # tests that fail without a change, and how
+        self.skipped = set()
         self.results = []
 
     def order(self, path):
-        """The tests of a file: those that noticed a change of it last, the near ones, the fast ones."""
-        using = self.programs.users.get(self.commands[path][0], set())
+        """The tests of a file: those that noticed a change of it last, then those that kill most a second."""
         suites, room = self.suites[path], tree.room_of(path)
 
         def place(test):
             near = next(i for i, suite in enumerate(suites) if test.is_of(suite))
-            return (-self.last_kill.get((path, test.name), 0), near, test.is_variant(),
-                    -self.killers[room, test.name] // 4, test.seconds)
-        return sorted((test for test in self.tests
-                       if test.program in using and any(map(test.is_of, suites))), key=place)
+            return -self.last_kill.get((path, test.name), 0), -self.known.worth(room, near, test)
+        return sorted((test for test in self.tests if any(map(test.is_of, suites))), key=place)
+
+    def note_pass(self, test, seconds):
+        test.seconds = max(test.seconds, seconds)
+        self.passed[test.name] = time.monotonic()
+        self.known.seconds[test.name] = seconds
 
     def is_sound(self, worker, test):
         """Runs a test without a change, and notes how long that takes; False if it fails."""
         outcome, seconds = worker.run(test, TIME_MOST, False)
         if outcome == "passed":
-            test.seconds = max(test.seconds, seconds)
+            self.note_pass(test, seconds)
             return True
         if test.name not in self.unsound:
             say(f"     {test.name} is of no use, without a change: {outcome}")
         self.unsound[test.name] = outcome
         return False
 
+    def has_passed_lately(self, test):
+        return time.monotonic() - self.passed.get(test.name, -LATELY) < LATELY
+
     def notices(self, worker, test):
         """
-        What the test says of the change, or "". The machine may be busy: what fails is run without
-        the change, too, and being late counts only beside what that takes now.
+        What the test says of the change, or "". The machine may be busy, and a test may fail now and then:
+        one that fails has to have passed a short time ago, or is run without the change, and then has to fail
+        once more. Being late counts only beside what the test takes now without the change.
         """
+        failed = 0
         while test.name not in self.unsound:
             limit = max(TIME_LEAST, TIME_FACTOR * test.seconds)
             outcome, seconds = worker.run(test, limit, True)
             if outcome == "passed":
-                test.seconds = max(test.seconds, seconds)
-            if outcome in ("passed", "skipped") or not self.is_sound(worker, test):
+                self.note_pass(test, seconds)
+            if outcome == "skipped":
+                self.skipped.add(test.name)
+            if outcome in ("passed", "skipped"):
                 break
-            if outcome != "time" or TIME_FACTOR * test.seconds <= limit:
+            late = outcome == "time"
+            if (late or not self.has_passed_lately(test)) and not self.is_sound(worker, test):
+                break
+            if late and TIME_FACTOR * test.seconds <= limit:
+                return outcome
+            failed += not late
+            if failed == 2:
                 return outcome
         return ""
 
@@ -149,16 +208,20 @@ class Run:
         if worker.is_unchanged(change.path, source, compiled):
             return SAME, ""
         worker.begin()
-        tests = self.order(change.path)
-        for test in tests:
+        room, count = tree.room_of(change.path), 0
+        for test in self.order(change.path):
+            if not self.programs.uses(test, self.commands[change.path][0]):
+                continue
+            count += 1
             outcome = self.notices(worker, test)
-            if outcome:
-                with self.lock:
+            with self.lock:
+                self.known.note(room, test, bool(outcome))
+                if outcome:
                     self.kills += 1
                     self.last_kill[change.path, test.name] = self.kills
-                    self.killers[tree.room_of(change.path), test.name] += 1
+            if outcome:
                 return (TIME if outcome == "time" else KILLED), f"{test.name}: {outcome}"
-        return SURVIVED, f"{len(tests)} tests passed"
+        return SURVIVED, f"{count} tests passed"
 
     def one(self, change):
         begin = time.monotonic()
@@ -174,6 +237,7 @@ class Run:
         seconds = time.monotonic() - begin
         with self.lock:
             self.results.append((change, outcome, why))
+            self.known.save()
             if self.outcomes:
                 self.outcomes.add(change, outcome, why)
             say(f"{len(self.results):4} {outcome:12} {change.path}:{change.line} [{change.kind}] "
@@ -200,7 +264,7 @@ def show(change, why=""):
     say(f"- {change.old}\n+ {change.new}")
 
 
-def report(results, reasons, unsound):
+def report(results, reasons, unsound, skipped):
     """Prints what was found; true if enough was killed, and no test fails by itself."""
     rooms = collections.defaultdict(collections.Counter)
     survivors = []
@@ -212,24 +276,36 @@ def report(results, reasons, unsound):
         rooms[tree.room_of(change.path)][outcome] += 1
         rooms["all"][outcome] += 1
     say("")
-    say(f"{'':10}" + "".join(f"{outcome:>14}" for outcome in OUTCOMES))
+    say(f"{'':20}" + "".join(f"{outcome:>14}" for outcome in OUTCOMES) + f"{'rate':>10}")
     for room in sorted(rooms, key=lambda name: (name == "all", name)):
-        say(f"{room:10}" + "".join(f"{rooms[room][outcome]:14}" for outcome in OUTCOMES))
+        say(f"{room:20}" + "".join(f"{rooms[room][outcome]:14}" for outcome in OUTCOMES) +
+            f"{100 * rate_of(rooms[room]):8.1f} %")
     for change, why in survivors:
         say("")
         show(change, why)
-    killed = rooms["all"][KILLED] + rooms["all"][TIME]
-    counted = killed + len(survivors)
-    rate = killed / counted if counted else 0.0
+    for name in sorted(skipped):
+        say(f"\nskipped, and has judged nothing: {name}")
     for name, outcome in sorted(unsound.items()):
         say(f"\nfails without a change: {name}: {outcome}")
-    say(f"\n{killed} of {counted} killed, {100 * rate:.1f} %, {len(survivors)} survived")
-    return rate >= RATE and not unsound
+    all_ = rooms["all"]
+    say(f"\n{killed_of(all_)} of {killed_of(all_) + all_[SURVIVED]} killed, {100 * rate_of(all_):.1f} %, "
+        f"{all_[SURVIVED]} survived")
+    return rate_of(all_) >= RATE and not unsound
+
+
+def killed_of(counts):
+    return counts[KILLED] + counts[TIME]
+
+
+def rate_of(counts):
+    """Of what is counted; 0 if that is nothing."""
+    return killed_of(counts) / max(1, killed_of(counts) + counts[SURVIVED])
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=400, help="changes that are drawn")
+    parser.add_argument("--count", type=int, default=USUAL_COUNT, help="changes that are drawn")
+    parser.add_argument("--even", action="store_true", help="as many changes of each folder, in turn")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants side by side")
     parser.add_argument("--at", action="append", metavar="PATH[:LINE]",
@@ -246,7 +322,7 @@ def chosen(changes, options, outcomes):
         survivors = outcomes.survivors()
         return [change for change in changes if change.fingerprint() in survivors]
     if not options.at:
-        return draw(changes, options.count, options.seed)
+        return draw(changes, options.count, options.seed, options.even)
     return [change for change in changes
             if {change.path, f"{change.path}:{change.line}"} & set(options.at)]
 
@@ -267,19 +343,22 @@ def main():
     wanted = chosen(changes, options, outcomes)
     if not options.again and not options.at:
         outcomes.begin()
+    tree.JOBS = options.jobs
     tree.configure()
     tests = tree.tests_of_build({suite for change in wanted for suite in folders[change.path]})
     commands = tree.compile_commands()
-    programs = tree.Programs({test.program for test in tests})
+    programs = tree.Programs()
     say(f"{len(wanted)} of {len(changes)} changes, {len(tests)} tests")
     workers = [tree.Worker(number, commands, programs) for number in range(options.jobs)]
-    all_of_it = Run(tests, texts, folders, workers, outcomes)
+    all_of_it = Run(tests, texts, folders, workers, outcomes, Known(tree.HOME / KNOWN_FILE))
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     complete = all_of_it.all(wanted, options.jobs)
-    good = report(all_of_it.results, reasons, all_of_it.unsound)
+    good = report(all_of_it.results, reasons, all_of_it.unsound, all_of_it.skipped)
     took = time.monotonic() - begin
-    say(f"{len(all_of_it.results)} of {len(wanted)} drawn with SEED={options.seed} in {took:.0f} s")
+    done = len(all_of_it.results)
+    say(f"{done} of {len(wanted)} drawn with SEED={options.seed} in {took:.0f} s; "
+        f"at this pace {USUAL_COUNT} take {USUAL_COUNT * took / max(1, done) / 3600:.1f} hours")
     return 0 if complete and good else 1
 
 

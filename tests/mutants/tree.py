@@ -23,13 +23,18 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 HOME = TOP / "build" / "mutants"
 COPY = HOME / "tree"
-OUT = HOME / "out"
-# What reads or writes beyond an array ends the program: arrays in arenas, too (base/arena.c). Otherwise
-# what builds fastest: nothing for a debugger, little optimisation.
-OPTIONS = ["-Doptimization=1", "-Ddebug=false", "-Db_sanitize=address", "-Db_lundef=false"]
+# In the place and with the options of the build that `make test` makes: a compiler cache knows its objects,
+# and only mutants are compiled. What reads or writes beyond an array ends the program: arrays in arenas, too
+# (base/arena.c).
+OUT = COPY / "build" / "asan"
+OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dc_link_args=-no-pie"]
+# Mutants are no business of a cache. Without what makes an object know its columns in the source, two that do
+# the same are the same.
+LEFT_OUT_OF_COMPILING = {"ccache", "-MD", "-g"}
+PLAINER = {"-fsanitize=address,undefined": "-fsanitize=address"}
 
 # The folders of sources, and the tests that are theirs, the nearest first: a folder of tests/, or the
-# names of tests in it, where most of it is about something else.
+# names of tests in it, where most of it is about something else. A source is of the longest that it is in.
 SUITES = {
     "kv": ["kv", "iso", "catalog/catalog_kinds", "model/revisioned_races", "model/revisioned_random",
            "model/timed/timed_items", "model/timed/timed_history", "cli/cli_disk", "cli/cli_operate",
@@ -74,6 +79,8 @@ SUITES = {
 # What no suite runs without a cluster, and what only injects faults into tests.
 LEFT_OUT = ["kv/fdb", "kv/faulty"]
 
+JOBS = os.cpu_count()  # of a build, side by side
+SERVER = "frond"
 FILE_BYTES = 2 << 30
 SKIPPED = 77
 # Memory that nobody has written to holds no zeros: what reads too much of an array meets that. The limit
@@ -88,6 +95,7 @@ class Test:
     folder: str     # of tests/
     command: list   # with the program's path in the build, which a changed one takes the place of
     env: dict
+    needed: set = frozenset()  # what is built before it runs
     seconds: float = 0.0  # that it takes without a change; 0: not known yet
 
     def is_of(self, suite):
@@ -132,28 +140,37 @@ def copy_tree():
         if not there.is_file() or there.read_bytes() != here.read_bytes():
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(here, there)
-    for there in COPY.rglob("*"):
-        if there.is_file() and str(there.relative_to(COPY)) not in names:
-            there.unlink()
+    for folder, folders, files in os.walk(COPY):
+        if folder == str(COPY) and "build" in folders:
+            folders.remove("build")
+        for there in (pathlib.Path(folder) / file for file in files):
+            if str(there.relative_to(COPY)) not in names:
+                there.unlink()
+
+
+def build_env():
+    """A cache of what was compiled, and a fast linker, where these are installed, as tests/run has them."""
+    env = dict(os.environ)
+    env.setdefault("CC", "ccache clang" if shutil.which("ccache") else "clang")
+    env.setdefault("CCACHE_NOHASHDIR", "1")
+    if shutil.which("ld.lld"):
+        env.setdefault("CC_LD", "lld")
+    return env
 
 
 def configure():
-    if (OUT / "build.ninja").exists():
-        return
-    env = dict(os.environ, CC=os.environ.get("CC", "clang"))
-    if shutil.which("ld.lld"):
-        env["CC_LD"] = "lld"
-    subprocess.run(["meson", "setup", str(OUT), str(COPY), *OPTIONS], env=env, check=True)
+    if not (OUT / "build.ninja").exists():
+        subprocess.run(["meson", "setup", str(OUT), str(COPY), *OPTIONS], env=build_env(), check=True)
 
 
 def tests_of_build(suites):
-    """The tests of these suites, built. Those for a cluster would only be skipped."""
-    subprocess.run(["ninja", "-C", str(OUT), "build.ninja"], check=True)
+    """The tests of these suites, not built yet. Those for a cluster would only be skipped."""
+    build("build.ninja")
     told = json.loads(run(["meson", "introspect", "--tests", "--targets", str(OUT)]))
     made = {target["id"]: os.path.relpath(target["filename"][0], OUT) for target in told["targets"]}
     executables = {os.path.relpath(target["filename"][0], OUT) for target in told["targets"]
                    if target["type"] == "executable"}
-    tests, needed = [], set()
+    tests = []
     for test in told["tests"]:
         words = [os.path.relpath(OUT / word, OUT) for word in test["cmd"]]  # "./frond" is one of OUT
         programs = [word for word in words if word in executables]
@@ -162,36 +179,59 @@ def tests_of_build(suites):
         scripts = [os.path.relpath(OUT / word, COPY) for word in words if word.endswith(".py")]
         folder = os.path.dirname((scripts or programs)[0]).removeprefix("tests/")
         command = [word if word in executables else said for word, said in zip(words, test["cmd"])]
-        found = Test(test["name"], programs[0], folder, command, test["env"])
+        needed = {*programs, *(made[target] for target in test["depends"])}
+        found = Test(test["name"], programs[0], folder, command, test["env"], needed)
         if any(found.is_of(suite) for suite in suites):
             tests.append(found)
-            needed |= {*programs, *(made[target] for target in test["depends"])}
-    subprocess.run(["nice", "ninja", "-C", str(OUT), *sorted(needed)], check=True)
+    for suite in suites:
+        if not any(test.is_of(suite) for test in tests):
+            raise ValueError(f"no test is of {suite}")
     return tests
 
 
-class Programs:
-    """How each test program is linked, and of which objects of libraries."""
+def build(*targets):
+    subprocess.run(["nice", "ninja", "-C", str(OUT), "-j", str(JOBS), *sorted(targets)],
+                   env=build_env(), check=True, stdout=subprocess.DEVNULL)
 
-    def __init__(self, programs):
-        self.links, self.users = {}, {}
-        for program in sorted(programs):
-            said = run(["ninja", "-C", str(OUT), "-t", "commands", program])
-            link = shlex.split(said.splitlines()[-1])
-            at = link.index("-o")
-            self.links[program] = link[:at], link[at + 2:]
-            for user in self.objects_of(program):
-                self.users.setdefault(user, set()).add(program)
+
+class Programs:
+    """Test programs: each is built when a mutant is the first to ask for it; how it is linked, and of what."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.built = set()
+        self.links, self.symbols = {}, {}
+
+    def need(self, *targets):
+        with self.lock:
+            if not self.built.issuperset(targets):
+                build(*targets)
+                self.built.update(targets)
+
+    def uses(self, test, object_):
+        """True if the test's program holds the object: what that defines is in it."""
+        self.need(object_, *test.needed)
+        with self.lock:
+            for file in (object_, test.program):
+                if file not in self.symbols:
+                    self.symbols[file] = defined_by(OUT / file, file == object_)
+            return not self.symbols[object_].isdisjoint(self.symbols[test.program])
 
     def command(self, program, output, objects=()):
-        before, after = self.links[program]
-        return [*before, "-o", str(output), *map(str, objects), *after]
+        with self.lock:
+            if program not in self.links:
+                said = run(["ninja", "-C", str(OUT), "-t", "commands", program])
+                self.links[program] = shlex.split(said.splitlines()[-1])
+            link = self.links[program]
+        at = link.index("-o")
+        return [*link[:at], "-o", str(output), *map(str, objects), *link[at + 2:]]
 
-    def objects_of(self, program):
-        with tempfile.TemporaryDirectory(dir=HOME) as room:
-            said = run([*self.command(program, pathlib.Path(room) / "program"), "-Wl,-t"], cwd=OUT)
-        for folder, member in re.findall(r"^(.*/)[^/]*\.a\((.*)\)$", said, re.MULTILINE):
-            yield folder + member
+
+def defined_by(file, for_others):
+    """The names of functions and variables: all, or those that an object has for others, which a program
+    that is made of it has for itself."""
+    said = run(["nm", "--defined-only", "-f", "posix", *(["-g"] if for_others else []), str(file)])
+    return {line.split()[0] for line in said.splitlines()}
 
 
 def compile_commands():
@@ -203,8 +243,8 @@ def compile_commands():
         for word in words:
             if word in ("-o", "-c", "-MF", "-MQ"):
                 next(words)
-            elif word != "-MD":
-                kept.append(word)
+            elif word not in LEFT_OUT_OF_COMPILING:
+                kept.append(PLAINER.get(word, word))
         found[path] = entry["output"], kept
     return found
 
