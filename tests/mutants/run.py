@@ -29,12 +29,13 @@ TIME_FACTOR = 5    # of what a test takes without a change, after which it count
 TIME_LEAST = 20.0  # seconds
 TIME_MOST = 900.0  # without a change
 LATELY = 900.0     # seconds in which a test that has passed does not start to fail by itself
+NAMESAKE = 5       # so many times more is expected of a test with a word of the source's name
 SCRIPT_SECONDS, PROGRAM_SECONDS, LEAST_SECONDS = 20.0, 2.0, 0.3  # of a test that has not run yet; of any
 KNOWN_FILE = "known"  # in tree.HOME: what tests take, and what they kill
 OUTCOMES_FILE = "outcomes"  # in tree.HOME: a line for each mutant, written when it is judged
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons"
-KILLED, TIME, SURVIVED, EXCUSED, SAME, REFUSED = OUTCOMES = (
-    "killed", "timed out", "survived", "reason", "same code", "not compiled")
+KILLED, TIME, SURVIVED, EXCUSED, SAME, REFUSED, OPEN = OUTCOMES = (
+    "killed", "timed out", "survived", "reason", "same code", "not compiled", "given up")
 
 
 def say(text):
@@ -96,7 +97,13 @@ class Outcomes:
         for line in self.path.read_text().splitlines() if self.path.exists() else []:
             *fingerprint, outcome, _ = json.loads(line)
             last[tuple(fingerprint)] = outcome
-        return {fingerprint for fingerprint, outcome in last.items() if outcome == SURVIVED}
+        return {fingerprint for fingerprint, outcome in last.items() if outcome in (SURVIVED, OPEN)}
+
+
+def shares_a_word(path, name):
+    """True for verify_atts.c and revisioned_attachments, or for tally.c and revisioned_tally."""
+    words = [word for word in pathlib.Path(path).stem.split("_") if len(word) >= 3]
+    return any(other.startswith(word.rstrip("s")) for word in words for other in name.split("_"))
 
 
 class Known:
@@ -121,10 +128,13 @@ class Known:
         self.tries[key] += 1
         self.kills[key] += killed
 
-    def worth(self, room, near, test):
-        """Kills that are to be expected of a second; of a test that was not tried yet, by its nearness."""
-        key = f"{room} {test.name}"
-        guess = 0.1 if test.is_variant() else 0.5
+    def worth(self, path, near, test):
+        """
+        Kills that are to be expected of a second; of a test that was not tried yet, by its nearness, and
+        more if it is called as the source is.
+        """
+        key = f"{tree.room_of(path)} {test.name}"
+        guess = (0.1 if test.is_variant() else 0.5) * (1 + NAMESAKE * shares_a_word(path, test.name))
         expected = (self.kills[key] + guess / (near + 1)) / (self.tries[key] + 1)
         took = self.seconds.get(test.name, test.seconds) or (
             SCRIPT_SECONDS if test.program == tree.SERVER else PROGRAM_SECONDS)
@@ -132,8 +142,8 @@ class Known:
 
 
 class Run:
-    def __init__(self, tests, texts, folders, workers, outcomes=None, known=None):
-        self.outcomes, self.known = outcomes, known or Known()
+    def __init__(self, tests, texts, folders, workers, outcomes=None, known=None, patience=None):
+        self.outcomes, self.known, self.patience = outcomes, known or Known(), patience
         self.tests, self.texts, self.suites = tests, texts, folders
         self.commands = workers[0].commands
         self.programs = workers[0].programs
@@ -148,11 +158,11 @@ class Run:
 
     def order(self, path):
         """The tests of a file: those that noticed a change of it last, then those that kill most a second."""
-        suites, room = self.suites[path], tree.room_of(path)
+        suites = self.suites[path]
 
         def place(test):
             near = next(i for i, suite in enumerate(suites) if test.is_of(suite))
-            return -self.last_kill.get((path, test.name), 0), -self.known.worth(room, near, test)
+            return -self.last_kill.get((path, test.name), 0), -self.known.worth(path, near, test)
         return sorted((test for test in self.tests if any(map(test.is_of, suites))), key=place)
 
     def note_pass(self, test, seconds):
@@ -208,8 +218,11 @@ class Run:
         if worker.is_unchanged(change.path, source, compiled):
             return SAME, ""
         worker.begin()
+        begin = time.monotonic()
         room, count = tree.room_of(change.path), 0
         for test in self.order(change.path):
+            if self.patience and time.monotonic() - begin > self.patience:
+                return OPEN, f"{count} tests passed"
             if not self.programs.uses(test, self.commands[change.path][0]):
                 continue
             count += 1
@@ -242,7 +255,7 @@ class Run:
                 self.outcomes.add(change, outcome, why)
             say(f"{len(self.results):4} {outcome:12} {change.path}:{change.line} [{change.kind}] "
                 f"{seconds:.0f} s {why}")
-            if outcome == SURVIVED:
+            if outcome in (SURVIVED, OPEN):
                 show(change)
 
     def all(self, changes, jobs):
@@ -312,6 +325,8 @@ def parse():
                         help="all changes of a file or a line in the place of drawn ones")
     parser.add_argument("--again", action="store_true",
                         help="the survivors of the runs before, in the place of drawn ones")
+    parser.add_argument("--patience", type=float, metavar="SECONDS",
+                        help="no further test of a change after that; it is then given up, and not counted")
     parser.add_argument("--near", action="store_true",
                         help="no tests that run servers: faster, and others may notice what survives")
     return parser.parse_args()
@@ -350,7 +365,8 @@ def main():
     programs = tree.Programs()
     say(f"{len(wanted)} of {len(changes)} changes, {len(tests)} tests")
     workers = [tree.Worker(number, commands, programs) for number in range(options.jobs)]
-    all_of_it = Run(tests, texts, folders, workers, outcomes, Known(tree.HOME / KNOWN_FILE))
+    all_of_it = Run(tests, texts, folders, workers, outcomes, Known(tree.HOME / KNOWN_FILE),
+                    options.patience)
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     complete = all_of_it.all(wanted, options.jobs)

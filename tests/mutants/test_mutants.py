@@ -217,6 +217,26 @@ def who_noticed_last_is_asked_first():
     assert judged.order("src/kv/a.c") == [other, near, far, variant]
 
 
+def a_namesake_is_asked_before_others():
+    tests = [tree.Test(name, "p", "kv", [], {}) for name in ("kv_size", "kv_salvage")]
+    judged = run.Run(tests, {}, {"src/kv/salvage_logs.c": ["kv"]}, [Scripted([])])
+    assert [test.name for test in judged.order("src/kv/salvage_logs.c")] == ["kv_salvage", "kv_size"]
+    assert run.shares_a_word("src/model/revisioned/verify_atts.c", "revisioned_attachments")
+    assert not run.shares_a_word("src/kv/kv.c", "kv_size")
+
+
+def a_change_may_be_given_up():
+    worker = Scripted([("passed", 1)] * 2)
+    worker.compile = lambda path, source: b"changed"
+    worker.is_unchanged = lambda path, source, compiled: False
+    worker.begin = lambda: None
+    tests = [tree.Test(name, "p", "kv", [], {}) for name in ("kv_a", "kv_b")]
+    change = lexer.changes_of("src/kv/a.c", SOURCE)[0]
+    for patience, outcome in ((1e-9, run.OPEN), (None, run.SURVIVED)):
+        judged = run.Run(tests, {"src/kv/a.c": SOURCE}, {"src/kv/a.c": ["kv"]}, [worker], patience=patience)
+        assert judged.judge(worker, change)[0] == outcome
+
+
 def who_kills_most_a_second_is_asked_first():
     slow, fast, idle = (tree.Test(name, "p", "kv", [], {}) for name in ("slow", "fast", "idle"))
     with tempfile.TemporaryDirectory() as home:
@@ -247,9 +267,9 @@ def a_report_tells_rates_by_folders():
     finally:
         run.say = saved
     rates = [line.split() for line in lines if line.endswith(" %")][:3]
-    assert rates == [["kv", "1", "1", "1", "1", "0", "0", "66.7", "%"],
-                     ["model/timed/tables", "2", "0", "0", "0", "1", "1", "100.0", "%"],
-                     ["all", "3", "1", "1", "1", "1", "1", "80.0", "%"]], rates
+    assert rates == [["kv", "1", "1", "1", "1", "0", "0", "0", "66.7", "%"],
+                     ["model/timed/tables", "2", "0", "0", "0", "1", "1", "0", "100.0", "%"],
+                     ["all", "3", "1", "1", "1", "1", "1", "0", "80.0", "%"]], rates
     assert f"+ {changes[2].new}" in "\n".join(lines) and not any(changes[3].new in line for line in lines)
     assert "\n4 of 5 killed, 80.0 %, 1 survived" in lines and "\n2 of 2 killed, 100.0 %, 0 survived" in lines
     assert "\nskipped, and has judged nothing: kv_a" in lines
@@ -336,6 +356,7 @@ def main():
              what_fails_now_and_then_kills_nothing,
              a_test_that_has_passed_lately_is_not_run_without_the_change, what_is_skipped_is_told,
              who_noticed_last_is_asked_first, who_kills_most_a_second_is_asked_first,
+             a_namesake_is_asked_before_others, a_change_may_be_given_up,
              a_report_tells_rates_by_folders, folders_have_the_longest_name_that_fits, an_even_draw_is_of_each_folder,
              survivors_are_judged_again,
              what_runs_ends_with_the_run]

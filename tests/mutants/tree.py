@@ -38,7 +38,7 @@ PLAINER = {"-fsanitize=address,undefined": "-fsanitize=address"}
 SUITES = {
     "kv": ["kv", "iso", "catalog/catalog_kinds", "model/revisioned_races", "model/revisioned_random",
            "model/timed/timed_items", "model/timed/timed_history", "cli/cli_disk", "cli/cli_operate",
-           "cli/cli_damage", "cli/cli_metrics", "cli/cli_stop"],
+           "cli/cli_damage", "cli/cli_metrics", "cli/cli_stop", "cli/cli_follow"],
     "catalog": ["catalog", "model/revisioned_db", "model/revisioned_events", "model/revisioned_move",
                 "model/revisioned_tally", "model/revisioned_partitions", "model/revisioned_feed",
                 "model/revisioned_verify", "model/revisioned_index_build", "model/timed/timed_history",
