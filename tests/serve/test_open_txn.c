@@ -108,6 +108,8 @@ one_is_over_when_its_time_has_passed(void **state)
 	assert_int_equal(open_txn_begin(&o, store), STATUS_OK);
 	assert_false(open_txn_is_over(&o, clock_mono_ns()));
 	assert_true(open_txn_is_over(&o, clock_mono_ns() + LIFE_MS * CLOCK_NS_PER_MS));
+	assert_false(open_txn_is_over(&o, o.until_ns - 1));
+	assert_true(open_txn_is_over(&o, o.until_ns));
 	tx = open_txn_expire(&o);
 	assert_non_null(tx);
 	kv_tx_free(tx);
