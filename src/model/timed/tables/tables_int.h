@@ -366,6 +366,9 @@ MUST_USE enum status table_reading_end(struct table_reading *r, bool *ret_there)
 /* One row that is asked for by its key, and with it the static columns of its partition. */
 struct table_pick {
 	struct timed_cursor cursor[2];
+	/* Asked for instead of a range where no column is wanted: the row's own pair. */
+	struct timed_got own[2];
+	bool asks_own[2];
 	struct buf begin[2]; /* the keys of both */
 	/* Where what is read first of them ends, unless empty: behind the last wanted column. */
 	struct buf middle[2];
