@@ -207,7 +207,7 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	struct frond_key_spec key = { .name = constraint->conname, .columns = constraint->keys };
 	AlterTableStmt *not_null = copyObject(statement);
 	ListCell *cell;
-	bool has_rows;
+	bool is_remade;
 	Relation rel;
 
 	if (constraint->indexname)
@@ -215,12 +215,8 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	if (!t->has_hidden_key)
 		ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 			errmsg("a table has one primary key"));
-	/* They would go with the table that is made anew. */
-	if (t->index_count > 0)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("a table in frond that has indexes cannot get a primary key"),
-			errhint("Add the primary key before indexes and UNIQUE constraints."));
-	has_rows = !is_empty(t);
+	/* Indexes would go with an empty table that is made anew at once. */
+	is_remade = t->index_count > 0 || !is_empty(t);
 	not_null->cmds = NIL;
 	foreach (cell, constraint->keys) {
 		AlterTableCmd *cmd = makeNode(AlterTableCmd);
@@ -231,11 +227,12 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 	}
 	run((Node *)not_null, arg);
 	CommandCounterIncrement();
-	if (has_rows)
+	if (is_remade) {
 		frond_rekey(relid, &key);
+		return;
+	}
 	rel = relation_open(relid, AccessExclusiveLock);
-	if (!has_rows)
-		frond_table_make(rel, &key, true, false);
+	frond_table_make(rel, &key, true, false);
 	frond_catalog_key_add(rel, &key);
 	/* Other backends have the old one's id. */
 	CacheInvalidateRelcache(rel);
@@ -245,13 +242,12 @@ key_added(Oid relid, const Constraint *constraint, AlterTableStmt *statement,
 
 /* The columns stay NOT NULL, as in PostgreSQL. */
 static void
-key_dropped(Oid relid, const char *name)
+key_dropped(Oid relid)
 {
 	const struct frond_key_spec none = { NIL };
 
 	frond_foreign_check_index(frond_table_get(relid, GetUserId()), NULL);
 	frond_rekey(relid, &none);
-	(void)frond_catalog_index_drop(relid, name, true);
 }
 
 /* ---- ALTER TABLE ---- */
@@ -323,23 +319,6 @@ check_rows(Oid relid, const char *condition, const char *what)
 		ereport(ERROR, errcode(ERRCODE_CHECK_VIOLATION), errmsg("%s", what));
 }
 
-/* Values stay as they are in frond: a type with a length or a scale has to have room for them. */
-static void
-check_values_fit(const struct frond_table *t, const AlterTableCmd *cmd)
-{
-	AttrNumber attnum = get_attnum(t->relid, cmd->name);
-	const char *name = quote_identifier(cmd->name), *to;
-	int32 typmod;
-	Oid type;
-
-	typenameTypeIdAndMod(NULL, ((ColumnDef *)cmd->def)->typeName, &type, &typmod);
-	if (attnum <= 0 || typmod < 0 || frond_kind_of(type) != t->columns[attnum - 1].kind)
-		return;
-	to = format_type_with_typemod(type, typmod);
-	check_rows(t->relid, psprintf("%s IS DISTINCT FROM %s::text::%s", name, name, to),
-		   psprintf("values of the column \"%s\" do not fit into %s", cmd->name, to));
-}
-
 static void
 check_nullable(const struct frond_table *t, const AlterTableCmd *cmd)
 {
@@ -370,9 +349,6 @@ check_before(const struct frond_table *t, AlterTableCmd *cmd)
 	case AT_DropNotNull:
 		check_nullable(t, cmd);
 		break;
-	case AT_AlterColumnType:
-		check_values_fit(t, cmd);
-		break;
 	case AT_ValidateConstraint:
 		frond_foreign_validate(t->relid, cmd->name);
 		break;
@@ -387,20 +363,6 @@ check_before(const struct frond_table *t, AlterTableCmd *cmd)
 	}
 }
 
-/* The type of a column may change while its values stay what they are for frond. */
-static void
-check_type_after(Oid relid, const AlterTableCmd *cmd, enum frows_kind was, Oid type_was)
-{
-	Oid type = get_atttype(relid, get_attnum(relid, cmd->name));
-
-	if (frond_kind_of(type) == was && (was != FROWS_OTHER || type == type_was) &&
-	    (was != FROWS_INT8 || type == type_was))
-		return;
-	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-		errmsg("the column \"%s\" keeps its type in frond, which %s is not", cmd->name,
-		       format_type_be(type)));
-}
-
 static const char *
 check_text(Relation rel, const char *binary)
 {
@@ -409,9 +371,9 @@ check_text(Relation rel, const char *binary)
 	return deparse_expression(stringToNode(binary), context, false, false);
 }
 
-/* A CHECK that PostgreSQL does not look through the rows for: of that name, or all of them. */
-static void
-check_checks(Oid relid, const char *wanted)
+/* PostgreSQL does not look through the rows for a CHECK. */
+void
+frond_checks_check(Oid relid, const char *wanted)
 {
 	const char *name;
 	Relation rel;
@@ -431,37 +393,10 @@ check_checks(Oid relid, const char *wanted)
 	relation_close(rel, NoLock);
 }
 
-/*
- * USING: PostgreSQL refuses it of foreign tables. One that is the column, or a cast of it, as ORMs
- * write, says what happens without it, too; frond has nothing to compute others with.
- */
-static void
-using_take(AlterTableCmd *cmd)
-{
-	ColumnDef *column = (ColumnDef *)cmd->def;
-	Node *e = column->raw_default;
-	const ColumnRef *ref;
-
-	while (e && IsA(e, TypeCast))
-		e = ((TypeCast *)e)->arg;
-	if (!e)
-		return;
-	ref = (const ColumnRef *)e;
-	if (!IsA(e, ColumnRef) || list_length(ref->fields) != 1 ||
-	    !IsA(linitial(ref->fields), String) ||
-	    strcmp(strVal(linitial(ref->fields)), cmd->name) != 0)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("columns of tables in frond keep their values: USING may cast the "
-			       "column itself only"));
-	column->raw_default = NULL;
-}
-
 /* One command of ALTER TABLE, with what it was before. */
 struct altered {
 	AlterTableCmd *cmd;
 	bool was_there; /* the column that it adds */
-	Oid type;       /* of its column */
-	enum frows_kind kind;
 	bool drops_index, drops_key;
 	struct frond_key_spec constraints; /* of a column that is added */
 };
@@ -550,10 +485,8 @@ altered_note(Oid relid, AlterTableCmd *cmd, struct altered *ret)
 							     &ret->constraints);
 	}
 	ret->was_there = attnum != InvalidAttrNumber;
-	ret->type = attnum > 0 ? get_atttype(relid, attnum) : InvalidOid;
 	ret->drops_index = drops_index(relid, cmd);
 	ret->drops_key = !ret->drops_index && drops_key(relid, cmd);
-	ret->kind = attnum > 0 ? frond_kind_of(ret->type) : FROWS_NONE;
 }
 
 static void
@@ -561,9 +494,6 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 	    void *arg)
 {
 	switch (a->cmd->subtype) {
-	case AT_AlterColumnType:
-		check_type_after(relid, a->cmd, a->kind, a->type);
-		break;
 	case AT_AddConstraint:
 	case AT_AddIndex:
 		if (is_primary_key(a->cmd))
@@ -573,16 +503,16 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 		else if (is_foreign(a->cmd))
 			frond_foreign_add(relid, (Constraint *)a->cmd->def, false);
 		else if (is_checked(a->cmd))
-			check_checks(relid, ((Constraint *)a->cmd->def)->conname);
+			frond_checks_check(relid, ((Constraint *)a->cmd->def)->conname);
 		break;
 	case AT_ValidateConstraint:
-		check_checks(relid, a->cmd->name);
+		frond_checks_check(relid, a->cmd->name);
 		break;
 	case AT_DropConstraint:
 		if (a->drops_index)
 			(void)frond_index_drop(relid, a->cmd->name, FROND_INDEX_OF_CONSTRAINT);
 		if (a->drops_key)
-			key_dropped(relid, a->cmd->name);
+			key_dropped(relid);
 		break;
 	default:
 		break;
@@ -651,6 +581,63 @@ check_attached(const AlterTableStmt *from)
 	}
 }
 
+/* ---- Statements that change types, too ---- */
+
+static bool
+has_types(const AlterTableStmt *from)
+{
+	ListCell *cell;
+
+	foreach (cell, from->cmds)
+		if (((AlterTableCmd *)lfirst(cell))->subtype == AT_AlterColumnType)
+			return true;
+	return false;
+}
+
+/* What PostgreSQL does before it changes types. */
+static bool
+comes_before_types(const AlterTableCmd *cmd)
+{
+	switch (cmd->subtype) {
+	case AT_DropColumn:
+	case AT_DropConstraint:
+	case AT_DropNotNull:
+	case AT_DropExpression:
+	case AT_DropIdentity:
+		return true;
+	case AT_ColumnDefault:
+		return !cmd->def;
+	default:
+		return false;
+	}
+}
+
+/* The table is made anew for other types. So these are a statement by themselves, between those
+ * that PostgreSQL has before and behind them. */
+static void
+alter_in_parts(AlterTableStmt *from, Oid relid, frond_run_utility *run, void *arg)
+{
+	AlterTableStmt *before = copyObject(from), *types = copyObject(from),
+		       *behind = copyObject(from);
+	ListCell *cell;
+
+	before->cmds = types->cmds = behind->cmds = NIL;
+	foreach (cell, from->cmds) {
+		AlterTableCmd *cmd = lfirst(cell);
+		AlterTableStmt *to = cmd->subtype == AT_AlterColumnType ? types
+				     : comes_before_types(cmd)          ? before
+									: behind;
+
+		to->cmds = lappend(to->cmds, cmd);
+	}
+	if (before->cmds)
+		(void)frond_alter_table(before, run, arg);
+	frond_retype(relid, types, run, arg);
+	CommandCounterIncrement();
+	if (behind->cmds)
+		(void)frond_alter_table(behind, run, arg);
+}
+
 bool
 frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 {
@@ -666,14 +653,16 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 	relid = own_table(from->relation);
 	if (!OidIsValid(relid))
 		return false;
+	if (has_types(from)) {
+		alter_in_parts(from, relid, run, arg);
+		return true;
+	}
 	all = palloc((list_length(from->cmds) + 1) * sizeof(*all));
 	statement = copyObject(from);
 	statement->cmds = NIL;
 	foreach (cell, copyObject(from)->cmds) {
 		AlterTableCmd *cmd = lfirst(cell);
 
-		if (cmd->subtype == AT_AlterColumnType)
-			using_take(cmd);
 		check_before(frond_table_get(relid, GetUserId()), cmd);
 		altered_note(relid, cmd, &all[count++]);
 		if (!is_primary_key(cmd) && !is_unique(cmd) && !is_foreign(cmd) &&

@@ -13,6 +13,7 @@
 #include "frond_catalog.h"
 
 #include "access/heapam.h"
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
@@ -28,6 +29,7 @@
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_opfamily.h"
 #include "commands/defrem.h"
+#include "utils/fmgroids.h"
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -153,6 +155,25 @@ frond_catalog_table_of(Oid index)
 			    : InvalidOid;
 
 	return OidIsValid(relid) && frond_is_table(relid) ? relid : InvalidOid;
+}
+
+List *
+frond_catalog_indexes(Oid relid)
+{
+	Relation all = table_open(IndexRelationId, AccessShareLock);
+	List *names = NIL;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+		    ObjectIdGetDatum(relid));
+	scan = systable_beginscan(all, IndexIndrelidIndexId, true, NULL, 1, &key);
+	while ((tuple = systable_getnext(scan)))
+		names = lappend(names, get_rel_name(((Form_pg_index)GETSTRUCT(tuple))->indexrelid));
+	systable_endscan(scan);
+	table_close(all, AccessShareLock);
+	return names;
 }
 
 bool

@@ -483,7 +483,7 @@ is_name_used(const char *schema, const char *table)
 		construct_array(options, lengthof(options), TEXTOID, -1, false, TYPALIGN_INT)) };
 	bool ret;
 
-	if (frond_link_drops(schema, table))
+	if (frond_link_drops(schema, table, NULL))
 		return true;
 	if (SPI_connect() != SPI_OK_CONNECT ||
 	    SPI_execute_with_args("SELECT 1 FROM pg_catalog.pg_foreign_table"

@@ -1,5 +1,5 @@
 /* ALTER DOMAIN: PostgreSQL looks through heaps for values that a new constraint refuses. */
-#include "frond_pg.h"
+#include "frond_define.h"
 
 #include "access/xact.h"
 #include "catalog/namespace.h"

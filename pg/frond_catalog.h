@@ -5,13 +5,18 @@
 #ifndef FROND_PG_FROND_CATALOG_H
 #define FROND_PG_FROND_CATALOG_H
 
-#include "frond_pg.h"
+#include "frond_define.h"
 
 /* ---- Definitions (index.c) ---- */
 
 /* CREATE INDEX, and UNIQUE of a table that is there. */
 void frond_index_create(Oid relid, IndexStmt *statement);
 void frond_index_add_unique(Oid relid, const Constraint *constraint);
+/* The same as a part of frond's transaction, whatever frond.bulk_load says: of a table that is made
+ * anew, and has no rows by then. */
+void frond_index_create_within(Oid relid, IndexStmt *statement);
+/* The condition of an index, as a statement has it; NULL: it has none. */
+Node *frond_index_where(Oid relid, const struct frond_index *index);
 /* What is dropped by a statement that drops an index. */
 enum frond_index_dropped {
 	FROND_INDEX_ALONE,
@@ -49,6 +54,8 @@ Oid frond_catalog_table_of(Oid index);
 /* Drops an index from the catalog; one that a constraint needs only with that (`is_constraint`).
  * False: the catalog does not have it. */
 bool frond_catalog_index_drop(Oid relid, const char *name, bool is_constraint);
+/* The names of the indexes that the catalog has of a table, with that of its primary key. */
+List *frond_catalog_indexes(Oid relid);
 /* The operator class of that name, or InvalidOid: it has another order than frond's indexes. */
 Oid frond_catalog_opclass(List *named, Oid type);
 

@@ -95,7 +95,11 @@ void frond_link_check_built(Oid relid);
 /* Tables and, with `column`, columns that are dropped when it has committed. */
 void frond_link_drop_later(Oid server, Oid user, const char *schema, const char *table,
 			   const char *column);
-bool frond_link_drops(const char *schema, const char *table); /* when it has committed */
+/* Whether this transaction drops a table, a column or an index when it has committed. */
+bool frond_link_drops(const char *schema, const char *table, const char *column);
+bool frond_link_drops_index(const char *schema, const char *index);
+/* The table is made anew without the columns and indexes of it that are to be dropped. */
+void frond_link_forget_drops(const struct frond_table *t);
 /* A local table is changed by this transaction; fails if one of frond's was, too. */
 void frond_link_local_write(void);
 /* Whether a transaction of frond's is open. */
@@ -453,33 +457,6 @@ void frond_ddl_init(void);
 extern bool frond_at_top_level;
 /* A statement runs that is none of the planner's: what is planned now is a part of it. */
 extern bool frond_in_utility;
-
-/* A key as CREATE TABLE, or ADD PRIMARY KEY, has it. */
-struct frond_key_spec {
-	List *columns; /* names */
-	List *hash;    /* those of them that are hashed */
-	List *descending;
-	List *unique;     /* of Constraint: UNIQUE */
-	List *foreign;    /* of Constraint: FOREIGN KEY */
-	const char *name; /* NULL: one is chosen */
-};
-/* Takes the constraints of a column that frond keeps, and gives the others. */
-List *frond_constraints_take(List *constraints, const char *column, struct frond_key_spec *key);
-
-/*
- * Makes the table in frond: its columns are the relation's. `again`: in the place of the one that
- * is there. `within`: as a part of frond's transaction, whether or not that has written before.
- */
-void frond_table_make(Relation rel, const struct frond_key_spec *key, bool again, bool within);
-/* Makes a table that has rows anew with another key, or without columns in it with a hidden one. */
-void frond_rekey(Oid relid, const struct frond_key_spec *key);
-/* Runs a statement in the place of another. */
-typedef void frond_run_utility(Node *statement, void *arg);
-/* True if ALTER TABLE, or RENAME, was of a table of this extension's and was done. */
-bool frond_alter_table(AlterTableStmt *statement, frond_run_utility *run, void *arg);
-bool frond_rename(RenameStmt *statement, frond_run_utility *run, void *arg);
-/* After ALTER DOMAIN: fails if a column in frond has a value that it refuses (domain.c). */
-void frond_domain_check(const AlterDomainStmt *statement);
 
 /* ---- What else there is (import.c) ---- */
 

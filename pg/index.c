@@ -25,6 +25,7 @@
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
 #include "parser/parse_relation.h"
+#include "parser/parser.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -47,6 +48,7 @@ struct making {
 	uint32 included[FROWS_KEY_COLUMNS];
 	struct frows_condition conditions[FROWS_KEY_COLUMNS];
 	StringInfoData names; /* of the columns, for the name of the index */
+	bool remade;          /* its table is, in frond's transaction, and has no rows yet */
 	char *spec;
 	struct frond_catalog_index catalog;
 };
@@ -379,13 +381,14 @@ static void
 index_make(struct making *m, const char *name)
 {
 	const struct frows_of of = frond_table_of(m->t);
-	struct frows *c = frond_link_for_schema(m->t->server, GetUserId());
+	struct frows *c = m->remade ? frond_link_define_within(m->t->server, GetUserId())
+				    : frond_link_for_schema(m->t->server, GetUserId());
 	uint32 number;
 	bool within;
 
 	m->index.name = (struct frows_text){ name, strlen(name) };
 	within = frond_link_has_written(m->t->server, GetUserId());
-	if (within && m->index.unique)
+	if (within && m->index.unique && !m->remade)
 		check_unique(m);
 	if (!frows_index_create(c, &of, &m->index, m->spec, &number))
 		frond_fail(c);
@@ -417,8 +420,8 @@ check_statement(const IndexStmt *s)
 		refuse("deferrable constraints");
 }
 
-void
-frond_index_create(Oid relid, IndexStmt *s)
+static void
+index_create_as(Oid relid, IndexStmt *s, bool remade)
 {
 	struct making m;
 	const char *name;
@@ -428,6 +431,7 @@ frond_index_create(Oid relid, IndexStmt *s)
 	if (!pg_class_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	making_init(&m, relid);
+	m.remade = remade;
 	m.index.unique = s->unique;
 	m.catalog.is_constraint = s->isconstraint;
 	foreach (cell, s->indexParams)
@@ -447,6 +451,34 @@ frond_index_create(Oid relid, IndexStmt *s)
 		return;
 	}
 	index_make(&m, name);
+}
+
+void
+frond_index_create(Oid relid, IndexStmt *s)
+{
+	index_create_as(relid, s, false);
+}
+
+void
+frond_index_create_within(Oid relid, IndexStmt *s)
+{
+	index_create_as(relid, s, true);
+}
+
+Node *
+frond_index_where(Oid relid, const struct frond_index *index)
+{
+	const char *text;
+	SelectStmt *select;
+
+	if (!index->predicate)
+		return NULL;
+	text = deparse_expression((Node *)make_ands_explicit(copyObject(index->predicate)),
+				  deparse_context_for(get_rel_name(relid), relid), false, false);
+	select = (SelectStmt *)linitial_node(
+			 RawStmt, raw_parser(psprintf("SELECT WHERE %s", text), RAW_PARSE_DEFAULT))
+			 ->stmt;
+	return select->whereClause;
 }
 
 static List *

@@ -429,19 +429,54 @@ frond_link_drop_later(Oid server, Oid user, const char *schema, const char *tabl
 	MemoryContextSwitchTo(old);
 }
 
+static bool
+is_same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 bool
-frond_link_drops(const char *schema, const char *table)
+frond_link_drops(const char *schema, const char *table, const char *column)
 {
 	ListCell *cell;
 
 	foreach (cell, drops) {
 		const struct change *c = lfirst(cell);
 
-		if (!c->column && !c->is_index && strcmp(c->schema, schema) == 0 &&
-		    strcmp(c->table, table) == 0)
+		if (!c->is_index && strcmp(c->schema, schema) == 0 &&
+		    strcmp(c->table, table) == 0 && is_same(c->column, column))
 			return true;
 	}
 	return false;
+}
+
+bool
+frond_link_drops_index(const char *schema, const char *index)
+{
+	ListCell *cell;
+
+	foreach (cell, drops) {
+		const struct change *c = lfirst(cell);
+
+		if (c->is_index && strcmp(c->schema, schema) == 0 && strcmp(c->table, index) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+frond_link_forget_drops(const struct frond_table *t)
+{
+	ListCell *cell;
+
+	foreach (cell, drops) {
+		const struct change *c = lfirst(cell);
+		bool is_its = c->is_index ? frond_index_named(t, c->table) != NULL
+					  : c->column && strcmp(c->table, t->table) == 0;
+
+		if (is_its && strcmp(c->schema, t->schema) == 0)
+			drops = foreach_delete_current(drops, cell);
+	}
 }
 
 static struct change *
