@@ -519,6 +519,22 @@ alter_after(Oid relid, const struct altered *a, AlterTableStmt *statement, frond
 	}
 }
 
+/* SET and RESET of storage parameters. */
+static bool
+storage_take(const AlterTableCmd *cmd)
+{
+	ListCell *cell;
+
+	if (cmd->subtype != AT_SetRelOptions && cmd->subtype != AT_ResetRelOptions)
+		return false;
+	foreach (cell, (List *)cmd->def)
+		if (!frond_storage_take(lfirst(cell)))
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("tables in frond have no storage parameter \"%s\"",
+				       ((DefElem *)lfirst(cell))->defname));
+	return true;
+}
+
 static bool
 adds_column(const struct altered *a)
 {
@@ -663,6 +679,8 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 	foreach (cell, copyObject(from)->cmds) {
 		AlterTableCmd *cmd = lfirst(cell);
 
+		if (storage_take(cmd))
+			continue;
 		check_before(frond_table_get(relid, GetUserId()), cmd);
 		altered_note(relid, cmd, &all[count++]);
 		if (!is_primary_key(cmd) && !is_unique(cmd) && !is_foreign(cmd) &&

@@ -158,10 +158,10 @@ frond_catalog_table_of(Oid index)
 }
 
 List *
-frond_catalog_indexes(Oid relid)
+frond_catalog_index_oids(Oid relid)
 {
 	Relation all = table_open(IndexRelationId, AccessShareLock);
-	List *names = NIL;
+	List *oids = NIL;
 	SysScanDesc scan;
 	ScanKeyData key;
 	HeapTuple tuple;
@@ -170,10 +170,10 @@ frond_catalog_indexes(Oid relid)
 		    ObjectIdGetDatum(relid));
 	scan = systable_beginscan(all, IndexIndrelidIndexId, true, NULL, 1, &key);
 	while ((tuple = systable_getnext(scan)))
-		names = lappend(names, get_rel_name(((Form_pg_index)GETSTRUCT(tuple))->indexrelid));
+		oids = lappend_oid(oids, ((Form_pg_index)GETSTRUCT(tuple))->indexrelid);
 	systable_endscan(scan);
 	table_close(all, AccessShareLock);
-	return names;
+	return oids;
 }
 
 bool

@@ -27,6 +27,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "tcop/utility.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -265,6 +266,16 @@ is_of_heaps(const DefElem *option)
 	       (option->defnamespace && strcmp(option->defnamespace, "toast") == 0);
 }
 
+bool
+frond_storage_take(const DefElem *option)
+{
+	if (!is_of_heaps(option))
+		return false;
+	ereport(NOTICE,
+		errmsg("the storage parameter \"%s\" means nothing in frond", option->defname));
+	return true;
+}
+
 /* WITH (hash = 'a', range = 'b desc') beside the primary key. */
 static void
 options_take(List *options, struct frond_key_spec *key)
@@ -279,11 +290,7 @@ options_take(List *options, struct frond_key_spec *key)
 			key->hash = option_columns(option, NULL);
 		else if (strcmp(option->defname, "range") == 0)
 			range = option_columns(option, &key->descending);
-		else if (is_of_heaps(option))
-			ereport(NOTICE, errmsg("the storage parameter \"%s\" means nothing in "
-					       "frond",
-					       option->defname));
-		else
+		else if (!frond_storage_take(option))
 			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				errmsg("tables in frond have no storage parameter \"%s\"",
 				       option->defname));
@@ -512,14 +519,19 @@ create_run(const struct utility *u, CreateStmt *from)
 	CreateForeignTableStmt *statement = makeNode(CreateForeignTableStmt);
 	CreateStmt *base = copyObject(from);
 	struct frond_key_spec key = { NIL };
+	struct frond_likes likes;
 	Oid existing, namespace;
 	ListCell *cell;
 	char *schema;
 	Relation rel;
 
 	namespace = RangeVarGetAndCheckCreationNamespace(base->relation, NoLock, &existing);
-	base->tableElts = elements_kept(base->tableElts, &key);
+	base->tableElts = elements_kept(frond_likes_expand(base->tableElts, &likes), &key);
 	options_take(base->options, &key);
+	if (likes.has_key && !key.hash && !key.descending) {
+		key.hash = likes.hash;
+		key.descending = likes.descending;
+	}
 	base->options = NIL;
 	base->accessMethod = NULL;
 	base->tablespacename = NULL;
@@ -544,6 +556,7 @@ create_run(const struct utility *u, CreateStmt *from)
 		frond_index_add_unique(RelationGetRelid(rel), lfirst(cell));
 	foreach (cell, key.foreign)
 		frond_foreign_add(RelationGetRelid(rel), lfirst(cell), true);
+	frond_likes_finish(RelationGetRelid(rel), &likes);
 	relation_close(rel, NoLock);
 	if (u->completion)
 		SetQueryCompletion(u->completion, CMDTAG_CREATE_TABLE, 0);
@@ -771,6 +784,51 @@ create_index_run(const struct utility *u, IndexStmt *statement)
 		SetQueryCompletion(u->completion, CMDTAG_CREATE_INDEX, 0);
 }
 
+/* ---- LOCK TABLE ---- */
+
+/* Who may do what the mode is for. */
+static void
+lock_allow(const RangeVar *name, Oid relid, Oid old, void *arg)
+{
+	const LOCKMODE mode = *(const LOCKMODE *)arg;
+	const AclMode writes = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
+	AclResult result;
+
+	if (!OidIsValid(relid))
+		return;
+	result = pg_class_aclcheck(relid, GetUserId(),
+				   mode == AccessShareLock    ? ACL_SELECT
+				   : mode == RowExclusiveLock ? writes | ACL_INSERT
+							      : writes);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_TABLE, name->relname);
+}
+
+/* PostgreSQL refuses LOCK TABLE of foreign tables, although every statement that reads or writes
+ * one takes a lock of it. So this statement takes one, too. */
+static void
+lock_run(const struct utility *u, const LockStmt *from)
+{
+	LOCKMODE mode = from->mode;
+	ListCell *cell;
+
+	foreach (cell, from->relations) {
+		LockStmt *other;
+
+		if (is_ours(lfirst(cell))) {
+			RequireTransactionBlock(u->context == PROCESS_UTILITY_TOPLEVEL,
+						"LOCK TABLE");
+			(void)RangeVarGetRelidExtended(lfirst(cell), mode,
+						       from->nowait ? RVR_NOWAIT : 0, lock_allow,
+						       &mode);
+			continue;
+		}
+		other = copyObject((LockStmt *)from);
+		other->relations = list_make1(copyObject(lfirst(cell)));
+		run_other((Node *)other, (void *)u);
+	}
+}
+
 static void
 utility_run(const struct utility *u)
 {
@@ -834,6 +892,9 @@ utility_run(const struct utility *u)
 		return;
 	case T_AlterSeqStmt:
 		run_other((Node *)frond_sequence_owned((AlterSeqStmt *)statement), (void *)u);
+		return;
+	case T_LockStmt:
+		lock_run(u, (LockStmt *)statement);
 		return;
 	case T_RenameStmt:
 		if (frond_rename((RenameStmt *)statement, run_other, (void *)u))

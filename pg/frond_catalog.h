@@ -54,8 +54,8 @@ Oid frond_catalog_table_of(Oid index);
 /* Drops an index from the catalog; one that a constraint needs only with that (`is_constraint`).
  * False: the catalog does not have it. */
 bool frond_catalog_index_drop(Oid relid, const char *name, bool is_constraint);
-/* The names of the indexes that the catalog has of a table, with that of its primary key. */
-List *frond_catalog_indexes(Oid relid);
+/* The indexes that the catalog has of a table, with its primary key: OIDs. */
+List *frond_catalog_index_oids(Oid relid);
 /* The operator class of that name, or InvalidOid: it has another order than frond's indexes. */
 Oid frond_catalog_opclass(List *named, Oid type);
 

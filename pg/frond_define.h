@@ -51,6 +51,27 @@ void frond_remake_key(const struct frond_table *t, struct frond_key_spec *ret);
 void frond_rekey(Oid relid, const struct frond_key_spec *key);
 /* Runs ALTER COLUMN … TYPE, of one column or of several, and nothing else in the statement. */
 void frond_retype(Oid relid, AlterTableStmt *statement, frond_run_utility *run, void *arg);
+/* Takes a storage parameter that only says how a heap lies on its pages, with a notice. False: it
+ * is another one. */
+bool frond_storage_take(const DefElem *option);
+
+/* ---- CREATE TABLE … (LIKE …) (like.c) ---- */
+
+/* What there is to do when the table is there. */
+struct frond_likes {
+	List *indexes;           /* of IndexStmt */
+	List *comments;          /* of columns: lists of a name and a text */
+	bool has_key;            /* the key is that of a table in frond, whose … */
+	List *hash, *descending; /* … columns these are */
+};
+/* The elements of the statement, with columns in the place of LIKE. */
+List *frond_likes_expand(List *elements, struct frond_likes *ret);
+void frond_likes_finish(Oid relid, const struct frond_likes *likes);
+/* An expression in SQL, as the parser has it. */
+Node *frond_expression_parse(const char *text);
+
+/* ---- ALTER TABLE (alter.c) ---- */
+
 /* True if ALTER TABLE, or RENAME, was of a table of this extension's and was done. */
 bool frond_alter_table(AlterTableStmt *statement, frond_run_utility *run, void *arg);
 /* Fails if a row does not fulfil the CHECK of that name, or with NULL one of all. */

@@ -25,7 +25,6 @@
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
 #include "parser/parse_relation.h"
-#include "parser/parser.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -468,17 +467,11 @@ frond_index_create_within(Oid relid, IndexStmt *s)
 Node *
 frond_index_where(Oid relid, const struct frond_index *index)
 {
-	const char *text;
-	SelectStmt *select;
-
 	if (!index->predicate)
 		return NULL;
-	text = deparse_expression((Node *)make_ands_explicit(copyObject(index->predicate)),
-				  deparse_context_for(get_rel_name(relid), relid), false, false);
-	select = (SelectStmt *)linitial_node(
-			 RawStmt, raw_parser(psprintf("SELECT WHERE %s", text), RAW_PARSE_DEFAULT))
-			 ->stmt;
-	return select->whereClause;
+	return frond_expression_parse(
+		deparse_expression((Node *)make_ands_explicit(copyObject(index->predicate)),
+				   deparse_context_for(get_rel_name(relid), relid), false, false));
 }
 
 static List *

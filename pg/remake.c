@@ -438,11 +438,10 @@ frond_remake_begin(Oid relid, List *retypes)
 static void
 catalog_forget(Oid relid)
 {
-	List *all = frond_catalog_indexes(relid);
 	ListCell *cell;
 
-	foreach (cell, all)
-		(void)frond_catalog_index_drop(relid, lfirst(cell), true);
+	foreach (cell, frond_catalog_index_oids(relid))
+		(void)frond_catalog_index_drop(relid, get_rel_name(lfirst_oid(cell)), true);
 }
 
 void
