@@ -288,15 +288,16 @@ indexes_dropped(const struct frond_table *t, AttrNumber attnum)
 			(void)frond_index_drop(t->relid, t->indexes[i].name, FROND_INDEX_OF_COLUMN);
 }
 
+/* The primary key goes with a column of it, and so do indexes. */
 static void
 check_column_dropped(const struct frond_table *t, const AlterTableCmd *cmd)
 {
 	AttrNumber attnum = get_attnum(t->relid, cmd->name);
 
-	if (attnum > 0 && t->columns[attnum - 1].is_key)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("the column \"%s\" is in the primary key, which stays in frond",
-			       cmd->name));
+	if (attnum > 0 && t->columns[attnum - 1].is_key) {
+		key_dropped(t->relid);
+		t = frond_table_get(t->relid, GetUserId());
+	}
 	indexes_dropped(t, attnum);
 }
 

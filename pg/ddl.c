@@ -6,7 +6,10 @@
 #include "frond_pg.h"
 #include "frond_catalog.h"
 
+#include <ctype.h>
+
 #include "access/tableam.h"
+#include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "parser/parser.h"
 #include "parser/parsetree.h"
@@ -34,6 +37,11 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
+
+enum {
+	NAME_BYTES = 48,     /* of a table or a schema in frond: TABLE_NAME_BYTES */
+	NAME_HASH_BYTES = 9, /* of one that was cut, with the underscore before it */
+};
 
 /* What PostgreSQL gives with a statement. */
 struct utility {
@@ -502,14 +510,33 @@ is_name_used(const char *schema, const char *table)
 	return ret;
 }
 
+/* A name that frond takes: one that it would refuse is cut, and has a hash of all of it behind. */
+static char *
+name_for_frond(const char *name)
+{
+	size_t len = strlen(name);
+	char *ret = pstrdup(name);
+	bool is_taken = len <= NAME_BYTES;
+
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)ret[i]) || (unsigned char)ret[i] >= 0x80) {
+			is_taken &= ret[i] == '_';
+			ret[i] = '_';
+		}
+	if (is_taken)
+		return ret;
+	return psprintf("%.*s_%08x", NAME_BYTES - NAME_HASH_BYTES, ret,
+			hash_bytes((const unsigned char *)name, (int)len));
+}
+
 /* What frond shall call a new table. */
 static char *
-name_in_frond(const char *schema, char *table)
+name_in_frond(const char *schema, const char *table)
 {
-	char *ret = table;
+	char *ret = name_for_frond(table);
 
 	for (int n = 1; is_name_used(schema, ret); n++)
-		ret = makeObjectName(table, NULL, psprintf("%d", n));
+		ret = name_for_frond(makeObjectName(table, NULL, psprintf("%d", n)));
 	return ret;
 }
 
@@ -538,7 +565,7 @@ create_run(const struct utility *u, CreateStmt *from)
 	statement->base = *base;
 	NodeSetTag(statement, T_CreateForeignTableStmt);
 	statement->servername = frond_server_name;
-	schema = get_namespace_name(namespace);
+	schema = name_for_frond(get_namespace_name(namespace));
 	statement->options = list_make3(
 		makeDefElem(FROND_OPTION_SCHEMA, (Node *)makeString(schema), -1),
 		makeDefElem(FROND_OPTION_TABLE,

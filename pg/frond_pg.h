@@ -98,6 +98,8 @@ void frond_link_drop_later(Oid server, Oid user, const char *schema, const char 
 /* Whether this transaction drops a table, a column or an index when it has committed. */
 bool frond_link_drops(const char *schema, const char *table, const char *column);
 bool frond_link_drops_index(const char *schema, const char *index);
+/* An index that was to be dropped later goes now, with frond's transaction: its name is free. */
+void frond_link_drop_index_now(Oid server, Oid user, const char *schema, const char *index);
 /* The table is made anew without the columns and indexes of it that are to be dropped. */
 void frond_link_forget_drops(const struct frond_table *t);
 /* A local table is changed by this transaction; fails if one of frond's was, too. */

@@ -439,6 +439,8 @@ index_create_as(Oid relid, IndexStmt *s, bool remade)
 		included_take(&m, lfirst(cell));
 	if (s->whereClause)
 		where_take(&m, s->whereClause);
+	if (s->idxname && frond_link_drops_index(m.t->schema, s->idxname))
+		frond_link_drop_index_now(m.t->server, GetUserId(), m.t->schema, s->idxname);
 	name = s->idxname ? s->idxname : name_choose(&m, s->isconstraint ? "key" : "idx");
 	if (s->idxname && name_is_taken(&m, name)) {
 		if (!s->if_not_exists)

@@ -465,6 +465,22 @@ frond_link_drops_index(const char *schema, const char *index)
 }
 
 void
+frond_link_drop_index_now(Oid server, Oid user, const char *schema, const char *index)
+{
+	struct frows *c = frond_link_define_within(server, user);
+	ListCell *cell;
+
+	if (!frows_index_drop(c, schema, index))
+		frond_fail(c);
+	foreach (cell, drops) {
+		const struct change *d = lfirst(cell);
+
+		if (d->is_index && strcmp(d->schema, schema) == 0 && strcmp(d->table, index) == 0)
+			drops = foreach_delete_current(drops, cell);
+	}
+}
+
+void
 frond_link_forget_drops(const struct frond_table *t)
 {
 	ListCell *cell;

@@ -513,6 +513,58 @@ def tables_are_locked_for_the_sessions_of_this_server(cwd):
         s.fails("42501", "LOCK TABLE t")
 
 
+@test
+def names_that_frond_would_refuse_are_changed_there(cwd):
+    with fresh()() as s:
+        long = "a" * 60
+        for name in ("a b", "a c", "Ünder", long, long + "b", '"'):
+            quoted = '"' + name.replace('"', '""') + '"'
+            s.do(f'CREATE TABLE {quoted} ("the key" int PRIMARY KEY, "{long}" text UNIQUE)')
+            s.do(f"INSERT INTO {quoted} VALUES (1, '{long}')")
+            s.fails("23505", f"INSERT INTO {quoted} VALUES (2, '{long}')")
+        s.do('CREATE SCHEMA "x-y"')
+        s.do('CREATE TABLE "x-y"."a b" (k int PRIMARY KEY)')
+        s.do('CREATE INDEX "an index" ON "x-y"."a b" (k)')
+        equal(s.do('SELECT * FROM "x-y"."a b"'), [])
+        equal(s.one("SELECT count(DISTINCT ftoptions::text) FROM pg_foreign_table"), "7")
+        s.do('DROP SCHEMA "x-y" CASCADE')
+
+
+@test
+def the_name_of_an_index_that_was_dropped_is_free(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, v int, w int)")
+        s.do("INSERT INTO t VALUES (1, 1, 2), (2, 1, 3)")
+        s.do("CREATE INDEX i ON t (v)")
+        for end, column in (("ROLLBACK", "v"), ("COMMIT", "w")):
+            s.do("BEGIN")
+            s.do("DROP INDEX i")
+            s.do("CREATE INDEX i ON t (w)")
+            s.do("INSERT INTO t VALUES (3, 1, 4)")
+            s.do(end)
+            contains(s.one("SELECT pg_get_indexdef('i'::regclass)"), f"({column})")
+            contains(plan(s, f"SELECT * FROM t WHERE {column} > 3"), "Frond Index: i")
+        equal(s.do("SELECT k FROM t WHERE w > 2 ORDER BY k"), [["2"], ["3"]])
+
+
+@test
+def the_primary_key_goes_with_its_column(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id serial PRIMARY KEY, slug text UNIQUE)")
+        s.do("INSERT INTO t (slug) VALUES ('a'), ('b')")
+        s.do("CREATE TABLE c (t int REFERENCES t)")
+        s.fails("2BP01", "ALTER TABLE t DROP COLUMN id")
+        s.do("DROP TABLE c")
+        s.do("BEGIN")
+        s.do("ALTER TABLE t DROP COLUMN id CASCADE")
+        s.do("ALTER TABLE t ADD CONSTRAINT t_slug_pk PRIMARY KEY (slug)")
+        s.do("COMMIT")
+        s.fails("23505", "INSERT INTO t VALUES ('a')")
+        contains(plan(s, "SELECT * FROM t WHERE slug = 'a'"), "Frond Key")
+        equal(s.do("SELECT * FROM t ORDER BY slug"), [["a"], ["b"]])
+        equal(s.one("SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"), "2")
+
+
 # ---- Types of columns ----
 
 @test
