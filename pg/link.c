@@ -853,7 +853,10 @@ links_release(int level)
 	}
 }
 
-/* A failure here makes all that follows in the transaction fail: frond says why. */
+/*
+ * A failure here makes all that follows in the transaction fail, and only frond knows why: rows
+ * that are brought back are written, and count in what a transaction may write.
+ */
 static void
 links_roll_back_to(int level)
 {
@@ -865,8 +868,15 @@ links_roll_back_to(int level)
 		if (!l->in_txn || l->depth < level)
 			continue;
 		l->depth = level - 1;
-		if (frows_is_open(l->rows) && frows_rollback_to(l->rows, l->savepoints[level]))
+		if (!frows_is_open(l->rows))
+			continue;
+		if (frows_rollback_to(l->rows, l->savepoints[level]))
 			(void)frows_release(l->rows, l->savepoints[level]);
+		else
+			ereport(WARNING,
+				errmsg("the savepoint is not brought back in frond, where only the "
+				       "whole transaction can be rolled back"),
+				errdetail("%s", frows_failure(l->rows)->text));
 	}
 }
 

@@ -565,6 +565,24 @@ def the_primary_key_goes_with_its_column(cwd):
         equal(s.one("SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"), "2")
 
 
+@test
+def a_savepoint_that_is_too_large_says_why_it_is_not_brought_back(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (1, 'before')")
+        s.do("SAVEPOINT p")
+        s.fails("23505", "INSERT INTO t VALUES (2, 'x'), (1, 'again')")
+        s.do("ROLLBACK TO p")
+        equal(s.do("SELECT * FROM t"), [["1", "before"]])
+        contains(s.fails("54000", "INSERT INTO t SELECT i, repeat('x', 10000) FROM generate_series(2, 2000) i"),
+                 "only the whole transaction can be rolled back")
+        s.do("ROLLBACK TO p")
+        s.fails("25P02", "SELECT * FROM t")
+        s.do("ROLLBACK")
+        equal(s.do("SELECT * FROM t"), [])
+
+
 # ---- Types of columns ----
 
 @test
