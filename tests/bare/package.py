@@ -174,6 +174,12 @@ def every_setting(text):
             yield section, found[1], found[2]
 
 
+def every_program_is_there(service):
+    """With the libraries that they want, and those that a build goes without where a library is missing, too."""
+    for name in ("bin/frond", "libexec/frond-js", "libexec/frond-import"):
+        check([line for line in service.runs("ldd", f"/usr/{name}").splitlines() if "not found" in line], [])
+
+
 def manuals_and_completions_are_there(service):
     for name in ("frond", "frond-serve", "frond-user"):
         service.runs("test", "-s", f"/usr/share/man/man1/{name}.1.gz")
@@ -474,7 +480,8 @@ def follow(tap, bare, deb, before):
     service = Service(bare)
     for proof, *more in (
             (ports_are_free,), (it_installs_and_serves, before), (nobody_is_let_in_without_the_password,),
-            (settings_of_the_package_are_the_defaults,), (manuals_and_completions_are_there,), (the_unit_is_closed,),
+            (settings_of_the_package_are_the_defaults,), (every_program_is_there,), (manuals_and_completions_are_there,),
+            (the_unit_is_closed,),
             (every_door_works_under_its_restrictions,), (no_client_is_refused_by_a_restart,),
             (its_socket_starts_it,), (every_kept_store_is_served,),
             (an_upgrade_restarts_it_and_keeps_what_is_the_operators, deb), (a_removal_keeps_the_data, deb),
