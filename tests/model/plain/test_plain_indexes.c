@@ -27,8 +27,10 @@
 
 enum {
 	ROUNDS = 500,
+	ROUNDS_CLUSTER = 150, /* where each waits for a commit */
 	BUILD_DOCS = 300,
 	THREAD_WRITES = 400,
+	THREAD_WRITES_CLUSTER = 150,
 	THREAD_IDS = 60,
 };
 
@@ -634,11 +636,12 @@ random_operations_leave_indexes_well(void **state)
 {
 	struct fixture *f = *state;
 	struct random r = { .f = f, .seq = { test_seed() } };
+	int rounds = test_store_is_cluster() ? ROUNDS_CLUSTER : ROUNDS;
 
 	for (size_t c = 0; c < 2; c++) {
 		r.name = collections[c];
 		memset(r.numbers, 0, sizeof(r.numbers));
-		for (int i = 0; i < ROUNDS; i++) {
+		for (int i = 0; i < rounds; i++) {
 			if (rand_seq_below(&r.seq, 10) == 0)
 				random_index(&r);
 			else
@@ -666,8 +669,9 @@ writer_main(void *arg)
 	struct writer *w = arg;
 	struct rand_seq seq = { w->seed };
 	struct arena *arena = arena_new(ARENA_BYTES);
+	int writes = test_store_is_cluster() ? THREAD_WRITES_CLUSTER : THREAD_WRITES;
 
-	for (int i = 0; i < THREAD_WRITES; i++) {
+	for (int i = 0; i < writes; i++) {
 		struct bson_value n = BSON_OF_INT64((int64_t)rand_seq_below(&seq, 5));
 		struct op op = { .name = w->name };
 		char json[100];

@@ -761,7 +761,7 @@ random_rounds(struct items *f, struct timed_history_bounds bounds)
 {
 	struct snapshots *s = calloc(1, sizeof(*s));
 	struct rand_seq r = { test_seed() };
-	int rounds = getenv("FROND_TEST_FAULTS") ? 200 : 600;
+	int rounds = getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 200 : 600;
 	struct items_model model = { 0 };
 	struct notes notes;
 
@@ -870,7 +870,10 @@ large_delete_run(struct timed *t, struct arena *arena, void *arg)
 	return timed_item_delete(&item);
 }
 
-/* A sorted set without members, whose order is still there, is what the sweep has come to. */
+/*
+ * A sorted set without members, whose order is still there, is what the sweep has come to. Where
+ * clearing a range is cheap nothing is left to it: the body goes with the item.
+ */
 static void
 what_the_sweep_has_yet_to_clear_is_no_damage(void **state)
 {
@@ -881,6 +884,12 @@ what_the_sweep_has_yet_to_clear_is_no_damage(void **state)
 
 	items_must(f, large_run, NULL);
 	items_must(f, large_delete_run, NULL);
+	if (kv_clears_cheaply(f->store)) {
+		assert_int_equal(items_pairs(f, SPACE_GONE), 0);
+		assert_int_equal(items_pairs(f, SPACE_BODY), 0);
+		items_verify(f);
+		return;
+	}
 	for (; more; slices++) {
 		assert_int_equal(timed_sweep(f->store, &f->clock, 1, &done, &more, &f->err),
 				 STATUS_OK);

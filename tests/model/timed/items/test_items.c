@@ -23,7 +23,7 @@ random_operations_agree_with_a_model(void **state)
 	struct items *f = *state;
 	struct rand_seq r = { test_seed() };
 	struct items_model model = { 0 };
-	int rounds = getenv("FROND_TEST_FAULTS") ? 250 : 600;
+	int rounds = getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 250 : 600;
 
 	for (int i = 0; i < rounds; i++) {
 		struct items_compare compare = { .f = f, .random = rand_seq_next(&r) };
@@ -51,19 +51,35 @@ random_operations_agree_with_a_model(void **state)
 
 /* ---- What is read ---- */
 
+/*
+ * What one transaction does is little enough for a cluster that keeps a moment to read for five
+ * seconds, also where each answer takes ten milliseconds.
+ */
+enum {
+	MANY = 5000, /* members of the sorted set "many" */
+	MANY_A_TX = 100,
+};
+
 static enum status
 many_run(struct timed *t, struct arena *arena, void *arg)
 {
 	const unsigned *first = arg;
-	struct timed_member *members = arena_zalloc(arena, 1000 * sizeof(*members));
+	struct timed_member *members = arena_zalloc(arena, MANY_A_TX * sizeof(*members));
 	struct timed_item item;
 
-	for (unsigned i = 0; i < 1000; i++) {
+	for (unsigned i = 0; i < MANY_A_TX; i++) {
 		members[i].name = arena_printf(arena, "member%u", *first + i);
 		members[i].score = *first + i;
 	}
 	TRY(timed_item_open(t, STR("many"), arena, &item));
-	return timed_members_put(&item, TIMED_ZSET, members, 1000);
+	return timed_members_put(&item, TIMED_ZSET, members, MANY_A_TX);
+}
+
+static void
+many_fill(struct items *f)
+{
+	for (unsigned first = 0; first < MANY; first += MANY_A_TX)
+		items_must(f, many_run, &first);
 }
 
 static enum status
@@ -122,8 +138,7 @@ a_collection_is_deleted_renamed_and_counted_without_reading_it(void **state)
 {
 	struct items *f = *state;
 
-	for (unsigned first = 0; first < 5000; first += 1000)
-		items_must(f, many_run, &first);
+	many_fill(f);
 	items_must(f, rank_run, NULL);
 	assert_in_range(f->cost.keys_read, 5, 500);
 	items_must(f, select_run, NULL);
@@ -141,7 +156,7 @@ a_collection_is_deleted_renamed_and_counted_without_reading_it(void **state)
 }
 
 enum {
-	PAGED = 5000, /* members, in pages of */
+	PAGED = MANY, /* in pages of */
 	PAGE = 256,
 	DRAWS = 20000,
 	/* On a cluster, where a read takes long: what draws is the same code. */
@@ -195,6 +210,13 @@ elements_run(struct timed *t, struct arena *arena, void *arg)
 	return STATUS_OK;
 }
 
+enum {
+	PUSHES = 250, /* calls in one transaction */
+	PUSHES_READ =
+		50, /* keys, also if the list gets one more level: then its blocks are added up */
+	LOWERED = 250, /* members that get other scores in one transaction */
+};
+
 static enum status pushes_run(struct timed *t, struct arena *arena, void *arg);
 
 static void
@@ -202,10 +224,9 @@ a_page_reads_what_it_answers(void **state)
 {
 	struct items *f = *state;
 
-	for (unsigned first = 0; first < PAGED; first += 1000) {
-		items_must(f, many_run, &first);
+	many_fill(f);
+	for (unsigned first = 0; first < PAGED; first += PUSHES)
 		items_must(f, pushes_run, &(bool){ false });
-	}
 	items_must(f, pages_run, NULL);
 	assert_in_range(f->cost.keys_read, PAGED, PAGED + PAGED / 4);
 	items_must(f, short_page_run, NULL);
@@ -261,8 +282,7 @@ members_are_drawn_alike_and_few_are_read(void **state)
 	unsigned draws = test_store_is_cluster() ? DRAWS_CLUSTER : DRAWS;
 	double chi_square = 0, expected = (double)draws / PAGED;
 
-	for (unsigned first = 0; first < PAGED; first += 1000)
-		items_must(f, many_run, &first);
+	many_fill(f);
 	for (unsigned i = 0; i < draws / DRAWS_A_CALL; i++)
 		items_must(f, draw_run, &d);
 	/* Some fifty for each; ten deviations are far below twice as many. */
@@ -277,12 +297,6 @@ members_are_drawn_alike_and_few_are_read(void **state)
 		assert_true(d.seen[i] <= 1);
 	assert_int_equal(items_try(f, "0", draw_too_many_run, NULL), STATUS_NOT_FOUND);
 }
-
-enum {
-	PUSHES = 1000, /* calls in one transaction */
-	PUSHES_READ =
-		50, /* keys, also if the list gets one more level: then its blocks are added up */
-};
 
 /* Pushes one by one, and asks after each how long the list is, as a client's pipeline does. */
 static enum status
@@ -310,7 +324,7 @@ lower_run(struct timed *t, struct arena *arena, void *arg)
 
 	(void)arg;
 	TRY(timed_item_open(t, STR("many"), arena, &item));
-	for (unsigned i = 5000; i-- > 4000;) {
+	for (unsigned i = MANY; i-- > MANY - LOWERED;) {
 		struct timed_member m = { .name = arena_printf(arena, "member%u", i) };
 
 		TRY(timed_members_get(&item, &m, 1));
@@ -336,11 +350,10 @@ changes_of_one_transaction_look_for_ends_and_blocks_once(void **state)
 	/* At the right: the last block of each level. */
 	items_must(f, pushes_run, &(bool){ false });
 	assert_in_range(f->cost.keys_read, 4, PUSHES_READ);
-	for (unsigned first = 0; first < 5000; first += 1000)
-		items_must(f, many_run, &first);
+	many_fill(f);
 	items_must(f, lower_run, NULL);
 	/* The member, its block at the old score, and what it takes to divide blocks. */
-	assert_in_range(f->cost.keys_read, 1000, 6000);
+	assert_in_range(f->cost.keys_read, LOWERED, 6 * LOWERED);
 	items_verify(f);
 }
 
@@ -417,6 +430,7 @@ enum {
 	RUN_ELEMENTS = 640, /* pushed by one transaction */
 	/* About one in 32 begins a pair; besides, blocks, the count and the stamp. */
 	RUN_PAIRS = RUN_ELEMENTS / 4,
+	RUN_POPS_CLUSTER = 16,
 	LONG_PUSH = 50000,
 };
 
@@ -452,9 +466,12 @@ long_push_run(struct timed *t, struct arena *arena, void *arg)
 	return timed_item_delete(&item);
 }
 
+/* `count` elements, one by one in one transaction; each is below the one before, or above it. */
 struct run_pop {
 	bool left;
-	unsigned expected;
+	bool falls;
+	unsigned expected; /* the first */
+	unsigned count;
 };
 
 static enum status
@@ -465,15 +482,21 @@ run_pop_run(struct timed *t, struct arena *arena, void *arg)
 	struct timed_item item;
 
 	TRY(timed_item_open(t, STR("run"), arena, &item));
-	TRY(timed_list_pop(&item, p->left, 1, &got));
-	assert_int_equal(got.count, 1);
-	assert_true(str_eq(got.elements[0].value, arena_printf(arena, "%u", p->expected)));
+	for (unsigned i = 0; i < p->count; i++) {
+		unsigned expected = p->falls ? p->expected - i : p->expected + i;
+
+		TRY(timed_list_pop(&item, p->left, 1, &got));
+		assert_int_equal(got.count, 1);
+		assert_true(str_eq(got.elements[0].value, arena_printf(arena, "%u", expected)));
+	}
 	return STATUS_OK;
 }
 
 static void
 elements_of_one_transaction_share_pairs(void **state)
 {
+	/* A transaction for each element is much waiting on a cluster, and no other code. */
+	unsigned step = test_store_is_cluster() ? RUN_POPS_CLUSTER : 1;
 	struct items *f = *state;
 	size_t before;
 
@@ -484,11 +507,12 @@ elements_of_one_transaction_share_pairs(void **state)
 		items_must(f, run_push_run, &left);
 		assert_in_range(items_pairs(f, SPACE_BODY) - before, RUN_ELEMENTS / 32, RUN_PAIRS);
 		items_verify(f);
-		for (unsigned i = 0; i < RUN_ELEMENTS; i++) {
-			unsigned n = left == from_left ? RUN_ELEMENTS - 1 - i : i;
+		for (unsigned i = 0; i < RUN_ELEMENTS; i += step) {
+			bool falls = left == from_left;
+			unsigned n = falls ? RUN_ELEMENTS - 1 - i : i;
 
-			items_must(f, run_pop_run, &(struct run_pop){ from_left, n });
-			if (i % 100 == 50)
+			items_must(f, run_pop_run, &(struct run_pop){ from_left, falls, n, step });
+			if (i % 128 == 64)
 				items_verify(f);
 		}
 		items_verify(f);
@@ -497,6 +521,13 @@ elements_of_one_transaction_share_pairs(void **state)
 		items_must(f, long_push_run, &left);
 		items_sweep(f);
 	}
+}
+
+/* Steps in one transaction, each of which waits for several reads. */
+static unsigned
+mix_steps(void)
+{
+	return test_store_is_cluster() ? 15 : 100;
 }
 
 /* A list, in one transaction: every kind of change after every other one. */
@@ -512,7 +543,7 @@ list_mix_run(struct timed *t, struct arena *arena, void *arg)
 	for (size_t i = 0; i < 40; i++)
 		values[i] = STR("x");
 	TRY(timed_item_open(t, STR("list"), arena, &item));
-	for (unsigned i = 0; i < 60; i++) {
+	for (unsigned i = 0; i < mix_steps(); i++) {
 		bool left = rand_seq_below(r, 2);
 		size_t n = rand_seq_below(r, 40);
 
@@ -546,7 +577,7 @@ zset_mix_run(struct timed *t, struct arena *arena, void *arg)
 	struct timed_item item;
 
 	TRY(timed_item_open(t, STR("zset"), arena, &item));
-	for (unsigned i = 0; i < 100; i++) {
+	for (unsigned i = 0; i < mix_steps(); i++) {
 		struct timed_member members[30] = { 0 };
 
 		for (size_t k = 0; k < 30; k++) {
@@ -603,8 +634,7 @@ a_map_tells_where_blocks_of_a_sorted_set_begin(void **state)
 	uint64_t reads;
 
 	assert_non_null(other);
-	for (unsigned first = 0; first < 5000; first += 1000)
-		items_must(f, many_run, &first);
+	many_fill(f);
 	for (unsigned round = 0; round < 90; round++) {
 		f->maps = round / 10 % 2 ? other : mine;
 		items_must(f, moves_run, &r);

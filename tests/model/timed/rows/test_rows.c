@@ -25,6 +25,7 @@ enum {
 	ARENA_BYTES = 64 * 1024 * 1024,
 	START_MS = 1000 * 1000,
 	ROUNDS = 1500,
+	ROUNDS_CLUSTER = 400,
 	SPACE_ROWS = 33, /* as it is stored */
 	SPACE_EXPIRY = 34,
 };
@@ -542,6 +543,7 @@ a_default_that_is_changed_counts_for_what_is_there(void **state)
 
 enum {
 	RENEWED_ROWS = 400,
+	RENEWED_ROWS_CLUSTER = 100, /* where each waits for a commit, and the sweep as often */
 	RENEWED_ROUNDS = 3,
 };
 
@@ -565,13 +567,14 @@ sweeper_main(void *arg)
 static void
 what_is_written_again_is_not_removed(void **state)
 {
+	int rows = test_store_is_cluster() ? RENEWED_ROWS_CLUSTER : RENEWED_ROWS;
 	struct fixture *f = *state;
 
 	for (int round = 0; round < RENEWED_ROUNDS; round++) {
 		struct sweeper sweeper;
 		pthread_t thread;
 
-		for (int i = 0; i < RENEWED_ROWS; i++)
+		for (int i = 0; i < rows; i++)
 			must(f, (struct op){ OP_INSERT, ROW(TABLE, "u", i), AFTER(1000) });
 		f->now_ms += 2000;
 		sweeper.f = *f;
@@ -579,11 +582,11 @@ what_is_written_again_is_not_removed(void **state)
 		atomic_init(&sweeper.stops, false);
 		assert_int_equal(pthread_create(&thread, NULL, sweeper_main, &sweeper), 0);
 		/* The last ones first, so that the sweep has not always been there already. */
-		for (int i = RENEWED_ROWS; i-- > 0;)
+		for (int i = rows; i-- > 0;)
 			must(f, (struct op){ OP_INSERT, ROW(TABLE, "u", i), AFTER(5000) });
 		atomic_store(&sweeper.stops, true);
 		assert_int_equal(pthread_join(thread, NULL), 0);
-		assert_int_equal(stored(f, TABLE, SPACE_ROWS), RENEWED_ROWS);
+		assert_int_equal(stored(f, TABLE, SPACE_ROWS), rows);
 		verified_none(f->store);
 		f->now_ms += 6000;
 		(void)sweep_all(f);
@@ -1020,12 +1023,13 @@ compare_with_model(struct fixture *f)
 static void
 random_operations_leave_what_a_naive_model_has(void **state)
 {
+	int rounds = test_store_is_cluster() ? ROUNDS_CLUSTER : ROUNDS;
 	struct fixture *f = *state;
 	struct rand_seq r = { test_seed() };
 	uint64_t before_us = 0;
 
 	memset(model, 0, sizeof(model));
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		struct model_row *row;
 		int column, member;
 		struct op op = model_step(&r, &row, &column, &member);
