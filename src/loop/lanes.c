@@ -176,6 +176,25 @@ lanes_take_free(struct lanes *q, uint64_t lanes)
 	return lanes;
 }
 
+uint64_t
+lanes_choose(struct lanes *q, uint64_t lanes)
+{
+	uint64_t free;
+
+	assert(lanes);
+	pthread_mutex_lock(&q->lock);
+	free = lanes & ~(q->busy | q->owed);
+	if (!free) {
+		unsigned before = q->chosen++ % (unsigned)__builtin_popcountll(lanes);
+
+		free = lanes;
+		while (before--)
+			free &= free - 1;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return free & -free; /* its lowest bit */
+}
+
 /* ---- Lanes that are owed ---- */
 
 void

@@ -74,7 +74,8 @@ struct lanes {
 	uint64_t owed;     /* lanes whose group has ended, and that no job gets until lanes_pay() */
 	struct lanes_job *first;
 	struct lanes_job **end;
-	size_t waiting; /* jobs from `first` on */
+	size_t waiting;  /* jobs from `first` on */
+	unsigned chosen; /* by lanes_choose(), so far */
 	/*
 	 * Of the last group that has ended: its jobs and those that waited then, which is how many
 	 * are likely to come; its lanes, and how long it took.
@@ -110,6 +111,12 @@ lanes_of(uint64_t hash)
  * stays where it is until this returns.
  */
 bool lanes_enter(struct lanes *q, struct lanes_job *job);
+
+/*
+ * One of the lanes, for a job that may have any of them: the first that is free or, if groups have
+ * all of them, each in its turn. Another job may be quicker.
+ */
+uint64_t lanes_choose(struct lanes *q, uint64_t lanes);
 
 /* The lanes of all jobs of the group that this one leads, which the group has. */
 uint64_t lanes_of_group(const struct lanes_job *leader);

@@ -70,6 +70,45 @@ def until_blocked(door, count):
               told=lambda: c("INFO", "clients"))
 
 
+# ---- Readers ----
+
+@test
+def readers_that_share_transactions_see_what_was_acknowledged_before(cwd):
+    """In front of a cluster, where a transaction costs more than what it reads, clients share them. None may
+    be read for in one that began before its command came."""
+    readers, rounds = 16, 40
+    with doors(cwd) as all_doors:
+        acknowledged, done = [0], threading.Event()
+
+        def write():
+            with all_doors[1].client() as c:
+                while not done.is_set():
+                    acknowledged[0] = c("INCR", "n")
+
+        def read():
+            with all_doors[0].client() as c:
+                for _ in range(rounds):
+                    least = acknowledged[0]
+                    got = int(c("GET", "n") or 0)
+                    assert got >= least, f"{got} was read when {least} had been acknowledged"
+
+        def read_all():
+            try:
+                run_threads(*[read] * readers)
+            finally:
+                done.set()
+
+        before = all_doors[0].process and all_doors[0].process.metrics()
+        run_threads(write, read_all)
+        if before:
+            after = all_doors[0].process.metrics()
+            commands, transactions = (after[name] - before[name] for name in
+                                      ("frond_redis_commands_total", "frond_redis_transactions_total"))
+            equal(commands, readers * rounds)
+            print(f"# {commands:.0f} commands in {transactions:.0f} transactions")
+            assert transactions < commands, f"{commands} commands took {transactions} transactions"
+
+
 # ---- WATCH ----
 
 @test

@@ -264,6 +264,33 @@ queue_one(struct lanes *q, struct queued *one, uint64_t lanes, uint64_t patience
 }
 
 static void
+a_job_that_may_have_any_lane_gets_one_that_is_free(void **state)
+{
+	uint64_t all = lanes_of(1) | lanes_of(4) | lanes_of(9), seen = 0;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	lanes_hold(&q, lanes_of(1));
+	for (int i = 0; i < 3; i++)
+		assert_true(lanes_choose(&q, all) & (lanes_of(4) | lanes_of(9)));
+	lanes_hold(&q, lanes_of(9));
+	for (int i = 0; i < 3; i++)
+		assert_true(lanes_choose(&q, all) == lanes_of(4));
+	lanes_hold(&q, lanes_of(4));
+	/* None is: those that wait are divided among them. */
+	for (int i = 0; i < 3; i++) {
+		uint64_t one = lanes_choose(&q, all);
+
+		assert_false(seen & one);
+		seen |= one;
+	}
+	assert_true(seen == all);
+	lanes_release(&q, all);
+	lanes_fini(&q);
+}
+
+static void
 lanes_that_are_owed_are_nobodys_until_they_are_paid(void **state)
 {
 	struct lanes_job holder = { .lanes = lanes_of(1) };
@@ -484,6 +511,7 @@ main(void)
 		cmocka_unit_test(nobody_passes_a_job_that_waits_for_several_lanes),
 		cmocka_unit_test(small_jobs_of_other_lanes_are_in_one_group),
 		cmocka_unit_test(lanes_that_are_held_are_nobody_elses),
+		cmocka_unit_test(a_job_that_may_have_any_lane_gets_one_that_is_free),
 		cmocka_unit_test(lanes_that_are_owed_are_nobodys_until_they_are_paid),
 		cmocka_unit_test(a_job_that_waits_for_an_owed_lane_is_refused_in_time),
 		cmocka_unit_test(a_job_that_waits_for_a_group_is_not_refused),

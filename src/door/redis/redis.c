@@ -68,6 +68,7 @@ redis_new(const struct redis_config *config)
 	clients_init(&r->clients, CLIENT_ENDED, 0);
 	recent_init(&r->acl_log);
 	lanes_init(&r->queue, REDIS_GROUP_JOBS);
+	lanes_init(&r->readers, REDIS_GROUP_JOBS);
 	r->stream = (struct net_stream_options){
 		.serve = redis_serve,
 		.arg = r,

@@ -34,6 +34,7 @@ struct redis {
 	struct redis_config config;
 	struct net_stream_options stream;
 	struct lanes queue;    /* of jobs: run.h */
+	struct lanes readers;  /* of single small commands that only read, in a cluster's store */
 	struct others *others; /* NULL: the store is this process's alone */
 	uint64_t origin;       /* of this process, in the log of messages */
 	struct chores *chores; /* that sweep what expires; NULL: none do */

@@ -64,6 +64,7 @@ run_lanes_fini(struct redis *r)
 {
 	kv_lanes_forget(r->config.store, &r->queue);
 	lanes_fini(&r->queue);
+	lanes_fini(&r->readers);
 }
 
 /* ---- A group, on the fiber of its first job ---- */
@@ -533,8 +534,8 @@ group_body(struct kv_tx *tx, void *arg)
 	txn_fini(&g->x);
 	arena_reset(g->arena, g->mark);
 	txn_init(&g->x, g->redis, tx, g->cache, g->arena, &g->err);
-	/* A transaction that writes is others', too, and ends without waiting for any of them. */
-	if (g->reads)
+	/* A transaction that is others', too, ends without waiting for any of them. */
+	if (g->reads && !group_next(g->first))
 		kv_tx_set_memory(tx, g->first->client->part, 0);
 	group_begin(g);
 	if (!g->reads)
@@ -710,8 +711,8 @@ group_run(struct group *g)
 	enum status (*ask)(void *) = steps ? steps->ask : NULL;
 	void *ask_arg = steps ? steps->ask_arg : NULL;
 
-	/* A client that has gone ends what only reads. */
-	if (!g->reads)
+	/* A client that has gone ends what it alone reads. */
+	if (!g->reads || group_next(g->first))
 		step_set_ask(group_goes_on, g);
 	g->cache = catalog_caches_take(&g->redis->caches);
 	g->mark = arena_mark(g->arena);
@@ -826,6 +827,48 @@ job_begin_answers(struct job *job)
 	budget_forgive(part);
 }
 
+static void
+job_read(struct redis *r, struct job *job, struct arena *arena)
+{
+	struct group g = {
+		.redis = r,
+		.first = job,
+		.arena = arena,
+		.reads = true,
+		.lanes = { .which = UINT64_MAX },
+	};
+
+	group_run(&g);
+}
+
+/*
+ * Where each transaction asks a cluster for its moment to read, single small commands share
+ * transactions: what comes while RUN_READ_LANES of them are under way is read together when one has
+ * ended. None joins a transaction that has begun, which may not see what was written before the
+ * command came. A command that takes long delays those in its lane alone.
+ */
+static void
+job_read_in_turn(struct redis *r, struct job *job, struct arena *arena)
+{
+	uint64_t of_keys = job->lane.lanes;
+
+	job->lane.lanes = lanes_choose(&r->readers, RUN_READ_LANES_ALL);
+	job->lane.small = job->lane.prompt = true;
+	if (lanes_enter(&r->readers, &job->lane)) {
+		job_read(r, job, arena);
+		lanes_leave(&r->readers, &job->lane, lanes_of_group(&job->lane));
+	}
+	job->lane.lanes = of_keys;
+	job->lane.prompt = false;
+}
+
+static bool
+job_reads_together(const struct redis *r, const struct job *job)
+{
+	return kv_is_shared(r->config.store) && !kv_keeps_versions(r->config.store) &&
+	       job->count - job->done == 1 && job_is_small(job);
+}
+
 void
 run_job(struct redis *r, struct job *job, struct arena *arena)
 {
@@ -836,16 +879,12 @@ run_job(struct redis *r, struct job *job, struct arena *arena)
 	job_begin_answers(job);
 	for (size_t i = job->done; i < job->count; i++)
 		assert(unit_is_data(&job->units[i]));
+	if (job->reads && job_reads_together(r, job)) {
+		job_read_in_turn(r, job, arena);
+		return;
+	}
 	if (job->reads) {
-		struct group g = {
-			.redis = r,
-			.first = job,
-			.arena = arena,
-			.reads = true,
-			.lanes = { .which = UINT64_MAX },
-		};
-
-		group_run(&g);
+		job_read(r, job, arena);
 		return;
 	}
 	for (;;) {

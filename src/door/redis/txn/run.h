@@ -2,11 +2,12 @@
  * Running commands in transactions, together with those of other connections.
  *
  * A connection gives a job: commands that came one after the other. Jobs that only read run at
- * once. Others take their lanes first, which their keys' hashes say: while a job has a lane, those
- * that want the same wait, and are then run together, in one transaction with one fsync. The fiber
- * of the first of them runs the group for all. So commands of one process never conflict with each
- * other, and a key that everybody writes costs one commit for all that came during the last one.
- * Single commands of a few clients share a lane, too, whatever their keys are, and so a commit.
+ * once, or share transactions in a cluster's store (job_read_in_turn()). Others take their lanes
+ * first, which their keys' hashes say: while a job has a lane, those that want the same wait, and
+ * are then run together, in one transaction with one fsync. The fiber of the first of them runs the
+ * group for all. So commands of one process never conflict with each other, and a key that
+ * everybody writes costs one commit for all that came during the last one. Single commands of a few
+ * clients share a lane, too, whatever their keys are, and so a commit.
  *
  * A unit is a command, or an EXEC with what it runs: all of it is in one transaction. A unit that
  * fails undoes no other one.
@@ -20,6 +21,8 @@
 
 enum {
 	RUN_ASK_AHEAD = 512, /* items of a transaction, in a store that others use, too */
+	RUN_READ_LANES = 4,  /* transactions under way at once that such commands share */
+	RUN_READ_LANES_ALL = (1 << RUN_READ_LANES) - 1,
 	/* Of answers to a pipeline, before they are sent and it goes on: at most, at least. */
 	RUN_ANSWERS_BYTES = 256 * 1024,
 	RUN_ANSWERS_LEAST_BYTES = 16 * 1024,
