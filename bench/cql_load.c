@@ -6,11 +6,12 @@
  *
  * cql_load OP PORT CONNECTIONS IN_FLIGHT SECONDS FIRST ROWS [PID...]
  *
- * OP: insert, hset (new rows from FIRST on); select, hgetall, update, hset-one, lwt, counter,
- * hincrby (of the rows 0 to ROWS - 1 at random); hot-lwt, hot-counter, hot-update (all of row 0);
- * fill-partitions, partition (100 rows of one of ROWS partitions); scan (all rows, in pages of
- * 5,000, over and over). Units are rows where rows are read, otherwise requests. SECONDS 0: ROWS
- * requests.
+ * OP: insert, hset, insert-indexed (new rows from FIRST on); select, hgetall, update, hset-one,
+ * lwt, counter, hincrby (of the rows 0 to ROWS - 1 at random); hot-lwt, hot-counter, hot-update
+ * (all of row 0); fill-partitions, partition (100 rows of one of ROWS partitions); scan (all rows
+ * of these, in pages of 5,000, over and over); fill-small, scan-small (the same of rows of three
+ * small columns). Units are rows where rows are read, otherwise requests. SECONDS 0: ROWS requests.
+ * The connections of a scan share its place: each asks for the page behind the last answer.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -37,6 +38,7 @@ enum {
 	PIDS = 64,
 	COLUMNS = 6,
 	COLUMN_BYTES = 166, /* 1,000 bytes in all */
+	SMALL_BYTES = 10,
 	PARTITION_ROWS = 100,
 	PAGE_ROWS = 5000,
 	ANSWER_BYTES = 8 * 1024 * 1024,
@@ -208,6 +210,20 @@ make_partition_row(struct run *r, struct buf *out)
 }
 
 static void
+make_small_row(struct run *r, struct buf *out)
+{
+	uint64_t n = row_of(r);
+
+	execute_begin(r, out, 4);
+	put_key(out, n);
+	put_32(out, 4);
+	put_32(out, n % 1000);
+	put_key(out, n * 7);
+	put_32(out, SMALL_BYTES);
+	buf_append(out, r->text, SMALL_BYTES);
+}
+
+static void
 make_scan(struct run *r, struct buf *out)
 {
 	put_16(out, r->id_len);
@@ -286,6 +302,12 @@ static const struct op ops[] = {
 	  0, true },
 	{ "partition", "SELECT * FROM bench.p WHERE k = ?", make_key, PARTITION_ROWS, false },
 	{ "scan", "SELECT * FROM bench.p", make_scan, UINT64_MAX, false },
+	{ "insert-indexed",
+	  "INSERT INTO bench.i (k, a, b, c, d, e, f) VALUES (?, ?, ?, ?, ?, ?, ?)", make_insert, 0,
+	  true },
+	{ "fill-small", "INSERT INTO bench.s (k, a, b, c) VALUES (?, ?, ?, ?)", make_small_row, 0,
+	  true },
+	{ "scan-small", "SELECT * FROM bench.s", make_scan, UINT64_MAX, false },
 	{ "hset", NULL, make_hset, 0, true },
 	{ "hset-one", NULL, make_hset_one, 0, false },
 	{ "hgetall", NULL, make_hgetall, 1, false },
