@@ -570,7 +570,8 @@ create_run(const struct utility *u, CreateStmt *from)
 		makeDefElem(FROND_OPTION_SCHEMA, (Node *)makeString(schema), -1),
 		makeDefElem(FROND_OPTION_TABLE,
 			    (Node *)makeString(name_in_frond(schema, base->relation->relname)), -1),
-		makeDefElem(FROND_OPTION_MADE, (Node *)makeString(pstrdup("true")), -1));
+		makeDefElem(FROND_OPTION_MADE,
+			    (Node *)makeString(pstrdup(frond_database_id(MyDatabaseId))), -1));
 	run_other((Node *)statement, (void *)u);
 	if (OidIsValid(existing))
 		return;
@@ -919,6 +920,9 @@ utility_run(const struct utility *u)
 		return;
 	case T_AlterSeqStmt:
 		run_other((Node *)frond_sequence_owned((AlterSeqStmt *)statement), (void *)u);
+		return;
+	case T_DropdbStmt:
+		frond_database_drop((DropdbStmt *)statement, run_other, (void *)u);
 		return;
 	case T_LockStmt:
 		lock_run(u, (LockStmt *)statement);

@@ -1,6 +1,7 @@
 /*
- * Definitions: CREATE TABLE and what is common to them (ddl.c), ALTER TABLE (alter.c), tables that
- * are made anew with their rows (remake.c), types of columns (retype.c).
+ * Definitions: CREATE TABLE and what is common to them (ddl.c, like.c), ALTER TABLE (alter.c),
+ * tables that are made anew with their rows (remake.c), types of columns (retype.c), DROP DATABASE
+ * (database.c).
  */
 #ifndef FROND_PG_FROND_DEFINE_H
 #define FROND_PG_FROND_DEFINE_H
@@ -69,6 +70,16 @@ List *frond_likes_expand(List *elements, struct frond_likes *ret);
 void frond_likes_finish(Oid relid, const struct frond_likes *likes);
 /* An expression in SQL, as the parser has it. */
 Node *frond_expression_parse(const char *text);
+
+/* ---- DROP DATABASE (database.c) ---- */
+
+extern bool frond_drop_database; /* it drops the tables in frond, too */
+/* What the option `made` says of a table that CREATE TABLE has made in this database. */
+const char *frond_database_id(Oid database);
+/* Runs DROP DATABASE, and drops in frond what CREATE TABLE has made for the database. */
+void frond_database_drop(const DropdbStmt *statement, frond_run_utility *run, void *arg);
+/* What a background worker runs. */
+PGDLLEXPORT void frond_database_worker(Datum arg);
 
 /* ---- ALTER TABLE (alter.c) ---- */
 

@@ -1,5 +1,5 @@
 /* Settings of the extension, and the options of its servers, user mappings, tables and columns. */
-#include "frond_pg.h"
+#include "frond_define.h"
 #include "frond_lock.h"
 
 #include "utils/builtins.h"
@@ -59,6 +59,10 @@ frond_settings_init(void)
 		"frond.bulk_load", "Commits what a long transaction writes in parts.",
 		"A transaction that fails leaves the parts that were committed before.",
 		&frond_bulk_load, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"frond.drop_database",
+		"Lets DROP DATABASE drop the tables that CREATE TABLE has made in frond for it.",
+		NULL, &frond_drop_database, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable(
 		"frond.retries", "How often a statement is tried again that has met others.",
 		"Of statements that are a transaction by themselves; 0: they fail with 40001.",

@@ -583,6 +583,53 @@ def a_savepoint_that_is_too_large_says_why_it_is_not_brought_back(cwd):
         equal(s.do("SELECT * FROM t"), [])
 
 
+@test
+def tables_go_with_their_database_if_that_is_wanted(cwd):
+    postgres, door = shared()
+
+    def tables(schema):
+        with postgres.session("postgres") as s:
+            s.do("CREATE EXTENSION IF NOT EXISTS frond")
+            s.do("DROP SERVER IF EXISTS looks CASCADE")
+            s.do(f"CREATE SERVER looks FOREIGN DATA WRAPPER frond OPTIONS (host '127.0.0.1', port '{door.port}')")
+            s.do("DROP SCHEMA IF EXISTS looks CASCADE")
+            s.do("CREATE SCHEMA looks")
+            s.do(f'IMPORT FOREIGN SCHEMA "{schema}" FROM SERVER looks INTO looks')
+            return [row[0] for row in s.do("SELECT relname FROM pg_class WHERE relkind = 'f' ORDER BY 1")]
+
+    opener = postgres.database("goes", door.port)
+    with opener() as s:
+        s.do("CREATE SCHEMA goes")
+        s.do("CREATE TABLE goes.one (k serial PRIMARY KEY)")
+        s.do('CREATE TABLE goes."a name" (k int)')
+        s.do("INSERT INTO goes.one DEFAULT VALUES")
+        s.do("ALTER TABLE goes.one RENAME TO renamed")
+    with postgres.session("postgres") as s:
+        s.do("CREATE DATABASE copied TEMPLATE goes")
+        s.do("SET frond.drop_database = on")
+        # A copy has made none of them, a failure drops nothing, nor does a session that did not say so.
+        s.do("DROP DATABASE copied")
+        equal(len(tables("goes")), 2)
+        s.do("CREATE ROLE drops_none")
+        s.do("SET ROLE drops_none")
+        s.fails("42501", "DROP DATABASE goes")
+        s.do("RESET ROLE")
+        with opener() as held:
+            held.one("SELECT 1")
+            s.fails("55006", "DROP DATABASE goes")
+        equal(len(tables("goes")), 2)
+        s.do("DROP DATABASE goes")
+        s.do("DROP DATABASE IF EXISTS goes")
+        equal(tables("goes"), [])
+        opener = postgres.database("stays", door.port)
+        with opener() as other:
+            other.do("CREATE SCHEMA stays")
+            other.do("CREATE TABLE stays.t (k int)")
+        s.do("RESET frond.drop_database")
+        s.do("DROP DATABASE stays")
+        equal(tables("stays"), ["t"])
+
+
 # ---- Types of columns ----
 
 @test
