@@ -83,6 +83,30 @@ hide_from_planner(Oid relid)
 	table_close(classes, RowExclusiveLock);
 }
 
+/*
+ * PostgreSQL's own trigger of a deferrable UNIQUE is refused of a foreign table. So the constraint
+ * is made as if it could not be deferred, and said to be deferrable here.
+ */
+static void
+constraint_defer(Oid relid, Oid constraint, Oid index, bool deferred)
+{
+	Relation constraints = table_open(ConstraintRelationId, RowExclusiveLock);
+	Relation indexes = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+	HeapTuple of_index = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+	Form_pg_constraint form = (Form_pg_constraint)GETSTRUCT(tuple);
+
+	form->condeferrable = true;
+	form->condeferred = deferred;
+	CatalogTupleUpdate(constraints, &tuple->t_self, tuple);
+	((Form_pg_index)GETSTRUCT(of_index))->indimmediate = false;
+	CatalogTupleUpdate(indexes, &of_index->t_self, of_index);
+	table_close(indexes, RowExclusiveLock);
+	table_close(constraints, RowExclusiveLock);
+	CommandCounterIncrement();
+	frond_constraint_trigger_make(relid, constraint, "PK_ConstraintTrigger");
+}
+
 void
 frond_catalog_index_add(Relation rel, const struct frond_catalog_index *index)
 {
@@ -121,6 +145,10 @@ frond_catalog_index_add(Relation rel, const struct frond_catalog_index *index)
 		depend_on_table(ConstraintRelationId, constraint, relid);
 	else
 		depend_on_table(RelationRelationId, oid, relid);
+	if (index->deferrable) {
+		CommandCounterIncrement();
+		constraint_defer(relid, constraint, oid, index->deferred);
+	}
 	hide_from_planner(relid);
 	CommandCounterIncrement();
 }

@@ -141,7 +141,9 @@ foreign_take(const Constraint *from, List *columns, struct frond_key_spec *key)
 static void
 attribute_take(ConstrType attribute, ConstrType of, struct frond_key_spec *key)
 {
-	Constraint *c = of == CONSTR_FOREIGN ? llast(key->foreign) : NULL;
+	Constraint *c = of == CONSTR_FOREIGN  ? llast(key->foreign)
+			: of == CONSTR_UNIQUE ? llast(key->unique)
+					      : NULL;
 	bool defers = attribute == CONSTR_ATTR_DEFERRABLE || attribute == CONSTR_ATTR_DEFERRED;
 
 	if (!c && defers)

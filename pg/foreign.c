@@ -4,7 +4,7 @@
  * pg_dump, DROP CONSTRAINT, CASCADE and TRUNCATE know it by that. What the triggers do is in
  * reference.c.
  */
-#include "frond_pg.h"
+#include "frond_catalog.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -270,6 +270,13 @@ trigger_make(Oid relid, Oid constraint, const char *name, bool row, int16 events
 	CommandCounterIncrement();
 }
 
+void
+frond_constraint_trigger_make(Oid relid, Oid constraint, const char *name)
+{
+	trigger_make(relid, constraint, name, false, TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE,
+		     "frond_reference");
+}
+
 static Oid
 constraint_make(const struct making *m)
 {
@@ -284,8 +291,7 @@ constraint_make(const struct making *m)
 	CommandCounterIncrement();
 	trigger_make(m->to->relid, oid, "RI_ConstraintTrigger_a", true,
 		     TRIGGER_TYPE_DELETE | TRIGGER_TYPE_UPDATE, "frond_referenced");
-	trigger_make(m->t->relid, oid, "RI_ConstraintTrigger_c", false,
-		     TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE, "frond_reference");
+	frond_constraint_trigger_make(m->t->relid, oid, "RI_ConstraintTrigger_c");
 	return oid;
 }
 

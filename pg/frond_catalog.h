@@ -38,7 +38,8 @@ Oid frond_index_find(List *name);
 struct frond_catalog_index {
 	const char *name;
 	bool unique, is_primary, is_constraint;
-	int key_count, count; /* without, and with what it includes */
+	bool deferrable, deferred; /* of a UNIQUE constraint */
+	int key_count, count;      /* without, and with what it includes */
 	struct frond_catalog_column {
 		AttrNumber attnum;
 		bool descending;
@@ -49,6 +50,8 @@ struct frond_catalog_index {
 
 void frond_catalog_index_add(Relation rel, const struct frond_catalog_index *index);
 void frond_catalog_key_add(Relation rel, const struct frond_key_spec *key);
+/* Makes the trigger that looks whether the rows of a statement fulfil a constraint (foreign.c). */
+void frond_constraint_trigger_make(Oid relid, Oid constraint, const char *name);
 /* The table in frond whose index in the catalog it is; InvalidOid: it is none. */
 Oid frond_catalog_table_of(Oid index);
 /* Drops an index from the catalog; one that a constraint needs only with that (`is_constraint`).

@@ -167,13 +167,15 @@ frond_index_tells_apart(const struct frond_index *index)
 	return index->is_unique && index->is_usable && !index->predicate;
 }
 
-/* A FOREIGN KEY of a table, which refers to another one. */
+/* A FOREIGN KEY of a table, which refers to another one; or a deferrable UNIQUE, which is kept in
+ * the same way: its `parent` is the table itself. */
 struct frond_reference {
 	Oid constraint, parent;
 	int count;
 	AttrNumber own[INDEX_MAX_KEYS], theirs[INDEX_MAX_KEYS];
 	bool is_full;     /* MATCH FULL */
 	bool is_deferred; /* INITIALLY DEFERRED */
+	bool is_unique;
 };
 
 struct frond_table {

@@ -315,7 +315,8 @@ build(const struct making *m, uint32 number)
 
 /*
  * An index of rows that a transaction has changed is built behind its commit, when nothing may fail
- * any more. So this looks for equal rows before.
+ * any more, and frond does not compare the rows of a deferrable UNIQUE. So this looks for equal
+ * rows before.
  */
 static void
 check_unique(const struct making *m)
@@ -380,12 +381,15 @@ static void
 index_make(struct making *m, const char *name)
 {
 	const struct frows_of of = frond_table_of(m->t);
-	struct frows *c = m->remade ? frond_link_define_within(m->t->server, GetUserId())
-				    : frond_link_for_schema(m->t->server, GetUserId());
+	struct frows *c;
 	uint32 number;
 	bool within;
 
 	m->index.name = (struct frows_text){ name, strlen(name) };
+	if (m->catalog.deferrable && !m->remade)
+		check_unique(m);
+	c = m->remade ? frond_link_define_within(m->t->server, GetUserId())
+		      : frond_link_for_schema(m->t->server, GetUserId());
 	within = frond_link_has_written(m->t->server, GetUserId());
 	if (within && m->index.unique && !m->remade)
 		check_unique(m);
@@ -397,7 +401,6 @@ index_make(struct making *m, const char *name)
 	else if (!is_ready(m, number))
 		frond_link_build_later(m->t, GetUserId(), number, &m->index);
 	m->catalog.name = name;
-	m->catalog.unique = m->index.unique;
 	frond_catalog_index_add(m->rel, &m->catalog);
 	/* Other backends have plans without it. */
 	CacheInvalidateRelcache(m->rel);
@@ -415,8 +418,6 @@ check_statement(const IndexStmt *s)
 		refuse("EXCLUDE constraints");
 	if (s->nulls_not_distinct)
 		refuse("NULLS NOT DISTINCT");
-	if (s->deferrable)
-		refuse("deferrable constraints");
 }
 
 static void
@@ -431,7 +432,11 @@ index_create_as(Oid relid, IndexStmt *s, bool remade)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	making_init(&m, relid);
 	m.remade = remade;
-	m.index.unique = s->unique;
+	/* frond looks at each row, so this looks when the statement, or the transaction, ends. */
+	m.index.unique = s->unique && !s->deferrable;
+	m.catalog.unique = s->unique;
+	m.catalog.deferrable = s->deferrable;
+	m.catalog.deferred = s->initdeferred;
 	m.catalog.is_constraint = s->isconstraint;
 	foreach (cell, s->indexParams)
 		column_take(&m, lfirst(cell));
@@ -503,6 +508,7 @@ frond_index_add_unique(Oid relid, const Constraint *c)
 	s->indexIncludingParams = elements_of(c->including);
 	s->unique = s->isconstraint = true;
 	s->deferrable = c->deferrable;
+	s->initdeferred = c->initdeferred;
 	s->nulls_not_distinct = c->nulls_not_distinct;
 	frond_index_create(relid, s);
 }

@@ -176,6 +176,7 @@ index_like(Oid oid)
 	s->isconstraint = OidIsValid(constraint);
 	if (HeapTupleIsValid(tuple)) {
 		s->deferrable = ((Form_pg_constraint)GETSTRUCT(tuple))->condeferrable;
+		s->initdeferred = ((Form_pg_constraint)GETSTRUCT(tuple))->condeferred;
 		ReleaseSysCache(tuple);
 	}
 	return s;

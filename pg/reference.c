@@ -6,6 +6,9 @@
  * looked for within frond's transaction, which is serializable: what it has read cannot change
  * before it commits. So nothing is locked.
  *
+ * A deferrable UNIQUE is kept in the same way: the values of rows are noted, and looked for at an
+ * index which frond does not take for unique.
+ *
  * A row that others refer to: PostgreSQL's own functions for such triggers do what ON DELETE and
  * ON UPDATE say, by statements that run like any other. Their permissions are the table owner's, as
  * always, but frond is asked as the person who writes: a transaction there belongs to one person.
@@ -27,6 +30,7 @@
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
@@ -77,11 +81,33 @@ static List *modes;     /* of struct mode */
 
 /* ---- What the catalog has ---- */
 
+/* The columns of a UNIQUE constraint. */
+static int
+columns_read(HeapTuple tuple, AttrNumber *ret)
+{
+	bool is_null;
+	ArrayType *all = DatumGetArrayTypeP(
+		SysCacheGetAttr(CONSTROID, tuple, Anum_pg_constraint_conkey, &is_null));
+	int count = Min(ARR_DIMS(all)[0], INDEX_MAX_KEYS);
+
+	memcpy(ret, ARR_DATA_PTR(all), count * sizeof(*ret));
+	return count;
+}
+
 static void
 reference_fill(HeapTuple tuple, struct frond_reference *ret)
 {
 	Form_pg_constraint form = (Form_pg_constraint)GETSTRUCT(tuple);
 	Oid operators[INDEX_MAX_KEYS];
+
+	*ret = (struct frond_reference){ .is_unique = form->contype == CONSTRAINT_UNIQUE };
+	if (ret->is_unique) {
+		ret->constraint = form->oid;
+		ret->parent = form->conrelid;
+		ret->is_deferred = form->condeferred;
+		ret->count = columns_read(tuple, ret->own);
+		return;
+	}
 
 	ret->constraint = form->oid;
 	ret->parent = form->confrelid;
@@ -89,6 +115,13 @@ reference_fill(HeapTuple tuple, struct frond_reference *ret)
 	ret->is_deferred = form->condeferred;
 	DeconstructFkConstraintRow(tuple, &ret->count, ret->own, ret->theirs, operators, NULL, NULL,
 				   NULL, NULL);
+}
+
+static bool
+is_kept_here(Form_pg_constraint form)
+{
+	return form->contype == CONSTRAINT_FOREIGN ||
+	       (form->contype == CONSTRAINT_UNIQUE && form->condeferrable);
 }
 
 void
@@ -104,7 +137,7 @@ frond_references_load(Oid relid, struct frond_table *t)
 		    ObjectIdGetDatum(relid));
 	scan = systable_beginscan(all, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
 	while ((tuple = systable_getnext(scan))) {
-		if (((Form_pg_constraint)GETSTRUCT(tuple))->contype != CONSTRAINT_FOREIGN)
+		if (!is_kept_here((Form_pg_constraint)GETSTRUCT(tuple)))
 			continue;
 		if (t->reference_count == room) {
 			room = 2 * room + 1;
@@ -200,7 +233,7 @@ mode_add(Oid constraint, bool deferred)
 	MemoryContextSwitchTo(old);
 }
 
-/* All foreign keys of that name in the schemas that the name means. */
+/* All such constraints of that name in the schemas that the name means. */
 static void
 modes_add_named(const RangeVar *name, bool deferred)
 {
@@ -218,8 +251,8 @@ modes_add_named(const RangeVar *name, bool deferred)
 	while ((tuple = systable_getnext(scan))) {
 		Form_pg_constraint form = (Form_pg_constraint)GETSTRUCT(tuple);
 
-		if (form->contype == CONSTRAINT_FOREIGN &&
-		    list_member_oid(schemas, form->connamespace) && frond_is_table(form->conrelid))
+		if (is_kept_here(form) && list_member_oid(schemas, form->connamespace) &&
+		    frond_is_table(form->conrelid))
 			mode_add(form->oid, deferred);
 	}
 	systable_endscan(scan);
@@ -510,6 +543,66 @@ still_refers(const struct frond_table *t, const struct frond_reference *r, const
 	return found;
 }
 
+/* ---- Deferrable UNIQUE constraints ---- */
+
+/* Whether more than one row has these values, by the index of the constraint. */
+static bool
+are_several(const struct frond_table *t, const struct frond_index *index, struct frows *c,
+	    const struct frond_reference *r, const struct frows_value *values)
+{
+	struct frows_value equal[FROWS_KEY_COLUMNS], place = { NULL, 0 }, none;
+	struct frows_scan scan = { .of = frond_table_of(t),
+				   .index = index->number,
+				   .equal = equal,
+				   .equal_count = index->count,
+				   .rows = 2 };
+	int found = 0;
+
+	for (int i = 0; i < index->count; i++)
+		for (int j = 0; j < r->count; j++)
+			if (r->own[j] == index->columns[i].attnum)
+				equal[i] = values[j];
+	for (;;) {
+		if (!frows_scan_page_at(c, &scan, place))
+			frond_fail(c);
+		while (frows_scan_row(c, &none))
+			found++;
+		if (found > 1 || !frows_has_more(c))
+			return found > 1;
+		place = frows_scan_place(c);
+		place.ptr = memcpy(palloc(place.len), place.ptr, place.len);
+	}
+}
+
+/* Frond's transaction is serializable: whoever else writes such a row meets what was read here. */
+static void
+unique_check(const struct frond_table *t, const struct frond_reference *r, struct pending **all,
+	     int count)
+{
+	const char *name = get_constraint_name(r->constraint);
+	const struct frond_index *index = frond_index_named(t, name);
+	struct frows *c;
+
+	if (!index || !index->is_usable)
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			errmsg("the index of the constraint \"%s\" is not there, or not built yet",
+			       name));
+	frond_modify_flush(t->relid, NULL);
+	c = frond_link_inside(t->server, all[0]->user, false);
+	for (int i = 0; i < count; i++) {
+		CHECK_FOR_INTERRUPTS();
+		if (!are_several(t, index, c, r, all[i]->values))
+			continue;
+		ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
+			errmsg("duplicate key value violates unique constraint \"%s\"", name),
+			errdetail("%s already exists.", values_text(t, r, all[i]->values)),
+			err_generic_string(PG_DIAG_SCHEMA_NAME,
+					   get_namespace_name(get_rel_namespace(t->relid))),
+			err_generic_string(PG_DIAG_TABLE_NAME, get_rel_name(t->relid)),
+			err_generic_string(PG_DIAG_CONSTRAINT_NAME, name));
+	}
+}
+
 /* Of one constraint. */
 static void
 check_all(struct pending **all, int count)
@@ -523,6 +616,10 @@ check_all(struct pending **all, int count)
 	/* It was dropped since. */
 	if (!r)
 		return;
+	if (r->is_unique) {
+		unique_check(child, r, all, count);
+		return;
+	}
 	parent = frond_table_get(r->parent, all[0]->user);
 	/* What the store refuses of the rows themselves is told first. */
 	frond_modify_flush(child->relid, NULL);

@@ -19,6 +19,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 enum {
 	REMAKE_BYTES = 10 * 1024 *
@@ -306,6 +307,19 @@ element_of(const struct frond_table *t, AttrNumber attnum, bool descending)
 	return e;
 }
 
+/* Says whether a UNIQUE constraint is deferrable: then its index in frond is not unique. */
+static void
+constraint_read(Oid constraint, IndexStmt *s)
+{
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	Form_pg_constraint form = (Form_pg_constraint)GETSTRUCT(tuple);
+
+	s->isconstraint = s->unique = true;
+	s->deferrable = form->condeferrable;
+	s->initdeferred = form->condeferred;
+	ReleaseSysCache(tuple);
+}
+
 /* The statement that makes an index as it is. */
 static IndexStmt *
 index_statement(const struct frond_table *t, const struct frond_index *index)
@@ -317,7 +331,8 @@ index_statement(const struct frond_table *t, const struct frond_index *index)
 
 	s->idxname = pstrdup(index->name);
 	s->unique = index->is_unique;
-	s->isconstraint = OidIsValid(oid) && OidIsValid(get_index_constraint(oid));
+	if (OidIsValid(oid) && OidIsValid(get_index_constraint(oid)))
+		constraint_read(get_index_constraint(oid), s);
 	for (int i = 0; i < index->count; i++) {
 		const struct frond_key_column *c = &index->columns[i];
 

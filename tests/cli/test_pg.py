@@ -184,7 +184,6 @@ def what_frond_has_not_is_refused_by_name(cwd):
         s.do("CREATE TABLE t (a int PRIMARY KEY, b text)")
         for statement, part in [
                 ("CREATE TABLE x (a jsonb UNIQUE)", "jsonb"),
-                ("CREATE TABLE x (a int UNIQUE DEFERRABLE)", "deferrable"),
                 ("CREATE INDEX ON t (lower(b))", "expressions"),
                 ("CREATE INDEX ON t USING gin (b)", "gin"),
                 ("CREATE UNIQUE INDEX ON t (b) NULLS NOT DISTINCT", "NULLS NOT DISTINCT"),

@@ -320,6 +320,75 @@ def a_deferred_row_that_is_gone_needs_no_other(cwd):
         contains(s.fails("23503", "COMMIT"), "(p)=(1)")
 
 
+# ---- Deferrable UNIQUE, which is kept in the same way ----
+
+@test
+def a_deferrable_unique_is_looked_at_when_the_statement_or_the_transaction_ends(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, a int UNIQUE DEFERRABLE, b text,"
+             " CONSTRAINT late UNIQUE (b, a) DEFERRABLE INITIALLY DEFERRED)")
+        s.do("INSERT INTO t SELECT i, i, 'b' FROM generate_series(1, 5) i")
+        s.do("UPDATE t SET a = a + 1")
+        text = s.fails("23505", "INSERT INTO t VALUES (10, 30, 'x'), (11, 3, 'x')")
+        contains(text, 'duplicate key value violates unique constraint "t_a_key"')
+        contains(text, "Key (a)=(3) already exists.")
+        s.fails("23505", "UPDATE t SET a = 2 WHERE k = 5")
+        s.do("INSERT INTO t VALUES (6, NULL, 'b'), (7, NULL, 'b')")
+        # Two rows change their values with each other.
+        s.do("BEGIN")
+        s.do("SET CONSTRAINTS ALL DEFERRED")
+        s.do("UPDATE t SET a = 3 WHERE k = 1")
+        s.do("UPDATE t SET a = 2 WHERE k = 2")
+        s.do("COMMIT")
+        s.do("BEGIN")
+        s.do("SET CONSTRAINTS t_a_key DEFERRED")
+        s.do("INSERT INTO t VALUES (20, 3, 'z')")
+        s.fails("23505", "SET CONSTRAINTS t_a_key IMMEDIATE")
+        s.do("ROLLBACK")
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (21, 99, 'q')")
+        s.do("SAVEPOINT p")
+        s.do("SET CONSTRAINTS ALL DEFERRED")
+        s.do("INSERT INTO t VALUES (22, 99, 'q')")
+        s.do("ROLLBACK TO p")
+        s.do("COMMIT")
+        s.do("ALTER TABLE t DROP CONSTRAINT t_a_key")
+        s.do("BEGIN")
+        s.do("INSERT INTO t VALUES (23, 99, 'q')")
+        contains(s.fails("23505", "COMMIT"), '"late"')
+        s.do("INSERT INTO t VALUES (23, 99, 'other')")
+        contains(s.fails("23505", "ALTER TABLE t ADD CONSTRAINT again UNIQUE (a) DEFERRABLE"), '"again"')
+        s.do("DELETE FROM t WHERE k = 23")
+        s.do("ALTER TABLE t ADD CONSTRAINT again UNIQUE (a) DEFERRABLE")
+        # It stays one where the table is made anew, and in a table that is made like it.
+        s.do("ALTER TABLE t ALTER a TYPE bigint")
+        contains(s.fails("23505", "INSERT INTO t VALUES (23, 99, 'other')"), '"again"')
+        s.do("UPDATE t SET a = a + 1")
+        s.do("CREATE TABLE u (LIKE t INCLUDING INDEXES)")
+        s.fails("23505", "INSERT INTO u VALUES (1, 1), (2, 1)")
+        equal(s.do("SELECT conname, condeferrable, condeferred FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'u' ORDER BY 1"),
+              [["again", "t", "f"], ["late", "t", "t"]])
+        s.fails("42830", "CREATE TABLE c (a bigint REFERENCES t (a))")
+
+
+@test
+def one_of_two_transactions_that_write_a_deferrable_unique_value_fails(cwd):
+    opener = fresh()
+    with opener() as s, opener() as other:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, a int UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+        for first, second in ((s, other), (other, s)):
+            for one in (s, other):
+                one.do("BEGIN")
+                one.do(f"INSERT INTO t VALUES ({1 if one is s else 2}, 5)")
+            first.do("COMMIT")
+            try:
+                second.do("COMMIT")
+            except Failure as failure:
+                assert failure.state in ("23505", "40001"), failure
+            equal(s.do("SELECT a FROM t"), [["5"]])
+            s.do("DELETE FROM t")
+
+
 try:
     main(missing())
 finally:
