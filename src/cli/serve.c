@@ -570,6 +570,8 @@ run_server(struct serve *s, struct err *err)
 	replaced_unwatch();
 	following_end();
 	certificates_unwatch(&s->listening.certificates);
+	/* What background work has functions do may take longer than is left. */
+	js_stop(s->js);
 	watchdog_set_stage("background work");
 	chores_stop(s->chores);
 	watchdog_set_stage("store");

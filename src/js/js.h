@@ -46,6 +46,13 @@ void js_config_set(struct js_config *config, const struct js_settings *settings)
 /* Starts nothing yet. STATUS_NOMEM. */
 MUST_USE enum status js_new(const struct js_config *config, struct js **ret, struct err *err);
 
+/*
+ * Ends all calls, those under way and those that wait, with STATUS_CANCELLED, and so every later
+ * one: whatever a function of a client's does, the process can stop. From any thread, any number of
+ * times; NULL is fine.
+ */
+void js_stop(struct js *js);
+
 /* Kills all workers. No call may be under way. NULL is fine. */
 void js_free(struct js *js);
 
@@ -101,7 +108,7 @@ struct js_call {
  *   compilation_error, not_found, os_process_error (time, memory or a crash), …
  * STATUS_UNSUPPORTED: this server has no worker.
  * STATUS_UNAVAILABLE: a worker cannot be started now.
- * STATUS_TIMEOUT: the deadline passed; STATUS_CANCELLED: `stop` was set.
+ * STATUS_TIMEOUT: the deadline passed; STATUS_CANCELLED: `stop` was set, or js_stop() was called.
  * STATUS_TOO_MANY: too many calls wait. STATUS_LIMIT: the call, or its result, is too large.
  * STATUS_NOMEM.
  */

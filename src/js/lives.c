@@ -145,6 +145,9 @@ pool_worker_fail(struct js *js, struct js_worker *w, enum js_end end)
 
 	if (w->run)
 		js_run_fail(w->run, STR(JS_LOST), str_from_cstr(reasons[end]));
+	/* No function has failed: nobody is to remember that of it. */
+	if (w->run && end == JS_END_STOP)
+		w->run->status = err_set(&w->run->err, STATUS_CANCELLED, "%s", reasons[end]);
 	worker_kill(js, w, end);
 	if (was_starting && end != JS_END_STOP)
 		note_failed_start(js,

@@ -37,16 +37,37 @@ js_new(const struct js_config *config, struct js **ret, struct err *err)
 	return STATUS_OK;
 }
 
+static enum status
+set_stopped(struct err *err)
+{
+	return err_set(err, STATUS_CANCELLED, "the process stops, and runs no functions any more");
+}
+
+void
+js_stop(struct js *js)
+{
+	enum status status;
+	struct err why;
+
+	if (!js)
+		return;
+	status = set_stopped(&why);
+	pthread_mutex_lock(&js->lock);
+	js->ending = true;
+	for (size_t i = 0; i < JS_LANES; i++)
+		pool_lane_fail_waiting(js, &js->lanes[i], status, &why);
+	/* The keeper kills the workers, which ends the calls that they have. */
+	if (js->keeper_runs)
+		pool_ring(js);
+	pthread_mutex_unlock(&js->lock);
+}
+
 void
 js_free(struct js *js)
 {
 	if (!js)
 		return;
-	pthread_mutex_lock(&js->lock);
-	js->ending = true;
-	if (js->keeper_runs)
-		pool_ring(js);
-	pthread_mutex_unlock(&js->lock);
+	js_stop(js);
 	if (js->keeper_made)
 		pthread_join(js->keeper, NULL);
 	assert(pool_is_needless(js));
@@ -86,6 +107,8 @@ enqueue(struct js *js, struct js_run *run, struct err *err)
 {
 	struct lane *lane = &js->lanes[run->lane];
 
+	if (js->ending)
+		return set_stopped(err);
 	if (lane->waiting >= QUEUE_MOST) {
 		METRIC_REFUSED("js_queue");
 		return err_set(err, STATUS_TOO_MANY,

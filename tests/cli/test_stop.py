@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -10,10 +11,11 @@ import sys
 import threading
 import time
 
-from harness import FROND, Server, computed, contains, equal, main, test, until
+from harness import FROND, Server, Skip, computed, contains, equal, main, test, until
 from mongo import Client as mongo_client
 from redis_server import Redis
 
+HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
 STUCK_DISK = os.path.abspath(sys.argv[2])
 DRAIN_S = 4
 SLOW_S = 60  # of a busy machine; what does not end would go on for hours
@@ -282,6 +284,23 @@ def a_fiber_that_holds_a_loop_is_logged_with_what_it_does(cwd):
         contains(log, 'doing="PUT /db/doc')
         contains(log, "event=loop_released ms=")
         equal(server.stop(), 0)
+
+
+@test
+def a_view_whose_function_is_slow_does_not_hold_up_the_end(cwd):
+    if not HAS_WORKER:
+        raise Skip("there is no frond-js")
+    slow = "function (doc) { var end = Date.now() + 1000; while (Date.now() < end) ; emit(1); }"
+    with Server(cwd, *ini(cwd)) as server:
+        equal(server.request("PUT", "/db")[0], 201)
+        docs = [{"_id": str(i)} for i in range(100)] + [{"_id": "_design/slow", "views": {"v": {"map": slow}}}]
+        equal(server.request("POST", "/db/_bulk_docs", {"docs": docs})[0], 201)
+        equal(server.request("GET", "/db/_design/slow/_view/v?update=lazy")[0], 200)
+        until(lambda: any(task["type"] == "indexer" for task in server.request("GET", "/_active_tasks")[1]))
+        time.sleep(1)  # a function runs
+        code, took = stop_takes(server)
+        equal(code, 0)
+        assert took < DRAIN_S + 2, took
 
 
 main()

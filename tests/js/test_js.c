@@ -1,4 +1,5 @@
 /* What functions of design documents can do, with the real worker. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -597,6 +598,46 @@ workers_start_on_first_use_and_end_when_idle(void **state)
 	fixture_close(&f);
 }
 
+static void *
+stop_when_busy(void *arg)
+{
+	struct fixture *f = arg;
+
+	/* The call gets the pool's only worker a moment after it has started. */
+	if (workers_become(f->js, 1, 60000))
+		usleep(200 * 1000);
+	js_stop(f->js);
+	return NULL;
+}
+
+/* A function that does not return, a call behind it, and one that comes later. */
+static void
+calls_end_when_the_pool_is_stopped(void **state)
+{
+	struct js_config config = fixture_config();
+	struct js_design endless = design_of(1, "{\"views\":{\"v\":{\"map\":"
+						"\"d => { while (true) ; }\"}}}");
+	struct str view = STR("v"), doc = STR("{}");
+	struct js_mapped m = { 0 };
+	struct js_call call;
+	struct fixture f;
+	uint64_t began_ns = clock_mono_ns();
+	pthread_t thread;
+
+	(void)state;
+	config.timeout_ms = 600 * 1000;
+	fixture_open(&f, &config);
+	assert_int_equal(pthread_create(&thread, NULL, stop_when_busy, &f), 0);
+	for (int i = 0; i < 2; i++) {
+		call = call_of(&f, &endless, JS_LANE_INDEX);
+		assert_int_equal(js_map(&call, &view, 1, &doc, 1, &m, &f.err), STATUS_CANCELLED);
+	}
+	assert_true(clock_mono_ns() - began_ns < 120 * 1000 * CLOCK_NS_PER_MS);
+	pthread_join(thread, NULL);
+	await_workers(f.js, 0);
+	fixture_close(&f);
+}
+
 static void
 a_server_without_the_program_says_so(void **state)
 {
@@ -664,6 +705,7 @@ main(void)
 		cmocka_unit_test(a_design_document_that_cannot_be_loaded_fails_its_calls),
 		cmocka_unit_test(a_worker_loads_more_design_documents_than_it_can_hold),
 		cmocka_unit_test(workers_start_on_first_use_and_end_when_idle),
+		cmocka_unit_test(calls_end_when_the_pool_is_stopped),
 		cmocka_unit_test(a_server_without_the_program_says_so),
 		cmocka_unit_test(a_program_that_is_no_worker_is_unavailable),
 	};
