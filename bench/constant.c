@@ -69,7 +69,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "constant: %s\n", err.text);
 		return 1;
 	}
-	server_free(server);
-	mem_free(text);
+	if (server_free(server)) /* else requests still use it */
+		mem_free(text);
 	return 0;
 }

@@ -84,7 +84,7 @@ server_new(const struct server_config *config, struct server **ret, struct err *
 	if (status == STATUS_OK)
 		status = server_add_http(s, err);
 	if (status != STATUS_OK) {
-		server_free(s);
+		(void)!server_free(s); /* it has served nobody */
 		return status;
 	}
 	*ret = s;

@@ -83,7 +83,7 @@ void server_stop_by(struct server *s, uint64_t at_ns); /* see net_host_stop_by()
  * What they refer to has to stay: the doors, the store and all that these use. The process is to
  * end.
  */
-bool server_free(struct server *s);
+MUST_USE bool server_free(struct server *s);
 
 struct server_stats {
 	uint64_t connections; /* open now */

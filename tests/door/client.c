@@ -536,7 +536,7 @@ door_stop(struct door *d)
 	server_stop(d->server);
 	assert_int_equal(pthread_join((pthread_t)d->thread, &failed), 0);
 	assert_null(failed);
-	server_free(d->server);
+	assert_true(server_free(d->server));
 	couch_free(d->couch);
 	if (d->limits) {
 		ops_limit(NULL);

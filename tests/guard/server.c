@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <valgrind/callgrind.h>
 
 #include "access/limits.h"
@@ -362,7 +363,11 @@ main(int argc, char **argv)
 	(void)fflush(stdout);
 	ok = server_run(server, &err) == STATUS_OK;
 	mongo_stop(mongo); /* its idle cursors hold memory of the server's */
-	server_free(server);
+	/* A request did not end in time: it still uses the store and all else. */
+	if (!server_free(server)) {
+		(void)fprintf(stderr, "guard: a request did not end in drain_timeout_ms\n");
+		_exit(1);
+	}
 	redis_free(redis);
 	mongo_free(mongo);
 	cql_door_type.free(cql);

@@ -62,7 +62,7 @@ fixture_stop(struct fixture *f)
 {
 	server_stop(f->server);
 	fixture_join(f);
-	server_free(f->server);
+	assert_true(server_free(f->server));
 }
 
 void

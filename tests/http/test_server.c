@@ -950,7 +950,7 @@ a_stop_closes_the_idle_and_lets_the_others_finish(void **state)
 	client_close(&busy);
 	client_close(&feed);
 	server_stop(f.server); /* late, and harmless */
-	server_free(f.server);
+	assert_true(server_free(f.server));
 }
 
 static void
@@ -969,7 +969,7 @@ a_handler_that_ignores_the_stop_is_cut_off(void **state)
 	assert_int_equal(fixture_join(&f), STATUS_OK);
 	assert_int_equal(atomic_load(&wait_outcome), STATUS_CANCELLED);
 	client_close(&c);
-	server_free(f.server);
+	assert_true(server_free(f.server));
 }
 
 static void
@@ -987,7 +987,7 @@ a_second_stop_does_not_wait(void **state)
 	server_stop(f.server);
 	assert_int_equal(fixture_join(&f), STATUS_OK);
 	client_close(&c);
-	server_free(f.server);
+	assert_true(server_free(f.server));
 }
 
 /* The last: what it leaves is there until the process ends. */
@@ -1005,7 +1005,7 @@ a_stuck_handler_does_not_keep_the_server_from_stopping(void **state)
 	server_stop(f.server);
 	server_stop(f.server);
 	assert_int_equal(fixture_join(&f), STATUS_TIMEOUT);
-	server_free(f.server);
+	assert_false(server_free(f.server));
 	event_set(&release); /* a wake for a loop that is gone */
 	client_close(&c);
 }
@@ -1032,8 +1032,8 @@ addresses_are_checked(void **state)
 	snprintf(taken, sizeof(taken), "127.0.0.1:%u", server_port(s));
 	assert_int_equal(server_new(&config, &other, &err), STATUS_OK);
 	assert_int_equal(server_listen(other, taken, &err), STATUS_IO);
-	server_free(other);
-	server_free(s);
+	assert_true(server_free(other));
+	assert_true(server_free(s));
 }
 
 static void *

@@ -116,7 +116,7 @@ play(unsigned count, void (*script)(void *arg))
 	twin_check(server_run(server, &err) == STATUS_OK);
 	twin_settle();
 	twin_check(server_stats(server).connections == 0);
-	server_free(server);
+	twin_check(server_free(server));
 }
 
 /* ---- Clients ---- */

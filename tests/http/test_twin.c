@@ -216,7 +216,7 @@ play_on(const struct server_config *more, unsigned count, void (*script)(void *a
 	twin_check(server_run(server, &err) == STATUS_OK);
 	twin_settle();
 	twin_check(server_stats(server).connections == 0);
-	server_free(server); /* where the budget says that all of it has come back */
+	twin_check(server_free(server)); /* where the budget says that all of it has come back */
 }
 
 /* ---- A client that understands answers ---- */
