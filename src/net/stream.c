@@ -8,6 +8,10 @@
 #include "base/metric.h"
 #include "net/memory.h"
 
+enum {
+	STREAM_BEGIN_AGAIN_MS = 20, /* between two looks whether a fiber may begin */
+};
+
 struct net_stream_loop {
 	struct net_stream_options options; /* with every default filled in */
 };
@@ -32,6 +36,7 @@ struct net_stream {
 	size_t wanted;           /* bytes, taken ones aside, that the fiber waits for */
 	uint64_t came;           /* bytes, in all */
 	struct net_pace sending; /* of the peer, while a peek waits for it */
+	uint64_t waits_ns;       /* since when bytes wait for memory to be served; 0: they do not */
 	bool moved;              /* bytes came, or were taken, since serve() was called */
 	bool ending;             /* serve() has returned false */
 	bool keeps;              /* the door keeps something that the peer has begun */
@@ -152,9 +157,51 @@ stream_served(void *arg)
 	stream_settle(c);
 }
 
+/*
+ * True if so many requests are at work that one more would exceed the memory, by its stack alone:
+ * budget_enter() counts that in any case.
+ */
+static bool
+stream_lacks_memory(const struct net_stream *s)
+{
+	struct budget *b = s->conn->net.loop->memory;
+	struct budget_part one;
+	bool lacks;
+
+	if (!b || s->session.part.entered || !budget_is_short(b))
+		return false;
+	budget_part_init(&one, b);
+	budget_enter(&one);
+	lacks = one.refused;
+	budget_part_release(&one);
+	return lacks;
+}
+
+/* The memory is exceeded: bytes that have come wait, without a fiber, until others have ended. */
+static void
+stream_wait_to_run(struct net_stream_conn *c)
+{
+	struct net_stream *s = c->stream;
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!s->waits_ns)
+		s->waits_ns = now_ns;
+	if (now_ns - s->waits_ns < NET_MEMORY_WAIT_MS * CLOCK_NS_PER_MS) {
+		net_conn_set_timer(&c->net, clock_after_ms(STREAM_BEGIN_AGAIN_MS));
+		return;
+	}
+	METRIC_REFUSED("memory_bytes");
+	net_conn_abort(&c->net);
+}
+
 static void
 stream_run(struct net_stream_conn *c)
 {
+	if (stream_lacks_memory(c->stream)) {
+		stream_wait_to_run(c);
+		return;
+	}
+	c->stream->waits_ns = 0;
 	net_conn_set_timer(&c->net, WAIT_FOREVER); /* the fiber's waits have their own deadlines */
 	if (!net_session_run(&c->stream->session, false, stream_serve, stream_served, c->stream))
 		net_conn_abort(&c->net);
@@ -185,6 +232,8 @@ stream_settle(struct net_stream_conn *c)
 	}
 	if (net_session_unsent(&s->session) > 0)
 		return; /* stream_written() comes back here */
+	if (s->waits_ns && !c->net.loop->stopping)
+		return; /* stream_timed_out() has it served, also if the peer has sent its end */
 	if (s->ending || c->net.eof || c->net.loop->stopping) {
 		stream_finish(c);
 		return;
@@ -303,7 +352,9 @@ stream_timed_out(struct net_conn *net)
 {
 	struct net_stream_conn *c = stream_conn_of(net);
 
-	if (!c->stream || net_session_unsent(&c->stream->session) == 0)
+	if (c->stream && c->stream->waits_ns)
+		stream_run(c);
+	else if (!c->stream || net_session_unsent(&c->stream->session) == 0)
 		net_conn_close(net); /* idle, or in the middle of a request that serve() left */
 	else
 		net_conn_set_timer(net, net_session_look(&c->stream->session, 0));
@@ -486,29 +537,29 @@ stream_trim(struct net_stream *s)
 }
 
 /*
- * Waits while the peer owes the rest of what it has begun, unless others need the memory that this
- * takes. `events` begins with NULL, for what tells of that.
+ * Waits while the peer, silent since `begun_ns`, owes the rest of what it has begun, unless others
+ * need the memory that this takes: when it is used up, it does not wait at all. `events` begins
+ * with NULL, for what tells of that.
  */
 static void
-stream_wait_for_rest(struct net_stream *s, struct event **events, size_t count,
+stream_wait_for_rest(struct net_stream *s, struct event **events, size_t count, uint64_t begun_ns,
 		     uint64_t deadline_ns)
 {
-	uint64_t begun_ns = clock_mono_ns();
+	uint64_t now_ns, look_ns;
 	size_t woken;
 
-	do {
-		uint64_t look_ns = clock_after_ms(NET_PATIENCE_LOOK_MS);
-
+	while ((now_ns = clock_mono_ns()) < deadline_ns) {
+		if (!net_session_has_patience(&s->session, now_ns - begun_ns)) {
+			stream_tell_unwanted(s);
+			return; /* stalled: no more memory comes until the connection has ended */
+		}
+		look_ns = clock_after_ms(NET_PATIENCE_LOOK_MS);
 		events[0] = net_session_unwanted_event(&s->session);
 		woken = event_wait_any(events, count,
 				       look_ns < deadline_ns ? look_ns : deadline_ns);
 		if (woken && woken < count)
 			break;
-		if (!net_session_has_patience(&s->session, clock_mono_ns() - begun_ns)) {
-			stream_tell_unwanted(s);
-			return; /* stalled: no more memory comes until the connection has ended */
-		}
-	} while (clock_mono_ns() < deadline_ns);
+	}
 	if (!s->conn->net.lost)
 		net_session_unstall(&s->session);
 }
@@ -520,6 +571,7 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, boo
 	struct net_session *session = &s->session;
 	struct event *events[] = { NULL, &session->progress, &session->stopping, other };
 	size_t count = other ? 4 : 3;
+	uint64_t begun_ns = clock_mono_ns();
 	uint64_t patience_ns = clock_after_ms(NET_STREAM_PATIENCE_MS);
 
 	/* Nothing can set it between the look above and this line: see net_session_wait(). */
@@ -532,7 +584,7 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, boo
 		return;
 	stream_trim(s);
 	if (owes)
-		stream_wait_for_rest(s, events, count, deadline_ns);
+		stream_wait_for_rest(s, events, count, begun_ns, deadline_ns);
 	else
 		(void)event_wait_any(events + 1, count - 1, deadline_ns);
 }

@@ -16,6 +16,8 @@
 
 enum {
 	SEEDS = 30,
+	CROWD = 800, /* connections whose stacks alone have twice the memory */
+	CROWD_SEEDS = 3,
 	PORT = 7,
 	LIMIT_BYTES = 8 << 20,
 	HEAD_BYTES = 4,
@@ -66,6 +68,8 @@ door_serve(struct net_stream *s, void *arg)
 	struct str in, answer;
 
 	(void)arg;
+	twin_check(budget_held(net_stream_session(s)->part.budget) <=
+		   LIMIT_BYTES + LIMIT_BYTES / 4);
 	if (net_stream_peek(s, HEAD_BYTES, &in) != STATUS_OK)
 		return false;
 	memcpy(&n, in.ptr, sizeof(n));
@@ -81,7 +85,7 @@ play(unsigned count, void (*script)(void *arg))
 	const struct net_host_config config = {
 		.loops = 1,
 		.io = &twin_io,
-		.max_connections = 100,
+		.max_connections = CROWD + 10,
 		.drain_timeout_ms = 20000,
 		.min_rate_bytes = 1,
 		.request_bytes = 1024 * 1024,
@@ -189,6 +193,36 @@ sends_whole(void *arg)
 	client_ended();
 }
 
+/* All but the first send a part of a message; it comes among them, and has its answer. */
+static void
+comes_in_a_crowd(void *arg)
+{
+	struct twin_client *c = twin_connect(PORT, TWIN_WAY_SHORT);
+	char some[32];
+	size_t n;
+
+	if (arg) {
+		(void)client_send(c, 1000, 10);
+		(void)twin_receive(c, some, sizeof(some), &n, clock_after_ms(30000));
+	} else {
+		uint64_t begun_ms;
+
+		twin_sleep_ms(1);
+		begun_ms = twin_now_ms();
+		twin_check(client_send(c, 1000, 1000));
+		client_hears(c, "read\n");
+		twin_check(twin_now_ms() - begun_ms <= LATE_MS);
+	}
+	twin_close(c, false);
+	client_ended();
+}
+
+static void
+play_crowd(void)
+{
+	play(CROWD, comes_in_a_crowd);
+}
+
 static void
 play_too_much(void)
 {
@@ -226,6 +260,13 @@ messages_that_are_too_much_together_have_their_turns(void **state)
 {
 	(void)state;
 	twin_run_seeds(play_whole, SEEDS);
+}
+
+static void
+a_crowd_that_comes_at_once_takes_no_more_than_there_is(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_crowd, CROWD_SEEDS);
 }
 
 /* ---- Parts of their own ---- */
@@ -302,6 +343,7 @@ main(void)
 			a_message_larger_than_the_memory_is_refused_and_the_connection_goes_on),
 		cmocka_unit_test(messages_that_do_not_end_make_room_for_one_that_does),
 		cmocka_unit_test(messages_that_are_too_much_together_have_their_turns),
+		cmocka_unit_test(a_crowd_that_comes_at_once_takes_no_more_than_there_is),
 		cmocka_unit_test(what_is_kept_and_unused_makes_room_when_others_wait),
 		cmocka_unit_test(what_is_better_kept_than_lost_may_exceed_the_memory),
 	};
