@@ -57,14 +57,21 @@ class Connection:
             data += more
         return data
 
+    def read_segment(self):
+        """What it carries, and whether that is whole frames."""
+        header = self.read_bytes(6)
+        assert int.from_bytes(header[3:], "little") == crc24(header[:3]), header
+        payload = self.read_bytes(int.from_bytes(header[:3], "little") & 0x1ffff)
+        crc = binascii.crc32(payload, binascii.crc32(b"\xfa\x2d\x55\xca"))
+        assert int.from_bytes(self.read_bytes(4), "little") == crc, crc
+        return payload, bool(header[2] >> 1 & 1)
+
     def read(self):
         """(version, flags, stream, opcode), body"""
         if self.segmented:
-            header = self.read_bytes(6)
-            assert int.from_bytes(header[3:], "little") == crc24(header[:3]), header
-            payload = self.read_bytes(int.from_bytes(header[:3], "little") & 0x1ffff)
-            crc = binascii.crc32(payload, binascii.crc32(b"\xfa\x2d\x55\xca"))
-            assert int.from_bytes(self.read_bytes(4), "little") == crc, crc
+            payload, whole = self.read_segment()
+            while not whole and len(payload) < 9 + struct.unpack(">I", payload[5:9])[0]:
+                payload += self.read_segment()[0]
             return struct.unpack(">BBhB", payload[:5]), payload[9:]
         head = self.read_bytes(9)
         return struct.unpack(">BBhB", head[:5]), self.read_bytes(struct.unpack(">I", head[5:])[0])

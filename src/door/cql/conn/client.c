@@ -11,6 +11,10 @@
 #include "door/cql/wire/segment.h"
 #include "net/memory.h"
 
+enum {
+	PACKED_BYTES = 128 * 1024, /* of segments before they are sent; one more may exceed it */
+};
+
 METRIC_COUNTER(losses, "frond_cql_events_lost_total", METRIC_NUMBER,
 	       "Clients of Cassandra's protocol that were closed since they left more events "
 	       "unread than there is room for (CQL_EVENTS_BYTES).");
@@ -53,7 +57,7 @@ cql_client_new(struct cql_door *door, struct net_stream *stream)
 	c->raw = BUF_INIT_OF(FRAME_BYTES, part);
 	c->plain = BUF_INIT_OF(FRAME_BYTES + 1, part);
 	c->out = BUF_INIT_OF(CQL_REPLY_BYTES, part);
-	c->packed = BUF_INIT_OF(2 * CQL_REPLY_BYTES, part);
+	c->packed = BUF_INIT_OF(4 * PACKED_BYTES, part);
 	net_memory_part_init(&c->events_part, part, false);
 	c->events = BUF_INIT_OF(CQL_EVENTS_BYTES, &c->events_part);
 	cql_client_become_nobody(c);
@@ -118,16 +122,21 @@ cql_client_peer(const struct cql_client *c, uint8_t ret[static 16], size_t *ret_
 enum status
 cql_client_write(struct cql_client *c, struct str frames)
 {
-	enum status status;
+	struct segment_rest rest = { .frames = frames };
+	bool compressed = c->compressor == CQL_COMPRESSOR_LZ4, more = true;
 
 	if (!c->segmented)
 		return net_stream_write(c->stream, frames);
-	buf_clear(&c->packed);
-	segment_write(&c->packed, frames, c->compressor == CQL_COMPRESSOR_LZ4);
-	status = buf_status(&c->packed);
-	if (status == STATUS_OK)
-		status = net_stream_write(c->stream, buf_str(&c->packed));
-	return status;
+	/* A long answer is not held twice. */
+	while (more) {
+		buf_clear(&c->packed);
+		do
+			more = segment_write_next(&c->packed, &rest, compressed);
+		while (more && c->packed.len < PACKED_BYTES);
+		TRY(buf_status(&c->packed));
+		TRY(net_stream_write(c->stream, buf_str(&c->packed)));
+	}
+	return STATUS_OK;
 }
 
 static enum status

@@ -149,24 +149,37 @@ frames_that_fit(struct str frames)
 	return at;
 }
 
+bool
+segment_write_next(struct buf *out, struct segment_rest *rest, bool compressed)
+{
+	size_t n = 0;
+
+	if (buf_status(out) != STATUS_OK ||
+	    (!rest->long_bytes && rest->frames.len < FRAME_HEADER_BYTES))
+		return false;
+	if (!rest->long_bytes)
+		n = frames_that_fit(rest->frames);
+	if (n) {
+		write_one(out, str_of(rest->frames.ptr, n), compressed, true);
+	} else {
+		if (!rest->long_bytes)
+			rest->long_bytes = FRAME_HEADER_BYTES +
+					   frame_header_read(rest->frames).length;
+		assert(rest->long_bytes <= rest->frames.len);
+		n = rest->long_bytes < SEGMENT_PAYLOAD_BYTES ? rest->long_bytes
+							     : SEGMENT_PAYLOAD_BYTES;
+		write_one(out, str_of(rest->frames.ptr, n), compressed, false);
+		rest->long_bytes -= n;
+	}
+	rest->frames = str_skip(rest->frames, n);
+	return true;
+}
+
 void
 segment_write(struct buf *out, struct str frames, bool compressed)
 {
-	size_t n, part;
+	struct segment_rest rest = { .frames = frames };
 
-	while (frames.len >= FRAME_HEADER_BYTES && buf_status(out) == STATUS_OK) {
-		n = frames_that_fit(frames);
-		if (n) {
-			write_one(out, str_of(frames.ptr, n), compressed, true);
-			frames = str_skip(frames, n);
-			continue;
-		}
-		n = FRAME_HEADER_BYTES + frame_header_read(frames).length;
-		assert(n <= frames.len);
-		for (; n; n -= part) {
-			part = n < SEGMENT_PAYLOAD_BYTES ? n : SEGMENT_PAYLOAD_BYTES;
-			write_one(out, str_of(frames.ptr, part), compressed, false);
-			frames = str_skip(frames, part);
-		}
-	}
+	while (segment_write_next(out, &rest, compressed))
+		;
 }

@@ -53,6 +53,15 @@ MUST_USE enum status segment_payload_read(const struct segment_header *h, struct
  */
 void segment_write(struct buf *out, struct str frames, bool compressed);
 
+/* What is left of whole frames that become segments. */
+struct segment_rest {
+	struct str frames;
+	size_t long_bytes; /* of a frame that is longer than a segment, when a part of it is left */
+};
+
+/* Appends the next one of the segments of segment_write(). False: none is left, or `out` failed. */
+bool segment_write_next(struct buf *out, struct segment_rest *rest, bool compressed);
+
 /* The two checksums, for tests. */
 uint32_t segment_crc24(struct str bytes);
 uint32_t segment_crc32(struct str bytes);
