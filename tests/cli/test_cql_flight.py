@@ -3,6 +3,7 @@
 
 import socket
 import struct
+import threading
 
 from cql_wire import ERROR, OPTIONS, PREPARE, QUERY, RESULT, Connection, error_of, rows_of
 from cql_wire_server import Door
@@ -172,6 +173,30 @@ def answers_for_which_there_is_no_memory_together_are_made_one_by_one(cwd):
             assert opcode == RESULT, body
             equal(len(rows_of(body)), 20)
         equal(c.query("SELECT count(*) FROM ks.t"), [{"count": struct.pack(">q", 20)}])
+
+
+@test
+def answers_of_many_connections_wait_for_memory(cwd):
+    """24 answers of 3 MB, of which two have room together in the memory of all connections."""
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\n")
+    with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
+        for k in range(30):
+            c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * 100000}')")
+        refused = 'frond_refusals_total{limit="memory_bytes"}'
+        before = door.metrics().get(refused, 0)
+        together, got = threading.Barrier(12), []
+        def ask(version):
+            with begin(door, version) as client:
+                together.wait()
+                got.extend((opcode, len(rows_of(body)) if opcode == RESULT else body)
+                           for opcode, body in ask_all(client, ["SELECT * FROM ks.t"] * 2))
+        threads = [threading.Thread(target=ask, args=(4 + n % 2,)) for n in range(12)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        equal(got, [(RESULT, 30)] * 24)
+        equal(door.metrics().get(refused, 0), before)
 
 
 @test

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "loop/task.h"
 #include "net/beside.h"
+#include "net/memory.h"
 
 enum {
 	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next one */
@@ -83,6 +84,7 @@ flight_new(struct cql_client *c, const struct input_frame *f)
 	buf_append_str(&fl->body, f->body);
 	fl->from = frame_begin(&fl->out, f->header.version, f->header.stream, FRAME_RESULT);
 	fl->waited = false;
+	fl->asked_bytes = 0;
 	atomic_store_explicit(&fl->op.killed, false, memory_order_relaxed);
 	if (buf_status(&fl->body) == STATUS_OK && buf_status(&fl->out) == STATUS_OK)
 		fl->task = net_beside_take(net_stream_session(c->stream));
@@ -122,6 +124,19 @@ flight_run(void *arg)
 	fl->run(fl);
 }
 
+/* Wakes the connection's fiber where it waits for its flights. */
+static void
+flights_wake(struct cql_client *c)
+{
+	struct cql_flights *all = &c->flights;
+
+	if (all->rests)
+		clients_signal(&c->entry, 0);
+	else if (all->ended)
+		event_set(all->ended);
+	all->rests = false; /* the first one wakes it */
+}
+
 /* On the loop, behind its fiber: nothing can come between. */
 static void
 flight_done(void *arg)
@@ -132,11 +147,7 @@ flight_done(void *arg)
 
 	net_beside_put(net_stream_session(c->stream), fl->task);
 	append(&all->done_end, fl);
-	if (all->rests)
-		clients_signal(&c->entry, 0);
-	else if (all->ended)
-		event_set(all->ended);
-	all->rests = false; /* the first one wakes it */
+	flights_wake(c);
 }
 
 void
@@ -165,6 +176,34 @@ flight_wait_for_others(struct cql_flight *fl)
 	return true;
 }
 
+bool
+flight_await_memory(struct cql_flight *fl)
+{
+	struct cql_client *c = fl->r.client;
+	struct cql_flights *all = &c->flights;
+
+	assert(!all->only || all->only == fl);
+	assert(all->count == all->waiting_count + 1 && !all->asks);
+	all->only = fl; /* no other one begins meanwhile */
+	all->asks = fl;
+	event_init(&fl->turn);
+	flights_wake(c);
+	event_wait(&fl->turn, WAIT_FOREVER);
+	return fl->gets;
+}
+
+/* On the connection's fiber, which alone may wait for memory. */
+static void
+flights_await_memory(struct cql_client *c)
+{
+	struct cql_flight *fl = c->flights.asks;
+	struct net_session *session = net_stream_session(c->stream);
+
+	fl->gets = !c->ends && net_memory_await_more(session, &fl->asked_bytes) == STATUS_OK;
+	c->flights.asks = NULL;
+	event_set(&fl->turn);
+}
+
 /* ---- All of a client ---- */
 
 bool
@@ -181,6 +220,9 @@ flights_send(struct cql_client *c)
 
 	/* Writing may wait for the client, and others are done meanwhile. */
 	while ((fl = take_first(&all->done, &all->done_end))) {
+		/* What was set aside and is not used is for others while the client reads. */
+		if (all->only == fl)
+			budget_settle(fl->out.part);
 		if (!c->ends && cql_client_write(c, buf_str(&fl->out)) != STATUS_OK)
 			c->ends = true;
 		flight_spare(c, fl);
@@ -191,16 +233,26 @@ flights_send(struct cql_client *c)
 	}
 }
 
-/* Waits until one is done, for a client that says nothing more or whose next frame has to wait. */
+/*
+ * Waits until one is done, for a client that says nothing more or whose next frame has to wait;
+ * meanwhile waits for the memory that one lacks.
+ */
 static void
-wait_for_done(struct cql_flights *all)
+wait_for_done(struct cql_client *c)
 {
+	struct cql_flights *all = &c->flights;
 	struct event ended;
 
-	event_init(&ended);
-	all->ended = &ended; /* on this stack: nobody uses it behind the wait */
-	event_wait(&ended, WAIT_FOREVER);
-	all->ended = NULL;
+	while (!all->done) {
+		if (all->asks) {
+			flights_await_memory(c);
+			continue;
+		}
+		event_init(&ended);
+		all->ended = &ended; /* on this stack: nobody uses it behind the wait */
+		event_wait(&ended, WAIT_FOREVER);
+		all->ended = NULL;
+	}
 }
 
 void
@@ -217,7 +269,7 @@ flights_wait(struct cql_client *c)
 	if (c->ends || !flights_have_room(c) || !cql_input_grows(c) ||
 	    net_stream_is_lost(c->stream) || event_is_set(net_stream_closed_event(c->stream)) ||
 	    event_is_set(net_stream_stopping_event(c->stream))) {
-		wait_for_done(all);
+		wait_for_done(c);
 		return;
 	}
 	wake = clients_wait_begin(&c->entry);
@@ -233,8 +285,7 @@ void
 flights_finish_one(struct cql_client *c)
 {
 	assert(c->flights.count);
-	if (!c->flights.done)
-		wait_for_done(&c->flights);
+	wait_for_done(c);
 	flights_send(c);
 }
 

@@ -14,8 +14,11 @@
  * - What changes the connection (USE, logins, a person's roles) is served when nothing is under
  *   way; so a flight may use all that is known of the client.
  * - A flight for which there is no memory gives back what it has, waits until the others are done
- *   and their answers sent, and begins again; it never waits for memory. No further ones begin
- *   meanwhile. Where all wait the first goes on, so this ends.
+ *   and their answers sent, and begins again. No further ones begin meanwhile. Where all wait the
+ *   first goes on, so this ends.
+ * - If there is no memory for the only one either, the connection's fiber waits for some, for more
+ *   before each further attempt: nothing of its connection holds memory meanwhile, and what it gets
+ *   is used by that flight alone.
  * - The connection's fiber does not end before all flights have.
  *
  * Threading: all of it on the connection's loop.
@@ -38,8 +41,10 @@ struct cql_flight {
 	struct buf out;
 	size_t from; /* of `out`: where the answer begins */
 	void (*run)(struct cql_flight *fl);
-	struct event turn; /* to be the only one */
-	bool waited;       /* for that, once */
+	struct event turn;  /* to be the only one, or to have memory */
+	bool waited;        /* for that, once */
+	bool gets;          /* the memory it has asked for */
+	size_t asked_bytes; /* for its latest attempt: net_memory_await_more() */
 };
 
 /* True if another one may begin. */
@@ -62,6 +67,12 @@ void flight_begin(struct cql_flight *fl, void (*run)(struct cql_flight *fl));
  * too. False: it has waited so before, or there are no others.
  */
 bool flight_wait_for_others(struct cql_flight *fl);
+
+/*
+ * The same behind flight_wait_for_others(): waits until the flight may have more memory than its
+ * latest attempt had. False: there is none for it.
+ */
+bool flight_await_memory(struct cql_flight *fl);
 
 /* ---- On the connection's fiber ---- */
 

@@ -370,16 +370,37 @@ explain(struct cql_request *r, enum status status)
 }
 
 /*
- * True if the request lacks memory that other statements of its connection may have, and they are
- * done now: it is to be run again. What it has made is dropped before it waits for them.
+ * Waits until the other statements of its connection, which may have the memory that it lacks, are
+ * done; or, if none is, until others have given some back. False: there is none for it.
  */
 static bool
-may_run_again(struct cql_request *r, enum status status, size_t begun, struct arena_mark mark)
+await_memory(struct cql_request *r, bool lacks, size_t *asked)
+{
+	if (r->flight && flight_wait_for_others(r->flight))
+		return true;
+	/* What writes is refused at once, as by the other doors. */
+	if (!lacks || !request_may_wait(r))
+		return false;
+	if (r->flight)
+		return flight_await_memory(r->flight);
+	return net_memory_await_more(net_stream_session(r->client->stream), asked) == STATUS_OK;
+}
+
+/*
+ * True if the request has failed for memory, and may have more now: it is to be run again. What it
+ * has made is dropped before it waits for that.
+ */
+static bool
+may_run_again(struct cql_request *r, enum status status, size_t begun, struct arena_mark mark,
+	      size_t *asked)
 {
 	struct budget_part *part = r->out->part;
 	struct buf head = BUF_INIT_OF(CQL_REPLY_BYTES, part);
+	bool lacks = part->refused;
 
-	if (!r->flight || (status != STATUS_LIMIT && status != STATUS_NOMEM))
+	if (status != STATUS_LIMIT && status != STATUS_NOMEM)
+		return false;
+	if (!r->flight && !(lacks && request_may_wait(r)))
 		return false;
 	/* The beginning of the frame stays in any case: the answer may be an error. */
 	buf_append(&head, r->out->ptr, begun);
@@ -390,30 +411,32 @@ may_run_again(struct cql_request *r, enum status status, size_t begun, struct ar
 	arena_reset(r->arena, mark);
 	buf_release(r->out);
 	*r->out = head;
-	if (!flight_wait_for_others(r->flight))
+	if (!await_memory(r, lacks, asked))
 		return false;
 	budget_forgive(part);
 	return true;
 }
 
-/* Runs the request, again where it has lacked memory only because of others. */
+/* Runs the request, again as long as it lacks memory only because of others. */
 static enum status
 run_attempts(struct cql_request *r, const struct frame_in *in)
 {
 	const struct arena_mark mark = arena_mark(r->arena);
-	size_t begun = r->out->len;
-	struct frame_in from = *in;
-	enum status status = dispatch(r, &from);
+	size_t begun = r->out->len, asked = 0;
+	struct frame_in from;
+	enum status status;
 
-	if (status == STATUS_OK)
-		status = check_answer(r);
-	if (!may_run_again(r, status, begun, mark))
-		return status;
-	r->q.code = (enum cql_code)0;
-	r->err.text[0] = '\0';
-	from = *in;
-	status = dispatch(r, &from);
-	return status == STATUS_OK ? check_answer(r) : status;
+	for (;;) {
+		from = *in;
+		status = dispatch(r, &from);
+		if (status == STATUS_OK)
+			status = check_answer(r);
+		if (!may_run_again(r, status, begun, mark, &asked))
+			return status;
+		step_unit();
+		r->q.code = (enum cql_code)0;
+		r->err.text[0] = '\0';
+	}
 }
 
 static void
@@ -728,7 +751,8 @@ serve_next(struct cql_client *c, const struct input_frame *f)
 	follow_person(c);
 	/* With many fibers at work it waits for one of its own, or else does the work itself. */
 	while (may_overlap(c, f)) {
-		if (begin_flight(c, f))
+		/* One may have begun to wait for the others since the frame was read. */
+		if (flights_have_room(c) && begin_flight(c, f))
 			return;
 		if (!c->flights.count)
 			break;

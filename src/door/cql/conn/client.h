@@ -33,6 +33,7 @@ struct cql_flights {
 	size_t count;                        /* that have begun and whose answers were not sent */
 	size_t waiting_count;                /* of these: that wait to be the only one */
 	struct cql_flight *only;             /* that has waited so, and goes on */
+	struct cql_flight *asks;             /* the same one, while it waits for memory */
 	struct cql_flight *done, **done_end; /* to be answered, the oldest first */
 	struct cql_flight *waiting, **waiting_end; /* to be the only one, likewise */
 	struct cql_flight *spare;                  /* to be used again */

@@ -1,5 +1,7 @@
 #include "door/cql/conn/request.h"
 
+#include "net/memory.h"
+
 bool
 request_is_killed(const struct cql_request *r)
 {
@@ -16,6 +18,18 @@ request_is_given_up(const struct cql_request *r)
 	struct net_stream *s = r->client->stream;
 
 	return net_stream_is_lost(s) && event_is_set(net_stream_stopping_event(s));
+}
+
+bool
+request_may_wait(const struct cql_request *r)
+{
+	return !r->writes && (r->flight || !r->client->flights.count);
+}
+
+bool
+request_gives_way(const struct cql_request *r)
+{
+	return request_may_wait(r) && net_memory_should_ask(net_stream_session(r->client->stream));
 }
 
 enum status

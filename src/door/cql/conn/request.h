@@ -52,6 +52,18 @@ bool request_is_killed(const struct cql_request *r);
 bool request_is_given_up(const struct cql_request *r);
 
 /*
+ * True if the request may wait for memory with nothing of it held, and be run again: it has written
+ * nothing, and no statement is under way of which its connection's fiber is to send the answer.
+ */
+bool request_may_wait(const struct cql_request *r);
+
+/*
+ * While a request gathers an answer: true if it should give that back, and wait for memory first
+ * (net_memory_should_ask()). It fails with STATUS_LIMIT then.
+ */
+bool request_gives_way(const struct cql_request *r);
+
+/*
  * STATUS_CANCELLED if the request is to end: somebody has ended its operation, or its client has
  * left and it is none that `lasts`. For step_set_ask().
  */

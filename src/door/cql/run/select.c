@@ -1,6 +1,7 @@
 /* How a SELECT comes by rows: of the store by keys and scans, of tables that are made up. */
 #include "door/cql/run/select.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "door/cql/schema/system.h"
@@ -8,6 +9,7 @@
 
 enum {
 	FIRST_ROWS = 100, /* that a scan is asked for where neither a page nor a limit says it */
+	MOVED_BYTES = 64 * 1024, /* of rows that become the answer, and are not copied into it */
 };
 
 /* Going through the rows of a table. */
@@ -88,6 +90,8 @@ take_row(struct reading *r, bool *ret_more, bool *ret_skips)
 
 	*ret_more = true;
 	*ret_skips = false;
+	if (request_gives_way(s->run->r))
+		return STATUS_LIMIT;
 	TRY(row_matches(s, &matches));
 	if (!matches)
 		return step_count(1);
@@ -573,6 +577,25 @@ read_made_up(struct reading *r)
 
 /* ---- All of it ---- */
 
+/* Puts the rows behind what the answer has. Many rows become the answer, to be held once only. */
+static void
+answer_take_rows(struct buf *out, struct buf *rows)
+{
+	size_t head = out->len;
+	struct buf before = *out;
+
+	if (rows->len < MOVED_BYTES || buf_status(out) != STATUS_OK || !buf_reserve(rows, head)) {
+		buf_append_str(out, buf_str(rows));
+		return;
+	}
+	assert(out->part == rows->part && out->max_bytes == rows->max_bytes);
+	memmove(rows->ptr + head, rows->ptr, rows->len);
+	memcpy(rows->ptr, out->ptr, head);
+	rows->len += head;
+	*out = *rows;
+	*rows = before;
+}
+
 static void
 answer(struct reading *r, const struct params *p)
 {
@@ -583,7 +606,7 @@ answer(struct reading *r, const struct params *p)
 	metadata_put_rows(request->out, request->header.version, &s->result,
 			  p->flags & PARAMS_SKIP_METADATA, state);
 	frame_put_i32(request->out, (int32_t)s->row_count);
-	buf_append_str(request->out, buf_str(&s->rows));
+	answer_take_rows(request->out, &s->rows);
 }
 
 static enum status
