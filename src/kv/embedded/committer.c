@@ -11,6 +11,11 @@
  * when its batch is done, so two batches are never made at once, and all that one batch has written
  * to the committer is visible to the next one through the queue's lock.
  *
+ * One thing more looks at the resolver: a transaction that asks whether what it has read is still
+ * so (kv_refresh()). Therefore the owner changes it with `history` locked, and publishes a version
+ * within the same lock: whoever has the lock finds in the resolver all that is published, as far as
+ * open transactions need it. The owner itself reads it without.
+ *
  * == Who owns a transaction ==
  *
  * From emb_commit() until `commit.event` is set, a queued transaction belongs to the queue and then
@@ -33,8 +38,11 @@
 #include "base/thread.h"
 #include "base/timespec.h"
 #include "kv/embedded/batch.h"
+#include "kv/embedded/handle.h"
+#include "kv/embedded/refresh.h"
 #include "kv/embedded/reopen.h"
 #include "kv/embedded/watch_int.h"
+#include "kv/refresh.h"
 
 enum {
 	TURN_NS = 200000, /* it computes little, and clients wait for it */
@@ -61,6 +69,7 @@ void (*emb_step_hook)(enum emb_step step);
 struct committer {
 	struct emb_store *store;
 	pthread_t thread;
+	pthread_mutex_t history; /* of changes of the resolver, and of publishing */
 	struct resolver resolver;
 	uint64_t version; /* of the last batch */
 	struct batch batch;
@@ -254,10 +263,10 @@ history_bound(struct resolver *r)
 }
 
 /*
- * After publishing: adds the batch to the history. A transaction that begins from now on sees the
- * batch, so the batch matters only to transactions that have begun before and are still to be
- * judged; the oldest of them reads at `oldest_writer`. If there are none, that is the batch's own
- * version, and nothing has to be remembered: a lone writer leaves no history.
+ * After publishing, with `history` locked: adds the batch to it. A transaction that begins from now
+ * on sees the batch, so the batch matters only to transactions that have begun before and are still
+ * to be judged; the oldest of them reads at `oldest_writer`. If there are none, that is the batch's
+ * own version, and nothing has to be remembered: a lone writer leaves no history.
  */
 static void
 committer_remember(struct committer *c, uint64_t oldest_writer)
@@ -328,8 +337,10 @@ committer_write(struct committer *c, struct emb_tx *txs, const rocksdb_writeopti
 	c->made_again = false;
 	committer_reach(EMB_STEP_WRITTEN);
 	batch_enter_recent(&c->batch);
+	pthread_mutex_lock(&c->history);
 	committer_remember(c,
 			   emb_versions_publish(store, c->batch.version, c->batch.metadata, txs));
+	pthread_mutex_unlock(&c->history);
 	committer_reach(EMB_STEP_PUBLISHED);
 	return STATUS_OK;
 }
@@ -437,9 +448,64 @@ committer_reopen(struct committer *c)
 	if (c->version < version)
 		c->version = version;
 	/* What has been read through the old handle can be judged if nothing has come since. */
+	pthread_mutex_lock(&c->history);
 	resolver_forget(&c->resolver, version);
+	pthread_mutex_unlock(&c->history);
 	atomic_store_explicit(&store->oldest_judged, c->resolver.oldest, memory_order_relaxed);
 }
+
+/* ---- Transactions that move to a later version ---- */
+
+/*
+ * Whether all that the transaction holds is right at a later version, too. A span that is cleared
+ * may stand for keys that a read at the snapshot has found cleared: then it is not.
+ */
+static bool
+tx_can_move(struct emb_tx *tx)
+{
+	return emb_tx_check(tx) == STATUS_OK && !tx->overlay.cleared.root &&
+	       tx->bytes <= KV_REFRESH_BYTES;
+}
+
+/* With `history` locked. */
+static bool
+committer_sees_unchanged(const struct committer *c, const struct emb_tx *tx)
+{
+	for (const struct emb_conflict *r = tx->read_conflicts.first; r; r = r->next)
+		if (resolver_written_since(&c->resolver, r->begin, r->end, tx->snapshot->version))
+			return false;
+	return true;
+}
+
+bool
+kv_refresh(struct kv_tx *base)
+{
+	struct emb_tx *tx = (struct emb_tx *)base;
+	struct gate_pass pass;
+	struct committer *c;
+	bool moved;
+
+	if (base->engine != &kv_engine_embedded || base->kind != KV_TX_READ_WRITE ||
+	    base->unread != STATUS_OK || !tx_can_move(tx))
+		return false;
+	c = tx->store->committer;
+	if (!c)
+		return false;
+	/* Its first read is still to come. */
+	if (!tx->snapshot)
+		return true;
+	emb_lookup_release(tx);
+	/* Before the lock, since it may wait. */
+	if (emb_handle_use(tx->store, &pass, &tx->base.err) != STATUS_OK)
+		return false;
+	pthread_mutex_lock(&c->history);
+	moved = committer_sees_unchanged(c, tx) && emb_tx_snapshot_renew(tx);
+	pthread_mutex_unlock(&c->history);
+	gate_leave(pass);
+	return moved;
+}
+
+/* ---- The thread ---- */
 
 static void *
 committer_main(void *arg)
@@ -467,6 +533,7 @@ emb_committer_start(struct emb_store *store, struct err *err)
 		return STATUS_NOMEM;
 	c->store = store;
 	c->version = store->versions.published;
+	pthread_mutex_init(&c->history, NULL);
 	resolver_init(&c->resolver, c->version);
 	atomic_store_explicit(&store->oldest_judged, c->version, memory_order_relaxed);
 	c->batch.store = store;
@@ -479,6 +546,7 @@ emb_committer_start(struct emb_store *store, struct err *err)
 	if (!c->batch.arena || pthread_create(&c->thread, NULL, committer_main, c) != 0) {
 		rocksdb_writebatch_destroy(c->batch.writes);
 		arena_free(c->batch.arena);
+		pthread_mutex_destroy(&c->history);
 		mem_free(c);
 		store->committer = NULL;
 		return err_set(err, STATUS_NOMEM, "the committer's thread cannot start");
@@ -500,6 +568,7 @@ emb_committer_stop(struct emb_store *store)
 	pthread_mutex_unlock(&q->lock);
 	pthread_join(c->thread, NULL);
 	resolver_fini(&c->resolver);
+	pthread_mutex_destroy(&c->history);
 	rocksdb_writebatch_destroy(c->batch.writes);
 	arena_free(c->batch.arena);
 	mem_free(c);

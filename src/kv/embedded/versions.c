@@ -31,6 +31,7 @@
 
 #include "base/mem.h"
 #include "kv/embedded/handle.h"
+#include "kv/embedded/refresh.h"
 
 enum {
 	READ_TIER_CACHE = 1, /* rocksdb::kBlockCacheTier */
@@ -289,6 +290,29 @@ emb_tx_snapshot_release(struct emb_tx *tx)
 	snapshot_destroy(store, dead);
 	gate_leave(pass);
 	tx->snapshot = NULL;
+}
+
+bool
+emb_tx_snapshot_renew(struct emb_tx *tx)
+{
+	struct emb_store *store = tx->store;
+	struct emb_versions *v = &store->versions;
+	struct emb_snapshot *dead = NULL;
+	bool renewed;
+
+	assert(tx->snapshot && tx->counted_writer);
+	pthread_mutex_lock(&v->lock);
+	renewed = tx->snapshot->snapshot && versions_make_current(store) == STATUS_OK;
+	if (renewed && tx->snapshot != v->current) {
+		snapshot_drop_writer(v, tx);
+		dead = snapshot_unref(v, tx->snapshot);
+		tx->snapshot = v->current;
+		tx->snapshot->refs++;
+		snapshot_add_writer(v, tx);
+	}
+	pthread_mutex_unlock(&v->lock);
+	snapshot_destroy(store, dead);
+	return renewed;
 }
 
 enum status
