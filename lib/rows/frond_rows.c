@@ -21,8 +21,10 @@ enum {
 	STATE_BYTES = 5,
 	MAGIC = 0x46524f57,
 	VERSION_ESTIMATES = 3,
-	ASK_MS = 500, /* between two questions to `interrupted` */
-	BUSY_MS = 10, /* between two tries at a Unix socket where too many wait to connect */
+	VERSION_REFRESH = 4,
+	VERSION_BINDS = 4, /* a BEGIN that fails is to be rolled back, too */
+	ASK_MS = 500,      /* between two questions to `interrupted` */
+	BUSY_MS = 10,      /* between two tries at a Unix socket where too many wait to connect */
 
 	REQUEST_HELLO = 1,
 	REQUEST_LOGIN = 2,
@@ -42,17 +44,12 @@ enum {
 	REQUEST_TABLE_ALTER = 16,
 	REQUEST_TABLE_DROP = 17,
 	REQUEST_TABLE_EMPTY = 18,
-	REQUEST_SCAN = 19,
 	REQUEST_GET = 20,
 	REQUEST_WRITE = 21,
 	REQUEST_ESTIMATE = 27,
+	REQUEST_REFRESH = 28,
 	ANSWER_DONE = 128,
 	ANSWER_ERROR = 129,
-
-	SCAN_REVERSE = 1,
-	SCAN_SUMS = 2,
-	SCAN_GROUPS = 4,
-	SCAN_INDEX = 8,
 };
 
 /* ---- Failures ---- */
@@ -80,6 +77,7 @@ lose(struct frows *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
+	c->ahead_at = c->ahead_len = 0;
 }
 
 static bool
@@ -163,19 +161,51 @@ send_all(struct frows *c, const uint8_t *at, size_t left)
 	return true;
 }
 
+/* Reads some bytes: at least one. */
+static bool
+receive_some(struct frows *c, uint8_t *to, size_t most, size_t *ret)
+{
+	for (;;) {
+		ssize_t n;
+
+		/* Hardly ever is the answer there already: to look first would be in vain. */
+		if (!c->ssl && !wait_for(c, POLLIN))
+			return false;
+		n = c->ssl ? SSL_read(c->ssl, to, most > INT32_MAX ? INT32_MAX : (int)most)
+			   : recv(c->fd, to, most, 0);
+		if (n > 0) {
+			*ret = (size_t)n;
+			return true;
+		}
+		if (!may_go_on(c, n, POLLIN))
+			return false;
+	}
+}
+
+/* An answer, or several, are mostly short: one call brings them, header and body. */
 static bool
 receive_all(struct frows *c, uint8_t *to, size_t left)
 {
 	while (left) {
-		ssize_t n = c->ssl ? SSL_read(c->ssl, to, left > INT32_MAX ? INT32_MAX : (int)left)
-				   : recv(c->fd, to, left, 0);
+		size_t n;
 
-		if (n > 0) {
-			to += n;
-			left -= (size_t)n;
-		} else if (!may_go_on(c, n, POLLIN)) {
-			return false;
+		if (c->ahead_at == c->ahead_len) {
+			c->ahead_at = c->ahead_len = 0;
+			if (left < AHEAD_BYTES) {
+				if (!receive_some(c, c->ahead, AHEAD_BYTES, &c->ahead_len))
+					return false;
+				continue;
+			}
+			if (!receive_some(c, to, left, &n))
+				return false;
+		} else {
+			n = c->ahead_len - c->ahead_at;
+			n = n < left ? n : left;
+			memcpy(to, c->ahead + c->ahead_at, n);
+			c->ahead_at += n;
 		}
+		to += n;
+		left -= n;
 	}
 	return true;
 }
@@ -257,14 +287,49 @@ frame_end(struct frows *c, struct bytes *b)
 	frows_put_int(b->ptr + 6, ++c->number, 2);
 }
 
-/* Sends it, behind a BEGIN that waits for it. */
+/* ---- Requests that wait for the next one ---- */
+
+static void
+front_clear(struct frows *c)
+{
+	c->front.len = 0;
+	c->front.failed = false;
+	c->front_count = 0;
+	c->front_begins = c->front_refreshes = false;
+}
+
+static bool
+front_put(struct frows *c, unsigned code, const void *body, size_t len)
+{
+	put_int(&c->front, len, 4);
+	put_int(&c->front, code, 1);
+	put_int(&c->front, 0, 3);
+	put(&c->front, body, len);
+	c->front_count++;
+	if (!c->front.failed)
+		return true;
+	lose(c);
+	return frows_fail_memory(c);
+}
+
+static void
+front_number(struct frows *c)
+{
+	for (size_t at = 0; at < c->front.len;) {
+		struct reader header = { c->front.ptr + at, HEADER_BYTES, false };
+
+		frows_put_int(c->front.ptr + at + 6, ++c->number, 2);
+		at += HEADER_BYTES + take_int(&header, 4);
+	}
+}
+
+/* Sends the request, and those that wait for it before it. */
 static bool
 send_request(struct frows *c)
 {
 	bool done;
 
-	if (c->front.len)
-		frame_end(c, &c->front);
+	front_number(c);
 	frame_end(c, &c->out);
 	if (!c->front.len)
 		return send_all(c, c->out.ptr, c->out.len);
@@ -274,7 +339,7 @@ send_request(struct frows *c)
 		return frows_fail_memory(c);
 	}
 	done = send_all(c, c->front.ptr, c->front.len);
-	c->front.len = 0;
+	front_clear(c);
 	return done;
 }
 
@@ -302,32 +367,33 @@ receive_earlier(struct frows *c, uint16_t until)
 bool
 frows_run(struct frows *c)
 {
-	bool begins = c->front.len, done;
+	uint16_t before = c->number, front = c->front_count;
 	struct frows_failure failure;
-	uint16_t before;
+	bool done;
 
 	c->read = (struct reader){ 0 };
 	if (c->fd < 0)
 		return fail(c, "08003", "the connection is lost");
 	if (c->out.failed)
 		return frows_fail_memory(c);
-	before = c->number;
 	if (!send_request(c))
 		return false;
 	/* How a ROLLBACK that nobody waited for has ended is nobody's business. */
 	if (!receive_earlier(c, before) && c->fd < 0)
 		return false;
-	if (!begins)
+	/* What went before it is a part of it. */
+	done = receive_earlier(c, (uint16_t)(before + front));
+	if (done)
 		return receive(c);
-	done = receive(c);
 	failure = c->failure;
 	if (c->fd < 0)
 		return false;
-	if (done)
-		return receive(c);
+	/* The row that it may be about is none of this request's. */
+	failure.row = -1;
 	(void)receive(c);
 	if (c->fd >= 0)
 		c->failure = failure;
+	c->read = (struct reader){ 0 };
 	return false;
 }
 
@@ -578,14 +644,14 @@ frows_ping(struct frows *c)
 
 /* ---- Transactions ---- */
 
-/* Forgets a BEGIN that was not sent. */
+/* Forgets what waits. True: BEGIN is a part of it, so that there is no transaction. */
 static bool
 front_drop(struct frows *c)
 {
-	if (!c->front.len)
-		return false;
-	c->front.len = 0;
-	return true;
+	bool begins = c->front_begins;
+
+	front_clear(c);
+	return begins;
 }
 
 bool
@@ -593,7 +659,12 @@ frows_begin(struct frows *c, bool read_only)
 {
 	frows_make_request(c, REQUEST_BEGIN);
 	put_int(&c->out, read_only, 1);
-	return frows_run(c);
+	if (frows_run(c))
+		return true;
+	/* That of a transaction which is open already leaves that alone. */
+	if (c->fd >= 0 && c->version >= VERSION_BINDS && strcmp(c->failure.state, "25001") != 0)
+		frows_rollback_later(c);
+	return false;
 }
 
 bool
@@ -621,11 +692,31 @@ frows_rollback(struct frows *c)
 void
 frows_begin_later(struct frows *c, bool read_only)
 {
-	(void)front_drop(c);
-	frame_begin(&c->front, REQUEST_BEGIN);
-	put_int(&c->front, read_only, 1);
-	if (c->front.failed)
-		lose(c);
+	uint8_t flags = read_only;
+
+	front_clear(c);
+	c->front_begins = front_put(c, REQUEST_BEGIN, &flags, 1);
+}
+
+bool
+frows_refresh(struct frows *c, bool *ret_moved)
+{
+	*ret_moved = false;
+	if (c->version < VERSION_REFRESH)
+		return true;
+	if (!run_bare(c, REQUEST_REFRESH))
+		return false;
+	*ret_moved = take_int(&c->read, 1);
+	return frows_taken(c);
+}
+
+void
+frows_refresh_later(struct frows *c)
+{
+	/* What begins with the next request reads what is committed then. */
+	if (c->version < VERSION_REFRESH || c->front_begins || c->front_refreshes)
+		return;
+	c->front_refreshes = front_put(c, REQUEST_REFRESH, NULL, 0);
 }
 
 void
@@ -868,143 +959,6 @@ frows_table_empty(struct frows *c, const char *schema, const char *table)
 	return frows_run_names(c, REQUEST_TABLE_EMPTY, schema, table, true);
 }
 
-/* ---- Scans ---- */
-
-static void
-put_values(struct bytes *b, const struct frows_value *values, size_t count)
-{
-	put_int(b, count, 1);
-	for (size_t i = 0; i < count; i++)
-		put_value(b, values[i]);
-}
-
-static void
-put_filter(struct bytes *b, const struct frows_filter *f)
-{
-	const struct frows_value none = { NULL, FROWS_NULL };
-
-	put_int(b, f->column, 4);
-	put_int(b, f->test, 1);
-	put_int(b, f->from_kind, 1);
-	put_value(b, f->from_kind ? f->from : none);
-	put_int(b, f->to_kind, 1);
-	put_value(b, f->to_kind ? f->to : none);
-}
-
-static void
-put_scan(struct frows *c, const struct frows_scan *s, bool sums)
-{
-	struct bytes *b = &c->out;
-
-	frows_put_of(b, &s->of);
-	put_int(b,
-		(s->reverse ? SCAN_REVERSE : 0) | (sums ? SCAN_SUMS : 0) |
-			(s->groups ? SCAN_GROUPS : 0) | (s->index ? SCAN_INDEX : 0),
-		1);
-	if (s->groups)
-		put_int(b, s->groups, 1);
-	if (s->index)
-		put_int(b, s->index, 4);
-	put_int(b, s->column_count, 2);
-	for (size_t i = 0; i < s->column_count; i++) {
-		put_int(b, s->columns[i], 4);
-		if (sums)
-			put_int(b, s->sums[i], 1);
-	}
-	put_values(b, s->equal, s->equal_count);
-	put_int(b, s->from.kind, 1);
-	put_values(b, s->from.values, s->from.count);
-	put_int(b, s->to.kind, 1);
-	put_values(b, s->to.values, s->to.count);
-	put_int(b, s->filter_count, 2);
-	for (size_t i = 0; i < s->filter_count; i++)
-		put_filter(b, &s->filters[i]);
-	put_int(b, s->rows, 4);
-	put_int(b, s->bytes, 4);
-	put_int(b, s->sample, 4);
-}
-
-/* Keeps what stands behind the rows of a page: where the scan goes on. */
-static bool
-keep_place(struct frows *c, bool sums)
-{
-	struct reader rest = c->read;
-	size_t values = (size_t)c->left * c->columns, len;
-	const uint8_t *at;
-
-	if (sums)
-		(void)take_int(&rest, 8);
-	for (size_t i = 0; i < (sums ? c->columns : values) && !rest.bad; i++)
-		(void)take_value(&rest);
-	c->more = take_int(&rest, 1);
-	len = take_int(&rest, 4);
-	at = take(&rest, len);
-	c->place.len = 0;
-	put(&c->place, at, at ? len : 0);
-	c->read.bad |= rest.bad;
-	if (!c->place.failed)
-		return frows_taken(c);
-	c->place.failed = false;
-	return frows_fail_memory(c);
-}
-
-struct frows_value
-frows_scan_place(const struct frows *c)
-{
-	return (struct frows_value){ c->place.ptr, (int32_t)c->place.len };
-}
-
-bool
-frows_scan_page(struct frows *c, const struct frows_scan *scan, bool goes_on)
-{
-	return frows_scan_page_at(c, scan,
-				  goes_on ? frows_scan_place(c) : (struct frows_value){ NULL, 0 });
-}
-
-bool
-frows_scan_page_at(struct frows *c, const struct frows_scan *scan, struct frows_value place)
-{
-	bool sums = scan->sums || scan->only_count;
-
-	frows_make_request(c, REQUEST_SCAN);
-	put_scan(c, scan, sums);
-	put_value(&c->out, place);
-	c->more = false;
-	if (!frows_run(c))
-		return false;
-	c->columns = scan->column_count + (scan->groups ? scan->groups + 1 : 0);
-	sums = sums && !scan->groups;
-	c->left = sums ? 0 : (uint32_t)take_int(&c->read, 4);
-	return keep_place(c, sums);
-}
-
-bool
-frows_scan_row(struct frows *c, struct frows_value *values)
-{
-	if (!c->left)
-		return false;
-	c->left--;
-	for (size_t i = 0; i < c->columns; i++)
-		values[i] = take_value(&c->read);
-	return true;
-}
-
-uint64_t
-frows_scan_sums(struct frows *c, struct frows_value *values)
-{
-	uint64_t rows = take_int(&c->read, 8);
-
-	for (size_t i = 0; i < c->columns; i++)
-		values[i] = take_value(&c->read);
-	return rows;
-}
-
-bool
-frows_has_more(const struct frows *c)
-{
-	return c->more;
-}
-
 /* ---- Rows by their keys, and writes ---- */
 
 static void
@@ -1099,6 +1053,16 @@ bool
 frows_write_run(struct frows *c)
 {
 	return many_run(c);
+}
+
+bool
+frows_write_later(struct frows *c)
+{
+	if (c->front.len + c->out.len > FROWS_FRONT_BYTES || c->out.failed)
+		return many_run(c);
+	set_u32(&c->out, c->count_at, c->count);
+	c->left = 0;
+	return front_put(c, REQUEST_WRITE, c->out.ptr + HEADER_BYTES, c->out.len - HEADER_BYTES);
 }
 
 bool

@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 enum {
-	FROWS_VERSION = 3,
-	FROWS_VERSION_LEAST = 2, /* of a server that can still be talked to: no estimates */
+	FROWS_VERSION = 4,
+	FROWS_VERSION_LEAST = 2,       /* of a server that can still be talked to: no estimates */
+	FROWS_FRONT_BYTES = 64 * 1024, /* of requests that wait to go with the next one */
 	FROWS_ID_BYTES = 16,
 	FROWS_KEY_COLUMNS = 32,
 	FROWS_STAMP_BYTES = 10,
@@ -127,10 +128,18 @@ bool frows_commit(struct frows *c, uint8_t *stamp);
 bool frows_rollback(struct frows *c);
 /*
  * The same without a round trip of their own. BEGIN goes with the next request, which fails as it
- * does; ROLLBACK goes at once, and its answer is read before the next one.
+ * does; ROLLBACK goes at once, and its answer is read before the next one. At a server of version 4
+ * and later nothing is done that has gone behind a BEGIN that fails, and ROLLBACK has to follow.
  */
 void frows_begin_later(struct frows *c, bool read_only);
 void frows_rollback_later(struct frows *c);
+/*
+ * The transaction reads what is committed now, if nothing that it has read was changed since; its
+ * own writes stay. *ret_moved: it does; otherwise it reads what it did before, as it always does at
+ * a server of version 3. frows_refresh_later() goes with the next request, and does not tell.
+ */
+bool frows_refresh(struct frows *c, bool *ret_moved);
+void frows_refresh_later(struct frows *c);
 bool frows_savepoint(struct frows *c, uint32_t *ret);
 bool frows_release(struct frows *c, uint32_t savepoint);
 bool frows_rollback_to(struct frows *c, uint32_t savepoint);
@@ -366,6 +375,12 @@ void frows_write_row(struct frows *c, enum frows_op op, const struct frows_value
 size_t frows_request_bytes(const struct frows *c);
 size_t frows_request_most(const struct frows *c);
 bool frows_write_run(struct frows *c);
+/*
+ * In place of frows_write_run(), in a transaction: the rows go with the next request, which fails
+ * as they do, and nobody hears what happened to each of them. What does not fit into
+ * FROWS_FRONT_BYTES goes at once.
+ */
+bool frows_write_later(struct frows *c);
 /* Of each row in order: true if something happened. */
 bool frows_write_done(struct frows *c, bool *ret_done);
 

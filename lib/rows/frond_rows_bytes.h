@@ -14,6 +14,7 @@
 
 enum {
 	FIRST_BYTES = 4096,        /* of a buffer that grows */
+	AHEAD_BYTES = 4096,        /* that are taken from the socket at once, more than is wanted */
 	FROWS_FLAG_DESCENDING = 1, /* of a column */
 	FROWS_FLAG_ORDERED = 2,
 };
@@ -91,6 +92,14 @@ put_value(struct bytes *b, struct frows_value v)
 }
 
 static inline void
+put_values(struct bytes *b, const struct frows_value *values, size_t count)
+{
+	put_int(b, count, 1);
+	for (size_t i = 0; i < count; i++)
+		put_value(b, values[i]);
+}
+
+static inline void
 set_u32(struct bytes *b, size_t at, uint32_t n)
 {
 	if (!b->failed)
@@ -157,14 +166,20 @@ struct frows {
 	uint32_t most;     /* bytes that a request may have */
 	struct frows_failure failure;
 
-	struct bytes front; /* a BEGIN that goes with the next request; what was sent is none */
-	struct bytes out;   /* the request that is made */
-	size_t count_at;    /* of the number of keys or rows in it */
-	uint32_t count;     /* so far */
-	size_t columns;     /* that each of them has, or gives */
-	struct bytes in;    /* the last answer's body */
-	struct reader read; /* what was not taken of it */
-	uint32_t left;      /* rows, names or results that were not taken */
+	uint8_t ahead[AHEAD_BYTES]; /* that came with others, and were not wanted yet */
+	size_t ahead_at, ahead_len;
+
+	struct bytes front;   /* requests that go with the next one; what was sent is none */
+	uint16_t front_count; /* of these */
+	bool front_begins;    /* the first one is BEGIN */
+	bool front_refreshes; /* REFRESH is among them, and nothing that reads behind it */
+	struct bytes out;     /* the request that is made */
+	size_t count_at;      /* of the number of keys or rows in it */
+	uint32_t count;       /* so far */
+	size_t columns;       /* that each of them has, or gives */
+	struct bytes in;      /* the last answer's body */
+	struct reader read;   /* what was not taken of it */
+	uint32_t left;        /* rows, names or results that were not taken */
 
 	struct bytes place; /* where the scan goes on */
 	bool more;

@@ -445,7 +445,7 @@ columns_of(struct session *s, uint32_t *ids, enum frows_kind *their_kinds)
 
 /* OP columns | key | values, and again behind "|" */
 static bool
-write_rows(struct session *s)
+write_rows(struct session *s, bool later)
 {
 	static struct frows_value values[COLUMNS];
 	static enum frows_kind their_kinds[COLUMNS];
@@ -465,7 +465,7 @@ write_rows(struct session *s)
 		(void)word_is(s, "|");
 		frows_write_row(s->c, op, key, n, values);
 	}
-	if (!frows_write_run(s->c))
+	if (!(later ? frows_write_later(s->c) : frows_write_run(s->c)))
 		return false;
 	while (frows_write_done(s->c, &done))
 		printf("%d\n", done);
@@ -718,6 +718,18 @@ command(struct session *s)
 		frows_begin_later(s->c, word_is(s, "read"));
 		return true;
 	}
+	if (strcmp(what, "refresh") == 0) {
+		bool moved;
+		bool done = frows_refresh(s->c, &moved);
+
+		if (done)
+			puts(moved ? "moved" : "stays");
+		return done;
+	}
+	if (strcmp(what, "refresh_later") == 0) {
+		frows_refresh_later(s->c);
+		return true;
+	}
 	if (strcmp(what, "rollback_later") == 0) {
 		frows_rollback_later(s->c);
 		return true;
@@ -760,8 +772,10 @@ command(struct session *s)
 		schema = word(s);
 		return frows_table_empty(s->c, schema, word(s));
 	}
+	if (strcmp(what, "write_later") == 0)
+		return write_rows(s, true);
 	if (strcmp(what, "write") == 0)
-		return write_rows(s);
+		return write_rows(s, false);
 	if (strcmp(what, "get") == 0)
 		return get_rows(s);
 	if (strcmp(what, "scan") == 0)

@@ -405,6 +405,78 @@ def begin_and_rollback_go_with_other_requests(cwd):
 
 
 @test
+def rows_that_are_written_later_go_with_the_next_request(cwd):
+    with Door(cwd) as server, Session(server) as a, Session(server) as b:
+        shop(a)
+        b.do("use", "shop", "books")
+        put_books(a, 2)
+        a.do("begin_later")
+        equal(a.do("write_later", UPDATE, "title", "|", 0, "|", "new"), [])
+        equal(a.do("write_later", PUT, "title", "|", 7, "|", "seven"), [])
+        equal(b.scan("title", "|"), ["book 0", "book 1"])
+        equal(a.scan("title", "|"), ["new", "book 1", "seven"])
+        a.do("write_later", PUT, "title", "|", 8, "|", "eight")
+        a.do("commit")
+        equal(b.scan("title", "|"), ["new", "book 1", "seven", "eight"])
+        # The next request fails as they do, and the transaction with it.
+        a.do("begin")
+        a.do("write_later", PUT, "title", "|", 9, "|", "nine")
+        a.do("write_later", INSERT, "title", "|", 7, "|", "again")
+        equal(a.fails("23505", "commit").row, -1)
+        equal(len(b.scan("title", "|")), 4)
+        # What was rolled back before it was sent is forgotten.
+        a.do("begin_later")
+        a.do("write_later", PUT, "title", "|", 9, "|", "nine")
+        a.do("rollback_later")
+        a.do("begin")
+        equal(a.do("savepoint"), ["1"])
+        a.do("write_later", PUT, "title", "|", 9, "|", "nine")
+        a.do("rollback_to", 1)
+        a.do("commit")
+        equal(len(b.scan("title", "|")), 4)
+
+
+@test
+def a_transaction_moves_on_while_what_it_has_read_is_as_it_was(cwd):
+    with Door(cwd) as server, Session(server) as a, Session(server) as b:
+        shop(a)
+        b.do("use", "shop", "books")
+        put_books(a, 3)
+        a.fails("25P01", "refresh")
+        a.do("begin")
+        equal(a.do("get", "title", "|", 0), ["book 0"])
+        a.write(UPDATE, ["title"], ([0], ["mine"]))
+        b.write(UPDATE, ["title"], ([1], ["theirs"]))
+        equal(a.do("refresh"), ["moved"])
+        equal(a.scan("title", "|"), ["mine", "theirs", "book 2"])
+        # Write times never go back: what it writes over a later row is what stays.
+        b.write(PUT, ["title"], ([4], ["theirs"]))
+        equal(a.do("refresh"), ["stays"])  # the scan has read where a row has come
+        a.fails("40001", "commit")
+        a.do("begin")
+        equal(a.do("get", "title", "|", 0), ["book 0"])
+        a.write(UPDATE, ["title"], ([0], ["mine"]))
+        for n in range(3):
+            b.write(UPDATE, ["title"], ([1], [f"theirs {n}"]))
+        a.do("refresh_later")
+        equal(a.do("get", "title", "|", 1), ["theirs 2"])
+        a.write(UPDATE, ["title"], ([1], ["mine"]))
+        a.do("commit")
+        equal(b.scan("title", "|"), ["mine", "mine", "book 2", "theirs"])
+
+
+@test
+def nothing_is_done_behind_a_begin_that_fails(cwd):
+    with Door(cwd) as server, Raw(server) as c:
+        for end in (5, 6):  # COMMIT, ROLLBACK
+            equal(c.state(4, b"\x09"), "08P01")
+            equal(c.state(3), "25P02")
+            equal(c.ask(end)[0], 129 if end == 5 else 128)
+            equal(c.ask(3)[0], 128)
+        equal(c.state(6), "25P01")
+
+
+@test
 def of_two_transactions_that_meet_one_fails_with_40001(cwd):
     with Door(cwd) as server, Session(server) as a, Session(server) as b:
         shop(a)
@@ -881,14 +953,14 @@ class Raw:
 def a_connection_begins_with_hello(cwd):
     with Door(cwd) as server:
         with Raw(server, False) as c:
-            equal(c.state(1, struct.pack(">IHH", 0x46524f57, 4, 9)), "08P01")
+            equal(c.state(1, struct.pack(">IHH", 0x46524f57, 5, 9)), "08P01")
             equal(c.state(1, struct.pack(">IHH", 0x46524f58, 1, 9)), "08P01")
             equal(c.state(1, b"\0"), "08P01")
             code, number, body = c.ask(1, struct.pack(">IHH", 0x46524f57, 0, 1), number=65535)
             equal((code, number), (128, 65535))
             equal(struct.unpack(">HIB", body[:7]), (1, 16 * 1024 * 1024, 0))
             equal(c.state(1, struct.pack(">IHH", 0x46524f57, 1, 1)), "08P01")
-            for bad in (0, 28, 127, 128, 255):
+            for bad in (0, 29, 127, 128, 255):
                 equal(c.state(bad), "08P01")
             equal(c.state(3, reserved=1), "08P01")
             equal(c.ask(3), (128, 7, b""))
@@ -1226,7 +1298,7 @@ def a_client_of_version_1_knows_no_indexes(cwd):
         code, _, body = c.ask(19, b"")
         equal(code, 129)
         equal(len(body), 5 + 4 + 2 + struct.unpack(">H", body[9:11])[0])
-        code, _, body = Raw(server, greets=False).ask(1, struct.pack(">IHH", 0x46524F57, 4, 9))
+        code, _, body = Raw(server, greets=False).ask(1, struct.pack(">IHH", 0x46524F57, 5, 9))
         equal((code, body[:5]), (129, b"08P01"))
 
 

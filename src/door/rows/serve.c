@@ -111,6 +111,7 @@ static const struct kind_of_request kinds[ROWS_REQUESTS] = {
 	[ROWS_INDEX_DROP] = { "INDEX_DROP", rows_serve_index_drop, ROWS_CLASS_SCHEMA, false },
 	[ROWS_INDEX_FIND] = { "INDEX_FIND", rows_serve_index_find, ROWS_CLASS_SCHEMA, false },
 	[ROWS_ESTIMATE] = { "ESTIMATE", rows_serve_estimate, ROWS_CLASS_SCHEMA, false },
+	[ROWS_REFRESH] = { "REFRESH", rows_txn_refresh, ROWS_CLASS_TRANSACTION, false },
 };
 
 static const struct kind_of_request *
@@ -209,7 +210,7 @@ check_order(struct rows_request *r, const struct kind_of_request *kind)
 	if (!c->who.authenticated)
 		rows_txn_free(c);
 	if (c->who.authenticated || kind->by_strangers)
-		return STATUS_OK;
+		return rows_txn_check_begun(r);
 	audit_refusal(r, kind);
 	return rows_fail(r, "28000", "nobody has logged in");
 }
@@ -273,6 +274,8 @@ answer(struct rows_request *r, size_t from, enum status status)
 
 	if (status != STATUS_OK) {
 		metric_add(&failures, 1);
+		if (r->header.code == ROWS_BEGIN)
+			rows_txn_refused(c);
 		explain(r, status);
 		/* The frame has been begun before, so that there is room for its header. */
 		r->out->failed = STATUS_OK;

@@ -4,6 +4,7 @@
 
 #include "base/steady.h"
 #include "catalog/seq.h"
+#include "model/timed/renew.h"
 #include "model/timed/timed_int.h"
 
 /*
@@ -239,6 +240,22 @@ timed_now(struct timed *t)
 	t->at_is_date = false;
 	t->now_us = 0;
 	return check_at(t);
+}
+
+bool
+timed_can_renew(const struct timed *t)
+{
+	return !t->asked && !t->asked_state && !t->at_us && !t->write_us &&
+	       !timed_history_seconds(t->db);
+}
+
+void
+timed_renew(struct timed *t)
+{
+	assert(timed_can_renew(t));
+	t->now_us = t->ahead_us = 0;
+	t->stored = false;
+	t->knows_highest = false;
 }
 
 enum status

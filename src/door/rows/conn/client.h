@@ -33,6 +33,7 @@ struct rows_client {
 	struct rows_rights rights; /* in its arena */
 
 	struct rows_txn *txn; /* NULL: none is open */
+	bool txn_refused;     /* one could not begin, and is still to be ended */
 };
 
 /* On its fiber. NULL when out of memory. Adds it to the list. */

@@ -7,6 +7,8 @@
 #include "base/metric.h"
 #include "door/rows/data/undo.h"
 #include "kv/fate.h"
+#include "kv/refresh.h"
+#include "model/timed/renew.h"
 #include "net/memory.h"
 #include "serve/open_txn.h"
 
@@ -397,7 +399,7 @@ rows_txn_define(struct rows_request *r, kv_body *body, void *arg, bool changes)
 	return status;
 }
 
-/* ---- BEGIN, COMMIT, ROLLBACK ---- */
+/* ---- BEGIN ---- */
 
 static enum status
 body_u32(struct rows_request *r, uint32_t *ret)
@@ -426,21 +428,13 @@ rows_txn_check_none(struct rows_request *r)
 	return rows_fail(r, ROWS_STATE_IN_TXN, "this cannot be done in a transaction");
 }
 
-enum status
-rows_txn_begin(struct rows_request *r)
+static enum status
+txn_open(struct rows_request *r, bool read_only)
 {
 	struct rows_client *c = r->client;
-	struct rows_in in = { .rest = r->body };
-	unsigned flags = rows_in_u8(&in);
-	struct rows_txn *txn;
+	struct rows_txn *txn = mem_zalloc(sizeof(*txn));
 	enum status status;
 
-	if (in.bad || in.rest.len || flags > 1)
-		return rows_fail(r, ROWS_STATE_PROTOCOL, "the request is malformed");
-	if (c->txn)
-		return rows_fail(r, ROWS_STATE_IN_TXN,
-				 "there is already a transaction in progress");
-	txn = mem_zalloc(sizeof(*txn));
 	if (!txn)
 		return STATUS_NOMEM;
 	if (open_txn_open(&txn->open, OPEN_TXN_ROWS, txn_life_ms(r), arena_part(r->arena)) !=
@@ -452,7 +446,7 @@ rows_txn_begin(struct rows_request *r)
 				 OPEN_TXN_MOST);
 	}
 	c->txn = txn;
-	txn->read_only = flags;
+	txn->read_only = read_only;
 	txn->undo = BUF_INIT_OF(ROWS_UNDO_BYTES, &txn->open.part);
 	txn->savepoints = BUF_INIT_OF(ROWS_SAVEPOINTS * sizeof(struct savepoint), &txn->open.part);
 	txn->unit.txn = txn;
@@ -467,6 +461,69 @@ rows_txn_begin(struct rows_request *r)
 		open_txn_rest(&txn->open);
 	return status;
 }
+
+enum status
+rows_txn_begin(struct rows_request *r)
+{
+	struct rows_in in = { .rest = r->body };
+	unsigned flags = rows_in_u8(&in);
+
+	if (in.bad || in.rest.len || flags > 1)
+		return rows_fail(r, ROWS_STATE_PROTOCOL, "the request is malformed");
+	if (r->client->txn)
+		return rows_fail(r, ROWS_STATE_IN_TXN,
+				 "there is already a transaction in progress");
+	return txn_open(r, flags);
+}
+
+void
+rows_txn_refused(struct rows_client *c)
+{
+	c->txn_refused = !c->txn && c->who.authenticated && c->version >= ROWS_VERSION_BINDS;
+}
+
+enum status
+rows_txn_check_begun(struct rows_request *r)
+{
+	if (!r->client->txn_refused)
+		return STATUS_OK;
+	if (r->header.code == ROWS_ROLLBACK)
+		return STATUS_OK;
+	if (r->header.code == ROWS_COMMIT)
+		r->client->txn_refused = false;
+	return rows_fail(r, ROWS_STATE_FAILED, "the transaction could not begin");
+}
+
+/* ---- A later state of the store ---- */
+
+static bool
+unit_can_renew(const struct unit *u)
+{
+	for (const struct unit_table *t = u->tables; t; t = t->next)
+		if (!timed_can_renew(&t->timed))
+			return false;
+	return true;
+}
+
+enum status
+rows_txn_refresh(struct rows_request *r)
+{
+	struct rows_txn *txn;
+	bool moved;
+
+	TRY(body_none(r));
+	TRY(check_open(r));
+	txn = r->client->txn;
+	open_txn_use(&txn->open);
+	moved = !txn->has_defined && unit_can_renew(&txn->unit) && kv_refresh(txn->unit.tx);
+	for (struct unit_table *t = txn->unit.tables; moved && t; t = t->next)
+		timed_renew(&t->timed);
+	open_txn_rest(&txn->open);
+	rows_put_u8(r->out, moved);
+	return buf_status(r->out);
+}
+
+/* ---- COMMIT, ROLLBACK ---- */
 
 enum status
 rows_txn_commit(struct rows_request *r)
@@ -503,10 +560,13 @@ rows_txn_commit(struct rows_request *r)
 enum status
 rows_txn_rollback(struct rows_request *r)
 {
+	struct rows_client *c = r->client;
+
 	TRY(body_none(r));
-	if (!r->client->txn)
+	if (!c->txn && !c->txn_refused)
 		return fail_none(r);
-	rows_txn_free(r->client);
+	c->txn_refused = false;
+	rows_txn_free(c);
 	return STATUS_OK;
 }
 

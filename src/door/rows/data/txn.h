@@ -65,6 +65,13 @@ MUST_USE enum status rows_txn_rollback(struct rows_request *r);
 MUST_USE enum status rows_txn_savepoint(struct rows_request *r);
 MUST_USE enum status rows_txn_release(struct rows_request *r);
 MUST_USE enum status rows_txn_rollback_to(struct rows_request *r);
+MUST_USE enum status rows_txn_refresh(struct rows_request *r);
+
+/* BEGIN has failed: clients that send requests behind it do not know that yet. */
+void rows_txn_refused(struct rows_client *c);
+/* Fails with 25P02 if the request belongs to a transaction that could not begin, up to its COMMIT
+ * or ROLLBACK. */
+MUST_USE enum status rows_txn_check_begun(struct rows_request *r);
 
 /*
  * Runs `body`, which reads definitions of tables, or changes them if `changes` says so, in the

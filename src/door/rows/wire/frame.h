@@ -13,8 +13,9 @@
 #include "base/buf.h"
 
 enum {
-	ROWS_VERSION = 3,       /* of the protocol */
+	ROWS_VERSION = 4,       /* of the protocol */
 	ROWS_VERSION_LEAST = 1, /* that is still served: without indexes */
+	ROWS_VERSION_BINDS = 4, /* behind a BEGIN that has failed nothing is done */
 	ROWS_MAGIC = 0x46524f57,
 	ROWS_HEADER_BYTES = 8,
 	ROWS_FRAME_BYTES = 16 * 1024 * 1024, /* of a request's body */
@@ -51,6 +52,7 @@ enum rows_code {
 	ROWS_INDEX_DROP = 25,
 	ROWS_INDEX_FIND = 26,
 	ROWS_ESTIMATE = 27,
+	ROWS_REFRESH = 28,
 	ROWS_REQUESTS,
 
 	ROWS_DONE = 128,
