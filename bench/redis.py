@@ -53,14 +53,18 @@ SPARE_FILES = 200
 WRITES = (2.0, 0.7)
 GOALS = {"SET": WRITES, "INCR": WRITES, "LPUSH": WRITES, "RPUSH": WRITES, "SADD": WRITES,
          "HSET": WRITES, "ZADD": (2.0, 0.5), "GET": (1.0, 0.5), "PFADD": WRITES, "SPOP": WRITES, "SRANDMEMBER": (1.0, 0.5), "XREADGROUP": (1.0, 0.3),
-         "GEOSEARCH": (0.5, 0.3)}
+         "GEOSEARCH": (0.5, 0.3), "LPOP": WRITES, "RPOP": WRITES, "ZPOPMIN": (1.0, 0.6), "LRANGE_100": (1.0, 0.6)}
 # Commands that redis-benchmark has no name for, of one key. A number between two of its own is drawn.
 OWN = {"PFADD": ["PFADD", "hll", "__rand_int__"],
        "SPOP": ["SPOP", "popped"],
+       "LPOP": ["LPOP", "list"],
+       "RPOP": ["RPOP", "list"],
+       "LRANGE_100": ["LRANGE", "list", "0", "99"],
+       "ZPOPMIN": ["ZPOPMIN", "zset"],
        "SRANDMEMBER": ["SRANDMEMBER", "members"],
        "XREADGROUP": ["XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">"],
        "GEOSEARCH": ["GEOSEARCH", "geo", "FROMMEMBER", "m__rand_int__", "BYRADIUS", "5", "km"]}
-READS = {"GET", "GEOSEARCH", "SRANDMEMBER"}
+READS = {"GET", "GEOSEARCH", "SRANDMEMBER", "LRANGE_100"}
 PLACES = 10000  # that GEOSEARCH looks among, and members of SRANDMEMBER's set
 MOST = {"memory share": 1 / 3, "GET with all keys": 2, "subscribers MB": 250,
         "p99 beside expiry": 3, "CPU of SET with history": 1.6, "last messages of a queue": 2}
@@ -197,6 +201,15 @@ def prepare(server, command, count):
                 client.ask("SADD", "popped", *(f"m{n:012}" for n in range(done, min(done + LOAD_AT_ONCE, count))))
         elif command == "SRANDMEMBER" and client.ask("SCARD", "members") < PLACES:
             client.ask("SADD", "members", *(f"m{n:012}" for n in range(PLACES)))
+        elif command in {"LPOP", "RPOP"} or (command == "LRANGE_100" and not client.ask("EXISTS", "list")):
+            client.ask("DEL", "list")
+            for done in range(0, count, LOAD_AT_ONCE):
+                client.ask_all([("LPUSH", "list", "xxx")] * min(count - done, LOAD_AT_ONCE))
+        elif command == "ZPOPMIN":
+            client.ask("DEL", "zset")
+            for done in range(0, count, LOAD_AT_ONCE):
+                client.ask("ZADD", "zset", *(word for n in range(done, min(done + LOAD_AT_ONCE, count))
+                                             for word in (n * 7919 % count, f"element:{n:012}")))
         elif command == "GEOSEARCH" and client.ask("ZCARD", "geo") < PLACES:
             client.ask_all([("GEOADD", "geo", n % 100 / 50, n // 100 / 50, f"m{n:012}")
                             for n in range(PLACES)])
