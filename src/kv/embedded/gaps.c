@@ -22,7 +22,7 @@ struct gap {
 /* For reads from the left, or from the right. */
 struct side {
 	struct gap gaps[GAPS_EACH];
-	unsigned next; /* the one whose place a new one takes */
+	unsigned next; /* where the search for one begins whose place a new one takes */
 };
 
 /* The lock guards all of it. */
@@ -175,6 +175,41 @@ gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 	return true;
 }
 
+/* How many bytes two keys have in common at their beginning. */
+static size_t
+keys_share(struct str a, struct str b)
+{
+	size_t n = 0;
+
+	while (n < a.len && n < b.len && a.ptr[n] == b.ptr[n])
+		n++;
+	return n;
+}
+
+/*
+ * The gap whose place one that begins there takes, as all places are taken: the one whose beginning
+ * is most alike. So searches among the blocks of a list, each of which begins elsewhere, take each
+ * other's places, and not that of the gap at the list's end.
+ */
+static struct gap *
+side_replace(struct side *side, struct str begin)
+{
+	struct gap *found = NULL;
+	size_t most = 0;
+
+	side->next++;
+	for (unsigned i = 0; i < GAPS_EACH; i++) {
+		struct gap *gap = &side->gaps[(side->next + i) % GAPS_EACH];
+		size_t shared = keys_share(gap_begin(gap), begin);
+
+		if (found && shared <= most)
+			continue;
+		found = gap;
+		most = shared;
+	}
+	return found;
+}
+
 /* The gap that touches [begin, end), or the one whose place that takes. */
 static struct gap *
 side_place(struct side *side, struct str begin, struct str end)
@@ -185,7 +220,7 @@ side_place(struct side *side, struct str begin, struct str end)
 	for (size_t i = 0; i < GAPS_EACH; i++)
 		if (!side->gaps[i].from)
 			return &side->gaps[i];
-	return &side->gaps[side->next++ % GAPS_EACH];
+	return side_replace(side, begin);
 }
 
 /* Joins [begin, end) to a gap that a read of it began in, or puts it in that one's place. */

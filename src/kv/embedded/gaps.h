@@ -26,7 +26,7 @@
  * All keys of a gap are of one entity (embedded_int.h), so a write looks in one slot. A slot keeps
  * GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys up to
  * GAPS_KEY_BYTES. A new gap is joined to one that it touches, or replaces that one; if it touches
- * none, it replaces the one that was kept longest ago.
+ * none, it replaces the one whose beginning is most like its own.
  *
  * A read need not begin in the gap that helps it. Whoever pushes to a list asks for the last block
  * before the new element, so the range ends further to the right each time, behind the gap. Such a
