@@ -449,6 +449,17 @@ blocks_find_first(struct timed_item *item, struct str order, struct block *block
 	return STATUS_OK;
 }
 
+enum status
+timed_blocks_first(struct timed_item *item, struct str order, struct str until)
+{
+	struct str from;
+
+	for (unsigned l = 1; l <= item->height; l++)
+		if (!timed_known_find(item, l, order, &from))
+			TRY(block_keep(item, l, STR(""), until));
+	return STATUS_OK;
+}
+
 /* Where the block begins that is before the one that begins at the order. */
 static enum status
 block_before(struct timed_item *item, unsigned level, struct str order, struct block *ret)

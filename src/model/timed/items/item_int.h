@@ -212,6 +212,12 @@ MUST_USE enum status timed_pieces_range(struct timed_item *item, const struct ti
 MUST_USE enum status timed_run_place(struct timed_item *item, const struct timed_run *run,
 				     unsigned n, struct str *ret);
 /*
+ * Removes `n` elements from one end of a run, with `front` those at the pair's position, and makes
+ * `run` what is left of it, which may lie the other way round.
+ */
+MUST_USE enum status timed_run_cut(struct timed_item *item, struct timed_run *run, unsigned n,
+				   bool front);
+/*
  * Divides a run. A bit of `gone` stands for an element that is removed, a bit of `begins` for one
  * that is to begin a pair; bit 0 is the first element.
  */
@@ -370,6 +376,12 @@ bool timed_block_begins(struct timed_item *item, struct str order);
  * that, and conflicts with whoever changes it.
  */
 MUST_USE enum status timed_blocks_remove(struct timed_item *item, struct str order, bool first);
+/*
+ * The first entry is at `order`, and neither it nor any other one up to `until`, or at that, begins
+ * a block: timed_blocks_remove() need not look for one then.
+ */
+MUST_USE enum status timed_blocks_first(struct timed_item *item, struct str order,
+					struct str until);
 /* How many entries come before the order, which need not be an entry's. */
 MUST_USE enum status timed_blocks_rank(struct timed_item *item, struct str order, uint64_t *ret);
 /*

@@ -10,13 +10,14 @@
 #include <assert.h>
 #include <endian.h>
 
-#include "model/timed/items/item_int.h"
+#include "model/timed/items/ends.h"
 
 enum {
 	FIRST_BYTES = 8,
 	MORE_BYTES = 4,
 	/* Of a pair, likely: runs end with transactions, and where blocks begin. */
 	LIKELY_ELEMENTS = TIMED_RUN_ELEMENTS / 2,
+	POP_AHEAD = 63, /* elements that a pop reads beyond its own, at most */
 };
 
 #define LIST_MIDDLE (UINT64_C(1) << 63) /* of the first number */
@@ -164,7 +165,7 @@ struct elements_wanted {
 	uint64_t skip;
 	size_t count;
 	bool reverse;
-	bool load;   /* also what is in pieces */
+	size_t load; /* of so many of them also what is in pieces */
 	bool beside; /* look at the pair behind them, for item->rest */
 };
 
@@ -274,7 +275,7 @@ elements_read(struct timed_item *item, struct str begin, struct str end,
 		else if (skip)
 			skip--;
 		else
-			TRY(element_take(item, &pair, wanted->load, ret, &cap));
+			TRY(element_take(item, &pair, ret->count < wanted->load, ret, &cap));
 	}
 	assert(ret->count <= wanted->count);
 	if (status == STATUS_OK && wanted->beside)
@@ -307,7 +308,7 @@ list_find(struct timed_item *item, uint64_t index, struct str *ret_begin, struct
 enum status
 timed_list_range(struct timed_item *item, uint64_t from, size_t count, struct timed_elements *ret)
 {
-	struct elements_wanted wanted = { .count = count, .load = true };
+	struct elements_wanted wanted = { .count = count, .load = count };
 	struct str begin, end;
 
 	*ret = (struct timed_elements){ 0 };
@@ -527,27 +528,115 @@ timed_list_remove(struct timed_item *item, const struct timed_element *elements,
 	return elements_remove(item, elements, count, false);
 }
 
-/* Removes elements at one end. */
-static enum status
-list_take(struct timed_item *item, const struct elements_wanted *wanted, struct timed_elements *ret)
-{
-	struct str begin, end;
+/* ---- Popping ---- */
 
+/* True if the next elements at that end were read, with their values. */
+static bool
+ends_have(const struct timed_ends *e, bool right, size_t count)
+{
+	if (e->last != right || e->elements.count - e->taken < count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (e->elements.elements[e->taken + i].pieces.there)
+			return false;
+	return true;
+}
+
+/*
+ * Reads elements at one end, and the pair behind them, which shows that something is left. To begin
+ * a read costs as much as to read many pairs, so a pop reads as many more as the transaction has
+ * popped just before: those may be popped next, and no more are read in vain than are popped.
+ */
+static enum status
+ends_read_more(struct timed_item *item, bool right, size_t count, struct timed_ends *e)
+{
+	struct elements_wanted wanted = { .reverse = right, .load = count, .beside = true };
+	struct str begin, end;
+	size_t ahead;
+
+	if (e->last != right)
+		e->popped = 0;
+	ahead = e->popped < POP_AHEAD ? e->popped : POP_AHEAD;
+	wanted.count = count < SIZE_MAX - ahead ? count + ahead : SIZE_MAX;
+	e->last = right;
+	e->taken = 0;
+	e->run = NULL;
 	TRY(list_bounds(item, &begin, &end));
-	TRY(elements_read(item, begin, end, wanted, ret));
-	return elements_remove(item, ret->elements, ret->count, !wanted->reverse);
+	return elements_read(item, begin, end, &wanted, &e->elements);
+}
+
+/* Removes the next `n` elements of a run at one end of the list, where others of it may stay. */
+static enum status
+run_pop(struct timed_item *item, struct timed_ends *e, const struct timed_run *run, unsigned n)
+{
+	if (e->run != run)
+		e->left = *run;
+	e->run = run;
+	return timed_run_cut(item, &e->left, n, e->left.leftwards == e->last);
+}
+
+/* Takes an element at that end out of the blocks that it is in. */
+static enum status
+element_uncount(struct timed_item *item, const struct timed_element *e, bool right)
+{
+	struct str until;
+
+	/* No block begins inside a run, so none need be looked for at each of its elements. */
+	if (!right && e->run && e->nth) {
+		TRY(timed_run_place(item, e->run, e->run->leftwards ? 1 : e->run->count - 1,
+				    &until));
+		TRY(timed_blocks_first(item, e->place, until));
+	}
+	return timed_blocks_remove(item, e->place, !right);
+}
+
+/* Removes the elements that come next at that end. */
+static enum status
+ends_remove(struct timed_item *item, struct timed_ends *e, size_t count)
+{
+	const struct timed_element *elements = e->elements.elements + e->taken;
+	unsigned n;
+
+	TRY(timed_item_touch(item));
+	ends_forget(item);
+	for (size_t i = 0; i < count; i += n) {
+		const struct timed_run *run = elements[i].run;
+
+		for (n = 0; !n || (run && i + n < count && elements[i + n].run == run); n++)
+			TRY(element_uncount(item, &elements[i + n], e->last));
+		if (run)
+			TRY(run_pop(item, e, run, n));
+		else
+			TRY(element_clear(item, &elements[i]));
+	}
+	e->taken += count;
+	e->popped += count;
+	return timed_item_add(item, -(int64_t)count);
 }
 
 enum status
 timed_list_pop(struct timed_item *item, bool left, size_t count, struct timed_elements *ret)
 {
+	struct timed_ends *e = item->popping;
+	size_t there;
+
 	*ret = (struct timed_elements){ 0 };
-	if (item->type == TIMED_LEAF)
+	if (item->type == TIMED_LEAF || !count)
 		return STATUS_OK;
-	return list_take(item,
-			 &(struct elements_wanted){
-				 .reverse = !left, .count = count, .load = true, .beside = true },
-			 ret);
+	if (!e)
+		e = arena_zalloc(item->arena, sizeof(*e));
+	if (!e)
+		return STATUS_LIMIT;
+	if (!ends_have(e, !left, count))
+		TRY(ends_read_more(item, !left, count, e));
+	there = e->elements.count - e->taken;
+	ret->elements = e->elements.elements + e->taken;
+	ret->count = there < count ? there : count;
+	if (!ret->count)
+		return STATUS_OK;
+	TRY(ends_remove(item, e, ret->count));
+	item->popping = e; /* stays right, unlike with any other change */
+	return e->taken < e->elements.count ? STATUS_OK : timed_item_delete_empty(item);
 }
 
 enum status
@@ -622,12 +711,15 @@ timed_list_insert(struct timed_item *item, const struct timed_element *element, 
 static enum status
 list_cut(struct timed_item *item, bool left, uint64_t count)
 {
-	struct timed_elements ignored;
+	const struct elements_wanted wanted = { .reverse = !left,
+						.count = (size_t)count,
+						.beside = true };
+	struct timed_elements gone;
+	struct str begin, end;
 
-	return list_take(item,
-			 &(struct elements_wanted){
-				 .reverse = !left, .count = (size_t)count, .beside = true },
-			 &ignored);
+	TRY(list_bounds(item, &begin, &end));
+	TRY(elements_read(item, begin, end, &wanted, &gone));
+	return elements_remove(item, gone.elements, gone.count, left);
 }
 
 enum status

@@ -7,6 +7,8 @@
  * TIMED_PLACE_STEP to the right, or to the left, of the one before, so every element has a position
  * of its own, as if it were alone. A transaction that pushes rewrites only a run that it has begun
  * itself. Whoever takes an element out of a run, changes it, or inserts beside it, divides the run.
+ * A pop at the end where the pair's own position is turns the run around first, so that the pops
+ * that follow do not move the pair again and again, and leave a deleted key each time.
  *
  * An element that begins a block of the skip list (blocks.c) is always at the position of its pair:
  * the first of a run to the right, or alone. So no block begins inside a run, and whoever removes
@@ -97,6 +99,47 @@ timed_run_divide(struct timed_item *item, const struct timed_run *run, uint64_t 
 		item->rest = key;
 	}
 	return STATUS_OK;
+}
+
+/*
+ * Turns a run around, of which the first `n` elements are gone: the pair then lies where its last
+ * element does. So taking more elements from this end leaves the pair's key as it is. None of those
+ * that are left begins a block.
+ */
+static enum status
+run_turn(struct timed_item *item, struct timed_run *run, unsigned n)
+{
+	struct str values[TIMED_RUN_ELEMENTS];
+	unsigned last = run->count - 1;
+
+	TRY(timed_run_place(item, run, last, &run->place));
+	run->leftwards = !run->leftwards;
+	run->count -= n;
+	for (unsigned i = 0; i < run->count; i++)
+		values[i] = run->values[last - i];
+	memcpy(run->values, values, run->count * sizeof(*values));
+	return STATUS_OK;
+}
+
+enum status
+timed_run_cut(struct timed_item *item, struct timed_run *run, unsigned n, bool front)
+{
+	struct str key;
+
+	assert(n && n <= run->count);
+	TRY(timed_order_key(item, run->place, &key));
+	if (front || n == run->count)
+		TRY(timed_item_clear(item, key));
+	if (n == run->count || !front) {
+		run->count -= n;
+	} else {
+		TRY(run_turn(item, run, n));
+		TRY(timed_order_key(item, run->place, &key));
+	}
+	if (!run->count)
+		return STATUS_OK;
+	item->rest = key;
+	return pair_write(item, key, run->leftwards, run->write_us, run->values, run->count);
 }
 
 /* ---- Pushing ---- */

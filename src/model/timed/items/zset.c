@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <endian.h>
 
-#include "model/timed/items/item_int.h"
+#include "model/timed/items/ends.h"
 
 /* A range of the order: from `begin` up to but without `end`, whose ptr is NULL at the very end. */
 struct span {
@@ -12,13 +12,6 @@ struct span {
 
 enum {
 	POP_AHEAD = 31, /* members that a further pop of a transaction reads beyond its own */
-};
-
-/* Members that were read at one end of the order, some of which have been popped. */
-struct timed_ends {
-	struct timed_members page;
-	size_t taken;
-	bool greatest;
 };
 
 /* ---- Bounds ---- */
@@ -349,16 +342,16 @@ ends_take(struct timed_item *item, bool greatest, size_t most, struct timed_memb
 		e = arena_zalloc(item->arena, sizeof(*e));
 	if (!e)
 		return STATUS_LIMIT;
-	if (e->greatest != greatest || e->page.count - e->taken < most) {
+	if (e->last != greatest || e->members.count - e->taken < most) {
 		TRY(span_read(item, &all, greatest, 0,
 			      most < SIZE_MAX - ahead ? most + ahead : SIZE_MAX, &page));
-		*e = (struct timed_ends){ .page = page, .greatest = greatest };
+		*e = (struct timed_ends){ .members = page, .last = greatest };
 	}
 	item->popping = e;
-	if (!e->page.count)
+	if (!e->members.count)
 		return STATUS_OK;
-	ret->members = e->page.members + e->taken;
-	ret->count = e->page.count - e->taken < most ? e->page.count - e->taken : most;
+	ret->members = e->members.members + e->taken;
+	ret->count = e->members.count - e->taken < most ? e->members.count - e->taken : most;
 	e->taken += ret->count;
 	return STATUS_OK;
 }
@@ -385,5 +378,5 @@ timed_zset_pop(struct timed_item *item, bool greatest, uint64_t most, struct tim
 	}
 	TRY(timed_item_add(item, -(int64_t)ret->count));
 	item->popping = popping;
-	return popping->taken < popping->page.count ? STATUS_OK : timed_item_delete_empty(item);
+	return popping->taken < popping->members.count ? STATUS_OK : timed_item_delete_empty(item);
 }

@@ -802,17 +802,30 @@ model_pop(struct items_model_item *m, bool greatest, size_t most, const struct i
 	}
 }
 
+/* In several pops, as a client's pipeline does. */
+static enum status
+pop_elements(struct timed_item *item, bool left, size_t count)
+{
+	struct timed_elements got;
+
+	for (size_t n; count; count -= n) {
+		n = count < 3 ? count : 1 + count % 3;
+		TRY(timed_list_pop(item, left, n, &got));
+		assert_true(got.count <= n);
+	}
+	return STATUS_OK;
+}
+
 static enum status
 change_pop(struct timed_item *item, struct items_model_item *m, struct rand_seq *r,
 	   struct items_change *c)
 {
 	size_t count = rand_seq_below(r, ITEMS_POPPED);
 	bool left = rand_seq_below(r, 2);
-	struct timed_elements ignored;
 	struct timed_members got;
 
 	if (item && item->type == TIMED_LIST)
-		return timed_list_pop(item, left, count, &ignored);
+		return pop_elements(item, left, count);
 	if (item && item->type == TIMED_ZSET) {
 		TRY(timed_zset_pop(item, !left, count, &got));
 		c->popped_count = got.count;

@@ -165,6 +165,115 @@ pops_of_one_transaction_look_once_whether_anything_is_left(void **state)
 	}
 }
 
+enum {
+	RUNS = 20,          /* transactions that push */
+	RUN_PUSHES = 40,    /* elements of each */
+	RUN_POPS = 90,      /* of one transaction */
+	RUN_POPS_READ = 90, /* pairs, some of them twice, where a page of pops ends in a run */
+	LONG_BYTES = TIMED_RECORD_BYTES + 1,
+};
+
+/* A list of numbers, from `first` up to but without `end`; some are too long for a record. */
+struct numbers {
+	unsigned first;
+	unsigned end;
+	bool left; /* where what comes next is pushed or popped */
+	bool with_long;
+	bool looks; /* at both ends of what is left, now and then */
+};
+
+static struct str
+number_text(struct arena *arena, const struct numbers *l, unsigned n)
+{
+	int bytes = l->with_long && n % 50 == 7 ? LONG_BYTES : 1;
+
+	return arena_printf(arena, "%*u", bytes, n);
+}
+
+static enum status
+numbers_push_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct numbers *l = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("numbers"), arena, &item));
+	for (unsigned i = 0; i < RUN_PUSHES; i++) {
+		struct str text = number_text(arena, l, l->left ? l->first - i - 1 : l->end + i);
+
+		TRY(timed_list_push(&item, l->left, &text, 1));
+	}
+	return STATUS_OK;
+}
+
+/* Pops one, two or three at a time. */
+static enum status
+numbers_pop_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct numbers l = *(const struct numbers *)arg; /* a transaction may run again */
+	struct timed_elements got;
+	struct timed_item item;
+	unsigned popped = 0;
+
+	TRY(timed_item_open(t, STR("numbers"), arena, &item));
+	for (unsigned n = 1; popped < RUN_POPS; n = n % 3 + 1) {
+		TRY(timed_list_pop(&item, l.left, n, &got));
+		assert_int_equal(got.count, n);
+		for (size_t i = 0; i < got.count; i++)
+			assert_true(str_eq(got.elements[i].value,
+					   number_text(arena, &l, l.left ? l.first++ : --l.end)));
+		popped += n;
+		if (!l.looks || popped % 10)
+			continue;
+		TRY(timed_list_range(&item, 0, 1, &got));
+		assert_true(str_eq(got.elements[0].value, number_text(arena, &l, l.first)));
+		TRY(timed_list_range(&item, l.end - l.first - 1, 2, &got));
+		assert_int_equal(got.count, 1);
+		assert_true(str_eq(got.elements[0].value, number_text(arena, &l, l.end - 1)));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+numbers_drop_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("numbers"), arena, &item));
+	assert_int_equal(item.type, TIMED_LIST);
+	return timed_item_delete(&item);
+}
+
+/* At one end, at the other, or at both in turns, of runs that were pushed at both. */
+static void
+pops_of_one_transaction_read_a_run_once(void **state)
+{
+	struct items *f = *state;
+
+	for (unsigned way = 0; way < 4; way++) {
+		struct numbers l = {
+			.first = 1000000, .end = 1000000, .with_long = way == 3, .looks = way == 3
+		};
+
+		for (unsigned i = 0; i < RUNS; i++) {
+			l.left = i % 2;
+			items_must(f, numbers_push_run, &l);
+			*(l.left ? &l.first : &l.end) += l.left ? -(unsigned)RUN_PUSHES
+								: RUN_PUSHES;
+		}
+		items_verify(f);
+		while (l.end - l.first > 2 * RUN_POPS) {
+			l.left = way < 2 ? way == 1 : !l.left;
+			items_must(f, numbers_pop_run, &l);
+			if (!l.looks)
+				assert_in_range(f->cost.keys_read, 1, RUN_POPS_READ);
+			*(l.left ? &l.first : &l.end) += l.left ? RUN_POPS : -(unsigned)RUN_POPS;
+			items_verify(f);
+		}
+		items_must(f, numbers_drop_run, NULL);
+	}
+}
+
 int
 main(void)
 {
@@ -172,6 +281,7 @@ main(void)
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
 		WITH_STORE(a_queue_does_not_step_over_what_has_gone),
 		WITH_STORE(pops_of_one_transaction_look_once_whether_anything_is_left),
+		WITH_STORE(pops_of_one_transaction_read_a_run_once),
 	};
 
 	return cmocka_run_group_tests_name("queues", tests, NULL, NULL);
